@@ -1,0 +1,92 @@
+package cgroup
+
+import "fmt"
+
+// Controller is a kernel resource controller that this project reads or sets.
+type Controller string
+
+// The controllers, in the kernel's spelling (/proc/cgroups).
+const (
+	CPU     Controller = "cpu"     // quota, burst, weight, throttling counters
+	CPUSet  Controller = "cpuset"  // which CPUs and memory nodes
+	CPUAcct Controller = "cpuacct" // CPU time used; on v2 part of cpu
+)
+
+// Controllers lists all of them, in a fixed order.
+func Controllers() []Controller { return []Controller{CPU, CPUSet, CPUAcct} }
+
+// Version is the cgroup interface version of one hierarchy.
+type Version int
+
+// The two interface versions.
+const (
+	V1 Version = 1
+	V2 Version = 2
+)
+
+// String gives "v1" or "v2".
+func (v Version) String() string { return fmt.Sprintf("v%d", int(v)) }
+
+// Mount is the place where one hierarchy can be reached.
+type Mount struct {
+	Version Version
+	// Dir is the mount point, an absolute directory.
+	Dir string
+	// Root is the kernel path of the cgroup that shows at Dir: "/" on a host, "/docker/<id>" for a bind mount
+	// into a container, "/.." where the mount is above our own cgroup namespace.
+	Root string
+	// ReadOnly is set when nothing can be written through this mount.
+	ReadOnly bool
+}
+
+// FileValue is one value for one file of a cgroup.
+type FileValue struct{ File, Value string }
+
+// Group is one cgroup with its counterparts in the other hierarchies. On v2, and where v1 controllers are mounted
+// together, the three are equal.
+type Group struct {
+	// Path is the path in the cpu hierarchy: the identity of a group everywhere in this project.
+	Path string
+	// CPUSetPath and CPUAcctPath are the counterparts; "": there is no such hierarchy.
+	CPUSetPath, CPUAcctPath string
+}
+
+// FS is every touch of a cgroup setting. *Host is the real one; cgroupmodel.Kernel keeps the kernel's rules in
+// memory. Paths are the kernel's ("/a/b"), raw bytes in a Go string, never interpreted. Failures are *Error.
+type FS interface {
+	// Version tells the interface version of the hierarchy that carries c; false: c is not mounted.
+	Version(c Controller) (Version, bool)
+	// Read gives a file's content without the trailing newline. At most MaxFileBytes are accepted.
+	Read(c Controller, path, file string) (string, error)
+	// Write does one write(2). An empty value is written as "\n" for cpuset lists (which clears them) and refused
+	// elsewhere, because the kernel ignores a write of zero bytes.
+	Write(c Controller, path, file, value string) error
+	// Make creates the last part of path (mkdir); the parent must exist.
+	Make(c Controller, path string) error
+	// Remove removes an empty cgroup (rmdir).
+	Remove(c Controller, path string) error
+	// Children gives the full paths of the direct children, sorted by bytes.
+	Children(c Controller, path string) ([]string, error)
+	// Procs reads cgroup.procs. A 0 is a process outside our PID namespace and is kept in the answer.
+	Procs(c Controller, path string) ([]int, error)
+	// Threads reads tasks (v1) or cgroup.threads (v2).
+	Threads(c Controller, path string) ([]int, error)
+	// Attach moves a whole process by writing cgroup.procs. A pid below 1 is refused: 0 would move ourselves.
+	Attach(c Controller, path string, pid int) error
+	// ID is the inode of the cgroup's directory, the kernel's id of it: equal ids mean the very same cgroup, not
+	// one made later under the same path.
+	ID(c Controller, path string) (uint64, error)
+}
+
+// Limits on what strangers may make us read.
+const (
+	// MaxFileBytes bounds one control file. The longest honest one is a cpuset list: below 48 KiB at 8,192 CPUs.
+	MaxFileBytes = 1 << 20
+	// MaxPids bounds cgroup.procs and tasks; the kernel's PID_MAX_LIMIT is 4 Mi.
+	MaxPids = 1 << 22
+	// MaxChildren bounds the children of one cgroup.
+	MaxChildren = 1 << 17
+	// MaxGroups and MaxDepth bound a walk.
+	MaxGroups = 1 << 18
+	MaxDepth  = 128
+)

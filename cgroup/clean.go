@@ -1,0 +1,70 @@
+package cgroup
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+// CleanPath turns what a user typed into a kernel path of the cpu hierarchy: "/a/b", "a/b", or a directory below a
+// mount ("/sys/fs/cgroup/cpu/a/b"). Text written by EscapePath is understood; where a cgroup has literally that
+// name, the literal one wins. The cgroup need not exist. "..", NUL and a directory of a hierarchy other than the cpu
+// one's that has no counterpart are errors.
+func CleanPath(h *Host, arg string) (string, error) {
+	if arg == "" {
+		return "", fmt.Errorf("cgroup path: %w: it is empty", ErrBadPath)
+	}
+	path, err := h.fromDirectory(arg)
+	if err != nil {
+		return "", err
+	}
+	if path, err = tidy(path); err != nil {
+		return "", fmt.Errorf("cgroup path %s: %w", show(arg, 4096), err)
+	}
+	if decoded := UnescapePath(path); decoded != path && !Exists(h, CPU, path) && Exists(h, CPU, decoded) {
+		path = decoded
+	}
+	return path, nil
+}
+
+// tidy drops empty and "." parts; a ".." is refused, not resolved.
+func tidy(path string) (string, error) {
+	var parts []string
+	for part := range strings.SplitSeq(path, "/") {
+		if part != "" && part != "." {
+			parts = append(parts, part)
+		}
+	}
+	path = "/" + strings.Join(parts, "/")
+	return path, CheckPath(path)
+}
+
+// fromDirectory maps a directory below a mount point to its kernel path; other text stays as it is.
+func (h *Host) fromDirectory(arg string) (string, error) {
+	if !strings.HasPrefix(arg, "/") || strings.Contains(arg, "\x00") || strings.Contains(arg+"/", "/../") {
+		return arg, nil
+	}
+	names := []string{filepath.Clean(arg)}
+	// /sys/fs/cgroup/cpu is often a symlink to cpu,cpuacct.
+	if real, err := filepath.EvalSymlinks(arg); err == nil && real != names[0] {
+		names = append(names, real)
+	}
+	for _, name := range names {
+		for _, c := range Controllers() {
+			m, ok := h.mounts[c]
+			if !ok || m.Dir == "/" || !Below(name, m.Dir) {
+				continue
+			}
+			path := strings.TrimSuffix(h.Top(c), "/") + name[len(m.Dir):]
+			if path == "" {
+				path = "/"
+			}
+			if c != CPU && !h.SameHierarchy(c, CPU) && !Exists(h, CPU, path) {
+				return "", fmt.Errorf("%s lies in the %s hierarchy, and the cpu hierarchy has no %s: name the cgroup there",
+					show(arg, 4096), c, show(path, 4096))
+			}
+			return path, nil
+		}
+	}
+	return arg, nil
+}

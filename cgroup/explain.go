@@ -1,0 +1,238 @@
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// NewError completes an Error: it looks up, on a best effort, why the kernel refused. The look-ups only read.
+func NewError(fsys FS, c Controller, e Error) *Error {
+	if e.Why == "" {
+		e.Why = explain(fsys, c, &e)
+	}
+	return &e
+}
+
+// explain gives the cause in words, "" where the errno says all that is known.
+func explain(fsys FS, c Controller, e *Error) string {
+	switch {
+	case errors.Is(e.Kind, ErrNoController):
+		return fmt.Sprintf("the %s controller is not mounted here", c)
+	case errors.Is(e.Kind, ErrEmptyValue):
+		return "an empty value would be ignored by the kernel"
+	case errors.Is(e.Kind, ErrBadPID):
+		return "0 stands for a process outside our PID namespace, and is never written"
+	case errors.Is(e.Kind, ErrNoCgroup):
+		return "the cgroup is gone, or never was"
+	case errors.Is(e.Kind, ErrNoFile):
+		return explainNoFile(fsys, c, e)
+	case errors.Is(e.Errno, unix.EROFS):
+		return "mounted read-only; remount it writable or run outside this container"
+	case errors.Is(e.Errno, unix.EPERM):
+		return "not permitted; this needs root, or a cgroup delegated to this user"
+	case errors.Is(e.Errno, unix.ERANGE):
+		return "the number is out of range"
+	}
+	v, _ := fsys.Version(c)
+	switch e.Op {
+	case OpWrite:
+		return explainWrite(fsys, c, v, e)
+	case OpAttach:
+		return explainAttach(fsys, c, v, e)
+	case OpRemove:
+		if errors.Is(e.Errno, unix.EBUSY) {
+			return "it still holds processes or child cgroups"
+		}
+	case OpMake:
+		switch {
+		case errors.Is(e.Errno, unix.EEXIST):
+			return "a cgroup or file of this name exists"
+		case errors.Is(e.Errno, unix.EAGAIN):
+			return "the limit cgroup.max.descendants or cgroup.max.depth of an ancestor is reached"
+		case errors.Is(e.Errno, unix.EINVAL):
+			return "the kernel takes no newline in a cgroup's name"
+		}
+	}
+	return accessDenied(e)
+}
+
+func accessDenied(e *Error) string {
+	if errors.Is(e.Errno, unix.EACCES) {
+		return "no permission; this needs root, or a cgroup delegated to this user"
+	}
+	return ""
+}
+
+func explainNoFile(fsys FS, c Controller, e *Error) string {
+	switch v, _ := fsys.Version(c); {
+	case e.Path == "/":
+		return "the root cgroup has no such file"
+	case v != V2, strings.HasPrefix(e.File, "cgroup."):
+		return "this kernel has no such file"
+	}
+	on, err := EnabledControllers(fsys, e.Path)
+	for _, have := range on {
+		if have == c {
+			return "this kernel has no such file"
+		}
+	}
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("the %s controller is not enabled for this cgroup: write +%s to %s of %s",
+		c, c, FileSubtreeControl, show(Parent(e.Path), 4096))
+}
+
+func explainAttach(fsys FS, c Controller, v Version, e *Error) string {
+	switch {
+	case errors.Is(e.Errno, unix.ESRCH):
+		return "the process has ended"
+	case errors.Is(e.Errno, unix.ENOSPC):
+		return "its cpuset.cpus or cpuset.mems is empty: set both first"
+	case errors.Is(e.Errno, unix.EBUSY):
+		return "it hands controllers to children (cgroup.subtree_control), so it may hold no processes itself"
+	case errors.Is(e.Errno, unix.EOPNOTSUPP):
+		return threadedWhy(fsys, c, e.Path)
+	case errors.Is(e.Errno, unix.EINVAL):
+		return "a kernel thread bound to its CPU, or a real-time task without a share in this cgroup"
+	case errors.Is(e.Errno, unix.EACCES) && v == V2:
+		return "no write permission on cgroup.procs of the common ancestor; this needs root, or delegation"
+	}
+	return accessDenied(e)
+}
+
+func threadedWhy(fsys FS, c Controller, path string) string {
+	kind, err := ReadType(fsys, c, path)
+	if err != nil || kind == "" {
+		return "a threaded cgroup stands in the way"
+	}
+	return fmt.Sprintf("its cgroup.type is %q: whole processes go only into domain cgroups", kind)
+}
+
+func explainWrite(fsys FS, c Controller, v Version, e *Error) string {
+	why := ""
+	switch e.File {
+	case FileCPUs, FileMems, FileExclusive, FileExclusiveV1:
+		why = explainCPUSet(fsys, v, e)
+	case fileMax, fileMaxBurst, fileQuota, filePeriod, fileBurst:
+		if errors.Is(e.Errno, unix.EINVAL) {
+			why = explainLimit(fsys, v, e)
+		}
+	case fileShares, fileWeight:
+		if errors.Is(e.Errno, unix.EINVAL) {
+			why = "not a weight the kernel takes here, or cpu.idle is set"
+		}
+	case FileSubtreeControl:
+		why = explainSubtree(fsys, e)
+	}
+	if why == "" && errors.Is(e.Errno, unix.EOPNOTSUPP) {
+		why = threadedWhy(fsys, c, e.Path)
+	}
+	if why == "" {
+		why = accessDenied(e)
+	}
+	return why
+}
+
+func explainSubtree(fsys FS, e *Error) string {
+	switch {
+	case errors.Is(e.Errno, unix.EBUSY):
+		return "it holds processes itself, or a child still uses the controller (v2: processes live in leaves)"
+	case errors.Is(e.Errno, unix.ENOENT):
+		on, _ := EnabledControllers(fsys, e.Path)
+		return fmt.Sprintf("not among the controllers it has itself %v", on)
+	case errors.Is(e.Errno, unix.EOPNOTSUPP):
+		return "not possible in a threaded cgroup, or one whose processes are in threaded children"
+	}
+	return ""
+}
+
+func explainCPUSet(fsys FS, v Version, e *Error) string {
+	switch {
+	case errors.Is(e.Errno, unix.ENOSPC):
+		return "it would leave the tasks inside without a CPU or memory node"
+	case errors.Is(e.Errno, unix.EACCES) && v == V1:
+		if e.Path == "/" {
+			return "the root cpuset cannot be changed"
+		}
+		parent, err := fsys.Read(CPUSet, Parent(e.Path), e.File)
+		switch {
+		case err != nil:
+			return "outside the parent's"
+		case e.File == FileExclusiveV1:
+			return "the parent is not exclusive itself"
+		}
+		return "outside the parent's " + show(parent, 200)
+	case errors.Is(e.Errno, unix.EBUSY) && v == V1:
+		if child := uncovered(fsys, e); child != "" {
+			return "a child needs more: " + child
+		}
+		return "a child needs more, or deadline tasks need the CPUs"
+	case errors.Is(e.Errno, unix.EBUSY):
+		return "deadline tasks need the CPUs"
+	case errors.Is(e.Errno, unix.EINVAL), errors.Is(e.Errno, unix.ERANGE):
+		if _, err := parseCPUs(e.Value); err != nil && e.File != FileExclusiveV1 {
+			return "not a list of CPUs"
+		}
+		if e.File == FileMems {
+			return "a memory node that is not there, or that an exclusive sibling holds"
+		}
+		return "a CPU that is not there, or that an exclusive sibling holds"
+	}
+	return ""
+}
+
+// uncovered names a child whose list the wanted one would not hold.
+func uncovered(fsys FS, e *Error) string {
+	want, err := parseCPUs(e.Value)
+	if err != nil {
+		return ""
+	}
+	children, _ := fsys.Children(CPUSet, e.Path)
+	for i, child := range children {
+		if i == 1000 {
+			break
+		}
+		text, err := fsys.Read(CPUSet, child, e.File)
+		if err != nil {
+			continue
+		}
+		if set, err := parseCPUs(text); err == nil && !set.IsSubsetOf(want) {
+			return show(child, 4096) + " has " + show(text, 200)
+		}
+	}
+	return ""
+}
+
+func explainLimit(fsys FS, v Version, e *Error) string {
+	if e.Path == "/" {
+		return "the root cgroup takes no limit"
+	}
+	cur, err := ReadLimit(fsys, e.Path)
+	if err != nil {
+		return ""
+	}
+	want, err := applied(cur, FileValue{e.File, e.Value})
+	if err != nil {
+		return "not a value the kernel takes"
+	}
+	if err := want.Check(); err != nil {
+		return err.Error()
+	}
+	if v == V2 {
+		return ""
+	}
+	if ratio, limited := want.CPUs(); limited {
+		levels, err := Levels(fsys, Parent(e.Path))
+		if err != nil {
+			return ""
+		}
+		if cpus, bound, at := Effective(levels); bound && ratio > cpus {
+			return fmt.Sprintf("%.3g CPUs are above the %.3g CPUs of %s", ratio, cpus, show(at, 4096))
+		}
+	}
+	return "it would be below the quota of a child"
+}

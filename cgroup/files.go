@@ -1,0 +1,81 @@
+package cgroup
+
+// Names of control files (kernel: kernel/cgroup/cgroup.c, cgroup-v1.c, cpuset.c, cpuset-v1.c, kernel/sched/core.c).
+const (
+	FileProcs          = "cgroup.procs"
+	FileSubtreeControl = "cgroup.subtree_control" // v2: controllers that the children have
+	FileControllers    = "cgroup.controllers"     // v2: controllers that this cgroup has
+	FileType           = "cgroup.type"            // v2, not in the root
+	FileCloneChildren  = "cgroup.clone_children"  // v1
+
+	FileStat      = "cpu.stat"
+	FileStatLocal = "cpu.stat.local" // since 6.6
+
+	fileMax      = "cpu.max" // v2: "max 100000" or "50000 100000", us
+	fileMaxBurst = "cpu.max.burst"
+	fileQuota    = "cpu.cfs_quota_us" // v1: -1 is none
+	filePeriod   = "cpu.cfs_period_us"
+	fileBurst    = "cpu.cfs_burst_us" // since 5.14
+
+	fileShares = "cpu.shares" // v1: 2 to 262144, 1024 by default
+	fileWeight = "cpu.weight" // v2: 1 to 10000, 100 by default
+	fileUsage  = "cpuacct.usage"
+
+	FileCPUs               = "cpuset.cpus"
+	FileMems               = "cpuset.mems"
+	fileEffectiveV1        = "cpuset.effective_cpus"
+	fileEffectiveV2        = "cpuset.cpus.effective"
+	fileEffectiveMemsV1    = "cpuset.effective_mems"
+	fileEffectiveMemsV2    = "cpuset.mems.effective"
+	FilePartition          = "cpuset.cpus.partition"           // v2: member, root, isolated
+	FileExclusive          = "cpuset.cpus.exclusive"           // v2, since 6.7
+	fileExclusiveEffective = "cpuset.cpus.exclusive.effective" // v2, since 6.7
+	FileExclusiveV1        = "cpuset.cpu_exclusive"
+	FileSchedLoadBalanceV1 = "cpuset.sched_load_balance"
+	fileIsolated           = "cpuset.cpus.isolated" // v2 root, since 6.8
+)
+
+// ThreadsFile is the file that lists threads: tasks or cgroup.threads.
+func ThreadsFile(v Version) string {
+	if v == V2 {
+		return "cgroup.threads"
+	}
+	return "tasks"
+}
+
+// LimitFiles are the files that hold a Limit.
+func LimitFiles(v Version) []string {
+	if v == V2 {
+		return []string{fileMax, fileMaxBurst}
+	}
+	return []string{fileQuota, filePeriod, fileBurst}
+}
+
+// WeightFile is the file that holds the weight.
+func WeightFile(v Version) string {
+	if v == V2 {
+		return fileWeight
+	}
+	return fileShares
+}
+
+// EffectiveCPUsFile is the file that tells the CPUs in force.
+func EffectiveCPUsFile(v Version) string {
+	if v == V2 {
+		return fileEffectiveV2
+	}
+	return fileEffectiveV1
+}
+
+// EffectiveMemsFile is the file that tells the memory nodes in force.
+func EffectiveMemsFile(v Version) string {
+	if v == V2 {
+		return fileEffectiveMemsV2
+	}
+	return fileEffectiveMemsV1
+}
+
+// ClearsByNewline tells whether an empty list means something to this file; such a file is cleared by "\n".
+func ClearsByNewline(file string) bool {
+	return file == FileCPUs || file == FileMems || file == FileExclusive
+}

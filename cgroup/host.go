@@ -1,0 +1,176 @@
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Host is the cgroup trees of a real (or saved) machine. It holds no open files; its methods may be called from
+// several goroutines.
+type Host struct {
+	procDir string
+	mounts  map[Controller]hierarchyMount
+	private bool
+}
+
+// initialCgroupNamespace is the inode of the first cgroup namespace: PROC_CGROUP_INIT_INO in include/linux/proc_ns.h.
+const initialCgroupNamespace = "cgroup:[4026531835]"
+
+// Open finds the hierarchies from procDir/self/mountinfo; procDir is "/proc" or a fake tree whose mountinfo names
+// temporary mount points. A controller that is mounted nowhere is no error here, Mount tells.
+func Open(procDir string) (*Host, error) {
+	text, err := readBounded(filepath.Join(procDir, "self", "mountinfo"), maxMountinfoBytes)
+	if err != nil {
+		return nil, fmt.Errorf("cannot find the cgroup mounts: %w", err)
+	}
+	h := &Host{procDir: procDir, mounts: map[Controller]hierarchyMount{}}
+	all := parseMountinfo(text)
+	v2 := firstReachable(unified(all))
+	var v2Controllers []Controller
+	if v2 != nil {
+		list, err := readBounded(filepath.Join(v2.Dir, "cgroup.controllers"), MaxFileBytes)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, fmt.Errorf("cannot read which controllers cgroup v2 has: %w", err)
+		}
+		v2Controllers = parseControllers(list)
+	}
+	for _, c := range Controllers() {
+		if m := firstReachable(carrying(all, c)); m != nil {
+			h.mounts[c] = *m
+			continue
+		}
+		onV2 := c
+		if c == CPUAcct {
+			onV2 = CPU
+		}
+		if slices.Contains(v2Controllers, onV2) {
+			h.mounts[c] = *v2
+		}
+	}
+	h.private = h.findPrivate(all)
+	return h, nil
+}
+
+// firstReachable skips mounts that are hidden below another mount or lie outside our root directory.
+func firstReachable(ranked []hierarchyMount) *hierarchyMount {
+	for i := range ranked {
+		if _, err := os.Stat(filepath.Join(ranked[i].Dir, "cgroup.procs")); err == nil {
+			return &ranked[i]
+		}
+	}
+	return nil
+}
+
+// findPrivate decides by the namespace's inode; where that cannot be read, a root above us is the only sign.
+func (h *Host) findPrivate(all []hierarchyMount) bool {
+	if link, err := os.Readlink(filepath.Join(h.procDir, "self", "ns", "cgroup")); err == nil {
+		return link != initialCgroupNamespace
+	}
+	return slices.ContainsFunc(all, func(m hierarchyMount) bool { return rootDepth(m.Root) < 0 })
+}
+
+// Mount tells where a controller can be reached. On v2 CPUAcct answers with the CPU mount.
+func (h *Host) Mount(c Controller) (Mount, bool) {
+	m, ok := h.mounts[c]
+	return m.Mount, ok
+}
+
+// Version implements FS.
+func (h *Host) Version(c Controller) (Version, bool) {
+	m, ok := h.mounts[c]
+	return m.Version, ok
+}
+
+// SameHierarchy tells whether two controllers share one tree of cgroups, hence one path per group.
+func (h *Host) SameHierarchy(a, b Controller) bool {
+	ma, oka := h.mounts[a]
+	mb, okb := h.mounts[b]
+	return oka && okb && ma.Version == mb.Version && ma.Dir == mb.Dir && ma.Root == mb.Root
+}
+
+// Mode is "v1", "v2", "mixed" (controllers on both) or "none" (neither cpu, cpuset nor cpuacct is mounted).
+func (h *Host) Mode() string {
+	mode := "none"
+	for _, m := range h.mounts {
+		switch v := m.Version.String(); {
+		case mode == "none":
+			mode = v
+		case mode != v:
+			return "mixed"
+		}
+	}
+	return mode
+}
+
+// PrivateNamespace tells whether we run in a cgroup namespace of our own: the paths in /proc/PID/cgroup are then
+// relative to it and mean nothing outside.
+func (h *Host) PrivateNamespace() bool { return h.private }
+
+// Top is the highest cgroup that can be seen: "/" on a host. Limits above it bind but cannot be read.
+func (h *Host) Top(c Controller) string {
+	m, ok := h.mounts[c]
+	if !ok || rootDepth(m.Root) < 0 {
+		return "/"
+	}
+	return m.Root
+}
+
+// Dir is the absolute directory of a cgroup, "" if the controller is not mounted or the path cannot be below it.
+func (h *Host) Dir(c Controller, path string) string {
+	dir, err := h.dir(c, path)
+	if err != nil {
+		return ""
+	}
+	return dir
+}
+
+func (h *Host) dir(c Controller, path string) (string, error) {
+	m, ok := h.mounts[c]
+	if !ok {
+		return "", ErrNoController
+	}
+	if err := CheckPath(path); err != nil {
+		return "", err
+	}
+	top := h.Top(c)
+	if !Below(path, top) {
+		return "", ErrOutside
+	}
+	if top != "/" {
+		path = path[len(top):]
+	}
+	return strings.TrimSuffix(m.Dir+path, "/"), nil
+}
+
+// readBounded reads a whole file of at most limit bytes; kernel files do not tell their size beforehand.
+func readBounded(name string, limit int64) (string, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return "", err
+	}
+	if int64(len(data)) > limit {
+		return "", fmt.Errorf("%s: more than %d bytes: %w", name, limit, ErrTooMuch)
+	}
+	return string(data), nil
+}
+
+func parseControllers(list string) []Controller {
+	var all []Controller
+	for _, word := range strings.Fields(list) {
+		if len(all) == 64 {
+			break
+		}
+		all = append(all, Controller(word))
+	}
+	return all
+}

@@ -1,0 +1,179 @@
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Limit is the bandwidth limit of one cgroup (tg_set_cfs_bandwidth).
+type Limit struct {
+	// Quota is the CPU time per period; below 0: none.
+	Quota time.Duration
+	// Period is 1 ms to 1 s; 100 ms by default.
+	Period time.Duration
+	// Burst is what may be saved up from earlier periods, 0 to Quota. 0 on kernels before 5.14, which have none.
+	Burst time.Duration
+}
+
+// The kernel's bounds (kernel/sched/core.c: min_cfs_quota_period, max_cfs_quota_period).
+const (
+	MinPeriod     = time.Millisecond
+	MaxPeriod     = time.Second
+	MinQuota      = time.Millisecond
+	DefaultPeriod = 100 * time.Millisecond
+)
+
+// Unlimited is a cgroup's limit when it is made.
+func Unlimited() Limit { return Limit{Quota: -1, Period: DefaultPeriod} }
+
+// Limited tells whether there is a quota.
+func (l Limit) Limited() bool { return l.Quota >= 0 }
+
+// CPUs is quota / period; false: no quota.
+func (l Limit) CPUs() (float64, bool) {
+	if !l.Limited() || l.Period <= 0 {
+		return 0, false
+	}
+	return float64(l.Quota) / float64(l.Period), true
+}
+
+// Check says which of the kernel's bounds a limit breaks, nil if none. Whether an ancestor or child forbids it on v1
+// is not looked at.
+func (l Limit) Check() error {
+	switch {
+	case l.Period < MinPeriod || l.Period > MaxPeriod:
+		return fmt.Errorf("period %v is not within %v to %v", l.Period, MinPeriod, MaxPeriod)
+	case l.Burst < 0:
+		return fmt.Errorf("burst %v is negative", l.Burst)
+	case !l.Limited():
+		return nil
+	case l.Quota < MinQuota:
+		return fmt.Errorf("quota %v is below the least of %v", l.Quota, MinQuota)
+	case l.Burst > l.Quota:
+		return fmt.Errorf("burst %v is above the quota %v", l.Burst, l.Quota)
+	}
+	return nil
+}
+
+// Level is the limit at one level of a path.
+type Level struct {
+	Path  string
+	Limit Limit
+}
+
+// ReadLimit reads the limit of one cgroup. A cgroup without the files (the root; a v2 cgroup for which the cpu
+// controller is not enabled) has none: Unlimited. A cgroup that is gone is an error.
+func ReadLimit(fsys FS, path string) (Limit, error) {
+	v, ok := fsys.Version(CPU)
+	if !ok {
+		return Limit{}, NewError(fsys, CPU, Error{Op: OpRead, Path: path, Kind: ErrNoController})
+	}
+	limit := Unlimited()
+	for _, file := range LimitFiles(v) {
+		text, err := fsys.Read(CPU, path, file)
+		if errors.Is(err, ErrNoFile) {
+			continue
+		}
+		if err != nil {
+			return Limit{}, err
+		}
+		limit, err = applied(limit, FileValue{file, text})
+		if err != nil {
+			return Limit{}, NewError(fsys, CPU, Error{Op: OpRead, Path: path, File: file, Errno: err, Kind: ErrFormat})
+		}
+	}
+	return limit, nil
+}
+
+// applied is the limit after one file has taken a value: the meaning of each file in one place.
+func applied(l Limit, w FileValue) (Limit, error) {
+	var err error
+	switch w.File {
+	case fileMax:
+		return parseMax(l, w.Value)
+	case fileQuota:
+		l.Quota, err = parseMicros(w.Value, true)
+	case filePeriod:
+		l.Period, err = parseMicros(w.Value, false)
+	case fileBurst, fileMaxBurst:
+		l.Burst, err = parseMicros(w.Value, false)
+	default:
+		err = fmt.Errorf("%w: %q holds no limit", ErrFormat, w.File)
+	}
+	return l, err
+}
+
+// ParseMax reads cpu.max: "max 100000" or "50000 100000", in us.
+func ParseMax(text string) (Limit, error) { return parseMax(Unlimited(), text) }
+
+// parseMax keeps the period when only a quota is given, as the kernel does (cpu_period_quota_parse).
+func parseMax(l Limit, text string) (Limit, error) {
+	words := strings.Fields(text)
+	if len(words) < 1 || len(words) > 2 {
+		return Limit{}, fmt.Errorf("%w: %.60q is not \"QUOTA PERIOD\"", ErrFormat, text)
+	}
+	var err error
+	if words[0] == "max" {
+		l.Quota = -1
+	} else if l.Quota, err = parseMicros(words[0], false); err != nil {
+		return Limit{}, err
+	}
+	if len(words) == 2 {
+		if l.Period, err = parseMicros(words[1], false); err != nil {
+			return Limit{}, err
+		}
+	}
+	return l, nil
+}
+
+// parseMicros reads a count of microseconds; signed allows -1, which stands for none.
+func parseMicros(text string, signed bool) (time.Duration, error) {
+	text = strings.TrimSpace(text)
+	if signed && strings.HasPrefix(text, "-") {
+		if _, err := strconv.ParseInt(text, 10, 64); err != nil {
+			return 0, fmt.Errorf("%w: %.40q is no number", ErrFormat, text)
+		}
+		return -1, nil
+	}
+	us, err := strconv.ParseUint(text, 10, 64)
+	if err != nil || us > math.MaxInt64/1000 {
+		return 0, fmt.Errorf("%w: %.40q is no number of microseconds", ErrFormat, text)
+	}
+	return time.Duration(us) * time.Microsecond, nil
+}
+
+// Levels reads the limits along a path: own level first, then each ancestor up to "/". On a host whose mount shows
+// only part of the tree it ends at the highest cgroup that shows: what binds above cannot be read.
+func Levels(fsys FS, path string) ([]Level, error) {
+	var levels []Level
+	for {
+		limit, err := ReadLimit(fsys, path)
+		if errors.Is(err, ErrOutside) && len(levels) > 0 {
+			return levels, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		levels = append(levels, Level{path, limit})
+		if path == "/" || len(levels) > MaxDepth {
+			return levels, nil
+		}
+		path = Parent(path)
+	}
+}
+
+// Effective is the least limit along the levels and the path that sets it (of equals, the one nearest to the leaf).
+func Effective(levels []Level) (cpus float64, limited bool, at string) {
+	for _, level := range levels {
+		if own, ok := level.Limit.CPUs(); ok && (!limited || own < cpus) {
+			cpus, limited, at = own, true, level.Path
+		}
+	}
+	return cpus, limited, at
+}
+
+func micros(d time.Duration) string { return strconv.FormatInt(d.Microseconds(), 10) }

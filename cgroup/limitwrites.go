@@ -1,0 +1,75 @@
+package cgroup
+
+// LimitWrites are the writes that take one cgroup from cur to want, in an order that the kernel accepts at every
+// step as far as this cgroup alone is concerned; nil if nothing differs.
+//
+// The rules it obeys (kernel/sched/core.c): burst <= quota whenever there is a quota, so a burst falls before the
+// quota and rises after it. v2 takes quota and period in one write. v1 takes one at a time, and the ratio between the
+// two writes must neither exceed the parent's nor fall below a child's: so quota or period goes first, whichever
+// keeps the ratio between the old and the new one. Where neither does (say 50/100 ms to 100/200 ms), the quota is
+// lifted for the moment between two writes: no quota is always accepted, since it inherits the parent's.
+func LimitWrites(v Version, cur, want Limit) []FileValue {
+	var writes []FileValue
+	burst := FileValue{fileBurst, micros(want.Burst)}
+	if v == V2 {
+		burst.File = fileMaxBurst
+	}
+	if want.Burst < cur.Burst {
+		writes = append(writes, burst)
+	}
+	if v == V2 {
+		writes = append(writes, maxWrites(cur, want)...)
+	} else {
+		writes = append(writes, quotaPeriodWrites(cur, want)...)
+	}
+	if want.Burst > cur.Burst {
+		writes = append(writes, burst)
+	}
+	return writes
+}
+
+func sameQuota(a, b Limit) bool { return a.Quota == b.Quota || !a.Limited() && !b.Limited() }
+
+func maxWrites(cur, want Limit) []FileValue {
+	if sameQuota(cur, want) && cur.Period == want.Period {
+		return nil
+	}
+	quota := "max"
+	if want.Limited() {
+		quota = micros(want.Quota)
+	}
+	return []FileValue{{fileMax, quota + " " + micros(want.Period)}}
+}
+
+func quotaPeriodWrites(cur, want Limit) []FileValue {
+	off := FileValue{fileQuota, "-1"}
+	quota, period := off, FileValue{filePeriod, micros(want.Period)}
+	if want.Limited() {
+		quota.Value = micros(want.Quota)
+	}
+	switch {
+	case sameQuota(cur, want) && cur.Period == want.Period:
+		return nil
+	case cur.Period == want.Period:
+		return []FileValue{quota}
+	case sameQuota(cur, want):
+		return []FileValue{period}
+	case !want.Limited():
+		return []FileValue{quota, period}
+	case !cur.Limited():
+		return []FileValue{period, quota}
+	case between(Limit{Quota: want.Quota, Period: cur.Period}, cur, want):
+		return []FileValue{quota, period}
+	case between(Limit{Quota: cur.Quota, Period: want.Period}, cur, want):
+		return []FileValue{period, quota}
+	}
+	return []FileValue{off, period, quota}
+}
+
+// between tells whether the ratio of mid lies between those of a and b, ends included.
+func between(mid, a, b Limit) bool {
+	m, _ := mid.CPUs()
+	x, _ := a.CPUs()
+	y, _ := b.CPUs()
+	return min(x, y) <= m && m <= max(x, y)
+}

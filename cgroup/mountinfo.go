@@ -1,0 +1,163 @@
+package cgroup
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Bounds on a mountinfo that strangers may have filled with mounts.
+const (
+	maxMountinfoBytes = 16 << 20
+	maxCgroupMounts   = 4096
+)
+
+// hierarchyMount is one cgroup line of mountinfo.
+type hierarchyMount struct {
+	Mount
+	device      string // major:minor: equal for all mounts of one v1 hierarchy
+	controllers []Controller
+}
+
+// parseMountinfo picks the cgroup mounts out of /proc/PID/mountinfo (format: Documentation/filesystems/proc.rst 3.5).
+// Lines that are no mount lines are skipped: a stranger's mount must not hide the honest ones.
+func parseMountinfo(text string) []hierarchyMount {
+	var found []hierarchyMount
+	for line := range strings.SplitSeq(text, "\n") {
+		if m, ok := parseMountLine(line); ok {
+			found = append(found, m)
+			if len(found) == maxCgroupMounts {
+				break
+			}
+		}
+	}
+	return found
+}
+
+// parseMountLine reads "36 35 0:31 /root /mount/point rw,noatime shared:1 - cgroup cgroup rw,cpu".
+func parseMountLine(line string) (hierarchyMount, bool) {
+	before, after, ok := strings.Cut(line, " - ")
+	if !ok {
+		return hierarchyMount{}, false
+	}
+	// The kernel writes single spaces and escapes those inside names; the source (super[1]) may be empty.
+	f, super := strings.Split(before, " "), strings.Split(after, " ")
+	if len(f) < 6 || len(super) < 3 {
+		return hierarchyMount{}, false
+	}
+	m := hierarchyMount{device: f[2]}
+	options := super[2]
+	switch super[0] {
+	case "cgroup":
+		m.Version = V1
+		for option := range strings.SplitSeq(options, ",") {
+			if c := Controller(option); slices.Contains(Controllers(), c) {
+				m.controllers = append(m.controllers, c)
+			}
+		}
+	case "cgroup2":
+		m.Version = V2
+	default:
+		return hierarchyMount{}, false
+	}
+	m.Root, m.Dir = unescapeMount(f[3]), unescapeMount(f[4])
+	if !strings.HasPrefix(m.Root, "/") || !strings.HasPrefix(m.Dir, "/") {
+		return hierarchyMount{}, false
+	}
+	m.Root, m.Dir = cleanRoot(m.Root), path.Clean(m.Dir)
+	m.ReadOnly = hasOption(f[5], "ro") || hasOption(options, "ro")
+	return m, true
+}
+
+func hasOption(list, want string) bool {
+	return slices.Contains(strings.Split(list, ","), want)
+}
+
+// cleanRoot drops a trailing slash but keeps leading ".." parts, which path.Clean would swallow.
+func cleanRoot(root string) string {
+	if root = strings.TrimRight(root, "/"); root == "" {
+		return "/"
+	}
+	return root
+}
+
+// unescapeMount undoes the kernel's mangle(): a backslash and three octal digits stand for one byte.
+func unescapeMount(s string) string {
+	if strings.IndexByte(s, '\\') < 0 {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+3 < len(s) && s[i+1] >= '0' && s[i+1] <= '3' && octal(s[i+2]) && octal(s[i+3]) {
+			b.WriteByte((s[i+1]-'0')<<6 | (s[i+2]-'0')<<3 | s[i+3] - '0')
+			i += 3
+			continue
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+func octal(c byte) bool { return c >= '0' && c <= '7' }
+
+// rootDepth orders mounts of one hierarchy: the smaller, the more of the tree it shows. A ".." is above our own
+// cgroup namespace.
+func rootDepth(root string) int {
+	depth := 0
+	for part := range strings.SplitSeq(strings.Trim(root, "/"), "/") {
+		switch part {
+		case "":
+		case "..":
+			depth--
+		default:
+			depth++
+		}
+	}
+	return depth
+}
+
+// rankMounts sorts best first: highest root, then writable, then the shorter and lower name.
+func rankMounts(mounts []hierarchyMount) {
+	slices.SortStableFunc(mounts, func(a, b hierarchyMount) int {
+		return cmp.Or(
+			cmp.Compare(rootDepth(a.Root), rootDepth(b.Root)),
+			compareBool(a.ReadOnly, b.ReadOnly),
+			cmp.Compare(len(a.Dir), len(b.Dir)),
+			cmp.Compare(a.Dir, b.Dir))
+	})
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+// carrying gives the mounts of v1 hierarchies that carry c, best first.
+func carrying(mounts []hierarchyMount, c Controller) []hierarchyMount {
+	var found []hierarchyMount
+	for _, m := range mounts {
+		if m.Version == V1 && slices.Contains(m.controllers, c) {
+			found = append(found, m)
+		}
+	}
+	rankMounts(found)
+	return found
+}
+
+// unified gives the mounts of the v2 hierarchy, best first.
+func unified(mounts []hierarchyMount) []hierarchyMount {
+	var found []hierarchyMount
+	for _, m := range mounts {
+		if m.Version == V2 {
+			found = append(found, m)
+		}
+	}
+	rankMounts(found)
+	return found
+}

@@ -1,0 +1,72 @@
+package cgroup
+
+import (
+	"errors"
+	"slices"
+)
+
+// EnabledControllers are the controllers that a v2 cgroup has (cgroup.controllers).
+func EnabledControllers(fsys FS, path string) ([]Controller, error) {
+	return readControllers(fsys, path, FileControllers)
+}
+
+// SubtreeControl are the controllers that a v2 cgroup hands to its children (cgroup.subtree_control).
+func SubtreeControl(fsys FS, path string) ([]Controller, error) {
+	return readControllers(fsys, path, FileSubtreeControl)
+}
+
+func readControllers(fsys FS, path, file string) ([]Controller, error) {
+	c, ok := unifiedController(fsys)
+	if !ok {
+		return nil, NewError(fsys, CPU, Error{Op: OpRead, Path: path, File: file, Kind: ErrNoController})
+	}
+	text, err := fsys.Read(c, path, file)
+	if err != nil {
+		return nil, err
+	}
+	return parseControllers(text), nil
+}
+
+// unifiedController is any controller of ours that lives on v2: they all share its one tree.
+func unifiedController(fsys FS) (Controller, bool) {
+	for _, c := range Controllers() {
+		if v, ok := fsys.Version(c); ok && v == V2 {
+			return c, true
+		}
+	}
+	return "", false
+}
+
+// Missing tells at which ancestors of a v2 cgroup a controller is not handed on, highest first: the cgroups whose
+// cgroup.subtree_control must take "+<controller>" before path has its files.
+func Missing(fsys FS, c Controller, path string) ([]string, error) {
+	var missing []string
+	for path != "/" {
+		path = Parent(path)
+		on, err := SubtreeControl(fsys, path)
+		if errors.Is(err, ErrOutside) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(on, c) {
+			missing = append(missing, path)
+		}
+	}
+	slices.Reverse(missing)
+	return missing, nil
+}
+
+// ReadType reads cgroup.type of a v2 cgroup: "domain", "domain threaded", "domain invalid" or "threaded"; the root
+// is a domain. "" on v1.
+func ReadType(fsys FS, c Controller, path string) (string, error) {
+	if v, _ := fsys.Version(c); v != V2 {
+		return "", nil
+	}
+	kind, err := fsys.Read(c, path, FileType)
+	if errors.Is(err, ErrNoFile) {
+		return "domain", nil
+	}
+	return kind, err
+}

@@ -1,0 +1,141 @@
+package topology
+
+import (
+	"fmt"
+	"strconv"
+
+	"k8s.io/utils/cpuset"
+)
+
+// maxCaches bounds the cache folders looked at per CPU. Real CPUs have 3 to 5.
+const maxCaches = 16
+
+// groups turns sibling lists into ids: equal lists, equal ids. The kernel's own
+// ids are of no use here: core ids repeat in each socket, package ids may be
+// -1, and one L3 can appear under several cache ids.
+type groups struct {
+	tree               *tree
+	sockets, dies, l3s interner
+	cores, clusters    interner
+	l3Index            int // where the CPU before had its L3: the same on nearly all machines
+}
+
+func newGroups(t *tree) *groups {
+	return &groups{tree: t, sockets: newInterner(), dies: newInterner(), l3s: newInterner(),
+		cores: newInterner(), clusters: newInterner()}
+}
+
+// fill sets the groups of one CPU from its own files.
+func (g *groups) fill(c *CPU) error {
+	for _, level := range []struct {
+		id    *ID
+		in    *interner
+		files []string // the newest name first; older kernels have the later ones
+	}{
+		{&c.Socket, &g.sockets, []string{"package_cpus_list", "core_siblings_list"}}, // 5.3
+		{&c.Die, &g.dies, []string{"die_cpus_list"}},                                 // 5.2
+		{&c.Cluster, &g.clusters, []string{"cluster_cpus_list"}},                     // 5.16
+		{&c.Core, &g.cores, []string{"core_cpus_list", "thread_siblings_list"}},      // 5.3
+	} {
+		*level.id = Unknown
+		for _, file := range level.files {
+			id, err := g.siblings(level.in, c.ID, cpuFolder(c.ID)+"/topology/"+file)
+			if err != nil {
+				return err
+			}
+			if id != Unknown {
+				*level.id = id
+				break
+			}
+		}
+	}
+	var err error
+	c.L3, err = g.l3(c.ID)
+	return err
+}
+
+// l3 finds the CPU's unified level 3 cache.
+func (g *groups) l3(cpu int) (ID, error) {
+	if id, found, err := g.l3At(cpu, g.l3Index); found || err != nil {
+		return id, err
+	}
+	for index := range maxCaches {
+		id, found, err := g.l3At(cpu, index)
+		if err != nil {
+			return Unknown, err
+		}
+		if found {
+			g.l3Index = index
+			return id, nil
+		}
+	}
+	return Unknown, nil
+}
+
+// l3At looks at one cache; found tells that it is a unified one of level 3.
+func (g *groups) l3At(cpu, index int) (id ID, found bool, err error) {
+	folder := cpuFolder(cpu) + "/cache/index" + strconv.Itoa(index)
+	level, ok, err := g.tree.text(folder + "/level")
+	if err != nil || !ok || level != "3" {
+		return Unknown, false, err
+	}
+	kind, ok, err := g.tree.text(folder + "/type")
+	if err != nil || !ok || kind != "Unified" {
+		return Unknown, false, err
+	}
+	id, err = g.siblings(&g.l3s, cpu, folder+"/shared_cpu_list")
+	return id, true, err
+}
+
+// siblings returns the id of the list in a file. A list that lacks the CPU
+// whose file it is (an empty one, above all) tells nothing about that CPU.
+func (g *groups) siblings(in *interner, cpu int, file string) (ID, error) {
+	text, ok, err := g.tree.text(file)
+	if err != nil || !ok {
+		return Unknown, err
+	}
+	group, err := in.group(text)
+	if err != nil {
+		return Unknown, fmt.Errorf("%s: %w", file, err)
+	}
+	if !group.cpus.Contains(cpu) {
+		return Unknown, nil
+	}
+	return group.id, nil
+}
+
+// group is a set of CPUs and the id given to it.
+type group struct {
+	id   ID
+	cpus cpuset.CPUSet
+}
+
+// interner gives ids to lists. Each spelling is parsed once: 1,024 CPUs of two
+// sockets hold the same two lists.
+type interner struct {
+	bySpelling map[string]group
+	byCPUs     map[string]ID // by the canonical spelling
+}
+
+func newInterner() interner {
+	return interner{bySpelling: map[string]group{}, byCPUs: map[string]ID{}}
+}
+
+func (in *interner) group(text string) (group, error) {
+	if g, ok := in.bySpelling[text]; ok {
+		return g, nil
+	}
+	set, err := ParseList(text)
+	if err != nil {
+		return group{}, err
+	}
+	canonical := set.String()
+	id, ok := in.byCPUs[canonical]
+	if !ok {
+		id = ID(len(in.byCPUs))
+		in.byCPUs[canonical] = id
+	}
+	g := group{id: id, cpus: set}
+	in.bySpelling[text] = g
+	return g, nil
+}

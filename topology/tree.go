@@ -1,0 +1,125 @@
+package topology
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"k8s.io/utils/cpuset"
+)
+
+// maxFileBytes bounds what is read of one file. The longest list of 8,192 CPUs,
+// every second one, takes 20 KiB.
+const maxFileBytes = 64 << 10
+
+// maxEntries bounds what is read of one folder.
+const maxEntries = 4 * MaxCPUs
+
+// tree reads small files below /sys.
+type tree struct{ sys fs.FS }
+
+// text returns what a file holds, without white space around it. ok is false if
+// there is no such file: not there, a folder or device in its place, or a CPU
+// that went offline while we read.
+func (t *tree) text(name string) (text string, ok bool, err error) {
+	// A pipe in a strange tree would block an open.
+	info, err := fs.Stat(t.sys, name)
+	if missing(err) || err == nil && !info.Mode().IsRegular() {
+		return "", false, nil
+	}
+	if err != nil {
+		return "", false, err
+	}
+	f, err := t.sys.Open(name)
+	if missing(err) {
+		return "", false, nil
+	}
+	if err != nil {
+		return "", false, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
+	if missing(err) {
+		return "", false, nil
+	}
+	if err != nil {
+		return "", false, err
+	}
+	if len(b) > maxFileBytes {
+		return "", false, fmt.Errorf("%s: longer than %d bytes: the kernel writes no such file", name, maxFileBytes)
+	}
+	return strings.TrimSpace(string(b)), true, nil
+}
+
+// missing tells errors that mean that the kernel does not say: no file, no
+// folder on the way, a link that leads nowhere, no permission (some sandboxes),
+// a device that is gone, a value that this machine does not have.
+func missing(err error) bool {
+	for _, gone := range []error{fs.ErrNotExist, fs.ErrPermission, syscall.ENOTDIR, syscall.ELOOP,
+		syscall.ENODEV, syscall.ENXIO, syscall.EINVAL, syscall.EIO, syscall.ENODATA, syscall.EOPNOTSUPP} {
+		if errors.Is(err, gone) {
+			return true
+		}
+	}
+	return false
+}
+
+// list returns the numbers of a file in the kernel's list format.
+func (t *tree) list(name string, limit int) (set cpuset.CPUSet, ok bool, err error) {
+	text, ok, err := t.text(name)
+	if err != nil || !ok {
+		return cpuset.New(), false, err
+	}
+	set, err = parseList(text, limit)
+	if err != nil {
+		return cpuset.New(), false, fmt.Errorf("%s: %w", name, err)
+	}
+	return set, true, nil
+}
+
+// numbered returns the numbers N of the entries of dir that are named prefixN.
+func (t *tree) numbered(dir, prefix string, limit int) (cpuset.CPUSet, error) {
+	entries, err := t.entries(dir)
+	if missing(err) {
+		return cpuset.New(), nil
+	}
+	if err != nil {
+		return cpuset.CPUSet{}, err
+	}
+	var ids []int
+	for _, e := range entries {
+		digits, ok := strings.CutPrefix(e.Name(), prefix)
+		if !ok {
+			continue
+		}
+		// Others share the prefix: cpufreq, cpuidle.
+		if n, err := strconv.Atoi(digits); err == nil && n >= 0 && n < limit && strconv.Itoa(n) == digits {
+			ids = append(ids, n)
+		}
+	}
+	return cpuset.New(ids...), nil
+}
+
+func (t *tree) entries(dir string) ([]fs.DirEntry, error) {
+	f, err := t.sys.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	d, ok := f.(fs.ReadDirFile)
+	if !ok {
+		return nil, &fs.PathError{Op: "readdir", Path: dir, Err: fs.ErrNotExist}
+	}
+	entries, err := d.ReadDir(maxEntries)
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	if len(entries) == maxEntries {
+		return nil, fmt.Errorf("%s: %d entries or more: the kernel writes no such folder", dir, maxEntries)
+	}
+	return entries, nil
+}

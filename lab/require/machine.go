@@ -1,0 +1,158 @@
+package require
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	inLab = "the lab"
+
+	// What `make lab-test` boots; see lab/topology.go. Larger guests are
+	// had with `lab run --smp`.
+	labCPUs, labL3s, labNUMANodes = 16, 2, 2
+)
+
+// Root needs uid 0 with CAP_SYS_ADMIN: what it takes to make cgroups and to
+// load BPF programs.
+func Root(t testing.TB) {
+	t.Helper()
+	if err := tryRoot(); err != nil {
+		unmet(t, need{name: needRoot, runsIn: inLab}, err)
+	}
+}
+
+func tryRoot() error {
+	if uid := os.Geteuid(); uid != 0 {
+		return fmt.Errorf("running as uid %d", uid)
+	}
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&header, &data[0]); err != nil {
+		return fmt.Errorf("capget: %w", err)
+	}
+	if data[0].Effective&(1<<unix.CAP_SYS_ADMIN) == 0 {
+		return errors.New("root without CAP_SYS_ADMIN")
+	}
+	return nil
+}
+
+// CPUs needs n CPUs that this process may run on.
+func CPUs(t testing.TB, n int) {
+	t.Helper()
+	if err := atLeast(n, "CPUs are usable", usableCPUs); err != nil {
+		unmet(t, need{name: needCPUs, count: n, runsIn: runsIn(n, labCPUs, "CPUs")}, err)
+	}
+}
+
+func usableCPUs() (int, error) {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		return 0, fmt.Errorf("sched_getaffinity: %w", err)
+	}
+	return set.Count(), nil
+}
+
+// L3s needs n L3 caches with CPUs online below them.
+func L3s(t testing.TB, n int) {
+	t.Helper()
+	count := func() (int, error) { return countL3s("/sys") }
+	if err := atLeast(n, "L3 caches are in sysfs", count); err != nil {
+		unmet(t, need{name: needL3s, count: n, runsIn: runsIn(n, labL3s, "L3 caches")}, err)
+	}
+}
+
+// countL3s counts sets of CPUs rather than cache ids, as some machines give
+// each core its own id for the one cache they share.
+func countL3s(sys string) (int, error) {
+	levels, err := filepath.Glob(filepath.Join(sys, "devices/system/cpu/cpu[0-9]*/cache/index*/level"))
+	if err != nil {
+		return 0, err
+	}
+	shared := map[string]bool{}
+	for _, file := range levels {
+		if level, err := os.ReadFile(file); err != nil || strings.TrimSpace(string(level)) != "3" {
+			continue
+		}
+		cpus, err := os.ReadFile(filepath.Join(filepath.Dir(file), "shared_cpu_list"))
+		if err != nil {
+			return 0, err
+		}
+		shared[strings.TrimSpace(string(cpus))] = true
+	}
+	return len(shared), nil
+}
+
+// NUMANodes needs n NUMA nodes that have CPUs.
+func NUMANodes(t testing.TB, n int) {
+	t.Helper()
+	count := func() (int, error) { return countNUMANodes("/sys") }
+	if err := atLeast(n, "NUMA nodes have CPUs", count); err != nil {
+		unmet(t, need{name: needNUMA, count: n, runsIn: runsIn(n, labNUMANodes, "NUMA nodes")}, err)
+	}
+}
+
+func countNUMANodes(sys string) (int, error) {
+	lists, err := filepath.Glob(filepath.Join(sys, "devices/system/node/node[0-9]*/cpulist"))
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for _, file := range lists {
+		cpus, err := os.ReadFile(file)
+		if err != nil {
+			return 0, err
+		}
+		if strings.TrimSpace(string(cpus)) != "" {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// Systemd needs a systemd that runs this machine and answers on the system
+// bus.
+func Systemd(t testing.TB) {
+	t.Helper()
+	if err := trySystemd(); err != nil {
+		unmet(t, need{name: needSystemd, runsIn: "a host with systemd"}, err)
+	}
+}
+
+func trySystemd() error {
+	if _, err := os.Stat("/run/systemd/system"); err != nil {
+		return fmt.Errorf("systemd did not boot this machine: %w", err)
+	}
+	bus, err := net.Dial("unix", "/run/dbus/system_bus_socket")
+	if err != nil {
+		return err
+	}
+	return bus.Close()
+}
+
+// atLeast is the need for n of something that count counts.
+func atLeast(n int, what string, count func() (int, error)) error {
+	have, err := count()
+	if err != nil {
+		return err
+	}
+	if have < n {
+		return fmt.Errorf("%d %s", have, what)
+	}
+	return nil
+}
+
+func runsIn(n, lab int, what string) string {
+	if n <= lab {
+		return inLab
+	}
+	return "a host with " + strconv.Itoa(n) + " " + what
+}

@@ -1,0 +1,159 @@
+package require
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// Names of the needs, as they stand in UNTHROTTLE_MUST and in skip messages.
+// CPUs, L3s and NUMANodes carry a number there: "cpus=16".
+const (
+	needRoot     = "root"
+	needV1       = "v1"
+	needV2       = "v2"
+	needCPUs     = "cpus"
+	needL3s      = "l3s"
+	needNUMA     = "numa"
+	needSchedExt = "sched_ext"
+	needBPF      = "bpf"
+	needSystemd  = "systemd"
+)
+
+// The environment variables that steer this package.
+const (
+	// EnvLab is "1" in the lab's guest.
+	EnvLab = "UNTHROTTLE_LAB"
+	// EnvMust lists the needs that this machine is known to meet.
+	EnvMust = "UNTHROTTLE_MUST"
+)
+
+// need is one thing a test asks of the machine.
+type need struct {
+	name   string
+	count  int    // 0 where the need is not counted
+	runsIn string // "the lab", or "a host with X"
+}
+
+func (n need) String() string {
+	if n.count == 0 {
+		return n.name
+	}
+	return n.name + "=" + strconv.Itoa(n.count)
+}
+
+// message is the text a test is skipped or failed with. Its shape is read by
+// SkipMessage.
+func (n need) message(reason error) string {
+	return fmt.Sprintf("needs %s: %s; runs in %s", n, oneLine(reason.Error()), n.runsIn)
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// mustHave reports whether the list, as it stands in UNTHROTTLE_MUST, says
+// that the machine meets n. "cpus" means any number of them, "cpus=16" up to
+// sixteen. An entry nobody knows is an error: a misspelt one would never fail
+// a test.
+func mustHave(list string, n need) (bool, error) {
+	found := false
+	for _, entry := range strings.Split(list, ",") {
+		entry = strings.TrimSpace(entry)
+		if entry == "" {
+			continue
+		}
+		name, number, counted := strings.Cut(entry, "=")
+		if !known(name) {
+			return false, fmt.Errorf("%s: unknown need %q; known are %s", EnvMust, entry, strings.Join(needNames(), ", "))
+		}
+		have := n.count
+		if counted {
+			var err error
+			if have, err = strconv.Atoi(number); err != nil {
+				return false, fmt.Errorf("%s: %q: want a whole number after =", EnvMust, entry)
+			}
+		}
+		if name == n.name && have >= n.count {
+			found = true
+		}
+	}
+	return found, nil
+}
+
+func needNames() []string {
+	return []string{needRoot, needV1, needV2, needCPUs, needL3s, needNUMA, needSchedExt, needBPF, needSystemd}
+}
+
+func known(name string) bool {
+	for _, n := range needNames() {
+		if n == name {
+			return true
+		}
+	}
+	return false
+}
+
+// unmet ends the test: skipped, or failed where the machine must have it.
+func unmet(t testing.TB, n need, reason error) {
+	t.Helper()
+	must, err := mustHave(os.Getenv(EnvMust), n)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case must:
+		t.Fatalf("%s; and %s says that this machine has it", n.message(reason), EnvMust)
+	default:
+		t.Skip(n.message(reason))
+	}
+}
+
+// SkipMessage takes apart a message of this package: the need ("cpus=16"), why
+// it was not met, and where the test runs instead. ok is false for any other
+// text.
+func SkipMessage(text string) (needed, reason, runsIn string, ok bool) {
+	rest, ok := strings.CutPrefix(strings.TrimSpace(text), "needs ")
+	if !ok {
+		return "", "", "", false
+	}
+	needed, rest, ok = strings.Cut(rest, ": ")
+	if !ok {
+		return "", "", "", false
+	}
+	name, _, _ := strings.Cut(needed, "=")
+	i := strings.LastIndex(rest, "; runs in ")
+	if i < 0 || !known(name) {
+		return "", "", "", false
+	}
+	return needed, rest[:i], rest[i+len("; runs in "):], true
+}
+
+// Must reports whether the list, in the form of UNTHROTTLE_MUST, holds the
+// need of a skip message such as "cpus=16".
+func Must(list, needed string) (bool, error) {
+	name, number, counted := strings.Cut(needed, "=")
+	n := need{name: name}
+	if counted {
+		var err error
+		if n.count, err = strconv.Atoi(number); err != nil {
+			return false, fmt.Errorf("need %q: want a whole number after =", needed)
+		}
+	}
+	return mustHave(list, n)
+}
+
+// InLab reports whether the test runs in the lab's guest.
+func InLab() bool { return os.Getenv(EnvLab) == "1" }
+
+// Rounds says how often a test that repeats something n times on a host does
+// so here: n, or in the lab a tenth of it, at least once.
+func Rounds(t testing.TB, n int) int {
+	t.Helper()
+	if n < 1 {
+		t.Fatalf("require.Rounds: %d rounds; want at least 1", n)
+	}
+	if InLab() {
+		return max(1, n/10)
+	}
+	return n
+}

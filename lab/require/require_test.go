@@ -1,0 +1,151 @@
+package require
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// recorder is a testing.TB that notes how the test was ended.
+type recorder struct {
+	testing.TB
+	skipped, failed string
+}
+
+func (r *recorder) Helper()          {}
+func (r *recorder) Skip(args ...any) { r.skipped = fmt.Sprint(args...); runtime.Goexit() }
+func (r *recorder) Fatal(args ...any) {
+	r.failed = fmt.Sprint(args...)
+	runtime.Goexit()
+}
+func (r *recorder) Fatalf(format string, args ...any) {
+	r.failed = fmt.Sprintf(format, args...)
+	runtime.Goexit()
+}
+
+func record(f func(testing.TB)) *recorder {
+	r := &recorder{}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f(r)
+	}()
+	<-done
+	return r
+}
+
+func TestAnUnmetNeedSkipsOrFails(t *testing.T) {
+	ask := func(tb testing.TB) { CPUs(tb, 1<<20) }
+	for _, c := range []struct{ must, skipped, failed string }{
+		{"", "needs cpus=1048576: ", ""},
+		{"root,v2", "needs cpus=1048576: ", ""},
+		{"cpus=16", "needs cpus=1048576: ", ""},
+		{"root, cpus", "", "UNTHROTTLE_MUST says that this machine has it"},
+		{"cpus=1048576", "", "UNTHROTTLE_MUST says that this machine has it"},
+		{"cpu", "", `unknown need "cpu"`},
+		{"cpus=many", "", "want a whole number"},
+	} {
+		t.Setenv(EnvMust, c.must)
+		r := record(ask)
+		if !strings.Contains(r.skipped, c.skipped) || (c.skipped == "") != (r.skipped == "") {
+			t.Errorf("%s=%q: skipped with %q, want %q", EnvMust, c.must, r.skipped, c.skipped)
+		}
+		if !strings.Contains(r.failed, c.failed) || (c.failed == "") != (r.failed == "") {
+			t.Errorf("%s=%q: failed with %q, want %q", EnvMust, c.must, r.failed, c.failed)
+		}
+	}
+}
+
+func TestSkipMessageRoundTrip(t *testing.T) {
+	n := need{name: needCPUs, count: 16, runsIn: "the lab"}
+	needed, reason, where, ok := SkipMessage(n.message(errors.New("2 CPUs;\nruns in circles; runs in no lab")))
+	if !ok || needed != "cpus=16" || reason != "2 CPUs; runs in circles; runs in no lab" || where != "the lab" {
+		t.Fatalf("got %q %q %q %v", needed, reason, where, ok)
+	}
+	for _, other := range []string{"", "needs", "needs time: none; runs in winter", "needs root: no", "short mode"} {
+		if _, _, _, ok := SkipMessage(other); ok {
+			t.Errorf("%q was taken for a message of this package", other)
+		}
+	}
+}
+
+func TestRounds(t *testing.T) {
+	for _, c := range []struct {
+		lab     string
+		n, want int
+	}{{"", 200, 200}, {"1", 200, 20}, {"1", 3, 1}, {"0", 200, 200}} {
+		t.Setenv(EnvLab, c.lab)
+		if got := Rounds(t, c.n); got != c.want {
+			t.Errorf("%s=%q: Rounds(%d) = %d, want %d", EnvLab, c.lab, c.n, got, c.want)
+		}
+	}
+	if r := record(func(tb testing.TB) { Rounds(tb, 0) }); r.failed == "" {
+		t.Error("Rounds(0) did not fail")
+	}
+}
+
+func TestCountsFromSysfs(t *testing.T) {
+	sys := t.TempDir()
+	put := func(path, text string) {
+		t.Helper()
+		file := filepath.Join(sys, "devices/system", path)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Two CPUs that share an L3 under different ids, one with its own.
+	for i, shared := range []string{"0-1\n", "0-1\n", "2\n"} {
+		put(fmt.Sprintf("cpu/cpu%d/cache/index2/level", i), "2\n")
+		put(fmt.Sprintf("cpu/cpu%d/cache/index3/level", i), "3\n")
+		put(fmt.Sprintf("cpu/cpu%d/cache/index3/id", i), fmt.Sprint(i))
+		put(fmt.Sprintf("cpu/cpu%d/cache/index3/shared_cpu_list", i), shared)
+	}
+	put("node/node0/cpulist", "0-2\n")
+	put("node/node1/cpulist", "\n") // memory only
+	if n, err := countL3s(sys); n != 2 || err != nil {
+		t.Errorf("countL3s = %d, %v; want 2", n, err)
+	}
+	if n, err := countNUMANodes(sys); n != 1 || err != nil {
+		t.Errorf("countNUMANodes = %d, %v; want 1", n, err)
+	}
+}
+
+func TestCgroupMounts(t *testing.T) {
+	mounts := cgroupMounts("31 24 0:27 / /sys/fs/cgroup/cpu,cpuacct rw,nosuid shared:9 - cgroup cgroup rw,cpu,cpuacct\n" +
+		"30 24 0:26 / /mnt/a\\040b rw - cgroup2 cgroup2 rw,nsdelegate\n" +
+		"29 24 0:25 / /sys rw - sysfs sysfs rw\n" +
+		"short - cgroup\n")
+	if len(mounts) != 2 || mounts[0].version != 1 || mounts[0].point != "/sys/fs/cgroup/cpu,cpuacct" ||
+		mounts[1].version != 2 || mounts[1].point != "/mnt/a b" {
+		t.Fatalf("got %+v", mounts)
+	}
+}
+
+// TestTrialsLeaveNothing runs every real detection: whatever the machine has,
+// none may leave a cgroup behind.
+func TestTrialsLeaveNothing(t *testing.T) {
+	for name, try := range map[string]func() error{
+		"root": tryRoot, "bpf": tryBPF, "sched_ext": trySchedExt, "systemd": trySystemd,
+		"v1": func() error { _, err := tryCgroupV1(); return err },
+		"v2": func() error { _, err := tryCgroupV2(); return err },
+	} {
+		t.Logf("%s: %v", name, try())
+	}
+	table, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range cgroupMounts(string(table)) {
+		left, err := filepath.Glob(filepath.Join(m.point, fmt.Sprintf("unthrottle-require-%d-*", os.Getpid())))
+		if err != nil || len(left) != 0 {
+			t.Errorf("left behind: %v %v", left, err)
+		}
+	}
+}

@@ -1,0 +1,207 @@
+package container
+
+import (
+	"strings"
+)
+
+// identity is what a path alone tells.
+type identity struct {
+	depth   int // number of path parts up to and with the container's topmost cgroup
+	runtime string
+	id      string
+	name    string // the part people know, where the path has one
+	podUID  string
+	unit    string
+}
+
+// maxParts bounds how deep into a path we look.
+const maxParts = 64
+
+// recognise finds the topmost container in a path (relative to the highest cgroup we see), else the deepest systemd
+// unit; false: neither. It reads nothing but the path.
+func recognise(path string) (identity, bool) {
+	if path == "/" || path == "" {
+		return identity{}, false
+	}
+	parts := strings.Split(strings.TrimPrefix(path, "/"), "/")
+	if len(parts) > maxParts {
+		parts = parts[:maxParts]
+	}
+	podUID := ""
+	for i, part := range parts {
+		if uid := podUIDOf(part); uid != "" {
+			podUID = uid
+		}
+		found, ok := containerAt(parts[:i], part, podUID != "")
+		if !ok {
+			continue
+		}
+		found.depth = i + 1
+		if found.podUID == "" {
+			found.podUID = podUID
+		}
+		if isUnit(part) {
+			found.unit = part
+		}
+		return found, true
+	}
+	for i := len(parts) - 1; i >= 0; i-- {
+		if isUnit(parts[i]) {
+			return identity{depth: i + 1, runtime: Systemd, name: parts[i], unit: parts[i]}, true
+		}
+	}
+	return identity{podUID: podUID}, false
+}
+
+// containerAt tells whether part, below the parts above it, is a container's topmost cgroup.
+func containerAt(above []string, part string, inPod bool) (identity, bool) {
+	if strings.Contains(part, "conmon-") {
+		// The monitor beside a podman or CRI-O container, not the container.
+		return identity{}, false
+	}
+	if id, runtime, ok := mismatched(part); ok {
+		return identity{runtime: runtime, id: id, podUID: podUIDOf(part)}, true
+	}
+	bare := strings.TrimSuffix(part, ".scope")
+	for _, mark := range marks {
+		if id, ok := strings.CutPrefix(bare, mark.prefix); ok && isID(id) {
+			return identity{runtime: mark.runtime, id: id}, true
+		}
+	}
+	if found, ok := byFolder(above, part, bare); ok {
+		return found, true
+	}
+	if inPod && isID(bare) && podUIDOf(part) == "" {
+		return identity{runtime: Kubernetes, id: bare}, true
+	}
+	return identity{}, false
+}
+
+// marks are the prefixes that runtimes put before the id, with the systemd driver before ".scope", too.
+var marks = []struct{ prefix, runtime string }{
+	{"cri-containerd-", Containerd},
+	{"nerdctl-", Containerd},
+	{"docker-", Docker},
+	{"crio-", CRIO},
+	{"libpod-", Podman},
+}
+
+// mismatched reads "<slice>:cri-containerd:<id>": what runc makes of a systemd path when it drives cgroupfs itself.
+func mismatched(part string) (id, runtime string, ok bool) {
+	f := strings.Split(part, ":")
+	if len(f) != 3 || !isID(f[2]) {
+		return "", "", false
+	}
+	for _, mark := range marks {
+		if f[1]+"-" == mark.prefix {
+			return f[2], mark.runtime, true
+		}
+	}
+	return "", "", false
+}
+
+// byFolder knows runtimes by the folder they keep their cgroups in.
+func byFolder(above []string, part, bare string) (identity, bool) {
+	if name, ok := strings.CutPrefix(part, "lxc.payload."); ok && name != "" {
+		return identity{runtime: LXC, id: name, name: name}, true
+	}
+	if len(above) == 0 {
+		return identity{}, false
+	}
+	parent := above[len(above)-1]
+	switch {
+	case parent == "docker" && isID(part):
+		return identity{runtime: Docker, id: part}, true
+	case parent == "buildkit" && plain(part):
+		return identity{runtime: Docker, id: part}, true
+	case (parent == "lxc" || parent == "lxc.payload") && part != "":
+		return identity{runtime: LXC, id: part, name: part}, true
+	case parent == "mesos" && isUUID(part):
+		return identity{runtime: Mesos, id: part}, true
+	case above[0] == "ecs" && len(above) >= 2 && isECS(part):
+		return identity{runtime: ECS, id: part}, true
+	case above[0] == "nomad" || above[0] == "nomad.slice":
+		return nomad(bare)
+	}
+	return identity{}, false
+}
+
+// nomad reads "<allocation uuid>.<task>".
+func nomad(bare string) (identity, bool) {
+	alloc, task, ok := strings.Cut(bare, ".")
+	if !ok || !isUUID(alloc) || task == "" {
+		return identity{}, false
+	}
+	return identity{runtime: Nomad, id: bare, name: task}, true
+}
+
+// podUIDOf reads the pod uid of a pod-level cgroup: "pod<uid>" (cgroupfs driver) or
+// "kubepods-burstable-pod<uid with _ for ->.slice" (systemd driver, and its mismatched form).
+func podUIDOf(part string) string {
+	part, _, _ = strings.Cut(part, ":")
+	uid, ok := strings.CutPrefix(part, "pod")
+	if !ok {
+		slice, isSlice := strings.CutSuffix(part, ".slice")
+		i := strings.LastIndex(slice, "-pod")
+		if !isSlice || i < 0 {
+			return ""
+		}
+		uid = strings.ReplaceAll(slice[i+len("-pod"):], "_", "-")
+	}
+	if isUUID(uid) || len(uid) == 32 && isHex(uid) {
+		return uid
+	}
+	return ""
+}
+
+// unitSuffixes are the systemd unit types that have a cgroup of their own; slices only group others.
+var unitSuffixes = []string{".service", ".scope", ".socket", ".mount", ".swap"}
+
+func isUnit(part string) bool {
+	for _, suffix := range unitSuffixes {
+		if len(part) > len(suffix) && strings.HasSuffix(part, suffix) {
+			return true
+		}
+	}
+	return false
+}
+
+// isID accepts 64 hex digits, the id of docker, containerd, CRI-O and podman containers.
+func isID(s string) bool { return len(s) == 64 && isHex(s) }
+
+// isECS accepts docker's ids and Fargate's "<32 hex>-<digits>".
+func isECS(s string) bool {
+	task, runtime, ok := strings.Cut(s, "-")
+	return isID(s) || ok && len(task) == 32 && isHex(task) && plain(runtime)
+}
+
+func isHex(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func isUUID(s string) bool {
+	if len(s) != 36 {
+		return false
+	}
+	for i := 0; i < len(s); i++ {
+		if dash := i == 8 || i == 13 || i == 18 || i == 23; dash != (s[i] == '-') || !dash && !isHex(s[i:i+1]) {
+			return false
+		}
+	}
+	return true
+}
+
+// plain accepts lower-case letters and digits.
+func plain(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'z') {
+			return false
+		}
+	}
+	return s != ""
+}

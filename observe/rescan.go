@@ -1,0 +1,118 @@
+package observe
+
+import (
+	"errors"
+	"time"
+
+	"github.com/unthrottle/unthrottle/cgroup"
+	"github.com/unthrottle/unthrottle/container"
+)
+
+// A scan that was asked for by inotify comes no sooner after the last one than scanShare times what that one cost, so
+// that cgroups made and removed without end cannot make us spend more than a tenth of a CPU on looking; but never later
+// than maxScanDelay, so that a newcomer is seen within a second.
+const (
+	scanShare    = 10
+	maxScanDelay = 700 * time.Millisecond
+)
+
+// rescan lists the containers and takes up what came and went.
+func (w *Watcher) rescan(now time.Time) {
+	w.dirty = false
+	w.nextRescan = now.Add(w.opt.RescanInterval)
+	defer func() { w.earliestScan = w.now().Add(min(scanShare*w.now().Sub(now), maxScanDelay)) }()
+	// Watches first, the list second: what is made in between is in the list, what is made later is told.
+	if err := w.notifier.watch(w.host, w.opt.Scope); err != nil && !errors.Is(err, cgroup.ErrNoCgroup) {
+		w.opt.Log.Debug("not every cgroup is watched", "err", err)
+	}
+	list, err := w.opt.List()
+	if err != nil {
+		w.listFailed(err)
+		return
+	}
+	w.listErr = false
+	w.take(list)
+}
+
+func (w *Watcher) listFailed(err error) {
+	level := w.opt.Log.Warn
+	if w.listErr || errors.Is(err, cgroup.ErrNoCgroup) {
+		level = w.opt.Log.Debug
+	}
+	w.listErr = true
+	level("cannot list the containers; those known before are still watched", "err", err)
+}
+
+// take makes the list the one that is watched.
+func (w *Watcher) take(list []container.Container) {
+	w.left = max(0, len(list)-w.opt.MaxContainers)
+	list = list[:len(list)-w.left]
+	for _, t := range w.tracks {
+		t.listed = false
+	}
+	var came, gone []container.Container
+	tracks := make([]*track, 0, len(list))
+	for _, c := range list {
+		t := w.byPath[c.Group.Path]
+		switch {
+		case t == nil:
+			t = &track{}
+			w.byPath[c.Group.Path] = t
+			came = append(came, c)
+		case t.listed: // twice in the list
+			continue
+		}
+		t.container, t.listed = c, true
+		tracks = append(tracks, t)
+	}
+	for _, t := range w.tracks {
+		if !t.listed {
+			delete(w.byPath, t.container.Group.Path)
+			gone = append(gone, t.container)
+		}
+	}
+	w.tracks = tracks
+	w.changed(came, gone)
+}
+
+func (w *Watcher) changed(came, gone []container.Container) {
+	if len(came)+len(gone) > 0 {
+		w.opt.Log.Debug("containers changed", "came", len(came), "gone", len(gone), "now", len(w.tracks))
+		w.opt.Changed(came, gone)
+	}
+}
+
+// sample reads all and makes the observations.
+func (w *Watcher) sample(now time.Time) Snapshot {
+	snapshot := Snapshot{At: now, Left: w.left, Observations: make([]Observation, 0, len(w.tracks))}
+	var came, gone []container.Container
+	w.sampler.begin()
+	kept := w.tracks[:0]
+	for _, t := range w.tracks {
+		prev := &t.samples[t.latest]
+		cur := &t.samples[1-t.latest]
+		w.sampler.fill(cur, &t.container)
+		if cur.Gone {
+			delete(w.byPath, t.container.Group.Path)
+			gone = append(gone, t.container)
+			continue
+		}
+		kept = append(kept, t)
+		if t.taken && prev.Levels[0].ID != cur.Levels[0].ID {
+			gone, came = append(gone, prev.Container), append(came, t.container)
+			t.taken = false
+			w.dirty = true // its counterparts may be others
+		}
+		if t.taken {
+			snapshot.Observations = append(snapshot.Observations, Delta(prev, cur))
+		}
+		t.latest, t.taken = 1-t.latest, true
+	}
+	clear(w.tracks[len(kept):])
+	w.tracks = kept
+	w.sampler.sweep()
+	w.changed(came, gone)
+	snapshot.Containers, snapshot.Hot = len(w.tracks), w.sampler.Hot()
+	snapshot.Handles, snapshot.Reads = w.sampler.Handles(), w.sampler.Reads()
+	return snapshot
+}

@@ -1,0 +1,206 @@
+package remedy
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/utils/cpuset"
+
+	"github.com/unthrottle/unthrottle/cgroup"
+	"github.com/unthrottle/unthrottle/change"
+	"github.com/unthrottle/unthrottle/container"
+	"github.com/unthrottle/unthrottle/topology"
+)
+
+// Facts is all that a plan rests on: one look at a host, as plain values.
+type Facts struct {
+	Machine topology.Machine
+	// CPUVersion and CPUSetVersion are those of the two hierarchies; 0: not
+	// mounted. OneTree: both controllers share a hierarchy, hence paths.
+	CPUVersion, CPUSetVersion cgroup.Version
+	OneTree                   bool
+	// Groups are the cgroups of the cpu hierarchy, Sets those of the cpuset
+	// hierarchy, both by path. On one tree both hold every cgroup.
+	Groups map[string]Group
+	Sets   map[string]Set
+	// Containers are the leaf cgroups that people have a name for.
+	Containers []Container
+	// Held are the transactions of ours that are in force.
+	Held []Held
+	// Claims are CPUs that others gave out or took, beside what Sets tell.
+	Claims []Claim
+	// HasBurst: the kernel knows cpu.max.burst (5.14).
+	HasBurst bool
+	// Scope is the cgroup outside of which nothing may be touched; "": none.
+	// Named is a cgroup that the user named, below which ancestors' quotas may
+	// be lifted; "": none.
+	Scope, Named string
+	// Truncated says what was left out because a bound was reached; "": nothing.
+	Truncated string
+}
+
+// Group is one cgroup of the cpu hierarchy.
+type Group struct {
+	Limit cgroup.Limit
+	// Shares is the weight in the unit of cpu.shares; 0: it has none.
+	Shares uint64
+	// UsedCPUs is CPU time used / time over a short window, its descendants
+	// with it; nil: not measured.
+	UsedCPUs *float64
+	// Procs counts the processes in the cgroup itself. Foreign: some of them
+	// are outside our PID namespace (0 in cgroup.procs).
+	Procs   int
+	Foreign bool
+	// Type is cgroup.type on v2; "" on v1.
+	Type string
+	// Subtree are the controllers handed to the children (v2).
+	Subtree []cgroup.Controller
+	// Sandbox: all that is in it is the pause process of a pod.
+	Sandbox bool
+	// Unit is the systemd unit whose own cgroup this is, where systemd runs;
+	// "" if it is none.
+	Unit string
+}
+
+// Set is one cgroup of the cpuset hierarchy.
+type Set struct {
+	cgroup.CPUSetState
+	// Cpus and Mems are the files' texts as read, and EffectiveMems the memory
+	// nodes in force. HasFiles: on v2, the controller is enabled for it.
+	Cpus, Mems    string
+	EffectiveMems cpuset.CPUSet
+	HasFiles      bool
+	Procs         int
+	Foreign       bool
+}
+
+// Container is a container and what is known only of containers.
+type Container struct {
+	container.Container
+	// OwnSet: its cpuset cgroup holds no other container's tasks.
+	OwnSet bool
+}
+
+// Held is one transaction of ours in force, as far as plans need it.
+type Held struct {
+	ID, Remedy, Target string
+	Parameters         map[string]string
+	Changes            []change.Change
+}
+
+// The parameters that a plan stores with its transaction and reads again.
+const (
+	paramCPUs = "cpus"   // the exclusive CPUs, a kernel list
+	paramSet  = "cpuset" // the path of the cpuset that holds them
+	paramFor  = "upkeep" // the id of the transaction that this one belongs to
+)
+
+// pin are the CPUs that h gave to its target alone.
+func (h Held) pin() (cpuset.CPUSet, bool) {
+	if h.Remedy != string(Pin) || h.Parameters[paramFor] != "" {
+		return cpuset.CPUSet{}, false
+	}
+	set, err := topology.ParseList(h.Parameters[paramCPUs])
+	return set, err == nil && !set.IsEmpty()
+}
+
+// removed are the CPUs that our transactions in force took out of each set.
+func (f Facts) removed() map[string]cpuset.CPUSet {
+	out := map[string]cpuset.CPUSet{}
+	for _, h := range f.Held {
+		for _, c := range h.Changes {
+			if c.Op != change.OpRemoveCPUs {
+				continue
+			}
+			if set, err := topology.ParseList(c.To); err == nil {
+				out[c.Path] = out[c.Path].Union(set)
+			}
+		}
+	}
+	return out
+}
+
+// Claim is a set of CPUs that somebody else gives out.
+type Claim struct {
+	CPUs cpuset.CPUSet
+	// By says who, for people: "kubelet static policy".
+	By string
+}
+
+// parent is the parent in a tree, "" for the root.
+func parent(path string) string {
+	if path == "/" {
+		return ""
+	}
+	return cgroup.Parent(path)
+}
+
+// ancestors are the paths above path, nearest first, "/" last.
+func ancestors(path string) []string {
+	var all []string
+	for path != "/" && path != "" {
+		path = cgroup.Parent(path)
+		all = append(all, path)
+	}
+	return all
+}
+
+// children are the paths directly below path, in byte order.
+func children[V any](tree map[string]V, path string) []string {
+	var all []string
+	for p := range tree {
+		if p != path && parent(p) == path {
+			all = append(all, p)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// sorted are all paths, parents before children, in byte order.
+func sorted[V any](tree map[string]V) []string {
+	all := make([]string, 0, len(tree))
+	for p := range tree {
+		all = append(all, p)
+	}
+	slices.SortFunc(all, func(a, b string) int {
+		if d := depth(a) - depth(b); d != 0 {
+			return d
+		}
+		return strings.Compare(a, b)
+	})
+	return all
+}
+
+func depth(path string) int {
+	if path == "/" {
+		return 0
+	}
+	return strings.Count(path, "/")
+}
+
+// below tells whether path is strictly below top.
+func below(path, top string) bool { return path != top && cgroup.Below(path, top) }
+
+// inScope tells whether a path may be touched.
+func (f Facts) inScope(path string) bool { return cgroup.Below(path, f.Scope) }
+
+// container finds the container whose cgroup this is.
+func (f Facts) container(path string) (Container, bool) {
+	i := slices.IndexFunc(f.Containers, func(c Container) bool { return c.Group.Path == path })
+	if i < 0 {
+		return Container{}, false
+	}
+	return f.Containers[i], true
+}
+
+// pins are our pins in force: what they hold, by the path of their cpuset.
+func (f Facts) pins() map[string]cpuset.CPUSet {
+	held := map[string]cpuset.CPUSet{}
+	for _, h := range f.Held {
+		if set, ok := h.pin(); ok {
+			held[h.Parameters[paramSet]] = set
+		}
+	}
+	return held
+}

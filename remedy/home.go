@@ -1,0 +1,161 @@
+package remedy
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/utils/cpuset"
+
+	"github.com/unthrottle/unthrottle/cgroup"
+	"github.com/unthrottle/unthrottle/change"
+)
+
+// home is the cpuset that the target gets.
+type home struct {
+	path string
+	// create are the cgroups to be made for it, from the top down, path the
+	// last; nil: it exists. from is then where the target's tasks are.
+	create []string
+	from   string
+	// allowed are the CPUs, mems the memory nodes that it may use today.
+	allowed, mems cpuset.CPUSet
+}
+
+// home finds the target's cpuset, or where to make one (v1: a systemd unit has
+// none of its own, and containers of one pod may share theirs).
+func (p *planner) home() (home, error) {
+	at := p.target.Group.CPUSetPath
+	s, ok := p.f.Sets[at]
+	if !ok {
+		return home{}, p.refuse("its cpuset cgroup "+quoted(at)+" is gone or cannot be seen", "")
+	}
+	h := home{path: at, from: at, allowed: s.Effective, mems: s.EffectiveMems}
+	c, _ := p.f.container(p.target.Group.Path)
+	switch {
+	case p.f.OneTree || c.OwnSet:
+		if s.InPartition() || p.f.CPUSetVersion == cgroup.V1 && s.Exclusive {
+			return h, p.refuse(fmt.Sprintf("it has exclusive CPUs %s already", s.Effective),
+				"take only its quota off: --remedy weight")
+		}
+	case p.f.CPUSetVersion == cgroup.V2:
+		return h, p.refuse("its cpuset cgroup "+quoted(at)+" is shared with others", "name the cgroup that holds them all")
+	default:
+		if p.f.Groups[p.target.Group.Path].Foreign {
+			return h, p.refuse("some of its processes are outside our PID namespace, so they cannot be moved into a cpuset of its own",
+				"run unthrottle in the host's PID namespace")
+		}
+		if h.create = p.newSets(at); h.create == nil {
+			return h, p.refuse("it has no cpuset cgroup of its own, and one cannot be made inside the scope "+quoted(p.f.Scope),
+				"make the cgroup above it in the cpuset hierarchy first")
+		}
+		h.path = h.create[len(h.create)-1]
+	}
+	if !p.f.inScope(h.path) {
+		return h, p.refuse("its cpuset "+quoted(h.path)+" lies outside the scope "+quoted(p.f.Scope), "")
+	}
+	return h, p.crowdedAncestors(h)
+}
+
+// newSets names the cpusets to be made below at: one beside the others, or
+// where a scope binds us, the target's own path.
+func (p *planner) newSets(at string) []string {
+	flat := "unthrottle-" + strings.ReplaceAll(strings.Trim(p.target.Group.Path, "/"), "/", "-")
+	if flat = cgroup.Join(at, flat[:min(len(flat), maxName)]); p.f.inScope(flat) && p.free(flat) {
+		return []string{flat}
+	}
+	if !below(p.target.Group.Path, at) {
+		return nil
+	}
+	chain := []string{p.target.Group.Path}
+	for _, a := range ancestors(p.target.Group.Path) {
+		if _, exists := p.f.Sets[a]; exists {
+			break
+		}
+		chain = append([]string{a}, chain...)
+	}
+	if !p.f.inScope(chain[0]) || parent(chain[0]) != at || !p.free(chain[len(chain)-1]) {
+		return nil
+	}
+	return chain
+}
+
+// maxName is the longest name of a cgroup (NAME_MAX).
+const maxName = 255
+
+func (p *planner) free(path string) bool {
+	_, taken := p.f.Sets[path]
+	return !taken
+}
+
+// crowdedAncestors refuses where processes sit in a cgroup above the target
+// (v1 allows that): they need the CPUs of all below them, and could not be
+// moved off the target's. Those in the root stay, and are counted.
+func (p *planner) crowdedAncestors(h home) error {
+	for _, a := range ancestors(h.path) {
+		n := p.f.Sets[a].Procs
+		switch {
+		case n == 0:
+		case a == p.top():
+			p.warn("%s in the root cpuset stay where they are and may still run on these CPUs (kernel threads among them)",
+				count(n, "process", "processes"))
+		case p.f.CPUSetVersion == cgroup.V2 && p.f.OneTree:
+			return p.refuse(fmt.Sprintf("%s above it holds %s itself, so controllers cannot be handed down (v2: processes live in leaves)",
+				quoted(a), count(n, "process", "processes")), "", a)
+		default:
+			return p.refuse(fmt.Sprintf("%s above it holds %s that could not be kept off its CPUs", quoted(a),
+				count(n, "process", "processes")), "move them into a cgroup of their own, or pin that cgroup as a whole", a)
+		}
+	}
+	return nil
+}
+
+// insideTarget refuses where the target divides its CPUs itself.
+func (p *planner) insideTarget(h home) error {
+	if len(h.create) > 0 {
+		return nil
+	}
+	removed := p.f.removed()
+	for _, path := range sorted(p.f.Sets) {
+		s := p.f.Sets[path]
+		if below(path, h.path) && (p.narrow(path, removed) || s.InPartition() || p.f.CPUSetVersion == cgroup.V1 && s.Exclusive) {
+			return p.refuse("a cgroup inside it has CPUs of its own, which would be lost", "pin that one instead", path)
+		}
+	}
+	return nil
+}
+
+// enable hands the cpuset controller down to the target (v2).
+func (p *planner) enable(h home) error {
+	if p.f.CPUSetVersion != cgroup.V2 {
+		return nil
+	}
+	path := ancestors(h.path)
+	for i := len(path) - 1; i >= 0; i-- {
+		at := path[i]
+		g, ok := p.f.Groups[at]
+		if !ok || hands(g, cgroup.CPUSet) {
+			continue
+		}
+		if g.Type == "threaded" || g.Type == "domain invalid" || g.Type == "domain threaded" {
+			return p.refuse(fmt.Sprintf("%s above it is %q: the cpuset controller cannot be handed down through it", quoted(at), g.Type),
+				"", at)
+		}
+		if !p.f.inScope(at) {
+			return p.refuse(fmt.Sprintf("%s does not hand the cpuset controller down, and lies outside the scope", quoted(at)),
+				"write +cpuset to its cgroup.subtree_control, or widen the scope", at)
+		}
+		p.plan.Changes = append(p.plan.Changes, change.Change{Kind: change.KindSubtree, Op: change.OpSet,
+			Controller: cgroup.CPUSet, Path: at, File: cgroup.FileSubtreeControl, To: "+" + string(cgroup.CPUSet),
+			Why: "its children get cpusets"})
+	}
+	return nil
+}
+
+func hands(g Group, c cgroup.Controller) bool {
+	for _, have := range g.Subtree {
+		if have == c {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,105 @@
+package remedy
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/utils/cpuset"
+
+	"github.com/unthrottle/unthrottle/cgroup"
+	"github.com/unthrottle/unthrottle/change"
+)
+
+// moveOthers takes the target's CPUs out of every other cpuset that has them,
+// and refuses where those would be left with fewer CPUs than they need.
+func (p *planner) moveOthers(h home, pinned cpuset.CPUSet) error {
+	movers, outside := p.movers(h, pinned)
+	for _, path := range movers {
+		s := p.f.Sets[path]
+		if s.Effective.IsSubsetOf(pinned) {
+			return p.refuse(fmt.Sprintf("%s may use only %s and would be left without a CPU", quoted(path), s.Effective),
+				"ask for fewer CPUs with --cpus", path)
+		}
+		p.plan.Changes = append(p.plan.Changes, change.Change{Kind: change.KindFile, Op: change.OpRemoveCPUs,
+			Controller: cgroup.CPUSet, Path: path, File: cgroup.FileCPUs, From: s.Cpus, To: pinned.String(),
+			Why: "off the CPUs of " + p.target.Name})
+	}
+	if len(outside) > 0 {
+		p.warn("CPUs %s are not exclusive: these may run there too and lie outside the scope: %s", pinned, names(outside))
+	}
+	return p.enoughLeft(movers, pinned)
+}
+
+// movers are the cpusets to be shrunk, those outside the scope apart. On v1
+// every set names its CPUs, so each is written. On v2 a set has no more than
+// its parent, so that the topmost ones are enough.
+func (p *planner) movers(h home, pinned cpuset.CPUSet) (inside, outside []string) {
+	var done []string
+	for _, path := range sorted(p.f.Sets) {
+		s := p.f.Sets[path]
+		if path == p.top() || cgroup.Below(path, h.path) || cgroup.Below(h.path, path) {
+			continue
+		}
+		has := s.Effective
+		if p.f.CPUSetVersion == cgroup.V1 {
+			has = s.Configured.Union(s.Effective)
+		}
+		if has.Intersection(pinned).IsEmpty() {
+			continue
+		}
+		if p.f.CPUSetVersion == cgroup.V2 && slices.ContainsFunc(done, func(top string) bool { return below(path, top) }) {
+			continue
+		}
+		done = append(done, path)
+		if p.f.inScope(path) {
+			inside = append(inside, path)
+		} else {
+			outside = append(outside, path)
+		}
+	}
+	return inside, outside
+}
+
+// enoughLeft compares what the containers that move need with the CPUs they
+// keep, for all who keep the same CPUs, with those who keep a part of these.
+func (p *planner) enoughLeft(movers []string, pinned cpuset.CPUSet) error {
+	type moved struct {
+		path string
+		left cpuset.CPUSet
+		need Need
+	}
+	var all []moved
+	for _, c := range p.f.Containers {
+		at := c.Group.CPUSetPath
+		if c.Group.Path == p.target.Group.Path || below(c.Group.Path, p.target.Group.Path) ||
+			!slices.ContainsFunc(movers, func(m string) bool { return cgroup.Below(at, m) }) {
+			continue
+		}
+		all = append(all, moved{c.Group.Path, p.f.Sets[at].Effective.Difference(pinned), p.f.need(c)})
+		p.plan.Moved = append(p.plan.Moved, c.Group.Path)
+	}
+	unmeasured := 0
+	for _, pool := range all {
+		var sum Need
+		var who []string
+		for _, m := range all {
+			if m.left.IsSubsetOf(pool.left) {
+				sum = sum.plus(m.need)
+				who = append(who, m.path)
+			}
+		}
+		if need := sum.CPUs(); need > float64(pool.left.Size())+epsilon {
+			return p.refuse(fmt.Sprintf("%s would be left (%s) for %s that need %s (requests %.4g, in use %s)",
+				cpus(float64(pool.left.Size())), pool.left, count(len(who), "other container", "other containers"),
+				cpus(need), sum.Requested, sum.used()), "ask for fewer CPUs with --cpus, or try --remedy burst", who...)
+		}
+		if !pool.need.Measured {
+			unmeasured++
+		}
+	}
+	if unmeasured > 0 {
+		p.warn("the CPU use of %s that move was not measured: only their requests were counted",
+			count(unmeasured, "container", "containers"))
+	}
+	return nil
+}

@@ -1,0 +1,208 @@
+package remedy
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+
+	"k8s.io/utils/cpuset"
+
+	"github.com/unthrottle/unthrottle/cgroup"
+	"github.com/unthrottle/unthrottle/change"
+	"github.com/unthrottle/unthrottle/placement"
+)
+
+// pin plans exclusive CPUs: which, who leaves them, and whose quota goes.
+func (p *planner) pin() error {
+	if p.f.CPUSetVersion == 0 {
+		return p.refuse("the cpuset controller is not mounted here", "")
+	}
+	n, err := p.pinSize()
+	if err != nil {
+		return err
+	}
+	home, err := p.home()
+	if err != nil {
+		return err
+	}
+	if err := p.insideTarget(home); err != nil {
+		return err
+	}
+	choice, err := p.choose(home, n)
+	if err != nil {
+		return err
+	}
+	p.plan.CPUs = choice.CPUs
+	p.plan.Parameters[paramCPUs] = choice.CPUs.String()
+	p.plan.Parameters[paramSet] = home.path
+	if err := p.enable(home); err != nil {
+		return err
+	}
+	p.settle(home, choice.CPUs)
+	if err := p.moveOthers(home, choice.CPUs); err != nil {
+		return err
+	}
+	if p.f.Groups[p.target.Group.Path].Limit.Limited() {
+		p.quotaOff(p.target.Group.Path, "quota off: these CPUs are exclusive")
+	}
+	if err := p.liftAncestors(float64(n)); err != nil {
+		return err
+	}
+	p.innerQuotas()
+	p.warn("CPUs %s are protected from the containers that exist now; only the agent moves newcomers off them", choice.CPUs)
+	if choice.CoresShared > 0 {
+		p.warn("%d of the cores are shared with others: %s", choice.CoresShared, choice.Why)
+	}
+	p.expectNoQuota(float64(n))
+	return nil
+}
+
+// pinSize is how many CPUs the target gets.
+func (p *planner) pinSize() (int, error) {
+	switch {
+	case p.r.CPUs < 0:
+		return 0, p.refuse(fmt.Sprintf("%d CPUs make no sense", p.r.CPUs), "ask for 1 or more")
+	case p.r.CPUs > 0:
+		return p.r.CPUs, nil
+	}
+	limit, limited, _ := cgroup.Effective(p.levels())
+	if !limited {
+		return 0, p.refuse("neither it nor an ancestor has a limit, so nothing is throttled", "give --cpus N to pin it all the same")
+	}
+	return max(1, int(math.Ceil(limit-epsilon))), nil
+}
+
+// choose picks the CPUs out of what the target may use and nobody else claims.
+func (p *planner) choose(home home, n int) (placement.Choice, error) {
+	m := p.f.Machine
+	reserve := placement.Reserve(m, p.f.Sets[p.top()].Effective)
+	if p.r.Reserve != nil {
+		reserve = *p.r.Reserve
+	}
+	taken := p.unavailable(home)
+	allowed := home.allowed.Intersection(m.Online())
+	free := allowed.Difference(reserve)
+	for _, claim := range taken {
+		free = free.Difference(claim.CPUs)
+	}
+	choice, err := placement.Fit().Place(placement.Host{Machine: m, Free: free}, placement.Request{CPUs: n})
+	var few *placement.TooFewError
+	if errors.As(err, &few) {
+		why := fmt.Sprintf("%s wanted, %d free: it may use %s, the reserve is %s", cpus(float64(n)), few.Free, list(allowed), list(reserve))
+		var who []string
+		for _, claim := range taken {
+			if lost := claim.CPUs.Intersection(allowed).Difference(reserve); !lost.IsEmpty() {
+				who = append(who, fmt.Sprintf("%s has %s", claim.By, lost))
+			}
+		}
+		return choice, p.refuse(why, "ask for fewer with --cpus, give exclusive CPUs back, or try --remedy burst", who...)
+	}
+	if err != nil {
+		return choice, fmt.Errorf("pin on %s: %w", quoted(p.target.Group.Path), err)
+	}
+	return choice, nil
+}
+
+// list shows a set of CPUs, also an empty one.
+func list(s cpuset.CPUSet) string {
+	if s.IsEmpty() {
+		return "none"
+	}
+	return s.String()
+}
+
+// top is the highest cpuset that can be seen.
+func (p *planner) top() string {
+	paths := sorted(p.f.Sets)
+	if len(paths) == 0 {
+		return "/"
+	}
+	return paths[0]
+}
+
+// unavailable are the CPUs that somebody else has a claim to, and who. Cpusets
+// above the target are where it lives, and those inside it are its own; neither
+// is a claim of others.
+func (p *planner) unavailable(home home) []Claim {
+	claims := append([]Claim{}, p.f.Claims...)
+	if isolated := p.f.Machine.Isolated(); !isolated.IsEmpty() {
+		claims = append(claims, Claim{isolated, "isolcpus"})
+	}
+	pins, removed := p.f.pins(), p.f.removed()
+	for _, path := range sorted(p.f.Sets) {
+		s := p.f.Sets[path]
+		switch {
+		case path == p.top() || cgroup.Below(path, home.path) || cgroup.Below(home.path, path):
+		case !pins[path].IsEmpty():
+			claims = append(claims, Claim{pins[path], "the pin of " + quoted(path)})
+		case s.InPartition():
+			claims = append(claims, Claim{s.Effective.Union(s.ExclusiveEffective), "the partition " + quoted(path)})
+		case !s.ExclusiveCPUs.IsEmpty():
+			claims = append(claims, Claim{s.ExclusiveCPUs, "cpuset.cpus.exclusive of " + quoted(path)})
+		case p.f.CPUSetVersion == cgroup.V1 && s.Exclusive:
+			claims = append(claims, Claim{s.Effective, "the exclusive cpuset " + quoted(path)})
+		case p.narrow(path, removed):
+			claims = append(claims, Claim{s.Effective, "the cpuset " + quoted(path)})
+		}
+	}
+	return claims
+}
+
+// narrow tells whether somebody else confined a cpuset to fewer CPUs than its
+// parent has: what we took out of it ourselves does not count.
+func (p *planner) narrow(path string, removed map[string]cpuset.CPUSet) bool {
+	s, above := p.f.Sets[path], p.f.Sets[parent(path)]
+	if s.Configured.IsEmpty() {
+		return false
+	}
+	return !above.Effective.IsSubsetOf(s.Effective.Union(removed[path]))
+}
+
+// settle confines the target to its CPUs.
+func (p *planner) settle(home home, pinned cpuset.CPUSet) {
+	why := "exclusive CPUs of " + p.target.Name
+	for _, made := range home.create {
+		p.plan.Changes = append(p.plan.Changes, change.Change{Kind: change.KindCgroup, Op: change.OpSet,
+			Controller: cgroup.CPUSet, Path: made, To: change.Present, Why: "a cpuset for " + p.target.Name})
+		to := home.allowed
+		if made == home.path {
+			to = pinned
+		}
+		p.setList(made, cgroup.FileCPUs, "", to.String(), why)
+		p.setList(made, cgroup.FileMems, "", home.mems.String(), "memory nodes as before")
+	}
+	if len(home.create) > 0 {
+		p.plan.Changes = append(p.plan.Changes, change.Change{Kind: change.KindTask, Op: change.OpSet,
+			Controller: cgroup.CPUSet, Path: home.path, From: home.from, To: home.path, MembersController: cgroup.CPU,
+			MembersPath: p.target.Group.Path, Why: "into the cpuset of its own"})
+		return
+	}
+	p.setCPUs(home.path, pinned, why)
+	if p.f.CPUSetVersion == cgroup.V2 {
+		return
+	}
+	for _, inner := range sorted(p.f.Sets) {
+		if s := p.f.Sets[inner]; below(inner, home.path) && !s.Configured.IsEmpty() && !s.Configured.IsSubsetOf(pinned) {
+			p.setCPUs(inner, pinned, "inside "+p.target.Name)
+		}
+	}
+}
+
+// setCPUs sets a list of CPUs, through systemd where a unit owns the cgroup.
+func (p *planner) setCPUs(path string, to cpuset.CPUSet, why string) {
+	p.setList(path, cgroup.FileCPUs, p.f.Sets[path].Cpus, to.String(), why)
+}
+
+func (p *planner) setList(path, file, from, to, why string) {
+	p.plan.Changes = append(p.plan.Changes, change.Change{Kind: change.KindFile, Op: change.OpSet,
+		Controller: cgroup.CPUSet, Path: path, File: file, From: from, To: to, Why: why})
+}
+
+// count is a number with its noun: "1 process", "3 processes".
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + many
+}

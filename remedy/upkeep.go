@@ -1,0 +1,74 @@
+package remedy
+
+import (
+	"github.com/unthrottle/unthrottle/cgroup"
+	"github.com/unthrottle/unthrottle/change"
+	"github.com/unthrottle/unthrottle/container"
+)
+
+// Chore is one thing to be done for a transaction in force.
+type Chore struct {
+	// ID is the transaction it is for.
+	ID string
+	// Gone: its container is gone; the transaction is to be restored, which
+	// ends it.
+	Gone bool
+	// Plan moves newcomers off its CPUs; no changes: nothing to move.
+	Plan Plan
+}
+
+// Upkeep says what our pins need by now: containers that appeared since are
+// moved off their CPUs, transactions of containers that are gone end. What
+// cannot be moved is in the plan's Warnings.
+func Upkeep(f Facts) []Chore {
+	var chores []Chore
+	for _, h := range f.Held {
+		if h.Parameters[paramFor] != "" {
+			continue
+		}
+		if _, exists := f.Groups[h.Target]; !exists {
+			chores = append(chores, Chore{ID: h.ID, Gone: true})
+			continue
+		}
+		if plan := newcomers(f, h); len(plan.Changes)+len(plan.Warnings) > 0 {
+			chores = append(chores, Chore{ID: h.ID, Plan: plan})
+		}
+	}
+	return chores
+}
+
+// newcomers plans to take the CPUs of a pin out of the cpusets that came later.
+func newcomers(f Facts, h Held) Plan {
+	pinned, ok := h.pin()
+	set := h.Parameters[paramSet]
+	if _, exists := f.Sets[set]; !ok || !exists {
+		return Plan{}
+	}
+	target, known := f.container(h.Target)
+	if !known {
+		target.Container = container.Container{Group: cgroup.Group{Path: h.Target, CPUSetPath: set}, Name: h.Target}
+	}
+	p := &planner{f: f, r: Request{Kind: Pin}, target: target.Container, plan: Plan{Target: target.Container, Remedy: Pin, CPUs: pinned,
+		Parameters: map[string]string{paramFor: h.ID, paramCPUs: pinned.String(), paramSet: set}}}
+	inside, outside := p.movers(home{path: set}, pinned)
+	removed := f.removed()
+	for _, path := range inside {
+		s := f.Sets[path]
+		switch {
+		case s.Effective.IsSubsetOf(pinned) || p.narrow(path, removed) || s.InPartition() || s.Exclusive && f.CPUSetVersion == cgroup.V1:
+			p.warn("%s was given %s by somebody else, which %s has: it is left alone", quoted(path), s.Effective, target.Name)
+		case pinned.Intersection(removed[path]).Equals(pinned):
+			// Ours already: somebody wrote it since. That is drift, which status
+			// shows; taking it out again would be the same change twice.
+			p.warn("%s was given CPUs of %s back by somebody else", quoted(path), target.Name)
+		default:
+			p.plan.Changes = append(p.plan.Changes, change.Change{Kind: change.KindFile, Op: change.OpRemoveCPUs,
+				Controller: cgroup.CPUSet, Path: path, File: cgroup.FileCPUs, From: s.Cpus, To: pinned.String(),
+				Why: "came later; off the CPUs of " + target.Name})
+		}
+	}
+	if len(outside) > 0 {
+		p.warn("these may run on CPUs %s too and lie outside the scope: %s", pinned, names(outside))
+	}
+	return p.plan
+}

@@ -1,0 +1,201 @@
+package apply
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/unthrottle/unthrottle/change"
+	"github.com/unthrottle/unthrottle/journal"
+)
+
+// undoTime bounds taking back a transaction that failed, also when the caller's context has ended.
+const undoTime = 30 * time.Second
+
+// Plan says what Apply would write now, in order, and touches nothing. It needs no lock.
+func Plan(env Env, txn Txn, changes []change.Change) (Result, error) {
+	res := newResult()
+	s, err := journal.Load(env.StateDir)
+	if err != nil {
+		return res, err
+	}
+	p, err := world{env}.prepare(context.Background(), s, changes)
+	if err != nil {
+		return res, err
+	}
+	for _, c := range p.steps {
+		res.Writes = append(res.Writes, writeOf(c))
+	}
+	res.Verdict = VerdictPlanned
+	return res, nil
+}
+
+// Apply makes the changes as one transaction: checked as a whole before the first write, each write in the journal
+// before it is done, in an order that the kernel accepts, read back. If one fails, all are taken back (Verdict
+// "undone") and the error returned. A transaction that an earlier writer left unfinished is taken back first.
+//
+// Errors before anything was written: *journal.Locked, *journal.Newer, *OutOfScope, *Stale, *cgroup.Error.
+func Apply(ctx context.Context, env Env, txn Txn, changes []change.Change) (Result, error) {
+	res := newResult()
+	j, err := env.open(ctx)
+	if err != nil {
+		return res, err
+	}
+	defer j.Close()
+	r := &run{world: world{env}, j: j, res: &res}
+	if err := r.recover(ctx); err != nil {
+		return res, err
+	}
+	p, err := r.prepare(ctx, j.State(), changes)
+	if err != nil {
+		return res, err
+	}
+	begin, err := r.begin(txn, p)
+	if err != nil {
+		return res, err
+	}
+	if len(p.holds) == 0 {
+		res.Verdict = VerdictNothing
+		return res, nil
+	}
+	if err := j.Reserve(reserveFor(p)); err != nil {
+		return res, err
+	}
+	if err := j.Append(true, journal.Record{Begin: &begin}); err != nil {
+		return res, err
+	}
+	res.ID = begin.Txn
+	if err := r.all(ctx, begin, p); err != nil {
+		return res, r.undo(ctx, begin.Txn, err)
+	}
+	res.Verdict = VerdictUnverified
+	return res, nil
+}
+
+// all does the steps, commits, and looks at what came of it.
+func (r *run) all(ctx context.Context, begin journal.Begin, p prepared) error {
+	r.ids = map[change.Key]uint64{}
+	for _, h := range p.holds {
+		r.ids[h.Key()] = h.ID
+	}
+	for _, c := range p.steps {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := r.step(ctx, begin.Txn, c); err != nil {
+			return err
+		}
+	}
+	if err := r.verify(p.holds); err != nil {
+		return err
+	}
+	return r.j.Append(true, journal.Record{Commit: &journal.Commit{Txn: begin.Txn, Time: r.now()}})
+}
+
+// undo takes a failed transaction back and returns the error that made it fail.
+func (r *run) undo(ctx context.Context, id string, cause error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
+	defer cancel()
+	complete, err := r.release(ctx, []string{id}, "undone: "+cause.Error())
+	if err != nil || !complete {
+		r.res.Verdict = VerdictHalf
+		return fmt.Errorf("%w; taking it back did not end (%s): run unthrottle restore", cause, orSkipped(err))
+	}
+	r.res.Verdict = VerdictUndone
+	return cause
+}
+
+func orSkipped(err error) string {
+	if err == nil {
+		return "the kernel refused"
+	}
+	return err.Error()
+}
+
+func (r *run) begin(txn Txn, p prepared) (journal.Begin, error) {
+	id, err := newID(r.now())
+	if err != nil {
+		return journal.Begin{}, err
+	}
+	b := journal.Begin{Txn: id, Time: r.now(), By: r.By, PID: os.Getpid(), Boot: r.BootID,
+		Target: journal.Path(txn.Target.Path), Name: txn.Target.Name, Remedy: txn.Remedy, Parameters: txn.Parameters,
+		Holds: p.holds}
+	if txn.Expected != nil {
+		if b.Expected, err = json.Marshal(txn.Expected); err != nil {
+			return journal.Begin{}, err
+		}
+	}
+	return b, nil
+}
+
+// newID names a transaction: its time, for people, and chance, for uniqueness.
+func newID(now time.Time) (string, error) {
+	var salt [3]byte
+	if _, err := rand.Read(salt[:]); err != nil {
+		return "", err
+	}
+	return now.UTC().Format("20060102-150405") + "-" + hex.EncodeToString(salt[:]), nil
+}
+
+// reserveFor is room in the journal for the whole transaction and for taking it back, so that a full disk is found
+// out before the first write.
+func reserveFor(p prepared) int64 {
+	const perStep, perTxn = 1500, 32 << 10
+	room := int64(perTxn)
+	for _, h := range p.holds {
+		room += 1000 + 4*int64(len(h.Path)+len(h.To)+len(h.Original)+len(h.Why))
+	}
+	for _, c := range p.steps {
+		room += 3 * (perStep + 4*int64(len(c.Path)+len(c.From)+len(c.To)))
+	}
+	return room
+}
+
+// Recover takes back what a writer that died left unfinished, applied or restored by half. Commands that plan call it
+// before they look, because Apply would do so too and the plan would then be stale.
+func Recover(ctx context.Context, env Env) (Result, error) {
+	res := newResult()
+	j, err := env.open(ctx)
+	if err != nil {
+		return res, err
+	}
+	defer j.Close()
+	r := &run{world: world{env}, j: j, res: &res}
+	err = r.recover(ctx)
+	res.Verdict = VerdictRestored
+	switch {
+	case err != nil:
+		res.Verdict = VerdictNotRestored
+	case len(res.Writes) == 0:
+		res.Verdict = VerdictNothing
+	}
+	return res, err
+}
+
+// recover finishes what is unfinished and inside the scope.
+func (r *run) recover(ctx context.Context) error {
+	var ids []string
+	for _, t := range r.j.State().Open() {
+		if t.Phase == journal.InForce {
+			continue
+		}
+		if err := r.allInScope(t); err != nil {
+			r.warn("transaction %s was interrupted and is left: %v", t.Txn, err)
+			continue
+		}
+		ids = append(ids, t.Txn)
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	complete, err := r.release(ctx, ids, "interrupted")
+	if err == nil && !complete {
+		err = errors.New("an interrupted transaction could not be taken back as a whole; see what was skipped")
+	}
+	return err
+}

@@ -1,0 +1,269 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/unthrottle/unthrottle/cgroup"
+	"github.com/unthrottle/unthrottle/change"
+	"github.com/unthrottle/unthrottle/journal"
+	"github.com/unthrottle/unthrottle/topology"
+)
+
+// MaxChanges bounds one transaction.
+const MaxChanges = 10_000
+
+// Stale says that a value is not what it was when the change was planned.
+type Stale struct {
+	Key                  change.Key
+	Planned, Found, Want string
+}
+
+// Error names the way out.
+func (e *Stale) Error() string {
+	return fmt.Sprintf("%s: was %q when planned and is %q now: plan again", e.Key, e.Planned, e.Found)
+}
+
+// OutOfScope says that a change would touch something outside Env.Scope.
+type OutOfScope struct{ Path, Scope string }
+
+// Error names path and scope.
+func (e *OutOfScope) Error() string {
+	return fmt.Sprintf("cgroup %q is outside the scope %q: nothing was written; widen --scope or choose another target",
+		e.Path, e.Scope)
+}
+
+// prepared is a transaction that is ready to be journalled and written.
+type prepared struct {
+	holds []journal.Hold
+	steps []change.Change
+}
+
+// prepare reads the present, checks everything that can be checked before the first write, and orders the steps.
+func (w world) prepare(ctx context.Context, s *journal.State, changes []change.Change) (prepared, error) {
+	var p prepared
+	if len(changes) > MaxChanges {
+		return p, fmt.Errorf("%d changes in one transaction; at most %d", len(changes), MaxChanges)
+	}
+	all, err := normalise(changes)
+	if err != nil {
+		return p, err
+	}
+	for _, c := range all {
+		if err := w.inScope(c); err != nil {
+			return p, err
+		}
+	}
+	made, err := w.created(ctx, all)
+	if err != nil {
+		return p, err
+	}
+	var resolved []change.Change
+	for _, c := range all {
+		h, now, err := w.hold(ctx, s, c, made)
+		if err != nil {
+			return p, err
+		}
+		p.holds = append(p.holds, h)
+		if now.From != now.To {
+			resolved = append(resolved, now)
+		}
+	}
+	p.steps, err = change.Order(w.orderState(resolved), resolved)
+	return p, err
+}
+
+// normalise fills in what a kind implies and refuses two changes of one setting.
+func normalise(changes []change.Change) ([]change.Change, error) {
+	all := make([]change.Change, 0, len(changes))
+	seen := map[change.Key]bool{}
+	for _, c := range changes {
+		if c.Op == "" {
+			c.Op = change.OpSet
+		}
+		switch c.Kind {
+		case change.KindCgroup:
+			c.From, c.To = "", change.Present
+		case change.KindTask:
+			c.Path = c.To
+			if c.From == "" || c.To == "" {
+				return nil, errors.New("moving processes needs the cgroup they leave and the one they enter")
+			}
+		case change.KindSubtree:
+			c.File = cgroup.FileSubtreeControl
+			if !strings.HasPrefix(c.To, "+") {
+				return nil, fmt.Errorf("cgroup %q: controllers are enabled only, not %q", c.Path, c.To)
+			}
+		case change.KindSystemd:
+			c.Controller = ""
+			if c.Unit == "" || c.Path == "" {
+				return nil, fmt.Errorf("property %s needs its unit and the unit's cgroup", c.File)
+			}
+		case change.KindFile:
+		default:
+			return nil, fmt.Errorf("cgroup %q: unknown kind of change %q", c.Path, c.Kind)
+		}
+		if seen[c.Key()] {
+			return nil, fmt.Errorf("%s is changed twice in one transaction", c.Key())
+		}
+		seen[c.Key()] = true
+		all = append(all, c)
+	}
+	return all, nil
+}
+
+// inScope refuses what lies outside Env.Scope. The cgroup that processes leave need not be inside, they themselves
+// must: those of the target.
+func (w world) inScope(c change.Change) error {
+	paths := []string{c.Path}
+	if c.Kind == change.KindTask {
+		members := c.MembersPath
+		if members == "" {
+			members = c.From
+		}
+		paths = append(paths, members)
+	}
+	for _, path := range paths {
+		if !cgroup.Below(path, w.Scope) {
+			return &OutOfScope{Path: path, Scope: w.Scope}
+		}
+	}
+	return nil
+}
+
+// tree is one cgroup in one hierarchy.
+type tree struct {
+	controller cgroup.Controller
+	path       string
+}
+
+// created lists the cgroups that the transaction will create.
+func (w world) created(ctx context.Context, all []change.Change) ([]tree, error) {
+	var made []tree
+	for _, c := range all {
+		if c.Kind != change.KindCgroup {
+			continue
+		}
+		now, err := w.read(ctx, c.Key())
+		if err != nil {
+			return nil, err
+		}
+		if now == "" {
+			made = append(made, tree{c.Controller, c.Path})
+		}
+	}
+	return made, nil
+}
+
+// within tells whether a setting is inside one of the cgroups.
+func (w world) within(k change.Key, cgroups []tree) bool {
+	if k.Kind == change.KindSystemd || k.Kind == change.KindCgroup {
+		return false
+	}
+	for _, t := range cgroups {
+		if w.sameTree(t.controller, k.Controller) && cgroup.Below(k.Path, t.path) {
+			return true
+		}
+	}
+	return false
+}
+
+// hold resolves one change against the present and the journal: the hold to write down, and the change of the value
+// as it is now to the value wanted.
+func (w world) hold(ctx context.Context, s *journal.State, c change.Change, made []tree) (journal.Hold, change.Change, error) {
+	fail := func(err error) (journal.Hold, change.Change, error) { return journal.Hold{}, change.Change{}, err }
+	k := c.Key()
+	h := journal.Hold{Op: c.Op, To: journal.Path(c.To), Why: c.Why, MembersController: c.MembersController,
+		MembersPath: journal.Path(c.MembersPath)}
+	fresh := w.within(k, made)
+	current := ""
+	var id uint64
+	var err error
+	if !fresh {
+		if id, err = w.id(k); err != nil {
+			return fail(err)
+		}
+		if current, err = w.read(ctx, k); err != nil {
+			return fail(err)
+		}
+	}
+	h.Setting = w.setting(k, id)
+	if c.Kind == change.KindTask {
+		current = c.From
+	}
+	held, original, base, ok := s.Holders(h.Setting)
+	if last, wrote := s.Last(h.Setting); ok && wrote && !last.Ours(k.File, current) && c.Kind != change.KindTask {
+		held, ok, h.Rebase = nil, false, true
+	}
+	if !ok {
+		original = current
+		if base, err = w.base(s, k, current); err != nil {
+			return fail(err)
+		}
+	}
+	if c.Kind == change.KindCgroup && !ok && current != "" {
+		return fail(fmt.Errorf("%s exists already and is not ours", k))
+	}
+	h.Original, h.Base = journal.Path(original), base
+	if c.Op == change.OpSet && c.Kind == change.KindFile && c.From != "" && !change.Same(c.File, c.From, current) {
+		return fail(&Stale{Key: k, Planned: c.From, Found: current, Want: c.To})
+	}
+	now := c
+	now.From, now.Op = current, change.OpSet
+	if now.To, err = change.Fold(k.File, original, base, append(folds(held), change.Hold{Op: c.Op, To: c.To})); err != nil {
+		return fail(fmt.Errorf("%s: %w", k, err))
+	}
+	if change.Same(k.File, now.From, now.To) {
+		now.To = now.From
+	}
+	return h, now, nil
+}
+
+func folds(held []journal.Held) []change.Hold {
+	all := make([]change.Hold, 0, len(held)+1)
+	for _, h := range held {
+		all = append(all, change.Hold{Op: h.Hold.Op, To: string(h.Hold.To)})
+	}
+	return all
+}
+
+// base is what an empty CPU list stands for on v2: the CPUs in force, and those that we took out of an ancestor (they
+// come back when that transaction is taken back). Elsewhere there is none.
+func (w world) base(s *journal.State, k change.Key, current string) (string, error) {
+	c := k.Controller
+	if k.Kind == change.KindSystemd {
+		c = cgroup.CPUSet
+	}
+	if current != "" || !change.IsList(k.File) || w.version(c) != cgroup.V2 {
+		return "", nil
+	}
+	file := cgroup.EffectiveCPUsFile(cgroup.V2)
+	if k.File == cgroup.FileMems || k.File == change.PropertyAllowedNodes {
+		file = cgroup.EffectiveMemsFile(cgroup.V2)
+	}
+	text, err := w.FS.Read(c, k.Path, file)
+	if errors.Is(err, cgroup.ErrNoFile) {
+		// The controller is enabled by this very transaction: what an ancestor has in force is inherited.
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	set, err := topology.ParseList(text)
+	if err != nil {
+		return "", err
+	}
+	for _, t := range s.Open() {
+		for _, h := range t.Holds {
+			if h.Op != change.OpRemoveCPUs || h.File != k.File || h.Boot != w.BootID || !cgroup.Below(k.Path, string(h.Path)) {
+				continue
+			}
+			if out, err := topology.ParseList(string(h.To)); err == nil {
+				set = set.Union(out)
+			}
+		}
+	}
+	return set.String(), nil
+}

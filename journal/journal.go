@@ -1,0 +1,237 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Handle is what the journal needs of its file; tests put a failing one between.
+type Handle interface {
+	io.Writer
+	Sync() error
+	Truncate(size int64) error
+	Close() error
+}
+
+// Options are for Open; the zero value is fine.
+type Options struct {
+	// Wait is how long to wait for another writer; 0 is DefaultWait, below 0 not at all.
+	Wait time.Duration
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+	// Keep is how many closed transactions stay for History; 0 is DefaultKeep.
+	Keep int
+	// Wrap, if set, stands between the journal and its file.
+	Wrap func(Handle) Handle
+}
+
+// DefaultKeep is how many closed transactions are kept.
+const DefaultKeep = 1000
+
+// Newer says that the journal was written by a later version.
+type Newer struct {
+	File    string
+	Version int
+}
+
+// Error names the way out.
+func (e *Newer) Error() string {
+	return fmt.Sprintf("journal %s has format %d, this program writes format %d: it is left as it is; use the newer "+
+		"unthrottle that wrote it, or another --state-dir", e.File, e.Version, Version)
+}
+
+// Journal is a journal that is open for writing; its lock is held until Close. Not for several goroutines.
+type Journal struct {
+	dir   string
+	opts  Options
+	lock  *os.File
+	file  *os.File
+	h     Handle
+	state *State
+	size  int64
+	// broken is set when the file's end could not be brought back to an intact line.
+	broken error
+}
+
+// Open locks the state directory (made if missing), reads the journal and cuts off a torn tail. Errors: *Locked,
+// *Newer.
+func Open(ctx context.Context, stateDir string, o Options) (*Journal, error) {
+	switch {
+	case o.Wait == 0:
+		o.Wait = DefaultWait
+	case o.Wait < 0:
+		o.Wait = 0
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Keep == 0 {
+		o.Keep = DefaultKeep
+	}
+	if err := makeStateDir(stateDir); err != nil {
+		return nil, err
+	}
+	lock, err := takeLock(ctx, stateDir, o.Wait)
+	if err != nil {
+		return nil, err
+	}
+	j := &Journal{dir: stateDir, opts: o, lock: lock}
+	if err := j.load(); err != nil {
+		return nil, errors.Join(err, j.Close())
+	}
+	return j, nil
+}
+
+// makeStateDir makes the directory for us alone. One that others could write to is refused: whoever can write the
+// journal decides what restore writes as root.
+func makeStateDir(dir string) error {
+	info, err := os.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return fmt.Errorf("state directory: %w", err)
+		}
+		return syncDir(filepath.Dir(dir))
+	}
+	if err != nil {
+		return fmt.Errorf("state directory: %w", err)
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("state directory %s is no directory", dir)
+	}
+	if info.Mode().Perm()&0o022 != 0 {
+		return fmt.Errorf("state directory %s can be written by others (mode %#o): chmod go-w %s, or use another "+
+			"--state-dir", dir, info.Mode().Perm(), dir)
+	}
+	return nil
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	// Some file systems cannot sync a directory and say EINVAL; nothing more can be done there.
+	if err := d.Sync(); err != nil && !errors.Is(err, unix.EINVAL) {
+		return err
+	}
+	return nil
+}
+
+func (j *Journal) load() error {
+	s, err := Load(j.dir)
+	if err != nil {
+		return err
+	}
+	if s.Version > Version {
+		return &Newer{File: File(j.dir), Version: s.Version}
+	}
+	j.state = s
+	_, statErr := os.Lstat(File(j.dir))
+	if err := j.openFile(); err != nil {
+		return err
+	}
+	if statErr != nil {
+		if err := syncDir(j.dir); err != nil {
+			return fmt.Errorf("journal: %w", err)
+		}
+	}
+	j.size = s.good + s.TornBytes
+	return j.cut()
+}
+
+func (j *Journal) openFile() error {
+	f, err := os.OpenFile(File(j.dir), os.O_WRONLY|os.O_APPEND|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	j.file, j.h = f, f
+	if j.opts.Wrap != nil {
+		j.h = j.opts.Wrap(f)
+	}
+	return nil
+}
+
+// cut brings the file back to its last intact line.
+func (j *Journal) cut() error {
+	if j.size == j.state.good {
+		return nil
+	}
+	if err := j.h.Truncate(j.state.good); err != nil {
+		j.broken = fmt.Errorf("journal %s: cannot cut off a torn entry: %w", File(j.dir), err)
+		return j.broken
+	}
+	j.size, j.broken = j.state.good, nil
+	return nil
+}
+
+// State is what the journal says now, kept up to date by Append.
+func (j *Journal) State() *State { return j.state }
+
+// Next is the number of the next Write.
+func (j *Journal) Next() int64 { return j.state.next }
+
+// Append adds records with one write. sync forces them to the disk before it returns, which is what makes "journal
+// before write" true. On an error nothing was added: a partial line is cut off again, at the latest by the next
+// Append or Open.
+func (j *Journal) Append(sync bool, records ...Record) error {
+	if j.broken != nil {
+		if err := j.cut(); err != nil {
+			return err
+		}
+	}
+	if j.state.good == 0 {
+		header := Record{Header: &Header{Version: Version, Created: j.opts.Now().UTC()}}
+		records = append([]Record{header}, records...)
+	}
+	var all []byte
+	var ends []int
+	for _, r := range records {
+		text, err := encode(r)
+		if err != nil {
+			return fmt.Errorf("journal: %w", err)
+		}
+		all = append(all, text...)
+		ends = append(ends, len(all))
+	}
+	n, err := j.h.Write(all)
+	j.size += int64(max(n, 0))
+	if err == nil && n != len(all) {
+		err = io.ErrShortWrite
+	}
+	if err == nil && sync {
+		err = j.h.Sync()
+	}
+	if err != nil {
+		err = fmt.Errorf("journal %s: %w", File(j.dir), err)
+		if cutErr := j.cut(); cutErr != nil {
+			j.broken = cutErr
+		}
+		return err
+	}
+	start := 0
+	for i, r := range records {
+		j.state.raw = append(j.state.raw, all[start:ends[i]])
+		j.state.fold(r, len(j.state.raw)-1)
+		start = ends[i]
+	}
+	j.state.good = j.size
+	return nil
+}
+
+// Close releases the lock.
+func (j *Journal) Close() error {
+	var err error
+	if j.h != nil {
+		err = j.h.Close()
+	}
+	return errors.Join(err, j.lock.Close())
+}

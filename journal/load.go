@@ -1,0 +1,78 @@
+package journal
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// Limits on what is read.
+const (
+	// MaxLineBytes bounds one entry; the longest is the start of a transaction, some 300 bytes per setting.
+	MaxLineBytes = 16 << 20
+	// MaxFileBytes bounds the journal; compaction keeps it far below.
+	MaxFileBytes = 256 << 20
+)
+
+// fileName is the journal inside the state directory.
+const fileName = "journal.jsonl"
+
+// File is the path of the journal in a state directory.
+func File(stateDir string) string { return filepath.Join(stateDir, fileName) }
+
+// Load reads the journal of a state directory without a lock: what a writer has half written is left out. A directory
+// or file that does not exist is an empty journal.
+func Load(stateDir string) (*State, error) {
+	f, err := os.OpenFile(File(stateDir), os.O_RDONLY|unix.O_NOFOLLOW, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return newState(), nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, MaxFileBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("journal %s: %w", f.Name(), err)
+	}
+	if len(data) > MaxFileBytes {
+		return nil, fmt.Errorf("journal %s: larger than %d bytes", f.Name(), MaxFileBytes)
+	}
+	return Parse(data), nil
+}
+
+// Parse reads the bytes of a journal. It never fails: damaged lines are counted and passed over, and whatever follows
+// the last intact line is the torn tail.
+func Parse(data []byte) *State {
+	s := newState()
+	damaged := 0
+	var at int64
+	for rest := data; len(rest) > 0; {
+		end := bytes.IndexByte(rest, '\n')
+		if end < 0 {
+			break
+		}
+		text := rest[:end]
+		rest = rest[end+1:]
+		at += int64(end) + 1
+		r, err := decode(text)
+		if err != nil {
+			damaged++
+			continue
+		}
+		// Damage is counted only where something intact follows; at the end it is the tail.
+		s.Damaged += damaged
+		damaged = 0
+		s.good = at
+		s.raw = append(s.raw, data[at-int64(end)-1:at])
+		s.fold(r, len(s.raw)-1)
+	}
+	s.TornBytes = int64(len(data)) - s.good
+	return s
+}

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/unthrottle/unthrottle/cgroup"
+	"github.com/unthrottle/unthrottle/container"
+	"github.com/unthrottle/unthrottle/observe"
+)
+
+// The arms, named as in the table.
+const (
+	armOnce     = "unthrottle, all at 1 Hz"
+	armHot      = "unthrottle, stopped ones at 10 Hz"
+	armBareOnce = "bare loop, all at 1 Hz"
+	armBareHot  = "bare loop, stopped ones at 10 Hz"
+	armWalker   = "walker"
+)
+
+// cgroupsPerWalker: a walker is stopped for one period in each cgroup it comes to, so it comes to ten per second, and
+// to each of this many every five seconds. That keeps them among those stopped within the last ten seconds.
+const cgroupsPerWalker = 50
+
+// burn is the CPU time a walker spends in each cgroup: more than its quota for a period. With a tick of 4 ms the kernel
+// may notice that much later, so all walkers together use at most 4 % of a CPU per 50 stopped cgroups.
+const burn = 1500 * time.Microsecond
+
+func runArm(name, text string) error {
+	var j job
+	if err := json.Unmarshal([]byte(text), &j); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), j.Life)
+	defer cancel()
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		cancel()
+	}()
+	h, err := cgroup.Open("/proc")
+	if err != nil {
+		return err
+	}
+	switch name {
+	case armOnce, armHot:
+		watch(ctx, h, j, name == armHot)
+	case armBareOnce, armBareHot:
+		return bareLoop(ctx, h, j, name == armBareHot)
+	case armWalker:
+		return walk(ctx, h, j)
+	default:
+		return fmt.Errorf("no arm %q", name)
+	}
+	return nil
+}
+
+// watch is what the agent does: all containers found, named, sampled, and one observation of each made every second.
+func watch(ctx context.Context, h *cgroup.Host, j job, hot bool) {
+	o := observe.WatchOptions{Scope: j.Top}
+	if !hot {
+		o.PollInterval = -1
+	}
+	_ = observe.NewWatcher(h, o).Run(ctx, func(s observe.Snapshot) {
+		if os.Getenv("BENCH_VERBOSE") != "" {
+			fmt.Fprintf(os.Stderr, "%d containers, %d hot, %d handles, %d reads\n", s.Containers, s.Hot, s.Handles, s.Reads)
+		}
+	})
+}
+
+// walk goes from cgroup to cgroup and spends its quota in each, as one process that moves itself.
+func walk(ctx context.Context, h *cgroup.Host, j job) error {
+	runtime.LockOSThread()
+	for i := j.First; ctx.Err() == nil; i += j.Step {
+		if i >= j.Cgroups {
+			i = j.First
+		}
+		g := ground{host: h, top: j.Top}
+		if err := h.Attach(cgroup.CPU, g.path(i), os.Getpid()); err != nil {
+			return err
+		}
+		for end := threadTime() + burn; threadTime() < end; {
+		}
+		// Without this sleep a cgroup whose quota is not noticed to be spent until the tick would be spun in for long.
+		time.Sleep(time.Millisecond)
+	}
+	return nil
+}
+
+func threadTime() time.Duration {
+	var t unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) != nil {
+		return 0
+	}
+	return time.Duration(t.Nano())
+}
+
+// bareLoop reads the files that the sampler reads, at the same rates, through handles that are kept open, and does
+// nothing else.
+func bareLoop(ctx context.Context, h *cgroup.Host, j job, hot bool) error {
+	containers, err := container.List(h, container.Options{Scope: j.Top})
+	if err != nil {
+		return err
+	}
+	var slow, fast []int
+	for i, c := range containers {
+		files, err := filesOf(h, c.Group)
+		if err != nil {
+			return err
+		}
+		slow = append(slow, files...)
+		if i < j.Stopped {
+			fast = append(fast, files[0])
+		}
+	}
+	if len(containers) != j.Cgroups {
+		return fmt.Errorf("%d containers found of %d", len(containers), j.Cgroups)
+	}
+	// The limits of the level above, which all share.
+	above, err := open(h, cgroup.CPU, j.Top, cgroup.LimitFiles(version(h, cgroup.CPU))...)
+	if err != nil {
+		return err
+	}
+	slow = append(slow, above...)
+	buf := make([]byte, 64<<10)
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	if !hot {
+		tick.Reset(time.Second)
+	}
+	for n := 0; ; n++ {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		fds := fast
+		if !hot || n%10 == 0 {
+			fds = slow
+		}
+		for _, fd := range fds {
+			if _, err := unix.Pread(fd, buf, 0); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// filesOf opens what the sampler reads of one container, cpu.stat first.
+func filesOf(h *cgroup.Host, g cgroup.Group) ([]int, error) {
+	v := version(h, cgroup.CPU)
+	fds, err := open(h, cgroup.CPU, g.Path, append([]string{cgroup.FileStat, cgroup.FileStatLocal}, cgroup.LimitFiles(v)...)...)
+	if err != nil {
+		return nil, err
+	}
+	if version(h, cgroup.CPUAcct) == cgroup.V1 {
+		usage, err := open(h, cgroup.CPUAcct, g.CPUAcctPath, "cpuacct.usage")
+		if err != nil {
+			return nil, err
+		}
+		fds = append(fds, usage...)
+	}
+	cpus, err := open(h, cgroup.CPUSet, g.CPUSetPath, cgroup.EffectiveCPUsFile(version(h, cgroup.CPUSet)))
+	return append(fds, cpus...), err
+}
+
+// open opens those of the files that are there.
+func open(h *cgroup.Host, c cgroup.Controller, path string, names ...string) ([]int, error) {
+	var fds []int
+	for _, name := range names {
+		fd, err := unix.Open(h.Dir(c, path)+"/"+name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err == unix.ENOENT {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s of %s: %w", name, path, err)
+		}
+		fds = append(fds, fd)
+	}
+	return fds, nil
+}
+
+func version(h *cgroup.Host, c cgroup.Controller) cgroup.Version {
+	v, _ := h.Version(c)
+	return v
+}

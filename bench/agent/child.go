@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// child is a process of ours. It ends when its stdin is closed, as it is when we are gone, and at the latest at its own
+// deadline.
+type child struct {
+	name   string
+	cmd    *exec.Cmd
+	stdin  io.Closer
+	stderr bytes.Buffer
+}
+
+// job is what an arm is to do.
+type job struct {
+	Top     string        // the cgroup whose children are observed
+	Cgroups int           // how many there are
+	Stopped int           // how many of them, the first, are stopped again and again
+	First   int           // a walker's first cgroup
+	Step    int           // and how many further its next is
+	Life    time.Duration // the arm's deadline
+}
+
+func start(name, program string, args ...string) (*child, error) {
+	c := &child{name: name, cmd: exec.Command(program, args...)}
+	c.cmd.Stderr = &c.stderr
+	stdin, err := c.cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	c.stdin = stdin
+	return c, c.cmd.Start()
+}
+
+func startArm(name string, j job) (*child, error) {
+	text, err := json.Marshal(j)
+	if err != nil {
+		return nil, err
+	}
+	return start(name, "/proc/self/exe", "-arm", name, "-job", string(text))
+}
+
+func stopAll(children []*child) {
+	for _, c := range children {
+		_ = c.stdin.Close()
+	}
+	for _, c := range children {
+		end := time.AfterFunc(3*time.Second, func() { _ = c.cmd.Process.Kill() })
+		_ = c.cmd.Wait()
+		end.Stop()
+	}
+}
+
+// cpuTimes is the CPU time of each child so far, by its CPU clock; nil where it has ended.
+func cpuTimes(children []*child) []*time.Duration {
+	times := make([]*time.Duration, len(children))
+	for i, c := range children {
+		var t unix.Timespec
+		// The clock of another process (include/linux/posix-timers_types.h): ~pid << 3, and 2 for CPUCLOCK_SCHED.
+		if unix.ClockGettime(int32(^c.cmd.Process.Pid<<3|2), &t) == nil {
+			d := time.Duration(t.Nano())
+			times[i] = &d
+		}
+	}
+	return times
+}
+
+// residentBytes is VmRSS; 0 if the process has ended.
+func residentBytes(pid int) int64 {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		var kib int64
+		if _, err := fmt.Sscanf(line, "VmRSS: %d kB", &kib); err == nil {
+			return kib << 10
+		}
+	}
+	return 0
+}

@@ -1,0 +1,82 @@
+// Command bench measures what observing costs: CPU time and memory of unthrottle's sampler, of a bare loop over the same
+// files, and of cAdvisor's library, all at the same time over the same cgroups, which it makes for the purpose and
+// removes. See docs/bench.md.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+// scenario is one row group of the table.
+type scenario struct {
+	cgroups int
+	stopped int // how many of them are stopped again and again
+}
+
+func (s scenario) String() string { return fmt.Sprintf("%d cgroups, %d stopped", s.cgroups, s.stopped) }
+
+// plan is what is measured, and for how long.
+type plan struct {
+	scenarios    []scenario
+	warm, window time.Duration
+}
+
+func full() plan {
+	return plan{warm: 12 * time.Second, window: 40 * time.Second,
+		scenarios: []scenario{{50, 5}, {50, 50}, {200, 20}, {200, 200}, {1000, 100}, {1000, 1000}}}
+}
+
+func quick() plan {
+	return plan{warm: 5 * time.Second, window: 10 * time.Second, scenarios: []scenario{{50, 5}, {200, 20}, {200, 200}}}
+}
+
+func main() {
+	arm := flag.String("arm", "", "run one arm (used by the benchmark itself)")
+	job := flag.String("job", "", "what the arm is to do")
+	cadvisor := flag.String("cadvisor", "", "the cadvisor program beside this one; empty: without it")
+	short := flag.Bool("quick", false, "fewer cgroups, shorter windows")
+	flag.Parse()
+	var err error
+	switch {
+	case *arm != "":
+		err = runArm(*arm, *job)
+	default:
+		p := full()
+		if *short {
+			p = quick()
+		}
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		err = bench(ctx, p, *cadvisor)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// bench runs all scenarios and prints the table.
+func bench(ctx context.Context, p plan, cadvisor string) error {
+	ground, err := newGround()
+	if err != nil {
+		return err
+	}
+	defer ground.remove()
+	var t table
+	for _, s := range p.scenarios {
+		fmt.Fprintf(os.Stderr, "bench: %v, %v ...\n", s, p.warm+p.window)
+		results, err := ground.measure(ctx, s, p, cadvisor)
+		if err != nil {
+			return err
+		}
+		t.add(s, results)
+	}
+	t.print(os.Stdout)
+	return nil
+}

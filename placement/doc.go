@@ -1,0 +1,2 @@
+// Package placement chooses which CPUs a container gets.
+package placement

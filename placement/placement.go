@@ -1,0 +1,54 @@
+package placement
+
+import (
+	"fmt"
+
+	"k8s.io/utils/cpuset"
+
+	"github.com/unthrottle/unthrottle/topology"
+)
+
+// Request is what one container asks for.
+type Request struct {
+	CPUs int // exclusive CPUs wanted, from 1
+	// Prefer is the kind of cores to try first, on machines that have two;
+	// KindUnknown means performance cores.
+	Prefer topology.Kind
+}
+
+// Host is a machine and the part of it that may be given away.
+type Host struct {
+	Machine topology.Machine
+	// Free holds the CPUs that may be chosen: allowed, and neither reserved nor
+	// another container's own. Those that the machine lacks, that are offline
+	// or isolated are never chosen even if they are in it.
+	Free cpuset.CPUSet
+}
+
+// Choice is where a container goes. The counts are groups touched, 0 where the
+// kernel does not tell the machine's groups at that level.
+type Choice struct {
+	CPUs      cpuset.CPUSet
+	Sockets   int
+	NUMANodes int
+	L3s       int
+	// CoresShared counts the cores of which only some online threads are in
+	// CPUs: others can run on the rest of them.
+	CoresShared int
+	Why         string // one line for people
+}
+
+// Placer chooses CPUs. It is a function of its arguments alone: the same host
+// and request give the same choice.
+type Placer interface {
+	// Place chooses the CPUs for one request. The error is a *TooFewError if
+	// the host has not got them.
+	Place(Host, Request) (Choice, error)
+}
+
+// TooFewError tells that fewer CPUs are free than were asked for.
+type TooFewError struct{ Wanted, Free, Online int }
+
+func (e *TooFewError) Error() string {
+	return fmt.Sprintf("%d CPUs wanted, %d free of %d online: ask for fewer, or give exclusive CPUs back first", e.Wanted, e.Free, e.Online)
+}

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/utils/cpuset"
 
+	"github.com/unthrottle/unthrottle/apply"
 	"github.com/unthrottle/unthrottle/cgroup"
 	"github.com/unthrottle/unthrottle/change"
 	"github.com/unthrottle/unthrottle/container"
@@ -26,7 +27,7 @@ type Facts struct {
 	// Containers are the leaf cgroups that people have a name for.
 	Containers []Container
 	// Held are the transactions of ours that are in force.
-	Held []Held
+	Held []apply.InForce
 	// Claims are CPUs that others gave out or took, beside what Sets tell.
 	Claims []Claim
 	// HasBurst: the kernel knows cpu.max.burst (5.14).
@@ -81,13 +82,6 @@ type Container struct {
 	OwnSet bool
 }
 
-// Held is one transaction of ours in force, as far as plans need it.
-type Held struct {
-	ID, Remedy, Target string
-	Parameters         map[string]string
-	Changes            []change.Change
-}
-
 // The parameters that a plan stores with its transaction and reads again.
 const (
 	paramCPUs = "cpus"   // the exclusive CPUs, a kernel list
@@ -95,8 +89,8 @@ const (
 	paramFor  = "upkeep" // the id of the transaction that this one belongs to
 )
 
-// pin are the CPUs that h gave to its target alone.
-func (h Held) pin() (cpuset.CPUSet, bool) {
+// pinOf is what h gave to its target alone.
+func pinOf(h apply.InForce) (cpuset.CPUSet, bool) {
 	if h.Remedy != string(Pin) || h.Parameters[paramFor] != "" {
 		return cpuset.CPUSet{}, false
 	}
@@ -198,7 +192,7 @@ func (f Facts) container(path string) (Container, bool) {
 func (f Facts) pins() map[string]cpuset.CPUSet {
 	held := map[string]cpuset.CPUSet{}
 	for _, h := range f.Held {
-		if set, ok := h.pin(); ok {
+		if set, ok := pinOf(h); ok {
 			held[h.Parameters[paramSet]] = set
 		}
 	}

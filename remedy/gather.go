@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/unthrottle/unthrottle/apply"
 	"github.com/unthrottle/unthrottle/cgroup"
 	"github.com/unthrottle/unthrottle/container"
 	"github.com/unthrottle/unthrottle/topology"
@@ -18,7 +19,7 @@ type Options struct {
 	// the names of pause processes.
 	Root fs.FS
 	// Held are our transactions in force, Scope and Named as in Facts.
-	Held         []Held
+	Held         []apply.InForce
 	Scope, Named string
 	// Used is the CPU use by path where it is known already; for the others it
 	// is measured over Window (0: not measured).

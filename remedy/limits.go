@@ -126,7 +126,7 @@ func (p *planner) liftAncestors(demand float64) error {
 	for _, level := range p.levels()[1:] {
 		width, unbounded := p.others(level.Path, onPath)
 		onPath = level.Path
-		demand += width
+		demand = min(demand+width, p.hostCPUs())
 		quota, limited := level.Limit.CPUs()
 		if !limited || demand < quota-epsilon {
 			continue
@@ -166,6 +166,9 @@ func (p *planner) isPod(path string) bool {
 	base, _, _ := strings.Cut(cgroup.Base(path), ":")
 	return base == "pod"+uid || strings.HasSuffix(base, "-pod"+strings.ReplaceAll(uid, "-", "_")+".slice")
 }
+
+// hostCPUs is what can be used at most, whatever a quota allows.
+func (p *planner) hostCPUs() float64 { return float64(p.f.Machine.Online().Size()) }
 
 // innerQuotas warns of quotas below the target, which stay.
 func (p *planner) innerQuotas() {

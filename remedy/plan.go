@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/utils/cpuset"
 
+	"github.com/unthrottle/unthrottle/apply"
 	"github.com/unthrottle/unthrottle/change"
 	"github.com/unthrottle/unthrottle/container"
 )
@@ -54,9 +55,6 @@ type Observed struct {
 	UsedCPUs                *float64
 }
 
-// Target is the container that a plan is for, as the journal names it.
-type Target struct{ Path, Name string }
-
 // Plan is what a remedy would write, and what is known about it beforehand.
 type Plan struct {
 	Target container.Container
@@ -64,17 +62,22 @@ type Plan struct {
 	// Parameters go into the journal with the transaction.
 	Parameters map[string]string
 	Changes    []change.Change
-	Skipped    []Skip
+	Skipped    []apply.Skip
 	Warnings   []string
-	Expected   Expectation
+	// Expected is arithmetic on what was observed, not a simulation; figures
+	// about which nothing can be said are nil.
+	Expected *apply.Expected
 	// CPUs are the exclusive CPUs of pin; empty for the others.
 	CPUs cpuset.CPUSet
 	// Moved are the containers whose CPUs shrink: the neighbours to watch.
 	Moved []string
 }
 
-// Skip is something that was left as it is, and why.
-type Skip struct{ Path, Why string }
+// Txn is how the plan goes to package apply.
+func (p Plan) Txn() apply.Txn {
+	return apply.Txn{Target: apply.Target{Path: p.Target.Group.Path, Name: p.Target.Name}, Remedy: string(p.Remedy),
+		Parameters: p.Parameters, Expected: p.Expected}
+}
 
 // Refused tells why a remedy is not applied here, and what would help.
 type Refused struct {
@@ -172,7 +175,7 @@ func (p *planner) warn(format string, args ...any) {
 }
 
 func (p *planner) skip(path, why string) {
-	p.plan.Skipped = append(p.plan.Skipped, Skip{path, why})
+	p.plan.Skipped = append(p.plan.Skipped, apply.Skip{Path: path, Why: why})
 }
 
 // common holds what every remedy needs.
@@ -198,4 +201,9 @@ func (p *planner) common() error {
 		}
 	}
 	return nil
+}
+
+// Reason is the error without remedy and target, for a list of reasons.
+func (r *Refused) Reason() string {
+	return strings.TrimPrefix(r.Error(), fmt.Sprintf("%s on %s: ", r.Remedy, quoted(r.Target)))
 }

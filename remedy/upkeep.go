@@ -1,6 +1,7 @@
 package remedy
 
 import (
+	"github.com/unthrottle/unthrottle/apply"
 	"github.com/unthrottle/unthrottle/cgroup"
 	"github.com/unthrottle/unthrottle/change"
 	"github.com/unthrottle/unthrottle/container"
@@ -38,8 +39,8 @@ func Upkeep(f Facts) []Chore {
 }
 
 // newcomers plans to take the CPUs of a pin out of the cpusets that came later.
-func newcomers(f Facts, h Held) Plan {
-	pinned, ok := h.pin()
+func newcomers(f Facts, h apply.InForce) Plan {
+	pinned, ok := pinOf(h)
 	set := h.Parameters[paramSet]
 	if _, exists := f.Sets[set]; !ok || !exists {
 		return Plan{}

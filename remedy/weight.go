@@ -1,0 +1,40 @@
+package remedy
+
+import (
+	"github.com/unthrottle/unthrottle/cgroup"
+	"github.com/unthrottle/unthrottle/change"
+)
+
+// weight takes the quota off and leaves the weight to share the CPUs.
+func (p *planner) weight() error {
+	path := p.target.Group.Path
+	limit, limited, _ := cgroup.Effective(p.levels())
+	if !limited {
+		return p.refuse("neither it nor an ancestor has a quota", "")
+	}
+	width := p.hostCPUs()
+	if s, ok := p.f.Sets[p.target.Group.CPUSetPath]; ok && !s.Effective.IsEmpty() {
+		width = float64(s.Effective.Size())
+	}
+	if p.f.Groups[path].Limit.Limited() {
+		p.quotaOff(path, "quota off: its weight decides when others want CPU too")
+	}
+	if err := p.liftAncestors(width); err != nil {
+		return err
+	}
+	p.innerQuotas()
+	shares := p.r.Shares
+	if p.r.WeightFromLimit {
+		shares = uint64(limit*cgroup.DefaultShares + 0.5)
+	}
+	if now := p.f.Groups[path].Shares; shares > 0 && now > 0 {
+		from, to := cgroup.SharesWrite(p.f.CPUVersion, now), cgroup.SharesWrite(p.f.CPUVersion, shares)
+		if from.Value != to.Value {
+			p.plan.Changes = append(p.plan.Changes, change.Change{Kind: change.KindFile, Op: change.OpSet,
+				Controller: cgroup.CPU, Path: path, File: to.File, From: from.Value, To: to.Value, Why: "a weight like its limit of " + cpus(limit)})
+		}
+	}
+	p.warn("nothing bounds it but the weights of the others: it may use up to %s", cpus(width))
+	p.expectNoQuota(width)
+	return nil
+}

@@ -52,7 +52,7 @@ func (s *Sampler) level(path string) *level {
 // readLevel reads a level's limit and, if it is a container's own or has a quota, its counters: once per round.
 func (s *Sampler) readLevel(l *level, now time.Time, own bool) {
 	if l.round != s.round {
-		l.round, l.statRead, l.cellsDone, l.gone = s.round, false, true, false
+		l.round, l.statRead, l.gone = s.round, false, false
 		l.wasLimited = l.limit.Limited()
 		s.readLimit(l)
 	}

@@ -1,9 +1,9 @@
 package observe
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -77,14 +77,15 @@ func (n *notifier) made() bool {
 	}
 }
 
-// tellsOfDirectories walks through inotify events (inotify(7)).
+// tellsOfDirectories walks through inotify events (inotify(7)): watch, mask, cookie, length of the name, name. What is
+// cut off counts as yes.
 func tellsOfDirectories(events []byte) bool {
 	for len(events) >= unix.SizeofInotifyEvent {
-		e := (*unix.InotifyEvent)(unsafe.Pointer(&events[0]))
-		if e.Mask&unix.IN_Q_OVERFLOW != 0 || e.Mask&unix.IN_CREATE != 0 && e.Mask&unix.IN_ISDIR != 0 {
+		mask, length := binary.NativeEndian.Uint32(events[4:]), binary.NativeEndian.Uint32(events[12:])
+		if mask&unix.IN_Q_OVERFLOW != 0 || mask&unix.IN_CREATE != 0 && mask&unix.IN_ISDIR != 0 {
 			return true
 		}
-		size := unix.SizeofInotifyEvent + int(e.Len)
+		size := unix.SizeofInotifyEvent + int(length)
 		if size > len(events) {
 			return true
 		}

@@ -38,7 +38,10 @@ func ParseStatLocal(text []byte) (time.Duration, error) {
 	if err == nil && seen&seenThrottled == 0 {
 		err = errFormat
 	}
-	return c.Throttled, err
+	if err != nil {
+		return 0, err
+	}
+	return c.Throttled, nil
 }
 
 // ParseUsage reads cpuacct.usage: one number of ns.

@@ -13,7 +13,7 @@ import (
 // than maxScanDelay, so that a newcomer is seen within a second.
 const (
 	scanShare    = 10
-	maxScanDelay = 700 * time.Millisecond
+	maxScanDelay = 400 * time.Millisecond
 )
 
 // rescan lists the containers and takes up what came and went.
@@ -53,6 +53,7 @@ func (w *Watcher) take(list []container.Container) {
 	var came, gone []container.Container
 	tracks := make([]*track, 0, len(list))
 	for _, c := range list {
+		w.findCounterparts(&c)
 		t := w.byPath[c.Group.Path]
 		switch {
 		case t == nil:
@@ -73,6 +74,23 @@ func (w *Watcher) take(list []container.Container) {
 	}
 	w.tracks = tracks
 	w.changed(came, gone)
+}
+
+// findCounterparts asks again for a container's cgroups in the other hierarchies, where separate v1 hierarchies are
+// mounted and an ancestor's has to serve: at its making the others may not be there yet, and a cpuset of its own may be
+// made for it at any time, by us too.
+func (w *Watcher) findCounterparts(c *container.Container) {
+	g := c.Group
+	if inherits(g.Path, g.CPUSetPath) || inherits(g.Path, g.CPUAcctPath) {
+		if now, err := w.host.Group(g.Path); err == nil {
+			c.Group = now
+		}
+	}
+}
+
+// inherits tells whether a counterpart is an ancestor's.
+func inherits(path, counterpart string) bool {
+	return counterpart != "" && counterpart != path && cgroup.Below(path, counterpart)
 }
 
 func (w *Watcher) changed(came, gone []container.Container) {

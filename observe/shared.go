@@ -94,7 +94,7 @@ func (s *Sampler) fillUsage(dst *Sample, own *level, g cgroup.Group) {
 	case !ok || v == cgroup.V2 || g.CPUAcctPath == "":
 		dst.missing("used CPUs: no cpuacct controller")
 		return
-	case g.CPUAcctPath != g.Path && cgroup.Below(g.Path, g.CPUAcctPath):
+	case inherits(g.Path, g.CPUAcctPath):
 		dst.missing("used CPUs: its cpuacct cgroup " + g.CPUAcctPath + " holds others too")
 		return
 	}

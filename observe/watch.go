@@ -157,7 +157,7 @@ func (w *Watcher) step() (Snapshot, bool) {
 func (w *Watcher) polls() bool { return w.opt.PollInterval > 0 && w.sampler.Hot() > 0 }
 
 // lookInterval is how often inotify is asked when nothing else is due.
-const lookInterval = 250 * time.Millisecond
+const lookInterval = 500 * time.Millisecond
 
 // next is when step has something to do again.
 func (w *Watcher) next() time.Time {

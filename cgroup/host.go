@@ -28,42 +28,27 @@ func Open(procDir string) (*Host, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot find the cgroup mounts: %w", err)
 	}
-	h := &Host{procDir: procDir, mounts: map[Controller]hierarchyMount{}}
+	h := &Host{procDir: procDir}
 	all := parseMountinfo(text)
-	v2 := firstReachable(unified(all))
-	var v2Controllers []Controller
-	if v2 != nil {
-		list, err := readBounded(filepath.Join(v2.Dir, "cgroup.controllers"), MaxFileBytes)
+	var unreadable error
+	h.mounts = pickMounts(all, reachable, func(m Mount) []Controller {
+		list, err := readBounded(filepath.Join(m.Dir, FileControllers), MaxFileBytes)
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return nil, fmt.Errorf("cannot read which controllers cgroup v2 has: %w", err)
+			unreadable = fmt.Errorf("cannot tell which controllers cgroup v2 has: %w", err)
 		}
-		v2Controllers = parseControllers(list)
-	}
-	for _, c := range Controllers() {
-		if m := firstReachable(carrying(all, c)); m != nil {
-			h.mounts[c] = *m
-			continue
-		}
-		onV2 := c
-		if c == CPUAcct {
-			onV2 = CPU
-		}
-		if slices.Contains(v2Controllers, onV2) {
-			h.mounts[c] = *v2
-		}
+		return parseControllers(list)
+	})
+	if unreadable != nil {
+		return nil, unreadable
 	}
 	h.private = h.findPrivate(all)
 	return h, nil
 }
 
-// firstReachable skips mounts that are hidden below another mount or lie outside our root directory.
-func firstReachable(ranked []hierarchyMount) *hierarchyMount {
-	for i := range ranked {
-		if _, err := os.Stat(filepath.Join(ranked[i].Dir, "cgroup.procs")); err == nil {
-			return &ranked[i]
-		}
-	}
-	return nil
+// reachable is false for mounts that are hidden below another mount or lie outside our root directory.
+func reachable(m Mount) bool {
+	_, err := os.Stat(filepath.Join(m.Dir, FileProcs))
+	return err == nil
 }
 
 // findPrivate decides by the namespace's inode; where that cannot be read, a root above us is the only sign.
@@ -90,7 +75,7 @@ func (h *Host) Version(c Controller) (Version, bool) {
 func (h *Host) SameHierarchy(a, b Controller) bool {
 	ma, oka := h.mounts[a]
 	mb, okb := h.mounts[b]
-	return oka && okb && ma.Version == mb.Version && ma.Dir == mb.Dir && ma.Root == mb.Root
+	return oka && okb && ma.device == mb.device
 }
 
 // Mode is "v1", "v2", "mixed" (controllers on both) or "none" (neither cpu, cpuset nor cpuacct is mounted).

@@ -90,7 +90,7 @@ func unescapeMount(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
 		if s[i] == '\\' && i+3 < len(s) && s[i+1] >= '0' && s[i+1] <= '3' && octal(s[i+2]) && octal(s[i+3]) {
-			b.WriteByte((s[i+1]-'0')<<6 | (s[i+2]-'0')<<3 | s[i+3] - '0')
+			b.WriteByte((s[i+1]-'0')<<6 | (s[i+2]-'0')<<3 | (s[i+3] - '0'))
 			i += 3
 			continue
 		}
@@ -138,26 +138,37 @@ func compareBool(a, b bool) int {
 	return 1
 }
 
-// carrying gives the mounts of v1 hierarchies that carry c, best first.
-func carrying(mounts []hierarchyMount, c Controller) []hierarchyMount {
-	var found []hierarchyMount
-	for _, m := range mounts {
-		if m.Version == V1 && slices.Contains(m.controllers, c) {
-			found = append(found, m)
+// pickMounts chooses where each controller is reached. v1 goes first: a controller bound to a v1 hierarchy is not on
+// v2. On v2 one must be listed in cgroup.controllers; there is no cpuacct, its figures come with cpu.
+func pickMounts(all []hierarchyMount, reachable func(Mount) bool, onV2 func(Mount) []Controller) map[Controller]hierarchyMount {
+	ranked := slices.Clone(all)
+	rankMounts(ranked)
+	best := func(fits func(hierarchyMount) bool) *hierarchyMount {
+		for i := range ranked {
+			if fits(ranked[i]) && reachable(ranked[i].Mount) {
+				return &ranked[i]
+			}
+		}
+		return nil
+	}
+	var there []Controller
+	unified := best(func(m hierarchyMount) bool { return m.Version == V2 })
+	if unified != nil {
+		there = onV2(unified.Mount)
+	}
+	picked := map[Controller]hierarchyMount{}
+	for _, c := range Controllers() {
+		legacy := best(func(m hierarchyMount) bool { return m.Version == V1 && slices.Contains(m.controllers, c) })
+		name := c
+		if c == CPUAcct {
+			name = CPU
+		}
+		switch {
+		case legacy != nil:
+			picked[c] = *legacy
+		case slices.Contains(there, name):
+			picked[c] = *unified
 		}
 	}
-	rankMounts(found)
-	return found
-}
-
-// unified gives the mounts of the v2 hierarchy, best first.
-func unified(mounts []hierarchyMount) []hierarchyMount {
-	var found []hierarchyMount
-	for _, m := range mounts {
-		if m.Version == V2 {
-			found = append(found, m)
-		}
-	}
-	rankMounts(found)
-	return found
+	return picked
 }

@@ -80,7 +80,7 @@ func differential(t *testing.T, v cgroup.Version) {
 		}
 	}
 	rapid.Check(t, func(rt *rapid.T) {
-		ops := rapid.SliceOfN(genOp(v), 1, 40).Draw(rt, "ops")
+		ops := rapid.SliceOfN(genOp(v), 1, 80).Draw(rt, "ops")
 		r.runs++
 		r.compare(rt, ops)
 	})
@@ -103,7 +103,8 @@ func genOp(v cgroup.Version) *rapid.Generator[step] {
 	flags := rapid.SampledFrom([]string{"0", "1", "2", "-1", "y"})
 	return rapid.Custom(func(t *rapid.T) step {
 		s := step{
-			kind:    rapid.SampledFrom([]string{cgroup.OpMake, cgroup.OpMake, cgroup.OpWrite, cgroup.OpWrite, cgroup.OpWrite, cgroup.OpWrite, cgroup.OpAttach, cgroup.OpRemove}).Draw(t, "kind"),
+			kind: rapid.SampledFrom([]string{cgroup.OpWrite, cgroup.OpWrite, cgroup.OpWrite, cgroup.OpWrite, cgroup.OpWrite, cgroup.OpAttach,
+				cgroup.OpMake, cgroup.OpRemove}).Draw(t, "kind"),
 			group:   rapid.IntRange(0, len(groups)-1).Draw(t, "group"),
 			process: rapid.IntRange(0, 2).Draw(t, "process"),
 		}
@@ -157,12 +158,19 @@ func (r *rig) compare(t *rapid.T, ops []step) {
 		k.Spawn("/", pid)
 	}
 	both := []cgroup.FS{r.host, k}
+	filled := rapid.Bool().Draw(t, "filled")
 	for _, fs := range both {
 		for _, c := range r.trees() {
 			if err := fs.Make(c, r.base); err != nil {
 				t.Fatalf("%T: %v", fs, err)
 			}
-			r.fill(t, fs, c)
+			r.fill(t, fs, c, r.base, true)
+			for _, group := range groups[1:] {
+				if err := fs.Make(c, r.base+group); err != nil {
+					t.Fatalf("%T: %v", fs, err)
+				}
+				r.fill(t, fs, c, r.base+group, filled)
+			}
 		}
 	}
 	for i, op := range ops {
@@ -192,15 +200,21 @@ func (r *rig) trees() []cgroup.Controller {
 	return []cgroup.Controller{cgroup.CPU, cgroup.CPUSet}
 }
 
-// fill gives the base what its root has.
-func (r *rig) fill(t *rapid.T, fs cgroup.FS, c cgroup.Controller) {
+// fill gives a new cgroup what makes it usable: on v2 the controllers, on v1 the root's CPUs and memory nodes.
+func (r *rig) fill(t *rapid.T, fs cgroup.FS, c cgroup.Controller, path string, filled bool) {
+	if !filled {
+		return
+	}
 	writes := map[string]string{}
 	switch {
 	case r.version == cgroup.V2:
-		if _, ok := fs.(*cgroupmodel.Kernel); ok {
+		if _, ok := fs.(*cgroupmodel.Kernel); ok && path == r.base {
 			if err := fs.Write(c, "/", cgroup.FileSubtreeControl, "+cpu +cpuset"); err != nil {
 				t.Fatal(err)
 			}
+		}
+		if path == r.base {
+			writes[cgroup.FileSubtreeControl] = "+cpu +cpuset"
 		}
 	case c == cgroup.CPUSet || r.host.SameHierarchy(c, cgroup.CPUSet):
 		for _, file := range []string{cgroup.FileCPUs, cgroup.FileMems} {
@@ -212,7 +226,7 @@ func (r *rig) fill(t *rapid.T, fs cgroup.FS, c cgroup.Controller) {
 		}
 	}
 	for file, value := range writes {
-		if err := fs.Write(c, r.base, file, value); err != nil {
+		if err := fs.Write(c, path, file, value); err != nil {
 			t.Fatal(err)
 		}
 	}

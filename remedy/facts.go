@@ -121,6 +121,24 @@ type Claim struct {
 	By string
 }
 
+// confined are the cpusets that existed before and that a pin of ours set.
+func (f Facts) confined() map[string]bool {
+	confined := map[string]bool{}
+	for _, h := range f.Held {
+		for _, c := range h.Changes {
+			if c.Controller == cgroup.CPUSet && c.Kind == change.KindFile && c.File == cgroup.FileCPUs && c.Op == change.OpSet {
+				confined[c.Path] = true
+			}
+		}
+		for _, c := range h.Changes {
+			if c.Kind == change.KindCgroup {
+				delete(confined, c.Path)
+			}
+		}
+	}
+	return confined
+}
+
 // parent is the parent in a tree, "" for the root.
 func parent(path string) string {
 	if path == "/" {

@@ -32,9 +32,12 @@ func (p *planner) moveOthers(h home, pinned cpuset.CPUSet) error {
 
 // movers are the cpusets to be shrunk, those outside the scope apart. On v1
 // every set names its CPUs, so each is written. On v2 a set has no more than
-// its parent, so that the topmost ones are enough.
+// its parent, so that the topmost ones are enough. Sets that another pin of ours
+// confines are among them: once that is taken back, they must not spread over
+// the CPUs of this one.
 func (p *planner) movers(h home, pinned cpuset.CPUSet) (inside, outside []string) {
 	var done []string
+	confined := p.f.confined()
 	for _, path := range sorted(p.f.Sets) {
 		s := p.f.Sets[path]
 		if path == p.top() || cgroup.Below(path, h.path) || cgroup.Below(h.path, path) {
@@ -44,7 +47,7 @@ func (p *planner) movers(h home, pinned cpuset.CPUSet) (inside, outside []string
 		if p.f.CPUSetVersion == cgroup.V1 {
 			has = s.Configured.Union(s.Effective)
 		}
-		if has.Intersection(pinned).IsEmpty() {
+		if has.Intersection(pinned).IsEmpty() && !confined[path] {
 			continue
 		}
 		if p.f.CPUSetVersion == cgroup.V2 && slices.ContainsFunc(done, func(top string) bool { return below(path, top) }) {

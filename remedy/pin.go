@@ -90,13 +90,14 @@ func (p *planner) choose(home home, n int) (placement.Choice, error) {
 	var few *placement.TooFewError
 	if errors.As(err, &few) {
 		why := fmt.Sprintf("%s wanted, %d free: it may use %s, the reserve is %s", cpus(float64(n)), few.Free, list(allowed), list(reserve))
-		var who []string
-		for _, claim := range taken {
-			if lost := claim.CPUs.Intersection(allowed).Difference(reserve); !lost.IsEmpty() {
-				who = append(who, fmt.Sprintf("%s has %s", claim.By, lost))
+		for i, claim := range taken {
+			lost := claim.CPUs.Intersection(allowed).Difference(reserve)
+			if lost.IsEmpty() || i >= maxNames {
+				continue
 			}
+			why += fmt.Sprintf(", %s has %s", claim.By, lost)
 		}
-		return choice, p.refuse(why, "ask for fewer with --cpus, give exclusive CPUs back, or try --remedy burst", who...)
+		return choice, p.refuse(why, "ask for fewer with --cpus, give exclusive CPUs back, or try --remedy burst")
 	}
 	if err != nil {
 		return choice, fmt.Errorf("pin on %s: %w", quoted(p.target.Group.Path), err)

@@ -33,11 +33,18 @@ func explain(fsys FS, c Controller, e *Error) string {
 		return "mounted read-only; remount it writable or run outside this container"
 	case errors.Is(e.Errno, unix.EPERM):
 		return "not permitted; this needs root, or a cgroup delegated to this user"
+	case errors.Is(e.Errno, unix.ERANGE) && (e.File == FileCPUs || e.File == FileMems):
+		return "a number beyond the CPUs or memory nodes of this machine"
 	case errors.Is(e.Errno, unix.ERANGE):
 		return "the number is out of range"
 	}
 	v, _ := fsys.Version(c)
 	switch e.Op {
+	case OpRead:
+		if errors.Is(e.Errno, unix.EOPNOTSUPP) && e.File == FileProcs {
+			kind, _ := ReadType(fsys, c, e.Path)
+			return fmt.Sprintf("its cgroup.type is %q: only cgroup.threads can be read", kind)
+		}
 	case OpWrite:
 		return explainWrite(fsys, c, v, e)
 	case OpAttach:
@@ -152,6 +159,8 @@ func explainSubtree(fsys FS, e *Error) string {
 
 func explainCPUSet(fsys FS, v Version, e *Error) string {
 	switch {
+	case errors.Is(e.Errno, unix.ENOSPC) && v == V2:
+		return "this kernel does not clear the list while tasks are inside; the parent's list has the same effect"
 	case errors.Is(e.Errno, unix.ENOSPC):
 		return "it would leave the tasks inside without a CPU or memory node"
 	case errors.Is(e.Errno, unix.EACCES) && v == V1:
@@ -173,7 +182,7 @@ func explainCPUSet(fsys FS, v Version, e *Error) string {
 		return "a child needs more, or deadline tasks need the CPUs"
 	case errors.Is(e.Errno, unix.EBUSY):
 		return "deadline tasks need the CPUs"
-	case errors.Is(e.Errno, unix.EINVAL), errors.Is(e.Errno, unix.ERANGE):
+	case errors.Is(e.Errno, unix.EINVAL):
 		if _, err := parseCPUs(e.Value); err != nil && e.File != FileExclusiveV1 {
 			return "not a list of CPUs"
 		}
@@ -193,7 +202,7 @@ func uncovered(fsys FS, e *Error) string {
 	}
 	children, _ := fsys.Children(CPUSet, e.Path)
 	for i, child := range children {
-		if i == 1000 {
+		if i == maxExplained {
 			break
 		}
 		text, err := fsys.Read(CPUSet, child, e.File)
@@ -205,34 +214,4 @@ func uncovered(fsys FS, e *Error) string {
 		}
 	}
 	return ""
-}
-
-func explainLimit(fsys FS, v Version, e *Error) string {
-	if e.Path == "/" {
-		return "the root cgroup takes no limit"
-	}
-	cur, err := ReadLimit(fsys, e.Path)
-	if err != nil {
-		return ""
-	}
-	want, err := applied(cur, FileValue{e.File, e.Value})
-	if err != nil {
-		return "not a value the kernel takes"
-	}
-	if err := want.Check(); err != nil {
-		return err.Error()
-	}
-	if v == V2 {
-		return ""
-	}
-	if ratio, limited := want.CPUs(); limited {
-		levels, err := Levels(fsys, Parent(e.Path))
-		if err != nil {
-			return ""
-		}
-		if cpus, bound, at := Effective(levels); bound && ratio > cpus {
-			return fmt.Sprintf("%.3g CPUs are above the %.3g CPUs of %s", ratio, cpus, show(at, 4096))
-		}
-	}
-	return "it would be below the quota of a child"
 }

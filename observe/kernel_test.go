@@ -86,11 +86,19 @@ func (tr *tree) add(name string) cgroup.Group {
 			tr.t.Fatal(err)
 		}
 		v, _ := tr.host.Version(c)
-		if v == cgroup.V2 {
-			_ = tr.host.Write(c, cgroup.Parent(path), cgroup.FileSubtreeControl, "+cpu +cpuset")
-			continue
+		if v == cgroup.V2 && name != "" {
+			if err := tr.host.Write(c, cgroup.Parent(path), cgroup.FileSubtreeControl, "+cpu +cpuset"); err != nil {
+				tr.t.Fatal(err)
+			}
 		}
-		if c == cgroup.CPUSet {
+		if c == cgroup.CPU {
+			// The heaviest weight there is: other work on the machine shall not keep loads from spending their quota.
+			heaviest := map[cgroup.Version]string{cgroup.V1: "262144", cgroup.V2: "10000"}[v]
+			if err := tr.host.Write(c, path, cgroup.WeightFile(v), heaviest); err != nil {
+				tr.t.Fatal(err)
+			}
+		}
+		if v == cgroup.V1 && c == cgroup.CPUSet {
 			for _, file := range []string{cgroup.FileCPUs, cgroup.FileMems} {
 				value, err := tr.host.Read(c, cgroup.Parent(path), file)
 				if err == nil {
@@ -275,7 +283,7 @@ func TestManyThreadsOnAQuotaAreStoppedByThemselves(t *testing.T) {
 	onEachKernelInterface(t, func(t *testing.T) {
 		tr := newTree(t)
 		g := tr.add("seed003")
-		tr.limit(g, time.Duration(runtime.NumCPU())*50*ms, 100*ms)
+		tr.limit(g, time.Duration(runtime.NumCPU())*30*ms, 100*ms)
 		tr.load(g, 8, -1, 20)
 		o := tr.observe(3*time.Second, g)[0]
 		if o.ThrottledBy != BySelf {
@@ -287,7 +295,7 @@ func TestManyThreadsOnAQuotaAreStoppedByThemselves(t *testing.T) {
 		if low, high, ok := o.StoppedPerSecond(); !ok || low > high || high < 0.1 {
 			t.Errorf("stopped %v to %v", low, high)
 		}
-		if want := float64(runtime.NumCPU()) * 0.5; *o.UsedCPUs > want*1.3 {
+		if want := float64(runtime.NumCPU()) * 0.3; *o.UsedCPUs > want*1.3 {
 			t.Errorf("used %v CPUs of a limit of %v", *o.UsedCPUs, want)
 		}
 	})

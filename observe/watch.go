@@ -168,5 +168,8 @@ func (w *Watcher) next() time.Time {
 	if w.polls() && w.nextPoll.Before(next) {
 		next = w.nextPoll
 	}
+	if w.dirty && w.earliestScan.Before(next) {
+		next = w.earliestScan
+	}
 	return next
 }

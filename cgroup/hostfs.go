@@ -248,7 +248,10 @@ func (h *Host) fail(op string, c Controller, path, file, value string, cause err
 	default:
 		e.Errno = cause
 	}
-	if errno == unix.ENOENT || errno == unix.ENODEV || errno == unix.ENOTDIR {
+	switch errno {
+	case unix.ENODEV:
+		e.Kind = ErrNoCgroup
+	case unix.ENOENT, unix.ENOTDIR:
 		e.Kind = h.missing(c, path, file, op)
 	}
 	return NewError(h, c, e)

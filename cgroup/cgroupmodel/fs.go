@@ -101,8 +101,6 @@ func (k *Kernel) mkdir(c cgroup.Controller, path string) error {
 	switch {
 	case path == "/" || parent.children[name] != nil || k.hasFile(t, parent, name):
 		return unix.EEXIST
-	case len(name) > 255:
-		return unix.ENAMETOOLONG
 	case strings.Contains(name, "\n"):
 		return unix.EINVAL
 	}

@@ -63,8 +63,10 @@ func ancestor(t *Throttle, was, is *LevelSample) {
 	case was.Stat.HasBandwidth && is.Stat.HasBandwidth:
 		t.Ancestors = append(t.Ancestors, LevelThrottle{is.Path, is.Stat.Throttled - was.Stat.Throttled})
 	case !was.Limit.Limited() && is.Stat.HasBandwidth:
-		// A quota that is younger than the window: its counter was not read before. All of it can at most be new.
-		t.Ancestors = append(t.Ancestors, LevelThrottle{is.Path, is.Stat.Throttled})
+		// A quota that is younger than the window: its counter was not read before. At most all of it is new, and no
+		// more than all CPUs for the whole window.
+		most := t.Window * time.Duration(max(t.CPUs, 1))
+		t.Ancestors = append(t.Ancestors, LevelThrottle{is.Path, min(is.Stat.Throttled, most)})
 	default:
 		t.Hidden = true
 	}

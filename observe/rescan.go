@@ -53,8 +53,8 @@ func (w *Watcher) take(list []container.Container) {
 	var came, gone []container.Container
 	tracks := make([]*track, 0, len(list))
 	for _, c := range list {
-		w.findCounterparts(&c)
 		t := w.byPath[c.Group.Path]
+		w.findCounterparts(&c, t != nil && t.outdated)
 		switch {
 		case t == nil:
 			t = &track{}
@@ -63,7 +63,7 @@ func (w *Watcher) take(list []container.Container) {
 		case t.listed: // twice in the list
 			continue
 		}
-		t.container, t.listed = c, true
+		t.container, t.listed, t.outdated = c, true, false
 		tracks = append(tracks, t)
 	}
 	for _, t := range w.tracks {
@@ -78,10 +78,10 @@ func (w *Watcher) take(list []container.Container) {
 
 // findCounterparts asks again for a container's cgroups in the other hierarchies, where separate v1 hierarchies are
 // mounted and an ancestor's has to serve: at its making the others may not be there yet, and a cpuset of its own may be
-// made for it at any time, by us too.
-func (w *Watcher) findCounterparts(c *container.Container) {
+// made for it at any time, by us too. Likewise where one that it had is gone.
+func (w *Watcher) findCounterparts(c *container.Container, outdated bool) {
 	g := c.Group
-	if inherits(g.Path, g.CPUSetPath) || inherits(g.Path, g.CPUAcctPath) {
+	if outdated || inherits(g.Path, g.CPUSetPath) || inherits(g.Path, g.CPUAcctPath) {
 		if now, err := w.host.Group(g.Path); err == nil {
 			c.Group = now
 		}
@@ -119,7 +119,10 @@ func (w *Watcher) sample(now time.Time) Snapshot {
 		if t.taken && prev.Levels[0].ID != cur.Levels[0].ID {
 			gone, came = append(gone, prev.Container), append(came, t.container)
 			t.taken = false
-			w.dirty = true // its counterparts may be others
+			t.outdated = true
+		}
+		if t.outdated = t.outdated || cur.counterpartGone; t.outdated {
+			w.dirty = true // its counterparts are, or may be, others
 		}
 		if t.taken {
 			snapshot.Observations = append(snapshot.Observations, Delta(prev, cur))

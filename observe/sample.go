@@ -30,6 +30,8 @@ type Sample struct {
 	Hidden bool
 	// NotMeasured: what could not be read and why.
 	NotMeasured []string
+	// counterpartGone: its cgroup in another hierarchy is gone; container.Group is out of date.
+	counterpartGone bool
 }
 
 // LevelSample is one level of a Sample.

@@ -121,6 +121,25 @@ func TestNothingIsInventedWhereFilesAreMissing(t *testing.T) {
 	}
 }
 
+func TestUnreadableCounters(t *testing.T) {
+	f := newFake(t, cgroup.V2, "/")
+	f.podTree(cgroup.V2, 1)
+	f.drop(cgroup.CPU, "/pod/a", cgroup.FileStat)
+	f.set(cgroup.CPU, "/pod/a/"+cgroup.FileStat, "x", "") // a directory in its place: EISDIR, even for root
+	o := f.window(f.sampler(Options{}), named("/pod/a"), func() {
+		f.set(cgroup.CPU, "/pod/a", cgroup.FileStatLocal, "throttled_usec 800000")
+	})[0]
+	if o.Periods != nil || o.OwnThrottledSeconds != nil || o.UsedCPUs != nil {
+		t.Errorf("figures from a file that cannot be read: %+v", o)
+	}
+	if *o.StoppedHigh != 300*ms || o.ThrottledBy != ByUnknown || *o.LimitCPUs != 1 {
+		t.Errorf("high %v by %q limit %v", *o.StoppedHigh, o.ThrottledBy, *o.LimitCPUs)
+	}
+	if notes := strings.Join(o.NotMeasured, "\n"); !strings.Contains(notes, "cpu.stat of /pod/a: is a directory") {
+		t.Errorf("notes %q", o.NotMeasured)
+	}
+}
+
 func TestLevelsAboveTheMountAreUnknown(t *testing.T) {
 	f := newFake(t, cgroup.V1, "/outer")
 	f.v1("/c", -1, 0, 0, 0, 0, 0)

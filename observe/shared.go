@@ -46,7 +46,9 @@ func (s *Sampler) fillCPUs(dst *Sample, path string) {
 			dst.CPUs = f.set
 			return
 		}
-		if f.err != nil && !errors.Is(f.err, errNoFile) {
+		if errors.Is(f.err, errGone) {
+			dst.counterpartGone = true // its tasks were moved up, or the path is another by now
+		} else if f.err != nil && !errors.Is(f.err, errNoFile) {
 			dst.missing("cpus: cpuset " + path + ": " + f.err.Error())
 			return
 		}
@@ -91,6 +93,8 @@ func (s *Sampler) fillUsage(dst *Sample, own *level, g cgroup.Group) {
 	case own.statErr == nil && own.counters.HasUsage:
 		dst.Usage, dst.HasUsage = own.counters.Usage, true
 		return
+	case v == cgroup.V2 && own.statErr != nil:
+		return // which was said
 	case !ok || v == cgroup.V2 || g.CPUAcctPath == "":
 		dst.missing("used CPUs: no cpuacct controller")
 		return
@@ -100,6 +104,7 @@ func (s *Sampler) fillUsage(dst *Sample, own *level, g cgroup.Group) {
 	}
 	f := s.usageFile(g.CPUAcctPath)
 	if f.err != nil {
+		dst.counterpartGone = dst.counterpartGone || errors.Is(f.err, errGone)
 		dst.missing(note(nameUsage, f.err))
 		return
 	}

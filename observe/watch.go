@@ -66,7 +66,8 @@ type track struct {
 	samples   [2]Sample
 	latest    int
 	taken     bool // samples[latest] is one
-	listed    bool
+	listed    bool // in the list that is being taken up
+	outdated  bool // container.Group is to be found again
 }
 
 // NewWatcher prepares a watcher; Run starts it.

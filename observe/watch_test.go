@@ -183,6 +183,25 @@ func TestAnotherCpusetIsNoticed(t *testing.T) {
 	}
 }
 
+func TestALostCpusetIsFoundAgain(t *testing.T) {
+	f := newFake(t, cgroup.V1, "/")
+	f.podTree(cgroup.V1, 1)
+	f.set(cgroup.CPUSet, "/pod", "cpuset.effective_cpus", "0-5")
+	w := f.watch(WatchOptions{Sampler: Options{FileLimitShare: 1e-9}})
+	w.run(3 * time.Second)
+	f.drop(cgroup.CPUSet, "/pod/a", "")
+	w.run(3 * time.Second)
+	o := w.snapshots[len(w.snapshots)-1].Observations[0]
+	if o.CPUsAllowed.String() != "0-5" || o.Container.Group.CPUSetPath != "/pod" {
+		t.Errorf("CPUs %s of %s, the pod's has 0-5", o.CPUsAllowed, o.Container.Group.CPUSetPath)
+	}
+	scans := w.sampler.Opens()
+	w.run(3 * time.Second)
+	if w.dirty {
+		t.Errorf("still looking for it, %d opens", w.sampler.Opens()-scans)
+	}
+}
+
 func TestTooManyContainersAreCounted(t *testing.T) {
 	f := newFake(t, cgroup.V1, "/")
 	f.podTree(cgroup.V1, 1)

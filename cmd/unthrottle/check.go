@@ -1,0 +1,33 @@
+package main
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/unthrottle/unthrottle/host"
+	"github.com/unthrottle/unthrottle/report"
+)
+
+func newCheck() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "check",
+		GroupID: groupLook,
+		Short:   "Show what this host offers and what unthrottle can do here",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			h, err := openCgroups()
+			if err != nil {
+				return err
+			}
+			r := host.Gather(h, os.DirFS("/"), os.Geteuid())
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), r)
+			}
+			return report.Check(cmd.OutOrStdout(), r)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/unthrottle/unthrottle/apply"
+	"github.com/unthrottle/unthrottle/cgroup"
+	"github.com/unthrottle/unthrottle/container"
+	"github.com/unthrottle/unthrottle/remedy"
+)
+
+// writeFlags are those of every command that may write.
+type writeFlags struct {
+	scope, stateDir, liftBelow string
+	verbose                    bool
+}
+
+func (f *writeFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.scope, "scope", "", "touch nothing outside this cgroup `PREFIX`")
+	flags.StringVar(&f.stateDir, "state-dir", defaultStateDir(), "`DIR` of the journal and its lock")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "say more on standard error")
+}
+
+// addLift is for commands that make plans.
+func (f *writeFlags) addLift(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.liftBelow, "lift-below", "", "quotas of cgroups below this one may be lifted too, where they would still bind (default: those below --scope)")
+}
+
+// defaultStateDir is where the journal is: of the system for root, of the user
+// otherwise.
+func defaultStateDir() string {
+	if os.Geteuid() == 0 {
+		return "/var/lib/unthrottle"
+	}
+	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "unthrottle")
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		return filepath.Join(home, ".local", "state", "unthrottle")
+	}
+	return "/var/lib/unthrottle"
+}
+
+// env is all that applying and restoring need; done lets go of it.
+func (f *writeFlags) env(ctx context.Context, h *cgroup.Host, command string) (env apply.Env, done func(), err error) {
+	scope, err := cleanScope(h, f.scope)
+	if err != nil {
+		return apply.Env{}, nil, err
+	}
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return apply.Env{}, nil, fmt.Errorf("which start of the machine this is: %w", err)
+	}
+	return apply.Env{
+		FS:       h,
+		StateDir: f.stateDir,
+		BootID:   strings.TrimSpace(string(boot)),
+		Scope:    scope,
+		By:       "unthrottle " + command + ", " + callingUser(),
+		Log:      f.log(),
+	}, func() {}, nil
+}
+
+func (f *writeFlags) log() *slog.Logger {
+	level := slog.LevelWarn
+	if f.verbose {
+		level = slog.LevelDebug
+	}
+	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+}
+
+// callingUser names who acts, also behind sudo.
+func callingUser() string {
+	name := fmt.Sprintf("uid %d", os.Getuid())
+	if u, err := user.Current(); err == nil {
+		name = "user " + container.Sanitize(u.Username, 64)
+	}
+	if sudo := os.Getenv("SUDO_USER"); sudo != "" && os.Getuid() == 0 {
+		name += " for " + container.Sanitize(sudo, 64)
+	}
+	return name
+}
+
+// facts gathers what a plan rests on. used is the CPU use by path where it is
+// known; the rest is measured for a second.
+func (f *writeFlags) facts(ctx context.Context, h *cgroup.Host, env apply.Env, all []container.Container, used map[string]float64) (remedy.Facts, error) {
+	named := env.Scope
+	if f.liftBelow != "" {
+		var err error
+		if named, err = cgroup.CleanPath(h, f.liftBelow); err != nil {
+			return remedy.Facts{}, fmt.Errorf("--lift-below %s: %w", f.liftBelow, err)
+		}
+	}
+	held, err := apply.Status(env)
+	if err != nil {
+		return remedy.Facts{}, err
+	}
+	return remedy.Gather(ctx, h, all, remedy.Options{
+		Root: os.DirFS("/"), Held: held, Scope: env.Scope, Named: named, Used: used, Window: time.Second,
+	})
+}

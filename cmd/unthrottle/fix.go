@@ -1,0 +1,190 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/unthrottle/unthrottle/apply"
+	"github.com/unthrottle/unthrottle/cgroup"
+	"github.com/unthrottle/unthrottle/container"
+	"github.com/unthrottle/unthrottle/fix"
+	"github.com/unthrottle/unthrottle/observe"
+	"github.com/unthrottle/unthrottle/policy"
+	"github.com/unthrottle/unthrottle/remedy"
+	"github.com/unthrottle/unthrottle/report"
+	"github.com/unthrottle/unthrottle/slo"
+)
+
+func newFix() *cobra.Command {
+	var w writeFlags
+	var rf remedyFlags
+	var yes, asJSON bool
+	var objective, command, boundText string
+	var window time.Duration
+	cmd := &cobra.Command{
+		Use:     "fix TARGET",
+		GroupID: groupChange,
+		Short:   "Look, propose, ask, apply, verify, and undo what did not help",
+		Long: `Look at a container, propose a remedy, show the exact writes, ask, apply,
+look again, and undo what did not help.
+
+Without --slo the effect on latency is not known: the verdict is "unverified",
+and the change is kept only if you confirm it (or say --yes). With --slo and
+--slo-command your own latency decides. The command prints one number in ms per
+line; it is run without a shell, as the user who called unthrottle, once before
+and once after, and has 30 s each time.
+
+Exit code 1: at the end the container is still stopped above the bound.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			request, err := rf.request()
+			if err != nil {
+				return err
+			}
+			bound, err := parseShare(boundText)
+			if err != nil {
+				return fmt.Errorf("--bound %s: %w", boundText, err)
+			}
+			o := fix.Options{
+				Wish:   policy.Wish{Request: request, Auto: request.Kind == "", Bound: bound},
+				Window: window, Settle: time.Second, Yes: yes,
+				Shown: func(p policy.Proposal, planned apply.Result) error {
+					return report.Proposal(os.Stderr, p, planned)
+				},
+			}
+			if onTerminal(os.Stdin) {
+				o.Ask = func(question string) (bool, error) { return askOnTerminal(cmd.Context(), question) }
+			}
+			latencies, err := latencySource(objective, command, &o)
+			if err != nil {
+				return err
+			}
+			result, err := runFix(cmd, &w, args[0], "fix", o, latencies)
+			return showFix(cmd, result, err, asJSON)
+		},
+	}
+	w.add(cmd)
+	w.addLift(cmd)
+	rf.add(cmd)
+	flags := cmd.Flags()
+	flags.Lookup("remedy").Usage = "pin, burst, weight or raise (default: what fits)"
+	flags.BoolVarP(&yes, "yes", "y", false, "apply and keep without asking")
+	flags.BoolVar(&asJSON, "json", false, "print JSON")
+	flags.StringVar(&objective, "slo", "", "the objective your latency is judged by, such as 'p99<20ms' (p50, p90, p95, p99, p99.9, max)")
+	flags.StringVar(&command, "slo-command", "", "`CMD` that prints your latencies, one number in ms per line")
+	flags.StringVar(&boundText, "bound", "1%", "stopped for less than this share of the time is no finding")
+	flags.DurationVar(&window, "window", 5*time.Second, "how long to look, before and after")
+	return cmd
+}
+
+// latencySource checks --slo and --slo-command, which need each other.
+func latencySource(objective, command string, o *fix.Options) (func(context.Context) ([]float64, error), error) {
+	if objective == "" && command == "" {
+		return nil, nil
+	}
+	if objective == "" || command == "" {
+		return nil, errors.New("--slo and --slo-command belong together: the one says what is wanted, the other measures it")
+	}
+	var err error
+	if o.Objective, err = policy.ParseObjective(objective); err != nil {
+		return nil, err
+	}
+	if _, err := slo.Split(command); err != nil {
+		return nil, err
+	}
+	return slo.Latencies(command), nil
+}
+
+// runFix resolves the target and puts this host behind fix.Run.
+func runFix(cmd *cobra.Command, w *writeFlags, target, name string, o fix.Options, latencies func(context.Context) ([]float64, error)) (fix.Result, error) {
+	ctx := cmd.Context()
+	h, err := openCgroups()
+	if err != nil {
+		return fix.Result{}, err
+	}
+	if o.Target, o.All, err = resolve(h, target); err != nil {
+		return fix.Result{}, err
+	}
+	env, done, err := w.env(ctx, h, name)
+	if err != nil {
+		return fix.Result{}, err
+	}
+	defer done()
+	if onTerminal(os.Stderr) {
+		o.Say = func(text string) { say("%s", text) }
+	}
+	return fix.Run(ctx, hostEnv(h, env, w, latencies), o)
+}
+
+// hostEnv is this host as package fix sees it.
+func hostEnv(h *cgroup.Host, env apply.Env, w *writeFlags, latencies func(context.Context) ([]float64, error)) fix.Env {
+	return fix.Env{
+		Apply: env,
+		Observe: func(ctx context.Context, all []container.Container, window time.Duration) ([]observe.Observation, error) {
+			return observe.Once(ctx, h, all, window)
+		},
+		Facts: func(ctx context.Context, all []container.Container, used map[string]float64) (remedy.Facts, error) {
+			return w.facts(ctx, h, env, all, used)
+		},
+		Latencies: latencies,
+		Wait:      wait,
+	}
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// askOnTerminal asks a yes-or-no question; anything but yes is no. An interrupt
+// ends the question.
+func askOnTerminal(ctx context.Context, question string) (bool, error) {
+	fmt.Fprintf(os.Stderr, "%s [y/N] ", question)
+	line := make(chan string, 1)
+	// The read cannot be cancelled; the process ends soon after an interrupt.
+	go func() {
+		text, _ := bufio.NewReader(os.Stdin).ReadString('\n')
+		line <- text
+	}()
+	select {
+	case <-ctx.Done():
+		fmt.Fprintln(os.Stderr)
+		return false, ctx.Err()
+	case text := <-line:
+		switch strings.ToLower(strings.TrimSpace(text)) {
+		case "y", "yes":
+			return true, nil
+		}
+		return false, nil
+	}
+}
+
+func showFix(cmd *cobra.Command, result fix.Result, failure error, asJSON bool) error {
+	if failure != nil && result.ID == "" {
+		return failure
+	}
+	var err error
+	if asJSON {
+		err = printJSON(cmd.OutOrStdout(), result)
+	} else {
+		err = report.Fix(cmd.OutOrStdout(), result)
+	}
+	if failure != nil || err != nil {
+		return errors.Join(failure, err)
+	}
+	if result.StoppedAbove {
+		return exitWith{exitAboveBound, errors.New("the container is still stopped above the bound")}
+	}
+	return nil
+}

@@ -1,0 +1,119 @@
+// Command unthrottle finds the containers that the Linux kernel stops for
+// their CPU limit, gives them CPUs of their own, proves that the stalls are
+// gone, and can put everything back.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// version is set by the build.
+var version = "dev"
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	root := newRoot()
+	err := root.ExecuteContext(ctx)
+	interrupted := ctx.Err() != nil
+	stop()
+	os.Exit(exitCode(err, interrupted))
+}
+
+// Groups of the help page: what a command may do to the host.
+const (
+	groupLook   = "look"
+	groupTry    = "try"
+	groupChange = "change"
+)
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "unthrottle",
+		Short: "Keep your CPU limits, lose the stalls",
+		Long: `Keep your CPU limits, lose the stalls.
+
+unthrottle shows which containers the kernel stops for their CPU limit and
+whose quota it was, gives them CPUs of their own (or another remedy), checks
+that it helped, and can put everything back.
+
+TARGET is a cgroup path, a container id or a unique prefix of one, the name of
+a container, pod or systemd unit, or pid:N.
+
+Exit codes: 0 fine, 1 stopped above the bound, 2 usage or failure,
+3 could not measure, 130 interrupted.`,
+		Version:       version,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.AddGroup(
+		&cobra.Group{ID: groupLook, Title: "Look (changes nothing):"},
+		&cobra.Group{ID: groupTry, Title: "Try (in cgroups of its own):"},
+		&cobra.Group{ID: groupChange, Title: "Change (journalled, can be undone):"},
+	)
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.AddCommand(
+		newLs(), newCheck(), newTopology(), newStatus(),
+		//newDemo(),
+		newFix(), newApply(), newRestore(),
+		//newChild(),
+	)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return fmt.Errorf("%w\nsee '%s --help'", err, cmd.CommandPath())
+	})
+	return root
+}
+
+// exitWith carries the exit code of an end that is not a plain failure. err
+// may be nil: then nothing is printed.
+type exitWith struct {
+	code int
+	err  error
+}
+
+func (e exitWith) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit code %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e exitWith) Unwrap() error { return e.err }
+
+// The exit codes of every command.
+const (
+	exitFine          = 0
+	exitAboveBound    = 1
+	exitFailure       = 2
+	exitNotMeasurable = 3
+	exitInterrupted   = 130
+)
+
+// exitCode prints err and turns it into the process's exit code.
+func exitCode(err error, interrupted bool) int {
+	if err == nil {
+		return exitFine
+	}
+	if interrupted && errors.Is(err, context.Canceled) {
+		fmt.Fprintln(os.Stderr, "unthrottle: interrupted")
+		return exitInterrupted
+	}
+	code := exitFailure
+	var with exitWith
+	if errors.As(err, &with) {
+		code = with.code
+		if with.err == nil {
+			return code
+		}
+	}
+	fmt.Fprintln(os.Stderr, "unthrottle:", err)
+	return code
+}

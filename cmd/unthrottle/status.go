@@ -1,0 +1,62 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/unthrottle/unthrottle/apply"
+	"github.com/unthrottle/unthrottle/report"
+)
+
+func newStatus() *cobra.Command {
+	var w writeFlags
+	var asJSON, history bool
+	var limit int
+	cmd := &cobra.Command{
+		Use:     "status",
+		GroupID: groupLook,
+		Short:   "Show what is in force, by whom, since when and with what effect",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			h, err := openCgroups()
+			if err != nil {
+				return err
+			}
+			env, done, err := w.env(cmd.Context(), h, "status")
+			if err != nil {
+				return err
+			}
+			defer done()
+			out := cmd.OutOrStdout()
+			if history {
+				past, err := apply.History(env, limit)
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return printJSON(out, past)
+				}
+				return report.History(out, past, time.Now())
+			}
+			all, err := apply.Status(env)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(out, all)
+			}
+			drift, err := apply.Drift(env)
+			if err != nil {
+				return err
+			}
+			return report.Status(out, all, drift, time.Now())
+		},
+	}
+	w.add(cmd)
+	flags := cmd.Flags()
+	flags.BoolVar(&asJSON, "json", false, "print JSON")
+	flags.BoolVar(&history, "history", false, "show what has ended: expected beside what came")
+	flags.IntVar(&limit, "limit", 50, "with --history: at most so many, newest first")
+	return cmd
+}

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/unthrottle/unthrottle/report"
+	"github.com/unthrottle/unthrottle/topology"
+)
+
+func newTopology() *cobra.Command {
+	var asJSON bool
+	var sysfs string
+	cmd := &cobra.Command{
+		Use:     "topology",
+		GroupID: groupLook,
+		Short:   "Draw this machine's sockets, NUMA nodes, caches, cores and threads",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			m, err := topology.Read(os.DirFS(sysfs))
+			if err != nil {
+				return exitWith{exitNotMeasurable, err}
+			}
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), m)
+			}
+			return report.Topology(cmd.OutOrStdout(), m, report.TopologyOptions{Width: terminalWidth()})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().StringVar(&sysfs, "sysfs", "/sys", "`DIR` that stands for /sys, such as a saved tree")
+	return cmd
+}

@@ -1,0 +1,65 @@
+package workload
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"time"
+)
+
+// ChildCommand is the hidden first argument that makes this program a child.
+const ChildCommand = "__child"
+
+// Bounds of a [Spec].
+const (
+	MaxBurners  = 16384 // 2 per CPU on the largest x86 machine
+	MinSleep    = time.Millisecond
+	MaxSleep    = time.Second
+	MaxDeadline = time.Hour
+)
+
+// Spec is what a child does.
+type Spec struct {
+	Burners  int           // threads that burn CPU, 0 to MaxBurners
+	Sleep    time.Duration // what the sleeper asks for, MinSleep to MaxSleep
+	Deadline time.Duration // the child ends this long after its start, up to MaxDeadline
+}
+
+// Check says what is wrong with a spec, nil if nothing is.
+func (s Spec) Check() error {
+	switch {
+	case s.Burners < 0 || s.Burners > MaxBurners:
+		return fmt.Errorf("burners %d: outside 0 to %d", s.Burners, MaxBurners)
+	case s.Sleep < MinSleep || s.Sleep > MaxSleep:
+		return fmt.Errorf("sleep %v: outside %v to %v", s.Sleep, MinSleep, MaxSleep)
+	case s.Deadline <= 0 || s.Deadline > MaxDeadline:
+		return fmt.Errorf("deadline %v: outside 0 to %v", s.Deadline, MaxDeadline)
+	}
+	return nil
+}
+
+// args is the spec as a child's command line; parseSpec reads it.
+func (s Spec) args() []string {
+	return []string{
+		fmt.Sprintf("--burners=%d", s.Burners),
+		fmt.Sprintf("--sleep=%v", s.Sleep),
+		fmt.Sprintf("--deadline=%v", s.Deadline),
+	}
+}
+
+func parseSpec(args []string) (Spec, error) {
+	var s Spec
+	f := flag.NewFlagSet(ChildCommand, flag.ContinueOnError)
+	f.SetOutput(io.Discard)
+	f.IntVar(&s.Burners, "burners", 0, "")
+	f.DurationVar(&s.Sleep, "sleep", 0, "")
+	f.DurationVar(&s.Deadline, "deadline", 0, "")
+	if err := f.Parse(args); err != nil {
+		return Spec{}, err
+	}
+	if f.NArg() > 0 {
+		return Spec{}, errors.New("more arguments than a child takes")
+	}
+	return s, s.Check()
+}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/unthrottle/unthrottle/cgroup"
 	"github.com/unthrottle/unthrottle/change"
 	"github.com/unthrottle/unthrottle/journal"
 )
@@ -77,7 +76,7 @@ func (r *run) step(ctx context.Context, txn string, c change.Change) error {
 func (r *run) born(c change.Change, id uint64) {
 	for k := range r.ids {
 		if r.ids[k] == 0 && k.Kind != change.KindSystemd && k.Kind != change.KindCgroup &&
-			r.sameTree(k.Controller, c.Controller) && cgroup.Below(k.Path, c.Path) {
+			r.sameTree(k.Controller, c.Controller) && k.Path == c.Path {
 			r.ids[k] = id
 		}
 	}

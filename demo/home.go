@@ -136,6 +136,13 @@ func wayOut(err error) string {
 	return "'unthrottle check' shows what this host offers; --scope names another place"
 }
 
+// setHighestWeight makes others' load count as little as the kernel allows.
+func (h *home) setHighestWeight() error {
+	v, _ := h.fs.Version(cgroup.CPU)
+	w := cgroup.SharesWrite(v, cgroup.MaxShares)
+	return h.fs.Write(cgroup.CPU, h.group.Path, w.File, w.Value)
+}
+
 // setLimit puts a limit in force; it is a free refill of the quota, too
 // (tg_set_cfs_bandwidth), which wipes what an earlier arm owed.
 func (h *home) setLimit(want cgroup.Limit) error {

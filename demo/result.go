@@ -2,24 +2,26 @@ package demo
 
 // Result is a whole run, and as JSON the contract of `unthrottle demo --json`.
 type Result struct {
-	RunID   string   `json:"run_id"`
-	Kernel  string   `json:"kernel"`      // uname -r
-	CPUs    int      `json:"online_cpus"` // of the host
-	Cgroups string   `json:"cgroups"`     // "v1", "v2", "mixed"
-	Scope   string   `json:"scope"`       // the cgroup below which it ran
-	Quota   int      `json:"quota_cpus"`  // CPUs
-	Period  float64  `json:"period_ms"`   // of the quota
-	Burners int      `json:"burners"`     // threads that burn, but in Threads
-	Sleep   float64  `json:"sleep_ms"`    // what the sleeper asks for
-	Pinned  string   `json:"pinned_cpus"` // kernel list: the CPUs of CPUSet and After
-	Seconds float64  `json:"arm_seconds"` // window asked for, per arm
-	Before  Arm      `json:"before"`      // quota
-	Threads Arm      `json:"threads"`     // quota, burners limited as by GOMAXPROCS
-	CPUSet  Arm      `json:"cpuset"`      // quota kept, on Pinned
-	After   Arm      `json:"after"`       // pin: on Pinned, quota off
-	Verdict Verdict  `json:"verdict"`     // Before against After
-	Removed int      `json:"leftovers"`   // cgroups of killed runs that this start removed
-	Notes   []string `json:"notes"`       // what could not be done and why; never null
+	RunID   string  `json:"run_id"`
+	Kernel  string  `json:"kernel"`      // uname -r
+	CPUs    int     `json:"online_cpus"` // of the host
+	Cgroups string  `json:"cgroups"`     // "v1", "v2", "mixed"
+	Scope   string  `json:"scope"`       // the cgroup below which it ran
+	Quota   int     `json:"quota_cpus"`  // CPUs
+	Period  float64 `json:"period_ms"`   // of the quota
+	Burners int     `json:"burners"`     // threads that burn, but in Threads
+	Sleep   float64 `json:"sleep_ms"`    // what the sleeper asks for
+	Pinned  string  `json:"pinned_cpus"` // kernel list: the CPUs of CPUSet and After
+	Seconds float64 `json:"arm_seconds"` // window asked for, per arm
+	// Fair: the demo's cgroup had the ordinary weight, not the highest.
+	Fair    bool     `json:"fair"`
+	Before  Arm      `json:"before"`    // quota
+	Threads Arm      `json:"threads"`   // quota, burners limited as by GOMAXPROCS
+	CPUSet  Arm      `json:"cpuset"`    // quota kept, on Pinned
+	After   Arm      `json:"after"`     // pin: on Pinned, quota off
+	Verdict Verdict  `json:"verdict"`   // Before against After
+	Removed int      `json:"leftovers"` // cgroups of killed runs that this start removed
+	Notes   []string `json:"notes"`     // what could not be done and why; never null
 	// Restored: all cgroups of the run are gone, looked at after removal.
 	Restored bool `json:"restored"`
 }

@@ -102,7 +102,7 @@ func (r *run) describe() Result {
 	_ = unix.Uname(&u) // fails for a bad pointer only
 	return Result{
 		RunID: r.o.RunID, Kernel: unix.ByteSliceToString(u.Release[:]), CPUs: r.o.Machine.Online().Size(),
-		Cgroups: r.o.Host.Mode(), Scope: r.o.Scope, Period: millis(period), Sleep: millis(sleepLength), Seconds: r.o.Seconds,
+		Cgroups: r.o.Host.Mode(), Scope: r.o.Scope, Period: millis(period), Sleep: millis(sleepLength), Seconds: r.o.Seconds, Fair: r.o.Fair,
 	}
 }
 
@@ -123,6 +123,11 @@ func (r *run) quietCPUs(ctx context.Context, all cpuset.CPUSet) (cpuset.CPUSet, 
 }
 
 func (r *run) arms(ctx context.Context, result *Result, all, pinned cpuset.CPUSet) error {
+	if !r.o.Fair {
+		if err := r.home.setHighestWeight(); err != nil {
+			return err
+		}
+	}
 	plans := []plan{
 		{"quota", true, all, result.Burners},
 		{"threads", true, all, r.quota},

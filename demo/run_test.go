@@ -11,7 +11,7 @@ func victim() int { return 0 }
 
 func TestRunHere(t *testing.T) {
 	h, m := here(t)
-	r, err := Run(t.Context(), Options{Host: h, Machine: m, Seconds: 1})
+	r, err := Run(t.Context(), Options{Host: h, Machine: m, Seconds: 5})
 	if err != nil {
 		t.Fatal(err)
 	}

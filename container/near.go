@@ -11,7 +11,7 @@ import (
 // maxNear bounds how many names an error lists.
 const maxNear = 5
 
-// Work bounds for near: longer words are cut, and of very many containers only the first are compared.
+// Work bounds for near: longer words are cut (in bytes), and of very many containers only the first are compared.
 const (
 	maxNearLength     = 128
 	maxNearContainers = 20000
@@ -52,8 +52,7 @@ func near(containers []Container, target string) []string {
 // distance is 0 if one holds the other, else the number of single-letter edits (Levenshtein), -1 if that is too many
 // to have been meant. Case does not count.
 func distance(target, name string) int {
-	a, b := []rune(strings.ToLower(target)), []rune(strings.ToLower(name))
-	a, b = a[:min(len(a), maxNearLength)], b[:min(len(b), maxNearLength)]
+	a, b := []rune(strings.ToLower(cut(target))), []rune(strings.ToLower(cut(name)))
 	if len(a) == 0 || len(b) == 0 {
 		return -1
 	}
@@ -85,3 +84,5 @@ func distance(target, name string) int {
 	}
 	return row[len(b)]
 }
+
+func cut(s string) string { return s[:min(len(s), maxNearLength)] }

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -102,19 +101,16 @@ func (r *run) undo(ctx context.Context, id string, cause error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
 	defer cancel()
 	complete, err := r.release(ctx, []string{id}, "undone: "+cause.Error())
-	if err != nil || !complete {
+	switch {
+	case err != nil:
 		r.res.Verdict = VerdictHalf
-		return fmt.Errorf("%w; taking it back did not end (%s): run unthrottle restore", cause, orSkipped(err))
+		return fmt.Errorf("%w; and taking it back failed: %w: run unthrottle restore", cause, err)
+	case !complete:
+		r.res.Verdict = VerdictHalf
+		return fmt.Errorf("%w; and it could not be taken back as a whole: run unthrottle restore", cause)
 	}
 	r.res.Verdict = VerdictUndone
 	return cause
-}
-
-func orSkipped(err error) string {
-	if err == nil {
-		return "the kernel refused"
-	}
-	return err.Error()
 }
 
 func (r *run) begin(txn Txn, p prepared) (journal.Begin, error) {
@@ -195,7 +191,8 @@ func (r *run) recover(ctx context.Context) error {
 	}
 	complete, err := r.release(ctx, ids, "interrupted")
 	if err == nil && !complete {
-		err = errors.New("an interrupted transaction could not be taken back as a whole; see what was skipped")
+		// What is left stands in Skipped and stays open; it need not concern what is asked for now.
+		r.warn("an interrupted transaction could not be taken back as a whole; unthrottle status shows it")
 	}
 	return err
 }

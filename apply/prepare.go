@@ -56,13 +56,13 @@ func (w world) prepare(ctx context.Context, s *journal.State, changes []change.C
 			return p, err
 		}
 	}
-	made, err := w.created(ctx, all)
+	fresh, err := w.fresh(ctx, all)
 	if err != nil {
 		return p, err
 	}
 	var resolved []change.Change
 	for _, c := range all {
-		h, now, err := w.hold(ctx, s, c, made)
+		h, now, err := w.hold(ctx, s, c, fresh)
 		if err != nil {
 			return p, err
 		}
@@ -133,15 +133,17 @@ func (w world) inScope(c change.Change) error {
 	return nil
 }
 
-// tree is one cgroup in one hierarchy.
+// tree is a part of one hierarchy: a cgroup and what is below it, or only what is below it.
 type tree struct {
 	controller cgroup.Controller
 	path       string
+	belowOnly  bool
 }
 
-// created lists the cgroups that the transaction will create.
-func (w world) created(ctx context.Context, all []change.Change) ([]tree, error) {
-	var made []tree
+// fresh lists where the files to be written do not exist yet: cgroups that the transaction creates, and what lies
+// below a cgroup for whose children it enables a controller.
+func (w world) fresh(ctx context.Context, all []change.Change) ([]tree, error) {
+	var fresh []tree
 	for _, c := range all {
 		if c.Kind != change.KindCgroup {
 			continue
@@ -151,40 +153,68 @@ func (w world) created(ctx context.Context, all []change.Change) ([]tree, error)
 			return nil, err
 		}
 		if now == "" {
-			made = append(made, tree{c.Controller, c.Path})
+			fresh = append(fresh, tree{controller: c.Controller, path: c.Path})
 		}
 	}
-	return made, nil
+	for _, c := range all {
+		if c.Kind != change.KindSubtree || w.within(c.Key(), fresh) {
+			continue
+		}
+		now, err := w.read(ctx, c.Key())
+		if err != nil {
+			return nil, err
+		}
+		if now != c.To {
+			fresh = append(fresh, tree{cgroup.Controller(controllerOf(c.Key())), c.Path, true})
+		}
+	}
+	return fresh, nil
 }
 
-// within tells whether a setting is inside one of the cgroups.
-func (w world) within(k change.Key, cgroups []tree) bool {
+// within tells whether a setting lies in one of the trees.
+func (w world) within(k change.Key, trees []tree) bool {
 	if k.Kind == change.KindSystemd || k.Kind == change.KindCgroup {
 		return false
 	}
-	for _, t := range cgroups {
-		if w.sameTree(t.controller, k.Controller) && cgroup.Below(k.Path, t.path) {
+	for _, t := range trees {
+		switch {
+		case !cgroup.Below(k.Path, t.path):
+		case t.belowOnly && k.Path != t.path && k.Kind == change.KindFile && k.Controller == t.controller:
+			return true
+		case !t.belowOnly && w.sameTree(t.controller, k.Controller):
 			return true
 		}
 	}
 	return false
 }
 
+// ours tells whether a held setting still has a value that we left.
+func (w world) ours(s *journal.State, k journal.Setting, current string, held []journal.Held, original, base string) bool {
+	if k.Kind == change.KindTask {
+		return true
+	}
+	if last, wrote := s.Last(k); wrote {
+		return last.Ours(k.File, current)
+	}
+	// Held without a write: the value was there already.
+	value, err := change.Fold(k.File, original, base, folds(held))
+	return err == nil && change.Same(k.File, value, current)
+}
+
 // hold resolves one change against the present and the journal: the hold to write down, and the change of the value
 // as it is now to the value wanted.
-func (w world) hold(ctx context.Context, s *journal.State, c change.Change, made []tree) (journal.Hold, change.Change, error) {
+func (w world) hold(ctx context.Context, s *journal.State, c change.Change, fresh []tree) (journal.Hold, change.Change, error) {
 	fail := func(err error) (journal.Hold, change.Change, error) { return journal.Hold{}, change.Change{}, err }
 	k := c.Key()
 	h := journal.Hold{Op: c.Op, To: journal.Path(c.To), Why: c.Why, MembersController: c.MembersController,
 		MembersPath: journal.Path(c.MembersPath)}
-	fresh := w.within(k, made)
 	current := ""
-	var id uint64
-	var err error
-	if !fresh {
-		if id, err = w.id(k); err != nil {
-			return fail(err)
-		}
+	id, err := w.id(k)
+	isNew := w.within(k, fresh)
+	if err != nil && !(isNew && errors.Is(err, cgroup.ErrNoCgroup)) {
+		return fail(err)
+	}
+	if !isNew {
 		if current, err = w.read(ctx, k); err != nil {
 			return fail(err)
 		}
@@ -194,7 +224,7 @@ func (w world) hold(ctx context.Context, s *journal.State, c change.Change, made
 		current = c.From
 	}
 	held, original, base, ok := s.Holders(h.Setting)
-	if last, wrote := s.Last(h.Setting); ok && wrote && !last.Ours(k.File, current) && c.Kind != change.KindTask {
+	if ok && !w.ours(s, h.Setting, current, held, original, base) {
 		held, ok, h.Rebase = nil, false, true
 	}
 	if !ok {
@@ -239,19 +269,15 @@ func (w world) base(s *journal.State, k change.Key, current string) (string, err
 	if current != "" || !change.IsList(k.File) || w.version(c) != cgroup.V2 {
 		return "", nil
 	}
-	file := cgroup.EffectiveCPUsFile(cgroup.V2)
+	inForce := cgroup.CPUs
 	if k.File == cgroup.FileMems || k.File == change.PropertyAllowedNodes {
-		file = cgroup.EffectiveMemsFile(cgroup.V2)
+		inForce = cgroup.Mems
 	}
-	text, err := w.FS.Read(c, k.Path, file)
-	if errors.Is(err, cgroup.ErrNoFile) {
-		// The controller is enabled by this very transaction: what an ancestor has in force is inherited.
-		return "", nil
+	path := k.Path
+	for !cgroup.Exists(w.FS, c, path) && path != "/" {
+		path = cgroup.Parent(path)
 	}
-	if err != nil {
-		return "", err
-	}
-	set, err := topology.ParseList(text)
+	_, set, err := inForce(w.FS, path)
 	if err != nil {
 		return "", err
 	}

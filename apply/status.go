@@ -133,7 +133,13 @@ func Record(env Env, id string, o Outcome) error {
 	if err != nil {
 		return err
 	}
-	return j.Append(true, journal.Record{Outcome: &journal.Outcome{Txn: id, Time: env.now(), Outcome: text}})
+	if err := j.Append(true, journal.Record{Outcome: &journal.Outcome{Txn: id, Time: env.now(), Outcome: text}}); err != nil {
+		return err
+	}
+	if err := j.Compact(); err != nil {
+		env.log().Debug("the journal could not be shortened", "error", err)
+	}
+	return nil
 }
 
 // DriftItem is a setting whose value is no longer the one we left.

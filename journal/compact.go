@@ -1,4 +1,135 @@
 package journal
 
-// Compact is filled in below.
-func (j *Journal) Compact() error { return nil }
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/google/renameio/v2"
+)
+
+// Bounds on what stays.
+const (
+	// minGarbage is how much there must be to drop before the journal is written again, so that the work is in
+	// proportion to what was appended.
+	minGarbage = 64 << 10
+	// maxHistory bounds the bytes of closed transactions that are kept, beside their number.
+	maxHistory = 8 << 20
+)
+
+// Compact writes the journal again without what nobody needs any more, if that is most of it: open transactions stay
+// to the letter, so do the last writes to what they hold, and of the latest closed ones how they began, ended and came
+// out. The file is replaced as a whole: after a crash there is the old one or the new one. Lines are copied as they
+// stand, with fields that this version does not know.
+func (j *Journal) Compact() error {
+	open := len(j.state.Open()) > 0
+	if j.state.Damaged > 0 && open {
+		// Somebody may want to look at what the damaged lines said while it matters.
+		return nil
+	}
+	keep, size := j.state.keep(j.opts.Keep)
+	if garbage := j.state.good - size; garbage < minGarbage || garbage < size {
+		return nil
+	}
+	return j.rewrite(keep)
+}
+
+// keep lists the lines that stay, in order, and their length.
+func (s *State) keep(closed int) (lines []int, size int64) {
+	wanted := map[int]bool{}
+	for _, n := range s.always {
+		wanted[n] = true
+	}
+	for _, t := range s.Open() {
+		for _, n := range t.allLines() {
+			wanted[n] = true
+		}
+		for _, h := range t.Holds {
+			if l := s.last[h.Setting]; l != nil {
+				for _, n := range l.lines {
+					wanted[n] = true
+				}
+			}
+		}
+	}
+	var history int64
+	for i := len(s.Txns) - 1; i >= 0; i-- {
+		t := s.Txns[i]
+		if t.Phase != Closed {
+			continue
+		}
+		for _, n := range t.allLines() {
+			history += int64(len(s.raw[n]))
+		}
+		if (closed <= 0 || history > maxHistory) && !s.tookFromOpen(t) {
+			continue
+		}
+		closed--
+		for _, n := range t.allLines() {
+			wanted[n] = true
+		}
+	}
+	for n := range wanted {
+		lines = append(lines, n)
+		size += int64(len(s.raw[n]))
+	}
+	slices.Sort(lines)
+	return lines, size
+}
+
+// tookFromOpen tells whether a transaction made a hold of an open one void: without it the hold would count again.
+func (s *State) tookFromOpen(t *Txn) bool {
+	for _, k := range t.took {
+		for _, other := range s.Open() {
+			if other.lost[k] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// rewrite replaces the file by the given lines.
+func (j *Journal) rewrite(keep []int) error {
+	var all bytes.Buffer
+	for _, n := range keep {
+		all.Write(j.state.raw[n])
+	}
+	name := File(j.dir)
+	f, err := renameio.NewPendingFile(name, renameio.WithTempDir(j.dir), renameio.WithStaticPermissions(0o600))
+	if err != nil {
+		return fmt.Errorf("journal %s: %w", name, err)
+	}
+	defer func() { _ = f.Cleanup() }()
+	if _, err := f.Write(all.Bytes()); err != nil {
+		return fmt.Errorf("journal %s: %w", name, err)
+	}
+	if err := f.CloseAtomicallyReplace(); err != nil {
+		return fmt.Errorf("journal %s: %w", name, err)
+	}
+	if err := syncDir(j.dir); err != nil {
+		return fmt.Errorf("journal %s: %w", name, err)
+	}
+	// From here on the old file is nobody's: whatever fails below, it must not be written any more.
+	next := j.state.next
+	old := j.h
+	if err := j.openFile(); err != nil {
+		j.dead = err
+		return err
+	}
+	_ = old.Close()
+	j.state = Parse(all.Bytes())
+	j.state.next = max(j.state.next, next)
+	j.size = j.state.good
+	return nil
+}
+
+// removeLeftovers removes what a writer that died while compacting left behind. The lock is ours.
+func (j *Journal) removeLeftovers() {
+	left, _ := filepath.Glob(filepath.Join(j.dir, "."+fileName+"*"))
+	for _, name := range left {
+		_ = os.Remove(name)
+	}
+}

@@ -59,6 +59,8 @@ type Journal struct {
 	size  int64
 	// broken is set when the file's end could not be brought back to an intact line.
 	broken error
+	// dead is set when the file was replaced and the new one could not be opened.
+	dead error
 }
 
 // Open locks the state directory (made if missing), reads the journal and cuts off a torn tail. Errors: *Locked,
@@ -84,6 +86,7 @@ func Open(ctx context.Context, stateDir string, o Options) (*Journal, error) {
 		return nil, err
 	}
 	j := &Journal{dir: stateDir, opts: o, lock: lock}
+	j.removeLeftovers()
 	if err := j.load(); err != nil {
 		return nil, errors.Join(err, j.Close())
 	}
@@ -183,6 +186,9 @@ func (j *Journal) Next() int64 { return j.state.next }
 // before write" true. On an error nothing was added: a partial line is cut off again, at the latest by the next
 // Append or Open.
 func (j *Journal) Append(sync bool, records ...Record) error {
+	if j.dead != nil {
+		return j.dead
+	}
 	if j.broken != nil {
 		if err := j.cut(); err != nil {
 			return err

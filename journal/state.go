@@ -2,9 +2,7 @@ package journal
 
 import (
 	"fmt"
-	"slices"
 
-	"github.com/unthrottle/unthrottle/cgroup"
 	"github.com/unthrottle/unthrottle/change"
 )
 
@@ -30,8 +28,25 @@ type Txn struct {
 	Released *Release
 	Closed   *Close
 	Outcome  *Outcome
-	lines    []int
+	// lost are settings that a later transaction found changed by somebody else: they are no longer held.
+	lost map[Setting]bool
+	// took are settings that this one took over from earlier holders in that way.
+	took  []Setting
+	lines []int
+	// outcomeLine is the last outcome's; 0 (the header's) is none.
+	outcomeLine int
 }
+
+// allLines are the lines that tell of this transaction itself.
+func (t *Txn) allLines() []int {
+	if t.outcomeLine == 0 {
+		return t.lines
+	}
+	return append(t.lines[:len(t.lines):len(t.lines)], t.outcomeLine)
+}
+
+// Lost tells whether a hold of this transaction is void, because somebody else changed the setting since.
+func (t *Txn) Lost(k Setting) bool { return t.lost[k] }
 
 // Last is what is known of a setting's value: the last write to it.
 type Last struct {
@@ -66,6 +81,8 @@ type State struct {
 	next int64
 	good int64
 	raw  [][]byte
+	// always are lines that compaction keeps: the header, and what a later version wrote.
+	always []int
 }
 
 func newState() *State {
@@ -110,11 +127,8 @@ type Held struct {
 func (s *State) Holders(k Setting) (held []Held, original, base string, ok bool) {
 	for _, t := range s.Open() {
 		for _, h := range t.Holds {
-			if h.Setting != k {
+			if h.Setting != k || t.lost[k] {
 				continue
-			}
-			if h.Rebase {
-				held, ok = nil, false
 			}
 			if !ok {
 				original, base, ok = string(h.Original), h.Base, true
@@ -132,13 +146,12 @@ func (s *State) fold(r Record, lineNo int) {
 	switch {
 	case r.Header != nil:
 		s.Version = r.Header.Version
+		s.always = append(s.always, lineNo)
 	case r.Begin != nil:
 		if _, again := s.byID[r.Begin.Txn]; again {
 			return
 		}
-		t := &Txn{Begin: *r.Begin, Phase: Applying, lines: []int{lineNo}}
-		s.Txns = append(s.Txns, t)
-		s.byID[t.Txn] = t
+		s.foldBegin(*r.Begin, lineNo)
 	case r.Write != nil:
 		s.foldWrite(*r.Write, lineNo)
 	case r.Done != nil:
@@ -158,12 +171,28 @@ func (s *State) fold(r Record, lineNo int) {
 			t.Phase, t.Closed = Closed, r.Close
 		}
 	case r.Outcome != nil:
-		if t := s.mark(r.Outcome.Txn, lineNo); t != nil {
-			t.Outcome = r.Outcome
+		if t := s.byID[r.Outcome.Txn]; t != nil {
+			t.Outcome, t.outcomeLine = r.Outcome, lineNo
 		}
 	default:
 		s.Unknown++
+		s.always = append(s.always, lineNo)
 	}
+}
+
+func (s *State) foldBegin(b Begin, lineNo int) {
+	t := &Txn{Begin: b, Phase: Applying, lost: map[Setting]bool{}, lines: []int{lineNo}}
+	for _, h := range b.Holds {
+		if !h.Rebase {
+			continue
+		}
+		t.took = append(t.took, h.Setting)
+		for _, earlier := range s.Open() {
+			earlier.lost[h.Setting] = true
+		}
+	}
+	s.Txns = append(s.Txns, t)
+	s.byID[b.Txn] = t
 }
 
 func (s *State) mark(id string, lineNo int) *Txn {
@@ -202,7 +231,7 @@ func (s *State) born(w Write, id uint64) {
 		return
 	}
 	for i, h := range t.Holds {
-		if h.ID == 0 && h.Controller == w.Controller && cgroup.Below(string(h.Path), string(w.Path)) &&
+		if h.ID == 0 && h.Controller == w.Controller && h.Path == w.Path &&
 			h.Kind != change.KindCgroup {
 			t.Holds[i].ID = id
 		}
@@ -212,14 +241,4 @@ func (s *State) born(w Write, id uint64) {
 // String is a line for people and tests.
 func (s *State) String() string {
 	return fmt.Sprintf("journal version %d: %d transactions, %d open", s.Version, len(s.Txns), len(s.Open()))
-}
-
-// IDs lists the open transactions by id.
-func (s *State) IDs() []string {
-	var ids []string
-	for _, t := range s.Open() {
-		ids = append(ids, t.Txn)
-	}
-	slices.Sort(ids)
-	return ids
 }

@@ -1,0 +1,91 @@
+package apply
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"k8s.io/utils/cpuset"
+)
+
+// maxProcBytes bounds one file of /proc/PID.
+const maxProcBytes = 64 << 10
+
+// pfKthread is PF_KTHREAD of include/linux/sched.h.
+const pfKthread = 0x00200000
+
+// procFS is Proc on a real /proc.
+type procFS string
+
+// NewProc reads processes from dir, which is "/proc" or a tree like it.
+func NewProc(dir string) Proc { return procFS(dir) }
+
+func (p procFS) read(pid int, file string) (string, error) {
+	f, err := os.Open(filepath.Join(string(p), strconv.Itoa(pid), file))
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxProcBytes))
+	return string(data), err
+}
+
+// Allowed implements Proc.
+func (p procFS) Allowed(tid int) (cpuset.CPUSet, error) {
+	text, err := p.read(tid, "status")
+	if err != nil {
+		return cpuset.CPUSet{}, err
+	}
+	return parseAllowed(text)
+}
+
+// KernelThread implements Proc.
+func (p procFS) KernelThread(pid int) (bool, error) {
+	text, err := p.read(pid, "stat")
+	if err != nil {
+		return false, err
+	}
+	flags, err := parseFlags(text)
+	return flags&pfKthread != 0, err
+}
+
+// parseFlags finds field 9 of /proc/PID/stat. The name in field 2 may hold blanks and parentheses; the last closing
+// one ends it (proc_pid_stat(5)).
+func parseFlags(stat string) (uint64, error) {
+	_, rest, ok := cutLast(stat, ")")
+	if fields := strings.Fields(rest); ok && len(fields) > 6 {
+		return strconv.ParseUint(fields[6], 10, 64)
+	}
+	return 0, errors.New("not a line of /proc/PID/stat")
+}
+
+func cutLast(s, sep string) (before, after string, ok bool) {
+	i := strings.LastIndex(s, sep)
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+len(sep):], true
+}
+
+// statusField is the text behind a field's name in /proc/PID/status.
+func statusField(status, name string) (string, bool) {
+	for line := range strings.Lines(status) {
+		if value, ok := strings.CutPrefix(line, name); ok {
+			return strings.TrimSpace(value), true
+		}
+	}
+	return "", false
+}
+
+// BootID is the running kernel's: procDir/sys/kernel/random/boot_id.
+func BootID(procDir string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(procDir, "sys/kernel/random/boot_id"))
+	if err != nil {
+		return "", fmt.Errorf("which life of the machine this is: %w", err)
+	}
+	return strings.TrimSpace(string(text)), nil
+}

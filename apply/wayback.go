@@ -1,0 +1,312 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+
+	"golang.org/x/sys/unix"
+	"k8s.io/utils/cpuset"
+
+	"github.com/unthrottle/unthrottle/cgroup"
+	"github.com/unthrottle/unthrottle/change"
+	"github.com/unthrottle/unthrottle/journal"
+)
+
+// wayBack is what taking back some transactions needs.
+type wayBack struct {
+	changes []change.Change
+	// owners are the transactions that hold what a change changes.
+	owners  map[change.Key][]string
+	ids     map[change.Key]uint64
+	left    map[string]bool
+	reboot  map[string]bool
+	skipped map[string][]journal.Skipped
+}
+
+// wayBack looks at every setting that the transactions hold.
+func (r *run) wayBack(ctx context.Context, ids []string) (*wayBack, error) {
+	b := &wayBack{owners: map[change.Key][]string{}, ids: map[change.Key]uint64{}, left: map[string]bool{},
+		reboot: map[string]bool{}, skipped: map[string][]journal.Skipped{}}
+	settings, owners := r.settings(ids)
+	going := r.going(ctx, settings)
+	for _, s := range settings {
+		k := s.Key()
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		v := r.look(ctx, s, going)
+		for _, id := range owners[s] {
+			if v.why == WhyReboot {
+				b.reboot[id] = true
+			}
+			if v.keepOpen {
+				b.left[id] = true
+			}
+			if v.why != "" {
+				b.skipped[id] = append(b.skipped[id], journal.Skipped{Path: s.Path, File: s.File, Why: v.why})
+			}
+		}
+		if v.why != "" {
+			r.skip(string(s.Path), s.File, v.why)
+		}
+		if v.change != nil {
+			b.changes = append(b.changes, *v.change)
+			b.owners[k] = owners[s]
+			b.ids[k] = s.ID
+		}
+	}
+	return b, nil
+}
+
+// settings lists what the transactions hold, each once, in the order it was first held.
+func (r *run) settings(ids []string) ([]journal.Setting, map[journal.Setting][]string) {
+	owners := map[journal.Setting][]string{}
+	var all []journal.Setting
+	for _, t := range r.j.State().Open() {
+		if !slices.Contains(ids, t.Txn) {
+			continue
+		}
+		for _, h := range t.Holds {
+			if len(owners[h.Setting]) == 0 {
+				all = append(all, h.Setting)
+			}
+			owners[h.Setting] = append(owners[h.Setting], t.Txn)
+		}
+	}
+	return all, owners
+}
+
+// going lists what of ours nobody holds any more and will be removed, so that the settings inside need no care:
+// cgroups that we made, and the files below a cgroup for whose children we enabled a controller.
+func (r *run) going(ctx context.Context, settings []journal.Setting) []tree {
+	var gone []tree
+	for _, s := range settings {
+		if s.Kind != change.KindCgroup && s.Kind != change.KindSubtree {
+			continue
+		}
+		v := r.look(ctx, s, nil)
+		switch {
+		case v.change == nil:
+		case s.Kind == change.KindCgroup:
+			gone = append(gone, tree{controller: s.Controller, path: string(s.Path)})
+		default:
+			gone = append(gone, tree{cgroup.Controller(controllerOf(s.Key())), string(s.Path), true})
+		}
+	}
+	return gone
+}
+
+// view is what one setting needs: a change, or a reason why not, or nothing because its value is right.
+type view struct {
+	change *change.Change
+	why    string
+	// keepOpen: a later restore may succeed.
+	keepOpen bool
+}
+
+func leave(why string) view { return view{why: why} }
+
+func later(err error) view { return view{why: err.Error(), keepOpen: true} }
+
+// look decides for one setting.
+func (r *run) look(ctx context.Context, s journal.Setting, going []tree) view {
+	k := s.Key()
+	switch {
+	case !s.Kind.Known():
+		return view{why: WhyUnknown, keepOpen: true}
+	case s.Boot != r.BootID:
+		return leave(WhyReboot)
+	case s.Kind != change.KindTask && r.within(k, going):
+		return view{}
+	}
+	why, err := r.identity(s)
+	switch {
+	case err != nil:
+		return later(err)
+	case why != "":
+		return leave(why)
+	}
+	held, original, base, ok := r.j.State().Holders(s)
+	if !ok {
+		// Held only by transactions that lost it to somebody else.
+		return leave(WhyForeign)
+	}
+	last, wrote := r.j.State().Last(s)
+	if !wrote {
+		return view{}
+	}
+	if s.Kind == change.KindTask {
+		return r.lookTask(s, held, original)
+	}
+	current, err := r.read(ctx, k)
+	switch {
+	case errors.Is(err, cgroup.ErrNoCgroup), errors.Is(err, fs.ErrNotExist):
+		return leave(WhyGone)
+	case err != nil:
+		return later(err)
+	}
+	want, err := change.Fold(k.File, original, base, folds(held))
+	switch {
+	case err != nil:
+		return later(err)
+	case change.Same(k.File, current, want):
+		return view{}
+	case !last.Ours(k.File, current):
+		return leave(WhyForeign)
+	}
+	c := change.Change{Kind: s.Kind, Op: change.OpSet, Controller: s.Controller, Path: k.Path, File: k.File, Unit: k.Unit,
+		From: current, To: want}
+	if s.Kind == change.KindSubtree {
+		c.File = cgroup.FileSubtreeControl
+		if used, err := r.usedBelow(s); err != nil {
+			return later(err)
+		} else if used {
+			return leave(WhyInUse)
+		}
+	}
+	return view{change: &c}
+}
+
+// usedBelow tells whether a child got a list of its own from somebody else since the controller was enabled: disabling
+// it would lose that.
+func (r *run) usedBelow(s journal.Setting) (bool, error) {
+	if controllerOf(s.Key()) != string(cgroup.CPUSet) {
+		return true, nil
+	}
+	children, err := r.FS.Children(s.Controller, string(s.Path))
+	if err != nil {
+		return false, err
+	}
+	for _, child := range children {
+		for _, file := range []string{cgroup.FileCPUs, cgroup.FileMems} {
+			value, err := r.FS.Read(cgroup.CPUSet, child, file)
+			if errors.Is(err, cgroup.ErrNoCgroup) || errors.Is(err, cgroup.ErrNoFile) {
+				continue
+			}
+			if err != nil {
+				return false, err
+			}
+			if value != "" && !r.leftByUs(child, file, value) {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+// leftByUs tells whether a file has a value that we wrote, and that no transaction in force wants kept.
+func (r *run) leftByUs(path, file, value string) bool {
+	id, err := r.FS.ID(cgroup.CPUSet, path)
+	if err != nil {
+		return false
+	}
+	s := r.setting(change.Key{Kind: change.KindFile, Controller: cgroup.CPUSet, Path: path, File: file}, id)
+	held, _, _, _ := r.j.State().Holders(s)
+	last, wrote := r.j.State().Last(s)
+	return wrote && len(held) == 0 && last.Ours(file, value)
+}
+
+// lookTask moves everything in the cgroup back to where it came from, once nobody else holds the move. Where that
+// cgroup is gone, its nearest ancestor takes them, as the kernel would have had it.
+func (r *run) lookTask(s journal.Setting, held []journal.Held, original string) view {
+	if len(held) > 0 || !cgroup.Exists(r.FS, s.Controller, string(s.Path)) {
+		return view{}
+	}
+	for !cgroup.Exists(r.FS, s.Controller, original) && original != "/" {
+		original = cgroup.Parent(original)
+	}
+	return view{change: &change.Change{Kind: change.KindTask, Op: change.OpSet, Controller: s.Controller, Path: string(s.Path),
+		From: string(s.Path), To: original}}
+}
+
+// identity tells whether the cgroup is still the one that was changed; a reason if not.
+func (r *run) identity(s journal.Setting) (why string, err error) {
+	if s.Kind == change.KindSystemd {
+		return "", nil
+	}
+	id, err := r.FS.ID(s.Controller, string(s.Path))
+	if errors.Is(err, cgroup.ErrNoCgroup) {
+		if s.Kind == change.KindCgroup || s.Kind == change.KindTask {
+			return "", nil
+		}
+		return WhyGone, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	known := s.ID
+	if s.Kind == change.KindCgroup {
+		if last, ok := r.j.State().Last(s); ok && last.Done != nil {
+			known = last.Done.ID
+		}
+	}
+	if known != 0 && known != id {
+		return WhyRecreated, nil
+	}
+	return "", nil
+}
+
+// writeBack does the steps of the way back. A step that fails leaves its transactions open and the others go on.
+func (r *run) writeBack(ctx context.Context, b *wayBack) error {
+	steps, err := change.Order(r.orderState(b.changes), b.changes)
+	if err != nil {
+		return err
+	}
+	for _, c := range steps {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		owners := b.owners[c.Key()]
+		err := r.step(ctx, owners[0], c)
+		switch {
+		case err == nil:
+		case errors.As(err, new(journalFailed)):
+			return err
+		case errors.Is(err, cgroup.ErrNoCgroup):
+			b.note(owners, c, WhyGone)
+			r.skip(c.Path, c.File, WhyGone)
+		case r.cannotClear(c, err):
+			if err := r.inherit(ctx, owners[0], c); err != nil {
+				return err
+			}
+			b.note(owners, c, WhyNotCleared)
+			r.skip(c.Path, c.File, WhyNotCleared)
+		default:
+			r.skip(c.Path, c.File, err.Error())
+			for _, id := range owners {
+				b.left[id] = true
+			}
+		}
+	}
+	return nil
+}
+
+// note keeps in the journal why a setting of some transactions was not put back.
+func (b *wayBack) note(owners []string, c change.Change, why string) {
+	for _, id := range owners {
+		b.skipped[id] = append(b.skipped[id], journal.Skipped{Path: journal.Path(c.Path), File: c.File, Why: why})
+	}
+}
+
+// cannotClear recognises the kernel's refusal of an empty list.
+func (r *run) cannotClear(c change.Change, err error) bool {
+	return c.Kind == change.KindFile && change.IsList(c.File) && c.To == "" && r.version(c.Controller) == cgroup.V2 &&
+		errors.Is(err, unix.ENOSPC)
+}
+
+// inherit gives a cgroup whose list cannot be cleared all that its parent has: what an empty list stands for.
+func (r *run) inherit(ctx context.Context, txn string, c change.Change) error {
+	inForce := cgroup.CPUs
+	if c.File == cgroup.FileMems {
+		inForce = cgroup.Mems
+	}
+	var all cpuset.CPUSet
+	_, all, err := inForce(r.FS, cgroup.Parent(c.Path))
+	if err != nil || change.Same(c.File, c.From, all.String()) {
+		return err
+	}
+	c.To = all.String()
+	return r.step(ctx, txn, c)
+}

@@ -37,6 +37,7 @@ func (p *planner) burst() error {
 		cpusHere, ok := level.Limit.CPUs()
 		switch {
 		case !ok:
+			p.keepLimit(level.Path)
 		case level.Path != path && (!p.mayLift(level.Path) || !p.f.inScope(level.Path)):
 			if !own.Limited() || cpusHere < 2*limit {
 				p.skip(level.Path, fmt.Sprintf("its quota of %s stays without burst and may still stop one", cpus(cpusHere)))

@@ -139,6 +139,24 @@ func (f Facts) confined() map[string]bool {
 	return confined
 }
 
+// madeByUs tells whether a transaction in force created the cpuset, or enabled
+// the controller below the cgroup.
+func (f Facts) madeByUs(kind change.Kind, path string) bool {
+	return slices.ContainsFunc(f.Held, func(h apply.InForce) bool {
+		return slices.ContainsFunc(h.Changes, func(c change.Change) bool { return c.Kind == kind && c.Path == path })
+	})
+}
+
+// holdsLimit tells whether a transaction in force holds a part of a limit.
+func (f Facts) holdsLimit(path string) bool {
+	files := cgroup.LimitFiles(f.CPUVersion)
+	return slices.ContainsFunc(f.Held, func(h apply.InForce) bool {
+		return slices.ContainsFunc(h.Changes, func(c change.Change) bool {
+			return c.Kind == change.KindFile && c.Path == path && slices.Contains(files, c.File)
+		})
+	})
+}
+
 // parent is the parent in a tree, "" for the root.
 func parent(path string) string {
 	if path == "/" {

@@ -2,6 +2,7 @@ package remedy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/utils/cpuset"
@@ -49,6 +50,13 @@ func (p *planner) home() (home, error) {
 				"make the cgroup above it in the cpuset hierarchy first")
 		}
 		h.path = h.create[len(h.create)-1]
+		// Where a scope made us go below a cgroup that the tasks are not in, its
+		// CPUs bound them too.
+		within := p.f.Sets[parent(h.create[0])]
+		h.allowed = h.allowed.Intersection(within.Effective)
+		if h.mems = h.mems.Intersection(within.EffectiveMems); h.mems.IsEmpty() {
+			return h, p.refuse("its memory nodes are not those of "+quoted(parent(h.create[0])), "")
+		}
 	}
 	if !p.f.inScope(h.path) {
 		return h, p.refuse("its cpuset "+quoted(h.path)+" lies outside the scope "+quoted(p.f.Scope), "")
@@ -68,12 +76,12 @@ func (p *planner) newSets(at string) []string {
 	}
 	chain := []string{p.target.Group.Path}
 	for _, a := range ancestors(p.target.Group.Path) {
-		if _, exists := p.f.Sets[a]; exists {
+		if _, exists := p.f.Sets[a]; exists && !p.f.madeByUs(change.KindCgroup, a) {
 			break
 		}
 		chain = append([]string{a}, chain...)
 	}
-	if !p.f.inScope(chain[0]) || parent(chain[0]) != at || !p.free(chain[len(chain)-1]) {
+	if !p.f.inScope(chain[0]) || !p.free(chain[len(chain)-1]) {
 		return nil
 	}
 	return chain
@@ -124,7 +132,9 @@ func (p *planner) insideTarget(h home) error {
 	return nil
 }
 
-// enable hands the cpuset controller down to the target (v2).
+// enable hands the cpuset controller down to the target (v2). Where a
+// transaction of ours in force did so, this one holds it too, so that whichever
+// is taken back last takes it back.
 func (p *planner) enable(h home) error {
 	if p.f.CPUSetVersion != cgroup.V2 {
 		return nil
@@ -133,7 +143,7 @@ func (p *planner) enable(h home) error {
 	for i := len(path) - 1; i >= 0; i-- {
 		at := path[i]
 		g, ok := p.f.Groups[at]
-		if !ok || hands(g, cgroup.CPUSet) {
+		if !ok || slices.Contains(g.Subtree, cgroup.CPUSet) && !p.f.madeByUs(change.KindSubtree, at) {
 			continue
 		}
 		if g.Type == "threaded" || g.Type == "domain invalid" || g.Type == "domain threaded" {
@@ -149,13 +159,4 @@ func (p *planner) enable(h home) error {
 			Why: "its children get cpusets"})
 	}
 	return nil
-}
-
-func hands(g Group, c cgroup.Controller) bool {
-	for _, have := range g.Subtree {
-		if have == c {
-			return true
-		}
-	}
-	return false
 }

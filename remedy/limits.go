@@ -36,16 +36,33 @@ func limitTexts(v cgroup.Version, l cgroup.Limit) map[string]string {
 	return texts
 }
 
-// setLimit adds the changes that take a cgroup to another limit.
+// setLimit adds the changes that take a cgroup to another limit. Where another
+// transaction of ours holds a part of it, this one holds all of it, also what
+// stays the same: taking that one back must neither take away what this one
+// rests on nor leave a burst above its quota.
 func (p *planner) setLimit(path string, want cgroup.Limit, why string) {
 	cur := p.f.Groups[path].Limit
 	from, to := limitTexts(p.f.CPUVersion, cur), limitTexts(p.f.CPUVersion, want)
 	for _, file := range cgroup.LimitFiles(p.f.CPUVersion) {
-		if from[file] != to[file] {
+		if from[file] != to[file] || p.f.holdsLimit(path) && p.has(file) {
 			p.plan.Changes = append(p.plan.Changes, change.Change{Kind: change.KindFile, Op: change.OpSet,
 				Controller: cgroup.CPU, Path: path, File: file, From: from[file], To: to[file], Why: why})
 		}
 	}
+}
+
+// keepLimit holds a limit as it is, where it is so because of another
+// transaction of ours.
+func (p *planner) keepLimit(path string) {
+	if p.f.holdsLimit(path) && p.f.inScope(path) {
+		p.setLimit(path, p.f.Groups[path].Limit, "as it is")
+	}
+}
+
+// has tells whether the kernel has a limit file: the last one is burst's.
+func (p *planner) has(file string) bool {
+	files := cgroup.LimitFiles(p.f.CPUVersion)
+	return p.f.HasBurst || file != files[len(files)-1]
 }
 
 // quotaOff lifts a quota; period and burst stay, the kernel keeps them.
@@ -129,6 +146,7 @@ func (p *planner) liftAncestors(demand float64) error {
 		demand = min(demand+width, p.hostCPUs())
 		quota, limited := level.Limit.CPUs()
 		if !limited || demand < quota-epsilon {
+			p.keepLimit(level.Path)
 			continue
 		}
 		allowed := p.mayLift(level.Path) && p.f.inScope(level.Path) && len(unbounded) == 0

@@ -181,7 +181,7 @@ func (h *host) restore(target string) apply.Result {
 }
 
 // exclusive reports who else can run on the CPUs of the target: every process
-// outside it, but for those in the root cpuset.
+// outside it, but for those in the root cpuset and outside the scope.
 func (h *host) exclusive(target container.Container, pinned cpuset.CPUSet) []string {
 	h.t.Helper()
 	var wrong []string
@@ -196,7 +196,7 @@ func (h *host) exclusive(target container.Container, pinned cpuset.CPUSet) []str
 			switch inside := cgroup.Below(in, target.Group.Path); {
 			case inside && !allowed.Equals(pinned):
 				wrong = append(wrong, fmt.Sprintf("pid %d of the target in %s may use %s", pid, set, allowed))
-			case !inside && set != "/" && !allowed.Intersection(pinned).IsEmpty():
+			case !inside && set != "/" && cgroup.Below(set, h.options.Scope) && !allowed.Intersection(pinned).IsEmpty():
 				wrong = append(wrong, fmt.Sprintf("pid %d in %s may use %s", pid, set, allowed))
 			}
 		}

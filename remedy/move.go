@@ -20,14 +20,22 @@ func (p *planner) moveOthers(h home, pinned cpuset.CPUSet) error {
 			return p.refuse(fmt.Sprintf("%s may use only %s and would be left without a CPU", quoted(path), s.Effective),
 				"ask for fewer CPUs with --cpus", path)
 		}
-		p.plan.Changes = append(p.plan.Changes, change.Change{Kind: change.KindFile, Op: change.OpRemoveCPUs,
-			Controller: cgroup.CPUSet, Path: path, File: cgroup.FileCPUs, From: s.Cpus, To: pinned.String(),
-			Why: "off the CPUs of " + p.target.Name})
+		if !s.Configured.IsEmpty() && s.Configured.Intersection(s.Effective).IsEmpty() {
+			return p.refuse(fmt.Sprintf("%s was given %s, none of which its parent has, so it runs on %s instead: it cannot be moved off",
+				quoted(path), s.Configured, s.Effective), "set its cpuset.cpus to CPUs that its parent has", path)
+		}
+		p.takeOut(path, pinned, "off the CPUs of "+p.target.Name)
 	}
 	if len(outside) > 0 {
 		p.warn("CPUs %s are not exclusive: these may run there too and lie outside the scope: %s", pinned, names(outside))
 	}
 	return p.enoughLeft(movers, pinned)
+}
+
+// takeOut adds the change that moves a cpuset off the target's CPUs.
+func (p *planner) takeOut(path string, pinned cpuset.CPUSet, why string) {
+	p.plan.Changes = append(p.plan.Changes, change.Change{Kind: change.KindFile, Op: change.OpRemoveCPUs,
+		Controller: cgroup.CPUSet, Path: path, File: cgroup.FileCPUs, From: p.f.Sets[path].Cpus, To: pinned.String(), Why: why})
 }
 
 // movers are the cpusets to be shrunk, those outside the scope apart. On v1

@@ -115,3 +115,45 @@ func TestPinRefusals(t *testing.T) {
 }
 
 func limitFile(h *host) string { return cgroup.LimitFiles(h.v)[0] }
+
+// A systemd unit on v1 has no cpuset of its own; nor has a cgroup that somebody
+// made in the cpu hierarchy only.
+func TestPinMakesACpusetWhereThereIsNone(t *testing.T) {
+	for scope, want := range map[string]string{"": "/unthrottle-run-units-web", "/run": "/run/units/web", "/run/units": ""} {
+		t.Run("scope "+scope, func(t *testing.T) {
+			h := newHost(t, cgroupmodel.V1("0-3"), t.TempDir())
+			h.options.Scope = scope
+			for _, path := range []string{"/run", "/run/units", "/run/units/web", "/run/units/db"} {
+				h.makeIn(cgroup.CPU, path)
+			}
+			h.limit("/run/units/web", 2)
+			target := h.run("/run/units/web", 10)
+			h.run("/run/units/db", 11)
+			h.k.Fork(10, 12)
+			before := h.k.Snapshot()
+			if want == "" {
+				if why := refusal(t, h.facts(), target, Request{Kind: Pin}).Error(); !strings.Contains(why, "cannot be made inside the scope") {
+					t.Error(why)
+				}
+				return
+			}
+			p, err := Make(h.facts(), target, Request{Kind: Pin})
+			if err != nil {
+				t.Fatal(err)
+			}
+			h.apply(p)
+			if at, _ := h.k.At(12, cgroup.CPUSet); at != want {
+				t.Errorf("its tasks are in %s, want %s", at, want)
+			}
+			if wrong := h.exclusive(target, p.CPUs); len(wrong) > 0 {
+				t.Error(wrong)
+			}
+			if r := h.restore(""); len(r.Skipped) > 0 {
+				t.Error(r.Skipped)
+			}
+			if diff := before.Diff(h.k.Snapshot()); len(diff) > 0 {
+				t.Error(diff)
+			}
+		})
+	}
+}

@@ -36,12 +36,14 @@ func (p *planner) raise() error {
 		}
 		onPath = level.Path
 		if !limitedHere || quota >= demand-epsilon && i > 0 || quota >= to && i == 0 {
+			p.keepLimit(level.Path)
 			continue
 		}
 		want := to
 		if i > 0 {
 			want = max(to, min(demand, quota+more))
 			if quota >= want-epsilon {
+				p.keepLimit(level.Path)
 				demand = quota
 				continue
 			}

@@ -3,7 +3,6 @@ package remedy
 import (
 	"github.com/unthrottle/unthrottle/apply"
 	"github.com/unthrottle/unthrottle/cgroup"
-	"github.com/unthrottle/unthrottle/change"
 	"github.com/unthrottle/unthrottle/container"
 )
 
@@ -63,9 +62,7 @@ func newcomers(f Facts, h apply.InForce) Plan {
 			// shows; taking it out again would be the same change twice.
 			p.warn("%s was given CPUs of %s back by somebody else", quoted(path), target.Name)
 		default:
-			p.plan.Changes = append(p.plan.Changes, change.Change{Kind: change.KindFile, Op: change.OpRemoveCPUs,
-				Controller: cgroup.CPUSet, Path: path, File: cgroup.FileCPUs, From: s.Cpus, To: pinned.String(),
-				Why: "came later; off the CPUs of " + target.Name})
+			p.takeOut(path, pinned, "came later; off the CPUs of "+target.Name)
 		}
 	}
 	if len(outside) > 0 {

@@ -50,6 +50,11 @@ func (w window) figures(a Arm) Arm {
 		a.P50 = ptr(millis(percentile(took, 0.50)))
 		a.P99 = ptr(millis(percentile(took, 0.99)))
 		a.Max = ptr(millis(took[len(took)-1]))
+		late := time.Duration(0)
+		for _, t := range took {
+			late += t - sleepLength
+		}
+		a.Late = ptr(round3(late.Seconds()))
 	}
 	return a
 }

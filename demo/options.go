@@ -13,7 +13,7 @@ import (
 
 // Defaults of [Options].
 const (
-	DefaultSeconds = 7.0 // per arm: the whole takes about 30 s
+	DefaultSeconds = 6.5 // per arm: the whole takes about 30 s
 	MinSeconds     = 0.5
 	MaxSeconds     = 600.0
 )

@@ -59,6 +59,10 @@ type Arm struct {
 	P50 *float64 `json:"p50_ms"`
 	P99 *float64 `json:"p99_ms"`
 	Max *float64 `json:"max_ms"`
+	// Late is the time by which all sleeps together were late: what they took
+	// beyond what was asked for. A percentile counts a stall once, this counts
+	// how long it was. Nil without any sleep.
+	Late *float64 `json:"late_seconds"`
 	// Held: the last sleep was still held 5 s after the window had closed; it is
 	// counted with what it had taken by then.
 	Held      bool  `json:"held"`

@@ -20,6 +20,9 @@ const (
 	warmUp = 500 * time.Millisecond
 	// lookAround is how long the host's use of its CPUs is watched beforehand.
 	lookAround = 500 * time.Millisecond
+	// aroundArm is about what starting and ending a child takes; for the
+	// progress line alone.
+	aroundArm = 400 * time.Millisecond
 	// startPatience and heldPatience bound the waits for a first sleep, which
 	// many burners under a quota delay, and for the last one.
 	startPatience = 15 * time.Second
@@ -51,7 +54,7 @@ func Run(ctx context.Context, o Options) (result Result, err error) {
 		return result, err
 	}
 	r := &run{o: o, started: workload.Now()}
-	r.whole = lookAround + 4*(warmUp+seconds(o.Seconds)+50*time.Millisecond)
+	r.whole = lookAround + 4*(warmUp+seconds(o.Seconds)+aroundArm)
 	r.say("looking for idle CPUs")
 
 	s, err := findSite(o.Host, o.Scope)

@@ -51,6 +51,9 @@ type Options struct {
 	Say func(text string)
 }
 
+// QuestionApply is the first question, asked before anything is written.
+const QuestionApply = "apply this?"
+
 // The verdicts beside those of remedy and apply.
 const (
 	VerdictNothing    = "nothing to fix"
@@ -132,7 +135,7 @@ func (r *run) do(ctx context.Context) error {
 	if err := r.propose(ctx); err != nil || r.noFinding {
 		return err
 	}
-	if agreed, err := r.agree("apply this?"); err != nil || !agreed {
+	if agreed, err := r.agree(QuestionApply); err != nil || !agreed {
 		return err
 	}
 	if err := r.latenciesBefore(ctx); err != nil {

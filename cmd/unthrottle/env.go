@@ -71,8 +71,12 @@ func (f *writeFlags) env(ctx context.Context, h *cgroup.Host, command string) (e
 	}, func() {}, nil
 }
 
-func (f *writeFlags) log() *slog.Logger {
-	level := slog.LevelWarn
+// levelInfo is what the agent says by default; commands say only warnings.
+const levelInfo = slog.LevelInfo
+
+func (f *writeFlags) log() *slog.Logger { return f.logAt(slog.LevelWarn) }
+
+func (f *writeFlags) logAt(level slog.Level) *slog.Logger {
 	if f.verbose {
 		level = slog.LevelDebug
 	}

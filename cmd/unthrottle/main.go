@@ -62,9 +62,9 @@ Exit codes: 0 fine, 1 stopped above the bound, 2 usage or failure,
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(
 		newLs(), newCheck(), newTopology(), newStatus(),
-		//newDemo(),
-		newFix(), newApply(), newRestore(),
-		//newChild(),
+		newDemo(),
+		newFix(), newApply(), newRestore(), newAgent(),
+		newChild(),
 	)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w\nsee '%s --help'", err, cmd.CommandPath())

@@ -1,0 +1,149 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/unthrottle/unthrottle/apply"
+	"github.com/unthrottle/unthrottle/container"
+	"github.com/unthrottle/unthrottle/fix"
+	"github.com/unthrottle/unthrottle/observe"
+	"github.com/unthrottle/unthrottle/policy"
+	"github.com/unthrottle/unthrottle/remedy"
+)
+
+// act looks after what is in force and, round by round, applies what the rules
+// ask for. A fix takes as long as its windows; newcomers are looked after in
+// between, by the same goroutine, because two writers would wait for each other.
+func (a *agent) act(ctx context.Context) error {
+	chooser := newChooser(a.Rules)
+	var nextChores time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-a.wake:
+		}
+		now := time.Now()
+		round, fresh, newcomers := a.take()
+		if newcomers || !now.Before(nextChores) {
+			nextChores = now.Add(choreInterval)
+			a.chores(ctx)
+		}
+		if !fresh {
+			continue
+		}
+		held, err := apply.Status(a.Env)
+		if err != nil {
+			a.Log.Error("the journal cannot be read", "error", err)
+			continue
+		}
+		for _, f := range chooser.round(round.Observations, held, now) {
+			a.finding(ctx, chooser, f, held)
+		}
+	}
+}
+
+// take gives the newest round, whether it was not taken before, and whether
+// newcomers are to be looked after.
+func (a *agent) take() (round observe.Snapshot, fresh, newcomers bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	round, fresh = a.latest, !a.latest.At.IsZero()
+	a.latest = observe.Snapshot{}
+	if a.newcomers > 0 {
+		a.newcomers--
+		newcomers = true
+	}
+	return round, fresh, newcomers
+}
+
+// finding acts on one container, or says why not.
+func (a *agent) finding(ctx context.Context, c *chooser, f finding, held []apply.InForce) {
+	o := f.observation
+	log := a.Log.With("container", container.Sanitize(o.Container.Name, 128), "cgroup", boundedPath(o.Container.Group.Path))
+	low, high, _ := o.StoppedPerSecond()
+	log = log.With("stopped_per_second_low", low, "stopped_per_second_high", high, "by", boundedPath(o.ThrottledBy))
+	switch {
+	case a.Rules.Mode != policy.Apply:
+		log.Info("stopped above the bound; observing only")
+	case f.rule == nil || f.rule.Leave:
+		log.Info("stopped above the bound; no rule asks for a remedy")
+	case f.rule.SLOCommand == "":
+		log.Info("stopped above the bound; not applied: the rule has no slo, so the effect could not be verified", "rule_line", f.rule.Line)
+	case a.Untrusted != "":
+		log.Warn("stopped above the bound; not applied: its slo command must not be run", "why", a.Untrusted)
+	case f.refused != "":
+		log.Info("stopped above the bound; not applied", "why", f.refused)
+	default:
+		err := a.fix(ctx, f, held)
+		c.tried(o.Container.Group.Path, time.Now(), err == nil)
+		if err != nil && ctx.Err() == nil {
+			log.Warn("not fixed", "why", err)
+		}
+	}
+}
+
+// errBudget vetoes a plan before anything is written.
+var errBudget = errors.New("over the budget")
+
+// fix runs one fix; nil only if the change helped and is in force.
+func (a *agent) fix(ctx context.Context, f finding, held []apply.InForce) error {
+	all, err := a.List()
+	if err != nil {
+		return err
+	}
+	env, online := a.Fix(a.Latencies(f.rule.SLOCommand)), 0
+	gather := env.Facts
+	env.Facts = func(ctx context.Context, all []container.Container, used map[string]float64) (remedy.Facts, error) {
+		facts, err := gather(ctx, all, used)
+		online = facts.Machine.Online().Size()
+		return facts, err
+	}
+	result, err := fix.Run(ctx, env, fix.Options{
+		Target: f.observation.Container, All: all,
+		Wish:      f.rule.Wish(a.Rules.Bound),
+		Objective: f.rule.Objective,
+		Window:    max(a.Rules.Interval, fixWindow), Settle: settle,
+		// What is unverified is not kept: nobody can be asked, and the answer is no.
+		Ask: func(question string) (bool, error) { return question == fix.QuestionApply, nil },
+		Shown: func(p policy.Proposal, _ apply.Result) error {
+			return withinShare(a.Rules.Budget, *p.Plan, held, online)
+		},
+	})
+	switch {
+	case err != nil:
+		return err
+	case !result.Kept:
+		return fmt.Errorf("%s: %s", result.Verdict, result.Why)
+	}
+	a.Log.Info("applied", "container", container.Sanitize(f.observation.Container.Name, 128), "remedy", result.Remedy,
+		"verdict", result.Verdict, "transaction", result.ID)
+	return nil
+}
+
+// Windows of the agent's fixes.
+const (
+	fixWindow = 5 * time.Second
+	settle    = time.Second
+)
+
+// withinShare: exclusive CPUs, those of this plan included, stay within the
+// budget's part of the machine.
+func withinShare(b policy.Budget, p remedy.Plan, held []apply.InForce, online int) error {
+	if p.CPUs.IsEmpty() {
+		return nil
+	}
+	exclusive := p.CPUs
+	for _, h := range held {
+		if cpus, ok := remedy.Pinned(h); ok {
+			exclusive = exclusive.Union(cpus)
+		}
+	}
+	if most := b.CPUShare * float64(online); float64(exclusive.Size()) > most {
+		return fmt.Errorf("%w: %d exclusive CPUs would be more than %.3g of %d", errBudget, exclusive.Size(), b.CPUShare, online)
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+package agent
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/unthrottle/unthrottle/apply"
+	"github.com/unthrottle/unthrottle/observe"
+	"github.com/unthrottle/unthrottle/policy"
+)
+
+// chooser remembers, over rounds, who was stopped and what was tried. Its
+// memory is bounded by the containers of the last round.
+type chooser struct {
+	rules   policy.Rules
+	stopped map[string]int       // rounds in a row above the bound
+	said    map[string]time.Time // when a finding was last given
+	retry   map[string]time.Time // not before this
+	applied []time.Time          // of the last minute
+}
+
+func newChooser(r policy.Rules) *chooser {
+	return &chooser{rules: r, stopped: map[string]int{}, said: map[string]time.Time{}, retry: map[string]time.Time{}}
+}
+
+// finding is a container that is stopped above the bound for long enough.
+type finding struct {
+	observation observe.Observation
+	rule        *policy.Rule // nil: none matches
+	refused     string       // why nothing is done now although the rule asks for it
+}
+
+// round gives the findings of one round, worst first, at most one of which may
+// be acted on. A container that has a remedy in force is none; nor is one that
+// was given within RetryAfter, so that the log has it once.
+func (c *chooser) round(all []observe.Observation, held []apply.InForce, now time.Time) []finding {
+	inForce := map[string]bool{}
+	for _, h := range held {
+		inForce[h.Target] = true
+	}
+	stopped := make(map[string]int, len(all))
+	var found []finding
+	for i := range all {
+		o := &all[i]
+		path := o.Container.Group.Path
+		if above, ok := o.Above(c.rules.Bound); !ok || !above {
+			continue
+		}
+		stopped[path] = c.stopped[path] + 1
+		if stopped[path] < Persist || inForce[path] || now.Before(c.retry[path]) {
+			continue
+		}
+		found = append(found, finding{observation: *o, rule: c.rules.For(o.Container, nil)})
+	}
+	c.forget(stopped, now)
+	slices.SortStableFunc(found, func(a, b finding) int {
+		return cmp.Compare(*b.observation.StoppedHigh, *a.observation.StoppedHigh)
+	})
+	return c.budgeted(found, len(inForce), now)
+}
+
+// forget drops what is known of containers that are not stopped any more.
+func (c *chooser) forget(stopped map[string]int, now time.Time) {
+	c.stopped = stopped
+	for path, until := range c.retry {
+		if stopped[path] == 0 && now.After(until) {
+			delete(c.retry, path)
+		}
+	}
+}
+
+// budgeted lets one finding through to be acted on and names the bound for the
+// others that could be.
+func (c *chooser) budgeted(found []finding, inForce int, now time.Time) []finding {
+	c.applied = slices.DeleteFunc(c.applied, func(t time.Time) bool { return now.Sub(t) >= time.Minute })
+	var out []finding
+	acted := false
+	for _, f := range found {
+		path := f.observation.Container.Group.Path
+		actable := c.rules.Mode == policy.Apply && f.rule != nil && !f.rule.Leave && f.rule.SLOCommand != ""
+		switch {
+		case !actable:
+		case inForce >= c.rules.Budget.Containers:
+			f.refused = fmt.Sprintf("%d containers have a remedy in force, the budget's bound", inForce)
+		case len(c.applied) >= c.rules.Budget.MovesPerMinute:
+			f.refused = fmt.Sprintf("%d changes in the last minute, the budget's bound", len(c.applied))
+		case acted:
+			// Its turn comes with a later round: one change at a time.
+			continue
+		default:
+			acted = true
+			out = append(out, f)
+			continue
+		}
+		if last, ok := c.said[path]; ok && now.Sub(last) < RetryAfter {
+			continue
+		}
+		if len(c.said) < MaxContainers {
+			c.said[path] = now
+		}
+		out = append(out, f)
+	}
+	for path, last := range c.said {
+		if now.Sub(last) >= RetryAfter {
+			delete(c.said, path)
+		}
+	}
+	return out
+}
+
+// tried remembers an attempt: one that helped counts against the budget, one
+// that did not is not made again for a while.
+func (c *chooser) tried(path string, now time.Time, helped bool) {
+	c.applied = append(c.applied, now)
+	if !helped && len(c.retry) < MaxContainers {
+		c.retry[path] = now.Add(RetryAfter)
+	}
+}

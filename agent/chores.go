@@ -1,0 +1,73 @@
+package agent
+
+import (
+	"context"
+
+	"github.com/unthrottle/unthrottle/apply"
+	"github.com/unthrottle/unthrottle/policy"
+	"github.com/unthrottle/unthrottle/remedy"
+)
+
+// chores look after what is in force. In observe mode they only count.
+func (a *agent) chores(ctx context.Context) {
+	held, err := apply.Status(a.Env)
+	if err != nil {
+		a.Log.Error("the journal cannot be read", "error", err)
+		return
+	}
+	a.count(held)
+	if a.Rules.Mode != policy.Apply || len(held) == 0 {
+		return
+	}
+	all, err := a.List()
+	if err != nil {
+		a.Log.Warn("containers cannot be listed", "error", err)
+		return
+	}
+	// Chores need no measured use: they give no CPU away that was not given before.
+	facts, err := a.Facts(ctx, all, map[string]float64{})
+	if err != nil {
+		a.Log.Warn("what is in force cannot be looked after", "error", err)
+		return
+	}
+	for _, c := range remedy.Upkeep(facts) {
+		a.chore(ctx, c)
+	}
+}
+
+func (a *agent) chore(ctx context.Context, c remedy.Chore) {
+	if c.Gone {
+		if _, err := apply.Restore(ctx, a.Env, apply.Selector{IDs: []string{c.ID}}); err != nil {
+			a.Log.Warn("a transaction whose container is gone could not be ended", "transaction", c.ID, "error", err)
+			return
+		}
+		a.Log.Info("its container is gone: what was changed for it is put back", "transaction", c.ID)
+		return
+	}
+	for _, text := range c.Plan.Warnings {
+		a.Log.Debug("exclusive CPUs", "transaction", c.ID, "note", text)
+	}
+	if len(c.Plan.Changes) == 0 {
+		return
+	}
+	done, err := apply.Apply(ctx, a.Env, c.Plan.Txn(), c.Plan.Changes)
+	if err != nil {
+		a.Log.Warn("newcomers could not be moved off exclusive CPUs", "transaction", c.ID, "error", err)
+		return
+	}
+	a.Log.Info("newcomers moved off exclusive CPUs", "transaction", c.ID, "writes", len(done.Writes))
+}
+
+// count refreshes what is exported about the journal.
+func (a *agent) count(held []apply.InForce) {
+	past, err := apply.History(a.Env, 0)
+	if err != nil {
+		a.Log.Error("the journal cannot be read", "error", err)
+		return
+	}
+	drift, err := apply.Drift(a.Env)
+	if err != nil {
+		a.Log.Warn("drift cannot be told", "error", err)
+	}
+	a.journal.set(held, past, len(drift))
+}

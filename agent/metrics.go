@@ -1,0 +1,64 @@
+package agent
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Names follow the Prometheus conventions: base units, counters that PromQL
+// divides, no percentages. They are ours (unthrottle_*), since the meaning of
+// cAdvisor's container_cpu_cfs_* is fixed: its throttled seconds are a sum over
+// CPUs, which is no wall time.
+var (
+	containerLabels = []string{"namespace", "pod", "container", "id"}
+
+	limitDesc            = containerDesc("limit_cpus", "Effective CPU limit: the least quota / period along the container's ancestors. Absent: no limit.")
+	usedDesc             = containerDesc("used_cpu_seconds_total", "CPU time used.")
+	periodsDesc          = containerDesc("periods_total", "Periods of the container's own quota in which it was active.")
+	throttledPeriodsDesc = containerDesc("throttled_periods_total", "Periods at whose end a CPU of the container was throttled by its own quota.")
+	stoppedLowDesc       = containerDesc("stopped_low_seconds_total", "Lower bound of stopped time: wall time in which a runnable thread was held back by a quota.")
+	stoppedHighDesc      = containerDesc("stopped_high_seconds_total", "Upper bound of stopped time: wall time in which a runnable thread was held back by a quota.")
+	throttledCPUDesc     = prometheus.NewDesc("unthrottle_container_throttled_cpu_seconds_total",
+		"Throttled time summed over CPUs, as the kernel counts it, by whose quota: self or ancestor.",
+		append(append([]string(nil), containerLabels...), "source"), nil)
+
+	containersDesc = prometheus.NewDesc("unthrottle_containers", "Containers seen in the last round.", nil, nil)
+	droppedDesc    = prometheus.NewDesc("unthrottle_containers_dropped", "Containers beyond the bound of what is exported.", nil, nil)
+)
+
+func containerDesc(name, help string) *prometheus.Desc {
+	return prometheus.NewDesc("unthrottle_container_"+name, help, containerLabels, nil)
+}
+
+// Describe implements prometheus.Collector.
+func (t *totals) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{
+		limitDesc, usedDesc, periodsDesc, throttledPeriodsDesc, stoppedLowDesc, stoppedHighDesc,
+		throttledCPUDesc, containersDesc, droppedDesc,
+	} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (t *totals) Collect(ch chan<- prometheus.Metric) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	send := func(d *prometheus.Desc, kind prometheus.ValueType, v *float64, labels ...string) {
+		if v != nil {
+			ch <- prometheus.MustNewConstMetric(d, kind, *v, labels...)
+		}
+	}
+	for _, c := range t.byPath {
+		send(limitDesc, prometheus.GaugeValue, c.limit, c.labels...)
+		send(usedDesc, prometheus.CounterValue, c.usedSeconds, c.labels...)
+		send(periodsDesc, prometheus.CounterValue, c.periods, c.labels...)
+		send(throttledPeriodsDesc, prometheus.CounterValue, c.throttledPeriods, c.labels...)
+		send(stoppedLowDesc, prometheus.CounterValue, c.stoppedLow, c.labels...)
+		send(stoppedHighDesc, prometheus.CounterValue, c.stoppedHigh, c.labels...)
+		send(throttledCPUDesc, prometheus.CounterValue, c.ownThrottledCPU, append(c.labels[:len(c.labels):len(c.labels)], "self")...)
+		send(throttledCPUDesc, prometheus.CounterValue, c.otherThrottledCPU, append(c.labels[:len(c.labels):len(c.labels)], "ancestor")...)
+	}
+	containers, dropped := float64(len(t.byPath)+t.dropped), float64(t.dropped)
+	send(containersDesc, prometheus.GaugeValue, &containers)
+	send(droppedDesc, prometheus.GaugeValue, &dropped)
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/unthrottle/unthrottle/agent"
+	"github.com/unthrottle/unthrottle/container"
+	"github.com/unthrottle/unthrottle/fix"
+	"github.com/unthrottle/unthrottle/policy"
+	"github.com/unthrottle/unthrottle/remedy"
+	"github.com/unthrottle/unthrottle/slo"
+)
+
+func newAgent() *cobra.Command {
+	var w writeFlags
+	var config string
+	cmd := &cobra.Command{
+		Use:     "agent --config FILE",
+		GroupID: groupChange,
+		Short:   "Watch all containers by rules; apply only if the file says so",
+		Long: `Watch all containers continuously, export what is seen on /metrics, and, where
+the rules in the file ask for it, apply remedies and keep them true.
+
+It observes only, unless the file says 'mode: apply'; and applies only what the
+user's own latency (slo) shows to be better. It listens on 127.0.0.1 unless told
+otherwise, and nothing can be changed over the network.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if config == "" {
+				return errors.New("--config is missing: a file with at least 'version: 1' (docs/agent.md)")
+			}
+			rules, untrusted, err := readRules(config)
+			if err != nil {
+				return err
+			}
+			return runAgent(cmd, w, rules, untrusted)
+		},
+	}
+	w.add(cmd)
+	w.addLift(cmd)
+	cmd.Flags().StringVar(&config, "config", "", "`FILE` with the rules")
+	return cmd
+}
+
+// readRules reads the rules, and why commands in them must not be run.
+func readRules(name string) (rules policy.Rules, untrusted string, err error) {
+	name, err = filepath.Abs(name)
+	if err != nil {
+		return rules, "", err
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return rules, "", err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, policy.MaxConfigBytes+1))
+	if err != nil {
+		return rules, "", err
+	}
+	if rules, err = policy.ParseRules(text); err != nil {
+		return rules, "", fmt.Errorf("%s: %w", name, err)
+	}
+	// The file that was read, not one that may have its name by now.
+	info, err := f.Stat()
+	if err != nil {
+		return rules, "", err
+	}
+	chain := []fs.FileInfo{info}
+	for dir := filepath.Dir(name); ; dir = filepath.Dir(dir) {
+		at, err := os.Lstat(dir)
+		if err != nil {
+			return rules, "", err
+		}
+		chain = append(chain, at)
+		if dir == "/" {
+			break
+		}
+	}
+	if link, err := os.Lstat(name); err != nil || !os.SameFile(link, info) {
+		return rules, name + " is not the file itself: a symbolic link, or it was replaced", nil
+	}
+	return rules, policy.Untrusted(name, chain...), nil
+}
+
+func runAgent(cmd *cobra.Command, w writeFlags, rules policy.Rules, untrusted string) error {
+	h, err := openCgroups()
+	if err != nil {
+		return err
+	}
+	if err := needCPU(h); err != nil {
+		return err
+	}
+	if err := w.fromRules(cmd, rules); err != nil {
+		return err
+	}
+	env, done, err := w.env(cmd.Context(), h, "agent")
+	if err != nil {
+		return err
+	}
+	defer done()
+	rules.Scope = env.Scope
+	env.Log = w.logAt(levelInfo)
+	return agent.Run(cmd.Context(), agent.Config{
+		Rules: rules, Host: h, Env: env, Untrusted: untrusted, Version: version, Log: env.Log,
+		Fix: func(latencies func(context.Context) ([]float64, error)) fix.Env {
+			return hostEnv(h, env, &w, latencies)
+		},
+		List: func() ([]container.Container, error) { return list(h, "") },
+		Facts: func(ctx context.Context, all []container.Container, used map[string]float64) (remedy.Facts, error) {
+			return w.facts(ctx, h, env, all, used)
+		},
+		Latencies: slo.Latencies,
+		Ready: func(at net.Addr) {
+			say("watching; http://%s/metrics; mode %s", at, rules.Mode)
+		},
+	})
+}
+
+// fromRules takes scope and state directory from the file where the command
+// line does not give them. Two different scopes are a contradiction.
+func (f *writeFlags) fromRules(cmd *cobra.Command, r policy.Rules) error {
+	if r.Scope != "" {
+		if f.scope != "" && f.scope != r.Scope {
+			return fmt.Errorf("--scope %s and the file's scope %s differ: give one of them", f.scope, r.Scope)
+		}
+		f.scope = r.Scope
+	}
+	if r.StateDir != "" && !cmd.Flags().Changed("state-dir") {
+		f.stateDir = r.StateDir
+	}
+	return nil
+}

@@ -28,7 +28,8 @@ func Delta(prev, cur *Sample) Observation {
 	t := Throttle{Window: o.Window, CPUs: max(prev.CPUs.Size(), cur.CPUs.Size()), Path: cur.Container.Group.Path,
 		Hidden: prev.Hidden || cur.Hidden}
 	if prev.HasUsage && cur.HasUsage {
-		o.UsedCPUs = new((cur.Usage - prev.Usage).Seconds() / o.Window.Seconds())
+		t.Used = new(cur.Usage - prev.Usage)
+		o.UsedCPUs = new(t.Used.Seconds() / o.Window.Seconds())
 	}
 	if prev.HasLocal && cur.HasLocal {
 		t.Local = new(cur.Local - prev.Local)
@@ -49,9 +50,10 @@ func ownLevel(o *Observation, t *Throttle, prev, cur *Sample) {
 	was, is := &prev.Levels[0], &cur.Levels[0]
 	t.OwnQuota = was.Limit.Limited() || is.Limit.Limited()
 	if was.Stat.HasBandwidth && is.Stat.HasBandwidth {
+		t.Limit, t.ThrottledPeriods = is.Limit, is.Stat.ThrottledPeriods-was.Stat.ThrottledPeriods
 		t.Own = new(is.Stat.Throttled - was.Stat.Throttled)
 		o.Periods = new(is.Stat.Periods - was.Stat.Periods)
-		o.ThrottledPeriods = new(is.Stat.ThrottledPeriods - was.Stat.ThrottledPeriods)
+		o.ThrottledPeriods = new(t.ThrottledPeriods)
 		o.OwnThrottledSeconds = new(t.Own.Seconds())
 	}
 }

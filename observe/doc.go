@@ -35,7 +35,8 @@
 //
 // # Limits
 //
-//   - The kernel adds to the counters when a throttling ends. One that spans two windows counts whole in the second.
+//   - The kernel adds to the counters when a throttling ends. One that spans two windows counts whole in the second. One
+//     that goes on shows in the upper bound only, and only where it is its own quota's (see Stopped).
 //   - The files of one cgroup are read one after the other, some microseconds apart.
 //   - The number of CPUs is that of the cpuset (the larger of both ends of the window): threads confined further by
 //     their own affinity make the lower bound lower than it could be, never wrong.

@@ -19,9 +19,9 @@ import (
 	"github.com/unthrottle/unthrottle/lab/require"
 )
 
-// envSpin makes this test binary a load: "THREADS:PIN:SECONDS". It waits for a byte on stdin, then its threads spin (the
-// first pinned to CPU PIN, if that is not negative) until the seconds are over or stdin closes, as it does when the
-// parent is gone.
+// envSpin makes this test binary a load: "THREADS:PIN:SECONDS". It waits for a byte on stdin, then its threads spin
+// (pinned to CPU PIN, if that is not negative), or with no threads makes one long system call after the other, until the
+// seconds are over or stdin closes, as it does when the parent is gone.
 const envSpin = "UNTHROTTLE_OBSERVE_SPIN"
 
 func TestMain(m *testing.M) {
@@ -42,6 +42,9 @@ func spin(spec string) {
 	if _, err := os.Stdin.Read(make([]byte, 1)); err != nil {
 		return
 	}
+	if threads == 0 {
+		go longCalls()
+	}
 	for range threads {
 		go func() {
 			runtime.LockOSThread()
@@ -55,6 +58,24 @@ func spin(spec string) {
 		}()
 	}
 	_, _ = io.Copy(io.Discard, os.Stdin)
+}
+
+// longCalls reads 2 GiB of zeros per system call: some 100 ms within the kernel.
+func longCalls() {
+	zero, err := os.Open("/dev/zero")
+	if err != nil {
+		return
+	}
+	buf := make([]byte, 2<<20)
+	parts := make([][]byte, 1000)
+	for i := range parts {
+		parts[i] = buf
+	}
+	for {
+		if _, err := unix.Readv(int(zero.Fd()), parts); err != nil {
+			return
+		}
+	}
 }
 
 // tree is a subtree of real cgroups for one test, in all hierarchies, removed at its end.
@@ -298,5 +319,25 @@ func TestManyThreadsOnAQuotaAreStoppedByThemselves(t *testing.T) {
 		if want := float64(runtime.NumCPU()) * 0.3; *o.UsedCPUs > want*1.3 {
 			t.Errorf("used %v CPUs of a limit of %v", *o.UsedCPUs, want)
 		}
+	})
+}
+
+func TestAStopThatGoesOnIsNotShownAsNothing(t *testing.T) {
+	onEachKernelInterface(t, func(t *testing.T) {
+		tr := newTree(t)
+		g := tr.add("indebted")
+		tr.limit(g, ms, 100*ms)
+		tr.load(g, 0, -1, 20)
+		for range 5 {
+			o := tr.observe(time.Second, g)[0]
+			if *o.ThrottledPeriods < 8 || *o.UsedCPUs > 0 || *o.ThrottledSeconds > 0 {
+				continue
+			}
+			if _, high, ok := o.StoppedPerSecond(); !ok || high < 0.8 || o.ThrottledBy != BySelf {
+				t.Errorf("stopped for at most %v of the window by %q, with all periods throttled and no CPU used", high, o.ThrottledBy)
+			}
+			return
+		}
+		t.Log("this kernel does not let a system call run beyond the quota (before 6.18): there is no such stop")
 	})
 }

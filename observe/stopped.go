@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/unthrottle/unthrottle/cgroup"
 )
 
 // Throttle is what the counters of one container and its ancestors gained over a window: the input of Stopped.
@@ -18,8 +20,12 @@ type Throttle struct {
 	// Path is its own cgroup path; Ancestors are the levels above, nearest first, as far as they have a quota.
 	Path      string
 	Ancestors []LevelThrottle
-	// OwnQuota: its own level had a quota at the start or the end of the window.
+	// OwnQuota: its own level had a quota at the start or the end of the window. Limit is that of the end.
 	OwnQuota bool
+	Limit    cgroup.Limit
+	// ThrottledPeriods are those of its own quota; Used is the CPU time it used, nil: not measured.
+	ThrottledPeriods uint64
+	Used             *time.Duration
 	// Hidden: there are, or may be, levels above that we cannot see (a cgroup namespace, a bind mount) or could not
 	// read.
 	Hidden bool
@@ -52,6 +58,9 @@ type Verdict struct {
 //   - No quota at any level at either end of the window, and all levels visible: exactly 0, whatever files there are.
 //     Without a quota the kernel never throttles (tg_set_cfs_bandwidth, runtime_enabled).
 //   - Neither: nil.
+//   - A stop that has not ended is in none of these counters, but nr_throttled goes on. A container whose quota went to
+//     pay a debt (since 6.18 a system call runs to its end and is charged afterwards: 60 ms at 1 ms per period are 60
+//     periods) shows n throttled periods in which it used less than n - 1 quotas. Then High is at least n + 1 periods.
 //
 // Shares: the own level's is its own throttled time. What is inherited is T - own; an ancestor's counter holds the
 // throttling of all its children, so its share is at most what this child inherited, and where several ancestors
@@ -73,7 +82,7 @@ func Stopped(t Throttle) Verdict {
 		*v.High = min(total, t.Window)
 		v.All = shares(t, own, total-own)
 		v.By = by(t.Path, v.All)
-		return v
+		return underWay(t, v)
 	}
 	if t.Own == nil || (t.Hidden && !limited) {
 		return Verdict{}
@@ -84,6 +93,19 @@ func Stopped(t Throttle) Verdict {
 	}
 	v := Verdict{Low: new(time.Duration), High: new(min(high, t.Window)), All: ownAndAncestors(t, own, 1)}
 	v.By = by(t.Path, v.All)
+	return underWay(t, v)
+}
+
+// underWay widens a verdict by a stop that goes on.
+func underWay(t Throttle, v Verdict) Verdict {
+	n := time.Duration(min(t.ThrottledPeriods, 1<<20))
+	if n < 2 || t.Used == nil || !t.Limit.Limited() || *t.Used >= (n-1)*t.Limit.Quota {
+		return v
+	}
+	if most := min((n+1)*t.Limit.Period, t.Window); most > *v.High {
+		*v.High = most
+		v.By = cmp.Or(v.By, BySelf)
+	}
 	return v
 }
 

@@ -30,6 +30,9 @@ type Facts struct {
 	Held []apply.InForce
 	// Claims are CPUs that others gave out or took, beside what Sets tell.
 	Claims []Claim
+	// Systemd: it runs here. Group.Unit tells what it owns, where it could be
+	// asked.
+	Systemd bool
 	// HasBurst: the kernel knows cpu.max.burst (5.14).
 	HasBurst bool
 	// Scope is the cgroup outside of which nothing may be touched; "": none.
@@ -89,8 +92,8 @@ const (
 	paramFor  = "upkeep" // the id of the transaction that this one belongs to
 )
 
-// pinOf is what h gave to its target alone.
-func pinOf(h apply.InForce) (cpuset.CPUSet, bool) {
+// Pinned is what h gave to its target alone.
+func Pinned(h apply.InForce) (cpuset.CPUSet, bool) {
 	if h.Remedy != string(Pin) || h.Parameters[paramFor] != "" {
 		return cpuset.CPUSet{}, false
 	}
@@ -126,7 +129,7 @@ func (f Facts) confined() map[string]bool {
 	confined := map[string]bool{}
 	for _, h := range f.Held {
 		for _, c := range h.Changes {
-			if c.Controller == cgroup.CPUSet && c.Kind == change.KindFile && c.File == cgroup.FileCPUs && c.Op == change.OpSet {
+			if c.Op == change.OpSet && (c.File == cgroup.FileCPUs || c.File == change.PropertyAllowedCPUs) {
 				confined[c.Path] = true
 			}
 		}
@@ -152,7 +155,7 @@ func (f Facts) holdsLimit(path string) bool {
 	files := cgroup.LimitFiles(f.CPUVersion)
 	return slices.ContainsFunc(f.Held, func(h apply.InForce) bool {
 		return slices.ContainsFunc(h.Changes, func(c change.Change) bool {
-			return c.Kind == change.KindFile && c.Path == path && slices.Contains(files, c.File)
+			return c.Path == path && (slices.Contains(files, c.File) || c.File == propertyQuota)
 		})
 	})
 }
@@ -228,7 +231,7 @@ func (f Facts) container(path string) (Container, bool) {
 func (f Facts) pins() map[string]cpuset.CPUSet {
 	held := map[string]cpuset.CPUSet{}
 	for _, h := range f.Held {
-		if set, ok := pinOf(h); ok {
+		if set, ok := Pinned(h); ok {
 			held[h.Parameters[paramSet]] = set
 		}
 	}

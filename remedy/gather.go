@@ -70,6 +70,8 @@ func GatherFrom(ctx context.Context, fsys cgroup.FS, oneTree bool, containers []
 	}
 	g.containers(containers)
 	f.Claims = claims(o.Root)
+	_, err = fs.Stat(o.Root, "run/systemd/system")
+	f.Systemd = err == nil
 	return f, g.use(containers)
 }
 

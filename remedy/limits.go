@@ -164,7 +164,7 @@ func (p *planner) liftAncestors(demand float64) error {
 				cpus(quota), quoted(level.Path)), "give them quotas of their own first", unbounded...)
 		default:
 			return p.refuse(fmt.Sprintf("the quota of %s at %s would still bind, and it is neither a pod's nor below a cgroup that you named",
-				cpus(quota), quoted(level.Path)), "name a cgroup above it with --scope", level.Path)
+				cpus(quota), quoted(level.Path)), "name a cgroup above it with --lift-below", level.Path)
 		}
 		if !allowed {
 			demand = quota

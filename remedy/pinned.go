@@ -8,4 +8,4 @@ import (
 
 // Pinned are the CPUs that a transaction in force gives to its target alone;
 // false: it is no pin.
-func Pinned(h apply.InForce) (cpuset.CPUSet, bool) { return pinOf(h) }
+func Pinned(h apply.InForce) (cpuset.CPUSet, bool) { return Pinned(h) }

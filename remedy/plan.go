@@ -155,6 +155,7 @@ func Make(f Facts, target container.Container, r Request) (Plan, error) {
 	if len(p.plan.Changes) == 0 {
 		return Plan{}, p.refuse("nothing would change", "")
 	}
+	p.viaSystemd()
 	return p.plan, nil
 }
 

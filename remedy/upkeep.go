@@ -39,7 +39,7 @@ func Upkeep(f Facts) []Chore {
 
 // newcomers plans to take the CPUs of a pin out of the cpusets that came later.
 func newcomers(f Facts, h apply.InForce) Plan {
-	pinned, ok := pinOf(h)
+	pinned, ok := Pinned(h)
 	set := h.Parameters[paramSet]
 	if _, exists := f.Sets[set]; !ok || !exists {
 		return Plan{}
@@ -68,5 +68,6 @@ func newcomers(f Facts, h apply.InForce) Plan {
 	if len(outside) > 0 {
 		p.warn("these may run on CPUs %s too and lie outside the scope: %s", pinned, names(outside))
 	}
+	p.viaSystemd()
 	return p.plan
 }

@@ -4,7 +4,7 @@ import "strings"
 
 // Bounds on the search for a group's counterparts.
 const (
-	maxMembersAsked = 16
+	maxMembersAsked = 4
 	maxGroupsAsked  = 64
 )
 

@@ -129,6 +129,15 @@ func (h *Host) Children(c Controller, path string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Most cgroups are leaves, and a directory's link count says so at the price of one call: 2 and one more per
+	// child (kernfs_refresh_inode). File systems that do not count say 1.
+	var st unix.Stat_t
+	if err := unix.Stat(dir, &st); err != nil {
+		return nil, h.fail(OpChildren, c, path, "", "", err)
+	}
+	if st.Nlink == 2 {
+		return nil, nil
+	}
 	f, err := os.Open(dir)
 	if err != nil {
 		return nil, h.fail(OpChildren, c, path, "", "", err)

@@ -33,6 +33,12 @@ func NewLister(h *cgroup.Host, o Options) *Lister {
 	return &Lister{host: h, o: o, known: map[string]remembered{}}
 }
 
+// settled tells whether a group has cgroups of its own wherever there is a hierarchy. One that shares an ancestor's
+// may get its own at any time, by us too, so it is asked again.
+func settled(g cgroup.Group) bool {
+	return (g.CPUSetPath == "" || g.CPUSetPath == g.Path) && (g.CPUAcctPath == "" || g.CPUAcctPath == g.Path)
+}
+
 // candidate is a cgroup that gets a line, before names are looked up.
 type candidate struct {
 	path  string
@@ -55,14 +61,18 @@ func (l *Lister) List() ([]Container, error) {
 			continue
 		}
 		r, ok := l.known[c.path]
-		if !ok || r.id != id || !r.named {
-			if !ok || r.id != id {
-				group, err := l.host.Group(c.path)
-				if err != nil {
-					continue
-				}
+		ok = ok && r.id == id
+		if !ok || !settled(r.container.Group) {
+			group, err := l.host.Group(c.path)
+			if err != nil {
+				continue
+			}
+			if !ok {
 				r = remembered{id: id, container: c.describe(group)}
 			}
+			r.container.Group = group
+		}
+		if !r.named {
 			r.named = names.name(&r.container)
 		}
 		known[c.path] = r

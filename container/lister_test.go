@@ -67,6 +67,27 @@ func TestListSeparateHierarchies(t *testing.T) {
 	}
 }
 
+// A cpuset cgroup that is made later is noticed.
+func TestListerNoticesACpusetMadeLater(t *testing.T) {
+	dir := t.TempDir()
+	n := &node{t, dir}
+	n.write("cpu/cgroup.procs", "")
+	n.write("cpuset/cgroup.procs", "")
+	n.write("proc/self/mountinfo", fmt.Sprintf("30 25 0:30 / %[1]s/cpu rw - cgroup cgroup rw,cpu\n31 25 0:31 / %[1]s/cpuset rw - cgroup cgroup rw,cpuset\n", dir))
+	n.write("cpu/a.service/cgroup.procs", "41\n")
+	n.write("proc/41/cgroup", "2:cpuset:/\n1:cpu:/a.service\n")
+	h, o := n.open()
+	l := NewLister(h, o)
+	for _, want := range []string{"/", "/a.service"} {
+		all, err := l.List()
+		if err != nil || len(all) != 1 || all[0].Group.CPUSetPath != want {
+			t.Fatalf("%+v, %v; want %s", all, err, want)
+		}
+		n.write("cpuset/a.service/cgroup.procs", "41\n")
+		n.write("proc/41/cgroup", "2:cpuset:/a.service\n1:cpu:/a.service\n")
+	}
+}
+
 func TestScope(t *testing.T) {
 	h, o := kubernetesNode(t).open()
 	o.Scope = "/system.slice"

@@ -297,6 +297,9 @@ func (r *rig) state(fs cgroup.FS) string {
 				if err != nil {
 					text = errnoOf(err)
 				}
+				if file == cgroup.FileControllers || file == cgroup.FileSubtreeControl {
+					text = ours(text)
+				}
 				fmt.Fprintf(&b, "%s %s %s: %q\n", c, group, file, text)
 			}
 			pids, err := fs.Procs(c, path)
@@ -305,6 +308,13 @@ func (r *rig) state(fs cgroup.FS) string {
 		}
 	}
 	return b.String()
+}
+
+// ours drops the controllers that are not modelled; a real root may hand on memory, too.
+func ours(list string) string {
+	return strings.Join(slices.DeleteFunc(strings.Fields(list), func(c string) bool {
+		return c != string(cgroup.CPU) && c != string(cgroup.CPUSet)
+	}), " ")
 }
 
 func (r *rig) files(c cgroup.Controller) []string {

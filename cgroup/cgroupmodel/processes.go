@@ -92,12 +92,17 @@ func (k *Kernel) Allowed(pid int) (cpuset.CPUSet, bool) {
 	return k.effective(t, p.at[t]), true
 }
 
-// list is the content of cgroup.procs, or with threads that of tasks.
+// list is the content of cgroup.procs, or with threads that of tasks. On v2 a process in a threaded cgroup is listed
+// at its thread root, its threads where they are.
 func (k *Kernel) list(t *tree, g *group, threads bool) string {
 	var ids []int
 	for pid, p := range k.procs {
+		at := p.at[t]
+		if !threads {
+			at = domain(at)
+		}
 		switch {
-		case p.at[t] != g:
+		case at != g:
 		case p.foreign:
 			ids = append(ids, 0)
 		case threads:

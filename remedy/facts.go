@@ -92,7 +92,8 @@ const (
 	paramFor  = "upkeep" // the id of the transaction that this one belongs to
 )
 
-// Pinned is what h gave to its target alone.
+// Pinned are the CPUs that a transaction in force gives to its target alone;
+// false: it is no pin.
 func Pinned(h apply.InForce) (cpuset.CPUSet, bool) {
 	if h.Remedy != string(Pin) || h.Parameters[paramFor] != "" {
 		return cpuset.CPUSet{}, false

@@ -56,7 +56,7 @@ func (h *Host) findPrivate(all []hierarchyMount) bool {
 	if link, err := os.Readlink(filepath.Join(h.procDir, "self", "ns", "cgroup")); err == nil {
 		return link != initialCgroupNamespace
 	}
-	return slices.ContainsFunc(all, func(m hierarchyMount) bool { return rootDepth(m.Root) < 0 })
+	return slices.ContainsFunc(all, func(m hierarchyMount) bool { return m.foreign() })
 }
 
 // Mount tells where a controller can be reached. On v2 CPUAcct answers with the CPU mount.
@@ -96,10 +96,11 @@ func (h *Host) Mode() string {
 // relative to it and mean nothing outside.
 func (h *Host) PrivateNamespace() bool { return h.private }
 
-// Top is the highest cgroup that can be seen: "/" on a host. Limits above it bind but cannot be read.
+// Top is the highest cgroup that can be seen: "/" on a host. Limits above it bind but cannot be read. Where the mount
+// begins outside our cgroup namespace, paths are relative to the mount, and Top is "/" too.
 func (h *Host) Top(c Controller) string {
 	m, ok := h.mounts[c]
-	if !ok || rootDepth(m.Root) < 0 {
+	if !ok || m.foreign() {
 		return "/"
 	}
 	return m.Root

@@ -158,3 +158,56 @@ func TestHostErrors(t *testing.T) {
 		}
 	}
 }
+
+// Where the mount begins above our cgroup namespace, only the processes outside of it can be placed.
+func TestMembersUnderAForeignRoot(t *testing.T) {
+	for _, c := range []struct {
+		root, line, want string
+		ok               bool
+	}{
+		{"/..", "/../x/y", "/x/y", true},
+		{"/..", "/..", "/", true},
+		{"/..", "/", "", false},
+		{"/..", "/../../x", "", false},
+		{"/../x", "/../x/y", "/y", true},
+		{"/../x", "/../xy", "", false},
+		{"/", "/a", "/a", true},
+		{"/", "/../a", "", false},
+		{"/docker/1", "/docker/1/a", "/docker/1/a", true},
+	} {
+		tr := newTree(t)
+		tr.mount("cpu", c.root, "cpu", "rw")
+		tr.file("proc/7/cgroup", "1:cpu:"+c.line+"\n")
+		got, ok, err := tr.open().Of(7, CPU)
+		if err != nil || ok != c.ok || ok && got != c.want {
+			t.Errorf("root %s, process at %s: %q %v %v", c.root, c.line, got, ok, err)
+		}
+	}
+}
+
+// A container that sees only its own tree still uses the kernel's names for it.
+func TestBoundRoot(t *testing.T) {
+	tr := newTree(t)
+	dir := tr.mount("cpu", "/docker/1", "cpu", "ro")
+	tr.file("cpu/cpu.cfs_quota_us", "50000\n")
+	tr.file("cpu/cpu.cfs_period_us", "100000\n")
+	tr.file("cpu/a/cpu.cfs_quota_us", "-1\n")
+	tr.file("cpu/a/cpu.cfs_period_us", "100000\n")
+	h := tr.open()
+	levels, err := Levels(h, "/docker/1/a")
+	if cpus, _, at := Effective(levels); err != nil || len(levels) != 2 || cpus != 0.5 || at != "/docker/1" {
+		t.Errorf("%v %v", levels, err)
+	}
+	if _, err := Levels(h, "/docker"); !errors.Is(err, ErrOutside) {
+		t.Errorf("above what is mounted: %v", err)
+	}
+	if got := h.Dir(CPU, "/docker/1/a"); got != dir+"/a" {
+		t.Errorf("directory %q", got)
+	}
+	if got, err := CleanPath(h, dir+"/a"); err != nil || got != "/docker/1/a" {
+		t.Errorf("path of the directory: %q, %v", got, err)
+	}
+	if m, _ := h.Mount(CPU); !m.ReadOnly {
+		t.Error("not seen as read-only")
+	}
+}

@@ -117,6 +117,10 @@ func rootDepth(root string) int {
 	return depth
 }
 
+// foreign tells whether a mount begins outside our cgroup namespace; the kernel then shows its root as "/.." or
+// "/../x".
+func (m Mount) foreign() bool { return Below(m.Root, "/..") }
+
 // rankMounts sorts best first: highest root, then writable, then the shorter and lower name.
 func rankMounts(mounts []hierarchyMount) {
 	slices.SortStableFunc(mounts, func(a, b hierarchyMount) int {

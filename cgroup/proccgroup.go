@@ -82,16 +82,28 @@ func (h *Host) memberships(pid int) ([]Membership, error) {
 	return ParseProcCgroup(text), nil
 }
 
-// memberPath picks the path in the hierarchy of c, if it can be one below the mount.
+// memberPath picks the path in the hierarchy of c; false if it cannot be told or lies outside the mount. Where the
+// mount begins outside our cgroup namespace, both are relative to the namespace: under the root "/.." the process at
+// "/../x" is in /x, but one at "/" is in a cgroup whose name we are not shown.
 func (h *Host) memberPath(all []Membership, c Controller) (string, bool) {
 	m, ok := h.mounts[c]
 	if !ok {
 		return "", false
 	}
 	for _, line := range all {
-		if line.Has(m.Version, c) {
-			return line.Path, CheckPath(line.Path) == nil
+		if !line.Has(m.Version, c) {
+			continue
 		}
+		path := line.Path
+		if m.foreign() {
+			if !Below(path, m.Root) {
+				return "", false
+			}
+			if path = path[len(m.Root):]; path == "" {
+				path = "/"
+			}
+		}
+		return path, CheckPath(path) == nil
 	}
 	return "", false
 }

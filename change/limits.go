@@ -68,7 +68,10 @@ func orderLimits(s State, changes []Change) (falling, rising []Change, err error
 		if err = l.want.Check(); err != nil {
 			return nil, nil, fmt.Errorf("cgroup %q: %w", path, err)
 		}
-		if ratio(l.want) < ratio(l.cur) {
+	}
+	for _, l := range levels {
+		cur := ratio(levels, l, func(l *level) cgroup.Limit { return l.cur })
+		if ratio(levels, l, func(l *level) cgroup.Limit { return l.want }) < cur {
 			down = append(down, l)
 		} else {
 			up = append(up, l)
@@ -104,11 +107,20 @@ func (l *level) steps(s State) []Change {
 	return steps
 }
 
-func ratio(l cgroup.Limit) float64 {
-	if cpus, limited := l.CPUs(); limited {
-		return cpus
+// ratio is the CPUs that a cgroup's limit comes to: its own, or, where it has none, what it inherits from the nearest
+// ancestor that changes too (tg_cfs_schedulable_down gives an unlimited child its parent's ratio). Ancestors that do
+// not change are the same before and after, and need no look.
+func ratio(levels map[string]*level, l *level, of func(*level) cgroup.Limit) float64 {
+	for path := l.path; ; path = cgroup.Parent(path) {
+		if at := levels[path]; at != nil {
+			if cpus, limited := of(at).CPUs(); limited {
+				return cpus
+			}
+		}
+		if path == "/" {
+			return math.Inf(1)
+		}
 	}
-	return math.Inf(1)
 }
 
 // microseconds reads systemd's quota; "infinity" and anything else that is no number is no limit.

@@ -76,7 +76,7 @@ func workRate(records []workload.Record) *float64 {
 		return nil
 	}
 	first, last := records[0], records[len(records)-1]
-	span := (last.Start + last.Took - first.Start - first.Took).Seconds()
+	span := (last.End() - first.End()).Seconds()
 	if span <= 0 || last.Work < first.Work {
 		return nil
 	}

@@ -192,7 +192,7 @@ func (r *run) watch(ctx context.Context, arm string, records <-chan workload.Rec
 	latest := workload.Now() // when the last known sleep ended, about when the next began
 	next := func(until time.Duration, enough func(workload.Record) bool) (bool, error) {
 		return r.collect(ctx, arm, records, until, func(rec workload.Record) bool {
-			latest = rec.Start + rec.Took
+			latest = rec.End()
 			return enough(rec)
 		})
 	}

@@ -14,8 +14,8 @@ type Record struct {
 	Work  uint64        // rounds that all burners together had gone by then
 }
 
-// end is when the sleeper ran again.
-func (r Record) end() time.Duration { return r.Start + r.Took }
+// End is when the sleeper ran again.
+func (r Record) End() time.Duration { return r.Start + r.Took }
 
 // recordBytes is the size of a record on the pipe: three little-endian 64-bit
 // numbers. It is below PIPE_BUF, so a record is written whole or not at all.

@@ -1,0 +1,202 @@
+package workload
+
+import (
+	"bufio"
+	"errors"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const ms = time.Millisecond
+
+func start(t *testing.T, s Spec) *Process {
+	t.Helper()
+	p, err := Start("", s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Stop() })
+	return p
+}
+
+// patience bounds every wait; nothing is asserted on how long one took.
+const patience = 30 * time.Second
+
+// ends waits until the child has ended by itself: its records close.
+func ends(t *testing.T, p *Process) {
+	t.Helper()
+	late := time.After(patience)
+	for {
+		select {
+		case _, ok := <-p.Records():
+			if !ok {
+				return
+			}
+		case <-late:
+			t.Fatal("the child still runs")
+		}
+	}
+}
+
+func TestChildRecordsSleepsAndWork(t *testing.T) {
+	p := start(t, Spec{Burners: 3, Sleep: 5 * ms, Deadline: time.Minute})
+	if err := p.Go(); err != nil {
+		t.Fatal(err)
+	}
+	var all []Record
+	for len(all) < 20 {
+		r, ok := <-p.Records()
+		if !ok {
+			t.Fatalf("ended after %d records: %v", len(all), p.Stop())
+		}
+		all = append(all, r)
+	}
+	for i, r := range all {
+		if r.Took < 5*ms {
+			t.Errorf("sleep %d took %v: no sleep is shorter than asked for", i, r.Took)
+		}
+		if i > 0 && (r.Start < all[i-1].Start+all[i-1].Took || r.Work < all[i-1].Work) {
+			t.Errorf("record %d runs backwards: %+v after %+v", i, r, all[i-1])
+		}
+	}
+	if all[19].Work == all[0].Work {
+		t.Error("the burners did nothing")
+	}
+	if now := Now(); all[19].Start > now || now-all[19].Start > time.Hour {
+		t.Errorf("starts are not on our clock: %v, now %v", all[19].Start, now)
+	}
+	if err := p.Stop(); err != nil {
+		t.Errorf("stopped by us: %v", err)
+	}
+	if err := unix.Kill(p.Pid(), 0); !errors.Is(err, unix.ESRCH) {
+		t.Errorf("child %d after Stop: %v, want no such process", p.Pid(), err)
+	}
+}
+
+func TestBurnersAreThreadsOfTheirOwn(t *testing.T) {
+	p := start(t, Spec{Burners: 40, Sleep: 10 * ms, Deadline: time.Minute})
+	if err := p.Go(); err != nil {
+		t.Fatal(err)
+	}
+	<-p.Records()
+	tasks, err := os.ReadDir("/proc/" + strconv.Itoa(p.Pid()) + "/task")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(tasks) < 41 {
+		t.Errorf("%d threads for 40 burners and a sleeper", len(tasks))
+	}
+}
+
+func TestChildWaitsUntilLetGo(t *testing.T) {
+	p := start(t, Spec{Burners: 1, Sleep: ms, Deadline: time.Minute})
+	select {
+	case r := <-p.Records():
+		t.Errorf("a record before Go: %+v", r)
+	case <-time.After(100 * ms):
+	}
+	if err := p.Stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestChildEndsAtItsDeadline(t *testing.T) {
+	p := start(t, Spec{Burners: 2, Sleep: 10 * ms, Deadline: 300 * ms})
+	if err := p.Go(); err != nil {
+		t.Fatal(err)
+	}
+	ends(t, p) // though its pipe is still held
+	if err := p.Stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestChildEndsAtItsDeadlineBeforeItIsLetGo(t *testing.T) {
+	ends(t, start(t, Spec{Sleep: 10 * ms, Deadline: 100 * ms}))
+}
+
+// The kernel's timer must end a child whose own threads do not.
+func TestKernelTimerKills(t *testing.T) {
+	cmd := exec.Command("/proc/self/exe", "-test.run=^TestHelperHangs$")
+	cmd.Env = append(os.Environ(), "UNTHROTTLE_HANG=1")
+	err := cmd.Run()
+	exit := new(exec.ExitError)
+	if !errors.As(err, &exit) {
+		t.Fatalf("got %v, want killed", err)
+	}
+	if s := exit.Sys().(interface{ Signal() unix.Signal }); s.Signal() != unix.SIGKILL {
+		t.Errorf("ended by %v, want SIGKILL", exit)
+	}
+}
+
+func TestHelperHangs(t *testing.T) {
+	if os.Getenv("UNTHROTTLE_HANG") == "" {
+		t.Skip("helper of TestKernelTimerKills")
+	}
+	if err := killAfter(100 * ms); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(patience)
+}
+
+// kill -9 of the parent: nobody is left to end the child but the pipe.
+func TestChildEndsWhenItsParentIsKilled(t *testing.T) {
+	parent := exec.Command("/proc/self/exe")
+	parent.Env = append(os.Environ(), envParent+"=1")
+	parent.Stderr = os.Stderr
+	out, err := parent.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A handle that stays this very process, whoever reaps it.
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	if err := parent.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = parent.Wait()
+	n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(patience.Milliseconds()))
+	if err != nil || n != 1 {
+		t.Errorf("child %d outlives its parent: %d, %v", pid, n, err)
+	}
+}
+
+func TestStartFailures(t *testing.T) {
+	if _, err := Start("/nonexistent", Spec{Sleep: ms, Deadline: time.Second}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v, want no such file", err)
+	}
+	if _, err := Start("", Spec{Burners: -1, Sleep: ms, Deadline: time.Second}); err == nil {
+		t.Error("a bad spec was started")
+	}
+}
+
+func TestChildThatIsNoneSaysWhatItSaid(t *testing.T) {
+	p, err := Start("/bin/sh", Spec{Sleep: ms, Deadline: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends(t, p)
+	if err := p.Stop(); err == nil || !strings.Contains(err.Error(), ChildCommand) {
+		t.Errorf("got %v, want the shell's words on %s", err, ChildCommand)
+	}
+}

@@ -60,6 +60,9 @@ func (g *groups) l3(cpu int) (ID, error) {
 		return id, err
 	}
 	for index := range maxCaches {
+		if index == g.l3Index {
+			continue
+		}
 		id, found, err := g.l3At(cpu, index)
 		if err != nil {
 			return Unknown, err

@@ -9,22 +9,28 @@ import (
 )
 
 // A scan that was asked for by inotify comes no sooner after the last one than scanShare times what that one cost, so
-// that cgroups made and removed without end cannot make us spend more than a tenth of a CPU on looking; but never later
-// than maxScanDelay, so that a newcomer is seen within a second.
+// that cgroups made and removed without end cannot make us spend all our time on looking; but never later than
+// maxScanDelay, so that a newcomer is seen within a second.
 const (
 	scanShare    = 10
 	maxScanDelay = 400 * time.Millisecond
+	rewatchEvery = 6 // rescans
 )
 
 // rescan lists the containers and takes up what came and went.
 func (w *Watcher) rescan(now time.Time) {
+	// Watches first, the list second: what is made in between is in the list, what is made later is told. Where nothing
+	// was made there is nothing to set a watch on; now and then it is tried all the same.
+	if w.dirty || w.unwatched <= 0 {
+		w.unwatched = rewatchEvery
+		if err := w.notifier.watch(w.host, w.opt.Scope); err != nil && !errors.Is(err, cgroup.ErrNoCgroup) {
+			w.opt.Log.Debug("not every cgroup is watched", "err", err)
+		}
+	}
+	w.unwatched--
 	w.dirty = false
 	w.nextRescan = now.Add(w.opt.RescanInterval)
 	defer func() { w.earliestScan = w.now().Add(min(scanShare*w.now().Sub(now), maxScanDelay)) }()
-	// Watches first, the list second: what is made in between is in the list, what is made later is told.
-	if err := w.notifier.watch(w.host, w.opt.Scope); err != nil && !errors.Is(err, cgroup.ErrNoCgroup) {
-		w.opt.Log.Debug("not every cgroup is watched", "err", err)
-	}
 	list, err := w.opt.List()
 	if err != nil {
 		w.listFailed(err)

@@ -58,6 +58,7 @@ type Watcher struct {
 	nextSample, nextPoll, nextRescan time.Time
 	earliestScan                     time.Time // not before this, whatever inotify says
 	dirty                            bool
+	unwatched                        int // rescans until the watches are set again
 }
 
 // track is one container with its two latest samples.

@@ -33,7 +33,7 @@ func full() plan {
 }
 
 func quick() plan {
-	return plan{warm: 5 * time.Second, window: 10 * time.Second, scenarios: []scenario{{50, 5}, {200, 20}, {200, 200}}}
+	return plan{warm: 5 * time.Second, window: 10 * time.Second, scenarios: []scenario{{50, 5}, {50, 50}, {200, 20}, {200, 200}}}
 }
 
 func main() {

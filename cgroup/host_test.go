@@ -211,3 +211,18 @@ func TestBoundRoot(t *testing.T) {
 		t.Error("not seen as read-only")
 	}
 }
+
+// The same cgroup can be gone before it is opened or while it is held open.
+func TestGoneIsOneKind(t *testing.T) {
+	tr := newTree(t)
+	tr.mount("cpu", "/", "cpu", "rw")
+	tr.file("cpu/a/cpu.shares", "1024\n")
+	h := tr.open()
+	for _, errno := range []unix.Errno{unix.ENODEV, unix.ENOENT} {
+		path := map[unix.Errno]string{unix.ENODEV: "/a", unix.ENOENT: "/gone"}[errno]
+		err := h.fail(OpWrite, CPU, path, "cpu.shares", "2", errno)
+		if !errors.Is(err, ErrNoCgroup) || !errors.Is(err, errno) {
+			t.Errorf("%v: %v", errno, err)
+		}
+	}
+}

@@ -1,88 +1,26 @@
 package cgroup_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/unthrottle/unthrottle/cgroup"
-	"github.com/unthrottle/unthrottle/lab/require"
 	"golang.org/x/sys/unix"
+	"k8s.io/utils/cpuset"
 	"pgregory.net/rapid"
 )
 
-// realV1 opens the real host and makes a cgroup of our own in every v1 hierarchy; all of it is gone afterwards.
-func realV1(t *testing.T) (*cgroup.Host, string) {
-	require.Root(t)
-	require.CgroupV1(t)
-	h, err := cgroup.Open("/proc")
-	must(t, err)
-	base := fmt.Sprintf("/unthrottle-cgroup-%d-%d", os.Getpid(), time.Now().UnixNano())
-	t.Cleanup(func() {
-		for _, c := range cgroup.Controllers() {
-			removeAll(h, c, base)
-			if cgroup.Exists(h, c, base) {
-				t.Errorf("%s %s is left behind", c, base)
-			}
-		}
-	})
-	for _, c := range cgroup.Controllers() {
-		if !cgroup.Exists(h, c, base) {
-			must(t, h.Make(c, base))
-		}
-	}
-	for _, file := range []string{cgroup.FileCPUs, cgroup.FileMems} {
-		text, err := h.Read(cgroup.CPUSet, "/", file)
-		must(t, err)
-		must(t, h.Write(cgroup.CPUSet, base, file, text))
-	}
-	return h, base
-}
-
-func removeAll(h *cgroup.Host, c cgroup.Controller, path string) {
-	children, _ := h.Children(c, path)
-	for _, child := range children {
-		removeAll(h, c, child)
-	}
-	// A process that was just killed leaves its cgroup a moment later.
-	for range 200 {
-		if err := h.Remove(c, path); !errors.Is(err, unix.EBUSY) {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-}
-
-// start runs a shell command of ours inside the given cgroups until the test ends, at most 20 s.
-func start(t *testing.T, h *cgroup.Host, script string, groups map[cgroup.Controller]string) int {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	cmd := exec.CommandContext(ctx, "sh", "-c", "read go; "+script)
-	stdin, err := cmd.StdinPipe()
-	must(t, err)
-	must(t, cmd.Start())
-	t.Cleanup(func() {
-		cancel()
-		_ = cmd.Wait()
-	})
-	for c, path := range groups {
-		must(t, h.Attach(c, path, cmd.Process.Pid))
-	}
-	_, err = stdin.Write([]byte("go\n"))
-	must(t, err)
-	return cmd.Process.Pid
-}
-
 // A child stopped by its parent's quota has zeros in its own cpu.stat; cpu.stat.local tells (kernels since 6.6).
-func TestRealThrottledByTheParent(t *testing.T) {
-	h, base := realV1(t)
+func TestRealThrottledByTheParent(t *testing.T) { onBoth(t, throttledByTheParent) }
+
+func throttledByTheParent(t *testing.T, h *cgroup.Host, base string, v cgroup.Version) {
 	child := base + "/child"
 	must(t, h.Make(cgroup.CPU, child))
-	must(t, h.Write(cgroup.CPU, base, "cpu.cfs_quota_us", "5000"))
+	limit(t, h, v, base, 5*time.Millisecond, 100*time.Millisecond)
 	start(t, h, "while :; do :; done", map[cgroup.Controller]string{cgroup.CPU: child})
 
 	levels, err := cgroup.Levels(h, child)
@@ -137,13 +75,17 @@ func TestRealCounterparts(t *testing.T) {
 }
 
 // Between any two limits that parent and child allow, the kernel takes every write that LimitWrites plans.
-func TestRealLimitWritesAreTaken(t *testing.T) {
-	h, base := realV1(t)
+func TestRealLimitWritesAreTaken(t *testing.T) { onBoth(t, limitWritesAreTaken) }
+
+func limitWritesAreTaken(t *testing.T, h *cgroup.Host, base string, v cgroup.Version) {
 	mid, leaf := base+"/mid", base+"/mid/leaf"
 	must(t, h.Make(cgroup.CPU, mid))
+	if v == cgroup.V2 {
+		must(t, h.Write(cgroup.CPU, mid, cgroup.FileSubtreeControl, "+cpu"))
+	}
 	must(t, h.Make(cgroup.CPU, leaf))
-	must(t, h.Write(cgroup.CPU, base, "cpu.cfs_quota_us", "80000"))
-	must(t, h.Write(cgroup.CPU, leaf, "cpu.cfs_quota_us", "20000"))
+	limit(t, h, v, base, 80*time.Millisecond, 100*time.Millisecond)
+	limit(t, h, v, leaf, 20*time.Millisecond, 100*time.Millisecond)
 	rapid.Check(t, func(t *rapid.T) {
 		cur, err := cgroup.ReadLimit(h, mid)
 		if err != nil {
@@ -156,7 +98,7 @@ func TestRealLimitWritesAreTaken(t *testing.T) {
 			want.Burst = want.Quota * time.Duration(rapid.IntRange(0, 100).Draw(t, "burst")) / 100
 			want.Burst = want.Burst.Truncate(time.Microsecond)
 		}
-		for _, w := range cgroup.LimitWrites(cgroup.V1, cur, want) {
+		for _, w := range cgroup.LimitWrites(v, cur, want) {
 			if err := h.Write(cgroup.CPU, mid, w.File, w.Value); err != nil {
 				t.Fatalf("%+v -> %+v: %v", cur, want, err)
 			}
@@ -209,14 +151,16 @@ func TestRealRefusals(t *testing.T) {
 	}
 }
 
-func TestRealNamesAreData(t *testing.T) {
-	h, base := realV1(t)
+func TestRealNamesAreData(t *testing.T) { onBoth(t, namesAreData) }
+
+func namesAreData(t *testing.T, h *cgroup.Host, base string, v cgroup.Version) {
 	names := []string{" blank ", "tab\there", "esc\x1b[31m", "..dots..", "not\xff\xfeutf8", `back\xff\slash`, strings.Repeat("n", 255), strings.Repeat("m", 1000), "-rf", "*", "café\u202e"}
 	ids := map[string]uint64{}
 	for _, name := range names {
 		path := cgroup.Join(base, name)
 		must(t, h.Make(cgroup.CPU, path))
-		must(t, h.Write(cgroup.CPU, path, "cpu.shares", "512"))
+		w := cgroup.SharesWrite(v, 512)
+		must(t, h.Write(cgroup.CPU, path, w.File, w.Value))
 		shares, err := cgroup.ReadShares(h, path)
 		if err != nil || shares != 512 {
 			t.Errorf("%q: %d, %v", name, shares, err)
@@ -246,8 +190,9 @@ func TestRealNamesAreData(t *testing.T) {
 }
 
 // A walk goes on while cgroups come and go under it.
-func TestRealWalkUnderChurn(t *testing.T) {
-	h, base := realV1(t)
+func TestRealWalkUnderChurn(t *testing.T) { onBoth(t, walkUnderChurn) }
+
+func walkUnderChurn(t *testing.T, h *cgroup.Host, base string, _ cgroup.Version) {
 	done := make(chan error, 1)
 	go func() {
 		for i := range 1000 {
@@ -283,5 +228,44 @@ func TestRealWalkUnderChurn(t *testing.T) {
 			return nil
 		})
 		must(t, err)
+	}
+}
+
+// What is written on v2 is not what is in force.
+func TestRealEffectiveCPUs(t *testing.T) {
+	h, base := realV2(t)
+	_, all, err := cgroup.CPUs(h, "/")
+	must(t, err)
+	if all.Size() < 2 {
+		t.Skip("needs 2 CPUs")
+	}
+	first, second := cpuset.New(all.List()[0]), cpuset.New(all.List()[1])
+	child := base + "/child"
+	must(t, h.Make(cgroup.CPU, child))
+	pid := start(t, h, "exec sleep 20", map[cgroup.Controller]string{cgroup.CPUSet: child})
+	if _, err := cgroup.WriteCPUs(h, base, first); err != nil {
+		t.Error(err)
+	}
+	var not *cgroup.NotInForce
+	if got, err := cgroup.WriteCPUs(h, child, second); !errors.As(err, &not) || !got.Equals(first) {
+		t.Errorf("the parent lacks it: %s, %v", got, err)
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	must(t, err)
+	if want := "Cpus_allowed_list:\t" + first.String() + "\n"; !strings.Contains(string(status), want) {
+		t.Errorf("no %q in the status of the process", want)
+	}
+	if err := h.Attach(cgroup.CPU, base, pid); !errors.Is(err, unix.EBUSY) && err != nil {
+		t.Errorf("attach above: %v", err)
+	}
+	s, err := cgroup.ReadCPUSet(h, child)
+	if err != nil || s.Partition != "member" || s.InPartition() {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if got, err := cgroup.Missing(h, cgroup.CPUSet, child+"/below"); err != nil || len(got) != 1 || got[0] != child {
+		t.Errorf("missing: %v, %v", got, err)
+	}
+	if _, err := h.Read(cgroup.CPUSet, child, "cpuset.cpu_exclusive"); !errors.Is(err, cgroup.ErrNoFile) {
+		t.Errorf("a v1 file on v2: %v", err)
 	}
 }

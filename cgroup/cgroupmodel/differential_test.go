@@ -213,9 +213,7 @@ func (r *rig) fill(t *rapid.T, fs cgroup.FS, c cgroup.Controller, path string, f
 				t.Fatal(err)
 			}
 		}
-		if path == r.base {
-			writes[cgroup.FileSubtreeControl] = "+cpu +cpuset"
-		}
+		writes[cgroup.FileSubtreeControl] = "+cpu +cpuset"
 	case c == cgroup.CPUSet || r.host.SameHierarchy(c, cgroup.CPUSet):
 		for _, file := range []string{cgroup.FileCPUs, cgroup.FileMems} {
 			text, err := fs.Read(cgroup.CPUSet, "/", file)

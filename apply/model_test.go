@@ -50,6 +50,7 @@ func (modelProc) KernelThread(int) (bool, error) { return false, nil }
 type scene struct {
 	t   testing.TB
 	k   *cgroupmodel.Kernel
+	fs  cgroup.FS
 	v   cgroup.Version
 	env Env
 }
@@ -68,7 +69,7 @@ func newScene(t testing.TB, v cgroup.Version) *scene {
 		config = cgroupmodel.V2("0-7")
 	}
 	k := cgroupmodel.New(config)
-	s := &scene{t: t, k: k, v: v, env: Env{FS: k, StateDir: stateDir(t), BootID: "boot-1", By: "test",
+	s := &scene{t: t, k: k, fs: k, v: v, env: Env{FS: k, StateDir: stateDir(t), BootID: "boot-1", By: "test",
 		Proc: modelProc{k}, LockWait: -1, wrap: wrapNoSync}}
 	paths := []string{"/pods", "/pods/a", "/pods/b", "/pods/c"}
 	if v == cgroup.V2 {
@@ -112,13 +113,13 @@ func (s *scene) limit(path, text string) {
 		s.t.Fatal(err)
 	}
 	if s.v == cgroup.V2 {
-		s.must(s.k.Write(cgroup.CPU, path, "cpu.max", fmt.Sprintf("%d %d", quota, period)))
-		s.must(s.k.Write(cgroup.CPU, path, "cpu.max.burst", fmt.Sprint(burst)))
+		s.must(s.fs.Write(cgroup.CPU, path, "cpu.max", fmt.Sprintf("%d %d", quota, period)))
+		s.must(s.fs.Write(cgroup.CPU, path, "cpu.max.burst", fmt.Sprint(burst)))
 		return
 	}
-	s.must(s.k.Write(cgroup.CPU, path, "cpu.cfs_period_us", fmt.Sprint(period)))
-	s.must(s.k.Write(cgroup.CPU, path, "cpu.cfs_quota_us", fmt.Sprint(quota)))
-	s.must(s.k.Write(cgroup.CPU, path, "cpu.cfs_burst_us", fmt.Sprint(burst)))
+	s.must(s.fs.Write(cgroup.CPU, path, "cpu.cfs_period_us", fmt.Sprint(period)))
+	s.must(s.fs.Write(cgroup.CPU, path, "cpu.cfs_quota_us", fmt.Sprint(quota)))
+	s.must(s.fs.Write(cgroup.CPU, path, "cpu.cfs_burst_us", fmt.Sprint(burst)))
 }
 
 // unlimited are the changes that lift the limit of a cgroup.
@@ -202,8 +203,11 @@ func (s *scene) everythingBack(before cgroupmodel.Snapshot) error {
 	if err != nil {
 		return err
 	}
+	if len(r.Skipped) > 0 {
+		return fmt.Errorf("skipped %v", r.Skipped)
+	}
 	if diff := cmp.Diff(before, s.k.Snapshot()); diff != "" {
-		return fmt.Errorf("not as before (skipped %v):\n%s", r.Skipped, diff)
+		return fmt.Errorf("not as before:\n%s", diff)
 	}
 	open, err := Status(s.env)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 	"k8s.io/utils/cpuset"
@@ -78,24 +79,31 @@ func (r *run) settings(ids []string) ([]journal.Setting, map[journal.Setting][]s
 	return all, owners
 }
 
-// going lists what of ours nobody holds any more and will be removed, so that the settings inside need no care:
+// going lists what of ours nobody holds any more and is or will be removed, so that the settings inside need no care:
 // cgroups that we made, and the files below a cgroup for whose children we enabled a controller.
 func (r *run) going(ctx context.Context, settings []journal.Setting) []tree {
 	var gone []tree
 	for _, s := range settings {
-		if s.Kind != change.KindCgroup && s.Kind != change.KindSubtree {
+		if s.Kind != change.KindCgroup && s.Kind != change.KindSubtree || s.Boot != r.BootID {
 			continue
 		}
 		v := r.look(ctx, s, nil)
-		switch {
-		case v.change == nil:
-		case s.Kind == change.KindCgroup:
+		if v.change == nil && (v.why != "" || r.stands(ctx, s)) {
+			continue
+		}
+		if s.Kind == change.KindCgroup {
 			gone = append(gone, tree{controller: s.Controller, path: string(s.Path)})
-		default:
+		} else {
 			gone = append(gone, tree{cgroup.Controller(controllerOf(s.Key())), string(s.Path), true})
 		}
 	}
 	return gone
+}
+
+// stands tells whether a cgroup exists, or a controller is enabled.
+func (r *run) stands(ctx context.Context, s journal.Setting) bool {
+	current, err := r.read(ctx, s.Key())
+	return err != nil || current != "" && !strings.HasPrefix(current, "-")
 }
 
 // view is what one setting needs: a change, or a reason why not, or nothing because its value is right.

@@ -62,9 +62,12 @@ func (p *picture) fold(groups []*cpuGroup, indent string, top bool) {
 	for _, g := range groups {
 		all = append(all, g.cpus...)
 	}
-	name := func(g *cpuGroup) string { return strings.Join(g.names, ", ") }
-	p.wrapped(fmt.Sprintf("%sand %d more alike, %s to %s: CPUs ", lead, len(groups), name(groups[0]), name(groups[len(groups)-1])),
-		indent+p.branches().gap+"  ", ",", strings.Split(listOf(all), ","))
+	next := indent + p.branches().gap
+	p.wrapped(lead, next+"  ", " ", []string{
+		fmt.Sprintf("and %d more alike,", len(groups)),
+		fmt.Sprintf("%s to %s", groups[0].names[0], groups[len(groups)-1].names[0]),
+	})
+	p.wrapped(next+"CPUs ", next+"     ", ",", strings.Split(listOf(all), ","))
 }
 
 // group draws a group's own line and, if nothing narrower is in it, its CPUs.
@@ -76,7 +79,7 @@ func (p *picture) group(g *cpuGroup, lead, next string) {
 		words = append(words, memory)
 	}
 	if len(g.children) > 0 {
-		p.wrapped(lead, next+"  ", "  ", append(words, g.content()))
+		p.wrapped(lead, next+"  ", "  ", append(words, g.content()...))
 		return
 	}
 	if p.detailed {
@@ -84,7 +87,7 @@ func (p *picture) group(g *cpuGroup, lead, next string) {
 		p.body(g, next+"   ", next+"   ")
 		return
 	}
-	words = append(words, g.content())
+	words = append(words, g.content()...)
 	if isolated := g.isolated(); len(isolated) > 0 {
 		words = append(words, p.yellow(fmt.Sprintf("%d isolated", len(isolated))))
 	}

@@ -109,7 +109,7 @@ func (g *cpuGroup) cores() []core {
 // shape tells how a group is built, whatever its ids; groups of one shape fold.
 func (g *cpuGroup) shape() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d,%s,%d(", len(g.names), g.content(), len(g.isolated()))
+	fmt.Fprintf(&b, "%d,%q,%d(", len(g.names), g.content(), len(g.isolated()))
 	for _, child := range g.children {
 		b.WriteString(child.shape())
 	}
@@ -117,9 +117,9 @@ func (g *cpuGroup) shape() string {
 	return b.String()
 }
 
-// content says what cores a group has: "8 cores of 2 threads", by kind and by
-// number of threads.
-func (g *cpuGroup) content() string {
+// content says what cores a group has: "8 cores of 2 threads", then "+ 4
+// cores", by kind and by number of threads.
+func (g *cpuGroup) content() []string {
 	type coreSort struct {
 		kind    topology.Kind
 		threads int
@@ -149,7 +149,10 @@ func (g *cpuGroup) content() string {
 		if s.threads > 1 {
 			part += fmt.Sprintf(" of %d threads", s.threads)
 		}
+		if len(parts) > 0 {
+			part = "+ " + part
+		}
 		parts = append(parts, part)
 	}
-	return strings.Join(parts, " + ")
+	return parts
 }

@@ -3,6 +3,7 @@ package remedy
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -211,4 +212,17 @@ func parse(t testing.TB, list string) cpuset.CPUSet {
 		t.Fatal(err)
 	}
 	return set
+}
+
+func machine(t testing.TB, cpus string) topology.Machine {
+	t.Helper()
+	sys, err := fs.Sub(sysfs(parse(t, cpus)), "sys")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := topology.Read(sys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
 }

@@ -23,11 +23,11 @@ type Chore struct {
 func Upkeep(f Facts) []Chore {
 	var chores []Chore
 	for _, h := range f.Held {
-		if h.Parameters[paramFor] != "" {
-			continue
-		}
 		if _, exists := f.Groups[h.Target]; !exists {
 			chores = append(chores, Chore{ID: h.ID, Gone: true})
+			continue
+		}
+		if h.Parameters[paramFor] != "" {
 			continue
 		}
 		if plan := newcomers(f, h); len(plan.Changes)+len(plan.Warnings) > 0 {

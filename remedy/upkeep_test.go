@@ -1,0 +1,107 @@
+package remedy
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/unthrottle/unthrottle/apply"
+	"github.com/unthrottle/unthrottle/cgroup"
+	"github.com/unthrottle/unthrottle/container"
+)
+
+func TestUpkeepMovesNewcomersAndEndsWhatIsGone(t *testing.T) {
+	onEach(t, "0-7", func(t *testing.T, h *host, target container.Container) {
+		before := h.k.Snapshot()
+		p, err := Make(h.facts(), target, Request{Kind: Pin, CPUs: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.apply(p)
+		if chores := Upkeep(h.facts()); len(chores) > 0 {
+			t.Fatalf("nobody came, and there is to do: %+v", chores)
+		}
+
+		h.make("/late")
+		h.make("/a/late")
+		h.run("/late", 20)
+		h.run("/a/late", 21)
+		if h.v == cgroup.V1 {
+			// A runtime that looked at the machine and not at its parent.
+			for _, path := range []string{"/late"} {
+				h.write(cgroup.CPUSet, path, cgroup.FileCPUs, "0-7")
+			}
+		}
+		if len(h.exclusive(target, p.CPUs)) == 0 {
+			t.Fatal("the newcomers were to run on the CPUs of the target: the test shows nothing")
+		}
+		chores := Upkeep(h.facts())
+		if len(chores) != 1 || chores[0].Gone || len(chores[0].Plan.Changes) == 0 {
+			t.Fatalf("got %+v, want one chore that moves", chores)
+		}
+		h.apply(chores[0].Plan)
+		if wrong := h.exclusive(target, p.CPUs); len(wrong) > 0 {
+			t.Fatal(wrong)
+		}
+		if chores := Upkeep(h.facts()); len(chores) > 0 {
+			t.Fatalf("all is moved, and there is to do: %+v", chores)
+		}
+
+		for _, pid := range []int{10, 20, 21} {
+			h.k.Exit(pid)
+		}
+		for _, path := range []string{"/a/web", "/late", "/a/late"} {
+			h.remove(path)
+		}
+		chores = Upkeep(h.facts())
+		if len(chores) != 2 || !chores[0].Gone || !chores[1].Gone {
+			t.Fatalf("got %+v, want the end of both transactions", chores)
+		}
+		for _, c := range chores {
+			if _, err := apply.Restore(context.Background(), h.env(), apply.Selector{IDs: []string{c.ID}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if held, err := apply.Status(h.env()); err != nil || len(held) > 0 {
+			t.Errorf("still in force: %+v, %v", held, err)
+		}
+		for _, diff := range before.Settings().Diff(h.k.Snapshot().Settings()) {
+			if !strings.Contains(diff, "/a/web") {
+				t.Error(diff)
+			}
+		}
+	})
+}
+
+// Who is given the target's CPUs by somebody else is left alone, and said.
+func TestUpkeepLeavesWhatOthersConfine(t *testing.T) {
+	onEach(t, "0-7", func(t *testing.T, h *host, target container.Container) {
+		p, err := Make(h.facts(), target, Request{Kind: Pin, CPUs: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.apply(p)
+		h.make("/late")
+		h.write(cgroup.CPUSet, "/late", cgroup.FileCPUs, p.CPUs.String())
+		chores := Upkeep(h.facts())
+		if len(chores) != 1 || len(chores[0].Plan.Changes) > 0 || !slices.ContainsFunc(chores[0].Plan.Warnings,
+			func(w string) bool { return strings.Contains(w, "/late was given "+p.CPUs.String()) }) {
+			t.Errorf("got %+v, want a warning about /late only", chores)
+		}
+	})
+}
+
+func (h *host) remove(path string) {
+	h.t.Helper()
+	controllers := []cgroup.Controller{cgroup.CPU}
+	if !h.oneTree {
+		controllers = append(controllers, cgroup.CPUSet)
+	}
+	for _, c := range controllers {
+		if err := h.k.Remove(c, path); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	h.containers = slices.DeleteFunc(h.containers, func(c container.Container) bool { return c.Group.Path == path })
+}

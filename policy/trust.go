@@ -29,7 +29,9 @@ func Untrusted(name string, info ...fs.FileInfo) string {
 			return what + " is not a regular file"
 		case owner.Uid != 0:
 			return fmt.Sprintf("%s belongs to user %d: make it root's (chown root)", what, owner.Uid)
-		case at.Mode().Perm()&0o002 != 0 && (i == 0 || at.Mode()&fs.ModeSticky == 0):
+		case i > 0 && at.Mode()&fs.ModeSticky != 0:
+			// Who may write there may not replace what belongs to root.
+		case at.Mode().Perm()&0o002 != 0:
 			return what + " can be written by everybody: chmod o-w"
 		case at.Mode().Perm()&0o020 != 0:
 			return fmt.Sprintf("%s can be written by group %d: chmod g-w", what, owner.Gid)

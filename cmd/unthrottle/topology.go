@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -20,7 +21,7 @@ func newTopology() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			m, err := topology.Read(os.DirFS(sysfs))
 			if err != nil {
-				return exitWith{exitNotMeasurable, err}
+				return exitWith{exitNotMeasurable, fmt.Errorf("%s: %w", sysfs, err)}
 			}
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), m)

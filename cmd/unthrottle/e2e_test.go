@@ -1,0 +1,362 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/unthrottle/unthrottle/cgroup/cgrouptest"
+	"github.com/unthrottle/unthrottle/workload"
+)
+
+// envMain makes the test binary the program itself, so that what is tested is
+// what users run, exit codes and streams included.
+const envMain = "UNTHROTTLE_TEST_MAIN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(envMain) != "" || len(os.Args) > 1 && os.Args[1] == workload.ChildCommand {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// run is one call of the program.
+type run struct {
+	code        int
+	out, errors string
+}
+
+func unthrottle(t *testing.T, args ...string) run {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	return runIn(ctx, t, "", args...)
+}
+
+func runIn(ctx context.Context, t *testing.T, input string, args ...string) run {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(ctx, exe, args...)
+	cmd.Env = append(os.Environ(), envMain+"=1")
+	cmd.Stdin = strings.NewReader(input)
+	var out, complaints bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &complaints
+	err = cmd.Run()
+	if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return run{cmd.ProcessState.ExitCode(), out.String(), complaints.String()}
+}
+
+// decoded is what the program printed, as JSON, after ending with code.
+func decoded[T any](t *testing.T, r run, code int) T {
+	t.Helper()
+	var v T
+	if r.code != code {
+		t.Fatalf("exit code %d, want %d\n%s%s", r.code, code, r.out, r.errors)
+	}
+	if err := json.Unmarshal([]byte(r.out), &v); err != nil {
+		t.Fatalf("%v in\n%s", err, r.out)
+	}
+	return v
+}
+
+type listed struct {
+	Path                string   `json:"path"`
+	Limit               *float64 `json:"limit_cpus"`
+	Window              float64  `json:"window_seconds"`
+	Used                *float64 `json:"used_cpus"`
+	Periods             *uint64  `json:"periods"`
+	ThrottledPeriods    *uint64  `json:"throttled_periods"`
+	ThrottledSeconds    *float64 `json:"throttled_seconds"`
+	OwnThrottledSeconds *float64 `json:"own_throttled_seconds"`
+	StoppedLow          *float64 `json:"stopped_seconds_low"`
+	StoppedHigh         *float64 `json:"stopped_seconds_high"`
+	ThrottledBy         *string  `json:"throttled_by"`
+	ThrottledByAll      []struct {
+		Path    string  `json:"path"`
+		Seconds float64 `json:"seconds"`
+	} `json:"throttled_by_all"`
+	CPUs string `json:"cpus"`
+}
+
+func list1(t *testing.T, path string, args ...string) listed {
+	t.Helper()
+	all := decoded[[]listed](t, unthrottle(t, append([]string{"ls", "-o", "json", "--scope", path}, args...)...), 0)
+	if len(all) != 1 || all[0].Path != path {
+		t.Fatalf("want one line for %s, got %+v", path, all)
+	}
+	return all[0]
+}
+
+type changed struct {
+	ID     string `json:"id"`
+	Writes []struct {
+		Path, File, Before, After string
+		Done                      bool
+	} `json:"writes"`
+	Skipped []struct{ Path, Why string } `json:"skipped"`
+	Verdict string                       `json:"verdict"`
+	Remedy  string                       `json:"remedy"`
+	Kept    bool                         `json:"kept"`
+}
+
+// The whole journey on one container: see it, plan, apply, see it gone, put it
+// back byte by byte.
+func TestSeeApplyRestore(t *testing.T) {
+	tr := cgrouptest.New(t)
+	busy, quiet := tr.Make("pod/busy"), tr.Make("pod/quiet")
+	tr.Limit(busy, 0.3)
+	pid := tr.Work(busy, 6)
+	tr.Work(quiet, 0)
+	write := []string{"--scope", tr.Top, "--state-dir", tr.StateDir}
+
+	before := list1(t, busy)
+	if before.Limit == nil || *before.Limit != 0.3 {
+		t.Errorf("limit %v, want 0.3", before.Limit)
+	}
+	if before.ThrottledBy == nil || *before.ThrottledBy != "self" {
+		t.Errorf("throttled by %v, want self", before.ThrottledBy)
+	}
+	if *before.ThrottledPeriods*2 < *before.Periods || *before.Periods == 0 {
+		t.Errorf("%d of %d periods throttled, want most", *before.ThrottledPeriods, *before.Periods)
+	}
+	if got := unthrottle(t, "ls", "--scope", tr.Top, "--fail-above", "5%"); got.code != 1 {
+		t.Errorf("--fail-above 5%%: exit code %d, want 1: %s", got.code, got.errors)
+	}
+	settings := tr.Settings()
+
+	planned := decoded[changed](t, unthrottle(t, append(write, "apply", busy, "--remedy", "pin", "--dry-run", "--json")...), 0)
+	if len(planned.Writes) == 0 || planned.Writes[0].Done || tr.Settings() != settings {
+		t.Fatalf("a dry run must say what it would write and write nothing: %+v", planned)
+	}
+
+	done := decoded[changed](t, unthrottle(t, append(write, "apply", busy, "--remedy", "pin", "--json")...), 0)
+	if done.Verdict != "unverified" || len(done.Writes) < len(planned.Writes) {
+		t.Errorf("got %+v, want what was planned, unverified", done)
+	}
+	for _, w := range done.Writes {
+		if !w.Done || !strings.HasPrefix(w.Path, tr.Top) {
+			t.Errorf("write %+v: not done, or outside the scope", w)
+		}
+	}
+	after := list1(t, busy)
+	if after.Limit != nil || *after.StoppedHigh > 0.01 {
+		t.Errorf("after pin: limit %v, stopped at most %v s", after.Limit, *after.StoppedHigh)
+	}
+	other := list1(t, quiet)
+	if after.CPUs == "" || strings.Contains(other.CPUs, after.CPUs) {
+		t.Errorf("CPUs %s are not exclusive: the other container has %s", after.CPUs, other.CPUs)
+	}
+	if got := cgrouptest.Allowed(t, pid); got != after.CPUs {
+		t.Errorf("the process may run on %s, its container on %s", got, after.CPUs)
+	}
+
+	status := decoded[[]map[string]any](t, unthrottle(t, append(write, "status", "--json")...), 0)
+	if len(status) != 1 || status[0]["target"] != busy || status[0]["remedy"] != "pin" || status[0]["verdict"] != "unverified" ||
+		status[0]["since"] == nil || status[0]["by"] == nil {
+		t.Errorf("status %v", status)
+	}
+	if got := unthrottle(t, append(write, "apply", busy, "--remedy", "burst")...); got.code != 2 || !strings.Contains(got.errors, "in force already") {
+		t.Errorf("a second remedy: exit code %d, %q", got.code, got.errors)
+	}
+
+	restored := decoded[changed](t, unthrottle(t, append(write, "restore", "--json")...), 0)
+	if restored.Verdict != "restored" || len(restored.Skipped) != 0 {
+		t.Errorf("restore: %+v", restored)
+	}
+	if got := tr.Settings(); got != settings {
+		t.Errorf("not as before:\n%s\nwas\n%s", got, settings)
+	}
+	if status := decoded[[]any](t, unthrottle(t, append(write, "status", "--json")...), 0); len(status) != 0 {
+		t.Errorf("still in force: %v", status)
+	}
+	history := decoded[[]map[string]any](t, unthrottle(t, append(write, "status", "--history", "--json")...), 0)
+	if len(history) != 1 || history[0]["expected"] == nil || history[0]["outcome"] == nil {
+		t.Errorf("history without expectation and outcome: %v", history)
+	}
+}
+
+// A child that its parent's quota stops looks clean in its own counters.
+func TestTheAncestorIsNamed(t *testing.T) {
+	tr := cgrouptest.New(t)
+	pod := tr.Make("pod")
+	child := tr.Make("pod/child")
+	tr.Limit(pod, 0.2)
+	tr.Work(child, 4)
+	got := list1(t, child)
+	if got.ThrottledBy == nil || *got.ThrottledBy != pod {
+		t.Errorf("throttled by %v, want %s", got.ThrottledBy, pod)
+	}
+	if got.Limit == nil || *got.Limit != 0.2 {
+		t.Errorf("effective limit %v, want the parent's 0.2", got.Limit)
+	}
+	if got.OwnThrottledSeconds != nil && *got.OwnThrottledSeconds != 0 {
+		t.Errorf("own throttled time %v, want none", *got.OwnThrottledSeconds)
+	}
+	if len(got.ThrottledByAll) != 1 || got.ThrottledByAll[0].Path != pod || got.ThrottledByAll[0].Seconds <= 0 {
+		t.Errorf("throttled by all: %+v", got.ThrottledByAll)
+	}
+
+	// Below a cgroup that the user named, the quota may be lifted, and is put back.
+	settings := tr.Settings()
+	write := []string{"--scope", tr.Top, "--state-dir", tr.StateDir}
+	decoded[changed](t, unthrottle(t, append(write, "apply", child, "--remedy", "weight", "--json")...), 0)
+	if now := list1(t, child); now.Limit != nil {
+		t.Errorf("limit %v after weight, want none", *now.Limit)
+	}
+	// A sibling without a quota of its own would have become unlimited.
+	decoded[changed](t, unthrottle(t, append(write, "restore", "--json")...), 0)
+	tr.Make("pod/sibling")
+	refused := unthrottle(t, append(write, "apply", child, "--remedy", "weight")...)
+	if refused.code != 2 || !strings.Contains(refused.errors, "sibling") {
+		t.Errorf("exit code %d, %q: want a refusal that names the sibling", refused.code, refused.errors)
+	}
+	if got := tr.Settings(); !strings.HasPrefix(got, settings[:20]) || strings.Count(got, "100000") != strings.Count(settings, "100000")+1 {
+		// The sibling brings a default period; nothing else may differ.
+		t.Logf("settings now:\n%s", got)
+	}
+}
+
+func TestFix(t *testing.T) {
+	tr := cgrouptest.New(t)
+	busy := tr.Make("busy")
+	tr.Limit(busy, 0.3)
+	tr.Work(busy, 6)
+	write := []string{"--scope", tr.Top, "--state-dir", tr.StateDir, "--window", "1s"}
+	settings := tr.Settings()
+
+	if got := unthrottle(t, append(write, "fix", busy)...); got.code != 2 || !strings.Contains(got.errors, "--yes") || tr.Settings() != settings {
+		t.Errorf("nobody to ask: exit code %d, %q; settings changed: %v", got.code, got.errors, tr.Settings() != settings)
+	}
+
+	got := decoded[changed](t, unthrottle(t, append(write, "fix", busy, "--yes", "--remedy", "pin", "--json")...), 0)
+	if got.Verdict != "unverified" || !got.Kept || got.Remedy != "pin" {
+		t.Errorf("without slo: %+v", got)
+	}
+	decoded[changed](t, unthrottle(t, "restore", "--json", "--scope", tr.Top, "--state-dir", tr.StateDir), 0)
+	if tr.Settings() != settings {
+		t.Fatal("not put back")
+	}
+
+	// The source tells the truth about a file that stands for a service.
+	source := filepath.Join(t.TempDir(), "latency")
+	for _, tc := range []struct {
+		name, after, verdict string
+		kept                 bool
+	}{
+		{"better", "12", "better", true},
+		{"no change", "97", "no change", false},
+		{"worse", "300", "worse", false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			// 1,000 samples: the first call prints the old latency, the second the new one.
+			script := fmt.Sprintf(`#!/bin/sh
+if [ -e "$0.second" ]; then v=%s; rm "$0.second"; else v=97; : > "$0.second"; fi
+i=0; while [ $i -lt 1000 ]; do echo $v.$i; i=$((i+1)); done
+`, tc.after)
+			if err := os.WriteFile(source, []byte(script), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			code := 0
+			if !tc.kept {
+				code = 1 // it is stopped as before
+			}
+			got := decoded[changed](t, unthrottle(t, append(write, "fix", busy, "--yes", "--remedy", "pin", "--json",
+				"--slo", "p99<20ms", "--slo-command", "sh "+source)...), code)
+			if got.Verdict != tc.verdict || got.Kept != tc.kept {
+				t.Errorf("verdict %q, kept %v; want %q, %v", got.Verdict, got.Kept, tc.verdict, tc.kept)
+			}
+			decoded[changed](t, unthrottle(t, "restore", "--json", "--scope", tr.Top, "--state-dir", tr.StateDir), 0)
+			if tr.Settings() != settings {
+				t.Error("not put back")
+			}
+		})
+	}
+}
+
+func TestFixLeavesAloneWhatIsFine(t *testing.T) {
+	tr := cgrouptest.New(t)
+	calm := tr.Make("calm")
+	tr.Limit(calm, 0.5)
+	tr.Work(calm, 0)
+	got := decoded[changed](t, unthrottle(t, "fix", calm, "--json", "--window", "1s", "--scope", tr.Top, "--state-dir", tr.StateDir), 0)
+	if got.Verdict != "nothing to fix" || len(got.Writes) != 0 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	state := t.TempDir()
+	rules := filepath.Join(state, "rules.yaml")
+	if err := os.WriteFile(rules, []byte("version: 1\nmood: apply\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		args string
+		code int
+		says string
+	}{
+		{"nonsense", 2, "unknown command"},
+		{"ls --nonsense", 2, "see 'unthrottle ls --help'"},
+		{"ls -o yaml", 2, "choose json or wide"},
+		{"ls --fail-above 105%", 2, "0% to 100%"},
+		{"ls --window 1us", 2, "--window"},
+		{"ls --scope /a/../b", 2, "--scope"},
+		{"apply no-such-thing --remedy pin", 2, "no-such-thing"},
+		{"apply pid:999999999 --remedy pin", 2, "pid:999999999"},
+		{"apply x", 2, "--remedy is missing"},
+		{"apply x --remedy magic", 2, "choose pin"},
+		{"apply x --remedy pin --cpus -1", 2, "positive"},
+		{"apply x --remedy pin --reserve 0-99999999", 2, "--reserve"},
+		{"apply", 2, "arg"},
+		{"fix x --slo p99<20ms", 2, "belong together"},
+		{"fix x --slo p99 --slo-command true", 2, "p99<20ms"},
+		{"topology --sysfs /no/such/dir", 3, "/no/such/dir"},
+		{"agent", 2, "--config is missing"},
+		{"agent --config /no/such/file", 2, "/no/such/file"},
+		{"agent --config " + rules, 2, "line 2"},
+		{"demo --seconds -1", 2, "--seconds"},
+	} {
+		t.Run(tc.args, func(t *testing.T) {
+			args := strings.Fields(tc.args)
+			if args[0] == "apply" || args[0] == "fix" {
+				args = append(args, "--state-dir", state)
+			}
+			got := unthrottle(t, args...)
+			if got.code != tc.code || !strings.Contains(got.errors, tc.says) {
+				t.Errorf("exit code %d, want %d; standard error %q, want %q in it", got.code, tc.code, got.errors, tc.says)
+			}
+			if got.out != "" {
+				t.Errorf("standard output is for data: %q", got.out)
+			}
+		})
+	}
+}
+
+func TestHelpGroupsTheCommands(t *testing.T) {
+	got := unthrottle(t, "--help")
+	last := -1
+	for _, want := range []string{"Look", "  ls ", "Try", "  demo ", "Change", "  fix ", "  restore "} {
+		at := strings.Index(got.out, want)
+		if at < last {
+			t.Errorf("%q is missing or out of place in\n%s", want, got.out)
+		}
+		last = at
+	}
+	if got.code != 0 || got.errors != "" {
+		t.Errorf("exit code %d, %q", got.code, got.errors)
+	}
+}

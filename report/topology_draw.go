@@ -91,6 +91,10 @@ func (p *picture) group(g *cpuGroup, lead, next string) {
 	if isolated := g.isolated(); len(isolated) > 0 {
 		words = append(words, p.yellow(fmt.Sprintf("%d isolated", len(isolated))))
 	}
+	if short := lead + strings.Join(append(words, "CPUs "+g.list()), "  "); width(short) <= p.options.Width {
+		p.line(short)
+		return
+	}
 	p.wrapped(lead, next+"  ", "  ", words)
 	p.wrapped(next+"   CPUs ", next+"        ", ",", strings.Split(g.list(), ","))
 }

@@ -3,8 +3,8 @@
 BENCH ?=
 
 .PHONY: bench
-bench: need-go ## what observing costs, beside a bare loop and cAdvisor's library (as root; BENCH=--quick: short)
+bench: build ## what observing costs, beside a bare loop and cAdvisor's library (as root; BENCH=--quick: short)
 	@mkdir -p $(BIN)
 	@$(GO) -C bench/agent build -o ../../$(BIN)/bench .
 	@$(GO) -C bench/agent build -o ../../$(BIN)/bench-cadvisor ./cadvisor
-	@$(BIN)/bench -cadvisor $(BIN)/bench-cadvisor $(BENCH)
+	@$(BIN)/bench -cadvisor $(BIN)/bench-cadvisor -unthrottle $(BIN)/unthrottle $(BENCH)

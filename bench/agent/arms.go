@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"runtime"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -23,7 +25,14 @@ const (
 	armBareOnce = "bare loop, all at 1 Hz"
 	armBareHot  = "bare loop, stopped ones at 10 Hz"
 	armWalker   = "walker"
+
+	armAgent       = "unthrottle agent, the whole program"
+	armCadvisor    = "cAdvisor library"
+	armCadvisorCPU = "cAdvisor library, cpu group only"
 )
+
+// polledFormat is what our arms say at their end: how many cgroups they read at the finer rate.
+const polledFormat = "polled %d"
 
 // cgroupsPerWalker: a walker is stopped for one period in each cgroup it comes to, so it comes to ten per second, and
 // to each of this many every five seconds. That keeps them among those stopped within the last ten seconds.
@@ -40,6 +49,7 @@ func runArm(name, text string) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), j.Life)
 	defer cancel()
+	signal.Ignore(syscall.SIGTERM) // the closing of stdin is what counts
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		cancel()
@@ -67,11 +77,13 @@ func watch(ctx context.Context, h *cgroup.Host, j job, hot bool) {
 	if !hot {
 		o.PollInterval = -1
 	}
+	polled := 0
 	_ = observe.NewWatcher(h, o).Run(ctx, func(s observe.Snapshot) {
-		if os.Getenv("BENCH_VERBOSE") != "" {
-			fmt.Fprintf(os.Stderr, "%d containers, %d hot, %d handles, %d reads\n", s.Containers, s.Hot, s.Handles, s.Reads)
+		if polled = 0; hot {
+			polled = s.Hot
 		}
 	})
+	fmt.Fprintf(os.Stderr, polledFormat, polled)
 }
 
 // walk goes from cgroup to cgroup and spends its quota in each, as one process that moves itself.
@@ -128,6 +140,11 @@ func bareLoop(ctx context.Context, h *cgroup.Host, j job, hot bool) error {
 		return err
 	}
 	slow = append(slow, above...)
+	if hot {
+		defer fmt.Fprintf(os.Stderr, polledFormat, len(fast))
+	} else {
+		defer fmt.Fprintf(os.Stderr, polledFormat, 0)
+	}
 	buf := make([]byte, 64<<10)
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()

@@ -1,25 +1,45 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// child is a process of ours. It ends when its stdin is closed, as it is when we are gone, and at the latest at its own
-// deadline.
+// child is a process of ours. Arms end when their stdin is closed, as it is when we are gone, and at the latest at their
+// own deadline; the agent, which knows neither, by a signal from us or from the kernel when we are gone.
 type child struct {
 	name   string
 	cmd    *exec.Cmd
 	stdin  io.Closer
-	stderr bytes.Buffer
+	stderr output
+}
+
+// output is what a child has said so far; at most the first 64 KiB are kept.
+type output struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.text = append(o.text, p[:min(len(p), max(0, 64<<10-len(o.text)))]...)
+	return len(p), nil
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return string(o.text)
 }
 
 // job is what an arm is to do.
@@ -40,6 +60,8 @@ func start(name, program string, args ...string) (*child, error) {
 		return nil, err
 	}
 	c.stdin = stdin
+	// The signal comes when the thread that started the child ends: main holds on to its thread.
+	c.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	return c, c.cmd.Start()
 }
 
@@ -54,6 +76,7 @@ func startArm(name string, j job) (*child, error) {
 func stopAll(children []*child) {
 	for _, c := range children {
 		_ = c.stdin.Close()
+		_ = c.cmd.Process.Signal(syscall.SIGTERM)
 	}
 	for _, c := range children {
 		end := time.AfterFunc(3*time.Second, func() { _ = c.cmd.Process.Kill() })

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -24,6 +23,7 @@ var quota = cgroup.Limit{Quota: cgroup.MinQuota, Period: cgroup.DefaultPeriod}
 type ground struct {
 	host *cgroup.Host
 	top  string
+	dir  string // for files, removed as well
 }
 
 func newGround() (*ground, error) {
@@ -33,6 +33,9 @@ func newGround() (*ground, error) {
 	}
 	g := &ground{host: h, top: cgroup.Join(h.Top(cgroup.CPU), namePrefix+strconv.Itoa(os.Getpid()))}
 	g.removeLeftovers()
+	if g.dir, err = os.MkdirTemp("", namePrefix); err != nil {
+		return nil, err
+	}
 	if err := g.add(g.top); err != nil {
 		g.remove()
 		return nil, err
@@ -126,6 +129,9 @@ func removeOne(h *cgroup.Host, c cgroup.Controller, path string) error {
 // remove removes everything.
 func (g *ground) remove() {
 	err := g.clear()
+	if g.dir != "" {
+		err = errors.Join(err, os.RemoveAll(g.dir))
+	}
 	for _, c := range g.hierarchies() {
 		err = errors.Join(err, removeOne(g.host, c, g.top))
 	}
@@ -146,71 +152,5 @@ func (g *ground) removeLeftovers() {
 			old := &ground{host: g.host, top: path}
 			old.remove()
 		}
-	}
-}
-
-// measure runs all arms over one scenario at the same time and takes their CPU time over the window.
-func (g *ground) measure(ctx context.Context, s scenario, p plan, cadvisor string) ([]result, error) {
-	defer func() { _ = g.clear() }()
-	if err := g.prepare(s.cgroups); err != nil {
-		return nil, err
-	}
-	life := p.warm + p.window + 30*time.Second
-	var load []*child
-	defer func() { stopAll(load) }()
-	walkers := (s.stopped + cgroupsPerWalker - 1) / cgroupsPerWalker
-	for i := range walkers {
-		c, err := startArm(armWalker, job{Top: g.top, Cgroups: s.stopped, First: i, Step: walkers, Life: life})
-		if err != nil {
-			return nil, err
-		}
-		load = append(load, c)
-	}
-	var arms []*child
-	defer func() { stopAll(arms) }()
-	for _, name := range []string{armOnce, armHot, armBareOnce, armBareHot} {
-		c, err := startArm(name, job{Top: g.top, Cgroups: s.cgroups, Stopped: s.stopped, Life: life})
-		if err != nil {
-			return nil, err
-		}
-		arms = append(arms, c)
-	}
-	for _, a := range []struct{ name, flag string }{{"cAdvisor library, 1 Hz", "-only-cpu=false"},
-		{"cAdvisor library, 1 Hz, cpu group only", "-only-cpu"}} {
-		if cadvisor == "" {
-			break
-		}
-		c, err := start(a.name, cadvisor, "-prefix", g.top, a.flag)
-		if err != nil {
-			return nil, err
-		}
-		arms = append(arms, c)
-	}
-	if err := sleep(ctx, p.warm); err != nil {
-		return nil, err
-	}
-	begin, before := time.Now(), cpuTimes(arms)
-	if err := sleep(ctx, p.window); err != nil {
-		return nil, err
-	}
-	wall, after := time.Since(begin), cpuTimes(arms)
-	var results []result
-	for i, a := range arms {
-		r := result{name: a.name, rss: residentBytes(a.cmd.Process.Pid)}
-		if before[i] == nil || after[i] == nil || r.rss == 0 {
-			return nil, fmt.Errorf("%s has ended before its time: %s", a.name, a.stderr.String())
-		}
-		r.cost = (*after[i] - *before[i]).Seconds() / wall.Minutes() * 100 / float64(s.cgroups)
-		results = append(results, r)
-	}
-	return results, nil
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 	"time"
 )
@@ -20,6 +21,9 @@ type scenario struct {
 }
 
 func (s scenario) String() string { return fmt.Sprintf("%d cgroups, %d stopped", s.cgroups, s.stopped) }
+
+// programs that are measured beside our own arms.
+type programs struct{ cadvisor, unthrottle string }
 
 // plan is what is measured, and for how long.
 type plan struct {
@@ -39,9 +43,12 @@ func quick() plan {
 func main() {
 	arm := flag.String("arm", "", "run one arm (used by the benchmark itself)")
 	job := flag.String("job", "", "what the arm is to do")
-	cadvisor := flag.String("cadvisor", "", "the cadvisor program beside this one; empty: without it")
+	var others programs
+	flag.StringVar(&others.cadvisor, "cadvisor", "", "the cadvisor program beside this one; empty: without it")
+	flag.StringVar(&others.unthrottle, "unthrottle", "", "the unthrottle program, to run its agent; empty: without it")
 	short := flag.Bool("quick", false, "fewer cgroups, shorter windows")
 	flag.Parse()
+	runtime.LockOSThread()
 	var err error
 	switch {
 	case *arm != "":
@@ -53,7 +60,7 @@ func main() {
 		}
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
-		err = bench(ctx, p, *cadvisor)
+		err = bench(ctx, p, others)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -62,7 +69,7 @@ func main() {
 }
 
 // bench runs all scenarios and prints the table.
-func bench(ctx context.Context, p plan, cadvisor string) error {
+func bench(ctx context.Context, p plan, others programs) error {
 	ground, err := newGround()
 	if err != nil {
 		return err
@@ -71,7 +78,7 @@ func bench(ctx context.Context, p plan, cadvisor string) error {
 	var t table
 	for _, s := range p.scenarios {
 		fmt.Fprintf(os.Stderr, "bench: %v, %v ...\n", s, p.warm+p.window)
-		results, err := ground.measure(ctx, s, p, cadvisor)
+		results, err := ground.measure(ctx, s, p, others)
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,110 @@
+package systemd
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/godbus/dbus/v5"
+	"k8s.io/utils/cpuset"
+
+	"github.com/unthrottle/unthrottle/topology"
+)
+
+// The properties that this package knows.
+const (
+	AllowedCPUs        = "AllowedCPUs"
+	AllowedMemoryNodes = "AllowedMemoryNodes"
+	CPUQuotaPerSecUSec = "CPUQuotaPerSecUSec"
+	CPUQuotaPeriodUSec = "CPUQuotaPeriodUSec"
+	CPUWeight          = "CPUWeight"
+)
+
+// Infinity is no limit, or not set.
+const Infinity = "infinity"
+
+// idle is CPUWeight=idle, which D-Bus carries as 0.
+const idle = "idle"
+
+// notSet is USEC_INFINITY and CGROUP_WEIGHT_INVALID.
+const notSet = uint64(math.MaxUint64)
+
+// encode turns a value's text into what D-Bus takes for the property.
+func encode(property, text string) (dbus.Variant, error) {
+	switch property {
+	case AllowedCPUs, AllowedMemoryNodes:
+		set, err := topology.ParseList(text)
+		if err != nil {
+			return dbus.Variant{}, fmt.Errorf("%s=%.60q: %w", property, text, err)
+		}
+		return dbus.MakeVariant(Mask(set)), nil
+	case CPUQuotaPerSecUSec, CPUQuotaPeriodUSec, CPUWeight:
+		n, err := number(property, text)
+		return dbus.MakeVariant(n), err
+	}
+	return dbus.Variant{}, fmt.Errorf("%s is no property that unthrottle sets", property)
+}
+
+func number(property, text string) (uint64, error) {
+	switch {
+	case text == Infinity:
+		return notSet, nil
+	case text == idle && property == CPUWeight:
+		return 0, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil || n == notSet {
+		return 0, fmt.Errorf("%s=%.60q: not a number and not %q", property, text, Infinity)
+	}
+	return n, nil
+}
+
+// decode is the inverse of encode.
+func decode(property string, value dbus.Variant) (string, error) {
+	switch v := value.Value().(type) {
+	case []byte:
+		if property == AllowedCPUs || property == AllowedMemoryNodes {
+			set, err := Set(v)
+			return set.String(), err
+		}
+	case uint64:
+		switch {
+		case property != CPUQuotaPerSecUSec && property != CPUQuotaPeriodUSec && property != CPUWeight:
+		case v == notSet:
+			return Infinity, nil
+		case v == 0 && property == CPUWeight:
+			return idle, nil
+		default:
+			return strconv.FormatUint(v, 10), nil
+		}
+	}
+	return "", fmt.Errorf("%s: unexpected type %s", property, value.Signature())
+}
+
+// Mask is a set as D-Bus carries it: bit i%8 of byte i/8, no trailing zero bytes.
+func Mask(set cpuset.CPUSet) []byte {
+	mask := []byte{}
+	for _, id := range set.List() {
+		for len(mask) <= id/8 {
+			mask = append(mask, 0)
+		}
+		mask[id/8] |= 1 << (id % 8)
+	}
+	return mask
+}
+
+// Set is the inverse of Mask; trailing zero bytes mean nothing. More than topology.MaxCPUs is an error.
+func Set(mask []byte) (cpuset.CPUSet, error) {
+	if len(mask) > topology.MaxCPUs/8 {
+		return cpuset.CPUSet{}, fmt.Errorf("a mask of %d bytes is longer than %d", len(mask), topology.MaxCPUs/8)
+	}
+	var ids []int
+	for i, b := range mask {
+		for bit := range 8 {
+			if b&(1<<bit) != 0 {
+				ids = append(ids, i*8+bit)
+			}
+		}
+	}
+	return cpuset.New(ids...), nil
+}

@@ -138,14 +138,14 @@ func (r *Rule) read(n *yaml.Node) error {
 	switch {
 	case err != nil:
 		return err
+	case r.Leave && (r.CPUs > 0 || r.Factor > 0 || r.To > 0 || r.SLOCommand != ""):
+		return wrong(n, "a rule with remedy none has no settings")
 	case r.CPUs > 0 && !r.Auto && r.Remedy != remedy.Pin:
 		return wrong(n, "cpus is a setting of pin, not of %s", r.Remedy)
 	case (r.Factor > 0 || r.To > 0) && !r.Auto && r.Remedy != remedy.Raise:
 		return wrong(n, "factor and to are settings of raise, not of %s", r.Remedy)
 	case r.Factor > 0 && r.To > 0:
 		return wrong(n, "give factor or to, not both")
-	case r.Leave && (r.CPUs > 0 || r.Factor > 0 || r.To > 0 || r.SLOCommand != ""):
-		return wrong(n, "a rule with remedy none has no settings")
 	}
 	return nil
 }

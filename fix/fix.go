@@ -111,6 +111,9 @@ func Run(ctx context.Context, env Env, o Options) (Result, error) {
 		return r.res, err
 	}
 	err := r.do(ctx)
+	if r.res.ID == "" && !r.noFinding {
+		r.res.Verdict = VerdictNotApplied
+	}
 	return r.res, err
 }
 
@@ -172,11 +175,7 @@ func (r *run) agree(question string) (bool, error) {
 	if r.o.Ask == nil {
 		return false, ErrNobodyToAsk
 	}
-	yes, err := r.o.Ask(question)
-	if err == nil && !yes {
-		r.res.Verdict = VerdictNotApplied
-	}
-	return yes, err
+	return r.o.Ask(question)
 }
 
 // decide keeps or undoes, after the judgement.

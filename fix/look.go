@@ -53,7 +53,6 @@ func (r *run) propose(ctx context.Context) error {
 			r.noFinding, r.res.Verdict = true, VerdictNothing
 			return nil
 		}
-		r.res.Verdict = VerdictNotApplied
 		return &NoRemedy{Target: r.o.Target.Name, Why: proposal.Why, Not: proposal.Not}
 	}
 	r.plan = *proposal.Plan
@@ -107,8 +106,10 @@ func (r *run) latenciesBefore(ctx context.Context) error {
 	if err == nil && len(r.before) == 0 {
 		err = errors.New("the latency source printed nothing")
 	}
+	if _, enough := remedy.Quantile(r.before, r.o.Objective.Quantile); err == nil && !enough {
+		err = fmt.Errorf("the latency source printed %d latencies, too few to tell %v", len(r.before), r.o.Objective)
+	}
 	if err != nil {
-		r.res.Verdict = VerdictNotApplied
 		return fmt.Errorf("before anything was changed: %w", err)
 	}
 	return nil

@@ -13,7 +13,11 @@ func (m Machine) Nesting(levels ...Level) []Level {
 			known = append(known, level)
 		}
 	}
-	slices.SortStableFunc(known, func(a, b Level) int { return m.Groups(a) - m.Groups(b) })
+	groups := map[Level]int{}
+	for _, level := range known {
+		groups[level] = m.Groups(level)
+	}
+	slices.SortStableFunc(known, func(a, b Level) int { return groups[a] - groups[b] })
 	return known
 }
 

@@ -224,3 +224,23 @@ func TestMissingControllers(t *testing.T) {
 		t.Errorf("%q, %v", kind, err)
 	}
 }
+
+func TestLevelsTooDeep(t *testing.T) {
+	k := cgroupmodel.New(cgroupmodel.V1("0"))
+	path := ""
+	for range cgroup.MaxDepth + 1 {
+		path += "/x"
+		must(t, k.Make(cgroup.CPU, path))
+	}
+	if levels, err := cgroup.Levels(k, path); !errors.Is(err, cgroup.ErrTooMuch) {
+		t.Errorf("%d levels, %v", len(levels), err)
+	}
+	seen := 0
+	err := cgroup.Walk(k, cgroup.CPU, "/", func(string) error { seen++; return nil })
+	if !errors.Is(err, cgroup.ErrTooMuch) || seen != cgroup.MaxDepth+1 {
+		t.Errorf("walk: %d cgroups, %v", seen, err)
+	}
+	if levels, err := cgroup.Levels(k, cgroup.Parent(cgroup.Parent(path))); err != nil || len(levels) != cgroup.MaxDepth {
+		t.Errorf("%d levels, %v", len(levels), err)
+	}
+}

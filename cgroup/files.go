@@ -32,7 +32,6 @@ const (
 	fileExclusiveEffective = "cpuset.cpus.exclusive.effective" // v2, since 6.7
 	FileExclusiveV1        = "cpuset.cpu_exclusive"
 	FileSchedLoadBalanceV1 = "cpuset.sched_load_balance"
-	fileIsolated           = "cpuset.cpus.isolated" // v2 root, since 6.8
 )
 
 // ThreadsFile is the file that lists threads: tasks or cgroup.threads.

@@ -147,7 +147,8 @@ func parseMicros(text string, signed bool) (time.Duration, error) {
 }
 
 // Levels reads the limits along a path: own level first, then each ancestor up to "/". On a host whose mount shows
-// only part of the tree it ends at the highest cgroup that shows: what binds above cannot be read.
+// only part of the tree it ends at the highest cgroup that shows: what binds above cannot be read. Deeper than MaxDepth
+// is ErrTooMuch: a limit left out would be a wrong answer.
 func Levels(fsys FS, path string) ([]Level, error) {
 	var levels []Level
 	for {
@@ -159,8 +160,11 @@ func Levels(fsys FS, path string) ([]Level, error) {
 			return nil, err
 		}
 		levels = append(levels, Level{path, limit})
-		if path == "/" || len(levels) > MaxDepth {
+		if path == "/" {
 			return levels, nil
+		}
+		if len(levels) > MaxDepth {
+			return nil, NewError(fsys, CPU, Error{Op: OpRead, Path: levels[0].Path, Kind: ErrTooMuch, Why: "nested deeper than we follow"})
 		}
 		path = Parent(path)
 	}

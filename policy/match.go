@@ -42,6 +42,9 @@ func glob(pattern, name string) bool {
 
 func globPath(pattern, at string) bool {
 	top, all := strings.CutSuffix(pattern, "/**")
+	if all && top == "" {
+		return true
+	}
 	for {
 		if glob(top, at) {
 			return true

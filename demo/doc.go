@@ -36,7 +36,7 @@
 // 50 ms. A sleep that ends then waits for the next period, and in it for its
 // turn among 16 burners at 4 ms each (a scheduler tick), which is more than
 // the 50 ms that period has: it is stopped again. So the second mode lies at
-// 140 to 200 ms, beyond one period. On one CPU without a quota a waking
+// 140 to 200 ms, beyond one period (with 8 burners at 47 to 74 ms). On one CPU without a quota a waking
 // thread that has used less than its share is next at the next tick: 14 ms.
 //
 // # What it touches

@@ -37,13 +37,13 @@ func Demo(w io.Writer, r demo.Result, o DemoOptions) error {
 			b.WriteString(line + "\n")
 		}
 	}
-	paragraph(fmt.Sprintf("%s burn CPU under a limit of %s; one more sleeps %s ms, again and again.",
+	paragraph(fmt.Sprintf("%s burn CPU under a limit of %s; one more sleeps %s ms at a time.",
 		counted(r.Burners, "thread"), counted(r.Quota, "CPU"), trimmed(r.Sleep)))
-	paragraph(fmt.Sprintf("Linux %s, cgroup %s, %s; quota %s ms per %s ms; pinned to CPU %s.", shown(r.Kernel), r.Cgroups,
+	paragraph(fmt.Sprintf("Linux %s, cgroup %s, %s; quota %s/%s ms; pinned to CPU %s.", shown(r.Kernel), r.Cgroups,
 		counted(r.CPUs, "CPU"), trimmed(float64(r.Quota)*r.Period), trimmed(r.Period), r.Pinned))
 
 	if !r.Fair {
-		paragraph("Its cgroup has the highest weight, so that other load does not decide the figures.")
+		paragraph("Highest weight for the demo's cgroup: other load does not decide the figures.")
 	}
 	fmt.Fprintf(&b, "\nHow long a sleep of %s ms really took, in ms:\n\n", trimmed(r.Sleep))
 	for _, line := range histogramLines(demoLabels(r.Before.Histogram), []histogramColumn{
@@ -61,7 +61,7 @@ func Demo(w io.Writer, r demo.Result, o DemoOptions) error {
 		paragraph("Note: " + shown(line))
 	}
 	if r.Restored {
-		paragraph("Everything restored: the demo's cgroups are gone; nobody else was moved or limited.")
+		paragraph("Everything restored; nobody else on this host was moved or limited.")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

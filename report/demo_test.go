@@ -40,11 +40,9 @@ func demoExample() demo.Result {
 	}
 }
 
-const demoWant = `32 threads burn CPU under a limit of 1 CPU; one more sleeps 10 ms, again and
-again.
-Linux 6.18.44, cgroup v1, 2 CPUs; quota 100 ms per 100 ms; pinned to CPU 0.
-Its cgroup has the highest weight, so that other load does not decide the
-figures.
+const demoWant = `32 threads burn CPU under a limit of 1 CPU; one more sleeps 10 ms at a time.
+Linux 6.18.44, cgroup v1, 2 CPUs; quota 100/100 ms; pinned to CPU 0.
+Highest weight for the demo's cgroup: other load does not decide the figures.
 
 How long a sleep of 10 ms really took, in ms:
 
@@ -68,8 +66,7 @@ How long a sleep of 10 ms really took, in ms:
 
 With pin, p99 of the 10 ms sleep is 13.9 ms instead of 180.0 ms: 12.9x lower, at
 the same CPU used (1.00 and 1.00 CPUs).
-Everything restored: the demo's cgroups are gone; nobody else was moved or
-limited.
+Everything restored; nobody else on this host was moved or limited.
 `
 
 func demoText(t *testing.T, r demo.Result, o DemoOptions) string {

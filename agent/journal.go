@@ -14,35 +14,33 @@ var (
 	inForceDesc = prometheus.NewDesc("unthrottle_remedies_in_force", "Containers that have this remedy.", []string{"remedy"}, nil)
 	driftDesc   = prometheus.NewDesc("unthrottle_drifted_settings", "Settings of ours that somebody else has changed.", nil, nil)
 	changesDesc = prometheus.NewDesc("unthrottle_remedy_changes", "Changes in the journal, by what came of them.", []string{"remedy", "verdict"}, nil)
-	judgedDesc  = prometheus.NewDesc("unthrottle_remedy_changes_measured", "Changes for which stopped time was expected and measured.", []string{"remedy"}, nil)
-	withinDesc  = prometheus.NewDesc("unthrottle_remedy_changes_as_expected", "Those of them whose stopped time came to lie within what was expected.", []string{"remedy"}, nil)
+	judgedDesc  = prometheus.NewDesc("unthrottle_remedy_changes_measured", "Changes for which a figure was foretold and then measured.", []string{"remedy", "figure"}, nil)
+	withinDesc  = prometheus.NewDesc("unthrottle_remedy_changes_as_expected", "Those of them whose figure came as foretold.", []string{"remedy", "figure"}, nil)
 )
 
 // journalFigures are what is exported about the journal. They are gauges: the
 // journal forgets old changes.
 type journalFigures struct {
-	mu               sync.Mutex
-	inForce          map[string]int
-	changes          map[[2]string]int
-	measured, within map[string]int
+	mu      sync.Mutex
+	inForce map[string]int
+	changes map[[2]string]int // by remedy and verdict
+	// By remedy and figure: how often it was foretold and measured, and how
+	// often it came as foretold.
+	measured, within map[[2]string]int
 	drift            int
 }
 
 func (j *journalFigures) set(held []apply.InForce, past []apply.Past, drift int) {
 	inForce, changes := map[string]int{}, map[[2]string]int{}
-	measured, within := map[string]int{}, map[string]int{}
+	measured, within := map[[2]string]int{}, map[[2]string]int{}
 	take := func(f apply.InForce) {
 		changes[[2]string{f.Remedy, f.Verdict}]++
-		if f.Expected == nil || f.Outcome == nil || f.Outcome.After == nil {
-			return
-		}
-		low, high, after := f.Expected.StoppedPerSecondLow, f.Expected.StoppedPerSecondHigh, f.Outcome.After
-		if low == nil || high == nil || after.StoppedPerSecondLow == nil || after.StoppedPerSecondHigh == nil {
-			return
-		}
-		measured[f.Remedy]++
-		if *after.StoppedPerSecondLow <= *high && *after.StoppedPerSecondHigh >= *low {
-			within[f.Remedy]++
+		for _, d := range apply.Deviations(f.Expected, f.Outcome) {
+			key := [2]string{f.Remedy, d.Figure}
+			measured[key]++
+			if d.Miss == 0 {
+				within[key]++
+			}
 		}
 	}
 	for _, h := range held {
@@ -78,8 +76,8 @@ func (j *journalFigures) Collect(ch chan<- prometheus.Metric) {
 	for key, n := range j.changes {
 		gauge(changesDesc, n, key[0], key[1])
 	}
-	for remedy, n := range j.measured {
-		gauge(judgedDesc, n, remedy)
-		gauge(withinDesc, j.within[remedy], remedy)
+	for key, n := range j.measured {
+		gauge(judgedDesc, n, key[0], key[1])
+		gauge(withinDesc, j.within[key], key[0], key[1])
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,6 +15,7 @@ import (
 	"github.com/unthrottle/unthrottle/cgroup"
 	"github.com/unthrottle/unthrottle/container"
 	"github.com/unthrottle/unthrottle/remedy"
+	"github.com/unthrottle/unthrottle/systemd"
 )
 
 // writeFlags are those of every command that may write.
@@ -57,18 +57,28 @@ func (f *writeFlags) env(ctx context.Context, h *cgroup.Host, command string) (e
 	if err != nil {
 		return apply.Env{}, nil, err
 	}
-	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	boot, err := apply.BootID("/proc")
 	if err != nil {
-		return apply.Env{}, nil, fmt.Errorf("which start of the machine this is: %w", err)
+		return apply.Env{}, nil, err
 	}
-	return apply.Env{
+	env = apply.Env{
 		FS:       h,
 		StateDir: f.stateDir,
-		BootID:   strings.TrimSpace(string(boot)),
+		BootID:   boot,
 		Scope:    scope,
 		By:       "unthrottle " + command + ", " + callingUser(),
 		Log:      f.log(),
-	}, func() {}, nil
+		Proc:     apply.NewProc("/proc"),
+	}
+	manager, err := systemd.Dial(ctx)
+	if err != nil {
+		if _, booted := os.Stat("/run/systemd/system"); booted == nil {
+			say("systemd cannot be asked (%v): settings are written directly, and a reload of systemd may undo them", err)
+		}
+		return env, func() {}, nil
+	}
+	env.Systemd = manager
+	return env, manager.Close, nil
 }
 
 // levelInfo is what the agent says by default; commands say only warnings.
@@ -109,7 +119,11 @@ func (f *writeFlags) facts(ctx context.Context, h *cgroup.Host, env apply.Env, a
 	if err != nil {
 		return remedy.Facts{}, err
 	}
-	return remedy.Gather(ctx, h, all, remedy.Options{
+	o := remedy.Options{
 		Root: os.DirFS("/"), Held: held, Scope: env.Scope, Named: named, Used: used, Window: time.Second,
-	})
+	}
+	if env.Systemd != nil {
+		o.Systemd = env.Systemd
+	}
+	return remedy.Gather(ctx, h, all, o)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/unthrottle/unthrottle/cgroup"
 	"github.com/unthrottle/unthrottle/change"
 	"github.com/unthrottle/unthrottle/container"
+	"github.com/unthrottle/unthrottle/systemd"
 	"github.com/unthrottle/unthrottle/topology"
 )
 
@@ -83,6 +84,8 @@ type Container struct {
 	container.Container
 	// OwnSet: its cpuset cgroup holds no other container's tasks.
 	OwnSet bool
+	// Members counts its processes that are in that very cpuset.
+	Members int
 }
 
 // The parameters that a plan stores with its transaction and reads again.
@@ -156,7 +159,7 @@ func (f Facts) holdsLimit(path string) bool {
 	files := cgroup.LimitFiles(f.CPUVersion)
 	return slices.ContainsFunc(f.Held, func(h apply.InForce) bool {
 		return slices.ContainsFunc(h.Changes, func(c change.Change) bool {
-			return c.Path == path && (slices.Contains(files, c.File) || c.File == propertyQuota)
+			return c.Path == path && (slices.Contains(files, c.File) || c.File == systemd.CPUQuotaPerSecUSec)
 		})
 	})
 }

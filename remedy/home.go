@@ -101,8 +101,11 @@ func (p *planner) free(path string) bool {
 func (p *planner) crowdedAncestors(h home) error {
 	for _, a := range ancestors(h.path) {
 		n := p.f.Sets[a].Procs
+		if c, _ := p.f.container(p.target.Group.Path); a == h.from && len(h.create) > 0 {
+			n -= c.Members // those leave it
+		}
 		switch {
-		case n == 0:
+		case n <= 0:
 		case a == p.top():
 			p.warn("%s in the root cpuset stay where they are and may still run on these CPUs (kernel threads among them)",
 				count(n, "process", "processes"))

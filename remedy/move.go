@@ -38,7 +38,7 @@ func (p *planner) takeOut(path string, pinned cpuset.CPUSet, why string) {
 		Controller: cgroup.CPUSet, Path: path, File: cgroup.FileCPUs, From: p.f.Sets[path].Cpus, To: pinned.String(), Why: why})
 }
 
-// movers are the cpusets to be shrunk, those outside the scope apart. On v1
+// movers are the cpusets to be shrunk; of those outside the scope the topmost. On v1
 // every set names its CPUs, so each is written. On v2 a set has no more than
 // its parent, so that the topmost ones are enough. Sets that another pin of ours
 // confines are among them: once that is taken back, they must not spread over
@@ -64,7 +64,7 @@ func (p *planner) movers(h home, pinned cpuset.CPUSet) (inside, outside []string
 		done = append(done, path)
 		if p.f.inScope(path) {
 			inside = append(inside, path)
-		} else {
+		} else if !slices.ContainsFunc(outside, func(top string) bool { return below(path, top) }) {
 			outside = append(outside, path)
 		}
 	}

@@ -7,14 +7,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/cgroup"
 	"github.com/unthrottle/unthrottle/change"
-)
-
-// The properties of systemd's units that stand for cgroup files
-// (systemd.resource-control(5); D-Bus names as in org.freedesktop.systemd1).
-const (
-	propertyQuota  = "CPUQuotaPerSecUSec"
-	propertyWeight = "CPUWeight"
-	propertyShares = "CPUShares"
+	"github.com/unthrottle/unthrottle/systemd"
 )
 
 // viaSystemd turns changes of a unit's own cgroup into runtime properties, so
@@ -59,11 +52,12 @@ func (p *planner) property(c change.Change) (name, to string, ok bool) {
 	cpu := p.f.CPUVersion
 	switch {
 	case c.File == cgroup.FileCPUs:
-		return change.PropertyAllowedCPUs, c.To, p.f.CPUSetVersion == cgroup.V2
+		return systemd.AllowedCPUs, c.To, p.f.CPUSetVersion == cgroup.V2
 	case c.File == cgroup.WeightFile(cpu) && cpu == cgroup.V2:
-		return propertyWeight, c.To, true
+		return systemd.CPUWeight, c.To, true
 	case c.File == cgroup.WeightFile(cpu):
-		return propertyShares, c.To, true
+		shares, err := strconv.ParseUint(c.To, 10, 64)
+		return systemd.CPUWeight, strconv.FormatUint(cgroup.WeightOfShares(shares), 10), err == nil
 	case c.File == cgroup.LimitFiles(cpu)[0]:
 		return p.quotaProperty(c)
 	}
@@ -89,9 +83,9 @@ func (p *planner) quotaProperty(c change.Change) (name, to string, ok bool) {
 	}
 	n, limited := l.CPUs()
 	if !limited {
-		return propertyQuota, "infinity", true
+		return systemd.CPUQuotaPerSecUSec, systemd.Infinity, true
 	}
-	return propertyQuota, strconv.FormatInt(int64(n*1e6+0.5), 10), true
+	return systemd.CPUQuotaPerSecUSec, strconv.FormatInt(int64(n*1e6+0.5), 10), true
 }
 
 // changes tells whether the plan changes a file.

@@ -50,7 +50,7 @@ func newcomers(f Facts, h apply.InForce) Plan {
 	}
 	p := &planner{f: f, r: Request{Kind: Pin}, target: target.Container, plan: Plan{Target: target.Container, Remedy: Pin, CPUs: pinned,
 		Parameters: map[string]string{paramFor: h.ID, paramCPUs: pinned.String(), paramSet: set}}}
-	inside, outside := p.movers(home{path: set}, pinned)
+	inside, _ := p.movers(home{path: set}, pinned)
 	removed := f.removed()
 	for _, path := range inside {
 		s := f.Sets[path]
@@ -64,9 +64,6 @@ func newcomers(f Facts, h apply.InForce) Plan {
 		default:
 			p.takeOut(path, pinned, "came later; off the CPUs of "+target.Name)
 		}
-	}
-	if len(outside) > 0 {
-		p.warn("these may run on CPUs %s too and lie outside the scope: %s", pinned, names(outside))
 	}
 	p.viaSystemd()
 	return p.plan

@@ -76,6 +76,7 @@ func (f *fake) set(c cgroup.Controller, path, file, text string) {
 // v1 fills a v1 cgroup: quota in us (-1: none), throttled time own and own with inherited.
 func (f *fake) v1(path string, quota int, periods, throttled int, own, all, used time.Duration) {
 	f.set(cgroup.CPU, path, "cgroup.procs", "")
+	f.write(filepath.Join(f.dir[cgroup.CPU], path, "tasks"), "")
 	f.set(cgroup.CPU, path, "cpu.cfs_quota_us", fmt.Sprint(quota))
 	f.set(cgroup.CPU, path, "cpu.cfs_period_us", "100000")
 	f.set(cgroup.CPU, path, "cpu.cfs_burst_us", "0")

@@ -173,6 +173,12 @@ func (tr *tree) limit(g cgroup.Group, quota, period time.Duration) {
 // load runs a spinner in a cgroup until the test ends, at most for the seconds given.
 func (tr *tree) load(g cgroup.Group, threads, pin, seconds int) {
 	tr.t.Helper()
+	tr.loadIn(tr.hierarchies(), g, threads, pin, seconds)
+}
+
+// loadIn moves the spinner in some hierarchies only.
+func (tr *tree) loadIn(hierarchies []cgroup.Controller, g cgroup.Group, threads, pin, seconds int) {
+	tr.t.Helper()
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d:%d:%d", envSpin, threads, pin, seconds))
 	stdin, err := cmd.StdinPipe()
@@ -187,7 +193,7 @@ func (tr *tree) load(g cgroup.Group, threads, pin, seconds int) {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	for _, c := range tr.hierarchies() {
+	for _, c := range hierarchies {
 		if err := tr.host.Attach(c, g.Path, cmd.Process.Pid); err != nil {
 			tr.t.Fatal(err)
 		}
@@ -340,4 +346,24 @@ func TestAStopThatGoesOnIsNotShownAsNothing(t *testing.T) {
 		}
 		t.Log("this kernel does not let a system call run beyond the quota (before 6.18): there is no such stop")
 	})
+}
+
+func TestCPUUseOfACgroupThatOnlyTheCPUHierarchyHas(t *testing.T) {
+	require.Root(t)
+	require.CgroupV1(t)
+	tr := newTree(t)
+	if tr.host.SameHierarchy(cgroup.CPU, cgroup.CPUAcct) {
+		t.Skip("cpu and cpuacct share a hierarchy here: there is no such cgroup")
+	}
+	g := tr.add("alone")
+	tr.limit(g, 30*ms, 100*ms)
+	tr.loadIn([]cgroup.Controller{cgroup.CPU}, g, 2, -1, 20)
+	found, err := tr.host.Group(g.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := tr.observe(2*time.Second, found)[0]
+	if o.UsedCPUs == nil || *o.UsedCPUs < 0.15 || *o.UsedCPUs > 0.45 {
+		t.Errorf("used %v CPUs of a limit of 0.3, group %+v", deref(o.UsedCPUs), found)
+	}
 }

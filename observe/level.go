@@ -33,6 +33,8 @@ type level struct {
 	lastStopped time.Time
 	cells       []reading // since the full sample before
 	cellsDone   bool      // a full sample has ended them
+
+	threads *threadUse // nil: its CPU time has a file
 }
 
 // level finds or makes the level of a path; nil: there is no place for it below the mount.
@@ -85,7 +87,7 @@ func (s *Sampler) readStat(l *level, now time.Time) {
 	}
 	again := inode != 0 && l.stat.inode != inode
 	if again {
-		l.lastStopped, l.cells = time.Time{}, l.cells[:0]
+		l.lastStopped, l.cells, l.threads = time.Time{}, l.cells[:0], nil
 	}
 	was, had := l.counters, l.statErr == nil && inode != 0 && !again
 	if err == nil {

@@ -20,6 +20,8 @@ type Options struct {
 	Now func() time.Time
 	// Online are the machine's CPUs, used where a container has no cpuset; empty: read from sysfs once.
 	Online cpuset.CPUSet
+	// Proc is where the proc file system is; "": "/proc".
+	Proc string
 	// HotFor is how long after it was last stopped a cgroup is read by Poll; 0: 10 s.
 	HotFor time.Duration
 }
@@ -37,6 +39,8 @@ type Sampler struct {
 	usages  map[string]*usageFile
 	hot     []*level
 	partial bool // levels above the mount may exist that we cannot see
+	// threadsLeft is how many threads may still be read in this round.
+	threadsLeft int
 }
 
 // NewSampler prepares a sampler for the cgroup trees of h; nothing is opened yet.
@@ -49,6 +53,9 @@ func NewSampler(h *cgroup.Host, o Options) *Sampler {
 	}
 	if o.HotFor <= 0 {
 		o.HotFor = 10 * time.Second
+	}
+	if o.Proc == "" {
+		o.Proc = "/proc"
 	}
 	if o.Online.IsEmpty() {
 		o.Online = onlineCPUs()
@@ -110,6 +117,7 @@ func (s *Sampler) Close() {
 func (s *Sampler) begin() {
 	s.round++
 	s.files.round = s.round
+	s.threadsLeft = maxThreadsPerRound
 }
 
 func (s *Sampler) fill(dst *Sample, c *container.Container) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -116,8 +117,46 @@ func TestNothingIsInventedWhereFilesAreMissing(t *testing.T) {
 			t.Errorf("no word on %s in %q", file, a.NotMeasured)
 		}
 	}
-	if b.UsedCPUs != nil || !strings.Contains(strings.Join(b.NotMeasured, ""), "holds others too") {
+	if b.UsedCPUs == nil || *b.UsedCPUs != 0 || !strings.Contains(strings.Join(b.NotMeasured, ""), "counted by its threads") {
 		t.Errorf("an ancestor's CPU time was taken for the container's: %v, %q", b.UsedCPUs, b.NotMeasured)
+	}
+}
+
+func TestCPUTimeByThreads(t *testing.T) {
+	f := newFake(t, cgroup.V1, "/")
+	f.podTree(cgroup.V1, 1)
+	proc := t.TempDir()
+	ran := func(tid string, d time.Duration) {
+		f.write(proc+"/"+tid+"/schedstat", strconv.FormatInt(d.Nanoseconds(), 10)+" 7 8\n")
+	}
+	containers := named("/pod/a")
+	containers[0].Group.CPUAcctPath = "/pod"
+	s := f.sampler(Options{Proc: proc})
+	f.set(cgroup.CPU, "/pod/a", "tasks", "11\n12\n13")
+	f.set(cgroup.CPU, "/pod/a/below", "tasks", "14")
+	for _, tid := range []string{"11", "12", "14"} { // 13 has ended when it is looked at
+		ran(tid, 5*time.Second)
+	}
+	o := f.window(s, containers, func() {
+		ran("11", 5100*ms)
+		ran("14", 5200*ms)
+		f.set(cgroup.CPU, "/pod/a", "tasks", "11\n15\n16\n12")
+		ran("15", 150*ms)         // started within the window
+		ran("16", 60*time.Second) // moved here
+	})[0]
+	if *o.UsedCPUs != 0.45 {
+		t.Errorf("used %v CPUs, want 0.1 + 0.2 + 0.15", *o.UsedCPUs)
+	}
+	if o := f.window(s, containers, func() { ran("16", 60*time.Second+300*ms) })[0]; *o.UsedCPUs != 0.3 {
+		t.Errorf("used %v CPUs in the next window, want 0.3", *o.UsedCPUs)
+	}
+	f.set(cgroup.CPU, "/pod/a", "tasks", "11\n0")
+	if o := f.window(s, containers, func() {})[0]; o.UsedCPUs != nil || !strings.Contains(strings.Join(o.NotMeasured, ""), "PID namespace") {
+		t.Errorf("used %v although a thread cannot be seen, notes %q", o.UsedCPUs, o.NotMeasured)
+	}
+	f.set(cgroup.CPU, "/pod/a", "tasks", strings.Repeat("11\n", maxThreadsPerRound+1))
+	if o := f.window(s, containers, func() {})[0]; o.UsedCPUs != nil {
+		t.Errorf("used %v with more threads than are read", o.UsedCPUs)
 	}
 }
 

@@ -87,19 +87,17 @@ func (s *Sampler) cpusetFile(path string, v cgroup.Version) *cpusetFile {
 }
 
 // fillUsage takes the CPU time used: from cpu.stat on v2, from the cpuacct cgroup on v1, unless that one holds others
-// too.
+// too; then from the threads.
 func (s *Sampler) fillUsage(dst *Sample, own *level, g cgroup.Group) {
-	switch v, ok := s.host.Version(cgroup.CPUAcct); {
+	v, ok := s.host.Version(cgroup.CPUAcct)
+	switch {
 	case own.statErr == nil && own.counters.HasUsage:
 		dst.Usage, dst.HasUsage = own.counters.Usage, true
 		return
-	case v == cgroup.V2 && own.statErr != nil:
-		return // which was said
-	case !ok || v == cgroup.V2 || g.CPUAcctPath == "":
-		dst.missing("used CPUs: no cpuacct controller")
-		return
-	case inherits(g.Path, g.CPUAcctPath):
-		dst.missing("used CPUs: its cpuacct cgroup " + g.CPUAcctPath + " holds others too")
+	case ok && v == cgroup.V2:
+		return // cpu.stat cannot be read, which was said
+	case !ok || g.CPUAcctPath == "" || inherits(g.Path, g.CPUAcctPath):
+		s.fillUsageByThreads(dst, own)
 		return
 	}
 	f := s.usageFile(g.CPUAcctPath)
@@ -109,6 +107,19 @@ func (s *Sampler) fillUsage(dst *Sample, own *level, g cgroup.Group) {
 		return
 	}
 	dst.Usage, dst.HasUsage = f.usage, true
+}
+
+// noUsage is said where threads are read for want of a file.
+const noUsage = "used CPUs: it has no cpuacct cgroup of its own: "
+
+func (s *Sampler) fillUsageByThreads(dst *Sample, own *level) {
+	used, err := s.addThreads(own)
+	if err != nil {
+		dst.missing(noUsage + err.Error())
+		return
+	}
+	dst.Usage, dst.HasUsage = used, true
+	dst.missing(noUsage + "counted by its threads, without those that ended meanwhile")
 }
 
 func (s *Sampler) usageFile(path string) *usageFile {

@@ -53,7 +53,8 @@ func spin(spec string) {
 				set.Set(pin)
 				_ = unix.SchedSetaffinity(0, &set)
 			}
-			for {
+			for n := 0; ; n++ {
+				_ = n
 			}
 		}()
 	}

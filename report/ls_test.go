@@ -19,30 +19,30 @@ import (
 	"github.com/unthrottle/unthrottle/observe"
 )
 
-const lsMS = time.Millisecond
+const lsTick = time.Millisecond
 
 // lsExamples are a container stopped by itself, one by its pod, one that is fine and one that could not be measured.
 func lsExamples() []observe.Observation {
 	own := func(path string, quota time.Duration) cgroup.Level {
-		return cgroup.Level{Path: path, Limit: cgroup.Limit{Quota: quota, Period: 100 * lsMS}}
+		return cgroup.Level{Path: path, Limit: cgroup.Limit{Quota: quota, Period: 100 * lsTick}}
 	}
 	fine := observe.Observation{Container: container.Container{Name: "fine", Group: cgroup.Group{Path: "/fine"}},
 		Start: time.Unix(1, 0), Window: time.Second, CPUsAllowed: cpuset.New(0, 1), Levels: []cgroup.Level{own("/fine", -1)},
 		UsedCPUs: new(0.014), Periods: new(uint64(0)), ThrottledPeriods: new(uint64(0)),
-		ThrottledSeconds: new(0.0), OwnThrottledSeconds: new(0.0), StoppedLow: new(0 * lsMS), StoppedHigh: new(0 * lsMS)}
+		ThrottledSeconds: new(0.0), OwnThrottledSeconds: new(0.0), StoppedLow: new(0 * lsTick), StoppedHigh: new(0 * lsTick)}
 	byPod := observe.Observation{
 		Container: container.Container{Name: "shop/cart", Pod: "cart-0", Namespace: "shop", ID: "4f", Runtime: "containerd",
 			Group: cgroup.Group{Path: "/kubepods/podx/c"}},
 		Start: time.Unix(1, 0), Window: time.Second, CPUsAllowed: cpuset.New(0, 1, 2, 3),
-		Levels: []cgroup.Level{own("/kubepods/podx/c", -1), own("/kubepods/podx", 20*lsMS)}, LimitCPUs: new(0.2),
+		Levels: []cgroup.Level{own("/kubepods/podx/c", -1), own("/kubepods/podx", 20*lsTick)}, LimitCPUs: new(0.2),
 		LimitAt: "/kubepods/podx", UsedCPUs: new(0.2), Periods: new(uint64(0)), ThrottledPeriods: new(uint64(0)),
 		ThrottledSeconds: new(0.815), OwnThrottledSeconds: new(0.0), StoppedLow: new(203750 * time.Microsecond),
-		StoppedHigh: new(815 * lsMS), ThrottledBy: "/kubepods/podx",
+		StoppedHigh: new(815 * lsTick), ThrottledBy: "/kubepods/podx",
 		ThrottledByAll: []observe.Share{{Path: "/kubepods/podx", Seconds: 0.815}}}
 	bySelf := observe.Observation{Container: container.Container{Name: "batch", Group: cgroup.Group{Path: "/batch"}},
-		Start: time.Unix(1, 0), Window: time.Second, CPUsAllowed: cpuset.New(0), Levels: []cgroup.Level{own("/batch", 50*lsMS)},
+		Start: time.Unix(1, 0), Window: time.Second, CPUsAllowed: cpuset.New(0), Levels: []cgroup.Level{own("/batch", 50*lsTick)},
 		LimitCPUs: new(0.5), LimitAt: "/batch", UsedCPUs: new(0.5), Periods: new(uint64(10)), ThrottledPeriods: new(uint64(1)),
-		ThrottledSeconds: new(0.004), OwnThrottledSeconds: new(0.004), StoppedLow: new(4 * lsMS), StoppedHigh: new(4 * lsMS),
+		ThrottledSeconds: new(0.004), OwnThrottledSeconds: new(0.004), StoppedLow: new(4 * lsTick), StoppedHigh: new(4 * lsTick),
 		ThrottledBy: observe.BySelf, ThrottledByAll: []observe.Share{{Path: "/batch", Seconds: 0.004}}}
 	blind := observe.Observation{Container: container.Container{Name: "blind", Group: cgroup.Group{Path: "/blind"}},
 		Start: time.Unix(1, 0), NotMeasured: []string{"cpu.stat of /blind: permission denied"}}
@@ -181,8 +181,8 @@ func TestLSJSONOfNothingAndOfBadBytes(t *testing.T) {
 func TestLSMillis(t *testing.T) {
 	for share, want := range map[float64]string{0: "0", 0.00000001: "<0.1", 0.0012: "1.2", 0.00994: "9.9", 0.00996: "10",
 		0.081: "81", 1: "1000", math.SmallestNonzeroFloat64: "<0.1"} {
-		if got := lsMillis(share); got != want {
-			t.Errorf("lsMillis(%v) = %q, want %q", share, got, want)
+		if got := lsTicks(share); got != want {
+			t.Errorf("lsTicks(%v) = %q, want %q", share, got, want)
 		}
 	}
 }

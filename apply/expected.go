@@ -33,3 +33,49 @@ type Outcome struct {
 	Note   string    `json:"note,omitempty"`
 	At     time.Time `json:"at"`
 }
+
+// Deviation compares one forecast figure with what came.
+type Deviation struct {
+	// Figure is "stopped_per_second", "used_cpus" or "p99_ms".
+	Figure string `json:"figure"`
+	// Low and High are the interval expected, Got is what was measured: its middle, where it is an interval itself.
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+	Got  float64 `json:"got"`
+	// Miss is how far Got lies outside, 0 inside; below 0 when less came than expected.
+	Miss float64 `json:"miss"`
+}
+
+// Deviations compares a forecast with its outcome, for each figure that was foretold and measured.
+func Deviations(e *Expected, o *Outcome) []Deviation {
+	all := []Deviation{}
+	if e == nil || o == nil || o.After == nil {
+		return all
+	}
+	add := func(figure string, low, high, got *float64) {
+		if low == nil || high == nil || got == nil {
+			return
+		}
+		d := Deviation{Figure: figure, Low: *low, High: *high, Got: *got}
+		switch {
+		case d.Got < d.Low:
+			d.Miss = d.Got - d.Low
+		case d.Got > d.High:
+			d.Miss = d.Got - d.High
+		}
+		all = append(all, d)
+	}
+	add("stopped_per_second", e.StoppedPerSecondLow, e.StoppedPerSecondHigh,
+		middle(o.After.StoppedPerSecondLow, o.After.StoppedPerSecondHigh))
+	add("used_cpus", e.UsedCPUsLow, e.UsedCPUsHigh, o.After.UsedCPUs)
+	add("p99_ms", e.P99MsLow, e.P99MsHigh, o.After.P99Ms)
+	return all
+}
+
+func middle(low, high *float64) *float64 {
+	if low == nil || high == nil {
+		return nil
+	}
+	m := (*low + *high) / 2
+	return &m
+}

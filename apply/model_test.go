@@ -233,3 +233,15 @@ func crashes(fn func() error) (crashed bool, err error) {
 	}()
 	return false, fn()
 }
+
+// fork makes a process fork before each of the next n operations that change something.
+func (s *scene) fork(parent int, next *int, n int) {
+	s.k.Before = func(op cgroupmodel.Op) error {
+		if op.Changes() && n > 0 {
+			n--
+			*next++
+			s.k.Fork(parent, *next)
+		}
+		return nil
+	}
+}

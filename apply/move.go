@@ -15,16 +15,21 @@ import (
 // Bounds on moving processes: forks race with us, so we look again until none is left, but not for ever.
 const (
 	moveRounds    = 64
+	eagerRounds   = 8
 	moveTime      = 5 * time.Second
 	removeRetries = 50
-	removePause   = 10 * time.Millisecond
+	shortPause    = 10 * time.Millisecond
 )
 
 // move brings processes from c.From to c.To until a look finds none left.
 func (w world) move(ctx context.Context, c change.Change) error {
 	ctx, cancel := context.WithTimeout(ctx, moveTime)
 	defer cancel()
-	for range moveRounds {
+	for round := range moveRounds {
+		if round > eagerRounds {
+			// Processes that are just ending can be moved no more, and are listed for a moment still.
+			pause(ctx)
+		}
 		pids, err := w.movable(c)
 		if err != nil {
 			return err
@@ -141,10 +146,17 @@ func (w world) remove(ctx context.Context, c change.Change) error {
 		if !errors.Is(err, unix.EBUSY) || try == removeRetries {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		pause(ctx)
+		if ctx.Err() != nil {
 			return err
-		case <-time.After(removePause):
 		}
+	}
+}
+
+// pause waits a little, or until the context ends.
+func pause(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(shortPause):
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/unthrottle/unthrottle/cgroup"
@@ -47,7 +48,7 @@ func (w world) prepare(ctx context.Context, s *journal.State, changes []change.C
 	if len(changes) > MaxChanges {
 		return p, fmt.Errorf("%d changes in one transaction; at most %d", len(changes), MaxChanges)
 	}
-	all, err := normalise(changes)
+	all, err := normalise(w.withFiles(changes))
 	if err != nil {
 		return p, err
 	}
@@ -62,6 +63,12 @@ func (w world) prepare(ctx context.Context, s *journal.State, changes []change.C
 	}
 	var resolved []change.Change
 	for _, c := range all {
+		if c.Kind == change.KindTask {
+			// Who cannot be moved is found out before anything is written.
+			if _, err := w.movable(c); err != nil {
+				return p, err
+			}
+		}
 		h, now, err := w.hold(ctx, s, c, fresh)
 		if err != nil {
 			return p, err
@@ -73,6 +80,33 @@ func (w world) prepare(ctx context.Context, s *journal.State, changes []change.C
 	}
 	p.steps, err = change.Order(w.orderState(resolved), resolved)
 	return p, err
+}
+
+// withFiles adds, to each list that is set through systemd, the file behind it. systemd cannot empty the file while
+// processes are inside (systemd#43846), so that the property alone would not be taken back; and it writes the file only
+// after it has answered.
+func (w world) withFiles(changes []change.Change) []change.Change {
+	behind := map[string]string{change.PropertyAllowedCPUs: cgroup.FileCPUs, change.PropertyAllowedNodes: cgroup.FileMems}
+	if w.version(cgroup.CPUSet) != cgroup.V2 {
+		// On v1 systemd has no CPU sets.
+		return changes
+	}
+	have := map[change.Key]bool{}
+	for _, c := range changes {
+		have[c.Key()] = true
+	}
+	all := slices.Clone(changes)
+	for _, c := range changes {
+		file := behind[c.File]
+		if c.Kind != change.KindSystemd || file == "" {
+			continue
+		}
+		c.Kind, c.Controller, c.File, c.Unit, c.From = change.KindFile, cgroup.CPUSet, file, "", ""
+		if !have[c.Key()] {
+			all = append(all, c)
+		}
+	}
+	return all
 }
 
 // normalise fills in what a kind implies and refuses two changes of one setting.

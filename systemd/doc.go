@@ -13,6 +13,7 @@
 //	CPUQuotaPerSecUSec                microseconds of CPU time per second, "2000000" is 200 %; "infinity" is none
 //	CPUQuotaPeriodUSec                microseconds; "infinity" is systemd's default, 100 ms
 //	CPUWeight                         1 to 10000; "idle"; "infinity" is not set
+//	CPUShares                         2 to 262144 (cgroup v1); "infinity" is not set
 //
 // Worked example: /system.slice/db.service with CPUQuota=150% shows CPUQuotaPerSecUSec "1500000". Lifting it sets
 // "infinity"; taking that back sets "1500000" again. AllowedCPUs=0-3,8 travels as the bytes 0f 01.

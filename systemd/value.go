@@ -3,6 +3,7 @@ package systemd
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/godbus/dbus/v5"
@@ -18,6 +19,7 @@ const (
 	CPUQuotaPerSecUSec = "CPUQuotaPerSecUSec"
 	CPUQuotaPeriodUSec = "CPUQuotaPeriodUSec"
 	CPUWeight          = "CPUWeight"
+	CPUShares          = "CPUShares" // cgroup v1
 )
 
 // Infinity is no limit, or not set.
@@ -38,7 +40,7 @@ func encode(property, text string) (dbus.Variant, error) {
 			return dbus.Variant{}, fmt.Errorf("%s=%.60q: %w", property, text, err)
 		}
 		return dbus.MakeVariant(Mask(set)), nil
-	case CPUQuotaPerSecUSec, CPUQuotaPeriodUSec, CPUWeight:
+	case CPUQuotaPerSecUSec, CPUQuotaPeriodUSec, CPUWeight, CPUShares:
 		n, err := number(property, text)
 		return dbus.MakeVariant(n), err
 	}
@@ -69,7 +71,7 @@ func decode(property string, value dbus.Variant) (string, error) {
 		}
 	case uint64:
 		switch {
-		case property != CPUQuotaPerSecUSec && property != CPUQuotaPeriodUSec && property != CPUWeight:
+		case !slices.Contains([]string{CPUQuotaPerSecUSec, CPUQuotaPeriodUSec, CPUWeight, CPUShares}, property):
 		case v == notSet:
 			return Infinity, nil
 		case v == 0 && property == CPUWeight:

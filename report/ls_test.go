@@ -181,8 +181,8 @@ func TestLSJSONOfNothingAndOfBadBytes(t *testing.T) {
 func TestLSMillis(t *testing.T) {
 	for share, want := range map[float64]string{0: "0", 0.00000001: "<0.1", 0.0012: "1.2", 0.00994: "9.9", 0.00996: "10",
 		0.081: "81", 1: "1000", math.SmallestNonzeroFloat64: "<0.1"} {
-		if got := lsTicks(share); got != want {
-			t.Errorf("lsTicks(%v) = %q, want %q", share, got, want)
+		if got := lsMillis(share); got != want {
+			t.Errorf("lsMillis(%v) = %q, want %q", share, got, want)
 		}
 	}
 }

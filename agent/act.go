@@ -78,10 +78,16 @@ func (a *agent) finding(ctx context.Context, c *chooser, f finding, held []apply
 	case f.refused != "":
 		log.Info("stopped above the bound; not applied", "why", f.refused)
 	default:
-		err := a.fix(ctx, f, held)
-		c.tried(o.Container.Group.Path, time.Now(), err == nil)
-		if err != nil && ctx.Err() == nil {
+		switch err := a.fix(ctx, f, held); {
+		case err == nil:
+			c.tried(o.Container.Group.Path, time.Now(), 0)
+		case ctx.Err() != nil:
+		case errors.Is(err, fix.ErrObjectiveMet):
+			log.Debug("stopped above the bound, but its objective is met")
+			c.later(o.Container.Group.Path, time.Now().Add(f.rule.AskInterval()))
+		default:
 			log.Warn("not fixed", "why", err)
+			c.tried(o.Container.Group.Path, time.Now(), RetryAfter)
 		}
 	}
 }
@@ -105,8 +111,8 @@ func (a *agent) fix(ctx context.Context, f finding, held []apply.InForce) error 
 	result, err := fix.Run(ctx, env, fix.Options{
 		Target: f.observation.Container, All: all,
 		Wish:      f.rule.Wish(a.Rules.Bound),
-		Objective: f.rule.Objective,
-		Window:    max(a.Rules.Interval, fixWindow), Settle: settle,
+		Objective: f.rule.Objective, OnlyIfMissed: true,
+		Window: max(a.Rules.Interval, fixWindow), Settle: settle,
 		// What is unverified is not kept: nobody can be asked, and the answer is no.
 		Ask: func(question string) (bool, error) { return question == fix.QuestionApply, nil },
 		Shown: func(p policy.Proposal, _ apply.Result) error {

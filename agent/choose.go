@@ -110,11 +110,18 @@ func (c *chooser) budgeted(found []finding, inForce int, now time.Time) []findin
 	return out
 }
 
-// tried remembers an attempt: one that helped counts against the budget, one
-// that did not is not made again for a while.
-func (c *chooser) tried(path string, now time.Time, helped bool) {
+// tried remembers an attempt, which counts against the budget. It is not made
+// again for a while if it did not help; 0: it did.
+func (c *chooser) tried(path string, now time.Time, wait time.Duration) {
 	c.applied = append(c.applied, now)
-	if !helped && len(c.retry) < MaxContainers {
-		c.retry[path] = now.Add(RetryAfter)
+	if wait > 0 {
+		c.later(path, now.Add(wait))
+	}
+}
+
+// later leaves a container alone until then.
+func (c *chooser) later(path string, until time.Time) {
+	if len(c.retry) < MaxContainers {
+		c.retry[path] = until
 	}
 }

@@ -119,7 +119,7 @@ func TestChooserRemembersWhatDidNotHelp(t *testing.T) {
 	if got := paths(persisted(c, all, nil)); got != "/a" {
 		t.Fatalf("first: %q", got)
 	}
-	c.tried("/a", start, false)
+	c.tried("/a", start, RetryAfter)
 	if got := paths(c.round(all, nil, start.Add(RetryAfter-time.Second))); got != "" {
 		t.Errorf("tried again too early: %q", got)
 	}

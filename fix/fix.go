@@ -35,6 +35,9 @@ type Options struct {
 	Wish policy.Wish
 	// Objective says which quantile is judged; it needs Env.Latencies.
 	Objective policy.Objective
+	// OnlyIfMissed: where the objective is met beforehand nothing is written and
+	// the error is ErrObjectiveMet.
+	OnlyIfMissed bool
 	// Window is how long to look before and after, Settle how long to wait in
 	// between.
 	Window, Settle time.Duration
@@ -98,6 +101,10 @@ func (e *NoRemedy) Error() string {
 // ErrNobodyToAsk: a question came up, there is no terminal, and --yes was not
 // given.
 var ErrNobodyToAsk = errors.New("this must be confirmed and there is no terminal to ask on: look at the plan and say --yes")
+
+// ErrObjectiveMet: the user's latency is fine as it is, whatever the counters
+// say.
+var ErrObjectiveMet = errors.New("the objective is met as it is")
 
 // Run does one fix. An error leaves nothing half done: what was applied is taken
 // back first, also when ctx ends.

@@ -179,6 +179,12 @@ func TestRun(t *testing.T) {
 		{"worse", []func(*bench){yes, func(b *bench) { b.latencies = [][]float64{same(12), same(97)} }}, remedy.Worse, false, true, "worse", ""},
 		{"no change", []func(*bench){yes, func(b *bench) { b.latencies = [][]float64{same(12), same(12)} }}, remedy.NoChange, false, true, "no change", ""},
 		{"too few samples: nothing is written", []func(*bench){yes, func(b *bench) { b.latencies = [][]float64{{1, 2, 3}} }}, VerdictNotApplied, false, true, "", "too few"},
+		{"the objective is met: nothing is written", []func(*bench){yes, func(b *bench) {
+			b.options.OnlyIfMissed, b.latencies = true, [][]float64{same(12)}
+		}}, VerdictNotApplied, false, true, "", ErrObjectiveMet.Error()},
+		{"the objective is missed", []func(*bench){yes, func(b *bench) {
+			b.options.OnlyIfMissed, b.latencies = true, [][]float64{same(97), same(12)}
+		}}, remedy.Better, true, false, "", ""},
 		{"an empty source: nothing is written", []func(*bench){yes, func(b *bench) { b.latencies = [][]float64{{}} }}, VerdictNotApplied, false, true, "", "printed nothing"},
 		{"the source fails afterwards", []func(*bench){yes, func(b *bench) { b.latencies = [][]float64{same(12)} }}, remedy.Unverified, false, true, "could not be measured", "the source is gone"},
 		{"looking fails afterwards", []func(*bench){yes, func(b *bench) { b.failObserve = 2 }}, remedy.Unverified, false, true, "could not be measured", "counters are gone"},

@@ -106,8 +106,13 @@ func (r *run) latenciesBefore(ctx context.Context) error {
 	if err == nil && len(r.before) == 0 {
 		err = errors.New("the latency source printed nothing")
 	}
-	if _, enough := remedy.Quantile(r.before, r.o.Objective.Quantile); err == nil && !enough {
+	quantile, enough := remedy.Quantile(r.before, r.o.Objective.Quantile)
+	switch {
+	case err != nil:
+	case !enough:
 		err = fmt.Errorf("the latency source printed %d latencies, too few to tell %v", len(r.before), r.o.Objective)
+	case r.o.OnlyIfMissed && r.o.Objective.Met(quantile.Value):
+		err = ErrObjectiveMet
 	}
 	if err != nil {
 		return fmt.Errorf("before anything was changed: %w", err)

@@ -29,7 +29,7 @@ func Proposal(w io.Writer, p policy.Proposal, planned apply.Result) error {
 func Fix(w io.Writer, r fix.Result) error {
 	var b strings.Builder
 	if r.ID == "" {
-		fmt.Fprintf(&b, "%s: %s\n", r.Verdict, shown(r.Why))
+		b.WriteString(shown(r.Why) + "\n")
 		_, err := io.WriteString(w, b.String())
 		return err
 	}

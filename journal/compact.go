@@ -16,7 +16,7 @@ const (
 	// proportion to what was appended.
 	minGarbage = 64 << 10
 	// maxHistory bounds the bytes of closed transactions that are kept, beside their number.
-	maxHistory = 8 << 20
+	maxHistory = 2 << 20
 )
 
 // Compact writes the journal again without what nobody needs any more, if that is most of it: open transactions stay
@@ -123,6 +123,16 @@ func (j *Journal) rewrite(keep []int) error {
 	j.state = Parse(all.Bytes())
 	j.state.next = max(j.state.next, next)
 	j.size = j.state.good
+	// The old file's reserve went with it; what is in force shall still have room to be taken back.
+	var open int64
+	for _, t := range j.state.Open() {
+		for _, n := range t.allLines() {
+			open += int64(len(j.state.raw[n]))
+		}
+	}
+	if open > 0 {
+		_ = j.Reserve(minGarbage + 4*open)
+	}
 	return nil
 }
 

@@ -245,3 +245,13 @@ func (s *scene) fork(parent int, next *int, n int) {
 		return nil
 	}
 }
+
+// openFiles counts our file handles.
+func openFiles(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(entries)
+}

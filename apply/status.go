@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"time"
 
 	"github.com/unthrottle/unthrottle/cgroup"
@@ -189,4 +191,17 @@ func Drift(env Env) ([]DriftItem, error) {
 		}
 	}
 	return all, nil
+}
+
+// Stamp changes whenever the journal does: who looks often can spare itself reading it again. It is cheap; "" is no
+// journal.
+func Stamp(env Env) (string, error) {
+	info, err := os.Stat(journal.File(env.StateDir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("journal: %w", err)
+	}
+	return fmt.Sprintf("%d-%d", info.Size(), info.ModTime().UnixNano()), nil
 }

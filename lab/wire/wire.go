@@ -1,0 +1,189 @@
+package wire
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// Where things are in the guest.
+const (
+	PlanPath = "/lab/plan.json"
+	OutDir   = "/out" // what is left here comes back as files
+	PortName = "unthrottle.lab"
+)
+
+// MaxPayload bounds one frame, in bytes.
+const MaxPayload = 64 << 10
+
+const maxHeader = 64
+
+// Plan is what the guest does after boot.
+type Plan struct {
+	Steps []Step `json:"steps"`
+	// CgroupVersion is the hierarchy to mount, 1 or 2.
+	CgroupVersion int `json:"cgroup_version"`
+	// Shell starts an interactive shell on the console instead of Steps.
+	Shell bool `json:"shell,omitempty"`
+	// LimitSec ends the guest from within, should the host be gone.
+	LimitSec int `json:"limit_sec"`
+}
+
+// Step is one command in the guest.
+type Step struct {
+	Argv []string `json:"argv"`
+	Dir  string   `json:"dir,omitempty"`
+	Env  []string `json:"env,omitempty"` // added to the guest's
+	// LimitSec ends the step with SIGQUIT, then SIGKILL; 0 is no limit.
+	LimitSec int `json:"limit_sec,omitempty"`
+}
+
+// Kind says what a frame carries.
+type Kind string
+
+// The kinds of frames.
+const (
+	Booted   Kind = "booted"   // the guest is up; payload: Booted as JSON
+	Stdout   Kind = "stdout"   // of a step
+	Stderr   Kind = "stderr"   // of a step
+	Exit     Kind = "exit"     // a step ended; payload: ExitStatus as JSON
+	FileName Kind = "filename" // a file of OutDir begins; payload: its path below it
+	FileData Kind = "filedata" // the next bytes of that file
+	Done     Kind = "done"     // the plan is through
+	Broken   Kind = "broken"   // the guest could not follow the plan; payload: why
+)
+
+// BootFacts is the payload of Booted.
+type BootFacts struct {
+	Release   string  `json:"release"` // of the kernel
+	UptimeSec float64 `json:"uptime_sec"`
+}
+
+// ExitStatus is the payload of Exit.
+type ExitStatus struct {
+	Code     int    `json:"code"`              // of the command; -1 if a signal ended it
+	Signal   string `json:"signal,omitempty"`  // which one
+	Limit    bool   `json:"limit,omitempty"`   // it ran into its LimitSec
+	NotRun   string `json:"not_run,omitempty"` // why it was not started at all
+	WallUsec int64  `json:"wall_usec"`
+}
+
+// Frame is one message.
+type Frame struct {
+	Kind    Kind
+	Step    int
+	Payload []byte
+}
+
+// Writer writes frames; it may be used by several goroutines.
+type Writer struct {
+	mu  sync.Mutex
+	out io.Writer
+}
+
+// NewWriter writes frames to out.
+func NewWriter(out io.Writer) *Writer { return &Writer{out: out} }
+
+// Write sends the payload, in several frames where it is long. An empty one is
+// sent too.
+func (w *Writer) Write(kind Kind, step int, payload []byte) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for {
+		part := payload[:min(len(payload), MaxPayload)]
+		payload = payload[len(part):]
+		frame := append(fmt.Appendf(nil, "%s %d %d\n", kind, step, len(part)), part...)
+		if _, err := w.out.Write(frame); err != nil {
+			return fmt.Errorf("send %s: %w", kind, err)
+		}
+		if len(payload) == 0 {
+			return nil
+		}
+	}
+}
+
+// JSON sends v as the payload.
+func (w *Writer) JSON(kind Kind, step int, v any) error {
+	payload, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return w.Write(kind, step, payload)
+}
+
+// Stream is an io.Writer whose bytes are sent as frames of one kind and step.
+func (w *Writer) Stream(kind Kind, step int) io.Writer { return stream{w, kind, step} }
+
+type stream struct {
+	w    *Writer
+	kind Kind
+	step int
+}
+
+func (s stream) Write(p []byte) (int, error) {
+	if err := s.w.Write(s.kind, s.step, p); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// Reader reads frames.
+type Reader struct{ in *bufio.Reader }
+
+// NewReader reads frames from in.
+func NewReader(in io.Reader) *Reader { return &Reader{bufio.NewReaderSize(in, MaxPayload+maxHeader)} }
+
+// Next returns the next frame, io.EOF after the last one, and
+// io.ErrUnexpectedEOF where the stream ends within a frame.
+func (r *Reader) Next() (Frame, error) {
+	header, err := r.header()
+	if err != nil {
+		return Frame{}, err
+	}
+	fields := strings.Split(header, " ")
+	if len(fields) != 3 || !knownKind(Kind(fields[0])) {
+		return Frame{}, fmt.Errorf("frame header %q: want <kind> <step> <bytes>", header)
+	}
+	step, err := strconv.ParseUint(fields[1], 10, 20)
+	if err != nil {
+		return Frame{}, fmt.Errorf("frame header %q: step: %w", header, err)
+	}
+	size, err := strconv.ParseUint(fields[2], 10, 31)
+	if err != nil || size > MaxPayload {
+		return Frame{}, fmt.Errorf("frame header %q: want a size up to %d bytes", header, MaxPayload)
+	}
+	f := Frame{Kind: Kind(fields[0]), Step: int(step), Payload: make([]byte, size)}
+	if _, err := io.ReadFull(r.in, f.Payload); err != nil {
+		return Frame{}, io.ErrUnexpectedEOF
+	}
+	return f, nil
+}
+
+func (r *Reader) header() (string, error) {
+	var line []byte
+	for len(line) < maxHeader {
+		b, err := r.in.ReadByte()
+		switch {
+		case err == io.EOF && len(line) > 0:
+			return "", io.ErrUnexpectedEOF
+		case err != nil:
+			return "", err
+		case b == '\n':
+			return string(line), nil
+		}
+		line = append(line, b)
+	}
+	return "", fmt.Errorf("frame header %q: longer than %d bytes", line, maxHeader)
+}
+
+func knownKind(k Kind) bool {
+	switch k {
+	case Booted, Stdout, Stderr, Exit, FileName, FileData, Done, Broken:
+		return true
+	}
+	return false
+}

@@ -58,8 +58,6 @@ type Group struct {
 	Foreign bool
 	// Type is cgroup.type on v2; "" on v1.
 	Type string
-	// Subtree are the controllers handed to the children (v2).
-	Subtree []cgroup.Controller
 	// Sandbox: all that is in it is the pause process of a pod.
 	Sandbox bool
 	// Unit is the systemd unit whose own cgroup this is, where systemd runs;
@@ -77,6 +75,10 @@ type Set struct {
 	HasFiles      bool
 	Procs         int
 	Foreign       bool
+	// Type is cgroup.type, and Subtree the controllers handed to the children
+	// (v2).
+	Type    string
+	Subtree []cgroup.Controller
 }
 
 // Container is a container and what is known only of containers.

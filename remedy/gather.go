@@ -144,9 +144,6 @@ func (g *gatherer) group(path string) error {
 		if out.Type, err = cgroup.ReadType(g.fs, cgroup.CPU, path); err != nil {
 			return err
 		}
-		if out.Subtree, err = cgroup.SubtreeControl(g.fs, path); err != nil {
-			return err
-		}
 	}
 	if g.o.Systemd != nil {
 		out.Unit, _ = g.o.Systemd.Owns(path)
@@ -194,6 +191,14 @@ func (g *gatherer) set(path string) error {
 	}
 	if out.Mems, _, err = g.text(path, cgroup.FileMems); err != nil {
 		return err
+	}
+	if g.facts.CPUSetVersion == cgroup.V2 {
+		if out.Type, err = cgroup.ReadType(g.fs, cgroup.CPUSet, path); err != nil {
+			return err
+		}
+		if out.Subtree, err = cgroup.SubtreeControl(g.fs, path); err != nil {
+			return err
+		}
 	}
 	pids := g.inGroup[path]
 	if !g.facts.OneTree {

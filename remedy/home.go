@@ -145,7 +145,7 @@ func (p *planner) enable(h home) error {
 	path := ancestors(h.path)
 	for i := len(path) - 1; i >= 0; i-- {
 		at := path[i]
-		g, ok := p.f.Groups[at]
+		g, ok := p.f.Sets[at]
 		if !ok || slices.Contains(g.Subtree, cgroup.CPUSet) && !p.f.madeByUs(change.KindSubtree, at) {
 			continue
 		}

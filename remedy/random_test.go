@@ -2,6 +2,7 @@ package remedy
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -113,6 +114,13 @@ func randomRequest(t *rapid.T) Request {
 // pin is in force nobody else can run on its CPUs; in the end every setting is
 // as it was.
 func TestRandomHosts(t *testing.T) {
+	if !testing.Short() && !flagGiven("rapid.checks") {
+		// The library's default of 100 draws too few hosts for what is rare.
+		if err := flag.Set("rapid.checks", "1000"); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { flag.Set("rapid.checks", "100") })
+	}
 	made, refused := map[Kind]int{}, map[Kind]int{}
 	dirs, n := quickDir(t), 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -176,6 +184,11 @@ func TestRandomHosts(t *testing.T) {
 			t.Errorf("no random host let %s be applied", kind)
 		}
 	}
+}
+
+func flagGiven(name string) (given bool) {
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == name })
+	return given
 }
 
 // quickDir is a directory in memory where there is such, since each write of a

@@ -34,9 +34,9 @@ func TestUnitsAreChangedThroughSystemd(t *testing.T) {
 				g.Unit = cgroup.Base(path)
 				f.Groups[path] = g
 			}
-			root := f.Groups["/"]
+			root := f.Sets["/"]
 			root.Subtree = []cgroup.Controller{cgroup.CPU, cgroup.CPUSet}
-			f.Groups["/"] = root
+			f.Sets["/"] = root
 			p, err := Make(f, target("/db.service", ""), c.r)
 			if err != nil {
 				t.Fatal(err)

@@ -3,6 +3,7 @@ package remedy
 import (
 	"github.com/unthrottle/unthrottle/apply"
 	"github.com/unthrottle/unthrottle/cgroup"
+	"github.com/unthrottle/unthrottle/change"
 	"github.com/unthrottle/unthrottle/container"
 )
 
@@ -50,6 +51,7 @@ func newcomers(f Facts, h apply.InForce) Plan {
 	}
 	p := &planner{f: f, r: Request{Kind: Pin}, target: target.Container, plan: Plan{Target: target.Container, Remedy: Pin, CPUs: pinned,
 		Parameters: map[string]string{paramFor: h.ID, paramCPUs: pinned.String(), paramSet: set}}}
+	p.strays(h, target, set)
 	inside, _ := p.movers(home{path: set}, pinned)
 	removed := f.removed()
 	for _, path := range inside {
@@ -67,4 +69,16 @@ func newcomers(f Facts, h apply.InForce) Plan {
 	}
 	p.viaSystemd()
 	return p.plan
+}
+
+// strays moves the target's processes into the cpuset that a pin made for it,
+// where they came into being outside: a unit that was started again.
+func (p *planner) strays(h apply.InForce, target Container, set string) {
+	for _, c := range h.Changes {
+		if c.Kind != change.KindTask || c.To != set || target.Members == 0 || target.Group.CPUSetPath == set {
+			continue
+		}
+		c.From, c.Why = target.Group.CPUSetPath, "came later; into the cpuset of its own"
+		p.plan.Changes = append(p.plan.Changes, c)
+	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/apply"
 	"github.com/unthrottle/unthrottle/cgroup"
+	"github.com/unthrottle/unthrottle/cgroup/cgroupmodel"
 	"github.com/unthrottle/unthrottle/container"
 )
 
@@ -104,4 +105,45 @@ func (h *host) remove(path string) {
 		}
 	}
 	h.containers = slices.DeleteFunc(h.containers, func(c container.Container) bool { return c.Group.Path == path })
+}
+
+// A unit that starts again has its new processes where systemd puts them: on v1
+// outside the cpuset that a pin made.
+func TestUpkeepBringsBackStrays(t *testing.T) {
+	h := newHost(t, cgroupmodel.V1("0-3"), t.TempDir())
+	h.makeIn(cgroup.CPU, "/unit")
+	h.limit("/unit", 1)
+	unit := h.run("/unit", 10)
+	p, err := Make(h.facts(), unit, Request{Kind: Pin})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.apply(p)
+	h.k.Exit(10)
+	h.k.Spawn("/unit", 11)
+	h.k.Spawn("/unit", 12)
+	h.refresh(unit)
+	chores := Upkeep(h.facts())
+	if len(chores) != 1 {
+		t.Fatalf("got %+v, want one chore", chores)
+	}
+	h.apply(chores[0].Plan)
+	for _, pid := range []int{11, 12} {
+		if allowed, _ := h.k.Allowed(pid); !allowed.Equals(p.CPUs) {
+			t.Errorf("process %d may use %s, want %s", pid, allowed, p.CPUs)
+		}
+	}
+	h.refresh(unit)
+	if chores := Upkeep(h.facts()); len(chores) > 0 {
+		t.Errorf("all are back, and there is to do: %+v", chores)
+	}
+	h.restore("")
+	for _, pid := range []int{11, 12} {
+		if at, _ := h.k.At(pid, cgroup.CPUSet); at != "/" {
+			t.Errorf("process %d is in %s", pid, at)
+		}
+	}
+	if cgroup.Exists(h.k, cgroup.CPUSet, p.Parameters[paramSet]) {
+		t.Error("the cpuset is still there")
+	}
 }

@@ -84,7 +84,7 @@ func (a *agent) finding(ctx context.Context, c *chooser, f finding, held []apply
 		case ctx.Err() != nil:
 		case errors.Is(err, fix.ErrObjectiveMet):
 			log.Debug("stopped above the bound, but its objective is met")
-			c.later(o.Container.Group.Path, time.Now().Add(f.rule.AskInterval()))
+			c.later(o.Container.Group.Path, time.Now().Add(f.rule.SLOInterval))
 		default:
 			log.Warn("not fixed", "why", err)
 			c.tried(o.Container.Group.Path, time.Now(), RetryAfter)

@@ -61,19 +61,10 @@ type Rule struct {
 	Leave bool
 	// Objective, where SLOCommand is given, is what decides whether a remedy
 	// helped, and whether one is needed; while it is met the command is asked
-	// again after SLOInterval (0: DefaultAskInterval).
+	// again after SLOInterval.
 	Objective   Objective
 	SLOCommand  string
 	SLOInterval time.Duration
-}
-
-// AskInterval is how long after its objective was found met a container's
-// latency source is asked again.
-func (r Rule) AskInterval() time.Duration {
-	if r.SLOInterval == 0 {
-		return DefaultAskInterval
-	}
-	return r.SLOInterval
 }
 
 // Match says which containers a rule is for: all that is given must fit. Name,
@@ -91,9 +82,6 @@ const (
 	DefaultListen   = "127.0.0.1:9469"
 	DefaultInterval = time.Second
 	DefaultBound    = 0.01
-	// DefaultAskInterval is how often a latency source is asked while its
-	// objective is met.
-	DefaultAskInterval = time.Minute
 )
 
 // DefaultBudget is what the agent may do when the file does not say.

@@ -12,9 +12,9 @@ import (
 	"github.com/unthrottle/unthrottle/topology"
 )
 
-// quotaCPUs is the demo's quota: 2 CPUs, 1 on hosts below 4.
-func quotaCPUs(online int) int {
-	if online < 4 {
+// quotaCPUs is the demo's quota: 2 CPUs, 1 where fewer than 4 can be used.
+func quotaCPUs(usable int) int {
+	if usable < 4 {
 		return 1
 	}
 	return 2
@@ -96,7 +96,7 @@ func enough(fsys cgroup.FS, s site, cpus cpuset.CPUSet, n int) error {
 	if cpus.Size() <= n {
 		return &NotMeasurable{
 			What:   fmt.Sprintf("%d CPU(s) (%q) can be used: a quota of %d would never bind", cpus.Size(), cpus, n),
-			WayOut: "run it on a host with more CPUs",
+			WayOut: "run it on a host with more CPUs, or leave --scope out",
 		}
 	}
 	levels, err := cgroup.Levels(fsys, s.scope.Path)

@@ -75,7 +75,7 @@ func Run(ctx context.Context, o Options) (result Result, err error) {
 	if err != nil {
 		return result, err
 	}
-	r.quota = quotaCPUs(o.Machine.Online().Size())
+	r.quota = quotaCPUs(all.Intersection(o.Machine.Online()).Size())
 	if err := enough(o.FS, s, all, r.quota); err != nil {
 		return result, err
 	}

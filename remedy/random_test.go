@@ -116,7 +116,7 @@ func randomRequest(t *rapid.T) Request {
 func TestRandomHosts(t *testing.T) {
 	if !testing.Short() && !flagGiven("rapid.checks") {
 		// The library's default of 100 draws too few hosts for what is rare.
-		if err := flag.Set("rapid.checks", "1000"); err != nil {
+		if err := flag.Set("rapid.checks", strconv.Itoa(randomHosts)); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { flag.Set("rapid.checks", "100") })

@@ -23,11 +23,8 @@ func (p *planner) weight() error {
 		return err
 	}
 	p.innerQuotas()
-	shares := p.r.Shares
-	if p.r.WeightFromLimit {
-		shares = uint64(limit*cgroup.DefaultShares + 0.5)
-	}
-	if now := p.f.Groups[path].Shares; shares > 0 && now > 0 {
+	if now := p.f.Groups[path].Shares; p.r.WeightFromLimit && now > 0 {
+		shares := uint64(limit*cgroup.DefaultShares + 0.5)
 		from, to := cgroup.SharesWrite(p.f.CPUVersion, now), cgroup.SharesWrite(p.f.CPUVersion, shares)
 		if from.Value != to.Value {
 			p.plan.Changes = append(p.plan.Changes, change.Change{Kind: change.KindFile, Op: change.OpSet,

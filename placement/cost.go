@@ -16,9 +16,6 @@ const (
 	fieldLeft     = 8 // CPUs left free in the groups touched, per level: fields 8 to 11
 )
 
-// maxSpanLevels is how many levels have fields of their own.
-const maxSpanLevels = fieldShared - fieldSpans
-
 func (c *cost) add(field, amount int) {
 	c[field/4] += uint64(amount) << (48 - 16*(field%4))
 }

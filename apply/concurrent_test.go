@@ -21,7 +21,7 @@ func TestTwoWriters(t *testing.T) {
 		failed := make(chan error, 100)
 		for _, next := range []func() (Txn, []change.Change){s.pinA, s.pinC} {
 			writers.Go(func() {
-				for range 25 {
+				for range 15 {
 					txn, changes := next()
 					r, err := Apply(t.Context(), s.env, txn, changes)
 					if err == nil {
@@ -64,7 +64,7 @@ func TestTwoWriters(t *testing.T) {
 		s.must(s.everythingBack(before))
 		past, err := History(s.env, 0)
 		s.must(err)
-		if len(past) != 50 {
+		if len(past) != 30 {
 			t.Errorf("%d transactions in the history", len(past))
 		}
 	})
@@ -75,7 +75,7 @@ func TestChurnLeavesNothing(t *testing.T) {
 	s := newScene(t, cgroup.V1)
 	s.env.KeepHistory = 20
 	handles := openFiles(t)
-	for i := range 300 {
+	for i := range 150 {
 		path := fmt.Sprintf("/pods/x%d", i)
 		for _, c := range []cgroup.Controller{cgroup.CPU, cgroup.CPUSet} {
 			s.must(s.k.Make(c, path))

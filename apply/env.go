@@ -53,6 +53,8 @@ type Proc interface {
 	Allowed(tid int) (cpuset.CPUSet, error)
 	// KernelThread tells whether a process is one of the kernel's own.
 	KernelThread(pid int) (bool, error)
+	// Threads lists the threads of a process.
+	Threads(pid int) ([]int, error)
 }
 
 func (e Env) now() time.Time {

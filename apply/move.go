@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -110,6 +111,46 @@ func (w world) withoutKernelThreads(c change.Change, pids []int) ([]int, error) 
 		}
 	}
 	return pids, nil
+}
+
+// whole refuses processes whose threads are in several cgroups (v1): moving them by cgroup.procs would bring the
+// threads together, and nothing could part them again.
+func (w world) whole(c change.Change, pids []int) error {
+	if w.Proc == nil || w.version(c.Controller) != cgroup.V1 {
+		return nil
+	}
+	tids, err := w.FS.Threads(c.Controller, c.From)
+	if err != nil {
+		return err
+	}
+	here := make(map[int]bool, len(tids))
+	for _, tid := range tids {
+		here[tid] = true
+	}
+	for _, pid := range pids {
+		threads, err := w.Proc.Threads(pid)
+		if err != nil {
+			// Ended meanwhile.
+			continue
+		}
+		for _, tid := range threads {
+			if !here[tid] && w.staysElsewhere(c, pid, tid) {
+				return fmt.Errorf("cgroup %q: thread %d of process %d is in another %s cgroup; moving the process would "+
+					"bring them together for good", c.From, tid, pid, c.Controller)
+			}
+		}
+	}
+	return nil
+}
+
+// staysElsewhere tells a thread that is elsewhere from one that was started, or has ended, since we looked.
+func (w world) staysElsewhere(c change.Change, pid, tid int) bool {
+	tids, err := w.FS.Threads(c.Controller, c.From)
+	if err != nil || slices.Contains(tids, tid) {
+		return false
+	}
+	threads, err := w.Proc.Threads(pid)
+	return err == nil && slices.Contains(threads, tid)
 }
 
 // members collects the processes of a cgroup and of all below it.

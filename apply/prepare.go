@@ -65,7 +65,11 @@ func (w world) prepare(ctx context.Context, s *journal.State, changes []change.C
 	for _, c := range all {
 		if c.Kind == change.KindTask {
 			// Who cannot be moved is found out before anything is written.
-			if _, err := w.movable(c); err != nil {
+			pids, err := w.movable(c)
+			if err == nil {
+				err = w.whole(c, pids)
+			}
+			if err != nil {
 				return p, err
 			}
 		}

@@ -53,22 +53,33 @@ func (p procFS) KernelThread(pid int) (bool, error) {
 	return flags&pfKthread != 0, err
 }
 
+// Threads implements Proc.
+func (p procFS) Threads(pid int) ([]int, error) {
+	d, err := os.Open(filepath.Join(string(p), strconv.Itoa(pid), "task"))
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	names, err := d.Readdirnames(maxThreads)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	var tids []int
+	for _, name := range names {
+		if tid, err := strconv.Atoi(name); err == nil {
+			tids = append(tids, tid)
+		}
+	}
+	return tids, nil
+}
+
 // parseFlags finds field 9 of /proc/PID/stat. The name in field 2 may hold blanks and parentheses; the last closing
 // one ends it (proc_pid_stat(5)).
 func parseFlags(stat string) (uint64, error) {
-	_, rest, ok := cutLast(stat, ")")
-	if fields := strings.Fields(rest); ok && len(fields) > 6 {
+	if fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:]); len(fields) > 6 {
 		return strconv.ParseUint(fields[6], 10, 64)
 	}
 	return 0, errors.New("not a line of /proc/PID/stat")
-}
-
-func cutLast(s, sep string) (before, after string, ok bool) {
-	i := strings.LastIndex(s, sep)
-	if i < 0 {
-		return s, "", false
-	}
-	return s[:i], s[i+len(sep):], true
 }
 
 // statusField is the text behind a field's name in /proc/PID/status.

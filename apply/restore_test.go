@@ -275,6 +275,29 @@ func TestKernelThreadsAreRefused(t *testing.T) {
 	s.must(s.everythingBack(before))
 }
 
+// TestSplitProcessesAreRefused: a process with a thread in another cgroup could not be put back as it was.
+func TestSplitProcessesAreRefused(t *testing.T) {
+	s := newScene(t, cgroup.V1)
+	before := fmt.Sprint(s.k.Snapshot())
+	s.env.Proc = splitProcess{modelProc{s.k}}
+	txn, changes := s.pinAlone()
+	if _, err := Apply(t.Context(), s.env, txn, changes); err == nil || !strings.Contains(err.Error(), "thread 777 of process 51") {
+		t.Errorf("got %v", err)
+	}
+	if fmt.Sprint(s.k.Snapshot()) != before {
+		t.Error("something was written")
+	}
+}
+
+type splitProcess struct{ modelProc }
+
+func (splitProcess) Threads(pid int) ([]int, error) {
+	if pid == 51 {
+		return []int{51, 777}, nil
+	}
+	return []int{pid}, nil
+}
+
 type kernelThreads struct{ modelProc }
 
 func (kernelThreads) KernelThread(pid int) (bool, error) { return pid == 51, nil }

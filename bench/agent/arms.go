@@ -27,8 +27,8 @@ const (
 	armWalker   = "walker"
 
 	armAgent       = "unthrottle agent, the whole program"
-	armCadvisor    = "cAdvisor library"
-	armCadvisorCPU = "cAdvisor library, cpu group only"
+	armCadvisor    = "cAdvisor library, 1 Hz"
+	armCadvisorCPU = "cAdvisor library, 1 Hz, cpu group only"
 )
 
 // polledFormat is what our arms say at their end: how many cgroups they read at the finer rate.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,9 +22,10 @@ var quota = cgroup.Limit{Quota: cgroup.MinQuota, Period: cgroup.DefaultPeriod}
 
 // ground is the cgroups that the benchmark owns.
 type ground struct {
-	host *cgroup.Host
-	top  string
-	dir  string // for files, removed as well
+	host  *cgroup.Host
+	top   string
+	dir   string   // for files, removed as well
+	extra []string // mount points of other v1 hierarchies in which real containers are, too
 }
 
 func newGround() (*ground, error) {
@@ -32,6 +34,9 @@ func newGround() (*ground, error) {
 		return nil, err
 	}
 	g := &ground{host: h, top: cgroup.Join(h.Top(cgroup.CPU), namePrefix+strconv.Itoa(os.Getpid()))}
+	if v, _ := h.Version(cgroup.CPU); v == cgroup.V1 {
+		g.extra = mountsOf("memory", "pids")
+	}
 	g.removeLeftovers()
 	if g.dir, err = os.MkdirTemp("", namePrefix); err != nil {
 		return nil, err
@@ -64,6 +69,7 @@ func (g *ground) add(path string) error {
 		}
 		v, _ := g.host.Version(c)
 		if v == cgroup.V2 && path == g.top {
+			_ = g.host.Write(c, path, cgroup.FileSubtreeControl, "+memory +pids") // as far as they are there
 			if err := g.host.Write(c, path, cgroup.FileSubtreeControl, "+cpu +cpuset"); err != nil {
 				return err
 			}
@@ -79,6 +85,11 @@ func (g *ground) add(path string) error {
 			if err != nil {
 				return err
 			}
+		}
+	}
+	for _, mount := range g.extra {
+		if err := os.Mkdir(mount+path, 0o755); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -109,16 +120,27 @@ func (g *ground) clear() error {
 		children, err := g.host.Children(c, g.top)
 		all = errors.Join(all, err)
 		for _, path := range children {
-			all = errors.Join(all, removeOne(g.host, c, path))
+			all = errors.Join(all, g.removeOne(c, path))
+		}
+	}
+	for _, mount := range g.extra {
+		names, _ := filepath.Glob(mount + g.top + "/c*")
+		for _, name := range names {
+			all = errors.Join(all, patiently(func() error { return os.Remove(name) }))
 		}
 	}
 	return all
 }
 
-func removeOne(h *cgroup.Host, c cgroup.Controller, path string) error {
+func (g *ground) removeOne(c cgroup.Controller, path string) error {
+	return patiently(func() error { return g.host.Remove(c, path) })
+}
+
+// patiently removes what processes may still be leaving.
+func patiently(remove func() error) error {
 	var err error
 	for range 200 {
-		if err = h.Remove(c, path); err == nil || errors.Is(err, cgroup.ErrNoCgroup) {
+		if err = remove(); err == nil || errors.Is(err, cgroup.ErrNoCgroup) || errors.Is(err, os.ErrNotExist) {
 			return nil
 		}
 		time.Sleep(10 * time.Millisecond)
@@ -133,7 +155,10 @@ func (g *ground) remove() {
 		err = errors.Join(err, os.RemoveAll(g.dir))
 	}
 	for _, c := range g.hierarchies() {
-		err = errors.Join(err, removeOne(g.host, c, g.top))
+		err = errors.Join(err, g.removeOne(c, g.top))
+	}
+	for _, mount := range g.extra {
+		err = errors.Join(err, patiently(func() error { return os.Remove(mount + g.top) }))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench: not removed:", err)
@@ -149,8 +174,53 @@ func (g *ground) removeLeftovers() {
 			if !strings.HasPrefix(cgroup.Base(path), namePrefix) || err != nil || syscall.Kill(pid, 0) == nil {
 				continue
 			}
-			old := &ground{host: g.host, top: path}
+			old := &ground{host: g.host, top: path, extra: g.extra}
 			old.remove()
 		}
 	}
+}
+
+// mountsOf finds where v1 controllers are mounted, as far as they are (proc_pid_mountinfo(5)).
+func mountsOf(controllers ...string) []string {
+	text, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil
+	}
+	var found []string
+	for line := range strings.Lines(string(text)) {
+		before, after, _ := strings.Cut(strings.TrimSpace(line), " - ")
+		fields, rest := strings.Fields(before), strings.Fields(after)
+		if len(fields) < 5 || len(rest) < 3 || rest[0] != "cgroup" || fields[3] != "/" {
+			continue
+		}
+		for _, option := range strings.Split(rest[2], ",") {
+			if slices.Contains(controllers, option) && !slices.Contains(found, fields[4]) {
+				found = append(found, fields[4])
+			}
+		}
+	}
+	return found
+}
+
+// occupy puts one sleeping process into each cgroup, as a container without one would soon be none.
+func (g *ground) occupy(n int, life time.Duration) ([]*child, error) {
+	var sleepers []*child
+	for i := range n {
+		c, err := start("sleeper", "sleep", strconv.Itoa(int(life.Seconds())))
+		if err != nil {
+			return sleepers, err
+		}
+		sleepers = append(sleepers, c)
+		for _, controller := range g.hierarchies() {
+			if err := g.host.Attach(controller, g.path(i), c.cmd.Process.Pid); err != nil {
+				return sleepers, err
+			}
+		}
+		for _, mount := range g.extra {
+			if err := os.WriteFile(mount+g.path(i)+"/cgroup.procs", []byte(strconv.Itoa(c.cmd.Process.Pid)), 0); err != nil {
+				return sleepers, err
+			}
+		}
+	}
+	return sleepers, nil
 }

@@ -24,6 +24,11 @@ func (g *ground) measure(ctx context.Context, s scenario, p plan, others program
 	var load, arms []*child
 	defer func() { stopAll(load) }()
 	defer func() { stopAll(arms) }()
+	sleepers, err := g.occupy(s.cgroups, life)
+	load = append(load, sleepers...)
+	if err != nil {
+		return nil, err
+	}
 	walkers := (s.stopped + cgroupsPerWalker - 1) / cgroupsPerWalker
 	for i := range walkers {
 		c, err := startArm(armWalker, job{Top: g.top, Cgroups: s.stopped, First: i, Step: walkers, Life: life})

@@ -1,6 +1,7 @@
 // Command cadvisor runs cAdvisor's library as cAdvisor itself does: raw cgroups below one prefix, one housekeeping per
-// second (without the backing off for idle ones, so that the rate is what it says), and the Prometheus metrics collected every 15 seconds. It is one arm of the benchmark beside it, and a program
-// of its own so that neither's memory counts as the other's. It ends when stdin does.
+// second (without backing off for idle cgroups and without jitter, so that the rate is what it says), and the Prometheus
+// metrics collected every 15 seconds. It is one arm of the benchmark beside it, and a program of its own so that
+// neither's memory counts as the other's. It ends when stdin does.
 package main
 
 import (
@@ -32,6 +33,11 @@ func main() {
 	prefix := flag.String("prefix", "", "cgroup below which to look")
 	onlyCPU := flag.Bool("only-cpu", false, "collect the cpu group only")
 	flag.Parse()
+	// Without this the library waits between one and two seconds from one housekeeping to the next.
+	if err := flag.Set("jitter_factor", "0"); err != nil {
+		fmt.Fprintln(os.Stderr, "cadvisor:", err)
+		os.Exit(1)
+	}
 	if err := run(*prefix, *onlyCPU); err != nil {
 		fmt.Fprintln(os.Stderr, "cadvisor:", err)
 		os.Exit(1)

@@ -40,8 +40,6 @@ type Facts struct {
 	// Named is a cgroup that the user named, below which ancestors' quotas may
 	// be lifted; "": none.
 	Scope, Named string
-	// Truncated says what was left out because a bound was reached; "": nothing.
-	Truncated string
 }
 
 // Group is one cgroup of the cpu hierarchy.

@@ -35,6 +35,7 @@ type host struct {
 	options    Options
 	v          cgroup.Version
 	oneTree    bool
+	noClear    bool // a populated cpuset cannot be emptied
 }
 
 func newHost(t tester, config cgroupmodel.Config, state string) *host {

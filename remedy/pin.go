@@ -81,6 +81,11 @@ func (p *planner) choose(home home, n int) (placement.Choice, error) {
 		reserve = *p.r.Reserve
 	}
 	taken := p.unavailable(home)
+	for _, claim := range taken {
+		if claim.CPUs.IsEmpty() {
+			p.warn("%s: which CPUs are taken is not known from there", claim.By)
+		}
+	}
 	allowed := home.allowed.Intersection(m.Online())
 	free := allowed.Difference(reserve)
 	for _, claim := range taken {

@@ -1,0 +1,76 @@
+package remedy
+
+import (
+	"github.com/unthrottle/unthrottle/cgroup"
+	"github.com/unthrottle/unthrottle/container"
+)
+
+// containers adds what is known of containers only.
+func (g *gatherer) containers(all []container.Container) {
+	shared := g.sharedSets(all)
+	for _, c := range all {
+		if _, ok := g.facts.Groups[c.Group.Path]; !ok {
+			continue
+		}
+		own := g.facts.OneTree || g.own(c, shared)
+		g.facts.Containers = append(g.facts.Containers, Container{Container: c, OwnSet: own, Members: g.members(c)})
+		if pids := g.inGroup[c.Group.Path]; c.PodUID != "" && len(pids) == 1 && comm(g.o.Root, pids[0]) == pauseComm {
+			group := g.facts.Groups[c.Group.Path]
+			group.Sandbox = true
+			g.facts.Groups[c.Group.Path] = group
+		}
+	}
+}
+
+// members counts the container's processes in its cpuset itself.
+func (g *gatherer) members(c container.Container) int {
+	n := 0
+	for _, pid := range g.inSet[c.Group.CPUSetPath] {
+		if in, known := g.cpuOf[pid]; known && cgroup.Below(in, c.Group.Path) {
+			n++
+		}
+	}
+	return n
+}
+
+// own tells whether a cpuset holds the container's processes only. Without any
+// process, the same name in both hierarchies must do.
+func (g *gatherer) own(c container.Container, shared map[string]bool) bool {
+	at := c.Group.CPUSetPath
+	if at == "" || at == "/" || shared[c.Group.Path] {
+		return false
+	}
+	members := 0
+	for path, pids := range g.inSet {
+		if cgroup.Below(path, at) {
+			members += len(pids)
+		}
+	}
+	return members > 0 || cgroup.Base(at) == cgroup.Base(c.Group.Path)
+}
+
+// sharedSets are the containers whose cpuset holds processes of others.
+func (g *gatherer) sharedSets(all []container.Container) map[string]bool {
+	shared, owner := map[string]bool{}, map[string]string{}
+	for _, c := range all {
+		if other, taken := owner[c.Group.CPUSetPath]; taken {
+			shared[c.Group.Path], shared[other] = true, true
+			continue
+		}
+		owner[c.Group.CPUSetPath] = c.Group.Path
+	}
+	for set, pids := range g.inSet {
+		for _, at := range append([]string{set}, ancestors(set)...) {
+			path, ok := owner[at]
+			if !ok {
+				continue
+			}
+			for _, pid := range pids {
+				if in, known := g.cpuOf[pid]; known && !cgroup.Below(in, path) {
+					shared[path] = true
+				}
+			}
+		}
+	}
+	return shared
+}

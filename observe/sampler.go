@@ -146,6 +146,9 @@ func (s *Sampler) fill(dst *Sample, c *container.Container) {
 		dst.addLevel(l)
 	}
 	dst.Hidden = dst.Hidden || s.partial
+	if own.statErr == nil && !own.counters.HasBandwidth {
+		dst.missing(noBandwidth)
+	}
 	dst.Local, dst.HasLocal = own.localTime, own.localErr == nil
 	if !dst.HasLocal {
 		dst.missing(note(cgroup.FileStatLocal, own.localErr))
@@ -182,6 +185,9 @@ func (s *Sampler) sweep() {
 
 // noLocal is said of kernels before 6.6.
 const noLocal = cgroup.FileStatLocal + ": the kernel has none (before 6.6): what an ancestor's quota costs is only bounded from above"
+
+// noBandwidth is said of v2 cgroups that only have the cpu.stat which all have.
+const noBandwidth = "periods: the cpu controller is not enabled for this cgroup; it has no quota of its own"
 
 // note words why a file was not measured.
 func note(file string, err error) string {

@@ -204,6 +204,9 @@ func TestCgroupsWithoutTheCPUController(t *testing.T) {
 	if *o.UsedCPUs != 0.25 || o.Periods != nil || o.LimitCPUs != nil || *o.StoppedHigh != 0 || o.CPUsAllowed.Size() != 8 {
 		t.Errorf("used %v periods %v limit %v high %v CPUs %v", *o.UsedCPUs, o.Periods, o.LimitCPUs, *o.StoppedHigh, o.CPUsAllowed)
 	}
+	if !slices.Contains(o.NotMeasured, noBandwidth) {
+		t.Errorf("no word on the periods: %q", o.NotMeasured)
+	}
 }
 
 func TestWindowsThatAreNone(t *testing.T) {

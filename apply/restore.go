@@ -49,9 +49,9 @@ func Restore(ctx context.Context, env Env, sel Selector) (Result, error) {
 	}
 	complete, err := r.release(ctx, ids, "restored")
 	switch {
-	case err != nil:
+	case err != nil || !complete:
 		res.Verdict = VerdictNotRestored
-	case !complete || len(res.Skipped) > 0:
+	case len(res.Skipped) > 0:
 		res.Verdict = VerdictPartly
 	default:
 		res.Verdict = VerdictRestored

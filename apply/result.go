@@ -15,8 +15,8 @@ const (
 	VerdictHalf        = "half applied"       // failed, and taking back failed too: run restore
 	VerdictNothing     = "nothing to do"      // every value was there already, or nothing was in force
 	VerdictRestored    = "restored"           // all put back
-	VerdictPartly      = "partly restored"    // see Skipped
-	VerdictNotRestored = "not restored"       // the kernel or the journal refused
+	VerdictPartly      = "partly restored"    // what is in Skipped needed no care or is somebody else's by now
+	VerdictNotRestored = "not restored"       // something was refused and stays in force; Skipped says what and why
 	verdictInterrupted = "interrupted"        // Status: the writer died while applying
 	verdictReleasing   = "restore unfinished" // Status: the writer died while restoring
 )

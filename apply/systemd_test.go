@@ -78,7 +78,7 @@ func TestSystemdUnitGoneOrManagerGone(t *testing.T) {
 	s.env.Systemd = nil
 	r, err := Restore(t.Context(), s.env, Selector{})
 	s.must(err)
-	if open, _ := Status(s.env); len(open) != 1 || r.Verdict != VerdictPartly {
+	if open, _ := Status(s.env); len(open) != 1 || r.Verdict != VerdictNotRestored {
 		t.Errorf("without a manager the transaction must stay open: %q, %v", r.Verdict, open)
 	}
 	u.gone, s.env.Systemd = true, u

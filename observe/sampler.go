@@ -101,7 +101,7 @@ func (s *Sampler) Hot() int { return len(s.hot) }
 // Handles is the number of files kept open.
 func (s *Sampler) Handles() int { return s.files.kept }
 
-// Reads is the number of reads made so far, and Opens the number of files opened.
+// Reads is the number of reads made so far.
 func (s *Sampler) Reads() uint64 { return s.files.reads }
 
 // Opens is the number of files opened so far.

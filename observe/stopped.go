@@ -60,7 +60,8 @@ type Verdict struct {
 //   - Neither: nil.
 //   - A stop that has not ended is in none of these counters, but nr_throttled goes on. A container whose quota went to
 //     pay a debt (since 6.18 a system call runs to its end and is charged afterwards: 60 ms at 1 ms per period are 60
-//     periods) shows n throttled periods in which it used less than n - 1 quotas. Then High is at least n + 1 periods.
+//     periods) shows no throttled time and n throttled periods in which it used less than n - 1 quotas. Then High is
+//     n + 1 periods, at most the window.
 //
 // Shares: the own level's is its own throttled time. What is inherited is T - own; an ancestor's counter holds the
 // throttling of all its children, so its share is at most what this child inherited, and where several ancestors
@@ -96,16 +97,13 @@ func Stopped(t Throttle) Verdict {
 	return underWay(t, v)
 }
 
-// underWay widens a verdict by a stop that goes on.
+// underWay widens a verdict of nothing by a stop that goes on.
 func underWay(t Throttle, v Verdict) Verdict {
 	n := time.Duration(min(t.ThrottledPeriods, 1<<20))
-	if n < 2 || t.Used == nil || !t.Limit.Limited() || *t.Used >= (n-1)*t.Limit.Quota {
+	if *v.High > 0 || n < 2 || t.Used == nil || !t.Limit.Limited() || *t.Used >= (n-1)*t.Limit.Quota {
 		return v
 	}
-	if most := min((n+1)*t.Limit.Period, t.Window); most > *v.High {
-		*v.High = most
-		v.By = cmp.Or(v.By, BySelf)
-	}
+	*v.High, v.By = min((n+1)*t.Limit.Period, t.Window), BySelf
 	return v
 }
 

@@ -40,40 +40,39 @@ func Plan(env Env, txn Txn, changes []change.Change) (Result, error) {
 //
 // Errors before anything was written: *journal.Locked, *journal.Newer, *OutOfScope, *Stale, *cgroup.Error.
 func Apply(ctx context.Context, env Env, txn Txn, changes []change.Change) (Result, error) {
-	res := newResult()
-	j, err := env.open(ctx)
+	r, err := start(ctx, env)
 	if err != nil {
-		return res, err
+		return newResult(), err
 	}
-	defer j.Close()
-	r := &run{world: world{env}, j: j, res: &res}
+	defer r.j.Close()
 	if err := r.recover(ctx); err != nil {
-		return res, err
+		return *r.res, err
 	}
-	p, err := r.prepare(ctx, j.State(), changes)
+	p, err := r.prepare(ctx, r.j.State(), changes)
 	if err != nil {
-		return res, err
+		return *r.res, err
 	}
 	begin, err := r.begin(txn, p)
 	if err != nil {
-		return res, err
+		return *r.res, err
 	}
 	if len(p.holds) == 0 {
-		res.Verdict = VerdictNothing
-		return res, nil
+		r.res.Verdict = VerdictNothing
+		return *r.res, nil
 	}
-	if err := j.Reserve(reserveFor(p)); err != nil {
-		return res, err
+	if err := r.j.Reserve(reserveFor(p)); err != nil {
+		return *r.res, err
 	}
-	if err := j.Append(true, journal.Record{Begin: &begin}); err != nil {
-		return res, err
+	if err := r.j.Append(true, journal.Record{Begin: &begin}); err != nil {
+		return *r.res, err
 	}
-	res.ID = begin.Txn
+	r.res.ID = begin.Txn
 	if err := r.all(ctx, begin, p); err != nil {
-		return res, r.undo(ctx, begin.Txn, err)
+		err = r.undo(ctx, begin.Txn, err)
+		return *r.res, err
 	}
-	res.Verdict = VerdictUnverified
-	return res, nil
+	r.res.Verdict = VerdictUnverified
+	return *r.res, nil
 }
 
 // all does the steps, commits, and looks at what came of it.
@@ -155,22 +154,20 @@ func reserveFor(p prepared) int64 {
 // Recover takes back what a writer that died left unfinished, applied or restored by half. Commands that plan call it
 // before they look, because Apply would do so too and the plan would then be stale.
 func Recover(ctx context.Context, env Env) (Result, error) {
-	res := newResult()
-	j, err := env.open(ctx)
+	r, err := start(ctx, env)
 	if err != nil {
-		return res, err
+		return newResult(), err
 	}
-	defer j.Close()
-	r := &run{world: world{env}, j: j, res: &res}
+	defer r.j.Close()
 	err = r.recover(ctx)
-	res.Verdict = VerdictRestored
+	r.res.Verdict = VerdictRestored
 	switch {
 	case err != nil:
-		res.Verdict = VerdictNotRestored
-	case len(res.Writes) == 0:
-		res.Verdict = VerdictNothing
+		r.res.Verdict = VerdictNotRestored
+	case len(r.res.Writes) == 0:
+		r.res.Verdict = VerdictNothing
 	}
-	return res, err
+	return *r.res, err
 }
 
 // recover finishes what is unfinished and inside the scope.
@@ -189,6 +186,7 @@ func (r *run) recover(ctx context.Context) error {
 	if len(ids) == 0 {
 		return nil
 	}
+	r.warn("%d interrupted transactions were taken back first; those writes are listed too", len(ids))
 	complete, err := r.release(ctx, ids, "interrupted")
 	if err == nil && !complete {
 		// What is left stands in Skipped and stays open; it need not concern what is asked for now.

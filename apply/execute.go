@@ -18,6 +18,16 @@ type run struct {
 	res *Result
 }
 
+// start opens the journal for writing; the caller closes it.
+func start(ctx context.Context, env Env) (*run, error) {
+	j, err := env.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	res := newResult()
+	return &run{world: world{env}, j: j, res: &res}, nil
+}
+
 // journalFailed marks an error of the journal: nothing may be written any more.
 type journalFailed struct{ error }
 

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/unthrottle/unthrottle/cgroup"
 	"github.com/unthrottle/unthrottle/change"
@@ -86,72 +84,6 @@ func (w world) prepare(ctx context.Context, s *journal.State, changes []change.C
 	return p, err
 }
 
-// withFiles adds, to each list that is set through systemd, the file behind it. systemd cannot empty the file while
-// processes are inside (systemd#43846), so that the property alone would not be taken back; and it writes the file only
-// after it has answered.
-func (w world) withFiles(changes []change.Change) []change.Change {
-	behind := map[string]string{change.PropertyAllowedCPUs: cgroup.FileCPUs, change.PropertyAllowedNodes: cgroup.FileMems}
-	if w.version(cgroup.CPUSet) != cgroup.V2 {
-		// On v1 systemd has no CPU sets.
-		return changes
-	}
-	have := map[change.Key]bool{}
-	for _, c := range changes {
-		have[c.Key()] = true
-	}
-	all := slices.Clone(changes)
-	for _, c := range changes {
-		file := behind[c.File]
-		if c.Kind != change.KindSystemd || file == "" {
-			continue
-		}
-		c.Kind, c.Controller, c.File, c.Unit, c.From = change.KindFile, cgroup.CPUSet, file, "", ""
-		if !have[c.Key()] {
-			all = append(all, c)
-		}
-	}
-	return all
-}
-
-// normalise fills in what a kind implies and refuses two changes of one setting.
-func normalise(changes []change.Change) ([]change.Change, error) {
-	all := make([]change.Change, 0, len(changes))
-	seen := map[change.Key]bool{}
-	for _, c := range changes {
-		if c.Op == "" {
-			c.Op = change.OpSet
-		}
-		switch c.Kind {
-		case change.KindCgroup:
-			c.From, c.To = "", change.Present
-		case change.KindTask:
-			c.Path = c.To
-			if c.From == "" || c.To == "" {
-				return nil, errors.New("moving processes needs the cgroup they leave and the one they enter")
-			}
-		case change.KindSubtree:
-			c.File = cgroup.FileSubtreeControl
-			if !strings.HasPrefix(c.To, "+") {
-				return nil, fmt.Errorf("cgroup %q: controllers are enabled only, not %q", c.Path, c.To)
-			}
-		case change.KindSystemd:
-			c.Controller = ""
-			if c.Unit == "" || c.Path == "" {
-				return nil, fmt.Errorf("property %s needs its unit and the unit's cgroup", c.File)
-			}
-		case change.KindFile:
-		default:
-			return nil, fmt.Errorf("cgroup %q: unknown kind of change %q", c.Path, c.Kind)
-		}
-		if seen[c.Key()] {
-			return nil, fmt.Errorf("%s is changed twice in one transaction", c.Key())
-		}
-		seen[c.Key()] = true
-		all = append(all, c)
-	}
-	return all, nil
-}
-
 // inScope refuses what lies outside Env.Scope. The cgroup that processes leave need not be inside, they themselves
 // must: those of the target.
 func (w world) inScope(c change.Change) error {
@@ -169,61 +101,6 @@ func (w world) inScope(c change.Change) error {
 		}
 	}
 	return nil
-}
-
-// tree is a part of one hierarchy: a cgroup and what is below it, or only what is below it.
-type tree struct {
-	controller cgroup.Controller
-	path       string
-	belowOnly  bool
-}
-
-// fresh lists where the files to be written do not exist yet: cgroups that the transaction creates, and what lies
-// below a cgroup for whose children it enables a controller.
-func (w world) fresh(ctx context.Context, all []change.Change) ([]tree, error) {
-	var fresh []tree
-	for _, c := range all {
-		if c.Kind != change.KindCgroup {
-			continue
-		}
-		now, err := w.read(ctx, c.Key())
-		if err != nil {
-			return nil, err
-		}
-		if now == "" {
-			fresh = append(fresh, tree{controller: c.Controller, path: c.Path})
-		}
-	}
-	for _, c := range all {
-		if c.Kind != change.KindSubtree || w.within(c.Key(), fresh) {
-			continue
-		}
-		now, err := w.read(ctx, c.Key())
-		if err != nil {
-			return nil, err
-		}
-		if now != c.To {
-			fresh = append(fresh, tree{cgroup.Controller(controllerOf(c.Key())), c.Path, true})
-		}
-	}
-	return fresh, nil
-}
-
-// within tells whether a setting lies in one of the trees.
-func (w world) within(k change.Key, trees []tree) bool {
-	if k.Kind == change.KindSystemd || k.Kind == change.KindCgroup {
-		return false
-	}
-	for _, t := range trees {
-		switch {
-		case !cgroup.Below(k.Path, t.path):
-		case t.belowOnly && k.Path != t.path && k.Kind == change.KindFile && k.Controller == t.controller:
-			return true
-		case !t.belowOnly && w.sameTree(t.controller, k.Controller):
-			return true
-		}
-	}
-	return false
 }
 
 // ours tells whether a held setting still has a value that we left.

@@ -32,31 +32,29 @@ const (
 // holders do, but only where its value is still ours. What was left alone stands in Skipped. A transaction is closed
 // when nothing is left that a later Restore could do; what the kernel refused stays open and is tried again then.
 func Restore(ctx context.Context, env Env, sel Selector) (Result, error) {
-	res := newResult()
-	j, err := env.open(ctx)
+	r, err := start(ctx, env)
 	if err != nil {
-		return res, err
+		return newResult(), err
 	}
-	defer j.Close()
-	r := &run{world: world{env}, j: j, res: &res}
+	defer r.j.Close()
 	ids, err := r.choose(sel)
 	if err != nil {
-		return res, err
+		return *r.res, err
 	}
 	if len(ids) == 0 {
-		res.Verdict = VerdictNothing
-		return res, nil
+		r.res.Verdict = VerdictNothing
+		return *r.res, nil
 	}
 	complete, err := r.release(ctx, ids, "restored")
 	switch {
 	case err != nil || !complete:
-		res.Verdict = VerdictNotRestored
-	case len(res.Skipped) > 0:
-		res.Verdict = VerdictPartly
+		r.res.Verdict = VerdictNotRestored
+	case len(r.res.Skipped) > 0:
+		r.res.Verdict = VerdictPartly
 	default:
-		res.Verdict = VerdictRestored
+		r.res.Verdict = VerdictRestored
 	}
-	return res, err
+	return *r.res, err
 }
 
 // choose finds the transactions meant. One outside the scope is an error if it was named, and skipped otherwise.

@@ -95,19 +95,7 @@ func without(file, value, base, remove string) (string, error) {
 	return left.String(), nil
 }
 
-// Union is the list that holds both; an empty list on v2 stands for all that can be had and wins.
-func Union(v cgroup.Version, a, b string) (string, error) {
-	x, err := topology.ParseList(a)
-	if err != nil {
-		return "", err
-	}
-	y, err := topology.ParseList(b)
-	if err != nil {
-		return "", err
-	}
-	return union(v, x, y).String(), nil
-}
-
+// union is the list that holds both; an empty list on v2 stands for all that can be had, and wins.
 func union(v cgroup.Version, a, b cpuset.CPUSet) cpuset.CPUSet {
 	if v == cgroup.V2 && (a.IsEmpty() || b.IsEmpty()) {
 		return cpuset.New()

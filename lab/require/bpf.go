@@ -49,6 +49,8 @@ type progLoad struct {
 	_        [24]byte // log_level, log_size, log_buf, kern_version, prog_flags
 }
 
+const maxLoadTries = 30
+
 func tryBPF() error {
 	if _, err := os.Stat("/sys/kernel/btf/vmlinux"); err != nil {
 		return fmt.Errorf("the kernel publishes no BTF: %w", err)
@@ -63,7 +65,13 @@ func tryBPF() error {
 		insns:    uint64(uintptr(unsafe.Pointer(&insns[0]))),
 		license:  uint64(uintptr(unsafe.Pointer(&license[0]))),
 	}
-	fd, _, errno := unix.Syscall(unix.SYS_BPF, unix.BPF_PROG_LOAD, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
+	var fd uintptr
+	errno := unix.EAGAIN
+	// The verifier gives up with EAGAIN if a signal arrives, and the Go runtime
+	// sends itself some (libbpf and cilium/ebpf try again too).
+	for tries := 0; errno == unix.EAGAIN && tries < maxLoadTries; tries++ {
+		fd, _, errno = unix.Syscall(unix.SYS_BPF, unix.BPF_PROG_LOAD, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
+	}
 	runtime.KeepAlive(&insns)
 	runtime.KeepAlive(&license)
 	if errno != 0 {

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"text/tabwriter"
 
@@ -13,11 +14,15 @@ import (
 )
 
 func listCommand(o *options) *cobra.Command {
-	return &cobra.Command{
+	var topologies, kernels bool
+	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the topologies and kernels on offer, and what each has",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if topologies || kernels {
+				return listPlain(cmd.OutOrStdout(), topologies, kernels)
+			}
 			cache, err := o.cache(cmd.ErrOrStderr())
 			if err != nil {
 				return err
@@ -52,6 +57,27 @@ fake trees in the rooms' tests, and by lab run --kernel 6.1 --cgroup v1.`)+"\n")
 			return err
 		},
 	}
+	cmd.Flags().BoolVar(&topologies, "topologies", false, "only topologies, for scripts: name, --smp, --l3")
+	cmd.Flags().BoolVar(&kernels, "kernels", false, "only the names of kernels, for scripts")
+	return cmd
+}
+
+func listPlain(w io.Writer, topologies, kernels bool) error {
+	if topologies {
+		for _, t := range lab.Topologies() {
+			if _, err := fmt.Fprintln(w, t.Name, t.SMP, t.L3s); err != nil {
+				return err
+			}
+		}
+	}
+	if kernels {
+		for _, l := range fetch.Lines() {
+			if _, err := fmt.Fprintln(w, l.Name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func yes(b bool) string {

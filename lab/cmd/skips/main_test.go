@@ -1,0 +1,54 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const (
+	passed  = `{"Action":"pass","Package":"p","Test":"TestA"}` + "\n"
+	ended   = `{"Action":"pass","Package":"p","Elapsed":0.5}` + "\n"
+	failed  = `{"Action":"fail","Package":"p","Test":"TestA"}` + "\n" + `{"Action":"fail","Package":"p"}` + "\n"
+	skipped = `{"Action":"output","Package":"p","Test":"TestB","Output":"    b_test.go:9: needs v2: no mount; runs in the lab\n"}` + "\n" +
+		`{"Action":"skip","Package":"p","Test":"TestB"}` + "\n"
+)
+
+func TestRun(t *testing.T) {
+	for name, c := range map[string]struct {
+		host, lab, must string
+		code            int
+		want            string
+	}{
+		"good":                {passed + ended, passed + ended, "v2", 0, "ok  \tp\t0.500s"},
+		"skipped":             {passed + skipped + ended, passed + skipped + ended, "", 0, "p.TestB\n    host: needs v2: no mount; runs in the lab\n    lab: needs v2"},
+		"skipped, must":       {passed + skipped + ended, passed + skipped + ended, "v2", 1, "which UNTHROTTLE_MUST says is there"},
+		"ran in the lab":      {passed + skipped + ended, strings.ReplaceAll(passed, "TestA", "TestB") + ended, "v2", 0, "PASS"},
+		"failed":              {failed, passed + ended, "", 1, "p.TestA (host): fail"},
+		"empty":               {passed + ended, "", "", 1, "lab: no test ran"},
+		"misspelt must":       {passed + skipped + ended, passed + ended, "v3", 1, `unknown need "v3"`},
+		"the lab was cut off": {passed + ended, passed, "", 1, "p (lab): did not end"},
+		"the go command said": {"no required module\n", passed + ended, "", 1, "no required module"},
+	} {
+		dir := t.TempDir()
+		host, inLab := filepath.Join(dir, "host.json"), filepath.Join(dir, "lab.json")
+		for file, text := range map[string]string{host: c.host, inLab: c.lab} {
+			if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var out bytes.Buffer
+		if code := run([]string{host, inLab}, c.must, &out, &out); code != c.code || !strings.Contains(out.String(), c.want) {
+			t.Errorf("%s: code %d, want %d and %q in:\n%s", name, code, c.code, c.want, &out)
+		}
+	}
+	var out bytes.Buffer
+	if code := run([]string{filepath.Join(t.TempDir(), "none.json")}, "", &out, &out); code != 1 {
+		t.Errorf("a missing file gives %d", code)
+	}
+	if code := run(nil, "", &out, &out); code != 2 {
+		t.Errorf("no file gives %d", code)
+	}
+}

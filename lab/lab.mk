@@ -1,0 +1,36 @@
+# The lab: a many-CPU Linux under QEMU, without KVM. See docs/lab.md.
+GO ?= go
+OUT ?= .cache/test
+LAB := bin/lab
+LAB_FIXTURES := lab/testdata/sysfs
+
+.PHONY: lab
+lab: ## bin/lab, which boots a many-CPU Linux: bin/lab run -- nproc
+	@CGO_ENABLED=0 $(GO) build -trimpath -o $(LAB) ./lab/cmd/lab
+
+.PHONY: lab-fetch
+lab-fetch: lab ## fetch QEMU and the default kernel into ~/.cache/unthrottle/lab
+	@$(LAB) fetch
+
+.PHONY: lab-test
+lab-test: lab ## the tests that need many CPUs or cgroup v2, in one guest
+	@$(LAB) test
+
+# For `make test`: failed tests are for lab/cmd/skips to judge; a lab that
+# could not test (125) fails here.
+.PHONY: lab-test-json
+lab-test-json: lab
+	@mkdir -p $(OUT) && rm -f $(OUT)/lab.json
+	@echo "== tests in the lab"
+	@rc=0; $(LAB) test --json $(OUT)/lab.json || rc=$$?; [ $$rc -le 1 ] || exit $$rc
+
+.PHONY: lab-topologies
+lab-topologies: lab ## boot every topology of lab list, check it, keep its sysfs tree
+	@run() { echo "== $$1"; $(LAB) test --smp $$2 --l3 $$3 --timeout 8m --run 'TestTopology$$' \
+	  --env UNTHROTTLE_LAB_CAPTURE=$$1 --out $(LAB_FIXTURES) ./lab/experiments; }; \
+	$(LAB) list --topologies | while read -r name smp l3; do run $$name $$smp $$l3 </dev/null; done
+
+.PHONY: lab-kernels
+lab-kernels: lab ## the bandwidth checks on every kernel of lab list
+	@for k in $$($(LAB) list --kernels); do echo "== $$k"; \
+	  $(LAB) test --kernel $$k --run 'TestLimit|TestQuota|TestGuest' ./lab/experiments; done

@@ -1,0 +1,112 @@
+package suite
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// requirePath ends the import path of package require.
+const requirePath = "/lab/require"
+
+// Package is a package of the tree whose tests may need the lab.
+type Package struct {
+	ImportPath string
+	Dir        string // here
+	Rel        string // below the module's root
+}
+
+type listed struct {
+	ImportPath, Dir                    string
+	Module                             *struct{ Path, Dir string }
+	Imports, TestImports, XTestImports []string
+}
+
+// Find lists the packages among patterns whose tests use package require.
+func Find(ctx context.Context, patterns ...string) (packages []Package, moduleDir string, err error) {
+	all, err := list(ctx, "./...")
+	if err != nil {
+		return nil, "", err
+	}
+	selected := all
+	if len(patterns) > 0 {
+		if selected, err = list(ctx, patterns...); err != nil {
+			return nil, "", err
+		}
+	}
+	users := usersOf(all, requirePath)
+	for _, p := range selected {
+		if p.Module == nil {
+			continue
+		}
+		moduleDir = p.Module.Dir
+		uses := func(imported string) bool { return users[imported] }
+		if !slices.ContainsFunc(p.TestImports, uses) && !slices.ContainsFunc(p.XTestImports, uses) {
+			continue
+		}
+		rel, err := filepath.Rel(moduleDir, p.Dir)
+		if err != nil {
+			return nil, "", err
+		}
+		packages = append(packages, Package{ImportPath: p.ImportPath, Dir: p.Dir, Rel: filepath.ToSlash(rel)})
+	}
+	if len(packages) == 0 {
+		return nil, "", errors.New("no package with tests that use lab/require; run it in the tree's top folder")
+	}
+	return packages, moduleDir, nil
+}
+
+// usersOf is the package whose path ends in suffix and all that import it,
+// directly or not, outside of tests.
+func usersOf(all []listed, suffix string) map[string]bool {
+	users := map[string]bool{}
+	for grown := true; grown; {
+		grown = false
+		for _, p := range all {
+			if users[p.ImportPath] {
+				continue
+			}
+			if strings.HasSuffix(p.ImportPath, suffix) || slices.ContainsFunc(p.Imports, func(i string) bool { return users[i] }) {
+				users[p.ImportPath], grown = true, true
+			}
+		}
+	}
+	return users
+}
+
+func list(ctx context.Context, patterns ...string) ([]listed, error) {
+	cmd := exec.CommandContext(ctx, "go", append([]string{"list", "-json=ImportPath,Dir,Module,Imports,TestImports,XTestImports"}, patterns...)...)
+	out, err := runGo(cmd)
+	if err != nil {
+		return nil, err
+	}
+	var found []listed
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p listed
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return found, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("go list: %w", err)
+		}
+		found = append(found, p)
+	}
+}
+
+// runGo runs the go command for the guest: static binaries.
+func runGo(cmd *exec.Cmd) ([]byte, error) {
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64")
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, errs.String())
+	}
+	return out.Bytes(), nil
+}

@@ -29,6 +29,9 @@ type Facts struct {
 	Containers []Container
 	// Held are the transactions of ours that are in force.
 	Held []apply.InForce
+	// Drift is where values are no longer ours (apply.Drift); of it the cgroups
+	// that are gone, or others by now under the same path, count here.
+	Drift []apply.DriftItem
 	// Claims are CPUs that others gave out or took, beside what Sets tell.
 	Claims []Claim
 	// Systemd: it runs here. Group.Unit tells what it owns, where it could be
@@ -107,10 +110,16 @@ func Pinned(h apply.InForce) (cpuset.CPUSet, bool) {
 
 // removed are the CPUs that our transactions in force took out of each set.
 func (f Facts) removed() map[string]cpuset.CPUSet {
-	out := map[string]cpuset.CPUSet{}
+	type key struct{ id, path string }
+	out, lost := map[string]cpuset.CPUSet{}, map[key]bool{}
+	for _, d := range f.Drift {
+		if d.Gone {
+			lost[key{d.ID, d.Path}] = true
+		}
+	}
 	for _, h := range f.Held {
 		for _, c := range h.Changes {
-			if c.Op != change.OpRemoveCPUs {
+			if c.Op != change.OpRemoveCPUs || lost[key{h.ID, c.Path}] {
 				continue
 			}
 			if set, err := topology.ParseList(c.To); err == nil {
@@ -126,6 +135,12 @@ type Claim struct {
 	CPUs cpuset.CPUSet
 	// By says who, for people: "kubelet static policy".
 	By string
+}
+
+// lost tells whether the cgroup that a transaction changed is gone, or another
+// one has its path: a container that was started again.
+func (f Facts) lost(id, path string) bool {
+	return slices.ContainsFunc(f.Drift, func(d apply.DriftItem) bool { return d.Gone && d.ID == id && d.Path == path })
 }
 
 // confined are the cpusets that existed before and that a pin of ours set.

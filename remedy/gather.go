@@ -18,8 +18,10 @@ type Options struct {
 	// Root stands for "/": sys and var/lib/kubelet are read below it, proc for
 	// the names of pause processes.
 	Root fs.FS
-	// Held are our transactions in force, Scope and Named as in Facts.
+	// Held are our transactions in force (apply.Status), Drift what became of
+	// their values (apply.Drift); Scope and Named as in Facts.
 	Held         []apply.InForce
+	Drift        []apply.DriftItem
 	Scope, Named string
 	// Used is the CPU use by path where it is known already; for the others it
 	// is measured over Window (0: not measured).
@@ -51,7 +53,7 @@ func GatherFrom(ctx context.Context, fsys cgroup.FS, oneTree bool, containers []
 	if err != nil {
 		return Facts{}, err
 	}
-	f := Facts{OneTree: oneTree, Groups: map[string]Group{}, Sets: map[string]Set{}, Held: o.Held, Scope: o.Scope, Named: o.Named}
+	f := Facts{OneTree: oneTree, Groups: map[string]Group{}, Sets: map[string]Set{}, Held: o.Held, Drift: o.Drift, Scope: o.Scope, Named: o.Named}
 	if f.Machine, err = topology.Read(sys); err != nil {
 		return Facts{}, err
 	}
@@ -83,6 +85,7 @@ type gatherer struct {
 	cpuOf   map[int]string   // where a process is in the cpu hierarchy
 	inGroup map[string][]int // and the reverse
 	inSet   map[string][]int // the same in the cpuset hierarchy
+	peopled map[string]bool  // cpusets with processes in them or below
 	burst   bool             // HasBurst is known
 }
 

@@ -2,6 +2,7 @@ package remedy
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -189,3 +190,36 @@ func TestExpected(t *testing.T) {
 }
 
 func number(x float64) *float64 { return &x }
+
+// A large host: 1,000 containers on 128 CPUs, none of them measured.
+func BenchmarkPinAmong1000(b *testing.B) {
+	f := large(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Make(f, target("/pods/c500", ""), Request{Kind: Pin}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func large(t testing.TB) Facts {
+	f := Facts{Machine: machine(t, "0-127"), CPUVersion: cgroup.V1, CPUSetVersion: cgroup.V1, OneTree: true, HasBurst: true,
+		Groups: map[string]Group{}, Sets: map[string]Set{}}
+	all := parse(t, "0-127")
+	paths := []string{"/", "/pods"}
+	for i := range 1000 {
+		paths = append(paths, "/pods/c"+strconv.Itoa(i))
+	}
+	for _, path := range paths {
+		g := Group{Limit: cgroup.Unlimited(), Shares: 102}
+		if depth(path) == 2 {
+			g.Limit.Quota = 4 * g.Limit.Period
+			f.Containers = append(f.Containers, Container{Container: target(path, ""), OwnSet: true})
+		}
+		f.Groups[path] = g
+		s := Set{Cpus: "0-127", Mems: "0"}
+		s.Configured, s.Effective, s.EffectiveMems = all, all, parse(t, "0")
+		f.Sets[path] = s
+	}
+	return f
+}

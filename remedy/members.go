@@ -8,6 +8,12 @@ import (
 // containers adds what is known of containers only.
 func (g *gatherer) containers(all []container.Container) {
 	shared := g.sharedSets(all)
+	g.peopled = map[string]bool{}
+	for path, pids := range g.inSet {
+		for at := path; len(pids) > 0 && !g.peopled[at]; at = cgroup.Parent(at) {
+			g.peopled[at] = true
+		}
+	}
 	for _, c := range all {
 		if _, ok := g.facts.Groups[c.Group.Path]; !ok {
 			continue
@@ -40,13 +46,7 @@ func (g *gatherer) own(c container.Container, shared map[string]bool) bool {
 	if at == "" || at == "/" || shared[c.Group.Path] {
 		return false
 	}
-	members := 0
-	for path, pids := range g.inSet {
-		if cgroup.Below(path, at) {
-			members += len(pids)
-		}
-	}
-	return members > 0 || cgroup.Base(at) == cgroup.Base(c.Group.Path)
+	return g.peopled[at] || cgroup.Base(at) == cgroup.Base(c.Group.Path)
 }
 
 // sharedSets are the containers whose cpuset holds processes of others.

@@ -155,8 +155,12 @@ func (h *host) facts() Facts {
 	if err != nil {
 		h.t.Fatal(err)
 	}
+	drift, err := apply.Drift(h.env())
+	if err != nil {
+		h.t.Fatal(err)
+	}
 	o := h.options
-	o.Root, o.Held = h.root, held
+	o.Root, o.Held, o.Drift = h.root, held, drift
 	f, err := GatherFrom(context.Background(), h.k, h.oneTree, h.containers, o)
 	if err != nil {
 		h.t.Fatal(err)

@@ -44,7 +44,7 @@ func (p *planner) takeOut(path string, pinned cpuset.CPUSet, why string) {
 // confines are among them: once that is taken back, they must not spread over
 // the CPUs of this one.
 func (p *planner) movers(h home, pinned cpuset.CPUSet) (inside, outside []string) {
-	var done []string
+	done := map[string]bool{}
 	confined := p.f.confined()
 	for _, path := range sorted(p.f.Sets) {
 		s := p.f.Sets[path]
@@ -58,10 +58,10 @@ func (p *planner) movers(h home, pinned cpuset.CPUSet) (inside, outside []string
 		if has.Intersection(pinned).IsEmpty() && !confined[path] {
 			continue
 		}
-		if p.f.CPUSetVersion == cgroup.V2 && slices.ContainsFunc(done, func(top string) bool { return below(path, top) }) {
+		if p.f.CPUSetVersion == cgroup.V2 && under(done, path) {
 			continue
 		}
-		done = append(done, path)
+		done[path] = true
 		if p.f.inScope(path) {
 			inside = append(inside, path)
 		} else if !slices.ContainsFunc(outside, func(top string) bool { return below(path, top) }) {
@@ -74,38 +74,46 @@ func (p *planner) movers(h home, pinned cpuset.CPUSet) (inside, outside []string
 // enoughLeft compares what the containers that move need with the CPUs they
 // keep, for all who keep the same CPUs, with those who keep a part of these.
 func (p *planner) enoughLeft(movers []string, pinned cpuset.CPUSet) error {
-	type moved struct {
-		path string
+	type pool struct {
 		left cpuset.CPUSet
 		need Need
+		who  []string
 	}
-	var all []moved
+	moved := map[string]bool{}
+	for _, path := range movers {
+		moved[path] = true
+	}
+	pools, byLeft, unmeasured := []*pool{}, map[string]*pool{}, 0
 	for _, c := range p.f.Containers {
-		at := c.Group.CPUSetPath
-		if c.Group.Path == p.target.Group.Path || below(c.Group.Path, p.target.Group.Path) ||
-			!slices.ContainsFunc(movers, func(m string) bool { return cgroup.Below(at, m) }) {
+		if cgroup.Below(c.Group.Path, p.target.Group.Path) || !under(moved, c.Group.CPUSetPath) {
 			continue
 		}
-		all = append(all, moved{c.Group.Path, p.f.Sets[at].Effective.Difference(pinned), p.f.need(c)})
+		left := p.f.Sets[c.Group.CPUSetPath].Effective.Difference(pinned)
+		at := byLeft[left.String()]
+		if at == nil {
+			at = &pool{left: left}
+			pools, byLeft[left.String()] = append(pools, at), at
+		}
+		need := p.f.need(c)
+		if !need.Measured {
+			unmeasured++
+		}
+		at.need, at.who = at.need.plus(need), append(at.who, c.Group.Path)
 		p.plan.Moved = append(p.plan.Moved, c.Group.Path)
 	}
-	unmeasured := 0
-	for _, pool := range all {
+	for _, at := range pools {
 		var sum Need
 		var who []string
-		for _, m := range all {
-			if m.left.IsSubsetOf(pool.left) {
-				sum = sum.plus(m.need)
-				who = append(who, m.path)
+		for _, part := range pools {
+			if part.left.IsSubsetOf(at.left) {
+				sum = sum.plus(part.need)
+				who = append(who, part.who...)
 			}
 		}
-		if need := sum.CPUs(); need > float64(pool.left.Size())+epsilon {
+		if need := sum.CPUs(); need > float64(at.left.Size())+epsilon {
 			return p.refuse(fmt.Sprintf("%s would be left (%s) for %s that need %s (requests %.4g, in use %s)",
-				cpus(float64(pool.left.Size())), pool.left, count(len(who), "other container", "other containers"),
+				cpus(float64(at.left.Size())), at.left, count(len(who), "other container", "other containers"),
 				cpus(need), sum.Requested, sum.used()), "ask for fewer CPUs with --cpus, or try --remedy burst", who...)
-		}
-		if !pool.need.Measured {
-			unmeasured++
 		}
 	}
 	if unmeasured > 0 {
@@ -113,4 +121,9 @@ func (p *planner) enoughLeft(movers []string, pinned cpuset.CPUSet) error {
 			count(unmeasured, "container", "containers"))
 	}
 	return nil
+}
+
+// under tells whether a path is one of those or below one.
+func under(in map[string]bool, path string) bool {
+	return in[path] || slices.ContainsFunc(ancestors(path), func(a string) bool { return in[a] })
 }

@@ -19,12 +19,13 @@ type Chore struct {
 }
 
 // Upkeep says what our pins need by now: containers that appeared since are
-// moved off their CPUs, transactions of containers that are gone end. What
-// cannot be moved is in the plan's Warnings.
+// moved off their CPUs, transactions of containers that are gone end; one that
+// was started again has new cgroups and counts as gone. What cannot be moved is
+// in the plan's Warnings.
 func Upkeep(f Facts) []Chore {
 	var chores []Chore
 	for _, h := range f.Held {
-		if _, exists := f.Groups[h.Target]; !exists {
+		if f.over(h) {
 			chores = append(chores, Chore{ID: h.ID, Gone: true})
 			continue
 		}
@@ -36,6 +37,22 @@ func Upkeep(f Facts) []Chore {
 		}
 	}
 	return chores
+}
+
+// over tells whether there is nothing left that a transaction is for.
+func (f Facts) over(h apply.InForce) bool {
+	if _, exists := f.Groups[h.Target]; !exists {
+		return true
+	}
+	if h.Parameters[paramFor] == "" {
+		return f.lost(h.ID, h.Target) || f.lost(h.ID, h.Parameters[paramSet])
+	}
+	for _, c := range h.Changes {
+		if _, exists := f.Sets[c.Path]; exists && !f.lost(h.ID, c.Path) {
+			return false
+		}
+	}
+	return true
 }
 
 // newcomers plans to take the CPUs of a pin out of the cpusets that came later.

@@ -60,9 +60,7 @@ func TestUpkeepMovesNewcomersAndEndsWhatIsGone(t *testing.T) {
 			t.Fatalf("got %+v, want the end of both transactions", chores)
 		}
 		for _, c := range chores {
-			if _, err := apply.Restore(context.Background(), h.env(), apply.Selector{IDs: []string{c.ID}}); err != nil {
-				t.Fatal(err)
-			}
+			h.restoreID(c.ID)
 		}
 		if held, err := apply.Status(h.env()); err != nil || len(held) > 0 {
 			t.Errorf("still in force: %+v, %v", held, err)
@@ -105,6 +103,64 @@ func (h *host) remove(path string) {
 		}
 	}
 	h.containers = slices.DeleteFunc(h.containers, func(c container.Container) bool { return c.Group.Path == path })
+}
+
+// A container that is started again has other cgroups under the same paths.
+func TestUpkeepOfContainersStartedAgain(t *testing.T) {
+	onEach(t, "0-7", func(t *testing.T, h *host, target container.Container) {
+		p, err := Make(h.facts(), target, Request{Kind: Pin, CPUs: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.apply(p)
+		for round := range 3 {
+			h.make("/late")
+			if h.v == cgroup.V1 {
+				h.write(cgroup.CPUSet, "/late", cgroup.FileCPUs, "0-7")
+			}
+			h.run("/late", 20)
+			for _, c := range Upkeep(h.facts()) {
+				if c.Gone {
+					h.restoreID(c.ID)
+				} else {
+					h.apply(c.Plan)
+				}
+			}
+			if wrong := h.exclusive(target, p.CPUs); len(wrong) > 0 {
+				t.Fatalf("round %d: %q", round, wrong)
+			}
+			if held, _ := apply.Status(h.env()); len(held) > 2 {
+				t.Fatalf("round %d: %d transactions in force: they pile up", round, len(held))
+			}
+			h.k.Exit(20)
+			h.remove("/late")
+		}
+
+		h.k.Exit(10)
+		h.remove("/a/web")
+		h.make("/a/web")
+		h.run("/a/web", 30)
+		ended := 0
+		for _, c := range Upkeep(h.facts()) {
+			if c.Gone {
+				h.restoreID(c.ID)
+				ended++
+			}
+		}
+		if held, _ := apply.Status(h.env()); ended == 0 || len(held) > 0 {
+			t.Fatalf("%d ended, still in force: %+v", ended, held)
+		}
+		if allowed, _ := h.k.Allowed(11); allowed.Size() != 8 {
+			t.Errorf("the neighbour has %s back, want all", allowed)
+		}
+	})
+}
+
+func (h *host) restoreID(id string) {
+	h.t.Helper()
+	if _, err := apply.Restore(context.Background(), h.env(), apply.Selector{IDs: []string{id}}); err != nil {
+		h.t.Fatal(err)
+	}
 }
 
 // A unit that starts again has its new processes where systemd puts them: on v1

@@ -126,7 +126,7 @@ func (p *planner) insideTarget(h home) error {
 		return nil
 	}
 	removed := p.f.removed()
-	for _, path := range sorted(p.f.Sets) {
+	for _, path := range p.sets() {
 		s := p.f.Sets[path]
 		if below(path, h.path) && (p.narrow(path, removed) || s.InPartition() || p.f.CPUSetVersion == cgroup.V1 && s.Exclusive) {
 			return p.refuse("a cgroup inside it has CPUs of its own, which would be lost", "pin that one instead", path)

@@ -46,7 +46,7 @@ func (p *planner) takeOut(path string, pinned cpuset.CPUSet, why string) {
 func (p *planner) movers(h home, pinned cpuset.CPUSet) (inside, outside []string) {
 	done := map[string]bool{}
 	confined := p.f.confined()
-	for _, path := range sorted(p.f.Sets) {
+	for _, path := range p.sets() {
 		s := p.f.Sets[path]
 		if path == p.top() || cgroup.Below(path, h.path) || cgroup.Below(h.path, path) {
 			continue

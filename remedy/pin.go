@@ -118,13 +118,20 @@ func list(s cpuset.CPUSet) string {
 	return s.String()
 }
 
+// sets are the paths of all cpusets, parents first; sorted once.
+func (p *planner) sets() []string {
+	if p.sorted == nil {
+		p.sorted = sorted(p.f.Sets)
+	}
+	return p.sorted
+}
+
 // top is the highest cpuset that can be seen.
 func (p *planner) top() string {
-	paths := sorted(p.f.Sets)
-	if len(paths) == 0 {
+	if len(p.sets()) == 0 {
 		return "/"
 	}
-	return paths[0]
+	return p.sets()[0]
 }
 
 // unavailable are the CPUs that somebody else has a claim to, and who. Cpusets
@@ -136,7 +143,7 @@ func (p *planner) unavailable(home home) []Claim {
 		claims = append(claims, Claim{isolated, "isolcpus"})
 	}
 	pins, removed := p.f.pins(), p.f.removed()
-	for _, path := range sorted(p.f.Sets) {
+	for _, path := range p.sets() {
 		s := p.f.Sets[path]
 		switch {
 		case path == p.top() || cgroup.Below(path, home.path) || cgroup.Below(home.path, path):
@@ -188,7 +195,7 @@ func (p *planner) settle(home home, pinned cpuset.CPUSet) {
 	if p.f.CPUSetVersion == cgroup.V2 {
 		return
 	}
-	for _, inner := range sorted(p.f.Sets) {
+	for _, inner := range p.sets() {
 		if s := p.f.Sets[inner]; below(inner, home.path) && !s.Configured.IsEmpty() && !s.Configured.IsSubsetOf(pinned) {
 			p.setCPUs(inner, pinned, "inside "+p.target.Name)
 		}

@@ -164,6 +164,7 @@ type planner struct {
 	r      Request
 	target container.Container
 	plan   Plan
+	sorted []string // see sets
 }
 
 func (p *planner) refuse(why, hint string, names ...string) error {

@@ -141,6 +141,15 @@ func (tr *Tree) Work(path string, burners int) int {
 	return p.Pid()
 }
 
+// InheritsEmpty tells whether an empty cpuset.cpus means "all that the parent
+// has" (v2). Kernels before 7.0 refuse to empty a list while processes are
+// inside (validate_change, ENOSPC), so that an emptied one cannot come back there
+// byte by byte: Settings shows what is in force for it.
+func (tr *Tree) InheritsEmpty() bool {
+	v, ok := tr.Host.Version(cgroup.CPUSet)
+	return ok && v == cgroup.V2
+}
+
 // Settings are the values of everything that unthrottle may set in the subtree,
 // a line each, for comparing before with after byte by byte.
 func (tr *Tree) Settings() string {
@@ -164,6 +173,11 @@ func (tr *Tree) Settings() string {
 			value, err := os.ReadFile(name)
 			if err != nil {
 				return err
+			}
+			if base == cgroup.FileCPUs && strings.TrimSpace(string(value)) == "" && tr.InheritsEmpty() {
+				if value, err = os.ReadFile(name + ".effective"); err != nil {
+					return err
+				}
 			}
 			lines = append(lines, fmt.Sprintf("%s %s %q", c, rel, value))
 			return nil

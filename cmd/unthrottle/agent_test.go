@@ -236,10 +236,7 @@ rules:
 		t.Fatal(err)
 	}
 	_ = b.cmd.Wait()
-	restored := decoded[changed](t, unthrottle(t, "restore", "--json", "--scope", tr.Top, "--state-dir", tr.StateDir), 0)
-	if restored.Verdict != "restored" {
-		t.Errorf("restore: %+v", restored)
-	}
+	putBack(t, tr)
 	kept := []string{}
 	for line := range strings.SplitSeq(tr.Settings(), "\n") {
 		if !strings.Contains(line, "newcomer") {

@@ -15,7 +15,7 @@ import (
 func newDemo() *cobra.Command {
 	var seconds float64
 	var scope string
-	var asJSON, ascii bool
+	var asJSON, ascii, fair bool
 	cmd := &cobra.Command{
 		Use:     "demo",
 		GroupID: groupTry,
@@ -30,7 +30,7 @@ of them are removed: whoever else runs on the host is not moved.`,
 			if err != nil {
 				return err
 			}
-			o := demo.Options{Host: h, Seconds: seconds}
+			o := demo.Options{Host: h, Seconds: seconds, Fair: fair}
 			if scope != "" {
 				if o.Scope, err = cgroup.CleanPath(h, scope); err != nil {
 					return err
@@ -60,6 +60,7 @@ of them are removed: whoever else runs on the host is not moved.`,
 	flags := cmd.Flags()
 	flags.Float64Var(&seconds, "seconds", demo.DefaultSeconds, "how long each of the four arms is measured")
 	flags.StringVar(&scope, "scope", "", "make the demo's cgroups below this cgroup `PREFIX`")
+	flags.BoolVar(&fair, "fair", false, "leave the demo's cgroup at the ordinary weight: other load then has a say in the figures")
 	flags.BoolVar(&asJSON, "json", false, "print JSON")
 	flags.BoolVar(&ascii, "ascii", false, "no bars and boxes beyond ASCII")
 	return cmd

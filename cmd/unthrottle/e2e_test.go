@@ -113,6 +113,21 @@ type changed struct {
 	Kept    bool                         `json:"kept"`
 }
 
+// putBack restores all. The one thing that may differ is a list that was empty
+// on a kernel that cannot empty it.
+func putBack(t *testing.T, tr *cgrouptest.Tree) {
+	t.Helper()
+	r := decoded[changed](t, unthrottle(t, "restore", "--json", "--scope", tr.Top, "--state-dir", tr.StateDir), 0)
+	for _, s := range r.Skipped {
+		if !tr.InheritsEmpty() || !strings.Contains(s.Why, "all that its parent has") {
+			t.Errorf("restore left %s: %s", s.Path, s.Why)
+		}
+	}
+	if r.Verdict != "restored" && r.Verdict != "nothing to do" && len(r.Skipped) == 0 {
+		t.Errorf("restore: %+v", r)
+	}
+}
+
 // The whole journey on one container: see it, plan, apply, see it gone, put it
 // back byte by byte.
 func TestSeeApplyRestore(t *testing.T) {
@@ -173,10 +188,7 @@ func TestSeeApplyRestore(t *testing.T) {
 		t.Errorf("a second remedy: exit code %d, %q", got.code, got.errors)
 	}
 
-	restored := decoded[changed](t, unthrottle(t, append(write, "restore", "--json")...), 0)
-	if restored.Verdict != "restored" || len(restored.Skipped) != 0 {
-		t.Errorf("restore: %+v", restored)
-	}
+	putBack(t, tr)
 	if got := tr.Settings(); got != settings {
 		t.Errorf("not as before:\n%s\nwas\n%s", got, settings)
 	}
@@ -246,9 +258,9 @@ func TestFix(t *testing.T) {
 	if got.Verdict != "unverified" || !got.Kept || got.Remedy != "pin" {
 		t.Errorf("without slo: %+v", got)
 	}
-	decoded[changed](t, unthrottle(t, "restore", "--json", "--scope", tr.Top, "--state-dir", tr.StateDir), 0)
-	if tr.Settings() != settings {
-		t.Fatal("not put back")
+	putBack(t, tr)
+	if got := tr.Settings(); got != settings {
+		t.Fatalf("not put back:\n%s\nwas\n%s", got, settings)
 	}
 
 	// The source tells the truth about a file that stands for a service.
@@ -279,7 +291,7 @@ i=0; while [ $i -lt 1000 ]; do echo $v.$i; i=$((i+1)); done
 			if got.Verdict != tc.verdict || got.Kept != tc.kept {
 				t.Errorf("verdict %q, kept %v; want %q, %v", got.Verdict, got.Kept, tc.verdict, tc.kept)
 			}
-			decoded[changed](t, unthrottle(t, "restore", "--json", "--scope", tr.Top, "--state-dir", tr.StateDir), 0)
+			putBack(t, tr)
 			if tr.Settings() != settings {
 				t.Error("not put back")
 			}

@@ -98,7 +98,7 @@ func TestKilledOnTheRealKernel(t *testing.T) {
 			seed := uint64(time.Now().UnixNano())
 			chance := rand.New(rand.NewPCG(seed, 0))
 			unfinished := map[string]int{}
-			for round := range require.Rounds(t, 40) {
+			for round := range max(10, require.Rounds(t, 40)) {
 				cmd, out := startChild(t, childWriter, envRoot+"="+r.root, envState+"="+r.env.StateDir)
 				if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
 					t.Fatalf("the child did not start: %q, %v", line, err)

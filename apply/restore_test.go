@@ -264,6 +264,28 @@ func TestLateForks(t *testing.T) {
 	}
 }
 
+// TestCgroupGoesWithItsMaker: a second transaction moved newcomers into a cgroup that the first one made. Taking back
+// the first brings all of them home; the second has nothing left to do.
+func TestCgroupGoesWithItsMaker(t *testing.T) {
+	s := newScene(t, cgroup.V1)
+	before := s.k.Snapshot()
+	txn, changes := s.pinAlone()
+	first := s.apply(txn, changes)
+	s.k.Spawn("/", 70)
+	after := s.k.Snapshot()
+	s.apply(txn, []change.Change{{Kind: change.KindTask, Controller: cgroup.CPUSet, From: "/", To: "/svc",
+		MembersController: cgroup.CPU, MembersPath: "/svc"}})
+	if diff := cmp.Diff(after, s.k.Snapshot()); diff != "" {
+		t.Error(diff)
+	}
+	r, err := Restore(t.Context(), s.env, Selector{IDs: []string{first.ID}})
+	if err != nil || r.Verdict != VerdictRestored {
+		t.Errorf("%+v, %v", r, err)
+	}
+	s.k.Exit(70)
+	s.must(s.everythingBack(before))
+}
+
 func TestKernelThreadsAreRefused(t *testing.T) {
 	s := newScene(t, cgroup.V1)
 	before := s.k.Snapshot()

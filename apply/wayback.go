@@ -143,6 +143,10 @@ func (r *run) look(ctx context.Context, s journal.Setting, going []tree) view {
 		return view{}
 	}
 	if s.Kind == change.KindTask {
+		if slices.Contains(going, tree{controller: s.Controller, path: k.Path}) {
+			// The cgroup goes: whoever else moved processes into it, they cannot stay.
+			held = nil
+		}
 		return r.lookTask(s, held, original)
 	}
 	current, err := r.read(ctx, k)

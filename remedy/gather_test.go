@@ -105,7 +105,8 @@ func TestForeignProcesses(t *testing.T) {
 	h := newHost(t, cgroupmodel.V1("0-3"), t.TempDir())
 	h.makeIn(cgroup.CPU, "/unit")
 	h.limit("/unit", 1)
-	h.k.SpawnForeign("/unit")
+	h.makeIn(cgroup.CPU, "/unit/inner")
+	h.k.SpawnForeign("/unit/inner")
 	c := h.contain("/unit")
 	if why := refusal(t, h.facts(), c, Request{Kind: Pin}).Error(); !strings.Contains(why, "outside our PID namespace") {
 		t.Error(why)

@@ -41,7 +41,7 @@ func (p *planner) home() (home, error) {
 	case p.f.CPUSetVersion == cgroup.V2:
 		return h, p.refuse("its cpuset cgroup "+quoted(at)+" is shared with others", "name the cgroup that holds them all")
 	default:
-		if p.f.Groups[p.target.Group.Path].Foreign {
+		if p.foreign() {
 			return h, p.refuse("some of its processes are outside our PID namespace, so they cannot be moved into a cpuset of its own",
 				"run unthrottle in the host's PID namespace")
 		}
@@ -62,6 +62,16 @@ func (p *planner) home() (home, error) {
 		return h, p.refuse("its cpuset "+quoted(h.path)+" lies outside the scope "+quoted(p.f.Scope), "")
 	}
 	return h, p.crowdedAncestors(h)
+}
+
+// foreign tells whether processes of the target are outside our PID namespace.
+func (p *planner) foreign() bool {
+	for path, g := range p.f.Groups {
+		if g.Foreign && cgroup.Below(path, p.target.Group.Path) {
+			return true
+		}
+	}
+	return false
 }
 
 // newSets names the cpusets to be made below at: one beside the others, or

@@ -112,7 +112,7 @@ func (a *agent) registry() *prometheus.Registry {
 // watch takes rounds in as they come.
 func (a *agent) watch(ctx context.Context) error {
 	w := observe.NewWatcher(a.Host, observe.WatchOptions{
-		List: a.List, Scope: a.Rules.Scope, Interval: a.Rules.Interval, Log: a.Log,
+		Scope: a.Rules.Scope, Interval: a.Rules.Interval, Log: a.Log,
 		Changed: func(came, gone []container.Container) {
 			a.Log.Debug("containers changed", "came", len(came), "gone", len(gone))
 			a.mu.Lock()

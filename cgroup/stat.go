@@ -96,14 +96,14 @@ func ParseStat(v Version, text string) (Stat, error) {
 		var err error
 		switch key {
 		case "nr_periods":
-			s.Periods, err = parseCount(number)
+			s.Periods, err = parseEvents(number)
 			s.Bandwidth = true
 		case "nr_throttled":
-			s.ThrottledPeriods, err = parseCount(number)
+			s.ThrottledPeriods, err = parseEvents(number)
 		case throttled:
 			s.Throttled, err = parseTime(number, unit)
 		case "nr_bursts":
-			s.Bursts, err = pointer(parseCount(number))
+			s.Bursts, err = pointer(parseEvents(number))
 		case burst:
 			s.BurstTime, err = pointer(parseTime(number, unit))
 		case "usage_usec":
@@ -141,6 +141,15 @@ func parseCount(text string) (uint64, error) {
 		return 0, fmt.Errorf("%w: %.40q is no count", ErrFormat, text)
 	}
 	return n, nil
+}
+
+// parseEvents reads a counter that is an int in the kernel (struct
+// cfs_bandwidth): it goes on at -2^31 after 2^31-1, 25 days of 1 ms periods.
+func parseEvents(text string) (uint64, error) {
+	if negative, err := strconv.ParseInt(strings.TrimSpace(text), 10, 32); err == nil && negative < 0 {
+		return uint64(uint32(int32(negative))), nil
+	}
+	return parseCount(text)
 }
 
 func parseTime(text string, unit time.Duration) (time.Duration, error) {

@@ -68,7 +68,7 @@ func TestParseStat(t *testing.T) {
 			t.Errorf("%s: %v %s", c.name, err, diff)
 		}
 	}
-	for _, text := range []string{"nr_periods x", "nr_periods -1", "nr_throttled ", "throttled_time 18446744073709551615", "throttled_time 99999999999999999999"} {
+	for _, text := range []string{"nr_periods x", "nr_periods -2147483649", "nr_throttled ", "throttled_time 18446744073709551615", "throttled_time 99999999999999999999"} {
 		if got, err := ParseStat(V1, text); !errors.Is(err, ErrFormat) {
 			t.Errorf("%q: %+v, %v", text, got, err)
 		}

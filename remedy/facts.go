@@ -69,13 +69,12 @@ type Group struct {
 // Set is one cgroup of the cpuset hierarchy.
 type Set struct {
 	cgroup.CPUSetState
-	// Cpus and Mems are the files' texts as read, and EffectiveMems the memory
-	// nodes in force. HasFiles: on v2, the controller is enabled for it.
-	Cpus, Mems    string
+	// Cpus is cpuset.cpus as read ("" also where v2 has no such file), and
+	// EffectiveMems the memory nodes in force.
+	Cpus          string
 	EffectiveMems cpuset.CPUSet
-	HasFiles      bool
-	Procs         int
-	Foreign       bool
+	// Procs counts the processes in the cgroup itself.
+	Procs int
 	// Type is cgroup.type, and Subtree the controllers handed to the children
 	// (v2).
 	Type    string

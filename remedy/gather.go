@@ -189,10 +189,7 @@ func (g *gatherer) set(path string) error {
 	if _, out.EffectiveMems, err = cgroup.Mems(g.fs, path); err != nil {
 		return err
 	}
-	if out.Cpus, out.HasFiles, err = g.text(path, cgroup.FileCPUs); err != nil {
-		return err
-	}
-	if out.Mems, _, err = g.text(path, cgroup.FileMems); err != nil {
+	if out.Cpus, err = g.fs.Read(cgroup.CPUSet, path, cgroup.FileCPUs); err != nil && !errors.Is(err, cgroup.ErrNoFile) {
 		return err
 	}
 	if g.facts.CPUSetVersion == cgroup.V2 {
@@ -211,19 +208,8 @@ func (g *gatherer) set(path string) error {
 	}
 	g.inSet[path] = pids
 	out.Procs = len(pids)
-	for _, pid := range pids {
-		out.Foreign = out.Foreign || pid <= 0
-	}
 	g.facts.Sets[path] = out
 	return nil
-}
-
-func (g *gatherer) text(path, file string) (text string, has bool, err error) {
-	text, err = g.fs.Read(cgroup.CPUSet, path, file)
-	if errors.Is(err, cgroup.ErrNoFile) {
-		return "", false, nil
-	}
-	return text, err == nil, err
 }
 
 // use fills in the CPU use, measuring it where it is not known.

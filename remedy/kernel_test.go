@@ -28,7 +28,6 @@ type real struct {
 	t                 *testing.T
 	target, neighbour string
 	pids              map[string]int
-	held              []apply.InForce
 }
 
 func newReal(t *testing.T) *real {

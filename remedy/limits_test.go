@@ -27,7 +27,7 @@ func tree(t *testing.T, v cgroup.Version, limits map[string]float64) Facts {
 		f.Groups[path] = g
 	}
 	for path := range f.Groups {
-		s := Set{Cpus: "0-7", Mems: "0", HasFiles: true}
+		s := Set{Cpus: "0-7"}
 		s.Configured, s.Effective, s.EffectiveMems = parse(t, "0-7"), parse(t, "0-7"), parse(t, "0")
 		f.Sets[path] = s
 	}
@@ -217,7 +217,7 @@ func large(t testing.TB) Facts {
 			f.Containers = append(f.Containers, Container{Container: target(path, ""), OwnSet: true})
 		}
 		f.Groups[path] = g
-		s := Set{Cpus: "0-127", Mems: "0"}
+		s := Set{Cpus: "0-127"}
 		s.Configured, s.Effective, s.EffectiveMems = all, all, parse(t, "0")
 		f.Sets[path] = s
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/unthrottle/unthrottle/cgroup"
 	"github.com/unthrottle/unthrottle/change"
@@ -80,8 +81,44 @@ func (w world) prepare(ctx context.Context, s *journal.State, changes []change.C
 			resolved = append(resolved, now)
 		}
 	}
+	p.holds = append(p.holds, w.leansOn(s, p.holds)...)
 	p.steps, err = change.Order(w.orderState(resolved), resolved)
 	return p, err
+}
+
+// leansOn are holds on the cgroups made and the controllers enabled by earlier transactions that this one's settings
+// lie in: taking back the earlier one must leave them, and taking back the last one that needs them must not.
+func (w world) leansOn(s *journal.State, holds []journal.Hold) []journal.Hold {
+	var more []journal.Hold
+	have := map[journal.Setting]bool{}
+	for _, h := range holds {
+		have[h.Setting] = true
+	}
+	for _, t := range s.Open() {
+		for _, h := range t.Holds {
+			base, ok := baseTree(h)
+			if !ok || have[h.Setting] || t.Lost(h.Setting) || h.Boot != w.BootID || !cgroup.Below(string(h.Path), w.Scope) {
+				continue
+			}
+			if slices.ContainsFunc(holds, func(own journal.Hold) bool { return w.within(own.Key(), []tree{base}) }) {
+				have[h.Setting] = true
+				h.Rebase, h.Why = false, "needed here too"
+				more = append(more, h)
+			}
+		}
+	}
+	return more
+}
+
+// baseTree is what exists because of a hold: a cgroup, or the files below one.
+func baseTree(h journal.Hold) (tree, bool) {
+	switch h.Kind {
+	case change.KindCgroup:
+		return tree{controller: h.Controller, path: string(h.Path)}, true
+	case change.KindSubtree:
+		return tree{cgroup.Controller(controllerOf(h.Key())), string(h.Path), true}, true
+	}
+	return tree{}, false
 }
 
 // inScope refuses what lies outside Env.Scope. The cgroup that processes leave need not be inside, they themselves

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -264,26 +265,39 @@ func TestLateForks(t *testing.T) {
 	}
 }
 
-// TestCgroupGoesWithItsMaker: a second transaction moved newcomers into a cgroup that the first one made. Taking back
-// the first brings all of them home; the second has nothing left to do.
-func TestCgroupGoesWithItsMaker(t *testing.T) {
-	s := newScene(t, cgroup.V1)
-	before := s.k.Snapshot()
-	txn, changes := s.pinAlone()
-	first := s.apply(txn, changes)
-	s.k.Spawn("/", 70)
-	after := s.k.Snapshot()
-	s.apply(txn, []change.Change{{Kind: change.KindTask, Controller: cgroup.CPUSet, From: "/", To: "/svc",
-		MembersController: cgroup.CPU, MembersPath: "/svc"}})
-	if diff := cmp.Diff(after, s.k.Snapshot()); diff != "" {
-		t.Error(diff)
-	}
-	r, err := Restore(t.Context(), s.env, Selector{IDs: []string{first.ID}})
-	if err != nil || r.Verdict != VerdictRestored {
-		t.Errorf("%+v, %v", r, err)
-	}
-	s.k.Exit(70)
-	s.must(s.everythingBack(before))
+// TestMadeCgroupStaysWhileNeeded: a second transaction works inside what the first one made or enabled. Taking back
+// the first leaves that, taking back the second ends it, in either order.
+func TestMadeCgroupStaysWhileNeeded(t *testing.T) {
+	bothVersions(t, func(t *testing.T, v cgroup.Version) {
+		for _, order := range [][]int{{0, 1}, {1, 0}} {
+			s := newScene(t, v)
+			inner := change.Change{Kind: change.KindTask, Controller: cgroup.CPUSet, From: "/", To: "/svc",
+				MembersController: cgroup.CPU, MembersPath: "/svc"}
+			if v == cgroup.V2 {
+				s.must(s.k.Make(cgroup.CPU, "/slice/other"))
+				s.k.Spawn("/slice/other", 61)
+				inner = cpus("/slice/other", "4-5")
+			}
+			before := s.k.Snapshot()
+			ids := []string{s.apply(s.pinAlone()).ID, s.apply(Txn{}, []change.Change{inner}).ID}
+			in := func() bool {
+				if v == cgroup.V1 {
+					at, _ := s.k.At(50, cgroup.CPUSet)
+					return at == "/svc"
+				}
+				return slices.Contains(strings.Fields(s.read(cgroup.CPUSet, "/slice", cgroup.FileSubtreeControl)), "cpuset")
+			}
+			_, err := Restore(t.Context(), s.env, Selector{IDs: ids[order[0]:][:1]})
+			s.must(err)
+			if !in() {
+				t.Errorf("taking back %d ended what %d needs", order[0], order[1])
+			}
+			if v == cgroup.V2 && order[0] == 0 && s.read(cgroup.CPUSet, "/slice/other", cgroup.FileCPUs) != "4-5" {
+				t.Error("the second one's CPUs are lost")
+			}
+			s.must(s.everythingBack(before))
+		}
+	})
 }
 
 func TestKernelThreadsAreRefused(t *testing.T) {

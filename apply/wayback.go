@@ -81,18 +81,15 @@ func (r *run) settings(ids []string) ([]journal.Setting, map[journal.Setting][]s
 func (r *run) going(ctx context.Context, settings []journal.Setting) []tree {
 	var gone []tree
 	for _, s := range settings {
-		if s.Kind != change.KindCgroup && s.Kind != change.KindSubtree || s.Boot != r.BootID {
+		base, ok := baseTree(journal.Hold{Setting: s})
+		if !ok || s.Boot != r.BootID {
 			continue
 		}
 		v := r.look(ctx, s, nil)
 		if v.change == nil && (v.why != "" || r.stands(ctx, s)) {
 			continue
 		}
-		if s.Kind == change.KindCgroup {
-			gone = append(gone, tree{controller: s.Controller, path: string(s.Path)})
-		} else {
-			gone = append(gone, tree{cgroup.Controller(controllerOf(s.Key())), string(s.Path), true})
-		}
+		gone = append(gone, base)
 	}
 	return gone
 }
@@ -143,10 +140,6 @@ func (r *run) look(ctx context.Context, s journal.Setting, going []tree) view {
 		return view{}
 	}
 	if s.Kind == change.KindTask {
-		if slices.Contains(going, tree{controller: s.Controller, path: k.Path}) {
-			// The cgroup goes: whoever else moved processes into it, they cannot stay.
-			held = nil
-		}
 		return r.lookTask(s, held, original)
 	}
 	current, err := r.read(ctx, k)
@@ -162,6 +155,9 @@ func (r *run) look(ctx context.Context, s journal.Setting, going []tree) view {
 		return later(err)
 	case change.Same(k.File, current, want):
 		return view{}
+	case len(held) == 0 && s.Kind == change.KindFile && r.inMade(s):
+		// Somebody else still needs the cgroup that we made: the setting ends with it.
+		return view{}
 	case !last.Ours(k.File, current):
 		return leave(WhyForeign)
 	}
@@ -176,6 +172,18 @@ func (r *run) look(ctx context.Context, s journal.Setting, going []tree) view {
 		}
 	}
 	return view{change: &c}
+}
+
+// inMade tells whether a setting lies in a cgroup that a transaction not yet closed made: there was no value before.
+func (r *run) inMade(s journal.Setting) bool {
+	for _, t := range r.j.State().Open() {
+		for _, h := range t.Holds {
+			if h.Kind == change.KindCgroup && r.within(s.Key(), []tree{{controller: h.Controller, path: string(h.Path)}}) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // usedBelow tells whether a child got a list of its own from somebody else since the controller was enabled: disabling

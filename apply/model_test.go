@@ -103,6 +103,8 @@ func newScene(t testing.TB, v cgroup.Version) *scene {
 		s.must(k.Write(cgroup.CPU, "/slice", "cgroup.subtree_control", "+cpu"))
 		s.must(k.Make(cgroup.CPU, "/slice/unit"))
 		k.Spawn("/slice/unit", 60)
+		s.must(k.Make(cgroup.CPU, "/slice/other"))
+		k.Spawn("/slice/other", 61)
 	}
 	return s
 }
@@ -175,6 +177,15 @@ func (s *scene) pinAlone() (Txn, []change.Change) {
 	return Txn{Target: Target{Path: "/svc"}, Remedy: "pin"}, append(all, s.unlimited("/svc")...)
 }
 
+// inner works inside what pinAlone made or enabled.
+func (s *scene) inner() (Txn, []change.Change) {
+	if s.v == cgroup.V2 {
+		return Txn{Target: Target{Path: "/slice/other"}}, []change.Change{cpus("/slice/other", "4-5")}
+	}
+	return Txn{Target: Target{Path: "/svc"}}, []change.Change{{Kind: change.KindTask, Controller: cgroup.CPUSet, From: "/",
+		To: "/svc", MembersController: cgroup.CPU, MembersPath: "/svc"}}
+}
+
 // script is several overlapping transactions, applied and taken back crosswise; it ends in force.
 func (s *scene) script() error {
 	ctx := context.Background()
@@ -194,6 +205,12 @@ func (s *scene) script() error {
 		return err
 	}
 	if err := apply(s.pinAlone()); err != nil {
+		return err
+	}
+	if err := apply(s.inner()); err != nil {
+		return err
+	}
+	if _, err := Restore(ctx, s.env, Selector{IDs: ids[2:3]}); err != nil {
 		return err
 	}
 	return apply(s.pinA())

@@ -271,15 +271,8 @@ func TestMadeCgroupStaysWhileNeeded(t *testing.T) {
 	bothVersions(t, func(t *testing.T, v cgroup.Version) {
 		for _, order := range [][]int{{0, 1}, {1, 0}} {
 			s := newScene(t, v)
-			inner := change.Change{Kind: change.KindTask, Controller: cgroup.CPUSet, From: "/", To: "/svc",
-				MembersController: cgroup.CPU, MembersPath: "/svc"}
-			if v == cgroup.V2 {
-				s.must(s.k.Make(cgroup.CPU, "/slice/other"))
-				s.k.Spawn("/slice/other", 61)
-				inner = cpus("/slice/other", "4-5")
-			}
 			before := s.k.Snapshot()
-			ids := []string{s.apply(s.pinAlone()).ID, s.apply(Txn{}, []change.Change{inner}).ID}
+			ids := []string{s.apply(s.pinAlone()).ID, s.apply(s.inner()).ID}
 			in := func() bool {
 				if v == cgroup.V1 {
 					at, _ := s.k.At(50, cgroup.CPUSet)

@@ -119,8 +119,12 @@ func (f *writeFlags) facts(ctx context.Context, h *cgroup.Host, env apply.Env, a
 	if err != nil {
 		return remedy.Facts{}, err
 	}
+	drift, err := apply.Drift(env)
+	if err != nil {
+		return remedy.Facts{}, err
+	}
 	o := remedy.Options{
-		Root: os.DirFS("/"), Held: held, Scope: env.Scope, Named: named, Used: used, Window: time.Second,
+		Root: os.DirFS("/"), Held: held, Drift: drift, Scope: env.Scope, Named: named, Used: used, Window: time.Second,
 	}
 	if env.Systemd != nil {
 		o.Systemd = env.Systemd

@@ -24,8 +24,8 @@ type Proposal struct {
 
 // Rejected is a remedy that was not chosen, and why.
 type Rejected struct {
-	Remedy remedy.Kind
-	Why    string
+	Remedy remedy.Kind `json:"remedy"`
+	Why    string      `json:"why"`
 }
 
 // Wish is what the user or a rule asks for.

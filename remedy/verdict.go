@@ -33,23 +33,28 @@ type Neighbour struct {
 
 // Judgement is a verdict and what it rests on.
 type Judgement struct {
-	Verdict string
+	Verdict string `json:"verdict"`
 	// Why is one sentence with the figures.
-	Why string
+	Why string `json:"why"`
 	// Before and After are the judged quantile with its spread; zero without
 	// samples.
-	Before, After Spread
+	Before Spread `json:"before"`
+	After  Spread `json:"after"`
 	// Neighbours says of each neighbour what was seen of it. Harmed are those
 	// that are stopped longer than before, also where the verdict is
 	// "unverified".
-	Neighbours, Harmed []string
+	Neighbours []string `json:"neighbours"`
+	Harmed     []string `json:"harmed"`
 }
 
 // Spread is a quantile of samples, in ms, with the interval that holds the true
 // one in 95 of 100 cases, and the longest sample.
 type Spread struct {
-	Value, Low, High, Longest float64
-	Samples                   int
+	Value   float64 `json:"value_ms"`
+	Low     float64 `json:"low_ms"`
+	High    float64 `json:"high_ms"`
+	Longest float64 `json:"longest_ms"`
+	Samples int     `json:"samples"`
 }
 
 const (
@@ -197,16 +202,19 @@ func (n Neighbour) harmed() bool {
 
 // String shows a neighbour's figures.
 func (n Neighbour) String() string {
-	return fmt.Sprintf("%.100q: stopped %s to %s, CPUs used %s to %s", n.Name,
+	return fmt.Sprintf("%s: stopped %s of each second, now %s; CPUs used %s, now %s", quoted(n.Name),
 		interval(n.Before.StoppedLow, n.Before.StoppedHigh), interval(n.After.StoppedLow, n.After.StoppedHigh),
 		figure(n.Before.UsedCPUs), figure(n.After.UsedCPUs))
 }
 
 func interval(low, high *float64) string {
-	if low == nil || high == nil {
+	switch {
+	case low == nil || high == nil:
 		return "-"
+	case *low == *high:
+		return fmt.Sprintf("%.0f ms", *low*1000)
 	}
-	return fmt.Sprintf("%.3g..%.3g s/s", *low, *high)
+	return fmt.Sprintf("%.0f to %.0f ms", *low*1000, *high*1000)
 }
 
 func figure(x *float64) string {

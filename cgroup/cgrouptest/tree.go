@@ -60,6 +60,13 @@ func New(t testing.TB) *Tree {
 	tr := &Tree{t: t, Host: h, Top: cgroup.Join(h.Top(cgroup.CPU), name), StateDir: t.TempDir()}
 	t.Cleanup(tr.remove)
 	tr.create(tr.Top)
+	// Other load must not keep a test's work from spending its quota.
+	v, _ := h.Version(cgroup.CPU)
+	file, most := "cpu.shares", strconv.Itoa(cgroup.MaxShares)
+	if v == cgroup.V2 {
+		file, most = "cpu.weight", strconv.Itoa(cgroup.MaxWeight)
+	}
+	tr.must(h.Write(cgroup.CPU, tr.Top, file, most))
 	return tr
 }
 

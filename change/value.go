@@ -43,7 +43,7 @@ func Canonical(file, value string) string {
 }
 
 // Same tells whether two values of a file are one setting.
-func Same(file, a, b string) bool { return Canonical(file, a) == Canonical(file, b) }
+func Same(file, a, b string) bool { return a == b || Canonical(file, a) == Canonical(file, b) }
 
 // Hold is what one transaction does to a setting.
 type Hold struct {

@@ -114,8 +114,8 @@ func Run(ctx context.Context, g Guest) (Result, error) {
 		result.Exits[i].NotRun = "the guest ended before"
 	}
 	done, readErr := g.follow(frames, start, &result)
-	if readErr != nil {
-		cancel() // what the guest says makes no sense: end it
+	if done || readErr != nil {
+		cancel() // its last frame is here, or what it says makes no sense
 	}
 	exitErr := <-ended
 	result.Total = time.Since(start)
@@ -163,8 +163,8 @@ func startOnOwnThread(cmd *exec.Cmd) (<-chan error, error) {
 	return ended, <-started
 }
 
-// follow reads frames until the guest closes its end. done is whether the plan
-// was followed through.
+// follow reads frames until the guest has followed its plan through, which is
+// done, or has ended.
 func (g Guest) follow(frames io.Reader, start time.Time, result *Result) (done bool, err error) {
 	in := wire.NewReader(io.LimitReader(frames, maxFrames))
 	files := &receiver{dir: g.OutDir}
@@ -172,7 +172,7 @@ func (g Guest) follow(frames io.Reader, start time.Time, result *Result) (done b
 	for {
 		f, err := in.Next()
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return done, nil
+			return false, nil
 		}
 		if err != nil {
 			return false, fmt.Errorf("what the guest sent: %w", err)
@@ -209,7 +209,7 @@ func (g Guest) follow(frames io.Reader, start time.Time, result *Result) (done b
 		case wire.Broken:
 			return false, fmt.Errorf("the guest could not follow its plan: %.2000s", f.Payload)
 		case wire.Done:
-			done = true
+			return true, nil
 		}
 		if err != nil {
 			return false, err

@@ -56,7 +56,6 @@ type Emulator struct {
 type Kernel struct {
 	Manifest
 	Vmlinux string
-	Config  string
 	Modules []string // to be loaded in this order, for the port to the host
 }
 
@@ -70,7 +69,7 @@ func (c *Cache) Emulator(ctx context.Context) (Emulator, error) {
 // Kernel returns a kernel of a line, and fetches it if it is missing.
 func (c *Cache) Kernel(ctx context.Context, line Line) (Kernel, error) {
 	dir := filepath.Join(c.Dir, "kernel-"+line.Name)
-	k := Kernel{Vmlinux: filepath.Join(dir, "vmlinux"), Config: filepath.Join(dir, "config")}
+	k := Kernel{Vmlinux: filepath.Join(dir, "vmlinux")}
 	err := c.part(ctx, dir, line.Pin, &k.Manifest, func(ctx context.Context, into string) (string, string, error) {
 		return c.fetchKernel(ctx, line, into)
 	})
@@ -213,24 +212,33 @@ func (c *Cache) fetchKernel(ctx context.Context, line Line, into string) (versio
 	// The tools that unpack the image come with the emulator, whose lock is
 	// the one we hold: it was fetched before.
 	tools := Emulator{Root: filepath.Join(c.Dir, "qemu")}
-	release := version + flavour
-	err = extractVmlinux(ctx, filepath.Join(tree, "boot", "vmlinuz-"+release), filepath.Join(into, "vmlinux"), tools.Command)
+	image, err := findFile(tree, "vmlinuz")
 	if err != nil {
 		return "", "", err
 	}
+	if err := extractVmlinux(ctx, image, filepath.Join(into, "vmlinux"), tools.Command); err != nil {
+		return "", "", err
+	}
 	return version, note, errors.Join(
-		rename(filepath.Join(tree, "boot", "config-"+release), filepath.Join(into, "config")),
 		keepModules(tree, filepath.Join(into, "modules")),
 		os.RemoveAll(tree))
 }
 
-// rename moves a file if it is there: newer packages keep the configuration
-// elsewhere.
-func rename(from, to string) error {
-	if err := os.Rename(from, to); !errors.Is(err, fs.ErrNotExist) {
+// findFile finds the file whose name begins with prefix: from 7.1 on kernel
+// packages keep the image among the modules instead of in /boot.
+func findFile(tree, prefix string) (string, error) {
+	found := ""
+	err := filepath.WalkDir(tree, func(file string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() && strings.HasPrefix(d.Name(), prefix) {
+			found = file
+			return filepath.SkipAll
+		}
 		return err
+	})
+	if err == nil && found == "" {
+		err = fmt.Errorf("no %s* in the package", prefix)
 	}
-	return nil
+	return found, err
 }
 
 // portModules make the virtio-serial port, each after what it needs. A kernel

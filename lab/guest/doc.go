@@ -9,7 +9,8 @@
 // step by step, sends what happens as frames through the virtio-serial port
 // named wire.PortName, reaps every orphan (it is process 1), kills what a step
 // left behind before the next one starts, sends the files of wire.OutDir, and
-// powers off.
+// says that it is done: the host then ends the machine. Without a host it
+// powers off by itself.
 //
 // Example: a plan with one step {"argv":["nproc"]} in a guest of 16 CPUs sends
 // booted, stdout "16\n", exit {"code":0}, done.

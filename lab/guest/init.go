@@ -31,13 +31,18 @@ func Init() {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "lab guest:", err)
 	}
-	unix.Sync()
+	// The host ends the machine once it has read the last frame. Switching
+	// off right away would lose what the virtio queue still holds: writes to
+	// the port do not wait for the host (virtio_console.c, port_fops_write).
+	time.Sleep(lastFrameGrace)
 	for {
 		// Only fails for a process other than the first one.
 		_ = unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF)
 		time.Sleep(time.Second)
 	}
 }
+
+const lastFrameGrace = 20 * time.Second
 
 func run() error {
 	text, err := os.ReadFile(wire.PlanPath)
@@ -96,9 +101,8 @@ func bootFacts() wire.BootFacts {
 	return facts
 }
 
-// port is the virtio-serial port, opened for blocking writes: those return
-// once the host has the bytes, so that none is lost when the machine is
-// switched off.
+// port is the virtio-serial port, opened for blocking writes: those wait for
+// room in the queue.
 type port int
 
 func (p port) Write(b []byte) (int, error) {

@@ -35,7 +35,7 @@ func (a *agent) act(ctx context.Context) error {
 		if !fresh {
 			continue
 		}
-		held, err := apply.Status(a.Env)
+		held, err := a.held()
 		if err != nil {
 			a.Log.Error("the journal cannot be read", "error", err)
 			continue

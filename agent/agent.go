@@ -66,6 +66,12 @@ type agent struct {
 	journal journalFigures
 	rounds  prometheus.Counter
 
+	// What is in force as last read, and of which journal: of the acting
+	// goroutine alone.
+	heldStamp   string
+	heldNow     []apply.InForce
+	historyRead bool
+
 	mu        sync.Mutex
 	latest    observe.Snapshot // the newest round
 	lastRound time.Time

@@ -10,7 +10,7 @@ import (
 
 // chores look after what is in force. In observe mode they only count.
 func (a *agent) chores(ctx context.Context) {
-	held, err := apply.Status(a.Env)
+	held, err := a.held()
 	if err != nil {
 		a.Log.Error("the journal cannot be read", "error", err)
 		return
@@ -58,16 +58,39 @@ func (a *agent) chore(ctx context.Context, c remedy.Chore) {
 	a.Log.Info("newcomers moved off exclusive CPUs", "transaction", c.ID, "writes", len(done.Writes))
 }
 
+// held is what is in force. The journal is read again only when it has changed.
+// Only the acting goroutine calls it.
+func (a *agent) held() ([]apply.InForce, error) {
+	stamp, err := apply.Stamp(a.Env)
+	if err != nil {
+		return nil, err
+	}
+	if stamp == a.heldStamp && a.heldStamp != "" {
+		return a.heldNow, nil
+	}
+	held, err := apply.Status(a.Env)
+	if err != nil {
+		return nil, err
+	}
+	a.heldStamp, a.heldNow, a.historyRead = stamp, held, false
+	return held, nil
+}
+
 // count refreshes what is exported about the journal.
 func (a *agent) count(held []apply.InForce) {
-	past, err := apply.History(a.Env, 0)
-	if err != nil {
-		a.Log.Error("the journal cannot be read", "error", err)
-		return
+	if !a.historyRead {
+		past, err := apply.History(a.Env, 0)
+		if err != nil {
+			a.Log.Error("the journal cannot be read", "error", err)
+			return
+		}
+		a.journal.set(held, past)
+		a.historyRead = true
 	}
 	drift, err := apply.Drift(a.Env)
 	if err != nil {
 		a.Log.Warn("drift cannot be told", "error", err)
+		return
 	}
-	a.journal.set(held, past, len(drift))
+	a.journal.setDrift(len(drift))
 }

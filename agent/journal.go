@@ -30,7 +30,7 @@ type journalFigures struct {
 	drift            int
 }
 
-func (j *journalFigures) set(held []apply.InForce, past []apply.Past, drift int) {
+func (j *journalFigures) set(held []apply.InForce, past []apply.Past) {
 	inForce, changes := map[string]int{}, map[[2]string]int{}
 	measured, within := map[[2]string]int{}, map[[2]string]int{}
 	take := func(f apply.InForce) {
@@ -52,7 +52,13 @@ func (j *journalFigures) set(held []apply.InForce, past []apply.Past, drift int)
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.inForce, j.changes, j.measured, j.within, j.drift = inForce, changes, measured, within, drift
+	j.inForce, j.changes, j.measured, j.within = inForce, changes, measured, within
+}
+
+func (j *journalFigures) setDrift(settings int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.drift = settings
 }
 
 // Describe implements prometheus.Collector.

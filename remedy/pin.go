@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"k8s.io/utils/cpuset"
 
@@ -51,6 +52,10 @@ func (p *planner) pin() error {
 	}
 	p.innerQuotas()
 	p.warn("CPUs %s are protected from the containers that exist now; only the agent moves newcomers off them", choice.CPUs)
+	if n := p.emptied(); n > 0 {
+		p.warn("%d cpuset.cpus are empty now (all of the parent's CPUs); kernels before 7.0 cannot empty them again while processes are inside, "+
+			"so that restore gives them all of their parent's CPUs by name", n)
+	}
 	if choice.CoresShared > 0 {
 		p.warn("%d of the cores are shared with others: %s", choice.CoresShared, choice.Why)
 	}
@@ -218,4 +223,15 @@ func count(n int, one, many string) string {
 		return "1 " + one
 	}
 	return strconv.Itoa(n) + " " + many
+}
+
+// emptied counts the lists that are empty on v2 and get a value.
+func (p *planner) emptied() int {
+	n := 0
+	for _, c := range p.plan.Changes {
+		if p.f.CPUSetVersion == cgroup.V2 && c.Kind == change.KindFile && c.File == cgroup.FileCPUs && strings.TrimSpace(c.From) == "" {
+			n++
+		}
+	}
+	return n
 }

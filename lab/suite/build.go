@@ -1,14 +1,15 @@
 package suite
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/unthrottle/unthrottle/lab/boot"
@@ -29,7 +30,7 @@ const (
 
 // Options say how to run the tests.
 type Options struct {
-	Run          string        // -test.run
+	Run          string        // -test.run; "" is each package's Tests
 	PackageLimit time.Duration // of each package
 	Must         string        // UNTHROTTLE_MUST in the guest
 	Machine      string        // EnvMachine in the guest
@@ -81,8 +82,11 @@ func Build(ctx context.Context, packages []Package, moduleDir, dir string, o Opt
 		b.Steps = append(b.Steps, step)
 		b.Packages = append(b.Packages, p)
 	}
-	testdata, err := testdataFolders(moduleDir)
-	b.Files = append(b.Files, testdata...)
+	// Those of the whole tree, as rooms read one another's.
+	testdata, err := fixtures(moduleDir)
+	for _, rel := range testdata {
+		b.Files = append(b.Files, boot.File{In: path.Join(guestSource, rel), From: filepath.Join(moduleDir, rel)})
+	}
 	return b, errors.Join(err, ctx.Err())
 }
 
@@ -90,9 +94,7 @@ func Build(ctx context.Context, packages []Package, moduleDir, dir string, o Opt
 func (p Package) step(o Options, env []string) wire.Step {
 	dir := path.Join(guestSource, p.Rel)
 	argv := []string{path.Join(dir, path.Base(p.Rel)+".test"), "-test.v=test2json", "-test.paniconexit0", "-test.timeout=" + o.PackageLimit.String()}
-	if o.Run != "" {
-		argv = append(argv, "-test.run="+o.Run)
-	}
+	argv = append(argv, "-test.run="+cmp.Or(o.Run, "^("+strings.Join(p.Tests, "|")+")$"))
 	return wire.Step{
 		Argv: argv,
 		Dir:  dir,
@@ -100,26 +102,4 @@ func (p Package) step(o Options, env []string) wire.Step {
 		// The test binary's own limit comes first: it prints its goroutines.
 		LimitSec: int(o.PackageLimit.Seconds()) + 15,
 	}
-}
-
-// testdataFolders are those of the whole tree, as rooms read one another's.
-func testdataFolders(moduleDir string) ([]boot.File, error) {
-	var found []boot.File
-	err := filepath.WalkDir(moduleDir, func(p string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil || !d.IsDir():
-			return err
-		case d.Name() == "testdata":
-			rel, err := filepath.Rel(moduleDir, p)
-			if err != nil {
-				return err
-			}
-			found = append(found, boot.File{In: path.Join(guestSource, filepath.ToSlash(rel)), From: p})
-			return filepath.SkipDir
-		case d.Name() != "." && d.Name()[0] == '.' && p != moduleDir:
-			return filepath.SkipDir
-		}
-		return nil
-	})
-	return found, err
 }

@@ -5,9 +5,9 @@
 // statically, and run there one after another, each in the folder of its
 // package with its testdata.
 //
-// Rule: the packages to run are those whose tests import lab/require, directly
-// or through another package of the tree: only these can need what a host
-// lacks. The guest's layout is the tree's below /src. What the machine is known
+// Rule: the tests to run are those that state a need through lab/require,
+// directly, through a helper, or through another package of the tree: only
+// these can want what a host lacks. The guest's layout is the tree's below /src. What the machine is known
 // to have goes into UNTHROTTLE_MUST, so that in the lab a need that should be
 // met fails the test.
 //

@@ -20,8 +20,9 @@ const requirePath = "/lab/require"
 // Package is a package of the tree whose tests may need the lab.
 type Package struct {
 	ImportPath string
-	Dir        string // here
-	Rel        string // below the module's root
+	Dir        string   // here
+	Rel        string   // below the module's root
+	Tests      []string // those that state a need
 }
 
 type listed struct {
@@ -30,7 +31,7 @@ type listed struct {
 	Imports, TestImports, XTestImports []string
 }
 
-// Find lists the packages among patterns whose tests use package require.
+// Find lists the packages among patterns that have tests which state a need.
 func Find(ctx context.Context, patterns ...string) (packages []Package, moduleDir string, err error) {
 	all, err := list(ctx, "./...")
 	if err != nil {
@@ -56,7 +57,13 @@ func Find(ctx context.Context, patterns ...string) (packages []Package, moduleDi
 		if err != nil {
 			return nil, "", err
 		}
-		packages = append(packages, Package{ImportPath: p.ImportPath, Dir: p.Dir, Rel: filepath.ToSlash(rel)})
+		tests, err := needyTests(p.Dir, users)
+		if err != nil {
+			return nil, "", err
+		}
+		if len(tests) > 0 {
+			packages = append(packages, Package{ImportPath: p.ImportPath, Dir: p.Dir, Rel: filepath.ToSlash(rel), Tests: tests})
+		}
 	}
 	if len(packages) == 0 {
 		return nil, "", errors.New("no package with tests that use lab/require; run it in the tree's top folder")

@@ -38,7 +38,7 @@ func module(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	files["go.mod"] = "module m\n\ngo 1.26\n"
-	files["lab/require/require.go"] = "package require\n"
+	files["lab/require/require.go"] = "package require\nfunc Root() {}\nfunc Rounds() {}\n"
 	for name, text := range files {
 		file := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
@@ -54,7 +54,7 @@ func module(t *testing.T, files map[string]string) string {
 
 func TestFindAndBuild(t *testing.T) {
 	needGo(t)
-	const test = "package p\nimport (\n\t\"testing\"\n\t_ \"m/lab/require\"\n)\nfunc TestX(t *testing.T) {%s}\n"
+	const test = "package p\nimport (\n\t\"testing\"\n\t\"m/lab/require\"\n)\nfunc TestX(t *testing.T) {require.Root()\n%s}\n"
 	module(t, map[string]string{
 		"a/a_test.go":             strings.Replace(test, "%s", "", 1),
 		"a/testdata/x":            "x",
@@ -142,5 +142,23 @@ func TestOutputsAreBounded(t *testing.T) {
 	}
 	if o.Take(3) != nil || o.Take(9) != nil {
 		t.Error("something is left")
+	}
+}
+
+func TestNeedyTests(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"a_test.go": "package p\nimport \"m/lab/require\"\nfunc TestMain() { require.Root() }\nfunc TestDirect() { require.Root() }\n" +
+			"func TestRoundsOnly() { require.Rounds() }\nfunc helper() { setUp() }\nfunc setUp() { require.CPUs(2) }\nfunc (x T) method() { helper() }\n",
+		"b_test.go": "package p_test\nimport kit \"m/kit\"\nfunc TestThroughHelper() { helper() }\nfunc TestThroughMethod() { T{}.method() }\n" +
+			"func TestKit() { kit.Start() }\nfunc TestPlain() { other() }\nfunc TestAsValue() { run(helper) }\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := needyTests(dir, map[string]bool{"m/lab/require": true, "m/kit": true})
+	if want := "TestAsValue TestDirect TestKit TestThroughHelper TestThroughMethod"; err != nil || strings.Join(got, " ") != want {
+		t.Errorf("got %v %v, want %s", got, err, want)
 	}
 }

@@ -106,8 +106,11 @@ func TestMust(t *testing.T) {
 		"6.1":       "root,v2,cpus=16,l3s=4,numa=2,bpf",
 		"./bzImage": "root,v2,cpus=16,l3s=4,numa=2",
 	} {
-		if got := must(m, kernel); got != want {
+		if got := must(m, kernel, "v2"); got != want {
 			t.Errorf("%s: got %s, want %s", kernel, got, want)
 		}
+	}
+	if got := must(m, "6.1", "v1"); got != "root,v1,cpus=16,l3s=4,numa=2,bpf" {
+		t.Errorf("on v1: got %s", got)
 	}
 }

@@ -49,7 +49,7 @@ the lab could not test.`,
 				return err
 			}
 			defer os.RemoveAll(dir)
-			so.Must = must(g.Machine, o.kernel)
+			so.Must = must(g.Machine, o.kernel, o.cgroup)
 			so.Machine = fmt.Sprintf("%s %d %s", g.Machine.SMP(), g.Machine.L3sPerSocket, g.Machine.NUMA)
 			start := time.Now()
 			built, err := suite.Build(ctx, packages, moduleDir, dir, so)
@@ -145,9 +145,9 @@ func writeEvents(name string, events []results.Event) error {
 	return errors.Join(encode(f, events), f.Close())
 }
 
-// must is UNTHROTTLE_MUST for a guest.
-func must(m lab.Machine, kernel string) string {
-	needs := []string{"root", "v2", fmt.Sprintf("cpus=%d", m.CPUs()), fmt.Sprintf("l3s=%d", m.Sockets*m.L3sPerSocket), fmt.Sprintf("numa=%d", m.NUMANodes())}
+// must is UNTHROTTLE_MUST for a guest; cgroup is v1 or v2.
+func must(m lab.Machine, kernel, cgroup string) string {
+	needs := []string{"root", cgroup, fmt.Sprintf("cpus=%d", m.CPUs()), fmt.Sprintf("l3s=%d", m.Sockets*m.L3sPerSocket), fmt.Sprintf("numa=%d", m.NUMANodes())}
 	if line, err := fetch.FindLine(kernel); err == nil {
 		if line.BTF {
 			needs = append(needs, "bpf")

@@ -1,0 +1,114 @@
+package suite
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// needyTests lists the test functions of a folder that state a need: they, or
+// what they call in the package's tests, use a package of users (package
+// require and those built on it). CPU time is scarce in the guest, so the
+// others stay on the host, which lacks nothing they want.
+//
+// It goes by names: a test that mentions a helper's or method's name counts as
+// calling it. That may take a test too many, never one too few.
+func needyTests(dir string, users map[string]bool) ([]string, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	if err != nil {
+		return nil, err
+	}
+	mentions := map[string]map[string]bool{} // of each function, by name
+	needy := map[string]bool{}
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return nil, err
+		}
+		packages := namesOf(file, users)
+		for _, decl := range file.Decls {
+			f, ok := decl.(*ast.FuncDecl)
+			if !ok || f.Body == nil {
+				continue
+			}
+			if mentions[f.Name.Name] == nil {
+				mentions[f.Name.Name] = map[string]bool{}
+			}
+			ast.Inspect(f, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.Ident:
+					mentions[f.Name.Name][n.Name] = true
+				case *ast.SelectorExpr:
+					pkg, ok := n.X.(*ast.Ident)
+					if ok && packages[pkg.Name] && n.Sel.Name != "Rounds" && n.Sel.Name != "InLab" {
+						needy[f.Name.Name] = true
+					}
+				}
+				return true
+			})
+		}
+	}
+	for grown := true; grown; {
+		grown = false
+		for name, mentioned := range mentions {
+			for other := range mentioned {
+				if needy[other] && !needy[name] {
+					needy[name], grown = true, true
+				}
+			}
+		}
+	}
+	var tests []string
+	for name := range needy {
+		if strings.HasPrefix(name, "Test") && name != "TestMain" {
+			tests = append(tests, name)
+		}
+	}
+	slices.Sort(tests)
+	return tests, nil
+}
+
+// namesOf are the names that a file gives to those of its imports that are
+// among users.
+func namesOf(file *ast.File, users map[string]bool) map[string]bool {
+	names := map[string]bool{}
+	for _, i := range file.Imports {
+		importPath, err := strconv.Unquote(i.Path.Value)
+		if err != nil || !users[importPath] {
+			continue
+		}
+		if i.Name != nil {
+			names[i.Name.Name] = true
+		} else {
+			names[filepath.Base(importPath)] = true
+		}
+	}
+	return names
+}
+
+// fixtures lists the testdata folders below dir, as paths relative to it.
+func fixtures(dir string) ([]string, error) {
+	var found []string
+	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil || !d.IsDir() || p == dir:
+			return err
+		case strings.HasPrefix(d.Name(), "."):
+			return filepath.SkipDir
+		case d.Name() == "testdata":
+			rel, err := filepath.Rel(dir, p)
+			found = append(found, filepath.ToSlash(rel))
+			if err != nil {
+				return err
+			}
+			return filepath.SkipDir
+		}
+		return nil
+	})
+	return found, err
+}

@@ -62,8 +62,7 @@ type Group struct {
 }
 
 // New makes a group on cpus CPUs whose limit was written at time 0, with a
-// boundary of its periods at phase (at least 0). Errors are those of
-// Limit.Check.
+// boundary of its periods at phase (at least 0). Errors are *Refused.
 func New(r *Rules, cpus int, l Limit, phase time.Duration) (*Group, error) {
 	if cpus < 1 || phase < 0 {
 		return nil, fmt.Errorf("bandwidth: %d CPUs, phase %v: need 1 and 0 or more", cpus, phase)

@@ -28,19 +28,28 @@ func (l Limit) Limited() bool { return l.Quota >= 0 }
 // CPUs is quota / period; only for a limited level.
 func (l Limit) CPUs() float64 { return float64(l.Quota) / float64(l.Period) }
 
-// Check says why the kernel would refuse the limit with EINVAL.
-func (l Limit) Check(r *Rules) error {
+// Refused is a setting that the kernel answers with EINVAL, or does not have.
+type Refused struct {
+	Setting string // "quota", "period" or "burst"
+	Value   time.Duration
+	Why     string
+}
+
+func (r *Refused) Error() string { return fmt.Sprintf("%s %v: %s", r.Setting, r.Value, r.Why) }
+
+// Check says why the kernel would refuse the limit; nil: it would not.
+func (l Limit) Check(r *Rules) *Refused {
 	switch {
 	case l.Period < MinPeriod || l.Period > MaxPeriod:
-		return fmt.Errorf("period %v: the kernel takes %v to %v", l.Period, MinPeriod, MaxPeriod)
+		return &Refused{"period", l.Period, fmt.Sprintf("the kernel takes %v to %v", MinPeriod, MaxPeriod)}
 	case !l.Limited() && l.Burst != 0:
-		return fmt.Errorf("burst %v without a quota", l.Burst)
+		return &Refused{"burst", l.Burst, "there is no quota"}
 	case l.Limited() && l.Quota < MinQuota:
-		return fmt.Errorf("quota %v: the kernel takes %v or more", l.Quota, MinQuota)
+		return &Refused{"quota", l.Quota, fmt.Sprintf("the kernel takes %v or more", MinQuota)}
 	case l.Burst < 0 || l.Limited() && l.Burst > l.Quota:
-		return fmt.Errorf("burst %v: the kernel takes 0 to the quota, %v", l.Burst, l.Quota)
+		return &Refused{"burst", l.Burst, fmt.Sprintf("the kernel takes 0 to the quota, %v", l.Quota)}
 	case l.Burst > 0 && !r.Has(EraD):
-		return fmt.Errorf("burst %v: kernel %s has no burst, 5.14 was the first", l.Burst, r.Kernel)
+		return &Refused{"burst", l.Burst, fmt.Sprintf("kernel %s has no burst, 5.14 was the first", r.Kernel)}
 	}
 	return nil
 }

@@ -100,7 +100,7 @@ func (g *Group) distribute(now time.Duration, freed []int) []int {
 
 // Configure writes a new limit (tg_set_cfs_bandwidth): a refill, and all silos
 // and debts are forgotten. freed as in PeriodTimer; by the writing CPU, at
-// once in every era. Errors are those of Limit.Check.
+// once in every era. Errors are *Refused.
 func (g *Group) Configure(now time.Duration, cpu int, l Limit, freed []int) ([]int, error) {
 	if err := l.Check(g.rules); err != nil {
 		return freed, err

@@ -1,0 +1,131 @@
+package scenario
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/utils/cpuset"
+
+	"github.com/unthrottle/unthrottle/bandwidth"
+)
+
+// SetHZ takes "continuous" or ticks per second.
+func (h *Host) SetHZ(text string) {
+	h.HZ, _ = strconv.Atoi(text)
+	if h.HZ > 0 {
+		h.Rules.Tick = time.Second / time.Duration(h.HZ)
+	}
+}
+
+// Set overrides a constant of the kernel, "5ms" for example. Errors name the
+// constants that exist, or the bounds.
+func (h *Host) Set(name, value string) error {
+	v, err := time.ParseDuration(value)
+	if value == "0" {
+		v, err = 0, nil
+	}
+	if err != nil {
+		return fmt.Errorf("%s=%s: give a time with its unit, such as 10ms", shown(name), shown(value))
+	}
+	own := map[string]*time.Duration{"timer_slack": &h.TimerSlack, "base_slice": &h.BaseSlice, "unthrottle_ipi": &h.UnthrottleIPI}
+	if into, ok := own[name]; ok {
+		if v < 0 || v > time.Second {
+			return fmt.Errorf("%s=%v: give a time from 0 to 1s", name, v)
+		}
+		*into = v
+		return nil
+	}
+	if !slices.Contains(bandwidth.Constants(), name) {
+		return fmt.Errorf("%s: no such constant: choose from %s", shown(name), strings.Join(Constants(), ", "))
+	}
+	return h.Rules.Set(name, v)
+}
+
+// Constants lists the names that Host.Set knows.
+func Constants() []string {
+	return append(bandwidth.Constants(), "base_slice", "timer_slack", "unthrottle_ipi")
+}
+
+// All is the host's CPUs.
+func (h *Host) All() cpuset.CPUSet {
+	cpus := make([]int, h.CPUs)
+	for i := range cpus {
+		cpus[i] = i
+	}
+	return cpuset.New(cpus...)
+}
+
+// Memory is about how many bytes a run needs, whatever its duration.
+func (s *Scenario) Memory() int {
+	const perCell, perThread, perWorkload, perRequest = 256, 256, 40 << 10, 8
+	sum := (len(s.Cgroups) + 1) * s.Host.CPUs * perCell
+	for _, w := range s.Workloads {
+		sum += perWorkload + w.Threads*perThread + w.Queue*perRequest
+	}
+	return sum
+}
+
+// check is what no single key can tell.
+func (d *decoder) check(s *Scenario) {
+	for i := range s.Cgroups {
+		if d.err == nil {
+			d.checkCgroup(s, &s.Cgroups[i])
+		}
+	}
+	for _, w := range s.Workloads {
+		key := join("workloads", w.Name)
+		if w.Kind == Fib && w.Fast > w.Threads {
+			d.failAt(join(key, "fast"), "%d of %d threads", w.Fast, w.Threads)
+		}
+		if w.Start >= s.Duration {
+			d.failAt(join(key, "start"), "%v: the scenario ends at %v", w.Start, s.Duration)
+		}
+	}
+	if m := s.Memory(); d.err == nil && m > MaxMemory {
+		d.failAt("workloads", "this would need %d MiB, and %d are allowed: fewer CPUs, cgroups or threads, or a shorter queue", m>>20, MaxMemory>>20)
+	}
+	if d.err == nil {
+		if _, err := s.Remedied(); err != nil {
+			d.failAt(join(join("cgroups", err.Cgroup), "remedy"), "%s", err.Why)
+		}
+	}
+}
+
+func (d *decoder) checkCgroup(s *Scenario, c *Cgroup) {
+	key := join("cgroups", c.Name)
+	if err := c.Limit.Check(&s.Host.Rules); err != nil {
+		d.failAt(join(key, err.Setting), "%v: %s", err.Value, err.Why)
+	}
+	if most := s.Host.All(); !c.CPUs.IsSubsetOf(most) {
+		d.failAt(join(key, "cpus"), "%s: the host has CPUs 0-%d", c.CPUs, s.Host.CPUs-1)
+	}
+	if s.Effective(c).IsEmpty() {
+		d.failAt(join(key, "cpus"), "%s: none of the parent's CPUs", c.CPUs)
+	}
+	if s.Host.CgroupVersion != 1 || !c.Limit.Limited() {
+		return
+	}
+	for up := c.Parent; up >= 0; up = s.Cgroups[up].Parent {
+		p := s.Cgroups[up]
+		if p.Limit.Limited() && p.Limit.CPUs() < c.Limit.CPUs() {
+			d.failAt(join(key, "quota"), "%.3g CPUs are more than the %.3g of %s: cgroup v1 refuses that", c.Limit.CPUs(), p.Limit.CPUs(), p.Name)
+		}
+	}
+}
+
+// Effective is the CPUs that a cgroup may use.
+func (s *Scenario) Effective(c *Cgroup) cpuset.CPUSet {
+	set := s.Host.All()
+	for {
+		if !c.CPUs.IsEmpty() {
+			set = set.Intersection(c.CPUs)
+		}
+		if c.Parent < 0 {
+			return set
+		}
+		c = &s.Cgroups[c.Parent]
+	}
+}

@@ -1,0 +1,268 @@
+package scenario
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+	"k8s.io/utils/cpuset"
+
+	"github.com/unthrottle/unthrottle/topology"
+)
+
+// Error is what is wrong with a scenario, and where.
+type Error struct {
+	File string
+	Line int    // from 1; 0: the whole file
+	Key  string // such as cgroups.app.quota
+	Why  string
+}
+
+func (e *Error) Error() string {
+	where := e.File
+	if e.Line > 0 {
+		where += ":" + strconv.Itoa(e.Line)
+	}
+	if e.Key != "" {
+		where += ": " + e.Key
+	}
+	return where + ": " + e.Why
+}
+
+// decoder reads nodes into values until something is wrong: the first error
+// stays, and everything after it is skipped.
+type decoder struct {
+	file  string
+	lines map[string]int // of each key that was read
+	err   *Error
+}
+
+func (d *decoder) fail(line int, key, format string, args ...any) {
+	if d.err == nil {
+		d.err = &Error{File: d.file, Line: line, Key: key, Why: fmt.Sprintf(format, args...)}
+	}
+}
+
+// failAt is fail at a key, or at the nearest key above it that is in the file.
+func (d *decoder) failAt(key, format string, args ...any) {
+	for at := key; ; {
+		if line, ok := d.lines[at]; ok {
+			d.fail(line, key, format, args...)
+			return
+		}
+		i := strings.LastIndexByte(at, '.')
+		if i < 0 {
+			d.fail(0, key, format, args...)
+			return
+		}
+		at = at[:i]
+	}
+}
+
+// read fills one value from a node.
+type read func(n *yaml.Node, key string)
+
+// fields of a mapping by key; keys that end in "!" must be there.
+type fields map[string]read
+
+// maxShown bounds what of a stranger's text an error repeats.
+const maxShown = 60
+
+func shown(text string) string {
+	if len(text) > maxShown {
+		text = text[:maxShown] + "..."
+	}
+	return strconv.Quote(text)
+}
+
+// members calls do for each key of a mapping, in the file's order.
+func (d *decoder) members(n *yaml.Node, key string, do func(name string, at, value *yaml.Node)) {
+	if d.err != nil {
+		return
+	}
+	if n.Kind != yaml.MappingNode {
+		d.fail(n.Line, key, "must be a mapping of keys to values")
+		return
+	}
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(n.Content) && d.err == nil; i += 2 {
+		at, value := n.Content[i], n.Content[i+1]
+		switch {
+		case at.Kind != yaml.ScalarNode:
+			d.fail(at.Line, key, "a key must be a word")
+		case value.Kind == yaml.AliasNode || value.Anchor != "" || at.Anchor != "":
+			d.fail(at.Line, join(key, shown(at.Value)), "anchors and aliases are not read: write it out")
+		case seen[at.Value]:
+			d.fail(at.Line, join(key, shown(at.Value)), "is there twice")
+		default:
+			seen[at.Value] = true
+			do(at.Value, at, value)
+		}
+	}
+}
+
+func join(key, name string) string {
+	if key == "" {
+		return name
+	}
+	return key + "." + name
+}
+
+// object reads a mapping whose keys are known.
+func (d *decoder) object(n *yaml.Node, key string, known fields) {
+	if _, ok := d.lines[key]; !ok {
+		d.lines[key] = n.Line
+	}
+	seen := map[string]bool{}
+	d.members(n, key, func(name string, at, value *yaml.Node) {
+		as, ok := known[name]
+		if !ok {
+			as, ok = known[name+"!"]
+		}
+		if !ok || strings.HasSuffix(name, "!") {
+			d.fail(at.Line, key, "unknown key %s: choose from %s", shown(name), strings.Join(names(known), ", "))
+			return
+		}
+		seen[name] = true
+		inner := join(key, name)
+		d.lines[inner] = at.Line
+		as(value, inner)
+	})
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		if required, ok := strings.CutSuffix(name, "!"); ok && !seen[required] && d.err == nil {
+			d.fail(n.Line, key, "%s is missing", required)
+		}
+	}
+}
+
+func names(known fields) []string {
+	var all []string
+	for name := range known {
+		all = append(all, strings.TrimSuffix(name, "!"))
+	}
+	slices.Sort(all)
+	return all
+}
+
+func (d *decoder) scalar(n *yaml.Node, key string) string {
+	if d.err == nil && n.Kind != yaml.ScalarNode {
+		d.fail(n.Line, key, "must be a single value")
+	}
+	if d.err != nil {
+		return ""
+	}
+	return n.Value
+}
+
+// maxText bounds a free text.
+const maxText = 1000
+
+func (d *decoder) text(into *string) read {
+	return func(n *yaml.Node, key string) {
+		if *into = d.scalar(n, key); len(*into) > maxText {
+			d.fail(n.Line, key, "longer than %d bytes", maxText)
+		}
+	}
+}
+
+func (d *decoder) integer(into *int, least, most int) read {
+	return func(n *yaml.Node, key string) {
+		v, err := strconv.Atoi(d.scalar(n, key))
+		if d.err == nil && (err != nil || v < least || v > most) {
+			d.fail(n.Line, key, "%s: give a whole number from %d to %d", shown(n.Value), least, most)
+		}
+		*into = v
+	}
+}
+
+// number reads a number above 0.
+func (d *decoder) number(into *float64, most float64) read {
+	return func(n *yaml.Node, key string) {
+		v, err := strconv.ParseFloat(d.scalar(n, key), 64)
+		if d.err == nil && (err != nil || math.IsNaN(v) || v < 1e-6 || v > most) {
+			d.fail(n.Line, key, "%s: give a number above 0, at most %g", shown(n.Value), most)
+		}
+		*into = v
+	}
+}
+
+func (d *decoder) duration(into *time.Duration, least, most time.Duration) read {
+	return func(n *yaml.Node, key string) {
+		text := d.scalar(n, key)
+		v, err := time.ParseDuration(text)
+		switch {
+		case d.err != nil:
+		case err != nil:
+			d.fail(n.Line, key, "%s: give a time with its unit, such as 10ms", shown(text))
+		case v < least || v > most:
+			d.fail(n.Line, key, "%v: give a time from %v to %v", v, least, most)
+		}
+		*into = v
+	}
+}
+
+// choice reads one of a few words.
+func (d *decoder) choice(into *string, words ...string) read {
+	return func(n *yaml.Node, key string) {
+		if *into = d.scalar(n, key); d.err == nil && !slices.Contains(words, *into) {
+			d.fail(n.Line, key, "%s: choose from %s", shown(*into), strings.Join(words, ", "))
+		}
+	}
+}
+
+func (d *decoder) cpus(into *cpuset.CPUSet) read {
+	return func(n *yaml.Node, key string) {
+		text := d.scalar(n, key)
+		if d.err != nil {
+			return
+		}
+		set, err := topology.ParseList(text)
+		if err != nil || set.IsEmpty() {
+			d.fail(n.Line, key, "%s: give CPUs as the kernel writes them, such as 0-3,8", shown(text))
+		}
+		*into = set
+	}
+}
+
+// distribution reads "5ms", {exponential: 5ms} or {uniform: [1ms, 9ms]}.
+func (d *decoder) distribution(into *Duration) read {
+	return func(n *yaml.Node, key string) {
+		if n.Kind != yaml.MappingNode {
+			into.Shape = Constant
+			d.duration(&into.Mean, minTime, maxTime)(n, key)
+			return
+		}
+		d.object(n, key, fields{
+			"exponential": func(n *yaml.Node, key string) {
+				into.Shape = Exponential
+				d.duration(&into.Mean, minTime, maxTime)(n, key)
+			},
+			"uniform": func(n *yaml.Node, key string) {
+				into.Shape = Uniform
+				if n.Kind != yaml.SequenceNode || len(n.Content) != 2 {
+					d.fail(n.Line, key, "give the shortest and the longest, such as [1ms, 9ms]")
+					return
+				}
+				d.duration(&into.Low, minTime, maxTime)(n.Content[0], key)
+				d.duration(&into.High, into.Low, maxTime)(n.Content[1], key)
+			},
+		})
+		if d.err == nil && len(n.Content) != 2 {
+			d.fail(n.Line, key, "choose one of exponential, uniform")
+		}
+	}
+}
+
+var goodName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$`)
+
+func (d *decoder) name(at *yaml.Node, key string) {
+	if !goodName.MatchString(at.Value) {
+		d.fail(at.Line, key, "%s: a name has 1 to 63 of the characters A-Z a-z 0-9 _ . - and begins with a letter or digit", shown(at.Value))
+	}
+}

@@ -1,0 +1,47 @@
+package scenario
+
+// Outcome v1 is what came of a scenario, simulated or real.
+type Outcome struct {
+	// Seconds that were looked at.
+	Seconds   float64                    `json:"seconds"`
+	Cgroups   map[string]CgroupOutcome   `json:"cgroups"`
+	Workloads map[string]WorkloadOutcome `json:"workloads"`
+}
+
+// CgroupOutcome has the kernel's counters of one cgroup, and what they do not
+// tell.
+type CgroupOutcome struct {
+	Periods uint64 `json:"periods"` // nr_periods
+	// ActivePeriods are those of Periods with something to run.
+	ActivePeriods    uint64  `json:"active_periods"`
+	ThrottledPeriods uint64  `json:"throttled_periods"` // nr_throttled
+	ThrottledSeconds float64 `json:"throttled_seconds"` // a sum over CPUs
+	UsageSeconds     float64 `json:"usage_seconds"`
+	// StoppedSeconds is wall time in which a runnable thread was held back by
+	// this cgroup's quota, an ancestor's or a descendant's.
+	StoppedSeconds float64 `json:"stopped_seconds"`
+	// Width tells for how long how many CPUs were in use at once.
+	Width []Width `json:"width"`
+}
+
+// Width is the time with exactly that many CPUs in use.
+type Width struct {
+	CPUs    int     `json:"cpus"`
+	Seconds float64 `json:"seconds"`
+}
+
+// WorkloadOutcome is the latency of one workload: sleep-run and fib from
+// wake-up to the next sleep, sleeper the whole sleep, service from the intended
+// arrival to the end. nil: nothing was counted.
+type WorkloadOutcome struct {
+	Count uint64   `json:"count"`
+	P50   *float64 `json:"p50_ms"`
+	P90   *float64 `json:"p90_ms"`
+	P99   *float64 `json:"p99_ms"`
+	Max   *float64 `json:"max_ms"`
+	// Refused requests of a service whose queue was full.
+	Refused uint64 `json:"refused"`
+	// Unfinished at the end: runs, sleeps or requests that had begun.
+	Unfinished uint64  `json:"unfinished"`
+	CPUSeconds float64 `json:"cpu_seconds"` // used by the workload's threads
+}

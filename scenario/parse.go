@@ -1,0 +1,230 @@
+package scenario
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strconv"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/unthrottle/unthrottle/bandwidth"
+)
+
+// Bounds of a scenario.
+const (
+	MaxFile      = 1 << 20
+	MaxCPUs      = 1024
+	MaxCgroups   = 256
+	MaxWorkloads = 256
+	MaxThreads   = 1 << 16
+	MaxDepth     = 8
+	MaxMemory    = 256 << 20 // bytes that a run may need, by Scenario.Memory
+	MaxDuration  = time.Hour
+
+	minTime = time.Microsecond
+	maxTime = time.Hour
+)
+
+// Defaults of what a file leaves out.
+const (
+	DefaultDuration = 10 * time.Second
+	DefaultPeriod   = 100 * time.Millisecond
+	DefaultHZ       = 250
+	DefaultKernel   = "6.12"
+	DefaultWeight   = 100
+	DefaultQueue    = 10_000
+	defaultRun      = 10 * time.Microsecond
+	defaultSleep    = 10 * time.Millisecond
+)
+
+// Parse reads a scenario from YAML; file is its name for errors, which are
+// *Error.
+func Parse(file string, data []byte) (Scenario, error) {
+	d := &decoder{file: file, lines: map[string]int{}}
+	s := d.scenario(data)
+	if d.err != nil {
+		return Scenario{}, d.err
+	}
+	return s, nil
+}
+
+func (d *decoder) scenario(data []byte) Scenario {
+	if len(data) > MaxFile {
+		d.fail(0, "", "larger than %d bytes", MaxFile)
+		return Scenario{}
+	}
+	root := d.document(data)
+	if root == nil {
+		return Scenario{}
+	}
+	s := Scenario{Duration: DefaultDuration, Host: Host{
+		HZ: DefaultHZ, CgroupVersion: 2, TimerSlack: 50 * time.Microsecond, UnthrottleIPI: 2 * time.Microsecond,
+	}}
+	var cgroups, workloads *yaml.Node
+	version := 0
+	d.object(root, "", fields{
+		"version!": func(n *yaml.Node, key string) {
+			d.integer(&version, 1, 1<<30)(n, key)
+			if version > Version {
+				d.fail(n.Line, key, "%d: this unthrottle reads version %d", version, Version)
+			}
+		},
+		"about":      d.text(&s.About),
+		"duration":   d.duration(&s.Duration, time.Millisecond, MaxDuration),
+		"host!":      func(n *yaml.Node, key string) { d.host(n, key, &s.Host) },
+		"cgroups":    func(n *yaml.Node, _ string) { cgroups = n },
+		"workloads!": func(n *yaml.Node, _ string) { workloads = n },
+	})
+	if d.err != nil {
+		return s
+	}
+	if cgroups != nil {
+		d.cgroups(cgroups, &s)
+	}
+	d.workloads(workloads, &s)
+	d.check(&s)
+	return s
+}
+
+// document is the one YAML document of a file, nil after a failure.
+func (d *decoder) document(data []byte) *yaml.Node {
+	var doc, second yaml.Node
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	if err := dec.Decode(&doc); errors.Is(err, io.EOF) || err == nil && len(doc.Content) != 1 {
+		d.fail(0, "", "empty")
+		return nil
+	} else if err != nil {
+		d.fail(0, "", "not YAML: %v", err)
+		return nil
+	}
+	if err := dec.Decode(&second); !errors.Is(err, io.EOF) {
+		d.fail(second.Line, "", "more than one document")
+		return nil
+	}
+	return doc.Content[0]
+}
+
+func (d *decoder) host(n *yaml.Node, key string, h *Host) {
+	kernel, hz, ticks := DefaultKernel, strconv.Itoa(DefaultHZ), "aligned"
+	var constants *yaml.Node
+	d.object(n, key, fields{
+		"cpus!":          d.integer(&h.CPUs, 1, MaxCPUs),
+		"hz":             d.choice(&hz, "100", "250", "300", "1000", "continuous"),
+		"ticks":          d.choice(&ticks, "aligned", "spread"),
+		"kernel":         d.text(&kernel),
+		"cgroup_version": d.integer(&h.CgroupVersion, 1, 2),
+		"clock_skew":     d.duration(&h.ClockSkew, 0, 100*time.Millisecond),
+		"constants":      func(n *yaml.Node, _ string) { constants = n },
+	})
+	if d.err != nil {
+		return
+	}
+	rules, err := bandwidth.For(kernel)
+	if err != nil {
+		d.failAt(join(key, "kernel"), "%v", err)
+	}
+	h.Rules, h.SpreadTicks = rules, ticks == "spread"
+	h.SetHZ(hz)
+	if constants == nil {
+		return
+	}
+	d.members(constants, join(key, "constants"), func(name string, at, value *yaml.Node) {
+		inner := join(join(key, "constants"), name)
+		text := d.scalar(value, inner)
+		if d.err != nil {
+			return
+		}
+		if err := h.Set(name, text); err != nil {
+			d.fail(at.Line, join(key, "constants"), "%v", err)
+		}
+	})
+}
+
+func (d *decoder) cgroups(n *yaml.Node, s *Scenario) {
+	parents := map[string]string{}
+	var all []Cgroup
+	d.members(n, "cgroups", func(name string, at, value *yaml.Node) {
+		key := join("cgroups", name)
+		d.lines[key] = at.Line
+		d.name(at, "cgroups")
+		if len(all) == MaxCgroups {
+			d.fail(at.Line, key, "more than %d cgroups", MaxCgroups)
+		}
+		c := Cgroup{Name: name, Parent: -1, Weight: DefaultWeight, Limit: bandwidth.Limit{Quota: bandwidth.NoQuota, Period: DefaultPeriod}}
+		parent := ""
+		d.object(value, key, fields{
+			"parent": d.text(&parent),
+			"quota":  d.duration(&c.Limit.Quota, minTime, maxTime),
+			"period": d.duration(&c.Limit.Period, minTime, maxTime),
+			"burst":  d.duration(&c.Limit.Burst, 0, maxTime),
+			"weight": d.integer(&c.Weight, 1, 10000),
+			"cpus":   d.cpus(&c.CPUs),
+			"remedy": func(n *yaml.Node, key string) { c.Remedy = d.remedy(n, key) },
+		})
+		all, parents[name] = append(all, c), parent
+	})
+	if d.err == nil {
+		s.Cgroups = d.nest(all, parents)
+	}
+}
+
+func (d *decoder) remedy(n *yaml.Node, key string) *Remedy {
+	var r Remedy
+	kind := ""
+	d.object(n, key, fields{
+		"kind!":  d.choice(&kind, string(Pin), string(Burst), string(Weight), string(Raise)),
+		"cpus":   d.integer(&r.CPUs, 1, MaxCPUs),
+		"burst":  d.duration(&r.Burst, minTime, maxTime),
+		"factor": d.number(&r.Factor, 1000),
+	})
+	r.Kind = RemedyKind(kind)
+	d.only(n, key, kind, map[string][]string{
+		string(Pin): {"cpus!"}, string(Burst): {"burst!"}, string(Weight): {}, string(Raise): {"factor!"},
+	}, "kind")
+	return &r
+}
+
+// nest puts each cgroup behind its parent.
+func (d *decoder) nest(all []Cgroup, parents map[string]string) []Cgroup {
+	byName, placed := map[string]Cgroup{}, map[string]int{}
+	for _, c := range all {
+		byName[c.Name] = c
+	}
+	var out []Cgroup
+	var place func(name string, below []string) int
+	place = func(name string, below []string) int {
+		key := join(join("cgroups", name), "parent")
+		if i, ok := placed[name]; ok {
+			return i
+		}
+		c, parent := byName[name], parents[name]
+		if len(below) >= MaxDepth {
+			d.failAt(key, "nested more than %d deep, or a circle", MaxDepth)
+		}
+		if parent != "" {
+			if _, ok := byName[parent]; !ok {
+				d.failAt(key, "%s: there is no such cgroup", shown(parent))
+			}
+			for _, b := range append(below, name) {
+				if b == parent {
+					d.failAt(key, "%s: a circle: it lies below this cgroup", shown(parent))
+				}
+			}
+			if d.err != nil {
+				return -1
+			}
+			c.Parent = place(parent, append(below, name))
+		}
+		placed[name] = len(out)
+		out = append(out, c)
+		return placed[name]
+	}
+	for _, c := range all {
+		if d.err == nil {
+			place(c.Name, nil)
+		}
+	}
+	return out
+}

@@ -1,0 +1,132 @@
+package scenario
+
+import (
+	"time"
+
+	"k8s.io/utils/cpuset"
+
+	"github.com/unthrottle/unthrottle/bandwidth"
+)
+
+// Version is the format that Parse reads.
+const Version = 1
+
+// Scenario is one experiment.
+type Scenario struct {
+	About    string        // what it shows
+	Duration time.Duration // how long it runs
+	Host     Host
+	// Cgroups, each after its parent.
+	Cgroups   []Cgroup
+	Workloads []Workload
+}
+
+// Host is the machine.
+type Host struct {
+	CPUs int
+	// HZ is ticks per second; 0: continuous, a used-up silo is noticed at once.
+	HZ int
+	// SpreadTicks: each CPU ticks at a phase of its own (skew_tick=1); else all
+	// tick together.
+	SpreadTicks   bool
+	CgroupVersion int // 1 or 2: decides what nested quotas are refused
+	// Rules of the kernel's bandwidth control, constants included.
+	Rules bandwidth.Rules
+	// ClockSkew is the most by which one CPU's clock is ahead of another's; it
+	// matters before 4.18.
+	ClockSkew time.Duration
+	// TimerSlack is the most by which a sleep ends late (50 µs).
+	TimerSlack time.Duration
+	// BaseSlice is the fair scheduler's slice (base_slice_ns; before 6.6 the
+	// least time between preemptions). 0: the kernel's, by number of CPUs.
+	BaseSlice time.Duration
+	// UnthrottleIPI is how much later a CPU other than the timer's is
+	// unthrottled, from 6.3 on (2 µs, a guess: no figure is published).
+	UnthrottleIPI time.Duration
+	// Reserved CPUs belong to pinned cgroups: workloads in the root cgroup stay
+	// off them. Set by Remedied.
+	Reserved cpuset.CPUSet
+}
+
+// Cgroup is one cgroup of the scenario.
+type Cgroup struct {
+	Name   string
+	Parent int // index in Scenario.Cgroups; -1: below the root
+	Limit  bandwidth.Limit
+	Weight int           // cpu.weight, 1 to 10000
+	CPUs   cpuset.CPUSet // cpuset.cpus; empty: the parent's
+	Remedy *Remedy       // nil: leave it
+}
+
+// RemedyKind is what is done about a throttled cgroup.
+type RemedyKind string
+
+// The remedies that a scenario can have; package remedy applies them for real.
+const (
+	Pin    RemedyKind = "pin"    // CPUs of its own, quota off, its ancestors' too
+	Burst  RemedyKind = "burst"  // the quota kept, with a burst
+	Weight RemedyKind = "weight" // no quota, weight only
+	Raise  RemedyKind = "raise"  // a larger quota
+)
+
+// Remedy of one cgroup.
+type Remedy struct {
+	Kind   RemedyKind
+	CPUs   int           // Pin
+	Burst  time.Duration // Burst
+	Factor float64       // Raise
+}
+
+// Kind of a workload.
+type Kind string
+
+// The kinds of workloads.
+const (
+	Burn      Kind = "burn"      // threads that never stop
+	SleepRun  Kind = "sleep-run" // threads that sleep and run in turn
+	Fib       Kind = "fib"       // fibtest: one thread per CPU, pinned; fast ones burn, slow ones run a little and sleep
+	Sleeper   Kind = "sleeper"   // threads that sleep, and measure how long that took
+	Service   Kind = "service"   // requests that arrive whether or not earlier ones are done
+	Neighbour Kind = "neighbour" // threads that burn for a while, all at once, and then rest
+)
+
+// Workload is a set of equal threads.
+type Workload struct {
+	Name    string
+	Kind    Kind
+	Cgroup  int // index in Scenario.Cgroups; -1: the root
+	Threads int
+	Start   time.Duration // from the scenario's start
+	Run     Duration      // SleepRun, Fib, Sleeper: CPU time between two sleeps
+	Sleep   time.Duration // the same
+	Fast    int           // Fib: threads that burn
+	On, Off time.Duration // Neighbour; On 0: always
+
+	// Service.
+	PerSecond float64         // Poisson arrivals; 0: At
+	At        []time.Duration // arrivals, from Start on, in order
+	Work      Duration        // CPU time of a request
+	Queue     int             // requests that may wait for a thread; more are refused
+}
+
+// Shape of a distribution.
+type Shape string
+
+// The shapes.
+const (
+	Constant    Shape = "constant"
+	Exponential Shape = "exponential"
+	Uniform     Shape = "uniform"
+)
+
+// Duration is a distribution of times.
+type Duration struct {
+	Shape Shape
+	// Mean of Constant and Exponential.
+	Mean time.Duration
+	// Low and High of Uniform.
+	Low, High time.Duration
+}
+
+// Fixed is always d.
+func Fixed(d time.Duration) Duration { return Duration{Shape: Constant, Mean: d} }

@@ -1,0 +1,110 @@
+package simulate
+
+import (
+	"time"
+
+	"github.com/unthrottle/unthrottle/bandwidth"
+	"github.com/unthrottle/unthrottle/scenario"
+)
+
+// touch brings a group's sums up to now, before they change.
+func (h *host) touch(g int) {
+	gr := &h.groups[g]
+	d := h.now - gr.since
+	if d == 0 {
+		return
+	}
+	gr.width[gr.running] += d
+	if gr.held > 0 {
+		gr.stopped += d
+	}
+	if gr.strip != nil {
+		gr.strip.add(gr.since, h.now, gr.running, gr.held > 0)
+	}
+	gr.since = h.now
+}
+
+// occupy counts CPUs in use by a group and those above it.
+func (h *host) occupy(g, n int) {
+	for ; g > 0; g = h.groups[g].parent {
+		h.touch(g)
+		h.groups[g].running += n
+	}
+}
+
+// hold marks a thread as held by a quota, or as free again.
+func (h *host) hold(t int, held bool) {
+	th := &h.threads[t]
+	if th.held == held {
+		return
+	}
+	th.held = held
+	n := 1
+	if !held {
+		n = -1
+	}
+	for g := th.group; g > 0; g = h.groups[g].parent {
+		h.touch(g)
+		h.groups[g].held += n
+	}
+}
+
+// holdAll is hold for the threads that are linked below a group on a CPU.
+func (h *host) holdAll(g, c int, held bool) {
+	for _, m := range h.rq(g, c).list {
+		if m < 0 {
+			h.holdAll(^m, c, held)
+		} else {
+			h.hold(m, held)
+		}
+	}
+}
+
+// outcome sums up at the end.
+func (h *host) outcome() scenario.Outcome {
+	o := scenario.Outcome{
+		Seconds: h.now.Seconds(), Cgroups: map[string]scenario.CgroupOutcome{}, Workloads: map[string]scenario.WorkloadOutcome{},
+	}
+	usage := make([]time.Duration, len(h.groups))
+	for i := range h.works {
+		w := &h.works[i]
+		for g := w.group; g > 0; g = h.groups[g].parent {
+			usage[g] += w.used
+		}
+		o.Workloads[w.Name] = h.workOutcome(w)
+	}
+	for i := range h.scenario.Cgroups {
+		g := &h.groups[i+1]
+		h.touch(i + 1)
+		var stat bandwidth.Stat
+		if g.bw != nil {
+			stat = g.bw.Stat(h.now)
+		}
+		c := scenario.CgroupOutcome{
+			Periods: stat.Periods, ActivePeriods: stat.ActivePeriods, ThrottledPeriods: stat.ThrottledPeriods,
+			ThrottledSeconds: stat.Throttled.Seconds(), UsageSeconds: usage[i+1].Seconds(), StoppedSeconds: g.stopped.Seconds(),
+			Width: []scenario.Width{},
+		}
+		for cpus, d := range g.width {
+			if d > 0 {
+				c.Width = append(c.Width, scenario.Width{CPUs: cpus, Seconds: d.Seconds()})
+			}
+		}
+		o.Cgroups[h.scenario.Cgroups[i].Name] = c
+	}
+	return o
+}
+
+func (h *host) workOutcome(w *work) scenario.WorkloadOutcome {
+	l := &w.latency
+	o := scenario.WorkloadOutcome{
+		Count: l.n, P50: l.quantile(0.5), P90: l.quantile(0.9), P99: l.quantile(0.99), Max: l.maximum(),
+		Refused: w.refused, Unfinished: uint64(w.n), CPUSeconds: w.used.Seconds(),
+	}
+	for _, t := range h.threads[w.first : w.first+w.Threads] {
+		if t.busy {
+			o.Unfinished++
+		}
+	}
+	return o
+}

@@ -1,0 +1,161 @@
+package simulate
+
+import (
+	"github.com/unthrottle/unthrottle/bandwidth"
+	"github.com/unthrottle/unthrottle/scenario"
+)
+
+// Options of Run beyond the scenario.
+type Options struct {
+	// Seed of everything that is left to chance: phases, arrivals, sleeps.
+	Seed uint64
+	// Timeline: that many periods of each limited cgroup as a strip; 0: none.
+	Timeline int
+	// Explain: the accounting of one period of each limited cgroup.
+	Explain bool
+}
+
+// Result of a run.
+type Result struct {
+	Outcome  scenario.Outcome
+	Timeline []Strip
+	Explain  []Account
+	// Events that were worked off.
+	Events uint64
+}
+
+// Account is what happened in one period of a cgroup: the first one in which
+// it was throttled, or the first that it used, or none.
+type Account struct {
+	Cgroup  string
+	Limit   bandwidth.Limit
+	Steps   []bandwidth.Step
+	Dropped int // steps beyond the bound
+}
+
+// maxSteps bounds an Account.
+const maxSteps = 400
+
+// MaxTimeline bounds Options.Timeline.
+const MaxTimeline = 200
+
+// Run simulates a scenario from its beginning to its end, its cgroups' remedies
+// in force. The same scenario and seed give the same result. Errors are a
+// remedy that cannot be applied, and a limit that the kernel refuses.
+func Run(s scenario.Scenario, o Options) (Result, error) {
+	remedied, refused := s.Remedied()
+	if refused != nil {
+		return Result{}, refused
+	}
+	h, err := newHost(&remedied, o.Seed)
+	if err != nil {
+		return Result{}, err
+	}
+	h.addStrips(min(o.Timeline, MaxTimeline))
+	accounts := h.addAccounts(o.Explain)
+	h.run()
+	r := Result{Outcome: h.outcome(), Events: h.events}
+	for _, g := range h.groups {
+		if g.strip != nil {
+			r.Timeline = append(r.Timeline, *g.strip)
+		}
+	}
+	for _, a := range accounts {
+		r.Explain = append(r.Explain, a.result())
+	}
+	return r, nil
+}
+
+// run works off events until the scenario's end.
+func (h *host) run() {
+	s := &h.slots
+	for {
+		slot, at := h.queue.pop()
+		if at == never || at > h.scenario.Duration {
+			break
+		}
+		h.now = at
+		h.events++
+		switch {
+		case slot < s.slack:
+			h.onTimer(slot, true)
+		case slot < s.ipi:
+			h.onTimer(slot-s.slack, false)
+		case slot < s.work:
+			h.release((slot-s.ipi)/h.ncpu, (slot-s.ipi)%h.ncpu)
+		case slot < s.done:
+			h.onWork(slot - s.work)
+		case slot < s.account:
+			h.onDone(slot - s.done)
+		case slot < s.tick:
+			h.onTick(slot - s.account)
+		case slot < s.wake:
+			h.onTick(slot - s.tick)
+		default:
+			h.onWake(slot - s.wake)
+		}
+	}
+	h.now = h.scenario.Duration
+	for c := range h.cpus {
+		h.update(c, true)
+	}
+}
+
+func (h *host) addStrips(periods int) {
+	if periods <= 0 {
+		return
+	}
+	for i := range h.groups {
+		g := &h.groups[i]
+		if g.bw == nil {
+			continue
+		}
+		period := g.bw.Limit().Period
+		g.strip = newStrip(h.scenario.Cgroups[i-1].Name, g.bw.PeriodAt()%period, period, min(periods, int(h.scenario.Duration/period)))
+	}
+}
+
+// account collects the steps of a period at a time.
+type account struct {
+	Account
+	kept      Account
+	throttled bool // kept is of a throttled period
+	used      bool
+}
+
+func (h *host) addAccounts(on bool) []*account {
+	var all []*account
+	for i := range h.groups {
+		bw := h.groups[i].bw
+		if bw == nil || !on {
+			continue
+		}
+		a := &account{Account: Account{Cgroup: h.scenario.Cgroups[i-1].Name, Limit: bw.Limit()}}
+		a.kept = a.Account
+		bw.Trace = a.step
+		all = append(all, a)
+	}
+	return all
+}
+
+func (a *account) step(s bandwidth.Step) {
+	if a.throttled {
+		return
+	}
+	if len(a.Steps) < maxSteps || s.Kind == bandwidth.PeriodEnd {
+		a.Steps = append(a.Steps, s)
+	} else {
+		a.Dropped++
+	}
+	a.used = a.used || s.Kind == bandwidth.Took
+	if s.Kind != bandwidth.PeriodEnd {
+		return
+	}
+	a.throttled = s.Amount > 0
+	if a.throttled || a.used && len(a.kept.Steps) == 0 {
+		a.kept.Steps, a.kept.Dropped = append([]bandwidth.Step(nil), a.Steps...), a.Dropped
+	}
+	a.Steps, a.Dropped, a.used = a.Steps[:0], 0, false
+}
+
+func (a *account) result() Account { return a.kept }

@@ -1,0 +1,112 @@
+package simulate
+
+// balanceTicks is how often a busy CPU looks for a busier one.
+const balanceTicks = 16
+
+// choose is the CPU for a thread that becomes runnable: the one it was on, if
+// idle, else an idle one, else the one it was on (select_idle_sibling, over all
+// CPUs). A new thread comes to the one with the fewest threads: those that a
+// quota holds count too, or all would start where the first was throttled.
+func (h *host) choose(t int) int {
+	th := &h.threads[t]
+	if th.fresh {
+		th.fresh = false
+		from := h.rng.IntN(h.ncpu)
+		best := -1
+		for i := range h.ncpu {
+			c := (from + i) % h.ncpu
+			if th.allowed.has(c) && (best < 0 || h.cpus[c].threads < h.cpus[best].threads) {
+				best = c
+			}
+		}
+		return best
+	}
+	if !h.idle.has(th.cpu) {
+		if c := firstCommon(h.idle, th.allowed, th.cpu); c >= 0 {
+			return c
+		}
+	}
+	return th.cpu
+}
+
+// steal moves a waiting thread from the busiest CPU to c, if that has at least
+// more threads than c, and returns the thread or -1.
+func (h *host) steal(c, more int) int {
+	if h.crowded == 0 {
+		return -1
+	}
+	here, busiest := h.rq(0, c).threads, -1
+	for other := range h.ncpu {
+		n := h.rq(0, other).threads
+		if other != c && n >= max(2, here+more) && (busiest < 0 || n > h.rq(0, busiest).threads) {
+			busiest = other
+		}
+	}
+	if busiest < 0 {
+		return -1
+	}
+	t := h.waiting(0, busiest, c)
+	if t < 0 || !h.move(t, c) {
+		return -1
+	}
+	return t
+}
+
+// move takes a waiting thread to another CPU; false: a quota holds it there.
+func (h *host) move(t, c int) bool {
+	h.dequeue(t)
+	h.threads[t].cpu = c
+	h.enqueue(t)
+	return !h.threads[t].held
+}
+
+// waiting finds a thread below g on a CPU that does not run and may run on
+// another; -1: none.
+func (h *host) waiting(g, from, to int) int {
+	for _, m := range h.rq(g, from).list {
+		if m < 0 {
+			if t := h.waiting(^m, from, to); t >= 0 {
+				return t
+			}
+			continue
+		}
+		if m != h.cpus[from].cur && h.threads[m].allowed.has(to) && !h.blocked(h.threads[m].group, to) {
+			return m
+		}
+	}
+	return -1
+}
+
+// blocked says whether a quota holds a group on a CPU (throttled_lb_pair).
+func (h *host) blocked(g, c int) bool {
+	for ; g > 0; g = h.groups[g].parent {
+		if bw := h.groups[g].bw; bw != nil && bw.Throttled(c) {
+			return true
+		}
+	}
+	return false
+}
+
+// spread is the load balancing at a tick: a waiting thread goes to an idle CPU;
+// and now and then a CPU takes one from a much busier one.
+func (h *host) spread(c int) {
+	if h.crowded == 0 {
+		return
+	}
+	if h.rq(0, c).threads >= 2 {
+		if idle := firstCommon(h.idle, h.idle, c); idle >= 0 {
+			if t := h.waiting(0, c, idle); t >= 0 {
+				h.move(t, idle)
+				h.schedule(idle, h.threads[t].group)
+			}
+		}
+	}
+	cur := &h.cpus[c]
+	if cur.balance--; cur.balance > 0 {
+		return
+	}
+	cur.balance = balanceTicks
+	if cur.cur >= 0 {
+		h.steal(c, 2)
+	}
+}

@@ -115,12 +115,15 @@ func (h *host) addStrips(periods int) {
 	}
 }
 
-// account collects the steps of a period at a time.
+// account collects the steps of a period at a time, with what its end brings.
 type account struct {
-	Account
 	kept      Account
-	throttled bool // kept is of a throttled period
+	steps     []bandwidth.Step
+	dropped   int
 	used      bool
+	ended     bool
+	throttled bool
+	full      bool // kept is of a throttled period
 }
 
 func (h *host) addAccounts(on bool) []*account {
@@ -130,8 +133,7 @@ func (h *host) addAccounts(on bool) []*account {
 		if bw == nil || !on {
 			continue
 		}
-		a := &account{Account: Account{Cgroup: h.scenario.Cgroups[i-1].Name, Limit: bw.Limit()}}
-		a.kept = a.Account
+		a := &account{kept: Account{Cgroup: h.scenario.Cgroups[i-1].Name, Limit: bw.Limit()}}
 		bw.Trace = a.step
 		all = append(all, a)
 	}
@@ -139,23 +141,35 @@ func (h *host) addAccounts(on bool) []*account {
 }
 
 func (a *account) step(s bandwidth.Step) {
-	if a.throttled {
+	if a.full {
 		return
 	}
-	if len(a.Steps) < maxSteps || s.Kind == bandwidth.PeriodEnd {
-		a.Steps = append(a.Steps, s)
+	if a.ended && s.At > a.steps[len(a.steps)-1].At {
+		a.close()
+	}
+	if s.Kind == bandwidth.PeriodEnd {
+		a.ended, a.throttled = true, s.Amount > 0
+	}
+	if len(a.steps) < maxSteps || s.Kind == bandwidth.PeriodEnd {
+		a.steps = append(a.steps, s)
 	} else {
-		a.Dropped++
+		a.dropped++
 	}
 	a.used = a.used || s.Kind == bandwidth.Took
-	if s.Kind != bandwidth.PeriodEnd {
-		return
-	}
-	a.throttled = s.Amount > 0
-	if a.throttled || a.used && len(a.kept.Steps) == 0 {
-		a.kept.Steps, a.kept.Dropped = append([]bandwidth.Step(nil), a.Steps...), a.Dropped
-	}
-	a.Steps, a.Dropped, a.used = a.Steps[:0], 0, false
 }
 
-func (a *account) result() Account { return a.kept }
+// close keeps the period if it is worth it, and begins the next one.
+func (a *account) close() {
+	if a.throttled || a.used && len(a.kept.Steps) == 0 {
+		a.kept.Steps, a.kept.Dropped = append([]bandwidth.Step(nil), a.steps...), a.dropped
+		a.full = a.throttled
+	}
+	a.steps, a.dropped, a.used, a.ended, a.throttled = a.steps[:0], 0, false, false, false
+}
+
+func (a *account) result() Account {
+	if a.ended && !a.full {
+		a.close()
+	}
+	return a.kept
+}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"regexp"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -51,8 +52,11 @@ Exit codes: 0 fine, 1 stopped above the bound, 2 usage or failure,
 		Version:       version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Example: `  sudo unthrottle demo          throttling and its end on this host
+  unthrottle ls                 who is stopped, and by whose quota
+  sudo unthrottle fix TARGET    end it
+  sudo unthrottle restore       put everything back`,
 	}
 	root.AddGroup(
 		&cobra.Group{ID: groupLook, Title: "Look (changes nothing):"},
@@ -62,14 +66,43 @@ Exit codes: 0 fine, 1 stopped above the bound, 2 usage or failure,
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(
 		newLs(), newCheck(), newTopology(), newStatus(),
-		newDemo(),
+		newDemo(), newSimulate(),
 		newFix(), newApply(), newRestore(), newAgent(),
 		newChild(),
 	)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return fmt.Errorf("%w\nsee '%s --help'", err, cmd.CommandPath())
+		return usage(cmd, "%s", goWords.ReplaceAllString(err.Error(), ""))
 	})
+	root.InitDefaultHelpCmd()
 	return root
+}
+
+// goWords is what the flag library says of Go's parsers, which tells a user
+// nothing.
+var goWords = regexp.MustCompile(`strconv\.\w+: parsing "[^"]*": |time: `)
+
+// usage is an error in the call, with where to look it up.
+func usage(cmd *cobra.Command, format string, args ...any) error {
+	return fmt.Errorf("%s\nsee '%s --help'", fmt.Sprintf(format, args...), cmd.CommandPath())
+}
+
+// noArgs is for commands without arguments.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usage(cmd, "%q: %s takes no arguments", args[0], cmd.Name())
+	}
+	return nil
+}
+
+// oneTarget is for commands on one container.
+func oneTarget(cmd *cobra.Command, args []string) error {
+	switch {
+	case len(args) == 0:
+		return usage(cmd, "TARGET is missing: a cgroup path, an id, a name or pid:N ('unthrottle ls' lists them)")
+	case len(args) > 1:
+		return usage(cmd, "one TARGET is wanted, not %d", len(args))
+	}
+	return nil
 }
 
 // exitWith carries the exit code of an end that is not a plain failure. err

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/unthrottle/unthrottle/report"
+	"github.com/unthrottle/unthrottle/scenario"
+	"github.com/unthrottle/unthrottle/simulate"
+)
+
+// maxRepeat bounds --repeat.
+const maxRepeat = 10_000
+
+type simulateFlags struct {
+	asJSON, ascii, timeline, explain bool
+	seed                             uint64
+	repeat                           int
+	set                              []string
+}
+
+func newSimulate() *cobra.Command {
+	var f simulateFlags
+	cmd := &cobra.Command{
+		Use:     "simulate SCENARIO.yaml",
+		GroupID: groupTry,
+		Short:   "Simulate a scenario: what a CPU limit does to it, on any kernel and number of CPUs",
+		Long: `Simulate a scenario file (docs/scenarios.md) on a simulated host: nothing runs
+for real, and no rights are needed. "-" reads standard input.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.repeat < 1 || f.repeat > maxRepeat {
+				return fmt.Errorf("--repeat %d: give a number from 1 to %d", f.repeat, maxRepeat)
+			}
+			s, err := readScenario(args[0], cmd.InOrStdin())
+			if err != nil {
+				return err
+			}
+			for _, set := range f.set {
+				name, value, ok := strings.Cut(set, "=")
+				if !ok {
+					return fmt.Errorf("--set %s: give NAME=TIME, NAME one of %s", set, strings.Join(scenario.Constants(), ", "))
+				}
+				if err := s.Host.Set(name, value); err != nil {
+					return fmt.Errorf("--set %w", err)
+				}
+			}
+			result, err := f.run(cmd.Context(), s, filepath.Base(args[0]))
+			if err != nil {
+				return err
+			}
+			if f.asJSON {
+				return printJSON(cmd.OutOrStdout(), result)
+			}
+			return report.Simulate(cmd.OutOrStdout(), result, report.SimulateOptions{ASCII: f.ascii})
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&f.asJSON, "json", false, "print JSON")
+	flags.Uint64Var(&f.seed, "seed", 1, "of everything that is left to chance")
+	flags.IntVar(&f.repeat, "repeat", 1, "run with that many seeds, and show the spread")
+	flags.BoolVar(&f.timeline, "timeline", false, "draw the first ten periods of each limited cgroup")
+	flags.BoolVar(&f.explain, "explain", false, "say each step of one period's accounting in words")
+	flags.StringArrayVar(&f.set, "set", nil, "override a constant of the kernel, `NAME=TIME`: "+strings.Join(scenario.Constants(), ", "))
+	flags.BoolVar(&f.ascii, "ascii", false, "no characters beyond ASCII in the timeline")
+	cmd.MarkFlagsMutuallyExclusive("json", "timeline")
+	cmd.MarkFlagsMutuallyExclusive("json", "explain")
+	return cmd
+}
+
+// readScenario reads at most as much as a scenario may have.
+func readScenario(name string, stdin io.Reader) (scenario.Scenario, error) {
+	in := stdin
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return scenario.Scenario{}, err
+		}
+		defer file.Close()
+		in = file
+	}
+	data, err := io.ReadAll(io.LimitReader(in, scenario.MaxFile+1))
+	if err != nil {
+		return scenario.Scenario{}, fmt.Errorf("%s: %w", name, err)
+	}
+	return scenario.Parse(name, data)
+}
+
+// timelinePeriods are drawn by --timeline.
+const timelinePeriods = 10
+
+// run simulates with every seed, on all cores.
+func (f *simulateFlags) run(ctx context.Context, s scenario.Scenario, name string) (report.Simulation, error) {
+	out := report.Simulation{
+		Scenario: name, About: s.About, Kernel: s.Host.Rules.Kernel, Era: s.Host.Rules.Era.String(),
+		CPUs: s.Host.CPUs, HZ: s.Host.HZ, Seed: f.seed,
+	}
+	runs := make([]scenario.Outcome, f.repeat)
+	errs := make([]error, f.repeat)
+	work := make(chan int)
+	var workers sync.WaitGroup
+	for range min(f.repeat, runtime.GOMAXPROCS(0)) {
+		workers.Go(func() {
+			for i := range work {
+				o := simulate.Options{Seed: f.seed + uint64(i)}
+				if i == 0 {
+					o.Explain = f.explain
+					if f.timeline {
+						o.Timeline = timelinePeriods
+					}
+				}
+				r, err := simulate.Run(s, o)
+				runs[i], errs[i] = r.Outcome, err
+				if i == 0 {
+					out.Timeline, out.Explain = r.Timeline, r.Explain
+				}
+			}
+		})
+	}
+	for i := range f.repeat {
+		if ctx.Err() != nil {
+			break
+		}
+		work <- i
+	}
+	close(work)
+	workers.Wait()
+	if err := ctx.Err(); err != nil {
+		return out, err
+	}
+	for _, err := range errs {
+		if err != nil {
+			return out, err
+		}
+	}
+	out.Summarize(runs)
+	return out, nil
+}

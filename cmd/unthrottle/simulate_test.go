@@ -1,0 +1,51 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+func TestSimulate(t *testing.T) {
+	const conceptual = "../../scenarios/conceptual.yaml"
+	var out struct {
+		Cgroups   map[string]map[string]any     `json:"cgroups"`
+		Workloads map[string]map[string]float64 `json:"workloads"`
+	}
+	r := unthrottle(t, "simulate", conceptual, "--json", "--repeat", "3")
+	if r.code != 0 {
+		t.Fatal(r)
+	}
+	if err := json.Unmarshal([]byte(r.out), &out); err != nil {
+		t.Fatal(err)
+	}
+	app := out.Cgroups["app"]
+	if app["periods"] != 6.0 || app["active_periods"] != 5.0 || app["throttled_periods"] != 4.0 || app["throttled_seconds"] != 0.24 || out.Workloads["request"]["max_ms"] != 440 {
+		t.Error(r.out)
+	}
+	if again := unthrottle(t, "simulate", conceptual, "--json", "--repeat", "3"); again.out != r.out {
+		t.Error("the same seeds, another output")
+	}
+	for _, test := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{conceptual, "--set", "sched_cfs_bandwidth_slice=20ms", "--explain"}, 0, "takes 20ms from the pool"},
+		{[]string{conceptual, "--timeline", "--ascii"}, 0, "999xxx"},
+		{[]string{conceptual, "--set", "min_cfs_rq_runtime"}, 2, "give NAME=TIME"},
+		{[]string{conceptual, "--set", "slice=1ms"}, 2, "no such constant: choose from sched_cfs_bandwidth_slice"},
+		{[]string{conceptual, "--repeat", "0"}, 2, "--repeat 0: give a number from 1"},
+		{[]string{conceptual, "--json", "--explain"}, 2, "none of the others can be"},
+		{[]string{"../../scenarios/none.yaml"}, 2, "no such file"},
+	} {
+		r := unthrottle(t, append([]string{"simulate"}, test.args...)...)
+		if r.code != test.code || !strings.Contains(r.out+r.errors, test.want) {
+			t.Errorf("%v: %+v", test.args, r)
+		}
+	}
+	r = runIn(t.Context(), t, "version: 1\nhost: {cpus: 1}\nworkloads:\n  w: {kind: burn, threads: -1}\n", "simulate", "-")
+	if r.code != 2 || !strings.Contains(r.errors, "-:4: workloads.w.threads") {
+		t.Errorf("%+v", r)
+	}
+}

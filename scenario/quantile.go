@@ -1,0 +1,96 @@
+package scenario
+
+import "slices"
+
+// Quantile sums runs of one scenario up: each figure by itself, the value that
+// a share p (0 to 1) of the runs do not exceed, at least the lowest. A figure
+// that some runs lack is taken over those that have it. runs is not empty.
+func Quantile(runs []Outcome, p float64) Outcome {
+	o := Outcome{Seconds: runs[0].Seconds, Cgroups: map[string]CgroupOutcome{}, Workloads: map[string]WorkloadOutcome{}}
+	for name := range runs[0].Cgroups {
+		of := over(runs, p, func(r Outcome) CgroupOutcome { return r.Cgroups[name] })
+		o.Cgroups[name] = CgroupOutcome{
+			Periods:          pick(of, func(c CgroupOutcome) uint64 { return c.Periods }),
+			ActivePeriods:    pick(of, func(c CgroupOutcome) uint64 { return c.ActivePeriods }),
+			ThrottledPeriods: pick(of, func(c CgroupOutcome) uint64 { return c.ThrottledPeriods }),
+			ThrottledSeconds: pick(of, func(c CgroupOutcome) float64 { return c.ThrottledSeconds }),
+			UsageSeconds:     pick(of, func(c CgroupOutcome) float64 { return c.UsageSeconds }),
+			StoppedSeconds:   pick(of, func(c CgroupOutcome) float64 { return c.StoppedSeconds }),
+			Width:            widths(of),
+		}
+	}
+	for name := range runs[0].Workloads {
+		of := over(runs, p, func(r Outcome) WorkloadOutcome { return r.Workloads[name] })
+		o.Workloads[name] = WorkloadOutcome{
+			Count:      pick(of, func(w WorkloadOutcome) uint64 { return w.Count }),
+			P50:        pickMeasured(of, func(w WorkloadOutcome) *float64 { return w.P50 }),
+			P90:        pickMeasured(of, func(w WorkloadOutcome) *float64 { return w.P90 }),
+			P99:        pickMeasured(of, func(w WorkloadOutcome) *float64 { return w.P99 }),
+			Max:        pickMeasured(of, func(w WorkloadOutcome) *float64 { return w.Max }),
+			Refused:    pick(of, func(w WorkloadOutcome) uint64 { return w.Refused }),
+			Unfinished: pick(of, func(w WorkloadOutcome) uint64 { return w.Unfinished }),
+			CPUSeconds: pick(of, func(w WorkloadOutcome) float64 { return w.CPUSeconds }),
+		}
+	}
+	return o
+}
+
+// sample is one part of all runs, and which share of it is asked for.
+type sample[T any] struct {
+	runs []T
+	p    float64
+}
+
+func over[T any](runs []Outcome, p float64, part func(Outcome) T) sample[T] {
+	s := sample[T]{p: p}
+	for _, r := range runs {
+		s.runs = append(s.runs, part(r))
+	}
+	return s
+}
+
+func pick[T any, N uint64 | float64](s sample[T], figure func(T) N) N {
+	var all []N
+	for _, r := range s.runs {
+		all = append(all, figure(r))
+	}
+	slices.Sort(all)
+	return all[int(s.p*float64(len(all)-1))]
+}
+
+func pickMeasured[T any](s sample[T], figure func(T) *float64) *float64 {
+	measured := sample[T]{p: s.p}
+	for _, r := range s.runs {
+		if figure(r) != nil {
+			measured.runs = append(measured.runs, r)
+		}
+	}
+	if len(measured.runs) == 0 {
+		return nil
+	}
+	v := pick(measured, func(r T) float64 { return *figure(r) })
+	return &v
+}
+
+// widths picks for each number of CPUs that was in use in any run.
+func widths(s sample[CgroupOutcome]) []Width {
+	most := -1
+	for _, r := range s.runs {
+		if n := len(r.Width); n > 0 {
+			most = max(most, r.Width[n-1].CPUs)
+		}
+	}
+	out := []Width{}
+	for cpus := range most + 1 {
+		seconds := pick(s, func(c CgroupOutcome) float64 {
+			if i := slices.IndexFunc(c.Width, func(w Width) bool { return w.CPUs == cpus }); i >= 0 {
+				return c.Width[i].Seconds
+			}
+			return 0
+		})
+		if seconds > 0 {
+			out = append(out, Width{CPUs: cpus, Seconds: seconds})
+		}
+	}
+	return out
+}

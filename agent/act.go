@@ -18,7 +18,7 @@ import (
 // ask for. A fix takes as long as its windows; newcomers are looked after in
 // between, by the same goroutine, because two writers would wait for each other.
 func (a *agent) act(ctx context.Context) error {
-	chooser := newChooser(a.Rules)
+	chooser := newChooser(a.Rules, a.Untrusted)
 	var nextChores time.Time
 	for {
 		select {

@@ -82,6 +82,9 @@ type agent struct {
 // Run runs an agent until ctx ends or it cannot go on.
 func Run(ctx context.Context, c Config) error {
 	a := &agent{Config: c, wake: make(chan struct{}, 1), lastRound: time.Now()}
+	if c.Untrusted != "" && c.Rules.Mode == policy.Apply {
+		c.Log.Warn("slo commands must not be run, so nothing will be applied", "why", c.Untrusted)
+	}
 	registry := a.registry()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

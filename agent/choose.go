@@ -14,15 +14,18 @@ import (
 // chooser remembers, over rounds, who was stopped and what was tried. Its
 // memory is bounded by the containers of the last round.
 type chooser struct {
-	rules   policy.Rules
+	rules policy.Rules
+	// untrusted says why slo commands must not be run: nothing is acted on then.
+	untrusted string
+
 	stopped map[string]int       // rounds in a row above the bound
 	said    map[string]time.Time // when a finding was last given
 	retry   map[string]time.Time // not before this
 	applied []time.Time          // of the last minute
 }
 
-func newChooser(r policy.Rules) *chooser {
-	return &chooser{rules: r, stopped: map[string]int{}, said: map[string]time.Time{}, retry: map[string]time.Time{}}
+func newChooser(r policy.Rules, untrusted string) *chooser {
+	return &chooser{rules: r, untrusted: untrusted, stopped: map[string]int{}, said: map[string]time.Time{}, retry: map[string]time.Time{}}
 }
 
 // finding is a container that is stopped above the bound for long enough.
@@ -79,7 +82,7 @@ func (c *chooser) budgeted(found []finding, inForce int, now time.Time) []findin
 	acted := false
 	for _, f := range found {
 		path := f.observation.Container.Group.Path
-		actable := c.rules.Mode == policy.Apply && f.rule != nil && !f.rule.Leave && f.rule.SLOCommand != ""
+		actable := c.rules.Mode == policy.Apply && f.rule != nil && !f.rule.Leave && f.rule.SLOCommand != "" && c.untrusted == ""
 		switch {
 		case !actable:
 		case inForce >= c.rules.Budget.Containers:

@@ -92,7 +92,7 @@ func TestChooser(t *testing.T) {
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if got := paths(persisted(newChooser(rules(tc.rules)), tc.all, tc.held)); got != tc.want {
+			if got := paths(persisted(newChooser(rules(tc.rules), ""), tc.all, tc.held)); got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
@@ -101,7 +101,7 @@ func TestChooser(t *testing.T) {
 
 // A second that is not slow starts the count again.
 func TestChooserWantsPersistence(t *testing.T) {
-	c := newChooser(rules(nil))
+	c := newChooser(rules(nil), "")
 	for i := range 4 * Persist {
 		stopped := 0.5
 		if i%Persist == Persist-1 {
@@ -114,7 +114,7 @@ func TestChooserWantsPersistence(t *testing.T) {
 }
 
 func TestChooserRemembersWhatDidNotHelp(t *testing.T) {
-	c := newChooser(rules(nil))
+	c := newChooser(rules(nil), "")
 	all := []observe.Observation{seen("/a", 0.5)}
 	if got := paths(persisted(c, all, nil)); got != "/a" {
 		t.Fatalf("first: %q", got)
@@ -131,7 +131,7 @@ func TestChooserRemembersWhatDidNotHelp(t *testing.T) {
 // What is only said is said once an hour, and the memory of it is bounded by
 // what is there.
 func TestChooserSaysOnce(t *testing.T) {
-	c := newChooser(rules(func(r *policy.Rules) { r.Mode = policy.Observe }))
+	c := newChooser(rules(func(r *policy.Rules) { r.Mode = policy.Observe }), "")
 	all := []observe.Observation{seen("/a", 0.5)}
 	if got := paths(persisted(c, all, nil)); got != "/a" {
 		t.Fatalf("first: %q", got)
@@ -174,7 +174,7 @@ func TestWithinShare(t *testing.T) {
 }
 
 func TestFindingsAreSortedStably(t *testing.T) {
-	c := newChooser(rules(func(r *policy.Rules) { r.Mode = policy.Observe }))
+	c := newChooser(rules(func(r *policy.Rules) { r.Mode = policy.Observe }), "")
 	got := paths(persisted(c, []observe.Observation{seen("/a", 0.5), seen("/b", 0.5), seen("/c", 0.5)}, nil))
 	want := []string{"/a", "/b", "/c"}
 	if !slices.Equal(strings.Split(got, ", "), want) {

@@ -232,7 +232,7 @@ func notCome(came bool) error {
 	if came {
 		return nil
 	}
-	return fmt.Errorf("no sleep ended within %v: the host is too busy to measure on", startPatience)
+	return &NotMeasurable{What: fmt.Sprintf("no sleep ended within %v: the host is too busy to measure on", startPatience), WayOut: "try again when it is quieter"}
 }
 
 // collect hands on records until enough says so (true), or the time has come

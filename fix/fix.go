@@ -162,7 +162,11 @@ func (r *run) do(ctx context.Context) error {
 			r.res.Warnings = append(r.res.Warnings, "its effect was not measured: "+err.Error())
 			return nil
 		}
-		return errors.Join(err, r.undo(ctx, "its effect could not be measured: "+err.Error()))
+		why := "its effect could not be measured: " + err.Error()
+		if ctx.Err() != nil {
+			why = "interrupted"
+		}
+		return errors.Join(err, r.undo(ctx, why))
 	}
 	return r.decide(ctx)
 }

@@ -70,6 +70,10 @@ func run(ctx context.Context, command string, limit time.Duration) ([]byte, erro
 	cmd.WaitDelay = time.Second
 
 	err = cmd.Run()
+	if cmd.Process != nil {
+		// What it left behind in its group ends too, however it ended itself.
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	}
 	switch {
 	case out.full:
 		return nil, fmt.Errorf("slo command %q: printed more than %d MB: print one number in ms per line", words[0], MaxOutput>>20)
@@ -77,6 +81,8 @@ func run(ctx context.Context, command string, limit time.Duration) ([]byte, erro
 		return nil, fmt.Errorf("slo command %q: still running after %v and was ended: let it measure a shorter time", words[0], limit)
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
+	case errors.Is(err, exec.ErrWaitDelay):
+		return nil, fmt.Errorf("slo command %q: it ended, but a process that it started still held its output, so that there may be more: let it wait for its children", words[0])
 	case err != nil:
 		return nil, fmt.Errorf("slo command %q: %w%s", words[0], err, complaints.tail())
 	}

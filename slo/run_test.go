@@ -55,6 +55,7 @@ func TestRunGivesOutput(t *testing.T) {
 
 func TestRunNamesFailures(t *testing.T) {
 	for command, want := range map[string]string{
+		"sh -c 'sleep 60 & echo 1'":             "still held its output",
 		"/no/such/program":                      "no such file",
 		"sh -c 'echo one >&2; exit 7'":          `exit status 7: "one"`,
 		"sh -c 'echo \"\x1b[31m\" >&2; exit 1'": `\x1b[31m`,

@@ -60,13 +60,14 @@ func New(t testing.TB) *Tree {
 	tr := &Tree{t: t, Host: h, Top: cgroup.Join(h.Top(cgroup.CPU), name), StateDir: t.TempDir()}
 	t.Cleanup(tr.remove)
 	tr.create(tr.Top)
-	// Other load must not keep a test's work from spending its quota.
+	// Other load must not keep a test's work from spending its quota; nor must
+	// work whose quota is gone keep everybody else from running.
 	v, _ := h.Version(cgroup.CPU)
-	file, most := "cpu.shares", strconv.Itoa(cgroup.MaxShares)
+	file, weight := "cpu.shares", 8*cgroup.DefaultShares
 	if v == cgroup.V2 {
-		file, most = "cpu.weight", strconv.Itoa(cgroup.MaxWeight)
+		file, weight = "cpu.weight", 800
 	}
-	tr.must(h.Write(cgroup.CPU, tr.Top, file, most))
+	tr.must(h.Write(cgroup.CPU, tr.Top, file, strconv.Itoa(weight)))
 	return tr
 }
 

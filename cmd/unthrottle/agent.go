@@ -33,7 +33,7 @@ the rules in the file ask for it, apply remedies and keep them true.
 It observes only, unless the file says 'mode: apply'; and applies only what the
 user's own latency (slo) shows to be better. It listens on 127.0.0.1 unless told
 otherwise, and nothing can be changed over the network.`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if config == "" {
 				return errors.New("--config is missing: a file with at least 'version: 1' (docs/agent.md)")
@@ -102,7 +102,7 @@ func runAgent(cmd *cobra.Command, w writeFlags, rules policy.Rules, untrusted st
 	if err := w.fromRules(cmd, rules); err != nil {
 		return err
 	}
-	env, done, err := w.env(cmd.Context(), h, "agent")
+	env, done, err := w.env(cmd, h)
 	if err != nil {
 		return err
 	}

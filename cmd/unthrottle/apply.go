@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -39,7 +40,7 @@ func (f *remedyFlags) add(cmd *cobra.Command) {
 }
 
 // request checks the flags; "" as remedy is the caller's to judge.
-func (f *remedyFlags) request() (remedy.Request, error) {
+func (f *remedyFlags) request(cmd *cobra.Command) (remedy.Request, error) {
 	r := remedy.Request{Kind: remedy.Kind(f.kind), CPUs: f.cpus, Burst: f.burst, Period: f.period,
 		Factor: f.factor, To: f.to, WeightFromLimit: f.weightFromLimit}
 	known := []string{}
@@ -53,12 +54,9 @@ func (f *remedyFlags) request() (remedy.Request, error) {
 	switch {
 	case known != nil && f.kind != "":
 		return r, fmt.Errorf("--remedy %s: choose %s", f.kind, strings.Join(known, ", "))
-	case f.cpus < 0:
-		return r, fmt.Errorf("--cpus %d: give a positive number of CPUs", f.cpus)
-	case f.factor < 0 || f.to < 0:
-		return r, errors.New("--factor and --to must be positive")
-	case f.burst < 0 || f.period < 0:
-		return r, errors.New("--burst and --period must be positive")
+	}
+	if err := f.belong(cmd); err != nil {
+		return r, err
 	}
 	if f.reserve != "" {
 		set, err := topology.ParseList(f.reserve)
@@ -70,6 +68,36 @@ func (f *remedyFlags) request() (remedy.Request, error) {
 	return r, nil
 }
 
+// belong refuses values that make no sense and flags of another remedy: a flag
+// that is passed over in silence is a wish that is not granted. A remedy that is
+// chosen by the facts takes any.
+func (f *remedyFlags) belong(cmd *cobra.Command) error {
+	for _, flag := range []struct {
+		name, of string
+		positive bool
+	}{
+		{"cpus", "pin", f.cpus > 0},
+		{"reserve", "pin", true},
+		{"burst", "burst", f.burst > 0},
+		{"period", "burst", f.period > 0},
+		{"factor", "raise", f.factor > 0 && !math.IsInf(f.factor, 0)},
+		{"to", "raise", f.to > 0 && !math.IsInf(f.to, 0)},
+		{"weight-from-limit", "weight", true},
+	} {
+		switch {
+		case !cmd.Flags().Changed(flag.name):
+		case f.kind != "" && f.kind != flag.of:
+			return fmt.Errorf("--%s is a setting of %s, not of %s", flag.name, flag.of, f.kind)
+		case !flag.positive:
+			return fmt.Errorf("--%s %s: must be above 0", flag.name, cmd.Flags().Lookup(flag.name).Value)
+		}
+	}
+	if f.factor > 0 && f.to > 0 {
+		return errors.New("--factor and --to: give one of them")
+	}
+	return nil
+}
+
 func newApply() *cobra.Command {
 	var w writeFlags
 	var rf remedyFlags
@@ -79,18 +107,21 @@ func newApply() *cobra.Command {
 		Use:     "apply TARGET --remedy pin|burst|weight|raise",
 		GroupID: groupChange,
 		Short:   "Apply one remedy to one container",
-		Args:    cobra.ExactArgs(1),
+		Args:    oneTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if rf.kind == "" {
 				return errors.New("--remedy is missing: choose pin, burst, weight or raise ('unthrottle fix' chooses itself)")
 			}
-			request, err := rf.request()
+			request, err := rf.request(cmd)
 			if err != nil {
+				return err
+			}
+			if err := checkWindow(window); err != nil {
 				return err
 			}
 			if !dryRun {
 				o := fix.Options{Wish: policy.Wish{Request: request}, Window: window, Settle: settle, Plain: true}
-				result, err := runFix(cmd, &w, args[0], "apply", o, nil)
+				result, err := runFix(cmd, &w, args[0], o, nil)
 				return show(cmd, result.Result, err, asJSON, false)
 			}
 			h, err := openCgroups()
@@ -101,7 +132,7 @@ func newApply() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			env, done, err := w.env(cmd.Context(), h, "apply")
+			env, done, err := w.env(cmd, h)
 			if err != nil {
 				return err
 			}

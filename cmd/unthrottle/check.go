@@ -15,7 +15,7 @@ func newCheck() *cobra.Command {
 		Use:     "check",
 		GroupID: groupLook,
 		Short:   "Show what this host offers and what unthrottle can do here",
-		Args:    cobra.NoArgs,
+		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			h, err := openCgroups()
 			if err != nil {

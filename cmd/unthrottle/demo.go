@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -24,8 +25,14 @@ func newDemo() *cobra.Command {
 for 10 ms, under a CPU quota, with fewer threads, on a cpuset with the quota
 kept, and pinned without a quota. Only cgroups of its own are written, and all
 of them are removed: whoever else runs on the host is not moved.`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := notEmpty(cmd, "scope"); err != nil {
+				return err
+			}
+			if !(seconds >= demo.MinSeconds && seconds <= demo.MaxSeconds) {
+				return fmt.Errorf("--seconds %g: give %g to %g", seconds, demo.MinSeconds, demo.MaxSeconds)
+			}
 			h, err := openCgroups()
 			if err != nil {
 				return err

@@ -207,7 +207,8 @@ func TestTheAncestorIsNamed(t *testing.T) {
 	pod := tr.Make("pod")
 	child := tr.Make("pod/child")
 	tr.Limit(pod, 0.2)
-	tr.Work(child, 4)
+	// One thread, since nothing will limit it for a while.
+	tr.Work(child, 1)
 	got := list1(t, child)
 	if got.ThrottledBy == nil || *got.ThrottledBy != pod {
 		t.Errorf("throttled by %v, want %s", got.ThrottledBy, pod)
@@ -331,9 +332,9 @@ func TestBadInput(t *testing.T) {
 		{"apply pid:999999999 --remedy pin", 2, "pid:999999999"},
 		{"apply x", 2, "--remedy is missing"},
 		{"apply x --remedy magic", 2, "choose pin"},
-		{"apply x --remedy pin --cpus -1", 2, "positive"},
+		{"apply x --remedy pin --cpus -1", 2, "above 0"},
 		{"apply x --remedy pin --reserve 0-99999999", 2, "--reserve"},
-		{"apply", 2, "arg"},
+		{"apply", 2, "TARGET is missing"},
 		{"fix x --slo p99<20ms", 2, "belong together"},
 		{"fix x --slo p99 --slo-command true", 2, "p99<20ms"},
 		{"topology --sysfs /no/such/dir", 3, "/no/such/dir"},
@@ -341,6 +342,17 @@ func TestBadInput(t *testing.T) {
 		{"agent --config /no/such/file", 2, "/no/such/file"},
 		{"agent --config " + rules, 2, "line 2"},
 		{"demo --seconds -1", 2, "--seconds"},
+		{"demo --seconds 0", 2, "--seconds"},
+		{"ls extra", 2, "takes no arguments"},
+		{"rstore", 2, "restore"},
+		{"fix", 2, "TARGET is missing"},
+		{"apply x --remedy burst --cpus 1", 2, "a setting of pin"},
+		{"apply x --remedy burst --burst 0", 2, "above 0"},
+		{"apply x --remedy raise --to NaN", 2, "above 0"},
+		{"apply x --remedy raise --to 1 --factor 2", 2, "one of them"},
+		{"apply x --remedy pin --cpus 1.5", 2, "--cpus"},
+		{"apply / --remedy pin --scope=", 2, "--scope is empty"},
+		{"status --limit -1", 2, "--limit"},
 	} {
 		t.Run(tc.args, func(t *testing.T) {
 			args := strings.Fields(tc.args)

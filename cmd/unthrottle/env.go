@@ -40,7 +40,7 @@ func (f *writeFlags) addLift(cmd *cobra.Command) {
 // otherwise.
 func defaultStateDir() string {
 	if os.Geteuid() == 0 {
-		return "/var/lib/unthrottle"
+		return systemStateDir
 	}
 	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "unthrottle")
@@ -48,11 +48,18 @@ func defaultStateDir() string {
 	if home, err := os.UserHomeDir(); err == nil {
 		return filepath.Join(home, ".local", "state", "unthrottle")
 	}
-	return "/var/lib/unthrottle"
+	return systemStateDir
 }
 
+// systemStateDir is root's.
+const systemStateDir = "/var/lib/unthrottle"
+
 // env is all that applying and restoring need; done lets go of it.
-func (f *writeFlags) env(ctx context.Context, h *cgroup.Host, command string) (env apply.Env, done func(), err error) {
+func (f *writeFlags) env(cmd *cobra.Command, h *cgroup.Host) (env apply.Env, done func(), err error) {
+	ctx, command := cmd.Context(), cmd.Name()
+	if err := notEmpty(cmd, "scope", "state-dir", "lift-below"); err != nil {
+		return apply.Env{}, nil, err
+	}
 	scope, err := cleanScope(h, f.scope)
 	if err != nil {
 		return apply.Env{}, nil, err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,10 +43,13 @@ line; it is run without a shell, as the user who called unthrottle, once before
 and once after, and has 30 s each time.
 
 Exit code 1: at the end the container is still stopped above the bound.`,
-		Args: cobra.ExactArgs(1),
+		Args: oneTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			request, err := rf.request()
+			request, err := rf.request(cmd)
 			if err != nil {
+				return err
+			}
+			if err := checkWindow(window); err != nil {
 				return err
 			}
 			bound, err := parseShare(boundText)
@@ -66,7 +70,7 @@ Exit code 1: at the end the container is still stopped above the bound.`,
 			if err != nil {
 				return err
 			}
-			result, err := runFix(cmd, &w, args[0], "fix", o, latencies)
+			result, err := runFix(cmd, &w, args[0], o, latencies)
 			return showFix(cmd, result, err, asJSON)
 		},
 	}
@@ -103,7 +107,7 @@ func latencySource(objective, command string, o *fix.Options) (func(context.Cont
 }
 
 // runFix resolves the target and puts this host behind fix.Run.
-func runFix(cmd *cobra.Command, w *writeFlags, target, name string, o fix.Options, latencies func(context.Context) ([]float64, error)) (fix.Result, error) {
+func runFix(cmd *cobra.Command, w *writeFlags, target string, o fix.Options, latencies func(context.Context) ([]float64, error)) (fix.Result, error) {
 	ctx := cmd.Context()
 	h, err := openCgroups()
 	if err != nil {
@@ -112,7 +116,11 @@ func runFix(cmd *cobra.Command, w *writeFlags, target, name string, o fix.Option
 	if o.Target, o.All, err = resolve(h, target); err != nil {
 		return fix.Result{}, err
 	}
-	env, done, err := w.env(ctx, h, name)
+	// A pod, slice or unit with children is no line of its own in the list.
+	if !slices.ContainsFunc(o.All, func(c container.Container) bool { return c.Group.Path == o.Target.Group.Path }) {
+		o.All = append(o.All, o.Target)
+	}
+	env, done, err := w.env(cmd, h)
 	if err != nil {
 		return fix.Result{}, err
 	}

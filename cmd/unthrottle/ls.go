@@ -31,9 +31,9 @@ func newLs() *cobra.Command {
 		Aliases: []string{"list"},
 		GroupID: groupLook,
 		Short:   "List containers, the most stopped first, and whose quota stopped them",
-		Args:    cobra.NoArgs,
+		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.check(cmd); err != nil {
+			if err := errors.Join(notEmpty(cmd, "scope"), f.check(cmd)); err != nil {
 				return err
 			}
 			h, err := openCgroups()
@@ -58,8 +58,8 @@ func (f *lsFlags) check(cmd *cobra.Command) error {
 	default:
 		return fmt.Errorf("--output %s: choose json or wide", f.output)
 	}
-	if f.window < observe.MinWindow || f.window > time.Hour {
-		return fmt.Errorf("--window %v: give a time from %v to 1h", f.window, observe.MinWindow)
+	if err := checkWindow(f.window); err != nil {
+		return err
 	}
 	if !cmd.Flags().Changed("fail-above") {
 		f.bound = -1
@@ -69,6 +69,14 @@ func (f *lsFlags) check(cmd *cobra.Command) error {
 	f.bound, err = parseShare(f.failAbove)
 	if err != nil {
 		return fmt.Errorf("--fail-above %s: %w", f.failAbove, err)
+	}
+	return nil
+}
+
+// checkWindow bounds how long is looked.
+func checkWindow(window time.Duration) error {
+	if window < observe.MinWindow || window > time.Hour {
+		return fmt.Errorf("--window %v: give a time from %v to 1h", window, observe.MinWindow)
 	}
 	return nil
 }
@@ -91,7 +99,7 @@ func runLs(ctx context.Context, h *cgroup.Host, f lsFlags, out io.Writer) error 
 	if err != nil {
 		return err
 	}
-	above, notMeasured := 0, 0
+	above, notMeasured, looked := 0, 0, false
 	for {
 		containers, err := list(h, scope)
 		if err != nil {
@@ -100,14 +108,15 @@ func runLs(ctx context.Context, h *cgroup.Host, f lsFlags, out io.Writer) error 
 		if len(containers) == 0 && !f.watch {
 			say("no containers and no leaf cgroups%s", below(scope))
 		}
-		if onTerminal(os.Stderr) && !f.watch && f.window >= time.Second {
+		if onTerminal(os.Stderr) && !looked {
 			say("looking at %d cgroups for %v", len(containers), f.window)
 		}
 		seen, err := observe.Once(ctx, h, containers, f.window)
 		if err != nil {
 			return err
 		}
-		if f.watch && onTerminal(os.Stdout) {
+		looked = true
+		if f.watch && fullScreen(os.Stdout) {
 			fmt.Fprint(out, "\x1b[H\x1b[2J")
 		}
 		if err := printLs(out, seen, f); err != nil {

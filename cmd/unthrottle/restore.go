@@ -22,7 +22,7 @@ func newRestore() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			env, done, err := w.env(cmd.Context(), h, "restore")
+			env, done, err := w.env(cmd, h)
 			if err != nil {
 				return err
 			}

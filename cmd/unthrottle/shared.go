@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/unthrottle/unthrottle/cgroup"
@@ -80,8 +81,20 @@ func say(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args.
 func onTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
 // useColor follows no-color.org, and TERM=dumb.
-func useColor(f *os.File) bool {
-	return onTerminal(f) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+func useColor(f *os.File) bool { return fullScreen(f) && os.Getenv("NO_COLOR") == "" }
+
+// fullScreen says whether f understands more than lines of text.
+func fullScreen(f *os.File) bool { return onTerminal(f) && os.Getenv("TERM") != "dumb" }
+
+// notEmpty refuses flags that were given as "", most likely from a variable that
+// is not set: no scope at all would be the opposite of what was meant.
+func notEmpty(cmd *cobra.Command, flags ...string) error {
+	for _, name := range flags {
+		if f := cmd.Flags().Lookup(name); f != nil && f.Changed && f.Value.String() == "" {
+			return fmt.Errorf("--%s is empty: leave it out, or say what is meant", name)
+		}
+	}
+	return nil
 }
 
 // cleanScope makes a kernel path of a --scope; "" stays "".

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,17 +19,23 @@ func newStatus() *cobra.Command {
 		Use:     "status",
 		GroupID: groupLook,
 		Short:   "Show what is in force, by whom, since when and with what effect",
-		Args:    cobra.NoArgs,
+		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			h, err := openCgroups()
 			if err != nil {
 				return err
 			}
-			env, done, err := w.env(cmd.Context(), h, "status")
+			env, done, err := w.env(cmd, h)
 			if err != nil {
 				return err
 			}
 			defer done()
+			if limit < 0 {
+				return fmt.Errorf("--limit %d: must not be negative", limit)
+			}
+			if os.Geteuid() != 0 && !cmd.Flags().Changed("state-dir") {
+				say("only what this user has in force, from %s; root's journal (%s) is for root to read", w.stateDir, systemStateDir)
+			}
 			out := cmd.OutOrStdout()
 			if history {
 				past, err := apply.History(env, limit)

@@ -17,8 +17,11 @@ func newTopology() *cobra.Command {
 		Use:     "topology",
 		GroupID: groupLook,
 		Short:   "Draw this machine's sockets, NUMA nodes, caches, cores and threads",
-		Args:    cobra.NoArgs,
+		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := notEmpty(cmd, "sysfs"); err != nil {
+				return err
+			}
 			// A saved tree may come from anywhere: its links must not lead out of it.
 			root, err := os.OpenRoot(sysfs)
 			if err != nil {

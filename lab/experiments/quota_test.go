@@ -24,7 +24,7 @@ const (
 	periods = 50 // to observe
 	// burnLimit ends the burners, whatever becomes of the test.
 	burnLimit = 90 * time.Second
-	attempts  = 3
+	attempts  = 6
 )
 
 func TestMain(m *testing.M) {

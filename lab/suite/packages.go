@@ -71,8 +71,8 @@ func Find(ctx context.Context, patterns ...string) (packages []Package, moduleDi
 	return packages, moduleDir, nil
 }
 
-// usersOf is the package whose path ends in suffix and all that import it,
-// directly or not, outside of tests.
+// usersOf is the package whose path ends in suffix and the test helpers built
+// on it, directly or not: those that import package testing, too.
 func usersOf(all []listed, suffix string) map[string]bool {
 	users := map[string]bool{}
 	for grown := true; grown; {
@@ -81,7 +81,8 @@ func usersOf(all []listed, suffix string) map[string]bool {
 			if users[p.ImportPath] {
 				continue
 			}
-			if strings.HasSuffix(p.ImportPath, suffix) || slices.ContainsFunc(p.Imports, func(i string) bool { return users[i] }) {
+			if strings.HasSuffix(p.ImportPath, suffix) ||
+				slices.Contains(p.Imports, "testing") && slices.ContainsFunc(p.Imports, func(i string) bool { return users[i] }) {
 				users[p.ImportPath], grown = true, true
 			}
 		}

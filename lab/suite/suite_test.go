@@ -23,12 +23,13 @@ func needGo(t *testing.T) {
 
 func TestUsersOf(t *testing.T) {
 	users := usersOf([]listed{
-		{ImportPath: "m/a", Imports: []string{"m/helper"}},
-		{ImportPath: "m/helper", Imports: []string{"m/lab/require"}},
+		{ImportPath: "m/a", Imports: []string{"testing", "m/helper"}},
+		{ImportPath: "m/helper", Imports: []string{"testing", "m/lab/require"}},
 		{ImportPath: "m/lab/require"},
+		{ImportPath: "m/tool", Imports: []string{"m/lab/require"}},
 		{ImportPath: "m/other", Imports: []string{"fmt"}},
 	}, requirePath)
-	if len(users) != 3 || users["m/other"] {
+	if len(users) != 3 || users["m/other"] || users["m/tool"] {
 		t.Errorf("got %v", users)
 	}
 }

@@ -35,7 +35,12 @@ func newSimulate() *cobra.Command {
 		Short:   "Simulate a scenario: what a CPU limit does to it, on any kernel and number of CPUs",
 		Long: `Simulate a scenario file (docs/scenarios.md) on a simulated host: nothing runs
 for real, and no rights are needed. "-" reads standard input.`,
-		Args: cobra.ExactArgs(1),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage(cmd, "one SCENARIO.yaml is wanted, not %d: the folder scenarios/ has some", len(args))
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.repeat < 1 || f.repeat > maxRepeat {
 				return fmt.Errorf("--repeat %d: give a number from 1 to %d", f.repeat, maxRepeat)

@@ -37,6 +37,7 @@ func TestSimulate(t *testing.T) {
 		{[]string{conceptual, "--set", "slice=1ms"}, 2, "no such constant: choose from sched_cfs_bandwidth_slice"},
 		{[]string{conceptual, "--repeat", "0"}, 2, "--repeat 0: give a number from 1"},
 		{[]string{conceptual, "--json", "--explain"}, 2, "none of the others can be"},
+		{nil, 2, "one SCENARIO.yaml is wanted, not 0"},
 		{[]string{"../../scenarios/none.yaml"}, 2, "no such file"},
 	} {
 		r := unthrottle(t, append([]string{"simulate"}, test.args...)...)

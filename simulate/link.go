@@ -1,0 +1,127 @@
+package simulate
+
+// count adds threads that can run to a group on a CPU, and to those above it
+// as far as it is linked.
+func (h *host) count(g, c, n int) {
+	for {
+		q := h.rq(g, c)
+		if g == 0 {
+			before := q.threads
+			q.threads += n
+			h.crowd(before, q.threads)
+			return
+		}
+		q.threads += n
+		h.groups[g].threads += n
+		if !q.queued {
+			return
+		}
+		g = h.groups[g].parent
+	}
+}
+
+func (h *host) crowd(before, after int) {
+	if before < 2 && after >= 2 {
+		h.crowded++
+	} else if before >= 2 && after < 2 {
+		h.crowded--
+	}
+}
+
+// reachable says whether no quota holds a group's threads on a CPU.
+func (h *host) reachable(g, c int) bool {
+	for ; g > 0; g = h.groups[g].parent {
+		if !h.rq(g, c).queued {
+			return false
+		}
+	}
+	return true
+}
+
+// climb links a group that has got something to run into its parent, and so on
+// up, until a quota stops it.
+func (h *host) climb(g, c int) {
+	for g > 0 {
+		q := h.rq(g, c)
+		if q.queued {
+			return
+		}
+		if bw := h.groups[g].bw; bw != nil {
+			stop := bw.Enqueue(h.now, c)
+			h.timers(g)
+			if stop {
+				return
+			}
+		}
+		p := h.groups[g].parent
+		up := h.rq(p, c)
+		first := len(up.list) == 0
+		q.queued = true
+		h.place(up, ^g, c)
+		h.count(p, c, q.threads)
+		if !first {
+			return
+		}
+		g = p
+	}
+}
+
+// unlink takes a group that has nothing more to run, or may not, out of its
+// parent, and each parent that is empty then.
+func (h *host) unlink(g, c int) {
+	for g > 0 && h.rq(g, c).queued {
+		q := h.rq(g, c)
+		p := h.groups[g].parent
+		h.leave(h.rq(p, c), ^g, c)
+		q.queued = false
+		h.count(p, c, -q.threads)
+		if len(h.rq(p, c).list) > 0 {
+			return
+		}
+		h.emptied(p, c)
+		g = p
+	}
+}
+
+func (h *host) emptied(g, c int) {
+	if bw := h.groups[g].bw; bw != nil {
+		bw.Dequeue(h.now, c)
+		h.timers(g)
+	}
+}
+
+// enqueue makes a thread runnable on its CPU.
+func (h *host) enqueue(t int) {
+	th := &h.threads[t]
+	c := th.cpu
+	q := h.rq(th.group, c)
+	first := len(q.list) == 0
+	th.queued = true
+	h.cpus[c].threads++
+	h.place(q, t, c)
+	h.count(th.group, c, 1)
+	if first {
+		h.climb(th.group, c)
+	}
+	if !h.reachable(th.group, c) {
+		h.hold(t, true)
+	}
+}
+
+// dequeue takes a thread out of its CPU's run queues.
+func (h *host) dequeue(t int) {
+	th := &h.threads[t]
+	c := th.cpu
+	q := h.rq(th.group, c)
+	h.leave(q, t, c)
+	th.queued = false
+	h.cpus[c].threads--
+	h.count(th.group, c, -1)
+	if th.held {
+		h.hold(t, false)
+	}
+	if len(q.list) == 0 {
+		h.emptied(th.group, c)
+		h.unlink(th.group, c)
+	}
+}

@@ -24,9 +24,8 @@ const (
 // out. The file is replaced as a whole: after a crash there is the old one or the new one. Lines are copied as they
 // stand, with fields that this version does not know.
 func (j *Journal) Compact() error {
-	open := len(j.state.Open()) > 0
-	if j.state.Damaged > 0 && open {
-		// Somebody may want to look at what the damaged lines said while it matters.
+	if j.state.Damaged > 0 {
+		// They could not be kept aside, and are not cut away.
 		return nil
 	}
 	keep, size := j.state.keep(j.opts.Keep)
@@ -41,6 +40,9 @@ func (s *State) keep(closed int) (lines []int, size int64) {
 	wanted := map[int]bool{}
 	for _, n := range s.always {
 		wanted[n] = true
+	}
+	for _, d := range s.damage {
+		wanted[d.line] = true
 	}
 	for _, t := range s.Open() {
 		for _, n := range t.allLines() {
@@ -91,11 +93,25 @@ func (s *State) tookFromOpen(t *Txn) bool {
 	return false
 }
 
-// rewrite replaces the file by the given lines.
-func (j *Journal) rewrite(keep []int) error {
+// rewrite replaces the file by the given lines, and records after them. A header that was lost is made anew.
+func (j *Journal) rewrite(keep []int, more ...Record) error {
 	var all bytes.Buffer
+	if j.state.Version == 0 {
+		header, err := encode(j.header())
+		if err != nil {
+			return fmt.Errorf("journal: %w", err)
+		}
+		all.Write(header)
+	}
 	for _, n := range keep {
 		all.Write(j.state.raw[n])
+	}
+	for _, r := range more {
+		text, err := encode(r)
+		if err != nil {
+			return fmt.Errorf("journal: %w", err)
+		}
+		all.Write(text)
 	}
 	name := File(j.dir)
 	f, err := renameio.NewPendingFile(name, renameio.WithTempDir(j.dir), renameio.WithStaticPermissions(0o600))

@@ -61,10 +61,12 @@ type Journal struct {
 	broken error
 	// dead is set when the file was replaced and the new one could not be opened.
 	dead error
+	// notKept is why damaged lines are still in the file.
+	notKept error
 }
 
-// Open locks the state directory (made if missing), reads the journal and cuts off a torn tail. Errors: *Locked,
-// *Newer.
+// Open locks the state directory (made if missing), reads the journal, cuts off a torn tail and keeps damaged lines
+// aside (see State.Damage and NotKept). Errors: *Locked, *Newer, *NotRegular.
 func Open(ctx context.Context, stateDir string, o Options) (*Journal, error) {
 	switch {
 	case o.Wait == 0:
@@ -99,15 +101,15 @@ func makeStateDir(dir string) error {
 	info, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return fmt.Errorf("state directory: %w", err)
+			return fmt.Errorf("state directory: %w", wayOut(err))
 		}
-		return syncDir(filepath.Dir(dir))
+		return wayOut(syncDir(filepath.Dir(dir)))
 	}
 	if err != nil {
-		return fmt.Errorf("state directory: %w", err)
+		return fmt.Errorf("state directory: %w", wayOut(err))
 	}
 	if !info.IsDir() {
-		return fmt.Errorf("state directory %s is no directory", dir)
+		return fmt.Errorf("state directory %s is no directory: use another --state-dir", dir)
 	}
 	if info.Mode().Perm()&0o022 != 0 {
 		return fmt.Errorf("state directory %s can be written by others (mode %#o): chmod go-w %s, or use another "+
@@ -130,10 +132,11 @@ func syncDir(dir string) error {
 }
 
 func (j *Journal) load() error {
-	s, err := Load(j.dir)
+	data, err := read(j.dir)
 	if err != nil {
 		return err
 	}
+	s := Parse(data)
 	if s.Version > Version {
 		return &Newer{File: File(j.dir), Version: s.Version}
 	}
@@ -148,11 +151,15 @@ func (j *Journal) load() error {
 		}
 	}
 	j.size = s.good + s.TornBytes
-	return j.cut()
+	if err := j.cut(); err != nil {
+		return err
+	}
+	j.keepAside(data)
+	return j.dead
 }
 
 func (j *Journal) openFile() error {
-	f, err := os.OpenFile(File(j.dir), os.O_WRONLY|os.O_APPEND|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+	f, err := openRegular(File(j.dir), os.O_WRONLY|os.O_APPEND|os.O_CREATE)
 	if err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}
@@ -163,7 +170,7 @@ func (j *Journal) openFile() error {
 	return nil
 }
 
-// cut brings the file back to its last intact line.
+// cut brings the file back to its last whole line.
 func (j *Journal) cut() error {
 	if j.size == j.state.good {
 		return nil
@@ -182,6 +189,10 @@ func (j *Journal) State() *State { return j.state }
 // Next is the number of the next Write.
 func (j *Journal) Next() int64 { return j.state.next }
 
+func (j *Journal) header() Record {
+	return Record{Header: &Header{Version: Version, Created: j.opts.Now().UTC()}}
+}
+
 // Append adds records with one write. sync forces them to the disk before it returns, which is what makes "journal
 // before write" true. On an error nothing was added: a partial line is cut off again, at the latest by the next
 // Append or Open.
@@ -194,11 +205,14 @@ func (j *Journal) Append(sync bool, records ...Record) error {
 			return err
 		}
 	}
-	if j.state.good == 0 {
-		header := Record{Header: &Header{Version: Version, Created: j.opts.Now().UTC()}}
-		records = append([]Record{header}, records...)
+	if j.state.Version == 0 {
+		records = append([]Record{j.header()}, records...)
 	}
 	var all []byte
+	if j.state.unterminated {
+		all = append(all, '\n')
+	}
+	start := len(all)
 	var ends []int
 	for _, r := range records {
 		text, err := encode(r)
@@ -217,13 +231,13 @@ func (j *Journal) Append(sync bool, records ...Record) error {
 		err = j.h.Sync()
 	}
 	if err != nil {
-		err = fmt.Errorf("journal %s: %w", File(j.dir), err)
+		err = fmt.Errorf("journal %s: %w", File(j.dir), wayOut(err))
 		if cutErr := j.cut(); cutErr != nil {
 			j.broken = cutErr
 		}
 		return err
 	}
-	start := 0
+	j.state.unterminated = false
 	for i, r := range records {
 		j.state.raw = append(j.state.raw, all[start:ends[i]])
 		j.state.fold(r, len(j.state.raw)-1)

@@ -8,8 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-
-	"golang.org/x/sys/unix"
 )
 
 // Limits on what is read.
@@ -29,9 +27,17 @@ func File(stateDir string) string { return filepath.Join(stateDir, fileName) }
 // Load reads the journal of a state directory without a lock: what a writer has half written is left out. A directory
 // or file that does not exist is an empty journal.
 func Load(stateDir string) (*State, error) {
-	f, err := os.OpenFile(File(stateDir), os.O_RDONLY|unix.O_NOFOLLOW, 0)
+	data, err := read(stateDir)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(data), nil
+}
+
+func read(stateDir string) ([]byte, error) {
+	f, err := openRegular(File(stateDir), os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
-		return newState(), nil
+		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
@@ -42,34 +48,37 @@ func Load(stateDir string) (*State, error) {
 		return nil, fmt.Errorf("journal %s: %w", f.Name(), err)
 	}
 	if len(data) > MaxFileBytes {
-		return nil, fmt.Errorf("journal %s: larger than %d bytes", f.Name(), MaxFileBytes)
+		return nil, fmt.Errorf("journal %s: larger than %d bytes; move it away, or use another --state-dir", f.Name(), MaxFileBytes)
 	}
-	return Parse(data), nil
+	return data, nil
 }
 
-// Parse reads the bytes of a journal. It never fails: damaged lines are counted and passed over, and whatever follows
-// the last intact line is the torn tail.
+// Parse reads the bytes of a journal. It never fails: damaged lines are counted and passed over. The torn tail is what
+// follows the last newline, if a writer that died may have left it; else that is a damaged line as well.
 func Parse(data []byte) *State {
 	s := newState()
-	damaged := 0
 	var at int64
 	for rest := data; len(rest) > 0; {
 		end := bytes.IndexByte(rest, '\n')
 		if end < 0 {
+			if !torn(rest) {
+				s.unterminated = true
+				s.Damaged++
+				s.damagedBytes += int64(len(rest))
+				s.good = int64(len(data))
+			}
 			break
 		}
 		text := rest[:end]
 		rest = rest[end+1:]
 		at += int64(end) + 1
+		s.good = at
 		r, err := decode(text)
 		if err != nil {
-			damaged++
+			s.Damaged++
+			s.damagedBytes += int64(end) + 1
 			continue
 		}
-		// Damage is counted only where something intact follows; at the end it is the tail.
-		s.Damaged += damaged
-		damaged = 0
-		s.good = at
 		s.raw = append(s.raw, data[at-int64(end)-1:at])
 		s.fold(r, len(s.raw)-1)
 	}

@@ -47,7 +47,7 @@ func (e *Locked) Error() string {
 // ends, so a dead process never blocks.
 func takeLock(ctx context.Context, stateDir string, wait time.Duration) (*os.File, error) {
 	name := filepath.Join(stateDir, lockName)
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+	f, err := openRegular(name, os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return nil, fmt.Errorf("lock: %w", err)
 	}

@@ -35,6 +35,7 @@ type Record struct {
 	Release *Release `json:"release,omitempty"`
 	Close   *Close   `json:"close,omitempty"`
 	Outcome *Outcome `json:"outcome,omitempty"`
+	Damage  *Damage  `json:"damage,omitempty"`
 }
 
 // Header opens every journal.

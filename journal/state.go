@@ -1,7 +1,9 @@
 package journal
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/unthrottle/unthrottle/change"
 )
@@ -79,8 +81,13 @@ type State struct {
 	last map[Setting]*Last
 	byN  map[int64]*Last
 	next int64
+	// good is where the torn tail begins.
 	good int64
-	raw  [][]byte
+	// unterminated: the last line is damaged and has no newline.
+	unterminated bool
+	damagedBytes int64
+	damage       []damageLine
+	raw          [][]byte
 	// always are lines that compaction keeps: the header, and what a later version wrote.
 	always []int
 }
@@ -141,6 +148,38 @@ func (s *State) Holders(k Setting) (held []Held, original, base string, ok bool)
 	return held, original, base, ok
 }
 
+// Owners are all open transactions that hold a setting, the released ones among them, oldest first.
+func (s *State) Owners(k Setting) []Held {
+	var all []Held
+	for _, t := range s.Open() {
+		for _, h := range t.Holds {
+			if h.Setting == k && !t.lost[k] {
+				all = append(all, Held{t, h})
+			}
+		}
+	}
+	return all
+}
+
+// Orphans are the last writes to settings that no open transaction holds, by transactions that did not begin: in a
+// journal that was damaged, their beginning may be what was lost. In order of their numbers.
+func (s *State) Orphans() []Last {
+	held := map[Setting]bool{}
+	for _, t := range s.Open() {
+		for _, h := range t.Holds {
+			held[h.Setting] = true
+		}
+	}
+	var all []Last
+	for k, l := range s.last {
+		if s.byID[l.Write.Txn] == nil && !held[k] {
+			all = append(all, *l)
+		}
+	}
+	slices.SortFunc(all, func(a, b Last) int { return cmp.Compare(a.Write.N, b.Write.N) })
+	return all
+}
+
 // fold adds one record. lineNo is where it stands in raw, so that compaction can keep it to the letter.
 func (s *State) fold(r Record, lineNo int) {
 	switch {
@@ -174,6 +213,8 @@ func (s *State) fold(r Record, lineNo int) {
 		if t := s.byID[r.Outcome.Txn]; t != nil {
 			t.Outcome, t.outcomeLine = r.Outcome, lineNo
 		}
+	case r.Damage != nil:
+		s.foldDamage(*r.Damage, lineNo)
 	default:
 		s.Unknown++
 		s.always = append(s.always, lineNo)

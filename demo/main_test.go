@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 func victim(scope string) int {
 	h, m, err := host()
 	if err == nil {
-		_, err = Run(context.Background(), Options{Host: h, Machine: m, Scope: scope, Seconds: 60, Progress: func(e Event) {
+		_, err = Run(context.Background(), Options{Host: h, Machine: m, Scope: scope, Seconds: 60, Burners: 3, Progress: func(e Event) {
 			fmt.Println(e.Doing)
 		}})
 	}
@@ -111,7 +111,9 @@ func newGround(t *testing.T) ground {
 }
 
 func (g ground) options() Options {
-	return Options{Host: g.host, Machine: g.machine, Scope: g.scope, Seconds: MinSeconds}
+	// Few burners: what is cleaned up does not depend on their number, and the
+	// lab's emulated CPUs are slow.
+	return Options{Host: g.host, Machine: g.machine, Scope: g.scope, Seconds: MinSeconds, Burners: 3}
 }
 
 // empty checks that nothing is left below the scope.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/cgroup"
 	"github.com/unthrottle/unthrottle/topology"
+	"github.com/unthrottle/unthrottle/workload"
 )
 
 // Defaults of [Options].
@@ -26,6 +27,9 @@ type Options struct {
 	Machine topology.Machine
 	// Seconds is the measured window of each of the four arms; 0: DefaultSeconds.
 	Seconds float64
+	// Burners is how many threads burn; 0: seed 003's 32, and 2 per CPU of the
+	// host where that is more.
+	Burners int
 	// Scope is the cgroup, in the cpu hierarchy, below which the demo makes its
 	// own; "": the highest that can be seen, "/" on a host.
 	Scope string
@@ -58,6 +62,12 @@ func (o Options) filled() (Options, error) {
 	}
 	if !(o.Seconds >= MinSeconds && o.Seconds <= MaxSeconds) {
 		return o, fmt.Errorf("demo: --seconds %g: outside %g to %g", o.Seconds, MinSeconds, MaxSeconds)
+	}
+	if o.Burners < 0 || o.Burners > workload.MaxBurners {
+		return o, fmt.Errorf("demo: %d burners: outside 0 to %d", o.Burners, workload.MaxBurners)
+	}
+	if o.Burners == 0 {
+		o.Burners = burners(o.Machine.Online().Size())
 	}
 	if o.Scope == "" {
 		o.Scope = o.Host.Top(cgroup.CPU)

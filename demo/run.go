@@ -84,7 +84,7 @@ func Run(ctx context.Context, o Options) (result Result, err error) {
 		return result, err
 	}
 	result.Quota, result.Pinned = r.quota, pinned.String()
-	result.Burners = burners(o.Machine.Online().Size())
+	result.Burners = o.Burners
 
 	if r.home, err = makeHome(o.FS, s, self.name(), all, mems); err == nil {
 		err = r.arms(ctx, &result, all, pinned)

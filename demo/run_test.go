@@ -17,7 +17,7 @@ import (
 func TestRunShowsThrottlingAndItsEnd(t *testing.T) {
 	g := newGround(t)
 	o := g.options()
-	o.Seconds = 3
+	o.Seconds, o.Burners = 3, 0
 	var events []string
 	o.Progress = func(e Event) { events = append(events, e.Doing) }
 	r, err := Run(t.Context(), o)

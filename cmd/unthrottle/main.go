@@ -60,7 +60,7 @@ Exit codes: 0 fine, 1 stopped above the bound, 2 usage or failure,
 	}
 	root.AddGroup(
 		&cobra.Group{ID: groupLook, Title: "Look (changes nothing):"},
-		&cobra.Group{ID: groupTry, Title: "Try (in cgroups of its own):"},
+		&cobra.Group{ID: groupTry, Title: "Try (in cgroups of its own, or simulated):"},
 		&cobra.Group{ID: groupChange, Title: "Change (journalled, can be undone):"},
 	)
 	root.CompletionOptions.HiddenDefaultCmd = true

@@ -23,6 +23,9 @@ func Plan(env Env, txn Txn, changes []change.Change) (Result, error) {
 	if err != nil {
 		return res, err
 	}
+	if d := damagedOf(env.StateDir, s); d != nil {
+		res.Warnings = append(res.Warnings, d.Error())
+	}
 	p, err := world{env}.prepare(context.Background(), s, changes)
 	if err != nil {
 		return res, err
@@ -45,6 +48,7 @@ func Apply(ctx context.Context, env Env, txn Txn, changes []change.Change) (Resu
 		return newResult(), err
 	}
 	defer r.j.Close()
+	r.warnDamaged()
 	if err := r.recover(ctx); err != nil {
 		return *r.res, err
 	}
@@ -159,6 +163,7 @@ func Recover(ctx context.Context, env Env) (Result, error) {
 		return newResult(), err
 	}
 	defer r.j.Close()
+	d := r.warnDamaged()
 	err = r.recover(ctx)
 	r.res.Verdict = VerdictRestored
 	switch {
@@ -166,6 +171,8 @@ func Recover(ctx context.Context, env Env) (Result, error) {
 		r.res.Verdict = VerdictNotRestored
 	case len(r.res.Writes) == 0:
 		r.res.Verdict = VerdictNothing
+	case d != nil:
+		r.res.Verdict = VerdictPartly
 	}
 	return *r.res, err
 }

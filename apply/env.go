@@ -53,6 +53,9 @@ type Proc interface {
 	Allowed(tid int) (cpuset.CPUSet, error)
 	// KernelThread tells whether a process is one of the kernel's own.
 	KernelThread(pid int) (bool, error)
+	// AllProcesses tells whether our PID namespace shows every process of the machine. In another one cgroup v1 leaves
+	// out of cgroup.procs whom it does not show, without a trace.
+	AllProcesses() (bool, error)
 	// Threads lists the threads of a process.
 	Threads(pid int) ([]int, error)
 }

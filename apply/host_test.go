@@ -21,6 +21,7 @@ const (
 	envChild     = "UNTHROTTLE_APPLY_CHILD"
 	childSleeper = "sleeper"
 	childWriter  = "writer"
+	childLooker  = "looker"
 	envRoot      = "UNTHROTTLE_APPLY_ROOT"
 	envState     = "UNTHROTTLE_APPLY_STATE"
 )
@@ -39,6 +40,10 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}()
 	time.AfterFunc(childLife, func() { os.Exit(0) })
+	if kind == childLooker {
+		fmt.Println(NewProc("/proc").AllProcesses())
+		os.Exit(0)
+	}
 	if kind == childWriter {
 		if err := writeForEver(os.Getenv(envRoot), os.Getenv(envState)); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -46,6 +46,8 @@ func (p modelProc) Allowed(tid int) (cpuset.CPUSet, error) {
 
 func (modelProc) KernelThread(int) (bool, error) { return false, nil }
 
+func (modelProc) AllProcesses() (bool, error) { return true, nil }
+
 func (p modelProc) Threads(pid int) ([]int, error) { return []int{pid}, nil }
 
 // scene is a model of a small host, with the environment to change it.

@@ -22,6 +22,9 @@ const (
 	shortPause    = 10 * time.Millisecond
 )
 
+// ErrNotAllProcesses: cgroup.procs does not list everybody here.
+var ErrNotAllProcesses = errors.New("this PID namespace does not show all processes; run in the host's (hostPID: true)")
+
 // move brings processes from c.From to c.To until a look finds none left.
 func (w world) move(ctx context.Context, c change.Change) error {
 	ctx, cancel := context.WithTimeout(ctx, moveTime)
@@ -62,6 +65,9 @@ func (w world) moveOne(c change.Change, pid int) error {
 // movable lists the processes that c is about: in From, and members where that is asked. A process that is not in our
 // PID namespace, and one of the kernel's, is an error: what needs PIDs then refuses.
 func (w world) movable(c change.Change) ([]int, error) {
+	if err := w.seesAll(c); err != nil {
+		return nil, err
+	}
 	from, err := w.FS.Procs(c.Controller, c.From)
 	if err != nil {
 		return nil, err
@@ -88,6 +94,21 @@ func (w world) movable(c change.Change) ([]int, error) {
 		}
 	}
 	return w.withoutKernelThreads(c, from)
+}
+
+// seesAll refuses to move processes where not all are shown: those left out would stay, and nothing would tell.
+func (w world) seesAll(c change.Change) error {
+	if w.Proc == nil {
+		return nil
+	}
+	all, err := w.Proc.AllProcesses()
+	if err == nil && !all {
+		err = ErrNotAllProcesses
+	}
+	if err != nil {
+		return fmt.Errorf("cgroup %q: its processes cannot be moved to %q: %w", c.From, c.To, err)
+	}
+	return nil
 }
 
 func outsideNamespace(path string) error {

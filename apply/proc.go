@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/sys/unix"
 	"k8s.io/utils/cpuset"
 )
 
@@ -51,6 +52,24 @@ func (p procFS) KernelThread(pid int) (bool, error) {
 	}
 	flags, err := parseFlags(text)
 	return flags&pfKthread != 0, err
+}
+
+// initialPIDNamespace is PROC_PID_INIT_INO of include/linux/proc_ns.h, the same on every machine.
+const initialPIDNamespace = 0xEFFFFFFC
+
+// AllProcesses implements Proc.
+func (p procFS) AllProcesses() (bool, error) {
+	var st unix.Stat_t
+	file := filepath.Join(string(p), "self/ns/pid")
+	err := unix.Stat(file, &st)
+	if errors.Is(err, unix.ENOENT) && unix.Stat(filepath.Join(string(p), "self/stat"), &st) == nil {
+		// A kernel without CONFIG_PID_NS has one namespace only.
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("%s: which PID namespace this is cannot be told: %w", file, err)
+	}
+	return st.Ino == initialPIDNamespace, nil
 }
 
 // Threads implements Proc.

@@ -31,6 +31,9 @@ const (
 // Restore takes back transactions: every setting goes to the fold of its original value with what the remaining
 // holders do, but only where its value is still ours. What was left alone stands in Skipped. A transaction is closed
 // when nothing is left that a later Restore could do; what the kernel refused stays open and is tried again then.
+//
+// If lines of the journal were damaged and nobody was told yet, the verdict is at best VerdictPartly, and unless sel
+// names transactions by id, *Damaged is returned beside the Result, once.
 func Restore(ctx context.Context, env Env, sel Selector) (Result, error) {
 	r, err := start(ctx, env)
 	if err != nil {
@@ -41,18 +44,30 @@ func Restore(ctx context.Context, env Env, sel Selector) (Result, error) {
 	if err != nil {
 		return *r.res, err
 	}
-	if len(ids) == 0 {
-		r.res.Verdict = VerdictNothing
-		return *r.res, nil
+	d := r.warnDamaged()
+	if d != nil {
+		r.skipDamaged(ctx, d)
 	}
-	complete, err := r.release(ctx, ids, "restored")
+	complete := true
+	if len(ids) > 0 {
+		complete, err = r.release(ctx, ids, "restored")
+	}
 	switch {
 	case err != nil || !complete:
 		r.res.Verdict = VerdictNotRestored
+	case d == nil && len(ids) == 0:
+		r.res.Verdict = VerdictNothing
 	case len(r.res.Skipped) > 0:
 		r.res.Verdict = VerdictPartly
 	default:
 		r.res.Verdict = VerdictRestored
+	}
+	if d != nil && len(sel.IDs) == 0 {
+		r.told()
+		if err != nil {
+			return *r.res, fmt.Errorf("%w; %w", err, d)
+		}
+		return *r.res, d
 	}
 	return *r.res, err
 }

@@ -136,8 +136,13 @@ func (r *run) look(ctx context.Context, s journal.Setting, going []tree) view {
 		return leave(WhyForeign)
 	}
 	last, wrote := r.j.State().Last(s)
-	if !wrote {
+	named := s.Kind == change.KindSystemd || s.Kind == change.KindFile && s.ID != 0
+	switch {
+	case wrote:
+	case !r.damaged():
 		return view{}
+	case !named:
+		return r.notSure(ctx, s, original)
 	}
 	if s.Kind == change.KindTask {
 		return r.lookTask(s, held, original)
@@ -158,7 +163,8 @@ func (r *run) look(ctx context.Context, s journal.Setting, going []tree) view {
 	case len(held) == 0 && s.Kind == change.KindFile && r.inMade(s):
 		// Somebody else still needs the cgroup that we made: the setting ends with it.
 		return view{}
-	case !last.Ours(k.File, current):
+	case wrote && last.Ours(k.File, current):
+	case !named || !r.damaged() || !r.asHeld(s, current, original, base, held):
 		return leave(WhyForeign)
 	}
 	c := change.Change{Kind: s.Kind, Op: change.OpSet, Controller: s.Controller, Path: k.Path, File: k.File, Unit: k.Unit,
@@ -172,6 +178,19 @@ func (r *run) look(ctx context.Context, s journal.Setting, going []tree) view {
 		}
 	}
 	return view{change: &c}
+}
+
+// notSure is for what a damaged journal has no write of, and whose value does not tell whose it is: it is left.
+func (r *run) notSure(ctx context.Context, s journal.Setting, original string) view {
+	current, err := r.read(ctx, s.Key())
+	switch {
+	case err != nil:
+		return later(err)
+	case s.Kind == change.KindTask && !cgroup.Exists(r.FS, s.Controller, string(s.Path)),
+		s.Kind != change.KindTask && current == original:
+		return view{}
+	}
+	return leave(WhyNotSure)
 }
 
 // inMade tells whether a setting lies in a cgroup that a transaction not yet closed made: there was no value before.

@@ -80,11 +80,11 @@ func TestAgainstMeasured(t *testing.T) {
 // One thread and Poisson arrivals are M/M/1: the response is exponential with
 // rate mu - lambda.
 func TestServiceIsAQueue(t *testing.T) {
-	text := strings.Replace(file("cpus: 1, hz: 1000", "", "w: {kind: service, threads: 1, work: {exponential: 1ms}, arrivals: {per_second: 700}}"), "4s", "300s", 1)
+	text := strings.Replace(file("cpus: 1, hz: 1000", "", "w: {kind: service, threads: 1, work: {exponential: 1ms}, arrivals: {per_second: 700}}"), "4s", "60s", 1)
 	w := run(t, parseText(t, text), 1).Workloads["w"]
-	near(t, "requests", float64(w.Count), 210_000, 0.01)
-	near(t, "median", *w.P50, math.Ln2/0.3, 0.05)
-	near(t, "p99", *w.P99, math.Log(100)/0.3, 0.1)
+	near(t, "requests", float64(w.Count), 42_000, 0.02)
+	near(t, "median", *w.P50, math.Ln2/0.3, 0.1)
+	near(t, "p99", *w.P99, math.Log(100)/0.3, 0.2)
 	text = file("cpus: 1", "", "w: {kind: service, threads: 1, work: 10ms, queue: 5, arrivals: {per_second: 500}}")
 	w = run(t, parseText(t, text), 1).Workloads["w"]
 	if w.Refused < 1400 || *w.Max > 70 || w.Unfinished > 6 {
@@ -119,7 +119,7 @@ func TestConservation(t *testing.T) {
 		ms := func(most int, name string) int { return rapid.IntRange(1, most).Draw(t, name) }
 		quota, period := ms(300, "quota"), ms(200, "period")
 		var b strings.Builder
-		fmt.Fprintf(&b, "version: 1\nduration: 1500ms\nhost: {cpus: %d, hz: %s, kernel: %q, clock_skew: %dms}\n", cpus, hz, kernel, ms(5, "skew"))
+		fmt.Fprintf(&b, "version: 1\nduration: 500ms\nhost: {cpus: %d, hz: %s, kernel: %q, clock_skew: %dms}\n", cpus, hz, kernel, ms(5, "skew"))
 		fmt.Fprintf(&b, "cgroups: {p: {quota: %dms, period: %dms}, c: {parent: p, quota: %dms, weight: %d}, f: {}}\n",
 			quota, period, ms(150, "inner"), ms(1000, "weight"))
 		fmt.Fprintf(&b, "workloads:\n  burn: {kind: burn, cgroup: c, threads: %d}\n", ms(20, "burners"))
@@ -139,8 +139,8 @@ func TestConservation(t *testing.T) {
 		for _, w := range o.Workloads {
 			used += w.CPUSeconds
 		}
-		if used > 1.5*float64(cpus)+1e-6 {
-			t.Fatalf("%v CPU-seconds on %d CPUs in 1.5 s", used, cpus)
+		if used > 0.5*float64(cpus)+1e-6 {
+			t.Fatalf("%v CPU-seconds on %d CPUs in 0.5 s", used, cpus)
 		}
 		for name, c := range o.Cgroups {
 			total, cpuTime := 0.0, 0.0
@@ -148,10 +148,10 @@ func TestConservation(t *testing.T) {
 				total += w.Seconds
 				cpuTime += float64(w.CPUs) * w.Seconds
 			}
-			if math.Abs(total-1.5) > 1e-6 || math.Abs(cpuTime-c.UsageSeconds) > 1e-6 {
+			if math.Abs(total-0.5) > 1e-6 || math.Abs(cpuTime-c.UsageSeconds) > 1e-6 {
 				t.Fatalf("%s: widths of %v s and %v CPU-seconds, used %v", name, total, cpuTime, c.UsageSeconds)
 			}
-			if c.ThrottledPeriods > c.ActivePeriods || c.ActivePeriods > c.Periods || c.StoppedSeconds > 1.5+1e-6 {
+			if c.ThrottledPeriods > c.ActivePeriods || c.ActivePeriods > c.Periods || c.StoppedSeconds > 0.5+1e-6 {
 				t.Fatalf("%s: %+v", name, c)
 			}
 		}
@@ -167,14 +167,14 @@ func TestConservation(t *testing.T) {
 	})
 }
 
-// The inner loop allocates nothing: ten times as long is as many allocations.
+// The inner loop allocates nothing: five times as long is as many allocations.
 func TestNoAllocationPerEvent(t *testing.T) {
 	s := parse(t, "cgroup-lat-quota")
 	allocations := func(d time.Duration) float64 {
 		s.Duration = d
 		return testing.AllocsPerRun(3, func() { run(t, s, 1) })
 	}
-	if short, long := allocations(time.Second), allocations(10*time.Second); long > short+10 {
-		t.Errorf("%v allocations in 1 s, %v in 10 s", short, long)
+	if short, long := allocations(time.Second), allocations(5*time.Second); long > short+10 {
+		t.Errorf("%v allocations in 1 s, %v in 5 s", short, long)
 	}
 }

@@ -106,8 +106,11 @@ func (h *host) arm(c int) {
 	}
 	if h.tick > 0 {
 		if !h.queue.due(h.slots.tick + c) {
-			phase := h.cpus[c].phase
-			h.queue.set(h.slots.tick+c, phase+((h.now-phase)/h.tick+1)*h.tick)
+			at := h.cpus[c].phase // below a tick
+			if h.now >= at {
+				at += ((h.now-at)/h.tick + 1) * h.tick
+			}
+			h.queue.set(h.slots.tick+c, at)
 		}
 		return
 	}

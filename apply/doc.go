@@ -27,8 +27,13 @@
 // affinity of their own: a warning, because the kernel keeps what a program asked for.
 //
 // Moving processes: whole ones by cgroup.procs, again and again until a look finds none (forks race), at most 64 times
-// or 5 s. Refused: processes outside our PID namespace, the kernel's own, ones whose threads are in several cgroups.
+// or 5 s. Refused: processes outside our PID namespace, and all if that is not the machine's initial one (v1 leaves
+// out of cgroup.procs whom it does not show), the kernel's own, ones whose threads are in several cgroups.
 // Taking back moves all that is in the cgroup made for them by then, and removes it.
+//
+// A damaged journal: what its intact lines say is done. Where the entry of a write is lost, a value is ours if it is
+// what the holders make of the original; where a beginning is lost, the last value before ours is reported and left.
+// Warnings say so until Restore, not called for transactions by id, has returned *Damaged for it.
 //
 // systemd: properties of units are set as runtime ones. A list (AllowedCPUs) is also written to the file behind it,
 // because systemd cannot empty that. A reboot ends both. A unit that is gone is skipped; without a manager on D-Bus the
@@ -42,5 +47,6 @@
 // half done is taken back if the journal recovers, and else left for restore.
 //
 // Sources: design.md (Journal v1); kernel/cgroup/cpuset.c (validate_change, cpuset_attach), kernel/sched/core.c;
+// include/linux/proc_ns.h (PROC_PID_INIT_INO), kernel/cgroup/cgroup-v1.c (pidlist_array_load);
 // systemd#43846.
 package apply

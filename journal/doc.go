@@ -28,15 +28,21 @@
 //
 // Restore finds /b at 0-5 or at 0-7: both are ours, and 0-7 is wanted. At 0-3 a stranger was there: left and reported.
 //
-// When lines are bad: an incomplete tail is cut off by the next writer and left out by readers; a damaged line in the
-// middle is passed over and counted. A journal of a later version is read as far as it is understood and never
-// written; records and fields that this version does not know are copied to the letter. Version 1 is the first.
+// When lines are bad: a torn tail (no newline, and the beginning of a line of ours) is cut off by the next writer and
+// left out by readers. Any other line whose checksum does not fit is damaged: passed over and counted. The next writer
+// copies the journal as it was found to STATE/journal.jsonl.damaged-TIME, forces that to disk, and writes the journal
+// again without those lines and with a line "damage" that says so. At most 16 such files of 64 MB in all are kept, and
+// people remove them; where there is no room the damaged lines stay in the journal.
+//
+// A journal of a later version is read as far as it is understood and never written; records and fields that this
+// version does not know are copied to the letter. Version 1 is the first.
 //
 // Limits: compaction (a new file put in place of the old one as a whole) keeps what is open, the last writes to what
-// that holds, and 1,000 ended transactions or 2 MB of them. It waits until most of the file is garbage, and while a
-// journal has damaged lines until nothing is in force. A line is at most 16 MB, a file 256 MB. Reserve makes a full
+// that holds, and 1,000 ended transactions or 2 MB of them. It waits until most of the file is garbage, and as
+// long as there are damaged lines. A line is at most 16 MB, a file 256 MB. Reserve makes a full
 // disk show before the first write rather than between two. Readers need no lock. A state directory on a network file
-// system without flock protects nothing.
+// system without flock protects nothing. A line lost as a whole, with its newline, leaves no trace. What is no regular
+// file is not opened.
 //
 // Sources: design.md, Journal v1; kernfs ids: fs/kernfs/dir.c; flock(2), fallocate(2), fsync(2).
 package journal

@@ -40,11 +40,11 @@ func Restore(ctx context.Context, env Env, sel Selector) (Result, error) {
 		return newResult(), err
 	}
 	defer r.j.Close()
+	d := r.warnDamaged()
 	ids, err := r.choose(sel)
 	if err != nil {
 		return *r.res, err
 	}
-	d := r.warnDamaged()
 	if d != nil {
 		r.skipDamaged(ctx, d)
 	}

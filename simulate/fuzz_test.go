@@ -1,0 +1,49 @@
+package simulate
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/unthrottle/unthrottle/scenario"
+)
+
+// FuzzRun runs whatever parses, for a moment of simulated time.
+func FuzzRun(f *testing.F) {
+	files, err := filepath.Glob("../scenarios/*.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Add([]byte(`{version: 1, host: {cpus: 5, hz: 300, ticks: spread, kernel: "7.2", cgroup_version: 1},
+cgroups: {a: {quota: 5ms, period: 7ms, burst: 3ms}, b: {parent: a, quota: 1ms, period: 3ms, cpus: 1-2, weight: 1}, c: {cpus: "4", remedy: {kind: raise, factor: 2}, quota: 1ms}},
+workloads: {w: {kind: fib, threads: 7, fast: 3, cgroup: b}, x: {kind: sleeper, threads: 3, cgroup: a, sleep: 1us}, y: {kind: service, cgroup: c, threads: 2, queue: 0, work: {uniform: [1us, 2ms]}, arrivals: {per_second: 5000}}}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s, err := scenario.Parse("fuzz", data)
+		if err != nil || s.Memory() > 8<<20 || s.Host.CPUs > 128 {
+			return
+		}
+		for _, w := range s.Workloads {
+			if w.Threads > 200 {
+				return
+			}
+		}
+		s.Duration = min(s.Duration, 20*time.Millisecond)
+		r, err := Run(s, Options{Seed: 1, Timeline: 2, Explain: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, c := range r.Outcome.Cgroups {
+			if most := s.Duration.Seconds() * float64(s.Host.CPUs); c.UsageSeconds < 0 || c.UsageSeconds > most+1e-9 || c.ThrottledSeconds > most+1e-9 {
+				t.Fatalf("%s in %v: %+v", name, s.Duration, c)
+			}
+		}
+	})
+}

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -102,19 +101,18 @@ func readScenario(name string, stdin io.Reader) (scenario.Scenario, error) {
 // timelinePeriods are drawn by --timeline.
 const timelinePeriods = 10
 
-// run simulates with every seed, on all cores.
+// run simulates with every seed, on all cores. A run itself knows no context:
+// when interrupted, what is under way is left to the end of the process.
 func (f *simulateFlags) run(ctx context.Context, s scenario.Scenario, name string) (report.Simulation, error) {
-	out := report.Simulation{
-		Scenario: name, About: s.About, Kernel: s.Host.Rules.Kernel, Era: s.Host.Rules.Era.String(),
-		CPUs: s.Host.CPUs, HZ: s.Host.HZ, Seed: f.seed,
+	type numbered struct {
+		i      int
+		result simulate.Result
+		err    error
 	}
-	runs := make([]scenario.Outcome, f.repeat)
-	errs := make([]error, f.repeat)
-	work := make(chan int)
-	var workers sync.WaitGroup
+	todo, done := make(chan int), make(chan numbered, f.repeat)
 	for range min(f.repeat, runtime.GOMAXPROCS(0)) {
-		workers.Go(func() {
-			for i := range work {
+		go func() {
+			for i := range todo {
 				o := simulate.Options{Seed: f.seed + uint64(i)}
 				if i == 0 {
 					o.Explain = f.explain
@@ -122,28 +120,36 @@ func (f *simulateFlags) run(ctx context.Context, s scenario.Scenario, name strin
 						o.Timeline = timelinePeriods
 					}
 				}
-				r, err := simulate.Run(s, o)
-				runs[i], errs[i] = r.Outcome, err
-				if i == 0 {
-					out.Timeline, out.Explain = r.Timeline, r.Explain
-				}
+				result, err := simulate.Run(s, o)
+				done <- numbered{i, result, err}
 			}
-		})
+		}()
 	}
-	for i := range f.repeat {
-		if ctx.Err() != nil {
-			break
+	defer close(todo)
+	out := report.Simulation{
+		Scenario: name, About: s.About, Kernel: s.Host.Rules.Kernel, Era: s.Host.Rules.Era.String(),
+		CPUs: s.Host.CPUs, HZ: s.Host.HZ, Seed: f.seed,
+	}
+	runs := make([]scenario.Outcome, f.repeat)
+	for next, left := 0, f.repeat; left > 0; {
+		feed := todo
+		if next == f.repeat {
+			feed = nil
 		}
-		work <- i
-	}
-	close(work)
-	workers.Wait()
-	if err := ctx.Err(); err != nil {
-		return out, err
-	}
-	for _, err := range errs {
-		if err != nil {
-			return out, err
+		select {
+		case <-ctx.Done():
+			return out, ctx.Err()
+		case feed <- next:
+			next++
+		case r := <-done:
+			if r.err != nil {
+				return out, r.err
+			}
+			left--
+			runs[r.i] = r.result.Outcome
+			if r.i == 0 {
+				out.Timeline, out.Explain = r.result.Timeline, r.result.Explain
+			}
 		}
 	}
 	out.Summarize(runs)

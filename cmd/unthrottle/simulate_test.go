@@ -2,9 +2,53 @@ package main
 
 import (
 	"encoding/json"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
+	"time"
 )
+
+// A simulation that would take hours ends with Ctrl-C.
+func TestSimulateInterrupted(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), exe, "simulate", "-")
+	cmd.Env = append(os.Environ(), envMain+"=1")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	// More than a pipe holds: once it is written, the program is up and reads.
+	const text = "version: 1\nduration: 1h\nhost: {cpus: 1024}\nworkloads: {w: {kind: burn, threads: 60000}}\n"
+	if _, err := in.Write([]byte(strings.Repeat("# a long comment\n", 20_000) + text)); err != nil {
+		t.Fatal(err)
+	}
+	in.Close()
+	time.Sleep(100 * time.Millisecond)
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait()
+	}()
+	select {
+	case <-ended:
+	case <-time.After(20 * time.Second):
+		_ = cmd.Process.Kill()
+		t.Fatal("still running 20 s after an interrupt")
+	}
+	if code := cmd.ProcessState.ExitCode(); code != 130 {
+		t.Errorf("exit code %d, want 130", code)
+	}
+}
 
 func TestSimulate(t *testing.T) {
 	const conceptual = "../../scenarios/conceptual.yaml"

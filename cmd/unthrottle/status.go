@@ -36,6 +36,9 @@ func newStatus() *cobra.Command {
 			if os.Geteuid() != 0 && !cmd.Flags().Changed("state-dir") {
 				say("only what this user has in force, from %s; root's journal (%s) is for root to read", w.stateDir, systemStateDir)
 			}
+			if err := sayHealth(env); err != nil {
+				return err
+			}
 			out := cmd.OutOrStdout()
 			if history {
 				past, err := apply.History(env, limit)
@@ -67,4 +70,19 @@ func newStatus() *cobra.Command {
 	flags.BoolVar(&history, "history", false, "show what has ended: expected beside what came")
 	flags.IntVar(&limit, "limit", 50, "with --history: at most so many, newest first")
 	return cmd
+}
+
+// sayHealth tells of a damaged journal, whatever else is shown of it.
+func sayHealth(env apply.Env) error {
+	health, err := apply.ReadHealth(env)
+	if err != nil {
+		return err
+	}
+	if health.Unreported > 0 {
+		say("%d lines of the journal in %s are damaged: what they told is lost, and settings may not be put back; 'unthrottle restore' says more", health.Unreported, env.StateDir)
+	}
+	for _, kept := range health.Kept {
+		say("a damaged journal was kept as %s: look at it, and remove it when it is of no more use", kept)
+	}
+	return nil
 }

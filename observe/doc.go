@@ -41,7 +41,8 @@
 //   - The number of CPUs is that of the cpuset (the larger of both ends of the window): threads confined further by
 //     their own affinity make the lower bound lower than it could be, never wrong.
 //   - On separate v1 hierarchies a container may have no cpuacct cgroup of its own. Its CPU time is then counted up from
-//     its threads (schedstat), which misses those that ended meanwhile.
+//     its threads (schedstat), which misses those that ended meanwhile. In another PID namespace than the
+//     host's v1 hides threads, and CPU time is not measured there.
 //   - In a cgroup namespace, or with only a part of the tree mounted, ancestors above are invisible. Where the kernel
 //     has cpu.stat.local their part is ByUnknown; where it has not, a container without a visible quota is not measured.
 //   - A quota set and removed again within one window goes unseen, if the kernel has no cpu.stat.local.

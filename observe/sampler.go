@@ -3,6 +3,7 @@ package observe
 import (
 	"context"
 	"errors"
+	"os"
 	"time"
 
 	"k8s.io/utils/cpuset"
@@ -41,6 +42,9 @@ type Sampler struct {
 	partial bool // levels above the mount may exist that we cannot see
 	// threadsLeft is how many threads may still be read in this round.
 	threadsLeft int
+	// hidden: v1 does not list the threads of other PID namespaces here;
+	// hiddenUnknown: whether it does cannot be told.
+	hidden, hiddenUnknown bool
 }
 
 // NewSampler prepares a sampler for the cgroup trees of h; nothing is opened yet.
@@ -63,6 +67,11 @@ func NewSampler(h *cgroup.Host, o Options) *Sampler {
 	s := &Sampler{host: h, opt: o, levels: map[string]*level{}, cpusets: map[string]*cpusetFile{},
 		usages: map[string]*usageFile{}}
 	s.files.keepBelow = keepBelow(o.FileLimitShare)
+	if v, _ := h.Version(cgroup.CPU); v == cgroup.V1 {
+		var err error
+		s.hidden, err = cgroup.OutsideHostPIDs(os.DirFS(o.Proc))
+		s.hiddenUnknown = err != nil
+	}
 	s.partial = h.PrivateNamespace() || h.Top(cgroup.CPU) != "/"
 	return s
 }

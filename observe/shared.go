@@ -120,6 +120,9 @@ func (s *Sampler) fillUsageByThreads(dst *Sample, own *level) {
 	}
 	dst.Usage, dst.HasUsage = used, true
 	dst.missing(noUsage + "counted by its threads, without those that ended meanwhile")
+	if s.hiddenUnknown {
+		dst.missing(noUsage + "whether this is the host's PID namespace cannot be told; in another one threads are missing from the count")
+	}
 }
 
 func (s *Sampler) usageFile(path string) *usageFile {

@@ -22,6 +22,7 @@ const maxThreadsPerRound = 4096
 
 var (
 	errThreadsHidden  = errors.New("some of its threads are outside our PID namespace")
+	errAllHidden      = errors.New("cgroup v1 hides threads of other PID namespaces; run in the host's (hostPID: true)")
 	errTooManyThreads = errors.New("too many threads to read one by one")
 )
 
@@ -29,6 +30,9 @@ var (
 // that was not there before counts with all its time if that fits between the two readings: it has then most likely
 // been started within. The last moments of a thread that ended are lost: the sum is a lower bound.
 func (s *Sampler) addThreads(l *level) (time.Duration, error) {
+	if s.hidden {
+		return 0, errAllHidden
+	}
 	now := s.opt.Now()
 	use := l.threads
 	if use == nil {

@@ -24,9 +24,6 @@ func (p *planner) burst() error {
 		return p.refuse(fmt.Sprintf("it uses %s of %s on the mean, so there is never any unused time that a burst could borrow",
 			cpus(*o.UsedCPUs), cpus(limit)), "it needs more CPU: try --remedy raise or pin")
 	}
-	if p.r.Burst < 0 || p.r.Period < 0 {
-		return p.refuse("a negative burst or period makes no sense", "")
-	}
 	path := p.target.Group.Path
 	own := p.f.Groups[path].Limit
 	if at != path && !p.mayLift(at) {

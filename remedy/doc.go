@@ -60,7 +60,11 @@
 //
 //   - Processes in the root cpuset stay and are counted: on v1 hosts with
 //     systemd that is every service. Processes in another ancestor (v1) make
-//     pin refuse.
+//     pin refuse. In another PID namespace than the host's v1 hides processes:
+//     pins that would have to move some are refused, the others say that they
+//     cannot count ([Facts].HiddenProcesses).
+//   - On v1 the two hierarchies are listed at different moments; what does not
+//     agree is listed up to three more times.
 //   - A plan protects against containers that exist; [Upkeep] moves newcomers.
 //     On v1, runtimes copy a shrunken parent's CPUs into new containers, which
 //     keep them when the pin is taken back.

@@ -39,6 +39,10 @@ type Facts struct {
 	Systemd bool
 	// HasBurst: the kernel knows cpu.max.burst (5.14).
 	HasBurst bool
+	// HiddenProcesses: v1 does not list the processes of other PID namespaces
+	// here, so that the counts below say nothing. HiddenUnknown: whether it
+	// lists them cannot be told; plans then take it that it does.
+	HiddenProcesses, HiddenUnknown bool
 	// Scope is the cgroup outside of which nothing may be touched; "": none.
 	// Named is a cgroup that the user named, below which ancestors' quotas may
 	// be lifted; "": none.
@@ -73,8 +77,11 @@ type Set struct {
 	// EffectiveMems the memory nodes in force.
 	Cpus          string
 	EffectiveMems cpuset.CPUSet
-	// Procs counts the processes in the cgroup itself.
+	// Procs counts the processes in the cgroup itself. Of are the same by their
+	// cgroup in the cpu hierarchy, "" where that was not found, on separate
+	// hierarchies.
 	Procs int
+	Of    map[string]int
 	// Type is cgroup.type, and Subtree the controllers handed to the children
 	// (v2).
 	Type    string
@@ -86,8 +93,6 @@ type Container struct {
 	container.Container
 	// OwnSet: its cpuset cgroup holds no other container's tasks.
 	OwnSet bool
-	// Members counts its processes that are in that very cpuset.
-	Members int
 }
 
 // The parameters that a plan stores with its transaction and reads again.

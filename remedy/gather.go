@@ -70,7 +70,13 @@ func GatherFrom(ctx context.Context, fsys cgroup.FS, oneTree bool, containers []
 			return Facts{}, err
 		}
 	}
+	if err := g.lookAgain(); err != nil {
+		return Facts{}, err
+	}
 	g.containers(containers)
+	if err := g.hidden(); err != nil {
+		return Facts{}, err
+	}
 	f.Claims = claims(o.Root)
 	_, err = fs.Stat(o.Root, "run/systemd/system")
 	f.Systemd = err == nil
@@ -140,6 +146,7 @@ func (g *gatherer) group(path string) error {
 	for _, pid := range pids {
 		if pid <= 0 {
 			out.Foreign = true
+			continue
 		}
 		g.cpuOf[pid] = path
 	}

@@ -31,9 +31,8 @@ func (p *planner) home() (home, error) {
 		return home{}, p.refuse("its cpuset cgroup "+quoted(at)+" is gone or cannot be seen", "")
 	}
 	h := home{path: at, from: at, allowed: s.Effective, mems: s.EffectiveMems}
-	c, _ := p.f.container(p.target.Group.Path)
 	switch {
-	case p.f.OneTree || c.OwnSet:
+	case p.ownSet():
 		if s.InPartition() || p.f.CPUSetVersion == cgroup.V1 && s.Exclusive {
 			return h, p.refuse(fmt.Sprintf("it has exclusive CPUs %s already", s.Effective),
 				"take only its quota off: --remedy weight")
@@ -41,9 +40,13 @@ func (p *planner) home() (home, error) {
 	case p.f.CPUSetVersion == cgroup.V2:
 		return h, p.refuse("its cpuset cgroup "+quoted(at)+" is shared with others", "name the cgroup that holds them all")
 	default:
+		if p.f.HiddenProcesses {
+			return h, p.refuse("it has no cpuset cgroup of its own, and its processes are hidden here, so they cannot be moved into one "+
+				"(cgroup v1 leaves processes of other PID namespaces out)", hostPIDs)
+		}
 		if p.foreign() {
 			return h, p.refuse("some of its processes are outside our PID namespace, so they cannot be moved into a cpuset of its own",
-				"run unthrottle in the host's PID namespace")
+				hostPIDs)
 		}
 		if h.create = p.newSets(at); h.create == nil {
 			return h, p.refuse("it has no cpuset cgroup of its own, and one cannot be made inside the scope "+quoted(p.f.Scope),
@@ -57,6 +60,9 @@ func (p *planner) home() (home, error) {
 		if h.mems = h.mems.Intersection(within.EffectiveMems); h.mems.IsEmpty() {
 			return h, p.refuse("its memory nodes are not those of "+quoted(parent(h.create[0])), "")
 		}
+	}
+	if elsewhere := p.elsewhere(at, len(h.create) == 0); len(elsewhere) > 0 {
+		return h, p.refuse("some of its processes are in other cpusets than "+quoted(at), "pin the cgroups inside it one by one", elsewhere...)
 	}
 	if !p.f.inScope(h.path) {
 		return h, p.refuse("its cpuset "+quoted(h.path)+" lies outside the scope "+quoted(p.f.Scope), "")
@@ -109,19 +115,20 @@ func (p *planner) free(path string) bool {
 // (v1 allows that): they need the CPUs of all below them, and could not be
 // moved off the target's. Those in the root stay, and are counted.
 func (p *planner) crowdedAncestors(h home) error {
+	p.sayHidden()
 	for _, a := range ancestors(h.path) {
 		n := p.f.Sets[a].Procs
-		if c, _ := p.f.container(p.target.Group.Path); a == h.from && len(h.create) > 0 {
-			n -= c.Members // those leave it
+		if a == h.from && len(h.create) > 0 {
+			n -= p.f.members(p.target.Group.Path, a) // those leave it
 		}
 		switch {
-		case n <= 0:
+		case n <= 0 || a == p.top() && p.f.HiddenProcesses:
 		case a == p.top():
 			p.warn("%s in the root cpuset stay where they are and may still run on these CPUs (kernel threads among them)",
 				count(n, "process", "processes"))
 		case p.f.CPUSetVersion == cgroup.V2 && p.f.OneTree:
 			return p.refuse(fmt.Sprintf("%s above it holds %s itself, so controllers cannot be handed down (v2: processes live in leaves)",
-				quoted(a), count(n, "process", "processes")), "", a)
+				quoted(a), count(n, "process", "processes")), "move them into a cgroup of their own", a)
 		default:
 			return p.refuse(fmt.Sprintf("%s above it holds %s that could not be kept off its CPUs", quoted(a),
 				count(n, "process", "processes")), "move them into a cgroup of their own, or pin that cgroup as a whole", a)
@@ -134,6 +141,11 @@ func (p *planner) crowdedAncestors(h home) error {
 func (p *planner) insideTarget(h home) error {
 	if len(h.create) > 0 {
 		return nil
+	}
+	for _, held := range p.f.Held {
+		if set := held.Parameters[paramSet]; held.Parameters[paramFor] == "" && below(set, h.path) {
+			return p.refuse("a cgroup inside it is pinned already", "restore that one first", set)
+		}
 	}
 	removed := p.f.removed()
 	for _, path := range p.sets() {
@@ -162,6 +174,10 @@ func (p *planner) enable(h home) error {
 		if g.Type == "threaded" || g.Type == "domain invalid" || g.Type == "domain threaded" {
 			return p.refuse(fmt.Sprintf("%s above it is %q: the cpuset controller cannot be handed down through it", quoted(at), g.Type),
 				"", at)
+		}
+		if !slices.Contains(g.Subtree, cgroup.CPUSet) && g.Procs > 0 && at != "/" {
+			return p.refuse(fmt.Sprintf("%s above it holds %s itself, so the cpuset controller cannot be handed down (v2: processes live in leaves)",
+				quoted(at), count(g.Procs, "process", "processes")), "move them into a cgroup of their own", at)
 		}
 		if !p.f.inScope(at) {
 			return p.refuse(fmt.Sprintf("%s does not hand the cpuset controller down, and lies outside the scope", quoted(at)),

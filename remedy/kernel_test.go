@@ -199,8 +199,11 @@ func (r *real) takeBack(before string) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	if len(result.Skipped) > 0 {
-		r.t.Errorf("skipped: %+v", result.Skipped)
+	for _, skip := range result.Skipped {
+		// Kernels before 7.0 do not let a list be empty again (Settings knows).
+		if !r.InheritsEmpty() || skip.Why != apply.WhyNotCleared {
+			r.t.Errorf("skipped: %+v", skip)
+		}
 	}
 	r.same(before)
 }

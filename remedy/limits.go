@@ -15,11 +15,13 @@ import (
 const epsilon = 1e-6
 
 // levels are the limits of the target and its ancestors, nearest first.
-func (p *planner) levels() []cgroup.Level {
-	path := p.target.Group.Path
-	all := []cgroup.Level{{Path: path, Limit: p.f.Groups[path].Limit}}
+func (p *planner) levels() []cgroup.Level { return p.f.levels(p.target.Group.Path) }
+
+// levels are the limits of a cgroup and its ancestors, nearest first.
+func (f Facts) levels(path string) []cgroup.Level {
+	all := []cgroup.Level{{Path: path, Limit: f.Groups[path].Limit}}
 	for _, a := range ancestors(path) {
-		if g, ok := p.f.Groups[a]; ok {
+		if g, ok := f.Groups[a]; ok {
 			all = append(all, cgroup.Level{Path: a, Limit: g.Limit})
 		}
 	}
@@ -152,6 +154,10 @@ func (p *planner) liftAncestors(demand float64) error {
 		allowed := p.mayLift(level.Path) && p.f.inScope(level.Path) && len(unbounded) == 0
 		switch {
 		case allowed:
+			if p.f.HiddenProcesses && p.f.CPUVersion == cgroup.V1 {
+				p.warn("whether %s holds processes itself, which would become unlimited, cannot be seen here: v1 hides processes of other PID namespaces",
+					quoted(level.Path))
+			}
 			p.quotaOff(level.Path, "quota off: it would still stop "+p.target.Name)
 		case demand <= quota+epsilon:
 			p.skip(level.Path, fmt.Sprintf("its quota of %s equals what can be used below it: about 1 ms now and then",

@@ -19,24 +19,13 @@ func (g *gatherer) containers(all []container.Container) {
 			continue
 		}
 		own := g.facts.OneTree || g.own(c, shared)
-		g.facts.Containers = append(g.facts.Containers, Container{Container: c, OwnSet: own, Members: g.members(c)})
+		g.facts.Containers = append(g.facts.Containers, Container{Container: c, OwnSet: own})
 		if pids := g.inGroup[c.Group.Path]; c.PodUID != "" && len(pids) == 1 && comm(g.o.Root, pids[0]) == pauseComm {
 			group := g.facts.Groups[c.Group.Path]
 			group.Sandbox = true
 			g.facts.Groups[c.Group.Path] = group
 		}
 	}
-}
-
-// members counts the container's processes in its cpuset itself.
-func (g *gatherer) members(c container.Container) int {
-	n := 0
-	for _, pid := range g.inSet[c.Group.CPUSetPath] {
-		if in, known := g.cpuOf[pid]; known && cgroup.Below(in, c.Group.Path) {
-			n++
-		}
-	}
-	return n
 }
 
 // own tells whether a cpuset holds the container's processes only. Without any

@@ -200,7 +200,7 @@ func (h *host) exclusive(target container.Container, pinned cpuset.CPUSet) []str
 			in, _ := h.k.At(pid, cgroup.CPU)
 			allowed, _ := h.k.Allowed(pid)
 			switch inside := cgroup.Below(in, target.Group.Path); {
-			case inside && !allowed.Equals(pinned):
+			case inside && !allowed.Equals(pinned) && !h.pinnedInside(set, target, allowed):
 				wrong = append(wrong, fmt.Sprintf("pid %d of the target in %s may use %s", pid, set, allowed))
 			case !inside && set != "/" && cgroup.Below(set, h.options.Scope) && !allowed.Intersection(pinned).IsEmpty():
 				wrong = append(wrong, fmt.Sprintf("pid %d in %s may use %s", pid, set, allowed))
@@ -208,6 +208,16 @@ func (h *host) exclusive(target container.Container, pinned cpuset.CPUSet) []str
 		}
 	}
 	return append(wrong, h.k.Check()...)
+}
+
+// pinnedInside tells whether a cpuset inside the target is pinned to these CPUs.
+func (h *host) pinnedInside(set string, target container.Container, allowed cpuset.CPUSet) bool {
+	for at, cpus := range h.facts().pins() {
+		if below(at, target.Group.CPUSetPath) && cgroup.Below(set, at) && allowed.Equals(cpus) {
+			return true
+		}
+	}
+	return false
 }
 
 func parse(t testing.TB, list string) cpuset.CPUSet {

@@ -18,7 +18,7 @@ func (p *planner) moveOthers(h home, pinned cpuset.CPUSet) error {
 		s := p.f.Sets[path]
 		if s.Effective.IsSubsetOf(pinned) {
 			return p.refuse(fmt.Sprintf("%s may use only %s and would be left without a CPU", quoted(path), s.Effective),
-				"ask for fewer CPUs with --cpus", path)
+				fewer(pinned, "restore other pins, or try --remedy burst"), path)
 		}
 		if !s.Configured.IsEmpty() && s.Configured.Intersection(s.Effective).IsEmpty() {
 			return p.refuse(fmt.Sprintf("%s was given %s, none of which its parent has, so it runs on %s instead: it cannot be moved off",
@@ -113,7 +113,7 @@ func (p *planner) enoughLeft(movers []string, pinned cpuset.CPUSet) error {
 		if need := sum.CPUs(); need > float64(at.left.Size())+epsilon {
 			return p.refuse(fmt.Sprintf("%s would be left (%s) for %s that need %s (requests %.4g, in use %s)",
 				cpus(float64(at.left.Size())), at.left, count(len(who), "other container", "other containers"),
-				cpus(need), sum.Requested, sum.used()), "ask for fewer CPUs with --cpus, or try --remedy burst", who...)
+				cpus(need), sum.Requested, sum.used()), fewer(pinned, "try --remedy burst"), who...)
 		}
 	}
 	if unmeasured > 0 {
@@ -126,4 +126,12 @@ func (p *planner) enoughLeft(movers []string, pinned cpuset.CPUSet) error {
 // under tells whether a path is one of those or below one.
 func under(in map[string]bool, path string) bool {
 	return in[path] || slices.ContainsFunc(ancestors(path), func(a string) bool { return in[a] })
+}
+
+// fewer advises to ask for fewer CPUs where there are fewer, or else.
+func fewer(pinned cpuset.CPUSet, other string) string {
+	if pinned.Size() <= 1 {
+		return other // one is the least
+	}
+	return "ask for fewer CPUs with --cpus, or " + other
 }

@@ -28,12 +28,17 @@ func (n Need) used() string {
 	return fmt.Sprintf("%.4g", n.Used)
 }
 
-// need of one container.
+// need of one container: no more than its limit lets it use.
 func (f Facts) need(c Container) Need {
 	g := f.Groups[c.Group.Path]
 	n := Need{Requested: f.request(c, g.Shares)}
 	if g.UsedCPUs != nil {
 		n.Used, n.Measured = *g.UsedCPUs, true
+	}
+	if limit, limited, _ := cgroup.Effective(f.levels(c.Group.Path)); limited {
+		// Over a short window the use measured may be above it: a burst, or a
+		// period that began with a full quota and ended with another.
+		n.Requested, n.Used = min(n.Requested, limit), min(n.Used, limit)
 	}
 	return n
 }

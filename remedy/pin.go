@@ -66,8 +66,6 @@ func (p *planner) pin() error {
 // pinSize is how many CPUs the target gets.
 func (p *planner) pinSize() (int, error) {
 	switch {
-	case p.r.CPUs < 0:
-		return 0, p.refuse(fmt.Sprintf("%d CPUs make no sense", p.r.CPUs), "ask for 1 or more")
 	case p.r.CPUs > 0:
 		return p.r.CPUs, nil
 	}
@@ -107,7 +105,11 @@ func (p *planner) choose(home home, n int) (placement.Choice, error) {
 			}
 			why += fmt.Sprintf(", %s has %s", claim.By, lost)
 		}
-		return choice, p.refuse(why, "ask for fewer with --cpus, give exclusive CPUs back, or try --remedy burst")
+		hint := "give exclusive CPUs back, or try --remedy burst"
+		if n > 1 {
+			hint = "ask for fewer with --cpus, " + hint
+		}
+		return choice, p.refuse(why, hint)
 	}
 	if err != nil {
 		return choice, fmt.Errorf("pin on %s: %w", quoted(p.target.Group.Path), err)

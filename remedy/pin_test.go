@@ -87,7 +87,7 @@ func TestPinRefusals(t *testing.T) {
 		want    string
 	}{
 		"too many": {r: Request{CPUs: 4}, want: "4 CPUs wanted"},
-		"negative": {r: Request{CPUs: -1}, want: "make no sense"},
+		"negative": {r: Request{CPUs: -1}, want: "makes no sense"},
 		"no limit": {arrange: func(h *host) { h.write(cgroup.CPU, "/a/web", limitFile(h), "-1") }, want: "nothing is throttled"},
 		"requests of others": {arrange: func(h *host) { h.shares("/a/db", 2048); h.shares("/slice", 1536) },
 			want: "3 CPUs would be left (0-1,3) for 2 other containers that need 3.5 CPUs"},

@@ -26,7 +26,9 @@ const (
 // Kinds are all of them, in the order in which they are tried.
 func Kinds() []Kind { return []Kind{Pin, Burst, Raise, Weight} }
 
-// Request is one remedy and its settings. A zero setting stands for its default.
+// Request is one remedy and its settings. A zero setting
+// was not given and stands for its default; those who read settings of people
+// refuse a zero. Values that make no sense are refused by Make.
 type Request struct {
 	Kind Kind
 	// CPUs is how many exclusive CPUs pin takes; 0: the limit, rounded up.
@@ -182,6 +184,9 @@ func (p *planner) skip(path, why string) {
 // common holds what every remedy needs.
 func (p *planner) common() error {
 	path := p.target.Group.Path
+	if err := p.sane(); err != nil {
+		return err
+	}
 	g, ok := p.f.Groups[path]
 	switch {
 	case p.f.CPUVersion == 0:

@@ -71,8 +71,6 @@ func (p *planner) raise() error {
 func (p *planner) raised(limit float64) (float64, error) {
 	to, factor := p.r.To, p.r.Factor
 	switch {
-	case to < 0 || factor < 0:
-		return 0, p.refuse("a negative limit makes no sense", "")
 	case to == 0 && factor == 0:
 		to = 2 * limit
 	case to == 0:

@@ -22,7 +22,7 @@ import (
 
 // randomHost draws a host: a tree of cgroups with limits, weights, processes,
 // cpusets of their own, and for the v1 hierarchies some without a counterpart.
-func randomHost(t *rapid.T, state string) (h *host, leaves []container.Container) {
+func randomHost(t *rapid.T, state string) (h *host, leaves []container.Container, inner []string) {
 	last := rapid.SampledFrom([]int{1, 2, 3, 5, 7, 11, 15}).Draw(t, "lastCPU")
 	kernels := configs(fmt.Sprintf("0-%d", last))
 	old := kernels["v2"]
@@ -59,6 +59,7 @@ func randomHost(t *rapid.T, state string) (h *host, leaves []container.Container
 					h.hand(child, cgroup.CPUSet)
 				}
 				grow(child, depth+1, here)
+				inner = append(inner, child)
 				if h.v == cgroup.V1 && rapid.IntRange(0, 9).Draw(t, "crowded") == 0 {
 					pid++
 					h.k.Spawn(child, pid)
@@ -83,7 +84,7 @@ func randomHost(t *rapid.T, state string) (h *host, leaves []container.Container
 			_ = h.k.Write(cgroup.CPUSet, c.Group.Path, cgroup.FilePartition, "root") // invalid where it has no CPUs of its own
 		}
 	}
-	return h, leaves
+	return h, leaves, inner
 }
 
 // adorn gives a cgroup a limit, a weight and CPUs, where the kernel lets it.
@@ -139,7 +140,7 @@ func TestRandomHosts(t *testing.T) {
 	dirs, n := quickDir(t), 0
 	rapid.Check(t, func(t *rapid.T) {
 		n++
-		h, leaves := randomHost(t, filepath.Join(dirs, strconv.Itoa(n)))
+		h, leaves, inner := randomHost(t, filepath.Join(dirs, strconv.Itoa(n)))
 		if rapid.IntRange(0, 3).Draw(t, "scoped") == 0 {
 			h.options.Scope = "/g0"
 		}
@@ -154,6 +155,9 @@ func TestRandomHosts(t *testing.T) {
 		var inForce []string
 		for range rapid.IntRange(1, 4).Draw(t, "remedies") {
 			target := rapid.SampledFrom(leaves).Draw(t, "target")
+			if len(inner) > 0 && rapid.IntRange(0, 4).Draw(t, "no leaf") == 0 {
+				target = h.at(rapid.SampledFrom(inner).Draw(t, "inner"))
+			}
 			target = h.refresh(target)
 			r := randomRequest(t)
 			p, err := Make(h.facts(), target, r)
@@ -219,6 +223,13 @@ func quickDir(t *testing.T) string {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	return dir
+}
+
+// at is a cgroup that is no leaf and in no list, named by its path.
+func (h *host) at(path string) container.Container {
+	c := h.contain(path)
+	h.containers = h.containers[:len(h.containers)-1]
+	return c
 }
 
 // refresh looks up the cpuset of a container again: a pin may have made one.

@@ -91,11 +91,16 @@ func newcomers(f Facts, h apply.InForce) Plan {
 // strays moves the target's processes into the cpuset that a pin made for it,
 // where they came into being outside: a unit that was started again.
 func (p *planner) strays(h apply.InForce, target Container, set string) {
+	from := target.Group.CPUSetPath
 	for _, c := range h.Changes {
-		if c.Kind != change.KindTask || c.To != set || target.Members == 0 || target.Group.CPUSetPath == set {
+		if c.Kind == change.KindTask && c.To == set && p.f.HiddenProcesses {
+			p.warn("processes of %s that came later cannot be seen here, so that they are not moved into its cpuset; %s", target.Name, hostPIDs)
 			continue
 		}
-		c.From, c.Why = target.Group.CPUSetPath, "came later; into the cpuset of its own"
+		if c.Kind != change.KindTask || c.To != set || from == set || p.f.members(h.Target, from) == 0 {
+			continue
+		}
+		c.From, c.Why = from, "came later; into the cpuset of its own"
 		p.plan.Changes = append(p.plan.Changes, c)
 	}
 }

@@ -1,0 +1,30 @@
+package remedy
+
+import (
+	"fmt"
+	"math"
+)
+
+// sane refuses settings that make no sense, or that this host does not have.
+func (p *planner) sane() error {
+	r := p.r
+	for _, n := range []struct {
+		name  string
+		value float64
+	}{
+		{"limit in CPUs", r.To}, {"factor", r.Factor}, {"number of CPUs", float64(r.CPUs)},
+		{"burst in seconds", r.Burst.Seconds()}, {"period in seconds", r.Period.Seconds()},
+	} {
+		if math.IsNaN(n.value) || math.IsInf(n.value, 0) || n.value < 0 {
+			return p.refuse(fmt.Sprintf("a %s of %g makes no sense", n.name, n.value), "give one above 0")
+		}
+	}
+	if r.Reserve == nil {
+		return nil
+	}
+	if absent := r.Reserve.Difference(p.f.Machine.Online()); !absent.IsEmpty() {
+		return p.refuse(fmt.Sprintf("the reserve names CPUs %s, which are not there or offline: %s are online",
+			absent, p.f.Machine.Online()), "reserve CPUs that are online")
+	}
+	return nil
+}

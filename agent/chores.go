@@ -37,9 +37,13 @@ func (a *agent) chores(ctx context.Context) {
 
 func (a *agent) chore(ctx context.Context, c remedy.Chore) {
 	if c.Gone {
-		if _, err := apply.Restore(ctx, a.Env, apply.Selector{IDs: []string{c.ID}}); err != nil {
+		back, err := apply.Restore(ctx, a.Env, apply.Selector{IDs: []string{c.ID}})
+		if err != nil {
 			a.Log.Warn("a transaction whose container is gone could not be ended", "transaction", c.ID, "error", err)
 			return
+		}
+		for _, text := range back.Warnings {
+			a.Log.Warn("putting back", "transaction", c.ID, "note", text)
 		}
 		a.Log.Info("its container is gone: what was changed for it is put back", "transaction", c.ID)
 		return
@@ -54,6 +58,9 @@ func (a *agent) chore(ctx context.Context, c remedy.Chore) {
 	if err != nil {
 		a.Log.Warn("newcomers could not be moved off exclusive CPUs", "transaction", c.ID, "error", err)
 		return
+	}
+	for _, text := range done.Warnings {
+		a.Log.Warn("exclusive CPUs", "transaction", c.ID, "note", text)
 	}
 	a.Log.Info("newcomers moved off exclusive CPUs", "transaction", c.ID, "writes", len(done.Writes))
 }

@@ -114,10 +114,17 @@ func Run(ctx context.Context, env Env, o Options) (Result, error) {
 		Not:           []policy.Rejected{},
 		WindowSeconds: o.Window.Seconds(),
 	}}
-	if _, err := apply.Recover(ctx, env.Apply); err != nil {
+	recovered, err := apply.Recover(ctx, env.Apply)
+	if err != nil {
 		return r.res, err
 	}
-	err := r.do(ctx)
+	for _, text := range recovered.Warnings {
+		r.say("%s", text)
+	}
+	if len(recovered.Writes) > 0 {
+		r.say("an interrupted change was put back first")
+	}
+	err = r.do(ctx)
 	if r.res.ID == "" && !r.noFinding {
 		r.res.Verdict = VerdictNotApplied
 	}

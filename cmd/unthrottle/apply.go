@@ -167,7 +167,7 @@ const settle = 500 * time.Millisecond
 // show prints a result, also that of a failure: what was written by then is
 // the first thing one wants to know.
 func show(cmd *cobra.Command, result apply.Result, failure error, asJSON, planned bool) error {
-	if failure != nil && len(result.Writes) == 0 {
+	if failure != nil && len(result.Writes)+len(result.Skipped) == 0 {
 		return failure
 	}
 	var err error

@@ -37,9 +37,6 @@ func newRestore() *cobra.Command {
 			if err == nil && result.Verdict == apply.VerdictNotRestored {
 				err = errors.New("not everything could be put back")
 			}
-			if asJSON && err == nil {
-				return printJSON(cmd.OutOrStdout(), result)
-			}
 			return show(cmd, result, err, asJSON, false)
 		},
 	}

@@ -50,7 +50,8 @@ test-host: need-go need-cc
 	@$(GO) test -race -run '^$$' ./... > /dev/null || true
 	@echo "== tests on this host"
 	@# One package at a time: two experiments on the real kernel at once would measure each other.
-	@$(GO) test -race -count=1 -p 1 -timeout 15m -json ./... > $(OUT)/host.json || true
+	@$(GO) test -race -count=1 -p 1 -timeout 15m -json ./... | tee $(OUT)/host.json \
+	  | sed -u -n 's/.*"Output":"\(ok\|FAIL\) *\\t\([^\\]*\)\\t\([^\\"]*\).*/  \1  \2  \3/p' || true
 
 .PHONY: test
 test: lint test-host lab-test-json ## every test: linters, this host, the lab's many-CPU guest

@@ -34,3 +34,13 @@ lab-topologies: lab ## boot every topology of lab list, check it, keep its sysfs
 lab-kernels: lab ## the bandwidth checks on every kernel of lab list
 	@for k in $$($(LAB) list --kernels); do echo "== $$k"; \
 	  $(LAB) test --kernel $$k --run 'TestLimit|TestQuota|TestGuest' ./lab/experiments; done
+
+# Outside CI: builds two kernels. See "A kernel that loses slices" in docs/lab.md.
+LAB_SLICES := $(OUT)/slices.json
+.PHONY: lab-kernel-affected
+lab-kernel-affected: lab ## build 6.1 with 4.18's slice expiry put back, and confirm what it loses
+	@mkdir -p $(OUT); built=$$(lab/kernels/build.sh) || exit $$?; \
+	check() { echo "== $$1: slices $$2"; rm -f $(LAB_SLICES); rc=0; \
+	  $(LAB) test --kernel $$1 --run 'TestSlices$$' --json $(LAB_SLICES) --env UNTHROTTLE_EXPERIMENT_SLICES=$$2 ./lab/experiments || rc=$$?; \
+	  grep -o '[0-9]* CPUs, slices .* throttled' $(LAB_SLICES); return $$rc; }; \
+	check 6.1 kept && for k in $$built; do check $$k $${k##*-} || exit $$?; done

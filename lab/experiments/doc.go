@@ -7,6 +7,9 @@
 // in an eighth of each period and nearly every period throttles; the same quota
 // on a cpuset of 2 CPUs fits, and most do not.
 //
+// TestSlices is fibtest's load (seed 001), for kernels that are built for it:
+// make lab-kernel-affected.
+//
 // Limits: a vCPU that the host takes away is charged the time all the same, so
 // that with the cpuset a third of the periods still throttle in the lab (in the
 // seed 13 of 160). The test asks for less than half the share without it.

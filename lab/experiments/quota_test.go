@@ -32,6 +32,10 @@ func TestMain(m *testing.M) {
 		burn(n)
 		return
 	}
+	if os.Getenv(envFib) != "" {
+		fib()
+		return
+	}
 	os.Exit(m.Run())
 }
 
@@ -94,9 +98,16 @@ func throttledShare(t *testing.T, root, name string, settings map[string]string)
 	return share
 }
 
-// burnIn runs the burners in a new cgroup until it has seen enough periods,
-// and returns its cpu.stat at the start and end of them.
+// burnIn is loadIn with the burners.
 func burnIn(t *testing.T, root, name string, settings map[string]string) (before, after map[string]int64, wall time.Duration) {
+	t.Helper()
+	return loadIn(t, root, name, envBurners+"="+strconv.Itoa(burners), settings)
+}
+
+// loadIn runs this test binary as the load that env asks for in a new cgroup
+// until it has seen enough periods, and returns its cpu.stat at the start and
+// end of them.
+func loadIn(t *testing.T, root, name, env string, settings map[string]string) (before, after map[string]int64, wall time.Duration) {
 	t.Helper()
 	dir := filepath.Join(root, fmt.Sprintf("unthrottle-experiment-%d-%s", os.Getpid(), name))
 	if err := os.Mkdir(dir, 0o755); err != nil {
@@ -118,7 +129,7 @@ func burnIn(t *testing.T, root, name string, settings map[string]string) (before
 	}
 	defer f.Close()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), envBurners+"="+strconv.Itoa(burners))
+	cmd.Env = append(os.Environ(), env)
 	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(f.Fd()), Pdeathsig: syscall.SIGKILL}
 	runtime.LockOSThread() // Pdeathsig goes by thread
 	defer runtime.UnlockOSThread()

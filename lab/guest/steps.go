@@ -170,7 +170,9 @@ func (o output) finish() {
 	case <-o.drained:
 	case <-time.After(drainGrace):
 	}
+	// Closing ends the copy: nothing is written to the host's side afterwards.
 	o.ours.Close()
+	<-o.drained
 }
 
 // shell runs a shell on the console until it ends.

@@ -37,7 +37,9 @@ func list(h *cgroup.Host, scope string) ([]container.Container, error) {
 	if err := needCPU(h); err != nil {
 		return nil, err
 	}
-	all, err := container.List(h, container.Options{Scope: scope, VarLog: "/var/log", DockerDir: "/var/lib/docker"})
+	o := container.DefaultOptions()
+	o.Scope = scope
+	all, err := container.List(h, o)
 	if err != nil {
 		return nil, exitWith{exitNotMeasurable, err}
 	}

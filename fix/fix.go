@@ -44,6 +44,9 @@ type Options struct {
 	// Plain applies what is wished without a finding, a question or undoing:
 	// the command apply. The effect is recorded all the same.
 	Plain bool
+	// DryRun ends with the plan; nothing is written, not even what an
+	// interrupted writer left is put back.
+	DryRun bool
 	// Ask is asked before writing and before keeping what is unverified; nil:
 	// nobody can be asked, and Yes stands for the answer.
 	Ask func(question string) (bool, error)
@@ -114,6 +117,9 @@ func Run(ctx context.Context, env Env, o Options) (Result, error) {
 		Not:           []policy.Rejected{},
 		WindowSeconds: o.Window.Seconds(),
 	}}
+	if o.DryRun {
+		return r.res, r.propose(ctx)
+	}
 	recovered, err := apply.Recover(ctx, env.Apply)
 	if err != nil {
 		return r.res, err

@@ -140,8 +140,8 @@ func (r *Rule) read(n *yaml.Node) error {
 		return err
 	case r.Leave && (r.CPUs > 0 || r.Factor > 0 || r.To > 0 || r.SLOCommand != ""):
 		return wrong(n, "a rule with remedy none has no settings")
-	case r.CPUs > 0 && !r.Auto && r.Remedy != remedy.Pin:
-		return wrong(n, "cpus is a setting of pin, not of %s", r.Remedy)
+	case r.CPUs > 0 && !r.Auto && r.Remedy != remedy.Pin && r.Remedy != remedy.Narrow:
+		return wrong(n, "cpus is a setting of pin and narrow, not of %s", r.Remedy)
 	case (r.Factor > 0 || r.To > 0) && !r.Auto && r.Remedy != remedy.Raise:
 		return wrong(n, "factor and to are settings of raise, not of %s", r.Remedy)
 	case r.Factor > 0 && r.To > 0:
@@ -152,7 +152,7 @@ func (r *Rule) read(n *yaml.Node) error {
 
 func (r *Rule) readRemedy(n *yaml.Node) error {
 	var name string
-	if err := oneOf(n, &name, "auto", "none", string(remedy.Pin), string(remedy.Burst), string(remedy.Weight), string(remedy.Raise)); err != nil {
+	if err := oneOf(n, &name, "auto", "none", string(remedy.Pin), string(remedy.Narrow), string(remedy.Burst), string(remedy.Weight), string(remedy.Raise)); err != nil {
 		return err
 	}
 	r.Auto, r.Leave = name == "auto", name == "none"

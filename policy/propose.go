@@ -49,7 +49,7 @@ const enoughUse = 0.95
 
 // Propose chooses a remedy. Time counts, not periods: a container whose stopped
 // time is below the bound has no finding, however many of its periods were
-// throttled. Then pin where it can be done, else burst, else raise. Weight only
+// throttled. Then pin where it can be done, else narrow, else burst, else raise. Weight only
 // where it is asked for, since nothing bounds a container then.
 //
 // One that uses its limit up needs more CPU for more work, which only raise
@@ -136,6 +136,7 @@ var merits = []struct {
 	why  string
 }{
 	{remedy.Pin, "CPUs of its own, of the size of its limit, end the stops and keep the limit"},
+	{remedy.Narrow, "as many CPUs as its limit, which others may use too, keep it from spending its quota at once"},
 	{remedy.Burst, "it uses less than its limit on the mean, so unused time of earlier periods can carry it over its peaks"},
 	{remedy.Raise, "a larger limit is what is left"},
 }

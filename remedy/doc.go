@@ -24,6 +24,9 @@
 //     cpuset that has them. Refused where the CPUs left are fewer than what the
 //     containers that move need: the larger of their summed requests and their
 //     measured use, for every group of containers that share what is left.
+//   - narrow: ceil(limit) CPUs that others may use too, close together and the
+//     least loaded. A quota of whole CPUs goes, another one stays in short
+//     periods.
 //   - burst keeps the quota. Refused at 95 % mean use and above: nothing is
 //     ever left over to be borrowed.
 //   - weight takes the quota away and leaves the weight.

@@ -37,6 +37,9 @@ type Facts struct {
 	// Systemd: it runs here. Group.Unit tells what it owns, where it could be
 	// asked.
 	Systemd bool
+	// Load is the busy share of each CPU over a short window, 0 to 1; nil: not
+	// measured.
+	Load map[int]float64
 	// HasBurst: the kernel knows cpu.max.burst (5.14).
 	HasBurst bool
 	// HiddenProcesses: v1 does not list the processes of other PID namespaces

@@ -67,7 +67,7 @@ func (p *planner) home() (home, error) {
 	if !p.f.inScope(h.path) {
 		return h, p.refuse("its cpuset "+quoted(h.path)+" lies outside the scope "+quoted(p.f.Scope), "")
 	}
-	return h, p.crowdedAncestors(h)
+	return h, nil
 }
 
 // foreign tells whether processes of the target are outside our PID namespace.
@@ -144,13 +144,13 @@ func (p *planner) insideTarget(h home) error {
 	}
 	for _, held := range p.f.Held {
 		if set := held.Parameters[paramSet]; held.Parameters[paramFor] == "" && below(set, h.path) {
-			return p.refuse("a cgroup inside it is pinned already", "restore that one first", set)
+			return p.refuse("a cgroup inside it has CPUs by us already", "restore that one first", set)
 		}
 	}
 	removed := p.f.removed()
 	for _, path := range p.sets() {
 		s := p.f.Sets[path]
-		if below(path, h.path) && (p.narrow(path, removed) || s.InPartition() || p.f.CPUSetVersion == cgroup.V1 && s.Exclusive) {
+		if below(path, h.path) && (p.confinedByOthers(path, removed) || s.InPartition() || p.f.CPUSetVersion == cgroup.V1 && s.Exclusive) {
 			return p.refuse("a cgroup inside it has CPUs of its own, which would be lost", "pin that one instead", path)
 		}
 	}

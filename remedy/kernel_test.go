@@ -114,7 +114,7 @@ func TestPinOnTheKernel(t *testing.T) {
 func TestOthersOnTheKernel(t *testing.T) {
 	r := newReal(t)
 	before := r.Settings()
-	for _, request := range []Request{{Kind: Burst}, {Kind: Burst, Period: 50_000_000}, {Kind: Weight, WeightFromLimit: true},
+	for _, request := range []Request{{Kind: Narrow}, {Kind: Narrow, CPUs: 2}, {Kind: Burst}, {Kind: Burst, Period: 50_000_000}, {Kind: Weight, WeightFromLimit: true},
 		{Kind: Raise}, {Kind: Raise, To: 1.5}} {
 		p, err := r.plan(r.target, request)
 		if err != nil {
@@ -129,6 +129,14 @@ func TestOthersOnTheKernel(t *testing.T) {
 		}
 		limit, limited, _ := cgroup.Effective(levels)
 		switch request.Kind {
+		case Narrow:
+			want := max(1, request.CPUs)
+			if got := parse(t, cgrouptest.Allowed(t, r.pids[r.target])); got.Size() != want {
+				t.Errorf("narrow: it may run on %s, want %d CPUs", got, want)
+			}
+			if l := levels[0].Limit; l.Period != shortPeriod || !limited || limit != 0.3 {
+				t.Errorf("narrow: %+v", l)
+			}
 		case Burst:
 			if levels[0].Limit.Burst != levels[0].Limit.Quota || levels[1].Limit.Burst == 0 || !limited || limit != 0.3 {
 				t.Errorf("burst: %+v", levels[:2])

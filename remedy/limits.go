@@ -82,7 +82,7 @@ func (p *planner) width(path string) float64 {
 	if cpus, ok := p.f.Groups[path].Limit.CPUs(); ok {
 		w = cpus
 	}
-	if n, ok := p.exclusive(path); ok {
+	if n, ok := p.confined(path); ok {
 		w = min(w, n)
 	}
 	if p.f.Groups[path].Sandbox {
@@ -91,9 +91,9 @@ func (p *planner) width(path string) float64 {
 	return w
 }
 
-// exclusive tells how many CPUs of its own a cgroup has, where it has such: by
-// a pin of ours, a v2 partition or a v1 exclusive cpuset.
-func (p *planner) exclusive(path string) (float64, bool) {
+// confined tells how many CPUs a cgroup may use at most, where something keeps it
+// there: a pin or narrow of ours, a v2 partition or a v1 exclusive cpuset.
+func (p *planner) confined(path string) (float64, bool) {
 	set := path
 	if c, ok := p.f.container(path); ok && c.Group.CPUSetPath != "" {
 		if !c.OwnSet {
@@ -102,6 +102,9 @@ func (p *planner) exclusive(path string) (float64, bool) {
 		set = c.Group.CPUSetPath
 	}
 	if cpus, ok := p.f.pins()[set]; ok {
+		return float64(cpus.Size()), true
+	}
+	if cpus, ok := p.f.floating()[set]; ok {
 		return float64(cpus.Size()), true
 	}
 	s, ok := p.f.Sets[set]

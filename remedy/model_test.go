@@ -191,6 +191,13 @@ func (h *host) restore(target string) apply.Result {
 func (h *host) exclusive(target container.Container, pinned cpuset.CPUSet) []string {
 	h.t.Helper()
 	var wrong []string
+	// What is pinned inside the target is lost to the rest of it.
+	inner := cpuset.New()
+	for at, cpus := range h.facts().pins() {
+		if below(at, target.Group.CPUSetPath) {
+			inner = inner.Union(cpus)
+		}
+	}
 	for _, set := range sorted(h.facts().Sets) {
 		pids, err := h.k.Procs(cgroup.CPUSet, set)
 		if err != nil {
@@ -200,7 +207,7 @@ func (h *host) exclusive(target container.Container, pinned cpuset.CPUSet) []str
 			in, _ := h.k.At(pid, cgroup.CPU)
 			allowed, _ := h.k.Allowed(pid)
 			switch inside := cgroup.Below(in, target.Group.Path); {
-			case inside && !allowed.Equals(pinned) && !h.pinnedInside(set, target, allowed):
+			case inside && !allowed.Equals(pinned.Difference(inner)) && !h.pinnedInside(set, target, allowed):
 				wrong = append(wrong, fmt.Sprintf("pid %d of the target in %s may use %s", pid, set, allowed))
 			case !inside && set != "/" && cgroup.Below(set, h.options.Scope) && !allowed.Intersection(pinned).IsEmpty():
 				wrong = append(wrong, fmt.Sprintf("pid %d in %s may use %s", pid, set, allowed))

@@ -27,6 +27,9 @@ func (p *planner) pin() error {
 	if err != nil {
 		return err
 	}
+	if err := p.crowdedAncestors(home); err != nil {
+		return err
+	}
 	if err := p.insideTarget(home); err != nil {
 		return err
 	}
@@ -40,7 +43,7 @@ func (p *planner) pin() error {
 	if err := p.enable(home); err != nil {
 		return err
 	}
-	p.settle(home, choice.CPUs)
+	p.settle(home, choice.CPUs, "exclusive CPUs of "+p.target.Name)
 	if err := p.moveOthers(home, choice.CPUs); err != nil {
 		return err
 	}
@@ -79,10 +82,7 @@ func (p *planner) pinSize() (int, error) {
 // choose picks the CPUs out of what the target may use and nobody else claims.
 func (p *planner) choose(home home, n int) (placement.Choice, error) {
 	m := p.f.Machine
-	reserve := placement.Reserve(m, p.f.Sets[p.top()].Effective)
-	if p.r.Reserve != nil {
-		reserve = *p.r.Reserve
-	}
+	reserve := p.reserve()
 	taken := p.unavailable(home)
 	for _, claim := range taken {
 		if claim.CPUs.IsEmpty() {
@@ -149,7 +149,7 @@ func (p *planner) unavailable(home home) []Claim {
 	if isolated := p.f.Machine.Isolated(); !isolated.IsEmpty() {
 		claims = append(claims, Claim{isolated, "isolcpus"})
 	}
-	pins, removed := p.f.pins(), p.f.removed()
+	pins, floating, removed := p.f.pins(), p.f.floating(), p.f.removed()
 	for _, path := range p.sets() {
 		s := p.f.Sets[path]
 		switch {
@@ -162,16 +162,18 @@ func (p *planner) unavailable(home home) []Claim {
 			claims = append(claims, Claim{s.ExclusiveCPUs, "cpuset.cpus.exclusive of " + quoted(path)})
 		case p.f.CPUSetVersion == cgroup.V1 && s.Exclusive:
 			claims = append(claims, Claim{s.Effective, "the exclusive cpuset " + quoted(path)})
-		case p.narrow(path, removed):
+		case !floating[path].IsEmpty():
+			// Others may use those.
+		case p.confinedByOthers(path, removed):
 			claims = append(claims, Claim{s.Effective, "the cpuset " + quoted(path)})
 		}
 	}
 	return claims
 }
 
-// narrow tells whether somebody else confined a cpuset to fewer CPUs than its
+// confinedByOthers tells whether somebody else confined a cpuset to fewer CPUs than its
 // parent has: what we took out of it ourselves does not count.
-func (p *planner) narrow(path string, removed map[string]cpuset.CPUSet) bool {
+func (p *planner) confinedByOthers(path string, removed map[string]cpuset.CPUSet) bool {
 	s, above := p.f.Sets[path], p.f.Sets[parent(path)]
 	if s.Configured.IsEmpty() {
 		return false
@@ -180,8 +182,7 @@ func (p *planner) narrow(path string, removed map[string]cpuset.CPUSet) bool {
 }
 
 // settle confines the target to its CPUs.
-func (p *planner) settle(home home, pinned cpuset.CPUSet) {
-	why := "exclusive CPUs of " + p.target.Name
+func (p *planner) settle(home home, pinned cpuset.CPUSet, why string) {
 	for _, made := range home.create {
 		p.plan.Changes = append(p.plan.Changes, change.Change{Kind: change.KindCgroup, Op: change.OpSet,
 			Controller: cgroup.CPUSet, Path: made, To: change.Present, Why: "a cpuset for " + p.target.Name})

@@ -18,25 +18,29 @@ type Kind string
 // The remedies of this room.
 const (
 	Pin    Kind = "pin"    // exclusive CPUs close together, no quota
+	Narrow Kind = "narrow" // as many CPUs as the limit, which others may use too
 	Burst  Kind = "burst"  // the quota stays, unused time of earlier periods may be spent
 	Weight Kind = "weight" // no quota, only the weight
 	Raise  Kind = "raise"  // a larger limit
 )
 
 // Kinds are all of them, in the order in which they are tried.
-func Kinds() []Kind { return []Kind{Pin, Burst, Raise, Weight} }
+func Kinds() []Kind { return []Kind{Pin, Narrow, Burst, Raise, Weight} }
 
 // Request is one remedy and its settings. A zero setting
 // was not given and stands for its default; those who read settings of people
 // refuse a zero. Values that make no sense are refused by Make.
 type Request struct {
 	Kind Kind
-	// CPUs is how many exclusive CPUs pin takes; 0: the limit, rounded up.
+	// CPUs is how many CPUs pin and narrow take; 0: the limit, rounded up.
 	CPUs int
+	// Via is how narrow bounds the CPUs used at once; "": ViaCPUSet.
+	Via string
 	// Reserve are the CPUs never given away; nil: placement.Reserve.
 	Reserve *cpuset.CPUSet
 	// Burst is what may be saved up; 0: as much as the quota, the most the
-	// kernel takes. Period replaces the period, the limit staying the same.
+	// kernel takes. Period replaces the period (of burst and narrow), the limit
+	// staying the same.
 	Burst, Period time.Duration
 	// WeightFromLimit makes weight set 1024 shares for each CPU of the limit;
 	// else the weight stays as it is.
@@ -141,6 +145,8 @@ func Make(f Facts, target container.Container, r Request) (Plan, error) {
 	switch r.Kind {
 	case Pin:
 		err = p.pin()
+	case Narrow:
+		err = p.narrowed()
 	case Burst:
 		err = p.burst()
 	case Weight:
@@ -148,7 +154,7 @@ func Make(f Facts, target container.Container, r Request) (Plan, error) {
 	case Raise:
 		err = p.raise()
 	default:
-		err = p.refuse("there is no such remedy", "choose pin, burst, weight or raise")
+		err = p.refuse("there is no such remedy", "choose pin, narrow, burst, weight or raise")
 	}
 	if err != nil {
 		return Plan{}, err

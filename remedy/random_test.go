@@ -112,7 +112,7 @@ func (h *host) adorn(t *rapid.T, path string, sets bool, last int) {
 
 // randomRequest draws a remedy.
 func randomRequest(t *rapid.T) Request {
-	r := Request{Kind: rapid.SampledFrom([]Kind{Pin, Pin, Pin, Burst, Weight, Raise}).Draw(t, "remedy")}
+	r := Request{Kind: rapid.SampledFrom([]Kind{Pin, Pin, Pin, Narrow, Burst, Weight, Raise}).Draw(t, "remedy")}
 	if r.Kind == Pin && rapid.Bool().Draw(t, "sized") {
 		r.CPUs = rapid.IntRange(1, 3).Draw(t, "cpus")
 	}

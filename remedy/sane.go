@@ -19,6 +19,9 @@ func (p *planner) sane() error {
 			return p.refuse(fmt.Sprintf("a %s of %g makes no sense", n.name, n.value), "give one above 0")
 		}
 	}
+	if r.Via != "" && (r.Kind != Narrow || r.Via != ViaCPUSet) {
+		return p.refuse(fmt.Sprintf("there is no %.40q", r.Via), "leave --via out, or say --via "+ViaCPUSet)
+	}
 	if r.Reserve == nil {
 		return nil
 	}

@@ -57,24 +57,29 @@ func (f Facts) over(h apply.InForce) bool {
 
 // newcomers plans to take the CPUs of a pin out of the cpusets that came later.
 func newcomers(f Facts, h apply.InForce) Plan {
-	pinned, ok := Pinned(h)
+	pinned, exclusive := Pinned(h)
+	_, shared := Floating(h)
 	set := h.Parameters[paramSet]
-	if _, exists := f.Sets[set]; !ok || !exists {
+	if _, exists := f.Sets[set]; !exclusive && !shared || !exists {
 		return Plan{}
 	}
 	target, known := f.container(h.Target)
 	if !known {
 		target.Container = container.Container{Group: cgroup.Group{Path: h.Target, CPUSetPath: set}, Name: h.Target}
 	}
-	p := &planner{f: f, r: Request{Kind: Pin}, target: target.Container, plan: Plan{Target: target.Container, Remedy: Pin, CPUs: pinned,
-		Parameters: map[string]string{paramFor: h.ID, paramCPUs: pinned.String(), paramSet: set}}}
+	p := &planner{f: f, r: Request{Kind: Kind(h.Remedy)}, target: target.Container, plan: Plan{Target: target.Container, Remedy: Kind(h.Remedy), CPUs: pinned,
+		Parameters: map[string]string{paramFor: h.ID, paramCPUs: h.Parameters[paramCPUs], paramSet: set}}}
 	p.strays(h, target, set)
+	if !exclusive {
+		p.viaSystemd()
+		return p.plan
+	}
 	inside, _ := p.movers(home{path: set}, pinned)
 	removed := f.removed()
 	for _, path := range inside {
 		s := f.Sets[path]
 		switch {
-		case s.Effective.IsSubsetOf(pinned) || p.narrow(path, removed) || s.InPartition() || s.Exclusive && f.CPUSetVersion == cgroup.V1:
+		case s.Effective.IsSubsetOf(pinned) || p.confinedByOthers(path, removed) || s.InPartition() || s.Exclusive && f.CPUSetVersion == cgroup.V1:
 			p.warn("%s was given %s by somebody else, which %s has: it is left alone", quoted(path), s.Effective, target.Name)
 		case pinned.Intersection(removed[path]).Equals(pinned):
 			// Ours already: somebody wrote it since. That is drift, which status

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 // remedyFlags are the settings of a remedy.
 type remedyFlags struct {
 	kind, reserve   string
+	via             string
 	cpus            int
 	factor, to      float64
 	burst, period   time.Duration
@@ -28,20 +30,21 @@ type remedyFlags struct {
 
 func (f *remedyFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.kind, "remedy", "", "pin, burst, weight or raise")
-	flags.IntVar(&f.cpus, "cpus", 0, "pin: how many exclusive CPUs (default: the limit, rounded up)")
-	flags.StringVar(&f.reserve, "reserve", "", "pin: `CPUS` that are never given away, such as 0-1 (default: the lowest core; one CPU below 4 CPUs)")
+	flags.StringVar(&f.kind, "remedy", "", "pin, narrow, burst, weight or raise")
+	flags.IntVar(&f.cpus, "cpus", 0, "pin, narrow: how many CPUs (default: the limit, rounded up)")
+	flags.StringVar(&f.reserve, "reserve", "", "pin, narrow: `CPUS` that are never given away, such as 0-1 (default: the lowest core; one CPU below 4 CPUs)")
+	flags.StringVar(&f.via, "via", "", "narrow: what bounds the CPUs used at once: cpuset (default)")
 	flags.DurationVar(&f.burst, "burst", 0, "burst: CPU time that may be saved up, such as 50ms (default: as much as the quota)")
-	flags.DurationVar(&f.period, "period", 0, "burst: another period, the limit staying the same")
+	flags.DurationVar(&f.period, "period", 0, "burst, narrow: another period, the limit staying the same (narrow: 10ms)")
 	flags.Float64Var(&f.factor, "factor", 0, "raise: times the limit (default 2)")
 	flags.Float64Var(&f.to, "to", 0, "raise: the new limit in CPUs")
 	flags.BoolVar(&f.weightFromLimit, "weight-from-limit", false, "weight: set the weight to that of the limit")
-	_ = cmd.RegisterFlagCompletionFunc("remedy", cobra.FixedCompletions([]string{"pin", "burst", "weight", "raise"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("remedy", cobra.FixedCompletions([]string{"pin", "narrow", "burst", "weight", "raise"}, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // request checks the flags; "" as remedy is the caller's to judge.
 func (f *remedyFlags) request(cmd *cobra.Command) (remedy.Request, error) {
-	r := remedy.Request{Kind: remedy.Kind(f.kind), CPUs: f.cpus, Burst: f.burst, Period: f.period,
+	r := remedy.Request{Kind: remedy.Kind(f.kind), CPUs: f.cpus, Via: f.via, Burst: f.burst, Period: f.period,
 		Factor: f.factor, To: f.to, WeightFromLimit: f.weightFromLimit}
 	known := []string{}
 	for _, k := range remedy.Kinds() {
@@ -73,21 +76,25 @@ func (f *remedyFlags) request(cmd *cobra.Command) (remedy.Request, error) {
 // chosen by the facts takes any.
 func (f *remedyFlags) belong(cmd *cobra.Command) error {
 	for _, flag := range []struct {
-		name, of string
+		name     string
+		of       []string
 		positive bool
 	}{
-		{"cpus", "pin", f.cpus > 0},
-		{"reserve", "pin", true},
-		{"burst", "burst", f.burst > 0},
-		{"period", "burst", f.period > 0},
-		{"factor", "raise", f.factor > 0 && !math.IsInf(f.factor, 0)},
-		{"to", "raise", f.to > 0 && !math.IsInf(f.to, 0)},
-		{"weight-from-limit", "weight", true},
+		{"cpus", []string{"pin", "narrow"}, f.cpus > 0},
+		{"reserve", []string{"pin", "narrow"}, true},
+		{"via", []string{"narrow"}, f.via == "" || f.via == remedy.ViaCPUSet},
+		{"burst", []string{"burst"}, f.burst > 0},
+		{"period", []string{"burst", "narrow"}, f.period > 0},
+		{"factor", []string{"raise"}, f.factor > 0 && !math.IsInf(f.factor, 0)},
+		{"to", []string{"raise"}, f.to > 0 && !math.IsInf(f.to, 0)},
+		{"weight-from-limit", []string{"weight"}, true},
 	} {
 		switch {
 		case !cmd.Flags().Changed(flag.name):
-		case f.kind != "" && f.kind != flag.of:
-			return fmt.Errorf("--%s is a setting of %s, not of %s", flag.name, flag.of, f.kind)
+		case f.kind != "" && !slices.Contains(flag.of, f.kind):
+			return fmt.Errorf("--%s is a setting of %s, not of %s", flag.name, strings.Join(flag.of, " and "), f.kind)
+		case flag.name == "via" && !flag.positive:
+			return fmt.Errorf("--via %s: choose %s", f.via, remedy.ViaCPUSet)
 		case !flag.positive:
 			return fmt.Errorf("--%s %s: must be above 0", flag.name, cmd.Flags().Lookup(flag.name).Value)
 		}
@@ -104,13 +111,13 @@ func newApply() *cobra.Command {
 	var dryRun, asJSON bool
 	var window time.Duration
 	cmd := &cobra.Command{
-		Use:     "apply TARGET --remedy pin|burst|weight|raise",
+		Use:     "apply TARGET --remedy pin|narrow|burst|weight|raise",
 		GroupID: groupChange,
 		Short:   "Apply one remedy to one container",
 		Args:    oneTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if rf.kind == "" {
-				return errors.New("--remedy is missing: choose pin, burst, weight or raise ('unthrottle fix' chooses itself)")
+				return errors.New("--remedy is missing: choose pin, narrow, burst, weight or raise ('unthrottle fix' chooses itself)")
 			}
 			request, err := rf.request(cmd)
 			if err != nil {
@@ -119,36 +126,9 @@ func newApply() *cobra.Command {
 			if err := checkWindow(window); err != nil {
 				return err
 			}
-			if !dryRun {
-				o := fix.Options{Wish: policy.Wish{Request: request}, Window: window, Settle: settle, Plain: true}
-				result, err := runFix(cmd, &w, args[0], o, nil)
-				return show(cmd, result.Result, err, asJSON, false)
-			}
-			h, err := openCgroups()
-			if err != nil {
-				return err
-			}
-			target, all, err := resolve(h, args[0])
-			if err != nil {
-				return err
-			}
-			env, done, err := w.env(cmd, h)
-			if err != nil {
-				return err
-			}
-			defer done()
-			facts, err := w.facts(cmd.Context(), h, env, all, nil)
-			if err != nil {
-				return err
-			}
-			plan, err := remedy.Make(facts, target, request)
-			if err != nil {
-				return err
-			}
-			result, err := apply.Plan(env, plan.Txn(), plan.Changes)
-			result.Skipped = append(result.Skipped, plan.Skipped...)
-			result.Warnings = append(result.Warnings, plan.Warnings...)
-			return show(cmd, result, err, asJSON, true)
+			o := fix.Options{Wish: policy.Wish{Request: request}, Window: window, Settle: settle, Plain: true, DryRun: dryRun}
+			result, err := runFix(cmd, &w, args[0], o, nil)
+			return show(cmd, result.Result, err, asJSON, dryRun)
 		},
 	}
 	w.add(cmd)

@@ -1,0 +1,185 @@
+package remedy
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"k8s.io/utils/cpuset"
+
+	"github.com/unthrottle/unthrottle/apply"
+	"github.com/unthrottle/unthrottle/cgroup"
+	"github.com/unthrottle/unthrottle/placement"
+	"github.com/unthrottle/unthrottle/topology"
+)
+
+// ViaCPUSet is the way in which narrow bounds how many CPUs a container uses at
+// once: by a cpuset.
+const ViaCPUSet = "cpuset"
+
+// shortPeriod is the period of a quota that has to stay. A thread that meets the
+// end of the quota waits for the rest of the period, so that a tenth of the
+// default makes the longest wait a tenth (seed 000).
+const shortPeriod = 10 * time.Millisecond
+
+// Floating are the CPUs that a transaction in force confines its target to,
+// which others may use too; false: it is no narrow.
+func Floating(h apply.InForce) (cpuset.CPUSet, bool) {
+	if h.Remedy != string(Narrow) || h.Parameters[paramFor] != "" {
+		return cpuset.CPUSet{}, false
+	}
+	set, err := topology.ParseList(h.Parameters[paramCPUs])
+	return set, err == nil && !set.IsEmpty()
+}
+
+// floating are the CPUs of our narrowed containers, by the path of their cpuset.
+func (f Facts) floating() map[string]cpuset.CPUSet {
+	held := map[string]cpuset.CPUSet{}
+	for _, h := range f.Held {
+		if set, ok := Floating(h); ok {
+			held[h.Parameters[paramSet]] = set
+		}
+	}
+	return held
+}
+
+// narrowed plans a cpuset of as many CPUs as the limit has, which others may use
+// too: what cannot run at once cannot spend the quota at once. A limit of whole
+// CPUs is then kept by the cpuset alone; of another one the quota stays, with a
+// short period.
+func (p *planner) narrowed() error {
+	if p.f.CPUSetVersion == 0 {
+		return p.refuse("the cpuset controller is not mounted here", "")
+	}
+	limit, limited, _ := cgroup.Effective(p.levels())
+	n, err := p.pinSize()
+	if err != nil {
+		return err
+	}
+	if limited && float64(n) < limit-epsilon {
+		return p.refuse(fmt.Sprintf("%s are fewer than its limit of %s", cpus(float64(n)), cpus(limit)), "leave --cpus out")
+	}
+	home, err := p.home()
+	if err != nil {
+		return err
+	}
+	if err := p.insideTarget(home); err != nil {
+		return err
+	}
+	choice, err := p.float(home, n)
+	if err != nil {
+		return err
+	}
+	p.plan.Parameters[paramCPUs] = choice.CPUs.String()
+	p.plan.Parameters[paramSet] = home.path
+	if err := p.enable(home); err != nil {
+		return err
+	}
+	if !choice.CPUs.Equals(home.allowed) || len(home.create) == 0 {
+		p.settle(home, choice.CPUs, "as many CPUs as "+p.target.Name+" may use")
+	}
+	p.warn("CPUs %s: %s; others may use them too", choice.CPUs, choice.Why)
+	if limited {
+		p.narrowLimits(limit, n)
+	}
+	return nil
+}
+
+// narrowLimits takes the target's quota off or shortens its period, and does
+// the same to the ancestors' quotas that may bind.
+func (p *planner) narrowLimits(limit float64, n int) {
+	whole := math.Abs(limit-float64(n)) < epsilon
+	own, hasOwn := p.f.Groups[p.target.Group.Path].Limit.CPUs()
+	switch {
+	case hasOwn && whole:
+		p.quotaOff(p.target.Group.Path, "quota off: its CPUs are as many as its limit")
+	case hasOwn && own < float64(n)+epsilon:
+		p.shorten(p.target.Group.Path)
+	}
+	onPath, demand := p.target.Group.Path, float64(n)
+	if hasOwn && !whole {
+		demand = min(demand, own)
+	}
+	binds := hasOwn && !whole && own <= limit+epsilon
+	for _, level := range p.levels()[1:] {
+		width, unbounded := p.others(level.Path, onPath)
+		onPath = level.Path
+		demand = min(demand+width, p.hostCPUs())
+		quota, has := level.Limit.CPUs()
+		switch {
+		case !has || demand < quota-epsilon:
+			p.keepLimit(level.Path)
+			continue
+		case !p.mayLift(level.Path) || !p.f.inScope(level.Path):
+			binds = true
+			p.skip(level.Path, fmt.Sprintf("its quota of %s stays as it is and may still stop one: it is neither a pod's nor below a cgroup that you named",
+				cpus(quota)))
+		case whole && len(unbounded) == 0 && demand <= quota+epsilon:
+			p.quotaOff(level.Path, "quota off: what is below it is bounded by its own")
+			continue
+		default:
+			binds = true
+			p.shorten(level.Path)
+		}
+		demand = quota
+	}
+	if binds {
+		p.expectQuota(limit)
+	} else {
+		p.expectNoQuota(float64(n))
+	}
+}
+
+// shorten gives a quota a short period, the limit staying the same: as short as
+// the least quota that the kernel takes allows.
+func (p *planner) shorten(path string) {
+	l := p.f.Groups[path].Limit
+	n, _ := l.CPUs()
+	period := p.r.Period
+	if period == 0 {
+		period = shortPeriod
+	}
+	if n*float64(period) < float64(cgroup.MinQuota) {
+		period = time.Duration(math.Ceil(float64(cgroup.MinQuota)/n/float64(time.Millisecond))) * time.Millisecond
+	}
+	if period = min(period, cgroup.MaxPeriod); period >= l.Period {
+		p.keepLimit(path)
+		return
+	}
+	l.Period, l.Quota = period, time.Duration(n*float64(period)).Round(time.Microsecond)
+	l.Burst = min(l.Burst, l.Quota)
+	p.setLimit(path, l, fmt.Sprintf("its limit of %s in periods of %v: one that meets its end waits less", cpus(n), period))
+}
+
+// float chooses CPUs close together, those with the least load first. The
+// reserve is left out as long as there are enough without it.
+func (p *planner) float(home home, n int) (placement.Choice, error) {
+	allowed := home.allowed.Intersection(p.f.Machine.Online())
+	reserve := p.reserve()
+	for _, claim := range p.unavailable(home) {
+		if claim.CPUs.IsEmpty() {
+			p.warn("%s: which CPUs are taken is not known from there", claim.By)
+		}
+		allowed = allowed.Difference(claim.CPUs)
+	}
+	free := allowed.Difference(reserve)
+	if free.Size() < n {
+		free = allowed
+	}
+	choice, err := spread(placement.Host{Machine: p.f.Machine, Free: free}, n, p.f.Load)
+	var few *placement.TooFewError
+	if errors.As(err, &few) {
+		return choice, p.refuse(fmt.Sprintf("%s wanted, %d that are not somebody else's: it may use %s", cpus(float64(n)), few.Free, list(home.allowed)),
+			"give exclusive CPUs back, or try --remedy burst")
+	}
+	return choice, err
+}
+
+// reserve are the CPUs that stay the system's.
+func (p *planner) reserve() cpuset.CPUSet {
+	if p.r.Reserve != nil {
+		return *p.r.Reserve
+	}
+	return placement.Reserve(p.f.Machine, p.f.Sets[p.top()].Effective)
+}

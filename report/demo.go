@@ -47,7 +47,7 @@ func Demo(w io.Writer, r demo.Result, o DemoOptions) error {
 	}
 	fmt.Fprintf(&b, "\nHow long a sleep of %s ms really took, in ms:\n\n", trimmed(r.Sleep))
 	for _, line := range histogramLines(demoLabels(r.Before.Histogram), []histogramColumn{
-		{"quota", demoCounts(r.Before.Histogram)}, {"pin", demoCounts(r.After.Histogram)},
+		{title: "quota", counts: demoCounts(r.Before.Histogram)}, {title: "pin", counts: demoCounts(r.After.Histogram)},
 	}, columns, bars{o.ASCII}) {
 		b.WriteString(line + "\n")
 	}

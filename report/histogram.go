@@ -10,6 +10,15 @@ import (
 type histogramColumn struct {
 	title  string
 	counts []int
+	// text says a count; nil: as a number.
+	text func(n int) string
+}
+
+func (c histogramColumn) said(n int) string {
+	if c.text != nil {
+		return c.text(n)
+	}
+	return fmt.Sprint(n)
 }
 
 // bars draws lengths: in eighths of a character, or with ASCII in whole ones.
@@ -44,7 +53,7 @@ func histogramLines(labels []string, columns []histogramColumn, columnsWide int,
 	}
 	for _, c := range columns {
 		for _, n := range c.counts {
-			countWidth = max(countWidth, len(fmt.Sprint(n)))
+			countWidth = max(countWidth, width(c.said(n)))
 			longest = max(longest, share(n, c.counts))
 		}
 	}
@@ -64,7 +73,7 @@ func histogramLines(labels []string, columns []histogramColumn, columnsWide int,
 			count := ""
 			bar := ""
 			if n := c.counts[i]; n > 0 {
-				count = fmt.Sprint(n)
+				count = c.said(n)
 				bar = b.bar(share(n, c.counts)/longest, barWidth)
 			}
 			line += strings.Repeat(" ", gap) + pad(bar+" "+count, barWidth+1+countWidth)

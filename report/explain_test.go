@@ -1,0 +1,282 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"pgregory.net/rapid"
+
+	"github.com/unthrottle/unthrottle/diagnose"
+)
+
+const explainMS = time.Millisecond
+
+// explainExample is the container of the verdict that the project promises: 32 threads that run 11 wide and spend the
+// 200 ms quota in 19 ms.
+func explainExample() diagnose.Explanation {
+	row := func(start time.Duration) diagnose.Row {
+		r := diagnose.Row{Start: start, Length: 100 * explainMS, Throttled: true}
+		for i := range 50 {
+			c := diagnose.Cell{MeanWidth: 11, MostWidth: 13, Wanted: 20}
+			switch {
+			case i > 45:
+				c = diagnose.Cell{}
+			case i > 9:
+				c = diagnose.Cell{Stopped: 1, Wanted: 20}
+			}
+			r.Cells = append(r.Cells, c)
+		}
+		return r
+	}
+	return diagnose.Explanation{
+		Target: "shop/cart", Start: time.Date(2026, 11, 21, 3, 12, 0, 0, time.UTC), Window: 10 * time.Second,
+		Verdict: "32 threads of pool http-worker-* ran 11 wide and spent the 200 ms quota in 19 ms; the container then stood still for 81 ms, 6.2 times a second.",
+		Cause:   diagnose.Burst,
+		Causes: []diagnose.RankedCause{
+			{Cause: diagnose.Burst, Stopped: new(5022 * explainMS), Evidence: "mean use 1.40 of 2 CPUs (70 %), up to 13 at once"},
+			{Cause: diagnose.Pool, Stopped: new(1200 * explainMS), Evidence: "netty-eventloop stood still for http-worker-*"},
+		},
+		LimitCPUs: new(2.0), Periods: new(uint64(100)), ThrottledPeriods: new(uint64(62)),
+		Stopped: new(5022 * explainMS), StoppedSpells: new(62), MeanWidth: 1.4,
+		Width:        []diagnose.Bar{{CPUs: 0, Time: 8200 * explainMS}, {CPUs: 1, Time: 500 * explainMS}, {CPUs: 11, Time: 1000 * explainMS}, {CPUs: 13, Time: 300 * explainMS}},
+		Wanted:       []diagnose.Bar{{CPUs: 0, Time: 3500 * explainMS}, {CPUs: 1, Time: 500 * explainMS}, {CPUs: 20, Time: 5500 * explainMS}, {CPUs: 32, Time: 500 * explainMS}},
+		SampledWidth: []diagnose.Bar{{CPUs: 0, Time: 8300 * explainMS}, {CPUs: 11, Time: 1700 * explainMS}},
+		Strip:        []diagnose.Row{row(4000 * explainMS), row(4100 * explainMS), row(200 * explainMS)},
+		Pools: []diagnose.PoolUse{
+			{Name: "http-worker-*", Process: "java", Threads: 32, CPU: 13 * time.Second, CPUThrottled: new(12 * time.Second), Widest: 13,
+				Library: "Akka HTTP", Setting: "akka.actor.default-dispatcher.fork-join-executor.parallelism-max",
+				Advice: "at most 2 threads fit this limit", OnIOThread: true,
+				Delay:    &diagnose.Quantiles{Count: 900, P50: 2 * explainMS, P90: 80 * explainMS, P99: 81 * explainMS, Max: 99 * explainMS},
+				Response: &diagnose.Quantiles{Count: 900, P50: 20 * explainMS, P90: 90 * explainMS, P99: 110 * explainMS, Max: 180 * explainMS},
+				Waiting:  map[diagnose.Reason]time.Duration{diagnose.OwnQuota: 90 * time.Second, diagnose.OwnThreads: 3 * time.Second}},
+			{Name: "netty-eventloop", Process: "java", Threads: 2, CPU: time.Second, CPUThrottled: new(200 * explainMS), Widest: 1,
+				Waiting: map[diagnose.Reason]time.Duration{diagnose.OwnQuota: 1200 * explainMS, diagnose.ByNeighbours: 40 * explainMS}},
+		},
+		CostOfWidth: &diagnose.WidthCost{Narrow: 10 * explainMS, Wide: 14 * explainMS, NarrowRuns: 100, WideRuns: 800},
+		Waiting: map[diagnose.Reason]time.Duration{diagnose.OwnQuota: 91200 * explainMS, diagnose.OwnThreads: 3 * time.Second,
+			diagnose.ByNeighbours: 40 * explainMS},
+		Neighbours:      []diagnose.NeighbourUse{{Name: "batch/etl", Waited: 40 * explainMS, CPU: 3 * time.Second, Throttled: new(true), Toggling: new(true)}},
+		RunnablePerCore: new(9.25),
+		Checks: []diagnose.Check{
+			{Name: "width against time on CPUs", ErrorRatio: new(0.0001), OK: true},
+			{Name: "width against the usage counter", Note: "3.2 % steal on the CPUs used"},
+			{Name: "wanted against the probe", ErrorRatio: new(0.034)},
+		},
+		LostEvents:  7,
+		NotMeasured: []string{"steal: /proc/stat has none"},
+	}
+}
+
+func explainString(t *testing.T, e diagnose.Explanation, o ExplainOptions) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Explain(&b, e, o); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// inOrder fails unless the texts stand in s one behind the other.
+func inOrder(t *testing.T, s string, texts ...string) {
+	t.Helper()
+	rest := s
+	for _, text := range texts {
+		i := strings.Index(rest, text)
+		if i < 0 {
+			t.Fatalf("%q is missing, or not where it belongs, in\n%s", text, s)
+		}
+		rest = rest[i+len(text):]
+	}
+}
+
+func TestExplainSaysEverythingInItsOrder(t *testing.T) {
+	s := explainString(t, explainExample(), ExplainOptions{Width: 100})
+	inOrder(t, s,
+		"shop/cart: 10 s from 2026-11-21 03:12:00 UTC, limit 2 CPUs", "62 of 100", "stopped for 5.02 s",
+		"32 threads of pool http-worker-* ran 11 wide",
+		" 1. burst (5.02 s): mean use 1.40", " 2. pool (1.20 s): netty",
+		"in use (width)", "sampled every 10 ms", "wanted by threads",
+		"82.0 %", "83.0 %", "35.0 %", "mean 1", "limit 2", "11", "10.0 %",
+		"The worst stretch", "4000.0 ms ██████████░░░", "....", "throttled", "4100.0 ms", "\n\n", "200.0 ms",
+		"Who spent it:", "http-worker-* (java)", "32", "13 s", "12 s", "13", "81 ms", "110 ms", "netty-eventloop (java)",
+		"http-worker-*: Akka HTTP, sized by akka.actor", "at most 2 threads fit", "made for I/O",
+		"Cost of width: a run takes 10 ms", "14 ms", "40 % more",
+		"Where waiting went", "own quota", "own threads", "neighbours", "http-worker-* (java)", "90 s", "all",
+		"batch/etl: held CPUs for 3 s, 40 ms of thread time", "throttled itself and swings",
+		"per reserved core", "9.25",
+		"Checks: 1 of 3 cross-checks passed.", "usage counter: not judged: 3.2 % steal", "wanted against the probe: FAILED, off by 3.40 %",
+		"7 events were lost", "Not measured:", "steal: /proc/stat has none")
+	for i, line := range strings.Split(s, "\n") {
+		if n := width(line); n > 100 && !strings.Contains(line, "http-worker-*") {
+			t.Errorf("line %d is %d wide: %s", i+1, n, line)
+		}
+	}
+	if strings.Contains(s, "\x1b") {
+		t.Error("colours where none were asked for")
+	}
+}
+
+func TestExplainInASCII(t *testing.T) {
+	for i, r := range explainString(t, explainExample(), ExplainOptions{Width: 90, ASCII: true}) {
+		if r > unicode.MaxASCII {
+			t.Fatalf("%q at %d", r, i)
+		}
+	}
+}
+
+// What was not measured is left out or "-"; nothing of it looks like a zero.
+func TestExplainOfCountersAlone(t *testing.T) {
+	e := diagnose.Explanation{Target: "a", Window: time.Second, Verdict: "Throttled.", Cause: diagnose.Burst,
+		Causes:      []diagnose.RankedCause{{Cause: diagnose.Burst, Evidence: "12 of 100 periods"}},
+		NotMeasured: []string{"width: BPF was refused"}}
+	s := explainString(t, e, ExplainOptions{})
+	for _, never := range []string{"mean use", "at once", "Who spent", "waiting went", "stopped for", "NaN", "Inf", "Checks"} {
+		if strings.Contains(s, never) {
+			t.Errorf("%q in\n%s", never, s)
+		}
+	}
+	inOrder(t, s, "no limit", "Throttled.", "1. burst: 12 of 100", "Not measured:", "BPF was refused")
+	item := explainKeys(t, e)
+	for _, key := range []string{"width", "wanted", "width_sampled_10ms", "waiting", "stopped_seconds", "limit_cpus", "periods", "mean_width", "start"} {
+		if value, ok := item[key]; !ok || string(value) != "null" {
+			t.Errorf("%s is %s, want null", key, value)
+		}
+	}
+}
+
+func explainKeys(t *testing.T, e diagnose.Explanation) map[string]json.RawMessage {
+	t.Helper()
+	var b bytes.Buffer
+	if err := ExplainJSON(&b, e); err != nil {
+		t.Fatal(err)
+	}
+	var item map[string]json.RawMessage
+	if err := json.Unmarshal(b.Bytes(), &item); err != nil {
+		t.Fatal(err)
+	}
+	return item
+}
+
+// The keys of the contract, with what stands in them.
+func TestExplainJSONContract(t *testing.T) {
+	item := explainKeys(t, explainExample())
+	for key, want := range map[string]string{
+		"cause": `"burst"`, "limit_cpus": "2", "periods": "100", "throttled_periods": "62", "stopped_seconds": "5.022", "lost_events": "7",
+	} {
+		if string(item[key]) != want {
+			t.Errorf("%s is %s, want %s", key, item[key], want)
+		}
+	}
+	for key, want := range map[string][]string{
+		"causes":     {"cause", "stopped_seconds", "evidence"},
+		"width":      {"cpus", "seconds"},
+		"wanted":     {"cpus", "seconds"},
+		"pools":      {"name", "threads", "cpu_seconds", "cpu_seconds_in_throttled_periods", "widest", "library", "setting", "advice", "delay_p99_ms"},
+		"neighbours": {"name"},
+		"checks":     {"name", "error_ratio", "ok"},
+	} {
+		var list []map[string]any
+		if err := json.Unmarshal(item[key], &list); err != nil || len(list) == 0 {
+			t.Errorf("%s: %v, %d entries", key, err, len(list))
+			continue
+		}
+		for _, k := range want {
+			if _, ok := list[0][k]; !ok {
+				t.Errorf("%s has no %s", key, k)
+			}
+		}
+	}
+	var waiting map[string]float64
+	if err := json.Unmarshal(item["waiting"], &waiting); err != nil || waiting["own-quota"] != 91.2 || len(waiting) != len(explainReasons) {
+		t.Errorf("waiting is %v, %v", waiting, err)
+	}
+	var pools []struct {
+		Delay    *float64 `json:"delay_p99_ms"`
+		Advice   *string  `json:"advice"`
+		Response *float64 `json:"response_p99_ms"`
+	}
+	if err := json.Unmarshal(item["pools"], &pools); err != nil {
+		t.Fatal(err)
+	}
+	if *pools[0].Delay != 81 || pools[1].Delay != nil || pools[1].Advice != nil || *pools[0].Response != 110 {
+		t.Errorf("pools are %+v", pools)
+	}
+}
+
+// hostile is a name as a stranger may choose it.
+const hostile = "evil\x1b[2J\n\t\u202e<script>alert(1)</script>\xff\"'&"
+
+func hostileExplanation() diagnose.Explanation {
+	e := explainExample()
+	e.Target, e.Verdict = hostile, "pool "+hostile
+	e.Causes[0].Evidence = hostile
+	e.Pools[0].Name, e.Pools[0].Process = hostile, hostile
+	e.Pools[0].Advice, e.Pools[0].Library, e.Pools[0].Setting = hostile, hostile, hostile
+	e.Neighbours[0].Name = hostile
+	e.NotMeasured[0] = hostile
+	e.Checks[1].Note = hostile
+	return e
+}
+
+func TestExplainEscapesNames(t *testing.T) {
+	for i, r := range explainString(t, hostileExplanation(), ExplainOptions{Width: 100}) {
+		if r != '\n' && (unicode.IsControl(r) || r == '\u202e' || r == unicode.ReplacementChar) {
+			t.Fatalf("%q at %d", r, i)
+		}
+	}
+	explainKeys(t, hostileExplanation())
+}
+
+// Whatever the figures are, nothing fails, and no histogram loses time.
+func TestExplainTakesAnything(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		bars := func(name string) []diagnose.Bar {
+			var all []diagnose.Bar
+			for range rapid.IntRange(0, 40).Draw(t, name) {
+				all = append(all, diagnose.Bar{CPUs: rapid.IntRange(0, 9000).Draw(t, "cpus"), Time: time.Duration(rapid.Int64Range(0, 1e12).Draw(t, "time"))})
+			}
+			return all
+		}
+		e := diagnose.Explanation{Target: rapid.String().Draw(t, "target"), Width: bars("width"), Wanted: bars("wanted"),
+			MeanWidth: rapid.Float64Range(0, 9000).Draw(t, "mean"), Window: time.Duration(rapid.Int64Range(0, 1e12).Draw(t, "window"))}
+		if rapid.Bool().Draw(t, "limited") {
+			e.LimitCPUs = new(rapid.Float64Range(0.01, 1e9).Draw(t, "limit"))
+		}
+		var out bytes.Buffer
+		if err := Explain(&out, e, ExplainOptions{Width: rapid.IntRange(0, 400).Draw(t, "columns")}); err != nil {
+			t.Fatal(err)
+		}
+		if err := ExplainJSON(&out, e); err != nil {
+			t.Fatal(err)
+		}
+		bins := explainBins(&e)
+		sum, want := time.Duration(0), time.Duration(0)
+		for i, b := range bins {
+			sum += b.Width
+			if b.From > b.To || i > 0 && b.From != bins[i-1].To+1 {
+				t.Fatalf("row %d is %d to %d", i, b.From, b.To)
+			}
+		}
+		for _, b := range e.Width {
+			want += b.Time
+		}
+		if sum != want || len(bins) > 60 {
+			t.Fatalf("%v of %v in %d rows", sum, want, len(bins))
+		}
+	})
+}
+
+func TestExplainTime(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0 ms", 3 * time.Microsecond: "<0.01 ms", 340 * time.Microsecond: "0.34 ms", 1234 * time.Microsecond: "1.2 ms",
+		81 * explainMS: "81 ms", 999600 * time.Microsecond: "1.00 s", time.Second: "1 s", 2310 * explainMS: "2.31 s", 90*time.Second + 30*explainMS: "90.0 s",
+	} {
+		if got := explainTime(d); got != want {
+			t.Errorf("%v is %q, want %q", d, got, want)
+		}
+	}
+}

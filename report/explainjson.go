@@ -1,0 +1,220 @@
+package report
+
+import (
+	"encoding/json"
+	"io"
+	"time"
+
+	"github.com/unthrottle/unthrottle/cgroup"
+	"github.com/unthrottle/unthrottle/diagnose"
+)
+
+// explainedItem is `explain --json`: the contract. Keys are only ever added. null is "not measured", except for
+// limit_cpus (no limit), periods (no quota) and what the pool table does not know.
+type explainedItem struct {
+	Cause            diagnose.Cause              `json:"cause"`
+	Causes           []explainedCause            `json:"causes"`
+	LimitCPUs        *float64                    `json:"limit_cpus"`
+	Periods          *uint64                     `json:"periods"`
+	ThrottledPeriods *uint64                     `json:"throttled_periods"`
+	StoppedSeconds   *float64                    `json:"stopped_seconds"`
+	Width            []explainedBar              `json:"width"`
+	Wanted           []explainedBar              `json:"wanted"`
+	Pools            []explainedPool             `json:"pools"`
+	Waiting          map[diagnose.Reason]float64 `json:"waiting"` // thread seconds
+	Neighbours       []explainedNeighbour        `json:"neighbours"`
+	LostEvents       uint64                      `json:"lost_events"`
+	Checks           []explainedCheck            `json:"checks"`
+
+	Target          string          `json:"target"`
+	Start           *time.Time      `json:"start"`
+	WindowSeconds   float64         `json:"window_seconds"`
+	Verdict         string          `json:"verdict"`
+	StoppedSpells   *int            `json:"stopped_spells"`
+	MeanWidth       *float64        `json:"mean_width"`
+	SampledWidth    []explainedBar  `json:"width_sampled_10ms"`
+	Strip           []explainedRow  `json:"strip"`
+	CostOfWidth     *explainedWidth `json:"cost_of_width"`
+	RunnablePerCore *float64        `json:"runnable_per_reserved_core"`
+	NotMeasured     []string        `json:"not_measured"`
+}
+
+type explainedCause struct {
+	Cause          diagnose.Cause `json:"cause"`
+	StoppedSeconds *float64       `json:"stopped_seconds"`
+	Evidence       string         `json:"evidence"`
+}
+
+type explainedBar struct {
+	CPUs    int     `json:"cpus"`
+	Seconds float64 `json:"seconds"`
+}
+
+type explainedPool struct {
+	Name                  string                      `json:"name"`
+	Threads               int                         `json:"threads"`
+	CPUSeconds            float64                     `json:"cpu_seconds"`
+	CPUSecondsInThrottled *float64                    `json:"cpu_seconds_in_throttled_periods"`
+	Widest                int                         `json:"widest"`
+	Library               *string                     `json:"library"`
+	Setting               *string                     `json:"setting"`
+	Advice                *string                     `json:"advice"`
+	DelayP99              *float64                    `json:"delay_p99_ms"`
+	DelayP50              *float64                    `json:"delay_p50_ms"`
+	DelayMax              *float64                    `json:"delay_max_ms"`
+	Wakeups               *int                        `json:"wakeups"`
+	ResponseP50           *float64                    `json:"response_p50_ms"`
+	ResponseP99           *float64                    `json:"response_p99_ms"`
+	Process               string                      `json:"process"`
+	OnIOThread            bool                        `json:"application_work_on_io_threads"`
+	Waiting               map[diagnose.Reason]float64 `json:"waiting"`
+}
+
+type explainedNeighbour struct {
+	Name          string  `json:"name"`
+	WaitedSeconds float64 `json:"waited_seconds"` // thread seconds of the container
+	CPUSeconds    float64 `json:"cpu_seconds"`
+	Throttled     *bool   `json:"throttled"`
+	Toggling      *bool   `json:"toggling"`
+}
+
+// explainedCheck: error_ratio null is "not judged", and note says why.
+type explainedCheck struct {
+	Name       string   `json:"name"`
+	ErrorRatio *float64 `json:"error_ratio"`
+	OK         bool     `json:"ok"`
+	Note       string   `json:"note"`
+}
+
+type explainedRow struct {
+	StartSeconds  float64         `json:"start_seconds"`
+	LengthSeconds float64         `json:"length_seconds"`
+	Throttled     bool            `json:"throttled"`
+	Cells         []explainedCell `json:"cells"`
+}
+
+type explainedCell struct {
+	MeanWidth float64 `json:"mean_width"`
+	MostWidth int     `json:"most_width"`
+	Stopped   float64 `json:"stopped"`
+	Wanted    float64 `json:"wanted"`
+}
+
+type explainedWidth struct {
+	NarrowSecondsPerRun float64 `json:"narrow_seconds_per_run"`
+	WideSecondsPerRun   float64 `json:"wide_seconds_per_run"`
+	NarrowRuns          int     `json:"narrow_runs"`
+	WideRuns            int     `json:"wide_runs"`
+}
+
+// ExplainJSON writes an explanation as one JSON object. Bytes of strangers' names that are no UTF-8 become \xNN, see
+// cgroup.EscapePath.
+func ExplainJSON(w io.Writer, e diagnose.Explanation) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(explainedOf(e))
+}
+
+func explainedOf(e diagnose.Explanation) explainedItem {
+	item := explainedItem{
+		Cause: e.Cause, Causes: []explainedCause{}, LimitCPUs: e.LimitCPUs, Periods: e.Periods,
+		ThrottledPeriods: e.ThrottledPeriods, StoppedSeconds: lsSeconds(e.Stopped),
+		Width: explainedBars(e.Width), Wanted: explainedBars(e.Wanted), SampledWidth: explainedBars(e.SampledWidth),
+		Pools: []explainedPool{}, Waiting: explainedWaiting(e.Waiting), Neighbours: []explainedNeighbour{},
+		LostEvents: e.LostEvents, Checks: []explainedCheck{},
+		Target: cgroup.EscapePath(e.Target), WindowSeconds: e.Window.Seconds(), Verdict: cgroup.EscapePath(e.Verdict),
+		StoppedSpells: e.StoppedSpells, Strip: explainedRows(e.Strip), RunnablePerCore: e.RunnablePerCore, NotMeasured: []string{},
+	}
+	if !e.Start.IsZero() {
+		item.Start = new(e.Start.UTC())
+	}
+	if e.Width != nil {
+		item.MeanWidth = new(e.MeanWidth)
+	}
+	for _, c := range e.Causes {
+		item.Causes = append(item.Causes, explainedCause{c.Cause, lsSeconds(c.Stopped), cgroup.EscapePath(c.Evidence)})
+	}
+	for _, p := range e.Pools {
+		item.Pools = append(item.Pools, explainedPoolOf(p))
+	}
+	for _, n := range e.Neighbours {
+		item.Neighbours = append(item.Neighbours, explainedNeighbour{cgroup.EscapePath(n.Name), n.Waited.Seconds(), n.CPU.Seconds(),
+			n.Throttled, n.Toggling})
+	}
+	for _, c := range e.Checks {
+		item.Checks = append(item.Checks, explainedCheck{c.Name, c.ErrorRatio, c.OK, cgroup.EscapePath(c.Note)})
+	}
+	if c := e.CostOfWidth; c != nil {
+		item.CostOfWidth = &explainedWidth{c.Narrow.Seconds(), c.Wide.Seconds(), c.NarrowRuns, c.WideRuns}
+	}
+	for _, n := range e.NotMeasured {
+		item.NotMeasured = append(item.NotMeasured, cgroup.EscapePath(n))
+	}
+	return item
+}
+
+func explainedPoolOf(p diagnose.PoolUse) explainedPool {
+	known := func(s string) *string {
+		if s == "" {
+			return nil
+		}
+		return new(cgroup.EscapePath(s))
+	}
+	millis := func(d time.Duration) *float64 { return new(float64(d) / 1e6) }
+	item := explainedPool{
+		Name: cgroup.EscapePath(p.Name), Threads: p.Threads, CPUSeconds: p.CPU.Seconds(),
+		CPUSecondsInThrottled: lsSeconds(p.CPUThrottled), Widest: p.Widest,
+		Library: known(p.Library), Setting: known(p.Setting), Advice: known(p.Advice),
+		Process: cgroup.EscapePath(p.Process), OnIOThread: p.OnIOThread, Waiting: explainedWaiting(p.Waiting),
+	}
+	if d := p.Delay; d != nil {
+		item.Wakeups = new(d.Count)
+		item.DelayP50, item.DelayP99, item.DelayMax = millis(d.P50), millis(d.P99), millis(d.Max)
+	}
+	if r := p.Response; r != nil {
+		item.ResponseP50, item.ResponseP99 = millis(r.P50), millis(r.P99)
+	}
+	return item
+}
+
+func explainedBars(bars []diagnose.Bar) []explainedBar {
+	if bars == nil {
+		return nil
+	}
+	all := make([]explainedBar, 0, len(bars))
+	for _, b := range bars {
+		all = append(all, explainedBar{b.CPUs, b.Time.Seconds()})
+	}
+	return all
+}
+
+// explainedWaiting has all reasons, also those with nothing, so that a reader need not know which to expect.
+func explainedWaiting(waiting map[diagnose.Reason]time.Duration) map[diagnose.Reason]float64 {
+	if waiting == nil {
+		return nil
+	}
+	all := map[diagnose.Reason]float64{}
+	for _, r := range explainReasons {
+		all[r.Reason] = 0
+	}
+	for r, d := range waiting {
+		all[r] = d.Seconds()
+	}
+	return all
+}
+
+func explainedRows(rows []diagnose.Row) []explainedRow {
+	if rows == nil {
+		return nil
+	}
+	all := make([]explainedRow, 0, len(rows))
+	for _, r := range rows {
+		row := explainedRow{r.Start.Seconds(), r.Length.Seconds(), r.Throttled, []explainedCell{}}
+		for _, c := range r.Cells {
+			row.Cells = append(row.Cells, explainedCell{c.MeanWidth, c.MostWidth, c.Stopped, c.Wanted})
+		}
+		all = append(all, row)
+	}
+	return all
+}

@@ -1,0 +1,104 @@
+package report
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/unthrottle/unthrottle/container"
+	"github.com/unthrottle/unthrottle/diagnose"
+)
+
+// poolName is a pool with the process that it is of, where that has another name.
+func poolName(p diagnose.PoolUse) string {
+	name := explainName(p.Name)
+	if process := explainName(p.Process); p.Process != "" && process != name && !strings.HasPrefix(name, process) {
+		name += " (" + container.Sanitize(p.Process, 15) + ")"
+	}
+	return name
+}
+
+func (x *explainer) spenders() {
+	pools := x.e.Pools
+	if len(pools) == 0 {
+		return
+	}
+	x.title("Who spent it:")
+	t := tabwriter.NewWriter(x, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "pool\tthreads\tCPU time\tin throttled periods\tmost at once\tdelay p50\tp99\tmax\tresponse p99\t")
+	for i, p := range pools {
+		if i == maxExplainPools {
+			break
+		}
+		throttled := explainNothing
+		if p.CPUThrottled != nil {
+			throttled = explainTime(*p.CPUThrottled)
+		}
+		p50, p99, most, response := explainNothing, explainNothing, explainNothing, explainNothing
+		if d := p.Delay; d != nil {
+			p50, p99, most = explainTime(d.P50), explainTime(d.P99), explainTime(d.Max)
+		}
+		if r := p.Response; r != nil {
+			response = explainTime(r.P99)
+		}
+		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t\n", poolName(p), p.Threads, explainTime(p.CPU), throttled,
+			p.Widest, p50, p99, most, response)
+	}
+	t.Flush() // writes to memory: cannot fail
+	if more := len(pools) - maxExplainPools; more > 0 {
+		x.line(fmt.Sprintf("and %s more in --json", counted(more, "pool")))
+	}
+	for i, p := range pools {
+		if i == maxExplainPools {
+			break
+		}
+		if text := poolAdvice(p); text != "" {
+			x.hanging("  ", explainName(p.Name)+": "+text)
+		}
+	}
+	if text := widthCost(x.e); text != "" {
+		x.hanging("  ", text)
+	}
+}
+
+// poolAdvice is what the pool table knows of a pool, in one text.
+func poolAdvice(p diagnose.PoolUse) string {
+	var parts []string
+	if p.Library != "" {
+		parts = append(parts, explainText(p.Library))
+	}
+	if p.Setting != "" {
+		parts = append(parts, "sized by "+explainText(p.Setting))
+	}
+	text := strings.Join(parts, ", ")
+	if p.Advice != "" {
+		if text != "" {
+			text += "; "
+		}
+		text += explainText(p.Advice)
+	}
+	if p.OnIOThread {
+		if text != "" {
+			text += "; "
+		}
+		text += "application work was seen on these threads, which are made for I/O"
+	}
+	return text
+}
+
+// widthCost says what a run costs when wider than the limit.
+func widthCost(e *diagnose.Explanation) string {
+	c := e.CostOfWidth
+	if c == nil || c.Narrow <= 0 {
+		return ""
+	}
+	more := 100 * (float64(c.Wide)/float64(c.Narrow) - 1)
+	verb := "more"
+	if more < 0 {
+		more, verb = -more, "less"
+	}
+	return fmt.Sprintf("Cost of width: a run takes %s of CPU time within the limit (%s) and %s above it (%s): %s %% %s.",
+		explainTime(c.Narrow), counted(c.NarrowRuns, "run"), explainTime(c.Wide), counted(c.WideRuns, "run"),
+		strconv.FormatFloat(more, 'f', 0, 64), verb)
+}

@@ -118,7 +118,8 @@ type Kind uint8
 // Kinds of events, and which fields each uses beside AtNS and Kind.
 const (
 	// Switch: CPU gave up Prev (State after it: see Flags) and took Next. A side that is a thread of the container has
-	// Thread or NextThread set; else Owner or NextOwner says who it is.
+	// Thread or NextThread set; else Owner or NextOwner says who it is. At AtNS 0 there is one per CPU that no thread
+	// of the container held, with Owner and NextOwner alike: who held it when the recording began.
 	Switch Kind = iota + 1
 	// Wakeup: Thread became runnable on CPU, woken by Waker (a thread of the container) or else by Owner.
 	Wakeup
@@ -137,6 +138,11 @@ const (
 	Define
 	// Lost: Count events were lost since the last one on CPU.
 	Lost
+	// Hold: the waiting Thread is held back by the quota of Cgroup (0: not known) from now on: its run queue on CPU was
+	// throttled while another thread ran.
+	Hold
+	// Release: no quota holds Thread back any longer; it waits for a CPU.
+	Release
 )
 
 // Flags of an event.
@@ -146,8 +152,8 @@ type Flags uint8
 const (
 	// PrevRunnable: Prev was preempted or yielded: it still wants a CPU.
 	PrevRunnable Flags = 1 << iota
-	// Throttled: Prev (Switch) or Thread (Wakeup) is held back by a quota from now on until it runs again. Cgroup says
-	// whose quota, 0: not known.
+	// Throttled: Prev (Switch) or Thread (Wakeup) is held back by a quota from now on, until Release or until it runs
+	// again. Cgroup says whose quota, 0: not known.
 	Throttled
 	// New: the thread was just created (Wakeup).
 	New

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/unthrottle/unthrottle/container"
 	"github.com/unthrottle/unthrottle/diagnose"
@@ -19,14 +20,25 @@ func poolName(p diagnose.PoolUse) string {
 	return name
 }
 
+// explainRoomy is the width from which the table of pools has all columns; explainNumbers is what its numbers take below.
+const (
+	explainRoomy   = 112
+	explainNumbers = 64
+)
+
 func (x *explainer) spenders() {
 	pools := x.e.Pools
 	if len(pools) == 0 {
 		return
 	}
-	x.title("Who spent it:")
+	x.title("Who spent it: CPU time in all, and in throttled periods; delay is from wake-up to running, response from wake-up to sleep:")
 	t := tabwriter.NewWriter(x, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "pool\tthreads\tCPU time\tin throttled periods\tmost at once\tdelay p50\tp99\tmax\tresponse p99\t")
+	roomy := x.columns >= explainRoomy
+	head := "pool\tthreads\tCPU time\tin throttled\twidest\tdelay p99\tresponse p99\t"
+	if roomy {
+		head += "delay p50\tdelay max\tresponse p50\t"
+	}
+	fmt.Fprintln(t, head)
 	for i, p := range pools {
 		if i == maxExplainPools {
 			break
@@ -35,15 +47,21 @@ func (x *explainer) spenders() {
 		if p.CPUThrottled != nil {
 			throttled = explainTime(*p.CPUThrottled)
 		}
-		p50, p99, most, response := explainNothing, explainNothing, explainNothing, explainNothing
-		if d := p.Delay; d != nil {
-			p50, p99, most = explainTime(d.P50), explainTime(d.P99), explainTime(d.Max)
+		quantile := func(q *diagnose.Quantiles, of func(*diagnose.Quantiles) time.Duration) string {
+			if q == nil {
+				return explainNothing
+			}
+			return explainTime(of(q))
 		}
-		if r := p.Response; r != nil {
-			response = explainTime(r.P99)
+		p50 := func(q *diagnose.Quantiles) time.Duration { return q.P50 }
+		p99 := func(q *diagnose.Quantiles) time.Duration { return q.P99 }
+		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%d\t%s\t%s\t", lsCut(poolName(p), max(14, x.columns-explainNumbers), false), p.Threads,
+			explainTime(p.CPU), throttled, p.Widest, quantile(p.Delay, p99), quantile(p.Response, p99))
+		if roomy {
+			fmt.Fprintf(t, "%s\t%s\t%s\t", quantile(p.Delay, p50),
+				quantile(p.Delay, func(q *diagnose.Quantiles) time.Duration { return q.Max }), quantile(p.Response, p50))
 		}
-		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t\n", poolName(p), p.Threads, explainTime(p.CPU), throttled,
-			p.Widest, p50, p99, most, response)
+		fmt.Fprintln(t)
 	}
 	t.Flush() // writes to memory: cannot fail
 	if more := len(pools) - maxExplainPools; more > 0 {

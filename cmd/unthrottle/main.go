@@ -68,8 +68,8 @@ Exit codes: 0 fine, 1 stopped above the bound, 2 usage or failure,
 		newLs(), newTop(), newCheck(), newTopology(), newStatus(),
 		newDemo(), newSimulate(),
 		newFix(), newApply(), newRestore(), newAgent(),
-		newChild(),
 	)
+	root.AddCommand(newChildren()...)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage(cmd, "%s", goWords.ReplaceAllString(err.Error(), ""))
 	})

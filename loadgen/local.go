@@ -1,0 +1,286 @@
+package loadgen
+
+import (
+	"container/heap"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/unthrottle/unthrottle/workload"
+	"github.com/unthrottle/unthrottle/workload/service"
+)
+
+// local sends to a service of our own, from one thread: it sleeps in ppoll(2)
+// until the next request is due or an answer comes, by raw system calls, so that
+// nothing of the Go runtime lies between the kernel and the clock.
+type local struct {
+	*tracker
+	coming  *schedule
+	start   time.Duration
+	conns   []unix.PollFd
+	turn    int
+	flying  map[uint64]flight
+	timers  timers
+	blocked []uint64 // requests that the socket did not take
+}
+
+// flight is a request on its way.
+type flight struct {
+	arrival
+	tried int // tries so far
+	// waiting: the next try has not been sent yet.
+	waiting bool
+}
+
+// timer is when something is to be done about a request: its try is given up,
+// or the next one sent.
+type timer struct {
+	at     time.Duration
+	number uint64
+	tried  int // of the flight when it was set; else it is out of date
+}
+
+type timers []timer
+
+func (t timers) Len() int           { return len(t) }
+func (t timers) Less(i, j int) bool { return t[i].at < t[j].at }
+func (t timers) Swap(i, j int)      { t[i], t[j] = t[j], t[i] }
+func (t *timers) Push(x any)        { *t = append(*t, x.(timer)) }
+func (t *timers) Pop() any {
+	old := *t
+	last := old[len(old)-1]
+	*t = old[:len(old)-1]
+	return last
+}
+
+// runLocal runs a plan against a service's address.
+func runLocal(p Plan) (Result, error) {
+	runtime.LockOSThread()
+	g := &local{tracker: newTracker(p), coming: newSchedule(p), flying: map[uint64]flight{}}
+	defer g.close()
+	for range p.Connections {
+		if err := g.connect(); err != nil {
+			return Result{}, err
+		}
+	}
+	realTime := becomeRealTime()
+	g.start = p.Start
+	if g.start == 0 {
+		g.start = workload.Now()
+	}
+	cpu := ownTime()
+	if err := g.run(); err != nil {
+		return Result{}, err
+	}
+	return g.finish(max(0, g.now()), ownTime()-cpu, realTime), nil
+}
+
+func (g *local) connect() error {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return os.NewSyscallError("socket", err)
+	}
+	g.conns = append(g.conns, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
+	// Room for the answers of a service that was stopped; the kernel takes less
+	// from who is not root.
+	const room = 4 << 20
+	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, room) != nil {
+		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, room)
+	}
+	if err := unix.Connect(fd, &unix.SockaddrUnix{Name: g.plan.Addr}); err != nil {
+		return fmt.Errorf("no service at %.100q: %w", g.plan.Addr, err)
+	}
+	return nil
+}
+
+func (g *local) close() {
+	for _, c := range g.conns {
+		unix.Close(int(c.Fd))
+	}
+}
+
+func (g *local) now() time.Duration { return workload.Now() - g.start }
+
+// run sends and receives until all is answered or the time is over.
+func (g *local) run() error {
+	end := g.plan.Duration() + g.plan.Drain
+	for {
+		now := g.now()
+		for g.coming.peek() <= now {
+			a, _ := g.coming.next()
+			g.begin(a, now-a.at)
+			if len(g.flying) >= MaxInFlight {
+				g.of(a).Unsent++
+			} else {
+				g.send(a.number, flight{arrival: a}, now)
+			}
+			now = g.now()
+		}
+		g.fire(now)
+		g.unblock(now)
+		if now >= end || g.coming.peek() == never && len(g.flying) == 0 {
+			for _, f := range g.flying {
+				g.unfinished(f.arrival, now)
+			}
+			return nil
+		}
+		until := min(end, g.coming.peek())
+		if len(g.timers) > 0 {
+			until = min(until, g.timers[0].at)
+		}
+		if len(g.blocked) > 0 {
+			until = min(until, now+time.Millisecond)
+		}
+		if err := g.receive(max(0, until-g.now())); err != nil {
+			return err
+		}
+	}
+}
+
+// send makes the next try of a request.
+func (g *local) send(number uint64, f flight, now time.Duration) {
+	var message [service.RequestBytes]byte
+	service.Request{Number: number, Try: uint8(f.tried), Class: g.plan.Streams[f.stream].Class}.Encode(&message)
+	fd := g.conns[g.turn%len(g.conns)].Fd
+	g.turn++
+	_, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(&message)),
+		service.RequestBytes, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
+	if errno == unix.EAGAIN {
+		// The service does not read: the request waits here, and its clock runs.
+		f.waiting = true
+		g.flying[number] = f
+		g.blocked = append(g.blocked, number)
+		return
+	}
+	f.tried++
+	f.waiting = false
+	g.flying[number] = f
+	g.try(f.arrival, now)
+	if g.plan.Timeout > 0 {
+		heap.Push(&g.timers, timer{now + g.plan.Timeout, number, f.tried})
+	}
+}
+
+// unblock tries again what the socket did not take.
+func (g *local) unblock(now time.Duration) {
+	blocked := g.blocked
+	g.blocked = nil
+	for i, number := range blocked {
+		if f, ok := g.flying[number]; ok && f.waiting {
+			g.send(number, f, now)
+		}
+		if len(g.blocked) > 0 { // full again
+			g.blocked = append(g.blocked, blocked[i+1:]...)
+			return
+		}
+	}
+}
+
+// fire does what is due.
+func (g *local) fire(now time.Duration) {
+	for len(g.timers) > 0 && g.timers[0].at <= now {
+		t := heap.Pop(&g.timers).(timer)
+		f, ok := g.flying[t.number]
+		switch {
+		case !ok || f.tried != t.tried:
+		case f.waiting:
+			g.send(t.number, f, now)
+		default:
+			g.of(f.arrival).TimedOut++
+			g.failure(fmt.Sprintf("no answer within %v", g.plan.Timeout))
+			g.lost(t.number, f, now)
+		}
+	}
+}
+
+// lost is a try that came to nothing.
+func (g *local) lost(number uint64, f flight, now time.Duration) {
+	after, ok := g.again(f.tried)
+	if !ok {
+		g.failed(f.arrival, now)
+		delete(g.flying, number)
+		return
+	}
+	f.waiting = true
+	g.flying[number] = f
+	heap.Push(&g.timers, timer{now + after, number, f.tried})
+}
+
+// receive waits for answers, for at most so long.
+func (g *local) receive(patience time.Duration) error {
+	ts := unix.NsecToTimespec(int64(patience))
+	n, _, errno := unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&g.conns[0])), uintptr(len(g.conns)),
+		uintptr(unsafe.Pointer(&ts)), 0, 0, 0)
+	if errno != 0 && errno != unix.EINTR {
+		return os.NewSyscallError("ppoll", errno)
+	}
+	if errno != 0 || n == 0 {
+		return nil
+	}
+	for _, c := range g.conns {
+		if c.Revents == 0 {
+			continue
+		}
+		if err := g.read(c.Fd); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read takes answers from one connection, but not for so long that a sending
+// would be late.
+func (g *local) read(fd int32) error {
+	var message [service.AnswerBytes]byte
+	for range 16 {
+		n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(&message)),
+			service.AnswerBytes, unix.MSG_DONTWAIT, 0, 0)
+		switch {
+		case errno == unix.EAGAIN || errno == unix.EINTR:
+			return nil
+		case errno != 0 || n != service.AnswerBytes:
+			return errors.New("the service has closed a connection: it ended before its time")
+		}
+		g.take(service.DecodeAnswer(&message))
+	}
+	return nil
+}
+
+// take is one answer. One to a try that was given up comes too late.
+func (g *local) take(a service.Answer) {
+	f, ok := g.flying[a.Number]
+	if !ok || f.waiting || uint8(f.tried-1) != a.Try {
+		return
+	}
+	now := g.now()
+	if a.Status == service.Served {
+		g.answered(f.arrival, now)
+		delete(g.flying, a.Number)
+		return
+	}
+	g.of(f.arrival).Refused++
+	g.failure("refused: a queue of the service was full")
+	g.lost(a.Number, f, now)
+}
+
+// becomeRealTime asks for the least real-time priority for this thread: it
+// works for some µs at a time, and must not wait for others meanwhile. false:
+// the kernel said no (no root, or a cgroup v1 without real-time share), and how
+// late the sendings were tells what came of it.
+func becomeRealTime() bool {
+	priority := int32(1)
+	_, _, errno := unix.RawSyscall(unix.SYS_SCHED_SETSCHEDULER, 0, unix.SCHED_FIFO, uintptr(unsafe.Pointer(&priority)))
+	return errno == 0
+}
+
+// ownTime is the CPU time of this process.
+func ownTime() time.Duration {
+	var ts unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &ts) // the clock exists on every Linux
+	return time.Duration(ts.Nano())
+}

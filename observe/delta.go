@@ -42,6 +42,7 @@ func Delta(prev, cur *Sample) Observation {
 	v := Stopped(t)
 	o.StoppedLow, o.StoppedHigh, o.ThrottledBy, o.ThrottledByAll = v.Low, v.High, v.By, v.All
 	o.Cells = cells(o.Start, cur.Levels)
+	o.exact(prev.counts, cur.counts)
 	return o
 }
 

@@ -42,6 +42,12 @@ type Observation struct {
 	ThrottledSeconds, OwnThrottledSeconds *float64
 	// StoppedLow and StoppedHigh bound the stopped time, wall time, within the window; see Stopped.
 	StoppedLow, StoppedHigh *time.Duration
+	// StoppedExact: the two are equal and measured by the probe, in so many spells.
+	StoppedExact  bool
+	StoppedSpells *uint64
+	// Width[i] is how long i CPUs ran it at once, Wanted[i] how long i of its threads ran or were runnable, from the
+	// kernel's own scheduling events; together they are the window. nil: there is no probe.
+	Width, Wanted []time.Duration
 	// ThrottledBy is BySelf, the path of the level that cost most, ByUnknown, or "".
 	ThrottledBy string
 	// ThrottledByAll are the levels that cost something, most first. Seconds are sums over CPUs.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/cgroup"
 	"github.com/unthrottle/unthrottle/container"
+	"github.com/unthrottle/unthrottle/probe"
 )
 
 // Sample is what the kernel's counters of one container said at one instant. Two of them make an Observation: Delta.
@@ -30,6 +31,8 @@ type Sample struct {
 	Hidden bool
 	// NotMeasured: what could not be read and why.
 	NotMeasured []string
+	// counts are the probe's; nil: there is no probe, or it does not watch the container yet.
+	counts *probe.Counts
 	// counterpartGone: its cgroup in another hierarchy is gone; container.Group is out of date.
 	counterpartGone bool
 }

@@ -25,6 +25,8 @@ type Options struct {
 	Proc string
 	// HotFor is how long after it was last stopped a cgroup is read by Poll; 0: 10 s.
 	HotFor time.Duration
+	// Probe counts width, wanted and exact stopped time; nil: they are not measured.
+	Probe Widths
 }
 
 // Sampler reads the counters of many cgroups again and again, at the least cost: handles are kept, each file is read
@@ -45,6 +47,7 @@ type Sampler struct {
 	// hidden: v1 does not list the threads of other PID namespaces here;
 	// hiddenUnknown: whether it does cannot be told.
 	hidden, hiddenUnknown bool
+	watched               counting
 }
 
 // NewSampler prepares a sampler for the cgroup trees of h; nothing is opened yet.
@@ -65,7 +68,7 @@ func NewSampler(h *cgroup.Host, o Options) *Sampler {
 		o.Online = onlineCPUs()
 	}
 	s := &Sampler{host: h, opt: o, levels: map[string]*level{}, cpusets: map[string]*cpusetFile{},
-		usages: map[string]*usageFile{}}
+		usages: map[string]*usageFile{}, watched: counting{o.Probe, h, map[uint64]*counted{}}}
 	s.files.keepBelow = keepBelow(o.FileLimitShare)
 	if v, _ := h.Version(cgroup.CPU); v == cgroup.V1 {
 		var err error
@@ -164,10 +167,12 @@ func (s *Sampler) fill(dst *Sample, c *container.Container) {
 	}
 	s.fillUsage(dst, own, c.Group)
 	s.fillCPUs(dst, c.Group.CPUSetPath)
+	s.watched.fill(dst, c, s.round)
 }
 
 // sweep closes what this round did not touch.
 func (s *Sampler) sweep() {
+	s.watched.sweep(s.round)
 	s.hot = s.hot[:0]
 	for path, l := range s.levels {
 		switch {

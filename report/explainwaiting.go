@@ -107,6 +107,14 @@ func (x *explainer) waiting() {
 // neighbourText says who held the CPU while the container waited.
 func neighbourText(n diagnose.NeighbourUse) string {
 	text := fmt.Sprintf("%s: held CPUs for %s, %s of thread time waited for it", explainName(n.Name), explainTime(n.CPU), explainTime(n.Waited))
+	if also := neighbourAlso(n); also != "" {
+		text += "; it " + also
+	}
+	return text
+}
+
+// neighbourAlso says what else is known of a neighbour: whether it toggles, as a throttled one does (seed 000, note 3).
+func neighbourAlso(n diagnose.NeighbourUse) string {
 	var also []string
 	if n.Throttled != nil && *n.Throttled {
 		also = append(also, "is throttled itself")
@@ -114,10 +122,7 @@ func neighbourText(n diagnose.NeighbourUse) string {
 	if n.Toggling != nil && *n.Toggling {
 		also = append(also, "swings between many CPUs and none")
 	}
-	if len(also) > 0 {
-		text += "; it " + strings.Join(also, " and ")
-	}
-	return text
+	return strings.Join(also, " and ")
 }
 
 func (x *explainer) perCore() {

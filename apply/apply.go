@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/unthrottle/unthrottle/change"
@@ -26,7 +27,7 @@ func Plan(env Env, txn Txn, changes []change.Change) (Result, error) {
 	if d := damagedOf(env.StateDir, s); d != nil {
 		res.Warnings = append(res.Warnings, d.Error())
 	}
-	p, err := world{env}.prepare(context.Background(), s, changes)
+	p, err := world{env}.prepare(context.Background(), s, []Part{{Txn: txn, Changes: changes}})
 	if err != nil {
 		return res, err
 	}
@@ -43,67 +44,52 @@ func Plan(env Env, txn Txn, changes []change.Change) (Result, error) {
 //
 // Errors before anything was written: *journal.Locked, *journal.Newer, *OutOfScope, *Stale, *cgroup.Error.
 func Apply(ctx context.Context, env Env, txn Txn, changes []change.Change) (Result, error) {
-	r, err := start(ctx, env)
-	if err != nil {
-		return newResult(), err
-	}
-	defer r.j.Close()
-	r.warnDamaged()
-	if err := r.recover(ctx); err != nil {
-		return *r.res, err
-	}
-	p, err := r.prepare(ctx, r.j.State(), changes)
-	if err != nil {
-		return *r.res, err
-	}
-	begin, err := r.begin(txn, p)
-	if err != nil {
-		return *r.res, err
-	}
-	if len(p.holds) == 0 {
-		r.res.Verdict = VerdictNothing
-		return *r.res, nil
-	}
-	if err := r.j.Reserve(reserveFor(p)); err != nil {
-		return *r.res, err
-	}
-	if err := r.j.Append(true, journal.Record{Begin: &begin}); err != nil {
-		return *r.res, err
-	}
-	r.res.ID = begin.Txn
-	if err := r.all(ctx, begin, p); err != nil {
-		err = r.undo(ctx, begin.Txn, err)
-		return *r.res, err
-	}
-	r.res.Verdict = VerdictUnverified
-	return *r.res, nil
+	return Replace(ctx, env, []Part{{Txn: txn, Changes: changes}})
 }
 
-// all does the steps, commits, and looks at what came of it.
-func (r *run) all(ctx context.Context, begin journal.Begin, p prepared) error {
+// all does the steps, looks at what came of it, and commits.
+func (r *run) all(ctx context.Context, begun []journal.Begin, p prepared) error {
 	r.ids = map[change.Key]uint64{}
-	for _, h := range p.holds {
-		r.ids[h.Key()] = h.ID
+	owner := map[change.Key]string{}
+	for i, holds := range p.holds {
+		for _, h := range holds {
+			r.ids[h.Key()] = h.ID
+			if owner[h.Key()] == "" {
+				owner[h.Key()] = begun[i].Txn
+			}
+		}
 	}
+	start := time.Now()
 	for _, c := range p.steps {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := r.step(ctx, begin.Txn, c); err != nil {
+		if err := r.step(ctx, owner[c.Key()], c); err != nil {
 			return err
 		}
 	}
-	if err := r.verify(p.holds); err != nil {
-		return err
+	r.res.Took = time.Since(start)
+	for _, holds := range p.holds {
+		if err := r.verify(holds); err != nil {
+			return err
+		}
 	}
-	return r.j.Append(true, journal.Record{Commit: &journal.Commit{Txn: begin.Txn, Time: r.now()}})
+	commit := journal.Commit{Txn: begun[0].Txn, Time: r.now(), Replaced: p.replaced}
+	for _, b := range begun[1:] {
+		commit.Also = append(commit.Also, b.Txn)
+	}
+	return r.j.Append(true, journal.Record{Commit: &commit})
 }
 
-// undo takes a failed transaction back and returns the error that made it fail.
-func (r *run) undo(ctx context.Context, id string, cause error) error {
+// undo takes failed transactions back and returns the error that made them fail.
+func (r *run) undo(ctx context.Context, begun []journal.Begin, cause error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
 	defer cancel()
-	complete, err := r.release(ctx, []string{id}, "undone: "+cause.Error())
+	var ids []string
+	for _, b := range begun {
+		ids = append(ids, b.Txn)
+	}
+	complete, err := r.release(ctx, ids, "undone: "+cause.Error())
 	switch {
 	case err != nil:
 		r.res.Verdict = VerdictHalf
@@ -116,14 +102,14 @@ func (r *run) undo(ctx context.Context, id string, cause error) error {
 	return cause
 }
 
-func (r *run) begin(txn Txn, p prepared) (journal.Begin, error) {
+func (r *run) begin(txn Txn, holds []journal.Hold) (journal.Begin, error) {
 	id, err := newID(r.now())
 	if err != nil {
 		return journal.Begin{}, err
 	}
 	b := journal.Begin{Txn: id, Time: r.now(), By: r.By, PID: os.Getpid(), Boot: r.BootID,
 		Target: journal.Path(txn.Target.Path), Name: txn.Target.Name, Remedy: txn.Remedy, Parameters: txn.Parameters,
-		Holds: p.holds}
+		Holds: holds}
 	if txn.Expected != nil {
 		if b.Expected, err = json.Marshal(txn.Expected); err != nil {
 			return journal.Begin{}, err
@@ -146,7 +132,7 @@ func newID(now time.Time) (string, error) {
 func reserveFor(p prepared) int64 {
 	const perStep, perTxn = 1500, 32 << 10
 	room := int64(perTxn)
-	for _, h := range p.holds {
+	for _, h := range slices.Concat(p.holds...) {
 		room += 1000 + 4*int64(len(h.Path)+len(h.To)+len(h.Original)+len(h.Why))
 	}
 	for _, c := range p.steps {

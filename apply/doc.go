@@ -18,6 +18,8 @@
 //     reported. So is one whose cgroup is gone, was made anew (the inode differs), or belongs to an earlier life of the
 //     machine (the boot id differs).
 //  6. Nothing outside Env.Scope is written, by Apply or by Restore.
+//  7. Transactions may take the place of others (Replace): the values go straight from the old ones' to the new ones',
+//     the old ones end in the same record that commits the new ones, and what was before any of us is kept.
 //
 // Worked example: /pods/b has 0-7. A pin of 6-7 and one of 4-5 leave it 0-3. A stranger sets it to 0-1. Taking back
 // the first pin: 0-1 is not ours, it stays, Skipped says so, and everything else of that pin is put back.

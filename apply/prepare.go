@@ -35,55 +35,84 @@ func (e *OutOfScope) Error() string {
 		e.Path, e.Scope)
 }
 
-// prepared is a transaction that is ready to be journalled and written.
+// prepared are transactions that are ready to be journalled and written.
 type prepared struct {
-	holds []journal.Hold
+	// holds are those of each part.
+	holds [][]journal.Hold
 	steps []change.Change
+	// replaced are the transactions whose place they take.
+	replaced []string
 }
 
 // prepare reads the present, checks everything that can be checked before the first write, and orders the steps.
-func (w world) prepare(ctx context.Context, s *journal.State, changes []change.Change) (prepared, error) {
+func (w world) prepare(ctx context.Context, s *journal.State, parts []Part) (prepared, error) {
 	var p prepared
-	if len(changes) > MaxChanges {
-		return p, fmt.Errorf("%d changes in one transaction; at most %d", len(changes), MaxChanges)
+	for _, part := range parts {
+		p.replaced = append(p.replaced, part.Replaces...)
 	}
-	all, err := normalise(w.withFiles(changes))
+	merged := newMerge()
+	for _, part := range parts {
+		holds, err := w.preparePart(ctx, s, part, p.replaced, merged)
+		if err != nil {
+			return p, err
+		}
+		p.holds = append(p.holds, append(holds, w.leansOn(s, holds)...))
+	}
+	resolved, err := merged.changes()
 	if err != nil {
 		return p, err
 	}
+	p.steps, err = change.Order(w.orderState(resolved), resolved)
+	return p, err
+}
+
+// preparePart resolves the changes of one part, and what it inherits.
+func (w world) preparePart(ctx context.Context, s *journal.State, part Part, replaced []string, merged *merge) ([]journal.Hold, error) {
+	if len(part.Changes) > MaxChanges {
+		return nil, fmt.Errorf("%d changes in one transaction; at most %d", len(part.Changes), MaxChanges)
+	}
+	all, err := normalise(w.withFiles(part.Changes))
+	if err != nil {
+		return nil, err
+	}
+	own := len(all)
+	inherited, err := w.inherited(s, part, all)
+	if err != nil {
+		return nil, err
+	}
+	all = append(all, inherited...)
 	for _, c := range all {
 		if err := w.inScope(c); err != nil {
-			return p, err
+			return nil, err
 		}
 	}
 	fresh, err := w.fresh(ctx, all)
 	if err != nil {
-		return p, err
+		return nil, err
 	}
-	var resolved []change.Change
-	for _, c := range all {
-		if c.Kind == change.KindTask {
+	var holds []journal.Hold
+	for i, c := range all {
+		if c.Kind == change.KindTask && i < own {
 			// Who cannot be moved is found out before anything is written.
 			pids, err := w.movable(c)
 			if err == nil {
 				err = w.whole(c, pids)
 			}
 			if err != nil {
-				return p, err
+				return nil, err
 			}
 		}
-		h, now, err := w.hold(ctx, s, c, fresh)
+		h, now, err := w.hold(ctx, s, c, fresh, replaced)
 		if err != nil {
-			return p, err
+			return nil, err
 		}
-		p.holds = append(p.holds, h)
-		if now.From != now.To {
-			resolved = append(resolved, now)
+		h.Rebase = h.Rebase && !merged.has(c.Key())
+		holds = append(holds, h)
+		if i < own || c.Kind == change.KindFile || c.Kind == change.KindSystemd {
+			merged.add(now)
 		}
 	}
-	p.holds = append(p.holds, w.leansOn(s, p.holds)...)
-	p.steps, err = change.Order(w.orderState(resolved), resolved)
-	return p, err
+	return holds, nil
 }
 
 // leansOn are holds on the cgroups made and the controllers enabled by earlier transactions that this one's settings
@@ -153,10 +182,10 @@ func (w world) ours(s *journal.State, k journal.Setting, current string, held []
 	return err == nil && change.Same(k.File, value, current)
 }
 
-// hold resolves one change against the present and the journal: the hold to write down, and the change of the value
-// as it is now to the value wanted.
-func (w world) hold(ctx context.Context, s *journal.State, c change.Change, fresh []tree) (journal.Hold, change.Change, error) {
-	fail := func(err error) (journal.Hold, change.Change, error) { return journal.Hold{}, change.Change{}, err }
+// hold resolves one change against the present and the journal: the hold to write down, and what it makes of the value
+// as it is now. The transactions replaced count no more.
+func (w world) hold(ctx context.Context, s *journal.State, c change.Change, fresh []tree, replaced []string) (journal.Hold, resolution, error) {
+	fail := func(err error) (journal.Hold, resolution, error) { return journal.Hold{}, resolution{}, err }
 	k := c.Key()
 	h := journal.Hold{Op: c.Op, To: journal.Path(c.To), Why: c.Why, MembersController: c.MembersController,
 		MembersPath: journal.Path(c.MembersPath)}
@@ -192,15 +221,8 @@ func (w world) hold(ctx context.Context, s *journal.State, c change.Change, fres
 	if c.Op == change.OpSet && c.Kind == change.KindFile && c.From != "" && !change.Same(c.File, c.From, current) {
 		return fail(&Stale{Key: k, Planned: c.From, Found: current, Want: c.To})
 	}
-	now := c
-	now.From, now.Op = current, change.OpSet
-	if now.To, err = change.Fold(k.File, original, base, append(folds(held), change.Hold{Op: c.Op, To: c.To})); err != nil {
-		return fail(fmt.Errorf("%s: %w", k, err))
-	}
-	if change.Same(k.File, now.From, now.To) {
-		now.To = now.From
-	}
-	return h, now, nil
+	held = slices.DeleteFunc(held, func(by journal.Held) bool { return slices.Contains(replaced, by.Txn.Txn) })
+	return h, resolution{change: c, current: current, original: original, base: base, held: folds(held)}, nil
 }
 
 func folds(held []journal.Held) []change.Hold {

@@ -2,6 +2,7 @@ package apply
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/unthrottle/unthrottle/cgroup"
 	"github.com/unthrottle/unthrottle/change"
@@ -65,6 +66,10 @@ type Result struct {
 	Skipped  []Skip   `json:"skipped"`
 	Verdict  string   `json:"verdict"`
 	Warnings []string `json:"warnings,omitempty"`
+	// IDs are all transactions of Replace, in the order of its parts.
+	IDs []string `json:"-"`
+	// Took is the time from before the first write to after the last.
+	Took time.Duration `json:"-"`
 }
 
 // newResult has empty arrays rather than nulls in its JSON.

@@ -117,6 +117,10 @@ type Done struct {
 type Commit struct {
 	Txn  string    `json:"txn"`
 	Time time.Time `json:"time"`
+	// Also are transactions that are complete at the same moment: exclusive sets that change places.
+	Also []string `json:"also,omitempty"`
+	// Replaced are transactions whose place these take: they end at this moment, and are never in force beside them.
+	Replaced []string `json:"replaced,omitempty"`
 }
 
 // Release says that transactions are being taken back: what they hold counts no more.

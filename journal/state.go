@@ -196,9 +196,7 @@ func (s *State) fold(r Record, lineNo int) {
 	case r.Done != nil:
 		s.foldDone(*r.Done, lineNo)
 	case r.Commit != nil:
-		if t := s.mark(r.Commit.Txn, lineNo); t != nil && t.Phase == Applying {
-			t.Phase = InForce
-		}
+		s.foldCommit(*r.Commit, lineNo)
 	case r.Release != nil:
 		for _, id := range r.Release.Txns {
 			if t := s.mark(id, lineNo); t != nil && t.Phase != Closed {
@@ -234,6 +232,19 @@ func (s *State) foldBegin(b Begin, lineNo int) {
 	}
 	s.Txns = append(s.Txns, t)
 	s.byID[b.Txn] = t
+}
+
+func (s *State) foldCommit(c Commit, lineNo int) {
+	for _, id := range append([]string{c.Txn}, c.Also...) {
+		if t := s.mark(id, lineNo); t != nil && t.Phase == Applying {
+			t.Phase = InForce
+		}
+	}
+	for _, id := range c.Replaced {
+		if t := s.mark(id, lineNo); t != nil && t.Phase != Closed {
+			t.Phase, t.Closed = Closed, &Close{Txn: id, Reason: "replaced by " + c.Txn, Time: c.Time}
+		}
+	}
 }
 
 func (s *State) mark(id string, lineNo int) *Txn {

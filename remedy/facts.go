@@ -142,6 +142,8 @@ type Claim struct {
 	CPUs cpuset.CPUSet
 	// By says who, for people: "kubelet static policy".
 	By string
+	// pinned is the path of the cpuset, where it is a pin of ours.
+	pinned string
 }
 
 // lost tells whether the cgroup that a transaction changed is gone, or another

@@ -31,7 +31,7 @@ func claims(root fs.FS) []Claim {
 		// parent's all the same, but its shared pool does not.
 		all = append(all, Claim{By: err.Error()})
 	} else if !given.IsEmpty() {
-		all = append(all, Claim{given, by})
+		all = append(all, Claim{CPUs: given, By: by})
 	}
 	return all
 }

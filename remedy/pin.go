@@ -147,7 +147,7 @@ func (p *planner) top() string {
 func (p *planner) unavailable(home home) []Claim {
 	claims := append([]Claim{}, p.f.Claims...)
 	if isolated := p.f.Machine.Isolated(); !isolated.IsEmpty() {
-		claims = append(claims, Claim{isolated, "isolcpus"})
+		claims = append(claims, Claim{CPUs: isolated, By: "isolcpus"})
 	}
 	pins, floating, removed := p.f.pins(), p.f.floating(), p.f.removed()
 	for _, path := range p.sets() {
@@ -155,17 +155,17 @@ func (p *planner) unavailable(home home) []Claim {
 		switch {
 		case path == p.top() || cgroup.Below(path, home.path) || cgroup.Below(home.path, path):
 		case !pins[path].IsEmpty():
-			claims = append(claims, Claim{pins[path], "the pin of " + quoted(path)})
+			claims = append(claims, Claim{CPUs: pins[path], By: "the pin of " + quoted(path), pinned: path})
 		case s.InPartition():
-			claims = append(claims, Claim{s.Effective.Union(s.ExclusiveEffective), "the partition " + quoted(path)})
+			claims = append(claims, Claim{CPUs: s.Effective.Union(s.ExclusiveEffective), By: "the partition " + quoted(path)})
 		case !s.ExclusiveCPUs.IsEmpty():
-			claims = append(claims, Claim{s.ExclusiveCPUs, "cpuset.cpus.exclusive of " + quoted(path)})
+			claims = append(claims, Claim{CPUs: s.ExclusiveCPUs, By: "cpuset.cpus.exclusive of " + quoted(path)})
 		case p.f.CPUSetVersion == cgroup.V1 && s.Exclusive:
-			claims = append(claims, Claim{s.Effective, "the exclusive cpuset " + quoted(path)})
+			claims = append(claims, Claim{CPUs: s.Effective, By: "the exclusive cpuset " + quoted(path)})
 		case !floating[path].IsEmpty():
 			// Others may use those.
 		case p.confinedByOthers(path, removed):
-			claims = append(claims, Claim{s.Effective, "the cpuset " + quoted(path)})
+			claims = append(claims, Claim{CPUs: s.Effective, By: "the cpuset " + quoted(path)})
 		}
 	}
 	return claims

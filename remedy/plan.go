@@ -74,6 +74,8 @@ type Plan struct {
 	Expected *apply.Expected
 	// CPUs are the exclusive CPUs of pin; empty for the others.
 	CPUs cpuset.CPUSet
+	// Replaces are the transactions in force whose place it takes (MoveTo).
+	Replaces []string
 	// Moved are the containers whose CPUs shrink: the neighbours to watch.
 	Moved []string
 }

@@ -38,6 +38,7 @@ type Config struct {
 	// Untrusted says why commands from the configuration must not be run; "":
 	// they may.
 	Untrusted string
+	Flight    Flight
 	Version   string
 	Log       *slog.Logger
 	// Ready, if not nil, is told where /metrics listens.
@@ -65,6 +66,8 @@ type agent struct {
 	totals  totals
 	journal journalFigures
 	rounds  prometheus.Counter
+	// recorder is nil where there is no probe; it is set before anything runs.
+	recorder *recorder
 
 	// What is in force as last read, and of which journal: of the acting
 	// goroutine alone.
@@ -85,7 +88,6 @@ func Run(ctx context.Context, c Config) error {
 	if c.Untrusted != "" && c.Rules.Mode == policy.Apply {
 		c.Log.Warn("slo commands must not be run, so nothing will be applied", "why", c.Untrusted)
 	}
-	registry := a.registry()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var group sync.WaitGroup
@@ -96,6 +98,8 @@ func Run(ctx context.Context, c Config) error {
 			}
 		})
 	}
+	a.startFlight(part)
+	registry := a.registry()
 	part("metrics", func(ctx context.Context) error { return serve(ctx, c.Rules.Listen, registry, a.healthy, c.Ready) })
 	part("watching", a.watch)
 	part("acting", a.act)
@@ -113,15 +117,20 @@ func (a *agent) registry() *prometheus.Registry {
 	info := prometheus.NewGauge(prometheus.GaugeOpts{Name: "unthrottle_build_info", Help: "1, with the version and what the agent may do.",
 		ConstLabels: prometheus.Labels{"version": a.Version, "mode": string(a.Rules.Mode)}})
 	info.Set(1)
-	r.MustRegister(&a.totals, &a.journal, a.rounds, info,
+	r.MustRegister(&a.totals, &a.journal, flightFigures{a}, a.rounds, info,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return r
 }
 
 // watch takes rounds in as they come.
 func (a *agent) watch(ctx context.Context) error {
+	var sampler observe.Options
+	if a.recorder != nil {
+		sampler.Probe = a.Flight.Probe
+	}
 	w := observe.NewWatcher(a.Host, observe.WatchOptions{
-		Scope: a.Rules.Scope, Interval: a.Rules.Interval, Log: a.Log,
+		Sampler: sampler,
+		Scope:   a.Rules.Scope, Interval: a.Rules.Interval, Log: a.Log,
 		Changed: func(came, gone []container.Container) {
 			a.Log.Debug("containers changed", "came", len(came), "gone", len(gone))
 			a.mu.Lock()
@@ -133,6 +142,9 @@ func (a *agent) watch(ctx context.Context) error {
 	return w.Run(ctx, func(s observe.Snapshot) {
 		a.totals.add(s.Observations)
 		a.rounds.Inc()
+		if a.recorder != nil {
+			a.recorder.round(s)
+		}
 		a.mu.Lock()
 		a.latest, a.lastRound = s, time.Now()
 		a.mu.Unlock()

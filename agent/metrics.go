@@ -33,7 +33,7 @@ func containerDesc(name, help string) *prometheus.Desc {
 func (t *totals) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		limitDesc, usedDesc, periodsDesc, throttledPeriodsDesc, stoppedLowDesc, stoppedHighDesc,
-		throttledCPUDesc, containersDesc, droppedDesc,
+		throttledCPUDesc, containersDesc, droppedDesc, widthDesc, wantDesc,
 	} {
 		ch <- d
 	}
@@ -55,6 +55,11 @@ func (t *totals) Collect(ch chan<- prometheus.Metric) {
 		send(throttledPeriodsDesc, prometheus.CounterValue, c.throttledPeriods, c.labels...)
 		send(stoppedLowDesc, prometheus.CounterValue, c.stoppedLow, c.labels...)
 		send(stoppedHighDesc, prometheus.CounterValue, c.stoppedHigh, c.labels...)
+		for _, m := range []prometheus.Metric{c.width.metric(widthDesc, c.labels), c.wanted.metric(wantDesc, c.labels)} {
+			if m != nil {
+				ch <- m
+			}
+		}
 		send(throttledCPUDesc, prometheus.CounterValue, c.ownThrottledCPU, append(c.labels[:len(c.labels):len(c.labels)], "self")...)
 		send(throttledCPUDesc, prometheus.CounterValue, c.otherThrottledCPU, append(c.labels[:len(c.labels):len(c.labels)], "ancestor")...)
 	}

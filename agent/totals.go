@@ -26,6 +26,7 @@ type total struct {
 	periods, throttledPeriods          *float64
 	ownThrottledCPU, otherThrottledCPU *float64
 	stoppedLow, stoppedHigh            *float64
+	width, wanted                      histogram
 }
 
 // totals adds observations up, so that a scrape interval needs no relation to
@@ -79,6 +80,8 @@ func (t *total) add(o *observe.Observation) {
 		// The two counters are read one after the other, so that the difference may be slightly below zero.
 		increase(&t.otherThrottledCPU, max(0, *o.ThrottledSeconds-*o.OwnThrottledSeconds))
 	}
+	t.width.add(o.Width)
+	t.wanted.add(o.Wanted)
 	if o.StoppedLow != nil {
 		increase(&t.stoppedLow, o.StoppedLow.Seconds())
 	}

@@ -10,7 +10,7 @@ import (
 // the two are no window (another cgroup under the same path, a counter that went backwards, no time between them) the
 // counters' part is not measured, Window is 0 and NotMeasured says why: the later sample starts the next window.
 func Delta(prev, cur *Sample) Observation {
-	o := Observation{Container: cur.Container, Start: cur.At, CPUsAllowed: cur.CPUs}
+	o := Observation{Container: cur.Container, CgroupID: cur.cgroupID, Start: cur.At, CPUsAllowed: cur.CPUs}
 	for _, l := range cur.Levels {
 		o.Levels = append(o.Levels, l.Level)
 	}

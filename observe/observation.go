@@ -21,6 +21,9 @@ const (
 // not measured; NotMeasured then says what and why. Nothing in it is a rate: divide by Window.
 type Observation struct {
 	Container container.Container
+	// CgroupID is the inode of its folder in the cpu controller's hierarchy; 0: not known (it is asked for only where a
+	// probe counts).
+	CgroupID uint64
 	// Start and Window: the time between two readings of the counters. Window is 0 where there was no pair of
 	// readings of the same cgroup.
 	Start  time.Time

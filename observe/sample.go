@@ -32,7 +32,8 @@ type Sample struct {
 	// NotMeasured: what could not be read and why.
 	NotMeasured []string
 	// counts are the probe's; nil: there is no probe, or it does not watch the container yet.
-	counts *probe.Counts
+	counts   *probe.Counts
+	cgroupID uint64
 	// counterpartGone: its cgroup in another hierarchy is gone; container.Group is out of date.
 	counterpartGone bool
 }

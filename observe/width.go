@@ -40,6 +40,7 @@ func (w *counting) fill(dst *Sample, c *container.Container, round uint64) {
 	this, err := w.watch(dst.Levels[0].ID, c)
 	if err == nil {
 		this.round = round
+		dst.cgroupID = this.id
 		var counts probe.Counts
 		if counts, err = w.probe.Read(this.id); err == nil {
 			dst.counts = &counts

@@ -53,7 +53,7 @@ func ParseRules(text []byte) (Rules, error) {
 	if err := d.Decode(&more); !errors.Is(err, io.EOF) {
 		return Rules{}, &ConfigError{more.Line, "only one document is wanted"}
 	}
-	r := Rules{Mode: Observe, Listen: DefaultListen, Interval: DefaultInterval, Bound: DefaultBound, Budget: DefaultBudget()}
+	r := Rules{Mode: Observe, Listen: DefaultListen, Interval: DefaultInterval, Bound: DefaultBound, Budget: DefaultBudget(), Flight: DefaultFlight()}
 	if err := r.read(doc.Content[0]); err != nil {
 		return Rules{}, err
 	}
@@ -93,6 +93,7 @@ func (r *Rules) read(doc *yaml.Node) error {
 		},
 		"bound":  func(n *yaml.Node) error { return share(n, &r.Bound) },
 		"budget": r.Budget.read,
+		"flight": r.Flight.read,
 		"rules":  r.readRules,
 	})
 	if err == nil && version == 0 {

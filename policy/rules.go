@@ -23,6 +23,7 @@ type Rules struct {
 	// as a share, 0 to 1.
 	Bound  float64
 	Budget Budget
+	Flight Flight
 	// Rules are tried in order; the first that matches a container counts.
 	Rules []Rule
 }

@@ -217,10 +217,15 @@ func (h *host) exclusive(target container.Container, pinned cpuset.CPUSet) []str
 	return append(wrong, h.k.Check()...)
 }
 
-// pinnedInside tells whether a cpuset inside the target is pinned to these CPUs.
+// pinnedInside tells whether a cpuset inside the target is pinned to these CPUs, or narrowed.
 func (h *host) pinnedInside(set string, target container.Container, allowed cpuset.CPUSet) bool {
 	for at, cpus := range h.facts().pins() {
 		if below(at, target.Group.CPUSetPath) && cgroup.Below(set, at) && allowed.Equals(cpus) {
+			return true
+		}
+	}
+	for at := range h.facts().floating() {
+		if below(at, target.Group.CPUSetPath) && cgroup.Below(set, at) {
 			return true
 		}
 	}

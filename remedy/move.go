@@ -41,21 +41,16 @@ func (p *planner) takeOut(path string, pinned cpuset.CPUSet, why string) {
 // movers are the cpusets to be shrunk; of those outside the scope the topmost. On v1
 // every set names its CPUs, so each is written. On v2 a set has no more than
 // its parent, so that the topmost ones are enough. Sets that another pin of ours
-// confines are among them: once that is taken back, they must not spread over
-// the CPUs of this one.
+// confines, or took these CPUs out of, are among them: once that is taken back,
+// they must not spread over the CPUs of this one.
 func (p *planner) movers(h home, pinned cpuset.CPUSet) (inside, outside []string) {
 	done := map[string]bool{}
-	confined := p.f.confined()
+	confined, removed := p.f.confined(), p.f.removed()
 	for _, path := range p.sets() {
-		s := p.f.Sets[path]
 		if path == p.top() || cgroup.Below(path, h.path) || cgroup.Below(h.path, path) {
 			continue
 		}
-		has := s.Effective
-		if p.f.CPUSetVersion == cgroup.V1 {
-			has = s.Configured.Union(s.Effective)
-		}
-		if has.Intersection(pinned).IsEmpty() && !confined[path] {
+		if p.f.uses(path).Union(removed[path]).Intersection(pinned).IsEmpty() && !confined[path] {
 			continue
 		}
 		if p.f.CPUSetVersion == cgroup.V2 && under(done, path) {
@@ -69,6 +64,16 @@ func (p *planner) movers(h home, pinned cpuset.CPUSet) (inside, outside []string
 		}
 	}
 	return inside, outside
+}
+
+// uses are the CPUs of a cpuset; on v1 also those that it would have, were they
+// online.
+func (f Facts) uses(path string) cpuset.CPUSet {
+	s := f.Sets[path]
+	if f.CPUSetVersion == cgroup.V1 {
+		return s.Configured.Union(s.Effective)
+	}
+	return s.Effective
 }
 
 // enoughLeft compares what the containers that move need with the CPUs they

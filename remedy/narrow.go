@@ -96,6 +96,8 @@ func (p *planner) narrowLimits(limit float64, n int) {
 		p.quotaOff(p.target.Group.Path, "quota off: its CPUs are as many as its limit")
 	case hasOwn && own < float64(n)+epsilon:
 		p.shorten(p.target.Group.Path)
+	default:
+		p.keepLimit(p.target.Group.Path)
 	}
 	onPath, demand := p.target.Group.Path, float64(n)
 	if hasOwn && !whole {
@@ -113,6 +115,7 @@ func (p *planner) narrowLimits(limit float64, n int) {
 			continue
 		case !p.mayLift(level.Path) || !p.f.inScope(level.Path):
 			binds = true
+			p.keepLimit(level.Path)
 			p.skip(level.Path, fmt.Sprintf("its quota of %s stays as it is and may still stop one: it is neither a pod's nor below a cgroup that you named",
 				cpus(quota)))
 		case whole && len(unbounded) == 0 && demand <= quota+epsilon:

@@ -78,6 +78,9 @@ func newcomers(f Facts, h apply.InForce) Plan {
 	removed := f.removed()
 	for _, path := range inside {
 		s := f.Sets[path]
+		if f.uses(path).Intersection(pinned).IsEmpty() && pinned.IsSubsetOf(removed[path]) {
+			continue
+		}
 		switch {
 		case s.Effective.IsSubsetOf(pinned) || p.confinedByOthers(path, removed) || s.InPartition() || s.Exclusive && f.CPUSetVersion == cgroup.V1:
 			p.warn("%s was given %s by somebody else, which %s has: it is left alone", quoted(path), s.Effective, target.Name)

@@ -2,6 +2,7 @@ package pools
 
 import (
 	"fmt"
+	"go/version"
 	"path"
 	"slices"
 	"strings"
@@ -15,7 +16,8 @@ type evidence struct {
 	Libraries []string `yaml:"libraries"` // patterns of a mapped file's name
 	Arguments []string `yaml:"arguments"` // parts of an argument
 	Holds     []string `yaml:"holds"`     // libraries linked in
-	Go        bool     `yaml:"go"`        // built by Go
+	GoFrom    string   `yaml:"go_from"`   // built by Go of this version or later
+	GoBefore  string   `yaml:"go_before"` // built by Go before this version
 }
 
 // verdict on evidence; the larger the better.
@@ -30,7 +32,7 @@ const (
 const maxShown = 40 // runes of a stranger's text in a sentence
 
 func (e evidence) none() bool {
-	return len(e.Exe)+len(e.Libraries)+len(e.Arguments)+len(e.Holds) == 0 && !e.Go
+	return len(e.Exe)+len(e.Libraries)+len(e.Arguments)+len(e.Holds) == 0 && e.GoFrom+e.GoBefore == ""
 }
 
 func (e evidence) check() error {
@@ -39,7 +41,26 @@ func (e evidence) check() error {
 			return fmt.Errorf("pattern %q: %w", p, err)
 		}
 	}
+	for _, v := range []string{e.GoFrom, e.GoBefore} {
+		if v != "" && !version.IsValid(v) {
+			return fmt.Errorf("%.40q is no version of Go, such as go1.25", v)
+		}
+	}
 	return nil
+}
+
+// byGo reports whether a program built by Go of this version ("": not by Go) is meant. A version that is no release's
+// ("devel go1.27-...") is taken for a later one than all that are named.
+func (e evidence) byGo(built string) bool {
+	if built == "" || e.GoFrom+e.GoBefore == "" {
+		return false
+	}
+	built, _, _ = strings.Cut(built, " ") // "go1.26.8 X:nocoverageredesign"
+	if !version.IsValid(built) {
+		return e.GoBefore == ""
+	}
+	return (e.GoFrom == "" || version.Compare(built, e.GoFrom) >= 0) &&
+		(e.GoBefore == "" || version.Compare(built, e.GoBefore) < 0)
 }
 
 // judge weighs the evidence against what is known of a process; because is empty unless it is met.
@@ -73,11 +94,11 @@ func (e evidence) judge(p *Process) (v verdict, because string) {
 			return met, held + " is linked into the program"
 		}
 	}
-	if e.Go && p.Go != "" {
+	if e.byGo(p.Go) {
 		return met, "the program was built by " + container.Sanitize(p.Go, maxShown)
 	}
 	// Go and Holds are known to be absent only where the executable could be read, which gives its path as well.
-	missing = missing || (e.Go || len(e.Holds) > 0) && p.Exe == ""
+	missing = missing || (e.GoFrom+e.GoBefore != "" || len(e.Holds) > 0) && p.Exe == ""
 	if missing {
 		return unknown, ""
 	}

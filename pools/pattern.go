@@ -24,7 +24,6 @@ type atom struct {
 
 const (
 	gapNumber = 'n'
-	gapHex    = 'x'
 	gapText   = 's'
 
 	maxAtoms = 63
@@ -50,9 +49,9 @@ func parsePattern(text string) (pattern, error) {
 			p.literal |= 1 << len(p.atoms)
 		case gapText:
 			p.open = true
-		case gapNumber, gapHex:
+		case gapNumber:
 		default:
-			return p, fmt.Errorf("name %q: gaps are {n}, {x} and {s}, or {program} alone", text)
+			return p, fmt.Errorf("name %q: gaps are {n} and {s}, or {program} alone", text)
 		}
 		if len(p.atoms) == maxAtoms {
 			return p, fmt.Errorf("name %.40q...: at most %d bytes and gaps", text, maxAtoms)
@@ -69,8 +68,6 @@ func (a atom) accepts(c byte) bool {
 	switch a.gap {
 	case gapNumber:
 		return isDigit(c)
-	case gapHex:
-		return isHex(c)
 	case gapText:
 		return true
 	}
@@ -122,8 +119,9 @@ func (p *pattern) match(name string) (literal int, ok bool) {
 		return 0, false
 	}
 	if at := p.walk(name, false); at != 0 {
-		literal = p.plain(at)
-		return literal, !p.open || literal >= minLiteral
+		if literal = p.plain(at); !p.open || literal >= minLiteral {
+			return literal, true
+		}
 	}
 	if name[headBytes:headBytes+len(dots)] != dots || p.short() {
 		return 0, false

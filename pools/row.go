@@ -15,7 +15,7 @@ const (
 // Row is what the table knows of one pool.
 type Row struct {
 	Key     string   // names the row, such as "netty-nio"
-	Names   []string // full thread names; {n} is a number, {s} any text, {x} a hexadecimal id, {program} the program's name
+	Names   []string // full thread names; {n} is a number, {s} any text, {program} the program's name
 	Library string
 	Class   Class
 	Runtime string // whose rule turns a limit into CPUs: a key of the table's runtimes

@@ -1,0 +1,75 @@
+package provoke
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Pool is threads of one process that share a name and a rhythm.
+type Pool struct {
+	// Name of the threads, each followed by "-" and its number from 1; 1 to [MaxPoolName] bytes.
+	Name string
+	// Threads, 1 to MaxThreads.
+	Threads int
+	// Work is the CPU time that each thread takes per run.
+	Work time.Duration
+	// Every is from the start of a run to that of the next; 0: one after the other without a pause.
+	Every time.Duration
+	// Together: all threads start at the same moment; else their starts are spread evenly over Every.
+	Together bool
+	// Kernel: the work is one system call per run instead of user code.
+	Kernel bool
+}
+
+// Spec is one process.
+type Spec struct {
+	Pools    []Pool
+	Deadline time.Duration // it ends this long after its start, whatever happens
+}
+
+// Bounds of a Spec.
+const (
+	MaxPools    = 16
+	MaxThreads  = 256
+	MaxPoolName = 11 // the kernel keeps 15 bytes, the number needs some
+	MaxWork     = 10 * time.Second
+)
+
+// Check says what is wrong with a spec, nil if nothing is.
+func (s Spec) Check() error {
+	if len(s.Pools) > MaxPools {
+		return fmt.Errorf("%d pools: at most %d", len(s.Pools), MaxPools)
+	}
+	for _, p := range s.Pools {
+		if err := p.check(); err != nil {
+			return fmt.Errorf("pool %q: %w", p.Name, err)
+		}
+	}
+	return nil
+}
+
+func (p Pool) check() error {
+	switch {
+	case p.Name == "" || len(p.Name) > MaxPoolName || strings.ContainsRune(p.Name, 0):
+		return fmt.Errorf("a name has 1 to %d bytes", MaxPoolName)
+	case p.Threads < 1 || p.Threads > MaxThreads:
+		return fmt.Errorf("%d threads: outside 1 to %d", p.Threads, MaxThreads)
+	case p.Work <= 0 || p.Work > MaxWork:
+		return fmt.Errorf("work %v: outside 0 to %v", p.Work, MaxWork)
+	case p.Every < 0 || p.Every > MaxWork:
+		return fmt.Errorf("every %v: outside 0 to %v", p.Every, MaxWork)
+	case p.Together && p.Every == 0:
+		return errors.New("together needs a rhythm: every is 0")
+	}
+	return nil
+}
+
+// Demand is what the pool wants in CPUs on average, if nothing holds it back.
+func (p Pool) Demand() float64 {
+	if p.Every == 0 {
+		return float64(p.Threads)
+	}
+	return min(float64(p.Threads), float64(p.Threads)*p.Work.Seconds()/p.Every.Seconds())
+}

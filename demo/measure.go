@@ -45,18 +45,25 @@ func (w window) figures(a Arm) Arm {
 		}
 	}
 	a.WorkPerSecond = workRate(w.records)
-	a.Sleeps, a.Held = len(w.records), w.held
-	if took := w.took(); len(took) > 0 {
-		a.P50 = ptr(millis(percentile(took, 0.50)))
-		a.P99 = ptr(millis(percentile(took, 0.99)))
-		a.Max = ptr(millis(took[len(took)-1]))
-		late := time.Duration(0)
-		for _, t := range took {
-			late += t - sleepLength
-		}
-		a.Late = ptr(round3(late.Seconds()))
-	}
+	a.Held = w.held
+	a.sleeps(w.took())
 	return a
+}
+
+// sleeps fills in what the sleeps took, sorted.
+func (a *Arm) sleeps(took []time.Duration) {
+	a.Sleeps = len(took)
+	if len(took) == 0 {
+		return
+	}
+	a.P50 = ptr(millis(percentile(took, 0.50)))
+	a.P99 = ptr(millis(percentile(took, 0.99)))
+	a.Max = ptr(millis(took[len(took)-1]))
+	late := time.Duration(0)
+	for _, t := range took {
+		late += t - sleepLength
+	}
+	a.Late = ptr(round3(late.Seconds()))
 }
 
 // took gives what the sleeps took, sorted.

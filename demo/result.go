@@ -12,7 +12,9 @@ type Result struct {
 	Burners int     `json:"burners"`     // threads that burn, but in Threads
 	Sleep   float64 `json:"sleep_ms"`    // what the sleeper asks for
 	Pinned  string  `json:"pinned_cpus"` // kernel list: the CPUs of CPUSet and After
-	Seconds float64 `json:"arm_seconds"` // window asked for, per arm
+	// Simulated: nothing ran on this host; Kernel and CPUs are those simulated.
+	Simulated bool    `json:"simulated"`
+	Seconds   float64 `json:"arm_seconds"` // window asked for, per arm
 	// Fair: the demo's cgroup had the ordinary weight, not the highest.
 	Fair    bool     `json:"fair"`
 	Before  Arm      `json:"before"`    // quota

@@ -108,6 +108,7 @@ type host struct {
 	works    []work
 	freed    []int
 	events   uint64
+	times    func(workload string, took time.Duration) // nil: nobody asks
 
 	eevdf                             bool
 	slice, latency, granularity, tick time.Duration

@@ -1,6 +1,8 @@
 package simulate
 
 import (
+	"time"
+
 	"github.com/unthrottle/unthrottle/bandwidth"
 	"github.com/unthrottle/unthrottle/scenario"
 )
@@ -13,6 +15,8 @@ type Options struct {
 	Timeline int
 	// Explain: the accounting of one period of each limited cgroup.
 	Explain bool
+	// Times, if set, is called with each time that the outcome's quantiles are made of, in order, and its workload.
+	Times func(workload string, took time.Duration)
 }
 
 // Result of a run.
@@ -53,6 +57,7 @@ func Run(s scenario.Scenario, o Options) (Result, error) {
 	}
 	h.addStrips(min(o.Timeline, MaxTimeline))
 	accounts := h.addAccounts(o.Explain)
+	h.times = o.Times
 	h.run()
 	r := Result{Outcome: h.outcome(), Events: h.events}
 	for _, g := range h.groups {

@@ -202,6 +202,9 @@ func (h *host) onDone(c int) {
 	th := &h.threads[t]
 	w := &h.works[th.work]
 	w.latency.add(h.now - th.begin)
+	if h.times != nil {
+		h.times(w.Name, h.now-th.begin)
+	}
 	th.busy = false
 	if w.n > 0 {
 		empty := h.update(c, true)

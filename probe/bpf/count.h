@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* Counting in a container: words, histograms, and who counts where. */
+#ifndef PROBE_COUNT_H
+#define PROBE_COUNT_H
+
+#define WORD_COUNT 0xffffULL
+#define WORD_TIME ((1ULL << 48) - 1)
+#define WORD_TRIES 24
+
+static __always_inline void trouble(__u32 what)
+{
+	__u64 *n = bpf_map_lookup_elem(&troubles, &what);
+	if (n)
+		__sync_fetch_and_add(n, 1);
+}
+
+/*
+ * change adds d to a word's count and the time since its last change to the
+ * histogram, at the count that held until now. Whoever wins the exchange adds,
+ * so that every nanosecond is counted once and nobody waits for a lock. CPUs'
+ * clocks may differ by some ns: time never goes back.
+ *
+ * Gives the count before.
+ */
+static __always_inline __u32 change(__u64 *word, __u64 *histogram, __u32 levels, int d, __u64 now)
+{
+	__u64 t = (now >> 4) & WORD_TIME;
+
+	for (int i = 0; i < WORD_TRIES; i++) {
+		__u64 was = *(volatile __u64 *)word;
+		__u64 count = was & WORD_COUNT, since = was >> 16, gone = (t - since) & WORD_TIME;
+		__u64 to = t;
+
+		if (gone >> 47) {
+			gone = 0;
+			to = since;
+		}
+		if (d < 0 && count == 0) {
+			trouble(TROUBLE_UNDERFLOW);
+			return 0;
+		}
+		if (__sync_val_compare_and_swap(word, was, to << 16 | ((count + d) & WORD_COUNT)) != was)
+			continue;
+		__u32 level = count;
+		if (level >= levels)
+			level = levels - 1;
+		barrier_var(level);
+		if (level >= levels)
+			return 0;
+		if (gone)
+			__sync_fetch_and_add(&histogram[level], gone << 4);
+		return count;
+	}
+	/* The count must not be lost; the next change sees to the time. */
+	__sync_fetch_and_add(word, (__s64)d);
+	trouble(TROUBLE_CONTENTION);
+	return *(volatile __u64 *)word & WORD_COUNT;
+}
+
+/* container_of gives a handle's container, NULL if the slot has another one by now. */
+static __always_inline struct container *container_of_handle(__u64 handle)
+{
+	__u32 slot = (__u32)handle - 1;
+	struct container *c = bpf_map_lookup_elem(&containers, &slot);
+	return c && c->handle == handle ? c : NULL;
+}
+
+static __always_inline struct usage *usage_of(__u64 handle)
+{
+	__u32 slot = (__u32)handle - 1;
+	return bpf_map_lookup_elem(&usages, &slot);
+}
+
+/*
+ * The next three are global functions: the verifier looks at each of them once,
+ * with numbers as arguments, and not again on every path that leads to them.
+ */
+__noinline int width_change(__u64 handle, int d, __u64 now)
+{
+	struct container *c = container_of_handle(handle);
+	if (!c)
+		return 0;
+	__u64 before = change(&c->width_word, c->width, LEVELS, d, now);
+	if (d > 0 && before + 1 > c->width_most)
+		c->width_most = before + 1;
+	return 0;
+}
+
+__noinline int wanted_change(__u64 handle, int d, __u64 now)
+{
+	struct container *c = container_of_handle(handle);
+	if (c)
+		change(&c->wanted_word, c->wanted, LEVELS, d, now);
+	return 0;
+}
+
+__noinline int stopped_change(__u64 handle, int d, __u64 now)
+{
+	struct container *c = container_of_handle(handle);
+	if (!c)
+		return 0;
+	if (change(&c->stopped_word, c->stopped, 2, d, now) == 0 && d > 0)
+		__sync_fetch_and_add(&c->spells, 1);
+	return 0;
+}
+
+/*
+ * want notes which container, if any, counts a thread as wanting a CPU. Every
+ * transition is an exchange, so that spurious wake-ups, wake-ups of threads
+ * whose dequeue was delayed, and moves change each count once.
+ */
+static __always_inline void want(struct thread *t, __u64 handle, __u64 now)
+{
+	if (t->counted == handle)
+		return;
+	__u64 was = __sync_lock_test_and_set(&t->counted, handle);
+	if (was == handle)
+		return;
+	if (was)
+		wanted_change(was, -1, now);
+	if (handle)
+		wanted_change(handle, 1, now);
+}
+
+/* take lets a container (or none) have a CPU, and books the time of the one before. */
+static __always_inline void take(struct cpu *c, __u64 handle, __u64 now)
+{
+	__u64 was = c->handle;
+
+	if (was) {
+		struct usage *u = usage_of(was);
+		struct container *of = container_of_handle(was);
+		if (u && of)
+			u->ns += now - c->since;
+	}
+	if (was != handle) {
+		if (was)
+			width_change(was, -1, now);
+		if (handle)
+			width_change(handle, 1, now);
+		c->handle = handle;
+	}
+	c->since = now;
+}
+
+#endif

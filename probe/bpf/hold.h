@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Stopped time: which run queues have threads that a quota holds back.
+ *
+ * Since Linux 6.18 a thread of a throttled queue is parked on its way back to
+ * user mode, and marked (task_struct.throttled); before, the whole queue is
+ * taken off its CPU (cfs_rq.throttle_count) and holds back all that wait on it.
+ * Either way it begins at a switch or a wake-up that we see. It ends when the
+ * queue's throttle_count is back at 0, which no event tells: we look at every
+ * switch and every timer of that CPU, and right after the timer that refilled
+ * the quota, for all CPUs that it let go.
+ *
+ * A container is stopped while any queue of it is in the list; cgroups below it
+ * have queues, hence entries, of their own.
+ */
+#ifndef PROBE_HOLD_H
+#define PROBE_HOLD_H
+
+#define MAX_LEVELS 12
+
+static __always_inline bool throttled_itself(struct cfs_rq *q)
+{
+	return BPF_CORE_READ_BITFIELD_PROBED(q, throttled);
+}
+
+/* whose gives the id of the nearest cgroup whose quota holds a task back, 0 if none does any longer. */
+__noinline __u64 whose(__u64 at)
+{
+	struct sched_entity *se = (void *)at;
+
+	for (int i = 0; i < MAX_LEVELS && se; i++) {
+		struct cfs_rq *q = BPF_CORE_READ(se, cfs_rq);
+		if (!q)
+			break;
+		if (throttled_itself(q))
+			return BPF_CORE_READ(q, tg, css.cgroup, kn, id);
+		se = BPF_CORE_READ(se, parent);
+	}
+	return 0;
+}
+
+/* freed says whether no quota holds back a queue: any longer, or (soon) as soon as its CPU hears of the refill. */
+static __always_inline bool freed(struct held *h, bool soon)
+{
+	struct cfs_rq *q = (void *)h->queue;
+
+	if ((__u64)BPF_CORE_READ(q, tg) != h->group)
+		return true; /* the cgroup is gone */
+	if (BPF_CORE_READ(q, throttle_count) == 0)
+		return true;
+	if (!soon)
+		return false;
+	int cpu = BPF_CORE_READ(q, rq, cpu);
+	struct task_group *tg = BPF_CORE_READ(q, tg);
+	for (int i = 0; i < MAX_LEVELS && q; i++) {
+		if (throttled_itself(q) && BPF_CORE_READ(q, runtime_remaining) <= 0)
+			return false;
+		tg = BPF_CORE_READ(tg, parent);
+		if (!tg)
+			break;
+		struct cfs_rq **queues = BPF_CORE_READ(tg, cfs_rq);
+		q = NULL;
+		if (bpf_probe_read_kernel(&q, sizeof(q), queues + cpu))
+			break;
+	}
+	return true;
+}
+
+static __always_inline struct held *held_entry(__u32 cpu, __u32 i)
+{
+	__u32 at = cpu * HELD_PER_CPU + i;
+	return bpf_map_lookup_elem(&held, &at);
+}
+
+/*
+ * release looks through the entries of one CPU, this one or another, and ends
+ * those whose queue is free. Whoever takes the handle out ends it.
+ */
+__noinline int release(__u32 cpu, __u64 now, __u32 soon)
+{
+	struct cpu *c = bpf_map_lookup_elem(&cpus, &cpu);
+	__u32 left = 0;
+
+	if (!c)
+		return 0;
+	for (__u32 i = 0; i < HELD_PER_CPU; i++) {
+		struct held *h = held_entry(cpu, i);
+		if (!h)
+			break;
+		if (!h->handle)
+			continue;
+		if (!freed(h, soon)) {
+			left++;
+			continue;
+		}
+		union any_record r = {.r = {.at = now, .kind = RECORD_RELEASE, .a = h->leaf, .b = cpu}};
+		__u64 handle = __sync_lock_test_and_set(&h->handle, 0);
+		if (!handle)
+			continue;
+		__sync_fetch_and_add(&c->held, -1);
+		stopped_change(handle, -1, now);
+		if (handle == recorded)
+			tell(&r);
+	}
+	return left;
+}
+
+/* hold notes that a quota holds back threads of a queue on this CPU or, woken elsewhere, on another. */
+__noinline int hold(__u64 at, __u64 handle, __u64 leaf, __u64 now)
+{
+	struct cfs_rq *q = (void *)at;
+	struct held *empty = NULL;
+	__u32 cpu = BPF_CORE_READ(q, rq, cpu);
+	struct cpu *c = bpf_map_lookup_elem(&cpus, &cpu);
+
+	if (!c)
+		return 0;
+	for (__u32 i = 0; i < HELD_PER_CPU; i++) {
+		struct held *h = held_entry(cpu, i);
+		if (!h)
+			break;
+		if (h->handle == handle && h->queue == (__u64)q)
+			return 0;
+		if (!h->handle)
+			empty = h;
+	}
+	if (!empty) {
+		trouble(TROUBLE_HELD);
+		return 0;
+	}
+	empty->queue = (__u64)q;
+	empty->leaf = leaf;
+	empty->group = (__u64)BPF_CORE_READ(q, tg);
+	if (__sync_val_compare_and_swap(&empty->handle, 0, handle))
+		return 0;
+	__sync_fetch_and_add(&c->held, 1);
+	stopped_change(handle, 1, now);
+	return 1;
+}
+
+/* waiting is how many entities of a queue want a CPU: tasks, and groups below it. */
+static __always_inline unsigned int waiting(struct cfs_rq *q)
+{
+	struct cfs_rq___since_6_14 *now = (void *)q;
+	struct cfs_rq___since_6_12 *delayed = (void *)q;
+	struct cfs_rq___before_6_14 *before = (void *)q;
+
+	if (bpf_core_field_exists(now->h_nr_runnable))
+		return BPF_CORE_READ(now, h_nr_runnable);
+	/* A sleeper whose dequeue was delayed is still queued, and wants nothing. */
+	if (bpf_core_field_exists(delayed->h_nr_delayed))
+		return BPF_CORE_READ(before, h_nr_running) - BPF_CORE_READ(delayed, h_nr_delayed);
+	return BPF_CORE_READ(before, h_nr_running);
+}
+
+/* fair says whether a task is of the class that quotas are for. */
+static __always_inline bool fair(struct task_struct *t)
+{
+	return t->policy != SCHED_FIFO && t->policy != SCHED_RR && t->policy != SCHED_DEADLINE;
+}
+
+#endif

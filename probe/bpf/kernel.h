@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * The few kernel types that the probe reads, with only the fields it reads. The
+ * loader finds the true offsets in the running kernel's BTF (CO-RE), so that
+ * order and size here do not matter, names and kinds do.
+ *
+ * A name after ___ is a variant of the same kernel type; the loader ignores it.
+ */
+#ifndef PROBE_KERNEL_H
+#define PROBE_KERNEL_H
+
+typedef unsigned char __u8;
+typedef unsigned short __u16;
+typedef unsigned int __u32;
+typedef unsigned long long __u64;
+typedef signed char __s8;
+typedef short __s16;
+typedef int __s32;
+typedef long long __s64;
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u32 __wsum;
+typedef _Bool bool;
+
+enum { false = 0, true = 1 };
+
+#define NULL ((void *)0)
+
+/* include/uapi/linux/bpf.h */
+enum {
+	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_ARRAY_OF_MAPS = 12,
+	BPF_MAP_TYPE_RINGBUF = 27,
+	BPF_MAP_TYPE_TASK_STORAGE = 29,
+};
+enum { BPF_ANY = 0, BPF_NOEXIST = 1 };
+enum { BPF_F_NO_PREALLOC = 1, BPF_F_MMAPABLE = 1024 };
+enum { BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
+enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
+enum { BPF_RB_AVAIL_DATA = 0 };
+
+/* include/linux/sched.h: part of user space since the tracepoints show them. */
+enum { TASK_RUNNING = 0, TASK_DEAD = 0x80 };
+enum { PF_KTHREAD = 0x00200000 };
+enum { SCHED_FIFO = 1, SCHED_RR = 2, SCHED_DEADLINE = 6 };
+enum { DEFAULT_PRIO = 120 };
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct list_head {
+	struct list_head *next;
+};
+
+struct kernfs_node {
+	__u64 id;
+};
+
+struct cgroup;
+
+struct cgroup_subsys_state {
+	struct cgroup *cgroup;
+	struct cgroup_subsys_state *parent;
+};
+
+struct cgroup {
+	struct cgroup_subsys_state self;
+	struct kernfs_node *kn;
+};
+
+struct hrtimer {
+	void *function;
+};
+
+struct cfs_bandwidth {
+	__u64 quota;
+	__u64 runtime;
+	__u64 burst;
+	struct hrtimer period_timer;
+	struct hrtimer slack_timer;
+	struct list_head throttled_cfs_rq;
+	int nr_periods;
+	int nr_throttled;
+};
+
+struct cfs_rq;
+
+struct task_group {
+	struct cgroup_subsys_state css;
+	struct cfs_rq **cfs_rq;
+	struct task_group *parent;
+	struct cfs_bandwidth cfs_bandwidth;
+};
+
+struct rq {
+	int cpu;
+};
+
+struct cfs_rq {
+	struct rq *rq;
+	struct task_group *tg;
+	__s64 runtime_remaining;
+	int throttled;
+	int throttle_count;
+	struct list_head throttled_list;
+};
+
+struct cfs_rq___since_6_14 {
+	unsigned int h_nr_runnable;
+};
+struct cfs_rq___since_6_12 {
+	unsigned int h_nr_delayed;
+};
+struct cfs_rq___before_6_14 {
+	unsigned int h_nr_running;
+};
+
+struct sched_entity {
+	unsigned char sched_delayed; /* Linux 6.12 and later */
+	struct sched_entity *parent;
+	struct cfs_rq *cfs_rq;
+};
+
+struct thread_info {
+	__u32 cpu;
+};
+
+struct bpf_local_storage;
+
+struct task_struct {
+	struct thread_info thread_info;
+	unsigned int __state;
+	unsigned int flags;
+	int on_cpu;
+	int on_rq;
+	int static_prio;
+	struct sched_entity se;
+	struct task_group *sched_task_group;
+	bool throttled; /* Linux 6.18 and later */
+	unsigned int policy;
+	int pid;
+	int tgid;
+	struct task_struct *group_leader;
+	__u64 utime;
+	__u64 stime;
+	char comm[16];
+	struct bpf_local_storage *bpf_storage;
+};
+
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+};
+
+#pragma clang attribute pop
+
+#endif

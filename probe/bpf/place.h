@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* Which watched container a task belongs to. */
+#ifndef PROBE_PLACE_H
+#define PROBE_PLACE_H
+
+#define MAX_DEPTH 24
+
+/* address makes a number of a pointer, for global functions, which the verifier lets take numbers only. */
+static __always_inline __u64 address(void *pointer)
+{
+	__u64 a = 0;
+	bpf_probe_read_kernel(&a, sizeof(a), &pointer);
+	return a;
+}
+
+/*
+ * find walks from a task group's cgroup towards the root to the nearest one
+ * that is watched, and remembers the answer. The cpu controller's css is right
+ * on cgroup v1, on v2, and where v2 hands the controller on to some levels only.
+ */
+__noinline __u64 find(__u64 at, __u64 id)
+{
+	struct cgroup_subsys_state *css = (void *)at;
+	struct place place = {.generation = generation};
+
+	for (int i = 0; i < MAX_DEPTH && css; i++) {
+		__u64 level = BPF_CORE_READ(css, cgroup, kn, id);
+		__u64 *handle = bpf_map_lookup_elem(&watched, &level);
+		if (handle) {
+			place.handle = *handle;
+			break;
+		}
+		css = BPF_CORE_READ(css, parent);
+	}
+	if (bpf_map_update_elem(&places, &id, &place, BPF_ANY))
+		trouble(TROUBLE_PLACES);
+	return place.handle;
+}
+
+/* leaf_of gives the id of a task's own cgroup in the cpu controller's hierarchy, 0 for autogroups, which have none. */
+static __always_inline __u64 leaf_of(struct task_struct *t)
+{
+	struct cgroup *cgroup = t->sched_task_group->css.cgroup;
+	return cgroup ? cgroup->kn->id : 0;
+}
+
+static __always_inline __u64 handle_of(struct task_struct *t)
+{
+	__u64 id = leaf_of(t);
+	if (!id)
+		return 0;
+	struct place *p = bpf_map_lookup_elem(&places, &id);
+	if (p && p->generation == generation)
+		return p->handle;
+	return find(address(&t->sched_task_group->css), id);
+}
+
+#endif

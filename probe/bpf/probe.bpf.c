@@ -1,0 +1,541 @@
+//go:build ignore
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Counts, at every scheduling event, how many CPUs each watched container uses
+ * (width), how many of its threads want one (wanted), and since when a quota
+ * holds any of them back (stopped); and tells the events of one container.
+ *
+ *	CPU 0   ..A1 A1 A1 .. .. A2 ..     sched_switch says who gives up a CPU and
+ *	CPU 1   ..B1 A2 A2 A2 .. .. ..     who takes it: width of A is 0 1 2 1 0 1 0
+ *
+ * Each CPU remembers which container holds it (struct cpu). The container of the
+ * task that leaves is never looked up again: tasks move between cgroups, and a
+ * count that was taken up must be put down in the same place. Each thread
+ * remembers which container counts it as wanting a CPU (struct thread), for the
+ * same reason.
+ *
+ * Cost: one look-up per switch for the task that comes; atomics only where a
+ * count changes. Nothing is sent to user space unless a recording runs.
+ */
+#include "kernel.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+#include "probe.h"
+#include "maps.h"
+#include "count.h"
+#include "place.h"
+#include "record.h"
+#include "hold.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* Keeps these types in the object for the user side's code to be made from. */
+#define SHARE(kind, name) const kind name *_##name __attribute__((unused))
+SHARE(enum, record_kind);
+SHARE(enum, record_flags);
+SHARE(enum, holder_kind);
+SHARE(enum, trouble);
+SHARE(struct, record);
+SHARE(struct, record_more);
+SHARE(struct, record_thread);
+SHARE(struct, record_period);
+SHARE(struct, thread_row);
+SHARE(struct, row);
+
+extern void sched_cfs_period_timer __ksym __weak;
+extern void sched_cfs_slack_timer __ksym __weak;
+
+static __always_inline struct cpu *this_cpu(__u32 *number)
+{
+	*number = bpf_get_smp_processor_id();
+	return bpf_map_lookup_elem(&cpus, number);
+}
+
+/*
+ * thread_of finds what is known of a thread. One of a watched container (ours)
+ * is remembered from now on; where the kernel cannot make room under a
+ * run-queue's lock, task_newtask and the iterator have made it.
+ */
+static __always_inline struct thread *thread_of(struct task_struct *t, bool ours)
+{
+	if (!ours && !t->bpf_storage)
+		return NULL;
+	struct thread *known = bpf_task_storage_get(&threads, t, 0, ours && create_on ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
+	if (!known && ours)
+		trouble(TROUBLE_THREADS);
+	return known;
+}
+
+/* A queue of a watched container on which this switch or wake-up shows threads to be held back. */
+static __always_inline bool held_back(struct task_struct *t, bool sleeps)
+{
+	if (mark_task)
+		return !sleeps && t->throttled;
+	if (!mark_queue || !fair(t))
+		return false;
+	struct cfs_rq *q = t->se.cfs_rq;
+	return q && q->throttle_count > 0 && (!sleeps || waiting(q) > 0);
+}
+
+struct switched {
+	struct task_struct *prev, *next;
+	__u64 now, was, is;
+	bool preempt, sleeps, throttled;
+};
+
+static __always_inline void record_switch(struct cpu *c, struct switched *s, struct thread *prev, struct thread *next)
+{
+	__u32 e = epoch;
+	__u64 from = c->epoch == e ? c->holder : holder_of(s->prev, s->was, s->now);
+	__u64 to = holder_of(s->next, s->is, s->now);
+	bool from_us = from >> 32 == HOLDER_THREAD, to_us = to >> 32 == HOLDER_THREAD;
+
+	c->holder = to;
+	c->epoch = e;
+	if (next) {
+		if (to_us) {
+			introduce(next, s->next, FLAG_MOVED, s->now);
+			if (next->renamed)
+				rename(next, s->next, s->next->comm, s->now);
+		} else {
+			left(next, s->next, s->now);
+		}
+	}
+	if (from_us && prev)
+		introduce(prev, s->prev, 0, s->now);
+	if (!from_us && !to_us && from == to)
+		return;
+	union any_record r = {.r = {.at = s->now, .kind = RECORD_SWITCH, .a = from, .b = to}};
+	if (s->preempt)
+		r.r.flags |= FLAG_IN_KERNEL;
+	if (!s->sleeps)
+		r.r.flags |= FLAG_RUNNABLE;
+	if (s->throttled && from_us && !s->sleeps) {
+		r.r.flags |= FLAG_THROTTLED;
+		r.more.c = whose(address(&s->prev->se));
+		tell_more(&r);
+	} else {
+		tell(&r);
+	}
+	if (from_us && s->prev->__state & TASK_DEAD) {
+		union any_record x = {.r = {.at = s->now, .kind = RECORD_EXIT, .a = s->prev->pid, .b = s->prev->utime}};
+		x.more.c = s->prev->stime;
+		tell_more(&x);
+	}
+}
+
+/*
+ * sync sets a CPU's holder right for the task that runs on it: at the start, and
+ * after moves between cgroups, which no switch tells. In a recording such a move
+ * looks like a switch.
+ */
+static __always_inline void sync(struct cpu *c, __u32 cpu, struct task_struct *t, __u64 now)
+{
+	__u64 is = t->pid ? handle_of(t) : 0;
+
+	take(c, is, now);
+	c->group = (__u64)t->sched_task_group;
+	c->generation = generation;
+	if (!wanted_on)
+		return;
+	struct thread *known = t->pid ? thread_of(t, is != 0) : NULL;
+	if (known)
+		want(known, is, now);
+	if (!recorded || c->epoch != epoch)
+		return;
+	__u64 holds = holder_of(t, is, now);
+	if (holds == c->holder)
+		return;
+	if (known && is == recorded)
+		introduce(known, t, FLAG_MOVED, now);
+	union any_record r = {.r = {.at = now, .kind = RECORD_SWITCH, .flags = FLAG_RUNNABLE, .a = c->holder, .b = holds}};
+	tell(&r);
+	c->holder = holds;
+	if (known && is != recorded)
+		left(known, t, now);
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	__u32 cpu;
+	struct cpu *c = this_cpu(&cpu);
+	if (!c)
+		return 0;
+	struct switched s = {
+		.prev = prev, .next = next, .was = c->handle, .preempt = preempt,
+		.is = next->pid ? handle_of(next) : 0,
+		.sleeps = !preempt && prev->__state != TASK_RUNNING,
+	};
+	struct thread *p = NULL, *n = NULL;
+
+	if (wanted_on) {
+		p = thread_of(prev, false);
+		n = thread_of(next, s.is != 0);
+	}
+	c->group = (__u64)next->sched_task_group;
+	c->generation = generation;
+	if (!(s.was | s.is) && !p && !n && !c->held && !recorded)
+		return 0;
+
+	s.now = bpf_ktime_get_ns();
+	take(c, s.is, s.now);
+	if (s.is) {
+		struct usage *u = usage_of(s.is);
+		if (u)
+			u->switches++;
+	}
+	if (!wanted_on)
+		return 0;
+	if (p && s.sleeps)
+		want(p, 0, s.now);
+	if (n)
+		want(n, s.is, s.now);
+	if (c->held)
+		release(cpu, s.now, 0);
+	if (s.was && held_back(prev, s.sleeps)) {
+		s.throttled = true;
+		struct cfs_rq *q = prev->se.cfs_rq;
+		__u64 leaf = leaf_of(prev);
+		bool begins = hold(address(q), s.was, leaf, s.now);
+		if (recorded) {
+			record_switch(c, &s, p, n);
+			if (begins && mark_queue && s.was == recorded) {
+				union any_record h = {.r = {.at = s.now, .kind = RECORD_HOLD, .a = leaf, .b = cpu}};
+				h.more.c = whose(address(&prev->se));
+				tell_more(&h);
+			}
+			return 0;
+		}
+	}
+	if (recorded)
+		record_switch(c, &s, p, n);
+	return 0;
+}
+
+static __always_inline int woken(struct task_struct *t, __u8 flags)
+{
+	__u64 is = handle_of(t);
+	struct thread *known = thread_of(t, is != 0);
+	if (!known)
+		return 0;
+	__u32 cpu;
+	struct cpu *c = this_cpu(&cpu);
+	if (!c)
+		return 0;
+	__u64 now = bpf_ktime_get_ns();
+	bool spurious = known->counted != 0;
+
+	want(known, is, now);
+	if (is) {
+		struct usage *u = usage_of(is);
+		if (u)
+			u->wakeups++;
+	}
+	bool throttled = mark_queue && is && !spurious && held_back(t, false);
+	if (throttled)
+		hold(address(t->se.cfs_rq), is, leaf_of(t), now);
+	__u64 us = recorded;
+	if (!us)
+		return 0;
+	if (is != us) {
+		left(known, t, now);
+		return 0;
+	}
+	introduce(known, t, flags & FLAG_NEW ? 0 : FLAG_MOVED, now);
+	if (spurious)
+		return 0;
+	union any_record r = {
+		.r = {.at = now, .kind = RECORD_WAKEUP, .flags = flags, .a = t->pid | (__u64)t->thread_info.cpu << 32, .b = known->waker},
+	};
+	known->waker = 0;
+	if (throttled) {
+		r.r.flags |= FLAG_THROTTLED;
+		r.more.c = whose(address(&t->se));
+		tell_more(&r);
+	} else {
+		tell(&r);
+	}
+	return 0;
+}
+
+SEC("tp_btf/sched_wakeup")
+int BPF_PROG(sched_wakeup, struct task_struct *t) { return woken(t, 0); }
+
+SEC("tp_btf/sched_wakeup_new")
+int BPF_PROG(sched_wakeup_new, struct task_struct *t) { return woken(t, FLAG_NEW); }
+
+/* Only where create_on is 0: a forked thread gets its room before it runs. */
+SEC("tp_btf/task_newtask")
+int BPF_PROG(task_newtask, struct task_struct *t)
+{
+	if (handle_of(t))
+		bpf_task_storage_get(&threads, t, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	return 0;
+}
+
+/* sched_waking runs where the waker is; sched_wakeup may run in an interrupt elsewhere. Attached while recording. */
+SEC("tp_btf/sched_waking")
+int BPF_PROG(sched_waking, struct task_struct *t)
+{
+	__u64 us = recorded;
+	if (!us || handle_of(t) != us)
+		return 0;
+	struct thread *known = thread_of(t, true);
+	__u32 cpu;
+	struct cpu *c = this_cpu(&cpu);
+	if (!known || !c)
+		return 0;
+	struct task_struct *waker = bpf_get_current_task_btf();
+	known->waker = c->in_timer ? holder(HOLDER_KERNEL, 0)
+				   : holder_of(waker, handle_of(waker), bpf_ktime_get_ns());
+	return 0;
+}
+
+/* Attached while recording. A thread that is being woken moves too: not waiting yet, it is not counted. */
+SEC("tp_btf/sched_migrate_task")
+int BPF_PROG(sched_migrate_task, struct task_struct *t, int to)
+{
+	struct thread *known = thread_of(t, false);
+	__u64 us = recorded;
+
+	if (!known || !us || known->counted != us || known->epoch != epoch)
+		return 0;
+	union any_record r = {.r = {.at = bpf_ktime_get_ns(), .kind = RECORD_MIGRATE, .a = t->pid, .b = to}};
+	tell(&r);
+	return 0;
+}
+
+/* Attached while recording. */
+SEC("tp_btf/task_rename")
+int BPF_PROG(task_rename, struct task_struct *t, const char *name)
+{
+	struct thread *known = thread_of(t, false);
+
+	if (!known || !recorded || known->epoch != epoch)
+		return 0;
+	rename(known, t, name, bpf_ktime_get_ns());
+	return 0;
+}
+
+SEC("tp_btf/cgroup_rmdir")
+int BPF_PROG(cgroup_rmdir, struct cgroup *cgroup)
+{
+	__u64 id = cgroup->kn->id;
+	bpf_map_delete_elem(&places, &id);
+	return 0;
+}
+
+/* The period that ends for a cgroup: a row if it is watched, an event if it concerns the recording. */
+__noinline int period(__u64 at, __u64 now, __u32 stopped_cpus)
+{
+	struct cfs_bandwidth *b = (void *)at;
+	struct task_group *tg = (void *)b - bpf_core_field_offset(struct task_group, cfs_bandwidth);
+	__u64 id = BPF_CORE_READ(tg, css.cgroup, kn, id);
+	__u64 *watch = bpf_map_lookup_elem(&watched, &id);
+	struct container *of = watch ? container_of_handle(*watch) : NULL;
+	if (of && rows_on) {
+		change(&of->width_word, of->width, LEVELS, 0, now);
+		change(&of->stopped_word, of->stopped, 2, 0, now);
+		__u64 integral = 0, ns = of->stopped[1], end = now & ~15ULL;
+		for (__u32 i = 1; i < LEVELS; i++)
+			integral += i * of->width[i];
+		struct row r = {
+			.handle = of->handle, .at = end, .length = end - of->row_at,
+			.integral = integral - of->row_integral, .stopped = ns - of->row_stopped,
+			.most = of->width_most, .throttled = stopped_cpus > 0,
+		};
+		of->row_at = end;
+		of->row_integral = integral;
+		of->row_stopped = ns;
+		of->width_most = of->width_word & WORD_COUNT;
+		if (bpf_ringbuf_output(&rows, &r, sizeof(r), BPF_RB_NO_WAKEUP))
+			__sync_fetch_and_add(&rows_lost, 1);
+	}
+	__u64 us = recorded;
+	if (!us)
+		return 0;
+	if (!bpf_map_lookup_elem(&ancestors, &id)) {
+		struct cgroup_subsys_state *css = &tg->css;
+		struct place *p = bpf_map_lookup_elem(&places, &id);
+		__u64 handle = p && p->generation == generation ? p->handle : find(address(css), id);
+		if (handle != us)
+			return 0;
+	}
+	union any_record r = {.r = {.at = now, .kind = RECORD_PERIOD, .a = id}};
+	r.r.b = (__u64)BPF_CORE_READ(b, nr_periods) << 32 | (__u32)BPF_CORE_READ(b, nr_throttled);
+	r.period.quota = BPF_CORE_READ(b, quota);
+	r.period.left = BPF_CORE_READ(b, runtime);
+	if (bpf_core_field_exists(b->burst))
+		r.period.burst = BPF_CORE_READ(b, burst);
+	r.period.stopped_cpus = stopped_cpus;
+	told(&r, sizeof(r.period));
+	return 0;
+}
+
+/* CPUs of a throttled list, between a timer's entry and its exit. */
+#define MAX_LISTED 256
+struct listed {
+	__u32 n;
+	__u32 cpu[MAX_LISTED];
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct listed);
+} listed SEC(".maps");
+
+__noinline int list_throttled(__u64 at)
+{
+	struct cfs_bandwidth *b = (void *)at;
+	__u32 zero = 0;
+	struct listed *l = bpf_map_lookup_elem(&listed, &zero);
+	if (!l)
+		return 0;
+	__u64 head = (__u64)b + bpf_core_field_offset(struct cfs_bandwidth, throttled_cfs_rq);
+	struct list_head *p = BPF_CORE_READ(b, throttled_cfs_rq.next);
+
+	l->n = 0;
+	for (__u32 i = 0; i < MAX_LISTED && p && (__u64)p != head; i++) {
+		struct cfs_rq *q = (void *)p - bpf_core_field_offset(struct cfs_rq, throttled_list);
+		l->cpu[i] = BPF_CORE_READ(q, rq, cpu);
+		l->n = i + 1;
+		p = BPF_CORE_READ(p, next);
+	}
+	return l->n;
+}
+
+static __always_inline struct cfs_bandwidth *bandwidth_of(struct hrtimer *timer)
+{
+	void *function = timer->function;
+
+	if (&sched_cfs_period_timer && function == &sched_cfs_period_timer)
+		return (void *)timer - bpf_core_field_offset(struct cfs_bandwidth, period_timer);
+	if (&sched_cfs_slack_timer && function == &sched_cfs_slack_timer)
+		return (void *)timer - bpf_core_field_offset(struct cfs_bandwidth, slack_timer);
+	return NULL;
+}
+
+/*
+ * Every timer, hence every tick of a busy CPU: whoever was moved while it ran is
+ * put right here. Of a period's timer: the state before the refill.
+ */
+SEC("tp_btf/hrtimer_expire_entry")
+int BPF_PROG(hrtimer_expire_entry, struct hrtimer *timer)
+{
+	__u32 cpu;
+	struct cpu *c = this_cpu(&cpu);
+	if (!c)
+		return 0;
+	struct task_struct *t = bpf_get_current_task_btf();
+	c->in_timer = 1;
+	if (c->group != (__u64)t->sched_task_group || c->generation != generation)
+		sync(c, cpu, t, bpf_ktime_get_ns());
+	if (!wanted_on)
+		return 0;
+	if (c->held)
+		release(cpu, bpf_ktime_get_ns(), 0);
+	struct cfs_bandwidth *b = bandwidth_of(timer);
+	if (!b)
+		return 0;
+	__u32 n = list_throttled(address(b));
+	if (timer->function == &sched_cfs_period_timer)
+		period(address(b), bpf_ktime_get_ns(), n);
+	return 0;
+}
+
+/* After a refill or the return of slack: the CPUs that were let go. */
+SEC("tp_btf/hrtimer_expire_exit")
+int BPF_PROG(hrtimer_expire_exit, struct hrtimer *timer)
+{
+	__u32 cpu, zero = 0;
+	struct cpu *c = this_cpu(&cpu);
+	if (!c)
+		return 0;
+	c->in_timer = 0;
+	if (!bandwidth_of(timer))
+		return 0;
+	struct listed *l = bpf_map_lookup_elem(&listed, &zero);
+	if (!l || !l->n)
+		return 0;
+	__u64 now = bpf_ktime_get_ns();
+	for (__u32 i = 0; i < MAX_LISTED && i < l->n; i++) {
+		__u32 other = l->cpu[i];
+		struct cpu *o = bpf_map_lookup_elem(&cpus, &other);
+		if (o && o->held)
+			release(other, now, 1);
+	}
+	l->n = 0;
+	return 0;
+}
+
+/* Run by user space on each CPU in turn: who holds it now. */
+SEC("raw_tp")
+int sync_cpu(void *ctx)
+{
+	__u32 cpu;
+	struct cpu *c = this_cpu(&cpu);
+	if (!c)
+		return 0;
+	struct task_struct *t = bpf_get_current_task_btf();
+	__u64 now = bpf_ktime_get_ns();
+
+	sync(c, cpu, t, now);
+	if (recorded) {
+		union any_record r = {.r = {.at = now, .kind = RECORD_HOLDER}};
+		r.r.a = c->holder = holder_of(t, c->handle, now);
+		c->epoch = epoch;
+		tell(&r);
+	}
+	return 0;
+}
+
+/*
+ * Run by user space for all threads: who wants a CPU, and, of the recorded
+ * container, a row each. A thread may change its state while we look: looked at
+ * again, and whatever it does next puts it right.
+ */
+SEC("iter/task")
+int look_at_threads(struct bpf_iter__task *ctx)
+{
+	struct task_struct *t = ctx->task;
+	if (!t)
+		return 0;
+	__u64 is = handle_of(t);
+	if (!is)
+		return 0;
+	struct thread *known = bpf_task_storage_get(&threads, t, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!known) {
+		trouble(TROUBLE_THREADS);
+		return 0;
+	}
+	__u64 now = bpf_ktime_get_ns();
+	bool delayed = bpf_core_field_exists(t->se.sched_delayed) && t->se.sched_delayed;
+	bool wants = t->on_rq && !delayed && (t->__state == TASK_RUNNING || t->on_cpu);
+
+	if (wants) {
+		want(known, is, now);
+		if (!t->on_cpu && t->__state != TASK_RUNNING)
+			want(known, 0, bpf_ktime_get_ns());
+	}
+	bool held = false;
+	if (wants && !t->on_cpu && held_back(t, false))
+		held = true;
+	if (held)
+		hold(address(t->se.cfs_rq), is, leaf_of(t), now);
+	if (is != recorded)
+		return 0;
+	struct thread_row r = {
+		.at = now, .cgroup = leaf_of(t), .utime = t->utime, .stime = t->stime, .tid = t->pid, .tgid = t->tgid,
+		.state = !wants ? 0 : t->on_cpu ? 2 : 1, .cpu = t->thread_info.cpu, .nice = t->static_prio - DEFAULT_PRIO,
+	};
+	r.held = held;
+	BPF_CORE_READ_INTO(&r.comm, t, comm);
+	known->leaf = r.cgroup;
+	known->renamed = 0;
+	known->epoch = epoch;
+	bpf_seq_write(ctx->meta->seq, &r, sizeof(r));
+	return 0;
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* What kernel side and user side share: map values and records. */
+#ifndef PROBE_H
+#define PROBE_H
+
+/* Levels of a histogram; the last one holds that many and more. */
+#define LEVELS 256
+
+/*
+ * A container that is watched: a slot of an array, reused. Whoever counts in it
+ * remembers its handle, so that what was begun for the slot's former owner is
+ * never ended in the new one's.
+ *
+ *	handle = serial << 32 | slot + 1; 0 is no container
+ *
+ * A word is a count and since when it holds, so that both change at once:
+ *
+ *	word = time in units of 16 ns (48 bits) << 16 | count (16 bits)
+ */
+struct container {
+	__u64 handle;
+	__u64 id; /* its cgroup's */
+	__u64 _pad1[6];
+	/* The two words are written from all CPUs: a cache line each. */
+	__u64 width_word;
+	__u64 width_most; /* since the last row */
+	__u64 _pad2[6];
+	__u64 wanted_word;
+	__u64 _pad3[7];
+	__u64 stopped_word; /* run queues on which threads of it are held back */
+	__u64 stopped[2];   /* ns free, ns stopped */
+	__u64 spells;
+	/* As they were at the last row. */
+	__u64 row_at;
+	__u64 row_integral; /* width x ns */
+	__u64 row_stopped;
+	__u64 _pad4;
+	__u64 width[LEVELS];
+	__u64 wanted[LEVELS];
+};
+
+/* What one CPU did for one container. */
+struct usage {
+	__u64 ns;
+	__u64 switches;
+	__u64 wakeups;
+};
+
+/* What is known of a CPU. */
+struct cpu {
+	__u64 handle;	/* the container that holds it, 0: none */
+	__u64 since;	/* when it took it */
+	__u64 group;	/* task group of its task, as an address: to see moves */
+	__u64 holder;	/* see holder_of; good while epoch is the recording's */
+	__u32 epoch;
+	__u32 generation;
+	__u32 in_timer;	/* an hrtimer's function runs */
+	__u32 held;	/* entries of held that are in use, roughly */
+	__u64 lost;	/* events that had no room in the ring */
+	__u64 lost_told;
+};
+
+/* A run queue (of one cgroup on one CPU) on which a quota holds threads back. */
+struct held {
+	__u64 handle; /* 0: free */
+	__u64 queue;  /* struct cfs_rq, as an address */
+	__u64 leaf;   /* id of its cgroup */
+	__u64 group;  /* its struct task_group, as an address */
+};
+#define HELD_PER_CPU 32
+
+/* What is known of a thread: task storage. */
+struct thread {
+	__u64 counted; /* handle of the container that counts it as wanting a CPU */
+	__u64 leaf;    /* its cgroup when it was last told */
+	__u64 named_at;
+	__u64 waker;   /* holder code of whoever wakes it */
+	__u32 epoch;   /* the recording that knows it */
+	__u32 renamed; /* its name has changed and was not told yet */
+};
+
+/* What went wrong since the probe was opened; index of troubles. */
+enum trouble {
+	TROUBLE_UNDERFLOW,  /* a count would have gone below 0 */
+	TROUBLE_CONTENTION, /* a word changed under us too often: some ns misplaced */
+	TROUBLE_THREADS,    /* no memory to remember a thread */
+	TROUBLE_HELD,	    /* more throttled cgroups on a CPU than it remembers */
+	TROUBLE_PLACES,	    /* more cgroups than are remembered: slower, still right */
+	TROUBLES,
+};
+
+/* Records of the ring. The first 12 bytes of all are alike. */
+enum record_kind {
+	RECORD_SWITCH = 1,
+	RECORD_WAKEUP,
+	RECORD_MIGRATE,
+	RECORD_THREAD, /* introduces a thread, renames it, or moves it */
+	RECORD_LEAVE,
+	RECORD_EXIT,
+	RECORD_HOLD,
+	RECORD_RELEASE,
+	RECORD_PERIOD,
+	RECORD_LOST,
+	RECORD_HOLDER, /* who holds the CPU now */
+	RECORD_PROCESS,
+};
+
+enum record_flags {
+	FLAG_RUNNABLE = 1,
+	FLAG_THROTTLED = 2,
+	FLAG_NEW = 4,
+	FLAG_IN_KERNEL = 8,
+	FLAG_MOVED = 16, /* of RECORD_THREAD: it came from elsewhere */
+};
+
+/* a and b are holder codes, a and more 64 bits wide where the kind says so. */
+struct record {
+	__u64 at;
+	__u8 kind;
+	__u8 flags;
+	__u16 cpu;
+	__u32 _pad;
+	__u64 a;
+	__u64 b;
+};
+
+/* The kinds with one more number: RECORD_SWITCH and RECORD_WAKEUP when throttled (whose quota), RECORD_HOLD. */
+struct record_more {
+	struct record r;
+	__u64 c;
+};
+
+struct record_thread {
+	struct record r; /* a: tid, b: tgid */
+	__u64 cgroup;
+	char comm[16];
+};
+
+struct record_period {
+	struct record r; /* a: cgroup, b: periods << 32 | throttled */
+	__u64 quota;
+	__u64 left;
+	__u64 burst;
+	__u64 stopped_cpus;
+};
+
+/* Room for any of them. */
+union any_record {
+	struct record r;
+	struct record_more more;
+	struct record_thread thread;
+	struct record_period period;
+};
+
+/* Who holds a CPU or wakes a thread: kind << 32 | number. */
+enum holder_kind {
+	HOLDER_IDLE,
+	HOLDER_KERNEL,
+	HOLDER_THREAD,	  /* of the recorded container; number: tid */
+	HOLDER_CONTAINER, /* number: slot + 1 */
+	HOLDER_PROCESS,	  /* number: tgid */
+};
+
+/* A thread as the iterator saw it. */
+struct thread_row {
+	__u64 at;
+	__u64 cgroup;
+	__u64 utime;
+	__u64 stime;
+	__u32 tid;
+	__u32 tgid;
+	__u32 state; /* 0 sleeping, 1 runnable, 2 running */
+	__u32 cpu;
+	__s32 nice;
+	__u32 held;
+	char comm[16];
+};
+
+/* One container over one period. */
+struct row {
+	__u64 handle;
+	__u64 at;
+	__u64 length;
+	__u64 integral; /* width x ns */
+	__u64 stopped;
+	__u32 most;
+	__u32 throttled;
+};
+
+#endif

@@ -1,0 +1,215 @@
+package probe
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/bits"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
+	"github.com/cilium/ebpf/link"
+	"github.com/cilium/ebpf/rlimit"
+)
+
+// heldPerCPU is HELD_PER_CPU of bpf/probe.h.
+const heldPerCPU = 32
+
+// Probe is the programs in the kernel. Its methods may be called from several goroutines.
+type Probe struct {
+	options Options
+	kernel  kernel
+	coll    *ebpf.Collection
+	cpus    *ebpf.Memory
+	ncpu    int
+
+	mu      sync.Mutex
+	links   map[string]link.Link
+	slots   slots
+	fresh   []uint64 // watched, not yet counted from
+	settler *time.Timer
+	serial  uint32
+	stats   interface{ Close() error }
+	costs   map[string]Cost // when EnableCosts was called
+	closed  bool
+
+	recording sync.Mutex
+	rowing    sync.Mutex
+}
+
+// always are the programs attached from the beginning; false: only where wanted is counted.
+var always = map[string]bool{
+	bpfProgSchedSwitch: true, bpfProgHrtimerExpireEntry: true, bpfProgCgroupRmdir: true,
+	bpfProgSchedWakeup: false, bpfProgSchedWakeupNew: false, bpfProgHrtimerExpireExit: false,
+}
+
+// whileRecording are attached only then.
+var whileRecording = []string{bpfProgSchedWaking, bpfProgSchedMigrateTask, bpfProgTaskRename}
+
+// Open loads and attaches what this kernel has. Where it does not let us, the error is an *Unavailable.
+func Open(o Options) (*Probe, error) {
+	if o.Containers == 0 {
+		o.Containers = DefaultContainers
+	}
+	if o.Containers < 1 || o.Containers > MaxContainers {
+		return nil, fmt.Errorf("probe: %d containers; want 1 to %d", o.Containers, MaxContainers)
+	}
+	if o.RingBytes == 0 {
+		o.RingBytes = 8 << 20
+	}
+	if o.RingBytes < os.Getpagesize() || o.RingBytes > 1<<30 || bits.OnesCount(uint(o.RingBytes)) != 1 {
+		return nil, fmt.Errorf("probe: a ring of %d bytes; want a power of two from a page to 1 GiB", o.RingBytes)
+	}
+	if o.Proc == "" {
+		o.Proc = "/proc"
+	}
+	p := &Probe{options: o, links: map[string]link.Link{}}
+	if err := p.open(); err != nil {
+		p.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *Probe) open() error {
+	types, err := btf.LoadKernelSpec()
+	if err != nil {
+		return &Unavailable{"tell its types (BTF)", err, "a kernel with CONFIG_DEBUG_INFO_BTF=y is needed"}
+	}
+	if p.kernel, err = readKernel(types); err != nil {
+		return &Unavailable{"tell its types (BTF)", err, "a kernel with CONFIG_DEBUG_INFO_BTF=y is needed"}
+	}
+	if p.ncpu, err = ebpf.PossibleCPU(); err != nil {
+		return fmt.Errorf("probe: %w", err)
+	}
+	if err := rlimit.RemoveMemlock(); err != nil {
+		return refused("lock memory for BPF", err)
+	}
+	spec, err := loadBpf()
+	if err != nil {
+		return fmt.Errorf("probe: %w", err)
+	}
+	if err := p.prepare(spec); err != nil {
+		return fmt.Errorf("probe: %w", err)
+	}
+	p.coll, err = ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Programs: ebpf.ProgramOptions{KernelTypes: types}})
+	if err != nil {
+		return refused("load the probe's BPF programs", err)
+	}
+	if p.cpus, err = p.coll.Maps[bpfMapCpus].Memory(); err != nil {
+		return refused("map memory of a BPF map", err)
+	}
+	p.slots = newSlots(p.options.Containers)
+	for name := range p.coll.Programs {
+		if _, ok := always[name]; ok || name == bpfProgTaskNewtask {
+			if err := p.attach(name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// prepare sizes the maps and leaves out what this kernel, or these options, cannot use.
+func (p *Probe) prepare(spec *ebpf.CollectionSpec) error {
+	n := uint32(p.options.Containers)
+	for name, size := range map[string]uint32{
+		bpfMapContainers: n, bpfMapUsages: n, bpfMapWatched: n,
+		bpfMapCpus: uint32(p.ncpu), bpfMapHeld: uint32(p.ncpu * heldPerCPU),
+	} {
+		spec.Maps[name].MaxEntries = size
+	}
+	wanted := !p.options.WidthOnly
+	for name, value := range map[string]bool{
+		bpfVarWantedOn: wanted, bpfVarCreateOn: p.kernel.create,
+		bpfVarMarkTask: p.kernel.markTask, bpfVarMarkQueue: !p.kernel.markTask && p.kernel.markQueue,
+	} {
+		var v uint32
+		if value {
+			v = 1
+		}
+		if err := spec.Variables[name].Set(v); err != nil {
+			return err
+		}
+	}
+	for name := range spec.Programs {
+		drop := false
+		switch name {
+		case bpfProgHrtimerExpireEntry, bpfProgHrtimerExpireExit:
+			drop = !p.kernel.timers || !wanted && name == bpfProgHrtimerExpireExit
+		case bpfProgTaskNewtask:
+			drop = p.kernel.create || !wanted
+		case bpfProgSchedSwitch, bpfProgCgroupRmdir, bpfProgSyncCpu:
+		default:
+			drop = !wanted
+		}
+		if drop {
+			delete(spec.Programs, name)
+		}
+	}
+	return nil
+}
+
+// attach attaches a program, once.
+func (p *Probe) attach(name string) error {
+	if p.links[name] != nil {
+		return nil
+	}
+	l, err := link.AttachTracing(link.TracingOptions{Program: p.coll.Programs[name], AttachType: ebpf.AttachTraceRawTp})
+	if err != nil {
+		return refused("attach the BPF program "+name, err)
+	}
+	p.links[name] = l
+	return nil
+}
+
+// detach detaches programs that are attached.
+func (p *Probe) detach(names ...string) error {
+	var failed error
+	for _, name := range names {
+		if l := p.links[name]; l != nil {
+			failed = errors.Join(failed, l.Close())
+			delete(p.links, name)
+		}
+	}
+	return failed
+}
+
+// refused makes an *Unavailable of what the kernel said.
+func refused(what string, err error) error {
+	way := "see whether another tool's BPF programs load on this kernel (bpftool feature), and report this"
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		way = "run as root, or with CAP_BPF and CAP_PERFMON; in a container, outside it or privileged; a kernel in lockdown mode refuses always"
+	case errors.Is(err, ebpf.ErrNotSupported):
+		way = "a kernel of 5.15 or later with BPF tracing is needed"
+	}
+	return &Unavailable{what, err, way}
+}
+
+// Close detaches and unloads everything. A recording that runs must have ended before.
+func (p *Probe) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil
+	}
+	p.closed = true
+	if p.settler != nil {
+		p.settler.Stop()
+	}
+	var failed error
+	for _, l := range p.links {
+		failed = errors.Join(failed, l.Close())
+	}
+	if p.stats != nil {
+		failed = errors.Join(failed, p.stats.Close())
+	}
+	if p.coll != nil {
+		p.coll.Close()
+	}
+	return failed
+}

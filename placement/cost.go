@@ -1,34 +1,50 @@
 package placement
 
+import "math/bits"
+
 // A cost holds what a choice of CPUs costs, field by field, the most important
-// first. Costs add up field by field and compare like words in a dictionary.
-// Four 16-bit fields share a word, so that adding is three additions; no field
-// outgrows its bits, because none counts more than a machine's 8,192 CPUs.
-type cost [3]uint64
+// first. Each field is a run of bits wide enough for the machine, so that costs
+// add up with two additions and compare with two comparisons. A field may be
+// negative (a half-core that is used up again): the fields below it are too
+// narrow to reach half of its unit.
+type cost [2]int64
 
-// The fields of a cost, the most important first. A field per tree level holds
-// levels as the machine nests them, the widest first.
-const (
-	fieldSpans    = 0 // groups touched, per level: fields 0 to 3
-	fieldShared   = 4 // cores with a thread that others can use
-	fieldStranded = 5 // cores of which we leave free threads: halves that no whole-core request can use
-	fieldClusters = 6 // clusters touched
-	fieldLeft     = 8 // CPUs left free in the groups touched, per level: fields 8 to 11
-)
+// never is a cost that no choice has; two of them still add up.
+const never = int64(1) << 61
 
-func (c *cost) add(field, amount int) {
-	c[field/4] += uint64(amount) << (48 - 16*(field%4))
-}
+var impossible = cost{never, 0}
 
-func (c *cost) plus(d *cost) cost {
-	return cost{c[0] + d[0], c[1] + d[1], c[2] + d[2]}
-}
+func (c *cost) plus(d *cost) cost { return cost{c[0] + d[0], c[1] + d[1]} }
+
+func (c *cost) times(n int) cost { return cost{c[0] * int64(n), c[1] * int64(n)} }
 
 func (c *cost) less(d *cost) bool {
-	for i := range c {
-		if c[i] != d[i] {
-			return c[i] < d[i]
-		}
+	return c[0] < d[0] || c[0] == d[0] && c[1] < d[1]
+}
+
+// can tells costs from impossible ones and sums that one is in.
+func (c *cost) can() bool { return c[0] < never/2 }
+
+// packer hands out fields from the most important down.
+type packer struct{ used [2]int }
+
+// wordBits leaves room for the sign and for never.
+const wordBits = 60
+
+// field returns the unit of a field that holds -most to most. Where no bits are
+// left the unit is nothing.
+func (p *packer) field(most int) cost {
+	width := bits.Len(uint(most)) + 1
+	word := 0
+	if p.used[1] > 0 || p.used[0]+width > wordBits {
+		word = 1
 	}
-	return false
+	p.used[word] += width
+	if p.used[word] > wordBits {
+		p.used[word] = wordBits
+		return cost{}
+	}
+	var unit cost
+	unit[word] = 1 << (wordBits - p.used[word])
+	return unit
 }

@@ -31,6 +31,20 @@ func groupsTouched(m topology.Machine, level topology.Level, cpus cpuset.CPUSet)
 	return len(ids)
 }
 
+// coreKey names a core. A CPU whose core the kernel does not tell is a core of
+// its own.
+type coreKey struct {
+	core topology.ID
+	cpu  int
+}
+
+func keyOf(c topology.CPU) coreKey {
+	if c.Core == topology.Unknown {
+		return coreKey{topology.Unknown, c.ID}
+	}
+	return coreKey{c.Core, 0}
+}
+
 // cores counts the cores that a set touches: those with online threads outside
 // the set, and those it has whole.
 func cores(m topology.Machine, cpus cpuset.CPUSet) (shared, whole int) {

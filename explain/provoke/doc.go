@@ -20,10 +20,10 @@
 //
 // # Worked example
 //
-// Pool{Name: "http-worker", Threads: 8, Work: 10 ms, Every: 250 ms, Together:
-// true} under a limit of 0.6 CPUs on 2 CPUs: every quarter of a second 8 threads
+// Pool{Name: "http-worker", Threads: 8, Work: 10 ms, Every: 200 ms, Together:
+// true} under a limit of 0.6 CPUs on 2 CPUs: every fifth of a second 8 threads
 // wake and want 80 ms together. Two wide they spend the 60 ms of the quota in 30
-// ms, and stand still for 70. The mean is 0.32 CPUs, 53 % of the limit.
+// ms, and stand still for 70. The mean is 0.4 CPUs, 67 % of the limit.
 //
 // # Limits
 //

@@ -49,7 +49,7 @@ func Requests(threads int) Pool {
 func Causes() []Scenario {
 	return []Scenario{
 		one(diagnose.Burst, "a pool fed in bursts", Group{Limit: 0.6},
-			Pool{Name: "http-worker", Threads: 8, Work: 10 * ms, Every: 250 * ms, Together: true}),
+			Pool{Name: "http-worker", Threads: 8, Work: 10 * ms, Every: 200 * ms, Together: true}),
 		one(diagnose.Pool, "a collector beside requests", Group{Limit: 0.8},
 			Requests(4), Pool{Name: "GC Thread", Threads: 4, Work: 30 * ms, Every: 350 * ms, Together: true}),
 		one(diagnose.Shortage, "burners and a sleeper", Group{Limit: 1},

@@ -100,9 +100,10 @@ type Container struct {
 
 // The parameters that a plan stores with its transaction and reads again.
 const (
-	paramCPUs = "cpus"   // the exclusive CPUs, a kernel list
-	paramSet  = "cpuset" // the path of the cpuset that holds them
-	paramFor  = "upkeep" // the id of the transaction that this one belongs to
+	paramCPUs  = "cpus"   // the exclusive CPUs, a kernel list
+	paramSet   = "cpuset" // the path of the cpuset that holds them
+	paramFor   = "upkeep" // the id of the transaction that this one belongs to
+	paramStays = "stays"  // "yes": the target is never moved to other CPUs
 )
 
 // Pinned are the CPUs that a transaction in force gives to its target alone;
@@ -142,8 +143,9 @@ type Claim struct {
 	CPUs cpuset.CPUSet
 	// By says who, for people: "kubelet static policy".
 	By string
-	// pinned is the path of the cpuset, where it is a pin of ours.
-	pinned string
+	// set is the path of the cpuset that claims them, pinned the same where it
+	// is a pin of ours; "": neither.
+	set, pinned string
 }
 
 // lost tells whether the cgroup that a transaction changed is gone, or another

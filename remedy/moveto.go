@@ -23,6 +23,13 @@ func placed(h apply.InForce) (cpuset.CPUSet, bool) {
 	return Floating(h)
 }
 
+// Placed are the CPUs that a transaction in force chose for its target; empty:
+// it chose none.
+func Placed(h apply.InForce) cpuset.CPUSet {
+	set, _ := placed(h)
+	return set
+}
+
 // MoveTo plans to give a container other CPUs than those it has by a pin or
 // narrow of ours in force, as many or not: a plan that takes the transaction's
 // place (Plan.Replaces). Whoever the old CPUs were taken from gets them back,

@@ -73,6 +73,7 @@ func (p *planner) narrowed() error {
 	}
 	p.plan.Parameters[paramCPUs] = choice.CPUs.String()
 	p.plan.Parameters[paramSet] = home.path
+	p.stays()
 	if err := p.enable(home); err != nil {
 		return err
 	}

@@ -40,6 +40,7 @@ func (p *planner) pin() error {
 	p.plan.CPUs = choice.CPUs
 	p.plan.Parameters[paramCPUs] = choice.CPUs.String()
 	p.plan.Parameters[paramSet] = home.path
+	p.stays()
 	if err := p.enable(home); err != nil {
 		return err
 	}
@@ -64,6 +65,13 @@ func (p *planner) pin() error {
 	}
 	p.expectNoQuota(float64(n))
 	return nil
+}
+
+// stays notes that the target must not be moved.
+func (p *planner) stays() {
+	if p.r.Stays {
+		p.plan.Parameters[paramStays] = "yes"
+	}
 }
 
 // pinSize is how many CPUs the target gets.
@@ -143,7 +151,7 @@ func (p *planner) top() string {
 
 // unavailable are the CPUs that somebody else has a claim to, and who. Cpusets
 // above the target are where it lives, and those inside it are its own; neither
-// is a claim of others.
+// is a claim of others. Without a home, those of everybody.
 func (p *planner) unavailable(home home) []Claim {
 	claims := append([]Claim{}, p.f.Claims...)
 	if isolated := p.f.Machine.Isolated(); !isolated.IsEmpty() {
@@ -153,19 +161,19 @@ func (p *planner) unavailable(home home) []Claim {
 	for _, path := range p.sets() {
 		s := p.f.Sets[path]
 		switch {
-		case path == p.top() || cgroup.Below(path, home.path) || cgroup.Below(home.path, path):
+		case path == p.top() || home.path != "" && (cgroup.Below(path, home.path) || cgroup.Below(home.path, path)):
 		case !pins[path].IsEmpty():
 			claims = append(claims, Claim{CPUs: pins[path], By: "the pin of " + quoted(path), pinned: path})
 		case s.InPartition():
-			claims = append(claims, Claim{CPUs: s.Effective.Union(s.ExclusiveEffective), By: "the partition " + quoted(path)})
+			claims = append(claims, Claim{CPUs: s.Effective.Union(s.ExclusiveEffective), By: "the partition " + quoted(path), set: path})
 		case !s.ExclusiveCPUs.IsEmpty():
-			claims = append(claims, Claim{CPUs: s.ExclusiveCPUs, By: "cpuset.cpus.exclusive of " + quoted(path)})
+			claims = append(claims, Claim{CPUs: s.ExclusiveCPUs, By: "cpuset.cpus.exclusive of " + quoted(path), set: path})
 		case p.f.CPUSetVersion == cgroup.V1 && s.Exclusive:
-			claims = append(claims, Claim{CPUs: s.Effective, By: "the exclusive cpuset " + quoted(path)})
+			claims = append(claims, Claim{CPUs: s.Effective, By: "the exclusive cpuset " + quoted(path), set: path})
 		case !floating[path].IsEmpty():
 			// Others may use those.
 		case p.confinedByOthers(path, removed):
-			claims = append(claims, Claim{CPUs: s.Effective, By: "the cpuset " + quoted(path)})
+			claims = append(claims, Claim{CPUs: s.Effective, By: "the cpuset " + quoted(path), set: path})
 		}
 	}
 	return claims

@@ -34,6 +34,8 @@ type Request struct {
 	Kind Kind
 	// CPUs is how many CPUs pin and narrow take; 0: the limit, rounded up.
 	CPUs int
+	// Stays: what pin or narrow gave is never moved to other CPUs afterwards.
+	Stays bool
 	// Via is how narrow bounds the CPUs used at once; "": ViaCPUSet.
 	Via string
 	// Reserve are the CPUs never given away; nil: placement.Reserve.

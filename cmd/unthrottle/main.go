@@ -67,7 +67,7 @@ Exit codes: 0 fine, 1 stopped above the bound, 2 usage or failure,
 	root.AddCommand(
 		newLs(), newTop(), newCheck(), newTopology(), newStatus(),
 		newDemo(), newSimulate(),
-		newFix(), newApply(), newRestore(), newAgent(),
+		newFix(), newApply(), newDefrag(), newRestore(), newAgent(),
 	)
 	root.AddCommand(newChildren()...)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {

@@ -1,0 +1,82 @@
+package remedy
+
+import (
+	"slices"
+
+	"k8s.io/utils/cpuset"
+
+	"github.com/unthrottle/unthrottle/apply"
+	"github.com/unthrottle/unthrottle/cgroup"
+	"github.com/unthrottle/unthrottle/placement"
+)
+
+// State is the node as package placement sees it: the containers that have CPUs
+// by a pin or narrow of ours in force, oldest first, by the path of their
+// cgroup. CPUs that others gave out or confined somebody to are unavailable.
+// stays tells of containers, by path, why they must not be moved.
+func (f Facts) State(reserve *cpuset.CPUSet, stays map[string]string) placement.State {
+	p := &planner{f: f, r: Request{Reserve: reserve}}
+	s := placement.State{Machine: f.Machine, Reserved: p.reserve(), Load: f.Load}
+	if top, ok := f.Sets[p.top()]; ok {
+		s.Unavailable = f.Machine.Online().Difference(top.Effective)
+	}
+	homes := map[string]bool{}
+	for _, h := range f.Held {
+		if _, ok := placed(h); ok {
+			homes[h.Parameters[paramSet]] = true
+		}
+	}
+	confined := map[string]string{}
+	for _, claim := range p.unavailable(home{}) {
+		if claim.pinned != "" {
+			continue
+		}
+		s.Unavailable = s.Unavailable.Union(claim.CPUs)
+		for home := range homes {
+			if claim.set != "" && cgroup.Below(home, claim.set) {
+				confined[home] = "it lives in " + claim.By + ", which somebody else confined"
+			}
+		}
+	}
+	for _, h := range f.Held {
+		current, ok := placed(h)
+		if !ok {
+			continue
+		}
+		c := placement.Container{Name: h.Target, CPUs: float64(current.Size()), Class: placement.Exclusive, Current: current, Stays: stays[h.Target]}
+		if _, floats := Floating(h); floats {
+			c.Class = placement.Floating
+		}
+		set := h.Parameters[paramSet]
+		switch {
+		case c.Stays != "":
+		case h.Parameters[paramStays] != "":
+			c.Stays = "it asked not to be moved"
+		case confined[set] != "":
+			c.Stays = confined[set]
+		case !f.inScope(set) || !f.inScope(h.Target):
+			c.Stays = "it lies outside the scope"
+		case f.over(h):
+			c.Stays = "it is gone"
+		}
+		// What it has although others confined themselves to it by now stays its own.
+		s.Unavailable = s.Unavailable.Difference(current)
+		s.Containers = append(s.Containers, c)
+	}
+	return s
+}
+
+// Placing finds the transaction that gave a container its CPUs.
+func (f Facts) Placing(target string) (apply.InForce, bool) {
+	i := slices.IndexFunc(f.Held, func(h apply.InForce) bool {
+		_, ok := placed(h)
+		return ok && h.Target == target
+	})
+	if i < 0 {
+		return apply.InForce{}, false
+	}
+	return f.Held[i], true
+}
+
+// CPUSetOf is the path of the cpuset that holds a transaction's CPUs.
+func CPUSetOf(h apply.InForce) string { return h.Parameters[paramSet] }

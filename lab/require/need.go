@@ -20,6 +20,7 @@ const (
 	needSchedExt = "sched_ext"
 	needBPF      = "bpf"
 	needSystemd  = "systemd"
+	needJDK      = "jdk"
 )
 
 // The environment variables that steer this package.
@@ -82,7 +83,7 @@ func mustHave(list string, n need) (bool, error) {
 }
 
 func needNames() []string {
-	return []string{needRoot, needV1, needV2, needCPUs, needL3s, needNUMA, needSchedExt, needBPF, needSystemd}
+	return []string{needRoot, needV1, needV2, needCPUs, needL3s, needNUMA, needSchedExt, needBPF, needSystemd, needJDK}
 }
 
 func known(name string) bool {

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/unthrottle/unthrottle/cgroup"
 	"github.com/unthrottle/unthrottle/cgroup/cgrouptest"
 	"github.com/unthrottle/unthrottle/lab/require"
+	"github.com/unthrottle/unthrottle/recording"
 )
 
 func open(t *testing.T, o Options) *Probe {
@@ -52,4 +54,26 @@ func TestWidth(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("%+v stopped %v spells %v", c, *c.StoppedNS, *c.StoppedSpells)
+}
+
+func TestRecord(t *testing.T) {
+	p := open(t, Options{})
+	tr := cgrouptest.New(t)
+	path := tr.Make("a")
+	tr.Limit(path, 1)
+	tr.Work(path, 4)
+	var header recording.Header
+	var events []recording.Event
+	f, err := p.Record(context.Background(), RecordOptions{
+		Target: Container{ID: id(t, tr, path), Path: path, Name: "a"}, For: 2 * time.Second, Host: tr.Host,
+		Begin: func(h *recording.Header) error { header = *h; return nil },
+	}, func(e *recording.Event) error { events = append(events, *e); return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[recording.Kind]int{}
+	for _, e := range events {
+		kinds[e.Kind]++
+	}
+	t.Logf("%+v\n%+v\n%v", header, f, kinds)
 }

@@ -1,0 +1,140 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+	"unsafe"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/ringbuf"
+)
+
+// event is a record of the kernel's, with the parts that only some kinds have.
+type event struct {
+	bpfRecord
+	more   uint64 // RECORD_SWITCH, RECORD_WAKEUP and RECORD_HOLD: whose quota; RECORD_EXIT: kernel time
+	thread *bpfRecordThread
+	period *bpfRecordPeriod
+}
+
+// decode reads one record; ok is false for what is none.
+func decode(raw []byte) (e event, ok bool) {
+	if len(raw) < int(unsafe.Sizeof(bpfRecord{})) {
+		return e, false
+	}
+	e.bpfRecord = *(*bpfRecord)(unsafe.Pointer(&raw[0]))
+	switch bpfRecordKind(e.Kind) {
+	case bpfRecordKindRECORD_THREAD, bpfRecordKindRECORD_PROCESS:
+		if ok = len(raw) >= int(unsafe.Sizeof(bpfRecordThread{})); ok {
+			t := *(*bpfRecordThread)(unsafe.Pointer(&raw[0]))
+			e.thread = &t
+		}
+	case bpfRecordKindRECORD_PERIOD:
+		if ok = len(raw) >= int(unsafe.Sizeof(bpfRecordPeriod{})); ok {
+			p := *(*bpfRecordPeriod)(unsafe.Pointer(&raw[0]))
+			e.period = &p
+		}
+	default:
+		ok = true
+		if len(raw) >= int(unsafe.Sizeof(bpfRecordMore{})) {
+			e.more = (*bpfRecordMore)(unsafe.Pointer(&raw[0])).C
+		}
+	}
+	return e, ok
+}
+
+// comm is a thread's name as the kernel has it.
+func comm(raw [16]int8) string {
+	b := make([]byte, 0, len(raw))
+	for _, c := range raw {
+		if c == 0 {
+			break
+		}
+		b = append(b, byte(c))
+	}
+	return string(b)
+}
+
+const (
+	// drainEvery is how often the ring is emptied. Its reader is never woken: that would be seen in the recording.
+	drainEvery = 10 * time.Millisecond
+	// A batch is what the converter gets at a time; so many wait for it before the ring fills up and events are lost.
+	batchEvents, batchesWaiting = 4096, 64
+)
+
+// ring is the buffer of one recording.
+type ring struct {
+	buffer *ebpf.Map
+	reader *ringbuf.Reader
+}
+
+func (p *Probe) newRing() (*ring, error) {
+	m, err := ebpf.NewMap(&ebpf.MapSpec{Name: "ring", Type: ebpf.RingBuf, MaxEntries: uint32(p.options.RingBytes)})
+	if err != nil {
+		return nil, refused(fmt.Sprintf("give %d bytes for a recording's ring", p.options.RingBytes), err)
+	}
+	r, err := ringbuf.NewReader(m)
+	if err == nil {
+		if err = p.coll.Maps[bpfMapRings].Put(uint32(0), m); err == nil {
+			return &ring{m, r}, nil
+		}
+		r.Close()
+	}
+	m.Close()
+	return nil, refused("use a recording's ring", err)
+}
+
+func (p *Probe) endRing(r *ring) error {
+	return errors.Join(p.coll.Maps[bpfMapRings].Delete(uint32(0)), r.reader.Close(), r.buffer.Close())
+}
+
+// drain empties the ring into batches until ctx ends, and then once more. Every batch ends with the time before which
+// nothing is left in the ring but what a CPU was about to write.
+func (r *ring) drain(ctx context.Context, out chan<- batch) error {
+	defer close(out)
+	var raw ringbuf.Record
+	tick := time.NewTicker(drainEvery)
+	defer tick.Stop()
+	past := time.Unix(1, 0)
+	for last := false; ; {
+		b := batch{upTo: monotonic()}
+		for {
+			r.reader.SetDeadline(past)
+			err := r.reader.ReadInto(&raw)
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				break
+			}
+			if err != nil {
+				return fmt.Errorf("read the recording's ring: %w", err)
+			}
+			if e, ok := decode(raw.RawSample); ok {
+				b.events = append(b.events, e)
+			}
+			if len(b.events) == batchEvents {
+				out <- b
+				b = batch{upTo: b.upTo}
+			}
+		}
+		b.complete = true
+		out <- b
+		if last {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			last = true
+		case <-tick.C:
+		}
+	}
+}
+
+// batch is events as they were in the ring: nearly in the order of time.
+type batch struct {
+	events []event
+	// complete: the ring was empty after upTo.
+	complete bool
+	upTo     uint64
+}

@@ -44,6 +44,9 @@ type Plan struct {
 	Drain time.Duration
 	// Good is the latency up to which the timeline counts an answer as good; 0: all.
 	Good time.Duration
+	// LateAfter is from when on a sending counts as late: what the generator adds
+	// to a latency at most without being its bottleneck. 0: 1 ms.
+	LateAfter time.Duration
 	// CPUs that the generator may use, as the kernel writes them; "": all.
 	CPUs string
 	// Start on CLOCK_MONOTONIC, so that several generators start together; 0: at
@@ -105,6 +108,9 @@ func (p Plan) filled() Plan {
 	if p.Drain == 0 {
 		p.Drain = time.Second
 	}
+	if p.LateAfter == 0 {
+		p.LateAfter = time.Millisecond
+	}
 	return p
 }
 
@@ -125,7 +131,7 @@ func (p Plan) Check() error {
 		return fmt.Errorf("retry budget %g: outside 0 to %d", p.Retries.Budget, MaxTries)
 	}
 	for name, d := range map[string]time.Duration{
-		"timeout": p.Timeout, "drain": p.Drain, "good": p.Good, "backoff": p.Retries.Backoff, "start": p.Start,
+		"timeout": p.Timeout, "drain": p.Drain, "good": p.Good, "backoff": p.Retries.Backoff, "start": p.Start, "late after": p.LateAfter,
 	} {
 		if d < 0 || d > MaxDuration && name != "start" {
 			return fmt.Errorf("%s %v: outside 0 to %v", name, d, MaxDuration)

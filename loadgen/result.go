@@ -58,17 +58,15 @@ type Own struct {
 	CPUSeconds float64
 	Seconds    float64
 	Sends      uint64
-	// LateSends were sent more than LateAfter behind their intended time, for
-	// want of CPU of the generator's own.
+	// LateSends were sent more than LateAfter (the plan's) behind their intended
+	// time, for want of CPU of the generator's own.
 	LateSends uint64
+	LateAfter time.Duration
 	LateP99   time.Duration
 	LateMax   time.Duration
 	// RealTime: it had real-time priority.
 	RealTime bool
 }
-
-// LateAfter is from when on a sending counts as late.
-const LateAfter = time.Millisecond
 
 // Of a generator that keeps up at most MaxLate of the sendings are late, and it
 // uses at most MaxBusy of a CPU.
@@ -82,7 +80,7 @@ func (o Own) Saturated() string {
 	switch {
 	case o.Sends > 0 && float64(o.LateSends) > MaxLate*float64(o.Sends):
 		return fmt.Sprintf("the load generator was late by more than %v with %d of %d requests (p99 %v): it lacked CPU itself, so nothing is said of the service; lower the load, or leave it a CPU of its own",
-			LateAfter, o.LateSends, o.Sends, o.LateP99.Round(10*time.Microsecond))
+			o.LateAfter, o.LateSends, o.Sends, o.LateP99.Round(10*time.Microsecond))
 	case o.Seconds > 0 && o.CPUSeconds > MaxBusy*o.Seconds:
 		return fmt.Sprintf("the load generator used %.2f CPUs: it was at its own end, so nothing is said of the service; lower the load", o.CPUSeconds/o.Seconds)
 	}

@@ -76,9 +76,9 @@ func TestSaturation(t *testing.T) {
 		own  Own
 		says string
 	}{
-		"fine": {Own{CPUSeconds: 0.1, Seconds: 1, Sends: 1000, LateSends: 10}, ""},
-		"late": {Own{CPUSeconds: 0.1, Seconds: 1, Sends: 1000, LateSends: 11}, "late by more than 1ms with 11 of 1000"},
-		"busy": {Own{CPUSeconds: 0.9, Seconds: 1, Sends: 1000}, "0.90 CPUs"},
+		"fine": {Own{LateAfter: ms, CPUSeconds: 0.1, Seconds: 1, Sends: 1000, LateSends: 10}, ""},
+		"late": {Own{LateAfter: ms, CPUSeconds: 0.1, Seconds: 1, Sends: 1000, LateSends: 11}, "late by more than 1ms with 11 of 1000"},
+		"busy": {Own{LateAfter: ms, CPUSeconds: 0.9, Seconds: 1, Sends: 1000}, "0.90 CPUs"},
 		"idle": {Own{}, ""},
 	} {
 		if got := c.own.Saturated(); !strings.Contains(got, c.says) || (got == "") != (c.says == "") {

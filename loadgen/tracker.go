@@ -47,7 +47,7 @@ func (t *tracker) begin(a arrival, lag time.Duration) {
 	t.earned = min(maxEarned, t.earned+t.plan.Retries.Budget)
 	own := &t.result.Own
 	own.Sends++
-	if lag > LateAfter {
+	if lag > t.plan.LateAfter {
 		own.LateSends++
 	}
 	own.LateMax = max(own.LateMax, lag)
@@ -110,6 +110,7 @@ func (t *tracker) failure(text string) {
 // finish closes the account.
 func (t *tracker) finish(took, cpu time.Duration, realTime bool) Result {
 	own := &t.result.Own
+	own.LateAfter = t.plan.LateAfter
 	own.Seconds, own.CPUSeconds, own.RealTime = took.Seconds(), cpu.Seconds(), realTime
 	own.LateP99, _ = t.late.Quantile(0.99, 0)
 	return t.result

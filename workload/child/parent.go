@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -75,7 +76,7 @@ func Start(o Options) (*Process, error) {
 	defer outEnd.Close()
 	p := &Process{hold: hold, out: out, last: &words{}}
 	p.cmd = &exec.Cmd{
-		Path: exe, Args: []string{"unthrottle", o.Command}, Env: o.Env, Dir: "/",
+		Path: exe, Args: []string{"unthrottle", o.Command}, Env: append(slices.Clone(o.Env), noRaceSleep), Dir: "/",
 		Stdin: in, Stdout: outEnd, Stderr: p.last, ExtraFiles: o.Files,
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
 	}
@@ -89,6 +90,10 @@ func Start(o Options) (*Process, error) {
 	}
 	return p, nil
 }
+
+// noRaceSleep keeps a child that was built with the race detector from sleeping
+// a second when it exits; others do not read it.
+const noRaceSleep = "GORACE=atexit_sleep_ms=0"
 
 // startOn starts cmd from a thread that may run on cpus only, which the child
 // inherits (sched_setaffinity(2)).

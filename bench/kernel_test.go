@@ -1,0 +1,132 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/utils/cpuset"
+
+	"github.com/unthrottle/unthrottle/cgroup"
+	"github.com/unthrottle/unthrottle/cgroup/cgrouptest"
+	"github.com/unthrottle/unthrottle/lab/require"
+	"github.com/unthrottle/unthrottle/workload/home"
+)
+
+// onKernel gives a ground of a test's own below a cgroup of its own.
+func onKernel(t *testing.T) (*ground, cpuset.CPUSet, Options) {
+	t.Helper()
+	require.CPUs(t, 2)
+	tree := cgrouptest.New(t)
+	tree.Make("inner") // on v2: makes the top hand its controllers on
+	o := Options{Host: tree.Host, Scope: tree.Top, Shape: "pool", Objective: DefaultObjective()}
+	g, cpus, err := open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := g.home.Remove(); err != nil {
+			t.Errorf("something was left behind: %v", err)
+		}
+		if below, err := tree.Host.Children(cgroup.CPU, tree.Top); err != nil || len(below) != 1 {
+			t.Errorf("left behind: %q, %v", below, err)
+		}
+	})
+	return g, cpus, o
+}
+
+// Above its limit a service is throttled, and uses what it may; pinned to as
+// many CPUs without a quota it is not throttled, and uses no more.
+func TestAStepUnderQuotaAndPinned(t *testing.T) {
+	g, cpus, _ := onKernel(t)
+	limit := limitCPUs(cpus.Size())
+	shape, err := NewShape("pool", cpus.Size(), limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	both, err := arms([]string{Quota, Pin}, shape, cpus, lastCPUs(cpus, limit), limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	load := 1.5 * both[0].granted / shape.CPU.Seconds()
+	for _, a := range both {
+		s, err := g.run(context.Background(), a, shape.Streams, load, time.Second, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.service.Intended == 0 || s.service.Answered == 0 {
+			t.Fatalf("%s: nothing was served: %+v", a.name, s.service)
+		}
+		if s.used == nil || *s.used > 1.1*a.granted || *s.used < 0.3*a.granted {
+			t.Errorf("%s: used %v of %v CPUs granted", a.name, s.used, a.granted)
+		}
+		p := pointOf(0.5, []step{s}, DefaultObjective())
+		switch {
+		case a.name == Quota && (p.ThrottledPeriods == nil || *p.ThrottledPeriods < 3 || *p.StoppedHigh <= 0):
+			t.Errorf("quota: throttled in %v of %v periods", p.ThrottledPeriods, p.Periods)
+		case a.name == Pin && (p.ThrottledPeriods != nil || *p.StoppedHigh != 0):
+			t.Errorf("pin: %+v", p)
+		}
+		if s.switches == nil || *s.switches == 0 {
+			t.Errorf("%s: switches %v", a.name, s.switches)
+		}
+	}
+}
+
+func TestAnObjectiveThatNothingMeetsEndsAfterTheFirstStep(t *testing.T) {
+	_, _, o := onKernel(t)
+	o.Step = time.Second
+	if err := o.Objective.ParseSLO("p50=10us"); err != nil {
+		t.Fatal(err)
+	}
+	steps := 0
+	o.Progress = func(Event) { steps++ }
+	_, err := Run(context.Background(), o)
+	unmet := new(Unmet)
+	if !errors.As(err, &unmet) || !strings.Contains(err.Error(), "without any limit") || !strings.Contains(err.Error(), "--slo") {
+		t.Errorf("got %v", err)
+	}
+	if steps != 1 {
+		t.Errorf("it took %d steps", steps)
+	}
+}
+
+func TestInterruptedRunLeavesNothing(t *testing.T) {
+	_, _, o := onKernel(t) // looks afterwards that nothing is left
+	ctx, cancel := context.WithTimeout(context.Background(), 700*ms)
+	defer cancel()
+	if _, err := Run(ctx, o); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAScopeWithALimitIsRefused(t *testing.T) {
+	require.CPUs(t, 2)
+	tree := cgrouptest.New(t)
+	tree.Make("inner")
+	tree.Limit(tree.Top, 1)
+	_, err := Run(context.Background(), Options{Host: tree.Host, Scope: tree.Top, Shape: "pool"})
+	missing := new(home.NotMeasurable)
+	if !errors.As(err, &missing) || !strings.Contains(err.Error(), "limit of 1.00 CPUs") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestURLs(t *testing.T) {
+	failing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }))
+	defer failing.Close()
+	for url, says := range map[string]string{
+		failing.URL:           "HTTP status 500",
+		"http://127.0.0.1:1/": "refused",
+		"ftp://127.0.0.1/":    "give one such as http",
+	} {
+		_, err := Run(context.Background(), Options{URL: url, Repeats: 2, Steps: 2, Step: time.Second})
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+}

@@ -1,0 +1,16 @@
+package main
+
+import "github.com/spf13/cobra"
+
+// newBench is for measurements that take their time.
+func newBench() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "bench",
+		GroupID: groupTry,
+		Short:   "Measure what remedies are worth, in cgroups of its own",
+		Args:    noArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newBenchService())
+	return cmd
+}

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/unthrottle/unthrottle/bench"
+	"github.com/unthrottle/unthrottle/cgroup"
+	"github.com/unthrottle/unthrottle/report"
+	"github.com/unthrottle/unthrottle/workload/home"
+)
+
+// benchServiceFlags are those of `bench service`.
+type benchServiceFlags struct {
+	shape, url, slo, errors, html, scope string
+	remedies                             []string
+	repeats, steps                       int
+	step                                 time.Duration
+	seed                                 uint64
+	quick, fair, asJSON                  bool
+}
+
+func newBenchService() *cobra.Command {
+	var f benchServiceFlags
+	cmd := &cobra.Command{
+		Use:   "service",
+		Short: "The highest load within an objective, under each remedy in turn",
+		Long: `Run a real multi-threaded service in a limited cgroup of its own and an
+open-loop load generator outside it, and raise the load until the objective is
+missed: under the plain quota and under each remedy, interleaved and repeated.
+
+Shapes: pool (interchangeable requests), pools (several competing pools), gc
+(stop-the-world collections), mixed (pings and long requests on I/O threads).
+
+With --url it is your own service that is asked, as it is: nothing is changed
+about it, and this load is real. Do not point it at what others depend on.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return benchService(cmd, f) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.shape, "shape", "pools", "`SHAPE` of the service: "+strings.Join(bench.Shapes(), ", "))
+	flags.StringVar(&f.url, "url", "", "ask this HTTP service instead (GET `URL`)")
+	flags.StringVar(&f.slo, "slo", bench.DefaultObjective().String(), "objective: a quantile and its bound")
+	flags.StringVar(&f.errors, "errors", "0.1%", "objective: the share of requests that may fail")
+	flags.StringSliceVar(&f.remedies, "remedies", nil, "remedies to compare, quota first (default: all; with --quick quota,burst,pin)")
+	flags.BoolVar(&f.quick, "quick", false, "three repeats, four steps of 5 s, three remedies: within five minutes")
+	flags.IntVar(&f.repeats, "repeats", 0, "searches of each remedy (default 5)")
+	flags.IntVar(&f.steps, "steps", 0, "loads that a search tries (default 5)")
+	flags.DurationVar(&f.step, "step", 0, "how long each load is measured (default 6s)")
+	flags.Uint64Var(&f.seed, "seed", 1, "of arrivals and work")
+	flags.StringVar(&f.scope, "scope", "", "make the bench's cgroups below this cgroup `PREFIX`")
+	flags.BoolVar(&f.fair, "fair", false, "leave the bench's cgroup at the ordinary weight: other load then has a say in the figures")
+	flags.StringVar(&f.html, "html", "", "also write a page with plots to `FILE`")
+	flags.BoolVar(&f.asJSON, "json", false, "print JSON")
+	cmd.MarkFlagsMutuallyExclusive("url", "shape")
+	cmd.MarkFlagsMutuallyExclusive("url", "remedies")
+	cmd.MarkFlagsMutuallyExclusive("url", "scope")
+	return cmd
+}
+
+func benchService(cmd *cobra.Command, f benchServiceFlags) error {
+	if err := notEmpty(cmd, "url", "slo", "errors", "html", "scope"); err != nil {
+		return err
+	}
+	for name, n := range map[string]int{"repeats": f.repeats, "steps": f.steps, "step": int(f.step)} {
+		if n <= 0 && cmd.Flags().Changed(name) {
+			return usage(cmd, "--%s %s: give more than 0", name, cmd.Flags().Lookup(name).Value)
+		}
+	}
+	o := bench.Options{
+		Shape: f.shape, URL: f.url, Objective: bench.DefaultObjective(), Remedies: f.remedies, Quick: f.quick,
+		Repeats: f.repeats, Steps: f.steps, Step: f.step, Fair: f.fair, Seed: f.seed,
+	}
+	if err := o.Objective.ParseSLO(f.slo); err != nil {
+		return usage(cmd, "--slo %v", err)
+	}
+	if err := o.Objective.ParseErrors(f.errors); err != nil {
+		return usage(cmd, "--errors %v", err)
+	}
+	if f.url == "" {
+		h, err := openCgroups()
+		if err != nil {
+			return err
+		}
+		o.Host = h
+		if f.scope != "" {
+			if o.Scope, err = cgroup.CleanPath(h, f.scope); err != nil {
+				return fmt.Errorf("--scope %s: %w", f.scope, err)
+			}
+		}
+	}
+	// A page that cannot be written is better known before than after.
+	page, err := createPage(f.html)
+	if err != nil {
+		return err
+	}
+	defer page.abandon()
+	if onTerminal(os.Stderr) {
+		progress := report.NewProgress(os.Stderr)
+		o.Progress = progress.Event
+		defer progress.Done()
+	}
+	result, err := bench.Run(cmd.Context(), o)
+	if err != nil {
+		return notMeasured(err)
+	}
+	if err := page.write(result); err != nil {
+		return err
+	}
+	if f.asJSON {
+		return printJSON(cmd.OutOrStdout(), result)
+	}
+	return report.BenchService(cmd.OutOrStdout(), result, terminalWidth())
+}
+
+// notMeasured gives an error the exit code of one that says that nothing could
+// be measured, if it does.
+func notMeasured(err error) error {
+	noHome, saturated := new(home.NotMeasurable), new(bench.Saturated)
+	if errors.As(err, &noHome) || errors.As(err, &saturated) {
+		return exitWith{exitNotMeasurable, err}
+	}
+	if unmet := new(bench.Unmet); errors.As(err, &unmet) {
+		return exitWith{exitAboveBound, err}
+	}
+	return err
+}
+
+// htmlPage is a file that appears whole or not at all; nil: none is wanted.
+type htmlPage struct {
+	f    *os.File
+	name string
+}
+
+func createPage(name string) (*htmlPage, error) {
+	if name == "" {
+		return nil, nil
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), ".unthrottle-*")
+	if err != nil {
+		return nil, fmt.Errorf("--html %s: %w", name, err)
+	}
+	return &htmlPage{f, name}, nil
+}
+
+func (p *htmlPage) write(r bench.Result) error {
+	if p == nil {
+		return nil
+	}
+	err := report.BenchServiceHTML(p.f, r)
+	if err == nil {
+		err = errors.Join(p.f.Chmod(0o644), p.f.Close())
+	}
+	if err == nil {
+		err = os.Rename(p.f.Name(), p.name)
+	}
+	if err != nil {
+		return fmt.Errorf("--html %s: %w", p.name, err)
+	}
+	say("the page is in %s", p.name)
+	return nil
+}
+
+// abandon removes what was not finished; of a finished page nothing is left
+// under that name.
+func (p *htmlPage) abandon() {
+	if p != nil {
+		p.f.Close()
+		_ = os.Remove(p.f.Name())
+	}
+}

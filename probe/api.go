@@ -62,17 +62,21 @@ type Counts struct {
 	Switches, Wakeups uint64
 }
 
-// PeriodRow is one container over one period of a quota that binds it.
+// PeriodRow is one container over one period of its quota. A container without one has a row per tenth of a second
+// while an ancestor's quota stops it, and for some seconds after.
 type PeriodRow struct {
-	// Cgroup is the container's id, Quota that of the level whose period it is.
-	Cgroup, Quota uint64
+	// Cgroup is the container's id.
+	Cgroup uint64
 	// EndNS is CLOCK_MONOTONIC; LengthNS since the row before, longer than a period after idling.
 	EndNS, LengthNS uint64
-	MeanWidth       float64
-	MostWidth       int
-	StoppedShare    float64 // 0 to 1
-	// Throttled: a CPU was throttled when the period ended.
+	// MeanWidth and MostWidth are CPUs in use, on average and at most.
+	MeanWidth    float64
+	MostWidth    int
+	StoppedShare float64 // 0 to 1
+	// Throttled: a CPU was throttled when the period ended; without a quota of its own: the container was stopped.
 	Throttled bool
+	// Lost: rows before this one were lost, of whichever container.
+	Lost bool
 }
 
 // RecordOptions say what to record.

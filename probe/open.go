@@ -34,7 +34,9 @@ type Probe struct {
 	serial  uint32
 	stats   interface{ Close() error }
 	costs   map[string]Cost // when EnableCosts was called
-	closed  bool
+	// rowsLost is the kernel's count when it was last looked at.
+	rowsLost uint64
+	closed   bool
 
 	recording sync.Mutex
 	rowing    sync.Mutex

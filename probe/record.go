@@ -87,18 +87,18 @@ func (r *recorder) run(ctx context.Context) (recording.Footer, error) {
 		}
 		return r.sorted.take(before, r.track.on)
 	}
-	for recording := true; recording; {
+	for running := true; running; {
 		select {
 		case <-ctx.Done():
-			recording = false
+			running = false
 		case <-over.C:
-			recording = false
+			running = false
 		case b, ok := <-batches:
 			if !ok {
-				return emptyFooter, <-drained
+				return recording.Footer{}, <-drained
 			}
 			if err := r.batch(b, upTo); err != nil {
-				return emptyFooter, err
+				return recording.Footer{}, err
 			}
 		}
 	}
@@ -122,8 +122,6 @@ func (r *recorder) run(ctx context.Context) (recording.Footer, error) {
 	r.complete(&footer)
 	return footer, nil
 }
-
-var emptyFooter recording.Footer
 
 func (r *recorder) batch(b batch, upTo func(uint64) error) error {
 	for _, e := range b.events {

@@ -225,6 +225,10 @@ type Footer struct {
 	// WidthNS and WantedNS are the probe's own histograms over the same time, by CPUs or threads; nil: not measured.
 	WidthNS  []int64 `json:"width_ns,omitempty"`
 	WantedNS []int64 `json:"wanted_ns,omitempty"`
+	// StoppedNS is how long at least one of its threads was held back by a quota, in StoppedSpells spells, as the probe
+	// counted it; nil: not measured.
+	StoppedNS     *int64  `json:"stopped_ns,omitempty"`
+	StoppedSpells *uint64 `json:"stopped_spells,omitempty"`
 	// OnCPUNS is per CPU the time that the container held it, summed in the kernel; nil: not measured.
 	OnCPUNS map[int]int64 `json:"on_cpu_ns,omitempty"`
 	// Threads' user and kernel time, exact to a tick.

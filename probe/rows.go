@@ -1,0 +1,206 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+	"unsafe"
+
+	"github.com/cilium/ebpf/ringbuf"
+)
+
+const (
+	// rowsEvery is how often rows are fetched; also the length of rows made here.
+	rowsEvery = 100 * time.Millisecond
+	// inheritedEvery is how many rounds pass between looks for containers that an ancestor's quota stops; so long,
+	// and rememberStopped rounds more, they have rows.
+	inheritedEvery, rememberStopped = 10, 50
+)
+
+// PeriodRows gives a row per period and watched container, at the latest a fifth of a second after it, until ctx ends or
+// each fails. An idle container has no periods, hence no rows. One caller at a time: ErrBusy.
+func (p *Probe) PeriodRows(ctx context.Context, each func(PeriodRow) error) error {
+	if p.options.WidthOnly || !p.kernel.timers {
+		return errors.New("no rows per period: the probe counts width only, or this kernel does not show its timers")
+	}
+	if !p.rowing.TryLock() {
+		return fmt.Errorf("rows per period: %w", ErrBusy)
+	}
+	defer p.rowing.Unlock()
+	reader, err := p.beginRows()
+	if err != nil {
+		return err
+	}
+	defer reader.Close()
+	defer p.setRows(0)
+
+	tick := time.NewTicker(rowsEvery)
+	defer tick.Stop()
+	s := inherited{p: p, last: map[uint64]lastRow{}}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		rows, err := p.fetchRows(reader, s.own)
+		if err != nil {
+			return err
+		}
+		for _, r := range append(rows, s.rows()...) {
+			if err := each(r); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (p *Probe) beginRows() (*ringbuf.Reader, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, ErrClosed
+	}
+	reader, err := ringbuf.NewReader(p.coll.Maps[bpfMapRows])
+	if err != nil {
+		return nil, refused("read rows per period", err)
+	}
+	return reader, p.coll.Variables[bpfVarRowsOn].Set(uint32(1))
+}
+
+func (p *Probe) setRows(on uint32) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.closed {
+		_ = p.coll.Variables[bpfVarRowsOn].Set(on) // a write to mapped memory
+	}
+}
+
+// fetchRows empties the ring of rows, and notes whose own they are.
+func (p *Probe) fetchRows(reader *ringbuf.Reader, own func(id uint64)) ([]PeriodRow, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, ErrClosed
+	}
+	var lost uint64
+	if err := p.coll.Variables[bpfVarRowsLost].Get(&lost); err != nil {
+		return nil, err
+	}
+	isLost := lost != p.rowsLost
+	p.rowsLost = lost
+	var rows []PeriodRow
+	var raw ringbuf.Record
+	past := time.Unix(1, 0)
+	for {
+		reader.SetDeadline(past)
+		err := reader.ReadInto(&raw)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return rows, nil
+		}
+		if err != nil {
+			return rows, fmt.Errorf("read rows per period: %w", err)
+		}
+		if len(raw.RawSample) < int(unsafe.Sizeof(bpfRow{})) {
+			continue
+		}
+		r := *(*bpfRow)(unsafe.Pointer(&raw.RawSample[0]))
+		s := p.slotOf(r.Handle)
+		if s == nil || r.Length == 0 {
+			continue
+		}
+		own(s.ID)
+		rows = append(rows, PeriodRow{
+			Cgroup: s.ID, EndNS: r.At, LengthNS: r.Length,
+			MeanWidth: float64(r.Integral) / float64(r.Length), MostWidth: int(r.Most),
+			StoppedShare: min(float64(r.Stopped)/float64(r.Length), 1), Throttled: r.Throttled != 0, Lost: isLost,
+		})
+		isLost = false
+	}
+}
+
+// slotOf is the slot of a handle, nil if the container is not watched any longer.
+func (p *Probe) slotOf(handle uint64) *slot {
+	i := int(uint32(handle)) - 1
+	if i < 0 || i >= len(p.slots.byNumber) {
+		return nil
+	}
+	if s := p.slots.byNumber[i]; s != nil && s.handle == handle {
+		return s
+	}
+	return nil
+}
+
+// inherited makes the rows of containers without a quota that somebody else's stops.
+type inherited struct {
+	p     *Probe
+	round int
+	last  map[uint64]lastRow
+}
+
+type lastRow struct {
+	counts  Counts
+	ownAt   int // round of the last row of its own quota
+	stopped int // round in which it was last stopped
+	has     bool
+}
+
+func (s *inherited) own(id uint64) {
+	l := s.last[id]
+	l.ownAt, l.has = s.round, false
+	s.last[id] = l
+}
+
+func (s *inherited) rows() []PeriodRow {
+	s.p.mu.Lock()
+	defer s.p.mu.Unlock()
+	s.round++
+	for id := range s.last {
+		if s.p.slots.byID[id] == nil {
+			delete(s.last, id)
+		}
+	}
+	if s.p.closed {
+		return nil
+	}
+	var rows []PeriodRow
+	for id, slot := range s.p.slots.byID {
+		l, known := s.last[id]
+		ownQuota := known && l.ownAt > 0 && s.round-l.ownAt < rememberStopped
+		active := known && l.stopped > 0 && s.round-l.stopped < rememberStopped
+		if ownQuota || slot.handle == 0 || !active && (s.round+int(slot.number))%inheritedEvery != 0 {
+			continue
+		}
+		now, err := s.p.read(slot)
+		if err != nil || now.StoppedNS == nil {
+			continue
+		}
+		stops := l.has && *now.StoppedNS > *l.counts.StoppedNS
+		if active && l.has {
+			rows = append(rows, rowBetween(id, l.counts, now))
+		}
+		if stops {
+			l.stopped = s.round
+		}
+		l.counts, l.has = now, true
+		s.last[id] = l
+	}
+	return rows
+}
+
+// rowBetween is the row between two readings.
+func rowBetween(id uint64, was, is Counts) PeriodRow {
+	r := PeriodRow{Cgroup: id, EndNS: is.AtNS, LengthNS: max(is.AtNS-was.AtNS, 1)}
+	for i, ns := range gained(is.WidthNS, was.WidthNS) {
+		r.MeanWidth += float64(i) * float64(ns)
+		if ns > 0 {
+			r.MostWidth = i
+		}
+	}
+	r.MeanWidth /= float64(r.LengthNS)
+	r.StoppedShare = min(float64(*is.StoppedNS-*was.StoppedNS)/float64(r.LengthNS), 1)
+	r.Throttled = r.StoppedShare > 0
+	return r
+}

@@ -1,21 +1,24 @@
 package service
 
-// queue is a bounded line of requests.
+// queue is a bounded line of requests before one or more threads.
 type queue struct {
 	mu       mutex
 	ring     []request
+	bound    int // requests that may wait beyond those that idle threads will take
 	first, n int
 	filled   condition
 	longest  int
 }
 
-func newQueue(bound int) *queue { return &queue{ring: make([]request, bound)} }
+func newQueue(bound, threads int) *queue {
+	return &queue{ring: make([]request, bound+threads), bound: bound}
+}
 
 // put appends; false: the queue is full.
 func (q *queue) put(r request) bool {
 	q.mu.lock()
 	defer q.mu.unlock()
-	if q.n == len(q.ring) {
+	if q.n >= q.bound+q.filled.waiting || q.n == len(q.ring) {
 		return false
 	}
 	q.ring[(q.first+q.n)%len(q.ring)] = r

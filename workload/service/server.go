@@ -55,7 +55,7 @@ func newServer(spec Spec, listen int) (*server, error) {
 			queues = p.Threads
 		}
 		for range queues {
-			made.queues = append(made.queues, newQueue(p.Queue/queues))
+			made.queues = append(made.queues, newQueue(p.Queue/queues, p.Threads/queues))
 		}
 		s.pools = append(s.pools, made)
 	}

@@ -45,7 +45,9 @@ type Spec struct {
 type Pool struct {
 	Name    string // of the threads: Name-1 and so on, up to 15 bytes
 	Threads int
-	Queue   int // requests that may wait, in all; more are refused at once
+	// Queue is how many requests may wait beyond those that idle threads take; more
+	// are refused at once.
+	Queue int
 	// PerThread gives each thread a queue of its own, filled in turn, as event
 	// loops have; false: one queue that all take from.
 	PerThread bool
@@ -126,8 +128,8 @@ func (p Pool) check() error {
 		return fmt.Errorf("pool %.30q: a name has 1 to 15 bytes", p.Name)
 	case p.Threads < 1:
 		return fmt.Errorf("pool %q: %d threads: a pool without threads serves nothing", p.Name, p.Threads)
-	case p.Queue < 1 || p.Queue > MaxQueue:
-		return fmt.Errorf("pool %q: queue %d: outside 1 to %d", p.Name, p.Queue, MaxQueue)
+	case p.Queue < 0 || p.Queue > MaxQueue:
+		return fmt.Errorf("pool %q: queue %d: outside 0 to %d", p.Name, p.Queue, MaxQueue)
 	case p.PerThread && p.Queue < p.Threads:
 		return fmt.Errorf("pool %q: queue %d: less than one for each of %d threads", p.Name, p.Queue, p.Threads)
 	}

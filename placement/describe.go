@@ -61,7 +61,7 @@ func (n *Node) Placed(h Handle) Placed {
 		return Placed{}
 	}
 	t := &n.tenants[h]
-	p := Placed{Name: t.Name}
+	p := Placed{Name: t.Name, Class: t.Class}
 	p.Own = n.where(func(slot int) bool { return n.s.owner[slot] == int32(h) && !n.s.idle[slot] })
 	p.Idle = n.where(func(slot int) bool { return n.s.owner[slot] == int32(h) && n.s.idle[slot] })
 	judged := slices.Clone(n.slots(h))
@@ -91,6 +91,10 @@ func (n *Node) Placed(h Handle) Placed {
 		}
 	}
 	p.CoresShared = n.sharedCores(h)
+	if t.Quota != nil {
+		binds := *t.Quota < float64(p.CPUs.Size())
+		p.QuotaBinds = &binds
+	}
 	p.Why = n.why(t, &p, judged, now)
 	return p
 }

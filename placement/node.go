@@ -70,7 +70,7 @@ func NewNode(s State) (*Node, []Refused, error) {
 			arrive = append(arrive, i)
 			continue
 		}
-		handles[i] = n.adopt(c)
+		handles[i] = n.adopt(c, 1)
 		short = append(short, i)
 	}
 	for _, i := range short {
@@ -500,20 +500,21 @@ func (n *Node) SetOrder(o Order) error {
 	return nil
 }
 
-// adopt takes over a container with the CPUs it has.
-func (n *Node) adopt(c Container) Handle {
+// adopt takes over a container with the CPUs it has, as long as the shared pool
+// keeps some.
+func (n *Node) adopt(c Container, keep int) Handle {
 	h := n.admit(c)
 	t := &n.tenants[h]
 	if t.own > 0 {
 		n.leastAt(t)
 	}
 	for slot, id := range n.l.ids {
-		if n.s.owner[slot] == nobody && t.own > 0 && n.pool > 1 && c.Current.Contains(id) {
+		if n.s.owner[slot] == nobody && t.own > 0 && n.pool > keep && c.Current.Contains(id) {
 			n.take(int32(slot), h)
 		}
 	}
 	for slot, id := range n.l.ids {
-		if n.s.owner[slot] == nobody && (c.IdleSiblings || c.FullCores) && n.pool > 1 && c.Idle.Contains(id) {
+		if n.s.owner[slot] == nobody && (c.IdleSiblings || c.FullCores) && n.pool > keep && c.Idle.Contains(id) {
 			n.s.owner[slot], n.s.idle[slot] = int32(h), true
 			n.pool--
 		}

@@ -33,6 +33,9 @@ type Container struct {
 	Lends bool
 	// Stays says why it must not be moved; empty: it may be.
 	Stays string
+	// Quota is what its quota lets it use, in CPUs; nil: it has none, or that is
+	// not known.
+	Quota *float64
 	// Current are the CPUs it has: of an exclusive or hybrid container its own
 	// ones, of a floating one those it may use. Empty: none yet.
 	Current cpuset.CPUSet
@@ -93,7 +96,8 @@ type State struct {
 
 // Placed is where a container goes.
 type Placed struct {
-	Name string
+	Name  string
+	Class Class
 	// CPUs are those it may use: a hybrid one's include the shared pool, a
 	// secondary one's are the pool and what is lent.
 	CPUs cpuset.CPUSet
@@ -106,7 +110,9 @@ type Placed struct {
 	CoresShared int
 	// Avoidable tells that it crosses more groups than it had to when it came.
 	Avoidable bool
-	Why       string
+	// QuotaBinds tells whether its quota can stop it on these CPUs; nil: not known.
+	QuotaBinds *bool
+	Why        string
 }
 
 // Refused is a container that gets nothing.

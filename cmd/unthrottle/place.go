@@ -1,0 +1,206 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	"k8s.io/utils/cpuset"
+
+	"github.com/unthrottle/unthrottle/placement"
+	"github.com/unthrottle/unthrottle/placement/placefile"
+	"github.com/unthrottle/unthrottle/report"
+	"github.com/unthrottle/unthrottle/topology"
+)
+
+type placeFlags struct {
+	topology, sysfs, containers, current string
+	order, reserve, unavailable          string
+	moves                                int
+	score, asJSON, ascii                 bool
+}
+
+func newPlace() *cobra.Command {
+	var f placeFlags
+	cmd := &cobra.Command{
+		Use:     "place --containers FILE [--topology FILE|--sysfs DIR]",
+		GroupID: groupTry,
+		Short:   "Work out which container gets which CPUs, on any machine; changes nothing",
+		Long: `Work out which container gets which CPUs, why, and what it costs
+(docs/place.md). Nothing is changed, and no rights are needed. With --score
+nothing is placed either: what --current says is judged, whoever made it, and
+the moves that would repair it are listed. FILE "-" reads standard input.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+		Example: `  unthrottle place --containers wanted.yaml
+  unthrottle place --topology big.json --containers wanted.yaml --json
+  unthrottle place --current now.json --score`,
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.topology, "topology", "", "`FILE` that 'unthrottle topology --json' printed: the machine")
+	flags.StringVar(&f.sysfs, "sysfs", "/sys", "`DIR` that stands for /sys, such as a saved tree: the machine")
+	flags.StringVar(&f.containers, "containers", "", "YAML `FILE`: the containers, in the order of arrival")
+	flags.StringVar(&f.current, "current", "", "`FILE` that 'place --json' printed: who has which CPUs already")
+	flags.BoolVar(&f.score, "score", false, "only judge what --current says, and list the moves that would repair it")
+	flags.StringVar(&f.order, "order", placement.DefaultOrder().String(), "`OBJECTIVES`, the first one deciding; those left out follow")
+	flags.StringVar(&f.reserve, "reserve", "", "CPU `LIST` kept for the system")
+	flags.StringVar(&f.unavailable, "unavailable", "", "CPU `LIST` that is somebody else's, such as the kubelet's")
+	flags.IntVar(&f.moves, "max-moves", 32, "list at most that many moves (with --score)")
+	flags.BoolVar(&f.asJSON, "json", false, "print JSON")
+	flags.BoolVar(&f.ascii, "ascii", false, "no lines beyond ASCII")
+	cmd.MarkFlagsMutuallyExclusive("topology", "sysfs")
+	return cmd
+}
+
+func (f *placeFlags) run(cmd *cobra.Command) error {
+	if err := f.check(cmd); err != nil {
+		return err
+	}
+	state, err := f.state(cmd.InOrStdin())
+	if err != nil {
+		return err
+	}
+	shared := cpuset.New()
+	if f.current != "" {
+		data, err := readBounded(f.current, cmd.InOrStdin())
+		if err != nil {
+			return err
+		}
+		if state.Containers, shared, err = placefile.Current(f.current, data); err != nil {
+			return err
+		}
+	}
+	var events []placement.Event
+	if f.containers != "" {
+		data, err := readBounded(f.containers, cmd.InOrStdin())
+		if err != nil {
+			return err
+		}
+		there := func(name string) bool {
+			for _, c := range state.Containers {
+				if c.Name == name {
+					return true
+				}
+			}
+			return false
+		}
+		if events, err = placefile.Containers(f.containers, data, there); err != nil {
+			return err
+		}
+	}
+	placefile.Merge(state.Containers, shared, events)
+	var out placement.Outcome
+	if f.score {
+		out, err = placement.Judge(state, events, placement.Budget{Moves: f.moves})
+	} else {
+		out, err = placement.Run(state, events)
+	}
+	if err != nil {
+		return err
+	}
+	if f.asJSON {
+		return printJSON(cmd.OutOrStdout(), report.NewPlacement(out))
+	}
+	return report.Place(cmd.OutOrStdout(), out, report.TopologyOptions{Width: terminalWidth(), ASCII: f.ascii, Color: useColor(os.Stdout)})
+}
+
+// check refuses calls that make no sense.
+func (f *placeFlags) check(cmd *cobra.Command) error {
+	if err := notEmpty(cmd, "topology", "sysfs", "containers", "current", "order", "reserve", "unavailable"); err != nil {
+		return err
+	}
+	switch {
+	case f.score && f.current == "":
+		return usage(cmd, "--score judges what is there: say with --current FILE who has which CPUs")
+	case !f.score && f.containers == "":
+		return usage(cmd, "--containers is missing: a YAML list such as '- {name: db, cpus: 8}'")
+	case f.moves < 0:
+		return usage(cmd, "--max-moves %d: give 0 or more", f.moves)
+	}
+	stdin := 0
+	for _, name := range []string{f.topology, f.containers, f.current} {
+		if name == "-" {
+			stdin++
+		}
+	}
+	if stdin > 1 {
+		return usage(cmd, "standard input can be one file only, not %d", stdin)
+	}
+	return nil
+}
+
+// state is the node without containers.
+func (f *placeFlags) state(stdin io.Reader) (placement.State, error) {
+	var s placement.State
+	m, err := f.machine(stdin)
+	if err != nil {
+		return s, err
+	}
+	s.Machine = m
+	if s.Order, err = placement.ParseOrder(f.order); err != nil {
+		return s, fmt.Errorf("--%w", err)
+	}
+	for _, list := range []struct {
+		flag, text string
+		into       *cpuset.CPUSet
+	}{{"reserve", f.reserve, &s.Reserved}, {"unavailable", f.unavailable, &s.Unavailable}} {
+		if *list.into, err = topology.ParseList(list.text); err != nil {
+			return s, fmt.Errorf("--%s: %w", list.flag, err)
+		}
+	}
+	return s, nil
+}
+
+func (f *placeFlags) machine(stdin io.Reader) (topology.Machine, error) {
+	var m topology.Machine
+	if f.topology != "" {
+		data, err := readBounded(f.topology, stdin)
+		if err != nil {
+			return m, err
+		}
+		if err := json.Unmarshal(data, &m); err != nil {
+			return m, fmt.Errorf("%s: %w", f.topology, err)
+		}
+		return m, nil
+	}
+	root, err := os.OpenRoot(f.sysfs)
+	if err != nil {
+		return m, exitWith{exitNotMeasurable, err}
+	}
+	defer root.Close()
+	if m, err = topology.Read(root.FS()); err != nil {
+		return m, exitWith{exitNotMeasurable, fmt.Errorf("%s: %w", f.sysfs, err)}
+	}
+	return m, nil
+}
+
+// readBounded reads a file that is no larger than placements are.
+func readBounded(name string, stdin io.Reader) ([]byte, error) {
+	in := stdin
+	if name != "-" {
+		info, err := os.Stat(name)
+		if err != nil {
+			return nil, err
+		}
+		if info.IsDir() {
+			return nil, fmt.Errorf("%s: %w", name, errors.New("a folder: give a file"))
+		}
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		in = file
+	}
+	data, err := io.ReadAll(io.LimitReader(in, placefile.MaxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if len(data) > placefile.MaxFile {
+		return nil, fmt.Errorf("%s: larger than %d bytes: no machine needs that much", name, placefile.MaxFile)
+	}
+	return data, nil
+}

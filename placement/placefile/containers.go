@@ -1,0 +1,214 @@
+package placefile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/unthrottle/unthrottle/placement"
+	"github.com/unthrottle/unthrottle/topology"
+)
+
+// Bounds of a file.
+const (
+	MaxFile    = 4 << 20
+	MaxEvents  = 100_000
+	maxName    = 253 // of a Kubernetes object; long enough for a path
+	maxShown   = 60
+	mostWanted = topology.MaxCPUs
+)
+
+// Error is what is wrong with a file, and where.
+type Error struct {
+	File string
+	Line int    // from 1; 0: the whole file
+	Key  string // such as containers[2].cpus
+	Why  string
+}
+
+func (e *Error) Error() string {
+	where := e.File
+	if e.Line > 0 {
+		where += ":" + strconv.Itoa(e.Line)
+	}
+	if e.Key != "" {
+		where += ": " + e.Key
+	}
+	return where + ": " + e.Why
+}
+
+// Containers reads a YAML list of containers in the order of arrival; there
+// tells which names are on the node before the first of them. Errors are *Error.
+func Containers(file string, data []byte, there func(name string) bool) ([]placement.Event, error) {
+	root, err := document(file, data)
+	if err != nil || root == nil {
+		return nil, err
+	}
+	if root.Kind != yaml.SequenceNode {
+		return nil, &Error{file, root.Line, "", "must be a list of containers, each \"- {name: NAME, cpus: NUMBER}\""}
+	}
+	if len(root.Content) > MaxEvents {
+		return nil, &Error{file, 0, "", fmt.Sprintf("%d entries: at most %d are read", len(root.Content), MaxEvents)}
+	}
+	here := map[string]bool{}
+	var events []placement.Event
+	for i, n := range root.Content {
+		d := entry{file: file, at: fmt.Sprintf("[%d]", i)}
+		e := d.read(n)
+		known, seen := here[e.Name]
+		if !seen && there != nil {
+			known = there(e.Name)
+		}
+		switch {
+		case d.err != nil:
+		case e.Leaves && !known:
+			d.fail(n.Line, "name", "%s leaves, but it is not there", quote(e.Name))
+		case !e.Leaves && seen && known:
+			d.fail(n.Line, "name", "%s is there already: it has to leave before it comes again", quote(e.Name))
+		}
+		if d.err != nil {
+			return nil, d.err
+		}
+		here[e.Name] = !e.Leaves
+		events = append(events, e)
+	}
+	return events, nil
+}
+
+// document is the one YAML document of a file; nil if it is empty.
+func document(file string, data []byte) (*yaml.Node, error) {
+	if len(data) > MaxFile {
+		return nil, &Error{file, 0, "", fmt.Sprintf("larger than %d bytes", MaxFile)}
+	}
+	var doc, second yaml.Node
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	if err := dec.Decode(&doc); errors.Is(err, io.EOF) || err == nil && len(doc.Content) != 1 {
+		return nil, nil
+	} else if err != nil {
+		return nil, &Error{file, 0, "", fmt.Sprintf("not YAML: %v", err)}
+	}
+	if err := dec.Decode(&second); !errors.Is(err, io.EOF) {
+		return nil, &Error{file, second.Line, "", "more than one document"}
+	}
+	return doc.Content[0], nil
+}
+
+// entry reads one entry of the list; the first error stays.
+type entry struct {
+	file, at string
+	err      *Error
+}
+
+func (d *entry) fail(line int, key, format string, args ...any) {
+	if d.err != nil {
+		return
+	}
+	at := d.at
+	if key != "" {
+		at += "." + key
+	}
+	d.err = &Error{d.file, line, at, fmt.Sprintf(format, args...)}
+}
+
+// Keys of an entry.
+var keys = []string{"name", "cpus", "class", "full_cores", "idle_siblings", "lends", "stays", "quota", "leaves"}
+
+func (d *entry) read(n *yaml.Node) placement.Event {
+	var e placement.Event
+	if n.Kind != yaml.MappingNode {
+		d.fail(n.Line, "", "must be a mapping: {name: NAME, cpus: NUMBER}")
+		return e
+	}
+	line := map[string]int{}
+	for i := 0; i+1 < len(n.Content) && d.err == nil; i += 2 {
+		at, value := n.Content[i], n.Content[i+1]
+		switch {
+		case at.Kind != yaml.ScalarNode || !slices.Contains(keys, at.Value):
+			d.fail(at.Line, "", "unknown key %s: choose from %s", quote(at.Value), strings.Join(keys, ", "))
+		case line[at.Value] != 0:
+			d.fail(at.Line, at.Value, "is there twice")
+		case value.Kind != yaml.ScalarNode || value.Anchor != "" || at.Anchor != "":
+			d.fail(at.Line, at.Value, "must be a single value")
+		default:
+			line[at.Value] = at.Line
+			d.value(&e, at.Value, value)
+		}
+	}
+	switch {
+	case d.err != nil:
+	case line["name"] == 0:
+		d.fail(n.Line, "", "name is missing")
+	case e.Leaves && len(line) > 2:
+		d.fail(line["leaves"], "leaves", "who leaves is named, and nothing more: leave out the other keys")
+	case !e.Leaves && line["cpus"] == 0:
+		d.fail(n.Line, "", "cpus is missing")
+	case e.FullCores && e.IdleSiblings:
+		d.fail(line["idle_siblings"], "idle_siblings", "with idle siblings nobody else is on its cores anyway: leave out full_cores")
+	case (e.FullCores || e.IdleSiblings) && (e.Class == placement.Floating || e.Class == placement.Secondary):
+		d.fail(line["class"], "class", "%s containers have no cores of their own: leave out full_cores and idle_siblings", e.Class)
+	}
+	return e
+}
+
+func (d *entry) value(e *placement.Event, key string, n *yaml.Node) {
+	switch key {
+	case "name":
+		if e.Name = n.Value; e.Name == "" || len(e.Name) > maxName {
+			d.fail(n.Line, key, "%s: give a name of 1 to %d bytes", quote(n.Value), maxName)
+		}
+	case "cpus":
+		e.CPUs = d.number(key, n)
+	case "quota":
+		q := d.number(key, n)
+		e.Quota = &q
+	case "class":
+		e.Class = placement.Class(n.Value)
+		switch e.Class {
+		case placement.Exclusive, placement.Hybrid, placement.Floating, placement.Secondary:
+		default:
+			d.fail(n.Line, key, "%s: choose from exclusive, hybrid, floating, secondary", quote(n.Value))
+		}
+	case "full_cores":
+		e.FullCores = d.truth(key, n)
+	case "idle_siblings":
+		e.IdleSiblings = d.truth(key, n)
+	case "lends":
+		e.Lends = d.truth(key, n)
+	case "stays":
+		if d.truth(key, n) {
+			e.Stays = "asked to stay"
+		}
+	case "leaves":
+		e.Leaves = d.truth(key, n)
+	}
+}
+
+func (d *entry) number(key string, n *yaml.Node) float64 {
+	v, err := strconv.ParseFloat(n.Value, 64)
+	if err != nil || math.IsNaN(v) || v < 1e-3 || v > mostWanted {
+		d.fail(n.Line, key, "%s: give a number of CPUs from 0.001 to %d", quote(n.Value), mostWanted)
+	}
+	return v
+}
+
+func (d *entry) truth(key string, n *yaml.Node) bool {
+	if n.Value != "true" && n.Value != "false" {
+		d.fail(n.Line, key, "%s: give true or false", quote(n.Value))
+	}
+	return n.Value == "true"
+}
+
+// quote shows a stranger's text in an error: escaped, and never long.
+func quote(s string) string {
+	if len(s) > maxShown {
+		s = s[:maxShown] + "..."
+	}
+	return strconv.Quote(s)
+}

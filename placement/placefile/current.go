@@ -1,0 +1,143 @@
+package placefile
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/utils/cpuset"
+
+	"github.com/unthrottle/unthrottle/placement"
+	"github.com/unthrottle/unthrottle/topology"
+)
+
+// currentJSON is what is read of a placement; further keys are passed over.
+type currentJSON struct {
+	Containers []struct {
+		Name         string   `json:"name"`
+		CPUs         *string  `json:"cpus"`
+		Class        string   `json:"class"`
+		Wanted       *float64 `json:"wanted"`
+		Dedicated    *string  `json:"dedicated"`
+		Idle         string   `json:"idle"`
+		FullCores    bool     `json:"full_cores"`
+		IdleSiblings bool     `json:"idle_siblings"`
+		Lends        bool     `json:"lends"`
+		Stays        bool     `json:"stays"`
+	} `json:"containers"`
+	Shared string `json:"shared"`
+}
+
+// Current reads a placement as JSON: which container has which CPUs. What it
+// leaves out of a container is told by its CPUs: it is exclusive, and wants as
+// many as it has. Shared is the shared pool it tells of. Errors are *Error.
+func Current(file string, data []byte) (containers []placement.Container, shared cpuset.CPUSet, err error) {
+	if len(data) > MaxFile {
+		return nil, shared, &Error{file, 0, "", fmt.Sprintf("larger than %d bytes", MaxFile)}
+	}
+	var in currentJSON
+	if err := json.Unmarshal(data, &in); err != nil {
+		return nil, shared, jsonError(file, data, err)
+	}
+	if in.Containers == nil {
+		return nil, shared, &Error{file, 0, "containers", "is missing: give what `unthrottle place --json` prints"}
+	}
+	if shared, err = topology.ParseList(in.Shared); err != nil {
+		return nil, shared, &Error{file, 0, "shared", err.Error()}
+	}
+	out := []placement.Container{}
+	for i, c := range in.Containers {
+		at := fmt.Sprintf("containers[%d]", i)
+		if c.Name == "" || len(c.Name) > maxName {
+			return nil, shared, &Error{file, 0, at + ".name", fmt.Sprintf("%s: give a name of 1 to %d bytes", quote(c.Name), maxName)}
+		}
+		if slices.ContainsFunc(out, func(o placement.Container) bool { return o.Name == c.Name }) {
+			return nil, shared, &Error{file, 0, at + ".name", quote(c.Name) + " is there twice"}
+		}
+		if c.CPUs == nil {
+			return nil, shared, &Error{file, 0, at + ".cpus", "is missing: give a list such as \"0-3,8\""}
+		}
+		cpus, err := topology.ParseList(*c.CPUs)
+		if err != nil {
+			return nil, shared, &Error{file, 0, at + ".cpus", err.Error()}
+		}
+		p := placement.Container{Name: c.Name, Class: placement.Class(c.Class), Current: cpus, Lends: c.Lends,
+			FullCores: c.FullCores, IdleSiblings: c.IdleSiblings}
+		if c.Stays {
+			p.Stays = "asked to stay"
+		}
+		if p.Idle, err = topology.ParseList(c.Idle); err != nil {
+			return nil, shared, &Error{file, 0, at + ".idle", err.Error()}
+		}
+		switch p.Class {
+		case "":
+			p.Class = placement.Exclusive
+		case placement.Exclusive, placement.Hybrid, placement.Floating:
+		case placement.Secondary:
+			p.Current = cpuset.New()
+		default:
+			return nil, shared, &Error{file, 0, at + ".class", quote(c.Class) + ": choose from exclusive, hybrid, floating, secondary"}
+		}
+		if c.Dedicated != nil {
+			if p.Current, err = topology.ParseList(*c.Dedicated); err != nil {
+				return nil, shared, &Error{file, 0, at + ".dedicated", err.Error()}
+			}
+		} else if p.Class == placement.Hybrid {
+			p.Current = cpus.Difference(shared)
+		}
+		p.CPUs = max(float64(p.Current.Size()), 0.001)
+		if c.Wanted != nil {
+			p.CPUs = *c.Wanted
+		}
+		out = append(out, p)
+	}
+	return out, shared, nil
+}
+
+// Merge gives the containers of a placement the wishes that events tell of them:
+// a placement that somebody else made knows only their CPUs.
+func Merge(current []placement.Container, shared cpuset.CPUSet, events []placement.Event) {
+	for i := range current {
+		c := &current[i]
+		for _, e := range events {
+			if e.Name != c.Name || e.Leaves {
+				continue
+			}
+			was := *c
+			*c = e.Container
+			c.Current, c.Idle = was.Current, was.Idle
+			switch {
+			case c.Class == placement.Secondary:
+				c.Current = cpuset.New()
+			case c.Class == placement.Hybrid && was.Class != placement.Hybrid:
+				c.Current = was.Current.Difference(shared)
+			}
+			break
+		}
+	}
+}
+
+// jsonError names the line or the key.
+func jsonError(file string, data []byte, err error) *Error {
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		return &Error{file, line(data, syntax.Offset), "", "not JSON: " + err.Error()}
+	case errors.As(err, &kind):
+		return &Error{file, line(data, kind.Offset), kind.Field, fmt.Sprintf("a %s stands where a %s belongs", kind.Value, kind.Type)}
+	}
+	return &Error{file, 0, "", "not JSON: " + err.Error()}
+}
+
+// line is the line on which a byte is.
+func line(data []byte, offset int64) int {
+	n := 1
+	for _, b := range data[:min(max(offset, 0), int64(len(data)))] {
+		if b == '\n' {
+			n++
+		}
+	}
+	return n
+}

@@ -82,15 +82,23 @@ func commOf(exe string) string {
 	return name[:min(len(name), CommBytes)]
 }
 
-// given finds a setting with its value on a command line: "-XX:ParallelGCThreads=8".
+// given finds a setting with its value on a command line: "-XX:ParallelGCThreads=8", "--concurrency 4".
 func (r *Row) given(cmdline []string) string {
 	for _, setting := range slices.Concat([]string{r.Setting}, r.OtherSettings) {
-		if !strings.HasPrefix(setting, "-") {
+		if !strings.HasPrefix(setting, "-") && !strings.HasPrefix(setting, "+") {
 			continue
 		}
-		for _, arg := range cmdline {
-			if strings.HasPrefix(arg, setting+"=") {
-				return container.Sanitize(arg, len(setting)+maxShown)
+		javas := strings.HasPrefix(setting, "-X") || strings.HasPrefix(setting, "-D") // never takes the next argument
+		for i, arg := range cmdline {
+			found := ""
+			switch {
+			case strings.HasPrefix(arg, setting+"="):
+				found = arg
+			case arg == setting && !javas && i+1 < len(cmdline):
+				found = arg + " " + cmdline[i+1]
+			}
+			if found != "" {
+				return container.Sanitize(found, len(setting)+maxShown)
 			}
 		}
 	}

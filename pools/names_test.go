@@ -1,7 +1,9 @@
 package pools
 
 import (
+	"crypto/rand"
 	"fmt"
+	"runtime"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -94,6 +96,31 @@ func TestNamesAreBounded(t *testing.T) {
 	if got := testing.AllocsPerRun(100, func() { names.Of(7, "renamed-again-x") }); got > 4 {
 		t.Errorf("%v allocations for a name that is not kept", got)
 	}
+}
+
+// TestNamesHeap is the same in bytes: what is held for a process that renames its threads is not more after an hour.
+func TestNamesHeap(t *testing.T) {
+	held := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	names := NewNames(64)
+	comm := make([]byte, CommBytes)
+	rename := func(n int) {
+		for range n {
+			rand.Read(comm)
+			names.Of(1, string(comm))
+		}
+	}
+	rename(1000)
+	before := held()
+	rename(200_000)
+	if after := held(); after > before+64<<10 {
+		t.Errorf("%d bytes held, %d after 200,000 renames more", before, after)
+	}
+	runtime.KeepAlive(names)
 }
 
 // TestNamesProperties: bounded, safe to print, and the same for the same thread name as long as nobody is forgotten.

@@ -161,6 +161,26 @@ func TestBecauseAndGiven(t *testing.T) {
 	}
 }
 
+func TestGiven(t *testing.T) {
+	for _, c := range []struct {
+		comm    string
+		cmdline []string
+		want    string
+	}{
+		{"wrk:worker_0", []string{"envoy", "--concurrency", "4", "-c", "x"}, "--concurrency 4"},
+		{"wrk:worker_0", []string{"envoy", "--concurrency=4"}, "--concurrency=4"},
+		{"wrk:worker_0", []string{"envoy", "--concurrency"}, ""},
+		{"erts_sched_1", []string{"beam.smp", "+S", "4:4"}, "+S 4:4"},
+		{"C2 CompilerThre", []string{"java", "-XX:-UseDynamicNumberOfCompilerThreads", "-jar"}, ""},
+		{"nioEventLoopGro", []string{"java", "-Dio.netty.availableProcessors=3"}, "-Dio.netty.availableProcessors=3"},
+		{"nioEventLoopGro", []string{"java", "-Dio.netty.eventLoopThreads=" + strings.Repeat("9", 1000)}, "-Dio.netty.eventLoopThreads=" + strings.Repeat("9", maxShown-2) + "…"},
+	} {
+		if got := Known().Match(c.comm, &Process{Cmdline: c.cmdline})[0].Given; got != c.want {
+			t.Errorf("%q: %q, want %q", c.cmdline, got, c.want)
+		}
+	}
+}
+
 func TestIOThread(t *testing.T) {
 	for comm, want := range map[string]bool{"nioEventLoopGro": true, "http-nio-8080-e": false, "GC Thread#0": false} {
 		if got := Known().Match(comm, nil)[0].IOThread(); got != want {

@@ -102,27 +102,41 @@ func simulatedCgroups(b *strings.Builder, s Simulation) {
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "cgroup\tthrottled\tof active\tperiods\tthrottled s\tstopped s\tCPUs used\tmost at once\t")
 	for _, name := range slices.Sorted(maps.Keys(s.Cgroups)) {
-		of := func(decimals int, value func(scenario.CgroupOutcome) float64) string {
-			return s.spread(func(o *scenario.Outcome) (float64, bool) { return value(o.Cgroups[name]), true }, decimals)
+		of := func(decimals int, value func(scenario.CgroupOutcome) *float64) string {
+			return s.spread(func(o *scenario.Outcome) (float64, bool) { return measured(value(o.Cgroups[name])) }, decimals)
 		}
+		number := func(v float64) *float64 { return &v }
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", name,
-			of(0, func(c scenario.CgroupOutcome) float64 { return float64(c.ThrottledPeriods) }),
-			of(0, func(c scenario.CgroupOutcome) float64 { return float64(c.ActivePeriods) }),
-			of(0, func(c scenario.CgroupOutcome) float64 { return float64(c.Periods) }),
-			of(3, func(c scenario.CgroupOutcome) float64 { return c.ThrottledSeconds }),
-			of(3, func(c scenario.CgroupOutcome) float64 { return c.StoppedSeconds }),
-			of(3, func(c scenario.CgroupOutcome) float64 { return c.UsageSeconds / s.Seconds }),
-			strconv.Itoa(widest(s.Cgroups[name].Width)))
+			of(0, func(c scenario.CgroupOutcome) *float64 { return number(float64(c.ThrottledPeriods)) }),
+			of(0, func(c scenario.CgroupOutcome) *float64 {
+				if c.ActivePeriods == nil {
+					return nil
+				}
+				return number(float64(*c.ActivePeriods))
+			}),
+			of(0, func(c scenario.CgroupOutcome) *float64 { return number(float64(c.Periods)) }),
+			of(3, func(c scenario.CgroupOutcome) *float64 { return &c.ThrottledSeconds }),
+			of(3, func(c scenario.CgroupOutcome) *float64 { return c.StoppedSeconds }),
+			of(3, func(c scenario.CgroupOutcome) *float64 { return number(c.UsageSeconds / s.Seconds) }),
+			widest(s.Cgroups[name].Width))
 	}
 	t.Flush() // writes to memory: cannot fail
 	b.WriteString("\n")
 }
 
-func widest(width []scenario.Width) int {
-	if len(width) == 0 {
-		return 0
+// measured says whether there is a figure.
+func measured(v *float64) (float64, bool) {
+	if v == nil {
+		return 0, false
 	}
-	return width[len(width)-1].CPUs
+	return *v, true
+}
+
+func widest(width []scenario.Width) string {
+	if len(width) == 0 {
+		return "-"
+	}
+	return strconv.Itoa(width[len(width)-1].CPUs)
 }
 
 func simulatedWorkloads(b *strings.Builder, s Simulation) {
@@ -131,11 +145,7 @@ func simulatedWorkloads(b *strings.Builder, s Simulation) {
 	for _, name := range slices.Sorted(maps.Keys(s.Workloads)) {
 		of := func(decimals int, value func(scenario.WorkloadOutcome) *float64) string {
 			return s.spread(func(o *scenario.Outcome) (float64, bool) {
-				v := value(o.Workloads[name])
-				if v == nil {
-					return 0, false
-				}
-				return *v, true
+				return measured(value(o.Workloads[name]))
 			}, decimals)
 		}
 		number := func(v float64) *float64 { return &v }

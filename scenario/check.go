@@ -63,7 +63,12 @@ func (s *Scenario) Memory() int {
 	const perCell, perThread, perWorkload, perRequest = 256, 256, 40 << 10, 8
 	sum := (len(s.Cgroups) + 1) * s.Host.CPUs * perCell
 	for _, w := range s.Workloads {
-		sum += perWorkload + w.Threads*perThread + w.Queue*perRequest
+		sum += perWorkload + w.Threads*perThread
+		if w.Server != nil {
+			for _, p := range w.Server.Pools {
+				sum += p.Queue * perRequest
+			}
+		}
 	}
 	return sum
 }

@@ -12,15 +12,16 @@ type Outcome struct {
 // tell.
 type CgroupOutcome struct {
 	Periods uint64 `json:"periods"` // nr_periods
-	// ActivePeriods are those of Periods with something to run.
-	ActivePeriods    uint64  `json:"active_periods"`
+	// ActivePeriods are those of Periods with something to run. nil: not measured,
+	// which a real kernel does not count.
+	ActivePeriods    *uint64 `json:"active_periods"`
 	ThrottledPeriods uint64  `json:"throttled_periods"` // nr_throttled
 	ThrottledSeconds float64 `json:"throttled_seconds"` // a sum over CPUs
 	UsageSeconds     float64 `json:"usage_seconds"`
 	// StoppedSeconds is wall time in which a runnable thread was held back by
-	// this cgroup's quota, an ancestor's or a descendant's.
-	StoppedSeconds float64 `json:"stopped_seconds"`
-	// Width tells for how long how many CPUs were in use at once.
+	// this cgroup's quota, an ancestor's or a descendant's. nil: not measured.
+	StoppedSeconds *float64 `json:"stopped_seconds"`
+	// Width tells for how long how many CPUs were in use at once. nil: not measured.
 	Width []Width `json:"width"`
 }
 
@@ -30,18 +31,36 @@ type Width struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// WorkloadOutcome is the latency of one workload: sleep-run and fib from
+// WorkloadOutcome is the latency of one workload: sleep-run, fib and kernel from
 // wake-up to the next sleep, sleeper the whole sleep, service from the intended
-// arrival to the end. nil: nothing was counted.
+// arrival to the end, gc and jvm the pauses. nil: nothing was counted, or not
+// measured.
 type WorkloadOutcome struct {
 	Count uint64   `json:"count"`
 	P50   *float64 `json:"p50_ms"`
 	P90   *float64 `json:"p90_ms"`
 	P99   *float64 `json:"p99_ms"`
 	Max   *float64 `json:"max_ms"`
-	// Refused requests of a service whose queue was full.
+	// Refused requests of a service whose queue was full, tries of clients included.
 	Refused uint64 `json:"refused"`
 	// Unfinished at the end: runs, sleeps or requests that had begun.
 	Unfinished uint64  `json:"unfinished"`
 	CPUSeconds float64 `json:"cpu_seconds"` // used by the workload's threads
+	// Failed requests had no good answer at any try; nil: no clients that give up.
+	Failed *uint64 `json:"failed"`
+	// RecoverySeconds is how long after the load's last fall it took until nine of
+	// ten requests were answered within the clients' timeout again, and stayed so.
+	// nil: the load does not fall, or it never recovered.
+	RecoverySeconds *float64 `json:"recovery_seconds"`
+	// Classes of a service with several, by name; else nil.
+	Classes map[string]ClassOutcome `json:"classes"`
+}
+
+// ClassOutcome is the latency of one class of requests.
+type ClassOutcome struct {
+	Count uint64   `json:"count"`
+	P50   *float64 `json:"p50_ms"`
+	P90   *float64 `json:"p90_ms"`
+	P99   *float64 `json:"p99_ms"`
+	Max   *float64 `json:"max_ms"`
 }

@@ -35,6 +35,8 @@ const (
 	DefaultKernel   = "6.12"
 	DefaultWeight   = 100
 	DefaultQueue    = 10_000
+	DefaultBackoff  = 10 * time.Millisecond
+	DefaultHeap     = 128 << 20
 	defaultRun      = 10 * time.Microsecond
 	defaultSleep    = 10 * time.Millisecond
 )
@@ -63,6 +65,7 @@ func (d *decoder) scenario(data []byte) Scenario {
 		HZ: DefaultHZ, CgroupVersion: 2, TimerSlack: 50 * time.Microsecond, UnthrottleIPI: 2 * time.Microsecond,
 	}}
 	var cgroups, workloads *yaml.Node
+	var all *spike
 	version := 0
 	d.object(root, "", fields{
 		"version!": func(n *yaml.Node, key string) {
@@ -75,6 +78,7 @@ func (d *decoder) scenario(data []byte) Scenario {
 		"duration":   d.duration(&s.Duration, time.Millisecond, MaxDuration),
 		"host!":      func(n *yaml.Node, key string) { d.host(n, key, &s.Host) },
 		"cgroups":    func(n *yaml.Node, _ string) { cgroups = n },
+		"spike":      d.spike(&all),
 		"workloads!": func(n *yaml.Node, _ string) { workloads = n },
 	})
 	if d.err != nil {
@@ -84,6 +88,9 @@ func (d *decoder) scenario(data []byte) Scenario {
 		d.cgroups(cgroups, &s)
 	}
 	d.workloads(workloads, &s)
+	if all != nil && d.err == nil {
+		d.spread(*all, &s)
+	}
 	d.check(&s)
 	return s
 }

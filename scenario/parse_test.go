@@ -46,7 +46,8 @@ func TestParse(t *testing.T) {
 	if work.Cgroup != 1 || work.Threads != 3 || work.Run.Shape != Uniform || work.Run.High != 9*time.Millisecond {
 		t.Errorf("%+v", work)
 	}
-	if at := s.Workloads[1].At; len(at) != 2 || at[1] != 5*time.Millisecond || s.Workloads[1].Queue != DefaultQueue {
+	pool, class, simple := s.Workloads[1].Server.Simple()
+	if at := class.Arrivals.At; !simple || len(at) != 2 || at[1] != 5*time.Millisecond || pool.Queue != DefaultQueue || pool.Threads != 2 {
 		t.Errorf("%+v", s.Workloads[1])
 	}
 }
@@ -101,7 +102,7 @@ func TestBadInput(t *testing.T) {
 		{"cpus: 0-2", "cpus: x", 4, "as the kernel writes them"},
 		{"quota: 50ms\n    burst: 20ms", "cpus: \"3\"", 7, "none of the parent's CPUs"},
 		{"cgroup: app", "cgroup: nope", 12, "there is no such cgroup"},
-		{"kind: sleep-run", "kind: sleeprun", 11, "choose from burn, fib, neighbour"},
+		{"kind: sleep-run", "kind: sleeprun", 11, "choose from burn, fib, gc, jvm, kernel, neighbour"},
 		{"threads: 3", "threads: 0", 13, "from 1 to 65536"},
 		{"threads: 3", "fast: 3", 13, "kind sleep-run does not have this"},
 		{"    sleep: 10ms\n", "", 10, "sleep is missing: kind sleep-run needs it"},
@@ -207,6 +208,7 @@ func TestRemedied(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(good))
+	f.Add([]byte(goodService))
 	files, _ := filepath.Glob("../scenarios/*.yaml")
 	for _, file := range files {
 		if data, err := os.ReadFile(file); err == nil {

@@ -1,6 +1,9 @@
 package scenario
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // Quantile sums runs of one scenario up: each figure by itself, the value that
 // a share p (0 to 1) of the runs do not exceed, at least the lowest. A figure
@@ -11,11 +14,11 @@ func Quantile(runs []Outcome, p float64) Outcome {
 		of := over(runs, p, func(r Outcome) CgroupOutcome { return r.Cgroups[name] })
 		o.Cgroups[name] = CgroupOutcome{
 			Periods:          pick(of, func(c CgroupOutcome) uint64 { return c.Periods }),
-			ActivePeriods:    pick(of, func(c CgroupOutcome) uint64 { return c.ActivePeriods }),
+			ActivePeriods:    pickMeasured(of, func(c CgroupOutcome) *uint64 { return c.ActivePeriods }),
 			ThrottledPeriods: pick(of, func(c CgroupOutcome) uint64 { return c.ThrottledPeriods }),
 			ThrottledSeconds: pick(of, func(c CgroupOutcome) float64 { return c.ThrottledSeconds }),
 			UsageSeconds:     pick(of, func(c CgroupOutcome) float64 { return c.UsageSeconds }),
-			StoppedSeconds:   pick(of, func(c CgroupOutcome) float64 { return c.StoppedSeconds }),
+			StoppedSeconds:   pickMeasured(of, func(c CgroupOutcome) *float64 { return c.StoppedSeconds }),
 			Width:            widths(of),
 		}
 	}
@@ -30,6 +33,10 @@ func Quantile(runs []Outcome, p float64) Outcome {
 			Refused:    pick(of, func(w WorkloadOutcome) uint64 { return w.Refused }),
 			Unfinished: pick(of, func(w WorkloadOutcome) uint64 { return w.Unfinished }),
 			CPUSeconds: pick(of, func(w WorkloadOutcome) float64 { return w.CPUSeconds }),
+			Failed:     pickMeasured(of, func(w WorkloadOutcome) *uint64 { return w.Failed }),
+			// A run that never recovered counts as the longest.
+			RecoverySeconds: pickRecovery(of),
+			Classes:         classes(of),
 		}
 	}
 	return o
@@ -58,7 +65,7 @@ func pick[T any, N uint64 | float64](s sample[T], figure func(T) N) N {
 	return all[int(s.p*float64(len(all)-1))]
 }
 
-func pickMeasured[T any](s sample[T], figure func(T) *float64) *float64 {
+func pickMeasured[T any, N uint64 | float64](s sample[T], figure func(T) *N) *N {
 	measured := sample[T]{p: s.p}
 	for _, r := range s.runs {
 		if figure(r) != nil {
@@ -68,8 +75,44 @@ func pickMeasured[T any](s sample[T], figure func(T) *float64) *float64 {
 	if len(measured.runs) == 0 {
 		return nil
 	}
-	v := pick(measured, func(r T) float64 { return *figure(r) })
+	v := pick(measured, func(r T) N { return *figure(r) })
 	return &v
+}
+
+// pickRecovery takes a run that never recovered for the longest.
+func pickRecovery(s sample[WorkloadOutcome]) *float64 {
+	v := pick(s, func(w WorkloadOutcome) float64 {
+		if w.RecoverySeconds == nil {
+			return math.Inf(1)
+		}
+		return *w.RecoverySeconds
+	})
+	if math.IsInf(v, 1) {
+		return nil
+	}
+	return &v
+}
+
+// classes picks for each class of the first run.
+func classes(s sample[WorkloadOutcome]) map[string]ClassOutcome {
+	if s.runs[0].Classes == nil {
+		return nil
+	}
+	out := map[string]ClassOutcome{}
+	for name := range s.runs[0].Classes {
+		of := sample[ClassOutcome]{p: s.p}
+		for _, r := range s.runs {
+			of.runs = append(of.runs, r.Classes[name])
+		}
+		out[name] = ClassOutcome{
+			Count: pick(of, func(c ClassOutcome) uint64 { return c.Count }),
+			P50:   pickMeasured(of, func(c ClassOutcome) *float64 { return c.P50 }),
+			P90:   pickMeasured(of, func(c ClassOutcome) *float64 { return c.P90 }),
+			P99:   pickMeasured(of, func(c ClassOutcome) *float64 { return c.P99 }),
+			Max:   pickMeasured(of, func(c ClassOutcome) *float64 { return c.Max }),
+		}
+	}
+	return out
 }
 
 // widths picks for each number of CPUs that was in use in any run.
@@ -79,6 +122,9 @@ func widths(s sample[CgroupOutcome]) []Width {
 		if n := len(r.Width); n > 0 {
 			most = max(most, r.Width[n-1].CPUs)
 		}
+	}
+	if most < 0 {
+		return nil
 	}
 	out := []Width{}
 	for cpus := range most + 1 {

@@ -88,25 +88,30 @@ const (
 	Sleeper   Kind = "sleeper"   // threads that sleep, and measure how long that took
 	Service   Kind = "service"   // requests that arrive whether or not earlier ones are done
 	Neighbour Kind = "neighbour" // threads that burn for a while, all at once, and then rest
+	GC        Kind = "gc"        // threads that run all at once while a service waits
+	JVM       Kind = "jvm"       // a real JVM that allocates; measured are its pauses
+	Kernel    Kind = "kernel"    // threads in long system calls
 )
 
-// Workload is a set of equal threads.
+// Workload is a set of threads.
 type Workload struct {
 	Name    string
 	Kind    Kind
-	Cgroup  int // index in Scenario.Cgroups; -1: the root
-	Threads int
+	Cgroup  int           // index in Scenario.Cgroups; -1: the root
+	Threads int           // of a service: of all its pools
 	Start   time.Duration // from the scenario's start
-	Run     Duration      // SleepRun, Fib, Sleeper: CPU time between two sleeps
-	Sleep   time.Duration // the same
-	Fast    int           // Fib: threads that burn
-	On, Off time.Duration // Neighbour; On 0: always
+	// Run and Sleep of SleepRun, Fib, Sleeper and Kernel: CPU time between two
+	// sleeps, and the sleep. JVM has a Sleep only.
+	Run, Sleep Duration
+	Fast       int           // Fib: threads that burn
+	On, Off    time.Duration // Neighbour; On 0: always
+	// Phases of Service and SleepRun, whose sleeps they divide; none: the load
+	// does not change.
+	Phases []Phase
 
-	// Service.
-	PerSecond float64         // Poisson arrivals; 0: At
-	At        []time.Duration // arrivals, from Start on, in order
-	Work      Duration        // CPU time of a request
-	Queue     int             // requests that may wait for a thread; more are refused
+	Server    *Server    // Service
+	Collector *Collector // GC
+	Java      *Java      // JVM
 }
 
 // Shape of a distribution.
@@ -126,6 +131,14 @@ type Duration struct {
 	Mean time.Duration
 	// Low and High of Uniform.
 	Low, High time.Duration
+}
+
+// Average of the distribution.
+func (d Duration) Average() time.Duration {
+	if d.Shape == Uniform {
+		return d.Low + (d.High-d.Low)/2
+	}
+	return d.Mean
 }
 
 // Fixed is always d.

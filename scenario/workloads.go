@@ -11,11 +11,14 @@ import (
 // keysOf each kind, beyond kind, cgroup and start.
 var keysOf = map[string][]string{
 	string(Burn):      {"threads"},
-	string(SleepRun):  {"threads", "run!", "sleep!"},
+	string(SleepRun):  {"threads", "run!", "sleep!", "phases"},
 	string(Fib):       {"threads!", "fast", "run", "sleep"},
 	string(Sleeper):   {"threads", "run", "sleep"},
-	string(Service):   {"threads!", "arrivals!", "work!", "queue"},
+	string(Service):   {"threads", "arrivals", "work", "queue", "io", "pools", "classes", "shared", "inflate", "timeout", "retries", "phases"},
 	string(Neighbour): {"threads", "on", "off"},
+	string(GC):        {"threads!", "of!", "work!", "requests", "every"},
+	string(JVM):       {"threads", "heap", "live", "run", "sleep"},
+	string(Kernel):    {"threads", "run!", "sleep!"},
 }
 
 // only refuses keys that the chosen kind does not have, and asks for those it
@@ -41,6 +44,7 @@ func (d *decoder) only(n *yaml.Node, key, kind string, keys map[string][]string,
 
 func (d *decoder) workloads(n *yaml.Node, s *Scenario) {
 	threads := 0
+	collects := map[int]string{} // which service each collector names
 	d.members(n, "workloads", func(name string, at, value *yaml.Node) {
 		key := join("workloads", name)
 		d.lines[key] = at.Line
@@ -48,49 +52,137 @@ func (d *decoder) workloads(n *yaml.Node, s *Scenario) {
 		if len(s.Workloads) == MaxWorkloads {
 			d.fail(at.Line, key, "more than %d workloads", MaxWorkloads)
 		}
-		w := d.workload(value, key, name, s)
+		w, of := d.workload(value, key, name, s)
 		if threads += w.Threads; threads > MaxThreads {
 			d.fail(at.Line, key, "more than %d threads in all", MaxThreads)
+		}
+		if w.Kind == GC {
+			collects[len(s.Workloads)] = of
 		}
 		s.Workloads = append(s.Workloads, w)
 	})
 	if d.err == nil && len(s.Workloads) == 0 {
 		d.failAt("workloads", "none: nothing would run")
 	}
+	d.collectors(s, collects)
 }
 
-func (d *decoder) workload(n *yaml.Node, key, name string, s *Scenario) Workload {
-	w := Workload{Name: name, Cgroup: -1, Threads: 1, Fast: 1, Run: Fixed(defaultRun), Sleep: defaultSleep, Queue: DefaultQueue}
-	kind, cgroup := "", ""
-	d.object(n, key, fields{
-		"kind!":    d.choice(&kind, kinds()...),
-		"cgroup":   d.text(&cgroup),
-		"threads":  d.integer(&w.Threads, 1, MaxThreads),
-		"start":    d.duration(&w.Start, 0, MaxDuration),
-		"run":      d.distribution(&w.Run),
-		"sleep":    d.duration(&w.Sleep, minTime, maxTime),
-		"fast":     d.integer(&w.Fast, 0, MaxThreads),
-		"on":       d.duration(&w.On, minTime, maxTime),
-		"off":      d.duration(&w.Off, minTime, maxTime),
-		"arrivals": func(n *yaml.Node, key string) { d.arrivals(n, key, &w) },
-		"work":     d.distribution(&w.Work),
-		"queue":    d.integer(&w.Queue, 0, 1_000_000),
-	})
-	w.Kind = Kind(kind)
-	d.only(n, key, kind, keysOf, "kind", "cgroup", "start")
-	if d.err != nil {
-		return w
+// written is a workload as its file has it, before everything is known that it
+// depends on.
+type written struct {
+	Workload
+	kind, cgroup, of string
+	threads          size
+	work             Duration
+	every            time.Duration
+	requests         int
+	java             Java
+	service          writtenService
+}
+
+func (d *decoder) workload(n *yaml.Node, key, name string, s *Scenario) (w Workload, of string) {
+	in := written{
+		Workload: Workload{Name: name, Cgroup: -1, Fast: 1, Run: Fixed(defaultRun), Sleep: Fixed(defaultSleep)},
+		threads:  size{n: 1}, java: Java{Heap: DefaultHeap, Live: DefaultHeap / 4}, service: newWrittenService(),
 	}
-	if cgroup != "" {
-		w.Cgroup = slices.IndexFunc(s.Cgroups, func(c Cgroup) bool { return c.Name == cgroup })
-		if w.Cgroup < 0 {
-			d.failAt(join(key, "cgroup"), "%s: there is no such cgroup", shown(cgroup))
+	d.object(n, key, fields{
+		"kind!":    d.choice(&in.kind, kinds()...),
+		"cgroup":   d.text(&in.cgroup),
+		"threads":  d.threads(&in.threads),
+		"start":    d.duration(&in.Start, 0, MaxDuration),
+		"run":      d.distribution(&in.Run),
+		"sleep":    d.distribution(&in.Sleep),
+		"fast":     d.integer(&in.Fast, 0, MaxThreads),
+		"on":       d.duration(&in.On, minTime, maxTime),
+		"off":      d.duration(&in.Off, minTime, maxTime),
+		"phases":   func(n *yaml.Node, key string) { in.Phases = d.phases(n, key) },
+		"work":     d.distribution(&in.work),
+		"of":       d.text(&in.of),
+		"requests": d.integer(&in.requests, 1, 1<<30),
+		"every":    d.duration(&in.every, minTime, maxTime),
+		"heap":     d.bytes(&in.java.Heap, 16<<20, 4<<30),
+		"live":     d.bytes(&in.java.Live, 1<<20, 2<<30),
+		"arrivals": func(n *yaml.Node, key string) { in.service.arrivals = d.arrivals(n, key) },
+		"queue":    d.integer(&in.service.queue, 0, MaxQueue),
+		"io":       d.threads(&in.service.io),
+		"pools":    func(n *yaml.Node, _ string) { in.service.pools = n },
+		"classes":  func(n *yaml.Node, _ string) { in.service.classes = n },
+		"shared":   d.bytes(&in.service.Shared, 0, MaxShared),
+		"inflate":  d.share(&in.service.Inflate),
+		"timeout":  d.duration(&in.service.Timeout, minTime, maxTime),
+		"retries":  func(n *yaml.Node, key string) { in.service.Retries = d.retries(n, key) },
+	})
+	in.Kind = Kind(in.kind)
+	d.only(n, key, in.kind, keysOf, "kind", "cgroup", "start")
+	if d.err != nil {
+		return in.Workload, ""
+	}
+	if in.cgroup != "" {
+		in.Cgroup = slices.IndexFunc(s.Cgroups, func(c Cgroup) bool { return c.Name == in.cgroup })
+		if in.Cgroup < 0 {
+			d.failAt(join(key, "cgroup"), "%s: there is no such cgroup", shown(in.cgroup))
+			return in.Workload, ""
 		}
 	}
-	if (w.On > 0) != (w.Off > 0) {
-		d.failAt(key, "on and off go together; without both it runs all the time")
+	in.Threads = d.resolve(in.threads, join(key, "threads"), s, in.Cgroup)
+	d.settle(&in, key, s)
+	return in.Workload, in.of
+}
+
+// settle is what one kind alone has.
+func (d *decoder) settle(in *written, key string, s *Scenario) {
+	switch in.Kind {
+	case Neighbour:
+		if (in.On > 0) != (in.Off > 0) {
+			d.failAt(key, "on and off go together; without both it runs all the time")
+		}
+	case Service:
+		in.Server = d.server(in, key, s)
+		if d.err == nil {
+			in.Threads = in.Server.Threads()
+		}
+	case GC:
+		if (in.requests > 0) == (in.every > 0) {
+			d.failAt(key, "give either requests or every: how often it collects")
+		}
+		if in.work.Shape != Constant {
+			d.failAt(join(key, "work"), "a collection's CPU time is one time")
+		}
+		in.Collector = &Collector{Work: in.work.Mean, Requests: in.requests, Every: in.every}
+	case JVM:
+		if in.Run.Shape != Constant {
+			d.failAt(join(key, "run"), "a JVM's run is one time")
+		}
+		if in.java.Live > in.java.Heap/2 {
+			d.failAt(join(key, "live"), "more than half of the heap of %d bytes: it would collect all the time", in.java.Heap)
+		}
+		in.java.Run = in.Run.Mean
+		in.Java = &in.java
 	}
-	return w
+}
+
+// collectors finds the services that collectors stop.
+func (d *decoder) collectors(s *Scenario, of map[int]string) {
+	taken := map[int]bool{}
+	for i := range s.Workloads {
+		name, ok := of[i]
+		if !ok || d.err != nil {
+			continue
+		}
+		w := &s.Workloads[i]
+		key := join(join("workloads", w.Name), "of")
+		at := slices.IndexFunc(s.Workloads, func(other Workload) bool { return other.Name == name })
+		switch {
+		case at < 0 || s.Workloads[at].Kind != Service:
+			d.failAt(key, "%s: there is no such service", shown(name))
+		case taken[at]:
+			d.failAt(key, "%s: another collector stops it already", shown(name))
+		case s.Workloads[at].Cgroup != w.Cgroup || s.Workloads[at].Start != w.Start:
+			d.failAt(key, "%s: a service and its collector are one process: give both the same cgroup and start", shown(name))
+		}
+		taken[at] = true
+		w.Collector.Service = at
+	}
 }
 
 func kinds() []string {
@@ -100,28 +192,4 @@ func kinds() []string {
 	}
 	slices.Sort(all)
 	return all
-}
-
-// maxArrivals bounds a list of arrivals.
-const maxArrivals = 10_000
-
-func (d *decoder) arrivals(n *yaml.Node, key string, w *Workload) {
-	d.object(n, key, fields{
-		"per_second": d.number(&w.PerSecond, 1e6),
-		"at": func(n *yaml.Node, key string) {
-			if n.Kind != yaml.SequenceNode || len(n.Content) == 0 || len(n.Content) > maxArrivals {
-				d.fail(n.Line, key, "give a list of 1 to %d times", maxArrivals)
-				return
-			}
-			w.At = make([]time.Duration, len(n.Content))
-			least := time.Duration(0)
-			for i, item := range n.Content {
-				d.duration(&w.At[i], least, MaxDuration)(item, key)
-				least = w.At[i]
-			}
-		},
-	})
-	if d.err == nil && (w.PerSecond > 0) == (len(w.At) > 0) {
-		d.fail(n.Line, key, "give either per_second or at")
-	}
 }

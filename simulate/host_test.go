@@ -48,8 +48,8 @@ func TestNestedQuota(t *testing.T) {
 	if pod.ThrottledPeriods < 39 || app.ThrottledPeriods != 0 || app.ThrottledSeconds != 0 {
 		t.Errorf("pod %+v\napp %+v", pod, app)
 	}
-	near(t, "the app's stopped time", app.StoppedSeconds, pod.StoppedSeconds, 1e-9)
-	near(t, "stopped", pod.StoppedSeconds, 3.2, 0.02)
+	near(t, "the app's stopped time", *app.StoppedSeconds, *pod.StoppedSeconds, 1e-9)
+	near(t, "stopped", *pod.StoppedSeconds, 3.2, 0.02)
 }
 
 // What was measured on a 6.18 kernel at 250 Hz on two CPUs.
@@ -151,7 +151,7 @@ func TestConservation(t *testing.T) {
 			if math.Abs(total-0.5) > 1e-6 || math.Abs(cpuTime-c.UsageSeconds) > 1e-6 {
 				t.Fatalf("%s: widths of %v s and %v CPU-seconds, used %v", name, total, cpuTime, c.UsageSeconds)
 			}
-			if c.ThrottledPeriods > c.ActivePeriods || c.ActivePeriods > c.Periods || c.StoppedSeconds > 0.5+1e-6 {
+			if c.ThrottledPeriods > *c.ActivePeriods || *c.ActivePeriods > c.Periods || *c.StoppedSeconds > 0.5+1e-6 {
 				t.Fatalf("%s: %+v", name, c)
 			}
 		}

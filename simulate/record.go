@@ -80,9 +80,10 @@ func (h *host) outcome() scenario.Outcome {
 		if g.bw != nil {
 			stat = g.bw.Stat(h.now)
 		}
+		stopped := g.stopped.Seconds()
 		c := scenario.CgroupOutcome{
-			Periods: stat.Periods, ActivePeriods: stat.ActivePeriods, ThrottledPeriods: stat.ThrottledPeriods,
-			ThrottledSeconds: stat.Throttled.Seconds(), UsageSeconds: usage[i+1].Seconds(), StoppedSeconds: g.stopped.Seconds(),
+			Periods: stat.Periods, ActivePeriods: &stat.ActivePeriods, ThrottledPeriods: stat.ThrottledPeriods,
+			ThrottledSeconds: stat.Throttled.Seconds(), UsageSeconds: usage[i+1].Seconds(), StoppedSeconds: &stopped,
 			Width: []scenario.Width{},
 		}
 		for cpus, d := range g.width {

@@ -45,11 +45,15 @@ const MaxTimeline = 200
 
 // Run simulates a scenario from its beginning to its end, its cgroups' remedies
 // in force. The same scenario and seed give the same result. Errors are a
-// remedy that cannot be applied, and a limit that the kernel refuses.
+// remedy that cannot be applied, a limit that the kernel refuses, and what the
+// scenario has and the simulator does not ([Unmodelled]).
 func Run(s scenario.Scenario, o Options) (Result, error) {
 	remedied, refused := s.Remedied()
 	if refused != nil {
 		return Result{}, refused
+	}
+	if err := unmodelled(&remedied); err != nil {
+		return Result{}, err
 	}
 	h, err := newHost(&remedied, o.Seed)
 	if err != nil {

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -69,7 +70,7 @@ func TestConceptual(t *testing.T) {
 		if *request.Max != 440 || *request.P50 != 440 || request.Count != 1 {
 			t.Errorf("%s: the request took %v ms, want exactly 440", kernel, *request.Max)
 		}
-		if app.Periods != 6 || app.ActivePeriods != 5 || app.ThrottledPeriods != 4 || app.ThrottledSeconds != 0.24 || app.StoppedSeconds != 0.24 {
+		if app.Periods != 6 || *app.ActivePeriods != 5 || app.ThrottledPeriods != 4 || app.ThrottledSeconds != 0.24 || *app.StoppedSeconds != 0.24 {
 			t.Errorf("%s: %+v", kernel, app)
 		}
 	}
@@ -190,6 +191,9 @@ func TestRepeatsExactly(t *testing.T) {
 		s.Duration = min(s.Duration, time.Second)
 		o := Options{Seed: 7, Timeline: 3, Explain: true}
 		a, err := Run(s, o)
+		if part := new(Unmodelled); errors.As(err, &part) {
+			continue // TestUnmodelled
+		}
 		if err != nil {
 			t.Fatal(err)
 		}

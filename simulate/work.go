@@ -26,6 +26,8 @@ type thread struct {
 // work is a workload's state.
 type work struct {
 	*scenario.Workload
+	pool    scenario.Pool  // of a service
+	class   scenario.Class // of its requests
 	group   int
 	first   int // of its threads
 	used    time.Duration
@@ -48,8 +50,9 @@ func (h *host) addWorks(threads int) {
 		w := &h.works[i]
 		*w = work{Workload: spec, group: spec.Cgroup + 1, first: len(h.threads), latency: newHistogram()}
 		if spec.Kind == scenario.Service {
-			w.resting = make([]int, 0, spec.Threads)
-			w.waiting = make([]time.Duration, spec.Queue)
+			w.pool, w.class, _ = spec.Server.Simple() // checked by unmodelled
+			w.resting = make([]int, 0, w.pool.Threads)
+			w.waiting = make([]time.Duration, w.pool.Queue)
 		}
 		allowed := h.groups[w.group].allowed
 		var each []int
@@ -116,10 +119,10 @@ func (h *host) start(i int) {
 			h.wake(t)
 		case w.Kind == scenario.Sleeper:
 			th.busy, th.begin = true, h.now
-			h.sleep(t, w.Sleep)
+			h.sleep(t, h.draw(w.Sleep))
 		case w.Kind != scenario.Neighbour:
 			// Threads of a pool don't start in step.
-			h.sleep(t, time.Duration(h.rng.Int64N(int64(w.Sleep))))
+			h.sleep(t, time.Duration(h.rng.Int64N(int64(w.Sleep.Average()))))
 		}
 	}
 	switch {
@@ -152,11 +155,11 @@ func (h *host) toggle(i int) {
 func (h *host) expect(i int) {
 	w := &h.works[i]
 	switch {
-	case w.PerSecond > 0:
-		gap := time.Duration(h.rng.ExpFloat64() / w.PerSecond * float64(time.Second))
+	case w.class.Arrivals.PerSecond > 0:
+		gap := time.Duration(h.rng.ExpFloat64() / w.class.Arrivals.PerSecond * float64(time.Second))
 		h.queue.set(h.slots.work+i, h.now+min(gap, scenario.MaxDuration))
-	case w.next < len(w.At):
-		h.queue.set(h.slots.work+i, w.Start+w.At[w.next])
+	case w.next < len(w.class.Arrivals.At):
+		h.queue.set(h.slots.work+i, w.Start+w.class.Arrivals.At[w.next])
 		w.next++
 	}
 }
@@ -182,7 +185,7 @@ func (h *host) arrive(i int) {
 func (h *host) serve(t int, arrived time.Duration) {
 	th := &h.threads[t]
 	th.busy, th.begin = true, arrived
-	th.left = h.draw(h.works[th.work].Work)
+	th.left = h.draw(h.works[th.work].class.Work)
 }
 
 // onWake ends a thread's sleep.
@@ -226,5 +229,5 @@ func (h *host) onDone(c int) {
 	if w.Kind == scenario.Sleeper {
 		th.busy, th.begin = true, h.now
 	}
-	h.sleep(t, w.Sleep)
+	h.sleep(t, h.draw(w.Sleep))
 }

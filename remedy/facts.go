@@ -103,6 +103,8 @@ const (
 	paramCPUs  = "cpus"   // the exclusive CPUs, a kernel list
 	paramSet   = "cpuset" // the path of the cpuset that holds them
 	paramFor   = "upkeep" // the id of the transaction that this one belongs to
+	paramPool  = "pool"   // of a hybrid: the shared CPUs that it may use
+	paramLimit = "limit"  // of a hybrid: its limit in CPUs
 	paramStays = "stays"  // "yes": the target is never moved to other CPUs
 )
 

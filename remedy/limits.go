@@ -102,7 +102,7 @@ func (p *planner) confined(path string) (float64, bool) {
 		set = c.Group.CPUSetPath
 	}
 	if cpus, ok := p.f.pins()[set]; ok {
-		return float64(cpus.Size()), true
+		return float64(cpus.Union(p.f.pools()[set]).Size()), true
 	}
 	if cpus, ok := p.f.floating()[set]; ok {
 		return float64(cpus.Size()), true

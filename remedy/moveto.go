@@ -51,6 +51,7 @@ func MoveTo(f Facts, id string, to cpuset.CPUSet, with ...string) (Plan, error) 
 	}
 	m := &mover{held: h, from: from, to: to, set: h.Parameters[paramSet], byKey: map[change.Key]int{}}
 	_, m.exclusive = Pinned(h)
+	m.pool = pool(h)
 	m.planner = planner{f: f.gaveBack(h, from), r: Request{Kind: Kind(h.Remedy)}, target: target.Container,
 		plan: Plan{Target: target.Container, Remedy: Kind(h.Remedy), Parameters: maps.Clone(h.Parameters), Expected: h.Expected, Replaces: []string{id}}}
 	if err := m.possible(with); err != nil {
@@ -59,6 +60,9 @@ func MoveTo(f Facts, id string, to cpuset.CPUSet, with ...string) (Plan, error) 
 	m.plan.Parameters[paramCPUs] = to.String()
 	if m.exclusive {
 		m.plan.CPUs = to
+	}
+	if !m.pool.IsEmpty() {
+		m.plan.Parameters[paramPool] = m.pool.Union(from).Difference(to).Difference(m.othersPins()).String()
 	}
 	m.rewrite(h)
 	for _, child := range f.Held {
@@ -113,6 +117,7 @@ type mover struct {
 	from, to  cpuset.CPUSet
 	set       string
 	exclusive bool
+	pool      cpuset.CPUSet // of a hybrid
 	byKey     map[change.Key]int
 }
 
@@ -159,13 +164,19 @@ func (m *mover) rewrite(h apply.InForce) {
 			continue
 		}
 		list, err := topology.ParseList(c.To)
-		if err != nil || !list.Equals(m.from) {
+		to := m.to
+		switch {
+		case err != nil:
+			continue
+		case c.Op == change.OpSet && !m.pool.IsEmpty() && list.Equals(m.from.Union(m.pool)):
+			to = to.Union(m.pool).Union(m.from).Difference(m.othersPins())
+		case !list.Equals(m.from):
 			continue
 		}
 		if _, exists := m.f.Sets[c.Path]; !exists {
 			continue
 		}
-		c.From, c.To = "", m.to.String()
+		c.From, c.To = "", to.String()
 		if at, twice := m.byKey[c.Key()]; twice {
 			m.plan.Changes[at] = c
 			continue
@@ -173,6 +184,17 @@ func (m *mover) rewrite(h apply.InForce) {
 		m.byKey[c.Key()] = len(m.plan.Changes)
 		m.plan.Changes = append(m.plan.Changes, c)
 	}
+}
+
+// othersPins are the CPUs that others have alone by now.
+func (m *mover) othersPins() cpuset.CPUSet {
+	all := cpuset.New()
+	for set, alone := range m.f.pins() {
+		if set != m.set {
+			all = all.Union(alone)
+		}
+	}
+	return all
 }
 
 // others are moved off the new CPUs.

@@ -19,28 +19,22 @@ func (p *planner) pin() error {
 	if p.f.CPUSetVersion == 0 {
 		return p.refuse("the cpuset controller is not mounted here", "")
 	}
+	if p.r.Class == ClassHybrid {
+		return p.hybrid()
+	}
 	n, err := p.pinSize()
 	if err != nil {
 		return err
 	}
-	home, err := p.home()
+	home, err := p.pinnedHome()
 	if err != nil {
-		return err
-	}
-	if err := p.crowdedAncestors(home); err != nil {
-		return err
-	}
-	if err := p.insideTarget(home); err != nil {
 		return err
 	}
 	choice, err := p.choose(home, n)
 	if err != nil {
 		return err
 	}
-	p.plan.CPUs = choice.CPUs
-	p.plan.Parameters[paramCPUs] = choice.CPUs.String()
-	p.plan.Parameters[paramSet] = home.path
-	p.stays()
+	p.pinnedTo(home, choice.CPUs)
 	if err := p.enable(home); err != nil {
 		return err
 	}
@@ -65,6 +59,26 @@ func (p *planner) pin() error {
 	}
 	p.expectNoQuota(float64(n))
 	return nil
+}
+
+// pinnedHome is the target's cpuset, where it can be pinned.
+func (p *planner) pinnedHome() (home, error) {
+	home, err := p.home()
+	if err != nil {
+		return home, err
+	}
+	if err := p.crowdedAncestors(home); err != nil {
+		return home, err
+	}
+	return home, p.insideTarget(home)
+}
+
+// pinnedTo notes what the target has alone.
+func (p *planner) pinnedTo(home home, alone cpuset.CPUSet) {
+	p.plan.CPUs = alone
+	p.plan.Parameters[paramCPUs] = alone.String()
+	p.plan.Parameters[paramSet] = home.path
+	p.stays()
 }
 
 // stays notes that the target must not be moved.

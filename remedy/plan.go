@@ -34,6 +34,10 @@ type Request struct {
 	Kind Kind
 	// CPUs is how many CPUs pin and narrow take; 0: the limit, rounded up.
 	CPUs int
+	// Class is ClassExclusive (also "") or ClassHybrid, of pin. Strict makes a
+	// hybrid keep its quota.
+	Class  string
+	Strict bool
 	// Stays: what pin or narrow gave is never moved to other CPUs afterwards.
 	Stays bool
 	// Via is how narrow bounds the CPUs used at once; "": ViaCPUSet.

@@ -19,6 +19,10 @@ func (p *planner) sane() error {
 			return p.refuse(fmt.Sprintf("a %s of %g makes no sense", n.name, n.value), "give one above 0")
 		}
 	}
+	hybrid := r.Kind == Pin && r.Class == ClassHybrid
+	if r.Class != "" && !hybrid && (r.Kind != Pin || r.Class != ClassExclusive) || r.Strict && !hybrid {
+		return p.refuse(fmt.Sprintf("there is no class %.40q, or none that is strict", r.Class), "choose exclusive or hybrid; only a hybrid pin can be strict")
+	}
 	if r.Via != "" && (r.Kind != Narrow || r.Via != ViaCPUSet) {
 		return p.refuse(fmt.Sprintf("there is no %.40q", r.Via), "leave --via out, or say --via "+ViaCPUSet)
 	}

@@ -2,6 +2,7 @@ package remedy
 
 import (
 	"slices"
+	"strconv"
 
 	"k8s.io/utils/cpuset"
 
@@ -46,6 +47,9 @@ func (f Facts) State(reserve *cpuset.CPUSet, stays map[string]string) placement.
 		c := placement.Container{Name: h.Target, CPUs: float64(current.Size()), Class: placement.Exclusive, Current: current, Stays: stays[h.Target]}
 		if _, floats := Floating(h); floats {
 			c.Class = placement.Floating
+		}
+		if limit, err := strconv.ParseFloat(h.Parameters[paramLimit], 64); err == nil && !pool(h).IsEmpty() {
+			c.Class, c.CPUs = placement.Hybrid, limit
 		}
 		set := h.Parameters[paramSet]
 		switch {

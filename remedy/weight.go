@@ -2,7 +2,6 @@ package remedy
 
 import (
 	"github.com/unthrottle/unthrottle/cgroup"
-	"github.com/unthrottle/unthrottle/change"
 )
 
 // weight takes the quota off and leaves the weight to share the CPUs.
@@ -25,11 +24,7 @@ func (p *planner) weight() error {
 	p.innerQuotas()
 	if now := p.f.Groups[path].Shares; p.r.WeightFromLimit && now > 0 {
 		shares := uint64(limit*cgroup.DefaultShares + 0.5)
-		from, to := cgroup.SharesWrite(p.f.CPUVersion, now), cgroup.SharesWrite(p.f.CPUVersion, shares)
-		if from.Value != to.Value {
-			p.plan.Changes = append(p.plan.Changes, change.Change{Kind: change.KindFile, Op: change.OpSet,
-				Controller: cgroup.CPU, Path: path, File: to.File, From: from.Value, To: to.Value, Why: "a weight like its limit of " + cpus(limit)})
-		}
+		p.setShares(path, now, shares, "a weight like its limit of "+cpus(limit))
 	}
 	p.warn("nothing bounds it but the weights of the others: it may use up to %s", cpus(width))
 	p.expectNoQuota(width)

@@ -26,7 +26,8 @@ type remedyFlags struct {
 	factor, to      float64
 	burst, period   time.Duration
 	weightFromLimit bool
-	stays           bool
+	stays, strict   bool
+	class           string
 }
 
 func (f *remedyFlags) add(cmd *cobra.Command) {
@@ -35,6 +36,8 @@ func (f *remedyFlags) add(cmd *cobra.Command) {
 	flags.IntVar(&f.cpus, "cpus", 0, "pin, narrow: how many CPUs (default: the limit, rounded up)")
 	flags.StringVar(&f.reserve, "reserve", "", "pin, narrow: `CPUS` that are never given away, such as 0-1 (default: the lowest core; one CPU below 4 CPUs)")
 	flags.StringVar(&f.via, "via", "", "narrow: what bounds the CPUs used at once: cpuset (default)")
+	flags.StringVar(&f.class, "class", "", "pin: exclusive (default), or hybrid: the whole part of the limit, and shared CPUs for the fraction")
+	flags.BoolVar(&f.strict, "strict", false, "pin --class hybrid: keep a quota of the limit, which can throttle again")
 	flags.BoolVar(&f.stays, "stays", false, "pin, narrow: never move it to other CPUs afterwards (defrag, agent)")
 	flags.DurationVar(&f.burst, "burst", 0, "burst: CPU time that may be saved up, such as 50ms (default: as much as the quota)")
 	flags.DurationVar(&f.period, "period", 0, "burst, narrow: another period, the limit staying the same (narrow: 10ms)")
@@ -46,7 +49,7 @@ func (f *remedyFlags) add(cmd *cobra.Command) {
 
 // request checks the flags; "" as remedy is the caller's to judge.
 func (f *remedyFlags) request(cmd *cobra.Command) (remedy.Request, error) {
-	r := remedy.Request{Kind: remedy.Kind(f.kind), CPUs: f.cpus, Via: f.via, Stays: f.stays, Burst: f.burst, Period: f.period,
+	r := remedy.Request{Kind: remedy.Kind(f.kind), CPUs: f.cpus, Via: f.via, Stays: f.stays, Class: f.class, Strict: f.strict, Burst: f.burst, Period: f.period,
 		Factor: f.factor, To: f.to, WeightFromLimit: f.weightFromLimit}
 	known := []string{}
 	for _, k := range remedy.Kinds() {
@@ -85,6 +88,8 @@ func (f *remedyFlags) belong(cmd *cobra.Command) error {
 		{"cpus", []string{"pin", "narrow"}, f.cpus > 0},
 		{"reserve", []string{"pin", "narrow"}, true},
 		{"via", []string{"narrow"}, f.via == "" || f.via == remedy.ViaCPUSet},
+		{"class", []string{"pin"}, true},
+		{"strict", []string{"pin"}, true},
 		{"stays", []string{"pin", "narrow"}, true},
 		{"burst", []string{"burst"}, f.burst > 0},
 		{"period", []string{"burst", "narrow"}, f.period > 0},

@@ -134,10 +134,10 @@ func chartX(bins []explainBin, cpus float64) float64 {
 
 // pageStrip is the strip: rows of cells.
 type pageStrip struct {
-	Cell, Full string // what a cell lasts, and the CPUs of a full one
-	Width      int
-	Rows       []pageRow
-	More       int
+	Line, Cell, Full string // what a row and a cell last, and the CPUs of a full one
+	Width            int
+	Rows             []pageRow
+	More             int
 }
 
 type pageRow struct {
@@ -176,6 +176,7 @@ func pageStripOf(e *diagnose.Explanation) *pageStrip {
 		row := pageRow{At: fmt.Sprintf("%.1f ms", float64(r.Start)/1e6), Throttled: r.Throttled,
 			Gap: i > 0 && r.Start != e.Strip[i-1].Start+e.Strip[i-1].Length}
 		if i == 0 {
+			s.Line = explainTime(r.Length.Round(time.Millisecond))
 			s.Cell = explainTime(explainCell(r, len(cells)))
 		}
 		s.Width = max(s.Width, stripCell*len(cells))

@@ -72,8 +72,8 @@ func (x *explainer) strip() {
 	}
 	most := stripMost(x.e)
 	first := cellsJoined(rows[0].Cells, x.columns-lead-tail)
-	x.title(fmt.Sprintf("The worst stretch: a line per period, a character %s; the height is CPUs in use, full is %s; %c stopped by a quota, . idle",
-		explainTime(explainCell(rows[0], len(first))), trimmed(math.Round(most*100)/100), held))
+	x.title(fmt.Sprintf("The worst stretch: a line is %s, a character %s; the height is CPUs in use, full is %s; %c stopped by a quota, . idle",
+		explainTime(rows[0].Length.Round(time.Millisecond)), explainTime(explainCell(rows[0], len(first))), trimmed(math.Round(most*100)/100), held))
 	for i, r := range rows {
 		if i == maxExplainRows {
 			x.line(fmt.Sprintf("%12s%s more in --json", "", counted(len(rows)-i, "period")))

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -25,13 +26,16 @@ import (
 const otherUser, otherGroup = 61234, 61235
 
 // compileNamed gives a folder with Named.class that everybody may read.
-func compileNamed(t *testing.T, javas []string) string {
+func compileNamed(t *testing.T) string {
 	t.Helper()
-	dir := t.TempDir()
-	for _, d := range []string{dir, filepath.Dir(dir)} {
-		if err := os.Chmod(d, 0o755); err != nil {
-			t.Fatal(err)
-		}
+	// Not below /tmp, which one of the JVMs has for its own.
+	dir, err := os.MkdirTemp("/var/tmp", "unthrottle-ask")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
 	}
 	out, err := exec.Command("javac", "--release", "17", "-d", dir, "testdata/Named.java").CombinedOutput()
 	if err != nil {
@@ -81,25 +85,36 @@ func runs(t *testing.T, cmd *exec.Cmd) {
 	}
 }
 
-// TestJVMForReal asks JVMs that run as us, as another user, and as another user in another PID namespace. Every name
-// must be that of the thread it is told for, by the comm that the kernel has.
+// TestJVMForReal asks JVMs that run as us, as another user, and as another user in namespaces of their own, as
+// containers do. Every name must be that of the thread it is told for, by the comm that the kernel has.
 func TestJVMForReal(t *testing.T) {
 	require.Root(t)
 	javas := require.JDK(t)
-	classes := compileNamed(t, javas)
+	classes := compileNamed(t)
 	stranger := &syscall.Credential{Uid: otherUser, Gid: otherGroup}
 	for _, java := range javas {
 		for _, c := range []struct {
-			name string
-			attr *syscall.SysProcAttr
+			name   string
+			attr   *syscall.SysProcAttr
+			before []string // of the java command
 		}{
-			{"our user", &syscall.SysProcAttr{}},
-			{"another user", &syscall.SysProcAttr{Credential: stranger}},
-			{"another PID namespace", &syscall.SysProcAttr{Credential: stranger, Cloneflags: unix.CLONE_NEWPID}},
+			{"our user", &syscall.SysProcAttr{}, nil},
+			{"another user", &syscall.SysProcAttr{Credential: stranger}, nil},
+			{"another PID namespace", &syscall.SysProcAttr{Credential: stranger, Cloneflags: unix.CLONE_NEWPID}, nil},
+			{"another user namespace", &syscall.SysProcAttr{
+				Cloneflags:                 unix.CLONE_NEWPID | unix.CLONE_NEWUSER,
+				Credential:                 &syscall.Credential{}, // root there, nobody here
+				UidMappings:                []syscall.SysProcIDMap{{ContainerID: 0, HostID: otherUser, Size: 1}},
+				GidMappings:                []syscall.SysProcIDMap{{ContainerID: 0, HostID: otherGroup, Size: 1}},
+				GidMappingsEnableSetgroups: true,
+			}, nil},
+			{"another mount namespace", &syscall.SysProcAttr{Unshareflags: unix.CLONE_NEWNS}, []string{"sh", "-c",
+				fmt.Sprintf(`mount -t tmpfs -o mode=1777 none /tmp && exec setpriv --reuid %d --regid %d --clear-groups "$@"`, otherUser, otherGroup), "sh"}},
 		} {
 			version := filepath.Base(filepath.Dir(filepath.Dir(java)))
 			t.Run(version+"/"+c.name, func(t *testing.T) {
-				cmd := start(t, c.attr, "ready", java, "-Xmx64m", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-cp", classes, "Named")
+				command := append(slices.Clone(c.before), java, "-Xmx64m", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-cp", classes, "Named")
+				cmd := start(t, c.attr, "ready", command...)
 				for range 2 { // the first time the JVM opens its socket, the second it is there
 					names, err := JVM(context.Background(), cmd.Process.Pid)
 					if err != nil {
@@ -108,6 +123,11 @@ func TestJVMForReal(t *testing.T) {
 					checkNames(t, cmd.Process.Pid, names)
 				}
 				runs(t, cmd)
+				if c.before != nil {
+					if _, err := os.Lstat("/tmp/.java_pid" + strconv.Itoa(cmd.Process.Pid)); !errors.Is(err, os.ErrNotExist) {
+						t.Errorf("its socket is in our /tmp: %v", err)
+					}
+				}
 				for _, number := range []string{strconv.Itoa(cmd.Process.Pid), "1"} { // 1 in a namespace of its own
 					if _, err := os.Lstat("/tmp/.attach_pid" + number); !errors.Is(err, os.ErrNotExist) {
 						t.Errorf(".attach_pid%s is left behind: %v", number, err)
@@ -152,7 +172,7 @@ func TestNoHarm(t *testing.T) {
 	runs(t, sleeper)
 
 	javas := require.JDK(t)
-	classes := compileNamed(t, javas)
+	classes := compileNamed(t)
 	deaf := start(t, nil, "ready", javas[0], "-Xrs", "-Xmx64m", "-cp", classes, "Named")
 	if _, err := JVM(context.Background(), deaf.Process.Pid); !errors.Is(err, ErrNotJVM) || !strings.Contains(err.Error(), "-Xrs") {
 		t.Errorf("a JVM with -Xrs: %v", err)

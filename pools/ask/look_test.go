@@ -83,7 +83,7 @@ func TestLookWithoutRights(t *testing.T) {
 func TestLookAtAJVM(t *testing.T) {
 	require.Root(t)
 	javas := require.JDK(t)
-	classes := compileNamed(t, javas)
+	classes := compileNamed(t)
 	cmd := start(t, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: otherUser, Gid: otherGroup}}, "ready",
 		javas[0], "-XX:ActiveProcessorCount=3", "-Xmx64m", "-cp", classes, "Named")
 	p, err := Look(cmd.Process.Pid)

@@ -34,7 +34,7 @@ type step struct {
 
 const (
 	// settle is from the start of the processes to the first request.
-	settle = 100 * time.Millisecond
+	settle = 150 * time.Millisecond
 	// warm is how long the load runs before it is measured.
 	warm = 400 * time.Millisecond
 	// timeout is when a client gives a request up.

@@ -53,7 +53,7 @@ type SlotResult struct {
 	Tries    uint32 // sent in this slot, first ones and retries
 }
 
-// Own is what the generator used, and how late it was.
+// Own is what the generator used, and how late it was in the measured phases.
 type Own struct {
 	CPUSeconds float64
 	Seconds    float64

@@ -45,6 +45,9 @@ func (t *tracker) begin(a arrival, lag time.Duration) {
 	t.of(a).Intended++
 	t.slot(a.at).Intended++
 	t.earned = min(maxEarned, t.earned+t.plan.Retries.Budget)
+	if !t.plan.Phases[a.phase].Measured {
+		return // its first requests are late if the generator itself took long to start
+	}
 	own := &t.result.Own
 	own.Sends++
 	if lag > t.plan.LateAfter {

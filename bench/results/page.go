@@ -1,0 +1,236 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/unthrottle/unthrottle/bench"
+)
+
+// page is docs/results.md under way.
+type page struct {
+	scale   scale
+	started time.Time
+	shapes  []bench.Result
+	spiral  *bench.Spiral
+	price   *bench.Price
+	failed  []string
+	done    bool
+	b       strings.Builder
+}
+
+func newPage(s scale) *page { return &page{scale: s, started: time.Now()} }
+
+// write puts the page into its file, whole.
+func (p *page) write(name string) error {
+	p.b.Reset()
+	p.head()
+	for _, r := range p.shapes {
+		p.shape(r)
+	}
+	if p.spiral != nil {
+		p.spike(*p.spiral)
+	}
+	if p.price != nil {
+		p.prices(*p.price)
+	}
+	for _, text := range p.failed {
+		p.line("\n%s", text)
+	}
+	if !p.done {
+		p.line("\nThis run was not finished: parts are missing.")
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), ".results-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // of no effect once it has its name
+	if _, err := f.WriteString(p.b.String()); err != nil {
+		f.Close()
+		return err
+	}
+	if err := f.Chmod(0o644); err != nil {
+		f.Close()
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), name)
+}
+
+func (p *page) line(format string, args ...any) { fmt.Fprintf(&p.b, format+"\n", args...) }
+
+func (p *page) head() {
+	p.line("# Results")
+	p.line("\nWritten by `make results`; how each figure is measured stands in [bench service](bench-service.md).")
+	p.line("\n%s. %s, %s after the start.", machine(), p.started.UTC().Format("2006-01-02"), time.Since(p.started).Round(time.Minute))
+	p.line("\nScale %s: %d repeats of each search, %d steps of %v. Ratios compare with the plain quota in the same repeat;",
+		p.scale.name, p.scale.repeats, p.scale.steps, p.scale.step)
+	p.line("the interval holds 95 % (Student's t over the logarithms). \"Noisy\" rows say why, and are worth that much less.")
+	p.line("Rows that are granted more CPUs than the quota are no comparison, but a price list.")
+}
+
+// machine says what it was measured on.
+func machine() string {
+	var u unix.Utsname
+	_ = unix.Uname(&u) // fails for a bad pointer only
+	model, cpus := "unknown processor", 0
+	if f, err := os.Open("/proc/cpuinfo"); err == nil {
+		defer f.Close()
+		for lines := bufio.NewScanner(f); lines.Scan(); {
+			key, value, _ := strings.Cut(lines.Text(), ":")
+			switch strings.TrimSpace(key) {
+			case "processor":
+				cpus++
+			case "model name":
+				model = strings.TrimSpace(value)
+			}
+		}
+	}
+	return fmt.Sprintf("%d CPUs (%s), Linux %s", cpus, model, unix.ByteSliceToString(u.Release[:]))
+}
+
+func (p *page) shape(r bench.Result) {
+	p.line("\n## Shape `%s`", r.Shape)
+	p.line("\n%s. Limit %d CPU(s); objective p%s within %s ms, at most %s %% errors.", upper(r.About), r.Limit, number(100*r.Quantile), number(r.BoundMs), number(100*r.Errors))
+	p.line("\n| remedy | CPUs granted | highest load /s (repeats) | to the quota | interval | noisy |\n|---|---|---|---|---|---|")
+	for _, m := range r.Remedies {
+		load := "none met"
+		if m.MaxLoad != nil {
+			load = fmt.Sprintf("%.0f", *m.MaxLoad)
+		}
+		var loads []string
+		for _, l := range m.Loads {
+			loads = append(loads, fmt.Sprintf("%.0f", l))
+		}
+		interval := "-"
+		if m.RatioLow != nil {
+			interval = fmt.Sprintf("%.2f to %.2f", *m.RatioLow, *m.RatioHigh)
+		}
+		p.line("| %s | %s | %s (%s) | %s | %s | %s |", m.Remedy, figure(m.CPUsGranted, 1), load, strings.Join(loads, ", "), figure(m.Ratio, 2), interval, strings.Join(m.Why, "; "))
+	}
+	p.line("\n%s", words(r))
+	p.line("\n| at | load /s | remedy | p50 | p90 | p99 | p99.9 | max ms | failed | CPUs used | throttled periods | stopped %% | switches /s |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|")
+	for i := range 2 {
+		for _, m := range r.Remedies {
+			if i < len(m.Points) {
+				p.point(m.Remedy, m.Points[i])
+			}
+		}
+	}
+}
+
+func (p *page) point(remedy string, at bench.Point) {
+	throttled, stopped := "-", "-"
+	if at.ThrottledPeriods != nil {
+		throttled = fmt.Sprintf("%d of %d", *at.ThrottledPeriods, *at.Periods)
+	}
+	if at.StoppedHigh != nil {
+		stopped = fmt.Sprintf("%.1f to %.1f", 100**at.StoppedLow, 100**at.StoppedHigh)
+	}
+	p.line("| %.0f %% | %.0f | %s | %s | %s | %s | %s | %s | %d | %s | %s | %s | %s |", 100*at.OfBest, at.Load, remedy,
+		figure(at.P50, 1), figure(at.P90, 1), figure(at.P99, 1), figure(at.P999, 1), figure(at.Max, 0), at.Failed,
+		figure(at.CPUUsed, 2), throttled, stopped, figure(at.Switches, 0))
+}
+
+// words says what a shape's figures hold at equal CPUs.
+func words(r bench.Result) string {
+	var more, less, same []string
+	for _, m := range r.Remedies {
+		if m.Ratio == nil || *m.CPUsGranted != *r.Remedies[0].CPUsGranted {
+			continue
+		}
+		text := fmt.Sprintf("%s (%.2f)", m.Remedy, *m.Ratio)
+		switch {
+		case *m.RatioLow > 1:
+			more = append(more, text)
+		case *m.RatioHigh < 1:
+			less = append(less, text)
+		default:
+			same = append(same, text)
+		}
+	}
+	var parts []string
+	for _, group := range []struct {
+		what  string
+		names []string
+	}{{"carried more load than the plain quota", more}, {"carried less", less}, {"made no difference that these repeats could tell", same}} {
+		if len(group.names) > 0 {
+			parts = append(parts, strings.Join(group.names, ", ")+" "+group.what)
+		}
+	}
+	if len(parts) == 0 {
+		return "No remedy could be compared at equal CPUs."
+	}
+	return "At equal CPUs " + strings.Join(parts, "; ") + "."
+}
+
+func (p *page) spike(s bench.Spiral) {
+	p.line("\n## A spike, and the way back")
+	p.line("\nOne pool, %.0f requests per second: for %.0f s %.0f per second, then %.0f again, watched for %.0f s. A client gives a try up after %.0f ms and",
+		s.Normal, s.For, s.Spike, s.Normal, s.Watched, 1000*s.Timeout)
+	p.line("tries three times more; work grows by 1 %% for each request that waits. Recovered is a service that answers nine of ten requests in time, and keeps to it.")
+	p.line("\n| remedy | CPUs granted | left out | recovered after s (repeats) | answered in time at the end |\n|---|---|---|---|---|")
+	for _, r := range s.Runs {
+		var after []string
+		for _, v := range r.Recovery {
+			if v < 0 {
+				after = append(after, "never")
+			} else {
+				after = append(after, number(v))
+			}
+		}
+		left := r.Left
+		if left == "" {
+			left = "-"
+		}
+		p.line("| %s | %.1f | %s | %s | %.0f %% |", r.Remedy, r.Granted, left, strings.Join(after, ", "), 100*r.Good)
+	}
+}
+
+func (p *page) prices(r bench.Price) {
+	p.line("\n## The price: predictability, and the neighbour")
+	p.line("\nOne pool at %.0f requests per second, alone on the host and beside a neighbour of the same weight that burns on every CPU it may use (with pin:", r.Load)
+	p.line("every CPU that is not pinned). Predictability is p99 on the full host over p99 on the empty one: 1 is best. The neighbour's work is relative to what it")
+	p.line("gets done beside the plain quota.")
+	p.line("\n| remedy | CPUs granted | p99 ms empty | p99 ms full | predictability | interval | neighbour's work | interval |\n|---|---|---|---|---|---|---|---|")
+	for _, row := range r.Rows {
+		p.line("| %s | %.1f | %s | %s | %s | %s |", row.Remedy, row.Granted, all(row.Empty), all(row.Full), ratio(row.Predictability), ratio(row.NeighbourRatio))
+	}
+}
+
+func ratio(r *bench.Ratio) string {
+	if r == nil {
+		return "- | -"
+	}
+	return fmt.Sprintf("%.2f | %.2f to %.2f", r.Mean, r.Low, r.High)
+}
+
+func all(values []float64) string {
+	var texts []string
+	for _, v := range values {
+		texts = append(texts, strconv.FormatFloat(v, 'f', 1, 64))
+	}
+	return strings.Join(texts, ", ")
+}
+
+func figure(v *float64, decimals int) string {
+	if v == nil {
+		return "-"
+	}
+	return strconv.FormatFloat(*v, 'f', decimals, 64)
+}
+
+func number(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+
+func upper(text string) string {
+	return strings.ToUpper(text[:min(1, len(text))]) + text[min(1, len(text)):]
+}

@@ -1,0 +1,141 @@
+package diagnose_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/unthrottle/unthrottle/diagnose"
+	"github.com/unthrottle/unthrottle/recording"
+	rt "github.com/unthrottle/unthrottle/recording/recordingtest"
+)
+
+const ms = time.Millisecond
+
+// explain runs a whole recording through an analysis.
+func explain(r recording.Recording) diagnose.Explanation {
+	a := diagnose.New(r.Header, diagnose.Options{})
+	for i := range r.Events {
+		a.Add(&r.Events[i])
+	}
+	return a.Finish(r.Footer)
+}
+
+// cases are a schedule for each cause that an ideal host can show.
+var cases = map[string]struct {
+	first  diagnose.Cause
+	next   diagnose.Cause // "": whatever
+	says   []string       // in the verdict
+	length time.Duration
+	build  func() *rt.Schedule
+}{
+	"burst": {first: diagnose.Burst, says: []string{"8 threads of pool `http-worker-*` ran 8 wide and spent the 50 ms quota in 6.3 ms", "stood still for"}, build: func() *rt.Schedule {
+		s := rt.New(8).Limit(50*ms, 100*ms).Process("java")
+		w := s.Threads("http-worker", 8)
+		s.Repeat(5, 200*ms, func(at time.Duration) { s.Work(at+10*ms, 8*ms, w...) })
+		return s
+	}},
+	"pool": {first: diagnose.Pool, says: []string{"Pool `gc-*` spent", "stopped pool `request-*`"}, build: func() *rt.Schedule {
+		s := rt.New(8).Limit(50*ms, 100*ms).Process("java")
+		gc, requests := s.Threads("gc", 6), s.Threads("request", 2)
+		s.Repeat(5, 200*ms, func(at time.Duration) { s.Work(at, 10*ms, gc...) })
+		s.Repeat(100, 10*ms, func(at time.Duration) { s.Work(at, ms, requests...) })
+		return s
+	}},
+	"shortage, with the sleeper as seed 003 has it": {first: diagnose.Shortage, next: diagnose.Pool, says: []string{"needs more CPU than it has", "`burner-*`"}, build: func() *rt.Schedule {
+		s := rt.New(4).Limit(200*ms, 100*ms).Process("bench")
+		burners, sleeper := s.Threads("burner", 32), s.Threads("sleeper", 1)
+		s.Work(0, 10*time.Second, burners...)
+		s.Repeat(50, 20*ms, func(at time.Duration) { s.Work(at, 100*time.Microsecond, sleeper...) })
+		return s
+	}},
+	"steady load above the limit": {first: diagnose.Shortage, build: func() *rt.Schedule {
+		s := rt.New(2).Limit(50*ms, 100*ms)
+		w := s.Threads("w", 2)
+		s.Repeat(100, 10*ms, func(at time.Duration) { s.Work(at, 8*ms, w...) })
+		return s
+	}},
+	"seed 001's request of 200 ms with 0.4 CPUs": {first: diagnose.TinyLimit, says: []string{"200 ms of CPU time per run", "40 ms quota", "stood still for 60 ms"}, build: func() *rt.Schedule {
+		s := rt.New(4).Limit(40*ms, 100*ms)
+		w := s.Threads("worker", 1)
+		s.Work(0, 200*ms, w...)
+		return s
+	}},
+	"the parent's quota": {first: diagnose.Ancestor, says: []string{"The quota of /parent (30 ms in 100 ms)"}, build: func() *rt.Schedule {
+		s := rt.New(4).ParentLimit(30*ms, 100*ms)
+		w := s.Threads("worker", 2)
+		s.Repeat(5, 200*ms, func(at time.Duration) { s.Work(at, 30*ms, w...) })
+		return s
+	}},
+	"neighbours": {first: diagnose.Neighbours, says: []string{"batch/etl"}, build: func() *rt.Schedule {
+		s := rt.New(2)
+		w := s.Threads("worker", 2)
+		n := s.Neighbour("batch/etl", "/batch/etl", new(uint64(10)), new(uint64(9)))
+		s.Repeat(20, 50*ms, func(at time.Duration) {
+			s.Work(at, 15*ms, w...)
+			s.Occupy(at, at+20*ms, 0, n)
+			s.Occupy(at, at+20*ms, 1, n)
+		})
+		return s
+	}},
+	"cpuset": {first: diagnose.Cpuset, says: []string{"1 CPU of the host's 4", "up to 4 threads"}, build: func() *rt.Schedule {
+		s := rt.New(4).Allow(2)
+		s.Work(0, 10*time.Second, s.Threads("w", 4)...)
+		return s
+	}},
+	"a scheduler that ignores limits": {first: diagnose.Scheduler, says: []string{`"scx_simple"`}, build: func() *rt.Schedule {
+		s := rt.New(4)
+		h := s.Header()
+		h.Levels[0].QuotaNS = new((20 * ms).Nanoseconds())
+		h.Host.SchedExt = "scx_simple"
+		s.Work(0, 10*time.Second, s.Threads("w", 3)...)
+		s.Repeat(9, 100*ms, func(at time.Duration) {
+			s.Add(recording.Event{AtNS: (at + 100*ms).Nanoseconds(), Kind: recording.Period, Cgroup: rt.ContainerID,
+				Period: recording.PeriodState{QuotaNS: 20_000_000}})
+		})
+		return s
+	}},
+	"idle": {first: diagnose.None, says: []string{"Nothing of it ran"}, build: func() *rt.Schedule { return rt.New(4).Limit(100*ms, 100*ms) }},
+	"busy below the limit": {first: diagnose.None, says: []string{"Nothing wrong"}, build: func() *rt.Schedule {
+		s := rt.New(4).Limit(100*ms, 100*ms)
+		w := s.Threads("w", 2)
+		s.Repeat(10, 100*ms, func(at time.Duration) { s.Work(at, 30*ms, w...) })
+		return s
+	}},
+	"no limit, busy": {first: diagnose.None, build: func() *rt.Schedule {
+		s := rt.New(4)
+		s.Work(0, 10*time.Second, s.Threads("w", 3)...)
+		return s
+	}},
+}
+
+func TestEachCauseIsNamedFirst(t *testing.T) {
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := explain(c.build().Run(max(c.length, time.Second)))
+			t.Log(e.Verdict)
+			for _, r := range e.Causes {
+				t.Logf("%s %v: %s", r.Cause, r.Stopped, r.Evidence)
+			}
+			if e.Cause != c.first || e.Causes[0].Cause != c.first {
+				t.Errorf("first is %s, not %s", e.Cause, c.first)
+			}
+			if c.next != "" && (len(e.Causes) < 2 || e.Causes[1].Cause != c.next) {
+				t.Errorf("%s does not follow: %v", c.next, e.Causes)
+			}
+			for _, s := range c.says {
+				if !strings.Contains(e.Verdict, s) {
+					t.Errorf("the verdict lacks %q: %s", s, e.Verdict)
+				}
+			}
+			for _, check := range e.Checks {
+				if !check.OK {
+					t.Errorf("check %s: %v %s", check.Name, check.ErrorRatio, check.Note)
+				}
+			}
+			if len(e.NotMeasured) > 0 {
+				t.Errorf("not measured: %v", e.NotMeasured)
+			}
+		})
+	}
+}

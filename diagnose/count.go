@@ -1,0 +1,102 @@
+package diagnose
+
+import (
+	"math"
+)
+
+// counted is a number that changes, with the time spent at each value.
+type counted struct {
+	n    int
+	time []int64
+}
+
+func (c *counted) add(d int64) {
+	if d <= 0 {
+		return
+	}
+	i := min(max(0, c.n), maxCount)
+	for len(c.time) <= i {
+		c.time = append(c.time, 0)
+	}
+	c.time[i] += d
+}
+
+// bars are the values with any time.
+func (c *counted) bars() []Bar {
+	var bars []Bar
+	for i, d := range c.time {
+		if d > 0 {
+			bars = append(bars, Bar{CPUs: i, Time: span(d)})
+		}
+	}
+	return bars
+}
+
+// integral is the sum of value x time.
+func integral(time []int64) float64 {
+	sum := 0.0
+	for i, d := range time {
+		sum += float64(i) * float64(d)
+	}
+	return sum
+}
+
+func total(time []int64) float64 {
+	sum := 0.0
+	for _, d := range time {
+		sum += float64(d)
+	}
+	return sum
+}
+
+// mean is the time-weighted mean, 0 without any time.
+func (c *counted) mean() float64 {
+	if t := total(c.time); t > 0 {
+		return integral(c.time) / t
+	}
+	return 0
+}
+
+// most is the largest value with any time.
+func (c *counted) most() int {
+	for i := len(c.time) - 1; i > 0; i-- {
+		if c.time[i] > 0 {
+			return i
+		}
+	}
+	return 0
+}
+
+// spell is a condition that comes and goes: how often, and how long it lasted at most.
+type spell struct {
+	on      bool
+	now     int64
+	longest int64
+	count   int
+	// long is the time in spells of at least bound.
+	long, bound int64
+}
+
+func (s *spell) add(on bool, d int64) {
+	if !on {
+		s.on, s.now = false, 0
+		return
+	}
+	if !s.on {
+		s.on = true
+		s.count++
+	}
+	was := s.now
+	s.now += d
+	switch {
+	case s.bound <= 0 || s.now < s.bound:
+	case was < s.bound:
+		s.long += s.now
+	default:
+		s.long += d
+	}
+	s.longest = max(s.longest, s.now)
+}
+
+// ceilCPUs is how many CPUs a limit fills at once.
+func ceilCPUs(limit float64) int { return int(math.Ceil(limit - 1e-9)) }

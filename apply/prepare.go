@@ -116,7 +116,8 @@ func (w world) preparePart(ctx context.Context, s *journal.State, part Part, rep
 }
 
 // leansOn are holds on the cgroups made and the controllers enabled by earlier transactions that this one's settings
-// lie in: taking back the earlier one must leave them, and taking back the last one that needs them must not.
+// lie in, and on the processes moved into a cgroup that this one sets: taking back the earlier one must leave them, and
+// taking back the last one that needs them must not.
 func (w world) leansOn(s *journal.State, holds []journal.Hold) []journal.Hold {
 	var more []journal.Hold
 	have := map[journal.Setting]bool{}
@@ -126,10 +127,13 @@ func (w world) leansOn(s *journal.State, holds []journal.Hold) []journal.Hold {
 	for _, t := range s.Open() {
 		for _, h := range t.Holds {
 			base, ok := baseTree(h)
-			if !ok || have[h.Setting] || t.Lost(h.Setting) || h.Boot != w.BootID || !cgroup.Below(string(h.Path), w.Scope) {
+			moved := h.Kind == change.KindTask && slices.ContainsFunc(holds, func(own journal.Hold) bool {
+				return own.Kind == change.KindFile && own.Op == change.OpSet && own.Path == h.Path && own.Controller == h.Controller
+			})
+			if !ok && !moved || have[h.Setting] || t.Lost(h.Setting) || h.Boot != w.BootID || !cgroup.Below(string(h.Path), w.Scope) {
 				continue
 			}
-			if slices.ContainsFunc(holds, func(own journal.Hold) bool { return w.within(own.Key(), []tree{base}) }) {
+			if moved || slices.ContainsFunc(holds, func(own journal.Hold) bool { return w.within(own.Key(), []tree{base}) }) {
 				have[h.Setting] = true
 				h.Rebase, h.Why = false, "needed here too"
 				more = append(more, h)

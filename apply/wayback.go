@@ -145,7 +145,7 @@ func (r *run) look(ctx context.Context, s journal.Setting, going []tree) view {
 		return r.notSure(ctx, s, original)
 	}
 	if s.Kind == change.KindTask {
-		return r.lookTask(s, held, original)
+		return r.lookTask(s, held, original, going)
 	}
 	current, err := r.read(ctx, k)
 	switch {
@@ -245,12 +245,17 @@ func (r *run) leftByUs(path, file, value string) bool {
 }
 
 // lookTask moves everything in the cgroup back to where it came from, once nobody else holds the move. Where that
-// cgroup is gone, its nearest ancestor takes them, as the kernel would have had it.
-func (r *run) lookTask(s journal.Setting, held []journal.Held, original string) view {
+// cgroup is gone, or goes now because it was ours too, its nearest ancestor takes them, as the kernel would have had it.
+func (r *run) lookTask(s journal.Setting, held []journal.Held, original string, going []tree) view {
 	if len(held) > 0 || !cgroup.Exists(r.FS, s.Controller, string(s.Path)) {
 		return view{}
 	}
-	for !cgroup.Exists(r.FS, s.Controller, original) && original != "/" {
+	goes := func(path string) bool {
+		return slices.ContainsFunc(going, func(t tree) bool {
+			return !t.belowOnly && r.sameTree(t.controller, s.Controller) && cgroup.Below(path, t.path)
+		})
+	}
+	for original != "/" && (goes(original) || !cgroup.Exists(r.FS, s.Controller, original)) {
 		original = cgroup.Parent(original)
 	}
 	return view{change: &change.Change{Kind: change.KindTask, Op: change.OpSet, Controller: s.Controller, Path: string(s.Path),

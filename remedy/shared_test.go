@@ -95,3 +95,33 @@ func (h *host) stillInForce(p Plan) {
 		}
 	}
 }
+
+// A container that is all there is in a slice uses the cpuset that was made for
+// the slice: when the slice's pin goes first, it stays in there.
+func TestPinInASetMadeForItsSlice(t *testing.T) {
+	h := newHost(t, configs("0-7")["v1"], t.TempDir())
+	h.makeIn(cgroup.CPU, "/g")
+	h.makeIn(cgroup.CPU, "/g/c")
+	h.limit("/g/c", 1)
+	h.run("/g/c", 10)
+	before := h.k.Snapshot()
+	slice := h.at("/g")
+	outer, err := Make(h.facts(), slice, Request{Kind: Pin, CPUs: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.apply(outer)
+	inner, err := Make(h.facts(), h.refresh(h.containers[0]), Request{Kind: Pin})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.apply(inner)
+	h.restore("/g")
+	if wrong := h.exclusive(h.containers[0], inner.CPUs); len(wrong) > 0 {
+		t.Error(wrong)
+	}
+	h.restore("")
+	if diff := before.Diff(h.k.Snapshot()); len(diff) > 0 {
+		t.Error(diff)
+	}
+}

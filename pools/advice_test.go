@@ -10,7 +10,7 @@ import (
 
 func rowOf(t testing.TB, key string) Row {
 	t.Helper()
-	for _, r := range Known().Rows() {
+	for _, r := range knownOnce().Rows() {
 		if r.Key == key {
 			return r
 		}
@@ -59,7 +59,7 @@ func TestSizesAsMeasured(t *testing.T) {
 func TestExpectedRoundsAsRuntimesDo(t *testing.T) {
 	got := map[string][]int{}
 	for _, limit := range []float64{0.5, 1.5, 2, 0, 100} {
-		for _, e := range Known().Expected(limit, 8) {
+		for _, e := range knownOnce().Expected(limit, 8) {
 			got[e.Runtime.Key] = append(got[e.Runtime.Key], e.CPUs)
 		}
 	}
@@ -91,7 +91,7 @@ func TestExpectedRoundsAsRuntimesDo(t *testing.T) {
 			}
 		}
 	}
-	if n := Known().Expected(1, 1)[1].CPUs; n != 1 {
+	if n := knownOnce().Expected(1, 1)[1].CPUs; n != 1 {
 		t.Errorf("Go on a host with one CPU: %d", n)
 	}
 }
@@ -139,7 +139,7 @@ func TestAdvice(t *testing.T) {
 // TestFitProperties: for every row, a pool of the size advised is no wider than the limit allows, unless the setting
 // takes no smaller value; advice is one line and never suggests more threads than there are.
 func TestFitProperties(t *testing.T) {
-	rows := Known().Rows()
+	rows := knownOnce().Rows()
 	rapid.Check(t, func(t *rapid.T) {
 		r := rows[rapid.IntRange(0, len(rows)-1).Draw(t, "row")]
 		threads := rapid.IntRange(1, 5000).Draw(t, "threads")

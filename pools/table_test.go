@@ -3,8 +3,12 @@ package pools
 import (
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
+
+// knownOnce is Known, read once for all tests.
+var knownOnce = sync.OnceValue(Known)
 
 // process is what an example says of its process; nil: nothing.
 func (e Example) process() *Process {
@@ -31,7 +35,7 @@ func keys(rows []Row) []string {
 
 // TestEveryRowByItsRealNames looks every example up: as measured, whole, and as both ways of shortening make it.
 func TestEveryRowByItsRealNames(t *testing.T) {
-	table := Known()
+	table := knownOnce()
 	if n := len(table.Rows()); n < 100 {
 		t.Fatalf("%d rows", n)
 	}
@@ -77,7 +81,7 @@ func TestEveryRowByItsRealNames(t *testing.T) {
 
 // TestBestRow is what is told first, where several rows or none fit.
 func TestBestRow(t *testing.T) {
-	table := Known()
+	table := knownOnce()
 	java := &Process{Exe: "/usr/lib/jvm/java-17/bin/java", Libraries: []string{"/usr/lib/jvm/java-17/lib/server/libjvm.so"}, Cmdline: []string{"java"}}
 	native := &Process{Exe: "/usr/bin/app", Libraries: []string{"/lib/libc.so.6"}, Cmdline: []string{"app"}}
 	numpy := &Process{Comm: "python3", Exe: "/usr/bin/python3.11", Libraries: []string{"/x/numpy.libs/libscipy_openblas64_-ff.so", "/x/libgomp-a3.so.1.0.0"}, Cmdline: []string{"python3"}}
@@ -146,7 +150,7 @@ func TestBestRow(t *testing.T) {
 func TestBecauseAndGiven(t *testing.T) {
 	p := &Process{Exe: "/usr/bin/java", Libraries: []string{"/x/libjvm.so"},
 		Cmdline: []string{"java", "-XX:ParallelGCThreads=8\x1b[2J", "-jar", "x.jar"}}
-	rows := Known().Match("GC Thread#1", p)
+	rows := knownOnce().Match("GC Thread#1", p)
 	if len(rows) != 1 {
 		t.Fatal(keys(rows))
 	}
@@ -156,7 +160,7 @@ func TestBecauseAndGiven(t *testing.T) {
 	if want := `-XX:ParallelGCThreads=8\x1b[2J`; rows[0].Given != want {
 		t.Errorf("given %q, want %q", rows[0].Given, want)
 	}
-	if rows := Known().Match("GC Thread#1", nil); rows[0].Because != "its name" || rows[0].Given != "" {
+	if rows := knownOnce().Match("GC Thread#1", nil); rows[0].Because != "its name" || rows[0].Given != "" {
 		t.Errorf("without a process: %q, %q", rows[0].Because, rows[0].Given)
 	}
 }
@@ -175,7 +179,7 @@ func TestGiven(t *testing.T) {
 		{"nioEventLoopGro", []string{"java", "-Dio.netty.availableProcessors=3"}, "-Dio.netty.availableProcessors=3"},
 		{"nioEventLoopGro", []string{"java", "-Dio.netty.eventLoopThreads=" + strings.Repeat("9", 1000)}, "-Dio.netty.eventLoopThreads=" + strings.Repeat("9", maxShown-2) + "…"},
 	} {
-		if got := Known().Match(c.comm, &Process{Cmdline: c.cmdline})[0].Given; got != c.want {
+		if got := knownOnce().Match(c.comm, &Process{Cmdline: c.cmdline})[0].Given; got != c.want {
 			t.Errorf("%q: %q, want %q", c.cmdline, got, c.want)
 		}
 	}
@@ -183,7 +187,7 @@ func TestGiven(t *testing.T) {
 
 func TestIOThread(t *testing.T) {
 	for comm, want := range map[string]bool{"nioEventLoopGro": true, "http-nio-8080-e": false, "GC Thread#0": false} {
-		if got := Known().Match(comm, nil)[0].IOThread(); got != want {
+		if got := knownOnce().Match(comm, nil)[0].IOThread(); got != want {
 			t.Errorf("%q: %v", comm, got)
 		}
 	}
@@ -247,7 +251,7 @@ func FuzzDecode(f *testing.F) {
 }
 
 func BenchmarkMatch(b *testing.B) {
-	table := Known()
+	table := knownOnce()
 	p := &Process{Exe: "/usr/bin/java", Libraries: []string{"/x/libjvm.so"}}
 	b.ReportAllocs()
 	for b.Loop() {

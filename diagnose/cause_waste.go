@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/unthrottle/unthrottle/bandwidth"
 	"github.com/unthrottle/unthrottle/container"
@@ -17,7 +18,11 @@ const (
 )
 
 // expires says whether a kernel lets parts of the quota expire that CPUs have taken and not used (known: its release is).
+// Distributions add to the release what is no number: 6.12.57+deb13-amd64.
 func expires(release string) (yes, known bool) {
+	if end := strings.IndexFunc(release, func(r rune) bool { return (r < '0' || r > '9') && r != '.' }); end >= 0 {
+		release = strings.TrimRight(release[:end], ".")
+	}
 	rules, err := bandwidth.For(release)
 	if err != nil {
 		return false, false

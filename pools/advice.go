@@ -63,5 +63,5 @@ func (r Row) Advice(threads, widest int, limitCPUs float64, hostCPUs int) string
 	if limitCPUs < SmallLimit {
 		advice += "; at so small a limit that alone does not end throttling"
 	}
-	return advice + "."
+	return advice + r.doubt() + "."
 }

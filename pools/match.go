@@ -41,11 +41,16 @@ func (t *Table) Match(comm string, p *Process) []Row {
 		all = slices.DeleteFunc(all, func(f found) bool { return f.verdict == contradicted })
 	}
 	slices.SortStableFunc(all, func(a, b found) int {
-		return cmp.Or(cmp.Compare(b.verdict, a.verdict), cmp.Compare(b.literal, a.literal))
+		return cmpFound(b, a)
 	})
 	var rows []Row
 	for _, f := range all {
 		row := *f.row
+		for _, other := range all {
+			if other.row != f.row && cmpFound(other, f) == 0 && other.row.Library != f.row.Library {
+				row.Also = append(row.Also, other.row.Library)
+			}
+		}
 		row.Because = "its name"
 		if f.because != "" {
 			row.Because += ", and " + f.because
@@ -57,6 +62,11 @@ func (t *Table) Match(comm string, p *Process) []Row {
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+// cmpFound is less than 0 if a fits less well than b.
+func cmpFound(a, b found) int {
+	return cmp.Or(cmp.Compare(a.verdict, b.verdict), cmp.Compare(a.literal, b.literal))
 }
 
 func (r *Row) matches(comm string, p *Process) (literal int, ok bool) {

@@ -39,6 +39,8 @@ type Row struct {
 
 	// Because says in words what the match rests on, such as "its name" or "libopenblas.so.0 is mapped". Set by Match.
 	Because string
+	// Also are the libraries of other rows that fit as well as this one. Set by Match.
+	Also []string
 	// Given is a setting with a value found on the process's command line, safe to print. Set by Match.
 	Given string
 

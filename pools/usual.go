@@ -38,6 +38,22 @@ func (r Row) defaultWords() string {
 	return "default " + r.Formula + ": " + r.Default
 }
 
+// maxAlso is how many other libraries are named.
+const maxAlso = 2
+
+// doubt says what else the pool may be.
+func (r Row) doubt() string {
+	if len(r.Also) == 0 {
+		return ""
+	}
+	named := r.Also[:min(len(r.Also), maxAlso)]
+	text := "; its name may as well be of " + strings.Join(named, " or ")
+	if more := len(r.Also) - len(named); more > 0 {
+		text += " or " + plural(more, "other")
+	}
+	return text
+}
+
 // counts says when a new value of the setting counts.
 func (r Row) counts() string {
 	switch {

@@ -65,6 +65,7 @@ type agent struct {
 	Config
 	totals  totals
 	journal journalFigures
+	placer  placer
 	rounds  prometheus.Counter
 	// recorder is nil where there is no probe; it is set before anything runs.
 	recorder *recorder
@@ -117,7 +118,7 @@ func (a *agent) registry() *prometheus.Registry {
 	info := prometheus.NewGauge(prometheus.GaugeOpts{Name: "unthrottle_build_info", Help: "1, with the version and what the agent may do.",
 		ConstLabels: prometheus.Labels{"version": a.Version, "mode": string(a.Rules.Mode)}})
 	info.Set(1)
-	r.MustRegister(&a.totals, &a.journal, flightFigures{a}, a.rounds, info,
+	r.MustRegister(&a.totals, &a.journal, &a.placer.figures, flightFigures{a}, a.rounds, info,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return r
 }

@@ -2,13 +2,14 @@ package agent
 
 import (
 	"context"
+	"time"
 
 	"github.com/unthrottle/unthrottle/apply"
 	"github.com/unthrottle/unthrottle/policy"
 	"github.com/unthrottle/unthrottle/remedy"
 )
 
-// chores look after what is in force. In observe mode they only count.
+// chores look after what is in force. In observe mode they only count and judge.
 func (a *agent) chores(ctx context.Context) {
 	held, err := a.held()
 	if err != nil {
@@ -16,7 +17,8 @@ func (a *agent) chores(ctx context.Context) {
 		return
 	}
 	a.count(held)
-	if a.Rules.Mode != policy.Apply || len(held) == 0 {
+	if len(held) == 0 {
+		a.placer.figures.none()
 		return
 	}
 	all, err := a.List()
@@ -30,9 +32,17 @@ func (a *agent) chores(ctx context.Context) {
 		a.Log.Warn("what is in force cannot be looked after", "error", err)
 		return
 	}
+	acted := false
 	for _, c := range remedy.Upkeep(facts) {
-		a.chore(ctx, c)
+		acted = acted || c.Gone || len(c.Plan.Changes) > 0
+		if a.Rules.Mode == policy.Apply {
+			a.chore(ctx, c)
+		}
 	}
+	if acted && a.Rules.Mode == policy.Apply {
+		return // the facts are out of date: the placement's turn is next time
+	}
+	a.place(ctx, facts, time.Now())
 }
 
 func (a *agent) chore(ctx context.Context, c remedy.Chore) {

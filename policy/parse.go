@@ -94,7 +94,12 @@ func (r *Rules) read(doc *yaml.Node) error {
 		"bound":  func(n *yaml.Node) error { return share(n, &r.Bound) },
 		"budget": r.Budget.read,
 		"flight": r.Flight.read,
-		"rules":  r.readRules,
+		"placement": func(n *yaml.Node) error {
+			return mapping(n, map[string]func(*yaml.Node) error{
+				"moves_per_minute": func(n *yaml.Node) error { return whole(n, &r.Placement.MovesPerMinute, 0, 60) },
+			})
+		},
+		"rules": r.readRules,
 	})
 	if err == nil && version == 0 {
 		err = wrong(doc, `the key "version" is missing: write "version: 1"`)
@@ -135,12 +140,22 @@ func (r *Rule) read(n *yaml.Node) error {
 		"factor": func(n *yaml.Node) error { return above(n, &r.Factor, 1, 1000) },
 		"to":     func(n *yaml.Node) error { return above(n, &r.To, 0, 8192) },
 		"slo":    r.readSLO,
+		"stays":  func(n *yaml.Node) error { return truth(n, &r.Stays) },
+		"class": func(n *yaml.Node) error {
+			return oneOf(n, &r.Class, remedy.ClassExclusive, remedy.ClassHybrid)
+		},
 	})
 	switch {
 	case err != nil:
 		return err
 	case r.Leave && (r.CPUs > 0 || r.Factor > 0 || r.To > 0 || r.SLOCommand != ""):
 		return wrong(n, "a rule with remedy none has no settings")
+	case r.Leave && (r.Stays || r.Class != ""):
+		return wrong(n, "a rule with remedy none has no settings")
+	case r.Class != "" && r.Remedy != remedy.Pin:
+		return wrong(n, "class is a setting of pin: say remedy: pin")
+	case r.Stays && !r.Auto && r.Remedy != remedy.Pin && r.Remedy != remedy.Narrow:
+		return wrong(n, "stays is a setting of pin and narrow, not of %s", r.Remedy)
 	case r.CPUs > 0 && !r.Auto && r.Remedy != remedy.Pin && r.Remedy != remedy.Narrow:
 		return wrong(n, "cpus is a setting of pin and narrow, not of %s", r.Remedy)
 	case (r.Factor > 0 || r.To > 0) && !r.Auto && r.Remedy != remedy.Raise:

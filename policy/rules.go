@@ -23,7 +23,9 @@ type Rules struct {
 	// as a share, 0 to 1.
 	Bound  float64
 	Budget Budget
-	Flight Flight
+	// Placement says how the agent keeps containers well placed.
+	Placement Placement
+	Flight    Flight
 	// Rules are tried in order; the first that matches a container counts.
 	Rules []Rule
 }
@@ -47,6 +49,14 @@ type Budget struct {
 	CPUShare float64
 }
 
+// Placement bounds how the agent moves containers that it, or a command, gave
+// CPUs to. Nothing is moved by default.
+type Placement struct {
+	// MovesPerMinute is how many moves there may be in a minute on the mean; a
+	// repair whose moves belong together is done at once.
+	MovesPerMinute int
+}
+
 // Rule says what is done about the containers that it matches.
 type Rule struct {
 	// Line is where it stands in the file.
@@ -58,6 +68,10 @@ type Rule struct {
 	// CPUs, Factor and To are settings of pin and raise; 0: their defaults.
 	CPUs       int
 	Factor, To float64
+	// Stays: what pin or narrow gave is never moved to other CPUs. Class is
+	// that of pin, "" for its default.
+	Stays bool
+	Class string
 	// Leave: containers that match are never touched.
 	Leave bool
 	// Objective, where SLOCommand is given, is what decides whether a remedy

@@ -24,7 +24,12 @@ var ranOn int
 func TestMain(m *testing.M) {
 	onOwnThread(func() { ranOn = unix.Gettid() })
 	runtime.UnlockOSThread()
-	os.Exit(m.Run())
+	code := m.Run()
+	if made.Load() {
+		dir, _ := classes()
+		os.RemoveAll(dir)
+	}
+	os.Exit(code)
 }
 
 // TestFirstThreadKeepsItsRights: what is done with other rights is never done on the process's first thread, not even if

@@ -78,6 +78,9 @@ func askJVM(ctx context.Context, pid int) (map[uint32]string, error) {
 // mustBeJVM makes sure that SIGQUIT would not kill the process.
 func (d *process) mustBeJVM() (status, error) {
 	maps, err := d.read("maps", maxMaps)
+	if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
+		err = fmt.Errorf("%w (run as root, or as its user)", err)
+	}
 	if err != nil {
 		return status{}, err
 	}

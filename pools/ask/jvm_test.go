@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -25,23 +27,34 @@ import (
 // strangers' ids in tests: nobody's.
 const otherUser, otherGroup = 61234, 61235
 
-// compileNamed gives a folder with Named.class that everybody may read.
-func compileNamed(t *testing.T) string {
-	t.Helper()
-	// Not below /tmp, which one of the JVMs has for its own.
+// classes is a folder with Named.class that everybody may read, made once; TestMain removes it. Not below /tmp, which one
+// of the JVMs has for its own.
+var classes = sync.OnceValues(func() (string, error) {
+	made.Store(true)
 	dir, err := os.MkdirTemp("/var/tmp", "unthrottle-ask")
 	if err != nil {
-		t.Fatal(err)
+		return "", err
 	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
 	if err := os.Chmod(dir, 0o755); err != nil {
+		return dir, err
+	}
+	if out, err := exec.Command("javac", "--release", "17", "-d", dir, "testdata/Named.java").CombinedOutput(); err != nil {
+		return dir, fmt.Errorf("javac: %w: %s", err, out)
+	}
+	return dir, nil
+})
+
+var made atomic.Bool // classes was asked for
+
+// named is the command that runs Named, quick to start.
+func named(t *testing.T, java string, options ...string) []string {
+	t.Helper()
+	dir, err := classes()
+	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command("javac", "--release", "17", "-d", dir, "testdata/Named.java").CombinedOutput()
-	if err != nil {
-		t.Fatalf("javac: %v\n%s", err, out)
-	}
-	return dir
+	command := append([]string{java, "-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"}, options...)
+	return append(command, "-cp", dir, "Named")
 }
 
 // start runs a command until the test's end; ready is the line that says that it has begun.
@@ -90,7 +103,6 @@ func runs(t *testing.T, cmd *exec.Cmd) {
 func TestJVMForReal(t *testing.T) {
 	require.Root(t)
 	javas := require.JDK(t)
-	classes := compileNamed(t)
 	stranger := &syscall.Credential{Uid: otherUser, Gid: otherGroup}
 	for _, java := range javas {
 		for _, c := range []struct {
@@ -113,7 +125,7 @@ func TestJVMForReal(t *testing.T) {
 		} {
 			version := filepath.Base(filepath.Dir(filepath.Dir(java)))
 			t.Run(version+"/"+c.name, func(t *testing.T) {
-				command := append(slices.Clone(c.before), java, "-Xmx64m", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-cp", classes, "Named")
+				command := append(slices.Clone(c.before), named(t, java)...)
 				cmd := start(t, c.attr, "ready", command...)
 				for range 2 { // the first time the JVM opens its socket, the second it is there
 					names, err := within(context.Background(), time.Minute, cmd.Process.Pid) // as tests share the machine
@@ -172,14 +184,13 @@ func TestNoHarm(t *testing.T) {
 	runs(t, sleeper)
 
 	javas := require.JDK(t)
-	classes := compileNamed(t)
-	deaf := start(t, nil, "ready", javas[0], "-Xrs", "-Xmx64m", "-cp", classes, "Named")
+	deaf := start(t, nil, "ready", named(t, javas[0], "-Xrs")...)
 	if _, err := JVM(context.Background(), deaf.Process.Pid); !errors.Is(err, ErrNotJVM) || !strings.Contains(err.Error(), "-Xrs") {
 		t.Errorf("a JVM with -Xrs: %v", err)
 	}
 	runs(t, deaf)
 
-	mute := start(t, nil, "ready", javas[0], "-XX:+DisableAttachMechanism", "-Xmx64m", "-cp", classes, "Named")
+	mute := start(t, nil, "ready", named(t, javas[0], "-XX:+DisableAttachMechanism")...)
 	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	defer cancel()
 	if _, err := JVM(ctx, mute.Process.Pid); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "no answer within 300ms") {

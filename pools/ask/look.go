@@ -34,10 +34,13 @@ func Look(pid int) (pools.Process, error) {
 		return p, err
 	}
 	defer d.Close()
-	var unread []error
+	var unread error
 	note := func(err error) {
-		if err != nil {
-			unread = append(unread, err)
+		switch {
+		case unread == nil:
+			unread = err
+		case err != nil:
+			unread = fmt.Errorf("%w; %w", unread, err)
 		}
 	}
 	comm, err := d.read("comm", maxSmall)
@@ -60,8 +63,8 @@ func Look(pid int) (pools.Process, error) {
 		err := d.inside(&p)
 		note(err)
 	}
-	if len(unread) > 0 {
-		return p, fmt.Errorf("process %d: not all of it could be read (root can): %w", pid, errors.Join(unread...))
+	if unread != nil {
+		return p, fmt.Errorf("process %d: not all of it could be read (root can): %w", pid, unread)
 	}
 	return p, nil
 }

@@ -2,6 +2,7 @@ package ask
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -72,8 +73,15 @@ func TestLookWithoutRights(t *testing.T) {
 		p, err = Look(sleeper.Process.Pid)
 		return err
 	})
-	if err == nil || !strings.Contains(err.Error(), "root can") || !errors.Is(err, os.ErrPermission) {
+	if err == nil || !strings.Contains(err.Error(), "root can") || !errors.Is(err, os.ErrPermission) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("error: %v", err)
+	}
+	err = as(otherUser, otherGroup, func() error {
+		_, err := JVM(context.Background(), sleeper.Process.Pid)
+		return err
+	})
+	if err == nil || !strings.Contains(err.Error(), "run as root, or as its user") {
+		t.Errorf("asked without rights: %v", err)
 	}
 	if p.Comm != "sleep" || len(p.Cmdline) != 2 || p.Exe != "" || p.Libraries != nil {
 		t.Errorf("%+v", p)
@@ -83,9 +91,8 @@ func TestLookWithoutRights(t *testing.T) {
 func TestLookAtAJVM(t *testing.T) {
 	require.Root(t)
 	javas := require.JDK(t)
-	classes := compileNamed(t)
 	cmd := start(t, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: otherUser, Gid: otherGroup}}, "ready",
-		javas[0], "-XX:ActiveProcessorCount=3", "-Xmx64m", "-cp", classes, "Named")
+		named(t, javas[0], "-XX:ActiveProcessorCount=3")...)
 	p, err := Look(cmd.Process.Pid)
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +100,7 @@ func TestLookAtAJVM(t *testing.T) {
 	if p.CPUsItSees == nil || *p.CPUsItSees != 3 {
 		t.Errorf("told %v CPUs", p.CPUsItSees)
 	}
-	rows := pools.Known().Match("C2 CompilerThre", &p)
+	rows := pools.Known().Match("C1 CompilerThre", &p)
 	if len(rows) != 1 || rows[0].Because != "its name, and the program is java" {
 		t.Errorf("%+v", rows)
 	}

@@ -19,6 +19,7 @@ func (a *agent) chores(ctx context.Context) {
 	a.count(held)
 	if len(held) == 0 {
 		a.placer.figures.none()
+		a.placer.forget(remedy.Facts{}, time.Now())
 		return
 	}
 	all, err := a.List()

@@ -227,6 +227,7 @@ func TestAgentYields(t *testing.T) {
 	// Once it is restored we forget.
 	_, err := apply.Restore(t.Context(), p.Env, apply.Selector{})
 	p.must(err)
+	p.chore()
 	p.give(1, remedy.Request{Kind: remedy.Pin}, "5-6")
 	p.chore()
 	p.chore()

@@ -49,7 +49,7 @@ func explainExample() diagnose.Explanation {
 		Pools: []diagnose.PoolUse{
 			{Name: "http-worker-*", Process: "java", Threads: 32, CPU: 13 * time.Second, CPUThrottled: new(12 * time.Second), Widest: 13,
 				Library: "Akka HTTP", Setting: "akka.actor.default-dispatcher.fork-join-executor.parallelism-max",
-				Advice: "at most 2 threads fit this limit", OnIOThread: true,
+				Advice: "Akka HTTP: 32 threads and 13 at once are more than the limit of 2 CPUs: set akka.actor.default-dispatcher to 2 (default 64).", OnIOThread: true,
 				Delay:    &diagnose.Quantiles{Count: 900, P50: 2 * explainTick, P90: 80 * explainTick, P99: 81 * explainTick, Max: 99 * explainTick},
 				Response: &diagnose.Quantiles{Count: 900, P50: 20 * explainTick, P90: 90 * explainTick, P99: 110 * explainTick, Max: 180 * explainTick},
 				Waiting:  map[diagnose.Reason]time.Duration{diagnose.OwnQuota: 90 * time.Second, diagnose.OwnThreads: 3 * time.Second}},
@@ -103,7 +103,7 @@ func TestExplainSaysEverythingInItsOrder(t *testing.T) {
 		"82.0 %", "83.0 %", "35.0 %", "mean 1", "limit 2", "11", "10.0 %",
 		"The worst stretch", "4000.0 ms ██████████░░░", "....", "throttled", "4100.0 ms", "200.0 ms",
 		"Who spent it:", "http-worker-* (java)", "32", "13 s 12 s 13 81 ms 110 ms", "netty-eventloop (java)",
-		"http-worker-*: Akka HTTP, sized by akka.actor", "at most 2 threads fit", "made for I/O",
+		"http-worker-*: Akka HTTP: 32 threads", "set akka.actor", "made for I/O",
 		"Cost of width: a run takes 10 ms", "14 ms", "40 % more",
 		"Where waiting went", "own quota", "own threads", "neighbours", "http-worker-* (java)", "90 s", "all",
 		"batch/etl: held CPUs for 3 s, 40 ms of thread time", "throttled itself and swings",

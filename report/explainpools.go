@@ -80,29 +80,21 @@ func (x *explainer) spenders() {
 	}
 }
 
-// poolAdvice is what the pool table knows of a pool, in one text.
+// poolAdvice is what the pool table knows of a pool, in one text. The advice names library and setting itself.
 func poolAdvice(p diagnose.PoolUse) string {
 	var parts []string
-	if p.Library != "" {
+	switch {
+	case p.Advice != "":
+		parts = append(parts, explainText(strings.TrimSuffix(p.Advice, ".")))
+	case p.Setting != "":
+		parts = append(parts, explainText(p.Library)+", sized by "+explainText(p.Setting))
+	case p.Library != "":
 		parts = append(parts, explainText(p.Library))
 	}
-	if p.Setting != "" {
-		parts = append(parts, "sized by "+explainText(p.Setting))
-	}
-	text := strings.Join(parts, ", ")
-	if p.Advice != "" {
-		if text != "" {
-			text += "; "
-		}
-		text += explainText(p.Advice)
-	}
 	if p.OnIOThread {
-		if text != "" {
-			text += "; "
-		}
-		text += "application work was seen on these threads, which are made for I/O"
+		parts = append(parts, "application work was seen on these threads, which are made for I/O")
 	}
-	return text
+	return strings.Join(parts, "; ")
 }
 
 // widthCost says what a run costs when wider than the limit.

@@ -17,6 +17,8 @@ import (
 // ChildMain is the whole life of a child; its result is the exit code. It is of
 // use only to a process started by [Start].
 func ChildMain() int {
+	runtime.LockOSThread() // the process's first thread stays what names it
+	setName("app")
 	if err := live(); err != nil {
 		fmt.Fprintf(os.Stderr, "provoke: %v\n", err)
 		return 2

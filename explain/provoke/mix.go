@@ -108,7 +108,9 @@ func (m Mix) Scenario(without int) Scenario {
 			pools = append(pools, Pool{Name: "reader", Threads: 1, Work: min(work, MaxWork), Every: 900 * ms, Kernel: true})
 		case diagnose.Neighbours:
 			others = append(others, Group{Path: "neighbour"})
-			loads = append(loads, Load{"neighbour", []Pool{{Name: "batch", Threads: i.count(2, 8), Work: 10 * ms}}})
+			loads = append(loads, Load{"neighbour", []Pool{
+				// In bursts: it must leave CPU time to whoever records this.
+				{Name: "batch", Threads: i.count(4, 8), Work: i.time(10*ms, 16*ms), Every: 100 * ms, Together: true}}})
 		case diagnose.Cpuset:
 			target.CPUs = 1
 			pools = append(pools, Pool{Name: "crowd", Threads: i.count(2, 5), Work: 4 * ms, Every: i.time(16*ms, 8*ms)})

@@ -64,8 +64,9 @@ func Causes() []Scenario {
 			Pool{Name: "reader", Threads: 1, Work: 120 * ms, Every: 900 * ms, Kernel: true}),
 		{Name: "a busy neighbour", Cause: diagnose.Neighbours, Target: "target",
 			Groups: []Group{{Path: "target"}, {Path: "neighbour"}},
-			Loads: []Load{{"target", []Pool{{Name: "http-worker", Threads: 2, Work: 8 * ms, Every: 20 * ms}}},
-				{"neighbour", []Pool{{Name: "batch", Threads: 6, Work: 10 * ms}}}}},
+			Loads: []Load{{"target", []Pool{{Name: "http-worker", Threads: 2, Work: 5 * ms, Every: 20 * ms}}},
+				// In bursts that leave CPU time to whoever records this.
+				{"neighbour", []Pool{{Name: "batch", Threads: 8, Work: 12 * ms, Every: 90 * ms, Together: true}}}}},
 		one(diagnose.Cpuset, "4 busy threads on one CPU", Group{CPUs: 1},
 			Pool{Name: "worker", Threads: 4, Work: 10 * ms}),
 		one(diagnose.None, "idle", Group{Limit: 1}, Pool{Name: "ticker", Threads: 1, Work: ms / 10, Every: 200 * ms}),

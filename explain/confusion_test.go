@@ -1,0 +1,148 @@
+//go:build confusion
+
+package explain
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/unthrottle/unthrottle/container"
+	"github.com/unthrottle/unthrottle/diagnose"
+	"github.com/unthrottle/unthrottle/explain/confusion"
+	"github.com/unthrottle/unthrottle/explain/provoke"
+	"github.com/unthrottle/unthrottle/lab/require"
+	"github.com/unthrottle/unthrottle/probe"
+)
+
+// Where results are kept, so that a run that was interrupted goes on, and the page that is generated.
+const (
+	confusionFile = "../.cache/confusion.jsonl"
+	confusionPage = "../docs/confusion.md"
+)
+
+// TestConfusion runs random mixes and writes the matrix: make confusion. UNTHROTTLE_MIXES says how many; 200.
+func TestConfusion(t *testing.T) {
+	require.Root(t)
+	require.BPF(t)
+	mixes := 200
+	if text := os.Getenv("UNTHROTTLE_MIXES"); text != "" {
+		var err error
+		if mixes, err = strconv.Atoi(text); err != nil || mixes < 1 {
+			t.Fatalf("UNTHROTTLE_MIXES=%s: a number above 0 is wanted", text)
+		}
+	}
+	known := readResults(t)
+	s, p := newStage(t), openProbe(t)
+	release, _ := os.ReadFile("/proc/sys/kernel/osrelease")
+	about := confusion.About{Kernel: strings.TrimSpace(string(release)), CPUs: provoke.CPUs, Mixes: mixes}
+	for seed := range uint64(mixes) {
+		if _, done := known[seed]; !done {
+			r := s.mix(p, provoke.RandomMix(seed))
+			known[seed] = r
+			appendResult(t, r)
+			truth, lead := r.Truth()
+			fmt.Fprintf(os.Stderr, "mix %d of %d: truth %s (lead %.1f), named %s %s\n", seed+1, mixes, truth, lead, r.First(), r.Unscored())
+		}
+		var all []confusion.Result
+		for _, r := range known {
+			all = append(all, r)
+		}
+		if err := os.WriteFile(confusionPage, []byte(confusion.Markdown(all, about)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func readResults(t *testing.T) map[uint64]confusion.Result {
+	t.Helper()
+	known := map[uint64]confusion.Result{}
+	f, err := os.Open(confusionFile)
+	if err != nil {
+		return known
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		var r confusion.Result
+		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
+			t.Fatalf("%s: %v: remove it to begin anew", confusionFile, err)
+		}
+		known[r.Seed] = r
+	}
+	return known
+}
+
+func appendResult(t *testing.T, r confusion.Result) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(confusionFile), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(confusionFile, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := json.NewEncoder(f).Encode(r); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// mix runs a mix with all of its ingredients and once without each.
+func (s *stage) mix(p *probe.Probe, m provoke.Mix) confusion.Result {
+	s.t.Helper()
+	r := confusion.Result{Seed: m.Seed, Limit: m.Limit, Window: window.Seconds()}
+	run := func(without int) (e diagnose.Explanation) {
+		s.play(m.Scenario(without), func(target container.Container, others []container.Container) {
+			before := steal(s.t)
+			e = s.explained(p, target, others)
+			r.Steal = max(r.Steal, (steal(s.t)-before)/e.Window.Seconds()/provoke.CPUs)
+			r.Strangers = max(r.Strangers, strangers(e, others)/e.Window.Seconds())
+		})
+		return e
+	}
+	e := run(-1)
+	r.Harm = harm(e)
+	for _, c := range e.Causes {
+		r.Named = append(r.Named, c.Cause)
+	}
+	if len(r.Named) == 0 {
+		r.Named = []diagnose.Cause{e.Cause}
+	}
+	for k, i := range m.Ingredients {
+		r.Ingredients = append(r.Ingredients, confusion.Ingredient{Cause: i.Cause, Strength: i.Strength, Without: harm(run(k))})
+	}
+	return r
+}
+
+// harm is stopped time plus waiting, in seconds.
+func harm(e diagnose.Explanation) float64 {
+	sum := 0.0
+	if e.Stopped != nil {
+		sum = e.Stopped.Seconds()
+	}
+	for _, d := range e.Waiting {
+		sum += d.Seconds()
+	}
+	return sum
+}
+
+// steal is what the hypervisor took of all CPUs so far, in seconds (/proc/stat, field 8).
+func steal(t testing.TB) float64 {
+	t.Helper()
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := strings.Fields(strings.SplitN(string(text), "\n", 2)[0])
+	ticks, err := strconv.ParseFloat(fields[8], 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ticks / 100
+}

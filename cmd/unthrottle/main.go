@@ -65,7 +65,7 @@ Exit codes: 0 fine, 1 stopped above the bound, 2 usage or failure,
 	)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(
-		newLs(), newTop(), newCheck(), newTopology(), newStatus(),
+		newLs(), newTop(), newExplain(), newCheck(), newTopology(), newStatus(),
 		newDemo(), newSimulate(), newPlace(), newBench(),
 		newFix(), newApply(), newDefrag(), newRestore(), newAgent(),
 	)

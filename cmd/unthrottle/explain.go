@@ -1,0 +1,207 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/unthrottle/unthrottle/cgroup"
+	"github.com/unthrottle/unthrottle/container"
+	"github.com/unthrottle/unthrottle/diagnose"
+	"github.com/unthrottle/unthrottle/explain"
+	"github.com/unthrottle/unthrottle/probe"
+	"github.com/unthrottle/unthrottle/report"
+)
+
+type explainFlags struct {
+	length            time.Duration
+	json, ask, ascii  bool
+	html, record, at  string
+	failAbove, flight string
+	bound             float64 // below 0: none
+}
+
+// minRecording is the shortest recording: less than two periods say nothing of periods.
+const minRecording = 200 * time.Millisecond
+
+func newExplain() *cobra.Command {
+	var f explainFlags
+	cmd := &cobra.Command{
+		Use:     "explain TARGET|RECORDING",
+		GroupID: groupLook,
+		Short:   "Record one container and say why it stood still, and who spent the quota",
+		Long: `Record one container's exact schedule for a while and say why it stood still:
+the cause with its evidence, how many CPUs it used and wanted at once, who spent
+the quota, where waiting went. Nothing is changed. Ctrl-C ends the recording
+early and explains what there is.
+
+RECORDING is a file that --record wrote. A name that is a file's and a
+container's means the file; name the container by its path or id then.
+
+Recording needs root (or CAP_BPF and CAP_PERFMON) and a kernel with BTF. Where
+the kernel refuses, counters are read for the same time instead, and what they
+cannot tell is said.`,
+		Example: `  sudo unthrottle explain cart
+  sudo unthrottle explain cart --for 30s --html incident.html --record cart.rec
+  unthrottle explain cart.rec --json
+  sudo unthrottle explain cart --at 03:12`,
+		Args: oneTarget,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := errors.Join(notEmpty(cmd, "html", "record", "at", "flight-dir"), f.check(cmd)); err != nil {
+				return err
+			}
+			return runExplain(cmd.Context(), args[0], f, cmd.OutOrStdout())
+		},
+	}
+	flags := cmd.Flags()
+	flags.DurationVar(&f.length, "for", 10*time.Second, "how long to record")
+	flags.BoolVar(&f.json, "json", false, "print JSON")
+	flags.StringVar(&f.html, "html", "", "also write a page for an incident to `FILE`, all in one file")
+	flags.StringVar(&f.record, "record", "", "also keep the recording in `FILE`")
+	flags.StringVar(&f.at, "at", "", "explain a `MOMENT` of the past from the agent's flight recorder: 03:12, \"2026-03-04 03:12\", 20m ago as 20m")
+	flags.StringVar(&f.flight, "flight-dir", defaultFlightDir(), "`DIR` of the agent's flight recorder")
+	flags.BoolVar(&f.ask, "ask-jvm", false, "ask JVMs for their threads' full names: stops each at a safepoint for a moment")
+	flags.StringVar(&f.failAbove, "fail-above", "", "exit with 1 if it was stopped for more than this share of the time, such as 5%")
+	flags.BoolVar(&f.ascii, "ascii", false, "no bars beyond ASCII")
+	return cmd
+}
+
+func (f *explainFlags) check(cmd *cobra.Command) error {
+	if f.length < minRecording || f.length > probe.MaxRecording {
+		return fmt.Errorf("--for %v: give a time from %v to %v", f.length, minRecording, probe.MaxRecording)
+	}
+	if f.at != "" && (f.record != "" || cmd.Flags().Changed("for") || f.ask) {
+		return errors.New("--at looks at the past: it goes with none of --for, --record and --ask-jvm")
+	}
+	f.bound = -1
+	if cmd.Flags().Changed("fail-above") {
+		var err error
+		if f.bound, err = parseShare(f.failAbove); err != nil {
+			return fmt.Errorf("--fail-above %s: %w", f.failAbove, err)
+		}
+	}
+	return nil
+}
+
+func runExplain(ctx context.Context, target string, f explainFlags, out io.Writer) error {
+	var e diagnose.Explanation
+	var kept error // the recording could not be kept: told after the explanation
+	var err error
+	switch {
+	case f.at != "":
+		e, err = explainPast(target, f)
+	case isFile(target):
+		if f.record != "" || f.ask {
+			return fmt.Errorf("%s is a recording: --record and --ask-jvm are for containers that run", container.Sanitize(target, 0))
+		}
+		e, err = explainFile(target)
+	default:
+		e, kept, err = explainLive(ctx, target, f)
+	}
+	if err != nil {
+		return err
+	}
+	if f.json {
+		err = report.ExplainJSON(out, e)
+	} else {
+		err = report.Explain(out, e, report.ExplainOptions{Width: terminalWidth(), ASCII: f.ascii, Color: useColor(os.Stdout)})
+	}
+	if f.html != "" {
+		err = errors.Join(err, writeHTML(f.html, e))
+	}
+	if err := errors.Join(err, kept); err != nil {
+		return err
+	}
+	return judged(e, f)
+}
+
+// judged is the exit code: against the bound, where there is one.
+func judged(e diagnose.Explanation, f explainFlags) error {
+	switch {
+	case e.Cause == "" && f.bound < 0:
+		return exitWith{exitNotMeasurable, errors.New("counters alone do not decide the cause; what is missing stands at the end of the report")}
+	case f.bound < 0:
+		return nil
+	case e.Stopped == nil || e.Window <= 0:
+		return exitWith{exitNotMeasurable, errors.New("stopped time could not be measured exactly")}
+	case e.Stopped.Seconds()/e.Window.Seconds() > f.bound:
+		return exitWith{exitAboveBound, fmt.Errorf("it was stopped for more than %s of the time", f.failAbove)}
+	}
+	return nil
+}
+
+// isFile tells recordings from names of containers.
+func isFile(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.Mode().IsRegular()
+}
+
+func explainFile(name string) (diagnose.Explanation, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return diagnose.Explanation{}, err
+	}
+	defer file.Close()
+	e, err := explain.Recording(file)
+	if err != nil {
+		return e, fmt.Errorf("%s: %w; if a container of that name is meant, name it by its path or id", container.Sanitize(name, 0), err)
+	}
+	return e, nil
+}
+
+// explainLive records the container now. kept says why the recording could not be kept; the explanation is there all
+// the same.
+func explainLive(ctx context.Context, target string, f explainFlags) (e diagnose.Explanation, kept, err error) {
+	h, err := openCgroups()
+	if err != nil {
+		return e, nil, err
+	}
+	c, all, err := resolve(h, target)
+	if err != nil {
+		return e, nil, err
+	}
+	o := explain.Options{Host: h, Root: os.DirFS("/"), Target: c, Others: othersThan(c, all), For: f.length, AskJVM: f.ask}
+	progress := newRecordingProgress(c.Name, f.length)
+	o.Began = progress.began
+	defer progress.done()
+	var file *wholeFile
+	if f.record != "" {
+		// Made before: that it cannot be is said at once, not after ten seconds.
+		if file, err = newWholeFile(f.record); err != nil {
+			return e, nil, err
+		}
+		o.Keep = file
+	}
+	e, err = explain.Live(ctx, o)
+	progress.done()
+	if notKept := new(explain.NotKept); errors.As(err, &notKept) {
+		kept, err = err, nil
+	}
+	if file != nil {
+		kept = errors.Join(kept, file.end(err == nil && kept == nil))
+	}
+	gone := new(explain.Gone)
+	switch refused := new(probe.Unavailable); {
+	case errors.As(err, &gone):
+		return e, nil, exitWith{exitNotMeasurable, err}
+	case errors.As(err, &refused):
+		return e, nil, exitWith{exitNotMeasurable, err}
+	}
+	return e, kept, err
+}
+
+// othersThan are the containers that are told apart as neighbours: not the target, none above or below it.
+func othersThan(c container.Container, all []container.Container) []container.Container {
+	var others []container.Container
+	for _, other := range all {
+		if !cgroup.Below(other.Group.Path, c.Group.Path) && !cgroup.Below(c.Group.Path, other.Group.Path) {
+			others = append(others, other)
+		}
+	}
+	return others
+}

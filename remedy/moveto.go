@@ -160,7 +160,7 @@ func (m *mover) rewrite(h apply.InForce) {
 		if c.Kind == change.KindFile && property[c.Path] {
 			continue
 		}
-		if c.Kind != change.KindFile && c.Kind != change.KindSystemd || !change.IsList(c.File) || m.f.lost(h.ID, c.Path) {
+		if c.Kind != change.KindFile && c.Kind != change.KindSystemd || !isCPUs(c.File) || m.f.lost(h.ID, c.Path) {
 			continue
 		}
 		list, err := topology.ParseList(c.To)

@@ -6,34 +6,49 @@ import (
 	"github.com/unthrottle/unthrottle/topology"
 )
 
+// Kinds of cores, as a wish names them.
+const (
+	kindPerformance int8 = 1
+	kindEfficiency  int8 = 2
+)
+
 func kindNumber(k topology.Kind) int8 {
 	switch k {
 	case topology.KindPerformance:
-		return 1
+		return kindPerformance
 	case topology.KindEfficiency:
-		return 2
+		return kindEfficiency
 	}
 	return 0
 }
 
-// choose finds the CPUs for a wish and leaves their slots in pick, in slot
-// order. It is false if there are not enough.
+// choose finds the CPUs for a wish and leaves their slots in pick. It is false
+// if there are not enough. On machines with two kinds of cores it looks for the
+// best of either kind and of both together, and takes the best of these.
 func (s *solver) choose(w wish) (cost, bool) {
-	if !s.l.manyKind || w.kind != 0 {
+	if !s.l.manyKind {
 		return s.chooseOf(w)
 	}
-	// Work spread over fast and slow cores waits for the slow ones.
-	first, second := int8(1), int8(2)
+	first, second := kindPerformance, kindEfficiency
 	if w.efficient {
 		first, second = second, first
 	}
-	for _, kind := range [3]int8{first, second, 0} {
+	best, of := impossible, int8(0)
+	for rank, kind := range [3]int8{first, second, 0} {
 		w.kind = kind
-		if c, ok := s.chooseOf(w); ok {
-			return c, true
+		c, ok := s.chooseOf(w)
+		if !ok {
+			continue
+		}
+		odd := s.f.kind.times(rank)
+		if c = c.plus(&odd); c.less(&best) {
+			best, of = c, kind
+			s.kept = append(s.kept[:0], s.pick...)
 		}
 	}
-	return impossible, false
+	s.w.kind = of
+	s.pick = append(s.pick[:0], s.kept...)
+	return best, best.can()
 }
 
 func (s *solver) chooseOf(w wish) (cost, bool) {

@@ -129,8 +129,9 @@ func (s *solver) has(slot int32) bool {
 }
 
 // adoptFloating takes over a floating container with the CPUs it may use.
-func (n *Node) adoptFloating(c Container) {
-	t := &n.tenants[n.admit(c)]
+func (n *Node) adoptFloating(c Container) Handle {
+	h := n.admit(c)
+	t := &n.tenants[h]
 	for slot, id := range n.l.ids {
 		if c.Current.Contains(id) && n.s.owner[slot] == nobody && len(t.floats) < up(c.CPUs) {
 			t.floats = append(t.floats, int32(slot))
@@ -138,11 +139,12 @@ func (n *Node) adoptFloating(c Container) {
 	}
 	if len(t.floats) < min(up(c.CPUs), n.pool) {
 		n.float(t)
-		return
+		return h
 	}
 	t.density = t.CPUs / float64(len(t.floats))
 	for _, slot := range t.floats {
 		n.floating[slot] += t.density
 	}
 	t.least = [3]int{}
+	return h
 }

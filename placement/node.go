@@ -597,3 +597,19 @@ func (n *Node) Find(name string) (Handle, bool) {
 
 // Machine is what the node was made of.
 func (n *Node) Machine() topology.Machine { return n.l.machine }
+
+// Adopt takes over a container that has CPUs already, whoever chose them. The
+// error tells which of them it cannot have; it has the others then.
+func (n *Node) Adopt(c Container) (Handle, error) {
+	if c.Class == "" {
+		c.Class = Exclusive
+	}
+	if err := c.check(); err != nil {
+		return 0, fmt.Errorf("placement: %w", err)
+	}
+	h, missing := n.adoptAll(c)
+	if !missing.IsEmpty() {
+		return h, fmt.Errorf("placement: CPUs %s are an earlier container's too, or reserved, offline or not there", missing)
+	}
+	return h, nil
+}

@@ -15,10 +15,13 @@ type Objective string
 const (
 	// Spans stands for the groups touched at every level, the widest first.
 	// Which level is wider is found per machine.
-	Spans    Objective = "spans"
-	Sockets  Objective = "sockets"
-	NUMA     Objective = "numa_nodes"
-	L3s      Objective = "l3s"
+	Spans   Objective = "spans"
+	Sockets Objective = "sockets"
+	NUMA    Objective = "numa_nodes"
+	L3s     Objective = "l3s"
+	// Kind prefers performance cores, then efficiency cores, then both at once:
+	// work spread over fast and slow cores waits for the slow ones.
+	Kind     Objective = "kind"
 	Split    Objective = "split"    // cores of which the container has only a part
 	Shared   Objective = "shared"   // cores of which another container has a part
 	Stranded Objective = "stranded" // cores that are partly taken and partly free, on the whole machine
@@ -32,7 +35,7 @@ type Order []Objective
 
 // DefaultOrder returns the order of who asks for none.
 func DefaultOrder() Order {
-	return Order{Spans, Split, Stranded, Shared, Room, Distance, Changes}
+	return Order{Spans, Kind, Split, Stranded, Shared, Room, Distance, Changes}
 }
 
 // ParseOrder reads objectives with commas between them, as in
@@ -48,7 +51,7 @@ func ParseOrder(text string) (Order, error) {
 	return o.complete(), nil
 }
 
-var objectives = []Objective{Spans, Sockets, NUMA, L3s, Split, Shared, Stranded, Room, Distance, Changes}
+var objectives = []Objective{Spans, Sockets, NUMA, L3s, Kind, Split, Shared, Stranded, Room, Distance, Changes}
 
 func (o Order) check() error {
 	for i, objective := range o {
@@ -90,6 +93,7 @@ type fields struct {
 	span     []cost // per level of the tree: one more group touched
 	left     []cost // per level: one more CPU left free in the groups touched
 	room     []cost // per level: the largest request that fits shrinks by one
+	kind     cost
 	split    cost
 	shared   cost
 	stranded cost
@@ -151,6 +155,9 @@ func newFields(l *layout, o Order) fields {
 		case L3s:
 			named(topology.LevelL3)
 			continue
+		case Kind:
+			f.kind = p.field(2)
+			continue // decided between choices that the other objectives made
 		case Split:
 			f.split = p.field(cores)
 		case Shared:

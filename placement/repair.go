@@ -55,7 +55,7 @@ func (r *repairer) once() bool {
 		if !t.live || t.own == 0 || t.has != t.own {
 			continue
 		}
-		if e, _ := n.excess(Handle(i)); e != [3]int{} && t.Stays == "" {
+		if e, _ := n.Excess(Handle(i)); e != [3]int{} && t.Stays == "" {
 			all = append(all, crossing{Handle(i), e})
 		}
 	}
@@ -111,7 +111,7 @@ func (r *repairer) clear(h Handle, d int32, best *repair) *repair {
 		switch owner := n.s.owner[slot]; {
 		case owner == nobody || owner == int32(h):
 			missing--
-		case owner >= 0 && n.tenants[owner].Stays == "":
+		case owner >= 0 && n.tenants[owner].Stays == "" && n.tenants[owner].has == n.tenants[owner].own:
 			here[owner]++
 		}
 	}
@@ -198,7 +198,7 @@ func (r *repairer) try(h Handle, d int32, others []Handle, best *repair) *repair
 }
 
 func add(sum *[3]int, n *Node, h Handle) {
-	e, _ := n.excess(h)
+	e, _ := n.Excess(h)
 	for i := range sum {
 		sum[i] += e[i]
 	}

@@ -44,7 +44,7 @@ func (n *Node) Score() Score {
 		if !t.live || t.has == 0 {
 			continue
 		}
-		excess, avoidable := n.excess(Handle(i))
+		excess, avoidable := n.Excess(Handle(i))
 		for level := range excess {
 			c := &s.Crossings[level]
 			c.Avoidable += avoidable[level]
@@ -62,9 +62,10 @@ func (n *Node) Score() Score {
 	return s
 }
 
-// excess is how many groups a container touches beyond what it would on an
-// empty machine, and how many of those it could have done without.
-func (n *Node) excess(h Handle) (excess, avoidable [3]int) {
+// Excess is how many sockets, NUMA nodes and L3s a container touches beyond
+// what it would on an empty machine, and how many of those it could have done
+// without when it came.
+func (n *Node) Excess(h Handle) (excess, avoidable [3]int) {
 	t := &n.tenants[h]
 	var now [3]int
 	n.count(n.slots(h), &now)

@@ -64,6 +64,7 @@ type solver struct {
 	lost, bestLost []int32 // by how much the room shrinks, per level: of the choice looked at, of the best
 	far, bestFar   int32   // distances
 	chosen         []int32 // its slots
+	kept           []int32 // those of the best kind of cores
 	within         int32   // the domain that was solved for it
 	floats         []int32 // slots gathered for a floating tenant
 }

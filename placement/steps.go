@@ -59,6 +59,10 @@ func (s *steps) arrive() bool {
 		if blocked {
 			continue
 		}
+		if len(fresh)+len(stale) == 0 { // it was to make way, and has not had to
+			s.left = slices.Delete(s.left, i, i+1)
+			return true
+		}
 		if len(fresh) < s.pool {
 			s.settle(h, fresh, stale, false)
 			s.left = slices.Delete(s.left, i, i+1)

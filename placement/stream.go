@@ -67,15 +67,8 @@ func Judge(s State, events []Event, b Budget) (Outcome, error) {
 	}
 	var refused []Refused
 	adopt := func(c Container) {
-		if c.Class == "" {
-			c.Class = Exclusive
-		}
-		if err := c.check(); err != nil {
-			refused = append(refused, Refused{c.Name, fmt.Errorf("placement: %w", err)})
-			return
-		}
-		if missing := n.adoptAll(c); !missing.IsEmpty() {
-			refused = append(refused, Refused{c.Name, fmt.Errorf("placement: CPUs %s are an earlier container's too, or reserved, offline or not there", missing)})
+		if _, err := n.Adopt(c); err != nil {
+			refused = append(refused, Refused{c.Name, err})
 		}
 	}
 	for _, c := range s.Containers {
@@ -110,13 +103,13 @@ func Judge(s State, events []Event, b Budget) (Outcome, error) {
 
 // adoptAll takes over a container whatever is left of the pool, and returns the
 // CPUs of it that could not be had.
-func (n *Node) adoptAll(c Container) cpuset.CPUSet {
+func (n *Node) adoptAll(c Container) (Handle, cpuset.CPUSet) {
 	if c.Class == Floating {
-		n.adoptFloating(c)
-		return c.Current.Difference(n.Pool())
+		h := n.adoptFloating(c)
+		return h, c.Current.Difference(n.Pool())
 	}
 	h := n.adopt(c, 0)
-	return c.Current.Difference(n.held(h))
+	return h, c.Current.Difference(n.held(h))
 }
 
 func (n *Node) outcome(refused []Refused) Outcome {

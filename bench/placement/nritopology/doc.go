@@ -1,0 +1,3 @@
+// Package topology stands for a module of nri-plugins that its release names and
+// the module proxy does not have. What is measured here does not import it.
+package topology

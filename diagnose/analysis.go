@@ -37,11 +37,10 @@ type Analysis struct {
 	above         spell // wanted above the limit
 	still         spell // held back, and nothing runs at all
 
-	lost     uint64
-	odd      uint64 // events that contradict what was known
-	unknown  uint64 // events of threads beyond maxThreads
-	late     uint64 // events older than the one before
-	migrates bool
+	lost    uint64
+	odd     uint64 // events that contradict what was known
+	unknown uint64 // events of threads beyond maxThreads
+	late    uint64 // events older than the one before
 }
 
 // New begins an analysis of a recording with that header.

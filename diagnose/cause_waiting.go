@@ -18,7 +18,7 @@ func (of *figures) matters(waiting int64) bool {
 
 // others is waiting for CPUs that others held.
 func (of *figures) others() int64 {
-	return of.waiting[ByNeighbours] + of.waiting[HostSystem] + of.waiting[Steal]
+	return of.waiting[byNeighbour] + of.waiting[byHost] + of.waiting[bySteal]
 }
 
 func neighbours(of *figures) (found, bool) {
@@ -41,7 +41,7 @@ func neighbours(of *figures) (found, bool) {
 		f.evidence += "; "
 	}
 	f.evidence += fmt.Sprintf("waiting for CPUs of others: %s of thread time (neighbours %s, the host's system %s, steal %s), against %s of CPU time",
-		timeWords(waited), timeWords(of.waiting[ByNeighbours]), timeWords(of.waiting[HostSystem]), timeWords(of.waiting[Steal]), timeWords(of.cpu))
+		timeWords(waited), timeWords(of.waiting[byNeighbour]), timeWords(of.waiting[byHost]), timeWords(of.waiting[bySteal]), timeWords(of.cpu))
 	f.verdict = fmt.Sprintf("Not its quota but others on the same CPUs: its threads were runnable and did not run for %s of thread time while others held the CPUs, most of all %s; they ran for %s.",
 		timeWords(waited), who, timeWords(of.cpu))
 	if of.throttled() {
@@ -53,7 +53,7 @@ func neighbours(of *figures) (found, bool) {
 
 // tooFewCPUs: with a limit below the CPUs allowed the limit is what its threads compete for, whoever holds the CPUs.
 func tooFewCPUs(of *figures) (found, bool) {
-	waited := of.waiting[OwnThreads]
+	waited := of.waiting[byOwnThreads]
 	if of.allowed == 0 || of.limit > 0 && of.limit < 0.95*float64(of.allowed) || of.mostWanted <= of.allowed || !of.matters(waited) {
 		return found{}, false
 	}

@@ -34,6 +34,7 @@ type waiters struct {
 type class struct {
 	list    string
 	cpus    cpuset.CPUSet // empty: all
+	member  []bool        // by number, of those that were seen
 	idle    int           // CPUs of it that idle now
 	waiting int           // threads that wait and are not held back
 	// idleTime is the time for which a waiting thread could have had an idle CPU: where n threads wait and m CPUs
@@ -41,7 +42,13 @@ type class struct {
 	idleTime float64
 }
 
-func (c *class) has(cpu int) bool { return c.cpus.IsEmpty() || c.cpus.Contains(cpu) }
+// has says whether a CPU is one of the class. The set is asked once per CPU: it is a map.
+func (c *class) has(cpu int) bool {
+	for len(c.member) <= cpu {
+		c.member = append(c.member, c.cpus.IsEmpty() || c.cpus.Contains(len(c.member)))
+	}
+	return c.member[cpu]
+}
 
 func (c *class) add(d int64) {
 	if c.idle <= 0 || c.waiting <= 0 {
@@ -136,8 +143,8 @@ func (a *Analysis) countWaiters(c *cpu) {
 		idle := min(all, int64(float64(w.n)*(class.idleTime-w.idle)+0.5))
 		w.idle = class.idleTime
 		p := a.pools.all[w.pool]
-		p.waits(IdleUnused, idle)
-		p.waits(a.reason(c), all-idle)
+		p.waiting.add(byIdle, idle)
+		p.waiting.add(a.reason(c), all-idle)
 		c.waited += all - idle
 		if c.known && !c.ours {
 			a.owners.all[c.owner].waited += all - idle
@@ -146,20 +153,20 @@ func (a *Analysis) countWaiters(c *cpu) {
 }
 
 // reason is why a thread waits on a CPU: who holds it.
-func (a *Analysis) reason(c *cpu) Reason {
+func (a *Analysis) reason(c *cpu) int {
 	switch {
 	case c.ours:
-		return OwnThreads
+		return byOwnThreads
 	case !c.known:
-		return HostSystem
+		return byHost
 	}
 	switch a.owners.all[c.owner].kind {
 	case recording.OwnerIdle:
-		return IdleUnused
+		return byIdle
 	case recording.OwnerContainer, recording.OwnerProcess:
-		return ByNeighbours
+		return byNeighbour
 	}
-	return HostSystem
+	return byHost
 }
 
 // wait adds n (1 or -1) threads to those that wait on a CPU.

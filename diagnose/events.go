@@ -79,7 +79,6 @@ func (a *Analysis) onWakeup(e *recording.Event) {
 }
 
 func (a *Analysis) onMigrate(e *recording.Event) {
-	a.migrates = true
 	t := a.threads[e.Thread]
 	if t == nil || t.state == recording.Running || e.CPU < 0 || e.CPU >= maxCPUs {
 		return

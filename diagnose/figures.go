@@ -39,7 +39,7 @@ type figures struct {
 	longestStill          int64 // held back, and nothing of it ran
 	stills                int64 // in all, in spells of at least a period
 
-	waiting    map[Reason]int64
+	waiting    waits
 	pools      []*pool // most CPU time in throttled periods first, then most CPU time
 	track      int     // index for pool.throttled
 	neighbours []NeighbourUse
@@ -64,7 +64,7 @@ func (a *Analysis) figures(f *recording.Footer) *figures {
 		meanWidth: a.width.mean(), meanWanted: a.wanted.mean(), widest: a.width.most(), mostWanted: a.wanted.most(),
 		cpu: a.cpuTime, stills: a.still.long, above: a.above.longest, stopped: a.stopped, spells: a.spells.count,
 		ownStopped: a.levels.ownTime, ancestorStopped: a.levels.ancestors, longestStill: a.still.longest,
-		waiting: map[Reason]int64{}, neighbours: a.owners.neighbours(f, a.now), kernelTime: -1, lost: max(f.LostEvents, a.lost),
+		neighbours: a.owners.neighbours(f, a.now), kernelTime: -1, lost: max(f.LostEvents, a.lost),
 	}
 	if a.h.Host.HZ != nil {
 		of.hz = *a.h.Host.HZ
@@ -155,15 +155,11 @@ func (of *figures) excess() float64 {
 
 // demand is thread time of running and waiting.
 func (of *figures) demand() int64 {
-	d := of.cpu
-	for _, w := range of.waiting {
-		d += w
-	}
-	return d
+	return of.cpu + of.waiting.sum()
 }
 
 // quotaWaiting is thread time of being held back.
-func (of *figures) quotaWaiting() int64 { return of.waiting[OwnQuota] + of.waiting[AncestorQuota] }
+func (of *figures) quotaWaiting() int64 { return of.waiting[byOwnQuota] + of.waiting[byAncestor] }
 
 // negligible is the share of the window below which stopped time means nothing: quotas of exactly the CPUs allowed stop
 // a busy container for some microseconds each second (measured: 1 ms in 3 s on 1 CPU of 1), which nobody feels.

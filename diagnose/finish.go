@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/unthrottle/unthrottle/recording"
 )
@@ -26,7 +25,7 @@ func (a *Analysis) Finish(f recording.Footer) Explanation {
 	}
 	for _, t := range a.threads {
 		if t.heldBy >= 0 {
-			a.pools.all[t.pool].waits(quotaReason(&a.levels.all[t.heldBy]), a.now-t.heldAt)
+			a.pools.all[t.pool].waiting.add(quotaReason(&a.levels.all[t.heldBy]), a.now-t.heldAt)
 			t.heldAt = a.now
 		}
 	}
@@ -74,7 +73,7 @@ func (a *Analysis) explanation(f *recording.Footer, of *figures) Explanation {
 		Target: a.h.Target.Name, Start: a.h.Created, Window: span(a.now), LimitCPUs: a.limit,
 		Periods: of.periods, ThrottledPeriods: of.throttledPeriods, MeanWidth: of.meanWidth,
 		Width: a.width.bars(), Wanted: a.wanted.bars(), SampledWidth: a.sampled.bars(), Strip: lead.strip(),
-		Waiting: map[Reason]time.Duration{}, Neighbours: a.owners.neighbours(f, a.now),
+		Waiting: of.waiting.told(), Neighbours: a.owners.neighbours(f, a.now),
 		RunnablePerCore: a.perCore(), LostEvents: max(f.LostEvents, a.lost), Checks: a.checks(f),
 		NotMeasured: slices.Clone(a.h.NotMeasured),
 	}
@@ -91,9 +90,6 @@ func (a *Analysis) explanation(f *recording.Footer, of *figures) Explanation {
 			continue
 		}
 		e.Pools = append(e.Pools, p.use(lead.index, lead.level >= 0))
-		for r, d := range p.waiting {
-			e.Waiting[r] += span(d)
-		}
 		if w := p.cost.width(); w != nil && (e.CostOfWidth == nil || p.cpu > a.pools.all[of.costPool].cpu) {
 			e.CostOfWidth, of.costPool = w, i
 		}
@@ -162,11 +158,11 @@ func (a *Analysis) takeSteal(f *recording.Footer) {
 	}
 	share := stolen / waited
 	for _, p := range a.pools.all {
-		for _, r := range []Reason{OwnThreads, ByNeighbours, HostSystem} {
+		for _, r := range []int{byOwnThreads, byNeighbour, byHost} {
 			d := int64(float64(p.waiting[r]) * share)
 			if d > 0 {
 				p.waiting[r] -= d
-				p.waits(Steal, d)
+				p.waiting.add(bySteal, d)
 			}
 		}
 	}

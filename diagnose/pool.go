@@ -2,7 +2,6 @@ package diagnose
 
 import (
 	"strings"
-	"time"
 
 	"github.com/unthrottle/unthrottle/pools"
 )
@@ -19,7 +18,7 @@ type pool struct {
 	widest  int
 	busyAt  int64 // since when any of it runs
 	busy    int64 // time with any
-	waiting map[Reason]int64
+	waiting waits
 
 	held    int
 	heldAt  int64
@@ -71,16 +70,6 @@ func (p *pool) release(now int64) {
 	}
 }
 
-func (p *pool) waits(r Reason, d int64) {
-	if d <= 0 {
-		return
-	}
-	if p.waiting == nil {
-		p.waiting = map[Reason]int64{}
-	}
-	p.waiting[r] += d
-}
-
 // poolTable holds a bounded number of pools.
 type poolTable struct {
 	all   []*pool
@@ -115,18 +104,15 @@ func (t *poolTable) unnamed() int { return t.find("", pools.Unnamed) }
 func (p *pool) use(track int, withPeriods bool) PoolUse {
 	u := PoolUse{
 		Name: p.key.name, Process: p.key.process, Threads: p.threads, CPU: span(p.cpu), Widest: p.widest,
-		Delay: p.delay.quantiles(), Response: p.response.quantiles(), Waiting: map[Reason]time.Duration{},
+		Delay: p.delay.quantiles(), Response: p.response.quantiles(), Waiting: p.waiting.told(),
 	}
 	if withPeriods {
 		u.CPUThrottled = new(span(p.throttled[track]))
 	}
-	for r, d := range p.waiting {
-		u.Waiting[r] = span(d)
-	}
 	return u
 }
 
-func (p *pool) any() bool { return p.threads > 0 || p.cpu > 0 }
+func (p *pool) any() bool { return p.threads > 0 || p.cpu > 0 || p.waiting.sum() > 0 }
 
 // cost sums up the runs of a pool by whether most of their CPU time was spent wider than the limit.
 type cost struct {

@@ -240,7 +240,7 @@ func (a *Analysis) unhold(t *thread) {
 	}
 	l := &a.levels.all[t.heldBy]
 	p := a.pools.all[t.pool]
-	p.waits(quotaReason(l), a.now-t.heldAt)
+	p.waiting.add(quotaReason(l), a.now-t.heldAt)
 	p.release(a.now)
 	l.held--
 	a.held--
@@ -248,11 +248,11 @@ func (a *Analysis) unhold(t *thread) {
 	a.wait(t.cpu, t.pool, t.class, 1)
 }
 
-func quotaReason(l *level) Reason {
+func quotaReason(l *level) int {
 	if l.own {
-		return OwnQuota
+		return byOwnQuota
 	}
-	return AncestorQuota
+	return byAncestor
 }
 
 // drop forgets a thread.

@@ -57,8 +57,3 @@ func stoodStill(of *figures) string {
 	}
 	return fmt.Sprintf("stood still for %s, %.1f times a second", timeWords(of.stopped/int64(of.spells)), float64(of.spells)/(float64(of.window)/1e9))
 }
-
-// stoppedWords says the stopped time in all.
-func stoppedWords(of *figures) string {
-	return fmt.Sprintf("stopped for %s of %s", timeWords(of.stopped), timeWords(of.window))
-}

@@ -25,7 +25,6 @@ type host struct {
 	wanted  []int64
 	onCPU   map[int]int64
 	usage   int64
-	near    map[uint32]bool
 }
 
 type thread struct {

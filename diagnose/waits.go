@@ -1,0 +1,45 @@
+package diagnose
+
+import "time"
+
+// cause of waiting as an index: a map of Reason would cost more than all else in an analysis.
+const (
+	byOwnQuota = iota
+	byAncestor
+	byOwnThreads
+	byNeighbour
+	byHost
+	bySteal
+	byIdle
+	reasons
+)
+
+var reasonOf = [reasons]Reason{OwnQuota, AncestorQuota, OwnThreads, ByNeighbours, HostSystem, Steal, IdleUnused}
+
+// waits is thread time by reason, in nanoseconds.
+type waits [reasons]int64
+
+func (w *waits) add(reason int, d int64) {
+	if d > 0 {
+		w[reason] += d
+	}
+}
+
+func (w *waits) sum() int64 {
+	all := int64(0)
+	for _, d := range w {
+		all += d
+	}
+	return all
+}
+
+// told are those with any time.
+func (w *waits) told() map[Reason]time.Duration {
+	m := map[Reason]time.Duration{}
+	for i, d := range w {
+		if d > 0 {
+			m[reasonOf[i]] = span(d)
+		}
+	}
+	return m
+}

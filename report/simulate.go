@@ -157,7 +157,12 @@ func simulatedWorkloads(b *strings.Builder, s Simulation) {
 			of(2, func(w scenario.WorkloadOutcome) *float64 { return w.Max }),
 			of(0, func(w scenario.WorkloadOutcome) *float64 { return number(float64(w.Refused)) }),
 			of(0, func(w scenario.WorkloadOutcome) *float64 { return number(float64(w.Unfinished)) }),
-			of(3, func(w scenario.WorkloadOutcome) *float64 { return number(w.CPUSeconds / s.Seconds) }))
+			of(3, func(w scenario.WorkloadOutcome) *float64 {
+				if w.CPUSeconds == nil {
+					return nil
+				}
+				return number(*w.CPUSeconds / s.Seconds)
+			}))
 	}
 	t.Flush()
 }

@@ -44,8 +44,10 @@ type WorkloadOutcome struct {
 	// Refused requests of a service whose queue was full, tries of clients included.
 	Refused uint64 `json:"refused"`
 	// Unfinished at the end: runs, sleeps or requests that had begun.
-	Unfinished uint64  `json:"unfinished"`
-	CPUSeconds float64 `json:"cpu_seconds"` // used by the workload's threads
+	Unfinished uint64 `json:"unfinished"`
+	// CPUSeconds used by the workload's process; nil for a collector, whose service
+	// has them.
+	CPUSeconds *float64 `json:"cpu_seconds"`
 	// Failed requests had no good answer at any try; nil: no clients that give up.
 	Failed *uint64 `json:"failed"`
 	// RecoverySeconds is how long after the load's last fall it took until nine of

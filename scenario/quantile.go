@@ -32,7 +32,7 @@ func Quantile(runs []Outcome, p float64) Outcome {
 			Max:        pickMeasured(of, func(w WorkloadOutcome) *float64 { return w.Max }),
 			Refused:    pick(of, func(w WorkloadOutcome) uint64 { return w.Refused }),
 			Unfinished: pick(of, func(w WorkloadOutcome) uint64 { return w.Unfinished }),
-			CPUSeconds: pick(of, func(w WorkloadOutcome) float64 { return w.CPUSeconds }),
+			CPUSeconds: pickMeasured(of, func(w WorkloadOutcome) *float64 { return w.CPUSeconds }),
 			Failed:     pickMeasured(of, func(w WorkloadOutcome) *uint64 { return w.Failed }),
 			// A run that never recovered counts as the longest.
 			RecoverySeconds: pickRecovery(of),

@@ -150,8 +150,8 @@ func (d *decoder) settle(in *written, key string, s *Scenario) {
 		}
 		in.Collector = &Collector{Work: in.work.Mean, Requests: in.requests, Every: in.every}
 	case JVM:
-		if in.Run.Shape != Constant {
-			d.failAt(join(key, "run"), "a JVM's run is one time")
+		if in.Run.Shape != Constant || in.Sleep.Shape != Constant {
+			d.failAt(key, "run and sleep of a JVM are one time each")
 		}
 		if in.java.Live > in.java.Heap/2 {
 			d.failAt(join(key, "live"), "more than half of the heap of %d bytes: it would collect all the time", in.java.Heap)

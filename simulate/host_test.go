@@ -137,7 +137,7 @@ func TestConservation(t *testing.T) {
 		o := r.Outcome
 		used := 0.0
 		for _, w := range o.Workloads {
-			used += w.CPUSeconds
+			used += *w.CPUSeconds
 		}
 		if used > 0.5*float64(cpus)+1e-6 {
 			t.Fatalf("%v CPU-seconds on %d CPUs in 0.5 s", used, cpus)

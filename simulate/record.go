@@ -97,10 +97,10 @@ func (h *host) outcome() scenario.Outcome {
 }
 
 func (h *host) workOutcome(w *work) scenario.WorkloadOutcome {
-	l := &w.latency
+	l, used := &w.latency, w.used.Seconds()
 	o := scenario.WorkloadOutcome{
 		Count: l.n, P50: l.quantile(0.5), P90: l.quantile(0.9), P99: l.quantile(0.99), Max: l.maximum(),
-		Refused: w.refused, Unfinished: uint64(w.n), CPUSeconds: w.used.Seconds(),
+		Refused: w.refused, Unfinished: uint64(w.n), CPUSeconds: &used,
 	}
 	for _, t := range h.threads[w.first : w.first+w.Threads] {
 		if t.busy {

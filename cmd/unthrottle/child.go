@@ -7,7 +7,9 @@ import (
 
 	"github.com/unthrottle/unthrottle/loadgen"
 	"github.com/unthrottle/unthrottle/workload"
+	"github.com/unthrottle/unthrottle/workload/jvm"
 	"github.com/unthrottle/unthrottle/workload/service"
+	"github.com/unthrottle/unthrottle/workload/threads"
 )
 
 // newChildren are what this program starts itself as; they are of no use by
@@ -25,5 +27,7 @@ func newChildren() []*cobra.Command {
 		hidden(workload.ChildCommand, workload.ChildMain),
 		hidden(service.Command, func([]string) int { return service.Main() }),
 		hidden(loadgen.Command, func([]string) int { return loadgen.Main() }),
+		hidden(threads.Command, func([]string) int { return threads.Main() }),
+		hidden(jvm.Command, func([]string) int { return jvm.Main() }),
 	}
 }

@@ -66,7 +66,7 @@ Exit codes: 0 fine, 1 stopped above the bound, 2 usage or failure,
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(
 		newLs(), newTop(), newExplain(), newCheck(), newTopology(), newStatus(),
-		newDemo(), newSimulate(), newPlace(), newBench(),
+		newDemo(), newSimulate(), newRun(), newPlace(), newBench(),
 		newFix(), newApply(), newDefrag(), newRestore(), newAgent(),
 	)
 	root.AddCommand(newChildren()...)

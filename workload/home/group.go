@@ -23,6 +23,20 @@ func (h *Home) Group(name string) (*Group, error) {
 	return &Group{home: h, at: at, limit: limit}, err
 }
 
+// Group makes a cgroup in this one. On v2 this one can then have no processes of
+// its own.
+func (g *Group) Group(name string) (*Group, error) {
+	if err := g.home.handOn(g.at); err != nil {
+		return nil, err
+	}
+	at, err := g.home.make(g.at, name)
+	if err != nil {
+		return nil, err
+	}
+	limit, err := cgroup.ReadLimit(g.home.host, at.Path)
+	return &Group{home: g.home, at: at, limit: limit}, err
+}
+
 // SetLimit puts a limit in force. Where it was in force already it is written
 // nevertheless: that is a free refill of the quota (tg_set_cfs_bandwidth), which
 // wipes what an earlier load owed.
@@ -64,6 +78,9 @@ func (g *Group) Attach(pid int) error {
 	}
 	return nil
 }
+
+// At is where the group is, in each hierarchy.
+func (g *Group) At() cgroup.Group { return g.at }
 
 // Stat reads the group's counters.
 func (g *Group) Stat() (cgroup.Stat, error) { return cgroup.ReadStat(g.home.host, g.at) }

@@ -69,7 +69,11 @@ func Open(o Options) (*Home, error) {
 	if err != nil {
 		return nil, err
 	}
-	h.removeLeftovers(o.Prefix, scope, self.pidNS)
+	removed, notes := h.removeLeftovers(o.Prefix, scope, self.pidNS)
+	h.Notes = append(h.Notes, notes...)
+	if removed > 0 {
+		h.Notes = append(h.Notes, fmt.Sprintf("the cgroups of %d killed runs were removed", removed))
+	}
 	if h.cpus, h.mems, err = usable(o.Host, scope); err != nil {
 		return nil, err
 	}
@@ -260,38 +264,5 @@ func removeWhenEmpty(fsys cgroup.FS, c cgroup.Controller, path string, patience 
 			return err
 		}
 		time.Sleep(pause)
-	}
-}
-
-// leftoverPatience is how long a leftover may take to become empty: children of
-// a killed run end by themselves.
-const leftoverPatience = 3 * time.Second
-
-// removeLeftovers removes the homes of owners who are gone.
-func (h *Home) removeLeftovers(prefix string, scope cgroup.Group, ourNS uint64) {
-	runs := map[string]bool{}
-	for _, c := range h.hierarchies {
-		homes, err := h.host.Children(c, in(scope, c))
-		if err != nil {
-			h.Notes = append(h.Notes, "leftovers of killed runs were not looked for: "+err.Error())
-			continue
-		}
-		for _, path := range homes {
-			if o, ours := parseOwner(prefix, cgroup.Base(path)); !ours || !o.gone("/proc", ourNS) {
-				continue
-			}
-			children, err := h.host.Children(c, path)
-			for _, child := range append(children, path) {
-				err = errors.Join(err, removeWhenEmpty(h.host, c, child, leftoverPatience))
-			}
-			if err != nil {
-				h.Notes = append(h.Notes, "a leftover of a killed run stays: "+err.Error())
-				continue
-			}
-			runs[path] = true
-		}
-	}
-	if len(runs) > 0 {
-		h.Notes = append(h.Notes, fmt.Sprintf("the cgroups of %d killed runs were removed", len(runs)))
 	}
 }

@@ -1,5 +1,7 @@
 package service
 
+import "slices"
+
 // Stats is what a service has counted.
 type Stats struct {
 	Served  uint64 `json:"served"`
@@ -13,11 +15,16 @@ type Stats struct {
 	GC            GCStats        `json:"gc"`
 }
 
+// maxPauses bounds GCStats.PausesMs.
+const maxPauses = 10_000
+
 // GCStats is what the collector has counted.
 type GCStats struct {
 	Collections   int     `json:"collections"`
 	PausedSeconds float64 `json:"paused_seconds"` // wall time in which the service waited
 	LongestMs     float64 `json:"longest_ms"`
+	// PausesMs are the first maxPauses of them.
+	PausesMs []float64 `json:"pauses_ms"`
 }
 
 func (s *server) stats() Stats {
@@ -37,6 +44,7 @@ func (s *server) stats() Stats {
 	if s.gc != nil {
 		s.gc.statsMu.lock()
 		st.GC = s.gc.stats
+		st.GC.PausesMs = slices.Clone(st.GC.PausesMs)
 		s.gc.statsMu.unlock()
 	}
 	return st

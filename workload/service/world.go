@@ -110,6 +110,9 @@ func (c *collector) note(pause time.Duration) {
 	c.stats.Collections++
 	c.stats.PausedSeconds += pause.Seconds()
 	c.stats.LongestMs = max(c.stats.LongestMs, float64(pause)/1e6)
+	if len(c.stats.PausesMs) < maxPauses {
+		c.stats.PausesMs = append(c.stats.PausesMs, float64(pause)/1e6)
+	}
 }
 
 // collect is one collecting thread. Who finds no work left spins, yielding,

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"github.com/unthrottle/unthrottle/cgroup"
+	"github.com/unthrottle/unthrottle/report"
+	"github.com/unthrottle/unthrottle/scenario"
+	"github.com/unthrottle/unthrottle/workload/experiment"
+	"github.com/unthrottle/unthrottle/workload/home"
+)
+
+// maxRealRepeat bounds run's --repeat: each takes the scenario's duration.
+const maxRealRepeat = 1000
+
+type runFlags struct {
+	asJSON, fair bool
+	seed         uint64
+	repeat       int
+	length       time.Duration
+	scope        string
+}
+
+func newRun() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:     "run SCENARIO.yaml",
+		GroupID: groupTry,
+		Short:   "Run a scenario for real, in cgroups of its own",
+		Long: `Run a scenario file (docs/scenarios.md) for real on this host: real threads,
+in cgroups of its own with the file's limits. Only those are written, and all of
+them are removed, also after Ctrl-C; after a kill -9 by the next start or by
+'unthrottle restore'. The kernel is this host's, whatever the file says of one:
+'unthrottle simulate' takes the same file. "-" reads standard input.`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage(cmd, "one SCENARIO.yaml is wanted, not %d: the folder scenarios/ has some", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := notEmpty(cmd, "scope"); err != nil {
+				return err
+			}
+			if f.repeat < 1 || f.repeat > maxRealRepeat {
+				return fmt.Errorf("--repeat %d: give a number from 1 to %d", f.repeat, maxRealRepeat)
+			}
+			s, err := readScenario(args[0], cmd.InOrStdin())
+			if err == nil && cmd.Flags().Changed("for") {
+				err = lasting(&s, f.length)
+			}
+			if err != nil {
+				return err
+			}
+			out, err := f.run(cmd.Context(), s, filepath.Base(args[0]))
+			if missing := new(home.NotMeasurable); errors.As(err, &missing) {
+				return exitWith{exitNotMeasurable, err}
+			}
+			if err != nil {
+				return err
+			}
+			if f.asJSON {
+				return printJSON(cmd.OutOrStdout(), out)
+			}
+			return report.Real(cmd.OutOrStdout(), out)
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&f.asJSON, "json", false, "print JSON")
+	flags.IntVar(&f.repeat, "repeat", 1, "run it `N` times: medians, with the lowest and the highest")
+	flags.DurationVar(&f.length, "for", 0, "run it for `D` instead of the file's duration")
+	flags.Uint64Var(&f.seed, "seed", 1, "another draw of arrivals, work and sleeps")
+	flags.StringVar(&f.scope, "scope", "", "make its cgroups below this cgroup `PREFIX`")
+	flags.BoolVar(&f.fair, "fair", false, "leave its cgroups' parent at the ordinary weight: other load then has a say in the figures")
+	return cmd
+}
+
+// lasting gives a scenario another duration.
+func lasting(s *scenario.Scenario, d time.Duration) error {
+	if d < time.Millisecond || d > scenario.MaxDuration {
+		return fmt.Errorf("--for %v: give a time from 1ms to %v", d, scenario.MaxDuration)
+	}
+	for _, w := range s.Workloads {
+		if w.Start >= d {
+			return fmt.Errorf("--for %v: %s starts at %v only", d, w.Name, w.Start)
+		}
+	}
+	s.Duration = d
+	return nil
+}
+
+func (f *runFlags) run(ctx context.Context, s scenario.Scenario, name string) (out report.Run, err error) {
+	h, err := openCgroups()
+	if err != nil {
+		return out, err
+	}
+	o := experiment.Options{Host: h, Fair: f.fair}
+	if o.Scope, err = cleanScope(h, f.scope); err != nil {
+		return out, err
+	}
+	var uts unix.Utsname
+	_ = unix.Uname(&uts) // fails for a bad pointer only
+	out = report.Run{
+		Scenario: name, About: s.About, Kernel: unix.ByteSliceToString(uts.Release[:]), Mode: h.Mode(),
+		CPUs: s.Host.CPUs, Seed: f.seed, Fair: f.fair, Notes: []string{},
+	}
+	var runs []scenario.Outcome
+	for i := range f.repeat {
+		if f.repeat > 1 {
+			say("run %d of %d", i+1, f.repeat)
+		}
+		o.Seed = f.seed + uint64(i)
+		r, err := experiment.Run(ctx, s, o)
+		if err != nil {
+			return out, err
+		}
+		runs = append(runs, r.Outcome)
+		out.Notes = append(out.Notes, r.Notes...)
+	}
+	out.Summarize(runs)
+	return out, nil
+}
+
+// removeLeftovers removes the cgroups that killed runs, benches and demos left
+// behind. What could not be done is said; it is no error of a command that is
+// about something else.
+func removeLeftovers(h *cgroup.Host) {
+	removed, notes, err := home.RemoveLeftovers(h, "", experiment.Prefix, benchPrefix)
+	if err != nil {
+		return // without cgroups of our own there are no leftovers
+	}
+	if removed > 0 {
+		say("removed the cgroups that %d killed experiments had left", removed)
+	}
+	for _, note := range notes {
+		say("%s", note)
+	}
+}
+
+// benchPrefix is of the homes of `unthrottle bench`.
+const benchPrefix = "unthrottle-bench-"

@@ -1,0 +1,45 @@
+package experiment
+
+import (
+	"github.com/unthrottle/unthrottle/cgroup"
+	"github.com/unthrottle/unthrottle/scenario"
+)
+
+// Prefix of the homes of runs.
+const Prefix = "unthrottle-run-"
+
+// Options of Run. Host must be given.
+type Options struct {
+	Host *cgroup.Host
+	// Scope is the cgroup below which the run's own is made; "": the highest that
+	// can be seen.
+	Scope string
+	// Fair leaves the run's own cgroup at the ordinary weight; else other load
+	// counts as little as the kernel allows.
+	Fair bool
+	Seed uint64
+	Exe  string // what children run; "": this program
+	// Probe, if any, measures what the kernel does not count.
+	Probe Probe
+}
+
+// Probe measures what the kernel's counters do not tell.
+type Probe interface {
+	// Watch begins to measure cgroups, by their names in the scenario. The
+	// function that it gives ends that, and says what was measured.
+	Watch(cgroups map[string]cgroup.Group) (func() (map[string]Measured, error), error)
+}
+
+// Measured is what a probe tells of one cgroup; nil: not measured.
+type Measured struct {
+	ActivePeriods  *uint64
+	StoppedSeconds *float64
+	Width          []scenario.Width
+}
+
+// Result of a run.
+type Result struct {
+	Outcome scenario.Outcome
+	// Notes on what may have disturbed it, and what of the file did not matter.
+	Notes []string
+}

@@ -1,0 +1,175 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/unthrottle/unthrottle/loadgen"
+	"github.com/unthrottle/unthrottle/scenario"
+	"github.com/unthrottle/unthrottle/workload/service"
+)
+
+// serviceJob is a service, its collector if it has one, and its clients.
+type serviceJob struct {
+	s         *scenario.Scenario
+	index     int // of the service
+	collector int // of its collector; -1: none
+	o         Options
+	process   *service.Process
+	clients   chan clients
+}
+
+// clients is what a load generator has measured.
+type clients struct {
+	result loadgen.Result
+	err    error
+}
+
+func startService(s *scenario.Scenario, index int, o Options) (job, error) {
+	j := &serviceJob{s: s, index: index, collector: -1, o: o, clients: make(chan clients, 1)}
+	for i := range s.Workloads {
+		if c := s.Workloads[i].Collector; c != nil && c.Service == index {
+			j.collector = i
+		}
+	}
+	var err error
+	j.process, err = service.Start(o.Exe, j.spec())
+	return j, err
+}
+
+// spec is the service as the engine takes it.
+func (j *serviceJob) spec() service.Spec {
+	w := &j.s.Workloads[j.index]
+	spec := service.Spec{
+		Seed: seedOf(j.o.Seed, w.Name), IO: w.Server.IO, Shared: w.Server.Shared, Inflate: w.Server.Inflate, Deadline: j.s.Duration + slack,
+	}
+	for _, p := range w.Server.Pools {
+		spec.Pools = append(spec.Pools, service.Pool{Name: p.Name, Threads: p.Threads, Queue: p.Queue, PerThread: p.PerThread})
+	}
+	for _, c := range w.Server.Classes {
+		made := service.Class{Name: c.Name, Work: c.Work, Touches: c.Touches, Locked: c.Locked}
+		if c.Pool >= 0 {
+			made.Pool = w.Server.Pools[c.Pool].Name
+		}
+		spec.Classes = append(spec.Classes, made)
+	}
+	if j.collector >= 0 {
+		gc := &j.s.Workloads[j.collector]
+		spec.GC = &service.GC{Threads: gc.Threads, Work: gc.Collector.Work, Requests: gc.Collector.Requests, Every: gc.Collector.Every}
+	}
+	return spec
+}
+
+// lateAfter is what the generator may add to a latency: periods of a quota are
+// some tens of ms long, and CPUs are shared.
+const lateAfter = 5 * time.Millisecond
+
+// plan is what the service's clients send.
+func (j *serviceJob) plan(at time.Duration) loadgen.Plan {
+	w := &j.s.Workloads[j.index]
+	p := loadgen.Plan{
+		Addr: j.process.Addr(), Seed: seedOf(j.o.Seed, w.Name), Timeout: w.Server.Timeout, Good: w.Server.Timeout,
+		Retries: loadgen.Retries(w.Server.Retries), Start: at + w.Start,
+		// What is on its way at the scenario's end is unfinished.
+		Drain: time.Millisecond, LateAfter: lateAfter, Phases: plannedPhases(w.Phases, j.s.Duration-w.Start),
+	}
+	for i, c := range w.Server.Classes {
+		p.Streams = append(p.Streams, loadgen.Stream{
+			Name: c.Name, Class: uint8(i), PerSecond: c.Arrivals.PerSecond, Burst: c.Arrivals.Burst, Regular: c.Arrivals.Regular, At: c.Arrivals.At,
+		})
+	}
+	return p
+}
+
+// plannedPhases are a workload's phases cut, or the last one drawn out, to the
+// time that it has.
+func plannedPhases(phases []scenario.Phase, length time.Duration) []loadgen.Phase {
+	if len(phases) == 0 {
+		phases = []scenario.Phase{{For: length, Factor: 1}}
+	}
+	var out []loadgen.Phase
+	for i, p := range phases {
+		d := min(p.For, length)
+		if i == len(phases)-1 {
+			d = length
+		}
+		if d <= 0 {
+			break
+		}
+		out = append(out, loadgen.Phase{For: d, Factor: p.Factor, Measured: true})
+		length -= d
+	}
+	return out
+}
+
+func (j *serviceJob) pid() int       { return j.process.Pid() }
+func (j *serviceJob) prepare() error { return j.process.Go() }
+
+// load starts the generator, ahead of the beginning at that moment.
+func (j *serviceJob) load(ctx context.Context, at time.Duration) {
+	go func() {
+		result, err := loadgen.Run(ctx, j.o.Exe, j.plan(at))
+		j.clients <- clients{result, err}
+	}()
+}
+
+func (j *serviceJob) begin(context.Context, time.Duration) error { return nil }
+
+func (j *serviceJob) stop() error { return j.process.Stop() }
+
+// generatorPatience bounds the wait for a generator, which has a deadline of its
+// own.
+const generatorPatience = time.Minute
+
+func (j *serviceJob) end() (map[string]scenario.WorkloadOutcome, []string, error) {
+	var c clients
+	select {
+	case c = <-j.clients:
+	case <-time.After(generatorPatience):
+		return nil, nil, errors.New("the load generator gave no result")
+	}
+	if c.err != nil {
+		return nil, nil, c.err
+	}
+	w := &j.s.Workloads[j.index]
+	stats, err := j.process.Stats()
+	if err != nil {
+		return nil, nil, err
+	}
+	out := map[string]scenario.WorkloadOutcome{w.Name: served(w, c.result)}
+	if j.collector >= 0 {
+		out[j.s.Workloads[j.collector].Name] = collected(stats.GC)
+	}
+	var notes []string
+	if !c.result.Own.RealTime {
+		notes = append(notes, w.Name+": its clients did not get real-time priority: some of the latencies may be their own waits")
+	}
+	if why := c.result.Own.Saturated(); why != "" {
+		notes = append(notes, w.Name+": "+why)
+		out[w.Name] = withoutLatencies(out[w.Name])
+	}
+	return out, notes, nil
+}
+
+// withoutLatencies are the counts alone: where the generator was the bottleneck
+// its latencies say nothing of the service.
+func withoutLatencies(w scenario.WorkloadOutcome) scenario.WorkloadOutcome {
+	w.P50, w.P90, w.P99, w.Max, w.RecoverySeconds = nil, nil, nil, nil, nil
+	for name, c := range w.Classes {
+		w.Classes[name] = scenario.ClassOutcome{Count: c.Count}
+	}
+	return w
+}
+
+// collected is a collector's outcome: its pauses.
+func collected(gc service.GCStats) scenario.WorkloadOutcome {
+	out := scenario.WorkloadOutcome{Count: uint64(gc.Collections)}
+	if sorted := slices.Sorted(slices.Values(gc.PausesMs)); len(sorted) > 0 {
+		at := func(q float64) *float64 { return &sorted[min(len(sorted)-1, int(q*float64(len(sorted))))] }
+		out.P50, out.P90, out.P99 = at(0.5), at(0.9), at(0.99)
+		out.Max = &gc.LongestMs
+	}
+	return out
+}

@@ -1,0 +1,34 @@
+package jvm
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// MaxPauses that are kept.
+const MaxPauses = 1_000_000
+
+// pauseLine is a pause in the unified GC log at level info.
+var pauseLine = regexp.MustCompile(`GC\(\d+\) Pause .* (\d{1,9}\.\d{1,6})ms\s*$`)
+
+// ParsePause reads a line of a GC log; false: it is no pause.
+func ParsePause(line string) (time.Duration, bool) {
+	found := pauseLine.FindStringSubmatch(line)
+	if found == nil {
+		return 0, false
+	}
+	ms, err := strconv.ParseFloat(found[1], 64)
+	if err != nil {
+		return 0, false
+	}
+	return time.Duration(ms * float64(time.Millisecond)), true
+}
+
+// Quantile of pauses: the least that a share q of them do not exceed. There is at
+// least one.
+func Quantile(pauses []time.Duration, q float64) time.Duration {
+	sorted := slices.Sorted(slices.Values(pauses))
+	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))]
+}

@@ -1,0 +1,78 @@
+package threads
+
+import (
+	"math/rand/v2"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/unthrottle/unthrottle/scenario"
+	"github.com/unthrottle/unthrottle/workload"
+)
+
+// threadTime is the calling thread's CPU time.
+func threadTime() time.Duration {
+	var ts unix.Timespec
+	// The clock exists on every Linux; the call cannot fail.
+	_, _, _ = unix.RawSyscall(unix.SYS_CLOCK_GETTIME, unix.CLOCK_THREAD_CPUTIME_ID, uintptr(unsafe.Pointer(&ts)), 0)
+	return time.Duration(ts.Nano())
+}
+
+// sleepUntil sleeps until a moment of CLOCK_MONOTONIC.
+func sleepUntil(at time.Duration) {
+	ts := unix.NsecToTimespec(int64(at))
+	for workload.Now() < at {
+		_, _, _ = unix.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, uintptr(unsafe.Pointer(&ts)), 0, 0, 0)
+	}
+}
+
+// roundsPerLook is how many rounds pass between two looks at a clock, about
+// 0.5 µs: a run of fibtest's has a few µs.
+const roundsPerLook = 1000
+
+// burnFor computes until the calling thread has used d of CPU time.
+func burnFor(d time.Duration, x uint64) uint64 {
+	for end := threadTime() + d; threadTime() < end; {
+		x = compute(x, roundsPerLook)
+	}
+	return x
+}
+
+func compute(x uint64, rounds int) uint64 {
+	for range rounds {
+		x = x*6364136223846793005 + 1442695040888963407
+	}
+	return x
+}
+
+// draw takes a time from a distribution.
+func draw(d scenario.Duration, chance *rand.Rand) time.Duration {
+	switch d.Shape {
+	case scenario.Exponential:
+		return time.Duration(chance.ExpFloat64() * float64(d.Mean))
+	case scenario.Uniform:
+		return d.Low + time.Duration(chance.Int64N(int64(d.High-d.Low)+1))
+	}
+	return d.Mean
+}
+
+// setName names the calling thread as /proc shows it.
+func setName(name string) {
+	var text [16]byte
+	copy(text[:15], name[max(0, len(name)-15):])
+	_, _, _ = unix.RawSyscall(unix.SYS_PRCTL, unix.PR_SET_NAME, uintptr(unsafe.Pointer(&text)), 0)
+}
+
+// setTimerSlack is how late the kernel may end the calling thread's sleeps.
+func setTimerSlack(d time.Duration) {
+	// 0 would mean the default.
+	_, _, _ = unix.RawSyscall(unix.SYS_PRCTL, unix.PR_SET_TIMERSLACK, uintptr(max(1, d)), 0)
+}
+
+// pinTo lets the calling thread run on one CPU only.
+func pinTo(cpu int) error {
+	var set unix.CPUSet
+	set.Set(cpu)
+	return unix.SchedSetaffinity(0, &set)
+}

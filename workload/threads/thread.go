@@ -1,0 +1,140 @@
+package threads
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"github.com/unthrottle/unthrottle/scenario"
+	"github.com/unthrottle/unthrottle/workload"
+)
+
+// thread is one thread at work.
+type thread struct {
+	spec       *Spec
+	index      int
+	begin, end time.Duration // of the scenario, on CLOCK_MONOTONIC
+	chance     *rand.Rand
+	call       *caller // Kernel
+	latency    latency
+	rounds     atomic.Uint64
+	x          uint64 // what it computes
+	failed     atomic.Pointer[string]
+	_          [64]byte // the next thread's counters are on another cache line
+}
+
+// run is a thread's life from the beginning to the end.
+func (t *thread) run() {
+	setTimerSlack(t.spec.TimerSlack)
+	if t.spec.Kind == scenario.Fib {
+		if err := pinTo(t.spec.CPUs[t.index%len(t.spec.CPUs)]); err != nil {
+			t.fail(fmt.Errorf("pin a thread: %w", err))
+			return
+		}
+	}
+	sleepUntil(t.begin + t.spec.Start)
+	switch {
+	case t.spec.Kind == scenario.Burn, t.spec.Kind == scenario.Fib && t.index < t.spec.Fast, t.spec.Kind == scenario.Neighbour && t.spec.On == 0:
+		t.burnUntil(t.end)
+	case t.spec.Kind == scenario.Neighbour:
+		t.toggle()
+	case t.spec.Kind == scenario.Sleeper:
+		t.measureSleeps()
+	default:
+		t.sleepAndRun()
+	}
+}
+
+func (t *thread) fail(err error) {
+	text := err.Error()
+	t.failed.Store(&text)
+}
+
+// failure is why the thread could not do its work; "" if it does.
+func (t *thread) failure() string {
+	if text := t.failed.Load(); text != nil {
+		return *text
+	}
+	return ""
+}
+
+// roundsPerBurst is how many rounds a burning thread makes between two looks at
+// the clock, about 20 µs.
+const roundsPerBurst = 40_000
+
+func (t *thread) burnUntil(at time.Duration) {
+	for workload.Now() < at {
+		t.x = compute(t.x, roundsPerBurst)
+		t.rounds.Add(roundsPerBurst)
+	}
+}
+
+// toggle burns and rests by the clock, so that all threads, of all neighbours,
+// do so at once, whatever a quota does to them.
+func (t *thread) toggle() {
+	cycle := t.spec.On + t.spec.Off
+	for from := t.begin + t.spec.Start; from < t.end; from += cycle {
+		t.burnUntil(min(from+t.spec.On, t.end))
+		sleepUntil(min(from+cycle, t.end))
+		// Behind by cycles: those are lost.
+		for from+2*cycle <= workload.Now() {
+			from += cycle
+		}
+	}
+}
+
+func (t *thread) measureSleeps() {
+	for now := workload.Now(); now < t.end; now = workload.Now() {
+		t.latency.begin(now)
+		sleepUntil(now + draw(t.spec.Sleep, t.chance))
+		t.latency.done(workload.Now(), t.end)
+		t.x = burnFor(draw(t.spec.Run, t.chance), t.x)
+	}
+}
+
+func (t *thread) sleepAndRun() {
+	// Threads of a pool don't start in step.
+	first := time.Duration(t.chance.Float64() * float64(t.spec.Sleep.Average()))
+	for due := workload.Now() + first; due < t.end; {
+		t.latency.begin(due)
+		sleepUntil(due)
+		work := draw(t.spec.Run, t.chance)
+		if t.call != nil {
+			if err := t.call.use(work); err != nil {
+				t.fail(err)
+				return
+			}
+		} else {
+			t.x = burnFor(work, t.x)
+		}
+		now := workload.Now()
+		t.latency.done(now, t.end)
+		due = t.spec.after(now-t.begin-t.spec.Start, draw(t.spec.Sleep, t.chance)) + t.begin + t.spec.Start
+	}
+}
+
+// after is when a sleep that begins at a moment ends, both from the workload's
+// start: the phases divide it. One that a phase without load meets lasts to that
+// phase's end.
+func (s *Spec) after(at, sleep time.Duration) time.Duration {
+	if len(s.Phases) == 0 {
+		return at + sleep
+	}
+	from := time.Duration(0)
+	for i, p := range s.Phases {
+		to := from + p.For
+		last := i == len(s.Phases)-1
+		if at < to || last {
+			switch {
+			case p.Factor > 0:
+				return at + time.Duration(float64(sleep)/p.Factor)
+			case last:
+				return at + s.Duration
+			}
+			at = to
+		}
+		from = to
+	}
+	return at + sleep
+}

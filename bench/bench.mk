@@ -17,3 +17,16 @@ RESULTS_SCALE ?= full
 results: build ## docs/results.md: what the remedies are worth on this host (as root, 40 minutes; RESULTS_SCALE=quick)
 	@$(GO) build -o $(BIN)/results ./bench/results
 	@$(BIN)/results -exe $(BIN)/unthrottle -scale $(RESULTS_SCALE) -out docs/results.md
+
+.PHONY: bench-placement
+bench-placement: need-go ## our placement beside the kubelet's and nri-plugins', writes docs/placement.md (about 20 min)
+	@mkdir -p $(BIN)
+	@$(GO) -C bench/placement build -o ../../$(BIN)/bench-placement .
+	@$(BIN)/bench-placement -out docs/placement.md $(BENCH)
+
+# Random steps on nodes of all shapes, each checked by the validator that shares no code with the placer.
+PLACEMENT_STEPS ?= 3000000
+
+.PHONY: soak-placement
+soak-placement: need-go ## PLACEMENT_STEPS random steps of the placer, each checked (about 15 min)
+	@PLACEMENT_STEPS=$(PLACEMENT_STEPS) $(GO) test -count=1 -timeout 2h -run 'TestRandomSteps|TestAgainstExactSearch' -v ./placement

@@ -200,7 +200,8 @@ func (p *picture) placedCosts(o placement.Outcome) {
 		if knownGroups(o.State.Machine, c.Level) < 2 {
 			continue
 		}
-		text := fmt.Sprintf("%s crossings: %d avoidable, %d forced", c.Level, c.Avoidable, c.Forced)
+		name := string(c.Level)
+		text := fmt.Sprintf("%s crossings: %d avoidable, %d forced", strings.ToUpper(name[:1])+name[1:], c.Avoidable, c.Forced)
 		if o.After != nil && len(o.Moves) > 0 {
 			a := o.After.Crossings[i]
 			text += fmt.Sprintf("; after the moves below %d avoidable, %d forced", a.Avoidable, a.Forced)

@@ -19,6 +19,17 @@ func writeSysfs(dir string, m topology.Machine) error {
 	for name, set := range map[string]cpuset.CPUSet{"online": online, "possible": m.Present(), "present": m.Present(), "isolated": m.Isolated()} {
 		w.put(set.String(), "cpu", name)
 	}
+	for device, kind := range map[string]topology.Kind{"cpu_core": topology.KindPerformance, "cpu_atom": topology.KindEfficiency} {
+		var of []int
+		for _, c := range m.CPUs {
+			if c.Online && c.Kind == kind {
+				of = append(of, c.ID)
+			}
+		}
+		if len(of) > 0 {
+			w.put(cpuset.New(of...).String(), "..", device, "cpus")
+		}
+	}
 	number := func(id topology.ID) string { return strconv.Itoa(max(0, int(id))) }
 	for _, c := range m.CPUs {
 		if !c.Online {

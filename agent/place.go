@@ -72,7 +72,7 @@ func (a *agent) place(ctx context.Context, facts remedy.Facts, now time.Time) {
 		return
 	}
 	p.moves -= float64(len(moves))
-	done, err := mover.Run(ctx, mover.Env{Apply: a.Env, Wait: waitFor, Facts: func(ctx context.Context) (remedy.Facts, error) {
+	done, err := mover.Run(ctx, mover.Env{Apply: a.Env, Wait: waitFor, Pager: mover.HostPager{}, Facts: func(ctx context.Context) (remedy.Facts, error) {
 		all, err := a.List()
 		if err != nil {
 			return remedy.Facts{}, err

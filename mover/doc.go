@@ -39,8 +39,8 @@
 // # Limits
 //
 // Nothing is moved that we did not place. Whether a container that was moved is
-// better off is not measured here. Memory stays where it is unless the pin holds
-// memory nodes too.
+// better off is not measured here. Memory stays where it is unless it was asked
+// to follow (Follow).
 //
 // Sources: kernel/cgroup/cpuset.c (cpuset_update_tasks_cpumask), commit
 // da019032819a "sched: Enforce user requested affinity" (6.2).

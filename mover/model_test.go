@@ -55,6 +55,7 @@ func newHost(t testing.TB, v cgroup.Version, containers int) *host {
 		config = cgroupmodel.V2("0-7")
 		config.ClearsPopulated = true
 	}
+	config.Mems = cpuset.New(0, 1)
 	h := &host{t: t, k: cgroupmodel.New(config), v: v, state: dir(t), own: map[int]cpuset.CPUSet{}, root: fstest.MapFS{
 		"sys/devices/system/cpu/present": {Data: []byte("0-7\n")},
 		"sys/devices/system/cpu/online":  {Data: []byte("0-7\n")},
@@ -126,7 +127,7 @@ func (h *host) make(path string) {
 	if h.v == cgroup.V1 {
 		h.must(h.k.Make(cgroup.CPUSet, path))
 		h.must(h.k.Write(cgroup.CPUSet, path, cgroup.FileCPUs, "0-7"))
-		h.must(h.k.Write(cgroup.CPUSet, path, cgroup.FileMems, "0"))
+		h.must(h.k.Write(cgroup.CPUSet, path, cgroup.FileMems, "0-1"))
 	}
 }
 

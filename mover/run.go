@@ -28,8 +28,9 @@ type Env struct {
 	Facts func(ctx context.Context) (remedy.Facts, error)
 	// Wait waits between moves.
 	Wait func(ctx context.Context, d time.Duration) error
-	// Pages, if not nil, moves memory after CPUs; see Memory.
-	Pages func(ctx context.Context, h apply.InForce, from, to cpuset.CPUSet) error
+	// Pager moves the memory of containers that asked for it after their CPUs;
+	// nil: it is left where it is.
+	Pager Pager
 }
 
 // Options of a run.
@@ -129,6 +130,18 @@ func (r *runner) step(ctx context.Context, moves []placement.Move) error {
 		held[i] = h
 		ids = append(ids, h.ID)
 	}
+	for _, m := range moves {
+		if r.env.Pager == nil || !remedy.FollowsMemory(facts, m.Container) {
+			continue
+		}
+		// What it allocates from now on may be where it will run.
+		if err := widen(ctx, r.env, facts, m.Container, m.To); err != nil {
+			return err
+		}
+		if facts, err = r.env.Facts(ctx); err != nil {
+			return err
+		}
+	}
 	var parts []apply.Part
 	writes := 0
 	for i, m := range moves {
@@ -174,8 +187,8 @@ func (r *runner) step(ctx context.Context, moves []placement.Move) error {
 		if err := r.verify(remedy.CPUSetOf(held[i]), m.To); err != nil {
 			return err
 		}
-		if r.env.Pages != nil {
-			if err := r.env.Pages(ctx, held[i], m.From, m.To); err != nil {
+		if r.env.Pager != nil && remedy.FollowsMemory(facts, m.Container) {
+			if _, err := Follow(ctx, r.env, r.env.Pager, m.Container); err != nil {
 				return fmt.Errorf("its CPUs are moved, its memory is not: %w", err)
 			}
 		}

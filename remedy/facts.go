@@ -105,6 +105,7 @@ const (
 	paramFor   = "upkeep" // the id of the transaction that this one belongs to
 	paramPool  = "pool"   // of a hybrid: the shared CPUs that it may use
 	paramLimit = "limit"  // of a hybrid: its limit in CPUs
+	paramMems  = "mems"   // the memory nodes that a target's CPUs want
 	paramStays = "stays"  // "yes": the target is never moved to other CPUs
 )
 

@@ -66,7 +66,7 @@ func MoveTo(f Facts, id string, to cpuset.CPUSet, with ...string) (Plan, error) 
 	}
 	m.rewrite(h)
 	for _, child := range f.Held {
-		if child.Parameters[paramFor] == id {
+		if child.Parameters[paramFor] == id && child.Parameters[paramMems] == "" {
 			m.plan.Replaces = append(m.plan.Replaces, child.ID)
 			m.rewrite(child)
 		}

@@ -116,7 +116,7 @@ func (f *remedyFlags) belong(cmd *cobra.Command) error {
 func newApply() *cobra.Command {
 	var w writeFlags
 	var rf remedyFlags
-	var dryRun, asJSON bool
+	var dryRun, asJSON, mems bool
 	var window time.Duration
 	cmd := &cobra.Command{
 		Use:     "apply TARGET --remedy pin|narrow|burst|weight|raise",
@@ -135,7 +135,13 @@ func newApply() *cobra.Command {
 				return err
 			}
 			o := fix.Options{Wish: policy.Wish{Request: request}, Window: window, Settle: settle, Plain: true, DryRun: dryRun}
+			if mems && request.Kind != remedy.Pin && request.Kind != remedy.Narrow {
+				return fmt.Errorf("--mems is for pin and narrow, not for %s", request.Kind)
+			}
 			result, err := runFix(cmd, &w, args[0], o, nil)
+			if mems && err == nil && !dryRun && result.Kept {
+				err = followMems(cmd, &w, args[0], &result)
+			}
 			return show(cmd, result.Result, err, asJSON, dryRun)
 		},
 	}
@@ -143,6 +149,7 @@ func newApply() *cobra.Command {
 	w.addLift(cmd)
 	rf.add(cmd)
 	cmd.Flags().BoolVarP(&dryRun, "dry-run", "n", false, "print the exact writes and change nothing")
+	cmd.Flags().BoolVar(&mems, "mems", false, "pin, narrow: its memory follows to the NUMA nodes of its CPUs, also when it is moved later")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().DurationVar(&window, "window", time.Second, "how long to look, before and after, for the record of the effect")
 	return cmd

@@ -130,7 +130,7 @@ func (d *defragmenter) run(ctx context.Context, plan bool, maxMoves int, pause t
 	if plan || len(moves) == 0 {
 		return out, nil
 	}
-	done, err := mover.Run(ctx, mover.Env{Apply: d.env, Facts: d.facts, Wait: wait}, mover.Options{Moves: moves, Pause: pause})
+	done, err := mover.Run(ctx, mover.Env{Apply: d.env, Facts: d.facts, Wait: wait, Pager: mover.HostPager{}}, mover.Options{Moves: moves, Pause: pause})
 	for i, m := range done {
 		out.Moves[i].Done, out.Moves[i].ID, out.Moves[i].Seconds = true, m.ID, m.Took.Seconds()
 		for _, text := range m.Result.Warnings {

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/unthrottle/unthrottle/fix"
+	"github.com/unthrottle/unthrottle/mover"
+)
+
+// followMems moves the memory of a container that was just given CPUs after
+// them, and adds to the result what came of it.
+func followMems(cmd *cobra.Command, w *writeFlags, target string, result *fix.Result) error {
+	h, err := openCgroups()
+	if err != nil {
+		return err
+	}
+	env, done, err := w.env(cmd, h)
+	if err != nil {
+		return err
+	}
+	defer done()
+	c, _, err := resolve(h, target)
+	if err != nil {
+		return err
+	}
+	d := defragmenter{w: w, h: h, env: env}
+	out, err := mover.Follow(cmd.Context(), mover.Env{Apply: env, Facts: d.facts, Wait: wait}, mover.HostPager{}, c.Group.Path)
+	if err != nil {
+		return fmt.Errorf("its CPUs are set, its memory did not follow: %w", err)
+	}
+	text := fmt.Sprintf("memory: on nodes %s, which alone it may use now", out.Nodes)
+	if !out.Narrowed {
+		text = fmt.Sprintf("memory: %.1f %% is still on other nodes than %s, so that its memory nodes stay as they were",
+			100*out.Remote, out.Nodes)
+	}
+	result.Warnings = append(result.Warnings, text)
+	return nil
+}

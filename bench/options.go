@@ -23,10 +23,13 @@ type Options struct {
 	// Repeats, Steps of a search, and Step's length; 0: 5, 5, 6 s.
 	Repeats, Steps int
 	Step           time.Duration
-	Scope          string
-	Fair           bool
-	Exe            string // what children run; "": this program
-	Seed           uint64
+	// Patience is how often a step is tried again where the generator was the
+	// bottleneck; 0: 5.
+	Patience int
+	Scope    string
+	Fair     bool
+	Exe      string // what children run; "": this program
+	Seed     uint64
 	// Progress, if set, is called from one goroutine.
 	Progress func(Event)
 }
@@ -68,6 +71,9 @@ func (o Options) filled() (Options, error) {
 		if o.Remedies = Remedies(); o.Quick {
 			o.Remedies = []string{Quota, Burst, Pin}
 		}
+	}
+	if o.Patience == 0 {
+		o.Patience = 5
 	}
 	if o.Seed == 0 {
 		o.Seed = 1

@@ -96,7 +96,7 @@ func (g *ground) price(ctx context.Context, a arm, shape Shape, beside *home.Gro
 				return 0, err
 			}
 			if why := s.own.Saturated(); why != "" {
-				if try == 2 {
+				if try == o.Patience {
 					return 0, &Saturated{why}
 				}
 				continue

@@ -80,8 +80,11 @@ func (r *run) pointRepeats() int {
 	if r.o.Quick {
 		return 1
 	}
-	return r.o.Repeats
+	return min(r.o.Repeats, maxPointRepeats)
 }
+
+// maxPointRepeats is enough for a p99 of every shape.
+const maxPointRepeats = 2
 
 // seed of a repeat: all arms of a repeat meet the same requests.
 func (r *run) seed(repeat int) uint64 { return r.o.Seed + uint64(repeat) }
@@ -112,7 +115,7 @@ func (r *run) feasible(ctx context.Context) error {
 // minRequests of a step: below, a share of errors or a quantile says nothing.
 const minRequests = 200
 
-// step runs one step, and once more where the generator was the bottleneck.
+// step runs one step, and again where the generator was the bottleneck.
 func (r *run) step(ctx context.Context, a arm, load float64, d time.Duration, seed uint64, doing string) (step, error) {
 	for try := 0; ; try++ {
 		r.o.Progress(Event{Doing: doing, Done: workload.Now() - r.started, Total: r.total})
@@ -123,8 +126,12 @@ func (r *run) step(ctx context.Context, a arm, load float64, d time.Duration, se
 		switch why := s.own.Saturated(); {
 		case why == "":
 			return s, nil
-		case try == 2:
+		case try == r.o.Patience:
 			return s, &Saturated{why}
+		}
+		// Somebody else is busy; often only for a moment.
+		if err := sleep(ctx, time.Second); err != nil {
+			return s, err
 		}
 	}
 }

@@ -48,14 +48,17 @@ const (
 )
 
 const (
-	spiralNormal  = 0.7 // of the capacity
-	spiralSpike   = 2.5
+	// The normal load is so low that neither retries alone (at most twice as many
+	// tries) nor inflation alone (at most twice the work, with the longest queue) is
+	// more than the limit can carry; both together are.
+	spiralNormal  = 0.4 // of the capacity
+	spiralSpike   = 1.6
 	spiralTimeout = 150 * ms
-	spiralRetries = 3
-	spiralInflate = 0.01
+	spiralRetries = 1
+	spiralInflate = 0.001
 	spiralBefore  = time.Second
-	spiralFor     = 2 * time.Second
-	spiralAfter   = 9 * time.Second
+	spiralFor     = time.Second
+	spiralAfter   = 12 * time.Second
 	// recovered is the share of requests that are answered in time by a service that
 	// has recovered, in every slot until the end.
 	recovered = 0.9
@@ -100,6 +103,9 @@ func RunSpiral(ctx context.Context, o Options, repeats int) (result Spiral, err 
 				a = all[0]
 			}
 			back, end, err := g.spike(ctx, a, run.Left, capacity, o.Seed+uint64(repeat))
+			for try := 0; try < o.Patience && errors.As(err, new(*Saturated)); try++ {
+				back, end, err = g.spike(ctx, a, run.Left, capacity, o.Seed+uint64(repeat))
+			}
 			if err != nil {
 				return result, err
 			}

@@ -86,25 +86,42 @@ func benchInterval(m bench.Remedy) string {
 	return fmt.Sprintf("%.2f-%.2f", *m.RatioLow, *m.RatioHigh)
 }
 
+// benchPoints writes two tables over the same points, each of which fits a
+// terminal of 80 columns.
 func benchPoints(b *strings.Builder, r bench.Result) {
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "at\tload /s\tremedy\tp50\tp90\tp99\tp99.9\tmax ms\tfailed\tCPUs used\tthrottled\tstopped %\tswitches /s\t")
+	fmt.Fprintln(t, "at\tload /s\tremedy\tp50\tp90\tp99\tp99.9\tmax ms\tfailed\t")
+	benchEachPoint(r, func(remedy string, p bench.Point) {
+		fmt.Fprintf(t, "%.0f %%\t%.0f\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t\n", 100*p.OfBest, p.Load, remedy,
+			figure(p.P50, 1), figure(p.P90, 1), figure(p.P99, 1), figure(p.P999, 1), figure(p.Max, 0), p.Failed)
+	})
+	t.Flush() // writes to memory: cannot fail
+	if r.URL != "" {
+		return // its cgroup is not known
+	}
+	b.WriteString("\n")
+	t = tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "at\tremedy\tCPUs used\tthrottled periods\tstopped %\tswitches /s\t")
+	benchEachPoint(r, func(remedy string, p bench.Point) {
+		fmt.Fprintf(t, "%.0f %%\t%s\t%s\t%s\t%s\t%s\t\n", 100*p.OfBest, remedy,
+			figure(p.CPUUsed, 2), benchThrottled(p), benchStopped(p), figure(p.Switches, 0))
+	})
+	t.Flush() // writes to memory: cannot fail
+}
+
+// benchEachPoint goes through the points load by load, the remedies side by side.
+func benchEachPoint(r bench.Result, do func(remedy string, p bench.Point)) {
 	rows := 0
 	for _, m := range r.Remedies {
 		rows = max(rows, len(m.Points))
 	}
 	for i := range rows {
 		for _, m := range r.Remedies {
-			if i >= len(m.Points) {
-				continue
+			if i < len(m.Points) {
+				do(m.Remedy, m.Points[i])
 			}
-			p := m.Points[i]
-			fmt.Fprintf(t, "%.0f %%\t%.0f\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t\n", 100*p.OfBest, p.Load, m.Remedy,
-				figure(p.P50, 1), figure(p.P90, 1), figure(p.P99, 1), figure(p.P999, 1), figure(p.Max, 0), p.Failed,
-				figure(p.CPUUsed, 2), benchThrottled(p), benchStopped(p), figure(p.Switches, 0))
 		}
 	}
-	t.Flush() // writes to memory: cannot fail
 }
 
 func benchThrottled(p bench.Point) string {

@@ -177,7 +177,7 @@ func (p *page) spike(s bench.Spiral) {
 	p.line("\n## A spike, and the way back")
 	p.line("\nOne pool, %.0f requests per second: for %.0f s %.0f per second, then %.0f again, watched for %.0f s. A client gives a try up after %.0f ms and",
 		s.Normal, s.For, s.Spike, s.Normal, s.Watched, 1000*s.Timeout)
-	p.line("tries three times more; work grows by 1 %% for each request that waits. Recovered is a service that answers nine of ten requests in time, and keeps to it.")
+	p.line("tries once more; work grows by 0.1 %% for each request that waits, of at most 1,000. Recovered is a service that answers nine of ten requests in time, and keeps to it.")
 	p.line("\n| remedy | CPUs granted | left out | recovered after s (repeats) | answered in time at the end |\n|---|---|---|---|---|")
 	for _, r := range s.Runs {
 		var after []string

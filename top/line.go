@@ -183,7 +183,7 @@ func (m *Model) strip(r *Row, width int) string {
 			glyph, want = g.held, red
 		case c.Width < 0:
 			glyph = ' '
-		case c.Width < 0.005 || full <= 0:
+		case full <= 0 || c.Width < 0.02*full:
 			glyph, want = '.', dim
 		default:
 			glyph = g.heights[min(len(g.heights)-1, int(c.Width/full*float64(len(g.heights))))]

@@ -13,7 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/unthrottle/unthrottle/agent"
+	"github.com/unthrottle/unthrottle/cgroup"
 	"github.com/unthrottle/unthrottle/container"
+	"github.com/unthrottle/unthrottle/explain"
 	"github.com/unthrottle/unthrottle/fix"
 	"github.com/unthrottle/unthrottle/policy"
 	"github.com/unthrottle/unthrottle/remedy"
@@ -109,8 +111,10 @@ func runAgent(cmd *cobra.Command, w writeFlags, rules policy.Rules, untrusted st
 	defer done()
 	rules.Scope = env.Scope
 	env.Log = w.logAt(levelInfo)
+	recorder, closeProbe := flightOf(h, rules, w.stateDir)
+	defer closeProbe()
 	return agent.Run(cmd.Context(), agent.Config{
-		Rules: rules, Host: h, Env: env, Untrusted: untrusted, Version: version, Log: env.Log,
+		Rules: rules, Host: h, Env: env, Untrusted: untrusted, Version: version, Log: env.Log, Flight: recorder,
 		Fix: func(latencies func(context.Context) ([]float64, error)) fix.Env {
 			return hostEnv(h, env, &w, latencies)
 		},
@@ -123,6 +127,26 @@ func runAgent(cmd *cobra.Command, w writeFlags, rules policy.Rules, untrusted st
 			say("watching; http://%s/metrics; mode %s", at, rules.Mode)
 		},
 	})
+}
+
+// flightOf is what the agent's flight recorder needs of this host.
+func flightOf(h *cgroup.Host, rules policy.Rules, stateDir string) (f agent.Flight, done func()) {
+	done = func() {}
+	if !rules.Flight.Probe {
+		return f, done
+	}
+	p, missing := openProbe()
+	if p == nil {
+		return agent.Flight{Missing: missing}, done
+	}
+	return agent.Flight{Probe: p, Dir: filepath.Join(stateDir, flightDir), Record: func(ctx context.Context, c container.Container, w io.Writer) error {
+		all, err := list(h, "")
+		if err != nil {
+			return err
+		}
+		_, err = explain.Live(ctx, explain.Options{Host: h, Root: os.DirFS("/"), Target: c, Others: othersThan(c, all), For: agent.RecordFor, Keep: w})
+		return err
+	}}, func() { p.Close() }
 }
 
 // fromRules takes scope and state directory from the file where the command

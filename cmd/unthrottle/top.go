@@ -4,12 +4,17 @@ import (
 	"context"
 	"errors"
 	"os"
+	"strings"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
 	"github.com/spf13/cobra"
 
 	"github.com/unthrottle/unthrottle/cgroup"
+	"github.com/unthrottle/unthrottle/explain"
 	"github.com/unthrottle/unthrottle/observe"
+	"github.com/unthrottle/unthrottle/probe"
+	"github.com/unthrottle/unthrottle/report"
 	"github.com/unthrottle/unthrottle/top"
 )
 
@@ -58,10 +63,51 @@ func runTop(ctx context.Context, h *cgroup.Host, f topFlags) error {
 	if err := needCPU(h); err != nil {
 		return err
 	}
-	m := top.Model{Color: useColor(os.Stdout), ASCII: f.ascii}
-	feed := top.Feed{}
+	m := top.Model{
+		Color: useColor(os.Stdout), ASCII: f.ascii, ExplainFor: topExplainFor,
+		Explain: func(path string, width int) tea.Cmd {
+			return func() tea.Msg {
+				text, err := explainText(ctx, h, path, width, f.ascii)
+				return top.Explained{Path: path, Text: text, Err: err}
+			}
+		},
+	}
+	p, note := openProbe()
+	if p != nil {
+		defer p.Close()
+	}
 	return top.Run(ctx, m, os.Stdin, os.Stdout, func(ctx context.Context, show func(top.Frame)) error {
-		w := observe.NewWatcher(h, observe.WatchOptions{Scope: scope, Interval: f.interval})
-		return w.Run(ctx, func(s observe.Snapshot) { show(feed.Frame(s, nil)) })
+		o := observe.WatchOptions{Scope: scope, Interval: f.interval}
+		if p == nil {
+			return top.Watch(ctx, h, o, nil, note, show)
+		}
+		return top.Watch(ctx, h, o, p, "", show)
 	})
+}
+
+// topExplainFor is how long the enter key records.
+const topExplainFor = 10 * time.Second
+
+// openProbe begins to count scheduling events; nil, and why not, where the kernel refuses.
+func openProbe() (p *probe.Probe, missing string) {
+	p, err := probe.Open(probe.Options{})
+	if err != nil {
+		return nil, "widths are not measured: " + err.Error()
+	}
+	return p, ""
+}
+
+// explainText records one container and puts the explanation into words.
+func explainText(ctx context.Context, h *cgroup.Host, path string, width int, ascii bool) (string, error) {
+	target, all, err := resolve(h, path)
+	if err != nil {
+		return "", err
+	}
+	e, err := explain.Live(ctx, explain.Options{Host: h, Root: os.DirFS("/"), Target: target, Others: othersThan(target, all), For: topExplainFor})
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	err = report.Explain(&b, e, report.ExplainOptions{Width: width, ASCII: ascii, Color: useColor(os.Stdout)})
+	return b.String(), err
 }

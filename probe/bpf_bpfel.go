@@ -44,6 +44,8 @@ type bpfCpu struct {
 	Generation uint32
 	InTimer    uint32
 	Held       uint32
+	Pid        uint32
+	Unseen     uint32
 	Lost       uint64
 	LostTold   uint64
 }

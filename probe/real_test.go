@@ -1,8 +1,11 @@
-package probe
+package probe_test
 
 import (
-	"context"
 	"errors"
+	"fmt"
+	"math"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,14 +14,15 @@ import (
 	"github.com/unthrottle/unthrottle/cgroup"
 	"github.com/unthrottle/unthrottle/cgroup/cgrouptest"
 	"github.com/unthrottle/unthrottle/lab/require"
-	"github.com/unthrottle/unthrottle/recording"
+	"github.com/unthrottle/unthrottle/observe"
+	"github.com/unthrottle/unthrottle/probe"
 )
 
-func open(t *testing.T, o Options) *Probe {
+func open(t testing.TB, o probe.Options) *probe.Probe {
 	t.Helper()
 	require.Root(t)
 	require.BPF(t)
-	p, err := Open(o)
+	p, err := probe.Open(o)
 	if err != nil {
 		var v *ebpf.VerifierError
 		if errors.As(err, &v) {
@@ -26,54 +30,285 @@ func open(t *testing.T, o Options) *Probe {
 		}
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { p.Close() })
+	t.Cleanup(func() {
+		for what, n := range p.Troubles() {
+			t.Errorf("trouble in the kernel: %s %d times", what, n)
+		}
+		must(t, p.Close())
+	})
 	return p
 }
 
-func id(t *testing.T, tr *cgrouptest.Tree, path string) uint64 {
+func container(t testing.TB, tr *cgrouptest.Tree, path string) probe.Container {
 	t.Helper()
 	n, err := tr.Host.ID(cgroup.CPU, path)
-	if err != nil {
-		t.Fatal(err)
+	must(t, err)
+	return probe.Container{ID: n, Path: path, Name: path[strings.LastIndex(path, "/")+1:]}
+}
+
+func read(t testing.TB, p *probe.Probe, c probe.Container) probe.Counts {
+	t.Helper()
+	n, err := p.Read(c.ID)
+	must(t, err)
+	return n
+}
+
+// integral is the sum of level x time.
+func integral(levels []int64) float64 {
+	sum := 0.0
+	for i, ns := range levels {
+		sum += float64(i) * float64(ns)
+	}
+	return sum
+}
+
+func total(levels []int64) (ns int64) {
+	for _, n := range levels {
+		ns += n
+	}
+	return ns
+}
+
+// usage is the cgroup's own counter.
+func usage(t testing.TB, tr *cgrouptest.Tree, path string) cgroup.Stat {
+	t.Helper()
+	g, err := tr.Host.Group(path)
+	must(t, err)
+	s, err := cgroup.ReadStat(tr.Host, g)
+	must(t, err)
+	return s
+}
+
+// stolen is the time that a hypervisor took, of all CPUs.
+func stolen(t testing.TB) time.Duration {
+	t.Helper()
+	text, err := os.ReadFile("/proc/stat")
+	must(t, err)
+	var user, nice, system, idle, iowait, irq, softirq, steal int64
+	_, err = fmt.Sscanf(string(text), "cpu %d %d %d %d %d %d %d %d", &user, &nice, &system, &idle, &iowait, &irq, &softirq, &steal)
+	must(t, err)
+	return time.Duration(steal) * 10 * time.Millisecond
+}
+
+// TestCounts: the histograms agree with the CPUs' own sums, with the cgroup's usage counter, and with what its throttled
+// time leaves possible.
+func TestCounts(t *testing.T) {
+	p := open(t, probe.Options{})
+	tr := cgrouptest.New(t)
+	path := tr.Make("a")
+	tr.Limit(path, 0.8)
+	c := container(t, tr, path)
+	must(t, p.Watch(c))
+	tr.Work(path, 4)
+	before, steal := usage(t, tr, path), stolen(t)
+	was := read(t, p, c)
+	time.Sleep(3 * time.Second)
+	is := read(t, p, c)
+	after := usage(t, tr, path)
+	steal = stolen(t) - steal
+
+	for name, h := range map[string][]int64{"width": is.WidthNS, "wanted": is.WantedNS} {
+		if got, want := total(h), int64(is.AtNS-is.SinceNS); got != want {
+			t.Errorf("%s sums to %d ns of %d", name, got, want)
+		}
+	}
+	width, used := integral(is.WidthNS)-integral(was.WidthNS), float64(*after.Usage-*before.Usage)
+	onCPU := float64(is.OnCPUNS - was.OnCPUNS)
+	if off := math.Abs(width-onCPU) / onCPU; off > 0.001 {
+		t.Errorf("width x time is %.0f ns, the CPUs say %.0f: %.4f off", width, onCPU, off)
+	}
+	if off, may := math.Abs(width-used), max(0.01*used, 2*float64(tick))+float64(steal); off > may {
+		t.Errorf("width x time is %.0f ns, the usage counter says %.0f; %.0f off, %.0f allowed (steal %v)", width, used, off, may, steal)
+	}
+	if is.Switches <= was.Switches || is.Wakeups <= was.Wakeups {
+		t.Errorf("%d switches and %d wake-ups, then %d and %d", was.Switches, was.Wakeups, is.Switches, is.Wakeups)
+	}
+	if is.StoppedNS == nil {
+		t.Fatal("stopped time was not measured")
+	}
+	stopped := time.Duration(*is.StoppedNS - *was.StoppedNS)
+	throttled := after.Throttled - before.Throttled
+	v := observe.Stopped(observe.Throttle{Window: time.Duration(is.AtNS - was.AtNS), CPUs: cpus(t), Own: &throttled, OwnQuota: true, Path: path})
+	// What is under way at either end is in one count and not in the other.
+	const period = 100 * time.Millisecond
+	if stopped > *v.High+period || stopped < throttled/time.Duration(cpus(t))-period {
+		t.Errorf("stopped for %v; throttled for %v on %d CPUs together", stopped, throttled, cpus(t))
+	}
+	if stopped < 300*time.Millisecond || *is.StoppedSpells-*was.StoppedSpells < 10 {
+		t.Errorf("stopped for %v in %d spells; four threads share 0.8 CPUs for 3 s", stopped, *is.StoppedSpells-*was.StoppedSpells)
+	}
+	t.Logf("width %.0f, usage %.0f, on CPU %.0f, stopped %v, throttled %v", width, used, onCPU, stopped, throttled)
+}
+
+const tick = 10 * time.Millisecond // the longest there is
+
+func cpus(t testing.TB) int {
+	t.Helper()
+	text, err := os.ReadFile("/proc/stat")
+	must(t, err)
+	return strings.Count(string(text), "\ncpu")
+}
+
+// TestWantedAgreesWithProc: sampled states of known work are what the kernel side counts.
+func TestWantedAgreesWithProc(t *testing.T) {
+	p := open(t, probe.Options{})
+	for _, w := range []struct {
+		name    string
+		burners int
+		limit   float64
+	}{{"below its limit", 1, 1.9}, {"throttled", 6, 0.5}, {"sleeping", 0, 1}} {
+		t.Run(w.name, func(t *testing.T) {
+			tr := cgrouptest.New(t)
+			path := tr.Make("a")
+			tr.Limit(path, w.limit)
+			pid := tr.Work(path, w.burners)
+			c := container(t, tr, path)
+			must(t, p.Watch(c))
+			was := read(t, p, c)
+			sum, n := 0, 0
+			for end := time.Now().Add(2 * time.Second); time.Now().Before(end); n++ {
+				sum += wanting(t, pid)
+				time.Sleep(3700 * time.Microsecond)
+			}
+			is := read(t, p, c)
+			sampled := float64(sum) / float64(n)
+			counted := (integral(is.WantedNS) - integral(was.WantedNS)) / float64(is.AtNS-was.AtNS)
+			if math.Abs(sampled-counted) > 0.25+0.1*counted {
+				t.Errorf("wanted is %.2f by /proc and %.2f by the probe", sampled, counted)
+			}
+			t.Logf("wanted %.2f by /proc, %.2f by the probe", sampled, counted)
+			must(t, p.Unwatch(c.ID))
+		})
+	}
+}
+
+// wanting counts the threads of a process that run or are runnable, throttled ones too.
+func wanting(t testing.TB, pid int) int {
+	t.Helper()
+	dirs, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	must(t, err)
+	n := 0
+	for _, d := range dirs {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/stat", pid, d.Name()))
+		if err != nil {
+			continue
+		}
+		rest := string(text)[strings.LastIndexByte(string(text), ')')+1:]
+		if strings.HasPrefix(rest, " R") {
+			n++
+		}
 	}
 	return n
 }
 
-func TestWidth(t *testing.T) {
-	p := open(t, Options{})
+func TestWatchAndUnwatch(t *testing.T) {
+	p := open(t, probe.Options{Containers: 2})
 	tr := cgrouptest.New(t)
-	path := tr.Make("a")
-	tr.Limit(path, 1)
-	tr.Work(path, 4)
-	if err := p.Watch(Container{ID: id(t, tr, path), Path: path}); err != nil {
-		t.Fatal(err)
+	var all []probe.Container
+	for _, name := range []string{"a", "b", "c"} {
+		all = append(all, container(t, tr, tr.Make(name)))
 	}
-	time.Sleep(2 * time.Second)
-	c, err := p.Read(id(t, tr, path))
-	if err != nil {
-		t.Fatal(err)
+	if _, err := p.Read(all[0].ID); !errors.Is(err, probe.ErrNotWatched) {
+		t.Errorf("read before it is watched: %v", err)
 	}
-	t.Logf("%+v stopped %v spells %v", c, *c.StoppedNS, *c.StoppedSpells)
+	must(t, p.Watch(all[0]))
+	must(t, p.Watch(all[1]))
+	must(t, p.Watch(all[1]))
+	if err := p.Watch(all[2]); !errors.Is(err, probe.ErrFull) {
+		t.Errorf("a third of two: %v", err)
+	}
+	tr.Limit(all[0].Path, 0.5)
+	tr.Work(all[0].Path, 1)
+	time.Sleep(300 * time.Millisecond)
+	if a := read(t, p, all[0]); a.OnCPUNS == 0 {
+		t.Error("a has worked and shows nothing")
+	}
+	must(t, p.Unwatch(all[0].ID))
+	if err := p.Unwatch(all[0].ID); !errors.Is(err, probe.ErrNotWatched) {
+		t.Errorf("a second time: %v", err)
+	}
+	// The slot goes to c while a's threads run on: none of that is c's.
+	must(t, p.Watch(all[2]))
+	time.Sleep(300 * time.Millisecond)
+	if c := read(t, p, all[2]); c.OnCPUNS != 0 || c.Wanted != 0 || integral(c.WidthNS) != 0 || integral(c.WantedNS) != 0 {
+		t.Errorf("c has done nothing and shows %+v", c)
+	}
+	if err := p.Watch(probe.Container{Path: "/nowhere"}); err == nil {
+		t.Error("a container without id was watched")
+	}
 }
 
-func TestRecord(t *testing.T) {
-	p := open(t, Options{})
+// TestRemovedCgroup: its counts stay until it is unwatched, and a new cgroup of the same path is another.
+func TestRemovedCgroup(t *testing.T) {
+	p := open(t, probe.Options{})
 	tr := cgrouptest.New(t)
-	path := tr.Make("a")
-	tr.Limit(path, 1)
-	tr.Work(path, 4)
-	var header recording.Header
-	var events []recording.Event
-	f, err := p.Record(context.Background(), RecordOptions{
-		Target: Container{ID: id(t, tr, path), Path: path, Name: "a"}, For: 2 * time.Second, Host: tr.Host,
-		Begin: func(h *recording.Header) error { header = *h; return nil },
-	}, func(e *recording.Event) error { events = append(events, *e); return nil })
-	if err != nil {
-		t.Fatal(err)
+	c := container(t, tr, tr.Make("a"))
+	must(t, p.Watch(c))
+	r := start(t, tr, c.Path, "burn", "1")
+	time.Sleep(200 * time.Millisecond)
+	must(t, r.Process.Kill())
+	_ = r.Wait()
+	was := read(t, p, c)
+	remove(t, tr, c.Path)
+	is := read(t, p, c)
+	if is.OnCPUNS != was.OnCPUNS || is.Width != 0 || is.Wanted != 0 {
+		t.Errorf("before it was removed %+v, after %+v", was, is)
 	}
-	kinds := map[recording.Kind]int{}
-	for _, e := range events {
-		kinds[e.Kind]++
+	again := container(t, tr, tr.Make("a"))
+	must(t, p.Watch(again))
+	if n := read(t, p, again); again.ID == c.ID || n.OnCPUNS != 0 {
+		t.Errorf("a new cgroup starts with %+v", n)
 	}
-	t.Logf("%+v\n%+v\n%v", header, f, kinds)
+	must(t, p.Unwatch(c.ID))
+}
+
+func remove(t testing.TB, tr *cgrouptest.Tree, path string) {
+	t.Helper()
+	for _, c := range cgroup.Controllers() {
+		if _, ok := tr.Host.Version(c); !ok {
+			continue
+		}
+		var err error
+		for range 100 {
+			if err = tr.Host.Remove(c, path); err == nil || errors.Is(err, cgroup.ErrNoCgroup) {
+				err = nil
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		must(t, err)
+	}
+}
+
+// TestMoves: threads that run and wait are moved to and fro; what both containers counted is what was used, and nothing
+// is left behind.
+func TestMoves(t *testing.T) {
+	p := open(t, probe.Options{})
+	tr := cgrouptest.New(t)
+	a, b := container(t, tr, tr.Make("a")), container(t, tr, tr.Make("b"))
+	must(t, p.Watch(a))
+	must(t, p.Watch(b))
+	r := start(t, tr, a.Path, "burn", "1", "2", "3")
+	before := read(t, p, a)
+	beforeUsed := *usage(t, tr, a.Path).Usage + *usage(t, tr, b.Path).Usage
+	steal := stolen(t)
+	for i := range require.Rounds(t, 40) {
+		attach(t, tr, []string{b.Path, a.Path}[i%2], r.Process.Pid)
+		time.Sleep(20 * time.Millisecond)
+	}
+	now := read(t, p, a)
+	used := *usage(t, tr, a.Path).Usage + *usage(t, tr, b.Path).Usage - beforeUsed
+	steal = stolen(t) - steal
+	both := integral(now.WidthNS) - integral(before.WidthNS) + integral(read(t, p, b).WidthNS)
+	if off := math.Abs(both - float64(used)); off > 0.03*float64(used)+2*float64(tick)+float64(steal) {
+		t.Errorf("both together had %.0f ns, their counters say %d", both, used)
+	}
+	must(t, r.Process.Kill())
+	_ = r.Wait()
+	time.Sleep(20 * time.Millisecond)
+	for _, c := range []probe.Container{a, b} {
+		if n := read(t, p, c); n.Width != 0 || n.Wanted != 0 {
+			t.Errorf("%s: %d CPUs in use and %d wanted by nobody", c.Path, n.Width, n.Wanted)
+		}
+	}
 }

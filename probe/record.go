@@ -47,9 +47,10 @@ type recorder struct {
 	track  *tracker
 	times  map[uint32]recording.ThreadTime // at the start
 	left   []string                        // what could not be measured
-	lostAt uint64                          // events lost on all CPUs before the start
-	before snapshot
-	sorted order
+	// Events lost and switches not shown, on all CPUs, before the start.
+	lostAt, unseenAt uint64
+	before           snapshot
+	sorted           order
 }
 
 // run records.
@@ -181,7 +182,7 @@ func (r *recorder) start() error {
 			return err
 		}
 	}
-	r.lostAt, err = p.lost()
+	r.lostAt, r.unseenAt, err = p.lost()
 	if err != nil {
 		return err
 	}
@@ -268,8 +269,8 @@ func (r *recorder) finish(startNS uint64) (recording.Footer, error) {
 	if err != nil {
 		return f, fmt.Errorf("end a recording: %w", err)
 	}
-	lost, err := p.lost()
-	f.LostEvents = lost - r.lostAt
+	lost, unseen, err := p.lost()
+	f.LostEvents, f.UnseenSwitches = lost-r.lostAt, unseen-r.unseenAt
 	return f, err
 }
 

@@ -163,17 +163,17 @@ func onlineCPUs() (cpuset.CPUSet, error) {
 	return topology.ParseList(strings.TrimSpace(string(text)))
 }
 
-// lost is how many events had no room since the probe was opened, on all CPUs.
-func (p *Probe) lost() (uint64, error) {
-	var sum uint64
+// lost is how many events had no room since the probe was opened, on all CPUs, and how many switches were not shown.
+func (p *Probe) lost() (sum, unseen uint64, err error) {
 	for cpu := range p.ncpu {
 		var c bpfCpu
 		if err := p.coll.Maps[bpfMapCpus].Lookup(uint32(cpu), &c); err != nil {
-			return 0, fmt.Errorf("read lost events: %w", err)
+			return 0, 0, fmt.Errorf("read lost events: %w", err)
 		}
 		sum += c.Lost
+		unseen += uint64(c.Unseen)
 	}
-	return sum, nil
+	return sum, unseen, nil
 }
 
 // fillAncestors names the levels above the target, whose periods are told too.

@@ -56,6 +56,8 @@ struct cpu {
 	__u32 generation;
 	__u32 in_timer;	/* an hrtimer's function runs */
 	__u32 held;	/* entries of held that are in use, roughly */
+	__u32 pid;	/* of its task */
+	__u32 unseen;	/* switches that it made and we were not told of */
 	__u64 lost;	/* events that had no room in the ring */
 	__u64 lost_told;
 };

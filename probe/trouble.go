@@ -1,0 +1,25 @@
+package probe
+
+// Troubles tells what went wrong in the kernel since Open, by what it was; empty: nothing. None of them is expected;
+// any makes figures inexact, "too many cgroups" only makes counting dearer.
+func (p *Probe) Troubles() map[string]uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	found := map[string]uint64{}
+	if p.closed {
+		return found
+	}
+	for i, what := range map[bpfTrouble]string{
+		bpfTroubleTROUBLE_UNDERFLOW:  "a count would have gone below 0",
+		bpfTroubleTROUBLE_CONTENTION: "a count was changed by too many CPUs at once",
+		bpfTroubleTROUBLE_THREADS:    "no memory to remember a thread",
+		bpfTroubleTROUBLE_HELD:       "more throttled cgroups on a CPU than are remembered",
+		bpfTroubleTROUBLE_PLACES:     "too many cgroups",
+	} {
+		var n uint64
+		if err := p.coll.Maps[bpfMapTroubles].Lookup(uint32(i), &n); err == nil && n > 0 {
+			found[what] = n
+		}
+	}
+	return found
+}

@@ -1,4 +1,5 @@
-// Package placement chooses which CPUs a container gets for its own.
+// Package placement chooses which CPUs each container of a node gets, judges
+// placements whoever made them, and plans the moves that repair them.
 //
 // # Problem
 //
@@ -6,29 +7,61 @@
 // it at every shared line; one that shares a core with a stranger gets half of
 // it. Choosing greedily, domain by domain, crosses although one domain had
 // room: of 2 sockets of 10 CPUs with CPUs 8 to 19 free, a request for 4 gets
-// 8-11 on two sockets, while socket 1 has 10 free.
+// 8-11 on two sockets, while socket 1 has 10 free. And what was placed well one
+// after the other is a patchwork once some have left.
 //
 // # Rule
 //
-// Of all choices of n free CPUs, take the one that is least in these costs, the
-// first that differs deciding:
+// Of all choices of n free CPUs, take the one that is least in these objectives
+// ([Order]), the first that differs deciding:
 //
-//  1. kinds: one kind of cores, if one kind has n CPUs free; performance first
-//     unless the request prefers efficiency
-//  2. groups touched at each level, the widest level first; which level is wider
-//     is found per machine ([topology.Machine.Nesting])
-//  3. cores shared: touched cores of which an online thread is not chosen
-//  4. stranded cores: those of which a free thread is left over; an odd thread
-//     thus goes to a core that is split already
-//  5. clusters touched
-//  6. CPUs left free in the groups touched, the widest level first: the tightest
-//     fit, which keeps the large holes for large requests
-//  7. the lowest CPU numbers
+//  1. spans: groups touched at each level, the widest level first; which level
+//     is wider is found per machine ([topology.Machine.Nesting])
+//  2. kind: performance cores, then efficiency cores, then both at once
+//  3. split: cores of which it has only a part, which others can use too
+//  4. stranded: cores that are partly taken and partly free; an odd thread thus
+//     goes to a core that is split already
+//  5. shared: cores of which another container has a part
+//  6. room: by how much the largest request that fits in one group shrinks
+//  7. distance between the NUMA nodes touched
+//  8. changes: CPUs that it did not have before, where it had some
 //
-// The choice is exact, not greedy. Costs 2 to 6 are sums over a tree of groups
-// (socket, NUMA node, L3, cluster, core, as the machine nests them), so the best
-// way to take j CPUs from a group is found from the best ways for its children,
-// for every j up to n. That takes about (free CPUs x n) additions.
+// and then clusters touched, CPUs left free in the groups touched (the tightest
+// fit), and the lowest numbers. The user may put them in another order.
+//
+// All but room and distance are sums over a tree of groups (socket, NUMA node,
+// L3, cluster, sort of core, as the machine nests them), so the best way to take
+// j CPUs from a group is found from the best ways for its children, for every j
+// up to n: exact, not greedy. Where spans come first only the narrowest groups
+// that hold the request are looked at. Room and distance are found by solving
+// again with groups spared: exactly where they come first, nearly always
+// elsewhere (TestAgainstExactSearch counts the gap).
+//
+// A crossing is avoidable if, when the container came, a choice with fewer
+// groups existed among those best in all objectives before; else it is forced.
+//
+// # A node over time
+//
+// A [Node] takes arrivals, departures, resizes in place (growing keeps all CPUs,
+// shrinking keeps a part of them), CPUs that go and come back, another order;
+// [NewNode] of a [State] takes another reserve, policy or number of CPUs, and
+// moves nobody who need not move. The shared pool is never empty.
+//
+//	class      gets
+//	exclusive  n CPUs of its own; whole cores, or one thread per core, on request
+//	hybrid     floor(cpus) CPUs of its own, and the shared pool for the fraction
+//	floating   ceil(cpus) CPUs of the pool, the least busy ones, over no more
+//	           sockets and NUMA nodes than needed
+//	secondary  the pool, and what others lend
+//
+// # Repairs
+//
+// [Defrag] looks for a container that crosses and a domain that could hold it,
+// has up to three others make way, and keeps the repair that recovers the widest
+// crossings for the fewest moved CPUs. Its moves are steps through free CPUs,
+// each leaving a valid state; two containers overlap only where no free CPU is
+// left to step aside to. As for any newly exclusive CPUs, who shares them
+// (floating containers, the pool) leaves them first.
 //
 // # Examples
 //
@@ -50,8 +83,10 @@
 //
 // Where levels cross instead of nesting (only virtual machines are known to),
 // the narrower group is cut along the wider one and its spans may be counted
-// twice. Distances between NUMA nodes do not count yet, nor do moves of what is
-// already placed. Order of arrival decides: this is one request at a time.
+// twice. Sets of more than 8 NUMA nodes are not tried one and all for their
+// distance. On machines of several thousand CPUs the last tie-breaks do not
+// count. A Node makes no garbage where it places, once used for a while;
+// refusals, scores and repairs do.
 //
 // # Sources
 //

@@ -14,12 +14,12 @@ import (
 	"github.com/unthrottle/unthrottle/topology/topologytest"
 )
 
-// stepsOfTest is how many random steps are taken and checked: 20,000, or as
+// stepsOfTest is how many random steps are taken and checked: 10,000, or as
 // many as PLACEMENT_STEPS says.
 func stepsOfTest(t *testing.T) int {
 	text := os.Getenv("PLACEMENT_STEPS")
 	if text == "" {
-		return 20_000
+		return 10_000
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {

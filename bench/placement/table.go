@@ -31,12 +31,13 @@ func (t *table) cell(m machine, peers []peer, x mix, percent, length, seeds int)
 	if len(t.machines) == 0 || t.machines[len(t.machines)-1].name != m.name {
 		t.machines = append(t.machines, m)
 	}
-	t.who = t.who[:0]
-	for _, p := range peers {
-		t.who = append(t.who, p.name)
-	}
-	for _, v := range variants {
-		t.who = append(t.who, v.name)
+	if len(t.who) == 0 {
+		for _, p := range peers {
+			t.who = append(t.who, p.name)
+		}
+		for _, v := range variants {
+			t.who = append(t.who, v.name)
+		}
 	}
 	cpus := m.topology.Online().Difference(m.topology.Isolated()).Size()
 	for seed := range seeds {

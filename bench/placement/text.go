@@ -143,7 +143,12 @@ func (t *table) cores(b *strings.Builder) {
 
 func (t *table) times(b *strings.Builder) {
 	b.WriteString("## Time per decision\n\nMedian / p99 in microseconds, on a busy machine with 2 CPUs, all run by turns in one process. The peers' p99 holds their garbage collection.\n\n")
-	t.perMachine(b, func(r *result) string { return micros(r.quantile(0.5)) + " / " + micros(r.quantile(0.99)) }, t.who[:len(t.who)-2])
+	t.perMachine(b, func(r *result) string {
+		if len(r.times) == 0 {
+			return "-"
+		}
+		return micros(r.quantile(0.5)) + " / " + micros(r.quantile(0.99))
+	}, t.who[:len(t.who)-2])
 }
 
 func (t *table) perMachine(b *strings.Builder, cell func(*result) string, who []string) {

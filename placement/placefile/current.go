@@ -79,7 +79,7 @@ func Current(file string, data []byte) (containers []placement.Container, shared
 		default:
 			return nil, shared, &Error{file, 0, at + ".class", quote(c.Class) + ": choose from exclusive, hybrid, floating, secondary"}
 		}
-		if c.Dedicated != nil {
+		if c.Dedicated != nil && p.Class != placement.Floating {
 			if p.Current, err = topology.ParseList(*c.Dedicated); err != nil {
 				return nil, shared, &Error{file, 0, at + ".dedicated", err.Error()}
 			}

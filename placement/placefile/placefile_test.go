@@ -85,7 +85,7 @@ func TestCurrent(t *testing.T) {
 	got, shared, err := placefile.Current("p.json", []byte(`{"containers":[
 		{"name":"a","cpus":"0-3","by":"kubelet"},
 		{"name":"b","cpus":"4-9","class":"hybrid","wanted":2.5},
-		{"name":"c","cpus":"6-7","class":"floating","wanted":1.5},
+		{"name":"c","cpus":"6-7","class":"floating","wanted":1.5,"dedicated":""},
 		{"name":"d","cpus":"10","dedicated":"10","idle":"11","idle_siblings":true,"stays":true}],"shared":"6-9"}`))
 	if err != nil {
 		t.Fatal(err)

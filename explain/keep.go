@@ -8,6 +8,9 @@ import (
 	"github.com/unthrottle/unthrottle/recording"
 )
 
+// ErrEmpty is a recording that was cut off before its first events.
+var ErrEmpty = errors.New("it was cut off before its first events: there is nothing to explain")
+
 // Recording explains a kept recording: all that Live says of it, but for what only the living processes tell.
 func Recording(r io.Reader) (diagnose.Explanation, error) {
 	in, err := recording.NewReader(r)
@@ -26,6 +29,9 @@ func Recording(r io.Reader) (diagnose.Explanation, error) {
 			return diagnose.Explanation{}, err
 		}
 		a.add(&event)
+	}
+	if in.Truncated() && in.Footer().EndNS <= 0 {
+		return diagnose.Explanation{}, ErrEmpty
 	}
 	e := a.end(in.Footer())
 	if in.Truncated() {

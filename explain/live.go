@@ -141,6 +141,9 @@ func (o Options) record(ctx context.Context, p *probe.Probe) (diagnose.Explanati
 	if err != nil {
 		return diagnose.Explanation{}, fmt.Errorf("%s: %w", o.Target.Name, err)
 	}
+	if acct := o.Target.Group.CPUAcctPath; acct != o.Target.Group.Path {
+		footer.UsageNS = nil // that of another cgroup: on v1 cpuacct may be a hierarchy of its own
+	}
 	k.end(footer)
 	e := a.end(footer)
 	if k.err != nil {

@@ -83,6 +83,13 @@ func pageChartOf(e *diagnose.Explanation, bins []explainBin, of func(explainBin)
 		total += of(b)
 		samples += b.Sampled
 	}
+	last := 0
+	for i, b := range bins {
+		if of(b) > 0 || b.Limit || sampled && b.Sampled > 0 {
+			last = i
+		}
+	}
+	bins = bins[:min(len(bins), last+2)]
 	share := func(part, whole time.Duration) float64 { return percentOf(part, whole) / 100 }
 	c := pageChart{Width: chartLeft + chartColumn*len(bins) + 12}
 	for _, g := range []float64{0.01, 0.05, 0.20, 0.50, 1} {

@@ -20,6 +20,14 @@ func poolName(p diagnose.PoolUse) string {
 	return name
 }
 
+// poolName leaves the process out where there is no room for both.
+func (x *explainer) poolName(p diagnose.PoolUse, room int) string {
+	if name := poolName(p); width(name) <= room {
+		return name
+	}
+	return lsCut(explainName(p.Name), max(14, room), false)
+}
+
 // explainRoomy is the width from which the table of pools has all columns; explainNumbers is what its numbers take below.
 const (
 	explainRoomy   = 112
@@ -55,7 +63,7 @@ func (x *explainer) spenders() {
 		}
 		p50 := func(q *diagnose.Quantiles) time.Duration { return q.P50 }
 		p99 := func(q *diagnose.Quantiles) time.Duration { return q.P99 }
-		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%d\t%s\t%s\t", lsCut(poolName(p), max(14, x.columns-explainNumbers), false), p.Threads,
+		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%d\t%s\t%s\t", x.poolName(p, x.columns-explainNumbers), p.Threads,
 			explainTime(p.CPU), throttled, p.Widest, quantile(p.Delay, p99), quantile(p.Response, p99))
 		if roomy {
 			fmt.Fprintf(t, "%s\t%s\t%s\t", quantile(p.Delay, p50),

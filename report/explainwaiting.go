@@ -56,6 +56,9 @@ func waitingSum(waiting map[diagnose.Reason]time.Duration) time.Duration {
 	return sum
 }
 
+// waitingColumn is how wide a column of the table is at most.
+const waitingColumn = 14
+
 func (x *explainer) waiting() {
 	e := x.e
 	if e.Waiting == nil {
@@ -89,7 +92,7 @@ func (x *explainer) waiting() {
 			break
 		}
 		shownPools++
-		row(poolName(p), p.Waiting)
+		row(x.poolName(p, x.columns-(len(seen)+1)*waitingColumn), p.Waiting)
 	}
 	if shownPools != 1 {
 		row("all", e.Waiting)

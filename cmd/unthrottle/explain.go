@@ -15,6 +15,7 @@ import (
 	"github.com/unthrottle/unthrottle/diagnose"
 	"github.com/unthrottle/unthrottle/explain"
 	"github.com/unthrottle/unthrottle/probe"
+	"github.com/unthrottle/unthrottle/recording"
 	"github.com/unthrottle/unthrottle/report"
 )
 
@@ -148,8 +149,11 @@ func explainFile(name string) (diagnose.Explanation, error) {
 	}
 	defer file.Close()
 	e, err := explain.Recording(file)
-	if err != nil {
+	switch {
+	case errors.Is(err, recording.ErrNotARecording):
 		return e, fmt.Errorf("%s: %w; if a container of that name is meant, name it by its path or id", container.Sanitize(name, 0), err)
+	case err != nil:
+		return e, fmt.Errorf("%s: %w", container.Sanitize(name, 0), err)
 	}
 	return e, nil
 }

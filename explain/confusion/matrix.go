@@ -51,7 +51,7 @@ func Markdown(all []Result, about About) string {
 	}
 	b.WriteString(".\n\nThe truth of a mix is the ingredient whose removal, in a second real run, lowers stopped time plus waiting most. ")
 	fmt.Fprintf(&b, "Not scored are mixes without a lead of %g times over the second, those where no removal helps by %g %% of the time, ", Lead, 100*LeastHarm)
-	fmt.Fprintf(&b, "and those in which the hypervisor took more than %g %% of the CPUs, or threads waited for strangers longer than that.\n", 100*MostForeign)
+	fmt.Fprintf(&b, "and those in which the hypervisor took more than %g %% of the CPUs, or waiting for strangers was more than that part of the harm.\n", 100*MostForeign)
 	matrix(&b, all)
 	reasons(&b, all)
 	b.WriteString("\n## Every mix\n\nBehind each ingredient its strength (0 to 1), and in brackets by how many seconds the harm changed without it.\n\n")

@@ -37,8 +37,8 @@ func TestTruth(t *testing.T) {
 	if foreign.Unscored() != "steal" {
 		t.Errorf("steal: %q", foreign.Unscored())
 	}
-	foreign.Steal, foreign.Strangers = 0, 0.03
-	if foreign.Unscored() != "strangers" {
+	foreign.Steal, foreign.Strangers = 0, 0.07
+	if foreign.Unscored() != "strangers" || !foreign.Again() {
 		t.Errorf("strangers: %q", foreign.Unscored())
 	}
 }

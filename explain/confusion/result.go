@@ -11,7 +11,7 @@ import (
 const (
 	Lead        = 2.0
 	LeastHarm   = 0.02 // of the window
-	MostForeign = 0.02 // of the window: steal on its CPUs; waiting for strangers
+	MostForeign = 0.02 // of its CPUs: steal; of the harm: waiting for strangers
 )
 
 // Result is one mix, with what its runs gave.
@@ -22,9 +22,9 @@ type Result struct {
 	Named       []diagnose.Cause `json:"named"` // causes of the run with all, ranked
 	Window      float64          `json:"window_seconds"`
 	Harm        float64          `json:"harm_seconds"` // of the run with all
-	// Steal and Strangers are the most of all its runs, as shares of the window: of the CPUs, and of waiting.
+	// Steal and Strangers are the most of all its runs: of its CPUs, 0 to 1, and waiting for strangers, in seconds.
 	Steal     float64 `json:"steal"`
-	Strangers float64 `json:"strangers"`
+	Strangers float64 `json:"strangers_seconds"`
 }
 
 // Ingredient is what was mixed in, with the harm of the run without it.
@@ -58,7 +58,7 @@ func (r Result) Unscored() string {
 	switch {
 	case r.Steal > MostForeign:
 		return "steal"
-	case r.Strangers > MostForeign:
+	case r.Strangers > MostForeign*max(r.Harm, LeastHarm*r.Window):
 		return "strangers"
 	case cause == "" || r.Harm-r.without(cause) < LeastHarm*r.Window:
 		return "no removal helps"
@@ -100,4 +100,10 @@ func (r Result) mix() string {
 		text += fmt.Sprintf("%s %.2f (%+.2f)", i.Cause, i.Strength, i.Without-r.Harm)
 	}
 	return text
+}
+
+// Again tells mixes that others on the machine spoilt: they may be scored when it is quiet.
+func (r Result) Again() bool {
+	why := r.Unscored()
+	return why == "steal" || why == "strangers"
 }

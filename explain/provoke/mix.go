@@ -100,7 +100,7 @@ func (m Mix) Scenario(without int) Scenario {
 			work := time.Duration(i.between(1.2, 2) * quota * float64(ms)).Round(100 * time.Microsecond)
 			pools = append(pools, Pool{Name: "long", Threads: 1, Work: work, Every: 500 * ms})
 		case diagnose.Ancestor:
-			pod.Limit = i.between(0.9, 0.4)
+			pod.Limit = max(m.Limit, i.between(0.9, 0.4)) // cgroup v1 takes no child's limit above its parent's
 			others = append(others, Group{Path: "pod/sibling"})
 			loads = append(loads, Load{"pod/sibling", []Pool{{Name: "sidecar", Threads: 2, Work: 10 * ms}}})
 		case diagnose.Debt:

@@ -30,7 +30,8 @@ func (h *Host) Set(name, value string) error {
 	if err != nil {
 		return fmt.Errorf("%s=%s: give a time with its unit, such as 10ms", shown(name), shown(value))
 	}
-	own := map[string]*time.Duration{"timer_slack": &h.TimerSlack, "base_slice": &h.BaseSlice, "unthrottle_ipi": &h.UnthrottleIPI}
+	own := map[string]*time.Duration{"timer_slack": &h.TimerSlack, "base_slice": &h.BaseSlice, "unthrottle_ipi": &h.UnthrottleIPI,
+		"line_own": &h.LineOwn, "line_other": &h.LineOther}
 	if into, ok := own[name]; ok {
 		if v < 0 || v > time.Second {
 			return fmt.Errorf("%s=%v: give a time from 0 to 1s", name, v)
@@ -46,7 +47,7 @@ func (h *Host) Set(name, value string) error {
 
 // Constants lists the names that Host.Set knows.
 func Constants() []string {
-	return append(bandwidth.Constants(), "base_slice", "timer_slack", "unthrottle_ipi")
+	return append(bandwidth.Constants(), "base_slice", "timer_slack", "unthrottle_ipi", "line_own", "line_other")
 }
 
 // All is the host's CPUs.
@@ -60,11 +61,13 @@ func (h *Host) All() cpuset.CPUSet {
 
 // Memory is about how many bytes a run needs, whatever its duration.
 func (s *Scenario) Memory() int {
-	const perCell, perThread, perWorkload, perRequest = 256, 256, 40 << 10, 8
+	const perCell, perThread, perWorkload, perRequest = 256, 256, 40 << 10, 32
 	sum := (len(s.Cgroups) + 1) * s.Host.CPUs * perCell
 	for _, w := range s.Workloads {
 		sum += perWorkload + w.Threads*perThread
 		if w.Server != nil {
+			// Clients have up to 100,000 requests on their way, and figures per class.
+			sum += 100_000*2*perRequest + len(w.Server.Classes)*perWorkload + w.Server.IO*perThread
 			for _, p := range w.Server.Pools {
 				sum += p.Queue * perRequest
 			}

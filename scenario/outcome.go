@@ -48,6 +48,8 @@ type WorkloadOutcome struct {
 	// CPUSeconds used by the workload's process; nil for a collector, whose service
 	// has them.
 	CPUSeconds *float64 `json:"cpu_seconds"`
+	// Iterations that burning threads made; nil: none burns, or it was simulated.
+	Iterations *uint64 `json:"iterations"`
 	// Failed requests had no good answer at any try; nil: no clients that give up.
 	Failed *uint64 `json:"failed"`
 	// RecoverySeconds is how long after the load's last fall it took until nine of

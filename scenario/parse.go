@@ -63,6 +63,7 @@ func (d *decoder) scenario(data []byte) Scenario {
 	}
 	s := Scenario{Duration: DefaultDuration, Host: Host{
 		HZ: DefaultHZ, CgroupVersion: 2, TimerSlack: 50 * time.Microsecond, UnthrottleIPI: 2 * time.Microsecond,
+		LineOwn: 5 * time.Nanosecond, LineOther: 60 * time.Nanosecond,
 	}}
 	var cgroups, workloads *yaml.Node
 	var all *spike

@@ -33,6 +33,7 @@ func Quantile(runs []Outcome, p float64) Outcome {
 			Refused:    pick(of, func(w WorkloadOutcome) uint64 { return w.Refused }),
 			Unfinished: pick(of, func(w WorkloadOutcome) uint64 { return w.Unfinished }),
 			CPUSeconds: pickMeasured(of, func(w WorkloadOutcome) *float64 { return w.CPUSeconds }),
+			Iterations: pickMeasured(of, func(w WorkloadOutcome) *uint64 { return w.Iterations }),
 			Failed:     pickMeasured(of, func(w WorkloadOutcome) *uint64 { return w.Failed }),
 			// A run that never recovered counts as the longest.
 			RecoverySeconds: pickRecovery(of),

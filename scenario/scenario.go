@@ -43,6 +43,9 @@ type Host struct {
 	// UnthrottleIPI is how much later a CPU other than the timer's is
 	// unthrottled, from 6.3 on (2 µs, a guess: no figure is published).
 	UnthrottleIPI time.Duration
+	// LineOwn and LineOther are the CPU time of reading and writing a cache line
+	// of a service's shared data that the same CPU wrote last, or another one.
+	LineOwn, LineOther time.Duration
 	// Reserved CPUs belong to pinned cgroups: workloads in the root cgroup stay
 	// off them. Set by Remedied.
 	Reserved cpuset.CPUSet

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -60,11 +59,8 @@ them are removed, also after Ctrl-C; after a kill -9 by the next start or by
 				return err
 			}
 			out, err := f.run(cmd.Context(), s, filepath.Base(args[0]))
-			if missing := new(home.NotMeasurable); errors.As(err, &missing) {
-				return exitWith{exitNotMeasurable, err}
-			}
 			if err != nil {
-				return err
+				return notMeasurable(err)
 			}
 			if f.asJSON {
 				return printJSON(cmd.OutOrStdout(), out)

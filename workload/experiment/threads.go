@@ -45,7 +45,9 @@ func (j *threadsJob) end() (map[string]scenario.WorkloadOutcome, []string, error
 	if err != nil {
 		return nil, nil, err
 	}
-	return map[string]scenario.WorkloadOutcome{j.name: {
-		Count: r.Count, P50: r.P50, P90: r.P90, P99: r.P99, Max: r.Max, Unfinished: r.Unfinished,
-	}}, nil, nil
+	out := scenario.WorkloadOutcome{Count: r.Count, P50: r.P50, P90: r.P90, P99: r.P99, Max: r.Max, Unfinished: r.Unfinished}
+	if r.Rounds > 0 {
+		out.Iterations = &r.Rounds
+	}
+	return map[string]scenario.WorkloadOutcome{j.name: out}, nil, nil
 }

@@ -136,6 +136,18 @@ func below(g cgroup.Group, name string) cgroup.Group {
 	return b
 }
 
+// Usable are the CPUs that a home below the scope can use ("": below the highest
+// cgroup that can be seen).
+func Usable(host *cgroup.Host, scope string) (cpuset.CPUSet, error) {
+	h := &Home{host: host}
+	at, err := h.find(scope)
+	if err != nil {
+		return cpuset.New(), err
+	}
+	cpus, _, err := usable(host, at)
+	return cpus, err
+}
+
 // usable are the CPUs and memory nodes of the scope, but no CPU that a v1
 // sibling claims as exclusive.
 func usable(host *cgroup.Host, scope cgroup.Group) (cpus, mems cpuset.CPUSet, err error) {

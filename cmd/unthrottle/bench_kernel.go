@@ -1,0 +1,129 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/unthrottle/unthrottle/bench/fibtest"
+	"github.com/unthrottle/unthrottle/bench/latency"
+	"github.com/unthrottle/unthrottle/cgroup"
+	"github.com/unthrottle/unthrottle/report"
+	"github.com/unthrottle/unthrottle/workload/home"
+)
+
+// benchRunFlags are those of benches that repeat short runs.
+type benchRunFlags struct {
+	seconds      float64
+	repeat       int
+	scope        string
+	fair, asJSON bool
+}
+
+func (f *benchRunFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.Float64Var(&f.seconds, "seconds", f.seconds, "how long each run is measured")
+	flags.IntVar(&f.repeat, "repeat", f.repeat, "rounds, interleaved")
+	flags.StringVar(&f.scope, "scope", "", "make the bench's cgroups below this cgroup `PREFIX`")
+	flags.BoolVar(&f.fair, "fair", false, "leave the bench's cgroup at the ordinary weight: other load then has a say in the figures")
+	flags.BoolVar(&f.asJSON, "json", false, "print JSON")
+}
+
+// open checks the flags and finds the host's cgroups and usable CPUs.
+func (f *benchRunFlags) open(cmd *cobra.Command, least, most float64, maxRepeat int) (h *cgroup.Host, scope string, cpus int, err error) {
+	switch err := notEmpty(cmd, "scope"); {
+	case err != nil:
+		return nil, "", 0, err
+	case !(f.seconds >= least && f.seconds <= most):
+		return nil, "", 0, fmt.Errorf("--seconds %g: give %g to %g", f.seconds, least, most)
+	case f.repeat < 1 || f.repeat > maxRepeat:
+		return nil, "", 0, fmt.Errorf("--repeat %d: give 1 to %d", f.repeat, maxRepeat)
+	}
+	if h, err = openCgroups(); err != nil {
+		return nil, "", 0, err
+	}
+	if scope, err = cleanScope(h, f.scope); err != nil {
+		return nil, "", 0, err
+	}
+	usable, err := home.Usable(h, scope)
+	return h, scope, usable.Size(), notMeasurable(err)
+}
+
+// notMeasurable gives what a host cannot run its exit code.
+func notMeasurable(err error) error {
+	if missing := new(home.NotMeasurable); errors.As(err, &missing) {
+		return exitWith{exitNotMeasurable, err}
+	}
+	return err
+}
+
+// doing tells people on a terminal what is run now.
+func doing() func(string) {
+	if !onTerminal(os.Stderr) {
+		return func(string) {}
+	}
+	return func(text string) { say("%s", text) }
+}
+
+func newBenchLatency() *cobra.Command {
+	f := benchRunFlags{seconds: latency.DefaultSeconds, repeat: latency.DefaultRepeat}
+	cmd := &cobra.Command{
+		Use:   "latency",
+		Short: "How long a sleep of 10 ms takes beside threads that burn, under each remedy",
+		Long: `Run seed 003's experiment under each remedy in turn, round after round: threads
+that burn and one that sleeps 10 ms, under a plain quota, with a burst, over a
+short period, with a raised limit, without one, and pinned.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			h, scope, cpus, err := f.open(cmd, latency.MinSeconds, latency.MaxSeconds, latency.MaxRepeat)
+			if err != nil {
+				return err
+			}
+			r, err := latency.Compare(cmd.Context(), latency.Options{
+				Host: h, CPUs: cpus, Seconds: f.seconds, Repeat: f.repeat, Scope: scope, Fair: f.fair, Progress: doing(),
+			})
+			if err != nil {
+				return notMeasurable(err)
+			}
+			if f.asJSON {
+				return printJSON(cmd.OutOrStdout(), r)
+			}
+			return report.BenchLatency(cmd.OutOrStdout(), r)
+		},
+	}
+	f.add(cmd)
+	return cmd
+}
+
+func newBenchFibtest() *cobra.Command {
+	f := benchRunFlags{seconds: fibtest.DefaultSeconds, repeat: fibtest.DefaultRepeat}
+	cmd := &cobra.Command{
+		Use:   "fibtest",
+		Short: "Which behaviour this kernel has: does unused quota of a CPU expire?",
+		Long: `Run seed 001's reproducer: one thread that burns and, on every other CPU, one
+that runs for a moment and sleeps, under a small quota. From 4.18 to 5.3 the
+kernel let what a CPU had left expire, and such a container could not use its
+quota. Distributions carry fault and fix back, so versions do not tell.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			h, scope, cpus, err := f.open(cmd, fibtest.MinSeconds, fibtest.MaxSeconds, fibtest.MaxRepeat)
+			if err != nil {
+				return err
+			}
+			r, err := fibtest.Test(cmd.Context(), fibtest.Options{
+				Host: h, CPUs: cpus, Seconds: f.seconds, Repeat: f.repeat, Scope: scope, Fair: f.fair, Progress: doing(),
+			})
+			if err != nil {
+				return notMeasurable(err)
+			}
+			if f.asJSON {
+				return printJSON(cmd.OutOrStdout(), r)
+			}
+			return report.BenchFibtest(cmd.OutOrStdout(), r)
+		},
+	}
+	f.add(cmd)
+	return cmd
+}

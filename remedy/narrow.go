@@ -179,11 +179,3 @@ func (p *planner) float(home home, n int) (placement.Choice, error) {
 	}
 	return choice, err
 }
-
-// reserve are the CPUs that stay the system's.
-func (p *planner) reserve() cpuset.CPUSet {
-	if p.r.Reserve != nil {
-		return *p.r.Reserve
-	}
-	return placement.Reserve(p.f.Machine, p.f.Sets[p.top()].Effective)
-}

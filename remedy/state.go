@@ -65,6 +65,7 @@ func (f Facts) State(reserve *cpuset.CPUSet, stays map[string]string) placement.
 		}
 		// What it has although others confined themselves to it by now stays its own.
 		s.Unavailable = s.Unavailable.Difference(current)
+		s.Reserved = s.Reserved.Difference(current)
 		s.Containers = append(s.Containers, c)
 	}
 	return s

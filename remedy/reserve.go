@@ -1,0 +1,78 @@
+package remedy
+
+import (
+	"math"
+
+	"k8s.io/utils/cpuset"
+
+	"github.com/unthrottle/unthrottle/cgroup"
+	"github.com/unthrottle/unthrottle/placement"
+	"github.com/unthrottle/unthrottle/topology"
+)
+
+// systemSlices are where the host's own processes live: what is in them, and in
+// no container, needs CPU in proportion to the load (seed 002).
+var systemSlices = []string{"/system.slice", "/init.scope", "/user.slice"}
+
+// reserveHeadroom is how much more than what the host's own processes were seen
+// to use is kept for them: the window is short, and they must not wait.
+const reserveHeadroom = 1.5
+
+// reserve are the CPUs that stay the system's: those asked for, else
+// placement.Reserve and, where the host's own processes use more, further cores
+// beside it until they hold reserveHeadroom times that use; at most a quarter of
+// the machine, so that a busy minute does not take it all.
+func (p *planner) reserve() cpuset.CPUSet {
+	if p.r.Reserve != nil {
+		return *p.r.Reserve
+	}
+	allowed := p.f.Sets[p.top()].Effective
+	kept := placement.Reserve(p.f.Machine, allowed)
+	able := allowed.Intersection(p.f.Machine.Online()).Difference(p.f.Machine.Isolated())
+	want := min(int(math.Ceil(reserveHeadroom*p.f.systemUse()-epsilon)), able.Size()/4)
+	// What is somebody's already cannot be kept; the next cores are.
+	for _, h := range p.f.Held {
+		if alone, ok := Pinned(h); ok {
+			able = able.Difference(alone)
+		}
+	}
+	for _, id := range able.List() {
+		if kept.Size() >= want {
+			break
+		}
+		core := cpuset.New(id)
+		if c, ok := p.f.Machine.CPU(id); ok && c.Core != topology.Unknown {
+			core = p.f.Machine.Group(topology.LevelCore, c.Core).Intersection(able)
+		}
+		kept = kept.Union(core)
+	}
+	return kept
+}
+
+// systemUse is the CPUs that the host's own services were seen to use; 0 where
+// that was not measured. Containers of a runtime or a pod are not among them,
+// wherever their cgroups are.
+func (f Facts) systemUse() float64 {
+	var sum float64
+	for _, c := range f.Containers {
+		if c.PodUID != "" || c.ID != "" || c.Runtime != "" {
+			continue
+		}
+		for _, slice := range systemSlices {
+			if used := f.Groups[c.Group.Path].UsedCPUs; used != nil && below(c.Group.Path, slice) && !f.placedOrLimited(c.Group.Path) {
+				sum += *used
+			}
+		}
+	}
+	return sum
+}
+
+// placedOrLimited tells of a service that is somebody's workload rather than the
+// host's own: it has a limit or CPUs by us.
+func (f Facts) placedOrLimited(path string) bool {
+	if _, ours := f.Placing(path); ours {
+		return true
+	}
+	_, limited, _ := cgroup.Effective(f.levels(path))
+	return limited
+}

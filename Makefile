@@ -15,6 +15,7 @@ FUZZTIME ?= 20s
 
 -include lab/lab.mk
 -include bench/bench.mk
+-include probe/probe.mk
 -include explain/explain.mk
 
 .PHONY: help

@@ -152,13 +152,16 @@ type bpfRow struct {
 }
 
 type bpfThread struct {
-	_       structs.HostLayout
-	Counted uint64
-	Leaf    uint64
-	NamedAt uint64
-	Waker   uint64
-	Epoch   uint32
-	Renamed uint32
+	_          structs.HostLayout
+	Counted    uint64
+	Leaf       uint64
+	NamedAt    uint64
+	Waker      uint64
+	Epoch      uint32
+	Renamed    uint32
+	Place      uint64
+	Group      uint64
+	Generation uint64
 }
 
 type bpfThreadRow struct {

@@ -3,6 +3,7 @@ package probe_test
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -46,7 +47,7 @@ func child(kind string, args []string) {
 	switch kind {
 	case "pingpong":
 		n, _ := strconv.Atoi(args[0])
-		fmt.Println(pingPong(n))
+		fmt.Println(pingPong(n, len(args) > 1))
 	case "burn":
 		for range args {
 			go func() {
@@ -67,14 +68,19 @@ func child(kind string, args []string) {
 	_, _ = in.ReadString('\n') // until the test closes it
 }
 
-// pingPong passes a byte to and fro between two threads n times and gives the time that took.
-func pingPong(n int) time.Duration {
+// pingPong passes a byte to and fro between two threads n times, on one CPU or any, and gives the time that took.
+func pingPong(n int, oneCPU bool) time.Duration {
 	var there, back [2]int
 	if unix.Pipe(there[:]) != nil || unix.Pipe(back[:]) != nil {
 		os.Exit(2)
 	}
 	turn := func(from, to int, first bool) {
 		runtime.LockOSThread()
+		if oneCPU {
+			var set unix.CPUSet
+			set.Set(0)
+			_ = unix.SchedSetaffinity(0, &set)
+		}
 		b := []byte{0}
 		for i := range n {
 			if first || i > 0 {
@@ -113,7 +119,7 @@ func rename() {
 // running is a child in a cgroup.
 type running struct {
 	*exec.Cmd
-	in  interface{ Write([]byte) (int, error) }
+	in  io.WriteCloser
 	out *bufio.Reader
 }
 

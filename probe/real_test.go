@@ -96,7 +96,7 @@ func TestCounts(t *testing.T) {
 	p := open(t, probe.Options{})
 	tr := cgrouptest.New(t)
 	path := tr.Make("a")
-	tr.Limit(path, 0.8)
+	tr.Limit(path, 0.4)
 	c := container(t, tr, path)
 	must(t, p.Watch(c))
 	tr.Work(path, 4)
@@ -134,8 +134,8 @@ func TestCounts(t *testing.T) {
 	if stopped > *v.High+period || stopped < throttled/time.Duration(cpus(t))-period {
 		t.Errorf("stopped for %v; throttled for %v on %d CPUs together", stopped, throttled, cpus(t))
 	}
-	if stopped < 300*time.Millisecond || *is.StoppedSpells-*was.StoppedSpells < 10 {
-		t.Errorf("stopped for %v in %d spells; four threads share 0.8 CPUs for 3 s", stopped, *is.StoppedSpells-*was.StoppedSpells)
+	if stopped < 100*time.Millisecond || *is.StoppedSpells-*was.StoppedSpells < 5 {
+		t.Errorf("stopped for %v in %d spells; four threads share 0.4 CPUs for 3 s", stopped, *is.StoppedSpells-*was.StoppedSpells)
 	}
 	t.Logf("width %.0f, usage %.0f, on CPU %.0f, stopped %v, throttled %v", width, used, onCPU, stopped, throttled)
 }

@@ -127,19 +127,18 @@ static __always_inline void take(struct cpu *c, __u64 handle, __u64 now)
 {
 	__u64 was = c->handle;
 
+	if (was == handle)
+		return;
 	if (was) {
 		struct usage *u = usage_of(was);
 		struct container *of = container_of_handle(was);
 		if (u && of)
 			u->ns += now - c->since;
+		width_change(was, -1, now);
 	}
-	if (was != handle) {
-		if (was)
-			width_change(was, -1, now);
-		if (handle)
-			width_change(handle, 1, now);
-		c->handle = handle;
-	}
+	if (handle)
+		width_change(handle, 1, now);
+	c->handle = handle;
 	c->since = now;
 }
 

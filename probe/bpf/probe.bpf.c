@@ -137,13 +137,40 @@ static __always_inline void record_switch(struct cpu *c, struct switched *s, str
 }
 
 /*
+ * place_of gives the container of a task, and what is known of the thread. A
+ * thread of a watched container remembers its place: no look-up by cgroup, which
+ * is half of a switch's cost.
+ */
+static __always_inline __u64 place_of(struct task_struct *t, struct thread **known)
+{
+	__u32 now = generation;
+	struct thread *k = wanted_on ? thread_of(t, false) : NULL;
+
+	if (k && k->group == (__u64)t->sched_task_group && k->generation == now) {
+		*known = k;
+		return k->place;
+	}
+	__u64 handle = handle_of(t);
+	if (!k && handle && wanted_on)
+		k = thread_of(t, true);
+	if (k) {
+		k->place = handle;
+		k->group = (__u64)t->sched_task_group;
+		k->generation = now;
+	}
+	*known = k;
+	return handle;
+}
+
+/*
  * sync sets a CPU's holder right for the task that runs on it: at the start, and
  * after moves between cgroups, which no switch tells. In a recording such a move
  * looks like a switch.
  */
 static __always_inline void sync(struct cpu *c, __u32 cpu, struct task_struct *t, __u64 now)
 {
-	__u64 is = t->pid ? handle_of(t) : 0;
+	struct thread *known = NULL;
+	__u64 is = t->pid ? place_of(t, &known) : 0;
 
 	take(c, is, now);
 	c->group = (__u64)t->sched_task_group;
@@ -151,7 +178,6 @@ static __always_inline void sync(struct cpu *c, __u32 cpu, struct task_struct *t
 	c->pid = t->pid;
 	if (!wanted_on)
 		return;
-	struct thread *known = t->pid ? thread_of(t, is != 0) : NULL;
 	bool unwoken = known && known->counted != is;
 	if (known)
 		want(known, is, now);
@@ -188,30 +214,31 @@ int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_s
 		c->unseen++;
 		sync(c, cpu, prev, bpf_ktime_get_ns());
 	}
+	struct thread *p = NULL, *n = NULL;
 	struct switched s = {
 		.prev = prev, .next = next, .was = c->handle, .preempt = preempt,
-		.is = next->pid ? handle_of(next) : 0,
+		.is = next->pid ? place_of(next, &n) : 0,
 		.sleeps = !preempt && prev->__state != TASK_RUNNING,
 	};
-	struct thread *p = NULL, *n = NULL;
 
 	if (wanted_on) {
 		p = thread_of(prev, false);
-		n = thread_of(next, s.is != 0);
+		s.throttled = s.was && held_back(prev, s.sleeps);
 	}
 	c->group = (__u64)next->sched_task_group;
 	c->generation = generation;
 	c->pid = next->pid;
-	if (!(s.was | s.is) && !p && !n && !c->held && !recorded)
-		return 0;
-
-	s.now = bpf_ktime_get_ns();
-	take(c, s.is, s.now);
 	if (s.is) {
 		struct usage *u = usage_of(s.is);
 		if (u)
 			u->switches++;
 	}
+	/* Nothing that is counted changes: not worth a look at the clock. */
+	if (s.was == s.is && !(p && s.sleeps && p->counted) && !(n && n->counted != s.is) && !s.throttled && !c->held && !recorded)
+		return 0;
+
+	s.now = bpf_ktime_get_ns();
+	take(c, s.is, s.now);
 	if (!wanted_on)
 		return 0;
 	if (p && s.sleeps)
@@ -222,8 +249,7 @@ int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_s
 	}
 	if (c->held)
 		release(cpu, s.now, 0);
-	if (s.was && held_back(prev, s.sleeps)) {
-		s.throttled = true;
+	if (s.throttled) {
 		struct cfs_rq *q = prev->se.cfs_rq;
 		__u64 leaf = leaf_of(prev);
 		bool begins = hold(address(q), s.was, leaf, s.now);
@@ -244,8 +270,8 @@ int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_s
 
 static __always_inline int woken(struct task_struct *t, __u8 flags)
 {
-	__u64 is = handle_of(t);
-	struct thread *known = thread_of(t, is != 0);
+	struct thread *known;
+	__u64 is = place_of(t, &known);
 	if (!known)
 		return 0;
 	__u32 cpu;
@@ -308,9 +334,9 @@ SEC("tp_btf/sched_waking")
 int BPF_PROG(sched_waking, struct task_struct *t)
 {
 	__u64 us = recorded;
-	if (!us || handle_of(t) != us)
+	struct thread *known;
+	if (!us || place_of(t, &known) != us)
 		return 0;
-	struct thread *known = thread_of(t, true);
 	__u32 cpu;
 	struct cpu *c = this_cpu(&cpu);
 	if (!known || !c)
@@ -352,6 +378,8 @@ int BPF_PROG(cgroup_rmdir, struct cgroup *cgroup)
 {
 	__u64 id = cgroup->kn->id;
 	bpf_map_delete_elem(&places, &id);
+	/* A new group may get the address of the old one: nobody may take it for that. */
+	__sync_fetch_and_add(&generation, 1);
 	return 0;
 }
 

@@ -79,6 +79,10 @@ struct thread {
 	__u64 waker;   /* holder code of whoever wakes it */
 	__u32 epoch;   /* the recording that knows it */
 	__u32 renamed; /* its name has changed and was not told yet */
+	/* Its container, good while it is of this task group (an address) and places are of this generation. */
+	__u64 place;
+	__u64 group;
+	__u64 generation;
 };
 
 /* What went wrong since the probe was opened; index of troubles. */

@@ -1,0 +1,98 @@
+package probe_test
+
+import (
+	"slices"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/unthrottle/unthrottle/cgroup/cgrouptest"
+	"github.com/unthrottle/unthrottle/probe"
+	"github.com/unthrottle/unthrottle/recording"
+)
+
+// BenchmarkOverhead measures what the probe costs: per run of each program, by the kernel's own statistics, with a pair
+// of threads that do nothing but wake each other; and what such a pair loses by it, in CPU time per round trip, as five
+// runs with the probe between six without. `make bench-probe`.
+func BenchmarkOverhead(b *testing.B) {
+	const rounds, alternations = 100_000, 5
+	for _, form := range []struct {
+		name   string
+		o      probe.Options
+		record bool
+	}{{"width", probe.Options{WidthOnly: true}, false}, {"all", probe.Options{}, false}, {"recording", probe.Options{}, true}} {
+		b.Run(form.name, func(b *testing.B) {
+			for b.Loop() {
+				tr := cgrouptest.New(b)
+				path := tr.Make("a")
+				without := []time.Duration{}
+				var ratios []float64
+				costs := map[string]probe.Cost{}
+				without = append(without, cpuTime(b, tr, path, rounds))
+				for range alternations {
+					with := withProbe(b, tr, path, rounds, form.o, form.record, costs)
+					without = append(without, cpuTime(b, tr, path, rounds))
+					n := len(without)
+					ratios = append(ratios, 2*float64(with)/float64(without[n-2]+without[n-1]))
+				}
+				slices.Sort(ratios)
+				b.ReportMetric(ratios[len(ratios)/2], "times-the-CPU")
+				for _, c := range costs {
+					if c.Runs > rounds/10 {
+						b.ReportMetric(float64(c.PerRun()), "ns/"+c.Program)
+					}
+				}
+				b.ReportMetric(0, "ns/op")
+			}
+		})
+	}
+}
+
+// withProbe is cpuTime with the probe attached; what its programs took goes into costs. They are measured in a run of
+// their own, as measuring costs itself.
+func withProbe(b *testing.B, tr *cgrouptest.Tree, path string, rounds int, o probe.Options, record bool, costs map[string]probe.Cost) time.Duration {
+	p, err := probe.Open(o)
+	must(b, err)
+	defer p.Close()
+	c := container(b, tr, path)
+	must(b, p.Watch(c))
+	if record {
+		done := make(chan error)
+		stop := make(chan struct{})
+		go func() {
+			_, err := p.Record(b.Context(), probe.RecordOptions{Target: c, For: childLife}, func(*recording.Event) error {
+				select {
+				case <-stop:
+					return errBroken
+				default:
+					return nil
+				}
+			})
+			done <- err
+		}()
+		defer func() { close(stop); <-done }()
+	}
+	took := cpuTime(b, tr, path, rounds)
+	end, err := p.EnableCosts()
+	must(b, err)
+	cpuTime(b, tr, path, rounds)
+	for _, now := range p.Costs() {
+		sum := costs[now.Program]
+		costs[now.Program] = probe.Cost{Program: now.Program, Runs: sum.Runs + now.Runs, Total: sum.Total + now.Total}
+	}
+	end()
+	return took
+}
+
+// cpuTime is the CPU time of a ping-pong of so many rounds on one CPU: other load on the host does not count.
+func cpuTime(b *testing.B, tr *cgrouptest.Tree, path string, rounds int) time.Duration {
+	b.Helper()
+	r := start(b, tr, path, "pingpong", strconv.Itoa(rounds), "one CPU")
+	_, err := r.out.ReadString('\n')
+	must(b, err)
+	must(b, r.in.Close())
+	must(b, r.Wait())
+	u := r.ProcessState.SysUsage().(*syscall.Rusage)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}

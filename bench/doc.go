@@ -20,7 +20,7 @@
 //
 // Ratios have an interval of 95 %: Student's t over the logarithms of the
 // repeats' ratios, which assumes that they scatter about alike, and nothing of
-// the latencies. A row is noisy, and says why, where the generator used more
+// the latencies; it is widened by the resolution of the searches. A row is noisy, and says why, where the generator used more
 // than 5 % of a CPU, others on the host more than 10 %, or the repeats lie far
 // apart.
 //

@@ -22,7 +22,7 @@ func (r *run) result(cpus, limit int) Result {
 	for i, a := range r.arms {
 		m := remedyOf(a.name, r.found[i], r.steps[i], r.o.Objective)
 		m.CPUsGranted = ptr(a.granted)
-		if ratio, ok := ratios(r.found[i], r.found[0]); ok && i > 0 {
+		if ratio, ok := ratios(r.found[i], r.found[0], gridOf(median(r.within[i]), median(r.within[0]))); ok && i > 0 {
 			m.Ratio, m.RatioLow, m.RatioHigh = ptr(round3(ratio.Mean)), ptr(round3(ratio.Low)), ptr(round3(ratio.High))
 		}
 		every := slices.Clone(r.steps[i])

@@ -76,10 +76,10 @@ func RunPrice(ctx context.Context, o Options) (result Price, err error) {
 	}
 	for i := range result.Rows {
 		row := &result.Rows[i]
-		if r, ok := ratios(row.Full, row.Empty); ok {
+		if r, ok := ratios(row.Full, row.Empty, 0); ok {
 			row.Predictability = &r
 		}
-		if r, ok := ratios(row.Neighbour, result.Rows[0].Neighbour); ok && i > 0 {
+		if r, ok := ratios(row.Neighbour, result.Rows[0].Neighbour, 0); ok && i > 0 {
 			row.NeighbourRatio = &r
 		}
 	}

@@ -29,6 +29,7 @@ type run struct {
 	shape   Shape
 	arms    []arm
 	found   [][]float64 // by arm, by repeat
+	within  [][]float64 // resolutions of these searches
 	steps   [][]step    // by arm, of the searches
 	points  [][][]step  // by arm, level, repeat
 	started time.Duration
@@ -58,7 +59,8 @@ func Run(ctx context.Context, o Options) (result Result, err error) {
 	if r.arms, err = arms(o.Remedies, r.shape, cpus, lastCPUs(cpus, limit), limit); err != nil {
 		return result, err
 	}
-	r.found, r.steps, r.points = make([][]float64, len(r.arms)), make([][]step, len(r.arms)), make([][][]step, len(r.arms))
+	r.found, r.within = make([][]float64, len(r.arms)), make([][]float64, len(r.arms))
+	r.steps, r.points = make([][]step, len(r.arms)), make([][][]step, len(r.arms))
 	each := o.Step + warm + 2*settle
 	r.total = time.Duration(len(r.arms)*o.Repeats*o.Steps+len(r.arms)*len(levels)*r.pointRepeats()) * each
 	if err := r.feasible(ctx); err != nil {
@@ -105,11 +107,18 @@ func (r *run) feasible(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if why := r.o.Objective.judge(s.service); why != "" {
-		return &Unmet{fmt.Sprintf("nothing can meet %v with at most %.2g %% errors here: at %.0f requests per second and without any limit %s; give a looser objective with --slo or --errors",
-			r.o.Objective, 100*r.o.Objective.Errors, load, why)}
+	return unmet(r.o.Objective, s)
+}
+
+// unmet says that nothing will meet the objective where a light load without a
+// limit did not.
+func unmet(o Objective, s step) error {
+	why := o.judge(s.service)
+	if why == "" {
+		return nil
 	}
-	return nil
+	return &Unmet{fmt.Sprintf("nothing can meet %v with at most %.2g %% errors here: at %.0f requests per second and without any limit %s; give a looser objective with --slo or --errors",
+		o, 100*o.Errors, s.load, why)}
 }
 
 // minRequests of a step: below, a share of errors or a quantile says nothing.
@@ -165,6 +174,7 @@ func (r *run) searchOne(ctx context.Context, at, repeat int) error {
 		s.note(load, r.o.Objective.judge(done.service) == "")
 	}
 	r.found[at] = append(r.found[at], s.met)
+	r.within[at] = append(r.within[at], s.resolution())
 	return nil
 }
 

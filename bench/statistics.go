@@ -20,9 +20,11 @@ func studentT(freedom int) float64 {
 type Ratio struct{ Mean, Low, High float64 }
 
 // ratios compares pairs, a[i] with b[i]: the geometric mean of a/b, and
-// Student's t over the logarithms. false: fewer than two pairs of positive
-// numbers.
-func ratios(a, b []float64) (Ratio, bool) {
+// Student's t over the logarithms. grid is the standard deviation, as a
+// logarithm, of what all pairs have in common and their scatter cannot show: the
+// resolution of the searches; it is added in quadrature. false: fewer than two
+// pairs of positive numbers.
+func ratios(a, b []float64, grid float64) (Ratio, bool) {
 	var logs []float64
 	for i := range min(len(a), len(b)) {
 		if a[i] > 0 && b[i] > 0 {
@@ -33,9 +35,13 @@ func ratios(a, b []float64) (Ratio, bool) {
 		return Ratio{}, false
 	}
 	mean, deviation := meanDeviation(logs)
-	half := studentT(len(logs)-1) * deviation / math.Sqrt(float64(len(logs)))
+	half := math.Hypot(studentT(len(logs)-1)*deviation/math.Sqrt(float64(len(logs))), 1.96*grid)
 	return Ratio{math.Exp(mean), math.Exp(mean - half), math.Exp(mean + half)}, true
 }
+
+// gridOf is the standard deviation of the difference of two numbers that are
+// each known within an interval, uniformly.
+func gridOf(a, b float64) float64 { return math.Hypot(a, b) / math.Sqrt(12) }
 
 // meanDeviation is the mean and the standard deviation of a sample of two or
 // more.

@@ -81,3 +81,21 @@ func TestNoGarbage(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkLargest places half of a machine of 1,024 CPUs, over sockets: the
+// dearest request there is.
+func BenchmarkLargest(b *testing.B) {
+	m := shapes[3].shape.Machine(b)
+	n, _, err := NewNode(State{Machine: m})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		h, err := n.Arrive(Container{CPUs: 512})
+		if err != nil {
+			b.Fatal(err)
+		}
+		n.Leave(h)
+	}
+}

@@ -176,7 +176,10 @@ func (s *solver) addDistance(total *cost) {
 // objectives they are found among the choices tried here.
 func (s *solver) vary(n int32) {
 	d := s.within
-	tries := max(1, min(mostTries, effort/(int(n)*int(s.avail[d]))))
+	tries := min(mostTries, effort/(int(n)*int(s.avail[d])))
+	if !s.f.spansFirst {
+		tries = max(1, tries)
+	}
 	for level := range s.l.levels {
 		if !s.l.isSpan(level) {
 			continue
@@ -208,7 +211,7 @@ func (s *solver) vary(n int32) {
 // of all those solutions are together.
 const (
 	mostTries = 12
-	effort    = 1 << 19
+	effort    = 1 << 18
 )
 
 // mostNodes bounds the NUMA nodes whose sets are tried one and all.

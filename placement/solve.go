@@ -321,15 +321,24 @@ func (s *solver) joinSort(table []cost, before int32, c *coreSort, cap, low, mos
 func join(table []cost, before int32, child []cost, got, low, most int32, share []uint16) {
 	share[0] = 0
 	for j := most; j >= low; j-- {
-		from := max(0, j-before)
-		best, gives := impossible, from
-		for give := from; give <= min(j, got); give++ {
-			a, b := &table[j-give], &child[give]
-			if sum := (cost{a[0] + b[0], a[1] + b[1]}); sum.less(&best) && sum.can() {
-				best, gives = sum, give
+		from, to := max(0, j-before), min(j, got)
+		gives := from
+		high, rest := never, int64(0)
+		mine, theirs := table[j-to:j-from+1], child[from:to+1]
+		for i := range theirs {
+			a, b := &mine[len(mine)-1-i], &theirs[i]
+			sum := a[0] + b[0]
+			if sum > high {
+				continue
+			}
+			if second := a[1] + b[1]; sum < high || second < rest {
+				high, rest, gives = sum, second, from+int32(i)
 			}
 		}
-		table[j], share[j] = best, uint16(gives)
+		if high >= never/2 {
+			high, rest = never, 0
+		}
+		table[j], share[j] = cost{high, rest}, uint16(gives)
 	}
 }
 

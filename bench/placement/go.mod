@@ -15,6 +15,7 @@ require (
 	github.com/intel/goresctrl v0.13.0 // indirect
 	github.com/kubernetes-sigs/dra-driver-cpu v0.2.0 // indirect
 	go.yaml.in/yaml/v2 v2.4.4 // indirect
+	golang.org/x/sys v0.49.0 // indirect
 	k8s.io/apimachinery v0.36.0 // indirect
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 )
 
 var percents = []int{50, 75, 90, 97}
@@ -27,6 +28,7 @@ func main() {
 	length := flag.Int("arrivals", 200, "measured arrivals per stream")
 	seeds := flag.Int("seeds", 3, "streams per cell")
 	flag.Parse()
+	runtime.LockOSThread() // for threadTime
 	if err := run(*trees, *out, *only, *length, *seeds); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)

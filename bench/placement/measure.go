@@ -107,9 +107,9 @@ func runPeer(m machine, p peer, requests []request) (*result, error) {
 			delete(handles, gone)
 			delete(has, gone)
 		}
-		start := time.Now()
+		start := threadTime()
 		got, err := p.take(free, req.size)
-		took := time.Since(start)
+		took := threadTime() - start
 		if err != nil || got.Size() != req.size || !got.IsSubsetOf(free) {
 			r.refused++
 			continue
@@ -157,9 +157,9 @@ func runOurs(m machine, v variant, requests []request) (*result, error) {
 			delete(handles, gone)
 		}
 		c := placement.Container{Name: strconv.Itoa(i), CPUs: float64(req.size)}
-		start := time.Now()
+		start := threadTime()
 		h, err := n.Arrive(c)
-		took := time.Since(start)
+		took := threadTime() - start
 		if err != nil {
 			r.refused++
 			continue

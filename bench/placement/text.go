@@ -142,7 +142,7 @@ func (t *table) cores(b *strings.Builder) {
 }
 
 func (t *table) times(b *strings.Builder) {
-	b.WriteString("## Time per decision\n\nMedian / p99 in microseconds, on a busy machine with 2 CPUs, all run by turns in one process. The peers' p99 holds their garbage collection.\n\n")
+	b.WriteString("## Time per decision\n\nMedian / p99 in microseconds of CPU time of the deciding thread, all run by turns in one process. What the garbage collector does on other\nthreads for the peers does not count, and reading the clock, about half a microsecond, does.\n\n")
 	t.perMachine(b, func(r *result) string {
 		if len(r.times) == 0 {
 			return "-"

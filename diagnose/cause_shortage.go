@@ -17,13 +17,12 @@ func short(of *figures) bool {
 }
 
 func shortage(of *figures) (found, bool) {
-	rank := rankShortage
-	if between(of) && nearShortage(of) {
-		rank = rankMaybe
-	} else if !short(of) {
+	// Where others held the CPUs for a while, a container that wants more than its limit all the time has not even
+	// used that.
+	if !short(of) && !(between(of) && nearShortage(of)) {
 		return found{}, false
 	}
-	f := found{cause: Shortage, stopped: of.stopped, severity: of.quotaSeverity(), rank: rank}
+	f := found{cause: Shortage, stopped: of.stopped, severity: of.quotaSeverity(), rank: rankShortage}
 	f.evidence = fmt.Sprintf("%s of the limit of %s used; %.1f threads wanted a CPU on average; wanted stayed above the limit for up to %s, %.0f periods in a row",
 		shareWords(of.use()), cpuWords(of.limit), of.meanWanted, timeWords(of.above), float64(of.above)/float64(of.period))
 	who := ""

@@ -49,6 +49,38 @@ var cases = map[string]struct {
 		s.Repeat(50, 20*ms, func(at time.Duration) { s.Work(at, 100*time.Microsecond, sleeper...) })
 		return s
 	}},
+	"shortage, though others kept it from using all of its limit": {first: diagnose.Shortage, next: diagnose.Pool, says: []string{"90 % of it was used"}, build: func() *rt.Schedule {
+		s := rt.New(4).Limit(200*ms, 100*ms)
+		burners, sleeper := s.Threads("burner", 8), s.Threads("sleeper", 1)
+		s.Work(0, 10*time.Second, burners...)
+		s.Repeat(50, 20*ms, func(at time.Duration) { s.Work(at, 100*time.Microsecond, sleeper...) })
+		n := s.Neighbour("batch/etl", "/batch/etl", nil, nil)
+		for _, at := range []time.Duration{300 * ms, 700 * ms} {
+			for cpu := range 3 {
+				s.Occupy(at, at+100*ms, cpu, n)
+			}
+		}
+		return s
+	}},
+	"the limit used by four fifths and more, in bursts": {first: diagnose.Burst, build: func() *rt.Schedule {
+		s := rt.New(8).Limit(50*ms, 100*ms)
+		w := s.Threads("w", 8)
+		s.Repeat(5, 200*ms, func(at time.Duration) { s.Work(at, 11*ms, w...) })
+		return s
+	}},
+	"a limit above what it may use, and more threads": {first: diagnose.Cpuset, build: func() *rt.Schedule {
+		s := rt.New(8).Allow(0, 1).Limit(400*ms, 100*ms)
+		s.Work(0, 10*time.Second, s.Threads("w", 6)...)
+		return s
+	}},
+	"a neighbour below the same ancestor spends its quota": {first: diagnose.Ancestor, says: []string{"shop/sidecar below it used 1 CPU"}, build: func() *rt.Schedule {
+		s := rt.New(2).ParentLimit(20*ms, 100*ms)
+		w := s.Threads("w", 1)
+		n := s.Neighbour("shop/sidecar", "/parent/sidecar", nil, nil)
+		s.Occupy(0, time.Second, 1, n)
+		s.Repeat(10, 100*ms, func(at time.Duration) { s.Work(at, 30*ms, w...) })
+		return s
+	}},
 	"steady load above the limit": {first: diagnose.Shortage, build: func() *rt.Schedule {
 		s := rt.New(2).Limit(50*ms, 100*ms)
 		w := s.Threads("w", 2)

@@ -10,13 +10,15 @@ bench: build ## what observing costs, beside a bare loop and cAdvisor's library 
 	@$(BIN)/bench -cadvisor $(BIN)/bench-cadvisor -unthrottle $(BIN)/unthrottle $(BENCH)
 
 # What the remedies are worth on this host: docs/results.md. Needs root and writable cgroups; a host with nothing else
-# on it, or the rows come out noisy. RESULTS_SCALE=quick for about a third of the time.
+# on it, or the rows come out noisy. RESULTS_SCALE=quick for about a third of the time. RESULTS_PARTS=pools,spike measures
+# these alone, in this order (pool,pools,gc,mixed,spike,price).
 RESULTS_SCALE ?= full
+RESULTS_PARTS ?= pool,pools,gc,mixed,spike,price
 
 .PHONY: results
 results: build ## docs/results.md: what the remedies are worth on this host (as root, 40 minutes; RESULTS_SCALE=quick)
 	@$(GO) build -o $(BIN)/results ./bench/results
-	@$(BIN)/results -exe $(BIN)/unthrottle -scale $(RESULTS_SCALE) -out docs/results.md
+	@$(BIN)/results -exe $(BIN)/unthrottle -scale $(RESULTS_SCALE) -parts $(RESULTS_PARTS) -out docs/results.md
 
 .PHONY: bench-placement
 bench-placement: need-go ## our placement beside the kubelet's and nri-plugins', writes docs/placement.md (about 20 min)

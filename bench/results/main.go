@@ -13,6 +13,8 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -47,9 +49,16 @@ func run(ctx context.Context) error {
 	exe := flag.String("exe", "bin/unthrottle", "the unthrottle `PROGRAM` to run as service and generator")
 	out := flag.String("out", "docs/results.md", "`FILE` to write")
 	name := flag.String("scale", "full", "full (under an hour) or quick (about 20 minutes)")
+	which := flag.String("parts", strings.Join(parts(), ","), "what to measure, in this order")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		return fmt.Errorf("%q: it takes no arguments", flag.Arg(0))
+	}
+	chosen := strings.Split(*which, ",")
+	for _, part := range chosen {
+		if !slices.Contains(parts(), part) {
+			return fmt.Errorf("-parts %s: choose from %s", part, strings.Join(parts(), ", "))
+		}
 	}
 	path, err := filepath.Abs(*exe)
 	if err != nil {
@@ -61,7 +70,7 @@ func run(ctx context.Context) error {
 	}
 	for _, s := range scales {
 		if s.name == *name {
-			return measure(ctx, bench.Options{Host: host, Exe: path, Progress: progress, Patience: patience}, s, *out)
+			return measure(ctx, bench.Options{Host: host, Exe: path, Progress: progress, Patience: patience}, s, chosen, *out)
 		}
 	}
 	return fmt.Errorf("-scale %s: choose full or quick", *name)
@@ -74,57 +83,51 @@ func progress(e bench.Event) {
 	fmt.Fprintf(os.Stderr, "%s  %s\n", time.Now().Format("15:04:05"), e.Doing)
 }
 
-// measure does one part after the other, and writes what there is after each. A
-// part that cannot be measured is written down as that.
-func measure(ctx context.Context, o bench.Options, s scale, out string) error {
+// parts are the names of what can be measured, in their usual order.
+func parts() []string { return append(bench.Shapes(), "spike", "price") }
+
+// measure does the chosen parts one after the other, and writes what there is
+// after each. A part that cannot be measured is written down as that.
+func measure(ctx context.Context, o bench.Options, s scale, chosen []string, out string) error {
 	page := newPage(s)
 	var failed []error
-	part := func(name string, do func() error) error {
-		if err := do(); err != nil {
+	for _, name := range chosen {
+		if err := page.measure(ctx, o, s, name); err != nil {
 			if ctx.Err() != nil {
 				return err
 			}
 			failed = append(failed, fmt.Errorf("%s: %w", name, err))
 			page.failed = append(page.failed, fmt.Sprintf("%s: not measured: %v", name, err))
 		}
-		return page.write(out)
-	}
-	for _, shape := range bench.Shapes() {
-		err := part("shape "+shape, func() error {
-			o := o
-			o.Shape, o.Repeats, o.Steps, o.Step = shape, s.repeats, s.steps, s.step
-			r, err := bench.Run(ctx, o)
-			if err == nil {
-				page.shapes = append(page.shapes, r)
-			}
-			return err
-		})
-		if err != nil {
+		if err := page.write(out); err != nil {
 			return err
 		}
-	}
-	err := part("the spike", func() error {
-		r, err := bench.RunSpiral(ctx, o, s.spiralRepeats)
-		if err == nil {
-			page.spiral = &r
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	err = part("the price", func() error {
-		o := o
-		o.Shape, o.Repeats, o.Step = "pool", s.priceRepeats, s.priceStep
-		r, err := bench.RunPrice(ctx, o)
-		if err == nil {
-			page.price = &r
-		}
-		return err
-	})
-	if err != nil {
-		return err
 	}
 	page.done = true
 	return errors.Join(append(failed, page.write(out))...)
+}
+
+// measure does one part.
+func (p *page) measure(ctx context.Context, o bench.Options, s scale, name string) error {
+	switch name {
+	case "spike":
+		r, err := bench.RunSpiral(ctx, o, s.spiralRepeats)
+		if err == nil {
+			p.spiral = &r
+		}
+		return err
+	case "price":
+		o.Shape, o.Repeats, o.Step = "pool", s.priceRepeats, s.priceStep
+		r, err := bench.RunPrice(ctx, o)
+		if err == nil {
+			p.price = &r
+		}
+		return err
+	}
+	o.Shape, o.Repeats, o.Steps, o.Step = name, s.repeats, s.steps, s.step
+	r, err := bench.Run(ctx, o)
+	if err == nil {
+		p.shapes = append(p.shapes, r)
+	}
+	return err
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"math/bits"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/link"
 	"github.com/cilium/ebpf/rlimit"
+	"golang.org/x/sys/unix"
 )
 
 // heldPerCPU is HELD_PER_CPU of bpf/probe.h.
@@ -180,12 +182,25 @@ func (p *Probe) detach(names ...string) error {
 	return failed
 }
 
+// privileged says whether we have CAP_SYS_ADMIN, or CAP_BPF with CAP_PERFMON.
+func privileged() bool {
+	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var have [2]unix.CapUserData
+	if err := unix.Capget(&head, &have[0]); err != nil {
+		return true // not known: do not blame it
+	}
+	has := func(capability uint) bool { return have[capability/32].Effective&(1<<(capability%32)) != 0 }
+	return has(unix.CAP_SYS_ADMIN) || has(unix.CAP_BPF) && has(unix.CAP_PERFMON)
+}
+
 // refused makes an *Unavailable of what the kernel said.
 func refused(what string, err error) error {
 	way := "see whether another tool's BPF programs load on this kernel (bpftool feature), and report this"
 	switch {
-	case errors.Is(err, fs.ErrPermission):
+	case errors.Is(err, fs.ErrPermission) || !privileged():
 		way = "run as root, or with CAP_BPF and CAP_PERFMON; in a container, outside it or privileged; a kernel in lockdown mode refuses always"
+	case strings.Contains(err.Error(), "kptr_restrict"): // cilium/ebpf has no error of its own for it
+		way = "let root see the kernel's symbols: sysctl kernel.kptr_restrict=1"
 	case errors.Is(err, ebpf.ErrNotSupported):
 		way = "a kernel of 5.15 or later with BPF tracing is needed"
 	}

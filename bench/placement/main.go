@@ -7,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 )
 
@@ -28,7 +27,6 @@ func main() {
 	length := flag.Int("arrivals", 200, "measured arrivals per stream")
 	seeds := flag.Int("seeds", 3, "streams per cell")
 	flag.Parse()
-	runtime.LockOSThread() // for threadTime
 	if err := run(*trees, *out, *only, *length, *seeds); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
@@ -46,30 +44,44 @@ func run(trees, out, only string, length, seeds int) error {
 	}
 	defer os.RemoveAll(temp)
 	t := newTable(length, seeds)
-	for _, m := range all {
-		// The peers take up to a second per decision on the largest: it is for
-		// our own time.
-		var peers []peer
-		if m.topology.Online().Size() < largest {
-			if peers, err = peersOf(m, filepath.Join(temp, m.name)); err != nil {
+	next, done := make(chan machine), make(chan error)
+	for range min(len(all), runtime.GOMAXPROCS(0)) {
+		go func() {
+			runtime.LockOSThread() // for threadTime
+			for m := range next {
+				done <- t.machine(m, temp)
+			}
+		}()
+	}
+	defer close(next)
+	for sent, ended := 0, 0; ended < len(all); {
+		feed := next
+		var m machine
+		if sent == len(all) {
+			feed = nil
+		} else {
+			m = all[sent]
+		}
+		select {
+		case feed <- m:
+			sent++
+		case err := <-done:
+			if err != nil {
 				return err
 			}
-		}
-		for _, percent := range percents {
-			fmt.Fprintf(os.Stderr, "bench: %s at %d %%\n", m.name, percent)
-			for _, mix := range mixes {
-				if err := t.cell(m, peers, mix, percent, length, seeds); err != nil {
+			ended++
+			// What is done is kept, should the rest be interrupted.
+			if out != "" {
+				if err := os.WriteFile(out, []byte(t.text()), 0o644); err != nil {
 					return err
 				}
 			}
 		}
 	}
-	text := t.text()
 	if out == "" {
-		_, err = os.Stdout.WriteString(text)
-		return err
+		_, err = os.Stdout.WriteString(t.text())
 	}
-	return os.WriteFile(out, []byte(text), 0o644)
+	return err
 }
 
 func peersOf(m machine, dir string) ([]peer, error) {

@@ -19,6 +19,9 @@ type peer struct {
 	take func(free cpuset.CPUSet, n int) (cpuset.CPUSet, error)
 }
 
+// The peers, in the order of peersOf.
+var peerNames = []string{"kubelet", "kubelet, uncore", "nri-plugins", "nri-plugins, pools"}
+
 // kubelet is the static policy's algorithm, as dra-driver-cpu exports it.
 func kubelet(m topology.Machine, uncore bool) peer {
 	name := "kubelet"

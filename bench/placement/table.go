@@ -2,7 +2,11 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -17,47 +21,73 @@ type key struct {
 // table collects results and writes them.
 type table struct {
 	length, seeds int
-	machines      []machine
 	who           []string
-	results       map[key]*result
+
+	mutex    sync.Mutex // of what follows
+	machines []machine  // that are done
+	results  map[key]*result
 }
 
 func newTable(length, seeds int) *table {
-	return &table{length: length, seeds: seeds, results: map[key]*result{}}
+	t := &table{length: length, seeds: seeds, results: map[key]*result{}, who: slices.Clone(peerNames)}
+	for _, v := range variants {
+		t.who = append(t.who, v.name)
+	}
+	return t
+}
+
+// machine runs everybody on one machine.
+func (t *table) machine(m machine, temp string) error {
+	// The peers take up to a second per decision on the largest: it is for our
+	// own time.
+	var peers []peer
+	if m.topology.Online().Size() < largest {
+		var err error
+		if peers, err = peersOf(m, filepath.Join(temp, m.name)); err != nil {
+			return err
+		}
+	}
+	for _, percent := range percents {
+		fmt.Fprintf(os.Stderr, "bench: %s at %d %%\n", m.name, percent)
+		for _, mix := range mixes {
+			if err := t.cell(m, peers, mix, percent); err != nil {
+				return err
+			}
+		}
+	}
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	t.machines = append(t.machines, m)
+	return nil
 }
 
 // cell runs everybody on the streams of one cell.
-func (t *table) cell(m machine, peers []peer, x mix, percent, length, seeds int) error {
-	if len(t.machines) == 0 || t.machines[len(t.machines)-1].name != m.name {
-		t.machines = append(t.machines, m)
-	}
-	if len(t.who) == 0 {
-		for _, p := range peers {
-			t.who = append(t.who, p.name)
-		}
-		for _, v := range variants {
-			t.who = append(t.who, v.name)
-		}
-	}
+func (t *table) cell(m machine, peers []peer, x mix, percent int) error {
 	cpus := m.topology.Online().Difference(m.topology.Isolated()).Size()
-	for seed := range seeds {
-		requests := stream(x, cpus, percent, length, uint64(seed))
+	for seed := range t.seeds {
+		requests := stream(x, cpus, percent, t.length, uint64(seed))
 		for _, p := range peers {
 			r, err := runPeer(m, p, requests)
 			if err != nil {
 				return err
 			}
-			t.at(key{m.name, percent, x.name, p.name}).add(r)
+			t.add(key{m.name, percent, x.name, p.name}, r)
 		}
 		for _, v := range variants {
 			r, err := runOurs(m, v, requests)
 			if err != nil {
 				return err
 			}
-			t.at(key{m.name, percent, x.name, v.name}).add(r)
+			t.add(key{m.name, percent, x.name, v.name}, r)
 		}
 	}
 	return nil
+}
+
+func (t *table) add(k key, r *result) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	t.at(k).add(r)
 }
 
 func (t *table) at(k key) *result {

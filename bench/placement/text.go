@@ -13,6 +13,8 @@ const (
 
 // text is the page.
 func (t *table) text() string {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
 	var b strings.Builder
 	b.WriteString(`# Placement beside its peers
 

@@ -73,7 +73,7 @@ type Range struct {
 // expected simulates an arm under one behaviour at the host's tick rate, with
 // several seeds: the phases of ticks and periods are not known.
 func expected(a arm, cpus int, kernel string, hz int) (Range, error) {
-	const seeds, length = 11, 3 * time.Second
+	const seeds, length = 7, 2 * time.Second
 	var r Range
 	s, err := scenarioOf(a, cpus, length, kernel, hz)
 	if err != nil {

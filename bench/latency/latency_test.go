@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 func TestArmsGrantWhatTheySay(t *testing.T) {
 	for _, cpus := range []int{2, 8} {
 		for _, name := range Remedies() {
-			s, err := scenarioOf(name, cpus, 3e9)
+			s, err := scenarioOf(name, cpus, 2e9)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -83,7 +83,7 @@ func TestCompare(t *testing.T) {
 		if rows[Quota].Used > 0.9 && rows[Pin].Used > 0.9 {
 			break
 		}
-		if try == 2 {
+		if try == 1 {
 			t.Skipf("needs idle CPUs: %.2f of 1 could be had; runs on a quiet host", rows[Quota].Used)
 		}
 	}

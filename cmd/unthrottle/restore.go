@@ -22,6 +22,9 @@ func newRestore() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if len(args) == 0 {
+				removeLeftovers(h)
+			}
 			env, done, err := w.env(cmd, h)
 			if err != nil {
 				return err

@@ -128,7 +128,7 @@ func (f *runFlags) run(ctx context.Context, s scenario.Scenario, name string) (o
 // behind. What could not be done is said; it is no error of a command that is
 // about something else.
 func removeLeftovers(h *cgroup.Host) {
-	removed, notes, err := home.RemoveLeftovers(h, "", experiment.Prefix, benchPrefix)
+	removed, notes, err := home.RemoveLeftovers(h, "", experiment.Prefix, benchPrefix, demoPrefix)
 	if err != nil {
 		return // without cgroups of our own there are no leftovers
 	}
@@ -140,5 +140,8 @@ func removeLeftovers(h *cgroup.Host) {
 	}
 }
 
-// benchPrefix is of the homes of `unthrottle bench`.
-const benchPrefix = "unthrottle-bench-"
+// Prefixes of the cgroups of `unthrottle bench` and `unthrottle demo`.
+const (
+	benchPrefix = "unthrottle-bench-"
+	demoPrefix  = "unthrottle-demo-"
+)

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/unthrottle/unthrottle/cgroup/cgrouptest"
+	"github.com/unthrottle/unthrottle/scenario"
+)
+
+// The contract of run --json: the same keys as simulate --json.
+func TestRun(t *testing.T) {
+	tree := cgrouptest.New(t)
+	tree.Make("inner") // on v2: makes the top hand its controllers on
+	const text = "version: 1\nhost: {cpus: 1}\ncgroups: {app: {quota: 20ms}}\nworkloads: {burner: {kind: burn, cgroup: app}}\n"
+	real := decoded[scenario.Outcome](t, runIn(t.Context(), t, text, "run", "-", "--json", "--for", "500ms", "--scope", tree.Top), 0)
+	simulated := decoded[scenario.Outcome](t, runIn(t.Context(), t, strings.Replace(text, "version: 1\n", "version: 1\nduration: 500ms\n", 1), "simulate", "-", "--json"), 0)
+	if len(real.Cgroups) != len(simulated.Cgroups) || len(real.Workloads) != len(simulated.Workloads) {
+		t.Errorf("real %+v, simulated %+v", real, simulated)
+	}
+	if app := real.Cgroups["app"]; app.ThrottledPeriods == 0 || app.ThrottledPeriods > app.Periods || app.UsageSeconds <= 0 {
+		t.Errorf("a thread that burns under 0.2 CPUs was not throttled: %+v", app)
+	}
+}
+
+func TestRunRefuses(t *testing.T) {
+	const good = "version: 1\nhost: {cpus: 1}\nworkloads: {w: {kind: burn, start: 1s}}\n"
+	for _, test := range []struct {
+		code  int
+		input string
+		want  string
+		args  []string
+	}{
+		{3, "version: 1\nhost: {cpus: 1024}\nworkloads: {w: {kind: burn}}\n", "the scenario needs 1024 CPUs", nil},
+		{2, "version: 1\nhost: {cpus: 1, cores: 2}\nworkloads: {w: {kind: burn}}\n", "unknown key \"cores\"", nil},
+		{2, good, "--for 0s: give a time", []string{"--for", "0s"}},
+		{2, good, "--for -1s", []string{"--for", "-1s"}},
+		{2, good, "w starts at 1s only", []string{"--for", "500ms"}},
+		{2, good, "--repeat 0", []string{"--repeat", "0"}},
+		{2, good, "--scope is empty", []string{"--scope", ""}},
+	} {
+		r := runIn(t.Context(), t, test.input, append([]string{"run", "-"}, test.args...)...)
+		if r.code != test.code || !strings.Contains(r.errors, test.want) {
+			t.Errorf("%q: exit code %d, %s", test.want, r.code, r.errors)
+		}
+	}
+	for _, args := range [][]string{{"run"}, {"bench", "latency", "--seconds", "0"}, {"bench", "fibtest", "--repeat", "-1"}, {"bench", "fibtest", "--scope", ""}} {
+		if r := unthrottle(t, args...); r.code != 2 || r.errors == "" {
+			t.Errorf("%q: %d %s", args, r.code, r.errors)
+		}
+	}
+}

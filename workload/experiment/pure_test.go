@@ -1,0 +1,104 @@
+package experiment
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/utils/cpuset"
+
+	"github.com/unthrottle/unthrottle/loadgen"
+	"github.com/unthrottle/unthrottle/scenario"
+)
+
+func TestMapped(t *testing.T) {
+	if got := mapped(cpuset.New(0, 2), cpuset.New(3, 5, 9)); !got.Equals(cpuset.New(3, 9)) {
+		t.Error(got)
+	}
+}
+
+func TestPlannedPhases(t *testing.T) {
+	s := time.Second
+	for _, test := range []struct {
+		phases []scenario.Phase
+		length time.Duration
+		want   []time.Duration
+	}{
+		{nil, 3 * s, []time.Duration{3 * s}},
+		{[]scenario.Phase{{For: s, Factor: 1}, {For: s, Factor: 2}}, 5 * s, []time.Duration{s, 4 * s}},         // the last one lasts
+		{[]scenario.Phase{{For: 4 * s, Factor: 1}, {For: 4 * s, Factor: 2}}, 5 * s, []time.Duration{4 * s, s}}, // cut
+		{[]scenario.Phase{{For: 4 * s, Factor: 1}, {For: 4 * s, Factor: 2}}, 3 * s, []time.Duration{3 * s}},
+	} {
+		got := plannedPhases(test.phases, test.length)
+		if len(got) != len(test.want) {
+			t.Errorf("%v in %v: %+v", test.phases, test.length, got)
+			continue
+		}
+		for i := range got {
+			if got[i].For != test.want[i] || !got[i].Measured {
+				t.Errorf("%v in %v: %+v", test.phases, test.length, got)
+			}
+		}
+	}
+}
+
+func TestRecovery(t *testing.T) {
+	phases := []scenario.Phase{{For: time.Second, Factor: 1}, {For: time.Second, Factor: 2}, {For: 3 * time.Second, Factor: 1}}
+	line := func(good ...uint32) (all []loadgen.SlotResult) {
+		for _, g := range good {
+			for range 4 {
+				all = append(all, loadgen.SlotResult{Intended: 10, Good: g})
+			}
+		}
+		return all
+	}
+	for name, test := range map[string]struct {
+		phases []scenario.Phase
+		line   []loadgen.SlotResult
+		want   float64 // -1: nil
+	}{
+		"at once":           {phases, line(10, 3, 10, 10, 10), 0},
+		"after a second":    {phases, line(10, 3, 3, 10, 10), 1},
+		"never":             {phases, line(10, 3, 3, 3, 3), -1},
+		"falls back":        {phases, line(10, 3, 10, 3, 10), 2},
+		"no fall":           {phases[:2], line(10, 10, 10), -1},
+		"a nearly good one": {phases, line(10, 3, 9, 9, 9), 0},
+		"empty":             {phases, nil, -1},
+	} {
+		got := recovery(test.phases, test.line)
+		if (got == nil) != (test.want < 0) || got != nil && *got != test.want {
+			t.Errorf("%s: %v, want %v", name, got, test.want)
+		}
+	}
+}
+
+func TestAvailableMemory(t *testing.T) {
+	if n, err := availableMemory("MemTotal:  8 kB\nMemAvailable:    2048 kB\nx: 1\n"); err != nil || n != 2<<20 {
+		t.Error(n, err)
+	}
+	for _, bad := range []string{"", "MemAvailable: many kB\n", "MemAvailable: -5 kB\n", "MemFree: 5 kB\n"} {
+		if _, err := availableMemory(bad); err == nil {
+			t.Errorf("%q was read", bad)
+		}
+	}
+}
+
+// On v2 a cgroup has processes or cgroups.
+func TestNoInternalProcesses(t *testing.T) {
+	s := parsed(t, "version: 1\nhost: {cpus: 1}\ncgroups: {a: {}, b: {parent: a}}\nworkloads: {w: {kind: burn, cgroup: a}}\n")
+	if err := check(&s, false); err != nil {
+		t.Errorf("v1: %v", err)
+	}
+	if err := check(&s, true); err == nil || !strings.Contains(err.Error(), "its parent a has workload w") {
+		t.Errorf("v2: %v", err)
+	}
+}
+
+// Where the generator was the bottleneck there are counts and no latencies.
+func TestWithoutLatencies(t *testing.T) {
+	v := 5.
+	w := withoutLatencies(scenario.WorkloadOutcome{Count: 7, P50: &v, Max: &v, RecoverySeconds: &v, Classes: map[string]scenario.ClassOutcome{"get": {Count: 3, P99: &v}}})
+	if w.Count != 7 || w.P50 != nil || w.Max != nil || w.RecoverySeconds != nil || w.Classes["get"].P99 != nil || w.Classes["get"].Count != 3 {
+		t.Errorf("%+v", w)
+	}
+}

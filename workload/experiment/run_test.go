@@ -1,0 +1,257 @@
+package experiment
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/unthrottle/unthrottle/cgroup"
+	"github.com/unthrottle/unthrottle/cgroup/cgrouptest"
+	"github.com/unthrottle/unthrottle/lab/require"
+	"github.com/unthrottle/unthrottle/scenario"
+	"github.com/unthrottle/unthrottle/simulate"
+	"github.com/unthrottle/unthrottle/workload/home"
+)
+
+// homes are the cgroups of runs below a scope, with who is in them.
+func homes(t *testing.T, tree *cgrouptest.Tree) (paths []string, pids []int) {
+	t.Helper()
+	children, err := tree.Host.Children(cgroup.CPU, tree.Top)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(children); i++ {
+		if cgroup.Base(children[i]) == "inner" {
+			continue
+		}
+		paths = append(paths, children[i])
+		below, err := tree.Host.Children(cgroup.CPU, children[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		children = append(children, below...)
+		inside, err := tree.Host.Procs(cgroup.CPU, children[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		pids = append(pids, inside...)
+	}
+	return paths, pids
+}
+
+// One run of every kind at once: each is seen by what it measured or used, the
+// limits hold, and nothing is left.
+func TestEveryKind(t *testing.T) {
+	require.CPUs(t, 2)
+	o, tree := options(t)
+	s := parsed(t, everything)
+	r, err := Run(t.Context(), s, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, w := range r.Outcome.Workloads {
+		text, _ := json.Marshal(w)
+		t.Logf("%s %s", name, text)
+	}
+	for _, name := range []string{"sleeper", "pool", "fib", "calls", "gc"} {
+		if w := r.Outcome.Workloads[name]; w.Count == 0 || w.P50 == nil || *w.Max < *w.P50 {
+			t.Errorf("%s measured nothing: %+v", name, w)
+		}
+	}
+	for _, name := range []string{"burners", "fib", "neighbour"} {
+		if w := r.Outcome.Workloads[name]; w.Iterations == nil || *w.CPUSeconds <= 0 {
+			t.Errorf("%s did not burn: %+v", name, w)
+		}
+	}
+	web := r.Outcome.Workloads["web"]
+	if web.Count == 0 || web.Failed == nil || len(web.Classes) != 2 || r.Outcome.Workloads["gc"].CPUSeconds != nil {
+		t.Errorf("web %+v", web)
+	}
+	pod, app := r.Outcome.Cgroups["pod"], r.Outcome.Cgroups["app"]
+	if app.ThrottledPeriods == 0 || app.ThrottledPeriods > app.Periods || app.ThrottledSeconds <= 0 {
+		t.Errorf("two burning threads under half a CPU, and it was not throttled: %+v", app)
+	}
+	// Each period's quota, one that was left over, and what CPUs overrun it by.
+	if most := float64(app.Periods+2)*0.05 + 0.05; app.UsageSeconds > most || pod.UsageSeconds < app.UsageSeconds {
+		t.Errorf("app used %.3f s, at most %.3f are allowed; pod %.3f", app.UsageSeconds, most, pod.UsageSeconds)
+	}
+	if app.Width != nil || app.ActivePeriods != nil || app.StoppedSeconds != nil {
+		t.Errorf("measured without a probe: %+v", app)
+	}
+	if paths, pids := homes(t, tree); len(paths)+len(pids) > 0 {
+		t.Errorf("left: %q, processes %v", paths, pids)
+	}
+}
+
+// A real run and a simulated one have the same keys.
+func TestSameKeysAsSimulated(t *testing.T) {
+	o, _ := options(t)
+	s := parsed(t, `version: 1
+duration: 300ms
+host: {cpus: 1}
+cgroups: {app: {quota: 50ms}}
+workloads:
+  sleeper: {kind: sleeper, cgroup: app}
+  web: {kind: service, cgroup: app, threads: 1, work: 1ms, arrivals: {per_second: 50}}
+`)
+	real, err := Run(t.Context(), s, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	simulated, err := simulate.Run(s, simulate.Options{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := keys(t, real.Outcome), keys(t, simulated.Outcome); !slices.Equal(a, b) {
+		t.Errorf("real %q\nsimulated %q", a, b)
+	}
+}
+
+// keys are all paths of an outcome as JSON, but for what a width has.
+func keys(t *testing.T, o scenario.Outcome) []string {
+	t.Helper()
+	text, err := json.Marshal(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v any
+	if err := json.Unmarshal(text, &v); err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]bool{}
+	var walk func(path string, v any)
+	walk = func(path string, v any) {
+		all[path] = true
+		if object, ok := v.(map[string]any); ok {
+			for key, inner := range object {
+				walk(path+"."+key, inner)
+			}
+		}
+	}
+	walk("", v)
+	return slices.Sorted(maps.Keys(all))
+}
+
+// What a probe measures enters the outcome.
+type fakeProbe struct{ watched []string }
+
+func (p *fakeProbe) Watch(groups map[string]cgroup.Group) (func() (map[string]Measured, error), error) {
+	p.watched = slices.Sorted(maps.Keys(groups))
+	active := uint64(3)
+	return func() (map[string]Measured, error) {
+		return map[string]Measured{"a": {ActivePeriods: &active, Width: []scenario.Width{{CPUs: 1, Seconds: 0.2}}}}, nil
+	}, nil
+}
+
+func TestProbe(t *testing.T) {
+	o, _ := options(t)
+	p := &fakeProbe{}
+	o.Probe = p
+	r, err := Run(t.Context(), parsed(t, "version: 1\nduration: 200ms\nhost: {cpus: 1}\ncgroups: {a: {}}\nworkloads: {w: {kind: burn, cgroup: a}}\n"), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := r.Outcome.Cgroups["a"]; !slices.Equal(p.watched, []string{"a"}) || *a.ActivePeriods != 3 || len(a.Width) != 1 || a.StoppedSeconds != nil {
+		t.Errorf("%q %+v", p.watched, a)
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	o, tree := options(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 700*time.Millisecond)
+	defer cancel()
+	long := parsed(t, "version: 1\nduration: 10m\nhost: {cpus: 1}\ncgroups: {a: {quota: 10ms}}\nworkloads:\n  w: {kind: burn, cgroup: a, threads: 20}\n  web: {kind: service, cgroup: a, threads: 1, work: 1ms, arrivals: {per_second: 50}}\n")
+	if _, err := Run(ctx, long, o); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("interrupted: %v", err)
+	}
+	if paths, pids := homes(t, tree); len(paths)+len(pids) > 0 {
+		t.Errorf("left: %q, processes %v", paths, pids)
+	}
+}
+
+// kill -9 in the middle: the processes end by themselves, and the next one who
+// looks removes the cgroups.
+func TestKilled(t *testing.T) {
+	require.CPUs(t, 2)
+	_, tree := options(t)
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), exe)
+	cmd.Env = append(os.Environ(), envVictim+"="+tree.Top)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	if !lines.Scan() || lines.Text() != "under way" {
+		_ = cmd.Process.Kill()
+		t.Fatalf("the victim said %q", lines.Text())
+	}
+	if _, pids := homes(t, tree); len(pids) == 0 {
+		t.Error("the victim runs nothing")
+	}
+	if removed, _, err := home.RemoveLeftovers(tree.Host, tree.Top, Prefix); err != nil || removed != 0 {
+		t.Errorf("the cgroups of a living one were removed: %d, %v", removed, err)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	deadline := time.Now().Add(30 * time.Second)
+	for {
+		_, pids := homes(t, tree)
+		if len(pids) == 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("processes %v have outlived their parent", pids)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	removed, notes, err := home.RemoveLeftovers(tree.Host, tree.Top, Prefix)
+	if err != nil || removed != 1 || len(notes) > 0 {
+		t.Errorf("removed %d, %q, %v", removed, notes, err)
+	}
+	if paths, _ := homes(t, tree); len(paths) > 0 {
+		t.Errorf("left: %q", paths)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	o, tree := options(t)
+	for want, text := range map[string]string{
+		"needs 1024 CPUs, and": "version: 1\nhost: {cpus: 1024}\nworkloads: {w: {kind: burn}}\n",
+		"MiB of memory, and":   "version: 1\nhost: {cpus: 1}\nworkloads:\n" + manyJVMs(200),
+		"at least 1":           "version: 1\nhost: {cpus: 1}\nworkloads: {w: {kind: service, threads: 1, queue: 0, work: 1ms, arrivals: {per_second: 1}}}\n",
+		"more than 4096":       "version: 1\nhost: {cpus: 1}\nworkloads: {w: {kind: burn, threads: 5000}}\n",
+	} {
+		_, err := Run(t.Context(), parsed(t, text), o)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q, got %v", want, err)
+		}
+	}
+	if paths, _ := homes(t, tree); len(paths) > 0 {
+		t.Errorf("left: %q", paths)
+	}
+}
+
+func manyJVMs(n int) string {
+	var b strings.Builder
+	for i := range n {
+		b.WriteString("  j" + strings.Repeat("x", i%50) + string(rune('a'+i/50)) + ": {kind: jvm, heap: 4GiB}\n")
+	}
+	return b.String()
+}

@@ -1,6 +1,7 @@
 package jvm
 
 import (
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -23,7 +24,7 @@ func ParsePause(line string) (time.Duration, bool) {
 	if err != nil {
 		return 0, false
 	}
-	return time.Duration(ms * float64(time.Millisecond)), true
+	return time.Duration(math.Round(ms * float64(time.Millisecond))), true
 }
 
 // Quantile of pauses: the least that a share q of them do not exceed. There is at

@@ -32,6 +32,7 @@ long a decision takes: the same machines and the same streams of requests for al
 
 `)
 	fmt.Fprintf(&b, "Each cell: %d streams of %d arrivals after the node had filled up; at each arrival containers leave at random until the newcomer fits.\n", t.seeds, t.length)
+	fmt.Fprintf(&b, "Machines done: %d of %d. What was avoidable is judged by our own solver, which tests compare with an exact search on small machines.\n", len(t.machines), len(saved)+len(shapes))
 	b.WriteString("Sizes: ")
 	for i, x := range mixes {
 		if i > 0 {
@@ -83,7 +84,7 @@ func (t *table) reaches(b *strings.Builder) {
 			}
 		}
 		body = append(body, []string{what.name, fmt.Sprintf("at most %.3f (%s)", best, by),
-			fmt.Sprintf("%.3f (%s), %.3f (%s): see the frontier", mine, with, what.get(ours), variants[0].name), verdict(mine <= best)})
+			fmt.Sprintf("%.3f (%s), %.3f (%s): see the frontier", mine, with, what.get(ours), variants[0].name), byOrder(what.get(ours) <= best, mine <= best)})
 	}
 	for _, m := range t.machines {
 		cpus := m.topology.Online().Size()
@@ -105,6 +106,17 @@ func (t *table) reaches(b *strings.Builder) {
 	b.WriteString("## What was aimed at\n\n")
 	rows(b, []string{"figure", "reach", "got", ""}, body)
 	b.WriteString("No garbage in the steady state: `TestNoGarbage` in `placement/` counts 0 allocations per decision.\n\n")
+}
+
+// byOrder does not call met what only another order than the default reaches.
+func byOrder(byDefault, byAnother bool) string {
+	switch {
+	case byDefault:
+		return "met"
+	case byAnother:
+		return "MISSED by default, met by another order"
+	}
+	return "MISSED"
 }
 
 // crossings shows avoidable crossings of arrivals.

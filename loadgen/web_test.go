@@ -41,7 +41,7 @@ func TestHTTPErrors(t *testing.T) {
 	}{
 		"errors only":  {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, "HTTP status 500", 0},
 		"overloaded":   {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, "HTTP status 503", 3},
-		"redirects":    {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/", 302) }, "HTTP status 302", 0},
+		"redirects":    {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/", http.StatusFound) }, "HTTP status 302", 0},
 		"never answer": {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "", 0},
 	} {
 		server := httptest.NewServer(c.answer)

@@ -41,8 +41,8 @@
 // # Limits
 //
 // CPUs are equal: no siblings that slow each other down, no caches, no memory
-// nodes. Threads run in user mode only (from 6.18 on system calls run through a
-// throttling). A group's share of a CPU follows the number of its threads there,
+// nodes. A system call that runs through a throttling, from 6.18 on, has the
+// share of a thread of the root meanwhile. A group's share of a CPU follows the number of its threads there,
 // not their load averages; balancing looks at numbers of threads, too. What a
 // switch or a wake-up costs is not modelled. docs/simulate.md says how the
 // results compare with published and measured ones.

@@ -133,7 +133,7 @@ func (h *host) pick(c int) int {
 // over says at a tick whether the running thread has had its turn at any level.
 func (h *host) over(c int) bool {
 	cur := &h.cpus[c]
-	member, g, is := cur.cur, h.threads[cur.cur].group, false
+	member, g, is := cur.cur, h.threads[cur.cur].in, false
 	for {
 		q, e, w := h.rq(g, c), h.entity(member, c), h.weight(member, c)
 		if h.eevdf {
@@ -161,7 +161,7 @@ func (h *host) over(c int) bool {
 func (h *host) preempts(t, c int) bool {
 	cur := h.cpus[c].cur
 	a, b := t, cur
-	ga, gb := h.threads[t].group, h.threads[cur].group
+	ga, gb := h.threads[t].in, h.threads[cur].in
 	for da, db := h.depth(ga), h.depth(gb); ga != gb; {
 		if da >= db {
 			a, ga, da = ^ga, h.groups[ga].parent, da-1

@@ -106,6 +106,8 @@ type host struct {
 	rqs      []rq // of group g on CPU c: g*ncpu+c
 	threads  []thread
 	works    []work
+	streams  []stream // of all services
+	calling  []int    // threads in a system call
 	freed    []int
 	events   uint64
 	times    func(workload string, took time.Duration) // nil: nobody asks
@@ -117,21 +119,26 @@ type host struct {
 // slots are where each sort of event begins in the queue. Of events at one
 // time the sorts come in this order.
 type slots struct {
-	period, slack, ipi, work, done, account, tick, wake, end int
+	period, slack, ipi, work, arrive, timeout, retry, done, account, tick, wake, end int
 }
 
 func (h *host) rq(g, c int) *rq { return &h.rqs[g*h.ncpu+c] }
 
 func newHost(s *scenario.Scenario, seed uint64) (*host, error) {
 	h := &host{scenario: s, ncpu: s.Host.CPUs, rng: rand.New(rand.NewPCG(seed, 0x756e7468726f7474))}
-	groups, threads := len(s.Cgroups)+1, 0
-	for _, w := range s.Workloads {
-		threads += w.Threads
+	groups, threads, streams := len(s.Cgroups)+1, 0, 0
+	for i := range s.Workloads {
+		threads += threadsOf(&s.Workloads[i])
+		if server := s.Workloads[i].Server; server != nil {
+			streams += len(server.Classes)
+		}
 	}
+	works := len(s.Workloads)
 	at := 0
 	take := func(n int) int { at += n; return at - n }
 	h.slots = slots{
-		period: take(groups), slack: take(groups), ipi: take(groups * h.ncpu), work: take(len(s.Workloads)),
+		period: take(groups), slack: take(groups), ipi: take(groups * h.ncpu), work: take(works),
+		arrive: take(streams), timeout: take(works), retry: take(works),
 		done: take(h.ncpu), account: take(h.ncpu), tick: take(h.ncpu), wake: take(threads), end: at,
 	}
 	h.queue = newQueue(at)
@@ -147,7 +154,7 @@ func newHost(s *scenario.Scenario, seed uint64) (*host, error) {
 			return nil, err
 		}
 	}
-	h.addWorks(threads)
+	h.addWorks(threads, streams)
 	return h, nil
 }
 

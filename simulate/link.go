@@ -94,16 +94,16 @@ func (h *host) emptied(g, c int) {
 func (h *host) enqueue(t int) {
 	th := &h.threads[t]
 	c := th.cpu
-	q := h.rq(th.group, c)
+	q := h.rq(th.in, c)
 	first := len(q.list) == 0
 	th.queued = true
 	h.cpus[c].threads++
 	h.place(q, t, c)
-	h.count(th.group, c, 1)
+	h.count(th.in, c, 1)
 	if first {
-		h.climb(th.group, c)
+		h.climb(th.in, c)
 	}
-	if !h.reachable(th.group, c) {
+	if !h.reachable(th.in, c) {
 		h.hold(t, true)
 	}
 }
@@ -112,16 +112,17 @@ func (h *host) enqueue(t int) {
 func (h *host) dequeue(t int) {
 	th := &h.threads[t]
 	c := th.cpu
-	q := h.rq(th.group, c)
+	q := h.rq(th.in, c)
 	h.leave(q, t, c)
 	th.queued = false
 	h.cpus[c].threads--
-	h.count(th.group, c, -1)
+	h.count(th.in, c, -1)
 	if th.held {
 		h.hold(t, false)
 	}
 	if len(q.list) == 0 {
-		h.emptied(th.group, c)
-		h.unlink(th.group, c)
+		h.emptied(th.in, c)
+		h.unlink(th.in, c)
 	}
+	th.in = th.group
 }

@@ -97,14 +97,53 @@ func (h *host) outcome() scenario.Outcome {
 }
 
 func (h *host) workOutcome(w *work) scenario.WorkloadOutcome {
-	l, used := &w.latency, w.used.Seconds()
-	o := scenario.WorkloadOutcome{
-		Count: l.n, P50: l.quantile(0.5), P90: l.quantile(0.9), P99: l.quantile(0.99), Max: l.maximum(),
-		Refused: w.refused, Unfinished: uint64(w.n), CPUSeconds: &used,
+	used := w.used.Seconds()
+	if w.service != nil {
+		return h.served(w)
 	}
-	for _, t := range h.threads[w.first : w.first+w.Threads] {
+	l := &w.latency
+	o := scenario.WorkloadOutcome{
+		Count: l.n, P50: l.quantile(0.5), P90: l.quantile(0.9), P99: l.quantile(0.99), Max: l.maximum(), CPUSeconds: &used,
+	}
+	if w.collector != nil {
+		o.CPUSeconds = nil // its service has them
+		if w.collector.stopping {
+			o.Unfinished = 1
+		}
+	}
+	for _, t := range h.threads[w.first : w.first+w.count] {
 		if t.busy {
 			o.Unfinished++
+		}
+	}
+	return o
+}
+
+// served is a service's outcome.
+func (h *host) served(w *work) scenario.WorkloadOutcome {
+	s := w.service
+	c := &s.clients
+	h.unfinished(s)
+	used, l := w.used, &w.latency
+	if s.world != nil {
+		used += s.world.work.used
+	}
+	seconds := used.Seconds()
+	o := scenario.WorkloadOutcome{
+		Count: c.answered, P50: l.quantile(0.5), P90: l.quantile(0.9), P99: l.quantile(0.99), Max: l.maximum(),
+		Refused: c.refused, Unfinished: uint64(c.live) + c.unsent, CPUSeconds: &seconds, RecoverySeconds: s.recovery(),
+	}
+	if s.spec.Timeout > 0 {
+		o.Failed = &c.failed
+	}
+	if c.classes != nil {
+		o.Classes = map[string]scenario.ClassOutcome{}
+		for i := range c.classes {
+			of := &c.classes[i]
+			l := &of.latency
+			o.Classes[s.spec.Classes[i].Name] = scenario.ClassOutcome{
+				Count: of.answered, P50: l.quantile(0.5), P90: l.quantile(0.9), P99: l.quantile(0.99), Max: l.maximum(),
+			}
 		}
 	}
 	return o

@@ -92,8 +92,14 @@ func (h *host) run() {
 			h.onTimer(slot-s.slack, false)
 		case slot < s.work:
 			h.release((slot-s.ipi)/h.ncpu, (slot-s.ipi)%h.ncpu)
-		case slot < s.done:
+		case slot < s.arrive:
 			h.onWork(slot - s.work)
+		case slot < s.timeout:
+			h.onArrival(slot - s.arrive)
+		case slot < s.retry:
+			h.onTimeout(slot - s.timeout)
+		case slot < s.done:
+			h.onRetry(slot - s.retry)
 		case slot < s.account:
 			h.onDone(slot - s.done)
 		case slot < s.tick:

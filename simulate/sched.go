@@ -71,6 +71,9 @@ func (h *host) schedule(c, from int) {
 			continue
 		}
 		if bw.Check(h.now, c, queued) && h.rq(g, c).queued {
+			h.runThrough(g, c)
+		}
+		if bw.Throttled(c) && h.rq(g, c).queued {
 			if h.reachable(g, c) {
 				h.holdAll(g, c, true)
 			}
@@ -117,7 +120,7 @@ func (h *host) arm(c int) {
 	// Continuous: at the end of the smallest silo, or of a turn.
 	next := h.slice
 	for g := t.group; g > 0; g = h.groups[g].parent {
-		if bw := h.groups[g].bw; bw != nil {
+		if bw := h.groups[g].bw; bw != nil && !bw.Throttled(c) {
 			next = min(next, bw.Left(c))
 		}
 	}
@@ -172,6 +175,23 @@ func (h *host) block(t int) {
 	h.schedule(c, th.group)
 }
 
+// goOn gives a runnable thread more to do, without a sleep.
+func (h *host) goOn(t int, left time.Duration) {
+	th := &h.threads[t]
+	c := th.cpu
+	if h.cpus[c].cur != t {
+		th.left = left
+		return
+	}
+	empty := h.update(c, true)
+	th.left = left
+	if empty {
+		h.schedule(c, th.group)
+	} else {
+		h.arm(c)
+	}
+}
+
 // release lets a CPU's threads run again after their group was refilled.
 func (h *host) release(g, c int) {
 	empty := h.update(c, true)
@@ -184,6 +204,7 @@ func (h *host) release(g, c int) {
 			h.holdAll(g, c, false)
 		}
 	}
+	h.comeBack(g, c)
 	// A busy CPU goes on until its next tick.
 	if cur := h.cpus[c].cur; cur < 0 {
 		h.schedule(c, 0)

@@ -13,6 +13,7 @@ const endless = time.Duration(math.MaxInt64 / 4)
 // thread is one thread of a workload.
 type thread struct {
 	work, group, cpu int
+	in               int // whose run queue it stands in: its group's, or the root's
 	allowed          mask
 	entity           entity
 	left             time.Duration // CPU time until it stops by itself
@@ -21,39 +22,35 @@ type thread struct {
 	queued           bool          // can run
 	held             bool          // a quota holds it
 	fresh            bool          // was never placed
+	step             uint8         // of a thread of kind kernel
 }
 
 // work is a workload's state.
 type work struct {
 	*scenario.Workload
-	pool    scenario.Pool  // of a service
-	class   scenario.Class // of its requests
-	group   int
-	first   int // of its threads
-	used    time.Duration
-	latency histogram
-	started bool
-	on      bool // neighbour
+	group        int
+	first, count int // of its threads
+	used         time.Duration
+	latency      histogram
+	started      bool
+	on           bool // neighbour
 
-	next    int             // arrival in At
-	resting []int           // threads of a service without work, the last to rest first
-	waiting []time.Duration // a ring of intended arrivals
-	head, n int
-	refused uint64
+	service   *service
+	collector *collector
 }
 
-func (h *host) addWorks(threads int) {
+// threadsOf is how many threads a workload has here: a service's I/O threads
+// too.
+func threadsOf(w *scenario.Workload) int { return w.Threads + readersOf(w) }
+
+func (h *host) addWorks(threads, streams int) {
 	h.threads = make([]thread, 0, threads)
+	h.streams = make([]stream, 0, streams)
 	h.works = make([]work, len(h.scenario.Workloads))
 	for i := range h.works {
 		spec := &h.scenario.Workloads[i]
 		w := &h.works[i]
-		*w = work{Workload: spec, group: spec.Cgroup + 1, first: len(h.threads), latency: newHistogram()}
-		if spec.Kind == scenario.Service {
-			w.pool, w.class, _ = spec.Server.Simple() // checked by unmodelled
-			w.resting = make([]int, 0, w.pool.Threads)
-			w.waiting = make([]time.Duration, w.pool.Queue)
-		}
+		*w = work{Workload: spec, group: spec.Cgroup + 1, first: len(h.threads), count: threadsOf(spec), latency: newHistogram()}
 		allowed := h.groups[w.group].allowed
 		var each []int
 		for c := range h.ncpu {
@@ -61,15 +58,23 @@ func (h *host) addWorks(threads int) {
 				each = append(each, c)
 			}
 		}
-		for n := range spec.Threads {
-			t := thread{work: i, group: w.group, allowed: allowed, fresh: true}
+		for n := range w.count {
+			t := thread{work: i, group: w.group, in: w.group, allowed: allowed, fresh: true}
 			if spec.Kind == scenario.Fib {
 				t.allowed = newMask(h.ncpu)
 				t.allowed.add(each[n%len(each)])
 			}
 			h.threads = append(h.threads, t)
 		}
+		if spec.Kind == scenario.Service {
+			h.addService(i)
+		}
 		h.queue.set(h.slots.work+i, spec.Start)
+	}
+	for i := range h.works {
+		if h.works[i].Kind == scenario.GC {
+			h.addCollector(i)
+		}
 	}
 }
 
@@ -84,52 +89,67 @@ func (h *host) draw(d scenario.Duration) time.Duration {
 	return d.Mean
 }
 
-// sleep lets a thread wake up after d, and up to the timer slack later.
+// sleep lets a thread wake up after d, faster or slower by its workload's
+// phase, and up to the timer slack later.
 func (h *host) sleep(t int, d time.Duration) {
-	if slack := h.scenario.Host.TimerSlack; slack > 0 {
-		d += time.Duration(h.rng.Int64N(int64(slack) + 1))
+	w := &h.works[h.threads[t].work]
+	at := h.now + d
+	if len(w.Phases) > 0 {
+		if at = wakeAfter(w.Phases, h.now-w.Start, d); at == never {
+			return
+		}
+		at += w.Start
 	}
-	h.queue.set(h.slots.wake+t, h.now+d)
+	if slack := h.scenario.Host.TimerSlack; slack > 0 {
+		at += time.Duration(h.rng.Int64N(int64(slack) + 1))
+	}
+	h.queue.set(h.slots.wake+t, at)
 }
 
-// onWork is a workload's own event: its start, an arrival, a change of mood.
+// onWork is a workload's own event: its start, a change of mood, a collection.
 func (h *host) onWork(i int) {
 	w := &h.works[i]
 	switch {
 	case !w.started:
 		w.started = true
 		h.start(i)
-	case w.Kind == scenario.Service:
-		h.arrive(i)
 	case w.Kind == scenario.Neighbour:
 		h.toggle(i)
+	case w.Kind == scenario.GC:
+		h.queue.set(h.slots.work+i, h.now+w.Collector.Every)
+		h.collect(w.collector)
 	}
 }
 
 func (h *host) start(i int) {
 	w := &h.works[i]
+	switch {
+	case w.Kind == scenario.Service:
+		h.open(w)
+		return
+	case w.Kind == scenario.GC:
+		if w.Collector.Every > 0 {
+			h.queue.set(h.slots.work+i, h.now+w.Collector.Every)
+		}
+		return
+	case w.Kind == scenario.Neighbour && w.On > 0:
+		h.toggle(i)
+		return
+	}
 	for n := range w.Threads {
 		t := w.first + n
 		th := &h.threads[t]
 		switch {
-		case w.Kind == scenario.Service:
-			w.resting = append(w.resting, t)
-		case w.Kind == scenario.Burn, w.Kind == scenario.Fib && n < w.Fast, w.Kind == scenario.Neighbour && w.On == 0:
+		case w.Kind == scenario.Burn, w.Kind == scenario.Fib && n < w.Fast, w.Kind == scenario.Neighbour:
 			th.left = endless
 			h.wake(t)
 		case w.Kind == scenario.Sleeper:
 			th.busy, th.begin = true, h.now
 			h.sleep(t, h.draw(w.Sleep))
-		case w.Kind != scenario.Neighbour:
+		default:
 			// Threads of a pool don't start in step.
 			h.sleep(t, time.Duration(h.rng.Int64N(int64(w.Sleep.Average()))))
 		}
-	}
-	switch {
-	case w.Kind == scenario.Service:
-		h.expect(i)
-	case w.Kind == scenario.Neighbour && w.On > 0:
-		h.toggle(i)
 	}
 }
 
@@ -151,48 +171,16 @@ func (h *host) toggle(i int) {
 	h.queue.set(h.slots.work+i, h.now+next)
 }
 
-// expect makes the next arrival due.
-func (h *host) expect(i int) {
-	w := &h.works[i]
-	switch {
-	case w.class.Arrivals.PerSecond > 0:
-		gap := time.Duration(h.rng.ExpFloat64() / w.class.Arrivals.PerSecond * float64(time.Second))
-		h.queue.set(h.slots.work+i, h.now+min(gap, scenario.MaxDuration))
-	case w.next < len(w.class.Arrivals.At):
-		h.queue.set(h.slots.work+i, w.Start+w.class.Arrivals.At[w.next])
-		w.next++
-	}
-}
-
-// arrive brings a request to a thread, to the queue, or away.
-func (h *host) arrive(i int) {
-	w := &h.works[i]
-	switch n := len(w.resting); {
-	case n > 0:
-		t := w.resting[n-1]
-		w.resting = w.resting[:n-1]
-		h.serve(t, h.now)
-		h.wake(t)
-	case w.n < len(w.waiting):
-		w.waiting[(w.head+w.n)%len(w.waiting)] = h.now
-		w.n++
-	default:
-		w.refused++
-	}
-	h.expect(i)
-}
-
-func (h *host) serve(t int, arrived time.Duration) {
-	th := &h.threads[t]
-	th.busy, th.begin = true, arrived
-	th.left = h.draw(h.works[th.work].class.Work)
-}
-
 // onWake ends a thread's sleep.
 func (h *host) onWake(t int) {
 	th := &h.threads[t]
 	w := &h.works[th.work]
-	th.left = h.draw(w.Run)
+	switch w.Kind {
+	case scenario.Kernel:
+		th.step, th.left = stepEnter, 0
+	default:
+		th.left = h.draw(w.Run)
+	}
 	if w.Kind != scenario.Sleeper {
 		th.busy, th.begin = true, h.now
 	}
@@ -202,32 +190,35 @@ func (h *host) onWake(t int) {
 // onDone is the end of what the running thread had to do.
 func (h *host) onDone(c int) {
 	t := h.cpus[c].cur
+	switch w := &h.works[h.threads[t].work]; w.Kind {
+	case scenario.Service:
+		h.onServed(w, t)
+	case scenario.GC:
+		h.onCollected(w.collector, t)
+	case scenario.Kernel:
+		h.onCall(t)
+	default:
+		h.finished(t)
+	}
+}
+
+// finished ends what is measured of a thread, which goes to sleep.
+func (h *host) finished(t int) {
 	th := &h.threads[t]
 	w := &h.works[th.work]
-	w.latency.add(h.now - th.begin)
-	if h.times != nil {
-		h.times(w.Name, h.now-th.begin)
-	}
+	h.measured(w, h.now-th.begin)
 	th.busy = false
-	if w.n > 0 {
-		empty := h.update(c, true)
-		h.serve(t, w.waiting[w.head])
-		w.head = (w.head + 1) % len(w.waiting)
-		w.n--
-		if empty {
-			h.schedule(c, th.group)
-		} else {
-			h.arm(c)
-		}
-		return
-	}
 	h.block(t)
-	if w.Kind == scenario.Service {
-		w.resting = append(w.resting, t)
-		return
-	}
 	if w.Kind == scenario.Sleeper {
 		th.busy, th.begin = true, h.now
 	}
 	h.sleep(t, h.draw(w.Sleep))
+}
+
+// measured counts a time for a workload's quantiles.
+func (h *host) measured(w *work, took time.Duration) {
+	w.latency.add(took)
+	if h.times != nil {
+		h.times(w.Name, took)
+	}
 }

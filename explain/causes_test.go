@@ -99,12 +99,12 @@ func (s *stage) judge(p *probe.Probe, scenario provoke.Scenario, target containe
 func TestInterruptedAndGone(t *testing.T) {
 	require.Root(t)
 	require.BPF(t)
-	s := newStage(t)
+	s, p := newStage(t), openProbe(t)
 	ctx, cancel := context.WithTimeout(context.Background(), window/4)
 	defer cancel()
 	s.play(provoke.Causes()[0], func(target container.Container, _ []container.Container) {
 		o := Options{Host: s.tree.Host, Root: os.DirFS("/"), Target: target, For: time.Minute}
-		e, err := o.record(ctx, openProbe(t))
+		e, err := o.record(ctx, p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +114,7 @@ func TestInterruptedAndGone(t *testing.T) {
 		target.Group.Path += "-never-was"
 		o.Target = target
 		gone := new(Gone)
-		if _, err := o.record(context.Background(), openProbe(t)); !errors.As(err, &gone) {
+		if _, err := o.record(context.Background(), p); !errors.As(err, &gone) {
 			t.Errorf("no such target: %v", err)
 		}
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/unthrottle/unthrottle/container"
 	"github.com/unthrottle/unthrottle/diagnose"
 	"github.com/unthrottle/unthrottle/explain/provoke"
+	"github.com/unthrottle/unthrottle/lab/require"
 )
 
 // TestMain lets the test binary stand in for the program that children run.
@@ -37,6 +38,7 @@ type stage struct {
 
 func newStage(t testing.TB) *stage {
 	t.Helper()
+	require.CPUs(t, provoke.CPUs)
 	s := &stage{t: t, tree: cgrouptest.New(t), tries: map[string]int{}}
 	h := s.tree.Host
 	version, _ := h.Version(cgroup.CPU)
@@ -46,9 +48,6 @@ func newStage(t testing.TB) *stage {
 	s.must(err)
 	_, all, err := cgroup.CPUs(h, group.CPUSetPath)
 	s.must(err)
-	if all.Size() < provoke.CPUs {
-		t.Skipf("needs cpus=%d: %s can be used; runs in the lab", provoke.CPUs, all)
-	}
 	s.cpus = cpuset.New(all.List()[:provoke.CPUs]...)
 	_, err = cgroup.WriteCPUs(h, group.CPUSetPath, s.cpus)
 	s.must(err)

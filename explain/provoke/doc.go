@@ -20,18 +20,18 @@
 //
 // # Worked example
 //
-// Pool{Name: "http-worker", Threads: 8, Work: 10 ms, Every: 200 ms, Together:
-// true} under a limit of 0.6 CPUs on 2 CPUs: every fifth of a second 8 threads
+// Pool{Name: "http-worker", Threads: 8, Work: 10 ms, Every: 250 ms, Together:
+// true} under a limit of 0.6 CPUs on 2 CPUs: every quarter of a second 8 threads
 // wake and want 80 ms together. Two wide they spend the 60 ms of the quota in 30
-// ms, and stand still for 70. The mean is 0.4 CPUs, 67 % of the limit.
+// ms, and stand still for 70. The mean is 0.32 CPUs, 53 % of the limit.
 //
 // # Limits
 //
 //   - User work counts only: it touches no memory. Kernel work is reading
 //     /dev/urandom, in one system call per run; its length is calibrated when the
 //     process starts, and off by what the CPU's speed changes afterwards.
-//   - The Go runtime has a thread or two of its own in each process, under the
-//     process's name.
+//   - The Go runtime has a few threads of its own in each process, which count to
+//     its first pool.
 //
 // Sources: seed 000 (bursts), seed 001 (one thread, a tiny limit), seed 003
 // (burners and a sleeper), Linux 6.18 throttle_cfs_rq_work (kernel work past the

@@ -49,12 +49,12 @@ func Requests(threads int) Pool {
 func Causes() []Scenario {
 	return []Scenario{
 		one(diagnose.Burst, "a pool fed in bursts", Group{Limit: 0.6},
-			Pool{Name: "http-worker", Threads: 8, Work: 10 * ms, Every: 200 * ms, Together: true}),
+			Pool{Name: "http-worker", Threads: 8, Work: 10 * ms, Every: 250 * ms, Together: true}),
 		one(diagnose.Pool, "a collector beside requests", Group{Limit: 0.8},
-			Requests(4), Pool{Name: "GC Thread", Threads: 4, Work: 30 * ms, Every: 350 * ms, Together: true}),
+			Requests(4), Pool{Name: "GC Thread", Threads: 4, Work: 30 * ms, Every: 450 * ms, Together: true}),
 		one(diagnose.Shortage, "burners and a sleeper", Group{Limit: 1},
 			Pool{Name: "burner", Threads: 4, Work: 10 * ms}, Pool{Name: "sleeper", Threads: 1, Work: ms / 10, Every: 10 * ms}),
-		one(diagnose.TinyLimit, "one thread, work longer than the quota", Group{Limit: 0.4},
+		one(diagnose.TinyLimit, "one thread, work longer than the quota", Group{Limit: 0.4, CPUs: 1},
 			Pool{Name: "worker", Threads: 1, Work: 60 * ms, Every: 300 * ms}),
 		{Name: "a sibling that spends the parent's quota", Cause: diagnose.Ancestor, Target: "pod/target",
 			Groups: []Group{{Path: "pod", Limit: 0.7}, {Path: "pod/target"}, {Path: "pod/sibling"}},
@@ -69,7 +69,7 @@ func Causes() []Scenario {
 				{"neighbour", []Pool{{Name: "batch", Threads: 8, Work: 12 * ms, Every: 90 * ms, Together: true}}}}},
 		one(diagnose.Cpuset, "4 busy threads on one CPU", Group{CPUs: 1},
 			Pool{Name: "worker", Threads: 4, Work: 10 * ms}),
-		one(diagnose.None, "idle", Group{Limit: 1}, Pool{Name: "ticker", Threads: 1, Work: ms / 10, Every: 200 * ms}),
+		one(diagnose.None, "idle", Group{Limit: 1}),
 		one(diagnose.None, "busy below the limit", Group{Limit: 1.5}, Pool{Name: "worker", Threads: 1, Work: 5 * ms, Every: 10 * ms}),
 	}
 }

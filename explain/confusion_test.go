@@ -4,9 +4,11 @@ package explain
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -41,7 +43,12 @@ func TestConfusion(t *testing.T) {
 	s, p := newStage(t), openProbe(t)
 	release, _ := os.ReadFile("/proc/sys/kernel/osrelease")
 	about := confusion.About{Kernel: strings.TrimSpace(string(release)), CPUs: provoke.CPUs, Mixes: mixes}
+	interrupted, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
 	for seed := range uint64(mixes) {
+		if interrupted.Err() != nil {
+			return // between two mixes, so that nothing is left behind
+		}
 		if r, done := known[seed]; !done || r.Again() {
 			r := s.mix(p, provoke.RandomMix(seed))
 			known[seed] = r

@@ -98,14 +98,18 @@ func (o *Observation) exact(prev, cur *probe.Counts) {
 	}
 }
 
-// between is what a histogram gained, without the empty levels at its end; nil if it was not measured.
+// between is what a histogram gained, without the empty levels at its end; nil if it was not measured. The probe gives
+// no more levels than it has seen, so that the later one may have more.
 func between(was, is []int64) []time.Duration {
-	if len(was) != len(is) || is == nil {
+	if was == nil || is == nil {
 		return nil
 	}
 	gained := make([]time.Duration, 0, 8)
-	for i := range is {
-		if d := is[i] - was[i]; d > 0 {
+	for i, d := range is {
+		if i < len(was) {
+			d -= was[i]
+		}
+		if d > 0 {
 			gained = append(gained, make([]time.Duration, i-len(gained))...)
 			gained = append(gained, time.Duration(d))
 		}

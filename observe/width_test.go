@@ -40,9 +40,9 @@ func (f *fakeProbe) Read(id uint64) (probe.Counts, error) {
 }
 
 func TestProbeMakesStoppedTimeExact(t *testing.T) {
-	was := probe.Counts{SinceNS: 5, AtNS: 1e9, WidthNS: []int64{7e8, 3e8, 0, 0}, WantedNS: []int64{1, 1, 1, 1},
+	was := probe.Counts{SinceNS: 5, AtNS: 1e9, WidthNS: []int64{7e8, 3e8, 0, 0}, WantedNS: []int64{1, 1},
 		StoppedNS: new(int64(5e8)), StoppedSpells: new(uint64(3))}
-	is := probe.Counts{SinceNS: 5, AtNS: 2e9, WidthNS: []int64{9e8, 3e8, 8e8, 0}, WantedNS: []int64{1, 1, 1, 1e9 + 1},
+	is := probe.Counts{SinceNS: 5, AtNS: 2e9, WidthNS: []int64{9e8, 3e8, 8e8, 0}, WantedNS: []int64{1, 1, 0, 1e9},
 		StoppedNS: new(int64(7e8)), StoppedSpells: new(uint64(8))}
 	o := Observation{Window: time.Second, StoppedLow: new(time.Duration(0)), StoppedHigh: new(time.Second)}
 	o.exact(&was, &is)

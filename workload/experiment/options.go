@@ -25,9 +25,17 @@ type Options struct {
 
 // Probe measures what the kernel's counters do not tell.
 type Probe interface {
-	// Watch begins to measure cgroups, by their names in the scenario. The
-	// function that it gives ends that, and says what was measured.
-	Watch(cgroups map[string]cgroup.Group) (func() (map[string]Measured, error), error)
+	// Watch makes ready to measure cgroups, by their names in the scenario.
+	Watch(cgroups map[string]cgroup.Group) (Watching, error)
+}
+
+// Watching is a probe at work.
+type Watching interface {
+	// Begin is called when the time measured begins, End when it ends.
+	Begin() error
+	End() (map[string]Measured, error)
+	// Close ends it at any time; a second call does nothing.
+	Close()
 }
 
 // Measured is what a probe tells of one cgroup; nil: not measured.

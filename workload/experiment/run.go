@@ -139,11 +139,12 @@ func measure(ctx context.Context, s *scenario.Scenario, g *ground, jobs []job, o
 	if err := prepare(ctx, jobs); err != nil {
 		return out, nil, err
 	}
-	stopProbe := func() (map[string]Measured, error) { return nil, nil }
+	var watching Watching
 	if o.Probe != nil {
-		if stopProbe, err = o.Probe.Watch(g.named(s)); err != nil {
+		if watching, err = o.Probe.Watch(g.named(s)); err != nil {
 			return out, nil, err
 		}
+		defer watching.Close()
 	}
 	at := workload.Now() + settle
 	for _, j := range jobs {
@@ -155,6 +156,9 @@ func measure(ctx context.Context, s *scenario.Scenario, g *ground, jobs []job, o
 		return out, nil, err
 	}
 	first, err := g.look(jobs)
+	if err == nil && watching != nil {
+		err = watching.Begin()
+	}
 	if err != nil {
 		return out, nil, err
 	}
@@ -167,8 +171,11 @@ func measure(ctx context.Context, s *scenario.Scenario, g *ground, jobs []job, o
 		return out, nil, err
 	}
 	last, err := g.look(jobs)
-	measured, probeErr := stopProbe()
-	if err = errors.Join(err, probeErr); err != nil {
+	var measured map[string]Measured
+	if err == nil && watching != nil {
+		measured, err = watching.End()
+	}
+	if err != nil {
 		return out, nil, err
 	}
 	return outcome(s, jobs, first, last, measured)

@@ -141,15 +141,22 @@ func keys(t *testing.T, o scenario.Outcome) []string {
 }
 
 // What a probe measures enters the outcome.
-type fakeProbe struct{ watched []string }
-
-func (p *fakeProbe) Watch(groups map[string]cgroup.Group) (func() (map[string]Measured, error), error) {
-	p.watched = slices.Sorted(maps.Keys(groups))
-	active := uint64(3)
-	return func() (map[string]Measured, error) {
-		return map[string]Measured{"a": {ActivePeriods: &active, Width: []scenario.Width{{CPUs: 1, Seconds: 0.2}}}}, nil
-	}, nil
+type fakeProbe struct {
+	watched []string
+	calls   string
 }
+
+func (p *fakeProbe) Watch(groups map[string]cgroup.Group) (Watching, error) {
+	p.watched = slices.Sorted(maps.Keys(groups))
+	return p, nil
+}
+func (p *fakeProbe) Begin() error { p.calls += "begin "; return nil }
+func (p *fakeProbe) End() (map[string]Measured, error) {
+	p.calls += "end "
+	active := uint64(3)
+	return map[string]Measured{"a": {ActivePeriods: &active, Width: []scenario.Width{{CPUs: 1, Seconds: 0.2}}}}, nil
+}
+func (p *fakeProbe) Close() { p.calls += "close" }
 
 func TestProbe(t *testing.T) {
 	o, _ := options(t)
@@ -159,8 +166,41 @@ func TestProbe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if p.calls != "begin end close" {
+		t.Errorf("calls: %s", p.calls)
+	}
 	if a := r.Outcome.Cgroups["a"]; !slices.Equal(p.watched, []string{"a"}) || *a.ActivePeriods != 3 || len(a.Width) != 1 || a.StoppedSeconds != nil {
 		t.Errorf("%q %+v", p.watched, a)
+	}
+}
+
+// Width as the kernel's scheduling events tell it: a cgroup's includes that of those below it.
+func TestProbed(t *testing.T) {
+	require.BPF(t)
+	o, _ := options(t)
+	o.Probe = Probed{o.Host}
+	r, err := Run(t.Context(), parsed(t, `version: 1
+duration: 2s
+host: {cpus: 1}
+cgroups: {pod: {quota: 30ms}, app: {parent: pod}}
+workloads: {w: {kind: burn, cgroup: app, threads: 2}}
+`), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"pod", "app"} {
+		c := r.Outcome.Cgroups[name]
+		window, used := 0.0, 0.0
+		for _, w := range c.Width {
+			window += w.Seconds
+			used += float64(w.CPUs) * w.Seconds
+		}
+		if window < 1.9 || used < 0.9*c.UsageSeconds || used > 1.1*c.UsageSeconds {
+			t.Errorf("%s: width over %.2f s is %.3f CPU-s, its counter says %.3f", name, window, used, c.UsageSeconds)
+		}
+		if c.StoppedSeconds == nil || *c.StoppedSeconds < 0.5 || *c.StoppedSeconds > window {
+			t.Errorf("%s: stopped for %v s of %.2f under 0.3 CPUs for 2 threads", name, c.StoppedSeconds, window)
+		}
 	}
 }
 

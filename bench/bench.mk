@@ -32,3 +32,7 @@ PLACEMENT_STEPS ?= 3000000
 .PHONY: soak-placement
 soak-placement: need-go ## PLACEMENT_STEPS random steps of the placer, each checked (about 15 min)
 	@PLACEMENT_STEPS=$(PLACEMENT_STEPS) $(GO) test -count=1 -timeout 2h -run 'TestRandomSteps|TestAgainstExactSearch' -v ./placement
+
+.PHONY: bench-simulate
+bench-simulate: need-go ## the simulator's events per second beside a bare heap's (x-heap: how many times slower), and the period model's
+	@$(GO) test -run xx -bench . ./simulate ./simulate/coarse

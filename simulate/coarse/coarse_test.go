@@ -141,8 +141,8 @@ workloads:
 	}
 	c := result.Outcome.Cgroups["app"]
 	return coarse.Sum{
-		Periods: c.ActivePeriods, Throttled: c.ThrottledPeriods,
-		UsedNS: int64(c.UsageSeconds * 1e9), StoppedNS: int64(c.StoppedSeconds * 1e9),
+		Periods: *c.ActivePeriods, Throttled: c.ThrottledPeriods,
+		UsedNS: int64(c.UsageSeconds * 1e9), StoppedNS: int64(*c.StoppedSeconds * 1e9),
 	}
 }
 

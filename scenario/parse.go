@@ -182,14 +182,17 @@ func (d *decoder) remedy(n *yaml.Node, key string) *Remedy {
 	var r Remedy
 	kind := ""
 	d.object(n, key, fields{
-		"kind!":  d.choice(&kind, string(Pin), string(Burst), string(Weight), string(Raise)),
+		"kind!":  d.choice(&kind, string(Pin), string(Burst), string(Weight), string(Raise), string(Narrow), string(Period)),
 		"cpus":   d.integer(&r.CPUs, 1, MaxCPUs),
 		"burst":  d.duration(&r.Burst, minTime, maxTime),
 		"factor": d.number(&r.Factor, 1000),
+		"credit": d.duration(&r.Credit, 0, maxTime),
+		"period": d.duration(&r.Period, minTime, maxTime),
 	})
 	r.Kind = RemedyKind(kind)
 	d.only(n, key, kind, map[string][]string{
 		string(Pin): {"cpus!"}, string(Burst): {"burst!"}, string(Weight): {}, string(Raise): {"factor!"},
+		string(Narrow): {"credit"}, string(Period): {"period!"},
 	}, "kind")
 	return &r
 }

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -45,13 +46,57 @@ func (s *Scenario) apply(i int, r Remedy) string {
 	if !c.Limit.Limited() {
 		return fmt.Sprintf("%s needs a quota, and this cgroup has none", r.Kind)
 	}
-	if r.Kind == Burst {
+	switch r.Kind {
+	case Burst:
 		c.Limit.Burst = r.Burst
-	} else {
+	case Narrow:
+		return s.narrow(i, r.Credit)
+	case Period:
+		c.Limit = inPeriod(c.Limit, r.Period)
+	default:
 		c.Limit.Quota = time.Duration(float64(c.Limit.Quota) * r.Factor)
 	}
 	if err := c.Limit.Check(&s.Host.Rules); err != nil {
 		return err.Error()
+	}
+	return ""
+}
+
+// inPeriod is the same limit in another period.
+func inPeriod(l bandwidth.Limit, period time.Duration) bandwidth.Limit {
+	scale := float64(period) / float64(l.Period)
+	l.Quota, l.Burst = time.Duration(float64(l.Quota)*scale), time.Duration(float64(l.Burst)*scale)
+	l.Period = period
+	return l
+}
+
+// shortPeriod is the period of a quota that narrow keeps.
+const shortPeriod = 10 * time.Millisecond
+
+// narrow bounds the CPUs that a cgroup uses at once: the limit rounded up. A limit
+// of whole CPUs needs no quota then; of another one it stays, in short periods.
+func (s *Scenario) narrow(i int, credit time.Duration) string {
+	c := &s.Cgroups[i]
+	for j := range s.Cgroups {
+		for up := s.Cgroups[j].Parent; up >= 0; up = s.Cgroups[up].Parent {
+			if up == i && (s.Cgroups[j].Limit.Limited() || s.Cgroups[j].Width > 0) {
+				return fmt.Sprintf("narrow: %s below it has a limit of its own: narrow that one", s.Cgroups[j].Name)
+			}
+		}
+	}
+	cpus := c.Limit.CPUs()
+	whole := cpus == math.Trunc(cpus)
+	c.Width, c.Credit = int(math.Ceil(cpus)), credit
+	switch {
+	case whole:
+		c.Limit.Quota, c.Limit.Burst = bandwidth.NoQuota, 0
+	case credit > 0:
+		return fmt.Sprintf("narrow with credit needs a limit of whole CPUs, and this is one of %.3g", cpus)
+	default:
+		least := time.Duration(math.Ceil(float64(bandwidth.MinQuota) / cpus))
+		c.Limit = inPeriod(c.Limit, max(shortPeriod, least))
+		c.Limit.Quota = max(c.Limit.Quota, bandwidth.MinQuota)
+		c.Limit.Burst = 0
 	}
 	return ""
 }

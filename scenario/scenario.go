@@ -59,6 +59,10 @@ type Cgroup struct {
 	Weight int           // cpu.weight, 1 to 10000
 	CPUs   cpuset.CPUSet // cpuset.cpus; empty: the parent's
 	Remedy *Remedy       // nil: leave it
+	// Width is the most CPUs in use at once, 0: any. While some of Credit is saved
+	// up, CPU time within the limit that was not used, any. Set by Remedied.
+	Width  int
+	Credit time.Duration
 }
 
 // RemedyKind is what is done about a throttled cgroup.
@@ -70,6 +74,8 @@ const (
 	Burst  RemedyKind = "burst"  // the quota kept, with a burst
 	Weight RemedyKind = "weight" // no quota, weight only
 	Raise  RemedyKind = "raise"  // a larger quota
+	Narrow RemedyKind = "narrow" // never more CPUs at once than the limit has
+	Period RemedyKind = "period" // the same limit in another period
 )
 
 // Remedy of one cgroup.
@@ -78,6 +84,8 @@ type Remedy struct {
 	CPUs   int           // Pin
 	Burst  time.Duration // Burst
 	Factor float64       // Raise
+	Credit time.Duration // Narrow
+	Period time.Duration // Period
 }
 
 // Kind of a workload.

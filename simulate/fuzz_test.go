@@ -26,6 +26,12 @@ func FuzzRun(f *testing.F) {
 	f.Add([]byte(`{version: 1, host: {cpus: 5, hz: 300, ticks: spread, kernel: "7.2", cgroup_version: 1},
 cgroups: {a: {quota: 5ms, period: 7ms, burst: 3ms}, b: {parent: a, quota: 1ms, period: 3ms, cpus: 1-2, weight: 1}, c: {cpus: "4", remedy: {kind: raise, factor: 2}, quota: 1ms}},
 workloads: {w: {kind: fib, threads: 7, fast: 3, cgroup: b}, x: {kind: sleeper, threads: 3, cgroup: a, sleep: 1us}, y: {kind: service, cgroup: c, threads: 2, queue: 0, work: {uniform: [1us, 2ms]}, arrivals: {per_second: 5000}}}}`))
+	f.Add([]byte(`{version: 1, host: {cpus: 4, kernel: "6.18", hz: continuous}, spike: {at: 5ms, for: 5ms, factor: 9},
+cgroups: {a: {quota: 5ms, period: 10ms}, b: {parent: a}, n: {quota: 200ms, remedy: {kind: narrow, credit: 3ms}}, p: {quota: 9ms, remedy: {kind: period, period: 20ms}}},
+workloads: {k: {kind: kernel, cgroup: b, threads: 3, run: {uniform: [1us, 9ms]}, sleep: 1ms}, s: {kind: sleep-run, cgroup: n, threads: 9, run: 2ms, sleep: 1ms, phases: [{for: 1ms, factor: 0}, {for: 1ms, factor: 3}]},
+w: {kind: service, cgroup: n, io: 2, shared: 64KiB, inflate: 0.5, timeout: 1ms, retries: {max: 2, budget: 0.5, backoff: 0s}, pools: {p: {threads: 3, queue: 3, queues: per-thread}},
+classes: {x: {pool: p, work: 1ms, locked: 1, touches: 9, arrivals: {per_second: 9000, burst: 3, gaps: equal}}, y: {work: 1us, arrivals: {at: [0s, 1ms]}}}},
+g: {kind: gc, cgroup: n, of: w, threads: {per_limit_cpu: 2}, work: 1ms, requests: 3}}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, err := scenario.Parse("fuzz", data)
 		if err != nil || s.Memory() > 8<<20 || s.Host.CPUs > 128 {

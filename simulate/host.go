@@ -71,7 +71,8 @@ type group struct {
 	since   time.Duration
 	width   []time.Duration // by CPUs in use
 	stopped time.Duration
-	strip   *Strip // nil: no timeline
+	strip   *Strip  // nil: no timeline
+	narrow  *narrow // nil: as wide as it likes
 }
 
 // entity is what competes in a run queue: a thread, or a group on one CPU.
@@ -108,6 +109,7 @@ type host struct {
 	works    []work
 	streams  []stream // of all services
 	calling  []int    // threads in a system call
+	bounded  bool     // there is a group with a bound of its width
 	freed    []int
 	events   uint64
 	times    func(workload string, took time.Duration) // nil: nobody asks
@@ -191,6 +193,10 @@ func (h *host) addGroup(parent int, c *scenario.Cgroup) error {
 	s := &h.scenario.Host
 	g := group{parent: parent, weight: int64(c.Weight) * 1024 / 100, width: make([]time.Duration, h.ncpu+1)}
 	g.allowed = maskOf(h.scenario.Effective(c), h.ncpu)
+	if c.Width > 0 {
+		g.narrow = &narrow{cpus: c.Width, limit: float64(c.Width), most: float64(c.Credit)}
+		h.bounded = true
+	}
 	if c.Limit.Limited() {
 		phase := time.Duration(0)
 		if s.Rules.RandomPhase() && h.tick > 0 {

@@ -3,7 +3,7 @@ package simulate
 // count adds threads that can run to a group on a CPU, and to those above it
 // as far as it is linked.
 func (h *host) count(g, c, n int) {
-	for {
+	for n != 0 {
 		q := h.rq(g, c)
 		if g == 0 {
 			before := q.threads
@@ -11,8 +11,16 @@ func (h *host) count(g, c, n int) {
 			h.crowd(before, q.threads)
 			return
 		}
+		before := q.threads
 		q.threads += n
 		h.groups[g].threads += n
+		if bound := h.groups[g].narrow; bound != nil {
+			if before == 0 {
+				bound.span++
+			} else if q.threads == 0 {
+				bound.span--
+			}
+		}
 		if !q.queued {
 			return
 		}

@@ -15,6 +15,9 @@ func (h *host) touch(g int) {
 		return
 	}
 	gr.width[gr.running] += d
+	if gr.narrow != nil {
+		gr.narrow.spend(float64(d), gr.running)
+	}
 	if gr.held > 0 {
 		gr.stopped += d
 	}

@@ -129,6 +129,11 @@ func (h *host) arm(c int) {
 
 // onTick charges, ends turns, and spreads threads over CPUs.
 func (h *host) onTick(c int) {
+	if h.bounded {
+		if h.shrink(c); h.cpus[c].cur < 0 {
+			return
+		}
+	}
 	empty := h.update(c, true)
 	group := h.threads[h.cpus[c].cur].group
 	if h.over(c) || empty {

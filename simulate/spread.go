@@ -11,8 +11,11 @@ func (h *host) choose(t int) int {
 	th := &h.threads[t]
 	if th.fresh {
 		th.fresh = false
-		from := h.rng.IntN(h.ncpu)
-		best := -1
+		th.cpu = h.rng.IntN(h.ncpu)
+		if h.isNarrow(th.group) {
+			return h.chooseNarrow(t)
+		}
+		from, best := th.cpu, -1
 		for i := range h.ncpu {
 			c := (from + i) % h.ncpu
 			if th.allowed.has(c) && (best < 0 || h.cpus[c].threads < h.cpus[best].threads) {
@@ -20,6 +23,9 @@ func (h *host) choose(t int) int {
 			}
 		}
 		return best
+	}
+	if h.bounded && h.isNarrow(th.group) {
+		return h.chooseNarrow(t)
 	}
 	if !h.idle.has(th.cpu) {
 		if c := firstCommon(h.idle, th.allowed, th.cpu); c >= 0 {
@@ -70,7 +76,8 @@ func (h *host) waiting(g, from, to int) int {
 			}
 			continue
 		}
-		if m != h.cpus[from].cur && h.threads[m].allowed.has(to) && !h.blocked(h.threads[m].group, to) {
+		if m != h.cpus[from].cur && h.threads[m].allowed.has(to) && !h.blocked(h.threads[m].group, to) &&
+			(!h.bounded || h.fits(h.threads[m].group, from, to)) {
 			return m
 		}
 	}

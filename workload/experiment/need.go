@@ -34,6 +34,11 @@ func check(s *scenario.Scenario, v2 bool) error {
 			}
 		}
 	}
+	for _, c := range s.Cgroups {
+		if c.Width > 0 {
+			return fmt.Errorf("cgroups.%s.remedy: no kernel bounds how many CPUs a cgroup uses at once: simulate it, or give cpus", c.Name)
+		}
+	}
 	if !v2 {
 		return nil
 	}

@@ -1,0 +1,88 @@
+package irq
+
+import (
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+
+	"k8s.io/utils/cpuset"
+
+	"github.com/unthrottle/unthrottle/topology"
+)
+
+// Default is the file with the CPUs of interrupts that are requested later.
+const Default = "default_smp_affinity"
+
+const affinityList = "smp_affinity_list"
+
+// File is where the CPUs of interrupt n are, relative to /proc/irq.
+func File(n int) string { return strconv.Itoa(n) + "/" + affinityList }
+
+// IsFile tells whether a name is Default or one that File makes. Nothing else below /proc/irq is ever opened.
+func IsFile(name string) bool {
+	if name == Default {
+		return true
+	}
+	dir, file := path.Split(name)
+	n, ok := number(strings.TrimSuffix(dir, "/"))
+	return ok && file == affinityList && name == File(n)
+}
+
+// number reads an interrupt's number as the kernel spells it.
+func number(text string) (int, bool) {
+	n, err := strconv.ParseUint(text, 10, 31)
+	return int(n), err == nil && strconv.FormatUint(n, 10) == text
+}
+
+// maxMaskCPUs is the most CPUs that a mask may have; the kernel is built for at most 8,192.
+const maxMaskCPUs = 1 << 14
+
+// ParseMask reads a mask as the kernel prints it: hexadecimal words of 32 CPUs with commas between, the highest first.
+func ParseMask(text string) (cpuset.CPUSet, error) {
+	words := strings.Split(strings.TrimSpace(text), ",")
+	if len(words) > maxMaskCPUs/32 {
+		return cpuset.New(), fmt.Errorf("a CPU mask of %d words; at most %d", len(words), maxMaskCPUs/32)
+	}
+	var ids []int
+	for i, word := range words {
+		bits, err := strconv.ParseUint(word, 16, 32)
+		if err != nil {
+			return cpuset.New(), fmt.Errorf("CPU mask %.80q: word %.20q is no 32-bit hexadecimal number", text, word)
+		}
+		for bit := range 32 {
+			if bits&(1<<bit) != 0 {
+				ids = append(ids, 32*(len(words)-1-i)+bit)
+			}
+		}
+	}
+	return cpuset.New(ids...), nil
+}
+
+// FormatMask is the inverse of ParseMask.
+func FormatMask(set cpuset.CPUSet) string {
+	words := []uint32{0}
+	for _, id := range set.List() {
+		for len(words) <= id/32 {
+			words = append(words, 0)
+		}
+		words[id/32] |= 1 << (id % 32)
+	}
+	var b strings.Builder
+	for i := len(words) - 1; i >= 0; i-- {
+		if i == len(words)-1 {
+			fmt.Fprintf(&b, "%x", words[i])
+			continue
+		}
+		fmt.Fprintf(&b, ",%08x", words[i])
+	}
+	return b.String()
+}
+
+// list reads the text of a file as CPUs.
+func list(name, text string) (cpuset.CPUSet, error) {
+	if name == Default {
+		return ParseMask(text)
+	}
+	return topology.ParseList(strings.TrimSpace(text))
+}

@@ -1,0 +1,168 @@
+package irq
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"k8s.io/utils/cpuset"
+
+	"github.com/unthrottle/unthrottle/topology"
+)
+
+// FS is what is read and written of interrupts; values are CPU lists ("0-3,8") for every file, also where the kernel
+// has a mask. Errors wrap fs.ErrNotExist where the interrupt is gone.
+type FS interface {
+	// Interrupts are all that have a file of their own, by number.
+	Interrupts() ([]Interrupt, error)
+	Read(file string) (string, error)
+	// Write wraps ErrRefused where this interrupt does not take these CPUs.
+	Write(file, list string) error
+	// ID tells one interrupt from a later one under the same number.
+	ID(file string) (uint64, error)
+}
+
+// ErrRefused is the kernel's answer for an interrupt that cannot be moved: a managed one, or one of a CPU itself; or
+// that those CPUs have no room for.
+var ErrRefused = errors.New("the kernel does not let this interrupt be moved (managed, bound to a CPU, or no room there)")
+
+// Interrupt is one line of interrupts and where it may go.
+type Interrupt struct {
+	Number int
+	CPUs   cpuset.CPUSet
+}
+
+// MaxInterrupts bounds how many are looked at.
+const MaxInterrupts = 1 << 14
+
+// maxText bounds one file.
+const maxText = 1 << 16
+
+// Host is a machine's /proc/irq.
+type Host struct{ dir string }
+
+// NewHost takes where proc is mounted.
+func NewHost(proc string) Host { return Host{filepath.Join(proc, "irq")} }
+
+// Interrupts lists them; those that end meanwhile, and those without an affinity (no SMP support in their chip), are
+// left out.
+func (h Host) Interrupts() ([]Interrupt, error) {
+	entries, err := os.ReadDir(h.dir)
+	if err != nil {
+		return nil, fmt.Errorf("interrupts: %w", err)
+	}
+	var all []Interrupt
+	for _, e := range entries {
+		n, ok := number(e.Name())
+		if !ok {
+			continue
+		}
+		if len(all) == MaxInterrupts {
+			return nil, fmt.Errorf("%s: more than %d interrupts", h.dir, MaxInterrupts)
+		}
+		text, err := h.Read(File(n))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		set, err := topology.ParseList(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", h.path(File(n)), err)
+		}
+		all = append(all, Interrupt{Number: n, CPUs: set})
+	}
+	slices.SortFunc(all, func(a, b Interrupt) int { return a.Number - b.Number })
+	return all, nil
+}
+
+func (h Host) path(file string) string { return filepath.Join(h.dir, file) }
+
+// open opens a file that IsFile knows.
+func (h Host) open(file string, flag int) (*os.File, error) {
+	if !IsFile(file) {
+		return nil, fmt.Errorf("%.80q is no file of an interrupt's CPUs", file)
+	}
+	return os.OpenFile(h.path(file), flag, 0)
+}
+
+// Read is the list in a file.
+func (h Host) Read(file string) (string, error) {
+	f, err := h.open(file, os.O_RDONLY)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxText))
+	if err != nil {
+		return "", gone(err)
+	}
+	set, err := list(file, string(text))
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", h.path(file), err)
+	}
+	return set.String(), nil
+}
+
+// Write gives a file a list. An empty one is an error: no interrupt is left without a CPU.
+func (h Host) Write(file, text string) error {
+	set, err := topology.ParseList(text)
+	if err != nil {
+		return fmt.Errorf("%.80s: %w", file, err)
+	}
+	if set.IsEmpty() {
+		return fmt.Errorf("%.80s: an interrupt needs a CPU", file)
+	}
+	value := set.String()
+	if file == Default {
+		value = FormatMask(set)
+	}
+	f, err := h.open(file, os.O_WRONLY|os.O_TRUNC)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(value + "\n")
+	return errors.Join(refused(gone(err)), f.Close())
+}
+
+// ID is the inode of the file: proc makes a new one for each interrupt that is set up.
+func (h Host) ID(file string) (uint64, error) {
+	if !IsFile(file) {
+		return 0, fmt.Errorf("%.80q is no file of an interrupt's CPUs", file)
+	}
+	info, err := os.Stat(h.path(file))
+	if err != nil {
+		return 0, err
+	}
+	if s, ok := info.Sys().(*syscall.Stat_t); ok {
+		return s.Ino, nil
+	}
+	return 0, nil
+}
+
+// gone recognises an interrupt that ended between open and read or write.
+func gone(err error) error {
+	if errors.Is(err, unix.ENODEV) {
+		return fmt.Errorf("%w: %w", fs.ErrNotExist, err)
+	}
+	return err
+}
+
+// refused recognises the answers of write_irq_affinity and of the chips behind it. EPERM is one of them: a user without
+// the right does not get as far as writing.
+func refused(err error) error {
+	for _, errno := range []error{unix.EIO, unix.EPERM, unix.EINVAL, unix.ENOSPC} {
+		if errors.Is(err, errno) {
+			return fmt.Errorf("%w: %w", ErrRefused, err)
+		}
+	}
+	return err
+}

@@ -87,7 +87,7 @@ type draw struct {
 	seconds        int
 	demand         []int64
 	width          []int32
-	load, throttle float64
+	load           float64
 }
 
 func drawn(r *rand.Rand) draw {

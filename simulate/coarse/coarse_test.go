@@ -80,14 +80,14 @@ func TestConservation(t *testing.T) {
 
 // draw is a random open-loop load: requests in groups, as of a pool that is fed in bursts.
 type draw struct {
-	cpus, threads  int
-	quota          time.Duration
-	at             []time.Duration
-	work           time.Duration
-	seconds        int
-	demand         []int64
-	width          []int32
-	load           float64
+	cpus, threads int
+	quota         time.Duration
+	at            []time.Duration
+	work          time.Duration
+	seconds       int
+	demand        []int64
+	width         []int32
+	load          float64
 }
 
 func drawn(r *rand.Rand) draw {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"math/bits"
 	"os"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -75,11 +76,14 @@ func Open(o Options) (*Probe, error) {
 		p.Close()
 		return nil, err
 	}
+	// The kernel's types and the programs took 10 MB, which a process that does little else would keep for minutes.
+	debug.FreeOSMemory()
 	return p, nil
 }
 
 func (p *Probe) open() error {
-	types, err := btf.LoadKernelSpec()
+	cache := btf.NewCache() // one for all programs: else the kernel's types are read twice
+	types, err := cache.Kernel()
 	if err != nil {
 		return &Unavailable{"tell its types (BTF)", err, "a kernel with CONFIG_DEBUG_INFO_BTF=y is needed"}
 	}
@@ -99,7 +103,7 @@ func (p *Probe) open() error {
 	if err := p.prepare(spec); err != nil {
 		return fmt.Errorf("probe: %w", err)
 	}
-	p.coll, err = ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Programs: ebpf.ProgramOptions{KernelTypes: types}})
+	p.coll, err = ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Cache: cache})
 	if err != nil {
 		return refused("load the probe's BPF programs", err)
 	}

@@ -55,7 +55,7 @@ func (r *run) verify(holds []journal.Hold) error {
 		if !configured.IsSubsetOf(effective) {
 			r.warn("cgroup %q: of the CPUs %s only %s are in force: its parent lacks the others", path, configured, effective)
 		}
-		if h.Op == change.OpSet || h.Op == change.OpRemoveCPUs {
+		if h.Op == change.OpSet || h.Op == change.OpRemoveCPUs || h.Op == change.OpAddCPUs {
 			looked += r.threads(path, effective, maxThreads-looked)
 		}
 	}

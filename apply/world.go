@@ -22,6 +22,9 @@ var errNoSystemd = errors.New("systemd does not answer on D-Bus here; its proper
 func (w world) read(ctx context.Context, k change.Key) (string, error) {
 	switch k.Kind {
 	case change.KindFile:
+		if w.isWeight(k) {
+			return cgroup.ReadWeight(w.FS, k.Path)
+		}
 		return w.FS.Read(k.Controller, k.Path, k.File)
 	case change.KindSystemd:
 		if w.Systemd == nil {
@@ -41,6 +44,11 @@ func (w world) read(ctx context.Context, k change.Key) (string, error) {
 		return k.Path, nil
 	}
 	return "", fmt.Errorf("%s: unknown kind %q", k, k.Kind)
+}
+
+// isWeight tells of the weight: "idle" is one too, which the kernel keeps in a file of its own.
+func (w world) isWeight(k change.Key) bool {
+	return k.Controller == cgroup.CPU && k.File == cgroup.WeightFile(w.version(cgroup.CPU))
 }
 
 // controllerOf is the controller that a subtree_control setting is about.
@@ -74,6 +82,9 @@ func (w world) id(k change.Key) (uint64, error) {
 func (w world) touch(ctx context.Context, c change.Change) error {
 	switch c.Kind {
 	case change.KindFile:
+		if w.isWeight(c.Key()) {
+			return cgroup.WriteWeight(w.FS, c.Path, c.To)
+		}
 		return w.FS.Write(c.Controller, c.Path, c.File, c.To)
 	case change.KindSystemd:
 		if w.Systemd == nil {

@@ -19,6 +19,7 @@ const (
 
 	fileShares = "cpu.shares" // v1: 2 to 262144, 1024 by default
 	fileWeight = "cpu.weight" // v2: 1 to 10000, 100 by default
+	FileIdle   = "cpu.idle"   // since 5.15: 1 makes it run only where its siblings leave CPUs idle
 	fileUsage  = "cpuacct.usage"
 
 	FileCPUs               = "cpuset.cpus"

@@ -1,6 +1,11 @@
 package cgroup
 
-import "strconv"
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
 
 // Bounds and defaults of the two weights (kernel/sched/sched.h MIN_SHARES, MAX_SHARES; include/linux/cgroup.h
 // CGROUP_WEIGHT_MIN, _DFL, _MAX).
@@ -50,4 +55,64 @@ func SharesWrite(v Version, shares uint64) FileValue {
 		shares = WeightOfShares(shares)
 	}
 	return FileValue{WeightFile(v), strconv.FormatUint(shares, 10)}
+}
+
+// WeightIdle is the weight of a cgroup with cpu.idle 1: its tasks run only where none of its siblings' want to, and give
+// way at once (SCHED_IDLE as a whole; since 5.15, sched_group_set_idle).
+const WeightIdle = "idle"
+
+// ReadWeight reads the weight as its file has it, WeightIdle where cpu.idle is set.
+func ReadWeight(fsys FS, path string) (string, error) {
+	idle, err := ReadIdle(fsys, path)
+	switch {
+	case err != nil && !errors.Is(err, ErrNoFile):
+		return "", err
+	case idle:
+		return WeightIdle, nil
+	}
+	v, _ := fsys.Version(CPU)
+	return fsys.Read(CPU, path, WeightFile(v))
+}
+
+// ReadIdle reads cpu.idle; the error is ErrNoFile before 5.15 and in the root.
+func ReadIdle(fsys FS, path string) (bool, error) {
+	text, err := fsys.Read(CPU, path, FileIdle)
+	if err != nil {
+		return false, err
+	}
+	n, err := parseCount(strings.TrimSpace(text))
+	if err != nil || n > 1 {
+		return false, badFile(fsys, CPU, path, FileIdle, errors.Join(err, fmt.Errorf("%.20q is neither 0 nor 1", text)))
+	}
+	return n == 1, nil
+}
+
+// WriteWeight sets the weight, or WeightIdle. The kernel keeps no other weight while cpu.idle is set, and gives the
+// default one when it is cleared: for a moment a cgroup that was idle has that.
+func WriteWeight(fsys FS, path, value string) error {
+	if value == WeightIdle {
+		return fsys.Write(CPU, path, FileIdle, "1")
+	}
+	idle, err := ReadIdle(fsys, path)
+	if err != nil && !errors.Is(err, ErrNoFile) {
+		return err
+	}
+	if idle {
+		if err := fsys.Write(CPU, path, FileIdle, "0"); err != nil {
+			return err
+		}
+	}
+	v, _ := fsys.Version(CPU)
+	return fsys.Write(CPU, path, WeightFile(v), value)
+}
+
+// DefaultWeightText is the weight that a cgroup is born with, as its file has it; "": the file holds no weight.
+func DefaultWeightText(file string) string {
+	switch file {
+	case fileShares:
+		return strconv.Itoa(DefaultShares)
+	case fileWeight:
+		return strconv.Itoa(DefaultWeight)
+	}
+	return ""
 }

@@ -41,6 +41,8 @@ const (
 	OpSet Op = "set"
 	// OpRemoveCPUs takes the CPU list To out of the set.
 	OpRemoveCPUs Op = "remove_cpus"
+	// OpAddCPUs puts the CPU list To into the set. A set that is empty on v2 has all of its parent's and stays so.
+	OpAddCPUs Op = "add_cpus"
 )
 
 // Present is the value of a cgroup that exists; one that does not has "".

@@ -53,8 +53,8 @@ func sortOut(s State, changes []Change) (parts, error) {
 			return p, fmt.Errorf("%s is changed twice in one transaction", c.Key())
 		}
 		seen[c.Key()] = true
-		if c.Op == OpRemoveCPUs {
-			to, err := Fold(c.File, c.From, "", []Hold{{OpRemoveCPUs, c.To}})
+		if c.Op == OpRemoveCPUs || c.Op == OpAddCPUs {
+			to, err := Fold(c.File, c.From, "", []Hold{{c.Op, c.To}})
 			if err != nil {
 				return p, fmt.Errorf("%s: %w", c.Key(), err)
 			}

@@ -66,6 +66,12 @@ func Fold(file, original, base string, holds []Hold) (string, error) {
 				return "", err
 			}
 			value = less
+		case OpAddCPUs:
+			more, err := with(file, value, h.To)
+			if err != nil {
+				return "", err
+			}
+			value = more
 		default:
 			return "", fmt.Errorf("unknown operation %q", h.Op)
 		}
@@ -93,6 +99,24 @@ func without(file, value, base, remove string) (string, error) {
 		return "", fmt.Errorf("%s: taking %s out of %s would leave nothing", file, out, set)
 	}
 	return left.String(), nil
+}
+
+func with(file, value, add string) (string, error) {
+	if !IsList(file) {
+		return "", fmt.Errorf("%s: CPUs can be put into a list only", file)
+	}
+	set, err := topology.ParseList(value)
+	if err != nil || set.IsEmpty() {
+		return value, err
+	}
+	more, err := topology.ParseList(add)
+	return set.Union(more).String(), err
+}
+
+// Halfway tells of a value that a setting has in the middle of a write: a cgroup that was idle and is to get a weight
+// has the default one in between (cgroup.WriteWeight).
+func Halfway(file, before, value string) bool {
+	return before == cgroup.WeightIdle && value != "" && value == cgroup.DefaultWeightText(file)
 }
 
 // union is the list that holds both; an empty list on v2 stands for all that can be had, and wins.

@@ -75,3 +75,26 @@ func TestCanonical(t *testing.T) {
 		t.Error("different values are the same")
 	}
 }
+
+// CPUs put in after others were taken out; an empty list has all of them already.
+func TestFoldAdds(t *testing.T) {
+	for _, tc := range []struct{ original, base, want string }{
+		{"0-3", "", "0-1,3"}, {"", "0-3", "0-1,3"},
+	} {
+		got, err := change.Fold("cpuset.cpus", tc.original, tc.base, []change.Hold{{change.OpRemoveCPUs, "2-3"}, {change.OpAddCPUs, "3"}})
+		if err != nil || got != tc.want {
+			t.Errorf("%q: got %q, %v, want %q", tc.original, got, err, tc.want)
+		}
+	}
+	if got, err := change.Fold("cpuset.cpus", "", "0-3", []change.Hold{{change.OpAddCPUs, "1"}}); err != nil || got != "" {
+		t.Errorf("got %q, %v: an empty list must stay so", got, err)
+	}
+	for _, bad := range []change.Hold{{change.OpAddCPUs, "x"}, {change.OpAddCPUs, "3-"}} {
+		if got, err := change.Fold("cpuset.cpus", "0", "", []change.Hold{bad}); err == nil {
+			t.Errorf("%+v: got %q", bad, got)
+		}
+	}
+	if _, err := change.Fold("cpu.weight", "100", "", []change.Hold{{change.OpAddCPUs, "1"}}); err == nil {
+		t.Error("a weight is no list")
+	}
+}

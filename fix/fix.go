@@ -211,13 +211,17 @@ func (r *run) decide(ctx context.Context) error {
 	}
 	r.res.Verdict = j.Verdict
 	if r.o.Plain {
+		// Whoever lends CPUs did not ask for this, and must not pay for it.
+		if len(r.plan.Lenders) > 0 && (j.Verdict == remedy.Worse || len(j.Harmed) > 0) {
+			return r.undo(ctx, fmt.Sprintf("who lends it CPUs got worse: %.400q (%s)", j.Harmed, j.Why))
+		}
 		return nil
 	}
 	switch {
 	case j.Verdict == remedy.Worse, j.Verdict == remedy.NoChange:
 		return r.undo(ctx, j.Verdict+": "+j.Why)
 	case len(j.Harmed) > 0:
-		return r.undo(ctx, fmt.Sprintf("containers whose CPUs shrank are stopped longer than before: %.400q", j.Harmed))
+		return r.undo(ctx, fmt.Sprintf("containers whose CPUs shrank or are lent are stopped longer or use less than before: %.400q", j.Harmed))
 	case j.Verdict == remedy.Unverified && r.noEffect():
 		return r.undo(ctx, "it is stopped as long as before")
 	case j.Verdict == remedy.Better:

@@ -31,6 +31,7 @@ type bench struct {
 	// calmAfter the calm one.
 	stoppedAfter, calmAfter float64
 	used                    float64
+	calmUses                float64     // CPUs that the calm one uses afterwards; 0: as before
 	latencies               [][]float64 // of each call
 	observations            int
 	failObserve             int // the call that fails; 0: none
@@ -115,6 +116,9 @@ func (b *bench) observe(ctx context.Context, all []container.Container, window t
 		}
 		d := time.Duration(stopped * float64(window))
 		used := b.used
+		if c.Name == "calm" && b.observations > 1 && b.calmUses > 0 {
+			used = b.calmUses
+		}
 		o := observe.Observation{Container: c, Window: window, Levels: levels, UsedCPUs: &used, StoppedLow: &d, StoppedHigh: &d}
 		if limited {
 			o.LimitCPUs, o.LimitAt = &limit, at
@@ -272,5 +276,50 @@ func TestOutcomeIsRecorded(t *testing.T) {
 	}
 	if *o.Before.StoppedPerSecondHigh != 0.9 || *o.After.StoppedPerSecondHigh != 0 || *o.Before.P99Ms < 97 || *o.After.P99Ms > 13 || o.Verdict != remedy.Better {
 		t.Errorf("outcome %+v, before %+v, after %+v", o, o.Before, o.After)
+	}
+}
+
+// A secondary on lent CPUs is undone, although it was asked for plainly, where
+// their owner loses CPU time or the latencies given get worse; else it is kept.
+func TestLendersDecide(t *testing.T) {
+	for _, tc := range []struct {
+		name     string
+		uses     float64
+		stopped  float64
+		after    float64 // latency in ms; before it was 12
+		kept     bool
+		harmless bool // the owner lends nothing
+	}{
+		{name: "unharmed", uses: 0.49, kept: true},
+		{name: "less CPU time", uses: 0.3},
+		{name: "stopped", uses: 0.5, stopped: 0.2},
+		{name: "slower", uses: 0.5, after: 97},
+		{name: "as fast", uses: 0.5, after: 12, kept: true},
+		{name: "less CPU time, but nothing is lent", uses: 0.3, kept: true, harmless: true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			b := newBench(t)
+			b.options.Plain, b.options.Target = true, calm
+			b.options.Wish = policy.Wish{Request: remedy.Request{Kind: remedy.Pin, CPUs: 1, Lends: !tc.harmless}}
+			if got, err := b.run(); err != nil || !got.Kept {
+				t.Fatalf("pin: %+v, %v", got, err)
+			}
+			before := b.kernel.Snapshot()
+			b.observations, b.calmUses, b.calmAfter, b.options.Target = 0, tc.uses, tc.stopped, busy
+			b.options.Wish.Request = remedy.Request{Kind: remedy.Secondary}
+			if tc.after > 0 {
+				b.latencies = [][]float64{same(12), same(tc.after)}
+			}
+			got, err := b.run()
+			if err != nil || got.Kept != tc.kept {
+				t.Fatalf("kept %v, %v: %s", got.Kept, err, got.Why)
+			}
+			if diff := before.Settings().Diff(b.kernel.Snapshot().Settings()); (len(diff) > 0) != tc.kept {
+				t.Errorf("kept %v, changed %q", tc.kept, diff)
+			}
+			if !tc.kept && !strings.Contains(got.Why, "who lends it CPUs got worse") {
+				t.Errorf("why %q", got.Why)
+			}
+		})
 	}
 }

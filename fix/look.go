@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/unthrottle/unthrottle/apply"
 	"github.com/unthrottle/unthrottle/container"
@@ -145,7 +146,7 @@ func (r *run) judge(ctx context.Context) error {
 			continue
 		}
 		evidence.Neighbours = append(evidence.Neighbours, remedy.Neighbour{Name: seen[i].Container.Name,
-			Before: r.neighbour[path], After: policy.Observed(seen[i])})
+			Before: r.neighbour[path], After: policy.Observed(seen[i]), Lends: slices.Contains(r.plan.Lenders, path)})
 	}
 	j := remedy.Judge(evidence)
 	r.res.Judgement = &j
@@ -176,10 +177,10 @@ func (r *run) latencyFigures(j remedy.Judgement) {
 	}
 }
 
-// watched are the target and those whose CPUs shrink.
+// watched are the target, those whose CPUs shrink, and who lends it CPUs.
 func (r *run) watched() []container.Container {
 	shrunk := map[string]bool{r.o.Target.Group.Path: true}
-	for _, path := range r.plan.Moved {
+	for _, path := range slices.Concat(r.plan.Moved, r.plan.Lenders) {
 		shrunk[path] = true
 	}
 	var all []container.Container

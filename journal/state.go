@@ -63,7 +63,8 @@ func (l Last) Ours(file, value string) bool {
 	if l.Done != nil {
 		return change.Same(file, value, string(l.Done.Value))
 	}
-	return change.Same(file, value, string(l.Write.Before)) || change.Same(file, value, string(l.Write.Want))
+	return change.Same(file, value, string(l.Write.Before)) || change.Same(file, value, string(l.Write.Want)) ||
+		change.Halfway(file, string(l.Write.Before), value)
 }
 
 // State is a journal as a whole.

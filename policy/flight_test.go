@@ -7,8 +7,8 @@ import (
 
 func TestFlight(t *testing.T) {
 	for text, want := range map[string]Flight{
-		"version: 1": DefaultFlight(),
-		"version: 1\nflight: {probe: false}":                   {Probe: false, RecordAbove: 0.1},
+		"version: 1":                         DefaultFlight(),
+		"version: 1\nflight: {probe: false}": {Probe: false, RecordAbove: 0.1},
 		"version: 1\nflight: {probe: true, record_above: 25%}": {Probe: true, RecordAbove: 0.25},
 	} {
 		r, err := ParseRules([]byte(text))

@@ -140,6 +140,8 @@ func (r *Rule) read(n *yaml.Node) error {
 		"factor": func(n *yaml.Node) error { return above(n, &r.Factor, 1, 1000) },
 		"to":     func(n *yaml.Node) error { return above(n, &r.To, 0, 8192) },
 		"slo":    r.readSLO,
+		"lends":  func(n *yaml.Node) error { return truth(n, &r.Lends) },
+		"strict": func(n *yaml.Node) error { return truth(n, &r.Strict) },
 		"stays":  func(n *yaml.Node) error { return truth(n, &r.Stays) },
 		"class": func(n *yaml.Node) error {
 			return oneOf(n, &r.Class, remedy.ClassExclusive, remedy.ClassHybrid)
@@ -150,10 +152,14 @@ func (r *Rule) read(n *yaml.Node) error {
 		return err
 	case r.Leave && (r.CPUs > 0 || r.Factor > 0 || r.To > 0 || r.SLOCommand != ""):
 		return wrong(n, "a rule with remedy none has no settings")
-	case r.Leave && (r.Stays || r.Class != ""):
+	case r.Leave && (r.Stays || r.Lends || r.Strict || r.Class != ""):
 		return wrong(n, "a rule with remedy none has no settings")
 	case r.Class != "" && r.Remedy != remedy.Pin:
 		return wrong(n, "class is a setting of pin: say remedy: pin")
+	case r.Lends && r.Remedy != remedy.Pin:
+		return wrong(n, "lends is a setting of pin: say remedy: pin")
+	case r.Strict && r.Remedy != remedy.Secondary && (r.Remedy != remedy.Pin || r.Class != remedy.ClassHybrid):
+		return wrong(n, "strict is a setting of secondary and of pin with class: hybrid")
 	case r.Stays && !r.Auto && r.Remedy != remedy.Pin && r.Remedy != remedy.Narrow:
 		return wrong(n, "stays is a setting of pin and narrow, not of %s", r.Remedy)
 	case r.CPUs > 0 && !r.Auto && r.Remedy != remedy.Pin && r.Remedy != remedy.Narrow:
@@ -168,7 +174,7 @@ func (r *Rule) read(n *yaml.Node) error {
 
 func (r *Rule) readRemedy(n *yaml.Node) error {
 	var name string
-	if err := oneOf(n, &name, "auto", "none", string(remedy.Pin), string(remedy.Narrow), string(remedy.Burst), string(remedy.Weight), string(remedy.Raise)); err != nil {
+	if err := oneOf(n, &name, "auto", "none", string(remedy.Pin), string(remedy.Narrow), string(remedy.Burst), string(remedy.Weight), string(remedy.Raise), string(remedy.Secondary)); err != nil {
 		return err
 	}
 	r.Auto, r.Leave = name == "auto", name == "none"

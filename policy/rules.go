@@ -72,6 +72,9 @@ type Rule struct {
 	// that of pin, "" for its default.
 	Stays bool
 	Class string
+	// Lends: secondary containers may use what pin gave while it idles. Strict:
+	// a hybrid pin or a secondary keeps its quota.
+	Lends, Strict bool
 	// Leave: containers that match are never touched.
 	Leave bool
 	// Objective, where SLOCommand is given, is what decides whether a remedy

@@ -89,6 +89,9 @@ func TestParseRulesRefuses(t *testing.T) {
 		"share of nothing":    {"version: 1\nbound: .nan\n", 2, "not a share"},
 		"no remedy":           {rule("remedy: pray"), 3, "none of auto, none, pin"},
 		"cpus of burst":       {rule("remedy: burst\n    cpus: 2"), 3, "cpus is a setting of pin"},
+		"lends of narrow":     {rule("remedy: narrow\n    lends: true"), 3, "lends is a setting of pin"},
+		"strict of pin":       {rule("remedy: pin\n    strict: true"), 3, "strict is a setting of secondary"},
+		"none that lends":     {rule("remedy: none\n    lends: true"), 3, "no settings"},
 		"factor of pin":       {rule("remedy: pin\n    factor: 2"), 3, "settings of raise"},
 		"factor and to":       {rule("remedy: raise\n    factor: 2\n    to: 3"), 3, "not both"},
 		"factor below one":    {rule("remedy: raise\n    factor: 0.5"), 4, "above 1"},
@@ -219,5 +222,18 @@ func TestUntrusted(t *testing.T) {
 	}
 	if got := Untrusted(name, info); (got == "") != (os.Getuid() == 0) {
 		t.Errorf("a file of user %d: %q", os.Getuid(), got)
+	}
+}
+
+func TestParseTiers(t *testing.T) {
+	got, err := ParseRules([]byte("version: 1\nrules:\n  - remedy: pin\n    lends: true\n  - remedy: secondary\n    strict: true\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := got.Rules[0].Wish(0); !w.Request.Lends || w.Request.Kind != remedy.Pin {
+		t.Errorf("got %+v", w)
+	}
+	if w := got.Rules[1].Wish(0); !w.Request.Strict || w.Request.Kind != remedy.Secondary || w.Auto {
+		t.Errorf("got %+v", w)
 	}
 }

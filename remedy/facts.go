@@ -42,6 +42,8 @@ type Facts struct {
 	Load map[int]float64
 	// HasBurst: the kernel knows cpu.max.burst (5.14).
 	HasBurst bool
+	// HasIdle: the kernel knows cpu.idle (5.15).
+	HasIdle bool
 	// HiddenProcesses: v1 does not list the processes of other PID namespaces
 	// here, so that the counts below say nothing. HiddenUnknown: whether it
 	// lists them cannot be told; plans then take it that it does.
@@ -57,6 +59,8 @@ type Group struct {
 	Limit cgroup.Limit
 	// Shares is the weight in the unit of cpu.shares; 0: it has none.
 	Shares uint64
+	// Idle: cpu.idle is set; Shares are then next to nothing and cannot be set.
+	Idle bool
 	// UsedCPUs is CPU time used / time over a short window, its descendants
 	// with it; nil: not measured.
 	UsedCPUs *float64
@@ -106,6 +110,8 @@ const (
 	paramPool  = "pool"   // of a hybrid: the shared CPUs that it may use
 	paramLimit = "limit"  // of a hybrid: its limit in CPUs
 	paramMems  = "mems"   // the memory nodes that a target's CPUs want
+	paramLends = "lends"  // "yes": secondary containers may use its CPUs
+	paramLent  = "lent"   // of a secondary: the CPUs lent to it, a kernel list
 	paramStays = "stays"  // "yes": the target is never moved to other CPUs
 )
 

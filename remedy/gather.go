@@ -137,6 +137,12 @@ func (g *gatherer) group(path string) error {
 	if out.Shares, err = cgroup.ReadShares(g.fs, path); err != nil && !errors.Is(err, cgroup.ErrNoFile) {
 		return err
 	}
+	switch out.Idle, err = cgroup.ReadIdle(g.fs, path); {
+	case err == nil:
+		g.facts.HasIdle = true
+	case !errors.Is(err, cgroup.ErrNoFile):
+		return err
+	}
 	pids, err := procs(g.fs, cgroup.CPU, path)
 	if err != nil {
 		return err

@@ -160,6 +160,10 @@ func (f Facts) pools() map[string]cpuset.CPUSet {
 
 // setShares adds the change of a weight, if it is one.
 func (p *planner) setShares(path string, now, shares uint64, why string) {
+	if p.f.Groups[path].Idle {
+		p.warn("%s has cpu.idle set, which counts for less than any weight: it stays", quoted(path))
+		return
+	}
 	from, to := cgroup.SharesWrite(p.f.CPUVersion, now), cgroup.SharesWrite(p.f.CPUVersion, shares)
 	if now > 0 && from.Value != to.Value {
 		p.plan.Changes = append(p.plan.Changes, change.Change{Kind: change.KindFile, Op: change.OpSet,

@@ -192,13 +192,16 @@ func (h *host) exclusive(target container.Container, pinned cpuset.CPUSet) []str
 	h.t.Helper()
 	var wrong []string
 	// What is pinned inside the target is lost to the rest of it.
+	facts := h.facts()
 	inner := cpuset.New()
-	for at, cpus := range h.facts().pins() {
+	for at, cpus := range facts.pins() {
 		if below(at, target.Group.CPUSetPath) {
 			inner = inner.Union(cpus)
 		}
 	}
-	for _, set := range sorted(h.facts().Sets) {
+	held, _ := facts.Placing(target.Group.Path)
+	lends := !Lends(held).IsEmpty()
+	for _, set := range sorted(facts.Sets) {
 		pids, err := h.k.Procs(cgroup.CPUSet, set)
 		if err != nil {
 			h.t.Fatal(err)
@@ -209,12 +212,23 @@ func (h *host) exclusive(target container.Container, pinned cpuset.CPUSet) []str
 			switch inside := cgroup.Below(in, target.Group.Path); {
 			case inside && !allowed.Equals(pinned.Difference(inner)) && !h.pinnedInside(set, target, allowed):
 				wrong = append(wrong, fmt.Sprintf("pid %d of the target in %s may use %s", pid, set, allowed))
+			case !inside && lends && facts.secondary(in):
 			case !inside && set != "/" && cgroup.Below(set, h.options.Scope) && !allowed.Intersection(pinned).IsEmpty():
 				wrong = append(wrong, fmt.Sprintf("pid %d in %s may use %s", pid, set, allowed))
 			}
 		}
 	}
 	return append(wrong, h.k.Check()...)
+}
+
+// secondary tells whether a cgroup is that of a secondary in force.
+func (f Facts) secondary(path string) bool {
+	for _, held := range f.Held {
+		if held.Remedy == string(Secondary) && cgroup.Below(path, held.Target) {
+			return true
+		}
+	}
+	return false
 }
 
 // pinnedInside tells whether a cpuset inside the target is pinned to these CPUs, or narrowed.

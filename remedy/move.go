@@ -53,6 +53,9 @@ func (p *planner) movers(h home, pinned cpuset.CPUSet) (inside, outside []string
 		if p.f.uses(path).Union(removed[path]).Intersection(pinned).IsEmpty() && !confined[path] {
 			continue
 		}
+		if lent := p.lentTo[path]; !lent.IsEmpty() && pinned.IsSubsetOf(lent) {
+			continue
+		}
 		if p.f.CPUSetVersion == cgroup.V2 && under(done, path) {
 			continue
 		}

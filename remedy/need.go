@@ -31,6 +31,9 @@ func (n Need) used() string {
 // need of one container: no more than its limit lets it use.
 func (f Facts) need(c Container) Need {
 	g := f.Groups[c.Group.Path]
+	if g.Idle {
+		return Need{Measured: true} // it takes what is left, and needs nothing
+	}
 	n := Need{Requested: f.request(c, g.Shares)}
 	if g.UsedCPUs != nil {
 		n.Used, n.Measured = *g.UsedCPUs, true

@@ -79,6 +79,11 @@ func (p *planner) pinnedTo(home home, alone cpuset.CPUSet) {
 	p.plan.Parameters[paramCPUs] = alone.String()
 	p.plan.Parameters[paramSet] = home.path
 	p.stays()
+	if p.r.Lends {
+		p.plan.Parameters[paramLends] = "yes"
+		p.warn("secondary containers may use its CPUs while they idle: those that come later, and those there are once the agent or their own " +
+			"remedy applied again gives them to them")
+	}
 }
 
 // stays notes that the target must not be moved.

@@ -22,10 +22,12 @@ const (
 	Burst  Kind = "burst"  // the quota stays, unused time of earlier periods may be spent
 	Weight Kind = "weight" // no quota, only the weight
 	Raise  Kind = "raise"  // a larger limit
+	// Secondary runs on what the others leave idle, and gives way at once.
+	Secondary Kind = "secondary"
 )
 
 // Kinds are all of them, in the order in which they are tried.
-func Kinds() []Kind { return []Kind{Pin, Narrow, Burst, Raise, Weight} }
+func Kinds() []Kind { return []Kind{Pin, Narrow, Burst, Raise, Weight, Secondary} }
 
 // Request is one remedy and its settings. A zero setting
 // was not given and stands for its default; those who read settings of people
@@ -35,11 +37,13 @@ type Request struct {
 	// CPUs is how many CPUs pin and narrow take; 0: the limit, rounded up.
 	CPUs int
 	// Class is ClassExclusive (also "") or ClassHybrid, of pin. Strict makes a
-	// hybrid keep its quota.
+	// hybrid or a secondary keep its quota.
 	Class  string
 	Strict bool
 	// Stays: what pin or narrow gave is never moved to other CPUs afterwards.
 	Stays bool
+	// Lends: secondary containers may use what pin gave while it idles.
+	Lends bool
 	// Via is how narrow bounds the CPUs used at once; "": ViaCPUSet.
 	Via string
 	// Reserve are the CPUs never given away; nil: placement.Reserve.
@@ -84,6 +88,9 @@ type Plan struct {
 	Replaces []string
 	// Moved are the containers whose CPUs shrink: the neighbours to watch.
 	Moved []string
+	// Lenders are the containers whose own CPUs a secondary is lent: the effect
+	// on them decides whether it is kept.
+	Lenders []string
 }
 
 // Txn is how the plan goes to package apply.
@@ -161,8 +168,10 @@ func Make(f Facts, target container.Container, r Request) (Plan, error) {
 		err = p.weight()
 	case Raise:
 		err = p.raise()
+	case Secondary:
+		err = p.secondary()
 	default:
-		err = p.refuse("there is no such remedy", "choose pin, narrow, burst, weight or raise")
+		err = p.refuse("there is no such remedy", "choose pin, narrow, burst, weight, raise or secondary")
 	}
 	if err != nil {
 		return Plan{}, err
@@ -181,6 +190,8 @@ type planner struct {
 	target container.Container
 	plan   Plan
 	sorted []string // see sets
+	// lentTo are the CPUs that each cpuset was lent, where the target lends.
+	lentTo map[string]cpuset.CPUSet
 }
 
 func (p *planner) refuse(why, hint string, names ...string) error {

@@ -20,8 +20,11 @@ func (p *planner) sane() error {
 		}
 	}
 	hybrid := r.Kind == Pin && r.Class == ClassHybrid
-	if r.Class != "" && !hybrid && (r.Kind != Pin || r.Class != ClassExclusive) || r.Strict && !hybrid {
-		return p.refuse(fmt.Sprintf("there is no class %.40q, or none that is strict", r.Class), "choose exclusive or hybrid; only a hybrid pin can be strict")
+	if r.Class != "" && !hybrid && (r.Kind != Pin || r.Class != ClassExclusive) || r.Strict && !hybrid && r.Kind != Secondary {
+		return p.refuse(fmt.Sprintf("there is no class %.40q, or none that is strict", r.Class), "choose exclusive or hybrid; only a hybrid pin and a secondary can be strict")
+	}
+	if r.Lends && r.Kind != Pin {
+		return p.refuse("it has no CPUs of its own to lend", "only a pin lends")
 	}
 	if r.Via != "" && (r.Kind != Narrow || r.Via != ViaCPUSet) {
 		return p.refuse(fmt.Sprintf("there is no %.40q", r.Via), "leave --via out, or say --via "+ViaCPUSet)

@@ -12,7 +12,7 @@ import (
 
 // viaSystemd turns changes of a unit's own cgroup into runtime properties, so
 // that a daemon-reload does not undo them. Files for which systemd has no
-// property (burst; on v1 cpusets) are written all the same.
+// property (burst, an idle weight; on v1 cpusets) are written all the same.
 func (p *planner) viaSystemd() {
 	var unowned []string
 	for i, c := range p.plan.Changes {
@@ -51,6 +51,8 @@ func looksLikeUnit(path string) bool {
 func (p *planner) property(c change.Change) (name, to string, ok bool) {
 	cpu := p.f.CPUVersion
 	switch {
+	case c.To == cgroup.WeightIdle:
+		return "", "", false // only since 252, which cannot be asked for
 	case c.File == cgroup.FileCPUs:
 		return systemd.AllowedCPUs, c.To, p.f.CPUSetVersion == cgroup.V2
 	case c.File == cgroup.WeightFile(cpu) && cpu == cgroup.V2:

@@ -60,7 +60,8 @@ func newcomers(f Facts, h apply.InForce) Plan {
 	pinned, exclusive := Pinned(h)
 	_, shared := Floating(h)
 	set := h.Parameters[paramSet]
-	if _, exists := f.Sets[set]; !exclusive && !shared || !exists {
+	secondary := h.Remedy == string(Secondary)
+	if _, exists := f.Sets[set]; !secondary && (!exclusive && !shared || !exists) {
 		return Plan{}
 	}
 	target, known := f.container(h.Target)
@@ -69,7 +70,15 @@ func newcomers(f Facts, h apply.InForce) Plan {
 	}
 	p := &planner{f: f, r: Request{Kind: Kind(h.Remedy)}, target: target.Container, plan: Plan{Target: target.Container, Remedy: Kind(h.Remedy), CPUs: pinned,
 		Parameters: map[string]string{paramFor: h.ID, paramCPUs: h.Parameters[paramCPUs], paramSet: set}}}
+	if secondary {
+		p.keepSecondary(h, target)
+		p.viaSystemd()
+		return p.plan
+	}
 	p.strays(h, target, set)
+	if !Lends(h).IsEmpty() {
+		p.lentTo = f.lastly(change.OpAddCPUs)
+	}
 	if !exclusive {
 		p.viaSystemd()
 		return p.plan

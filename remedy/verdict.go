@@ -29,6 +29,9 @@ type Evidence struct {
 type Neighbour struct {
 	Name          string
 	Before, After Observed
+	// Lends: its own CPUs are lent to the target, so that it is watched for CPU
+	// time it no longer gets.
+	Lends bool
 }
 
 // Judgement is a verdict and what it rests on.
@@ -66,6 +69,10 @@ const (
 	// worseStopped is by how much of each second a neighbour must be stopped
 	// longer than before to be worse off.
 	worseStopped = 0.01
+	// worseUse is the part of its CPU use that an owner of lent CPUs must lose
+	// to count as harmed, of at least leastUse CPUs: what it does varies by
+	// itself, and taking CPUs back from a secondary is the safe side.
+	worseUse, leastUse = 0.1, 0.05
 )
 
 // Judge compares before and after. Without the user's latencies the verdict is
@@ -87,7 +94,7 @@ func Judge(e Evidence) Judgement {
 	}
 	switch {
 	case len(e.Before) > 0 && len(e.After) > 0 && len(j.Harmed) > 0:
-		j.Verdict, j.Why = Worse, "these, whose CPUs shrank, are now stopped longer than before: "+names(j.Harmed)
+		j.Verdict, j.Why = Worse, "these, whose CPUs shrank or are lent, are now stopped longer or use less than before: "+names(j.Harmed)
 		return j
 	case len(e.Before) == 0 || len(e.After) == 0:
 		j.Why = "no latencies of the user's own were given (--slo), so whether tails got better is not known"
@@ -194,9 +201,12 @@ func quantileName(q float64) string {
 }
 
 // harmed tells whether it is surely stopped longer: the least it can be now
-// against the most it was.
+// against the most it was; of an owner of lent CPUs also whether it uses less.
 func (n Neighbour) harmed() bool {
 	before, after := n.Before.StoppedHigh, n.After.StoppedLow
+	if was, now := n.Before.UsedCPUs, n.After.UsedCPUs; n.Lends && was != nil && now != nil && *was-*now > max(worseUse**was, leastUse) {
+		return true
+	}
 	return before != nil && after != nil && *after > *before+worseStopped
 }
 

@@ -14,6 +14,7 @@ import (
 type bandwidth struct {
 	quota, period, burst int64 // us; quota < 0: none
 	weight               uint64
+	idle                 bool
 }
 
 func newBandwidth(v cgroup.Version) *bandwidth {
@@ -79,7 +80,12 @@ func (g *group) readBandwidth(file string) (string, bool) {
 	case "cpu.cfs_burst_us", "cpu.max.burst":
 		return strconv.FormatInt(b.burst, 10), true
 	case "cpu.shares", "cpu.weight":
+		if b.idle {
+			return map[string]string{"cpu.shares": "3", "cpu.weight": "0"}[file], true // WEIGHT_IDLEPRIO
+		}
 		return strconv.FormatUint(b.weight, 10), true
+	case cgroup.FileIdle:
+		return flag(b.idle), true
 	case "cpu.max":
 		if b.quota < 0 {
 			return fmt.Sprintf("max %d", b.period), true
@@ -110,6 +116,8 @@ func (k *Kernel) writeBandwidth(t *tree, g *group, file, value string) error {
 		return g.setShares(value)
 	case "cpu.weight":
 		return g.setWeight(value)
+	case cgroup.FileIdle:
+		return g.setIdle(t.version, value)
 	default:
 		return unix.EINVAL
 	}
@@ -144,7 +152,7 @@ func (g *group) setShares(value string) error {
 	if err != nil {
 		return err
 	}
-	if g.parent == nil {
+	if g.parent == nil || g.cpu.idle {
 		return unix.EINVAL
 	}
 	g.cpu.weight = min(max(uint64(n), cgroup.MinShares), cgroup.MaxShares)
@@ -159,7 +167,25 @@ func (g *group) setWeight(value string) error {
 	if n < cgroup.MinWeight || n > cgroup.MaxWeight {
 		return unix.ERANGE
 	}
+	if g.cpu.idle {
+		return unix.EINVAL
+	}
 	g.cpu.weight = uint64(n)
+	return nil
+}
+
+// setIdle is sched_group_set_idle: clearing it leaves the default weight, whatever was before.
+func (g *group) setIdle(v cgroup.Version, value string) error {
+	n, err := parseSigned(value)
+	switch {
+	case err != nil:
+		return err
+	case g.parent == nil || n < 0 || n > 1:
+		return unix.EINVAL
+	case g.cpu.idle == (n == 1):
+		return nil
+	}
+	g.cpu.idle, g.cpu.weight = n == 1, newBandwidth(v).weight
 	return nil
 }
 

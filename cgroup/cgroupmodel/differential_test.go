@@ -253,10 +253,10 @@ func ours(list string) string {
 
 func (r *rig) files(c cgroup.Controller) []string {
 	if r.version == cgroup.V2 {
-		return []string{"cgroup.controllers", "cgroup.subtree_control", "cgroup.type", "cpu.max", "cpu.max.burst", "cpu.weight",
+		return []string{"cgroup.controllers", "cgroup.subtree_control", "cgroup.type", "cpu.max", "cpu.max.burst", "cpu.weight", "cpu.idle",
 			"cpuset.cpus", "cpuset.mems", "cpuset.cpus.effective", "cpuset.mems.effective", "cpuset.cpus.partition"}
 	}
-	cpu := []string{"cpu.cfs_quota_us", "cpu.cfs_period_us", "cpu.cfs_burst_us", "cpu.shares"}
+	cpu := []string{"cpu.cfs_quota_us", "cpu.cfs_period_us", "cpu.cfs_burst_us", "cpu.shares", "cpu.idle"}
 	set := []string{"cpuset.cpus", "cpuset.mems", "cpuset.effective_cpus", "cpuset.effective_mems", "cpuset.cpu_exclusive",
 		"cpuset.sched_load_balance", "cgroup.clone_children"}
 	if len(r.trees()) == 1 {

@@ -20,6 +20,7 @@ func (k *Kernel) settings(t *tree, g *group) []string {
 		add(true, cgroup.FileCloneChildren)
 		add(g.cpu != nil, "cpu.cfs_quota_us", "cpu.cfs_period_us", "cpu.shares")
 		add(g.cpu != nil && !k.config.NoBurst, "cpu.cfs_burst_us")
+		add(g.cpu != nil && !k.config.NoIdle, cgroup.FileIdle)
 		add(g.set != nil, cgroup.FileCPUs, cgroup.FileMems, cgroup.FileExclusiveV1, cgroup.FileSchedLoadBalanceV1)
 		return all
 	}
@@ -27,6 +28,7 @@ func (k *Kernel) settings(t *tree, g *group) []string {
 	add(inner, cgroup.FileType)
 	add(inner && g.cpu != nil, "cpu.max", "cpu.weight")
 	add(inner && g.cpu != nil && !k.config.NoBurst, "cpu.max.burst")
+	add(inner && g.cpu != nil && !k.config.NoIdle, cgroup.FileIdle)
 	add(inner && g.set != nil, cgroup.FileCPUs, cgroup.FileMems, cgroup.FilePartition, cgroup.FileExclusive)
 	return all
 }

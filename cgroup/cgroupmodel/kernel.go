@@ -19,7 +19,8 @@ type Config struct {
 	// CPUs are the online CPUs, Mems the memory nodes.
 	CPUs, Mems cpuset.CPUSet
 	// NoBurst leaves out the burst files (kernels before 5.14), NoStatLocal cpu.stat.local (before 6.6).
-	NoBurst, NoStatLocal bool
+	// NoIdle leaves out cpu.idle (before 5.15).
+	NoBurst, NoStatLocal, NoIdle bool
 	// ClearsPopulated lets a v2 cpuset.cpus be cleared while tasks are inside. Kernels before 7.0 refuse that with
 	// ENOSPC, as v1 does.
 	ClearsPopulated bool

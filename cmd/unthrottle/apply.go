@@ -27,29 +27,31 @@ type remedyFlags struct {
 	burst, period   time.Duration
 	weightFromLimit bool
 	stays, strict   bool
+	lends           bool
 	class           string
 }
 
 func (f *remedyFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.kind, "remedy", "", "pin, narrow, burst, weight or raise")
+	flags.StringVar(&f.kind, "remedy", "", "pin, narrow, burst, weight, raise or secondary")
 	flags.IntVar(&f.cpus, "cpus", 0, "pin, narrow: how many CPUs (default: the limit, rounded up)")
 	flags.StringVar(&f.reserve, "reserve", "", "pin, narrow: `CPUS` that are never given away, such as 0-1 (default: the lowest core; one CPU below 4 CPUs)")
 	flags.StringVar(&f.via, "via", "", "narrow: what bounds the CPUs used at once: cpuset (default)")
 	flags.StringVar(&f.class, "class", "", "pin: exclusive (default), or hybrid: the whole part of the limit, and shared CPUs for the fraction")
-	flags.BoolVar(&f.strict, "strict", false, "pin --class hybrid: keep a quota of the limit, which can throttle again")
+	flags.BoolVar(&f.strict, "strict", false, "pin --class hybrid: keep a quota of the limit, which can throttle again; secondary: keep its quota")
+	flags.BoolVar(&f.lends, "lends", false, "pin: secondary containers may use its CPUs while it idles")
 	flags.BoolVar(&f.stays, "stays", false, "pin, narrow: never move it to other CPUs afterwards (defrag, agent)")
 	flags.DurationVar(&f.burst, "burst", 0, "burst: CPU time that may be saved up, such as 50ms (default: as much as the quota)")
 	flags.DurationVar(&f.period, "period", 0, "burst, narrow: another period, the limit staying the same (narrow: 10ms)")
 	flags.Float64Var(&f.factor, "factor", 0, "raise: times the limit (default 2)")
 	flags.Float64Var(&f.to, "to", 0, "raise: the new limit in CPUs")
 	flags.BoolVar(&f.weightFromLimit, "weight-from-limit", false, "weight: set the weight to that of the limit")
-	_ = cmd.RegisterFlagCompletionFunc("remedy", cobra.FixedCompletions([]string{"pin", "narrow", "burst", "weight", "raise"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("remedy", cobra.FixedCompletions([]string{"pin", "narrow", "burst", "weight", "raise", "secondary"}, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // request checks the flags; "" as remedy is the caller's to judge.
 func (f *remedyFlags) request(cmd *cobra.Command) (remedy.Request, error) {
-	r := remedy.Request{Kind: remedy.Kind(f.kind), CPUs: f.cpus, Via: f.via, Stays: f.stays, Class: f.class, Strict: f.strict, Burst: f.burst, Period: f.period,
+	r := remedy.Request{Kind: remedy.Kind(f.kind), CPUs: f.cpus, Via: f.via, Stays: f.stays, Class: f.class, Strict: f.strict, Lends: f.lends, Burst: f.burst, Period: f.period,
 		Factor: f.factor, To: f.to, WeightFromLimit: f.weightFromLimit}
 	known := []string{}
 	for _, k := range remedy.Kinds() {
@@ -89,7 +91,8 @@ func (f *remedyFlags) belong(cmd *cobra.Command) error {
 		{"reserve", []string{"pin", "narrow"}, true},
 		{"via", []string{"narrow"}, f.via == "" || f.via == remedy.ViaCPUSet},
 		{"class", []string{"pin"}, true},
-		{"strict", []string{"pin"}, true},
+		{"strict", []string{"pin", "secondary"}, true},
+		{"lends", []string{"pin"}, true},
 		{"stays", []string{"pin", "narrow"}, true},
 		{"burst", []string{"burst"}, f.burst > 0},
 		{"period", []string{"burst", "narrow"}, f.period > 0},
@@ -117,15 +120,16 @@ func newApply() *cobra.Command {
 	var w writeFlags
 	var rf remedyFlags
 	var dryRun, asJSON, mems bool
+	var objective, command string
 	var window time.Duration
 	cmd := &cobra.Command{
-		Use:     "apply TARGET --remedy pin|narrow|burst|weight|raise",
+		Use:     "apply TARGET --remedy pin|narrow|burst|weight|raise|secondary",
 		GroupID: groupChange,
 		Short:   "Apply one remedy to one container",
 		Args:    oneTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if rf.kind == "" {
-				return errors.New("--remedy is missing: choose pin, narrow, burst, weight or raise ('unthrottle fix' chooses itself)")
+				return errors.New("--remedy is missing: choose pin, narrow, burst, weight, raise or secondary ('unthrottle fix' chooses itself)")
 			}
 			request, err := rf.request(cmd)
 			if err != nil {
@@ -135,10 +139,17 @@ func newApply() *cobra.Command {
 				return err
 			}
 			o := fix.Options{Wish: policy.Wish{Request: request}, Window: window, Settle: settle, Plain: true, DryRun: dryRun}
+			if (objective != "" || command != "") && request.Kind != remedy.Secondary {
+				return errors.New("--slo and --slo-command are for secondary here; for the other remedies 'unthrottle fix' judges by them")
+			}
+			latencies, err := latencySource(objective, command, &o)
+			if err != nil {
+				return err
+			}
 			if mems && request.Kind != remedy.Pin && request.Kind != remedy.Narrow {
 				return fmt.Errorf("--mems is for pin and narrow, not for %s", request.Kind)
 			}
-			result, err := runFix(cmd, &w, args[0], o, nil)
+			result, err := runFix(cmd, &w, args[0], o, latencies)
 			if mems && err == nil && !dryRun && result.Kept {
 				err = followMems(cmd, &w, args[0], &result)
 			}
@@ -150,6 +161,8 @@ func newApply() *cobra.Command {
 	rf.add(cmd)
 	cmd.Flags().BoolVarP(&dryRun, "dry-run", "n", false, "print the exact writes and change nothing")
 	cmd.Flags().BoolVar(&mems, "mems", false, "pin, narrow: its memory follows to the NUMA nodes of its CPUs, also when it is moved later")
+	cmd.Flags().StringVar(&objective, "slo", "", "secondary: the objective of who lends CPUs, such as 'p99<20ms'; undone where it gets worse")
+	cmd.Flags().StringVar(&command, "slo-command", "", "secondary: `CMD` that prints the latencies of who lends CPUs, one number in ms per line")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().DurationVar(&window, "window", time.Second, "how long to look, before and after, for the record of the effect")
 	return cmd

@@ -78,7 +78,7 @@ Exit code 1: at the end the container is still stopped above the bound.`,
 	w.addLift(cmd)
 	rf.add(cmd)
 	flags := cmd.Flags()
-	flags.Lookup("remedy").Usage = "pin, narrow, burst, weight or raise (default: what fits)"
+	flags.Lookup("remedy").Usage = "pin, narrow, burst, weight, raise or secondary (default: what fits)"
 	flags.BoolVarP(&yes, "yes", "y", false, "apply and keep without asking")
 	flags.BoolVar(&asJSON, "json", false, "print JSON")
 	flags.StringVar(&objective, "slo", "", "the objective your latency is judged by, such as 'p99<20ms' (p50, p90, p95, p99, p99.9, max)")

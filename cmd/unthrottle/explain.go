@@ -79,6 +79,9 @@ func (f *explainFlags) check(cmd *cobra.Command) error {
 	if f.at != "" && (f.record != "" || cmd.Flags().Changed("for") || f.ask) {
 		return errors.New("--at looks at the past: it goes with none of --for, --record and --ask-jvm")
 	}
+	if f.html != "" && f.record != "" && sameFile(f.html, f.record) {
+		return errors.New("--html and --record name the same file: one would replace the other")
+	}
 	f.bound = -1
 	if cmd.Flags().Changed("fail-above") {
 		var err error
@@ -92,7 +95,19 @@ func (f *explainFlags) check(cmd *cobra.Command) error {
 func runExplain(ctx context.Context, target string, f explainFlags, out io.Writer) error {
 	var e diagnose.Explanation
 	var kept error // the recording could not be kept: told after the explanation
-	var err error
+	// Begun before: that it cannot be written is said at once, not after the recording.
+	page, err := f.page()
+	if err != nil {
+		return err
+	}
+	explained := false
+	if page != nil {
+		defer func() {
+			if !explained {
+				_ = page.end(false)
+			}
+		}()
+	}
 	switch {
 	case f.at != "":
 		e, err = explainPast(target, f)
@@ -107,13 +122,14 @@ func runExplain(ctx context.Context, target string, f explainFlags, out io.Write
 	if err != nil {
 		return err
 	}
+	explained = true
 	if f.json {
 		err = report.ExplainJSON(out, e)
 	} else {
 		err = report.Explain(out, e, report.ExplainOptions{Width: terminalWidth(), ASCII: f.ascii, Color: useColor(os.Stdout)})
 	}
-	if f.html != "" {
-		err = errors.Join(err, writeHTML(f.html, e))
+	if page != nil {
+		err = errors.Join(err, page.writeHTML(e))
 	}
 	if err := errors.Join(err, kept); err != nil {
 		return err
@@ -183,6 +199,10 @@ func explainLive(ctx context.Context, target string, f explainFlags) (e diagnose
 	}
 	e, err = explain.Live(ctx, o)
 	progress.done()
+	if err == nil && ctx.Err() != nil && e.Window < minRecording {
+		err = exitWith{exitNotMeasurable, fmt.Errorf("interrupted after %v of recording, which says nothing: at least %v are needed",
+			e.Window.Round(time.Millisecond), minRecording)}
+	}
 	if notKept := new(explain.NotKept); errors.As(err, &notKept) {
 		kept, err = err, nil
 	}

@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/unthrottle/unthrottle/container"
 	"github.com/unthrottle/unthrottle/diagnose"
 )
 
@@ -232,6 +233,19 @@ func TestExplainEscapesNames(t *testing.T) {
 		}
 	}
 	explainKeys(t, hostileExplanation())
+}
+
+// Names come here safe already: escaping their backslashes once more would tell of other names.
+func TestExplainJSONEscapesOnce(t *testing.T) {
+	e := explainExample()
+	e.Pools[0].Name = container.Sanitize("worker\xff\xfe", 0)
+	var pools []struct{ Name string }
+	if err := json.Unmarshal(explainKeys(t, e)["pools"], &pools); err != nil {
+		t.Fatal(err)
+	}
+	if want := `worker\xff\xfe`; pools[0].Name != want {
+		t.Errorf("the pool is called %s, want %s", pools[0].Name, want)
+	}
 }
 
 // Whatever the figures are, nothing fails, and no histogram loses time.

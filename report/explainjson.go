@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"time"
+	"unicode/utf8"
 
 	"github.com/unthrottle/unthrottle/cgroup"
 	"github.com/unthrottle/unthrottle/diagnose"
@@ -107,8 +108,8 @@ type explainedWidth struct {
 	WideRuns            int     `json:"wide_runs"`
 }
 
-// ExplainJSON writes an explanation as one JSON object. Bytes of strangers' names that are no UTF-8 become \xNN, see
-// cgroup.EscapePath.
+// ExplainJSON writes an explanation as one JSON object. Names in it are as container.Sanitize made them, bytes that are
+// no UTF-8 as \xNN; escaping them again would double the backslashes.
 func ExplainJSON(w io.Writer, e diagnose.Explanation) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
@@ -123,7 +124,7 @@ func explainedOf(e diagnose.Explanation) explainedItem {
 		Width: explainedBars(e.Width), Wanted: explainedBars(e.Wanted), SampledWidth: explainedBars(e.SampledWidth),
 		Pools: []explainedPool{}, Waiting: explainedWaiting(e.Waiting), Neighbours: []explainedNeighbour{},
 		LostEvents: e.LostEvents, Checks: []explainedCheck{},
-		Target: cgroup.EscapePath(e.Target), WindowSeconds: e.Window.Seconds(), Verdict: cgroup.EscapePath(e.Verdict),
+		Target: explainedText(e.Target), WindowSeconds: e.Window.Seconds(), Verdict: explainedText(e.Verdict),
 		StoppedSpells: e.StoppedSpells, Strip: explainedRows(e.Strip), RunnablePerCore: e.RunnablePerCore, NotMeasured: []string{},
 	}
 	if !e.Start.IsZero() {
@@ -133,23 +134,23 @@ func explainedOf(e diagnose.Explanation) explainedItem {
 		item.MeanWidth = new(e.MeanWidth)
 	}
 	for _, c := range e.Causes {
-		item.Causes = append(item.Causes, explainedCause{c.Cause, lsSeconds(c.Stopped), cgroup.EscapePath(c.Evidence)})
+		item.Causes = append(item.Causes, explainedCause{c.Cause, lsSeconds(c.Stopped), explainedText(c.Evidence)})
 	}
 	for _, p := range e.Pools {
 		item.Pools = append(item.Pools, explainedPoolOf(p))
 	}
 	for _, n := range e.Neighbours {
-		item.Neighbours = append(item.Neighbours, explainedNeighbour{cgroup.EscapePath(n.Name), n.Waited.Seconds(), n.CPU.Seconds(),
+		item.Neighbours = append(item.Neighbours, explainedNeighbour{explainedText(n.Name), n.Waited.Seconds(), n.CPU.Seconds(),
 			n.Throttled, n.Toggling})
 	}
 	for _, c := range e.Checks {
-		item.Checks = append(item.Checks, explainedCheck{c.Name, c.ErrorRatio, c.OK, cgroup.EscapePath(c.Note)})
+		item.Checks = append(item.Checks, explainedCheck{c.Name, c.ErrorRatio, c.OK, explainedText(c.Note)})
 	}
 	if c := e.CostOfWidth; c != nil {
 		item.CostOfWidth = &explainedWidth{c.Narrow.Seconds(), c.Wide.Seconds(), c.NarrowRuns, c.WideRuns}
 	}
 	for _, n := range e.NotMeasured {
-		item.NotMeasured = append(item.NotMeasured, cgroup.EscapePath(n))
+		item.NotMeasured = append(item.NotMeasured, explainedText(n))
 	}
 	return item
 }
@@ -159,14 +160,14 @@ func explainedPoolOf(p diagnose.PoolUse) explainedPool {
 		if s == "" {
 			return nil
 		}
-		return new(cgroup.EscapePath(s))
+		return new(explainedText(s))
 	}
 	millis := func(d time.Duration) *float64 { return new(float64(d) / 1e6) }
 	item := explainedPool{
-		Name: cgroup.EscapePath(p.Name), Threads: p.Threads, CPUSeconds: p.CPU.Seconds(),
+		Name: explainedText(p.Name), Threads: p.Threads, CPUSeconds: p.CPU.Seconds(),
 		CPUSecondsInThrottled: lsSeconds(p.CPUThrottled), Widest: p.Widest,
 		Library: known(p.Library), Setting: known(p.Setting), Advice: known(p.Advice),
-		Process: cgroup.EscapePath(p.Process), OnIOThread: p.OnIOThread, Waiting: explainedWaiting(p.Waiting),
+		Process: explainedText(p.Process), OnIOThread: p.OnIOThread, Waiting: explainedWaiting(p.Waiting),
 	}
 	if d := p.Delay; d != nil {
 		item.Wakeups = new(d.Count)
@@ -176,6 +177,14 @@ func explainedPoolOf(p diagnose.PoolUse) explainedPool {
 		item.ResponseP50, item.ResponseP99 = millis(r.P50), millis(r.P99)
 	}
 	return item
+}
+
+// explainedText is UTF-8 in any case, also of text that nobody made safe before.
+func explainedText(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	return cgroup.EscapePath(s)
 }
 
 func explainedBars(bars []diagnose.Bar) []explainedBar {

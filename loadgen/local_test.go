@@ -227,3 +227,17 @@ func TestInterrupted(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// A thread that waits for the lock must not keep a collection from beginning while the holder is stopped at a
+// safepoint: the service would stand still for good.
+func TestCollectionsBesideALock(t *testing.T) {
+	spec := one(4, 1000, 2*time.Millisecond)
+	spec.Classes[0].Locked = 0.9
+	spec.GC = &service.GC{Threads: 2, Work: time.Millisecond, Requests: 3}
+	p := serving(t, spec)
+	plan := steady(p.Addr(), 200, time.Second)
+	plan.Drain = 10 * time.Second
+	if s := run(t, plan).Phases[0].Streams[0]; s.Answered < 100 || s.Unfinished != 0 || s.Errors() != 0 {
+		t.Errorf("%+v", s)
+	}
+}

@@ -166,7 +166,10 @@ func (s *server) serve(r request, behind int) {
 	locked := time.Duration(class.Locked * float64(d))
 	burn(d-locked, &s.world)
 	if locked > 0 {
+		// Who waits for the lock is at a safepoint, as in a JVM: its holder may be stopped at one.
+		s.world.leave()
 		s.lock.lock()
+		s.world.enter()
 		burn(locked, &s.world)
 		s.lock.unlock()
 	}

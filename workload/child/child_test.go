@@ -145,6 +145,16 @@ func TestKernelEndsOneThatHangs(t *testing.T) {
 	ends(t, p.Pid())
 }
 
+func TestKilledByAnother(t *testing.T) {
+	p := started(t, config{Deadline: time.Minute}, cpuset.New())
+	if err := unix.Kill(p.Pid(), unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Stop(); err == nil || !strings.Contains(err.Error(), "signal: killed") {
+		t.Errorf("Stop after somebody's SIGKILL: %v", err)
+	}
+}
+
 func TestChildEndsWhenItsParentIsKilled(t *testing.T) {
 	parent := exec.Command("/proc/self/exe")
 	parent.Env = append(os.Environ(), envParent+"=1")

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -136,11 +137,18 @@ func (p *Process) Tell(word byte) error {
 func (p *Process) Stop() error {
 	p.stop.Do(func() {
 		p.hold.Close()
-		kill := time.AfterFunc(exitPatience, func() { _ = p.cmd.Process.Kill() })
+		var killed atomic.Bool
+		kill := time.AfterFunc(exitPatience, func() {
+			killed.Store(true)
+			_ = p.cmd.Process.Kill()
+		})
 		// A full pipe must not hold it.
 		_, _ = io.Copy(io.Discard, p.out)
-		p.err = p.failure(p.cmd.Wait())
+		err := p.cmd.Wait()
 		kill.Stop()
+		if !killed.Load() {
+			p.err = p.failure(err)
+		}
 		p.out.Close()
 	})
 	return p.err
@@ -156,7 +164,8 @@ func (p *Process) failure(err error) error {
 	case exit.Exited():
 		return fmt.Errorf("child %d: %w: %s", p.Pid(), err, p.last)
 	}
-	return nil // killed: by us, or by its own timer
+	// Not by us: who looks for the cause must not look in the child.
+	return fmt.Errorf("child %d: ended by a signal (%w): somebody killed it, the kernel for want of memory, or the timer of its own deadline", p.Pid(), err)
 }
 
 // words keeps the first words of a child's standard error.

@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
+	"strings"
 
 	"k8s.io/utils/cpuset"
 
@@ -126,9 +128,32 @@ func jsonError(file string, data []byte, err error) *Error {
 	case errors.As(err, &syntax):
 		return &Error{file, line(data, syntax.Offset), "", "not JSON: " + err.Error()}
 	case errors.As(err, &kind):
-		return &Error{file, line(data, kind.Offset), kind.Field, fmt.Sprintf("a %s stands where a %s belongs", kind.Value, kind.Type)}
+		return &Error{file, line(data, kind.Offset), kind.Field, fmt.Sprintf("%s stands where %s belongs", article(kind.Value), jsonName(kind.Type))}
 	}
 	return &Error{file, 0, "", "not JSON: " + err.Error()}
+}
+
+// jsonName is what JSON calls a type of Go.
+func jsonName(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	case reflect.Slice:
+		return "an array"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Float64:
+		return "a number"
+	}
+	return "a " + t.String()
+}
+
+// article puts "a" or "an" before what encoding/json found.
+func article(found string) string {
+	if found != "" && strings.ContainsRune("aeiou", rune(found[0])) {
+		return "an " + found
+	}
+	return "a " + found
 }
 
 // line is the line on which a byte is.

@@ -111,7 +111,8 @@ func TestMerge(t *testing.T) {
 func TestCurrentRefuses(t *testing.T) {
 	for _, c := range []struct{ in, names string }{
 		{`{`, "p.json:1: not JSON"},
-		{"{\n\"containers\": 1}", "p.json:2: containers: a number stands where"},
+		{"{\n\"containers\": 1}", "p.json:2: containers: a number stands where an array belongs"},
+		{"[]", "p.json:1: an array stands where an object belongs"},
 		{`{}`, "containers: is missing"},
 		{`{"containers":[{"cpus":"1"}]}`, "containers[0].name"},
 		{`{"containers":[{"name":"a"}]}`, "containers[0].cpus: is missing"},

@@ -30,6 +30,8 @@
 //   - burst keeps the quota. Refused at 95 % mean use and above: nothing is
 //     ever left over to be borrowed.
 //   - weight takes the quota away and leaves the weight.
+//   - secondary gives idle weight and takes the quota away; the CPUs of pins that
+//     lend go into its cpuset, and into those above it.
 //   - raise multiplies the limit (by 2) or sets it; up to the host's CPUs.
 //
 // Ancestors. An ancestor's quota still binds if what can be used below it

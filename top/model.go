@@ -41,6 +41,7 @@ type Model struct {
 	typing        bool // the filter is being typed
 	help          bool
 	selected      string // path: rows change places, the selection stays with its container
+	chosen        bool   // the selection was moved from the first row; until then it stays there, on the worst
 	top           int    // first row shown
 	page          *page  // an explanation is open
 }
@@ -169,7 +170,10 @@ func (m Model) keepSelection() Model {
 		m.top = 0
 		return m
 	}
-	at := m.at(rows)
+	at := 0
+	if m.chosen {
+		at = m.at(rows)
+	}
 	m.selected = rows[at].Path
 	body := m.bodyRows()
 	m.top = min(max(m.top, at-body+1), at)
@@ -185,7 +189,8 @@ func (m *Model) at(rows []Row) int {
 func (m Model) move(by int) Model {
 	rows := m.rows()
 	if len(rows) > 0 {
-		m.selected = rows[min(max(0, m.at(rows)+by), len(rows)-1)].Path
+		at := min(max(0, m.at(rows)+by), len(rows)-1)
+		m.selected, m.chosen = rows[at].Path, at > 0
 	}
 	return m.keepSelection()
 }

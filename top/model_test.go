@@ -99,6 +99,19 @@ func TestRowSaysWhatIsKnownAndWhatIsNot(t *testing.T) {
 	}
 }
 
+// Who chose nothing sees the worst, whatever was first when the screen began.
+func TestSelectionBeginsWithTheWorst(t *testing.T) {
+	m := start(row("a", 0.3, 1), row("b", 0.2, 1))
+	turned := Frame{At: time.Now(), Rows: []Row{row("a", 0.1, 1), row("b", 0.9, 1)}}
+	if m = send(m, turned); m.selected != "/pods/b" {
+		t.Errorf("nothing was chosen, and %q is selected", m.selected)
+	}
+	m = send(press(m, "down", "g"), Frame{At: time.Now(), Rows: []Row{row("a", 0.5, 1), row("b", 0.2, 1)}})
+	if m.selected != "/pods/a" {
+		t.Errorf("back at the first row, and %q is selected", m.selected)
+	}
+}
+
 func TestSelectionStaysWithItsContainer(t *testing.T) {
 	m := press(start(row("a", 0.3, 1), row("b", 0.2, 1), row("c", 0.1, 1)), "down")
 	if m.selected != "/pods/b" {

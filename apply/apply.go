@@ -64,7 +64,7 @@ func (r *run) all(ctx context.Context, begun []journal.Begin, p prepared) error 
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := r.step(ctx, owner[c.Key()], c); err != nil {
+		if err := r.step(ctx, owner[c.Key()], c); err != nil && !r.staysPut(c, err) {
 			return err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/cgroup"
+	"github.com/unthrottle/unthrottle/irq"
 	"github.com/unthrottle/unthrottle/journal"
 )
 
@@ -17,6 +18,8 @@ type Env struct {
 	FS cgroup.FS
 	// StateDir holds journal and lock.
 	StateDir string
+	// IRQ is the interrupts of this machine; nil: they cannot be read or set.
+	IRQ irq.FS
 	// Systemd is the manager on D-Bus, nil where there is none.
 	Systemd Systemd
 	// Now is the clock; nil is time.Now.

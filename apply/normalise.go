@@ -8,6 +8,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/cgroup"
 	"github.com/unthrottle/unthrottle/change"
+	"github.com/unthrottle/unthrottle/irq"
 )
 
 // withFiles adds, to each list that is set through systemd, the file behind it. systemd cannot empty the file while
@@ -63,6 +64,11 @@ func normalise(changes []change.Change) ([]change.Change, error) {
 			if c.Unit == "" || c.Path == "" {
 				return nil, fmt.Errorf("property %s needs its unit and the unit's cgroup", c.File)
 			}
+		case change.KindIRQ:
+			if !irq.IsFile(c.File) {
+				return nil, fmt.Errorf("%.80q is no file of an interrupt's CPUs", c.File)
+			}
+			c.Controller, c.Path = "", "/"
 		case change.KindFile:
 		default:
 			return nil, fmt.Errorf("cgroup %q: unknown kind of change %q", c.Path, c.Kind)

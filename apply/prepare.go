@@ -108,7 +108,7 @@ func (w world) preparePart(ctx context.Context, s *journal.State, part Part, rep
 		}
 		h.Rebase = h.Rebase && !merged.has(c.Key())
 		holds = append(holds, h)
-		if i < own || c.Kind == change.KindFile || c.Kind == change.KindSystemd {
+		if i < own || c.Kind == change.KindIRQ || c.Kind == change.KindFile || c.Kind == change.KindSystemd {
 			merged.add(now)
 		}
 	}
@@ -222,7 +222,7 @@ func (w world) hold(ctx context.Context, s *journal.State, c change.Change, fres
 		return fail(fmt.Errorf("%s exists already and is not ours", k))
 	}
 	h.Original, h.Base = journal.Path(original), base
-	if c.Op == change.OpSet && c.Kind == change.KindFile && c.From != "" && !change.Same(c.File, c.From, current) {
+	if c.Op == change.OpSet && (c.Kind == change.KindFile || c.Kind == change.KindIRQ) && c.From != "" && !change.Same(c.File, c.From, current) {
 		return fail(&Stale{Key: k, Planned: c.From, Found: current, Want: c.To})
 	}
 	held = slices.DeleteFunc(held, func(by journal.Held) bool { return slices.Contains(replaced, by.Txn.Txn) })
@@ -244,7 +244,7 @@ func (w world) base(s *journal.State, k change.Key, current string) (string, err
 	if k.Kind == change.KindSystemd {
 		c = cgroup.CPUSet
 	}
-	if current != "" || !change.IsList(k.File) || w.version(c) != cgroup.V2 {
+	if current != "" || k.Kind == change.KindIRQ || !change.IsList(k.File) || w.version(c) != cgroup.V2 {
 		return "", nil
 	}
 	inForce := cgroup.CPUs

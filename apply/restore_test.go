@@ -214,7 +214,7 @@ func TestRefusedBeforeTheFirstWrite(t *testing.T) {
 		"exists already and is not ours":       {exists},
 		"would leave nothing":                  {without("/pods/a", "0-7")},
 		"the cgroup is gone, or never was":     {cpus("/pods/none", "0")},
-		"unknown kind":                         {{Kind: "irq", Path: "/pods"}},
+		"unknown kind":                         {{Kind: "unheard_of", Path: "/pods"}},
 		"outside our PID namespace":            alone,
 		"systemd does not answer":              {{Kind: change.KindSystemd, Path: "/pods/a", Unit: "a.scope", File: "AllowedCPUs", To: "0"}},
 		"quota 10µs is below":                  {{Kind: change.KindFile, Controller: cgroup.CPU, Path: "/pods/a", File: "cpu.cfs_quota_us", To: "10"}},

@@ -136,7 +136,7 @@ func (r *run) look(ctx context.Context, s journal.Setting, going []tree) view {
 		return leave(WhyForeign)
 	}
 	last, wrote := r.j.State().Last(s)
-	named := s.Kind == change.KindSystemd || s.Kind == change.KindFile && s.ID != 0
+	named := s.Kind == change.KindSystemd || s.Kind == change.KindIRQ || s.Kind == change.KindFile && s.ID != 0
 	switch {
 	case wrote:
 	case !r.damaged():
@@ -264,8 +264,11 @@ func (r *run) lookTask(s journal.Setting, held []journal.Held, original string, 
 
 // identity tells whether the cgroup is still the one that was changed; a reason if not.
 func (r *run) identity(s journal.Setting) (why string, err error) {
-	if s.Kind == change.KindSystemd {
+	switch s.Kind {
+	case change.KindSystemd:
 		return "", nil
+	case change.KindIRQ:
+		return r.sameIRQ(s)
 	}
 	id, err := r.FS.ID(s.Controller, string(s.Path))
 	if errors.Is(err, cgroup.ErrNoCgroup) {

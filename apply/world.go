@@ -42,6 +42,8 @@ func (w world) read(ctx context.Context, k change.Key) (string, error) {
 		return w.readSubtree(k)
 	case change.KindTask:
 		return k.Path, nil
+	case change.KindIRQ:
+		return w.readIRQ(k)
 	}
 	return "", fmt.Errorf("%s: unknown kind %q", k, k.Kind)
 }
@@ -74,6 +76,8 @@ func (w world) id(k change.Key) (uint64, error) {
 	switch k.Kind {
 	case change.KindSystemd, change.KindCgroup:
 		return 0, nil
+	case change.KindIRQ:
+		return w.idIRQ(k)
 	}
 	return w.FS.ID(k.Controller, k.Path)
 }
@@ -100,6 +104,8 @@ func (w world) touch(ctx context.Context, c change.Change) error {
 		return w.FS.Write(c.Controller, c.Path, cgroup.FileSubtreeControl, c.To)
 	case change.KindTask:
 		return w.move(ctx, c)
+	case change.KindIRQ:
+		return w.writeIRQ(c)
 	}
 	return fmt.Errorf("%s: unknown kind %q", c.Key(), c.Kind)
 }

@@ -21,12 +21,14 @@ const (
 	KindTask Kind = "task"
 	// KindSubtree is one controller in cgroup.subtree_control (v2): To is "+cpuset" or "-cpuset".
 	KindSubtree Kind = "subtree_control"
+	// KindIRQ is the CPUs of an interrupt, or of those requested later.
+	KindIRQ Kind = "irq"
 )
 
 // Known tells whether this version knows what to do with the kind.
 func (k Kind) Known() bool {
 	switch k {
-	case KindFile, KindSystemd, KindCgroup, KindTask, KindSubtree:
+	case KindFile, KindSystemd, KindCgroup, KindTask, KindSubtree, KindIRQ:
 		return true
 	}
 	return false
@@ -58,6 +60,8 @@ const Present = "present"
 //   - task: Controller, From and To (cgroup paths), and whose processes: those that are in MembersController's cgroup
 //     MembersPath or below it, and in From at the same time. MembersPath "" means all of From. Path is the cgroup that holds them while the change is in force: To.
 //   - subtree_control: Controller (of the hierarchy that is meant), Path, To "+cpuset" and the like.
+//   - irq: File (as package irq names it), Op, From, To, CPU lists. Path is "/": interrupts belong to the whole host, so
+//     that a scope below it has none.
 type Change struct {
 	Kind       Kind
 	Op         Op
@@ -98,6 +102,8 @@ func (c Change) Key() Key {
 		}
 	case KindCgroup:
 		k.File = ""
+	case KindIRQ:
+		k.Controller, k.Path = "", "/"
 	case KindSubtree:
 		k.File = cgroup.FileSubtreeControl
 		if len(c.To) > 1 {
@@ -116,6 +122,8 @@ func (k Key) String() string {
 		return fmt.Sprintf("cgroup %q (%s)", k.Path, k.Controller)
 	case KindTask:
 		return fmt.Sprintf("processes in cgroup %q (%s)", k.Path, k.Controller)
+	case KindIRQ:
+		return "/proc/irq/" + k.File
 	}
 	return fmt.Sprintf("cgroup %q: %s", k.Path, k.File)
 }

@@ -31,7 +31,7 @@ func Order(s State, changes []Change) ([]Change, error) {
 	bottomUp(parts.remove)
 	slices.SortStableFunc(parts.moves, func(a, b Change) int { return cmp.Compare(a.To, b.To) })
 	return slices.Concat(parts.make, lowered, falling, grow, parts.moves, parts.lists, shrink, raised, rising,
-		parts.rest, parts.remove), nil
+		parts.rest, parts.interrupts, parts.remove), nil
 }
 
 // parts is the changes by what rule of order they obey.
@@ -42,6 +42,7 @@ type parts struct {
 	moves        []Change
 	quotas       []Change // of systemd
 	lists        []Change // of systemd
+	interrupts   []Change
 	rest         []Change
 }
 
@@ -74,6 +75,10 @@ func sortOut(s State, changes []Change) (parts, error) {
 				p.make = append(p.make, c)
 			} else {
 				p.remove = append(p.remove, c)
+			}
+		case KindIRQ:
+			if !Same(c.File, c.From, c.To) {
+				p.interrupts = append(p.interrupts, c)
 			}
 		case KindTask:
 			p.moves = append(p.moves, c)

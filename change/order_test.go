@@ -96,7 +96,7 @@ func TestOrderRefuses(t *testing.T) {
 		"twice":       {set("/a", "0", "1"), set("/a", "0", "2")},
 		"no list":     {set("/a", "0", "one")},
 		"nothing":     {{Kind: change.KindFile, Op: change.OpRemoveCPUs, Controller: cgroup.CPUSet, Path: "/a", File: "cpuset.cpus", From: "0-1", To: "0-1"}},
-		"unknown":     {{Kind: "irq", Path: "/a"}},
+		"unknown":     {{Kind: "unheard_of", Path: "/a"}},
 		"not mounted": {{Kind: change.KindFile, Controller: "memory", Path: "/a", File: "memory.max"}},
 		"quota":       {quota("/a", "-1", "10")},
 	} {

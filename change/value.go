@@ -7,6 +7,7 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/cgroup"
+	"github.com/unthrottle/unthrottle/irq"
 	"github.com/unthrottle/unthrottle/topology"
 )
 
@@ -22,7 +23,7 @@ func IsList(file string) bool {
 	case cgroup.FileCPUs, cgroup.FileMems, PropertyAllowedCPUs, PropertyAllowedNodes:
 		return true
 	}
-	return false
+	return irq.IsFile(file)
 }
 
 // Canonical is the one spelling of a value, so that equal settings compare equal: lists as the kernel prints them,

@@ -62,6 +62,8 @@ func sentence(c apply.Write) string {
 		return fmt.Sprintf("move processes from %s to %s (%s)", shown(c.Before), shown(c.After), c.Controller)
 	case change.KindSystemd:
 		return fmt.Sprintf("unit %s %s: %s -> %s (at run time, through systemd)", shown(c.Unit), c.File, value(c.Before), value(c.After))
+	case change.KindIRQ:
+		return fmt.Sprintf("/proc/irq/%s: %s -> %s", shown(c.File), value(c.Before), value(c.After))
 	case change.KindSubtree:
 		return fmt.Sprintf("%s %s: %s", shown(c.Path), "cgroup.subtree_control", shown(c.After))
 	}

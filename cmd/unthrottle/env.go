@@ -14,6 +14,7 @@ import (
 	"github.com/unthrottle/unthrottle/apply"
 	"github.com/unthrottle/unthrottle/cgroup"
 	"github.com/unthrottle/unthrottle/container"
+	"github.com/unthrottle/unthrottle/irq"
 	"github.com/unthrottle/unthrottle/remedy"
 	"github.com/unthrottle/unthrottle/systemd"
 )
@@ -76,6 +77,7 @@ func (f *writeFlags) env(cmd *cobra.Command, h *cgroup.Host) (env apply.Env, don
 		By:       "unthrottle " + command + ", " + callingUser(),
 		Log:      f.log(),
 		Proc:     apply.NewProc("/proc"),
+		IRQ:      irq.NewHost("/proc"),
 	}
 	manager, err := systemd.Dial(ctx)
 	if err != nil {

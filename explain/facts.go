@@ -146,7 +146,8 @@ func (o Options) completeProcesses(h *recording.Header) {
 	}
 	for _, pid := range slices.Sorted(maps.Keys(o.looked)) {
 		p := o.looked[pid]
-		h.Processes = append(h.Processes, recording.Process{TGID: pid, Exe: p.Exe, Cmdline: p.Cmdline, Libraries: p.Libraries})
+		h.Processes = append(h.Processes, recording.Process{TGID: pid, Comm: p.Comm, Exe: p.Exe, Cmdline: p.Cmdline,
+			Libraries: p.Libraries, Go: p.Go, Holds: p.Holds})
 	}
 }
 
@@ -154,10 +155,11 @@ func (o Options) completeProcesses(h *recording.Header) {
 func processesOf(h *recording.Header, looked map[uint32]pools.Process) map[uint32]pools.Process {
 	all := map[uint32]pools.Process{}
 	for _, p := range h.Processes {
-		all[p.TGID] = pools.Process{TGID: int(p.TGID), Exe: p.Exe, Cmdline: p.Cmdline, Libraries: p.Libraries}
+		all[p.TGID] = pools.Process{TGID: int(p.TGID), Comm: p.Comm, Exe: p.Exe, Cmdline: p.Cmdline,
+			Libraries: p.Libraries, Go: p.Go, Holds: p.Holds}
 	}
 	for _, t := range h.Threads {
-		if p, ok := all[t.TGID]; ok && t.TID == t.TGID {
+		if p, ok := all[t.TGID]; ok && t.TID == t.TGID && p.Comm == "" {
 			p.Comm = t.Comm
 			all[t.TGID] = p
 		}

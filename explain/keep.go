@@ -2,7 +2,9 @@ package explain
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"time"
 
 	"github.com/unthrottle/unthrottle/diagnose"
 	"github.com/unthrottle/unthrottle/recording"
@@ -11,7 +13,9 @@ import (
 // ErrEmpty is a recording that was cut off before its first events.
 var ErrEmpty = errors.New("it was cut off before its first events: there is nothing to explain")
 
-// Recording explains a kept recording: all that Live says of it, but for what only the living processes tell.
+// Recording explains a kept recording: all that Live says of it, but for what only the living processes tell. Of one
+// that was cut off, or is damaged behind its first events, it explains what comes before, and says so in NotMeasured.
+// Errors: those of [recording.NewReader], [ErrEmpty], and a failure to read r.
 func Recording(r io.Reader) (diagnose.Explanation, error) {
 	in, err := recording.NewReader(r)
 	if err != nil {
@@ -20,17 +24,25 @@ func Recording(r io.Reader) (diagnose.Explanation, error) {
 	a := newAnalysis()
 	a.begin(&in.Header, nil, nil)
 	var event recording.Event
+	var last int64
 	for {
-		err := in.Next(&event)
-		if errors.Is(err, io.EOF) {
+		if err = in.Next(&event); err != nil {
 			break
 		}
-		if err != nil {
-			return diagnose.Explanation{}, err
-		}
 		a.add(&event)
+		last = max(last, event.AtNS)
 	}
-	if in.Truncated() && in.Footer().EndNS <= 0 {
+	switch damaged := errors.Is(err, recording.ErrDamaged); {
+	case !damaged && !errors.Is(err, io.EOF):
+		return diagnose.Explanation{}, err
+	case damaged && last <= 0:
+		return diagnose.Explanation{}, err
+	case damaged:
+		e := a.end(recording.Footer{EndNS: last})
+		e.NotMeasured = append(e.NotMeasured, fmt.Sprintf("the rest: the recording is damaged after %v, and what comes later is missing (%v)",
+			time.Duration(last).Round(time.Millisecond), err))
+		return e, nil
+	case in.Truncated() && in.Footer().EndNS <= 0:
 		return diagnose.Explanation{}, ErrEmpty
 	}
 	e := a.end(in.Footer())

@@ -35,7 +35,8 @@ func example() recording.Recording {
 	h.Threads[0].Comm = "\xff\xfe not text"
 	h.Threads[1].Comm = "base64:AAAA"
 	h.Threads[2].Allowed, h.Threads[2].Nice = "0-1", -5
-	h.Processes = []recording.Process{{TGID: 1100, Exe: "/usr/bin/java", Cmdline: []string{"java", "\xff"}, Libraries: []string{"/lib/\x80.so"}}}
+	h.Processes = []recording.Process{{TGID: 1100, Comm: "ja\xfe", Exe: "/usr/bin/java", Cmdline: []string{"java", "\xff"},
+		Libraries: []string{"/lib/\x80.so"}, Go: "go1.2\xff", Holds: []string{"rayon\xff"}}}
 	h.NotMeasured = []string{"topology: no /sys"}
 	s.Add(
 		recording.Event{AtNS: 5, Kind: recording.Name, Thread: 1101, TGID: 1100, Text: "new\xff", Cgroup: 100},

@@ -136,7 +136,8 @@ func (h *Header) mapped(f func(string) string) Header {
 	c.Processes = slices.Clone(h.Processes)
 	for i := range c.Processes {
 		p := &c.Processes[i]
-		p.Exe, p.Cmdline, p.Libraries = f(p.Exe), mapAll(p.Cmdline, f), mapAll(p.Libraries, f)
+		p.Comm, p.Exe, p.Go = f(p.Comm), f(p.Exe), f(p.Go)
+		p.Cmdline, p.Libraries, p.Holds = mapAll(p.Cmdline, f), mapAll(p.Libraries, f), mapAll(p.Holds, f)
 	}
 	c.NotMeasured = mapAll(h.NotMeasured, f)
 	return c

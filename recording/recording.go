@@ -91,9 +91,14 @@ const (
 // Process is what is known of a process of the container.
 type Process struct {
 	TGID      uint32   `json:"tgid"`
+	Comm      string   `json:"comm,omitempty"` // of its first thread, raw
 	Exe       string   `json:"exe,omitempty"`
 	Cmdline   []string `json:"cmdline,omitempty"`
 	Libraries []string `json:"libraries,omitempty"`
+	// Go is the version of Go that built the executable, "" if that is not known to be a Go program.
+	Go string `json:"go,omitempty"`
+	// Holds are libraries known to be linked into the executable, such as "rayon".
+	Holds []string `json:"holds,omitempty"`
 }
 
 // Features says what the kernel let us see.

@@ -80,6 +80,10 @@ func nothing(of *figures) found {
 	switch {
 	case of.cpu == 0 && of.meanWanted == 0:
 		f.verdict = fmt.Sprintf("Nothing of it ran or wanted to run for %s.", timeWords(of.window))
+	case !of.measured && of.throttledPeriods != nil && *of.throttledPeriods > 0:
+		f.evidence += fmt.Sprintf(", %d of %d periods throttled", *of.throttledPeriods, *of.periods)
+		f.verdict = fmt.Sprintf("A quota held it back in %d of %d periods; for how long, and why, was not measured, and nothing else is wrong that could be seen.",
+			*of.throttledPeriods, *of.periods)
 	case !of.measured && of.limit > 0:
 		f.verdict = "Nothing wrong that could be seen; whether a quota held it back was not measured."
 	case of.stopped > 0:

@@ -171,3 +171,22 @@ func TestEachCauseIsNamedFirst(t *testing.T) {
 		})
 	}
 }
+
+// Where the kernel has no mark, counters may still show that a quota held the container back.
+func TestThrottledByCountersAlone(t *testing.T) {
+	s := rt.New(4).Limit(100*ms, 100*ms)
+	w := s.Threads("worker", 1)
+	s.Repeat(9, 100*ms, func(at time.Duration) { s.Work(at, 20*ms, w...) })
+	r := s.Run(time.Second)
+	r.Header.Features.Mark = ""
+	r.Footer.Periods, r.Footer.ThrottledPeriods = new(uint64(10)), new(uint64(4))
+	e := explain(r)
+	if e.Cause != diagnose.None || !strings.Contains(e.Verdict, "A quota held it back in 4 of 10 periods") ||
+		!strings.Contains(e.Causes[0].Evidence, "4 of 10 periods throttled") {
+		t.Errorf("%s: %s (%+v)", e.Cause, e.Verdict, e.Causes)
+	}
+	r.Footer.ThrottledPeriods = new(uint64(0))
+	if e := explain(r); strings.Contains(e.Verdict, "held it back in") {
+		t.Errorf("nothing was throttled: %s", e.Verdict)
+	}
+}

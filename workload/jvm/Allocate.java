@@ -15,10 +15,10 @@ public final class Allocate extends Thread {
     }
 
     public static void main(String[] args) throws Exception {
-        final int live = Integer.parseInt(args[0]);
+        final long live = Long.parseLong(args[0]);
         final long run = Long.parseLong(args[1]), sleep = Long.parseLong(args[2]);
         final int size = 1024;
-        final byte[][] kept = new byte[Math.max(1, live / size)][];
+        final byte[][] kept = new byte[(int) Math.max(1, live / size)][];
         for (int i = 0; i < kept.length; i++) {
             kept[i] = new byte[size];
         }

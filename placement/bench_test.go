@@ -15,7 +15,6 @@ type churn struct {
 	live    []Handle
 	most    int
 	taken   int
-	refused int
 }
 
 func newChurn(tb testing.TB, shape topologytest.Shape, percent int) *churn {

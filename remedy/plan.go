@@ -44,6 +44,8 @@ type Request struct {
 	Stays bool
 	// Lends: secondary containers may use what pin gave while it idles.
 	Lends bool
+	// Interrupts are kept off what pin gives; nil: they stay where they are.
+	Interrupts *Interrupts
 	// Via is how narrow bounds the CPUs used at once; "": ViaCPUSet.
 	Via string
 	// Reserve are the CPUs never given away; nil: placement.Reserve.
@@ -172,6 +174,9 @@ func Make(f Facts, target container.Container, r Request) (Plan, error) {
 		err = p.secondary()
 	default:
 		err = p.refuse("there is no such remedy", "choose pin, narrow, burst, weight, raise or secondary")
+	}
+	if err == nil {
+		err = p.interruptsOff()
 	}
 	if err != nil {
 		return Plan{}, err

@@ -26,6 +26,9 @@ func (p *planner) sane() error {
 	if r.Lends && r.Kind != Pin {
 		return p.refuse("it has no CPUs of its own to lend", "only a pin lends")
 	}
+	if r.Interrupts != nil && r.Kind != Pin {
+		return p.refuse("it has no CPUs of its own to keep interrupts off", "only a pin takes --irqs")
+	}
 	if r.Via != "" && (r.Kind != Narrow || r.Via != ViaCPUSet) {
 		return p.refuse(fmt.Sprintf("there is no %.40q", r.Via), "leave --via out, or say --via "+ViaCPUSet)
 	}

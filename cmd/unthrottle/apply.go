@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/apply"
 	"github.com/unthrottle/unthrottle/fix"
+	"github.com/unthrottle/unthrottle/irq"
 	"github.com/unthrottle/unthrottle/policy"
 	"github.com/unthrottle/unthrottle/remedy"
 	"github.com/unthrottle/unthrottle/report"
@@ -27,7 +29,7 @@ type remedyFlags struct {
 	burst, period   time.Duration
 	weightFromLimit bool
 	stays, strict   bool
-	lends           bool
+	lends, irqs     bool
 	class           string
 }
 
@@ -40,6 +42,7 @@ func (f *remedyFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.class, "class", "", "pin: exclusive (default), or hybrid: the whole part of the limit, and shared CPUs for the fraction")
 	flags.BoolVar(&f.strict, "strict", false, "pin --class hybrid: keep a quota of the limit, which can throttle again; secondary: keep its quota")
 	flags.BoolVar(&f.lends, "lends", false, "pin: secondary containers may use its CPUs while it idles")
+	flags.BoolVar(&f.irqs, "irqs", false, "pin: keep interrupts off its CPUs, as far as they can be moved")
 	flags.BoolVar(&f.stays, "stays", false, "pin, narrow: never move it to other CPUs afterwards (defrag, agent)")
 	flags.DurationVar(&f.burst, "burst", 0, "burst: CPU time that may be saved up, such as 50ms (default: as much as the quota)")
 	flags.DurationVar(&f.period, "period", 0, "burst, narrow: another period, the limit staying the same (narrow: 10ms)")
@@ -68,6 +71,13 @@ func (f *remedyFlags) request(cmd *cobra.Command) (remedy.Request, error) {
 	if err := f.belong(cmd); err != nil {
 		return r, err
 	}
+	if f.irqs {
+		found, err := remedy.ReadInterrupts(irq.NewHost("/proc"), os.DirFS("/"))
+		if err != nil {
+			return r, fmt.Errorf("--irqs: %w", err)
+		}
+		r.Interrupts = &found
+	}
 	if f.reserve != "" {
 		set, err := topology.ParseList(f.reserve)
 		if err != nil {
@@ -93,6 +103,7 @@ func (f *remedyFlags) belong(cmd *cobra.Command) error {
 		{"class", []string{"pin"}, true},
 		{"strict", []string{"pin", "secondary"}, true},
 		{"lends", []string{"pin"}, true},
+		{"irqs", []string{"pin"}, true},
 		{"stays", []string{"pin", "narrow"}, true},
 		{"burst", []string{"burst"}, f.burst > 0},
 		{"period", []string{"burst", "narrow"}, f.period > 0},

@@ -34,19 +34,25 @@ func (p *Probe) read(s *slot) (Counts, error) {
 		}
 	}
 	var c bpfContainer
+	out := Counts{SinceNS: s.sinceNS}
 	for range readTries {
 		if err := p.coll.Maps[bpfMapContainers].Lookup(s.number, &c); err != nil {
 			return Counts{}, fmt.Errorf("read %q: %w", s.Path, err)
 		}
-		if agrees(c.WidthWord, s.sinceNS, c.Width[:]) && agrees(c.WantedWord, s.sinceNS, c.Wanted[:]) &&
+		held, err := p.readUsage(s, &out)
+		if err != nil {
+			return Counts{}, fmt.Errorf("read %q: %w", s.Path, err)
+		}
+		// The words' counts are taken to hold until AtNS: whatever they changed in between would be lost.
+		var later bpfContainer
+		if err := p.coll.Maps[bpfMapContainers].Lookup(s.number, &later); err != nil {
+			return Counts{}, fmt.Errorf("read %q: %w", s.Path, err)
+		}
+		if held && c.WidthWord == later.WidthWord && c.WantedWord == later.WantedWord && c.StoppedWord == later.StoppedWord &&
+			agrees(c.WidthWord, s.sinceNS, c.Width[:]) && agrees(c.WantedWord, s.sinceNS, c.Wanted[:]) &&
 			agrees(c.StoppedWord, s.sinceNS, c.Stopped[:]) {
 			break
 		}
-	}
-	out := Counts{SinceNS: s.sinceNS, Switches: 0}
-	var err error
-	if out.AtNS, err = p.readUsage(s, &out); err != nil {
-		return Counts{}, fmt.Errorf("read %q: %w", s.Path, err)
 	}
 	out.WidthNS, out.Width = upTo(&out, c.WidthWord, c.Width[:])
 	if p.options.WidthOnly {
@@ -96,33 +102,27 @@ func upTo(c *Counts, word uint64, histogram []uint64) ([]int64, int) {
 	return out, count
 }
 
-// readUsage adds up what the CPUs noted, with what those that hold the container have not booked yet, and gives the
-// time up to which it did.
-func (p *Probe) readUsage(s *slot, c *Counts) (uint64, error) {
+// readUsage adds up what the CPUs noted, with what those that hold the container have not booked yet, up to c.AtNS;
+// false: a CPU changed hands meanwhile.
+func (p *Probe) readUsage(s *slot, c *Counts) (bool, error) {
 	usages := make([]bpfUsage, p.ncpu)
 	before := make([]cpuHold, p.ncpu)
 	after := make([]cpuHold, p.ncpu)
-	var now uint64
-	for range readTries {
-		if err := p.readHolds(before); err != nil {
-			return 0, err
-		}
-		if err := p.coll.Maps[bpfMapUsages].Lookup(s.number, &usages); err != nil {
-			return 0, err
-		}
-		if err := p.readHolds(after); err != nil {
-			return 0, err
-		}
-		now = monotonic() &^ 15
-		if sameHolds(before, after, s.handle) {
-			break
-		}
+	if err := p.readHolds(before); err != nil {
+		return false, err
 	}
-	c.OnCPU = map[int]int64{}
+	if err := p.coll.Maps[bpfMapUsages].Lookup(s.number, &usages); err != nil {
+		return false, err
+	}
+	if err := p.readHolds(after); err != nil {
+		return false, err
+	}
+	c.AtNS = monotonic() &^ 15
+	c.OnCPU, c.OnCPUNS, c.Switches, c.Wakeups = map[int]int64{}, 0, 0, 0
 	for cpu, u := range usages {
 		ns := int64(u.Ns)
-		if h := after[cpu]; h.handle == s.handle && h.since < now {
-			ns += int64(now - h.since)
+		if h := after[cpu]; h.handle == s.handle && h.since < c.AtNS {
+			ns += int64(c.AtNS - h.since)
 		}
 		if ns > 0 {
 			c.OnCPU[cpu] = ns
@@ -131,7 +131,7 @@ func (p *Probe) readUsage(s *slot, c *Counts) (uint64, error) {
 		c.Switches += u.Switches
 		c.Wakeups += u.Wakeups
 	}
-	return now, nil
+	return sameHolds(before, after, s.handle), nil
 }
 
 // cpuHold is which container holds a CPU, since when.

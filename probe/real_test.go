@@ -30,13 +30,48 @@ func open(t testing.TB, o probe.Options) *probe.Probe {
 		}
 		t.Fatal(err)
 	}
+	noTroubles(t, p)
+	t.Cleanup(func() { must(t, p.Close()) })
+	return p
+}
+
+// noTroubles fails the test if the kernel side meets any until its end.
+func noTroubles(t testing.TB, p *probe.Probe) {
+	before := p.Troubles()
 	t.Cleanup(func() {
 		for what, n := range p.Troubles() {
-			t.Errorf("trouble in the kernel: %s %d times", what, n)
+			if n -= before[what]; n > 0 {
+				t.Errorf("trouble in the kernel: %s %d times", what, n)
+			}
 		}
-		must(t, p.Close())
 	})
-	return p
+}
+
+var theProbe *probe.Probe
+
+// shared is one probe for all tests that want the usual one: the kernel takes seconds to verify its programs.
+func shared(t testing.TB) *probe.Probe {
+	t.Helper()
+	require.Root(t)
+	require.BPF(t)
+	if theProbe == nil {
+		p, err := probe.Open(probe.Options{})
+		must(t, err)
+		theProbe = p // closed with the process
+	}
+	noTroubles(t, theProbe)
+	return theProbe
+}
+
+// watch watches a container until the test ends.
+func watch(t testing.TB, p *probe.Probe, c probe.Container) {
+	t.Helper()
+	must(t, p.Watch(c))
+	t.Cleanup(func() {
+		if err := p.Unwatch(c.ID); err != nil && !errors.Is(err, probe.ErrNotWatched) {
+			t.Error(err)
+		}
+	})
 }
 
 func container(t testing.TB, tr *cgrouptest.Tree, path string) probe.Container {
@@ -93,12 +128,12 @@ func stolen(t testing.TB) time.Duration {
 // TestCounts: the histograms agree with the CPUs' own sums, with the cgroup's usage counter, and with what its throttled
 // time leaves possible.
 func TestCounts(t *testing.T) {
-	p := open(t, probe.Options{})
+	p := shared(t)
 	tr := cgrouptest.New(t)
 	path := tr.Make("a")
 	tr.Limit(path, 0.4)
 	c := container(t, tr, path)
-	must(t, p.Watch(c))
+	watch(t, p, c)
 	tr.Work(path, 4)
 	before, steal := usage(t, tr, path), stolen(t)
 	was := read(t, p, c)
@@ -151,7 +186,7 @@ func cpus(t testing.TB) int {
 
 // TestWantedAgreesWithProc: sampled states of known work are what the kernel side counts.
 func TestWantedAgreesWithProc(t *testing.T) {
-	p := open(t, probe.Options{})
+	p := shared(t)
 	for _, w := range []struct {
 		name    string
 		burners int
@@ -163,7 +198,7 @@ func TestWantedAgreesWithProc(t *testing.T) {
 			tr.Limit(path, w.limit)
 			pid := tr.Work(path, w.burners)
 			c := container(t, tr, path)
-			must(t, p.Watch(c))
+			watch(t, p, c)
 			was := read(t, p, c)
 			sum, n := 0, 0
 			for end := time.Now().Add(2 * time.Second); time.Now().Before(end); n++ {
@@ -240,10 +275,10 @@ func TestWatchAndUnwatch(t *testing.T) {
 
 // TestRemovedCgroup: its counts stay until it is unwatched, and a new cgroup of the same path is another.
 func TestRemovedCgroup(t *testing.T) {
-	p := open(t, probe.Options{})
+	p := shared(t)
 	tr := cgrouptest.New(t)
 	c := container(t, tr, tr.Make("a"))
-	must(t, p.Watch(c))
+	watch(t, p, c)
 	r := start(t, tr, c.Path, "burn", "1")
 	time.Sleep(200 * time.Millisecond)
 	must(t, r.Process.Kill())
@@ -255,7 +290,7 @@ func TestRemovedCgroup(t *testing.T) {
 		t.Errorf("before it was removed %+v, after %+v", was, is)
 	}
 	again := container(t, tr, tr.Make("a"))
-	must(t, p.Watch(again))
+	watch(t, p, again)
 	if n := read(t, p, again); again.ID == c.ID || n.OnCPUNS != 0 {
 		t.Errorf("a new cgroup starts with %+v", n)
 	}
@@ -283,11 +318,11 @@ func remove(t testing.TB, tr *cgrouptest.Tree, path string) {
 // TestMoves: threads that run and wait are moved to and fro; what both containers counted is what was used, and nothing
 // is left behind.
 func TestMoves(t *testing.T) {
-	p := open(t, probe.Options{})
+	p := shared(t)
 	tr := cgrouptest.New(t)
 	a, b := container(t, tr, tr.Make("a")), container(t, tr, tr.Make("b"))
-	must(t, p.Watch(a))
-	must(t, p.Watch(b))
+	watch(t, p, a)
+	watch(t, p, b)
 	r := start(t, tr, a.Path, "burn", "1", "2", "3")
 	before := read(t, p, a)
 	beforeUsed := *usage(t, tr, a.Path).Usage + *usage(t, tr, b.Path).Usage

@@ -221,7 +221,7 @@ func (r *replay) agrees(f recording.Footer) {
 
 // TestRecordingIsConsistent: the events of a throttled container, one by one, add up to what the kernel side counted.
 func TestRecordingIsConsistent(t *testing.T) {
-	p := open(t, probe.Options{})
+	p := shared(t)
 	tr := cgrouptest.New(t)
 	c, n := container(t, tr, tr.Make("a")), container(t, tr, tr.Make("neighbour"))
 	tr.Limit(c.Path, 0.3)
@@ -270,7 +270,7 @@ func TestRecordingIsConsistent(t *testing.T) {
 
 // TestRecordingOfAnAncestorsQuota: the level that holds back is named, whichever child it is that waits.
 func TestRecordingOfAnAncestorsQuota(t *testing.T) {
-	p := open(t, probe.Options{})
+	p := shared(t)
 	tr := cgrouptest.New(t)
 	pod := container(t, tr, tr.Make("pod"))
 	c := container(t, tr, tr.Make("pod/c"))
@@ -295,7 +295,7 @@ func TestRecordingOfAnAncestorsQuota(t *testing.T) {
 
 // TestRecordingOfMoves: threads that come, go, change their cgroup, are born and die keep the recording consistent.
 func TestRecordingOfMoves(t *testing.T) {
-	p := open(t, probe.Options{})
+	p := shared(t)
 	tr := cgrouptest.New(t)
 	c, away := container(t, tr, tr.Make("a")), container(t, tr, tr.Make("b"))
 	below := tr.Make("d/below")
@@ -324,7 +324,7 @@ func TestRecordingOfMoves(t *testing.T) {
 
 // TestRenames: a thread that renames itself all the time does not fill the recording.
 func TestRenames(t *testing.T) {
-	p := open(t, probe.Options{})
+	p := shared(t)
 	tr := cgrouptest.New(t)
 	c := container(t, tr, tr.Make("a"))
 	tr.Limit(c.Path, 1)
@@ -383,7 +383,7 @@ func sum(m map[int]int64) (n int64) {
 }
 
 func TestRecordRefuses(t *testing.T) {
-	p := open(t, probe.Options{})
+	p := shared(t)
 	tr := cgrouptest.New(t)
 	c := container(t, tr, tr.Make("a"))
 	sink := func(*recording.Event) error { return nil }

@@ -64,14 +64,14 @@ func within(rows, counted, tail float64) bool {
 
 // TestPeriodRows: there are as many as periods went by, and together they say what the counters say.
 func TestPeriodRows(t *testing.T) {
-	p := open(t, probe.Options{})
+	p := shared(t)
 	tr := cgrouptest.New(t)
 	path := tr.Make("a")
 	tr.Limit(path, 0.4)
 	tr.Work(path, 4)
 	c := container(t, tr, path)
 	before, steal := usage(t, tr, path), stolen(t)
-	must(t, p.Watch(c))
+	watch(t, p, c)
 	want := require.Rounds(t, 25)
 	rows := rowsFor(t, p, func(rows []probe.PeriodRow) bool { return len(rows) >= want })
 	counts := read(t, p, c)
@@ -117,14 +117,14 @@ func TestPeriodRows(t *testing.T) {
 
 // TestPeriodRowsOfAnAncestorsQuota: a container without a quota has rows while its pod's stops it.
 func TestPeriodRowsOfAnAncestorsQuota(t *testing.T) {
-	p := open(t, probe.Options{})
+	p := shared(t)
 	tr := cgrouptest.New(t)
 	pod, c := tr.Make("pod"), container(t, tr, tr.Make("pod/c"))
 	free := container(t, tr, tr.Make("free")) // nobody stops it: no rows
 	tr.Limit(pod, 0.3)
 	tr.Work(c.Path, 3)
-	must(t, p.Watch(c))
-	must(t, p.Watch(free))
+	watch(t, p, c)
+	watch(t, p, free)
 	want := require.Rounds(t, 15)
 	var first, last probe.Counts
 	rows := rowsFor(t, p, func(rows []probe.PeriodRow) bool {

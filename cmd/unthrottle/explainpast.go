@@ -14,6 +14,7 @@ import (
 	"github.com/unthrottle/unthrottle/diagnose"
 	"github.com/unthrottle/unthrottle/explain"
 	"github.com/unthrottle/unthrottle/flight"
+	"github.com/unthrottle/unthrottle/recording"
 )
 
 // flightDir is where below the state directory the agent's flight recorder keeps what it has.
@@ -27,15 +28,20 @@ func explainPast(target string, f explainFlags) (diagnose.Explanation, error) {
 	if err != nil {
 		return diagnose.Explanation{}, fmt.Errorf("--at %s: %w", container.Sanitize(f.at, 60), err)
 	}
+	if _, err := os.ReadDir(f.flight); errors.Is(err, os.ErrPermission) {
+		return diagnose.Explanation{}, exitWith{exitNotMeasurable, fmt.Errorf(
+			"%w: what the flight recorder keeps is for root alone: run as root, or give another folder with --flight-dir", err)}
+	}
 	kept, damaged := flight.Load(f.flight)
 	if damaged != nil {
 		say("some of what the flight recorder kept cannot be read: %v", damaged)
 	}
-	who, err := pastTargets(target, kept)
+	recordings, err := flight.Store{Dir: agent.RecordingsDir(f.flight)}.List()
 	if err != nil {
 		return diagnose.Explanation{}, err
 	}
-	recordings, err := flight.Store{Dir: agent.RecordingsDir(f.flight)}.List()
+	known := append(kept.Containers(), recorded(recordings, at)...)
+	who, err := pastTargets(target, known)
 	if err != nil {
 		return diagnose.Explanation{}, err
 	}
@@ -57,12 +63,40 @@ func explainPast(target string, f explainFlags) (diagnose.Explanation, error) {
 		container.Sanitize(target, 0), at.Local().Format(time.DateTime), container.Sanitize(f.flight, 0), flight.Slots)}
 }
 
-// pastTargets are the containers that target may mean: the one that runs under that name, and those of the flight
-// recorder, which may be gone.
-func pastTargets(target string, kept *flight.Recorder) ([]flight.Identity, error) {
+// recorded are the containers of the recordings that are near enough to answer, by what their headers say: a container
+// may be gone, its periods too. Each id once; what cannot be read has no name.
+func recorded(recordings []flight.Kept, at time.Time) []flight.Identity {
+	var all []flight.Identity
+	for _, k := range recordings {
+		if k.At.Sub(at).Abs() > flight.Near || slices.ContainsFunc(all, func(f flight.Identity) bool { return f.ID == k.ID }) {
+			continue
+		}
+		if target, err := recordingTarget(k.File); err == nil {
+			all = append(all, flight.Identity{ID: k.ID, Path: target.Path, Name: target.Name})
+		}
+	}
+	return all
+}
+
+func recordingTarget(name string) (recording.Target, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return recording.Target{}, err
+	}
+	defer file.Close()
+	in, err := recording.NewReader(file)
+	if err != nil {
+		return recording.Target{}, err
+	}
+	return in.Header.Target, nil
+}
+
+// pastTargets are the containers that target may mean: the one that runs under that name, and those known from the
+// past, which may be gone.
+func pastTargets(target string, known []flight.Identity) ([]flight.Identity, error) {
 	var found []flight.Identity
-	for _, c := range kept.Containers() {
-		if c.Name == target || c.Path == target {
+	for _, c := range known {
+		if (c.Name == target || c.Path == target) && !slices.ContainsFunc(found, func(f flight.Identity) bool { return f.ID == c.ID }) {
 			found = append(found, c)
 		}
 	}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/unthrottle/unthrottle/flight"
+	"github.com/unthrottle/unthrottle/recording"
+)
+
+// A container that is gone is known by the name in the header of its recording.
+func TestRecorded(t *testing.T) {
+	at := time.Date(2026, 3, 4, 3, 12, 0, 0, time.UTC)
+	store := flight.Store{Dir: filepath.Join(t.TempDir(), "recordings")}
+	save := func(at time.Time, id uint64, name string) {
+		t.Helper()
+		_, _, err := store.Save(at, id, func(w io.Writer) error {
+			out, err := recording.NewWriter(w, recording.Header{Target: recording.Target{Path: "/pods/" + name, Name: name, ID: id}})
+			if err != nil {
+				return err
+			}
+			return out.Close(recording.Footer{EndNS: 1})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	save(at, 7, "cart")
+	save(at.Add(time.Minute), 7, "cart")
+	save(at.Add(-time.Hour), 8, "mail")
+	save(at.Add(-time.Minute), 9, "search")
+	broken := filepath.Join(store.Dir, "20260304T031200.000Z-10.recording")
+	if err := os.WriteFile(broken, []byte("no recording"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	all, err := store.List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := recorded(all, at)
+	want := []flight.Identity{{ID: 9, Path: "/pods/search", Name: "search"}, {ID: 7, Path: "/pods/cart", Name: "cart"}}
+	if len(got) != len(want) || got[0] != want[0] || got[1] != want[1] {
+		t.Errorf("known from recordings: %+v, want %+v", got, want)
+	}
+	found, err := pastTargets("cart", got)
+	if err != nil || len(found) != 1 || found[0].ID != 7 {
+		t.Errorf("cart is %+v, %v", found, err)
+	}
+}

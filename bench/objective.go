@@ -68,7 +68,7 @@ func (o Objective) judge(s loadgen.StreamResult) (why string) {
 		return "no request came"
 	}
 	if share := float64(s.Errors()) / float64(s.Intended); share > o.Errors {
-		return fmt.Sprintf("%.2g %% of the requests failed", 100*share)
+		return fmt.Sprintf("%.3g %% of the requests failed", 100*share)
 	}
 	// A proportion needs no sample beyond the quantile to be a yes or no; a figure
 	// to print would.

@@ -67,6 +67,7 @@ func TestJudge(t *testing.T) {
 		{stream(989, 11, 0), "p99 was 60"},
 		{stream(999, 0, 1), ""},
 		{stream(998, 0, 2), "0.2 % of the requests failed"},
+		{stream(0, 0, 20), "100 % of the requests failed"},
 		{stream(0, 0, 0), "no request came"},
 	} {
 		if why := o.judge(c.r); !strings.Contains(why, c.says) || (why == "") != (c.says == "") {
@@ -81,6 +82,11 @@ func TestUnmet(t *testing.T) {
 	err := unmet(DefaultObjective(), s)
 	if err == nil || !strings.Contains(err.Error(), "nothing can meet p99=50ms") || !strings.Contains(err.Error(), "p99 was 80") || !strings.Contains(err.Error(), "300 requests per second") {
 		t.Errorf("got %v", err)
+	}
+	others := 1.5
+	s.others = &others
+	if err := unmet(DefaultObjective(), s); err == nil || !strings.Contains(err.Error(), "others on the host used 1.50 CPUs") {
+		t.Errorf("on a busy host: %v", err)
 	}
 	if err := unmet(Objective{Quantile: 0.99, Bound: time.Second}, s); err != nil {
 		t.Errorf("met, and: %v", err)

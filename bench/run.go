@@ -117,8 +117,12 @@ func unmet(o Objective, s step) error {
 	if why == "" {
 		return nil
 	}
-	return &Unmet{fmt.Sprintf("nothing can meet %v with at most %.2g %% errors here: at %.0f requests per second and without any limit %s; give a looser objective with --slo or --errors",
-		o, 100*o.Errors, s.load, why)}
+	way := "give a looser objective with --slo or --errors"
+	if s.others != nil && *s.others > maxOthersCPU {
+		way = fmt.Sprintf("others on the host used %.2f CPUs meanwhile: run it when they are quiet, or %s", *s.others, way)
+	}
+	return &Unmet{fmt.Sprintf("nothing can meet %v with at most %.3g %% errors here: at %.0f requests per second and without any limit %s; %s",
+		o, 100*o.Errors, s.load, why, way)}
 }
 
 // minRequests of a step: below, a share of errors or a quantile says nothing.

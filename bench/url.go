@@ -88,7 +88,7 @@ func (r *run) urlStep(ctx context.Context, load float64, seed uint64, doing stri
 
 // urlUnmet explains why the first and lightest step came to nothing.
 func (r *run) urlUnmet(load float64, why string, s step) error {
-	text := fmt.Sprintf("%s does not meet %v with at most %.2g %% errors even at %.0f requests per second: %s", r.o.URL, r.o.Objective, 100*r.o.Objective.Errors, load, why)
+	text := fmt.Sprintf("%s does not meet %v with at most %.3g %% errors even at %.0f requests per second: %s", r.o.URL, r.o.Objective, 100*r.o.Objective.Errors, load, why)
 	if s.failure != "" {
 		text += "; the first failure: " + s.failure
 	}

@@ -76,7 +76,7 @@ func (m Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
 	case Frame:
-		if !m.paused {
+		if !m.paused || m.frame.At.IsZero() { // an empty screen is nothing to look at
 			m.frame = msg
 		}
 	case Tick:

@@ -99,6 +99,19 @@ func TestRowSaysWhatIsKnownAndWhatIsNot(t *testing.T) {
 	}
 }
 
+// Who presses p before the first look still gets it: nothing looked at is not "0 containers".
+func TestPausedBeforeTheFirstFrame(t *testing.T) {
+	m := press(start(), "p")
+	m.frame = Frame{}
+	m = send(m, Frame{At: time.Now(), Rows: []Row{row("a", 0.3, 1)}})
+	if len(m.rows()) != 1 {
+		t.Errorf("paused on %d rows", len(m.rows()))
+	}
+	if m = send(m, Frame{At: time.Now(), Rows: []Row{row("a", 0.3, 1), row("b", 0.2, 1)}}); len(m.rows()) != 1 {
+		t.Errorf("not paused: %d rows", len(m.rows()))
+	}
+}
+
 // Who chose nothing sees the worst, whatever was first when the screen began.
 func TestSelectionBeginsWithTheWorst(t *testing.T) {
 	m := start(row("a", 0.3, 1), row("b", 0.2, 1))

@@ -110,13 +110,13 @@ func benchService(cmd *cobra.Command, f benchServiceFlags) error {
 	if err != nil {
 		return notMeasured(err)
 	}
-	if err := page.write(result); err != nil {
-		return err
-	}
+	// Minutes of measuring are not lost with a disk that is full by now.
 	if f.asJSON {
-		return printJSON(cmd.OutOrStdout(), result)
+		err = printJSON(cmd.OutOrStdout(), result)
+	} else {
+		err = report.BenchService(cmd.OutOrStdout(), result, terminalWidth())
 	}
-	return report.BenchService(cmd.OutOrStdout(), result, terminalWidth())
+	return errors.Join(err, page.write(result))
 }
 
 // notMeasured gives an error the exit code of one that says that nothing could
@@ -141,6 +141,9 @@ type htmlPage struct {
 func createPage(name string) (*htmlPage, error) {
 	if name == "" {
 		return nil, nil
+	}
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return nil, fmt.Errorf("--html %s: a folder: give a file", name)
 	}
 	f, err := os.CreateTemp(filepath.Dir(name), ".unthrottle-*")
 	if err != nil {

@@ -28,7 +28,7 @@ func BenchmarkOverhead(b *testing.B) {
 				path := tr.Make("a")
 				without := []time.Duration{}
 				var ratios []float64
-				costs := map[string]probe.Cost{}
+				costs := map[string][]float64{}
 				without = append(without, cpuTime(b, tr, path, rounds))
 				for range alternations {
 					with := withProbe(b, tr, path, rounds, form.o, form.record, costs)
@@ -38,20 +38,32 @@ func BenchmarkOverhead(b *testing.B) {
 				}
 				slices.Sort(ratios)
 				b.ReportMetric(ratios[len(ratios)/2], "times-the-CPU")
-				for _, c := range costs {
-					if c.Runs > rounds/10 {
-						b.ReportMetric(float64(c.PerRun()), "ns/"+c.Program)
-					}
+				perSwitch := 0.0
+				for program, ns := range costs {
+					slices.Sort(ns)
+					median := ns[len(ns)/2]
+					b.ReportMetric(median, "ns/"+program)
+					perSwitch += median // a pair that wakes each other: of each program as many runs as switches
 				}
+				b.ReportMetric(perSwitch*switchesPerSecond/1e9*100, "%-of-a-CPU-at-5000-switches/s")
 				b.ReportMetric(0, "ns/op")
 			}
 		})
 	}
 }
 
-// withProbe is cpuTime with the probe attached; what its programs took goes into costs. They are measured in a run of
-// their own, as measuring costs itself.
-func withProbe(b *testing.B, tr *cgrouptest.Tree, path string, rounds int, o probe.Options, record bool, costs map[string]probe.Cost) time.Duration {
+const (
+	// switchesPerSecond is what the share of a CPU is told for.
+	switchesPerSecond = 5000
+	// Runs are costed by windows, of which the median counts: a host that takes the CPU away within a run spoils one.
+	costWindow = 50 * time.Millisecond
+	// enoughRuns in a window make its mean count; programs that run less often, such as the timers', are left out.
+	enoughRuns = 1000
+)
+
+// withProbe is cpuTime with the probe attached; what its programs took per run goes into costs, window by window. They
+// are measured in a run of their own, as measuring costs itself.
+func withProbe(b *testing.B, tr *cgrouptest.Tree, path string, rounds int, o probe.Options, record bool, costs map[string][]float64) time.Duration {
 	p, err := probe.Open(o)
 	must(b, err)
 	defer p.Close()
@@ -76,13 +88,35 @@ func withProbe(b *testing.B, tr *cgrouptest.Tree, path string, rounds int, o pro
 	took := cpuTime(b, tr, path, rounds)
 	end, err := p.EnableCosts()
 	must(b, err)
+	over, sampled := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(sampled)
+		costsByWindow(p, over, costs)
+	}()
 	cpuTime(b, tr, path, rounds)
-	for _, now := range p.Costs() {
-		sum := costs[now.Program]
-		costs[now.Program] = probe.Cost{Program: now.Program, Runs: sum.Runs + now.Runs, Total: sum.Total + now.Total}
-	}
+	close(over)
+	<-sampled
 	end()
 	return took
+}
+
+// costsByWindow adds what each program took per run in each window until over.
+func costsByWindow(p *probe.Probe, over <-chan struct{}, costs map[string][]float64) {
+	was := map[string]probe.Cost{}
+	for {
+		select {
+		case <-over:
+			return
+		case <-time.After(costWindow):
+		}
+		for _, now := range p.Costs() {
+			before := was[now.Program]
+			if runs := now.Runs - before.Runs; runs >= enoughRuns {
+				costs[now.Program] = append(costs[now.Program], float64(now.Total-before.Total)/float64(runs))
+			}
+			was[now.Program] = now
+		}
+	}
 }
 
 // cpuTime is the CPU time of a ping-pong of so many rounds on one CPU: other load on the host does not count.

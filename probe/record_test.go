@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/cgroup/cgrouptest"
+	"github.com/unthrottle/unthrottle/lab/require"
 	"github.com/unthrottle/unthrottle/probe"
 	"github.com/unthrottle/unthrottle/recording"
 )
@@ -259,7 +260,12 @@ func TestRecordingIsConsistent(t *testing.T) {
 	for _, th := range f.Threads {
 		times += th.UserNS + th.KernelNS
 	}
-	if !near(float64(times), integral(f.WidthNS), 0.25, float64(8*tick)) { // tick samples
+	// The kernel samples these with its ticks, many of which an emulated CPU misses.
+	off := 0.25
+	if require.InLab() {
+		off = 0.95
+	}
+	if !near(float64(times), integral(f.WidthNS), off, float64(8*tick)) || times == 0 {
 		t.Errorf("threads used %d ns, the container %.0f", times, integral(f.WidthNS))
 	}
 	if len(rec.Header.Threads) < 5 || rec.Header.Features.Mark == "" || !rec.Header.Features.Periods {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/cgroup/cgrouptest"
-	"github.com/unthrottle/unthrottle/lab/require"
 	"github.com/unthrottle/unthrottle/probe"
 )
 
@@ -72,7 +71,7 @@ func TestPeriodRows(t *testing.T) {
 	c := container(t, tr, path)
 	before, steal := usage(t, tr, path), stolen(t)
 	watch(t, p, c)
-	want := require.Rounds(t, 25)
+	const want = 25
 	rows := rowsFor(t, p, func(rows []probe.PeriodRow) bool { return len(rows) >= want })
 	counts := read(t, p, c)
 	after := usage(t, tr, path)
@@ -125,7 +124,7 @@ func TestPeriodRowsOfAnAncestorsQuota(t *testing.T) {
 	tr.Work(c.Path, 3)
 	watch(t, p, c)
 	watch(t, p, free)
-	want := require.Rounds(t, 15)
+	const want = 15
 	var first, last probe.Counts
 	rows := rowsFor(t, p, func(rows []probe.PeriodRow) bool {
 		last = read(t, p, c)

@@ -52,7 +52,7 @@ func child(kind string, args []string) {
 		for range args {
 			go func() {
 				runtime.LockOSThread()
-				for {
+				for i := 0; ; i++ {
 				}
 			}()
 		}

@@ -46,7 +46,6 @@ type replay struct {
 
 	width, wanted, stopped []int64
 	wrong                  int
-	delays                 int
 }
 
 type state struct {

@@ -9,12 +9,12 @@ import (
 
 // churn is a stream of requests against a node that is kept about so full.
 type churn struct {
-	n       *Node
-	rng     *rand.Rand
-	sizes   []int
-	live    []Handle
-	most    int
-	taken   int
+	n     *Node
+	rng   *rand.Rand
+	sizes []int
+	live  []Handle
+	most  int
+	taken int
 }
 
 func newChurn(tb testing.TB, shape topologytest.Shape, percent int) *churn {

@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"runtime"
 	"time"
@@ -27,6 +28,7 @@ type local struct {
 	flying  map[uint64]flight
 	timers  timers
 	blocked []uint64 // requests that the socket did not take
+	client  uint32   // by chance: tells our answers from those to a client before us
 }
 
 // flight is a request on its way.
@@ -61,7 +63,7 @@ func (t *timers) Pop() any {
 // runLocal runs a plan against a service's address.
 func runLocal(p Plan) (Result, error) {
 	runtime.LockOSThread()
-	g := &local{tracker: newTracker(p), coming: newSchedule(p), flying: map[uint64]flight{}}
+	g := &local{tracker: newTracker(p), coming: newSchedule(p), flying: map[uint64]flight{}, client: rand.Uint32()}
 	defer g.close()
 	for range p.Connections {
 		if err := g.connect(); err != nil {
@@ -145,7 +147,7 @@ func (g *local) run() error {
 // send makes the next try of a request.
 func (g *local) send(number uint64, f flight, now time.Duration) {
 	var message [service.RequestBytes]byte
-	service.Request{Number: number, Try: uint8(f.tried), Class: g.plan.Streams[f.stream].Class}.Encode(&message)
+	service.Request{Number: number, Try: uint8(f.tried), Class: g.plan.Streams[f.stream].Class, Client: g.client}.Encode(&message)
 	fd := g.conns[g.turn%len(g.conns)].Fd
 	g.turn++
 	_, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(&message)),
@@ -251,10 +253,11 @@ func (g *local) read(fd int32) error {
 	return nil
 }
 
-// take is one answer. One to a try that was given up comes too late.
+// take is one answer. One to a try that was given up comes too late, and one to the requests of a client before this
+// one, whose connection had the same descriptor in the service, is nobody's.
 func (g *local) take(a service.Answer) {
 	f, ok := g.flying[a.Number]
-	if !ok || f.waiting || uint8(f.tried-1) != a.Try {
+	if !ok || a.Client != g.client || f.waiting || uint8(f.tried-1) != a.Try {
 		return
 	}
 	now := g.now()

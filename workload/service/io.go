@@ -99,7 +99,7 @@ func (r *reader) read(fd int32) {
 // does not wait for a client that does not read.
 func (s *server) answer(r request, status Status) {
 	var message [AnswerBytes]byte
-	Answer{Number: r.Number, Try: r.Try, Status: status}.Encode(&message)
+	Answer{Number: r.Number, Try: r.Try, Status: status, Client: r.Client}.Encode(&message)
 	_, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(r.conn), uintptr(unsafe.Pointer(&message)),
 		AnswerBytes, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
 	if errno != 0 {

@@ -59,13 +59,13 @@ func TestDrawsAreTheSameForTheSameRequest(t *testing.T) {
 
 func TestMessages(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		r := Request{rapid.Uint64().Draw(t, "number"), rapid.Uint8().Draw(t, "try"), rapid.Uint8().Draw(t, "class")}
+		r := Request{rapid.Uint64().Draw(t, "number"), rapid.Uint8().Draw(t, "try"), rapid.Uint8().Draw(t, "class"), rapid.Uint32().Draw(t, "client")}
 		var message [RequestBytes]byte
 		r.Encode(&message)
 		if got := DecodeRequest(&message); got != r {
 			t.Fatalf("%+v came back as %+v", r, got)
 		}
-		a := Answer{r.Number, r.Try, Status(r.Class)}
+		a := Answer{r.Number, r.Try, Status(r.Class), r.Client}
 		var answer [AnswerBytes]byte
 		a.Encode(&answer)
 		if got := DecodeAnswer(&answer); got != a {

@@ -13,7 +13,7 @@ import (
 
 // request is one on its way through the service. A connection's descriptor may
 // have been closed and given again by the time it is answered; the new peer then
-// gets an answer whose number it does not know, and drops it.
+// gets an answer to another client's request, and drops it.
 type request struct {
 	conn int32
 	Request

@@ -17,6 +17,8 @@ type Request struct {
 	Number uint64 // comes back in the answer; decides the work
 	Try    uint8  // of the same number, from 0 on; comes back, changes nothing
 	Class  uint8  // index into Spec.Classes
+	// Client tells clients apart that give the same numbers one after the other; comes back.
+	Client uint32
 }
 
 // Status of an answer.
@@ -34,26 +36,27 @@ type Answer struct {
 	Number uint64
 	Try    uint8
 	Status Status
+	Client uint32
 }
 
 // Encode writes the message.
 func (r Request) Encode(to *[RequestBytes]byte) {
 	binary.LittleEndian.PutUint64(to[0:], r.Number)
-	binary.LittleEndian.PutUint64(to[8:], uint64(r.Try)|uint64(r.Class)<<8)
+	binary.LittleEndian.PutUint64(to[8:], uint64(r.Try)|uint64(r.Class)<<8|uint64(r.Client)<<32)
 }
 
 // DecodeRequest reads what Encode wrote; any 16 bytes are a request.
 func DecodeRequest(from *[RequestBytes]byte) Request {
-	return Request{Number: binary.LittleEndian.Uint64(from[0:]), Try: from[8], Class: from[9]}
+	return Request{Number: binary.LittleEndian.Uint64(from[0:]), Try: from[8], Class: from[9], Client: binary.LittleEndian.Uint32(from[12:])}
 }
 
 // Encode writes the message.
 func (a Answer) Encode(to *[AnswerBytes]byte) {
 	binary.LittleEndian.PutUint64(to[0:], a.Number)
-	binary.LittleEndian.PutUint64(to[8:], uint64(a.Try)|uint64(a.Status)<<8)
+	binary.LittleEndian.PutUint64(to[8:], uint64(a.Try)|uint64(a.Status)<<8|uint64(a.Client)<<32)
 }
 
 // DecodeAnswer reads what Encode wrote; any 16 bytes are an answer.
 func DecodeAnswer(from *[AnswerBytes]byte) Answer {
-	return Answer{Number: binary.LittleEndian.Uint64(from[0:]), Try: from[8], Status: Status(from[9])}
+	return Answer{Number: binary.LittleEndian.Uint64(from[0:]), Try: from[8], Status: Status(from[9]), Client: binary.LittleEndian.Uint32(from[12:])}
 }

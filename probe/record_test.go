@@ -267,7 +267,8 @@ func TestRecordingIsConsistent(t *testing.T) {
 	if !near(float64(times), integral(f.WidthNS), off, float64(8*tick)) || times == 0 {
 		t.Errorf("threads used %d ns, the container %.0f", times, integral(f.WidthNS))
 	}
-	if len(rec.Header.Threads) < 5 || rec.Header.Features.Mark == "" || !rec.Header.Features.Periods {
+	// Some of the workload's threads may be made while it is recorded already.
+	if len(rec.Header.Threads) < 3 || rec.Header.Features.Mark == "" || !rec.Header.Features.Periods {
 		t.Errorf("header %+v", rec.Header)
 	}
 	t.Logf("%d events %v, stopped %d ms", len(rec.Events), r.kinds, *f.StoppedNS/1e6)

@@ -315,7 +315,9 @@ func TestSecondaryOnTheKernel(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("while the owner rests (%v) the secondary uses %v", idle, gained)
-	if idle > 100*time.Millisecond || gained < secondary+200*time.Millisecond {
+	// With CPUs that nobody uses the secondary had all that it wants before, and gains nothing.
+	starved := secondary < time.Second
+	if idle > 100*time.Millisecond || starved && gained < secondary+200*time.Millisecond {
 		t.Errorf("while the owner rests (%v) the secondary uses %v, before %v", idle, gained, secondary)
 	}
 	r.takeBack(before)

@@ -33,7 +33,7 @@ var resized = []string{
 func TestServicePools(t *testing.T) {
 	const objective = 20
 	type figures struct{ use, p90, p99, failed float64 }
-	measure := func(s scenario.Scenario) figures {
+	held := func(s scenario.Scenario) figures {
 		var runs []scenario.Outcome
 		for seed := uint64(1); seed <= 3; seed++ {
 			runs = append(runs, run(t, s, seed))
@@ -58,13 +58,13 @@ func TestServicePools(t *testing.T) {
 		{"without a limit", loaded(t, 1.25, "quota: 2s", "quota: 4.8s"), true, 0.42, 0.53},
 		{"without shared data and locks", loaded(t, 1.25, ", touches: 100, locked: 0.001", "", ", touches: 500", ""), false, 0.42, 0.53},
 	} {
-		f := measure(test.s)
+		f := held(test.s)
 		t.Logf("%-36s %.2f of the quota, p90 %.1f, p99 %.1f ms, %.0f failed", test.name, f.use, f.p90, f.p99, f.failed)
 		if holds := f.p99 <= objective && f.failed == 0; holds != test.holds || f.use < test.low || f.use > test.high {
 			t.Errorf("%s: %+v", test.name, f)
 		}
 	}
-	old, small := measure(loaded(t, 1)), measure(loaded(t, 1, resized...))
+	old, small := held(loaded(t, 1)), held(loaded(t, 1, resized...))
 	t.Logf("at the old load p90 is %.1f ms, resized %.1f", old.p90, small.p90)
 	if gain := 1 - small.p90/old.p90; gain < 0.12 || gain > 0.28 {
 		t.Errorf("p90 of gets: %.1f, resized %.1f ms: %.0f %% less", old.p90, small.p90, 100*gain)

@@ -222,7 +222,7 @@ func (r *recorder) recordOne(ctx context.Context, d dueRecording) {
 	r.Log.Info("recorded a container that stood still", "container", name, "file", filepath.Base(kept.File), "bytes", kept.Size)
 }
 
-// start begins what needs the probe, and says so where there is none.
+// startFlight begins what needs the probe, and says so where there is none.
 func (a *agent) startFlight(part func(name string, run func(context.Context) error)) {
 	if a.Flight.Probe == nil {
 		if a.Flight.Missing != "" {

@@ -97,14 +97,9 @@ func (f *runFlags) run(ctx context.Context, s scenario.Scenario, name string) (o
 	if err != nil {
 		return out, err
 	}
-	o := experiment.Options{Host: h, Fair: f.fair}
+	o := experiment.Options{Host: h, Fair: f.fair, Probe: experiment.Probed{Host: h}}
 	if o.Scope, err = cleanScope(h, f.scope); err != nil {
 		return out, err
-	}
-	p, missing := openProbe()
-	if p != nil {
-		p.Close() // it was to see whether the kernel lets us; a run opens its own
-		o.Probe = experiment.Probed{Host: h}
 	}
 	var uts unix.Utsname
 	_ = unix.Uname(&uts) // fails for a bad pointer only
@@ -124,9 +119,6 @@ func (f *runFlags) run(ctx context.Context, s scenario.Scenario, name string) (o
 		}
 		runs = append(runs, r.Outcome)
 		out.Notes = append(out.Notes, r.Notes...)
-	}
-	if missing != "" {
-		out.Notes = append(out.Notes, missing)
 	}
 	out.Summarize(runs)
 	return out, nil

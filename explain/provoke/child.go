@@ -26,14 +26,8 @@ func ChildMain() int {
 
 func live() error {
 	var spec Spec
-	inside, err := child.Enter(&spec)
+	inside, err := child.Begin(&spec, &spec.Deadline)
 	if err != nil {
-		return err
-	}
-	if err := spec.Check(); err != nil {
-		return err
-	}
-	if err := inside.EndAfter(spec.Deadline); err != nil {
 		return err
 	}
 	if len(spec.Pools) > 0 {

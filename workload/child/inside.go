@@ -37,6 +37,19 @@ func Enter(config any) (*Inside, error) {
 	return i, decode(i.in, config)
 }
 
+// Begin is how a child's life begins: it reads its configuration, a pointer to what checks itself, and arms its end by
+// the deadline within it.
+func Begin(config interface{ Check() error }, deadline *time.Duration) (*Inside, error) {
+	i, err := Enter(config)
+	if err != nil {
+		return nil, err
+	}
+	if err := config.Check(); err != nil {
+		return nil, err
+	}
+	return i, i.EndAfter(*deadline)
+}
+
 // decode reads one line of JSON that knows no other keys than config's.
 func decode(from *bufio.Reader, config any) error {
 	var line []byte

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/unthrottle/unthrottle/cgroup"
+	"github.com/unthrottle/unthrottle/probe"
 	"github.com/unthrottle/unthrottle/scenario"
 	"github.com/unthrottle/unthrottle/workload"
 	"github.com/unthrottle/unthrottle/workload/home"
@@ -140,11 +141,17 @@ func measure(ctx context.Context, s *scenario.Scenario, g *ground, jobs []job, o
 		return out, nil, err
 	}
 	var watching Watching
+	var unmeasured []string
 	if o.Probe != nil {
-		if watching, err = o.Probe.Watch(g.named(s)); err != nil {
+		watching, err = o.Probe.Watch(g.named(s))
+		switch refused := new(probe.Unavailable); {
+		case errors.As(err, &refused):
+			watching, unmeasured = nil, []string{"width and stopped time are not measured: " + refused.Error()}
+		case err != nil:
 			return out, nil, err
+		default:
+			defer watching.Close()
 		}
-		defer watching.Close()
 	}
 	at := workload.Now() + settle
 	for _, j := range jobs {
@@ -178,7 +185,8 @@ func measure(ctx context.Context, s *scenario.Scenario, g *ground, jobs []job, o
 	if err != nil {
 		return out, nil, err
 	}
-	return outcome(s, jobs, first, last, measured)
+	out, notes, err = outcome(s, jobs, first, last, measured)
+	return out, append(unmeasured, notes...), err
 }
 
 // prepare lets services start their threads before the beginning.

@@ -49,14 +49,8 @@ func Main() int {
 
 func serve() error {
 	var spec Spec
-	inside, err := child.Enter(&spec)
+	inside, err := child.Begin(&spec, &spec.Deadline)
 	if err != nil {
-		return err
-	}
-	if err := spec.Check(); err != nil {
-		return err
-	}
-	if err := inside.EndAfter(spec.Deadline); err != nil {
 		return err
 	}
 	debug.SetMaxThreads(spec.Threads() + 1000)

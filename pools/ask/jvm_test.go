@@ -78,6 +78,7 @@ func start(t *testing.T, attr *syscall.SysProcAttr, ready string, command ...str
 		time.AfterFunc(10*time.Second, func() { cmd.Process.Kill() })
 		cmd.Wait()
 	})
+	waitForArguments(t, cmd.Process.Pid)
 	if ready == "" {
 		return cmd
 	}
@@ -88,6 +89,24 @@ func start(t *testing.T, attr *syscall.SysProcAttr, ready string, command ...str
 	}
 	go io.Copy(io.Discard, lines)
 	return cmd
+}
+
+// waitForArguments waits for the end of execve(2). exec.Cmd.Start returns when its pipe is closed, which is before the
+// process has its arguments (begin_new_exec and create_elf_tables of the kernel).
+func waitForArguments(t *testing.T, pid int) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(text) > 0 {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("process %d has no arguments after a minute", pid)
+		}
+	}
 }
 
 func runs(t *testing.T, cmd *exec.Cmd) {

@@ -39,6 +39,7 @@ type WorkloadOutcome struct {
 	Count uint64   `json:"count"`
 	P50   *float64 `json:"p50_ms"`
 	P90   *float64 `json:"p90_ms"`
+	P95   *float64 `json:"p95_ms"`
 	P99   *float64 `json:"p99_ms"`
 	Max   *float64 `json:"max_ms"`
 	// Refused requests of a service whose queue was full, tries of clients included.
@@ -56,6 +57,10 @@ type WorkloadOutcome struct {
 	// ten requests were answered within the clients' timeout again, and stayed so.
 	// nil: the load does not fall, or it never recovered.
 	RecoverySeconds *float64 `json:"recovery_seconds"`
+	// MarkedDead is how often clients marked a shard dead, DeadSeconds for how long
+	// in all; of a service in shards the sums. nil: nobody marks anything.
+	MarkedDead  *uint64  `json:"marked_dead"`
+	DeadSeconds *float64 `json:"dead_seconds"`
 	// Classes of a service with several, by name; else nil.
 	Classes map[string]ClassOutcome `json:"classes"`
 }
@@ -65,6 +70,7 @@ type ClassOutcome struct {
 	Count uint64   `json:"count"`
 	P50   *float64 `json:"p50_ms"`
 	P90   *float64 `json:"p90_ms"`
+	P95   *float64 `json:"p95_ms"`
 	P99   *float64 `json:"p99_ms"`
 	Max   *float64 `json:"max_ms"`
 }

@@ -25,16 +25,19 @@ func Quantile(runs []Outcome, p float64) Outcome {
 	for name := range runs[0].Workloads {
 		of := over(runs, p, func(r Outcome) WorkloadOutcome { return r.Workloads[name] })
 		o.Workloads[name] = WorkloadOutcome{
-			Count:      pick(of, func(w WorkloadOutcome) uint64 { return w.Count }),
-			P50:        pickMeasured(of, func(w WorkloadOutcome) *float64 { return w.P50 }),
-			P90:        pickMeasured(of, func(w WorkloadOutcome) *float64 { return w.P90 }),
-			P99:        pickMeasured(of, func(w WorkloadOutcome) *float64 { return w.P99 }),
-			Max:        pickMeasured(of, func(w WorkloadOutcome) *float64 { return w.Max }),
-			Refused:    pick(of, func(w WorkloadOutcome) uint64 { return w.Refused }),
-			Unfinished: pick(of, func(w WorkloadOutcome) uint64 { return w.Unfinished }),
-			CPUSeconds: pickMeasured(of, func(w WorkloadOutcome) *float64 { return w.CPUSeconds }),
-			Iterations: pickMeasured(of, func(w WorkloadOutcome) *uint64 { return w.Iterations }),
-			Failed:     pickMeasured(of, func(w WorkloadOutcome) *uint64 { return w.Failed }),
+			Count:       pick(of, func(w WorkloadOutcome) uint64 { return w.Count }),
+			P50:         pickMeasured(of, func(w WorkloadOutcome) *float64 { return w.P50 }),
+			P90:         pickMeasured(of, func(w WorkloadOutcome) *float64 { return w.P90 }),
+			P95:         pickMeasured(of, func(w WorkloadOutcome) *float64 { return w.P95 }),
+			P99:         pickMeasured(of, func(w WorkloadOutcome) *float64 { return w.P99 }),
+			Max:         pickMeasured(of, func(w WorkloadOutcome) *float64 { return w.Max }),
+			Refused:     pick(of, func(w WorkloadOutcome) uint64 { return w.Refused }),
+			Unfinished:  pick(of, func(w WorkloadOutcome) uint64 { return w.Unfinished }),
+			CPUSeconds:  pickMeasured(of, func(w WorkloadOutcome) *float64 { return w.CPUSeconds }),
+			Iterations:  pickMeasured(of, func(w WorkloadOutcome) *uint64 { return w.Iterations }),
+			Failed:      pickMeasured(of, func(w WorkloadOutcome) *uint64 { return w.Failed }),
+			MarkedDead:  pickMeasured(of, func(w WorkloadOutcome) *uint64 { return w.MarkedDead }),
+			DeadSeconds: pickMeasured(of, func(w WorkloadOutcome) *float64 { return w.DeadSeconds }),
 			// A run that never recovered counts as the longest.
 			RecoverySeconds: pickRecovery(of),
 			Classes:         classes(of),
@@ -109,6 +112,7 @@ func classes(s sample[WorkloadOutcome]) map[string]ClassOutcome {
 			Count: pick(of, func(c ClassOutcome) uint64 { return c.Count }),
 			P50:   pickMeasured(of, func(c ClassOutcome) *float64 { return c.P50 }),
 			P90:   pickMeasured(of, func(c ClassOutcome) *float64 { return c.P90 }),
+			P95:   pickMeasured(of, func(c ClassOutcome) *float64 { return c.P95 }),
 			P99:   pickMeasured(of, func(c ClassOutcome) *float64 { return c.P99 }),
 			Max:   pickMeasured(of, func(c ClassOutcome) *float64 { return c.Max }),
 		}

@@ -106,7 +106,7 @@ func (h *host) workOutcome(w *work) scenario.WorkloadOutcome {
 	}
 	l := &w.latency
 	o := scenario.WorkloadOutcome{
-		Count: l.n, P50: l.quantile(0.5), P90: l.quantile(0.9), P99: l.quantile(0.99), Max: l.maximum(), CPUSeconds: &used,
+		Count: l.n, P50: l.quantile(0.5), P90: l.quantile(0.9), P95: l.quantile(0.95), P99: l.quantile(0.99), Max: l.maximum(), CPUSeconds: &used,
 	}
 	if w.collector != nil {
 		o.CPUSeconds = nil // its service has them
@@ -133,7 +133,7 @@ func (h *host) served(w *work) scenario.WorkloadOutcome {
 	}
 	seconds := used.Seconds()
 	o := scenario.WorkloadOutcome{
-		Count: c.answered, P50: l.quantile(0.5), P90: l.quantile(0.9), P99: l.quantile(0.99), Max: l.maximum(),
+		Count: c.answered, P50: l.quantile(0.5), P90: l.quantile(0.9), P95: l.quantile(0.95), P99: l.quantile(0.99), Max: l.maximum(),
 		Refused: c.refused, Unfinished: uint64(c.live) + c.unsent, CPUSeconds: &seconds, RecoverySeconds: s.recovery(),
 	}
 	if s.spec.Timeout > 0 {
@@ -145,7 +145,7 @@ func (h *host) served(w *work) scenario.WorkloadOutcome {
 			of := &c.classes[i]
 			l := &of.latency
 			o.Classes[s.spec.Classes[i].Name] = scenario.ClassOutcome{
-				Count: of.answered, P50: l.quantile(0.5), P90: l.quantile(0.9), P99: l.quantile(0.99), Max: l.maximum(),
+				Count: of.answered, P50: l.quantile(0.5), P90: l.quantile(0.9), P95: l.quantile(0.95), P99: l.quantile(0.99), Max: l.maximum(),
 			}
 		}
 	}

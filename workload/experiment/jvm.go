@@ -53,7 +53,7 @@ func (j *jvmJob) end() (map[string]scenario.WorkloadOutcome, []string, error) {
 	out := scenario.WorkloadOutcome{Count: uint64(len(pauses))}
 	if len(pauses) > 0 {
 		at := func(q float64) *float64 { return milliseconds(jvm.Quantile(pauses, q), true) }
-		out.P50, out.P90, out.P99, out.Max = at(0.5), at(0.9), at(0.99), at(1)
+		out.P50, out.P90, out.P95, out.P99, out.Max = at(0.5), at(0.9), at(0.95), at(0.99), at(1)
 	}
 	var notes []string
 	if len(pauses) == 0 {

@@ -19,7 +19,7 @@ func served(w *scenario.Workload, r loadgen.Result) scenario.WorkloadOutcome {
 	}
 	q := figures(all)
 	out := scenario.WorkloadOutcome{
-		Count: q.Count, P50: q.P50, P90: q.P90, P99: q.P99, Max: q.Max, Refused: all.Refused, Unfinished: all.Unfinished + all.Unsent,
+		Count: q.Count, P50: q.P50, P90: q.P90, P95: q.P95, P99: q.P99, Max: q.Max, Refused: all.Refused, Unfinished: all.Unfinished + all.Unsent,
 	}
 	if w.Server.Timeout > 0 {
 		out.Failed = &all.Failed
@@ -50,7 +50,7 @@ func figures(s loadgen.StreamResult) scenario.ClassOutcome {
 		d, ok := s.Latency.Quantile(q, 0)
 		return milliseconds(d, ok)
 	}
-	out := scenario.ClassOutcome{Count: s.Answered, P50: at(0.5), P90: at(0.9), P99: at(0.99)}
+	out := scenario.ClassOutcome{Count: s.Answered, P50: at(0.5), P90: at(0.9), P95: at(0.95), P99: at(0.99)}
 	longest, ok := s.Latency.Max()
 	out.Max = milliseconds(longest, ok)
 	return out

@@ -156,7 +156,7 @@ func (j *serviceJob) end() (map[string]scenario.WorkloadOutcome, []string, error
 // withoutLatencies are the counts alone: where the generator was the bottleneck
 // its latencies say nothing of the service.
 func withoutLatencies(w scenario.WorkloadOutcome) scenario.WorkloadOutcome {
-	w.P50, w.P90, w.P99, w.Max, w.RecoverySeconds = nil, nil, nil, nil, nil
+	w.P50, w.P90, w.P95, w.P99, w.Max, w.RecoverySeconds = nil, nil, nil, nil, nil, nil
 	for name, c := range w.Classes {
 		w.Classes[name] = scenario.ClassOutcome{Count: c.Count}
 	}
@@ -168,7 +168,7 @@ func collected(gc service.GCStats) scenario.WorkloadOutcome {
 	out := scenario.WorkloadOutcome{Count: uint64(gc.Collections)}
 	if sorted := slices.Sorted(slices.Values(gc.PausesMs)); len(sorted) > 0 {
 		at := func(q float64) *float64 { return &sorted[min(len(sorted)-1, int(q*float64(len(sorted))))] }
-		out.P50, out.P90, out.P99 = at(0.5), at(0.9), at(0.99)
+		out.P50, out.P90, out.P95, out.P99 = at(0.5), at(0.9), at(0.95), at(0.99)
 		out.Max = &gc.LongestMs
 	}
 	return out

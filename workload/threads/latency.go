@@ -73,5 +73,5 @@ func (r *Result) quantiles(all *hdrhistogram.Histogram, longest time.Duration) {
 	at := func(percent float64) *float64 {
 		return ms(min(longest, time.Duration(all.ValueAtQuantile(percent))*time.Microsecond))
 	}
-	r.P50, r.P90, r.P99, r.Max = at(50), at(90), at(99), ms(longest)
+	r.P50, r.P90, r.P95, r.P99, r.Max = at(50), at(90), at(95), at(99), ms(longest)
 }

@@ -64,6 +64,7 @@ type Result struct {
 	// Quantiles and the longest latency, in ms; nil: nothing was counted.
 	P50 *float64 `json:"p50_ms"`
 	P90 *float64 `json:"p90_ms"`
+	P95 *float64 `json:"p95_ms"`
 	P99 *float64 `json:"p99_ms"`
 	Max *float64 `json:"max_ms"`
 	// Unfinished at the end: runs or sleeps that were due to begin.

@@ -90,8 +90,8 @@ func BenchmarkAnalysis(b *testing.B) {
 			a.Add(&events[i])
 		}
 		e := a.Finish(recording.Footer{EndNS: events[len(events)-1].AtNS})
-		if e.MeanWidth < 1 {
-			b.Fatal(e.MeanWidth)
+		if *e.MeanWidth < 1 {
+			b.Fatal(*e.MeanWidth)
 		}
 	}
 	b.ReportMetric(float64(len(events))*float64(b.N)/b.Elapsed().Seconds(), "events/s")

@@ -75,7 +75,7 @@ func TestLostEventsLowerConfidence(t *testing.T) {
 	r := reading(60*ms, 600*ms)
 	r.Events = append(r.Events, recording.Event{AtNS: r.Footer.EndNS, Kind: recording.Lost, Count: 12})
 	e := explain(r)
-	if e.LostEvents != 12 || !strings.HasSuffix(e.Verdict, "Low confidence: 12 events were lost.") {
-		t.Errorf("%d: %s", e.LostEvents, e.Verdict)
+	if *e.LostEvents != 12 || !strings.HasSuffix(e.Verdict, "Low confidence: 12 events were lost.") {
+		t.Errorf("%d: %s", *e.LostEvents, e.Verdict)
 	}
 }

@@ -54,31 +54,38 @@ type Explanation struct {
 	Window time.Duration
 	// Verdict is one sentence with its evidence.
 	Verdict string
-	Cause   Cause
-	Causes  []RankedCause
-	// LimitCPUs is the effective limit; nil: none.
-	LimitCPUs *float64
+	// Cause is the first of Causes; "" with nil Causes: not decided.
+	Cause  Cause
+	Causes []RankedCause
+	// LimitCPUs is the effective limit; nil: none, or, with LimitUnknown, not measured.
+	LimitCPUs    *float64
+	LimitUnknown bool
 	// Periods and ThrottledPeriods are those of the level that binds.
 	Periods, ThrottledPeriods *uint64
 	// Stopped is wall time during which at least one runnable thread was held back by a quota.
 	Stopped *time.Duration
 	// StoppedSpells is how many times it was stopped.
 	StoppedSpells *int
-	MeanWidth     float64
+	// MeanWidth is the mean CPU use in CPUs.
+	MeanWidth *float64
 	// Width and Wanted are exact, time-weighted; SampledWidth is width read every 10 ms, as the article did.
 	Width, Wanted, SampledWidth []Bar
 	Strip                       []Row // worst stretch first, at most a bounded number of rows
-	Pools                       []PoolUse
+	// Pools are those that ran or waited, most CPU time first; nil: not measured.
+	Pools []PoolUse
 	// CostOfWidth is CPU time per run when wider than the limit, against when not; nil: too few of either.
 	CostOfWidth *WidthCost
-	// Waiting by reason, all pools together, in thread seconds; a thread's waiting counts once.
-	Waiting    map[Reason]time.Duration
+	// Waiting by reason, all pools together, in thread seconds; a thread's waiting counts once. A reason that is not
+	// there was not measured.
+	Waiting map[Reason]time.Duration
+	// Neighbours are those that it waited for, longest first, then others that ran on its CPUs; nil: not measured.
 	Neighbours []NeighbourUse
 	// RunnablePerCore is the mean of wanted while any thread is, over reserved CPUs (limit, or CPUs allowed); nil: neither is known.
 	RunnablePerCore *float64
-	LostEvents      uint64
-	Checks          []Check
-	NotMeasured     []string
+	// LostEvents had no room in the recording; nil: no events were recorded.
+	LostEvents  *uint64
+	Checks      []Check // nil: there is nothing to check
+	NotMeasured []string
 }
 
 // RankedCause is one cause with what it cost and what shows it.
@@ -106,8 +113,8 @@ type Row struct {
 type Cell struct {
 	MeanWidth float64
 	MostWidth int
-	Stopped   float64 // share of the cell, 0 to 1
-	Wanted    float64 // mean
+	Stopped   float64 // share of the cell, 0 to 1; means nothing where Explanation.Stopped is nil
+	Wanted    float64 // mean; means nothing where Explanation.Wanted is nil
 }
 
 // PoolUse is what one thread pool did.
@@ -125,7 +132,7 @@ type PoolUse struct {
 	OnIOThread bool
 	// Delay is from wake-up to running, Response from wake-up to going back to sleep; nil: no wake-ups.
 	Delay, Response *Quantiles
-	Waiting         map[Reason]time.Duration
+	Waiting         map[Reason]time.Duration // as of the Explanation
 }
 
 // Quantiles of a distribution of times.
@@ -154,6 +161,6 @@ type NeighbourUse struct {
 type Check struct {
 	Name       string
 	ErrorRatio *float64 // nil: not judged, Note says why
-	OK         bool
+	OK         bool     // means nothing where not judged
 	Note       string
 }

@@ -69,13 +69,15 @@ func (a *Analysis) lead() *track {
 
 func (a *Analysis) explanation(f *recording.Footer, of *figures) Explanation {
 	lead := a.lead()
+	waits := a.reasonsMeasured(f, of)
 	e := Explanation{
 		Target: a.h.Target.Name, Start: a.h.Created, Window: span(a.now), LimitCPUs: a.limit,
-		Periods: of.periods, ThrottledPeriods: of.throttledPeriods, MeanWidth: of.meanWidth,
+		Periods: of.periods, ThrottledPeriods: of.throttledPeriods, MeanWidth: &of.meanWidth,
 		Width: a.width.bars(), Wanted: a.wanted.bars(), SampledWidth: a.sampled.bars(), Strip: lead.strip(),
-		Waiting: of.waiting.told(), Neighbours: a.owners.neighbours(f, a.now),
-		RunnablePerCore: a.perCore(), LostEvents: max(f.LostEvents, a.lost), Checks: a.checks(f),
-		NotMeasured: slices.Clone(a.h.NotMeasured),
+		Waiting: of.waiting.told(waits), Neighbours: a.owners.neighbours(f, a.now),
+		RunnablePerCore: a.perCore(), LostEvents: &of.lost, Checks: a.checks(f),
+		LimitUnknown: a.limit == nil && len(a.h.Levels) == 0,
+		Pools:        []PoolUse{}, NotMeasured: slices.Clone(a.h.NotMeasured),
 	}
 	if e.Target == "" {
 		e.Target = a.h.Target.Path
@@ -89,7 +91,7 @@ func (a *Analysis) explanation(f *recording.Footer, of *figures) Explanation {
 		if !p.any() {
 			continue
 		}
-		e.Pools = append(e.Pools, p.use(lead.index, lead.level >= 0))
+		e.Pools = append(e.Pools, p.use(lead.index, lead.level >= 0, waits))
 		if w := p.cost.width(); w != nil && (e.CostOfWidth == nil || p.cpu > a.pools.all[of.costPool].cpu) {
 			e.CostOfWidth, of.costPool = w, i
 		}
@@ -99,6 +101,15 @@ func (a *Analysis) explanation(f *recording.Footer, of *figures) Explanation {
 	})
 	e.NotMeasured = append(e.NotMeasured, a.doubts()...)
 	return e
+}
+
+// reasonsMeasured are the reasons of waiting that the kernel tells: not quotas where it does not show whom they hold
+// back, not steal where /proc/stat was not read.
+func (a *Analysis) reasonsMeasured(f *recording.Footer, of *figures) [reasons]bool {
+	return [reasons]bool{
+		byOwnQuota: of.measured, byAncestor: of.measured, byOwnThreads: true, byNeighbour: true, byHost: true,
+		bySteal: f.StealNS != nil, byIdle: true,
+	}
 }
 
 // doubts are what the events themselves did not tell.

@@ -143,7 +143,7 @@ func (t *ownerTable) neighbours(f *recording.Footer, now int64) []NeighbourUse {
 	for i := range f.Neighbours {
 		told[f.Neighbours[i].Owner] = &f.Neighbours[i]
 	}
-	var uses []NeighbourUse
+	uses := []NeighbourUse{}
 	for i, o := range t.all {
 		if i == idleOwner || o.cpu <= 0 {
 			continue

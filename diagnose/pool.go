@@ -101,10 +101,10 @@ func (t *poolTable) find(process, name string) int {
 func (t *poolTable) unnamed() int { return t.find("", pools.Unnamed) }
 
 // use is what is told of a pool; withPeriods: track's periods are known.
-func (p *pool) use(track int, withPeriods bool) PoolUse {
+func (p *pool) use(track int, withPeriods bool, measured [reasons]bool) PoolUse {
 	u := PoolUse{
 		Name: p.key.name, Process: p.key.process, Threads: p.threads, CPU: span(p.cpu), Widest: p.widest,
-		Delay: p.delay.quantiles(), Response: p.response.quantiles(), Waiting: p.waiting.told(),
+		Delay: p.delay.quantiles(), Response: p.response.quantiles(), Waiting: p.waiting.told(measured),
 	}
 	if withPeriods {
 		u.CPUThrottled = new(span(p.throttled[track]))

@@ -33,11 +33,11 @@ func (w *waits) sum() int64 {
 	return all
 }
 
-// told are those with any time.
-func (w *waits) told() map[Reason]time.Duration {
+// told are those that were measured, those without any time too.
+func (w *waits) told(measured [reasons]bool) map[Reason]time.Duration {
 	m := map[Reason]time.Duration{}
 	for i, d := range w {
-		if d > 0 {
+		if measured[i] || d > 0 {
 			m[reasonOf[i]] = span(d)
 		}
 	}

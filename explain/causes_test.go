@@ -89,8 +89,8 @@ func (s *stage) judge(p *probe.Probe, scenario provoke.Scenario, target containe
 		return false
 	}
 	t.Logf("%s: %s: %s", scenario.Name, e.Cause, e.Verdict)
-	if e.LostEvents > 0 {
-		t.Errorf("%s: %d events were lost", scenario.Name, e.LostEvents)
+	if *e.LostEvents > 0 {
+		t.Errorf("%s: %d events were lost", scenario.Name, *e.LostEvents)
 	}
 	return false
 }

@@ -28,14 +28,14 @@ func FromCounters(o observe.Observation, why string) diagnose.Explanation {
 	e := diagnose.Explanation{
 		Target: o.Container.Name, Start: o.Start, Window: o.Window, LimitCPUs: o.LimitCPUs,
 		Periods: o.Periods, ThrottledPeriods: o.ThrottledPeriods,
+		MeanWidth: o.UsedCPUs, LimitUnknown: o.LimitCPUs == nil && len(o.Levels) == 0,
 	}
 	if o.StoppedLow != nil && o.StoppedHigh != nil && *o.StoppedLow == *o.StoppedHigh {
 		e.Stopped = o.StoppedHigh
 	}
 	e.Cause, e.Verdict = countersCause(o)
-	ranked := diagnose.RankedCause{Cause: e.Cause, Stopped: e.Stopped, Evidence: countersEvidence(o)}
 	if e.Cause != "" {
-		e.Causes = []diagnose.RankedCause{ranked}
+		e.Causes = []diagnose.RankedCause{{Cause: e.Cause, Stopped: e.Stopped, Evidence: countersEvidence(o)}}
 	}
 	e.NotMeasured = append(e.NotMeasured, "scheduling events: "+why)
 	e.NotMeasured = append(e.NotMeasured, cannotTell...)

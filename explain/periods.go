@@ -22,8 +22,8 @@ const (
 // FromPeriods explains a stretch of the past of which only periods were kept (the flight recorder), not events: how long
 // the container stood still and how wide it was, not who spent the quota. periods are in order of time.
 func FromPeriods(c flight.Identity, periods []flight.Period) diagnose.Explanation {
-	e := diagnose.Explanation{Target: c.Name, NotMeasured: []string{
-		"causes, pools, waiting: only periods were kept of that time, no events"}}
+	e := diagnose.Explanation{Target: c.Name, LimitUnknown: true, NotMeasured: []string{
+		"causes, pools, waiting, the limit: only periods were kept of that time, no events"}}
 	if len(periods) == 0 {
 		e.Verdict = fmt.Sprintf("Nothing is kept of %s around that time.", container.Sanitize(c.Name, 0))
 		return e
@@ -57,8 +57,9 @@ func FromPeriods(c flight.Identity, periods []flight.Period) diagnose.Explanatio
 	if lost {
 		e.NotMeasured = append(e.NotMeasured, "some events were lost: widths and stopped time may be too low")
 	}
+	e.MeanWidth = new(used / max(e.Window.Seconds(), 1e-9))
 	e.Verdict = fmt.Sprintf("%s stood still for %v of %v; it used %.2f CPUs on average and up to %d at once. Who spent the quota was not recorded.",
-		container.Sanitize(c.Name, 0), stopped.Round(time.Millisecond), e.Window.Round(time.Millisecond), used/max(e.Window.Seconds(), 1e-9), most)
+		container.Sanitize(c.Name, 0), stopped.Round(time.Millisecond), e.Window.Round(time.Millisecond), *e.MeanWidth, most)
 	e.Strip = periodStrip(e.Start, periods)
 	return e
 }

@@ -92,11 +92,11 @@ func explainFacts(e *diagnose.Explanation) []string {
 	}
 	if e.LimitCPUs != nil {
 		facts = append(facts, "limit "+explainCPUs(*e.LimitCPUs))
-	} else {
+	} else if !e.LimitUnknown {
 		facts = append(facts, "no limit")
 	}
-	if e.Width != nil {
-		facts = append(facts, "mean use "+explainCPUs(e.MeanWidth))
+	if e.MeanWidth != nil {
+		facts = append(facts, "mean use "+explainCPUs(*e.MeanWidth))
 	}
 	if e.Periods != nil && e.ThrottledPeriods != nil && *e.Periods > 0 {
 		facts = append(facts, fmt.Sprintf("%d of %d periods throttled", *e.ThrottledPeriods, *e.Periods))

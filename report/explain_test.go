@@ -42,7 +42,7 @@ func explainExample() diagnose.Explanation {
 			{Cause: diagnose.Pool, Stopped: new(1200 * explainTick), Evidence: "netty-eventloop stood still for http-worker-*"},
 		},
 		LimitCPUs: new(2.0), Periods: new(uint64(100)), ThrottledPeriods: new(uint64(62)),
-		Stopped: new(5022 * explainTick), StoppedSpells: new(62), MeanWidth: 1.4,
+		Stopped: new(5022 * explainTick), StoppedSpells: new(62), MeanWidth: new(1.4),
 		Width:        []diagnose.Bar{{CPUs: 0, Time: 8200 * explainTick}, {CPUs: 1, Time: 500 * explainTick}, {CPUs: 11, Time: 1000 * explainTick}, {CPUs: 13, Time: 300 * explainTick}},
 		Wanted:       []diagnose.Bar{{CPUs: 0, Time: 3500 * explainTick}, {CPUs: 1, Time: 500 * explainTick}, {CPUs: 20, Time: 5500 * explainTick}, {CPUs: 32, Time: 500 * explainTick}},
 		SampledWidth: []diagnose.Bar{{CPUs: 0, Time: 8300 * explainTick}, {CPUs: 11, Time: 1700 * explainTick}},
@@ -67,7 +67,7 @@ func explainExample() diagnose.Explanation {
 			{Name: "width against the usage counter", Note: "3.2 % steal on the CPUs used"},
 			{Name: "wanted against the probe", ErrorRatio: new(0.034)},
 		},
-		LostEvents:  7,
+		LostEvents:  new(uint64(7)),
 		NotMeasured: []string{"steal: /proc/stat has none"},
 	}
 }
@@ -145,7 +145,8 @@ func TestExplainOfCountersAlone(t *testing.T) {
 	}
 	inOrder(t, s, "no limit", "Throttled.", "1. burst: 12 of 100", "Not measured:", "BPF was refused")
 	item := explainKeys(t, e)
-	for _, key := range []string{"width", "wanted", "width_sampled_10ms", "waiting", "stopped_seconds", "limit_cpus", "periods", "mean_width", "start"} {
+	for _, key := range []string{"width", "wanted", "width_sampled_10ms", "waiting", "stopped_seconds", "limit_cpus", "periods", "mean_width", "start",
+		"pools", "neighbours", "lost_events", "checks", "throttled_periods", "stopped_spells", "strip", "cost_of_width", "runnable_per_reserved_core"} {
 		if value, ok := item[key]; !ok || string(value) != "null" {
 			t.Errorf("%s is %s, want null", key, value)
 		}
@@ -194,9 +195,10 @@ func TestExplainJSONContract(t *testing.T) {
 			}
 		}
 	}
-	var waiting map[string]float64
-	if err := json.Unmarshal(item["waiting"], &waiting); err != nil || waiting["own-quota"] != 91.2 || len(waiting) != len(explainReasons) {
-		t.Errorf("waiting is %v, %v", waiting, err)
+	var waiting map[string]*float64
+	if err := json.Unmarshal(item["waiting"], &waiting); err != nil || *waiting["own-quota"] != 91.2 || len(waiting) != len(explainReasons) ||
+		waiting["steal"] != nil {
+		t.Errorf("waiting is %s, %v", item["waiting"], err)
 	}
 	var pools []struct {
 		Delay    *float64 `json:"delay_p99_ms"`
@@ -259,7 +261,7 @@ func TestExplainTakesAnything(t *testing.T) {
 			return all
 		}
 		e := diagnose.Explanation{Target: rapid.String().Draw(t, "target"), Width: bars("width"), Wanted: bars("wanted"),
-			MeanWidth: rapid.Float64Range(0, 9000).Draw(t, "mean"), Window: time.Duration(rapid.Int64Range(0, 1e12).Draw(t, "window"))}
+			MeanWidth: new(rapid.Float64Range(0, 9000).Draw(t, "mean")), Window: time.Duration(rapid.Int64Range(0, 1e12).Draw(t, "window"))}
 		if rapid.Bool().Draw(t, "limited") {
 			e.LimitCPUs = new(rapid.Float64Range(0.01, 1e9).Draw(t, "limit"))
 		}

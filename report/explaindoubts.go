@@ -44,8 +44,8 @@ func (x *explainer) doubts() {
 			x.hanging("  ", text)
 		}
 	}
-	if n := x.e.LostEvents; n > 0 {
-		x.title(x.paint(lsRed, fmt.Sprintf("%d events were lost: every figure may be off.", n)))
+	if n := x.e.LostEvents; n != nil && *n > 0 {
+		x.title(x.paint(lsRed, fmt.Sprintf("%d events were lost: every figure may be off.", *n)))
 	}
 	if len(x.e.NotMeasured) > 0 {
 		x.title("Not measured:")

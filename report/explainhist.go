@@ -34,7 +34,7 @@ func explainBins(e *diagnose.Explanation) []explainBin {
 			}
 		}
 	}
-	limitRow, meanRow := -1, int(math.Round(e.MeanWidth))
+	limitRow := -1
 	if e.LimitCPUs != nil {
 		limitRow = int(math.Ceil(*e.LimitCPUs - 1e-9))
 		most = max(most, min(limitRow, 4096))
@@ -69,8 +69,8 @@ func explainBins(e *diagnose.Explanation) []explainBin {
 	for _, b := range e.SampledWidth {
 		at(b.CPUs).Sampled += b.Time
 	}
-	if e.Width != nil {
-		at(meanRow).Mean = true
+	if e.MeanWidth != nil {
+		at(int(math.Round(*e.MeanWidth))).Mean = true
 	}
 	for i := range bins {
 		b := &bins[i]

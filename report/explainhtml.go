@@ -41,7 +41,7 @@ type page struct {
 	Neighbours            []pageNeighbour
 	MoreNeighbours        int
 	Checks                []pageCheck
-	Lost                  uint64
+	Lost                  uint64 // 0: none, or not measured
 	NotMeasured           []string
 	MoreNotMeasured       int
 }
@@ -94,7 +94,10 @@ func explainPageOf(e *diagnose.Explanation) page {
 	p := page{
 		Target: explainName(e.Target), Verdict: explainText(e.Verdict), Cause: e.Cause, Fine: e.Cause == diagnose.None,
 		Facts: pageFacts(e), Charts: pageCharts(e), Strip: pageStripOf(e), WidthCost: widthCost(e),
-		WaitingKnown: e.Waiting != nil, Lost: e.LostEvents, PeriodsKnown: e.Periods != nil,
+		WaitingKnown: e.Waiting != nil, PeriodsKnown: e.Periods != nil,
+	}
+	if e.LostEvents != nil {
+		p.Lost = *e.LostEvents
 	}
 	p.When = explainTime(e.Window)
 	if !e.Start.IsZero() {
@@ -145,11 +148,18 @@ func pageFacts(e *diagnose.Explanation) []pageFact {
 			Note: fmt.Sprintf("of %d", *e.Periods), Bad: *e.ThrottledPeriods*20 > *e.Periods})
 	}
 	limit := "no limit"
-	if e.LimitCPUs != nil {
+	switch {
+	case e.LimitCPUs != nil:
 		limit = "of " + explainCPUs(*e.LimitCPUs)
+	case e.LimitUnknown:
+		limit = "the limit is not known"
+	}
+	if e.MeanWidth != nil {
+		facts = append(facts, pageFact{Name: "mean use", Value: strconv.FormatFloat(*e.MeanWidth, 'f', 2, 64), Note: limit})
+	} else {
+		facts = append(facts, pageFact{Name: "limit", Value: limit})
 	}
 	if e.Width != nil {
-		facts = append(facts, pageFact{Name: "mean use", Value: strconv.FormatFloat(e.MeanWidth, 'f', 2, 64), Note: limit})
 		widest := 0
 		for _, b := range e.Width {
 			if b.Time > 0 {
@@ -158,8 +168,6 @@ func pageFacts(e *diagnose.Explanation) []pageFact {
 		}
 		facts = append(facts, pageFact{Name: "widest", Value: strconv.Itoa(widest), Note: "CPUs at once",
 			Bad: e.LimitCPUs != nil && float64(widest) > *e.LimitCPUs+1})
-	} else {
-		facts = append(facts, pageFact{Name: "limit", Value: limit})
 	}
 	if e.RunnablePerCore != nil {
 		facts = append(facts, pageFact{Name: "runnable threads", Value: strconv.FormatFloat(*e.RunnablePerCore, 'f', 2, 64), Note: "per reserved core, while any is"})

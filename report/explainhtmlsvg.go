@@ -114,8 +114,8 @@ func pageChartOf(e *diagnose.Explanation, bins []explainBin, of func(explainBin)
 	if e.LimitCPUs != nil {
 		c.Marks = append(c.Marks, pageMark{chartX(bins, *e.LimitCPUs), "limit", "limit " + strconv.FormatFloat(*e.LimitCPUs, 'g', 4, 64), 10})
 	}
-	if e.Width != nil {
-		c.Marks = append(c.Marks, pageMark{chartX(bins, e.MeanWidth), "mean", "mean use " + strconv.FormatFloat(e.MeanWidth, 'f', 2, 64), 22})
+	if e.MeanWidth != nil {
+		c.Marks = append(c.Marks, pageMark{chartX(bins, *e.MeanWidth), "mean", "mean use " + strconv.FormatFloat(*e.MeanWidth, 'f', 2, 64), 22})
 	}
 	return c
 }
@@ -194,10 +194,21 @@ func pageStripOf(e *diagnose.Explanation) *pageStrip {
 				h = max(1.5, h)
 			}
 			row.Cells = append(row.Cells, pageCell{X: stripCell * k, Y: stripHeight - h, H: h, Stopped: min(1, max(0, c.Stopped)),
-				Title: fmt.Sprintf("%.1f ms: %.2f CPUs in use, at most %d; %.2f wanted; stopped %.0f %%",
-					float64(r.Start+time.Duration(k)*length)/1e6, c.MeanWidth, c.MostWidth, c.Wanted, 100*c.Stopped)})
+				Title: cellTitle(e, float64(r.Start+time.Duration(k)*length)/1e6, c)})
 		}
 		s.Rows = append(s.Rows, row)
 	}
 	return s
+}
+
+// cellTitle tells what was measured of a cell that begins at so many ms.
+func cellTitle(e *diagnose.Explanation, ms float64, c diagnose.Cell) string {
+	title := fmt.Sprintf("%.1f ms: %.2f CPUs in use, at most %d", ms, c.MeanWidth, c.MostWidth)
+	if e.Wanted != nil {
+		title += fmt.Sprintf("; %.2f wanted", c.Wanted)
+	}
+	if e.Stopped != nil {
+		title += fmt.Sprintf("; stopped %.0f %%", 100*c.Stopped)
+	}
+	return title
 }

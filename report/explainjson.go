@@ -11,25 +11,25 @@ import (
 )
 
 // explainedItem is `explain --json`: the contract. Keys are only ever added. null is "not measured", except for
-// limit_cpus (no limit), periods (no quota) and what the pool table does not know.
+// limit_cpus (no limit; not_measured tells where it is not known), periods and what is said by them (no quota), and what the pool table does not know.
 type explainedItem struct {
-	Cause            diagnose.Cause              `json:"cause"`
-	Causes           []explainedCause            `json:"causes"`
-	LimitCPUs        *float64                    `json:"limit_cpus"`
-	Periods          *uint64                     `json:"periods"`
-	ThrottledPeriods *uint64                     `json:"throttled_periods"`
-	StoppedSeconds   *float64                    `json:"stopped_seconds"`
-	Width            []explainedBar              `json:"width"`
-	Wanted           []explainedBar              `json:"wanted"`
-	Pools            []explainedPool             `json:"pools"`
-	Waiting          map[diagnose.Reason]float64 `json:"waiting"` // thread seconds
-	Neighbours       []explainedNeighbour        `json:"neighbours"`
-	LostEvents       uint64                      `json:"lost_events"`
-	Checks           []explainedCheck            `json:"checks"`
+	Cause            *diagnose.Cause      `json:"cause"`
+	Causes           []explainedCause     `json:"causes"`
+	LimitCPUs        *float64             `json:"limit_cpus"`
+	Periods          *uint64              `json:"periods"`
+	ThrottledPeriods *uint64              `json:"throttled_periods"`
+	StoppedSeconds   *float64             `json:"stopped_seconds"`
+	Width            []explainedBar       `json:"width"`
+	Wanted           []explainedBar       `json:"wanted"`
+	Pools            []explainedPool      `json:"pools"`
+	Waiting          explainedWaits       `json:"waiting"`
+	Neighbours       []explainedNeighbour `json:"neighbours"`
+	LostEvents       *uint64              `json:"lost_events"`
+	Checks           []explainedCheck     `json:"checks"`
 
 	Target          string          `json:"target"`
 	Start           *time.Time      `json:"start"`
-	WindowSeconds   float64         `json:"window_seconds"`
+	WindowSeconds   *float64        `json:"window_seconds"`
 	Verdict         string          `json:"verdict"`
 	StoppedSpells   *int            `json:"stopped_spells"`
 	MeanWidth       *float64        `json:"mean_width"`
@@ -52,23 +52,23 @@ type explainedBar struct {
 }
 
 type explainedPool struct {
-	Name                  string                      `json:"name"`
-	Threads               int                         `json:"threads"`
-	CPUSeconds            float64                     `json:"cpu_seconds"`
-	CPUSecondsInThrottled *float64                    `json:"cpu_seconds_in_throttled_periods"`
-	Widest                int                         `json:"widest"`
-	Library               *string                     `json:"library"`
-	Setting               *string                     `json:"setting"`
-	Advice                *string                     `json:"advice"`
-	DelayP99              *float64                    `json:"delay_p99_ms"`
-	DelayP50              *float64                    `json:"delay_p50_ms"`
-	DelayMax              *float64                    `json:"delay_max_ms"`
-	Wakeups               *int                        `json:"wakeups"`
-	ResponseP50           *float64                    `json:"response_p50_ms"`
-	ResponseP99           *float64                    `json:"response_p99_ms"`
-	Process               string                      `json:"process"`
-	OnIOThread            bool                        `json:"application_work_on_io_threads"`
-	Waiting               map[diagnose.Reason]float64 `json:"waiting"`
+	Name                  string         `json:"name"`
+	Threads               int            `json:"threads"`
+	CPUSeconds            float64        `json:"cpu_seconds"`
+	CPUSecondsInThrottled *float64       `json:"cpu_seconds_in_throttled_periods"`
+	Widest                int            `json:"widest"`
+	Library               *string        `json:"library"`
+	Setting               *string        `json:"setting"`
+	Advice                *string        `json:"advice"`
+	DelayP99              *float64       `json:"delay_p99_ms"`
+	DelayP50              *float64       `json:"delay_p50_ms"`
+	DelayMax              *float64       `json:"delay_max_ms"`
+	Wakeups               *int           `json:"wakeups"`
+	ResponseP50           *float64       `json:"response_p50_ms"`
+	ResponseP99           *float64       `json:"response_p99_ms"`
+	Process               *string        `json:"process"`
+	OnIOThread            *bool          `json:"application_work_on_io_threads"`
+	Waiting               explainedWaits `json:"waiting"`
 }
 
 type explainedNeighbour struct {
@@ -79,12 +79,15 @@ type explainedNeighbour struct {
 	Toggling      *bool   `json:"toggling"`
 }
 
-// explainedCheck: error_ratio null is "not judged", and note says why.
+// explainedWaits are thread seconds by reason.
+type explainedWaits map[diagnose.Reason]*float64
+
+// explainedCheck: error_ratio and ok null are "not judged", and note says why.
 type explainedCheck struct {
 	Name       string   `json:"name"`
 	ErrorRatio *float64 `json:"error_ratio"`
-	OK         bool     `json:"ok"`
-	Note       string   `json:"note"`
+	OK         *bool    `json:"ok"`
+	Note       *string  `json:"note"`
 }
 
 type explainedRow struct {
@@ -95,10 +98,10 @@ type explainedRow struct {
 }
 
 type explainedCell struct {
-	MeanWidth float64 `json:"mean_width"`
-	MostWidth int     `json:"most_width"`
-	Stopped   float64 `json:"stopped"`
-	Wanted    float64 `json:"wanted"`
+	MeanWidth float64  `json:"mean_width"`
+	MostWidth int      `json:"most_width"`
+	Stopped   *float64 `json:"stopped"`
+	Wanted    *float64 `json:"wanted"`
 }
 
 type explainedWidth struct {
@@ -119,33 +122,27 @@ func ExplainJSON(w io.Writer, e diagnose.Explanation) error {
 
 func explainedOf(e diagnose.Explanation) explainedItem {
 	item := explainedItem{
-		Cause: e.Cause, Causes: []explainedCause{}, LimitCPUs: e.LimitCPUs, Periods: e.Periods,
+		Cause: known(e.Cause), LimitCPUs: e.LimitCPUs, Periods: e.Periods,
 		ThrottledPeriods: e.ThrottledPeriods, StoppedSeconds: lsSeconds(e.Stopped),
 		Width: explainedBars(e.Width), Wanted: explainedBars(e.Wanted), SampledWidth: explainedBars(e.SampledWidth),
-		Pools: []explainedPool{}, Waiting: explainedWaiting(e.Waiting), Neighbours: []explainedNeighbour{},
-		LostEvents: e.LostEvents, Checks: []explainedCheck{},
-		Target: explainedText(e.Target), WindowSeconds: e.Window.Seconds(), Verdict: explainedText(e.Verdict),
-		StoppedSpells: e.StoppedSpells, Strip: explainedRows(e.Strip), RunnablePerCore: e.RunnablePerCore, NotMeasured: []string{},
+		Waiting: explainedWaiting(e.Waiting), LostEvents: e.LostEvents, MeanWidth: e.MeanWidth,
+		Target: explainedText(e.Target), Verdict: explainedText(e.Verdict),
+		StoppedSpells: e.StoppedSpells, Strip: explainedRows(e), RunnablePerCore: e.RunnablePerCore, NotMeasured: []string{},
+	}
+	if e.Window > 0 {
+		item.WindowSeconds = new(e.Window.Seconds())
 	}
 	if !e.Start.IsZero() {
 		item.Start = new(e.Start.UTC())
 	}
-	if e.Width != nil {
-		item.MeanWidth = new(e.MeanWidth)
-	}
-	for _, c := range e.Causes {
-		item.Causes = append(item.Causes, explainedCause{c.Cause, lsSeconds(c.Stopped), explainedText(c.Evidence)})
-	}
-	for _, p := range e.Pools {
-		item.Pools = append(item.Pools, explainedPoolOf(p))
-	}
-	for _, n := range e.Neighbours {
-		item.Neighbours = append(item.Neighbours, explainedNeighbour{explainedText(n.Name), n.Waited.Seconds(), n.CPU.Seconds(),
-			n.Throttled, n.Toggling})
-	}
-	for _, c := range e.Checks {
-		item.Checks = append(item.Checks, explainedCheck{c.Name, c.ErrorRatio, c.OK, explainedText(c.Note)})
-	}
+	item.Causes = listed(e.Causes, func(c diagnose.RankedCause) explainedCause {
+		return explainedCause{c.Cause, lsSeconds(c.Stopped), explainedText(c.Evidence)}
+	})
+	item.Pools = listed(e.Pools, explainedPoolOf)
+	item.Neighbours = listed(e.Neighbours, func(n diagnose.NeighbourUse) explainedNeighbour {
+		return explainedNeighbour{explainedText(n.Name), n.Waited.Seconds(), n.CPU.Seconds(), n.Throttled, n.Toggling}
+	})
+	item.Checks = listed(e.Checks, explainedCheckOf)
 	if c := e.CostOfWidth; c != nil {
 		item.CostOfWidth = &explainedWidth{c.Narrow.Seconds(), c.Wide.Seconds(), c.NarrowRuns, c.WideRuns}
 	}
@@ -155,19 +152,44 @@ func explainedOf(e diagnose.Explanation) explainedItem {
 	return item
 }
 
-func explainedPoolOf(p diagnose.PoolUse) explainedPool {
-	known := func(s string) *string {
-		if s == "" {
-			return nil
-		}
-		return new(explainedText(s))
+// listed keeps nil, which is "not measured", apart from an empty list.
+func listed[T, U any](all []T, of func(T) U) []U {
+	if all == nil {
+		return nil
 	}
+	out := make([]U, 0, len(all))
+	for _, one := range all {
+		out = append(out, of(one))
+	}
+	return out
+}
+
+// known is nil for an empty text.
+func known[T ~string](s T) *T {
+	if s == "" {
+		return nil
+	}
+	return new(T(explainedText(string(s))))
+}
+
+func explainedCheckOf(c diagnose.Check) explainedCheck {
+	check := explainedCheck{Name: c.Name, ErrorRatio: c.ErrorRatio, Note: known(c.Note)}
+	if c.ErrorRatio != nil {
+		check.OK = &c.OK
+	}
+	return check
+}
+
+func explainedPoolOf(p diagnose.PoolUse) explainedPool {
 	millis := func(d time.Duration) *float64 { return new(float64(d) / 1e6) }
 	item := explainedPool{
 		Name: explainedText(p.Name), Threads: p.Threads, CPUSeconds: p.CPU.Seconds(),
 		CPUSecondsInThrottled: lsSeconds(p.CPUThrottled), Widest: p.Widest,
 		Library: known(p.Library), Setting: known(p.Setting), Advice: known(p.Advice),
-		Process: explainedText(p.Process), OnIOThread: p.OnIOThread, Waiting: explainedWaiting(p.Waiting),
+		Process: known(p.Process), Waiting: explainedWaiting(p.Waiting),
+	}
+	if p.Library != "" {
+		item.OnIOThread = &p.OnIOThread
 	}
 	if d := p.Delay; d != nil {
 		item.Wakeups = new(d.Count)
@@ -188,42 +210,37 @@ func explainedText(s string) string {
 }
 
 func explainedBars(bars []diagnose.Bar) []explainedBar {
-	if bars == nil {
-		return nil
-	}
-	all := make([]explainedBar, 0, len(bars))
-	for _, b := range bars {
-		all = append(all, explainedBar{b.CPUs, b.Time.Seconds()})
-	}
-	return all
+	return listed(bars, func(b diagnose.Bar) explainedBar { return explainedBar{b.CPUs, b.Time.Seconds()} })
 }
 
-// explainedWaiting has all reasons, also those with nothing, so that a reader need not know which to expect.
-func explainedWaiting(waiting map[diagnose.Reason]time.Duration) map[diagnose.Reason]float64 {
+// explainedWaiting has all reasons, those that were not measured as null, so that a reader need not know which to expect.
+func explainedWaiting(waiting map[diagnose.Reason]time.Duration) explainedWaits {
 	if waiting == nil {
 		return nil
 	}
-	all := map[diagnose.Reason]float64{}
+	all := explainedWaits{}
 	for _, r := range explainReasons {
-		all[r.Reason] = 0
+		all[r.Reason] = nil
 	}
 	for r, d := range waiting {
-		all[r] = d.Seconds()
+		all[r] = new(d.Seconds())
 	}
 	return all
 }
 
-func explainedRows(rows []diagnose.Row) []explainedRow {
-	if rows == nil {
-		return nil
-	}
-	all := make([]explainedRow, 0, len(rows))
-	for _, r := range rows {
+func explainedRows(e diagnose.Explanation) []explainedRow {
+	return listed(e.Strip, func(r diagnose.Row) explainedRow {
 		row := explainedRow{r.Start.Seconds(), r.Length.Seconds(), r.Throttled, []explainedCell{}}
 		for _, c := range r.Cells {
-			row.Cells = append(row.Cells, explainedCell{c.MeanWidth, c.MostWidth, c.Stopped, c.Wanted})
+			cell := explainedCell{MeanWidth: c.MeanWidth, MostWidth: c.MostWidth}
+			if e.Stopped != nil {
+				cell.Stopped = new(c.Stopped)
+			}
+			if e.Wanted != nil {
+				cell.Wanted = new(c.Wanted)
+			}
+			row.Cells = append(row.Cells, cell)
 		}
-		all = append(all, row)
-	}
-	return all
+		return row
+	})
 }

@@ -36,6 +36,8 @@ type Analysis struct {
 	spells        spell
 	above         spell // wanted above the limit
 	still         spell // held back, and nothing runs at all
+	belowOwn      int64 // time in which wanted was not above the container's own limit
+	owed          int64 // thread time of waiting for CPUs that the limit would have let it use
 
 	lost    uint64
 	odd     uint64 // events that contradict what was known
@@ -60,7 +62,7 @@ func New(h recording.Header, o Options) *Analysis {
 	for _, c := range h.Host.CPUs.UnsortedList() {
 		a.cpu(int32(c))
 	}
-	a.tracks = newTracks(&a.levels, h.Features.Periods)
+	a.tracks = newTracks(&a.levels, h.Features.Periods, a.tick())
 	for _, p := range h.Processes {
 		a.nameProcess(p)
 	}
@@ -129,6 +131,10 @@ func (a *Analysis) advance(at int64) {
 			a.wide += d
 		}
 		a.above.add(float64(wanted) > *a.limit, d)
+		a.owed += int64(max(0, min(wanted-width-a.held, ceilCPUs(*a.limit)-width))) * d
+	}
+	if own, ok := a.levels.all[0].limit(); ok && float64(wanted) <= own {
+		a.belowOwn += d
 	}
 	a.still.add(stopped && width == 0, d)
 	a.spells.add(stopped, d)

@@ -15,7 +15,7 @@ func ancestor(of *figures) (found, bool) {
 		return found{}, false
 	}
 	f := found{cause: Ancestor, stopped: of.ancestorStopped, severity: of.quotaSeverity(), rank: rankAncestorToo}
-	if float64(of.ancestorStopped) >= ancestorShare*float64(of.stopped) {
+	if float64(of.ancestorStopped) >= ancestorShare*float64(of.stopped) && !shortAnyhow(of) {
 		f.rank = rankAncestor
 	}
 	path := "an ancestor"

@@ -3,27 +3,29 @@ package diagnose
 import "fmt"
 
 const (
-	// debtTicks bounds what is an everyday overshoot: a CPU notices at its next tick that the quota is used up, and
-	// may have let a tick pass already.
-	debtTicks = 2
 	// debtShare of the stopped time must be in spells of at least a whole period in which nothing ran: a refill came
 	// and went to a debt.
 	debtShare = 0.25
+	// overShare of the CPU time in throttled periods beyond the quota is a debt too, though a part of a refill pays it.
+	overShare = 0.10
+	// debtLead of the stopped time must be the debt's where the demand is too large as well: without the debt that
+	// would still be so.
+	debtLead = 0.5
 )
 
 func debt(of *figures) (found, bool) {
-	if !of.throttled() || of.ownStopped == 0 || of.binding == nil || !of.binding.own || of.quota <= 0 {
+	if !of.throttled() || of.ownStopped == 0 || of.binding == nil || !of.binding.own || of.quota <= 0 || of.sums.over == 0 {
 		return found{}, false
 	}
-	tick := unknownTick
-	if of.hz > 0 {
-		tick = 1e9 / int64(of.hz)
-	}
-	everyday := of.quota + of.binding.BurstNS + debtTicks*tick*int64(max(1, of.sums.mostWide))
-	if of.sums.most <= everyday || float64(of.stills) < debtShare*float64(of.stopped) {
+	if float64(of.stills) < debtShare*float64(of.stopped) && float64(of.sums.over) < overShare*float64(of.sums.used) {
 		return found{}, false
 	}
-	f := found{cause: Debt, stopped: of.stills, severity: of.quotaSeverity(), rank: rankDebt}
+	// What is over is paid at the rate of the limit.
+	paid := min(of.ownStopped, max(of.stills, int64(float64(of.sums.over)/of.limit)))
+	f := found{cause: Debt, stopped: paid, severity: of.quotaSeverity(), rank: rankDebt}
+	if (short(of) || shortAnyhow(of)) && float64(paid) < debtLead*float64(of.stopped) {
+		f.rank = rankDebtToo
+	}
 	f.evidence = fmt.Sprintf("up to %s used in a period of %s with a quota of %s; then nothing ran for up to %s, %s in all in spells of a period or more",
 		timeWords(of.sums.most), timeWords(of.period), timeWords(of.quota), timeWords(of.longestStill), timeWords(of.stills))
 	if of.kernelTime >= 0 {

@@ -7,6 +7,10 @@ const (
 	// and victimSpent the most that the one which is stopped has: with a larger part it stops itself.
 	poolSpent   = 0.5
 	victimSpent = 1.0 / 3
+	// A pool that used more than selfMost of the quota in a period, and selfSwing times what it uses in a period on
+	// average, comes in bursts of its own, and would be stopped without the other.
+	selfMost  = 0.6
+	selfSwing = 2.5
 	// Of the stopped time, the other pool must have had threads held back for victimStopped, in at least
 	// victimHolds spells. From victimLead on, and with victimWork of all CPU time, this is what hurts most: below, its
 	// threads hardly work, as a runtime's own, and it is named after what else fits.
@@ -31,6 +35,7 @@ func poolStopsPool(of *figures) (found, bool) {
 	var victim *pool
 	for _, p := range of.pools[1:] {
 		if float64(p.throttled[of.track]) > victimSpent*float64(all) || p.holds < victimHolds ||
+			p.stopsItself(of) ||
 			float64(p.stopped) < victimStopped*float64(of.stopped) {
 			continue
 		}
@@ -62,6 +67,11 @@ func poolStopsPool(of *figures) (found, bool) {
 
 // works says whether a pool does a part of the work rather than look in now and then.
 func (p *pool) works(of *figures) bool { return float64(p.cpu) >= victimWork*float64(of.cpu) }
+
+func (p *pool) stopsItself(of *figures) bool {
+	most, mean := float64(p.most[of.track]), float64(p.cpu)*float64(of.period)/float64(of.window)
+	return most > selfMost*float64(of.quota) && most > selfSwing*mean
+}
 
 func capital(s string) string {
 	if s == "" || s[0] < 'a' || s[0] > 'z' {

@@ -16,7 +16,16 @@ func short(of *figures) bool {
 	return of.throttled() && of.ownsStop() && of.use() >= shortageUse && of.above >= shortagePeriods*of.period
 }
 
+// shortAnyhow says whether an ancestor's quota holds back a container whose threads want more than its own limit all the
+// time: without the ancestor's, its own would hold it back.
+func shortAnyhow(of *figures) bool {
+	return of.throttled() && of.ancestorStopped > 0 && of.ownLimit > 0 && of.belowOwn < backBelow
+}
+
 func shortage(of *figures) (found, bool) {
+	if shortAnyhow(of) && !short(of) {
+		return shortageBelowAncestor(of), true
+	}
 	// Where others held the CPUs for a while, a container that wants more than its limit all the time has not even
 	// used that.
 	if !short(of) && !(between(of) && nearShortage(of)) {
@@ -32,4 +41,17 @@ func shortage(of *figures) (found, bool) {
 	f.verdict = fmt.Sprintf("It needs more CPU than it has: %.1f threads wanted a CPU on average and the limit is %s; %s of it was used%s; the container %s.",
 		of.meanWanted, cpuWords(of.limit), shareWords(of.use()), who, stoodStill(of))
 	return f, true
+}
+
+func shortageBelowAncestor(of *figures) found {
+	f := found{cause: Shortage, stopped: of.stopped, severity: of.quotaSeverity(), rank: rankShortage}
+	f.evidence = fmt.Sprintf("%.1f threads wanted a CPU on average; wanted was above its own limit of %s for %s of the time: an ancestor's quota held it back first, its own would have",
+		of.meanWanted, cpuWords(of.ownLimit), shareWords(1-of.belowOwn))
+	who := ""
+	if p := of.spender(); p != nil {
+		who = fmt.Sprintf(", most of them %s", poolWords(p))
+	}
+	f.verdict = fmt.Sprintf("It wants more CPU than its own limit of %s all the time: %.1f threads wanted a CPU on average%s; it had %s, and the container %s.",
+		cpuWords(of.ownLimit), of.meanWanted, who, cpuWords(of.meanWidth), stoodStill(of))
+	return f
 }

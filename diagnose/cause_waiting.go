@@ -27,6 +27,11 @@ func neighbours(of *figures) (found, bool) {
 		return found{}, false
 	}
 	f := found{cause: Neighbours, stopped: waited, severity: waited}
+	if of.throttled() && of.ownsStop() {
+		// Of many threads that wait at once, the limit lets a few run: the others wait for their own kind, whoever
+		// holds the CPUs, and without neighbours would spend the quota the sooner.
+		f.severity = min(waited, of.owed)
+	}
 	who := "others"
 	if len(of.neighbours) > 0 && of.neighbours[0].Waited > 0 {
 		n := of.neighbours[0]

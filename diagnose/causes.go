@@ -26,6 +26,7 @@ const (
 	rankWaste
 	rankDebt
 	rankShortage
+	rankDebtToo
 	rankPool
 	rankWide // burst, tiny-limit
 	rankPoolToo

@@ -73,6 +73,32 @@ var cases = map[string]struct {
 		s.Work(0, 10*time.Second, s.Threads("w", 6)...)
 		return s
 	}},
+	"two pools in bursts: each stops itself, and no pool the other": {first: diagnose.Burst, build: func() *rt.Schedule {
+		s := rt.New(8).Limit(50*ms, 100*ms)
+		web, gc := s.Threads("http-worker", 8), s.Threads("gc", 6)
+		s.Repeat(3, 350*ms, func(at time.Duration) { s.Work(at, 12*ms, web...) })
+		s.Repeat(2, 500*ms, func(at time.Duration) { s.Work(at+200*ms, 9*ms, gc...) })
+		return s
+	}},
+	"more than its own limit wanted all the time, under an ancestor's quota": {first: diagnose.Shortage, next: diagnose.Ancestor, says: []string{"its own limit of 0.5 CPUs all the time", "`burner-*`"}, build: func() *rt.Schedule {
+		s := rt.New(2).Limit(50*ms, 100*ms).ParentLimit(40*ms, 100*ms)
+		s.Work(0, 10*time.Second, s.Threads("burner", 3)...)
+		n := s.Neighbour("shop/sidecar", "/parent/sidecar", nil, nil)
+		s.Occupy(0, 300*ms, 0, n)
+		s.Occupy(0, 300*ms, 1, n)
+		return s
+	}},
+	"neighbours in the way of a burst that the quota stops anyhow": {first: diagnose.Burst, next: diagnose.Neighbours, build: func() *rt.Schedule {
+		s := rt.New(2).Limit(70*ms, 100*ms)
+		w := s.Threads("w", 12)
+		n := s.Neighbour("batch/etl", "/batch/etl", nil, nil)
+		s.Repeat(3, 350*ms, func(at time.Duration) {
+			s.Work(at+10*ms, 12*ms, w...)
+			s.Occupy(at+12*ms, at+24*ms, 0, n)
+			s.Occupy(at+12*ms, at+24*ms, 1, n)
+		})
+		return s
+	}},
 	"a neighbour below the same ancestor spends its quota": {first: diagnose.Ancestor, says: []string{"shop/sidecar below it used 1 CPU"}, build: func() *rt.Schedule {
 		s := rt.New(2).ParentLimit(20*ms, 100*ms)
 		w := s.Threads("w", 1)

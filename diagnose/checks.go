@@ -79,16 +79,21 @@ func (a *Analysis) checkUsage(f *recording.Footer, ours float64) Check {
 		c.Note = fmt.Sprintf("%.1f %% steal on the CPUs used", 100*steal/ours)
 		return c
 	}
-	tick := unknownTick
-	if hz := a.h.Host.HZ; hz != nil && *hz > 0 {
-		tick = 1e9 / int64(*hz)
-	}
+	tick := a.tick()
 	usage := float64(*f.UsageNS)
 	c = c.judge(ours-steal, usage, math.Max(usageRatio*math.Max(ours, usage), float64(tick)*float64(used)))
 	if f.StealNS == nil {
 		c.Note = "steal is not known"
 	}
 	return c
+}
+
+// tick is the time between two of the host's timer interrupts, where HZ is not known the longest there is.
+func (a *Analysis) tick() int64 {
+	if hz := a.h.Host.HZ; hz != nil && *hz > 0 {
+		return 1e9 / int64(*hz)
+	}
+	return unknownTick
 }
 
 // judge compares two figures that may differ by so much.

@@ -15,7 +15,6 @@ type figures struct {
 	target   string
 	kernel   string
 	schedExt string
-	hz       int // 0: not known
 
 	// The effective limit in CPUs, 0: none. binding is the level that holds back, nil: there is no quota.
 	limit           float64
@@ -32,6 +31,9 @@ type figures struct {
 	cpu                   int64
 	above                 int64   // longest that wanted stayed above the limit
 	below                 float64 // share of the window in which wanted was not above it
+	ownLimit              float64 // of the container alone, in CPUs; 0: none
+	belowOwn              float64 // share of the window in which wanted was not above that
+	owed                  int64   // thread time of waiting for CPUs that the limit would have let it use
 	stopped               int64
 	spells                int
 	ownStopped            int64
@@ -66,9 +68,10 @@ func (a *Analysis) figures(f *recording.Footer) *figures {
 		ownStopped: a.levels.ownTime, ancestorStopped: a.levels.ancestors, longestStill: a.still.longest,
 		neighbours: a.owners.neighbours(f, a.now), kernelTime: -1, lost: max(f.LostEvents, a.lost),
 	}
-	if a.h.Host.HZ != nil {
-		of.hz = *a.h.Host.HZ
+	if own, ok := a.levels.all[0].limit(); ok && a.now > 0 {
+		of.ownLimit, of.belowOwn = own, float64(a.belowOwn)/float64(a.now)
 	}
+	of.owed = a.owed
 	if a.limit != nil {
 		of.limit = *a.limit
 		for i, d := range a.wanted.time {

@@ -28,6 +28,7 @@ type pool struct {
 	// CPU time that no track has counted for a period yet, and that of throttled periods, by track.
 	period    [maxTracks]int64
 	throttled [maxTracks]int64
+	most      [maxTracks]int64 // CPU time of the period with most
 
 	delay, response spread
 	cost            cost

@@ -44,6 +44,7 @@ type track struct {
 	stopped       int64
 	widest        int
 	burstNS       int64
+	tick          int64
 
 	block  block
 	blocks []block
@@ -63,6 +64,7 @@ type periodSums struct {
 	spentIn            int64 // wall time with any CPU in use up to it
 	most               int64 // CPU time of the period with most
 	mostWide           int   // CPUs in use at once in it, at most
+	over               int64 // CPU time beyond the quota and the everyday overshoot, of the whole ones
 	overUnstopped      int   // periods with a quarter more than the quota's CPU time in which nothing was held back
 	unstoppedUsed      int64 // CPU time of the one with most of these
 }
@@ -73,12 +75,12 @@ type block struct {
 	score [3]int64 // stopped, waiting, used
 }
 
-func newTracks(ls *levels, ticking bool) []*track {
+func newTracks(ls *levels, ticking bool, tick int64) []*track {
 	var tracks []*track
 	for i := range ls.all {
 		l := &ls.all[i]
 		if _, ok := l.limit(); ok && len(tracks) < maxTracks {
-			t := &track{level: i, index: len(tracks), period: l.PeriodNS, quota: *l.QuotaNS, burstNS: l.BurstNS, ticking: ticking, partial: ticking}
+			t := &track{level: i, index: len(tracks), period: l.PeriodNS, quota: *l.QuotaNS, burstNS: l.BurstNS, tick: tick, ticking: ticking, partial: ticking}
 			tracks = append(tracks, t)
 		}
 	}
@@ -190,6 +192,7 @@ func (t *track) close(a *Analysis, end int64, throttled bool) {
 		if throttled {
 			p.throttled[t.index] += p.period[t.index]
 		}
+		p.most[t.index] = max(p.most[t.index], p.period[t.index])
 		p.period[t.index] = 0
 	}
 	t.sum(end, throttled)
@@ -237,6 +240,7 @@ func (t *track) sum(end int64, throttled bool) {
 	}
 	s.whole++
 	s.used += t.used
+	s.over += max(0, t.used-t.everyday())
 	s.excess += t.excess
 	s.stopped += t.stopped
 	s.length += end - t.start
@@ -245,6 +249,15 @@ func (t *track) sum(end int64, throttled bool) {
 		s.spent += t.spent
 		s.spentIn += t.busy
 	}
+}
+
+// debtTicks bounds what is an everyday overshoot: a CPU notices at its next tick that the quota is used up, and may have
+// let a tick pass already.
+const debtTicks = 2
+
+// everyday is what a period may come to without a debt worth a name.
+func (t *track) everyday() int64 {
+	return t.quota + t.burstNS + debtTicks*t.tick*int64(max(1, t.widest))
 }
 
 // keep puts the block that is full among the worst, if it is one of them.

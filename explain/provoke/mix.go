@@ -37,25 +37,55 @@ var ingredients = []diagnose.Cause{
 // needLimit are the causes that there are under an own quota only.
 var needLimit = []diagnose.Cause{diagnose.Burst, diagnose.Pool, diagnose.Shortage, diagnose.TinyLimit, diagnose.Debt}
 
-// RandomMix is the mix of a seed: one to three ingredients.
+// RandomMix is the mix of a seed: one to three ingredients. A small cpuset is never beside what needs an own quota: with
+// fewer CPUs than the limit that quota cannot bind, and with more the cpuset cannot.
 func RandomMix(seed uint64) Mix {
 	r := rand.New(rand.NewPCG(seed, 0x756e7468726f74))
 	m := Mix{Seed: seed, Requests: 1 + r.IntN(4)}
 	n := 1 + r.IntN(3)
-	for _, k := range r.Perm(len(ingredients))[:n] {
-		m.Ingredients = append(m.Ingredients, Ingredient{ingredients[k], float64(r.IntN(101)) / 100})
+	for _, k := range r.Perm(len(ingredients)) {
+		cause := ingredients[k]
+		if len(m.Ingredients) == n || cause == diagnose.Cpuset && m.needsLimit() || m.has(diagnose.Cpuset) && slices.Contains(needLimit, cause) {
+			continue
+		}
+		m.Ingredients = append(m.Ingredients, Ingredient{cause, float64(r.IntN(101)) / 100})
 	}
 	slices.SortFunc(m.Ingredients, func(a, b Ingredient) int {
 		return slices.Index(ingredients, a.Cause) - slices.Index(ingredients, b.Cause)
 	})
 	switch {
-	case m.has(diagnose.TinyLimit):
+	case m.has(diagnose.Debt): // one thread's work in the kernel comes to periods of it
+		m.Limit = 0.2 + 0.15*r.Float64()
+	case m.has(diagnose.TinyLimit): // one thread's work is what exceeds it
 		m.Limit = 0.3 + 0.3*r.Float64()
-	case slices.ContainsFunc(needLimit, m.has):
-		m.Limit = 0.6 + 0.8*r.Float64()
+	case m.needsLimit():
+		m.Limit = 0.6 + 0.35*r.Float64() // below 1, so that all CPUs at once are wider
 	}
 	m.Limit = float64(int(m.Limit*100)) / 100
+	if m.Limit > 0 {
+		m.Requests = max(1, min(m.Requests, int(calmShare*m.Limit/requestUse)))
+	}
 	return m
+}
+
+const (
+	// calmShare of the limit is what the calm part uses at most, and requestUse what each of its threads does, in CPUs.
+	calmShare  = 0.25
+	requestUse = 0.05
+)
+
+func (m Mix) needsLimit() bool { return slices.ContainsFunc(needLimit, m.has) }
+
+// rarer is how much longer each ingredient's pauses are than alone, so that together, but for a shortage, they fit the
+// limit: what does not would be a shortage that no ingredient is.
+func (m Mix) rarer() float64 {
+	n := 0
+	for _, i := range m.Ingredients {
+		if i.Cause != diagnose.Shortage && slices.Contains(needLimit, i.Cause) {
+			n++
+		}
+	}
+	return 1 + 0.6*float64(max(0, n-1))
 }
 
 func (m Mix) has(c diagnose.Cause) bool {
@@ -77,6 +107,7 @@ func (m Mix) Scenario(without int) Scenario {
 	pod, target := Group{Path: "pod"}, Group{Path: "pod/target", Limit: m.Limit}
 	requests := Requests(m.Requests)
 	pools := []Pool{}
+	every := func(alone time.Duration) time.Duration { return time.Duration(float64(alone) * m.rarer()) }
 	var others []Group
 	var loads []Load
 	for k, i := range m.Ingredients {
@@ -89,23 +120,23 @@ func (m Mix) Scenario(without int) Scenario {
 			// The requests themselves come in bursts of up to two quotas.
 			threads := i.count(4, 12)
 			work := time.Duration(i.between(1.2, 2) * quota / float64(threads) * float64(ms)).Round(100 * time.Microsecond)
-			requests = Pool{Name: requests.Name, Threads: threads, Work: work, Every: 350 * ms, Together: true}
+			requests = Pool{Name: requests.Name, Threads: threads, Work: work, Every: every(350 * ms), Together: true}
 		case diagnose.Pool:
 			threads := i.count(2, 8)
 			work := time.Duration(i.between(1, 1.8) * quota / float64(threads) * float64(ms)).Round(100 * time.Microsecond)
-			pools = append(pools, Pool{Name: "GC Thread", Threads: threads, Work: work, Every: 400 * ms, Together: true})
+			pools = append(pools, Pool{Name: "GC Thread", Threads: threads, Work: work, Every: every(400 * ms), Together: true})
 		case diagnose.Shortage:
 			pools = append(pools, Pool{Name: "burner", Threads: i.count(2, 6), Work: 10 * ms})
 		case diagnose.TinyLimit:
 			work := time.Duration(i.between(1.2, 2) * quota * float64(ms)).Round(100 * time.Microsecond)
-			pools = append(pools, Pool{Name: "long", Threads: 1, Work: work, Every: 500 * ms})
+			pools = append(pools, Pool{Name: "long", Threads: 1, Work: work, Every: every(500 * ms)})
 		case diagnose.Ancestor:
 			pod.Limit = max(m.Limit, i.between(0.9, 0.4)) // cgroup v1 takes no child's limit above its parent's
 			others = append(others, Group{Path: "pod/sibling"})
 			loads = append(loads, Load{"pod/sibling", []Pool{{Name: "sidecar", Threads: 2, Work: 10 * ms}}})
 		case diagnose.Debt:
-			work := time.Duration(i.between(2, 4) * quota * float64(ms)).Round(100 * time.Microsecond)
-			pools = append(pools, Pool{Name: "reader", Threads: 1, Work: min(work, MaxWork), Every: 900 * ms, Kernel: true})
+			work := time.Duration(i.between(3, 6) * quota * float64(ms)).Round(100 * time.Microsecond)
+			pools = append(pools, Pool{Name: "reader", Threads: 1, Work: min(work, MaxWork), Every: every(1200 * ms), Kernel: true})
 		case diagnose.Neighbours:
 			others = append(others, Group{Path: "neighbour"})
 			loads = append(loads, Load{"neighbour", []Pool{

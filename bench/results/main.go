@@ -1,8 +1,9 @@
 // Command results measures what the project's remedies are worth on this host
 // and writes docs/results.md: what `make results` runs.
 //
-// It writes the page after every part, so that one that is interrupted leaves
-// what it has measured.
+// Every part is kept as it ends, and the page is made from all that are kept: one
+// that is interrupted leaves what it has measured, and parts can be measured one
+// at a time.
 package main
 
 import (
@@ -50,6 +51,7 @@ func run(ctx context.Context) error {
 	out := flag.String("out", "docs/results.md", "`FILE` to write")
 	name := flag.String("scale", "full", "full (under an hour) or quick (about 20 minutes)")
 	which := flag.String("parts", strings.Join(parts(), ","), "what to measure, in this order")
+	dir := flag.String("keep", ".cache/results", "`FOLDER` of the parts measured before")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		return fmt.Errorf("%q: it takes no arguments", flag.Arg(0))
@@ -70,7 +72,7 @@ func run(ctx context.Context) error {
 	}
 	for _, s := range scales {
 		if s.name == *name {
-			return measure(ctx, bench.Options{Host: host, Exe: path, Progress: progress, Patience: patience}, s, chosen, *out)
+			return measure(ctx, bench.Options{Host: host, Exe: path, Progress: progress, Patience: patience}, s, chosen, *dir, *out)
 		}
 	}
 	return fmt.Errorf("-scale %s: choose full or quick", *name)
@@ -87,47 +89,62 @@ func progress(e bench.Event) {
 func parts() []string { return append(bench.Shapes(), "spike", "price") }
 
 // measure does the chosen parts one after the other, and writes what there is
-// after each. A part that cannot be measured is written down as that.
-func measure(ctx context.Context, o bench.Options, s scale, chosen []string, out string) error {
-	page := newPage(s)
+// after each. A part that cannot be measured is written down as that, unless it
+// was measured before.
+func measure(ctx context.Context, o bench.Options, s scale, chosen []string, dir, out string) error {
 	var failed []error
 	for _, name := range chosen {
-		if err := page.measure(ctx, o, s, name); err != nil {
-			if ctx.Err() != nil {
-				return err
-			}
-			failed = append(failed, fmt.Errorf("%s: %w", name, err))
-			page.failed = append(page.failed, fmt.Sprintf("%s: not measured: %v", name, err))
+		m, err := part(ctx, o, s, name)
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
-		if err := page.write(out); err != nil {
+		if err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", name, err))
+			if _, was := os.Stat(keptName(dir, name)); was == nil {
+				continue
+			}
+			m.Failed = err.Error()
+		}
+		if err := keep(dir, m); err != nil {
+			return err
+		}
+		all, err := kept(dir)
+		if err != nil {
+			return err
+		}
+		if err := replaceFile(out, []byte(markdown(all))); err != nil {
 			return err
 		}
 	}
-	page.done = true
-	return errors.Join(append(failed, page.write(out))...)
+	return errors.Join(failed...)
 }
 
-// measure does one part.
-func (p *page) measure(ctx context.Context, o bench.Options, s scale, name string) error {
+// part measures one.
+func part(ctx context.Context, o bench.Options, s scale, name string) (m measured, err error) {
+	m = measured{Part: name, Scale: s.name, Host: machine(), Begun: time.Now().UTC()}
+	defer func() { m.Took = time.Since(m.Begun) }()
 	switch name {
 	case "spike":
-		r, err := bench.RunSpiral(ctx, o, s.spiralRepeats)
+		m.Repeats = s.spiralRepeats
+		r, err := bench.RunSpiral(ctx, o, m.Repeats)
 		if err == nil {
-			p.spiral = &r
+			m.Spiral = &r
 		}
-		return err
+		return m, err
 	case "price":
 		o.Shape, o.Repeats, o.Step = "pool", s.priceRepeats, s.priceStep
+		m.Repeats, m.Step = o.Repeats, o.Step
 		r, err := bench.RunPrice(ctx, o)
 		if err == nil {
-			p.price = &r
+			m.Price = &r
 		}
-		return err
+		return m, err
 	}
 	o.Shape, o.Repeats, o.Steps, o.Step = name, s.repeats, s.steps, s.step
+	m.Repeats, m.Steps, m.Step = o.Repeats, o.Steps, o.Step
 	r, err := bench.Run(ctx, o)
 	if err == nil {
-		p.shapes = append(p.shapes, r)
+		m.Shape = &r
 	}
-	return err
+	return m, err
 }

@@ -4,7 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"os"
-	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,67 +15,69 @@ import (
 )
 
 // page is docs/results.md under way.
-type page struct {
-	scale   scale
-	started time.Time
-	shapes  []bench.Result
-	spiral  *bench.Spiral
-	price   *bench.Price
-	failed  []string
-	done    bool
-	b       strings.Builder
+type page struct{ b strings.Builder }
+
+// markdown is the page of what was measured, in the parts' order.
+func markdown(all []measured) string {
+	var p page
+	p.head()
+	var missing []string
+	for _, name := range parts() {
+		i := slices.IndexFunc(all, func(m measured) bool { return m.Part == name })
+		if i < 0 {
+			missing = append(missing, "`"+name+"`")
+			continue
+		}
+		p.part(all[i])
+	}
+	if len(missing) > 0 {
+		p.line("\nNot measured yet: %s.", strings.Join(missing, ", "))
+	}
+	return p.b.String()
 }
 
-func newPage(s scale) *page { return &page{scale: s, started: time.Now()} }
+func (p *page) part(m measured) {
+	switch {
+	case m.Failed != "":
+		p.line("\n## `%s`\n\nNot measured: %s", m.Part, m.Failed)
+	case m.Shape != nil:
+		p.shape(*m.Shape)
+	case m.Spiral != nil:
+		p.spike(*m.Spiral)
+	case m.Price != nil:
+		p.prices(*m.Price)
+	}
+	p.line("\n%s, on %s, in %s: scale %s, %s.", m.Host, m.Begun.Format("2006-01-02"), m.Took.Round(time.Second), m.Scale, m.extent())
+}
 
-// write puts the page into its file, whole.
-func (p *page) write(name string) error {
-	p.b.Reset()
-	p.head()
-	for _, r := range p.shapes {
-		p.shape(r)
+// extent is how often what was done.
+func (m measured) extent() string {
+	text := count(m.Repeats, "repeat")
+	if m.Steps > 0 {
+		text += " of each search, " + count(m.Steps, "step")
 	}
-	if p.spiral != nil {
-		p.spike(*p.spiral)
+	if m.Step > 0 {
+		text += fmt.Sprintf(" of %v", m.Step)
 	}
-	if p.price != nil {
-		p.prices(*p.price)
+	return text
+}
+
+func count(n int, one string) string {
+	if n == 1 {
+		return "1 " + one
 	}
-	for _, text := range p.failed {
-		p.line("\n%s", text)
-	}
-	if !p.done {
-		p.line("\nThis run was not finished: parts are missing.")
-	}
-	f, err := os.CreateTemp(filepath.Dir(name), ".results-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // of no effect once it has its name
-	if _, err := f.WriteString(p.b.String()); err != nil {
-		f.Close()
-		return err
-	}
-	if err := f.Chmod(0o644); err != nil {
-		f.Close()
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), name)
+	return fmt.Sprintf("%d %ss", n, one)
 }
 
 func (p *page) line(format string, args ...any) { fmt.Fprintf(&p.b, format+"\n", args...) }
 
 func (p *page) head() {
 	p.line("# Results")
-	p.line("\nWritten by `make results`; how each figure is measured stands in [bench service](bench-service.md).")
-	p.line("\n%s. %s, %s after the start.", machine(), p.started.UTC().Format("2006-01-02"), time.Since(p.started).Round(time.Minute))
-	p.line("\nScale %s: %d repeats of each search, %d steps of %v. Ratios compare with the plain quota in the same repeat;",
-		p.scale.name, p.scale.repeats, p.scale.steps, p.scale.step)
-	p.line("the interval holds 95 %% (Student's t over the logarithms). \"Noisy\" rows say why, and are worth that much less.")
-	p.line("Rows that are granted more CPUs than the quota are no comparison, but a price list.")
+	p.line("\nWritten by `make results`; how each figure is measured stands in [bench service](bench-service.md). Below each part stand")
+	p.line("the machine, the day, and how much was measured. Ratios compare with the plain quota in the same repeat; the interval")
+	p.line("holds 95 %% (Student's t over the logarithms) of the scatter of the repeats, not the grid of the searches: with two steps")
+	p.line("10 to 20 %%, with four 3 to 5 %%. \"Noisy\" rows say why, and are worth that much less. Rows that are granted more CPUs")
+	p.line("than the quota are no comparison, but a price list.")
 }
 
 // machine says what it was measured on.

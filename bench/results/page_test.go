@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/unthrottle/unthrottle/bench"
 )
@@ -12,9 +13,8 @@ import (
 func value(v float64) *float64 { return &v }
 
 func TestPage(t *testing.T) {
-	p := newPage(scales[0])
 	held, periods := uint64(5), uint64(60)
-	p.shapes = []bench.Result{{
+	pools := bench.Result{
 		Shape: "pools", About: "short requests", Limit: 1, Quantile: 0.99, BoundMs: 50, Errors: 0.001,
 		Remedies: []bench.Remedy{
 			{Remedy: "quota", MaxLoad: value(400), Loads: []float64{390, 410}, CPUsGranted: value(1),
@@ -22,43 +22,55 @@ func TestPage(t *testing.T) {
 			{Remedy: "pin", MaxLoad: value(600), Loads: []float64{600}, CPUsGranted: value(1), Ratio: value(1.5), RatioLow: value(1.4), RatioHigh: value(1.6), Why: []string{"the generator used 0.07 CPUs"}},
 			{Remedy: "weight", Loads: []float64{0}, CPUsGranted: value(2), Ratio: value(3), RatioLow: value(2), RatioHigh: value(4)},
 		},
-	}}
-	p.spiral = &bench.Spiral{Normal: 200, Spike: 800, For: 1, Watched: 12, Timeout: 0.15, Runs: []bench.SpiralRun{
-		{Remedy: "quota", Granted: 1, Recovery: []float64{-1, 3.25}, Good: 0.5}, {Remedy: "quota", Granted: 1, Left: bench.NoRetries, Recovery: []float64{0}, Good: 1}}}
-	p.price = &bench.Price{Load: 250, Rows: []bench.PriceRow{{Remedy: "quota", Granted: 1, Empty: []float64{10}, Full: []float64{12.5}, Predictability: &bench.Ratio{Mean: 1.25, Low: 1.2, High: 1.3}}}}
-	p.failed = []string{"shape gc: not measured: no luck"}
-	name := filepath.Join(t.TempDir(), "results.md")
-	if err := p.write(name); err != nil {
-		t.Fatal(err)
 	}
-	text, err := os.ReadFile(name)
+	spiral := bench.Spiral{Normal: 200, Spike: 800, For: 1, Watched: 12, Timeout: 0.15, Runs: []bench.SpiralRun{
+		{Remedy: "quota", Granted: 1, Recovery: []float64{-1, 3.25}, Good: 0.5}, {Remedy: "quota", Granted: 1, Left: bench.NoRetries, Recovery: []float64{0}, Good: 1}}}
+	price := bench.Price{Load: 250, Rows: []bench.PriceRow{{Remedy: "quota", Granted: 1, Empty: []float64{10}, Full: []float64{12.5}, Predictability: &bench.Ratio{Mean: 1.25, Low: 1.2, High: 1.3}}}}
+	dir := filepath.Join(t.TempDir(), "results")
+	for _, m := range []measured{
+		{Part: "price", Scale: "quick", Price: &price},
+		{Part: "gc", Failed: "no luck"},
+		{Part: "spike", Scale: "full", Spiral: &spiral, Repeats: 1},
+		{Part: "pools", Scale: "quick", Host: machine(), Shape: &pools, Repeats: 3, Steps: 2, Step: 2 * time.Second},
+	} {
+		if err := keep(dir, m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := kept(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
+	text := markdown(all)
+	rest := text
 	for _, want := range []string{
-		"| pin | 1.0 | 600 (600) | 1.50 | 1.40 to 1.60 | the generator used 0.07 CPUs |",
+		"## Shape `pools`", "Short requests. Limit 1 CPU(s); objective p99 within 50 ms, at most 0.1 % errors.",
+		"| quota | 1.0 | 400 (390, 410) | - | - |", "| pin | 1.0 | 600 (600) | 1.50 | 1.40 to 1.60 | the generator used 0.07 CPUs |",
 		"| weight | 2.0 | none met (0) |",
 		"At equal CPUs pin (1.50) carried more load than the plain quota.",
 		"| 50 % | 200 | quota | 1.0 | - |", "5 of 60", "5.0 to 10.0",
-		"| quota | 1.0 | - | never, 3.25 | 50 % |", "| no retries | 0 | 100 % |",
+		"Linux", "scale quick, 3 repeats of each search, 2 steps of 2s.",
+		"## `gc`", "Not measured: no luck",
+		"| quota | 1.0 | - | never, 3.25 | 50 % |", "| no retries | 0 | 100 % |", "scale full, 1 repeat.",
 		"| quota | 1.0 | 10.0 | 12.5 | 1.25 | 1.20 to 1.30 | - | - |",
-		"no luck", "not finished", "Linux",
+		"Not measured yet: `pool`, `mixed`.",
 	} {
-		if !strings.Contains(string(text), want) {
-			t.Errorf("%q is missing", want)
+		i := strings.Index(rest, want)
+		if i < 0 {
+			t.Fatalf("%q is missing, or not in its place, in\n%s", want, text)
 		}
+		rest = rest[i+len(want):]
 	}
-	if strings.Contains(string(text), "%!") {
+	if strings.Contains(text, "%!") {
 		t.Errorf("a verb without its value:\n%s", text)
 	}
-	p.done = true
-	if err := p.write(name); err != nil {
+	if err := os.WriteFile(keptName(dir, "mixed"), []byte("{"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if text, _ := os.ReadFile(name); strings.Contains(string(text), "not finished") {
-		t.Error("a finished page says that it is not")
+	if _, err := kept(dir); err == nil || !strings.Contains(err.Error(), "mixed.json") {
+		t.Errorf("a damaged part: %v", err)
 	}
-	if err := p.write("/nonexistent/results.md"); err == nil {
+	if err := replaceFile("/nonexistent/results.md", nil); err == nil {
 		t.Error("written to nowhere")
 	}
 }

@@ -19,6 +19,11 @@ const undoTime = 30 * time.Second
 
 // Plan says what Apply would write now, in order, and touches nothing. It needs no lock.
 func Plan(env Env, txn Txn, changes []change.Change) (Result, error) {
+	return PlanReplace(env, []Part{{Txn: txn, Changes: changes}})
+}
+
+// PlanReplace says what Replace would write now, as Plan does for Apply.
+func PlanReplace(env Env, parts []Part) (Result, error) {
 	res := newResult()
 	s, err := journal.Load(env.StateDir)
 	if err != nil {
@@ -27,7 +32,7 @@ func Plan(env Env, txn Txn, changes []change.Change) (Result, error) {
 	if d := damagedOf(env.StateDir, s); d != nil {
 		res.Warnings = append(res.Warnings, d.Error())
 	}
-	p, err := world{env}.prepare(context.Background(), s, []Part{{Txn: txn, Changes: changes}})
+	p, err := world{env}.prepare(context.Background(), s, parts)
 	if err != nil {
 		return res, err
 	}

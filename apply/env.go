@@ -10,6 +10,7 @@ import (
 	"github.com/unthrottle/unthrottle/cgroup"
 	"github.com/unthrottle/unthrottle/irq"
 	"github.com/unthrottle/unthrottle/journal"
+	"github.com/unthrottle/unthrottle/sched"
 )
 
 // Env is everything outside that applying touches.
@@ -20,6 +21,8 @@ type Env struct {
 	StateDir string
 	// IRQ is the interrupts of this machine; nil: they cannot be read or set.
 	IRQ irq.FS
+	// Sched is the scheduling policy of threads; nil: it cannot be read or set.
+	Sched sched.FS
 	// Systemd is the manager on D-Bus, nil where there is none.
 	Systemd Systemd
 	// Now is the clock; nil is time.Now.

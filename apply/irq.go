@@ -40,9 +40,12 @@ func (w world) idIRQ(k change.Key) (uint64, error) {
 	return w.IRQ.ID(k.File)
 }
 
-// staysPut tells of a step that is passed over: an interrupt that cannot be moved, or that ended meanwhile. It keeps the
-// value it had, which is no reason to take the rest back.
+// staysPut tells of a step that is passed over: an interrupt that cannot be moved, or that ended meanwhile, as a thread
+// may. It keeps the value it had, which is no reason to take the rest back.
 func (r *run) staysPut(c change.Change, err error) bool {
+	if c.Kind == change.KindSched {
+		return !errors.As(err, new(journalFailed)) && errors.Is(err, fs.ErrNotExist)
+	}
 	if c.Kind != change.KindIRQ || errors.As(err, new(journalFailed)) {
 		return false
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/unthrottle/unthrottle/cgroup"
 	"github.com/unthrottle/unthrottle/change"
 	"github.com/unthrottle/unthrottle/irq"
+	"github.com/unthrottle/unthrottle/sched"
 )
 
 // withFiles adds, to each list that is set through systemd, the file behind it. systemd cannot empty the file while
@@ -69,6 +70,11 @@ func normalise(changes []change.Change) ([]change.Change, error) {
 				return nil, fmt.Errorf("%.80q is no file of an interrupt's CPUs", c.File)
 			}
 			c.Controller, c.Path = "", "/"
+		case change.KindSched:
+			if _, one := sched.Thread(c.File); !one && c.File != sched.Rest || c.Path == "" {
+				return nil, fmt.Errorf("%.80q names no threads", c.File)
+			}
+			c.Controller = cgroup.CPU
 		case change.KindFile:
 		default:
 			return nil, fmt.Errorf("cgroup %q: unknown kind of change %q", c.Path, c.Kind)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 
 	"github.com/unthrottle/unthrottle/cgroup"
@@ -71,8 +72,14 @@ func (w world) preparePart(ctx context.Context, s *journal.State, part Part, rep
 	if len(part.Changes) > MaxChanges {
 		return nil, fmt.Errorf("%d changes in one transaction; at most %d", len(part.Changes), MaxChanges)
 	}
-	all, err := normalise(w.withFiles(part.Changes))
+	all, err := w.withThreads(w.withFiles(part.Changes))
 	if err != nil {
+		return nil, err
+	}
+	if len(all) > MaxChanges {
+		return nil, fmt.Errorf("%d changes in one transaction; at most %d", len(all), MaxChanges)
+	}
+	if all, err = normalise(all); err != nil {
 		return nil, err
 	}
 	own := len(all)
@@ -103,12 +110,15 @@ func (w world) preparePart(ctx context.Context, s *journal.State, part Part, rep
 			}
 		}
 		h, now, err := w.hold(ctx, s, c, fresh, replaced)
+		if c.Kind == change.KindSched && errors.Is(err, fs.ErrNotExist) {
+			continue // the thread ended meanwhile
+		}
 		if err != nil {
 			return nil, err
 		}
 		h.Rebase = h.Rebase && !merged.has(c.Key())
 		holds = append(holds, h)
-		if i < own || c.Kind == change.KindIRQ || c.Kind == change.KindFile || c.Kind == change.KindSystemd {
+		if i < own || c.Kind == change.KindIRQ || c.Kind == change.KindFile || c.Kind == change.KindSystemd || c.Kind == change.KindSched {
 			merged.add(now)
 		}
 	}

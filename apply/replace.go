@@ -9,6 +9,7 @@ import (
 	"github.com/unthrottle/unthrottle/cgroup"
 	"github.com/unthrottle/unthrottle/change"
 	"github.com/unthrottle/unthrottle/journal"
+	"github.com/unthrottle/unthrottle/sched"
 )
 
 // Part is one transaction of Replace.
@@ -120,6 +121,12 @@ func (w world) inherited(s *journal.State, part Part, named []change.Change) ([]
 // there tells whether the cgroup of a setting still is.
 func (w world) there(s journal.Setting) (bool, error) {
 	if s.Kind == change.KindSystemd {
+		return true, nil
+	}
+	if ended, err := w.ended(s); ended || err != nil {
+		return false, err
+	}
+	if _, one := sched.Thread(s.File); s.Kind == change.KindSched && one {
 		return true, nil
 	}
 	id, err := w.FS.ID(s.Controller, string(s.Path))

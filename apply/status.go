@@ -183,8 +183,8 @@ func Drift(env Env) ([]DriftItem, error) {
 					continue
 				}
 			}
-			if err != nil && !errors.Is(err, cgroup.ErrNoCgroup) || h.Kind == change.KindIRQ && id != h.ID {
-				// Not known; or an interrupt that ended, which needs no care.
+			if err != nil && !errors.Is(err, cgroup.ErrNoCgroup) || (h.Kind == change.KindIRQ || h.Kind == change.KindSched) && id != h.ID {
+				// Not known; or an interrupt or a thread that ended, which needs no care.
 				continue
 			}
 			item.Gone = err != nil || id != h.ID

@@ -10,6 +10,7 @@ import (
 	"github.com/unthrottle/unthrottle/cgroup"
 	"github.com/unthrottle/unthrottle/change"
 	"github.com/unthrottle/unthrottle/journal"
+	"github.com/unthrottle/unthrottle/sched"
 )
 
 // wayBack is what taking back some transactions needs.
@@ -123,6 +124,11 @@ func (r *run) look(ctx context.Context, s journal.Setting, going []tree) view {
 	case s.Kind != change.KindTask && r.within(k, going):
 		return view{}
 	}
+	if ended, err := r.ended(s); err != nil {
+		return later(err)
+	} else if ended {
+		return view{}
+	}
 	why, err := r.identity(s)
 	switch {
 	case err != nil:
@@ -136,7 +142,8 @@ func (r *run) look(ctx context.Context, s journal.Setting, going []tree) view {
 		return leave(WhyForeign)
 	}
 	last, wrote := r.j.State().Last(s)
-	named := s.Kind == change.KindSystemd || s.Kind == change.KindIRQ || s.Kind == change.KindFile && s.ID != 0
+	named := s.Kind == change.KindSystemd || s.Kind == change.KindIRQ || s.Kind == change.KindSched ||
+		s.Kind == change.KindFile && s.ID != 0
 	switch {
 	case wrote:
 	case !r.damaged():
@@ -269,6 +276,9 @@ func (r *run) identity(s journal.Setting) (why string, err error) {
 		return "", nil
 	case change.KindIRQ:
 		return r.sameIRQ(s)
+	}
+	if _, one := sched.Thread(s.File); s.Kind == change.KindSched && one {
+		return "", nil
 	}
 	id, err := r.FS.ID(s.Controller, string(s.Path))
 	if errors.Is(err, cgroup.ErrNoCgroup) {

@@ -44,6 +44,8 @@ func (w world) read(ctx context.Context, k change.Key) (string, error) {
 		return k.Path, nil
 	case change.KindIRQ:
 		return w.readIRQ(k)
+	case change.KindSched:
+		return w.readSched(k)
 	}
 	return "", fmt.Errorf("%s: unknown kind %q", k, k.Kind)
 }
@@ -78,6 +80,8 @@ func (w world) id(k change.Key) (uint64, error) {
 		return 0, nil
 	case change.KindIRQ:
 		return w.idIRQ(k)
+	case change.KindSched:
+		return w.idSched(k)
 	}
 	return w.FS.ID(k.Controller, k.Path)
 }
@@ -106,6 +110,8 @@ func (w world) touch(ctx context.Context, c change.Change) error {
 		return w.move(ctx, c)
 	case change.KindIRQ:
 		return w.writeIRQ(c)
+	case change.KindSched:
+		return w.writeSched(c)
 	}
 	return fmt.Errorf("%s: unknown kind %q", c.Key(), c.Kind)
 }

@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"errors"
+	"io/fs"
 
 	"golang.org/x/sys/unix"
 
@@ -27,6 +28,8 @@ func (r *run) writeBack(ctx context.Context, b *wayBack) error {
 		case err == nil:
 		case errors.As(err, new(journalFailed)):
 			return err
+		case c.Kind == change.KindSched && errors.Is(err, fs.ErrNotExist):
+			// The thread ended: nothing is left of it.
 		case errors.Is(err, cgroup.ErrNoCgroup):
 			b.note(owners, c, WhyGone)
 			r.skip(c.Path, c.File, WhyGone)

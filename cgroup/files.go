@@ -20,7 +20,9 @@ const (
 	fileShares = "cpu.shares" // v1: 2 to 262144, 1024 by default
 	fileWeight = "cpu.weight" // v2: 1 to 10000, 100 by default
 	FileIdle   = "cpu.idle"   // since 5.15: 1 makes it run only where its siblings leave CPUs idle
-	fileUsage  = "cpuacct.usage"
+	// FileRTRuntime is the real-time runtime of a group, v1 with CONFIG_RT_GROUP_SCHED only.
+	FileRTRuntime = "cpu.rt_runtime_us"
+	fileUsage     = "cpuacct.usage"
 
 	FileCPUs               = "cpuset.cpus"
 	FileMems               = "cpuset.mems"

@@ -23,12 +23,14 @@ const (
 	KindSubtree Kind = "subtree_control"
 	// KindIRQ is the CPUs of an interrupt, or of those requested later.
 	KindIRQ Kind = "irq"
+	// KindSched is the scheduling policy of a thread, or of the rest of a cgroup's.
+	KindSched Kind = "scheduling"
 )
 
 // Known tells whether this version knows what to do with the kind.
 func (k Kind) Known() bool {
 	switch k {
-	case KindFile, KindSystemd, KindCgroup, KindTask, KindSubtree, KindIRQ:
+	case KindFile, KindSystemd, KindCgroup, KindTask, KindSubtree, KindIRQ, KindSched:
 		return true
 	}
 	return false
@@ -60,6 +62,8 @@ const Present = "present"
 //   - task: Controller, From and To (cgroup paths), and whose processes: those that are in MembersController's cgroup
 //     MembersPath or below it, and in From at the same time. MembersPath "" means all of From. Path is the cgroup that holds them while the change is in force: To.
 //   - subtree_control: Controller (of the hierarchy that is meant), Path, To "+cpuset" and the like.
+//   - scheduling: Path (the cgroup), File and From, To as package sched names threads and policies. sched.Rest as File
+//     means all ordinary threads at and below the cgroup; package apply makes single ones of it.
 //   - irq: File (as package irq names it), Op, From, To, CPU lists. Path is "/": interrupts belong to the whole host, so
 //     that a scope below it has none.
 type Change struct {
@@ -104,6 +108,8 @@ func (c Change) Key() Key {
 		k.File = ""
 	case KindIRQ:
 		k.Controller, k.Path = "", "/"
+	case KindSched:
+		k.Controller = cgroup.CPU
 	case KindSubtree:
 		k.File = cgroup.FileSubtreeControl
 		if len(c.To) > 1 {
@@ -124,6 +130,8 @@ func (k Key) String() string {
 		return fmt.Sprintf("processes in cgroup %q (%s)", k.Path, k.Controller)
 	case KindIRQ:
 		return "/proc/irq/" + k.File
+	case KindSched:
+		return fmt.Sprintf("cgroup %q: scheduling policy of %s", k.Path, k.File)
 	}
 	return fmt.Sprintf("cgroup %q: %s", k.Path, k.File)
 }

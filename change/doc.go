@@ -13,7 +13,8 @@
 //  5. sets shrink to what they become, from the bottom up (v1: no child outside its parent);
 //  6. limits that rise, parent first, burst after quota;
 //  7. weights and other files;
-//  8. controllers are disabled and cgroups removed, from the bottom up.
+//  8. threads get a real-time policy, they lose it before anything else;
+//  9. controllers are disabled and cgroups removed, from the bottom up.
 //
 // Falling limits stand before the sets and rising ones behind them, so that a container which trades its quota for
 // exclusive CPUs is never unlimited on shared ones, neither on the way in nor on the way back. The same function

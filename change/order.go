@@ -30,8 +30,9 @@ func Order(s State, changes []Change) ([]Change, error) {
 	topDown(parts.rest)
 	bottomUp(parts.remove)
 	slices.SortStableFunc(parts.moves, func(a, b Change) int { return cmp.Compare(a.To, b.To) })
-	return slices.Concat(parts.make, lowered, falling, grow, parts.moves, parts.lists, shrink, raised, rising,
-		parts.rest, parts.interrupts, parts.remove), nil
+	calmed, hurried := splitPolicies(parts.policies)
+	return slices.Concat(parts.make, calmed, lowered, falling, grow, parts.moves, parts.lists, shrink, raised, rising,
+		parts.rest, parts.interrupts, hurried, parts.remove), nil
 }
 
 // parts is the changes by what rule of order they obey.
@@ -43,6 +44,7 @@ type parts struct {
 	quotas       []Change // of systemd
 	lists        []Change // of systemd
 	interrupts   []Change
+	policies     []Change // of threads
 	rest         []Change
 }
 
@@ -79,6 +81,10 @@ func sortOut(s State, changes []Change) (parts, error) {
 		case KindIRQ:
 			if !Same(c.File, c.From, c.To) {
 				p.interrupts = append(p.interrupts, c)
+			}
+		case KindSched:
+			if c.From != c.To {
+				p.policies = append(p.policies, c)
 			}
 		case KindTask:
 			p.moves = append(p.moves, c)

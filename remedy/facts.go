@@ -113,6 +113,7 @@ const (
 	paramLends = "lends"  // "yes": secondary containers may use its CPUs
 	paramLent  = "lent"   // of a secondary: the CPUs lent to it, a kernel list
 	paramStays = "stays"  // "yes": the target is never moved to other CPUs
+	paramAsked = "asked"  // of system, "yes": the CPUs were asked for and follow no use
 )
 
 // Pinned are the CPUs that a transaction in force gives to its target alone;
@@ -153,8 +154,9 @@ type Claim struct {
 	// By says who, for people: "kubelet static policy".
 	By string
 	// set is the path of the cpuset that claims them, pinned the same where it
-	// is a pin of ours; "": neither.
+	// is a pin of ours; "": neither. shares: others may run on these CPUs too.
 	set, pinned string
+	shares      bool
 }
 
 // lost tells whether the cgroup that a transaction changed is gone, or another

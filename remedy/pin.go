@@ -176,7 +176,7 @@ func (p *planner) unavailable(home home) []Claim {
 	if isolated := p.f.Machine.Isolated(); !isolated.IsEmpty() {
 		claims = append(claims, Claim{CPUs: isolated, By: "isolcpus"})
 	}
-	pins, floating, removed := p.f.pins(), p.f.floating(), p.f.removed()
+	pins, floating, removed, system := p.f.pins(), p.f.floating(), p.f.removed(), p.f.systemSets()
 	for _, path := range p.sets() {
 		s := p.f.Sets[path]
 		switch {
@@ -189,10 +189,10 @@ func (p *planner) unavailable(home home) []Claim {
 			claims = append(claims, Claim{CPUs: s.ExclusiveCPUs, By: "cpuset.cpus.exclusive of " + quoted(path), set: path})
 		case p.f.CPUSetVersion == cgroup.V1 && s.Exclusive:
 			claims = append(claims, Claim{CPUs: s.Effective, By: "the exclusive cpuset " + quoted(path), set: path})
-		case !floating[path].IsEmpty():
+		case !floating[path].IsEmpty() || system[path]:
 			// Others may use those.
 		case p.confinedByOthers(path, removed):
-			claims = append(claims, Claim{CPUs: s.Effective, By: "the cpuset " + quoted(path), set: path})
+			claims = append(claims, Claim{CPUs: s.Effective, By: "the cpuset " + quoted(path), set: path, shares: true})
 		}
 	}
 	return claims

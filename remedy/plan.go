@@ -44,8 +44,12 @@ type Request struct {
 	Stays bool
 	// Lends: secondary containers may use what pin gave while it idles.
 	Lends bool
+	// LentLater: what others lend to a secondary is left to Upkeep.
+	LentLater bool
 	// Interrupts are kept off what pin gives; nil: they stay where they are.
 	Interrupts *Interrupts
+	// Realtime gives the threads of a pin the real-time policy sched.Realtime.
+	Realtime bool
 	// Via is how narrow bounds the CPUs used at once; "": ViaCPUSet.
 	Via string
 	// Reserve are the CPUs never given away; nil: placement.Reserve.
@@ -177,6 +181,9 @@ func Make(f Facts, target container.Container, r Request) (Plan, error) {
 	}
 	if err == nil {
 		err = p.interruptsOff()
+	}
+	if err == nil {
+		err = p.realtime()
 	}
 	if err != nil {
 		return Plan{}, err

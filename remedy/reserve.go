@@ -2,6 +2,7 @@ package remedy
 
 import (
 	"math"
+	"slices"
 
 	"k8s.io/utils/cpuset"
 
@@ -12,20 +13,25 @@ import (
 
 // systemSlices are where the host's own processes live: what is in them, and in
 // no container, needs CPU in proportion to the load (seed 002).
-var systemSlices = []string{"/system.slice", "/init.scope", "/user.slice"}
+var systemSlices = []string{"system.slice", "init.scope", "user.slice"}
 
 // reserveHeadroom is how much more than what the host's own processes were seen
 // to use is kept for them: the window is short, and they must not wait.
 const reserveHeadroom = 1.5
 
-// reserve are the CPUs that stay the system's: those asked for, else
-// placement.Reserve and, where the host's own processes use more, further cores
-// beside it until they hold reserveHeadroom times that use; at most a quarter of
-// the machine, so that a busy minute does not take it all.
+// reserve are the CPUs that stay the system's: those asked for, else those that
+// its use asks for, and those that its slices are confined to (ConfineSystem).
 func (p *planner) reserve() cpuset.CPUSet {
 	if p.r.Reserve != nil {
 		return *p.r.Reserve
 	}
+	return p.measuredReserve().Union(p.f.systemConfined())
+}
+
+// measuredReserve is placement.Reserve and, where the host's own processes use
+// more, further cores beside it until they hold reserveHeadroom times that use;
+// at most a quarter of the machine, so that a busy minute does not take it all.
+func (p *planner) measuredReserve() cpuset.CPUSet {
 	allowed := p.f.Sets[p.top()].Effective
 	kept := placement.Reserve(p.f.Machine, allowed)
 	able := allowed.Intersection(p.f.Machine.Online()).Difference(p.f.Machine.Isolated())
@@ -55,16 +61,20 @@ func (p *planner) reserve() cpuset.CPUSet {
 func (f Facts) systemUse() float64 {
 	var sum float64
 	for _, c := range f.Containers {
-		if c.PodUID != "" || c.ID != "" || c.Runtime != "" {
-			continue
-		}
-		for _, slice := range systemSlices {
-			if used := f.Groups[c.Group.Path].UsedCPUs; used != nil && below(c.Group.Path, slice) && !f.placedOrLimited(c.Group.Path) {
-				sum += *used
-			}
+		used := f.Groups[c.Group.Path].UsedCPUs
+		if used != nil && !isWorkload(c.Container) && f.inSystemSlice(c.Group.Path) && !f.placedOrLimited(c.Group.Path) {
+			sum += *used
 		}
 	}
 	return sum
+}
+
+// inSystemSlice tells of what lies in the host's own slices, or in those of what
+// the scope holds.
+func (f Facts) inSystemSlice(path string) bool {
+	return slices.ContainsFunc(systemSlices, func(name string) bool {
+		return cgroup.Below(path, cgroup.Join("/", name)) || cgroup.Below(path, cgroup.Join(f.systemTop(), name))
+	})
 }
 
 // placedOrLimited tells of a service that is somebody's workload rather than the

@@ -14,7 +14,9 @@ type Chore struct {
 	// Gone: its container is gone; the transaction is to be restored, which
 	// ends it.
 	Gone bool
-	// Plan moves newcomers off its CPUs; no changes: nothing to move.
+	// Plan moves newcomers off its CPUs, or lets the system's reserve follow
+	// its use, in the place of the transaction (Plan.Part); no changes: nothing
+	// to do.
 	Plan Plan
 }
 
@@ -30,6 +32,12 @@ func Upkeep(f Facts) []Chore {
 			continue
 		}
 		if h.Parameters[paramFor] != "" {
+			continue
+		}
+		if h.Remedy == string(System) {
+			if plan := followSystem(f, h); len(plan.Changes)+len(plan.Warnings) > 0 {
+				chores = append(chores, Chore{ID: h.ID, Plan: plan})
+			}
 			continue
 		}
 		if plan := newcomers(f, h); len(plan.Changes)+len(plan.Warnings) > 0 {

@@ -64,6 +64,8 @@ func sentence(c apply.Write) string {
 		return fmt.Sprintf("unit %s %s: %s -> %s (at run time, through systemd)", shown(c.Unit), c.File, value(c.Before), value(c.After))
 	case change.KindIRQ:
 		return fmt.Sprintf("/proc/irq/%s: %s -> %s", shown(c.File), value(c.Before), value(c.After))
+	case change.KindSched:
+		return fmt.Sprintf("%s %s: scheduling policy %s -> %s", shown(c.Path), c.File, value(c.Before), value(c.After))
 	case change.KindSubtree:
 		return fmt.Sprintf("%s %s: %s", shown(c.Path), "cgroup.subtree_control", shown(c.After))
 	}

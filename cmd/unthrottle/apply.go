@@ -30,6 +30,7 @@ type remedyFlags struct {
 	weightFromLimit bool
 	stays, strict   bool
 	lends, irqs     bool
+	realtime        bool
 	class           string
 }
 
@@ -43,6 +44,7 @@ func (f *remedyFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.strict, "strict", false, "pin --class hybrid: keep a quota of the limit, which can throttle again; secondary: keep its quota")
 	flags.BoolVar(&f.lends, "lends", false, "pin: secondary containers may use its CPUs while it idles")
 	flags.BoolVar(&f.irqs, "irqs", false, "pin: keep interrupts off its CPUs, as far as they can be moved")
+	flags.BoolVar(&f.realtime, "realtime", false, "pin: its threads run before everything else on its CPUs (SCHED_RR, priority 1)")
 	flags.BoolVar(&f.stays, "stays", false, "pin, narrow: never move it to other CPUs afterwards (defrag, agent)")
 	flags.DurationVar(&f.burst, "burst", 0, "burst: CPU time that may be saved up, such as 50ms (default: as much as the quota)")
 	flags.DurationVar(&f.period, "period", 0, "burst, narrow: another period, the limit staying the same (narrow: 10ms)")
@@ -54,7 +56,7 @@ func (f *remedyFlags) add(cmd *cobra.Command) {
 
 // request checks the flags; "" as remedy is the caller's to judge.
 func (f *remedyFlags) request(cmd *cobra.Command) (remedy.Request, error) {
-	r := remedy.Request{Kind: remedy.Kind(f.kind), CPUs: f.cpus, Via: f.via, Stays: f.stays, Class: f.class, Strict: f.strict, Lends: f.lends, Burst: f.burst, Period: f.period,
+	r := remedy.Request{Kind: remedy.Kind(f.kind), CPUs: f.cpus, Via: f.via, Stays: f.stays, Class: f.class, Strict: f.strict, Lends: f.lends, Realtime: f.realtime, Burst: f.burst, Period: f.period,
 		Factor: f.factor, To: f.to, WeightFromLimit: f.weightFromLimit}
 	known := []string{}
 	for _, k := range remedy.Kinds() {
@@ -104,6 +106,7 @@ func (f *remedyFlags) belong(cmd *cobra.Command) error {
 		{"strict", []string{"pin", "secondary"}, true},
 		{"lends", []string{"pin"}, true},
 		{"irqs", []string{"pin"}, true},
+		{"realtime", []string{"pin"}, true},
 		{"stays", []string{"pin", "narrow"}, true},
 		{"burst", []string{"burst"}, f.burst > 0},
 		{"period", []string{"burst", "narrow"}, f.period > 0},
@@ -130,15 +133,24 @@ func (f *remedyFlags) belong(cmd *cobra.Command) error {
 func newApply() *cobra.Command {
 	var w writeFlags
 	var rf remedyFlags
-	var dryRun, asJSON, mems bool
+	var dryRun, asJSON, mems, system bool
 	var objective, command string
 	var window time.Duration
 	cmd := &cobra.Command{
 		Use:     "apply TARGET --remedy pin|narrow|burst|weight|raise|secondary",
 		GroupID: groupChange,
-		Short:   "Apply one remedy to one container",
-		Args:    oneTarget,
+		Short:   "Apply one remedy to one container, or keep the host's own slices on the reserve (--system)",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if system {
+				return noArgs(cmd, args)
+			}
+			return oneTarget(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if system {
+				result, err := confineSystem(cmd, &w, rf.reserve, dryRun)
+				return show(cmd, result, err, asJSON, dryRun)
+			}
 			if rf.kind == "" {
 				return errors.New("--remedy is missing: choose pin, narrow, burst, weight, raise or secondary ('unthrottle fix' chooses itself)")
 			}
@@ -170,6 +182,7 @@ func newApply() *cobra.Command {
 	w.add(cmd)
 	w.addLift(cmd)
 	rf.add(cmd)
+	cmd.Flags().BoolVar(&system, "system", false, "no TARGET: keep system.slice, user.slice and init.scope on the reserve, which follows their measured use (--reserve: on these CPUs)")
 	cmd.Flags().BoolVarP(&dryRun, "dry-run", "n", false, "print the exact writes and change nothing")
 	cmd.Flags().BoolVar(&mems, "mems", false, "pin, narrow: its memory follows to the NUMA nodes of its CPUs, also when it is moved later")
 	cmd.Flags().StringVar(&objective, "slo", "", "secondary: the objective of who lends CPUs, such as 'p99<20ms'; undone where it gets worse")

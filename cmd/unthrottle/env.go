@@ -16,6 +16,7 @@ import (
 	"github.com/unthrottle/unthrottle/container"
 	"github.com/unthrottle/unthrottle/irq"
 	"github.com/unthrottle/unthrottle/remedy"
+	"github.com/unthrottle/unthrottle/sched"
 	"github.com/unthrottle/unthrottle/systemd"
 )
 
@@ -78,6 +79,7 @@ func (f *writeFlags) env(cmd *cobra.Command, h *cgroup.Host) (env apply.Env, don
 		Log:      f.log(),
 		Proc:     apply.NewProc("/proc"),
 		IRQ:      irq.NewHost("/proc"),
+		Sched:    sched.NewHost("/proc"),
 	}
 	manager, err := systemd.Dial(ctx)
 	if err != nil {

@@ -51,6 +51,10 @@ func poolStopsPool(of *figures) (found, bool) {
 	if victim.works(of) && float64(victim.stopped) >= victimLead*float64(of.stopped) {
 		f.rank = rankPool
 	}
+	// One thread whose work is longer than the quota stops itself first, whatever it takes along.
+	if of.excess() <= wideExcess && culprit.cost.mean() > of.quota {
+		f.rank = rankPoolToo
+	}
 	spentShare := float64(culprit.throttled[of.track]) / float64(all)
 	f.evidence = fmt.Sprintf("%s, which used %s of the CPU time in throttled periods, was held back for %s in %s; %s used %s",
 		poolWords(victim), shareWords(float64(victim.throttled[of.track])/float64(all)), timeWords(victim.stopped),

@@ -81,8 +81,7 @@ func tinyLimit(of *figures) (found, bool) {
 		cpuWords(of.meanWidth), cpuWords(of.limit), shareWords(of.use()), cpuWords(float64(ceilCPUs(of.limit))), shareWords(of.below))
 	run := ""
 	if p := of.spender(); p != nil {
-		if runs := p.cost.narrowRuns + p.cost.wideRuns; runs > 0 {
-			mean := (p.cost.narrow + p.cost.wide) / int64(runs)
+		if mean := p.cost.mean(); mean > 0 {
 			f.evidence += fmt.Sprintf("; a run of %s takes %s of CPU time", poolWords(p), timeWords(mean))
 			if mean > of.quota {
 				run = fmt.Sprintf(": %s of CPU time per run", timeWords(mean))

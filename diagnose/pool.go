@@ -131,6 +131,14 @@ func (c *cost) add(cpu, wide int64) {
 	c.narrowRuns++
 }
 
+// mean CPU time of a run, 0 without any.
+func (c *cost) mean() int64 {
+	if runs := c.narrowRuns + c.wideRuns; runs > 0 {
+		return (c.narrow + c.wide) / int64(runs)
+	}
+	return 0
+}
+
 // minRuns of each sort make a comparison of the cost of width.
 const minRuns = 20
 

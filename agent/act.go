@@ -41,8 +41,11 @@ func (a *agent) act(ctx context.Context) error {
 			continue
 		}
 		for _, f := range chooser.round(round.Observations, held, now) {
-			a.finding(ctx, chooser, f, held)
+			if a.finding(ctx, chooser, f, held) {
+				nextChores = now // a secondary gets what is lent, newcomers make way
+			}
 		}
+		a.lending(ctx, round.Observations, now)
 	}
 }
 
@@ -60,36 +63,36 @@ func (a *agent) take() (round observe.Snapshot, fresh, newcomers bool) {
 	return round, fresh, newcomers
 }
 
-// finding acts on one container, or says why not.
-func (a *agent) finding(ctx context.Context, c *chooser, f finding, held []apply.InForce) {
+// finding acts on one container, or says why not. It tells whether something is in
+// force for it now.
+func (a *agent) finding(ctx context.Context, c *chooser, f finding, held []apply.InForce) bool {
 	o := f.observation
 	log := a.Log.With("container", container.Sanitize(o.Container.Name, 128), "cgroup", boundedPath(o.Container.Group.Path))
 	low, high, _ := o.StoppedPerSecond()
 	log = log.With("stopped_per_second_low", low, "stopped_per_second_high", high, "by", boundedPath(o.ThrottledBy))
-	switch {
-	case a.Rules.Mode != policy.Apply:
-		log.Info("stopped above the bound; observing only")
-	case f.rule == nil || f.rule.Leave:
-		log.Info("stopped above the bound; no rule asks for a remedy")
-	case f.rule.SLOCommand == "":
-		log.Info("stopped above the bound; not applied: the rule has no slo, so the effect could not be verified", "rule_line", f.rule.Line)
-	case a.Untrusted != "":
-		log.Warn("stopped above the bound; not applied: its slo command must not be run", "why", a.Untrusted)
+	if f.rule != nil {
+		log = log.With("rule_line", f.rule.Line)
+	}
+	switch why := c.hindrance(f.rule); {
+	case why != "":
+		log.Info(f.because() + "; " + why)
 	case f.refused != "":
-		log.Info("stopped above the bound; not applied", "why", f.refused)
+		log.Info(f.because()+"; not applied", "why", f.refused)
 	default:
 		switch err := a.fix(ctx, f, held); {
 		case err == nil:
 			c.tried(o.Container.Group.Path, time.Now(), 0)
+			return true
 		case ctx.Err() != nil:
 		case errors.Is(err, fix.ErrObjectiveMet):
-			log.Debug("stopped above the bound, but its objective is met")
+			log.Debug(f.because() + ", but its objective is met")
 			c.later(o.Container.Group.Path, time.Now().Add(f.rule.SLOInterval))
 		default:
 			log.Warn("not fixed", "why", err)
 			c.tried(o.Container.Group.Path, time.Now(), RetryAfter)
 		}
 	}
+	return false
 }
 
 // errBudget vetoes a plan before anything is written.
@@ -101,7 +104,24 @@ func (a *agent) fix(ctx context.Context, f finding, held []apply.InForce) error 
 	if err != nil {
 		return err
 	}
-	env, online := a.Fix(a.Latencies(f.rule.SLOCommand)), 0
+	wish := f.rule.Wish(a.Rules.Bound)
+	var latencies func(context.Context) ([]float64, error)
+	if f.rule.SLOCommand != "" {
+		latencies = a.Latencies(f.rule.SLOCommand)
+	}
+	if f.rule.IRQs {
+		found, err := a.Interrupts()
+		if err != nil {
+			return fmt.Errorf("interrupts: %w", err)
+		}
+		wish.Request.Interrupts = &found
+	}
+	// Nobody can be asked, and what is unverified is not kept, but for a secondary:
+	// its rule wants it whatever it brings, unless its slo gets worse. What it is
+	// lent, where there is no slo to judge it by, comes with upkeep and on trial.
+	second := secondary(f.rule)
+	wish.Request.LentLater = second && latencies == nil
+	env, online := a.Fix(latencies), 0
 	gather := env.Facts
 	env.Facts = func(ctx context.Context, all []container.Container, used map[string]float64) (remedy.Facts, error) {
 		facts, err := gather(ctx, all, used)
@@ -110,10 +130,9 @@ func (a *agent) fix(ctx context.Context, f finding, held []apply.InForce) error 
 	}
 	result, err := fix.Run(ctx, env, fix.Options{
 		Target: f.observation.Container, All: all,
-		Wish:      f.rule.Wish(a.Rules.Bound),
-		Objective: f.rule.Objective, OnlyIfMissed: true,
-		Window: max(a.Rules.Interval, fixWindow), Settle: settle,
-		// What is unverified is not kept: nobody can be asked, and the answer is no.
+		Wish:      wish,
+		Objective: f.rule.Objective, OnlyIfMissed: !second, Plain: second,
+		Window: max(a.Rules.Interval, window(second && latencies == nil)), Settle: settle,
 		Ask: func(question string) (bool, error) { return question == fix.QuestionApply, nil },
 		Shown: func(p policy.Proposal, _ apply.Result) error {
 			return withinShare(a.Rules.Budget, *p.Plan, held, online)
@@ -135,6 +154,15 @@ const (
 	fixWindow = 5 * time.Second
 	settle    = time.Second
 )
+
+// window is how long a fix looks before and after. What is judged by nothing needs
+// no more than a record.
+func window(unjudged bool) time.Duration {
+	if unjudged {
+		return time.Second
+	}
+	return fixWindow
+}
 
 // withinShare: exclusive CPUs, those of this plan included, stay within the
 // budget's part of the machine.

@@ -35,6 +35,8 @@ type Config struct {
 	Facts func(ctx context.Context, all []container.Container, used map[string]float64) (remedy.Facts, error)
 	// Latencies makes a latency source of a rule's command.
 	Latencies func(command string) func(context.Context) ([]float64, error)
+	// Interrupts looks at the host's, for rules with irqs.
+	Interrupts func() (remedy.Interrupts, error)
 	// Untrusted says why commands from the configuration must not be run; "":
 	// they may.
 	Untrusted string
@@ -66,6 +68,7 @@ type agent struct {
 	totals  totals
 	journal journalFigures
 	placer  placer
+	lender  lender
 	rounds  prometheus.Counter
 	// recorder is nil where there is no probe; it is set before anything runs.
 	recorder *recorder
@@ -118,7 +121,7 @@ func (a *agent) registry() *prometheus.Registry {
 	info := prometheus.NewGauge(prometheus.GaugeOpts{Name: "unthrottle_build_info", Help: "1, with the version and what the agent may do.",
 		ConstLabels: prometheus.Labels{"version": a.Version, "mode": string(a.Rules.Mode)}})
 	info.Set(1)
-	r.MustRegister(&a.totals, &a.journal, &a.placer.figures, flightFigures{a}, a.rounds, info,
+	r.MustRegister(&a.totals, &a.journal, &a.placer.figures, &a.lender, flightFigures{a}, a.rounds, info,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return r
 }

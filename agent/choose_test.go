@@ -181,3 +181,46 @@ func TestFindingsAreSortedStably(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+// A rule makes a calm container secondary, after some rounds, once, within the
+// budget, and without an slo; one that is stopped as well is no other finding.
+func TestChooserFindsSecondaries(t *testing.T) {
+	with := func(r *policy.Rules) {
+		r.Rules = append([]policy.Rule{{Match: policy.Match{Cgroup: "/batch/**"}, Remedy: remedy.Secondary}}, r.Rules...)
+	}
+	bare := func(path string) observe.Observation {
+		return observe.Observation{Container: container.Container{Group: cgroup.Group{Path: path}}, Window: time.Second}
+	}
+	for _, tc := range []struct {
+		name  string
+		rules func(*policy.Rules)
+		all   []observe.Observation
+		held  []apply.InForce
+		want  string
+	}{
+		{"calm", with, []observe.Observation{seen("/batch/a", 0), seen("/web", 0)}, nil, "/batch/a"},
+		{"not measured", with, []observe.Observation{bare("/batch/a")}, nil, "/batch/a"},
+		{"stopped", with, []observe.Observation{seen("/batch/a", 0.5)}, nil, "/batch/a"},
+		{"who is stopped comes first", with, []observe.Observation{seen("/batch/a", 0), seen("/b", 0.2)}, nil, "/b"},
+		{"is one already", with, []observe.Observation{seen("/batch/a", 0.5)}, []apply.InForce{{Target: "/batch/a"}}, ""},
+		{"no such rule", nil, []observe.Observation{seen("/batch/a", 0)}, nil, ""},
+		{
+			"the budget", func(r *policy.Rules) { with(r); r.Budget.MovesPerMinute = 0 }, []observe.Observation{seen("/batch/a", 0)}, nil,
+			"/batch/a (0 changes in the last minute, the budget's bound)",
+		},
+	} {
+		c := newChooser(rules(tc.rules), "")
+		if got := paths(persisted(c, tc.all, tc.held)); got != tc.want {
+			t.Errorf("%s: got %q, want %q", tc.name, got, tc.want)
+		}
+	}
+	c := newChooser(rules(with), "others may write it")
+	persisted(c, []observe.Observation{seen("/batch/a", 0)}, nil)
+	if why := c.hindrance(&c.rules.Rules[0]); why != "" {
+		t.Errorf("a rule without a command: %s", why)
+	}
+	c.rules.Rules[0].SLOCommand = "probe"
+	if why := c.hindrance(&c.rules.Rules[0]); !strings.Contains(why, "others may write it") {
+		t.Errorf("a rule with a command: %q", why)
+	}
+}

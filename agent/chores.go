@@ -65,7 +65,7 @@ func (a *agent) chore(ctx context.Context, c remedy.Chore) {
 	if len(c.Plan.Changes) == 0 {
 		return
 	}
-	done, err := apply.Apply(ctx, a.Env, c.Plan.Txn(), c.Plan.Changes)
+	done, err := apply.Replace(ctx, a.Env, []apply.Part{c.Plan.Part()})
 	if err != nil {
 		a.Log.Warn("newcomers could not be moved off exclusive CPUs", "transaction", c.ID, "error", err)
 		return
@@ -73,7 +73,11 @@ func (a *agent) chore(ctx context.Context, c remedy.Chore) {
 	for _, text := range done.Warnings {
 		a.Log.Warn("exclusive CPUs", "transaction", c.ID, "note", text)
 	}
-	a.Log.Info("newcomers moved off exclusive CPUs", "transaction", c.ID, "writes", len(done.Writes))
+	what := "newcomers moved off exclusive CPUs"
+	if c.Plan.Remedy == remedy.Secondary {
+		what = "a secondary was given the CPUs that are lent by now"
+	}
+	a.Log.Info(what, "transaction", c.ID, "writes", len(done.Writes))
 }
 
 // held is what is in force. The journal is read again only when it has changed.

@@ -215,6 +215,10 @@ func (r *run) decide(ctx context.Context) error {
 		if len(r.plan.Lenders) > 0 && (j.Verdict == remedy.Worse || len(j.Harmed) > 0) {
 			return r.undo(ctx, fmt.Sprintf("who lends it CPUs got worse: %.400q (%s)", j.Harmed, j.Why))
 		}
+		// An objective that a secondary is given is that of others, too.
+		if r.plan.Remedy == remedy.Secondary && j.Verdict == remedy.Worse {
+			return r.undo(ctx, j.Verdict+": "+j.Why)
+		}
 		return nil
 	}
 	switch {

@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/unthrottle/unthrottle/cgroup"
+	"github.com/unthrottle/unthrottle/placement"
 	"github.com/unthrottle/unthrottle/remedy"
 )
 
@@ -104,7 +105,15 @@ func (r *Rules) read(doc *yaml.Node) error {
 	if err == nil && version == 0 {
 		err = wrong(doc, `the key "version" is missing: write "version: 1"`)
 	}
-	return err
+	if err != nil || r.Scope == "" || r.Scope == "/" {
+		return err
+	}
+	for _, rule := range r.Rules {
+		if rule.IRQs {
+			return &ConfigError{rule.Line, fmt.Sprintf("irqs: interrupts belong to the whole host, not to the scope %.200q: leave out irqs or scope", r.Scope)}
+		}
+	}
+	return nil
 }
 
 func (b *Budget) read(n *yaml.Node) error {
@@ -133,6 +142,7 @@ func (r *Rules) readRules(n *yaml.Node) error {
 }
 
 func (r *Rule) read(n *yaml.Node) error {
+	var class string
 	err := mapping(n, map[string]func(*yaml.Node) error{
 		"match":  r.Match.read,
 		"remedy": r.readRemedy,
@@ -143,21 +153,25 @@ func (r *Rule) read(n *yaml.Node) error {
 		"lends":  func(n *yaml.Node) error { return truth(n, &r.Lends) },
 		"strict": func(n *yaml.Node) error { return truth(n, &r.Strict) },
 		"stays":  func(n *yaml.Node) error { return truth(n, &r.Stays) },
+		"irqs":   func(n *yaml.Node) error { return truth(n, &r.IRQs) },
 		"class": func(n *yaml.Node) error {
-			return oneOf(n, &r.Class, remedy.ClassExclusive, remedy.ClassHybrid)
+			return oneOf(n, &class, string(placement.Exclusive), string(placement.Hybrid), string(placement.Floating), string(placement.Secondary))
 		},
 	})
+	if err == nil && class != "" {
+		err = r.setClass(n, placement.Class(class))
+	}
 	switch {
 	case err != nil:
 		return err
 	case r.Leave && (r.CPUs > 0 || r.Factor > 0 || r.To > 0 || r.SLOCommand != ""):
 		return wrong(n, "a rule with remedy none has no settings")
-	case r.Leave && (r.Stays || r.Lends || r.Strict || r.Class != ""):
+	case r.Leave && (r.Stays || r.Lends || r.Strict || r.IRQs):
 		return wrong(n, "a rule with remedy none has no settings")
-	case r.Class != "" && r.Remedy != remedy.Pin:
-		return wrong(n, "class is a setting of pin: say remedy: pin")
 	case r.Lends && r.Remedy != remedy.Pin:
 		return wrong(n, "lends is a setting of pin: say remedy: pin")
+	case r.IRQs && r.Remedy != remedy.Pin:
+		return wrong(n, "irqs is a setting of pin: say remedy: pin")
 	case r.Strict && r.Remedy != remedy.Secondary && (r.Remedy != remedy.Pin || r.Class != remedy.ClassHybrid):
 		return wrong(n, "strict is a setting of secondary and of pin with class: hybrid")
 	case r.Stays && !r.Auto && r.Remedy != remedy.Pin && r.Remedy != remedy.Narrow:
@@ -168,6 +182,28 @@ func (r *Rule) read(n *yaml.Node) error {
 		return wrong(n, "factor and to are settings of raise, not of %s", r.Remedy)
 	case r.Factor > 0 && r.To > 0:
 		return wrong(n, "give factor or to, not both")
+	}
+	return nil
+}
+
+// classRemedy is the remedy that gives a container the CPUs of a class.
+var classRemedy = map[placement.Class]remedy.Kind{
+	placement.Exclusive: remedy.Pin, placement.Hybrid: remedy.Pin, placement.Floating: remedy.Narrow, placement.Secondary: remedy.Secondary,
+}
+
+// setClass makes the rule's remedy the one that gives CPUs of a class; a remedy
+// that gives others contradicts it.
+func (r *Rule) setClass(n *yaml.Node, class placement.Class) error {
+	kind := classRemedy[class]
+	switch {
+	case r.Leave:
+		return wrong(n, "a rule with remedy none has no settings")
+	case !r.Auto && r.Remedy != kind:
+		return wrong(n, "class: %s is what remedy: %s gives, not %s", class, kind, r.Remedy)
+	}
+	r.Auto, r.Remedy = false, kind
+	if kind == remedy.Pin {
+		r.Class = string(class)
 	}
 	return nil
 }

@@ -58,12 +58,18 @@ const enoughUse = 0.95
 // little no longer stand still with those that need much (seed 003: 32 burning
 // threads, and p99 of a sleeper falls from the period to the sleep). The reason
 // says both.
+//
+// A secondary that is asked for needs no finding: it is not for its own sake.
 func Propose(o observe.Observation, f remedy.Facts, w Wish) (Proposal, error) {
 	bound := w.Bound
 	if bound == 0 {
 		bound = DefaultBound
 	}
 	low, high, measured := o.StoppedPerSecond()
+	if !w.Auto && w.Request.Kind == remedy.Secondary {
+		choice := chooser{f: f, o: o, w: w, seen: Observed(o), found: "it is to run on what the others leave idle"}
+		return choice.asked()
+	}
 	switch {
 	case o.LimitCPUs == nil:
 		return Proposal{Why: "nothing to fix: neither it nor an ancestor has a limit"}, nil

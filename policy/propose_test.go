@@ -39,7 +39,7 @@ func facts(t *testing.T, cpus int, limit float64) (remedy.Facts, container.Conta
 	must(k.Make(cgroup.CPUSet, "/a"))
 	must(k.Write(cgroup.CPUSet, "/a", "cpuset.mems", "0"))
 	must(k.Write(cgroup.CPUSet, "/a", "cpuset.cpus", list))
-	must(k.Write(cgroup.CPU, "/a", "cpu.cfs_quota_us", fmt.Sprint(int(limit*100000))))
+	must(k.Write(cgroup.CPU, "/a", "cpu.cfs_quota_us", fmt.Sprint(max(-1, int(limit*100000)))))
 	k.Spawn("/a", 10)
 	a := container.Container{Group: cgroup.Group{Path: "/a", CPUSetPath: "/a"}, Name: "a"}
 	f, err := remedy.GatherFrom(t.Context(), k, false, []container.Container{a}, remedy.Options{Root: root})
@@ -133,5 +133,21 @@ func TestGlobOfEverything(t *testing.T) {
 	}
 	if globPath("/a/**", "/b") || !globPath("/a/**", "/a/b/c") || globPath("/a/*", "/a/b/c") {
 		t.Error("globs below a cgroup")
+	}
+}
+
+// A secondary is not for its own sake: a calm container becomes one too, with a
+// limit or without. Other remedies need a finding.
+func TestProposeSecondaryOfACalmContainer(t *testing.T) {
+	for _, limit := range []float64{1, -1} {
+		f, a := facts(t, 4, limit)
+		o := seen(a, max(0, limit), 0.2, 0)
+		p, err := Propose(o, f, Wish{Request: remedy.Request{Kind: remedy.Secondary}})
+		if err != nil || p.Plan == nil || p.Plan.Remedy != remedy.Secondary || !strings.Contains(p.Why, "leave idle") {
+			t.Errorf("limit %g: %+v, %v", limit, p, err)
+		}
+		if p, err := Propose(o, f, Wish{Request: remedy.Request{Kind: remedy.Pin}}); err != nil || p.Plan != nil {
+			t.Errorf("limit %g: a calm container is pinned: %+v, %v", limit, p, err)
+		}
 	}
 }

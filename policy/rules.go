@@ -72,6 +72,8 @@ type Rule struct {
 	// that of pin, "" for its default.
 	Stays bool
 	Class string
+	// IRQs: interrupts are kept off what pin gives.
+	IRQs bool
 	// Lends: secondary containers may use what pin gave while it idles. Strict:
 	// a hybrid pin or a secondary keeps its quota.
 	Lends, Strict bool

@@ -92,6 +92,13 @@ func TestParseRulesRefuses(t *testing.T) {
 		"lends of narrow":     {rule("remedy: narrow\n    lends: true"), 3, "lends is a setting of pin"},
 		"strict of pin":       {rule("remedy: pin\n    strict: true"), 3, "strict is a setting of secondary"},
 		"none that lends":     {rule("remedy: none\n    lends: true"), 3, "no settings"},
+		"none with a class":   {rule("class: hybrid\n    remedy: none"), 3, "no settings"},
+		"no class":            {rule("class: first"), 3, `"first" is none of exclusive, hybrid, floating, secondary`},
+		"class of another":    {rule("remedy: pin\n    class: floating"), 3, "class: floating is what remedy: narrow gives, not pin"},
+		"class of weight":     {rule("remedy: weight\n    class: hybrid"), 3, "class: hybrid is what remedy: pin gives, not weight"},
+		"irqs of auto":        {rule("irqs: true"), 3, "irqs is a setting of pin"},
+		"irqs of floating":    {rule("class: floating\n    irqs: true"), 3, "irqs is a setting of pin"},
+		"irqs and a scope":    {"version: 1\nscope: /a\nrules:\n  - class: exclusive\n    irqs: true\n", 4, "belong to the whole host"},
 		"factor of pin":       {rule("remedy: pin\n    factor: 2"), 3, "settings of raise"},
 		"factor and to":       {rule("remedy: raise\n    factor: 2\n    to: 3"), 3, "not both"},
 		"factor below one":    {rule("remedy: raise\n    factor: 0.5"), 4, "above 1"},
@@ -235,5 +242,31 @@ func TestParseTiers(t *testing.T) {
 	}
 	if w := got.Rules[1].Wish(0); !w.Request.Strict || w.Request.Kind != remedy.Secondary || w.Auto {
 		t.Errorf("got %+v", w)
+	}
+}
+
+// A class says which CPUs, and with that the remedy, in the words of place.
+func TestParseClasses(t *testing.T) {
+	for text, want := range map[string]remedy.Request{
+		"class: exclusive":                              {Kind: remedy.Pin, Class: remedy.ClassExclusive},
+		"{class: hybrid, strict: true}":                 {Kind: remedy.Pin, Class: remedy.ClassHybrid, Strict: true},
+		"{class: floating, cpus: 3}":                    {Kind: remedy.Narrow, CPUs: 3},
+		"class: secondary":                              {Kind: remedy.Secondary},
+		"{class: hybrid, remedy: pin}":                  {Kind: remedy.Pin, Class: remedy.ClassHybrid},
+		"{class: floating, remedy: narrow}":             {Kind: remedy.Narrow},
+		"{class: exclusive, remedy: auto, lends: true}": {Kind: remedy.Pin, Class: remedy.ClassExclusive, Lends: true},
+	} {
+		r, err := ParseRules([]byte("version: 1\nrules:\n  - " + text + "\n"))
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if got := r.Rules[0].Wish(0); got.Auto || !cmp.Equal(got.Request, want, cmp.AllowUnexported(remedy.Request{})) {
+			t.Errorf("%s: %+v", text, got)
+		}
+	}
+	r, err := ParseRules([]byte("version: 1\nrules:\n  - {class: exclusive, irqs: true}\n"))
+	if err != nil || !r.Rules[0].IRQs {
+		t.Errorf("%+v, %v", r, err)
 	}
 }

@@ -113,6 +113,8 @@ const (
 	paramLends = "lends"  // "yes": secondary containers may use its CPUs
 	paramLent  = "lent"   // of a secondary: the CPUs lent to it, a kernel list
 	paramStays = "stays"  // "yes": the target is never moved to other CPUs
+	// The CPUs of a pin that lends, which secondaries were lent and must not have for now.
+	paramWithheld = "withheld"
 	paramAsked = "asked"  // of system, "yes": the CPUs were asked for and follow no use
 )
 

@@ -70,7 +70,7 @@ func (p *planner) lent() (cpuset.CPUSet, []string) {
 	for _, h := range p.f.Held {
 		set := Lends(h)
 		inside := cgroup.Below(h.Target, p.target.Group.Path) || cgroup.Below(p.target.Group.Path, h.Target)
-		if set.IsEmpty() || p.f.over(h) || inside {
+		if set.IsEmpty() || p.f.over(h) || inside || p.f.withheld(h) {
 			continue
 		}
 		all, who = all.Union(set), append(who, h.Target)

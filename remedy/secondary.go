@@ -32,8 +32,10 @@ func (p *planner) secondary() error {
 	if s, ok := p.f.Sets[p.target.Group.CPUSetPath]; ok && !s.Effective.IsEmpty() {
 		width = float64(s.Effective.Size())
 	}
-	if err := p.borrow(&width); err != nil {
-		return err
+	if !p.r.LentLater {
+		if err := p.borrow(&width); err != nil {
+			return err
+		}
 	}
 	if p.r.Strict {
 		for _, level := range p.levels() {

@@ -14,6 +14,7 @@ import (
 	"github.com/unthrottle/unthrottle/cgroup"
 	"github.com/unthrottle/unthrottle/cgroup/cgroupmodel"
 	"github.com/unthrottle/unthrottle/container"
+	"github.com/unthrottle/unthrottle/placement"
 )
 
 // Idle weight and no quota; taken back, the weight it had is there again, which
@@ -321,4 +322,86 @@ func TestSecondaryOnTheKernel(t *testing.T) {
 		t.Errorf("while the owner rests (%v) the secondary uses %v, before %v", idle, gained, secondary)
 	}
 	r.takeBack(before)
+}
+
+// What is lent can be taken back from all who have it, and lent again; meanwhile
+// neither upkeep nor a new secondary gives it to anybody. Where the owner moves,
+// what it has then is lent.
+func TestWithholding(t *testing.T) {
+	onEach(t, "0-7", func(t *testing.T, h *host, web container.Container) {
+		before := h.k.Snapshot()
+		h.watch(t)
+		pin := must(t)(Make(h.facts(), web, Request{Kind: Pin, Lends: true}))
+		h.apply(pin)
+		later := must(t)(Make(h.facts(), h.refresh(h.containers[1]), Request{Kind: Secondary, LentLater: true}))
+		if len(later.Lenders) > 0 || later.Parameters[paramLent] != "" {
+			t.Errorf("lent at once: %+v", later)
+		}
+		h.apply(later)
+		owner := func() apply.InForce { return h.heldFor("/a/web") }
+		lend := func(want string, to ...string) {
+			t.Helper()
+			got := LendsOf(h.facts().Held)
+			if len(got) != 1 || got[0].Target != "/a/web" || strings.Join(got[0].To, ",") != strings.Join(to, ",") || got[0].CPUs.String() != want {
+				t.Fatalf("lends %+v, want %s to %q", got, want, to)
+			}
+			state := h.facts().State(nil, nil)
+			if len(state.Containers) != 2 {
+				t.Errorf("the state %+v", state.Containers)
+			}
+			for _, c := range state.Containers {
+				if second := c.Name == "/a/db"; second != (c.Class == placement.Secondary) || c.Lends != (!second && got[0].Withheld == "") {
+					t.Errorf("in the state %+v", c)
+				}
+			}
+		}
+		lend(pin.CPUs.String())
+		h.upkeep()
+		lend(pin.CPUs.String(), "/a/db")
+		all := parse(t, "0-7")
+		may := func(want cpuset.CPUSet) {
+			t.Helper()
+			if now, _ := h.k.Allowed(11); !now.Equals(want) {
+				t.Fatalf("the secondary may use %s, want %s", now, want)
+			}
+			if now, _ := h.k.Allowed(12); !now.Equals(all.Difference(parse(t, owner().Parameters[paramCPUs]))) {
+				t.Fatalf("the others may use %s", now)
+			}
+		}
+		may(all)
+		back := Withhold(h.facts(), owner().ID)
+		h.apply(back)
+		may(all.Difference(pin.CPUs))
+		h.upkeep()
+		may(all.Difference(pin.CPUs))
+		if again := Withhold(h.facts(), owner().ID); len(again.Changes) > 0 {
+			t.Errorf("taken back twice: %+v", again.Changes)
+		}
+		lent := LendsOf(h.facts().Held)[0]
+		if lent.Withheld == "" {
+			t.Fatal("nobody says that it is taken back")
+		}
+		if _, err := apply.Restore(context.Background(), h.env(), apply.Selector{IDs: []string{lent.Withheld}}); err != nil {
+			t.Fatal(err)
+		}
+		may(all)
+		h.upkeep()
+		may(all)
+		h.apply(Withhold(h.facts(), owner().ID))
+		to := cpuset.New(7)
+		if pin.CPUs.Equals(to) {
+			to = cpuset.New(5)
+		}
+		h.replace(must(t)(MoveTo(h.facts(), owner().ID, to)))
+		h.upkeep()
+		may(all)
+		lend(to.String(), "/a/db")
+		h.apply(Withhold(h.facts(), owner().ID))
+		h.restore("/a/db")
+		may(all.Difference(to))
+		h.restore("")
+		if diff := before.Diff(h.k.Snapshot()); len(diff) > 0 {
+			t.Error(diff)
+		}
+	})
 }

@@ -12,8 +12,8 @@ import (
 )
 
 // State is the node as package placement sees it: the containers that have CPUs
-// by a pin or narrow of ours in force, oldest first, by the path of their
-// cgroup. CPUs that others gave out or confined somebody to are unavailable.
+// by a pin or narrow of ours in force, and the secondaries, oldest first, by the
+// path of their cgroup. CPUs that others gave out or confined somebody to are unavailable.
 // stays tells of containers, by path, why they must not be moved.
 func (f Facts) State(reserve *cpuset.CPUSet, stays map[string]string) placement.State {
 	p := &planner{f: f, r: Request{Reserve: reserve}}
@@ -42,9 +42,13 @@ func (f Facts) State(reserve *cpuset.CPUSet, stays map[string]string) placement.
 	for _, h := range f.Held {
 		current, ok := placed(h)
 		if !ok {
+			if h.Remedy == string(Secondary) && h.Parameters[paramFor] == "" && !f.over(h) {
+				s.Containers = append(s.Containers, placement.Container{Name: h.Target, CPUs: f.mayUse(h.Target), Class: placement.Secondary})
+			}
 			continue
 		}
-		c := placement.Container{Name: h.Target, CPUs: float64(current.Size()), Class: placement.Exclusive, Current: current, Stays: stays[h.Target]}
+		c := placement.Container{Name: h.Target, CPUs: float64(current.Size()), Class: placement.Exclusive, Current: current, Stays: stays[h.Target],
+			Lends: !Lends(h).IsEmpty() && !f.withheld(h)}
 		if _, floats := Floating(h); floats {
 			c.Class = placement.Floating
 		}
@@ -69,6 +73,18 @@ func (f Facts) State(reserve *cpuset.CPUSet, stays map[string]string) placement.
 		s.Containers = append(s.Containers, c)
 	}
 	return s
+}
+
+// mayUse is how many CPUs a container may use at once: its own quota's, or those
+// of its cpuset; 1 where neither is known.
+func (f Facts) mayUse(path string) float64 {
+	if quota, limited := f.Groups[path].Limit.CPUs(); limited {
+		return quota
+	}
+	if c, ok := f.container(path); ok {
+		return float64(max(1, f.Sets[c.Group.CPUSetPath].Effective.Size()))
+	}
+	return 1
 }
 
 // Placing finds the transaction that gave a container its CPUs.

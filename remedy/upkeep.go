@@ -27,7 +27,7 @@ type Chore struct {
 func Upkeep(f Facts) []Chore {
 	var chores []Chore
 	for _, h := range f.Held {
-		if f.over(h) {
+		if f.over(h) || f.orphan(h) {
 			chores = append(chores, Chore{ID: h.ID, Gone: true})
 			continue
 		}

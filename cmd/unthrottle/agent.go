@@ -17,6 +17,7 @@ import (
 	"github.com/unthrottle/unthrottle/container"
 	"github.com/unthrottle/unthrottle/explain"
 	"github.com/unthrottle/unthrottle/fix"
+	"github.com/unthrottle/unthrottle/irq"
 	"github.com/unthrottle/unthrottle/policy"
 	"github.com/unthrottle/unthrottle/remedy"
 	"github.com/unthrottle/unthrottle/slo"
@@ -123,6 +124,9 @@ func runAgent(cmd *cobra.Command, w writeFlags, rules policy.Rules, untrusted st
 			return w.facts(ctx, h, env, all, used)
 		},
 		Latencies: slo.Latencies,
+		Interrupts: func() (remedy.Interrupts, error) {
+			return remedy.ReadInterrupts(irq.NewHost("/proc"), os.DirFS("/"))
+		},
 		Ready: func(at net.Addr) {
 			say("watching; http://%s/metrics; mode %s", at, rules.Mode)
 		},

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/unthrottle/unthrottle/apply"
+	"github.com/unthrottle/unthrottle/remedy"
 	"github.com/unthrottle/unthrottle/report"
 )
 
@@ -61,7 +62,14 @@ func newStatus() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return report.Status(out, all, drift, time.Now())
+			if err := report.Status(out, all, drift, time.Now()); err != nil {
+				return err
+			}
+			names := map[string]string{}
+			for _, f := range all {
+				names[f.Target] = f.Name
+			}
+			return report.Lends(out, remedy.LendsOf(all), names)
 		},
 	}
 	w.add(cmd)

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"slices"
 	"time"
 	"unsafe"
 
@@ -23,18 +24,21 @@ type local struct {
 	*tracker
 	coming  *schedule
 	start   time.Duration
-	conns   []unix.PollFd
+	conns   []unix.PollFd // of the first shard, then of the next one
 	turn    int
+	shards  *shards
 	flying  map[uint64]flight
 	timers  timers
-	blocked []uint64 // requests that the socket did not take
-	client  uint32   // by chance: tells our answers from those to a client before us
+	blocked [][]uint64 // by shard: requests that its socket did not take
+	client  uint32     // by chance: tells our answers from those to a client before us
 }
 
 // flight is a request on its way.
 type flight struct {
 	arrival
 	tried int // tries so far
+	shard int // that has the try
+	sent  time.Duration
 	// waiting: the next try has not been sent yet.
 	waiting bool
 }
@@ -63,11 +67,18 @@ func (t *timers) Pop() any {
 // runLocal runs a plan against a service's address.
 func runLocal(p Plan) (Result, error) {
 	runtime.LockOSThread()
-	g := &local{tracker: newTracker(p), coming: newSchedule(p), flying: map[uint64]flight{}, client: rand.Uint32()}
+	g := &local{tracker: newTracker(p), coming: newSchedule(p), flying: map[uint64]flight{}, client: rand.Uint32(), shards: newShards(p)}
 	defer g.close()
-	for range p.Connections {
-		if err := g.connect(); err != nil {
-			return Result{}, err
+	addrs := []string{p.Addr}
+	if p.Shards != nil {
+		addrs = p.Shards.Addrs
+	}
+	g.blocked = make([][]uint64, len(addrs))
+	for _, addr := range addrs {
+		for range p.Connections {
+			if err := g.connect(addr); err != nil {
+				return Result{}, err
+			}
 		}
 	}
 	realTime := becomeRealTime()
@@ -79,10 +90,13 @@ func runLocal(p Plan) (Result, error) {
 	if err := g.run(); err != nil {
 		return Result{}, err
 	}
-	return g.finish(max(0, g.now()), ownTime()-cpu, realTime), nil
+	took := max(0, g.now())
+	result := g.finish(took, ownTime()-cpu, realTime)
+	result.Shards = g.shards.finish(took)
+	return result, nil
 }
 
-func (g *local) connect() error {
+func (g *local) connect(addr string) error {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return os.NewSyscallError("socket", err)
@@ -94,8 +108,8 @@ func (g *local) connect() error {
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, room) != nil {
 		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, room)
 	}
-	if err := unix.Connect(fd, &unix.SockaddrUnix{Name: g.plan.Addr}); err != nil {
-		return fmt.Errorf("no service at %.100q: %w", g.plan.Addr, err)
+	if err := unix.Connect(fd, &unix.SockaddrUnix{Name: addr}); err != nil {
+		return fmt.Errorf("no service at %.100q: %w", addr, err)
 	}
 	return nil
 }
@@ -128,6 +142,12 @@ func (g *local) run() error {
 		if now >= end || g.coming.peek() == never && len(g.flying) == 0 {
 			for _, f := range g.flying {
 				g.unfinished(f.arrival, now)
+				if f.waiting {
+					continue
+				}
+				if r := g.shards.count(now, f.sent, f.shard, g.measured(f.arrival)); r != nil {
+					r.Unfinished++
+				}
 			}
 			return nil
 		}
@@ -135,7 +155,7 @@ func (g *local) run() error {
 		if len(g.timers) > 0 {
 			until = min(until, g.timers[0].at)
 		}
-		if len(g.blocked) > 0 {
+		if g.anyBlocked() {
 			until = min(until, now+time.Millisecond)
 		}
 		if err := g.receive(max(0, until-g.now())); err != nil {
@@ -144,11 +164,12 @@ func (g *local) run() error {
 	}
 }
 
-// send makes the next try of a request.
-func (g *local) send(number uint64, f flight, now time.Duration) {
+// send makes the next try of a request; false: the socket did not take it.
+func (g *local) send(number uint64, f flight, now time.Duration) bool {
 	var message [service.RequestBytes]byte
 	service.Request{Number: number, Try: uint8(f.tried), Class: g.plan.Streams[f.stream].Class, Client: g.client}.Encode(&message)
-	fd := g.conns[g.turn%len(g.conns)].Fd
+	f.shard = g.shards.pick(now, number)
+	fd := g.conns[f.shard*g.plan.Connections+g.turn%g.plan.Connections].Fd
 	g.turn++
 	_, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(&message)),
 		service.RequestBytes, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
@@ -156,29 +177,34 @@ func (g *local) send(number uint64, f flight, now time.Duration) {
 		// The service does not read: the request waits here, and its clock runs.
 		f.waiting = true
 		g.flying[number] = f
-		g.blocked = append(g.blocked, number)
-		return
+		g.blocked[f.shard] = append(g.blocked[f.shard], number)
+		return false
 	}
+	g.shards.sent(f.shard)
 	f.tried++
-	f.waiting = false
+	f.waiting, f.sent = false, now
 	g.flying[number] = f
 	g.try(f.arrival, now)
 	if g.plan.Timeout > 0 {
 		heap.Push(&g.timers, timer{now + g.plan.Timeout, number, f.tried})
 	}
+	return true
 }
 
-// unblock tries again what the socket did not take.
+func (g *local) anyBlocked() bool {
+	return slices.ContainsFunc(g.blocked, func(of []uint64) bool { return len(of) > 0 })
+}
+
+// unblock tries again what sockets did not take.
 func (g *local) unblock(now time.Duration) {
-	blocked := g.blocked
-	g.blocked = nil
-	for i, number := range blocked {
-		if f, ok := g.flying[number]; ok && f.waiting {
-			g.send(number, f, now)
-		}
-		if len(g.blocked) > 0 { // full again
-			g.blocked = append(g.blocked, blocked[i+1:]...)
-			return
+	for shard, blocked := range g.blocked {
+		g.blocked[shard] = nil
+		for i, number := range blocked {
+			if f, ok := g.flying[number]; ok && f.waiting && !g.send(number, f, now) {
+				// Full again.
+				g.blocked[shard] = append(g.blocked[shard], blocked[i+1:]...)
+				break
+			}
 		}
 	}
 }
@@ -194,6 +220,9 @@ func (g *local) fire(now time.Duration) {
 			g.send(t.number, f, now)
 		default:
 			g.of(f.arrival).TimedOut++
+			if r := g.shards.ended(now, f.sent, f.shard, false, g.measured(f.arrival)); r != nil {
+				r.TimedOut++
+			}
 			g.failure(fmt.Sprintf("no answer within %v", g.plan.Timeout))
 			g.lost(t.number, f, now)
 		}
@@ -261,10 +290,17 @@ func (g *local) take(a service.Answer) {
 		return
 	}
 	now := g.now()
+	r := g.shards.ended(now, f.sent, f.shard, a.Status == service.Served, g.measured(f.arrival))
 	if a.Status == service.Served {
+		if r != nil {
+			r.Answered++
+		}
 		g.answered(f.arrival, now)
 		delete(g.flying, a.Number)
 		return
+	}
+	if r != nil {
+		r.Refused++
 	}
 	g.of(f.arrival).Refused++
 	g.failure("refused: a queue of the service was full")

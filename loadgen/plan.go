@@ -26,10 +26,12 @@ const (
 
 // Plan is what a generator sends, and where.
 type Plan struct {
-	// Addr of a [service.Process], or URL of any HTTP service; one of both.
-	Addr string
-	URL  string
-	Seed uint64
+	// Addr of a [service.Process], Shards of several, or URL of any HTTP service; one
+	// of the three.
+	Addr   string
+	Shards *Shards
+	URL    string
+	Seed   uint64
 	// Streams of requests, side by side.
 	Streams []Stream
 	// Phases one after the other.
@@ -37,7 +39,7 @@ type Plan struct {
 	// Timeout of one try; 0: a try waits for ever. HTTP tries without one have 30 s.
 	Timeout time.Duration
 	Retries Retries
-	// Connections that share the requests; 0: 8.
+	// Connections that share the requests, of each shard; 0: 8.
 	Connections int
 	// Drain is how long answers are waited for after the last phase; 0: 1 s. What
 	// is still on its way then counts as unfinished, with the time it has had.
@@ -117,8 +119,8 @@ func (p Plan) filled() Plan {
 // Check says what is wrong with a plan, nil if nothing is.
 func (p Plan) Check() error {
 	switch {
-	case (p.Addr == "") == (p.URL == ""):
-		return errors.New("give either an address or a URL")
+	case count(p.Addr != "", p.Shards != nil, p.URL != "") != 1:
+		return errors.New("give either an address, or shards, or a URL")
 	case len(p.Streams) < 1 || len(p.Streams) > MaxStreams:
 		return fmt.Errorf("%d streams: give 1 to %d", len(p.Streams), MaxStreams)
 	case len(p.Phases) < 1 || len(p.Phases) > MaxPhases:
@@ -136,6 +138,9 @@ func (p Plan) Check() error {
 		if d < 0 || d > MaxDuration && name != "start" {
 			return fmt.Errorf("%s %v: outside 0 to %v", name, d, MaxDuration)
 		}
+	}
+	if err := p.Shards.check(p.Connections); err != nil {
+		return err
 	}
 	if err := p.checkURL(); err != nil {
 		return err

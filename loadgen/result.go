@@ -14,6 +14,8 @@ type Result struct {
 	Phases []PhaseResult
 	// Timeline over the whole plan, by intended time, one slot per [Slot].
 	Timeline []SlotResult
+	// Shards, one for each of the plan's.
+	Shards []ShardResult
 	// Own is what the generator says of itself.
 	Own Own
 	// FirstFailure is what the first failed try met; "" if none has.

@@ -29,11 +29,13 @@ func newTracker(p Plan) *tracker {
 // of is where an arrival's figures go; those of a phase that is not measured go
 // nowhere.
 func (t *tracker) of(a arrival) *StreamResult {
-	if !t.plan.Phases[a.phase].Measured {
+	if !t.measured(a) {
 		return &StreamResult{}
 	}
 	return &t.result.Phases[a.phase].Streams[a.stream]
 }
+
+func (t *tracker) measured(a arrival) bool { return t.plan.Phases[a.phase].Measured }
 
 // slot is the timeline's at that time; what is later than all goes to the last.
 func (t *tracker) slot(at time.Duration) *SlotResult {
@@ -45,7 +47,7 @@ func (t *tracker) begin(a arrival, lag time.Duration) {
 	t.of(a).Intended++
 	t.slot(a.at).Intended++
 	t.earned = min(maxEarned, t.earned+t.plan.Retries.Budget)
-	if !t.plan.Phases[a.phase].Measured {
+	if !t.measured(a) {
 		return // its first requests are late if the generator itself took long to start
 	}
 	own := &t.result.Own

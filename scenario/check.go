@@ -30,7 +30,7 @@ func (h *Host) Set(name, value string) error {
 	if err != nil {
 		return fmt.Errorf("%s=%s: give a time with its unit, such as 10ms", shown(name), shown(value))
 	}
-	own := map[string]*time.Duration{"timer_slack": &h.TimerSlack, "base_slice": &h.BaseSlice, "unthrottle_ipi": &h.UnthrottleIPI,
+	own := map[string]*time.Duration{"timer_slack": &h.TimerSlack, "base_slice": &h.BaseSlice, "unthrottle_ipi": &h.UnthrottleIPI, "wake_cost": &h.WakeCost,
 		"line_own": &h.LineOwn, "line_other": &h.LineOther}
 	if into, ok := own[name]; ok {
 		if v < 0 || v > time.Second {
@@ -47,7 +47,7 @@ func (h *Host) Set(name, value string) error {
 
 // Constants lists the names that Host.Set knows.
 func Constants() []string {
-	return append(bandwidth.Constants(), "base_slice", "timer_slack", "unthrottle_ipi", "line_own", "line_other")
+	return append(bandwidth.Constants(), "base_slice", "timer_slack", "unthrottle_ipi", "wake_cost", "line_own", "line_other")
 }
 
 // All is the host's CPUs.
@@ -66,8 +66,11 @@ func (s *Scenario) Memory() int {
 	for _, w := range s.Workloads {
 		sum += perWorkload + w.Threads*perThread
 		if w.Server != nil {
-			// Clients have up to 100,000 requests on their way, and figures per class.
-			sum += 100_000*2*perRequest + len(w.Server.Classes)*perWorkload + w.Server.IO*perThread
+			sum += w.Server.IO * perThread
+			if w.Shard == 0 {
+				// Clients have up to 100,000 requests on their way, and figures per class.
+				sum += 100_000*2*perRequest + (1+len(w.Server.Classes))*perWorkload
+			}
 			for _, p := range w.Server.Pools {
 				sum += p.Queue * perRequest
 			}

@@ -259,6 +259,9 @@ func (d *decoder) distribution(into *Duration) read {
 	}
 }
 
+// maxName bounds a name, as goodName does.
+const maxName = 63
+
 var goodName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$`)
 
 func (d *decoder) name(at *yaml.Node, key string) {

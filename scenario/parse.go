@@ -92,6 +92,9 @@ func (d *decoder) scenario(data []byte) Scenario {
 	if all != nil && d.err == nil {
 		d.spread(*all, &s)
 	}
+	if d.err == nil {
+		d.expand(&s)
+	}
 	d.check(&s)
 	return s
 }

@@ -209,6 +209,7 @@ func TestRemedied(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(good))
 	f.Add([]byte(goodService))
+	f.Add([]byte(goodShards))
 	files, _ := filepath.Glob("../scenarios/*.yaml")
 	for _, file := range files {
 		if data, err := os.ReadFile(file); err == nil {

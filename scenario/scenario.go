@@ -43,6 +43,9 @@ type Host struct {
 	// UnthrottleIPI is how much later a CPU other than the timer's is
 	// unthrottled, from 6.3 on (2 µs, a guess: no figure is published).
 	UnthrottleIPI time.Duration
+	// WakeCost is the CPU time of a sleep and a wake-up, which the thread that wakes
+	// has beside its work (0: it differs between machines tenfold).
+	WakeCost time.Duration
 	// LineOwn and LineOther are the CPU time of reading and writing a cache line
 	// of a service's shared data that the same CPU wrote last, or another one.
 	LineOwn, LineOther time.Duration
@@ -121,6 +124,8 @@ type Workload struct {
 	Phases []Phase
 
 	Server    *Server    // Service
+	Shards    *Shards    // Service: what this is one of, or nil
+	Shard     int        // which, from 0 on
 	Collector *Collector // GC
 	Java      *Java      // JVM
 }

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/unthrottle/unthrottle/scenario/balance"
 )
 
 // Names of what a service has that is written in short.
@@ -21,6 +23,7 @@ type writtenService struct {
 	queue          int
 	arrivals       *Arrivals
 	pools, classes *yaml.Node
+	shards         *balance.Rule // nil: none
 }
 
 func newWrittenService() writtenService {
@@ -41,6 +44,9 @@ func (d *decoder) server(in *written, key string, s *Scenario) *Server {
 	}
 	if w.Retries.Max > 0 && w.Timeout == 0 {
 		d.failAt(join(key, "retries"), "without a timeout only refused tries are tried again: give timeout too")
+	}
+	if w.shards != nil && w.shards.DeadAfter > 0 && w.Timeout == 0 {
+		d.failAt(join(join(key, "shards"), "dead"), "without a timeout a try fails only if it is refused: give timeout too")
 	}
 	for _, c := range w.Classes {
 		if c.Touches > 0 && w.Shared < 64 {

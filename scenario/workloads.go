@@ -14,7 +14,7 @@ var keysOf = map[string][]string{
 	string(SleepRun):  {"threads", "run!", "sleep!", "phases"},
 	string(Fib):       {"threads!", "fast", "run", "sleep"},
 	string(Sleeper):   {"threads", "run", "sleep"},
-	string(Service):   {"threads", "arrivals", "work", "queue", "io", "pools", "classes", "shared", "inflate", "timeout", "retries", "phases"},
+	string(Service):   {"threads", "arrivals", "work", "queue", "io", "pools", "classes", "shared", "inflate", "timeout", "retries", "phases", "shards"},
 	string(Neighbour): {"threads", "on", "off"},
 	string(GC):        {"threads!", "of!", "work!", "requests", "every"},
 	string(JVM):       {"threads", "heap", "live", "run", "sleep"},
@@ -111,6 +111,7 @@ func (d *decoder) workload(n *yaml.Node, key, name string, s *Scenario) (w Workl
 		"inflate":  d.share(&in.service.Inflate),
 		"timeout":  d.duration(&in.service.Timeout, minTime, maxTime),
 		"retries":  func(n *yaml.Node, key string) { in.service.Retries = d.retries(n, key) },
+		"shards":   func(n *yaml.Node, key string) { in.service.shards = d.shards(n, key) },
 	})
 	in.Kind = Kind(in.kind)
 	d.only(n, key, in.kind, keysOf, "kind", "cgroup", "start")
@@ -140,6 +141,9 @@ func (d *decoder) settle(in *written, key string, s *Scenario) {
 		in.Server = d.server(in, key, s)
 		if d.err == nil {
 			in.Threads = in.Server.Threads()
+		}
+		if rule := in.service.shards; rule != nil {
+			in.Shards = &Shards{Name: in.Name, Balance: *rule}
 		}
 	case GC:
 		if (in.requests > 0) == (in.every > 0) {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/scenario"
+	"github.com/unthrottle/unthrottle/scenario/balance"
 )
 
 const (
@@ -18,33 +19,37 @@ const (
 
 // flight is a request on its way, as its client sees it.
 type flight struct {
-	arrived  time.Duration
-	work     time.Duration // the same for each try
-	deadline time.Duration // of the try
-	before   int32         // in the list of tries by deadline, or of free flights
-	after    int32
-	number   uint32 // of all the requests that were in this place
-	tries    uint8
-	class    uint8
-	away     bool // a try is on its way; false: the next one waits
-}
-
-// retry is when a request is tried again.
-type retry struct {
-	at     time.Duration
-	flight int32
+	arrived time.Duration
+	work    time.Duration // the same for each try
+	sent    time.Duration // the try
+	before  int32         // in the list of tries by deadline, or of free flights
+	after   int32
+	number  uint32 // of all the requests that were in this place
+	tries   uint8
+	class   uint8
+	shard   uint8 // that has the try
+	away    bool  // a try is on its way; false: the next one waits
 }
 
 // stream is the arrivals of one class.
 type stream struct {
-	service *service
+	clients *clients
 	class   int
 	pace    pace
 	next    int // in At
 }
 
-// clients send a service its requests and keep the account.
+// clients send a service, or its shards, their requests and keep the account.
 type clients struct {
+	spec     *scenario.Server
+	shards   []*service
+	balancer *balance.Balancer // nil: there is one
+	salt     uint64            // of the requests' keys
+	work     *work             // the first shard's
+	name     string            // in the outcome
+	latency  *histogram
+	lead     int // index of work: whose slots in the queue they have
+
 	flights     []flight
 	free        int32
 	first, last int32   // tries on their way, by deadline
@@ -64,13 +69,27 @@ type class struct {
 	latency  histogram
 }
 
+// addClients gives a service its clients: a shard that is not the first one joins
+// those of the first.
 func (h *host) addClients(i int) {
 	w := &h.works[i]
 	s := w.service
-	c := &s.clients
-	c.free, c.first, c.last, c.streams = none, none, none, len(h.streams)
+	if w.Shard > 0 {
+		s.clients = h.works[i-w.Shard].service.clients
+		s.clients.shards = append(s.clients.shards, s)
+		return
+	}
+	c := &clients{
+		spec: w.Server, shards: []*service{s}, work: w, name: w.Name, latency: &w.latency, lead: i,
+		free: none, first: none, last: none, streams: len(h.streams),
+	}
+	s.clients = c
+	if w.Shards != nil {
+		all := newHistogram()
+		c.balancer, c.salt, c.name, c.latency = balance.New(w.Shards.Balance), h.rng.Uint64(), w.Shards.Name, &all
+	}
 	for n := range w.Server.Classes {
-		h.streams = append(h.streams, stream{service: s, class: n, pace: newPace(w.Phases, w.Start)})
+		h.streams = append(h.streams, stream{clients: c, class: n, pace: newPace(w.Phases, w.Start)})
 	}
 	if len(w.Server.Classes) > 1 {
 		c.classes = make([]class, len(w.Server.Classes))
@@ -83,19 +102,16 @@ func (h *host) addClients(i int) {
 	}
 }
 
-// index of a service's workload.
-func (h *host) index(s *service) int { return h.threads[s.work.first].work }
-
-func (h *host) expectAll(s *service) {
-	for n := range s.spec.Classes {
-		h.expect(s.clients.streams + n)
+func (h *host) expectAll(c *clients) {
+	for n := range c.spec.Classes {
+		h.expect(c.streams + n)
 	}
 }
 
 // expect makes a stream's next arrival due.
 func (h *host) expect(at int) {
 	st := &h.streams[at]
-	a := &st.service.spec.Classes[st.class].Arrivals
+	a := &st.clients.spec.Classes[st.class].Arrivals
 	next := never
 	switch {
 	case a.PerSecond > 0:
@@ -105,7 +121,7 @@ func (h *host) expect(at int) {
 		}
 		next = st.pace.spend(time.Duration(min(gap, scenario.MaxDuration.Seconds()) * float64(time.Second)))
 	case st.next < len(a.At):
-		next = st.service.work.Start + a.At[st.next]
+		next = st.clients.work.Start + a.At[st.next]
 		st.next++
 	}
 	h.queue.set(h.slots.arrive+at, next)
@@ -114,19 +130,18 @@ func (h *host) expect(at int) {
 // onArrival is the moment of a stream's next requests.
 func (h *host) onArrival(at int) {
 	st := &h.streams[at]
-	s := st.service
-	class := &s.spec.Classes[st.class]
+	c := st.clients
+	class := &c.spec.Classes[st.class]
 	for range class.Arrivals.Burst {
-		h.request(s, st.class, h.draw(class.Work))
+		h.request(c, st.class, h.draw(class.Work))
 	}
 	h.expect(at)
 }
 
 // request is a new request.
-func (h *host) request(s *service, class int, work time.Duration) {
-	c := &s.clients
-	c.slot(h.now-s.work.Start).intended++
-	c.earned = min(maxEarned, c.earned+s.spec.Retries.Budget)
+func (h *host) request(c *clients, class int, work time.Duration) {
+	c.slot(h.now-c.work.Start).intended++
+	c.earned = min(maxEarned, c.earned+c.spec.Retries.Budget)
 	if c.live == maxFlights {
 		c.unsent++
 		return
@@ -140,41 +155,45 @@ func (h *host) request(s *service, class int, work time.Duration) {
 	f := &c.flights[at]
 	c.free = f.after
 	*f = flight{arrived: h.now, work: work, number: f.number + 1, class: uint8(class)}
-	h.send(s, at)
+	h.send(c, at)
 }
 
 // send makes a request's next try.
-func (h *host) send(s *service, at int32) {
-	f := &s.clients.flights[at]
+func (h *host) send(c *clients, at int32) {
+	f := &c.flights[at]
 	f.tries++
 	f.away = true
-	if s.spec.Timeout > 0 {
-		h.watch(s, at)
+	f.sent = h.now
+	if c.balancer != nil {
+		shard := c.balancer.Pick(h.now, balance.Key(c.salt, uint64(at)<<32|uint64(f.number)))
+		c.balancer.Sent(shard)
+		f.shard = uint8(shard)
 	}
-	h.arrive(s, item{work: f.work, flight: at, number: f.number, try: f.tries, class: f.class})
+	if c.spec.Timeout > 0 {
+		h.watch(c, at)
+	}
+	h.arrive(c.shards[f.shard], item{work: f.work, flight: at, number: f.number, try: f.tries, class: f.class})
 }
 
 // watch puts a try at the end of the list by deadline: all have the same
 // timeout.
-func (h *host) watch(s *service, at int32) {
-	c := &s.clients
+func (h *host) watch(c *clients, at int32) {
 	f := &c.flights[at]
-	f.deadline, f.before, f.after = h.now+s.spec.Timeout, c.last, none
+	f.before, f.after = c.last, none
 	c.last = at
 	if f.before != none {
 		c.flights[f.before].after = at
 		return
 	}
 	c.first = at
-	h.queue.set(h.slots.timeout+h.index(s), f.deadline)
+	h.queue.set(h.slots.timeout+c.lead, f.sent+c.spec.Timeout)
 }
 
 // unwatch takes a try out of the list.
-func (h *host) unwatch(s *service, at int32) {
-	if s.spec.Timeout == 0 {
+func (h *host) unwatch(c *clients, at int32) {
+	if c.spec.Timeout == 0 {
 		return
 	}
-	c := &s.clients
 	f := &c.flights[at]
 	if f.after != none {
 		c.flights[f.after].before = f.before
@@ -188,16 +207,16 @@ func (h *host) unwatch(s *service, at int32) {
 	c.first = f.after
 	due := never
 	if c.first != none {
-		due = c.flights[c.first].deadline
+		due = c.flights[c.first].sent + c.spec.Timeout
 	}
-	h.queue.set(h.slots.timeout+h.index(s), due)
+	h.queue.set(h.slots.timeout+c.lead, due)
 }
 
 // onTimeout gives up the first try of the list. The service works on it
 // nevertheless.
 func (h *host) onTimeout(i int) {
-	s := h.works[i].service
-	h.lost(s, s.clients.first)
+	c := h.works[i].service.clients
+	h.lost(c, c.first)
 }
 
 // waiting is the flight of a try, if its client still waits for that one.
@@ -212,43 +231,46 @@ func (c *clients) waiting(it item) *flight {
 // answered is the service's good answer; one to a try that was given up comes
 // too late.
 func (h *host) answered(s *service, it item) {
-	c := &s.clients
+	c := s.clients
 	f := c.waiting(it)
 	if f == nil {
 		return
 	}
-	h.unwatch(s, it.flight)
+	h.unwatch(c, it.flight)
+	h.tried(c, f, true)
 	took := h.now - f.arrived
 	c.answered++
 	if c.classes != nil {
 		c.classes[f.class].answered++
 	}
-	if took <= s.spec.Timeout {
-		c.slot(f.arrived-s.work.Start).good++
+	if took <= c.spec.Timeout {
+		c.slot(f.arrived-c.work.Start).good++
 	}
-	h.ended(s, it.flight)
+	h.ended(c, it.flight)
 }
 
 // refuse is the service's answer where a queue is full.
 func (h *host) refuse(s *service, it item) {
-	if s.clients.waiting(it) == nil {
+	c := s.clients
+	if c.waiting(it) == nil {
 		return
 	}
-	s.clients.refused++
-	h.lost(s, it.flight)
+	c.refused++
+	s.refused++
+	h.lost(c, it.flight)
 }
 
 // lost is a try that came to nothing: it is tried again, or the request has
 // failed.
-func (h *host) lost(s *service, at int32) {
-	c := &s.clients
+func (h *host) lost(c *clients, at int32) {
 	f := &c.flights[at]
-	h.unwatch(s, at)
+	h.unwatch(c, at)
 	f.away = false
-	r := &s.spec.Retries
+	h.tried(c, f, false)
+	r := &c.spec.Retries
 	if int(f.tries) > r.Max || r.Budget > 0 && c.earned < 1 {
 		c.failed++
-		h.ended(s, at)
+		h.ended(c, at)
 		return
 	}
 	if r.Budget > 0 {
@@ -256,27 +278,38 @@ func (h *host) lost(s *service, at int32) {
 	}
 	after := time.Duration(float64(r.Backoff) * (0.5 + h.rng.Float64()))
 	c.delay(retry{h.now + after, at})
-	h.queue.set(h.slots.retry+h.index(s), c.retries[0].at)
+	h.queue.set(h.slots.retry+c.lead, c.retries[0].at)
+}
+
+// tried counts a try's end for its shard.
+func (h *host) tried(c *clients, f *flight, good bool) {
+	if c.balancer == nil {
+		return
+	}
+	c.balancer.Ended(h.now, int(f.shard), good)
+	s := c.shards[f.shard]
+	h.measured(s.work, h.now-f.sent)
+	if good {
+		s.answered++
+	}
 }
 
 // onRetry sends the first that waits for its next try.
 func (h *host) onRetry(i int) {
-	s := h.works[i].service
-	c := &s.clients
+	c := h.works[i].service.clients
 	at := c.due()
 	next := never
 	if len(c.retries) > 0 {
 		next = c.retries[0].at
 	}
 	h.queue.set(h.slots.retry+i, next)
-	h.send(s, at)
+	h.send(c, at)
 }
 
 // ended frees a flight, and counts how long it took.
-func (h *host) ended(s *service, at int32) {
-	c := &s.clients
+func (h *host) ended(c *clients, at int32) {
 	f := &c.flights[at]
-	h.took(s, f)
+	h.took(c, f)
 	f.number++ // whatever the service still has of it is nobody's
 	f.after = c.free
 	c.free = at
@@ -284,55 +317,32 @@ func (h *host) ended(s *service, at int32) {
 }
 
 // took counts a request's time from its arrival up to now.
-func (h *host) took(s *service, f *flight) {
-	h.measured(s.work, h.now-f.arrived)
-	if c := &s.clients; c.classes != nil {
+func (h *host) took(c *clients, f *flight) {
+	c.latency.add(h.now - f.arrived)
+	if h.times != nil {
+		h.times(c.name, h.now-f.arrived)
+	}
+	if c.classes != nil {
 		c.classes[f.class].latency.add(h.now - f.arrived)
 	}
 }
 
 // unfinished counts what is on its way at the end, with the time that it has had.
-func (h *host) unfinished(s *service) {
-	c := &s.clients
+func (h *host) unfinished(c *clients) {
 	free := make([]bool, len(c.flights))
 	for at := c.free; at != none; at = c.flights[at].after {
 		free[at] = true
 	}
 	for at := range c.flights {
-		if !free[at] {
-			h.took(s, &c.flights[at])
+		f := &c.flights[at]
+		if free[at] {
+			continue
+		}
+		h.took(c, f)
+		if c.balancer != nil && f.away {
+			s := c.shards[f.shard]
+			h.measured(s.work, h.now-f.sent)
+			s.unfinished++
 		}
 	}
 }
-
-// delay adds to the heap of retries.
-func (c *clients) delay(r retry) {
-	c.retries = append(c.retries, r)
-	i := len(c.retries) - 1
-	for i > 0 && c.retries[i].before(c.retries[(i-1)/2]) {
-		c.retries[i], c.retries[(i-1)/2] = c.retries[(i-1)/2], c.retries[i]
-		i = (i - 1) / 2
-	}
-}
-
-// due takes the first of the heap.
-func (c *clients) due() int32 {
-	at, last := c.retries[0].flight, len(c.retries)-1
-	c.retries[0] = c.retries[last]
-	c.retries = c.retries[:last]
-	for i := 0; ; {
-		least := i
-		for child := 2*i + 1; child <= 2*i+2 && child < last; child++ {
-			if c.retries[child].before(c.retries[least]) {
-				least = child
-			}
-		}
-		if least == i {
-			return at
-		}
-		c.retries[i], c.retries[least] = c.retries[least], c.retries[i]
-		i = least
-	}
-}
-
-func (r retry) before(o retry) bool { return r.at < o.at || r.at == o.at && r.flight < o.flight }

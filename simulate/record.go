@@ -74,6 +74,9 @@ func (h *host) outcome() scenario.Outcome {
 		for g := w.group; g > 0; g = h.groups[g].parent {
 			usage[g] += w.used
 		}
+		if w.Shards != nil && w.Shard == 0 {
+			o.Workloads[w.Shards.Name] = h.wholeOutcome(w.service.clients)
+		}
 		o.Workloads[w.Name] = h.workOutcome(w)
 	}
 	for i := range h.scenario.Cgroups {
@@ -101,8 +104,11 @@ func (h *host) outcome() scenario.Outcome {
 
 func (h *host) workOutcome(w *work) scenario.WorkloadOutcome {
 	used := w.used.Seconds()
-	if w.service != nil {
-		return h.served(w)
+	switch {
+	case w.Shards != nil:
+		return h.shardOutcome(w)
+	case w.service != nil:
+		return h.wholeOutcome(w.service.clients)
 	}
 	l := &w.latency
 	o := scenario.WorkloadOutcome{
@@ -117,36 +123,6 @@ func (h *host) workOutcome(w *work) scenario.WorkloadOutcome {
 	for _, t := range h.threads[w.first : w.first+w.count] {
 		if t.busy {
 			o.Unfinished++
-		}
-	}
-	return o
-}
-
-// served is a service's outcome.
-func (h *host) served(w *work) scenario.WorkloadOutcome {
-	s := w.service
-	c := &s.clients
-	h.unfinished(s)
-	used, l := w.used, &w.latency
-	if s.world != nil {
-		used += s.world.work.used
-	}
-	seconds := used.Seconds()
-	o := scenario.WorkloadOutcome{
-		Count: c.answered, P50: l.quantile(0.5), P90: l.quantile(0.9), P95: l.quantile(0.95), P99: l.quantile(0.99), Max: l.maximum(),
-		Refused: c.refused, Unfinished: uint64(c.live) + c.unsent, CPUSeconds: &seconds, RecoverySeconds: s.recovery(),
-	}
-	if s.spec.Timeout > 0 {
-		o.Failed = &c.failed
-	}
-	if c.classes != nil {
-		o.Classes = map[string]scenario.ClassOutcome{}
-		for i := range c.classes {
-			of := &c.classes[i]
-			l := &of.latency
-			o.Classes[s.spec.Classes[i].Name] = scenario.ClassOutcome{
-				Count: of.answered, P50: l.quantile(0.5), P90: l.quantile(0.9), P95: l.quantile(0.95), P99: l.quantile(0.99), Max: l.maximum(),
-			}
 		}
 	}
 	return o

@@ -25,14 +25,13 @@ func (c *clients) slot(at time.Duration) *slot {
 
 // recovery is how long after the load's last fall it took until every further
 // second was good; nil: the load does not fall, or the last second was not good.
-func (s *service) recovery() *float64 {
-	c := &s.clients
+func (c *clients) recovery() *float64 {
 	if c.slots == nil {
 		return nil
 	}
 	const perSecond = int(time.Second / slotLength)
 	all := len(c.slots) - 1 // the last one has hardly begun
-	first := int(fall(s.work.Phases) / slotLength)
+	first := int(fall(c.work.Phases) / slotLength)
 	recovered := all
 	for from := all - perSecond; from >= first; from-- {
 		var sum slot

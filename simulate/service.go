@@ -66,7 +66,10 @@ type service struct {
 	queue   ring[int]
 	world   *collector // nil: never stopped
 	served  int
-	clients clients
+	clients *clients // its own, or those of all shards
+
+	// Tries of a shard.
+	answered, refused, unfinished uint64
 }
 
 // readersOf is how many I/O threads are simulated: none where a service is
@@ -117,7 +120,9 @@ func (h *host) open(w *work) {
 	for n := range s.workers {
 		s.lines[s.workers[n].line].idle.push(n)
 	}
-	h.expectAll(s)
+	if w.Shard == 0 {
+		h.expectAll(s.clients)
+	}
 }
 
 // arrive brings a try to the service: to an I/O thread, or straight to the pool.

@@ -35,8 +35,9 @@ func startJVM(s *scenario.Scenario, w *scenario.Workload, o Options) (job, error
 	return &jvmJob{process: p, name: w.Name, start: w.Start, length: s.Duration}, nil
 }
 
-func (j *jvmJob) pid() int       { return j.process.Pid() }
-func (j *jvmJob) prepare() error { return j.process.Ready() }
+func (j *jvmJob) pid() int         { return j.process.Pid() }
+func (j *jvmJob) workload() string { return j.name }
+func (j *jvmJob) prepare() error   { return j.process.Ready() }
 
 func (j *jvmJob) begin(_ context.Context, at time.Duration) error {
 	j.at = at

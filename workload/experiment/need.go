@@ -92,7 +92,10 @@ func memory(s *scenario.Scenario) int {
 	for _, w := range s.Workloads {
 		sum += perProcess + w.Threads*perThread
 		if w.Server != nil {
-			sum += perProcess + w.Server.Shared // its generator
+			sum += w.Server.Shared
+			if w.Shard == 0 {
+				sum += perProcess // its generator
+			}
 			for _, p := range w.Server.Pools {
 				sum += p.Queue * perRequest
 			}

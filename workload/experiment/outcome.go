@@ -2,7 +2,7 @@ package experiment
 
 import (
 	"errors"
-	"fmt"
+	"maps"
 
 	"github.com/unthrottle/unthrottle/scenario"
 	"github.com/unthrottle/unthrottle/workload/home"
@@ -28,29 +28,20 @@ func outcome(s *scenario.Scenario, jobs []job, first, last look, measured map[st
 			ActivePeriods: m.ActivePeriods, StoppedSeconds: m.StoppedSeconds, Width: m.Width,
 		}
 	}
-	for i, j := range jobs {
+	for _, j := range jobs {
 		figures, more, err := j.end()
 		if err != nil {
 			return out, nil, err
 		}
-		for name, w := range figures {
-			if s.Workloads[indexOf(s, name)].Kind != scenario.GC {
-				used := (last.cpu[i] - first.cpu[i]).Seconds()
-				w.CPUSeconds = &used
-			}
-			out.Workloads[name] = w
-		}
+		maps.Copy(out.Workloads, figures)
 		notes = append(notes, more...)
 	}
-	return out, notes, nil
-}
-
-// indexOf is where a workload is; its name is in the scenario.
-func indexOf(s *scenario.Scenario, name string) int {
-	for i := range s.Workloads {
-		if s.Workloads[i].Name == name {
-			return i
-		}
+	for i, j := range jobs {
+		used := (last.cpu[i] - first.cpu[i]).Seconds()
+		w := out.Workloads[j.workload()]
+		w.CPUSeconds = &used
+		out.Workloads[j.workload()] = w
 	}
-	panic(fmt.Sprintf("no workload %q", name))
+	sumShards(s, out.Workloads)
+	return out, notes, nil
 }

@@ -27,6 +27,7 @@ const (
 // job is one workload that runs.
 type job interface {
 	pid() int
+	workload() string // its name; its process's CPU time is that one's
 	// begin is the scenario's beginning; called shortly before or at it.
 	begin(ctx context.Context, at time.Duration) error
 	// end gives what was measured, after the scenario's end. A collector's figures
@@ -62,6 +63,7 @@ func Run(ctx context.Context, s scenario.Scenario, o Options) (result Result, er
 	defer func() { err = errors.Join(err, g.home.Remove()) }()
 	result.Notes = g.home.Notes
 	jobs, err := start(&s, g, o)
+	join(&s, jobs)
 	defer func() {
 		for _, j := range jobs {
 			err = errors.Join(err, j.stop())

@@ -18,6 +18,7 @@ type serviceJob struct {
 	collector int // of its collector; -1: none
 	o         Options
 	process   *service.Process
+	shards    []*serviceJob // all, this one too, where it is the first shard
 	clients   chan clients
 }
 
@@ -43,7 +44,7 @@ func startService(s *scenario.Scenario, index int, o Options) (job, error) {
 func (j *serviceJob) spec() service.Spec {
 	w := &j.s.Workloads[j.index]
 	spec := service.Spec{
-		Seed: seedOf(j.o.Seed, w.Name), IO: w.Server.IO, Shared: w.Server.Shared, Inflate: w.Server.Inflate, Deadline: j.s.Duration + slack,
+		Seed: seedOf(j.o.Seed, wholeName(w)), IO: w.Server.IO, Shared: w.Server.Shared, Inflate: w.Server.Inflate, Deadline: j.s.Duration + slack,
 	}
 	for _, p := range w.Server.Pools {
 		spec.Pools = append(spec.Pools, service.Pool{Name: p.Name, Threads: p.Threads, Queue: p.Queue, PerThread: p.PerThread})
@@ -70,10 +71,15 @@ const lateAfter = 5 * time.Millisecond
 func (j *serviceJob) plan(at time.Duration) loadgen.Plan {
 	w := &j.s.Workloads[j.index]
 	p := loadgen.Plan{
-		Addr: j.process.Addr(), Seed: seedOf(j.o.Seed, w.Name), Timeout: w.Server.Timeout, Good: w.Server.Timeout,
+		Seed: seedOf(j.o.Seed, wholeName(w)), Timeout: w.Server.Timeout, Good: w.Server.Timeout,
 		Retries: loadgen.Retries(w.Server.Retries), Start: at + w.Start,
 		// What is on its way at the scenario's end is unfinished.
 		Drain: time.Millisecond, LateAfter: lateAfter, Phases: plannedPhases(w.Phases, j.s.Duration-w.Start),
+	}
+	if w.Shards == nil {
+		p.Addr = j.process.Addr()
+	} else {
+		p.Shards = j.addresses(w.Shards.Balance)
 	}
 	for i, c := range w.Server.Classes {
 		p.Streams = append(p.Streams, loadgen.Stream{
@@ -104,11 +110,16 @@ func plannedPhases(phases []scenario.Phase, length time.Duration) []loadgen.Phas
 	return out
 }
 
-func (j *serviceJob) pid() int       { return j.process.Pid() }
-func (j *serviceJob) prepare() error { return j.process.Go() }
+func (j *serviceJob) pid() int         { return j.process.Pid() }
+func (j *serviceJob) workload() string { return j.s.Workloads[j.index].Name }
+func (j *serviceJob) prepare() error   { return j.process.Go() }
 
-// load starts the generator, ahead of the beginning at that moment.
+// load starts the generator, ahead of the beginning at that moment. A shard that is
+// not the first one has that one's.
 func (j *serviceJob) load(ctx context.Context, at time.Duration) {
+	if j.s.Workloads[j.index].Shard > 0 {
+		return
+	}
 	go func() {
 		result, err := loadgen.Run(ctx, j.o.Exe, j.plan(at))
 		j.clients <- clients{result, err}
@@ -124,6 +135,18 @@ func (j *serviceJob) stop() error { return j.process.Stop() }
 const generatorPatience = time.Minute
 
 func (j *serviceJob) end() (map[string]scenario.WorkloadOutcome, []string, error) {
+	w := &j.s.Workloads[j.index]
+	out := map[string]scenario.WorkloadOutcome{}
+	if j.collector >= 0 {
+		stats, err := j.process.Stats()
+		if err != nil {
+			return nil, nil, err
+		}
+		out[j.s.Workloads[j.collector].Name] = collected(stats.GC)
+	}
+	if w.Shard > 0 {
+		return out, nil, nil // the first one's clients have its figures
+	}
 	var c clients
 	select {
 	case c = <-j.clients:
@@ -133,22 +156,22 @@ func (j *serviceJob) end() (map[string]scenario.WorkloadOutcome, []string, error
 	if c.err != nil {
 		return nil, nil, c.err
 	}
-	w := &j.s.Workloads[j.index]
-	stats, err := j.process.Stats()
-	if err != nil {
-		return nil, nil, err
-	}
-	out := map[string]scenario.WorkloadOutcome{w.Name: served(w, c.result)}
-	if j.collector >= 0 {
-		out[j.s.Workloads[j.collector].Name] = collected(stats.GC)
+	name := wholeName(w)
+	out[name] = served(w, c.result)
+	for i, shard := range c.result.Shards {
+		out[j.s.Workloads[j.index+i].Name] = shardServed(w.Shards, shard)
 	}
 	var notes []string
 	if !c.result.Own.RealTime {
-		notes = append(notes, w.Name+": its clients did not get real-time priority: some of the latencies may be their own waits")
+		notes = append(notes, name+": its clients did not get real-time priority: some of the latencies may be their own waits")
 	}
 	if why := c.result.Own.Saturated(); why != "" {
-		notes = append(notes, w.Name+": "+why)
-		out[w.Name] = withoutLatencies(out[w.Name])
+		notes = append(notes, name+": "+why)
+		out[name] = withoutLatencies(out[name])
+		for i := range c.result.Shards {
+			shard := j.s.Workloads[j.index+i].Name
+			out[shard] = withoutLatencies(out[shard])
+		}
 	}
 	return out, notes, nil
 }

@@ -37,6 +37,7 @@ func seedOf(seed uint64, name string) uint64 {
 }
 
 func (j *threadsJob) pid() int                                   { return j.process.Pid() }
+func (j *threadsJob) workload() string                           { return j.name }
 func (j *threadsJob) begin(context.Context, time.Duration) error { return j.process.Go() }
 func (j *threadsJob) stop() error                                { return j.process.Stop() }
 

@@ -112,6 +112,7 @@ type host struct {
 	bounded  bool     // there is a group with a bound of its width
 	freed    []int
 	events   uint64
+	replay   *replayer                                 // nil: nothing is replayed
 	times    func(workload string, took time.Duration) // nil: nobody asks
 
 	eevdf                             bool

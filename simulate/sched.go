@@ -49,6 +49,9 @@ func (h *host) switchTo(c, t int) {
 		h.idle.drop(c)
 	}
 	if t >= 0 {
+		if h.replay != nil {
+			h.replayBegan(t)
+		}
 		h.occupy(h.threads[t].group, 1)
 	} else {
 		h.idle.add(c)

@@ -118,6 +118,8 @@ func (h *host) onWork(i int) {
 	case w.Kind == scenario.GC:
 		h.queue.set(h.slots.work+i, h.now+w.Collector.Every)
 		h.collect(w.collector)
+	case w.Kind == Replayed:
+		h.replayArrived(i)
 	}
 }
 
@@ -126,6 +128,9 @@ func (h *host) start(i int) {
 	switch {
 	case w.Kind == scenario.Service:
 		h.open(w)
+		return
+	case w.Kind == Replayed:
+		h.startReplay(i)
 		return
 	case w.Kind == scenario.GC:
 		if w.Collector.Every > 0 {
@@ -176,6 +181,9 @@ func (h *host) onWake(t int) {
 	th := &h.threads[t]
 	w := &h.works[th.work]
 	switch w.Kind {
+	case Replayed:
+		h.replayWoken(t)
+		return
 	case scenario.Kernel:
 		th.step, th.left = stepEnter, 0
 	default:
@@ -197,6 +205,8 @@ func (h *host) onDone(c int) {
 		h.onCollected(w.collector, t)
 	case scenario.Kernel:
 		h.onCall(t)
+	case Replayed:
+		h.replayOn(t)
 	default:
 		h.finished(t)
 	}

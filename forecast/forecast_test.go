@@ -1,0 +1,71 @@
+package forecast
+
+import "testing"
+
+// Rows that can be foreseen: the quota is what hurts, and without it, or with CPUs of its own, nothing is throttled.
+func TestRows(t *testing.T) {
+	l := loadOf(t, bursts())
+	f, err := Make(l, Options{Seeds: 3, Seed: 1, HostLoad: 0.9, From: 1, To: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string]Row{}
+	for _, row := range f.Rows {
+		name := row.Remedy.Name
+		if row.HostLoad > 0 {
+			name += " on a full host"
+		}
+		if _, ok := rows[name]; !ok {
+			rows[name] = row
+		}
+		if row.Refused != "" || row.Figures.Response.P99 == nil {
+			t.Errorf("%s %v: refused %q, %+v", name, row.Remedy.Parameters(), row.Refused, row.Figures.Response)
+		}
+		if row.Remedy.Modelled() != (row.Error == nil) {
+			t.Errorf("%s: modelled %v, error %+v", name, row.Remedy.Modelled(), row.Error)
+		}
+	}
+	p99 := func(name string) float64 { return *rows[name].Figures.Response.P99 }
+	for _, name := range []string{Pin, Weight, Raise} {
+		if row := rows[name]; row.Figures.ThrottledPeriods != 0 || row.Figures.Stopped != 0 || !row.Meets {
+			t.Errorf("%s: %+v", name, row.Figures)
+		}
+	}
+	// 8 threads of 8 ms: at once, one after the other, and over a refill.
+	if p99(Weight) > 8.1 || p99(Pin) < 60 || p99(Pin) > 65 || p99(None) < 90 || rows[None].Meets {
+		t.Errorf("p99 by weight %.1f ms, pinned %.1f, left %.1f", p99(Weight), p99(Pin), p99(None))
+	}
+	// Exclusive CPUs are the same on a full host, shared ones are not.
+	if p99(Pin+" on a full host") > p99(Pin)*1.05 || p99(Weight+" on a full host") < 2*p99(Weight) {
+		t.Errorf("on a full host: pinned %.1f ms, by weight %.1f", p99(Pin+" on a full host"), p99(Weight+" on a full host"))
+	}
+	// Half a CPU more by raising is the least that takes no neighbour's CPUs.
+	if got := f.Rows[f.Cheapest].Remedy; got.Name != Raise || got.Factor != 1.5 {
+		t.Errorf("cheapest: %+v", got)
+	}
+	if at := rows[Raise].BreaksAt; at == nil || *at <= 1 {
+		t.Errorf("a limit of 0.75 breaks at %v", at)
+	}
+	if at := rows[Weight].CollapsesAt; at != nil {
+		t.Errorf("8 CPUs without a quota collapse at %v times 0.26 CPUs", *at)
+	}
+}
+
+// The same recording and seed give the same forecast.
+func TestRepeats(t *testing.T) {
+	l := loadOf(t, bursts())
+	for _, r := range []Remedy{{Name: None}, {Name: Pin, CPUs: 1}, {Name: Pools, CPUs: 1}} {
+		trial := Trial{Remedy: r, Load: 1.5, HostLoad: 0.9, Seed: 7}
+		a, err := l.Run(trial)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := l.Run(trial)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.ThrottledPeriods != b.ThrottledPeriods || a.Stopped != b.Stopped || a.Events != b.Events || a.CPU != b.CPU {
+			t.Errorf("%+v: %+v then %+v", r, a, b)
+		}
+	}
+}

@@ -158,15 +158,26 @@ func (h *host) start(i int) {
 	}
 }
 
+// clockLook is how long a neighbour runs until it looks at the clock, as in real
+// runs.
+const clockLook = 50 * time.Microsecond
+
 func (h *host) toggle(i int) {
 	w := &h.works[i]
 	w.on = !w.on
 	for n := range w.Threads {
-		if w.on {
-			h.threads[w.first+n].left = endless
-			h.wake(w.first + n)
-		} else {
-			h.block(w.first + n)
+		t := w.first + n
+		switch th := &h.threads[t]; {
+		case w.on && th.queued:
+			h.goOn(t, endless)
+		case w.on:
+			th.left = endless
+			h.wake(t)
+		case h.cpus[th.cpu].cur == t:
+			h.block(t)
+		case th.queued:
+			// It must run to see that its time is over.
+			th.left = clockLook
 		}
 	}
 	next := w.Off
@@ -187,7 +198,7 @@ func (h *host) onWake(t int) {
 	case scenario.Kernel:
 		th.step, th.left = stepEnter, 0
 	default:
-		th.left = h.draw(w.Run)
+		th.left = h.draw(w.Run) + h.scenario.Host.WakeCost
 	}
 	if w.Kind != scenario.Sleeper {
 		th.busy, th.begin = true, h.now
@@ -205,6 +216,8 @@ func (h *host) onDone(c int) {
 		h.onCollected(w.collector, t)
 	case scenario.Kernel:
 		h.onCall(t)
+	case scenario.Neighbour:
+		h.block(t)
 	case Replayed:
 		h.replayOn(t)
 	default:

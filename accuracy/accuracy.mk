@@ -1,0 +1,11 @@
+# Part of the Makefile: the simulator against this host's kernel, outside CI.
+# DRAWS scenarios, REPEATS real runs of SECONDS each. What was run is kept in .cache/accuracy.jsonl, and a later run goes
+# on from there, also after Ctrl-C.
+DRAWS ?= 40
+REPEATS ?= 5
+SECONDS_EACH ?= 10
+
+.PHONY: accuracy
+accuracy: need-go ## docs/accuracy.md: random scenarios for real and simulated (as root)
+	@UNTHROTTLE_DRAWS=$(DRAWS) UNTHROTTLE_REPEATS=$(REPEATS) UNTHROTTLE_SECONDS=$(SECONDS_EACH) \
+	  $(GO) test -tags accuracy -count=1 -timeout 0 -run '^TestAccuracy$$' ./accuracy

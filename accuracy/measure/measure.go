@@ -1,0 +1,157 @@
+// Package measure makes the real runs of package accuracy, and says what others
+// had of the CPUs meanwhile.
+//
+// # Limits
+//
+// Steal and idle time are the host's own counts (/proc/stat); in a container both
+// are of the whole host, which is what disturbs.
+package measure
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/unthrottle/unthrottle/accuracy"
+	"github.com/unthrottle/unthrottle/cgroup"
+	"github.com/unthrottle/unthrottle/host"
+	"github.com/unthrottle/unthrottle/scenario"
+	"github.com/unthrottle/unthrottle/workload/experiment"
+)
+
+// Machine describes this host to draws of so many CPUs. An error says what of it
+// cannot be told.
+func Machine(h *cgroup.Host, cpus int) (accuracy.Machine, error) {
+	k := host.ReadKernel(os.DirFS("/"), host.Unknown, host.Unknown)
+	if k.HZ == nil {
+		return accuracy.Machine{}, fmt.Errorf("the kernel's HZ is in neither /proc/config.gz nor /boot/config-%s: make one of them readable", k.Release)
+	}
+	release := k.Release
+	if i := strings.IndexFunc(release, func(r rune) bool { return r != '.' && (r < '0' || r > '9') }); i >= 0 {
+		release = release[:i]
+	}
+	m := accuracy.Machine{CPUs: cpus, HZ: *k.HZ, Kernel: strings.TrimSuffix(release, "."), CgroupVersion: 2}
+	if v, _ := h.Version(cgroup.CPU); v == cgroup.V1 {
+		m.CgroupVersion = 1
+	}
+	return m, nil
+}
+
+// Real runs a draw for real.
+func Real(ctx context.Context, d accuracy.Draw, m accuracy.Machine, duration time.Duration, o experiment.Options) (accuracy.Result, error) {
+	r := accuracy.Result{Seed: d.Seed, Key: d.Key(), Machine: m, Seconds: duration.Seconds()}
+	s := d.Lasting(duration)
+	before, err := look(o.Host)
+	if err != nil {
+		return r, err
+	}
+	run, err := experiment.Run(ctx, s, o)
+	if err != nil {
+		return r, fmt.Errorf("draw %d: %w", d.Seed, err)
+	}
+	after, err := look(o.Host)
+	if err != nil {
+		return r, err
+	}
+	r.Outcome = run.Outcome
+	r.Noise = noise(before, after, used(&s, run.Outcome))
+	return r, nil
+}
+
+// calibration is how long one takes.
+const calibration = 2 * time.Second
+
+// Costs measures what real runs have beside their scenario.
+func Costs(ctx context.Context, m accuracy.Machine, o experiment.Options) (accuracy.Result, error) {
+	r := accuracy.Result{Machine: m, Seconds: calibration.Seconds()}
+	run, err := experiment.Run(ctx, accuracy.Calibration(calibration), o)
+	if err != nil {
+		return r, fmt.Errorf("calibration: %w", err)
+	}
+	c, ok := accuracy.CostsOf(run.Outcome)
+	if !ok {
+		return r, fmt.Errorf("calibration: no thread woke up in %v", calibration)
+	}
+	r.Outcome, r.Costs = run.Outcome, &c
+	return r, nil
+}
+
+// used is the CPU time of all cgroups of a scenario.
+func used(s *scenario.Scenario, o scenario.Outcome) time.Duration {
+	sum := 0.0
+	for _, c := range s.Cgroups {
+		if c.Parent < 0 {
+			sum += o.Cgroups[c.Name].UsageSeconds
+		}
+	}
+	return time.Duration(sum * 1e9)
+}
+
+// times are sums over all CPUs.
+type times struct {
+	all, idle, steal time.Duration
+	used             *time.Duration // by all processes, exactly; nil: not counted
+}
+
+// userHZ is the unit of times in /proc, 1/100 s on every architecture that Go knows
+// (USER_HZ, include/uapi/asm-generic/param.h).
+const userHZ = 100
+
+// parse reads the first line of /proc/stat (proc_stat(5)): user, nice, system,
+// idle, iowait, irq, softirq, steal; guest times are in user already.
+func parse(stat string) (t times, err error) {
+	line, _, _ := strings.Cut(stat, "\n")
+	fields := strings.Fields(line)
+	if len(fields) < 9 || fields[0] != "cpu" {
+		return t, fmt.Errorf("/proc/stat: %.40q is no line of all CPUs", line)
+	}
+	for i, text := range fields[1:9] {
+		n, err := strconv.ParseInt(text, 10, 50)
+		if err != nil || n < 0 {
+			return t, fmt.Errorf("/proc/stat: %.40q is no number", text)
+		}
+		d := time.Duration(n) * (time.Second / userHZ)
+		t.all += d
+		switch i {
+		case 3, 4:
+			t.idle += d
+		case 7:
+			t.steal += d
+		}
+	}
+	return t, nil
+}
+
+// look reads the counters. On cgroup v1 the root counts CPU time exactly; else
+// what was idle at ticks is all there is, which periods in step with the ticks
+// distort.
+func look(h *cgroup.Host) (times, error) {
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return times{}, err
+	}
+	t, err := parse(string(text))
+	if v, ok := h.Version(cgroup.CPUAcct); err != nil || !ok || v != cgroup.V1 || h.Top(cgroup.CPUAcct) != "/" {
+		return t, err
+	}
+	s, err := cgroup.ReadStat(h, cgroup.Group{Path: h.Top(cgroup.CPU), CPUAcctPath: "/"})
+	t.used = s.Usage
+	return t, err
+}
+
+// noise is what neither idled nor was used by the run itself.
+func noise(before, after times, own time.Duration) accuracy.Noise {
+	all := float64(after.all - before.all)
+	if all <= 0 {
+		return accuracy.Noise{Steal: 1, Others: 1}
+	}
+	steal := after.steal - before.steal
+	others := after.all - before.all - (after.idle - before.idle) - steal - own
+	if before.used != nil && after.used != nil {
+		others = *after.used - *before.used - own
+	}
+	return accuracy.Noise{Steal: float64(steal) / all, Others: max(0, float64(others)/all)}
+}

@@ -1,0 +1,170 @@
+//go:build accuracy
+
+package accuracy_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/unthrottle/unthrottle/accuracy"
+	"github.com/unthrottle/unthrottle/accuracy/measure"
+	"github.com/unthrottle/unthrottle/cgroup"
+	"github.com/unthrottle/unthrottle/lab/require"
+	"github.com/unthrottle/unthrottle/scenario"
+	"github.com/unthrottle/unthrottle/simulate"
+	"github.com/unthrottle/unthrottle/workload/experiment"
+	"github.com/unthrottle/unthrottle/workload/threads"
+)
+
+// TestMain lets the test binary stand in for the program that children run.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == threads.Command {
+		os.Exit(threads.Main())
+	}
+	os.Exit(m.Run())
+}
+
+// Where results are kept, so that a run that was interrupted goes on, and the page that is generated.
+const (
+	file = "../.cache/accuracy.jsonl"
+	page = "../docs/accuracy.md"
+)
+
+// mostTries is how many runs of a draw may be too noisy for one that is not, before it is left as not judged.
+const mostTries = 4
+
+// TestAccuracy makes the real runs that are missing, and writes the page: make accuracy.
+func TestAccuracy(t *testing.T) {
+	require.Root(t)
+	draws, repeats := number(t, "UNTHROTTLE_DRAWS", 40), number(t, "UNTHROTTLE_REPEATS", 5)
+	seconds := number(t, "UNTHROTTLE_SECONDS", 10)
+	h, err := cgroup.Open("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := measure.Machine(h, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	release, _ := os.ReadFile("/proc/sys/kernel/osrelease")
+	about := accuracy.About{Machine: m, Release: string(release), Seconds: float64(seconds), Repeats: repeats, Seeds: simulatedSeeds}
+	study := accuracy.NewStudy(about)
+	for seed := range uint64(draws) {
+		d, err := accuracy.New(seed, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		study.Expect(d)
+	}
+	add := func(r accuracy.Result) {
+		if r.Costs != nil {
+			study.AddCosts(r.Machine, *r.Costs)
+		} else {
+			study.Add(r)
+		}
+	}
+	for _, r := range read(t) {
+		add(r)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	o := experiment.Options{Host: h}
+	if _, missing := study.Next(mostTries); missing && os.Getenv("UNTHROTTLE_PAGE_ONLY") == "" {
+		r, err := measure.Costs(ctx, m, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		keep(t, r)
+		add(r)
+	}
+	for ctx.Err() == nil && os.Getenv("UNTHROTTLE_PAGE_ONLY") == "" {
+		d, ok := study.Next(mostTries)
+		if !ok {
+			break
+		}
+		o.Seed = uint64(study.Runs(d)) + 1
+		r, err := measure.Real(ctx, d, m, time.Duration(seconds)*time.Second, o)
+		if ctx.Err() != nil {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		keep(t, r)
+		add(r)
+		fmt.Fprintf(os.Stderr, "draw %d: steal %.1f %%, others %.1f %%; %s\n", d.Seed, 100*r.Noise.Steal, 100*r.Noise.Others, study.Progress())
+	}
+	if err := os.WriteFile(page, []byte(study.Markdown(simulated(t, time.Duration(seconds)*time.Second, study.Costs()))), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const simulatedSeeds = 20
+
+// simulated makes a draw's simulated runs.
+func simulated(t *testing.T, duration time.Duration, costs accuracy.Costs) func(accuracy.Draw) []scenario.Outcome {
+	return func(d accuracy.Draw) (all []scenario.Outcome) {
+		for seed := range uint64(simulatedSeeds) {
+			r, err := simulate.Run(d.Simulated(duration, costs), simulate.Options{Seed: seed + 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, r.Outcome)
+		}
+		return all
+	}
+}
+
+func number(t *testing.T, name string, otherwise int) int {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		t.Fatalf("%s=%s: a number above 0 is wanted", name, text)
+	}
+	return n
+}
+
+func read(t *testing.T) (all []accuracy.Result) {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		var r accuracy.Result
+		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
+			t.Fatalf("%s: %v: remove it to begin anew", file, err)
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+func keep(t *testing.T, r accuracy.Result) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := json.NewEncoder(f).Encode(r); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,110 @@
+package accuracy
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/unthrottle/unthrottle/scenario"
+)
+
+// About is what a study is of.
+type About struct {
+	Machine Machine
+	Release string  // of the kernel, in full
+	Seconds float64 // of each run
+	Repeats int     // real runs of each draw
+	Seeds   int     // simulated runs of each draw
+}
+
+// Study collects the real runs of some draws.
+type Study struct {
+	About About
+	draws []Draw
+	good  map[string][]Result // that are compared, by draw
+	noisy map[string][]Result
+	costs []Costs
+}
+
+// NewStudy has no draws and no runs yet.
+func NewStudy(about About) *Study {
+	return &Study{About: about, good: map[string][]Result{}, noisy: map[string][]Result{}}
+}
+
+// Expect adds a draw.
+func (s *Study) Expect(d Draw) { s.draws = append(s.draws, d) }
+
+// Add adds a real run. Those of other draws, machines or durations do not count;
+// nor do more than are wanted.
+func (s *Study) Add(r Result) {
+	switch {
+	case r.Machine != s.About.Machine || r.Seconds != s.About.Seconds:
+	case r.Noise.TooMuch() != "":
+		s.noisy[r.Key] = append(s.noisy[r.Key], r)
+	case len(s.good[r.Key]) < s.About.Repeats:
+		s.good[r.Key] = append(s.good[r.Key], r)
+	}
+}
+
+// AddCosts adds a calibration. One of another machine does not count.
+func (s *Study) AddCosts(m Machine, c Costs) {
+	if m == s.About.Machine {
+		s.costs = append(s.costs, c)
+	}
+}
+
+// Costs are the medians of all calibrations, 0 without one.
+func (s *Study) Costs() (c Costs) {
+	var wakes, runtimes []float64
+	for _, c := range s.costs {
+		wakes, runtimes = append(wakes, float64(c.Wake)), append(runtimes, float64(c.Runtime))
+	}
+	if len(wakes) == 0 {
+		return c
+	}
+	return Costs{Wake: time.Duration(Median(wakes)), Runtime: time.Duration(Median(runtimes))}
+}
+
+// block is how many draws are made at a time.
+const block = 8
+
+// Next is the draw of the first unfinished block of [block] that has the fewest
+// runs, the first of those: so the runs of one draw are spread over time. Draws of
+// which tries times as many runs as wanted were too noisy are given up. False:
+// nothing is missing.
+func (s *Study) Next(tries int) (Draw, bool) {
+	best, found := Draw{}, false
+	for i, d := range s.draws {
+		if found && i%block == 0 {
+			break
+		}
+		n := len(s.good[d.Key()])
+		if n >= s.About.Repeats || len(s.noisy[d.Key()]) >= tries*s.About.Repeats {
+			continue
+		}
+		if !found || s.Runs(d) < s.Runs(best) {
+			best, found = d, true
+		}
+	}
+	return best, found
+}
+
+// Runs is how many runs of a draw there are, noisy ones too.
+func (s *Study) Runs(d Draw) int { return len(s.good[d.Key()]) + len(s.noisy[d.Key()]) }
+
+// Progress in words.
+func (s *Study) Progress() string {
+	done, noisy := 0, 0
+	for _, d := range s.draws {
+		done += len(s.good[d.Key()])
+		noisy += len(s.noisy[d.Key()])
+	}
+	return fmt.Sprintf("%d of %d runs, %d more were too noisy", done, len(s.draws)*s.About.Repeats, noisy)
+}
+
+// outcomes of a draw's real runs that are compared.
+func (s *Study) outcomes(d Draw) (all []scenario.Outcome) {
+	for _, r := range s.good[d.Key()] {
+		all = append(all, r.Outcome)
+	}
+	return all
+}

@@ -136,7 +136,7 @@ func (n *Node) why(t *tenant, p *Placed, judged []int32, now [3]int) string {
 	within := ""
 	for i, level := range countedLevels {
 		switch {
-		case now[i] == 1 && n.l.machine.Groups(level) > 1:
+		case now[i] == 1 && n.l.counts[i] > 1:
 			c, _ := n.l.machine.CPU(n.l.ids[judged[0]])
 			if id := c.At(level); id != topology.Unknown {
 				within = fmt.Sprintf("in %s %d", level, id)
@@ -207,38 +207,4 @@ func (n *Node) ideal(t *tenant) [3]int {
 		}
 	}
 	return t.ideals
-}
-
-// State returns the node as a value: what NewNode makes the same node of.
-func (n *Node) State() State {
-	s := State{Machine: n.l.machine, Order: slices.Clone(n.order)}
-	s.Machine.CPUs = slices.Clone(s.Machine.CPUs)
-	for i, c := range s.Machine.CPUs {
-		if c.Online && n.s.owner[n.l.slotOf[c.ID]] == off {
-			s.Machine.CPUs[i].Online = false
-		}
-	}
-	s.Reserved = n.where(func(slot int) bool { return n.reserved[slot] })
-	s.Unavailable = n.where(func(slot int) bool {
-		c, _ := n.l.machine.CPU(n.l.ids[slot])
-		return n.out[slot] && !n.reserved[slot] && !c.Isolated
-	})
-	for _, h := range n.byArrival() {
-		c := n.tenants[h].Container
-		p := n.Placed(h)
-		c.Current, c.Idle = p.Own, p.Idle
-		if c.Class == Floating {
-			c.Current = p.CPUs
-		}
-		s.Containers = append(s.Containers, c)
-	}
-	for slot, id := range n.l.ids {
-		if n.load[slot] >= 0 {
-			if s.Load == nil {
-				s.Load = map[int]float64{}
-			}
-			s.Load[id] = n.load[slot]
-		}
-	}
-	return s
 }

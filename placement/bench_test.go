@@ -50,6 +50,7 @@ var shapes = []struct {
 }{
 	{"128-no-smt", topologytest.Shape{L3sPerNode: 16, CoresPerL3: 8}},
 	{"256-nps4", topologytest.Shape{Sockets: 2, NodesPerSocket: 4, L3sPerNode: 4, CoresPerL3: 4, Threads: 2}},
+	{"240-snc4", topologytest.Shape{Sockets: 2, NodesPerSocket: 4, NodesShareL3: true, CoresPerL3: 15, Threads: 2}},
 	{"384-nps1", topologytest.Shape{Sockets: 2, L3sPerNode: 12, CoresPerL3: 8, Threads: 2}},
 	{"1024", topologytest.Shape{Sockets: 4, NodesPerSocket: 2, L3sPerNode: 8, CoresPerL3: 8, Threads: 2}},
 }
@@ -84,7 +85,7 @@ func TestNoGarbage(t *testing.T) {
 // BenchmarkLargest places half of a machine of 1,024 CPUs, over sockets: the
 // dearest request there is.
 func BenchmarkLargest(b *testing.B) {
-	m := shapes[3].shape.Machine(b)
+	m := shapes[len(shapes)-1].shape.Machine(b)
 	n, _, err := NewNode(State{Machine: m})
 	if err != nil {
 		b.Fatal(err)

@@ -99,7 +99,7 @@ func (o *oracle) cores(objective Objective, set cpuset.CPUSet) int {
 func TestAgainstExactSearch(t *testing.T) {
 	rounds := 40
 	if os.Getenv("PLACEMENT_STEPS") != "" {
-		rounds = 2000
+		rounds = 300
 	}
 	rng := rand.New(rand.NewPCG(3, 4))
 	gap, choices := map[Objective]int{}, 0

@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"k8s.io/utils/cpuset"
@@ -44,18 +45,28 @@ func TestRandomSteps(t *testing.T) {
 	} {
 		machines = append(machines, s.Machine(t))
 	}
+	// Those that bench-placement makes: with the saved ones they are its ten.
+	for _, s := range shapes {
+		machines = append(machines, s.shape.Machine(t))
+	}
 	steps := stepsOfTest(t)
 	for i, m := range machines {
 		rng := rand.New(rand.NewPCG(uint64(i), 7))
-		for done := 0; done < steps/len(machines); {
+		done, kinds := 0, map[string]int{}
+		for done < steps/len(machines) {
 			walk := newWalk(t, m, rng)
-			for range 200 {
+			for range max(200, len(m.CPUs)) { // until a large machine is full, too
 				did := walk.step()
 				done++
 				if err := walk.check(); err != nil {
 					t.Fatalf("machine %d, after %s: %v", i, did, err)
 				}
+				what, _, _ := strings.Cut(did, " ")
+				kinds[what]++
 			}
+		}
+		if testing.Verbose() {
+			t.Logf("%d CPUs: %d steps, each checked: %v", len(m.CPUs), done, kinds)
 		}
 	}
 }
@@ -161,17 +172,17 @@ func (w *walk) step() string {
 
 func (w *walk) resize() string {
 	h := w.live[w.rng.IntN(len(w.live))]
-	before := w.n.Placed(h)
+	before := w.n.held(h)
 	cpus := float64(1 + w.rng.IntN(8))
 	err := w.n.Resize(h, cpus)
-	after := w.n.Placed(h)
-	if !before.Own.IsSubsetOf(after.Own) && !after.Own.IsSubsetOf(before.Own) {
-		w.t.Fatalf("resized from %s to %s", before.Own, after.Own)
+	after := w.n.held(h)
+	if !before.IsSubsetOf(after) && !after.IsSubsetOf(before) {
+		w.t.Fatalf("resized from %s to %s", before, after)
 	}
-	if err != nil && !before.Own.Equals(after.Own) {
-		w.t.Fatalf("not resized (%v), yet from %s to %s", err, before.Own, after.Own)
+	if err != nil && !before.Equals(after) {
+		w.t.Fatalf("not resized (%v), yet from %s to %s", err, before, after)
 	}
-	return fmt.Sprintf("resize %s to %v: %v", before.Name, cpus, err)
+	return fmt.Sprintf("resize %d to %v: %v", h, cpus, err)
 }
 
 // repair checks the state after each move.
@@ -205,7 +216,7 @@ func (w *walk) repair() string {
 			w.t.Fatalf("after move %+v of %+v: %v", m, moves, err)
 		}
 	}
-	return fmt.Sprintf("%d moves", len(moves))
+	return fmt.Sprintf("repair of %d moves", len(moves))
 }
 
 // restart makes the node anew from its state.
@@ -231,8 +242,8 @@ func (w *walk) restart() string {
 			continue
 		}
 		// One with whole cores may have to leave those it has in part.
-		if p := n.Placed(h); c.own() > 0 && !c.FullCores && !c.IdleSiblings && !c.Current.IsSubsetOf(p.Own) {
-			w.t.Fatalf("%s had %s, has %s", c.Name, c.Current, p.Own)
+		if own := n.held(h); c.own() > 0 && !c.FullCores && !c.IdleSiblings && !c.Current.IsSubsetOf(own) {
+			w.t.Fatalf("%s had %s, has %s", c.Name, c.Current, own)
 		}
 	}
 	return "restart"

@@ -51,8 +51,7 @@ func poolStopsPool(of *figures) (found, bool) {
 	if victim.works(of) && float64(victim.stopped) >= victimLead*float64(of.stopped) {
 		f.rank = rankPool
 	}
-	// One thread whose work is longer than the quota stops itself first, whatever it takes along.
-	if of.excess() <= wideExcess && culprit.cost.mean() > of.quota {
+	if of.longRuns() { // it stops itself first, whatever it takes along
 		f.rank = rankPoolToo
 	}
 	spentShare := float64(culprit.throttled[of.track]) / float64(all)

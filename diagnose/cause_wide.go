@@ -34,6 +34,13 @@ func nearShortage(of *figures) bool {
 	return of.above >= shortagePeriods*of.period && of.use() >= burstUse || of.below < backBelow
 }
 
+// longRuns says whether single threads spent the quota: each run of the pool that spent most is longer than a period's
+// quota, and as many at once as the limit fills spent it. What other pools do beside them does not make it a burst.
+func (of *figures) longRuns() bool {
+	p := of.spender()
+	return p != nil && of.ownsStop() && p.cost.mean() > of.quota && p.widest <= ceilCPUs(of.limit)
+}
+
 func burst(of *figures) (found, bool) {
 	rank := rankWide
 	if between(of) && !nearShortage(of) {
@@ -41,7 +48,7 @@ func burst(of *figures) (found, bool) {
 	} else if !shaped(of) {
 		return found{}, false
 	}
-	if of.excess() <= wideExcess {
+	if of.excess() <= wideExcess || of.longRuns() {
 		return found{}, false
 	}
 	f := found{cause: Burst, stopped: of.stopped, severity: of.quotaSeverity(), rank: rank}
@@ -73,12 +80,16 @@ func tinyLimit(of *figures) (found, bool) {
 	} else if !shaped(of) {
 		return found{}, false
 	}
-	if of.excess() > wideExcess {
+	if of.excess() > wideExcess && !of.longRuns() {
 		return found{}, false
 	}
 	f := found{cause: TinyLimit, stopped: of.stopped, severity: of.quotaSeverity(), rank: rank}
-	f.evidence = fmt.Sprintf("mean use is %s of the limit of %s (%s), and hardly ever more than %s at once; wanted was at or below the limit for %s of the time",
-		cpuWords(of.meanWidth), cpuWords(of.limit), shareWords(of.use()), cpuWords(float64(ceilCPUs(of.limit))), shareWords(of.below))
+	width, who, itself := "hardly ever", "", ""
+	if of.excess() > wideExcess {
+		width, who, itself = "its spender never", " of "+poolWords(of.spender()), " itself"
+	}
+	f.evidence = fmt.Sprintf("mean use is %s of the limit of %s (%s), and %s more than %s at once; wanted was at or below the limit for %s of the time",
+		cpuWords(of.meanWidth), cpuWords(of.limit), shareWords(of.use()), width, cpuWords(float64(ceilCPUs(of.limit))), shareWords(of.below))
 	run := ""
 	if p := of.spender(); p != nil {
 		if mean := p.cost.mean(); mean > 0 {
@@ -88,7 +99,7 @@ func tinyLimit(of *figures) (found, bool) {
 			}
 		}
 	}
-	f.verdict = fmt.Sprintf("The work of one request is longer than the %s quota of a period%s; never wider than %s, the container %s.",
-		timeWords(of.quota), run, cpuWords(float64(ceilCPUs(of.limit))), stoodStill(of))
+	f.verdict = fmt.Sprintf("The work of one request%s is longer than the %s quota of a period%s; never wider than %s%s, the container %s.",
+		who, timeWords(of.quota), run, cpuWords(float64(ceilCPUs(of.limit))), itself, stoodStill(of))
 	return f, true
 }

@@ -87,6 +87,13 @@ var cases = map[string]struct {
 		s.Repeat(100, 20*ms, func(at time.Duration) { s.Work(at, ms/2, requests...) })
 		return s
 	}},
+	"the same, and the others beside it on other CPUs": {first: diagnose.TinyLimit, says: []string{"The work of one request of pool `long-*` is longer"}, build: func() *rt.Schedule {
+		s := rt.New(4).Limit(40*ms, 100*ms)
+		long, requests := s.Threads("long", 1), s.Threads("request", 2)
+		s.Repeat(2, 500*ms, func(at time.Duration) { s.Work(at, 70*ms, long...) })
+		s.Repeat(100, 10*ms, func(at time.Duration) { s.Work(at, ms/2, requests...) })
+		return s
+	}},
 	"more than its own limit wanted all the time, under an ancestor's quota": {first: diagnose.Shortage, next: diagnose.Ancestor, says: []string{"its own limit of 0.5 CPUs all the time", "`burner-*`"}, build: func() *rt.Schedule {
 		s := rt.New(2).Limit(50*ms, 100*ms).ParentLimit(40*ms, 100*ms)
 		s.Work(0, 10*time.Second, s.Threads("burner", 3)...)

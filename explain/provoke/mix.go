@@ -123,7 +123,7 @@ func (m Mix) Scenario(without int) Scenario {
 			requests = Pool{Name: requests.Name, Threads: threads, Work: work, Every: every(350 * ms), Together: true}
 		case diagnose.Pool:
 			threads := i.count(2, 8)
-			work := time.Duration(i.between(1, 1.8) * quota / float64(threads) * float64(ms)).Round(100 * time.Microsecond)
+			work := time.Duration(i.between(1.2, 1.8) * quota / float64(threads) * float64(ms)).Round(100 * time.Microsecond)
 			pools = append(pools, Pool{Name: "GC Thread", Threads: threads, Work: work, Every: every(400 * ms), Together: true})
 		case diagnose.Shortage:
 			pools = append(pools, Pool{Name: "burner", Threads: i.count(2, 6), Work: 10 * ms})

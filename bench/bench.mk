@@ -31,8 +31,9 @@ bench-placement: need-go ## our placement beside the kubelet's and nri-plugins',
 PLACEMENT_STEPS ?= 3000000
 
 .PHONY: soak-placement
-soak-placement: need-go ## PLACEMENT_STEPS random steps of the placer, each checked (about 15 min)
-	@PLACEMENT_STEPS=$(PLACEMENT_STEPS) $(GO) test -count=1 -timeout 2h -run 'TestRandomSteps|TestAgainstExactSearch' -v ./placement
+soak-placement: need-go ## PLACEMENT_STEPS random steps of the placer, each checked (about 10 min)
+	@PLACEMENT_STEPS=$(PLACEMENT_STEPS) PLACEMENT_RECORD=$(CURDIR)/bench/placement/soak.json $(GO) test -count=1 -timeout 2h \
+	  -run 'TestRandomSteps|TestAgainstExactSearch' -v ./placement
 
 .PHONY: bench-simulate
 bench-simulate: need-go ## the simulator's events per second beside a bare heap's (x-heap: how many times slower), and the period model's

@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -50,6 +51,7 @@ func TestRandomSteps(t *testing.T) {
 		machines = append(machines, s.shape.Machine(t))
 	}
 	steps := stepsOfTest(t)
+	var record []soaked
 	for i, m := range machines {
 		rng := rand.New(rand.NewPCG(uint64(i), 7))
 		done, kinds := 0, map[string]int{}
@@ -65,10 +67,25 @@ func TestRandomSteps(t *testing.T) {
 				kinds[what]++
 			}
 		}
-		if testing.Verbose() {
-			t.Logf("%d CPUs: %d steps, each checked: %v", len(m.CPUs), done, kinds)
+		record = append(record, soaked{len(m.CPUs), done, kinds})
+	}
+	if file := os.Getenv("PLACEMENT_RECORD"); file != "" {
+		text, err := json.Marshal(record)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, append(text, '\n'), 0o644); err != nil {
+			t.Fatal(err)
 		}
 	}
+}
+
+// soaked is what was done on one machine, for bench/placement to show. A step
+// that was found wrong ends the test before anything is written.
+type soaked struct {
+	CPUs  int            `json:"cpus"`
+	Steps int            `json:"steps"`
+	Kinds map[string]int `json:"kinds"`
 }
 
 // walk is a node to which random things happen.

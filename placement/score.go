@@ -26,6 +26,8 @@ type Score struct {
 	// Sharing the containers that have such a core.
 	CoresShared, Sharing int
 	// Stranded counts half-cores: cores that are partly taken and partly free.
+	// Sharing and Stranded together are at least the containers of whose number
+	// of CPUs no whole cores can be made: less of one is more of the other.
 	Stranded int
 	// Idle counts threads that are kept idle for a sibling's sake.
 	Idle int

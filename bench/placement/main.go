@@ -23,17 +23,18 @@ var variants = []variant{
 func main() {
 	trees := flag.String("trees", "topology/topologytest/testdata", "`folder` of the saved machines")
 	out := flag.String("out", "", "`file` to write; empty: standard output")
+	soak := flag.String("soak", "bench/placement/soak.json", "`file` that make soak-placement wrote; none: nothing is said of it")
 	only := flag.String("machine", "", "only machines whose name contains this `text`")
 	length := flag.Int("arrivals", 200, "measured arrivals per stream")
 	seeds := flag.Int("seeds", 3, "streams per cell")
 	flag.Parse()
-	if err := run(*trees, *out, *only, *length, *seeds); err != nil {
+	if err := run(*trees, *out, *only, *soak, *length, *seeds); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(trees, out, only string, length, seeds int) error {
+func run(trees, out, only, soak string, length, seeds int) error {
 	all, err := machines(trees, only)
 	if err != nil {
 		return err
@@ -44,6 +45,9 @@ func run(trees, out, only string, length, seeds int) error {
 	}
 	defer os.RemoveAll(temp)
 	t := newTable(length, seeds)
+	if t.soaked, err = readSoak(soak); err != nil {
+		return err
+	}
 	next, done := make(chan machine), make(chan error)
 	for range min(len(all), runtime.GOMAXPROCS(0)) {
 		go func() {
@@ -78,10 +82,17 @@ func run(trees, out, only string, length, seeds int) error {
 			}
 		}
 	}
+	t.garbage = map[string]float64{}
+	for _, m := range all {
+		if t.garbage[m.name], err = garbage(m); err != nil {
+			return err
+		}
+	}
 	if out == "" {
 		_, err = os.Stdout.WriteString(t.text())
+		return err
 	}
-	return err
+	return os.WriteFile(out, []byte(t.text()), 0o644)
 }
 
 func peersOf(m machine, dir string) ([]peer, error) {

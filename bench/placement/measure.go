@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/placement"
+	"github.com/unthrottle/unthrottle/topology"
 )
 
 // result is what one allocator did with one stream, or with several.
@@ -20,8 +21,10 @@ type result struct {
 	// Sums over the states after each arrival.
 	containers, sharing, stranded, cores int
 	forced                               [3]int // groups
-	fits                                 [3]int
-	free                                 int
+	// odd are containers of whose number of CPUs no whole cores can be made.
+	odd  int
+	fits [3]int
+	free int
 	// Of repairs.
 	moves, movedCPUs, recovered int
 	times                       []time.Duration
@@ -37,6 +40,7 @@ func (r *result) add(o *result) {
 		r.fits[i] += o.fits[i]
 	}
 	r.containers += o.containers
+	r.odd += o.odd
 	r.sharing += o.sharing
 	r.stranded += o.stranded
 	r.cores += o.cores
@@ -125,6 +129,7 @@ func runPeer(m machine, p peer, requests []request) (*result, error) {
 			r.times = append(r.times, took)
 			r.note(judge, h)
 			r.containers += len(has)
+			r.odd += oddOf(m, requests, handles)
 		}
 	}
 	return r, nil
@@ -188,6 +193,7 @@ func runOurs(m machine, v variant, requests []request) (*result, error) {
 			r.times = append(r.times, took)
 			r.note(n, h)
 			r.containers += len(handles)
+			r.odd += oddOf(m, requests, handles)
 		}
 	}
 	return r, nil
@@ -198,4 +204,35 @@ func crossings(n *placement.Node) (sum [3]int) {
 		sum[i] = c.Avoidable + c.Forced
 	}
 	return sum
+}
+
+// oddOf counts the live containers that must have a part of a core, because no
+// whole cores make their number; 0 where cores differ, since it depends there.
+func oddOf(m machine, requests []request, live map[int]placement.Handle) int {
+	threads := threadsOf(m.topology)
+	odd := 0
+	for i := range live {
+		if threads > 0 && requests[i].size%threads != 0 {
+			odd++
+		}
+	}
+	return odd
+}
+
+// threadsOf is how many threads each core of a machine has; 0: they differ.
+func threadsOf(m topology.Machine) int {
+	of := map[topology.ID]int{}
+	for _, c := range m.CPUs {
+		if c.Online {
+			of[c.Core]++
+		}
+	}
+	threads := 0
+	for _, n := range of {
+		if threads != 0 && n != threads {
+			return 0
+		}
+		threads = n
+	}
+	return threads
 }

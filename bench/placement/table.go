@@ -26,6 +26,10 @@ type table struct {
 	mutex    sync.Mutex // of what follows
 	machines []machine  // that are done
 	results  map[key]*result
+	// garbage is the most allocations per decision of ours, by machine; empty:
+	// not measured yet.
+	garbage map[string]float64
+	soaked  []soaked
 }
 
 func newTable(length, seeds int) *table {
@@ -95,6 +99,17 @@ func (t *table) at(k key) *result {
 		t.results[k] = &result{}
 	}
 	return t.results[k]
+}
+
+// besidePeers adds up the results of one on the machines that everybody ran on.
+func (t *table) besidePeers(who string) *result {
+	out := &result{}
+	for _, m := range t.machines {
+		if m.topology.Online().Size() < largest {
+			out.add(t.sum(m.name, 0, "", who))
+		}
+	}
+	return out
 }
 
 // sum adds up the results that fit; "" and 0 fit all.

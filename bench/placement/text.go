@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -46,6 +48,7 @@ long a decision takes: the same machines and the same streams of requests for al
 	t.forced(&b)
 	t.cores(&b)
 	t.times(&b)
+	t.soak(&b)
 	return b.String()
 }
 
@@ -66,26 +69,7 @@ func (t *table) reaches(b *strings.Builder) {
 		ratio = float64(excess(moved)) / float64(excess(ours))
 	}
 	body = append(body, []string{"forced crossings left after moves, of those without", "at most 25 %", fmt.Sprintf("%.1f %%, at %s moves per recovered crossing", 100*ratio, each(moved.moves, moved.recovered)), verdict(ratio <= 0.25)})
-	for _, what := range []struct {
-		name string
-		get  func(*result) float64
-	}{
-		{"containers sharing a core", func(r *result) float64 { return float64(r.sharing) / float64(max(1, r.containers)) }},
-		{"stranded half-cores", func(r *result) float64 { return float64(r.stranded) / float64(max(1, r.arrivals)) }},
-	} {
-		best, by := 0.0, ""
-		mine, with := 0.0, ""
-		for i, who := range t.who {
-			v := what.get(t.sum("", 0, "", who))
-			if i < len(t.who)-len(variants) && (by == "" || v < best) {
-				best, by = v, who
-			} else if i >= len(t.who)-len(variants) && (with == "" || v < mine) {
-				mine, with = v, who
-			}
-		}
-		body = append(body, []string{what.name, fmt.Sprintf("at most %.3f (%s)", best, by),
-			fmt.Sprintf("%.3f (%s), %.3f (%s): see the frontier", mine, with, what.get(ours), variants[0].name), byOrder(what.get(ours) <= best, mine <= best)})
-	}
+	body = append(body, t.halves()...)
 	for _, m := range t.machines {
 		cpus := m.topology.Online().Size()
 		mine := t.sum(m.name, 0, "", variants[0].name)
@@ -103,20 +87,13 @@ func (t *table) reaches(b *strings.Builder) {
 			body = append(body, []string{"p99 time per decision, " + m.name, "under 1 ms", micros(mine.quantile(0.99)) + " us", verdict(mine.quantile(0.99) < 1e6)})
 		}
 	}
+	if len(t.garbage) > 0 {
+		most := slices.Max(slices.Collect(maps.Values(t.garbage)))
+		body = append(body, []string{fmt.Sprintf("garbage in the steady state, %d machines", len(t.garbage)), "none",
+			fmt.Sprintf("at most %g allocations per decision, departures included", most), verdict(most == 0)})
+	}
 	b.WriteString("## What was aimed at\n\n")
 	rows(b, []string{"figure", "reach", "got", ""}, body)
-	b.WriteString("No garbage in the steady state: `TestNoGarbage` in `placement/` counts 0 allocations per decision.\n\n")
-}
-
-// byOrder does not call met what only another order than the default reaches.
-func byOrder(byDefault, byAnother bool) string {
-	switch {
-	case byDefault:
-		return "met"
-	case byAnother:
-		return "MISSED by default, met by another order"
-	}
-	return "MISSED"
 }
 
 // crossings shows avoidable crossings of arrivals.
@@ -145,14 +122,6 @@ func (t *table) forced(b *strings.Builder) {
 		}
 	}
 	rows(b, []string{"machine", "allocated", "crossings recovered per 100 arrivals", "moves per recovered crossing", "moved CPUs per recovered crossing"}, body)
-}
-
-// cores shows the frontier of sharing and stranding.
-func (t *table) cores(b *strings.Builder) {
-	b.WriteString("## Shared cores and stranded half-cores: the frontier\n\nContainers that share a core, of 100 / half-cores stranded on the machine. Filling half-cores makes containers share them,\nleaving them free strands them: the order of the objectives chooses (`--order`). None of the orders costs an avoidable crossing.\n\n")
-	t.perMachine(b, func(r *result) string {
-		return percentOf(r.sharing, r.containers) + " / " + each(r.stranded, r.arrivals)
-	}, t.who)
 }
 
 func (t *table) times(b *strings.Builder) {

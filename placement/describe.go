@@ -133,13 +133,16 @@ func (n *Node) why(t *tenant, p *Placed, judged []int32, now [3]int) string {
 	case t.own > t.has:
 		parts = append(parts, fmt.Sprintf("%d of the %d CPUs it is to have", t.has, t.own))
 	}
-	within := ""
+	within, groups := "", 0
 	for i, level := range countedLevels {
 		switch {
 		case now[i] == 1 && n.l.counts[i] > 1:
 			c, _ := n.l.machine.CPU(n.l.ids[judged[0]])
 			if id := c.At(level); id != topology.Unknown {
-				within = fmt.Sprintf("in %s %d", level, id)
+				// The narrowest: which level that is differs from machine to machine.
+				if n.l.counts[i] >= groups {
+					within, groups = fmt.Sprintf("in %s %d", level, id), n.l.counts[i]
+				}
 			}
 		case now[i] > 1 && t.own == 0:
 			parts = append(parts, fmt.Sprintf("over %d %ss", now[i], level))

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -150,6 +149,9 @@ func (f *placeFlags) state(stdin io.Reader) (placement.State, error) {
 		if *list.into, err = topology.ParseList(list.text); err != nil {
 			return s, fmt.Errorf("--%s: %w", list.flag, err)
 		}
+		if absent := list.into.Difference(m.Present()); !absent.IsEmpty() {
+			return s, fmt.Errorf("--%s: this machine has no CPUs %s: it has %s", list.flag, absent, m.Present())
+		}
 	}
 	return s, nil
 }
@@ -161,10 +163,7 @@ func (f *placeFlags) machine(stdin io.Reader) (topology.Machine, error) {
 		if err != nil {
 			return m, err
 		}
-		if err := json.Unmarshal(data, &m); err != nil {
-			return m, fmt.Errorf("%s: %w", f.topology, err)
-		}
-		return m, nil
+		return placefile.Machine(f.topology, data)
 	}
 	root, err := os.OpenRoot(f.sysfs)
 	if err != nil {

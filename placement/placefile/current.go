@@ -1,13 +1,14 @@
 package placefile
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/placement"
@@ -43,26 +44,29 @@ func Current(file string, data []byte) (containers []placement.Container, shared
 		return nil, shared, jsonError(file, data, err)
 	}
 	if in.Containers == nil {
-		return nil, shared, &Error{file, 0, "containers", "is missing: give what `unthrottle place --json` prints"}
+		return nil, shared, &Error{file, 1, "containers", "is missing: give what `unthrottle place --json` prints"}
 	}
 	if shared, err = topology.ParseList(in.Shared); err != nil {
-		return nil, shared, &Error{file, 0, "shared", err.Error()}
+		return nil, shared, &Error{file, keyLine(data, "shared"), "shared", err.Error()}
 	}
-	out := []placement.Container{}
+	out, seen := []placement.Container{}, map[string]bool{}
 	for i, c := range in.Containers {
-		at := fmt.Sprintf("containers[%d]", i)
+		wrong := func(key, why string) error {
+			return &Error{file, entryLine(data, "containers", i, key), fmt.Sprintf("containers[%d].%s", i, key), why}
+		}
 		if c.Name == "" || len(c.Name) > maxName {
-			return nil, shared, &Error{file, 0, at + ".name", fmt.Sprintf("%s: give a name of 1 to %d bytes", quote(c.Name), maxName)}
+			return nil, shared, wrong("name", fmt.Sprintf("%s: give a name of 1 to %d bytes", quote(c.Name), maxName))
 		}
-		if slices.ContainsFunc(out, func(o placement.Container) bool { return o.Name == c.Name }) {
-			return nil, shared, &Error{file, 0, at + ".name", quote(c.Name) + " is there twice"}
+		if seen[c.Name] {
+			return nil, shared, wrong("name", quote(c.Name)+" is there twice")
 		}
+		seen[c.Name] = true
 		if c.CPUs == nil {
-			return nil, shared, &Error{file, 0, at + ".cpus", "is missing: give a list such as \"0-3,8\""}
+			return nil, shared, wrong("cpus", "is missing: give a list such as \"0-3,8\"")
 		}
 		cpus, err := topology.ParseList(*c.CPUs)
 		if err != nil {
-			return nil, shared, &Error{file, 0, at + ".cpus", err.Error()}
+			return nil, shared, wrong("cpus", err.Error())
 		}
 		p := placement.Container{Name: c.Name, Class: placement.Class(c.Class), Current: cpus, Lends: c.Lends,
 			FullCores: c.FullCores, IdleSiblings: c.IdleSiblings}
@@ -70,7 +74,7 @@ func Current(file string, data []byte) (containers []placement.Container, shared
 			p.Stays = "asked to stay"
 		}
 		if p.Idle, err = topology.ParseList(c.Idle); err != nil {
-			return nil, shared, &Error{file, 0, at + ".idle", err.Error()}
+			return nil, shared, wrong("idle", err.Error())
 		}
 		switch p.Class {
 		case "":
@@ -79,11 +83,11 @@ func Current(file string, data []byte) (containers []placement.Container, shared
 		case placement.Secondary:
 			p.Current = cpuset.New()
 		default:
-			return nil, shared, &Error{file, 0, at + ".class", quote(c.Class) + ": choose from exclusive, hybrid, floating, secondary"}
+			return nil, shared, wrong("class", quote(c.Class)+": choose from exclusive, hybrid, floating, secondary")
 		}
 		if c.Dedicated != nil && p.Class != placement.Floating {
 			if p.Current, err = topology.ParseList(*c.Dedicated); err != nil {
-				return nil, shared, &Error{file, 0, at + ".dedicated", err.Error()}
+				return nil, shared, wrong("dedicated", err.Error())
 			}
 		} else if p.Class == placement.Hybrid {
 			p.Current = cpus.Difference(shared)
@@ -120,6 +124,48 @@ func Merge(current []placement.Container, shared cpuset.CPUSet, events []placeme
 	}
 }
 
+// entryLine is the line of a key of one entry of a list, or of the entry itself; 0
+// where it cannot be told. JSON is YAML enough for a parser that knows lines.
+func entryLine(data []byte, of string, i int, key string) int {
+	list := valueOf(parsed(data), of)
+	if list == nil || i >= len(list.Content) {
+		return 0
+	}
+	if value := valueOf(list.Content[i], key); value != nil {
+		return value.Line
+	}
+	return list.Content[i].Line
+}
+
+// keyLine is the line of a key of the whole; 0 where it cannot be told.
+func keyLine(data []byte, key string) int {
+	if value := valueOf(parsed(data), key); value != nil {
+		return value.Line
+	}
+	return 0
+}
+
+func parsed(data []byte) *yaml.Node {
+	var doc yaml.Node
+	// YAML allows no tabs for indentation; JSON does.
+	if err := yaml.Unmarshal(bytes.ReplaceAll(data, []byte("\t"), []byte(" ")), &doc); err != nil || len(doc.Content) != 1 {
+		return nil
+	}
+	return doc.Content[0]
+}
+
+func valueOf(n *yaml.Node, key string) *yaml.Node {
+	if n == nil || n.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return n.Content[i+1]
+		}
+	}
+	return nil
+}
+
 // jsonError names the line or the key.
 func jsonError(file string, data []byte, err error) *Error {
 	var syntax *json.SyntaxError
@@ -140,6 +186,10 @@ func jsonName(t reflect.Type) string {
 		return "an object"
 	case reflect.Slice:
 		return "an array"
+	case reflect.String:
+		return "a string"
+	case reflect.Int, reflect.Int64, reflect.Uint64:
+		return "a whole number"
 	case reflect.Bool:
 		return "true or false"
 	case reflect.Float64:

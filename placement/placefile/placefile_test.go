@@ -68,6 +68,7 @@ func TestContainersRefuses(t *testing.T) {
 		{"- {name: a, cpus: 1}\n---\n- {}", "more than one document"},
 		{"- {name: a, cpus: [1]}", "[0].cpus: must be a single value"},
 		{"a: [", "not YAML"},
+		{"- {name: a, cpus: 1}\n- {name: \"b", "c.yaml:2: not YAML"},
 	} {
 		_, err := placefile.Containers("c.yaml", []byte(c.in), nil)
 		var bad *placefile.Error
@@ -120,7 +121,9 @@ func TestCurrentRefuses(t *testing.T) {
 		{`{"containers":[{"name":"a","cpus":"1"},{"name":"a","cpus":"2"}]}`, `containers[1].name: "a" is there twice`},
 		{`{"containers":[{"name":"a","cpus":"1","class":"odd"}]}`, "containers[0].class"},
 		{`{"containers":[{"name":"a","cpus":"1","idle":"9-1"}]}`, "containers[0].idle"},
-		{`{"containers":[],"shared":"-"}`, "shared"},
+		{`{"containers":[],"shared":"-"}`, "p.json:1: shared"},
+		{"{\n\t\"containers\": [\n\t\t{\"name\": \"a\", \"cpus\": \"1\"},\n\t\t{\n\t\t\"name\": \"b\",\n\t\t\"cpus\": \"1-\"}]}", "p.json:6: containers[1].cpus"},
+		{"{\n\"containers\": [\n{\"name\": \"a\"}]}", "p.json:3: containers[0].cpus: is missing"},
 	} {
 		if _, _, err := placefile.Current("p.json", []byte(c.in)); err == nil || !strings.Contains(err.Error(), c.names) {
 			t.Errorf("%s: error %v does not say %s", c.in, err, c.names)
@@ -155,4 +158,25 @@ func FuzzCurrent(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestMachine(t *testing.T) {
+	m, err := placefile.Machine("m.json", []byte(`{"cpus":[{"id":0,"socket":0},{"id":1,"socket":1}]}`))
+	if err != nil || len(m.CPUs) != 2 {
+		t.Fatal(m, err)
+	}
+	for _, c := range []struct{ in, names string }{
+		{"{\n", "m.json:2: not JSON"},
+		{"[]", "m.json:1: an array stands where an object belongs"},
+		{"{\n\"cpus\": 1}", "m.json:2: cpus: a number stands where an array belongs"},
+		{"{\"cpus\": [\n\t{\"id\": 0},\n\t{\"id\": \"x\"}]}", "m.json:3: cpus[1]: "},
+		{"{\"cpus\": [\n{\"id\": 0},\n7]}", "m.json:3: cpus[1]: a number stands where an object belongs"},
+		{"{\"cpus\": [\n{\"id\": 0}], \"numa_nodes\": [\n{\"id\": 0, \"cpus\": \"a\"}]}", "m.json:3: numa_nodes[0]: "},
+		{`{}`, "m.json: cpus: none given"},
+		{`{"cpus":[{"id":0},{"id":0}]}`, "CPU 0: given twice"},
+	} {
+		if _, err := placefile.Machine("m.json", []byte(c.in)); err == nil || !strings.Contains(err.Error(), c.names) {
+			t.Errorf("%s: error %v does not say %s", c.in, err, c.names)
+		}
+	}
 }

@@ -31,7 +31,7 @@ func (h *Host) Set(name, value string) error {
 		return fmt.Errorf("%s=%s: give a time with its unit, such as 10ms", shown(name), shown(value))
 	}
 	own := map[string]*time.Duration{"timer_slack": &h.TimerSlack, "base_slice": &h.BaseSlice, "unthrottle_ipi": &h.UnthrottleIPI, "wake_cost": &h.WakeCost,
-		"line_own": &h.LineOwn, "line_other": &h.LineOther}
+		"line_own": &h.LineOwn, "line_other": &h.LineOther, "cold_cache": &h.ColdCache}
 	if into, ok := own[name]; ok {
 		if v < 0 || v > time.Second {
 			return fmt.Errorf("%s=%v: give a time from 0 to 1s", name, v)
@@ -47,7 +47,7 @@ func (h *Host) Set(name, value string) error {
 
 // Constants lists the names that Host.Set knows.
 func Constants() []string {
-	return append(bandwidth.Constants(), "base_slice", "timer_slack", "unthrottle_ipi", "wake_cost", "line_own", "line_other")
+	return append(bandwidth.Constants(), "base_slice", "timer_slack", "unthrottle_ipi", "wake_cost", "line_own", "line_other", "cold_cache")
 }
 
 // All is the host's CPUs.
@@ -116,6 +116,7 @@ func (d *decoder) checkCgroup(s *Scenario, c *Cgroup) {
 	if s.Effective(c).IsEmpty() {
 		d.failAt(join(key, "cpus"), "%s: none of the parent's CPUs", c.CPUs)
 	}
+	d.checkMems(s, c, key)
 	if s.Host.CgroupVersion != 1 || !c.Limit.Limited() {
 		return
 	}

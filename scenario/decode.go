@@ -217,6 +217,15 @@ func (d *decoder) choice(into *string, words ...string) read {
 }
 
 func (d *decoder) cpus(into *cpuset.CPUSet) read {
+	return d.list(into, "CPUs", "0-3,8")
+}
+
+func (d *decoder) mems(into *cpuset.CPUSet) read {
+	return d.list(into, "memory nodes", "0 or 0-1")
+}
+
+// list reads numbers as the kernel writes them.
+func (d *decoder) list(into *cpuset.CPUSet, what, such string) read {
 	return func(n *yaml.Node, key string) {
 		text := d.scalar(n, key)
 		if d.err != nil {
@@ -224,7 +233,7 @@ func (d *decoder) cpus(into *cpuset.CPUSet) read {
 		}
 		set, err := topology.ParseList(text)
 		if err != nil || set.IsEmpty() {
-			d.fail(n.Line, key, "%s: give CPUs as the kernel writes them, such as 0-3,8", shown(text))
+			d.fail(n.Line, key, "%s: give %s as the kernel writes them, such as %s", shown(text), what, such)
 		}
 		*into = set
 	}

@@ -34,6 +34,6 @@
 //
 // # Limits
 //
-// One host; no recordings; the CPUs have numbers, no topology. docs/scenarios.md
+// One host; no recordings; a topology is regular: equal cores, caches and nodes. docs/scenarios.md
 // defines every key with unit, default and bounds.
 package scenario

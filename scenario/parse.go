@@ -63,7 +63,7 @@ func (d *decoder) scenario(data []byte) Scenario {
 	}
 	s := Scenario{Duration: DefaultDuration, Host: Host{
 		HZ: DefaultHZ, CgroupVersion: 2, TimerSlack: 50 * time.Microsecond, UnthrottleIPI: 2 * time.Microsecond,
-		LineOwn: 5 * time.Nanosecond, LineOther: 60 * time.Nanosecond,
+		LineOwn: 5 * time.Nanosecond, LineOther: 60 * time.Nanosecond, ColdCache: 20 * time.Microsecond,
 	}}
 	var cgroups, workloads *yaml.Node
 	var all *spike
@@ -126,9 +126,11 @@ func (d *decoder) host(n *yaml.Node, key string, h *Host) {
 		"ticks":          d.choice(&ticks, "aligned", "spread"),
 		"kernel":         d.text(&kernel),
 		"cgroup_version": d.integer(&h.CgroupVersion, 1, 2),
+		"topology":       func(n *yaml.Node, key string) { h.Topology = d.topology(n, key) },
 		"clock_skew":     d.duration(&h.ClockSkew, 0, 100*time.Millisecond),
 		"constants":      func(n *yaml.Node, _ string) { constants = n },
 	})
+	d.checkTopology(h, join(key, "topology"))
 	if d.err != nil {
 		return
 	}
@@ -172,6 +174,7 @@ func (d *decoder) cgroups(n *yaml.Node, s *Scenario) {
 			"burst":  d.duration(&c.Limit.Burst, 0, maxTime),
 			"weight": d.integer(&c.Weight, 1, 10000),
 			"cpus":   d.cpus(&c.CPUs),
+			"mems":   d.mems(&c.Mems),
 			"remedy": func(n *yaml.Node, key string) { c.Remedy = d.remedy(n, key) },
 		})
 		all, parents[name] = append(all, c), parent

@@ -49,6 +49,11 @@ type Host struct {
 	// LineOwn and LineOther are the CPU time of reading and writing a cache line
 	// of a service's shared data that the same CPU wrote last, or another one.
 	LineOwn, LineOther time.Duration
+	// Topology tells which CPUs share what.
+	Topology Topology
+	// ColdCache is the CPU time that a thread's work takes longer after it moved to a
+	// CPU of another last-level cache.
+	ColdCache time.Duration
 	// Reserved CPUs belong to pinned cgroups: workloads in the root cgroup stay
 	// off them. Set by Remedied.
 	Reserved cpuset.CPUSet
@@ -61,6 +66,7 @@ type Cgroup struct {
 	Limit  bandwidth.Limit
 	Weight int           // cpu.weight, 1 to 10000
 	CPUs   cpuset.CPUSet // cpuset.cpus; empty: the parent's
+	Mems   cpuset.CPUSet // cpuset.mems, memory nodes; empty: the parent's
 	Remedy *Remedy       // nil: leave it
 	// Width is the most CPUs in use at once, 0: any. While some of Credit is saved
 	// up, CPU time within the limit that was not used, any. Set by Remedied.

@@ -40,8 +40,8 @@
 //
 // # Limits
 //
-// CPUs are equal: no siblings that slow each other down, no caches, no memory
-// nodes. A system call that runs through a throttling, from 6.18 on, has the
+// CPUs are equal unless the scenario has a topology; then a busy sibling, a cold
+// cache and remote memory slow all work alike. A system call that runs through a throttling, from 6.18 on, has the
 // share of a thread of the root meanwhile. A group's share of a CPU follows the number of its threads there,
 // not their load averages; balancing looks at numbers of threads, too. What a
 // switch or a wake-up costs is not modelled. docs/simulate.md says how the

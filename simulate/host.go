@@ -53,6 +53,8 @@ type cpu struct {
 	cur     int           // thread that runs, -1: idle
 	last    time.Duration // charged up to here
 	picked  time.Duration // since when cur runs
+	worked  time.Duration // cur's work is up to date up to here, where CPUs are unequal
+	speed   float64       // of cur there
 	phase   time.Duration // of its ticks
 	balance int           // ticks until it looks for work elsewhere
 	threads int           // that can run, held ones too
@@ -109,6 +111,7 @@ type host struct {
 	works    []work
 	streams  []stream // of all services
 	calling  []int    // threads in a system call
+	speeds   *speeds  // nil: all CPUs are equal
 	bounded  bool     // there is a group with a bound of its width
 	freed    []int
 	events   uint64
@@ -157,6 +160,7 @@ func newHost(s *scenario.Scenario, seed uint64) (*host, error) {
 			return nil, err
 		}
 	}
+	h.unequal()
 	h.addWorks(threads, streams)
 	return h, nil
 }

@@ -12,7 +12,11 @@ func (h *host) update(c int, runnable bool) bool {
 		return false
 	}
 	t := &h.threads[cur.cur]
-	t.left -= d
+	if h.speeds == nil {
+		t.left -= d
+	} else {
+		h.progress(c)
+	}
 	h.works[t.work].used += d
 	t.entity.vruntime += int64(d)
 	empty := false
@@ -43,7 +47,8 @@ func (h *host) switchTo(c, t int) {
 	if cur.cur == t {
 		return
 	}
-	if cur.cur >= 0 {
+	before := cur.cur >= 0
+	if before {
 		h.occupy(h.threads[cur.cur].group, -1)
 	} else {
 		h.idle.drop(c)
@@ -57,6 +62,9 @@ func (h *host) switchTo(c, t int) {
 		h.idle.add(c)
 	}
 	cur.cur, cur.last, cur.picked = t, h.now, h.now
+	if h.speeds != nil {
+		h.paced(c, before)
+	}
 }
 
 // schedule lets quotas that are used up throttle the CPU, from the running
@@ -102,14 +110,19 @@ func (h *host) rest(c int) {
 	h.queue.clear(h.slots.tick + c)
 }
 
-// arm makes due what the running thread leads to.
-func (h *host) arm(c int) {
-	t := &h.threads[h.cpus[c].cur]
-	if t.left < endless {
-		h.queue.set(h.slots.done+c, h.now+t.left)
+// expectDone makes the end of what the running thread has to do due.
+func (h *host) expectDone(c int) {
+	if h.threads[h.cpus[c].cur].left < endless {
+		h.queue.set(h.slots.done+c, h.now+h.remains(c))
 	} else {
 		h.queue.clear(h.slots.done + c)
 	}
+}
+
+// arm makes due what the running thread leads to.
+func (h *host) arm(c int) {
+	t := &h.threads[h.cpus[c].cur]
+	h.expectDone(c)
 	if h.tick > 0 {
 		if !h.queue.due(h.slots.tick + c) {
 			at := h.cpus[c].phase // below a tick
@@ -145,6 +158,9 @@ func (h *host) onTick(c int) {
 		h.arm(c)
 	}
 	h.spread(c)
+	if h.speeds != nil {
+		h.spreadCores(c)
+	}
 }
 
 // wake puts a thread onto a CPU and lets it preempt.

@@ -18,7 +18,7 @@ func (h *host) choose(t int) int {
 		from, best := th.cpu, -1
 		for i := range h.ncpu {
 			c := (from + i) % h.ncpu
-			if th.allowed.has(c) && (best < 0 || h.cpus[c].threads < h.cpus[best].threads) {
+			if th.allowed.has(c) && (best < 0 || h.emptier(c, best)) {
 				best = c
 			}
 		}
@@ -28,11 +28,27 @@ func (h *host) choose(t int) int {
 		return h.chooseNarrow(t)
 	}
 	if !h.idle.has(th.cpu) {
+		if h.speeds != nil {
+			if c := h.chooseNear(t); c >= 0 {
+				return c
+			}
+			return th.cpu
+		}
 		if c := firstCommon(h.idle, th.allowed, th.cpu); c >= 0 {
 			return c
 		}
 	}
 	return th.cpu
+}
+
+// emptier says whether a CPU has fewer threads than another one, or as many on a
+// core that has fewer.
+func (h *host) emptier(a, b int) bool {
+	if n, m := h.cpus[a].threads, h.cpus[b].threads; n != m || h.speeds == nil {
+		return n < m
+	}
+	per := h.speeds.perCore
+	return h.speeds.busy[a/per] < h.speeds.busy[b/per]
 }
 
 // steal moves a waiting thread from the busiest CPU to c, if that has at least

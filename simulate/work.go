@@ -23,6 +23,7 @@ type thread struct {
 	held             bool          // a quota holds it
 	fresh            bool          // was never placed
 	step             uint8         // of a thread of kind kernel
+	node, cache      int           // of its memory, and where it last ran, where CPUs are unequal; node -1: it never ran
 }
 
 // work is a workload's state.
@@ -59,7 +60,7 @@ func (h *host) addWorks(threads, streams int) {
 			}
 		}
 		for n := range w.count {
-			t := thread{work: i, group: w.group, in: w.group, allowed: allowed, fresh: true}
+			t := thread{work: i, group: w.group, in: w.group, allowed: allowed, fresh: true, node: -1}
 			if spec.Kind == scenario.Fib {
 				t.allowed = newMask(h.ncpu)
 				t.allowed.add(each[n%len(each)])

@@ -142,6 +142,19 @@ func readMeminfo() (string, error) {
 	return string(text), err
 }
 
+// notReproduced tells what of a scenario's host cannot be had here, and matters.
+func notReproduced(s *scenario.Scenario) (notes []string) {
+	if !s.Host.Topology.Equal() {
+		notes = append(notes, "host.topology: not reproduced: the host's own topology is used")
+	}
+	for i := range s.Cgroups {
+		if !s.Cgroups[i].Mems.IsEmpty() {
+			notes = append(notes, "cgroups."+s.Cgroups[i].Name+".mems: not set: memory lies where the host puts it")
+		}
+	}
+	return notes
+}
+
 // mapped are the host's CPUs for CPUs of the scenario: its n-th is the n-th of
 // those that can be used.
 func mapped(cpus, usable cpuset.CPUSet) cpuset.CPUSet {

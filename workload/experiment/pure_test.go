@@ -17,6 +17,18 @@ func TestMapped(t *testing.T) {
 	}
 }
 
+func TestNotReproduced(t *testing.T) {
+	s := scenario.Scenario{Cgroups: []scenario.Cgroup{{Name: "a"}, {Name: "b", Mems: cpuset.New(1)}}}
+	s.Host.Topology.ThreadsPerCore = 1
+	if got := notReproduced(&s); len(got) != 1 || !strings.Contains(got[0], "cgroups.b.mems") {
+		t.Errorf("%q", got)
+	}
+	s.Host.Topology.ThreadsPerCore = 2
+	if got := notReproduced(&s); len(got) != 2 || !strings.Contains(got[0], "the host's own topology is used") {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestPlannedPhases(t *testing.T) {
 	s := time.Second
 	for _, test := range []struct {

@@ -61,7 +61,7 @@ func Run(ctx context.Context, s scenario.Scenario, o Options) (result Result, er
 		return result, err
 	}
 	defer func() { err = errors.Join(err, g.home.Remove()) }()
-	result.Notes = g.home.Notes
+	result.Notes = append(notReproduced(&s), g.home.Notes...)
 	jobs, err := start(&s, g, o)
 	join(&s, jobs)
 	defer func() {

@@ -12,44 +12,17 @@ import (
 	"github.com/unthrottle/unthrottle/scenario"
 )
 
-// Run is what `unthrottle run` shows: one scenario, run for real once or more
-// often. Its figures have the same keys as a [Simulation]'s.
-type Run struct {
-	Scenario string `json:"scenario"` // the file's name
-	About    string `json:"about"`
-	Kernel   string `json:"kernel"`      // uname -r
-	Mode     string `json:"cgroup_mode"` // v1, v2 or mixed
-	CPUs     int    `json:"cpus"`        // of the scenario
-	Seed     uint64 `json:"seed"`        // the first
-	Repeat   int    `json:"repeat"`
-	Fair     bool   `json:"fair"`
-	// Outcome has the median of each figure over the runs, as a Simulation's.
-	scenario.Outcome
-	// Lowest and Highest of each figure; nil for a single run.
-	Lowest  *scenario.Outcome `json:"lowest"`
-	Highest *scenario.Outcome `json:"highest"`
-	Notes   []string          `json:"notes"`
-}
-
-// Summarize fills a run's figures from its repeats, at least one.
-func (r *Run) Summarize(runs []scenario.Outcome) {
-	var s Simulation
-	s.Summarize(runs)
-	r.Repeat, r.Outcome, r.Lowest, r.Highest = s.Repeat, s.Outcome, s.Lowest, s.Highest
-}
-
-// Real writes a run for people.
-func Real(w io.Writer, r Run) error {
+// Real writes what `unthrottle run` shows, for people.
+func Real(w io.Writer, r Trial) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", shown(r.Scenario), shown(r.About))
-	fmt.Fprintf(&b, "Run for real: %s, Linux %s, cgroup %s, %s s, %s.\n", counted(r.CPUs, "CPU"), shown(r.Kernel), r.Mode, strconv.FormatFloat(r.Seconds, 'f', 1, 64), counted(r.Repeat, "time"))
+	fmt.Fprintf(&b, "Run for real: %s, Linux %s, cgroup %s, %s s, %s.\n", counted(r.CPUs, "CPU"), shown(r.Kernel), *r.Mode, strconv.FormatFloat(r.Seconds, 'f', 1, 64), counted(r.Repeat, "time"))
 	if r.Repeat > 1 {
 		b.WriteString("Figures are medians, with the lowest and the highest of all runs.\n")
 	}
 	b.WriteString("\n")
-	s := Simulation{Outcome: r.Outcome, Lowest: r.Lowest, Highest: r.Highest}
-	simulatedCgroups(&b, s)
-	simulatedWorkloads(&b, s)
+	trialCgroups(&b, &r)
+	trialWorkloads(&b, &r)
 	servedClasses(&b, r.Outcome)
 	for _, note := range r.Notes {
 		fmt.Fprintf(&b, "\n%s\n", shown(note))

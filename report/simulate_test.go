@@ -21,7 +21,8 @@ func simulation(t *testing.T, name string, seeds int) Simulation {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := Simulation{Scenario: name, About: s.About, Kernel: s.Host.Rules.Kernel, Era: s.Host.Rules.Era.String(), CPUs: s.Host.CPUs, HZ: s.Host.HZ, Seed: 1}
+	era := s.Host.Rules.Era.String()
+	out := Simulation{Trial: Trial{Scenario: name, About: s.About, Simulated: true, Kernel: s.Host.Rules.Kernel, Era: &era, CPUs: s.Host.CPUs, HZ: &s.Host.HZ, Seed: 1}}
 	var runs []scenario.Outcome
 	for i := range seeds {
 		r, err := simulate.Run(s, simulate.Options{Seed: uint64(i + 1), Timeline: 2, Explain: true})

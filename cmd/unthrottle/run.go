@@ -92,7 +92,7 @@ func lasting(s *scenario.Scenario, d time.Duration) error {
 	return nil
 }
 
-func (f *runFlags) run(ctx context.Context, s scenario.Scenario, name string) (out report.Run, err error) {
+func (f *runFlags) run(ctx context.Context, s scenario.Scenario, name string) (out report.Trial, err error) {
 	h, err := openCgroups()
 	if err != nil {
 		return out, err
@@ -103,9 +103,10 @@ func (f *runFlags) run(ctx context.Context, s scenario.Scenario, name string) (o
 	}
 	var uts unix.Utsname
 	_ = unix.Uname(&uts) // fails for a bad pointer only
-	out = report.Run{
-		Scenario: name, About: s.About, Kernel: unix.ByteSliceToString(uts.Release[:]), Mode: h.Mode(),
-		CPUs: s.Host.CPUs, Seed: f.seed, Fair: f.fair, Notes: []string{},
+	mode := h.Mode()
+	out = report.Trial{
+		Scenario: name, About: s.About, Kernel: unix.ByteSliceToString(uts.Release[:]), Mode: &mode,
+		CPUs: s.Host.CPUs, Seed: f.seed, Fair: &f.fair,
 	}
 	var runs []scenario.Outcome
 	for i := range f.repeat {

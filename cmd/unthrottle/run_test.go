@@ -1,6 +1,8 @@
 package main
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,14 +15,30 @@ func TestRun(t *testing.T) {
 	tree := cgrouptest.New(t)
 	tree.Make("inner") // on v2: makes the top hand its controllers on
 	const text = "version: 1\nhost: {cpus: 1}\ncgroups: {app: {quota: 20ms}}\nworkloads: {burner: {kind: burn, cgroup: app}}\n"
-	real := decoded[scenario.Outcome](t, runIn(t.Context(), t, text, "run", "-", "--json", "--for", "500ms", "--scope", tree.Top), 0)
-	simulated := decoded[scenario.Outcome](t, runIn(t.Context(), t, strings.Replace(text, "version: 1\n", "version: 1\nduration: 500ms\n", 1), "simulate", "-", "--json"), 0)
-	if len(real.Cgroups) != len(simulated.Cgroups) || len(real.Workloads) != len(simulated.Workloads) {
-		t.Errorf("real %+v, simulated %+v", real, simulated)
+	ran := runIn(t.Context(), t, text, "run", "-", "--json", "--for", "500ms", "--scope", tree.Top)
+	real := decoded[scenario.Outcome](t, ran, 0)
+	simulated := runIn(t.Context(), t, strings.Replace(text, "version: 1\n", "version: 1\nduration: 500ms\n", 1), "simulate", "-", "--json")
+	if a, b := jsonKeys("", decoded[any](t, ran, 0)), jsonKeys("", decoded[any](t, simulated, 0)); !slices.Equal(a, b) {
+		t.Errorf("real %q\nsimulated %q", a, b)
+	}
+	for _, key := range []string{".simulated", ".era", ".cgroup_mode", ".notes", ".cgroups.app.width", ".workloads.burner.p99_ms"} {
+		if !slices.Contains(jsonKeys("", decoded[any](t, ran, 0)), key) {
+			t.Errorf("no %s", key)
+		}
 	}
 	if app := real.Cgroups["app"]; app.ThrottledPeriods == 0 || app.ThrottledPeriods > app.Periods || app.UsageSeconds <= 0 {
 		t.Errorf("a thread that burns under 0.2 CPUs was not throttled: %+v", app)
 	}
+}
+
+// jsonKeys are the paths of all keys of objects, those in arrays left out.
+func jsonKeys(path string, v any) (all []string) {
+	object, _ := v.(map[string]any)
+	for _, key := range slices.Sorted(maps.Keys(object)) {
+		all = append(all, path+"."+key)
+		all = append(all, jsonKeys(path+"."+key, object[key])...)
+	}
+	return all
 }
 
 func TestRunRefuses(t *testing.T) {

@@ -126,10 +126,11 @@ func (f *simulateFlags) run(ctx context.Context, s scenario.Scenario, name strin
 		}()
 	}
 	defer close(todo)
-	out := report.Simulation{
-		Scenario: name, About: s.About, Kernel: s.Host.Rules.Kernel, Era: s.Host.Rules.Era.String(),
-		CPUs: s.Host.CPUs, HZ: s.Host.HZ, Seed: f.seed,
-	}
+	era := s.Host.Rules.Era.String()
+	out := report.Simulation{Trial: report.Trial{
+		Scenario: name, About: s.About, Simulated: true, Kernel: s.Host.Rules.Kernel, Era: &era,
+		CPUs: s.Host.CPUs, HZ: &s.Host.HZ, Seed: f.seed,
+	}}
 	runs := make([]scenario.Outcome, f.repeat)
 	for next, left := 0, f.repeat; left > 0; {
 		feed := todo

@@ -1,8 +1,6 @@
 package host
 
 import (
-	"encoding/json"
-	"io"
 	"io/fs"
 	"strings"
 )
@@ -18,22 +16,16 @@ type Manager struct {
 	Means string `json:"means"`
 }
 
-// kubeletState is where the kubelet's CPU manager keeps its checkpoint
-// (pkg/kubelet/cm/cpumanager/state, file cpu_manager_state).
-const kubeletState = "var/lib/kubelet/cpu_manager_state"
-
 // draPlugins is where DRA drivers put their sockets, a directory per driver.
 const draPlugins = "var/lib/kubelet/plugins"
-
-// maxCheckpoint bounds the kubelet's checkpoint; it holds a line per container.
-const maxCheckpoint = 8 << 20
 
 // readManagers looks for the others under root, which stands for "/".
 func readManagers(root fs.FS) []Manager {
 	found := []Manager{}
-	if policy := kubeletPolicy(root); policy != "" && policy != "none" {
+	// A checkpoint that is not understood is told where CPUs are to be given away.
+	if kubelet, _ := ReadKubelet(root); kubelet.Policy != "" {
 		found = append(found, Manager{
-			Name:     "kubelet " + policy + " policy",
+			Name:     "kubelet " + kubelet.Policy + " policy",
 			Evidence: "/" + kubeletState,
 			Means:    "the CPUs it gave to containers are unavailable for pin; it rewrites cpusets of pods every 10 s",
 		})
@@ -64,24 +56,4 @@ func readManagers(root fs.FS) []Manager {
 		})
 	}
 	return found
-}
-
-// kubeletPolicy is the policy named in the kubelet's checkpoint, "" without
-// one.
-func kubeletPolicy(root fs.FS) string {
-	f, err := root.Open(kubeletState)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	var state struct {
-		PolicyName string `json:"policyName"`
-	}
-	if json.NewDecoder(io.LimitReader(f, maxCheckpoint)).Decode(&state) != nil {
-		return ""
-	}
-	if len(state.PolicyName) > 64 {
-		return ""
-	}
-	return state.PolicyName
 }

@@ -33,6 +33,12 @@
 // out of cgroup.procs whom it does not show), the kernel's own, ones whose threads are in several cgroups.
 // Taking back moves all that is in the cgroup made for them by then, and removes it.
 //
+// Scheduling policies: a change of a cgroup's threads becomes one for each ordinary thread there is, known by number and
+// start time, and one for the rest, whose entry comes first: children inherit the policy, and whoever has it in the
+// cgroup when it is taken back loses it, those born between two writes among them. A thread that left the cgroup is
+// found by its number; the children of such a one are not. Refused where a program sets real-time policies itself, so
+// that none of its own can be taken for ours.
+//
 // A damaged journal: what its intact lines say is done. Where the entry of a write is lost, a value is ours if it is
 // what the holders make of the original; where a beginning is lost, the last value before ours is reported and left.
 // Warnings say so until Restore, not called for transactions by id, has returned *Damaged for it.

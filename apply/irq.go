@@ -61,8 +61,8 @@ func (r *run) staysPut(c change.Change, err error) bool {
 }
 
 // sameIRQ tells whether an interrupt is still the one that was changed; a reason if not.
-func (r *run) sameIRQ(s journal.Setting) (why string, err error) {
-	id, err := r.idIRQ(s.Key())
+func (w world) sameIRQ(s journal.Setting) (why string, err error) {
+	id, err := w.idIRQ(s.Key())
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return WhyNoInterrupt, nil

@@ -126,6 +126,10 @@ func (w world) there(s journal.Setting) (bool, error) {
 	if ended, err := w.ended(s); ended || err != nil {
 		return false, err
 	}
+	if s.Kind == change.KindIRQ {
+		why, err := w.sameIRQ(s)
+		return why == "", err
+	}
 	if _, one := sched.Thread(s.File); s.Kind == change.KindSched && one {
 		return true, nil
 	}

@@ -32,6 +32,9 @@
 //   - weight takes the quota away and leaves the weight.
 //   - secondary gives idle weight and takes the quota away; the CPUs of pins that
 //     lend go into its cpuset, and into those above it.
+//   - system ([ConfineSystem], for no container) keeps the host's own slices on the
+//     reserve, as far as they hold no containers, limited units or such with CPUs
+//     of their own; the reserve follows their measured use.
 //   - raise multiplies the limit (by 2) or sets it; up to the host's CPUs.
 //
 // Ancestors. An ancestor's quota still binds if what can be used below it

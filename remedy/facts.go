@@ -40,6 +40,9 @@ type Facts struct {
 	// Load is the busy share of each CPU over a short window, 0 to 1; nil: not
 	// measured.
 	Load map[int]float64
+	// Interrupts are the host's; nil: not read, since no transaction in force
+	// keeps any off its CPUs, or not possible.
+	Interrupts *Interrupts
 	// HasBurst: the kernel knows cpu.max.burst (5.14).
 	HasBurst bool
 	// HasIdle: the kernel knows cpu.idle (5.15).
@@ -113,9 +116,12 @@ const (
 	paramLends = "lends"  // "yes": secondary containers may use its CPUs
 	paramLent  = "lent"   // of a secondary: the CPUs lent to it, a kernel list
 	paramStays = "stays"  // "yes": the target is never moved to other CPUs
+	paramIRQs  = "irqs"   // of pin, "yes": interrupts are kept off its CPUs
+	paramCores = "cores"  // of pin, "full": whole cores only
+	paramIdle  = "idle"   // of pin: the threads beside its CPUs that idle for it, a kernel list
+	paramAsked = "asked"  // of system, "yes": the CPUs were asked for and follow no use
 	// The CPUs of a pin that lends, which secondaries were lent and must not have for now.
 	paramWithheld = "withheld"
-	paramAsked = "asked"  // of system, "yes": the CPUs were asked for and follow no use
 )
 
 // Pinned are the CPUs that a transaction in force gives to its target alone;
@@ -126,6 +132,22 @@ func Pinned(h apply.InForce) (cpuset.CPUSet, bool) {
 	}
 	set, err := topology.ParseList(h.Parameters[paramCPUs])
 	return set, err == nil && !set.IsEmpty()
+}
+
+// keptIdle are the threads that idle for a pin in force; empty: none do.
+func keptIdle(h apply.InForce) cpuset.CPUSet {
+	set, err := topology.ParseList(h.Parameters[paramIdle])
+	if _, ok := Pinned(h); !ok || err != nil {
+		return cpuset.New()
+	}
+	return set
+}
+
+// Withdrawn are the CPUs that a pin in force takes from everybody else: those it
+// has alone, and the threads beside them that idle for it. Empty: it is no pin.
+func Withdrawn(h apply.InForce) cpuset.CPUSet {
+	alone, _ := Pinned(h)
+	return alone.Union(keptIdle(h))
 }
 
 // removed are the CPUs that our transactions in force took out of each set.
@@ -268,6 +290,18 @@ func (f Facts) container(path string) (Container, bool) {
 		return Container{}, false
 	}
 	return f.Containers[i], true
+}
+
+// withdrawn are the CPUs that our pins in force take from everybody else, by the
+// path of their cpuset.
+func (f Facts) withdrawn() map[string]cpuset.CPUSet {
+	all := map[string]cpuset.CPUSet{}
+	for _, h := range f.Held {
+		if set := Withdrawn(h); !set.IsEmpty() {
+			all[h.Parameters[paramSet]] = set
+		}
+	}
+	return all
 }
 
 // pins are our pins in force: what they hold, by the path of their cpuset.

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
 	"github.com/unthrottle/unthrottle/apply"
 	"github.com/unthrottle/unthrottle/cgroup"
 	"github.com/unthrottle/unthrottle/container"
+	"github.com/unthrottle/unthrottle/irq"
 	"github.com/unthrottle/unthrottle/topology"
 )
 
@@ -27,6 +29,9 @@ type Options struct {
 	// is measured over Window (0: not measured).
 	Used   map[string]float64
 	Window time.Duration
+	// IRQ is the host's interrupts, read where a transaction in force keeps some
+	// off its CPUs; nil: they cannot be.
+	IRQ irq.FS
 	// Systemd tells which unit owns a cgroup; nil: no systemd.
 	Systemd Units
 	// Max bounds the cgroups read; 0: MaxGroups.
@@ -78,6 +83,13 @@ func GatherFrom(ctx context.Context, fsys cgroup.FS, oneTree bool, containers []
 		return Facts{}, err
 	}
 	f.Claims = claims(o.Root)
+	if o.IRQ != nil && slices.ContainsFunc(o.Held, func(h apply.InForce) bool { return h.Parameters[paramIRQs] != "" }) {
+		found, err := ReadInterrupts(o.IRQ, o.Root)
+		if err != nil {
+			return Facts{}, err
+		}
+		f.Interrupts = &found
+	}
 	_, err = fs.Stat(o.Root, "run/systemd/system")
 	f.Systemd = err == nil
 	return f, g.use(containers)

@@ -53,21 +53,21 @@ func (p *planner) hybrid() error {
 	if err != nil {
 		return err
 	}
-	shared := home.allowed.Intersection(p.f.Machine.Online()).Difference(choice.CPUs)
+	shared := home.allowed.Intersection(p.f.Machine.Online()).Difference(choice.withdrawn())
 	for _, claim := range p.unavailable(home) {
 		shared = shared.Difference(claim.CPUs)
 	}
 	if shared.IsEmpty() {
 		return p.refuse("no CPU would be left to share", "give exclusive CPUs back, or try --remedy narrow")
 	}
-	p.pinnedTo(home, choice.CPUs)
+	p.pinnedTo(home, choice)
 	p.plan.Parameters[paramPool] = shared.String()
 	p.plan.Parameters[paramLimit] = strconv.FormatFloat(limit, 'g', 6, 64)
 	if err := p.enable(home); err != nil {
 		return err
 	}
-	p.settle(home, choice.CPUs.Union(shared), fmt.Sprintf("%s of %s alone, and the shared ones", cpus(float64(own)), p.target.Name))
-	if err := p.moveOthers(home, choice.CPUs); err != nil {
+	p.settle(home, choice.own.Union(shared), fmt.Sprintf("%s of %s alone (%s), and the shared ones", cpus(float64(own)), p.target.Name, choice.why))
+	if err := p.moveOthers(home, choice.withdrawn()); err != nil {
 		return err
 	}
 	p.guarantee(own, fraction, shared.Size())

@@ -62,11 +62,12 @@ func (p *planner) interruptsOff() error {
 		return p.refuse("interrupts belong to the whole host, not to the scope "+quoted(p.f.Scope), "leave out --irqs or --scope")
 	}
 	pinned := p.plan.CPUs
+	if idle, err := topology.ParseList(p.plan.Parameters[paramIdle]); err == nil {
+		pinned = pinned.Union(idle)
+	}
 	rest := p.f.Machine.Online().Difference(p.f.Machine.Isolated()).Difference(pinned)
 	for _, h := range p.f.Held {
-		if alone, ok := Pinned(h); ok {
-			rest = rest.Difference(alone)
-		}
+		rest = rest.Difference(Withdrawn(h))
 	}
 	if rest.IsEmpty() {
 		return p.refuse("no CPU would be left for interrupts", "leave out --irqs, or pin fewer CPUs")
@@ -75,8 +76,8 @@ func (p *planner) interruptsOff() error {
 	for _, i := range p.r.Interrupts.All {
 		p.interruptOff(irq.File(i.Number), i.CPUs, pinned, rest)
 	}
-	p.plan.Parameters[paramStays] = "yes"
-	p.warn("it is not moved to other CPUs afterwards, because interrupts do not follow; those that cannot be moved (managed, bound to a CPU) stay")
+	p.plan.Parameters[paramIRQs] = "yes"
+	p.warn("interrupts that cannot be moved (managed, bound to a CPU) stay; the others follow where it is moved to other CPUs later")
 	if p.r.Interrupts.Balanced {
 		p.warn("irqbalance runs and may put interrupts back: set IRQBALANCE_BANNED_CPULIST=%s in its environment and start it again", pinned)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/unthrottle/unthrottle/cgroup"
 	"github.com/unthrottle/unthrottle/cgroup/cgroupmodel"
 	"github.com/unthrottle/unthrottle/container"
+	"github.com/unthrottle/unthrottle/irq"
 	"github.com/unthrottle/unthrottle/topology"
 )
 
@@ -36,6 +37,7 @@ type host struct {
 	v          cgroup.Version
 	oneTree    bool
 	noClear    bool // a populated cpuset cannot be emptied
+	irq        irq.FS
 }
 
 func newHost(t tester, config cgroupmodel.Config, state string) *host {
@@ -146,7 +148,7 @@ func (h *host) contain(path string) container.Container {
 }
 
 func (h *host) env() apply.Env {
-	return apply.Env{FS: h.k, StateDir: h.state, BootID: "boot", By: "test", Scope: h.options.Scope}
+	return apply.Env{FS: h.k, StateDir: h.state, BootID: "boot", By: "test", Scope: h.options.Scope, IRQ: h.irq}
 }
 
 func (h *host) facts() Facts {

@@ -52,7 +52,11 @@ func MoveTo(f Facts, id string, to cpuset.CPUSet, with ...string) (Plan, error) 
 	m := &mover{held: h, from: from, to: to, set: h.Parameters[paramSet], byKey: map[change.Key]int{}}
 	_, m.exclusive = Pinned(h)
 	m.pool = pool(h)
-	m.planner = planner{f: f.gaveBack(h, from), r: Request{Kind: Kind(h.Remedy)}, target: target.Container,
+	m.gone, m.taken = from.Union(keptIdle(h)), to
+	if h.Parameters[paramIdle] != "" {
+		m.taken = to.Union(siblings(f.Machine, to))
+	}
+	m.planner = planner{f: f.gaveBack(h, m.gone), r: Request{Kind: Kind(h.Remedy)}, target: target.Container,
 		plan: Plan{Target: target.Container, Remedy: Kind(h.Remedy), Parameters: maps.Clone(h.Parameters), Expected: h.Expected, Replaces: []string{id}}}
 	if err := m.possible(with); err != nil {
 		return Plan{}, err
@@ -61,8 +65,11 @@ func MoveTo(f Facts, id string, to cpuset.CPUSet, with ...string) (Plan, error) 
 	if m.exclusive {
 		m.plan.CPUs = to
 	}
+	if h.Parameters[paramIdle] != "" {
+		m.plan.Parameters[paramIdle] = m.taken.Difference(to).String()
+	}
 	if !m.pool.IsEmpty() {
-		m.plan.Parameters[paramPool] = m.pool.Union(from).Difference(to).Difference(m.othersPins()).String()
+		m.plan.Parameters[paramPool] = m.sharedWith().String()
 	}
 	m.rewrite(h)
 	for _, child := range f.Held {
@@ -72,6 +79,9 @@ func MoveTo(f Facts, id string, to cpuset.CPUSet, with ...string) (Plan, error) 
 		}
 	}
 	if err := m.others(with); err != nil {
+		return Plan{}, err
+	}
+	if err := m.interruptsFollow(len(with) > 0); err != nil {
 		return Plan{}, err
 	}
 	m.viaSystemd()
@@ -118,7 +128,10 @@ type mover struct {
 	set       string
 	exclusive bool
 	pool      cpuset.CPUSet // of a hybrid
-	byKey     map[change.Key]int
+	// What everybody else gets back and loses: from and to, with the threads
+	// that idle for it.
+	gone, taken cpuset.CPUSet
+	byKey       map[change.Key]int
 }
 
 // possible refuses CPUs that are not to be had.
@@ -136,12 +149,12 @@ func (m *mover) possible(with []string) error {
 	if m.exclusive {
 		allowed = allowed.Difference(m.reserve())
 	}
-	if bad := m.to.Difference(allowed.Union(m.from)); !bad.IsEmpty() {
+	if bad := m.taken.Difference(allowed.Union(m.gone)); !bad.IsEmpty() {
 		return m.refuse(fmt.Sprintf("CPUs %s are offline, the reserve, or not its parent's", bad), "plan again")
 	}
 	partners := m.f.homes(with)
 	for _, claim := range m.unavailable(home{path: m.set}) {
-		if bad := claim.CPUs.Intersection(m.to); !bad.IsEmpty() && !partners[claim.pinned] {
+		if bad := claim.CPUs.Intersection(m.taken); !bad.IsEmpty() && !partners[claim.pinned] {
 			return m.refuse(fmt.Sprintf("CPUs %s are not free: %s has them", bad, claim.By), "plan again")
 		}
 	}
@@ -169,7 +182,9 @@ func (m *mover) rewrite(h apply.InForce) {
 		case err != nil:
 			continue
 		case c.Op == change.OpSet && !m.pool.IsEmpty() && list.Equals(m.from.Union(m.pool)):
-			to = to.Union(m.pool).Union(m.from).Difference(m.othersPins())
+			to = to.Union(m.sharedWith())
+		case c.Op == change.OpRemoveCPUs && list.Equals(m.gone):
+			to = m.taken
 		case !list.Equals(m.from):
 			continue
 		}
@@ -186,10 +201,15 @@ func (m *mover) rewrite(h apply.InForce) {
 	}
 }
 
-// othersPins are the CPUs that others have alone by now.
+// sharedWith are the CPUs that a hybrid may use beside its new ones.
+func (m *mover) sharedWith() cpuset.CPUSet {
+	return m.pool.Union(m.gone).Difference(m.taken).Difference(m.othersPins())
+}
+
+// othersPins are the CPUs that others have alone by now, or that idle for them.
 func (m *mover) othersPins() cpuset.CPUSet {
 	all := cpuset.New()
-	for set, alone := range m.f.pins() {
+	for set, alone := range m.f.withdrawn() {
 		if set != m.set {
 			all = all.Union(alone)
 		}
@@ -203,10 +223,10 @@ func (m *mover) others(with []string) error {
 		return nil
 	}
 	partner := m.f.homes(with)
-	inside, outside := m.movers(home{path: m.set}, m.to)
+	inside, outside := m.movers(home{path: m.set}, m.taken)
 	inside = slices.DeleteFunc(inside, func(path string) bool { return partner[path] })
 	for _, path := range inside {
-		if m.f.Sets[path].Effective.IsSubsetOf(m.to) {
+		if m.f.Sets[path].Effective.IsSubsetOf(m.taken) {
 			return m.refuse(fmt.Sprintf("%s may use only %s and would be left without a CPU", quoted(path), m.f.Sets[path].Effective), "plan again", path)
 		}
 		k := change.Change{Kind: change.KindFile, Controller: cgroup.CPUSet, Path: path, File: cgroup.FileCPUs}.Key()
@@ -214,13 +234,13 @@ func (m *mover) others(with []string) error {
 		_, file := m.byKey[k]
 		_, property := m.byKey[unit]
 		if !file && !property {
-			m.takeOut(path, m.to, "off the CPUs of "+m.target.Name)
+			m.takeOut(path, m.taken, "off the CPUs of "+m.target.Name)
 		}
 	}
 	if len(outside) > 0 {
 		m.warn("CPUs %s are not exclusive: these may run there too and lie outside the scope: %s", m.to, names(outside))
 	}
-	return m.enoughLeft(inside, m.to)
+	return m.enoughLeft(inside, m.taken)
 }
 
 // homes are the cpusets of transactions.

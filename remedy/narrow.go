@@ -1,7 +1,6 @@
 package remedy
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/unthrottle/unthrottle/apply"
 	"github.com/unthrottle/unthrottle/cgroup"
-	"github.com/unthrottle/unthrottle/placement"
 	"github.com/unthrottle/unthrottle/topology"
 )
 
@@ -71,16 +69,16 @@ func (p *planner) narrowed() error {
 	if err != nil {
 		return err
 	}
-	p.plan.Parameters[paramCPUs] = choice.CPUs.String()
+	p.plan.Parameters[paramCPUs] = choice.own.String()
 	p.plan.Parameters[paramSet] = home.path
 	p.stays()
 	if err := p.enable(home); err != nil {
 		return err
 	}
-	if !choice.CPUs.Equals(home.allowed) || len(home.create) == 0 {
-		p.settle(home, choice.CPUs, "as many CPUs as "+p.target.Name+" may use")
+	if !choice.own.Equals(home.allowed) || len(home.create) == 0 {
+		p.settle(home, choice.own, "as many CPUs as "+p.target.Name+" may use")
 	}
-	p.warn("CPUs %s: %s; others may use them too", choice.CPUs, choice.Why)
+	p.warn("CPUs %s: %s; others may use them too", choice.own, choice.why)
 	if limited {
 		p.narrowLimits(limit, n)
 	}
@@ -154,28 +152,4 @@ func (p *planner) shorten(path string) {
 	l.Period, l.Quota = period, time.Duration(n*float64(period)).Round(time.Microsecond)
 	l.Burst = min(l.Burst, l.Quota)
 	p.setLimit(path, l, fmt.Sprintf("its limit of %s in periods of %v: one that meets its end waits less", cpus(n), period))
-}
-
-// float chooses CPUs close together, those with the least load first. The
-// reserve is left out as long as there are enough without it.
-func (p *planner) float(home home, n int) (placement.Choice, error) {
-	allowed := home.allowed.Intersection(p.f.Machine.Online())
-	reserve := p.reserve()
-	for _, claim := range p.unavailable(home) {
-		if claim.CPUs.IsEmpty() {
-			p.warn("%s: which CPUs are taken is not known from there", claim.By)
-		}
-		allowed = allowed.Difference(claim.CPUs)
-	}
-	free := allowed.Difference(reserve)
-	if free.Size() < n {
-		free = allowed
-	}
-	choice, err := spread(placement.Host{Machine: p.f.Machine, Free: free}, n, p.f.Load)
-	var few *placement.TooFewError
-	if errors.As(err, &few) {
-		return choice, p.refuse(fmt.Sprintf("%s wanted, %d that are not somebody else's: it may use %s", cpus(float64(n)), few.Free, list(home.allowed)),
-			"give exclusive CPUs back, or try --remedy burst")
-	}
-	return choice, err
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/unthrottle/unthrottle/cgroup"
 	"github.com/unthrottle/unthrottle/container"
-	"github.com/unthrottle/unthrottle/placement"
 )
 
 // A limit of whole CPUs is kept by the cpuset, another one by a quota in short
@@ -151,24 +150,26 @@ func TestNarrowRefuses(t *testing.T) {
 // The least loaded CPUs, but not across NUMA nodes.
 func TestSpread(t *testing.T) {
 	m := machine(t, "0-7") // one node, threads 2k and 2k+1 share a core
-	free := cpuset.New(0, 1, 2, 3, 4, 5, 6, 7)
 	place := func(n int, load map[int]float64) string {
 		t.Helper()
-		choice, err := spread(placement.Host{Machine: m, Free: free}, n, load)
+		none := cpuset.New()
+		f := Facts{Machine: m, Load: load, CPUSetVersion: cgroup.V2, Sets: map[string]Set{"/": {CPUSetState: cgroup.CPUSetState{Effective: m.Online()}}}}
+		p := &planner{f: f, r: Request{Kind: Narrow, Reserve: &none}}
+		choice, err := p.float(home{path: "/x", allowed: m.Online()}, n)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return choice.CPUs.String()
+		return choice.own.String()
 	}
 	busy := map[int]float64{0: 1, 1: 1, 2: 0.9, 3: 0.8}
-	if got := place(2, nil); got != "0-1" {
-		t.Errorf("no load known: %s", got)
+	if got := place(2, nil); got != "0,2" {
+		t.Errorf("no load known: %s, want two cores", got)
 	}
-	if got := place(2, busy); got != "4-5" {
+	if got := place(2, busy); got != "4,6" {
 		t.Errorf("busy below 4: %s", got)
 	}
-	if got := place(6, busy); got != "2-7" {
-		t.Errorf("6 of 8: %s, want the 2 busiest left out", got)
+	if got := place(6, busy); got != "0,3-7" {
+		t.Errorf("6 of 8: %s, want one thread of each busy core rather than two of one", got)
 	}
 	for id := range m.CPUs {
 		m.CPUs[id].NUMANode = 0

@@ -1,8 +1,6 @@
 package remedy
 
 import (
-	"errors"
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -11,7 +9,6 @@ import (
 
 	"github.com/unthrottle/unthrottle/cgroup"
 	"github.com/unthrottle/unthrottle/change"
-	"github.com/unthrottle/unthrottle/placement"
 )
 
 // pin plans exclusive CPUs: which, who leaves them, and whose quota goes.
@@ -34,12 +31,12 @@ func (p *planner) pin() error {
 	if err != nil {
 		return err
 	}
-	p.pinnedTo(home, choice.CPUs)
+	p.pinnedTo(home, choice)
 	if err := p.enable(home); err != nil {
 		return err
 	}
-	p.settle(home, choice.CPUs, "exclusive CPUs of "+p.target.Name)
-	if err := p.moveOthers(home, choice.CPUs); err != nil {
+	p.settle(home, choice.own, "exclusive CPUs of "+p.target.Name+": "+choice.why)
+	if err := p.moveOthers(home, choice.withdrawn()); err != nil {
 		return err
 	}
 	if p.f.Groups[p.target.Group.Path].Limit.Limited() {
@@ -49,13 +46,13 @@ func (p *planner) pin() error {
 		return err
 	}
 	p.innerQuotas()
-	p.warn("CPUs %s are protected from the containers that exist now; only the agent moves newcomers off them", choice.CPUs)
+	p.warn("CPUs %s are protected from the containers that exist now; only the agent moves newcomers off them", choice.own)
 	if n := p.emptied(); n > 0 {
 		p.warn("%d cpuset.cpus are empty now (all of the parent's CPUs); kernels before 7.0 cannot empty them again while processes are inside, "+
 			"so that restore gives them all of their parent's CPUs by name", n)
 	}
-	if choice.CoresShared > 0 {
-		p.warn("%d of the cores are shared with others: %s", choice.CoresShared, choice.Why)
+	if choice.shared > 0 {
+		p.warn("%s shared with others", count(choice.shared, "of its cores is", "of its cores are"))
 	}
 	p.expectNoQuota(float64(n))
 	return nil
@@ -73,11 +70,17 @@ func (p *planner) pinnedHome() (home, error) {
 	return home, p.insideTarget(home)
 }
 
-// pinnedTo notes what the target has alone.
-func (p *planner) pinnedTo(home home, alone cpuset.CPUSet) {
-	p.plan.CPUs = alone
-	p.plan.Parameters[paramCPUs] = alone.String()
+// pinnedTo notes what the target has alone, and what idles for it.
+func (p *planner) pinnedTo(home home, c chosen) {
+	p.plan.CPUs = c.own
+	p.plan.Parameters[paramCPUs] = c.own.String()
 	p.plan.Parameters[paramSet] = home.path
+	if p.r.FullCores {
+		p.plan.Parameters[paramCores] = "full"
+	}
+	if p.r.IdleSiblings {
+		p.plan.Parameters[paramIdle] = c.idle.String()
+	}
 	p.stays()
 	if p.r.Lends {
 		p.plan.Parameters[paramLends] = "yes"
@@ -104,44 +107,6 @@ func (p *planner) pinSize() (int, error) {
 		return 0, p.refuse("neither it nor an ancestor has a limit, so nothing is throttled", "give --cpus N to pin it all the same")
 	}
 	return max(1, int(math.Ceil(limit-epsilon))), nil
-}
-
-// choose picks the CPUs out of what the target may use and nobody else claims.
-func (p *planner) choose(home home, n int) (placement.Choice, error) {
-	m := p.f.Machine
-	reserve := p.reserve()
-	taken := p.unavailable(home)
-	for _, claim := range taken {
-		if claim.CPUs.IsEmpty() {
-			p.warn("%s: which CPUs are taken is not known from there", claim.By)
-		}
-	}
-	allowed := home.allowed.Intersection(m.Online())
-	free := allowed.Difference(reserve)
-	for _, claim := range taken {
-		free = free.Difference(claim.CPUs)
-	}
-	choice, err := placement.Fit().Place(placement.Host{Machine: m, Free: free}, placement.Request{CPUs: n})
-	var few *placement.TooFewError
-	if errors.As(err, &few) {
-		why := fmt.Sprintf("%s wanted, %d free: it may use %s, the reserve is %s", cpus(float64(n)), few.Free, list(allowed), list(reserve))
-		for i, claim := range taken {
-			lost := claim.CPUs.Intersection(allowed).Difference(reserve)
-			if lost.IsEmpty() || i >= maxNames {
-				continue
-			}
-			why += fmt.Sprintf(", %s has %s", claim.By, lost)
-		}
-		hint := "give exclusive CPUs back, or try --remedy burst"
-		if n > 1 {
-			hint = "ask for fewer with --cpus, " + hint
-		}
-		return choice, p.refuse(why, hint)
-	}
-	if err != nil {
-		return choice, fmt.Errorf("pin on %s: %w", quoted(p.target.Group.Path), err)
-	}
-	return choice, nil
 }
 
 // list shows a set of CPUs, also an empty one.
@@ -176,7 +141,7 @@ func (p *planner) unavailable(home home) []Claim {
 	if isolated := p.f.Machine.Isolated(); !isolated.IsEmpty() {
 		claims = append(claims, Claim{CPUs: isolated, By: "isolcpus"})
 	}
-	pins, floating, removed, system := p.f.pins(), p.f.floating(), p.f.removed(), p.f.systemSets()
+	pins, floating, removed, system := p.f.withdrawn(), p.f.floating(), p.f.removed(), p.f.systemSets()
 	for _, path := range p.sets() {
 		s := p.f.Sets[path]
 		switch {

@@ -42,6 +42,9 @@ type Request struct {
 	Strict bool
 	// Stays: what pin or narrow gave is never moved to other CPUs afterwards.
 	Stays bool
+	// FullCores: pin gives whole cores only. IdleSiblings: one thread of each
+	// core, and nobody gets the others.
+	FullCores, IdleSiblings bool
 	// Lends: secondary containers may use what pin gave while it idles.
 	Lends bool
 	// LentLater: what others lend to a secondary is left to Upkeep.

@@ -3,9 +3,12 @@ package remedy
 import (
 	"slices"
 
+	"k8s.io/utils/cpuset"
+
 	"github.com/unthrottle/unthrottle/apply"
 	"github.com/unthrottle/unthrottle/cgroup"
 	"github.com/unthrottle/unthrottle/change"
+	"github.com/unthrottle/unthrottle/container"
 	"github.com/unthrottle/unthrottle/placement"
 )
 
@@ -52,17 +55,26 @@ func Respread(f Facts, h apply.InForce) (placement.Move, bool) {
 		others[id] = load
 	}
 	f.Load = others
-	p := &planner{f: f, r: Request{Kind: Narrow}}
+	p := &planner{f: f, r: Request{Kind: Narrow}, target: container.Container{Group: cgroup.Group{Path: h.Target}}}
 	at := home{path: h.Parameters[paramSet], allowed: f.Sets[parent(h.Parameters[paramSet])].Effective}
 	choice, err := p.float(at, from.Size())
-	if err != nil || choice.CPUs.Equals(from) {
+	if err != nil || choice.own.Equals(from) {
 		return placement.Move{}, false
 	}
 	lost := !from.IsSubsetOf(set.Effective)
-	if !lost && sum(from, others)-sum(choice.CPUs, others) < worthMoving {
+	if !lost && sum(from, others)-sum(choice.own, others) < worthMoving {
 		return placement.Move{}, false
 	}
-	return placement.Move{Container: h.Target, From: from, To: choice.CPUs, Cost: choice.CPUs.Difference(from).Size()}, true
+	return placement.Move{Container: h.Target, From: from, To: choice.own, Cost: choice.own.Difference(from).Size()}, true
+}
+
+// sum is the load of CPUs together.
+func sum(cpus cpuset.CPUSet, load map[int]float64) float64 {
+	var all float64
+	for _, id := range cpus.List() {
+		all += load[id]
+	}
+	return all
 }
 
 // Reassert plans to give containers again what transactions gave them and

@@ -38,9 +38,7 @@ func (p *planner) measuredReserve() cpuset.CPUSet {
 	want := min(int(math.Ceil(reserveHeadroom*p.f.systemUse()-epsilon)), able.Size()/4)
 	// What is somebody's already cannot be kept; the next cores are.
 	for _, h := range p.f.Held {
-		if alone, ok := Pinned(h); ok {
-			able = able.Difference(alone)
-		}
+		able = able.Difference(Withdrawn(h))
 	}
 	for _, id := range able.List() {
 		if kept.Size() >= want {

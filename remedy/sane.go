@@ -23,6 +23,9 @@ func (p *planner) sane() error {
 	if r.Class != "" && !hybrid && (r.Kind != Pin || r.Class != ClassExclusive) || r.Strict && !hybrid && r.Kind != Secondary {
 		return p.refuse(fmt.Sprintf("there is no class %.40q, or none that is strict", r.Class), "choose exclusive or hybrid; only a hybrid pin and a secondary can be strict")
 	}
+	if (r.FullCores || r.IdleSiblings) && r.Kind != Pin || r.FullCores && r.IdleSiblings {
+		return p.refuse("whole cores and idle siblings are for CPUs of its own, and not both at once", "give one of --full-cores and --idle-siblings to a pin")
+	}
 	if r.Lends && r.Kind != Pin {
 		return p.refuse("it has no CPUs of its own to lend", "only a pin lends")
 	}

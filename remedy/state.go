@@ -52,6 +52,7 @@ func (f Facts) State(reserve *cpuset.CPUSet, stays map[string]string) placement.
 		if _, floats := Floating(h); floats {
 			c.Class = placement.Floating
 		}
+		c.FullCores, c.IdleSiblings, c.Idle = h.Parameters[paramCores] != "", h.Parameters[paramIdle] != "", keptIdle(h)
 		if limit, err := strconv.ParseFloat(h.Parameters[paramLimit], 64); err == nil && !pool(h).IsEmpty() {
 			c.Class, c.CPUs = placement.Hybrid, limit
 		}
@@ -60,6 +61,8 @@ func (f Facts) State(reserve *cpuset.CPUSet, stays map[string]string) placement.
 		case c.Stays != "":
 		case h.Parameters[paramStays] != "":
 			c.Stays = "it asked not to be moved"
+		case h.Parameters[paramIRQs] != "" && f.whyInterruptsStay() != "":
+			c.Stays = f.whyInterruptsStay()
 		case confined[set] != "":
 			c.Stays = confined[set]
 		case !f.inScope(set) || !f.inScope(h.Target):
@@ -68,11 +71,32 @@ func (f Facts) State(reserve *cpuset.CPUSet, stays map[string]string) placement.
 			c.Stays = "it is gone"
 		}
 		// What it has although others confined themselves to it by now stays its own.
-		s.Unavailable = s.Unavailable.Difference(current)
-		s.Reserved = s.Reserved.Difference(current)
+		s.Unavailable = s.Unavailable.Difference(current).Difference(c.Idle)
+		s.Reserved = s.Reserved.Difference(current).Difference(c.Idle)
 		s.Containers = append(s.Containers, c)
 	}
+	f.fullNode(&s)
 	return s
+}
+
+// fullNode is for where everything but the reserve is somebody's alone, so that
+// the others run on the reserve only: one CPU of it stands for the shared pool,
+// which a placement must have, and nobody is moved, since there is no room.
+func (f Facts) fullNode(s *placement.State) {
+	pool := f.Machine.Online().Difference(f.Machine.Isolated()).Difference(s.Reserved).Difference(s.Unavailable)
+	for _, c := range s.Containers {
+		if c.Class == placement.Exclusive || c.Class == placement.Hybrid {
+			pool = pool.Difference(c.Current).Difference(c.Idle)
+		}
+	}
+	if spare := s.Reserved.Intersection(f.Machine.Online()).Difference(s.Unavailable); pool.IsEmpty() && !spare.IsEmpty() {
+		s.Reserved = s.Reserved.Difference(cpuset.New(spare.List()[0]))
+		for i, c := range s.Containers {
+			if c.Stays == "" && c.Class != placement.Secondary {
+				s.Containers[i].Stays = "every CPU but the reserve is somebody's alone: there is no room to move"
+			}
+		}
+	}
 }
 
 // mayUse is how many CPUs a container may use at once: its own quota's, or those

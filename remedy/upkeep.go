@@ -91,6 +91,7 @@ func newcomers(f Facts, h apply.InForce) Plan {
 		p.viaSystemd()
 		return p.plan
 	}
+	pinned = Withdrawn(h)
 	inside, _ := p.movers(home{path: set}, pinned)
 	removed := f.removed()
 	for _, path := range inside {

@@ -31,6 +31,7 @@ type remedyFlags struct {
 	stays, strict   bool
 	lends, irqs     bool
 	realtime        bool
+	fullCores, idle bool
 	class           string
 }
 
@@ -44,6 +45,8 @@ func (f *remedyFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.strict, "strict", false, "pin --class hybrid: keep a quota of the limit, which can throttle again; secondary: keep its quota")
 	flags.BoolVar(&f.lends, "lends", false, "pin: secondary containers may use its CPUs while it idles")
 	flags.BoolVar(&f.irqs, "irqs", false, "pin: keep interrupts off its CPUs, as far as they can be moved")
+	flags.BoolVar(&f.fullCores, "full-cores", false, "pin: whole cores only")
+	flags.BoolVar(&f.idle, "idle-siblings", false, "pin: one thread of each core; the others idle")
 	flags.BoolVar(&f.realtime, "realtime", false, "pin: its threads run before everything else on its CPUs (SCHED_RR, priority 1)")
 	flags.BoolVar(&f.stays, "stays", false, "pin, narrow: never move it to other CPUs afterwards (defrag, agent)")
 	flags.DurationVar(&f.burst, "burst", 0, "burst: CPU time that may be saved up, such as 50ms (default: as much as the quota)")
@@ -56,7 +59,8 @@ func (f *remedyFlags) add(cmd *cobra.Command) {
 
 // request checks the flags; "" as remedy is the caller's to judge.
 func (f *remedyFlags) request(cmd *cobra.Command) (remedy.Request, error) {
-	r := remedy.Request{Kind: remedy.Kind(f.kind), CPUs: f.cpus, Via: f.via, Stays: f.stays, Class: f.class, Strict: f.strict, Lends: f.lends, Realtime: f.realtime, Burst: f.burst, Period: f.period,
+	r := remedy.Request{Kind: remedy.Kind(f.kind), CPUs: f.cpus, Via: f.via, Stays: f.stays, Class: f.class, Strict: f.strict, Lends: f.lends, Realtime: f.realtime,
+		FullCores: f.fullCores, IdleSiblings: f.idle, Burst: f.burst, Period: f.period,
 		Factor: f.factor, To: f.to, WeightFromLimit: f.weightFromLimit}
 	known := []string{}
 	for _, k := range remedy.Kinds() {
@@ -107,6 +111,8 @@ func (f *remedyFlags) belong(cmd *cobra.Command) error {
 		{"lends", []string{"pin"}, true},
 		{"irqs", []string{"pin"}, true},
 		{"realtime", []string{"pin"}, true},
+		{"full-cores", []string{"pin"}, !f.fullCores || !f.idle},
+		{"idle-siblings", []string{"pin"}, true},
 		{"stays", []string{"pin", "narrow"}, true},
 		{"burst", []string{"burst"}, f.burst > 0},
 		{"period", []string{"burst", "narrow"}, f.period > 0},
@@ -120,6 +126,8 @@ func (f *remedyFlags) belong(cmd *cobra.Command) error {
 			return fmt.Errorf("--%s is a setting of %s, not of %s", flag.name, strings.Join(flag.of, " and "), f.kind)
 		case flag.name == "via" && !flag.positive:
 			return fmt.Errorf("--via %s: choose %s", f.via, remedy.ViaCPUSet)
+		case flag.name == "full-cores" && !flag.positive:
+			return errors.New("--full-cores and --idle-siblings: give one of them; with idle siblings nobody else is on its cores anyway")
 		case !flag.positive:
 			return fmt.Errorf("--%s %s: must be above 0", flag.name, cmd.Flags().Lookup(flag.name).Value)
 		}

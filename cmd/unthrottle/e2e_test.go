@@ -352,6 +352,10 @@ func TestBadInput(t *testing.T) {
 		{"apply x --remedy raise --to NaN", 2, "above 0"},
 		{"apply x --remedy raise --to 1 --factor 2", 2, "one of them"},
 		{"apply x --remedy pin --cpus 1.5", 2, "--cpus"},
+		{"apply x --remedy pin --full-cores --idle-siblings", 2, "give one of them"},
+		{"apply x --remedy narrow --full-cores", 2, "a setting of pin"},
+		{"apply x --remedy burst --realtime", 2, "a setting of pin"},
+		{"apply --system --irqs", 2, "not of --system"},
 		{"apply / --remedy pin --scope=", 2, "--scope is empty"},
 		{"status --limit -1", 2, "--limit"},
 	} {

@@ -136,6 +136,7 @@ func (f *writeFlags) facts(ctx context.Context, h *cgroup.Host, env apply.Env, a
 	}
 	o := remedy.Options{
 		Root: os.DirFS("/"), Held: held, Drift: drift, Scope: env.Scope, Named: named, Used: used, Window: time.Second,
+		IRQ: env.IRQ,
 	}
 	if env.Systemd != nil {
 		o.Systemd = env.Systemd

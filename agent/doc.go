@@ -12,6 +12,10 @@
 // budget: so many containers at a time, so many changes a minute, so large a
 // part of the CPUs.
 //
+// A secondary, which takes only what is left, needs neither a finding nor an slo.
+// What its CPUs cost those who lend them is found out by trial: lent and not lent
+// by turns, and taken back where the owner uses more without.
+//
 // What is in force is kept true: containers that appear are moved off exclusive
 // CPUs within a second, transactions of containers that are gone end, and
 // settings that somebody else changed are counted as drift. CPUs of ours are set

@@ -47,9 +47,9 @@ func (a *agent) lending(ctx context.Context, round []observe.Observation, now ti
 	if err != nil {
 		return // said where findings are
 	}
-	used := map[string]*float64{}
+	seen := map[string]*observe.Observation{}
 	for i := range round {
-		used[round[i].Container.Group.Path] = round[i].UsedCPUs
+		seen[round[i].Container.Group.Path] = &round[i]
 	}
 	l, trials := &a.lender, map[string]*trial{}
 	lent, states := 0, map[string]int{}
@@ -66,11 +66,13 @@ func (a *agent) lending(ctx context.Context, round []observe.Observation, now ti
 			}
 			trials[lend.Target] = t
 			was := t.running
-			want := t.round(lend.CPUs.String(), out, used[lend.Target], now)
+			want := t.round(a.look(ctx, lend, seen[lend.Target]), now)
 			if was && !t.running {
 				a.tried(lend, t)
 			}
-			out = a.lend(ctx, lend, want)
+			if out = a.lend(ctx, lend, want); want != nothing {
+				t.written(time.Now())
+			}
 			if t.harmed {
 				states[lenderHarmed]++
 				continue
@@ -89,18 +91,42 @@ func (a *agent) lending(ctx context.Context, round []observe.Observation, now ti
 	l.judged, l.lent, l.states = true, lent, states
 }
 
+// look is what the trial of an owner is told of it. Its latencies are those of its
+// rule's slo.
+func (a *agent) look(ctx context.Context, lend remedy.Lend, seen *observe.Observation) look {
+	l := look{cpus: lend.CPUs.String(), out: lend.Withheld != "", seen: seen, lasts: spellRounds * a.Rules.Interval}
+	if seen == nil {
+		return l
+	}
+	rule := a.Rules.For(seen.Container, nil)
+	if rule == nil || rule.SLOCommand == "" || a.Untrusted != "" {
+		return l
+	}
+	l.quantile = rule.Objective.Quantile
+	l.latencies = func() []float64 {
+		ms, err := a.Latencies(rule.SLOCommand)(ctx)
+		if err != nil {
+			a.Log.Warn("what lending costs cannot be told from its slo", "owner", boundedPath(lend.Target), "error", err)
+			return nil
+		}
+		return ms
+	}
+	return l
+}
+
 // tried counts a trial that has ended.
 func (a *agent) tried(lend remedy.Lend, t *trial) {
 	l := &a.lender
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	log := a.Log.With("owner", boundedPath(lend.Target), "cpus", lend.CPUs.String(), "used_lent", t.with, "used_alone", t.without, "slower", t.slower)
 	if !t.harmed {
 		l.harmless++
+		log.Debug("lending its CPUs costs it nothing")
 		return
 	}
 	l.harmed++
-	a.Log.Warn("lending its CPUs slows it: they stay taken back from the secondaries", "owner", boundedPath(lend.Target),
-		"cpus", lend.CPUs.String(), "used_lent", t.with, "used_alone", t.without, "again_in", RetryAfter)
+	log.Warn("lending its CPUs slows it: they stay taken back from the secondaries", "again_in", RetryAfter)
 }
 
 // lend does what a trial wants, and tells whether the CPUs are taken back then.

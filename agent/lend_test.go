@@ -53,7 +53,8 @@ func (p *placing) rounds(n int, from time.Time, alone, loses float64) {
 		if owner, _ := p.k.Allowed(10); !secondary.Intersection(owner).IsEmpty() {
 			used -= loses
 		}
-		p.lending(p.t.Context(), []observe.Observation{{Container: p.all[0], Window: time.Second, UsedCPUs: &used}}, from.Add(time.Duration(i)*time.Second))
+		at := from.Add(time.Duration(i) * time.Second)
+		p.lending(p.t.Context(), []observe.Observation{{Container: p.all[0], Start: at, Window: time.Second, UsedCPUs: &used}}, at)
 	}
 }
 
@@ -128,7 +129,7 @@ func TestAgentLendsOnWithoutMeasure(t *testing.T) {
 	_, err = apply.Apply(t.Context(), p.Env, plan.Txn(), plan.Changes)
 	p.must(err)
 	for i := range 50 {
-		p.lending(t.Context(), []observe.Observation{{Container: p.all[0], Window: time.Second}}, time.Now().Add(time.Duration(i)*time.Second))
+		p.lending(t.Context(), []observe.Observation{{Container: p.all[0], Start: time.Now().Add(time.Minute), Window: time.Second}}, time.Now().Add(time.Duration(i)*time.Second))
 	}
 	if p.at(1) != "0-7" || p.lends("unthrottle_lenders lent") != "1" {
 		t.Errorf("not measured, and the secondary is on %s", p.at(1))

@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/unthrottle/unthrottle/observe"
 )
 
 // tried lets a trial run on an owner whose use is that of a function, and returns
@@ -12,20 +14,17 @@ func tried(t *testing.T, tr *trial, rounds int, from time.Time, used func(i int,
 	t.Helper()
 	out := tr.out
 	for i := range rounds {
-		u := used(i, !out)
-		switch tr.round("2-3", out, &u, from.Add(time.Duration(i)*time.Second)) {
-		case takeBack:
-			if out {
-				t.Fatalf("round %d: taken back twice", i)
-			}
-			out = true
+		u, at := used(i, !out), from.Add(time.Duration(i)*time.Second)
+		now := at.Add(time.Second)
+		o := observe.Observation{Start: at, Window: time.Second, UsedCPUs: &u}
+		want := tr.round(look{cpus: "2-3", out: out, seen: &o, lasts: spellRounds * time.Second}, now)
+		if want == takeBack && out || want == giveAgain && !out {
+			t.Fatalf("round %d: written twice", i)
+		}
+		if want != nothing {
+			out = want == takeBack
 			writes++
-		case giveAgain:
-			if !out {
-				t.Fatalf("round %d: given twice", i)
-			}
-			out = false
-			writes++
+			tr.written(now.Add(100 * time.Millisecond)) // in the next round
 		}
 		if out {
 			back++
@@ -115,13 +114,86 @@ func TestTrialOverTime(t *testing.T) {
 		t.Error("a change is not looked into")
 	}
 	u := 1.0
-	if got := tr.round("6-7", true, &u, start); got != giveAgain || tr.harmed {
+	o := observe.Observation{Start: start, Window: time.Second, UsedCPUs: &u}
+	other := look{cpus: "6-7", out: true, seen: &o, lasts: time.Second}
+	if got := tr.round(other, start); got != giveAgain || tr.harmed {
 		t.Errorf("other CPUs: %v, %+v", got, tr)
 	}
-	if got := tr.round("6-7", true, &u, start); got != nothing || tr.running {
+	if got := tr.round(other, start); got != nothing || tr.running {
 		t.Errorf("it was not given, by whomever: %v, %+v", got, tr)
 	}
-	if got := tr.round("6-7", true, nil, start.Add(time.Hour)); got != nothing {
+	o.UsedCPUs = nil
+	if got := tr.round(other, start.Add(time.Hour)); got != nothing {
 		t.Errorf("not measured: %v", got)
+	}
+}
+
+// A host so busy that rounds come late and then many at once, in which the
+// kernel's counters stand still, changes nothing: time counts, not rounds.
+func TestTrialOnABusyHost(t *testing.T) {
+	var tr trial
+	out, at, pending := false, start, 0.0
+	for i := range 400 {
+		window := 2 * time.Millisecond
+		if i%3 == 0 {
+			window = 400 * time.Millisecond
+		}
+		alone := map[bool]float64{true: 1, false: 0.01}[out]
+		pending += alone * window.Seconds()
+		u := 0.0
+		if window > 10*time.Millisecond {
+			u, pending = pending/window.Seconds(), 0
+		}
+		o := observe.Observation{Start: at, Window: window, UsedCPUs: &u}
+		at = at.Add(window)
+		if want := tr.round(look{cpus: "1", out: out, seen: &o, lasts: spellRounds * 100 * time.Millisecond}, at); want != nothing {
+			out = want == takeBack
+			tr.written(at)
+		}
+	}
+	if !tr.harmed {
+		t.Errorf("harm is not found: %+v", tr)
+	}
+}
+
+// An owner at rest uses no less CPU with its CPUs lent, but its wake-ups may come
+// later: its own latencies tell, where it has a source.
+func TestTrialAsksLatencies(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		lent, alone float64 // ms; below 0: the source fails
+		harmed      bool
+	}{
+		{"later", 5, 1, true},
+		{"as soon", 1, 1, false},
+		{"sooner", 1, 5, false},
+		{"it failed", -1, 1, false},
+		{"it failed alone", 5, -1, false},
+	} {
+		var tr trial
+		out, asked, u := false, 0, 0.02
+		for i := range 60 {
+			at := start.Add(time.Duration(i) * time.Second)
+			l := look{cpus: "1", out: out, seen: &observe.Observation{Start: at, Window: time.Second, UsedCPUs: &u}, lasts: spellRounds * time.Second, quantile: 0.99,
+				latencies: func() []float64 {
+					asked++
+					ms := map[bool]float64{true: c.alone, false: c.lent}[out]
+					if ms < 0 {
+						return nil
+					}
+					all := make([]float64, 1000)
+					for i := range all {
+						all[i] = ms + float64(i)/1e6
+					}
+					return all
+				}}
+			if want := tr.round(l, at.Add(time.Second)); want != nothing {
+				out = want == takeBack
+				tr.written(at.Add(time.Second))
+			}
+		}
+		if want := map[bool]int{true: 2 * trialPairs, false: 2}[c.harmed]; tr.harmed != c.harmed || asked != want {
+			t.Errorf("%s: harmed %v, asked %d times, want %d", c.name, tr.harmed, asked, want)
+		}
 	}
 }

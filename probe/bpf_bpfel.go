@@ -48,6 +48,12 @@ type bpfCpu struct {
 	Unseen     uint32
 	Lost       uint64
 	LostTold   uint64
+	Memos      [8]struct {
+		_      structs.HostLayout
+		Id     uint64
+		Handle uint64
+		Check  uint64
+	}
 }
 
 type bpfHeld struct {

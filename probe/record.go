@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -51,6 +52,8 @@ type recorder struct {
 	lostAt, unseenAt uint64
 	before           snapshot
 	sorted           order
+	// finishing: the end is about to be fixed, and nothing after it may be told.
+	finishing atomic.Bool
 }
 
 // run records.
@@ -73,8 +76,19 @@ func (r *recorder) run(ctx context.Context) (recording.Footer, error) {
 		return recording.Footer{}, err
 	}
 	startNS := header.StartNS
-	over := time.NewTimer(r.o.For)
-	defer over.Stop()
+	// Beside the events: however long they take, the recording is no longer than asked for.
+	within, end := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	var footer recording.Footer
+	var unfinished error
+	go func() {
+		defer close(ended)
+		footer, unfinished = r.finishAfter(within, startNS)
+	}()
+	defer func() {
+		end()
+		<-ended
+	}()
 	began := false
 	upTo := func(before uint64) error {
 		if !began && before > startNS {
@@ -90,9 +104,7 @@ func (r *recorder) run(ctx context.Context) (recording.Footer, error) {
 	}
 	for running := true; running; {
 		select {
-		case <-ctx.Done():
-			running = false
-		case <-over.C:
+		case <-ended:
 			running = false
 		case b, ok := <-batches:
 			if !ok {
@@ -103,9 +115,8 @@ func (r *recorder) run(ctx context.Context) (recording.Footer, error) {
 			}
 		}
 	}
-	footer, err := r.finish(startNS)
-	if err != nil {
-		return footer, err
+	if unfinished != nil {
+		return footer, unfinished
 	}
 	endNS := startNS + uint64(footer.EndNS)
 	stop()
@@ -128,7 +139,7 @@ func (r *recorder) batch(b batch, upTo func(uint64) error) error {
 	for _, e := range b.events {
 		r.sorted.add(e)
 	}
-	if !b.complete || b.upTo < settleNS {
+	if !b.complete || b.upTo < settleNS || r.finishing.Load() {
 		return nil
 	}
 	return upTo(b.upTo - settleNS)
@@ -249,6 +260,18 @@ func (r *recorder) begin(h *recording.Header) error {
 		}
 	}
 	return r.track.begin(h.StartNS, r.sink)
+}
+
+// finishAfter finishes the recording when its time is over, or ctx ends.
+func (r *recorder) finishAfter(ctx context.Context, startNS uint64) (recording.Footer, error) {
+	over := time.NewTimer(r.o.For - time.Duration(monotonic()-startNS))
+	defer over.Stop()
+	select {
+	case <-ctx.Done():
+	case <-over.C:
+	}
+	r.finishing.Store(true)
+	return r.finish(startNS)
 }
 
 // finish reads the counters of the end, while events are still told.

@@ -1,7 +1,9 @@
 package probe
 
 // Troubles tells what went wrong in the kernel since Open, by what it was; empty: nothing. None of them is expected;
-// any makes figures inexact, "too many cgroups" only makes counting dearer.
+// any makes figures inexact, "too many cgroups" only makes counting dearer. A thread that could not be remembered (the
+// kernel has no memory at hand, or is just making room for another on that CPU) is at its next switch or wake-up: until
+// then wanted lacks it.
 func (p *Probe) Troubles() map[string]uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -12,7 +14,7 @@ func (p *Probe) Troubles() map[string]uint64 {
 	for i, what := range map[bpfTrouble]string{
 		bpfTroubleTROUBLE_UNDERFLOW:  "a count would have gone below 0",
 		bpfTroubleTROUBLE_CONTENTION: "a count was changed by too many CPUs at once",
-		bpfTroubleTROUBLE_THREADS:    "no memory to remember a thread",
+		bpfTroubleTROUBLE_THREADS:    "a thread could not be remembered at once",
 		bpfTroubleTROUBLE_HELD:       "more throttled cgroups on a CPU than are remembered",
 		bpfTroubleTROUBLE_PLACES:     "too many cgroups",
 	} {

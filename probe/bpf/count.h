@@ -74,12 +74,19 @@ static __always_inline struct usage *usage_of(__u64 handle)
 /*
  * The next three are global functions: the verifier looks at each of them once,
  * with numbers as arguments, and not again on every path that leads to them.
+ * ran is how long the CPU that is given up was the container's, 0 of one that it
+ * takes.
  */
-__noinline int width_change(__u64 handle, int d, __u64 now)
+__noinline int width_change(__u64 handle, int d, __u64 now, __u64 ran)
 {
 	struct container *c = container_of_handle(handle);
 	if (!c)
 		return 0;
+	if (ran) {
+		struct usage *u = usage_of(handle);
+		if (u)
+			u->ns += ran;
+	}
 	__u64 before = change(&c->width_word, c->width, LEVELS, d, now);
 	if (d > 0 && before + 1 > c->width_most)
 		c->width_most = before + 1;
@@ -129,15 +136,10 @@ static __always_inline void take(struct cpu *c, __u64 handle, __u64 now)
 
 	if (was == handle)
 		return;
-	if (was) {
-		struct usage *u = usage_of(was);
-		struct container *of = container_of_handle(was);
-		if (u && of)
-			u->ns += now - c->since;
-		width_change(was, -1, now);
-	}
+	if (was)
+		width_change(was, -1, now, now - c->since);
 	if (handle)
-		width_change(handle, 1, now);
+		width_change(handle, 1, now, 0);
 	c->handle = handle;
 	c->since = now;
 }

@@ -39,12 +39,15 @@ __noinline __u64 whose(__u64 at)
 	return 0;
 }
 
-/* freed says whether no quota holds back a queue: any longer, or (soon) as soon as its CPU hears of the refill. */
-static __always_inline bool freed(struct held *h, bool soon)
+/*
+ * freed says whether no quota holds back a queue of a task group: any longer, or
+ * (soon) as soon as its CPU hears of the refill.
+ */
+__noinline int freed(__u64 queue, __u64 group, __u32 soon)
 {
-	struct cfs_rq *q = (void *)h->queue;
+	struct cfs_rq *q = (void *)queue;
 
-	if ((__u64)BPF_CORE_READ(q, tg) != h->group)
+	if ((__u64)BPF_CORE_READ(q, tg) != group)
 		return true; /* the cgroup is gone */
 	if (BPF_CORE_READ(q, throttle_count) == 0)
 		return true;
@@ -72,37 +75,35 @@ static __always_inline struct held *held_entry(__u32 cpu, __u32 i)
 	return bpf_map_lookup_elem(&held, &at);
 }
 
+/* release_one ends one entry of a CPU if its queue is free. Whoever takes the handle out ends it. */
+__noinline int release_one(__u32 cpu, __u32 i, __u64 now, __u32 soon)
+{
+	struct cpu *c = bpf_map_lookup_elem(&cpus, &cpu);
+	struct held *h = held_entry(cpu, i);
+
+	if (!c || !h || !h->handle || !freed(h->queue, h->group, soon))
+		return 0;
+	union any_record r = {.r = {.at = now, .kind = RECORD_RELEASE, .a = h->leaf, .b = cpu}};
+	__u64 handle = __sync_lock_test_and_set(&h->handle, 0);
+	if (!handle)
+		return 0;
+	__sync_fetch_and_add(&c->held, -1);
+	stopped_change(handle, -1, now);
+	if (handle == recorded)
+		tell(&r);
+	return 0;
+}
+
 /*
- * release looks through the entries of one CPU, this one or another, and ends
- * those whose queue is free. Whoever takes the handle out ends it.
+ * release looks through the entries of one CPU, this one or another. What it
+ * calls is global: verified once, not for each round of each loop around it,
+ * which Linux 6.1 gives up on.
  */
 __noinline int release(__u32 cpu, __u64 now, __u32 soon)
 {
-	struct cpu *c = bpf_map_lookup_elem(&cpus, &cpu);
-	__u32 left = 0;
-
-	if (!c)
-		return 0;
-	for (__u32 i = 0; i < HELD_PER_CPU; i++) {
-		struct held *h = held_entry(cpu, i);
-		if (!h)
-			break;
-		if (!h->handle)
-			continue;
-		if (!freed(h, soon)) {
-			left++;
-			continue;
-		}
-		union any_record r = {.r = {.at = now, .kind = RECORD_RELEASE, .a = h->leaf, .b = cpu}};
-		__u64 handle = __sync_lock_test_and_set(&h->handle, 0);
-		if (!handle)
-			continue;
-		__sync_fetch_and_add(&c->held, -1);
-		stopped_change(handle, -1, now);
-		if (handle == recorded)
-			tell(&r);
-	}
-	return left;
+	for (__u32 i = 0; i < HELD_PER_CPU; i++)
+		release_one(cpu, i, now, soon);
+	return 0;
 }
 
 /* hold notes that a quota holds back threads of a queue on this CPU or, woken elsewhere, on another. */

@@ -44,15 +44,33 @@ static __always_inline __u64 leaf_of(struct task_struct *t)
 	return cgroup ? cgroup->kn->id : 0;
 }
 
-static __always_inline __u64 handle_of(struct task_struct *t)
+/* placed looks a cgroup's container up in the map, or finds it. */
+__noinline __u64 placed(__u64 css, __u64 id)
 {
-	__u64 id = leaf_of(t);
-	if (!id)
-		return 0;
 	struct place *p = bpf_map_lookup_elem(&places, &id);
 	if (p && p->generation == generation)
 		return p->handle;
-	return find(address(&t->sched_task_group->css), id);
+	return find(css, id);
+}
+
+static __always_inline __u64 handle_of(struct task_struct *t)
+{
+	__u64 id = leaf_of(t);
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct cpu *c = bpf_map_lookup_elem(&cpus, &cpu);
+
+	if (!id || !c)
+		return 0;
+	struct memo *m = &c->memos[id & (MEMOS - 1)];
+	__u64 now = (__u64)generation << 32; /* of another generation it is no match */
+	__u64 handle = *(volatile __u64 *)&m->handle;
+	if (m->id == id && m->check == (id ^ handle ^ now))
+		return handle;
+	handle = placed(address(&t->sched_task_group->css), id);
+	m->id = id;
+	m->handle = handle;
+	m->check = id ^ handle ^ now;
+	return handle;
 }
 
 #endif

@@ -55,7 +55,8 @@ static __always_inline struct cpu *this_cpu(__u32 *number)
 /*
  * thread_of finds what is known of a thread. One of a watched container (ours)
  * is remembered from now on; where the kernel cannot make room under a
- * run-queue's lock, task_newtask and the iterator have made it.
+ * run-queue's lock, task_newtask and the iterator have made it for all threads
+ * of the host: nobody says which ones are moved here later.
  */
 static __always_inline struct thread *thread_of(struct task_struct *t, bool ours)
 {
@@ -78,24 +79,66 @@ static __always_inline bool held_back(struct task_struct *t, bool sleeps)
 	return q && q->throttle_count > 0 && (!sleeps || waiting(q) > 0);
 }
 
+/* What a recording tells of a switch. Tasks are addresses: see record_switch. */
 struct switched {
-	struct task_struct *prev, *next;
-	__u64 now, was, is;
-	bool preempt, sleeps, throttled;
-	bool unwoken; /* next takes the CPU, and we have not seen it woken here */
+	__u64 now, prev, next, prev_leaf, next_leaf;
+	__u64 was, is;	/* handles */
+	__u64 throttler; /* cgroup whose quota holds prev back, if throttled */
+	__u32 next_pid, next_cpu, prev_dead;
+	__u32 preempt, sleeps, throttled;
+	__u32 unwoken; /* next takes the CPU, and we have not seen it woken here */
 };
 
 /* wakes tells a wake-up that was not seen: the thread came from another container, or the kernel did not tell. */
-static __always_inline void wakes(struct task_struct *t, __u64 now)
+__noinline int wakes(__u32 pid, __u32 cpu, __u64 now)
 {
-	union any_record r = {.r = {.at = now, .kind = RECORD_WAKEUP, .a = t->pid | (__u64)t->thread_info.cpu << 32}};
+	union any_record r = {.r = {.at = now, .kind = RECORD_WAKEUP, .a = pid | (__u64)cpu << 32}};
+
 	r.r.b = holder(HOLDER_KERNEL, 0);
 	tell(&r);
+	return 0;
 }
 
-static __always_inline void record_switch(struct cpu *c, struct switched *s, struct thread *prev, struct thread *next)
+/* ends tells that a thread has ended, and what it used. */
+__noinline int ends(__u64 at, __u64 now)
 {
-	__u32 e = epoch;
+	struct task_struct *t = (void *)at;
+	union any_record x = {.r = {.at = now, .kind = RECORD_EXIT}};
+
+	x.r.a = BPF_CORE_READ(t, pid);
+	x.r.b = BPF_CORE_READ(t, utime);
+	x.more.c = BPF_CORE_READ(t, stime);
+	tell_more(&x);
+	return 0;
+}
+
+/* holds tells that a quota (throttler: whose) begins to hold back the queue of a cgroup on a CPU. */
+__noinline int holds(__u64 leaf, __u32 cpu, __u64 throttler, __u64 now)
+{
+	union any_record r = {.r = {.at = now, .kind = RECORD_HOLD, .a = leaf, .b = cpu}};
+
+	r.more.c = throttler;
+	tell_more(&r);
+	return 0;
+}
+
+/* moves tells that the task of this CPU went from one holder to another without a switch. */
+__noinline int moves(__u64 from, __u64 to, __u64 now)
+{
+	union any_record r = {.r = {.at = now, .kind = RECORD_SWITCH, .flags = FLAG_RUNNABLE, .a = from, .b = to}};
+
+	tell(&r);
+	return 0;
+}
+
+/* record_switch is global so that it is verified once; on every path to it, that took seconds. */
+__noinline int record_switch(struct switched *s, struct thread *prev, struct thread *next)
+{
+	__u32 cpu, e = epoch;
+	struct cpu *c = this_cpu(&cpu);
+
+	if (!s || !c)
+		return 0;
 	__u64 from = c->epoch == e ? c->holder : holder_of(s->prev, s->was, s->now);
 	__u64 to = holder_of(s->next, s->is, s->now);
 	bool from_us = from >> 32 == HOLDER_THREAD, to_us = to >> 32 == HOLDER_THREAD;
@@ -104,19 +147,19 @@ static __always_inline void record_switch(struct cpu *c, struct switched *s, str
 	c->epoch = e;
 	if (next) {
 		if (to_us) {
-			introduce(next, s->next, FLAG_MOVED, s->now);
+			introduce(next, s->next, FLAG_MOVED, s->now, s->next_leaf);
 			if (s->unwoken)
-				wakes(s->next, s->now);
+				wakes(s->next_pid, s->next_cpu, s->now);
 			if (next->renamed)
-				rename(next, s->next, s->next->comm, s->now);
+				renamed(next, s->next, 0, s->now);
 		} else {
-			left(next, s->next, s->now);
+			left(next, s->next_pid, s->next_leaf, s->now);
 		}
 	}
 	if (from_us && prev)
-		introduce(prev, s->prev, 0, s->now);
+		introduce(prev, s->prev, 0, s->now, s->prev_leaf);
 	if (!from_us && !to_us && from == to)
-		return;
+		return 0;
 	union any_record r = {.r = {.at = s->now, .kind = RECORD_SWITCH, .a = from, .b = to}};
 	if (s->preempt)
 		r.r.flags |= FLAG_IN_KERNEL;
@@ -124,16 +167,14 @@ static __always_inline void record_switch(struct cpu *c, struct switched *s, str
 		r.r.flags |= FLAG_RUNNABLE;
 	if (s->throttled && from_us && !s->sleeps) {
 		r.r.flags |= FLAG_THROTTLED;
-		r.more.c = whose(address(&s->prev->se));
+		r.more.c = s->throttler;
 		tell_more(&r);
 	} else {
 		tell(&r);
 	}
-	if (from_us && s->prev->__state & TASK_DEAD) {
-		union any_record x = {.r = {.at = s->now, .kind = RECORD_EXIT, .a = s->prev->pid, .b = s->prev->utime}};
-		x.more.c = s->prev->stime;
-		tell_more(&x);
-	}
+	if (from_us && s->prev_dead)
+		ends(s->prev, s->now);
+	return 0;
 }
 
 /*
@@ -183,19 +224,18 @@ static __always_inline void sync(struct cpu *c, __u32 cpu, struct task_struct *t
 		want(known, is, now);
 	if (!recorded || c->epoch != epoch)
 		return;
-	__u64 holds = holder_of(t, is, now);
-	if (holds == c->holder)
+	__u64 to = holder_of(address(t), is, now);
+	if (to == c->holder)
 		return;
 	if (known && is == recorded) {
-		introduce(known, t, FLAG_MOVED, now);
+		introduce(known, address(t), FLAG_MOVED, now, leaf_of(t));
 		if (unwoken)
-			wakes(t, now);
+			wakes(t->pid, t->thread_info.cpu, now);
 	}
-	union any_record r = {.r = {.at = now, .kind = RECORD_SWITCH, .flags = FLAG_RUNNABLE, .a = c->holder, .b = holds}};
-	tell(&r);
-	c->holder = holds;
+	moves(c->holder, to, now);
+	c->holder = to;
 	if (known && is != recorded)
-		left(known, t, now);
+		left(known, t->pid, leaf_of(t), now);
 }
 
 SEC("tp_btf/sched_switch")
@@ -215,56 +255,56 @@ int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_s
 		sync(c, cpu, prev, bpf_ktime_get_ns());
 	}
 	struct thread *p = NULL, *n = NULL;
-	struct switched s = {
-		.prev = prev, .next = next, .was = c->handle, .preempt = preempt,
-		.is = next->pid ? place_of(next, &n) : 0,
-		.sleeps = !preempt && prev->__state != TASK_RUNNING,
-	};
+	__u64 was = c->handle, us = recorded, is = next->pid ? place_of(next, &n) : 0;
+	bool sleeps = !preempt && prev->__state != TASK_RUNNING, throttled = false;
 
 	if (wanted_on) {
-		p = thread_of(prev, false);
-		s.throttled = s.was && held_back(prev, s.sleeps);
+		if (sleeps || us)
+			p = thread_of(prev, false);
+		throttled = was && held_back(prev, sleeps);
 	}
 	c->group = (__u64)next->sched_task_group;
 	c->generation = generation;
 	c->pid = next->pid;
-	if (s.is) {
-		struct usage *u = usage_of(s.is);
+	if (is) {
+		struct usage *u = usage_of(is);
 		if (u)
 			u->switches++;
 	}
-	/* Nothing that is counted changes: not worth a look at the clock. */
-	if (s.was == s.is && !(p && s.sleeps && p->counted) && !(n && n->counted != s.is) && !s.throttled && !c->held && !recorded)
+	/* Nothing that is counted changes: not worth a look at the clock, the dearest part of all. */
+	if (was == is && !(p && sleeps && p->counted) && !(n && n->counted != is) && !throttled && !c->held && !us)
 		return 0;
 
-	s.now = bpf_ktime_get_ns();
-	take(c, s.is, s.now);
+	__u64 now = bpf_ktime_get_ns();
+	take(c, is, now);
 	if (!wanted_on)
 		return 0;
-	if (p && s.sleeps)
-		want(p, 0, s.now);
+	bool unwoken = false;
+	if (p && sleeps)
+		want(p, 0, now);
 	if (n) {
-		s.unwoken = n->counted != s.is;
-		want(n, s.is, s.now);
+		unwoken = n->counted != is;
+		want(n, is, now);
 	}
 	if (c->held)
-		release(cpu, s.now, 0);
-	if (s.throttled) {
-		struct cfs_rq *q = prev->se.cfs_rq;
-		__u64 leaf = leaf_of(prev);
-		bool begins = hold(address(q), s.was, leaf, s.now);
-		if (recorded) {
-			record_switch(c, &s, p, n);
-			if (begins && mark_queue && s.was == recorded) {
-				union any_record h = {.r = {.at = s.now, .kind = RECORD_HOLD, .a = leaf, .b = cpu}};
-				h.more.c = whose(address(&prev->se));
-				tell_more(&h);
-			}
-			return 0;
-		}
+		release(cpu, now, 0);
+	__u64 leaf = 0;
+	bool begins = false;
+	if (throttled) {
+		leaf = leaf_of(prev);
+		begins = hold(address(prev->se.cfs_rq), was, leaf, now);
 	}
-	if (recorded)
-		record_switch(c, &s, p, n);
+	if (!us)
+		return 0;
+	struct switched s = {
+		.now = now, .prev = address(prev), .next = address(next), .prev_leaf = leaf_of(prev), .next_leaf = leaf_of(next),
+		.was = was, .is = is, .throttler = throttled ? whose(address(&prev->se)) : 0,
+		.next_pid = next->pid, .next_cpu = next->thread_info.cpu, .prev_dead = prev->__state & TASK_DEAD,
+		.preempt = preempt, .sleeps = sleeps, .throttled = throttled, .unwoken = unwoken,
+	};
+	record_switch(&s, p, n);
+	if (begins && mark_queue && was == us)
+		holds(leaf, cpu, s.throttler, now);
 	return 0;
 }
 
@@ -274,30 +314,29 @@ static __always_inline int woken(struct task_struct *t, __u8 flags)
 	__u64 is = place_of(t, &known);
 	if (!known)
 		return 0;
-	__u32 cpu;
-	struct cpu *c = this_cpu(&cpu);
-	if (!c)
-		return 0;
-	__u64 now = bpf_ktime_get_ns();
 	bool spurious = known->counted != 0;
+	__u64 us = recorded;
 
-	want(known, is, now);
 	if (is) {
 		struct usage *u = usage_of(is);
 		if (u)
 			u->wakeups++;
 	}
+	/* Nothing that is counted changes: not worth a look at the clock, the dearest part of all. */
+	if (known->counted == is && !us)
+		return 0;
+	__u64 now = bpf_ktime_get_ns();
+	want(known, is, now);
 	bool throttled = mark_queue && is && !spurious && held_back(t, false);
 	if (throttled)
 		hold(address(t->se.cfs_rq), is, leaf_of(t), now);
-	__u64 us = recorded;
 	if (!us)
 		return 0;
 	if (is != us) {
-		left(known, t, now);
+		left(known, t->pid, leaf_of(t), now);
 		return 0;
 	}
-	introduce(known, t, flags & FLAG_NEW ? 0 : FLAG_MOVED, now);
+	introduce(known, address(t), flags & FLAG_NEW ? 0 : FLAG_MOVED, now, leaf_of(t));
 	if (spurious)
 		return 0;
 	union any_record r = {
@@ -320,12 +359,11 @@ int BPF_PROG(sched_wakeup, struct task_struct *t) { return woken(t, 0); }
 SEC("tp_btf/sched_wakeup_new")
 int BPF_PROG(sched_wakeup_new, struct task_struct *t) { return woken(t, FLAG_NEW); }
 
-/* Only where create_on is 0: a forked thread gets its room before it runs. */
+/* Only where create_on is 0: a new thread gets its room before it runs. */
 SEC("tp_btf/task_newtask")
 int BPF_PROG(task_newtask, struct task_struct *t)
 {
-	if (handle_of(t))
-		bpf_task_storage_get(&threads, t, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	bpf_task_storage_get(&threads, t, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	return 0;
 }
 
@@ -343,7 +381,7 @@ int BPF_PROG(sched_waking, struct task_struct *t)
 		return 0;
 	struct task_struct *waker = bpf_get_current_task_btf();
 	known->waker = c->in_timer ? holder(HOLDER_KERNEL, 0)
-				   : holder_of(waker, handle_of(waker), bpf_ktime_get_ns());
+				   : holder_of(address(waker), handle_of(waker), bpf_ktime_get_ns());
 	return 0;
 }
 
@@ -369,7 +407,7 @@ int BPF_PROG(task_rename, struct task_struct *t, const char *name)
 
 	if (!known || !recorded || known->epoch != epoch)
 		return 0;
-	rename(known, t, name, bpf_ktime_get_ns());
+	renamed(known, address(t), address((void *)name), bpf_ktime_get_ns());
 	return 0;
 }
 
@@ -541,7 +579,7 @@ int sync_cpu(void *ctx)
 	sync(c, cpu, t, now);
 	if (recorded) {
 		union any_record r = {.r = {.at = now, .kind = RECORD_HOLDER}};
-		r.r.a = c->holder = holder_of(t, c->handle, now);
+		r.r.a = c->holder = holder_of(address(t), c->handle, now);
 		c->epoch = epoch;
 		tell(&r);
 	}
@@ -560,13 +598,15 @@ int look_at_threads(struct bpf_iter__task *ctx)
 	if (!t)
 		return 0;
 	__u64 is = handle_of(t);
-	if (!is)
+	if (!is && create_on)
 		return 0;
 	struct thread *known = bpf_task_storage_get(&threads, t, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!known) {
 		trouble(TROUBLE_THREADS);
 		return 0;
 	}
+	if (!is)
+		return 0;
 	__u64 now = bpf_ktime_get_ns();
 	bool delayed = bpf_core_field_exists(t->se.sched_delayed) && t->se.sched_delayed;
 	bool wants = t->on_rq && !delayed && (t->__state == TASK_RUNNING || t->on_cpu);

@@ -46,6 +46,18 @@ struct usage {
 	__u64 wakeups;
 };
 
+/*
+ * A CPU remembers to which container some cgroups belong: a look-up in a hash
+ * would be half of the cost of a switch. A wake-up may come in between two
+ * writes of another: check tells halves from wholes.
+ */
+struct memo {
+	__u64 id; /* of a task's cgroup */
+	__u64 handle;
+	__u64 check;
+};
+#define MEMOS 8 /* a power of two */
+
 /* What is known of a CPU. */
 struct cpu {
 	__u64 handle;	/* the container that holds it, 0: none */
@@ -60,6 +72,7 @@ struct cpu {
 	__u32 unseen;	/* switches that it made and we were not told of */
 	__u64 lost;	/* events that had no room in the ring */
 	__u64 lost_told;
+	struct memo memos[MEMOS];
 };
 
 /* A run queue (of one cgroup on one CPU) on which a quota holds threads back. */

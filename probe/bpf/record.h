@@ -45,23 +45,18 @@ static __always_inline int tell(union any_record *r) { return told(r, sizeof(r->
 static __always_inline int tell_more(union any_record *r) { return told(r, sizeof(r->more)); }
 static __always_inline int tell_thread(union any_record *r) { return told(r, sizeof(r->thread)); }
 
-/* holder_of says who a task is, for records. A process outside any container is introduced by its leader's name. */
-static __always_inline __u64 holder_of(struct task_struct *t, __u64 handle, __u64 now)
+/*
+ * What follows is told seldom. It is global, so that the verifier looks at it
+ * once and not on every path through a switch: tasks are given as addresses.
+ *
+ * process introduces a process outside any container by its leader's name.
+ */
+__noinline __u64 process(__u64 task, __u32 tgid, __u64 now)
 {
-	if (t->pid == 0)
-		return holder(HOLDER_IDLE, 0);
-	if (handle && handle == recorded)
-		return holder(HOLDER_THREAD, t->pid);
-	if (handle)
-		return holder(HOLDER_CONTAINER, handle);
-	if (t->flags & PF_KTHREAD)
-		return holder(HOLDER_KERNEL, 0);
-
-	__u32 tgid = t->tgid, e = epoch;
-	__u32 *known = bpf_map_lookup_elem(&processes, &tgid);
-	if (known && *known == e)
-		return holder(HOLDER_PROCESS, tgid);
+	struct task_struct *t = (void *)task;
+	__u32 e = epoch;
 	union any_record p = {.r = {.at = now, .kind = RECORD_PROCESS, .a = tgid, .b = tgid}};
+
 	BPF_CORE_READ_INTO(&p.thread.comm, t, group_leader, comm);
 	if (bpf_map_update_elem(&processes, &tgid, &e, BPF_ANY))
 		return holder(HOLDER_PROCESS, 0);
@@ -69,49 +64,95 @@ static __always_inline __u64 holder_of(struct task_struct *t, __u64 handle, __u6
 	return holder(HOLDER_PROCESS, tgid);
 }
 
-/* introduce tells of a thread of the recorded container before the first record that names it. */
-static __always_inline void introduce(struct thread *t, struct task_struct *task, __u8 flags, __u64 now)
+/* holder_of says who a task (an address) is, for records. */
+__noinline __u64 holder_of(__u64 task, __u64 handle, __u64 now)
 {
-	__u64 leaf = leaf_of(task);
-	__u32 e = epoch;
+	struct task_struct *t = (void *)task;
+	__u32 pid = BPF_CORE_READ(t, pid);
 
-	if (t->epoch == e && t->leaf == leaf)
-		return;
-	union any_record r = {.r = {.at = now, .kind = RECORD_THREAD, .flags = flags, .a = task->pid, .b = task->tgid}};
+	if (pid == 0)
+		return holder(HOLDER_IDLE, 0);
+	if (handle && handle == recorded)
+		return holder(HOLDER_THREAD, pid);
+	if (handle)
+		return holder(HOLDER_CONTAINER, handle);
+	if (BPF_CORE_READ(t, flags) & PF_KTHREAD)
+		return holder(HOLDER_KERNEL, 0);
+	__u32 tgid = BPF_CORE_READ(t, tgid);
+	__u32 *known = bpf_map_lookup_elem(&processes, &tgid);
+	if (known && *known == epoch)
+		return holder(HOLDER_PROCESS, tgid);
+	return process(task, tgid, now);
+}
+
+__noinline int introduced(struct thread *t, __u64 at, __u32 flags, __u64 now, __u64 leaf)
+{
+	struct task_struct *task = (void *)at;
+	union any_record r = {.r = {.at = now, .kind = RECORD_THREAD, .flags = flags}};
+
+	if (!t)
+		return 0;
+	r.r.a = BPF_CORE_READ(task, pid);
+	r.r.b = BPF_CORE_READ(task, tgid);
 	r.thread.cgroup = leaf;
 	BPF_CORE_READ_INTO(&r.thread.comm, task, comm);
 	if (tell_thread(&r))
-		return;
+		return 0;
 	t->leaf = leaf;
 	t->named_at = now;
 	t->renamed = 0;
-	t->epoch = e;
+	t->epoch = epoch;
+	return 0;
+}
+
+/* introduce tells of a thread of the recorded container before the first record that names it. */
+static __always_inline void introduce(struct thread *t, __u64 task, __u8 flags, __u64 now, __u64 leaf)
+{
+	if (t->epoch != epoch || t->leaf != leaf)
+		introduced(t, task, flags, now, leaf);
 }
 
 /* A thread's name is told this often at most, whatever it does. */
 #define NAMES_EVERY (20 * 1000 * 1000)
 
-static __always_inline void rename(struct thread *t, struct task_struct *task, const char *name, __u64 now)
+/* renamed tells that a task has the name at an address, 0: its own. */
+__noinline int renamed(struct thread *t, __u64 at, __u64 name, __u64 now)
 {
+	struct task_struct *task = (void *)at;
+
+	if (!t)
+		return 0;
 	if (now - t->named_at < NAMES_EVERY) {
 		t->renamed = 1;
-		return;
+		return 0;
 	}
-	union any_record r = {.r = {.at = now, .kind = RECORD_THREAD, .a = task->pid, .b = task->tgid}};
+	union any_record r = {.r = {.at = now, .kind = RECORD_THREAD}};
+	r.r.a = BPF_CORE_READ(task, pid);
+	r.r.b = BPF_CORE_READ(task, tgid);
 	r.thread.cgroup = t->leaf;
-	bpf_probe_read_kernel_str(r.thread.comm, sizeof(r.thread.comm), name);
+	if (name)
+		bpf_probe_read_kernel_str(r.thread.comm, sizeof(r.thread.comm), (const void *)name);
+	else
+		BPF_CORE_READ_INTO(&r.thread.comm, task, comm);
 	t->named_at = now;
 	t->renamed = tell_thread(&r) != 0;
+	return 0;
+}
+
+__noinline int gone(struct thread *t, __u32 pid, __u64 leaf, __u64 now)
+{
+	union any_record r = {.r = {.at = now, .kind = RECORD_LEAVE, .a = pid, .b = leaf}};
+
+	if (t && tell(&r) == 0)
+		t->epoch = 0;
+	return 0;
 }
 
 /* left tells that a thread which the recording knows is in another container now. */
-static __always_inline void left(struct thread *t, struct task_struct *task, __u64 now)
+static __always_inline void left(struct thread *t, __u32 pid, __u64 leaf, __u64 now)
 {
-	if (t->epoch != epoch)
-		return;
-	union any_record r = {.r = {.at = now, .kind = RECORD_LEAVE, .a = task->pid, .b = leaf_of(task)}};
-	if (tell(&r) == 0)
-		t->epoch = 0;
+	if (t->epoch == epoch)
+		gone(t, pid, leaf, now);
 }
 
 #endif

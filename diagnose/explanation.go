@@ -52,6 +52,8 @@ type Explanation struct {
 	Target string
 	Start  time.Time
 	Window time.Duration
+	// EndedEarly is how the target ended within the time that was to be looked at; "": it did not.
+	EndedEarly string
 	// Verdict is one sentence with its evidence.
 	Verdict string
 	// Cause is the first of Causes; "" with nil Causes: not decided.

@@ -59,8 +59,8 @@ func (n *NotKept) Error() string { return "the recording was not kept: " + n.Err
 
 func (n *NotKept) Unwrap() error { return n.Err }
 
-// Live records a container for a while and explains it. The end of ctx ends the recording early, and what there is by
-// then is explained. Where the kernel refuses to let us look, counters are read instead: see FromCounters. Errors: *Gone;
+// Live records a container for a while and explains it. The end of ctx, or of the target itself (EndedEarly), ends the
+// recording early, and what there is by then is explained. Where the kernel refuses to let us look, counters are read instead: see FromCounters. Errors: *Gone;
 // *NotKept beside a sound explanation.
 func Live(ctx context.Context, o Options) (diagnose.Explanation, error) {
 	p, err := probe.Open(probe.Options{})
@@ -89,20 +89,24 @@ func (o Options) counters(ctx context.Context, refused *probe.Unavailable) (diag
 	if err != nil {
 		return diagnose.Explanation{}, err
 	}
+	within, over := o.whileItLasts(ctx)
 	timer := time.NewTimer(o.For)
 	defer timer.Stop()
 	select {
-	case <-ctx.Done():
+	case <-within.Done():
 	case <-timer.C:
 	}
+	ended := over()
 	second, err := s.Sample(context.WithoutCancel(ctx), targets, nil)
 	if err != nil {
 		return diagnose.Explanation{}, err
 	}
 	if len(second) == 0 || second[0].Gone {
-		return diagnose.Explanation{}, &Gone{o.Target.Name, errors.New("its cgroup was removed")}
+		return diagnose.Explanation{}, &Gone{o.Target.Name, errors.New("its cgroup was removed, and its counters with it")}
 	}
-	return FromCounters(observe.Delta(&first[0], &second[0]), refused.Error()), nil
+	e := FromCounters(observe.Delta(&first[0], &second[0]), refused.Error())
+	e.EndedEarly = ended
+	return e, nil
 }
 
 func (o Options) record(ctx context.Context, p *probe.Probe) (diagnose.Explanation, error) {
@@ -120,7 +124,8 @@ func (o Options) record(ctx context.Context, p *probe.Probe) (diagnose.Explanati
 	}
 	a := newAnalysis()
 	var k keeper
-	footer, err := p.Record(ctx, probe.RecordOptions{
+	within, over := o.whileItLasts(ctx)
+	footer, err := p.Record(within, probe.RecordOptions{
 		Target: target, Others: others, For: o.For, Host: o.Host,
 		Begin: func(h *recording.Header) error {
 			o.complete(h)
@@ -138,6 +143,7 @@ func (o Options) record(ctx context.Context, p *probe.Probe) (diagnose.Explanati
 		a.add(e)
 		return nil
 	})
+	ended := over()
 	if err != nil {
 		return diagnose.Explanation{}, fmt.Errorf("%s: %w", o.Target.Name, err)
 	}
@@ -146,6 +152,7 @@ func (o Options) record(ctx context.Context, p *probe.Probe) (diagnose.Explanati
 	}
 	k.end(footer)
 	e := a.end(footer)
+	e.EndedEarly = ended
 	if k.err != nil {
 		return e, &NotKept{k.err}
 	}

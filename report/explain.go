@@ -21,7 +21,8 @@ type ExplainOptions struct {
 
 // Bounds of the width, and on how much is shown for people; JSON has all of it.
 const (
-	explainMinWidth  = 72
+	explainMinWidth  = 40
+	explainNarrow    = 80 // below it tables become lists
 	explainMaxWidth  = 132
 	maxExplainCauses = 4
 	maxExplainPools  = 12
@@ -60,9 +61,14 @@ func Explain(w io.Writer, e diagnose.Explanation, o ExplainOptions) error {
 	return err
 }
 
+func (x *explainer) narrow() bool { return x.columns < explainNarrow }
+
 func (x *explainer) verdict() {
 	e := x.e
 	x.hanging("", x.bold(explainName(e.Target))+": "+strings.Join(explainFacts(e), ", "))
+	if e.EndedEarly != "" {
+		x.hanging("", explainEnded(e))
+	}
 	x.line("")
 	for _, line := range fill(explainText(e.Verdict), x.columns) {
 		x.line(x.bold(line))
@@ -82,6 +88,11 @@ func (x *explainer) verdict() {
 		}
 		x.hanging(fmt.Sprintf("%2d. ", i+1), fmt.Sprintf("%s%s: %s", c.Cause, cost, explainText(c.Evidence)))
 	}
+}
+
+// explainEnded says that the target ended early.
+func explainEnded(e *diagnose.Explanation) string {
+	return fmt.Sprintf("Ended early, after %s: %s.", explainTime(e.Window), explainText(e.EndedEarly))
 }
 
 // explainFacts are the figures of the first line.

@@ -111,6 +111,9 @@ func TestExplainSaysEverythingInItsOrder(t *testing.T) {
 		"per reserved core", "9.25",
 		"Checks: 1 of 3 cross-checks passed.", "usage counter: not judged: 3.2 % steal", "wanted against the probe: FAILED, off by 3.40 %",
 		"7 events were lost", "Not measured:", "steal: /proc/stat has none")
+	ended := explainExample()
+	ended.EndedEarly = "its cgroup was removed"
+	inOrder(t, explainString(t, ended, ExplainOptions{Width: 100}), "Ended early, after 10 s: its cgroup was removed.", "32 threads")
 	if !strings.Contains(s, "throttled\n\n   200.0 ms") {
 		t.Error("two stretches are not told apart")
 	}
@@ -121,6 +124,23 @@ func TestExplainSaysEverythingInItsOrder(t *testing.T) {
 	}
 	if strings.Contains(s, "\x1b") {
 		t.Error("colours where none were asked for")
+	}
+}
+
+// Tables that do not fit become lists; no table and no drawing is wider than the terminal.
+func TestExplainFitsTheTerminal(t *testing.T) {
+	for columns := 40; columns <= 140; columns++ {
+		e := explainExample()
+		// Words longer than a line are left whole: they are to be copied.
+		e.Pools[0].Advice, e.Pools[0].Setting = "", ""
+		s := explainString(t, e, ExplainOptions{Width: columns})
+		for i, line := range strings.Split(s, "\n") {
+			if n := width(line); n > columns {
+				t.Errorf("%d columns: line %d is %d wide: %s", columns, i+1, n, line)
+			}
+		}
+		inOrder(t, s, "in use", "wanted", "limit 2", "The worst stretch", "http-worker-*", "13 s", "12 s", "81 ms", "110 ms",
+			"own quota", "90 s", "9.25")
 	}
 }
 

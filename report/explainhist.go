@@ -108,7 +108,7 @@ func (x *explainer) histogram() {
 	for i, b := range bins {
 		mark := ""
 		switch {
-		case b.Limit && b.Mean:
+		case b.Limit && b.Mean && !x.narrow():
 			mark = "mean, limit "
 		case b.Limit:
 			mark = "limit "
@@ -117,12 +117,16 @@ func (x *explainer) histogram() {
 		}
 		labels[i] = mark + b.label()
 	}
-	columns := []histogramColumn{column("in use (width)", func(b explainBin) time.Duration { return b.Width })}
-	if e.SampledWidth != nil {
+	inUse, wanted := "in use (width)", "wanted by threads"
+	if x.narrow() {
+		inUse, wanted = "in use", "wanted"
+	}
+	columns := []histogramColumn{column(inUse, func(b explainBin) time.Duration { return b.Width })}
+	if e.SampledWidth != nil && !x.narrow() {
 		columns = append(columns, column("sampled every 10 ms", func(b explainBin) time.Duration { return b.Sampled }))
 	}
 	if e.Wanted != nil {
-		columns = append(columns, column("wanted by threads", func(b explainBin) time.Duration { return b.Wanted }))
+		columns = append(columns, column(wanted, func(b explainBin) time.Duration { return b.Wanted }))
 	}
 	x.title("CPUs at once, by share of the time:")
 	for _, line := range histogramLines(labels, columns, x.columns, bars{x.o.ASCII}) {

@@ -103,6 +103,9 @@ func explainPageOf(e *diagnose.Explanation) page {
 	if !e.Start.IsZero() {
 		p.When += " from " + e.Start.UTC().Format("2006-01-02 15:04:05") + " UTC"
 	}
+	if e.EndedEarly != "" {
+		p.When += ". " + explainEnded(e)
+	}
 	p.Causes = pageCauses(e)
 	p.Pools = pagePools(e)
 	p.MorePools = len(e.Pools) - len(p.Pools)

@@ -30,6 +30,7 @@ type explainedItem struct {
 	Target          string          `json:"target"`
 	Start           *time.Time      `json:"start"`
 	WindowSeconds   *float64        `json:"window_seconds"`
+	EndedEarly      *string         `json:"ended_early"` // how the target ended; null: it did not
 	Verdict         string          `json:"verdict"`
 	StoppedSpells   *int            `json:"stopped_spells"`
 	MeanWidth       *float64        `json:"mean_width"`
@@ -127,7 +128,7 @@ func explainedOf(e diagnose.Explanation) explainedItem {
 		Width: explainedBars(e.Width), Wanted: explainedBars(e.Wanted), SampledWidth: explainedBars(e.SampledWidth),
 		Waiting: explainedWaiting(e.Waiting), LostEvents: e.LostEvents, MeanWidth: e.MeanWidth,
 		Target: explainedText(e.Target), Verdict: explainedText(e.Verdict),
-		StoppedSpells: e.StoppedSpells, Strip: explainedRows(e), RunnablePerCore: e.RunnablePerCore, NotMeasured: []string{},
+		EndedEarly: known(e.EndedEarly), StoppedSpells: e.StoppedSpells, Strip: explainedRows(e), RunnablePerCore: e.RunnablePerCore, NotMeasured: []string{},
 	}
 	if e.Window > 0 {
 		item.WindowSeconds = new(e.Window.Seconds())

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -19,7 +20,7 @@ func TestExplainJSONGolden(t *testing.T) {
 		e.Strip[i].Cells = e.Strip[i].Cells[:12]
 	}
 	calm := diagnose.Explanation{Target: "calm", Cause: diagnose.None, Verdict: "Nothing wrong.", MeanWidth: new(0.0),
-		Causes: []diagnose.RankedCause{{Cause: diagnose.None, Evidence: "idle"}}, Stopped: new(explainTick - explainTick), StoppedSpells: new(0),
+		Causes: []diagnose.RankedCause{{Cause: diagnose.None, Evidence: "idle"}}, Stopped: new(time.Duration(0)), StoppedSpells: new(0),
 		Width: []diagnose.Bar{{Time: explainTick}}, Wanted: []diagnose.Bar{{Time: explainTick}}, Window: explainTick,
 		Pools: []diagnose.PoolUse{}, Neighbours: []diagnose.NeighbourUse{}, LostEvents: new(uint64(0))}
 	for name, e := range map[string]diagnose.Explanation{"whole": e, "calm": calm} {

@@ -28,10 +28,12 @@ func (x *explainer) poolName(p diagnose.PoolUse, room int) string {
 	return lsCut(explainName(p.Name), max(14, room), false)
 }
 
-// explainRoomy is the width from which the table of pools has all columns; explainNumbers is what its numbers take below.
+// explainRoomy is the width from which the table of pools has all columns; explainNumbers is what its numbers take below,
+// explainMoreNumbers what the rest takes above.
 const (
-	explainRoomy   = 112
-	explainNumbers = 64
+	explainRoomy       = 124
+	explainNumbers     = 65
+	explainMoreNumbers = 36
 )
 
 func (x *explainer) spenders() {
@@ -40,38 +42,13 @@ func (x *explainer) spenders() {
 		return
 	}
 	x.title("Who spent it: CPU time in all, and in throttled periods; delay is from wake-up to running, response from wake-up to sleep:")
-	t := tabwriter.NewWriter(x, 0, 0, 2, ' ', tabwriter.AlignRight)
-	roomy := x.columns >= explainRoomy
-	head := "pool\tthreads\tCPU time\tin throttled\twidest\tdelay p99\tresponse p99\t"
-	if roomy {
-		head += "delay p50\tdelay max\tresponse p50\t"
+	if x.narrow() {
+		for _, p := range pools[:min(len(pools), maxExplainPools)] {
+			x.hanging("  ", poolName(p)+": "+poolFigures(p))
+		}
+	} else {
+		x.poolTable(pools[:min(len(pools), maxExplainPools)])
 	}
-	fmt.Fprintln(t, head)
-	for i, p := range pools {
-		if i == maxExplainPools {
-			break
-		}
-		throttled := explainNothing
-		if p.CPUThrottled != nil {
-			throttled = explainTime(*p.CPUThrottled)
-		}
-		quantile := func(q *diagnose.Quantiles, of func(*diagnose.Quantiles) time.Duration) string {
-			if q == nil {
-				return explainNothing
-			}
-			return explainTime(of(q))
-		}
-		p50 := func(q *diagnose.Quantiles) time.Duration { return q.P50 }
-		p99 := func(q *diagnose.Quantiles) time.Duration { return q.P99 }
-		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%d\t%s\t%s\t", x.poolName(p, x.columns-explainNumbers), p.Threads,
-			explainTime(p.CPU), throttled, p.Widest, quantile(p.Delay, p99), quantile(p.Response, p99))
-		if roomy {
-			fmt.Fprintf(t, "%s\t%s\t%s\t", quantile(p.Delay, p50),
-				quantile(p.Delay, func(q *diagnose.Quantiles) time.Duration { return q.Max }), quantile(p.Response, p50))
-		}
-		fmt.Fprintln(t)
-	}
-	t.Flush() // writes to memory: cannot fail
 	if more := len(pools) - maxExplainPools; more > 0 {
 		x.line(fmt.Sprintf("and %s more in --json", counted(more, "pool")))
 	}
@@ -86,6 +63,56 @@ func (x *explainer) spenders() {
 	if text := widthCost(x.e); text != "" {
 		x.hanging("  ", text)
 	}
+}
+
+// poolFigures says in words what poolTable has in columns.
+func poolFigures(p diagnose.PoolUse) string {
+	text := fmt.Sprintf("%s, CPU time %s, in throttled %s, widest %d", counted(p.Threads, "thread"), explainTime(p.CPU), throttledTime(p), p.Widest)
+	if p.Delay != nil {
+		text += ", delay p99 " + explainTime(p.Delay.P99)
+	}
+	if p.Response != nil {
+		text += ", response p99 " + explainTime(p.Response.P99)
+	}
+	return text
+}
+
+func throttledTime(p diagnose.PoolUse) string {
+	if p.CPUThrottled == nil {
+		return explainNothing
+	}
+	return explainTime(*p.CPUThrottled)
+}
+
+func (x *explainer) poolTable(pools []diagnose.PoolUse) {
+	t := tabwriter.NewWriter(x, 0, 0, 2, ' ', tabwriter.AlignRight)
+	roomy, room := x.columns >= explainRoomy, x.columns-explainNumbers
+	if roomy {
+		room -= explainMoreNumbers
+	}
+	head := "pool\tthreads\tCPU time\tthrottled\twidest\tdelay p99\tresponse p99\t"
+	if roomy {
+		head += "delay p50\tdelay max\tresponse p50\t"
+	}
+	fmt.Fprintln(t, head)
+	for _, p := range pools {
+		quantile := func(q *diagnose.Quantiles, of func(*diagnose.Quantiles) time.Duration) string {
+			if q == nil {
+				return explainNothing
+			}
+			return explainTime(of(q))
+		}
+		p50 := func(q *diagnose.Quantiles) time.Duration { return q.P50 }
+		p99 := func(q *diagnose.Quantiles) time.Duration { return q.P99 }
+		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%d\t%s\t%s\t", x.poolName(p, room), p.Threads,
+			explainTime(p.CPU), throttledTime(p), p.Widest, quantile(p.Delay, p99), quantile(p.Response, p99))
+		if roomy {
+			fmt.Fprintf(t, "%s\t%s\t%s\t", quantile(p.Delay, p50),
+				quantile(p.Delay, func(q *diagnose.Quantiles) time.Duration { return q.Max }), quantile(p.Response, p50))
+		}
+		fmt.Fprintln(t)
+	}
+	t.Flush() // writes to memory: cannot fail
 }
 
 // poolAdvice is what the pool table knows of a pool, in one text. The advice names library and setting itself.

@@ -71,12 +71,18 @@ func (x *explainer) waiting() {
 	}
 	x.title("Where waiting went, in thread time:")
 	t := tabwriter.NewWriter(x, 0, 0, 2, ' ', tabwriter.AlignRight)
-	head := "pool\t"
-	for _, r := range seen {
-		head += r.Short + "\t"
+	if !x.narrow() {
+		head := "pool\t"
+		for _, r := range seen {
+			head += r.Short + "\t"
+		}
+		fmt.Fprintln(t, head+"all\t")
 	}
-	fmt.Fprintln(t, head+"all\t")
 	row := func(name string, waiting map[diagnose.Reason]time.Duration) {
+		if x.narrow() {
+			x.hanging("  ", name+": "+waitingText(waiting))
+			return
+		}
 		line := name + "\t"
 		for _, r := range seen {
 			line += explainTime(waiting[r.Reason]) + "\t"
@@ -92,7 +98,11 @@ func (x *explainer) waiting() {
 			break
 		}
 		shownPools++
-		row(x.poolName(p, x.columns-(len(seen)+1)*waitingColumn), p.Waiting)
+		name := poolName(p)
+		if !x.narrow() {
+			name = x.poolName(p, x.columns-(len(seen)+1)*waitingColumn)
+		}
+		row(name, p.Waiting)
 	}
 	if shownPools != 1 {
 		row("all", e.Waiting)
@@ -105,6 +115,15 @@ func (x *explainer) waiting() {
 		}
 		x.hanging("  ", neighbourText(n))
 	}
+}
+
+// waitingText says in words what the table has in columns.
+func waitingText(waiting map[diagnose.Reason]time.Duration) string {
+	var parts []string
+	for _, r := range reasonsSeen(waiting) {
+		parts = append(parts, r.Short+" "+explainTime(waiting[r.Reason]))
+	}
+	return strings.Join(append(parts, "all "+explainTime(waitingSum(waiting))), ", ")
 }
 
 // neighbourText says who held the CPU while the container waited.

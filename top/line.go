@@ -2,6 +2,7 @@ package top
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -27,8 +28,9 @@ type column struct {
 	cell  func(*Row) string
 }
 
-func columns() []column {
-	return []column{
+// columns are those that fit beside a name; the less telling ones go first.
+func (m *Model) columns() []column {
+	all := []column{
 		{"STOPPED", 12, stoppedCell},
 		{"LIMIT", 6, limitCell},
 		{"USED", 6, func(r *Row) string { return number(r.UsedCPUs, 2) }},
@@ -36,7 +38,21 @@ func columns() []column {
 		{"WANTED", 7, func(r *Row) string { return number(r.Wanted, 1) }},
 		{"CAUSE", 10, causeCell},
 	}
+	for _, title := range []string{"WANTED", "MOST", "LIMIT", "USED"} {
+		need := marked + nameLeast
+		for _, c := range all {
+			need += c.width + 1
+		}
+		if need <= m.width {
+			break
+		}
+		all = slices.DeleteFunc(all, func(c column) bool { return c.title == title })
+	}
+	return all
 }
+
+// marked is the room of the mark of the row that is selected.
+const marked = 2
 
 const (
 	nameLeast = 12
@@ -46,8 +62,8 @@ const (
 
 // room is how wide name and strip are.
 func (m *Model) room() (name, strip int) {
-	left := m.width - 2
-	for _, c := range columns() {
+	left := m.width - marked
+	for _, c := range m.columns() {
 		left -= c.width + 1
 	}
 	name = min(nameMost, max(nameLeast, left/2))
@@ -57,7 +73,7 @@ func (m *Model) room() (name, strip int) {
 func (m *Model) header() string {
 	name, strip := m.room()
 	text := "  " + pad("CONTAINER", name)
-	for _, c := range columns() {
+	for _, c := range m.columns() {
 		text += " " + pad(c.title, c.width)
 	}
 	if strip >= len("LAST") {
@@ -73,7 +89,7 @@ func (m *Model) line(r *Row, selected bool) string {
 		mark = "> "
 	}
 	text := mark + pad(container.Sanitize(r.Name, name), name)
-	for _, c := range columns() {
+	for _, c := range m.columns() {
 		cell := pad(c.cell(r), c.width)
 		if c.title == "STOPPED" && !selected {
 			cell = m.paint(level(r), cell)

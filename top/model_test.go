@@ -223,6 +223,22 @@ func TestStrangersNamesAreText(t *testing.T) {
 	}
 }
 
+// A narrow terminal shows the most telling columns, whole.
+func TestNarrowScreen(t *testing.T) {
+	for columns, shown := range map[int][]string{40: {"STOPPED", "CAUSE"}, 47: {"STOPPED", "USED", "CAUSE"}, 80: {"STOPPED", "LIMIT", "USED", "MOST", "WANTED", "CAUSE"}} {
+		m := send(start(row("cart", 0.25, 1)), tea.WindowSizeMsg{Width: columns, Height: 12})
+		lines := strings.Split(m.Screen(), "\n")
+		if got := strings.Fields(lines[2])[1:]; strings.Join(got[:len(shown)], " ") != strings.Join(shown, " ") {
+			t.Errorf("%d columns: %q", columns, lines[2])
+		}
+		for _, want := range []string{"cart", "250ms/s", "burst"} {
+			if !strings.Contains(lines[3], want) {
+				t.Errorf("%d columns: no %s in %q", columns, want, lines[3])
+			}
+		}
+	}
+}
+
 // Whatever is pressed and whatever size the terminal has: no panic, and the screen fits.
 func TestScreenAlwaysFits(t *testing.T) {
 	keys := []string{"up", "down", "pgup", "pgdown", "home", "end", "enter", "esc", "/", "a", "q", "?", "p", "s", "u", "w", "n", "c", "r", "backspace"}

@@ -358,6 +358,15 @@ func TestBadInput(t *testing.T) {
 		{"apply --system --irqs", 2, "not of --system"},
 		{"apply / --remedy pin --scope=", 2, "--scope is empty"},
 		{"status --limit -1", 2, "--limit"},
+		{"explain", 2, "TARGET is missing"},
+		{"explain no-such-thing", 2, "no-such-thing"},
+		{"explain x --for 0", 2, "give a time from 200ms to 1h0m0s"},
+		{"explain x --for -1s", 2, "give a time from 200ms to 1h0m0s"},
+		{"explain x --for 2h", 2, "give a time from 200ms to 1h0m0s"},
+		{"explain x --at 03:12 --record y", 2, "goes with none of"},
+		{"explain x --at noon", 2, "--at noon"},
+		{"explain x --fail-above x", 2, "--fail-above"},
+		{"explain / --record /dev/null", 2, "/dev/null"},
 	} {
 		t.Run(tc.args, func(t *testing.T) {
 			args := strings.Fields(tc.args)

@@ -203,8 +203,12 @@ func explainLive(ctx context.Context, target string, f explainFlags) (e diagnose
 		err = exitWith{exitNotMeasurable, fmt.Errorf("interrupted after %v of recording, which says nothing: at least %v are needed",
 			e.Window.Round(time.Millisecond), minRecording)}
 	}
+	if err == nil && e.EndedEarly != "" && e.Window < minRecording {
+		err = &explain.Gone{Name: c.Name, Err: fmt.Errorf("%s after %v of recording, which says nothing: at least %v are needed",
+			e.EndedEarly, e.Window.Round(time.Millisecond), minRecording)}
+	}
 	if notKept := new(explain.NotKept); errors.As(err, &notKept) {
-		kept, err = err, nil
+		kept, err = notWritten(f.record, notKept.Err), nil
 	}
 	if file != nil {
 		kept = errors.Join(kept, file.end(err == nil && kept == nil))

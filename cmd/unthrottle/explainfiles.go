@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/unthrottle/unthrottle/cgroup"
@@ -63,9 +64,20 @@ func (f *wholeFile) end(whole bool) error {
 		_ = os.Remove(f.Name())
 	}
 	if err != nil {
-		return fmt.Errorf("%s: not written: %w", container.Sanitize(f.name, 0), err)
+		return notWritten(f.name, err)
 	}
 	return nil
+}
+
+// notWritten says why a file was not, by the name that the user knows and not that of its unfinished half.
+func notWritten(name string, err error) error {
+	if path := new(fs.PathError); errors.As(err, &path) {
+		err = path.Err
+	}
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		err = fmt.Errorf("%w: make room, or name a file elsewhere", err)
+	}
+	return fmt.Errorf("%s: not written: %w", container.Sanitize(name, 0), err)
 }
 
 // page begins the page for --html, nil where none is wanted.
@@ -80,7 +92,7 @@ func (f explainFlags) page() (*wholeFile, error) {
 func (f *wholeFile) writeHTML(e diagnose.Explanation) error {
 	err := report.ExplainHTML(f, e)
 	if err != nil {
-		err = fmt.Errorf("%s: not written: %w", container.Sanitize(f.name, 0), err)
+		err = notWritten(f.name, err)
 	}
 	return errors.Join(err, f.end(err == nil))
 }

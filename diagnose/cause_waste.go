@@ -17,7 +17,8 @@ const (
 	wastePeriods = 3
 )
 
-// expires says whether a kernel lets parts of the quota expire that CPUs have taken and not used (known: its release is).
+// expires says by its release whether a kernel lets parts of the quota expire that CPUs have taken and not used (known:
+// its release is). Distributions' kernels may differ: RHEL 8's 4.18 has the cure of 5.4.
 // Distributions add to the release what is no number: 6.12.57+deb13-amd64.
 func expires(release string) (yes, known bool) {
 	if end := strings.IndexFunc(release, func(r rune) bool { return (r < '0' || r > '9') && r != '.' }); end >= 0 {
@@ -37,6 +38,9 @@ func sliceWaste(of *figures) (found, bool) {
 	}
 	used := float64(s.used) / float64(s.whole) / float64(of.quota)
 	yes, known := expires(of.kernel)
+	if of.slicesExpire != nil { // the kernel's types know what was backported, its release does not
+		yes, known = *of.slicesExpire, true
+	}
 	if used >= wasteUse || known && !yes {
 		return found{}, false
 	}

@@ -15,6 +15,8 @@ type figures struct {
 	target   string
 	kernel   string
 	schedExt string
+	// slicesExpire: by the kernel's types; nil: not known.
+	slicesExpire *bool
 
 	// The effective limit in CPUs, 0: none. binding is the level that holds back, nil: there is no quota.
 	limit           float64
@@ -61,7 +63,7 @@ func (a *Analysis) figures(f *recording.Footer) *figures {
 	lead := a.lead()
 	of := &figures{
 		window: a.now, measured: a.h.Features.Mark != "" || a.stopped > 0, target: a.h.Target.Name,
-		kernel: a.h.Host.Kernel, schedExt: a.h.Host.SchedExt,
+		kernel: a.h.Host.Kernel, schedExt: a.h.Host.SchedExt, slicesExpire: a.h.Features.SlicesExpire,
 		allowed: a.h.CPUsAllowed.Size(), online: a.h.Host.CPUs.Size(), sums: lead.sums, track: lead.index,
 		meanWidth: a.width.mean(), meanWanted: a.wanted.mean(), widest: a.width.most(), mostWanted: a.wanted.most(),
 		cpu: a.cpuTime, stills: a.still.long, above: a.above.longest, stopped: a.stopped, spells: a.spells.count,

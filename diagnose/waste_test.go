@@ -85,3 +85,25 @@ func TestNoWasteOnOtherKernels(t *testing.T) {
 		}
 	}
 }
+
+// What the kernel's types say goes before what its release suggests: fixes are backported.
+func TestWasteByTheKernelsTypes(t *testing.T) {
+	for _, c := range []struct {
+		release string
+		expire  *bool
+		waste   bool
+	}{
+		{"4.19", nil, true}, {"4.19", new(false), false}, {"4.18.0-553.el8_10.x86_64", new(false), false},
+		{"6.12.1", nil, false}, {"6.12.1", new(true), true}, {"next", nil, true}, {"next", new(false), false},
+	} {
+		r := simulated(t, "4.19")
+		r.Header.Host.Kernel, r.Header.Features.SlicesExpire = c.release, c.expire
+		found := false
+		for _, cause := range explain(r).Causes {
+			found = found || cause.Cause == diagnose.SliceWaste
+		}
+		if found != c.waste {
+			t.Errorf("%s, types say %v: slice-waste %v, want %v", c.release, c.expire, found, c.waste)
+		}
+	}
+}

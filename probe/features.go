@@ -14,6 +14,10 @@ type kernel struct {
 	markTask, markQueue bool
 	// create: task storage can be made under a run queue's lock, from memory set aside (6.4).
 	create bool
+	// slicesExpire: parts of the quota that CPUs have taken expire with the period. cfs_bandwidth.expires_seq came with
+	// Linux 4.18 (512ac999d275), which made expiry work, and went with 5.4 (de53fd7aedb1), which ended it; distributions
+	// that took either took the member too. nil: the kernel has no such struct.
+	slicesExpire *bool
 	// timers: the tracepoints of hrtimers are there.
 	timers bool
 }
@@ -27,6 +31,9 @@ func readKernel(types *btf.Spec) (kernel, error) {
 	k.markTask = task["throttled"]
 	if queue, err := structOf(types, "cfs_rq"); err == nil {
 		k.markQueue = queue["throttle_count"]
+	}
+	if bandwidth, err := structOf(types, "cfs_bandwidth"); err == nil {
+		k.slicesExpire = new(bandwidth["expires_seq"])
 	}
 	if storage, err := structOf(types, "bpf_local_storage_map"); err == nil {
 		k.create = storage["storage_ma"] || storage["selem_ma"] || storage["use_kmalloc_nolock"]
@@ -75,7 +82,8 @@ func addFields(fields map[string]bool, members []btf.Member) {
 
 // Features says what this kernel lets the probe see.
 func (p *Probe) Features() recording.Features {
-	f := recording.Features{Periods: p.kernel.timers && !p.options.WidthOnly, Migrations: !p.options.WidthOnly}
+	f := recording.Features{Periods: p.kernel.timers && !p.options.WidthOnly, Migrations: !p.options.WidthOnly,
+		SlicesExpire: p.kernel.slicesExpire}
 	switch {
 	case p.options.WidthOnly:
 	case p.kernel.markTask:

@@ -109,6 +109,9 @@ type Features struct {
 	Periods bool `json:"periods"`
 	// Migrations: moves of waiting threads between CPUs are in the events.
 	Migrations bool `json:"migrations"`
+	// SlicesExpire: what a CPU has taken of a quota and not used by the period's end is lost, by the kernel's own types
+	// (seed 001); nil: they were not read.
+	SlicesExpire *bool `json:"slices_expire,omitempty"`
 }
 
 // Where the throttled mark comes from.

@@ -14,6 +14,7 @@ import (
 type machine struct {
 	name, about string
 	topology    topology.Machine
+	rank        int // its place on the page
 }
 
 // saved are real machines' trees; shapes are made after the tables of the
@@ -60,7 +61,7 @@ func machines(trees, only string) ([]machine, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, machine{s.name, s.about + ", as saved", m})
+		out = append(out, machine{s.name, s.about + ", as saved", m, len(out)})
 	}
 	for _, s := range shapes {
 		if !strings.Contains(s.name, only) {
@@ -70,7 +71,7 @@ func machines(trees, only string) ([]machine, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, machine{s.name, s.about + ", made", m})
+		out = append(out, machine{s.name, s.about + ", made", m, len(out)})
 	}
 	return out, nil
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 )
 
 var percents = []int{50, 75, 90, 97}
@@ -45,9 +46,8 @@ func run(trees, out, only, soak string, length, seeds int) error {
 	}
 	defer os.RemoveAll(temp)
 	t := newTable(length, seeds)
-	if t.soaked, err = readSoak(soak); err != nil {
-		return err
-	}
+	// The largest take longest: they begin.
+	slices.SortStableFunc(all, func(a, b machine) int { return b.topology.Online().Size() - a.topology.Online().Size() })
 	next, done := make(chan machine), make(chan error)
 	for range min(len(all), runtime.GOMAXPROCS(0)) {
 		go func() {
@@ -81,6 +81,9 @@ func run(trees, out, only, soak string, length, seeds int) error {
 				}
 			}
 		}
+	}
+	if t.soaked, err = readSoak(soak); err != nil {
+		return err
 	}
 	t.garbage = map[string]float64{}
 	for _, m := range all {

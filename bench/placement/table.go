@@ -62,6 +62,7 @@ func (t *table) machine(m machine, temp string) error {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	t.machines = append(t.machines, m)
+	slices.SortFunc(t.machines, func(a, b machine) int { return a.rank - b.rank })
 	return nil
 }
 

@@ -172,9 +172,7 @@ func withinShare(b policy.Budget, p remedy.Plan, held []apply.InForce, online in
 	}
 	exclusive := p.CPUs
 	for _, h := range held {
-		if cpus, ok := remedy.Pinned(h); ok {
-			exclusive = exclusive.Union(cpus)
-		}
+		exclusive = exclusive.Union(remedy.Withdrawn(h))
 	}
 	if most := b.CPUShare * float64(online); float64(exclusive.Size()) > most {
 		return fmt.Errorf("%w: %d exclusive CPUs would be more than %.3g of %d", errBudget, exclusive.Size(), b.CPUShare, online)

@@ -74,8 +74,11 @@ func (a *agent) chore(ctx context.Context, c remedy.Chore) {
 		a.Log.Warn("exclusive CPUs", "transaction", c.ID, "note", text)
 	}
 	what := "newcomers moved off exclusive CPUs"
-	if c.Plan.Remedy == remedy.Secondary {
+	switch c.Plan.Remedy {
+	case remedy.Secondary:
 		what = "a secondary was given the CPUs that are lent by now"
+	case remedy.System:
+		what = "the reserve follows what the host's own processes use"
 	}
 	a.Log.Info(what, "transaction", c.ID, "writes", len(done.Writes))
 }

@@ -3,6 +3,7 @@ package remedy
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/utils/cpuset"
 
@@ -16,6 +17,8 @@ import (
 
 // Facts is all that a plan rests on: one look at a host, as plain values.
 type Facts struct {
+	// At is when the host was looked at; zero: not known.
+	At      time.Time
 	Machine topology.Machine
 	// CPUVersion and CPUSetVersion are those of the two hierarchies; 0: not
 	// mounted. OneTree: both controllers share a hierarchy, hence paths.
@@ -123,32 +126,6 @@ const (
 	// The CPUs of a pin that lends, which secondaries were lent and must not have for now.
 	paramWithheld = "withheld"
 )
-
-// Pinned are the CPUs that a transaction in force gives to its target alone;
-// false: it is no pin.
-func Pinned(h apply.InForce) (cpuset.CPUSet, bool) {
-	if h.Remedy != string(Pin) || h.Parameters[paramFor] != "" {
-		return cpuset.CPUSet{}, false
-	}
-	set, err := topology.ParseList(h.Parameters[paramCPUs])
-	return set, err == nil && !set.IsEmpty()
-}
-
-// keptIdle are the threads that idle for a pin in force; empty: none do.
-func keptIdle(h apply.InForce) cpuset.CPUSet {
-	set, err := topology.ParseList(h.Parameters[paramIdle])
-	if _, ok := Pinned(h); !ok || err != nil {
-		return cpuset.New()
-	}
-	return set
-}
-
-// Withdrawn are the CPUs that a pin in force takes from everybody else: those it
-// has alone, and the threads beside them that idle for it. Empty: it is no pin.
-func Withdrawn(h apply.InForce) cpuset.CPUSet {
-	alone, _ := Pinned(h)
-	return alone.Union(keptIdle(h))
-}
 
 // removed are the CPUs that our transactions in force took out of each set.
 func (f Facts) removed() map[string]cpuset.CPUSet {
@@ -290,27 +267,4 @@ func (f Facts) container(path string) (Container, bool) {
 		return Container{}, false
 	}
 	return f.Containers[i], true
-}
-
-// withdrawn are the CPUs that our pins in force take from everybody else, by the
-// path of their cpuset.
-func (f Facts) withdrawn() map[string]cpuset.CPUSet {
-	all := map[string]cpuset.CPUSet{}
-	for _, h := range f.Held {
-		if set := Withdrawn(h); !set.IsEmpty() {
-			all[h.Parameters[paramSet]] = set
-		}
-	}
-	return all
-}
-
-// pins are our pins in force: what they hold, by the path of their cpuset.
-func (f Facts) pins() map[string]cpuset.CPUSet {
-	held := map[string]cpuset.CPUSet{}
-	for _, h := range f.Held {
-		if set, ok := Pinned(h); ok {
-			held[h.Parameters[paramSet]] = set
-		}
-	}
-	return held
 }

@@ -58,7 +58,7 @@ func GatherFrom(ctx context.Context, fsys cgroup.FS, oneTree bool, containers []
 	if err != nil {
 		return Facts{}, err
 	}
-	f := Facts{OneTree: oneTree, Groups: map[string]Group{}, Sets: map[string]Set{}, Held: o.Held, Drift: o.Drift, Scope: o.Scope, Named: o.Named}
+	f := Facts{At: time.Now(), OneTree: oneTree, Groups: map[string]Group{}, Sets: map[string]Set{}, Held: o.Held, Drift: o.Drift, Scope: o.Scope, Named: o.Named}
 	if f.Machine, err = topology.Read(sys); err != nil {
 		return Facts{}, err
 	}

@@ -156,9 +156,9 @@ func (b *Builder) onWakeup(e *recording.Event) {
 	case e.Waker != 0 && waker != nil && waker != t && waker.state == recording.Running:
 		b.flush(waker)
 		b.step(waker, simulate.ReplayStep{Kind: simulate.StepWake, Thread: int32(t.index)})
-		b.step(t, simulate.ReplayStep{Kind: simulate.StepAwait})
+		b.step(t, simulate.ReplayStep{Kind: simulate.StepAwait, For: time.Duration(b.now)})
 	default:
-		if e.Waker == 0 && e.Owner == recording.Kernel {
+		if e.Waker == 0 && e.Owner == recording.Kernel && t.sleptAt >= 0 {
 			t.naps = append(t.naps, nap{step: len(t.steps), slept: b.now - t.sleptAt, at: b.now})
 		}
 		b.step(t, simulate.ReplayStep{Kind: simulate.StepUntil, For: time.Duration(b.now)})

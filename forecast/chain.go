@@ -70,7 +70,7 @@ func (b *Builder) thread(tid uint32) *thread {
 		b.left++
 		return nil
 	}
-	t := &thread{index: len(b.order), tid: tid, woken: -1}
+	t := &thread{index: len(b.order), tid: tid, woken: -1, sleptAt: -1}
 	t.pool = b.pool(0, "")
 	b.threads[tid] = t
 	b.order = append(b.order, t)
@@ -230,14 +230,16 @@ func habit(times []int64) []bool {
 	return is
 }
 
-// again says whether a thread can begin again when it is through: nothing in its chain came from outside at a moment of
-// its own, and it did not exit.
+// again says whether a thread can begin again when it is through: nothing in its chain but the first, whose sleep the
+// recording did not see begin, came from outside at a moment of its own, and it did not exit.
 func (t *thread) again() bool {
 	sleeps := false
-	for _, s := range t.steps {
+	for i, s := range t.steps {
 		switch s.Kind {
 		case simulate.StepUntil, simulate.StepEnd:
-			return false
+			if i > 0 {
+				return false
+			}
 		case simulate.StepSleep, simulate.StepAwait:
 			sleeps = true
 		}

@@ -26,7 +26,7 @@ type Options struct {
 	Objective *Objective
 	// Loads are the arrivals, from and to, between which it is looked for where the objective breaks; 0: not looked for.
 	From, To float64
-	// Smallest: the smallest limit that keeps the objective is looked for.
+	// Smallest: the smallest limit that keeps what there is is looked for; with an objective it always is.
 	Smallest    bool
 	Calibration Calibration
 	// Each calls do with 0 to n-1, in any order, also at once; nil: one after the other. It gives an error to stop early.
@@ -47,7 +47,8 @@ type Forecast struct {
 	// none does. Sure: within its error, too.
 	Cheapest int
 	Sure     bool
-	// SmallestLimit keeps the objective, by a quota and by narrow; nil: none does, or it was not looked for.
+	// SmallestLimit keeps the objective, or what there is; so does SmallestNarrow, never being wider than it. nil: none
+	// does, or it was not looked for.
 	SmallestLimit, SmallestNarrow *float64
 	Notes                         []string
 }
@@ -63,8 +64,8 @@ type Row struct {
 	Neighbours *Neighbours // nil: there are none, or this is the row that they are compared with
 	Error      *Error      // nil: none yet
 	Meets      bool        // the objective, or is no worse than none
-	// BreaksAt is the least load, of those tried, at which the objective is not kept, CollapsesAt at which work is left over;
-	// nil: at none, or not tried.
+	// BreaksAt is the least load, of those tried, at which the objective is not kept (without one: at which it is worse than
+	// what was recorded), CollapsesAt at which work is left over; nil: at none, or not tried.
 	BreaksAt, CollapsesAt *float64
 }
 

@@ -1,6 +1,9 @@
 package forecast
 
-import "testing"
+import (
+	"errors"
+	"testing"
+)
 
 // Rows that can be foreseen: the quota is what hurts, and without it, or with CPUs of its own, nothing is throttled.
 func TestRows(t *testing.T) {
@@ -43,11 +46,36 @@ func TestRows(t *testing.T) {
 	if got := f.Rows[f.Cheapest].Remedy; got.Name != Raise || got.Factor != 1.5 {
 		t.Errorf("cheapest: %+v", got)
 	}
-	if at := rows[Raise].BreaksAt; at == nil || *at <= 1 {
-		t.Errorf("a limit of 0.75 breaks at %v", at)
-	}
 	if at := rows[Weight].CollapsesAt; at != nil {
 		t.Errorf("8 CPUs without a quota collapse at %v times 0.26 CPUs", *at)
+	}
+}
+
+// With an objective: who keeps it, up to which load, and with how little.
+func TestObjective(t *testing.T) {
+	l := loadOf(t, bursts())
+	f, err := Make(l, Options{Seeds: 2, Seed: 1, From: 1, To: 4, Objective: &Objective{Quantile: 0.99, Bound: 20 * ms, Pool: "http-worker-*"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range f.Rows {
+		// 64 ms of work within 20 ms, and none of the quota before left for it.
+		want := row.Remedy.Name == Weight || row.Remedy.Name == Raise
+		if row.Remedy.Modelled() || row.Meets == want && (row.BreaksAt == nil || *row.BreaksAt > 1) == want {
+			continue
+		}
+		t.Errorf("%s: meets %v, breaks at %v", row.Remedy.Name, row.Meets, row.BreaksAt)
+	}
+	if f.SmallestLimit == nil || *f.SmallestLimit < 0.55 || *f.SmallestLimit > 0.75 {
+		t.Errorf("the smallest limit is %v, about 64 ms in a period are needed", f.SmallestLimit)
+	}
+	// 64 ms on 4 CPUs take 16.
+	if f.SmallestNarrow == nil || *f.SmallestNarrow != 4 {
+		t.Errorf("narrow to %v, want 4", f.SmallestNarrow)
+	}
+	_, err = Make(l, Options{Seeds: 1, Objective: &Objective{Quantile: 0.99, Bound: ms, Pool: "nobody"}})
+	if unknown := new(UnknownPool); !errors.As(err, &unknown) || unknown.Name != "nobody" {
+		t.Errorf("an unknown pool: %v", err)
 	}
 }
 

@@ -95,7 +95,7 @@ func TestCauses(t *testing.T) {
 		at(now+run, recording.Event{Kind: recording.Switch, Thread: feeder})
 		now += run + 10*ms
 	}
-	l := loadOf(t, s.Run(now))
+	l := loadOf(t, s.Run(now-ms))
 	kinds := func(tid int) map[simulate.StepKind]int {
 		n := map[simulate.StepKind]int{}
 		for _, step := range l.Replay.Threads[tid].Steps {
@@ -106,6 +106,14 @@ func TestCauses(t *testing.T) {
 	// The first sleep began before the recording: how long it was is not known.
 	if got := kinds(1); got[simulate.StepSleep] < 19 || got[simulate.StepWake] != 20 || got[simulate.StepRun] != 40 {
 		t.Errorf("the feeder: %v", got)
+	}
+	// As many shards, and other threads that take the work: nothing changes.
+	r, err := l.Run(Trial{Remedy: Remedy{Name: Shards, Factor: 1}, Load: 1, Seed: 1})
+	if err != nil || r.Refused != nil {
+		t.Fatal(err, r.Refused)
+	}
+	if all := l.summed([]Result{r}, "").Response; all.Count() < 38 || *all.Max() > 14 || r.Unfinished > 0 || r.CPU != l.Recorded.CPU {
+		t.Errorf("the same shards: %d responses up to %.1f ms, %v of CPU time and %v left", all.Count(), *all.Max(), r.CPU, r.Unfinished)
 	}
 	if got := kinds(2); got[simulate.StepAwait] != 20 || got[simulate.StepRun] != 20 {
 		t.Errorf("the worker: %v", got)

@@ -26,7 +26,7 @@ const (
 // Remedy is one setting to be forecast.
 type Remedy struct {
 	Name string
-	// CPUs of Pin; threads of Pools.
+	// CPUs of Pin; threads of Pools; of Narrow, 0: the limit rounded up.
 	CPUs int
 	// Burst of Burst, Period of Period.
 	Burst, Period time.Duration
@@ -66,6 +66,9 @@ func (l *Load) scenario(r Remedy) (scenario.Scenario, error) {
 	case Pin:
 		at, remedy = l.Container, &scenario.Remedy{Kind: scenario.Pin, CPUs: r.CPUs}
 	case Narrow:
+		if r.CPUs > 0 {
+			s.Cgroups[at].Limit.Quota = time.Duration(r.CPUs) * s.Cgroups[at].Limit.Period
+		}
 		remedy = &scenario.Remedy{Kind: scenario.Narrow}
 	case Burst:
 		remedy = &scenario.Remedy{Kind: scenario.Burst, Burst: r.Burst}

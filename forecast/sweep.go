@@ -55,7 +55,7 @@ func (m *maker) sweep() error {
 		for _, load := range factors {
 			results := all[:seeds]
 			all = all[seeds:]
-			if row.BreaksAt == nil && !m.meets(results) {
+			if row.BreaksAt == nil && !m.keeps(results) {
 				row.BreaksAt = new(load)
 			}
 			if row.CollapsesAt == nil && collapsed(results) {
@@ -73,24 +73,25 @@ func collapsed(results []Result) bool {
 	}) > leftOver
 }
 
-// smallest finds the smallest limit that keeps the objective, by halving: a larger limit is taken to be no worse. By
-// narrow it is a whole number of CPUs.
+// smallest finds the smallest limit that keeps the objective, or what there is where there is none; and the least number
+// of CPUs that does where the container is never wider than that and has no quota.
 func (m *maker) smallest() error {
 	mean := m.l.Recorded.CPU.Seconds() / m.l.Window.Seconds()
-	high := math.Min(float64(m.f.CPUs), mostLimit*math.Max(m.l.Limit, mean)) / m.l.Limit
-	try := func(factor float64) (bool, error) {
-		trial := Trial{Remedy: Remedy{Name: Raise, Factor: factor}, Load: 1}
-		return m.holds(trial)
-	}
-	ok, err := try(high)
-	if err != nil || !ok {
+	most := math.Min(float64(m.f.CPUs), mostLimit*math.Max(m.l.Limit, mean))
+	limit, err := halve(most, func(cpus float64) (bool, error) {
+		return m.holds(Remedy{Name: Raise, Factor: cpus / m.l.Limit})
+	})
+	if err != nil {
 		return err
 	}
-	low := 0.0
-	for range limitSteps {
+	m.f.SmallestLimit = limit
+	low, high := 0, m.f.CPUs
+	if ok, err := m.holds(Remedy{Name: Narrow, CPUs: high}); err != nil || !ok {
+		return err
+	}
+	for high-low > 1 {
 		mid := (low + high) / 2
-		ok, err := try(mid)
-		switch {
+		switch ok, err := m.holds(Remedy{Name: Narrow, CPUs: mid}); {
 		case err != nil:
 			return err
 		case ok:
@@ -99,21 +100,54 @@ func (m *maker) smallest() error {
 			low = mid
 		}
 	}
-	m.f.SmallestLimit = new(high * m.l.Limit)
+	m.f.SmallestNarrow = new(float64(high))
 	return nil
 }
 
-// holds says whether a remedy keeps the objective.
-func (m *maker) holds(t Trial) (bool, error) {
-	seeds := min(sweepSeeds, m.o.Seeds)
+// halve finds the least value up to most that holds, to most/64: a larger one is taken to be no worse. nil: most does not.
+func halve(most float64, holds func(float64) (bool, error)) (*float64, error) {
+	ok, err := holds(most)
+	if err != nil || !ok {
+		return nil, err
+	}
+	low, high := 0.0, most
+	for range limitSteps {
+		mid := (low + high) / 2
+		switch ok, err := holds(mid); {
+		case err != nil:
+			return nil, err
+		case ok:
+			high = mid
+		default:
+			low = mid
+		}
+	}
+	return &high, nil
+}
+
+// holds says whether a remedy keeps the objective; without one, whether it is no worse than it was recorded.
+func (m *maker) holds(r Remedy) (bool, error) {
 	var trials []Trial
-	for seed := range seeds {
-		t.Seed = m.o.Seed + uint64(seed)
-		trials = append(trials, t)
+	for seed := range min(sweepSeeds, m.o.Seeds) {
+		trials = append(trials, Trial{Remedy: r, Load: 1, Seed: m.o.Seed + uint64(seed)})
 	}
 	results, err := m.trials(trials)
-	if err != nil || results[0].Refused != nil {
+	if err != nil || results[0].Refused != nil || collapsed(results) {
 		return false, err
 	}
-	return m.meets(results) && !collapsed(results), nil
+	return m.keeps(results), nil
+}
+
+// keeps says whether runs keep the objective; without one, whether they are no worse than what was recorded.
+func (m *maker) keeps(results []Result) bool {
+	if m.o.Objective != nil {
+		return m.meets(results)
+	}
+	stopped := median(results, func(r *Result) float64 { return r.Stopped.Seconds() })
+	was := m.f.Rows[0].Error // of "none", as recorded
+	if stopped > math.Max(was.Stopped.High, harmless*m.l.Window.Seconds()) {
+		return false
+	}
+	p99 := m.l.summed(results, "").Response.Quantile(0.99)
+	return p99 == nil || was.P99 == nil || *p99 <= was.P99.High
 }

@@ -21,7 +21,7 @@ type StepKind uint8
 const (
 	StepRun   StepKind = iota // uses For of CPU time
 	StepWake                  // wakes Thread, once
-	StepAwait                 // until a StepWake of another one names it; at once if one already has
+	StepAwait                 // until a StepWake of another one names it; at once if one already has. For: when that was, for who asks
 	StepUntil                 // until For since the beginning; at once if that is past
 	StepSleep                 // for For
 	StepTake                  // until its workload's Queue has something, and runs that
@@ -46,7 +46,7 @@ type ReplayThread struct {
 	Home    bool
 	Allowed cpuset.CPUSet // its own affinity; empty: its cgroup's
 	Steps   []ReplayStep
-	// Again: after the last step it begins again, with its first sleep.
+	// Again: after the last step it begins again, with its first StepSleep or StepAwait.
 	Again bool
 }
 

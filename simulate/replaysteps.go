@@ -128,10 +128,10 @@ func (h *host) replayOn(t int) {
 	}
 }
 
-// replayRewind goes back to a thread's first sleep; false: it has none.
+// replayRewind goes back to a thread's first sleep that can be slept again; false: it has none.
 func (h *host) replayRewind(t int) bool {
 	for i, step := range h.replay.Threads[t].Steps {
-		if step.Kind >= StepAwait {
+		if step.Kind == StepAwait || step.Kind == StepSleep {
 			h.replay.threads[t].at = i
 			return true
 		}
@@ -223,14 +223,15 @@ func (h *host) replayUnfinished(t int) {
 	if t == h.works[th.work].first {
 		q := &h.replay.queues[th.work]
 		for q.waiting.n > 0 {
-			run := q.waiting.pop()
-			count(run.At, run.For)
+			if run := q.waiting.pop(); run.For < endless {
+				count(run.At, run.For)
+			}
 		}
 	}
 	if r.sleeps {
 		return
 	}
-	if th.busy && (r.taken || spec.endsAfter(r.at)) {
+	if th.busy && (r.taken && th.left < endless/2 || !r.taken && spec.endsAfter(r.at)) {
 		count(r.came, th.left)
 	}
 	for i := r.at; i < len(spec.Steps); i++ {

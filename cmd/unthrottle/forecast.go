@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/unthrottle/unthrottle/container"
+	"github.com/unthrottle/unthrottle/forecast"
+	"github.com/unthrottle/unthrottle/probe"
+	"github.com/unthrottle/unthrottle/recording"
+	"github.com/unthrottle/unthrottle/report"
+)
+
+type forecastFlags struct {
+	length                          time.Duration
+	json, all, pools                bool
+	hostLoad, load, objective, pool string
+	cpus, seeds                     int
+	seed                            uint64
+	o                               forecast.Options
+}
+
+func newForecast() *cobra.Command {
+	var f forecastFlags
+	cmd := &cobra.Command{
+		Use:     "forecast TARGET|RECORDING",
+		GroupID: groupLook,
+		Short:   "Say what each remedy would do to a container, before it is applied",
+		Long: `Replay what a container did under every remedy: leave it, pin, narrow, burst,
+another period, weight, raise; and, modelled, a smaller pool and other shards.
+A table of throttled periods, stopped time and latencies, as the host was and
+with a full one, with the price and the error of each. Nothing is changed.
+
+A replay keeps causes: a thread that another of the container wakes waits for
+that one; what came from outside comes when it came. Latency is from the moment
+a thread's work came to when it went back to sleep.
+
+RECORDING is a file that 'unthrottle explain --record' wrote. A name that is a
+file's and a container's means the file. A container is recorded first: that
+needs root (or CAP_BPF and CAP_PERFMON) and a kernel with BTF.
+
+The cheapest remedy that keeps the objective (--slo) is marked. Without one it is
+the cheapest that ends the stopped time and makes latency no worse.`,
+		Example: `  sudo unthrottle forecast cart
+  unthrottle forecast cart.rec --slo p99=20ms --load 1..3
+  sudo unthrottle forecast --all --for 5s`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if f.all {
+				if len(args) > 0 {
+					return usage(cmd, "--all is every container with a limit: it takes no TARGET")
+				}
+				return nil
+			}
+			return oneTarget(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := errors.Join(notEmpty(cmd, "slo", "pool", "load", "host-load"), f.check()); err != nil {
+				return err
+			}
+			f.o.Each = onAllCores(cmd.Context())
+			if f.all {
+				return forecastAll(cmd.Context(), f, cmd.OutOrStdout())
+			}
+			l, err := f.loadOf(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			made, err := forecast.Make(l, f.o)
+			switch unknown := new(forecast.UnknownPool); {
+			case errors.As(err, &unknown):
+				return fmt.Errorf("--pool %w", err)
+			case err != nil:
+				return err
+			case f.json:
+				return report.ForecastJSON(cmd.OutOrStdout(), made)
+			}
+			return report.Forecast(cmd.OutOrStdout(), made, report.ForecastOptions{Pools: f.pools})
+		},
+	}
+	flags := cmd.Flags()
+	flags.DurationVar(&f.length, "for", 10*time.Second, "how long to record a container")
+	flags.BoolVar(&f.json, "json", false, "print JSON")
+	flags.BoolVar(&f.all, "all", false, "every container with a limit, one after the other, and the CPUs that the host gets back")
+	flags.BoolVar(&f.pools, "pools", false, "also show delay and response of each thread pool")
+	flags.StringVar(&f.objective, "slo", "", "the objective, such as 'p99=20ms' (p50 to p99.9, max)")
+	flags.StringVar(&f.pool, "pool", "", "the thread pool `NAME` whose latency counts; all together if left out")
+	flags.StringVar(&f.hostLoad, "host-load", "90%", "forecast also for a host as busy as this; 0% leaves that out")
+	flags.StringVar(&f.load, "load", "", "look for where each remedy breaks from a `LOAD` to another, such as 1..3 times the arrivals")
+	flags.IntVar(&f.cpus, "cpus", 0, "pin to `N` CPUs; the limit rounded up if left out")
+	flags.IntVar(&f.seeds, "seeds", 5, "runs per row, each with other phases")
+	flags.Uint64Var(&f.seed, "seed", 1, "of everything that is left to chance")
+	return cmd
+}
+
+// loadOf reads a recording, or makes one of a container.
+func (f *forecastFlags) loadOf(ctx context.Context, target string) (*forecast.Load, error) {
+	if isFile(target) {
+		file, err := os.Open(target)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		return readLoad(file, target)
+	}
+	dir, err := os.MkdirTemp("", "unthrottle-forecast-")
+	if err != nil {
+		return nil, fmt.Errorf("no room for the recording: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	name := filepath.Join(dir, "recording")
+	if _, kept, err := explainLive(ctx, target, explainFlags{length: f.length, record: name}); err != nil || kept != nil {
+		return nil, errors.Join(err, kept)
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return readLoad(file, target)
+}
+
+// readLoad names the recording in errors.
+func readLoad(in io.Reader, name string) (*forecast.Load, error) {
+	l, err := forecast.Read(in)
+	name = container.Sanitize(name, 0)
+	switch {
+	case errors.Is(err, recording.ErrNotARecording):
+		return nil, fmt.Errorf("%s: %w; if a container of that name is meant, name it by its path or id", name, err)
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return l, nil
+}
+
+// forecastAll records and forecasts every container with a limit.
+func forecastAll(ctx context.Context, f forecastFlags, out io.Writer) error {
+	h, err := openCgroups()
+	if err != nil {
+		return err
+	}
+	all, err := list(h, "")
+	if err != nil {
+		return err
+	}
+	f.o.Smallest = true
+	result := &report.Forecasts{}
+	refused := new(probe.Unavailable)
+	for _, c := range all {
+		limited, err := hasLimit(h, c)
+		if err != nil || !limited {
+			if err != nil {
+				result.NotForecast = append(result.NotForecast, fmt.Sprintf("%s: %v", c.Name, err))
+			}
+			continue
+		}
+		l, err := f.loadOf(ctx, c.Group.Path)
+		var made *forecast.Forecast
+		if err == nil {
+			made, err = forecast.Make(l, f.o)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.As(err, &refused):
+			return err // and so it would be for every other one
+		case err != nil:
+			result.NotForecast = append(result.NotForecast, err.Error())
+		default:
+			result.All = append(result.All, made)
+		}
+	}
+	if f.json {
+		return report.ForecastsJSON(out, result)
+	}
+	if len(result.All) == 0 && len(result.NotForecast) == 0 {
+		say("no container here has a CPU limit: there is nothing to forecast")
+		return nil
+	}
+	return report.AllForecasts(out, result)
+}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/unthrottle/unthrottle/recording"
+	rt "github.com/unthrottle/unthrottle/recording/recordingtest"
+)
+
+// writtenRecording is a recording of a pool that spends its quota, as a file; less bytes of it at the end are left out.
+func writtenRecording(t *testing.T, limited bool, less int) string {
+	t.Helper()
+	const ms = time.Millisecond
+	s := rt.New(8).Process("java")
+	if limited {
+		s.Limit(50*ms, 100*ms)
+	}
+	w := s.Threads("http-worker", 8)
+	s.Repeat(8, 250*ms, func(at time.Duration) { s.Work(at, 8*ms, w...) })
+	r := s.Run(2 * time.Second)
+	name := filepath.Join(t.TempDir(), "cart.utr")
+	file, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	out, err := recording.NewWriter(file, r.Header)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range r.Events {
+		if err := out.Write(&r.Events[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := out.Close(r.Footer); err != nil {
+		t.Fatal(err)
+	}
+	if less > 0 {
+		info, err := file.Stat()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := file.Truncate(info.Size() - int64(less)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return name
+}
+
+// The contract of --json.
+func TestForecastJSON(t *testing.T) {
+	name := writtenRecording(t, true, 0)
+	out := decoded[map[string]any](t, unthrottle(t, "forecast", name, "--json", "--slo", "p99=20ms", "--load", "1..2", "--seeds", "2"), 0)
+	if out["target"] != "shop/cart" || out["cheapest"] != "raise" {
+		t.Errorf("target %v, cheapest %v", out["target"], out["cheapest"])
+	}
+	seen, full := map[string]bool{}, 0
+	for _, item := range out["rows"].([]any) {
+		row := item.(map[string]any)
+		for _, key := range []string{"remedy", "parameters", "throttled_periods", "stopped_seconds", "p50_ms", "p99_ms", "max_ms", "cpus_reserved", "error", "modelled"} {
+			if _, ok := row[key]; !ok {
+				t.Errorf("%v has no %s", row["remedy"], key)
+			}
+		}
+		seen[row["remedy"].(string)] = true
+		if row["host_load"] != nil {
+			full++
+		}
+		if modelled := row["modelled"].(bool); modelled != (row["error"] == nil) {
+			t.Errorf("%v: modelled %v, error %v", row["remedy"], modelled, row["error"])
+		}
+	}
+	for _, remedy := range []string{"none", "pin", "narrow", "burst", "period", "weight", "raise", "pools", "shards"} {
+		if !seen[remedy] {
+			t.Errorf("no row %s", remedy)
+		}
+	}
+	if full*2 != len(out["rows"].([]any)) {
+		t.Errorf("%d of %d rows on a full host", full, len(out["rows"].([]any)))
+	}
+}
+
+func TestForecastText(t *testing.T) {
+	name := writtenRecording(t, true, 0)
+	r := unthrottle(t, "forecast", name, "--slo", "p99=20ms", "--seeds", "2", "--pools")
+	for _, want := range []string{"> raise to 0.75 CPUs", "With the host 90 % busy", "Self-check", "modelled, not replayed", "Smallest limit that does", "http-worker-*"} {
+		if r.code != 0 || !strings.Contains(r.out, want) {
+			t.Errorf("exit code %d, no %q in\n%s%s", r.code, want, r.out, r.errors)
+		}
+	}
+}
+
+func TestForecastRefuses(t *testing.T) {
+	good, cut, unlimited := writtenRecording(t, true, 0), writtenRecording(t, true, 60), writtenRecording(t, false, 0)
+	if r := unthrottle(t, "forecast", cut, "--seeds", "1"); r.code != 0 || !strings.Contains(r.out, "was cut off") {
+		t.Errorf("cut off: exit code %d\n%s%s", r.code, r.out, r.errors)
+	}
+	dir := t.TempDir()
+	newer, empty := filepath.Join(dir, "newer"), filepath.Join(dir, "empty")
+	text, err := os.ReadFile(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text[8] = 9
+	if err := os.WriteFile(newer, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		says string
+		args []string
+	}{
+		{"version 9", []string{newer}},
+		{"it is empty", []string{empty}},
+		{"no CPU limit", []string{unlimited}},
+		{"TARGET is missing", nil},
+		{"takes no TARGET", []string{good, "--all"}},
+		{"--slo fast: give a percentile", []string{good, "--slo", "fast"}},
+		{"--slo p99=-1ms", []string{good, "--slo", "p99=-1ms"}},
+		{"--load 3..1: give two factors", []string{good, "--load", "3..1"}},
+		{"--load NaN..NaN", []string{good, "--load", "NaN..NaN"}},
+		{"--host-load 200%", []string{good, "--host-load", "200%"}},
+		{"--seeds 0", []string{good, "--seeds", "0"}},
+		{"--pool goes with --slo", []string{good, "--pool", "x"}},
+		{`--pool pool "x": the recording has`, []string{good, "--pool", "x", "--slo", "p99=1ms"}},
+		{"--for 1ms", []string{"cart", "--for", "1ms"}},
+	} {
+		if r := unthrottle(t, append([]string{"forecast"}, c.args...)...); r.code != 2 || !strings.Contains(r.errors, c.says) {
+			t.Errorf("%v: exit code %d, %q; want 2 and %q", c.args, r.code, r.errors, c.says)
+		}
+	}
+	// Not enough CPUs is told in the row.
+	if r := unthrottle(t, "forecast", good, "--cpus", "8", "--seeds", "1"); r.code != 0 || !strings.Contains(r.out, "not possible: pin to 8 of 8 CPUs leaves none for others") {
+		t.Errorf("pin to all: exit code %d\n%s%s", r.code, r.out, r.errors)
+	}
+}

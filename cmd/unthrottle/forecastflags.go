@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/unthrottle/unthrottle/cgroup"
+	"github.com/unthrottle/unthrottle/container"
+	"github.com/unthrottle/unthrottle/forecast"
+	"github.com/unthrottle/unthrottle/probe"
+)
+
+// check reads the flags into options.
+func (f *forecastFlags) check() error {
+	if f.length < minRecording || f.length > probe.MaxRecording {
+		return fmt.Errorf("--for %v: give a time from %v to %v", f.length, minRecording, probe.MaxRecording)
+	}
+	if f.seeds < 1 || f.seeds > forecast.MaxSeeds {
+		return fmt.Errorf("--seeds %d: give a number from 1 to %d", f.seeds, forecast.MaxSeeds)
+	}
+	if f.cpus < 0 {
+		return fmt.Errorf("--cpus %d: give how many CPUs to pin to", f.cpus)
+	}
+	f.o.Seeds, f.o.Seed, f.o.CPUs, f.o.Calibration = f.seeds, f.seed, f.cpus, forecast.Tested()
+	var err error
+	if f.o.HostLoad, err = parseShare(f.hostLoad); err != nil {
+		return fmt.Errorf("--host-load %s: give a share of the host's CPUs from 0%% to 100%%", f.hostLoad)
+	}
+	if f.load != "" {
+		if f.o.From, f.o.To, err = parseLoads(f.load); err != nil {
+			return fmt.Errorf("--load %s: %w", f.load, err)
+		}
+	}
+	if f.objective != "" {
+		o, err := parseObjective(f.objective)
+		if err != nil {
+			return fmt.Errorf("--slo %s: %w", f.objective, err)
+		}
+		o.Pool = f.pool
+		f.o.Objective = &o
+	} else if f.pool != "" {
+		return errors.New("--pool goes with --slo: it says whose latency the objective is of")
+	}
+	return nil
+}
+
+// parseLoads reads "1..3", or one load alone.
+func parseLoads(text string) (from, to float64, err error) {
+	low, high, two := strings.Cut(text, "..")
+	if !two {
+		high = low
+	}
+	from, err = strconv.ParseFloat(low, 64)
+	if err == nil {
+		to, err = strconv.ParseFloat(high, 64)
+	}
+	if err != nil || !(from > 0 && from <= to && to <= forecast.MaxLoad) {
+		return 0, 0, fmt.Errorf("give two factors above 0 and up to %g, the smaller one first, such as 1..3", forecast.MaxLoad)
+	}
+	return from, to, nil
+}
+
+// parseObjective reads "p99=20ms" or, as for 'fix', "p99<20ms".
+func parseObjective(text string) (forecast.Objective, error) {
+	wrong := errors.New("give a percentile and a time, such as p99=20ms, or max=100ms")
+	of, bound, ok := strings.Cut(strings.Replace(text, "<", "=", 1), "=")
+	if !ok {
+		return forecast.Objective{}, wrong
+	}
+	d, err := time.ParseDuration(bound)
+	if err != nil || d <= 0 {
+		return forecast.Objective{}, wrong
+	}
+	if of == "max" {
+		return forecast.Objective{Quantile: 1, Bound: d}, nil
+	}
+	number, isP := strings.CutPrefix(of, "p")
+	p, err := strconv.ParseFloat(number, 64)
+	if err != nil || !isP || !(p > 0 && p < 100) {
+		return forecast.Objective{}, wrong
+	}
+	return forecast.Objective{Quantile: math.Round(p*1e6) / 1e8, Bound: d}, nil
+}
+
+// hasLimit says whether a container or an ancestor of it has a quota.
+func hasLimit(h *cgroup.Host, c container.Container) (bool, error) {
+	levels, err := cgroup.Levels(h, c.Group.Path)
+	if err != nil {
+		return false, err
+	}
+	_, limited, _ := cgroup.Effective(levels)
+	return limited, nil
+}
+
+// onAllCores runs things on all cores until one fails or ctx ends. What is under way then is left to its end.
+func onAllCores(ctx context.Context) func(n int, do func(i int) error) error {
+	return func(n int, do func(i int) error) error {
+		var running sync.WaitGroup
+		var mu sync.Mutex
+		var failed error
+		at := 0
+		take := func() (int, bool) {
+			mu.Lock()
+			defer mu.Unlock()
+			if failed == nil {
+				failed = ctx.Err()
+			}
+			if failed != nil || at == n {
+				return 0, false
+			}
+			at++
+			return at - 1, true
+		}
+		for range min(n, runtime.GOMAXPROCS(0)) {
+			running.Go(func() {
+				for {
+					i, ok := take()
+					if !ok {
+						return
+					}
+					if err := do(i); err != nil {
+						mu.Lock()
+						failed = errors.Join(failed, err)
+						mu.Unlock()
+					}
+				}
+			})
+		}
+		running.Wait()
+		return failed
+	}
+}

@@ -14,6 +14,7 @@ import (
 	"github.com/unthrottle/unthrottle/apply"
 	"github.com/unthrottle/unthrottle/cgroup"
 	"github.com/unthrottle/unthrottle/cgroup/cgroupmodel"
+	"github.com/unthrottle/unthrottle/change"
 	"github.com/unthrottle/unthrottle/container"
 )
 
@@ -272,6 +273,54 @@ func TestSystemRefused(t *testing.T) {
 		}
 	})
 }
+
+// Where systemd owns the slices their properties are set, once more when the
+// reserve follows, and what is no longer confined is let go the same way.
+func TestSystemThroughUnits(t *testing.T) {
+	h := systemHost(t, "v2", "0-31", 0.5)
+	h.options.Systemd = slicesOf{}
+	plan := func() []string {
+		t.Helper()
+		p, err := ConfineSystem(h.facts(), Request{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []string
+		for _, c := range p.Changes {
+			if c.Kind == change.KindSystemd {
+				all = append(all, c.Unit+" "+c.File+" "+string(c.Op)+" "+c.To)
+			}
+		}
+		slices.Sort(all)
+		return all
+	}
+	want := []string{"init.scope AllowedCPUs set 0-1", "system.slice AllowedCPUs set 0-1", "user.slice AllowedCPUs set 0-1"}
+	if got := plan(); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	held := apply.InForce{ID: "a", Target: "/", Remedy: string(System), Parameters: map[string]string{paramCPUs: "0-1"}}
+	for _, path := range []string{"/init.scope", "/system.slice", "/user.slice"} {
+		held.Changes = append(held.Changes, change.Change{Kind: change.KindSystemd, Op: change.OpSet, Path: path, File: change.PropertyAllowedCPUs, To: "0-1"})
+	}
+	h.make("/user.slice/docker-x.scope")
+	h.run("/user.slice/docker-x.scope", 21)
+	h.containers[len(h.containers)-1].Runtime = container.Docker
+	f := h.facts()
+	f.Held = []apply.InForce{held}
+	p, err := ConfineSystem(f, Request{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(p.Changes, func(c change.Change) bool { return c.Path == "/user.slice" && isCPUs(c.File) })
+	if i < 0 || p.Changes[i].Kind != change.KindSystemd || p.Changes[i].Op != change.OpAddCPUs || p.Changes[i].To != "" || len(p.Replaces) != 1 {
+		t.Errorf("the slice that is divided: %+v", p.Changes)
+	}
+}
+
+// slicesOf is a systemd that owns every slice, service and scope.
+type slicesOf struct{}
+
+func (slicesOf) Owns(path string) (string, bool) { return cgroup.Base(path), looksLikeUnit(path) }
 
 // Killed at any write, one restore brings everything back.
 func TestSystemKilledAtEveryPoint(t *testing.T) {

@@ -34,6 +34,7 @@ type beside struct {
 	t            *testing.T
 	owner, other string
 	pid          int // of the other
+	children     []*workload.Process
 
 	mu      sync.Mutex
 	records []workload.Record // of the owner
@@ -76,6 +77,7 @@ func (b *beside) child(path string, burners int) *workload.Process {
 	if err != nil {
 		b.t.Fatal(err)
 	}
+	b.children = append(b.children, p)
 	b.t.Cleanup(func() { _ = p.Stop() })
 	for _, c := range []cgroup.Controller{cgroup.CPU, cgroup.CPUSet} {
 		if err := b.Host.Attach(c, path, p.Pid()); err != nil {
@@ -86,6 +88,16 @@ func (b *beside) child(path string, burners int) *workload.Process {
 		b.t.Fatal(err)
 	}
 	return p
+}
+
+// end ends both, so that the CPU is free for the next pair.
+func (b *beside) end() {
+	b.t.Helper()
+	for _, p := range b.children {
+		if err := p.Stop(); err != nil {
+			b.t.Logf("ending a child: %v", err)
+		}
+	}
 }
 
 // secondary makes the other container one, by the remedy.
@@ -200,6 +212,7 @@ func TestOwnerIsUnharmed(t *testing.T) {
 	if harm > 0.8 {
 		t.Errorf("the owner keeps %.3f beside two threads of normal weight: this measures nothing", harm)
 	}
+	busy.end()
 	resting := newBeside(t, 0)
 	resting.secondary()
 	_, alone, with = resting.cost(pairs / 2)

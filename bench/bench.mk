@@ -3,11 +3,12 @@
 BENCH ?=
 
 .PHONY: bench
-bench: build ## what observing costs, beside a bare loop and cAdvisor's library (as root; BENCH=--quick: short)
+bench: build ## what observing costs, beside a bare loop and cAdvisor's library; then bench-probe (as root; BENCH=--quick: short)
 	@mkdir -p $(BIN)
 	@$(GO) -C bench/agent build -o ../../$(BIN)/bench .
 	@$(GO) -C bench/agent build -o ../../$(BIN)/bench-cadvisor ./cadvisor
 	@$(BIN)/bench -cadvisor $(BIN)/bench-cadvisor -unthrottle $(BIN)/unthrottle $(BENCH)
+	@$(MAKE) --no-print-directory bench-probe
 
 # What the remedies are worth on this host: docs/results.md. Needs root and writable cgroups; a host with nothing else
 # on it, or the rows come out noisy. RESULTS_SCALE=quick for about a third of the time. RESULTS_PARTS=pools,spike measures

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -127,23 +126,14 @@ func usage(t testing.TB, tr *cgrouptest.Tree, path string) cgroup.Stat {
 }
 
 // stolen is the time that a hypervisor took, of all CPUs.
-func stolen(t testing.TB) time.Duration { return cpuTimes(t)[7] }
-
-// interrupts is the time that they took, of all CPUs.
-func interrupts(t testing.TB) time.Duration { return cpuTimes(t)[5] + cpuTimes(t)[6] }
-
-// cpuTimes are those of /proc/stat, of all CPUs: user, nice, system, idle, iowait, irq, softirq, steal.
-func cpuTimes(t testing.TB) (times [8]time.Duration) {
+func stolen(t testing.TB) time.Duration {
 	t.Helper()
 	text, err := os.ReadFile("/proc/stat")
 	must(t, err)
-	line, _, _ := strings.Cut(string(text), "\n")
-	for i := range times {
-		ticks, err := strconv.Atoi(strings.Fields(line)[1+i])
-		must(t, err)
-		times[i] = time.Duration(ticks) * 10 * time.Millisecond
-	}
-	return times
+	var user, nice, system, idle, iowait, irq, softirq, steal int64
+	_, err = fmt.Sscanf(string(text), "cpu %d %d %d %d %d %d %d %d", &user, &nice, &system, &idle, &iowait, &irq, &softirq, &steal)
+	must(t, err)
+	return time.Duration(steal) * 10 * time.Millisecond
 }
 
 // TestCounts: the histograms agree with the CPUs' own sums, with the cgroup's usage counter, and with what its throttled
@@ -156,14 +146,11 @@ func TestCounts(t *testing.T) {
 	c := container(t, tr, path)
 	watch(t, p, c)
 	tr.Work(path, 4)
-	before, steal, irq := usage(t, tr, path), stolen(t), interrupts(t)
-	was := read(t, p, c)
-	afterWas := usage(t, tr, path)
+	steal := stolen(t)
+	was, before := standing(t, p, tr, c)
 	time.Sleep(3 * time.Second)
-	beforeIs := usage(t, tr, path)
-	is := read(t, p, c)
-	after := usage(t, tr, path)
-	steal, irq = stolen(t)-steal, interrupts(t)-irq
+	is, after := standing(t, p, tr, c)
+	steal = stolen(t) - steal
 
 	for name, h := range map[string][]int64{"width": is.WidthNS, "wanted": is.WantedNS} {
 		if got, want := total(h), int64(is.AtNS-is.SinceNS); got != want {
@@ -171,14 +158,12 @@ func TestCounts(t *testing.T) {
 		}
 	}
 	width, used := integral(is.WidthNS)-integral(was.WidthNS), float64(*after.Usage-*before.Usage)
-	// A guest may do something else between two readings that follow each other here.
-	atLeast := float64(*beforeIs.Usage - *afterWas.Usage)
 	onCPU := float64(is.OnCPUNS - was.OnCPUNS)
 	if off := math.Abs(width-onCPU) / onCPU; off > 0.001 {
 		t.Errorf("width x time is %.0f ns, the CPUs say %.0f: %.4f off", width, onCPU, off)
 	}
-	if may := counterOff(used, 0.01, 4) + float64(steal); width > used+may || width < atLeast-may {
-		t.Errorf("width x time is %.0f ns, the usage counter says %.0f to %.0f; %.0f more or less allowed (steal %v)", width, atLeast, used, may, steal)
+	if may := counterOff(used, 0.01) + float64(steal); math.Abs(width-used) > may {
+		t.Errorf("width x time is %.0f ns, the usage counter says %.0f; %.0f more or less allowed (steal %v)", width, used, may, steal)
 	}
 	if is.Switches <= was.Switches || is.Wakeups <= was.Wakeups {
 		t.Errorf("%d switches and %d wake-ups, then %d and %d", was.Switches, was.Wakeups, is.Switches, is.Wakeups)
@@ -197,21 +182,39 @@ func TestCounts(t *testing.T) {
 	if stopped < 100*time.Millisecond || *is.StoppedSpells-*was.StoppedSpells < 5 {
 		t.Errorf("stopped for %v in %d spells; four threads share 0.4 CPUs for 3 s", stopped, *is.StoppedSpells-*was.StoppedSpells)
 	}
-	t.Logf("width %.0f, usage %.0f to %.0f, on CPU %.0f, stopped %v, throttled %v, interrupts %v", width, atLeast, used, onCPU, stopped, throttled, irq)
+	t.Logf("width %.0f, usage %.0f, on CPU %.0f, stopped %v, throttled %v", width, used, onCPU, stopped, throttled)
 }
 
 const tick = 10 * time.Millisecond // the longest there is
 
-// counterOff is how far a cgroup's usage counter may be from the probe, in ns, for so many threads: the kernel adds what
-// a running thread used at its CPU's next tick or switch.
-//
-// In the lab the two once seemed up to 12 % apart. Four runs there, with the counter read before and after each reading
-// of the probe, tell why: two readings that follow each other are up to 45 ms apart (of 1.1 to 1.5 s of CPU time in all),
-// as every reading goes through 16 emulated CPUs; beyond the bounds so found the counter was 0, 19, 19 and 28 ms off, less
-// than a tick for each of the four threads. It is not the clocks: in 50 s CLOCK_MONOTONIC and the scheduler's clock went
-// apart by 8 us; nor interrupts (0 to 60 ms on all CPUs, most runs none); nor steal, which an emulated CPU does not have.
-func counterOff(used, share float64, threads int) float64 {
-	return max(share*used, float64(threads)*float64(tick))
+// counterOff is how far a cgroup's usage counter may be from the probe, in ns, where no thread of it runs: on a host they
+// were 0.1 % apart. In the lab the counter was 1.7 and 1.9 % above the probe. It is not the clocks (in 50 s there
+// CLOCK_MONOTONIC and the scheduler's went apart by 8 us), nor interrupts, which the counter leaves out; what it is has
+// not been found.
+func counterOff(used, share float64) float64 {
+	if require.InLab() {
+		share = 0.05
+	}
+	return max(share*used, float64(tick))
+}
+
+// standing reads the probe and the counters at one moment, in which no thread of the container runs. While one does, the
+// counter lacks what it has used since its CPU's last tick, and in the lab ticks come as late as a busy host lets them:
+// read at any moment, the two were there up to 111 ms of 1.2 s apart, in both directions.
+func standing(t testing.TB, p *probe.Probe, tr *cgrouptest.Tree, c probe.Container) (probe.Counts, cgroup.Stat) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		before := read(t, p, c)
+		if before.Width > 0 {
+			continue
+		}
+		u := usage(t, tr, c.Path)
+		if after := read(t, p, c); after.Width == 0 && integral(after.WidthNS) == integral(before.WidthNS) {
+			return after, u
+		}
+	}
+	t.Fatal("its threads never stand still together")
+	panic("unreachable")
 }
 
 func cpus(t testing.TB) int {
@@ -360,27 +363,23 @@ func TestMoves(t *testing.T) {
 	a, b := container(t, tr, tr.Make("a")), container(t, tr, tr.Make("b"))
 	watch(t, p, a)
 	watch(t, p, b)
-	r := start(t, tr, a.Path, "burn", "1", "2", "3")
-	used := func() float64 { return float64(*usage(t, tr, a.Path).Usage + *usage(t, tr, b.Path).Usage) }
-	beforeUsed := used()
-	before := read(t, p, a)
-	afterUsed := used()
 	steal := stolen(t)
+	r := start(t, tr, a.Path, "burn", "1", "2", "3")
 	for i := range require.Rounds(t, 40) {
 		attach(t, tr, []string{b.Path, a.Path}[i%2], r.Process.Pid)
 		time.Sleep(20 * time.Millisecond)
 	}
-	least := used() - afterUsed
-	now := read(t, p, a)
-	steal = stolen(t) - steal
-	both := integral(now.WidthNS) - integral(before.WidthNS) + integral(read(t, p, b).WidthNS)
-	most := used() - beforeUsed
-	if may := counterOff(most, 0.03, 3) + float64(steal); both < least-may || both > most+may {
-		t.Errorf("both together had %.0f ns, their counters say %.0f to %.0f", both, least, most)
-	}
 	must(t, r.Process.Kill())
 	_ = r.Wait()
 	time.Sleep(20 * time.Millisecond)
+	steal = stolen(t) - steal
+	// From the first thread's arrival to the last one's end: no tick is outstanding at either.
+	used := float64(*usage(t, tr, a.Path).Usage + *usage(t, tr, b.Path).Usage)
+	both := integral(read(t, p, a).WidthNS) + integral(read(t, p, b).WidthNS)
+	if may := counterOff(used, 0.01) + float64(steal); math.Abs(both-used) > may {
+		t.Errorf("both together had %.0f ns, their counters say %.0f; %.0f more or less allowed (steal %v)", both, used, may, steal)
+	}
+	t.Logf("both %.0f, used %.0f", both, used)
 	for _, c := range []probe.Container{a, b} {
 		if n := read(t, p, c); n.Width != 0 || n.Wanted != 0 {
 			t.Errorf("%s: %d CPUs in use and %d wanted by nobody", c.Path, n.Width, n.Wanted)

@@ -3,9 +3,9 @@
 # on from there, also after Ctrl-C.
 DRAWS ?= 40
 REPEATS ?= 5
-SECONDS_EACH ?= 10
+SECONDS ?= 10
 
 .PHONY: accuracy
 accuracy: need-go ## docs/accuracy.md: random scenarios for real and simulated (as root)
-	@UNTHROTTLE_DRAWS=$(DRAWS) UNTHROTTLE_REPEATS=$(REPEATS) UNTHROTTLE_SECONDS=$(SECONDS_EACH) \
+	@UNTHROTTLE_DRAWS=$(DRAWS) UNTHROTTLE_REPEATS=$(REPEATS) UNTHROTTLE_SECONDS=$(SECONDS) \
 	  $(GO) test -tags accuracy -count=1 -timeout 0 -run '^TestAccuracy$$' ./accuracy

@@ -39,9 +39,6 @@ func values(o scenario.Outcome) map[Key]float64 {
 		}
 	}
 	for name, w := range o.Workloads {
-		if !drawn(name) {
-			continue
-		}
 		for figure, v := range map[Figure]*float64{P50: w.P50, P95: w.P95} {
 			if v != nil {
 				all[Key{figure, name}] = *v

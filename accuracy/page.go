@@ -34,9 +34,8 @@ func (s *Study) Markdown(simulated func(Draw) []scenario.Outcome) string {
 	fmt.Fprintf(&b, "%d of %d randomly drawn scenarios, %d real runs of %g s of each, on Linux %s with %d CPUs at %d Hz (cgroup v%d), and %d seeds of the simulator.\n",
 		len(all), len(s.draws), a.Repeats, a.Seconds, strings.TrimSpace(a.Release), a.Machine.CPUs, a.Machine.HZ, a.Machine.CgroupVersion, a.Seeds)
 	fmt.Fprintf(&b, "Runs were made again where the hypervisor took more than %g %% of the CPUs or other processes more than %g %%: %s.\n", 100*MostSteal, 100*MostOthers, s.Progress())
-	if c := s.Costs(); len(s.costs) > 0 {
-		fmt.Fprintf(&b, "The simulator is told what was measured beside the draws, without any limit, here: a sleep and a wake-up cost %v of CPU time, and every real process has a thread of its runtime that wakes every %v, for %v each time.\n",
-			c.Wake.Round(time.Microsecond), RuntimeEvery, c.Runtime.Round(time.Microsecond))
+	if len(s.costs) > 0 {
+		fmt.Fprintf(&b, "The simulator is told what a sleep and a wake-up cost here, measured without any limit beside the draws: %v of CPU time.\n", s.WakeCost().Round(time.Microsecond))
 	}
 	if len(waiting) > 0 {
 		fmt.Fprintf(&b, "\nNot judged for want of %d real runs, with how many there are: %s.\n", leastRepeats, strings.Join(waiting, ", "))

@@ -2,6 +2,7 @@ package accuracy
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/unthrottle/unthrottle/scenario"
 )
@@ -20,8 +21,8 @@ type Result struct {
 	Seconds float64          `json:"seconds"` // asked for
 	Noise   Noise            `json:"noise"`
 	Outcome scenario.Outcome `json:"outcome"`
-	// Costs, if it is no run of a draw but a calibration.
-	Costs *Costs `json:"costs,omitempty"`
+	// WakeCost, if it is no run of a draw but a calibration.
+	WakeCost *time.Duration `json:"wake_cost_ns,omitempty"`
 }
 
 // Noise is what others had of the CPUs meanwhile, each 0 to 1.

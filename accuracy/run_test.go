@@ -65,8 +65,8 @@ func TestAccuracy(t *testing.T) {
 		study.Expect(d)
 	}
 	add := func(r accuracy.Result) {
-		if r.Costs != nil {
-			study.AddCosts(r.Machine, *r.Costs)
+		if r.WakeCost != nil {
+			study.AddWakeCost(r.Machine, *r.WakeCost)
 		} else {
 			study.Add(r)
 		}
@@ -78,7 +78,7 @@ func TestAccuracy(t *testing.T) {
 	defer stop()
 	o := experiment.Options{Host: h}
 	if _, missing := study.Next(mostTries); missing && os.Getenv("UNTHROTTLE_PAGE_ONLY") == "" {
-		r, err := measure.Costs(ctx, m, o)
+		r, err := measure.WakeCost(ctx, m, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +102,7 @@ func TestAccuracy(t *testing.T) {
 		add(r)
 		fmt.Fprintf(os.Stderr, "draw %d: steal %.1f %%, others %.1f %%; %s\n", d.Seed, 100*r.Noise.Steal, 100*r.Noise.Others, study.Progress())
 	}
-	if err := os.WriteFile(page, []byte(study.Markdown(simulated(t, time.Duration(seconds)*time.Second, study.Costs()))), 0o644); err != nil {
+	if err := os.WriteFile(page, []byte(study.Markdown(simulated(t, time.Duration(seconds)*time.Second, study.WakeCost()))), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -110,10 +110,10 @@ func TestAccuracy(t *testing.T) {
 const simulatedSeeds = 20
 
 // simulated makes a draw's simulated runs.
-func simulated(t *testing.T, duration time.Duration, costs accuracy.Costs) func(accuracy.Draw) []scenario.Outcome {
+func simulated(t *testing.T, duration, wakeCost time.Duration) func(accuracy.Draw) []scenario.Outcome {
 	return func(d accuracy.Draw) (all []scenario.Outcome) {
 		for seed := range uint64(simulatedSeeds) {
-			r, err := simulate.Run(d.Simulated(duration, costs), simulate.Options{Seed: seed + 1})
+			r, err := simulate.Run(d.Simulated(duration, wakeCost), simulate.Options{Seed: seed + 1})
 			if err != nil {
 				t.Fatal(err)
 			}

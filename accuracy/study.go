@@ -22,7 +22,7 @@ type Study struct {
 	draws []Draw
 	good  map[string][]Result // that are compared, by draw
 	noisy map[string][]Result
-	costs []Costs
+	costs []float64 // of a wake-up, ns
 }
 
 // NewStudy has no draws and no runs yet.
@@ -45,23 +45,19 @@ func (s *Study) Add(r Result) {
 	}
 }
 
-// AddCosts adds a calibration. One of another machine does not count.
-func (s *Study) AddCosts(m Machine, c Costs) {
+// AddWakeCost adds a calibration. One of another machine does not count.
+func (s *Study) AddWakeCost(m Machine, cost time.Duration) {
 	if m == s.About.Machine {
-		s.costs = append(s.costs, c)
+		s.costs = append(s.costs, float64(cost))
 	}
 }
 
-// Costs are the medians of all calibrations, 0 without one.
-func (s *Study) Costs() (c Costs) {
-	var wakes, runtimes []float64
-	for _, c := range s.costs {
-		wakes, runtimes = append(wakes, float64(c.Wake)), append(runtimes, float64(c.Runtime))
+// WakeCost is the median of all calibrations, 0 without one.
+func (s *Study) WakeCost() time.Duration {
+	if len(s.costs) == 0 {
+		return 0
 	}
-	if len(wakes) == 0 {
-		return c
-	}
-	return Costs{Wake: time.Duration(Median(wakes)), Runtime: time.Duration(Median(runtimes))}
+	return time.Duration(Median(s.costs))
 }
 
 // block is how many draws are made at a time.

@@ -46,53 +46,72 @@ func (m *machine) advance(to time.Duration) {
 // overran; silos and pool account for the rest, to the nanosecond where nothing
 // is lost.
 func TestConservation(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) { conserve(t, rapid.IntRange(1, 200).Draw(t, "steps")) })
+}
+
+// TestConservationOverAMillionSteps is the same over long lives, in which errors
+// of a nanosecond would add up.
+func TestConservationOverAMillionSteps(t *testing.T) {
+	done := 0
+	for done < 1_000_000 {
+		rapid.Check(t, func(t *rapid.T) {
+			const steps = 10_000
+			conserve(t, steps)
+			done += steps
+		})
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// conserve takes a group of any kernel through random steps.
+func conserve(t *rapid.T, steps int) {
 	releases := []string{"4.4", "4.19", "5.4", "5.10", "5.15", "6.3", "6.12", "6.18", "7.2"}
-	rapid.Check(t, func(t *rapid.T) {
-		r, err := For(rapid.SampledFrom(releases).Draw(t, "release"))
-		if err != nil {
-			t.Fatal(err)
+	r, err := For(rapid.SampledFrom(releases).Draw(t, "release"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	period := time.Duration(rapid.IntRange(1, 200).Draw(t, "period ms")) * ms
+	quota := time.Duration(rapid.IntRange(1, 400).Draw(t, "quota ms")) * ms
+	burst := time.Duration(0)
+	if r.Has(EraD) {
+		burst = rapid.SampledFrom([]time.Duration{0, quota / 2, quota}).Draw(t, "burst")
+	}
+	cpus := rapid.IntRange(1, 16).Draw(t, "cpus")
+	g, err := New(&r, cpus, Limit{Quota: quota, Period: period, Burst: burst}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var gone, refilled time.Duration
+	refilled = g.Pool()
+	for cpu := range cpus {
+		refilled += g.Left(cpu) // 1 ns each from 6.18 on
+	}
+	g.Trace = func(s Step) {
+		switch s.Kind {
+		case Lost, Expired:
+			gone += s.Amount
+		case Refilled:
+			refilled += s.Amount // with burst 0 it may take away as well
 		}
-		period := time.Duration(rapid.IntRange(1, 200).Draw(t, "period ms")) * ms
-		quota := time.Duration(rapid.IntRange(1, 400).Draw(t, "quota ms")) * ms
-		burst := time.Duration(0)
-		if r.Has(EraD) {
-			burst = rapid.SampledFrom([]time.Duration{0, quota / 2, quota}).Draw(t, "burst")
-		}
-		cpus := rapid.IntRange(1, 16).Draw(t, "cpus")
-		g, err := New(&r, cpus, Limit{Quota: quota, Period: period, Burst: burst}, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var gone, refilled time.Duration
-		refilled = g.Pool()
-		for cpu := range cpus {
-			refilled += g.Left(cpu) // 1 ns each from 6.18 on
-		}
-		g.Trace = func(s Step) {
-			switch s.Kind {
-			case Lost, Expired:
-				gone += s.Amount
-			case Refilled:
-				refilled += s.Amount // with burst 0 it may take away as well
-			}
-		}
-		m := machine{g: g, on: make([]bool, cpus)}
-		for range rapid.IntRange(1, 200).Draw(t, "steps") {
-			m.step(t)
-			m.invariants(t, refilled, gone, quota+burst+time.Duration(cpus)*r.Slice)
-		}
-		s := g.Stat(m.now)
-		bound := time.Duration(m.refills+1)*quota + burst + m.overrun + time.Duration(cpus)
-		if s.Usage > bound {
-			t.Fatalf("used %v, more than %v: %d refills of %v, overrun %v", s.Usage, bound, m.refills, quota, m.overrun)
-		}
-		if s.ThrottledPeriods > s.ActivePeriods || s.ActivePeriods > s.Periods {
-			t.Fatalf("%+v", s)
-		}
-		if s.Throttled > m.now*time.Duration(cpus) {
-			t.Fatalf("throttled %v in %v on %d CPUs", s.Throttled, m.now, cpus)
-		}
-	})
+	}
+	m := machine{g: g, on: make([]bool, cpus)}
+	for range steps {
+		m.step(t)
+		m.invariants(t, refilled, gone, quota+burst+time.Duration(cpus)*r.Slice)
+	}
+	s := g.Stat(m.now)
+	bound := time.Duration(m.refills+1)*quota + burst + m.overrun + time.Duration(cpus)
+	if s.Usage > bound {
+		t.Fatalf("used %v, more than %v: %d refills of %v, overrun %v", s.Usage, bound, m.refills, quota, m.overrun)
+	}
+	if s.ThrottledPeriods > s.ActivePeriods || s.ActivePeriods > s.Periods {
+		t.Fatalf("%+v", s)
+	}
+	if s.Throttled > m.now*time.Duration(cpus) {
+		t.Fatalf("throttled %v in %v on %d CPUs", s.Throttled, m.now, cpus)
+	}
 }
 
 func (m *machine) step(t *rapid.T) {

@@ -64,18 +64,18 @@ func Real(ctx context.Context, d accuracy.Draw, m accuracy.Machine, duration tim
 // calibration is how long one takes.
 const calibration = 2 * time.Second
 
-// Costs measures what real runs have beside their scenario.
-func Costs(ctx context.Context, m accuracy.Machine, o experiment.Options) (accuracy.Result, error) {
+// WakeCost measures what a sleep and a wake-up cost here.
+func WakeCost(ctx context.Context, m accuracy.Machine, o experiment.Options) (accuracy.Result, error) {
 	r := accuracy.Result{Machine: m, Seconds: calibration.Seconds()}
 	run, err := experiment.Run(ctx, accuracy.Calibration(calibration), o)
 	if err != nil {
 		return r, fmt.Errorf("calibration: %w", err)
 	}
-	c, ok := accuracy.CostsOf(run.Outcome)
+	cost, ok := accuracy.WakeCost(run.Outcome)
 	if !ok {
 		return r, fmt.Errorf("calibration: no thread woke up in %v", calibration)
 	}
-	r.Outcome, r.Costs = run.Outcome, &c
+	r.Outcome, r.WakeCost = run.Outcome, &cost
 	return r, nil
 }
 

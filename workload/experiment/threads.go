@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/unthrottle/unthrottle/scenario"
@@ -50,5 +51,9 @@ func (j *threadsJob) end() (map[string]scenario.WorkloadOutcome, []string, error
 	if r.Rounds > 0 {
 		out.Iterations = &r.Rounds
 	}
-	return map[string]scenario.WorkloadOutcome{j.name: out}, nil, nil
+	var notes []string
+	if why := j.process.Disturbed(); why != nil {
+		notes = append(notes, fmt.Sprintf("%s: the runtime of its process took part, with up to 1 %% of a CPU: %v", j.name, why))
+	}
+	return map[string]scenario.WorkloadOutcome{j.name: out}, notes, nil
 }

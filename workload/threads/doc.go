@@ -14,7 +14,8 @@
 // thread's own clock, so that being stopped is no work. A run's latency counts
 // from when its sleep was due to end; what ends after the scenario's end is not
 // counted but unfinished. Sleeps and clocks are raw system calls: nothing of the
-// Go runtime lies between.
+// Go runtime lies between, and the runtime's own thread that would interrupt them
+// is held.
 //
 // # Worked example
 //

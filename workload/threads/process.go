@@ -15,6 +15,7 @@ type Process struct {
 	child *child.Process
 	out   *bufio.Reader
 	name  string
+	free  error // why its runtime is not held; nil: it is
 }
 
 // Start starts a workload whose threads exist and wait: put it into its
@@ -32,11 +33,16 @@ func Start(exe string, spec Spec) (*Process, error) {
 	if _, err := p.answer(); err != nil {
 		return nil, err
 	}
+	p.free = hold(p.Pid())
 	return p, nil
 }
 
 // Pid is the workload's process ID. It stays its own until Stop.
 func (p *Process) Pid() int { return p.child.Pid() }
+
+// Disturbed says why the workload's runtime runs besides its threads, which takes
+// up to 1 % of a CPU; nil: it does not.
+func (p *Process) Disturbed() error { return p.free }
 
 // Go is the scenario's beginning.
 func (p *Process) Go() error {

@@ -1,6 +1,7 @@
 package threads
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -9,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/unthrottle/unthrottle/scenario"
 )
@@ -202,4 +205,76 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%q was started", want)
 		}
 	}
+}
+
+// Beside a workload's threads nothing of its process runs, and it ends at once
+// nevertheless.
+func TestHold(t *testing.T) {
+	s := spec(scenario.SleepRun, 2)
+	s.Duration = 2 * time.Second
+	p, err := Start("", s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Disturbed(); err != nil {
+		_ = p.Stop()
+		if errors.Is(err, unix.EPERM) {
+			t.Skipf("needs ptrace(2) of children: %v; runs on any host", err)
+		}
+		t.Fatal(err)
+	}
+	if err := p.Go(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(300 * ms)
+	before := switches(t, p.Pid())
+	time.Sleep(500 * ms)
+	after := switches(t, p.Pid())
+	own, others := 0, 0
+	for tid, n := range after {
+		if strings.HasPrefix(n.name, "work-") {
+			own += n.switches - before[tid].switches
+		} else {
+			others += n.switches - before[tid].switches
+		}
+	}
+	// Each of two threads sleeps some 80 times; the runtime's would 50 times and wake others.
+	if own < 20 || others > 5 {
+		t.Errorf("%d sleeps of the workload's threads, %d of others", own, others)
+	}
+	if err := p.Stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+type slept struct {
+	name     string
+	switches int
+}
+
+// switches has how often each thread of a process has slept.
+func switches(t *testing.T, pid int) map[string]slept {
+	t.Helper()
+	all := map[string]slept{}
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var s slept
+		for line := range strings.Lines(string(text)) {
+			if name, ok := strings.CutPrefix(line, "Name:"); ok {
+				s.name = strings.TrimSpace(name)
+			}
+			if n, ok := strings.CutPrefix(line, "voluntary_ctxt_switches:"); ok {
+				s.switches, _ = strconv.Atoi(strings.TrimSpace(n))
+			}
+		}
+		all[file] = s
+	}
+	return all
 }

@@ -58,8 +58,6 @@ type Counts struct {
 	OnCPUNS int64
 	// OnCPU is the same by CPU, only those with any.
 	OnCPU map[int]int64
-	// Switches counts threads of the container taken by a CPU, Wakeups those woken or new.
-	Switches, Wakeups uint64
 }
 
 // PeriodRow is one container over one period of its quota. A container without one has a row per tenth of a second

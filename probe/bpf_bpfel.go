@@ -197,10 +197,8 @@ const (
 )
 
 type bpfUsage struct {
-	_        structs.HostLayout
-	Ns       uint64
-	Switches uint64
-	Wakeups  uint64
+	_  structs.HostLayout
+	Ns uint64
 }
 
 // Names of all BPF objects in the ELF.

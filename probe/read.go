@@ -118,7 +118,7 @@ func (p *Probe) readUsage(s *slot, c *Counts) (bool, error) {
 		return false, err
 	}
 	c.AtNS = monotonic() &^ 15
-	c.OnCPU, c.OnCPUNS, c.Switches, c.Wakeups = map[int]int64{}, 0, 0, 0
+	c.OnCPU, c.OnCPUNS = map[int]int64{}, 0
 	for cpu, u := range usages {
 		ns := int64(u.Ns)
 		if h := after[cpu]; h.handle == s.handle && h.since < c.AtNS {
@@ -128,8 +128,6 @@ func (p *Probe) readUsage(s *slot, c *Counts) (bool, error) {
 			c.OnCPU[cpu] = ns
 		}
 		c.OnCPUNS += ns
-		c.Switches += u.Switches
-		c.Wakeups += u.Wakeups
 	}
 	return sameHolds(before, after, s.handle), nil
 }

@@ -165,9 +165,6 @@ func TestCounts(t *testing.T) {
 	if may := counterOff(used, 0.01) + float64(steal); math.Abs(width-used) > may {
 		t.Errorf("width x time is %.0f ns, the usage counter says %.0f; %.0f more or less allowed (steal %v)", width, used, may, steal)
 	}
-	if is.Switches <= was.Switches || is.Wakeups <= was.Wakeups {
-		t.Errorf("%d switches and %d wake-ups, then %d and %d", was.Switches, was.Wakeups, is.Switches, is.Wakeups)
-	}
 	if is.StoppedNS == nil {
 		t.Fatal("stopped time was not measured")
 	}

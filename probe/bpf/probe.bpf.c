@@ -266,11 +266,6 @@ int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_s
 	c->group = (__u64)next->sched_task_group;
 	c->generation = generation;
 	c->pid = next->pid;
-	if (is) {
-		struct usage *u = usage_of(is);
-		if (u)
-			u->switches++;
-	}
 	/* Nothing that is counted changes: not worth a look at the clock, the dearest part of all. */
 	if (was == is && !(p && sleeps && p->counted) && !(n && n->counted != is) && !throttled && !c->held && !us)
 		return 0;
@@ -317,11 +312,6 @@ static __always_inline int woken(struct task_struct *t, __u8 flags)
 	bool spurious = known->counted != 0;
 	__u64 us = recorded;
 
-	if (is) {
-		struct usage *u = usage_of(is);
-		if (u)
-			u->wakeups++;
-	}
 	/* Nothing that is counted changes: not worth a look at the clock, the dearest part of all. */
 	if (known->counted == is && !us)
 		return 0;

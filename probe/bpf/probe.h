@@ -42,8 +42,6 @@ struct container {
 /* What one CPU did for one container. */
 struct usage {
 	__u64 ns;
-	__u64 switches;
-	__u64 wakeups;
 };
 
 /*

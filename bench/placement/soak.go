@@ -53,9 +53,9 @@ func (t *table) soak(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, `## Random steps
 
-"make soak-placement": %d random steps on %d machines, the ten of this page among them (%s CPUs), in different orders of
-objectives, with reserved, unavailable, isolated and offline CPUs. After each step, and after each move of a repair, a validator that shares
-no code with the placer looked at the whole state; none was wrong. Steps: %s.
+"make soak-placement": %d random steps on %d machines (of %s CPUs), in different orders of objectives, with
+reserved, unavailable, isolated and offline CPUs. After each step, and after each move of a repair, a validator that shares no code
+with the placer looked at the whole state; none was wrong. Steps: %s.
 
 `, total, len(t.soaked), strings.Join(cpus, ", "), strings.Join(parts, ", "))
 }

@@ -133,6 +133,10 @@ func burn(work time.Duration) {
 	}
 }
 
+// clock must not be split: a look at the stack's end is where the Go runtime's monitor would take the thread off its CPU
+// after 10 ms, and a long run would be several.
+//
+//go:nosplit
 func clock(id int) time.Duration {
 	var ts unix.Timespec
 	// Both clocks exist on every Linux; the call cannot fail.

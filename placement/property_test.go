@@ -64,30 +64,29 @@ func TestValidAndDeterministic(t *testing.T) {
 	})
 }
 
-// price is what brute force compares: all costs but the order of CPU numbers.
+// price is what brute force compares: the costs that the placer finds exactly, in
+// the default order. Room, distance and the last tie-breaks come after them.
 func price(h placement.Host, levels []topology.Level, ids []int) []int {
-	set := cpuset.New(ids...)
-	var spans, left []int
+	set, able := cpuset.New(ids...), cpuset.New(usable(h)...)
+	var spans []int
 	for _, level := range levels {
-		groups := h.Machine.Spans(level, set)
-		spans = append(spans, len(groups))
-		free := 0
-		for _, g := range groups {
-			free += h.Machine.Group(level, g).Intersection(cpuset.New(usable(h)...)).Size()
-		}
-		left = append(left, free-len(ids))
+		spans = append(spans, len(h.Machine.Spans(level, set)))
 	}
-	shared, stranded := 0, 0
+	split, stranded, shared := 0, 0, 0
 	for _, core := range h.Machine.Spans(topology.LevelCore, set) {
-		rest := h.Machine.Group(topology.LevelCore, core).Intersection(h.Machine.Online()).Difference(set)
-		if !rest.IsEmpty() {
-			shared++
+		all := h.Machine.Group(topology.LevelCore, core).Intersection(h.Machine.Online())
+		if !all.IsSubsetOf(set) {
+			split++
 		}
-		if !rest.Intersection(cpuset.New(usable(h)...)).IsEmpty() {
+		if !all.Difference(set).Intersection(able).IsEmpty() {
 			stranded++
 		}
+		if !all.IsSubsetOf(able) { // a part is somebody's, or isolated: partly taken before, too
+			stranded--
+			shared++
+		}
 	}
-	return append(append(spans, shared, stranded), left...)
+	return append(spans, split, stranded, shared)
 }
 
 // TestNothingBetter compares with every possible choice on small machines.

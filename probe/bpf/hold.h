@@ -132,10 +132,13 @@ __noinline int hold(__u64 at, __u64 handle, __u64 leaf, __u64 now)
 	empty->queue = (__u64)q;
 	empty->leaf = leaf;
 	empty->group = (__u64)BPF_CORE_READ(q, tg);
-	if (__sync_val_compare_and_swap(&empty->handle, 0, handle))
-		return 0;
-	__sync_fetch_and_add(&c->held, 1);
+	/* Counted before it can be seen: another CPU may release it at once. */
 	stopped_change(handle, 1, now);
+	if (__sync_val_compare_and_swap(&empty->handle, 0, handle)) {
+		stopped_change(handle, -1, now);
+		return 0;
+	}
+	__sync_fetch_and_add(&c->held, 1);
 	return 1;
 }
 

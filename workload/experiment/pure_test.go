@@ -9,6 +9,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/loadgen"
 	"github.com/unthrottle/unthrottle/scenario"
+	"github.com/unthrottle/unthrottle/scenario/balance"
 )
 
 func TestMapped(t *testing.T) {
@@ -26,6 +27,40 @@ func TestNotReproduced(t *testing.T) {
 	s.Host.Topology.ThreadsPerCore = 2
 	if got := notReproduced(&s); len(got) != 2 || !strings.Contains(got[0], "the host's own topology is used") {
 		t.Errorf("%q", got)
+	}
+}
+
+// A generator that was late by more than 5 ms with over 1 % of the requests, or used
+// most of a CPU, has measured itself: counts stay, latencies are not measured.
+func TestAGeneratorThatWasTheBottleneck(t *testing.T) {
+	figure := 3.0
+	sharded := scenario.Workload{Name: "web-1", Shards: &scenario.Shards{Name: "web", Balance: balance.Rule{Shards: 2}}}
+	for name, test := range map[string]struct {
+		own      loadgen.Own
+		measured bool
+		says     string
+	}{
+		"on time":            {loadgen.Own{Sends: 1000, LateSends: 10, RealTime: true, Seconds: 1, CPUSeconds: 0.7}, true, ""},
+		"no real time":       {loadgen.Own{Sends: 1000}, true, "did not get real-time priority"},
+		"late":               {loadgen.Own{Sends: 1000, LateSends: 11, LateAfter: lateAfter, RealTime: true}, false, "late by more than 5ms with 11 of 1000"},
+		"no CPU of its own":  {loadgen.Own{Sends: 1000, RealTime: true, Seconds: 1, CPUSeconds: 0.9}, false, "it was at its own end"},
+		"late, no real time": {loadgen.Own{Sends: 10, LateSends: 5, LateAfter: lateAfter}, false, "it lacked CPU itself"},
+	} {
+		out := map[string]scenario.WorkloadOutcome{}
+		for _, of := range []string{"web", "web-1", "web-2", "gc"} {
+			out[of] = scenario.WorkloadOutcome{Count: 7, P50: &figure, P90: &figure, P95: &figure, P99: &figure, Max: &figure}
+		}
+		notes := judge(&sharded, test.own, out)
+		if text := strings.Join(notes, "; "); !strings.Contains(text, test.says) || (text == "") != (test.says == "") {
+			t.Errorf("%s: %q", name, text)
+		}
+		for of, w := range out {
+			has := w.P50 != nil && w.P90 != nil && w.P95 != nil && w.P99 != nil && w.Max != nil
+			none := w.P50 == nil && w.P90 == nil && w.P95 == nil && w.P99 == nil && w.Max == nil
+			if want := test.measured || of == "gc"; has != want || none == want || w.Count != 7 {
+				t.Errorf("%s: %s: %+v", name, of, w)
+			}
+		}
 	}
 }
 

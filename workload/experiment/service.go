@@ -158,22 +158,27 @@ func (j *serviceJob) end() (map[string]scenario.WorkloadOutcome, []string, error
 	}
 	name := wholeName(w)
 	out[name] = served(w, c.result)
-	for i, shard := range c.result.Shards {
-		out[j.s.Workloads[j.index+i].Name] = shardServed(w.Shards, shard)
+	for i, shard := range shardNames(w) {
+		out[shard] = shardServed(w.Shards, c.result.Shards[i])
 	}
-	var notes []string
-	if !c.result.Own.RealTime {
+	return out, judge(w, c.result.Own, out), nil
+}
+
+// judge says what the generator's own state means for its figures: where it was the
+// bottleneck there are no latencies.
+func judge(w *scenario.Workload, own loadgen.Own, out map[string]scenario.WorkloadOutcome) (notes []string) {
+	name := wholeName(w)
+	if !own.RealTime {
 		notes = append(notes, name+": its clients did not get real-time priority: some of the latencies may be their own waits")
 	}
-	if why := c.result.Own.Saturated(); why != "" {
+	if why := own.Saturated(); why != "" {
 		notes = append(notes, name+": "+why)
 		out[name] = withoutLatencies(out[name])
-		for i := range c.result.Shards {
-			shard := j.s.Workloads[j.index+i].Name
+		for _, shard := range shardNames(w) {
 			out[shard] = withoutLatencies(out[shard])
 		}
 	}
-	return out, notes, nil
+	return notes
 }
 
 // withoutLatencies are the counts alone: where the generator was the bottleneck

@@ -1,6 +1,8 @@
 package experiment
 
 import (
+	"strconv"
+
 	"github.com/unthrottle/unthrottle/loadgen"
 	"github.com/unthrottle/unthrottle/scenario"
 	"github.com/unthrottle/unthrottle/scenario/balance"
@@ -12,6 +14,17 @@ func wholeName(w *scenario.Workload) string {
 		return w.Shards.Name
 	}
 	return w.Name
+}
+
+// shardNames are the shards of the service that w is the first one of.
+func shardNames(w *scenario.Workload) (all []string) {
+	if w.Shards == nil {
+		return nil
+	}
+	for i := range w.Shards.Balance.Shards {
+		all = append(all, w.Shards.Name+"-"+strconv.Itoa(i+1))
+	}
+	return all
 }
 
 // join tells the first shard of each service of the others.

@@ -16,7 +16,8 @@ func BenchmarkService(b *testing.B) {
 			s := parseText(b, fmt.Sprintf("version: 1\nduration: 2s\nhost: {cpus: %d}\ncgroups: {app: {quota: %dms}}\n"+
 				"workloads: {web: {kind: service, cgroup: app, threads: %d, work: {exponential: 1ms}, arrivals: {per_second: %d}}}\n",
 				cpus, 100*cpus, 2*cpus, 700*cpus))
-			heap := heapRate(3 * cpus)
+			heap, typical := heapRate(3*cpus), heapRate(64)
+			b.ReportAllocs()
 			b.ResetTimer()
 			events, begin := uint64(0), time.Now()
 			for i := range b.N {
@@ -31,6 +32,7 @@ func BenchmarkService(b *testing.B) {
 			b.ReportMetric(rate/1e6, "Mevents/s")
 			b.ReportMetric(heap/1e6, "heap-Mevents/s")
 			b.ReportMetric(heap/rate, "x-heap")
+			b.ReportMetric(typical/rate, "x-heap64") // beside a bare queue of 64 events, on any host
 			b.ReportMetric(2*float64(cpus)*float64(b.N)/spent, "cpu-s/s")
 		})
 	}
@@ -53,4 +55,26 @@ func heapRate(slots int) float64 {
 		q.set(slot, at+gaps[i&1023])
 	}
 	return events / time.Since(begin).Seconds()
+}
+
+// What a run allocates it allocates at its beginning: four times the events take
+// hardly more, for queues that grow once.
+func TestEventsAllocateNothing(t *testing.T) {
+	allocations := func(duration string) (n float64, events uint64) {
+		s := parseText(t, "version: 1\nduration: "+duration+"\nhost: {cpus: 8}\ncgroups: {app: {quota: 400ms}}\n"+
+			"workloads: {web: {kind: service, cgroup: app, threads: 16, work: {exponential: 1ms}, timeout: 1s, arrivals: {per_second: 3000}}}\n")
+		n = testing.AllocsPerRun(1, func() {
+			r, err := Run(s, Options{Seed: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			events = r.Events
+		})
+		return n, events
+	}
+	short, fewer := allocations("2s")
+	long, more := allocations("8s")
+	if more < 3*fewer || long-short > float64(more-fewer)/1000 {
+		t.Errorf("%v allocations for %d events, %v for %d", short, fewer, long, more)
+	}
 }

@@ -9,21 +9,25 @@ const never = time.Duration(-1)
 // a heap of four children per node over slots. Of events at one time the one
 // with the smaller slot comes first, so that runs repeat exactly.
 type queue struct {
-	at   []time.Duration // by slot
-	pos  []int32         // place in heap by slot, -1: not due
-	heap []int32
+	pos  []int32 // place in heap by slot, -1: not due
+	heap []due
 }
 
+// due is an event in the heap. Its time lies there, not by slot: finding the
+// earliest one reads neighbours in memory.
+type due struct {
+	at   time.Duration
+	slot int32
+}
+
+func (d due) before(o due) bool { return d.at < o.at || d.at == o.at && d.slot < o.slot }
+
 func newQueue(slots int) queue {
-	q := queue{at: make([]time.Duration, slots), pos: make([]int32, slots), heap: make([]int32, 0, slots)}
+	q := queue{pos: make([]int32, slots), heap: make([]due, 0, slots)}
 	for i := range q.pos {
 		q.pos[i] = -1
 	}
 	return q
-}
-
-func (q *queue) before(a, b int32) bool {
-	return q.at[a] < q.at[b] || q.at[a] == q.at[b] && a < b
 }
 
 // set makes an event due at a time, or never.
@@ -32,21 +36,17 @@ func (q *queue) set(slot int, at time.Duration) {
 		q.clear(slot)
 		return
 	}
-	s := int32(slot)
-	i := q.pos[s]
-	if i < 0 {
-		q.at[s] = at
+	d := due{at, int32(slot)}
+	i := q.pos[slot]
+	switch {
+	case i < 0:
 		i = int32(len(q.heap))
-		q.heap = append(q.heap, s)
-		q.up(i)
-		return
-	}
-	earlier := at < q.at[s]
-	q.at[s] = at
-	if earlier {
-		q.up(i)
-	} else {
-		q.down(i)
+		q.heap = append(q.heap, d)
+		q.up(i, d)
+	case at < q.heap[i].at:
+		q.up(i, d)
+	default:
+		q.down(i, d)
 	}
 }
 
@@ -61,12 +61,13 @@ func (q *queue) clear(slot int) {
 	moved := q.heap[last]
 	q.heap = q.heap[:last]
 	q.pos[slot] = -1
-	if i == last {
-		return
+	switch {
+	case i == last:
+	case i > 0 && moved.before(q.heap[(i-1)/4]):
+		q.up(i, moved)
+	default:
+		q.down(i, moved)
 	}
-	q.heap[i], q.pos[moved] = moved, i
-	q.up(i)
-	q.down(q.pos[moved])
 }
 
 // pop takes the earliest event out; at is never if there is none.
@@ -74,45 +75,44 @@ func (q *queue) pop() (slot int, at time.Duration) {
 	if len(q.heap) == 0 {
 		return 0, never
 	}
-	slot = int(q.heap[0])
-	at = q.at[slot]
-	q.clear(slot)
-	return slot, at
+	first := q.heap[0]
+	q.clear(int(first.slot))
+	return int(first.slot), first.at
 }
 
-func (q *queue) up(i int32) {
-	s := q.heap[i]
+// up puts an event at place i or above it.
+func (q *queue) up(i int32, d due) {
 	for i > 0 {
 		parent := (i - 1) / 4
 		p := q.heap[parent]
-		if !q.before(s, p) {
+		if !d.before(p) {
 			break
 		}
-		q.heap[i], q.pos[p] = p, i
+		q.heap[i], q.pos[p.slot] = p, i
 		i = parent
 	}
-	q.heap[i], q.pos[s] = s, i
+	q.heap[i], q.pos[d.slot] = d, i
 }
 
-func (q *queue) down(i int32) {
-	s, n := q.heap[i], int32(len(q.heap))
+// down puts an event at place i or below it.
+func (q *queue) down(i int32, d due) {
+	n := int32(len(q.heap))
 	for {
 		first := 4*i + 1
 		if first >= n {
 			break
 		}
-		best := first
+		best, b := first, q.heap[first]
 		for c := first + 1; c < min(first+4, n); c++ {
-			if q.before(q.heap[c], q.heap[best]) {
-				best = c
+			if o := q.heap[c]; o.before(b) {
+				best, b = c, o
 			}
 		}
-		if !q.before(q.heap[best], s) {
+		if !b.before(d) {
 			break
 		}
-		b := q.heap[best]
-		q.heap[i], q.pos[b] = b, i
+		q.heap[i], q.pos[b.slot] = b, i
 		i = best
 	}
-	q.heap[i], q.pos[s] = s, i
+	q.heap[i], q.pos[d.slot] = d, i
 }

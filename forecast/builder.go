@@ -3,6 +3,7 @@ package forecast
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/unthrottle/unthrottle/diagnose"
@@ -17,6 +18,8 @@ const (
 	maxThreads = 1 << 15 // of the container, and others' on CPUs
 	maxPools   = 64
 	maxNames   = 64 // pools of one process
+	maxComm    = 64 // bytes of a thread's name; the kernel keeps 15
+	maxWindow  = 10 * time.Minute
 )
 
 // Builder turns the events of a recording, one by one, into a Load. Not safe for use by several goroutines at once.
@@ -29,7 +32,6 @@ type Builder struct {
 	threads   map[uint32]*thread
 	order     []*thread
 	cpus      map[int32]*cpu
-	owners    map[uint32]recording.Event // definitions
 	others    map[otherKey]*other
 	phases    map[uint64]int64 // by cgroup: the first firing of its period timer
 	measured  []*Pool
@@ -54,7 +56,7 @@ type cpu struct {
 func NewBuilder(h recording.Header) (*Builder, error) {
 	b := &Builder{
 		h: h, diagnosis: diagnose.New(h, diagnose.Options{}), names: pools.NewNames(maxNames), processes: map[uint32]string{},
-		threads: map[uint32]*thread{}, cpus: map[int32]*cpu{}, owners: map[uint32]recording.Event{}, others: map[otherKey]*other{},
+		threads: map[uint32]*thread{}, cpus: map[int32]*cpu{}, others: map[otherKey]*other{},
 		phases: map[uint64]int64{}, byName: map[poolName]*Pool{},
 	}
 	if _, err := hostOf(&h); err != nil {
@@ -65,7 +67,7 @@ func NewBuilder(h recording.Header) (*Builder, error) {
 	}
 	for _, t := range h.Threads {
 		if t.TID == t.TGID {
-			b.processes[t.TGID] = t.Comm
+			b.processes[t.TGID] = cutComm(t.Comm)
 		}
 	}
 	for i := range h.Threads {
@@ -79,7 +81,7 @@ func (b *Builder) Add(e *recording.Event) {
 	if b.full {
 		return
 	}
-	if b.steps >= maxSteps {
+	if b.steps >= maxSteps || e.AtNS > maxWindow.Nanoseconds() {
 		b.full = true
 		return
 	}
@@ -110,10 +112,6 @@ func (b *Builder) Add(e *recording.Event) {
 	case recording.Period:
 		if _, ok := b.phases[e.Cgroup]; !ok {
 			b.phases[e.Cgroup] = e.AtNS
-		}
-	case recording.Define:
-		if len(b.owners) < maxThreads {
-			b.owners[e.Owner] = *e
 		}
 	case recording.Lost:
 		b.lost += e.Count
@@ -169,7 +167,7 @@ func (b *Builder) onWakeup(e *recording.Event) {
 
 func (b *Builder) onName(e *recording.Event) {
 	if e.Thread != 0 && e.Thread == e.TGID && len(b.processes) < maxThreads {
-		b.processes[e.TGID] = e.Text
+		b.processes[e.TGID] = cutComm(e.Text)
 	}
 	t := b.thread(e.Thread)
 	if t == nil {
@@ -184,9 +182,12 @@ func (b *Builder) onName(e *recording.Event) {
 	t.pool = b.pool(t.tgid, e.Text)
 }
 
+// cutComm is a copy of a thread's name: a stranger's longer text is not kept.
+func cutComm(comm string) string { return strings.Clone(comm[:min(len(comm), maxComm)]) }
+
 // pool is that of a thread with that name.
 func (b *Builder) pool(tgid uint32, comm string) *Pool {
-	name := poolName{b.processes[tgid], b.names.Of(tgid, comm)}
+	name := poolName{b.processes[tgid], b.names.Of(tgid, cutComm(comm))}
 	if p := b.byName[name]; p != nil {
 		return p
 	}
@@ -205,7 +206,7 @@ func (b *Builder) pool(tgid uint32, comm string) *Pool {
 // Finish ends the recording and gives what it holds. Errors are ErrEmpty, ErrNoLimit and a limit that the kernel would refuse.
 func (b *Builder) Finish(f recording.Footer) (*Load, error) {
 	if !b.full {
-		b.now = max(b.now, f.EndNS)
+		b.now = max(b.now, min(f.EndNS, maxWindow.Nanoseconds()))
 	}
 	for c, on := range b.cpus {
 		if on.thread == nil {
@@ -224,7 +225,7 @@ func (b *Builder) Finish(f recording.Footer) (*Load, error) {
 	footer := f
 	if b.full {
 		footer = recording.Footer{EndNS: b.now}
-		l.note("only the first %.3g s are replayed: the recording has more than %d steps in all", l.Window.Seconds(), maxSteps)
+		l.note("only the first %.3g s are replayed: more than %d steps or %v are too much", l.Window.Seconds(), maxSteps, maxWindow)
 	}
 	b.footer = f
 	l.recorded(b.diagnosis.Finish(footer))

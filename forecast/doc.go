@@ -55,6 +55,6 @@
 //
 // # Sources
 //
-// docs/forecast.md has how forecasts came out when the remedies were applied for
+// make accuracy-forecast holds forecasts against what comes when the remedies are applied for
 // real. What is recorded: package recording. The remedies: package scenario.
 package forecast

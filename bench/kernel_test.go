@@ -3,8 +3,6 @@ package bench
 import (
 	"context"
 	"errors"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -122,20 +120,5 @@ func TestAScopeWithALimitIsRefused(t *testing.T) {
 	missing := new(home.NotMeasurable)
 	if !errors.As(err, &missing) || !strings.Contains(err.Error(), "limit of 1.00 CPUs") {
 		t.Errorf("got %v", err)
-	}
-}
-
-func TestURLs(t *testing.T) {
-	failing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }))
-	defer failing.Close()
-	for url, says := range map[string]string{
-		failing.URL:           "HTTP status 500",
-		"http://127.0.0.1:1/": "refused",
-		"ftp://127.0.0.1/":    "give one such as http",
-	} {
-		_, err := Run(context.Background(), Options{URL: url, Repeats: 2, Steps: 2, Step: time.Second})
-		if err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %v", url, err)
-		}
 	}
 }

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -24,15 +25,26 @@ const asItIs = "as it is"
 func runURL(ctx context.Context, o Options) (Result, error) {
 	r := &run{o: o, started: workload.Now()}
 	r.shape.Streams = streamsOf()
+	return r.raiseURL(func(load float64, seed uint64, doing string) (step, error) { return r.urlStep(ctx, load, seed, doing) })
+}
+
+// raiseURL searches with single steps, each at a load.
+func (r *run) raiseURL(ask func(load float64, seed uint64, doing string) (step, error)) (Result, error) {
+	o := r.o
 	var found []float64
 	var steps []step
+	end := generatorsEnd{}
 	for repeat := range o.Repeats {
 		s := search{guess: firstURLLoad, factor: 2, most: maxURLLoad, steps: o.Steps + 12, spare: 6}
 		if repeat > 0 {
 			s = nextSearch(median(found), maxURLLoad, o.Steps)
 		}
 		for load, more := s.next(); more; load, more = s.next() {
-			done, err := r.urlStep(ctx, load, r.seed(repeat), fmt.Sprintf("%.0f/s, repeat %d of %d", load, repeat+1, o.Repeats))
+			done, err := ask(load, r.seed(repeat), fmt.Sprintf("%.0f/s, repeat %d of %d", load, repeat+1, o.Repeats))
+			if len(steps) > 0 && end.is(err, load) {
+				s.note(load, false)
+				continue
+			}
 			if err != nil {
 				return Result{}, err
 			}
@@ -52,7 +64,14 @@ func runURL(ctx context.Context, o Options) (Result, error) {
 	m := remedyOf(asItIs, found, steps, o.Objective)
 	var points []step
 	for _, level := range levels {
-		done, err := r.urlStep(ctx, level*median(found), r.seed(100), fmt.Sprintf("at %.0f %% of the highest", 100*level))
+		load := level * median(found)
+		if load == 0 {
+			break // said by noise: most repeats found nothing
+		}
+		done, err := ask(load, r.seed(100), fmt.Sprintf("at %.0f %% of the highest", 100*level))
+		if end.is(err, load) {
+			continue
+		}
 		if err != nil {
 			return res, err
 		}
@@ -60,10 +79,27 @@ func runURL(ctx context.Context, o Options) (Result, error) {
 		m.Points = append(m.Points, pointOf(level, []step{done}, o.Objective))
 	}
 	m.Why = append(m.Why, noise(append(steps, points...), found)...)
+	if end.at > 0 {
+		m.Why = append(m.Why, fmt.Sprintf("at %.0f requests per second the load generator was at its own end: the service may hold more", end.at))
+	}
 	m.Noisy = len(m.Why) > 0
 	res.Remedies = []Remedy{m}
 	res.Seconds = round3((workload.Now() - r.started).Seconds())
 	return res, nil
+}
+
+// generatorsEnd is the least load at which the generator was the bottleneck, 0:
+// none yet. Nothing was measured of the service there.
+type generatorsEnd struct{ at float64 }
+
+func (e *generatorsEnd) is(err error, load float64) bool {
+	if !errors.As(err, new(*Saturated)) {
+		return false
+	}
+	if e.at == 0 || load < e.at {
+		e.at = load
+	}
+	return true
 }
 
 func (r *run) urlStep(ctx context.Context, load float64, seed uint64, doing string) (step, error) {
@@ -80,10 +116,12 @@ func (r *run) urlStep(ctx context.Context, load float64, seed uint64, doing stri
 	if err != nil {
 		return step{}, err
 	}
-	if why := result.Own.Saturated(); why != "" {
+	service := foreground(r.shape.Streams, result.Phases[1])
+	// Where nothing is answered at all it does not matter when it was asked.
+	if why := result.Own.Saturated(); why != "" && service.Answered > 0 {
 		return step{}, &Saturated{why}
 	}
-	return step{load: load, service: foreground(r.shape.Streams, result.Phases[1]), own: result.Own, failure: result.FirstFailure, seconds: d.Seconds()}, nil
+	return step{load: load, service: service, own: result.Own, failure: result.FirstFailure, seconds: d.Seconds()}, nil
 }
 
 // urlUnmet explains why the first and lightest step came to nothing.

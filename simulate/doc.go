@@ -44,7 +44,7 @@
 // cache and remote memory slow all work alike. A system call that runs through a throttling, from 6.18 on, has the
 // share of a thread of the root meanwhile. A group's share of a CPU follows the number of its threads there,
 // not their load averages; balancing looks at numbers of threads, too. What a
-// switch or a wake-up costs is not modelled. docs/simulate.md says how the
+// switch costs is not modelled, what a wake-up costs is told (wake_cost). docs/simulate.md says how the
 // results compare with published and measured ones.
 //
 // # Sources

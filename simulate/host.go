@@ -211,6 +211,12 @@ func (h *host) addGroup(parent int, c *scenario.Cgroup) error {
 		if g.bw, err = bandwidth.New(&s.Rules, h.ncpu, c.Limit, phase); err != nil {
 			return err
 		}
+		// A group that was idle has its burst saved up: a write is a refill more.
+		if c.Limit.Burst > 0 {
+			if _, err = g.bw.Configure(0, 0, c.Limit, nil); err != nil {
+				return err
+			}
+		}
 		if s.ClockSkew > 0 {
 			g.bw.Skew = make([]time.Duration, h.ncpu)
 			for i := range g.bw.Skew {

@@ -1,5 +1,7 @@
 package simulate
 
+import "github.com/unthrottle/unthrottle/bandwidth"
+
 // count adds threads that can run to a group on a CPU, and to those above it
 // as far as it is linked.
 func (h *host) count(g, c, n int) {
@@ -58,6 +60,7 @@ func (h *host) climb(g, c int) {
 			stop := bw.Enqueue(h.now, c)
 			h.timers(g)
 			if stop {
+				h.parkedBelow(h.groups[g].parent, c)
 				return
 			}
 		}
@@ -71,6 +74,20 @@ func (h *host) climb(g, c int) {
 			return
 		}
 		g = p
+	}
+}
+
+// parkedBelow starts the clocks of the levels from g up that are throttled too,
+// when a thread below them is parked: from 6.18 on it goes through all of them
+// first (record_throttle_clock).
+func (h *host) parkedBelow(g, c int) {
+	if !h.scenario.Host.Rules.Has(bandwidth.EraF) {
+		return
+	}
+	for ; g > 0; g = h.groups[g].parent {
+		if bw := h.groups[g].bw; bw != nil && bw.Throttled(c) {
+			bw.Enqueue(h.now, c)
+		}
 	}
 }
 

@@ -1,6 +1,10 @@
 package simulate
 
-import "time"
+import (
+	"time"
+
+	"github.com/unthrottle/unthrottle/bandwidth"
+)
 
 // update charges the running thread, its groups and their quotas for the time
 // since the last update. runnable: it can run on. True: a quota is used up.
@@ -71,12 +75,15 @@ func (h *host) switchTo(c, t int) {
 // thread's group (from: that of the thread that ran last) up, and chooses who
 // runs.
 func (h *host) schedule(c, from int) {
+	// From 6.18 on the thread is still there when a level above its group is asked:
+	// it is parked afterwards, and all throttled levels count from then on.
+	parks := h.scenario.Host.Rules.Has(bandwidth.EraF) && len(h.rq(from, c).list) > 0
 	for g := from; g > 0; g = h.groups[g].parent {
 		bw := h.groups[g].bw
 		if bw == nil {
 			continue
 		}
-		queued := len(h.rq(g, c).list) > 0
+		queued := parks || len(h.rq(g, c).list) > 0
 		// Charged continuously, work that ends as the quota does has made it.
 		if h.tick == 0 && !queued {
 			continue

@@ -17,6 +17,7 @@ FUZZTIME ?= 20s
 -include bench/bench.mk
 -include probe/probe.mk
 -include explain/explain.mk
+-include forecast/forecast.mk
 -include accuracy/accuracy.mk
 
 .PHONY: help

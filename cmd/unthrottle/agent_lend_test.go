@@ -1,0 +1,182 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/unthrottle/unthrottle/cgroup"
+	"github.com/unthrottle/unthrottle/cgroup/cgrouptest"
+	"github.com/unthrottle/unthrottle/lab/require"
+)
+
+// With real work: a rule makes a calm container secondary, it is lent the CPU of
+// an owner that lends, and a trial finds out what that costs the owner. One at
+// rest loses nothing, and the lend stays.
+func TestAgentLendsWhatCostsNothing(t *testing.T) {
+	l := newLending(t)
+	l.tr.Work(l.owner, 0)
+	settings := l.lend()
+	l.tr.Work(l.batch, 2)
+	b := l.agent()
+	if got := l.outcome(b); got != "harmless" {
+		t.Errorf("the trial was %s", got)
+	}
+	l.settled(b, "lent", "while they idle, to", true)
+	l.putBack(settings)
+}
+
+// A secondary that does not give way, because it runs in a heavy cgroup in which
+// others are at work, takes most of the owner's CPU; the agent takes it back.
+func TestAgentTakesBackWhatHarmsForReal(t *testing.T) {
+	if runtime.NumCPU() > 4 {
+		// It would find idle CPUs instead of the owner's.
+		t.Logf("on %d CPUs only the lend that costs nothing is tested", runtime.NumCPU())
+		return
+	}
+	l := newLending(t)
+	l.tr.Work(l.tr.Make("batch/other"), 0)
+	version, _ := l.tr.Host.Version(cgroup.CPU)
+	// Heavier would move the tree's own share of the host to other CPUs.
+	w := cgroup.SharesWrite(version, 4*cgroup.DefaultShares)
+	if err := l.tr.Host.Write(cgroup.CPU, l.tr.Top+"/batch", w.File, w.Value); err != nil {
+		t.Fatal(err)
+	}
+	l.tr.Work(l.owner, 1)
+	settings := l.lend()
+	l.tr.Work(l.batch, runtime.NumCPU())
+	// The kernel's balancer counts idle threads for next to nothing, and may leave
+	// them elsewhere: they choose the owner's CPU themselves, once they may. Each
+	// new agent tries anew.
+	for range 4 {
+		b := l.agent()
+		if l.outcome(b) != "harmful" {
+			l.choose()
+			for line := range strings.SplitSeq(l.end(b), "\n") {
+				if strings.Contains(line, "lending") {
+					t.Log(line)
+				}
+			}
+			continue
+		}
+		l.settled(b, "harmful", "taken back", false)
+		l.putBack(settings)
+		return
+	}
+	t.Errorf("four trials found no harm")
+}
+
+// lending is a subtree with an owner and a container for the second tier.
+type lending struct {
+	t            *testing.T
+	tr           *cgrouptest.Tree
+	owner, batch string
+}
+
+func newLending(t *testing.T) *lending {
+	require.CPUs(t, 2)
+	l := &lending{t: t, tr: cgrouptest.New(t)}
+	l.owner, l.batch = l.tr.Make("own/web"), l.tr.Make("batch/job")
+	l.tr.Limit(l.owner, 1)
+	l.tr.Limit(l.batch, 8)
+	return l
+}
+
+// lend pins the owner, and returns the settings from before.
+func (l *lending) lend() string {
+	l.t.Helper()
+	settings := l.tr.Settings()
+	if r := unthrottle(l.t, "apply", l.owner, "--remedy", "pin", "--lends", "--scope", l.tr.Top, "--state-dir", l.tr.StateDir); r.code != 0 {
+		l.t.Fatal(r.out, r.errors)
+	}
+	return settings
+}
+
+func (l *lending) agent() *background {
+	l.t.Helper()
+	return start(l.t, fmt.Sprintf("mode: apply\ninterval: 200ms\nscope: %s\nrules:\n- match: {cgroup: %s}\n  class: secondary\n- remedy: none\n", l.tr.Top, l.batch),
+		"--state-dir", l.tr.StateDir, "-v")
+}
+
+// outcome waits for the end of the first trial.
+func (l *lending) outcome(b *background) string {
+	l.t.Helper()
+	found := ""
+	eventually(l.t, "a trial ends", func() bool {
+		page := b.get("/metrics")
+		for _, outcome := range []string{"harmless", "harmful"} {
+			if got := metric(page, fmt.Sprintf(`unthrottle_lending_trials_total{outcome=%q}`, outcome)); got != "" && got != "0" {
+				found = outcome
+			}
+		}
+		return found != ""
+	})
+	return found
+}
+
+// settled checks what the agent exports, what status says, and who may use what.
+func (l *lending) settled(b *background, state, says string, lent bool) {
+	l.t.Helper()
+	eventually(l.t, "the lender is "+state, func() bool {
+		return metric(b.get("/metrics"), fmt.Sprintf(`unthrottle_lenders{state=%q}`, state)) == "1"
+	})
+	_, own, err := cgroup.CPUs(l.tr.Host, l.owner)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	_, may, err := cgroup.CPUs(l.tr.Host, l.batch)
+	if err != nil || own.IsSubsetOf(may) != lent {
+		l.t.Errorf("the owner has %s, the secondary %s, %v", own, may, err)
+	}
+	if said := unthrottle(l.t, "status", "--state-dir", l.tr.StateDir).out; !strings.Contains(said, "lends: ") || !strings.Contains(said, says) {
+		l.t.Errorf("status, without %q:\n%s", says, said)
+	}
+	l.end(b)
+}
+
+// choose makes the secondary's threads choose the owner's CPUs.
+func (l *lending) choose() {
+	l.t.Helper()
+	_, own, err := cgroup.CPUs(l.tr.Host, l.owner)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	eventually(l.t, "they are lent again", func() bool {
+		_, may, err := cgroup.CPUs(l.tr.Host, l.batch)
+		return err == nil && own.IsSubsetOf(may)
+	})
+	tids, err := l.tr.Host.Threads(cgroup.CPU, l.batch)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	var mask unix.CPUSet
+	for _, id := range own.List() {
+		mask.Set(id)
+	}
+	for _, tid := range tids {
+		if err := unix.SchedSetaffinity(tid, &mask); err != nil && !errors.Is(err, unix.ESRCH) {
+			l.t.Errorf("thread %d: %v", tid, err)
+		}
+	}
+}
+
+// end kills the agent, and returns what it said.
+func (l *lending) end(b *background) string {
+	_ = b.cmd.Process.Kill()
+	said := <-b.said
+	_ = b.cmd.Wait()
+	return said
+}
+
+// putBack restores everything, and compares with before.
+func (l *lending) putBack(settings string) {
+	l.t.Helper()
+	putBack(l.t, l.tr)
+	if got := l.tr.Settings(); got != settings {
+		l.t.Errorf("not as before:\n%s\nwas\n%s", got, settings)
+	}
+}

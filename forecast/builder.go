@@ -41,6 +41,7 @@ type Builder struct {
 	left      int  // threads beyond maxThreads
 	lost      uint64
 	footer    recording.Footer
+	made      *Load // as far as Finish came
 }
 
 type poolName struct{ process, name string }
@@ -235,6 +236,7 @@ func (b *Builder) Finish(f recording.Footer) (*Load, error) {
 	if b.left > 0 {
 		l.note("%d threads beyond the first %d are left out", b.left, maxThreads)
 	}
+	b.made = l
 	if err := b.assemble(l); err != nil {
 		return nil, err
 	}

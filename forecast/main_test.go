@@ -3,6 +3,8 @@ package forecast
 import (
 	"bytes"
 	"context"
+	"errors"
+	"io"
 	"os"
 	"testing"
 
@@ -12,6 +14,7 @@ import (
 	"github.com/unthrottle/unthrottle/explain"
 	"github.com/unthrottle/unthrottle/loadgen"
 	"github.com/unthrottle/unthrottle/probe"
+	"github.com/unthrottle/unthrottle/recording"
 	"github.com/unthrottle/unthrottle/scenario"
 	"github.com/unthrottle/unthrottle/workload/experiment"
 	"github.com/unthrottle/unthrottle/workload/service"
@@ -87,9 +90,36 @@ func record(t testing.TB, tree *cgrouptest.Tree, s scenario.Scenario, seed uint6
 	if _, err := experiment.Run(t.Context(), s, experiment.Options{Host: tree.Host, Scope: tree.Top, Seed: seed, Probe: r}); err != nil {
 		t.Fatal(err)
 	}
-	l, err := Read(&r.file)
+	l, err := Read(bytes.NewReader(r.file.Bytes()))
+	if errors.Is(err, ErrNoLimit) {
+		l, err = unlimited(&r.file)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	return l
+}
+
+// unlimited is what was recorded of a container without a limit: figures, and nothing to be replayed.
+func unlimited(in io.Reader) (*Load, error) {
+	r, err := recording.NewReader(in)
+	if err != nil {
+		return nil, err
+	}
+	b, err := NewBuilder(r.Header)
+	if err != nil {
+		return nil, err
+	}
+	var e recording.Event
+	for err = r.Next(&e); err == nil; err = r.Next(&e) {
+		b.Add(&e)
+	}
+	if !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	if _, err = b.Finish(r.Footer()); !errors.Is(err, ErrNoLimit) {
+		return nil, err
+	}
+	b.made.Pools = b.measured
+	return b.made, nil
 }

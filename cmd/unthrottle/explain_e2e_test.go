@@ -190,7 +190,7 @@ func explainFullDisk(t *testing.T, busy, kept string) {
 		if err := os.WriteFile(file, []byte("before"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(small, "rest"), make([]byte, 56<<10), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(small, "rest"), make([]byte, 60<<10), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		got := unthrottle(t, append([]string{"explain"}, args...)...)

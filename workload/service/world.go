@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/unthrottle/unthrottle/workload/futex"
 )
 
 // world is what a stop-the-world collection stops: every thread that serves
@@ -18,7 +20,7 @@ type world struct {
 func (w *world) enter() {
 	for {
 		for w.stop.Load() == 1 {
-			wait(&w.stop, 1)
+			futex.Wait(&w.stop, 1)
 		}
 		w.running.Add(1)
 		if w.stop.Load() == 0 {
@@ -30,7 +32,7 @@ func (w *world) enter() {
 
 func (w *world) leave() {
 	if w.running.Add(^uint32(0)) == 0 && w.stop.Load() == 1 {
-		wake(&w.running, all)
+		futex.Wake(&w.running, futex.All)
 	}
 }
 
@@ -50,13 +52,13 @@ func (w *world) halt() {
 		if n == 0 {
 			return
 		}
-		wait(&w.running, n)
+		futex.Wait(&w.running, n)
 	}
 }
 
 func (w *world) resume() {
 	w.stop.Store(0)
-	wake(&w.stop, all)
+	futex.Wake(&w.stop, futex.All)
 }
 
 // collector is the garbage collector: one thread that decides, as a JVM's VM
@@ -79,7 +81,7 @@ const part = 100 * time.Microsecond
 // same.
 func (c *collector) ask() {
 	if c.due.CompareAndSwap(0, 1) {
-		wake(&c.due, 1)
+		futex.Wake(&c.due, 1)
 	}
 }
 
@@ -87,16 +89,16 @@ func (c *collector) ask() {
 func (c *collector) decide() {
 	for {
 		for c.due.Load() == 0 {
-			wait(&c.due, 0)
+			futex.Wait(&c.due, 0)
 		}
 		began := monotonic()
 		c.world.halt()
 		c.left.Store(int64(c.spec.Work))
 		c.at.Store(uint32(c.spec.Threads))
 		c.round.Add(1)
-		wake(&c.round, all)
+		futex.Wake(&c.round, futex.All)
 		for n := c.at.Load(); n != 0; n = c.at.Load() {
-			wait(&c.at, n)
+			futex.Wait(&c.at, n)
 		}
 		c.due.Store(0)
 		c.world.resume()
@@ -121,7 +123,7 @@ func (c *collector) collect() {
 	seen := uint32(0)
 	for {
 		for c.round.Load() == seen {
-			wait(&c.round, seen)
+			futex.Wait(&c.round, seen)
 		}
 		seen++
 		for c.left.Add(-int64(part)) > -int64(part) {
@@ -129,7 +131,7 @@ func (c *collector) collect() {
 		}
 		last := c.at.Add(^uint32(0)) == 0
 		if last {
-			wake(&c.at, all)
+			futex.Wake(&c.at, futex.All)
 		}
 		// The next round may begin before a spinning thread has seen the end.
 		for c.at.Load() != 0 && c.round.Load() == seen {

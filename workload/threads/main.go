@@ -15,6 +15,7 @@ import (
 	"github.com/unthrottle/unthrottle/scenario"
 	"github.com/unthrottle/unthrottle/workload"
 	"github.com/unthrottle/unthrottle/workload/child"
+	"github.com/unthrottle/unthrottle/workload/futex"
 )
 
 // Command is the hidden first argument that makes this program a workload.
@@ -73,7 +74,8 @@ func work() error {
 			for i := range all {
 				all[i].begin, all[i].end = now, now+spec.Duration
 			}
-			close(begin)
+			begin.Store(1)
+			futex.Wake(begin, futex.All)
 		case word == wordTell:
 			if err := out.Encode(collect(all)); err != nil {
 				return fmt.Errorf("cannot tell its parent: %w", err)
@@ -82,9 +84,10 @@ func work() error {
 	}
 }
 
-// prepare makes all threads; they wait for begin to close.
-func prepare(spec *Spec) (all []thread, begin chan struct{}, err error) {
-	all, begin = make([]thread, spec.Threads), make(chan struct{})
+// prepare makes all threads; they wait for begin to be 1, by a futex: the thread
+// of the runtime that would look after goroutines left waiting is held.
+func prepare(spec *Spec) (all []thread, begin *atomic.Uint32, err error) {
+	all, begin = make([]thread, spec.Threads), new(atomic.Uint32)
 	var ready sync.WaitGroup
 	for i := range all {
 		t := &all[i]
@@ -99,7 +102,9 @@ func prepare(spec *Spec) (all []thread, begin chan struct{}, err error) {
 			runtime.LockOSThread()
 			setName(spec.Name + "-" + strconv.Itoa(i+1))
 			ready.Done()
-			<-begin
+			for begin.Load() == 0 {
+				futex.Wait(begin, 0)
+			}
 			t.run()
 			sink.Add(t.x)
 		}()

@@ -71,8 +71,8 @@ func TestSleepRun(t *testing.T) {
 
 func TestSleeper(t *testing.T) {
 	r := ran(t, spec(scenario.Sleeper, 1), nil)
-	// Each sleep asked for 5 ms: none is shorter. One is always under way.
-	if r.Count == 0 || *r.P50 < 4.95 || *r.Max < 5 || r.Unfinished != 1 {
+	// Each sleep asked for 5 ms: none is shorter. At the end one is under way, or the work between two.
+	if r.Count == 0 || *r.P50 < 4.95 || *r.Max < 5 || r.Unfinished > 1 {
 		t.Errorf("%+v", r)
 	}
 }

@@ -38,7 +38,7 @@ func nearShortage(of *figures) bool {
 // quota, and as many at once as the limit fills spent it. What other pools do beside them does not make it a burst.
 func (of *figures) longRuns() bool {
 	p := of.spender()
-	return p != nil && of.ownsStop() && p.cost.mean() > of.quota && p.widest <= ceilCPUs(of.limit)
+	return p != nil && of.ownsStop() && p.cost.typical() > of.quota && p.widest <= ceilCPUs(of.limit)
 }
 
 func burst(of *figures) (found, bool) {
@@ -92,10 +92,10 @@ func tinyLimit(of *figures) (found, bool) {
 		cpuWords(of.meanWidth), cpuWords(of.limit), shareWords(of.use()), width, cpuWords(float64(ceilCPUs(of.limit))), shareWords(of.below))
 	run := ""
 	if p := of.spender(); p != nil {
-		if mean := p.cost.mean(); mean > 0 {
-			f.evidence += fmt.Sprintf("; a run of %s takes %s of CPU time", poolWords(p), timeWords(mean))
-			if mean > of.quota {
-				run = fmt.Sprintf(": %s of CPU time per run", timeWords(mean))
+		if typical := p.cost.typical(); typical > 0 {
+			f.evidence += fmt.Sprintf("; a run of %s takes %s of CPU time", poolWords(p), timeWords(typical))
+			if typical > of.quota {
+				run = fmt.Sprintf(": %s of CPU time per run", timeWords(typical))
 			}
 		}
 	}

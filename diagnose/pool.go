@@ -119,9 +119,11 @@ func (p *pool) any() bool { return p.threads > 0 || p.cpu > 0 || p.waiting.sum()
 type cost struct {
 	narrow, wide         int64
 	narrowRuns, wideRuns int
+	squares              float64 // of the CPU times of all runs
 }
 
 func (c *cost) add(cpu, wide int64) {
+	c.squares += float64(cpu) * float64(cpu)
 	if wide*2 > cpu {
 		c.wide += cpu
 		c.wideRuns++
@@ -131,10 +133,11 @@ func (c *cost) add(cpu, wide int64) {
 	c.narrowRuns++
 }
 
-// mean CPU time of a run, 0 without any.
-func (c *cost) mean() int64 {
-	if runs := c.narrowRuns + c.wideRuns; runs > 0 {
-		return (c.narrow + c.wide) / int64(runs)
+// typical is the CPU time of the run in which a moment of the pool's CPU time was spent, on average; 0 without any. Runs
+// that only look whether there is work do not make it shorter, as they would the mean.
+func (c *cost) typical() int64 {
+	if all := float64(c.narrow) + float64(c.wide); all > 0 {
+		return int64(c.squares / all)
 	}
 	return 0
 }

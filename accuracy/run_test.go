@@ -3,20 +3,17 @@
 package accuracy_test
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
-	"strconv"
 	"testing"
 	"time"
 
 	"github.com/unthrottle/unthrottle/accuracy"
 	"github.com/unthrottle/unthrottle/accuracy/measure"
 	"github.com/unthrottle/unthrottle/cgroup"
+	"github.com/unthrottle/unthrottle/lab/kept"
 	"github.com/unthrottle/unthrottle/lab/require"
 	"github.com/unthrottle/unthrottle/scenario"
 	"github.com/unthrottle/unthrottle/simulate"
@@ -44,8 +41,8 @@ const mostTries = 4
 // TestAccuracy makes the real runs that are missing, and writes the page: make accuracy.
 func TestAccuracy(t *testing.T) {
 	require.Root(t)
-	draws, repeats := number(t, "UNTHROTTLE_DRAWS", 40), number(t, "UNTHROTTLE_REPEATS", 5)
-	seconds := number(t, "UNTHROTTLE_SECONDS", 10)
+	draws, repeats := kept.Number(t, "UNTHROTTLE_DRAWS", 40), kept.Number(t, "UNTHROTTLE_REPEATS", 5)
+	seconds := kept.Number(t, "UNTHROTTLE_SECONDS", 10)
 	h, err := cgroup.Open("/proc")
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +68,7 @@ func TestAccuracy(t *testing.T) {
 			study.Add(r)
 		}
 	}
-	for _, r := range read(t) {
+	for _, r := range kept.Read[accuracy.Result](t, file) {
 		add(r)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -82,7 +79,7 @@ func TestAccuracy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		keep(t, r)
+		kept.Append(t, file, r)
 		add(r)
 	}
 	for ctx.Err() == nil && os.Getenv("UNTHROTTLE_PAGE_ONLY") == "" {
@@ -98,7 +95,7 @@ func TestAccuracy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		keep(t, r)
+		kept.Append(t, file, r)
 		add(r)
 		fmt.Fprintf(os.Stderr, "draw %d: steal %.1f %%, others %.1f %%; %s\n", d.Seed, 100*r.Noise.Steal, 100*r.Noise.Others, study.Progress())
 	}
@@ -120,51 +117,5 @@ func simulated(t *testing.T, duration, wakeCost time.Duration) func(accuracy.Dra
 			all = append(all, r.Outcome)
 		}
 		return all
-	}
-}
-
-func number(t *testing.T, name string, otherwise int) int {
-	t.Helper()
-	text := os.Getenv(name)
-	if text == "" {
-		return otherwise
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 {
-		t.Fatalf("%s=%s: a number above 0 is wanted", name, text)
-	}
-	return n
-}
-
-func read(t *testing.T) (all []accuracy.Result) {
-	t.Helper()
-	f, err := os.Open(file)
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		var r accuracy.Result
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			t.Fatalf("%s: %v: remove it to begin anew", file, err)
-		}
-		all = append(all, r)
-	}
-	return all
-}
-
-func keep(t *testing.T, r accuracy.Result) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if err := json.NewEncoder(f).Encode(r); err != nil {
-		t.Fatal(err)
 	}
 }

@@ -3,14 +3,11 @@
 package explain
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +17,7 @@ import (
 	"github.com/unthrottle/unthrottle/diagnose"
 	"github.com/unthrottle/unthrottle/explain/confusion"
 	"github.com/unthrottle/unthrottle/explain/provoke"
+	"github.com/unthrottle/unthrottle/lab/kept"
 	"github.com/unthrottle/unthrottle/lab/require"
 	"github.com/unthrottle/unthrottle/probe"
 )
@@ -34,14 +32,11 @@ const (
 func TestConfusion(t *testing.T) {
 	require.Root(t)
 	require.BPF(t)
-	mixes := 200
-	if text := os.Getenv("UNTHROTTLE_MIXES"); text != "" {
-		var err error
-		if mixes, err = strconv.Atoi(text); err != nil || mixes < 1 {
-			t.Fatalf("UNTHROTTLE_MIXES=%s: a number above 0 is wanted", text)
-		}
+	mixes := kept.Number(t, "UNTHROTTLE_MIXES", 200)
+	known := map[uint64]confusion.Result{}
+	for _, r := range kept.Read[confusion.Result](t, confusionFile) {
+		known[r.Seed] = r
 	}
-	known := readResults(t)
 	s, p := newStage(t), openProbe(t)
 	release, _ := os.ReadFile("/proc/sys/kernel/osrelease")
 	about := confusion.About{Kernel: strings.TrimSpace(string(release)), CPUs: provoke.CPUs, Mixes: mixes}
@@ -62,45 +57,11 @@ func TestConfusion(t *testing.T) {
 		}
 		r := s.mix(p, provoke.RandomMix(seed))
 		known[seed] = r
-		appendResult(t, r)
+		kept.Append(t, confusionFile, r)
 		truth, lead := r.Truth()
 		fmt.Fprintf(os.Stderr, "mix %d of %d: truth %s (lead %.1f), named %s %s\n", seed+1, mixes, truth, lead, r.First(), r.Unscored())
 	}
 	if err := os.WriteFile(confusionPage, []byte(confusion.Markdown(slices.Collect(maps.Values(known)), about)), 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func readResults(t *testing.T) map[uint64]confusion.Result {
-	t.Helper()
-	known := map[uint64]confusion.Result{}
-	f, err := os.Open(confusionFile)
-	if err != nil {
-		return known
-	}
-	defer f.Close()
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		var r confusion.Result
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			t.Fatalf("%s: %v: remove it to begin anew", confusionFile, err)
-		}
-		known[r.Seed] = r
-	}
-	return known
-}
-
-func appendResult(t *testing.T, r confusion.Result) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(confusionFile), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.OpenFile(confusionFile, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if err := json.NewEncoder(f).Encode(r); err != nil {
 		t.Fatal(err)
 	}
 }

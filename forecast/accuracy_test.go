@@ -3,7 +3,6 @@
 package forecast
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,14 +11,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/unthrottle/unthrottle/cgroup/cgrouptest"
+	"github.com/unthrottle/unthrottle/lab/kept"
 	"github.com/unthrottle/unthrottle/lab/require"
 	"github.com/unthrottle/unthrottle/scenario"
 )
@@ -89,14 +87,11 @@ func TestAccuracy(t *testing.T) {
 	require.Root(t)
 	require.BPF(t)
 	require.CPUs(t, 2)
-	draws := 20
-	if text := os.Getenv("UNTHROTTLE_DRAWS"); text != "" {
-		var err error
-		if draws, err = strconv.Atoi(text); err != nil || draws < 1 {
-			t.Fatalf("UNTHROTTLE_DRAWS=%s: a number above 0 is wanted", text)
-		}
+	draws := kept.Number(t, "UNTHROTTLE_DRAWS", 20)
+	known := map[uint64]accuracyResult{}
+	for _, r := range kept.Read[accuracyResult](t, accuracyFile) {
+		known[r.Seed] = r
 	}
-	known := readAccuracy(t)
 	tree := cgrouptest.New(t)
 	tree.Make("inner")
 	interrupted, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -113,7 +108,7 @@ func TestAccuracy(t *testing.T) {
 			continue
 		}
 		known[seed] = r
-		keepAccuracy(t, r)
+		kept.Append(t, accuracyFile, r)
 		fmt.Fprintf(os.Stderr, "%d of %d: %+v\n", seed+1, draws, r)
 	}
 	text, calibration := accuracyMarkdown(slices.SortedFunc(maps.Values(known), func(a, b accuracyResult) int { return int(a.Seed) - int(b.Seed) }))
@@ -214,38 +209,6 @@ func realFigures(l *Load, pool string) (f figuresForReal, ok bool) {
 		f.stopped = d.Seconds() / window
 	}
 	return f, ok
-}
-
-func readAccuracy(t *testing.T) map[uint64]accuracyResult {
-	known := map[uint64]accuracyResult{}
-	f, err := os.Open(accuracyFile)
-	if err != nil {
-		return known
-	}
-	defer f.Close()
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		var r accuracyResult
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			t.Fatalf("%s: %v: remove it to begin anew", accuracyFile, err)
-		}
-		known[r.Seed] = r
-	}
-	return known
-}
-
-func keepAccuracy(t *testing.T, r accuracyResult) {
-	if err := os.MkdirAll(filepath.Dir(accuracyFile), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.OpenFile(accuracyFile, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if err := json.NewEncoder(f).Encode(r); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // off is how far apart two times are, as the logarithm of their ratio.

@@ -25,6 +25,8 @@ type Analysis struct {
 	classes []*class
 	tracks  []*track
 	limit   *float64 // effective, in CPUs
+	// limitFills is how many CPUs the limit fills at once, 0 without one.
+	limitFills int
 
 	width, wanted counted
 	sampled       counted
@@ -36,7 +38,6 @@ type Analysis struct {
 	spells        spell
 	above         spell // wanted above the limit
 	still         spell // held back, and nothing runs at all
-	belowOwn      int64 // time in which wanted was not above the container's own limit
 	owed          int64 // thread time of waiting for CPUs that the limit would have let it use
 
 	lost    uint64
@@ -53,7 +54,9 @@ func New(h recording.Header, o Options) *Analysis {
 		sample: o.Sample.Nanoseconds(), pools: newPoolTable(), owners: newOwnerTable(),
 	}
 	a.levels = newLevels(h)
-	a.limit = a.levels.limit()
+	if a.limit = a.levels.limit(); a.limit != nil {
+		a.limitFills = ceilCPUs(*a.limit)
+	}
 	a.still.bound = max(1, a.levels.all[a.levels.unknown].PeriodNS)
 	a.classes = []*class{{cpus: h.CPUsAllowed}}
 	if h.CPUsAllowed.IsEmpty() {
@@ -131,10 +134,7 @@ func (a *Analysis) advance(at int64) {
 			a.wide += d
 		}
 		a.above.add(float64(wanted) > *a.limit, d)
-		a.owed += int64(max(0, min(wanted-width-a.held, ceilCPUs(*a.limit)-width))) * d
-	}
-	if own, ok := a.levels.all[0].limit(); ok && float64(wanted) <= own {
-		a.belowOwn += d
+		a.owed += int64(max(0, min(wanted-width-a.held, a.limitFills-width))) * d
 	}
 	a.still.add(stopped && width == 0, d)
 	a.spells.add(stopped, d)

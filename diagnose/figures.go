@@ -70,17 +70,13 @@ func (a *Analysis) figures(f *recording.Footer) *figures {
 		ownStopped: a.levels.ownTime, ancestorStopped: a.levels.ancestors, longestStill: a.still.longest,
 		neighbours: a.owners.neighbours(f, a.now), kernelTime: -1, lost: max(f.LostEvents, a.lost),
 	}
-	if own, ok := a.levels.all[0].limit(); ok && a.now > 0 {
-		of.ownLimit, of.belowOwn = own, float64(a.belowOwn)/float64(a.now)
+	if own, ok := a.levels.all[0].limit(); ok {
+		of.ownLimit, of.belowOwn = own, a.wantedWithin(own)
 	}
 	of.owed = a.owed
 	if a.limit != nil {
 		of.limit = *a.limit
-		for i, d := range a.wanted.time {
-			if float64(i) <= of.limit && a.now > 0 {
-				of.below += float64(d) / float64(a.now)
-			}
-		}
+		of.below = a.wantedWithin(of.limit)
 	}
 	if i := a.levels.binding(); i >= 0 {
 		of.binding = &a.levels.all[i]
@@ -113,6 +109,16 @@ func (a *Analysis) figures(f *recording.Footer) *figures {
 		of.kernelTime = float64(kernel) / float64(user+kernel)
 	}
 	return of
+}
+
+// wantedWithin is the share of the time so far in which wanted was not above a number of CPUs.
+func (a *Analysis) wantedWithin(cpus float64) (share float64) {
+	for i, d := range a.wanted.time {
+		if float64(i) <= cpus && a.now > 0 {
+			share += float64(d) / float64(a.now)
+		}
+	}
+	return share
 }
 
 // countPeriods: from the container's own counters where its own quota binds, else from the level's timer.

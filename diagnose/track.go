@@ -29,6 +29,7 @@ type track struct {
 	index   int
 	period  int64
 	quota   int64
+	fills   int   // CPUs at once that fill the quota
 	longest int64 // of a row
 	ticking bool  // the period timer is in the events
 	partial bool  // the row began before the first boundary that was seen
@@ -89,6 +90,7 @@ func newTracks(ls *levels, ticking bool, tick int64) []*track {
 	}
 	for _, t := range tracks {
 		t.period = max(t.period, cellsPerPeriod)
+		t.limit(t.quota)
 		t.longest = t.period
 		if t.ticking {
 			t.longest = 2 * t.period
@@ -96,6 +98,11 @@ func newTracks(ls *levels, ticking bool, tick int64) []*track {
 		t.begin(0)
 	}
 	return tracks
+}
+
+// limit sets the quota.
+func (t *track) limit(quota int64) {
+	t.quota, t.fills = quota, ceilCPUs(float64(quota)/float64(t.period))
 }
 
 func (t *track) begin(at int64) {
@@ -141,8 +148,8 @@ func (t *track) fill(a *Analysis, from, to int64, width, wanted int, stopped boo
 	if t.level >= 0 && a.levels.all[t.level].held > 0 {
 		t.stopped += d
 	}
-	if most := ceilCPUs(float64(t.quota) / float64(t.period)); t.level >= 0 && width > most {
-		t.excess += int64(width-most) * d
+	if t.level >= 0 && width > t.fills {
+		t.excess += int64(width-t.fills) * d
 	}
 	cell := t.period / cellsPerPeriod
 	for from < to {
@@ -181,7 +188,7 @@ func (t *track) expire(a *Analysis, at int64, p recording.PeriodState) {
 	t.partial = false
 	t.begin(at)
 	if p.QuotaNS > 0 {
-		t.quota = p.QuotaNS
+		t.limit(p.QuotaNS)
 	}
 }
 

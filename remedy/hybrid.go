@@ -148,15 +148,7 @@ func (p *planner) setOf(path string) string {
 }
 
 // pools are the shared CPUs of our hybrids, by the path of their cpuset.
-func (f Facts) pools() map[string]cpuset.CPUSet {
-	held := map[string]cpuset.CPUSet{}
-	for _, h := range f.Held {
-		if set := pool(h); !set.IsEmpty() {
-			held[h.Parameters[paramSet]] = set
-		}
-	}
-	return held
-}
+func (f Facts) pools() map[string]cpuset.CPUSet { return f.bySet(pool) }
 
 // setShares adds the change of a weight, if it is one.
 func (p *planner) setShares(path string, now, shares uint64, why string) {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/unthrottle/unthrottle/apply"
 	"github.com/unthrottle/unthrottle/cgroup"
-	"github.com/unthrottle/unthrottle/topology"
 )
 
 // ViaCPUSet is the way in which narrow bounds how many CPUs a container uses at
@@ -24,22 +23,15 @@ const shortPeriod = 10 * time.Millisecond
 // Floating are the CPUs that a transaction in force confines its target to,
 // which others may use too; false: it is no narrow.
 func Floating(h apply.InForce) (cpuset.CPUSet, bool) {
-	if h.Remedy != string(Narrow) || h.Parameters[paramFor] != "" {
-		return cpuset.CPUSet{}, false
-	}
-	set, err := topology.ParseList(h.Parameters[paramCPUs])
-	return set, err == nil && !set.IsEmpty()
+	return chosenBy(Narrow, h)
 }
 
 // floating are the CPUs of our narrowed containers, by the path of their cpuset.
 func (f Facts) floating() map[string]cpuset.CPUSet {
-	held := map[string]cpuset.CPUSet{}
-	for _, h := range f.Held {
-		if set, ok := Floating(h); ok {
-			held[h.Parameters[paramSet]] = set
-		}
-	}
-	return held
+	return f.bySet(func(h apply.InForce) cpuset.CPUSet {
+		set, _ := Floating(h)
+		return set
+	})
 }
 
 // narrowed plans a cpuset of as many CPUs as the limit has, which others may use

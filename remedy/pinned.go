@@ -10,7 +10,13 @@ import (
 // Pinned are the CPUs that a transaction in force gives to its target alone;
 // false: it is no pin.
 func Pinned(h apply.InForce) (cpuset.CPUSet, bool) {
-	if h.Remedy != string(Pin) || h.Parameters[paramFor] != "" {
+	return chosenBy(Pin, h)
+}
+
+// chosenBy are the CPUs that a transaction in force chose for its target; false:
+// it is none of this kind, or only looks after one.
+func chosenBy(kind Kind, h apply.InForce) (cpuset.CPUSet, bool) {
+	if h.Remedy != string(kind) || h.Parameters[paramFor] != "" {
 		return cpuset.CPUSet{}, false
 	}
 	set, err := topology.ParseList(h.Parameters[paramCPUs])
@@ -33,25 +39,26 @@ func Withdrawn(h apply.InForce) cpuset.CPUSet {
 	return alone.Union(keptIdle(h))
 }
 
-// withdrawn are the CPUs that our pins in force take from everybody else, by the
-// path of their cpuset.
-func (f Facts) withdrawn() map[string]cpuset.CPUSet {
+// bySet are CPUs of each of our transactions in force, by the path of its cpuset;
+// one that has none is left out.
+func (f Facts) bySet(of func(apply.InForce) cpuset.CPUSet) map[string]cpuset.CPUSet {
 	all := map[string]cpuset.CPUSet{}
 	for _, h := range f.Held {
-		if set := Withdrawn(h); !set.IsEmpty() {
+		if set := of(h); !set.IsEmpty() {
 			all[h.Parameters[paramSet]] = set
 		}
 	}
 	return all
 }
 
+// withdrawn are the CPUs that our pins in force take from everybody else, by the
+// path of their cpuset.
+func (f Facts) withdrawn() map[string]cpuset.CPUSet { return f.bySet(Withdrawn) }
+
 // pins are our pins in force: what they hold, by the path of their cpuset.
 func (f Facts) pins() map[string]cpuset.CPUSet {
-	held := map[string]cpuset.CPUSet{}
-	for _, h := range f.Held {
-		if set, ok := Pinned(h); ok {
-			held[h.Parameters[paramSet]] = set
-		}
-	}
-	return held
+	return f.bySet(func(h apply.InForce) cpuset.CPUSet {
+		set, _ := Pinned(h)
+		return set
+	})
 }

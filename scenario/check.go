@@ -51,12 +51,15 @@ func Constants() []string {
 }
 
 // All is the host's CPUs.
-func (h *Host) All() cpuset.CPUSet {
-	cpus := make([]int, h.CPUs)
-	for i := range cpus {
-		cpus[i] = i
+func (h *Host) All() cpuset.CPUSet { return upTo(h.CPUs) }
+
+// upTo is the first so many numbers, from 0 on.
+func upTo(n int) cpuset.CPUSet {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
 	}
-	return cpuset.New(cpus...)
+	return cpuset.New(all...)
 }
 
 // Memory is about how many bytes a run needs, whatever its duration.
@@ -130,13 +133,18 @@ func (d *decoder) checkCgroup(s *Scenario, c *Cgroup) {
 
 // Effective is the CPUs that a cgroup may use.
 func (s *Scenario) Effective(c *Cgroup) cpuset.CPUSet {
-	set := s.Host.All()
+	return s.within(s.Host.All(), c, func(c *Cgroup) cpuset.CPUSet { return c.CPUs })
+}
+
+// within is what of all is left to a cgroup by its own set and those above it; an
+// empty one leaves everything.
+func (s *Scenario) within(all cpuset.CPUSet, c *Cgroup, own func(*Cgroup) cpuset.CPUSet) cpuset.CPUSet {
 	for {
-		if !c.CPUs.IsEmpty() {
-			set = set.Intersection(c.CPUs)
+		if set := own(c); !set.IsEmpty() {
+			all = all.Intersection(set)
 		}
 		if c.Parent < 0 {
-			return set
+			return all
 		}
 		c = &s.Cgroups[c.Parent]
 	}

@@ -82,18 +82,5 @@ func (d *decoder) checkMems(s *Scenario, c *Cgroup, key string) {
 
 // EffectiveMems are the memory nodes that a cgroup may use.
 func (s *Scenario) EffectiveMems(c *Cgroup) cpuset.CPUSet {
-	var all []int
-	for node := range max(1, s.Host.Topology.Nodes) {
-		all = append(all, node)
-	}
-	set := cpuset.New(all...)
-	for {
-		if !c.Mems.IsEmpty() {
-			set = set.Intersection(c.Mems)
-		}
-		if c.Parent < 0 {
-			return set
-		}
-		c = &s.Cgroups[c.Parent]
-	}
+	return s.within(upTo(max(1, s.Host.Topology.Nodes)), c, func(c *Cgroup) cpuset.CPUSet { return c.Mems })
 }

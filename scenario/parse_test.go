@@ -71,6 +71,23 @@ func TestParentsFirst(t *testing.T) {
 	}
 }
 
+// refused spoils a good text in one place, and wants that told with its line; 0: any.
+func refused(t *testing.T, good, old, spoilt string, line int, want string) {
+	t.Helper()
+	if !strings.Contains(good, old) {
+		t.Fatalf("%q is not in the good one", old)
+	}
+	_, err := Parse("bad.yaml", []byte(strings.Replace(good, old, spoilt, 1)))
+	var e *Error
+	if !errors.As(err, &e) {
+		t.Errorf("%s: %v", spoilt, err)
+		return
+	}
+	if !strings.Contains(err.Error(), want) || e.Line == 0 || line > 0 && e.Line != line {
+		t.Errorf("%s:\n got %v\nwant line %d: ...%s", spoilt, err, line, want)
+	}
+}
+
 func TestBadInput(t *testing.T) {
 	for _, test := range []struct {
 		old, new string // in good
@@ -123,18 +140,7 @@ func TestBadInput(t *testing.T) {
 		{"parent: pod", "remedy: {kind: weight, cpus: 2}", 6, "kind weight does not have this"},
 		{"workloads:", "---\nworkloads:", 9, "more than one document"},
 	} {
-		if !strings.Contains(good, test.old) {
-			t.Fatalf("%q is not in the good one", test.old)
-		}
-		_, err := Parse("bad.yaml", []byte(strings.Replace(good, test.old, test.new, 1)))
-		var e *Error
-		if !errors.As(err, &e) {
-			t.Errorf("%s: %v", test.new, err)
-			continue
-		}
-		if !strings.Contains(err.Error(), test.want) || test.line > 0 && e.Line != test.line {
-			t.Errorf("%s:\n got %v\nwant line %d: ...%s", test.new, err, test.line, test.want)
-		}
+		refused(t, good, test.old, test.new, test.line, test.want)
 	}
 }
 

@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"errors"
 	"reflect"
 	"strings"
 	"testing"
@@ -97,14 +96,7 @@ func TestBadService(t *testing.T) {
 		{"spike: {at: 4s", "spike: {at: 9s", "the scenario ends at 10s"},
 		{"requests: 500}", "requests: 500}\n  again: {kind: gc, cgroup: app, of: web, threads: 1, work: 1ms, every: 1s}", "another collector"},
 	} {
-		if !strings.Contains(goodService, test.old) {
-			t.Fatalf("%q is not in the good one", test.old)
-		}
-		_, err := Parse("bad.yaml", []byte(strings.Replace(goodService, test.old, test.new, 1)))
-		var e *Error
-		if !errors.As(err, &e) || !strings.Contains(err.Error(), test.want) || e.Line == 0 {
-			t.Errorf("%s:\n got %v\nwant a line and ...%s", test.new, err, test.want)
-		}
+		refused(t, goodService, test.old, test.new, 0, test.want)
 	}
 	alone := "version: 1\nhost: {cpus: 1}\nspike: {at: 1s, for: 1s, factor: 2}\nworkloads: {b: {kind: burn}}\n"
 	if _, err := Parse("alone.yaml", []byte(alone)); err == nil || !strings.Contains(err.Error(), "there is no service") {

@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -88,25 +87,11 @@ func TestBadShards(t *testing.T) {
 		{"burst: 20ms", "burst: 90ms", 5, "cgroups.shard-1.remedy"},
 		{"quota: 60ms", "quota: 60us", 5, "cgroups.shard-1.quota: 60µs: the kernel takes 1ms"},
 		{"threads: 4", "threads: 30000", 0, "90008 threads, those of each shard counted"},
-		{"  web:\n", "  " + strings.Repeat("w", 62) + ":\n", 10, "its name is longer than 63"},
 	} {
-		if !strings.Contains(goodShards, test.old) {
-			t.Fatalf("%q is not in the good one", test.old)
-		}
-		text := strings.Replace(goodShards, test.old, test.new, 1)
-		if strings.HasPrefix(test.new, "  ww") {
-			text = strings.Replace(text, "of: web", "of: "+strings.Repeat("w", 62), 1)
-		}
-		_, err := Parse("bad.yaml", []byte(text))
-		var e *Error
-		if !errors.As(err, &e) {
-			t.Errorf("%s: %v", test.new, err)
-			continue
-		}
-		if !strings.Contains(err.Error(), test.want) || test.line > 0 && e.Line != test.line {
-			t.Errorf("%s:\n got %v\nwant line %d: ...%s", test.new, err, test.line, test.want)
-		}
+		refused(t, goodShards, test.old, test.new, test.line, test.want)
 	}
+	long := strings.Repeat("w", 62)
+	refused(t, strings.Replace(goodShards, "of: web", "of: "+long, 1), "  web:\n", "  "+long+":\n", 10, "its name is longer than 63")
 	none := strings.NewReplacer("gc:", "#gc:", ", cgroup: shard", "", "    cgroup: shard\n", "").Replace(goodShards)
 	if _, err := Parse("bad.yaml", []byte(none)); err == nil || !strings.Contains(err.Error(), "give the service a cgroup") {
 		t.Error(err)

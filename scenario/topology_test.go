@@ -1,8 +1,6 @@
 package scenario
 
 import (
-	"errors"
-	"strings"
 	"testing"
 	"time"
 )
@@ -48,14 +46,6 @@ workloads: {w: {kind: burn, cgroup: app}}
 		{`"1"`, "x", 10, "give memory nodes as the kernel writes them"},
 		{"mems: 0-1", `mems: "0"`, 10, "cgroups.app.mems: 1: none of the parent's memory nodes"},
 	} {
-		_, err := Parse("bad.yaml", []byte(strings.Replace(good, test.old, test.new, 1)))
-		var e *Error
-		if !errors.As(err, &e) {
-			t.Errorf("%s: %v", test.new, err)
-			continue
-		}
-		if !strings.Contains(err.Error(), test.want) || e.Line != test.line {
-			t.Errorf("%s:\n got %v\nwant line %d: ...%s", test.new, err, test.line, test.want)
-		}
+		refused(t, good, test.old, test.new, test.line, test.want)
 	}
 }

@@ -3,7 +3,6 @@ package remedy
 import (
 	"io/fs"
 	"strconv"
-	"strings"
 
 	"k8s.io/utils/cpuset"
 
@@ -19,6 +18,14 @@ type Interrupts struct {
 	Default cpuset.CPUSet
 	// Balanced: irqbalance runs and spreads them anew every ten seconds.
 	Balanced bool
+}
+
+// each visits the CPUs of those that are requested later, and of every interrupt.
+func (i Interrupts) each(visit func(file string, now cpuset.CPUSet)) {
+	visit(irq.Default, i.Default)
+	for _, one := range i.All {
+		visit(irq.File(one.Number), one.CPUs)
+	}
 }
 
 // ReadInterrupts looks at a host's interrupts; root stands for "/".
@@ -42,18 +49,14 @@ func running(root fs.FS, name string) bool {
 		return false
 	}
 	for _, e := range entries {
-		if _, err := strconv.ParseUint(e.Name(), 10, 31); err != nil {
-			continue
-		}
-		if comm, err := fs.ReadFile(root, "proc/"+e.Name()+"/comm"); err == nil && strings.TrimSpace(string(comm)) == name {
+		if pid, err := strconv.ParseUint(e.Name(), 10, 31); err == nil && comm(root, int(pid)) == name {
 			return true
 		}
 	}
 	return false
 }
 
-// interruptsOff keeps interrupts off the CPUs that the plan gives away. One that has no other CPU gets all that nobody
-// has alone.
+// interruptsOff keeps interrupts off the CPUs that the plan gives away.
 func (p *planner) interruptsOff() error {
 	if p.r.Interrupts == nil {
 		return nil
@@ -72,10 +75,11 @@ func (p *planner) interruptsOff() error {
 	if rest.IsEmpty() {
 		return p.refuse("no CPU would be left for interrupts", "leave out --irqs, or pin fewer CPUs")
 	}
-	p.interruptOff(irq.Default, p.r.Interrupts.Default, pinned, rest)
-	for _, i := range p.r.Interrupts.All {
-		p.interruptOff(irq.File(i.Number), i.CPUs, pinned, rest)
-	}
+	p.r.Interrupts.each(func(file string, now cpuset.CPUSet) {
+		if !now.Intersection(pinned).IsEmpty() {
+			p.interruptOff(file, now.String(), now, pinned, rest)
+		}
+	})
 	p.plan.Parameters[paramIRQs] = "yes"
 	p.warn("interrupts that cannot be moved (managed, bound to a CPU) stay; the others follow where it is moved to other CPUs later")
 	if p.r.Interrupts.Balanced {
@@ -84,13 +88,12 @@ func (p *planner) interruptsOff() error {
 	return nil
 }
 
-func (p *planner) interruptOff(file string, now, pinned, rest cpuset.CPUSet) {
-	if now.Intersection(pinned).IsEmpty() {
-		return
-	}
-	c := change.Change{Kind: change.KindIRQ, Path: "/", File: file, From: now.String(), Op: change.OpRemoveCPUs, To: pinned.String(),
+// interruptOff keeps one interrupt, which has these CPUs, off those taken. One that has no other gets the rest: all that
+// nobody has alone.
+func (p *planner) interruptOff(file, from string, has, taken, rest cpuset.CPUSet) {
+	c := change.Change{Kind: change.KindIRQ, Path: "/", File: file, From: from, Op: change.OpRemoveCPUs, To: taken.String(),
 		Why: "off the exclusive CPUs of " + p.target.Name}
-	if now.Intersection(p.f.Machine.Online()).Difference(pinned).IsEmpty() {
+	if has.Intersection(p.f.Machine.Online()).Difference(taken).IsEmpty() {
 		c.Op, c.To = change.OpSet, rest.String()
 	}
 	p.plan.Changes = append(p.plan.Changes, c)

@@ -4,7 +4,6 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/change"
-	"github.com/unthrottle/unthrottle/irq"
 	"github.com/unthrottle/unthrottle/topology"
 )
 
@@ -36,27 +35,16 @@ func (m *mover) interruptsFollow(with bool) error {
 	if rest.IsEmpty() {
 		return m.refuse("no CPU would be left for interrupts", "")
 	}
-	m.interruptFollows(irq.Default, m.f.Interrupts.Default, rest)
-	for _, i := range m.f.Interrupts.All {
-		m.interruptFollows(irq.File(i.Number), i.CPUs, rest)
-	}
+	m.f.Interrupts.each(func(file string, now cpuset.CPUSet) {
+		has, held := m.withoutThis(file)
+		if !held {
+			has = now
+		}
+		if held || !has.Intersection(m.taken).IsEmpty() {
+			m.interruptOff(file, "", has, m.taken, rest)
+		}
+	})
 	return nil
-}
-
-func (m *mover) interruptFollows(file string, now, rest cpuset.CPUSet) {
-	before, held := m.withoutThis(file)
-	if !held {
-		before = now
-	}
-	if before.Intersection(m.taken).IsEmpty() && !held {
-		return
-	}
-	c := change.Change{Kind: change.KindIRQ, Path: "/", File: file, Op: change.OpRemoveCPUs, To: m.taken.String(),
-		Why: "off the exclusive CPUs of " + m.target.Name}
-	if before.Intersection(m.f.Machine.Online()).Difference(m.taken).IsEmpty() {
-		c.Op, c.To = change.OpSet, rest.String()
-	}
-	m.plan.Changes = append(m.plan.Changes, c)
 }
 
 // withoutThis are the CPUs that an interrupt would have without the transaction

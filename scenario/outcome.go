@@ -74,3 +74,8 @@ type ClassOutcome struct {
 	P99   *float64 `json:"p99_ms"`
 	Max   *float64 `json:"max_ms"`
 }
+
+// Workload is what a workload with these figures has of them.
+func (c ClassOutcome) Workload() WorkloadOutcome {
+	return WorkloadOutcome{Count: c.Count, P50: c.P50, P90: c.P90, P95: c.P95, P99: c.P99, Max: c.Max}
+}

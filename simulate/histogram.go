@@ -3,6 +3,8 @@ package simulate
 import (
 	"math/bits"
 	"time"
+
+	"github.com/unthrottle/unthrottle/scenario"
 )
 
 // A histogram of times: 128 buckets per power of two, so that a quantile is
@@ -71,6 +73,13 @@ func (h *histogram) maximum() *float64 {
 		return nil
 	}
 	return milliseconds(h.max)
+}
+
+// figures are the times' quantiles, beside a count that need not be theirs.
+func (h *histogram) figures(count uint64) scenario.ClassOutcome {
+	return scenario.ClassOutcome{
+		Count: count, P50: h.quantile(0.5), P90: h.quantile(0.9), P95: h.quantile(0.95), P99: h.quantile(0.99), Max: h.maximum(),
+	}
 }
 
 func milliseconds(d time.Duration) *float64 {

@@ -110,10 +110,8 @@ func (h *host) workOutcome(w *work) scenario.WorkloadOutcome {
 	case w.service != nil:
 		return h.wholeOutcome(w.service.clients)
 	}
-	l := &w.latency
-	o := scenario.WorkloadOutcome{
-		Count: l.n, P50: l.quantile(0.5), P90: l.quantile(0.9), P95: l.quantile(0.95), P99: l.quantile(0.99), Max: l.maximum(), CPUSeconds: &used,
-	}
+	o := w.latency.figures(w.latency.n).Workload()
+	o.CPUSeconds = &used
 	if w.collector != nil {
 		o.CPUSeconds = nil // its service has them
 		if w.collector.stopping {

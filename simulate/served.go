@@ -14,11 +14,10 @@ func (h *host) wholeOutcome(c *clients) scenario.WorkloadOutcome {
 	for _, s := range c.shards {
 		used += s.used()
 	}
-	seconds, l := used.Seconds(), c.latency
-	o := scenario.WorkloadOutcome{
-		Count: c.answered, P50: l.quantile(0.5), P90: l.quantile(0.9), P95: l.quantile(0.95), P99: l.quantile(0.99), Max: l.maximum(),
-		Refused: c.refused, Unfinished: uint64(c.live) + c.unsent, CPUSeconds: &seconds, RecoverySeconds: c.recovery(),
-	}
+	seconds := used.Seconds()
+	o := c.latency.figures(c.answered).Workload()
+	o.Refused, o.Unfinished = c.refused, uint64(c.live)+c.unsent
+	o.CPUSeconds, o.RecoverySeconds = &seconds, c.recovery()
 	if c.spec.Timeout > 0 {
 		o.Failed = &c.failed
 	}
@@ -36,11 +35,7 @@ func (h *host) wholeOutcome(c *clients) scenario.WorkloadOutcome {
 	if c.classes != nil {
 		o.Classes = map[string]scenario.ClassOutcome{}
 		for i := range c.classes {
-			of := &c.classes[i]
-			l := &of.latency
-			o.Classes[c.spec.Classes[i].Name] = scenario.ClassOutcome{
-				Count: of.answered, P50: l.quantile(0.5), P90: l.quantile(0.9), P95: l.quantile(0.95), P99: l.quantile(0.99), Max: l.maximum(),
-			}
+			o.Classes[c.spec.Classes[i].Name] = c.classes[i].latency.figures(c.classes[i].answered)
 		}
 	}
 	return o
@@ -48,12 +43,10 @@ func (h *host) wholeOutcome(c *clients) scenario.WorkloadOutcome {
 
 // shardOutcome is the tries of one shard, after wholeOutcome.
 func (h *host) shardOutcome(w *work) scenario.WorkloadOutcome {
-	s, l := w.service, &w.latency
+	s := w.service
 	seconds := s.used().Seconds()
-	o := scenario.WorkloadOutcome{
-		Count: s.answered, P50: l.quantile(0.5), P90: l.quantile(0.9), P95: l.quantile(0.95), P99: l.quantile(0.99), Max: l.maximum(),
-		Refused: s.refused, Unfinished: s.unfinished, CPUSeconds: &seconds,
-	}
+	o := w.latency.figures(s.answered).Workload()
+	o.Refused, o.Unfinished, o.CPUSeconds = s.refused, s.unfinished, &seconds
 	o.MarkedDead, o.DeadSeconds = h.marks(s.clients, w.Shard)
 	return o
 }

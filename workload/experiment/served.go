@@ -17,10 +17,8 @@ func served(w *scenario.Workload, r loadgen.Result) scenario.WorkloadOutcome {
 			add(&all, s)
 		}
 	}
-	q := figures(all)
-	out := scenario.WorkloadOutcome{
-		Count: q.Count, P50: q.P50, P90: q.P90, P95: q.P95, P99: q.P99, Max: q.Max, Refused: all.Refused, Unfinished: all.Unfinished + all.Unsent,
-	}
+	out := figures(all).Workload()
+	out.Refused, out.Unfinished = all.Refused, all.Unfinished+all.Unsent
 	if w.Server.Timeout > 0 {
 		out.Failed = &all.Failed
 		out.RecoverySeconds = recovery(w.Phases, r.Timeline)

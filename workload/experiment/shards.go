@@ -54,10 +54,8 @@ func (j *serviceJob) addresses(rule balance.Rule) *loadgen.Shards {
 
 // shardServed is the tries of one shard.
 func shardServed(of *scenario.Shards, r loadgen.ShardResult) scenario.WorkloadOutcome {
-	q := figures(loadgen.StreamResult{Answered: r.Answered, Latency: r.Latency})
-	out := scenario.WorkloadOutcome{
-		Count: q.Count, P50: q.P50, P90: q.P90, P95: q.P95, P99: q.P99, Max: q.Max, Refused: r.Refused, Unfinished: r.Unfinished,
-	}
+	out := figures(loadgen.StreamResult{Answered: r.Answered, Latency: r.Latency}).Workload()
+	out.Refused, out.Unfinished = r.Refused, r.Unfinished
 	if of.Balance.DeadAfter > 0 {
 		dead := r.Dead.Seconds()
 		out.MarkedDead, out.DeadSeconds = &r.Marked, &dead

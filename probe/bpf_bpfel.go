@@ -48,6 +48,7 @@ type bpfCpu struct {
 	Unseen     uint32
 	Lost       uint64
 	LostTold   uint64
+	Stack      uint64
 	Memos      [8]struct {
 		_      structs.HostLayout
 		Id     uint64
@@ -159,15 +160,16 @@ type bpfRow struct {
 
 type bpfThread struct {
 	_          structs.HostLayout
+	Stack      uint64
 	Counted    uint64
 	Leaf       uint64
-	NamedAt    uint64
 	Waker      uint64
-	Epoch      uint32
-	Renamed    uint32
 	Place      uint64
 	Group      uint64
-	Generation uint64
+	Generation uint32
+	Epoch      uint32
+	NamedAt    uint32
+	Renamed    uint32
 }
 
 type bpfThreadRow struct {
@@ -208,6 +210,7 @@ const (
 	bpfMapAncestors           = "ancestors"
 	bpfMapContainers          = "containers"
 	bpfMapCpus                = "cpus"
+	bpfMapDesks               = "desks"
 	bpfMapHeld                = "held"
 	bpfMapListed              = "listed"
 	bpfMapPlaces              = "places"
@@ -314,6 +317,7 @@ type bpfMapSpecs struct {
 	Ancestors  *ebpf.MapSpec `ebpf:"ancestors"`
 	Containers *ebpf.MapSpec `ebpf:"containers"`
 	Cpus       *ebpf.MapSpec `ebpf:"cpus"`
+	Desks      *ebpf.MapSpec `ebpf:"desks"`
 	Held       *ebpf.MapSpec `ebpf:"held"`
 	Listed     *ebpf.MapSpec `ebpf:"listed"`
 	Places     *ebpf.MapSpec `ebpf:"places"`
@@ -374,6 +378,7 @@ type bpfMaps struct {
 	Ancestors  *ebpf.Map `ebpf:"ancestors"`
 	Containers *ebpf.Map `ebpf:"containers"`
 	Cpus       *ebpf.Map `ebpf:"cpus"`
+	Desks      *ebpf.Map `ebpf:"desks"`
 	Held       *ebpf.Map `ebpf:"held"`
 	Listed     *ebpf.Map `ebpf:"listed"`
 	Places     *ebpf.Map `ebpf:"places"`
@@ -391,6 +396,7 @@ func (m *bpfMaps) Close() error {
 		m.Ancestors,
 		m.Containers,
 		m.Cpus,
+		m.Desks,
 		m.Held,
 		m.Listed,
 		m.Places,

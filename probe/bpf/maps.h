@@ -53,6 +53,15 @@ struct {
 	__type(value, struct held);
 } held SEC(".maps");
 
+/* What is known of most threads. Those whose desk is another's are in task storage, where a look-up costs ten times as much. */
+#define DESK_BITS 14
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1 << DESK_BITS);
+	__type(key, __u32);
+	__type(value, struct thread);
+} desks SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);

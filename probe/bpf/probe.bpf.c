@@ -53,19 +53,61 @@ static __always_inline struct cpu *this_cpu(__u32 *number)
 }
 
 /*
- * thread_of finds what is known of a thread. One of a watched container (ours)
- * is remembered from now on; where the kernel cannot make room under a
- * run-queue's lock, task_newtask and the iterator have made it for all threads
- * of the host: nobody says which ones are moved here later.
+ * stack_of gives the address of a thread's stack as a number, which the verifier
+ * takes a pointer for once it has been in a map. c is this CPU, where interrupts
+ * are off, as at all events of the scheduler; else NULL.
  */
-static __always_inline struct thread *thread_of(struct task_struct *t, bool ours)
+static __always_inline __u64 stack_of(struct cpu *c, struct task_struct *t)
 {
-	if (!ours && !t->bpf_storage)
+	if (!c)
+		return (__u64)BPF_CORE_READ(t, stack);
+	*(volatile __u64 *)&c->stack = (__u64)t->stack;
+	return *(volatile __u64 *)&c->stack;
+}
+
+/*
+ * thread_of finds what is known of a thread. One of a watched container (ours)
+ * is remembered from now on: at the desk that its stack's address leads to, or
+ * in task storage where that is taken. A stack is its thread's as long as that
+ * lives, whatever else about it changes (exec gives a thread another number).
+ * Where the kernel cannot make room under a run-queue's lock, task_newtask and
+ * the iterator have made it for all threads of the host: nobody says which ones
+ * are moved here later.
+ */
+static __always_inline struct thread *thread_of(struct cpu *c, struct task_struct *t, bool ours)
+{
+	__u64 stack = stack_of(c, t);
+	__u32 at = stack * 0x9e3779b97f4a7c15ULL >> (64 - DESK_BITS);
+	struct thread *desk = bpf_map_lookup_elem(&desks, &at), *known;
+
+	if (!desk)
 		return NULL;
-	struct thread *known = bpf_task_storage_get(&threads, t, 0, ours && create_on ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
-	if (!known && ours)
+	if (desk->stack == stack)
+		return desk;
+	if (t->bpf_storage) {
+		known = bpf_task_storage_get(&threads, t, 0, 0);
+		if (known)
+			return known;
+	}
+	if (!ours)
+		return NULL;
+	if (!__sync_val_compare_and_swap(&desk->stack, 0, stack))
+		return desk;
+	known = bpf_task_storage_get(&threads, t, 0, create_on ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
+	if (!known)
 		trouble(TROUBLE_THREADS);
 	return known;
+}
+
+/* vacate leaves the desk of a thread that wants no CPU to others. Task storage ends with its task. */
+static __always_inline void vacate(struct thread *t)
+{
+	if (!t->stack)
+		return;
+	t->leaf = t->waker = t->place = t->group = 0;
+	t->generation = t->epoch = t->named_at = t->renamed = 0;
+	barrier();
+	*(volatile __u64 *)&t->stack = 0;
 }
 
 /* A queue of a watched container on which this switch or wake-up shows threads to be held back. */
@@ -182,10 +224,10 @@ __noinline int record_switch(struct switched *s, struct thread *prev, struct thr
  * thread of a watched container remembers its place: no look-up by cgroup, which
  * is half of a switch's cost.
  */
-static __always_inline __u64 place_of(struct task_struct *t, struct thread **known)
+static __always_inline __u64 place_of(struct cpu *c, struct task_struct *t, struct thread **known)
 {
 	__u32 now = generation;
-	struct thread *k = wanted_on ? thread_of(t, false) : NULL;
+	struct thread *k = wanted_on ? thread_of(c, t, false) : NULL;
 
 	if (k && k->group == (__u64)t->sched_task_group && k->generation == now) {
 		*known = k;
@@ -193,7 +235,7 @@ static __always_inline __u64 place_of(struct task_struct *t, struct thread **kno
 	}
 	__u64 handle = handle_of(t);
 	if (!k && handle && wanted_on)
-		k = thread_of(t, true);
+		k = thread_of(c, t, true);
 	if (k) {
 		k->place = handle;
 		k->group = (__u64)t->sched_task_group;
@@ -211,7 +253,7 @@ static __always_inline __u64 place_of(struct task_struct *t, struct thread **kno
 static __always_inline void sync(struct cpu *c, __u32 cpu, struct task_struct *t, __u64 now)
 {
 	struct thread *known = NULL;
-	__u64 is = t->pid ? place_of(t, &known) : 0;
+	__u64 is = t->pid ? place_of(NULL, t, &known) : 0;
 
 	take(c, is, now);
 	c->group = (__u64)t->sched_task_group;
@@ -255,19 +297,20 @@ int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_s
 		sync(c, cpu, prev, bpf_ktime_get_ns());
 	}
 	struct thread *p = NULL, *n = NULL;
-	__u64 was = c->handle, us = recorded, is = next->pid ? place_of(next, &n) : 0;
+	__u64 was = c->handle, us = recorded, is = next->pid ? place_of(c, next, &n) : 0;
 	bool sleeps = !preempt && prev->__state != TASK_RUNNING, throttled = false;
+	bool dead = prev->__state & TASK_DEAD;
 
 	if (wanted_on) {
 		if (sleeps || us)
-			p = thread_of(prev, false);
+			p = thread_of(c, prev, false);
 		throttled = was && held_back(prev, sleeps);
 	}
 	c->group = (__u64)next->sched_task_group;
 	c->generation = generation;
 	c->pid = next->pid;
 	/* Nothing that is counted changes: not worth a look at the clock, the dearest part of all. */
-	if (was == is && !(p && sleeps && p->counted) && !(n && n->counted != is) && !throttled && !c->held && !us)
+	if (was == is && !(p && sleeps && (p->counted || dead)) && !(n && n->counted != is) && !throttled && !c->held && !us)
 		return 0;
 
 	__u64 now = bpf_ktime_get_ns();
@@ -290,23 +333,30 @@ int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_s
 		begins = hold(address(prev->se.cfs_rq), was, leaf, now);
 	}
 	if (!us)
-		return 0;
+		goto done;
 	struct switched s = {
 		.now = now, .prev = address(prev), .next = address(next), .prev_leaf = leaf_of(prev), .next_leaf = leaf_of(next),
 		.was = was, .is = is, .throttler = throttled ? whose(address(&prev->se)) : 0,
-		.next_pid = next->pid, .next_cpu = next->thread_info.cpu, .prev_dead = prev->__state & TASK_DEAD,
+		.next_pid = next->pid, .next_cpu = next->thread_info.cpu, .prev_dead = dead,
 		.preempt = preempt, .sleeps = sleeps, .throttled = throttled, .unwoken = unwoken,
 	};
 	record_switch(&s, p, n);
 	if (begins && mark_queue && was == us)
 		holds(leaf, cpu, s.throttler, now);
+done:
+	if (p && dead)
+		vacate(p);
 	return 0;
 }
 
 static __always_inline int woken(struct task_struct *t, __u8 flags)
 {
 	struct thread *known;
-	__u64 is = place_of(t, &known);
+	__u32 cpu;
+	struct cpu *c = this_cpu(&cpu);
+	if (!c)
+		return 0;
+	__u64 is = place_of(c, t, &known);
 	if (!known)
 		return 0;
 	bool spurious = known->counted != 0;
@@ -346,8 +396,19 @@ static __always_inline int woken(struct task_struct *t, __u8 flags)
 SEC("tp_btf/sched_wakeup")
 int BPF_PROG(sched_wakeup, struct task_struct *t) { return woken(t, 0); }
 
+/* Where a thread's last switch was not told, its desk is found by the next one with that stack. */
 SEC("tp_btf/sched_wakeup_new")
-int BPF_PROG(sched_wakeup_new, struct task_struct *t) { return woken(t, FLAG_NEW); }
+int BPF_PROG(sched_wakeup_new, struct task_struct *t)
+{
+	__u32 cpu;
+	struct cpu *c = this_cpu(&cpu);
+	struct thread *left = c ? thread_of(c, t, false) : NULL;
+	if (left && left->stack) {
+		want(left, 0, bpf_ktime_get_ns());
+		vacate(left);
+	}
+	return woken(t, FLAG_NEW);
+}
 
 /* Only where create_on is 0: a new thread gets its room before it runs. */
 SEC("tp_btf/task_newtask")
@@ -363,11 +424,9 @@ int BPF_PROG(sched_waking, struct task_struct *t)
 {
 	__u64 us = recorded;
 	struct thread *known;
-	if (!us || place_of(t, &known) != us)
-		return 0;
 	__u32 cpu;
 	struct cpu *c = this_cpu(&cpu);
-	if (!known || !c)
+	if (!us || !c || place_of(c, t, &known) != us || !known)
 		return 0;
 	struct task_struct *waker = bpf_get_current_task_btf();
 	known->waker = c->in_timer ? holder(HOLDER_KERNEL, 0)
@@ -379,7 +438,7 @@ int BPF_PROG(sched_waking, struct task_struct *t)
 SEC("tp_btf/sched_migrate_task")
 int BPF_PROG(sched_migrate_task, struct task_struct *t, int to)
 {
-	struct thread *known = thread_of(t, false);
+	struct thread *known = thread_of(NULL, t, false);
 	__u64 us = recorded;
 
 	if (!known || !us || known->counted != us || known->epoch != epoch)
@@ -393,7 +452,7 @@ int BPF_PROG(sched_migrate_task, struct task_struct *t, int to)
 SEC("tp_btf/task_rename")
 int BPF_PROG(task_rename, struct task_struct *t, const char *name)
 {
-	struct thread *known = thread_of(t, false);
+	struct thread *known = thread_of(NULL, t, false);
 
 	if (!known || !recorded || known->epoch != epoch)
 		return 0;
@@ -588,14 +647,12 @@ int look_at_threads(struct bpf_iter__task *ctx)
 	if (!t)
 		return 0;
 	__u64 is = handle_of(t);
-	if (!is && create_on)
+	if ((!is && create_on) || t->__state & TASK_DEAD)
 		return 0;
-	struct thread *known = bpf_task_storage_get(&threads, t, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!known) {
-		trouble(TROUBLE_THREADS);
-		return 0;
-	}
-	if (!is)
+	if (!create_on)
+		bpf_task_storage_get(&threads, t, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct thread *known = thread_of(NULL, t, is);
+	if (!known || !is)
 		return 0;
 	__u64 now = bpf_ktime_get_ns();
 	bool delayed = bpf_core_field_exists(t->se.sched_delayed) && t->se.sched_delayed;

@@ -70,6 +70,7 @@ struct cpu {
 	__u32 unseen;	/* switches that it made and we were not told of */
 	__u64 lost;	/* events that had no room in the ring */
 	__u64 lost_told;
+	__u64 stack;	/* of a thread: see stack_of */
 	struct memo memos[MEMOS];
 };
 
@@ -82,18 +83,19 @@ struct held {
 };
 #define HELD_PER_CPU 32
 
-/* What is known of a thread: task storage. */
+/* What is known of a thread, at its desk or in task storage. A cache line. */
 struct thread {
+	__u64 stack;   /* the thread's, as an address: whose desk this is; 0: nobody's */
 	__u64 counted; /* handle of the container that counts it as wanting a CPU */
 	__u64 leaf;    /* its cgroup when it was last told */
-	__u64 named_at;
 	__u64 waker;   /* holder code of whoever wakes it */
-	__u32 epoch;   /* the recording that knows it */
-	__u32 renamed; /* its name has changed and was not told yet */
 	/* Its container, good while it is of this task group (an address) and places are of this generation. */
 	__u64 place;
 	__u64 group;
-	__u64 generation;
+	__u32 generation;
+	__u32 epoch;	/* the recording that knows it */
+	__u32 named_at; /* in units of 2^20 ns */
+	__u32 renamed;	/* its name has changed and was not told yet */
 };
 
 /* What went wrong since the probe was opened; index of troubles. */

@@ -99,7 +99,7 @@ __noinline int introduced(struct thread *t, __u64 at, __u32 flags, __u64 now, __
 	if (tell_thread(&r))
 		return 0;
 	t->leaf = leaf;
-	t->named_at = now;
+	t->named_at = now >> 20;
 	t->renamed = 0;
 	t->epoch = epoch;
 	return 0;
@@ -112,8 +112,8 @@ static __always_inline void introduce(struct thread *t, __u64 task, __u8 flags, 
 		introduced(t, task, flags, now, leaf);
 }
 
-/* A thread's name is told this often at most, whatever it does. */
-#define NAMES_EVERY (20 * 1000 * 1000)
+/* A thread's name is told every 20 ms at most, whatever it does. In units of 2^20 ns. */
+#define NAMES_EVERY 20
 
 /* renamed tells that a task has the name at an address, 0: its own. */
 __noinline int renamed(struct thread *t, __u64 at, __u64 name, __u64 now)
@@ -122,7 +122,7 @@ __noinline int renamed(struct thread *t, __u64 at, __u64 name, __u64 now)
 
 	if (!t)
 		return 0;
-	if (now - t->named_at < NAMES_EVERY) {
+	if ((__u32)(now >> 20) - t->named_at < NAMES_EVERY) {
 		t->renamed = 1;
 		return 0;
 	}
@@ -134,7 +134,7 @@ __noinline int renamed(struct thread *t, __u64 at, __u64 name, __u64 now)
 		bpf_probe_read_kernel_str(r.thread.comm, sizeof(r.thread.comm), (const void *)name);
 	else
 		BPF_CORE_READ_INTO(&r.thread.comm, task, comm);
-	t->named_at = now;
+	t->named_at = now >> 20;
 	t->renamed = tell_thread(&r) != 0;
 	return 0;
 }

@@ -64,8 +64,9 @@ type Row struct {
 	Neighbours *Neighbours // nil: there are none, or this is the row that they are compared with
 	Error      *Error      // nil: none yet
 	Meets      bool        // the objective, or is no worse than none
-	// BreaksAt is the least load, of those tried, at which the objective is not kept (without one: at which it is worse than
-	// what was recorded), CollapsesAt at which work is left over; nil: at none, or not tried.
+	// BreaksAt is the least load at which the objective is not kept (without one: at which it is worse than what was
+	// recorded), CollapsesAt at which work is left over, each to a sixteenth of the step between two loads that are tried;
+	// nil: at none, or not tried.
 	BreaksAt, CollapsesAt *float64
 }
 

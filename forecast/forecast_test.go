@@ -2,6 +2,7 @@ package forecast
 
 import (
 	"errors"
+	"math"
 	"testing"
 )
 
@@ -48,6 +49,29 @@ func TestRows(t *testing.T) {
 	}
 	if at := rows[Weight].CollapsesAt; at != nil {
 		t.Errorf("8 CPUs without a quota collapse at %v times 0.26 CPUs", *at)
+	}
+}
+
+// Where a row breaks is found whatever loads are tried first.
+func TestBreaksBetweenTheLoadsTried(t *testing.T) {
+	l := loadOf(t, bursts())
+	breaks := func(to float64) float64 {
+		f, err := Make(l, Options{Seeds: 2, Seed: 1, From: 1, To: to, Objective: &Objective{Quantile: 0.99, Bound: 100 * ms}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range f.Rows {
+			if row.Remedy.Name == Pin && row.HostLoad == 0 && row.BreaksAt != nil {
+				return *row.BreaksAt
+			}
+		}
+		t.Fatal("64 ms of work every 250 ms, on one CPU, break at no load")
+		return 0
+	}
+	// From 250/64 times the load on there is more work than one CPU can do.
+	five, seven := breaks(5), breaks(7)
+	if five < 3.6 || five > 4.4 || math.Abs(five/seven-1) > 0.03 {
+		t.Errorf("breaks at %.3f, or at %.3f: want one load, some 3.9", five, seven)
 	}
 }
 

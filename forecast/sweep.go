@@ -2,6 +2,7 @@ package forecast
 
 import (
 	"math"
+	"slices"
 )
 
 const (
@@ -9,6 +10,8 @@ const (
 	loadsTried = 9
 	// sweepSeeds is how many runs each of them is the sum of: fewer than a row's, for there are many.
 	sweepSeeds = 2
+	// refinements is how often the range between two of them, in which a row breaks, is halved.
+	refinements = 4
 	// leftOver is the share of the CPU time asked for that must be left at the end for a collapse: more comes than goes.
 	leftOver = 0.05
 	// limitSteps is how often the range of limits is halved: to 1/64 of it.
@@ -29,41 +32,81 @@ func (o *Options) factors() []float64 {
 	return all
 }
 
-// sweep finds for each row at the recorded load of the host where it breaks.
+// edge is the load at which something changes for a row: above low, and not above high.
+type edge struct {
+	remedy    Remedy
+	low, high float64
+	beyond    func([]Result) bool // whether a load is behind it
+	into      **float64
+}
+
+// sweep finds for each row at the recorded load of the host where it breaks, and where it collapses.
 func (m *maker) sweep() error {
-	factors := m.o.factors()
-	seeds := min(sweepSeeds, m.o.Seeds)
-	var trials []Trial
 	var rows []*Row
 	for i := range m.f.Rows {
-		row := &m.f.Rows[i]
-		if row.HostLoad != 0 || row.Refused != "" {
-			continue
-		}
-		rows = append(rows, row)
-		for _, load := range factors {
-			for seed := range seeds {
-				trials = append(trials, Trial{Remedy: row.Remedy, Load: load, Seed: m.o.Seed + uint64(seed)})
-			}
+		if row := &m.f.Rows[i]; row.HostLoad == 0 && row.Refused == "" {
+			rows = append(rows, row)
 		}
 	}
-	all, err := m.trials(trials)
+	factors := m.o.factors()
+	all, err := m.loaded(len(rows)*len(factors), func(i int) (Remedy, float64) {
+		return rows[i/len(factors)].Remedy, factors[i%len(factors)]
+	})
 	if err != nil {
 		return err
 	}
-	for _, row := range rows {
-		for _, load := range factors {
-			results := all[:seeds]
-			all = all[seeds:]
-			if row.BreaksAt == nil && !m.keeps(results) {
-				row.BreaksAt = new(load)
+	var edges []*edge
+	for i, row := range rows {
+		tried := all[i*len(factors) : (i+1)*len(factors)]
+		for _, e := range []*edge{
+			{beyond: func(r []Result) bool { return !m.keeps(r) }, into: &row.BreaksAt},
+			{beyond: collapsed, into: &row.CollapsesAt},
+		} {
+			at := slices.IndexFunc(tried, e.beyond)
+			if at < 0 {
+				continue
 			}
-			if row.CollapsesAt == nil && collapsed(results) {
-				row.CollapsesAt = new(load)
+			e.remedy, e.low, e.high = row.Remedy, factors[max(0, at-1)], factors[at]
+			edges = append(edges, e)
+		}
+	}
+	return m.refine(edges)
+}
+
+// refine halves the ranges of edges, all at once.
+func (m *maker) refine(edges []*edge) error {
+	for range refinements {
+		middle := func(e *edge) float64 { return math.Sqrt(e.low * e.high) }
+		all, err := m.loaded(len(edges), func(i int) (Remedy, float64) { return edges[i].remedy, middle(edges[i]) })
+		if err != nil {
+			return err
+		}
+		for i, e := range edges {
+			if e.beyond(all[i]) {
+				e.high = middle(e)
+			} else {
+				e.low = middle(e)
 			}
 		}
 	}
+	for _, e := range edges {
+		*e.into = new(e.high)
+	}
 	return nil
+}
+
+// loaded runs n remedies, each at a load.
+func (m *maker) loaded(n int, at func(i int) (Remedy, float64)) ([][]Result, error) {
+	seeds := min(sweepSeeds, m.o.Seeds)
+	var trials []Trial
+	for i := range n {
+		remedy, load := at(i)
+		for seed := range seeds {
+			trials = append(trials, Trial{Remedy: remedy, Load: load, Seed: m.o.Seed + uint64(seed)})
+		}
+	}
+	results, err := m.trials(trials)
+	return slices.Collect(slices.Chunk(results, seeds)), err
 }
 
 // collapsed says whether work is left over at the end that should have been done.

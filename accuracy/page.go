@@ -16,8 +16,9 @@ const (
 )
 
 // Markdown is the page. simulated gives a draw's simulated runs. Draws with fewer
-// real runs than wanted are judged from three on, and said to have fewer.
-func (s *Study) Markdown(simulated func(Draw) []scenario.Outcome) string {
+// real runs than wanted are judged from three on, and said to have fewer. published
+// are the simulator's claims, made with as many seeds.
+func (s *Study) Markdown(simulated func(Draw) []scenario.Outcome, published []Claim) string {
 	var b strings.Builder
 	var all []Judgement
 	var waiting []string
@@ -42,6 +43,7 @@ func (s *Study) Markdown(simulated func(Draw) []scenario.Outcome) string {
 	}
 	b.WriteString("\nA figure agrees where the simulated median is within the bound of the real median, or within the range of the real runs; a draw has it where all of its cgroups or workloads agree. The ceiling is how often one real run, in the simulator's place, agrees with the others.\n")
 	scores(&b, all)
+	claimsText(&b, published, a.Seeds)
 	misses(&b, all)
 	s.each(&b, all)
 	return b.String()

@@ -99,7 +99,12 @@ func TestAccuracy(t *testing.T) {
 		add(r)
 		fmt.Fprintf(os.Stderr, "draw %d: steal %.1f %%, others %.1f %%; %s\n", d.Seed, 100*r.Noise.Steal, 100*r.Noise.Others, study.Progress())
 	}
-	if err := os.WriteFile(page, []byte(study.Markdown(simulated(t, time.Duration(seconds)*time.Second, study.WakeCost()))), 0o644); err != nil {
+	claims, err := accuracy.Published{Read: readScenario, Run: runScenario, Seeds: simulatedSeeds}.Claims()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := study.Markdown(simulated(t, time.Duration(seconds)*time.Second, study.WakeCost()), claims)
+	if err := os.WriteFile(page, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }

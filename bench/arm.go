@@ -37,11 +37,11 @@ const (
 // Remedies are the names that arms can have.
 func Remedies() []string { return []string{Quota, Burst, Period, Raise, Weight, Pin, Pools} }
 
-// shortPeriod of the arm Period.
-const shortPeriod = 10 * time.Millisecond
+// ShortPeriod of the arm Period.
+const ShortPeriod = 10 * time.Millisecond
 
-// raised is by how much the arm Raise raises: twice would be no limit on 2 CPUs.
-const raised = 1.5
+// Raised is by how much the arm Raise raises: twice would be no limit on 2 CPUs.
+const Raised = 1.5
 
 // limitCPUs is the limit of a container on a host of so many CPUs.
 func limitCPUs(cpus int) int {
@@ -62,10 +62,10 @@ func arms(names []string, shape Shape, cpus, pinned cpuset.CPUSet, limit int) ([
 		case Burst:
 			a.limit.Burst = quota.Quota
 		case Period:
-			a.limit = cgroup.Limit{Quota: time.Duration(limit) * shortPeriod, Period: shortPeriod}
+			a.limit = cgroup.Limit{Quota: time.Duration(limit) * ShortPeriod, Period: ShortPeriod}
 		case Raise:
-			a.limit.Quota = time.Duration(raised * float64(quota.Quota))
-			a.granted = raised * float64(limit)
+			a.limit.Quota = time.Duration(Raised * float64(quota.Quota))
+			a.granted = Raised * float64(limit)
 		case Weight:
 			a.limit, a.granted = cgroup.Unlimited(), float64(cpus.Size())
 		case Pin:

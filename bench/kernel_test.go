@@ -102,6 +102,44 @@ func TestAnObjectiveThatNothingMeetsEndsAfterTheFirstStep(t *testing.T) {
 	}
 }
 
+// The plain quota carries most of its best load while it is recorded.
+func TestRecord(t *testing.T) {
+	if require.InLab() {
+		t.Skip("needs a host: sixteen emulated CPUs share two real ones and serve nothing within the clients' time; runs on any host")
+	}
+	_, _, o := onKernel(t)
+	o.Remedies, o.Repeats, o.Steps, o.Step, o.Patience = []string{Quota}, 2, 2, time.Second, 20
+	if err := o.Objective.ParseSLO("p99=900ms"); err != nil {
+		t.Fatal(err)
+	}
+	o.Objective.Errors = 0.5
+	called := 0
+	var used time.Duration
+	var at float64
+	o.Record = func(ctx context.Context, of cgroup.Group, load float64, d time.Duration) error {
+		called, at = called+1, load
+		before, err := cgroup.ReadStat(o.Host, of)
+		if err != nil {
+			return err
+		}
+		if err := sleep(ctx, time.Second); err != nil {
+			return err
+		}
+		after, err := cgroup.ReadStat(o.Host, of)
+		if err == nil {
+			used = *after.Usage - *before.Usage
+		}
+		return err
+	}
+	r, err := Run(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if called == 0 || at < 0.79**r.Remedies[0].MaxLoad || at > 0.81**r.Remedies[0].MaxLoad || used < 200*time.Millisecond {
+		t.Errorf("called %d times, at %.0f requests per second of %v, %v used meanwhile", called, at, *r.Remedies[0].MaxLoad, used)
+	}
+}
+
 func TestInterruptedRunLeavesNothing(t *testing.T) {
 	_, _, o := onKernel(t) // looks afterwards that nothing is left
 	ctx, cancel := context.WithTimeout(context.Background(), 700*ms)

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -30,6 +31,9 @@ type Options struct {
 	Fair     bool
 	Exe      string // what children run; "": this program
 	Seed     uint64
+	// Record, if set, is called when the searches are over, while the plain quota carries RecordedShare of the load that
+	// it met: to look at the service's cgroup for some seconds.
+	Record func(ctx context.Context, of cgroup.Group, load float64, d time.Duration) error
 	// Progress, if set, is called from one goroutine.
 	Progress func(Event)
 }
@@ -47,6 +51,17 @@ const (
 	MinStep, MaxStep       = time.Second, time.Minute
 	// minCompared is the repeats from which on an interval means something to us.
 	minCompared = 5
+)
+
+// RecordedShare is the share of the plain quota's own best load at which Record is
+// called: light enough that the objective is kept, and heavy enough to be throttled.
+const RecordedShare = 0.8
+
+// recordedFor is how long Record may look, and recordedMore what the load lasts
+// beyond that.
+const (
+	recordedFor  = 10 * time.Second
+	recordedMore = time.Second
 )
 
 // levels are the shares of the best load at which points are measured.

@@ -72,6 +72,9 @@ func Run(ctx context.Context, o Options) (result Result, err error) {
 	if err := r.measurePoints(ctx); err != nil {
 		return result, err
 	}
+	if err := r.record(ctx); err != nil {
+		return result, err
+	}
 	result = r.result(cpus.Size(), limit)
 	result.Notes = append(result.Notes, g.home.Notes...)
 	return result, nil
@@ -216,6 +219,20 @@ func (r *run) measurePoints(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// record lets somebody look at the plain quota under load. What that costs is in
+// no figure.
+func (r *run) record(ctx context.Context) error {
+	load := RecordedShare * median(r.found[0])
+	if r.o.Record == nil || load == 0 {
+		return nil
+	}
+	g := r.ground
+	g.meanwhile = func(ctx context.Context) error { return r.o.Record(ctx, g.group.At(), load, recordedFor) }
+	defer func() { g.meanwhile = nil }()
+	_, err := r.step(ctx, r.arms[0], load, recordedFor+recordedMore, r.seed(200), "recording the plain quota")
+	return err
 }
 
 // describe is what is known of a run before its figures.

@@ -50,6 +50,8 @@ type ground struct {
 	group     *home.Group
 	generator cpuset.CPUSet // of the generator; empty: all
 	late      time.Duration // that the generator may be
+	// meanwhile is called when what is measured begins, and waited for; nil: nothing is.
+	meanwhile func(context.Context) error
 }
 
 // open makes the bench's own cgroups. Where there are enough CPUs, one is left
@@ -144,10 +146,12 @@ func (g *ground) measure(ctx context.Context, a arm, plan loadgen.Plan, from, d 
 		result, err := loadgen.Run(ctx, g.exe, plan)
 		finished <- done{result, err}
 	}()
+	beside := make(chan error, 1)
+	go func() { beside <- g.beside(ctx, plan.Start+from) }()
 	s, err = g.watch(ctx, p.Pid(), plan.Start+from, d)
 	s.limited, s.cpus = a.limit.Limited(), a.cpus.Size()
 	end := <-finished
-	if err = errors.Join(err, end.err); err != nil {
+	if err = errors.Join(err, end.err, <-beside); err != nil {
 		return s, r, err
 	}
 	s.own, s.failure = end.result.Own, end.result.FirstFailure
@@ -156,6 +160,17 @@ func (g *ground) measure(ctx context.Context, a arm, plan loadgen.Plan, from, d 
 		*s.others = max(0, *s.others-s.own.CPUSeconds/max(s.own.Seconds, 1e-3))
 	}
 	return s, end.result, nil
+}
+
+// beside calls meanwhile at its time.
+func (g *ground) beside(ctx context.Context, begin time.Duration) error {
+	if g.meanwhile == nil {
+		return nil
+	}
+	if err := sleep(ctx, begin-workload.Now()); err != nil {
+		return err
+	}
+	return g.meanwhile(ctx)
 }
 
 // look is one look at all counters.

@@ -52,9 +52,13 @@ func run(ctx context.Context) error {
 	name := flag.String("scale", "full", "full (under an hour) or quick (about 20 minutes)")
 	which := flag.String("parts", strings.Join(parts(), ","), "what to measure, in this order")
 	dir := flag.String("keep", ".cache/results", "`FOLDER` of the parts measured before")
+	again := flag.Bool("foretell", false, "measure nothing: make the forecasts of what was measured before again")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		return fmt.Errorf("%q: it takes no arguments", flag.Arg(0))
+	}
+	if *again {
+		return foretellAgain(*dir, *out)
 	}
 	chosen := strings.Split(*which, ",")
 	for _, part := range chosen {
@@ -94,7 +98,7 @@ func parts() []string { return append(bench.Shapes(), "spike", "price") }
 func measure(ctx context.Context, o bench.Options, s scale, chosen []string, dir, out string) error {
 	var failed []error
 	for _, name := range chosen {
-		m, err := part(ctx, o, s, name)
+		m, err := part(ctx, o, s, name, dir)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -119,8 +123,8 @@ func measure(ctx context.Context, o bench.Options, s scale, chosen []string, dir
 	return errors.Join(failed...)
 }
 
-// part measures one.
-func part(ctx context.Context, o bench.Options, s scale, name string) (m measured, err error) {
+// part measures one. A recording goes into the folder.
+func part(ctx context.Context, o bench.Options, s scale, name, dir string) (m measured, err error) {
 	m = measured{Part: name, Scale: s.name, Host: machine(), Begun: time.Now().UTC()}
 	defer func() { m.Took = time.Since(m.Begun) }()
 	switch name {
@@ -142,9 +146,22 @@ func part(ctx context.Context, o bench.Options, s scale, name string) (m measure
 	}
 	o.Shape, o.Repeats, o.Steps, o.Step = name, s.repeats, s.steps, s.step
 	m.Repeats, m.Steps, m.Step = o.Repeats, o.Steps, o.Step
+	recorded := recorder{host: o.Host}
+	o.Record = recorded.record
 	r, err := bench.Run(ctx, o)
-	if err == nil {
-		m.Shape = &r
+	if err != nil {
+		return m, err
 	}
-	return m, err
+	m.Shape, m.Recorded = &r, recorded.load
+	if recorded.err != nil {
+		m.NotForetold = recorded.err.Error()
+		return m, nil
+	}
+	if recorded.file.Len() > 0 {
+		if err := errors.Join(os.MkdirAll(dir, 0o755), replaceFile(recordedName(dir, name), recorded.file.Bytes())); err != nil {
+			return m, err
+		}
+	}
+	m.foretell(dir)
+	return m, nil
 }

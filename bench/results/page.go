@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -41,7 +42,7 @@ func (p *page) part(m measured) {
 	case m.Failed != "":
 		p.line("\n## `%s`\n\nNot measured: %s", m.Part, m.Failed)
 	case m.Shape != nil:
-		p.shape(*m.Shape)
+		p.shape(m)
 	case m.Spiral != nil:
 		p.spike(*m.Spiral)
 	case m.Price != nil:
@@ -100,10 +101,11 @@ func machine() string {
 	return fmt.Sprintf("%d CPUs (%s), Linux %s", cpus, model, unix.ByteSliceToString(u.Release[:]))
 }
 
-func (p *page) shape(r bench.Result) {
+func (p *page) shape(of measured) {
+	r := *of.Shape
 	p.line("\n## Shape `%s`", r.Shape)
 	p.line("\n%s. Limit %d CPU(s); objective p%s within %s ms, at most %s %% errors.", upper(r.About), r.Limit, number(100*r.Quantile), number(r.BoundMs), number(100*r.Errors))
-	p.line("\n| remedy | CPUs granted | highest load /s (repeats) | to the quota | interval | noisy |\n|---|---|---|---|---|---|")
+	p.line("\n| remedy | CPUs granted | highest load /s (repeats) | to the quota | interval | foretold | noisy |\n|---|---|---|---|---|---|---|")
 	for _, m := range r.Remedies {
 		load := "none met"
 		if m.MaxLoad != nil {
@@ -117,9 +119,11 @@ func (p *page) shape(r bench.Result) {
 		if m.RatioLow != nil {
 			interval = fmt.Sprintf("%.2f to %.2f", *m.RatioLow, *m.RatioHigh)
 		}
-		p.line("| %s | %s | %s (%s) | %s | %s | %s |", m.Remedy, figure(m.CPUsGranted, 1), load, strings.Join(loads, ", "), figure(m.Ratio, 2), interval, strings.Join(m.Why, "; "))
+		p.line("| %s | %s | %s (%s) | %s | %s | %s | %s |", m.Remedy, figure(m.CPUsGranted, 1), load, strings.Join(loads, ", "), figure(m.Ratio, 2), interval,
+			of.Foretold.text(m.Remedy), strings.Join(m.Why, "; "))
 	}
 	p.line("\n%s", words(r))
+	p.foretold(of)
 	p.line("\n| at | load /s | remedy | p50 | p90 | p99 | p99.9 | max ms | failed | CPUs used | throttled periods | stopped %% | switches /s |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|")
 	for i := range 2 {
 		for _, m := range r.Remedies {
@@ -128,6 +132,54 @@ func (p *page) shape(r bench.Result) {
 			}
 		}
 	}
+}
+
+// text is a remedy's forecast in a table.
+func (f *foretold) text(remedy string) string {
+	r, modelled, ok := f.ratio(remedy)
+	switch {
+	case !ok || remedy == bench.Quota:
+		return "-"
+	case modelled:
+		return fmt.Sprintf("%.2f (modelled)", r)
+	}
+	return fmt.Sprintf("%.2f", r)
+}
+
+// foretold says where the forecasts come from, and how well they did.
+func (p *page) foretold(of measured) {
+	if of.NotForetold != "" {
+		p.line("\nNot foretold: %s.", of.NotForetold)
+	}
+	f := of.Foretold
+	if f == nil {
+		return
+	}
+	within, compared := 0, 0
+	for _, m := range of.Shape.Remedies {
+		if r, _, ok := f.ratio(m.Remedy); ok && m.Ratio != nil {
+			compared++
+			if r >= *m.RatioLow && r <= *m.RatioHigh || math.Abs(r / *m.Ratio - 1) <= foretoldWithin {
+				within++
+			}
+		}
+	}
+	p.line("\nForetold: [forecast](forecast.md) from one recording of %.0f s of the plain quota at %.0f requests per second, as it is and as arrivals come faster: the",
+		f.Window.Seconds(), f.Load)
+	p.line("load at which a remedy misses the objective over that at which the plain quota does%s.", f.quotaText())
+	p.line("%d of %d are within the interval, or within %.0f %% of what came.", within, compared, 100*foretoldWithin)
+}
+
+// foretoldWithin is how far a forecast ratio may be from one that was measured
+// without an interval worth the name.
+const foretoldWithin = 0.15
+
+// quotaText is the plain quota's own forecast.
+func (f *foretold) quotaText() string {
+	if i := slices.IndexFunc(f.Rows, func(r foretoldRow) bool { return r.Remedy == bench.Quota }); i >= 0 && f.Rows[i].BreaksAt != nil {
+		return fmt.Sprintf(" (foretold: %.0f requests per second)", *f.Rows[i].BreaksAt*f.Load)
+	}
+	return ", which is foretold to miss it at no load tried"
 }
 
 func (p *page) point(remedy string, at bench.Point) {

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/unthrottle/unthrottle/bench"
+	"github.com/unthrottle/unthrottle/cgroup"
+	"github.com/unthrottle/unthrottle/container"
+	"github.com/unthrottle/unthrottle/explain"
+	"github.com/unthrottle/unthrottle/forecast"
+)
+
+// foretold is what forecasts say of a shape's remedies, from one recording of the
+// plain quota.
+type foretold struct {
+	Load   float64       `json:"load_rps"` // when it was recorded
+	Window time.Duration `json:"window_ns"`
+	Rows   []foretoldRow `json:"rows"`
+}
+
+// foretoldRow is one remedy, by the bench's name.
+type foretoldRow struct {
+	Remedy string `json:"remedy"`
+	// BreaksAt is the load, as a multiple of the recorded one, from which on the
+	// objective is missed; nil: at none that was tried.
+	BreaksAt *float64 `json:"breaks_at"`
+	Modelled bool     `json:"modelled"`
+}
+
+// ratio is that of the loads at which a remedy and the plain quota break; false:
+// not known.
+func (f *foretold) ratio(remedy string) (r float64, modelled, ok bool) {
+	if f == nil {
+		return 0, false, false
+	}
+	find := func(name string) *foretoldRow {
+		if i := slices.IndexFunc(f.Rows, func(r foretoldRow) bool { return r.Remedy == name }); i >= 0 && f.Rows[i].BreaksAt != nil {
+			return &f.Rows[i]
+		}
+		return nil
+	}
+	quota, row := find(bench.Quota), find(remedy)
+	if quota == nil || row == nil {
+		return 0, false, false
+	}
+	return *row.BreaksAt / *quota.BreaksAt, row.Modelled, true
+}
+
+// foretoldPools are the thread pools whose latency is a shape's objective. On the
+// I/O threads of "mixed" short and long requests come one after the other, and a
+// recording of threads cannot tell them apart.
+var foretoldPools = map[string]string{"pool": "http-worker", "pools": "http-worker", "gc": "http-worker"}
+
+// Loads between which forecasts look for where a remedy breaks, and their runs.
+const (
+	foretoldFrom, foretoldTo = 0.3, 4
+	foretoldSeeds            = 3
+)
+
+// recorder keeps a recording of the plain quota.
+type recorder struct {
+	host *cgroup.Host
+	file bytes.Buffer
+	load float64
+	err  error // of the last try
+}
+
+// record is bench.Options.Record. What was measured is not lost with a recording
+// that fails.
+func (r *recorder) record(ctx context.Context, of cgroup.Group, load float64, d time.Duration) error {
+	r.file.Reset()
+	r.load = load
+	_, r.err = explain.Live(ctx, explain.Options{
+		Host: r.host, Root: os.DirFS("/"), Target: container.Container{Group: of, Name: "service"}, For: d, Keep: &r.file,
+	})
+	return ctx.Err()
+}
+
+// foretell forecasts a shape's remedies from a recording at a load.
+func foretell(recording []byte, load float64, of bench.Result) (*foretold, error) {
+	prefix, ok := foretoldPools[of.Shape]
+	if !ok {
+		return nil, errors.New("its short and long requests run on the same threads, which a recording of threads cannot tell apart")
+	}
+	l, err := forecast.Read(bytes.NewReader(recording))
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(l.Pools, func(p *forecast.Pool) bool { return strings.HasPrefix(p.Name, prefix) })
+	if i < 0 {
+		return nil, fmt.Errorf("nothing of pool %s was recorded, only of %q", prefix, l.PoolNames())
+	}
+	f, err := forecast.Make(l, forecast.Options{
+		Seeds: foretoldSeeds, Seed: 1, CPUs: of.Limit, From: foretoldFrom, To: foretoldTo,
+		Objective: &forecast.Objective{Quantile: of.Quantile, Bound: time.Duration(of.BoundMs * float64(time.Millisecond)), Pool: l.Pools[i].Name},
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := &foretold{Load: load, Window: f.Window}
+	for _, row := range f.Rows {
+		if name := armOf(row.Remedy); name != "" && row.Refused == "" {
+			out.Rows = append(out.Rows, foretoldRow{name, row.BreaksAt, row.Remedy.Modelled()})
+		}
+	}
+	return out, nil
+}
+
+// armOf is the bench's name of a remedy that it measures; "" for others.
+func armOf(r forecast.Remedy) string {
+	switch {
+	case r.Name == forecast.None:
+		return bench.Quota
+	case r.Name == forecast.Period && r.Period == bench.ShortPeriod:
+		return bench.Period
+	case r.Name == forecast.Raise && r.Factor == bench.Raised:
+		return bench.Raise
+	case slices.Contains([]string{forecast.Burst, forecast.Weight, forecast.Pin, forecast.Pools}, r.Name):
+		return r.Name // one name for a thing
+	}
+	return ""
+}
+
+// foretell fills in what forecasts say of a part's shape, from its recording, or
+// why they say nothing.
+func (m *measured) foretell(dir string) {
+	m.Foretold, m.NotForetold = nil, ""
+	recording, err := os.ReadFile(recordedName(dir, m.Part))
+	if err == nil {
+		m.Foretold, err = foretell(recording, m.Recorded, *m.Shape)
+	}
+	if err != nil {
+		m.NotForetold = err.Error()
+	}
+}
+
+// foretellAgain makes all forecasts again, with the simulator as it is now.
+func foretellAgain(dir, out string) error {
+	all, err := kept(dir)
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		if all[i].Shape == nil {
+			continue
+		}
+		all[i].foretell(dir)
+		if err := keep(dir, all[i]); err != nil {
+			return err
+		}
+	}
+	return replaceFile(out, []byte(markdown(all)))
+}

@@ -65,14 +65,18 @@ func upTo(n int) cpuset.CPUSet {
 // Memory is about how many bytes a run needs, whatever its duration.
 func (s *Scenario) Memory() int {
 	const perCell, perThread, perWorkload, perRequest = 256, 256, 40 << 10, 32
+	const onTheirWay = 100_000 // requests of one service, of all its shards together
 	sum := (len(s.Cgroups) + 1) * s.Host.CPUs * perCell
 	for _, w := range s.Workloads {
-		sum += perWorkload + w.Threads*perThread
+		sum += perWorkload + w.AllThreads()*perThread
 		if w.Server != nil {
-			sum += w.Server.IO * perThread
 			if w.Shard == 0 {
-				// Clients have up to 100,000 requests on their way, and figures per class.
-				sum += 100_000*2*perRequest + (1+len(w.Server.Classes))*perWorkload
+				// Clients have so many on their way, and figures per class.
+				sum += onTheirWay*2*perRequest + (1+len(w.Server.Classes))*perWorkload
+			}
+			if _, _, simple := w.Server.Simple(); !simple {
+				// What its I/O threads together have not read.
+				sum += onTheirWay * perRequest
 			}
 			for _, p := range w.Server.Pools {
 				sum += p.Queue * perRequest
@@ -120,15 +124,40 @@ func (d *decoder) checkCgroup(s *Scenario, c *Cgroup) {
 		d.failAt(join(key, "cpus"), "%s: none of the parent's CPUs", c.CPUs)
 	}
 	d.checkMems(s, c, key)
+	if _, why := s.aboveParent(c); why != "" {
+		d.failAt(join(key, "quota"), "%s", why)
+	}
+}
+
+// aboveParent says why cgroup v1 refuses a limit: it is above that of the cgroup with
+// the index up (tg_cfs_schedulable_down, kernel/sched/core.c). "": nothing is refused.
+func (s *Scenario) aboveParent(c *Cgroup) (up int, why string) {
 	if s.Host.CgroupVersion != 1 || !c.Limit.Limited() {
-		return
+		return -1, ""
 	}
 	for up := c.Parent; up >= 0; up = s.Cgroups[up].Parent {
-		p := s.Cgroups[up]
+		p := &s.Cgroups[up]
 		if p.Limit.Limited() && p.Limit.CPUs() < c.Limit.CPUs() {
-			d.failAt(join(key, "quota"), "%.3g CPUs are more than the %.3g of %s: cgroup v1 refuses that", c.Limit.CPUs(), p.Limit.CPUs(), p.Name)
+			return up, fmt.Sprintf("%.3g CPUs are more than the %.3g of %s: cgroup v1 refuses that", c.Limit.CPUs(), p.Limit.CPUs(), p.Name)
 		}
 	}
+	return -1, ""
+}
+
+// CPUsOf are the CPUs that a workload may use: its cgroup's, without those that
+// belong to a pinned cgroup which it is neither in nor below. A cpuset has those of
+// the cgroups below it, so that its own processes would use them.
+func (s *Scenario) CPUsOf(w *Workload) cpuset.CPUSet {
+	cpus := s.Host.All()
+	if w.Cgroup >= 0 {
+		cpus = s.Effective(&s.Cgroups[w.Cgroup])
+	}
+	for i := range s.Cgroups {
+		if s.Cgroups[i].Alone && !s.below(w.Cgroup, i) {
+			cpus = cpus.Difference(s.Cgroups[i].CPUs)
+		}
+	}
+	return cpus
 }
 
 // Effective is the CPUs that a cgroup may use.

@@ -157,7 +157,7 @@ func TestV1RefusesAChildAboveItsParent(t *testing.T) {
 
 func TestBounds(t *testing.T) {
 	head := "version: 1\nhost: {cpus: 1024}\n"
-	var deep, wide, hungry strings.Builder
+	var deep, wide, hungry, readers, unread strings.Builder
 	for i := range 12 {
 		deep.WriteString("  c" + string(rune('a'+i)) + ": {parent: c" + string(rune('b'+i)) + "}\n")
 	}
@@ -168,15 +168,23 @@ func TestBounds(t *testing.T) {
 	for i := range 40 {
 		hungry.WriteString("  w" + string(rune('A'+i%26)) + string(rune('a'+i/26)) + ": {kind: service, threads: 1, work: 1ms, queue: 1000000, arrivals: {per_second: 1}}\n")
 	}
+	for i := range 3 {
+		readers.WriteString("  w" + string(rune('a'+i)) + ": {kind: service, threads: 1, io: 30000, work: 1ms, arrivals: {per_second: 1}}\n")
+	}
+	for i := range 30 { // 6.4 MB of requests on their way each, and 3.2 MB that I/O threads have not read
+		unread.WriteString("  w" + string(rune('A'+i%26)) + string(rune('a'+i/26)) + ": {kind: service, threads: 1, timeout: 1ms, queue: 1, work: 1ms, arrivals: {per_second: 1}}\n")
+	}
 	for name, test := range map[string]struct{ text, want string }{
-		"deep":   {head + "cgroups:\n" + deep.String() + "workloads: {w: {kind: burn}}\n", "nested more than 8 deep"},
-		"wide":   {head + "workloads:\n" + wide.String(), "more than 256 workloads"},
-		"hungry": {head + "workloads:\n" + hungry.String(), "and 256 are allowed"},
-		"long":   {strings.Repeat("#", MaxFile+1), "larger than"},
-		"empty":  {"", "empty"},
-		"none":   {head + "workloads: {}\n", "nothing would run"},
-		"list":   {"[1, 2]", "must be a mapping"},
-		"broken": {"version: [", "not YAML"},
+		"deep":    {head + "cgroups:\n" + deep.String() + "workloads: {w: {kind: burn}}\n", "nested more than 8 deep"},
+		"wide":    {head + "workloads:\n" + wide.String(), "more than 256 workloads"},
+		"readers": {head + "workloads:\n" + readers.String(), "more than 65536 threads in all"},
+		"unread":  {head + "workloads:\n" + unread.String(), "and 256 are allowed"},
+		"hungry":  {head + "workloads:\n" + hungry.String(), "and 256 are allowed"},
+		"long":    {strings.Repeat("#", MaxFile+1), "larger than"},
+		"empty":   {"", "empty"},
+		"none":    {head + "workloads: {}\n", "nothing would run"},
+		"list":    {"[1, 2]", "must be a mapping"},
+		"broken":  {"version: [", "not YAML"},
 	} {
 		if _, err := Parse(name, []byte(test.text)); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v", name, err)
@@ -216,6 +224,9 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(good))
 	f.Add([]byte(goodService))
 	f.Add([]byte(goodShards))
+	f.Add([]byte(dotted))
+	f.Add([]byte(twoPins))
+	f.Add([]byte(raised))
 	files, _ := filepath.Glob("../scenarios/*.yaml")
 	for _, file := range files {
 		if data, err := os.ReadFile(file); err == nil {

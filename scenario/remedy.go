@@ -20,18 +20,35 @@ func (r *Refused) Error() string { return r.Cgroup + ": " + r.Why }
 // changed, and no remedy is left to do. nil: all could be applied.
 func (s Scenario) Remedied() (Scenario, *Refused) {
 	s.Cgroups = slices.Clone(s.Cgroups)
+	changed := make([]bool, len(s.Cgroups))
 	for i := range s.Cgroups {
 		c := &s.Cgroups[i]
 		r := c.Remedy
 		if r == nil {
 			continue
 		}
-		c.Remedy = nil
+		c.Remedy, changed[i] = nil, true
 		if err := s.apply(i, *r); err != "" {
 			return s, &Refused{Cgroup: c.Name, Why: err}
 		}
 	}
-	return s, nil
+	return s, s.ordered(changed)
+}
+
+// ordered refuses remedies that leave a child's limit above its parent's, where the
+// kernel does; together, for one may make room for another.
+func (s *Scenario) ordered(changed []bool) *Refused {
+	for i := range s.Cgroups {
+		up, why := s.aboveParent(&s.Cgroups[i])
+		switch {
+		case why == "":
+		case changed[i]:
+			return &Refused{Cgroup: s.Cgroups[i].Name, Why: why}
+		case changed[up]:
+			return &Refused{Cgroup: s.Cgroups[up].Name, Why: s.Cgroups[i].Name + " below it: " + why}
+		}
+	}
+	return nil
 }
 
 func (s *Scenario) apply(i int, r Remedy) string {
@@ -65,7 +82,7 @@ func (s *Scenario) apply(i int, r Remedy) string {
 // inPeriod is the same limit in another period.
 func inPeriod(l bandwidth.Limit, period time.Duration) bandwidth.Limit {
 	scale := float64(period) / float64(l.Period)
-	l.Quota, l.Burst = time.Duration(float64(l.Quota)*scale), time.Duration(float64(l.Burst)*scale)
+	l.Quota, l.Burst = time.Duration(math.Round(float64(l.Quota)*scale)), time.Duration(math.Round(float64(l.Burst)*scale))
 	l.Period = period
 	return l
 }
@@ -112,7 +129,7 @@ func (s *Scenario) pin(i, n int) string {
 		return fmt.Sprintf("pin to %d CPUs: it may use %d", n, len(have))
 	}
 	own := cpuset.New(have[len(have)-n:]...)
-	s.Cgroups[i].CPUs = own
+	s.Cgroups[i].CPUs, s.Cgroups[i].Alone = own, true
 	s.Host.Reserved = s.Host.Reserved.Union(own)
 	for up := i; up >= 0; up = s.Cgroups[up].Parent {
 		s.Cgroups[up].Limit.Quota, s.Cgroups[up].Limit.Burst = bandwidth.NoQuota, 0
@@ -126,18 +143,23 @@ func (s *Scenario) pin(i, n int) string {
 			return fmt.Sprintf("pin to %d CPUs leaves none for %s", n, s.Cgroups[j].Name)
 		}
 	}
+	for j := range s.Workloads {
+		if w := &s.Workloads[j]; s.CPUsOf(w).IsEmpty() {
+			return fmt.Sprintf("pin to %d CPUs leaves none for workload %s", n, w.Name)
+		}
+	}
 	return ""
 }
 
 // related says whether one of two cgroups lies at or below the other.
-func (s *Scenario) related(i, j int) bool {
-	below := func(a, b int) bool {
-		for ; a >= 0; a = s.Cgroups[a].Parent {
-			if a == b {
-				return true
-			}
+func (s *Scenario) related(i, j int) bool { return s.below(i, j) || s.below(j, i) }
+
+// below says whether a cgroup is another one or lies below it; -1, the root, does not.
+func (s *Scenario) below(i, above int) bool {
+	for ; i >= 0; i = s.Cgroups[i].Parent {
+		if i == above {
+			return true
 		}
-		return false
 	}
-	return below(i, j) || below(j, i)
+	return false
 }

@@ -55,7 +55,7 @@ type Host struct {
 	// CPU of another last-level cache.
 	ColdCache time.Duration
 	// Reserved CPUs belong to pinned cgroups: workloads in the root cgroup stay
-	// off them. Set by Remedied.
+	// off them ([Scenario.CPUsOf] has those of every workload). Set by Remedied.
 	Reserved cpuset.CPUSet
 }
 
@@ -72,6 +72,9 @@ type Cgroup struct {
 	// up, CPU time within the limit that was not used, any. Set by Remedied.
 	Width  int
 	Credit time.Duration
+	// Alone: its CPUs are its own and those of cgroups below it, nobody else's. Set by
+	// Remedied.
+	Alone bool
 }
 
 // RemedyKind is what is done about a throttled cgroup.
@@ -134,6 +137,14 @@ type Workload struct {
 	Shard     int        // which, from 0 on
 	Collector *Collector // GC
 	Java      *Java      // JVM
+}
+
+// AllThreads is how many threads it has, the I/O threads of a service too.
+func (w *Workload) AllThreads() int {
+	if w.Server == nil {
+		return w.Threads
+	}
+	return w.Threads + w.Server.IO
 }
 
 // Shape of a distribution.

@@ -56,16 +56,10 @@ func (d *decoder) server(in *written, key string, s *Scenario) *Server {
 	return &w.Server
 }
 
-// has says whether a key was read.
-func (d *decoder) has(key string) bool {
-	_, ok := d.lines[key]
-	return ok
-}
-
 func (d *decoder) short(in *written, key string) {
 	w := &in.service
 	for _, name := range []string{"threads", "arrivals", "work"} {
-		if !d.has(join(key, name)) {
+		if !in.keys[name] {
 			d.failAt(key, "%s is missing: a service has threads, arrivals and work, or classes", name)
 			return
 		}
@@ -81,7 +75,7 @@ func (d *decoder) short(in *written, key string) {
 func (d *decoder) long(in *written, key string, s *Scenario) {
 	w := &in.service
 	for _, name := range []string{"threads", "arrivals", "work", "queue"} {
-		if d.has(join(key, name)) {
+		if in.keys[name] {
 			d.failAt(join(key, name), "belongs into a pool or class where there are classes")
 			return
 		}

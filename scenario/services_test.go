@@ -62,6 +62,20 @@ func TestService(t *testing.T) {
 	}
 }
 
+// Names may contain dots: keys of one workload are not those of another one.
+func TestNamesWithDots(t *testing.T) {
+	if _, err := Parse("dots.yaml", []byte(dotted)); err == nil || !strings.Contains(err.Error(), "dots.yaml:5: workloads.web: arrivals is missing") {
+		t.Errorf("%v", err)
+	}
+	long := strings.Replace(goodService, "workloads:\n", "workloads:\n  web.queue: {kind: burn}\n  web.threads: {kind: burn}\n", 1)
+	if s, err := Parse("dots.yaml", []byte(long)); err != nil || len(s.Workloads) != 4 {
+		t.Errorf("%v", err)
+	}
+}
+
+// dotted lacks arrivals, whatever its first workload is called.
+const dotted = "version: 1\nhost: {cpus: 1}\nworkloads:\n  web.arrivals: {kind: burn}\n  web: {kind: service, threads: 1, work: 1ms}\n"
+
 func TestBadService(t *testing.T) {
 	for _, test := range []struct{ old, new, want string }{
 		{"{threads: {per_host_cpu: 2}, queue: 100}", "{queue: 100}", "threads is missing"},

@@ -99,7 +99,7 @@ func (d *decoder) expand(s *Scenario) {
 func (d *decoder) counted(s *Scenario) {
 	threads := 0
 	for i := range s.Workloads {
-		threads += s.Workloads[i].Threads
+		threads += s.Workloads[i].AllThreads()
 	}
 	switch {
 	case len(s.Cgroups) > MaxCgroups:

@@ -21,12 +21,9 @@ var keysOf = map[string][]string{
 	string(Kernel):    {"threads", "run!", "sleep!"},
 }
 
-// only refuses keys that the chosen kind does not have, and asks for those it
-// needs.
-func (d *decoder) only(n *yaml.Node, key, kind string, keys map[string][]string, always ...string) {
-	if d.err != nil {
-		return
-	}
+// only refuses keys that the chosen kind does not have, asks for those it needs,
+// and says which there are.
+func (d *decoder) only(n *yaml.Node, key, kind string, keys map[string][]string, always ...string) map[string]bool {
 	known := keys[kind]
 	seen := map[string]bool{}
 	d.members(n, key, func(name string, at, _ *yaml.Node) {
@@ -40,6 +37,7 @@ func (d *decoder) only(n *yaml.Node, key, kind string, keys map[string][]string,
 			d.failAt(key, "%s is missing: kind %s needs it", required, kind)
 		}
 	}
+	return seen
 }
 
 func (d *decoder) workloads(n *yaml.Node, s *Scenario) {
@@ -53,7 +51,7 @@ func (d *decoder) workloads(n *yaml.Node, s *Scenario) {
 			d.fail(at.Line, key, "more than %d workloads", MaxWorkloads)
 		}
 		w, of := d.workload(value, key, name, s)
-		if threads += w.Threads; threads > MaxThreads {
+		if threads += w.AllThreads(); threads > MaxThreads {
 			d.fail(at.Line, key, "more than %d threads in all", MaxThreads)
 		}
 		if w.Kind == GC {
@@ -78,6 +76,7 @@ type written struct {
 	requests         int
 	java             Java
 	service          writtenService
+	keys             map[string]bool // that it has; names may contain dots, so that decoder.lines does not tell
 }
 
 func (d *decoder) workload(n *yaml.Node, key, name string, s *Scenario) (w Workload, of string) {
@@ -114,7 +113,7 @@ func (d *decoder) workload(n *yaml.Node, key, name string, s *Scenario) (w Workl
 		"shards":   func(n *yaml.Node, key string) { in.service.shards = d.shards(n, key) },
 	})
 	in.Kind = Kind(in.kind)
-	d.only(n, key, in.kind, keysOf, "kind", "cgroup", "start")
+	in.keys = d.only(n, key, in.kind, keysOf, "kind", "cgroup", "start")
 	if d.err != nil {
 		return in.Workload, ""
 	}

@@ -31,14 +31,6 @@ type flight struct {
 	away    bool  // a try is on its way; false: the next one waits
 }
 
-// stream is the arrivals of one class.
-type stream struct {
-	clients *clients
-	class   int
-	pace    pace
-	next    int // in At
-}
-
 // clients send a service, or its shards, their requests and keep the account.
 type clients struct {
 	spec     *scenario.Server
@@ -102,62 +94,6 @@ func (h *host) addClients(i int) {
 	}
 }
 
-func (h *host) expectAll(c *clients) {
-	for n := range c.spec.Classes {
-		h.expect(c.streams + n)
-	}
-}
-
-// expect makes a stream's next arrival due.
-func (h *host) expect(at int) {
-	st := &h.streams[at]
-	a := &st.clients.spec.Classes[st.class].Arrivals
-	next := never
-	switch {
-	case a.PerSecond > 0:
-		gap := float64(a.Burst) / a.PerSecond
-		if !a.Regular {
-			gap *= h.rng.ExpFloat64()
-		}
-		next = st.pace.spend(time.Duration(min(gap, scenario.MaxDuration.Seconds()) * float64(time.Second)))
-	case st.next < len(a.At):
-		next = st.clients.work.Start + a.At[st.next]
-		st.next++
-	}
-	h.queue.set(h.slots.arrive+at, next)
-}
-
-// onArrival is the moment of a stream's next requests.
-func (h *host) onArrival(at int) {
-	st := &h.streams[at]
-	c := st.clients
-	class := &c.spec.Classes[st.class]
-	for range class.Arrivals.Burst {
-		h.request(c, st.class, h.draw(class.Work))
-	}
-	h.expect(at)
-}
-
-// request is a new request.
-func (h *host) request(c *clients, class int, work time.Duration) {
-	c.slot(h.now-c.work.Start).intended++
-	c.earned = min(maxEarned, c.earned+c.spec.Retries.Budget)
-	if c.live == maxFlights {
-		c.unsent++
-		return
-	}
-	c.live++
-	if c.free == none {
-		c.free = int32(len(c.flights))
-		c.flights = append(c.flights, flight{after: none})
-	}
-	at := c.free
-	f := &c.flights[at]
-	c.free = f.after
-	*f = flight{arrived: h.now, work: work, number: f.number + 1, class: uint8(class)}
-	h.send(c, at)
-}
-
 // send makes a request's next try.
 func (h *host) send(c *clients, at int32) {
 	f := &c.flights[at]
@@ -173,50 +109,6 @@ func (h *host) send(c *clients, at int32) {
 		h.watch(c, at)
 	}
 	h.arrive(c.shards[f.shard], item{work: f.work, flight: at, number: f.number, try: f.tries, class: f.class})
-}
-
-// watch puts a try at the end of the list by deadline: all have the same
-// timeout.
-func (h *host) watch(c *clients, at int32) {
-	f := &c.flights[at]
-	f.before, f.after = c.last, none
-	c.last = at
-	if f.before != none {
-		c.flights[f.before].after = at
-		return
-	}
-	c.first = at
-	h.queue.set(h.slots.timeout+c.lead, f.sent+c.spec.Timeout)
-}
-
-// unwatch takes a try out of the list.
-func (h *host) unwatch(c *clients, at int32) {
-	if c.spec.Timeout == 0 {
-		return
-	}
-	f := &c.flights[at]
-	if f.after != none {
-		c.flights[f.after].before = f.before
-	} else {
-		c.last = f.before
-	}
-	if f.before != none {
-		c.flights[f.before].after = f.after
-		return
-	}
-	c.first = f.after
-	due := never
-	if c.first != none {
-		due = c.flights[c.first].sent + c.spec.Timeout
-	}
-	h.queue.set(h.slots.timeout+c.lead, due)
-}
-
-// onTimeout gives up the first try of the list. The service works on it
-// nevertheless.
-func (h *host) onTimeout(i int) {
-	c := h.works[i].service.clients
-	h.lost(c, c.first)
 }
 
 // waiting is the flight of a try, if its client still waits for that one.
@@ -292,18 +184,6 @@ func (h *host) tried(c *clients, f *flight, good bool) {
 	if good {
 		s.answered++
 	}
-}
-
-// onRetry sends the first that waits for its next try.
-func (h *host) onRetry(i int) {
-	c := h.works[i].service.clients
-	at := c.due()
-	next := never
-	if len(c.retries) > 0 {
-		next = c.retries[0].at
-	}
-	h.queue.set(h.slots.retry+i, next)
-	h.send(c, at)
 }
 
 // ended frees a flight, and counts how long it took.

@@ -32,13 +32,15 @@ workloads: {k: {kind: kernel, cgroup: b, threads: 3, run: {uniform: [1us, 9ms]},
 w: {kind: service, cgroup: n, io: 2, shared: 64KiB, inflate: 0.5, timeout: 1ms, retries: {max: 2, budget: 0.5, backoff: 0s}, pools: {p: {threads: 3, queue: 3, queues: per-thread}},
 classes: {x: {pool: p, work: 1ms, locked: 1, touches: 9, arrivals: {per_second: 9000, burst: 3, gaps: equal}}, y: {work: 1us, arrivals: {at: [0s, 1ms]}}}},
 g: {kind: gc, cgroup: n, of: w, threads: {per_limit_cpu: 2}, work: 1ms, requests: 3}}}`))
+	f.Add([]byte(`{version: 1, host: {cpus: 4, cgroup_version: 1}, cgroups: {p: {quota: 300ms}, a: {parent: p, quota: 90ms, remedy: {kind: pin, cpus: 2}}, b: {parent: a, remedy: {kind: pin, cpus: 1}}, c: {remedy: {kind: pin, cpus: 1}}},
+workloads: {w.threads: {kind: fib, cgroup: p, threads: 3}, w: {kind: burn, cgroup: b, threads: 2}, x: {kind: sleeper, cgroup: a}, y: {kind: burn}, z: {kind: service, cgroup: c, threads: 1, work: 1ms, io: 9, timeout: 1us, arrivals: {per_second: 99999}}}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, err := scenario.Parse("fuzz", data)
-		if err != nil || s.Memory() > 8<<20 || s.Host.CPUs > 128 {
+		if err != nil || s.Memory() > 16<<20 || s.Host.CPUs > 128 {
 			return
 		}
 		for _, w := range s.Workloads {
-			if w.Threads > 200 {
+			if w.AllThreads() > 200 {
 				return
 			}
 		}

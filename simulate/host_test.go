@@ -100,6 +100,14 @@ func TestNeighbourToggles(t *testing.T) {
 	}
 }
 
+// CPUs of a pinned cgroup are its own, also before workloads of the cgroup above it.
+func TestPinnedBelowOthers(t *testing.T) {
+	o := run(t, parseText(t, file("cpus: 4", "p: {quota: 400ms}, a: {parent: p, quota: 200ms, remedy: {kind: pin, cpus: 2}}",
+		"own: {kind: burn, cgroup: a, threads: 2}, beside: {kind: burn, cgroup: p, threads: 6}, fib: {kind: fib, cgroup: p, threads: 4, fast: 4}, root: {kind: burn}")), 1)
+	near(t, "two threads on two CPUs of their own", *o.Workloads["own"].CPUSeconds, 8, 1e-6)
+	near(t, "everybody else", o.Cgroups["p"].UsageSeconds-o.Cgroups["a"].UsageSeconds+*o.Workloads["root"].CPUSeconds, 8, 1e-6)
+}
+
 func TestRemedies(t *testing.T) {
 	for remedy, most := range map[string]float64{"{kind: pin, cpus: 2}": 30, "{kind: weight}": 20, "{kind: raise, factor: 20}": 20} {
 		o := run(t, parse(t, "cgroup-lat-quota", "period: 100ms", "period: 100ms, remedy: "+remedy), 1)

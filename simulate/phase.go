@@ -44,27 +44,6 @@ func (p *pace) spend(load time.Duration) time.Duration {
 	}
 }
 
-// wakeAfter is when a sleep ends that begins at a moment, both from the
-// workload's start: the phase divides it. One that a phase without load meets
-// lasts to that phase's end, and then begins; never: to the end.
-func wakeAfter(phases []scenario.Phase, at, sleep time.Duration) time.Duration {
-	from := time.Duration(0)
-	for i, p := range phases {
-		to, last := from+p.For, i == len(phases)-1
-		if at < to || last {
-			if p.Factor > 0 {
-				return at + time.Duration(min(float64(sleep)/p.Factor, float64(2*scenario.MaxDuration)))
-			}
-			if last {
-				return never
-			}
-			at = to
-		}
-		from = to
-	}
-	return at + sleep
-}
-
 // fall is when the load falls for the last time, from the workload's start;
 // never: it does not.
 func fall(phases []scenario.Phase) time.Duration {

@@ -201,16 +201,17 @@ func (h *host) addReplay(r *Replay) error {
 		spec, th := &r.Threads[t], &h.threads[t]
 		th.fresh, th.cpu = false, spec.CPU
 		if !spec.Allowed.IsEmpty() {
+			of := th.allowed // what its workload may use
 			th.allowed = newMask(h.ncpu)
 			some := false
 			for _, c := range spec.Allowed.UnsortedList() {
-				if c < h.ncpu && h.groups[th.group].allowed.has(c) {
+				if c < h.ncpu && of.has(c) {
 					th.allowed.add(c)
 					some = true
 				}
 			}
 			if !some { // cpuset_cpus_allowed_fallback
-				th.allowed = h.groups[th.group].allowed
+				th.allowed = of
 			}
 		}
 		if !th.allowed.has(th.cpu) {

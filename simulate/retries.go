@@ -8,6 +8,18 @@ type retry struct {
 	flight int32
 }
 
+// onRetry sends the first that waits for its next try.
+func (h *host) onRetry(i int) {
+	c := h.works[i].service.clients
+	at := c.due()
+	next := never
+	if len(c.retries) > 0 {
+		next = c.retries[0].at
+	}
+	h.queue.set(h.slots.retry+i, next)
+	h.send(c, at)
+}
+
 // delay adds to the heap of retries.
 func (c *clients) delay(r retry) {
 	c.retries = append(c.retries, r)

@@ -104,10 +104,12 @@ func (h *host) addService(i int) {
 	}
 	s.io = len(s.lines)
 	s.pools = append(s.pools, s.io)
-	for range readersOf(w.Workload) {
-		// What an I/O thread has not read is in sockets: as much as clients send.
+	readers := readersOf(w.Workload)
+	for range readers {
+		// What the I/O threads have not read is in sockets: together as much as clients
+		// have on their way, tries that were given up among it.
 		s.workers[n].line = len(s.lines)
-		s.lines = append(s.lines, line{bound: maxFlights})
+		s.lines = append(s.lines, line{bound: max(1, maxFlights/readers)})
 		n++
 	}
 	w.service = s

@@ -90,6 +90,25 @@ func TestTimeoutsAndRetries(t *testing.T) {
 	}
 }
 
+// What I/O threads have not read is bounded, however many of them there are.
+func TestUnreadIsBounded(t *testing.T) {
+	for _, io := range []int{1, 3, 1000} {
+		text := serviceOn(1, fmt.Sprintf("io: %d, timeout: 1ms, classes: {a: {work: 1s, arrivals: {per_second: 1000000}}}", io))
+		s := parseText(t, text)
+		h, err := newHost(&s, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		service, sum := h.works[0].service, 0
+		for _, l := range service.lines[service.io:] {
+			sum += l.bound
+		}
+		if len(service.lines) != io || sum > maxFlights || sum < maxFlights*9/10 {
+			t.Errorf("%d I/O threads leave %d requests unread, want about %d", len(service.lines), sum, maxFlights)
+		}
+	}
+}
+
 // Bursts come together, and equal gaps are equal.
 func TestArrivals(t *testing.T) {
 	keys := "pools: {p: {threads: 8}}, classes: {get: {pool: p, work: 10ms, arrivals: {per_second: 80, MORE}}}"

@@ -52,7 +52,7 @@ func (h *host) addWorks(threads, streams int) {
 		spec := &h.scenario.Workloads[i]
 		w := &h.works[i]
 		*w = work{Workload: spec, group: spec.Cgroup + 1, first: len(h.threads), count: threadsOf(spec), latency: newHistogram()}
-		allowed := h.groups[w.group].allowed
+		allowed := maskOf(h.scenario.CPUsOf(spec), h.ncpu)
 		var each []int
 		for c := range h.ncpu {
 			if allowed.has(c) {
@@ -94,13 +94,11 @@ func (h *host) draw(d scenario.Duration) time.Duration {
 // phase, and up to the timer slack later.
 func (h *host) sleep(t int, d time.Duration) {
 	w := &h.works[h.threads[t].work]
-	at := h.now + d
-	if len(w.Phases) > 0 {
-		if at = wakeAfter(w.Phases, h.now-w.Start, d); at == never {
-			return
-		}
-		at += w.Start
+	at, wakes := scenario.WakeAfter(w.Phases, h.now-w.Start, d)
+	if !wakes {
+		return
 	}
+	at += w.Start
 	if slack := h.scenario.Host.TimerSlack; slack > 0 {
 		at += time.Duration(h.rng.Int64N(int64(slack) + 1))
 	}

@@ -16,6 +16,8 @@ const (
 	bufferBytes = 1 << 20
 	// maxParts is UIO_MAXIOV of the kernel: what one readv(2) may have.
 	maxParts = 1024
+	// CallerBytes is the memory that each thread of kind Kernel touches for its calls.
+	CallerBytes = bufferBytes + maxParts*int(unsafe.Sizeof(unix.Iovec{}))
 )
 
 // caller makes system calls of a given CPU time: reads of /dev/zero, which the

@@ -96,7 +96,7 @@ func (t *thread) measureSleeps() {
 func (t *thread) sleepAndRun() {
 	// Threads of a pool don't start in step.
 	first := time.Duration(t.chance.Float64() * float64(t.spec.Sleep.Average()))
-	for due := workload.Now() + first; due < t.end; {
+	for due := t.wakeAfter(workload.Now(), first); due < t.end; {
 		t.latency.begin(due)
 		sleepUntil(due)
 		work := draw(t.spec.Run, t.chance)
@@ -110,31 +110,17 @@ func (t *thread) sleepAndRun() {
 		}
 		now := workload.Now()
 		t.latency.done(now, t.end)
-		due = t.spec.after(now-t.begin-t.spec.Start, draw(t.spec.Sleep, t.chance)) + t.begin + t.spec.Start
+		due = t.wakeAfter(now, draw(t.spec.Sleep, t.chance))
 	}
 }
 
-// after is when a sleep that begins at a moment ends, both from the workload's
-// start: the phases divide it. One that a phase without load meets lasts to that
-// phase's end.
-func (s *Spec) after(at, sleep time.Duration) time.Duration {
-	if len(s.Phases) == 0 {
-		return at + sleep
+// wakeAfter is when a sleep that begins now ends, by the phases; the scenario's end if
+// it does not.
+func (t *thread) wakeAfter(now, sleep time.Duration) time.Duration {
+	start := t.begin + t.spec.Start
+	at, wakes := scenario.WakeAfter(t.spec.Phases, now-start, sleep)
+	if !wakes {
+		return t.end
 	}
-	from := time.Duration(0)
-	for i, p := range s.Phases {
-		to := from + p.For
-		last := i == len(s.Phases)-1
-		if at < to || last {
-			switch {
-			case p.Factor > 0:
-				return at + time.Duration(float64(sleep)/p.Factor)
-			case last:
-				return at + s.Duration
-			}
-			at = to
-		}
-		from = to
-	}
-	return at + sleep
+	return start + at
 }

@@ -149,21 +149,34 @@ func TestNeighbour(t *testing.T) {
 	}
 }
 
+// A sleep that a phase without load meets lasts to its end, the first one too; and one
+// that the load draws out beyond all bounds does not end at once instead.
 func TestPhases(t *testing.T) {
-	s := Spec{Duration: 10 * time.Second, Phases: []scenario.Phase{{For: time.Second, Factor: 1}, {For: time.Second, Factor: 0}, {For: time.Second, Factor: 4}}}
-	for _, test := range []struct{ at, sleep, want time.Duration }{
-		{0, 100 * ms, 100 * ms},
-		{1500 * ms, 100 * ms, 2025 * ms}, // to the end of the phase without load, and a sleep of the next
-		{2 * time.Second, 100 * ms, 2025 * ms},
-		{5 * time.Second, 100 * ms, 5025 * ms}, // the last one goes on
+	s := spec(scenario.SleepRun, 1)
+	s.Duration = 10 * time.Second
+	for _, test := range []struct {
+		start  time.Duration // of the workload
+		phases []scenario.Phase
+		now    time.Duration // from the scenario's beginning
+		want   time.Duration
+	}{
+		{0, nil, 0, 5 * ms},
+		{0, []scenario.Phase{{For: time.Second}, {For: time.Second, Factor: 2}}, 0, time.Second + 5*ms/2},
+		{time.Second, []scenario.Phase{{For: time.Second}, {For: time.Second, Factor: 2}}, time.Second, 2*time.Second + 5*ms/2},
+		{0, []scenario.Phase{{For: time.Second}}, 0, s.Duration},
+		{0, []scenario.Phase{{For: time.Second, Factor: 1e-13}}, 0, 2 * scenario.MaxDuration},
 	} {
-		if got := s.after(test.at, test.sleep); got != test.want {
-			t.Errorf("a sleep of %v at %v ends at %v, want %v", test.sleep, test.at, got, test.want)
+		one := s
+		one.Start, one.Phases = test.start, test.phases
+		begin := time.Hour // of the clock
+		th := thread{spec: &one, begin: begin, end: begin + s.Duration}
+		if got := th.wakeAfter(begin+test.now, 5*ms) - begin; got != test.want {
+			t.Errorf("from %v in %v: %v, want %v", test.start, test.phases, got, test.want)
 		}
 	}
-	s.Phases = []scenario.Phase{{For: time.Second, Factor: 0}}
-	if got := s.after(0, ms); got < s.Duration {
-		t.Errorf("no load: awake at %v", got)
+	s.Duration, s.Phases = 100*ms, []scenario.Phase{{For: 100 * ms}}
+	if r := ran(t, s, nil); r.Count > 0 || r.Unfinished > 0 {
+		t.Errorf("nothing but a phase without load: %+v", r)
 	}
 }
 

@@ -41,7 +41,8 @@ type Period struct {
 func (s *State) Step(l *Limit, workNS int64, width int32) Period {
 	want := s.BacklogNS + workNS
 	if want <= 0 || width <= 0 {
-		s.SavedNS = min(max(s.SavedNS, 0)+l.QuotaNS, l.BurstNS)
+		// What was overrun is paid first here too: a throttled CPU is in debt until a refill, whoever still runs there.
+		s.SavedNS = min(s.SavedNS+l.QuotaNS, l.BurstNS)
 		s.BacklogNS = max(want, 0)
 		return Period{}
 	}

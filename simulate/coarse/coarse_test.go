@@ -42,6 +42,11 @@ func TestStep(t *testing.T) {
 			coarse.Period{UsedNS: 220 * ms, StoppedNS: 78 * ms, Throttled: true}, coarse.State{BacklogNS: 180 * ms, SavedNS: -20 * ms}},
 		{"more is owed than a quota", coarse.State{BacklogNS: ms, SavedNS: -250 * ms}, limit, 0, 4,
 			coarse.Period{StoppedNS: 100 * ms, Throttled: true}, coarse.State{BacklogNS: ms, SavedNS: -50 * ms}},
+		{"an idle period pays too", coarse.State{SavedNS: -250 * ms}, limit, 0, 8, coarse.Period{}, coarse.State{SavedNS: -50 * ms}},
+		{"and saves what is left", coarse.State{SavedNS: -30 * ms}, coarse.Limit{QuotaNS: 200 * ms, PeriodNS: 100 * ms, BurstNS: 190 * ms}, 0, 8,
+			coarse.Period{}, coarse.State{SavedNS: 170 * ms}},
+		{"but no more than the burst", coarse.State{SavedNS: 50 * ms}, coarse.Limit{QuotaNS: 200 * ms, PeriodNS: 100 * ms, BurstNS: 60 * ms}, 0, 8,
+			coarse.Period{}, coarse.State{SavedNS: 60 * ms}},
 	} {
 		s := c.was
 		if got := s.Step(&c.limit, c.work, c.width); got != c.want || s != c.is {

@@ -2,29 +2,23 @@ package loadgen
 
 import (
 	"container/heap"
-	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"slices"
 	"time"
-	"unsafe"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/unthrottle/unthrottle/workload"
 	"github.com/unthrottle/unthrottle/workload/service"
 )
 
-// local sends to a service of our own, from one thread: it sleeps in ppoll(2)
-// until the next request is due or an answer comes, by raw system calls, so that
-// nothing of the Go runtime lies between the kernel and the clock.
+// local sends to a service of our own, from one thread: it sleeps until the next
+// request is due or an answer comes.
 type local struct {
 	*tracker
 	coming  *schedule
 	start   time.Duration
-	conns   []unix.PollFd // of the first shard, then of the next one
+	conns   sockets // of the first shard, then of the next one
 	turn    int
 	shards  *shards
 	flying  map[uint64]flight
@@ -68,7 +62,7 @@ func (t *timers) Pop() any {
 func runLocal(p Plan) (Result, error) {
 	runtime.LockOSThread()
 	g := &local{tracker: newTracker(p), coming: newSchedule(p), flying: map[uint64]flight{}, client: rand.Uint32(), shards: newShards(p)}
-	defer g.close()
+	defer func() { g.conns.close() }() // those that there are then
 	addrs := []string{p.Addr}
 	if p.Shards != nil {
 		addrs = p.Shards.Addrs
@@ -76,7 +70,7 @@ func runLocal(p Plan) (Result, error) {
 	g.blocked = make([][]uint64, len(addrs))
 	for _, addr := range addrs {
 		for range p.Connections {
-			if err := g.connect(addr); err != nil {
+			if err := g.conns.connect(addr); err != nil {
 				return Result{}, err
 			}
 		}
@@ -94,30 +88,6 @@ func runLocal(p Plan) (Result, error) {
 	result := g.finish(took, ownTime()-cpu, realTime)
 	result.Shards = g.shards.finish(took)
 	return result, nil
-}
-
-func (g *local) connect(addr string) error {
-	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return os.NewSyscallError("socket", err)
-	}
-	g.conns = append(g.conns, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
-	// Room for the answers of a service that was stopped; the kernel takes less
-	// from who is not root.
-	const room = 4 << 20
-	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, room) != nil {
-		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, room)
-	}
-	if err := unix.Connect(fd, &unix.SockaddrUnix{Name: addr}); err != nil {
-		return fmt.Errorf("no service at %.100q: %w", addr, err)
-	}
-	return nil
-}
-
-func (g *local) close() {
-	for _, c := range g.conns {
-		unix.Close(int(c.Fd))
-	}
 }
 
 func (g *local) now() time.Duration { return workload.Now() - g.start }
@@ -158,7 +128,7 @@ func (g *local) run() error {
 		if g.anyBlocked() {
 			until = min(until, now+time.Millisecond)
 		}
-		if err := g.receive(max(0, until-g.now())); err != nil {
+		if err := g.conns.receive(max(0, until-g.now()), g.take); err != nil {
 			return err
 		}
 	}
@@ -166,14 +136,11 @@ func (g *local) run() error {
 
 // send makes the next try of a request; false: the socket did not take it.
 func (g *local) send(number uint64, f flight, now time.Duration) bool {
-	var message [service.RequestBytes]byte
-	service.Request{Number: number, Try: uint8(f.tried), Class: g.plan.Streams[f.stream].Class, Client: g.client}.Encode(&message)
+	request := service.Request{Number: number, Try: uint8(f.tried), Class: g.plan.Streams[f.stream].Class, Client: g.client}
 	f.shard = g.shards.pick(now, number)
-	fd := g.conns[f.shard*g.plan.Connections+g.turn%g.plan.Connections].Fd
+	at := f.shard*g.plan.Connections + g.turn%g.plan.Connections
 	g.turn++
-	_, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(&message)),
-		service.RequestBytes, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
-	if errno == unix.EAGAIN {
+	if !g.conns.send(at, request) {
 		// The service does not read: the request waits here, and its clock runs.
 		f.waiting = true
 		g.flying[number] = f
@@ -242,46 +209,6 @@ func (g *local) lost(number uint64, f flight, now time.Duration) {
 	heap.Push(&g.timers, timer{now + after, number, f.tried})
 }
 
-// receive waits for answers, for at most so long.
-func (g *local) receive(patience time.Duration) error {
-	ts := unix.NsecToTimespec(int64(patience))
-	n, _, errno := unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&g.conns[0])), uintptr(len(g.conns)),
-		uintptr(unsafe.Pointer(&ts)), 0, 0, 0)
-	if errno != 0 && errno != unix.EINTR {
-		return os.NewSyscallError("ppoll", errno)
-	}
-	if errno != 0 || n == 0 {
-		return nil
-	}
-	for _, c := range g.conns {
-		if c.Revents == 0 {
-			continue
-		}
-		if err := g.read(c.Fd); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// read takes answers from one connection, but not for so long that a sending
-// would be late.
-func (g *local) read(fd int32) error {
-	var message [service.AnswerBytes]byte
-	for range 16 {
-		n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(&message)),
-			service.AnswerBytes, unix.MSG_DONTWAIT, 0, 0)
-		switch {
-		case errno == unix.EAGAIN || errno == unix.EINTR:
-			return nil
-		case errno != 0 || n != service.AnswerBytes:
-			return errors.New("the service has closed a connection: it ended before its time")
-		}
-		g.take(service.DecodeAnswer(&message))
-	}
-	return nil
-}
-
 // take is one answer. One to a try that was given up comes too late, and one to the requests of a client before this
 // one, whose connection had the same descriptor in the service, is nobody's.
 func (g *local) take(a service.Answer) {
@@ -305,21 +232,4 @@ func (g *local) take(a service.Answer) {
 	g.of(f.arrival).Refused++
 	g.failure("refused: a queue of the service was full")
 	g.lost(a.Number, f, now)
-}
-
-// becomeRealTime asks for the least real-time priority for this thread: it
-// works for some µs at a time, and must not wait for others meanwhile. false:
-// the kernel said no (no root, or a cgroup v1 without real-time share), and how
-// late the sendings were tells what came of it.
-func becomeRealTime() bool {
-	priority := int32(1)
-	_, _, errno := unix.RawSyscall(unix.SYS_SCHED_SETSCHEDULER, 0, unix.SCHED_FIFO, uintptr(unsafe.Pointer(&priority)))
-	return errno == 0
-}
-
-// ownTime is the CPU time of this process.
-func ownTime() time.Duration {
-	var ts unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &ts) // the clock exists on every Linux
-	return time.Duration(ts.Nano())
 }

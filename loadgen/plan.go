@@ -15,13 +15,17 @@ import (
 const (
 	MaxConnections = 64
 	MaxInFlight    = 100_000
-	MaxDuration    = time.Hour
+	MaxDuration    = time.Hour // of a phase, or any other time
 	MaxLatency     = 10 * time.Minute
 	MaxStreams     = 64
 	MaxPhases      = 64
 	MaxRate        = 1e6 // requests per second, of all streams together
 	MaxAt          = 100_000
 	MaxTries       = 100
+
+	// maxLife of a generator from the start on, in which no try is waited for beyond
+	// the drain: what it is granted as a process, without what it takes before and after.
+	maxLife = child.MaxDeadline - 10*time.Minute
 )
 
 // Plan is what a generator sends, and where.
@@ -118,9 +122,21 @@ func (p Plan) filled() Plan {
 
 // Check says what is wrong with a plan, nil if nothing is.
 func (p Plan) Check() error {
-	switch {
-	case count(p.Addr != "", p.Shards != nil, p.URL != "") != 1:
+	if count(p.Addr != "", p.Shards != nil, p.URL != "") != 1 {
 		return errors.New("give either an address, or shards, or a URL")
+	}
+	if err := p.Shards.check(p.Connections); err != nil {
+		return err
+	}
+	if err := p.checkURL(); err != nil {
+		return err
+	}
+	return p.CheckLoad()
+}
+
+// CheckLoad is Check for a plan that has no target yet.
+func (p Plan) CheckLoad() error {
+	switch {
 	case len(p.Streams) < 1 || len(p.Streams) > MaxStreams:
 		return fmt.Errorf("%d streams: give 1 to %d", len(p.Streams), MaxStreams)
 	case len(p.Phases) < 1 || len(p.Phases) > MaxPhases:
@@ -138,12 +154,6 @@ func (p Plan) Check() error {
 		if d < 0 || d > MaxDuration && name != "start" {
 			return fmt.Errorf("%s %v: outside 0 to %v", name, d, MaxDuration)
 		}
-	}
-	if err := p.Shards.check(p.Connections); err != nil {
-		return err
-	}
-	if err := p.checkURL(); err != nil {
-		return err
 	}
 	if p.CPUs != "" {
 		if _, err := topology.ParseList(p.CPUs); err != nil {
@@ -178,8 +188,8 @@ func (p Plan) checkLoad() error {
 		}
 		highest = max(highest, phase.Factor)
 	}
-	if d := p.Duration() + p.Drain + p.Timeout; d > MaxDuration || d > child.MaxDeadline/2 {
-		return fmt.Errorf("it would take %v: %v are allowed", d, MaxDuration)
+	if d := p.Duration() + p.Drain; d > maxLife {
+		return fmt.Errorf("it would take %v: %v are allowed", d, maxLife)
 	}
 	sum := 0.0
 	for _, s := range p.Streams {

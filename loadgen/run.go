@@ -91,7 +91,7 @@ func generate() error {
 	if p.Start > 0 {
 		wait = max(0, p.Start-workload.Now())
 	}
-	if err := inside.EndAfter(wait + p.Duration() + p.Drain + p.Timeout + patience); err != nil {
+	if err := inside.EndAfter(wait + p.Duration() + p.Drain + patience); err != nil {
 		return err
 	}
 	// The parent has no word for a generator: the next one is its end.

@@ -84,6 +84,21 @@ func TestPoissonGaps(t *testing.T) {
 	}
 }
 
+// What a process can live bounds a plan: an hour has time to end, however long its tries may take.
+func TestPlansOfAnHour(t *testing.T) {
+	p := steady("@x", 10, MaxDuration)
+	p.Drain, p.Timeout = ms, MaxDuration
+	if err := p.Check(); err != nil {
+		t.Error(err)
+	}
+	if p.Addr = ""; p.Check() == nil || p.CheckLoad() != nil {
+		t.Errorf("without a target: %v, its load %v", p.Check(), p.CheckLoad())
+	}
+	if p.Drain = MaxDuration; p.CheckLoad() == nil {
+		t.Error("an hour and an hour of waiting: taken")
+	}
+}
+
 func TestPlansThatAreRefused(t *testing.T) {
 	good := steady("@x", 10, time.Second)
 	if err := good.Check(); err != nil {
@@ -103,6 +118,9 @@ func TestPlansThatAreRefused(t *testing.T) {
 		"negative time":    func(p *Plan) { p.Phases[0].For = -time.Second },
 		"negative timeout": func(p *Plan) { p.Timeout = -1 },
 		"too long":         func(p *Plan) { p.Phases[0].For = 2 * MaxDuration },
+		"longer than it lives": func(p *Plan) {
+			p.Phases = []Phase{{For: MaxDuration, Factor: 1}, {For: MaxDuration, Factor: 1}}
+		},
 		"many connections": func(p *Plan) { p.Connections = 1000 },
 		"times out of order": func(p *Plan) {
 			p.Streams[0].PerSecond, p.Streams[0].At = 0, []time.Duration{2, 1}

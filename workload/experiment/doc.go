@@ -31,7 +31,7 @@
 //   - It refuses what asks for more CPUs or memory than there are, and hosts
 //     whose own limit would decide.
 //   - Workloads in the root cgroup are in one cgroup beside the others here: they
-//     share CPUs as a group.
+//     share CPUs as a group. So are those of a cgroup that has a pinned one below it.
 //   - cgroup v2: a cgroup has processes or cgroups, not both (no internal
 //     processes); it says so beforehand.
 //   - Width, active periods and stopped time are not measured without a [Probe].

@@ -12,16 +12,23 @@ import (
 	"github.com/unthrottle/unthrottle/workload/home"
 )
 
-// rootName is the cgroup of workloads in the scenario's root; no name in a file
-// begins with "_".
-const rootName = "_root"
+// Cgroups that no file has; no name in one begins with "_".
+const (
+	rootName = "_root" // of workloads in the scenario's root
+	// restName is of workloads in a cgroup that has a pinned one below it: the CPUs of
+	// that one are in its own cpuset.
+	restName = "_rest"
+)
 
 // ground is the scenario's cgroups on this host.
 type ground struct {
 	home   *home.Home
 	groups []*home.Group // as Scenario.Cgroups
-	root   *home.Group   // nil: no workload is in the root
-	cpus   cpuset.CPUSet // usable
+	// root and rest are where workloads of the root, and of cgroups that have a pinned
+	// one below them, are; nil: there are none. rest has indices of Scenario.Cgroups.
+	root *home.Group
+	rest []*home.Group
+	cpus cpuset.CPUSet // usable
 }
 
 // open makes the cgroups and puts their settings in force. On failure nothing
@@ -59,10 +66,18 @@ func (g *ground) make(s *scenario.Scenario) error {
 		}
 		g.groups = append(g.groups, made)
 	}
-	if slices.ContainsFunc(s.Workloads, func(w scenario.Workload) bool { return w.Cgroup < 0 }) {
-		var err error
-		g.root, err = g.home.Group(rootName)
-		return err
+	g.rest = make([]*home.Group, len(g.groups))
+	for i := range s.Workloads {
+		w, err := &s.Workloads[i], error(nil)
+		switch {
+		case w.Cgroup < 0 && g.root == nil:
+			g.root, err = g.home.Group(rootName)
+		case w.Cgroup >= 0 && g.rest[w.Cgroup] == nil && !s.CPUsOf(w).Equals(s.Effective(&s.Cgroups[w.Cgroup])):
+			g.rest[w.Cgroup], err = g.groups[w.Cgroup].Group(restName)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -85,26 +100,32 @@ func (g *ground) set(s *scenario.Scenario) error {
 			return fmt.Errorf("cgroups.%s: %w", c.Name, err)
 		}
 	}
+	for i := range s.Workloads {
+		w := &s.Workloads[i]
+		if group, cpus := g.of(s, w); w.Cgroup < 0 || group == g.rest[w.Cgroup] {
+			if err := group.SetCPUs(cpus); err != nil {
+				return fmt.Errorf("workloads.%s: %w", w.Name, err)
+			}
+		}
+	}
 	for i := range slices.Backward(s.Cgroups) {
 		if err := g.groups[i].SetCPUs(mapped(s.Effective(&s.Cgroups[i]), g.cpus)); err != nil {
 			return fmt.Errorf("cgroups.%s.cpus: %w", s.Cgroups[i].Name, err)
 		}
 	}
-	if g.root == nil {
-		return nil
-	}
-	return g.root.SetCPUs(mapped(rootCPUs(s), g.cpus))
+	return nil
 }
-
-// rootCPUs are those of the root's workloads: all but pinned cgroups' own.
-func rootCPUs(s *scenario.Scenario) cpuset.CPUSet { return s.Host.All().Difference(s.Host.Reserved) }
 
 // of is a workload's cgroup, and the CPUs that it may use.
 func (g *ground) of(s *scenario.Scenario, w *scenario.Workload) (*home.Group, cpuset.CPUSet) {
-	if w.Cgroup < 0 {
-		return g.root, mapped(rootCPUs(s), g.cpus)
+	cpus := mapped(s.CPUsOf(w), g.cpus)
+	switch {
+	case w.Cgroup < 0:
+		return g.root, cpus
+	case g.rest[w.Cgroup] != nil:
+		return g.rest[w.Cgroup], cpus
 	}
-	return g.groups[w.Cgroup], mapped(s.Effective(&s.Cgroups[w.Cgroup]), g.cpus)
+	return g.groups[w.Cgroup], cpus
 }
 
 // stats reads all cgroups' counters.

@@ -50,14 +50,13 @@ func (j *jvmJob) begin(_ context.Context, at time.Duration) error {
 }
 
 func (j *jvmJob) end() (map[string]scenario.WorkloadOutcome, []string, error) {
-	pauses := j.process.Pauses(j.at, j.at+j.length)
-	out := scenario.WorkloadOutcome{Count: uint64(len(pauses))}
-	if len(pauses) > 0 {
-		at := func(q float64) *float64 { return milliseconds(jvm.Quantile(pauses, q), true) }
-		out.P50, out.P90, out.P95, out.P99, out.Max = at(0.5), at(0.9), at(0.95), at(0.99), at(1)
+	var ms []float64
+	for _, took := range j.process.Pauses(j.at, j.at+j.length) {
+		ms = append(ms, float64(took)/1e6)
 	}
+	out := paused(len(ms), ms)
 	var notes []string
-	if len(pauses) == 0 {
+	if len(ms) == 0 {
 		notes = append(notes, fmt.Sprintf("%s: the JVM did not collect: let it run longer, or give it a smaller heap", j.name))
 	}
 	return map[string]scenario.WorkloadOutcome{j.name: out}, notes, nil

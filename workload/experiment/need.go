@@ -22,7 +22,7 @@ func check(s *scenario.Scenario, v2 bool) error {
 	total := 0
 	for i := range s.Workloads {
 		w := &s.Workloads[i]
-		if total += w.Threads; total > threads.MaxThreads {
+		if total += w.AllThreads(); total > threads.MaxThreads {
 			return fmt.Errorf("workloads.%s: more than %d threads in all: simulate it, or take fewer", w.Name, threads.MaxThreads)
 		}
 		if w.Server == nil {
@@ -90,7 +90,10 @@ const (
 func memory(s *scenario.Scenario) int {
 	sum := 0
 	for _, w := range s.Workloads {
-		sum += perProcess + w.Threads*perThread
+		sum += perProcess + w.AllThreads()*perThread
+		if w.Kind == scenario.Kernel {
+			sum += w.Threads * threads.CallerBytes
+		}
 		if w.Server != nil {
 			sum += w.Server.Shared
 			if w.Shard == 0 {

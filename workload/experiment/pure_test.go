@@ -10,6 +10,7 @@ import (
 	"github.com/unthrottle/unthrottle/loadgen"
 	"github.com/unthrottle/unthrottle/scenario"
 	"github.com/unthrottle/unthrottle/scenario/balance"
+	"github.com/unthrottle/unthrottle/workload/service"
 )
 
 func TestMapped(t *testing.T) {
@@ -127,6 +128,71 @@ func TestAvailableMemory(t *testing.T) {
 		if _, err := availableMemory(bad); err == nil {
 			t.Errorf("%q was read", bad)
 		}
+	}
+}
+
+// A quantile is the least that a share of the pauses do not exceed.
+func TestPaused(t *testing.T) {
+	hundred := make([]float64, 100)
+	for i := range hundred {
+		hundred[i] = float64(100 - i)
+	}
+	for name, test := range map[string]struct {
+		ms                      []float64
+		p50, p90, p95, p99, max float64
+	}{
+		"one":     {[]float64{4}, 4, 4, 4, 4, 4},
+		"two":     {[]float64{4, 1}, 1, 4, 4, 4, 4},
+		"four":    {[]float64{4, 1, 3, 2}, 2, 4, 4, 4, 4},
+		"hundred": {hundred, 50, 90, 95, 99, 100},
+	} {
+		got := paused(7, test.ms)
+		if got.Count != 7 || *got.P50 != test.p50 || *got.P90 != test.p90 || *got.P95 != test.p95 || *got.P99 != test.p99 || *got.Max != test.max {
+			t.Errorf("%s: %v %v %v %v %v", name, *got.P50, *got.P90, *got.P95, *got.P99, *got.Max)
+		}
+	}
+	if none := paused(0, nil); none.P50 != nil || none.Max != nil || collected(service.GCStats{}).Max != nil {
+		t.Errorf("of nothing: %+v", none)
+	}
+	// Only the first pauses are kept, and the longest.
+	if got := collected(service.GCStats{Collections: 3, LongestMs: 9, PausesMs: []float64{1, 2}}); got.Count != 3 || *got.P50 != 1 || *got.Max != 9 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// What a load generator would refuse is refused before the run, and what it can do is not.
+func TestLoadsAreCheckedBefore(t *testing.T) {
+	for name, test := range map[string]struct{ top, keys, want string }{
+		"an hour":         {"duration: 1h", "arrivals: {per_second: 1}", ""},
+		"long timeouts":   {"duration: 1h", "arrivals: {per_second: 1}, timeout: 1h", ""},
+		"a late start":    {"duration: 1h", "arrivals: {per_second: 1}, start: 59m", ""},
+		"a spike":         {"spike: {at: 1s, for: 1s, factor: 1000}", "arrivals: {per_second: 2000}", "workloads.web: load: 2000000 requests per second: 1e+06 are allowed"},
+		"the most at all": {"duration: 2s", "arrivals: {per_second: 1000000}", ""},
+	} {
+		s := parsed(t, "version: 1\nhost: {cpus: 1}\n"+test.top+"\nworkloads: {web: {kind: service, threads: 1, work: 1ms, "+test.keys+"}}\n")
+		err := checkLoads(&s)
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// I/O threads are threads, and calls have a buffer each.
+func TestWhatARunNeeds(t *testing.T) {
+	web := "version: 1\nhost: {cpus: 1}\nworkloads: {web: {kind: service, io: IO, threads: 1, work: 1ms, arrivals: {per_second: 1}}}\n"
+	few, many := parsed(t, strings.Replace(web, "IO", "1", 1)), parsed(t, strings.Replace(web, "IO", "4096", 1))
+	if err := check(&few, false); err != nil {
+		t.Error(err)
+	}
+	if err := check(&many, false); err == nil || !strings.Contains(err.Error(), "more than 4096 threads") {
+		t.Errorf("4096 I/O threads and one: %v", err)
+	}
+	if more := memory(&many) - memory(&few); more != 4095*perThread {
+		t.Errorf("4095 I/O threads more take %d bytes", more)
+	}
+	calls := parsed(t, "version: 1\nhost: {cpus: 1}\nworkloads: {k: {kind: kernel, threads: 1000, run: 1ms, sleep: 1ms}}\n")
+	if got := memory(&calls); got < 1000<<20 {
+		t.Errorf("1000 threads with a buffer of 1 MiB each take %d MiB", got>>20)
 	}
 }
 

@@ -49,6 +49,9 @@ func Run(ctx context.Context, s scenario.Scenario, o Options) (result Result, er
 	if err := check(&s, version == cgroup.V2); err != nil {
 		return result, err
 	}
+	if err := checkLoads(&s); err != nil {
+		return result, err
+	}
 	meminfo, err := readMeminfo()
 	if err != nil {
 		return result, err

@@ -91,6 +91,59 @@ func TestEveryKind(t *testing.T) {
 	}
 }
 
+// Collections by the clock begin with their workload, not when its process does.
+func TestCollectorBeginsWithItsService(t *testing.T) {
+	o, _ := options(t)
+	s := parsed(t, `version: 1
+duration: 1200ms
+host: {cpus: 1}
+workloads:
+  web: {kind: service, threads: 1, work: 100us, arrivals: {per_second: 20}}
+  gc: {kind: gc, of: web, threads: 1, work: 100us, every: 500ms}
+  late: {kind: service, start: 400ms, threads: 1, work: 100us, arrivals: {per_second: 20}}
+  late-gc: {kind: gc, of: late, start: 400ms, threads: 1, work: 100us, every: 500ms}
+`)
+	r, err := Run(t.Context(), s, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// At 500 and 1000 ms, and at 900 ms; the processes were there 300 ms before.
+	for name, most := range map[string]uint64{"gc": 2, "late-gc": 1} {
+		if w := r.Outcome.Workloads[name]; w.Count == 0 || w.Count > most {
+			t.Errorf("%s: %d collections, at most %d are due", name, w.Count, most)
+		}
+	}
+}
+
+// CPUs of a pinned cgroup are its own, also before workloads of the cgroup above it.
+func TestPinnedBelowOthers(t *testing.T) {
+	require.CPUs(t, 2)
+	require.CgroupV1(t)
+	o, tree := options(t)
+	s := parsed(t, `version: 1
+duration: 1s
+host: {cpus: 2}
+cgroups:
+  p: {quota: 200ms}
+  a: {parent: p, quota: 100ms, remedy: {kind: pin, cpus: 1}}
+workloads:
+  own: {kind: sleeper, cgroup: a}
+  beside: {kind: burn, cgroup: p, threads: 2}
+  pinned: {kind: fib, cgroup: p, threads: 2, fast: 2}
+`)
+	r, err := Run(t.Context(), s, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, p := r.Outcome.Cgroups["a"].UsageSeconds, r.Outcome.Cgroups["p"].UsageSeconds
+	if beside := p - a; beside > 1.1*r.Outcome.Seconds || beside <= 0 {
+		t.Errorf("four threads beside an idle pinned cgroup used %.2f s of one CPU in %.2f s", beside, r.Outcome.Seconds)
+	}
+	if paths, pids := homes(t, tree); len(paths)+len(pids) > 0 {
+		t.Errorf("left: %q, processes %v", paths, pids)
+	}
+}
+
 // A real run and a simulated one have the same keys.
 func TestSameKeysAsSimulated(t *testing.T) {
 	o, _ := options(t)

@@ -3,11 +3,12 @@ package experiment
 import (
 	"context"
 	"errors"
-	"slices"
+	"fmt"
 	"time"
 
 	"github.com/unthrottle/unthrottle/loadgen"
 	"github.com/unthrottle/unthrottle/scenario"
+	"github.com/unthrottle/unthrottle/workload"
 	"github.com/unthrottle/unthrottle/workload/service"
 )
 
@@ -20,6 +21,7 @@ type serviceJob struct {
 	process   *service.Process
 	shards    []*serviceJob // all, this one too, where it is the first shard
 	clients   chan clients
+	late      *time.Timer // its collector's beginning
 }
 
 // clients is what a load generator has measured.
@@ -67,19 +69,40 @@ func (j *serviceJob) spec() service.Spec {
 // some tens of ms long, and CPUs are shared.
 const lateAfter = 5 * time.Millisecond
 
-// plan is what the service's clients send.
+// plan is what the service's clients send, at that moment of the scenario's beginning.
 func (j *serviceJob) plan(at time.Duration) loadgen.Plan {
 	w := &j.s.Workloads[j.index]
-	p := loadgen.Plan{
-		Seed: seedOf(j.o.Seed, wholeName(w)), Timeout: w.Server.Timeout, Good: w.Server.Timeout,
-		Retries: loadgen.Retries(w.Server.Retries), Start: at + w.Start,
-		// What is on its way at the scenario's end is unfinished.
-		Drain: time.Millisecond, LateAfter: lateAfter, Phases: plannedPhases(w.Phases, j.s.Duration-w.Start),
-	}
+	p := planned(j.s, w, j.o.Seed)
+	p.Start = at + w.Start
 	if w.Shards == nil {
 		p.Addr = j.process.Addr()
 	} else {
 		p.Shards = j.addresses(w.Shards.Balance)
+	}
+	return p
+}
+
+// checkLoads refuses what a load generator would, before anything is made.
+func checkLoads(s *scenario.Scenario) error {
+	for i := range s.Workloads {
+		w := &s.Workloads[i]
+		if w.Server == nil || w.Shard > 0 {
+			continue
+		}
+		if err := planned(s, w, 0).CheckLoad(); err != nil {
+			return fmt.Errorf("workloads.%s: load: %w: simulate it, or take less", w.Name, err)
+		}
+	}
+	return nil
+}
+
+// planned is what a service's clients send, wherever and whenever.
+func planned(s *scenario.Scenario, w *scenario.Workload, seed uint64) loadgen.Plan {
+	p := loadgen.Plan{
+		Seed: seedOf(seed, wholeName(w)), Timeout: w.Server.Timeout, Good: w.Server.Timeout,
+		Retries: loadgen.Retries(w.Server.Retries),
+		// What is on its way at the scenario's end is unfinished.
+		Drain: time.Millisecond, LateAfter: lateAfter, Phases: plannedPhases(w.Phases, s.Duration-w.Start),
 	}
 	for i, c := range w.Server.Classes {
 		p.Streams = append(p.Streams, loadgen.Stream{
@@ -126,9 +149,26 @@ func (j *serviceJob) load(ctx context.Context, at time.Duration) {
 	}()
 }
 
-func (j *serviceJob) begin(context.Context, time.Duration) error { return nil }
+// begin lets its collector count the time; requests come when the generator sends them.
+func (j *serviceJob) begin(_ context.Context, at time.Duration) error {
+	if j.collector < 0 {
+		return nil
+	}
+	start := j.s.Workloads[j.index].Start
+	if start == 0 {
+		return j.process.Begin()
+	}
+	// Should it have ended by then, its end says so.
+	j.late = time.AfterFunc(at+start-workload.Now(), func() { _ = j.process.Begin() })
+	return nil
+}
 
-func (j *serviceJob) stop() error { return j.process.Stop() }
+func (j *serviceJob) stop() error {
+	if j.late != nil {
+		j.late.Stop()
+	}
+	return j.process.Stop()
+}
 
 // generatorPatience bounds the wait for a generator, which has a deadline of its
 // own.
@@ -191,12 +231,10 @@ func withoutLatencies(w scenario.WorkloadOutcome) scenario.WorkloadOutcome {
 	return w
 }
 
-// collected is a collector's outcome: its pauses.
+// collected is a collector's outcome: its pauses, the longest of all.
 func collected(gc service.GCStats) scenario.WorkloadOutcome {
-	out := scenario.WorkloadOutcome{Count: uint64(gc.Collections)}
-	if sorted := slices.Sorted(slices.Values(gc.PausesMs)); len(sorted) > 0 {
-		at := func(q float64) *float64 { return &sorted[min(len(sorted)-1, int(q*float64(len(sorted))))] }
-		out.P50, out.P90, out.P95, out.P99 = at(0.5), at(0.9), at(0.95), at(0.99)
+	out := paused(gc.Collections, gc.PausesMs)
+	if out.Max != nil {
 		out.Max = &gc.LongestMs
 	}
 	return out

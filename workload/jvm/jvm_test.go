@@ -46,13 +46,6 @@ func FuzzParsePause(f *testing.F) {
 	})
 }
 
-func TestQuantile(t *testing.T) {
-	pauses := []time.Duration{4, 1, 3, 2}
-	if Quantile(pauses, 0) != 1 || Quantile(pauses, 0.5) != 3 || Quantile(pauses, 1) != 4 || Quantile(pauses[:1], 0.99) != 4 {
-		t.Error(Quantile(pauses, 0), Quantile(pauses, 0.5), Quantile(pauses, 1))
-	}
-}
-
 // needJVM skips where no JVM is installed.
 func needJVM(t *testing.T, name string) string {
 	t.Helper()

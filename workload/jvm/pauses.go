@@ -3,7 +3,6 @@ package jvm
 import (
 	"math"
 	"regexp"
-	"slices"
 	"strconv"
 	"time"
 )
@@ -25,11 +24,4 @@ func ParsePause(line string) (time.Duration, bool) {
 		return 0, false
 	}
 	return time.Duration(math.Round(ms * float64(time.Millisecond))), true
-}
-
-// Quantile of pauses: the least that a share q of them do not exceed. There is at
-// least one.
-func Quantile(pauses []time.Duration, q float64) time.Duration {
-	sorted := slices.Sorted(slices.Values(pauses))
-	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))]
 }

@@ -19,6 +19,7 @@ const listenFD = 3
 // The parent's words to a service.
 const (
 	wordGo    = 'g'
+	wordBegin = 'b'
 	wordStats = 's'
 )
 
@@ -62,6 +63,8 @@ func serve() error {
 		switch word, ok := inside.Word(); {
 		case !ok:
 			return nil
+		case word == wordBegin:
+			s.begin()
 		case word == wordGo:
 			s.start()
 			fallthrough

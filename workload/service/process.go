@@ -87,6 +87,15 @@ func (p *Process) Go() error {
 	return err
 }
 
+// Begin lets the collector count the time until its first collection, where it has one
+// by the clock; once, after Go.
+func (p *Process) Begin() error {
+	if err := p.child.Tell(wordBegin); err != nil {
+		return fmt.Errorf("service: %w", err)
+	}
+	return nil
+}
+
 // Stats is what the service has counted so far; after Go only.
 func (p *Process) Stats() (Stats, error) { return p.ask(wordStats) }
 

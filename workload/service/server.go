@@ -107,18 +107,25 @@ func (s *server) start() {
 			thread("gc-"+strconv.Itoa(i+1), s.gc.collect)
 		}
 		thread("vm", s.gc.decide)
-		if s.gc.spec.Every > 0 {
-			go func() {
-				for range time.Tick(s.gc.spec.Every) {
-					s.gc.ask()
-				}
-			}()
-		}
 	}
 	for i, r := range s.readers {
 		thread("io-"+strconv.Itoa(i+1), r.run)
 	}
 	started.Wait()
+}
+
+// begin lets collections by the clock come from now on.
+func (s *server) begin() {
+	if s.gc == nil || s.gc.spec.Every == 0 {
+		return
+	}
+	// The ticks count from here, not from when a quota lets the goroutine run.
+	due := time.Tick(s.gc.spec.Every)
+	go func() {
+		for range due {
+			s.gc.ask()
+		}
+	}()
 }
 
 // setName names the calling thread as /proc shows it: 15 bytes.

@@ -69,7 +69,7 @@ type Class struct {
 type GC struct {
 	Threads int
 	Work    time.Duration // CPU time of a collection, by all its threads together
-	// Requests between two collections: requests allocate. 0: Every.
+	// Requests between two collections: requests allocate. 0: Every, from [Process.Begin] on.
 	Requests int
 	Every    time.Duration
 }

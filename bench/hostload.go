@@ -2,47 +2,20 @@ package bench
 
 import (
 	"bytes"
-	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/unthrottle/unthrottle/host"
 )
 
-// userHZ is the unit of times in /proc, 1/100 s on every architecture that this
-// project builds for (USER_HZ, include/uapi/asm-generic/param.h).
-const userHZ = 100
-
-// busyTime reads from the text of /proc/stat how long all CPUs together were busy
-// (user, nice, system, irq, softirq) or taken by a hypervisor (steal); guest
-// time is in user already (proc_stat(5)).
-func busyTime(stat string) (time.Duration, error) {
-	line, _, _ := strings.Cut(stat, "\n")
-	fields := strings.Fields(line)
-	if len(fields) < 9 || fields[0] != "cpu" {
-		return 0, errors.New("/proc/stat does not begin with the sum of all CPUs")
-	}
-	sum := time.Duration(0)
-	for _, i := range []int{1, 2, 3, 6, 7, 8} {
-		ticks, err := strconv.ParseUint(fields[i], 10, 50)
-		if err != nil {
-			return 0, fmt.Errorf("/proc/stat: %.40q is no time", fields[i])
-		}
-		sum += time.Duration(ticks) * time.Second / userHZ
-	}
-	return sum, nil
-}
-
-// hostBusy is busyTime of this host; false: not readable.
+// hostBusy is how long all CPUs together were busy, or taken by a hypervisor; false:
+// not readable.
 func hostBusy() (time.Duration, bool) {
-	text, err := os.ReadFile("/proc/stat")
-	if err != nil {
-		return 0, false
-	}
-	busy, err := busyTime(string(text))
-	return busy, err == nil
+	t, err := host.ReadTimes(os.DirFS("/"))
+	return t.Busy(), err == nil
 }
 
 // switches counts the context switches of all threads of a process so far; the

@@ -43,6 +43,9 @@ func RunPrice(ctx context.Context, o Options) (result Price, err error) {
 	if o, err = o.filled(); err != nil {
 		return result, err
 	}
+	// The neighbour burns on all CPUs: with more weight than everybody else it would starve the generator, which takes up
+	// to a second to start then.
+	o.Fair = true
 	g, cpus, err := open(o)
 	if err != nil {
 		return result, err
@@ -96,6 +99,7 @@ func (g *ground) price(ctx context.Context, a arm, shape Shape, beside *home.Gro
 				return 0, err
 			}
 			if why := s.own.Saturated(); why != "" {
+				o.Progress(Event{Doing: fmt.Sprintf("price of %s, repeat %d of %d: again, %s", a.name, repeat+1, o.Repeats, why)})
 				if try == o.Patience {
 					return 0, &Saturated{why}
 				}
@@ -120,7 +124,7 @@ func (g *ground) price(ctx context.Context, a arm, shape Shape, beside *home.Gro
 	if err := beside.SetCPUs(cpus); err != nil {
 		return err
 	}
-	stop, err := neighbour(g, beside, g.home.CPUs().Size())
+	stop, err := neighbour(g, beside, workload.Spec{Burners: g.home.CPUs().Size(), Sleep: 100 * ms, Deadline: o.tries()})
 	if err != nil {
 		return err
 	}
@@ -133,10 +137,15 @@ func (g *ground) price(ctx context.Context, a arm, shape Shape, beside *home.Gro
 	return nil
 }
 
+// tries is the longest that the tries of one step can take, within what a neighbour can live.
+func (o Options) tries() time.Duration {
+	return min(workload.MaxDeadline, time.Duration(o.Patience+1)*(o.Step+warm+slack))
+}
+
 // neighbour starts threads that burn; stop ends them and says how many rounds
 // per second they have gone.
-func neighbour(g *ground, beside *home.Group, threads int) (stop func() (float64, error), err error) {
-	p, err := workload.Start(g.exe, workload.Spec{Burners: threads, Sleep: 100 * ms, Deadline: 5 * time.Minute})
+func neighbour(g *ground, beside *home.Group, spec workload.Spec) (stop func() (float64, error), err error) {
+	p, err := workload.Start(g.exe, spec)
 	if err != nil {
 		return nil, err
 	}

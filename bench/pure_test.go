@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/unthrottle/unthrottle/loadgen"
+	"github.com/unthrottle/unthrottle/workload"
 )
 
 func TestObjective(t *testing.T) {
@@ -207,16 +208,7 @@ func TestHistogramEdges(t *testing.T) {
 	}
 }
 
-func TestHostFiles(t *testing.T) {
-	busy, err := busyTime("cpu  100 10 50 9999 77 5 5 30 60 0\ncpu0 1\n")
-	if err != nil || busy != 2*time.Second {
-		t.Errorf("%v, %v", busy, err)
-	}
-	for _, text := range []string{"", "cpu 1 2", "cpu0 1 2 3 4 5 6 7 8", "cpu a b c d e f g h"} {
-		if _, err := busyTime(text); err == nil {
-			t.Errorf("%q: taken", text)
-		}
-	}
+func TestSwitches(t *testing.T) {
 	if n := switchesOf([]byte("Name:\tvoluntary_ctxt_switches\nvoluntary_ctxt_switches:\t7\nnonvoluntary_ctxt_switches:\t5\n")); n != 12 {
 		t.Errorf("%d switches", n)
 	}
@@ -238,6 +230,27 @@ func TestOptionsThatAreRefused(t *testing.T) {
 	quick, err := Options{Quick: true}.filled()
 	if err != nil || quick.Repeats != 3 || quick.Steps != 4 || quick.Step != 5*time.Second || len(quick.Remedies) != 3 {
 		t.Errorf("quick: %+v, %v", quick, err)
+	}
+}
+
+// The neighbour is there as long as the service is tried beside it.
+func TestNeighbourOutlivesTheTries(t *testing.T) {
+	for _, test := range []struct {
+		o           Options
+		least, most time.Duration
+	}{
+		{Options{}, 6 * (6*time.Second + warm), time.Hour},
+		{Options{Step: MaxStep}, 6 * (MaxStep + warm + slack), time.Hour},
+		{Options{Step: MaxStep, Patience: 1000}, workload.MaxDeadline, workload.MaxDeadline},
+	} {
+		o, err := test.o.filled()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := o.tries()
+		if err := (workload.Spec{Burners: 1, Sleep: 100 * ms, Deadline: got}).Check(); err != nil || got < test.least || got > test.most {
+			t.Errorf("%+v: %v, %v", test.o, got, err)
+		}
 	}
 }
 

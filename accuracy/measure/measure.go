@@ -11,7 +11,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
@@ -92,48 +91,17 @@ func used(s *scenario.Scenario, o scenario.Outcome) time.Duration {
 
 // times are sums over all CPUs.
 type times struct {
-	all, idle, steal time.Duration
-	used             *time.Duration // by all processes, exactly; nil: not counted
-}
-
-// userHZ is the unit of times in /proc, 1/100 s on every architecture that Go knows
-// (USER_HZ, include/uapi/asm-generic/param.h).
-const userHZ = 100
-
-// parse reads the first line of /proc/stat (proc_stat(5)): user, nice, system,
-// idle, iowait, irq, softirq, steal; guest times are in user already.
-func parse(stat string) (t times, err error) {
-	line, _, _ := strings.Cut(stat, "\n")
-	fields := strings.Fields(line)
-	if len(fields) < 9 || fields[0] != "cpu" {
-		return t, fmt.Errorf("/proc/stat: %.40q is no line of all CPUs", line)
-	}
-	for i, text := range fields[1:9] {
-		n, err := strconv.ParseInt(text, 10, 50)
-		if err != nil || n < 0 {
-			return t, fmt.Errorf("/proc/stat: %.40q is no number", text)
-		}
-		d := time.Duration(n) * (time.Second / userHZ)
-		t.all += d
-		switch i {
-		case 3, 4:
-			t.idle += d
-		case 7:
-			t.steal += d
-		}
-	}
-	return t, nil
+	host.Times
+	used *time.Duration // by all processes, exactly; nil: not counted
 }
 
 // look reads the counters. On cgroup v1 the root counts CPU time exactly; else
 // what was idle at ticks is all there is, which periods in step with the ticks
 // distort.
 func look(h *cgroup.Host) (times, error) {
-	text, err := os.ReadFile("/proc/stat")
-	if err != nil {
-		return times{}, err
-	}
-	t, err := parse(string(text))
+	t := times{}
+	var err error
+	t.Times, err = host.ReadTimes(os.DirFS("/"))
 	if v, ok := h.Version(cgroup.CPUAcct); err != nil || !ok || v != cgroup.V1 || h.Top(cgroup.CPUAcct) != "/" {
 		return t, err
 	}
@@ -144,12 +112,12 @@ func look(h *cgroup.Host) (times, error) {
 
 // noise is what neither idled nor was used by the run itself.
 func noise(before, after times, own time.Duration) accuracy.Noise {
-	all := float64(after.all - before.all)
+	all := float64(after.All - before.All)
 	if all <= 0 {
 		return accuracy.Noise{Steal: 1, Others: 1}
 	}
-	steal := after.steal - before.steal
-	others := after.all - before.all - (after.idle - before.idle) - steal - own
+	steal := after.Steal - before.Steal
+	others := after.All - before.All - (after.Idle - before.Idle) - steal - own
 	if before.used != nil && after.used != nil {
 		others = *after.used - *before.used - own
 	}

@@ -83,7 +83,7 @@ func (a *agent) finding(ctx context.Context, c *chooser, f finding, held []apply
 		case err == nil:
 			c.tried(o.Container.Group.Path, time.Now(), 0)
 			return true
-		case ctx.Err() != nil:
+		case ctx.Err() != nil && !errors.As(err, new(*apply.NotRestored)):
 		case errors.Is(err, fix.ErrObjectiveMet):
 			log.Debug(f.because() + ", but its objective is met")
 			c.later(o.Container.Group.Path, time.Now().Add(f.rule.SLOInterval))

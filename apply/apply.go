@@ -158,7 +158,7 @@ func Recover(ctx context.Context, env Env) (Result, error) {
 	err = r.recover(ctx)
 	r.res.Verdict = VerdictRestored
 	switch {
-	case err != nil:
+	case err != nil || len(r.left) > 0:
 		r.res.Verdict = VerdictNotRestored
 	case len(r.res.Writes) == 0:
 		r.res.Verdict = VerdictNothing

@@ -16,7 +16,8 @@
 //     (change.Fold). Taking one back leaves the others in force.
 //  5. Taking back is no replay. A setting is written only if its value is still ours; otherwise it is left and
 //     reported. So is one whose cgroup is gone, was made anew (the inode differs), or belongs to an earlier life of the
-//     machine (the boot id differs).
+//     machine (the boot id differs). What is refused stays in force with its reason (NotRestored) and its transaction
+//     open; everything else is taken back.
 //  6. Nothing outside Env.Scope is written, by Apply or by Restore.
 //  7. Transactions may take the place of others (Replace): the values go straight from the old ones' to the new ones',
 //     the old ones end in the same record that commits the new ones, and what was before any of us is kept.
@@ -45,7 +46,8 @@
 //
 // systemd: properties of units are set as runtime ones. A list (AllowedCPUs) is also written to the file behind it,
 // because systemd cannot empty that. A reboot ends both. A unit that is gone is skipped; without a manager on D-Bus the
-// transaction stays open until there is one.
+// transaction stays open until there is one. A unit's quota is refused where the files of its cgroup say something else
+// (UnitDiffers): they were written past systemd, and could not be brought back.
 //
 // Limits. Before 7.0 the kernel refuses to empty a v2 list while processes are inside (ENOSPC, validate_change): what
 // was empty is then given all that its parent has in force, which is the same as long as the parent's does not change,

@@ -16,6 +16,8 @@ type run struct {
 	// ids are the cgroups' ids by setting, as far as they existed when the steps were planned.
 	ids map[change.Key]uint64
 	res *Result
+	// left is what could not be taken back and stays in force.
+	left []Skip
 }
 
 // start opens the journal for writing; the caller closes it.

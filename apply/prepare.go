@@ -99,13 +99,8 @@ func (w world) preparePart(ctx context.Context, s *journal.State, part Part, rep
 	}
 	var holds []journal.Hold
 	for i, c := range all {
-		if c.Kind == change.KindTask && i < own {
-			// Who cannot be moved is found out before anything is written.
-			pids, err := w.movable(c)
-			if err == nil {
-				err = w.whole(c, pids)
-			}
-			if err != nil {
+		if i < own {
+			if err := w.possible(ctx, c); err != nil {
 				return nil, err
 			}
 		}
@@ -123,6 +118,21 @@ func (w world) preparePart(ctx context.Context, s *journal.State, part Part, rep
 		}
 	}
 	return holds, nil
+}
+
+// possible finds out, before anything is written, who cannot be moved and which unit's quota is not its cgroup's.
+func (w world) possible(ctx context.Context, c change.Change) error {
+	switch c.Kind {
+	case change.KindTask:
+		pids, err := w.movable(c)
+		if err != nil {
+			return err
+		}
+		return w.whole(c, pids)
+	case change.KindSystemd:
+		return w.unitAgrees(ctx, c)
+	}
+	return nil
 }
 
 // leansOn are holds on the cgroups made and the controllers enabled by earlier transactions that this one's settings

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/unthrottle/unthrottle/cgroup"
 	"github.com/unthrottle/unthrottle/journal"
@@ -26,11 +27,40 @@ const (
 	WhyReboot    = "the machine was started again since; cgroup settings and runtime properties did not survive that"
 	WhyForeign   = "changed by someone else since"
 	WhyUnknown   = "of a kind that this version does not know"
+	// whyImpossible: others wrote what does not go with the original value.
+	whyImpossible = "what others set since does not go with what it was (%v): change that, then run unthrottle restore again"
 )
+
+// NotRestored says that something of what was to be taken back was refused: it stays in force, and its transactions
+// stay open. The rest was taken back.
+type NotRestored struct {
+	// Left is what stays in force, and why.
+	Left []Skip
+}
+
+// maxNamed bounds how many settings an error names.
+const maxNamed = 3
+
+// Error names what stays and the way out.
+func (e *NotRestored) Error() string {
+	var b strings.Builder
+	b.WriteString("not everything could be put back")
+	for i, s := range e.Left {
+		if i == maxNamed {
+			fmt.Fprintf(&b, "; and %d more", len(e.Left)-maxNamed)
+			break
+		}
+		fmt.Fprintf(&b, "; cgroup %q: %s stays in force: %s", s.Path, s.File, s.Why)
+	}
+	b.WriteString("; once the cause is gone, run unthrottle restore")
+	return b.String()
+}
 
 // Restore takes back transactions: every setting goes to the fold of its original value with what the remaining
 // holders do, but only where its value is still ours. What was left alone stands in Skipped. A transaction is closed
 // when nothing is left that a later Restore could do; what the kernel refused stays open and is tried again then.
+//
+// Where something was refused, *NotRestored is returned beside the Result.
 //
 // If lines of the journal were damaged and nobody was told yet, the verdict is at best VerdictPartly, and unless sel
 // names transactions by id, *Damaged is returned beside the Result, once.
@@ -52,8 +82,11 @@ func Restore(ctx context.Context, env Env, sel Selector) (Result, error) {
 	if len(ids) > 0 {
 		complete, err = r.release(ctx, ids, "restored")
 	}
+	if err == nil && !complete {
+		err = &NotRestored{Left: r.left}
+	}
 	switch {
-	case err != nil || !complete:
+	case err != nil:
 		r.res.Verdict = VerdictNotRestored
 	case d == nil && len(ids) == 0:
 		r.res.Verdict = VerdictNothing

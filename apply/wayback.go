@@ -50,6 +50,9 @@ func (r *run) wayBack(ctx context.Context, ids []string) (*wayBack, error) {
 		if v.why != "" {
 			r.skip(string(s.Path), s.File, v.why)
 		}
+		if v.keepOpen {
+			r.left = append(r.left, Skip{Path: string(s.Path), File: s.File, Why: v.why})
+		}
 		if v.change != nil {
 			b.changes = append(b.changes, *v.change)
 			b.owners[k] = owners[s]

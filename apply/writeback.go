@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 
 	"golang.org/x/sys/unix"
@@ -14,17 +15,20 @@ import (
 
 // writeBack does the steps of the way back. A step that fails leaves its transactions open and the others go on.
 func (r *run) writeBack(ctx context.Context, b *wayBack) error {
-	steps, err := change.Order(r.orderState(b.changes), b.changes)
-	if err != nil {
-		return err
+	steps, impossible := change.OrderPossible(r.orderState(b.changes), b.changes)
+	for _, l := range impossible {
+		r.stays(b, l.Change, fmt.Sprintf(whyImpossible, l.Err))
 	}
 	for _, c := range steps {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		owners := b.owners[c.Key()]
-		err := r.step(ctx, owners[0], c)
+		why, err := r.putBack(ctx, owners[0], c)
 		switch {
+		case err == nil && why != "":
+			b.note(owners, c, why)
+			r.skip(c.Path, c.File, why)
 		case err == nil:
 		case errors.As(err, new(journalFailed)):
 			return err
@@ -33,20 +37,29 @@ func (r *run) writeBack(ctx context.Context, b *wayBack) error {
 		case errors.Is(err, cgroup.ErrNoCgroup):
 			b.note(owners, c, WhyGone)
 			r.skip(c.Path, c.File, WhyGone)
-		case r.cannotClear(c, err):
-			if err := r.inherit(ctx, owners[0], c); err != nil {
-				return err
-			}
-			b.note(owners, c, WhyNotCleared)
-			r.skip(c.Path, c.File, WhyNotCleared)
 		default:
-			r.skip(c.Path, c.File, err.Error())
-			for _, id := range owners {
-				b.left[id] = true
-			}
+			r.stays(b, c, err.Error())
 		}
 	}
 	return nil
+}
+
+// putBack does one step, or what comes nearest to it and why.
+func (r *run) putBack(ctx context.Context, txn string, c change.Change) (why string, err error) {
+	err = r.step(ctx, txn, c)
+	if errors.As(err, new(journalFailed)) || !r.cannotClear(c, err) {
+		return "", err
+	}
+	return WhyNotCleared, r.inherit(ctx, txn, c)
+}
+
+// stays leaves a setting in force: its transactions stay open, and a later restore tries again.
+func (r *run) stays(b *wayBack, c change.Change, why string) {
+	r.skip(c.Path, c.File, why)
+	r.left = append(r.left, Skip{Path: c.Path, File: c.File, Why: why})
+	for _, id := range b.owners[c.Key()] {
+		b.left[id] = true
+	}
 }
 
 // note keeps in the journal why a setting of some transactions was not put back.

@@ -18,7 +18,8 @@
 //
 // Falling limits stand before the sets and rising ones behind them, so that a container which trades its quota for
 // exclusive CPUs is never unlimited on shared ones, neither on the way in nor on the way back. The same function
-// orders both directions: an undo is a list of changes with From and To exchanged.
+// orders both directions: an undo is a list of changes with From and To exchanged. Of an undo that others have made
+// impossible in part, [OrderPossible] orders the rest.
 //
 // Rule 2, sharing ([Fold]). Several transactions may hold one setting. Its value is the fold of the original value
 // with what the holders do to it, in the order they came: "set" replaces, "remove_cpus" takes CPUs out.

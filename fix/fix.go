@@ -256,7 +256,10 @@ func (r *run) undo(ctx context.Context, why string) error {
 	r.res.Skipped = append(r.res.Skipped, back.Skipped...)
 	r.res.Warnings = append(r.res.Warnings, back.Warnings...)
 	r.res.Why = why
-	if err != nil {
+	switch {
+	case errors.As(err, new(*apply.NotRestored)):
+		return fmt.Errorf("undoing it (%s): %w", why, err)
+	case err != nil:
 		return fmt.Errorf("undoing it (%s): %w; run unthrottle restore", why, err)
 	}
 	r.res.Kept = false

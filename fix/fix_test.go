@@ -10,6 +10,8 @@ import (
 	"testing/fstest"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/unthrottle/unthrottle/apply"
 	"github.com/unthrottle/unthrottle/cgroup"
 	"github.com/unthrottle/unthrottle/cgroup/cgroupmodel"
@@ -255,6 +257,30 @@ func TestInterruptUndoes(t *testing.T) {
 	}
 	if !slices.ContainsFunc(b.said, func(s string) bool { return strings.Contains(s, "undoing") }) {
 		t.Errorf("said %q, not that it is undone", b.said)
+	}
+}
+
+// What the kernel refuses to take back is in force, and no success.
+func TestUndoingIsRefused(t *testing.T) {
+	b := newBench(t)
+	b.options.Yes, b.stoppedAfter = true, 0.9
+	b.env.Wait = func(context.Context, time.Duration) error {
+		b.kernel.Before = func(op cgroupmodel.Op) error {
+			if op.Changes() && op.Path == "/busy" && op.File == "cpu.cfs_quota_us" {
+				return &cgroup.Error{Op: op.Kind, Path: op.Path, File: op.File, Value: op.Value, Errno: unix.EINVAL}
+			}
+			return nil
+		}
+		return nil
+	}
+	got, err := b.run()
+	var not *apply.NotRestored
+	if !errors.As(err, &not) || !got.Kept || !strings.Contains(err.Error(), "stopped as long as before") {
+		t.Errorf("kept %v, %v", got.Kept, err)
+	}
+	held, err := apply.Status(b.env.Apply)
+	if err != nil || len(held) != 1 || held[0].ID != got.ID {
+		t.Errorf("in force %v, error %v", held, err)
 	}
 }
 

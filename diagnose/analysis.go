@@ -40,10 +40,11 @@ type Analysis struct {
 	still         spell // held back, and nothing runs at all
 	owed          int64 // thread time of waiting for CPUs that the limit would have let it use
 
-	lost    uint64
-	odd     uint64 // events that contradict what was known
-	unknown uint64 // events of threads beyond maxThreads
-	late    uint64 // events older than the one before
+	switches uint64
+	lost     uint64
+	odd      uint64 // events that contradict what was known
+	unknown  uint64 // events of threads beyond maxThreads
+	late     uint64 // events older than the one before
 }
 
 // New begins an analysis of a recording with that header.

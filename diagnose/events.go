@@ -5,6 +5,7 @@ import (
 )
 
 func (a *Analysis) onSwitch(e *recording.Event) {
+	a.switches++
 	c := a.cpu(e.CPU)
 	if c == nil {
 		return

@@ -99,7 +99,7 @@ func (a *Analysis) explanation(f *recording.Footer, of *figures) Explanation {
 	slices.SortStableFunc(e.Pools, func(x, y PoolUse) int {
 		return cmp.Or(cmp.Compare(y.CPU, x.CPU), strings.Compare(x.Name, y.Name), strings.Compare(x.Process, y.Process))
 	})
-	e.NotMeasured = append(e.NotMeasured, a.doubts()...)
+	e.NotMeasured = append(e.NotMeasured, a.doubts(f)...)
 	return e
 }
 
@@ -112,9 +112,16 @@ func (a *Analysis) reasonsMeasured(f *recording.Footer, of *figures) [reasons]bo
 	}
 }
 
+// manyUnseen is the share of switches that the kernel did not tell from which on that is worth a word: Linux 6.18 leaves
+// out one in a thousand.
+const manyUnseen = 0.01
+
 // doubts are what the events themselves did not tell.
-func (a *Analysis) doubts() []string {
+func (a *Analysis) doubts(f *recording.Footer) []string {
 	var all []string
+	if n := f.UnseenSwitches; n > 0 && float64(n) > manyUnseen*float64(a.switches) {
+		all = append(all, fmt.Sprintf("%d switches were not told by the kernel: wanted and waiting may be off", n))
+	}
 	for _, d := range []struct {
 		n    uint64
 		text string

@@ -1,6 +1,8 @@
 package diagnose_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -203,6 +205,21 @@ func TestSampledWidth(t *testing.T) {
 	}
 	if all, running := sum(e.Width); all != time.Second || running != 200*ms {
 		t.Errorf("exact: %v", e.Width)
+	}
+}
+
+// Switches that the kernel did not tell are worth a word where they are many.
+func TestUnseenSwitches(t *testing.T) {
+	for unseen, want := range map[uint64]bool{0: false, 1: false, 50: true} {
+		s := rt.New(4)
+		w := s.Threads("w", 4)
+		s.Repeat(50, 20*ms, func(at time.Duration) { s.Work(at, 2*ms, w...) })
+		r := s.Run(time.Second)
+		r.Footer.UnseenSwitches = unseen
+		e := explain(r)
+		if got := slices.ContainsFunc(e.NotMeasured, func(text string) bool { return strings.Contains(text, "not told by the kernel") }); got != want {
+			t.Errorf("%d unseen: said so %v: %v", unseen, got, e.NotMeasured)
+		}
 	}
 }
 

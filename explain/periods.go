@@ -35,9 +35,12 @@ func FromPeriods(c flight.Identity, periods []flight.Period) diagnose.Explanatio
 	var throttled, all uint64
 	joined, lost := false, false
 	used, most := 0.0, 0
+	var gap time.Duration
 	for _, p := range periods {
 		if p.Flags&flight.Gap == 0 {
 			all++
+		} else {
+			gap += p.Length
 		}
 		if p.Flags&flight.Throttled != 0 {
 			throttled++
@@ -53,6 +56,9 @@ func FromPeriods(c flight.Identity, periods []flight.Period) diagnose.Explanatio
 		e.NotMeasured = append(e.NotMeasured, "periods: several were kept as one")
 	} else {
 		e.Periods, e.ThrottledPeriods = &all, &throttled
+	}
+	if gap > 0 {
+		e.NotMeasured = append(e.NotMeasured, fmt.Sprintf("%v of it: nothing ran, or nobody looked; it counts as idle", gap.Round(time.Millisecond)))
 	}
 	if lost {
 		e.NotMeasured = append(e.NotMeasured, "some events were lost: widths and stopped time may be too low")

@@ -35,6 +35,13 @@ func TestFromPeriods(t *testing.T) {
 	if cells != 120 || e.Strip[1].Start != 5*time.Second {
 		t.Errorf("%d cells, second row at %v", cells, e.Strip[1].Start)
 	}
+	if strings.Contains(strings.Join(e.NotMeasured, "; "), "idle") {
+		t.Errorf("not looked at for a while? %v", e.NotMeasured)
+	}
+	periods[3].Flags |= flight.Gap
+	if e := FromPeriods(flight.Identity{Name: "web"}, periods); !strings.Contains(strings.Join(e.NotMeasured, "; "), "100ms of it: nothing ran, or nobody looked") {
+		t.Errorf("a gap that nobody is told of: %v", e.NotMeasured)
+	}
 	if e := FromPeriods(flight.Identity{Name: "web"}, nil); e.Stopped != nil || !strings.Contains(e.Verdict, "Nothing is kept") {
 		t.Errorf("no periods: %+v", e)
 	}

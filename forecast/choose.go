@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/unthrottle/unthrottle/words"
 )
 
 const (
@@ -76,11 +78,12 @@ func (m *maker) choose() {
 		return
 	}
 	best := &m.f.Rows[m.f.Cheapest]
-	m.f.Sure = true
-	if o := m.o.Objective; o != nil && best.Error != nil {
+	o := m.o.Objective
+	m.f.Sure = o == nil
+	if o != nil && best.Error != nil {
 		of := best.Error.P99
 		switch {
-		case o.Quantile >= 1:
+		case o.Quantile > 0.99: // of the tail beyond p99 only the end has an error
 			of = best.Error.Max
 		case o.Quantile <= 0.5:
 			of = best.Error.P50
@@ -104,21 +107,25 @@ func (l *Load) price(row *Row, none Figures) string {
 	case None:
 		return "nothing"
 	case Pin:
-		text = fmt.Sprintf("%d CPUs that nobody else gets, %.2f of them used", r.CPUs, used)
+		text = fmt.Sprintf("%s that nobody else gets, %.2f used", words.Count(r.CPUs, "CPU"), used)
 	case Narrow:
 		text = fmt.Sprintf("never wider than %d", int(math.Ceil(l.Limit)))
 	case Burst:
-		text = fmt.Sprintf("up to %d CPUs at once from others, on what was not used before", row.Figures.Widest)
+		text = fmt.Sprintf("up to %s at once from others, on what was not used before", words.Count(row.Figures.Widest, "CPU"))
 	case Period:
 		text = fmt.Sprintf("a refill every %v; one stretch gets %v at most", r.Period, time.Duration(float64(r.Period)*l.Limit).Round(100*time.Microsecond))
 	case Weight:
-		text = fmt.Sprintf("no bound: up to %d CPUs at once", row.Figures.Widest)
+		text = fmt.Sprintf("no bound: up to %s at once", words.Count(row.Figures.Widest, "CPU"))
 	case Raise:
-		text = fmt.Sprintf("%.3g more CPUs of limit", l.Limit*(r.Factor-1))
+		text = fmt.Sprintf("%s more of limit", words.CPUs(l.Limit*(r.Factor-1)))
 	case Pools:
-		text = fmt.Sprintf("a setting of the service: %s of %d threads", l.Pools[r.Pool].Name, r.CPUs)
+		which := "each pool"
+		if r.Pool != AllPools {
+			which = l.Pools[r.Pool].Name
+		}
+		text = fmt.Sprintf("a setting of the service: %s of %s", which, words.Count(r.CPUs, "thread"))
 	case Shards:
-		text = fmt.Sprintf("limits of %.3g CPUs each", l.Limit/r.Factor)
+		text = fmt.Sprintf("limits of %s each", words.CPUs(l.Limit/r.Factor))
 	}
 	if a, b := row.Figures.Response.P50, none.Response.P50; a != nil && b != nil && *a > *b*1.1 && *a-*b > 0.1 {
 		text += fmt.Sprintf("; p50 %+.1f ms", *a-*b)

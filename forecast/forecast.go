@@ -44,7 +44,7 @@ type Forecast struct {
 	Check     SelfCheck
 	Rows      []Row
 	// Cheapest is the index of the row, of those at the recorded load, of the cheapest remedy that keeps the objective; -1:
-	// none does. Sure: within its error, too.
+	// none does. Sure: within its error, too; without an objective there is no bound to be sure of.
 	Cheapest int
 	Sure     bool
 	// SmallestLimit keeps the objective, or what there is; so does SmallestNarrow, never being wider than it. nil: none

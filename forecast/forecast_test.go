@@ -4,6 +4,9 @@ import (
 	"errors"
 	"math"
 	"testing"
+	"time"
+
+	rt "github.com/unthrottle/unthrottle/recording/recordingtest"
 )
 
 // Rows that can be foreseen: the quota is what hurts, and without it, or with CPUs of its own, nothing is throttled.
@@ -100,6 +103,37 @@ func TestObjective(t *testing.T) {
 	_, err = Make(l, Options{Seeds: 1, Objective: &Objective{Quantile: 0.99, Bound: ms, Pool: "nobody"}})
 	if unknown := new(UnknownPool); !errors.As(err, &unknown) || unknown.Name != "nobody" {
 		t.Errorf("an unknown pool: %v", err)
+	}
+}
+
+// Of several pools that are too wide, the one with most work is resized, or all of them.
+func TestPoolsResized(t *testing.T) {
+	s := rt.New(32).Limit(50*ms, 100*ms).Process("java")
+	http, job, one := s.Threads("http-worker", 8), s.Threads("job-worker", 8), s.Threads("single", 1)
+	s.Repeat(8, 250*ms, func(at time.Duration) {
+		s.Work(at, 4*ms, http...)
+		s.Work(at, 1*ms, job...)
+		s.Work(at, 1*ms, one...)
+	})
+	l := loadOf(t, s.Run(2*time.Second))
+	widest := map[int]int{}
+	for _, r := range l.Remedies(0) {
+		if r.Name != Pools {
+			continue
+		}
+		result, err := l.Run(Trial{Remedy: r, Load: 1, Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := r.Pool
+		if at != AllPools && l.Pools[at].Name != "http-worker-*" {
+			t.Errorf("pool %s is resized, which does less work", l.Pools[at].Name)
+		}
+		widest[min(0, at)] = result.Widest
+	}
+	// One thread of the pool, eight of the other and the single one; or one of each.
+	if len(widest) != 2 || widest[0] < 8 || widest[0] > 10 || widest[AllPools] > 3 || widest[AllPools] < 1 {
+		t.Errorf("at most so many CPUs at once: %v", widest)
 	}
 }
 

@@ -37,7 +37,7 @@ func FuzzBuilder(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, r := range []Remedy{{Name: None}, {Name: Pin, CPUs: 1}, {Name: Pools, CPUs: 1}, {Name: Shards, Factor: 0.5}} {
+		for _, r := range []Remedy{{Name: None}, {Name: Pin, CPUs: 1}, {Name: Pools, CPUs: 1}, {Name: Pools, CPUs: 1, Pool: AllPools}, {Name: Shards, Factor: 0.5}} {
 			out, err := l.Run(Trial{Remedy: r, Load: 1, HostLoad: 0.5, Seed: 1})
 			if err != nil {
 				t.Fatalf("%+v: %v", r, err)

@@ -41,34 +41,45 @@ func (l *Load) threadsOf(workload int) (first, n int) {
 	return first, l.Scenario.Workloads[workload].Threads
 }
 
-// resized is the remedy of the pool that is wider than the limit and does most work: as many threads as the limit has
-// CPUs. None if there is no such pool.
-func (l *Load) resized() []Remedy {
+// wide says whether a pool has more threads than so many, and any of them could take its work.
+func (l *Load) wide(p *Pool, threads int) bool { return p.Threads > threads && l.takes(p) }
+
+// resized are the remedies of the pool that is wider than the limit and does most work: as many threads as the limit has
+// CPUs; and of all such pools together, where there are several.
+func (l *Load) resized() (all []Remedy) {
 	n := int(math.Ceil(l.Limit))
-	best, most := -1, time.Duration(0)
+	best, most, wide := -1, time.Duration(0), 0
 	for i, p := range l.Pools {
-		if p.Threads <= n || !l.takes(p) {
+		if !l.wide(p, n) {
 			continue
 		}
-		work := time.Duration(0)
-		for _, w := range p.Workloads {
-			first, n := l.threadsOf(w)
-			for _, t := range l.Replay.Threads[first : first+n] {
-				for _, s := range t.Steps {
-					if s.Kind == simulate.StepRun {
-						work += min(s.For, l.Window)
-					}
-				}
-			}
-		}
-		if work > most {
+		wide++
+		if work := l.work(p); work > most {
 			best, most = i, work
 		}
 	}
-	if best < 0 {
-		return nil
+	if best >= 0 {
+		all = append(all, Remedy{Name: Pools, CPUs: n, Pool: best})
 	}
-	return []Remedy{{Name: Pools, CPUs: n, Pool: best}}
+	if wide > 1 {
+		all = append(all, Remedy{Name: Pools, CPUs: n, Pool: AllPools})
+	}
+	return all
+}
+
+// work is the CPU time that a pool's threads want.
+func (l *Load) work(p *Pool) (work time.Duration) {
+	for _, w := range p.Workloads {
+		first, n := l.threadsOf(w)
+		for _, t := range l.Replay.Threads[first : first+n] {
+			for _, s := range t.Steps {
+				if s.Kind == simulate.StepRun {
+					work += min(s.For, l.Window)
+				}
+			}
+		}
+	}
+	return work
 }
 
 // modelled is a scenario with its replay in which pools take their work from a queue.
@@ -87,7 +98,7 @@ func (l *Load) modelled(r Remedy, s scenario.Scenario, replay simulate.Replay) (
 	workers := map[int]int{}
 	of := map[int]int{}
 	for i, p := range l.Pools {
-		queued := r.Name == Pools && i == r.Pool || r.Name == Shards && l.takes(p)
+		queued := r.Name == Shards && l.takes(p) || r.Name == Pools && (i == r.Pool || r.Pool == AllPools && l.wide(p, r.CPUs))
 		for _, w := range p.Workloads {
 			of[w] = -1
 			if queued {

@@ -32,9 +32,12 @@ type Remedy struct {
 	Burst, Period time.Duration
 	// Factor of Raise, of the limit; of Shards, of their number.
 	Factor float64
-	// Pool of Pools, by index in Load.Pools.
+	// Pool of Pools, by index in Load.Pools, or AllPools.
 	Pool int
 }
+
+// AllPools are those with more threads than the limit has CPUs, all resized together.
+const AllPools = -1
 
 // Modelled says whether other threads take the work than did, which is no replay.
 func (r Remedy) Modelled() bool { return r.Name == Pools || r.Name == Shards }
@@ -119,6 +122,9 @@ func (r Remedy) Parameters() map[string]any {
 		p["factor"] = r.Factor
 	case Pools:
 		p["threads"] = r.CPUs
+		if r.Pool == AllPools {
+			p["all_pools"] = true
+		}
 	}
 	return p
 }

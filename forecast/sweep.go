@@ -63,11 +63,13 @@ func (m *maker) sweep() error {
 			{beyond: collapsed, into: &row.CollapsesAt},
 		} {
 			at := slices.IndexFunc(tried, e.beyond)
-			if at < 0 {
-				continue
+			switch {
+			case at == 0:
+				*e.into = new(factors[0])
+			case at > 0:
+				e.remedy, e.low, e.high = row.Remedy, factors[at-1], factors[at]
+				edges = append(edges, e)
 			}
-			e.remedy, e.low, e.high = row.Remedy, factors[max(0, at-1)], factors[at]
-			edges = append(edges, e)
 		}
 	}
 	return m.refine(edges)

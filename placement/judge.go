@@ -7,6 +7,7 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/topology"
+	"github.com/unthrottle/unthrottle/words"
 )
 
 // judge counts what a set of CPUs touches.
@@ -91,17 +92,10 @@ func why(m topology.Machine, levels []topology.Level, free []topology.CPU, c Cho
 	}
 	shared, whole := cores(m, c.CPUs)
 	if whole > 0 {
-		parts = append(parts, plural(whole, "whole core"))
+		parts = append(parts, words.Count(whole, "whole core"))
 	}
 	if shared > 0 {
-		parts = append(parts, plural(shared, "core")+" shared with others")
+		parts = append(parts, words.Count(shared, "core")+" shared with others")
 	}
 	return strings.Join(parts, ", ")
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

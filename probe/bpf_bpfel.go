@@ -168,8 +168,9 @@ type bpfThread struct {
 	Group      uint64
 	Generation uint32
 	Epoch      uint32
-	NamedAt    uint32
-	Renamed    uint32
+	Tid        uint32
+	NamedAt    uint16
+	Renamed    uint16
 }
 
 type bpfThreadRow struct {
@@ -226,6 +227,7 @@ const (
 	bpfProgHrtimerExpireExit  = "hrtimer_expire_exit"
 	bpfProgLookAtThreads      = "look_at_threads"
 	bpfProgSchedMigrateTask   = "sched_migrate_task"
+	bpfProgSchedProcessExec   = "sched_process_exec"
 	bpfProgSchedSwitch        = "sched_switch"
 	bpfProgSchedWakeup        = "sched_wakeup"
 	bpfProgSchedWakeupNew     = "sched_wakeup_new"
@@ -244,6 +246,7 @@ const (
 	bpfVarThreadRow           = "_thread_row"
 	bpfVarTrouble             = "_trouble"
 	bpfVarCreateOn            = "create_on"
+	bpfVarDeskShift           = "desk_shift"
 	bpfVarEpoch               = "epoch"
 	bpfVarGeneration          = "generation"
 	bpfVarMarkQueue           = "mark_queue"
@@ -301,6 +304,7 @@ type bpfProgramSpecs struct {
 	HrtimerExpireExit  *ebpf.ProgramSpec `ebpf:"hrtimer_expire_exit"`
 	LookAtThreads      *ebpf.ProgramSpec `ebpf:"look_at_threads"`
 	SchedMigrateTask   *ebpf.ProgramSpec `ebpf:"sched_migrate_task"`
+	SchedProcessExec   *ebpf.ProgramSpec `ebpf:"sched_process_exec"`
 	SchedSwitch        *ebpf.ProgramSpec `ebpf:"sched_switch"`
 	SchedWakeup        *ebpf.ProgramSpec `ebpf:"sched_wakeup"`
 	SchedWakeupNew     *ebpf.ProgramSpec `ebpf:"sched_wakeup_new"`
@@ -345,6 +349,7 @@ type bpfVariableSpecs struct {
 	ThreadRow    *ebpf.VariableSpec `ebpf:"_thread_row"`
 	Trouble      *ebpf.VariableSpec `ebpf:"_trouble"`
 	CreateOn     *ebpf.VariableSpec `ebpf:"create_on"`
+	DeskShift    *ebpf.VariableSpec `ebpf:"desk_shift"`
 	Epoch        *ebpf.VariableSpec `ebpf:"epoch"`
 	Generation   *ebpf.VariableSpec `ebpf:"generation"`
 	MarkQueue    *ebpf.VariableSpec `ebpf:"mark_queue"`
@@ -425,6 +430,7 @@ type bpfVariables struct {
 	ThreadRow    *ebpf.Variable `ebpf:"_thread_row"`
 	Trouble      *ebpf.Variable `ebpf:"_trouble"`
 	CreateOn     *ebpf.Variable `ebpf:"create_on"`
+	DeskShift    *ebpf.Variable `ebpf:"desk_shift"`
 	Epoch        *ebpf.Variable `ebpf:"epoch"`
 	Generation   *ebpf.Variable `ebpf:"generation"`
 	MarkQueue    *ebpf.Variable `ebpf:"mark_queue"`
@@ -444,6 +450,7 @@ type bpfPrograms struct {
 	HrtimerExpireExit  *ebpf.Program `ebpf:"hrtimer_expire_exit"`
 	LookAtThreads      *ebpf.Program `ebpf:"look_at_threads"`
 	SchedMigrateTask   *ebpf.Program `ebpf:"sched_migrate_task"`
+	SchedProcessExec   *ebpf.Program `ebpf:"sched_process_exec"`
 	SchedSwitch        *ebpf.Program `ebpf:"sched_switch"`
 	SchedWakeup        *ebpf.Program `ebpf:"sched_wakeup"`
 	SchedWakeupNew     *ebpf.Program `ebpf:"sched_wakeup_new"`
@@ -460,6 +467,7 @@ func (p *bpfPrograms) Close() error {
 		p.HrtimerExpireExit,
 		p.LookAtThreads,
 		p.SchedMigrateTask,
+		p.SchedProcessExec,
 		p.SchedSwitch,
 		p.SchedWakeup,
 		p.SchedWakeupNew,

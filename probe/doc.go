@@ -37,7 +37,8 @@
 //     held back only with the next event of their own.
 //   - A wake-up in an interrupt other than a timer's names whom it interrupted as the waker.
 //   - Recordings name at most 4096 processes outside containers; further ones are told as the root's.
-//   - A kernel may make a switch without telling: counted (recording.Footer.UnseenSwitches) and put right at the next.
+//   - A kernel may make a switch without telling: counted (recording.Footer.UnseenSwitches). Width is put right at the
+//     next one; a thread that went to sleep in it counts as wanted until its next sleep, and in a recording as asleep.
 //   - Containers without a cgroup of the cpu controller (v2 without cpu in subtree_control) cannot be told apart.
 //
 // # Sources

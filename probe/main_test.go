@@ -56,6 +56,8 @@ func child(kind string, args []string) {
 				}
 			}()
 		}
+	case "exec":
+		go execElsewhere()
 	case "rename":
 		go rename()
 	case "fork":
@@ -105,6 +107,18 @@ func rawRead(fd int, b []byte) {
 
 func rawWrite(fd int, b []byte) {
 	unix.RawSyscall(unix.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), 1)
+}
+
+// execElsewhere gives the process to another program, from a thread that is not its first: that thread then has the first
+// one's number, start time and place.
+func execElsewhere() {
+	runtime.LockOSThread()
+	if unix.Gettid() == unix.Getpid() {
+		go execElsewhere() // while this one keeps the first thread
+		select {}
+	}
+	_ = unix.Exec("/proc/self/exe", []string{"probe-test", childCommand, "nothing"}, os.Environ())
+	os.Exit(2)
 }
 
 // rename gives its thread a new name as fast as it can.

@@ -18,6 +18,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// deskBits is the logarithm of the desks: 1 MiB, room for the threads of a large host without many a collision.
+var deskBits = uint32(14)
+
 // heldPerCPU is HELD_PER_CPU of bpf/probe.h.
 const heldPerCPU = 32
 
@@ -52,7 +55,7 @@ var always = map[string]bool{
 }
 
 // whileRecording are attached only then.
-var whileRecording = []string{bpfProgSchedWaking, bpfProgSchedMigrateTask, bpfProgTaskRename}
+var whileRecording = []string{bpfProgSchedWaking, bpfProgSchedMigrateTask, bpfProgTaskRename, bpfProgSchedProcessExec}
 
 // Open loads and attaches what this kernel has. Where it does not let us, the error is an *Unavailable.
 func Open(o Options) (*Probe, error) {
@@ -123,12 +126,18 @@ func (p *Probe) open() error {
 
 // prepare sizes the maps and leaves out what this kernel, or these options, cannot use.
 func (p *Probe) prepare(spec *ebpf.CollectionSpec) error {
-	n := uint32(p.options.Containers)
+	n, desks := uint32(p.options.Containers), deskBits
+	if p.options.WidthOnly {
+		desks = 1 // nobody comes to one
+	}
 	for name, size := range map[string]uint32{
 		bpfMapContainers: n, bpfMapUsages: n, bpfMapWatched: n,
-		bpfMapCpus: uint32(p.ncpu), bpfMapHeld: uint32(p.ncpu * heldPerCPU),
+		bpfMapDesks: 1 << desks, bpfMapCpus: uint32(p.ncpu), bpfMapHeld: uint32(p.ncpu * heldPerCPU),
 	} {
 		spec.Maps[name].MaxEntries = size
+	}
+	if err := spec.Variables[bpfVarDeskShift].Set(64 - desks); err != nil {
+		return err
 	}
 	wanted := !p.options.WidthOnly
 	for name, value := range map[string]bool{

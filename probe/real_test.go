@@ -273,6 +273,59 @@ func wanting(t testing.TB, pid int) int {
 	return n
 }
 
+// TestMoreThreadsThanDesks: with two desks nearly all threads are in task storage, and are counted all the same, those
+// too that come to a desk that a thread has left.
+func TestMoreThreadsThanDesks(t *testing.T) {
+	restore := probe.SetDeskBits(1)
+	p := open(t, probe.Options{})
+	restore()
+	tr := cgrouptest.New(t)
+	c := container(t, tr, tr.Make("a"))
+	watch(t, p, c)
+	for round := range 3 {
+		r := start(t, tr, c.Path, "burn", "1", "2", "3", "4")
+		time.Sleep(300 * time.Millisecond)
+		was := read(t, p, c)
+		time.Sleep(700 * time.Millisecond)
+		is := read(t, p, c)
+		if wanted := (integral(is.WantedNS) - integral(was.WantedNS)) / float64(is.AtNS-was.AtNS); wanted < 3.9 || wanted > 4.8 {
+			t.Errorf("round %d: wanted %.2f, four threads burn", round, wanted)
+		}
+		must(t, r.Process.Kill())
+		_ = r.Wait()
+		time.Sleep(20 * time.Millisecond)
+		if n := read(t, p, c); n.Width != 0 || n.Wanted != 0 {
+			t.Errorf("round %d: %d CPUs in use and %d wanted by nobody", round, n.Width, n.Wanted)
+		}
+	}
+}
+
+// TestExecByAnotherThread: a thread that takes its process over is counted once, and sleeps when it sleeps.
+func TestExecByAnotherThread(t *testing.T) {
+	p := shared(t)
+	tr := cgrouptest.New(t)
+	c := container(t, tr, tr.Make("a"))
+	watch(t, p, c)
+	for range 10 {
+		start(t, tr, c.Path, "exec")
+	}
+	// Once all have started anew, they wait for a line.
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		was := read(t, p, c)
+		time.Sleep(300 * time.Millisecond)
+		is := read(t, p, c)
+		if is.OnCPUNS-was.OnCPUNS < int64(3*time.Millisecond) && is.OnCPUNS > 0 {
+			if is.Wanted != 0 || is.Width != 0 {
+				t.Errorf("%d CPUs in use, %d wanted: everybody sleeps", is.Width, is.Wanted)
+			}
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatal("they never came to rest")
+		}
+	}
+}
+
 func TestWatchAndUnwatch(t *testing.T) {
 	p := open(t, probe.Options{Containers: 2})
 	tr := cgrouptest.New(t)

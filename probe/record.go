@@ -297,6 +297,10 @@ func (r *recorder) finish(startNS uint64) (recording.Footer, error) {
 	return f, err
 }
 
+// maxThreadTimes is how many threads' times a recording keeps, those that ended included: as many as a diagnosis keeps
+// threads.
+const maxThreadTimes = 1 << 16
+
 // addTime adds what a thread used since the start.
 func (r *recorder) addTime(f *recording.Footer, end recording.ThreadTime) {
 	start := r.times[end.TID]
@@ -305,13 +309,20 @@ func (r *recorder) addTime(f *recording.Footer, end recording.ThreadTime) {
 	if end.UserNS < 0 || end.KernelNS < 0 { // the number of another thread by now
 		return
 	}
+	if len(f.Threads) == maxThreadTimes {
+		return
+	}
 	f.Threads = append(f.Threads, end)
 }
 
 // complete adds what only the events told.
 func (r *recorder) complete(f *recording.Footer) {
+	have := make(map[uint32]bool, len(f.Threads))
+	for _, t := range f.Threads {
+		have[t.TID] = true
+	}
 	for tid, t := range r.track.times {
-		if !slices.ContainsFunc(f.Threads, func(have recording.ThreadTime) bool { return have.TID == tid }) {
+		if !have[tid] {
 			r.addTime(f, t)
 		}
 	}

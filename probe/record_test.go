@@ -328,6 +328,33 @@ func TestRecordingOfMoves(t *testing.T) {
 	t.Log(r.kinds)
 }
 
+// TestRecordingOfExec: a thread that takes over its process's first number is one thread, which sleeps when it sleeps.
+func TestRecordingOfExec(t *testing.T) {
+	p := shared(t)
+	tr := cgrouptest.New(t)
+	c := container(t, tr, tr.Make("a"))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		time.Sleep(200 * time.Millisecond)
+		for range 5 {
+			start(t, tr, c.Path, "exec")
+		}
+	}()
+	rec := record(t, p, tr, c, 2*time.Second)
+	<-done
+	r := follow(t, rec)
+	r.agrees(rec.Footer)
+	if r.kinds[recording.Leave] < 5 {
+		t.Errorf("five threads took another number, %d left theirs", r.kinds[recording.Leave])
+	}
+	for tid, s := range r.threads {
+		if s.State != recording.Sleeping {
+			t.Errorf("thread %d is in state %v at the end; all sleep", tid, s.State)
+		}
+	}
+}
+
 // TestRenames: a thread that renames itself all the time does not fill the recording.
 func TestRenames(t *testing.T) {
 	p := shared(t)

@@ -158,7 +158,9 @@ func (t *tracker) on(e *event) error {
 		}
 	case bpfRecordKindRECORD_EXIT:
 		tid := uint32(e.A)
-		t.times[tid] = recording.ThreadTime{TID: tid, UserNS: int64(e.B), KernelNS: int64(e.more)}
+		if _, known := t.times[tid]; known || len(t.times) < maxThreadTimes {
+			t.times[tid] = recording.ThreadTime{TID: tid, UserNS: int64(e.B), KernelNS: int64(e.more)}
+		}
 		t.tell(e.At, recording.Event{Kind: recording.Exit, CPU: cpu, Thread: tid})
 		t.ended(tid)
 	case bpfRecordKindRECORD_HOLD:

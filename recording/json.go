@@ -32,6 +32,9 @@ func encodeHeader(h *Header) ([]byte, error) {
 	j.Host = hostJSON{Host: h.Host, CPUs: h.Host.CPUs.String(), Machine: h.Host.Machine}
 	j.Header.Version = Version
 	b, err := json.Marshal(j)
+	if err == nil {
+		err = tooMany(b) // nor would it be read again
+	}
 	if err != nil {
 		return nil, fmt.Errorf("recording: header: %w", err)
 	}
@@ -79,6 +82,9 @@ func cpus(list string) (cpuset.CPUSet, error) {
 
 func encodeFooter(f *Footer) ([]byte, error) {
 	b, err := json.Marshal(f.mapped(toJSON))
+	if err == nil {
+		err = tooMany(b) // nor would it be read again
+	}
 	if err != nil {
 		return nil, fmt.Errorf("recording: footer: %w", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/cgroup"
+	"github.com/unthrottle/unthrottle/words"
 )
 
 // saturated is the share of its limit from which on a container leaves nothing
@@ -22,7 +23,7 @@ func (p *planner) burst() error {
 	}
 	if o := p.r.Observed; o != nil && o.UsedCPUs != nil && *o.UsedCPUs >= saturated*limit {
 		return p.refuse(fmt.Sprintf("it uses %s of %s on the mean, so there is never any unused time that a burst could borrow",
-			cpus(*o.UsedCPUs), cpus(limit)), "it needs more CPU: try --remedy raise or pin")
+			words.CPUs(*o.UsedCPUs), words.CPUs(limit)), "it needs more CPU: try --remedy raise or pin")
 	}
 	path := p.target.Group.Path
 	own := p.f.Groups[path].Limit
@@ -37,7 +38,7 @@ func (p *planner) burst() error {
 			p.keepLimit(level.Path)
 		case level.Path != path && (!p.mayLift(level.Path) || !p.f.inScope(level.Path)):
 			if !own.Limited() || cpusHere < 2*limit {
-				p.skip(level.Path, fmt.Sprintf("its quota of %s stays without burst and may still stop one", cpus(cpusHere)))
+				p.skip(level.Path, fmt.Sprintf("its quota of %s stays without burst and may still stop one", words.CPUs(cpusHere)))
 			}
 		default:
 			want, err := p.bursting(level)

@@ -9,6 +9,7 @@ import (
 	"github.com/unthrottle/unthrottle/cgroup"
 	"github.com/unthrottle/unthrottle/placement"
 	"github.com/unthrottle/unthrottle/topology"
+	"github.com/unthrottle/unthrottle/words"
 )
 
 // chosen is where a target goes: the CPUs that it gets, the threads beside them
@@ -81,7 +82,7 @@ func (p *planner) spare(s placement.State, taken []Claim) int {
 // tooFew says who has the CPUs.
 func (p *planner) tooFew(home home, n int, few *placement.TooFewError, taken []Claim) error {
 	allowed, reserve := home.allowed.Intersection(p.f.Machine.Online()), p.reserve()
-	what := cpus(float64(n)) + " wanted"
+	what := words.CPUs(float64(n)) + " wanted"
 	switch {
 	case few.WholeCores:
 		what += " as whole cores"
@@ -145,7 +146,7 @@ func (p *planner) float(home home, n int) (chosen, error) {
 		placed, err = placement.PlaceBeside(state, p.spare(state, taken), c)
 	}
 	if errors.As(err, &few) {
-		return chosen{}, p.refuse(fmt.Sprintf("%s wanted, %d that are not somebody else's: it may use %s", cpus(float64(n)), few.Free, list(home.allowed)),
+		return chosen{}, p.refuse(fmt.Sprintf("%s wanted, %d that are not somebody else's: it may use %s", words.CPUs(float64(n)), few.Free, list(home.allowed)),
 			"give exclusive CPUs back, or try --remedy burst")
 	}
 	if err != nil {

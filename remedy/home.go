@@ -9,6 +9,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/cgroup"
 	"github.com/unthrottle/unthrottle/change"
+	"github.com/unthrottle/unthrottle/words"
 )
 
 // home is the cpuset that the target gets.
@@ -125,13 +126,13 @@ func (p *planner) crowdedAncestors(h home) error {
 		case n <= 0 || a == p.top() && p.f.HiddenProcesses:
 		case a == p.top():
 			p.warn("%s in the root cpuset stay where they are and may still run on these CPUs (kernel threads among them)",
-				count(n, "process", "processes"))
+				words.CountOf(n, "process", "processes"))
 		case p.f.CPUSetVersion == cgroup.V2 && p.f.OneTree:
 			return p.refuse(fmt.Sprintf("%s above it holds %s itself, so controllers cannot be handed down (v2: processes live in leaves)",
-				quoted(a), count(n, "process", "processes")), "move them into a cgroup of their own", a)
+				quoted(a), words.CountOf(n, "process", "processes")), "move them into a cgroup of their own", a)
 		default:
 			return p.refuse(fmt.Sprintf("%s above it holds %s that could not be kept off its CPUs", quoted(a),
-				count(n, "process", "processes")), "move them into a cgroup of their own, or pin that cgroup as a whole", a)
+				words.CountOf(n, "process", "processes")), "move them into a cgroup of their own, or pin that cgroup as a whole", a)
 		}
 	}
 	return nil
@@ -177,7 +178,7 @@ func (p *planner) enable(h home) error {
 		}
 		if !slices.Contains(g.Subtree, cgroup.CPUSet) && g.Procs > 0 && at != "/" {
 			return p.refuse(fmt.Sprintf("%s above it holds %s itself, so the cpuset controller cannot be handed down (v2: processes live in leaves)",
-				quoted(at), count(g.Procs, "process", "processes")), "move them into a cgroup of their own", at)
+				quoted(at), words.CountOf(g.Procs, "process", "processes")), "move them into a cgroup of their own", at)
 		}
 		if !p.f.inScope(at) {
 			return p.refuse(fmt.Sprintf("%s does not hand the cpuset controller down, and lies outside the scope", quoted(at)),

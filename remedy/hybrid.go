@@ -11,6 +11,7 @@ import (
 	"github.com/unthrottle/unthrottle/cgroup"
 	"github.com/unthrottle/unthrottle/change"
 	"github.com/unthrottle/unthrottle/topology"
+	"github.com/unthrottle/unthrottle/words"
 )
 
 // Classes of pin.
@@ -41,9 +42,9 @@ func (p *planner) hybrid() error {
 	case !limited:
 		return p.refuse("neither it nor an ancestor has a limit, so there is no fraction", "")
 	case own == 0:
-		return p.refuse(fmt.Sprintf("of a limit of %s no whole CPU can be its own", cpus(limit)), "try --remedy narrow")
+		return p.refuse(fmt.Sprintf("of a limit of %s no whole CPU can be its own", words.CPUs(limit)), "try --remedy narrow")
 	case fraction < epsilon:
-		return p.refuse(fmt.Sprintf("its limit of %s has no fraction", cpus(limit)), "leave --class out")
+		return p.refuse(fmt.Sprintf("its limit of %s has no fraction", words.CPUs(limit)), "leave --class out")
 	}
 	home, err := p.pinnedHome()
 	if err != nil {
@@ -66,7 +67,7 @@ func (p *planner) hybrid() error {
 	if err := p.enable(home); err != nil {
 		return err
 	}
-	p.settle(home, choice.own.Union(shared), fmt.Sprintf("%s of %s alone (%s), and the shared ones", cpus(float64(own)), p.target.Name, choice.why))
+	p.settle(home, choice.own.Union(shared), fmt.Sprintf("%s of %s alone (%s), and the shared ones", words.CPUs(float64(own)), p.target.Name, choice.why))
 	if err := p.moveOthers(home, choice.withdrawn()); err != nil {
 		return err
 	}

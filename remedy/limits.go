@@ -8,6 +8,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/cgroup"
 	"github.com/unthrottle/unthrottle/change"
+	"github.com/unthrottle/unthrottle/words"
 )
 
 // epsilon is what two numbers of CPUs may differ by and still be equal: far
@@ -164,16 +165,16 @@ func (p *planner) liftAncestors(demand float64) error {
 			p.quotaOff(level.Path, "quota off: it would still stop "+p.target.Name)
 		case demand <= quota+epsilon:
 			p.skip(level.Path, fmt.Sprintf("its quota of %s equals what can be used below it: about 1 ms now and then",
-				cpus(quota)))
+				words.CPUs(quota)))
 		case !p.f.inScope(level.Path):
-			return p.refuse(fmt.Sprintf("the quota of %s at %s would still bind, and lies outside the scope", cpus(quota),
+			return p.refuse(fmt.Sprintf("the quota of %s at %s would still bind, and lies outside the scope", words.CPUs(quota),
 				quoted(level.Path)), "give a scope that holds it", level.Path)
 		case len(unbounded) > 0:
 			return p.refuse(fmt.Sprintf("the quota of %s at %s would still bind, and without it these would become unlimited",
-				cpus(quota), quoted(level.Path)), "give them quotas of their own first", unbounded...)
+				words.CPUs(quota), quoted(level.Path)), "give them quotas of their own first", unbounded...)
 		default:
 			return p.refuse(fmt.Sprintf("the quota of %s at %s would still bind, and it is neither a pod's nor below a cgroup that you named",
-				cpus(quota), quoted(level.Path)), "name a cgroup above it with --lift-below", level.Path)
+				words.CPUs(quota), quoted(level.Path)), "name a cgroup above it with --lift-below", level.Path)
 		}
 		if !allowed {
 			demand = quota
@@ -208,12 +209,4 @@ func (p *planner) innerQuotas() {
 	if slices.Sort(inner); len(inner) > 0 {
 		p.warn("cgroups inside the target keep quotas of their own: %s", names(inner))
 	}
-}
-
-// cpus shows a number of CPUs.
-func cpus(n float64) string {
-	if n == 1 {
-		return "1 CPU"
-	}
-	return fmt.Sprintf("%.4g CPUs", n)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/cgroup"
 	"github.com/unthrottle/unthrottle/change"
+	"github.com/unthrottle/unthrottle/words"
 )
 
 // moveOthers takes the target's CPUs out of every other cpuset that has them,
@@ -120,13 +121,13 @@ func (p *planner) enoughLeft(movers []string, pinned cpuset.CPUSet) error {
 		}
 		if need := sum.CPUs(); need > float64(at.left.Size())+epsilon {
 			return p.refuse(fmt.Sprintf("%s would be left (%s) for %s that need %s (requests %.4g, in use %s)",
-				cpus(float64(at.left.Size())), at.left, count(len(who), "other container", "other containers"),
-				cpus(need), sum.Requested, sum.used()), fewer(pinned, "try --remedy burst"), who...)
+				words.CPUs(float64(at.left.Size())), at.left, words.CountOf(len(who), "other container", "other containers"),
+				words.CPUs(need), sum.Requested, sum.used()), fewer(pinned, "try --remedy burst"), who...)
 		}
 	}
 	if unmeasured > 0 {
 		p.warn("the CPU use of %s that move was not measured: only their requests were counted",
-			count(unmeasured, "container", "containers"))
+			words.CountOf(unmeasured, "container", "containers"))
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/apply"
 	"github.com/unthrottle/unthrottle/cgroup"
+	"github.com/unthrottle/unthrottle/words"
 )
 
 // ViaCPUSet is the way in which narrow bounds how many CPUs a container uses at
@@ -48,7 +49,7 @@ func (p *planner) narrowed() error {
 		return err
 	}
 	if limited && float64(n) < limit-epsilon {
-		return p.refuse(fmt.Sprintf("%s are fewer than its limit of %s", cpus(float64(n)), cpus(limit)), "leave --cpus out")
+		return p.refuse(fmt.Sprintf("%s are fewer than its limit of %s", words.CPUs(float64(n)), words.CPUs(limit)), "leave --cpus out")
 	}
 	home, err := p.home()
 	if err != nil {
@@ -108,7 +109,7 @@ func (p *planner) narrowLimits(limit float64, n int) {
 			binds = true
 			p.keepLimit(level.Path)
 			p.skip(level.Path, fmt.Sprintf("its quota of %s stays as it is and may still stop one: it is neither a pod's nor below a cgroup that you named",
-				cpus(quota)))
+				words.CPUs(quota)))
 		case whole && len(unbounded) == 0 && demand <= quota+epsilon:
 			p.quotaOff(level.Path, "quota off: what is below it is bounded by its own")
 			continue
@@ -143,5 +144,5 @@ func (p *planner) shorten(path string) {
 	}
 	l.Period, l.Quota = period, time.Duration(n*float64(period)).Round(time.Microsecond)
 	l.Burst = min(l.Burst, l.Quota)
-	p.setLimit(path, l, fmt.Sprintf("its limit of %s in periods of %v: one that meets its end waits less", cpus(n), period))
+	p.setLimit(path, l, fmt.Sprintf("its limit of %s in periods of %v: one that meets its end waits less", words.CPUs(n), period))
 }

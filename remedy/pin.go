@@ -2,13 +2,13 @@ package remedy
 
 import (
 	"math"
-	"strconv"
 	"strings"
 
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/cgroup"
 	"github.com/unthrottle/unthrottle/change"
+	"github.com/unthrottle/unthrottle/words"
 )
 
 // pin plans exclusive CPUs: which, who leaves them, and whose quota goes.
@@ -52,7 +52,7 @@ func (p *planner) pin() error {
 			"so that restore gives them all of their parent's CPUs by name", n)
 	}
 	if choice.shared > 0 {
-		p.warn("%s shared with others", count(choice.shared, "of its cores is", "of its cores are"))
+		p.warn("%s shared with others", words.CountOf(choice.shared, "of its cores is", "of its cores are"))
 	}
 	p.expectNoQuota(float64(n))
 	return nil
@@ -210,14 +210,6 @@ func (p *planner) setCPUs(path string, to cpuset.CPUSet, why string) {
 func (p *planner) setList(path, file, from, to, why string) {
 	p.plan.Changes = append(p.plan.Changes, change.Change{Kind: change.KindFile, Op: change.OpSet,
 		Controller: cgroup.CPUSet, Path: path, File: file, From: from, To: to, Why: why})
-}
-
-// count is a number with its noun: "1 process", "3 processes".
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return strconv.Itoa(n) + " " + many
 }
 
 // emptied counts the lists that are empty on v2 and get a value.

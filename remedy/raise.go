@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/cgroup"
+	"github.com/unthrottle/unthrottle/words"
 )
 
 // raise gives a larger limit, and ancestors the difference as far as they would
@@ -48,11 +49,11 @@ func (p *planner) raise() error {
 				continue
 			}
 			if !p.f.inScope(level.Path) {
-				return p.refuse(fmt.Sprintf("the quota of %s at %s would still bind, and lies outside the scope", cpus(quota), quoted(level.Path)),
+				return p.refuse(fmt.Sprintf("the quota of %s at %s would still bind, and lies outside the scope", words.CPUs(quota), quoted(level.Path)),
 					"give a scope that holds it", level.Path)
 			}
 			if !p.mayLift(level.Path) {
-				p.warn("%s above it is raised from %s to %s as well: the others in it could use that too", quoted(level.Path), cpus(quota), cpus(want))
+				p.warn("%s above it is raised from %s to %s as well: the others in it could use that too", quoted(level.Path), words.CPUs(quota), words.CPUs(want))
 			}
 		}
 		demand = want
@@ -61,7 +62,7 @@ func (p *planner) raise() error {
 		if err := l.Check(); err != nil {
 			return p.refuse(err.Error(), "choose a larger limit")
 		}
-		p.setLimit(level.Path, l, fmt.Sprintf("limit from %s to %s", cpus(quota), cpus(want)))
+		p.setLimit(level.Path, l, fmt.Sprintf("limit from %s to %s", words.CPUs(quota), words.CPUs(want)))
 	}
 	p.expectQuota(to)
 	return nil
@@ -77,10 +78,10 @@ func (p *planner) raised(limit float64) (float64, error) {
 		to = factor * limit
 	}
 	if to <= limit+epsilon {
-		return 0, p.refuse(fmt.Sprintf("%s is no more than its limit of %s", cpus(to), cpus(limit)), "give a larger one")
+		return 0, p.refuse(fmt.Sprintf("%s is no more than its limit of %s", words.CPUs(to), words.CPUs(limit)), "give a larger one")
 	}
 	if n := p.hostCPUs(); to > n+epsilon {
-		return 0, p.refuse(fmt.Sprintf("%s is more than the %s of this host: that is no limit", cpus(to), cpus(n)),
+		return 0, p.refuse(fmt.Sprintf("%s is more than the %s of this host: that is no limit", words.CPUs(to), words.CPUs(n)),
 			"try --remedy weight, which says so, or a smaller --to")
 	}
 	return to, nil

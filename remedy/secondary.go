@@ -6,6 +6,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/cgroup"
 	"github.com/unthrottle/unthrottle/change"
+	"github.com/unthrottle/unthrottle/words"
 )
 
 // secondary plans the second of two tiers: a container that runs on what the
@@ -134,7 +135,7 @@ func (p *planner) liftWhereAllowed(demand float64) {
 			p.quotaOff(level.Path, "quota off: it would still stop "+p.target.Name)
 		default:
 			p.keepLimit(level.Path)
-			p.skip(level.Path, fmt.Sprintf("its quota of %s stays, and bounds it", cpus(quota)))
+			p.skip(level.Path, fmt.Sprintf("its quota of %s stays, and bounds it", words.CPUs(quota)))
 			demand = quota
 		}
 	}

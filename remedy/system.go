@@ -9,6 +9,7 @@ import (
 	"github.com/unthrottle/unthrottle/cgroup"
 	"github.com/unthrottle/unthrottle/change"
 	"github.com/unthrottle/unthrottle/container"
+	"github.com/unthrottle/unthrottle/words"
 )
 
 // System confines the host's own processes to the reserve. It is for no
@@ -96,12 +97,12 @@ func (p *planner) systemPaths() ([]string, error) {
 	switch {
 	case found == 0:
 		return nil, p.refuse(fmt.Sprintf("there is none of %s here, and %s in %s itself cannot be confined", names(systemSlices),
-			count(beside, "process", "processes"), quoted(top)), "start the host's services in cgroups of their own")
+			words.CountOf(beside, "process", "processes"), quoted(top)), "start the host's services in cgroups of their own")
 	case len(without) == found:
 		return nil, p.refuse("on cgroup v1 the host's slices have no cpusets, so that their processes stay in the root cpuset", "use cgroup v2, or give them cpusets", without...)
 	case members == 0 && !p.f.HiddenProcesses:
 		return nil, p.refuse(fmt.Sprintf("no process is in the host's slices; %s in %s itself cannot be confined",
-			count(beside, "process", "processes"), quoted(top)), "start the host's services in cgroups of their own")
+			words.CountOf(beside, "process", "processes"), quoted(top)), "start the host's services in cgroups of their own")
 	case len(paths) == 0:
 		return nil, p.refuse("all that the host's slices hold are containers, units with a limit or such with CPUs of their own", "")
 	}
@@ -109,7 +110,7 @@ func (p *planner) systemPaths() ([]string, error) {
 		p.skip(path, "it has no cpuset (cgroup v1): its processes stay where they are")
 	}
 	if beside > 0 {
-		p.warn("%s in %s itself stay where they are (kernel threads among them)", count(beside, "process", "processes"), quoted(top))
+		p.warn("%s in %s itself stay where they are (kernel threads among them)", words.CountOf(beside, "process", "processes"), quoted(top))
 	}
 	if p.f.HiddenProcesses && p.f.CPUSetVersion == cgroup.V1 {
 		p.warn("in this PID namespace cgroup v1 hides other processes: how many are confined, and how many stay in the root cpuset, cannot be counted")
@@ -145,7 +146,7 @@ func (p *planner) ownPart(path string) []string {
 		paths = append(paths, p.ownPart(child)...)
 	}
 	if n := p.f.Sets[path].Procs; n > 0 {
-		p.skip(path, fmt.Sprintf("%s in it itself cannot be confined without what else is in it", count(n, "process", "processes")))
+		p.skip(path, fmt.Sprintf("%s in it itself cannot be confined without what else is in it", words.CountOf(n, "process", "processes")))
 	}
 	return paths
 }
@@ -198,7 +199,7 @@ func (p *planner) systemReserve(paths []string) (cpuset.CPUSet, error) {
 	case !isolated.IsEmpty():
 		return kept, p.refuse(fmt.Sprintf("CPUs %s are isolated: the scheduler spreads nothing over them", isolated), "reserve others with --reserve")
 	case use > float64(kept.Size())+epsilon:
-		return kept, p.refuse(fmt.Sprintf("the host's own processes use %s, and the reserve %s has %d", cpus(use), kept, kept.Size()), wider)
+		return kept, p.refuse(fmt.Sprintf("the host's own processes use %s, and the reserve %s has %d", words.CPUs(use), kept, kept.Size()), wider)
 	}
 	for _, claim := range p.unavailable(home{}) {
 		switch taken := claim.CPUs.Intersection(kept); {
@@ -221,7 +222,7 @@ func (p *planner) systemReserve(paths []string) (cpuset.CPUSet, error) {
 	if !measured {
 		p.warn("how much CPU they use was not measured: whether %s is enough is not known", kept)
 	} else {
-		p.warn("the host's own processes used %s; they get %s, and cannot use more", cpus(use), kept)
+		p.warn("the host's own processes used %s; they get %s, and cannot use more", words.CPUs(use), kept)
 	}
 	return kept, nil
 }

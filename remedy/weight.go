@@ -2,6 +2,7 @@ package remedy
 
 import (
 	"github.com/unthrottle/unthrottle/cgroup"
+	"github.com/unthrottle/unthrottle/words"
 )
 
 // weight takes the quota off and leaves the weight to share the CPUs.
@@ -24,9 +25,9 @@ func (p *planner) weight() error {
 	p.innerQuotas()
 	if now := p.f.Groups[path].Shares; p.r.WeightFromLimit && now > 0 {
 		shares := uint64(limit*cgroup.DefaultShares + 0.5)
-		p.setShares(path, now, shares, "a weight like its limit of "+cpus(limit))
+		p.setShares(path, now, shares, "a weight like its limit of "+words.CPUs(limit))
 	}
-	p.warn("nothing bounds it but the weights of the others: it may use up to %s", cpus(width))
+	p.warn("nothing bounds it but the weights of the others: it may use up to %s", words.CPUs(width))
 	p.expectNoQuota(width)
 	return nil
 }

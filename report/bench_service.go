@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/unthrottle/unthrottle/bench"
+	"github.com/unthrottle/unthrottle/words"
 )
 
 // BenchService writes what a bench of a service came to: the highest load of
@@ -45,7 +46,7 @@ func benchHead(r bench.Result) string {
 	if r.Fair {
 		weight = ""
 	}
-	return fmt.Sprintf("Shape %s: %s. Linux %s, %s, limit %s. %s %s%s", r.Shape, r.About, shown(r.Kernel), counted(r.CPUs, "CPU"), counted(r.Limit, "CPU"), objective, repeats, weight)
+	return fmt.Sprintf("Shape %s: %s. Linux %s, %s, limit %s. %s %s%s", r.Shape, r.About, shown(r.Kernel), words.Count(r.CPUs, "CPU"), words.Count(r.Limit, "CPU"), objective, repeats, weight)
 }
 
 func benchLoads(b *strings.Builder, r bench.Result) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/bench/fibtest"
 	"github.com/unthrottle/unthrottle/bench/latency"
+	"github.com/unthrottle/unthrottle/words"
 )
 
 // decimal is a figure, "-" where it was not measured.
@@ -30,8 +31,8 @@ func ofPeriods(throttled, all *uint64) string {
 // BenchLatency writes what `unthrottle bench latency` measured.
 func BenchLatency(w io.Writer, r latency.Result) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "A sleep of %g ms beside %s that burn, limit %s.\n", r.SleepMs, counted(r.Burners, "thread"), counted(r.Limit, "CPU"))
-	fmt.Fprintf(&b, "%s, Linux %s, cgroup %s; medians of %s of %g s each.\n\n", counted(r.CPUs, "CPU"), shown(r.Kernel), r.Mode, counted(r.Repeat, "round"), r.Seconds)
+	fmt.Fprintf(&b, "A sleep of %g ms beside %s that burn, limit %s.\n", r.SleepMs, words.Count(r.Burners, "thread"), words.Count(r.Limit, "CPU"))
+	fmt.Fprintf(&b, "%s, Linux %s, cgroup %s; medians of %s of %g s each.\n\n", words.Count(r.CPUs, "CPU"), shown(r.Kernel), r.Mode, words.Count(r.Repeat, "round"), r.Seconds)
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "remedy\tCPUs granted\tused\tthrottled\tsleeps\tp50\tp90\tp99\tmax ms\tp90 to quota's\t")
 	noisy := false
@@ -63,7 +64,7 @@ func BenchLatency(w io.Writer, r latency.Result) error {
 func BenchFibtest(w io.Writer, r fibtest.Result) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s.\n\n", strings.ToUpper(string(r.Verdict)[:1])+string(r.Verdict)[1:], r.Why)
-	fmt.Fprintf(&b, "%s, Linux %s, %d Hz, cgroup %s; medians of %s of %g s each.\n\n", counted(r.CPUs, "CPU"), shown(r.Kernel), r.HZ, r.Mode, counted(r.Repeat, "round"), r.Seconds)
+	fmt.Fprintf(&b, "%s, Linux %s, %d Hz, cgroup %s; medians of %s of %g s each.\n\n", words.Count(r.CPUs, "CPU"), shown(r.Kernel), r.HZ, r.Mode, words.Count(r.Repeat, "round"), r.Seconds)
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "threads\tfast\tslow\tquota ms\titerations M\tthrottled\tused ms\tof the quota\tif affected\tif fixed\t")
 	span := func(s fibtest.Range) string { return fmt.Sprintf("%.2f-%.2f", s.Low, s.High) }

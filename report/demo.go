@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/unthrottle/unthrottle/demo"
+	"github.com/unthrottle/unthrottle/words"
 )
 
 // DemoOptions of Demo.
@@ -38,12 +39,12 @@ func Demo(w io.Writer, r demo.Result, o DemoOptions) error {
 		}
 	}
 	paragraph(fmt.Sprintf("%s burn CPU under a limit of %s; one more sleeps %s ms at a time.",
-		counted(r.Burners, "thread"), counted(r.Quota, "CPU"), trimmed(r.Sleep)))
+		words.Count(r.Burners, "thread"), words.Count(r.Quota, "CPU"), trimmed(r.Sleep)))
 	if r.Simulated {
 		paragraph("Simulated: nothing ran on this host. 'sudo unthrottle demo' runs it for real, on Linux with cgroups.")
 	}
 	paragraph(fmt.Sprintf("Linux %s, cgroup %s, %s; quota %s/%s ms; pinned to CPU %s.", shown(r.Kernel), r.Cgroups,
-		counted(r.CPUs, "CPU"), trimmed(float64(r.Quota)*r.Period), trimmed(r.Period), r.Pinned))
+		words.Count(r.CPUs, "CPU"), trimmed(float64(r.Quota)*r.Period), trimmed(r.Period), r.Pinned))
 
 	if !r.Fair && !r.Simulated {
 		paragraph("Highest weight for the demo's cgroup: other load does not decide the figures.")

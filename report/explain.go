@@ -10,6 +10,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/container"
 	"github.com/unthrottle/unthrottle/diagnose"
+	"github.com/unthrottle/unthrottle/words"
 )
 
 // ExplainOptions of Explain.
@@ -79,7 +80,7 @@ func (x *explainer) verdict() {
 	x.line("")
 	for i, c := range e.Causes {
 		if i == maxExplainCauses {
-			x.line("   and " + counted(len(e.Causes)-i, "weaker cause"))
+			x.line("   and " + words.Count(len(e.Causes)-i, "weaker cause"))
 			break
 		}
 		cost := ""
@@ -115,7 +116,7 @@ func explainFacts(e *diagnose.Explanation) []string {
 	if e.Stopped != nil {
 		text := "stopped for " + explainTime(*e.Stopped)
 		if e.StoppedSpells != nil && *e.StoppedSpells > 0 {
-			text += " in " + counted(*e.StoppedSpells, "spell")
+			text += " in " + words.Count(*e.StoppedSpells, "spell")
 		}
 		facts = append(facts, text)
 	}

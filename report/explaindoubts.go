@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/unthrottle/unthrottle/diagnose"
+	"github.com/unthrottle/unthrottle/words"
 )
 
 // checkText says a check that did not pass; ok is false for one that did.
@@ -37,9 +38,9 @@ func (x *explainer) doubts() {
 	switch {
 	case all == 0:
 	case passed == all:
-		x.title(fmt.Sprintf("Checks: %s of the figures against the kernel's own counters, passed.", counted(all, "cross-check")))
+		x.title(fmt.Sprintf("Checks: %s of the figures against the kernel's own counters, passed.", words.Count(all, "cross-check")))
 	default:
-		x.title(fmt.Sprintf("Checks: %d of %s passed.", passed, counted(all, "cross-check")))
+		x.title(fmt.Sprintf("Checks: %d of %s passed.", passed, words.Count(all, "cross-check")))
 		for _, text := range failed {
 			x.hanging("  ", text)
 		}
@@ -52,7 +53,7 @@ func (x *explainer) doubts() {
 	}
 	for i, n := range x.e.NotMeasured {
 		if i == maxExplainNotes {
-			x.line("  and " + counted(len(x.e.NotMeasured)-i, "other thing") + ": see --json")
+			x.line("  and " + words.Count(len(x.e.NotMeasured)-i, "other thing") + ": see --json")
 			break
 		}
 		x.hanging("  ", explainText(n))

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/diagnose"
+	"github.com/unthrottle/unthrottle/words"
 )
 
 //go:embed explain.html
@@ -142,7 +143,7 @@ func pageFacts(e *diagnose.Explanation) []pageFact {
 		f := pageFact{Name: "stopped", Value: explainTime(*e.Stopped), Bad: *e.Stopped > e.Window/100,
 			Note: explainShare(*e.Stopped, e.Window) + " of the time"}
 		if e.StoppedSpells != nil {
-			f.Note += ", " + counted(*e.StoppedSpells, "spell")
+			f.Note += ", " + words.Count(*e.StoppedSpells, "spell")
 		}
 		facts = append(facts, f)
 	}

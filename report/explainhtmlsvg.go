@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/diagnose"
+	"github.com/unthrottle/unthrottle/words"
 )
 
 // pageChart is one histogram as columns: CPUs from left to right, share of the time upwards.
@@ -123,7 +124,7 @@ func pageChartOf(e *diagnose.Explanation, bins []explainBin, of func(explainBin)
 // binText names a column: "3 CPUs", "13 to 16 CPUs".
 func binText(b explainBin) string {
 	if b.From == b.To {
-		return counted(b.From, "CPU")
+		return words.Count(b.From, "CPU")
 	}
 	return fmt.Sprintf("%d to %d CPUs", b.From, b.To)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/container"
 	"github.com/unthrottle/unthrottle/diagnose"
+	"github.com/unthrottle/unthrottle/words"
 )
 
 // poolName is a pool with the process that it is of, where that has another name.
@@ -50,7 +51,7 @@ func (x *explainer) spenders() {
 		x.poolTable(pools[:min(len(pools), maxExplainPools)])
 	}
 	if more := len(pools) - maxExplainPools; more > 0 {
-		x.line(fmt.Sprintf("and %s more in --json", counted(more, "pool")))
+		x.line(fmt.Sprintf("and %s more in --json", words.Count(more, "pool")))
 	}
 	for i, p := range pools {
 		if i == maxExplainPools {
@@ -67,7 +68,7 @@ func (x *explainer) spenders() {
 
 // poolFigures says in words what poolTable has in columns.
 func poolFigures(p diagnose.PoolUse) string {
-	text := fmt.Sprintf("%s, CPU time %s, in throttled %s, widest %d", counted(p.Threads, "thread"), explainTime(p.CPU), throttledTime(p), p.Widest)
+	text := fmt.Sprintf("%s, CPU time %s, in throttled %s, widest %d", words.Count(p.Threads, "thread"), explainTime(p.CPU), throttledTime(p), p.Widest)
 	if p.Delay != nil {
 		text += ", delay p99 " + explainTime(p.Delay.P99)
 	}
@@ -144,6 +145,6 @@ func widthCost(e *diagnose.Explanation) string {
 		more, verb = -more, "less"
 	}
 	return fmt.Sprintf("Cost of width: a run takes %s of CPU time within the limit (%s) and %s above it (%s): %s %% %s.",
-		explainTime(c.Narrow), counted(c.NarrowRuns, "run"), explainTime(c.Wide), counted(c.WideRuns, "run"),
+		explainTime(c.Narrow), words.Count(c.NarrowRuns, "run"), explainTime(c.Wide), words.Count(c.WideRuns, "run"),
 		strconv.FormatFloat(more, 'f', 0, 64), verb)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/diagnose"
+	"github.com/unthrottle/unthrottle/words"
 )
 
 // maxExplainRows bounds the rows of the strip on a terminal.
@@ -76,7 +77,7 @@ func (x *explainer) strip() {
 		explainTime(rows[0].Length.Round(time.Millisecond)), explainTime(explainCell(rows[0], len(first))), trimmed(math.Round(most*100)/100), held))
 	for i, r := range rows {
 		if i == maxExplainRows {
-			x.line(fmt.Sprintf("%12s%s more in --json", "", counted(len(rows)-i, "period")))
+			x.line(fmt.Sprintf("%12s%s more in --json", "", words.Count(len(rows)-i, "period")))
 			break
 		}
 		if i > 0 && r.Start != rows[i-1].Start+rows[i-1].Length {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/diagnose"
+	"github.com/unthrottle/unthrottle/words"
 )
 
 // explainReason is a reason of waiting with its words for people.
@@ -110,7 +111,7 @@ func (x *explainer) waiting() {
 	t.Flush() // writes to memory: cannot fail
 	for i, n := range e.Neighbours {
 		if i == maxExplainOthers {
-			x.line(fmt.Sprintf("  and %s more in --json", counted(len(e.Neighbours)-i, "neighbour")))
+			x.line(fmt.Sprintf("  and %s more in --json", words.Count(len(e.Neighbours)-i, "neighbour")))
 			break
 		}
 		x.hanging("  ", neighbourText(n))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/container"
 	"github.com/unthrottle/unthrottle/forecast"
+	"github.com/unthrottle/unthrottle/words"
 )
 
 // ForecastOptions of Forecast.
@@ -26,8 +27,8 @@ const (
 // Forecast writes what each remedy would do, for people: the self-check, a table for each load of the host, and the answer.
 func Forecast(w io.Writer, f *forecast.Forecast, o ForecastOptions) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %.3g s recorded on %s, Linux %s; limit %.3g CPUs.\n", container.Sanitize(f.Target, 0), f.Window.Seconds(),
-		counted(f.CPUs, "CPU"), container.Sanitize(f.Kernel, maxForecastName), f.Limit)
+	fmt.Fprintf(&b, "%s: %.3g s recorded on %s, Linux %s; limit %s.\n", container.Sanitize(f.Target, 0), f.Window.Seconds(),
+		words.Count(f.CPUs, "CPU"), container.Sanitize(f.Kernel, maxForecastName), words.CPUs(f.Limit))
 	selfChecked(&b, f)
 	loads := []float64{0}
 	for _, row := range f.Rows {
@@ -76,14 +77,17 @@ func ForecastRemedy(r forecast.Remedy, limit float64) string {
 	case forecast.None:
 		return "leave it"
 	case forecast.Pin:
-		return "pin to " + counted(r.CPUs, "CPU")
+		return "pin to " + words.Count(r.CPUs, "CPU")
 	case forecast.Burst:
 		return fmt.Sprintf("burst %v", r.Burst)
 	case forecast.Period:
 		return fmt.Sprintf("period %v", r.Period)
 	case forecast.Raise:
-		return fmt.Sprintf("raise to %.3g CPUs", limit*r.Factor)
+		return "raise to " + words.CPUs(limit*r.Factor)
 	case forecast.Pools:
+		if r.Pool == forecast.AllPools {
+			return fmt.Sprintf("all pools of %d", r.CPUs)
+		}
 		return fmt.Sprintf("pool of %d", r.CPUs)
 	case forecast.Shards:
 		if r.Factor < 1 {
@@ -233,10 +237,10 @@ func forecastAnswer(f *forecast.Forecast) []string {
 		lines = append(lines, line)
 	}
 	if f.SmallestLimit != nil {
-		lines = append(lines, fmt.Sprintf("Smallest limit that does: %.3g CPUs (now %.3g).", *f.SmallestLimit, f.Limit))
+		lines = append(lines, fmt.Sprintf("Smallest limit that does: %s (now %.3g).", words.CPUs(*f.SmallestLimit), f.Limit))
 	}
 	if f.SmallestNarrow != nil {
-		lines = append(lines, fmt.Sprintf("Never wider than it, without a quota: %.0f CPUs do.", *f.SmallestNarrow))
+		lines = append(lines, fmt.Sprintf("So does no quota, but never wider than %s.", words.Count(int(*f.SmallestNarrow), "CPU")))
 	}
 	if slices.ContainsFunc(f.Rows, func(r forecast.Row) bool { return r.Remedy.Modelled() && r.Refused == "" }) {
 		lines = append(lines, "* modelled, not replayed: other threads take the work that was recorded.")
@@ -265,7 +269,7 @@ func AllForecasts(w io.Writer, f *Forecasts) error {
 	}
 	t.Flush()
 	if cpus, n := f.Back(); n > 0 {
-		fmt.Fprintf(&b, "\nWith the smallest limits that keep what there is, this host gets %.3g CPUs of limit back (%s).\n", cpus, counted(n, "container"))
+		fmt.Fprintf(&b, "\nWith the smallest limits that keep what there is, this host gets %.3g CPUs of limit back (%s).\n", cpus, words.Count(n, "container"))
 	}
 	for _, why := range f.NotForecast {
 		fmt.Fprintf(&b, "Not forecast: %s.\n", container.Sanitize(why, 0))

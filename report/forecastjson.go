@@ -139,7 +139,10 @@ func newForecastItem(f *forecast.Forecast) forecastItem {
 	}
 	if f.Cheapest >= 0 {
 		r := f.Rows[f.Cheapest].Remedy
-		item.Cheapest, item.Of, item.Row, item.Sure = &r.Name, r.Parameters(), &f.Cheapest, &f.Sure
+		item.Cheapest, item.Of, item.Row = &r.Name, r.Parameters(), &f.Cheapest
+		if f.Objective != nil {
+			item.Sure = &f.Sure
+		}
 	}
 	for i := range f.Rows {
 		item.Rows = append(item.Rows, newForecastRow(&f.Rows[i]))

@@ -8,6 +8,7 @@ import (
 	"github.com/unthrottle/unthrottle/container"
 	"github.com/unthrottle/unthrottle/placement"
 	"github.com/unthrottle/unthrottle/topology"
+	"github.com/unthrottle/unthrottle/words"
 )
 
 // Placement is what `unthrottle place --json` prints. Lists of CPUs are in the
@@ -209,7 +210,7 @@ func (p *picture) placedCosts(o placement.Outcome) {
 		p.line(text)
 	}
 	p.line(fmt.Sprintf("%s shared by two containers, %s stranded, %s in the shared pool",
-		counted(s.CoresShared, "core"), counted(s.Stranded, "half-core"), counted(s.Pool, "CPU")))
+		words.Count(s.CoresShared, "core"), words.Count(s.Stranded, "half-core"), words.Count(s.Pool, "CPU")))
 	fits := fmt.Sprintf("Largest request that still fits: %d CPUs", s.Fits.Machine)
 	for _, f := range []struct {
 		level topology.Level
@@ -234,12 +235,12 @@ func (p *picture) placedMoves(o placement.Outcome) {
 	}
 	p.line(p.bold("Moves that would repair it, in order:"))
 	for i, m := range o.Moves {
-		text := fmt.Sprintf("%s from %s to %s: %s moved", placedName(m.Container), m.From, m.To, counted(m.Cost, "CPU"))
+		text := fmt.Sprintf("%s from %s to %s: %s moved", placedName(m.Container), m.From, m.To, words.Count(m.Cost, "CPU"))
 		switch {
 		case m.Step:
 			text += ", a step aside"
 		case m.Gain > 0:
-			text += fmt.Sprintf(", %s fewer", counted(m.Gain, "group"))
+			text += fmt.Sprintf(", %s fewer", words.Count(m.Gain, "group"))
 		default:
 			text += ", makes way"
 		}

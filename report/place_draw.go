@@ -83,11 +83,11 @@ func (p *picture) placed(g *cpuGroup, indent string, s signs) {
 }
 
 func (p *picture) placedCores(g *cpuGroup, first, next string, s signs) {
-	var words []string
+	var parts []string
 	for _, c := range g.cores() {
-		words = append(words, placedCore(c, s))
+		parts = append(parts, placedCore(c, s))
 	}
-	p.wrapped(first, next, " ", words)
+	p.wrapped(first, next, " ", parts)
 }
 
 func placedCore(c []topology.CPU, s signs) string {

@@ -10,13 +10,14 @@ import (
 	"text/tabwriter"
 
 	"github.com/unthrottle/unthrottle/scenario"
+	"github.com/unthrottle/unthrottle/words"
 )
 
 // Real writes what `unthrottle run` shows, for people.
 func Real(w io.Writer, r Trial) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", shown(r.Scenario), shown(r.About))
-	fmt.Fprintf(&b, "Run for real: %s, Linux %s, cgroup %s, %s s, %s.\n", counted(r.CPUs, "CPU"), shown(r.Kernel), *r.Mode, strconv.FormatFloat(r.Seconds, 'f', 1, 64), counted(r.Repeat, "time"))
+	fmt.Fprintf(&b, "Run for real: %s, Linux %s, cgroup %s, %s s, %s.\n", words.Count(r.CPUs, "CPU"), shown(r.Kernel), *r.Mode, strconv.FormatFloat(r.Seconds, 'f', 1, 64), words.Count(r.Repeat, "time"))
 	if r.Repeat > 1 {
 		b.WriteString("Figures are medians, with the lowest and the highest of all runs.\n")
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/unthrottle/unthrottle/simulate"
+	"github.com/unthrottle/unthrottle/words"
 )
 
 // Simulation is what `unthrottle simulate` shows.
@@ -29,8 +30,8 @@ func Simulate(w io.Writer, s Simulation, o SimulateOptions) error {
 		hz = "continuous accounting"
 	}
 	fmt.Fprintf(&b, "%s: %s\n", shown(s.Scenario), shown(s.About))
-	fmt.Fprintf(&b, "Simulated: %s, Linux %s (era %s), %s, %s s, %s from %d.\n", counted(s.CPUs, "CPU"), shown(s.Kernel), *s.Era, hz,
-		trimmed(s.Seconds), counted(s.Repeat, "seed"), s.Seed)
+	fmt.Fprintf(&b, "Simulated: %s, Linux %s (era %s), %s, %s s, %s from %d.\n", words.Count(s.CPUs, "CPU"), shown(s.Kernel), *s.Era, hz,
+		trimmed(s.Seconds), words.Count(s.Repeat, "seed"), s.Seed)
 	if s.Repeat > 1 {
 		b.WriteString("Figures are medians, with the lowest and the highest of all runs.\n")
 	}

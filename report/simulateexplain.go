@@ -7,6 +7,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/bandwidth"
 	"github.com/unthrottle/unthrottle/simulate"
+	"github.com/unthrottle/unthrottle/words"
 )
 
 // explained says each step of one period's accounting in words.
@@ -29,7 +30,7 @@ func explained(b *strings.Builder, a simulate.Account) {
 		fmt.Fprintf(b, "%12s  %-66s %12s %12s\n", milli(s.At), stepText(s), milli(s.Pool), left)
 	}
 	if a.Dropped > 0 {
-		fmt.Fprintf(b, "%12s  and %s more\n", "", counted(a.Dropped, "step"))
+		fmt.Fprintf(b, "%12s  and %s more\n", "", words.Count(a.Dropped, "step"))
 	}
 }
 
@@ -62,7 +63,7 @@ func stepText(s bandwidth.Step) string {
 		if s.Amount == 0 {
 			return "the period ends, and no CPU waits"
 		}
-		return fmt.Sprintf("the period ends, counted as throttled: %s waiting", counted(int(s.Amount), "CPU"))
+		return fmt.Sprintf("the period ends, counted as throttled: %s waiting", words.Count(int(s.Amount), "CPU"))
 	case bandwidth.Refilled:
 		if s.Amount < 0 {
 			return fmt.Sprintf("refill: returned slack beyond the quota, %v, is lost", -s.Amount)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/unthrottle/unthrottle/topology"
+	"github.com/unthrottle/unthrottle/words"
 )
 
 // TopologyOptions say how Topology draws.
@@ -64,10 +65,10 @@ func (p *picture) line(s string) {
 
 // wrapped writes words one after the other, breaking lines at the width; lines
 // after the first begin with next.
-func (p *picture) wrapped(first, next, separator string, words []string) {
+func (p *picture) wrapped(first, next, separator string, parts []string) {
 	line, columns, empty := first, width(first), true
-	for i, word := range words {
-		if i < len(words)-1 {
+	for i, word := range parts {
+		if i < len(parts)-1 {
 			word += strings.TrimRight(separator, " ")
 		}
 		gap := separator[len(strings.TrimRight(separator, " ")):]
@@ -116,18 +117,18 @@ func (p *picture) yellow(s string) string { return p.paint("33", s) }
 func (p *picture) summary() {
 	m := p.machine
 	online := m.Online()
-	words := []string{p.bold(counted(online.Size(), "CPU") + " online")}
+	parts := []string{p.bold(words.Count(online.Size(), "CPU") + " online")}
 	if offline := m.Present().Size() - online.Size(); offline > 0 {
-		words = append(words, fmt.Sprintf("%d offline", offline))
+		parts = append(parts, fmt.Sprintf("%d offline", offline))
 	}
 	for _, level := range []topology.Level{topology.LevelSocket, topology.LevelDie, topology.LevelNUMANode, topology.LevelL3, topology.LevelCore} {
 		n := knownGroups(m, level)
 		if n == 0 || level == topology.LevelDie && m.Alike(level, topology.LevelSocket) {
 			continue
 		}
-		words = append(words, counted(n, string(level)))
+		parts = append(parts, words.Count(n, string(level)))
 	}
-	p.wrapped("", "  ", ", ", words)
+	p.wrapped("", "  ", ", ", parts)
 }
 
 func knownGroups(m topology.Machine, level topology.Level) int {
@@ -138,11 +139,4 @@ func knownGroups(m topology.Machine, level topology.Level) int {
 		}
 	}
 	return n
-}
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -74,28 +74,28 @@ func (p *picture) fold(groups []*cpuGroup, indent string, top bool) {
 func (p *picture) group(g *cpuGroup, lead, next string) {
 	name := strings.Join(g.names, ", ")
 	name = strings.ToUpper(name[:1]) + name[1:]
-	words := []string{p.bold(name)}
+	parts := []string{p.bold(name)}
 	if memory := p.memory(g); memory != "" {
-		words = append(words, memory)
+		parts = append(parts, memory)
 	}
 	if len(g.children) > 0 {
-		p.wrapped(lead, next+"  ", "  ", append(words, g.content()...))
+		p.wrapped(lead, next+"  ", "  ", append(parts, g.content()...))
 		return
 	}
 	if p.detailed {
-		p.wrapped(lead, next+"  ", "  ", words)
+		p.wrapped(lead, next+"  ", "  ", parts)
 		p.body(g, next+"   ", next+"   ")
 		return
 	}
-	words = append(words, g.content()...)
+	parts = append(parts, g.content()...)
 	if isolated := g.isolated(); len(isolated) > 0 {
-		words = append(words, p.yellow(fmt.Sprintf("%d isolated", len(isolated))))
+		parts = append(parts, p.yellow(fmt.Sprintf("%d isolated", len(isolated))))
 	}
-	if short := lead + strings.Join(append(words, "CPUs "+g.list()), "  "); width(short) <= p.options.Width {
+	if short := lead + strings.Join(append(parts, "CPUs "+g.list()), "  "); width(short) <= p.options.Width {
 		p.line(short)
 		return
 	}
-	p.wrapped(lead, next+"  ", "  ", words)
+	p.wrapped(lead, next+"  ", "  ", parts)
 	p.wrapped(next+"   CPUs ", next+"        ", ",", strings.Split(g.list(), ","))
 }
 

@@ -8,6 +8,7 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/topology"
+	"github.com/unthrottle/unthrottle/words"
 )
 
 // cpuGroup is a group of online CPUs and the narrower ones in it.
@@ -145,7 +146,7 @@ func (g *cpuGroup) content() []string {
 		if s.kind != topology.KindUnknown {
 			what = string(s.kind) + " " + what
 		}
-		part := counted(cores[s], what)
+		part := words.Count(cores[s], what)
 		if s.threads > 1 {
 			part += fmt.Sprintf(" of %d threads", s.threads)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/unthrottle/unthrottle/container"
+	"github.com/unthrottle/unthrottle/words"
 )
 
 const (
@@ -95,7 +96,7 @@ func (m *Model) title(rows []Row) string {
 			stopped++
 		}
 	}
-	text := fmt.Sprintf("unthrottle top   %d containers, %d stopped", len(rows), stopped)
+	text := fmt.Sprintf("unthrottle top   %s, %d stopped", words.Count(len(rows), "container"), stopped)
 	if !m.frame.At.IsZero() {
 		text += "   " + m.frame.At.Format(time.TimeOnly)
 	}

@@ -106,9 +106,13 @@ func foretell(recording []byte, load float64, of bench.Result) (*foretold, error
 	}
 	out := &foretold{Load: load, Window: f.Window}
 	for _, row := range f.Rows {
-		if name := armOf(row.Remedy); name != "" && row.Refused == "" {
-			out.Rows = append(out.Rows, foretoldRow{name, row.BreaksAt, row.Remedy.Modelled()})
+		name := armOf(row.Remedy)
+		if name == "" || row.Refused != "" {
+			continue
 		}
+		// All pools, which the bench resizes, come after a single one.
+		out.Rows = slices.DeleteFunc(out.Rows, func(r foretoldRow) bool { return r.Remedy == name })
+		out.Rows = append(out.Rows, foretoldRow{name, row.BreaksAt, row.Remedy.Modelled()})
 	}
 	return out, nil
 }

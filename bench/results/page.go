@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/unthrottle/unthrottle/bench"
+	"github.com/unthrottle/unthrottle/words"
 )
 
 // page is docs/results.md under way.
@@ -22,6 +23,7 @@ type page struct{ b strings.Builder }
 func markdown(all []measured) string {
 	var p page
 	p.head()
+	p.summary(all)
 	var missing []string
 	for _, name := range parts() {
 		i := slices.IndexFunc(all, func(m measured) bool { return m.Part == name })
@@ -35,6 +37,57 @@ func markdown(all []measured) string {
 		p.line("\nNot measured yet: %s.", strings.Join(missing, ", "))
 	}
 	return p.b.String()
+}
+
+// summary is what the shapes' tables come to: a column per remedy.
+func (p *page) summary(all []measured) {
+	var remedies []bench.Remedy
+	for _, m := range all {
+		if m.Shape != nil && len(m.Shape.Remedies) > len(remedies)+1 {
+			remedies = m.Shape.Remedies[1:] // the quota is what they are compared with
+		}
+	}
+	if len(remedies) == 0 {
+		return
+	}
+	p.line("\n## In short")
+	p.line("\nThe highest load within the objective, as a multiple of the plain quota's; bold where the whole interval lies on one side of 1. In brackets: foretold.")
+	head, rule := "| shape |", "|---|"
+	for _, r := range remedies {
+		head += fmt.Sprintf(" %s (%s) |", r.Remedy, words.CPUs(*r.CPUsGranted))
+		rule += "---|"
+	}
+	p.line("\n%s\n%s", head, rule)
+	for _, m := range all {
+		if m.Shape == nil {
+			continue
+		}
+		row := fmt.Sprintf("| `%s` |", m.Shape.Shape)
+		for _, r := range remedies {
+			row += " " + m.ratioText(r.Remedy) + " |"
+		}
+		p.line("%s", row)
+	}
+	p.line("\nRequests that are all alike gain little at equal CPUs: their work has to be done, in whichever order. Pools that compete, collections, and long requests")
+	p.line("beside short ones gain where the quota would be gone before the short ones come. A container here can be at most twice as wide as its limit; on a host with")
+	p.line("many CPUs it is gone sooner, and more is to be gained.")
+}
+
+// ratioText is what a remedy carries, measured and foretold.
+func (m *measured) ratioText(remedy string) string {
+	i := slices.IndexFunc(m.Shape.Remedies, func(r bench.Remedy) bool { return r.Remedy == remedy })
+	if i < 0 || m.Shape.Remedies[i].Ratio == nil {
+		return "-"
+	}
+	r := m.Shape.Remedies[i]
+	text := figure(r.Ratio, 2)
+	if *r.RatioLow > 1 || *r.RatioHigh < 1 {
+		text = "**" + text + "**"
+	}
+	if is, _, ok := m.Foretold.ratio(remedy); ok {
+		text += fmt.Sprintf(" (%.2f)", is)
+	}
+	return text
 }
 
 func (p *page) part(m measured) {
@@ -53,21 +106,14 @@ func (p *page) part(m measured) {
 
 // extent is how often what was done.
 func (m measured) extent() string {
-	text := count(m.Repeats, "repeat")
+	text := words.Count(m.Repeats, "repeat")
 	if m.Steps > 0 {
-		text += " of each search, " + count(m.Steps, "step")
+		text += " of each search, " + words.Count(m.Steps, "step")
 	}
 	if m.Step > 0 {
 		text += fmt.Sprintf(" of %v", m.Step)
 	}
 	return text
-}
-
-func count(n int, one string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %ss", n, one)
 }
 
 func (p *page) line(format string, args ...any) { fmt.Fprintf(&p.b, format+"\n", args...) }
@@ -104,7 +150,7 @@ func machine() string {
 func (p *page) shape(of measured) {
 	r := *of.Shape
 	p.line("\n## Shape `%s`", r.Shape)
-	p.line("\n%s. Limit %d CPU(s); objective p%s within %s ms, at most %s %% errors.", upper(r.About), r.Limit, number(100*r.Quantile), number(r.BoundMs), number(100*r.Errors))
+	p.line("\n%s. Limit %s; objective p%s within %s ms, at most %s %% errors.", upper(r.About), words.Count(r.Limit, "CPU"), number(100*r.Quantile), number(r.BoundMs), number(100*r.Errors))
 	p.line("\n| remedy | CPUs granted | highest load /s (repeats) | to the quota | interval | foretold | noisy |\n|---|---|---|---|---|---|---|")
 	for _, m := range r.Remedies {
 		load := "none met"
@@ -122,7 +168,7 @@ func (p *page) shape(of measured) {
 		p.line("| %s | %s | %s (%s) | %s | %s | %s | %s |", m.Remedy, figure(m.CPUsGranted, 1), load, strings.Join(loads, ", "), figure(m.Ratio, 2), interval,
 			of.Foretold.text(m.Remedy), strings.Join(m.Why, "; "))
 	}
-	p.line("\n%s", words(r))
+	p.line("\n%s", verdict(r))
 	p.foretold(of)
 	p.line("\n| at | load /s | remedy | p50 | p90 | p99 | p99.9 | max ms | failed | CPUs used | throttled periods | stopped %% | switches /s |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|")
 	for i := range 2 {
@@ -195,8 +241,8 @@ func (p *page) point(remedy string, at bench.Point) {
 		figure(at.CPUUsed, 2), throttled, stopped, figure(at.Switches, 0))
 }
 
-// words says what a shape's figures hold at equal CPUs.
-func words(r bench.Result) string {
+// verdict says what a shape's figures hold at equal CPUs.
+func verdict(r bench.Result) string {
 	var more, less, same []string
 	for _, m := range r.Remedies {
 		if m.Ratio == nil || *m.CPUsGranted != *r.Remedies[0].CPUsGranted {

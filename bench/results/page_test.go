@@ -45,7 +45,8 @@ func TestPage(t *testing.T) {
 	text := markdown(all)
 	rest := text
 	for _, want := range []string{
-		"## Shape `pools`", "Short requests. Limit 1 CPU(s); objective p99 within 50 ms, at most 0.1 % errors.",
+		"## In short", "| shape | pin (1 CPU) | weight (2 CPUs) |", "| `pools` | **1.50** (1.40) | **3.00** |",
+		"## Shape `pools`", "Short requests. Limit 1 CPU; objective p99 within 50 ms, at most 0.1 % errors.",
 		"| quota | 1.0 | 400 (390, 410) | - | - | - |", "| pin | 1.0 | 600 (600) | 1.50 | 1.40 to 1.60 | 1.40 | the generator used 0.07 CPUs |",
 		"| weight | 2.0 | none met (0) | 3.00 | 2.00 to 4.00 | - |",
 		"At equal CPUs pin (1.50) carried more load than the plain quota.",

@@ -3,8 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -96,11 +96,10 @@ func benchService(cmd *cobra.Command, f benchServiceFlags) error {
 		}
 	}
 	// A page that cannot be written is better known before than after.
-	page, err := createPage(f.html)
+	page, err := newPage(f.html)
 	if err != nil {
-		return err
+		return fmt.Errorf("--html %w", err)
 	}
-	defer page.abandon()
 	if onTerminal(os.Stderr) {
 		progress := report.NewProgress(os.Stderr)
 		o.Progress = progress.Event
@@ -108,6 +107,7 @@ func benchService(cmd *cobra.Command, f benchServiceFlags) error {
 	}
 	result, err := bench.Run(cmd.Context(), o)
 	if err != nil {
+		page.abandon()
 		return notMeasured(err)
 	}
 	// Minutes of measuring are not lost with a disk that is full by now.
@@ -116,7 +116,7 @@ func benchService(cmd *cobra.Command, f benchServiceFlags) error {
 	} else {
 		err = report.BenchService(cmd.OutOrStdout(), result, terminalWidth())
 	}
-	return errors.Join(err, page.write(result))
+	return errors.Join(err, page.write(func(w io.Writer) error { return report.BenchServiceHTML(w, result) }))
 }
 
 // notMeasured gives an error the exit code of one that says that nothing could
@@ -130,51 +130,4 @@ func notMeasured(err error) error {
 		return exitWith{exitAboveBound, err}
 	}
 	return err
-}
-
-// htmlPage is a file that appears whole or not at all; nil: none is wanted.
-type htmlPage struct {
-	f    *os.File
-	name string
-}
-
-func createPage(name string) (*htmlPage, error) {
-	if name == "" {
-		return nil, nil
-	}
-	if info, err := os.Stat(name); err == nil && info.IsDir() {
-		return nil, fmt.Errorf("--html %s: a folder: give a file", name)
-	}
-	f, err := os.CreateTemp(filepath.Dir(name), ".unthrottle-*")
-	if err != nil {
-		return nil, fmt.Errorf("--html %s: %w", name, err)
-	}
-	return &htmlPage{f, name}, nil
-}
-
-func (p *htmlPage) write(r bench.Result) error {
-	if p == nil {
-		return nil
-	}
-	err := report.BenchServiceHTML(p.f, r)
-	if err == nil {
-		err = errors.Join(p.f.Chmod(0o644), p.f.Close())
-	}
-	if err == nil {
-		err = os.Rename(p.f.Name(), p.name)
-	}
-	if err != nil {
-		return fmt.Errorf("--html %s: %w", p.name, err)
-	}
-	say("the page is in %s", p.name)
-	return nil
-}
-
-// abandon removes what was not finished; of a finished page nothing is left
-// under that name.
-func (p *htmlPage) abandon() {
-	if p != nil {
-		p.f.Close()
-		_ = os.Remove(p.f.Name())
-	}
 }

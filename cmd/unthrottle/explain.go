@@ -96,41 +96,30 @@ func runExplain(ctx context.Context, target string, f explainFlags, out io.Write
 	var e diagnose.Explanation
 	var kept error // the recording could not be kept: told after the explanation
 	// Begun before: that it cannot be written is said at once, not after the recording.
-	page, err := f.page()
+	page, err := newPage(f.html)
 	if err != nil {
 		return err
-	}
-	explained := false
-	if page != nil {
-		defer func() {
-			if !explained {
-				_ = page.end(false)
-			}
-		}()
 	}
 	switch {
 	case f.at != "":
 		e, err = explainPast(target, f)
+	case isFile(target) && (f.record != "" || f.ask):
+		err = fmt.Errorf("%s is a recording: --record and --ask-jvm are for containers that run", container.Sanitize(target, 0))
 	case isFile(target):
-		if f.record != "" || f.ask {
-			return fmt.Errorf("%s is a recording: --record and --ask-jvm are for containers that run", container.Sanitize(target, 0))
-		}
 		e, err = explainFile(target)
 	default:
 		e, kept, err = explainLive(ctx, target, f)
 	}
 	if err != nil {
+		page.abandon()
 		return err
 	}
-	explained = true
 	if f.json {
 		err = report.ExplainJSON(out, e)
 	} else {
 		err = report.Explain(out, e, report.ExplainOptions{Width: terminalWidth(), ASCII: f.ascii, Color: useColor(os.Stdout)})
 	}
-	if page != nil {
-		err = errors.Join(err, page.writeHTML(e))
-	}
+	err = errors.Join(err, page.write(func(w io.Writer) error { return report.ExplainHTML(w, e) }))
 	if err := errors.Join(err, kept); err != nil {
 		return err
 	}

@@ -54,10 +54,9 @@ struct {
 } held SEC(".maps");
 
 /* What is known of most threads. Those whose desk is another's are in task storage, where a look-up costs ten times as much. */
-#define DESK_BITS 14
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1 << DESK_BITS);
+	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct thread);
 } desks SEC(".maps");
@@ -111,6 +110,7 @@ struct {
 
 /* Set before loading. */
 const volatile __u32 wanted_on;	  /* count wanted and stopped time */
+const volatile __u32 desk_shift;  /* of a hash of 64 bits, which leaves an index of desks */
 const volatile __u32 create_on;	  /* task storage may be made under run-queue locks */
 const volatile __u32 mark_task;	  /* the kernel marks throttled tasks */
 const volatile __u32 mark_queue;  /* it marks run queues only */

@@ -52,15 +52,19 @@ static __always_inline struct cpu *this_cpu(__u32 *number)
 	return bpf_map_lookup_elem(&cpus, number);
 }
 
+/* stack_anywhere gives the address of a thread's stack as a number. */
+static __always_inline __u64 stack_anywhere(struct task_struct *t)
+{
+	return (__u64)BPF_CORE_READ(t, stack);
+}
+
 /*
- * stack_of gives the address of a thread's stack as a number, which the verifier
- * takes a pointer for once it has been in a map. c is this CPU, where interrupts
- * are off, as at all events of the scheduler; else NULL.
+ * stack_of is the same without a call, where interrupts are off, as at a switch
+ * and at another's wake-up: the verifier takes it for a pointer until it has been
+ * in a map.
  */
 static __always_inline __u64 stack_of(struct cpu *c, struct task_struct *t)
 {
-	if (!c)
-		return (__u64)BPF_CORE_READ(t, stack);
 	*(volatile __u64 *)&c->stack = (__u64)t->stack;
 	return *(volatile __u64 *)&c->stack;
 }
@@ -74,10 +78,9 @@ static __always_inline __u64 stack_of(struct cpu *c, struct task_struct *t)
  * the iterator have made it for all threads of the host: nobody says which ones
  * are moved here later.
  */
-static __always_inline struct thread *thread_of(struct cpu *c, struct task_struct *t, bool ours)
+static __always_inline struct thread *thread_of(struct task_struct *t, __u64 stack, bool ours)
 {
-	__u64 stack = stack_of(c, t);
-	__u32 at = stack * 0x9e3779b97f4a7c15ULL >> (64 - DESK_BITS);
+	__u32 at = stack * 0x9e3779b97f4a7c15ULL >> desk_shift;
 	struct thread *desk = bpf_map_lookup_elem(&desks, &at), *known;
 
 	if (!desk)
@@ -88,10 +91,16 @@ static __always_inline struct thread *thread_of(struct cpu *c, struct task_struc
 		known = bpf_task_storage_get(&threads, t, 0, 0);
 		if (known)
 			return known;
+		if (!create_on) { /* it is there, and busy: no second place for this thread */
+			if (ours)
+				trouble(TROUBLE_THREADS);
+			return NULL;
+		}
 	}
 	if (!ours)
 		return NULL;
-	if (!__sync_val_compare_and_swap(&desk->stack, 0, stack))
+	__u64 owner = __sync_val_compare_and_swap(&desk->stack, 0, stack);
+	if (!owner || owner == stack) /* another CPU may meet it at the same time */
 		return desk;
 	known = bpf_task_storage_get(&threads, t, 0, create_on ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
 	if (!known)
@@ -126,7 +135,7 @@ struct switched {
 	__u64 now, prev, next, prev_leaf, next_leaf;
 	__u64 was, is;	/* handles */
 	__u64 throttler; /* cgroup whose quota holds prev back, if throttled */
-	__u32 next_pid, next_cpu, prev_dead;
+	__u32 prev_pid, next_pid, next_cpu, prev_dead;
 	__u32 preempt, sleeps, throttled;
 	__u32 unwoken; /* next takes the CPU, and we have not seen it woken here */
 };
@@ -164,10 +173,23 @@ __noinline int holds(__u64 leaf, __u32 cpu, __u64 throttler, __u64 now)
 	return 0;
 }
 
-/* moves tells that the task of this CPU went from one holder to another without a switch. */
-__noinline int moves(__u64 from, __u64 to, __u64 now)
+/* leaves tells that nobody has a thread's number any longer. */
+__noinline int leaves(__u32 tid, __u64 leaf, __u64 now)
 {
-	union any_record r = {.r = {.at = now, .kind = RECORD_SWITCH, .flags = FLAG_RUNNABLE, .a = from, .b = to}};
+	union any_record r = {.r = {.at = now, .kind = RECORD_LEAVE, .a = tid, .b = leaf}};
+
+	tell(&r);
+	return 0;
+}
+
+/*
+ * moves tells that a CPU went from one holder to another and no switch told it: its task was moved (flags: it still wants
+ * the CPU), or the kernel did not tell the switch; then it is not known whether who had it still wants it, and not being
+ * told so is the lesser error: a whole sleep is longer than a wait.
+ */
+__noinline int moves(__u64 from, __u64 to, __u32 flags, __u64 now)
+{
+	union any_record r = {.r = {.at = now, .kind = RECORD_SWITCH, .flags = flags, .a = from, .b = to}};
 
 	tell(&r);
 	return 0;
@@ -189,7 +211,7 @@ __noinline int record_switch(struct switched *s, struct thread *prev, struct thr
 	c->epoch = e;
 	if (next) {
 		if (to_us) {
-			introduce(next, s->next, FLAG_MOVED, s->now, s->next_leaf);
+			introduce(next, s->next, s->next_pid, FLAG_MOVED, s->now, s->next_leaf);
 			if (s->unwoken)
 				wakes(s->next_pid, s->next_cpu, s->now);
 			if (next->renamed)
@@ -199,7 +221,7 @@ __noinline int record_switch(struct switched *s, struct thread *prev, struct thr
 		}
 	}
 	if (from_us && prev)
-		introduce(prev, s->prev, 0, s->now, s->prev_leaf);
+		introduce(prev, s->prev, s->prev_pid, 0, s->now, s->prev_leaf);
 	if (!from_us && !to_us && from == to)
 		return 0;
 	union any_record r = {.r = {.at = s->now, .kind = RECORD_SWITCH, .a = from, .b = to}};
@@ -224,10 +246,10 @@ __noinline int record_switch(struct switched *s, struct thread *prev, struct thr
  * thread of a watched container remembers its place: no look-up by cgroup, which
  * is half of a switch's cost.
  */
-static __always_inline __u64 place_of(struct cpu *c, struct task_struct *t, struct thread **known)
+static __always_inline __u64 place_of(struct task_struct *t, __u64 stack, struct thread **known)
 {
 	__u32 now = generation;
-	struct thread *k = wanted_on ? thread_of(c, t, false) : NULL;
+	struct thread *k = wanted_on ? thread_of(t, stack, false) : NULL;
 
 	if (k && k->group == (__u64)t->sched_task_group && k->generation == now) {
 		*known = k;
@@ -235,7 +257,7 @@ static __always_inline __u64 place_of(struct cpu *c, struct task_struct *t, stru
 	}
 	__u64 handle = handle_of(t);
 	if (!k && handle && wanted_on)
-		k = thread_of(c, t, true);
+		k = thread_of(t, stack, true);
 	if (k) {
 		k->place = handle;
 		k->group = (__u64)t->sched_task_group;
@@ -250,10 +272,10 @@ static __always_inline __u64 place_of(struct cpu *c, struct task_struct *t, stru
  * after moves between cgroups, which no switch tells. In a recording such a move
  * looks like a switch.
  */
-static __always_inline void sync(struct cpu *c, __u32 cpu, struct task_struct *t, __u64 now)
+static __always_inline void sync(struct cpu *c, __u32 cpu, struct task_struct *t, __u32 flags, __u64 now)
 {
 	struct thread *known = NULL;
-	__u64 is = t->pid ? place_of(NULL, t, &known) : 0;
+	__u64 is = t->pid ? place_of(t, stack_anywhere(t), &known) : 0;
 
 	take(c, is, now);
 	c->group = (__u64)t->sched_task_group;
@@ -269,13 +291,16 @@ static __always_inline void sync(struct cpu *c, __u32 cpu, struct task_struct *t
 	__u64 to = holder_of(address(t), is, now);
 	if (to == c->holder)
 		return;
+	__u32 former = known && known->epoch == epoch && known->tid != t->pid ? known->tid : 0;
 	if (known && is == recorded) {
-		introduce(known, address(t), FLAG_MOVED, now, leaf_of(t));
+		introduce(known, address(t), t->pid, FLAG_MOVED, now, leaf_of(t));
 		if (unwoken)
 			wakes(t->pid, t->thread_info.cpu, now);
 	}
-	moves(c->holder, to, now);
+	moves(c->holder, to, flags, now);
 	c->holder = to;
+	if (former)
+		leaves(former, leaf_of(t), now);
 	if (known && is != recorded)
 		left(known, t->pid, leaf_of(t), now);
 }
@@ -293,17 +318,20 @@ int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_s
 	 * after the last switch that we know of.
 	 */
 	if (c->pid != prev->pid && c->generation) {
-		c->unseen++;
-		sync(c, cpu, prev, bpf_ktime_get_ns());
+		struct thread *same = recorded ? thread_of(prev, stack_of(c, prev), false) : NULL;
+		bool renumbered = same && same->epoch == epoch && same->tid == c->pid;
+		if (!renumbered)
+			c->unseen++;
+		sync(c, cpu, prev, renumbered ? FLAG_RUNNABLE : 0, bpf_ktime_get_ns());
 	}
 	struct thread *p = NULL, *n = NULL;
-	__u64 was = c->handle, us = recorded, is = next->pid ? place_of(c, next, &n) : 0;
+	__u64 was = c->handle, us = recorded, is = next->pid ? place_of(next, stack_of(c, next), &n) : 0;
 	bool sleeps = !preempt && prev->__state != TASK_RUNNING, throttled = false;
 	bool dead = prev->__state & TASK_DEAD;
 
 	if (wanted_on) {
 		if (sleeps || us)
-			p = thread_of(c, prev, false);
+			p = thread_of(prev, stack_of(c, prev), false);
 		throttled = was && held_back(prev, sleeps);
 	}
 	c->group = (__u64)next->sched_task_group;
@@ -337,7 +365,7 @@ int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_s
 	struct switched s = {
 		.now = now, .prev = address(prev), .next = address(next), .prev_leaf = leaf_of(prev), .next_leaf = leaf_of(next),
 		.was = was, .is = is, .throttler = throttled ? whose(address(&prev->se)) : 0,
-		.next_pid = next->pid, .next_cpu = next->thread_info.cpu, .prev_dead = dead,
+		.prev_pid = prev->pid, .next_pid = next->pid, .next_cpu = next->thread_info.cpu, .prev_dead = dead,
 		.preempt = preempt, .sleeps = sleeps, .throttled = throttled, .unwoken = unwoken,
 	};
 	record_switch(&s, p, n);
@@ -349,6 +377,12 @@ done:
 	return 0;
 }
 
+/* A thread that wakes itself is told so with interrupts on (try_to_wake_up). */
+static __always_inline __u64 woken_stack(struct cpu *c, struct task_struct *t)
+{
+	return (__u64)t == bpf_get_current_task() ? stack_anywhere(t) : stack_of(c, t);
+}
+
 static __always_inline int woken(struct task_struct *t, __u8 flags)
 {
 	struct thread *known;
@@ -356,7 +390,7 @@ static __always_inline int woken(struct task_struct *t, __u8 flags)
 	struct cpu *c = this_cpu(&cpu);
 	if (!c)
 		return 0;
-	__u64 is = place_of(c, t, &known);
+	__u64 is = place_of(t, woken_stack(c, t), &known);
 	if (!known)
 		return 0;
 	bool spurious = known->counted != 0;
@@ -376,7 +410,7 @@ static __always_inline int woken(struct task_struct *t, __u8 flags)
 		left(known, t->pid, leaf_of(t), now);
 		return 0;
 	}
-	introduce(known, address(t), flags & FLAG_NEW ? 0 : FLAG_MOVED, now, leaf_of(t));
+	introduce(known, address(t), t->pid, flags & FLAG_NEW ? 0 : FLAG_MOVED, now, leaf_of(t));
 	if (spurious)
 		return 0;
 	union any_record r = {
@@ -402,12 +436,28 @@ int BPF_PROG(sched_wakeup_new, struct task_struct *t)
 {
 	__u32 cpu;
 	struct cpu *c = this_cpu(&cpu);
-	struct thread *left = c ? thread_of(c, t, false) : NULL;
+	struct thread *left = c ? thread_of(t, stack_of(c, t), false) : NULL;
 	if (left && left->stack) {
 		want(left, 0, bpf_ktime_get_ns());
 		vacate(left);
 	}
 	return woken(t, FLAG_NEW);
+}
+
+/*
+ * Attached while recording. A thread that is not the first of its process takes
+ * the first one's number when it executes a program: told now if no switch has
+ * told it since.
+ */
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(sched_process_exec, struct task_struct *t, int old_pid)
+{
+	__u32 cpu;
+	struct cpu *c = this_cpu(&cpu);
+
+	if (c && recorded && t->pid != old_pid && c->pid != t->pid)
+		sync(c, cpu, t, FLAG_RUNNABLE, bpf_ktime_get_ns());
+	return 0;
 }
 
 /* Only where create_on is 0: a new thread gets its room before it runs. */
@@ -426,7 +476,7 @@ int BPF_PROG(sched_waking, struct task_struct *t)
 	struct thread *known;
 	__u32 cpu;
 	struct cpu *c = this_cpu(&cpu);
-	if (!us || !c || place_of(c, t, &known) != us || !known)
+	if (!us || !c || place_of(t, woken_stack(c, t), &known) != us || !known)
 		return 0;
 	struct task_struct *waker = bpf_get_current_task_btf();
 	known->waker = c->in_timer ? holder(HOLDER_KERNEL, 0)
@@ -438,7 +488,7 @@ int BPF_PROG(sched_waking, struct task_struct *t)
 SEC("tp_btf/sched_migrate_task")
 int BPF_PROG(sched_migrate_task, struct task_struct *t, int to)
 {
-	struct thread *known = thread_of(NULL, t, false);
+	struct thread *known = thread_of(t, stack_anywhere(t), false);
 	__u64 us = recorded;
 
 	if (!known || !us || known->counted != us || known->epoch != epoch)
@@ -452,7 +502,7 @@ int BPF_PROG(sched_migrate_task, struct task_struct *t, int to)
 SEC("tp_btf/task_rename")
 int BPF_PROG(task_rename, struct task_struct *t, const char *name)
 {
-	struct thread *known = thread_of(NULL, t, false);
+	struct thread *known = thread_of(t, stack_anywhere(t), false);
 
 	if (!known || !recorded || known->epoch != epoch)
 		return 0;
@@ -575,7 +625,7 @@ int BPF_PROG(hrtimer_expire_entry, struct hrtimer *timer)
 	struct task_struct *t = bpf_get_current_task_btf();
 	c->in_timer = 1;
 	if (c->group != (__u64)t->sched_task_group || c->generation != generation)
-		sync(c, cpu, t, bpf_ktime_get_ns());
+		sync(c, cpu, t, FLAG_RUNNABLE, bpf_ktime_get_ns());
 	if (!wanted_on)
 		return 0;
 	if (c->held)
@@ -625,7 +675,7 @@ int sync_cpu(void *ctx)
 	struct task_struct *t = bpf_get_current_task_btf();
 	__u64 now = bpf_ktime_get_ns();
 
-	sync(c, cpu, t, now);
+	sync(c, cpu, t, FLAG_RUNNABLE, now);
 	if (recorded) {
 		union any_record r = {.r = {.at = now, .kind = RECORD_HOLDER}};
 		r.r.a = c->holder = holder_of(address(t), c->handle, now);
@@ -651,7 +701,7 @@ int look_at_threads(struct bpf_iter__task *ctx)
 		return 0;
 	if (!create_on)
 		bpf_task_storage_get(&threads, t, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	struct thread *known = thread_of(NULL, t, is);
+	struct thread *known = thread_of(t, stack_anywhere(t), is);
 	if (!known || !is)
 		return 0;
 	__u64 now = bpf_ktime_get_ns();
@@ -677,6 +727,7 @@ int look_at_threads(struct bpf_iter__task *ctx)
 	r.held = held;
 	BPF_CORE_READ_INTO(&r.comm, t, comm);
 	known->leaf = r.cgroup;
+	known->tid = r.tid;
 	known->renamed = 0;
 	known->epoch = epoch;
 	bpf_seq_write(ctx->meta->seq, &r, sizeof(r));

@@ -93,9 +93,10 @@ struct thread {
 	__u64 place;
 	__u64 group;
 	__u32 generation;
-	__u32 epoch;	/* the recording that knows it */
-	__u32 named_at; /* in units of 2^20 ns */
-	__u32 renamed;	/* its name has changed and was not told yet */
+	__u32 epoch;	/* the recording that knows it, by this number: */
+	__u32 tid;
+	__u16 named_at; /* in units of 2^20 ns */
+	__u16 renamed;	/* its name has changed and was not told yet */
 };
 
 /* What went wrong since the probe was opened; index of troubles. */

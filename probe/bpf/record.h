@@ -99,6 +99,7 @@ __noinline int introduced(struct thread *t, __u64 at, __u32 flags, __u64 now, __
 	if (tell_thread(&r))
 		return 0;
 	t->leaf = leaf;
+	t->tid = r.r.a;
 	t->named_at = now >> 20;
 	t->renamed = 0;
 	t->epoch = epoch;
@@ -106,9 +107,9 @@ __noinline int introduced(struct thread *t, __u64 at, __u32 flags, __u64 now, __
 }
 
 /* introduce tells of a thread of the recorded container before the first record that names it. */
-static __always_inline void introduce(struct thread *t, __u64 task, __u8 flags, __u64 now, __u64 leaf)
+static __always_inline void introduce(struct thread *t, __u64 task, __u32 tid, __u8 flags, __u64 now, __u64 leaf)
 {
-	if (t->epoch != epoch || t->leaf != leaf)
+	if (t->epoch != epoch || t->leaf != leaf || t->tid != tid)
 		introduced(t, task, flags, now, leaf);
 }
 
@@ -122,7 +123,7 @@ __noinline int renamed(struct thread *t, __u64 at, __u64 name, __u64 now)
 
 	if (!t)
 		return 0;
-	if ((__u32)(now >> 20) - t->named_at < NAMES_EVERY) {
+	if ((__u16)((__u16)(now >> 20) - t->named_at) < NAMES_EVERY) {
 		t->renamed = 1;
 		return 0;
 	}

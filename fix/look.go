@@ -162,9 +162,9 @@ func (r *run) judge(ctx context.Context) error {
 func (r *run) latencyFigures(j remedy.Judgement) {
 	for _, side := range []struct {
 		to   *apply.Figures
-		from remedy.Spread
+		from *remedy.Spread
 	}{{r.res.Before, j.Before}, {r.res.After, j.After}} {
-		if side.to == nil || side.from.Samples == 0 {
+		if side.to == nil || side.from == nil {
 			continue
 		}
 		side.to.MaxMs = new(side.from.Longest)

@@ -39,10 +39,10 @@ type Judgement struct {
 	Verdict string `json:"verdict"`
 	// Why is one sentence with the figures.
 	Why string `json:"why"`
-	// Before and After are the judged quantile with its spread; zero without
-	// samples.
-	Before Spread `json:"before"`
-	After  Spread `json:"after"`
+	// Before and After are the judged quantile with its spread; nil: not
+	// measured, too few samples, or a harmed neighbour decided.
+	Before *Spread `json:"before"`
+	After  *Spread `json:"after"`
 	// Neighbours says of each neighbour what was seen of it. Harmed are those
 	// that are stopped longer than before, also where the verdict is
 	// "unverified".
@@ -85,7 +85,7 @@ const (
 // it worse whatever the samples say. Samples that depend on each other (requests
 // that queued behind the same stall) make the intervals narrower than they are.
 func Judge(e Evidence) Judgement {
-	j := Judgement{Verdict: Unverified}
+	j := Judgement{Verdict: Unverified, Neighbours: []string{}, Harmed: []string{}}
 	for _, n := range e.Neighbours {
 		j.Neighbours = append(j.Neighbours, n.String())
 		if n.harmed() {
@@ -100,16 +100,19 @@ func Judge(e Evidence) Judgement {
 		j.Why = "no latencies of the user's own were given (--slo), so whether tails got better is not known"
 		return j
 	}
-	var ok bool
-	if j.Before, ok = Quantile(e.Before, e.Quantile); !ok {
+	before, ok := Quantile(e.Before, e.Quantile)
+	if !ok {
 		j.Why = tooFew("before", len(e.Before), e.Quantile)
 		return j
 	}
-	if j.After, ok = Quantile(e.After, e.Quantile); !ok {
+	j.Before = &before
+	after, ok := Quantile(e.After, e.Quantile)
+	if !ok {
 		j.Why = tooFew("after", len(e.After), e.Quantile)
 		return j
 	}
-	quantile, longest := j.quantile(), tails(e.Before, e.After)
+	j.After = &after
+	quantile, longest := moved(before, after), tails(e.Before, e.After)
 	if e.Quantile >= 1 {
 		// The longest is the quantile: its interval has no upper end.
 		quantile = 0
@@ -123,20 +126,20 @@ func Judge(e Evidence) Judgement {
 		j.Verdict = NoChange
 	}
 	j.Why = fmt.Sprintf("%s from %.4g ms (%.4g to %.4g) to %.4g ms (%.4g to %.4g), longest from %.4g ms to %.4g ms, %d and %d samples",
-		quantileName(e.Quantile), j.Before.Value, j.Before.Low, j.Before.High, j.After.Value, j.After.Low, j.After.High,
-		j.Before.Longest, j.After.Longest, j.Before.Samples, j.After.Samples)
+		quantileName(e.Quantile), before.Value, before.Low, before.High, after.Value, after.Low, after.High,
+		before.Longest, after.Longest, before.Samples, after.Samples)
 	return j
 }
 
-// quantile is 1 where the quantile became larger, -1 smaller, 0 the same.
-func (j Judgement) quantile() int {
-	if math.Abs(j.After.Value-j.Before.Value) < worthwhile*j.Before.Value {
+// moved is 1 where a quantile became larger, -1 smaller, 0 the same.
+func moved(before, after Spread) int {
+	if math.Abs(after.Value-before.Value) < worthwhile*before.Value {
 		return 0
 	}
 	switch {
-	case j.After.Low > j.Before.High:
+	case after.Low > before.High:
 		return 1
-	case j.After.High < j.Before.Low:
+	case after.High < before.Low:
 		return -1
 	}
 	return 0

@@ -1,6 +1,7 @@
 package remedy
 
 import (
+	"encoding/json"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -54,6 +55,30 @@ func TestJudge(t *testing.T) {
 		}
 		if len(j.Neighbours) != len(c.e.Neighbours) {
 			t.Errorf("%s: the figures of the neighbours are missing", name)
+		}
+	}
+}
+
+// What was not measured is null in JSON, and what there is none of an empty list.
+func TestJudgementInJSON(t *testing.T) {
+	enough := latencies(1, 1000, 5, 0, 0)
+	for _, c := range []struct {
+		before, after []float64
+		parts         []string
+	}{
+		{nil, nil, []string{`"before":null`, `"after":null`, `"neighbours":[]`, `"harmed":[]`}},
+		{enough[:10], enough, []string{`"before":null`, `"after":null`}},
+		{enough, enough[:10], []string{`"before":{"value_ms":`, `"after":null`}},
+		{enough, enough, []string{`"before":{"value_ms":`, `"after":{"value_ms":`}},
+	} {
+		text, err := json.Marshal(Judge(Evidence{Quantile: 0.99, Before: c.before, After: c.after}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range c.parts {
+			if !strings.Contains(string(text), part) {
+				t.Errorf("no %s in %s", part, text)
+			}
 		}
 	}
 }

@@ -36,7 +36,7 @@ func Fix(w io.Writer, r fix.Result) error {
 	fmt.Fprintf(&b, "stopped per second  before %s, after %s\n", stopped(r.Before), stopped(r.After))
 	fmt.Fprintf(&b, "CPUs used           before %s, after %s\n", used(r.Before), used(r.After))
 	if j := r.Judgement; j != nil {
-		if j.Before.Samples > 0 {
+		if j.Before != nil {
 			fmt.Fprintf(&b, "latency             %s\n", shown(j.Why))
 		}
 		for _, n := range j.Neighbours {

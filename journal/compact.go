@@ -154,7 +154,7 @@ func (j *Journal) rewrite(keep []int, more ...Record) error {
 
 // removeLeftovers removes what a writer that died while compacting left behind. The lock is ours.
 func (j *Journal) removeLeftovers() {
-	left, _ := filepath.Glob(filepath.Join(j.dir, "."+fileName+"*"))
+	left, _ := filepath.Glob(filepath.Join(escapeGlob(j.dir), "."+fileName+"*"))
 	for _, name := range left {
 		_ = os.Remove(name)
 	}

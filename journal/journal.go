@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -95,8 +96,8 @@ func Open(ctx context.Context, stateDir string, o Options) (*Journal, error) {
 	return j, nil
 }
 
-// makeStateDir makes the directory for us alone. One that others could write to is refused: whoever can write the
-// journal decides what restore writes as root.
+// makeStateDir makes the directory for us alone. One that others could write to, or that is theirs, is refused: whoever
+// can write the journal decides what restore writes as root.
 func makeStateDir(dir string) error {
 	info, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -110,6 +111,10 @@ func makeStateDir(dir string) error {
 	}
 	if !info.IsDir() {
 		return fmt.Errorf("state directory %s is no directory: use another --state-dir", dir)
+	}
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok && stat.Uid != 0 && int(stat.Uid) != os.Geteuid() {
+		return fmt.Errorf("state directory %s belongs to uid %d, who could write what is done as uid %d: look at what is in it "+
+			"and chown it to %d, or use another --state-dir", dir, stat.Uid, os.Geteuid(), os.Geteuid())
 	}
 	if info.Mode().Perm()&0o022 != 0 {
 		return fmt.Errorf("state directory %s can be written by others (mode %#o): chmod go-w %s, or use another "+

@@ -246,6 +246,28 @@ func TestCompaction(t *testing.T) {
 	}
 }
 
+// TestLeftoversOfADirectoryWithOddName: the name is taken literally.
+func TestLeftoversOfADirectoryWithOddName(t *testing.T) {
+	parent := t.TempDir()
+	var files []string
+	for _, dir := range []string{"s[1]", "s1"} {
+		if err := os.Mkdir(filepath.Join(parent, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, filepath.Join(parent, dir, ".journal.jsonl123"))
+		if err := os.WriteFile(files[len(files)-1], nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	open(t, filepath.Join(parent, "s[1]"), Options{})
+	if _, err := os.Stat(files[0]); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("what a dead writer left is still there: %v", err)
+	}
+	if _, err := os.Stat(files[1]); err != nil {
+		t.Errorf("another directory's file was removed: %v", err)
+	}
+}
+
 func TestStateDir(t *testing.T) {
 	dir := t.TempDir() + "/made/here"
 	j := open(t, dir, Options{})
@@ -261,6 +283,15 @@ func TestStateDir(t *testing.T) {
 	}
 	if _, err := Open(t.Context(), loose, Options{}); err == nil || !strings.Contains(err.Error(), "can be written by others") {
 		t.Errorf("got %v", err)
+	}
+	if os.Geteuid() == 0 {
+		theirs := t.TempDir()
+		if err := os.Chown(theirs, 1234, 1234); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(t.Context(), theirs, Options{}); err == nil || !strings.Contains(err.Error(), "belongs to uid 1234") || !strings.Contains(err.Error(), "--state-dir") {
+			t.Errorf("a directory of somebody else's: %v", err)
+		}
 	}
 	linked := t.TempDir()
 	if err := os.Symlink("/etc/hostname", File(linked)); err != nil {

@@ -199,7 +199,7 @@ func (p Plan) checkLoad() error {
 		sum += s.PerSecond * highest
 	}
 	if sum > MaxRate {
-		return fmt.Errorf("%.0f requests per second: %g are allowed", sum, float64(MaxRate))
+		return fmt.Errorf("%.0f requests per second: %.0f are allowed", sum, MaxRate)
 	}
 	return nil
 }

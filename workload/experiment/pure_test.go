@@ -166,7 +166,7 @@ func TestLoadsAreCheckedBefore(t *testing.T) {
 		"an hour":         {"duration: 1h", "arrivals: {per_second: 1}", ""},
 		"long timeouts":   {"duration: 1h", "arrivals: {per_second: 1}, timeout: 1h", ""},
 		"a late start":    {"duration: 1h", "arrivals: {per_second: 1}, start: 59m", ""},
-		"a spike":         {"spike: {at: 1s, for: 1s, factor: 1000}", "arrivals: {per_second: 2000}", "workloads.web: load: 2000000 requests per second: 1e+06 are allowed"},
+		"a spike":         {"spike: {at: 1s, for: 1s, factor: 1000}", "arrivals: {per_second: 2000}", "workloads.web: load: 2000000 requests per second: 1000000 are allowed"},
 		"the most at all": {"duration: 2s", "arrivals: {per_second: 1000000}", ""},
 	} {
 		s := parsed(t, "version: 1\nhost: {cpus: 1}\n"+test.top+"\nworkloads: {web: {kind: service, threads: 1, work: 1ms, "+test.keys+"}}\n")

@@ -57,7 +57,13 @@ func (f *remedyFlags) add(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("remedy", cobra.FixedCompletions([]string{"pin", "narrow", "burst", "weight", "raise", "secondary"}, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// request checks the flags; "" as remedy is the caller's to judge.
+// given refuses those of its flags, and of its commands' other ones, that are
+// empty.
+func (f *remedyFlags) given(cmd *cobra.Command) error {
+	return notEmpty(cmd, "remedy", "reserve", "via", "class", "slo", "slo-command")
+}
+
+// request checks the flags; a remedy that was left out is the caller's to judge.
 func (f *remedyFlags) request(cmd *cobra.Command) (remedy.Request, error) {
 	r := remedy.Request{Kind: remedy.Kind(f.kind), CPUs: f.cpus, Via: f.via, Stays: f.stays, Class: f.class, Strict: f.strict, Lends: f.lends, Realtime: f.realtime,
 		FullCores: f.fullCores, IdleSiblings: f.idle, Burst: f.burst, Period: f.period,
@@ -158,6 +164,9 @@ func newApply() *cobra.Command {
 			if system {
 				result, err := confineSystem(cmd, &w, rf.reserve, dryRun)
 				return show(cmd, result, err, asJSON, dryRun)
+			}
+			if err := rf.given(cmd); err != nil {
+				return err
 			}
 			if rf.kind == "" {
 				return errors.New("--remedy is missing: choose pin, narrow, burst, weight, raise or secondary ('unthrottle fix' chooses itself)")

@@ -46,7 +46,7 @@ func TestSystemSlices(t *testing.T) {
 	if moved := confine("--reserve", "1"); moved.Verdict != "unverified" || cgrouptest.Allowed(t, pids[service]) != "1" {
 		t.Errorf("with another reserve it runs on %s: %+v", cgrouptest.Allowed(t, pids[service]), moved)
 	}
-	if got := unthrottle(t, append(write, "status")...); !strings.Contains(got.out, "system") {
+	if got := unthrottle(t, "status", "--state-dir", tr.StateDir); !strings.Contains(got.out, "system") {
 		t.Errorf("status does not show it: %s", got.out)
 	}
 	decoded[changed](t, unthrottle(t, append(write, "restore", "system", "--json")...), 0)

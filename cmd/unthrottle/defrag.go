@@ -37,6 +37,9 @@ recovered. One move at a time, checked, with a pause; no thread is ever without 
 CPU. 'unthrottle restore' takes everything back as ever.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := notEmpty(cmd, "reserve"); err != nil {
+				return err
+			}
 			if maxMoves <= 0 {
 				return fmt.Errorf("--max-moves %d: must be above 0", maxMoves)
 			}

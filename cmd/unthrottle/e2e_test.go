@@ -178,7 +178,8 @@ func TestSeeApplyRestore(t *testing.T) {
 		t.Errorf("the process may run on %s, its container on %s", got, after.CPUs)
 	}
 
-	status := decoded[[]map[string]any](t, unthrottle(t, append(write, "status", "--json")...), 0)
+	show := []string{"status", "--json", "--state-dir", tr.StateDir}
+	status := decoded[[]map[string]any](t, unthrottle(t, show...), 0)
 	if len(status) != 1 || status[0]["target"] != busy || status[0]["remedy"] != "pin" || status[0]["verdict"] != "unverified" ||
 		status[0]["since"] == nil || status[0]["by"] == nil {
 		t.Errorf("status %v", status)
@@ -191,10 +192,10 @@ func TestSeeApplyRestore(t *testing.T) {
 	if got := tr.Settings(); got != settings {
 		t.Errorf("not as before:\n%s\nwas\n%s", got, settings)
 	}
-	if status := decoded[[]any](t, unthrottle(t, append(write, "status", "--json")...), 0); len(status) != 0 {
+	if status := decoded[[]any](t, unthrottle(t, show...), 0); len(status) != 0 {
 		t.Errorf("still in force: %v", status)
 	}
-	history := decoded[[]map[string]any](t, unthrottle(t, append(write, "status", "--history", "--json")...), 0)
+	history := decoded[[]map[string]any](t, unthrottle(t, append(show, "--history")...), 0)
 	if len(history) != 1 || history[0]["expected"] == nil || history[0]["outcome"] == nil {
 		t.Errorf("history without expectation and outcome: %v", history)
 	}

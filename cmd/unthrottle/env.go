@@ -29,8 +29,13 @@ type writeFlags struct {
 func (f *writeFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.scope, "scope", "", "touch nothing outside this cgroup `PREFIX`")
-	flags.StringVar(&f.stateDir, "state-dir", defaultStateDir(), "`DIR` of the journal and its lock")
+	f.addStateDir(cmd)
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "say more on standard error")
+}
+
+// addStateDir is for commands that look at what is in force.
+func (f *writeFlags) addStateDir(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.stateDir, "state-dir", defaultStateDir(), "`DIR` of the journal and its lock")
 }
 
 // addLift is for commands that make plans.

@@ -45,6 +45,9 @@ and once after, and has 30 s each time.
 Exit code 1: at the end the container is still stopped above the bound.`,
 		Args: oneTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := rf.given(cmd); err != nil {
+				return err
+			}
 			request, err := rf.request(cmd)
 			if err != nil {
 				return err

@@ -65,6 +65,9 @@ func (f *lsFlags) check(cmd *cobra.Command) error {
 		f.bound = -1
 		return nil
 	}
+	if f.watch {
+		return errors.New("--watch and --fail-above: give one of them; who watches ends it by an interrupt, and no bound decides how")
+	}
 	var err error
 	f.bound, err = parseShare(f.failAbove)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -130,13 +131,24 @@ const (
 	exitInterrupted   = 130
 )
 
+// interruption is the text of an error that an interrupt brought about: what
+// else it says, such as what could not be undone, is what one must know.
+func interruption(err error) string {
+	const interrupted = "interrupted"
+	text := strings.ReplaceAll(err.Error(), context.Canceled.Error(), interrupted)
+	if !strings.Contains(text, interrupted) {
+		text = interrupted + ": " + text
+	}
+	return text
+}
+
 // exitCode prints err and turns it into the process's exit code.
 func exitCode(err error, interrupted bool) int {
 	if err == nil {
 		return exitFine
 	}
 	if interrupted && errors.Is(err, context.Canceled) {
-		fmt.Fprintln(os.Stderr, "unthrottle: interrupted")
+		fmt.Fprintln(os.Stderr, "unthrottle:", interruption(err))
 		return exitInterrupted
 	}
 	code := exitFailure

@@ -36,7 +36,7 @@ func newRun() *cobra.Command {
 		Long: `Run a scenario file (docs/scenarios.md) for real on this host: real threads,
 in cgroups of its own with the file's limits. Only those are written, and all of
 them are removed, also after Ctrl-C; after a kill -9 by the next start or by
-'unthrottle restore'. The kernel is this host's, whatever the file says of one:
+'unthrottle restore', with the same --scope. The kernel is this host's, whatever the file says of one:
 'unthrottle simulate' takes the same file. "-" reads standard input.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -126,10 +126,11 @@ func (f *runFlags) run(ctx context.Context, s scenario.Scenario, name string) (o
 }
 
 // removeLeftovers removes the cgroups that killed runs, benches and demos left
-// behind. What could not be done is said; it is no error of a command that is
-// about something else.
-func removeLeftovers(h *cgroup.Host) {
-	removed, notes, err := home.RemoveLeftovers(h, "", experiment.Prefix, benchPrefix, demoPrefix)
+// behind directly below the scope ("": where they make them without one). What
+// could not be done is said; it is no error of a command that is about something
+// else.
+func removeLeftovers(h *cgroup.Host, scope string) {
+	removed, notes, err := home.RemoveLeftovers(h, scope, experiment.Prefix, benchPrefix, demoPrefix)
 	if err != nil {
 		return // without cgroups of our own there are no leftovers
 	}

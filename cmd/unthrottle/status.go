@@ -72,7 +72,7 @@ func newStatus() *cobra.Command {
 			return report.Lends(out, remedy.LendsOf(all), names)
 		},
 	}
-	w.add(cmd)
+	w.addStateDir(cmd)
 	flags := cmd.Flags()
 	flags.BoolVar(&asJSON, "json", false, "print JSON")
 	flags.BoolVar(&history, "history", false, "show what has ended: expected beside what came")

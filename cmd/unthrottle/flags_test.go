@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/unthrottle/unthrottle/apply"
+)
+
+// A flag that is empty, most likely from a variable that is not set, is no flag
+// left out; one that would be passed over in silence is refused.
+func TestFlagsThatCannotBeMeant(t *testing.T) {
+	state := t.TempDir()
+	for _, tc := range []struct{ args, says string }{
+		{"apply x --remedy=", "--remedy is empty"},
+		{"apply x --remedy pin --reserve=", "--reserve is empty"},
+		{"apply x --remedy pin --class=", "--class is empty"},
+		{"apply x --remedy narrow --via=", "--via is empty"},
+		{"apply x --remedy secondary --slo=", "--slo is empty"},
+		{"apply x --remedy secondary --slo-command=", "--slo-command is empty"},
+		{"fix x --remedy=", "--remedy is empty"},
+		{"fix x --reserve=", "--reserve is empty"},
+		{"fix x --slo= --slo-command=", "--slo is empty"},
+		{"fix x --slo-command=", "--slo-command is empty"},
+		{"defrag --plan --reserve=", "--reserve is empty"},
+		{"restore x --scope=", "--scope is empty"},
+		{"ls --watch --fail-above 5%", "--watch and --fail-above: give one of them"},
+		{"status --scope /", "unknown flag: --scope"},
+	} {
+		got := unthrottle(t, append(strings.Fields(tc.args), "--state-dir", state)...)
+		if strings.HasPrefix(tc.args, "ls ") {
+			got = unthrottle(t, strings.Fields(tc.args)...)
+		}
+		if got.code != exitFailure || !strings.Contains(got.errors, tc.says) || got.out != "" {
+			t.Errorf("%s: exit code %d, want 2; %q, want %q in it; %q", tc.args, got.code, got.errors, tc.says, got.out)
+		}
+	}
+}
+
+// An interrupt hides nothing that its error says beside.
+func TestInterruption(t *testing.T) {
+	for _, tc := range []struct {
+		err  error
+		want string
+	}{
+		{context.Canceled, "interrupted"},
+		{exitWith{exitNotMeasurable, context.Canceled}, "interrupted"},
+		{fmt.Errorf("%w; and it could not be taken back as a whole: run unthrottle restore", context.Canceled),
+			"interrupted; and it could not be taken back as a whole: run unthrottle restore"},
+		{errors.Join(context.Canceled, errors.New("undoing it: refused")), "interrupted\nundoing it: refused"},
+		{silent{errors.New("half of it is done")}, "interrupted: half of it is done"},
+	} {
+		if got := interruption(tc.err); got != tc.want {
+			t.Errorf("%q, want %q", got, tc.want)
+		}
+		if code := exitCode(tc.err, true); code != exitInterrupted {
+			t.Errorf("%q: exit code %d", tc.want, code)
+		}
+	}
+}
+
+// silent is an interrupt that does not say so.
+type silent struct{ error }
+
+func (silent) Is(target error) bool { return target == context.Canceled }
+
+func TestNamedInForce(t *testing.T) {
+	all := []apply.InForce{
+		{ID: "1", Target: "/pods/a\n", Name: "web"},
+		{ID: "2", Target: "/pods/b", Name: "web"},
+		{ID: "3", Target: "/pods/b", Name: "web"},
+		{ID: "4", Target: "/pods/c", Name: "db"},
+		{ID: "5", Target: "/pods/c", Name: "db"},
+		{ID: "6", Target: "/cache", Name: "cache"},
+		{ID: "7", Target: "/pods/d", Name: "cache"},
+	}
+	for i := range 20 {
+		all = append(all, apply.InForce{ID: fmt.Sprint("many", i), Target: fmt.Sprint("/many/", i), Name: "many"})
+	}
+	for _, tc := range []struct{ name, path, want, says string }{
+		{"db", "/db", "/pods/c", ""},
+		{"1", "/1", "/pods/a\n", ""},
+		{"/pods/b", "/pods/b", "/pods/b", ""},
+		{"pods/b", "/pods/b", "/pods/b", ""},
+		{"/cache", "/cache", "/cache", ""},
+		{"other", "/other", "", ""},
+		{"web", "/web", "", `"web" is the name of 2 targets, "/pods/a\n", "/pods/b"`},
+		{"cache", "/cache", "", `2 targets, "/cache", "/pods/d"`},
+		{"many", "/many", "", `20 targets, "/many/0", "/many/1", "/many/2", "/many/3", "/many/4", "/many/5", "/many/6", "/many/7", 12 more: give the path`},
+	} {
+		got, err := namedInForce(all, tc.name, tc.path)
+		if got != tc.want || (err != nil) != (tc.says != "") || err != nil && !strings.Contains(err.Error(), tc.says) {
+			t.Errorf("%s: %q, %v; want %q, %q", tc.name, got, err, tc.want, tc.says)
+		}
+	}
+}

@@ -49,6 +49,14 @@ func (h *host) average(q *rq, c int) int64 {
 	return base + sum/total
 }
 
+// total weight of a queue.
+func (h *host) total(q *rq, c int) (total int64) {
+	for _, m := range q.list {
+		total += h.weight(m, c)
+	}
+	return total
+}
+
 // place puts a member into a queue: EEVDF keeps what it was owed, within a
 // slice; before, a sleeper comes up to half a scheduling latency early.
 func (h *host) place(q *rq, member, c int) {
@@ -58,8 +66,10 @@ func (h *host) place(q *rq, member, c int) {
 		w := h.weight(member, c)
 		most := virtual(2*h.slice, w)
 		lag := min(most, max(-most, e.lag))
-		if n := int64(len(q.list)); n > 0 {
-			lag += lag / n // its own coming moves the average
+		if total := h.total(q, c); total > 0 {
+			lag += lag * w / total // its own coming moves the average
+		} else {
+			lag = 0
 		}
 		e.vruntime = now - lag
 		e.deadline = e.vruntime + virtual(h.slice, w)
@@ -142,12 +152,8 @@ func (h *host) over(c int) bool {
 				is = is || len(q.list) > 1
 			}
 		} else if n := len(q.list); n > 1 {
-			total := int64(0)
-			for _, m := range q.list {
-				total += h.weight(m, c)
-			}
 			period := max(h.latency, time.Duration(n)*h.slice)
-			is = is || h.now-cur.picked >= max(h.slice, period*time.Duration(w)/time.Duration(total))
+			is = is || h.now-cur.picked >= max(h.slice, period*time.Duration(w)/time.Duration(h.total(q, c)))
 		}
 		if g == 0 {
 			return is

@@ -91,6 +91,8 @@ type rq struct {
 	entity  entity
 	queued  bool // in the parent's list: neither empty nor throttled
 	threads int  // that can run and are not held below this level
+	parking int  // of these, not yet parked, and
+	late    bool // whether one came after that: see comeBackIn
 	floor   int64
 }
 
@@ -114,6 +116,7 @@ type host struct {
 	speeds   *speeds  // nil: all CPUs are equal
 	bounded  bool     // there is a group with a bound of its width
 	freed    []int
+	parked   []int // members of queues on their way back: see comeBackIn
 	events   uint64
 	replay   *replayer                                 // nil: nothing is replayed
 	times    func(workload string, took time.Duration) // nil: nobody asks

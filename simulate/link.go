@@ -128,7 +128,8 @@ func (h *host) enqueue(t int) {
 	if first {
 		h.climb(th.in, c)
 	}
-	if !h.reachable(th.in, c) {
+	th.late = !h.reachable(th.in, c)
+	if th.late {
 		h.hold(t, true)
 	}
 }

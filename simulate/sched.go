@@ -232,6 +232,7 @@ func (h *host) release(g, c int) {
 	if len(h.rq(g, c).list) > 0 {
 		h.climb(g, c)
 		if h.reachable(g, c) {
+			h.comeBackIn(g, c)
 			h.holdAll(g, c, false)
 		}
 	}

@@ -21,6 +21,7 @@ type thread struct {
 	busy             bool          // something measured has begun
 	queued           bool          // can run
 	held             bool          // a quota holds it
+	late             bool          // it woke up while one did
 	fresh            bool          // was never placed
 	step             uint8         // of a thread of kind kernel
 	node, cache      int           // of its memory, and where it last ran, where CPUs are unequal; node -1: it never ran

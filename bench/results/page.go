@@ -68,9 +68,9 @@ func (p *page) summary(all []measured) {
 		}
 		p.line("%s", row)
 	}
-	p.line("\nRequests that are all alike gain little at equal CPUs: their work has to be done, in whichever order. Pools that compete, collections, and long requests")
-	p.line("beside short ones gain where the quota would be gone before the short ones come. A container here can be at most twice as wide as its limit; on a host with")
-	p.line("many CPUs it is gone sooner, and more is to be gained.")
+	p.line("\nRequests that are all alike can gain little at equal CPUs: their work has to be done, in whichever order. Where long work competes with short, what keeps the")
+	p.line("long from spending the quota is worth most: pools sized by the limit, long requests off the I/O threads, a burst. With a shorter period or fewer CPUs both wait")
+	p.line("their turn. A container here can be at most twice as wide as its limit; how much more a wider one gains is not measured here.")
 }
 
 // ratioText is what a remedy carries, measured and foretold.

@@ -326,6 +326,7 @@ func TestBadInput(t *testing.T) {
 		{"nonsense", 2, "unknown command"},
 		{"ls --nonsense", 2, "see 'unthrottle ls --help'"},
 		{"bench service --html /", 2, "a folder: give a file"},
+		{"bench service --html /dev/null", 2, "give a file of your own"},
 		{"ls -o yaml", 2, "choose json or wide"},
 		{"ls --fail-above 105%", 2, "0% to 100%"},
 		{"ls --window 1us", 2, "--window"},

@@ -1,0 +1,123 @@
+package simulate_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/unthrottle/unthrottle/accuracy"
+	"github.com/unthrottle/unthrottle/accuracy/measure"
+	"github.com/unthrottle/unthrottle/cgroup/cgrouptest"
+	"github.com/unthrottle/unthrottle/lab/require"
+	"github.com/unthrottle/unthrottle/scenario"
+	"github.com/unthrottle/unthrottle/simulate"
+	"github.com/unthrottle/unthrottle/workload/experiment"
+)
+
+// onAllCPUs are scenarios for all CPUs of a host, with so little to do that the
+// lab's emulated CPUs, which share a few real ones, do it as real ones would.
+var onAllCPUs = []struct{ name, cgroups, workloads string }{
+	{"one burns", "a: {quota: 30ms, period: 100ms}", "burn: {kind: burn, cgroup: a, threads: 1}"},
+	{"four burn", "a: {quota: 50ms, period: 100ms}", "burn: {kind: burn, cgroup: a, threads: 4}"},
+	{"a short period", "a: {quota: 4ms, period: 10ms}", "burn: {kind: burn, cgroup: a, threads: 2}"},
+	{"a long period", "a: {quota: 60ms, period: 200ms}", "burn: {kind: burn, cgroup: a, threads: 2}"},
+	// Not in step with the periods, or chance decides once how the two fall together.
+	{"turns", "a: {quota: 30ms, period: 100ms}", "turns: {kind: neighbour, cgroup: a, threads: 1, on: 60ms, off: 150ms}"},
+	{"turns with a burst", "a: {quota: 30ms, period: 100ms, burst: 30ms}", "turns: {kind: neighbour, cgroup: a, threads: 1, on: 60ms, off: 150ms}"},
+	{"a parent's quota", "pod: {quota: 50ms, period: 100ms}\n  a: {parent: pod, quota: 20ms, period: 100ms}\n  b: {parent: pod}",
+		"a-burn: {kind: burn, cgroup: a, threads: 1}\n  b-burn: {kind: burn, cgroup: b, threads: 1}"},
+	{"below its limit", "a: {quota: 80ms, period: 100ms}", "pool: {kind: sleep-run, cgroup: a, threads: 2, run: 4ms, sleep: 36ms}"},
+}
+
+const (
+	// onAllCPUsFor is how long each runs, onAllCPUsRepeats times.
+	onAllCPUsFor     = 3 * time.Second
+	onAllCPUsRepeats = 3
+	// mostApart is how far the simulated medians may be from the real ones: shares of the periods, and of the quota.
+	mostApart = 0.05
+)
+
+// TestOnAllCPUs compares throttled periods and CPU use with this kernel's, on all
+// CPUs: in the lab sixteen of its kernels.
+func TestOnAllCPUs(t *testing.T) {
+	require.CPUs(t, 16) // with fewer, TestAgainstThisKernel does it
+	tree := cgrouptest.New(t)
+	tree.Make("inner") // on v2: makes the top hand its controllers on
+	weigh(t, tree, tree.Top)
+	m, err := measure.Machine(tree.Host, runtime.NumCPU())
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := experiment.Options{Host: tree.Host, Scope: tree.Top}
+	cost, err := measure.WakeCost(context.Background(), m, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("Linux %s, %d CPUs at %d Hz; a wake-up costs %v", m.Kernel, m.CPUs, m.HZ, *cost.WakeCost)
+	for _, test := range onAllCPUs {
+		text := fmt.Sprintf("version: 1\nduration: %v\nhost: {cpus: %d, hz: %d, kernel: %q, cgroup_version: %d}\ncgroups:\n  %s\nworkloads:\n  %s\n",
+			onAllCPUsFor, m.CPUs, m.HZ, m.Kernel, m.CgroupVersion, test.cgroups, test.workloads)
+		s, err := scenario.Parse(test.name, []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var simulated, real []scenario.Outcome
+		for seed := range uint64(20) {
+			told := s
+			told.Host.WakeCost = *cost.WakeCost
+			r, err := simulate.Run(told, simulate.Options{Seed: seed + 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			simulated = append(simulated, r.Outcome)
+		}
+		for range onAllCPUsRepeats {
+			r, err := experiment.Run(context.Background(), s, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if over := accuracy.Over(&s, r.Outcome); len(over) > 0 {
+				t.Errorf("%s: more than the quota: %v", test.name, over)
+			}
+			real = append(real, r.Outcome)
+		}
+		if why := apart(s, simulated, real); why != "" {
+			t.Errorf("%s: %s", test.name, why)
+		}
+	}
+}
+
+// apart tells which medians are too far from the real ones; "": none is.
+func apart(s scenario.Scenario, simulated, real []scenario.Outcome) (text string) {
+	for i := range s.Cgroups {
+		c := &s.Cgroups[i]
+		if !c.Limit.Limited() {
+			continue
+		}
+		for name, figure := range map[string]func(scenario.CgroupOutcome, float64) float64{
+			"throttled periods": func(o scenario.CgroupOutcome, _ float64) float64 {
+				return float64(o.ThrottledPeriods) / float64(max(1, o.Periods))
+			},
+			"CPU use of the quota": func(o scenario.CgroupOutcome, seconds float64) float64 {
+				return o.UsageSeconds / (seconds * float64(c.Limit.Quota) / float64(c.Limit.Period))
+			},
+		} {
+			middle := func(of []scenario.Outcome) float64 {
+				var all []float64
+				for _, o := range of {
+					all = append(all, figure(o.Cgroups[c.Name], o.Seconds))
+				}
+				slices.Sort(all)
+				return all[(len(all)-1)/2]
+			}
+			if is, was := middle(simulated), middle(real); math.Abs(is-was) > mostApart {
+				text += fmt.Sprintf("%s of %s: simulated %.1f %%, real %.1f %%; ", name, c.Name, 100*is, 100*was)
+			}
+		}
+	}
+	return text
+}

@@ -17,7 +17,7 @@ const (
 
 // Markdown is the page. simulated gives a draw's simulated runs. Draws with fewer
 // real runs than wanted are judged from three on, and said to have fewer. published
-// are the simulator's claims, made with as many seeds.
+// are what the simulator makes of published figures.
 func (s *Study) Markdown(simulated func(Draw) []scenario.Outcome, published []Claim) string {
 	var b strings.Builder
 	var all []Judgement
@@ -43,7 +43,7 @@ func (s *Study) Markdown(simulated func(Draw) []scenario.Outcome, published []Cl
 	}
 	b.WriteString("\nA figure agrees where the simulated median is within the bound of the real median, or within the range of the real runs; a draw has it where all of its cgroups or workloads agree. The ceiling is how often one real run, in the simulator's place, agrees with the others.\n")
 	scores(&b, all)
-	claimsText(&b, published, a.Seeds)
+	claimsText(&b, published, a.ClaimSeeds)
 	misses(&b, all)
 	s.each(&b, all)
 	return b.String()

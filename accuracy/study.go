@@ -14,6 +14,8 @@ type About struct {
 	Seconds float64 // of each run
 	Repeats int     // real runs of each draw
 	Seeds   int     // simulated runs of each draw
+	// ClaimSeeds are the simulated runs of each published figure.
+	ClaimSeeds int
 }
 
 // Study collects the real runs of some draws.

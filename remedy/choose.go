@@ -58,6 +58,13 @@ func (p *planner) around(home home) (placement.State, []Claim) {
 	for _, c := range s.Containers {
 		h, _ := p.f.Placing(c.Name)
 		if set := h.Parameters[paramSet]; c.Name != p.target.Group.Path && !(cgroup.Below(set, home.path) || cgroup.Below(home.path, set)) {
+			if c.Class == placement.Floating {
+				// Others may use its CPUs too, but the target no more than it may anyway.
+				if c.Current = c.Current.Intersection(home.allowed); c.Current.IsEmpty() {
+					continue
+				}
+				c.CPUs = float64(c.Current.Size())
+			}
 			others = append(others, c)
 			s.Unavailable = s.Unavailable.Difference(c.Current).Difference(c.Idle)
 			s.Reserved = s.Reserved.Difference(c.Current).Difference(c.Idle)

@@ -112,26 +112,44 @@ func (p *planner) chain(path string) []string {
 }
 
 // putIn gives lent CPUs back to the cpusets of the target and above, and on v2
-// takes them from those that would inherit them.
+// takes them from those that would inherit them: at each level that has them now,
+// also one whose list is empty.
 func (p *planner) putIn(set string, lent cpuset.CPUSet) {
-	taken := p.f.taken()
 	way := p.chain(set)
-	for _, path := range p.sets() {
-		back := lent.Intersection(taken[path])
-		if back.IsEmpty() || !slices.Contains(way, path) && !below(path, set) || !p.f.inScope(path) {
-			continue
+	gained := cpuset.New() // at this level
+	for _, path := range way {
+		s := p.f.Sets[path]
+		if back := p.giveBack(path, lent); !back.IsEmpty() {
+			gained = gained.Union(back)
+		} else if !s.Configured.IsEmpty() {
+			gained = gained.Intersection(s.Configured)
 		}
-		p.plan.Changes = append(p.plan.Changes, change.Change{Kind: change.KindFile, Op: change.OpAddCPUs, Controller: cgroup.CPUSet,
-			Path: path, File: cgroup.FileCPUs, From: p.f.Sets[path].Cpus, To: back.String(), Why: "lent to " + p.target.Name})
-		if path == set || below(path, set) || p.f.CPUSetVersion != cgroup.V2 {
+		if path == set || gained.IsEmpty() || p.f.CPUSetVersion != cgroup.V2 {
 			continue
 		}
 		for _, child := range children(p.f.Sets, path) {
-			if c := p.f.Sets[child].Configured; !slices.Contains(way, child) && (c.IsEmpty() || !c.Intersection(back).IsEmpty()) {
-				p.takeOut(child, back, "not lent to it")
+			if c := p.f.Sets[child].Configured; !slices.Contains(way, child) && (c.IsEmpty() || !c.Intersection(gained).IsEmpty()) {
+				p.takeOut(child, gained, "not lent to it")
 			}
 		}
 	}
+	for _, path := range p.sets() {
+		if below(path, set) {
+			p.giveBack(path, lent)
+		}
+	}
+}
+
+// giveBack gives a cpuset those of the lent CPUs that were taken out of it, and
+// says which.
+func (p *planner) giveBack(path string, lent cpuset.CPUSet) cpuset.CPUSet {
+	back := lent.Intersection(p.f.taken()[path])
+	if !p.f.inScope(path) || back.IsEmpty() {
+		return cpuset.New()
+	}
+	p.plan.Changes = append(p.plan.Changes, change.Change{Kind: change.KindFile, Op: change.OpAddCPUs, Controller: cgroup.CPUSet,
+		Path: path, File: cgroup.FileCPUs, From: p.f.Sets[path].Cpus, To: back.String(), Why: "lent to " + p.target.Name})
+	return back
 }
 
 // taken are the CPUs that our transactions in force took out of each set and did

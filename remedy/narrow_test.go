@@ -130,6 +130,23 @@ func TestNarrowBesidePin(t *testing.T) {
 	})
 }
 
+// What another one floats on is offered only as far as the target may use it.
+func TestNarrowStaysWithinItsParent(t *testing.T) {
+	onEach(t, "0-1", func(t *testing.T, h *host, target container.Container) {
+		for _, path := range []string{"/a/web", "/a/db", "/a"} {
+			h.write(cgroup.CPUSet, path, cgroup.FileCPUs, "0")
+		}
+		h.limit("/slice", 1)
+		other := must(t)(Make(h.facts(), h.containers[2], Request{Kind: Narrow}))
+		h.apply(other)
+		p := must(t)(Make(h.facts(), target, Request{Kind: Narrow}))
+		h.apply(p) // which fails where the kernel refuses it
+		if other.Parameters[paramCPUs] != "1" || p.Parameters[paramCPUs] != "0" {
+			t.Errorf("the other one on %s, the target on %s, which may use 0", other.Parameters[paramCPUs], p.Parameters[paramCPUs])
+		}
+	})
+}
+
 func TestNarrowRefuses(t *testing.T) {
 	onEach(t, "0-3", func(t *testing.T, h *host, target container.Container) {
 		for want, r := range map[string]Request{

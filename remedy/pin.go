@@ -195,9 +195,16 @@ func (p *planner) settle(home home, pinned cpuset.CPUSet, why string) {
 	if p.f.CPUSetVersion == cgroup.V2 {
 		return
 	}
+	taken := p.f.taken()
 	for _, inner := range p.sets() {
-		if s := p.f.Sets[inner]; below(inner, home.path) && !s.Configured.IsEmpty() && !s.Configured.IsSubsetOf(pinned) {
+		s := p.f.Sets[inner]
+		switch {
+		case !below(inner, home.path) || s.Configured.IsEmpty():
+		case !s.Configured.IsSubsetOf(pinned):
 			p.setCPUs(inner, pinned, "inside "+p.target.Name)
+		case !taken[inner].IsEmpty():
+			// Or whoever took CPUs out of it would want to give them back, outside of what it is in by then.
+			p.setCPUs(inner, s.Configured, "inside "+p.target.Name)
 		}
 	}
 }

@@ -43,8 +43,8 @@ type Host struct {
 	// UnthrottleIPI is how much later a CPU other than the timer's is
 	// unthrottled, from 6.3 on (2 µs, a guess: no figure is published).
 	UnthrottleIPI time.Duration
-	// WakeCost is the CPU time of a sleep and a wake-up, which the thread that wakes
-	// has beside its work (0: it differs between machines tenfold).
+	// WakeCost is the CPU time of a sleep and a wake-up on a CPU that idles, which the
+	// thread that wakes has beside its work (0: it differs between machines tenfold).
 	WakeCost time.Duration
 	// LineOwn and LineOther are the CPU time of reading and writing a cache line
 	// of a service's shared data that the same CPU wrote last, or another one.

@@ -91,8 +91,7 @@ type rq struct {
 	entity  entity
 	queued  bool // in the parent's list: neither empty nor throttled
 	threads int  // that can run and are not held below this level
-	parking int  // of these, not yet parked, and
-	late    bool // whether one came after that: see comeBackIn
+	parking int  // of these, not yet parked: see comeBackIn
 	floor   int64
 }
 

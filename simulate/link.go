@@ -128,8 +128,7 @@ func (h *host) enqueue(t int) {
 	if first {
 		h.climb(th.in, c)
 	}
-	th.late = !h.reachable(th.in, c)
-	if th.late {
+	if !h.reachable(th.in, c) {
 		h.hold(t, true)
 	}
 }

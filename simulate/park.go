@@ -8,44 +8,35 @@ import (
 
 // comeBackIn places what a quota held in a group's queue on a CPU, and in those
 // below, anew: from 6.18 on threads are parked one by one, in the order in which
-// they are picked, and each takes with it what it is owed. Of members beside each
-// other the last one to leave is owed nothing, being alone; so is who wakes up
-// later (late) and is parked at once. They come back in a fixed order
-// (tg_unthrottle_up along walk_tg_tree_from, which begins with the newest child;
-// then the threads, the last one parked first), and the first one gets nothing,
-// the queue being empty (place_entity). So what the newest group is owed is lost
-// each time, and what an older one is owed is not.
+// they are picked, and each takes with it what it is owed. Of groups beside each
+// other the last one to leave is owed nothing, being alone, and the first one to
+// come back gets nothing, the queue being empty (place_entity). Since they come
+// back in a fixed order (tg_unthrottle_up along walk_tg_tree_from, which begins
+// with the newest child), what the newest is owed is lost each time, and what an
+// older one is owed is not.
 //
-// It gives the number of threads that came late.
-func (h *host) comeBackIn(g, c int) (late int) {
+// Threads of one group come back in the reverse of the order in which they left,
+// so that each finds those beside which it was owed what it is: nothing is lost.
+// Who wakes up while they are away is placed as if they were there.
+func (h *host) comeBackIn(g, c int) {
 	if !h.scenario.Host.Rules.Has(bandwidth.EraF) {
-		return 0
+		return
 	}
 	q := h.rq(g, c)
-	from := len(h.parked)
-	// Who was not there when the others left does not count for what they are owed.
-	for i := 0; i < len(q.list); {
-		m := q.list[i]
-		n, alone := 0, false
-		if isGroup(m) {
-			below := h.rq(^m, c)
-			n = h.comeBackIn(^m, c)
-			below.parking, alone = below.threads-n, n >= below.threads
-			below.late = n > 0
-		} else if h.threads[m].late {
-			h.threads[m].late = false
-			n, alone = 1, true
+	if !slices.ContainsFunc(q.list, isGroup) {
+		for _, t := range q.list {
+			e := h.entity(t, c)
+			e.deadline = e.vruntime + virtual(h.slice, unit)
 		}
-		late += n
-		if !alone {
-			i++
-			continue
-		}
-		h.entity(m, c).lag = 0
-		q.list = slices.Delete(q.list, i, i+1)
-		h.parked = append(h.parked, m)
+		return
 	}
-	early := len(h.parked)
+	for _, m := range q.list {
+		if isGroup(m) {
+			h.rq(^m, c).parking = h.rq(^m, c).threads
+			h.comeBackIn(^m, c)
+		}
+	}
+	from := len(h.parked)
 	for len(q.list) > 0 {
 		m := h.pickIn(q, c)
 		if isGroup(m) {
@@ -55,14 +46,10 @@ func (h *host) comeBackIn(g, c int) (late int) {
 			}
 		}
 		h.leave(q, m, c)
-		if isGroup(m) && h.rq(^m, c).late {
-			h.entity(m, c).lag = 0
-		}
 		h.parked = append(h.parked, m)
 	}
 	back := h.parked[from:]
-	slices.Reverse(back[:early-from])
-	slices.Reverse(back[early-from:])
+	slices.Reverse(back)
 	slices.SortStableFunc(back, func(a, b int) int {
 		if isGroup(a) || isGroup(b) {
 			return a - b
@@ -73,7 +60,6 @@ func (h *host) comeBackIn(g, c int) (late int) {
 		h.place(q, m, c)
 	}
 	h.parked = h.parked[:from]
-	return late
 }
 
 func isGroup(member int) bool { return member < 0 }

@@ -170,11 +170,16 @@ func (h *host) onTick(c int) {
 	}
 }
 
-// wake puts a thread onto a CPU and lets it preempt.
-func (h *host) wake(t int) {
+// wake puts a thread onto a CPU and lets it preempt. cost is what it works more
+// where that idles: to wake a CPU up is what a wake-up costs, far more than to
+// queue beside others.
+func (h *host) wake(t int, cost time.Duration) {
 	th := &h.threads[t]
 	th.cpu = h.choose(t)
 	c := th.cpu
+	if h.cpus[c].cur < 0 {
+		th.left += cost
+	}
 	empty := h.update(c, true)
 	h.enqueue(t)
 	cur := h.cpus[c].cur

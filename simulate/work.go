@@ -21,7 +21,6 @@ type thread struct {
 	busy             bool          // something measured has begun
 	queued           bool          // can run
 	held             bool          // a quota holds it
-	late             bool          // it woke up while one did
 	fresh            bool          // was never placed
 	step             uint8         // of a thread of kind kernel
 	node, cache      int           // of its memory, and where it last ran, where CPUs are unequal; node -1: it never ran
@@ -147,7 +146,7 @@ func (h *host) start(i int) {
 		switch {
 		case w.Kind == scenario.Burn, w.Kind == scenario.Fib && n < w.Fast, w.Kind == scenario.Neighbour:
 			th.left = endless
-			h.wake(t)
+			h.wake(t, 0)
 		case w.Kind == scenario.Sleeper:
 			th.busy, th.begin = true, h.now
 			h.sleep(t, h.draw(w.Sleep))
@@ -172,7 +171,7 @@ func (h *host) toggle(i int) {
 			h.goOn(t, endless)
 		case w.on:
 			th.left = endless
-			h.wake(t)
+			h.wake(t, 0)
 		case h.cpus[th.cpu].cur == t:
 			h.block(t)
 		case th.queued:
@@ -191,6 +190,7 @@ func (h *host) toggle(i int) {
 func (h *host) onWake(t int) {
 	th := &h.threads[t]
 	w := &h.works[th.work]
+	cost := time.Duration(0)
 	switch w.Kind {
 	case Replayed:
 		h.replayWoken(t)
@@ -198,12 +198,12 @@ func (h *host) onWake(t int) {
 	case scenario.Kernel:
 		th.step, th.left = stepEnter, 0
 	default:
-		th.left = h.draw(w.Run) + h.scenario.Host.WakeCost
+		th.left, cost = h.draw(w.Run), h.scenario.Host.WakeCost
 	}
 	if w.Kind != scenario.Sleeper {
 		th.busy, th.begin = true, h.now
 	}
-	h.wake(t)
+	h.wake(t, cost)
 }
 
 // onDone is the end of what the running thread had to do.

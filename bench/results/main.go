@@ -42,8 +42,8 @@ type scale struct {
 }
 
 var scales = []scale{
-	{"full", 5, 3, 2 * time.Second, 2, 3, 4 * time.Second},
-	{"quick", 3, 2, 2 * time.Second, 1, 2, 4 * time.Second},
+	{"full", 5, 3, 2 * time.Second, 2, 3, 5 * time.Second},
+	{"quick", 3, 2, 2 * time.Second, 1, 2, 5 * time.Second},
 }
 
 func run(ctx context.Context) error {

@@ -227,7 +227,6 @@ const (
 	bpfProgHrtimerExpireExit  = "hrtimer_expire_exit"
 	bpfProgLookAtThreads      = "look_at_threads"
 	bpfProgSchedMigrateTask   = "sched_migrate_task"
-	bpfProgSchedProcessExec   = "sched_process_exec"
 	bpfProgSchedSwitch        = "sched_switch"
 	bpfProgSchedWakeup        = "sched_wakeup"
 	bpfProgSchedWakeupNew     = "sched_wakeup_new"
@@ -304,7 +303,6 @@ type bpfProgramSpecs struct {
 	HrtimerExpireExit  *ebpf.ProgramSpec `ebpf:"hrtimer_expire_exit"`
 	LookAtThreads      *ebpf.ProgramSpec `ebpf:"look_at_threads"`
 	SchedMigrateTask   *ebpf.ProgramSpec `ebpf:"sched_migrate_task"`
-	SchedProcessExec   *ebpf.ProgramSpec `ebpf:"sched_process_exec"`
 	SchedSwitch        *ebpf.ProgramSpec `ebpf:"sched_switch"`
 	SchedWakeup        *ebpf.ProgramSpec `ebpf:"sched_wakeup"`
 	SchedWakeupNew     *ebpf.ProgramSpec `ebpf:"sched_wakeup_new"`
@@ -450,7 +448,6 @@ type bpfPrograms struct {
 	HrtimerExpireExit  *ebpf.Program `ebpf:"hrtimer_expire_exit"`
 	LookAtThreads      *ebpf.Program `ebpf:"look_at_threads"`
 	SchedMigrateTask   *ebpf.Program `ebpf:"sched_migrate_task"`
-	SchedProcessExec   *ebpf.Program `ebpf:"sched_process_exec"`
 	SchedSwitch        *ebpf.Program `ebpf:"sched_switch"`
 	SchedWakeup        *ebpf.Program `ebpf:"sched_wakeup"`
 	SchedWakeupNew     *ebpf.Program `ebpf:"sched_wakeup_new"`
@@ -467,7 +464,6 @@ func (p *bpfPrograms) Close() error {
 		p.HrtimerExpireExit,
 		p.LookAtThreads,
 		p.SchedMigrateTask,
-		p.SchedProcessExec,
 		p.SchedSwitch,
 		p.SchedWakeup,
 		p.SchedWakeupNew,

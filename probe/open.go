@@ -55,7 +55,7 @@ var always = map[string]bool{
 }
 
 // whileRecording are attached only then.
-var whileRecording = []string{bpfProgSchedWaking, bpfProgSchedMigrateTask, bpfProgTaskRename, bpfProgSchedProcessExec}
+var whileRecording = []string{bpfProgSchedWaking, bpfProgSchedMigrateTask, bpfProgTaskRename}
 
 // Open loads and attaches what this kernel has. Where it does not let us, the error is an *Unavailable.
 func Open(o Options) (*Probe, error) {

@@ -135,7 +135,7 @@ struct switched {
 	__u64 now, prev, next, prev_leaf, next_leaf;
 	__u64 was, is;	/* handles */
 	__u64 throttler; /* cgroup whose quota holds prev back, if throttled */
-	__u32 prev_pid, next_pid, next_cpu, prev_dead;
+	__u32 next_cpu, prev_dead;
 	__u32 preempt, sleeps, throttled;
 	__u32 unwoken; /* next takes the CPU, and we have not seen it woken here */
 };
@@ -151,12 +151,12 @@ __noinline int wakes(__u32 pid, __u32 cpu, __u64 now)
 }
 
 /* ends tells that a thread has ended, and what it used. */
-__noinline int ends(__u64 at, __u64 now)
+__noinline int ends(__u64 at, __u32 tid, __u64 now)
 {
 	struct task_struct *t = (void *)at;
 	union any_record x = {.r = {.at = now, .kind = RECORD_EXIT}};
 
-	x.r.a = BPF_CORE_READ(t, pid);
+	x.r.a = tid;
 	x.r.b = BPF_CORE_READ(t, utime);
 	x.more.c = BPF_CORE_READ(t, stime);
 	tell_more(&x);
@@ -170,15 +170,6 @@ __noinline int holds(__u64 leaf, __u32 cpu, __u64 throttler, __u64 now)
 
 	r.more.c = throttler;
 	tell_more(&r);
-	return 0;
-}
-
-/* leaves tells that nobody has a thread's number any longer. */
-__noinline int leaves(__u32 tid, __u64 leaf, __u64 now)
-{
-	union any_record r = {.r = {.at = now, .kind = RECORD_LEAVE, .a = tid, .b = leaf}};
-
-	tell(&r);
 	return 0;
 }
 
@@ -207,21 +198,24 @@ __noinline int record_switch(struct switched *s, struct thread *prev, struct thr
 	__u64 to = holder_of(s->next, s->is, s->now);
 	bool from_us = from >> 32 == HOLDER_THREAD, to_us = to >> 32 == HOLDER_THREAD;
 
-	c->holder = to;
-	c->epoch = e;
 	if (next) {
 		if (to_us) {
-			introduce(next, s->next, s->next_pid, FLAG_MOVED, s->now, s->next_leaf);
+			introduce(next, s->next, FLAG_MOVED, s->now, s->next_leaf);
+			to = holder(HOLDER_THREAD, next->tid);
 			if (s->unwoken)
-				wakes(s->next_pid, s->next_cpu, s->now);
+				wakes(next->tid, s->next_cpu, s->now);
 			if (next->renamed)
 				renamed(next, s->next, 0, s->now);
 		} else {
-			left(next, s->next_pid, s->next_leaf, s->now);
+			left(next, s->next_leaf, s->now);
 		}
 	}
-	if (from_us && prev)
-		introduce(prev, s->prev, s->prev_pid, 0, s->now, s->prev_leaf);
+	c->holder = to;
+	c->epoch = e;
+	if (from_us && prev) {
+		introduce(prev, s->prev, 0, s->now, s->prev_leaf);
+		from = holder(HOLDER_THREAD, prev->tid);
+	}
 	if (!from_us && !to_us && from == to)
 		return 0;
 	union any_record r = {.r = {.at = s->now, .kind = RECORD_SWITCH, .a = from, .b = to}};
@@ -237,7 +231,7 @@ __noinline int record_switch(struct switched *s, struct thread *prev, struct thr
 		tell(&r);
 	}
 	if (from_us && s->prev_dead)
-		ends(s->prev, s->now);
+		ends(s->prev, from, s->now);
 	return 0;
 }
 
@@ -289,20 +283,18 @@ static __always_inline void sync(struct cpu *c, __u32 cpu, struct task_struct *t
 	if (!recorded || c->epoch != epoch)
 		return;
 	__u64 to = holder_of(address(t), is, now);
+	if (known && is == recorded) {
+		introduce(known, address(t), FLAG_MOVED, now, leaf_of(t));
+		to = holder(HOLDER_THREAD, known->tid);
+	}
 	if (to == c->holder)
 		return;
-	__u32 former = known && known->epoch == epoch && known->tid != t->pid ? known->tid : 0;
-	if (known && is == recorded) {
-		introduce(known, address(t), t->pid, FLAG_MOVED, now, leaf_of(t));
-		if (unwoken)
-			wakes(t->pid, t->thread_info.cpu, now);
-	}
+	if (known && is == recorded && unwoken)
+		wakes(known->tid, t->thread_info.cpu, now);
 	moves(c->holder, to, flags, now);
 	c->holder = to;
-	if (former)
-		leaves(former, leaf_of(t), now);
 	if (known && is != recorded)
-		left(known, t->pid, leaf_of(t), now);
+		left(known, leaf_of(t), now);
 }
 
 SEC("tp_btf/sched_switch")
@@ -319,10 +311,10 @@ int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_s
 	 */
 	if (c->pid != prev->pid && c->generation) {
 		struct thread *same = recorded ? thread_of(prev, stack_of(c, prev), false) : NULL;
-		bool renumbered = same && same->epoch == epoch && same->tid == c->pid;
-		if (!renumbered)
+		if (!same || same->epoch != epoch || same->tid != c->pid) {
 			c->unseen++;
-		sync(c, cpu, prev, renumbered ? FLAG_RUNNABLE : 0, bpf_ktime_get_ns());
+			sync(c, cpu, prev, 0, bpf_ktime_get_ns());
+		}
 	}
 	struct thread *p = NULL, *n = NULL;
 	__u64 was = c->handle, us = recorded, is = next->pid ? place_of(next, stack_of(c, next), &n) : 0;
@@ -365,7 +357,7 @@ int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_s
 	struct switched s = {
 		.now = now, .prev = address(prev), .next = address(next), .prev_leaf = leaf_of(prev), .next_leaf = leaf_of(next),
 		.was = was, .is = is, .throttler = throttled ? whose(address(&prev->se)) : 0,
-		.prev_pid = prev->pid, .next_pid = next->pid, .next_cpu = next->thread_info.cpu, .prev_dead = dead,
+		.next_cpu = next->thread_info.cpu, .prev_dead = dead,
 		.preempt = preempt, .sleeps = sleeps, .throttled = throttled, .unwoken = unwoken,
 	};
 	record_switch(&s, p, n);
@@ -407,14 +399,14 @@ static __always_inline int woken(struct task_struct *t, __u8 flags)
 	if (!us)
 		return 0;
 	if (is != us) {
-		left(known, t->pid, leaf_of(t), now);
+		left(known, leaf_of(t), now);
 		return 0;
 	}
-	introduce(known, address(t), t->pid, flags & FLAG_NEW ? 0 : FLAG_MOVED, now, leaf_of(t));
+	introduce(known, address(t), flags & FLAG_NEW ? 0 : FLAG_MOVED, now, leaf_of(t));
 	if (spurious)
 		return 0;
 	union any_record r = {
-		.r = {.at = now, .kind = RECORD_WAKEUP, .flags = flags, .a = t->pid | (__u64)t->thread_info.cpu << 32, .b = known->waker},
+		.r = {.at = now, .kind = RECORD_WAKEUP, .flags = flags, .a = known->tid | (__u64)t->thread_info.cpu << 32, .b = known->waker},
 	};
 	known->waker = 0;
 	if (throttled) {
@@ -444,22 +436,6 @@ int BPF_PROG(sched_wakeup_new, struct task_struct *t)
 	return woken(t, FLAG_NEW);
 }
 
-/*
- * Attached while recording. A thread that is not the first of its process takes
- * the first one's number when it executes a program: told now if no switch has
- * told it since.
- */
-SEC("tp_btf/sched_process_exec")
-int BPF_PROG(sched_process_exec, struct task_struct *t, int old_pid)
-{
-	__u32 cpu;
-	struct cpu *c = this_cpu(&cpu);
-
-	if (c && recorded && t->pid != old_pid && c->pid != t->pid)
-		sync(c, cpu, t, FLAG_RUNNABLE, bpf_ktime_get_ns());
-	return 0;
-}
-
 /* Only where create_on is 0: a new thread gets its room before it runs. */
 SEC("tp_btf/task_newtask")
 int BPF_PROG(task_newtask, struct task_struct *t)
@@ -479,8 +455,13 @@ int BPF_PROG(sched_waking, struct task_struct *t)
 	if (!us || !c || place_of(t, woken_stack(c, t), &known) != us || !known)
 		return 0;
 	struct task_struct *waker = bpf_get_current_task_btf();
-	known->waker = c->in_timer ? holder(HOLDER_KERNEL, 0)
-				   : holder_of(address(waker), handle_of(waker), bpf_ktime_get_ns());
+	if (c->in_timer) {
+		known->waker = holder(HOLDER_KERNEL, 0);
+		return 0;
+	}
+	__u64 by = holder_of(address(waker), handle_of(waker), bpf_ktime_get_ns());
+	struct thread *ours = by >> 32 == HOLDER_THREAD ? thread_of(waker, stack_anywhere(waker), false) : NULL;
+	known->waker = ours && ours->epoch == epoch ? holder(HOLDER_THREAD, ours->tid) : by;
 	return 0;
 }
 
@@ -493,7 +474,7 @@ int BPF_PROG(sched_migrate_task, struct task_struct *t, int to)
 
 	if (!known || !us || known->counted != us || known->epoch != epoch)
 		return 0;
-	union any_record r = {.r = {.at = bpf_ktime_get_ns(), .kind = RECORD_MIGRATE, .a = t->pid, .b = to}};
+	union any_record r = {.r = {.at = bpf_ktime_get_ns(), .kind = RECORD_MIGRATE, .a = known->tid, .b = to}};
 	tell(&r);
 	return 0;
 }
@@ -678,7 +659,9 @@ int sync_cpu(void *ctx)
 	sync(c, cpu, t, FLAG_RUNNABLE, now);
 	if (recorded) {
 		union any_record r = {.r = {.at = now, .kind = RECORD_HOLDER}};
-		r.r.a = c->holder = holder_of(address(t), c->handle, now);
+		struct thread *ours = c->handle == recorded ? thread_of(t, stack_anywhere(t), false) : NULL;
+		c->holder = ours && ours->epoch == epoch ? holder(HOLDER_THREAD, ours->tid) : holder_of(address(t), c->handle, now);
+		r.r.a = c->holder;
 		c->epoch = epoch;
 		tell(&r);
 	}
@@ -726,8 +709,10 @@ int look_at_threads(struct bpf_iter__task *ctx)
 	};
 	r.held = held;
 	BPF_CORE_READ_INTO(&r.comm, t, comm);
+	if (known->epoch != epoch)
+		known->tid = r.tid;
+	r.tid = known->tid;
 	known->leaf = r.cgroup;
-	known->tid = r.tid;
 	known->renamed = 0;
 	known->epoch = epoch;
 	bpf_seq_write(ctx->meta->seq, &r, sizeof(r));

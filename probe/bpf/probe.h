@@ -93,7 +93,7 @@ struct thread {
 	__u64 place;
 	__u64 group;
 	__u32 generation;
-	__u32 epoch;	/* the recording that knows it, by this number: */
+	__u32 epoch;	/* the recording that knows it, by this number (see introduce): */
 	__u32 tid;
 	__u16 named_at; /* in units of 2^20 ns */
 	__u16 renamed;	/* its name has changed and was not told yet */

@@ -92,24 +92,30 @@ __noinline int introduced(struct thread *t, __u64 at, __u32 flags, __u64 now, __
 
 	if (!t)
 		return 0;
-	r.r.a = BPF_CORE_READ(task, pid);
+	if (t->epoch != epoch)
+		t->tid = BPF_CORE_READ(task, pid);
+	r.r.a = t->tid;
 	r.r.b = BPF_CORE_READ(task, tgid);
 	r.thread.cgroup = leaf;
 	BPF_CORE_READ_INTO(&r.thread.comm, task, comm);
 	if (tell_thread(&r))
 		return 0;
 	t->leaf = leaf;
-	t->tid = r.r.a;
 	t->named_at = now >> 20;
 	t->renamed = 0;
 	t->epoch = epoch;
 	return 0;
 }
 
-/* introduce tells of a thread of the recorded container before the first record that names it. */
-static __always_inline void introduce(struct thread *t, __u64 task, __u32 tid, __u8 flags, __u64 now, __u64 leaf)
+/*
+ * introduce tells of a thread of the recorded container before the first record
+ * that names it: by the number that it then has, and keeps in the recording. It
+ * may get another one: who executes a program and is not the first thread of its
+ * process changes numbers with that one, which may still be on its way out.
+ */
+static __always_inline void introduce(struct thread *t, __u64 task, __u8 flags, __u64 now, __u64 leaf)
 {
-	if (t->epoch != epoch || t->leaf != leaf || t->tid != tid)
+	if (t->epoch != epoch || t->leaf != leaf)
 		introduced(t, task, flags, now, leaf);
 }
 
@@ -128,7 +134,7 @@ __noinline int renamed(struct thread *t, __u64 at, __u64 name, __u64 now)
 		return 0;
 	}
 	union any_record r = {.r = {.at = now, .kind = RECORD_THREAD}};
-	r.r.a = BPF_CORE_READ(task, pid);
+	r.r.a = t->tid;
 	r.r.b = BPF_CORE_READ(task, tgid);
 	r.thread.cgroup = t->leaf;
 	if (name)
@@ -140,20 +146,23 @@ __noinline int renamed(struct thread *t, __u64 at, __u64 name, __u64 now)
 	return 0;
 }
 
-__noinline int gone(struct thread *t, __u32 pid, __u64 leaf, __u64 now)
+__noinline int gone(struct thread *t, __u64 leaf, __u64 now)
 {
-	union any_record r = {.r = {.at = now, .kind = RECORD_LEAVE, .a = pid, .b = leaf}};
+	union any_record r = {.r = {.at = now, .kind = RECORD_LEAVE, .b = leaf}};
 
-	if (t && tell(&r) == 0)
+	if (!t)
+		return 0;
+	r.r.a = t->tid;
+	if (tell(&r) == 0)
 		t->epoch = 0;
 	return 0;
 }
 
 /* left tells that a thread which the recording knows is in another container now. */
-static __always_inline void left(struct thread *t, __u32 pid, __u64 leaf, __u64 now)
+static __always_inline void left(struct thread *t, __u64 leaf, __u64 now)
 {
 	if (t->epoch == epoch)
-		gone(t, pid, leaf, now);
+		gone(t, leaf, now);
 }
 
 #endif

@@ -3,8 +3,8 @@ package accuracy
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/unthrottle/unthrottle/scenario"
 )
@@ -36,7 +36,8 @@ func (s *Study) Markdown(simulated func(Draw) []scenario.Outcome, published []Cl
 		len(all), len(s.draws), a.Repeats, a.Seconds, strings.TrimSpace(a.Release), a.Machine.CPUs, a.Machine.HZ, a.Machine.CgroupVersion, a.Seeds)
 	fmt.Fprintf(&b, "Runs were made again where the hypervisor took more than %g %% of the CPUs or other processes more than %g %%: %s.\n", 100*MostSteal, 100*MostOthers, s.Progress())
 	if len(s.costs) > 0 {
-		fmt.Fprintf(&b, "The simulator is told what a sleep and a wake-up cost here, measured without any limit beside the draws: %v of CPU time.\n", s.WakeCost().Round(time.Microsecond))
+		fmt.Fprintf(&b, "The simulator is told what a sleep and a wake-up cost when a draw was run, measured without any limit before each sitting: %.0f to %.0f us of CPU time.\n",
+			slices.Min(s.costs)/1000, slices.Max(s.costs)/1000)
 	}
 	if len(waiting) > 0 {
 		fmt.Fprintf(&b, "\nNot judged for want of %d real runs, with how many there are: %s.\n", leastRepeats, strings.Join(waiting, ", "))

@@ -103,7 +103,7 @@ func TestAccuracy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := study.Markdown(simulated(t, time.Duration(seconds)*time.Second, study.WakeCost()), claims)
+	text := study.Markdown(simulated(t, time.Duration(seconds)*time.Second, study.WakeCost), claims)
 	if err := os.WriteFile(page, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -115,10 +115,10 @@ const simulatedSeeds = 20
 const claimSeeds = 7
 
 // simulated makes a draw's simulated runs.
-func simulated(t *testing.T, duration, wakeCost time.Duration) func(accuracy.Draw) []scenario.Outcome {
+func simulated(t *testing.T, duration time.Duration, wakeCost func(accuracy.Draw) time.Duration) func(accuracy.Draw) []scenario.Outcome {
 	return func(d accuracy.Draw) (all []scenario.Outcome) {
 		for seed := range uint64(simulatedSeeds) {
-			r, err := simulate.Run(d.Simulated(duration, wakeCost), simulate.Options{Seed: seed + 1})
+			r, err := simulate.Run(d.Simulated(duration, wakeCost(d)), simulate.Options{Seed: seed + 1})
 			if err != nil {
 				t.Fatal(err)
 			}

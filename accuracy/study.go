@@ -24,12 +24,14 @@ type Study struct {
 	draws []Draw
 	good  map[string][]Result // that are compared, by draw
 	noisy map[string][]Result
-	costs []float64 // of a wake-up, ns
+	costs []float64 // of a wake-up, ns: by sitting
+	// costsOf are those of the sittings of a draw's runs.
+	costsOf map[string][]float64
 }
 
 // NewStudy has no draws and no runs yet.
 func NewStudy(about About) *Study {
-	return &Study{About: about, good: map[string][]Result{}, noisy: map[string][]Result{}}
+	return &Study{About: about, good: map[string][]Result{}, noisy: map[string][]Result{}, costsOf: map[string][]float64{}}
 }
 
 // Expect adds a draw.
@@ -44,22 +46,31 @@ func (s *Study) Add(r Result) {
 		s.noisy[r.Key] = append(s.noisy[r.Key], r)
 	case len(s.good[r.Key]) < s.About.Repeats:
 		s.good[r.Key] = append(s.good[r.Key], r)
+		if n := len(s.costs); n > 0 {
+			s.costsOf[r.Key] = append(s.costsOf[r.Key], s.costs[n-1])
+		}
 	}
 }
 
-// AddWakeCost adds a calibration. One of another machine does not count.
+// AddWakeCost adds a calibration, which is of the runs that are added after it. One
+// of another machine does not count.
 func (s *Study) AddWakeCost(m Machine, cost time.Duration) {
 	if m == s.About.Machine {
 		s.costs = append(s.costs, float64(cost))
 	}
 }
 
-// WakeCost is the median of all calibrations, 0 without one.
-func (s *Study) WakeCost() time.Duration {
-	if len(s.costs) == 0 {
+// WakeCost is the median of the calibrations of a draw's runs, of all where it has
+// none, 0 without any.
+func (s *Study) WakeCost(d Draw) time.Duration {
+	costs := s.costsOf[d.Key()]
+	if len(costs) == 0 {
+		costs = s.costs
+	}
+	if len(costs) == 0 {
 		return 0
 	}
-	return time.Duration(Median(s.costs))
+	return time.Duration(Median(costs))
 }
 
 // block is how many draws are made at a time.

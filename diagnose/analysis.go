@@ -41,6 +41,7 @@ type Analysis struct {
 	owed          int64 // thread time of waiting for CPUs that the limit would have let it use
 
 	switches uint64
+	early    int64 // time between wake-ups of threads on idle CPUs and their switches: see checkUsage
 	lost     uint64
 	odd      uint64 // events that contradict what was known
 	unknown  uint64 // events of threads beyond maxThreads

@@ -58,7 +58,9 @@ func (a *Analysis) checkHistogram(f *recording.Footer) Check {
 }
 
 // checkUsage compares with the cgroup's own usage counter. That counts by a clock without what the hypervisor stole, and
-// is brought up to date at ticks.
+// is brought up to date at ticks. A thread that is woken on an idle CPU it charges from the wake-up on, not from the
+// switch: the switch spares itself a look at the clock (wakeup_preempt, rq_clock_skip_update); of 6,000 runs of 0.3 ms a
+// second that was 2.4 %. So it may be ahead by that time, which is known.
 func (a *Analysis) checkUsage(f *recording.Footer, ours float64) Check {
 	c := Check{Name: "time on CPUs against the usage counter"}
 	if f.UsageNS == nil {
@@ -81,7 +83,8 @@ func (a *Analysis) checkUsage(f *recording.Footer, ours float64) Check {
 	}
 	tick := a.tick()
 	usage := float64(*f.UsageNS)
-	c = c.judge(ours-steal, usage, math.Max(usageRatio*math.Max(ours, usage), float64(tick)*float64(used)))
+	least, most := ours-steal, ours-steal+float64(a.early)
+	c = c.judge(min(max(usage, least), most), usage, math.Max(usageRatio*math.Max(ours, usage), float64(tick)*float64(used)))
 	if f.StealNS == nil {
 		c.Note = "steal is not known"
 	}

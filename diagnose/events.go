@@ -33,6 +33,9 @@ func (a *Analysis) onSwitch(e *recording.Event) {
 	if c.thread == next {
 		return
 	}
+	if e.Thread == 0 && e.Owner == recording.Idle && next.state == recording.Runnable && next.woken >= 0 && !next.ran {
+		a.early += a.now - next.woken
+	}
 	a.run(next, e.CPU, c)
 }
 

@@ -148,6 +148,23 @@ func TestChecks(t *testing.T) {
 	}
 }
 
+// The kernel charges a thread that it wakes on an idle CPU from the wake-up on.
+func TestUsageBeginsAtWakeups(t *testing.T) {
+	for usage, want := range map[time.Duration]bool{100 * ms: true, 110 * ms: true, 113 * ms: true, 116 * ms: false, 94 * ms: false} {
+		h := twoCPUs()
+		h.Host.HZ = new(250)
+		e := told(h, time.Second, recording.Footer{UsageNS: new(int64(usage)), StealNS: map[int]int64{0: 0}},
+			at(0, recording.Event{Kind: recording.Switch, CPU: 0, Owner: recording.Idle, NextOwner: recording.Idle}),
+			at(10*ms, recording.Event{Kind: recording.Wakeup, CPU: 0, Thread: 1}),
+			at(20*ms, recording.Event{Kind: recording.Switch, CPU: 0, Owner: recording.Idle, NextThread: 1}),
+			at(120*ms, recording.Event{Kind: recording.Switch, CPU: 0, Thread: 1, NextOwner: recording.Idle}),
+		)
+		if c := e.Checks[2]; c.OK != want {
+			t.Errorf("100 ms on a CPU, 10 ms after the wake-up, and a counter of %v: %+v", usage, c)
+		}
+	}
+}
+
 // The strip has whole periods, the worst stretch first, and adds up.
 func TestStrip(t *testing.T) {
 	s := rt.New(8).Limit(50*ms, 100*ms)

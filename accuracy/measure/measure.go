@@ -28,15 +28,19 @@ func Machine(h *cgroup.Host, cpus int) (accuracy.Machine, error) {
 	if k.HZ == nil {
 		return accuracy.Machine{}, fmt.Errorf("the kernel's HZ is in neither /proc/config.gz nor /boot/config-%s: make one of them readable", k.Release)
 	}
-	release := k.Release
+	return MachineOf(h, cpus, k.Release, *k.HZ), nil
+}
+
+// MachineOf describes a host with a kernel of that release and HZ.
+func MachineOf(h *cgroup.Host, cpus int, release string, hz int) accuracy.Machine {
 	if i := strings.IndexFunc(release, func(r rune) bool { return r != '.' && (r < '0' || r > '9') }); i >= 0 {
 		release = release[:i]
 	}
-	m := accuracy.Machine{CPUs: cpus, HZ: *k.HZ, Kernel: strings.TrimSuffix(release, "."), CgroupVersion: 2}
+	m := accuracy.Machine{CPUs: cpus, HZ: hz, Kernel: strings.TrimSuffix(release, "."), CgroupVersion: 2}
 	if v, _ := h.Version(cgroup.CPU); v == cgroup.V1 {
 		m.CgroupVersion = 1
 	}
-	return m, nil
+	return m
 }
 
 // Real runs a draw for real.

@@ -173,17 +173,13 @@ __noinline int holds(__u64 leaf, __u32 cpu, __u64 throttler, __u64 now)
 	return 0;
 }
 
-/*
- * moves tells that a CPU went from one holder to another and no switch told it: its task was moved (flags: it still wants
- * the CPU), or the kernel did not tell the switch; then it is not known whether who had it still wants it, and not being
- * told so is the lesser error: a whole sleep is longer than a wait.
- */
-__noinline int moves(__u64 from, __u64 to, __u32 flags, __u64 now)
+/* switches tells a switch, and of one that a quota makes whose (throttler). A record here is none on the caller's stack. */
+__noinline int switches(__u64 from, __u64 to, __u32 flags, __u64 throttler, __u64 now)
 {
 	union any_record r = {.r = {.at = now, .kind = RECORD_SWITCH, .flags = flags, .a = from, .b = to}};
 
-	tell(&r);
-	return 0;
+	r.more.c = throttler;
+	return flags & FLAG_THROTTLED ? tell_more(&r) : tell(&r);
 }
 
 /* record_switch is global so that it is verified once; on every path to it, that took seconds. */
@@ -218,18 +214,10 @@ __noinline int record_switch(struct switched *s, struct thread *prev, struct thr
 	}
 	if (!from_us && !to_us && from == to)
 		return 0;
-	union any_record r = {.r = {.at = s->now, .kind = RECORD_SWITCH, .a = from, .b = to}};
-	if (s->preempt)
-		r.r.flags |= FLAG_IN_KERNEL;
-	if (!s->sleeps)
-		r.r.flags |= FLAG_RUNNABLE;
-	if (s->throttled && from_us && !s->sleeps) {
-		r.r.flags |= FLAG_THROTTLED;
-		r.more.c = s->throttler;
-		tell_more(&r);
-	} else {
-		tell(&r);
-	}
+	__u32 flags = (s->preempt ? FLAG_IN_KERNEL : 0) | (s->sleeps ? 0 : FLAG_RUNNABLE);
+	if (s->throttled && from_us && !s->sleeps)
+		flags |= FLAG_THROTTLED;
+	switches(from, to, flags, s->throttler, s->now);
 	if (from_us && s->prev_dead)
 		ends(s->prev, from, s->now);
 	return 0;
@@ -264,7 +252,9 @@ static __always_inline __u64 place_of(struct task_struct *t, __u64 stack, struct
 /*
  * sync sets a CPU's holder right for the task that runs on it: at the start, and
  * after moves between cgroups, which no switch tells. In a recording such a move
- * looks like a switch.
+ * looks like a switch. flags: whether who had the CPU still wants it. Where the
+ * kernel did not tell a switch that is not known, and not being told so is the
+ * lesser error: a whole sleep is longer than a wait.
  */
 static __always_inline void sync(struct cpu *c, __u32 cpu, struct task_struct *t, __u32 flags, __u64 now)
 {
@@ -291,7 +281,7 @@ static __always_inline void sync(struct cpu *c, __u32 cpu, struct task_struct *t
 		return;
 	if (known && is == recorded && unwoken)
 		wakes(known->tid, t->thread_info.cpu, now);
-	moves(c->holder, to, flags, now);
+	switches(c->holder, to, flags, 0, now);
 	c->holder = to;
 	if (known && is != recorded)
 		left(known, leaf_of(t), now);

@@ -14,7 +14,7 @@ lab-fetch: lab ## fetch QEMU and the default kernel into ~/.cache/unthrottle/lab
 
 .PHONY: lab-test
 lab-test: lab ## the tests that need many CPUs or cgroup v2, in one guest
-	@$(LAB) test --timeout 25m
+	@$(LAB) test --timeout 25m --package-timeout 8m
 
 # For `make test`: failed tests are for lab/cmd/skips to judge; a lab that
 # could not test (125) fails here.
@@ -22,7 +22,7 @@ lab-test: lab ## the tests that need many CPUs or cgroup v2, in one guest
 lab-test-json: lab
 	@mkdir -p $(OUT) && rm -f $(OUT)/lab.json
 	@echo "== tests in the lab"
-	@rc=0; $(LAB) test --timeout 25m --json $(OUT)/lab.json || rc=$$?; [ $$rc -le 1 ] || exit $$rc
+	@rc=0; $(LAB) test --timeout 25m --package-timeout 8m --json $(OUT)/lab.json || rc=$$?; [ $$rc -le 1 ] || exit $$rc
 
 .PHONY: lab-topologies
 lab-topologies: lab ## boot every topology of lab list, check it, keep its sysfs tree

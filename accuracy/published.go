@@ -45,8 +45,9 @@ func (p Published) Claims() ([]Claim, error) {
 	return c.all, c.err
 }
 
-func (c *claims) claim(of, bound string, met bool, came string, args ...any) {
+func (c *claims) claim(of, bound string, met bool, came string, args ...any) *Claim {
 	c.all = append(c.all, Claim{Of: of, Bound: bound, Came: fmt.Sprintf(came, args...), Met: met})
+	return &c.all[len(c.all)-1]
 }
 
 // parse reads a scenario with some of its text replaced.
@@ -78,7 +79,15 @@ func (c *claims) run(s scenario.Scenario, seed uint64, times func(string, time.D
 // span is a figure over all seeds: lowest, median, highest.
 type span struct{ low, median, high float64 }
 
-func spanOf(all []float64) span {
+// spanOf is a figure over runs; none: all 0.
+func spanOf(runs []scenario.Outcome, figure func(scenario.Outcome) float64) span {
+	if len(runs) == 0 {
+		return span{}
+	}
+	var all []float64
+	for _, o := range runs {
+		all = append(all, figure(o))
+	}
 	slices.Sort(all)
 	return span{all[0], all[(len(all)-1)/2], all[len(all)-1]}
 }
@@ -87,17 +96,15 @@ func (s span) text(unit string) string {
 	return fmt.Sprintf("%.4g%s (%.4g to %.4g)", s.median, unit, s.low, s.high)
 }
 
-func (c *claims) span(s scenario.Scenario, figure func(scenario.Outcome) float64) span {
-	var all []float64
+// runs are those of all seeds; none after an error.
+func (c *claims) runs(s scenario.Scenario, times func(string, time.Duration)) (all []scenario.Outcome) {
 	for seed := range uint64(c.Seeds) {
-		if o := c.run(s, seed+1, nil); c.err == nil {
-			all = append(all, figure(o))
-		}
+		all = append(all, c.run(s, seed+1, times))
 	}
 	if c.err != nil {
-		return span{}
+		return nil
 	}
-	return spanOf(all)
+	return all
 }
 
 // conceptual is the request of 200 ms under 0.4 CPUs.
@@ -113,7 +120,7 @@ func (c *claims) conceptual() {
 		100*float64(app.ThrottledPeriods)/float64(*app.ActivePeriods), *app.ActivePeriods, app.Periods)
 	for _, hz := range []int{100, 250, 1000} {
 		tick := 1000 / float64(hz)
-		at := c.span(c.parse("conceptual", "continuous", fmt.Sprint(hz)), func(o scenario.Outcome) float64 { return *o.Workloads["request"].Max })
+		at := spanOf(c.runs(c.parse("conceptual", "continuous", fmt.Sprint(hz)), nil), func(o scenario.Outcome) float64 { return *o.Workloads["request"].Max })
 		c.claim(fmt.Sprintf("the same, charged by a tick at %d Hz", hz), "a tick below 440 ms at most", at.low >= 440-tick && at.high <= 440, "%s", at.text(" ms"))
 	}
 }
@@ -130,7 +137,7 @@ func (c *claims) fibtest() {
 		{"fibtest, 1 thread, 64 CPUs", c.parse("fibtest-fixed", "threads: 64", "threads: 1"), 501},
 		{"fibtest, 1 thread, 8 CPUs, 4.18 to 5.3", c.parse("fibtest-affected", "threads: 64", "threads: 1", "cpus: 64", "cpus: 8", "5.8s", "5.1s"), 507},
 	} {
-		at := c.span(f.s, usage)
+		at := spanOf(c.runs(f.s, nil), usage)
 		c.claim(f.of, fmt.Sprintf("%g ms within 5 %%", f.published), math.Abs(at.median/f.published-1) <= 0.05, "%s", at.text(" ms"))
 	}
 	for _, f := range []struct {
@@ -144,7 +151,7 @@ func (c *claims) fibtest() {
 		var parts []string
 		low, high := math.Inf(1), math.Inf(-1)
 		for _, hz := range []string{"100", "250", "1000"} {
-			at := c.span(c.parse(f.name, append([]string{"hz: 250", "hz: " + hz}, f.replace...)...), usage)
+			at := spanOf(c.runs(c.parse(f.name, append([]string{"hz: 250", "hz: " + hz}, f.replace...)...), nil), usage)
 			low, high = min(low, at.low), max(high, at.high)
 			parts = append(parts, at.text(" ms")+" at "+hz+" Hz")
 		}
@@ -162,34 +169,31 @@ func (c *claims) lat() {
 		sleep bool // whether sleeps are to take a period
 	}{{"16", false}, {"32", true}, {"64", true}} {
 		s := c.parse("cgroup-lat-quota", "cpus: 32", "cpus: "+f.cpus)
-		at := c.span(s, throttled)
-		c.claim("32 burners and a sleeper, 2 CPUs of quota, "+f.cpus+" CPUs: throttled periods", "93 % at least", at.median >= 93, "%s", at.text(" %"))
 		all, long := 0, 0
 		modes := map[int]int{} // sleeps by tens of ms
-		for seed := range uint64(c.Seeds) {
-			c.run(s, seed+1, func(workload string, took time.Duration) {
-				if workload != "sleeper" {
-					return
-				}
-				all++
-				if took >= 90*time.Millisecond && took <= 120*time.Millisecond {
-					long++
-				}
-				modes[int(took/(10*time.Millisecond))*10]++
-			})
-		}
+		at := spanOf(c.runs(s, func(workload string, took time.Duration) {
+			if workload != "sleeper" {
+				return
+			}
+			all++
+			if took >= 90*time.Millisecond && took <= 120*time.Millisecond {
+				long++
+			}
+			modes[int(took/(10*time.Millisecond))*10]++
+		}), throttled)
+		c.claim("32 burners and a sleeper, 2 CPUs of quota, "+f.cpus+" CPUs: throttled periods", "93 % at least", at.median >= 93, "%s", at.text(" %"))
 		share := 100 * float64(long) / float64(max(1, all))
 		bound := "no bound: two modes"
 		if f.sleep {
 			bound = "90 % at least"
 		}
-		c.claim("its sleeps of 90 to 120 ms, "+f.cpus+" CPUs", bound, !f.sleep || share >= 90, "%.0f %% (%s)", share, modesText(modes, all))
-		if last := &c.all[len(c.all)-1]; !last.Met {
-			last.Why = "the sleeper has a CPU of its own here, and lives off the 1 ms of quota that it keeps there; a Go program's sleeper takes turns with its burners"
+		sleeps := c.claim("its sleeps of 90 to 120 ms, "+f.cpus+" CPUs", bound, !f.sleep || share >= 90, "%.0f %% (%s)", share, modesText(modes, all))
+		if !sleeps.Met {
+			sleeps.Why = "the sleeper has a CPU of its own here, and lives off the 1 ms of quota that it keeps there; a Go program's sleeper takes turns with its burners"
 		}
 	}
-	at := c.span(c.parse("cgroup-lat-cpuset"), throttled)
-	long := c.span(c.parse("cgroup-lat-cpuset"), func(o scenario.Outcome) float64 { return *o.Workloads["sleeper"].P99 })
+	runs := c.runs(c.parse("cgroup-lat-cpuset"), nil)
+	at, long := spanOf(runs, throttled), spanOf(runs, func(o scenario.Outcome) float64 { return *o.Workloads["sleeper"].P99 })
 	c.claim("the same on a cpuset of 2 CPUs, quota kept: throttled periods", "15 % at most (published: 13 of 154)", at.median <= 15, "%s", at.text(" %"))
 	c.claim("its sleeps: p99", "that mode gone", long.median < 90, "%s", long.text(" ms"))
 }
@@ -222,10 +226,7 @@ func (c *claims) pools() {
 		for i := range s.Workloads[0].Server.Classes {
 			s.Workloads[0].Server.Classes[i].Arrivals.PerSecond *= factor
 		}
-		var runs []scenario.Outcome
-		for seed := range uint64(c.Seeds) {
-			runs = append(runs, c.run(s, seed+1, nil))
-		}
+		runs := c.runs(s, nil)
 		if c.err != nil {
 			return 0, 0, false
 		}

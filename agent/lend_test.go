@@ -58,6 +58,15 @@ func (p *placing) rounds(n int, from time.Time, alone, loses float64) {
 	}
 }
 
+// secondary makes the second container one.
+func (p *placing) secondary(r remedy.Request) {
+	r.Kind = remedy.Secondary
+	plan, err := remedy.Make(p.facts(), p.all[1], r)
+	p.must(err)
+	_, err = apply.Apply(p.t.Context(), p.Env, plan.Txn(), plan.Changes)
+	p.must(err)
+}
+
 // Lending that costs the owner something ends, is tried again later, and by an
 // agent that was started again; lending that costs nothing goes on.
 func TestAgentTakesBackWhatHarms(t *testing.T) {
@@ -68,10 +77,7 @@ func TestAgentTakesBackWhatHarms(t *testing.T) {
 	if p.lends("unthrottle_lenders unused") != "1" || p.lends("unthrottle_lent_cpus") != "0" {
 		t.Error("nobody is there to be lent anything")
 	}
-	plan, err := remedy.Make(p.facts(), p.all[1], remedy.Request{Kind: remedy.Secondary, LentLater: true})
-	p.must(err)
-	_, err = apply.Apply(t.Context(), p.Env, plan.Txn(), plan.Changes)
-	p.must(err)
+	p.secondary(remedy.Request{LentLater: true})
 	p.chore() // lends
 	p.chore() // judges
 	if p.at(1) != "0-7" || p.metric("unthrottle_placement_containers class=secondary") != "1" {
@@ -112,7 +118,7 @@ func TestAgentTakesBackWhatHarms(t *testing.T) {
 	if p.at(1) == "0-7" {
 		t.Error("harm is not found anew")
 	}
-	_, err = apply.Restore(t.Context(), p.Env, apply.Selector{})
+	_, err := apply.Restore(t.Context(), p.Env, apply.Selector{})
 	p.must(err)
 	p.rounds(2, later, 2, 0.5)
 	if len(p.lender.trials) > 0 || p.lends("unthrottle_lenders harmful") != "0" {
@@ -124,10 +130,7 @@ func TestAgentTakesBackWhatHarms(t *testing.T) {
 func TestAgentLendsOnWithoutMeasure(t *testing.T) {
 	p := newPlacing(t, 2)
 	p.give(0, remedy.Request{Kind: remedy.Pin, Lends: true}, "2-3")
-	plan, err := remedy.Make(p.facts(), p.all[1], remedy.Request{Kind: remedy.Secondary})
-	p.must(err)
-	_, err = apply.Apply(t.Context(), p.Env, plan.Txn(), plan.Changes)
-	p.must(err)
+	p.secondary(remedy.Request{})
 	for i := range 50 {
 		p.lending(t.Context(), []observe.Observation{{Container: p.all[0], Start: time.Now().Add(time.Minute), Window: time.Second}}, time.Now().Add(time.Duration(i)*time.Second))
 	}

@@ -33,10 +33,7 @@ func (p *placing) refuse(path string) {
 func TestAgentCannotLendAgain(t *testing.T) {
 	p := newPlacing(t, 2)
 	p.give(0, remedy.Request{Kind: remedy.Pin, Lends: true}, "2-3")
-	plan, err := remedy.Make(p.facts(), p.all[1], remedy.Request{Kind: remedy.Secondary})
-	p.must(err)
-	_, err = apply.Apply(t.Context(), p.Env, plan.Txn(), plan.Changes)
-	p.must(err)
+	p.secondary(remedy.Request{})
 	now := time.Now()
 	for i := 0; i < 5*spellRounds && p.at(1) == "0-7"; i++ {
 		p.rounds(1, now.Add(time.Duration(i)*time.Second), 2, 0.5)

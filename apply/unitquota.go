@@ -11,6 +11,7 @@ import (
 	"github.com/unthrottle/unthrottle/cgroup"
 	"github.com/unthrottle/unthrottle/change"
 	"github.com/unthrottle/unthrottle/systemd"
+	"github.com/unthrottle/unthrottle/words"
 )
 
 const (
@@ -42,7 +43,7 @@ func cpusText(n float64) string {
 	if math.IsInf(n, 1) {
 		return "any number of CPUs"
 	}
-	return strconv.FormatFloat(n, 'g', 4, 64) + " CPUs"
+	return words.CPUs(n)
 }
 
 // percent is a limit in systemd's notation, which has an empty one for none.

@@ -31,7 +31,7 @@ type Options struct {
 	Fair     bool
 	Exe      string // what children run; "": this program
 	Seed     uint64
-	// Record, if set, is called when the searches are over, while the plain quota carries RecordedShare of the load that
+	// Record, if set, is called when the searches are over, while the plain quota carries four fifths of the load that
 	// it met: to look at the service's cgroup for some seconds.
 	Record func(ctx context.Context, of cgroup.Group, load float64, d time.Duration) error
 	// Progress, if set, is called from one goroutine.
@@ -53,9 +53,9 @@ const (
 	minCompared = 5
 )
 
-// RecordedShare is the share of the plain quota's own best load at which Record is
+// recordedShare is the share of the plain quota's own best load at which Record is
 // called: light enough that the objective is kept, and heavy enough to be throttled.
-const RecordedShare = 0.8
+const recordedShare = 0.8
 
 // recordedFor is how long Record may look, and recordedMore what the load lasts
 // beyond that.

@@ -224,7 +224,7 @@ func (r *run) measurePoints(ctx context.Context) error {
 // record lets somebody look at the plain quota under load. What that costs is in
 // no figure.
 func (r *run) record(ctx context.Context) error {
-	load := RecordedShare * median(r.found[0])
+	load := recordedShare * median(r.found[0])
 	if r.o.Record == nil || load == 0 {
 		return nil
 	}

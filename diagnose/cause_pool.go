@@ -1,6 +1,10 @@
 package diagnose
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/unthrottle/unthrottle/words"
+)
 
 const (
 	// poolSpent is the least share of the CPU time in throttled periods that the pool which stops another has spent,
@@ -57,7 +61,7 @@ func poolStopsPool(of *figures) (found, bool) {
 	spentShare := float64(culprit.throttled[of.track]) / float64(all)
 	f.evidence = fmt.Sprintf("%s, which used %s of the CPU time in throttled periods, was held back for %s in %s; %s used %s",
 		poolWords(victim), shareWords(float64(victim.throttled[of.track])/float64(all)), timeWords(victim.stopped),
-		countWords(victim.holds, "spell"), poolWords(culprit), shareWords(spentShare))
+		words.Count(victim.holds, "spell"), poolWords(culprit), shareWords(spentShare))
 	late := ""
 	if q := victim.delay.quantiles(); q != nil {
 		late = fmt.Sprintf(" (99th percentile of its delay: %s)", timeWords(q.P99.Nanoseconds()))

@@ -1,6 +1,10 @@
 package diagnose
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/unthrottle/unthrottle/words"
+)
 
 const (
 	// shortageUse: from this share of the limit in use on average, there is no room left that a better shape of the
@@ -36,7 +40,7 @@ func shortage(of *figures) (found, bool) {
 		shareWords(of.use()), cpuWords(of.limit), of.meanWanted, timeWords(of.above), float64(of.above)/float64(of.period))
 	who := ""
 	if p := of.spender(); p != nil {
-		who = fmt.Sprintf(", most of it by %s of %s", countWords(p.threads, "thread"), poolWords(p))
+		who = fmt.Sprintf(", most of it by %s of %s", words.Count(p.threads, "thread"), poolWords(p))
 	}
 	f.verdict = fmt.Sprintf("It needs more CPU than it has: %.1f threads wanted a CPU on average and the limit is %s; %s of it was used%s; the container %s.",
 		of.meanWanted, cpuWords(of.limit), shareWords(of.use()), who, stoodStill(of))

@@ -3,6 +3,8 @@ package diagnose
 import (
 	"fmt"
 	"time"
+
+	"github.com/unthrottle/unthrottle/words"
 )
 
 // waitingShare is the part of the time in which threads ran or wanted to from which waiting for a CPU matters: a tenth
@@ -107,7 +109,7 @@ func scheduler(of *figures) (found, bool) {
 	}
 	f := found{cause: Scheduler, severity: int64(time.Duration(maxAt)), rank: rankScheduler}
 	f.evidence = fmt.Sprintf("the sched_ext scheduler %q is loaded; %s used more than the quota of %s, up to %s, and nothing was held back",
-		of.schedExt, countWords(of.sums.overUnstopped, "period"), timeWords(of.quota), timeWords(of.sums.unstoppedUsed))
+		of.schedExt, words.Count(of.sums.overUnstopped, "period"), timeWords(of.quota), timeWords(of.sums.unstoppedUsed))
 	f.verdict = fmt.Sprintf("The loaded sched_ext scheduler %q does not keep limits: the container used up to %s in periods with a quota of %s.",
 		of.schedExt, timeWords(of.sums.unstoppedUsed), timeWords(of.quota))
 	return f, true

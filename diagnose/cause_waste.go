@@ -6,6 +6,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/bandwidth"
 	"github.com/unthrottle/unthrottle/container"
+	"github.com/unthrottle/unthrottle/words"
 )
 
 const (
@@ -49,7 +50,7 @@ func sliceWaste(of *figures) (found, bool) {
 		kernel = "the kernel's release is not known; some lets expire what CPUs took of the quota and did not use"
 	}
 	f := found{cause: SliceWaste, stopped: of.ownStopped, severity: of.quotaSeverity(), rank: rankWaste}
-	f.evidence = fmt.Sprintf("in %s that ended throttled only %s of the quota was used; %s", countWords(s.whole, "period"), shareWords(used), kernel)
+	f.evidence = fmt.Sprintf("in %s that ended throttled only %s of the quota was used; %s", words.Count(s.whole, "period"), shareWords(used), kernel)
 	f.verdict = fmt.Sprintf("Throttled although only %s of the %s quota was used in such periods: %s; the container %s.",
 		shareWords(used), timeWords(of.quota), kernel, stoodStill(of))
 	return f, true

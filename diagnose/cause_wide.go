@@ -1,6 +1,10 @@
 package diagnose
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/unthrottle/unthrottle/words"
+)
 
 const (
 	// burstUse: below this share of the limit in use on average, the limit is large enough for the work and its
@@ -63,7 +67,7 @@ func burst(of *figures) (found, bool) {
 func spent(of *figures) string {
 	s := of.sums
 	if p := of.spender(); p != nil {
-		who := countWords(p.threads, "thread") + " of " + poolWords(p)
+		who := words.Count(p.threads, "thread") + " of " + poolWords(p)
 		if s.spells == 0 || s.spentIn <= 0 {
 			return fmt.Sprintf("%s ran up to %d wide against a limit of %s", who, p.widest, cpuWords(of.limit))
 		}

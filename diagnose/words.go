@@ -3,8 +3,9 @@ package diagnose
 import (
 	"fmt"
 	"math"
-	"strconv"
 	"time"
+
+	"github.com/unthrottle/unthrottle/words"
 )
 
 // timeWords says a time with two or three digits.
@@ -23,22 +24,10 @@ func timeWords(ns int64) string {
 	return fmt.Sprintf("%.0f us", ms*1000)
 }
 
-func cpuWords(cpus float64) string {
-	n := strconv.FormatFloat(math.Round(cpus*100)/100, 'f', -1, 64)
-	if n == "1" {
-		return "1 CPU"
-	}
-	return n + " CPUs"
-}
+// cpuWords says a number of CPUs to a hundredth.
+func cpuWords(cpus float64) string { return words.CPUs(math.Round(cpus*100) / 100) }
 
 func shareWords(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }
-
-func countWords(n int, one string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return strconv.Itoa(n) + " " + one + "s"
-}
 
 // poolWords names a pool in a sentence: strangers chose the name, so it stands in quotes.
 func poolWords(p *pool) string { return "pool `" + p.key.name + "`" }

@@ -3,6 +3,8 @@ package pools
 import (
 	"fmt"
 	"math"
+
+	"github.com/unthrottle/unthrottle/words"
 )
 
 // Size is the default number of threads where the runtime believes it has n CPUs. A fraction is a limit, that the
@@ -59,7 +61,7 @@ func (r Row) Advice(threads, widest int, limitCPUs float64, hostCPUs int) string
 		return ""
 	}
 	advice := fmt.Sprintf("%s: %s and %d at once are more than the limit of %s: set %s to %d (%s), %s",
-		r.Library, plural(threads, "thread"), widest, plural(limitCPUs, "CPU"), r.Setting, fit, r.usual(limitCPUs, hostCPUs), r.counts())
+		r.Library, words.Count(threads, "thread"), widest, words.CPUs(math.Round(100*limitCPUs)/100), r.Setting, fit, r.usual(limitCPUs, hostCPUs), r.counts())
 	if limitCPUs < SmallLimit {
 		advice += "; at so small a limit that alone does not end throttling"
 	}

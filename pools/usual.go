@@ -2,8 +2,9 @@ package pools
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
+
+	"github.com/unthrottle/unthrottle/words"
 )
 
 // usual says what the default is, and what was set instead, for the inside of a bracket.
@@ -16,10 +17,10 @@ func (r Row) usual(limitCPUs float64, hostCPUs int) string {
 		return text
 	}
 	sees := seen(r.rule, limitCPUs, hostCPUs)
-	why := plural(sees, "CPU")
+	why := words.Count(sees, "CPU")
 	if r.sees != nil {
 		sees, _ = count(*r.sees)
-		why = plural(sees, "CPU") + " that it was told"
+		why = words.Count(sees, "CPU") + " that it was told"
 	}
 	if n, ok := r.Size(float64(sees)); ok {
 		text += fmt.Sprintf(", %d for %s", n, why)
@@ -49,7 +50,7 @@ func (r Row) doubt() string {
 	named := r.Also[:min(len(r.Also), maxAlso)]
 	text := "; its name may as well be of " + strings.Join(named, " or ")
 	if more := len(r.Also) - len(named); more > 0 {
-		text += " or " + plural(more, "other")
+		text += " or " + words.Count(more, "other")
 	}
 	return text
 }
@@ -63,15 +64,4 @@ func (r Row) counts() string {
 		return "while it runs"
 	}
 	return "while it runs, by " + r.LiveHow
-}
-
-func plural[N int | float64](n N, thing string) string {
-	text := strings.TrimSuffix(strconv.FormatFloat(float64(n), 'f', 2, 64), ".00")
-	if strings.Contains(text, ".") {
-		text = strings.TrimRight(text, "0")
-	}
-	if n == 1 {
-		return text + " " + thing
-	}
-	return text + " " + thing + "s"
 }

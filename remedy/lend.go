@@ -115,11 +115,11 @@ func (p *planner) chain(path string) []string {
 // takes them from those that would inherit them: at each level that has them now,
 // also one whose list is empty.
 func (p *planner) putIn(set string, lent cpuset.CPUSet) {
-	way := p.chain(set)
+	way, taken := p.chain(set), p.f.taken()
 	gained := cpuset.New() // at this level
 	for _, path := range way {
 		s := p.f.Sets[path]
-		if back := p.giveBack(path, lent); !back.IsEmpty() {
+		if back := p.giveBack(path, lent.Intersection(taken[path])); !back.IsEmpty() {
 			gained = gained.Union(back)
 		} else if !s.Configured.IsEmpty() {
 			gained = gained.Intersection(s.Configured)
@@ -135,15 +135,14 @@ func (p *planner) putIn(set string, lent cpuset.CPUSet) {
 	}
 	for _, path := range p.sets() {
 		if below(path, set) {
-			p.giveBack(path, lent)
+			p.giveBack(path, lent.Intersection(taken[path]))
 		}
 	}
 }
 
-// giveBack gives a cpuset those of the lent CPUs that were taken out of it, and
-// says which.
-func (p *planner) giveBack(path string, lent cpuset.CPUSet) cpuset.CPUSet {
-	back := lent.Intersection(p.f.taken()[path])
+// giveBack gives a cpuset lent CPUs that were taken out of it, and says which: none
+// outside of the scope.
+func (p *planner) giveBack(path string, back cpuset.CPUSet) cpuset.CPUSet {
 	if !p.f.inScope(path) || back.IsEmpty() {
 		return cpuset.New()
 	}

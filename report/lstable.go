@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/unthrottle/unthrottle/observe"
+	"github.com/unthrottle/unthrottle/words"
 )
 
 // lsTable is the cells and how wide each column is.
@@ -156,11 +157,8 @@ func lsFootnotes(b *strings.Builder, observations []observe.Observation) {
 }
 
 func lsCount(n, of int) string {
-	switch {
-	case n == of && of > 1:
+	if n == of && of > 1 {
 		return "all containers"
-	case n == 1:
-		return "1 container"
 	}
-	return fmt.Sprintf("%d containers", n)
+	return words.Count(n, "container")
 }

@@ -36,9 +36,10 @@ var onAllCPUs = []struct{ name, cgroups, workloads string }{
 }
 
 const (
-	// onAllCPUsFor is how long each runs, onAllCPUsRepeats times: of 30 periods and more one is 3 points.
-	onAllCPUsFor     = 6 * time.Second
-	onAllCPUsRepeats = 1
+	// onAllCPUsFor is how long each runs: of 30 periods and more one is 3 points. Where one run is too far off, which what
+	// else the machine does can bring about, onAllCPUsMore more decide by their median.
+	onAllCPUsFor  = 6 * time.Second
+	onAllCPUsMore = 2
 	// mostApart is how far the simulated medians may be from the real ones: shares of the periods, and of the quota.
 	mostApart = 0.05
 )
@@ -83,7 +84,8 @@ func TestOnAllCPUs(t *testing.T) {
 			}
 			simulated = append(simulated, r.Outcome)
 		}
-		for range onAllCPUsRepeats {
+		var why string
+		for range 1 + onAllCPUsMore {
 			r, err := experiment.Run(context.Background(), s, o)
 			if err != nil {
 				t.Fatal(err)
@@ -92,8 +94,11 @@ func TestOnAllCPUs(t *testing.T) {
 				t.Errorf("%s: more than the quota: %v", test.name, over)
 			}
 			real = append(real, r.Outcome)
+			if why = apart(s, simulated, real); why == "" && len(real) == 1 {
+				break
+			}
 		}
-		if why := apart(s, simulated, real); why != "" {
+		if why != "" {
 			t.Errorf("%s: %s", test.name, why)
 		}
 	}

@@ -34,19 +34,21 @@ type foretoldRow struct {
 	Modelled bool     `json:"modelled"`
 }
 
+// row is a remedy's, nil where it is not known at which load it breaks.
+func (f *foretold) row(remedy string) *foretoldRow {
+	if f == nil {
+		return nil
+	}
+	if i := slices.IndexFunc(f.Rows, func(r foretoldRow) bool { return r.Remedy == remedy }); i >= 0 && f.Rows[i].BreaksAt != nil {
+		return &f.Rows[i]
+	}
+	return nil
+}
+
 // ratio is that of the loads at which a remedy and the plain quota break; false:
 // not known.
 func (f *foretold) ratio(remedy string) (r float64, modelled, ok bool) {
-	if f == nil {
-		return 0, false, false
-	}
-	find := func(name string) *foretoldRow {
-		if i := slices.IndexFunc(f.Rows, func(r foretoldRow) bool { return r.Remedy == name }); i >= 0 && f.Rows[i].BreaksAt != nil {
-			return &f.Rows[i]
-		}
-		return nil
-	}
-	quota, row := find(bench.Quota), find(remedy)
+	quota, row := f.row(bench.Quota), f.row(remedy)
 	if quota == nil || row == nil {
 		return 0, false, false
 	}

@@ -153,14 +153,16 @@ func part(ctx context.Context, o bench.Options, s scale, name, dir string) (m me
 		return m, err
 	}
 	m.Shape, m.Recorded = &r, recorded.load
+	// A recording that lies there is an earlier run's.
+	if recorded.err == nil && recorded.file.Len() == 0 {
+		recorded.err = errors.New("the plain quota met its objective at no load, so that nothing was recorded")
+	}
 	if recorded.err != nil {
 		m.NotForetold = recorded.err.Error()
-		return m, nil
+		return m, os.RemoveAll(recordedName(dir, name))
 	}
-	if recorded.file.Len() > 0 {
-		if err := errors.Join(os.MkdirAll(dir, 0o755), replaceFile(recordedName(dir, name), recorded.file.Bytes())); err != nil {
-			return m, err
-		}
+	if err := errors.Join(os.MkdirAll(dir, 0o755), replaceFile(recordedName(dir, name), recorded.file.Bytes())); err != nil {
+		return m, err
 	}
 	m.foretell(dir)
 	return m, nil

@@ -222,8 +222,8 @@ const foretoldWithin = 0.15
 
 // quotaText is the plain quota's own forecast.
 func (f *foretold) quotaText() string {
-	if i := slices.IndexFunc(f.Rows, func(r foretoldRow) bool { return r.Remedy == bench.Quota }); i >= 0 && f.Rows[i].BreaksAt != nil {
-		return fmt.Sprintf(" (foretold: %.0f requests per second)", *f.Rows[i].BreaksAt*f.Load)
+	if quota := f.row(bench.Quota); quota != nil {
+		return fmt.Sprintf(" (foretold: %.0f requests per second)", *quota.BreaksAt*f.Load)
 	}
 	return ", which is foretold to miss it at no load tried"
 }

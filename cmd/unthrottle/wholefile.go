@@ -85,7 +85,7 @@ func newPage(name string) (*wholeFile, error) {
 	return newWholeFile(name)
 }
 
-// write writes a page whole and ends the file; of nil, nothing is wanted.
+// write writes a page whole, ends the file and says so; of nil, nothing is wanted.
 func (f *wholeFile) write(page func(io.Writer) error) error {
 	if f == nil {
 		return nil
@@ -94,7 +94,10 @@ func (f *wholeFile) write(page func(io.Writer) error) error {
 	if err != nil {
 		err = notWritten(f.name, err)
 	}
-	return errors.Join(err, f.end(err == nil))
+	if err = errors.Join(err, f.end(err == nil)); err == nil {
+		say("the page is in %s", container.Sanitize(f.name, 0))
+	}
+	return err
 }
 
 // abandon removes a page that nothing was written to, if one was wanted.

@@ -14,24 +14,31 @@ func TestWakeCost(t *testing.T) {
 		Seconds: 10, Cgroups: map[string]scenario.CgroupOutcome{"a": {UsageSeconds: 2000 * 540e-6}},
 		Workloads: map[string]scenario.WorkloadOutcome{"a": {Count: 2000}},
 	}
-	if c, ok := WakeCost(o); !ok || c.Round(time.Microsecond) != 40*time.Microsecond {
+	if c, ok := wakeCost(o); !ok || c.Round(time.Microsecond) != 40*time.Microsecond {
 		t.Error(c, ok)
 	}
-	o.Workloads["a"] = scenario.WorkloadOutcome{}
-	if c, ok := WakeCost(o); ok {
+	nothing := o
+	nothing.Workloads = map[string]scenario.WorkloadOutcome{"a": {}}
+	if c, ok := WakeCosts([]scenario.Outcome{o, nothing, o}); ok {
 		t.Errorf("of nothing: %v", c)
 	}
 }
 
-// What the simulator is told comes out of a simulated calibration again.
+// What the simulator is told comes out of simulated calibrations again.
 func TestWakeCostThereAndBack(t *testing.T) {
-	const want = 40 * time.Microsecond
-	d := Draw{scenario: Calibration(10 * time.Second)}
-	r, err := simulate.Run(d.Simulated(10*time.Second, want), simulate.Options{Seed: 1})
-	if err != nil {
-		t.Fatal(err)
+	want := scenario.WakeCosts{Long: 70 * time.Microsecond, Short: 40 * time.Microsecond, Busy: 20 * time.Microsecond}
+	var outcomes []scenario.Outcome
+	for _, s := range Calibrations(10 * time.Second) {
+		r, err := simulate.Run(Draw{scenario: s}.Simulated(10*time.Second, want), simulate.Options{Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		outcomes = append(outcomes, r.Outcome)
 	}
-	if got, ok := WakeCost(r.Outcome); !ok || (got-want).Abs() > 2*time.Microsecond {
-		t.Errorf("%v, want %v", got, want)
+	got, ok := WakeCosts(outcomes)
+	for i := range parts(&want) {
+		if apart := *parts(&got)[i] - *parts(&want)[i]; !ok || apart.Abs() > 2*time.Microsecond {
+			t.Errorf("%+v, want %+v", got, want)
+		}
 	}
 }

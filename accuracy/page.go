@@ -3,8 +3,8 @@ package accuracy
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
+	"time"
 
 	"github.com/unthrottle/unthrottle/scenario"
 )
@@ -36,8 +36,16 @@ func (s *Study) Markdown(simulated func(Draw) []scenario.Outcome, published []Cl
 		len(all), len(s.draws), a.Repeats, a.Seconds, strings.TrimSpace(a.Release), a.Machine.CPUs, a.Machine.HZ, a.Machine.CgroupVersion, a.Seeds)
 	fmt.Fprintf(&b, "Runs were made again where the hypervisor took more than %g %% of the CPUs or other processes more than %g %%: %s.\n", 100*MostSteal, 100*MostOthers, s.Progress())
 	if len(s.costs) > 0 {
-		fmt.Fprintf(&b, "The simulator is told what a sleep and a wake-up cost when a draw was run, measured without any limit before each sitting: %.0f to %.0f us of CPU time.\n",
-			slices.Min(s.costs)/1000, slices.Max(s.costs)/1000)
+		var spans [3]string
+		for i := range spans {
+			low, high := time.Duration(math.MaxInt64), time.Duration(0)
+			for _, c := range s.costs {
+				low, high = min(low, *parts(&c)[i]), max(high, *parts(&c)[i])
+			}
+			spans[i] = fmt.Sprintf("%d to %d us", low.Microseconds(), high.Microseconds())
+		}
+		fmt.Fprintf(&b, "The simulator is told what a sleep and a wake-up cost when a draw was run, measured without any limit every %d runs: "+
+			"%s of CPU time on a CPU that idled for a tick and longer, %s where it idled for less, %s where it was busy.\n", CalibrateEvery, spans[0], spans[1], spans[2])
 	}
 	if len(waiting) > 0 {
 		fmt.Fprintf(&b, "\nNot judged for want of %d real runs, with how many there are: %s.\n", leastRepeats, strings.Join(waiting, ", "))

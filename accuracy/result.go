@@ -2,7 +2,6 @@ package accuracy
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/unthrottle/unthrottle/scenario"
 )
@@ -21,8 +20,8 @@ type Result struct {
 	Seconds float64          `json:"seconds"` // asked for
 	Noise   Noise            `json:"noise"`
 	Outcome scenario.Outcome `json:"outcome"`
-	// WakeCost, if it is no run of a draw but a calibration.
-	WakeCost *time.Duration `json:"wake_cost_ns,omitempty"`
+	// WakeCosts, if it is no run of a draw but a calibration.
+	WakeCosts *scenario.WakeCosts `json:"wake_costs,omitempty"`
 }
 
 // Noise is what others had of the CPUs meanwhile, each 0 to 1.

@@ -62,8 +62,8 @@ func TestAccuracy(t *testing.T) {
 		study.Expect(d)
 	}
 	add := func(r accuracy.Result) {
-		if r.WakeCost != nil {
-			study.AddWakeCost(r.Machine, *r.WakeCost)
+		if r.WakeCosts != nil {
+			study.AddWakeCosts(r.Machine, *r.WakeCosts)
 		} else {
 			study.Add(r)
 		}
@@ -74,18 +74,21 @@ func TestAccuracy(t *testing.T) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	o := experiment.Options{Host: h}
-	if _, missing := study.Next(mostTries); missing && os.Getenv("UNTHROTTLE_PAGE_ONLY") == "" {
-		r, err := measure.WakeCost(ctx, m, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		kept.Append(t, file, r)
-		add(r)
-	}
-	for ctx.Err() == nil && os.Getenv("UNTHROTTLE_PAGE_ONLY") == "" {
+	for n := 0; ctx.Err() == nil && os.Getenv("UNTHROTTLE_PAGE_ONLY") == ""; n++ {
 		d, ok := study.Next(mostTries)
 		if !ok {
 			break
+		}
+		if n%accuracy.CalibrateEvery == 0 {
+			r, err := measure.WakeCosts(ctx, m, o)
+			if ctx.Err() != nil {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			kept.Append(t, file, r)
+			add(r)
 		}
 		o.Seed = uint64(study.Runs(d)) + 1
 		r, err := measure.Real(ctx, d, m, time.Duration(seconds)*time.Second, o)
@@ -103,7 +106,7 @@ func TestAccuracy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := study.Markdown(simulated(t, time.Duration(seconds)*time.Second, study.WakeCost), claims)
+	text := study.Markdown(simulated(t, time.Duration(seconds)*time.Second, study.WakeCosts), claims)
 	if err := os.WriteFile(page, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -115,10 +118,10 @@ const simulatedSeeds = 20
 const claimSeeds = 7
 
 // simulated makes a draw's simulated runs.
-func simulated(t *testing.T, duration time.Duration, wakeCost func(accuracy.Draw) time.Duration) func(accuracy.Draw) []scenario.Outcome {
+func simulated(t *testing.T, duration time.Duration, costs func(accuracy.Draw) scenario.WakeCosts) func(accuracy.Draw) []scenario.Outcome {
 	return func(d accuracy.Draw) (all []scenario.Outcome) {
 		for seed := range uint64(simulatedSeeds) {
-			r, err := simulate.Run(d.Simulated(duration, wakeCost(d)), simulate.Options{Seed: seed + 1})
+			r, err := simulate.Run(d.Simulated(duration, costs(d)), simulate.Options{Seed: seed + 1})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -24,14 +24,14 @@ type Study struct {
 	draws []Draw
 	good  map[string][]Result // that are compared, by draw
 	noisy map[string][]Result
-	costs []float64 // of a wake-up, ns: by sitting
+	costs []scenario.WakeCosts // by sitting
 	// costsOf are those of the sittings of a draw's runs.
-	costsOf map[string][]float64
+	costsOf map[string][]scenario.WakeCosts
 }
 
 // NewStudy has no draws and no runs yet.
 func NewStudy(about About) *Study {
-	return &Study{About: about, good: map[string][]Result{}, noisy: map[string][]Result{}, costsOf: map[string][]float64{}}
+	return &Study{About: about, good: map[string][]Result{}, noisy: map[string][]Result{}, costsOf: map[string][]scenario.WakeCosts{}}
 }
 
 // Expect adds a draw.
@@ -52,26 +52,35 @@ func (s *Study) Add(r Result) {
 	}
 }
 
-// AddWakeCost adds a calibration, which is of the runs that are added after it. One
+// AddWakeCosts adds a calibration, which is of the runs that are added after it. One
 // of another machine does not count.
-func (s *Study) AddWakeCost(m Machine, cost time.Duration) {
+func (s *Study) AddWakeCosts(m Machine, costs scenario.WakeCosts) {
 	if m == s.About.Machine {
-		s.costs = append(s.costs, float64(cost))
+		s.costs = append(s.costs, costs)
 	}
 }
 
-// WakeCost is the median of the calibrations of a draw's runs, of all where it has
+// WakeCosts are the medians of the calibrations of a draw's runs, of all where it has
 // none, 0 without any.
-func (s *Study) WakeCost(d Draw) time.Duration {
+func (s *Study) WakeCosts(d Draw) (middle scenario.WakeCosts) {
 	costs := s.costsOf[d.Key()]
 	if len(costs) == 0 {
 		costs = s.costs
 	}
-	if len(costs) == 0 {
-		return 0
+	for i, part := range parts(&middle) {
+		var all []float64
+		for _, c := range costs {
+			all = append(all, float64(*parts(&c)[i]))
+		}
+		if len(all) > 0 {
+			*part = time.Duration(Median(all))
+		}
 	}
-	return time.Duration(Median(costs))
+	return middle
 }
+
+// CalibrateEvery is how many runs share a calibration: what a wake-up costs drifts.
+const CalibrateEvery = 20
 
 // block is how many draws are made at a time.
 const block = 8

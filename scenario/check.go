@@ -30,7 +30,8 @@ func (h *Host) Set(name, value string) error {
 	if err != nil {
 		return fmt.Errorf("%s=%s: give a time with its unit, such as 10ms", shown(name), shown(value))
 	}
-	own := map[string]*time.Duration{"timer_slack": &h.TimerSlack, "base_slice": &h.BaseSlice, "unthrottle_ipi": &h.UnthrottleIPI, "wake_cost": &h.WakeCost,
+	own := map[string]*time.Duration{"timer_slack": &h.TimerSlack, "base_slice": &h.BaseSlice, "unthrottle_ipi": &h.UnthrottleIPI, "wake_cost": &h.WakeCosts.Long,
+		"wake_cost_short": &h.WakeCosts.Short, "wake_cost_busy": &h.WakeCosts.Busy,
 		"line_own": &h.LineOwn, "line_other": &h.LineOther, "cold_cache": &h.ColdCache}
 	if into, ok := own[name]; ok {
 		if v < 0 || v > time.Second {
@@ -47,7 +48,7 @@ func (h *Host) Set(name, value string) error {
 
 // Constants lists the names that Host.Set knows.
 func Constants() []string {
-	return append(bandwidth.Constants(), "base_slice", "timer_slack", "unthrottle_ipi", "wake_cost", "line_own", "line_other", "cold_cache")
+	return append(bandwidth.Constants(), "base_slice", "timer_slack", "unthrottle_ipi", "wake_cost", "wake_cost_short", "wake_cost_busy", "line_own", "line_other", "cold_cache")
 }
 
 // All is the host's CPUs.

@@ -35,7 +35,7 @@ type Host struct {
 	// ClockSkew is the most by which one CPU's clock is ahead of another's; it
 	// matters before 4.18.
 	ClockSkew time.Duration
-	// TimerSlack is the most by which a sleep ends late (50 µs).
+	// TimerSlack is how late a sleep ends (50 µs).
 	TimerSlack time.Duration
 	// BaseSlice is the fair scheduler's slice (base_slice_ns; before 6.6 the
 	// least time between preemptions). 0: the kernel's, by number of CPUs.
@@ -43,9 +43,8 @@ type Host struct {
 	// UnthrottleIPI is how much later a CPU other than the timer's is
 	// unthrottled, from 6.3 on (2 µs, a guess: no figure is published).
 	UnthrottleIPI time.Duration
-	// WakeCost is the CPU time of a sleep and a wake-up on a CPU that idles, which the
-	// thread that wakes has beside its work (0: it differs between machines tenfold).
-	WakeCost time.Duration
+	// WakeCosts are 0 unless they are given: machines differ tenfold.
+	WakeCosts WakeCosts
 	// LineOwn and LineOther are the CPU time of reading and writing a cache line
 	// of a service's shared data that the same CPU wrote last, or another one.
 	LineOwn, LineOther time.Duration
@@ -57,6 +56,15 @@ type Host struct {
 	// Reserved CPUs belong to pinned cgroups: workloads in the root cgroup stay
 	// off them ([Scenario.CPUsOf] has those of every workload). Set by Remedied.
 	Reserved cpuset.CPUSet
+}
+
+// WakeCosts are the CPU time of a sleep and a wake-up, which the thread that wakes
+// has beside its work: on a CPU that idled for a tick and longer, so that it had
+// stopped its tick; for less, 0 is as Long; and on one that others run on.
+type WakeCosts struct {
+	Long  time.Duration `json:"long_ns"`
+	Short time.Duration `json:"short_ns"`
+	Busy  time.Duration `json:"busy_ns"`
 }
 
 // Cgroup is one cgroup of the scenario.

@@ -62,11 +62,11 @@ func TestOnAllCPUs(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := experiment.Options{Host: tree.Host, Scope: tree.Top}
-	cost, err := measure.WakeCost(context.Background(), m, o)
+	cost, err := measure.WakeCosts(context.Background(), m, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("Linux %s, %d CPUs at %d Hz; a wake-up costs %v", m.Kernel, m.CPUs, m.HZ, *cost.WakeCost)
+	t.Logf("Linux %s, %d CPUs at %d Hz; wake-ups cost %+v", m.Kernel, m.CPUs, m.HZ, *cost.WakeCosts)
 	for _, test := range onAllCPUs {
 		text := fmt.Sprintf("version: 1\nduration: %v\nhost: {cpus: %d, hz: %d, kernel: %q, cgroup_version: %d}\ncgroups:\n  %s\nworkloads:\n  %s\n",
 			onAllCPUsFor, m.CPUs, m.HZ, m.Kernel, m.CgroupVersion, test.cgroups, test.workloads)
@@ -77,7 +77,7 @@ func TestOnAllCPUs(t *testing.T) {
 		var simulated, real []scenario.Outcome
 		for seed := range uint64(20) {
 			told := s
-			told.Host.WakeCost = *cost.WakeCost
+			told.Host.WakeCosts = *cost.WakeCosts
 			r, err := simulate.Run(told, simulate.Options{Seed: seed + 1})
 			if err != nil {
 				t.Fatal(err)

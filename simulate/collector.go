@@ -73,7 +73,7 @@ func (h *host) arrived(c *collector) {
 	c.left, c.at = c.spec.Work, c.work.Threads
 	for n := range c.work.Threads {
 		h.threads[c.work.first+n].left = 0
-		h.wake(c.work.first+n, 0)
+		h.wake(c.work.first+n, false)
 	}
 }
 

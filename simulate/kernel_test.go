@@ -64,18 +64,18 @@ func TestAgainstThisKernel(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, o := context.Background(), experiment.Options{Host: tree.Host, Scope: tree.Top}
-	r, err := measure.WakeCost(ctx, m, o)
+	r, err := measure.WakeCosts(ctx, m, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("a wake-up costs %v", *r.WakeCost)
+	t.Logf("wake-ups cost %+v", *r.WakeCosts)
 	begin, judged, missed, all := time.Now(), 0, 0, []accuracy.Verdict{}
 	for _, seed := range drawn {
 		d, err := accuracy.New(seed, m)
 		if err != nil {
 			t.Fatal(err)
 		}
-		simulated := seeds(t, d, *r.WakeCost)
+		simulated := seeds(t, d, *r.WakeCosts)
 		verdicts, noise := run(t, d, m, o, simulated)
 		if (noise != "" || misses(verdicts) != "") && time.Since(begin) < patience {
 			t.Logf("draw %d once more: %s%s", seed, noise, misses(verdicts))
@@ -137,10 +137,10 @@ func run(t *testing.T, d accuracy.Draw, m accuracy.Machine, o experiment.Options
 	return accuracy.Plausible(d, simulated, r.Outcome), ""
 }
 
-func seeds(t *testing.T, d accuracy.Draw, wakeCost time.Duration) (all []scenario.Outcome) {
+func seeds(t *testing.T, d accuracy.Draw, costs scenario.WakeCosts) (all []scenario.Outcome) {
 	t.Helper()
 	for seed := range uint64(manySeeds) {
-		r, err := simulate.Run(d.Simulated(window, wakeCost), simulate.Options{Seed: seed + 1})
+		r, err := simulate.Run(d.Simulated(window, costs), simulate.Options{Seed: seed + 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -165,6 +165,7 @@ func weigh(t *testing.T, tree *cgrouptest.Tree, path string) {
 // enough, and with the same rules and other chances it must not.
 func TestWrongRulesAreSeen(t *testing.T) {
 	m := accuracy.Machine{CPUs: 2, HZ: 250, Kernel: "6.18", CgroupVersion: 1}
+	costs := scenario.WakeCosts{Long: 40 * time.Microsecond}
 	for name, c := range map[string]struct {
 		change func(*scenario.Scenario)
 		seen   bool
@@ -188,14 +189,14 @@ func TestWrongRulesAreSeen(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := d.Simulated(window, 40*time.Microsecond)
+			s := d.Simulated(window, costs)
 			s.Cgroups = slices.Clone(s.Cgroups)
 			c.change(&s)
 			other, err := simulate.Run(s, simulate.Options{Seed: 1000})
 			if err != nil {
 				t.Fatal(err)
 			}
-			verdicts := accuracy.Plausible(d, seeds(t, d, 40*time.Microsecond), other.Outcome)
+			verdicts := accuracy.Plausible(d, seeds(t, d, costs), other.Outcome)
 			all = append(all, verdicts...)
 			if misses(verdicts) != "" {
 				missed++

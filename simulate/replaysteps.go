@@ -30,7 +30,7 @@ func (h *host) replayWake(t int) {
 		th.cpu = spec.CPU
 	}
 	r.sleeps, r.fresh, th.busy = false, true, r.came != never
-	h.wake(t, 0)
+	h.wake(t, false)
 }
 
 // replayRun is the CPU time of the run that a thread is at, which it leaves
@@ -203,7 +203,7 @@ func (h *host) replayArrived(i int) {
 		r := &h.replay.threads[t]
 		r.came, r.taken, r.sleeps, r.fresh = h.now, true, false, true
 		h.threads[t].left, h.threads[t].busy = run.For, true
-		h.wake(t, 0)
+		h.wake(t, false)
 	} else {
 		q.waiting.push(run)
 	}

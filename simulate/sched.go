@@ -170,15 +170,14 @@ func (h *host) onTick(c int) {
 	}
 }
 
-// wake puts a thread onto a CPU and lets it preempt. cost is what it works more
-// where that idles: to wake a CPU up is what a wake-up costs, far more than to
-// queue beside others.
-func (h *host) wake(t int, cost time.Duration) {
+// wake puts a thread onto a CPU and lets it preempt. costs: it works longer by what
+// that costs.
+func (h *host) wake(t int, costs bool) {
 	th := &h.threads[t]
 	th.cpu = h.choose(t)
 	c := th.cpu
-	if h.cpus[c].cur < 0 {
-		th.left += cost
+	if costs {
+		th.left += h.wakeCost(c)
 	}
 	empty := h.update(c, true)
 	h.enqueue(t)
@@ -189,6 +188,18 @@ func (h *host) wake(t int, cost time.Duration) {
 	case empty || !th.held && h.preempts(t, c):
 		h.schedule(c, h.threads[cur].group)
 	}
+}
+
+// wakeCost is the CPU time of a wake-up on a CPU now.
+func (h *host) wakeCost(c int) time.Duration {
+	costs := &h.scenario.Host.WakeCosts
+	switch cur := &h.cpus[c]; {
+	case cur.cur >= 0:
+		return costs.Busy
+	case costs.Short > 0 && h.now-cur.picked < h.tick:
+		return costs.Short
+	}
+	return costs.Long
 }
 
 // block puts a thread to sleep, whatever it was doing.

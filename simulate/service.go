@@ -265,7 +265,7 @@ func (h *host) onServed(wk *work, t int) {
 func (h *host) goAgain(s *service, n int, left time.Duration) {
 	t := s.work.first + n
 	h.threads[t].left = left
-	h.wake(t, 0)
+	h.wake(t, false)
 }
 
 // answer ends a request.

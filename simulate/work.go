@@ -91,7 +91,8 @@ func (h *host) draw(d scenario.Duration) time.Duration {
 }
 
 // sleep lets a thread wake up after d, faster or slower by its workload's
-// phase, and up to the timer slack later.
+// phase, and the timer slack later: the interrupt comes at the end of a timer's range
+// (hrtimer_get_expires), and ends it earlier only where another one's comes within it.
 func (h *host) sleep(t int, d time.Duration) {
 	w := &h.works[h.threads[t].work]
 	at, wakes := scenario.WakeAfter(w.Phases, h.now-w.Start, d)
@@ -99,10 +100,7 @@ func (h *host) sleep(t int, d time.Duration) {
 		return
 	}
 	at += w.Start
-	if slack := h.scenario.Host.TimerSlack; slack > 0 {
-		at += time.Duration(h.rng.Int64N(int64(slack) + 1))
-	}
-	h.queue.set(h.slots.wake+t, at)
+	h.queue.set(h.slots.wake+t, at+h.scenario.Host.TimerSlack)
 }
 
 // onWork is a workload's own event: its start, a change of mood, a collection.
@@ -146,7 +144,7 @@ func (h *host) start(i int) {
 		switch {
 		case w.Kind == scenario.Burn, w.Kind == scenario.Fib && n < w.Fast, w.Kind == scenario.Neighbour:
 			th.left = endless
-			h.wake(t, 0)
+			h.wake(t, false)
 		case w.Kind == scenario.Sleeper:
 			th.busy, th.begin = true, h.now
 			h.sleep(t, h.draw(w.Sleep))
@@ -171,7 +169,7 @@ func (h *host) toggle(i int) {
 			h.goOn(t, endless)
 		case w.on:
 			th.left = endless
-			h.wake(t, 0)
+			h.wake(t, false)
 		case h.cpus[th.cpu].cur == t:
 			h.block(t)
 		case th.queued:
@@ -190,7 +188,7 @@ func (h *host) toggle(i int) {
 func (h *host) onWake(t int) {
 	th := &h.threads[t]
 	w := &h.works[th.work]
-	cost := time.Duration(0)
+	costs := false
 	switch w.Kind {
 	case Replayed:
 		h.replayWoken(t)
@@ -198,12 +196,12 @@ func (h *host) onWake(t int) {
 	case scenario.Kernel:
 		th.step, th.left = stepEnter, 0
 	default:
-		th.left, cost = h.draw(w.Run), h.scenario.Host.WakeCost
+		th.left, costs = h.draw(w.Run), true
 	}
 	if w.Kind != scenario.Sleeper {
 		th.busy, th.begin = true, h.now
 	}
-	h.wake(t, cost)
+	h.wake(t, costs)
 }
 
 // onDone is the end of what the running thread had to do.

@@ -64,21 +64,25 @@ func Real(ctx context.Context, d accuracy.Draw, m accuracy.Machine, duration tim
 	return r, nil
 }
 
-// calibration is how long one takes.
+// calibration is how long each takes.
 const calibration = 2 * time.Second
 
-// WakeCost measures what a sleep and a wake-up cost here.
-func WakeCost(ctx context.Context, m accuracy.Machine, o experiment.Options) (accuracy.Result, error) {
+// WakeCosts measures what a sleep and a wake-up cost here.
+func WakeCosts(ctx context.Context, m accuracy.Machine, o experiment.Options) (accuracy.Result, error) {
 	r := accuracy.Result{Machine: m, Seconds: calibration.Seconds()}
-	run, err := experiment.Run(ctx, accuracy.Calibration(calibration), o)
-	if err != nil {
-		return r, fmt.Errorf("calibration: %w", err)
+	var outcomes []scenario.Outcome
+	for _, s := range accuracy.Calibrations(calibration) {
+		run, err := experiment.Run(ctx, s, o)
+		if err != nil {
+			return r, fmt.Errorf("calibration: %w", err)
+		}
+		outcomes = append(outcomes, run.Outcome)
 	}
-	cost, ok := accuracy.WakeCost(run.Outcome)
+	costs, ok := accuracy.WakeCosts(outcomes)
 	if !ok {
 		return r, fmt.Errorf("calibration: no thread woke up in %v", calibration)
 	}
-	r.Outcome, r.WakeCost = run.Outcome, &cost
+	r.Outcome, r.WakeCosts = outcomes[0], &costs
 	return r, nil
 }
 

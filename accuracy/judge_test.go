@@ -175,13 +175,17 @@ func TestMarkdown(t *testing.T) {
 			return []scenario.Outcome{outcome(500, 0.6, 0.44, 20, 84)}
 		}
 		return []scenario.Outcome{outcome(500, 0.5, 0.44, 20, 84)}
-	}, []Claim{{Of: "fibtest", Bound: "493 ms", Came: "490 ms", Met: true}, {Of: "sleeps", Bound: "90 %", Came: "1 %", Why: "its own CPU"}})
+	}, Beside{
+		Published: []Claim{{Of: "fibtest", Bound: "493 ms", Came: "490 ms", Met: true}, {Of: "sleeps", Bound: "90 %", Came: "1 %", Why: "its own CPU"}},
+		OnAllCPUs: []AllCPUs{{Release: "6.12", CPUs: 16, Rows: []AllCPUsRow{{Scenario: "one", Cgroup: "a", Figure: Use, Simulated: 1, Real: []float64{0.99}}}}},
+	})
 	rest := page
 	for _, want := range []string{
 		"2 of 3 randomly drawn scenarios, 3 real runs of 10 s", "6.18 with 2 CPUs at 250 Hz", "6 of 9 runs",
 		"Not judged for want of 3 real runs, with how many there are: 24 (0).",
 		"| throttled periods | 3 points | 100 % | 90 % | 100 % | met |", "| CPU use | 2 % | 50 % | 90 % | 100 % | **missed** |",
 		"| all together |  | 50 % | 70 % | 100 % | **missed** |",
+		"## The lab's kernels", "| 6.12 | 16 | 1 of 1 | one: CPU use of a: simulated 100.0 %, real 99.0 % |",
 		"## Against published figures", "| fibtest | 493 ms | 490 ms | met |", "| sleeps | 90 % | 1 % | **missed**: its own CPU |",
 		"## Every miss", "| 2 | CPU use | a | 0.6000 | 0.5000 | 0.5000 to 0.5000 | 0.0100 |",
 		"### Draw 23", "a-burn: {kind: burn", "### Draw 2\n", "| CPU use | a | 0.5000 (0.5000 to 0.5000) | 0.6000 | miss |",
@@ -193,7 +197,7 @@ func TestMarkdown(t *testing.T) {
 		rest = rest[i+len(want):]
 	}
 	empty, _ := study(t, 23)
-	if page := empty.Markdown(nil, nil); !strings.Contains(page, "0 of 1 randomly") || strings.Contains(page, "met |") {
+	if page := empty.Markdown(nil, Beside{}); !strings.Contains(page, "0 of 1 randomly") || strings.Contains(page, "met |") {
 		t.Errorf("a page of nothing:\n%s", page)
 	}
 	if _, ok := empty.Next(1); !ok {

@@ -15,10 +15,16 @@ const (
 	WantedAll  = 0.7 // all figures of a draw together
 )
 
+// Beside is what the page has beside the draws: what the simulator makes of published
+// figures, and comparisons on kernels of the lab.
+type Beside struct {
+	Published []Claim
+	OnAllCPUs []AllCPUs
+}
+
 // Markdown is the page. simulated gives a draw's simulated runs. Draws with fewer
-// real runs than wanted are judged from three on, and said to have fewer. published
-// are what the simulator makes of published figures.
-func (s *Study) Markdown(simulated func(Draw) []scenario.Outcome, published []Claim) string {
+// real runs than wanted are judged from three on, and said to have fewer.
+func (s *Study) Markdown(simulated func(Draw) []scenario.Outcome, beside Beside) string {
 	var b strings.Builder
 	var all []Judgement
 	var waiting []string
@@ -52,7 +58,8 @@ func (s *Study) Markdown(simulated func(Draw) []scenario.Outcome, published []Cl
 	}
 	b.WriteString("\nA figure agrees where the simulated median is within the bound of the real median, or within the range of the real runs; a draw has it where all of its cgroups or workloads agree. The ceiling is how often one real run, in the simulator's place, agrees with the others.\n")
 	scores(&b, all)
-	claimsText(&b, published, a.ClaimSeeds)
+	allCPUsText(&b, beside.OnAllCPUs)
+	claimsText(&b, beside.Published, a.ClaimSeeds)
 	misses(&b, all)
 	s.each(&b, all)
 	return b.String()

@@ -189,7 +189,7 @@ func (c *claims) lat() {
 		}
 		sleeps := c.claim("its sleeps of 90 to 120 ms, "+f.cpus+" CPUs", bound, !f.sleep || share >= 90, "%.0f %% (%s)", share, modesText(modes, all))
 		if !sleeps.Met {
-			sleeps.Why = "the sleeper has a CPU of its own here, and lives off the 1 ms of quota that it keeps there; a Go program's sleeper takes turns with its burners"
+			sleeps.Why = "in half of the runs the sleeper has a CPU of its own, and lives off the 1 ms of quota that it keeps there; a Go program's sleeper takes turns with its burners"
 		}
 	}
 	runs := c.runs(c.parse("cgroup-lat-cpuset"), nil)

@@ -4,9 +4,11 @@ package accuracy_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -33,6 +35,8 @@ func TestMain(m *testing.M) {
 const (
 	file = "../.cache/accuracy.jsonl"
 	page = "../docs/accuracy.md"
+	// labFiles are what was compared in the lab.
+	labFiles = "../.cache/allcpus/*.json"
 )
 
 // mostTries is how many runs of a draw may be too noisy for one that is not, before it is left as not judged.
@@ -106,10 +110,30 @@ func TestAccuracy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := study.Markdown(simulated(t, time.Duration(seconds)*time.Second, study.WakeCosts), claims)
+	text := study.Markdown(simulated(t, time.Duration(seconds)*time.Second, study.WakeCosts), accuracy.Beside{Published: claims, OnAllCPUs: labKernels(t)})
 	if err := os.WriteFile(page, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// labKernels are the comparisons that `make accuracy-lab` left.
+func labKernels(t *testing.T) (all []accuracy.AllCPUs) {
+	files, err := filepath.Glob(labFiles)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		var one accuracy.AllCPUs
+		text, err := os.ReadFile(name)
+		if err == nil {
+			err = json.Unmarshal(text, &one)
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		all = append(all, one)
+	}
+	return all
 }
 
 const simulatedSeeds = 20

@@ -2,8 +2,10 @@ package simulate_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
-	"math"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"testing"
@@ -15,6 +17,7 @@ import (
 	"github.com/unthrottle/unthrottle/accuracy/measure"
 	"github.com/unthrottle/unthrottle/cgroup/cgrouptest"
 	"github.com/unthrottle/unthrottle/lab/require"
+	"github.com/unthrottle/unthrottle/lab/wire"
 	"github.com/unthrottle/unthrottle/scenario"
 	"github.com/unthrottle/unthrottle/simulate"
 	"github.com/unthrottle/unthrottle/workload/experiment"
@@ -40,8 +43,8 @@ const (
 	// else the machine does can bring about, onAllCPUsMore more decide by their median.
 	onAllCPUsFor  = 6 * time.Second
 	onAllCPUsMore = 2
-	// mostApart is how far the simulated medians may be from the real ones: shares of the periods, and of the quota.
-	mostApart = 0.05
+	// envAllCPUs, if set, leaves the figures for make accuracy-lab.
+	envAllCPUs = "UNTHROTTLE_ALL_CPUS"
 )
 
 // TestOnAllCPUs compares throttled periods and CPU use with this kernel's, on all
@@ -67,6 +70,7 @@ func TestOnAllCPUs(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("Linux %s, %d CPUs at %d Hz; wake-ups cost %+v", m.Kernel, m.CPUs, m.HZ, *cost.WakeCosts)
+	figures := accuracy.AllCPUs{Release: m.Kernel, CPUs: m.CPUs, HZ: m.HZ}
 	for _, test := range onAllCPUs {
 		text := fmt.Sprintf("version: 1\nduration: %v\nhost: {cpus: %d, hz: %d, kernel: %q, cgroup_version: %d}\ncgroups:\n  %s\nworkloads:\n  %s\n",
 			onAllCPUsFor, m.CPUs, m.HZ, m.Kernel, m.CgroupVersion, test.cgroups, test.workloads)
@@ -84,7 +88,7 @@ func TestOnAllCPUs(t *testing.T) {
 			}
 			simulated = append(simulated, r.Outcome)
 		}
-		var why string
+		var rows []accuracy.AllCPUsRow
 		for range 1 + onAllCPUsMore {
 			r, err := experiment.Run(context.Background(), s, o)
 			if err != nil {
@@ -94,43 +98,26 @@ func TestOnAllCPUs(t *testing.T) {
 				t.Errorf("%s: more than the quota: %v", test.name, over)
 			}
 			real = append(real, r.Outcome)
-			if why = apart(s, simulated, real); why == "" && len(real) == 1 {
+			rows = accuracy.CompareShares(test.name, s, simulated, real)
+			if len(real) == 1 && !slices.ContainsFunc(rows, accuracy.AllCPUsRow.Apart) {
 				break
 			}
 		}
-		if why != "" {
-			t.Errorf("%s: %s", test.name, why)
-		}
-	}
-}
-
-// apart tells which medians are too far from the real ones; "": none is.
-func apart(s scenario.Scenario, simulated, real []scenario.Outcome) (text string) {
-	for i := range s.Cgroups {
-		c := &s.Cgroups[i]
-		if !c.Limit.Limited() {
-			continue
-		}
-		for name, figure := range map[string]func(scenario.CgroupOutcome, float64) float64{
-			"throttled periods": func(o scenario.CgroupOutcome, _ float64) float64 {
-				return float64(o.ThrottledPeriods) / float64(max(1, o.Periods))
-			},
-			"CPU use of the quota": func(o scenario.CgroupOutcome, seconds float64) float64 {
-				return o.UsageSeconds / (seconds * float64(c.Limit.Quota) / float64(c.Limit.Period))
-			},
-		} {
-			middle := func(of []scenario.Outcome) float64 {
-				var all []float64
-				for _, o := range of {
-					all = append(all, figure(o.Cgroups[c.Name], o.Seconds))
-				}
-				slices.Sort(all)
-				return all[(len(all)-1)/2]
-			}
-			if is, was := middle(simulated), middle(real); math.Abs(is-was) > mostApart {
-				text += fmt.Sprintf("%s of %s: simulated %.1f %%, real %.1f %%; ", name, c.Name, 100*is, 100*was)
+		for _, r := range rows {
+			if t.Logf("%v (%.3g)", r, r.Real); r.Apart() {
+				t.Errorf("%v", r)
 			}
 		}
+		figures.Rows = append(figures.Rows, rows...)
 	}
-	return text
+	if os.Getenv(envAllCPUs) == "" {
+		return
+	}
+	text, err := json.MarshalIndent(figures, "", " ")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(wire.OutDir, "allcpus-"+m.Kernel+".json"), text, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }

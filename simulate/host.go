@@ -92,6 +92,7 @@ type rq struct {
 	queued  bool // in the parent's list: neither empty nor throttled
 	threads int  // that can run and are not held below this level
 	parking int  // of these, not yet parked: see comeBackIn
+	late    bool // threads of it came late: see there
 	floor   int64
 }
 
@@ -116,6 +117,7 @@ type host struct {
 	bounded  bool     // there is a group with a bound of its width
 	freed    []int
 	parked   []int // members of queues on their way back: see comeBackIn
+	late     []int // threads of one queue: see takeLate
 	events   uint64
 	replay   *replayer                                 // nil: nothing is replayed
 	times    func(workload string, took time.Duration) // nil: nobody asks

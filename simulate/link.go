@@ -130,6 +130,7 @@ func (h *host) enqueue(t int) {
 	}
 	if !h.reachable(th.in, c) {
 		h.hold(t, true)
+		th.late = h.now
 	}
 }
 
@@ -139,7 +140,7 @@ func (h *host) dequeue(t int) {
 	c := th.cpu
 	q := h.rq(th.in, c)
 	h.leave(q, t, c)
-	th.queued = false
+	th.queued, th.late = false, 0
 	h.cpus[c].threads--
 	h.count(th.in, c, -1)
 	if th.held {

@@ -138,10 +138,19 @@ func TestCgroupLat(t *testing.T) {
 			}
 		}
 	}
-	// On 64 CPUs the sleeper has one of its own, lives off the 1 ms that it
-	// keeps there, and is stopped only when that is gone.
-	if p50 := *run(t, parse(t, "cgroup-lat-quota", "cpus: 32", "cpus: 64"), 1).Workloads["sleeper"].P50; p50 > 11 {
-		t.Errorf("64 CPUs: p50 %v ms", p50)
+	// On 64 CPUs the sleeper has a burner beside it, or a CPU of its own: then it lives
+	// off the 1 ms that it keeps there, and is stopped only when that is gone.
+	beside, alone := 0, 0
+	for seed := range uint64(6) {
+		switch p50 := *run(t, parse(t, "cgroup-lat-quota", "cpus: 32", "cpus: 64"), seed+1).Workloads["sleeper"].P50; {
+		case p50 <= 11:
+			alone++
+		case p50 >= 80:
+			beside++
+		}
+	}
+	if alone == 0 || beside == 0 || alone+beside < 6 {
+		t.Errorf("64 CPUs, 6 seeds: %d with a CPU of its own, %d without", alone, beside)
 	}
 	none := "cpus: 64, constants: {min_cfs_rq_runtime: 0}"
 	if p50 := *run(t, parse(t, "cgroup-lat-quota", "cpus: 32", none), 2).Workloads["sleeper"].P50; p50 < 80 {

@@ -41,6 +41,13 @@ func (h *host) choose(t int) int {
 	return th.cpu
 }
 
+// settle puts a thread that sleeps first anywhere: it was made while nothing ran,
+// and wakes up where it was.
+func (h *host) settle(t *thread) {
+	t.fresh = false
+	t.cpu = firstCommon(t.allowed, t.allowed, h.rng.IntN(h.ncpu))
+}
+
 // emptier says whether a CPU has fewer threads than another one, or as many on a
 // core that has fewer.
 func (h *host) emptier(a, b int) bool {

@@ -21,6 +21,7 @@ type thread struct {
 	busy             bool          // something measured has begun
 	queued           bool          // can run
 	held             bool          // a quota holds it
+	late             time.Duration // when it woke up while a quota held it already; 0: it did not
 	fresh            bool          // was never placed
 	step             uint8         // of a thread of kind kernel
 	node, cache      int           // of its memory, and where it last ran, where CPUs are unequal; node -1: it never ran
@@ -146,9 +147,11 @@ func (h *host) start(i int) {
 			th.left = endless
 			h.wake(t, false)
 		case w.Kind == scenario.Sleeper:
+			h.settle(th)
 			th.busy, th.begin = true, h.now
 			h.sleep(t, h.draw(w.Sleep))
 		default:
+			h.settle(th)
 			// Threads of a pool don't start in step.
 			h.sleep(t, time.Duration(h.rng.Int64N(int64(w.Sleep.Average()))))
 		}

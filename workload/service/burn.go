@@ -4,11 +4,9 @@ import (
 	"math"
 	"sync/atomic"
 	"time"
-	"unsafe"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/unthrottle/unthrottle/scenario"
+	"github.com/unthrottle/unthrottle/workload"
 )
 
 // roundsPerLook is how many rounds pass between two looks at the clock, about
@@ -18,35 +16,18 @@ const roundsPerLook = 10_000
 // sink takes what threads compute, so that no compiler drops the work.
 var sink atomic.Uint64
 
-// burn computes until the calling thread has used d of CPU time by its own
-// clock, so that neither waiting nor being stopped counts as work. pausing, if
-// any, is where it stops for a collection.
+// burn computes until the calling thread has used d of CPU time, so that neither
+// waiting nor being stopped counts as work. pausing, if any, is where it stops for
+// a collection.
 func burn(d time.Duration, pausing *world) {
-	x := uint64(1)
-	for end := threadTime() + d; threadTime() < end; {
-		for range roundsPerLook {
-			x = x*6364136223846793005 + 1442695040888963407
-		}
-		if pausing != nil {
-			pausing.safepoint()
-		}
+	var between func()
+	if pausing != nil {
+		between = pausing.safepoint
 	}
-	if x == 0 {
+	if x := workload.BurnFor(d, 1, roundsPerLook, between); x == 0 {
 		sink.Store(x)
 	}
 }
-
-func clock(id uintptr) time.Duration {
-	var ts unix.Timespec
-	// Both clocks exist on every Linux; the call cannot fail.
-	_, _, _ = unix.RawSyscall(unix.SYS_CLOCK_GETTIME, id, uintptr(unsafe.Pointer(&ts)), 0)
-	return time.Duration(ts.Nano())
-}
-
-// threadTime is the calling thread's CPU time.
-func threadTime() time.Duration { return clock(unix.CLOCK_THREAD_CPUTIME_ID) }
-
-func monotonic() time.Duration { return clock(unix.CLOCK_MONOTONIC) }
 
 // mix makes well-mixed bits of a number (the finalizer of SplitMix64: Steele,
 // Lea and Flood, "Fast splittable pseudorandom number generators", 2014).

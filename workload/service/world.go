@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/unthrottle/unthrottle/workload"
 	"github.com/unthrottle/unthrottle/workload/futex"
 )
 
@@ -91,7 +92,7 @@ func (c *collector) decide() {
 		for c.due.Load() == 0 {
 			futex.Wait(&c.due, 0)
 		}
-		began := monotonic()
+		began := workload.Now()
 		c.world.halt()
 		c.left.Store(int64(c.spec.Work))
 		c.at.Store(uint32(c.spec.Threads))
@@ -102,7 +103,7 @@ func (c *collector) decide() {
 		}
 		c.due.Store(0)
 		c.world.resume()
-		c.note(monotonic() - began)
+		c.note(workload.Now() - began)
 	}
 }
 

@@ -11,14 +11,6 @@ import (
 	"github.com/unthrottle/unthrottle/workload"
 )
 
-// threadTime is the calling thread's CPU time.
-func threadTime() time.Duration {
-	var ts unix.Timespec
-	// The clock exists on every Linux; the call cannot fail.
-	_, _, _ = unix.RawSyscall(unix.SYS_CLOCK_GETTIME, unix.CLOCK_THREAD_CPUTIME_ID, uintptr(unsafe.Pointer(&ts)), 0)
-	return time.Duration(ts.Nano())
-}
-
 // sleepUntil sleeps until a moment of CLOCK_MONOTONIC.
 func sleepUntil(at time.Duration) {
 	ts := unix.NsecToTimespec(int64(at))
@@ -30,21 +22,6 @@ func sleepUntil(at time.Duration) {
 // roundsPerLook is how many rounds pass between two looks at a clock, about
 // 0.5 µs: a run of fibtest's has a few µs.
 const roundsPerLook = 1000
-
-// burnFor computes until the calling thread has used d of CPU time.
-func burnFor(d time.Duration, x uint64) uint64 {
-	for end := threadTime() + d; threadTime() < end; {
-		x = compute(x, roundsPerLook)
-	}
-	return x
-}
-
-func compute(x uint64, rounds int) uint64 {
-	for range rounds {
-		x = x*6364136223846793005 + 1442695040888963407
-	}
-	return x
-}
 
 // draw takes a time from a distribution.
 func draw(d scenario.Duration, chance *rand.Rand) time.Duration {

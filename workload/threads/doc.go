@@ -10,8 +10,8 @@
 //
 // # Rule
 //
-// All threads are made before the beginning and wait. CPU time of a run is the
-// thread's own clock, so that being stopped is no work. A run's latency counts
+// All threads are made before the beginning and wait. A run ends when the thread has
+// had its CPU time ([workload.BurnFor]), so that being stopped is no work. A run's latency counts
 // from when its sleep was due to end; what ends after the scenario's end is not
 // counted but unfinished. Sleeps and clocks are raw system calls: nothing of the
 // Go runtime lies between, and the runtime's own thread that would interrupt them

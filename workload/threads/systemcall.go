@@ -8,6 +8,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/unthrottle/unthrottle/workload"
 )
 
 const (
@@ -45,11 +47,11 @@ func newCaller() (*caller, error) {
 	defer runtime.UnlockOSThread()
 	// The first reads are slower: the buffer has no memory yet.
 	for range 4 {
-		from := threadTime()
+		from := workload.ThreadTime()
 		if err := c.read(trial); err != nil {
 			return nil, err
 		}
-		if took := (threadTime() - from).Seconds(); took > 0 {
+		if took := (workload.ThreadTime() - from).Seconds(); took > 0 {
 			c.perSecond = max(c.perSecond, trial/took)
 		}
 	}

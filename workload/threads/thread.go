@@ -65,7 +65,7 @@ const roundsPerBurst = 40_000
 
 func (t *thread) burnUntil(at time.Duration) {
 	for workload.Now() < at {
-		t.x = compute(t.x, roundsPerBurst)
+		t.x = workload.Compute(t.x, roundsPerBurst)
 		t.rounds.Add(roundsPerBurst)
 	}
 }
@@ -89,7 +89,7 @@ func (t *thread) measureSleeps() {
 		t.latency.begin(now)
 		sleepUntil(now + draw(t.spec.Sleep, t.chance))
 		t.latency.done(workload.Now(), t.end)
-		t.x = burnFor(draw(t.spec.Run, t.chance), t.x)
+		t.x = workload.BurnFor(draw(t.spec.Run, t.chance), t.x, roundsPerLook, nil)
 	}
 }
 
@@ -106,7 +106,7 @@ func (t *thread) sleepAndRun() {
 				return
 			}
 		} else {
-			t.x = burnFor(work, t.x)
+			t.x = workload.BurnFor(work, t.x, roundsPerLook, nil)
 		}
 		now := workload.Now()
 		t.latency.done(now, t.end)

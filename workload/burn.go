@@ -1,0 +1,60 @@
+package workload
+
+import (
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// ThreadTime is the calling thread's CPU time. To ask is no mere look: the kernel
+// charges the thread, and its quota, up to then (task_sched_runtime).
+func ThreadTime() time.Duration {
+	var ts unix.Timespec
+	// The clock exists on every Linux; the call cannot fail.
+	_, _, _ = unix.RawSyscall(unix.SYS_CLOCK_GETTIME, unix.CLOCK_THREAD_CPUTIME_ID, uintptr(unsafe.Pointer(&ts)), 0)
+	return time.Duration(ts.Nano())
+}
+
+// away is from how long on a thread that computes was not running, or may not have
+// been: interrupts are shorter, and turns of others longer.
+const away = 20 * time.Microsecond
+
+// began is a moment to count from without a system call.
+var began = time.Now()
+
+// BurnFor computes until the calling thread has used d of CPU time, so that neither
+// waiting nor being stopped counts as work. x is computed on, rounds of it between
+// two looks at the time, and between is called after each; nil: nothing is.
+//
+// Time passes by the monotonic clock, read without a system call, and the thread's
+// own clock is asked only after it was away. Programs do not ask for their CPU time
+// all the time; one that does is throttled when its quota ends, and leaves the CPU
+// when its slice does, while others run on to the next tick.
+func BurnFor(d time.Duration, x uint64, rounds int, between func()) uint64 {
+	from := ThreadTime()
+	used, last := time.Duration(0), time.Since(began)
+	for used < d {
+		x = Compute(x, rounds)
+		if between != nil {
+			between()
+		}
+		now := time.Since(began)
+		if step := now - last; step < away {
+			used += step
+		} else {
+			used = ThreadTime() - from
+			now = time.Since(began)
+		}
+		last = now
+	}
+	return x
+}
+
+// Compute makes so many rounds of arithmetic, of which the next needs the last.
+func Compute(x uint64, rounds int) uint64 {
+	for range rounds {
+		x = x*6364136223846793005 + 1442695040888963407
+	}
+	return x
+}

@@ -42,7 +42,7 @@ func (s *Study) Markdown(simulated func(Draw) []scenario.Outcome, beside Beside)
 		len(all), len(s.draws), a.Repeats, a.Seconds, strings.TrimSpace(a.Release), a.Machine.CPUs, a.Machine.HZ, a.Machine.CgroupVersion, a.Seeds)
 	fmt.Fprintf(&b, "Runs were made again where the hypervisor took more than %g %% of the CPUs or other processes more than %g %%: %s.\n", 100*MostSteal, 100*MostOthers, s.Progress())
 	if len(s.costs) > 0 {
-		var spans [3]string
+		var spans [4]string
 		for i := range spans {
 			low, high := time.Duration(math.MaxInt64), time.Duration(0)
 			for _, c := range s.costs {
@@ -51,7 +51,7 @@ func (s *Study) Markdown(simulated func(Draw) []scenario.Outcome, beside Beside)
 			spans[i] = fmt.Sprintf("%d to %d us", low.Microseconds(), high.Microseconds())
 		}
 		fmt.Fprintf(&b, "The simulator is told what a sleep and a wake-up cost when a draw was run, measured without any limit every %d runs: "+
-			"%s of CPU time on a CPU that idled for a tick and longer, %s where it idled for less, %s where it was busy.\n", CalibrateEvery, spans[0], spans[1], spans[2])
+			"%s of CPU time on a CPU that idled for two ticks and longer, %s for one and less, %s where it was busy; and a CPU that idles wakes up %s late.\n", CalibrateEvery, spans[0], spans[1], spans[2], spans[3])
 	}
 	if len(waiting) > 0 {
 		fmt.Fprintf(&b, "\nNot judged for want of %d real runs, with how many there are: %s.\n", leastRepeats, strings.Join(waiting, ", "))

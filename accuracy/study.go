@@ -2,7 +2,6 @@ package accuracy
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/unthrottle/unthrottle/scenario"
 )
@@ -62,21 +61,11 @@ func (s *Study) AddWakeCosts(m Machine, costs scenario.WakeCosts) {
 
 // WakeCosts are the medians of the calibrations of a draw's runs, of all where it has
 // none, 0 without any.
-func (s *Study) WakeCosts(d Draw) (middle scenario.WakeCosts) {
-	costs := s.costsOf[d.Key()]
-	if len(costs) == 0 {
-		costs = s.costs
+func (s *Study) WakeCosts(d Draw) scenario.WakeCosts {
+	if costs := s.costsOf[d.Key()]; len(costs) > 0 {
+		return MedianCosts(costs)
 	}
-	for i, part := range parts(&middle) {
-		var all []float64
-		for _, c := range costs {
-			all = append(all, float64(*parts(&c)[i]))
-		}
-		if len(all) > 0 {
-			*part = time.Duration(Median(all))
-		}
-	}
-	return middle
+	return MedianCosts(s.costs)
 }
 
 // CalibrateEvery is how many runs share a calibration: what a wake-up costs drifts.

@@ -30,7 +30,7 @@ const (
 )
 
 // accuracyRun is how long each real run lasts.
-const accuracyRun = "4s"
+const accuracyRun = "8s"
 
 // drawn is a random workload on 2 CPUs, and the pool whose latency is looked at.
 func drawn(seed uint64) (text, pool string) {

@@ -1,5 +1,5 @@
 # Part of the Makefile: forecasts against what came, outside CI.
-# Each of DRAWS random workloads takes some 40 s. What was run is kept in .cache/accuracy-forecast.jsonl, and a later run
+# Each of DRAWS random workloads takes some 65 s. What was run is kept in .cache/accuracy-forecast.jsonl, and a later run
 # goes on from there.
 
 .PHONY: accuracy-forecast

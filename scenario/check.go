@@ -31,7 +31,7 @@ func (h *Host) Set(name, value string) error {
 		return fmt.Errorf("%s=%s: give a time with its unit, such as 10ms", shown(name), shown(value))
 	}
 	own := map[string]*time.Duration{"timer_slack": &h.TimerSlack, "base_slice": &h.BaseSlice, "unthrottle_ipi": &h.UnthrottleIPI, "wake_cost": &h.WakeCosts.Long,
-		"wake_cost_short": &h.WakeCosts.Short, "wake_cost_busy": &h.WakeCosts.Busy,
+		"wake_cost_short": &h.WakeCosts.Short, "wake_cost_busy": &h.WakeCosts.Busy, "wake_delay": &h.WakeCosts.Delay,
 		"line_own": &h.LineOwn, "line_other": &h.LineOther, "cold_cache": &h.ColdCache}
 	if into, ok := own[name]; ok {
 		if v < 0 || v > time.Second {
@@ -48,7 +48,7 @@ func (h *Host) Set(name, value string) error {
 
 // Constants lists the names that Host.Set knows.
 func Constants() []string {
-	return append(bandwidth.Constants(), "base_slice", "timer_slack", "unthrottle_ipi", "wake_cost", "wake_cost_short", "wake_cost_busy", "line_own", "line_other", "cold_cache")
+	return append(bandwidth.Constants(), "base_slice", "timer_slack", "unthrottle_ipi", "wake_cost", "wake_cost_short", "wake_cost_busy", "wake_delay", "line_own", "line_other", "cold_cache")
 }
 
 // All is the host's CPUs.

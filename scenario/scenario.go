@@ -59,12 +59,14 @@ type Host struct {
 }
 
 // WakeCosts are the CPU time of a sleep and a wake-up, which the thread that wakes
-// has beside its work: on a CPU that idled for a tick and longer, so that it had
-// stopped its tick; for less, 0 is as Long; and on one that others run on.
+// has beside its work: on a CPU that idled for two ticks and longer; for one tick and
+// less, 0 is as Long (what lies between costs between); and on one that others run on. Delay is
+// no CPU time: how much later than its timer a CPU that idles wakes up.
 type WakeCosts struct {
 	Long  time.Duration `json:"long_ns"`
 	Short time.Duration `json:"short_ns"`
 	Busy  time.Duration `json:"busy_ns"`
+	Delay time.Duration `json:"delay_ns"`
 }
 
 // Cgroup is one cgroup of the scenario.

@@ -162,8 +162,8 @@ func (h *host) over(c int) bool {
 	}
 }
 
-// preempts says whether a thread that just became runnable takes the CPU from
-// the running one, decided where their paths to the root meet.
+// preempts says whether a thread that just became runnable makes the CPU choose
+// anew, decided where its path to the root meets the running one's.
 func (h *host) preempts(t, c int) bool {
 	cur := h.cpus[c].cur
 	a, b := t, cur
@@ -182,8 +182,14 @@ func (h *host) preempts(t, c int) bool {
 	if !h.eevdf {
 		return h.entity(b, c).vruntime-h.entity(a, c).vruntime > virtual(h.granularity, h.weight(a, c))
 	}
-	// RUN_TO_PARITY: who runs and is still owed something stays.
-	if h.entity(b, c).vruntime <= h.average(q, c) {
+	e := h.entity(b, c)
+	if e.vruntime >= e.deadline {
+		// Its slice is over, which is seen when somebody comes (update_curr, update_deadline).
+		e.deadline = e.vruntime + virtual(h.slice, h.weight(b, c))
+		return true
+	}
+	// RUN_TO_PARITY: who runs and is still owed something stays until then.
+	if e.vruntime <= h.average(q, c) {
 		return false
 	}
 	return h.pickIn(q, c) == a

@@ -193,6 +193,9 @@ func (h *host) clocks() {
 	h.granularity = factor * time.Millisecond // of a wake-up's preemption
 	h.latency = factor * 6 * time.Millisecond
 	h.slice = factor * 750 * time.Microsecond
+	if s.Rules.Has(bandwidth.EraF) {
+		h.slice = factor * 700 * time.Microsecond // since 6.15, "sched: Reduce the default slice to avoid tasks getting an extra tick"
+	}
 	if s.BaseSlice > 0 {
 		h.slice = s.BaseSlice
 	}

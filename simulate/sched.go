@@ -193,13 +193,15 @@ func (h *host) wake(t int, costs bool) {
 // wakeCost is the CPU time of a wake-up on a CPU now.
 func (h *host) wakeCost(c int) time.Duration {
 	costs := &h.scenario.Host.WakeCosts
-	switch cur := &h.cpus[c]; {
-	case cur.cur >= 0:
+	cur := &h.cpus[c]
+	if cur.cur >= 0 {
 		return costs.Busy
-	case costs.Short > 0 && h.now-cur.picked < h.tick:
-		return costs.Short
 	}
-	return costs.Long
+	if costs.Short == 0 {
+		return costs.Long
+	}
+	beyond := min(max(0, h.now-cur.picked-h.tick), h.tick)
+	return costs.Short + time.Duration(float64(costs.Long-costs.Short)*float64(beyond)/float64(max(1, h.tick)))
 }
 
 // block puts a thread to sleep, whatever it was doing.

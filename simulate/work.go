@@ -17,12 +17,13 @@ type thread struct {
 	allowed          mask
 	entity           entity
 	left             time.Duration // CPU time until it stops by itself
-	begin            time.Duration // of what is measured
+	begin            time.Duration // of what is measured: a sleeper's sleep, or when another one's was due to end
 	busy             bool          // something measured has begun
 	queued           bool          // can run
 	held             bool          // a quota holds it
 	late             time.Duration // when it woke up while a quota held it already; 0: it did not
 	fresh            bool          // was never placed
+	waking           bool          // its sleep is over, and its CPU about to wake up
 	step             uint8         // of a thread of kind kernel
 	node, cache      int           // of its memory, and where it last ran, where CPUs are unequal; node -1: it never ran
 }
@@ -101,6 +102,9 @@ func (h *host) sleep(t int, d time.Duration) {
 		return
 	}
 	at += w.Start
+	if w.Kind != scenario.Sleeper {
+		h.threads[t].begin = at
+	}
 	h.queue.set(h.slots.wake+t, at+h.scenario.Host.TimerSlack)
 }
 
@@ -191,6 +195,12 @@ func (h *host) toggle(i int) {
 func (h *host) onWake(t int) {
 	th := &h.threads[t]
 	w := &h.works[th.work]
+	if delay := h.scenario.Host.WakeCosts.Delay; delay > 0 && !th.waking && h.cpus[th.cpu].cur < 0 {
+		th.waking = true
+		h.queue.set(h.slots.wake+t, h.now+delay)
+		return
+	}
+	th.waking = false
 	costs := false
 	switch w.Kind {
 	case Replayed:
@@ -201,9 +211,7 @@ func (h *host) onWake(t int) {
 	default:
 		th.left, costs = h.draw(w.Run), true
 	}
-	if w.Kind != scenario.Sleeper {
-		th.busy, th.begin = true, h.now
-	}
+	th.busy = true
 	h.wake(t, costs)
 }
 

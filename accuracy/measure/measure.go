@@ -64,25 +64,34 @@ func Real(ctx context.Context, d accuracy.Draw, m accuracy.Machine, duration tim
 	return r, nil
 }
 
-// calibration is how long each takes.
-const calibration = 2 * time.Second
+// calibration is how long each takes, and calibrations how often: the median counts,
+// since what disturbs one makes it dearer.
+const (
+	calibration  = time.Second
+	calibrations = 3
+)
 
 // WakeCosts measures what a sleep and a wake-up cost here.
 func WakeCosts(ctx context.Context, m accuracy.Machine, o experiment.Options) (accuracy.Result, error) {
 	r := accuracy.Result{Machine: m, Seconds: calibration.Seconds()}
-	var outcomes []scenario.Outcome
-	for _, s := range accuracy.Calibrations(calibration) {
-		run, err := experiment.Run(ctx, s, o)
-		if err != nil {
-			return r, fmt.Errorf("calibration: %w", err)
+	var all []scenario.WakeCosts
+	for range calibrations {
+		var outcomes []scenario.Outcome
+		for _, s := range accuracy.Calibrations(calibration) {
+			run, err := experiment.Run(ctx, s, o)
+			if err != nil {
+				return r, fmt.Errorf("calibration: %w", err)
+			}
+			outcomes = append(outcomes, run.Outcome)
 		}
-		outcomes = append(outcomes, run.Outcome)
+		costs, ok := accuracy.WakeCosts(outcomes)
+		if !ok {
+			return r, fmt.Errorf("calibration: no thread woke up in %v", calibration)
+		}
+		all = append(all, costs)
 	}
-	costs, ok := accuracy.WakeCosts(outcomes)
-	if !ok {
-		return r, fmt.Errorf("calibration: no thread woke up in %v", calibration)
-	}
-	r.Outcome, r.WakeCosts = outcomes[0], &costs
+	middle := accuracy.MedianCosts(all)
+	r.WakeCosts = &middle
 	return r, nil
 }
 

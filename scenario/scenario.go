@@ -59,7 +59,7 @@ type Host struct {
 }
 
 // WakeCosts are the CPU time of a sleep and a wake-up, which the thread that wakes
-// has beside its work: on a CPU that idled for two ticks and longer; for one tick and
+// has beside its work: on a CPU that idled for one and a half ticks and longer; for one and
 // less, 0 is as Long (what lies between costs between); and on one that others run on. Delay is
 // no CPU time: how much later than its timer a CPU that idles wakes up.
 type WakeCosts struct {

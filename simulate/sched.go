@@ -200,8 +200,9 @@ func (h *host) wakeCost(c int) time.Duration {
 	if costs.Short == 0 {
 		return costs.Long
 	}
-	beyond := min(max(0, h.now-cur.picked-h.tick), h.tick)
-	return costs.Short + time.Duration(float64(costs.Long-costs.Short)*float64(beyond)/float64(max(1, h.tick)))
+	rise := max(1, h.tick/2)
+	beyond := min(max(0, h.now-cur.picked-h.tick), rise)
+	return costs.Short + time.Duration(float64(costs.Long-costs.Short)*float64(beyond)/float64(rise))
 }
 
 // block puts a thread to sleep, whatever it was doing.

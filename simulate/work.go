@@ -174,14 +174,19 @@ func (h *host) toggle(i int) {
 		switch th := &h.threads[t]; {
 		case w.on && th.queued:
 			h.goOn(t, endless)
-		case w.on:
+		case w.on && th.fresh:
 			th.left = endless
 			h.wake(t, false)
+		case w.on:
+			h.queue.set(h.slots.wake+t, h.now+h.scenario.Host.TimerSlack)
 		case h.cpus[th.cpu].cur == t:
 			h.block(t)
 		case th.queued:
 			// It must run to see that its time is over.
 			th.left = clockLook
+		default:
+			h.queue.clear(h.slots.wake + t) // not even awake yet
+			th.waking = false
 		}
 	}
 	next := w.Off
@@ -206,6 +211,8 @@ func (h *host) onWake(t int) {
 	case Replayed:
 		h.replayWoken(t)
 		return
+	case scenario.Neighbour:
+		th.left = endless
 	case scenario.Kernel:
 		th.step, th.left = stepEnter, 0
 	default:

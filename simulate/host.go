@@ -52,7 +52,8 @@ func firstCommon(a, b mask, from int) int {
 type cpu struct {
 	cur     int           // thread that runs, -1: idle
 	last    time.Duration // charged up to here
-	picked  time.Duration // since when cur runs, or the CPU idles
+	picked  time.Duration // since when cur runs
+	woke    time.Duration // when a thread last woke up here
 	worked  time.Duration // cur's work is up to date up to here, where CPUs are unequal
 	speed   float64       // of cur there
 	phase   time.Duration // of its ticks

@@ -179,6 +179,7 @@ func (h *host) wake(t int, costs bool) {
 	if costs {
 		th.left += h.wakeCost(c)
 	}
+	h.cpus[c].woke = h.now
 	empty := h.update(c, true)
 	h.enqueue(t)
 	cur := h.cpus[c].cur
@@ -190,19 +191,28 @@ func (h *host) wake(t int, costs bool) {
 	}
 }
 
+// A wake-up is dearer the longer ago the CPU's last one is, until longAfter; what
+// wake_cost_short says holds shortAfter that (both measured: Linux 6.18 at 250 Hz in a
+// virtual machine, sleeps of 0.3 to 32 ms).
+const (
+	shortAfter = 2500 * time.Microsecond
+	longAfter  = 6 * time.Millisecond
+)
+
 // wakeCost is the CPU time of a wake-up on a CPU now.
 func (h *host) wakeCost(c int) time.Duration {
-	costs := &h.scenario.Host.WakeCosts
-	cur := &h.cpus[c]
+	costs, cur := &h.scenario.Host.WakeCosts, &h.cpus[c]
+	since := min(h.now-cur.woke, longAfter)
 	if cur.cur >= 0 {
-		return costs.Busy
+		if costs.Short == 0 {
+			return costs.Busy
+		}
+		return costs.Busy + time.Duration(float64(costs.Long-costs.Short)*float64(since)/float64(longAfter))
 	}
 	if costs.Short == 0 {
 		return costs.Long
 	}
-	rise := max(1, h.tick/2)
-	beyond := min(max(0, h.now-cur.picked-h.tick), rise)
-	return costs.Short + time.Duration(float64(costs.Long-costs.Short)*float64(beyond)/float64(rise))
+	return max(0, costs.Short+time.Duration(float64(costs.Long-costs.Short)*float64(since-shortAfter)/float64(longAfter-shortAfter)))
 }
 
 // block puts a thread to sleep, whatever it was doing.

@@ -51,7 +51,7 @@ func (s *Study) Markdown(simulated func(Draw) []scenario.Outcome, beside Beside)
 			spans[i] = fmt.Sprintf("%d to %d us", low.Microseconds(), high.Microseconds())
 		}
 		fmt.Fprintf(&b, "The simulator is told what a sleep and a wake-up cost when a draw was run, measured without any limit every %d runs: "+
-			"%s of CPU time on a CPU that idles and woke nobody for long, %s where it did 2.5 ms ago, %s on a busy one that just did; and a CPU that idles wakes up %s late.\n", CalibrateEvery, spans[0], spans[1], spans[2], spans[3])
+			"%s of CPU time on a CPU that idles where nobody woke up for long, %s where somebody did 2.5 ms ago, %s on a busy one where somebody just did; and a CPU that idles wakes up %s late.\n", CalibrateEvery, spans[0], spans[1], spans[2], spans[3])
 	}
 	if len(waiting) > 0 {
 		fmt.Fprintf(&b, "\nNot judged for want of %d real runs, with how many there are: %s.\n", leastRepeats, strings.Join(waiting, ", "))

@@ -59,9 +59,9 @@ type Host struct {
 }
 
 // WakeCosts are the CPU time of a sleep and a wake-up, which the thread that wakes
-// has beside its work: on a CPU that idles and woke nobody for 6 ms and longer; on one that
-// did 2.5 ms ago (0: as Long; before and after less and more, in proportion); and on a busy
-// one that just did, with as much more as it did not for longer. Delay is
+// has beside its work: on a CPU that idles while nobody woke up for 6 ms and longer beside
+// the same cache; where somebody did 2.5 ms ago (0: as Long; before and after less and more,
+// in proportion); and on a busy CPU where somebody just did, and more later. Delay is
 // no CPU time: how much later than its timer a CPU that idles wakes up.
 type WakeCosts struct {
 	Long  time.Duration `json:"long_ns"`

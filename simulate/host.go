@@ -53,7 +53,6 @@ type cpu struct {
 	cur     int           // thread that runs, -1: idle
 	last    time.Duration // charged up to here
 	picked  time.Duration // since when cur runs
-	woke    time.Duration // when a thread last woke up here
 	worked  time.Duration // cur's work is up to date up to here, where CPUs are unequal
 	speed   float64       // of cur there
 	phase   time.Duration // of its ticks
@@ -107,7 +106,8 @@ type host struct {
 	ncpu     int
 	cpus     []cpu
 	idle     mask
-	crowded  int // CPUs with two or more threads that can run
+	woke     []time.Duration // by cache: see lastWake
+	crowded  int             // CPUs with two or more threads that can run
 	groups   []group
 	rqs      []rq // of group g on CPU c: g*ncpu+c
 	threads  []thread
@@ -155,6 +155,7 @@ func newHost(s *scenario.Scenario, seed uint64) (*host, error) {
 	h.queue = newQueue(at)
 	h.clocks()
 	h.rqs = make([]rq, groups*h.ncpu)
+	h.woke = make([]time.Duration, h.ncpu)
 	h.freed = make([]int, 0, h.ncpu)
 	root := scenario.Cgroup{Parent: -1, Weight: scenario.DefaultWeight, CPUs: s.Host.All().Difference(s.Host.Reserved)}
 	root.Limit = bandwidth.Limit{Quota: bandwidth.NoQuota}

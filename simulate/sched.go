@@ -179,7 +179,7 @@ func (h *host) wake(t int, costs bool) {
 	if costs {
 		th.left += h.wakeCost(c)
 	}
-	h.cpus[c].woke = h.now
+	*h.lastWake(c) = h.now
 	empty := h.update(c, true)
 	h.enqueue(t)
 	cur := h.cpus[c].cur
@@ -191,18 +191,26 @@ func (h *host) wake(t int, costs bool) {
 	}
 }
 
-// A wake-up is dearer the longer ago the CPU's last one is, until longAfter; what
-// wake_cost_short says holds shortAfter that (both measured: Linux 6.18 at 250 Hz in a
-// virtual machine, sleeps of 0.3 to 32 ms).
+// A wake-up is dearer the longer ago the last one is on the CPUs that share a cache,
+// until longAfter; what wake_cost_short says holds shortAfter that (both measured: Linux
+// 6.18 at 250 Hz in a virtual machine with 2 CPUs, sleeps of 0.3 to 32 ms).
 const (
 	shortAfter = 2500 * time.Microsecond
 	longAfter  = 6 * time.Millisecond
 )
 
+// lastWake is when a thread last woke up on a CPU that shares a cache with c.
+func (h *host) lastWake(c int) *time.Duration {
+	if h.speeds == nil {
+		return &h.woke[0]
+	}
+	return &h.woke[c/h.speeds.perCache]
+}
+
 // wakeCost is the CPU time of a wake-up on a CPU now.
 func (h *host) wakeCost(c int) time.Duration {
 	costs, cur := &h.scenario.Host.WakeCosts, &h.cpus[c]
-	since := min(h.now-cur.woke, longAfter)
+	since := min(h.now-*h.lastWake(c), longAfter)
 	if cur.cur >= 0 {
 		if costs.Short == 0 {
 			return costs.Busy

@@ -215,6 +215,12 @@ func (b *Builder) Finish(f recording.Footer) (*Load, error) {
 		}
 	}
 	for _, t := range b.order {
+		if !t.closed {
+			t.relative()
+		}
+	}
+	b.loops()
+	for _, t := range b.order {
 		b.cut(t)
 	}
 	l := &Load{

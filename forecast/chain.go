@@ -1,7 +1,6 @@
 package forecast
 
 import (
-	"slices"
 	"time"
 
 	"github.com/unthrottle/unthrottle/recording"
@@ -30,13 +29,8 @@ type thread struct {
 	sleptAt int64
 	steps   []simulate.ReplayStep
 	naps    []nap
+	settled bool // what its naps are: see relative
 	closed  bool // nothing comes any more
-}
-
-// nap is a sleep that a timer ended.
-type nap struct {
-	step      int // that ended it
-	slept, at int64
 }
 
 // begin takes in a thread of the header.
@@ -159,7 +153,6 @@ func (b *Builder) cut(t *thread) {
 	if t.closed {
 		return
 	}
-	t.relative()
 	if t.state == recording.Sleeping {
 		if len(t.steps) > 0 && !t.again() {
 			b.step(t, simulate.ReplayStep{Kind: simulate.StepEnd})
@@ -170,64 +163,6 @@ func (b *Builder) cut(t *thread) {
 	if !t.slept || t.run > t.longest {
 		b.step(t, simulate.ReplayStep{Kind: simulate.StepRun, For: simulate.Endless})
 	}
-}
-
-const (
-	// Two sleeps are of one length if they differ by no more than a timer's slack (50 us) and a little more, or by 1 %.
-	sameSleep = 80 * time.Microsecond
-	samePart  = 100
-	// alike is how many sleeps of one length make a habit.
-	alike = 3
-)
-
-// relative makes those sleeps of a thread relative that a timer ended after the same time again and again. A timer that
-// fires at regular moments, whenever the thread went to sleep, shows in the distances of its wake-ups instead: where these
-// are as regular, the moments count.
-func (t *thread) relative() {
-	slept, every := make([]int64, len(t.naps)), make([]int64, 0, len(t.naps))
-	for i, n := range t.naps {
-		slept[i] = n.slept
-		if i > 0 {
-			every = append(every, n.at-t.naps[i-1].at)
-		}
-	}
-	habits := habit(slept)
-	count := func(of []bool) (n int) {
-		for _, is := range of {
-			if is {
-				n++
-			}
-		}
-		return n
-	}
-	same := count(habits)
-	if 2*same <= len(t.naps) || same <= count(habit(every))+1 {
-		return
-	}
-	for i, n := range t.naps {
-		if habits[i] {
-			t.steps[n.step] = simulate.ReplayStep{Kind: simulate.StepSleep, For: time.Duration(n.slept)}
-		}
-	}
-}
-
-// habit says of each time whether there are others like it.
-func habit(times []int64) []bool {
-	order := make([]int, len(times))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(i, j int) int { return int(min(1, max(-1, times[i]-times[j]))) })
-	is := make([]bool, len(times))
-	for i := 0; i+alike <= len(order); i++ {
-		low, high := times[order[i]], times[order[i+alike-1]]
-		if high-low <= max(sameSleep.Nanoseconds(), low/samePart) {
-			for _, k := range order[i : i+alike] {
-				is[k] = true
-			}
-		}
-	}
-	return is
 }
 
 // again says whether a thread can begin again when it is through: nothing in its chain but the first, whose sleep the

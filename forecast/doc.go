@@ -21,7 +21,8 @@
 //
 //	woken by a thread of the container    waits for that one to be as far, in CPU time, as it was then
 //	woken by its own timer, after the     sleeps as long again, from when it goes to sleep
-//	same time again and again
+//	same time again and again, or the
+//	later the longer it worked before
 //	woken from outside otherwise          wakes when it woke, or goes on at once if it is late
 //
 // A wake-up that comes before the sleep that it ended is kept for it, as a

@@ -1,0 +1,143 @@
+package forecast
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/unthrottle/unthrottle/simulate"
+)
+
+// nap is a sleep that a timer ended.
+type nap struct {
+	step      int // that ended it
+	slept, at int64
+}
+
+const (
+	// Two sleeps are of one length if they differ by no more than a timer's slack (50 us) and a little more, or by 1 %.
+	sameSleep = 80 * time.Microsecond
+	samePart  = 100
+	// alike is how many sleeps of one length make a habit.
+	alike = 3
+)
+
+// relative makes those sleeps of a thread relative that a timer ended after the same time again and again. A timer that
+// fires at regular moments, whenever the thread went to sleep, shows in the distances of its wake-ups instead: where these
+// are as regular, the moments count.
+func (t *thread) relative() {
+	slept, every := make([]int64, len(t.naps)), make([]int64, 0, len(t.naps))
+	for i, n := range t.naps {
+		slept[i] = n.slept
+		if i > 0 {
+			every = append(every, n.at-t.naps[i-1].at)
+		}
+	}
+	habits := habit(slept)
+	count := func(of []bool) (n int) {
+		for _, is := range of {
+			if is {
+				n++
+			}
+		}
+		return n
+	}
+	same, regular := count(habits), count(habit(every))
+	t.settled = 2*max(same, regular) > len(t.naps)
+	if 2*same <= len(t.naps) || same <= regular+1 {
+		return
+	}
+	for i, n := range t.naps {
+		if habits[i] {
+			t.steps[n.step] = simulate.ReplayStep{Kind: simulate.StepSleep, For: time.Duration(n.slept)}
+		}
+	}
+}
+
+// habit says of each time whether there are others like it.
+func habit(times []int64) []bool {
+	order := make([]int, len(times))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return int(min(1, max(-1, times[i]-times[j]))) })
+	is := make([]bool, len(times))
+	for i := 0; i+alike <= len(order); i++ {
+		low, high := times[order[i]], times[order[i+alike-1]]
+		if high-low <= max(sameSleep.Nanoseconds(), low/samePart) {
+			for _, k := range order[i : i+alike] {
+				is[k] = true
+			}
+		}
+	}
+	return is
+}
+
+// turn is what a thread does between two naps: how long it took to go to sleep again,
+// and to wake up again.
+type turn struct{ took, every float64 }
+
+// turns are those of a thread in which nothing else put it to sleep.
+func (t *thread) turns() (all []turn) {
+	for i := 1; i < len(t.naps); i++ {
+		last, next := t.naps[i-1], t.naps[i]
+		if slices.ContainsFunc(t.steps[last.step+1:next.step], func(s simulate.ReplayStep) bool { return s.Kind > simulate.StepWake }) {
+			continue
+		}
+		every := float64(next.at - last.at)
+		all = append(all, turn{every - float64(next.slept), every})
+	}
+	return all
+}
+
+// leastTurns is how many of them say something.
+const leastTurns = 20
+
+// loop says whether threads sleep from when their work is done, for as long as
+// chance will, rather than until moments of their own: then a turn that takes longer
+// puts the next wake-up off by as much (a slope of 1), and else by nothing (0).
+func loop(threads [][]turn) bool {
+	n, xx, xy, yy := 0, 0.0, 0.0, 0.0
+	for _, turns := range threads {
+		var took, every float64
+		for _, t := range turns {
+			took += t.took / float64(len(turns))
+			every += t.every / float64(len(turns))
+		}
+		for _, t := range turns {
+			n++
+			xx += (t.took - took) * (t.took - took)
+			xy += (t.took - took) * (t.every - every)
+			yy += (t.every - every) * (t.every - every)
+		}
+	}
+	if n < leastTurns || xx == 0 {
+		return false
+	}
+	slope := xy / xx
+	off := math.Sqrt(math.Max(0, yy-slope*xy) / float64(n-1) / xx) // standard error
+	return slope > 0.5+off
+}
+
+// loops makes the naps relative of pools whose threads loop, as far as habits have
+// not told already.
+func (b *Builder) loops() {
+	turns := map[*Pool][][]turn{}
+	for _, t := range b.order {
+		if !t.settled {
+			turns[t.pool] = append(turns[t.pool], t.turns())
+		}
+	}
+	loops := map[*Pool]bool{}
+	for p, all := range turns {
+		loops[p] = loop(all)
+	}
+	for _, t := range b.order {
+		if t.settled || !loops[t.pool] {
+			continue
+		}
+		for _, n := range t.naps {
+			t.steps[n.step] = simulate.ReplayStep{Kind: simulate.StepSleep, For: time.Duration(n.slept)}
+		}
+	}
+}

@@ -218,7 +218,7 @@ func (h *host) onWake(t int) {
 	default:
 		th.left, costs = h.draw(w.Run), true
 	}
-	th.busy = true
+	th.busy = w.Kind != scenario.Neighbour // of which no runs are measured
 	h.wake(t, costs)
 }
 

@@ -27,13 +27,11 @@ func TestCompareShares(t *testing.T) {
 		t.Error(got)
 	}
 	b := &strings.Builder{}
+	if allCPUsText(b, nil); b.Len() > 0 {
+		t.Errorf("of nothing: %s", b)
+	}
 	allCPUsText(b, []AllCPUs{{Release: "6.18", CPUs: 16, Rows: rows}, {Release: "6.1", CPUs: 16, Rows: rows[:1]}})
 	if text := b.String(); !strings.Contains(text, "| 6.1 | 16 | 1 of 1 |") || !strings.Contains(text, "| 6.18 | 16 | 1 of 2 | one: CPU use of a") {
 		t.Error(text)
-	}
-	if b := (&strings.Builder{}); true {
-		if allCPUsText(b, nil); b.Len() > 0 {
-			t.Errorf("of nothing: %s", b)
-		}
 	}
 }

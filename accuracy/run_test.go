@@ -78,32 +78,31 @@ func TestAccuracy(t *testing.T) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	o := experiment.Options{Host: h}
-	for n := 0; ctx.Err() == nil && os.Getenv("UNTHROTTLE_PAGE_ONLY") == ""; n++ {
-		d, ok := study.Next(mostTries)
-		if !ok {
-			break
-		}
-		if n%accuracy.CalibrateEvery == 0 {
-			r, err := measure.WakeCosts(ctx, m, o)
-			if ctx.Err() != nil {
-				break
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			kept.Append(t, file, r)
-			add(r)
-		}
-		o.Seed = uint64(study.Runs(d)) + 1
-		r, err := measure.Real(ctx, d, m, time.Duration(seconds)*time.Second, o)
+	// keep takes in a result; false: the run was interrupted, and is none.
+	keep := func(r accuracy.Result, err error) bool {
 		if ctx.Err() != nil {
-			break
+			return false
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 		kept.Append(t, file, r)
 		add(r)
+		return true
+	}
+	for n := 0; ctx.Err() == nil && os.Getenv("UNTHROTTLE_PAGE_ONLY") == ""; n++ {
+		d, ok := study.Next(mostTries)
+		if !ok {
+			break
+		}
+		if n%accuracy.CalibrateEvery == 0 && !keep(measure.WakeCosts(ctx, m, o)) {
+			break
+		}
+		o.Seed = uint64(study.Runs(d)) + 1
+		r, err := measure.Real(ctx, d, m, time.Duration(seconds)*time.Second, o)
+		if !keep(r, err) {
+			break
+		}
 		fmt.Fprintf(os.Stderr, "draw %d: steal %.1f %%, others %.1f %%; %s\n", d.Seed, 100*r.Noise.Steal, 100*r.Noise.Others, study.Progress())
 	}
 	claims, err := accuracy.Published{Read: readScenario, Run: runScenario, Seeds: claimSeeds}.Claims()

@@ -214,12 +214,7 @@ func (b *Builder) Finish(f recording.Footer) (*Load, error) {
 			b.held(c, on, true)
 		}
 	}
-	for _, t := range b.order {
-		if !t.closed {
-			t.relative()
-		}
-	}
-	b.loops()
+	b.relative()
 	for _, t := range b.order {
 		b.cut(t)
 	}

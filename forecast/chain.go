@@ -134,7 +134,6 @@ func (b *Builder) off(t *thread, runnable bool) {
 func (b *Builder) end(t *thread) {
 	b.off(t, false)
 	b.step(t, simulate.ReplayStep{Kind: simulate.StepEnd})
-	t.relative()
 	t.closed = true
 	delete(b.threads, t.tid) // the number may be given again
 }

@@ -119,12 +119,12 @@ func loop(threads [][]turn) bool {
 	return slope > 0.5+off
 }
 
-// loops makes the naps relative of pools whose threads loop, as far as habits have
-// not told already.
-func (b *Builder) loops() {
+// relative makes naps relative by each thread's habits, and where these do not tell,
+// those of pools whose threads loop.
+func (b *Builder) relative() {
 	turns := map[*Pool][][]turn{}
 	for _, t := range b.order {
-		if !t.settled {
+		if t.relative(); !t.settled {
 			turns[t.pool] = append(turns[t.pool], t.turns())
 		}
 	}

@@ -40,10 +40,7 @@ func TestLoops(t *testing.T) {
 			b.order = append(b.order, napping(chance, 60, true, looping), napping(chance, 60, false, moments))
 		}
 		b.order = append(b.order, napping(chance, 10, true, few))
-		for _, th := range b.order {
-			th.relative()
-		}
-		b.loops()
+		b.relative()
 		for _, th := range b.order {
 			sleeps := 0
 			for _, s := range th.steps {

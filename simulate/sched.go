@@ -209,18 +209,15 @@ func (h *host) lastWake(c int) *time.Duration {
 
 // wakeCost is the CPU time of a wake-up on a CPU now.
 func (h *host) wakeCost(c int) time.Duration {
-	costs, cur := &h.scenario.Host.WakeCosts, &h.cpus[c]
-	since := min(h.now-*h.lastWake(c), longAfter)
-	if cur.cur >= 0 {
-		if costs.Short == 0 {
-			return costs.Busy
-		}
-		return costs.Busy + time.Duration(float64(costs.Long-costs.Short)*float64(since)/float64(longAfter))
+	costs, short := &h.scenario.Host.WakeCosts, h.scenario.Host.WakeCosts.Short
+	if short == 0 {
+		short = costs.Long
 	}
-	if costs.Short == 0 {
-		return costs.Long
+	rise, since := float64(costs.Long-short), min(h.now-*h.lastWake(c), longAfter)
+	if h.cpus[c].cur >= 0 {
+		return costs.Busy + time.Duration(rise*float64(since)/float64(longAfter))
 	}
-	return max(0, costs.Short+time.Duration(float64(costs.Long-costs.Short)*float64(since-shortAfter)/float64(longAfter-shortAfter)))
+	return max(0, short+time.Duration(rise*float64(since-shortAfter)/float64(longAfter-shortAfter)))
 }
 
 // block puts a thread to sleep, whatever it was doing.

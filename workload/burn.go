@@ -1,20 +1,6 @@
 package workload
 
-import (
-	"time"
-	"unsafe"
-
-	"golang.org/x/sys/unix"
-)
-
-// ThreadTime is the calling thread's CPU time. To ask is no mere look: the kernel
-// charges the thread, and its quota, up to then (task_sched_runtime).
-func ThreadTime() time.Duration {
-	var ts unix.Timespec
-	// The clock exists on every Linux; the call cannot fail.
-	_, _, _ = unix.RawSyscall(unix.SYS_CLOCK_GETTIME, unix.CLOCK_THREAD_CPUTIME_ID, uintptr(unsafe.Pointer(&ts)), 0)
-	return time.Duration(ts.Nano())
-}
+import "time"
 
 // away is from how long on a thread that computes was not running, or may not have
 // been: interrupts are shorter, and turns of others longer.

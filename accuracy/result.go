@@ -9,7 +9,7 @@ import (
 // What others may have of the CPUs in a real run that is compared.
 const (
 	MostSteal  = 0.01 // the hypervisor
-	MostOthers = 0.03 // other processes, and whoever measures
+	MostOthers = 0.03 // other processes
 )
 
 // Result is one real run of a draw.

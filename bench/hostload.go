@@ -8,14 +8,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/unthrottle/unthrottle/host"
+	"github.com/unthrottle/unthrottle/procstat"
 )
 
 // hostBusy is how long all CPUs together were busy, or taken by a hypervisor; false:
 // not readable.
 func hostBusy() (time.Duration, bool) {
-	t, err := host.ReadTimes(os.DirFS("/"))
-	return t.Busy(), err == nil
+	s, err := procstat.Read(os.DirFS("/proc"))
+	return s.Total.Busy(), err == nil
 }
 
 // switches counts the context switches of all threads of a process so far; the

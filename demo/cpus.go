@@ -3,7 +3,6 @@ package demo
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"k8s.io/utils/cpuset"
 
@@ -74,21 +73,6 @@ func choosePinned(m topology.Machine, allowed cpuset.CPUSet, busy map[int]float6
 	}
 	choice, err := placement.Fit().Place(placement.Host{Machine: m, Free: free}, placement.Request{CPUs: n})
 	return choice.CPUs, err
-}
-
-// busyShares is each CPU's use between two looks that lie apart this long.
-func busyShares(before, after []cpuTime, apart time.Duration) map[int]float64 {
-	earlier := map[int]time.Duration{}
-	for _, t := range before {
-		earlier[t.cpu] = t.busy + t.stolen
-	}
-	shares := map[int]float64{}
-	for _, t := range after {
-		if was, ok := earlier[t.cpu]; ok && apart > 0 {
-			shares[t.cpu] = min(1, max(0, (t.busy+t.stolen-was).Seconds()/apart.Seconds()))
-		}
-	}
-	return shares
 }
 
 // enough checks that a quota of n CPUs can bind and can be had below the scope.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/cgroup"
+	"github.com/unthrottle/unthrottle/procstat"
 	"github.com/unthrottle/unthrottle/workload"
 )
 
@@ -12,7 +13,7 @@ import (
 type counters struct {
 	at   time.Duration // CLOCK_MONOTONIC
 	stat cgroup.Stat
-	host []cpuTime // nil: not readable
+	host map[int]procstat.Times // nil: not readable
 }
 
 // window is one arm as it was measured.
@@ -39,8 +40,8 @@ func (w window) figures(a Arm) Arm {
 	if before.Usage != nil && after.Usage != nil {
 		used := (*after.Usage - *before.Usage).Seconds()
 		a.CPUSeconds, a.UsedCPUs = ptr(round3(used)), ptr(round3(used/seconds))
-		if busy, stolen, ok := spent(w.begin.host, w.end.host); ok {
-			a.OtherCPUs = ptr(round3(max(0, busy-used) / seconds))
+		if all, stolen, ok := spent(w.begin.host, w.end.host); ok {
+			a.OtherCPUs = ptr(round3(max(0, all-used) / seconds))
 			a.StolenCPUs = ptr(round3(stolen / seconds))
 		}
 	}

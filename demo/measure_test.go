@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/cgroup"
+	"github.com/unthrottle/unthrottle/procstat"
 	"github.com/unthrottle/unthrottle/workload"
 )
 
 func sample(at time.Duration, periods, throttled uint64, used time.Duration) counters {
 	return counters{at: at, stat: cgroup.Stat{
 		Bandwidth: true, Periods: periods, ThrottledPeriods: throttled, Throttled: time.Duration(throttled) * 50 * tms, Usage: &used,
-	}, host: []cpuTime{{cpu: 0, busy: used + at/4}, {cpu: 1, stolen: at / 10}}}
+	}, host: map[int]procstat.Times{0: {All: used + at/4}, 1: {All: at / 10, Steal: at / 10}}}
 }
 
 func exampleWindow() window {

@@ -1,63 +1,31 @@
 package demo
 
 import (
+	"math"
 	"os"
-	"strings"
 	"testing"
 	"time"
+
+	"github.com/unthrottle/unthrottle/procstat"
 )
 
-const procStat = `cpu  300 0 30 4000 5 0 6 7 0 0
-cpu0 100 1 10 2000 2 3 4 5 50 0
-cpu1 200 0 20 2000 3 0 2 2 0 0
-intr 12345 0 0
-ctxt 99
-`
-
-func TestParseCPUTimes(t *testing.T) {
-	got, err := parseCPUTimes(strings.NewReader(procStat))
-	want := []cpuTime{{0, 1180 * tms, 50 * tms}, {1, 2220 * tms, 20 * tms}}
-	if err != nil || len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
-		t.Errorf("got %v, %v, want %v", got, err, want)
-	}
-	for name, bad := range map[string]string{
-		"few":    "cpu0 1 2 3\n",
-		"word":   "cpu0 1 2 3 4 x 6 7 8\n",
-		"minus":  "cpu0 1 2 3 4 5 6 7 -8\n",
-		"huge":   "cpu0 99999999999999999 2 3 4 5 6 7 8\n",
-		"no cpu": "cpux 1 2 3 4 5 6 7 8\n",
-		"number": "cpu99999 1 2 3 4 5 6 7 8\n",
-	} {
-		if got, err := parseCPUTimes(strings.NewReader(bad)); err == nil {
-			t.Errorf("%s: taken as %v", name, got)
-		}
-	}
-}
-
-func FuzzCPUTimes(f *testing.F) {
-	f.Add(procStat)
-	f.Add("cpu0 68719476735 68719476735 68719476735 0 0 68719476735 68719476735 1\n")
-	f.Fuzz(func(t *testing.T, text string) {
-		all, err := parseCPUTimes(strings.NewReader(text))
-		for _, c := range all {
-			if err == nil && (c.busy < 0 || c.stolen < 0 || c.cpu < 0) {
-				t.Fatalf("%+v", c)
-			}
-		}
-	})
-}
-
 func TestSpentOfChangedCPUsIsUnknown(t *testing.T) {
-	two := []cpuTime{{0, time.Second, 0}, {1, time.Second, 0}}
-	for name, after := range map[string][]cpuTime{
-		"gone": two[:1], "other": {{0, time.Second, 0}, {2, time.Second, 0}}, "backwards": {{0, 0, 0}, {1, time.Second, 0}}, "none": nil,
+	type times = map[int]procstat.Times
+	two := times{0: {All: time.Second}, 1: {All: time.Second}}
+	for name, after := range map[string]times{
+		"gone": {0: {All: time.Second}}, "other": {0: {All: time.Second}, 2: {All: time.Second}}, "backwards": {0: {}, 1: {All: time.Second}}, "none": nil,
 	} {
 		if _, _, ok := spent(two, after); ok {
 			t.Errorf("%s: known", name)
 		}
 	}
-	if shares := busyShares(two, []cpuTime{{0, 2 * time.Second, 0}, {1, 1500 * tms, 0}, {7, time.Hour, 0}}, time.Second); len(shares) != 2 || shares[0] != 1 || shares[1] != 0.5 {
+	later := times{0: {All: 2 * time.Second, Steal: 100 * tms}, 1: {All: 2 * time.Second, Idle: 500 * tms}, 7: {All: time.Hour}}
+	if shares := busyShares(two, later, time.Second); len(shares) != 2 || shares[0] != 1 || shares[1] != 0.5 {
 		t.Errorf("shares %v", shares)
+	}
+	delete(later, 7)
+	if used, stolen, ok := spent(two, later); !ok || math.Abs(used-1.4) > 1e-9 || stolen != 0.1 {
+		t.Errorf("used %v, stolen %v, %v", used, stolen, ok)
 	}
 }
 

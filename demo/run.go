@@ -112,12 +112,12 @@ func (r *run) describe() Result {
 // quietCPUs watches the host for a moment and chooses the CPUs to pin to.
 func (r *run) quietCPUs(ctx context.Context, all cpuset.CPUSet) (cpuset.CPUSet, error) {
 	// Without /proc/stat all CPUs count as equally quiet.
-	before, _ := readCPUTimes(r.o.ProcDir)
+	before := cpuTimes(r.o.ProcDir)
 	from := workload.Now()
 	if err := pause(ctx, lookAround); err != nil {
 		return all, err
 	}
-	after, _ := readCPUTimes(r.o.ProcDir)
+	after := cpuTimes(r.o.ProcDir)
 	pinned, err := choosePinned(r.o.Machine, all, busyShares(before, after, workload.Now()-from), r.quota)
 	if err != nil {
 		return all, &NotMeasurable{What: "no CPUs to pin to", WayOut: "run it on a host with more CPUs", Err: err}
@@ -265,7 +265,7 @@ func (r *run) collect(ctx context.Context, arm string, records <-chan workload.R
 // count takes one look at the counters. The clock is read between the two
 // sources, which lie some 100 us apart.
 func (r *run) count() (counters, error) {
-	host, _ := readCPUTimes(r.o.ProcDir) // nil where it is not readable: others' use is then not measured
+	host := cpuTimes(r.o.ProcDir) // nil: others' use is not measured
 	at := workload.Now()
 	stat, err := cgroup.ReadStat(r.o.FS, r.home.group)
 	return counters{at: at, stat: stat, host: host}, err

@@ -54,7 +54,8 @@ type Counts struct {
 	StoppedSpells *uint64
 	// Stopped: it is stopped at AtNS.
 	Stopped bool
-	// OnCPUNS is the time its threads held CPUs, summed per CPU and not from the histogram: a check on it.
+	// OnCPUNS is the time its threads held CPUs, summed per CPU and not from the histogram: a check on it. Where CPUs
+	// change hands faster than it can be read, what they did while it was read may be missing.
 	OnCPUNS int64
 	// OnCPU is the same by CPU, only those with any.
 	OnCPU map[int]int64

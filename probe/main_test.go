@@ -137,7 +137,8 @@ type running struct {
 	out *bufio.Reader
 }
 
-// start puts a child into a cgroup and lets it go.
+// start puts a child into a cgroup and lets it go. It comes there stopped: of a thread that is moved while it runs, the
+// cgroup's counter knows at once, and the probe at the next tick, which a busy machine's guest may have to wait for long.
 func start(t testing.TB, tr *cgrouptest.Tree, path, kind string, args ...string) running {
 	t.Helper()
 	c := exec.Command("/proc/self/exe", append([]string{childCommand, kind}, args...)...)
@@ -152,7 +153,10 @@ func start(t testing.TB, tr *cgrouptest.Tree, path, kind string, args ...string)
 		_ = c.Process.Kill()
 		_ = c.Wait()
 	})
+	must(t, c.Process.Signal(unix.SIGSTOP))
+	must(t, unix.Waitid(unix.P_PID, c.Process.Pid, nil, unix.WSTOPPED, nil))
 	attach(t, tr, path, c.Process.Pid)
+	must(t, c.Process.Signal(unix.SIGCONT))
 	_, err = in.Write([]byte("go\n"))
 	must(t, err)
 	return running{c, in, bufio.NewReader(out)}

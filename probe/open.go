@@ -42,7 +42,9 @@ type Probe struct {
 	costs   map[string]Cost // when EnableCosts was called
 	// rowsLost is the kernel's count when it was last looked at.
 	rowsLost uint64
-	closed   bool
+	// hasty counts reads that found no moment at which a container's histograms were exact.
+	hasty  uint64
+	closed bool
 
 	recording sync.Mutex
 	rowing    sync.Mutex

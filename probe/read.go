@@ -9,8 +9,10 @@ import (
 const (
 	wordCount = 1<<16 - 1
 	wordTime  = 1<<48 - 1
-	// A container is read while it is counted in: this often, until what was read agrees with itself.
-	readTries = 50
+	// A container is read while it is counted in: this often for a moment in which no CPU changes hands, and this
+	// often in all for one in which its histograms are exact, which is shorter.
+	stillTries = 50
+	readTries  = 500
 )
 
 // Read tells what was counted of a container since it is watched.
@@ -35,22 +37,17 @@ func (p *Probe) read(s *slot) (Counts, error) {
 	}
 	var c bpfContainer
 	out := Counts{SinceNS: s.sinceNS}
-	for range readTries {
-		if err := p.coll.Maps[bpfMapContainers].Lookup(s.number, &c); err != nil {
-			return Counts{}, fmt.Errorf("read %q: %w", s.Path, err)
-		}
-		held, err := p.readUsage(s, &out)
+	for try := 0; ; try++ {
+		still, err := p.readUsage(s, &out, &c)
 		if err != nil {
 			return Counts{}, fmt.Errorf("read %q: %w", s.Path, err)
 		}
-		// The words' counts are taken to hold until AtNS: whatever they changed in between would be lost.
-		var later bpfContainer
-		if err := p.coll.Maps[bpfMapContainers].Lookup(s.number, &later); err != nil {
-			return Counts{}, fmt.Errorf("read %q: %w", s.Path, err)
+		exact := out.heldTo(c.WidthWord, c.Width[:]) && out.heldTo(c.WantedWord, c.Wanted[:]) && out.heldTo(c.StoppedWord, c.Stopped[:])
+		if exact && (still || try >= stillTries) {
+			break
 		}
-		if held && c.WidthWord == later.WidthWord && c.WantedWord == later.WantedWord && c.StoppedWord == later.StoppedWord &&
-			agrees(c.WidthWord, s.sinceNS, c.Width[:]) && agrees(c.WantedWord, s.sinceNS, c.Wanted[:]) &&
-			agrees(c.StoppedWord, s.sinceNS, c.Stopped[:]) {
+		if try == readTries {
+			p.hasty++
 			break
 		}
 	}
@@ -71,13 +68,15 @@ func (p *Probe) read(s *slot) (Counts, error) {
 	return out, nil
 }
 
-// agrees says whether a histogram sums to the time between since and its word.
-func agrees(word, since uint64, histogram []uint64) bool {
+// heldTo says whether a word's count has held until c.AtNS, and its histogram sums to the time between c.SinceNS and the
+// word's.
+func (c *Counts) heldTo(word uint64, histogram []uint64) bool {
 	var sum uint64
 	for _, ns := range histogram {
 		sum += ns
 	}
-	return sum == elapsed(word, since)
+	to := elapsed(word, c.SinceNS)
+	return sum == to && to <= c.AtNS-c.SinceNS
 }
 
 // elapsed is the time from since to a word's, which knows 48 bits of it only.
@@ -102,9 +101,9 @@ func upTo(c *Counts, word uint64, histogram []uint64) ([]int64, int) {
 	return out, count
 }
 
-// readUsage adds up what the CPUs noted, with what those that hold the container have not booked yet, up to c.AtNS;
-// false: a CPU changed hands meanwhile.
-func (p *Probe) readUsage(s *slot, c *Counts) (bool, error) {
+// readUsage reads a container's words and histograms, right after c.AtNS, and adds up what the CPUs noted until then with
+// what those that hold the container have not booked yet; still is false where a CPU changed hands meanwhile.
+func (p *Probe) readUsage(s *slot, c *Counts, from *bpfContainer) (still bool, err error) {
 	usages := make([]bpfUsage, p.ncpu)
 	before := make([]cpuHold, p.ncpu)
 	after := make([]cpuHold, p.ncpu)
@@ -114,14 +113,17 @@ func (p *Probe) readUsage(s *slot, c *Counts) (bool, error) {
 	if err := p.coll.Maps[bpfMapUsages].Lookup(s.number, &usages); err != nil {
 		return false, err
 	}
+	c.AtNS = monotonic() &^ 15
+	if err := p.coll.Maps[bpfMapContainers].Lookup(s.number, from); err != nil {
+		return false, err
+	}
 	if err := p.readHolds(after); err != nil {
 		return false, err
 	}
-	c.AtNS = monotonic() &^ 15
 	c.OnCPU, c.OnCPUNS = map[int]int64{}, 0
 	for cpu, u := range usages {
 		ns := int64(u.Ns)
-		if h := after[cpu]; h.handle == s.handle && h.since < c.AtNS {
+		if h := before[cpu]; h.handle == s.handle && h.since < c.AtNS {
 			ns += int64(c.AtNS - h.since)
 		}
 		if ns > 0 {

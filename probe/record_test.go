@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/unthrottle/unthrottle/cgroup/cgrouptest"
 	"github.com/unthrottle/unthrottle/lab/require"
@@ -383,8 +386,14 @@ func TestLostEventsAreCounted(t *testing.T) {
 	p := open(t, probe.Options{RingBytes: 4096})
 	tr := cgrouptest.New(t)
 	c := container(t, tr, tr.Make("a"))
-	start(t, tr, c.Path, "pingpong", "100000000")
-	rec := record(t, p, tr, c, time.Second)
+	// It rests at both ends: what switches all the time offers a slow machine no still moment to read its CPUs (stillTries).
+	pair := start(t, tr, c.Path, "pingpong", "100000000").Process
+	must(t, pair.Signal(unix.SIGSTOP))
+	for at, signal := range map[time.Duration]os.Signal{300 * time.Millisecond: unix.SIGCONT, 1200 * time.Millisecond: unix.SIGSTOP} {
+		timer := time.AfterFunc(at, func() { _ = pair.Signal(signal) })
+		defer timer.Stop()
+	}
+	rec := record(t, p, tr, c, 1500*time.Millisecond)
 	var told uint64
 	switches := 0
 	for _, e := range rec.Events {

@@ -1,11 +1,8 @@
 package probe
 
 import (
-	"bytes"
 	"fmt"
 	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -13,6 +10,7 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/cgroup"
+	"github.com/unthrottle/unthrottle/procstat"
 	"github.com/unthrottle/unthrottle/recording"
 	"github.com/unthrottle/unthrottle/topology"
 )
@@ -24,7 +22,7 @@ type snapshot struct {
 	// stat are the target's own counters, others' by slot number + 1; nil: not measured.
 	stat   *cgroup.Stat
 	others map[uint32]cgroup.Stat
-	steal  map[int]int64 // ns per CPU; nil: not known
+	cpus   map[int]procstat.Times // nil: not known
 }
 
 // snapshot reads the counters of now. What cannot be read is left out.
@@ -47,7 +45,9 @@ func (r *recorder) snapshot() (snapshot, error) {
 		return s, err
 	}
 	s.wall = time.Now()
-	s.steal = readSteal(r.p.options.Proc)
+	if stat, err := procstat.Read(os.DirFS(r.p.options.Proc)); err == nil {
+		s.cpus = stat.CPUs
+	}
 	return s, nil
 }
 
@@ -79,11 +79,11 @@ func (s snapshot) upTo(end snapshot, f *recording.Footer, used []*slot) {
 			f.OnCPUNS[cpu] = ns
 		}
 	}
-	if s.steal != nil && end.steal != nil {
+	if s.cpus != nil && end.cpus != nil {
 		f.StealNS = map[int]int64{}
-		for cpu, ns := range end.steal {
-			if was, ok := s.steal[cpu]; ok {
-				f.StealNS[cpu] = max(ns-was, 0)
+		for cpu, now := range end.cpus {
+			if was, ok := s.cpus[cpu]; ok {
+				f.StealNS[cpu] = max(now.Since(was).Steal.Nanoseconds(), 0)
 			}
 		}
 	}
@@ -121,38 +121,6 @@ func gained(end, start []int64) []int64 {
 		}
 	}
 	return out
-}
-
-// userHZ is the unit of /proc/stat, USER_HZ: 100 on every Linux that Go runs on.
-const userHZ = 100
-
-// readSteal reads per CPU the time that a hypervisor took, exact to a tick; nil where it cannot be read.
-func readSteal(proc string) map[int]int64 {
-	text, err := os.ReadFile(filepath.Join(proc, "stat"))
-	if err != nil {
-		return nil
-	}
-	return parseSteal(text)
-}
-
-func parseSteal(text []byte) map[int]int64 {
-	steal := map[int]int64{}
-	for line := range bytes.Lines(text) {
-		f := strings.Fields(string(line))
-		if len(f) < 9 || !strings.HasPrefix(f[0], "cpu") || f[0] == "cpu" {
-			continue
-		}
-		cpu, err := strconv.Atoi(f[0][len("cpu"):])
-		ticks, err2 := strconv.ParseInt(f[8], 10, 64)
-		if err != nil || err2 != nil || cpu < 0 {
-			continue
-		}
-		steal[cpu] = ticks * int64(time.Second/userHZ)
-	}
-	if len(steal) == 0 {
-		return nil
-	}
-	return steal
 }
 
 func onlineCPUs() (cpuset.CPUSet, error) {

@@ -23,5 +23,8 @@ func (p *Probe) Troubles() map[string]uint64 {
 			found[what] = n
 		}
 	}
+	if p.hasty > 0 {
+		found["a container changed faster than it could be read"] = p.hasty
+	}
 	return found
 }

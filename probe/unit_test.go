@@ -49,22 +49,22 @@ func TestWordWraps(t *testing.T) {
 		t.Errorf("elapsed is %d ns, want 1600", got)
 	}
 	h := []uint64{600, 1000}
-	if !agrees(word|1, since, h) || agrees(word|1, since+16, h) {
-		t.Error("agrees")
-	}
 	c := Counts{SinceNS: since, AtNS: since + 2000}
+	for what, tc := range map[string]struct {
+		c    Counts
+		want bool
+	}{
+		"exact":                         {c, true},
+		"changed at the moment of read": {Counts{SinceNS: since, AtNS: since + 1600}, true},
+		"changed after it":              {Counts{SinceNS: since, AtNS: since + 1584}, false},
+		"a change half told":            {Counts{SinceNS: since + 16, AtNS: c.AtNS}, false},
+	} {
+		if got := tc.c.heldTo(word|1, h); got != tc.want {
+			t.Errorf("%s: held is %v", what, got)
+		}
+	}
 	if levels, n := upTo(&c, word|1, h); n != 1 || !slices.Equal(levels, []int64{600, 1400}) {
 		t.Errorf("got %v %d", levels, n)
-	}
-}
-
-func TestParseSteal(t *testing.T) {
-	got := parseSteal([]byte("cpu  1 2 3 4 5 6 7 80 0 0\ncpu0 1 2 3 4 5 6 7 30 0 0\ncpu3 1 2 3 4 5 6 7 50 0 0\nintr 5\ncpux 1 2 3 4 5 6 7 8\ncpu4 1\n"))
-	if len(got) != 2 || got[0] != 300e6 || got[3] != 500e6 {
-		t.Errorf("got %v", got)
-	}
-	if parseSteal(nil) != nil {
-		t.Error("nothing was measured, yet there is a figure")
 	}
 }
 

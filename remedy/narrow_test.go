@@ -3,12 +3,14 @@ package remedy
 import (
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/cgroup"
 	"github.com/unthrottle/unthrottle/container"
+	"github.com/unthrottle/unthrottle/procstat"
 )
 
 // A limit of whole CPUs is kept by the cpuset, another one by a quota in short
@@ -205,8 +207,9 @@ func TestSpread(t *testing.T) {
 }
 
 func TestLoads(t *testing.T) {
-	before := parseTicks("cpu  9 9 9 9 9\ncpu0 10 0 0 90 0 0 0 0 0 0\ncpu1 0 0 0 100 0\ncpu2 5 5\nintr 9 9 9 9 9 9 9\ncpu3 9 9 9 9 9\n")
-	after := parseTicks("cpu0 60 5 5 120 10 0 0 0 55 0\ncpu1 0 0 0 200 0\ncpu3 1 1 1 1 1\ncpux 1 1 1 1 1\n")
+	const s = time.Second
+	before := map[int]procstat.Times{0: {All: 10 * s, Idle: 9 * s}, 1: {All: 10 * s, Idle: 10 * s}, 2: {All: 5 * s}, 3: {All: 9 * s}, 4: {All: s, Idle: s}}
+	after := map[int]procstat.Times{0: {All: 20 * s, Idle: 13 * s, Steal: s}, 1: {All: 20 * s, Idle: 20 * s}, 3: {All: 8 * s}, 4: {All: 2 * s}, 5: {All: s}}
 	got := loads(before, after)
 	if len(got) != 2 || got[0] != 0.6 || got[1] != 0 {
 		t.Errorf("got %v", got)
@@ -214,16 +217,7 @@ func TestLoads(t *testing.T) {
 	if loads(before, before) != nil || loads(nil, after) != nil {
 		t.Error("a load without time")
 	}
-}
-
-func FuzzParseTicks(f *testing.F) {
-	f.Add("cpu0 10 0 0 90 0 0 0 0 0 0\n")
-	f.Add("cpu0 99999999999999999999 0 0 1 1\ncpu70000 1 1 1 1 1")
-	f.Fuzz(func(t *testing.T, text string) {
-		for id, share := range loads(map[int]ticks{0: {}, 1: {}}, parseTicks(text)) {
-			if id < 0 || share < 0 || share > 1 {
-				t.Errorf("CPU %d: %g", id, share)
-			}
-		}
-	})
+	if got := cpuTimes(fstest.MapFS{}); got != nil {
+		t.Errorf("read where there is none: %v", got)
+	}
 }

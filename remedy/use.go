@@ -29,13 +29,13 @@ func (g *gatherer) use(all []container.Container) error {
 	if len(before) == 0 {
 		window = min(window, loadWindow)
 	}
-	earlier := readTicks(g.o.Root)
+	earlier := cpuTimes(g.o.Root)
 	select {
 	case <-g.ctx.Done():
 		return g.ctx.Err()
 	case <-time.After(window):
 	}
-	g.facts.Load = loads(earlier, readTicks(g.o.Root))
+	g.facts.Load = loads(earlier, cpuTimes(g.o.Root))
 	for _, c := range all {
 		earlier, ok := before[c.Group.Path]
 		if !ok {

@@ -14,9 +14,12 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/unthrottle/unthrottle/accuracy"
 	"github.com/unthrottle/unthrottle/cgroup"
 	"github.com/unthrottle/unthrottle/host"
+	"github.com/unthrottle/unthrottle/procstat"
 	"github.com/unthrottle/unthrottle/scenario"
 	"github.com/unthrottle/unthrottle/workload/experiment"
 )
@@ -46,22 +49,26 @@ func MachineOf(h *cgroup.Host, cpus int, release string, hz int) accuracy.Machin
 // Real runs a draw for real.
 func Real(ctx context.Context, d accuracy.Draw, m accuracy.Machine, duration time.Duration, o experiment.Options) (accuracy.Result, error) {
 	r := accuracy.Result{Seed: d.Seed, Key: d.Key(), Machine: m, Seconds: duration.Seconds()}
-	s := d.Lasting(duration)
-	before, err := look(o.Host)
-	if err != nil {
-		return r, err
-	}
-	run, err := experiment.Run(ctx, s, o)
+	run, noise, err := Run(ctx, d.Lasting(duration), o)
 	if err != nil {
 		return r, fmt.Errorf("draw %d: %w", d.Seed, err)
 	}
-	after, err := look(o.Host)
-	if err != nil {
-		return r, err
-	}
-	r.Outcome = run.Outcome
-	r.Noise = noise(before, after, used(&s, run.Outcome))
+	r.Outcome, r.Noise = run.Outcome, noise
 	return r, nil
+}
+
+// Run runs a scenario for real, and says what others had of the CPUs meanwhile.
+func Run(ctx context.Context, s scenario.Scenario, o experiment.Options) (experiment.Result, accuracy.Noise, error) {
+	before, err := look(o.Host)
+	if err != nil {
+		return experiment.Result{}, accuracy.Noise{}, err
+	}
+	run, err := experiment.Run(ctx, s, o)
+	if err != nil {
+		return run, accuracy.Noise{}, err
+	}
+	after, err := look(o.Host)
+	return run, noise(before, after), err
 }
 
 // calibration is how long each takes, and calibrations how often: the median counts,
@@ -95,30 +102,36 @@ func WakeCosts(ctx context.Context, m accuracy.Machine, o experiment.Options) (a
 	return r, nil
 }
 
-// used is the CPU time of all cgroups of a scenario.
-func used(s *scenario.Scenario, o scenario.Outcome) time.Duration {
-	sum := 0.0
-	for _, c := range s.Cgroups {
-		if c.Parent < 0 {
-			sum += o.Cgroups[c.Name].UsageSeconds
+// own is the CPU time of this process and of those that it started, as far as they have ended.
+func own() (time.Duration, error) {
+	sum := time.Duration(0)
+	for _, who := range []int{unix.RUSAGE_SELF, unix.RUSAGE_CHILDREN} {
+		var u unix.Rusage
+		if err := unix.Getrusage(who, &u); err != nil {
+			return 0, fmt.Errorf("getrusage: %w", err)
 		}
+		sum += time.Duration(u.Utime.Nano() + u.Stime.Nano())
 	}
-	return time.Duration(sum * 1e9)
+	return sum, nil
 }
 
 // times are sums over all CPUs.
 type times struct {
-	host.Times
+	procstat.Times
 	used *time.Duration // by all processes, exactly; nil: not counted
+	own  time.Duration
 }
 
 // look reads the counters. On cgroup v1 the root counts CPU time exactly; else
 // what was idle at ticks is all there is, which periods in step with the ticks
 // distort.
 func look(h *cgroup.Host) (times, error) {
-	t := times{}
-	var err error
-	t.Times, err = host.ReadTimes(os.DirFS("/"))
+	mine, err := own()
+	if err != nil {
+		return times{}, err
+	}
+	stat, err := procstat.Read(os.DirFS("/proc"))
+	t := times{Times: stat.Total, own: mine}
 	if v, ok := h.Version(cgroup.CPUAcct); err != nil || !ok || v != cgroup.V1 || h.Top(cgroup.CPUAcct) != "/" {
 		return t, err
 	}
@@ -127,16 +140,16 @@ func look(h *cgroup.Host) (times, error) {
 	return t, err
 }
 
-// noise is what neither idled nor was used by the run itself.
-func noise(before, after times, own time.Duration) accuracy.Noise {
-	all := float64(after.All - before.All)
+// noise is what neither idled nor was used by who runs and measures.
+func noise(before, after times) accuracy.Noise {
+	cpus, own := after.Since(before.Times), after.own-before.own
+	all := float64(cpus.All)
 	if all <= 0 {
 		return accuracy.Noise{Steal: 1, Others: 1}
 	}
-	steal := after.Steal - before.Steal
-	others := after.All - before.All - (after.Idle - before.Idle) - steal - own
+	others := cpus.Used() - own
 	if before.used != nil && after.used != nil {
 		others = *after.used - *before.used - own
 	}
-	return accuracy.Noise{Steal: float64(steal) / all, Others: max(0, float64(others)/all)}
+	return accuracy.Noise{Steal: float64(cpus.Steal) / all, Others: max(0, float64(others)/all)}
 }

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/signal"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -72,9 +71,9 @@ func (s *stage) mix(p *probe.Probe, m provoke.Mix) confusion.Result {
 	r := confusion.Result{Seed: m.Seed, Limit: m.Limit, Window: window.Seconds()}
 	run := func(without int) (e diagnose.Explanation) {
 		s.play(m.Scenario(without), func(target container.Container, others []container.Container) {
-			before := steal(s.t)
-			e = s.explained(p, target, others)
-			r.Steal = max(r.Steal, (steal(s.t)-before)/e.Window.Seconds()/provoke.CPUs)
+			var stolen float64
+			e, stolen = s.explained(p, target, others)
+			r.Steal = max(r.Steal, stolen)
 			r.Strangers = max(r.Strangers, strangers(e, others))
 		})
 		return e
@@ -103,19 +102,4 @@ func harm(e diagnose.Explanation) float64 {
 		sum += d.Seconds()
 	}
 	return sum
-}
-
-// steal is what the hypervisor took of all CPUs so far, in seconds (/proc/stat, field 8).
-func steal(t testing.TB) float64 {
-	t.Helper()
-	text, err := os.ReadFile("/proc/stat")
-	if err != nil {
-		t.Fatal(err)
-	}
-	fields := strings.Fields(strings.SplitN(string(text), "\n", 2)[0])
-	ticks, err := strconv.ParseFloat(fields[8], 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ticks / 100
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/unthrottle/unthrottle/diagnose"
 	"github.com/unthrottle/unthrottle/explain/provoke"
 	"github.com/unthrottle/unthrottle/lab/require"
+	"github.com/unthrottle/unthrottle/procstat"
 )
 
 // TestMain lets the test binary stand in for the program that children run.
@@ -41,9 +42,7 @@ func newStage(t testing.TB) *stage {
 	require.CPUs(t, provoke.CPUs)
 	s := &stage{t: t, tree: cgrouptest.New(t), tries: map[string]int{}}
 	h := s.tree.Host
-	version, _ := h.Version(cgroup.CPU)
-	w := cgroup.SharesWrite(version, cgroup.MaxShares)
-	s.must(h.Write(cgroup.CPU, s.tree.Top, w.File, w.Value))
+	s.tree.Weigh(s.tree.Top, cgroup.MaxShares)
 	group, err := h.Group(s.tree.Top)
 	s.must(err)
 	_, all, err := cgroup.CPUs(h, group.CPUSetPath)
@@ -97,6 +96,9 @@ func (s *stage) play(scenario provoke.Scenario, act func(target container.Contai
 	for _, load := range scenario.Loads {
 		p, err := provoke.Start("", provoke.Spec{Pools: load.Pools, Deadline: 2 * time.Minute})
 		s.must(err)
+		if why := p.Disturbed(); why != nil {
+			s.t.Logf("%s: its Go runtime takes part: %v", scenario.Name, why)
+		}
 		running = append(running, p)
 		for _, c := range cgroup.Controllers() {
 			if _, ok := h.Version(c); ok {
@@ -137,4 +139,14 @@ func strangers(e diagnose.Explanation, ours []container.Container) float64 {
 		}
 	}
 	return sum
+}
+
+// steal is what the hypervisor took of all CPUs so far, in seconds.
+func steal(t testing.TB) float64 {
+	t.Helper()
+	s, err := procstat.Read(os.DirFS("/proc"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Total.Steal.Seconds()
 }

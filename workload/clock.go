@@ -21,6 +21,22 @@ func clock(id uintptr) time.Duration {
 	return time.Duration(ts.Nano())
 }
 
+// SleepUntil sleeps until a moment of [Now], in raw system calls, of which the Go
+// runtime is not told.
+func SleepUntil(at time.Duration) {
+	ts := unix.NsecToTimespec(int64(at))
+	for Now() < at {
+		_, _, _ = unix.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, uintptr(unsafe.Pointer(&ts)), 0, 0, 0)
+	}
+}
+
+// SetName names the calling thread as /proc shows it: 15 bytes of name are kept.
+func SetName(name string) {
+	var text [16]byte
+	copy(text[:15], name)
+	_, _, _ = unix.RawSyscall(unix.SYS_PRCTL, unix.PR_SET_NAME, uintptr(unsafe.Pointer(&text)), 0)
+}
+
 // sleep is one clock_nanosleep(2) and what it took. Both are raw system calls:
 // the Go runtime is not told, so none of its locks and timers can add to what
 // the kernel takes.

@@ -130,12 +130,33 @@ func (tr *Tree) Limit(path string, cpus float64) {
 	}
 }
 
+// Weigh gives a cgroup a weight, in shares of v1.
+func (tr *Tree) Weigh(path string, shares uint64) {
+	tr.t.Helper()
+	version, _ := tr.Host.Version(cgroup.CPU)
+	w := cgroup.SharesWrite(version, shares)
+	tr.must(tr.Host.Write(cgroup.CPU, path, w.File, w.Value))
+}
+
 // Work runs burners and a sleeper in a cgroup until the test ends, and no
-// longer than a minute and a half whatever happens. Their number bounds what
+// longer than ten minutes whatever happens. Their number bounds what
 // they burn only as far as the cgroup's limit does: give it one.
 func (tr *Tree) Work(path string, burners int) int {
 	tr.t.Helper()
-	p, err := workload.Start(tr.Exe, workload.Spec{Burners: burners, Sleep: 10 * time.Millisecond, Deadline: 90 * time.Second})
+	return tr.run(path, workload.Spec{Burners: burners, Sleep: 10 * time.Millisecond})
+}
+
+// Rest runs a process in a cgroup that hardly ever wakes up, so that there is one, for
+// as long as Work would.
+func (tr *Tree) Rest(path string) int {
+	tr.t.Helper()
+	return tr.run(path, workload.Spec{Sleep: workload.MaxSleep})
+}
+
+func (tr *Tree) run(path string, spec workload.Spec) int {
+	tr.t.Helper()
+	spec.Deadline = 10 * time.Minute
+	p, err := workload.Start(tr.Exe, spec)
 	tr.must(err)
 	tr.working = append(tr.working, p)
 	go func() {

@@ -11,7 +11,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/unthrottle/unthrottle/workload"
 	"github.com/unthrottle/unthrottle/workload/child"
+	"github.com/unthrottle/unthrottle/workload/futex"
 )
 
 // ChildMain is the whole life of a child; its result is the exit code. It is of
@@ -41,26 +43,16 @@ func live() error {
 			}
 		}
 	}
+	begin := spec.prepare(kernel)
 	if _, err := os.Stdout.Write([]byte{1}); err != nil {
 		return err
 	}
 	if _, ok := inside.Word(); !ok {
 		return nil
 	}
-	start := newStart()
-	for _, p := range spec.Pools {
-		for i := range p.Threads {
-			start.ready.Add(1)
-			go func() {
-				runtime.LockOSThread()
-				setName(fmt.Sprintf("%s-%d", p.Name, i+1))
-				shortSlice()
-				start.wait()
-				p.run(i, start.at, kernel)
-			}()
-		}
-	}
-	start.release()
+	begin.at = workload.Now() + 20*ms
+	begin.word.Store(1)
+	futex.Wake(&begin.word, futex.All)
 	for {
 		if _, ok := inside.Word(); !ok {
 			return nil
@@ -68,25 +60,38 @@ func live() error {
 	}
 }
 
-// starting lets all threads begin at one moment, when each has its name.
-type starting struct {
-	ready sync.WaitGroup
-	begin chan struct{}
-	at    time.Duration // CLOCK_MONOTONIC
+// beginning is the one moment at which all threads start.
+type beginning struct {
+	word atomic.Uint32 // a futex: 1 when at is set
+	at   time.Duration // CLOCK_MONOTONIC
 }
 
-func newStart() *starting { return &starting{begin: make(chan struct{})} }
-
-func (s *starting) wait() {
-	s.ready.Done()
-	<-s.begin
+// prepare makes all threads, each with its name. They wait in raw system calls: the
+// thread of the runtime that looks after goroutines left waiting is held.
+func (s Spec) prepare(kernel *kernelWork) *beginning {
+	begin := new(beginning)
+	var ready sync.WaitGroup
+	for _, p := range s.Pools {
+		for i := range p.Threads {
+			ready.Add(1)
+			go func() {
+				runtime.LockOSThread()
+				workload.SetName(fmt.Sprintf("%s-%d", p.Name, i+1))
+				shortSlice()
+				ready.Done()
+				for begin.word.Load() == 0 {
+					futex.Wait(&begin.word, 0)
+				}
+				p.run(i, begin.at, kernel)
+			}()
+		}
+	}
+	ready.Wait()
+	return begin
 }
 
-func (s *starting) release() {
-	s.ready.Wait()
-	s.at = clock(unix.CLOCK_MONOTONIC) + 20*time.Millisecond
-	close(s.begin)
-}
+// roundsPerLook is how many rounds pass between two looks at a clock, about 0.5 us.
+const roundsPerLook = 1_000
 
 // run is the life of the pool's thread number i.
 func (p Pool) run(i int, start time.Duration, kernel *kernelWork) {
@@ -94,66 +99,23 @@ func (p Pool) run(i int, start time.Duration, kernel *kernelWork) {
 	if !p.Together && p.Every > 0 {
 		offset = p.Every * time.Duration(i) / time.Duration(p.Threads)
 	}
-	next := start + offset
+	next, x := start+offset, uint64(1)
 	for {
-		sleepUntil(next)
+		workload.SleepUntil(next)
 		if p.Kernel {
 			kernel.read(p.Work)
 		} else {
-			burn(p.Work)
+			x = workload.BurnFor(p.Work, x, roundsPerLook, nil)
 		}
 		if p.Every == 0 {
 			continue
 		}
 		// What became due meanwhile is left out.
 		next += p.Every
-		if now := clock(unix.CLOCK_MONOTONIC); next < now {
+		if now := workload.Now(); next < now {
 			next += (now - next + p.Every - 1) / p.Every * p.Every
 		}
 	}
-}
-
-// rounds between two looks at the clock: about 2 us.
-const rounds = 4_000
-
-// sink takes what is computed, so that no compiler drops it.
-var sink atomic.Uint64
-
-// burn takes that much CPU time of this thread, in user mode but for the looks at its clock.
-func burn(work time.Duration) {
-	end := clock(unix.CLOCK_THREAD_CPUTIME_ID) + work
-	x := uint64(1)
-	for clock(unix.CLOCK_THREAD_CPUTIME_ID) < end {
-		for range rounds {
-			x = x*6364136223846793005 + 1442695040888963407
-		}
-	}
-	if x == 0 {
-		sink.Store(x)
-	}
-}
-
-// clock must not be split: a look at the stack's end is where the Go runtime's monitor would take the thread off its CPU
-// after 10 ms, and a long run would be several.
-//
-//go:nosplit
-func clock(id int) time.Duration {
-	var ts unix.Timespec
-	// Both clocks exist on every Linux; the call cannot fail.
-	_, _, _ = unix.RawSyscall(unix.SYS_CLOCK_GETTIME, uintptr(id), uintptr(unsafe.Pointer(&ts)), 0)
-	return time.Duration(ts.Nano())
-}
-
-// sleepUntil is one system call that the Go runtime is not told of.
-func sleepUntil(t time.Duration) {
-	ts := unix.NsecToTimespec(int64(t))
-	const absolute = 1 // TIMER_ABSTIME
-	_, _, _ = unix.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, absolute, uintptr(unsafe.Pointer(&ts)), 0, 0, 0)
-}
-
-func setName(name string) {
-	b := append([]byte(name), 0)
-	_, _, _ = unix.RawSyscall(unix.SYS_PRCTL, unix.PR_SET_NAME, uintptr(unsafe.Pointer(&b[0])), 0)
 }
 
 // nameRuntime lets the Go runtime's own threads count to a pool: they wake up a hundred times a second, and would be a

@@ -9,9 +9,9 @@
 // # Rule
 //
 // A [Spec] is one process: pools of threads, each with a name (prctl(2),
-// PR_SET_NAME), an amount of CPU time per run, and a rhythm. CPU time is taken
-// from the thread's own clock, so that a run costs the same however often it is
-// interrupted; only how long it takes differs. A run that is due while the one
+// PR_SET_NAME), an amount of CPU time per run, and a rhythm. A run costs the same
+// CPU time however often it is interrupted ([workload.BurnFor]); only how long it
+// takes differs. A run that is due while the one
 // before still goes on is left out: a pool never builds up a queue. The process
 // is this very program started again (package child): it ends with its parent.
 //
@@ -30,8 +30,10 @@
 //   - User work counts only: it touches no memory. Kernel work is reading
 //     /dev/urandom, in one system call per run; its length is calibrated when the
 //     process starts, and off by what the CPU's speed changes afterwards.
-//   - The Go runtime has a few threads of its own in each process, which count to
-//     its first pool.
+//   - The Go runtime has a few threads of its own in each process, which bear the
+//     name of its first pool. The one that would run all the time is held
+//     ([child.Process.Hold]): without that, a tenth of a slow machine's CPU time was
+//     the runtime's.
 //
 // Sources: seed 000 (bursts), seed 001 (one thread, a tiny limit), seed 003
 // (burners and a sleeper), Linux 6.18 throttle_cfs_rq_work (kernel work past the

@@ -8,6 +8,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/unthrottle/unthrottle/workload"
 )
 
 // kernelWork is work within one system call: one readv(2) of /dev/urandom per call, whose parts all go to the same
@@ -40,9 +42,9 @@ func openKernelWork() (*kernelWork, error) {
 	defer runtime.UnlockOSThread()
 	const parts = 32
 	z.readParts(parts) // touches the buffer's pages
-	before := clock(unix.CLOCK_THREAD_CPUTIME_ID)
+	before := workload.ThreadTime()
 	z.readParts(parts)
-	z.perPart = max(time.Microsecond, (clock(unix.CLOCK_THREAD_CPUTIME_ID)-before)/parts)
+	z.perPart = max(time.Microsecond, (workload.ThreadTime()-before)/parts)
 	return z, nil
 }
 

@@ -12,7 +12,10 @@ import (
 const ChildCommand = "__provoke"
 
 // Process is a running child, seen from its parent.
-type Process struct{ *child.Process }
+type Process struct {
+	*child.Process
+	free error // why its runtime is not held; nil: it is
+}
 
 // Start starts a child that waits to be let go: it has calibrated its kernel
 // work, and burns nothing until [Process.Go]. exe is the program to run with
@@ -33,7 +36,7 @@ func Start(exe string, spec Spec) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{c}
+	p := &Process{Process: c}
 	var ready [1]byte
 	if _, err := io.ReadFull(c.Out(), ready[:]); err != nil {
 		if stopped := c.Stop(); stopped != nil {
@@ -41,8 +44,12 @@ func Start(exe string, spec Spec) (*Process, error) {
 		}
 		return nil, fmt.Errorf("provoke: the child did not get ready: %w", err)
 	}
+	p.free = c.Hold()
 	return p, nil
 }
+
+// Disturbed says why the child's runtime runs besides its threads; nil: it does not.
+func (p *Process) Disturbed() error { return p.free }
 
 // wordGo lets the child run.
 const wordGo = 'g'

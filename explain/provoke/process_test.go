@@ -1,6 +1,7 @@
 package provoke
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -110,6 +111,15 @@ func TestSpecsThatMakeNoSense(t *testing.T) {
 	}
 	if _, err := Start("", Spec{Pools: []Pool{ok}}); err == nil || !strings.Contains(err.Error(), "deadline") {
 		t.Errorf("without a deadline: %v", err)
+	}
+}
+
+// The worked example of the package's words; what others do is not the target's demand.
+func TestDemand(t *testing.T) {
+	s := Causes()[0]
+	s.Loads = append(s.Loads, Load{"other", []Pool{{Name: "burner", Threads: 3, Work: ms}}})
+	if got := s.Demand(); math.Abs(got-0.32) > 1e-9 {
+		t.Errorf("8 threads, 10 ms in 250: %v CPUs", got)
 	}
 }
 

@@ -32,6 +32,19 @@ type Load struct {
 	Pools []Pool
 }
 
+// Demand is what the target's processes want in CPUs on average, if nothing holds them back.
+func (s Scenario) Demand() float64 {
+	sum := 0.0
+	for _, l := range s.Loads {
+		if l.Group == s.Target {
+			for _, p := range l.Pools {
+				sum += p.Demand()
+			}
+		}
+	}
+	return sum
+}
+
 const ms = time.Millisecond
 
 // one is a scenario of one cgroup.

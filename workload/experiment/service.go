@@ -176,7 +176,7 @@ const generatorPatience = time.Minute
 
 func (j *serviceJob) end() (map[string]scenario.WorkloadOutcome, []string, error) {
 	w := &j.s.Workloads[j.index]
-	out := map[string]scenario.WorkloadOutcome{}
+	out, notes := map[string]scenario.WorkloadOutcome{}, disturbed(j.workload(), j.process.Disturbed())
 	if j.collector >= 0 {
 		stats, err := j.process.Stats()
 		if err != nil {
@@ -185,7 +185,7 @@ func (j *serviceJob) end() (map[string]scenario.WorkloadOutcome, []string, error
 		out[j.s.Workloads[j.collector].Name] = collected(stats.GC)
 	}
 	if w.Shard > 0 {
-		return out, nil, nil // the first one's clients have its figures
+		return out, notes, nil // the first one's clients have its figures
 	}
 	var c clients
 	select {
@@ -201,7 +201,7 @@ func (j *serviceJob) end() (map[string]scenario.WorkloadOutcome, []string, error
 	for i, shard := range shardNames(w) {
 		out[shard] = shardServed(w.Shards, c.result.Shards[i])
 	}
-	return out, judge(w, c.result.Own, out), nil
+	return out, append(notes, judge(w, c.result.Own, out)...), nil
 }
 
 // judge says what the generator's own state means for its figures: where it was the

@@ -51,9 +51,13 @@ func (j *threadsJob) end() (map[string]scenario.WorkloadOutcome, []string, error
 	if r.Rounds > 0 {
 		out.Iterations = &r.Rounds
 	}
-	var notes []string
-	if why := j.process.Disturbed(); why != nil {
-		notes = append(notes, fmt.Sprintf("%s: the runtime of its process took part, with up to 1 %% of a CPU: %v", j.name, why))
+	return map[string]scenario.WorkloadOutcome{j.name: out}, disturbed(j.name, j.process.Disturbed()), nil
+}
+
+// disturbed notes why a workload's runtime ran besides its threads; nil: it did not.
+func disturbed(name string, why error) (notes []string) {
+	if why != nil {
+		notes = append(notes, fmt.Sprintf("%s: the runtime of its process took part, with up to 1 %% of a CPU: %v", name, why))
 	}
-	return map[string]scenario.WorkloadOutcome{j.name: out}, notes, nil
+	return notes
 }

@@ -19,6 +19,7 @@ type Process struct {
 	child *child.Process
 	out   *bufio.Reader
 	addr  string
+	free  error // why its runtime is not held; nil: it is, or the service does not serve yet
 }
 
 // Start starts a service that does not serve yet: put it into its cgroups, then
@@ -83,9 +84,15 @@ const answerPatience = 30 * time.Second
 
 // Go lets the service serve, and returns when all its threads run.
 func (p *Process) Go() error {
-	_, err := p.ask(wordGo)
-	return err
+	if _, err := p.ask(wordGo); err != nil {
+		return err
+	}
+	p.free = p.child.Hold()
+	return nil
 }
+
+// Disturbed says why the service's runtime runs besides its threads; nil: it does not.
+func (p *Process) Disturbed() error { return p.free }
 
 // Begin lets the collector count the time until its first collection, where it has one
 // by the clock; once, after Go.

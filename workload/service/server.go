@@ -6,9 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-	"unsafe"
 
-	"golang.org/x/sys/unix"
+	"github.com/unthrottle/unthrottle/workload"
 )
 
 // request is one on its way through the service. A connection's descriptor may
@@ -91,7 +90,7 @@ func (s *server) start() {
 		started.Add(1)
 		go func() {
 			runtime.LockOSThread()
-			setName(name)
+			workload.SetName(name)
 			started.Done()
 			run()
 		}()
@@ -126,13 +125,6 @@ func (s *server) begin() {
 			s.gc.ask()
 		}
 	}()
-}
-
-// setName names the calling thread as /proc shows it: 15 bytes.
-func setName(name string) {
-	var text [16]byte
-	copy(text[:15], name)
-	_, _, _ = unix.RawSyscall(unix.SYS_PRCTL, unix.PR_SET_NAME, uintptr(unsafe.Pointer(&text)), 0)
 }
 
 // handle gives a request to whom it belongs.

@@ -3,21 +3,11 @@ package threads
 import (
 	"math/rand/v2"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/unthrottle/unthrottle/scenario"
-	"github.com/unthrottle/unthrottle/workload"
 )
-
-// sleepUntil sleeps until a moment of CLOCK_MONOTONIC.
-func sleepUntil(at time.Duration) {
-	ts := unix.NsecToTimespec(int64(at))
-	for workload.Now() < at {
-		_, _, _ = unix.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, uintptr(unsafe.Pointer(&ts)), 0, 0, 0)
-	}
-}
 
 // roundsPerLook is how many rounds pass between two looks at a clock, about
 // 0.5 µs: a run of fibtest's has a few µs.
@@ -32,13 +22,6 @@ func draw(d scenario.Duration, chance *rand.Rand) time.Duration {
 		return d.Low + time.Duration(chance.Int64N(int64(d.High-d.Low)+1))
 	}
 	return d.Mean
-}
-
-// setName names the calling thread as /proc shows it.
-func setName(name string) {
-	var text [16]byte
-	copy(text[:15], name[max(0, len(name)-15):])
-	_, _, _ = unix.RawSyscall(unix.SYS_PRCTL, unix.PR_SET_NAME, uintptr(unsafe.Pointer(&text)), 0)
 }
 
 // setTimerSlack is how late the kernel may end the calling thread's sleeps.

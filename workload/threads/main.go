@@ -100,7 +100,8 @@ func prepare(spec *Spec) (all []thread, begin *atomic.Uint32, err error) {
 		ready.Add(1)
 		go func() {
 			runtime.LockOSThread()
-			setName(spec.Name + "-" + strconv.Itoa(i+1))
+			name := spec.Name + "-" + strconv.Itoa(i+1)
+			workload.SetName(name[max(0, len(name)-15):])
 			ready.Done()
 			for begin.Load() == 0 {
 				futex.Wait(begin, 0)

@@ -33,7 +33,7 @@ func Start(exe string, spec Spec) (*Process, error) {
 	if _, err := p.answer(); err != nil {
 		return nil, err
 	}
-	p.free = hold(p.Pid())
+	p.free = c.Hold()
 	return p, nil
 }
 

@@ -33,7 +33,7 @@ func (t *thread) run() {
 			return
 		}
 	}
-	sleepUntil(t.begin + t.spec.Start)
+	workload.SleepUntil(t.begin + t.spec.Start)
 	switch {
 	case t.spec.Kind == scenario.Burn, t.spec.Kind == scenario.Fib && t.index < t.spec.Fast, t.spec.Kind == scenario.Neighbour && t.spec.On == 0:
 		t.burnUntil(t.end)
@@ -76,7 +76,7 @@ func (t *thread) toggle() {
 	cycle := t.spec.On + t.spec.Off
 	for from := t.begin + t.spec.Start; from < t.end; from += cycle {
 		t.burnUntil(min(from+t.spec.On, t.end))
-		sleepUntil(min(from+cycle, t.end))
+		workload.SleepUntil(min(from+cycle, t.end))
 		// Behind by cycles: those are lost.
 		for from+2*cycle <= workload.Now() {
 			from += cycle
@@ -87,7 +87,7 @@ func (t *thread) toggle() {
 func (t *thread) measureSleeps() {
 	for now := workload.Now(); now < t.end; now = workload.Now() {
 		t.latency.begin(now)
-		sleepUntil(now + draw(t.spec.Sleep, t.chance))
+		workload.SleepUntil(now + draw(t.spec.Sleep, t.chance))
 		t.latency.done(workload.Now(), t.end)
 		t.x = workload.BurnFor(draw(t.spec.Run, t.chance), t.x, roundsPerLook, nil)
 	}
@@ -98,7 +98,7 @@ func (t *thread) sleepAndRun() {
 	first := time.Duration(t.chance.Float64() * float64(t.spec.Sleep.Average()))
 	for due := t.wakeAfter(workload.Now(), first); due < t.end; {
 		t.latency.begin(due)
-		sleepUntil(due)
+		workload.SleepUntil(due)
 		work := draw(t.spec.Run, t.chance)
 		if t.call != nil {
 			if err := t.call.use(work); err != nil {

@@ -1,4 +1,4 @@
-package threads
+package child
 
 import (
 	"fmt"
@@ -9,16 +9,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hold stops the thread of a child's Go runtime that looks after its goroutines
-// (sysmon of runtime/proc.go). Some hundred times a second it asks threads that
-// seem to run for too long to let others run, which wakes three threads more: up
-// to 1 % of a CPU per process, and quota taken on CPUs where the scenario has
-// nothing to run. The threads of a workload need nothing of it.
+// Hold stops the thread of the child's Go runtime that looks after its goroutines
+// (sysmon of runtime/proc.go); call it when all of the child's threads exist. Some
+// hundred times a second it asks threads that seem to run for too long, such as those
+// that wait for a CPU or for quota, to let others run, which puts them to sleep for a
+// moment and wakes three threads more: up to 1 % of a CPU per process, quota taken on
+// CPUs where the scenario has nothing to run, and work that seems to end before it
+// does. The threads of a workload need nothing of it.
 //
-// The thread stays in a ptrace stop (ptrace(2), PTRACE_INTERRUPT) until it is
-// killed with its process, or this process ends. An error says that the kernel
-// does not allow it; the child then runs as it is.
-func hold(pid int) error {
+// The thread stays in a ptrace stop (ptrace(2), PTRACE_INTERRUPT) until it is killed
+// with its process, or this process ends. An error says that the kernel does not allow
+// it; the child then runs as it is.
+func (p *Process) Hold() error {
+	pid := p.Pid()
 	tid, err := watcher(pid)
 	if err != nil {
 		return err

@@ -164,9 +164,13 @@ func (a *assembly) container() {
 		}
 		members[at] = append(members[at], t)
 	}
+	idle := map[int][]int{}
 	for _, at := range places {
 		at.pool.Workloads = append(at.pool.Workloads, a.workload(at.cgroup, len(members[at])))
+		crew := a.crewed(at.pool, members[at])
+		a.l.Replay.Crews = append(a.l.Replay.Crews, crew)
 		for _, t := range members[at] {
+			idle[t.index] = t.settle(crew)
 			a.threads[t.index] = len(a.l.Replay.Threads)
 			at.pool.Threads++
 			spec := simulate.ReplayThread{Steps: t.steps, Again: t.again()}
@@ -182,9 +186,16 @@ func (a *assembly) container() {
 	a.l.own = len(a.l.Scenario.Workloads)
 	for _, t := range a.l.Replay.Threads {
 		for i := range t.Steps {
-			if t.Steps[i].Kind == simulate.StepWake {
-				t.Steps[i].Thread = int32(a.threads[int(t.Steps[i].Thread)])
+			s := &t.Steps[i]
+			if s.Kind != simulate.StepWake {
+				continue
 			}
+			which := -1
+			if s.Idle {
+				which = idle[int(s.Thread)][s.For]
+			}
+			s.Idle, s.For = which >= 0, time.Duration(max(0, which))
+			s.Thread = int32(a.threads[int(s.Thread)])
 		}
 	}
 }

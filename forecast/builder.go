@@ -35,6 +35,7 @@ type Builder struct {
 	others    map[otherKey]*other
 	phases    map[uint64]int64 // by cgroup: the first firing of its period timer
 	measured  []*Pool
+	crews     map[*Pool]*crew
 	byName    map[poolName]*Pool
 	steps     int
 	full      bool // maxSteps: nothing more is taken in
@@ -58,7 +59,7 @@ func NewBuilder(h recording.Header) (*Builder, error) {
 	b := &Builder{
 		h: h, diagnosis: diagnose.New(h, diagnose.Options{}), names: pools.NewNames(maxNames), processes: map[uint32]string{},
 		threads: map[uint32]*thread{}, cpus: map[int32]*cpu{}, others: map[otherKey]*other{},
-		phases: map[uint64]int64{}, byName: map[poolName]*Pool{},
+		phases: map[uint64]int64{}, byName: map[poolName]*Pool{}, crews: map[*Pool]*crew{},
 	}
 	if _, err := hostOf(&h); err != nil {
 		return nil, err
@@ -151,16 +152,19 @@ func (b *Builder) onWakeup(e *recording.Event) {
 	}
 	t.cpu = e.CPU
 	waker := b.threads[e.Waker]
+	timed := e.Waker == 0 && e.Owner == recording.Kernel
+	before := len(t.told)
+	idle := b.roused(t, waker, timed)
 	switch {
 	case e.Waker != 0 && waker != nil && waker != t && waker.state == recording.Running:
 		b.flush(waker)
-		b.step(waker, simulate.ReplayStep{Kind: simulate.StepWake, Thread: int32(t.index)})
-		b.step(t, simulate.ReplayStep{Kind: simulate.StepAwait, For: time.Duration(b.now)})
+		b.step(waker, simulate.ReplayStep{Kind: simulate.StepWake, Thread: int32(t.index), Idle: idle, For: time.Duration(before)})
+		b.step(t, simulate.ReplayStep{Kind: simulate.StepAwait, For: time.Duration(b.now), Idle: idle})
 	default:
-		if e.Waker == 0 && e.Owner == recording.Kernel && t.sleptAt >= 0 {
+		if timed && t.sleptAt >= 0 {
 			t.naps = append(t.naps, nap{step: len(t.steps), slept: b.now - t.sleptAt, at: b.now})
 		}
-		b.step(t, simulate.ReplayStep{Kind: simulate.StepUntil, For: time.Duration(b.now)})
+		b.step(t, simulate.ReplayStep{Kind: simulate.StepUntil, For: time.Duration(b.now), Idle: idle})
 	}
 	t.woken, t.ran = b.now, false
 	t.state = recording.Runnable
@@ -180,7 +184,7 @@ func (b *Builder) onName(e *recording.Event) {
 	if e.TGID != 0 {
 		t.tgid = e.TGID
 	}
-	t.pool = b.pool(t.tgid, e.Text)
+	b.join(t, b.pool(t.tgid, e.Text))
 }
 
 // cutComm is a copy of a thread's name: a stranger's longer text is not kept.
@@ -231,6 +235,7 @@ func (b *Builder) Finish(f recording.Footer) (*Load, error) {
 	}
 	b.footer = f
 	l.recorded(b.diagnosis.Finish(footer))
+	l.charge(footer.UsageNS)
 	if n := max(b.lost, f.LostEvents); n > 0 {
 		l.note("%d events were lost while recording: every figure may be off", n)
 	}

@@ -1,6 +1,7 @@
 package forecast
 
 import (
+	"container/list"
 	"time"
 
 	"github.com/unthrottle/unthrottle/recording"
@@ -16,6 +17,7 @@ type thread struct {
 	cpu       int32
 	first     int32 // where it began
 	pool      *Pool
+	bed       *list.Element // among those of its pool that sleep; nil: it does not
 	state     recording.State
 	dying     bool
 
@@ -28,6 +30,7 @@ type thread struct {
 	slept   bool  // a run has ended
 	sleptAt int64
 	steps   []simulate.ReplayStep
+	told    []told // by others, of each sleep that may have been for want of work
 	naps    []nap
 	settled bool // what its naps are: see relative
 	closed  bool // nothing comes any more
@@ -43,8 +46,10 @@ func (b *Builder) begin(h *recording.Thread) {
 		return
 	}
 	t.tgid, t.cgroup, t.allowed, t.cpu, t.first = h.TGID, h.Cgroup, h.Allowed, h.CPU, h.CPU
-	t.pool = b.pool(h.TGID, h.Comm)
-	t.state = h.State
+	b.join(t, b.pool(h.TGID, h.Comm))
+	if t.state = h.State; t.state != recording.Sleeping {
+		b.rise(t)
+	}
 	if c := b.cpus[h.CPU]; h.State == recording.Running && c != nil && c.thread == nil {
 		c.thread = t
 	} else if h.State == recording.Running {
@@ -66,6 +71,7 @@ func (b *Builder) thread(tid uint32) *thread {
 	}
 	t := &thread{index: len(b.order), tid: tid, woken: -1, sleptAt: -1}
 	t.pool = b.pool(0, "")
+	b.lie(t)
 	b.threads[tid] = t
 	b.order = append(b.order, t)
 	return t
@@ -95,6 +101,7 @@ func (b *Builder) on(t *thread, c int32) {
 	case recording.Running:
 		b.off(t, true)
 	case recording.Sleeping:
+		b.rise(t)
 		b.step(t, simulate.ReplayStep{Kind: simulate.StepUntil, For: time.Duration(b.now)})
 		t.woken, t.ran = -1, false
 	}
@@ -123,6 +130,7 @@ func (b *Builder) off(t *thread, runnable bool) {
 	}
 	b.flush(t)
 	t.state = recording.Sleeping
+	b.lie(t)
 	if t.woken >= 0 && t.ran {
 		t.pool.Recorded.Response.Add(time.Duration(b.now - t.woken))
 	}
@@ -133,6 +141,7 @@ func (b *Builder) off(t *thread, runnable bool) {
 // end is a thread's exit.
 func (b *Builder) end(t *thread) {
 	b.off(t, false)
+	b.rise(t)
 	b.step(t, simulate.ReplayStep{Kind: simulate.StepEnd})
 	t.closed = true
 	delete(b.threads, t.tid) // the number may be given again

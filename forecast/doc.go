@@ -20,10 +20,13 @@
 // A replay keeps causes, not times:
 //
 //	woken by a thread of the container    waits for that one to be as far, in CPU time, as it was then
-//	woken by its own timer, after the     sleeps as long again, from when it goes to sleep
-//	same time again and again, or the
-//	later the longer it worked before
+//	woken by its own timer, most times    sleeps as long again, from when it goes to sleep
+//	after the same time, or the later
+//	the longer it worked before
 //	woken from outside otherwise          wakes when it woke, or goes on at once if it is late
+//
+// A pool whose threads others wake in the order in which they fell asleep is a crew:
+// any of its threads does what comes next, whose ever it was.
 //
 // A wake-up that comes before the sleep that it ended is kept for it, as a
 // semaphore or a full queue would. A run that the end of the recording cut off

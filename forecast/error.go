@@ -10,6 +10,12 @@ import (
 // Range is from Low to High.
 type Range struct{ Low, High float64 }
 
+// scaled is a range so much wider at both ends, as a logarithm, that still has a point in it.
+func (r *Range) scaled(off, point float64) *Range {
+	widen := math.Exp(off)
+	return &Range{math.Min(point, r.Low/widen), math.Max(point, r.High*widen)}
+}
+
 // Coverage is how often what really comes should be within the error of a row.
 const Coverage = 0.9
 
@@ -75,16 +81,25 @@ func (l *Load) selfCheck(f Figures, pool string) SelfCheck {
 	return c
 }
 
-// Residual is how far forecasts of a remedy were off when it was applied for real.
+// Residual is how far beyond what a forecast expects by itself things came when the remedy was applied for real, in
+// Coverage of the runs; below 0: it expects too little of itself.
 type Residual struct {
-	N int `json:"n"`
-	// P50, P99 and Max are what Coverage of the logarithms of real over foretold did not exceed, ThrottledPeriods and
-	// Stopped of the differences as a share of the periods and of the time.
+	N int `json:"n"` // forecasts
+	// P50, P99 and Max are logarithms of ratios, ThrottledPeriods and Stopped differences as a share of the periods and of
+	// the time.
 	P50              float64 `json:"p50"`
 	P99              float64 `json:"p99"`
 	Max              float64 `json:"max"`
 	ThrottledPeriods float64 `json:"throttled_periods"`
 	Stopped          float64 `json:"stopped"`
+}
+
+// counted is the residual if enough forecasts were tested, else none.
+func (r Residual) counted() Residual {
+	if r.N < enough {
+		return Residual{}
+	}
+	return r
 }
 
 // Calibration are residuals by remedy.
@@ -96,12 +111,10 @@ const enough = 10
 // sides of a normal distribution within which Coverage of it lies, in its deviations.
 const sides = 1.645
 
-// errorOf is the error of a row: over the seeds, over which of the moments the recording happened to catch, and by what the
-// self-check or earlier forecasts were off.
+// errorOf is the error of a row: over the seeds, over which of the moments the recording happened to catch, by what the
+// self-check was off, and by how much more than that earlier forecasts were.
 func (l *Load) errorOf(results []Result, check SelfCheck, o Objective, tested Residual) *Error {
-	if tested.N < enough {
-		tested = Residual{}
-	}
+	tested = tested.counted()
 	periods := l.Window.Seconds() / l.Scenario.Cgroups[l.Binding].Limit.Period.Seconds()
 	e := &Error{Tested: tested.N}
 	all := l.summed(results, o.Pool)
@@ -114,24 +127,31 @@ func (l *Load) errorOf(results []Result, check SelfCheck, o Objective, tested Re
 		if r == nil {
 			return nil
 		}
-		// Of the n responses of a run, so many more or less may have been above.
-		d := sides * math.Sqrt(q*(1-q)/math.Max(1, one))
-		low, high := all.Response.Quantile(math.Max(0, q-d)), all.Response.Quantile(math.Min(1, q+d))
-		widen := math.Exp(math.Max(check.ratio(), off))
-		return &Range{math.Min(r.Low, *low) / widen, math.Max(r.High, *high) * widen}
+		caught := sampled(all.Response, q, one)
+		widen := math.Exp(check.ratio())
+		own := Range{math.Min(r.Low, caught.Low) / widen, math.Max(r.High, caught.High) * widen}
+		return own.scaled(off, *all.Response.Quantile(q))
 	}
 	e.P50, e.P99 = quantile(0.5, check.P50, tested.P50), quantile(0.99, check.P99, tested.P99)
 	e.Max = quantile(1, check.Max, tested.Max)
 	sum := func(figure func(*Result) float64, off float64) *Range {
 		r := spread(results, func(r *Result) *float64 { return new(figure(r)) })
-		return &Range{math.Max(0, r.Low-off), r.High + off}
+		middle := median(results, figure)
+		return &Range{math.Max(0, math.Min(middle, r.Low-off)), math.Max(middle, r.High+off)}
 	}
 	e.ThrottledPeriods = sum(func(r *Result) float64 { return float64(r.ThrottledPeriods) },
-		math.Max(check.ThrottledPeriods.apart(), tested.ThrottledPeriods*periods))
+		check.ThrottledPeriods.apart()+tested.ThrottledPeriods*periods)
 	e.Stopped = sum(func(r *Result) float64 { return r.Stopped.Seconds() },
-		math.Max(check.Stopped.apart(), tested.Stopped*l.Window.Seconds()))
+		check.Stopped.apart()+tested.Stopped*l.Window.Seconds())
 	e.Stopped.High = math.Min(e.Stopped.High, l.Window.Seconds())
 	return e
+}
+
+// sampled is where a quantile may be by chance in Coverage of cases, where n responses were seen: so many more or less of
+// them may have been above. There are some.
+func sampled(of *simulate.Times, q, n float64) *Range {
+	d := sides * math.Sqrt(q*(1-q)/math.Max(1, n))
+	return &Range{*of.Quantile(math.Max(0, q-d)), *of.Quantile(math.Min(1, q+d))}
 }
 
 // limitless remedies leave no quota that could throttle: what the self-check is off there says nothing of them.

@@ -27,6 +27,8 @@ type Load struct {
 	OthersUsed         time.Duration // CPU time
 	Notes              []string      // what is missing or taken for granted
 
+	charged float64 // of the time on CPUs; see charge
+
 	own    int   // workloads of the container: the first ones
 	others []int // workloads of others
 }

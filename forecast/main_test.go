@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/unthrottle/unthrottle/cgroup"
 	"github.com/unthrottle/unthrottle/cgroup/cgrouptest"
@@ -37,51 +38,48 @@ type recorded struct {
 	file   bytes.Buffer
 }
 
-// Watch implements experiment.Probe.
+// Watch implements experiment.Probe. It records from now on, before the load comes: loading the probe takes long, and
+// not always as long, so that else each run of a workload would be seen from another moment on.
 func (r *recorded) Watch(cgroups map[string]cgroup.Group) (experiment.Watching, error) {
 	began := make(chan struct{})
-	w := &recordedRun{began: began, ended: make(chan error, 1), o: explain.Options{
+	o := explain.Options{
 		Host: r.host, Root: os.DirFS("/"), For: probe.MaxRecording, Keep: &r.file, Began: func() { close(began) },
-	}}
+	}
 	for name, g := range cgroups {
 		if c := (container.Container{Group: g, Name: name}); name == r.target {
-			w.o.Target = c
+			o.Target = c
 		} else {
-			w.o.Others = append(w.o.Others, c)
+			o.Others = append(o.Others, c)
 		}
 	}
-	return w, nil
+	ctx, stop := context.WithCancel(context.Background())
+	w := &recordedRun{ended: make(chan error, 1), stop: stop}
+	go func() {
+		_, err := explain.Live(ctx, o)
+		w.ended <- err
+	}()
+	select {
+	case <-began:
+		return w, nil
+	case err := <-w.ended:
+		return nil, err
+	}
 }
 
 // recordedRun is one recording under way.
 type recordedRun struct {
-	o     explain.Options
-	began chan struct{}
 	ended chan error
 	stop  context.CancelFunc
 }
 
-func (w *recordedRun) Begin() error {
-	ctx, stop := context.WithCancel(context.Background())
-	w.stop = stop
-	go func() {
-		_, err := explain.Live(ctx, w.o)
-		w.ended <- err
-	}()
-	select {
-	case <-w.began:
-		return nil
-	case err := <-w.ended:
-		return err
-	}
-}
+func (w *recordedRun) Begin() error { return nil }
 
 func (w *recordedRun) End() (map[string]experiment.Measured, error) {
 	w.stop()
 	return nil, <-w.ended
 }
 
-func (w *recordedRun) Close() {}
+func (w *recordedRun) Close() { w.stop() }
 
 // record runs a scenario for real, and gives the recording of the cgroup "app" as a Load.
 func record(t testing.TB, tree *cgrouptest.Tree, s scenario.Scenario, seed uint64) *Load {
@@ -90,9 +88,51 @@ func record(t testing.TB, tree *cgrouptest.Tree, s scenario.Scenario, seed uint6
 	if _, err := experiment.Run(t.Context(), s, experiment.Options{Host: tree.Host, Scope: tree.Top, Seed: seed, Probe: r}); err != nil {
 		t.Fatal(err)
 	}
-	l, err := Read(bytes.NewReader(r.file.Bytes()))
+	return loaded(t, r.file.Bytes())
+}
+
+// tail is cut off the end of a recording: a workload's threads end with it, and those of a running service do not.
+const tail = 100 * time.Millisecond
+
+// loaded is a recording as a Load; of a container without a limit it has figures, and nothing to be replayed.
+func loaded(t testing.TB, file []byte) *Load {
+	t.Helper()
+	read := func(take func(*recording.Event)) *recording.Reader {
+		r, err := recording.NewReader(bytes.NewReader(file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var e recording.Event
+		for err = r.Next(&e); err == nil; err = r.Next(&e) {
+			take(&e)
+		}
+		if !errors.Is(err, io.EOF) {
+			t.Fatal(err)
+		}
+		return r
+	}
+	whole, cut := onCPUs{}, onCPUs{}
+	r := read(whole.add)
+	footer := r.Footer()
+	end := footer.EndNS
+	footer.EndNS -= tail.Nanoseconds()
+	b, err := NewBuilder(r.Header)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read(func(e *recording.Event) {
+		if e.AtNS < footer.EndNS {
+			cut.add(e)
+			b.Add(e)
+		}
+	})
+	if n := footer.UsageNS; n != nil {
+		*n = int64(float64(*n) * cut.until(footer.EndNS) / whole.until(end))
+	}
+	l, err := b.Finish(footer)
 	if errors.Is(err, ErrNoLimit) {
-		l, err = unlimited(&r.file)
+		l, err = b.made, nil
+		l.Pools = b.measured
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -100,26 +140,32 @@ func record(t testing.TB, tree *cgrouptest.Tree, s scenario.Scenario, seed uint6
 	return l
 }
 
-// unlimited is what was recorded of a container without a limit: figures, and nothing to be replayed.
-func unlimited(in io.Reader) (*Load, error) {
-	r, err := recording.NewReader(in)
-	if err != nil {
-		return nil, err
+// onCPUs adds up for how long threads of the container had a CPU, by those that have one now: since when.
+type onCPUs struct {
+	since map[int32]int64
+	sum   int64
+}
+
+func (o *onCPUs) add(e *recording.Event) {
+	if e.Kind != recording.Switch {
+		return
 	}
-	b, err := NewBuilder(r.Header)
-	if err != nil {
-		return nil, err
+	if o.since == nil {
+		o.since = map[int32]int64{}
 	}
-	var e recording.Event
-	for err = r.Next(&e); err == nil; err = r.Next(&e) {
-		b.Add(&e)
+	if began, ok := o.since[e.CPU]; ok {
+		o.sum += e.AtNS - began
+		delete(o.since, e.CPU)
 	}
-	if !errors.Is(err, io.EOF) {
-		return nil, err
+	if e.NextThread != 0 {
+		o.since[e.CPU] = e.AtNS
 	}
-	if _, err = b.Finish(r.Footer()); !errors.Is(err, ErrNoLimit) {
-		return nil, err
+}
+
+func (o *onCPUs) until(end int64) float64 {
+	sum := o.sum
+	for _, began := range o.since {
+		sum += end - began
 	}
-	b.made.Pools = b.measured
-	return b.made, nil
+	return float64(sum)
 }

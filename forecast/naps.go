@@ -22,9 +22,9 @@ const (
 	alike = 3
 )
 
-// relative makes those sleeps of a thread relative that a timer ended after the same time again and again. A timer that
-// fires at regular moments, whenever the thread went to sleep, shows in the distances of its wake-ups instead: where these
-// are as regular, the moments count.
+// relative makes a thread's naps relative if most of them took the same time as others; those that did not were late. A
+// timer that fires at regular moments, whenever the thread went to sleep, shows in the distances of its wake-ups instead:
+// where these are as regular, the moments count.
 func (t *thread) relative() {
 	slept, every := make([]int64, len(t.naps)), make([]int64, 0, len(t.naps))
 	for i, n := range t.naps {
@@ -33,44 +33,32 @@ func (t *thread) relative() {
 			every = append(every, n.at-t.naps[i-1].at)
 		}
 	}
-	habits := habit(slept)
-	count := func(of []bool) (n int) {
-		for _, is := range of {
-			if is {
-				n++
-			}
-		}
-		return n
-	}
-	same, regular := count(habits), count(habit(every))
+	same, regular := habits(slept), habits(every)
 	t.settled = 2*max(same, regular) > len(t.naps)
-	if 2*same <= len(t.naps) || same <= regular+1 {
-		return
-	}
-	for i, n := range t.naps {
-		if habits[i] {
-			t.steps[n.step] = simulate.ReplayStep{Kind: simulate.StepSleep, For: time.Duration(n.slept)}
-		}
+	if 2*same > len(t.naps) && same > regular+1 {
+		t.loops()
 	}
 }
 
-// habit says of each time whether there are others like it.
-func habit(times []int64) []bool {
-	order := make([]int, len(times))
-	for i := range order {
-		order[i] = i
+// loops makes all naps of a thread relative.
+func (t *thread) loops() {
+	for _, n := range t.naps {
+		t.steps[n.step] = simulate.ReplayStep{Kind: simulate.StepSleep, For: time.Duration(n.slept)}
 	}
-	slices.SortStableFunc(order, func(i, j int) int { return int(min(1, max(-1, times[i]-times[j]))) })
-	is := make([]bool, len(times))
-	for i := 0; i+alike <= len(order); i++ {
-		low, high := times[order[i]], times[order[i+alike-1]]
-		if high-low <= max(sameSleep.Nanoseconds(), low/samePart) {
-			for _, k := range order[i : i+alike] {
-				is[k] = true
-			}
+}
+
+// habits counts the times that have others like them.
+func habits(times []int64) (n int) {
+	slices.Sort(times)
+	counted := 0 // of the first ones
+	for i := 0; i+alike <= len(times); i++ {
+		last := i + alike - 1
+		if times[last]-times[i] <= max(sameSleep.Nanoseconds(), times[i]/samePart) {
+			n += last + 1 - max(i, counted)
+			counted = last + 1
 		}
 	}
-	return is
+	return n
 }
 
 // turn is what a thread does between two naps: how long it took to go to sleep again,
@@ -136,8 +124,6 @@ func (b *Builder) relative() {
 		if t.settled || !loops[t.pool] {
 			continue
 		}
-		for _, n := range t.naps {
-			t.steps[n.step] = simulate.ReplayStep{Kind: simulate.StepSleep, For: time.Duration(n.slept)}
-		}
+		t.loops()
 	}
 }

@@ -54,3 +54,24 @@ func TestLoops(t *testing.T) {
 		}
 	}
 }
+
+// A sleep that took longer than the others of its thread was late, and none until a moment of its own.
+func TestLateNapsAreRelative(t *testing.T) {
+	th := &thread{pool: &Pool{}}
+	now := int64(0)
+	for i := range 30 {
+		slept := int64(5 * time.Millisecond)
+		if i%10 == 9 {
+			slept += int64(700 * time.Microsecond)
+		}
+		now += slept + int64(i)*int64(time.Millisecond)/3
+		th.steps = append(th.steps, simulate.ReplayStep{Kind: simulate.StepUntil, For: time.Duration(now)}, simulate.ReplayStep{Kind: simulate.StepRun, For: time.Millisecond})
+		th.naps = append(th.naps, nap{step: len(th.steps) - 2, slept: slept, at: now})
+	}
+	th.relative()
+	for i, s := range th.steps {
+		if i%2 == 0 && s.Kind != simulate.StepSleep {
+			t.Errorf("step %d: %+v", i, s)
+		}
+	}
+}

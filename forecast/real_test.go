@@ -7,7 +7,6 @@ import (
 	"github.com/unthrottle/unthrottle/cgroup/cgrouptest"
 	"github.com/unthrottle/unthrottle/lab/require"
 	"github.com/unthrottle/unthrottle/scenario"
-	"github.com/unthrottle/unthrottle/simulate"
 )
 
 // realScenarios are throttled, each by another shape of load.
@@ -58,30 +57,26 @@ func TestRealSelfCheck(t *testing.T) {
 			for _, note := range l.Notes {
 				t.Log(note)
 			}
-			r, err := simulate.RunReplay(l.Scenario, &l.Replay, simulate.Options{Seed: 1})
-			if err != nil {
-				t.Fatal(err)
+			r, err := l.Run(Trial{Remedy: Remedy{Name: None}, Load: 1, Seed: 1})
+			if err != nil || r.Refused != nil {
+				t.Fatal(err, r.Refused)
 			}
-			c := r.Outcome.Cgroups[l.Scenario.Cgroups[l.Container].Name]
 			was := float64(*l.Recorded.ThrottledPeriods)
-			t.Logf("throttled periods %d, recorded %.0f; CPU %.3f, recorded %.3f", c.ThrottledPeriods, was, c.UsageSeconds, l.Recorded.CPU.Seconds())
+			t.Logf("throttled periods %d, recorded %.0f; CPU %v, recorded %v", r.ThrottledPeriods, was, r.CPU, l.Recorded.CPU)
 			if l.Recorded.Stopped != nil {
-				t.Logf("stopped %.3f, recorded %.3f", *c.StoppedSeconds, l.Recorded.Stopped.Seconds())
+				t.Logf("stopped %v, recorded %v", r.Stopped, *l.Recorded.Stopped)
 			}
-			for _, p := range l.Pools {
-				for _, w := range p.Workloads {
-					now, then := r.Times[w].Response, p.Recorded.Response
-					if now.Count() > 0 && then.Count() > 0 {
-						t.Logf("%s: %d responses p50 %.2f p99 %.2f max %.2f, recorded %d %.2f %.2f %.2f", p.Name, now.Count(), *now.Quantile(0.5), *now.Quantile(0.99), *now.Max(),
-							then.Count(), *then.Quantile(0.5), *then.Quantile(0.99), *then.Max())
-					}
+			for i, p := range l.Pools {
+				if now, then := r.Times[i].Response, p.Recorded.Response; now.Count() > 0 && then.Count() > 0 {
+					t.Logf("%s: %d responses p50 %.2f p99 %.2f max %.2f, recorded %d %.2f %.2f %.2f", p.Name, now.Count(), *now.Quantile(0.5), *now.Quantile(0.99), *now.Max(),
+						then.Count(), *then.Quantile(0.5), *then.Quantile(0.99), *then.Max())
 				}
 			}
-			if now := float64(c.ThrottledPeriods); math.Abs(now-was) > 3+0.2*was {
+			if now := float64(r.ThrottledPeriods); math.Abs(now-was) > 3+0.2*was {
 				t.Errorf("%.0f throttled periods, recorded %.0f", now, was)
 			}
-			if was := l.Recorded.CPU.Seconds(); math.Abs(c.UsageSeconds-was) > 0.05+0.1*was {
-				t.Errorf("%.3f s of CPU time, recorded %.3f", c.UsageSeconds, was)
+			if now, was := r.CPU.Seconds(), l.Recorded.CPU.Seconds(); math.Abs(now-was) > 0.05+0.1*was {
+				t.Errorf("%.3f s of CPU time, recorded %.3f", now, was)
 			}
 		})
 	}

@@ -93,6 +93,7 @@ func (l *Load) Run(t Trial) (Result, error) {
 	if t.HostLoad > 0 {
 		l.fill(&s, &replay, t.HostLoad)
 	}
+	l.outlast(&s)
 	r, err := simulate.RunReplay(s, &replay, simulate.Options{Seed: t.Seed})
 	if err != nil {
 		return Result{}, err
@@ -105,7 +106,7 @@ func (l *Load) result(container, binding string, pools []*Pool, r simulate.Repla
 	own := r.Outcome.Cgroups[container]
 	out := Result{
 		ThrottledPeriods: r.Outcome.Cgroups[binding].ThrottledPeriods, Stopped: seconds(*own.StoppedSeconds),
-		CPU: seconds(own.UsageSeconds), Others: newTimes(), Events: r.Events,
+		CPU: l.paid(seconds(own.UsageSeconds)), Others: newTimes(), Events: r.Events,
 	}
 	for _, w := range own.Width {
 		out.Widest = max(out.Widest, w.CPUs)
@@ -121,6 +122,7 @@ func (l *Load) result(container, binding string, pools []*Pool, r simulate.Repla
 	for _, w := range l.others {
 		merge(&out.Others, &r.Times[w])
 	}
+	out.Unfinished = l.paid(out.Unfinished)
 	out.Demand = out.CPU + out.Unfinished
 	return out
 }

@@ -2,11 +2,14 @@ package loadgen
 
 import (
 	"context"
+	"errors"
 	"os"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/unthrottle/unthrottle/scenario"
 	"github.com/unthrottle/unthrottle/workload/service"
@@ -36,6 +39,9 @@ func serving(t *testing.T, spec service.Spec) *service.Process {
 	})
 	if err := p.Go(); err != nil {
 		t.Fatal(err)
+	}
+	if err := p.Disturbed(); err != nil && !errors.Is(err, unix.EPERM) {
+		t.Error(err)
 	}
 	return p
 }

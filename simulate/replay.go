@@ -30,7 +30,10 @@ const (
 
 // ReplayStep is one thing that a thread does.
 type ReplayStep struct {
-	Kind   StepKind
+	Kind StepKind
+	// Idle: a StepAwait or StepUntil for want of work, or a StepWake out of one, whose For is then how many the thread
+	// had slept before. Of use in a Crew.
+	Idle   bool
 	Thread int32 // StepWake: index in Replay.Threads
 	For    time.Duration
 }
@@ -53,6 +56,19 @@ type ReplayThread struct {
 // QueuedRun is work that one of several threads takes: For of CPU time, from At on.
 type QueuedRun struct{ At, For time.Duration }
 
+// Crew says whether the threads of a workload share their work: what each did between
+// two idle sleeps can be done by any of them. One that is through takes the next that
+// has come, and sleeps only if there is none; who of those that sleep is woken goes by
+// their order.
+type Crew uint8
+
+// The kinds of crews.
+const (
+	NoCrew      Crew = iota // each thread does what is its own
+	OldestFirst             // who has slept longest is woken
+	NewestFirst             // who fell asleep last is
+)
+
 // Replay is what the threads of a scenario's workloads of kind Replayed do:
 // those of the first one first, and so on. It is not changed by a run, so that
 // several can share it.
@@ -60,6 +76,8 @@ type Replay struct {
 	Threads []ReplayThread
 	// Queues of the workloads, by index in the scenario, in order of At; nil: none has one.
 	Queues [][]QueuedRun
+	// Crews of the workloads, by index in the scenario; nil: there is none.
+	Crews []Crew
 	// Phase is when a period of that cgroup begins, by index in the scenario;
 	// bandwidth.Never, or not there: left to chance.
 	Phase []time.Duration
@@ -151,12 +169,23 @@ func (r *Replay) check(s *scenario.Scenario) error {
 		}
 		n += w.Threads
 	}
+	if len(r.Crews) > len(s.Workloads) {
+		return fmt.Errorf("replay: crews of %d workloads for %d", len(r.Crews), len(s.Workloads))
+	}
 	if n != len(r.Threads) {
 		return fmt.Errorf("replay: %d threads for workloads with %d", len(r.Threads), n)
 	}
+	idle := make([]time.Duration, len(r.Threads))
 	for i := range r.Threads {
 		for _, step := range r.Threads[i].Steps {
-			if step.For < 0 || step.Kind > StepEnd || step.Kind == StepWake && (step.Thread < 0 || int(step.Thread) >= n) {
+			if step.idles() {
+				idle[i]++
+			}
+		}
+	}
+	for i := range r.Threads {
+		for _, step := range r.Threads[i].Steps {
+			if step.For < 0 || step.Kind > StepEnd || step.Kind == StepWake && (step.Thread < 0 || int(step.Thread) >= n || step.Idle && step.For >= idle[step.Thread]) {
 				return fmt.Errorf("replay: thread %d: step %+v", i, step)
 			}
 		}
@@ -170,19 +199,38 @@ func (r *Replay) check(s *scenario.Scenario) error {
 // replayer is the state of a replay.
 type replayer struct {
 	*Replay
+	// scripts are what there is to do: first those of the threads, then what crews share. items is where the shared ones
+	// of each thread begin, calls who wakes a thread for what is its own.
+	scripts []replayScript
+	items   []int
+	calls   []replayCalls
 	threads []replayThread
 	queues  []replayQueue // by workload
-	times   []ReplayTimes
+	crews   []replayCrew  // by workload
+	times   []ReplayTimes // by workload
 }
 
-// replayThread is where a thread is in its steps.
+// replayScript is some of the steps of a thread.
+type replayScript struct {
+	of    int
+	steps []ReplayStep
+	again bool
+}
+
+// replayCalls are wake-ups of a thread by others.
+type replayCalls struct {
+	early  ring[time.Duration] // that nobody waited for yet
+	waiter ring[int]           // threads that wait for the next ones
+}
+
+// replayThread is what a thread is doing.
 type replayThread struct {
-	at     int
+	script int           // its own, or one of its crew's
+	at     int           // the step that comes next
 	came   time.Duration // the cause of what it does; never: it began before the replay
 	fresh  bool          // has not run since
 	sleeps bool
-	taken  bool                // what it does came from the queue
-	tokens ring[time.Duration] // when it was woken while it did not wait for that
+	taken  bool // what it does came from the queue
 }
 
 // replayQueue is how far a workload's queue is.
@@ -193,13 +241,18 @@ type replayQueue struct {
 }
 
 func (h *host) addReplay(r *Replay) error {
-	h.replay = &replayer{Replay: r, threads: make([]replayThread, len(r.Threads)), queues: make([]replayQueue, len(h.works))}
+	h.replay = &replayer{
+		Replay: r, scripts: make([]replayScript, len(r.Threads)), items: make([]int, len(r.Threads)), calls: make([]replayCalls, len(r.Threads)),
+		threads: make([]replayThread, len(r.Threads)), queues: make([]replayQueue, len(h.works)), crews: make([]replayCrew, len(h.works)),
+	}
 	for range h.works {
 		h.replay.times = append(h.replay.times, ReplayTimes{Delay: NewTimes(), Response: NewTimes()})
 	}
 	for t := range r.Threads {
 		spec, th := &r.Threads[t], &h.threads[t]
 		th.fresh, th.cpu = false, spec.CPU
+		h.replay.threads[t].script = t
+		h.replay.scripts[t] = replayScript{of: t, steps: spec.Steps, again: spec.Again}
 		if !spec.Allowed.IsEmpty() {
 			of := th.allowed // what its workload may use
 			th.allowed = newMask(h.ncpu)
@@ -216,6 +269,11 @@ func (h *host) addReplay(r *Replay) error {
 		}
 		if !th.allowed.has(th.cpu) {
 			th.cpu = firstCommon(th.allowed, th.allowed, th.cpu)
+		}
+	}
+	for i, crew := range r.Crews {
+		if crew != NoCrew {
+			h.replayShare(i, crew)
 		}
 	}
 	for i, phase := range r.Phase {

@@ -17,35 +17,25 @@ func (h *host) startReplay(i int) {
 	h.replayExpect(i)
 }
 
-// replayWake lets a sleeping thread run its next step: nothing but a run takes
-// time, the others come about as soon as it has a CPU.
+// replayWake lets a sleeping thread run the next step of its script: nothing but a
+// run takes time, the others come about as soon as it has a CPU.
 func (h *host) replayWake(t int) {
 	r, th := &h.replay.threads[t], &h.threads[t]
-	spec := &h.replay.Threads[t]
 	th.left = 0
-	if !r.taken && r.at < len(spec.Steps) && spec.Steps[r.at].Kind == StepRun {
-		th.left = h.replayRun(t)
+	if steps := h.replay.scripts[r.script].steps; r.at < len(steps) && steps[r.at].Kind == StepRun {
+		th.left = steps[r.at].For
+		r.at++
 	}
-	if spec.Home && th.allowed.has(spec.CPU) {
+	if spec := &h.replay.Threads[t]; spec.Home && th.allowed.has(spec.CPU) {
 		th.cpu = spec.CPU
 	}
 	r.sleeps, r.fresh, th.busy = false, true, r.came != never
 	h.wake(t, false)
 }
 
-// replayRun is the CPU time of the run that a thread is at, which it leaves
-// behind.
-func (h *host) replayRun(t int) time.Duration {
-	r := &h.replay.threads[t]
-	d := h.replay.Threads[t].Steps[r.at].For
-	r.at++
-	return d
-}
-
 // replayWoken is the cause that a sleeping thread waited for.
 func (h *host) replayWoken(t int) {
-	r := &h.replay.threads[t]
-	r.came = h.now
+	h.replay.threads[t].came = h.now
 	h.replayWake(t)
 }
 
@@ -61,53 +51,34 @@ func (h *host) replayBegan(t int) {
 	}
 }
 
-// replayOn goes on with a thread's steps until one takes time: after a run, and
-// from the beginning.
+// replayOn goes on with the steps of a thread's script until one takes time: after a
+// run, and from the beginning.
 func (h *host) replayOn(t int) {
 	r, th := &h.replay.threads[t], &h.threads[t]
-	spec := &h.replay.Threads[t]
+	crew := h.replay.crews[th.work].order != NoCrew
 	for {
-		if r.at >= len(spec.Steps) {
-			if !spec.Again || !h.replayRewind(t) {
+		s := &h.replay.scripts[r.script]
+		if r.at >= len(s.steps) && !(s.again && r.rewind(s.steps)) {
+			if !crew {
 				h.replayRest(t)
 				return
 			}
+			r.came = never // cut off there
+			if !h.replayNext(t) {
+				return
+			}
+			continue
 		}
-		switch step := spec.Steps[r.at]; step.Kind {
-		case StepRun:
-			h.goOn(t, h.replayRun(t))
+		step := s.steps[r.at]
+		r.at++
+		switch {
+		case step.Kind == StepRun:
+			h.goOn(t, step.For)
 			return
-		case StepWake:
-			r.at++
-			h.replayTell(t, int(step.Thread))
-		case StepAwait:
-			h.replayEnd(t)
-			r.at++
-			if r.tokens.n == 0 {
-				h.replayRest(t)
-				return
-			}
-			if h.replayLate(t, r.tokens.pop()) {
-				return
-			}
-		case StepUntil:
-			h.replayEnd(t)
-			r.at++
-			if step.For > h.now {
-				h.queue.set(h.slots.wake+t, step.For)
-				h.replayRest(t)
-				return
-			}
-			if h.replayLate(t, step.For) {
-				return
-			}
-		case StepSleep:
-			h.replayEnd(t)
-			r.at++
-			h.queue.set(h.slots.wake+t, h.now+step.For)
-			h.replayRest(t)
-			return
-		case StepTake:
+		case step.Kind == StepWake:
+			h.replayTell(t, step)
+		case step.Kind == StepTake:
+			r.at--
 			h.replayEnd(t)
 			q := &h.replay.queues[th.work]
 			if q.waiting.n == 0 {
@@ -120,19 +91,50 @@ func (h *host) replayOn(t int) {
 			r.taken = true
 			h.goOn(t, run.For)
 			return
+		case crew && step.Idle:
+			if !h.replayNext(t) {
+				return
+			}
 		default:
 			h.replayEnd(t)
-			h.replayRest(t)
-			return
+			if came, due := h.replaySleep(t, s.of, step); !due {
+				h.replayRest(t)
+				return
+			} else if h.replayLate(t, came) {
+				return
+			}
 		}
 	}
 }
 
-// replayRewind goes back to a thread's first sleep that can be slept again; false: it has none.
-func (h *host) replayRewind(t int) bool {
-	for i, step := range h.replay.Threads[t].Steps {
+// replaySleep begins a sleep that is thread of's own; true: what it is for came already,
+// and when.
+func (h *host) replaySleep(t, of int, step ReplayStep) (came time.Duration, due bool) {
+	switch step.Kind {
+	case StepAwait:
+		calls := &h.replay.calls[of]
+		if calls.early.n > 0 {
+			return calls.early.pop(), true
+		}
+		calls.waiter.push(t)
+	case StepUntil:
+		if step.For <= h.now {
+			return step.For, true
+		}
+		h.queue.set(h.slots.wake+t, step.For)
+	case StepSleep:
+		h.queue.set(h.slots.wake+t, h.now+step.For)
+	default:
+		h.replay.threads[t].at-- // it stays there
+	}
+	return 0, false
+}
+
+// rewind goes back to the first sleep that can be slept again; false: there is none.
+func (r *replayThread) rewind(steps []ReplayStep) bool {
+	for i, step := range steps {
 		if step.Kind == StepAwait || step.Kind == StepSleep {
-			h.replay.threads[t].at = i
+			r.at = i
 			return true
 		}
 	}
@@ -168,23 +170,30 @@ func (h *host) replayRest(t int) {
 	h.block(t)
 }
 
-// replayTell wakes another thread, or notes that it need not sleep next time.
-func (h *host) replayTell(from, to int) {
+// replayTell wakes another thread, or notes that it need not sleep next time; of a
+// crew, whoever sleeps.
+func (h *host) replayTell(from int, step ReplayStep) {
 	th := &h.threads[from]
 	if h.cpus[th.cpu].cur == from {
 		h.update(th.cpu, true)
 	}
-	r := &h.replay.threads[to]
-	steps := h.replay.Threads[to].Steps
-	if r.sleeps && r.at > 0 && steps[r.at-1].Kind == StepAwait {
-		h.replayWoken(to)
+	to := int(step.Thread)
+	if work := h.threads[to].work; step.Idle && h.replay.crews[work].order != NoCrew {
+		h.replayBring(work, h.replay.items[to]+int(step.For))
 		return
 	}
-	r.tokens.push(h.now)
+	if calls := &h.replay.calls[to]; calls.waiter.n > 0 {
+		h.replayWoken(calls.waiter.pop())
+	} else {
+		calls.early.push(h.now)
+	}
 }
 
 // replayExpect makes a workload's next queued run due.
 func (h *host) replayExpect(i int) {
+	if crew := &h.replay.crews[i]; len(crew.due) > 0 {
+		h.queue.set(h.slots.work+i, max(h.now, crew.due[0].came))
+	}
 	if i >= len(h.replay.Queues) {
 		return
 	}
@@ -195,6 +204,10 @@ func (h *host) replayExpect(i int) {
 
 // replayArrived brings a queued run to an idle thread, or lets it wait.
 func (h *host) replayArrived(i int) {
+	if len(h.replay.crews[i].due) > 0 {
+		h.replayDue(i)
+		return
+	}
 	q := &h.replay.queues[i]
 	run := h.replay.Queues[i][q.next]
 	q.next++
@@ -214,46 +227,55 @@ func (h *host) replayArrived(i int) {
 // the time that it has had. What the recording itself cut off is not counted.
 func (h *host) replayUnfinished(t int) {
 	r, th := &h.replay.threads[t], &h.threads[t]
-	times := &h.replay.times[th.work]
-	spec := &h.replay.Threads[t]
-	count := func(came, left time.Duration) {
-		times.Response.Add(h.now - came)
-		times.Unfinished += max(0, left)
-	}
 	if t == h.works[th.work].first {
 		q := &h.replay.queues[th.work]
 		for q.waiting.n > 0 {
 			if run := q.waiting.pop(); run.For < endless {
-				count(run.At, run.For)
+				h.replayUndone(t, run.At, run.For)
+			}
+		}
+		for ready := &h.replay.crews[th.work].ready; ready.n > 0; {
+			next := ready.pop()
+			if s := &h.replay.scripts[next.script]; endsAfter(s.steps) {
+				h.replayUndone(t, next.came, demand(s.steps))
 			}
 		}
 	}
 	if r.sleeps {
 		return
 	}
-	if th.busy && (r.taken && th.left < endless/2 || !r.taken && spec.endsAfter(r.at)) {
-		count(r.came, th.left)
+	s := &h.replay.scripts[r.script]
+	if th.busy && (r.taken && th.left < endless/2 || !r.taken && endsAfter(s.steps[r.at:])) {
+		h.replayUndone(t, r.came, th.left)
 	}
-	for i := r.at; i < len(spec.Steps); i++ {
-		step := spec.Steps[i]
+	calls := &h.replay.calls[s.of]
+	for i := r.at; i < len(s.steps); i++ {
+		step := s.steps[i]
 		switch {
 		case step.Kind <= StepWake:
 			continue
-		case !spec.endsAfter(i + 1):
+		case !endsAfter(s.steps[i+1:]):
 			return
 		case step.Kind == StepUntil && step.For < h.now:
-			count(step.For, spec.demand(i+1))
-		case step.Kind == StepAwait && r.tokens.n > 0:
-			count(r.tokens.pop(), spec.demand(i+1))
+			h.replayUndone(t, step.For, demand(s.steps[i+1:]))
+		case step.Kind == StepAwait && calls.early.n > 0:
+			h.replayUndone(t, calls.early.pop(), demand(s.steps[i+1:]))
 		default:
 			return
 		}
 	}
 }
 
-// endsAfter says whether what is done at a step comes to an end that was seen.
-func (t *ReplayThread) endsAfter(at int) bool {
-	for _, step := range t.Steps[at:] {
+// replayUndone counts a run of a thread's workload that is not done.
+func (h *host) replayUndone(t int, came, left time.Duration) {
+	times := &h.replay.times[h.threads[t].work]
+	times.Response.Add(h.now - came)
+	times.Unfinished += max(0, left)
+}
+
+// endsAfter says whether what is done comes to an end that was seen.
+func endsAfter(steps []ReplayStep) bool {
+	for _, step := range steps {
 		if step.Kind >= StepAwait {
 			return true
 		}
@@ -261,10 +283,10 @@ func (t *ReplayThread) endsAfter(at int) bool {
 	return false
 }
 
-// demand is the CPU time from a step to the next sleep.
-func (t *ReplayThread) demand(at int) time.Duration {
+// demand is the CPU time up to the next sleep.
+func demand(steps []ReplayStep) time.Duration {
 	sum := time.Duration(0)
-	for _, step := range t.Steps[at:] {
+	for _, step := range steps {
 		if step.Kind >= StepAwait {
 			break
 		}

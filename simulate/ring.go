@@ -1,11 +1,12 @@
 package simulate
 
-// ring is a first-in first-out queue that keeps its room.
+// ring is a queue that keeps its room.
 type ring[T any] struct {
 	all     []T
 	head, n int
 }
 
+// push appends.
 func (r *ring[T]) push(v T) {
 	if r.n == len(r.all) {
 		all := make([]T, max(8, 2*r.n))
@@ -30,4 +31,14 @@ func (r *ring[T]) pop() T {
 	}
 	r.n--
 	return v
+}
+
+// popLast takes the last; there is one.
+func (r *ring[T]) popLast() T {
+	r.n--
+	at := r.head + r.n
+	if at >= len(r.all) {
+		at -= len(r.all)
+	}
+	return r.all[at]
 }

@@ -1,0 +1,213 @@
+package forecast
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// nearly is how far apart two times may be that count as the same: 25 %. Less than leastNoise is never above the noise.
+var (
+	nearly     = math.Log(1.25)
+	leastNoise = math.Log(1.1)
+)
+
+// off is how far a time is above another one, as the logarithm of their ratio; below a microsecond all are the same.
+func off(low, high float64) float64 { return math.Log(max(1e-3, high) / max(1e-3, low)) }
+
+// came is the median over a row's runs; of two, their mean.
+func (row *heldOutRow) came(of func(*heldOutFigures) float64) float64 {
+	var all []float64
+	for i := range row.Came {
+		all = append(all, of(&row.Came[i]))
+	}
+	slices.Sort(all)
+	n := len(all)
+	return (all[(n-1)/2] + all[n/2]) / 2
+}
+
+func p99(f *heldOutFigures) float64       { return f.P99 }
+func throttled(f *heldOutFigures) float64 { return f.Throttled }
+func stopped(f *heldOutFigures) float64   { return f.Stopped }
+
+// noise is how far apart the runs' p99 are, and how far off each may be because few of its requests are above. Of one
+// run alone nobody knows.
+func (row *heldOutRow) noise() float64 {
+	if len(row.Came) < 2 {
+		return math.Inf(1)
+	}
+	low, high, noise := row.Came[0].P99, row.Came[0].P99, leastNoise
+	for _, f := range row.Came {
+		low, high = min(low, f.P99), max(high, f.P99)
+		if s := f.Sampled; s != nil {
+			noise = max(noise, off(f.P99, s.High), off(s.Low, f.P99))
+		}
+	}
+	return max(noise, off(low, high))
+}
+
+// count is how many of some.
+type count struct{ n, of int }
+
+func (c *count) add(is bool) {
+	if c.of++; is {
+		c.n++
+	}
+}
+
+func (c count) String() string {
+	if c.of == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%d of %d (%.0f %%)", c.n, c.of, 100*float64(c.n)/float64(c.of))
+}
+
+// heldOutVerdict is how good forecasts were.
+type heldOutVerdict struct {
+	sign, named, within, covered count
+	agree                        count // the kernel with itself: p99 of one run within 25 % of another one's
+}
+
+// judgeHeldOut holds forecasts against what came. The errors of each are calibrated with the others.
+func judgeHeldOut(all []heldOut) (v heldOutVerdict) {
+	for i := range all {
+		h := &all[i]
+		calibration := calibrate(slices.Concat(all[:i:i], all[i+1:]))
+		none := &h.Rows[0]
+		foretold, best := none, none
+		for k := range h.Rows {
+			row := &h.Rows[k]
+			v.within.add(math.Abs(off(row.Foretold.P99, row.came(p99))) <= nearly)
+			expected := row.Own.P99.scaled(calibration[row.Remedy].counted().P99, row.Foretold.P99)
+			for n, run := range row.Came {
+				v.covered.add(run.P99 >= expected.Low && run.P99 <= expected.High)
+				for _, other := range row.Came[:n] {
+					v.agree.add(math.Abs(off(other.P99, run.P99)) <= nearly)
+				}
+			}
+			if row.Foretold.P99 < foretold.Foretold.P99 {
+				foretold = row
+			}
+			if row.came(p99) < best.came(p99) {
+				best = row
+			}
+			if effect := off(none.came(p99), row.came(p99)); math.Abs(effect) > max(none.noise(), row.noise()) {
+				v.sign.add(effect*(row.Foretold.P99-none.Foretold.P99) > 0)
+			}
+		}
+		// Of several that are as good, within the noise, each is the best.
+		noise := leastNoise
+		for _, row := range []*heldOutRow{best, foretold} {
+			if n := row.noise(); !math.IsInf(n, 0) {
+				noise = max(noise, n)
+			}
+		}
+		v.named.add(off(best.came(p99), foretold.came(p99)) <= noise)
+	}
+	return v
+}
+
+// calibrate says how far beyond what a forecast expects by itself a run may be for Coverage of all runs to be within
+// (split conformal prediction; Vovk, Gammerman and Shafer, "Algorithmic learning in a random world", 2005).
+func calibrate(all []heldOut) Calibration {
+	rows := map[string][]*heldOutRow{}
+	for i := range all {
+		for k := range all[i].Rows {
+			row := &all[i].Rows[k]
+			rows[row.Remedy] = append(rows[row.Remedy], row)
+		}
+	}
+	calibration := Calibration{}
+	for name, of := range rows {
+		beyond := func(score func(row *heldOutRow, run *heldOutFigures) float64) float64 {
+			var scores []float64
+			for _, row := range of {
+				for i := range row.Came {
+					scores = append(scores, score(row, &row.Came[i]))
+				}
+			}
+			slices.Sort(scores)
+			at := int(math.Ceil(float64(len(scores)+1)*Coverage)) - 1
+			return math.Round(scores[min(at, len(scores)-1)]*1e4) / 1e4
+		}
+		ratio := func(own func(*Error) *Range, of func(*heldOutFigures) float64) float64 {
+			return beyond(func(row *heldOutRow, run *heldOutFigures) float64 {
+				r := own(&row.Own)
+				return max(off(r.High, of(run)), off(of(run), r.Low))
+			})
+		}
+		apart := func(own func(*Error) *Range, of func(*heldOutFigures) float64) float64 {
+			return beyond(func(row *heldOutRow, run *heldOutFigures) float64 {
+				r := own(&row.Own)
+				return max(of(run)-r.High, r.Low-of(run))
+			})
+		}
+		calibration[name] = Residual{
+			N:                len(of),
+			P50:              ratio(func(e *Error) *Range { return e.P50 }, func(f *heldOutFigures) float64 { return f.P50 }),
+			P99:              ratio(func(e *Error) *Range { return e.P99 }, p99),
+			Max:              ratio(func(e *Error) *Range { return e.Max }, func(f *heldOutFigures) float64 { return f.Max }),
+			ThrottledPeriods: apart(func(e *Error) *Range { return e.ThrottledPeriods }, throttled),
+			Stopped:          apart(func(e *Error) *Range { return e.Stopped }, stopped),
+		}
+	}
+	return calibration
+}
+
+// heldOutMarkdown is the page. noisy counts the runs in which others had too much of the CPUs at every try.
+func heldOutMarkdown(all []heldOut, release string, noisy count) string {
+	v := judgeHeldOut(all)
+	calibrated := calibrate(all)
+	least, most := heldOutRepeats, 1
+	for i := range all {
+		for k := range all[i].Rows {
+			n := len(all[i].Rows[k].Came)
+			least, most = min(least, n), max(most, n)
+		}
+	}
+	times := fmt.Sprintf("%d times", most)
+	if least < most {
+		times = fmt.Sprintf("%d to %d times", least, most)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, `# Forecasts against what came
+
+%d random workloads of %v on 2 CPUs, Linux %s: each recorded %s as it was and under each remedy, those
+runs far apart in time, and forecast from the first recording alone. They are held out: the forecast was made with others of the same kind
+(0 to %d). Generated by `+"`make accuracy-forecast`"+`.
+
+| | bound | came out |
+|---|---|---|
+| the right sign, where the effect on p99 is above the noise | all | %v |
+| the best remedy named | 80 %% | %v |
+| p99 within 25 %% | 80 %% | %v |
+| p99 of a run within the 90 %% error | 85 to 95 %% | %v |
+| the kernel agrees with itself: p99 of two runs within 25 %% | | %v |
+
+- What came is the median of the runs. An effect is above the noise if the medians are further apart than 10 %%, than the runs under either
+  remedy are among themselves, and than p99 may be off in either because few requests are above it: all runs of a workload have the same
+  requests, and do not show that. Remedies that are as good within the noise are all the best.
+- The 90 %% error of each forecast is calibrated with what came of the others.
+- The hypervisor may have %.0f %% of the CPUs during a run, and other processes %.0f %%; else it is repeated, up to %d times. In %v it
+  stayed above.
+
+Throttled periods per 100 ms (of periods of 20 ms there are five), stopped as a share of the time; p99 in ms, of the pool named.
+
+| draw | pool | remedy | p99 foretold | 90 %% | p99 came | throttled foretold, came | stopped foretold, came |
+|---|---|---|---|---|---|---|---|
+`, len(all), heldOutRunTime, release, times, heldOutFirst-1, v.sign, v.named, v.within, v.covered, v.agree, 100*mostSteal, 100*mostOthers, mostTries, noisy)
+	for i := range all {
+		for k := range all[i].Rows {
+			row := &all[i].Rows[k]
+			expected := row.Own.P99.scaled(calibrated[row.Remedy].counted().P99, row.Foretold.P99)
+			var runs []string
+			for _, run := range row.Came {
+				runs = append(runs, fmt.Sprintf("%.1f", run.P99))
+			}
+			fmt.Fprintf(&b, "| %d | %s | %s | %.1f | %.1f to %.1f | %s | %.2f, %.2f | %.3f, %.3f |\n", all[i].Draw, all[i].Pool, row.Remedy, row.Foretold.P99,
+				expected.Low, expected.High, strings.Join(runs, ", "), row.Foretold.Throttled, row.came(throttled), row.Foretold.Stopped, row.came(stopped))
+		}
+	}
+	return b.String()
+}

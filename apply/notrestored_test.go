@@ -50,6 +50,36 @@ func TestABurstOfOthersHoldsUpNobodyElse(t *testing.T) {
 	})
 }
 
+// TestTheThirdKeepsTheSecond: what one change took out can be all that an earlier one left, once the one between is gone.
+// The value then stays, the change in the way is named, and without it everything comes back.
+func TestTheThirdKeepsTheSecond(t *testing.T) {
+	bothVersions(t, func(t *testing.T, v cgroup.Version) {
+		s := newScene(t, v)
+		before := s.k.Snapshot()
+		var ids []string
+		for _, c := range []change.Change{cpus("/pods/b", "7"), cpus("/pods/b", "6-7"), without("/pods/b", "7")} {
+			ids = append(ids, s.apply(Txn{Target: Target{Path: "/pods/a"}}, []change.Change{c}).ID)
+		}
+		restore := func(id string) (Result, error) { return Restore(t.Context(), s.env, Selector{IDs: []string{id}}) }
+		r, err := restore(ids[1])
+		var not *NotRestored
+		if !errors.As(err, &not) || !strings.Contains(err.Error(), "take that back first, by unthrottle restore "+ids[2]+";") || r.Verdict != VerdictNotRestored {
+			t.Errorf("%+v, %v", r, err)
+		}
+		if got := s.read(cgroup.CPUSet, "/pods/b", cgroup.FileCPUs); got != "6" {
+			t.Errorf("/pods/b has %q", got)
+		}
+		for _, i := range []int{2, 1} {
+			_, err := restore(ids[i])
+			s.must(err)
+			if got := s.read(cgroup.CPUSet, "/pods/b", cgroup.FileCPUs); got != "7" {
+				t.Errorf("after %d: /pods/b has %q", i, got)
+			}
+		}
+		s.must(s.everythingBack(before))
+	})
+}
+
 // TestAFailingFallbackHoldsUpNobodyElse: what a kernel that cannot clear a list refuses instead stays in force, and the
 // steps behind it are done.
 func TestAFailingFallbackHoldsUpNobodyElse(t *testing.T) {

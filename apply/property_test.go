@@ -2,7 +2,10 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -85,10 +88,37 @@ func (p *player) restore() {
 	if len(open) == 0 {
 		return
 	}
-	id := open[rapid.IntRange(0, len(open)-1).Draw(p.rt, "which")].ID
-	if _, err := Restore(context.Background(), p.env, Selector{IDs: []string{id}}); err != nil {
+	p.takeBack(open[rapid.IntRange(0, len(open)-1).Draw(p.rt, "which")].ID)
+}
+
+// takeBack restores one transaction, if it is still open. Where the others leave nothing of a value, what the message
+// names goes first, and must then be enough.
+func (p *player) takeBack(id string) {
+	open, err := Status(p.env)
+	if err != nil {
 		p.rt.Fatal(err)
 	}
+	if !slices.ContainsFunc(open, func(s InForce) bool { return s.ID == id }) {
+		return
+	}
+	_, err = Restore(context.Background(), p.env, Selector{IDs: []string{id}})
+	var not *NotRestored
+	if !errors.As(err, &not) {
+		if err != nil {
+			p.rt.Fatal(err)
+		}
+		return
+	}
+	for _, left := range not.Left {
+		_, ids, named := strings.Cut(left.Why, "take that back first, by unthrottle restore ")
+		if !named || strings.Contains(ids, id) {
+			p.rt.Fatal(err)
+		}
+		for first := range strings.SplitSeq(ids, " and ") {
+			p.takeBack(first)
+		}
+	}
+	p.takeBack(id)
 }
 
 func (p *player) crash() {

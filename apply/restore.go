@@ -27,6 +27,8 @@ const (
 	WhyReboot    = "the machine was started again since; cgroup settings and runtime properties did not survive that"
 	WhyForeign   = "changed by someone else since"
 	WhyUnknown   = "of a kind that this version does not know"
+	// whyTogether: those that stay in force would leave nothing of the value that they held before.
+	whyTogether = "what else is in force would leave nothing of it (%v): take that back first, by unthrottle restore %s"
 	// whyImpossible: others wrote what does not go with the original value.
 	whyImpossible = "what others set since does not go with what it was (%v): change that, then run unthrottle restore again"
 )

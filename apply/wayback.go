@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -167,7 +168,7 @@ func (r *run) look(ctx context.Context, s journal.Setting, going []tree) view {
 	want, err := change.Fold(k.File, original, base, folds(held))
 	switch {
 	case err != nil:
-		return later(err)
+		return later(fmt.Errorf(whyTogether, err, strings.Join(inTheWay(k.File, original, base, held), " and ")))
 	case change.Same(k.File, current, want):
 		return view{}
 	case len(held) == 0 && s.Kind == change.KindFile && r.inMade(s):
@@ -188,6 +189,18 @@ func (r *run) look(ctx context.Context, s journal.Setting, going []tree) view {
 		}
 	}
 	return view{change: &c}
+}
+
+// inTheWay names the transactions, newest first, without which the others leave something of a value.
+func inTheWay(file, original, base string, held []journal.Held) []string {
+	var ids []string
+	for i, h := range slices.Backward(held) {
+		ids = append(ids, h.Txn.Txn)
+		if _, err := change.Fold(file, original, base, folds(held[:i])); err == nil {
+			break
+		}
+	}
+	return ids
 }
 
 // notSure is for what a damaged journal has no write of, and whose value does not tell whose it is: it is left.

@@ -2,6 +2,7 @@ package change
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/utils/cpuset"
@@ -52,11 +53,18 @@ type Hold struct {
 	To string
 }
 
-// Fold is the value of a setting: the original with what its holders do to it, in the order they came. base is what
-// an empty original list stands for (v2: what it inherits); CPUs are taken out of that. A fold that would leave no
-// CPU is an error, because on v2 an empty list would mean all of the parent's.
+// Fold is the value of a setting: the original with what its holders do to it, in the order they came; what came before
+// the last that sets it counts no more. base is what an empty original list stands for (v2: what it inherits); CPUs are
+// taken out of that. A fold that would leave no CPU is an error, because on v2 an empty list would mean all of the
+// parent's.
 func Fold(file, original, base string, holds []Hold) (string, error) {
 	value := original
+	for i, h := range slices.Backward(holds) {
+		if h.Op == OpSet || h.Op == "" {
+			holds = holds[i:]
+			break
+		}
+	}
 	for _, h := range holds {
 		switch h.Op {
 		case OpSet, "":

@@ -54,6 +54,9 @@ type Counts struct {
 	StoppedSpells *uint64
 	// Stopped: it is stopped at AtNS.
 	Stopped bool
+	// LateNS is how far changes of width, wanted and stopped time together were counted too late: a hypervisor took a CPU
+	// away between its look at the clock and its counting. Each histogram, times its levels, is off by no more.
+	LateNS uint64
 	// OnCPUNS is the time its threads held CPUs, summed per CPU and not from the histogram: a check on it. Where CPUs
 	// change hands faster than it can be read, what they did while it was read may be missing.
 	OnCPUNS int64

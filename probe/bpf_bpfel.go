@@ -29,7 +29,7 @@ type bpfContainer struct {
 	RowAt       uint64
 	RowIntegral uint64
 	RowStopped  uint64
-	Pad4        uint64
+	Late        uint64
 	Width       [256]uint64
 	Wanted      [256]uint64
 }

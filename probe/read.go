@@ -51,6 +51,7 @@ func (p *Probe) read(s *slot) (Counts, error) {
 			break
 		}
 	}
+	out.LateNS = c.Late
 	out.WidthNS, out.Width = upTo(&out, c.WidthWord, c.Width[:])
 	if p.options.WidthOnly {
 		return out, nil

@@ -69,6 +69,7 @@ func bandwidthStat(h *cgroup.Host, path string) (cgroup.Stat, bool) {
 func (s snapshot) upTo(end snapshot, f *recording.Footer, used []*slot) {
 	f.WidthNS = gained(end.counts.WidthNS, s.counts.WidthNS)
 	f.WantedNS = gained(end.counts.WantedNS, s.counts.WantedNS)
+	f.LateNS = int64(end.counts.LateNS - s.counts.LateNS)
 	if end.counts.StoppedNS != nil && s.counts.StoppedNS != nil {
 		f.StoppedNS = new(*end.counts.StoppedNS - *s.counts.StoppedNS)
 		f.StoppedSpells = new(*end.counts.StoppedSpells - *s.counts.StoppedSpells)

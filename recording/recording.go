@@ -234,6 +234,9 @@ type Footer struct {
 	// WidthNS and WantedNS are the probe's own histograms over the same time, by CPUs or threads; nil: not measured.
 	WidthNS  []int64 `json:"width_ns,omitempty"`
 	WantedNS []int64 `json:"wanted_ns,omitempty"`
+	// LateNS is how far these, times their levels, may be off: a hypervisor took CPUs away between their look at the clock
+	// and their counting. The events' times are right.
+	LateNS int64 `json:"late_ns,omitempty"`
 	// StoppedNS is how long at least one of its threads was held back by a quota, in StoppedSpells spells, as the probe
 	// counted it; nil: not measured.
 	StoppedNS     *int64  `json:"stopped_ns,omitempty"`

@@ -14,7 +14,6 @@ const ChildCommand = "__provoke"
 // Process is a running child, seen from its parent.
 type Process struct {
 	*child.Process
-	free error // why its runtime is not held; nil: it is
 }
 
 // Start starts a child that waits to be let go: it has calibrated its kernel
@@ -36,7 +35,6 @@ func Start(exe string, spec Spec) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{Process: c}
 	var ready [1]byte
 	if _, err := io.ReadFull(c.Out(), ready[:]); err != nil {
 		if stopped := c.Stop(); stopped != nil {
@@ -44,12 +42,9 @@ func Start(exe string, spec Spec) (*Process, error) {
 		}
 		return nil, fmt.Errorf("provoke: the child did not get ready: %w", err)
 	}
-	p.free = c.Hold()
-	return p, nil
+	c.Hold()
+	return &Process{c}, nil
 }
-
-// Disturbed says why the child's runtime runs besides its threads; nil: it does not.
-func (p *Process) Disturbed() error { return p.free }
 
 // wordGo lets the child run.
 const wordGo = 'g'

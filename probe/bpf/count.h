@@ -17,21 +17,25 @@ static __always_inline void trouble(__u32 what)
 /*
  * change adds d to a word's count and the time since its last change to the
  * histogram, at the count that held until now. Whoever wins the exchange adds,
- * so that every nanosecond is counted once and nobody waits for a lock. CPUs'
- * clocks may differ by some ns: time never goes back.
+ * so that every nanosecond is counted once and nobody waits for a lock.
+ *
+ * Time never goes back: a change that comes after a later one holds from that one
+ * on, and late gets the difference. CPUs' clocks may differ by some ns; and a
+ * hypervisor may take a CPU away between its look at the clock and the exchange.
  *
  * Gives the count before.
  */
-static __always_inline __u32 change(__u64 *word, __u64 *histogram, __u32 levels, int d, __u64 now)
+static __always_inline __u32 change(__u64 *word, __u64 *histogram, __u32 levels, __u64 *late, int d, __u64 now)
 {
 	__u64 t = (now >> 4) & WORD_TIME;
 
 	for (int i = 0; i < WORD_TRIES; i++) {
 		__u64 was = *(volatile __u64 *)word;
 		__u64 count = was & WORD_COUNT, since = was >> 16, gone = (t - since) & WORD_TIME;
-		__u64 to = t;
+		__u64 to = t, behind = 0;
 
 		if (gone >> 47) {
+			behind = (since - t) & WORD_TIME;
 			gone = 0;
 			to = since;
 		}
@@ -49,6 +53,8 @@ static __always_inline __u32 change(__u64 *word, __u64 *histogram, __u32 levels,
 			return 0;
 		if (gone)
 			__sync_fetch_and_add(&histogram[level], gone << 4);
+		if (behind && d)
+			__sync_fetch_and_add(late, behind << 4);
 		return count;
 	}
 	/* The count must not be lost; the next change sees to the time. */
@@ -87,7 +93,7 @@ __noinline int width_change(__u64 handle, int d, __u64 now, __u64 ran)
 		if (u)
 			u->ns += ran;
 	}
-	__u64 before = change(&c->width_word, c->width, LEVELS, d, now);
+	__u64 before = change(&c->width_word, c->width, LEVELS, &c->late, d, now);
 	if (d > 0 && before + 1 > c->width_most)
 		c->width_most = before + 1;
 	return 0;
@@ -97,7 +103,7 @@ __noinline int wanted_change(__u64 handle, int d, __u64 now)
 {
 	struct container *c = container_of_handle(handle);
 	if (c)
-		change(&c->wanted_word, c->wanted, LEVELS, d, now);
+		change(&c->wanted_word, c->wanted, LEVELS, &c->late, d, now);
 	return 0;
 }
 
@@ -106,7 +112,7 @@ __noinline int stopped_change(__u64 handle, int d, __u64 now)
 	struct container *c = container_of_handle(handle);
 	if (!c)
 		return 0;
-	if (change(&c->stopped_word, c->stopped, 2, d, now) == 0 && d > 0)
+	if (change(&c->stopped_word, c->stopped, 2, &c->late, d, now) == 0 && d > 0)
 		__sync_fetch_and_add(&c->spells, 1);
 	return 0;
 }

@@ -34,7 +34,7 @@ struct container {
 	__u64 row_at;
 	__u64 row_integral; /* width x ns */
 	__u64 row_stopped;
-	__u64 _pad4;
+	__u64 late; /* ns by which changes came late, see change */
 	__u64 width[LEVELS];
 	__u64 wanted[LEVELS];
 };

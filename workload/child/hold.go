@@ -18,9 +18,15 @@ import (
 // does. The threads of a workload need nothing of it.
 //
 // The thread stays in a ptrace stop (ptrace(2), PTRACE_INTERRUPT) until it is killed
-// with its process, or this process ends. An error says that the kernel does not allow
-// it; the child then runs as it is.
-func (p *Process) Hold() error {
+// with its process, or this process ends. Where the kernel does not allow it, the child
+// runs as it is, and [Process.Disturbed] says why.
+func (p *Process) Hold() { p.disturbed = p.holdWatcher() }
+
+// Disturbed says why the child's runtime runs besides its threads, which takes up to 1 %
+// of a CPU; nil: it does not, or Hold was not called yet.
+func (p *Process) Disturbed() error { return p.disturbed }
+
+func (p *Process) holdWatcher() error {
 	pid := p.Pid()
 	tid, err := watcher(pid)
 	if err != nil {

@@ -43,8 +43,10 @@ type Process struct {
 	hold *os.File // our end of the pipe that keeps it alive
 	out  *os.File
 	last *words
-	stop sync.Once
-	err  error
+	// disturbed is why its runtime is not held.
+	disturbed error
+	stop      sync.Once
+	err       error
 }
 
 // exitPatience is how long a child may take to exit when its pipe has closed:

@@ -19,7 +19,6 @@ type Process struct {
 	child *child.Process
 	out   *bufio.Reader
 	addr  string
-	free  error // why its runtime is not held; nil: it is, or the service does not serve yet
 }
 
 // Start starts a service that does not serve yet: put it into its cgroups, then
@@ -87,12 +86,12 @@ func (p *Process) Go() error {
 	if _, err := p.ask(wordGo); err != nil {
 		return err
 	}
-	p.free = p.child.Hold()
+	p.child.Hold()
 	return nil
 }
 
-// Disturbed says why the service's runtime runs besides its threads; nil: it does not.
-func (p *Process) Disturbed() error { return p.free }
+// Disturbed is [child.Process.Disturbed].
+func (p *Process) Disturbed() error { return p.child.Disturbed() }
 
 // Begin lets the collector count the time until its first collection, where it has one
 // by the clock; once, after Go.

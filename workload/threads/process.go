@@ -15,7 +15,6 @@ type Process struct {
 	child *child.Process
 	out   *bufio.Reader
 	name  string
-	free  error // why its runtime is not held; nil: it is
 }
 
 // Start starts a workload whose threads exist and wait: put it into its
@@ -33,16 +32,15 @@ func Start(exe string, spec Spec) (*Process, error) {
 	if _, err := p.answer(); err != nil {
 		return nil, err
 	}
-	p.free = c.Hold()
+	c.Hold()
 	return p, nil
 }
 
 // Pid is the workload's process ID. It stays its own until Stop.
 func (p *Process) Pid() int { return p.child.Pid() }
 
-// Disturbed says why the workload's runtime runs besides its threads, which takes
-// up to 1 % of a CPU; nil: it does not.
-func (p *Process) Disturbed() error { return p.free }
+// Disturbed is [child.Process.Disturbed].
+func (p *Process) Disturbed() error { return p.child.Disturbed() }
 
 // Go is the scenario's beginning.
 func (p *Process) Go() error {

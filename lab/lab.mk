@@ -31,9 +31,10 @@ lab-topologies: lab ## boot every topology of lab list, check it, keep its sysfs
 	$(LAB) list --topologies | while read -r name smp l3; do run $$name $$smp $$l3 </dev/null; done
 
 .PHONY: lab-kernels
-lab-kernels: lab ## the bandwidth checks on every kernel of lab list
-	@for k in $$($(LAB) list --kernels); do echo "== $$k"; \
-	  $(LAB) test --kernel $$k --run 'TestLimit|TestQuota|TestGuest' ./lab/experiments; done
+lab-kernels: lab ## the bandwidth checks and the probe on every kernel of lab list
+	@failed=; for k in $$($(LAB) list --kernels); do echo "== $$k"; \
+	  $(LAB) test --kernel $$k --run 'TestLimit|TestQuota|TestGuest|TestCounts|TestMoves|TestRecording' ./lab/experiments ./probe || failed="$$failed $$k"; done; \
+	  [ -z "$$failed" ] || { echo "failed on:$$failed" >&2; exit 1; }
 
 # Outside CI: builds two kernels. See "A kernel that loses slices" in docs/lab.md.
 LAB_SLICES := $(OUT)/slices.json

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -48,6 +50,7 @@ type replay struct {
 	kinds   map[recording.Kind]int
 
 	width, wanted, stopped []int64
+	onCPU                  map[int]int64
 	wrong                  int
 }
 
@@ -69,6 +72,7 @@ func follow(t testing.TB, rec recording.Recording) *replay {
 	r := &replay{
 		t: t, threads: map[uint32]*state{}, cpus: map[int32]string{}, owners: map[uint32]recording.Event{}, kinds: map[recording.Kind]int{},
 		width: make([]int64, probe.Levels), wanted: make([]int64, probe.Levels), stopped: make([]int64, 2),
+		onCPU: map[int]int64{},
 	}
 	for _, th := range rec.Header.Threads {
 		r.threads[th.TID] = &state{Thread: th}
@@ -101,6 +105,7 @@ func (r *replay) advance(to int64) {
 		case recording.Running:
 			width++
 			wanted++
+			r.onCPU[int(s.CPU)] += to - r.at
 		case recording.Runnable:
 			wanted++
 			if s.held {
@@ -201,11 +206,41 @@ func (r *replay) on(e recording.Event) {
 	}
 }
 
+// onlyOn shows what was told of a CPU and of the threads that were there.
+func (r *replay) onlyOn(cpu int32, rec recording.Recording) {
+	there := map[uint32]bool{}
+	for _, e := range rec.Events {
+		if e.CPU == cpu {
+			there[e.Thread], there[e.NextThread] = true, true
+		}
+	}
+	delete(there, 0)
+	var lines []string
+	for _, th := range rec.Header.Threads {
+		if there[th.TID] || th.CPU == cpu {
+			lines = append(lines, fmt.Sprintf("at the start: %+v", th))
+		}
+	}
+	for _, e := range rec.Events {
+		if len(lines) < 1000 && (e.Kind == recording.Switch && e.CPU == cpu || there[e.Thread] || there[e.NextThread]) {
+			lines = append(lines, fmt.Sprintf("%d kind %d flags %d cpu %d threads %d %d owners %d %d", e.AtNS, e.Kind, e.Flags, e.CPU, e.Thread, e.NextThread, e.Owner, e.NextOwner))
+		}
+	}
+	r.t.Log(strings.Join(lines, "\n"))
+}
+
 func near(a, b, ratio, slack float64) bool { return math.Abs(a-b) <= ratio*max(a, b)+slack }
 
 // agrees compares what the events say with what the kernel side counted.
-func (r *replay) agrees(f recording.Footer) {
+func (r *replay) agrees(rec recording.Recording) {
 	r.t.Helper()
+	f := rec.Footer
+	for _, cpu := range slices.Sorted(maps.Keys(f.OnCPUNS)) {
+		if a, b := r.onCPU[cpu], f.OnCPUNS[cpu]; !near(float64(a), float64(b), 0.001, 3e5) {
+			r.t.Errorf("CPU %d was the container's for %d ns by the events, %d by the counters", cpu, a, b)
+			r.onlyOn(int32(cpu), rec)
+		}
+	}
 	r.t.Logf("width x time is %.0f by the events, %.0f by the counters, which were %d ns late", integral(r.width), integral(f.WidthNS), f.LateNS)
 	edge := float64(f.LateNS) + 1e5 // ns: the counters are read a moment after the last event is told
 	for name, pair := range map[string][2][]int64{"width": {r.width, f.WidthNS}, "wanted": {r.wanted, f.WantedNS}} {
@@ -234,7 +269,7 @@ func TestRecordingIsConsistent(t *testing.T) {
 	tr.Work(n.Path, 2)
 	rec := record(t, p, tr, c, 2*time.Second, n)
 	r := follow(t, rec)
-	r.agrees(rec.Footer)
+	r.agrees(rec)
 	f := rec.Footer
 	if f.LostEvents != 0 {
 		t.Errorf("%d events lost", f.LostEvents)
@@ -288,7 +323,7 @@ func TestRecordingOfAnAncestorsQuota(t *testing.T) {
 	tr.Work(c.Path, 3)
 	rec := record(t, p, tr, c, 1500*time.Millisecond)
 	r := follow(t, rec)
-	r.agrees(rec.Footer)
+	r.agrees(rec)
 	whose := map[uint64]int{}
 	for _, e := range rec.Events {
 		if e.Kind == recording.Switch && e.Flags&recording.Throttled != 0 {
@@ -322,7 +357,7 @@ func TestRecordingOfMoves(t *testing.T) {
 	rec := record(t, p, tr, c, 1800*time.Millisecond, away)
 	<-done
 	r := follow(t, rec)
-	r.agrees(rec.Footer)
+	r.agrees(rec)
 	// A thread that is moved while it waits is seen to leave when it next runs.
 	for _, k := range []recording.Kind{recording.Enter, recording.Leave, recording.Exit, recording.Name} {
 		if r.kinds[k] == 0 {
@@ -350,7 +385,7 @@ func TestRecordingOfExec(t *testing.T) {
 	<-done
 	r := follow(t, rec)
 	if !require.InLab() { // there five processes take so long to be moved in that wanted was 0.5 % apart: see TestRecordingOfMoves
-		r.agrees(rec.Footer)
+		r.agrees(rec)
 	}
 	for tid, s := range r.threads {
 		if s.State != recording.Sleeping {
@@ -379,7 +414,7 @@ func TestRenames(t *testing.T) {
 	if renamed < 1 || names > 150 {
 		t.Errorf("%d names were told in a second, %d of them new ones", names, renamed)
 	}
-	follow(t, rec).agrees(rec.Footer)
+	follow(t, rec).agrees(rec)
 }
 
 // TestLostEventsAreCounted: with a ring of a page most events are lost, and every one of them is told.

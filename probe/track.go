@@ -193,12 +193,28 @@ func (t *tracker) on(e *event) error {
 		}
 		t.tell(e.At, recording.Event{Kind: recording.Lost, CPU: cpu, Count: e.A})
 	case bpfRecordKindRECORD_HOLDER:
-		t.cpus[cpu] = e.A
+		t.holder(e, cpu)
 	case bpfRecordKindRECORD_PROCESS:
 		code := uint64(bpfHolderKindHOLDER_PROCESS)<<32 | e.A
 		t.names[code] = recording.Event{Text: comm(e.thread.Comm)}
 	}
 	return t.err
+}
+
+// holder tells who has a CPU. Of a thread that was seen while its CPU switched, the kernel says the one or the other: who
+// has the CPU runs, and nobody else there does.
+func (t *tracker) holder(e *event, cpu int32) {
+	t.cpus[cpu] = e.A
+	thread := kindOf(e.A) == bpfHolderKindHOLDER_THREAD
+	for tid, k := range t.threads {
+		switch {
+		case e.At < k.seen:
+		case thread && tid == uint32(e.A):
+			k.State, k.CPU, k.held = recording.Running, cpu, false
+		case k.State == recording.Running && k.CPU == cpu:
+			k.State = recording.Runnable
+		}
+	}
 }
 
 func (t *tracker) switched(e *event, cpu int32) {

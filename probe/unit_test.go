@@ -98,6 +98,32 @@ func TestTrackerHoldsAndReleases(t *testing.T) {
 	}
 }
 
+// TestTrackerSeesWhoRuns: the iterator may find a thread between the two halves of a switch; its CPU's holder decides.
+func TestTrackerSeesWhoRuns(t *testing.T) {
+	tr := newTracker(func(uint32) *Container { return nil })
+	for _, r := range []bpfThreadRow{
+		{Tid: 1, State: 2, Cpu: 2, At: 10}, // has just given CPU 2 up
+		{Tid: 2, State: 1, Cpu: 2, At: 10}, // to this one
+		{Tid: 3, State: 2, Cpu: 3, At: 10},
+		{Tid: 4, State: 2, Cpu: 4, At: 30}, // took the CPU after its holder was asked for
+	} {
+		tr.row(&r)
+	}
+	for cpu, holder := range map[uint16]uint64{
+		2: uint64(bpfHolderKindHOLDER_THREAD)<<32 | 2, 3: uint64(bpfHolderKindHOLDER_THREAD)<<32 | 3, 4: uint64(bpfHolderKindHOLDER_PROCESS)<<32 | 1,
+	} {
+		if err := tr.on(&event{bpfRecord: bpfRecord{At: 20, Kind: uint8(bpfRecordKindRECORD_HOLDER), Cpu: cpu, A: holder}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []recording.State{recording.Runnable, recording.Running, recording.Running, recording.Running}
+	for i, k := range tr.snapshot() {
+		if k.State != want[i] {
+			t.Errorf("thread %d: state %d, want %d", k.TID, k.State, want[i])
+		}
+	}
+}
+
 // FuzzDecode: whatever is in the ring, nothing panics.
 func FuzzDecode(f *testing.F) {
 	r := bpfRecordPeriod{R: bpfRecord{Kind: uint8(bpfRecordKindRECORD_PERIOD)}}

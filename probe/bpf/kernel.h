@@ -133,8 +133,8 @@ struct task_struct {
 	unsigned int __state;
 	void *stack;
 	unsigned int flags;
-	int on_cpu;
-	int on_rq;
+	unsigned char on_cpu; /* as on_rq */
+	unsigned char on_rq; /* an int before 7.2; its values need no more */
 	int static_prio;
 	struct sched_entity se;
 	struct task_group *sched_task_group;

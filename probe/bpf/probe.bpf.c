@@ -378,6 +378,9 @@ static __always_inline int woken(struct task_struct *t, __u8 flags)
 	bool spurious = known->counted != 0;
 	__u64 us = recorded;
 
+	/* Moved while it runs, and woken for nothing: its own CPU puts it right, at the next tick or switch. */
+	if (spurious && known->counted != is && t->on_cpu)
+		return 0;
 	/* Nothing that is counted changes: not worth a look at the clock, the dearest part of all. */
 	if (known->counted == is && !us)
 		return 0;

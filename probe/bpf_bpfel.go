@@ -49,6 +49,8 @@ type bpfCpu struct {
 	Lost       uint64
 	LostTold   uint64
 	Stack      uint64
+	Inside     uint32
+	Finished   uint32
 	Memos      [8]struct {
 		_      structs.HostLayout
 		Id     uint64

@@ -3,6 +3,7 @@ package probe
 import (
 	"encoding/binary"
 	"fmt"
+	"time"
 	"unsafe"
 )
 
@@ -13,6 +14,10 @@ const (
 	// often in all for one in which its histograms are exact, which is shorter.
 	stillTries = 50
 	readTries  = 500
+	// A CPU in the midst of counting is waited for so many looks, which outlast a program; one that is so for longer was
+	// taken away by a hypervisor, and the container is read again after a while.
+	finishLooks = 100
+	finishNap   = 200 * time.Microsecond
 )
 
 // Read tells what was counted of a container since it is watched.
@@ -38,17 +43,20 @@ func (p *Probe) read(s *slot) (Counts, error) {
 	var c bpfContainer
 	out := Counts{SinceNS: s.sinceNS}
 	for try := 0; ; try++ {
-		still, err := p.readUsage(s, &out, &c)
+		still, all, err := p.readAt(s, &out, &c)
 		if err != nil {
 			return Counts{}, fmt.Errorf("read %q: %w", s.Path, err)
 		}
-		exact := out.heldTo(c.WidthWord, c.Width[:]) && out.heldTo(c.WantedWord, c.Wanted[:]) && out.heldTo(c.StoppedWord, c.Stopped[:])
+		exact := all && out.heldTo(c.WidthWord, c.Width[:]) && out.heldTo(c.WantedWord, c.Wanted[:]) && out.heldTo(c.StoppedWord, c.Stopped[:])
 		if exact && (still || try >= stillTries) {
 			break
 		}
 		if try == readTries {
 			p.hasty++
 			break
+		}
+		if !all {
+			time.Sleep(finishNap)
 		}
 	}
 	out.LateNS = c.Late
@@ -102,24 +110,28 @@ func upTo(c *Counts, word uint64, histogram []uint64) ([]int64, int) {
 	return out, count
 }
 
-// readUsage reads a container's words and histograms, right after c.AtNS, and adds up what the CPUs noted until then with
-// what those that hold the container have not booked yet; still is false where a CPU changed hands meanwhile.
-func (p *Probe) readUsage(s *slot, c *Counts, from *bpfContainer) (still bool, err error) {
+// readAt reads a container's words and histograms, right after c.AtNS, and adds up what the CPUs noted until then with
+// what those that hold the container have not booked yet. still is false where a CPU changed hands meanwhile, all where
+// one may have counted by an earlier clock and not be done.
+func (p *Probe) readAt(s *slot, c *Counts, from *bpfContainer) (still, all bool, err error) {
 	usages := make([]bpfUsage, p.ncpu)
-	before := make([]cpuHold, p.ncpu)
-	after := make([]cpuHold, p.ncpu)
-	if err := p.readHolds(before); err != nil {
-		return false, err
+	before := make([]cpuState, p.ncpu)
+	after := make([]cpuState, p.ncpu)
+	if err := p.readCPUs(before); err != nil {
+		return false, false, err
 	}
 	if err := p.coll.Maps[bpfMapUsages].Lookup(s.number, &usages); err != nil {
-		return false, err
+		return false, false, err
 	}
 	c.AtNS = monotonic() &^ 15
-	if err := p.coll.Maps[bpfMapContainers].Lookup(s.number, from); err != nil {
-		return false, err
+	if all, err = p.finished(); err != nil {
+		return false, false, err
 	}
-	if err := p.readHolds(after); err != nil {
-		return false, err
+	if err := p.coll.Maps[bpfMapContainers].Lookup(s.number, from); err != nil {
+		return false, false, err
+	}
+	if err := p.readCPUs(after); err != nil {
+		return false, false, err
 	}
 	c.OnCPU, c.OnCPUNS = map[int]int64{}, 0
 	for cpu, u := range usages {
@@ -132,28 +144,63 @@ func (p *Probe) readUsage(s *slot, c *Counts, from *bpfContainer) (still bool, e
 		}
 		c.OnCPUNS += ns
 	}
-	return sameHolds(before, after, s.handle), nil
+	return sameHolders(before, after, s.handle), all, nil
 }
 
-// cpuHold is which container holds a CPU, since when.
-type cpuHold struct{ handle, since uint64 }
+// finished says whether every CPU was seen outside the programs, or to have finished one, since it was called: whatever
+// looked at the clock before is counted.
+func (p *Probe) finished() (bool, error) {
+	first, now := make([]cpuState, p.ncpu), make([]cpuState, p.ncpu)
+	if err := p.readCPUs(first); err != nil {
+		return false, err
+	}
+	copy(now, first)
+	for range finishLooks {
+		if allFinished(first, now) {
+			return true, nil
+		}
+		if err := p.readCPUs(now); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
 
-func (p *Probe) readHolds(into []cpuHold) error {
-	const size = unsafe.Sizeof(bpfCpu{})
-	buf := make([]byte, int(size)*len(into))
+func allFinished(first, now []cpuState) bool {
+	for i, was := range first {
+		if was.inside > 0 && now[i].inside > 0 && now[i].finished == was.finished {
+			return false
+		}
+	}
+	return true
+}
+
+// cpuState is which container holds a CPU, since when, and how many programs count there now and have done so.
+type cpuState struct {
+	handle, since    uint64
+	inside, finished uint32
+}
+
+func (p *Probe) readCPUs(into []cpuState) error {
+	const size = int(unsafe.Sizeof(bpfCpu{}))
+	buf := make([]byte, size*len(into))
 	if _, err := p.cpus.ReadAt(buf, 0); err != nil {
 		return err
 	}
 	for i := range into {
-		at := i * int(size)
-		into[i] = cpuHold{binary.LittleEndian.Uint64(buf[at:]), binary.LittleEndian.Uint64(buf[at+8:])}
+		cpu := buf[i*size:]
+		into[i] = cpuState{
+			handle: binary.LittleEndian.Uint64(cpu[unsafe.Offsetof(bpfCpu{}.Handle):]), since: binary.LittleEndian.Uint64(cpu[unsafe.Offsetof(bpfCpu{}.Since):]),
+			inside: binary.LittleEndian.Uint32(cpu[unsafe.Offsetof(bpfCpu{}.Inside):]), finished: binary.LittleEndian.Uint32(cpu[unsafe.Offsetof(bpfCpu{}.Finished):]),
+		}
 	}
 	return nil
 }
 
-func sameHolds(a, b []cpuHold, handle uint64) bool {
+func sameHolders(a, b []cpuState, handle uint64) bool {
 	for i := range a {
-		if a[i] != b[i] && (a[i].handle == handle || b[i].handle == handle) {
+		same := a[i].handle == b[i].handle && a[i].since == b[i].since
+		if !same && (a[i].handle == handle || b[i].handle == handle) {
 			return false
 		}
 	}

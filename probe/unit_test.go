@@ -68,6 +68,26 @@ func TestWordWraps(t *testing.T) {
 	}
 }
 
+// TestFinished: a CPU that counted at the first look is waited for, until it is seen outside or has finished since.
+func TestFinished(t *testing.T) {
+	for what, tc := range map[string]struct {
+		first, now cpuState
+		want       bool
+	}{
+		"outside":              {cpuState{finished: 1}, cpuState{finished: 1}, true},
+		"inside":               {cpuState{inside: 1, finished: 1}, cpuState{inside: 1, finished: 1}, false},
+		"nested":               {cpuState{inside: 1, finished: 1}, cpuState{inside: 2, finished: 1}, false},
+		"outside now":          {cpuState{inside: 2, finished: 1}, cpuState{finished: 2}, true},
+		"inside again":         {cpuState{inside: 1, finished: 1}, cpuState{inside: 1, finished: 2}, true},
+		"inside only now":      {cpuState{finished: 1}, cpuState{inside: 1, finished: 1}, true},
+		"the count went round": {cpuState{inside: 1, finished: 1<<32 - 1}, cpuState{inside: 1}, true},
+	} {
+		if got := allFinished([]cpuState{{}, tc.first}, []cpuState{{}, tc.now}); got != tc.want {
+			t.Errorf("%s: finished is %v", what, got)
+		}
+	}
+}
+
 // TestTrackerHoldsAndReleases: a queue's hold and release reach the threads that wait on it, and no others.
 func TestTrackerHoldsAndReleases(t *testing.T) {
 	tr := newTracker(func(uint32) *Container { return nil })

@@ -63,6 +63,23 @@ static __always_inline __u32 change(__u64 *word, __u64 *histogram, __u32 levels,
 	return *(volatile __u64 *)word & WORD_COUNT;
 }
 
+/*
+ * enter and leave stand around all that looks at the clock and then counts or
+ * tells: a hypervisor may take the CPU away in between, for tens of ms. Whoever
+ * reads the counts of a moment waits until every CPU was seen outside, or has
+ * finished, since then. An interrupt may nest one program in another.
+ */
+static __always_inline void enter(struct cpu *c) { *(volatile __u32 *)&c->inside += 1; }
+
+static __always_inline void leave(struct cpu *c)
+{
+	__u32 left = *(volatile __u32 *)&c->inside - 1;
+
+	if (!left)
+		*(volatile __u32 *)&c->finished += 1;
+	*(volatile __u32 *)&c->inside = left;
+}
+
 /* container_of gives a handle's container, NULL if the slot has another one by now. */
 static __always_inline struct container *container_of_handle(__u64 handle)
 {

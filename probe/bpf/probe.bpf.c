@@ -287,13 +287,8 @@ static __always_inline void sync(struct cpu *c, __u32 cpu, struct task_struct *t
 		left(known, leaf_of(t), now);
 }
 
-SEC("tp_btf/sched_switch")
-int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
+static __always_inline int switched(struct cpu *c, __u32 cpu, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
-	__u32 cpu;
-	struct cpu *c = this_cpu(&cpu);
-	if (!c)
-		return 0;
 	/*
 	 * A kernel may make a switch without telling: 6.18 was seen to leave out one
 	 * in a thousand. Whoever gives up the CPU now has had it since some moment
@@ -359,19 +354,28 @@ done:
 	return 0;
 }
 
+SEC("tp_btf/sched_switch")
+int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	__u32 cpu;
+	struct cpu *c = this_cpu(&cpu);
+	if (!c)
+		return 0;
+	enter(c);
+	switched(c, cpu, preempt, prev, next);
+	leave(c);
+	return 0;
+}
+
 /* A thread that wakes itself is told so with interrupts on (try_to_wake_up). */
 static __always_inline __u64 woken_stack(struct cpu *c, struct task_struct *t)
 {
 	return (__u64)t == bpf_get_current_task() ? stack_anywhere(t) : stack_of(c, t);
 }
 
-static __always_inline int woken(struct task_struct *t, __u8 flags)
+static __always_inline int woken(struct cpu *c, struct task_struct *t, __u8 flags)
 {
 	struct thread *known;
-	__u32 cpu;
-	struct cpu *c = this_cpu(&cpu);
-	if (!c)
-		return 0;
 	__u64 is = place_of(t, woken_stack(c, t), &known);
 	if (!known)
 		return 0;
@@ -413,7 +417,17 @@ static __always_inline int woken(struct task_struct *t, __u8 flags)
 }
 
 SEC("tp_btf/sched_wakeup")
-int BPF_PROG(sched_wakeup, struct task_struct *t) { return woken(t, 0); }
+int BPF_PROG(sched_wakeup, struct task_struct *t)
+{
+	__u32 cpu;
+	struct cpu *c = this_cpu(&cpu);
+	if (!c)
+		return 0;
+	enter(c);
+	woken(c, t, 0);
+	leave(c);
+	return 0;
+}
 
 /* Where a thread's last switch was not told, its desk is found by the next one with that stack. */
 SEC("tp_btf/sched_wakeup_new")
@@ -421,12 +435,17 @@ int BPF_PROG(sched_wakeup_new, struct task_struct *t)
 {
 	__u32 cpu;
 	struct cpu *c = this_cpu(&cpu);
-	struct thread *left = c ? thread_of(t, stack_of(c, t), false) : NULL;
+	if (!c)
+		return 0;
+	enter(c);
+	struct thread *left = thread_of(t, stack_of(c, t), false);
 	if (left && left->stack) {
 		want(left, 0, bpf_ktime_get_ns());
 		vacate(left);
 	}
-	return woken(t, FLAG_NEW);
+	woken(c, t, FLAG_NEW);
+	leave(c);
+	return 0;
 }
 
 /* Only where create_on is 0: a new thread gets its room before it runs. */
@@ -585,17 +604,8 @@ static __always_inline struct cfs_bandwidth *bandwidth_of(struct hrtimer *timer)
 	return NULL;
 }
 
-/*
- * Every timer, hence every tick of a busy CPU: whoever was moved while it ran is
- * put right here. Of a period's timer: the state before the refill.
- */
-SEC("tp_btf/hrtimer_expire_entry")
-int BPF_PROG(hrtimer_expire_entry, struct hrtimer *timer)
+static __always_inline int expires(struct cpu *c, __u32 cpu, struct hrtimer *timer)
 {
-	__u32 cpu;
-	struct cpu *c = this_cpu(&cpu);
-	if (!c)
-		return 0;
 	struct task_struct *t = bpf_get_current_task_btf();
 	c->in_timer = 1;
 	if (c->group != (__u64)t->sched_task_group || c->generation != generation)
@@ -613,14 +623,27 @@ int BPF_PROG(hrtimer_expire_entry, struct hrtimer *timer)
 	return 0;
 }
 
-/* After a refill or the return of slack: the CPUs that were let go. */
-SEC("tp_btf/hrtimer_expire_exit")
-int BPF_PROG(hrtimer_expire_exit, struct hrtimer *timer)
+/*
+ * Every timer, hence every tick of a busy CPU: whoever was moved while it ran is
+ * put right here. Of a period's timer: the state before the refill.
+ */
+SEC("tp_btf/hrtimer_expire_entry")
+int BPF_PROG(hrtimer_expire_entry, struct hrtimer *timer)
 {
-	__u32 cpu, zero = 0;
+	__u32 cpu;
 	struct cpu *c = this_cpu(&cpu);
 	if (!c)
 		return 0;
+	enter(c);
+	expires(c, cpu, timer);
+	leave(c);
+	return 0;
+}
+
+static __always_inline int expired(struct cpu *c, struct hrtimer *timer)
+{
+	__u32 zero = 0;
+
 	c->in_timer = 0;
 	if (!bandwidth_of(timer))
 		return 0;
@@ -635,6 +658,20 @@ int BPF_PROG(hrtimer_expire_exit, struct hrtimer *timer)
 			release(other, now, 1);
 	}
 	l->n = 0;
+	return 0;
+}
+
+/* After a refill or the return of slack: the CPUs that were let go. */
+SEC("tp_btf/hrtimer_expire_exit")
+int BPF_PROG(hrtimer_expire_exit, struct hrtimer *timer)
+{
+	__u32 cpu;
+	struct cpu *c = this_cpu(&cpu);
+	if (!c)
+		return 0;
+	enter(c);
+	expired(c, timer);
+	leave(c);
 	return 0;
 }
 

@@ -71,6 +71,8 @@ struct cpu {
 	__u64 lost;	/* events that had no room in the ring */
 	__u64 lost_told;
 	__u64 stack;	/* of a thread: see stack_of */
+	__u32 inside;	/* programs that count or tell here now: see enter */
+	__u32 finished;	/* how often that went back to 0 */
 	struct memo memos[MEMOS];
 };
 

@@ -122,6 +122,9 @@ func (a *Analysis) doubts(f *recording.Footer) []string {
 	if n := f.UnseenSwitches; n > 0 && float64(n) > manyUnseen*float64(a.switches) {
 		all = append(all, fmt.Sprintf("%d switches were not told by the kernel: wanted and waiting may be off", n))
 	}
+	for _, trouble := range f.Troubles {
+		all = append(all, fmt.Sprintf("in the probe: %s: figures may be off", trouble))
+	}
 	for _, d := range []struct {
 		n    uint64
 		text string

@@ -240,6 +240,18 @@ func TestUnseenSwitches(t *testing.T) {
 	}
 }
 
+// What went wrong in the probe is told.
+func TestTroubles(t *testing.T) {
+	s := rt.New(4)
+	s.Work(0, 2*ms, s.Threads("w", 1)...)
+	r := s.Run(time.Second)
+	r.Footer.Troubles = []string{"a thread could not be remembered at once (3)"}
+	want := "in the probe: a thread could not be remembered at once (3): figures may be off"
+	if e := explain(r); !slices.Contains(e.NotMeasured, want) {
+		t.Errorf("not said: %v", e.NotMeasured)
+	}
+}
+
 // A kernel that does not show who is held back: the causes of stopped time cannot be told, and that is said.
 func TestABlindKernel(t *testing.T) {
 	s := rt.New(8).Limit(50*ms, 100*ms).Blind()

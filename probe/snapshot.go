@@ -2,7 +2,9 @@ package probe
 
 import (
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,6 +25,8 @@ type snapshot struct {
 	stat   *cgroup.Stat
 	others map[uint32]cgroup.Stat
 	cpus   map[int]procstat.Times // nil: not known
+	// troubles are the probe's own, with how often each came.
+	troubles map[string]uint64
 }
 
 // snapshot reads the counters of now. What cannot be read is left out.
@@ -45,6 +49,7 @@ func (r *recorder) snapshot() (snapshot, error) {
 		return s, err
 	}
 	s.wall = time.Now()
+	s.troubles = r.p.troubles()
 	if stat, err := procstat.Read(os.DirFS(r.p.options.Proc)); err == nil {
 		s.cpus = stat.CPUs
 	}
@@ -69,6 +74,11 @@ func bandwidthStat(h *cgroup.Host, path string) (cgroup.Stat, bool) {
 func (s snapshot) upTo(end snapshot, f *recording.Footer, used []*slot) {
 	f.WidthNS = gained(end.counts.WidthNS, s.counts.WidthNS)
 	f.WantedNS = gained(end.counts.WantedNS, s.counts.WantedNS)
+	for _, what := range slices.Sorted(maps.Keys(end.troubles)) {
+		if n := end.troubles[what] - s.troubles[what]; n > 0 && what != tooManyCgroups {
+			f.Troubles = append(f.Troubles, fmt.Sprintf("%s (%d)", what, n))
+		}
+	}
 	f.LateNS = int64(end.counts.LateNS - s.counts.LateNS)
 	if end.counts.StoppedNS != nil && s.counts.StoppedNS != nil {
 		f.StoppedNS = new(*end.counts.StoppedNS - *s.counts.StoppedNS)

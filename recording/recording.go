@@ -250,6 +250,8 @@ type Footer struct {
 	// UnseenSwitches the kernel made without telling (Linux 6.18 was seen to leave out one in a thousand). Each was put
 	// right at the next switch on its CPU; until then the CPU is told to have stayed with its holder.
 	UnseenSwitches uint64 `json:"unseen_switches,omitempty"`
+	// Troubles are what else went wrong in the probe, with how often: figures may be off. None is expected.
+	Troubles []string `json:"troubles,omitempty"`
 	// Neighbours are other containers that ran on the CPUs allowed, with what their own counters say.
 	Neighbours []Neighbour `json:"neighbours,omitempty"`
 }

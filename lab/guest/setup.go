@@ -13,7 +13,10 @@ import (
 	"github.com/unthrottle/unthrottle/lab/wire"
 )
 
-const cgroupRoot = "/sys/fs/cgroup"
+const (
+	cgroupRoot = "/sys/fs/cgroup"
+	tracefs    = "/sys/kernel/tracing"
+)
 
 // mounts are the file systems that the guest has besides its root.
 var mounts = []struct {
@@ -28,7 +31,7 @@ var mounts = []struct {
 	{"tmpfs", "/tmp", false},
 	{"tmpfs", "/run", false},
 	{"bpf", "/sys/fs/bpf", true},
-	{"tracefs", "/sys/kernel/tracing", true},
+	{"tracefs", tracefs, true},
 	{"debugfs", "/sys/kernel/debug", true},
 }
 
@@ -66,6 +69,8 @@ func setUp(cgroupVersion int) error {
 		loopbackUp(),
 		exec.Command("/bin/busybox", "--install", "-s", "/bin").Run(),
 		mountCgroups(cgroupVersion),
+		keepTracepoints(tracefs),
+		keepQuotas(cgroupVersion),
 	)
 }
 

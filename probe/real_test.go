@@ -366,6 +366,21 @@ func TestWatchAndUnwatch(t *testing.T) {
 	}
 }
 
+// rests reads a container whose processes have ended once no thread of it has a CPU or wants one: a thread is reaped
+// before it leaves its CPU for the last time (exit_notify in do_exit).
+func rests(t testing.TB, p *probe.Probe, c probe.Container) probe.Counts {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		n := read(t, p, c)
+		if n.Width == 0 && n.Wanted == 0 {
+			return n
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%s: %d CPUs in use and %d wanted by nobody", c.Path, n.Width, n.Wanted)
+		}
+	}
+}
+
 // TestRemovedCgroup: its counts stay until it is unwatched, and a new cgroup of the same path is another.
 func TestRemovedCgroup(t *testing.T) {
 	p := shared(t)
@@ -376,7 +391,7 @@ func TestRemovedCgroup(t *testing.T) {
 	time.Sleep(200 * time.Millisecond)
 	must(t, r.Process.Kill())
 	_ = r.Wait()
-	was := read(t, p, c)
+	was := rests(t, p, c)
 	remove(t, tr, c.Path)
 	is := read(t, p, c)
 	if is.OnCPUNS != was.OnCPUNS || is.Width != 0 || is.Wanted != 0 {
@@ -424,11 +439,10 @@ func TestMoves(t *testing.T) {
 	}
 	must(t, r.Process.Kill())
 	_ = r.Wait()
-	time.Sleep(20 * time.Millisecond)
+	atA, atB := rests(t, p, a), rests(t, p, b)
 	steal = stolen(t) - steal
 	// From the first thread's arrival to the last one's end: no tick is outstanding at either.
 	used := float64(*usage(t, tr, a.Path).Usage + *usage(t, tr, b.Path).Usage)
-	atA, atB := read(t, p, a), read(t, p, b)
 	both := integral(atA.WidthNS) + integral(atB.WidthNS)
 	// In the lab a thread is charged from its wake-up on (counterOff), which can be no more than all have waited.
 	waited := integral(atA.WantedNS) + integral(atB.WantedNS) - both
@@ -440,10 +454,5 @@ func TestMoves(t *testing.T) {
 	t.Logf("both %.0f, used %.0f, waited %.0f, late %.0f, steal %v", both, used, waited, late, steal)
 	if both < least || both > most {
 		t.Errorf("both together had %.0f ns, their counters say %.0f; %.0f to %.0f allowed", both, used, least, most)
-	}
-	for _, c := range []probe.Container{a, b} {
-		if n := read(t, p, c); n.Width != 0 || n.Wanted != 0 {
-			t.Errorf("%s: %d CPUs in use and %d wanted by nobody", c.Path, n.Width, n.Wanted)
-		}
 	}
 }

@@ -142,7 +142,8 @@ type running struct {
 func start(t testing.TB, tr *cgrouptest.Tree, path, kind string, args ...string) running {
 	t.Helper()
 	c := exec.Command("/proc/self/exe", append([]string{childCommand, kind}, args...)...)
-	c.Env = append(os.Environ(), "GOMAXPROCS=4")
+	// No preemption: a thread that burns would sleep for it, and on a slow machine for long.
+	c.Env = append(os.Environ(), "GOMAXPROCS=4", "GODEBUG=asyncpreemptoff=1")
 	in, err := c.StdinPipe()
 	must(t, err)
 	out, err := c.StdoutPipe()

@@ -270,8 +270,13 @@ static __always_inline void sync(struct cpu *c, __u32 cpu, struct task_struct *t
 	bool unwoken = known && known->counted != is;
 	if (known)
 		want(known, is, now);
-	if (!recorded || c->epoch != epoch)
+	if (!recorded)
 		return;
+	if (c->epoch != epoch) { /* sync_cpu tells who has the CPU */
+		if (known && is != recorded)
+			left(known, leaf_of(t), now);
+		return;
+	}
 	__u64 to = holder_of(address(t), is, now);
 	if (known && is == recorded) {
 		introduce(known, address(t), FLAG_MOVED, now, leaf_of(t));
@@ -690,6 +695,9 @@ int sync_cpu(void *ctx)
 	if (recorded) {
 		union any_record r = {.r = {.at = now, .kind = RECORD_HOLDER}};
 		struct thread *ours = c->handle == recorded ? thread_of(t, stack_anywhere(t), false) : NULL;
+		/* It may have come since the iterator looked. */
+		if (ours)
+			introduce(ours, address(t), FLAG_MOVED, now, leaf_of(t));
 		c->holder = ours && ours->epoch == epoch ? holder(HOLDER_THREAD, ours->tid) : holder_of(address(t), c->handle, now);
 		r.r.a = c->holder;
 		c->epoch = epoch;
@@ -725,6 +733,8 @@ int look_at_threads(struct bpf_iter__task *ctx)
 		want(known, is, now);
 		if (!t->on_cpu && t->__state != TASK_RUNNING)
 			want(known, 0, bpf_ktime_get_ns());
+	} else if (known->counted && !t->on_rq && !t->on_cpu) {
+		want(known, 0, now); /* it went to sleep in a switch that was not told */
 	}
 	bool held = false;
 	if (wants && !t->on_cpu && held_back(t, false))

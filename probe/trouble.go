@@ -3,8 +3,8 @@ package probe
 // tooManyCgroups makes counting dearer, and nothing inexact.
 const tooManyCgroups = "too many cgroups"
 
-// Troubles tells what went wrong in the kernel since Open, by what it was; empty: nothing. None of them is expected;
-// any but tooManyCgroups makes figures inexact. A thread that could not be remembered (the
+// Troubles tells what went wrong in counting and reading since Open, by what it was, with how often; empty: nothing.
+// None of them is expected; any but tooManyCgroups makes figures inexact. A thread that could not be remembered (the
 // kernel has no memory at hand, or is just making room for another on that CPU) is at its next switch or wake-up: until
 // then wanted lacks it.
 func (p *Probe) Troubles() map[string]uint64 {

@@ -35,7 +35,8 @@ func TestTracepointsMayBeTurnedOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer os.Remove(own)
-	for _, event := range []string{"sched/sched_switch", "sched/sched_wakeup", "timer/hrtimer_expire_entry"} {
+	events := []string{"sched/sched_switch", "sched/sched_wakeup", "timer/hrtimer_expire_entry"}
+	for _, event := range events {
 		for _, name := range []string{"patched-1", "patched-2"} {
 			on, err := os.ReadFile(filepath.Join(instances, name, "events", event, "enable"))
 			if err != nil || strings.TrimSpace(string(on)) != "1" {
@@ -44,7 +45,7 @@ func TestTracepointsMayBeTurnedOn(t *testing.T) {
 		}
 	}
 	for n := range 200 {
-		for _, event := range []string{"sched/sched_switch", "sched/sched_wakeup", "timer/hrtimer_expire_entry"} {
+		for _, event := range events {
 			if err := os.WriteFile(filepath.Join(own, "events", event, "enable"), []byte{'1' - byte(n%2)}, 0); err != nil {
 				t.Fatal(err)
 			}

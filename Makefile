@@ -13,12 +13,10 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 # Fuzz targets run this long each in `make fuzz`.
 FUZZTIME ?= 20s
 
--include lab/lab.mk
--include bench/bench.mk
--include probe/probe.mk
--include explain/explain.mk
--include forecast/forecast.mk
--include accuracy/accuracy.mk
+include test/lab/lab.mk
+include bench/bench.mk
+include bench/accuracy.mk
+include internal/see/probe/probe.mk
 
 .PHONY: help
 help: ## this list
@@ -59,7 +57,7 @@ test-host: need-go need-cc
 
 .PHONY: test
 test: lint test-host lab-test-json ## every test: linters, this host, the lab's many-CPU guest
-	@$(GO) run ./lab/cmd/skips $(OUT)/host.json $(OUT)/lab.json
+	@$(GO) run ./test/lab/cmd/skips $(OUT)/host.json $(OUT)/lab.json
 
 .PHONY: fuzz
 fuzz: need-go ## every fuzz target for FUZZTIME each

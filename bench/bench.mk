@@ -10,7 +10,7 @@ bench: build ## what observing costs, beside a bare loop and cAdvisor's library;
 	@$(BIN)/bench -cadvisor $(BIN)/bench-cadvisor -unthrottle $(BIN)/unthrottle $(BENCH)
 	@$(MAKE) --no-print-directory bench-probe
 
-# What the remedies are worth on this host: docs/results.md. Needs root and writable cgroups; a host with nothing else
+# What the remedies are worth on this host: docs/results/service.md. Needs root and writable cgroups; a host with nothing else
 # on it, or the rows come out noisy. RESULTS_SCALE=quick for about a third of the time. RESULTS_PARTS=pools,spike measures
 # these alone, in this order (pool,pools,gc,mixed,spike,price); what was measured before is kept in .cache/results, and the
 # page has all of it.
@@ -18,15 +18,15 @@ RESULTS_SCALE ?= full
 RESULTS_PARTS ?= pool,pools,gc,mixed,spike,price
 
 .PHONY: results
-results: build ## docs/results.md: what the remedies are worth on this host (as root, 40 minutes; RESULTS_SCALE=quick)
+results: build ## docs/results/service.md: what the remedies are worth on this host (as root, 40 minutes; RESULTS_SCALE=quick)
 	@$(GO) build -o $(BIN)/results ./bench/results
-	@$(BIN)/results -exe $(BIN)/unthrottle -scale $(RESULTS_SCALE) -parts $(RESULTS_PARTS) -out docs/results.md
+	@$(BIN)/results -exe $(BIN)/unthrottle -scale $(RESULTS_SCALE) -parts $(RESULTS_PARTS) -out docs/results/service.md
 
 .PHONY: bench-placement
-bench-placement: need-go ## our placement beside the kubelet's and nri-plugins', writes docs/placement.md (about 20 min)
+bench-placement: need-go ## our placement beside the kubelet's and nri-plugins', writes docs/results/placement.md (about 20 min)
 	@mkdir -p $(BIN)
 	@$(GO) -C bench/placement build -o ../../$(BIN)/bench-placement .
-	@$(BIN)/bench-placement -out docs/placement.md $(BENCH)
+	@$(BIN)/bench-placement -out docs/results/placement.md $(BENCH)
 
 # Random steps on nodes of all shapes, each checked by the validator that shares no code with the placer.
 PLACEMENT_STEPS ?= 3000000
@@ -38,4 +38,4 @@ soak-placement: need-go ## PLACEMENT_STEPS random steps of the placer, each chec
 
 .PHONY: bench-simulate
 bench-simulate: need-go ## the simulator's events per second beside a bare heap's (x-heap: how many times slower), and the period model's
-	@$(GO) test -run xx -bench . ./simulate ./simulate/coarse
+	@$(GO) test -run xx -bench . ./internal/sim/simulate ./internal/sim/simulate/coarse

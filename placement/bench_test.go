@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/unthrottle/unthrottle/topology/topologytest"
+	"github.com/unthrottle/unthrottle/internal/kernel/topologytest"
 )
 
 // churn is a stream of requests against a node that is kept about so full.

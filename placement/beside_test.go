@@ -7,7 +7,7 @@ import (
 	"k8s.io/utils/cpuset"
 	"pgregory.net/rapid"
 
-	"github.com/unthrottle/unthrottle/topology/topologytest"
+	"github.com/unthrottle/unthrottle/internal/kernel/topologytest"
 )
 
 // Others run on the reserve: all the rest may be somebody's alone, on two CPUs

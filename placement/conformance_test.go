@@ -9,9 +9,9 @@ import (
 
 	"k8s.io/utils/cpuset"
 
+	"github.com/unthrottle/unthrottle/internal/kernel/topologytest"
 	"github.com/unthrottle/unthrottle/placement"
 	"github.com/unthrottle/unthrottle/topology"
-	"github.com/unthrottle/unthrottle/topology/topologytest"
 )
 
 // peerTables are the peers' own test tables as data; bench/placement/tables made

@@ -8,8 +8,8 @@ import (
 
 	"k8s.io/utils/cpuset"
 
+	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/topology"
-	"github.com/unthrottle/unthrottle/words"
 )
 
 // byArrival returns the handles of the node's containers, the oldest first.
@@ -164,13 +164,13 @@ func (n *Node) why(t *tenant, p *Placed, judged []int32, now [3]int) string {
 	}
 	part, whole := cores(n.l.machine, p.Own)
 	if whole > 0 && t.FullCores || part > 0 && whole > 0 {
-		parts = append(parts, words.Count(whole, "whole core"))
+		parts = append(parts, text.Count(whole, "whole core"))
 	}
 	switch {
 	case t.IdleSiblings:
 		parts = append(parts, "siblings left idle")
 	case part > 0:
-		parts = append(parts, words.Count(part, "core")+" in part")
+		parts = append(parts, text.Count(part, "core")+" in part")
 	}
 	if t.Class == Hybrid {
 		parts = append(parts, "and the shared pool for the fraction")

@@ -9,8 +9,8 @@ import (
 
 	"k8s.io/utils/cpuset"
 
+	"github.com/unthrottle/unthrottle/internal/kernel/topologytest"
 	"github.com/unthrottle/unthrottle/topology"
-	"github.com/unthrottle/unthrottle/topology/topologytest"
 )
 
 // An oracle judges one choice of CPUs by the words of the objectives, from the

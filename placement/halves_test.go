@@ -3,7 +3,7 @@ package placement
 import (
 	"testing"
 
-	"github.com/unthrottle/unthrottle/topology/topologytest"
+	"github.com/unthrottle/unthrottle/internal/kernel/topologytest"
 )
 
 // Fewer shared cores are paid for with stranded half-cores, whatever the order:
@@ -39,7 +39,7 @@ func TestSharedOrStranded(t *testing.T) {
 	}
 }
 
-// The example of docs/placement.md: two containers of one CPU, two cores of two
+// The example of docs/results/placement.md: two containers of one CPU, two cores of two
 // threads. Both orders have two of something.
 func TestNoThirdWay(t *testing.T) {
 	for order, want := range map[string][2]int{"stranded": {2, 0}, "shared": {0, 2}} {

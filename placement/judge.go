@@ -6,8 +6,8 @@ import (
 
 	"k8s.io/utils/cpuset"
 
+	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/topology"
-	"github.com/unthrottle/unthrottle/words"
 )
 
 // judge counts what a set of CPUs touches.
@@ -92,10 +92,10 @@ func why(m topology.Machine, levels []topology.Level, free []topology.CPU, c Cho
 	}
 	shared, whole := cores(m, c.CPUs)
 	if whole > 0 {
-		parts = append(parts, words.Count(whole, "whole core"))
+		parts = append(parts, text.Count(whole, "whole core"))
 	}
 	if shared > 0 {
-		parts = append(parts, words.Count(shared, "core")+" shared with others")
+		parts = append(parts, text.Count(shared, "core")+" shared with others")
 	}
 	return strings.Join(parts, ", ")
 }

@@ -8,9 +8,9 @@ import (
 	"k8s.io/utils/cpuset"
 	"pgregory.net/rapid"
 
+	"github.com/unthrottle/unthrottle/internal/kernel/topologytest"
 	"github.com/unthrottle/unthrottle/placement"
 	"github.com/unthrottle/unthrottle/topology"
-	"github.com/unthrottle/unthrottle/topology/topologytest"
 )
 
 // drawHost draws a machine of at most mostCPUs and some free CPUs of it.

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/cpuset"
 
+	"github.com/unthrottle/unthrottle/internal/kernel/topologytest"
 	"github.com/unthrottle/unthrottle/topology"
-	"github.com/unthrottle/unthrottle/topology/topologytest"
 )
 
 func sorted(s []string) []string { return slices.Sorted(slices.Values(s)) }

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/unthrottle/unthrottle/cgroup"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
 
 // namePrefix starts the name of every cgroup that a benchmark makes; the pid of the process that made it follows.

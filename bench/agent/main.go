@@ -1,6 +1,6 @@
 // Command bench measures what observing costs: CPU time and memory of unthrottle's sampler, of a bare loop over the same
 // files, and of cAdvisor's library, all at the same time over the same cgroups, which it makes for the purpose and
-// removes. See docs/bench.md.
+// removes. See docs/reference/bench.md.
 package main
 
 import (

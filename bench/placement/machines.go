@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing/fstest"
 
+	"github.com/unthrottle/unthrottle/internal/kernel/topologytest"
 	"github.com/unthrottle/unthrottle/topology"
-	"github.com/unthrottle/unthrottle/topology/topologytest"
 )
 
 // machine is one that all allocators are run on.

@@ -1,6 +1,6 @@
 // Command bench compares ways to choose CPUs for containers: the kubelet's
 // algorithm, nri-plugins' allocator and ours, on the same machines and the same
-// streams of requests, and writes docs/placement.md.
+// streams of requests, and writes docs/results/placement.md.
 package main
 
 import (
@@ -22,7 +22,7 @@ var variants = []variant{
 }
 
 func main() {
-	trees := flag.String("trees", "topology/topologytest/testdata", "`folder` of the saved machines")
+	trees := flag.String("trees", "internal/kernel/topologytest/testdata", "`folder` of the saved machines")
 	out := flag.String("out", "", "`file` to write; empty: standard output")
 	soak := flag.String("soak", "bench/placement/soak.json", "`file` that make soak-placement wrote; none: nothing is said of it")
 	only := flag.String("machine", "", "only machines whose name contains this `text`")

@@ -10,11 +10,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/unthrottle/unthrottle/bench"
-	"github.com/unthrottle/unthrottle/cgroup"
-	"github.com/unthrottle/unthrottle/container"
-	"github.com/unthrottle/unthrottle/explain"
-	"github.com/unthrottle/unthrottle/forecast"
+	"github.com/unthrottle/unthrottle/internal/bench/capacity"
+	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/explain/live"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 )
 
 // foretold is what forecasts say of a shape's remedies, from one recording of the
@@ -48,7 +48,7 @@ func (f *foretold) row(remedy string) *foretoldRow {
 // ratio is that of the loads at which a remedy and the plain quota break; false:
 // not known.
 func (f *foretold) ratio(remedy string) (r float64, modelled, ok bool) {
-	quota, row := f.row(bench.Quota), f.row(remedy)
+	quota, row := f.row(capacity.Quota), f.row(remedy)
 	if quota == nil || row == nil {
 		return 0, false, false
 	}
@@ -79,14 +79,14 @@ type recorder struct {
 func (r *recorder) record(ctx context.Context, of cgroup.Group, load float64, d time.Duration) error {
 	r.file.Reset()
 	r.load = load
-	_, r.err = explain.Live(ctx, explain.Options{
+	_, r.err = live.Live(ctx, live.Options{
 		Host: r.host, Root: os.DirFS("/"), Target: container.Container{Group: of, Name: "service"}, For: d, Keep: &r.file,
 	})
 	return ctx.Err()
 }
 
 // foretell forecasts a shape's remedies from a recording at a load.
-func foretell(recording []byte, load float64, of bench.Result) (*foretold, error) {
+func foretell(recording []byte, load float64, of capacity.Result) (*foretold, error) {
 	prefix, ok := foretoldPools[of.Shape]
 	if !ok {
 		return nil, errors.New("its short and long requests run on the same threads, which a recording of threads cannot tell apart")
@@ -123,11 +123,11 @@ func foretell(recording []byte, load float64, of bench.Result) (*foretold, error
 func armOf(r forecast.Remedy) string {
 	switch {
 	case r.Name == forecast.None:
-		return bench.Quota
-	case r.Name == forecast.Period && r.Period == bench.ShortPeriod:
-		return bench.Period
-	case r.Name == forecast.Raise && r.Factor == bench.Raised:
-		return bench.Raise
+		return capacity.Quota
+	case r.Name == forecast.Period && r.Period == capacity.ShortPeriod:
+		return capacity.Period
+	case r.Name == forecast.Raise && r.Factor == capacity.Raised:
+		return capacity.Raise
 	case slices.Contains([]string{forecast.Burst, forecast.Weight, forecast.Pin, forecast.Pools}, r.Name):
 		return r.Name // one name for a thing
 	}

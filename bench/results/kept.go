@@ -9,29 +9,29 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/unthrottle/unthrottle/bench"
+	"github.com/unthrottle/unthrottle/internal/bench/capacity"
 )
 
 // measured is one part as it is kept: the page is made from all that are there,
 // so that parts can be measured one at a time. One of its results is set.
 type measured struct {
-	Part   string        `json:"part"`
-	Scale  string        `json:"scale"`
-	Host   string        `json:"host"`
-	Begun  time.Time     `json:"begun"`
-	Took   time.Duration `json:"took_ns"`
-	Failed string        `json:"failed,omitempty"` // why there is no result
-	Shape  *bench.Result `json:"shape,omitempty"`
+	Part   string           `json:"part"`
+	Scale  string           `json:"scale"`
+	Host   string           `json:"host"`
+	Begun  time.Time        `json:"begun"`
+	Took   time.Duration    `json:"took_ns"`
+	Failed string           `json:"failed,omitempty"` // why there is no result
+	Shape  *capacity.Result `json:"shape,omitempty"`
 	// Foretold are forecasts of the shape's rows, from a recording at a load; why
 	// there are none, else.
-	Recorded    float64       `json:"recorded_load_rps,omitempty"`
-	Foretold    *foretold     `json:"foretold,omitempty"`
-	NotForetold string        `json:"not_foretold,omitempty"`
-	Spiral      *bench.Spiral `json:"spiral,omitempty"`
-	Price       *bench.Price  `json:"price,omitempty"`
-	Repeats     int           `json:"repeats"`
-	Steps       int           `json:"steps"`
-	Step        time.Duration `json:"step_ns"`
+	Recorded    float64          `json:"recorded_load_rps,omitempty"`
+	Foretold    *foretold        `json:"foretold,omitempty"`
+	NotForetold string           `json:"not_foretold,omitempty"`
+	Spiral      *capacity.Spiral `json:"spiral,omitempty"`
+	Price       *capacity.Price  `json:"price,omitempty"`
+	Repeats     int              `json:"repeats"`
+	Steps       int              `json:"steps"`
+	Step        time.Duration    `json:"step_ns"`
 }
 
 func keptName(dir, part string) string { return filepath.Join(dir, part+".json") }

@@ -1,5 +1,5 @@
 // Command results measures what the project's remedies are worth on this host
-// and writes docs/results.md: what `make results` runs.
+// and writes docs/results/service.md: what `make results` runs.
 //
 // Every part is kept as it ends, and the page is made from all that are kept: one
 // that is interrupted leaves what it has measured, and parts can be measured one
@@ -19,8 +19,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/unthrottle/unthrottle/bench"
-	"github.com/unthrottle/unthrottle/cgroup"
+	"github.com/unthrottle/unthrottle/internal/bench/capacity"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
 
 func main() {
@@ -48,7 +48,7 @@ var scales = []scale{
 
 func run(ctx context.Context) error {
 	exe := flag.String("exe", "bin/unthrottle", "the unthrottle `PROGRAM` to run as service and generator")
-	out := flag.String("out", "docs/results.md", "`FILE` to write")
+	out := flag.String("out", "docs/results/service.md", "`FILE` to write")
 	name := flag.String("scale", "full", "full (under an hour) or quick (about 20 minutes)")
 	which := flag.String("parts", strings.Join(parts(), ","), "what to measure, in this order")
 	dir := flag.String("keep", ".cache/results", "`FOLDER` of the parts measured before")
@@ -76,7 +76,7 @@ func run(ctx context.Context) error {
 	}
 	for _, s := range scales {
 		if s.name == *name {
-			return measure(ctx, bench.Options{Host: host, Exe: path, Progress: progress, Patience: patience}, s, chosen, *dir, *out)
+			return measure(ctx, capacity.Options{Host: host, Exe: path, Progress: progress, Patience: patience}, s, chosen, *dir, *out)
 		}
 	}
 	return fmt.Errorf("-scale %s: choose full or quick", *name)
@@ -85,17 +85,17 @@ func run(ctx context.Context) error {
 // patience with a busy host: what is measured here once is read for long.
 const patience = 30
 
-func progress(e bench.Event) {
+func progress(e capacity.Event) {
 	fmt.Fprintf(os.Stderr, "%s  %s\n", time.Now().Format("15:04:05"), e.Doing)
 }
 
 // parts are the names of what can be measured, in their usual order.
-func parts() []string { return append(bench.Shapes(), "spike", "price") }
+func parts() []string { return append(capacity.Shapes(), "spike", "price") }
 
 // measure does the chosen parts one after the other, and writes what there is
 // after each. A part that cannot be measured is written down as that, unless it
 // was measured before.
-func measure(ctx context.Context, o bench.Options, s scale, chosen []string, dir, out string) error {
+func measure(ctx context.Context, o capacity.Options, s scale, chosen []string, dir, out string) error {
 	var failed []error
 	for _, name := range chosen {
 		m, err := part(ctx, o, s, name, dir)
@@ -124,13 +124,13 @@ func measure(ctx context.Context, o bench.Options, s scale, chosen []string, dir
 }
 
 // part measures one. A recording goes into the folder.
-func part(ctx context.Context, o bench.Options, s scale, name, dir string) (m measured, err error) {
+func part(ctx context.Context, o capacity.Options, s scale, name, dir string) (m measured, err error) {
 	m = measured{Part: name, Scale: s.name, Host: machine(), Begun: time.Now().UTC()}
 	defer func() { m.Took = time.Since(m.Begun) }()
 	switch name {
 	case "spike":
 		m.Repeats = s.spiralRepeats
-		r, err := bench.RunSpiral(ctx, o, m.Repeats)
+		r, err := capacity.RunSpiral(ctx, o, m.Repeats)
 		if err == nil {
 			m.Spiral = &r
 		}
@@ -138,7 +138,7 @@ func part(ctx context.Context, o bench.Options, s scale, name, dir string) (m me
 	case "price":
 		o.Shape, o.Repeats, o.Step = "pool", s.priceRepeats, s.priceStep
 		m.Repeats, m.Step = o.Repeats, o.Step
-		r, err := bench.RunPrice(ctx, o)
+		r, err := capacity.RunPrice(ctx, o)
 		if err == nil {
 			m.Price = &r
 		}
@@ -148,7 +148,7 @@ func part(ctx context.Context, o bench.Options, s scale, name, dir string) (m me
 	m.Repeats, m.Steps, m.Step = o.Repeats, o.Steps, o.Step
 	recorded := recorder{host: o.Host}
 	o.Record = recorded.record
-	r, err := bench.Run(ctx, o)
+	r, err := capacity.Run(ctx, o)
 	if err != nil {
 		return m, err
 	}

@@ -12,11 +12,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/unthrottle/unthrottle/bench"
-	"github.com/unthrottle/unthrottle/words"
+	"github.com/unthrottle/unthrottle/internal/bench/capacity"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
-// page is docs/results.md under way.
+// page is docs/results/service.md under way.
 type page struct{ b strings.Builder }
 
 // markdown is the page of what was measured, in the parts' order.
@@ -41,7 +41,7 @@ func markdown(all []measured) string {
 
 // summary is what the shapes' tables come to: a column per remedy.
 func (p *page) summary(all []measured) {
-	var remedies []bench.Remedy
+	var remedies []capacity.Remedy
 	for _, m := range all {
 		if m.Shape != nil && len(m.Shape.Remedies) > len(remedies)+1 {
 			remedies = m.Shape.Remedies[1:] // the quota is what they are compared with
@@ -54,7 +54,7 @@ func (p *page) summary(all []measured) {
 	p.line("\nThe highest load within the objective, as a multiple of the plain quota's; bold where the whole interval lies on one side of 1. In brackets: foretold.")
 	head, rule := "| shape |", "|---|"
 	for _, r := range remedies {
-		head += fmt.Sprintf(" %s (%s) |", r.Remedy, words.CPUs(*r.CPUsGranted))
+		head += fmt.Sprintf(" %s (%s) |", r.Remedy, text.CPUs(*r.CPUsGranted))
 		rule += "---|"
 	}
 	p.line("\n%s\n%s", head, rule)
@@ -75,7 +75,7 @@ func (p *page) summary(all []measured) {
 
 // ratioText is what a remedy carries, measured and foretold.
 func (m *measured) ratioText(remedy string) string {
-	i := slices.IndexFunc(m.Shape.Remedies, func(r bench.Remedy) bool { return r.Remedy == remedy })
+	i := slices.IndexFunc(m.Shape.Remedies, func(r capacity.Remedy) bool { return r.Remedy == remedy })
 	if i < 0 || m.Shape.Remedies[i].Ratio == nil {
 		return "-"
 	}
@@ -106,14 +106,14 @@ func (p *page) part(m measured) {
 
 // extent is how often what was done.
 func (m measured) extent() string {
-	text := words.Count(m.Repeats, "repeat")
+	extent := text.Count(m.Repeats, "repeat")
 	if m.Steps > 0 {
-		text += " of each search, " + words.Count(m.Steps, "step")
+		extent += " of each search, " + text.Count(m.Steps, "step")
 	}
 	if m.Step > 0 {
-		text += fmt.Sprintf(" of %v", m.Step)
+		extent += fmt.Sprintf(" of %v", m.Step)
 	}
-	return text
+	return extent
 }
 
 func (p *page) line(format string, args ...any) { fmt.Fprintf(&p.b, format+"\n", args...) }
@@ -150,7 +150,7 @@ func machine() string {
 func (p *page) shape(of measured) {
 	r := *of.Shape
 	p.line("\n## Shape `%s`", r.Shape)
-	p.line("\n%s. Limit %s; objective p%s within %s ms, at most %s %% errors.", upper(r.About), words.Count(r.Limit, "CPU"), number(100*r.Quantile), number(r.BoundMs), number(100*r.Errors))
+	p.line("\n%s. Limit %s; objective p%s within %s ms, at most %s %% errors.", upper(r.About), text.Count(r.Limit, "CPU"), number(100*r.Quantile), number(r.BoundMs), number(100*r.Errors))
 	p.line("\n| remedy | CPUs granted | highest load /s (repeats) | to the quota | interval | foretold | noisy |\n|---|---|---|---|---|---|---|")
 	for _, m := range r.Remedies {
 		load := "none met"
@@ -184,7 +184,7 @@ func (p *page) shape(of measured) {
 func (f *foretold) text(remedy string) string {
 	r, modelled, ok := f.ratio(remedy)
 	switch {
-	case !ok || remedy == bench.Quota:
+	case !ok || remedy == capacity.Quota:
 		return "-"
 	case modelled:
 		return fmt.Sprintf("%.2f (modelled)", r)
@@ -222,13 +222,13 @@ const foretoldWithin = 0.15
 
 // quotaText is the plain quota's own forecast.
 func (f *foretold) quotaText() string {
-	if quota := f.row(bench.Quota); quota != nil {
+	if quota := f.row(capacity.Quota); quota != nil {
 		return fmt.Sprintf(" (foretold: %.0f requests per second)", *quota.BreaksAt*f.Load)
 	}
 	return ", which is foretold to miss it at no load tried"
 }
 
-func (p *page) point(remedy string, at bench.Point) {
+func (p *page) point(remedy string, at capacity.Point) {
 	throttled, stopped := "-", "-"
 	if at.ThrottledPeriods != nil {
 		throttled = fmt.Sprintf("%d of %d", *at.ThrottledPeriods, *at.Periods)
@@ -242,7 +242,7 @@ func (p *page) point(remedy string, at bench.Point) {
 }
 
 // verdict says what a shape's figures hold at equal CPUs.
-func verdict(r bench.Result) string {
+func verdict(r capacity.Result) string {
 	var more, less, same []string
 	for _, m := range r.Remedies {
 		if m.Ratio == nil || *m.CPUsGranted != *r.Remedies[0].CPUsGranted {
@@ -273,7 +273,7 @@ func verdict(r bench.Result) string {
 	return "At equal CPUs " + strings.Join(parts, "; ") + "."
 }
 
-func (p *page) spike(s bench.Spiral) {
+func (p *page) spike(s capacity.Spiral) {
 	p.line("\n## A spike, and the way back")
 	p.line("\nOne pool, %.0f requests per second: for %.0f s %.0f per second, then %.0f again, watched for %.0f s. A client gives a try up after %.0f ms and",
 		s.Normal, s.For, s.Spike, s.Normal, s.Watched, 1000*s.Timeout)
@@ -296,7 +296,7 @@ func (p *page) spike(s bench.Spiral) {
 	}
 }
 
-func (p *page) prices(r bench.Price) {
+func (p *page) prices(r capacity.Price) {
 	p.line("\n## The price: predictability, and the neighbour")
 	p.line("\nOne pool at %.0f requests per second, alone on the host and beside a neighbour of the same weight that burns on every CPU it may use (with pin:", r.Load)
 	p.line("every CPU that is not pinned). Predictability is p99 on the full host over p99 on the empty one: 1 is best. The neighbour's work is relative to what it")
@@ -307,7 +307,7 @@ func (p *page) prices(r bench.Price) {
 	}
 }
 
-func ratio(r *bench.Ratio) string {
+func ratio(r *capacity.Ratio) string {
 	if r == nil {
 		return "- | -"
 	}

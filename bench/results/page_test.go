@@ -7,25 +7,25 @@ import (
 	"testing"
 	"time"
 
-	"github.com/unthrottle/unthrottle/bench"
+	"github.com/unthrottle/unthrottle/internal/bench/capacity"
 )
 
 func value(v float64) *float64 { return &v }
 
 func TestPage(t *testing.T) {
 	held, periods := uint64(5), uint64(60)
-	pools := bench.Result{
+	pools := capacity.Result{
 		Shape: "pools", About: "short requests", Limit: 1, Quantile: 0.99, BoundMs: 50, Errors: 0.001,
-		Remedies: []bench.Remedy{
+		Remedies: []capacity.Remedy{
 			{Remedy: "quota", MaxLoad: value(400), Loads: []float64{390, 410}, CPUsGranted: value(1),
-				Points: []bench.Point{{OfBest: 0.5, Load: 200, P50: value(1), ThrottledPeriods: &held, Periods: &periods, StoppedLow: value(0.05), StoppedHigh: value(0.1)}}},
+				Points: []capacity.Point{{OfBest: 0.5, Load: 200, P50: value(1), ThrottledPeriods: &held, Periods: &periods, StoppedLow: value(0.05), StoppedHigh: value(0.1)}}},
 			{Remedy: "pin", MaxLoad: value(600), Loads: []float64{600}, CPUsGranted: value(1), Ratio: value(1.5), RatioLow: value(1.4), RatioHigh: value(1.6), Why: []string{"the generator used 0.07 CPUs"}},
 			{Remedy: "weight", Loads: []float64{0}, CPUsGranted: value(2), Ratio: value(3), RatioLow: value(2), RatioHigh: value(4)},
 		},
 	}
-	spiral := bench.Spiral{Normal: 200, Spike: 800, For: 1, Watched: 12, Timeout: 0.15, Runs: []bench.SpiralRun{
-		{Remedy: "quota", Granted: 1, Recovery: []float64{-1, 3.25}, Good: 0.5}, {Remedy: "quota", Granted: 1, Left: bench.NoRetries, Recovery: []float64{0}, Good: 1}}}
-	price := bench.Price{Load: 250, Rows: []bench.PriceRow{{Remedy: "quota", Granted: 1, Empty: []float64{10}, Full: []float64{12.5}, Predictability: &bench.Ratio{Mean: 1.25, Low: 1.2, High: 1.3}}}}
+	spiral := capacity.Spiral{Normal: 200, Spike: 800, For: 1, Watched: 12, Timeout: 0.15, Runs: []capacity.SpiralRun{
+		{Remedy: "quota", Granted: 1, Recovery: []float64{-1, 3.25}, Good: 0.5}, {Remedy: "quota", Granted: 1, Left: capacity.NoRetries, Recovery: []float64{0}, Good: 1}}}
+	price := capacity.Price{Load: 250, Rows: []capacity.PriceRow{{Remedy: "quota", Granted: 1, Empty: []float64{10}, Full: []float64{12.5}, Predictability: &capacity.Ratio{Mean: 1.25, Low: 1.2, High: 1.3}}}}
 	forecasts := foretold{Load: 320, Window: 10 * time.Second, Rows: []foretoldRow{{"quota", value(1.25), false}, {"pin", value(1.75), false}, {"weight", nil, false}}}
 	dir := filepath.Join(t.TempDir(), "results")
 	for _, m := range []measured{

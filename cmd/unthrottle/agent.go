@@ -12,15 +12,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/unthrottle/unthrottle/agent"
-	"github.com/unthrottle/unthrottle/cgroup"
-	"github.com/unthrottle/unthrottle/container"
-	"github.com/unthrottle/unthrottle/explain"
-	"github.com/unthrottle/unthrottle/fix"
-	"github.com/unthrottle/unthrottle/irq"
-	"github.com/unthrottle/unthrottle/policy"
-	"github.com/unthrottle/unthrottle/remedy"
-	"github.com/unthrottle/unthrottle/slo"
+	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/agent"
+	"github.com/unthrottle/unthrottle/internal/cure/fix"
+	"github.com/unthrottle/unthrottle/internal/cure/policy"
+	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/slo"
+	"github.com/unthrottle/unthrottle/internal/explain/live"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/kernel/irq"
 )
 
 func newAgent() *cobra.Command {
@@ -39,7 +39,7 @@ otherwise, and nothing can be changed over the network.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if config == "" {
-				return errors.New("--config is missing: a file with at least 'version: 1' (docs/agent.md)")
+				return errors.New("--config is missing: a file with at least 'version: 1' (docs/reference/agent.md)")
 			}
 			rules, untrusted, err := readRules(config)
 			if err != nil {
@@ -148,7 +148,7 @@ func flightOf(h *cgroup.Host, rules policy.Rules, stateDir string) (f agent.Flig
 		if err != nil {
 			return err
 		}
-		_, err = explain.Live(ctx, explain.Options{Host: h, Root: os.DirFS("/"), Target: c, Others: othersThan(c, all), For: agent.RecordFor, Keep: w})
+		_, err = live.Live(ctx, live.Options{Host: h, Root: os.DirFS("/"), Target: c, Others: othersThan(c, all), For: agent.RecordFor, Keep: w})
 		return err
 	}}, func() { p.Close() }
 }

@@ -9,9 +9,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/unthrottle/unthrottle/cgroup"
-	"github.com/unthrottle/unthrottle/cgroup/cgrouptest"
-	"github.com/unthrottle/unthrottle/lab/require"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
+	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
 // With real work: a rule makes a calm container secondary, it is lent the CPU of

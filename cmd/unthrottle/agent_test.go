@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/unthrottle/unthrottle/cgroup"
-	"github.com/unthrottle/unthrottle/cgroup/cgrouptest"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
 )
 
 // background is a running agent.

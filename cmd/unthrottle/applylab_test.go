@@ -7,11 +7,11 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/unthrottle/unthrottle/cgroup"
-	"github.com/unthrottle/unthrottle/cgroup/cgrouptest"
-	"github.com/unthrottle/unthrottle/irq"
-	"github.com/unthrottle/unthrottle/lab/require"
-	"github.com/unthrottle/unthrottle/sched"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/kernel/irq"
+	"github.com/unthrottle/unthrottle/internal/kernel/schedpolicy"
+	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
+	"github.com/unthrottle/unthrottle/test/lab/require"
 	"github.com/unthrottle/unthrottle/topology"
 )
 
@@ -46,7 +46,7 @@ func TestPinWithEverythingInTheLab(t *testing.T) {
 		}
 		found := map[string]int{}
 		for _, tid := range tids {
-			if p, err := sched.NewHost("/proc").Read(tid); err == nil {
+			if p, err := schedpolicy.NewHost("/proc").Read(tid); err == nil {
 				found[p.String()]++
 			}
 		}

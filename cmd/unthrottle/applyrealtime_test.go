@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/unthrottle/unthrottle/cgroup"
-	"github.com/unthrottle/unthrottle/cgroup/cgrouptest"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
 )
 
 // Where the kernel has groups of real-time threads a new cgroup has no runtime:

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/unthrottle/unthrottle/cgroup/cgrouptest"
-	"github.com/unthrottle/unthrottle/lab/require"
+	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
+	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
 // The host's own slices, played by a subtree: confined to the reserve, nobody

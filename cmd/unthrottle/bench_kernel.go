@@ -7,11 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/unthrottle/unthrottle/bench/fibtest"
-	"github.com/unthrottle/unthrottle/bench/latency"
-	"github.com/unthrottle/unthrottle/cgroup"
-	"github.com/unthrottle/unthrottle/report"
-	"github.com/unthrottle/unthrottle/workload/home"
+	"github.com/unthrottle/unthrottle/internal/bench/fibtest"
+	"github.com/unthrottle/unthrottle/internal/bench/latency"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/load/sandbox"
+	"github.com/unthrottle/unthrottle/internal/ui/report"
 )
 
 // benchRunFlags are those of benches that repeat short runs.
@@ -47,13 +47,13 @@ func (f *benchRunFlags) open(cmd *cobra.Command, least, most float64, maxRepeat 
 	if scope, err = cleanScope(h, f.scope); err != nil {
 		return nil, "", 0, err
 	}
-	usable, err := home.Usable(h, scope)
+	usable, err := sandbox.Usable(h, scope)
 	return h, scope, usable.Size(), notMeasurable(err)
 }
 
 // notMeasurable gives what a host cannot run its exit code.
 func notMeasurable(err error) error {
-	if missing := new(home.NotMeasurable); errors.As(err, &missing) {
+	if missing := new(sandbox.NotMeasurable); errors.As(err, &missing) {
 		return exitWith{exitNotMeasurable, err}
 	}
 	return err

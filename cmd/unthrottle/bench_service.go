@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/unthrottle/unthrottle/bench"
-	"github.com/unthrottle/unthrottle/cgroup"
-	"github.com/unthrottle/unthrottle/report"
-	"github.com/unthrottle/unthrottle/workload/home"
+	"github.com/unthrottle/unthrottle/internal/bench/capacity"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/load/sandbox"
+	"github.com/unthrottle/unthrottle/internal/ui/report"
 )
 
 // benchServiceFlags are those of `bench service`.
@@ -44,9 +44,9 @@ about it, and this load is real. Do not point it at what others depend on.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return benchService(cmd, f) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.shape, "shape", "pools", "`SHAPE` of the service: "+strings.Join(bench.Shapes(), ", "))
+	flags.StringVar(&f.shape, "shape", "pools", "`SHAPE` of the service: "+strings.Join(capacity.Shapes(), ", "))
 	flags.StringVar(&f.url, "url", "", "ask this HTTP service instead (GET `URL`)")
-	flags.StringVar(&f.slo, "slo", bench.DefaultObjective().String(), "objective: a quantile and its bound")
+	flags.StringVar(&f.slo, "slo", capacity.DefaultObjective().String(), "objective: a quantile and its bound")
 	flags.StringVar(&f.errors, "errors", "0.1%", "objective: the share of requests that may fail")
 	flags.StringSliceVar(&f.remedies, "remedies", nil, "remedies to compare, quota first (default: all; with --quick quota,burst,pin)")
 	flags.BoolVar(&f.quick, "quick", false, "three repeats, four steps of 5 s, three remedies: within five minutes")
@@ -73,8 +73,8 @@ func benchService(cmd *cobra.Command, f benchServiceFlags) error {
 			return usage(cmd, "--%s %s: give more than 0", name, cmd.Flags().Lookup(name).Value)
 		}
 	}
-	o := bench.Options{
-		Shape: f.shape, URL: f.url, Objective: bench.DefaultObjective(), Remedies: f.remedies, Quick: f.quick,
+	o := capacity.Options{
+		Shape: f.shape, URL: f.url, Objective: capacity.DefaultObjective(), Remedies: f.remedies, Quick: f.quick,
 		Repeats: f.repeats, Steps: f.steps, Step: f.step, Fair: f.fair, Seed: f.seed,
 	}
 	if err := o.Objective.ParseSLO(f.slo); err != nil {
@@ -105,7 +105,7 @@ func benchService(cmd *cobra.Command, f benchServiceFlags) error {
 		o.Progress = progress.Event
 		defer progress.Done()
 	}
-	result, err := bench.Run(cmd.Context(), o)
+	result, err := capacity.Run(cmd.Context(), o)
 	if err != nil {
 		page.abandon()
 		return notMeasured(err)
@@ -122,11 +122,11 @@ func benchService(cmd *cobra.Command, f benchServiceFlags) error {
 // notMeasured gives an error the exit code of one that says that nothing could
 // be measured, if it does.
 func notMeasured(err error) error {
-	noHome, saturated := new(home.NotMeasurable), new(bench.Saturated)
+	noHome, saturated := new(sandbox.NotMeasurable), new(capacity.Saturated)
 	if errors.As(err, &noHome) || errors.As(err, &saturated) {
 		return exitWith{exitNotMeasurable, err}
 	}
-	if unmet := new(bench.Unmet); errors.As(err, &unmet) {
+	if unmet := new(capacity.Unmet); errors.As(err, &unmet) {
 		return exitWith{exitAboveBound, err}
 	}
 	return err

@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/unthrottle/unthrottle/host"
-	"github.com/unthrottle/unthrottle/report"
+	"github.com/unthrottle/unthrottle/internal/kernel/features"
+	"github.com/unthrottle/unthrottle/internal/ui/report"
 )
 
 func newCheck() *cobra.Command {
@@ -21,7 +21,7 @@ func newCheck() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			r := host.Gather(h, os.DirFS("/"), os.Geteuid())
+			r := features.Gather(h, os.DirFS("/"), os.Geteuid())
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), r)
 			}

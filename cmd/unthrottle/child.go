@@ -5,11 +5,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/unthrottle/unthrottle/loadgen"
-	"github.com/unthrottle/unthrottle/workload"
-	"github.com/unthrottle/unthrottle/workload/jvm"
-	"github.com/unthrottle/unthrottle/workload/service"
-	"github.com/unthrottle/unthrottle/workload/threads"
+	"github.com/unthrottle/unthrottle/internal/load/loadgen"
+	"github.com/unthrottle/unthrottle/internal/load/workload"
+	"github.com/unthrottle/unthrottle/internal/load/workload/jvm"
+	"github.com/unthrottle/unthrottle/internal/load/workload/service"
+	"github.com/unthrottle/unthrottle/internal/load/workload/threads"
 )
 
 // newChildren are what this program starts itself as; they are of no use by

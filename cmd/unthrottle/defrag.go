@@ -9,12 +9,12 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/utils/cpuset"
 
-	"github.com/unthrottle/unthrottle/apply"
-	"github.com/unthrottle/unthrottle/cgroup"
-	"github.com/unthrottle/unthrottle/mover"
+	"github.com/unthrottle/unthrottle/internal/cure/rebalance"
+	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/ui/report"
 	"github.com/unthrottle/unthrottle/placement"
-	"github.com/unthrottle/unthrottle/remedy"
-	"github.com/unthrottle/unthrottle/report"
 	"github.com/unthrottle/unthrottle/topology"
 )
 
@@ -72,7 +72,7 @@ CPU. 'unthrottle restore' takes everything back as ever.`,
 	flags := cmd.Flags()
 	flags.BoolVarP(&plan, "plan", "n", false, "print the moves and change nothing")
 	flags.IntVar(&maxMoves, "max-moves", defaultMoves, "at most `N` moves")
-	flags.DurationVar(&pause, "pause", mover.DefaultPause, "how long to wait between two moves")
+	flags.DurationVar(&pause, "pause", rebalance.DefaultPause, "how long to wait between two moves")
 	flags.StringVar(&reserve, "reserve", "", "`CPUS` that are never given away, such as 0-1 (default: the lowest core; one CPU below 4 CPUs)")
 	flags.BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
@@ -114,7 +114,7 @@ func (d *defragmenter) run(ctx context.Context, plan bool, maxMoves int, pause t
 	for _, held := range facts.Held {
 		names[held.Target] = held.Name
 	}
-	state := facts.State(d.reserve, mover.Stays(d.env.FS, d.env.Proc, facts.Held))
+	state := facts.State(d.reserve, rebalance.Stays(d.env.FS, d.env.Proc, facts.Held))
 	node, _, err := placement.NewNode(state)
 	if err != nil {
 		return out, err
@@ -133,7 +133,7 @@ func (d *defragmenter) run(ctx context.Context, plan bool, maxMoves int, pause t
 	if plan || len(moves) == 0 {
 		return out, nil
 	}
-	done, err := mover.Run(ctx, mover.Env{Apply: d.env, Facts: d.facts, Wait: wait, Pager: mover.HostPager{}}, mover.Options{Moves: moves, Pause: pause})
+	done, err := rebalance.Run(ctx, rebalance.Env{Apply: d.env, Facts: d.facts, Wait: wait, Pager: rebalance.HostPager{}}, rebalance.Options{Moves: moves, Pause: pause})
 	for i, m := range done {
 		out.Moves[i].Done, out.Moves[i].ID, out.Moves[i].Seconds = true, m.ID, m.Took.Seconds()
 		for _, text := range m.Result.Warnings {

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/unthrottle/unthrottle/cgroup/cgrouptest"
+	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
 )
 
 // envMain makes the test binary the program itself, so that what is tested is

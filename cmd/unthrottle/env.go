@@ -11,13 +11,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/unthrottle/unthrottle/apply"
-	"github.com/unthrottle/unthrottle/cgroup"
-	"github.com/unthrottle/unthrottle/container"
-	"github.com/unthrottle/unthrottle/irq"
-	"github.com/unthrottle/unthrottle/remedy"
-	"github.com/unthrottle/unthrottle/sched"
-	"github.com/unthrottle/unthrottle/systemd"
+	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/kernel/irq"
+	"github.com/unthrottle/unthrottle/internal/kernel/schedpolicy"
+	"github.com/unthrottle/unthrottle/internal/kernel/systemd"
 )
 
 // writeFlags are those of every command that may write.
@@ -84,7 +84,7 @@ func (f *writeFlags) env(cmd *cobra.Command, h *cgroup.Host) (env apply.Env, don
 		Log:      f.log(),
 		Proc:     apply.NewProc("/proc"),
 		IRQ:      irq.NewHost("/proc"),
-		Sched:    sched.NewHost("/proc"),
+		Sched:    schedpolicy.NewHost("/proc"),
 	}
 	manager, err := systemd.Dial(ctx)
 	if err != nil {

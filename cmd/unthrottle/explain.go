@@ -10,13 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/unthrottle/unthrottle/cgroup"
-	"github.com/unthrottle/unthrottle/container"
-	"github.com/unthrottle/unthrottle/diagnose"
-	"github.com/unthrottle/unthrottle/explain"
-	"github.com/unthrottle/unthrottle/probe"
-	"github.com/unthrottle/unthrottle/recording"
-	"github.com/unthrottle/unthrottle/report"
+	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/explain/live"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/see/probe"
+	"github.com/unthrottle/unthrottle/internal/see/recording"
+	"github.com/unthrottle/unthrottle/internal/ui/report"
 )
 
 type explainFlags struct {
@@ -153,7 +153,7 @@ func explainFile(name string) (diagnose.Explanation, error) {
 		return diagnose.Explanation{}, err
 	}
 	defer file.Close()
-	e, err := explain.Recording(file)
+	e, err := live.Recording(file)
 	switch {
 	case errors.Is(err, recording.ErrNotARecording):
 		return e, fmt.Errorf("%s: %w; if a container of that name is meant, name it by its path or id", container.Sanitize(name, 0), err)
@@ -174,7 +174,7 @@ func explainLive(ctx context.Context, target string, f explainFlags) (e diagnose
 	if err != nil {
 		return e, nil, err
 	}
-	o := explain.Options{Host: h, Root: os.DirFS("/"), Target: c, Others: othersThan(c, all), For: f.length, AskJVM: f.ask}
+	o := live.Options{Host: h, Root: os.DirFS("/"), Target: c, Others: othersThan(c, all), For: f.length, AskJVM: f.ask}
 	progress := newRecordingProgress(c.Name, f.length)
 	o.Began = progress.began
 	defer progress.done()
@@ -186,23 +186,23 @@ func explainLive(ctx context.Context, target string, f explainFlags) (e diagnose
 		}
 		o.Keep = file
 	}
-	e, err = explain.Live(ctx, o)
+	e, err = live.Live(ctx, o)
 	progress.done()
 	if err == nil && ctx.Err() != nil && e.Window < minRecording {
 		err = exitWith{exitNotMeasurable, fmt.Errorf("interrupted after %v of recording, which says nothing: at least %v are needed",
 			e.Window.Round(time.Millisecond), minRecording)}
 	}
 	if err == nil && e.EndedEarly != "" && e.Window < minRecording {
-		err = &explain.Gone{Name: c.Name, Err: fmt.Errorf("%s after %v of recording, which says nothing: at least %v are needed",
+		err = &live.Gone{Name: c.Name, Err: fmt.Errorf("%s after %v of recording, which says nothing: at least %v are needed",
 			e.EndedEarly, e.Window.Round(time.Millisecond), minRecording)}
 	}
-	if notKept := new(explain.NotKept); errors.As(err, &notKept) {
+	if notKept := new(live.NotKept); errors.As(err, &notKept) {
 		kept, err = notWritten(f.record, notKept.Err), nil
 	}
 	if file != nil {
 		kept = errors.Join(kept, file.end(err == nil && kept == nil))
 	}
-	gone := new(explain.Gone)
+	gone := new(live.Gone)
 	switch refused := new(probe.Unavailable); {
 	case errors.As(err, &gone):
 		return e, nil, exitWith{exitNotMeasurable, err}

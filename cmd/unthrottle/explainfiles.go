@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/unthrottle/unthrottle/container"
-	"github.com/unthrottle/unthrottle/report"
+	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/ui/report"
 )
 
 // sameFile tells two names of one file, which need not be there yet.

@@ -7,14 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/unthrottle/unthrottle/flight"
-	"github.com/unthrottle/unthrottle/recording"
+	"github.com/unthrottle/unthrottle/internal/see/flightrecorder"
+	"github.com/unthrottle/unthrottle/internal/see/recording"
 )
 
 // A container that is gone is known by the name in the header of its recording.
 func TestRecorded(t *testing.T) {
 	at := time.Date(2026, 3, 4, 3, 12, 0, 0, time.UTC)
-	store := flight.Store{Dir: filepath.Join(t.TempDir(), "recordings")}
+	store := flightrecorder.Store{Dir: filepath.Join(t.TempDir(), "recordings")}
 	save := func(at time.Time, id uint64, name string) {
 		t.Helper()
 		_, _, err := store.Save(at, id, func(w io.Writer) error {
@@ -41,7 +41,7 @@ func TestRecorded(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := recorded(all, at)
-	want := []flight.Identity{{ID: 9, Path: "/pods/search", Name: "search"}, {ID: 7, Path: "/pods/cart", Name: "cart"}}
+	want := []flightrecorder.Identity{{ID: 9, Path: "/pods/search", Name: "search"}, {ID: 7, Path: "/pods/cart", Name: "cart"}}
 	if len(got) != len(want) || got[0] != want[0] || got[1] != want[1] {
 		t.Errorf("known from recordings: %+v, want %+v", got, want)
 	}

@@ -12,15 +12,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/unthrottle/unthrottle/apply"
-	"github.com/unthrottle/unthrottle/cgroup"
-	"github.com/unthrottle/unthrottle/container"
-	"github.com/unthrottle/unthrottle/fix"
-	"github.com/unthrottle/unthrottle/observe"
-	"github.com/unthrottle/unthrottle/policy"
-	"github.com/unthrottle/unthrottle/remedy"
-	"github.com/unthrottle/unthrottle/report"
-	"github.com/unthrottle/unthrottle/slo"
+	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/fix"
+	"github.com/unthrottle/unthrottle/internal/cure/policy"
+	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/slo"
+	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/see/observe"
+	"github.com/unthrottle/unthrottle/internal/ui/report"
 )
 
 func newFix() *cobra.Command {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/unthrottle/unthrottle/apply"
+	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 )
 
 // A flag that is empty, most likely from a variable that is not set, is no flag

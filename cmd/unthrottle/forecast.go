@@ -11,11 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/unthrottle/unthrottle/container"
-	"github.com/unthrottle/unthrottle/forecast"
-	"github.com/unthrottle/unthrottle/probe"
-	"github.com/unthrottle/unthrottle/recording"
-	"github.com/unthrottle/unthrottle/report"
+	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/see/probe"
+	"github.com/unthrottle/unthrottle/internal/see/recording"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
+	"github.com/unthrottle/unthrottle/internal/ui/report"
 )
 
 type forecastFlags struct {

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/unthrottle/unthrottle/recording"
-	rt "github.com/unthrottle/unthrottle/recording/recordingtest"
+	"github.com/unthrottle/unthrottle/internal/see/recording"
+	rt "github.com/unthrottle/unthrottle/internal/see/recording/recordingtest"
 )
 
 // writtenRecording is a recording of a pool that spends its quota, as a file; less bytes of it at the end are left out.

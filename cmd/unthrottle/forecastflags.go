@@ -11,10 +11,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/unthrottle/unthrottle/cgroup"
-	"github.com/unthrottle/unthrottle/container"
-	"github.com/unthrottle/unthrottle/forecast"
-	"github.com/unthrottle/unthrottle/probe"
+	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/see/probe"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 )
 
 // check reads the flags into options.

@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/unthrottle/unthrottle/cgroup"
-	"github.com/unthrottle/unthrottle/observe"
-	"github.com/unthrottle/unthrottle/report"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/see/observe"
+	"github.com/unthrottle/unthrottle/internal/ui/report"
 )
 
 type lsFlags struct {

@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/unthrottle/unthrottle/fix"
-	"github.com/unthrottle/unthrottle/mover"
+	"github.com/unthrottle/unthrottle/internal/cure/fix"
+	"github.com/unthrottle/unthrottle/internal/cure/rebalance"
 )
 
 // followMems moves the memory of a container that was just given CPUs after
@@ -26,7 +26,7 @@ func followMems(cmd *cobra.Command, w *writeFlags, target string, result *fix.Re
 		return err
 	}
 	d := defragmenter{w: w, h: h, env: env}
-	out, err := mover.Follow(cmd.Context(), mover.Env{Apply: env, Facts: d.facts, Wait: wait}, mover.HostPager{}, c.Group.Path)
+	out, err := rebalance.Follow(cmd.Context(), rebalance.Env{Apply: env, Facts: d.facts, Wait: wait}, rebalance.HostPager{}, c.Group.Path)
 	if err != nil {
 		return fmt.Errorf("its CPUs are set, its memory did not follow: %w", err)
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/utils/cpuset"
 
+	"github.com/unthrottle/unthrottle/internal/cure/placefile"
+	"github.com/unthrottle/unthrottle/internal/ui/report"
 	"github.com/unthrottle/unthrottle/placement"
-	"github.com/unthrottle/unthrottle/placement/placefile"
-	"github.com/unthrottle/unthrottle/report"
 	"github.com/unthrottle/unthrottle/topology"
 )
 
@@ -29,7 +29,7 @@ func newPlace() *cobra.Command {
 		GroupID: groupTry,
 		Short:   "Work out which container gets which CPUs, on any machine; changes nothing",
 		Long: `Work out which container gets which CPUs, why, and what it costs
-(docs/place.md). Nothing is changed, and no rights are needed. With --score
+(docs/reference/place.md). Nothing is changed, and no rights are needed. With --score
 nothing is placed either: what --current says is judged, whoever made it, and
 the moves that would repair it are listed. FILE "-" reads standard input.`,
 		Args: noArgs,

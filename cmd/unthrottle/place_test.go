@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/unthrottle/unthrottle/internal/kernel/topologytest"
+	"github.com/unthrottle/unthrottle/internal/ui/report"
 	"github.com/unthrottle/unthrottle/placement"
-	"github.com/unthrottle/unthrottle/report"
-	"github.com/unthrottle/unthrottle/topology/topologytest"
 )
 
 // place runs the command and returns what it printed.

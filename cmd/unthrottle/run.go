@@ -9,11 +9,11 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
-	"github.com/unthrottle/unthrottle/cgroup"
-	"github.com/unthrottle/unthrottle/report"
-	"github.com/unthrottle/unthrottle/scenario"
-	"github.com/unthrottle/unthrottle/workload/experiment"
-	"github.com/unthrottle/unthrottle/workload/home"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/load/sandbox"
+	"github.com/unthrottle/unthrottle/internal/sim/realrun"
+	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/ui/report"
 )
 
 // maxRealRepeat bounds run's --repeat: each takes the scenario's duration.
@@ -33,14 +33,14 @@ func newRun() *cobra.Command {
 		Use:     "run SCENARIO.yaml",
 		GroupID: groupTry,
 		Short:   "Run a scenario for real, in cgroups of its own",
-		Long: `Run a scenario file (docs/scenarios.md) for real on this host: real threads,
+		Long: `Run a scenario file (docs/reference/scenarios.md) for real on this host: real threads,
 in cgroups of its own with the file's limits. Only those are written, and all of
 them are removed, also after Ctrl-C; after a kill -9 by the next start or by
 'unthrottle restore', with the same --scope. The kernel is this host's, whatever the file says of one:
 'unthrottle simulate' takes the same file. "-" reads standard input.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usage(cmd, "one SCENARIO.yaml is wanted, not %d: the folder scenarios/ has some", len(args))
+				return usage(cmd, "one SCENARIO.yaml is wanted, not %d: the folder examples/scenarios/ has some", len(args))
 			}
 			return nil
 		},
@@ -97,7 +97,7 @@ func (f *runFlags) run(ctx context.Context, s scenario.Scenario, name string) (o
 	if err != nil {
 		return out, err
 	}
-	o := experiment.Options{Host: h, Fair: f.fair, Probe: experiment.Probed{Host: h}}
+	o := realrun.Options{Host: h, Fair: f.fair, Probe: realrun.Probed{Host: h}}
 	if o.Scope, err = cleanScope(h, f.scope); err != nil {
 		return out, err
 	}
@@ -114,7 +114,7 @@ func (f *runFlags) run(ctx context.Context, s scenario.Scenario, name string) (o
 			say("run %d of %d", i+1, f.repeat)
 		}
 		o.Seed = f.seed + uint64(i)
-		r, err := experiment.Run(ctx, s, o)
+		r, err := realrun.Run(ctx, s, o)
 		if err != nil {
 			return out, err
 		}
@@ -130,7 +130,7 @@ func (f *runFlags) run(ctx context.Context, s scenario.Scenario, name string) (o
 // could not be done is said; it is no error of a command that is about something
 // else.
 func removeLeftovers(h *cgroup.Host, scope string) {
-	removed, notes, err := home.RemoveLeftovers(h, scope, experiment.Prefix, benchPrefix, demoPrefix)
+	removed, notes, err := sandbox.RemoveLeftovers(h, scope, realrun.Prefix, benchPrefix, demoPrefix)
 	if err != nil {
 		return // without cgroups of our own there are no leftovers
 	}

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/unthrottle/unthrottle/cgroup/cgrouptest"
-	"github.com/unthrottle/unthrottle/scenario"
+	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
+	"github.com/unthrottle/unthrottle/internal/sim/scenario"
 )
 
 // The contract of run --json: the same keys as simulate --json.

@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/unthrottle/unthrottle/report"
-	"github.com/unthrottle/unthrottle/scenario"
-	"github.com/unthrottle/unthrottle/simulate"
+	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/sim/simulate"
+	"github.com/unthrottle/unthrottle/internal/ui/report"
 )
 
 // maxRepeat bounds --repeat.
@@ -32,11 +32,11 @@ func newSimulate() *cobra.Command {
 		Use:     "simulate SCENARIO.yaml",
 		GroupID: groupTry,
 		Short:   "Simulate a scenario: what a CPU limit does to it, on any kernel and number of CPUs",
-		Long: `Simulate a scenario file (docs/scenarios.md) on a simulated host: nothing runs
+		Long: `Simulate a scenario file (docs/reference/scenarios.md) on a simulated host: nothing runs
 for real, and no rights are needed. "-" reads standard input.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usage(cmd, "one SCENARIO.yaml is wanted, not %d: the folder scenarios/ has some", len(args))
+				return usage(cmd, "one SCENARIO.yaml is wanted, not %d: the folder examples/scenarios/ has some", len(args))
 			}
 			return nil
 		},

@@ -51,7 +51,7 @@ func TestSimulateInterrupted(t *testing.T) {
 }
 
 func TestSimulate(t *testing.T) {
-	const conceptual = "../../scenarios/conceptual.yaml"
+	const conceptual = "../../examples/scenarios/conceptual.yaml"
 	var out struct {
 		Cgroups   map[string]map[string]any     `json:"cgroups"`
 		Workloads map[string]map[string]float64 `json:"workloads"`
@@ -82,7 +82,7 @@ func TestSimulate(t *testing.T) {
 		{[]string{conceptual, "--repeat", "0"}, 2, "--repeat 0: give a number from 1"},
 		{[]string{conceptual, "--json", "--explain"}, 2, "none of the others can be"},
 		{nil, 2, "one SCENARIO.yaml is wanted, not 0"},
-		{[]string{"../../scenarios/none.yaml"}, 2, "no such file"},
+		{[]string{"../../examples/scenarios/none.yaml"}, 2, "no such file"},
 	} {
 		r := unthrottle(t, append([]string{"simulate"}, test.args...)...)
 		if r.code != test.code || !strings.Contains(r.out+r.errors, test.want) {

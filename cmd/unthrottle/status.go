@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/unthrottle/unthrottle/apply"
-	"github.com/unthrottle/unthrottle/remedy"
-	"github.com/unthrottle/unthrottle/report"
+	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/ui/report"
 )
 
 func newStatus() *cobra.Command {

@@ -10,12 +10,12 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/spf13/cobra"
 
-	"github.com/unthrottle/unthrottle/cgroup"
-	"github.com/unthrottle/unthrottle/explain"
-	"github.com/unthrottle/unthrottle/observe"
-	"github.com/unthrottle/unthrottle/probe"
-	"github.com/unthrottle/unthrottle/report"
-	"github.com/unthrottle/unthrottle/top"
+	"github.com/unthrottle/unthrottle/internal/explain/live"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/see/observe"
+	"github.com/unthrottle/unthrottle/internal/see/probe"
+	"github.com/unthrottle/unthrottle/internal/ui/report"
+	"github.com/unthrottle/unthrottle/internal/ui/top"
 )
 
 type topFlags struct {
@@ -103,7 +103,7 @@ func explainText(ctx context.Context, h *cgroup.Host, path string, width int, as
 	if err != nil {
 		return "", err
 	}
-	e, err := explain.Live(ctx, explain.Options{Host: h, Root: os.DirFS("/"), Target: target, Others: othersThan(target, all), For: topExplainFor})
+	e, err := live.Live(ctx, live.Options{Host: h, Root: os.DirFS("/"), Target: target, Others: othersThan(target, all), For: topExplainFor})
 	if err != nil {
 		return "", err
 	}

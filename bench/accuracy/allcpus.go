@@ -1,0 +1,90 @@
+package accuracy
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+)
+
+// MostApart is how far a simulated median may be from the real one on a kernel of
+// the lab: 5 points of the periods, or of the quota.
+const MostApart = 0.05
+
+// AllCPUs is the comparison on all CPUs of one kernel.
+type AllCPUs struct {
+	Release string       `json:"release"`
+	CPUs    int          `json:"cpus"`
+	HZ      int          `json:"hz"`
+	Rows    []AllCPUsRow `json:"rows"`
+}
+
+// AllCPUsRow is one figure of one cgroup, as shares of its periods or of its quota.
+type AllCPUsRow struct {
+	Scenario  string  `json:"scenario"`
+	Cgroup    string  `json:"cgroup"`
+	Figure    Figure  `json:"figure"`
+	Simulated float64 `json:"simulated"`
+	// Real are those of the real runs, sorted.
+	Real []float64 `json:"real"`
+}
+
+// Apart tells whether the medians are further apart than MostApart.
+func (r AllCPUsRow) Apart() bool { return math.Abs(r.Simulated-Median(r.Real)) > MostApart }
+
+func (r AllCPUsRow) String() string {
+	return fmt.Sprintf("%s: %s of %s: simulated %.1f %%, real %.1f %%", r.Scenario, r.Figure, r.Cgroup, 100*r.Simulated, 100*Median(r.Real))
+}
+
+// CompareShares compares runs of a scenario, at least one of each: throttled periods
+// and CPU use of every cgroup with a quota.
+func CompareShares(name string, s scenario.Scenario, simulated, real []scenario.Outcome) (rows []AllCPUsRow) {
+	for i := range s.Cgroups {
+		c := &s.Cgroups[i]
+		if !c.Limit.Limited() {
+			continue
+		}
+		quota := float64(c.Limit.Quota) / float64(c.Limit.Period)
+		for _, f := range []Figure{ThrottledPeriods, Use} {
+			shares := func(all []scenario.Outcome) (of []float64) {
+				for _, o := range all {
+					at := o.Cgroups[c.Name]
+					if f == Use {
+						of = append(of, at.UsageSeconds/(o.Seconds*quota))
+					} else {
+						of = append(of, float64(at.ThrottledPeriods)/float64(max(1, at.Periods)))
+					}
+				}
+				slices.Sort(of)
+				return of
+			}
+			rows = append(rows, AllCPUsRow{name, c.Name, f, Median(shares(simulated)), shares(real)})
+		}
+	}
+	return rows
+}
+
+// allCPUsText is the page's section.
+func allCPUsText(b *strings.Builder, all []AllCPUs) {
+	if len(all) == 0 {
+		return
+	}
+	all = slices.SortedFunc(slices.Values(all), func(a, b AllCPUs) int { return cmp.Compare(a.Release, b.Release) })
+	fmt.Fprintf(b, "\n## The lab's kernels\n\nThrottled periods and CPU use on emulated CPUs (`make accuracy-lab`), as shares of the periods and of the quota, within %.0f points.\n\n", 100*MostApart)
+	b.WriteString("| kernel | CPUs | figures within the bound | furthest apart |\n|---|---:|---:|---|\n")
+	for _, a := range all {
+		within, worst := 0, AllCPUsRow{}
+		for i, r := range a.Rows {
+			if !r.Apart() {
+				within++
+			}
+			if i == 0 || math.Abs(r.Simulated-Median(r.Real)) > math.Abs(worst.Simulated-Median(worst.Real)) {
+				worst = r
+			}
+		}
+		fmt.Fprintf(b, "| %s | %d | %d of %d | %s |\n", a.Release, a.CPUs, within, len(a.Rows), worst)
+	}
+}

@@ -1,0 +1,37 @@
+package accuracy
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/unthrottle/unthrottle/bandwidth"
+	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+)
+
+func TestCompareShares(t *testing.T) {
+	s := scenario.Scenario{Cgroups: []scenario.Cgroup{
+		{Name: "a", Limit: bandwidth.Limit{Quota: 50 * time.Millisecond, Period: 100 * time.Millisecond}},
+		{Name: "free", Limit: bandwidth.Limit{Quota: bandwidth.NoQuota}},
+	}}
+	run := func(throttled uint64, usage float64) scenario.Outcome {
+		return scenario.Outcome{Seconds: 10, Cgroups: map[string]scenario.CgroupOutcome{
+			"a": {Periods: 100, ThrottledPeriods: throttled, UsageSeconds: usage}, "free": {UsageSeconds: 1}}}
+	}
+	rows := CompareShares("one", s, []scenario.Outcome{run(100, 5)}, []scenario.Outcome{run(97, 4), run(90, 5), run(96, 4.4)})
+	if len(rows) != 2 || rows[0].Apart() || !rows[1].Apart() || math.Abs(Median(rows[1].Real)-0.88) > 1e-9 {
+		t.Fatalf("%+v", rows)
+	}
+	if got := rows[1].String(); got != "one: CPU use of a: simulated 100.0 %, real 88.0 %" {
+		t.Error(got)
+	}
+	b := &strings.Builder{}
+	if allCPUsText(b, nil); b.Len() > 0 {
+		t.Errorf("of nothing: %s", b)
+	}
+	allCPUsText(b, []AllCPUs{{Release: "6.18", CPUs: 16, Rows: rows}, {Release: "6.1", CPUs: 16, Rows: rows[:1]}})
+	if text := b.String(); !strings.Contains(text, "| 6.1 | 16 | 1 of 1 |") || !strings.Contains(text, "| 6.18 | 16 | 1 of 2 | one: CPU use of a") {
+		t.Error(text)
+	}
+}

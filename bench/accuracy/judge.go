@@ -1,0 +1,153 @@
+package accuracy
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+)
+
+// Verdict on one figure.
+type Verdict struct {
+	Key
+	Simulated float64 // NaN: nothing was counted
+	// Real are the real runs', sorted; NaN: nothing was counted.
+	Real   []float64
+	Bound  float64
+	Agrees bool
+}
+
+// Judgement on one draw.
+type Judgement struct {
+	Seed uint64
+	// Verdicts by figure, and by cgroup or workload.
+	Verdicts []Verdict
+	// Self is, by figure, the share of real runs that agree with the others of this
+	// draw: what could be asked of a simulator. SelfAll: on all figures together.
+	Self    map[Figure]float64
+	SelfAll float64
+}
+
+// Judge compares one draw's runs: simulated ones and real ones, at least one and
+// two.
+func Judge(d Draw, simulated, real []scenario.Outcome) Judgement {
+	tick := time.Second / time.Duration(d.scenario.Host.HZ)
+	j := Judgement{Seed: d.Seed, Self: map[Figure]float64{}}
+	j.Verdicts = compare(medians(simulated), real, tick)
+	share := 1 / float64(len(real))
+	for i := range real {
+		all := true
+		self := compare(values(real[i]), slices.Concat(real[:i], real[i+1:]), tick)
+		for _, f := range Figures() {
+			if agree(self, f) {
+				j.Self[f] += share
+			} else {
+				all = false
+			}
+		}
+		if all {
+			j.SelfAll += share
+		}
+	}
+	return j
+}
+
+// Agrees tells whether all cgroups or workloads agree on a figure.
+func (j Judgement) Agrees(f Figure) bool { return agree(j.Verdicts, f) }
+
+// Misses are the verdicts that do not agree.
+func (j Judgement) Misses() []Verdict {
+	return slices.DeleteFunc(slices.Clone(j.Verdicts), func(v Verdict) bool { return v.Agrees })
+}
+
+func agree(all []Verdict, f Figure) bool {
+	return !slices.ContainsFunc(all, func(v Verdict) bool { return v.Figure == f && !v.Agrees })
+}
+
+// compare judges every figure that any of the runs has.
+func compare(simulated map[Key]float64, real []scenario.Outcome, tick time.Duration) []Verdict {
+	runs := make([]map[Key]float64, len(real))
+	keys := map[Key]bool{}
+	for k := range simulated {
+		keys[k] = true
+	}
+	for i, o := range real {
+		runs[i] = values(o)
+		for k := range runs[i] {
+			keys[k] = true
+		}
+	}
+	var all []Verdict
+	for k := range keys {
+		v := Verdict{Key: k, Simulated: of(simulated, k)}
+		for _, r := range runs {
+			v.Real = append(v.Real, of(r, k))
+		}
+		slices.Sort(v.Real)
+		v.Bound = bound(k.Figure, Median(v.Real), tick)
+		v.Agrees = v.within()
+		all = append(all, v)
+	}
+	slices.SortFunc(all, func(a, b Verdict) int {
+		return cmp.Or(cmp.Compare(slices.Index(Figures(), a.Figure), slices.Index(Figures(), b.Figure)), cmp.Compare(a.Of, b.Of))
+	})
+	return all
+}
+
+// of is a value, NaN if it is not there.
+func of(values map[Key]float64, k Key) float64 {
+	if v, ok := values[k]; ok {
+		return v
+	}
+	return math.NaN()
+}
+
+// within is the rule. Where nothing was counted in any real run, or in half of
+// them, nothing may be counted in the simulator.
+func (v Verdict) within() bool {
+	median := Median(v.Real)
+	if math.IsNaN(v.Simulated) || math.IsNaN(median) {
+		return math.IsNaN(v.Simulated) == math.IsNaN(median)
+	}
+	low, high := v.Range()
+	return math.Abs(v.Simulated-median) <= v.Bound || low <= v.Simulated && v.Simulated <= high
+}
+
+// Range is the lowest and the highest of the real runs.
+func (v Verdict) Range() (low, high float64) {
+	counted := slices.DeleteFunc(slices.Clone(v.Real), math.IsNaN)
+	if len(counted) == 0 {
+		return math.NaN(), math.NaN()
+	}
+	return slices.Min(counted), slices.Max(counted)
+}
+
+// medians of each figure over runs.
+func medians(runs []scenario.Outcome) map[Key]float64 {
+	each := map[Key][]float64{}
+	for _, o := range runs {
+		for k, v := range values(o) {
+			each[k] = append(each[k], v)
+		}
+	}
+	all := map[Key]float64{}
+	for k, v := range each {
+		// A figure that most runs lack is none.
+		if 2*len(v) > len(runs) {
+			all[k] = Median(v)
+		}
+	}
+	return all
+}
+
+// Median of at least one value; NaNs count as the lowest.
+func Median(of []float64) float64 {
+	sorted := slices.Sorted(slices.Values(of))
+	n := len(sorted)
+	if n%2 == 1 {
+		return sorted[n/2]
+	}
+	return (sorted[n/2-1] + sorted[n/2]) / 2
+}

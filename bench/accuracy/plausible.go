@@ -1,0 +1,45 @@
+package accuracy
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+)
+
+// Plausible judges a single real run, so short that chance decides much of it: a
+// figure agrees where it is within the bound of the simulated median, or within
+// the range of the simulated runs. They should be many.
+func Plausible(d Draw, simulated []scenario.Outcome, real scenario.Outcome) []Verdict {
+	tick := time.Second / time.Duration(d.scenario.Host.HZ)
+	seeds := map[Key][]float64{}
+	for _, o := range simulated {
+		for k, v := range values(o) {
+			seeds[k] = append(seeds[k], v)
+		}
+	}
+	all := compare(medians(simulated), []scenario.Outcome{real}, tick)
+	for i := range all {
+		v := &all[i]
+		if of := seeds[v.Key]; len(of) > 0 && slices.Min(of) <= v.Real[0] && v.Real[0] <= slices.Max(of) {
+			v.Agrees = true
+		}
+	}
+	return all
+}
+
+// Bias is how much more CPU real runs use than simulated ones: the median of all
+// cgroups, as a share. One draw leaves much to chance; a wrong rule shows in most.
+func Bias(all []Verdict) float64 {
+	var ratios []float64
+	for _, v := range all {
+		if v.Figure == Use && v.Simulated > 0 {
+			ratios = append(ratios, Median(v.Real)/v.Simulated)
+		}
+	}
+	if len(ratios) == 0 {
+		return math.NaN()
+	}
+	return Median(ratios) - 1
+}

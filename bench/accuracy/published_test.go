@@ -1,0 +1,69 @@
+package accuracy_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/unthrottle/unthrottle/bench/accuracy"
+	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/sim/simulate"
+)
+
+func readScenario(name string) (string, error) {
+	text, err := os.ReadFile(filepath.Join("../../examples/scenarios", name+".yaml"))
+	return string(text), err
+}
+
+func runScenario(s scenario.Scenario, seed uint64, times func(string, time.Duration)) (scenario.Outcome, error) {
+	r, err := simulate.Run(s, simulate.Options{Seed: seed, Times: times})
+	return r.Outcome, err
+}
+
+// One seed of each: what is missed is known, and says why.
+func TestPublishedFigures(t *testing.T) {
+	claims, err := accuracy.Published{Read: readScenario, Run: runScenario, Seeds: 1}.Claims()
+	if err != nil || len(claims) < 15 {
+		t.Fatalf("%d claims, %v", len(claims), err)
+	}
+	for _, c := range claims {
+		t.Logf("%v  %s: %s; %s", c.Met, c.Of, c.Bound, c.Came)
+		// A spread needs more seeds than one.
+		if !c.Met && c.Why == "" && !strings.Contains(c.Bound, "spread") {
+			t.Errorf("%s: %s came, bound: %s", c.Of, c.Came, c.Bound)
+		}
+	}
+}
+
+// Rules that are wrong are seen.
+func TestPublishedFiguresOfWrongRules(t *testing.T) {
+	unlimited := func(s scenario.Scenario, seed uint64, times func(string, time.Duration)) (scenario.Outcome, error) {
+		for i := range s.Cgroups {
+			s.Cgroups[i].Limit.Quota *= 2
+		}
+		s.Duration = min(s.Duration, 2*time.Second)
+		return runScenario(s, seed, times)
+	}
+	claims, err := accuracy.Published{Read: readScenario, Run: unlimited, Seeds: 1}.Claims()
+	if err != nil {
+		t.Fatal(err)
+	}
+	missed := 0
+	for _, c := range claims {
+		if !c.Met {
+			missed++
+		}
+	}
+	if missed < 8 {
+		t.Errorf("with twice the quota only %d of %d claims are missed", missed, len(claims))
+	}
+}
+
+func TestPublishedFiguresWithoutTheirScenario(t *testing.T) {
+	_, err := accuracy.Published{Read: func(string) (string, error) { return "version: 1\n", nil }, Run: runScenario, Seeds: 1}.Claims()
+	if err == nil || !strings.Contains(err.Error(), "conceptual") {
+		t.Errorf("got %v", err)
+	}
+}

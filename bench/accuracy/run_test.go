@@ -1,0 +1,155 @@
+//go:build accuracy
+
+package accuracy_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/unthrottle/unthrottle/bench/accuracy"
+	"github.com/unthrottle/unthrottle/bench/accuracy/measure"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/load/workload/threads"
+	"github.com/unthrottle/unthrottle/internal/sim/realrun"
+	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/sim/simulate"
+	"github.com/unthrottle/unthrottle/test/lab/kept"
+	"github.com/unthrottle/unthrottle/test/lab/require"
+)
+
+// TestMain lets the test binary stand in for the program that children run.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == threads.Command {
+		os.Exit(threads.Main())
+	}
+	os.Exit(m.Run())
+}
+
+// Where results are kept, so that a run that was interrupted goes on, and the page that is generated.
+const (
+	file = "../../.cache/accuracy.jsonl"
+	page = "../../docs/results/accuracy.md"
+	// labFiles are what was compared in the lab.
+	labFiles = "../../.cache/allcpus/*.json"
+)
+
+// mostTries is how many runs of a draw may be too noisy for one that is not, before it is left as not judged.
+const mostTries = 4
+
+// TestAccuracy makes the real runs that are missing, and writes the page: make accuracy.
+func TestAccuracy(t *testing.T) {
+	require.Root(t)
+	draws, repeats := kept.Number(t, "UNTHROTTLE_DRAWS", 40), kept.Number(t, "UNTHROTTLE_REPEATS", 5)
+	seconds := kept.Number(t, "UNTHROTTLE_SECONDS", 10)
+	h, err := cgroup.Open("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := measure.Machine(h, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	release, _ := os.ReadFile("/proc/sys/kernel/osrelease")
+	about := accuracy.About{Machine: m, Release: string(release), Seconds: float64(seconds), Repeats: repeats, Seeds: simulatedSeeds, ClaimSeeds: claimSeeds}
+	study := accuracy.NewStudy(about)
+	for seed := range uint64(draws) {
+		d, err := accuracy.New(seed, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		study.Expect(d)
+	}
+	add := func(r accuracy.Result) {
+		if r.WakeCosts != nil {
+			study.AddWakeCosts(r.Machine, *r.WakeCosts)
+		} else {
+			study.Add(r)
+		}
+	}
+	for _, r := range kept.Read[accuracy.Result](t, file) {
+		add(r)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	o := realrun.Options{Host: h}
+	// keep takes in a result; false: the run was interrupted, and is none.
+	keep := func(r accuracy.Result, err error) bool {
+		if ctx.Err() != nil {
+			return false
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept.Append(t, file, r)
+		add(r)
+		return true
+	}
+	for n := 0; ctx.Err() == nil && os.Getenv("UNTHROTTLE_PAGE_ONLY") == ""; n++ {
+		d, ok := study.Next(mostTries)
+		if !ok {
+			break
+		}
+		if n%accuracy.CalibrateEvery == 0 && !keep(measure.WakeCosts(ctx, m, o)) {
+			break
+		}
+		o.Seed = uint64(study.Runs(d)) + 1
+		r, err := measure.Real(ctx, d, m, time.Duration(seconds)*time.Second, o)
+		if !keep(r, err) {
+			break
+		}
+		fmt.Fprintf(os.Stderr, "draw %d: steal %.1f %%, others %.1f %%; %s\n", d.Seed, 100*r.Noise.Steal, 100*r.Noise.Others, study.Progress())
+	}
+	claims, err := accuracy.Published{Read: readScenario, Run: runScenario, Seeds: claimSeeds}.Claims()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := study.Markdown(simulated(t, time.Duration(seconds)*time.Second, study.WakeCosts), accuracy.Beside{Published: claims, OnAllCPUs: labKernels(t)})
+	if err := os.WriteFile(page, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// labKernels are the comparisons that `make accuracy-lab` left.
+func labKernels(t *testing.T) (all []accuracy.AllCPUs) {
+	files, err := filepath.Glob(labFiles)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		var one accuracy.AllCPUs
+		text, err := os.ReadFile(name)
+		if err == nil {
+			err = json.Unmarshal(text, &one)
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+const simulatedSeeds = 20
+
+// claimSeeds are fewer: these scenarios are large.
+const claimSeeds = 7
+
+// simulated makes a draw's simulated runs.
+func simulated(t *testing.T, duration time.Duration, costs func(accuracy.Draw) scenario.WakeCosts) func(accuracy.Draw) []scenario.Outcome {
+	return func(d accuracy.Draw) (all []scenario.Outcome) {
+		for seed := range uint64(simulatedSeeds) {
+			r, err := simulate.Run(d.Simulated(duration, costs(d)), simulate.Options{Seed: seed + 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, r.Outcome)
+		}
+		return all
+	}
+}

@@ -1,0 +1,90 @@
+package capacity
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/utils/cpuset"
+
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/load/workload/service"
+)
+
+// arm is one remedy as the bench sets it: the limit and the CPUs of its own
+// cgroup, and the service as that remedy has it.
+type arm struct {
+	name    string
+	limit   cgroup.Limit
+	cpus    cpuset.CPUSet
+	service service.Spec
+	granted float64 // CPUs that it may use on average, with nobody else on the host
+}
+
+// The remedies, in the order of the table. The first is what the others are
+// compared with.
+const (
+	Quota  = "quota"  // the plain limit
+	Burst  = "burst"  // with a burst as large as the quota
+	Period = "period" // the same limit over 10 ms
+	Raise  = "raise"  // 1.5 times the limit
+	Weight = "weight" // no limit
+	Pin    = "pin"    // as many CPUs as the limit, no quota
+	Pools  = "pools"  // the limit, with pools sized by it
+)
+
+// Remedies are the names that arms can have.
+func Remedies() []string { return []string{Quota, Burst, Period, Raise, Weight, Pin, Pools} }
+
+// ShortPeriod of the arm Period.
+const ShortPeriod = 10 * time.Millisecond
+
+// Raised is by how much the arm Raise raises: twice would be no limit on 2 CPUs.
+const Raised = 1.5
+
+// limitCPUs is the limit of a container on a host of so many CPUs.
+func limitCPUs(cpus int) int {
+	if cpus < 4 {
+		return 1
+	}
+	return 2
+}
+
+// arms makes the chosen remedies for a shape.
+func arms(names []string, shape Shape, cpus, pinned cpuset.CPUSet, limit int) ([]arm, error) {
+	quota := cgroup.Limit{Quota: time.Duration(limit) * cgroup.DefaultPeriod, Period: cgroup.DefaultPeriod}
+	var all []arm
+	for _, name := range names {
+		a := arm{name: name, limit: quota, cpus: cpus, service: shape.Service, granted: float64(limit)}
+		switch name {
+		case Quota:
+		case Burst:
+			a.limit.Burst = quota.Quota
+		case Period:
+			a.limit = cgroup.Limit{Quota: time.Duration(limit) * ShortPeriod, Period: ShortPeriod}
+		case Raise:
+			a.limit.Quota = time.Duration(Raised * float64(quota.Quota))
+			a.granted = Raised * float64(limit)
+		case Weight:
+			a.limit, a.granted = cgroup.Unlimited(), float64(cpus.Size())
+		case Pin:
+			a.limit, a.cpus = cgroup.Unlimited(), pinned
+		case Pools:
+			a.service = shape.Sized
+		default:
+			return nil, fmt.Errorf("remedy %.40q: choose from %s", name, strings.Join(Remedies(), ", "))
+		}
+		if slices.ContainsFunc(all, func(b arm) bool { return b.name == name }) {
+			return nil, fmt.Errorf("remedy %s: is there twice", name)
+		}
+		all = append(all, a)
+	}
+	return all, nil
+}
+
+// lastCPUs are the n highest-numbered of a set.
+func lastCPUs(set cpuset.CPUSet, n int) cpuset.CPUSet {
+	list := set.List()
+	return cpuset.New(list[max(0, len(list)-n):]...)
+}

@@ -1,0 +1,172 @@
+package capacity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/load/sandbox"
+	"github.com/unthrottle/unthrottle/internal/load/workload"
+)
+
+// Price is what each remedy costs: predictability, and the neighbour's work.
+type Price struct {
+	Load float64 // requests per second, the same for all
+	Rows []PriceRow
+}
+
+// PriceRow is one remedy.
+type PriceRow struct {
+	Remedy  string
+	Granted float64
+	// Empty and Full are p99 in ms with nobody else on the host, and with a
+	// neighbour of the same weight that burns on every CPU it may use.
+	Empty, Full []float64
+	// Predictability is Full over Empty, by pairs, with its interval: 1 is a
+	// service that does not notice its neighbours.
+	Predictability *Ratio
+	// Neighbour is what the neighbour got done, in rounds per second.
+	Neighbour []float64
+	// NeighbourRatio is that over what it gets done beside the plain quota.
+	NeighbourRatio *Ratio
+}
+
+// priceLoad is the load, as a share of what the limit's CPUs can carry.
+const priceLoad = 0.5
+
+// priceBeyond samples must lie beyond a p99.
+const priceBeyond = beyond
+
+// RunPrice measures what the remedies cost, on the shape of the options.
+func RunPrice(ctx context.Context, o Options) (result Price, err error) {
+	if o, err = o.filled(); err != nil {
+		return result, err
+	}
+	// The neighbour burns on all CPUs: with more weight than everybody else it would starve the generator, which takes up
+	// to a second to start then.
+	o.Fair = true
+	g, cpus, err := open(o)
+	if err != nil {
+		return result, err
+	}
+	defer func() { err = errors.Join(err, g.home.Remove()) }()
+	limit := limitCPUs(cpus.Size())
+	shape, err := NewShape(o.Shape, cpus.Size(), limit)
+	if err != nil {
+		return result, err
+	}
+	all, err := arms(o.Remedies, shape, cpus, lastCPUs(cpus, limit), limit)
+	if err != nil {
+		return result, err
+	}
+	beside, err := g.home.Group("neighbour")
+	if err != nil {
+		return result, err
+	}
+	result.Load = priceLoad * float64(limit) / shape.CPU.Seconds()
+	for _, a := range all {
+		result.Rows = append(result.Rows, PriceRow{Remedy: a.name, Granted: a.granted})
+	}
+	for repeat := range o.Repeats {
+		for i := range all {
+			at := (i + repeat) % len(all)
+			o.Progress(Event{Doing: fmt.Sprintf("price of %s, repeat %d of %d", all[at].name, repeat+1, o.Repeats)})
+			if err := g.price(ctx, all[at], shape, beside, o, repeat, &result.Rows[at], result.Load); err != nil {
+				return result, err
+			}
+		}
+	}
+	for i := range result.Rows {
+		row := &result.Rows[i]
+		if r, ok := ratios(row.Full, row.Empty, 0); ok {
+			row.Predictability = &r
+		}
+		if r, ok := ratios(row.Neighbour, result.Rows[0].Neighbour, 0); ok && i > 0 {
+			row.NeighbourRatio = &r
+		}
+	}
+	return result, nil
+}
+
+// price measures one remedy, without and with the neighbour.
+func (g *ground) price(ctx context.Context, a arm, shape Shape, beside *sandbox.Group, o Options, repeat int, row *PriceRow, load float64) error {
+	seed := o.Seed + uint64(repeat)
+	p99 := func() (float64, error) {
+		for try := 0; ; try++ {
+			s, err := g.run(ctx, a, shape.Streams, load, o.Step, seed)
+			if err != nil {
+				return 0, err
+			}
+			if why := s.own.Saturated(); why != "" {
+				o.Progress(Event{Doing: fmt.Sprintf("price of %s, repeat %d of %d: again, %s", a.name, repeat+1, o.Repeats, why)})
+				if try == o.Patience {
+					return 0, &Saturated{why}
+				}
+				continue
+			}
+			at, ok := s.service.Latency.Quantile(0.99, priceBeyond)
+			if !ok {
+				return 0, fmt.Errorf("%d requests are too few for a p99: longer steps are needed", s.service.Latency.Count())
+			}
+			return millis(at), nil
+		}
+	}
+	empty, err := p99()
+	if err != nil {
+		return err
+	}
+	// Pinned CPUs are the container's alone: nobody else may use them.
+	cpus := g.home.CPUs().Difference(g.generator)
+	if a.name == Pin {
+		cpus = cpus.Difference(a.cpus)
+	}
+	if err := beside.SetCPUs(cpus); err != nil {
+		return err
+	}
+	stop, err := neighbour(g, beside, workload.Spec{Burners: g.home.CPUs().Size(), Sleep: 100 * ms, Deadline: o.tries()})
+	if err != nil {
+		return err
+	}
+	full, err := p99()
+	work, stopped := stop()
+	if err := errors.Join(err, stopped); err != nil {
+		return err
+	}
+	row.Empty, row.Full, row.Neighbour = append(row.Empty, empty), append(row.Full, full), append(row.Neighbour, work)
+	return nil
+}
+
+// tries is the longest that the tries of one step can take, within what a neighbour can live.
+func (o Options) tries() time.Duration {
+	return min(workload.MaxDeadline, time.Duration(o.Patience+1)*(o.Step+warm+slack))
+}
+
+// neighbour starts threads that burn; stop ends them and says how many rounds
+// per second they have gone.
+func neighbour(g *ground, beside *sandbox.Group, spec workload.Spec) (stop func() (float64, error), err error) {
+	p, err := workload.Start(g.exe, spec)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(beside.Attach(p.Pid()), p.Go()); err != nil {
+		return nil, errors.Join(err, p.Stop())
+	}
+	got := make(chan []workload.Record)
+	go func() {
+		var all []workload.Record
+		for r := range p.Records() {
+			all = append(all, r)
+		}
+		got <- all
+	}()
+	return func() (float64, error) {
+		err := p.Stop()
+		all := <-got
+		if len(all) < 2 {
+			return 0, errors.Join(err, errors.New("the neighbour did nothing that could be measured"))
+		}
+		first, last := all[0], all[len(all)-1]
+		return float64(last.Work-first.Work) / (last.End() - first.End()).Seconds(), err
+	}, nil
+}

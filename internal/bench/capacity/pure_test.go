@@ -1,0 +1,286 @@
+package capacity
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/unthrottle/unthrottle/internal/load/loadgen"
+	"github.com/unthrottle/unthrottle/internal/load/workload"
+)
+
+func TestObjective(t *testing.T) {
+	for text, want := range map[string]Objective{
+		"p99=50ms":    {Quantile: 0.99, Bound: 50 * ms},
+		"p99.9=1s":    {Quantile: 0.999, Bound: time.Second},
+		"p50=250us":   {Quantile: 0.5, Bound: 250 * time.Microsecond},
+		"p99.99=0.5s": {Quantile: 0.9999, Bound: 500 * ms},
+	} {
+		var o Objective
+		if err := o.ParseSLO(text); err != nil || math.Abs(o.Quantile-want.Quantile) > 1e-12 || o.Bound != want.Bound {
+			t.Errorf("%s: %+v, %v", text, o, err)
+		}
+		var again Objective
+		if err := again.ParseSLO(o.String()); err != nil || again.Bound != o.Bound || math.Abs(again.Quantile-o.Quantile) > 1e-12 {
+			t.Errorf("%s became %s, which is %+v, %v", text, o, again, err)
+		}
+	}
+	for _, text := range []string{"", "p99", "99=50ms", "p99=50", "p99=-1ms", "p99=0s", "p100=1s", "p10=1s", "pNaN=1s", "p99=2h", strings.Repeat("p", 500)} {
+		var o Objective
+		if err := o.ParseSLO(text); err == nil || len(err.Error()) > 200 {
+			t.Errorf("%.20q: taken as %+v, or said at length: %v", text, o, err)
+		}
+	}
+	for text, want := range map[string]float64{"0.1%": 0.001, "0": 0, "0.001": 0.001, "2%": 0.02} {
+		var o Objective
+		if err := o.ParseErrors(text); err != nil || math.Abs(o.Errors-want) > 1e-12 {
+			t.Errorf("%s: %v, %v", text, o.Errors, err)
+		}
+	}
+	for _, text := range []string{"", "%", "-1%", "100%", "1", "NaN", "x"} {
+		var o Objective
+		if o.ParseErrors(text) == nil {
+			t.Errorf("%q: taken as %v", text, o.Errors)
+		}
+	}
+}
+
+func TestJudge(t *testing.T) {
+	o := DefaultObjective()
+	stream := func(fast, slow, failed int) loadgen.StreamResult {
+		r := loadgen.StreamResult{Intended: uint64(fast + slow + failed), Answered: uint64(fast + slow), Failed: uint64(failed)}
+		for range fast {
+			r.Latency.Add(10 * ms)
+		}
+		for range slow + failed {
+			r.Latency.Add(60 * ms)
+		}
+		return r
+	}
+	for _, c := range []struct {
+		r    loadgen.StreamResult
+		says string
+	}{
+		{stream(990, 10, 0), ""},
+		{stream(989, 11, 0), "p99 was 60"},
+		{stream(999, 0, 1), ""},
+		{stream(998, 0, 2), "0.2 % of the requests failed"},
+		{stream(0, 0, 20), "100 % of the requests failed"},
+		{stream(0, 0, 0), "no request came"},
+	} {
+		if why := o.judge(c.r); !strings.Contains(why, c.says) || (why == "") != (c.says == "") {
+			t.Errorf("%+v: %q, want %q", c.r.Intended, why, c.says)
+		}
+	}
+}
+
+func TestUnmet(t *testing.T) {
+	s := step{load: 300, service: loadgen.StreamResult{Intended: 1, Answered: 1}}
+	s.service.Latency.Add(80 * ms)
+	err := unmet(DefaultObjective(), s)
+	if err == nil || !strings.Contains(err.Error(), "nothing can meet p99=50ms") || !strings.Contains(err.Error(), "p99 was 80") || !strings.Contains(err.Error(), "300 requests per second") {
+		t.Errorf("got %v", err)
+	}
+	others := 1.5
+	s.others = &others
+	if err := unmet(DefaultObjective(), s); err == nil || !strings.Contains(err.Error(), "others on the host used 1.50 CPUs") {
+		t.Errorf("on a busy host: %v", err)
+	}
+	if err := unmet(Objective{Quantile: 0.99, Bound: time.Second}, s); err != nil {
+		t.Errorf("met, and: %v", err)
+	}
+}
+
+// Against a service that meets everything up to a knee the search must end
+// close below the knee, wherever that is.
+func TestSearchFindsTheKnee(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		capacity := rapid.Float64Range(10, 10_000).Draw(t, "capacity")
+		knee := capacity * rapid.Float64Range(0.1, 1.19).Draw(t, "knee")
+		found := 0.0
+		for repeat := range 4 {
+			s := firstSearch(capacity, 6)
+			if repeat > 0 {
+				s = nextSearch(found, capacity, 6)
+			}
+			steps := 0
+			for load, more := s.next(); more; load, more = s.next() {
+				if load > 1.2*capacity*(1+1e-9) || load <= 0 {
+					t.Fatalf("a step at %v of %v", load, capacity)
+				}
+				if steps++; steps > 12 {
+					t.Fatal("it does not end")
+				}
+				s.note(load, load <= knee)
+			}
+			if s.met > knee {
+				t.Fatalf("found %v above the knee %v", s.met, knee)
+			}
+			found = s.met
+		}
+		if found < knee/1.08 {
+			t.Fatalf("found %v far below the knee %v", found, knee)
+		}
+	})
+}
+
+func TestSearchAgainstAServiceThatMeetsNothing(t *testing.T) {
+	s := firstSearch(100, 4)
+	steps := 0
+	for load, more := s.next(); more; load, more = s.next() {
+		s.note(load, false)
+		if steps++; steps > 50 {
+			t.Fatal("it does not end")
+		}
+	}
+	if s.met != 0 || s.missed > 10 {
+		t.Errorf("it gave up at %v", s.missed)
+	}
+}
+
+// A load that is missed below one that was met takes that back.
+func TestSearchDoesNotTrustLuck(t *testing.T) {
+	s := search{guess: 100, factor: 1.5, most: 1000, steps: 10, spare: 2}
+	s.note(100, true)
+	s.note(90, false)
+	if s.met != 0 || s.missed != 90 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestRatios(t *testing.T) {
+	// The doc's example.
+	r, ok := ratios([]float64{610, 615, 600, 620, 590}, []float64{410, 400, 420, 390, 405}, 0)
+	if !ok || math.Abs(r.Mean-1.5) > 0.005 || math.Abs(r.Low-1.42) > 0.01 || math.Abs(r.High-1.58) > 0.01 {
+		t.Errorf("%+v", r)
+	}
+	if _, ok := ratios([]float64{1, 0}, []float64{1, 1}, 0); ok {
+		t.Error("an interval of one pair")
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		a := rapid.SliceOfN(rapid.Float64Range(1, 1000), 2, 30).Draw(t, "a")
+		r, ok := ratios(a, a, 0)
+		if !ok || math.Abs(r.Mean-1) > 1e-9 || r.Low > r.Mean || r.High < r.Mean {
+			t.Fatalf("a sample against itself: %+v", r)
+		}
+	})
+}
+
+// Searches on one grid that find the same loads again and again do not make an
+// interval of no width.
+func TestRatiosKnowTheGrid(t *testing.T) {
+	s := search{met: 100, missed: 112, factor: 1.4}
+	same := []float64{100, 100, 100}
+	r, ok := ratios(same, same, gridOf(s.resolution(), s.resolution()))
+	if !ok || r.Low > 0.93 || r.Low < 0.85 || r.High < 1.08 || r.High > 1.15 {
+		t.Errorf("%+v", r)
+	}
+	if s = (search{met: 100, factor: 1.4}); math.Abs(s.resolution()-math.Log(1.4)) > 1e-9 {
+		t.Errorf("a search without an upper end has resolution %v", s.resolution())
+	}
+}
+
+func TestStudentT(t *testing.T) {
+	last := math.Inf(1)
+	for n := 1; n < 200; n++ {
+		if v := studentT(n); v >= last || v < 1.96 {
+			t.Errorf("t of %d is %v after %v", n, v, last)
+		} else {
+			last = v
+		}
+	}
+}
+
+func TestHistogramEdges(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := time.Duration(rapid.Int64Range(1, int64(10*time.Minute)).Draw(t, "d"))
+		i := slot(d)
+		if at := millis(d); at < edge(i) || at >= edge(i+1) {
+			t.Fatalf("%v in bin %d, %v to %v ms", d, i, edge(i), edge(i+1))
+		}
+	})
+	bins := histogram([]loadgen.Bin{{From: 3 * ms, To: 3 * ms, Count: 2}, {From: 3100 * time.Microsecond, To: 3100 * time.Microsecond, Count: 1}})
+	if last := bins[len(bins)-1]; last.Count != 3 {
+		t.Errorf("%+v", bins)
+	}
+}
+
+func TestSwitches(t *testing.T) {
+	if n := switchesOf([]byte("Name:\tvoluntary_ctxt_switches\nvoluntary_ctxt_switches:\t7\nnonvoluntary_ctxt_switches:\t5\n")); n != 12 {
+		t.Errorf("%d switches", n)
+	}
+}
+
+func TestOptionsThatAreRefused(t *testing.T) {
+	for name, o := range map[string]Options{
+		"one repeat":       {Repeats: 1},
+		"negative repeats": {Repeats: -1},
+		"one step":         {Steps: 1},
+		"negative step":    {Step: -time.Second},
+		"a long step":      {Step: time.Hour},
+		"no quota":         {Remedies: []string{Pin}},
+	} {
+		if _, err := o.filled(); err == nil {
+			t.Errorf("%s: taken", name)
+		}
+	}
+	quick, err := Options{Quick: true}.filled()
+	if err != nil || quick.Repeats != 3 || quick.Steps != 4 || quick.Step != 5*time.Second || len(quick.Remedies) != 3 {
+		t.Errorf("quick: %+v, %v", quick, err)
+	}
+}
+
+// The neighbour is there as long as the service is tried beside it.
+func TestNeighbourOutlivesTheTries(t *testing.T) {
+	for _, test := range []struct {
+		o           Options
+		least, most time.Duration
+	}{
+		{Options{}, 6 * (6*time.Second + warm), time.Hour},
+		{Options{Step: MaxStep}, 6 * (MaxStep + warm + slack), time.Hour},
+		{Options{Step: MaxStep, Patience: 1000}, workload.MaxDeadline, workload.MaxDeadline},
+	} {
+		o, err := test.o.filled()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := o.tries()
+		if err := (workload.Spec{Burners: 1, Sleep: 100 * ms, Deadline: got}).Check(); err != nil || got < test.least || got > test.most {
+			t.Errorf("%+v: %v, %v", test.o, got, err)
+		}
+	}
+}
+
+func TestShapesAreSoundOnEveryHost(t *testing.T) {
+	for _, name := range Shapes() {
+		for _, cpus := range []int{2, 3, 4, 16, 64, 512} {
+			s, err := NewShape(name, cpus, limitCPUs(cpus))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Service.Deadline, s.Sized.Deadline = time.Minute, time.Minute
+			if err := s.Service.Check(); err != nil {
+				t.Errorf("%s on %d CPUs: %v", name, cpus, err)
+			}
+			if err := s.Sized.Check(); err != nil {
+				t.Errorf("%s on %d CPUs, sized: %v", name, cpus, err)
+			}
+			sum, foregrounds := 0.0, 0
+			for _, stream := range s.Streams {
+				sum += stream.PerSecond
+				if !stream.Background {
+					foregrounds++
+				}
+			}
+			if math.Abs(sum-1) > 1e-9 || foregrounds == 0 || s.CPU <= 0 {
+				t.Errorf("%s: streams of %v per second, %d with an objective", name, sum, foregrounds)
+			}
+		}
+	}
+	if _, err := NewShape("pooll", 2, 1); err == nil || !strings.Contains(err.Error(), "pools") {
+		t.Errorf("got %v", err)
+	}
+}

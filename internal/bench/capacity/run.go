@@ -1,0 +1,252 @@
+package capacity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/unthrottle/unthrottle/internal/load/loadgen"
+	"github.com/unthrottle/unthrottle/internal/load/workload"
+)
+
+// Unmet says that no load met the objective.
+type Unmet struct{ Why string }
+
+func (e *Unmet) Error() string { return e.Why }
+
+// Saturated says that the generator was the bottleneck: there are no figures.
+type Saturated struct{ Why string }
+
+func (e *Saturated) Error() string { return e.Why }
+
+// run is a bench under way.
+type run struct {
+	o       Options
+	ground  *ground
+	shape   Shape
+	arms    []arm
+	found   [][]float64 // by arm, by repeat
+	within  [][]float64 // resolutions of these searches
+	steps   [][]step    // by arm, of the searches
+	points  [][][]step  // by arm, level, repeat
+	started time.Duration
+	total   time.Duration
+}
+
+// Run compares the remedies on a shape and removes all that it made, also when
+// ctx ends. An objective that cannot be met even by a hardly loaded service
+// without a limit ends it after the first step with [*Unmet].
+func Run(ctx context.Context, o Options) (result Result, err error) {
+	if o, err = o.filled(); err != nil {
+		return result, err
+	}
+	if o.URL != "" {
+		return runURL(ctx, o)
+	}
+	g, cpus, err := open(o)
+	if err != nil {
+		return result, err
+	}
+	defer func() { err = errors.Join(err, g.home.Remove()) }()
+	limit := limitCPUs(cpus.Size())
+	r := &run{o: o, ground: g, started: workload.Now()}
+	if r.shape, err = NewShape(o.Shape, cpus.Size(), limit); err != nil {
+		return result, err
+	}
+	if r.arms, err = arms(o.Remedies, r.shape, cpus, lastCPUs(cpus, limit), limit); err != nil {
+		return result, err
+	}
+	r.found, r.within = make([][]float64, len(r.arms)), make([][]float64, len(r.arms))
+	r.steps, r.points = make([][]step, len(r.arms)), make([][][]step, len(r.arms))
+	each := o.Step + warm + 2*settle
+	r.total = time.Duration(len(r.arms)*o.Repeats*o.Steps+len(r.arms)*len(levels)*r.pointRepeats()) * each
+	if err := r.feasible(ctx); err != nil {
+		return result, err
+	}
+	if err := r.search(ctx); err != nil {
+		return result, err
+	}
+	if err := r.measurePoints(ctx); err != nil {
+		return result, err
+	}
+	if err := r.record(ctx); err != nil {
+		return result, err
+	}
+	result = r.result(cpus.Size(), limit)
+	result.Notes = append(result.Notes, g.home.Notes...)
+	return result, nil
+}
+
+// pointRepeats is how often each point is measured.
+func (r *run) pointRepeats() int {
+	if r.o.Quick {
+		return 1
+	}
+	return min(r.o.Repeats, maxPointRepeats)
+}
+
+// maxPointRepeats is enough for a p99 of every shape.
+const maxPointRepeats = 2
+
+// seed of a repeat: all arms of a repeat meet the same requests.
+func (r *run) seed(repeat int) uint64 { return r.o.Seed + uint64(repeat) }
+
+// capacity is the load at which an arm's CPUs are all used.
+func (r *run) capacity(a arm) float64 { return a.granted / r.shape.CPU.Seconds() }
+
+// feasible tries a light load without a limit: what is missed there no remedy
+// will meet.
+func (r *run) feasible(ctx context.Context) error {
+	free, err := arms([]string{Weight}, r.shape, r.arms[0].cpus, r.arms[0].cpus, 1)
+	if err != nil {
+		return err
+	}
+	const light = 0.1
+	load := max(light*r.capacity(r.arms[0]), minRequests/min(r.o.Step, 4*time.Second).Seconds())
+	s, err := r.step(ctx, free[0], load, min(r.o.Step, 4*time.Second), r.seed(0), "trying a light load")
+	if err != nil {
+		return err
+	}
+	return unmet(r.o.Objective, s)
+}
+
+// unmet says that nothing will meet the objective where a light load without a
+// limit did not.
+func unmet(o Objective, s step) error {
+	why := o.judge(s.service)
+	if why == "" {
+		return nil
+	}
+	way := "give a looser objective with --slo or --errors"
+	if s.others != nil && *s.others > maxOthersCPU {
+		way = fmt.Sprintf("others on the host used %.2f CPUs meanwhile: run it when they are quiet, or %s", *s.others, way)
+	}
+	return &Unmet{fmt.Sprintf("nothing can meet %v with at most %.3g %% errors here: at %.0f requests per second and without any limit %s; %s",
+		o, 100*o.Errors, s.load, why, way)}
+}
+
+// minRequests of a step: below, a share of errors or a quantile says nothing.
+const minRequests = 200
+
+// step runs one step, and again where the generator was the bottleneck.
+func (r *run) step(ctx context.Context, a arm, load float64, d time.Duration, seed uint64, doing string) (step, error) {
+	for try := 0; ; try++ {
+		r.o.Progress(Event{Doing: doing, Done: workload.Now() - r.started, Total: r.total})
+		s, err := r.ground.run(ctx, a, r.shape.Streams, load, d, seed)
+		if err != nil {
+			return s, err
+		}
+		switch why := s.own.Saturated(); {
+		case why == "":
+			return s, nil
+		case try == r.o.Patience:
+			return s, &Saturated{why}
+		}
+		// Somebody else is busy; often only for a moment.
+		if err := sleep(ctx, time.Second); err != nil {
+			return s, err
+		}
+	}
+}
+
+// search runs the searches, each repeat beginning with another arm.
+func (r *run) search(ctx context.Context) error {
+	for repeat := range r.o.Repeats {
+		for i := range r.arms {
+			at := (i + repeat) % len(r.arms)
+			if err := r.searchOne(ctx, at, repeat); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (r *run) searchOne(ctx context.Context, at, repeat int) error {
+	a := r.arms[at]
+	s := firstSearch(r.capacity(a), r.o.Steps)
+	if repeat > 0 {
+		s = nextSearch(median(r.found[at]), r.capacity(a), r.o.Steps)
+	}
+	for load, more := s.next(); more; load, more = s.next() {
+		doing := fmt.Sprintf("%s, %.0f/s, repeat %d of %d", a.name, load, repeat+1, r.o.Repeats)
+		done, err := r.step(ctx, a, load, r.o.Step, r.seed(repeat), doing)
+		if err != nil {
+			return err
+		}
+		r.steps[at] = append(r.steps[at], done)
+		s.note(load, r.o.Objective.judge(done.service) == "")
+	}
+	r.found[at] = append(r.found[at], s.met)
+	r.within[at] = append(r.within[at], s.resolution())
+	return nil
+}
+
+// best is the highest load of the arms that have no more CPUs than the quota.
+func (r *run) best() float64 {
+	best := 0.0
+	for i, a := range r.arms {
+		if a.granted == r.arms[0].granted {
+			best = max(best, median(r.found[i]))
+		}
+	}
+	return best
+}
+
+// measurePoints measures all arms at the same shares of the best load.
+func (r *run) measurePoints(ctx context.Context) error {
+	for i := range r.points {
+		r.points[i] = make([][]step, len(levels))
+	}
+	for repeat := range r.pointRepeats() {
+		for l, level := range levels {
+			for i := range r.arms {
+				at := (i + repeat) % len(r.arms)
+				load := level * r.best()
+				if load == 0 {
+					continue
+				}
+				doing := fmt.Sprintf("%s at %.0f %% of the best", r.arms[at].name, 100*level)
+				done, err := r.step(ctx, r.arms[at], load, r.o.Step, r.seed(100+repeat), doing)
+				if err != nil {
+					return err
+				}
+				r.points[at][l] = append(r.points[at][l], done)
+			}
+		}
+	}
+	return nil
+}
+
+// record lets somebody look at the plain quota under load. What that costs is in
+// no figure.
+func (r *run) record(ctx context.Context) error {
+	load := recordedShare * median(r.found[0])
+	if r.o.Record == nil || load == 0 {
+		return nil
+	}
+	g := r.ground
+	g.meanwhile = func(ctx context.Context) error { return r.o.Record(ctx, g.group.At(), load, recordedFor) }
+	defer func() { g.meanwhile = nil }()
+	_, err := r.step(ctx, r.arms[0], load, recordedFor+recordedMore, r.seed(200), "recording the plain quota")
+	return err
+}
+
+// describe is what is known of a run before its figures.
+func describe(o Options) Result {
+	var u unix.Utsname
+	_ = unix.Uname(&u) // fails for a bad pointer only
+	return Result{
+		Kernel: unix.ByteSliceToString(u.Release[:]), URL: o.URL, Objective: o.Objective.String(),
+		Quantile: o.Objective.Quantile, BoundMs: millis(o.Objective.Bound), Errors: o.Objective.Errors,
+		Repeats: o.Repeats, Step: o.Step.Seconds(), Seed: o.Seed, Fair: o.Fair, Notes: []string{},
+	}
+}
+
+// streamsOf gives a load of one kind, for a URL.
+func streamsOf() []loadgen.Stream { return []loadgen.Stream{{Name: "get", PerSecond: 1}} }
+
+func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

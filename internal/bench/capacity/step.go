@@ -1,0 +1,238 @@
+package capacity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/utils/cpuset"
+
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/load/loadgen"
+	"github.com/unthrottle/unthrottle/internal/load/sandbox"
+	"github.com/unthrottle/unthrottle/internal/load/workload"
+	"github.com/unthrottle/unthrottle/internal/load/workload/service"
+)
+
+// step is one load, measured for some seconds.
+type step struct {
+	load    float64 // requests per second
+	service loadgen.StreamResult
+	own     loadgen.Own
+	failure string // the first one
+	seconds float64
+	// What the service's cgroup did meanwhile; nil: not measured.
+	used, others     *float64 // CPUs
+	periods          *uint64
+	throttledPeriods *uint64
+	throttled        *time.Duration
+	switches         *uint64
+	limited          bool
+	cpus             int // that it may use
+}
+
+const (
+	// settle is from the start of the processes to the first request.
+	settle = 150 * time.Millisecond
+	// warm is how long the load runs before it is measured.
+	warm = 400 * time.Millisecond
+	// timeout is when a client gives a request up.
+	timeout = time.Second
+	// slack is what a step may take on top, before everything ends by itself.
+	slack = time.Minute
+)
+
+// ground is where steps are run: a home with the service's cgroup.
+type ground struct {
+	exe       string
+	home      *sandbox.Home
+	group     *sandbox.Group
+	generator cpuset.CPUSet // of the generator; empty: all
+	late      time.Duration // that the generator may be
+	// meanwhile is called when what is measured begins, and waited for; nil: nothing is.
+	meanwhile func(context.Context) error
+}
+
+// open makes the bench's own cgroups. Where there are enough CPUs, one is left
+// to the generator.
+func open(o Options) (*ground, cpuset.CPUSet, error) {
+	h, err := sandbox.Open(sandbox.Options{Host: o.Host, Prefix: "unthrottle-bench-", Scope: o.Scope, Fair: o.Fair})
+	if err != nil {
+		return nil, cpuset.New(), err
+	}
+	g := &ground{exe: o.Exe, home: h, late: o.Objective.late()}
+	cpus := h.CPUs()
+	if cpus.Size() >= 4 {
+		g.generator = cpuset.New(cpus.List()[0])
+		cpus = cpus.Difference(g.generator)
+	}
+	if err = enough(h, cpus); err == nil {
+		g.group, err = h.Group("service")
+	}
+	if err != nil {
+		return nil, cpus, errors.Join(err, h.Remove())
+	}
+	return g, cpus, nil
+}
+
+// enough checks that a limit can bind and can be had.
+func enough(h *sandbox.Home, cpus cpuset.CPUSet) error {
+	limit := limitCPUs(cpus.Size())
+	if cpus.Size() <= limit {
+		return &sandbox.NotMeasurable{What: fmt.Sprintf("%d CPU(s) (%q) can be used: a limit of %d would never bind", cpus.Size(), cpus, limit), WayOut: "run it on a host with more CPUs, or leave --scope out"}
+	}
+	levels, err := h.Levels()
+	if err != nil {
+		return err
+	}
+	if least, limited, at := cgroup.Effective(levels); limited && least < float64(cpus.Size()) {
+		return &sandbox.NotMeasurable{What: fmt.Sprintf("cgroup %s has a limit of %.2f CPUs itself, which would decide the figures", cgroup.EscapePath(at), least), WayOut: "name a cgroup without a limit with --scope"}
+	}
+	return nil
+}
+
+// set puts an arm's settings in force.
+func (g *ground) set(a arm) error {
+	if err := g.group.SetLimit(a.limit); err != nil {
+		return err
+	}
+	return g.group.SetCPUs(a.cpus)
+}
+
+// run runs one step with a fresh service. seed decides the arrivals and their
+// work, so that all arms of a repeat meet the same requests.
+func (g *ground) run(ctx context.Context, a arm, streams []loadgen.Stream, load float64, d time.Duration, seed uint64) (step, error) {
+	plan := loadgen.Plan{
+		Seed: seed, Streams: streams, Timeout: timeout, LateAfter: g.late,
+		Phases: []loadgen.Phase{{For: warm, Factor: load}, {For: d, Factor: load, Measured: true}},
+	}
+	measured, result, err := g.measure(ctx, a, plan, warm, d)
+	if err != nil {
+		return step{}, fmt.Errorf("remedy %s, %.0f requests per second: %w", a.name, load, err)
+	}
+	measured.load = load
+	measured.service = foreground(streams, result.Phases[1])
+	return measured, nil
+}
+
+// measure runs a plan against a fresh service, and reads the counters from
+// `from` on for d.
+func (g *ground) measure(ctx context.Context, a arm, plan loadgen.Plan, from, d time.Duration) (s step, r loadgen.Result, err error) {
+	if err := g.set(a); err != nil {
+		return s, r, err
+	}
+	spec := a.service
+	spec.Seed = plan.Seed
+	spec.Deadline = plan.Duration() + plan.Timeout + slack
+	p, err := service.Start(g.exe, spec)
+	if err != nil {
+		return s, r, err
+	}
+	defer func() { err = errors.Join(err, p.Stop()) }()
+	if err := g.group.Attach(p.Pid()); err != nil {
+		return s, r, err
+	}
+	if err := p.Go(); err != nil {
+		return s, r, err
+	}
+	plan.Addr, plan.CPUs, plan.Start = p.Addr(), g.generator.String(), workload.Now()+settle
+	type done struct {
+		result loadgen.Result
+		err    error
+	}
+	finished := make(chan done, 1)
+	go func() {
+		result, err := loadgen.Run(ctx, g.exe, plan)
+		finished <- done{result, err}
+	}()
+	beside := make(chan error, 1)
+	go func() { beside <- g.beside(ctx, plan.Start+from) }()
+	s, err = g.watch(ctx, p.Pid(), plan.Start+from, d)
+	s.limited, s.cpus = a.limit.Limited(), a.cpus.Size()
+	end := <-finished
+	if err = errors.Join(err, end.err, <-beside); err != nil {
+		return s, r, err
+	}
+	s.own, s.failure = end.result.Own, end.result.FirstFailure
+	if s.others != nil {
+		// The generator is no one else's load.
+		*s.others = max(0, *s.others-s.own.CPUSeconds/max(s.own.Seconds, 1e-3))
+	}
+	return s, end.result, nil
+}
+
+// beside calls meanwhile at its time.
+func (g *ground) beside(ctx context.Context, begin time.Duration) error {
+	if g.meanwhile == nil {
+		return nil
+	}
+	if err := sleep(ctx, begin-workload.Now()); err != nil {
+		return err
+	}
+	return g.meanwhile(ctx)
+}
+
+// look is one look at all counters.
+type look struct {
+	at       time.Duration
+	stat     cgroup.Stat
+	busy     time.Duration
+	haveBusy bool
+	switches uint64
+	haveSw   bool
+}
+
+func (g *ground) look(pid int) (l look, err error) {
+	l.busy, l.haveBusy = hostBusy()
+	l.at = workload.Now()
+	l.stat, err = g.group.Stat()
+	l.switches, l.haveSw = switches(pid)
+	return l, err
+}
+
+// watch reads the counters at begin and d later.
+func (g *ground) watch(ctx context.Context, pid int, begin, d time.Duration) (s step, err error) {
+	if err := sleep(ctx, begin-workload.Now()); err != nil {
+		return s, err
+	}
+	first, err := g.look(pid)
+	if err != nil {
+		return s, err
+	}
+	if err := sleep(ctx, begin+d-workload.Now()); err != nil {
+		return s, err
+	}
+	last, err := g.look(pid)
+	if err != nil {
+		return s, err
+	}
+	s.seconds = (last.at - first.at).Seconds()
+	if first.stat.Usage != nil && last.stat.Usage != nil {
+		used := (*last.stat.Usage - *first.stat.Usage).Seconds() / s.seconds
+		s.used = &used
+		if first.haveBusy && last.haveBusy {
+			others := (last.busy-first.busy).Seconds()/s.seconds - used
+			s.others = &others
+		}
+	}
+	if first.stat.Bandwidth && last.stat.Bandwidth {
+		periods, held := last.stat.Periods-first.stat.Periods, last.stat.ThrottledPeriods-first.stat.ThrottledPeriods
+		throttled := last.stat.Throttled - first.stat.Throttled
+		s.periods, s.throttledPeriods, s.throttled = &periods, &held, &throttled
+	}
+	if first.haveSw && last.haveSw && last.switches >= first.switches {
+		n := last.switches - first.switches
+		s.switches = &n
+	}
+	return s, nil
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}

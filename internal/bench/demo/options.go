@@ -1,0 +1,113 @@
+package demo
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/load/workload"
+	"github.com/unthrottle/unthrottle/topology"
+)
+
+// Defaults of [Options].
+const (
+	DefaultSeconds = 6.5 // per arm: the whole takes about 30 s
+	MinSeconds     = 0.5
+	MaxSeconds     = 600.0
+)
+
+// Options is what a run needs. Host and Machine must be given.
+type Options struct {
+	Host *cgroup.Host
+	// FS is every touch of a cgroup; nil: Host.
+	FS      cgroup.FS
+	Machine topology.Machine
+	// Seconds is the measured window of each of the four arms; 0: DefaultSeconds.
+	Seconds float64
+	// Burners is how many threads burn; 0: seed 003's 32, and 2 per CPU of the
+	// host where that is more.
+	Burners int
+	// Scope is the cgroup, in the cpu hierarchy, below which the demo makes its
+	// own; "": the highest that can be seen, "/" on a host.
+	Scope string
+	// Fair leaves the demo's cgroup at the ordinary weight. By default it has the
+	// highest: it then gets the CPUs that it is to show even beside others, who
+	// get what it leaves: at least all CPUs but the quota's 1 or 2.
+	Fair bool
+	// RunID names the run, up to 32 of a-z and 0-9; "": a random one.
+	RunID string
+	// Exe is what children run; "": this program itself.
+	Exe string
+	// ProcDir stands for /proc; "": /proc.
+	ProcDir string
+	// Progress, if set, is called a few times a second, from one goroutine.
+	Progress func(Event)
+}
+
+// Event tells how far a run is.
+type Event struct {
+	Doing       string        // "quota", "cleaning up": for people
+	Done, Total time.Duration // of the whole run, about
+}
+
+func (o Options) filled() (Options, error) {
+	if o.FS == nil {
+		o.FS = o.Host
+	}
+	if o.Seconds == 0 {
+		o.Seconds = DefaultSeconds
+	}
+	if !(o.Seconds >= MinSeconds && o.Seconds <= MaxSeconds) {
+		return o, fmt.Errorf("demo: --seconds %g: outside %g to %g", o.Seconds, MinSeconds, MaxSeconds)
+	}
+	if o.Burners < 0 || o.Burners > workload.MaxBurners {
+		return o, fmt.Errorf("demo: %d burners: outside 0 to %d", o.Burners, workload.MaxBurners)
+	}
+	if o.Burners == 0 {
+		o.Burners = burners(o.Machine.Online().Size())
+	}
+	if o.Scope == "" {
+		o.Scope = o.Host.Top(cgroup.CPU)
+	}
+	if o.ProcDir == "" {
+		o.ProcDir = "/proc"
+	}
+	if o.Progress == nil {
+		o.Progress = func(Event) {}
+	}
+	if o.RunID == "" {
+		var b [4]byte
+		_, _ = rand.Read(b[:]) // never fails (crypto/rand)
+		o.RunID = hex.EncodeToString(b[:])
+	}
+	if !validRunID(o.RunID) {
+		return o, fmt.Errorf("demo: run id %.60q: up to 32 of a-z and 0-9", o.RunID)
+	}
+	return o, nil
+}
+
+func validRunID(id string) bool {
+	return id != "" && len(id) <= 32 && strings.Trim(id, "abcdefghijklmnopqrstuvwxyz0123456789") == ""
+}
+
+// NotMeasurable says that this host, or this user, cannot run the demo: what
+// is missing, why, and what to do. Nothing was left behind.
+type NotMeasurable struct {
+	What   string // "cgroup /: cannot make cgroups"
+	WayOut string // "run as root"
+	Err    error  // the kernel's answer, or nil
+}
+
+func (e *NotMeasurable) Error() string {
+	text := "the demo cannot run here: " + e.What
+	if e.Err != nil {
+		text += ": " + e.Err.Error()
+	}
+	return text + "; " + e.WayOut
+}
+
+// Unwrap gives the kernel's answer.
+func (e *NotMeasurable) Unwrap() error { return e.Err }

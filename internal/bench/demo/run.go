@@ -1,0 +1,287 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"k8s.io/utils/cpuset"
+
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/load/workload"
+)
+
+const (
+	sleepLength = 10 * time.Millisecond
+	period      = cgroup.DefaultPeriod
+	// warmUp lets the burners spend the first periods' quota unmeasured.
+	warmUp = 500 * time.Millisecond
+	// lookAround is how long the host's use of its CPUs is watched beforehand.
+	lookAround = 500 * time.Millisecond
+	// aroundArm is about what starting and ending a child takes; for the
+	// progress line alone.
+	aroundArm = 400 * time.Millisecond
+	// startPatience and heldPatience bound the waits for a first sleep, which
+	// many burners under a quota delay, and for the last one.
+	startPatience = 15 * time.Second
+	heldPatience  = 5 * time.Second
+)
+
+// plan is one arm to run.
+type plan struct {
+	name    string
+	quota   bool
+	cpus    cpuset.CPUSet
+	burners int
+}
+
+// run is a demo under way.
+type run struct {
+	o       Options
+	home    *home
+	quota   int
+	started time.Duration
+	whole   time.Duration
+}
+
+// Run runs the four arms, one after the other, and removes all that it made,
+// also when ctx ends or a step fails. An error of type [*NotMeasurable] says
+// that this host or user cannot run it.
+func Run(ctx context.Context, o Options) (result Result, err error) {
+	if o, err = o.filled(); err != nil {
+		return result, err
+	}
+	r := &run{o: o, started: workload.Now()}
+	r.whole = lookAround + 4*(warmUp+seconds(o.Seconds)+aroundArm)
+	r.say("looking for idle CPUs")
+
+	s, err := findSite(o.Host, o.Scope)
+	if err != nil {
+		return result, err
+	}
+	if err := s.handsOn(o.FS); err != nil {
+		return result, err
+	}
+	self, err := ourselves(o.ProcDir, o.RunID)
+	if err != nil {
+		return result, err
+	}
+	result = r.describe()
+	result.Removed, result.Notes = removeLeftovers(o.FS, s, o.ProcDir, self.pidNS)
+
+	all, mems, err := usable(o.FS, s)
+	if err != nil {
+		return result, err
+	}
+	r.quota = quotaCPUs(all.Intersection(o.Machine.Online()).Size())
+	if err := enough(o.FS, s, all, r.quota); err != nil {
+		return result, err
+	}
+	pinned, err := r.quietCPUs(ctx, all)
+	if err != nil {
+		return result, err
+	}
+	result.Quota, result.Pinned = r.quota, pinned.String()
+	result.Burners = o.Burners
+
+	if r.home, err = makeHome(o.FS, s, self.name(), all, mems); err == nil {
+		err = r.arms(ctx, &result, all, pinned)
+	}
+	r.say("cleaning up")
+	err = errors.Join(err, r.home.remove())
+	if err != nil {
+		return result, err
+	}
+	result.Restored = true
+	result.Verdict = judge(result)
+	return result, nil
+}
+
+// describe tells what is known before the first arm.
+func (r *run) describe() Result {
+	var u unix.Utsname
+	_ = unix.Uname(&u) // fails for a bad pointer only
+	return Result{
+		RunID: r.o.RunID, Kernel: unix.ByteSliceToString(u.Release[:]), CPUs: r.o.Machine.Online().Size(),
+		Cgroups: r.o.Host.Mode(), Scope: r.o.Scope, Period: millis(period), Sleep: millis(sleepLength), Seconds: r.o.Seconds, Fair: r.o.Fair,
+	}
+}
+
+// quietCPUs watches the host for a moment and chooses the CPUs to pin to.
+func (r *run) quietCPUs(ctx context.Context, all cpuset.CPUSet) (cpuset.CPUSet, error) {
+	// Without /proc/stat all CPUs count as equally quiet.
+	before := cpuTimes(r.o.ProcDir)
+	from := workload.Now()
+	if err := pause(ctx, lookAround); err != nil {
+		return all, err
+	}
+	after := cpuTimes(r.o.ProcDir)
+	pinned, err := choosePinned(r.o.Machine, all, busyShares(before, after, workload.Now()-from), r.quota)
+	if err != nil {
+		return all, &NotMeasurable{What: "no CPUs to pin to", WayOut: "run it on a host with more CPUs", Err: err}
+	}
+	return pinned, nil
+}
+
+func (r *run) arms(ctx context.Context, result *Result, all, pinned cpuset.CPUSet) error {
+	if !r.o.Fair {
+		if err := r.home.setHighestWeight(); err != nil {
+			return err
+		}
+	}
+	plans := []plan{
+		{"quota", true, all, result.Burners},
+		{"threads", true, all, r.quota},
+		{"cpuset", true, pinned, result.Burners},
+		{"pin", false, pinned, result.Burners},
+	}
+	arms := []*Arm{&result.Before, &result.Threads, &result.CPUSet, &result.After}
+	windows := make([]window, len(plans))
+	for i, p := range plans {
+		w, err := r.arm(ctx, p)
+		if err != nil {
+			return fmt.Errorf("demo: arm %s: %w", p.name, err)
+		}
+		windows[i] = w
+		a := Arm{Name: p.name, Burners: p.burners, CPUs: p.cpus.String()}
+		if p.quota {
+			a.Quota = ptr(r.quota)
+		}
+		*arms[i] = w.figures(a)
+	}
+	fillHistograms(arms, windows, sleepLength)
+	return nil
+}
+
+// arm runs one arm with a child of its own.
+func (r *run) arm(ctx context.Context, p plan) (w window, err error) {
+	limit := cgroup.Unlimited()
+	if p.quota {
+		limit.Quota = time.Duration(r.quota) * period
+	}
+	if err := r.home.setLimit(limit); err != nil {
+		return w, err
+	}
+	if err := r.home.setCPUs(p.cpus); err != nil {
+		return w, err
+	}
+	child, err := workload.Start(r.o.Exe, workload.Spec{
+		Burners: p.burners, Sleep: sleepLength,
+		Deadline: startPatience + warmUp + seconds(r.o.Seconds) + heldPatience,
+	})
+	if err != nil {
+		return w, err
+	}
+	defer func() { err = errors.Join(err, child.Stop()) }()
+	if err := r.home.attach(child.Pid()); err != nil {
+		return w, err
+	}
+	if err := child.Go(); err != nil {
+		return w, err
+	}
+	w, err = r.watch(ctx, p.name, child.Records())
+	w.quota = p.quota
+	return w, err
+}
+
+// watch reads the sleeper through its first sleep, warm-up, the window and the
+// sleep that is under way when the window closes.
+func (r *run) watch(ctx context.Context, arm string, records <-chan workload.Record) (w window, err error) {
+	latest := workload.Now() // when the last known sleep ended, about when the next began
+	next := func(until time.Duration, enough func(workload.Record) bool) (bool, error) {
+		return r.collect(ctx, arm, records, until, func(rec workload.Record) bool {
+			latest = rec.End()
+			return enough(rec)
+		})
+	}
+	first := func(workload.Record) bool { return true }
+	if came, err := next(workload.Now()+startPatience, first); err != nil || !came {
+		return w, errors.Join(err, notCome(came))
+	}
+	skip := func(workload.Record) bool { return false }
+	if _, err := next(workload.Now()+warmUp, skip); err != nil {
+		return w, err
+	}
+	if w.begin, err = r.count(); err != nil {
+		return w, err
+	}
+	keep := func(rec workload.Record) bool {
+		if rec.Start >= w.begin.at {
+			w.records = append(w.records, rec)
+		}
+		return false
+	}
+	if _, err := next(w.begin.at+seconds(r.o.Seconds), keep); err != nil {
+		return w, err
+	}
+	if w.end, err = r.count(); err != nil {
+		return w, err
+	}
+	past := func(rec workload.Record) bool { return rec.Start >= w.end.at || keep(rec) }
+	came, err := next(w.end.at+heldPatience, past)
+	if err == nil && !came {
+		w.held = true
+		w.records = append(w.records, workload.Record{Start: latest, Took: workload.Now() - latest})
+	}
+	return w, err
+}
+
+func notCome(came bool) error {
+	if came {
+		return nil
+	}
+	return &NotMeasurable{What: fmt.Sprintf("no sleep ended within %v: the host is too busy to measure on", startPatience), WayOut: "try again when it is quieter"}
+}
+
+// collect hands on records until enough says so (true), or the time has come
+// (false).
+func (r *run) collect(ctx context.Context, arm string, records <-chan workload.Record, until time.Duration,
+	enough func(workload.Record) bool) (bool, error) {
+	end := time.NewTimer(until - workload.Now())
+	defer end.Stop()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false, ctx.Err()
+		case <-end.C:
+			return false, nil
+		case <-tick.C:
+			r.say(arm)
+		case rec, ok := <-records:
+			if !ok {
+				return false, errors.New("the child ended before its time")
+			}
+			if enough(rec) {
+				return true, nil
+			}
+		}
+	}
+}
+
+// count takes one look at the counters. The clock is read between the two
+// sources, which lie some 100 us apart.
+func (r *run) count() (counters, error) {
+	host := cpuTimes(r.o.ProcDir) // nil: others' use is not measured
+	at := workload.Now()
+	stat, err := cgroup.ReadStat(r.o.FS, r.home.group)
+	return counters{at: at, stat: stat, host: host}, err
+}
+
+func (r *run) say(doing string) {
+	r.o.Progress(Event{Doing: doing, Done: workload.Now() - r.started, Total: r.whole})
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

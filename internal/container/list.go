@@ -1,0 +1,143 @@
+package container
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+)
+
+// List finds what runs here, in the order of the cgroup tree: one entry per container (its topmost cgroup), per
+// systemd unit that is no container, and per leaf cgroup where neither is found. Units that only group others are
+// left out, so is the root. What vanishes meanwhile is passed over. With more cgroups than cgroup.MaxGroups it gives
+// those found so far together with cgroup.ErrTooMuch.
+func List(h *cgroup.Host, o Options) ([]Container, error) { return NewLister(h, o).List() }
+
+// Lister is List for whoever asks again and again: it keeps what it found as long as the cgroup is the same one
+// (path and id). Not for use by several goroutines at once.
+type Lister struct {
+	host  *cgroup.Host
+	o     Options
+	known map[string]remembered
+}
+
+type remembered struct {
+	id        uint64
+	container Container
+	named     bool // every name is known: no need to look again
+}
+
+// NewLister makes one; it reads nothing yet.
+func NewLister(h *cgroup.Host, o Options) *Lister {
+	return &Lister{host: h, o: o, known: map[string]remembered{}}
+}
+
+// settled tells whether a group has cgroups of its own wherever there is a hierarchy. One that shares an ancestor's
+// may get its own at any time, by us too, so it is asked again.
+func settled(g cgroup.Group) bool {
+	return (g.CPUSetPath == "" || g.CPUSetPath == g.Path) && (g.CPUAcctPath == "" || g.CPUAcctPath == g.Path)
+}
+
+// candidate is a cgroup that gets a line, before names are looked up.
+type candidate struct {
+	path  string
+	known bool // a container or unit
+	identity
+}
+
+// List is as the function List.
+func (l *Lister) List() ([]Container, error) {
+	candidates, tooMuch := l.candidates()
+	if candidates == nil && tooMuch != nil {
+		return nil, tooMuch
+	}
+	names := namer{o: l.o}
+	known := make(map[string]remembered, len(candidates))
+	containers := make([]Container, 0, len(candidates))
+	for _, c := range candidates {
+		id, err := l.host.ID(cgroup.CPU, c.path)
+		if err != nil {
+			continue
+		}
+		r, ok := l.known[c.path]
+		ok = ok && r.id == id
+		if !ok || !settled(r.container.Group) {
+			group, err := l.host.Group(c.path)
+			if err != nil {
+				continue
+			}
+			if !ok {
+				r = remembered{id: id, container: c.describe(group)}
+			}
+			r.container.Group = group
+		}
+		if !r.named {
+			r.named = names.name(&r.container)
+		}
+		known[c.path] = r
+		containers = append(containers, r.container)
+	}
+	l.known = known
+	return containers, tooMuch
+}
+
+// candidates walks the tree once.
+func (l *Lister) candidates() ([]candidate, error) {
+	top := l.host.Top(cgroup.CPU)
+	var found []candidate
+	err := l.host.Walk(l.o.Scope, func(path string) error {
+		c := candidate{path: path}
+		c.identity, c.known = recognise(relative(path, top))
+		if path != top {
+			found = append(found, c)
+		}
+		if c.known && c.runtime != Systemd {
+			return fs.SkipDir
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, cgroup.ErrTooMuch) {
+		return nil, err
+	}
+	return choose(found, top, l.works), err
+}
+
+// relative is a path as seen from the highest cgroup that shows, so that a runtime's name above it does not count.
+func relative(path, top string) string {
+	if top == "/" {
+		return path
+	}
+	if path = strings.TrimPrefix(path, top); path == "" {
+		return "/"
+	}
+	return path
+}
+
+// choose picks the cgroups that get a line out of all that a walk met (parents first): containers; units at their
+// own cgroup; of the rest the leaves. A unit with another line below it only groups, unless it has processes itself.
+func choose(met []candidate, top string, works func(path string) bool) []candidate {
+	var chosen []candidate
+	for i, c := range met {
+		leaf := i+1 == len(met) || !cgroup.Below(met[i+1].path, c.path)
+		if c.known && depth(relative(c.path, top)) == c.depth || !c.known && leaf {
+			chosen = append(chosen, c)
+		}
+	}
+	kept := make([]candidate, 0, len(chosen))
+	for i, c := range chosen {
+		groups := i+1 < len(chosen) && cgroup.Below(chosen[i+1].path, c.path)
+		if !groups || works(c.path) {
+			kept = append(kept, c)
+		}
+	}
+	return kept
+}
+
+func depth(path string) int { return strings.Count(path, "/") }
+
+// works tells whether a cgroup has processes of its own.
+func (l *Lister) works(path string) bool {
+	pids, err := l.host.Procs(cgroup.CPU, path)
+	return err == nil && len(pids) > 0
+}

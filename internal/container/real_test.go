@@ -1,0 +1,123 @@
+package container
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/test/lab/require"
+	"golang.org/x/sys/unix"
+)
+
+// realBase makes a cgroup of our own in the real cpu hierarchy; it and all below it are gone afterwards.
+func realBase(t *testing.T) (*cgroup.Host, string) {
+	require.Root(t)
+	h, err := cgroup.Open("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := h.Mount(cgroup.CPU); !ok {
+		t.Skip("no cpu controller here")
+	}
+	base := fmt.Sprintf("/unthrottle-container-%d-%d", os.Getpid(), time.Now().UnixNano())
+	if err := h.Make(cgroup.CPU, base); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		removeAll(h, base)
+		if cgroup.Exists(h, cgroup.CPU, base) {
+			t.Errorf("%s is left behind", base)
+		}
+	})
+	return h, base
+}
+
+func removeAll(h *cgroup.Host, path string) {
+	children, _ := h.Children(cgroup.CPU, path)
+	for _, child := range children {
+		removeAll(h, child)
+	}
+	// A process that was just killed leaves its cgroup a moment later.
+	for range 200 {
+		if err := h.Remove(cgroup.CPU, path); !errors.Is(err, unix.EBUSY) {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+func TestRealContainer(t *testing.T) {
+	h, base := realBase(t)
+	docker := base + "/docker/" + idA
+	for _, path := range []string{base + "/docker", docker, docker + "/inner", base + "/plain"} {
+		if err := h.Make(cgroup.CPU, path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	sleeper := exec.CommandContext(ctx, "sleep", "20")
+	if err := sleeper.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cancel()
+		_ = sleeper.Wait()
+	})
+	if err := h.Attach(cgroup.CPU, docker+"/inner", sleeper.Process.Pid); err != nil {
+		t.Fatal(err)
+	}
+	all, err := List(h, Options{Scope: base})
+	if err != nil || len(all) != 2 || all[0].Runtime != Docker || all[0].Group.Path != docker || all[1].Group.Path != base+"/plain" {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	pid := fmt.Sprintf("pid:%d", sleeper.Process.Pid)
+	for target, path := range map[string]string{pid: docker, idA[:6]: docker, docker + "/inner": docker + "/inner", h.Dir(cgroup.CPU, base): base} {
+		got, err := Resolve(h, all, target)
+		if err != nil || got.Group.Path != path {
+			t.Errorf("%s: %s, %v; want %s", target, got.Group.Path, err, path)
+		}
+	}
+	if _, ok := h.Mount(cgroup.CPUAcct); ok && !h.SameHierarchy(cgroup.CPU, cgroup.CPUAcct) {
+		if all[0].Group.CPUAcctPath == docker {
+			t.Errorf("there is no such cgroup in cpuacct: %+v", all[0].Group)
+		}
+	}
+}
+
+// Lists go on while cgroups come and go.
+func TestRealChurn(t *testing.T) {
+	h, base := realBase(t)
+	done := make(chan error, 1)
+	go func() {
+		for i := range 1000 {
+			path := fmt.Sprintf("%s/%d", base, i%53)
+			if h.Make(cgroup.CPU, path) == nil {
+				continue
+			}
+			if err := h.Remove(cgroup.CPU, path); err != nil {
+				done <- err
+				return
+			}
+		}
+		done <- nil
+	}()
+	l := NewLister(h, Options{Scope: base})
+	for {
+		if _, err := l.List(); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Fatal(err)
+			}
+			return
+		default:
+		}
+	}
+}

@@ -1,0 +1,193 @@
+package container
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+)
+
+// NotFound says that a target names nothing here, and what comes near it.
+type NotFound struct {
+	Target string
+	// Near holds at most 5 names that were perhaps meant, nearest first.
+	Near []string
+	// Why says more, "" if there is no more to say.
+	Why string
+}
+
+func (e *NotFound) Error() string {
+	text := fmt.Sprintf("no container, unit or cgroup %s", quote(e.Target))
+	if e.Why != "" {
+		text += ": " + e.Why
+	}
+	if len(e.Near) > 0 {
+		text += "; near it: " + strings.Join(e.Near, ", ")
+	}
+	return text
+}
+
+// Ambiguous says that a target fits several.
+type Ambiguous struct {
+	Target string
+	// Candidates holds at most 5 of them, as "name (path)"; More counts the rest.
+	Candidates []string
+	More       int
+}
+
+func (e *Ambiguous) Error() string {
+	text := fmt.Sprintf("%s fits several, name one of: %s", quote(e.Target), strings.Join(e.Candidates, ", "))
+	if e.More > 0 {
+		text += fmt.Sprintf(" and %d more", e.More)
+	}
+	return text
+}
+
+// NotMeasurable says that a target cannot be resolved from where we run.
+type NotMeasurable struct{ Target, Why string }
+
+func (e *NotMeasurable) Error() string {
+	return fmt.Sprintf("%s cannot be resolved here: %s", quote(e.Target), e.Why)
+}
+
+func quote(s string) string { return `"` + Sanitize(s, 200) + `"` }
+
+// Resolve finds what a user means by target among containers (as List gives them): "pid:N", a cgroup's path or
+// directory (also one that has no line of its own, and text written by cgroup.EscapePath), an id or unique prefix of
+// one, or a name: container, pod, "pod/container", with "namespace/" before it, unit (also without its suffix).
+// A pod's name means its only named container. Errors: *NotFound, *Ambiguous, *NotMeasurable.
+func Resolve(h *cgroup.Host, containers []Container, target string) (Container, error) {
+	if target == "" {
+		return Container{}, &NotFound{Target: target, Why: "the target is empty"}
+	}
+	if pid, ok := strings.CutPrefix(target, "pid:"); ok {
+		return resolvePID(h, containers, target, pid)
+	}
+	for _, match := range []func(Container) bool{
+		func(c Container) bool { return c.Group.Path == target },
+		func(c Container) bool { return hasName(c, target) },
+		func(c Container) bool { return hasPod(c, target) },
+	} {
+		if found := filter(containers, match); len(found) > 0 {
+			return only(found, target)
+		}
+	}
+	if path, err := cgroup.CleanPath(h, target); err == nil && cgroup.Exists(h, cgroup.CPU, path) {
+		return at(h, containers, path)
+	}
+	if found := filter(containers, func(c Container) bool { return c.ID != "" && strings.HasPrefix(c.ID, target) }); len(found) > 0 {
+		return only(found, target)
+	}
+	return Container{}, &NotFound{Target: target, Near: near(containers, target)}
+}
+
+func resolvePID(h *cgroup.Host, containers []Container, target, number string) (Container, error) {
+	pid, err := strconv.Atoi(number)
+	if err != nil || pid < 1 {
+		return Container{}, &NotFound{Target: target, Why: "pid: takes a process number above 0"}
+	}
+	if h.PrivateNamespace() {
+		return Container{}, &NotMeasurable{target, "in a private cgroup namespace the kernel shows the paths of other processes relative to it; name the cgroup's path, or run in the host's cgroup namespace"}
+	}
+	path, ok, err := h.Of(pid, cgroup.CPU)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return Container{}, &NotFound{Target: target, Why: "no such process in this PID namespace"}
+	case err != nil:
+		return Container{}, &NotMeasurable{target, err.Error()}
+	case !ok:
+		return Container{}, &NotMeasurable{target, "the kernel names no cgroup of the cpu hierarchy for it"}
+	}
+	return holding(h, containers, path)
+}
+
+// holding is the container that a cgroup belongs to, else the cgroup itself.
+func holding(h *cgroup.Host, containers []Container, path string) (Container, error) {
+	best := -1
+	for i, c := range containers {
+		if c.Runtime != "" && cgroup.Below(path, c.Group.Path) &&
+			(best < 0 || len(c.Group.Path) > len(containers[best].Group.Path)) {
+			best = i
+		}
+	}
+	if best >= 0 {
+		return containers[best], nil
+	}
+	return at(h, containers, path)
+}
+
+// at is the cgroup at exactly this path.
+func at(h *cgroup.Host, containers []Container, path string) (Container, error) {
+	for _, c := range containers {
+		if c.Group.Path == path {
+			return c, nil
+		}
+	}
+	group, err := h.Group(path)
+	if errors.Is(err, cgroup.ErrNoCgroup) {
+		return Container{}, &NotFound{Target: path, Why: "the cgroup is gone"}
+	}
+	if err != nil {
+		return Container{}, err
+	}
+	found, ok := recognise(relative(path, h.Top(cgroup.CPU)))
+	if !ok || found.depth != depth(relative(path, h.Top(cgroup.CPU))) {
+		found = identity{podUID: found.podUID}
+	}
+	return found.describe(group), nil
+}
+
+func hasName(c Container, target string) bool {
+	if target == c.Name || target == c.ID || c.ContainerName != "" && target == c.ContainerName {
+		return true
+	}
+	if c.Unit != "" && (target == c.Unit || c.Runtime == Systemd && target == trimUnit(c.Unit)) {
+		return true
+	}
+	return c.Namespace != "" && target == c.Namespace+"/"+c.Name
+}
+
+func hasPod(c Container, target string) bool {
+	return c.Pod != "" && (target == c.Pod || target == c.Namespace+"/"+c.Pod) || c.PodUID != "" && target == c.PodUID
+}
+
+func trimUnit(unit string) string {
+	if i := strings.LastIndexByte(unit, '.'); i > 0 {
+		return unit[:i]
+	}
+	return unit
+}
+
+func filter(containers []Container, match func(Container) bool) []Container {
+	var found []Container
+	for _, c := range containers {
+		if match(c) {
+			found = append(found, c)
+		}
+	}
+	return found
+}
+
+// only decides among several: in a pod, containers with a name go before those without (the sandbox has none).
+func only(found []Container, target string) (Container, error) {
+	if named := filter(found, func(c Container) bool { return c.ContainerName != "" }); len(named) > 0 {
+		found = named
+	}
+	if len(found) == 1 {
+		return found[0], nil
+	}
+	e := &Ambiguous{Target: target}
+	for _, c := range found {
+		if len(e.Candidates) == maxNear {
+			break
+		}
+		e.Candidates = append(e.Candidates, fmt.Sprintf("%s (%s)", c.Name, Sanitize(c.Group.Path, 200)))
+	}
+	e.More = len(found) - len(e.Candidates)
+	slices.Sort(e.Candidates)
+	return Container{}, e
+}

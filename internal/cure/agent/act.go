@@ -1,0 +1,181 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/fix"
+	"github.com/unthrottle/unthrottle/internal/cure/policy"
+	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/see/observe"
+)
+
+// act looks after what is in force and, round by round, applies what the rules
+// ask for. A fix takes as long as its windows; newcomers are looked after in
+// between, by the same goroutine, because two writers would wait for each other.
+func (a *agent) act(ctx context.Context) error {
+	chooser := newChooser(a.Rules, a.Untrusted)
+	var nextChores time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-a.wake:
+		}
+		now := time.Now()
+		round, fresh, newcomers := a.take()
+		if newcomers || !now.Before(nextChores) {
+			nextChores = now.Add(choreInterval)
+			a.chores(ctx)
+		}
+		if !fresh {
+			continue
+		}
+		held, err := a.held()
+		if err != nil {
+			a.Log.Error("the journal cannot be read", "error", err)
+			continue
+		}
+		for _, f := range chooser.round(round.Observations, held, now) {
+			if a.finding(ctx, chooser, f, held) {
+				nextChores = now // a secondary gets what is lent, newcomers make way
+			}
+		}
+		a.lending(ctx, round.Observations, now)
+	}
+}
+
+// take gives the newest round, whether it was not taken before, and whether
+// newcomers are to be looked after.
+func (a *agent) take() (round observe.Snapshot, fresh, newcomers bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	round, fresh = a.latest, !a.latest.At.IsZero()
+	a.latest = observe.Snapshot{}
+	if a.newcomers > 0 {
+		a.newcomers--
+		newcomers = true
+	}
+	return round, fresh, newcomers
+}
+
+// finding acts on one container, or says why not. It tells whether something is in
+// force for it now.
+func (a *agent) finding(ctx context.Context, c *chooser, f finding, held []apply.InForce) bool {
+	o := f.observation
+	log := a.Log.With("container", container.Sanitize(o.Container.Name, 128), "cgroup", boundedPath(o.Container.Group.Path))
+	low, high, _ := o.StoppedPerSecond()
+	log = log.With("stopped_per_second_low", low, "stopped_per_second_high", high, "by", boundedPath(o.ThrottledBy))
+	if f.rule != nil {
+		log = log.With("rule_line", f.rule.Line)
+	}
+	switch why := c.hindrance(f.rule); {
+	case why != "":
+		log.Info(f.because() + "; " + why)
+	case f.refused != "":
+		log.Info(f.because()+"; not applied", "why", f.refused)
+	default:
+		switch err := a.fix(ctx, f, held); {
+		case err == nil:
+			c.tried(o.Container.Group.Path, time.Now(), 0)
+			return true
+		case ctx.Err() != nil && !errors.As(err, new(*apply.NotRestored)):
+		case errors.Is(err, fix.ErrObjectiveMet):
+			log.Debug(f.because() + ", but its objective is met")
+			c.later(o.Container.Group.Path, time.Now().Add(f.rule.SLOInterval))
+		default:
+			log.Warn("not fixed", "why", err)
+			c.tried(o.Container.Group.Path, time.Now(), RetryAfter)
+		}
+	}
+	return false
+}
+
+// errBudget vetoes a plan before anything is written.
+var errBudget = errors.New("over the budget")
+
+// fix runs one fix; nil only if the change helped and is in force.
+func (a *agent) fix(ctx context.Context, f finding, held []apply.InForce) error {
+	all, err := a.List()
+	if err != nil {
+		return err
+	}
+	wish := f.rule.Wish(a.Rules.Bound)
+	var latencies func(context.Context) ([]float64, error)
+	if f.rule.SLOCommand != "" {
+		latencies = a.Latencies(f.rule.SLOCommand)
+	}
+	if f.rule.IRQs {
+		found, err := a.Interrupts()
+		if err != nil {
+			return fmt.Errorf("interrupts: %w", err)
+		}
+		wish.Request.Interrupts = &found
+	}
+	// Nobody can be asked, and what is unverified is not kept, but for a secondary:
+	// its rule wants it whatever it brings, unless its slo gets worse. What it is
+	// lent, where there is no slo to judge it by, comes with upkeep and on trial.
+	second := secondary(f.rule)
+	wish.Request.LentLater = second && latencies == nil
+	env, online := a.Fix(latencies), 0
+	gather := env.Facts
+	env.Facts = func(ctx context.Context, all []container.Container, used map[string]float64) (remedy.Facts, error) {
+		facts, err := gather(ctx, all, used)
+		online = facts.Machine.Online().Size()
+		return facts, err
+	}
+	result, err := fix.Run(ctx, env, fix.Options{
+		Target: f.observation.Container, All: all,
+		Wish:      wish,
+		Objective: f.rule.Objective, OnlyIfMissed: !second, Plain: second,
+		Window: max(a.Rules.Interval, window(second && latencies == nil)), Settle: settle,
+		Ask: func(question string) (bool, error) { return question == fix.QuestionApply, nil },
+		Shown: func(p policy.Proposal, _ apply.Result) error {
+			return withinShare(a.Rules.Budget, *p.Plan, held, online)
+		},
+	})
+	switch {
+	case err != nil:
+		return err
+	case !result.Kept:
+		return fmt.Errorf("%s: %s", result.Verdict, result.Why)
+	}
+	a.Log.Info("applied", "container", container.Sanitize(f.observation.Container.Name, 128), "remedy", result.Remedy,
+		"verdict", result.Verdict, "transaction", result.ID)
+	return nil
+}
+
+// Windows of the agent's fixes.
+const (
+	fixWindow = 5 * time.Second
+	settle    = time.Second
+)
+
+// window is how long a fix looks before and after. What is judged by nothing needs
+// no more than a record.
+func window(unjudged bool) time.Duration {
+	if unjudged {
+		return time.Second
+	}
+	return fixWindow
+}
+
+// withinShare: exclusive CPUs, those of this plan included, stay within the
+// budget's part of the machine.
+func withinShare(b policy.Budget, p remedy.Plan, held []apply.InForce, online int) error {
+	if p.CPUs.IsEmpty() {
+		return nil
+	}
+	exclusive := p.CPUs
+	for _, h := range held {
+		exclusive = exclusive.Union(remedy.Withdrawn(h))
+	}
+	if most := b.CPUShare * float64(online); float64(exclusive.Size()) > most {
+		return fmt.Errorf("%w: %d exclusive CPUs would be more than %.3g of %d", errBudget, exclusive.Size(), b.CPUShare, online)
+	}
+	return nil
+}

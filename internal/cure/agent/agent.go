@@ -1,0 +1,175 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/fix"
+	"github.com/unthrottle/unthrottle/internal/cure/policy"
+	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/see/observe"
+)
+
+// Config of an agent.
+type Config struct {
+	Rules policy.Rules
+	// Host is watched; Env writes.
+	Host *cgroup.Host
+	Env  apply.Env
+	// Fix is this host as package fix sees it, with the given latency source.
+	Fix func(latencies func(context.Context) ([]float64, error)) fix.Env
+	// List finds the containers, Facts what plans rest on (used: CPU use by
+	// path where known; nil: not needed).
+	List  func() ([]container.Container, error)
+	Facts func(ctx context.Context, all []container.Container, used map[string]float64) (remedy.Facts, error)
+	// Latencies makes a latency source of a rule's command.
+	Latencies func(command string) func(context.Context) ([]float64, error)
+	// Interrupts looks at the host's, for rules with irqs.
+	Interrupts func() (remedy.Interrupts, error)
+	// Untrusted says why commands from the configuration must not be run; "":
+	// they may.
+	Untrusted string
+	Flight    Flight
+	Version   string
+	Log       *slog.Logger
+	// Ready, if not nil, is told where /metrics listens.
+	Ready func(net.Addr)
+}
+
+const (
+	// Persist is how many rounds in a row a container must be stopped above the
+	// bound before it gets a remedy: a single slow second is no reason to move
+	// its neighbours.
+	Persist = 5
+	// RetryAfter is how long a remedy that did not help, or was refused, is not
+	// tried again for the same container.
+	RetryAfter = time.Hour
+	// choreInterval is how often what is in force is looked after when nothing
+	// new appeared; after newcomers it is every round for newcomerRounds, since
+	// a runtime writes a new container's cpuset some time after making it.
+	choreInterval  = 10 * time.Second
+	newcomerRounds = 10
+)
+
+// agent is a running one. Its parts share only what mu guards.
+type agent struct {
+	Config
+	totals  totals
+	journal journalFigures
+	placer  placer
+	lender  lender
+	rounds  prometheus.Counter
+	// recorder is nil where there is no probe; it is set before anything runs.
+	recorder *recorder
+
+	// What is in force as last read, and of which journal: of the acting
+	// goroutine alone.
+	heldStamp   string
+	heldNow     []apply.InForce
+	historyRead bool
+
+	mu        sync.Mutex
+	latest    observe.Snapshot // the newest round
+	lastRound time.Time
+	newcomers int           // rounds for which to look after newcomers still
+	wake      chan struct{} // told of each round; holds one
+}
+
+// Run runs an agent until ctx ends or it cannot go on.
+func Run(ctx context.Context, c Config) error {
+	a := &agent{Config: c, wake: make(chan struct{}, 1), lastRound: time.Now()}
+	if c.Untrusted != "" && c.Rules.Mode == policy.Apply {
+		c.Log.Warn("slo commands must not be run, so nothing will be applied", "why", c.Untrusted)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var group sync.WaitGroup
+	part := func(name string, run func(context.Context) error) {
+		group.Go(func() {
+			if err := run(ctx); err != nil && ctx.Err() == nil {
+				cancel(fmt.Errorf("%s: %w", name, err))
+			}
+		})
+	}
+	a.startFlight(part)
+	registry := a.registry()
+	part("metrics", func(ctx context.Context) error { return serve(ctx, c.Rules.Listen, registry, a.healthy, c.Ready) })
+	part("watching", a.watch)
+	part("acting", a.act)
+	<-ctx.Done()
+	group.Wait()
+	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+func (a *agent) registry() *prometheus.Registry {
+	r := prometheus.NewRegistry()
+	a.rounds = prometheus.NewCounter(prometheus.CounterOpts{Name: "unthrottle_rounds_total", Help: "Rounds of looking at all containers."})
+	info := prometheus.NewGauge(prometheus.GaugeOpts{Name: "unthrottle_build_info", Help: "1, with the version and what the agent may do.",
+		ConstLabels: prometheus.Labels{"version": a.Version, "mode": string(a.Rules.Mode)}})
+	info.Set(1)
+	r.MustRegister(&a.totals, &a.journal, &a.placer.figures, &a.lender, flightFigures{a}, a.rounds, info,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return r
+}
+
+// watch takes rounds in as they come.
+func (a *agent) watch(ctx context.Context) error {
+	var sampler observe.Options
+	if a.recorder != nil {
+		sampler.Probe = a.Flight.Probe
+	}
+	w := observe.NewWatcher(a.Host, observe.WatchOptions{
+		Sampler: sampler,
+		Scope:   a.Rules.Scope, Interval: a.Rules.Interval, Log: a.Log,
+		Changed: func(came, gone []container.Container) {
+			a.Log.Debug("containers changed", "came", len(came), "gone", len(gone))
+			a.mu.Lock()
+			a.newcomers = newcomerRounds
+			a.mu.Unlock()
+			a.signal()
+		},
+	})
+	return w.Run(ctx, func(s observe.Snapshot) {
+		a.totals.add(s.Observations)
+		a.rounds.Inc()
+		if a.recorder != nil {
+			a.recorder.round(s)
+		}
+		a.mu.Lock()
+		a.latest, a.lastRound = s, time.Now()
+		a.mu.Unlock()
+		a.signal()
+	})
+}
+
+func (a *agent) signal() {
+	select {
+	case a.wake <- struct{}{}:
+	default:
+	}
+}
+
+// healthy: rounds keep coming.
+func (a *agent) healthy() error {
+	a.mu.Lock()
+	silent := time.Since(a.lastRound)
+	a.mu.Unlock()
+	if most := max(10*time.Second, 5*a.Rules.Interval); silent > most {
+		return fmt.Errorf("no round for %v", silent.Round(time.Second))
+	}
+	return nil
+}

@@ -1,0 +1,200 @@
+package agent
+
+import (
+	"context"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/cure/policy"
+	"github.com/unthrottle/unthrottle/internal/cure/rebalance"
+	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/placement"
+)
+
+const (
+	// MaxFights is how often a container's CPUs are set again after somebody
+	// else changed them; then we yield.
+	MaxFights = 3
+	// fightMemory is how long a fight counts.
+	fightMemory = time.Hour
+	// persistSpread is how many looks in a row a narrowed container must be
+	// worth moving: load comes and goes.
+	persistSpread = 3
+	// movesAtOnce is how many moves may be saved up, so that a repair whose
+	// moves belong together has room.
+	movesAtOnce = 2 * placement.DefaultPerCrossing
+)
+
+// placer keeps containers well placed. Of the acting goroutine alone, but for
+// its figures.
+type placer struct {
+	figures placeFigures
+	fights  map[string][]time.Time // by the container's path
+	yielded map[string]bool
+	worth   map[string]int // looks in a row in which moving was worth it
+	moves   float64        // that there may be now
+	refill  time.Time
+}
+
+// place judges where containers are, and, where the rules allow, moves them:
+// first what others changed is set again, then who cannot stay where it is goes
+// where it belongs, then crossings are repaired and narrowed ones spread.
+func (a *agent) place(ctx context.Context, facts remedy.Facts, now time.Time) {
+	p := &a.placer
+	state := facts.State(nil, rebalance.Stays(a.Env.FS, a.Env.Proc, facts.Held))
+	node, refused, err := placement.NewNode(state)
+	if err != nil {
+		a.Log.Warn("the placement cannot be judged", "error", err)
+		return
+	}
+	for _, r := range refused {
+		a.Log.Warn("no CPUs are left for it", "cgroup", boundedPath(r.Name), "why", r.Err)
+	}
+	p.figures.set(state, node.Score(), len(p.yielded))
+	if a.Rules.Mode != policy.Apply {
+		return
+	}
+	if a.repel(ctx, facts, now) {
+		return // what was planned on these facts is out of date
+	}
+	rate := a.Rules.Placement.MovesPerMinute
+	if !p.mayMove(rate, now) {
+		return
+	}
+	moves := remedy.Misplaced(state, node)
+	if len(moves) == 0 {
+		moves = firstRepair(node.Repair(placement.Budget{Moves: int(p.moves)}))
+	}
+	if len(moves) == 0 {
+		moves = p.spread(facts)
+	}
+	if len(moves) == 0 {
+		return
+	}
+	p.moves -= float64(len(moves))
+	done, err := rebalance.Run(ctx, rebalance.Env{Apply: a.Env, Wait: waitFor, Pager: rebalance.HostPager{}, Facts: func(ctx context.Context) (remedy.Facts, error) {
+		all, err := a.List()
+		if err != nil {
+			return remedy.Facts{}, err
+		}
+		return a.Facts(ctx, all, map[string]float64{})
+	}}, rebalance.Options{Moves: moves})
+	for _, m := range done {
+		a.Log.Info("moved", "cgroup", boundedPath(m.Container), "from", m.From.String(), "to", m.To.String(), "transaction", m.ID, "gain", m.Gain)
+	}
+	p.figures.moved(len(done), err != nil)
+	if err != nil && ctx.Err() == nil {
+		a.Log.Warn("not moved", "error", err)
+	}
+}
+
+// mayMove refills what may be moved, and tells whether there is any.
+func (p *placer) mayMove(rate int, now time.Time) bool {
+	if rate <= 0 {
+		return false
+	}
+	if p.refill.IsZero() {
+		p.moves = float64(min(rate, movesAtOnce))
+	} else {
+		p.moves = min(p.moves+now.Sub(p.refill).Minutes()*float64(rate), max(movesAtOnce, float64(rate)))
+	}
+	p.refill = now
+	return p.moves >= 1
+}
+
+// firstRepair are the moves of the first repair: they belong together, and what
+// comes after is planned anew.
+func firstRepair(moves []placement.Move) []placement.Move {
+	for i, m := range moves {
+		if m.Repair != moves[0].Repair {
+			return moves[:i]
+		}
+	}
+	return moves
+}
+
+// spread is the move of one narrowed container, where that was worth it for some
+// time.
+func (p *placer) spread(facts remedy.Facts) []placement.Move {
+	worth := map[string]int{}
+	var moves []placement.Move
+	for _, h := range facts.Held {
+		move, ok := remedy.Respread(facts, h)
+		if !ok {
+			continue
+		}
+		if worth[h.Target] = p.worth[h.Target] + 1; worth[h.Target] >= persistSpread && len(moves) == 0 {
+			moves = append(moves, move)
+			worth[h.Target] = 0
+		}
+	}
+	p.worth = worth
+	return moves
+}
+
+// repel sets again what others changed of our containers' CPUs. After MaxFights
+// times it yields: two that write the same files for ever help nobody. It tells
+// whether anything was written.
+func (a *agent) repel(ctx context.Context, facts remedy.Facts, now time.Time) bool {
+	p := &a.placer
+	p.forget(facts, now)
+	var ids []string
+	for target, id := range remedy.Fought(facts) {
+		switch {
+		case p.yielded[target]:
+		case len(p.fights[target]) >= MaxFights:
+			p.yielded[target] = true
+			a.Log.Error("somebody else keeps changing its CPUs: we yield, and its CPUs are not its own any more; find out who "+
+				"writes its cpuset (kubelet, a DRA driver, systemd, an administrator), then restore it or apply its remedy again",
+				"cgroup", boundedPath(target), "fights", MaxFights, "transaction", id)
+		default:
+			p.fights[target] = append(p.fights[target], now)
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 {
+		return false
+	}
+	plans, err := remedy.Reassert(facts, ids)
+	if err != nil {
+		a.Log.Warn("what somebody else changed could not be set again", "error", err)
+		return false
+	}
+	var parts []apply.Part
+	for _, plan := range plans {
+		parts = append(parts, plan.Part())
+	}
+	done, err := apply.Replace(ctx, a.Env, parts)
+	if err != nil {
+		a.Log.Warn("what somebody else changed could not be set again", "error", err)
+		return len(done.Writes) > 0
+	}
+	a.Log.Warn("somebody else changed CPUs of ours: set again", "containers", len(plans), "writes", len(done.Writes))
+	return true
+}
+
+// forget drops old fights, and what is known of containers that are gone.
+func (p *placer) forget(facts remedy.Facts, now time.Time) {
+	if p.fights == nil {
+		p.fights, p.yielded = map[string][]time.Time{}, map[string]bool{}
+	}
+	for target, times := range p.fights {
+		_, ours := facts.Placing(target)
+		for len(times) > 0 && now.Sub(times[0]) >= fightMemory && !p.yielded[target] {
+			times = times[1:]
+		}
+		if p.fights[target] = times; !ours || len(times) == 0 {
+			delete(p.fights, target)
+			delete(p.yielded, target)
+		}
+	}
+}
+
+func waitFor(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}

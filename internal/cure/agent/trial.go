@@ -1,0 +1,172 @@
+package agent
+
+import (
+	"slices"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/see/observe"
+)
+
+// What a trial rests on.
+const (
+	// spellRounds is how many rounds' time the owner is looked at, lent and not
+	// lent. On a busy host rounds come late and in heaps: it is their time that
+	// counts, and one that began before the last write belongs to neither.
+	spellRounds = 5
+	// trialPairs is how often lent and not lent take turns before it counts as
+	// harm: if lending changed nothing, all three spells without it would come
+	// out above all three with it in 1 of 20 cases only.
+	trialPairs = 3
+	// The same holds of latencies: those of each pair must be worse with it.
+	//
+	// harmShare is the part of its CPU use, and harmCPUs the CPUs, that an owner
+	// must gain while nothing is lent for lending to count as harm: what it does
+	// varies by itself.
+	harmShare, harmCPUs = 0.1, 0.05
+	// trialInterval is how often an owner that was not harmed is looked at again,
+	// changeInterval how often if it uses more or less than it did.
+	trialInterval  = 10 * time.Minute
+	changeInterval = 2 * time.Minute
+)
+
+// order is what a trial wants done.
+type order int
+
+const (
+	nothing  order = iota
+	takeBack       // from the secondaries
+	giveAgain
+)
+
+// spell is what was used over some time.
+type spell struct {
+	cpuSeconds float64
+	length     time.Duration
+	end        time.Time
+}
+
+// use is the mean in CPUs.
+func (s spell) use() float64 { return s.cpuSeconds / s.length.Seconds() }
+
+// look is one look at an owner.
+type look struct {
+	cpus string // that it lends
+	out  bool   // they are taken back as things are
+	seen *observe.Observation
+	// A spell lasts so long.
+	lasts time.Duration
+	// latencies asks the owner's own source; nil: there is none. quantile is
+	// judged.
+	latencies func() []float64
+	quantile  float64
+}
+
+// ask gives the owner's latencies; nil: there is no source, or it failed.
+func (l look) ask() []float64 {
+	if l.latencies == nil {
+		return nil
+	}
+	return l.latencies()
+}
+
+// trial finds out for one owner whether lending its idle CPUs costs it anything:
+// its CPU use and, where it has a source, its latencies, with them lent and with
+// them taken back, by turns, since what it does varies by itself and a before is
+// no measure of an after. The first pair without a difference ends it.
+type trial struct {
+	cpus    string // that it is about: others are another trial
+	out     bool   // taken back now
+	running bool
+	since   time.Time // rounds that began before belong to no spell
+	spell   spell
+	// Use in the spells of the trial under way, or of the last one.
+	with, without []float64
+	lent          []float64 // latencies in the last spell with
+	slower        []bool    // pair by pair: latencies were worse with the CPUs lent
+	usual         float64   // use with the CPUs lent, as last found
+	next          time.Time
+	harmed        bool
+}
+
+// round takes in a look and says what is to be done. Where somebody else gave or
+// took the CPUs the trial begins anew.
+func (t *trial) round(l look, now time.Time) order {
+	o := l.seen
+	switch {
+	case t.cpus != l.cpus:
+		*t = trial{cpus: l.cpus, out: l.out, running: true, since: now}
+		if l.out { // by an agent before this one, or for other CPUs
+			return t.give()
+		}
+		return nothing
+	case t.out != l.out:
+		*t = trial{cpus: l.cpus, out: l.out, since: now, next: now.Add(changeInterval), usual: t.usual}
+		return nothing
+	case t.harmed && !now.Before(t.next):
+		// Lent again after a while, and looked at anew.
+		*t = trial{cpus: l.cpus, running: true}
+		return t.give()
+	case t.harmed || o == nil || o.UsedCPUs == nil || o.Start.Before(t.since):
+		return nothing
+	}
+	if o.Start.Sub(t.spell.end) > l.lasts {
+		t.spell = spell{} // too long ago to be one with this
+	}
+	t.spell.end = o.Start.Add(o.Window)
+	t.spell.cpuSeconds += *o.UsedCPUs * o.Window.Seconds()
+	if t.spell.length += o.Window; t.spell.length < l.lasts {
+		return nothing
+	}
+	use := t.spell.use()
+	t.spell = spell{}
+	switch {
+	case !t.running && !t.due(use, now):
+		return nothing
+	case !t.running:
+		// This spell is the first with.
+		t.with, t.without, t.slower, t.running = nil, nil, nil, true
+		fallthrough
+	case !t.out:
+		t.with, t.usual, t.lent = append(t.with, use), use, l.ask()
+		return t.take()
+	}
+	t.without = append(t.without, use)
+	verdict := remedy.Judge(remedy.Evidence{Quantile: l.quantile, Before: l.ask(), After: t.lent}).Verdict
+	t.slower = append(t.slower, verdict == remedy.Worse)
+	switch {
+	case !t.usesLess() && slices.Contains(t.slower, false):
+		t.running, t.next = false, now.Add(trialInterval)
+		return t.give()
+	case len(t.without) == trialPairs:
+		t.harmed, t.running, t.next = true, false, now.Add(RetryAfter)
+		return nothing
+	}
+	return t.give()
+}
+
+// written tells that what was ordered is done by now.
+func (t *trial) written(now time.Time) { t.since, t.spell = now, spell{} }
+
+// due tells between trials whether another one is.
+func (t *trial) due(use float64, now time.Time) bool {
+	changed := more(t.usual, use) || more(use, t.usual)
+	return !now.Before(t.next) || changed && !now.Before(t.next.Add(changeInterval-trialInterval))
+}
+
+func (t *trial) give() order {
+	t.out = false
+	return giveAgain
+}
+
+func (t *trial) take() order {
+	t.out = true
+	return takeBack
+}
+
+// usesLess tells whether the owner used more in every spell without lending than
+// in every one with it.
+func (t *trial) usesLess() bool { return more(slices.Min(t.without), slices.Max(t.with)) }
+
+// more tells whether one use is above another by enough to count.
+func more(a, b float64) bool { return a-b > harmCPUs && a > b*(1+harmShare) }

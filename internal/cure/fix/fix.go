@@ -1,0 +1,271 @@
+package fix
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/policy"
+	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/see/observe"
+)
+
+// Env is what a fix touches; tests put a model of the kernel behind it.
+type Env struct {
+	Apply apply.Env
+	// Observe looks at containers for a window.
+	Observe func(ctx context.Context, all []container.Container, window time.Duration) ([]observe.Observation, error)
+	// Facts gathers what a plan rests on; used is the CPU use by path as just
+	// observed.
+	Facts func(ctx context.Context, all []container.Container, used map[string]float64) (remedy.Facts, error)
+	// Latencies gives the user's own latencies in ms; nil: there is no source.
+	Latencies func(ctx context.Context) ([]float64, error)
+	// Wait waits between applying and looking again.
+	Wait func(ctx context.Context, d time.Duration) error
+}
+
+// Options of a fix.
+type Options struct {
+	Target container.Container
+	// All are the containers of the host, the target among them.
+	All  []container.Container
+	Wish policy.Wish
+	// Objective says which quantile is judged; it needs Env.Latencies.
+	Objective policy.Objective
+	// OnlyIfMissed: where the objective is met beforehand nothing is written and
+	// the error is ErrObjectiveMet.
+	OnlyIfMissed bool
+	// Window is how long to look before and after, Settle how long to wait in
+	// between.
+	Window, Settle time.Duration
+	// Plain applies what is wished without a finding, a question or undoing:
+	// the command apply. The effect is recorded all the same.
+	Plain bool
+	// DryRun ends with the plan; nothing is written, not even what an
+	// interrupted writer left is put back.
+	DryRun bool
+	// Ask is asked before writing and before keeping what is unverified; nil:
+	// nobody can be asked, and Yes stands for the answer.
+	Ask func(question string) (bool, error)
+	Yes bool
+	// Shown gets the proposal and the exact writes before anything is asked.
+	Shown func(policy.Proposal, apply.Result) error
+	// Say tells people what is going on; nil: silence.
+	Say func(text string)
+}
+
+// QuestionApply is the first question, asked before anything is written.
+const QuestionApply = "apply this?"
+
+// The verdicts beside those of remedy and apply.
+const (
+	VerdictNothing    = "nothing to fix"
+	VerdictNotApplied = "not applied"
+)
+
+// Result is what came of it.
+type Result struct {
+	apply.Result
+	// Remedy is what was proposed; "": nothing.
+	Remedy string `json:"remedy"`
+	// Why is the reason for the choice, and for the verdict where there is one.
+	Why string `json:"why"`
+	// Not are the remedies that were not chosen.
+	Not []policy.Rejected `json:"not_chosen"`
+	// Kept: the change is in force.
+	Kept bool `json:"kept"`
+	// Before and After were measured over WindowSeconds; null: not measured.
+	Before        *apply.Figures `json:"before"`
+	After         *apply.Figures `json:"after"`
+	WindowSeconds float64        `json:"window_seconds"`
+	// Judgement has the latencies' quantiles and the neighbours' figures.
+	Judgement *remedy.Judgement `json:"judgement"`
+	// StoppedAbove: as last seen, the container is stopped above the bound.
+	StoppedAbove bool `json:"stopped_above_bound"`
+}
+
+// NoRemedy says that there is a finding and nothing that may be done about it.
+type NoRemedy struct {
+	Target, Why string
+	Not         []policy.Rejected
+}
+
+func (e *NoRemedy) Error() string {
+	text := fmt.Sprintf("%q: %s", e.Target, e.Why)
+	for _, n := range e.Not {
+		text += fmt.Sprintf("\n  not %s: %s", n.Remedy, n.Why)
+	}
+	return text
+}
+
+// ErrNobodyToAsk: a question came up, there is no terminal, and --yes was not
+// given.
+var ErrNobodyToAsk = errors.New("this must be confirmed and there is no terminal to ask on: look at the plan and say --yes")
+
+// ErrObjectiveMet: the user's latency is fine as it is, whatever the counters
+// say.
+var ErrObjectiveMet = errors.New("the objective is met as it is")
+
+// Run does one fix. An error leaves nothing half done: what was applied is taken
+// back first, also when ctx ends.
+func Run(ctx context.Context, env Env, o Options) (Result, error) {
+	r := &run{env: env, o: o, res: Result{
+		Result:        apply.Result{Writes: []apply.Write{}, Skipped: []apply.Skip{}},
+		Not:           []policy.Rejected{},
+		WindowSeconds: o.Window.Seconds(),
+	}}
+	if o.DryRun {
+		return r.res, r.propose(ctx)
+	}
+	recovered, err := apply.Recover(ctx, env.Apply)
+	if err != nil {
+		return r.res, err
+	}
+	for _, text := range recovered.Warnings {
+		r.say("%s", text)
+	}
+	if len(recovered.Writes) > 0 {
+		r.say("an interrupted change was put back first")
+	}
+	err = r.do(ctx)
+	if r.res.ID == "" && !r.noFinding {
+		r.res.Verdict = VerdictNotApplied
+	}
+	return r.res, err
+}
+
+// run is one fix under way.
+type run struct {
+	env       Env
+	o         Options
+	res       Result
+	plan      remedy.Plan
+	neighbour map[string]remedy.Observed
+	before    []float64
+	noFinding bool
+}
+
+func (r *run) say(format string, args ...any) {
+	if r.o.Say != nil {
+		r.o.Say(fmt.Sprintf(format, args...))
+	}
+}
+
+func (r *run) do(ctx context.Context) error {
+	if err := r.propose(ctx); err != nil || r.noFinding {
+		return err
+	}
+	if agreed, err := r.agree(QuestionApply); err != nil || !agreed {
+		return err
+	}
+	if err := r.latenciesBefore(ctx); err != nil {
+		return err
+	}
+	done, err := apply.Apply(ctx, r.env.Apply, r.plan.Txn(), r.plan.Changes)
+	r.take(done)
+	if err != nil || done.ID == "" {
+		return err
+	}
+	r.res.Kept = true
+	if err := r.judge(ctx); err != nil {
+		if r.o.Plain {
+			r.res.Warnings = append(r.res.Warnings, "its effect was not measured: "+err.Error())
+			return nil
+		}
+		why := "its effect could not be measured: " + err.Error()
+		if ctx.Err() != nil {
+			why = "interrupted"
+		}
+		return errors.Join(err, r.undo(ctx, why))
+	}
+	return r.decide(ctx)
+}
+
+// take puts the result of applying over what was planned.
+func (r *run) take(done apply.Result) {
+	done.Skipped = append(done.Skipped, r.plan.Skipped...)
+	done.Warnings = append(done.Warnings, r.plan.Warnings...)
+	r.res.Result = done
+}
+
+// agree asks whether to go on. Plain changes were asked for already.
+func (r *run) agree(question string) (bool, error) {
+	if r.o.Plain || r.o.Yes {
+		return true, nil
+	}
+	if r.o.Ask == nil {
+		return false, ErrNobodyToAsk
+	}
+	return r.o.Ask(question)
+}
+
+// decide keeps or undoes, after the judgement.
+func (r *run) decide(ctx context.Context) error {
+	j := r.res.Judgement
+	outcome := apply.Outcome{Verdict: j.Verdict, Before: r.res.Before, After: r.res.After, Note: j.Why}
+	if err := apply.Record(r.env.Apply, r.res.ID, outcome); err != nil {
+		r.res.Warnings = append(r.res.Warnings, "the outcome could not be recorded: "+err.Error())
+	}
+	r.res.Verdict = j.Verdict
+	if r.o.Plain {
+		// Whoever lends CPUs did not ask for this, and must not pay for it.
+		if len(r.plan.Lenders) > 0 && (j.Verdict == remedy.Worse || len(j.Harmed) > 0) {
+			return r.undo(ctx, fmt.Sprintf("who lends it CPUs got worse: %.400q (%s)", j.Harmed, j.Why))
+		}
+		// An objective that a secondary is given is that of others, too.
+		if r.plan.Remedy == remedy.Secondary && j.Verdict == remedy.Worse {
+			return r.undo(ctx, j.Verdict+": "+j.Why)
+		}
+		return nil
+	}
+	switch {
+	case j.Verdict == remedy.Worse, j.Verdict == remedy.NoChange:
+		return r.undo(ctx, j.Verdict+": "+j.Why)
+	case len(j.Harmed) > 0:
+		return r.undo(ctx, fmt.Sprintf("containers whose CPUs shrank or are lent are stopped longer or use less than before: %.400q", j.Harmed))
+	case j.Verdict == remedy.Unverified && r.noEffect():
+		return r.undo(ctx, "it is stopped as long as before")
+	case j.Verdict == remedy.Better:
+		return nil
+	}
+	keep, err := r.agree("the effect is unverified (" + j.Why + "): keep it?")
+	if err != nil || !keep {
+		return errors.Join(err, r.undo(ctx, "not confirmed"))
+	}
+	return nil
+}
+
+// noEffect: even the least that it can be stopped now is no less than the most
+// that it was. Without both figures nothing can be said.
+func (r *run) noEffect() bool {
+	b, a := r.res.Before, r.res.After
+	return b != nil && a != nil && b.StoppedPerSecondLow != nil && a.StoppedPerSecondLow != nil &&
+		*a.StoppedPerSecondLow > 0 && *a.StoppedPerSecondLow >= *b.StoppedPerSecondLow
+}
+
+// undo takes the change back, also after ctx has ended.
+func (r *run) undo(ctx context.Context, why string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	r.say("undoing it: %s", why)
+	back, err := apply.Restore(ctx, r.env.Apply, apply.Selector{IDs: []string{r.res.ID}})
+	r.res.Writes = append(r.res.Writes, back.Writes...)
+	r.res.Skipped = append(r.res.Skipped, back.Skipped...)
+	r.res.Warnings = append(r.res.Warnings, back.Warnings...)
+	r.res.Why = why
+	switch {
+	case errors.As(err, new(*apply.NotRestored)):
+		return fmt.Errorf("undoing it (%s): %w", why, err)
+	case err != nil:
+		return fmt.Errorf("undoing it (%s): %w; run unthrottle restore", why, err)
+	}
+	r.res.Kept = false
+	r.res.StoppedAbove = r.above(r.res.Before)
+	if back.Verdict != apply.VerdictRestored {
+		r.res.Warnings = append(r.res.Warnings, "undone, but "+back.Verdict)
+	}
+	return nil
+}

@@ -1,0 +1,304 @@
+package policy
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/placement"
+)
+
+// ConfigError is what is wrong with a configuration, and on which line.
+type ConfigError struct {
+	Line int
+	Why  string
+}
+
+func (e *ConfigError) Error() string {
+	if e.Line == 0 {
+		return "config: " + e.Why
+	}
+	return fmt.Sprintf("config line %d: %s", e.Line, e.Why)
+}
+
+func wrong(n *yaml.Node, format string, args ...any) error {
+	return &ConfigError{n.Line, fmt.Sprintf(format, args...)}
+}
+
+// ParseRules reads a configuration (YAML, version 1). Every key must be known
+// and no key may stand twice; aliases and several documents are refused. The
+// error is a *ConfigError with the line.
+func ParseRules(text []byte) (Rules, error) {
+	if len(text) > MaxConfigBytes {
+		return Rules{}, &ConfigError{0, fmt.Sprintf("%d bytes, more than %d", len(text), MaxConfigBytes)}
+	}
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	var doc, more yaml.Node
+	switch err := d.Decode(&doc); {
+	case errors.Is(err, io.EOF):
+		return Rules{}, &ConfigError{0, `it is empty: write at least "version: 1"`}
+	case err != nil:
+		return Rules{}, &ConfigError{yamlLine(err), strings.TrimPrefix(fmt.Sprintf("%.300s", err.Error()), "yaml: ")}
+	}
+	if err := d.Decode(&more); !errors.Is(err, io.EOF) {
+		return Rules{}, &ConfigError{more.Line, "only one document is wanted"}
+	}
+	r := Rules{Mode: Observe, Listen: DefaultListen, Interval: DefaultInterval, Bound: DefaultBound, Budget: DefaultBudget(), Flight: DefaultFlight()}
+	if err := r.read(doc.Content[0]); err != nil {
+		return Rules{}, err
+	}
+	return r, nil
+}
+
+// yamlLine finds the line in an error of the YAML parser, which has no field
+// for it; 0 if it names none.
+func yamlLine(err error) int {
+	_, rest, ok := strings.Cut(err.Error(), "line ")
+	if !ok {
+		return 0
+	}
+	digits, _, _ := strings.Cut(rest, ":")
+	line, _ := strconv.Atoi(digits)
+	return line
+}
+
+func (r *Rules) read(doc *yaml.Node) error {
+	version := 0
+	err := mapping(doc, map[string]func(*yaml.Node) error{
+		"version": func(n *yaml.Node) error { return whole(n, &version, 1, 1) },
+		"mode": func(n *yaml.Node) error {
+			return oneOf(n, (*string)(&r.Mode), string(Observe), string(Apply))
+		},
+		"listen":   func(n *yaml.Node) error { return address(n, &r.Listen) },
+		"interval": func(n *yaml.Node) error { return duration(n, &r.Interval, 100*time.Millisecond, time.Hour) },
+		"scope":    func(n *yaml.Node) error { return cgroupPath(n, &r.Scope) },
+		"state_dir": func(n *yaml.Node) error {
+			if err := words(n, &r.StateDir); err != nil {
+				return err
+			}
+			if !path.IsAbs(r.StateDir) {
+				return wrong(n, "state_dir %.60q is not an absolute path", r.StateDir)
+			}
+			return nil
+		},
+		"bound":  func(n *yaml.Node) error { return share(n, &r.Bound) },
+		"budget": r.Budget.read,
+		"flight": r.Flight.read,
+		"placement": func(n *yaml.Node) error {
+			return mapping(n, map[string]func(*yaml.Node) error{
+				"moves_per_minute": func(n *yaml.Node) error { return whole(n, &r.Placement.MovesPerMinute, 0, 60) },
+			})
+		},
+		"rules": r.readRules,
+	})
+	if err == nil && version == 0 {
+		err = wrong(doc, `the key "version" is missing: write "version: 1"`)
+	}
+	if err != nil || r.Scope == "" || r.Scope == "/" {
+		return err
+	}
+	for _, rule := range r.Rules {
+		if rule.IRQs {
+			return &ConfigError{rule.Line, fmt.Sprintf("irqs: interrupts belong to the whole host, not to the scope %.200q: leave out irqs or scope", r.Scope)}
+		}
+	}
+	return nil
+}
+
+func (b *Budget) read(n *yaml.Node) error {
+	return mapping(n, map[string]func(*yaml.Node) error{
+		"containers":       func(n *yaml.Node) error { return whole(n, &b.Containers, 0, 100_000) },
+		"moves_per_minute": func(n *yaml.Node) error { return whole(n, &b.MovesPerMinute, 0, 10_000) },
+		"cpu_share":        func(n *yaml.Node) error { return share(n, &b.CPUShare) },
+	})
+}
+
+func (r *Rules) readRules(n *yaml.Node) error {
+	if n.Kind != yaml.SequenceNode {
+		return wrong(n, "rules must be a list")
+	}
+	if len(n.Content) > MaxRules {
+		return wrong(n, "%d rules, more than %d", len(n.Content), MaxRules)
+	}
+	for _, item := range n.Content {
+		rule := Rule{Line: item.Line, Auto: true, SLOInterval: 10 * time.Second}
+		if err := rule.read(item); err != nil {
+			return err
+		}
+		r.Rules = append(r.Rules, rule)
+	}
+	return nil
+}
+
+func (r *Rule) read(n *yaml.Node) error {
+	var class string
+	err := mapping(n, map[string]func(*yaml.Node) error{
+		"match":  r.Match.read,
+		"remedy": r.readRemedy,
+		"cpus":   func(n *yaml.Node) error { return whole(n, &r.CPUs, 1, 8192) },
+		"factor": func(n *yaml.Node) error { return above(n, &r.Factor, 1, 1000) },
+		"to":     func(n *yaml.Node) error { return above(n, &r.To, 0, 8192) },
+		"slo":    r.readSLO,
+		"lends":  func(n *yaml.Node) error { return truth(n, &r.Lends) },
+		"strict": func(n *yaml.Node) error { return truth(n, &r.Strict) },
+		"stays":  func(n *yaml.Node) error { return truth(n, &r.Stays) },
+		"irqs":   func(n *yaml.Node) error { return truth(n, &r.IRQs) },
+		"class": func(n *yaml.Node) error {
+			return oneOf(n, &class, string(placement.Exclusive), string(placement.Hybrid), string(placement.Floating), string(placement.Secondary))
+		},
+	})
+	if err == nil && class != "" {
+		err = r.setClass(n, placement.Class(class))
+	}
+	switch {
+	case err != nil:
+		return err
+	case r.Leave && (r.CPUs > 0 || r.Factor > 0 || r.To > 0 || r.SLOCommand != ""):
+		return wrong(n, "a rule with remedy none has no settings")
+	case r.Leave && (r.Stays || r.Lends || r.Strict || r.IRQs):
+		return wrong(n, "a rule with remedy none has no settings")
+	case r.Lends && r.Remedy != remedy.Pin:
+		return wrong(n, "lends is a setting of pin: say remedy: pin")
+	case r.IRQs && r.Remedy != remedy.Pin:
+		return wrong(n, "irqs is a setting of pin: say remedy: pin")
+	case r.Strict && r.Remedy != remedy.Secondary && (r.Remedy != remedy.Pin || r.Class != remedy.ClassHybrid):
+		return wrong(n, "strict is a setting of secondary and of pin with class: hybrid")
+	case r.Stays && !r.Auto && r.Remedy != remedy.Pin && r.Remedy != remedy.Narrow:
+		return wrong(n, "stays is a setting of pin and narrow, not of %s", r.Remedy)
+	case r.CPUs > 0 && !r.Auto && r.Remedy != remedy.Pin && r.Remedy != remedy.Narrow:
+		return wrong(n, "cpus is a setting of pin and narrow, not of %s", r.Remedy)
+	case (r.Factor > 0 || r.To > 0) && !r.Auto && r.Remedy != remedy.Raise:
+		return wrong(n, "factor and to are settings of raise, not of %s", r.Remedy)
+	case r.Factor > 0 && r.To > 0:
+		return wrong(n, "give factor or to, not both")
+	}
+	return nil
+}
+
+// classRemedy is the remedy that gives a container the CPUs of a class.
+var classRemedy = map[placement.Class]remedy.Kind{
+	placement.Exclusive: remedy.Pin, placement.Hybrid: remedy.Pin, placement.Floating: remedy.Narrow, placement.Secondary: remedy.Secondary,
+}
+
+// setClass makes the rule's remedy the one that gives CPUs of a class; a remedy
+// that gives others contradicts it.
+func (r *Rule) setClass(n *yaml.Node, class placement.Class) error {
+	kind := classRemedy[class]
+	switch {
+	case r.Leave:
+		return wrong(n, "a rule with remedy none has no settings")
+	case !r.Auto && r.Remedy != kind:
+		return wrong(n, "class: %s is what remedy: %s gives, not %s", class, kind, r.Remedy)
+	}
+	r.Auto, r.Remedy = false, kind
+	if kind == remedy.Pin {
+		r.Class = string(class)
+	}
+	return nil
+}
+
+func (r *Rule) readRemedy(n *yaml.Node) error {
+	var name string
+	if err := oneOf(n, &name, "auto", "none", string(remedy.Pin), string(remedy.Narrow), string(remedy.Burst), string(remedy.Weight), string(remedy.Raise), string(remedy.Secondary)); err != nil {
+		return err
+	}
+	r.Auto, r.Leave = name == "auto", name == "none"
+	if !r.Auto && !r.Leave {
+		r.Remedy = remedy.Kind(name)
+	}
+	return nil
+}
+
+func (r *Rule) readSLO(n *yaml.Node) error {
+	given := false
+	err := mapping(n, map[string]func(*yaml.Node) error{
+		"objective": func(n *yaml.Node) error {
+			var text string
+			if err := words(n, &text); err != nil {
+				return err
+			}
+			var err error
+			if r.Objective, err = ParseObjective(text); err != nil {
+				return wrong(n, "%s", err.Error())
+			}
+			given = true
+			return nil
+		},
+		"command":  func(n *yaml.Node) error { return words(n, &r.SLOCommand) },
+		"interval": func(n *yaml.Node) error { return duration(n, &r.SLOInterval, time.Second, time.Hour) },
+	})
+	if err == nil && (!given || r.SLOCommand == "") {
+		err = wrong(n, "an slo needs objective and command")
+	}
+	return err
+}
+
+func (m *Match) read(n *yaml.Node) error {
+	glob := func(to *string) func(*yaml.Node) error {
+		return func(n *yaml.Node) error {
+			if err := words(n, to); err != nil {
+				return err
+			}
+			if _, err := path.Match(strings.TrimSuffix(*to, "/**"), ""); err != nil {
+				return wrong(n, "%.60q is not a pattern: %s", *to, err)
+			}
+			return nil
+		}
+	}
+	return mapping(n, map[string]func(*yaml.Node) error{
+		"name": glob(&m.Name), "namespace": glob(&m.Namespace), "cgroup": glob(&m.Cgroup), "labels": m.readLabels,
+	})
+}
+
+func (m *Match) readLabels(n *yaml.Node) error {
+	if n.Kind != yaml.MappingNode || len(n.Content) > 2*maxLabels {
+		return wrong(n, "labels must be keys with values, at most %d", maxLabels)
+	}
+	m.Labels = map[string]string{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		var key, value string
+		if err := words(n.Content[i], &key); err != nil {
+			return err
+		}
+		if err := text(n.Content[i+1], &value); err != nil {
+			return err
+		}
+		if _, twice := m.Labels[key]; twice {
+			return wrong(n.Content[i], "label %.60q stands twice", key)
+		}
+		m.Labels[key] = value
+	}
+	return nil
+}
+
+func address(n *yaml.Node, to *string) error {
+	if err := words(n, to); err != nil {
+		return err
+	}
+	_, port, err := net.SplitHostPort(*to)
+	if number, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || number > math.MaxUint16 {
+		return wrong(n, "listen %.60q is not an address with a port, such as %s", *to, DefaultListen)
+	}
+	return nil
+}
+
+func cgroupPath(n *yaml.Node, to *string) error {
+	if err := words(n, to); err != nil {
+		return err
+	}
+	if err := cgroup.CheckPath(*to); err != nil {
+		return wrong(n, "scope %.60q: %s", *to, err)
+	}
+	return nil
+}

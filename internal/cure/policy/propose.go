@@ -1,0 +1,187 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/see/observe"
+)
+
+// Proposal is what to do about one container.
+type Proposal struct {
+	// Plan is what would be written; nil: leave it as it is.
+	Plan *remedy.Plan
+	// Request is what Plan was made from.
+	Request remedy.Request
+	// Why is the reason for the choice, for people.
+	Why string
+	// Not are the remedies that were not chosen.
+	Not []Rejected
+}
+
+// Rejected is a remedy that was not chosen, and why.
+type Rejected struct {
+	Remedy remedy.Kind `json:"remedy"`
+	Why    string      `json:"why"`
+}
+
+// Wish is what the user or a rule asks for.
+type Wish struct {
+	// Request holds the settings; its Kind counts unless Auto.
+	Request remedy.Request
+	Auto    bool
+	// Bound is the stopped time per second below which nothing is a finding; 0:
+	// DefaultBound.
+	Bound float64
+}
+
+// Wish is what a rule asks for.
+func (r Rule) Wish(bound float64) Wish {
+	return Wish{Auto: r.Auto, Bound: bound, Request: remedy.Request{Kind: r.Remedy, CPUs: r.CPUs, Factor: r.Factor, To: r.To,
+		Class: r.Class, Stays: r.Stays, Lends: r.Lends, Strict: r.Strict}}
+}
+
+// enoughUse is the share of its limit from which on a container simply needs
+// more CPU: there is no unused time that another arrangement could bring.
+const enoughUse = 0.95
+
+// Propose chooses a remedy. Time counts, not periods: a container whose stopped
+// time is below the bound has no finding, however many of its periods were
+// throttled. Then pin where it can be done, else narrow, else burst, else raise. Weight only
+// where it is asked for, since nothing bounds a container then.
+//
+// One that uses its limit up needs more CPU for more work, which only raise
+// gives; but pin comes first there too: at the same CPU used, threads that need
+// little no longer stand still with those that need much (seed 003: 32 burning
+// threads, and p99 of a sleeper falls from the period to the sleep). The reason
+// says both.
+//
+// A secondary that is asked for needs no finding: it is not for its own sake.
+func Propose(o observe.Observation, f remedy.Facts, w Wish) (Proposal, error) {
+	bound := w.Bound
+	if bound == 0 {
+		bound = DefaultBound
+	}
+	low, high, measured := o.StoppedPerSecond()
+	if !w.Auto && w.Request.Kind == remedy.Secondary {
+		choice := chooser{f: f, o: o, w: w, seen: Observed(o), found: "it is to run on what the others leave idle"}
+		return choice.asked()
+	}
+	switch {
+	case o.LimitCPUs == nil:
+		return Proposal{Why: "nothing to fix: neither it nor an ancestor has a limit"}, nil
+	case !measured:
+		return Proposal{Why: "its stopped time was not measured, so nothing can be proposed"}, nil
+	case high <= bound:
+		return Proposal{Why: fmt.Sprintf("nothing to fix: stopped for at most %s of each second, and up to %s is no finding",
+			milliseconds(high), milliseconds(bound)) + periods(o)}, nil
+	}
+	seen := Observed(o)
+	found := fmt.Sprintf("stopped for %s to %s of each second", milliseconds(low), milliseconds(high))
+	choice := chooser{f: f, o: o, w: w, seen: seen, found: found}
+	if !w.Auto {
+		return choice.asked()
+	}
+	return choice.best()
+}
+
+// Observed is an observation as remedies read it.
+func Observed(o observe.Observation) remedy.Observed {
+	seen := remedy.Observed{UsedCPUs: o.UsedCPUs}
+	if low, high, ok := o.StoppedPerSecond(); ok {
+		seen.StoppedLow, seen.StoppedHigh = &low, &high
+	}
+	return seen
+}
+
+type chooser struct {
+	f     remedy.Facts
+	o     observe.Observation
+	w     Wish
+	seen  remedy.Observed
+	found string
+	out   Proposal
+}
+
+// try plans a remedy; false with the reason noted where it is refused.
+func (c *chooser) try(kind remedy.Kind) (bool, error) {
+	r := c.w.Request
+	r.Kind, r.Observed = kind, &c.seen
+	plan, err := remedy.Make(c.f, c.o.Container, r)
+	var refused *remedy.Refused
+	if errors.As(err, &refused) {
+		c.not(kind, refused.Reason())
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	c.out.Plan, c.out.Request = &plan, r
+	return true, nil
+}
+
+func (c *chooser) not(kind remedy.Kind, why string) {
+	c.out.Not = append(c.out.Not, Rejected{kind, why})
+}
+
+func (c *chooser) asked() (Proposal, error) {
+	ok, err := c.try(c.w.Request.Kind)
+	if ok {
+		c.out.Why = c.found + "; " + string(c.w.Request.Kind) + " was asked for"
+	} else {
+		c.out.Why = c.found + "; what was asked for cannot be done"
+	}
+	return c.out, err
+}
+
+// merits are why each remedy is chosen, in the order in which they are tried.
+var merits = []struct {
+	kind remedy.Kind
+	why  string
+}{
+	{remedy.Pin, "CPUs of its own, of the size of its limit, end the stops and keep the limit"},
+	{remedy.Narrow, "as many CPUs as its limit, which others may use too, keep it from spending its quota at once"},
+	{remedy.Burst, "it uses less than its limit on the mean, so unused time of earlier periods can carry it over its peaks"},
+	{remedy.Raise, "a larger limit is what is left"},
+}
+
+func (c *chooser) best() (Proposal, error) {
+	if c.o.UsedCPUs != nil && *c.o.UsedCPUs >= enoughUse**c.o.LimitCPUs {
+		c.found += fmt.Sprintf("; it uses %.3g of %.3g CPUs on the mean, so more work needs a larger limit (raise)", *c.o.UsedCPUs, *c.o.LimitCPUs)
+	}
+	for i, m := range merits {
+		ok, err := c.try(m.kind)
+		if err != nil {
+			return c.out, err
+		}
+		if !ok {
+			continue
+		}
+		c.out.Why = c.found + "; " + m.why
+		for _, later := range merits[i+1:] {
+			c.not(later.kind, string(m.kind)+" can be done and keeps the limit better")
+		}
+		break
+	}
+	c.not(remedy.Weight, "not asked for: nothing would bound it")
+	if c.out.Plan == nil {
+		c.out.Why = c.found + "; no remedy can be applied here"
+	}
+	return c.out, nil
+}
+
+// milliseconds shows a share of each second.
+func milliseconds(share float64) string {
+	return strconv.FormatFloat(math.Round(10000*share)/10, 'f', -1, 64) + " ms"
+}
+
+// periods mentions throttled periods that cost next to nothing.
+func periods(o observe.Observation) string {
+	if o.Periods == nil || o.ThrottledPeriods == nil || *o.ThrottledPeriods == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d of %d periods were throttled, but time counts)", *o.ThrottledPeriods, *o.Periods)
+}

@@ -1,0 +1,116 @@
+package policy
+
+import (
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+)
+
+// Rules v1: what the agent may do to whom. Made by ParseRules, which fills in
+// the defaults and refuses what makes no sense.
+type Rules struct {
+	// Mode is Observe or Apply.
+	Mode Mode
+	// Listen is the address of /metrics and /healthz.
+	Listen string
+	// Interval is how often the agent looks, 100 ms to 1 h.
+	Interval time.Duration
+	// Scope is the cgroup outside of which nothing is touched; "": none.
+	Scope string
+	// StateDir holds the journal; "": the default.
+	StateDir string
+	// Bound is the stopped time per second below which nothing is a finding,
+	// as a share, 0 to 1.
+	Bound  float64
+	Budget Budget
+	// Placement says how the agent keeps containers well placed.
+	Placement Placement
+	Flight    Flight
+	// Rules are tried in order; the first that matches a container counts.
+	Rules []Rule
+}
+
+// Mode is what the agent may do.
+type Mode string
+
+// The modes.
+const (
+	Observe Mode = "observe" // look and say what would be done
+	Apply   Mode = "apply"
+)
+
+// Budget bounds what the agent does; a nil or zero part takes its default.
+type Budget struct {
+	// Containers is how many may have a remedy in force at a time.
+	Containers int
+	// MovesPerMinute is how many remedies may be applied in a minute.
+	MovesPerMinute int
+	// CPUShare is which part of the host's CPUs may be exclusive, 0 to 1.
+	CPUShare float64
+}
+
+// Placement bounds how the agent moves containers that it, or a command, gave
+// CPUs to. Nothing is moved by default.
+type Placement struct {
+	// MovesPerMinute is how many moves there may be in a minute on the mean; a
+	// repair whose moves belong together is done at once.
+	MovesPerMinute int
+}
+
+// Rule says what is done about the containers that it matches.
+type Rule struct {
+	// Line is where it stands in the file.
+	Line  int
+	Match Match
+	// Auto: the remedy is chosen by the facts; else it is Remedy.
+	Auto   bool
+	Remedy remedy.Kind
+	// CPUs, Factor and To are settings of pin and raise; 0: their defaults.
+	CPUs       int
+	Factor, To float64
+	// Stays: what pin or narrow gave is never moved to other CPUs. Class is
+	// that of pin, "" for its default.
+	Stays bool
+	Class string
+	// IRQs: interrupts are kept off what pin gives.
+	IRQs bool
+	// Lends: secondary containers may use what pin gave while it idles. Strict:
+	// a hybrid pin or a secondary keeps its quota.
+	Lends, Strict bool
+	// Leave: containers that match are never touched.
+	Leave bool
+	// Objective, where SLOCommand is given, is what decides whether a remedy
+	// helped, and whether one is needed; while it is met the command is asked
+	// again after SLOInterval.
+	Objective   Objective
+	SLOCommand  string
+	SLOInterval time.Duration
+}
+
+// Match says which containers a rule is for: all that is given must fit. Name,
+// Namespace and Cgroup are globs as of path.Match, in which "*" does not cross
+// a "/"; a Cgroup glob that ends in "/**" fits everything below.
+type Match struct {
+	Name, Namespace, Cgroup string
+	// Labels must all be there with these values. Only a rule without labels
+	// fits a container whose labels are not known.
+	Labels map[string]string
+}
+
+// Defaults of a configuration.
+const (
+	DefaultListen   = "127.0.0.1:9469"
+	DefaultInterval = time.Second
+	DefaultBound    = 0.01
+)
+
+// DefaultBudget is what the agent may do when the file does not say.
+func DefaultBudget() Budget { return Budget{Containers: 10, MovesPerMinute: 2, CPUShare: 0.5} }
+
+// Limits of a configuration.
+const (
+	MaxConfigBytes = 1 << 20
+	MaxRules       = 1000
+	maxText        = 4096
+	maxLabels      = 64
+)

@@ -1,0 +1,138 @@
+package rebalance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/utils/cpuset"
+
+	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/kernel/numa"
+)
+
+// MostRemote is the part of a container's memory that may be on other nodes when
+// its cpuset.mems is narrowed: on v2 the kernel moves the rest while the writer
+// waits.
+const MostRemote = 0.01
+
+// Pager moves the memory of processes; package pages, or a test's own.
+type Pager interface {
+	// Where counts the bytes of a process on each NUMA node.
+	Where(pid int) (map[int]uint64, error)
+	// Move moves them to the nodes, a little at a time.
+	Move(ctx context.Context, pid int, nodes []int) error
+}
+
+// HostPager is package pages.
+type HostPager struct{}
+
+// Where implements Pager.
+func (HostPager) Where(pid int) (map[int]uint64, error) { return numa.Where(pid) }
+
+// Move implements Pager.
+func (HostPager) Move(ctx context.Context, pid int, nodes []int) error {
+	_, err := numa.Move(ctx, pid, nodes)
+	return err
+}
+
+// Followed is what came of a container's memory.
+type Followed struct {
+	// Nodes are those that its CPUs want memory on.
+	Nodes cpuset.CPUSet
+	// Remote is the part of its memory that is elsewhere now.
+	Remote float64
+	// Narrowed: it may use memory of those nodes only from now on. Otherwise
+	// its cpuset.mems stays as wide as it was made.
+	Narrowed bool
+}
+
+// Follow moves the memory of a container that asked for it to the NUMA nodes of
+// its CPUs: cpuset.mems is widened to what it is and what it shall be, pages are
+// moved, and only when all but MostRemote of them are there it is narrowed.
+// Both writes are in the journal and end with the pin. Killed between, the memory
+// nodes are wide, and Follow may be called again.
+func Follow(ctx context.Context, env Env, pager Pager, target string) (Followed, error) {
+	var out Followed
+	facts, err := env.Facts(ctx)
+	if err != nil {
+		return out, err
+	}
+	h, _ := facts.Placing(target)
+	plan, err := remedy.WidenMems(facts, target, remedy.Placed(h))
+	if err != nil {
+		return out, err
+	}
+	out.Nodes = plan.Mems
+	if err := widen(ctx, env, facts, target, remedy.Placed(h)); err != nil {
+		return out, err
+	}
+	if out.Remote, err = movePages(ctx, env.Apply.FS, pager, plan.Set, plan.Mems.List()); err != nil {
+		return out, err
+	}
+	if out.Remote >= MostRemote {
+		return out, nil
+	}
+	if facts, err = env.Facts(ctx); err != nil {
+		return out, err
+	}
+	narrow, err := remedy.NarrowMems(facts, target)
+	if err != nil {
+		return out, err
+	}
+	if len(narrow.Changes) > 0 {
+		if _, err := apply.Replace(ctx, env.Apply, []apply.Part{narrow.Part()}); err != nil {
+			return out, err
+		}
+	}
+	out.Narrowed = true
+	return out, nil
+}
+
+// widen lets a container use the memory of the nodes of CPUs as well.
+func widen(ctx context.Context, env Env, facts remedy.Facts, target string, at cpuset.CPUSet) error {
+	plan, err := remedy.WidenMems(facts, target, at)
+	if err == nil && len(plan.Changes) > 0 {
+		_, err = apply.Replace(ctx, env.Apply, []apply.Part{plan.Part()})
+	}
+	return err
+}
+
+// movePages moves the memory of all processes at and below a cpuset and tells
+// which part of it is elsewhere then.
+func movePages(ctx context.Context, fsys cgroup.FS, pager Pager, set string, nodes []int) (remote float64, err error) {
+	all := map[int]uint64{}
+	err = cgroup.Walk(fsys, cgroup.CPUSet, set, func(path string) error {
+		pids, err := fsys.Procs(cgroup.CPUSet, path)
+		if err != nil {
+			return gone(err)
+		}
+		for _, pid := range pids {
+			if pid == 0 {
+				return errors.New("some of its processes are outside our PID namespace: their memory cannot be moved")
+			}
+			if err := pager.Move(ctx, pid, nodes); err != nil {
+				if ctx.Err() != nil {
+					return ctx.Err()
+				}
+				continue // it ended, or its memory shows as remote below
+			}
+		}
+		for _, pid := range pids {
+			bytes, err := pager.Where(pid)
+			if err != nil {
+				continue
+			}
+			for node, n := range bytes {
+				all[node] += n
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("moving the memory of %.200q: %w", set, err)
+	}
+	return numa.Remote(all, nodes), nil
+}

@@ -1,0 +1,74 @@
+package remedy
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/text"
+)
+
+// saturated is the share of its limit from which on a container leaves nothing
+// that could be saved up.
+const saturated = 0.95
+
+// burst keeps the quota and lets unused time of earlier periods be spent.
+func (p *planner) burst() error {
+	if !p.f.HasBurst {
+		return p.refuse("this kernel has no burst (since 5.14)", "try --remedy pin or raise")
+	}
+	limit, limited, at := cgroup.Effective(p.levels())
+	if !limited {
+		return p.refuse("neither it nor an ancestor has a quota", "")
+	}
+	if o := p.r.Observed; o != nil && o.UsedCPUs != nil && *o.UsedCPUs >= saturated*limit {
+		return p.refuse(fmt.Sprintf("it uses %s of %s on the mean, so there is never any unused time that a burst could borrow",
+			text.CPUs(*o.UsedCPUs), text.CPUs(limit)), "it needs more CPU: try --remedy raise or pin")
+	}
+	path := p.target.Group.Path
+	own := p.f.Groups[path].Limit
+	if at != path && !p.mayLift(at) {
+		return p.refuse(fmt.Sprintf("the quota that binds is that of %s, which is neither a pod's nor below a cgroup that you named", quoted(at)),
+			"name a cgroup above it with --lift-below", at)
+	}
+	for _, level := range p.levels() {
+		cpusHere, ok := level.Limit.CPUs()
+		switch {
+		case !ok:
+			p.keepLimit(level.Path)
+		case level.Path != path && (!p.mayLift(level.Path) || !p.f.inScope(level.Path)):
+			if !own.Limited() || cpusHere < 2*limit {
+				p.skip(level.Path, fmt.Sprintf("its quota of %s stays without burst and may still stop one", text.CPUs(cpusHere)))
+			}
+		default:
+			want, err := p.bursting(level)
+			if err != nil {
+				return err
+			}
+			p.setLimit(level.Path, want, "unused time of earlier periods may be spent")
+		}
+	}
+	p.expectQuota(limit)
+	return nil
+}
+
+// bursting is the limit of one level with burst.
+func (p *planner) bursting(level cgroup.Level) (cgroup.Limit, error) {
+	want := level.Limit
+	if p.r.Period > 0 && level.Path == p.target.Group.Path {
+		n, _ := want.CPUs()
+		want.Period = p.r.Period
+		want.Quota = time.Duration(n * float64(p.r.Period)).Round(time.Microsecond)
+	}
+	want.Burst = want.Quota
+	if p.r.Burst > 0 {
+		want.Burst = p.r.Burst
+		if level.Path != p.target.Group.Path {
+			want.Burst = min(p.r.Burst, want.Quota)
+		}
+	}
+	if err := want.Check(); err != nil {
+		return want, p.refuse(err.Error(), "choose a burst up to the quota and a period of 1 ms to 1 s")
+	}
+	return want, nil
+}

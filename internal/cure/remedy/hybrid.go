@@ -1,0 +1,165 @@
+package remedy
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"k8s.io/utils/cpuset"
+
+	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/topology"
+)
+
+// Classes of pin.
+const (
+	ClassExclusive = "exclusive" // the limit rounded up, nobody else there
+	ClassHybrid    = "hybrid"    // the whole part of the limit, and the shared pool for the fraction
+)
+
+// pool are the shared CPUs that a hybrid pin in force may use beside its own;
+// empty: it is no hybrid.
+func pool(h apply.InForce) cpuset.CPUSet {
+	set, err := topology.ParseList(h.Parameters[paramPool])
+	if _, ok := Pinned(h); !ok || err != nil {
+		return cpuset.New()
+	}
+	return set
+}
+
+// hybrid plans the whole part of a limit as exclusive CPUs and the fraction out
+// of the pool that everybody shares, guaranteed there by weight.
+func (p *planner) hybrid() error {
+	limit, limited, _ := cgroup.Effective(p.levels())
+	own := int(math.Floor(limit + epsilon))
+	fraction := limit - float64(own)
+	switch {
+	case p.r.CPUs > 0:
+		return p.refuse("a hybrid's CPUs are those of its limit", "leave --cpus out")
+	case !limited:
+		return p.refuse("neither it nor an ancestor has a limit, so there is no fraction", "")
+	case own == 0:
+		return p.refuse(fmt.Sprintf("of a limit of %s no whole CPU can be its own", text.CPUs(limit)), "try --remedy narrow")
+	case fraction < epsilon:
+		return p.refuse(fmt.Sprintf("its limit of %s has no fraction", text.CPUs(limit)), "leave --class out")
+	}
+	home, err := p.pinnedHome()
+	if err != nil {
+		return err
+	}
+	choice, err := p.choose(home, own)
+	if err != nil {
+		return err
+	}
+	shared := home.allowed.Intersection(p.f.Machine.Online()).Difference(choice.withdrawn())
+	for _, claim := range p.unavailable(home) {
+		shared = shared.Difference(claim.CPUs)
+	}
+	if shared.IsEmpty() {
+		return p.refuse("no CPU would be left to share", "give exclusive CPUs back, or try --remedy narrow")
+	}
+	p.pinnedTo(home, choice)
+	p.plan.Parameters[paramPool] = shared.String()
+	p.plan.Parameters[paramLimit] = strconv.FormatFloat(limit, 'g', 6, 64)
+	if err := p.enable(home); err != nil {
+		return err
+	}
+	p.settle(home, choice.own.Union(shared), fmt.Sprintf("%s of %s alone (%s), and the shared ones", text.CPUs(float64(own)), p.target.Name, choice.why))
+	if err := p.moveOthers(home, choice.withdrawn()); err != nil {
+		return err
+	}
+	p.guarantee(own, fraction, shared.Size())
+	if p.r.Strict {
+		p.narrowLimits(limit, own+1)
+		p.warn("its quota stays, as strict asks: it can be throttled again, for up to a period of %v", shortPeriod)
+		return nil
+	}
+	if p.f.Groups[p.target.Group.Path].Limit.Limited() {
+		p.quotaOff(p.target.Group.Path, "quota off: what is beyond its own CPUs it shares by weight")
+	}
+	width := own + shared.Size()
+	if err := p.liftAncestors(float64(width)); err != nil {
+		return err
+	}
+	p.innerQuotas()
+	p.warn("it may use more than its limit while the shared CPUs %s are idle; --strict keeps the limit", shared)
+	p.expectNoQuota(float64(width))
+	return nil
+}
+
+// guarantee raises the weights on the target's path so that in a pool where all
+// want CPU it gets its fraction of one. The kernel splits a group's weight over
+// the CPUs by where its threads are, so that own CPUs draw on it too: of own
+// busy threads there and one in the pool the latter carries 1/(own+1) of it. On
+// each level the others' weight is taken to spread evenly over the pool. Levels
+// that are not ours stay, and where the fraction is then not reached that is
+// said: to make up for them below would starve the neighbours on our levels.
+func (p *planner) guarantee(own int, fraction float64, pool int) {
+	type level struct {
+		path   string
+		others float64 // weight per CPU of the pool
+		ours   bool
+	}
+	var contended []level
+	ours := 0
+	onPath := p.target.Group.Path
+	for _, l := range p.levels()[1:] {
+		var others float64
+		for _, child := range children(p.f.Groups, l.Path) {
+			_, alone := p.f.pins()[p.setOf(child)]
+			if child != onPath && !p.f.Groups[child].Sandbox && (!alone || !p.f.pools()[p.setOf(child)].IsEmpty()) {
+				others += float64(p.f.Groups[child].Shares)
+			}
+		}
+		if others > 0 {
+			l := level{onPath, others / float64(pool), onPath == p.target.Group.Path || p.mayLift(onPath) && p.f.inScope(onPath)}
+			contended = append(contended, l)
+			if l.ours {
+				ours++
+			}
+		}
+		onPath = l.Path
+	}
+	got, each := 1.0, math.Pow(fraction, 1/float64(max(1, ours)))
+	draw := float64(own + 1)
+	for _, l := range contended {
+		now := p.f.Groups[l.path].Shares
+		want := now
+		if l.ours {
+			want = max(now, uint64(min(math.Ceil(draw*l.others*each/(1-each)), cgroup.MaxShares)))
+			p.setShares(l.path, now, want, fmt.Sprintf("the weight that gives it %.3g of a shared CPU when all want it", fraction))
+		}
+		part := float64(want) / draw
+		got *= part / (part + l.others)
+	}
+	if got < fraction-0.02 {
+		p.warn("where all want CPU it gets about %.2g of a shared CPU, not %.2g: the weights above it are not ours to raise", got, fraction)
+	}
+}
+
+// setOf is the path of the cpuset of a cgroup.
+func (p *planner) setOf(path string) string {
+	if c, ok := p.f.container(path); ok && c.Group.CPUSetPath != "" {
+		return c.Group.CPUSetPath
+	}
+	return path
+}
+
+// pools are the shared CPUs of our hybrids, by the path of their cpuset.
+func (f Facts) pools() map[string]cpuset.CPUSet { return f.bySet(pool) }
+
+// setShares adds the change of a weight, if it is one.
+func (p *planner) setShares(path string, now, shares uint64, why string) {
+	if p.f.Groups[path].Idle {
+		p.warn("%s has cpu.idle set, which counts for less than any weight: it stays", quoted(path))
+		return
+	}
+	from, to := cgroup.SharesWrite(p.f.CPUVersion, now), cgroup.SharesWrite(p.f.CPUVersion, shares)
+	if now > 0 && from.Value != to.Value {
+		p.plan.Changes = append(p.plan.Changes, change.Change{Kind: change.KindFile, Op: change.OpSet,
+			Controller: cgroup.CPU, Path: path, File: to.File, From: from.Value, To: to.Value, Why: why})
+	}
+}

@@ -1,0 +1,116 @@
+package remedy
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
+)
+
+// A cgroup with children, named by its path, is a target as well, though no
+// list of containers has it.
+func TestTargetThatIsNoLeaf(t *testing.T) {
+	for _, kind := range Kinds() {
+		onEach(t, "0-3", func(t *testing.T, h *host, leaf container.Container) {
+			h.limit("/a", 1.5)
+			before := h.k.Snapshot()
+			inner := container.Container{Name: "a", Group: cgroup.Group{Path: "/a", CPUSetPath: "/a", CPUAcctPath: "/a"}}
+			p, err := Make(h.facts(), inner, Request{Kind: kind})
+			if err != nil {
+				t.Fatalf("%s: %v", kind, err)
+			}
+			h.apply(p)
+			if kind == Pin {
+				if p.CPUs.Size() != 2 || len(p.Moved) != 1 || p.Moved[0] != "/slice" {
+					t.Errorf("pinned to %s, moved %q", p.CPUs, p.Moved)
+				}
+				if wrong := h.exclusive(inner, p.CPUs); len(wrong) > 0 {
+					t.Error(wrong)
+				}
+				if !slices.ContainsFunc(p.Warnings, func(w string) bool { return strings.Contains(w, "quotas of their own: /a/web") }) {
+					t.Errorf("the quota inside is not named: %q", p.Warnings)
+				}
+			}
+			h.restore("")
+			if diff := before.Diff(h.k.Snapshot()); len(diff) > 0 {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// A slice of the cpu hierarchy only: all that is below it moves into its cpuset.
+func TestSliceWithoutACpuset(t *testing.T) {
+	h := newHost(t, cgroupmodel.V1("0-3"), t.TempDir())
+	for _, path := range []string{"/s", "/s/a", "/s/b", "/t"} {
+		h.makeIn(cgroup.CPU, path)
+	}
+	h.limit("/s", 1)
+	for i, path := range []string{"/s/a", "/s/b", "/t"} {
+		h.run(path, 10+i)
+	}
+	slice := container.Container{Name: "s", Group: cgroup.Group{Path: "/s", CPUSetPath: "/", CPUAcctPath: "/s"}}
+	p, err := Make(h.facts(), slice, Request{Kind: Pin})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(p.Warnings, func(w string) bool { return strings.HasPrefix(w, "1 process in the root") }) {
+		t.Errorf("one stays, two move: %q", p.Warnings)
+	}
+	h.apply(p)
+	if wrong := h.exclusive(slice, p.CPUs); len(wrong) > 0 {
+		t.Error(wrong)
+	}
+	h.k.Spawn("/s/a", 20)
+	slice.Group.CPUSetPath = p.Parameters[paramSet]
+	if why := refusal(t, h.facts(), slice, Request{Kind: Pin}).Error(); !strings.Contains(why, "in force already") {
+		t.Error(why)
+	}
+}
+
+// A pod whose containers share a cpuset with another pod's owns none; one whose
+// containers have it to themselves does.
+func TestOwnSetOfANonLeaf(t *testing.T) {
+	h := newHost(t, cgroupmodel.V1("0-3"), t.TempDir())
+	for _, path := range []string{"/p", "/p/a", "/q"} {
+		h.make(path)
+	}
+	h.run("/p/a", 10)
+	h.run("/q", 11)
+	p := &planner{target: container.Container{Group: cgroup.Group{Path: "/p", CPUSetPath: "/p"}}, f: h.facts()}
+	if !p.ownSet() {
+		t.Error("/p holds only its own")
+	}
+	if err := h.k.Attach(cgroup.CPUSet, "/p/a", 11); err != nil {
+		t.Fatal(err)
+	}
+	if p.f = h.facts(); p.ownSet() {
+		t.Error("/p/a holds a process of /q")
+	}
+}
+
+// On v2 a controller enabled in a cgroup that holds processes makes it threaded
+// and its children invalid: refused, naming it, also for our own kind of plan.
+func TestControllersAreNotHandedDownAmongProcesses(t *testing.T) {
+	f := tree(t, cgroup.V2, map[string]float64{"/a": 0, "/a/b": 0, "/a/b/c": 1})
+	s := f.Sets["/a"]
+	s.Procs = 2
+	f.Sets["/a"] = s
+	if why := refusal(t, f, target("/a/b/c", ""), Request{Kind: Pin}); !strings.Contains(why.Error(), "/a above it holds 2 processes itself") ||
+		!slices.Equal(why.Names, []string{"/a"}) {
+		t.Error(why)
+	}
+	f.OneTree, f.CPUVersion = false, cgroup.V1
+	f.Containers = []Container{{Container: target("/a/b/c", ""), OwnSet: true}}
+	if why := refusal(t, f, target("/a/b/c", ""), Request{Kind: Pin}); !slices.Equal(why.Names, []string{"/a"}) {
+		t.Error(why)
+	}
+	f.OneTree, f.CPUVersion = true, cgroup.V2
+	p := &planner{f: f, r: Request{Kind: Pin}, target: target("/a/b/c", "")}
+	if err := p.enable(home{path: "/a/b/c"}); err == nil || !strings.Contains(err.Error(), "/a above it holds 2 processes") {
+		t.Errorf("enable: %v", err)
+	}
+}

@@ -1,0 +1,148 @@
+package remedy
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"k8s.io/utils/cpuset"
+
+	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/text"
+)
+
+// ViaCPUSet is the way in which narrow bounds how many CPUs a container uses at
+// once: by a cpuset.
+const ViaCPUSet = "cpuset"
+
+// shortPeriod is the period of a quota that has to stay. A thread that meets the
+// end of the quota waits for the rest of the period, so that a tenth of the
+// default makes the longest wait a tenth (seed 000).
+const shortPeriod = 10 * time.Millisecond
+
+// Floating are the CPUs that a transaction in force confines its target to,
+// which others may use too; false: it is no narrow.
+func Floating(h apply.InForce) (cpuset.CPUSet, bool) {
+	return chosenBy(Narrow, h)
+}
+
+// floating are the CPUs of our narrowed containers, by the path of their cpuset.
+func (f Facts) floating() map[string]cpuset.CPUSet {
+	return f.bySet(func(h apply.InForce) cpuset.CPUSet {
+		set, _ := Floating(h)
+		return set
+	})
+}
+
+// narrowed plans a cpuset of as many CPUs as the limit has, which others may use
+// too: what cannot run at once cannot spend the quota at once. A limit of whole
+// CPUs is then kept by the cpuset alone; of another one the quota stays, with a
+// short period.
+func (p *planner) narrowed() error {
+	if p.f.CPUSetVersion == 0 {
+		return p.refuse("the cpuset controller is not mounted here", "")
+	}
+	limit, limited, _ := cgroup.Effective(p.levels())
+	n, err := p.pinSize()
+	if err != nil {
+		return err
+	}
+	if limited && float64(n) < limit-epsilon {
+		return p.refuse(fmt.Sprintf("%s are fewer than its limit of %s", text.CPUs(float64(n)), text.CPUs(limit)), "leave --cpus out")
+	}
+	home, err := p.home()
+	if err != nil {
+		return err
+	}
+	if err := p.insideTarget(home); err != nil {
+		return err
+	}
+	choice, err := p.float(home, n)
+	if err != nil {
+		return err
+	}
+	p.plan.Parameters[paramCPUs] = choice.own.String()
+	p.plan.Parameters[paramSet] = home.path
+	p.stays()
+	if err := p.enable(home); err != nil {
+		return err
+	}
+	if !choice.own.Equals(home.allowed) || len(home.create) == 0 {
+		p.settle(home, choice.own, "as many CPUs as "+p.target.Name+" may use")
+	}
+	p.warn("CPUs %s: %s; others may use them too", choice.own, choice.why)
+	if limited {
+		p.narrowLimits(limit, n)
+	}
+	return nil
+}
+
+// narrowLimits takes the target's quota off or shortens its period, and does
+// the same to the ancestors' quotas that may bind.
+func (p *planner) narrowLimits(limit float64, n int) {
+	whole := math.Abs(limit-float64(n)) < epsilon
+	own, hasOwn := p.f.Groups[p.target.Group.Path].Limit.CPUs()
+	switch {
+	case hasOwn && whole:
+		p.quotaOff(p.target.Group.Path, "quota off: its CPUs are as many as its limit")
+	case hasOwn && own < float64(n)+epsilon:
+		p.shorten(p.target.Group.Path)
+	default:
+		p.keepLimit(p.target.Group.Path)
+	}
+	onPath, demand := p.target.Group.Path, float64(n)
+	if hasOwn && !whole {
+		demand = min(demand, own)
+	}
+	binds := hasOwn && !whole && own <= limit+epsilon
+	for _, level := range p.levels()[1:] {
+		width, unbounded := p.others(level.Path, onPath)
+		onPath = level.Path
+		demand = min(demand+width, p.hostCPUs())
+		quota, has := level.Limit.CPUs()
+		switch {
+		case !has || demand < quota-epsilon:
+			p.keepLimit(level.Path)
+			continue
+		case !p.mayLift(level.Path) || !p.f.inScope(level.Path):
+			binds = true
+			p.keepLimit(level.Path)
+			p.skip(level.Path, fmt.Sprintf("its quota of %s stays as it is and may still stop one: it is neither a pod's nor below a cgroup that you named",
+				text.CPUs(quota)))
+		case whole && len(unbounded) == 0 && demand <= quota+epsilon:
+			p.quotaOff(level.Path, "quota off: what is below it is bounded by its own")
+			continue
+		default:
+			binds = true
+			p.shorten(level.Path)
+		}
+		demand = quota
+	}
+	if binds {
+		p.expectQuota(limit)
+	} else {
+		p.expectNoQuota(float64(n))
+	}
+}
+
+// shorten gives a quota a short period, the limit staying the same: as short as
+// the least quota that the kernel takes allows.
+func (p *planner) shorten(path string) {
+	l := p.f.Groups[path].Limit
+	n, _ := l.CPUs()
+	period := p.r.Period
+	if period == 0 {
+		period = shortPeriod
+	}
+	if n*float64(period) < float64(cgroup.MinQuota) {
+		period = time.Duration(math.Ceil(float64(cgroup.MinQuota)/n/float64(time.Millisecond))) * time.Millisecond
+	}
+	if period = min(period, cgroup.MaxPeriod); period >= l.Period {
+		p.keepLimit(path)
+		return
+	}
+	l.Period, l.Quota = period, time.Duration(n*float64(period)).Round(time.Microsecond)
+	l.Burst = min(l.Burst, l.Quota)
+	p.setLimit(path, l, fmt.Sprintf("its limit of %s in periods of %v: one that meets its end waits less", text.CPUs(n), period))
+}

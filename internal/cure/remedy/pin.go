@@ -1,0 +1,231 @@
+package remedy
+
+import (
+	"math"
+	"strings"
+
+	"k8s.io/utils/cpuset"
+
+	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/text"
+)
+
+// pin plans exclusive CPUs: which, who leaves them, and whose quota goes.
+func (p *planner) pin() error {
+	if p.f.CPUSetVersion == 0 {
+		return p.refuse("the cpuset controller is not mounted here", "")
+	}
+	if p.r.Class == ClassHybrid {
+		return p.hybrid()
+	}
+	n, err := p.pinSize()
+	if err != nil {
+		return err
+	}
+	home, err := p.pinnedHome()
+	if err != nil {
+		return err
+	}
+	choice, err := p.choose(home, n)
+	if err != nil {
+		return err
+	}
+	p.pinnedTo(home, choice)
+	if err := p.enable(home); err != nil {
+		return err
+	}
+	p.settle(home, choice.own, "exclusive CPUs of "+p.target.Name+": "+choice.why)
+	if err := p.moveOthers(home, choice.withdrawn()); err != nil {
+		return err
+	}
+	if p.f.Groups[p.target.Group.Path].Limit.Limited() {
+		p.quotaOff(p.target.Group.Path, "quota off: these CPUs are exclusive")
+	}
+	if err := p.liftAncestors(float64(n)); err != nil {
+		return err
+	}
+	p.innerQuotas()
+	p.warn("CPUs %s are protected from the containers that exist now; only the agent moves newcomers off them", choice.own)
+	if n := p.emptied(); n > 0 {
+		p.warn("%d cpuset.cpus are empty now (all of the parent's CPUs); kernels before 7.0 cannot empty them again while processes are inside, "+
+			"so that restore gives them all of their parent's CPUs by name", n)
+	}
+	if choice.shared > 0 {
+		p.warn("%s shared with others", text.CountOf(choice.shared, "of its cores is", "of its cores are"))
+	}
+	p.expectNoQuota(float64(n))
+	return nil
+}
+
+// pinnedHome is the target's cpuset, where it can be pinned.
+func (p *planner) pinnedHome() (home, error) {
+	home, err := p.home()
+	if err != nil {
+		return home, err
+	}
+	if err := p.crowdedAncestors(home); err != nil {
+		return home, err
+	}
+	return home, p.insideTarget(home)
+}
+
+// pinnedTo notes what the target has alone, and what idles for it.
+func (p *planner) pinnedTo(home home, c chosen) {
+	p.plan.CPUs = c.own
+	p.plan.Parameters[paramCPUs] = c.own.String()
+	p.plan.Parameters[paramSet] = home.path
+	if p.r.FullCores {
+		p.plan.Parameters[paramCores] = "full"
+	}
+	if p.r.IdleSiblings {
+		p.plan.Parameters[paramIdle] = c.idle.String()
+	}
+	p.stays()
+	if p.r.Lends {
+		p.plan.Parameters[paramLends] = "yes"
+		p.warn("secondary containers may use its CPUs while they idle: those that come later, and those there are once the agent or their own " +
+			"remedy applied again gives them to them")
+	}
+}
+
+// stays notes that the target must not be moved.
+func (p *planner) stays() {
+	if p.r.Stays {
+		p.plan.Parameters[paramStays] = "yes"
+	}
+}
+
+// pinSize is how many CPUs the target gets.
+func (p *planner) pinSize() (int, error) {
+	switch {
+	case p.r.CPUs > 0:
+		return p.r.CPUs, nil
+	}
+	limit, limited, _ := cgroup.Effective(p.levels())
+	if !limited {
+		return 0, p.refuse("neither it nor an ancestor has a limit, so nothing is throttled", "give --cpus N to pin it all the same")
+	}
+	return max(1, int(math.Ceil(limit-epsilon))), nil
+}
+
+// list shows a set of CPUs, also an empty one.
+func list(s cpuset.CPUSet) string {
+	if s.IsEmpty() {
+		return "none"
+	}
+	return s.String()
+}
+
+// sets are the paths of all cpusets, parents first; sorted once.
+func (p *planner) sets() []string {
+	if p.sorted == nil {
+		p.sorted = sorted(p.f.Sets)
+	}
+	return p.sorted
+}
+
+// top is the highest cpuset that can be seen.
+func (p *planner) top() string {
+	if len(p.sets()) == 0 {
+		return "/"
+	}
+	return p.sets()[0]
+}
+
+// unavailable are the CPUs that somebody else has a claim to, and who. Cpusets
+// above the target are where it lives, and those inside it are its own; neither
+// is a claim of others. Without a home, those of everybody.
+func (p *planner) unavailable(home home) []Claim {
+	claims := append([]Claim{}, p.f.Claims...)
+	if isolated := p.f.Machine.Isolated(); !isolated.IsEmpty() {
+		claims = append(claims, Claim{CPUs: isolated, By: "isolcpus"})
+	}
+	pins, floating, removed, system := p.f.withdrawn(), p.f.floating(), p.f.removed(), p.f.systemSets()
+	for _, path := range p.sets() {
+		s := p.f.Sets[path]
+		switch {
+		case path == p.top() || home.path != "" && (cgroup.Below(path, home.path) || cgroup.Below(home.path, path)):
+		case !pins[path].IsEmpty():
+			claims = append(claims, Claim{CPUs: pins[path], By: "the pin of " + quoted(path), pinned: path})
+		case s.InPartition():
+			claims = append(claims, Claim{CPUs: s.Effective.Union(s.ExclusiveEffective), By: "the partition " + quoted(path), set: path})
+		case !s.ExclusiveCPUs.IsEmpty():
+			claims = append(claims, Claim{CPUs: s.ExclusiveCPUs, By: "cpuset.cpus.exclusive of " + quoted(path), set: path})
+		case p.f.CPUSetVersion == cgroup.V1 && s.Exclusive:
+			claims = append(claims, Claim{CPUs: s.Effective, By: "the exclusive cpuset " + quoted(path), set: path})
+		case !floating[path].IsEmpty() || system[path]:
+			// Others may use those.
+		case p.confinedByOthers(path, removed):
+			claims = append(claims, Claim{CPUs: s.Effective, By: "the cpuset " + quoted(path), set: path, shares: true})
+		}
+	}
+	return claims
+}
+
+// confinedByOthers tells whether somebody else confined a cpuset to fewer CPUs than its
+// parent has: what we took out of it ourselves does not count.
+func (p *planner) confinedByOthers(path string, removed map[string]cpuset.CPUSet) bool {
+	s, above := p.f.Sets[path], p.f.Sets[parent(path)]
+	if s.Configured.IsEmpty() {
+		return false
+	}
+	return !above.Effective.IsSubsetOf(s.Effective.Union(removed[path]))
+}
+
+// settle confines the target to its CPUs.
+func (p *planner) settle(home home, pinned cpuset.CPUSet, why string) {
+	for _, made := range home.create {
+		p.plan.Changes = append(p.plan.Changes, change.Change{Kind: change.KindCgroup, Op: change.OpSet,
+			Controller: cgroup.CPUSet, Path: made, To: change.Present, Why: "a cpuset for " + p.target.Name})
+		to := home.allowed
+		if made == home.path {
+			to = pinned
+		}
+		p.setList(made, cgroup.FileCPUs, "", to.String(), why)
+		p.setList(made, cgroup.FileMems, "", home.mems.String(), "memory nodes as before")
+	}
+	if len(home.create) > 0 {
+		p.plan.Changes = append(p.plan.Changes, change.Change{Kind: change.KindTask, Op: change.OpSet,
+			Controller: cgroup.CPUSet, Path: home.path, From: home.from, To: home.path, MembersController: cgroup.CPU,
+			MembersPath: p.target.Group.Path, Why: "into the cpuset of its own"})
+		return
+	}
+	p.setCPUs(home.path, pinned, why)
+	if p.f.CPUSetVersion == cgroup.V2 {
+		return
+	}
+	taken := p.f.taken()
+	for _, inner := range p.sets() {
+		s := p.f.Sets[inner]
+		switch {
+		case !below(inner, home.path) || s.Configured.IsEmpty():
+		case !s.Configured.IsSubsetOf(pinned):
+			p.setCPUs(inner, pinned, "inside "+p.target.Name)
+		case !taken[inner].IsEmpty():
+			// Or whoever took CPUs out of it would want to give them back, outside of what it is in by then.
+			p.setCPUs(inner, s.Configured, "inside "+p.target.Name)
+		}
+	}
+}
+
+// setCPUs sets a list of CPUs, through systemd where a unit owns the cgroup.
+func (p *planner) setCPUs(path string, to cpuset.CPUSet, why string) {
+	p.setList(path, cgroup.FileCPUs, p.f.Sets[path].Cpus, to.String(), why)
+}
+
+func (p *planner) setList(path, file, from, to, why string) {
+	p.plan.Changes = append(p.plan.Changes, change.Change{Kind: change.KindFile, Op: change.OpSet,
+		Controller: cgroup.CPUSet, Path: path, File: file, From: from, To: to, Why: why})
+}
+
+// emptied counts the lists that are empty on v2 and get a value.
+func (p *planner) emptied() int {
+	n := 0
+	for _, c := range p.plan.Changes {
+		if p.f.CPUSetVersion == cgroup.V2 && c.Kind == change.KindFile && c.File == cgroup.FileCPUs && strings.TrimSpace(c.From) == "" {
+			n++
+		}
+	}
+	return n
+}

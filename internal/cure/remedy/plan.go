@@ -1,0 +1,255 @@
+package remedy
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/utils/cpuset"
+
+	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
+)
+
+// Kind names a remedy.
+type Kind string
+
+// The remedies of this room.
+const (
+	Pin    Kind = "pin"    // exclusive CPUs close together, no quota
+	Narrow Kind = "narrow" // as many CPUs as the limit, which others may use too
+	Burst  Kind = "burst"  // the quota stays, unused time of earlier periods may be spent
+	Weight Kind = "weight" // no quota, only the weight
+	Raise  Kind = "raise"  // a larger limit
+	// Secondary runs on what the others leave idle, and gives way at once.
+	Secondary Kind = "secondary"
+)
+
+// Kinds are all of them, in the order in which they are tried.
+func Kinds() []Kind { return []Kind{Pin, Narrow, Burst, Raise, Weight, Secondary} }
+
+// Request is one remedy and its settings. A zero setting
+// was not given and stands for its default; those who read settings of people
+// refuse a zero. Values that make no sense are refused by Make.
+type Request struct {
+	Kind Kind
+	// CPUs is how many CPUs pin and narrow take; 0: the limit, rounded up.
+	CPUs int
+	// Class is ClassExclusive (also "") or ClassHybrid, of pin. Strict makes a
+	// hybrid or a secondary keep its quota.
+	Class  string
+	Strict bool
+	// Stays: what pin or narrow gave is never moved to other CPUs afterwards.
+	Stays bool
+	// FullCores: pin gives whole cores only. IdleSiblings: one thread of each
+	// core, and nobody gets the others.
+	FullCores, IdleSiblings bool
+	// Lends: secondary containers may use what pin gave while it idles.
+	Lends bool
+	// LentLater: what others lend to a secondary is left to Upkeep.
+	LentLater bool
+	// Interrupts are kept off what pin gives; nil: they stay where they are.
+	Interrupts *Interrupts
+	// Realtime gives the threads of a pin the real-time policy sched.Realtime.
+	Realtime bool
+	// Via is how narrow bounds the CPUs used at once; "": ViaCPUSet.
+	Via string
+	// Reserve are the CPUs never given away; nil: placement.Reserve.
+	Reserve *cpuset.CPUSet
+	// Burst is what may be saved up; 0: as much as the quota, the most the
+	// kernel takes. Period replaces the period (of burst and narrow), the limit
+	// staying the same.
+	Burst, Period time.Duration
+	// WeightFromLimit makes weight set 1024 shares for each CPU of the limit;
+	// else the weight stays as it is.
+	WeightFromLimit bool
+	// Factor is by how much raise multiplies the limit; 0: 2. To is the new
+	// limit in CPUs and goes before Factor; 0: not given.
+	Factor, To float64
+	// Observed is what was seen of the container; nil: nothing. It decides
+	// whether burst can help, and what is expected.
+	Observed *Observed
+}
+
+// Observed is what a window of observation showed. Nil: not measured.
+type Observed struct {
+	// StoppedLow and StoppedHigh bound the stopped time per second, 0 to 1.
+	StoppedLow, StoppedHigh *float64
+	UsedCPUs                *float64
+}
+
+// Plan is what a remedy would write, and what is known about it beforehand.
+type Plan struct {
+	Target container.Container
+	Remedy Kind
+	// Parameters go into the journal with the transaction.
+	Parameters map[string]string
+	Changes    []change.Change
+	Skipped    []apply.Skip
+	Warnings   []string
+	// Expected is arithmetic on what was observed, not a simulation; figures
+	// about which nothing can be said are nil.
+	Expected *apply.Expected
+	// CPUs are the exclusive CPUs of pin; empty for the others.
+	CPUs cpuset.CPUSet
+	// Replaces are the transactions in force whose place it takes (MoveTo).
+	Replaces []string
+	// Moved are the containers whose CPUs shrink: the neighbours to watch.
+	Moved []string
+	// Lenders are the containers whose own CPUs a secondary is lent: the effect
+	// on them decides whether it is kept.
+	Lenders []string
+}
+
+// Txn is how the plan goes to package apply.
+func (p Plan) Txn() apply.Txn {
+	return apply.Txn{Target: apply.Target{Path: p.Target.Group.Path, Name: p.Target.Name}, Remedy: string(p.Remedy),
+		Parameters: p.Parameters, Expected: p.Expected}
+}
+
+// Refused tells why a remedy is not applied here, and what would help.
+type Refused struct {
+	Remedy Kind
+	// Target is the container's path, Why the reason, Names the cgroups it is
+	// about (at most maxNames), Hint the way out ("" if there is none).
+	Target, Why string
+	Names       []string
+	Hint        string
+}
+
+// maxNames bounds how many cgroups a message lists.
+const maxNames = 8
+
+func (r *Refused) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s on %s: %s", r.Remedy, quoted(r.Target), r.Why)
+	if len(r.Names) > 0 {
+		b.WriteString(": " + names(r.Names))
+	}
+	if r.Hint != "" {
+		b.WriteString("; " + r.Hint)
+	}
+	return b.String()
+}
+
+// names lists cgroups for people: bounded and escaped.
+func names(all []string) string {
+	more := ""
+	if len(all) > maxNames {
+		more = fmt.Sprintf(" and %d more", len(all)-maxNames)
+		all = all[:maxNames]
+	}
+	shown := make([]string, len(all))
+	for i, name := range all {
+		shown[i] = quoted(name)
+	}
+	return strings.Join(shown, ", ") + more
+}
+
+// quoted escapes a stranger's name where it needs it.
+func quoted(name string) string {
+	q := fmt.Sprintf("%.400q", name)
+	if q == `"`+name+`"` && !strings.Contains(name, " ") && name != "" {
+		return name
+	}
+	return q
+}
+
+// Make plans one remedy for one container. The error is a *Refused where the
+// remedy cannot or must not be applied here.
+func Make(f Facts, target container.Container, r Request) (Plan, error) {
+	p := &planner{f: f, r: r, target: target, plan: Plan{
+		Target: target, Remedy: r.Kind, Parameters: map[string]string{},
+	}}
+	if err := p.common(); err != nil {
+		return Plan{}, err
+	}
+	var err error
+	switch r.Kind {
+	case Pin:
+		err = p.pin()
+	case Narrow:
+		err = p.narrowed()
+	case Burst:
+		err = p.burst()
+	case Weight:
+		err = p.weight()
+	case Raise:
+		err = p.raise()
+	case Secondary:
+		err = p.secondary()
+	default:
+		err = p.refuse("there is no such remedy", "choose pin, narrow, burst, weight, raise or secondary")
+	}
+	if err == nil {
+		err = p.interruptsOff()
+	}
+	if err == nil {
+		err = p.realtime()
+	}
+	if err != nil {
+		return Plan{}, err
+	}
+	if len(p.plan.Changes) == 0 {
+		return Plan{}, p.refuse("nothing would change", "")
+	}
+	p.viaSystemd()
+	return p.plan, nil
+}
+
+// planner holds one plan in the making.
+type planner struct {
+	f      Facts
+	r      Request
+	target container.Container
+	plan   Plan
+	sorted []string // see sets
+	// lentTo are the CPUs that each cpuset was lent, where the target lends.
+	lentTo map[string]cpuset.CPUSet
+}
+
+func (p *planner) refuse(why, hint string, names ...string) error {
+	return &Refused{Remedy: p.r.Kind, Target: p.target.Group.Path, Why: why, Names: names, Hint: hint}
+}
+
+func (p *planner) warn(format string, args ...any) {
+	p.plan.Warnings = append(p.plan.Warnings, fmt.Sprintf(format, args...))
+}
+
+func (p *planner) skip(path, why string) {
+	p.plan.Skipped = append(p.plan.Skipped, apply.Skip{Path: path, Why: why})
+}
+
+// common holds what every remedy needs.
+func (p *planner) common() error {
+	path := p.target.Group.Path
+	if err := p.sane(); err != nil {
+		return err
+	}
+	g, ok := p.f.Groups[path]
+	switch {
+	case p.f.CPUVersion == 0:
+		return p.refuse("the cpu controller is not mounted here", "")
+	case !ok:
+		return p.refuse("there is no such cgroup any more", "")
+	case path == "/":
+		return p.refuse("the root cgroup has no limit and no cpuset to change", "")
+	case !p.f.inScope(path):
+		return p.refuse("it lies outside the scope "+quoted(p.f.Scope), "give a scope that holds it")
+	case g.Type == "threaded" || g.Type == "domain invalid":
+		return p.refuse(fmt.Sprintf("its cgroup.type is %q: whole processes live in domain cgroups only", g.Type),
+			"name the domain above it")
+	}
+	for _, h := range p.f.Held {
+		if h.Target == path && h.Parameters[paramFor] == "" {
+			return p.refuse(fmt.Sprintf("%s %s is in force already", h.Remedy, h.ID), "restore it first")
+		}
+	}
+	return nil
+}
+
+// Reason is the error without remedy and target, for a list of reasons.
+func (r *Refused) Reason() string {
+	return strings.TrimPrefix(r.Error(), fmt.Sprintf("%s on %s: ", r.Remedy, quoted(r.Target)))
+}

@@ -1,0 +1,88 @@
+package remedy
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/text"
+)
+
+// raise gives a larger limit, and ancestors the difference as far as they would
+// bind otherwise.
+func (p *planner) raise() error {
+	path := p.target.Group.Path
+	limit, limited, at := cgroup.Effective(p.levels())
+	if !limited {
+		return p.refuse("neither it nor an ancestor has a limit to raise", "")
+	}
+	to, err := p.raised(limit)
+	if err != nil {
+		return err
+	}
+	p.plan.Parameters["to"] = strconv.FormatFloat(to, 'g', 6, 64)
+	more, demand := to-limit, to
+	if own, ok := p.f.Groups[path].Limit.CPUs(); ok {
+		more, demand = max(0, to-own), max(to, own)
+	} else if at == path {
+		return p.refuse("its limit cannot be told", "")
+	}
+	onPath := ""
+	for i, level := range p.levels() {
+		quota, limitedHere := level.Limit.CPUs()
+		if i > 0 {
+			width, _ := p.others(level.Path, onPath)
+			demand = min(demand+width, p.hostCPUs())
+		}
+		onPath = level.Path
+		if !limitedHere || quota >= demand-epsilon && i > 0 || quota >= to && i == 0 {
+			p.keepLimit(level.Path)
+			continue
+		}
+		want := to
+		if i > 0 {
+			want = max(to, min(demand, quota+more))
+			if quota >= want-epsilon {
+				p.keepLimit(level.Path)
+				demand = quota
+				continue
+			}
+			if !p.f.inScope(level.Path) {
+				return p.refuse(fmt.Sprintf("the quota of %s at %s would still bind, and lies outside the scope", text.CPUs(quota), quoted(level.Path)),
+					"give a scope that holds it", level.Path)
+			}
+			if !p.mayLift(level.Path) {
+				p.warn("%s above it is raised from %s to %s as well: the others in it could use that too", quoted(level.Path), text.CPUs(quota), text.CPUs(want))
+			}
+		}
+		demand = want
+		l := level.Limit
+		l.Quota = time.Duration(want * float64(l.Period)).Round(time.Microsecond)
+		if err := l.Check(); err != nil {
+			return p.refuse(err.Error(), "choose a larger limit")
+		}
+		p.setLimit(level.Path, l, fmt.Sprintf("limit from %s to %s", text.CPUs(quota), text.CPUs(want)))
+	}
+	p.expectQuota(to)
+	return nil
+}
+
+// raised is the new limit that was asked for.
+func (p *planner) raised(limit float64) (float64, error) {
+	to, factor := p.r.To, p.r.Factor
+	switch {
+	case to == 0 && factor == 0:
+		to = 2 * limit
+	case to == 0:
+		to = factor * limit
+	}
+	if to <= limit+epsilon {
+		return 0, p.refuse(fmt.Sprintf("%s is no more than its limit of %s", text.CPUs(to), text.CPUs(limit)), "give a larger one")
+	}
+	if n := p.hostCPUs(); to > n+epsilon {
+		return 0, p.refuse(fmt.Sprintf("%s is more than the %s of this host: that is no limit", text.CPUs(to), text.CPUs(n)),
+			"try --remedy weight, which says so, or a smaller --to")
+	}
+	return to, nil
+}

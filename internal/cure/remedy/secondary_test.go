@@ -1,0 +1,419 @@
+package remedy
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"k8s.io/utils/cpuset"
+
+	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
+	"github.com/unthrottle/unthrottle/placement"
+)
+
+// Idle weight and no quota; taken back, the weight it had is there again, which
+// the kernel itself would not remember.
+func TestSecondary(t *testing.T) {
+	for _, noIdle := range []bool{false, true} {
+		for _, strict := range []bool{false, true} {
+			for name, config := range configs("0-3") {
+				config.NoIdle = noIdle
+				h := newHost(t, config, t.TempDir())
+				h.hand("/", cgroup.CPU, cgroup.CPUSet)
+				for _, path := range []string{"/web", "/db"} {
+					h.make(path)
+				}
+				h.limit("/web", 1)
+				h.shares("/web", 512)
+				web := h.run("/web", 10)
+				h.run("/db", 11)
+				before := h.k.Snapshot()
+				p := must(t)(Make(h.facts(), web, Request{Kind: Secondary, Strict: strict}))
+				h.apply(p)
+				want := map[bool]string{false: cgroup.WeightIdle, true: cgroup.SharesWrite(h.v, cgroup.MinShares).Value}[noIdle]
+				if got, err := cgroup.ReadWeight(h.k, "/web"); err != nil || got != want {
+					t.Errorf("%s: weight %q, %v, want %q", name, got, err, want)
+				}
+				if l, err := cgroup.ReadLimit(h.k, "/web"); err != nil || l.Limited() != strict {
+					t.Errorf("%s: limit %+v, %v, strict %v", name, l, err, strict)
+				}
+				if got := strings.Contains(strings.Join(p.Warnings, "; "), "no cpu.idle"); got != noIdle {
+					t.Errorf("%s: warnings %q", name, p.Warnings)
+				}
+				h.restore("")
+				if diff := before.Diff(h.k.Snapshot()); len(diff) > 0 {
+					t.Errorf("%s: %q", name, diff)
+				}
+			}
+		}
+	}
+}
+
+// Weights compare siblings: the level above becomes idle too where nobody else
+// is at work in it and it is ours; otherwise the plan says against whom it does
+// not give way.
+func TestSecondaryInItsPod(t *testing.T) {
+	onEach(t, "0-3", func(t *testing.T, h *host, web container.Container) {
+		p := must(t)(Make(h.facts(), web, Request{Kind: Secondary}))
+		if said := strings.Join(p.Warnings, "; "); !strings.Contains(said, "gives way to what is in /a") || !strings.Contains(said, "/slice") {
+			t.Errorf("warnings %q", said)
+		}
+		h.options.Named = "/"
+		p = must(t)(Make(h.facts(), web, Request{Kind: Secondary}))
+		if p.changes("/a") {
+			t.Error("/a/db is at work in /a: it must not become idle")
+		}
+		h.k.Exit(11)
+		h.apply(must(t)(Make(h.facts(), web, Request{Kind: Secondary})))
+		if idle, err := cgroup.ReadIdle(h.k, "/a"); err != nil || !idle {
+			t.Errorf("/a: idle %v, %v", idle, err)
+		}
+	})
+}
+
+func (p Plan) changes(path string) bool {
+	for _, c := range p.Changes {
+		if c.Path == path {
+			return true
+		}
+	}
+	return false
+}
+
+// What a pin lends the secondary may use, and nobody else; whichever came first,
+// and whichever goes first.
+func TestLending(t *testing.T) {
+	for _, first := range []Kind{Pin, Secondary} {
+		for _, goes := range []string{"/a/web", "/a/db"} {
+			onEach(t, "0-3", func(t *testing.T, h *host, web container.Container) {
+				db := h.containers[1]
+				before := h.k.Snapshot()
+				h.watch(t)
+				var pin Plan
+				for range 2 {
+					if first == Pin {
+						pin = must(t)(Make(h.facts(), web, Request{Kind: Pin, Lends: true}))
+						h.apply(pin)
+						first = Secondary
+						continue
+					}
+					h.apply(must(t)(Make(h.facts(), h.refresh(db), Request{Kind: Secondary})))
+					first = Pin
+				}
+				h.upkeep()
+				own, _ := h.k.Allowed(10)
+				borrowed, _ := h.k.Allowed(11)
+				other, _ := h.k.Allowed(12)
+				all := parse(t, "0-3")
+				if !own.Equals(pin.CPUs) || !borrowed.Equals(all) || !other.Equals(all.Difference(pin.CPUs)) {
+					t.Errorf("the owner may use %s, the secondary %s, others %s", own, borrowed, other)
+				}
+				if chores := Upkeep(h.facts()); len(chores) > 0 {
+					t.Errorf("still to do: %+v", chores)
+				}
+				// A newcomer in the level that the CPUs were given back to.
+				h.make("/a/new")
+				h.run("/a/new", 13)
+				h.upkeep()
+				if fresh, _ := h.k.Allowed(13); !fresh.Intersection(pin.CPUs).IsEmpty() {
+					t.Errorf("a newcomer may use %s", fresh)
+				}
+				h.restore(goes)
+				if now, _ := h.k.Allowed(11); goes == "/a/db" && !now.Intersection(pin.CPUs).IsEmpty() {
+					t.Errorf("secondary no more, it may use %s", now)
+				}
+				h.restore("")
+				h.k.Exit(13)
+				h.remove("/a/new")
+				if diff := before.Diff(h.k.Snapshot()); len(diff) > 0 {
+					t.Error(diff)
+				}
+			})
+		}
+	}
+}
+
+// An owner that did not say so lends nothing.
+func TestNoLendingUnasked(t *testing.T) {
+	onEach(t, "0-3", func(t *testing.T, h *host, web container.Container) {
+		pin := must(t)(Make(h.facts(), web, Request{Kind: Pin}))
+		h.apply(pin)
+		h.apply(must(t)(Make(h.facts(), h.refresh(h.containers[1]), Request{Kind: Secondary})))
+		h.upkeep()
+		if wrong := h.exclusive(web, pin.CPUs); len(wrong) > 0 {
+			t.Error(wrong)
+		}
+	})
+}
+
+// An owner that moves lends its new CPUs.
+func TestLendingFollows(t *testing.T) {
+	onEach(t, "0-7", func(t *testing.T, h *host, web container.Container) {
+		pin := must(t)(Make(h.facts(), web, Request{Kind: Pin, Lends: true}))
+		h.apply(pin)
+		h.apply(must(t)(Make(h.facts(), h.refresh(h.containers[1]), Request{Kind: Secondary})))
+		to := cpuset.New(7)
+		if pin.CPUs.Equals(to) {
+			to = cpuset.New(5)
+		}
+		h.replace(must(t)(MoveTo(h.facts(), h.heldFor("/a/web").ID, to)))
+		h.upkeep()
+		if now, _ := h.k.Allowed(11); !now.Equals(parse(t, "0-7")) {
+			t.Errorf("the secondary may use %s", now)
+		}
+		if now, _ := h.k.Allowed(12); !now.Equals(parse(t, "0-7").Difference(to)) {
+			t.Errorf("the others may use %s", now)
+		}
+	})
+}
+
+// Killed before any of its writes, one restore brings every byte back; the
+// weight lies in two files, so that it has a state in between.
+func TestSecondaryKilledAnywhere(t *testing.T) {
+	killed := errors.New("killed")
+	for point := 0; ; point++ {
+		reached := 0
+		onEach(t, "0-3", func(t *testing.T, h *host, web container.Container) {
+			h.shares("/a/db", 300)
+			before := h.k.Snapshot()
+			h.apply(must(t)(Make(h.facts(), web, Request{Kind: Pin, Lends: true})))
+			p := must(t)(Make(h.facts(), h.refresh(h.containers[1]), Request{Kind: Secondary}))
+			n := 0
+			h.k.Before = func(op cgroupmodel.Op) error {
+				if !op.Changes() {
+					return nil
+				}
+				if n++; n > point {
+					panic(killed)
+				}
+				return nil
+			}
+			run := func(do func()) {
+				defer func() {
+					if what := recover(); what != nil && what != killed {
+						panic(what)
+					}
+				}()
+				do()
+			}
+			run(func() {
+				h.apply(p)
+				if _, err := apply.Restore(context.Background(), h.env(), apply.Selector{}); err != nil {
+					t.Error(err)
+				}
+			})
+			reached = max(reached, n)
+			h.k.Before = nil
+			if res := h.restore(""); len(res.Skipped) > 0 && !h.noClear {
+				t.Errorf("killed at %d: skipped %+v", point, res.Skipped)
+			}
+			if diff := before.Diff(h.k.Snapshot()); len(diff) > 0 && !h.noClear {
+				t.Errorf("killed at %d: %q", point, diff)
+			}
+		})
+		if reached <= point {
+			return
+		}
+	}
+}
+
+func TestSecondaryRefuses(t *testing.T) {
+	onEach(t, "0-3", func(t *testing.T, h *host, web container.Container) {
+		h.apply(must(t)(Make(h.facts(), web, Request{Kind: Pin})))
+		db := h.refresh(h.containers[1])
+		for _, tc := range []struct {
+			target container.Container
+			r      Request
+			want   string
+		}{
+			{h.refresh(web), Request{Kind: Secondary}, "in force already"},
+			{db, Request{Kind: Secondary, Lends: true}, "only a pin lends"},
+			{db, Request{Kind: Secondary, Class: ClassHybrid}, "no class"},
+		} {
+			if refused := refusal(t, h.facts(), tc.target, tc.r); !strings.Contains(refused.Error(), tc.want) {
+				t.Errorf("%+v: %v, want %q", tc.r, refused, tc.want)
+			}
+		}
+	})
+}
+
+// upkeep does what is to be done, as the agent does.
+func (h *host) upkeep() {
+	h.t.Helper()
+	for range 3 {
+		for _, c := range Upkeep(h.facts()) {
+			if len(c.Plan.Changes) > 0 {
+				h.apply(c.Plan)
+			}
+		}
+	}
+}
+
+// On the real kernel: a secondary of the same default weight beside a busy
+// primary on the same CPU. The primary's CPU time is unharmed; while it sleeps,
+// the secondary has the CPU.
+func TestSecondaryOnTheKernel(t *testing.T) {
+	r := newReal(t)
+	r.Limit(r.Top+"/pod", 100)
+	r.Limit(r.target, 1)
+	r.Limit(r.neighbour, 100)
+	before := r.Settings()
+	pin, err := r.plan(r.target, Request{Kind: Pin, Lends: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := apply.Apply(context.Background(), r.env(), pin.Txn(), pin.Changes); err != nil {
+		t.Fatal(err)
+	}
+	used := func(path string) time.Duration {
+		g, err := r.Host.Group(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := cgroup.ReadStat(r.Host, g)
+		if err != nil || s.Usage == nil {
+			t.Fatalf("%+v, %v", s, err)
+		}
+		return *s.Usage
+	}
+	over := func(d time.Duration) (own, other time.Duration) {
+		time.Sleep(100 * time.Millisecond)
+		own, other = used(r.target), used(r.neighbour)
+		time.Sleep(d)
+		return used(r.target) - own, used(r.neighbour) - other
+	}
+	tell := func(path string, signal unix.Signal) {
+		if err := unix.Kill(r.pids[path], signal); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, err := r.plan(r.neighbour, Request{Kind: Secondary})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := apply.Apply(context.Background(), r.env(), p.Txn(), p.Changes); err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Lenders) != 1 || p.Parameters[paramLent] != pin.CPUs.String() {
+		t.Fatalf("lent %q by %q, warnings %q", p.Parameters[paramLent], p.Lenders, p.Warnings)
+	}
+	// By turns, so that somebody else's spell of work meets both alike.
+	const unharmed = 0.95
+	var alone, beside, secondary time.Duration
+	for range 3 {
+		alone, beside, secondary = 0, 0, 0
+		for range 4 {
+			tell(r.neighbour, unix.SIGSTOP)
+			own, _ := over(500 * time.Millisecond)
+			tell(r.neighbour, unix.SIGCONT)
+			with, other := over(500 * time.Millisecond)
+			alone, beside, secondary = alone+own, beside+with, secondary+other
+		}
+		if float64(beside) >= unharmed*float64(alone) {
+			break
+		}
+	}
+	t.Logf("alone on %s it used %v in 2 s, beside the secondary %v, which used %v", pin.CPUs, alone, beside, secondary)
+	if float64(beside) < unharmed*float64(alone) {
+		t.Errorf("the owner used %v, alone it was %v", beside, alone)
+	}
+	// The owner rests: the secondary has the CPU at once.
+	tell(r.target, unix.SIGSTOP)
+	idle, gained := over(2 * time.Second)
+	tell(r.target, unix.SIGCONT)
+	t.Logf("while the owner rests (%v) the secondary uses %v", idle, gained)
+	// With CPUs that nobody uses the secondary had all that it wants before, and gains nothing.
+	starved := secondary < time.Second
+	if idle > 100*time.Millisecond || starved && gained < secondary+200*time.Millisecond {
+		t.Errorf("while the owner rests (%v) the secondary uses %v, before %v", idle, gained, secondary)
+	}
+	r.takeBack(before)
+}
+
+// What is lent can be taken back from all who have it, and lent again; meanwhile
+// neither upkeep nor a new secondary gives it to anybody. Where the owner moves,
+// what it has then is lent.
+func TestWithholding(t *testing.T) {
+	onEach(t, "0-7", func(t *testing.T, h *host, web container.Container) {
+		before := h.k.Snapshot()
+		h.watch(t)
+		pin := must(t)(Make(h.facts(), web, Request{Kind: Pin, Lends: true}))
+		h.apply(pin)
+		later := must(t)(Make(h.facts(), h.refresh(h.containers[1]), Request{Kind: Secondary, LentLater: true}))
+		if len(later.Lenders) > 0 || later.Parameters[paramLent] != "" {
+			t.Errorf("lent at once: %+v", later)
+		}
+		h.apply(later)
+		owner := func() apply.InForce { return h.heldFor("/a/web") }
+		lend := func(want string, to ...string) {
+			t.Helper()
+			got := LendsOf(h.facts().Held)
+			if len(got) != 1 || got[0].Target != "/a/web" || strings.Join(got[0].To, ",") != strings.Join(to, ",") || got[0].CPUs.String() != want {
+				t.Fatalf("lends %+v, want %s to %q", got, want, to)
+			}
+			state := h.facts().State(nil, nil)
+			if len(state.Containers) != 2 {
+				t.Errorf("the state %+v", state.Containers)
+			}
+			for _, c := range state.Containers {
+				if second := c.Name == "/a/db"; second != (c.Class == placement.Secondary) || c.Lends != (!second && got[0].Withheld == "") {
+					t.Errorf("in the state %+v", c)
+				}
+			}
+		}
+		lend(pin.CPUs.String())
+		h.upkeep()
+		lend(pin.CPUs.String(), "/a/db")
+		all := parse(t, "0-7")
+		may := func(want cpuset.CPUSet) {
+			t.Helper()
+			if now, _ := h.k.Allowed(11); !now.Equals(want) {
+				t.Fatalf("the secondary may use %s, want %s", now, want)
+			}
+			if now, _ := h.k.Allowed(12); !now.Equals(all.Difference(parse(t, owner().Parameters[paramCPUs]))) {
+				t.Fatalf("the others may use %s", now)
+			}
+		}
+		may(all)
+		back := Withhold(h.facts(), owner().ID)
+		h.apply(back)
+		may(all.Difference(pin.CPUs))
+		h.upkeep()
+		may(all.Difference(pin.CPUs))
+		if again := Withhold(h.facts(), owner().ID); len(again.Changes) > 0 {
+			t.Errorf("taken back twice: %+v", again.Changes)
+		}
+		lent := LendsOf(h.facts().Held)[0]
+		if lent.Withheld == "" {
+			t.Fatal("nobody says that it is taken back")
+		}
+		if _, err := apply.Restore(context.Background(), h.env(), apply.Selector{IDs: []string{lent.Withheld}}); err != nil {
+			t.Fatal(err)
+		}
+		may(all)
+		h.upkeep()
+		may(all)
+		h.apply(Withhold(h.facts(), owner().ID))
+		to := cpuset.New(7)
+		if pin.CPUs.Equals(to) {
+			to = cpuset.New(5)
+		}
+		h.replace(must(t)(MoveTo(h.facts(), owner().ID, to)))
+		h.upkeep()
+		may(all)
+		lend(to.String(), "/a/db")
+		h.apply(Withhold(h.facts(), owner().ID))
+		h.restore("/a/db")
+		may(all.Difference(to))
+		h.restore("")
+		if diff := before.Diff(h.k.Snapshot()); len(diff) > 0 {
+			t.Error(diff)
+		}
+	})
+}

@@ -1,0 +1,99 @@
+package remedy
+
+import (
+	"slices"
+
+	"k8s.io/utils/cpuset"
+
+	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/topology"
+)
+
+// A Lend is what one pin in force lends, and to whom it goes.
+type Lend struct {
+	// ID is the pin's transaction, Target the owner's path.
+	ID, Target string
+	CPUs       cpuset.CPUSet // what it lends
+	// To are the paths of the secondaries that have some of it.
+	To []string
+	// Withheld is the transaction that took it back from them; "": none.
+	Withheld string
+}
+
+// LendsOf lists the pins of ours in force that lend, oldest first.
+func LendsOf(held []apply.InForce) []Lend {
+	live := map[string]bool{}
+	for _, h := range held {
+		live[h.ID] = true
+	}
+	var all []Lend
+	for _, h := range held {
+		set := Lends(h)
+		if set.IsEmpty() {
+			continue
+		}
+		l := Lend{ID: h.ID, Target: h.Target, CPUs: set}
+		got := map[string]bool{}
+		for _, other := range held {
+			of := other.Parameters[paramFor]
+			switch {
+			case of != "" && !live[of]:
+			case of == h.ID && other.Parameters[paramWithheld] != "":
+				l.Withheld = other.ID
+			case !got[other.Target] && !Lent(other).Intersection(set).IsEmpty():
+				got[other.Target] = true
+				l.To = append(l.To, other.Target)
+			}
+		}
+		all = append(all, l)
+	}
+	return all
+}
+
+// Withhold plans to take what a pin in force lends back from all secondaries.
+// While the plan is in force nobody is lent it again; restoring it lends it again.
+// No changes: nobody has it. The plan counts as upkeep of the pin: it goes where
+// that goes.
+func Withhold(f Facts, id string) Plan {
+	for _, h := range f.Held {
+		alone := Lends(h)
+		if h.ID != id || alone.IsEmpty() {
+			continue
+		}
+		target, known := f.container(h.Target)
+		if !known {
+			target.Container = container.Container{Group: cgroup.Group{Path: h.Target, CPUSetPath: h.Parameters[paramSet]}, Name: h.Name}
+		}
+		p := &planner{f: f, r: Request{Kind: Pin}, target: target.Container, plan: Plan{Target: target.Container, Remedy: Pin,
+			Parameters: map[string]string{paramFor: h.ID, paramSet: h.Parameters[paramSet], paramWithheld: alone.String()}}}
+		given := f.lastly(change.OpAddCPUs)
+		for _, path := range p.sets() {
+			if back := given[path].Intersection(alone); !back.IsEmpty() && f.inScope(path) {
+				p.takeOut(path, back, "taken back: lending it may slow "+target.Name)
+			}
+		}
+		p.viaSystemd()
+		return p.plan
+	}
+	return Plan{}
+}
+
+// withheld tells whether what a pin lends was taken back.
+func (f Facts) withheld(h apply.InForce) bool {
+	for _, other := range f.Held {
+		if set, err := topology.ParseList(other.Parameters[paramWithheld]); err == nil && !set.IsEmpty() && other.Parameters[paramFor] == h.ID {
+			return true
+		}
+	}
+	return false
+}
+
+// orphan tells whether a transaction looked after one that is not in force any
+// more. Memory nodes are looked after whichever transaction gave the CPUs.
+func (f Facts) orphan(h apply.InForce) bool {
+	of := h.Parameters[paramFor]
+	return of != "" && h.Parameters[paramMems] == "" && !slices.ContainsFunc(f.Held, func(t apply.InForce) bool { return t.ID == of })
+}

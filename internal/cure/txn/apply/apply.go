@@ -1,0 +1,194 @@
+package apply
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
+	"github.com/unthrottle/unthrottle/internal/cure/txn/journal"
+)
+
+// undoTime bounds taking back a transaction that failed, also when the caller's context has ended.
+const undoTime = 30 * time.Second
+
+// Plan says what Apply would write now, in order, and touches nothing. It needs no lock.
+func Plan(env Env, txn Txn, changes []change.Change) (Result, error) {
+	return PlanReplace(env, []Part{{Txn: txn, Changes: changes}})
+}
+
+// PlanReplace says what Replace would write now, as Plan does for Apply.
+func PlanReplace(env Env, parts []Part) (Result, error) {
+	res := newResult()
+	s, err := journal.Load(env.StateDir)
+	if err != nil {
+		return res, err
+	}
+	if d := damagedOf(env.StateDir, s); d != nil {
+		res.Warnings = append(res.Warnings, d.Error())
+	}
+	p, err := world{env}.prepare(context.Background(), s, parts)
+	if err != nil {
+		return res, err
+	}
+	for _, c := range p.steps {
+		res.Writes = append(res.Writes, writeOf(c))
+	}
+	res.Verdict = VerdictPlanned
+	return res, nil
+}
+
+// Apply makes the changes as one transaction: checked as a whole before the first write, each write in the journal
+// before it is done, in an order that the kernel accepts, read back. If one fails, all are taken back (Verdict
+// "undone") and the error returned. A transaction that an earlier writer left unfinished is taken back first.
+//
+// Errors before anything was written: *journal.Locked, *journal.Newer, *OutOfScope, *Stale, *cgroup.Error.
+func Apply(ctx context.Context, env Env, txn Txn, changes []change.Change) (Result, error) {
+	return Replace(ctx, env, []Part{{Txn: txn, Changes: changes}})
+}
+
+// all does the steps, looks at what came of it, and commits.
+func (r *run) all(ctx context.Context, begun []journal.Begin, p prepared) error {
+	r.ids = map[change.Key]uint64{}
+	owner := map[change.Key]string{}
+	for i, holds := range p.holds {
+		for _, h := range holds {
+			r.ids[h.Key()] = h.ID
+			if owner[h.Key()] == "" {
+				owner[h.Key()] = begun[i].Txn
+			}
+		}
+	}
+	start := time.Now()
+	for _, c := range p.steps {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := r.step(ctx, owner[c.Key()], c); err != nil && !r.staysPut(c, err) {
+			return err
+		}
+	}
+	r.res.Took = time.Since(start)
+	for _, holds := range p.holds {
+		if err := r.verify(holds); err != nil {
+			return err
+		}
+	}
+	commit := journal.Commit{Txn: begun[0].Txn, Time: r.now(), Replaced: p.replaced}
+	for _, b := range begun[1:] {
+		commit.Also = append(commit.Also, b.Txn)
+	}
+	return r.j.Append(true, journal.Record{Commit: &commit})
+}
+
+// undo takes failed transactions back and returns the error that made them fail.
+func (r *run) undo(ctx context.Context, begun []journal.Begin, cause error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
+	defer cancel()
+	var ids []string
+	for _, b := range begun {
+		ids = append(ids, b.Txn)
+	}
+	complete, err := r.release(ctx, ids, "undone: "+cause.Error())
+	switch {
+	case err != nil:
+		r.res.Verdict = VerdictHalf
+		return fmt.Errorf("%w; and taking it back failed: %w: run unthrottle restore", cause, err)
+	case !complete:
+		r.res.Verdict = VerdictHalf
+		return fmt.Errorf("%w; and it could not be taken back as a whole: run unthrottle restore", cause)
+	}
+	r.res.Verdict = VerdictUndone
+	return cause
+}
+
+func (r *run) begin(txn Txn, holds []journal.Hold) (journal.Begin, error) {
+	id, err := newID(r.now())
+	if err != nil {
+		return journal.Begin{}, err
+	}
+	b := journal.Begin{Txn: id, Time: r.now(), By: r.By, PID: os.Getpid(), Boot: r.BootID,
+		Target: journal.Path(txn.Target.Path), Name: txn.Target.Name, Remedy: txn.Remedy, Parameters: txn.Parameters,
+		Holds: holds}
+	if txn.Expected != nil {
+		if b.Expected, err = json.Marshal(txn.Expected); err != nil {
+			return journal.Begin{}, err
+		}
+	}
+	return b, nil
+}
+
+// newID names a transaction: its time, for people, and chance, for uniqueness.
+func newID(now time.Time) (string, error) {
+	var salt [3]byte
+	if _, err := rand.Read(salt[:]); err != nil {
+		return "", err
+	}
+	return now.UTC().Format("20060102-150405") + "-" + hex.EncodeToString(salt[:]), nil
+}
+
+// reserveFor is room in the journal for the whole transaction and for taking it back, so that a full disk is found
+// out before the first write.
+func reserveFor(p prepared) int64 {
+	const perStep, perTxn = 1500, 32 << 10
+	room := int64(perTxn)
+	for _, h := range slices.Concat(p.holds...) {
+		room += 1000 + 4*int64(len(h.Path)+len(h.To)+len(h.Original)+len(h.Why))
+	}
+	for _, c := range p.steps {
+		room += 3 * (perStep + 4*int64(len(c.Path)+len(c.From)+len(c.To)))
+	}
+	return room
+}
+
+// Recover takes back what a writer that died left unfinished, applied or restored by half. Commands that plan call it
+// before they look, because Apply would do so too and the plan would then be stale.
+func Recover(ctx context.Context, env Env) (Result, error) {
+	r, err := start(ctx, env)
+	if err != nil {
+		return newResult(), err
+	}
+	defer r.j.Close()
+	d := r.warnDamaged()
+	err = r.recover(ctx)
+	r.res.Verdict = VerdictRestored
+	switch {
+	case err != nil || len(r.left) > 0:
+		r.res.Verdict = VerdictNotRestored
+	case len(r.res.Writes) == 0:
+		r.res.Verdict = VerdictNothing
+	case d != nil:
+		r.res.Verdict = VerdictPartly
+	}
+	return *r.res, err
+}
+
+// recover finishes what is unfinished and inside the scope.
+func (r *run) recover(ctx context.Context) error {
+	var ids []string
+	for _, t := range r.j.State().Open() {
+		if t.Phase == journal.InForce {
+			continue
+		}
+		if err := r.allInScope(t); err != nil {
+			r.warn("transaction %s was interrupted and is left: %v", t.Txn, err)
+			continue
+		}
+		ids = append(ids, t.Txn)
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	r.warn("%d interrupted transactions were taken back first; those writes are listed too", len(ids))
+	complete, err := r.release(ctx, ids, "interrupted")
+	if err == nil && !complete {
+		// What is left stands in Skipped and stays open; it need not concern what is asked for now.
+		r.warn("an interrupted transaction could not be taken back as a whole; unthrottle status shows it")
+	}
+	return err
+}

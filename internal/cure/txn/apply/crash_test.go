@@ -1,0 +1,160 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
+)
+
+// killAt makes the n-th operation from now on the last: the process is gone before it happens. Every operation before
+// that must have left every task with a CPU.
+func (s *scene) killAt(n int) {
+	count := 0
+	s.k.Before = func(op cgroupmodel.Op) error {
+		if count++; count == n {
+			panic(errCrash)
+		}
+		if op.Changes() {
+			if bad := s.k.Check(); len(bad) > 0 {
+				s.t.Fatalf("before %v: %v", op, bad)
+			}
+		}
+		return nil
+	}
+}
+
+func bothVersions(t *testing.T, fn func(t *testing.T, v cgroup.Version)) {
+	for _, v := range []cgroup.Version{cgroup.V1, cgroup.V2} {
+		t.Run(v.String(), func(t *testing.T) { fn(t, v) })
+	}
+}
+
+// TestKilledAtEveryPoint kills several overlapping transactions, applied and taken back, before each single operation
+// on the cgroup trees. For some of these points the restore that follows is killed as well, at a point that differs
+// each time, and a second restore has to do.
+func TestKilledAtEveryPoint(t *testing.T) {
+	bothVersions(t, func(t *testing.T, v cgroup.Version) {
+		points := 0
+		for n := 1; ; n++ {
+			s := newScene(t, v)
+			before := s.k.Snapshot()
+			s.killAt(n)
+			crashed, err := crashes(s.script)
+			if err != nil {
+				t.Fatalf("point %d: %v", n, err)
+			}
+			if n%5 == 0 {
+				s.killAt(1 + (n*7)%101)
+				if _, err := crashes(func() error { return s.everythingBack(before) }); err != nil {
+					t.Fatalf("point %d, restore not killed: %v", n, err)
+				}
+			}
+			s.k.Before = nil
+			if err := s.everythingBack(before); err != nil {
+				t.Fatalf("killed at point %d: %v", n, err)
+			}
+			if !crashed {
+				break
+			}
+			points++
+		}
+		t.Logf("%d points", points)
+		if points < 100 {
+			t.Errorf("only %d points were walked", points)
+		}
+	})
+}
+
+// TestRestoreKilledAtEveryPoint does the same to restore.
+func TestRestoreKilledAtEveryPoint(t *testing.T) {
+	bothVersions(t, func(t *testing.T, v cgroup.Version) {
+		for n := 1; ; n++ {
+			s := newScene(t, v)
+			before := s.k.Snapshot()
+			s.must(s.script())
+			s.killAt(n)
+			crashed, err := crashes(func() error { return s.everythingBack(before) })
+			if err != nil {
+				t.Fatalf("point %d: %v", n, err)
+			}
+			s.k.Before = nil
+			if err := s.everythingBack(before); err != nil {
+				t.Fatalf("restore killed at point %d: %v", n, err)
+			}
+			if !crashed {
+				t.Logf("%d points", n-1)
+				return
+			}
+		}
+	})
+}
+
+// TestKernelRefusesAtEveryPoint lets each single write fail once: the transaction is taken back by itself, or, where
+// that failed, restore does it.
+func TestKernelRefusesAtEveryPoint(t *testing.T) {
+	bothVersions(t, func(t *testing.T, v cgroup.Version) {
+		for n := 1; ; n++ {
+			s := newScene(t, v)
+			before := s.k.Snapshot()
+			count, refused := 0, ""
+			s.k.Before = func(op cgroupmodel.Op) error {
+				if !op.Changes() {
+					return nil
+				}
+				if count++; count == n {
+					refused = op.String()
+					return &cgroup.Error{Op: op.Kind, Path: op.Path, File: op.File, Value: op.Value, Errno: errCrash}
+				}
+				return nil
+			}
+			err := s.script()
+			s.k.Before = nil
+			if refused == "" {
+				s.must(err)
+				t.Logf("%d points", n-1)
+				return
+			}
+			if backErr := s.everythingBack(before); backErr != nil {
+				t.Fatalf("point %d (%s, error %v): %v", n, refused, err, backErr)
+			}
+		}
+	})
+}
+
+// TestFailedApplyLeavesNothing: without any restore, a transaction whose write is refused leaves no trace.
+func TestFailedApplyLeavesNothing(t *testing.T) {
+	bothVersions(t, func(t *testing.T, v cgroup.Version) {
+		for n := 1; ; n++ {
+			s := newScene(t, v)
+			before := fmt.Sprint(s.k.Snapshot())
+			count := 0
+			s.k.Before = func(op cgroupmodel.Op) error {
+				if op.Changes() {
+					count++
+				}
+				if op.Changes() && count == n {
+					return &cgroup.Error{Op: op.Kind, Path: op.Path, File: op.File, Errno: errCrash}
+				}
+				return nil
+			}
+			txn, changes := s.pinAlone()
+			r, err := Apply(context.Background(), s.env, txn, changes)
+			s.k.Before = nil
+			if err == nil {
+				return
+			}
+			if count < n {
+				t.Fatal(err)
+			}
+			if r.Verdict != VerdictUndone {
+				t.Errorf("write %d refused: verdict %q, error %v", n, r.Verdict, err)
+			}
+			if after := fmt.Sprint(s.k.Snapshot()); after != before {
+				t.Errorf("write %d refused: %v\nbefore %s\nafter  %s", n, err, before, after)
+			}
+		}
+	})
+}

@@ -1,0 +1,100 @@
+package apply
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"k8s.io/utils/cpuset"
+
+	"github.com/unthrottle/unthrottle/internal/cure/txn/journal"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/kernel/irq"
+	"github.com/unthrottle/unthrottle/internal/kernel/schedpolicy"
+)
+
+// Env is everything outside that applying touches.
+type Env struct {
+	// FS is the cgroup trees.
+	FS cgroup.FS
+	// StateDir holds journal and lock.
+	StateDir string
+	// IRQ is the interrupts of this machine; nil: they cannot be read or set.
+	IRQ irq.FS
+	// Sched is the scheduling policy of threads; nil: it cannot be read or set.
+	Sched schedpolicy.FS
+	// Systemd is the manager on D-Bus, nil where there is none.
+	Systemd Systemd
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+	// BootID is /proc/sys/kernel/random/boot_id: which life of the machine this is.
+	BootID string
+	// Scope is the path that every change must be at or below; "" is no bound.
+	Scope string
+	// By says who acts: "unthrottle apply, user root", "agent".
+	By string
+	// Log takes what is worth a debug line; nil is silence.
+	Log *slog.Logger
+	// Proc reads processes, for the affinity of threads and to tell kernel threads; nil: not looked at, and said so.
+	Proc Proc
+	// LockWait is how long to wait for another writer; 0 is journal.DefaultWait.
+	LockWait time.Duration
+	// KeepHistory is how many ended transactions to keep; 0 is journal.DefaultKeep.
+	KeepHistory int
+
+	wrap func(journal.Handle) journal.Handle
+}
+
+// Systemd is what is asked of a systemd manager. Values are in the notation of package systemd.
+type Systemd interface {
+	// Owns tells which unit a cgroup belongs to as its own; false: none.
+	Owns(path string) (unit string, ok bool)
+	Get(ctx context.Context, unit, property string) (string, error)
+	Set(ctx context.Context, unit string, properties map[string]string, runtime bool) error
+}
+
+// Proc reads processes.
+type Proc interface {
+	// Allowed is Cpus_allowed_list of a thread.
+	Allowed(tid int) (cpuset.CPUSet, error)
+	// KernelThread tells whether a process is one of the kernel's own.
+	KernelThread(pid int) (bool, error)
+	// AllProcesses tells whether our PID namespace shows every process of the machine. In another one cgroup v1 leaves
+	// out of cgroup.procs whom it does not show, without a trace.
+	AllProcesses() (bool, error)
+	// Threads lists the threads of a process.
+	Threads(pid int) ([]int, error)
+}
+
+func (e Env) now() time.Time {
+	if e.Now == nil {
+		return time.Now().UTC()
+	}
+	return e.Now().UTC()
+}
+
+func (e Env) log() *slog.Logger {
+	if e.Log == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return e.Log
+}
+
+func (e Env) open(ctx context.Context) (*journal.Journal, error) {
+	return journal.Open(ctx, e.StateDir, journal.Options{Wait: e.LockWait, Now: e.now, Keep: e.KeepHistory, Wrap: e.wrap})
+}
+
+// Target is what a transaction is for: the container's cgroup path (cpu hierarchy) and what people call it.
+type Target struct {
+	Path string
+	Name string
+}
+
+// Txn describes a transaction.
+type Txn struct {
+	Target     Target
+	Remedy     string
+	Parameters map[string]string
+	// Expected is the forecast, nil if there is none.
+	Expected *Expected
+}

@@ -1,0 +1,172 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
+	"github.com/unthrottle/unthrottle/internal/cure/txn/journal"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/kernel/schedpolicy"
+)
+
+// Part is one transaction of Replace.
+type Part struct {
+	Txn Txn
+	// Changes are what it does. What the replaced transactions did and Changes do not name is inherited as it is.
+	Changes []change.Change
+	// Replaces are the transactions in force whose place it takes: those of its target.
+	Replaces []string
+}
+
+// Replace makes transactions that take the place of others, all at one moment: until the last write is done the old
+// ones are in force, and what happens before that takes the new ones back; from then on the old ones are ended. Values
+// go from what they are to what they shall be in one go, sets by way of their union, so that no task is without a CPU
+// and none back where it was before the old ones. What the settings were before any of us is kept: restoring puts that
+// back.
+//
+// With parts that exchange CPUs, each may have the other's for the time of the writes between (Result.Took).
+//
+// Errors are those of Apply, and one if a transaction to be replaced is not in force.
+func Replace(ctx context.Context, env Env, parts []Part) (Result, error) {
+	r, err := start(ctx, env)
+	if err != nil {
+		return newResult(), err
+	}
+	defer r.j.Close()
+	r.warnDamaged()
+	if err := r.recover(ctx); err != nil {
+		return *r.res, err
+	}
+	p, err := r.prepare(ctx, r.j.State(), parts)
+	if err != nil {
+		return *r.res, err
+	}
+	if len(slices.Concat(p.holds...)) == 0 {
+		r.res.Verdict = VerdictNothing
+		return *r.res, nil
+	}
+	var begun []journal.Begin
+	for i, part := range parts {
+		b, err := r.begin(part.Txn, p.holds[i])
+		if err != nil {
+			return *r.res, err
+		}
+		begun = append(begun, b)
+	}
+	if err := r.j.Reserve(reserveFor(p)); err != nil {
+		return *r.res, err
+	}
+	for i := range begun {
+		if err := r.j.Append(true, journal.Record{Begin: &begun[i]}); err != nil {
+			if i > 0 {
+				err = r.undo(ctx, begun[:i], err)
+			}
+			return *r.res, err
+		}
+		r.res.IDs = append(r.res.IDs, begun[i].Txn)
+	}
+	r.res.ID = begun[0].Txn
+	outcomes := r.outcomes(parts)
+	if err := r.all(ctx, begun, p); err != nil {
+		err = r.undo(ctx, begun, err)
+		return *r.res, err
+	}
+	r.res.Verdict = VerdictUnverified
+	r.inheritOutcomes(begun, outcomes)
+	return *r.res, nil
+}
+
+// inherited are what the replaced transactions do to settings that the part does not name.
+func (w world) inherited(s *journal.State, part Part, named []change.Change) ([]change.Change, error) {
+	have := map[change.Key]bool{}
+	for _, c := range named {
+		have[c.Key()] = true
+	}
+	var all []change.Change
+	for _, id := range part.Replaces {
+		t, ok := s.Txn(id)
+		if !ok || t.Phase != journal.InForce {
+			return nil, fmt.Errorf("transaction %q is not in force any more: plan again", id)
+		}
+		for _, h := range t.Holds {
+			k := h.Key()
+			if have[k] || t.Lost(h.Setting) || h.Boot != w.BootID || !h.Kind.Known() {
+				continue
+			}
+			there, err := w.there(h.Setting)
+			if err != nil {
+				return nil, err
+			}
+			if !there {
+				continue
+			}
+			have[k] = true
+			c := change.Change{Kind: h.Kind, Op: h.Op, Controller: h.Controller, Path: k.Path, File: h.File, Unit: k.Unit,
+				To: string(h.To), MembersController: h.MembersController, MembersPath: string(h.MembersPath), Why: h.Why}
+			switch h.Kind {
+			case change.KindTask:
+				c.From = string(h.Original)
+			case change.KindSubtree:
+				c.File = cgroup.FileSubtreeControl
+			}
+			all = append(all, c)
+		}
+	}
+	return all, nil
+}
+
+// there tells whether the cgroup of a setting still is.
+func (w world) there(s journal.Setting) (bool, error) {
+	if s.Kind == change.KindSystemd {
+		return true, nil
+	}
+	if ended, err := w.ended(s); ended || err != nil {
+		return false, err
+	}
+	if s.Kind == change.KindIRQ {
+		why, err := w.sameIRQ(s)
+		return why == "", err
+	}
+	if _, one := schedpolicy.Thread(s.File); s.Kind == change.KindSched && one {
+		return true, nil
+	}
+	id, err := w.FS.ID(s.Controller, string(s.Path))
+	if errors.Is(err, cgroup.ErrNoCgroup) {
+		return false, nil
+	}
+	return err == nil && (s.ID == 0 || s.ID == id), err
+}
+
+// outcomes are what came of the transactions that parts replace, one for each part at most.
+func (r *run) outcomes(parts []Part) []*journal.Outcome {
+	all := make([]*journal.Outcome, len(parts))
+	for i, part := range parts {
+		for _, id := range part.Replaces {
+			if t, ok := r.j.State().Txn(id); ok && t.Outcome != nil {
+				all[i] = t.Outcome
+				break
+			}
+		}
+	}
+	return all
+}
+
+// inheritOutcomes keeps the verdicts: another place does not change what was found of the remedy.
+func (r *run) inheritOutcomes(begun []journal.Begin, outcomes []*journal.Outcome) {
+	for i, o := range outcomes {
+		if o == nil {
+			continue
+		}
+		mine := *o
+		mine.Txn = begun[i].Txn
+		if err := r.j.Append(false, journal.Record{Outcome: &mine}); err != nil {
+			r.warn("the outcome known so far could not be noted: %v", err)
+		}
+	}
+	if err := r.j.Compact(); err != nil {
+		r.log().Debug("the journal could not be shortened", "error", err)
+	}
+}

@@ -1,0 +1,180 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/unthrottle/unthrottle/internal/cure/txn/journal"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+)
+
+// Selector says which transactions: by id, or by target path; both empty means all.
+type Selector struct {
+	Target string
+	IDs    []string
+}
+
+// Why a setting was not put back.
+const (
+	// WhyNotCleared: kernels before 7.0 take no empty list while processes are inside (validate_change, ENOSPC).
+	WhyNotCleared = "was empty, which this kernel refuses while processes are inside; it was given all that its parent has, " +
+		"which is the same"
+	WhyInUse     = "children have CPU or memory-node sets of their own by now; the controller stays enabled"
+	WhyGone      = "gone: the cgroup no longer exists"
+	WhyRecreated = "another cgroup was made under this path since"
+	WhyReboot    = "the machine was started again since; cgroup settings and runtime properties did not survive that"
+	WhyForeign   = "changed by someone else since"
+	WhyUnknown   = "of a kind that this version does not know"
+	// whyTogether: those that stay in force would leave nothing of the value that they held before.
+	whyTogether = "what else is in force would leave nothing of it (%v): take that back first, by unthrottle restore %s"
+	// whyImpossible: others wrote what does not go with the original value.
+	whyImpossible = "what others set since does not go with what it was (%v): change that, then run unthrottle restore again"
+)
+
+// NotRestored says that something of what was to be taken back was refused: it stays in force, and its transactions
+// stay open. The rest was taken back.
+type NotRestored struct {
+	// Left is what stays in force, and why.
+	Left []Skip
+}
+
+// maxNamed bounds how many settings an error names.
+const maxNamed = 3
+
+// Error names what stays and the way out.
+func (e *NotRestored) Error() string {
+	var b strings.Builder
+	b.WriteString("not everything could be put back")
+	for i, s := range e.Left {
+		if i == maxNamed {
+			fmt.Fprintf(&b, "; and %d more", len(e.Left)-maxNamed)
+			break
+		}
+		fmt.Fprintf(&b, "; cgroup %q: %s stays in force: %s", s.Path, s.File, s.Why)
+	}
+	b.WriteString("; once the cause is gone, run unthrottle restore")
+	return b.String()
+}
+
+// Restore takes back transactions: every setting goes to the fold of its original value with what the remaining
+// holders do, but only where its value is still ours. What was left alone stands in Skipped. A transaction is closed
+// when nothing is left that a later Restore could do; what the kernel refused stays open and is tried again then.
+//
+// Where something was refused, *NotRestored is returned beside the Result.
+//
+// If lines of the journal were damaged and nobody was told yet, the verdict is at best VerdictPartly, and unless sel
+// names transactions by id, *Damaged is returned beside the Result, once.
+func Restore(ctx context.Context, env Env, sel Selector) (Result, error) {
+	r, err := start(ctx, env)
+	if err != nil {
+		return newResult(), err
+	}
+	defer r.j.Close()
+	d := r.warnDamaged()
+	ids, err := r.choose(sel)
+	if err != nil {
+		return *r.res, err
+	}
+	if d != nil {
+		r.skipDamaged(ctx, d)
+	}
+	complete := true
+	if len(ids) > 0 {
+		complete, err = r.release(ctx, ids, "restored")
+	}
+	if err == nil && !complete {
+		err = &NotRestored{Left: r.left}
+	}
+	switch {
+	case err != nil:
+		r.res.Verdict = VerdictNotRestored
+	case d == nil && len(ids) == 0:
+		r.res.Verdict = VerdictNothing
+	case len(r.res.Skipped) > 0:
+		r.res.Verdict = VerdictPartly
+	default:
+		r.res.Verdict = VerdictRestored
+	}
+	if d != nil && len(sel.IDs) == 0 {
+		r.told()
+		if err != nil {
+			return *r.res, fmt.Errorf("%w; %w", err, d)
+		}
+		return *r.res, d
+	}
+	return *r.res, err
+}
+
+// choose finds the transactions meant. One outside the scope is an error if it was named, and skipped otherwise.
+func (r *run) choose(sel Selector) ([]string, error) {
+	var ids []string
+	for _, id := range sel.IDs {
+		if _, ok := r.j.State().Txn(id); !ok {
+			return nil, fmt.Errorf("no transaction %q in %s; unthrottle status lists them", id, journal.File(r.StateDir))
+		}
+	}
+	for _, t := range r.j.State().Open() {
+		named := slices.Contains(sel.IDs, t.Txn) || sel.Target != "" && string(t.Target) == sel.Target
+		if !named && (len(sel.IDs) > 0 || sel.Target != "") {
+			continue
+		}
+		if err := r.allInScope(t); err != nil {
+			if named {
+				return nil, err
+			}
+			r.skip(string(t.Target), "", err.Error())
+			continue
+		}
+		ids = append(ids, t.Txn)
+	}
+	return ids, nil
+}
+
+// allInScope checks every setting that a transaction holds.
+func (r *run) allInScope(t *journal.Txn) error {
+	for _, h := range t.Holds {
+		if !cgroup.Below(string(h.Path), r.Scope) {
+			return &OutOfScope{Path: string(h.Path), Scope: r.Scope}
+		}
+	}
+	return nil
+}
+
+func (r *run) skip(path, file, why string) {
+	r.res.Skipped = append(r.res.Skipped, Skip{Path: path, File: file, Why: why})
+}
+
+// release takes transactions back and closes those of which nothing is left. complete is false if something is.
+func (r *run) release(ctx context.Context, ids []string, reason string) (complete bool, err error) {
+	if err := r.j.Append(true, journal.Record{Release: &journal.Release{Txns: ids, Reason: reason, Time: r.now(), By: r.By}}); err != nil {
+		return false, err
+	}
+	back, err := r.wayBack(ctx, ids)
+	if err != nil {
+		return false, err
+	}
+	r.ids = back.ids
+	if err := r.writeBack(ctx, back); err != nil {
+		return false, err
+	}
+	complete = true
+	for _, id := range ids {
+		if back.left[id] {
+			complete = false
+			continue
+		}
+		end := journal.Close{Txn: id, Reason: reason, Time: r.now(), By: r.By, Skipped: back.skipped[id]}
+		if back.reboot[id] {
+			end.Reason = "reboot"
+		}
+		if err := r.j.Append(true, journal.Record{Close: &end}); err != nil {
+			return false, err
+		}
+	}
+	if err := r.j.Compact(); err != nil {
+		r.log().Debug("the journal could not be shortened", "error", err)
+	}
+	return complete, nil
+}

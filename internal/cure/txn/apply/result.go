@@ -1,0 +1,81 @@
+package apply
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+)
+
+// Verdicts of Plan, Apply and Restore; Record adds the callers' own.
+const (
+	VerdictPlanned     = "planned"            // dry run
+	VerdictUnverified  = "unverified"         // written, effect not proven
+	VerdictUndone      = "undone"             // failed and taken back
+	VerdictHalf        = "half applied"       // failed, and taking back failed too: run restore
+	VerdictNothing     = "nothing to do"      // every value was there already, or nothing was in force
+	VerdictRestored    = "restored"           // all put back
+	VerdictPartly      = "partly restored"    // what is in Skipped needed no care or is somebody else's by now
+	VerdictNotRestored = "not restored"       // something was refused and stays in force; Skipped says what and why
+	verdictInterrupted = "interrupted"        // Status: the writer died while applying
+	verdictReleasing   = "restore unfinished" // Status: the writer died while restoring
+)
+
+// Write is one write to one setting.
+type Write struct {
+	Path string `json:"path"`
+	File string `json:"file"`
+	// Before and After are the texts as the kernel shows and takes them. For Kind cgroup: "" and "present"; for Kind
+	// task: the cgroups that processes leave and enter.
+	Before     string            `json:"before"`
+	After      string            `json:"after"`
+	Done       bool              `json:"done"`
+	Kind       change.Kind       `json:"kind"`
+	Controller cgroup.Controller `json:"controller,omitempty"`
+	Unit       string            `json:"unit,omitempty"`
+	Why        string            `json:"why,omitempty"`
+}
+
+// MarshalJSON escapes names that are not UTF-8.
+func (w Write) MarshalJSON() ([]byte, error) {
+	type plain Write
+	w.Path, w.Unit = cgroup.EscapePath(w.Path), cgroup.EscapePath(w.Unit)
+	w.Before, w.After = cgroup.EscapePath(w.Before), cgroup.EscapePath(w.After)
+	return json.Marshal(plain(w))
+}
+
+// Skip is something left alone, and why.
+type Skip struct {
+	Path string `json:"path"`
+	File string `json:"file,omitempty"`
+	Why  string `json:"why"`
+}
+
+// MarshalJSON escapes names that are not UTF-8.
+func (s Skip) MarshalJSON() ([]byte, error) {
+	type plain Skip
+	s.Path = cgroup.EscapePath(s.Path)
+	return json.Marshal(plain(s))
+}
+
+// Result is what was, or would be, done.
+type Result struct {
+	ID       string   `json:"id,omitempty"`
+	Writes   []Write  `json:"writes"`
+	Skipped  []Skip   `json:"skipped"`
+	Verdict  string   `json:"verdict"`
+	Warnings []string `json:"warnings,omitempty"`
+	// IDs are all transactions of Replace, in the order of its parts.
+	IDs []string `json:"-"`
+	// Took is the time from before the first write to after the last.
+	Took time.Duration `json:"-"`
+}
+
+// newResult has empty arrays rather than nulls in its JSON.
+func newResult() Result { return Result{Writes: []Write{}, Skipped: []Skip{}} }
+
+func writeOf(c change.Change) Write {
+	return Write{Path: c.Path, File: c.File, Before: c.From, After: c.To, Kind: c.Kind, Controller: c.Controller,
+		Unit: c.Unit, Why: c.Why}
+}

@@ -1,0 +1,319 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
+	"github.com/unthrottle/unthrottle/internal/cure/txn/journal"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/kernel/schedpolicy"
+)
+
+// wayBack is what taking back some transactions needs.
+type wayBack struct {
+	changes []change.Change
+	// owners are the transactions that hold what a change changes.
+	owners  map[change.Key][]string
+	ids     map[change.Key]uint64
+	left    map[string]bool
+	reboot  map[string]bool
+	skipped map[string][]journal.Skipped
+}
+
+// wayBack looks at every setting that the transactions hold.
+func (r *run) wayBack(ctx context.Context, ids []string) (*wayBack, error) {
+	b := &wayBack{owners: map[change.Key][]string{}, ids: map[change.Key]uint64{}, left: map[string]bool{},
+		reboot: map[string]bool{}, skipped: map[string][]journal.Skipped{}}
+	settings, owners := r.settings(ids)
+	going := r.going(ctx, settings)
+	for _, s := range settings {
+		k := s.Key()
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		v := r.look(ctx, s, going)
+		for _, id := range owners[s] {
+			if v.why == WhyReboot {
+				b.reboot[id] = true
+			}
+			if v.keepOpen {
+				b.left[id] = true
+			}
+			if v.why != "" {
+				b.skipped[id] = append(b.skipped[id], journal.Skipped{Path: s.Path, File: s.File, Why: v.why})
+			}
+		}
+		if v.why != "" {
+			r.skip(string(s.Path), s.File, v.why)
+		}
+		if v.keepOpen {
+			r.left = append(r.left, Skip{Path: string(s.Path), File: s.File, Why: v.why})
+		}
+		if v.change != nil {
+			b.changes = append(b.changes, *v.change)
+			b.owners[k] = owners[s]
+			b.ids[k] = s.ID
+		}
+	}
+	return b, nil
+}
+
+// settings lists what the transactions hold, each once, in the order it was first held.
+func (r *run) settings(ids []string) ([]journal.Setting, map[journal.Setting][]string) {
+	owners := map[journal.Setting][]string{}
+	var all []journal.Setting
+	for _, t := range r.j.State().Open() {
+		if !slices.Contains(ids, t.Txn) {
+			continue
+		}
+		for _, h := range t.Holds {
+			if len(owners[h.Setting]) == 0 {
+				all = append(all, h.Setting)
+			}
+			owners[h.Setting] = append(owners[h.Setting], t.Txn)
+		}
+	}
+	return all, owners
+}
+
+// going lists what of ours nobody holds any more and is or will be removed, so that the settings inside need no care:
+// cgroups that we made, and the files below a cgroup for whose children we enabled a controller.
+func (r *run) going(ctx context.Context, settings []journal.Setting) []tree {
+	var gone []tree
+	for _, s := range settings {
+		base, ok := baseTree(journal.Hold{Setting: s})
+		if !ok || s.Boot != r.BootID {
+			continue
+		}
+		v := r.look(ctx, s, nil)
+		if v.change == nil && (v.why != "" || r.stands(ctx, s)) {
+			continue
+		}
+		gone = append(gone, base)
+	}
+	return gone
+}
+
+// stands tells whether a cgroup exists, or a controller is enabled.
+func (r *run) stands(ctx context.Context, s journal.Setting) bool {
+	current, err := r.read(ctx, s.Key())
+	return err != nil || current != "" && !strings.HasPrefix(current, "-")
+}
+
+// view is what one setting needs: a change, or a reason why not, or nothing because its value is right.
+type view struct {
+	change *change.Change
+	why    string
+	// keepOpen: a later restore may succeed.
+	keepOpen bool
+}
+
+func leave(why string) view { return view{why: why} }
+
+func later(err error) view { return view{why: err.Error(), keepOpen: true} }
+
+// look decides for one setting.
+func (r *run) look(ctx context.Context, s journal.Setting, going []tree) view {
+	k := s.Key()
+	switch {
+	case !s.Kind.Known():
+		return view{why: WhyUnknown, keepOpen: true}
+	case s.Boot != r.BootID:
+		return leave(WhyReboot)
+	case s.Kind != change.KindTask && r.within(k, going):
+		return view{}
+	}
+	if ended, err := r.ended(s); err != nil {
+		return later(err)
+	} else if ended {
+		return view{}
+	}
+	why, err := r.identity(s)
+	switch {
+	case err != nil:
+		return later(err)
+	case why != "":
+		return leave(why)
+	}
+	held, original, base, ok := r.j.State().Holders(s)
+	if !ok {
+		// Held only by transactions that lost it to somebody else.
+		return leave(WhyForeign)
+	}
+	last, wrote := r.j.State().Last(s)
+	named := s.Kind == change.KindSystemd || s.Kind == change.KindIRQ || s.Kind == change.KindSched ||
+		s.Kind == change.KindFile && s.ID != 0
+	switch {
+	case wrote:
+	case !r.damaged():
+		return view{}
+	case !named:
+		return r.notSure(ctx, s, original)
+	}
+	if s.Kind == change.KindTask {
+		return r.lookTask(s, held, original, going)
+	}
+	current, err := r.read(ctx, k)
+	switch {
+	case errors.Is(err, cgroup.ErrNoCgroup), errors.Is(err, fs.ErrNotExist):
+		return leave(WhyGone)
+	case err != nil:
+		return later(err)
+	}
+	want, err := change.Fold(k.File, original, base, folds(held))
+	switch {
+	case err != nil:
+		return later(fmt.Errorf(whyTogether, err, strings.Join(inTheWay(k.File, original, base, held), " and ")))
+	case change.Same(k.File, current, want):
+		return view{}
+	case len(held) == 0 && s.Kind == change.KindFile && r.inMade(s):
+		// Somebody else still needs the cgroup that we made: the setting ends with it.
+		return view{}
+	case wrote && last.Ours(k.File, current):
+	case !named || !r.damaged() || !r.asHeld(s, current, original, base, held):
+		return leave(WhyForeign)
+	}
+	c := change.Change{Kind: s.Kind, Op: change.OpSet, Controller: s.Controller, Path: k.Path, File: k.File, Unit: k.Unit,
+		From: current, To: want}
+	if s.Kind == change.KindSubtree {
+		c.File = cgroup.FileSubtreeControl
+		if used, err := r.usedBelow(s); err != nil {
+			return later(err)
+		} else if used {
+			return leave(WhyInUse)
+		}
+	}
+	return view{change: &c}
+}
+
+// inTheWay names the transactions, newest first, without which the others leave something of a value.
+func inTheWay(file, original, base string, held []journal.Held) []string {
+	var ids []string
+	for i, h := range slices.Backward(held) {
+		ids = append(ids, h.Txn.Txn)
+		if _, err := change.Fold(file, original, base, folds(held[:i])); err == nil {
+			break
+		}
+	}
+	return ids
+}
+
+// notSure is for what a damaged journal has no write of, and whose value does not tell whose it is: it is left.
+func (r *run) notSure(ctx context.Context, s journal.Setting, original string) view {
+	current, err := r.read(ctx, s.Key())
+	switch {
+	case err != nil:
+		return later(err)
+	case s.Kind == change.KindTask && !cgroup.Exists(r.FS, s.Controller, string(s.Path)),
+		s.Kind != change.KindTask && current == original:
+		return view{}
+	}
+	return leave(WhyNotSure)
+}
+
+// inMade tells whether a setting lies in a cgroup that a transaction not yet closed made: there was no value before.
+func (r *run) inMade(s journal.Setting) bool {
+	for _, t := range r.j.State().Open() {
+		for _, h := range t.Holds {
+			if h.Kind == change.KindCgroup && r.within(s.Key(), []tree{{controller: h.Controller, path: string(h.Path)}}) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// usedBelow tells whether a child got a list of its own from somebody else since the controller was enabled: disabling
+// it would lose that.
+func (r *run) usedBelow(s journal.Setting) (bool, error) {
+	if controllerOf(s.Key()) != string(cgroup.CPUSet) {
+		return true, nil
+	}
+	children, err := r.FS.Children(s.Controller, string(s.Path))
+	if err != nil {
+		return false, err
+	}
+	for _, child := range children {
+		for _, file := range []string{cgroup.FileCPUs, cgroup.FileMems} {
+			value, err := r.FS.Read(cgroup.CPUSet, child, file)
+			if errors.Is(err, cgroup.ErrNoCgroup) || errors.Is(err, cgroup.ErrNoFile) {
+				continue
+			}
+			if err != nil {
+				return false, err
+			}
+			if value != "" && !r.leftByUs(child, file, value) {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+// leftByUs tells whether a file has a value that we wrote, and that no transaction in force wants kept.
+func (r *run) leftByUs(path, file, value string) bool {
+	id, err := r.FS.ID(cgroup.CPUSet, path)
+	if err != nil {
+		return false
+	}
+	s := r.setting(change.Key{Kind: change.KindFile, Controller: cgroup.CPUSet, Path: path, File: file}, id)
+	held, _, _, _ := r.j.State().Holders(s)
+	last, wrote := r.j.State().Last(s)
+	return wrote && len(held) == 0 && last.Ours(file, value)
+}
+
+// lookTask moves everything in the cgroup back to where it came from, once nobody else holds the move. Where that
+// cgroup is gone, or goes now because it was ours too, its nearest ancestor takes them, as the kernel would have had it.
+func (r *run) lookTask(s journal.Setting, held []journal.Held, original string, going []tree) view {
+	if len(held) > 0 || !cgroup.Exists(r.FS, s.Controller, string(s.Path)) {
+		return view{}
+	}
+	goes := func(path string) bool {
+		return slices.ContainsFunc(going, func(t tree) bool {
+			return !t.belowOnly && r.sameTree(t.controller, s.Controller) && cgroup.Below(path, t.path)
+		})
+	}
+	for original != "/" && (goes(original) || !cgroup.Exists(r.FS, s.Controller, original)) {
+		original = cgroup.Parent(original)
+	}
+	return view{change: &change.Change{Kind: change.KindTask, Op: change.OpSet, Controller: s.Controller, Path: string(s.Path),
+		From: string(s.Path), To: original}}
+}
+
+// identity tells whether the cgroup is still the one that was changed; a reason if not.
+func (r *run) identity(s journal.Setting) (why string, err error) {
+	switch s.Kind {
+	case change.KindSystemd:
+		return "", nil
+	case change.KindIRQ:
+		return r.sameIRQ(s)
+	}
+	if _, one := schedpolicy.Thread(s.File); s.Kind == change.KindSched && one {
+		return "", nil
+	}
+	id, err := r.FS.ID(s.Controller, string(s.Path))
+	if errors.Is(err, cgroup.ErrNoCgroup) {
+		if s.Kind == change.KindCgroup || s.Kind == change.KindTask {
+			return "", nil
+		}
+		return WhyGone, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	known := s.ID
+	if s.Kind == change.KindCgroup {
+		if last, ok := r.j.State().Last(s); ok && last.Done != nil {
+			known = last.Done.ID
+		}
+	}
+	if known != 0 && known != id {
+		return WhyRecreated, nil
+	}
+	return "", nil
+}

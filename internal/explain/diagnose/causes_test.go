@@ -1,0 +1,232 @@
+package diagnose_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/see/recording"
+	rt "github.com/unthrottle/unthrottle/internal/see/recording/recordingtest"
+)
+
+const ms = time.Millisecond
+
+// explain runs a whole recording through an analysis.
+func explain(r recording.Recording) diagnose.Explanation {
+	a := diagnose.New(r.Header, diagnose.Options{})
+	for i := range r.Events {
+		a.Add(&r.Events[i])
+	}
+	return a.Finish(r.Footer)
+}
+
+// cases are a schedule for each cause that an ideal host can show.
+var cases = map[string]struct {
+	first  diagnose.Cause
+	next   diagnose.Cause // "": whatever
+	says   []string       // in the verdict
+	length time.Duration
+	build  func() *rt.Schedule
+}{
+	"burst": {first: diagnose.Burst, says: []string{"8 threads of pool `http-worker-*` ran 8 wide and spent the 50 ms quota in 6.3 ms", "stood still for"}, build: func() *rt.Schedule {
+		s := rt.New(8).Limit(50*ms, 100*ms).Process("java")
+		w := s.Threads("http-worker", 8)
+		s.Repeat(5, 200*ms, func(at time.Duration) { s.Work(at+10*ms, 8*ms, w...) })
+		return s
+	}},
+	"pool": {first: diagnose.Pool, says: []string{"Pool `gc-*` spent", "stopped pool `request-*`"}, build: func() *rt.Schedule {
+		s := rt.New(8).Limit(50*ms, 100*ms).Process("java")
+		gc, requests := s.Threads("gc", 6), s.Threads("request", 2)
+		s.Repeat(5, 200*ms, func(at time.Duration) { s.Work(at, 10*ms, gc...) })
+		s.Repeat(100, 10*ms, func(at time.Duration) { s.Work(at, ms, requests...) })
+		return s
+	}},
+	"shortage, with the sleeper as seed 003 has it": {first: diagnose.Shortage, next: diagnose.Pool, says: []string{"needs more CPU than it has", "`burner-*`"}, build: func() *rt.Schedule {
+		s := rt.New(4).Limit(200*ms, 100*ms).Process("bench")
+		burners, sleeper := s.Threads("burner", 32), s.Threads("sleeper", 1)
+		s.Work(0, 10*time.Second, burners...)
+		s.Repeat(50, 20*ms, func(at time.Duration) { s.Work(at, 100*time.Microsecond, sleeper...) })
+		return s
+	}},
+	"shortage, though others kept it from using all of its limit": {first: diagnose.Shortage, next: diagnose.Pool, says: []string{"90 % of it was used"}, build: func() *rt.Schedule {
+		s := rt.New(4).Limit(200*ms, 100*ms)
+		burners, sleeper := s.Threads("burner", 8), s.Threads("sleeper", 1)
+		s.Work(0, 10*time.Second, burners...)
+		s.Repeat(50, 20*ms, func(at time.Duration) { s.Work(at, 100*time.Microsecond, sleeper...) })
+		n := s.Neighbour("batch/etl", "/batch/etl", nil, nil)
+		for _, at := range []time.Duration{300 * ms, 700 * ms} {
+			for cpu := range 3 {
+				s.Occupy(at, at+100*ms, cpu, n)
+			}
+		}
+		return s
+	}},
+	"the limit used by four fifths and more, in bursts": {first: diagnose.Burst, build: func() *rt.Schedule {
+		s := rt.New(8).Limit(50*ms, 100*ms)
+		w := s.Threads("w", 8)
+		s.Repeat(5, 200*ms, func(at time.Duration) { s.Work(at, 11*ms, w...) })
+		return s
+	}},
+	"a limit above what it may use, and more threads": {first: diagnose.Cpuset, build: func() *rt.Schedule {
+		s := rt.New(8).Allow(0, 1).Limit(400*ms, 100*ms)
+		s.Work(0, 10*time.Second, s.Threads("w", 6)...)
+		return s
+	}},
+	"two pools in bursts: each stops itself, and no pool the other": {first: diagnose.Burst, build: func() *rt.Schedule {
+		s := rt.New(8).Limit(50*ms, 100*ms)
+		web, gc := s.Threads("http-worker", 8), s.Threads("gc", 6)
+		s.Repeat(3, 350*ms, func(at time.Duration) { s.Work(at, 12*ms, web...) })
+		s.Repeat(2, 500*ms, func(at time.Duration) { s.Work(at+200*ms, 9*ms, gc...) })
+		return s
+	}},
+	"one thread's work is longer than the quota, and stops others too": {first: diagnose.TinyLimit, next: diagnose.Pool, length: 2 * time.Second, build: func() *rt.Schedule {
+		s := rt.New(1).Limit(40*ms, 100*ms)
+		long, requests := s.Threads("long", 1), s.Threads("request", 2)
+		s.Repeat(8, 250*ms, func(at time.Duration) { s.Work(at, 55*ms, long...) })
+		s.Repeat(100, 20*ms, func(at time.Duration) { s.Work(at, ms/2, requests...) })
+		return s
+	}},
+	"the same, and the others beside it on other CPUs": {first: diagnose.TinyLimit, says: []string{"The work of one request of pool `long-*` is longer"}, build: func() *rt.Schedule {
+		s := rt.New(4).Limit(40*ms, 100*ms)
+		long, requests := s.Threads("long", 1), s.Threads("request", 2)
+		s.Repeat(2, 500*ms, func(at time.Duration) { s.Work(at, 70*ms, long...) })
+		s.Repeat(100, 10*ms, func(at time.Duration) { s.Work(at, ms/2, requests...) })
+		return s
+	}},
+	"more than its own limit wanted all the time, under an ancestor's quota": {first: diagnose.Shortage, next: diagnose.Ancestor, says: []string{"its own limit of 0.5 CPUs all the time", "`burner-*`"}, build: func() *rt.Schedule {
+		s := rt.New(2).Limit(50*ms, 100*ms).ParentLimit(40*ms, 100*ms)
+		s.Work(0, 10*time.Second, s.Threads("burner", 3)...)
+		n := s.Neighbour("shop/sidecar", "/parent/sidecar", nil, nil)
+		s.Occupy(0, 300*ms, 0, n)
+		s.Occupy(0, 300*ms, 1, n)
+		return s
+	}},
+	"neighbours in the way of a burst that the quota stops anyhow": {first: diagnose.Burst, next: diagnose.Neighbours, build: func() *rt.Schedule {
+		s := rt.New(2).Limit(70*ms, 100*ms)
+		w := s.Threads("w", 12)
+		n := s.Neighbour("batch/etl", "/batch/etl", nil, nil)
+		s.Repeat(3, 350*ms, func(at time.Duration) {
+			s.Work(at+10*ms, 12*ms, w...)
+			s.Occupy(at+12*ms, at+24*ms, 0, n)
+			s.Occupy(at+12*ms, at+24*ms, 1, n)
+		})
+		return s
+	}},
+	"a neighbour below the same ancestor spends its quota": {first: diagnose.Ancestor, says: []string{"shop/sidecar below it used 1 CPU"}, build: func() *rt.Schedule {
+		s := rt.New(2).ParentLimit(20*ms, 100*ms)
+		w := s.Threads("w", 1)
+		n := s.Neighbour("shop/sidecar", "/parent/sidecar", nil, nil)
+		s.Occupy(0, time.Second, 1, n)
+		s.Repeat(10, 100*ms, func(at time.Duration) { s.Work(at, 30*ms, w...) })
+		return s
+	}},
+	"steady load above the limit": {first: diagnose.Shortage, build: func() *rt.Schedule {
+		s := rt.New(2).Limit(50*ms, 100*ms)
+		w := s.Threads("w", 2)
+		s.Repeat(100, 10*ms, func(at time.Duration) { s.Work(at, 8*ms, w...) })
+		return s
+	}},
+	"seed 001's request of 200 ms with 0.4 CPUs": {first: diagnose.TinyLimit, says: []string{"200 ms of CPU time per run", "40 ms quota", "stood still for 60 ms"}, build: func() *rt.Schedule {
+		s := rt.New(4).Limit(40*ms, 100*ms)
+		w := s.Threads("worker", 1)
+		s.Work(0, 200*ms, w...)
+		return s
+	}},
+	"the parent's quota": {first: diagnose.Ancestor, says: []string{"The quota of /parent (30 ms in 100 ms)"}, build: func() *rt.Schedule {
+		s := rt.New(4).ParentLimit(30*ms, 100*ms)
+		w := s.Threads("worker", 2)
+		s.Repeat(5, 200*ms, func(at time.Duration) { s.Work(at, 30*ms, w...) })
+		return s
+	}},
+	"neighbours": {first: diagnose.Neighbours, says: []string{"batch/etl"}, build: func() *rt.Schedule {
+		s := rt.New(2)
+		w := s.Threads("worker", 2)
+		n := s.Neighbour("batch/etl", "/batch/etl", new(uint64(10)), new(uint64(9)))
+		s.Repeat(20, 50*ms, func(at time.Duration) {
+			s.Work(at, 15*ms, w...)
+			s.Occupy(at, at+20*ms, 0, n)
+			s.Occupy(at, at+20*ms, 1, n)
+		})
+		return s
+	}},
+	"cpuset": {first: diagnose.Cpuset, says: []string{"1 CPU of the host's 4", "up to 4 threads"}, build: func() *rt.Schedule {
+		s := rt.New(4).Allow(2)
+		s.Work(0, 10*time.Second, s.Threads("w", 4)...)
+		return s
+	}},
+	"a scheduler that ignores limits": {first: diagnose.Scheduler, says: []string{`"scx_simple"`}, build: func() *rt.Schedule {
+		s := rt.New(4)
+		h := s.Header()
+		h.Levels[0].QuotaNS = new((20 * ms).Nanoseconds())
+		h.Host.SchedExt = "scx_simple"
+		s.Work(0, 10*time.Second, s.Threads("w", 3)...)
+		s.Repeat(9, 100*ms, func(at time.Duration) {
+			s.Add(recording.Event{AtNS: (at + 100*ms).Nanoseconds(), Kind: recording.Period, Cgroup: rt.ContainerID,
+				Period: recording.PeriodState{QuotaNS: 20_000_000}})
+		})
+		return s
+	}},
+	"idle": {first: diagnose.None, says: []string{"Nothing of it ran"}, build: func() *rt.Schedule { return rt.New(4).Limit(100*ms, 100*ms) }},
+	"busy below the limit": {first: diagnose.None, says: []string{"Nothing wrong"}, build: func() *rt.Schedule {
+		s := rt.New(4).Limit(100*ms, 100*ms)
+		w := s.Threads("w", 2)
+		s.Repeat(10, 100*ms, func(at time.Duration) { s.Work(at, 30*ms, w...) })
+		return s
+	}},
+	"no limit, busy": {first: diagnose.None, build: func() *rt.Schedule {
+		s := rt.New(4)
+		s.Work(0, 10*time.Second, s.Threads("w", 3)...)
+		return s
+	}},
+}
+
+func TestEachCauseIsNamedFirst(t *testing.T) {
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := explain(c.build().Run(max(c.length, time.Second)))
+			t.Log(e.Verdict)
+			for _, r := range e.Causes {
+				t.Logf("%s %v: %s", r.Cause, r.Stopped, r.Evidence)
+			}
+			if e.Cause != c.first || e.Causes[0].Cause != c.first {
+				t.Errorf("first is %s, not %s", e.Cause, c.first)
+			}
+			if c.next != "" && (len(e.Causes) < 2 || e.Causes[1].Cause != c.next) {
+				t.Errorf("%s does not follow: %v", c.next, e.Causes)
+			}
+			for _, s := range c.says {
+				if !strings.Contains(e.Verdict, s) {
+					t.Errorf("the verdict lacks %q: %s", s, e.Verdict)
+				}
+			}
+			for _, check := range e.Checks {
+				if !check.OK {
+					t.Errorf("check %s: %v %s", check.Name, check.ErrorRatio, check.Note)
+				}
+			}
+			if len(e.NotMeasured) > 0 {
+				t.Errorf("not measured: %v", e.NotMeasured)
+			}
+		})
+	}
+}
+
+// Where the kernel has no mark, counters may still show that a quota held the container back.
+func TestThrottledByCountersAlone(t *testing.T) {
+	s := rt.New(4).Limit(100*ms, 100*ms)
+	w := s.Threads("worker", 1)
+	s.Repeat(9, 100*ms, func(at time.Duration) { s.Work(at, 20*ms, w...) })
+	r := s.Run(time.Second)
+	r.Header.Features.Mark = ""
+	r.Footer.Periods, r.Footer.ThrottledPeriods = new(uint64(10)), new(uint64(4))
+	e := explain(r)
+	if e.Cause != diagnose.None || !strings.Contains(e.Verdict, "A quota held it back in 4 of 10 periods") ||
+		!strings.Contains(e.Causes[0].Evidence, "4 of 10 periods throttled") {
+		t.Errorf("%s: %s (%+v)", e.Cause, e.Verdict, e.Causes)
+	}
+	r.Footer.ThrottledPeriods = new(uint64(0))
+	if e := explain(r); strings.Contains(e.Verdict, "held it back in") {
+		t.Errorf("nothing was throttled: %s", e.Verdict)
+	}
+}

@@ -1,0 +1,193 @@
+package diagnose
+
+import (
+	"k8s.io/utils/cpuset"
+
+	"github.com/unthrottle/unthrottle/internal/see/recording"
+)
+
+// cpu is who holds one CPU, and which threads of the container wait for it.
+type cpu struct {
+	known  bool // somebody was told to hold it
+	ours   bool
+	thread *thread // of ours, if it is one that we know
+	owner  int     // index in the table of owners, while not ours
+	since  int64   // that the holder's time is not counted yet
+
+	onCPU   int64 // time that the container held it
+	busy    int64 // time that anybody did
+	allowed bool
+
+	waiters []waiters
+	waitAt  int64 // up to when the waiters' time is counted
+	waited  int64 // by threads that nothing but the CPU held up
+}
+
+// waiters are threads of one pool that may run on the same CPUs, wait for this one, and are not held back.
+type waiters struct {
+	pool, class int
+	n           int
+	idle        float64 // class.idleTime up to which their waiting is counted
+}
+
+// class is a set of CPUs to which threads are bound.
+type class struct {
+	list    string
+	cpus    cpuset.CPUSet // empty: all
+	member  []bool        // by number, of those that were seen
+	idle    int           // CPUs of it that idle now
+	waiting int           // threads that wait and are not held back
+	// idleTime is the time for which a waiting thread could have had an idle CPU: where n threads wait and m CPUs
+	// idle, m/n of each one's waiting.
+	idleTime float64
+}
+
+// has says whether a CPU is one of the class. The set is asked once per CPU: it is a map.
+func (c *class) has(cpu int) bool {
+	for len(c.member) <= cpu {
+		c.member = append(c.member, c.cpus.IsEmpty() || c.cpus.Contains(len(c.member)))
+	}
+	return c.member[cpu]
+}
+
+func (c *class) add(d int64) {
+	if c.idle <= 0 || c.waiting <= 0 {
+		return
+	}
+	c.idleTime += float64(d) * min(1, float64(c.idle)/float64(c.waiting))
+}
+
+// cpu is a CPU's state, nil for a number that cannot be.
+func (a *Analysis) cpu(n int32) *cpu {
+	if n < 0 || n >= maxCPUs {
+		a.odd++
+		return nil
+	}
+	for int(n) >= len(a.cpus) {
+		c := &cpu{}
+		c.allowed = a.classes[0].has(len(a.cpus))
+		a.cpus = append(a.cpus, c)
+	}
+	return a.cpus[n]
+}
+
+func (a *Analysis) idles(c *cpu) bool { return c.known && !c.ours && c.owner == idleOwner }
+
+// give takes a CPU from its holder and gives it to another: a thread of the container (ours; t may be unknown) or an
+// owner.
+func (a *Analysis) give(n int32, c *cpu, ours bool, t *thread, owner int) {
+	a.countHolder(c)
+	a.countWaiters(c)
+	wasIdle := a.idles(c)
+	if c.ours && !ours {
+		a.width.n--
+	} else if !c.ours && ours {
+		a.width.n++
+	}
+	if c.known && !c.ours {
+		a.owners.leave(c.owner, a.now)
+	}
+	c.known, c.ours, c.thread, c.owner = true, ours, t, owner
+	if !ours {
+		c.thread = nil
+		a.owners.take(owner, a.now)
+	}
+	if isIdle := a.idles(c); isIdle != wasIdle {
+		d := -1
+		if isIdle {
+			d = 1
+		}
+		for _, k := range a.classes {
+			if k.has(int(n)) {
+				k.idle += d
+			}
+		}
+	}
+}
+
+// countHolder adds the holder's time up to now.
+func (a *Analysis) countHolder(c *cpu) {
+	d := a.now - c.since
+	c.since = a.now
+	if d <= 0 || !c.known {
+		return
+	}
+	if c.ours {
+		c.onCPU += d
+		c.busy += d
+		if c.thread != nil {
+			a.pools.all[c.thread.pool].ran(d)
+		}
+		return
+	}
+	if c.owner != idleOwner {
+		c.busy += d
+	}
+	if c.allowed {
+		a.owners.all[c.owner].cpu += d
+	}
+}
+
+// countWaiters adds the waiting of threads on a CPU up to now: idle CPUs that they might have had, the rest by who holds
+// this one.
+func (a *Analysis) countWaiters(c *cpu) {
+	d := a.now - c.waitAt
+	c.waitAt = a.now
+	if d <= 0 {
+		return
+	}
+	for i := range c.waiters {
+		w := &c.waiters[i]
+		all := int64(w.n) * d
+		class := a.classes[w.class]
+		idle := min(all, int64(float64(w.n)*(class.idleTime-w.idle)+0.5))
+		w.idle = class.idleTime
+		p := a.pools.all[w.pool]
+		p.waiting.add(byIdle, idle)
+		p.waiting.add(a.reason(c), all-idle)
+		c.waited += all - idle
+		if c.known && !c.ours {
+			a.owners.all[c.owner].waited += all - idle
+		}
+	}
+}
+
+// reason is why a thread waits on a CPU: who holds it.
+func (a *Analysis) reason(c *cpu) int {
+	switch {
+	case c.ours:
+		return byOwnThreads
+	case !c.known:
+		return byHost
+	}
+	switch a.owners.all[c.owner].kind {
+	case recording.OwnerIdle:
+		return byIdle
+	case recording.OwnerContainer, recording.OwnerProcess:
+		return byNeighbour
+	}
+	return byHost
+}
+
+// wait adds n (1 or -1) threads to those that wait on a CPU.
+func (a *Analysis) wait(n int32, pool, class, by int) {
+	c := a.cpu(n)
+	if c == nil {
+		c = a.cpu(0)
+	}
+	a.countWaiters(c)
+	a.classes[class].waiting += by
+	for i := range c.waiters {
+		if w := &c.waiters[i]; w.pool == pool && w.class == class {
+			w.n += by
+			if w.n <= 0 {
+				c.waiters[i] = c.waiters[len(c.waiters)-1]
+				c.waiters = c.waiters[:len(c.waiters)-1]
+			}
+			return
+		}
+	}
+	if by > 0 {
+		c.waiters = append(c.waiters, waiters{pool: pool, class: class, n: by, idle: a.classes[class].idleTime})
+	}
+}

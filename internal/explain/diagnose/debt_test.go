@@ -1,0 +1,81 @@
+package diagnose_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/see/recording"
+	rt "github.com/unthrottle/unthrottle/internal/see/recording/recordingtest"
+)
+
+// reading is a thread that reads /dev/zero in one system call: it runs for long although its quota is 10 ms, is parked as
+// it returns to user mode, and pays with whole periods.
+func reading(runs time.Duration, parkedUntil time.Duration) recording.Recording {
+	s := rt.New(2).Limit(10*ms, 100*ms)
+	tid := s.Threads("reader", 1)[0]
+	r := s.Run(0)
+	add := func(at time.Duration, e recording.Event) {
+		e.AtNS = at.Nanoseconds()
+		r.Events = append(r.Events, e)
+	}
+	parked := time.Duration(0)
+	for at := time.Duration(0); at < 2*time.Second; at += 100 * ms {
+		if at > 0 {
+			stopped := uint32(0)
+			if at%(time.Second) <= parkedUntil {
+				stopped = 1
+			}
+			add(at, recording.Event{Kind: recording.Period, Cgroup: rt.ContainerID, Period: recording.PeriodState{QuotaNS: 10_000_000, StoppedCPUs: stopped}})
+		}
+		if at%time.Second == 0 {
+			add(at, recording.Event{Kind: recording.Wakeup, Thread: tid})
+			add(at, recording.Event{Kind: recording.Switch, NextThread: tid})
+			add(at+runs, recording.Event{Kind: recording.Switch, Thread: tid, Flags: recording.PrevRunnable | recording.Throttled, Cgroup: rt.ContainerID})
+			parked = at + parkedUntil
+		}
+		if at == parked {
+			add(at, recording.Event{Kind: recording.Release, Thread: tid})
+			add(at, recording.Event{Kind: recording.Switch, NextThread: tid})
+			add(at+ms, recording.Event{Kind: recording.Switch, Thread: tid})
+		}
+	}
+	r.Footer = recording.Footer{EndNS: (2 * time.Second).Nanoseconds(), Threads: []recording.ThreadTime{{TID: tid, UserNS: 1, KernelNS: 99}}}
+	return r
+}
+
+func TestDebt(t *testing.T) {
+	e := explain(reading(60*ms, 600*ms))
+	t.Log(e.Verdict)
+	if e.Cause != diagnose.Debt {
+		t.Fatalf("%+v", e.Causes)
+	}
+	for _, s := range []string{"pool `reader-*`", "10 ms quota", "60 ms in a period", "540 ms (5.4 periods)"} {
+		if !strings.Contains(e.Verdict, s) {
+			t.Errorf("the verdict lacks %q", s)
+		}
+	}
+	if !strings.Contains(e.Causes[0].Evidence, "99 % of its CPU time was in the kernel") {
+		t.Error(e.Causes[0].Evidence)
+	}
+}
+
+// What a tick notices too late, and one refill pays, is no debt of this kind.
+func TestATickTooMuchIsNoDebt(t *testing.T) {
+	for _, c := range explain(reading(17*ms, 100*ms)).Causes {
+		if c.Cause == diagnose.Debt {
+			t.Errorf("%s", c.Evidence)
+		}
+	}
+}
+
+// Lost events make the verdict doubtful, and it says so.
+func TestLostEventsLowerConfidence(t *testing.T) {
+	r := reading(60*ms, 600*ms)
+	r.Events = append(r.Events, recording.Event{AtNS: r.Footer.EndNS, Kind: recording.Lost, Count: 12})
+	e := explain(r)
+	if *e.LostEvents != 12 || !strings.HasSuffix(e.Verdict, "Low confidence: 12 events were lost.") {
+		t.Errorf("%d: %s", *e.LostEvents, e.Verdict)
+	}
+}

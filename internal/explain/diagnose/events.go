@@ -1,0 +1,192 @@
+package diagnose
+
+import (
+	"github.com/unthrottle/unthrottle/internal/see/recording"
+)
+
+func (a *Analysis) onSwitch(e *recording.Event) {
+	a.switches++
+	c := a.cpu(e.CPU)
+	if c == nil {
+		return
+	}
+	prev := a.thread(e.Thread)
+	if c.thread != nil && c.thread != prev {
+		// It left without a word: nobody knows whether it still wants a CPU.
+		a.odd++
+		lost := c.thread
+		a.off(lost, recording.Sleeping)
+		a.endRun(lost)
+	}
+	if prev != nil {
+		a.switchedOut(prev, c, e)
+	}
+	if e.NextThread == 0 {
+		a.give(e.CPU, c, false, nil, a.owners.index(e.NextOwner))
+		return
+	}
+	next := a.thread(e.NextThread)
+	if next == nil {
+		a.give(e.CPU, c, true, nil, 0)
+		return
+	}
+	if c.thread == next {
+		return
+	}
+	if e.Thread == 0 && e.Owner == recording.Idle && next.state == recording.Runnable && next.woken >= 0 && !next.ran {
+		a.early += a.now - next.woken
+	}
+	a.run(next, e.CPU, c)
+}
+
+// switchedOut takes the thread that a CPU gave up from it. A thread that was not known to run did so unseen.
+func (a *Analysis) switchedOut(t *thread, c *cpu, e *recording.Event) {
+	if t.state == recording.Running && c.thread != t {
+		a.vanish(t)
+	}
+	runnable := e.Flags&recording.PrevRunnable != 0 && !t.dying
+	state := recording.Sleeping
+	if runnable {
+		state = recording.Runnable
+	}
+	if t.state == recording.Running {
+		a.off(t, state)
+	} else {
+		t.cpu = e.CPU
+		a.setState(t, state)
+	}
+	switch {
+	case t.dying:
+		a.drop(t)
+	case runnable && e.Flags&recording.Throttled != 0:
+		a.hold(t, a.levels.blame(e.Cgroup))
+	case !runnable:
+		a.endRun(t)
+	}
+}
+
+func (a *Analysis) onWakeup(e *recording.Event) {
+	t := a.thread(e.Thread)
+	if t == nil {
+		return
+	}
+	// Spurious, or one that was repeated since its dequeue was delayed: it wants a CPU already.
+	if wants(t.state) || t.dying {
+		return
+	}
+	t.cpu = e.CPU
+	t.woken, t.ran, t.cpuRun, t.wide = a.now, false, 0, 0
+	a.setState(t, recording.Runnable)
+	if e.Flags&recording.Throttled != 0 {
+		a.hold(t, a.levels.blame(e.Cgroup))
+	}
+}
+
+func (a *Analysis) onMigrate(e *recording.Event) {
+	t := a.threads[e.Thread]
+	if t == nil || t.state == recording.Running || e.CPU < 0 || e.CPU >= maxCPUs {
+		return
+	}
+	if t.state == recording.Runnable && t.heldBy < 0 {
+		a.wait(t.cpu, t.pool, t.class, -1)
+		a.wait(e.CPU, t.pool, t.class, 1)
+	}
+	t.cpu = e.CPU
+}
+
+// onExit: the thread's last switch may come before or after.
+func (a *Analysis) onExit(e *recording.Event) {
+	t := a.threads[e.Thread]
+	if t == nil {
+		return
+	}
+	if t.state == recording.Running {
+		t.dying = true
+		return
+	}
+	a.drop(t)
+}
+
+func (a *Analysis) onName(e *recording.Event) {
+	if e.Thread != 0 && e.Thread == e.TGID && len(a.byTGID) < maxThreads {
+		a.byTGID[e.TGID] = e.Text
+	}
+	if t := a.thread(e.Thread); t != nil {
+		if e.Cgroup != 0 {
+			t.cgroup = e.Cgroup
+		}
+		a.rename(t, e.TGID, e.Text)
+	}
+}
+
+func (a *Analysis) onEnter(e *recording.Event) {
+	a.onName(e)
+}
+
+// onLeave: a thread that runs or waits takes that with it.
+func (a *Analysis) onLeave(e *recording.Event) {
+	t := a.threads[e.Thread]
+	if t == nil {
+		return
+	}
+	if t.state == recording.Running {
+		n := t.cpu
+		a.off(t, recording.Sleeping)
+		a.give(n, a.cpus[n], false, nil, a.owners.index(e.Owner))
+	}
+	a.drop(t)
+}
+
+func (a *Analysis) onHold(e *recording.Event) {
+	t := a.threads[e.Thread]
+	if t == nil {
+		a.odd++
+		return
+	}
+	a.hold(t, a.levels.blame(e.Cgroup))
+}
+
+func (a *Analysis) onRelease(e *recording.Event) {
+	if t := a.threads[e.Thread]; t != nil && t.state == recording.Runnable {
+		a.unhold(t)
+	}
+}
+
+// rename puts a thread into the pool of its name.
+func (a *Analysis) rename(t *thread, tgid uint32, comm string) {
+	if tgid != 0 {
+		t.tgid = tgid
+	}
+	pool := a.pools.find(a.byTGID[t.tgid], a.o.PoolOf(t.tgid, comm))
+	if pool == t.pool {
+		return
+	}
+	switch {
+	case t.state == recording.Running:
+		c := a.cpus[t.cpu]
+		a.countHolder(c)
+		a.pools.all[t.pool].end(a.now)
+		t.pool = pool
+		a.pools.all[pool].begin(a.now)
+		a.active(t)
+	case t.state == recording.Runnable:
+		held := t.heldBy
+		a.unhold(t)
+		a.wait(t.cpu, t.pool, t.class, -1)
+		t.pool = pool
+		a.active(t)
+		a.wait(t.cpu, t.pool, t.class, 1)
+		if held >= 0 {
+			a.hold(t, held)
+		}
+	default:
+		t.pool = pool
+	}
+}
+
+// nameProcess notes a process's program where its first thread is not in the header.
+func (a *Analysis) nameProcess(p recording.Process) {
+	if len(a.byTGID) < maxThreads && p.Exe != "" {
+		a.byTGID[p.TGID] = baseName(p.Exe)
+	}
+}

@@ -1,0 +1,190 @@
+package diagnose
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/unthrottle/unthrottle/internal/see/recording"
+)
+
+// figures are all that the causes are judged by. Times are nanoseconds.
+type figures struct {
+	window   int64
+	measured bool // stopped time
+	target   string
+	kernel   string
+	schedExt string
+	// slicesExpire: by the kernel's types; nil: not known.
+	slicesExpire *bool
+
+	// The effective limit in CPUs, 0: none. binding is the level that holds back, nil: there is no quota.
+	limit           float64
+	binding         *level
+	quota, period   int64
+	allowed, online int // CPUs, 0: not known
+
+	periods, throttledPeriods *uint64
+	throttledRate             float64 // a second
+	sums                      periodSums
+
+	meanWidth, meanWanted float64
+	widest, mostWanted    int
+	cpu                   int64
+	above                 int64   // longest that wanted stayed above the limit
+	below                 float64 // share of the window in which wanted was not above it
+	ownLimit              float64 // of the container alone, in CPUs; 0: none
+	belowOwn              float64 // share of the window in which wanted was not above that
+	owed                  int64   // thread time of waiting for CPUs that the limit would have let it use
+	stopped               int64
+	spells                int
+	ownStopped            int64
+	ancestorStopped       int64
+	longestStill          int64 // held back, and nothing of it ran
+	stills                int64 // in all, in spells of at least a period
+
+	waiting    waits
+	pools      []*pool // most CPU time in throttled periods first, then most CPU time
+	track      int     // index for pool.throttled
+	neighbours []NeighbourUse
+	siblings   []sibling // under the ancestor that binds
+	kernelTime float64   // share of the container's CPU time in the kernel, -1: not known
+	lost       uint64
+	costPool   int
+}
+
+// sibling is another container below the same ancestor.
+type sibling struct {
+	name string
+	cpu  int64
+}
+
+func (a *Analysis) figures(f *recording.Footer) *figures {
+	lead := a.lead()
+	of := &figures{
+		window: a.now, measured: a.h.Features.Mark != "" || a.stopped > 0, target: a.h.Target.Name,
+		kernel: a.h.Host.Kernel, schedExt: a.h.Host.SchedExt, slicesExpire: a.h.Features.SlicesExpire,
+		allowed: a.h.CPUsAllowed.Size(), online: a.h.Host.CPUs.Size(), sums: lead.sums, track: lead.index,
+		meanWidth: a.width.mean(), meanWanted: a.wanted.mean(), widest: a.width.most(), mostWanted: a.wanted.most(),
+		cpu: a.cpuTime, stills: a.still.long, above: a.above.longest, stopped: a.stopped, spells: a.spells.count,
+		ownStopped: a.levels.ownTime, ancestorStopped: a.levels.ancestors, longestStill: a.still.longest,
+		neighbours: a.owners.neighbours(f, a.now), kernelTime: -1, lost: max(f.LostEvents, a.lost),
+	}
+	if own, ok := a.levels.all[0].limit(); ok {
+		of.ownLimit, of.belowOwn = own, a.wantedWithin(own)
+	}
+	of.owed = a.owed
+	if a.limit != nil {
+		of.limit = *a.limit
+		of.below = a.wantedWithin(of.limit)
+	}
+	if i := a.levels.binding(); i >= 0 {
+		of.binding = &a.levels.all[i]
+		if of.binding.QuotaNS != nil {
+			of.quota, of.period = *of.binding.QuotaNS, of.binding.PeriodNS
+		}
+		a.countPeriods(f, of)
+	}
+	for _, p := range a.pools.all {
+		for r, d := range p.waiting {
+			of.waiting[r] += d
+		}
+		if p.any() {
+			of.pools = append(of.pools, p)
+		}
+	}
+	slices.SortStableFunc(of.pools, func(x, y *pool) int {
+		return cmp.Or(cmp.Compare(y.throttled[of.track], x.throttled[of.track]), cmp.Compare(y.cpu, x.cpu),
+			strings.Compare(x.key.name, y.key.name), strings.Compare(x.key.process, y.key.process))
+	})
+	if of.binding != nil && !of.binding.own {
+		of.siblings = a.siblings(f, of.binding.Path)
+	}
+	user, kernel := int64(0), int64(0)
+	for _, t := range f.Threads {
+		user += max(0, t.UserNS)
+		kernel += max(0, t.KernelNS)
+	}
+	if user+kernel > 0 {
+		of.kernelTime = float64(kernel) / float64(user+kernel)
+	}
+	return of
+}
+
+// wantedWithin is the share of the time so far in which wanted was not above a number of CPUs.
+func (a *Analysis) wantedWithin(cpus float64) (share float64) {
+	for i, d := range a.wanted.time {
+		if float64(i) <= cpus && a.now > 0 {
+			share += float64(d) / float64(a.now)
+		}
+	}
+	return share
+}
+
+// countPeriods: from the container's own counters where its own quota binds, else from the level's timer.
+func (a *Analysis) countPeriods(f *recording.Footer, of *figures) {
+	l := of.binding
+	switch {
+	case l == &a.levels.all[0] && f.Periods != nil && f.ThrottledPeriods != nil:
+		of.periods, of.throttledPeriods = f.Periods, f.ThrottledPeriods
+	case a.h.Features.Periods || l.expiries > 0:
+		of.periods, of.throttledPeriods = &l.expiries, &l.throttled
+	}
+	if of.throttledPeriods != nil && a.now > 0 {
+		of.throttledRate = float64(*of.throttledPeriods) / (float64(a.now) / 1e9)
+	}
+}
+
+// siblings are the neighbours below an ancestor, those that used most CPU time on the container's CPUs first.
+func (a *Analysis) siblings(f *recording.Footer, ancestor string) []sibling {
+	var all []sibling
+	for _, n := range f.Neighbours {
+		if i, ok := a.owners.number[n.Owner]; ok && (ancestor == "/" || strings.HasPrefix(n.Path, strings.TrimSuffix(ancestor, "/")+"/")) {
+			o := a.owners.all[i]
+			all = append(all, sibling{name: o.name, cpu: o.cpu})
+		}
+	}
+	slices.SortStableFunc(all, func(x, y sibling) int { return cmp.Compare(y.cpu, x.cpu) })
+	return all
+}
+
+// use is the mean CPU use as a share of the effective limit, 0 without one.
+func (of *figures) use() float64 {
+	if of.limit <= 0 {
+		return 0
+	}
+	return of.meanWidth / of.limit
+}
+
+// excess is the share of the CPU time in throttled periods that more CPUs at once than ceil(limit) took.
+func (of *figures) excess() float64 {
+	if of.sums.used <= 0 {
+		return 0
+	}
+	return float64(of.sums.excess) / float64(of.sums.used)
+}
+
+// demand is thread time of running and waiting.
+func (of *figures) demand() int64 {
+	return of.cpu + of.waiting.sum()
+}
+
+// quotaWaiting is thread time of being held back.
+func (of *figures) quotaWaiting() int64 { return of.waiting[byOwnQuota] + of.waiting[byAncestor] }
+
+// negligible is the share of the window below which stopped time means nothing: quotas of exactly the CPUs allowed stop
+// a busy container for some microseconds each second (measured: 1 ms in 3 s on 1 CPU of 1), which nobody feels.
+const negligible = 0.001
+
+// throttled says whether quotas held it back for a time that matters.
+func (of *figures) throttled() bool {
+	return of.stopped > 0 && float64(of.stopped) >= negligible*float64(of.window)
+}
+
+// spender is the pool that spent most in throttled periods, nil without any pool.
+func (of *figures) spender() *pool {
+	if len(of.pools) == 0 {
+		return nil
+	}
+	return of.pools[0]
+}

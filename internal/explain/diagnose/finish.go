@@ -1,0 +1,190 @@
+package diagnose
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/unthrottle/unthrottle/internal/see/recording"
+)
+
+// countAll counts everything that is counted when it changes, up to now.
+func (a *Analysis) countAll() {
+	for _, c := range a.cpus {
+		a.countHolder(c)
+	}
+}
+
+// Finish ends the analysis. It is to be called once, and nothing be added afterwards.
+func (a *Analysis) Finish(f recording.Footer) Explanation {
+	a.advance(f.EndNS)
+	for _, c := range a.cpus {
+		a.countHolder(c)
+		a.countWaiters(c)
+	}
+	for _, t := range a.threads {
+		if t.heldBy >= 0 {
+			a.pools.all[t.pool].waiting.add(quotaReason(&a.levels.all[t.heldBy]), a.now-t.heldAt)
+			t.heldAt = a.now
+		}
+	}
+	for _, p := range a.pools.all {
+		if p.held > 0 {
+			p.stopped += a.now - p.heldAt
+			p.heldAt = a.now
+		}
+		if p.running > 0 {
+			p.busy += a.now - p.busyAt
+			p.busyAt = a.now
+		}
+	}
+	for _, t := range a.tracks {
+		if a.now > t.start {
+			t.partial = true // its end was not seen
+			t.close(a, a.now, false)
+		}
+		if len(t.block.rows) > 0 {
+			t.keep()
+		}
+	}
+	a.takeSteal(&f)
+
+	figures := a.figures(&f)
+	e := a.explanation(&f, figures)
+	conclude(&e, figures)
+	return e
+}
+
+// lead is the track whose rows are shown: that of the level that binds.
+func (a *Analysis) lead() *track {
+	binding := a.levels.binding()
+	for _, t := range a.tracks {
+		if t.level == binding {
+			return t
+		}
+	}
+	return a.tracks[0]
+}
+
+func (a *Analysis) explanation(f *recording.Footer, of *figures) Explanation {
+	lead := a.lead()
+	waits := a.reasonsMeasured(f, of)
+	e := Explanation{
+		Target: a.h.Target.Name, Start: a.h.Created, Window: span(a.now), LimitCPUs: a.limit,
+		Periods: of.periods, ThrottledPeriods: of.throttledPeriods, MeanWidth: &of.meanWidth,
+		Width: a.width.bars(), Wanted: a.wanted.bars(), SampledWidth: a.sampled.bars(), Strip: lead.strip(),
+		Waiting: of.waiting.told(waits), Neighbours: a.owners.neighbours(f, a.now),
+		RunnablePerCore: a.perCore(), LostEvents: &of.lost, Checks: a.checks(f),
+		LimitUnknown: a.limit == nil && len(a.h.Levels) == 0,
+		Pools:        []PoolUse{}, NotMeasured: slices.Clone(a.h.NotMeasured),
+	}
+	if e.Target == "" {
+		e.Target = a.h.Target.Path
+	}
+	if of.measured {
+		e.Stopped, e.StoppedSpells = new(span(a.stopped)), new(a.spells.count)
+	} else {
+		e.NotMeasured = append(e.NotMeasured, "stopped time: the kernel does not show which threads a quota holds back")
+	}
+	for i, p := range a.pools.all {
+		if !p.any() {
+			continue
+		}
+		e.Pools = append(e.Pools, p.use(lead.index, lead.level >= 0, waits))
+		if w := p.cost.width(); w != nil && (e.CostOfWidth == nil || p.cpu > a.pools.all[of.costPool].cpu) {
+			e.CostOfWidth, of.costPool = w, i
+		}
+	}
+	slices.SortStableFunc(e.Pools, func(x, y PoolUse) int {
+		return cmp.Or(cmp.Compare(y.CPU, x.CPU), strings.Compare(x.Name, y.Name), strings.Compare(x.Process, y.Process))
+	})
+	e.NotMeasured = append(e.NotMeasured, a.doubts(f)...)
+	return e
+}
+
+// reasonsMeasured are the reasons of waiting that the kernel tells: not quotas where it does not show whom they hold
+// back, not steal where /proc/stat was not read.
+func (a *Analysis) reasonsMeasured(f *recording.Footer, of *figures) [reasons]bool {
+	return [reasons]bool{
+		byOwnQuota: of.measured, byAncestor: of.measured, byOwnThreads: true, byNeighbour: true, byHost: true,
+		bySteal: f.StealNS != nil, byIdle: true,
+	}
+}
+
+// manyUnseen is the share of switches that the kernel did not tell from which on that is worth a word: Linux 6.18 leaves
+// out one in a thousand.
+const manyUnseen = 0.01
+
+// doubts are what the events themselves did not tell.
+func (a *Analysis) doubts(f *recording.Footer) []string {
+	var all []string
+	if n := f.UnseenSwitches; n > 0 && float64(n) > manyUnseen*float64(a.switches) {
+		all = append(all, fmt.Sprintf("%d switches were not told by the kernel: wanted and waiting may be off", n))
+	}
+	for _, trouble := range f.Troubles {
+		all = append(all, fmt.Sprintf("in the probe: %s: figures may be off", trouble))
+	}
+	for _, d := range []struct {
+		n    uint64
+		text string
+	}{
+		{a.odd, "events contradict others: what they tell of threads may be off"},
+		{a.late, "events came out of order: their times were moved"},
+		{a.unknown, "events are of threads beyond the first 65536: they count for width, not for wanted and pools"},
+	} {
+		if d.n > 0 {
+			all = append(all, fmt.Sprintf("%d %s", d.n, d.text))
+		}
+	}
+	return all
+}
+
+// perCore is the mean of wanted while any thread is, over the CPUs that are reserved: the limit, or the CPUs allowed.
+func (a *Analysis) perCore() *float64 {
+	reserved := float64(a.h.CPUsAllowed.Size())
+	if a.limit != nil && (reserved == 0 || *a.limit < reserved) {
+		reserved = *a.limit
+	}
+	if reserved == 0 {
+		return nil
+	}
+	any := 0.0
+	for i, d := range a.wanted.time {
+		if i > 0 {
+			any += float64(d)
+		}
+	}
+	if any == 0 {
+		return new(0.0)
+	}
+	return new(integral(a.wanted.time) / any / reserved)
+}
+
+// takeSteal moves waiting for a CPU that the hypervisor held meanwhile to Steal: no event tells when that was, so of
+// each CPU the same share of all waiting there.
+func (a *Analysis) takeSteal(f *recording.Footer) {
+	if f.StealNS == nil {
+		return
+	}
+	stolen, waited := 0.0, 0.0
+	for n, c := range a.cpus {
+		waited += float64(c.waited)
+		if s := f.StealNS[n]; s > 0 && c.busy > 0 {
+			stolen += float64(c.waited) * min(1, float64(s)/float64(c.busy))
+		}
+	}
+	if stolen <= 0 || waited <= 0 {
+		return
+	}
+	share := stolen / waited
+	for _, p := range a.pools.all {
+		for _, r := range []int{byOwnThreads, byNeighbour, byHost} {
+			d := int64(float64(p.waiting[r]) * share)
+			if d > 0 {
+				p.waiting[r] -= d
+				p.waiting.add(bySteal, d)
+			}
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package diagnose
+
+import (
+	"github.com/unthrottle/unthrottle/internal/see/recording"
+)
+
+// level is one cgroup that may hold the container's threads back.
+type level struct {
+	recording.Level
+	own     bool  // the container's own cgroup or one below it
+	held    int   // threads that it holds back now
+	stopped int64 // time with any
+
+	// What its period timer told.
+	expiries, throttled uint64
+	left                int64 // of the pool at its expiries, in all
+}
+
+func (l *level) limit() (cpus float64, ok bool) {
+	if l.QuotaNS == nil || *l.QuotaNS <= 0 || l.PeriodNS <= 0 {
+		return 0, false
+	}
+	return float64(*l.QuotaNS) / float64(l.PeriodNS), true
+}
+
+func (l *level) expired(p recording.PeriodState) {
+	l.expiries++
+	l.left += max(0, p.LeftNS)
+	if p.StoppedCPUs > 0 {
+		l.throttled++
+	}
+}
+
+// levels are the container's own, its ancestors', then those below it. There is always one.
+type levels struct {
+	all       []level
+	byID      map[uint64]int
+	unknown   int // that is blamed where the recording does not know
+	ancestors int64
+	ownTime   int64
+}
+
+func newLevels(h recording.Header) levels {
+	ls := levels{byID: map[uint64]int{}}
+	add := func(l recording.Level, own bool) {
+		if len(ls.all) == maxLevels {
+			return
+		}
+		if _, ok := ls.byID[l.ID]; !ok {
+			ls.byID[l.ID] = len(ls.all)
+		}
+		ls.all = append(ls.all, level{Level: l, own: own})
+	}
+	for i, l := range h.Levels {
+		add(l, i == 0)
+	}
+	if len(h.Levels) == 0 {
+		add(recording.Level{Path: h.Target.Path, ID: h.Target.ID}, true)
+	}
+	for _, l := range h.SubLevels {
+		add(l, true)
+	}
+	// Unknown: the one with the least limit, the nearest of several. Where none has a limit that we know, its own.
+	least := 0.0
+	for i := range ls.all {
+		if cpus, ok := ls.all[i].limit(); ok && (least == 0 || cpus < least) {
+			least, ls.unknown = cpus, i
+		}
+	}
+	return ls
+}
+
+// limit is the effective one: the least of its own and its ancestors', nil if there is none. Levels below the
+// container hold back a part of it only.
+func (ls *levels) limit() *float64 {
+	var least *float64
+	below := len(ls.all)
+	for i := range ls.all {
+		if i > 0 && ls.all[i].own {
+			below = i
+			break
+		}
+	}
+	for i := range ls.all[:below] {
+		if cpus, ok := ls.all[i].limit(); ok && (least == nil || cpus < *least) {
+			least = &cpus
+		}
+	}
+	return least
+}
+
+func (ls *levels) find(id uint64) (int, bool) {
+	i, ok := ls.byID[id]
+	return i, ok
+}
+
+// blame is the level of a held thread's cgroup; 0 or one that the header does not have: the likeliest.
+func (ls *levels) blame(id uint64) int {
+	if i, ok := ls.byID[id]; ok && id != 0 {
+		return i
+	}
+	return ls.unknown
+}
+
+func (ls *levels) add(d int64) {
+	own, ancestor := false, false
+	for i := range ls.all {
+		l := &ls.all[i]
+		if l.held == 0 {
+			continue
+		}
+		l.stopped += d
+		own = own || l.own
+		ancestor = ancestor || !l.own
+	}
+	if own {
+		ls.ownTime += d
+	}
+	if ancestor {
+		ls.ancestors += d
+	}
+}
+
+// binding is the level that held threads back longest; none did: the one with the least limit. -1: none has a limit.
+func (ls *levels) binding() int {
+	best := -1
+	for i := range ls.all {
+		if ls.all[i].stopped > 0 && (best < 0 || ls.all[i].stopped > ls.all[best].stopped) {
+			best = i
+		}
+	}
+	if best >= 0 {
+		return best
+	}
+	if _, ok := ls.all[ls.unknown].limit(); ok {
+		return ls.unknown
+	}
+	return -1
+}

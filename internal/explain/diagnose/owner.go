@@ -1,0 +1,173 @@
+package diagnose
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/see/recording"
+)
+
+// Indices of owners that are always there, as their numbers are in events.
+const (
+	idleOwner   = int(recording.Idle)
+	kernelOwner = int(recording.Kernel)
+	rootOwner   = int(recording.Root)
+)
+
+// owner is somebody else who holds CPUs.
+type owner struct {
+	number uint32
+	kind   recording.OwnerKind
+	name   string
+	cgroup uint64
+	cpu    int64 // on the CPUs that the container may use
+	waited int64 // thread time of the container meanwhile, where that held it up
+
+	width counted
+	at    int64 // up to when width is counted
+	swing int   // how often it went from no CPU to at least half of the most it ever had
+	most  int
+	low   bool // it has held none since it last was wide
+}
+
+// ownerTable holds a bounded number of owners.
+type ownerTable struct {
+	all    []*owner
+	number map[uint32]int
+}
+
+func newOwnerTable() ownerTable {
+	t := ownerTable{number: map[uint32]int{}}
+	for i, o := range []owner{
+		{kind: recording.OwnerIdle, name: "idle"}, {kind: recording.OwnerKernel, name: "kernel"},
+		{kind: recording.OwnerRoot, name: "root"},
+	} {
+		o.number = uint32(i)
+		t.all = append(t.all, &o)
+		t.number[uint32(i)] = i
+	}
+	return t
+}
+
+// index is that of the owner with a number: one never defined is a process that nobody named.
+func (t *ownerTable) index(number uint32) int {
+	if i, ok := t.number[number]; ok {
+		return i
+	}
+	if len(t.all) >= maxOwners-1 {
+		i := len(t.all) - 1
+		if len(t.all) == maxOwners-1 {
+			t.all = append(t.all, &owner{kind: recording.OwnerProcess, name: "others", number: number})
+			i++
+		}
+		return i
+	}
+	t.all = append(t.all, &owner{kind: recording.OwnerProcess, name: "unknown", number: number})
+	t.number[number] = len(t.all) - 1
+	return len(t.all) - 1
+}
+
+func (t *ownerTable) define(e *recording.Event) {
+	if e.Owner < recording.FirstOwner {
+		return
+	}
+	i := t.index(e.Owner)
+	o := t.all[i]
+	if o.number != e.Owner {
+		return // beyond the bound
+	}
+	if e.OwnerKind == recording.OwnerContainer || e.OwnerKind == recording.OwnerProcess ||
+		e.OwnerKind == recording.OwnerRoot || e.OwnerKind == recording.OwnerKernel {
+		o.kind = e.OwnerKind
+	}
+	o.name = container.Sanitize(e.Text, 0)
+	o.cgroup = e.Cgroup
+}
+
+func (o *owner) count(now int64) {
+	o.width.n = max(0, o.width.n)
+	o.width.add(now - o.at)
+	o.at = now
+}
+
+// take counts a CPU more for an owner, leave one less.
+func (t *ownerTable) take(i int, now int64) {
+	o := t.all[i]
+	o.count(now)
+	o.width.n++
+	if o.width.n > o.most {
+		o.most = o.width.n
+	}
+	if o.low && o.width.n*2 >= o.most {
+		o.low = false
+		o.swing++
+	}
+}
+
+func (t *ownerTable) leave(i int, now int64) {
+	o := t.all[i]
+	o.count(now)
+	o.width.n--
+	o.low = o.low || o.width.n <= 0
+}
+
+// togglesFrom is the share of its time below which, and above 1 less which, an owner that holds no CPU at all does not
+// swing (seed 000: a throttled neighbour goes between many CPUs and none), and minToggles how often a second it must.
+const (
+	togglesFrom = 0.1
+	minToggles  = 1
+)
+
+// toggles says whether an owner swings between two or more CPUs and none.
+func (o *owner) toggles(window int64) bool {
+	all := total(o.width.time)
+	if all <= 0 || len(o.width.time) == 0 || window <= 0 {
+		return false
+	}
+	none := float64(o.width.time[0]) / all
+	active := (all - float64(o.width.time[0]))
+	if active <= 0 || none < togglesFrom || none > 1-togglesFrom {
+		return false
+	}
+	return integral(o.width.time)/active >= 1.5 && float64(o.swing) >= minToggles*float64(window)/1e9
+}
+
+// throttledShare is the share of a neighbour's own periods from which it is said to be throttled.
+const throttledShare = 0.05
+
+// neighbours are the owners that ran on the container's CPUs, those that it waited for most first.
+func (t *ownerTable) neighbours(f *recording.Footer, now int64) []NeighbourUse {
+	told := map[uint32]*recording.Neighbour{}
+	for i := range f.Neighbours {
+		told[f.Neighbours[i].Owner] = &f.Neighbours[i]
+	}
+	uses := []NeighbourUse{}
+	for i, o := range t.all {
+		if i == idleOwner || o.cpu <= 0 {
+			continue
+		}
+		o.count(now)
+		u := NeighbourUse{Name: o.name, Waited: span(o.waited), CPU: span(o.cpu)}
+		if o.kind == recording.OwnerContainer || o.kind == recording.OwnerProcess {
+			u.Toggling = new(o.toggles(now))
+		}
+		if n := told[o.number]; n != nil && i > rootOwner {
+			if n.Name != "" {
+				u.Name = container.Sanitize(n.Name, 0)
+			}
+			if n.Periods != nil && n.ThrottledPeriods != nil {
+				u.Throttled = new(*n.Periods > 0 && float64(*n.ThrottledPeriods) >= throttledShare*float64(*n.Periods))
+			}
+		}
+		uses = append(uses, u)
+	}
+	slices.SortStableFunc(uses, func(a, b NeighbourUse) int {
+		return cmp.Or(cmp.Compare(b.Waited, a.Waited), cmp.Compare(b.CPU, a.CPU), strings.Compare(a.Name, b.Name))
+	})
+	return uses[:min(len(uses), maxNeighbours)]
+}
+
+// maxNeighbours bounds those that are told.
+const maxNeighbours = 64

@@ -1,0 +1,264 @@
+package diagnose_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/utils/cpuset"
+
+	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/see/recording"
+	rt "github.com/unthrottle/unthrottle/internal/see/recording/recordingtest"
+)
+
+// told explains a recording of one thread, number 1, and so on, from its events alone.
+func told(h recording.Header, end time.Duration, f recording.Footer, events ...recording.Event) diagnose.Explanation {
+	f.EndNS = end.Nanoseconds()
+	return explain(recording.Recording{Header: h, Events: events, Footer: f})
+}
+
+func at(d time.Duration, e recording.Event) recording.Event {
+	e.AtNS = d.Nanoseconds()
+	return e
+}
+
+func twoCPUs() recording.Header {
+	return recording.Header{
+		Host: recording.Host{CPUs: cpuset.New(0, 1)}, CPUsAllowed: cpuset.New(0, 1), Target: recording.Target{Name: "x", ID: 5},
+		Threads: []recording.Thread{{TID: 1, TGID: 1, Comm: "app"}, {TID: 2, TGID: 1, Comm: "w-2"}},
+	}
+}
+
+// Where waiting goes: each millisecond of thread 1's has another reason.
+func TestWaitingByReason(t *testing.T) {
+	h := twoCPUs()
+	h.Levels = []recording.Level{{ID: 5, QuotaNS: new(int64(1e8)), PeriodNS: 1e8}, {ID: 4, Path: "/p", QuotaNS: new(int64(1e8)), PeriodNS: 1e8}}
+	e := told(h, 20*ms, recording.Footer{},
+		at(0, recording.Event{Kind: recording.Define, Owner: 3, OwnerKind: recording.OwnerContainer, Text: "batch"}),
+		at(0, recording.Event{Kind: recording.Switch, CPU: 0, NextOwner: 3}),
+		at(0, recording.Event{Kind: recording.Switch, CPU: 1, NextOwner: recording.Kernel}),
+		at(0, recording.Event{Kind: recording.Wakeup, CPU: 0, Thread: 1}),                                               // batch: 1 ms
+		at(1*ms, recording.Event{Kind: recording.Switch, CPU: 0, Owner: 3, NextOwner: recording.Kernel}),                // host: 2 ms
+		at(3*ms, recording.Event{Kind: recording.Switch, CPU: 1, Owner: recording.Kernel}),                              // CPU 1 idles: 3 ms
+		at(6*ms, recording.Event{Kind: recording.Switch, CPU: 1, NextThread: 2}),                                        // host again
+		at(6*ms, recording.Event{Kind: recording.Migrate, CPU: 1, Thread: 1}),                                           // thread 2: 4 ms
+		at(10*ms, recording.Event{Kind: recording.Hold, CPU: 1, Thread: 1, Cgroup: 5}),                                  // own quota: 5 ms
+		at(15*ms, recording.Event{Kind: recording.Hold, CPU: 1, Thread: 1, Cgroup: 4}),                                  // the ancestor's: 2 ms
+		at(17*ms, recording.Event{Kind: recording.Release, CPU: 1, Thread: 1}),                                          // thread 2: 1 ms
+		at(18*ms, recording.Event{Kind: recording.Switch, CPU: 1, Thread: 2, NextThread: 1, Flags: recording.InKernel}), // runs
+	)
+	want := map[diagnose.Reason]time.Duration{
+		diagnose.ByNeighbours: 1 * ms, diagnose.HostSystem: 2 * ms, diagnose.IdleUnused: 3 * ms, diagnose.OwnThreads: 5 * ms,
+		diagnose.OwnQuota: 5 * ms, diagnose.AncestorQuota: 2 * ms,
+	}
+	for r, d := range want {
+		if e.Waiting[r] != d {
+			t.Errorf("%s: %v, not %v", r, e.Waiting[r], d)
+		}
+	}
+	if len(e.Waiting) != len(want) {
+		t.Errorf("%v", e.Waiting)
+	}
+	if *e.Stopped != 7*ms || *e.StoppedSpells != 1 {
+		t.Errorf("stopped for %v in %d spells", *e.Stopped, *e.StoppedSpells)
+	}
+	if d := e.Pools[0].Delay; e.Pools[0].Name != "w-*" || e.Pools[1].Delay.Max != 18*ms {
+		t.Errorf("delays %+v", d)
+	}
+}
+
+// Two threads wait and one CPU idles: only one of them could have it.
+func TestAnIdleCPUIsOneThreadsLoss(t *testing.T) {
+	h := twoCPUs()
+	e := told(h, 10*ms, recording.Footer{},
+		at(0, recording.Event{Kind: recording.Switch, CPU: 0, NextOwner: recording.Kernel}),
+		at(0, recording.Event{Kind: recording.Switch, CPU: 1}),
+		at(0, recording.Event{Kind: recording.Wakeup, CPU: 0, Thread: 1}),
+		at(0, recording.Event{Kind: recording.Wakeup, CPU: 0, Thread: 2}),
+	)
+	if e.Waiting[diagnose.IdleUnused] != 10*ms || e.Waiting[diagnose.HostSystem] != 10*ms {
+		t.Errorf("%v", e.Waiting)
+	}
+	// Bound to the busy CPU, none of them could.
+	for i := range h.Threads {
+		h.Threads[i].Allowed = "0"
+	}
+	e = told(h, 10*ms, recording.Footer{},
+		at(0, recording.Event{Kind: recording.Switch, CPU: 0, NextOwner: recording.Kernel}),
+		at(0, recording.Event{Kind: recording.Switch, CPU: 1}),
+		at(0, recording.Event{Kind: recording.Wakeup, CPU: 0, Thread: 1}),
+		at(0, recording.Event{Kind: recording.Wakeup, CPU: 0, Thread: 2}),
+	)
+	if e.Waiting[diagnose.IdleUnused] != 0 || e.Waiting[diagnose.HostSystem] != 20*ms {
+		t.Errorf("bound: %v", e.Waiting)
+	}
+}
+
+// A tenth of the time that the CPU was busy was stolen: a tenth of the waiting there.
+func TestSteal(t *testing.T) {
+	e := told(twoCPUs(), 100*ms, recording.Footer{StealNS: map[int]int64{0: (10 * ms).Nanoseconds()}, UsageNS: new(int64(0))},
+		at(0, recording.Event{Kind: recording.Switch, CPU: 0, NextOwner: recording.Kernel}),
+		at(0, recording.Event{Kind: recording.Switch, CPU: 1, NextOwner: recording.Kernel}),
+		at(0, recording.Event{Kind: recording.Wakeup, CPU: 0, Thread: 1}),
+	)
+	if e.Waiting[diagnose.Steal] != 10*ms || e.Waiting[diagnose.HostSystem] != 90*ms {
+		t.Errorf("%v", e.Waiting)
+	}
+}
+
+func TestChecks(t *testing.T) {
+	ran := []recording.Event{
+		at(0, recording.Event{Kind: recording.Switch, CPU: 0, NextThread: 1}),
+		at(100*ms, recording.Event{Kind: recording.Switch, CPU: 0, Thread: 1}),
+	}
+	good := recording.Footer{
+		OnCPUNS: map[int]int64{0: 1e8}, WidthNS: []int64{9e8, 1e8}, UsageNS: new(int64(1e8)), StealNS: map[int]int64{0: 0},
+	}
+	h := twoCPUs()
+	h.Host.HZ = new(250)
+	judge := func(change func(f *recording.Footer)) []diagnose.Check {
+		f := good
+		change(&f)
+		return told(h, time.Second, f, ran...).Checks
+	}
+	for _, c := range judge(func(*recording.Footer) {}) {
+		if !c.OK || c.ErrorRatio == nil {
+			t.Errorf("%+v", c)
+		}
+	}
+	for i, change := range []func(f *recording.Footer){
+		func(f *recording.Footer) { f.OnCPUNS = map[int]int64{0: 1e8 + 2e5} },
+		func(f *recording.Footer) { f.WidthNS = []int64{9e8 + 2e6, 1e8 - 2e6} },
+		func(f *recording.Footer) { f.UsageNS = new(int64(1e8 + 5e6)) }, // more than 1 % and than a tick of 4 ms
+	} {
+		if c := judge(change)[i]; c.OK || c.ErrorRatio == nil || *c.ErrorRatio <= 0 {
+			t.Errorf("%+v", c)
+		}
+	}
+	if c := judge(func(f *recording.Footer) { f.UsageNS = new(int64(1e8 + 3.9e6)) })[2]; !c.OK {
+		t.Errorf("within a tick: %+v", c)
+	}
+	if c := judge(func(f *recording.Footer) { f.StealNS = map[int]int64{0: 2e6} })[2]; c.ErrorRatio != nil || c.Note != "2.0 % steal on the CPUs used" {
+		t.Errorf("steal: %+v", c)
+	}
+	if c := judge(func(f *recording.Footer) { f.UsageNS = nil })[2]; c.ErrorRatio != nil || c.Note == "" {
+		t.Errorf("no usage counter: %+v", c)
+	}
+}
+
+// The kernel charges a thread that it wakes on an idle CPU from the wake-up on.
+func TestUsageBeginsAtWakeups(t *testing.T) {
+	for usage, want := range map[time.Duration]bool{100 * ms: true, 110 * ms: true, 113 * ms: true, 116 * ms: false, 94 * ms: false} {
+		h := twoCPUs()
+		h.Host.HZ = new(250)
+		e := told(h, time.Second, recording.Footer{UsageNS: new(int64(usage)), StealNS: map[int]int64{0: 0}},
+			at(0, recording.Event{Kind: recording.Switch, CPU: 0, Owner: recording.Idle, NextOwner: recording.Idle}),
+			at(10*ms, recording.Event{Kind: recording.Wakeup, CPU: 0, Thread: 1}),
+			at(20*ms, recording.Event{Kind: recording.Switch, CPU: 0, Owner: recording.Idle, NextThread: 1}),
+			at(120*ms, recording.Event{Kind: recording.Switch, CPU: 0, Thread: 1, NextOwner: recording.Idle}),
+		)
+		if c := e.Checks[2]; c.OK != want {
+			t.Errorf("100 ms on a CPU, 10 ms after the wake-up, and a counter of %v: %+v", usage, c)
+		}
+	}
+}
+
+// The strip has whole periods, the worst stretch first, and adds up.
+func TestStrip(t *testing.T) {
+	s := rt.New(8).Limit(50*ms, 100*ms)
+	w := s.Threads("w", 8)
+	for _, start := range []time.Duration{300 * ms, 2000 * ms, 2100 * ms, 2200 * ms} {
+		s.Work(start, 6*ms, w...) // 48 ms: within the quota
+	}
+	s.Work(2300*ms, 40*ms, w...)
+	e := explain(s.Run(3 * time.Second))
+	if len(e.Strip) == 0 || e.Strip[0].Start != 1600*ms && e.Strip[0].Start != 2400*ms {
+		t.Fatalf("the worst stretch begins at %v", e.Strip[0].Start)
+	}
+	stopped := time.Duration(0)
+	for i, row := range e.Strip {
+		if row.Length != 100*ms || row.Start%(100*ms) != 0 || len(row.Cells) != 50 {
+			t.Errorf("row %d: %v +%v, %d cells", i, row.Start, row.Length, len(row.Cells))
+		}
+		held := time.Duration(0)
+		for _, c := range row.Cells {
+			held += time.Duration(c.Stopped * float64(2*ms))
+		}
+		if row.Throttled != (held > 0 && row.Cells[49].Stopped > 0) {
+			t.Errorf("row at %v: throttled %v, stopped for %v", row.Start, row.Throttled, held)
+		}
+		stopped += held
+	}
+	if diff := (stopped - *e.Stopped).Abs(); diff > ms {
+		t.Errorf("the strip has %v of %v stopped", stopped, *e.Stopped)
+	}
+	if *e.Periods != 29 || *e.ThrottledPeriods == 0 {
+		t.Errorf("%d of %d periods", *e.ThrottledPeriods, *e.Periods)
+	}
+}
+
+// Work that costs twice as much when it runs wider than the limit.
+func TestCostOfWidth(t *testing.T) {
+	s := rt.New(8).Limit(300*ms, 100*ms)
+	w := s.Threads("w", 8)
+	s.Repeat(30, 30*ms, func(at time.Duration) { s.Work(at, ms, w[:2]...) })
+	s.Repeat(30, 30*ms, func(at time.Duration) { s.Work(at+15*ms, 2*ms, w...) })
+	c := explain(s.Run(time.Second)).CostOfWidth
+	if c == nil || c.Narrow != ms || c.Wide != 2*ms || c.NarrowRuns != 60 || c.WideRuns != 240 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// Seed 000's view of the same: every 10 ms, which misses what lasts less.
+func TestSampledWidth(t *testing.T) {
+	s := rt.New(4)
+	w := s.Threads("w", 4)
+	s.Repeat(10, 100*ms, func(at time.Duration) { s.Work(at+ms, 5*ms, w...) })
+	e := explain(s.Run(time.Second))
+	if len(e.SampledWidth) != 1 || e.SampledWidth[0].Time != time.Second {
+		t.Errorf("sampled: %v", e.SampledWidth)
+	}
+	if all, running := sum(e.Width); all != time.Second || running != 200*ms {
+		t.Errorf("exact: %v", e.Width)
+	}
+}
+
+// Switches that the kernel did not tell are worth a word where they are many.
+func TestUnseenSwitches(t *testing.T) {
+	for unseen, want := range map[uint64]bool{0: false, 1: false, 50: true} {
+		s := rt.New(4)
+		w := s.Threads("w", 4)
+		s.Repeat(50, 20*ms, func(at time.Duration) { s.Work(at, 2*ms, w...) })
+		r := s.Run(time.Second)
+		r.Footer.UnseenSwitches = unseen
+		e := explain(r)
+		if got := slices.ContainsFunc(e.NotMeasured, func(text string) bool { return strings.Contains(text, "not told by the kernel") }); got != want {
+			t.Errorf("%d unseen: said so %v: %v", unseen, got, e.NotMeasured)
+		}
+	}
+}
+
+// What went wrong in the probe is told.
+func TestTroubles(t *testing.T) {
+	s := rt.New(4)
+	s.Work(0, 2*ms, s.Threads("w", 1)...)
+	r := s.Run(time.Second)
+	r.Footer.Troubles = []string{"a thread could not be remembered at once (3)"}
+	want := "in the probe: a thread could not be remembered at once (3): figures may be off"
+	if e := explain(r); !slices.Contains(e.NotMeasured, want) {
+		t.Errorf("not said: %v", e.NotMeasured)
+	}
+}
+
+// A kernel that does not show who is held back: the causes of stopped time cannot be told, and that is said.
+func TestABlindKernel(t *testing.T) {
+	s := rt.New(8).Limit(50*ms, 100*ms).Blind()
+	w := s.Threads("w", 8)
+	s.Repeat(5, 200*ms, func(at time.Duration) { s.Work(at, 8*ms, w...) })
+	e := explain(s.Run(time.Second))
+	if e.Stopped != nil || e.StoppedSpells != nil || len(e.NotMeasured) == 0 {
+		t.Errorf("stopped %v, not measured %v", e.Stopped, e.NotMeasured)
+	}
+}

@@ -1,0 +1,163 @@
+package diagnose
+
+import (
+	"strings"
+
+	"github.com/unthrottle/unthrottle/internal/explain/threadpool"
+)
+
+// poolKey: pools of processes with one name are one pool.
+type poolKey struct{ process, name string }
+
+// pool is one thread pool's sums.
+type pool struct {
+	key     poolKey
+	threads int
+	cpu     int64
+	running int
+	widest  int
+	busyAt  int64 // since when any of it runs
+	busy    int64 // time with any
+	waiting waits
+
+	held    int
+	heldAt  int64
+	stopped int64 // time with any thread held back
+	holds   int   // how often that began
+
+	// CPU time that no track has counted for a period yet, and that of throttled periods, by track.
+	period    [maxTracks]int64
+	throttled [maxTracks]int64
+	most      [maxTracks]int64 // CPU time of the period with most
+
+	delay, response spread
+	cost            cost
+}
+
+func (p *pool) ran(d int64) {
+	p.cpu += d
+	for i := range p.period {
+		p.period[i] += d
+	}
+}
+
+func (p *pool) begin(now int64) {
+	if p.running == 0 {
+		p.busyAt = now
+	}
+	p.running++
+	p.widest = max(p.widest, p.running)
+}
+
+func (p *pool) end(now int64) {
+	p.running--
+	if p.running == 0 {
+		p.busy += now - p.busyAt
+	}
+}
+
+func (p *pool) hold(now int64) {
+	if p.held == 0 {
+		p.heldAt = now
+		p.holds++
+	}
+	p.held++
+}
+
+func (p *pool) release(now int64) {
+	p.held--
+	if p.held == 0 {
+		p.stopped += now - p.heldAt
+	}
+}
+
+// poolTable holds a bounded number of pools.
+type poolTable struct {
+	all   []*pool
+	index map[poolKey]int
+}
+
+func newPoolTable() poolTable { return poolTable{index: map[poolKey]int{}} }
+
+// find is the index of a pool, that of OtherPools once there are too many.
+func (t *poolTable) find(process, name string) int {
+	key := poolKey{process, name}
+	if i, ok := t.index[key]; ok {
+		return i
+	}
+	if len(t.all) >= maxPools-1 {
+		key = poolKey{name: OtherPools}
+		if i, ok := t.index[key]; ok {
+			return i
+		}
+	}
+	// The names are parts of a stranger's longer text: not to be kept alive by them.
+	key = poolKey{strings.Clone(key.process), strings.Clone(key.name)}
+	t.all = append(t.all, &pool{key: key})
+	t.index[key] = len(t.all) - 1
+	return len(t.all) - 1
+}
+
+// unnamed is the pool of threads that nobody introduced.
+func (t *poolTable) unnamed() int { return t.find("", threadpool.Unnamed) }
+
+// use is what is told of a pool; withPeriods: track's periods are known.
+func (p *pool) use(track int, withPeriods bool, measured [reasons]bool) PoolUse {
+	u := PoolUse{
+		Name: p.key.name, Process: p.key.process, Threads: p.threads, CPU: span(p.cpu), Widest: p.widest,
+		Delay: p.delay.quantiles(), Response: p.response.quantiles(), Waiting: p.waiting.told(measured),
+	}
+	if withPeriods {
+		u.CPUThrottled = new(span(p.throttled[track]))
+	}
+	return u
+}
+
+func (p *pool) any() bool { return p.threads > 0 || p.cpu > 0 || p.waiting.sum() > 0 }
+
+// cost sums up the runs of a pool by whether most of their CPU time was spent wider than the limit.
+type cost struct {
+	narrow, wide         int64
+	narrowRuns, wideRuns int
+	squares              float64 // of the CPU times of all runs
+}
+
+func (c *cost) add(cpu, wide int64) {
+	c.squares += float64(cpu) * float64(cpu)
+	if wide*2 > cpu {
+		c.wide += cpu
+		c.wideRuns++
+		return
+	}
+	c.narrow += cpu
+	c.narrowRuns++
+}
+
+// typical is the CPU time of the run in which a moment of the pool's CPU time was spent, on average; 0 without any. Runs
+// that only look whether there is work do not make it shorter, as they would the mean.
+func (c *cost) typical() int64 {
+	if all := float64(c.narrow) + float64(c.wide); all > 0 {
+		return int64(c.squares / all)
+	}
+	return 0
+}
+
+// minRuns of each sort make a comparison of the cost of width.
+const minRuns = 20
+
+func (c *cost) width() *WidthCost {
+	if c.narrowRuns < minRuns || c.wideRuns < minRuns {
+		return nil
+	}
+	return &WidthCost{
+		Narrow: span(c.narrow / int64(c.narrowRuns)), Wide: span(c.wide / int64(c.wideRuns)),
+		NarrowRuns: c.narrowRuns, WideRuns: c.wideRuns,
+	}
+}
+
+func baseName(path string) string {
+	if i := strings.LastIndexByte(path, '/'); i >= 0 {
+		path = path[i+1:]
+	}
+	return path
+}

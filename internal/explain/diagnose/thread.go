@@ -1,0 +1,266 @@
+package diagnose
+
+import (
+	"github.com/unthrottle/unthrottle/internal/see/recording"
+	"github.com/unthrottle/unthrottle/topology"
+)
+
+// thread is what is known of one thread of the container.
+type thread struct {
+	tid, tgid uint32
+	cgroup    uint64
+	pool      int
+	state     recording.State
+	cpu       int32 // where it runs, waits or last ran
+	class     int
+	heldBy    int // index of the level that holds it back while it waits, -1: none
+	heldAt    int64
+	dying     bool
+	seen      [4]int // pools that counted it, +1; 0: none
+
+	// A run is from wake-up to sleep.
+	woken  int64 // -1: not seen
+	ran    bool  // since woken
+	onAt   int64 // it runs since
+	onWide int64 // Analysis.wide then
+	cpuRun int64 // CPU time of this run
+	wide   int64 // of that, wider than the limit
+}
+
+// startThread takes in a thread of the header.
+func (a *Analysis) startThread(h *recording.Thread) {
+	if h.TID == 0 {
+		return
+	}
+	if h.TID == h.TGID {
+		a.byTGID[h.TGID] = h.Comm
+	}
+	if _, ok := a.threads[h.TID]; ok {
+		a.odd++
+		return
+	}
+	t := a.thread(h.TID)
+	if t == nil {
+		return
+	}
+	t.class = a.classOf(h.Allowed)
+	t.cpu = h.CPU
+	t.cgroup = h.Cgroup
+	a.rename(t, h.TGID, h.Comm)
+	switch h.State {
+	case recording.Running:
+		if c := a.cpu(h.CPU); c != nil && c.thread == nil {
+			a.run(t, h.CPU, c)
+			return
+		}
+		a.setState(t, recording.Runnable)
+	case recording.Runnable:
+		a.setState(t, recording.Runnable)
+	}
+}
+
+// classOf is the class of a list of CPUs; "" or one that cannot be read: the container's.
+func (a *Analysis) classOf(list string) int {
+	if list == "" {
+		return 0
+	}
+	for i, c := range a.classes {
+		if c.list == list {
+			return i
+		}
+	}
+	set, err := topology.ParseList(list)
+	if err != nil || set.IsEmpty() || len(a.classes) == maxClasses || a.classes[0].cpus.IsSubsetOf(set) && !a.classes[0].cpus.IsEmpty() {
+		return 0
+	}
+	if !a.classes[0].cpus.IsEmpty() {
+		set = set.Intersection(a.classes[0].cpus)
+	}
+	if set.IsEmpty() {
+		return 0
+	}
+	c := &class{list: list, cpus: set}
+	for n, cpu := range a.cpus {
+		if a.idles(cpu) && c.has(n) {
+			c.idle++
+		}
+	}
+	a.classes = append(a.classes, c)
+	return len(a.classes) - 1
+}
+
+// thread is the thread with that id, made if it is new; nil beyond the bound and for 0.
+func (a *Analysis) thread(tid uint32) *thread {
+	if tid == 0 {
+		return nil
+	}
+	if t := a.threads[tid]; t != nil {
+		return t
+	}
+	if len(a.threads) == maxThreads {
+		a.unknown++
+		return nil
+	}
+	t := &thread{tid: tid, heldBy: -1, woken: -1, pool: a.pools.unnamed()}
+	a.threads[tid] = t
+	return t
+}
+
+// wants says whether a state is one of wanting a CPU.
+func wants(s recording.State) bool { return s == recording.Runnable || s == recording.Running }
+
+// setState moves a thread that does not run, and will not, from one state to another.
+func (a *Analysis) setState(t *thread, s recording.State) {
+	if t.state == s {
+		return
+	}
+	if t.state == recording.Runnable {
+		a.unhold(t)
+		a.wait(t.cpu, t.pool, t.class, -1)
+	}
+	if wants(s) != wants(t.state) {
+		if wants(s) {
+			a.wanted.n++
+		} else {
+			a.wanted.n--
+		}
+	}
+	t.state = s
+	if s == recording.Runnable {
+		a.active(t)
+		a.wait(t.cpu, t.pool, t.class, 1)
+	}
+}
+
+// active counts the thread as one of its pool, once.
+func (a *Analysis) active(t *thread) {
+	for i, p := range t.seen {
+		if p == t.pool+1 {
+			return
+		}
+		if p == 0 {
+			t.seen[i] = t.pool + 1
+			a.pools.all[t.pool].threads++
+			return
+		}
+	}
+}
+
+// run lets a thread hold a CPU that its holder has given up.
+func (a *Analysis) run(t *thread, n int32, c *cpu) {
+	if t.state == recording.Running {
+		if c.thread == t {
+			return
+		}
+		// It was last told to run elsewhere: that CPU's next holder is not known.
+		a.vanish(t)
+	}
+	a.setState(t, recording.Sleeping) // leaves the queue it waits in
+	a.give(n, c, true, t, 0)
+	t.state, t.cpu = recording.Running, n
+	a.wanted.n++
+	a.active(t)
+	a.pools.all[t.pool].begin(a.now)
+	t.onAt, t.onWide = a.now, a.wide
+	if t.woken >= 0 && !t.ran {
+		t.ran = true
+		a.pools.all[t.pool].delay.add(a.now - t.woken)
+	}
+}
+
+// off takes a running thread from its CPU; the CPU's next holder is for the caller to say. state is what it then is.
+func (a *Analysis) off(t *thread, state recording.State) {
+	c := a.cpus[t.cpu]
+	if c.thread == t {
+		a.countHolder(c)
+		c.thread = nil
+	}
+	a.endSlice(t)
+	a.pools.all[t.pool].end(a.now)
+	a.wanted.n--
+	t.state = recording.Sleeping
+	if state == recording.Runnable {
+		a.setState(t, recording.Runnable)
+	}
+}
+
+// vanish takes a running thread from a CPU that it must have left unseen: whoever holds that now is not known.
+func (a *Analysis) vanish(t *thread) {
+	a.odd++
+	n := t.cpu
+	a.off(t, recording.Sleeping)
+	a.give(n, a.cpus[n], false, nil, rootOwner)
+}
+
+// endSlice adds the time since the thread got its CPU to its run.
+func (a *Analysis) endSlice(t *thread) {
+	t.cpuRun += a.now - t.onAt
+	t.wide += a.wide - t.onWide
+	t.onAt, t.onWide = a.now, a.wide
+}
+
+// endRun closes a run that was seen from its beginning.
+func (a *Analysis) endRun(t *thread) {
+	if t.woken >= 0 && t.ran {
+		p := a.pools.all[t.pool]
+		p.response.add(a.now - t.woken)
+		p.cost.add(t.cpuRun, t.wide)
+	}
+	t.woken, t.ran, t.cpuRun, t.wide = -1, false, 0, 0
+}
+
+// hold marks a waiting thread as held back by a level.
+func (a *Analysis) hold(t *thread, level int) {
+	if t.state != recording.Runnable {
+		a.odd++
+		return
+	}
+	if t.heldBy == level {
+		return
+	}
+	if t.heldBy >= 0 {
+		a.unhold(t)
+	}
+	// From here on it waits for the quota, not for the CPU.
+	a.wait(t.cpu, t.pool, t.class, -1)
+	t.heldBy, t.heldAt = level, a.now
+	l := &a.levels.all[level]
+	l.held++
+	a.held++
+	for _, track := range a.tracks {
+		track.heldBack(a.now, level)
+	}
+	a.pools.all[t.pool].hold(a.now)
+}
+
+// unhold ends what holds a waiting thread back: it waits for a CPU again.
+func (a *Analysis) unhold(t *thread) {
+	if t.heldBy < 0 {
+		return
+	}
+	l := &a.levels.all[t.heldBy]
+	p := a.pools.all[t.pool]
+	p.waiting.add(quotaReason(l), a.now-t.heldAt)
+	p.release(a.now)
+	l.held--
+	a.held--
+	t.heldBy = -1
+	a.wait(t.cpu, t.pool, t.class, 1)
+}
+
+func quotaReason(l *level) int {
+	if l.own {
+		return byOwnQuota
+	}
+	return byAncestor
+}
+
+// drop forgets a thread.
+func (a *Analysis) drop(t *thread) {
+	if t.state == recording.Running {
+		a.off(t, recording.Sleeping)
+	}
+	a.setState(t, recording.Sleeping)
+	a.endRun(t)
+	delete(a.threads, t.tid)
+}

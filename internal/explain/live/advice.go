@@ -1,0 +1,94 @@
+package live
+
+import (
+	"path"
+	"slices"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/explain/threadpool"
+	"github.com/unthrottle/unthrottle/internal/see/recording"
+)
+
+// ioWork is the mean CPU time per run from which threads made for I/O are said to do application work: a turn of an
+// event loop takes microseconds (Finagle's Offload Filter in seed 000 exists for the rest).
+const ioWork = time.Millisecond
+
+// minRuns is how many runs a pool needs for that.
+const minRuns = 20
+
+// names gives threads their pools' names, and remembers for each pool a real thread of it: the pool table matches
+// names, not what was folded.
+type names struct {
+	fold  *threadpool.Names
+	first map[string][]thread // by pool, the first thread of each process
+}
+
+type thread struct {
+	tgid uint32
+	comm string
+}
+
+// Bounds of what names remembers: pools, and processes for each.
+const (
+	maxPoolNames = 64 // of one process
+	maxNamed     = 1024
+	maxNamedOf   = 16
+)
+
+func newNames() *names {
+	return &names{fold: threadpool.NewNames(maxPoolNames), first: map[string][]thread{}}
+}
+
+// pool names the pool of a thread; it is made for diagnose.Options.PoolOf.
+func (n *names) pool(tgid uint32, comm string) string {
+	pool := n.fold.Of(tgid, comm)
+	known, ok := n.first[pool]
+	if !ok && len(n.first) >= maxNamed || len(known) >= maxNamedOf ||
+		slices.ContainsFunc(known, func(t thread) bool { return t.tgid == tgid }) {
+		return pool
+	}
+	n.first[pool] = append(known, thread{tgid, comm})
+	return pool
+}
+
+// of is a thread of a pool: of the process that the pool is said to be of, if there is one.
+func (n *names) of(p diagnose.PoolUse, processes map[uint32]threadpool.Process) (thread, bool) {
+	known := n.first[p.Name]
+	for _, t := range known {
+		if of := processes[t.tgid]; p.Process != "" && (of.Comm == p.Process || path.Base(of.Exe) == p.Process) {
+			return t, true
+		}
+	}
+	if len(known) == 0 {
+		return thread{}, false
+	}
+	return known[0], true
+}
+
+// advise fills in what the pool table knows of each pool.
+func advise(e *diagnose.Explanation, table *threadpool.Table, n *names, processes map[uint32]threadpool.Process, h *recording.Header) {
+	limit := 0.0
+	if e.LimitCPUs != nil {
+		limit = *e.LimitCPUs
+	}
+	for i := range e.Pools {
+		p := &e.Pools[i]
+		t, ok := n.of(*p, processes)
+		if !ok {
+			continue
+		}
+		var process *threadpool.Process
+		if known, ok := processes[t.tgid]; ok {
+			process = &known
+		}
+		rows := table.Match(t.comm, process)
+		if len(rows) == 0 {
+			continue
+		}
+		row := rows[0]
+		p.Library, p.Setting = row.Library, row.Setting
+		p.Advice = row.Advice(p.Threads, p.Widest, limit, h.CPUsAllowed.Size())
+		p.OnIOThread = row.IOThread() && p.Delay != nil && p.Delay.Count >= minRuns && p.CPU/time.Duration(p.Delay.Count) >= ioWork
+	}
+}

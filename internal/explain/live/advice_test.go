@@ -1,0 +1,75 @@
+package live
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/utils/cpuset"
+
+	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/explain/threadpool"
+	"github.com/unthrottle/unthrottle/internal/see/recording"
+)
+
+func TestAdvice(t *testing.T) {
+	h := &recording.Header{CPUsAllowed: cpuset.New(0, 1, 2, 3, 4, 5, 6, 7), Processes: []recording.Process{
+		{TGID: 10, Exe: "/usr/bin/java", Cmdline: []string{"java"}, Libraries: []string{"/usr/lib/jvm/lib/server/libjvm.so"}},
+		{TGID: 20, Exe: "/usr/bin/app", Cmdline: []string{"app"}, Libraries: []string{}},
+	}, Threads: []recording.Thread{{TID: 10, TGID: 10, Comm: "java"}, {TID: 20, TGID: 20, Comm: "app"}}}
+	n := newNames()
+	gc := n.pool(10, "GC Thread#11")
+	nio := n.pool(10, "nioEventLoopGro")
+	own := n.pool(20, "my-own-3")
+	quick, slow := &diagnose.Quantiles{Count: 5000}, &diagnose.Quantiles{Count: 100}
+	e := diagnose.Explanation{LimitCPUs: new(2.0), Pools: []diagnose.PoolUse{
+		{Name: gc, Process: "java", Threads: 8, Widest: 8},
+		{Name: nio, Process: "java", Threads: 16, Widest: 9, CPU: time.Second, Delay: slow},
+		{Name: nio, Process: "java", Threads: 16, Widest: 9, CPU: time.Second, Delay: quick},
+		{Name: own, Process: "app", Threads: 30, Widest: 8},
+		{Name: "never seen", Threads: 1},
+	}}
+	advise(&e, threadpool.Known(), n, processesOf(h, nil), h)
+	for i, want := range []struct{ setting, advice string }{
+		{"-XX:ParallelGCThreads", "set -XX:ParallelGCThreads to 2"}, {"io.netty.eventLoopThreads", "eventLoopThreads to 2"}, {"io.netty.eventLoopThreads", "eventLoopThreads to 2"}, {"", ""}, {"", ""},
+	} {
+		p := e.Pools[i]
+		if !strings.Contains(p.Setting, want.setting) || (want.setting == "") != (p.Library == "") || !strings.Contains(p.Advice, want.advice) {
+			t.Errorf("%s: %q %q: %s", p.Name, p.Library, p.Setting, p.Advice)
+		}
+	}
+	if e.Pools[0].OnIOThread || !e.Pools[1].OnIOThread || e.Pools[2].OnIOThread {
+		t.Error("10 ms of CPU time per run on an event loop is application work; 0.2 ms is not, nor is a collector's")
+	}
+}
+
+// Two processes with pools of one name: each gets the thread of its own.
+func TestNamesKeepProcessesApart(t *testing.T) {
+	n := newNames()
+	a, b := n.pool(1, "worker-1"), n.pool(2, "worker-7")
+	if a != b {
+		t.Fatalf("%q, %q", a, b)
+	}
+	processes := map[uint32]threadpool.Process{1: {Comm: "one"}, 2: {Exe: "/bin/two"}}
+	for process, want := range map[string]string{"one": "worker-1", "two": "worker-7", "three": "worker-1", "": "worker-1"} {
+		if got, ok := n.of(diagnose.PoolUse{Name: a, Process: process}, processes); !ok || got.comm != want {
+			t.Errorf("%q: %q", process, got.comm)
+		}
+	}
+}
+
+// A process that renames its threads without end does not grow what is remembered.
+func TestNamesAreBounded(t *testing.T) {
+	n := newNames()
+	for i := range 200_000 {
+		n.pool(uint32(i%2000), fmt.Sprintf("%c%c%c", 'a'+i%26, 'a'+i/26%26, 'a'+i/676%26))
+	}
+	kept := 0
+	for _, of := range n.first {
+		kept += len(of)
+	}
+	if len(n.first) > maxNamed || kept > maxNamed*maxNamedOf {
+		t.Errorf("%d pools, %d threads", len(n.first), kept)
+	}
+}

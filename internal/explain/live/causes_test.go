@@ -1,0 +1,143 @@
+package live
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/unthrottle/unthrottle/bench/confusion"
+	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/load/provoke"
+	"github.com/unthrottle/unthrottle/internal/see/probe"
+	"github.com/unthrottle/unthrottle/internal/ui/report"
+	"github.com/unthrottle/unthrottle/test/lab/require"
+)
+
+// window is how long a test records.
+const window = 2 * time.Second
+
+func openProbe(t testing.TB) *probe.Probe {
+	t.Helper()
+	p, err := probe.Open(probe.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+// explained records a target on the stage and explains it. stolen is what the hypervisor took meanwhile, as a share of
+// the stage's CPUs.
+func (s *stage) explained(p *probe.Probe, target container.Container, others []container.Container) (e diagnose.Explanation, stolen float64) {
+	s.t.Helper()
+	o := Options{Host: s.tree.Host, Root: os.DirFS("/"), Target: target, Others: others, For: window}
+	before := steal(s.t)
+	e, err := o.record(context.Background(), p)
+	s.must(err)
+	return e, (steal(s.t) - before) / e.Window.Seconds() / provoke.CPUs
+}
+
+func text(t testing.TB, e diagnose.Explanation) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := report.Explain(&b, e, report.ExplainOptions{Width: 120}); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// Each cause, provoked alone on this kernel, is named first.
+func TestProvokedCausesAreNamedFirst(t *testing.T) {
+	require.Root(t)
+	require.BPF(t)
+	s := newStage(t)
+	p := openProbe(t)
+	for _, scenario := range provoke.Causes() {
+		if scenario.Cause == diagnose.Debt && !hasDebt(t) {
+			continue
+		}
+		for again := true; again; {
+			s.play(scenario, func(target container.Container, others []container.Container) {
+				again = s.judge(p, scenario, target, others)
+			})
+		}
+	}
+}
+
+// attempts is how often a scenario is run in which something else than what it provokes took place.
+const attempts = 6
+
+// overUse is how much more CPU time than its threads ask for a target may be charged with: the rest are switches between
+// threads, and what a hypervisor took of a guest that cannot tell (no KVM: a virtual CPU that waits for a real one counts
+// as running).
+const overUse = 1.35
+
+// excuse says what took place besides what the scenario provokes, so that to name another cause is no mistake; "": nothing.
+func excuse(scenario provoke.Scenario, e diagnose.Explanation, others []container.Container, stolen float64) string {
+	waited, strange := e.Waiting[diagnose.ByNeighbours]+e.Waiting[diagnose.HostSystem], strangers(e, others)
+	if e.Cause == diagnose.Neighbours && 2*strange > waited.Seconds() {
+		return fmt.Sprintf("its threads waited for strangers for %.0f ms", 1000*strange)
+	}
+	if stolen > confusion.MostForeign {
+		return fmt.Sprintf("the hypervisor took %.0f %% of its CPUs", 100*stolen)
+	}
+	if asked := scenario.Demand(); e.MeanWidth != nil && *e.MeanWidth > overUse*asked {
+		return fmt.Sprintf("its threads ask for %.2f CPUs and were charged with %.2f", asked, *e.MeanWidth)
+	}
+	return ""
+}
+
+// judge fails the test if another cause than the provoked one is named first. again: there was an excuse for that.
+func (s *stage) judge(p *probe.Probe, scenario provoke.Scenario, target container.Container, others []container.Container) (again bool) {
+	t := s.t
+	t.Helper()
+	e, stolen := s.explained(p, target, others)
+	if e.Cause != scenario.Cause || len(e.Causes) == 0 || e.Causes[0].Cause != e.Cause {
+		s.tries[scenario.Name]++
+		if why := excuse(scenario, e, others, stolen); why != "" && s.tries[scenario.Name] < attempts {
+			t.Logf("%s: %s was named: %s, so that it is no mistake: once more", scenario.Name, e.Cause, why)
+			return true
+		}
+		t.Errorf("%s: %s was named, not %s\n%s", scenario.Name, e.Cause, scenario.Cause, text(t, e))
+		return false
+	}
+	t.Logf("%s: %s: %s", scenario.Name, e.Cause, e.Verdict)
+	if *e.LostEvents > 0 {
+		t.Errorf("%s: %d events were lost", scenario.Name, *e.LostEvents)
+	}
+	return false
+}
+
+// An interrupted recording is explained as far as it went; a target that is not there is told as gone.
+func TestInterruptedAndGone(t *testing.T) {
+	require.Root(t)
+	require.BPF(t)
+	s, p := newStage(t), openProbe(t)
+	ctx, cancel := context.WithTimeout(context.Background(), window/4)
+	defer cancel()
+	s.play(provoke.Causes()[0], func(target container.Container, _ []container.Container) {
+		o := Options{Host: s.tree.Host, Root: os.DirFS("/"), Target: target, For: time.Minute}
+		e, err := o.record(ctx, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Window <= 0 || e.Window > 30*time.Second || e.Width == nil {
+			t.Errorf("an interrupted recording: %v, %v", e.Window, e.Width)
+		}
+		target.Group.Path += "-never-was"
+		o.Target = target
+		gone := new(Gone)
+		if _, err := o.record(context.Background(), p); !errors.As(err, &gone) {
+			t.Errorf("no such target: %v", err)
+		}
+	})
+}

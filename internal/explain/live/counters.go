@@ -1,0 +1,104 @@
+package live
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/see/observe"
+)
+
+// Shares of the limit that counters can judge by: the same as the diagnosis of a recording uses.
+const (
+	shortageUse = 0.95
+	burstUse    = 0.80
+)
+
+// cannotTell is what counters leave open, whatever they say.
+var cannotTell = []string{
+	"width, wanted, the strip: only the kernel's scheduling events tell them",
+	"who spent the quota: counters know no threads",
+	"where waiting went: counters do not see threads that wait for a CPU without being throttled",
+}
+
+// FromCounters explains a container from its counters alone, as far as they go; why says why there is no more. Exact
+// stopped time is given only where both of its bounds agree.
+func FromCounters(o observe.Observation, why string) diagnose.Explanation {
+	e := diagnose.Explanation{
+		Target: o.Container.Name, Start: o.Start, Window: o.Window, LimitCPUs: o.LimitCPUs,
+		Periods: o.Periods, ThrottledPeriods: o.ThrottledPeriods,
+		MeanWidth: o.UsedCPUs, LimitUnknown: o.LimitCPUs == nil && len(o.Levels) == 0,
+	}
+	if o.StoppedLow != nil && o.StoppedHigh != nil && *o.StoppedLow == *o.StoppedHigh {
+		e.Stopped = o.StoppedHigh
+	}
+	e.Cause, e.Verdict = countersCause(o)
+	if e.Cause != "" {
+		e.Causes = []diagnose.RankedCause{{Cause: e.Cause, Stopped: e.Stopped, Evidence: countersEvidence(o)}}
+	}
+	e.NotMeasured = append(e.NotMeasured, "scheduling events: "+why)
+	e.NotMeasured = append(e.NotMeasured, cannotTell...)
+	e.NotMeasured = append(e.NotMeasured, o.NotMeasured...)
+	return e
+}
+
+// countersCause is the cause as far as counters decide, "" where they do not, and the verdict.
+func countersCause(o observe.Observation) (diagnose.Cause, string) {
+	name := o.Container.Name
+	switch {
+	case o.StoppedHigh == nil:
+		return "", fmt.Sprintf("Whether %s stood still could not be measured.", name)
+	case *o.StoppedHigh == 0:
+		return diagnose.None, fmt.Sprintf("No quota held %s back; whether its threads waited for CPUs cannot be told from counters.", name)
+	case o.ThrottledBy != observe.BySelf && o.ThrottledBy != observe.ByUnknown && o.ThrottledBy != "":
+		return diagnose.Ancestor, fmt.Sprintf("The quota of %s held %s back for %s.", cgroup.EscapePath(o.ThrottledBy), name, stoppedWords(o))
+	case o.ThrottledBy == observe.ByUnknown:
+		return diagnose.Ancestor, fmt.Sprintf("A quota above that cannot be seen from here held %s back for %s.", name, stoppedWords(o))
+	}
+	use, known := limitUse(o)
+	switch {
+	case !known:
+		return "", fmt.Sprintf("%s stood still for %s; without its CPU use counters do not tell why.", name, stoppedWords(o))
+	case use >= shortageUse:
+		return diagnose.Shortage, fmt.Sprintf("%s used %.0f %% of its limit and stood still for %s: it wants more CPU than it has.", name, 100*use, stoppedWords(o))
+	case use < burstUse:
+		return diagnose.Burst, fmt.Sprintf("%s used only %.0f %% of its limit on average and yet stood still for %s: it is wide for short times, or its work comes in pieces longer than the quota; counters do not tell which.",
+			name, 100*use, stoppedWords(o))
+	}
+	return "", fmt.Sprintf("%s used %.0f %% of its limit and stood still for %s: counters do not tell bursts from a shortage here.", name, 100*use, stoppedWords(o))
+}
+
+// limitUse is the CPU time used as a share of the limit.
+func limitUse(o observe.Observation) (float64, bool) {
+	if o.UsedCPUs == nil || o.LimitCPUs == nil || *o.LimitCPUs <= 0 {
+		return 0, false
+	}
+	return *o.UsedCPUs / *o.LimitCPUs, true
+}
+
+// stoppedWords says stopped time with its bounds.
+func stoppedWords(o observe.Observation) string {
+	low, high := o.StoppedLow.Round(time.Millisecond), o.StoppedHigh.Round(time.Millisecond)
+	if low == high {
+		return fmt.Sprintf("%v of %v", high, o.Window.Round(time.Millisecond))
+	}
+	return fmt.Sprintf("%v to %v of %v", low, high, o.Window.Round(time.Millisecond))
+}
+
+func countersEvidence(o observe.Observation) string {
+	text := "counters only"
+	if o.Periods != nil && o.ThrottledPeriods != nil && *o.Periods > 0 {
+		text += fmt.Sprintf("; %d of %d periods throttled", *o.ThrottledPeriods, *o.Periods)
+	}
+	if o.UsedCPUs != nil {
+		text += fmt.Sprintf("; %.2f CPUs used on average", *o.UsedCPUs)
+		if o.LimitCPUs != nil {
+			text += fmt.Sprintf(" of %.4g", *o.LimitCPUs)
+		}
+	}
+	if o.StoppedHigh != nil && o.StoppedLow != nil && *o.StoppedHigh > 0 {
+		text += "; stopped for " + stoppedWords(o)
+	}
+	return text
+}

@@ -1,0 +1,52 @@
+package live
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/see/observe"
+	"github.com/unthrottle/unthrottle/internal/ui/report"
+)
+
+func TestFromCounters(t *testing.T) {
+	seen := func(low, high time.Duration, used, limit float64, by string) observe.Observation {
+		return observe.Observation{Container: container.Container{Name: "cart"}, Window: 10 * time.Second, Start: time.Unix(1, 0),
+			StoppedLow: &low, StoppedHigh: &high, UsedCPUs: &used, LimitCPUs: &limit, ThrottledBy: by,
+			Periods: new(uint64(100)), ThrottledPeriods: new(uint64(40))}
+	}
+	unknown := seen(time.Second, 4*time.Second, 1, 2, observe.BySelf)
+	unknown.StoppedLow, unknown.StoppedHigh = nil, nil
+	for _, c := range []struct {
+		name  string
+		o     observe.Observation
+		cause diagnose.Cause
+		says  string
+	}{
+		{"bursts", seen(time.Second, 4*time.Second, 1, 2, observe.BySelf), diagnose.Burst, "50 % of its limit"},
+		{"shortage", seen(time.Second, 4*time.Second, 1.95, 2, observe.BySelf), diagnose.Shortage, "wants more CPU"},
+		{"in between", seen(time.Second, 4*time.Second, 1.8, 2, observe.BySelf), "", "do not tell"},
+		{"an ancestor", seen(time.Second, 4*time.Second, 1, 2, "/pod"), diagnose.Ancestor, "/pod"},
+		{"an ancestor out of sight", seen(0, 4*time.Second, 1, 2, observe.ByUnknown), diagnose.Ancestor, "cannot be seen"},
+		{"nothing", seen(0, 0, 1, 2, ""), diagnose.None, "cannot be told from counters"},
+		{"not measured", unknown, "", "could not be measured"},
+	} {
+		e := FromCounters(c.o, "BPF was refused")
+		if e.Cause != c.cause || !strings.Contains(e.Verdict, c.says) {
+			t.Errorf("%s: %q: %s", c.name, e.Cause, e.Verdict)
+		}
+		if e.Width != nil || e.Waiting != nil || e.Pools != nil || len(e.NotMeasured) < 4 || !strings.Contains(e.NotMeasured[0], "BPF was refused") {
+			t.Errorf("%s claims more than counters tell, or does not say why: %+v", c.name, e)
+		}
+		if c.name == "bursts" && e.Stopped != nil {
+			t.Error("an interval became a figure")
+		}
+		var b bytes.Buffer
+		if err := report.Explain(&b, e, report.ExplainOptions{}); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+)
+
+const (
+	// lookEvery is how often a recording looks whether its target is still there.
+	lookEvery = 200 * time.Millisecond
+	// emptyFor is how long a target may be without any process, as between the end of one and the start of the next.
+	emptyFor = time.Second
+)
+
+// whileItLasts gives a context that ends with ctx, or as soon as the target has ended. over must be called; it says how
+// the target ended, "" if it has not.
+func (o Options) whileItLasts(ctx context.Context) (within context.Context, over func() string) {
+	within, end := context.WithCancel(ctx)
+	why := make(chan string, 1)
+	go func() {
+		defer end()
+		why <- o.awaitEnd(within)
+	}()
+	return within, func() string {
+		end()
+		return <-why
+	}
+}
+
+// awaitEnd waits for the target's end, or that of ctx. A target that had no process from the beginning is waited for.
+func (o Options) awaitEnd(ctx context.Context) string {
+	id, err := o.Host.ID(cgroup.CPU, o.Target.Group.Path)
+	if err != nil {
+		return "" // whoever records it says so
+	}
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	var lived bool
+	var empty time.Time
+	for {
+		switch now, err := o.Host.ID(cgroup.CPU, o.Target.Group.Path); {
+		case errors.Is(err, cgroup.ErrNoCgroup), err == nil && now != id:
+			return "its cgroup was removed"
+		case o.populated():
+			lived, empty = true, time.Time{}
+		case lived && empty.IsZero():
+			empty = time.Now()
+		case lived && time.Since(empty) >= emptyFor:
+			return "all its processes have ended"
+		}
+		select {
+		case <-ctx.Done():
+			return ""
+		case <-tick.C:
+		}
+	}
+}
+
+// populated says whether any process is in the target or below; what cannot be read counts as populated.
+func (o Options) populated() bool {
+	found := false
+	err := o.Host.Walk(o.Target.Group.Path, func(path string) error {
+		pids, err := o.Host.Procs(cgroup.CPU, path)
+		if errors.Is(err, cgroup.ErrNoCgroup) {
+			return nil
+		}
+		if err != nil || len(pids) > 0 {
+			found = true
+			return fs.SkipAll
+		}
+		return nil
+	})
+	return found || err != nil && !errors.Is(err, cgroup.ErrNoCgroup)
+}

@@ -1,0 +1,171 @@
+package live
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+
+	"github.com/unthrottle/unthrottle/internal/explain/threadpool"
+	"github.com/unthrottle/unthrottle/internal/explain/threadpool/identify"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/kernel/features"
+	"github.com/unthrottle/unthrottle/internal/see/recording"
+	"github.com/unthrottle/unthrottle/topology"
+)
+
+// MaxProcesses bounds how many of a container's processes are looked at.
+const MaxProcesses = 64
+
+// maxNotes bounds what is said of things that could not be had.
+const maxNotes = 64
+
+// complete fills in what a recording's header still lacks: what of the host, the cgroups and the processes no event
+// tells. What cannot be had is left empty and noted; nothing of it ends the recording.
+func (o Options) complete(h *recording.Header) {
+	o.completeHost(h)
+	o.completeLevels(h)
+	o.completeProcesses(h)
+	if len(h.NotMeasured) > maxNotes {
+		h.NotMeasured = append(h.NotMeasured[:maxNotes], fmt.Sprintf("and %d other things", len(h.NotMeasured)-maxNotes))
+	}
+}
+
+func (o Options) completeHost(h *recording.Header) {
+	k := features.ReadKernel(o.Root, features.Unknown, features.Unknown)
+	if h.Host.Kernel == "" {
+		h.Host.Kernel = k.Release
+	}
+	if h.Host.HZ == nil {
+		h.Host.HZ = k.HZ
+	}
+	if h.Host.SliceNS == nil && k.SliceMicroseconds != nil {
+		h.Host.SliceNS = new(*k.SliceMicroseconds * 1000)
+	}
+	h.Host.SchedExt = k.SchedExtScheduler
+	if h.Host.Machine == nil {
+		if sys, err := fs.Sub(o.Root, "sys"); err == nil {
+			if m, err := topology.Read(sys); err == nil {
+				h.Host.Machine = &m
+			} else {
+				h.NotMeasured = append(h.NotMeasured, "topology: "+err.Error())
+			}
+		}
+	}
+	if h.Host.CPUs.IsEmpty() && h.Host.Machine != nil {
+		h.Host.CPUs = h.Host.Machine.Online()
+	}
+}
+
+func (o Options) completeLevels(h *recording.Header) {
+	if o.Host == nil {
+		return
+	}
+	if len(h.Levels) == 0 {
+		levels, err := cgroup.Levels(o.Host, o.Target.Group.Path)
+		if err != nil {
+			h.NotMeasured = append(h.NotMeasured, "limits: "+err.Error())
+		}
+		for _, l := range levels {
+			h.Levels = append(h.Levels, levelOf(o.Host, l))
+		}
+	}
+	for i := range h.Levels {
+		l := &h.Levels[i]
+		if l.Weight == 0 && l.Path != o.Host.Top(cgroup.CPU) {
+			if shares, err := cgroup.ReadShares(o.Host, l.Path); err == nil {
+				l.Weight = int(cgroup.WeightOfShares(shares))
+			} else if !errors.Is(err, cgroup.ErrNoFile) {
+				h.NotMeasured = append(h.NotMeasured, "weight: "+err.Error())
+			}
+		}
+	}
+	if h.CPUsAllowed.IsEmpty() && o.Target.Group.CPUSetPath != "" {
+		if _, effective, err := cgroup.CPUs(o.Host, o.Target.Group.CPUSetPath); err == nil {
+			h.CPUsAllowed = effective
+			if !h.Host.CPUs.IsEmpty() {
+				h.CPUsAllowed = effective.Intersection(h.Host.CPUs)
+			}
+		} else {
+			h.NotMeasured = append(h.NotMeasured, "CPUs allowed: "+err.Error())
+		}
+	}
+	if h.CPUsAllowed.IsEmpty() {
+		h.CPUsAllowed = h.Host.CPUs
+	}
+}
+
+func levelOf(fsys cgroup.FS, l cgroup.Level) recording.Level {
+	level := recording.Level{Path: l.Path, PeriodNS: l.Limit.Period.Nanoseconds(), BurstNS: l.Limit.Burst.Nanoseconds()}
+	if id, err := fsys.ID(cgroup.CPU, l.Path); err == nil {
+		level.ID = id
+	}
+	if l.Limit.Limited() {
+		level.QuotaNS = new(l.Limit.Quota.Nanoseconds())
+	}
+	return level
+}
+
+// lookAtProcesses looks at each process of the target, for what says which library a pool is of. It is done before the
+// recording: looking takes time, and would be in it.
+func (o *Options) lookAtProcesses() {
+	o.looked = map[uint32]threadpool.Process{}
+	walk := func(path string) error {
+		pids, err := o.Host.Procs(cgroup.CPU, path)
+		if err != nil {
+			return nil // gone meanwhile, or threaded: what is there is known by its threads
+		}
+		for _, pid := range pids {
+			if len(o.looked) == MaxProcesses {
+				o.notes = append(o.notes, fmt.Sprintf("processes: only the first %d were looked at", MaxProcesses))
+				return fs.SkipAll
+			}
+			p, err := identify.Look(pid)
+			if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrProcessDone) {
+				continue // it ended meanwhile
+			}
+			if err != nil {
+				o.notes = append(o.notes, fmt.Sprintf("process %d: %v", pid, err))
+			}
+			o.looked[uint32(pid)] = p
+		}
+		return nil
+	}
+	if err := o.Host.Walk(o.Target.Group.Path, walk); err != nil && !errors.Is(err, cgroup.ErrNoCgroup) {
+		o.notes = append(o.notes, "processes: "+err.Error())
+	}
+}
+
+// completeProcesses adds what was seen of the processes.
+func (o Options) completeProcesses(h *recording.Header) {
+	h.NotMeasured = append(h.NotMeasured, o.notes...)
+	if len(h.Processes) > 0 {
+		return
+	}
+	for _, pid := range slices.Sorted(maps.Keys(o.looked)) {
+		p := o.looked[pid]
+		h.Processes = append(h.Processes, recording.Process{TGID: pid, Comm: p.Comm, Exe: p.Exe, Cmdline: p.Cmdline,
+			Libraries: p.Libraries, Go: p.Go, Holds: p.Holds})
+	}
+}
+
+// processesOf are the processes as the pool table wants them: as they were looked at, else as the recording has them.
+func processesOf(h *recording.Header, looked map[uint32]threadpool.Process) map[uint32]threadpool.Process {
+	all := map[uint32]threadpool.Process{}
+	for _, p := range h.Processes {
+		all[p.TGID] = threadpool.Process{TGID: int(p.TGID), Comm: p.Comm, Exe: p.Exe, Cmdline: p.Cmdline,
+			Libraries: p.Libraries, Go: p.Go, Holds: p.Holds}
+	}
+	for _, t := range h.Threads {
+		if p, ok := all[t.TGID]; ok && t.TID == t.TGID && p.Comm == "" {
+			p.Comm = t.Comm
+			all[t.TGID] = p
+		}
+	}
+	for pid, p := range looked {
+		all[pid] = p
+	}
+	return all
+}

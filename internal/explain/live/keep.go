@@ -1,0 +1,73 @@
+package live
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/see/recording"
+)
+
+// ErrEmpty is a recording that was cut off before its first events.
+var ErrEmpty = errors.New("it was cut off before its first events: there is nothing to explain")
+
+// Recording explains a kept recording: all that Live says of it, but for what only the living processes tell. Of one
+// that was cut off, or is damaged behind its first events, it explains what comes before, and says so in NotMeasured.
+// Errors: those of [recording.NewReader], [ErrEmpty], and a failure to read r.
+func Recording(r io.Reader) (diagnose.Explanation, error) {
+	in, err := recording.NewReader(r)
+	if err != nil {
+		return diagnose.Explanation{}, err
+	}
+	a := newAnalysis()
+	a.begin(&in.Header, nil, nil)
+	var event recording.Event
+	var last int64
+	for {
+		if err = in.Next(&event); err != nil {
+			break
+		}
+		a.add(&event)
+		last = max(last, event.AtNS)
+	}
+	switch damaged := errors.Is(err, recording.ErrDamaged); {
+	case !damaged && !errors.Is(err, io.EOF):
+		return diagnose.Explanation{}, err
+	case damaged && last <= 0:
+		return diagnose.Explanation{}, err
+	case damaged:
+		e := a.end(recording.Footer{EndNS: last})
+		e.NotMeasured = append(e.NotMeasured, fmt.Sprintf("the rest: the recording is damaged after %v, and what comes later is missing (%v)",
+			time.Duration(last).Round(time.Millisecond), err))
+		return e, nil
+	case in.Truncated() && in.Footer().EndNS <= 0:
+		return diagnose.Explanation{}, ErrEmpty
+	}
+	e := a.end(in.Footer())
+	if in.Truncated() {
+		e.NotMeasured = append(e.NotMeasured, "the end: the recording was cut off, and what only its end tells is missing")
+	}
+	return e, nil
+}
+
+// keeper writes the recording. Its first failure ends the keeping, not the recording.
+type keeper struct {
+	w   *recording.Writer
+	err error
+}
+
+func (k *keeper) begin(w io.Writer, h *recording.Header) { k.w, k.err = recording.NewWriter(w, *h) }
+
+func (k *keeper) add(e *recording.Event) {
+	if k.w != nil && k.err == nil {
+		k.err = k.w.Write(e)
+	}
+}
+
+func (k *keeper) end(f recording.Footer) {
+	if k.w != nil && k.err == nil {
+		k.err = k.w.Close(f)
+	}
+}

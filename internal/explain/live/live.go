@@ -1,0 +1,186 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/explain/threadpool"
+	"github.com/unthrottle/unthrottle/internal/explain/threadpool/identify"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/see/observe"
+	"github.com/unthrottle/unthrottle/internal/see/probe"
+	"github.com/unthrottle/unthrottle/internal/see/recording"
+)
+
+// Options of Live.
+type Options struct {
+	// Host is this host's cgroups, Root its file system ("/"): for the kernel, its CPUs and sched_ext.
+	Host *cgroup.Host
+	Root fs.FS
+	// Target is the container to explain; Others are told apart as its neighbours.
+	Target container.Container
+	Others []container.Container
+	// For is how long to record.
+	For time.Duration
+	// AskJVM: ask JVMs for their threads' names, which stops each at a safepoint for a moment.
+	AskJVM bool
+	// Keep gets the recording as it comes; nil: it is not kept.
+	Keep io.Writer
+	// Began is called when looking begins; nil: not wanted.
+	Began func()
+
+	looked map[uint32]threadpool.Process // the target's processes
+	notes  []string                      // what could not be looked at
+}
+
+// Gone says that the target was removed before anything of it was seen.
+type Gone struct {
+	Name string
+	Err  error
+}
+
+func (g *Gone) Error() string {
+	return fmt.Sprintf("%s ended before anything of it was seen: %v", g.Name, g.Err)
+}
+
+func (g *Gone) Unwrap() error { return g.Err }
+
+// NotKept comes with an explanation that is sound: only the recording could not be kept.
+type NotKept struct{ Err error }
+
+func (n *NotKept) Error() string { return "the recording was not kept: " + n.Err.Error() }
+
+func (n *NotKept) Unwrap() error { return n.Err }
+
+// Live records a container for a while and explains it. The end of ctx, or of the target itself (EndedEarly), ends the
+// recording early, and what there is by then is explained. Where the kernel refuses to let us look, counters are read instead: see FromCounters. Errors: *Gone;
+// *NotKept beside a sound explanation.
+func Live(ctx context.Context, o Options) (diagnose.Explanation, error) {
+	p, err := probe.Open(probe.Options{})
+	if refused := new(probe.Unavailable); errors.As(err, &refused) {
+		return o.counters(ctx, refused)
+	}
+	if err != nil {
+		return diagnose.Explanation{}, err
+	}
+	defer p.Close()
+	return o.record(ctx, p)
+}
+
+// counters explains from counters over the same time.
+func (o Options) counters(ctx context.Context, refused *probe.Unavailable) (diagnose.Explanation, error) {
+	if o.Keep != nil {
+		return diagnose.Explanation{}, refused
+	}
+	if o.Began != nil {
+		o.Began()
+	}
+	s := observe.NewSampler(o.Host, observe.Options{})
+	defer s.Close()
+	targets := []container.Container{o.Target}
+	first, err := s.Sample(ctx, targets, nil)
+	if err != nil {
+		return diagnose.Explanation{}, err
+	}
+	within, over := o.whileItLasts(ctx)
+	timer := time.NewTimer(o.For)
+	defer timer.Stop()
+	select {
+	case <-within.Done():
+	case <-timer.C:
+	}
+	ended := over()
+	second, err := s.Sample(context.WithoutCancel(ctx), targets, nil)
+	if err != nil {
+		return diagnose.Explanation{}, err
+	}
+	if len(second) == 0 || second[0].Gone {
+		return diagnose.Explanation{}, &Gone{o.Target.Name, errors.New("its cgroup was removed, and its counters with it")}
+	}
+	e := FromCounters(observe.Delta(&first[0], &second[0]), refused.Error())
+	e.EndedEarly = ended
+	return e, nil
+}
+
+func (o Options) record(ctx context.Context, p *probe.Probe) (diagnose.Explanation, error) {
+	target, err := o.watched(o.Target)
+	if err != nil {
+		return diagnose.Explanation{}, &Gone{o.Target.Name, err}
+	}
+	o.lookAtProcesses()
+	jvm := o.askJVMs(ctx)
+	var others []probe.Container
+	for _, c := range o.Others {
+		if other, err := o.watched(c); err == nil {
+			others = append(others, other)
+		}
+	}
+	a := newAnalysis()
+	var k keeper
+	within, over := o.whileItLasts(ctx)
+	footer, err := p.Record(within, probe.RecordOptions{
+		Target: target, Others: others, For: o.For, Host: o.Host,
+		Begin: func(h *recording.Header) error {
+			o.complete(h)
+			a.begin(h, jvm, o.looked)
+			if o.Keep != nil {
+				k.begin(o.Keep, h)
+			}
+			if o.Began != nil {
+				o.Began()
+			}
+			return nil
+		},
+	}, func(e *recording.Event) error {
+		k.add(e)
+		a.add(e)
+		return nil
+	})
+	ended := over()
+	if err != nil {
+		return diagnose.Explanation{}, fmt.Errorf("%s: %w", o.Target.Name, err)
+	}
+	if acct := o.Target.Group.CPUAcctPath; acct != o.Target.Group.Path {
+		footer.UsageNS = nil // that of another cgroup: on v1 cpuacct may be a hierarchy of its own
+	}
+	k.end(footer)
+	e := a.end(footer)
+	e.EndedEarly = ended
+	if k.err != nil {
+		return e, &NotKept{k.err}
+	}
+	return e, nil
+}
+
+// watched is a container as the probe wants it.
+func (o Options) watched(c container.Container) (probe.Container, error) {
+	id, err := o.Host.ID(cgroup.CPU, c.Group.Path)
+	return probe.Container{ID: id, Path: c.Group.Path, Name: c.Name}, err
+}
+
+// askJVMs asks the JVMs among the processes for their threads' full names, by thread id, where the user wants that.
+func (o *Options) askJVMs(ctx context.Context) map[uint32]string {
+	if !o.AskJVM {
+		return nil
+	}
+	all := map[uint32]string{}
+	for pid, p := range o.looked {
+		if !isJVM(p) {
+			continue
+		}
+		found, err := identify.JVM(ctx, int(pid))
+		if err != nil {
+			o.notes = append(o.notes, fmt.Sprintf("names of the JVM's threads, process %d: %v", pid, err))
+			continue
+		}
+		maps.Copy(all, found)
+	}
+	return all
+}

@@ -1,0 +1,113 @@
+package threadpool
+
+import (
+	"fmt"
+	"go/version"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/unthrottle/unthrottle/internal/container"
+)
+
+// evidence is what beside a thread's name shows that a row is meant: any one of it is enough.
+type evidence struct {
+	Exe       []string `yaml:"exe"`       // patterns of the executable's file name, or of the first thread's
+	Libraries []string `yaml:"libraries"` // patterns of a mapped file's name
+	Arguments []string `yaml:"arguments"` // parts of an argument
+	Holds     []string `yaml:"holds"`     // libraries linked in
+	GoFrom    string   `yaml:"go_from"`   // built by Go of this version or later
+	GoBefore  string   `yaml:"go_before"` // built by Go before this version
+}
+
+// verdict on evidence; the larger the better.
+type verdict int
+
+const (
+	contradicted verdict = iota // all that was asked for is known, and none of it is there
+	unknown
+	met
+)
+
+const maxShown = 40 // runes of a stranger's text in a sentence
+
+func (e evidence) none() bool {
+	return len(e.Exe)+len(e.Libraries)+len(e.Arguments)+len(e.Holds) == 0 && e.GoFrom+e.GoBefore == ""
+}
+
+func (e evidence) check() error {
+	for _, p := range slices.Concat(e.Exe, e.Libraries) {
+		if _, err := path.Match(p, ""); err != nil {
+			return fmt.Errorf("pattern %q: %w", p, err)
+		}
+	}
+	for _, v := range []string{e.GoFrom, e.GoBefore} {
+		if v != "" && !version.IsValid(v) {
+			return fmt.Errorf("%.40q is no version of Go, such as go1.25", v)
+		}
+	}
+	return nil
+}
+
+// byGo reports whether a program built by Go of this version ("": not by Go) is meant. A version that is no release's
+// ("devel go1.27-...") is taken for a later one than all that are named.
+func (e evidence) byGo(built string) bool {
+	if built == "" || e.GoFrom+e.GoBefore == "" {
+		return false
+	}
+	built, _, _ = strings.Cut(built, " ") // "go1.26.8 X:nocoverageredesign"
+	if !version.IsValid(built) {
+		return e.GoBefore == ""
+	}
+	return (e.GoFrom == "" || version.Compare(built, e.GoFrom) >= 0) &&
+		(e.GoBefore == "" || version.Compare(built, e.GoBefore) < 0)
+}
+
+// judge weighs the evidence against what is known of a process; because is empty unless it is met.
+func (e evidence) judge(p *Process) (v verdict, because string) {
+	if e.none() || p == nil {
+		return unknown, ""
+	}
+	missing := false
+	if len(e.Exe) > 0 {
+		for _, name := range []string{path.Base(p.Exe), p.Comm} {
+			if name != "" && matchesAny(e.Exe, name) {
+				return met, "the program is " + container.Sanitize(name, maxShown)
+			}
+		}
+		missing = missing || p.Exe == "" && p.Comm == ""
+	}
+	for _, file := range p.Libraries {
+		if name := path.Base(file); matchesAny(e.Libraries, name) {
+			return met, container.Sanitize(name, maxShown) + " is mapped"
+		}
+	}
+	missing = missing || len(e.Libraries) > 0 && p.Libraries == nil
+	for _, part := range e.Arguments {
+		if slices.ContainsFunc(p.Cmdline, func(arg string) bool { return strings.Contains(arg, part) }) {
+			return met, "its command line has " + part
+		}
+	}
+	missing = missing || len(e.Arguments) > 0 && p.Cmdline == nil
+	for _, held := range e.Holds {
+		if slices.Contains(p.Holds, held) {
+			return met, held + " is linked into the program"
+		}
+	}
+	if e.byGo(p.Go) {
+		return met, "the program was built by " + container.Sanitize(p.Go, maxShown)
+	}
+	// Go and Holds are known to be absent only where the executable could be read, which gives its path as well.
+	missing = missing || (e.GoFrom+e.GoBefore != "" || len(e.Holds) > 0) && p.Exe == ""
+	if missing {
+		return unknown, ""
+	}
+	return contradicted, ""
+}
+
+func matchesAny(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		ok, err := path.Match(p, name)
+		return ok && err == nil
+	})
+}

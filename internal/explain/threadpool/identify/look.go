@@ -1,0 +1,179 @@
+package identify
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/unthrottle/unthrottle/internal/explain/threadpool"
+)
+
+// Bounds of what is read of a process.
+const (
+	maxMaps      = 4 << 20 // bytes of /proc/PID/maps
+	maxCmdline   = 64 << 10
+	maxArguments = 1024
+	maxLibraries = 1024
+	maxSmall     = 64 << 10 // bytes of any other file
+)
+
+// Look reads what /proc tells of a process. What could not be read is empty in the process and named in the error (a
+// process of another user shows only its name and command line), so that both count.
+func Look(pid int) (threadpool.Process, error) {
+	p := threadpool.Process{TGID: pid}
+	d, err := openProcess(pid)
+	if err != nil {
+		return p, err
+	}
+	defer d.Close()
+	var unread error
+	note := func(err error) {
+		switch {
+		case unread == nil:
+			unread = err
+		case err != nil:
+			unread = fmt.Errorf("%w; %w", unread, err)
+		}
+	}
+	comm, err := d.read("comm", maxSmall)
+	note(err)
+	p.Comm = strings.TrimSuffix(string(comm), "\n")
+	cmdline, err := d.read("cmdline", maxCmdline)
+	note(err)
+	p.Cmdline = arguments(cmdline)
+	p.CPUsItSees = processorCount(p.Cmdline)
+	if p.Exe, err = d.readlink("exe"); errors.Is(err, unix.ENOENT) && err != nil {
+		err = nil // a kernel thread has none, and neither has a process that is just ending
+	}
+	note(err)
+	maps, err := d.read("maps", maxMaps)
+	note(err)
+	if err == nil {
+		p.Libraries = libraries(maps)
+	}
+	if p.Exe != "" {
+		err := d.inside(&p)
+		note(err)
+	}
+	if unread != nil {
+		return p, fmt.Errorf("process %d: not all of it could be read (root can): %w", pid, unread)
+	}
+	return p, nil
+}
+
+// process is an open folder of /proc: what is read through it is of one process, even if its number is given to another
+// meanwhile.
+type process struct {
+	fd  int
+	pid int
+}
+
+func openProcess(pid int) (*process, error) {
+	fd, err := unix.Open("/proc/"+strconv.Itoa(pid), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		if errors.Is(err, unix.ENOENT) {
+			return nil, fmt.Errorf("process %d: there is none (any more): %w", pid, os.ErrProcessDone)
+		}
+		return nil, fmt.Errorf("process %d: %w", pid, err)
+	}
+	return &process{fd, pid}, nil
+}
+
+func (d *process) Close() error { return unix.Close(d.fd) }
+
+func (d *process) open(name string, flags int) (*os.File, error) {
+	full := fmt.Sprintf("/proc/%d/%s", d.pid, name)
+	fd, err := unix.Openat(d.fd, name, flags|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.ESRCH) || errors.Is(err, unix.ENOENT) && !d.alive() {
+		err = os.ErrProcessDone
+	}
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: full, Err: err}
+	}
+	return os.NewFile(uintptr(fd), full), nil
+}
+
+func (d *process) alive() bool {
+	var st unix.Stat_t
+	return unix.Fstatat(d.fd, "comm", &st, 0) == nil
+}
+
+// read gives at most max bytes of a file.
+func (d *process) read(name string, max int64) ([]byte, error) {
+	f, err := d.open(name, unix.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, max))
+}
+
+func (d *process) readlink(name string) (string, error) {
+	buf := make([]byte, unix.PathMax)
+	n, err := unix.Readlinkat(d.fd, name, buf)
+	if err != nil {
+		return "", &os.PathError{Op: "readlink", Path: fmt.Sprintf("/proc/%d/%s", d.pid, name), Err: err}
+	}
+	return strings.TrimSuffix(string(buf[:n]), " (deleted)"), nil
+}
+
+// arguments takes /proc/PID/cmdline apart.
+func arguments(cmdline []byte) []string {
+	args := []string{}
+	for len(cmdline) > 0 && len(args) < maxArguments {
+		arg, rest, _ := bytes.Cut(cmdline, []byte{0})
+		args = append(args, string(arg))
+		cmdline = rest
+	}
+	return args
+}
+
+// processorCount is what a JVM was told to believe (-XX:ActiveProcessorCount); nil: nothing.
+func processorCount(args []string) *float64 {
+	var told *float64
+	for _, arg := range args {
+		value, ok := strings.CutPrefix(arg, "-XX:ActiveProcessorCount=")
+		if n, err := strconv.Atoi(value); ok && err == nil && n > 0 {
+			cpus := float64(n)
+			told = &cpus // the last one counts
+		}
+	}
+	return told
+}
+
+// libraries are the paths of shared objects in /proc/PID/maps (proc_pid_maps(5)), each once, at most maxLibraries. A line
+// that was cut off is dropped.
+func libraries(maps []byte) []string {
+	seen := map[string]bool{}
+	for len(maps) > 0 && len(seen) < maxLibraries {
+		line, rest, whole := bytes.Cut(maps, []byte{'\n'})
+		maps = rest
+		// Five fields, blanks, and the path, which may hold blanks itself; the kernel writes a newline in it as \012.
+		at := bytes.IndexByte(line, '/')
+		if !whole || at < 0 || len(bytes.Fields(line[:at])) != 5 {
+			continue
+		}
+		file := strings.TrimSuffix(string(line[at:]), " (deleted)")
+		if isSharedObject(path.Base(file)) {
+			seen[file] = true
+		}
+	}
+	found := make([]string, 0, len(seen))
+	for file := range seen {
+		found = append(found, file)
+	}
+	slices.Sort(found)
+	return found
+}
+
+func isSharedObject(name string) bool {
+	return strings.HasSuffix(name, ".so") || strings.Contains(name, ".so.")
+}

@@ -1,0 +1,116 @@
+package threadpool
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/unthrottle/unthrottle/internal/container"
+)
+
+// found is a row that fits a name, and how well.
+type found struct {
+	row     *Row
+	verdict verdict
+	because string
+	literal int // plain bytes of its name seen
+}
+
+// Match finds the rows for a thread name: a comm, or a full name that a JVM told. Several where the name is ambiguous,
+// best first: what the process shows, then the more telling name, then the table's order. p may be nil. Rows whose name
+// is anybody's ("connection", the program's own name) are found only where the process shows that they are meant; rows
+// that the process speaks against only where no other is left. nil: the table knows no such pool.
+func (t *Table) Match(comm string, p *Process) []Row {
+	var all []found
+	best := contradicted
+	for i := range t.rows {
+		r := &t.rows[i]
+		literal, ok := r.matches(comm, p)
+		if !ok {
+			continue
+		}
+		v, because := r.when.judge(p)
+		if r.generic && v != met {
+			continue
+		}
+		best = max(best, v)
+		all = append(all, found{r, v, because, literal})
+	}
+	if best > contradicted {
+		all = slices.DeleteFunc(all, func(f found) bool { return f.verdict == contradicted })
+	}
+	slices.SortStableFunc(all, func(a, b found) int {
+		return cmpFound(b, a)
+	})
+	var rows []Row
+	for _, f := range all {
+		row := *f.row
+		for _, other := range all {
+			if other.row != f.row && cmpFound(other, f) == 0 && other.row.Library != f.row.Library {
+				row.Also = append(row.Also, other.row.Library)
+			}
+		}
+		row.Because = "its name"
+		if f.because != "" {
+			row.Because += ", and " + f.because
+		}
+		if p != nil {
+			row.sees = p.CPUsItSees
+			row.Given = row.given(p.Cmdline)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// cmpFound is less than 0 if a fits less well than b.
+func cmpFound(a, b found) int {
+	return cmp.Or(cmp.Compare(a.verdict, b.verdict), cmp.Compare(a.literal, b.literal))
+}
+
+func (r *Row) matches(comm string, p *Process) (literal int, ok bool) {
+	for i := range r.forms {
+		f := &r.forms[i]
+		if f.program {
+			ok = ok || p != nil && comm != "" && (comm == p.Comm || comm == commOf(p.Exe))
+			continue
+		}
+		if n, hit := f.match(comm); hit {
+			literal, ok = max(literal, n), true
+		}
+	}
+	return literal, ok
+}
+
+// commOf is the comm that the kernel gives a program when it starts (begin_new_exec): its file's name, cut.
+func commOf(exe string) string {
+	if exe == "" {
+		return ""
+	}
+	name := path.Base(exe)
+	return name[:min(len(name), CommBytes)]
+}
+
+// given finds a setting with its value on a command line: "-XX:ParallelGCThreads=8", "--concurrency 4".
+func (r *Row) given(cmdline []string) string {
+	for _, setting := range slices.Concat([]string{r.Setting}, r.OtherSettings) {
+		if !strings.HasPrefix(setting, "-") && !strings.HasPrefix(setting, "+") {
+			continue
+		}
+		javas := strings.HasPrefix(setting, "-X") || strings.HasPrefix(setting, "-D") // never takes the next argument
+		for i, arg := range cmdline {
+			found := ""
+			switch {
+			case strings.HasPrefix(arg, setting+"="):
+				found = arg
+			case arg == setting && !javas && i+1 < len(cmdline):
+				found = arg + " " + cmdline[i+1]
+			}
+			if found != "" {
+				return container.Sanitize(found, len(setting)+maxShown)
+			}
+		}
+	}
+	return ""
+}

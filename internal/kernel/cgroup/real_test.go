@@ -1,0 +1,270 @@
+package cgroup_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"golang.org/x/sys/unix"
+	"k8s.io/utils/cpuset"
+	"pgregory.net/rapid"
+)
+
+// A child stopped by its parent's quota has zeros in its own cpu.stat; cpu.stat.local tells (kernels since 6.6).
+func TestRealThrottledByTheParent(t *testing.T) { onBoth(t, throttledByTheParent) }
+
+func throttledByTheParent(t *testing.T, h *cgroup.Host, base string, v cgroup.Version) {
+	child := base + "/child"
+	must(t, h.Make(cgroup.CPU, child))
+	limit(t, h, v, base, 5*time.Millisecond, 100*time.Millisecond)
+	start(t, h, "while :; do :; done", map[cgroup.Controller]string{cgroup.CPU: child})
+
+	levels, err := cgroup.Levels(h, child)
+	must(t, err)
+	if cpus, limited, at := cgroup.Effective(levels); !limited || cpus != 0.05 || at != base {
+		t.Errorf("effective %v %v at %q", cpus, limited, at)
+	}
+	for range 500 {
+		parent, err := cgroup.ReadStat(h, cgroup.Group{Path: base})
+		must(t, err)
+		own, err := cgroup.ReadStat(h, cgroup.Group{Path: child})
+		must(t, err)
+		if own.ThrottledTotal == nil {
+			t.Skip("this kernel has no cpu.stat.local")
+		}
+		if parent.ThrottledPeriods >= 3 && *own.ThrottledTotal > 0 {
+			if own.ThrottledPeriods != 0 || own.Throttled != 0 {
+				t.Errorf("the child's own counters moved: %+v", own)
+			}
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Fatal("never throttled")
+}
+
+func TestRealCounterparts(t *testing.T) {
+	h, base := realV1(t)
+	if h.SameHierarchy(cgroup.CPU, cgroup.CPUSet) {
+		t.Skip("cpu and cpuset share a hierarchy here")
+	}
+	for _, path := range []string{base + "/unit", base + "/unit/sub", base + "/empty"} {
+		must(t, h.Make(cgroup.CPU, path))
+	}
+	must(t, h.Make(cgroup.CPUSet, base+"/other"))
+	for _, file := range []string{cgroup.FileCPUs, cgroup.FileMems} {
+		text, err := h.Read(cgroup.CPUSet, base, file)
+		must(t, err)
+		must(t, h.Write(cgroup.CPUSet, base+"/other", file, text))
+	}
+	pid := start(t, h, "exec sleep 20", map[cgroup.Controller]string{cgroup.CPU: base + "/unit/sub", cgroup.CPUSet: base + "/other"})
+	g, err := h.Group(base + "/unit")
+	if err != nil || g.CPUSetPath != base+"/other" {
+		t.Errorf("by a member of a descendant: %+v, %v", g, err)
+	}
+	if g, err = h.Group(base + "/empty"); err != nil || g.CPUSetPath != base {
+		t.Errorf("without members the nearest ancestor that exists: %+v, %v", g, err)
+	}
+	if path, ok, err := h.Of(pid, cgroup.CPU); err != nil || !ok || path != base+"/unit/sub" {
+		t.Errorf("of the process: %q %v %v", path, ok, err)
+	}
+}
+
+// Between any two limits that parent and child allow, the kernel takes every write that LimitWrites plans.
+func TestRealLimitWritesAreTaken(t *testing.T) { onBoth(t, limitWritesAreTaken) }
+
+func limitWritesAreTaken(t *testing.T, h *cgroup.Host, base string, v cgroup.Version) {
+	mid, leaf := base+"/mid", base+"/mid/leaf"
+	must(t, h.Make(cgroup.CPU, mid))
+	if v == cgroup.V2 {
+		must(t, h.Write(cgroup.CPU, mid, cgroup.FileSubtreeControl, "+cpu"))
+	}
+	must(t, h.Make(cgroup.CPU, leaf))
+	limit(t, h, v, base, 80*time.Millisecond, 100*time.Millisecond)
+	limit(t, h, v, leaf, 20*time.Millisecond, 100*time.Millisecond)
+	rapid.Check(t, func(t *rapid.T) {
+		cur, err := cgroup.ReadLimit(h, mid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := cgroup.Unlimited()
+		want.Period = time.Duration(rapid.SampledFrom([]int{5, 10, 50, 100, 200, 1000}).Draw(t, "period")) * time.Millisecond
+		if percent := rapid.IntRange(19, 80).Draw(t, "percent"); percent >= 20 {
+			want.Quota = want.Period * time.Duration(percent) / 100
+			want.Burst = want.Quota * time.Duration(rapid.IntRange(0, 100).Draw(t, "burst")) / 100
+			want.Burst = want.Burst.Truncate(time.Microsecond)
+		}
+		for _, w := range cgroup.LimitWrites(v, cur, want) {
+			if err := h.Write(cgroup.CPU, mid, w.File, w.Value); err != nil {
+				t.Fatalf("%+v -> %+v: %v", cur, want, err)
+			}
+		}
+		if got, err := cgroup.ReadLimit(h, mid); err != nil || got != want {
+			t.Fatalf("%+v -> %+v: ends at %+v, %v", cur, want, got, err)
+		}
+	})
+}
+
+func TestRealRefusals(t *testing.T) {
+	h, base := realV1(t)
+	empty := base + "/empty"
+	must(t, h.Make(cgroup.CPUSet, empty))
+	pid := start(t, h, "exec sleep 20", nil)
+
+	err := h.Attach(cgroup.CPUSet, empty, pid)
+	if !errors.Is(err, unix.ENOSPC) || !strings.Contains(err.Error(), "set both first") {
+		t.Errorf("attach to an empty cpuset: %v", err)
+	}
+	must(t, h.Write(cgroup.CPUSet, empty, cgroup.FileCPUs, "0"))
+	must(t, h.Write(cgroup.CPUSet, empty, cgroup.FileCPUs, ""))
+	if set, _, err := cgroup.CPUs(h, empty); err != nil || !set.IsEmpty() {
+		t.Errorf("an empty value must clear the list: %s, %v", set, err)
+	}
+	if err := h.Write(cgroup.CPU, base, "cpu.shares", ""); !errors.Is(err, cgroup.ErrEmptyValue) {
+		t.Errorf("an empty weight: %v", err)
+	}
+	if err := h.Write(cgroup.CPUSet, "/", cgroup.FileCPUs, "0"); !errors.Is(err, unix.EACCES) {
+		t.Errorf("the root's CPUs: %v", err)
+	}
+	if err := h.Remove(cgroup.CPUSet, base); !errors.Is(err, unix.EBUSY) {
+		t.Errorf("rmdir with a child: %v", err)
+	}
+	if _, err := h.Read(cgroup.CPU, base, "cpu.max"); !errors.Is(err, cgroup.ErrNoFile) {
+		t.Errorf("a v2 file on v1: %v", err)
+	}
+	// A handle that outlives its cgroup gives ENODEV.
+	gone := base + "/gone"
+	must(t, h.Make(cgroup.CPU, gone))
+	f, err := os.OpenFile(h.Dir(cgroup.CPU, gone)+"/cpu.shares", os.O_WRONLY, 0)
+	must(t, err)
+	defer f.Close()
+	must(t, h.Remove(cgroup.CPU, gone))
+	if _, err := f.WriteString("2"); !errors.Is(err, unix.ENODEV) {
+		t.Errorf("write through a kept handle: %v", err)
+	}
+	if err := h.Write(cgroup.CPU, gone, "cpu.shares", "2"); !errors.Is(err, cgroup.ErrNoCgroup) {
+		t.Errorf("write to a removed cgroup: %v", err)
+	}
+}
+
+func TestRealNamesAreData(t *testing.T) { onBoth(t, namesAreData) }
+
+func namesAreData(t *testing.T, h *cgroup.Host, base string, v cgroup.Version) {
+	names := []string{" blank ", "tab\there", "esc\x1b[31m", "..dots..", "not\xff\xfeutf8", `back\xff\slash`, strings.Repeat("n", 255), strings.Repeat("m", 1000), "-rf", "*", "café\u202e"}
+	ids := map[string]uint64{}
+	for _, name := range names {
+		path := cgroup.Join(base, name)
+		must(t, h.Make(cgroup.CPU, path))
+		w := cgroup.SharesWrite(v, 512)
+		must(t, h.Write(cgroup.CPU, path, w.File, w.Value))
+		shares, err := cgroup.ReadShares(h, path)
+		if err != nil || shares != 512 {
+			t.Errorf("%q: %d, %v", name, shares, err)
+		}
+		if ids[path], err = h.ID(cgroup.CPU, path); err != nil {
+			t.Error(err)
+		}
+		if back, err := cgroup.CleanPath(h, cgroup.EscapePath(path)); err != nil || back != path {
+			t.Errorf("%q comes back as %q, %v", path, back, err)
+		}
+		if back, err := cgroup.CleanPath(h, h.Dir(cgroup.CPU, path)); err != nil || back != path {
+			t.Errorf("directory of %q comes back as %q, %v", path, back, err)
+		}
+	}
+	children, err := h.Children(cgroup.CPU, base)
+	if err != nil || len(children) != len(names) {
+		t.Errorf("%d children of %d, %v", len(children), len(names), err)
+	}
+	for _, child := range children {
+		if ids[child] == 0 {
+			t.Errorf("%q was never made", child)
+		}
+	}
+	if err := h.Make(cgroup.CPU, base+"/new\nline"); !errors.Is(err, unix.EINVAL) {
+		t.Errorf("a newline: %v", err)
+	}
+}
+
+// A walk goes on while cgroups come and go under it.
+func TestRealWalkUnderChurn(t *testing.T) { onBoth(t, walkUnderChurn) }
+
+func walkUnderChurn(t *testing.T, h *cgroup.Host, base string, _ cgroup.Version) {
+	done := make(chan error, 1)
+	go func() {
+		for i := range 1000 {
+			path := fmt.Sprintf("%s/%d", base, i%37)
+			if err := h.Make(cgroup.CPU, path); err == nil {
+				err = h.Make(cgroup.CPU, path+"/x")
+				if err != nil {
+					done <- err
+					return
+				}
+				continue
+			}
+			if err := errors.Join(h.Remove(cgroup.CPU, path+"/x"), h.Remove(cgroup.CPU, path)); err != nil {
+				done <- err
+				return
+			}
+		}
+		done <- nil
+	}()
+	for {
+		err := h.Walk(base, func(path string) error {
+			_, err := cgroup.ReadStat(h, cgroup.Group{Path: path})
+			if errors.Is(err, cgroup.ErrNoCgroup) || errors.Is(err, cgroup.ErrNoFile) {
+				err = nil
+			}
+			return err
+		})
+		must(t, err)
+		select {
+		case err := <-done:
+			must(t, err)
+			return
+		default:
+		}
+	}
+}
+
+// What is written on v2 is not what is in force.
+func TestRealEffectiveCPUs(t *testing.T) {
+	h, base := realV2(t)
+	_, all, err := cgroup.CPUs(h, "/")
+	must(t, err)
+	if all.Size() < 2 {
+		t.Skip("needs 2 CPUs")
+	}
+	first, second := cpuset.New(all.List()[0]), cpuset.New(all.List()[1])
+	child := base + "/child"
+	must(t, h.Make(cgroup.CPU, child))
+	pid := start(t, h, "exec sleep 20", map[cgroup.Controller]string{cgroup.CPUSet: child})
+	if _, err := cgroup.WriteCPUs(h, base, first); err != nil {
+		t.Error(err)
+	}
+	var not *cgroup.NotInForce
+	if got, err := cgroup.WriteCPUs(h, child, second); !errors.As(err, &not) || !got.Equals(first) {
+		t.Errorf("the parent lacks it: %s, %v", got, err)
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	must(t, err)
+	if want := "Cpus_allowed_list:\t" + first.String() + "\n"; !strings.Contains(string(status), want) {
+		t.Errorf("no %q in the status of the process", want)
+	}
+	if err := h.Attach(cgroup.CPU, base, pid); !errors.Is(err, unix.EBUSY) && err != nil {
+		t.Errorf("attach above: %v", err)
+	}
+	s, err := cgroup.ReadCPUSet(h, child)
+	if err != nil || s.Partition != "member" || s.InPartition() {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if got, err := cgroup.Missing(h, cgroup.CPUSet, child+"/below"); err != nil || len(got) != 1 || got[0] != child {
+		t.Errorf("missing: %v, %v", got, err)
+	}
+	if _, err := h.Read(cgroup.CPUSet, child, "cpuset.cpu_exclusive"); !errors.Is(err, cgroup.ErrNoFile) {
+		t.Errorf("a v1 file on v2: %v", err)
+	}
+}

@@ -1,0 +1,184 @@
+package features
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+)
+
+// Report is what `unthrottle check` shows.
+type Report struct {
+	Kernel Kernel `json:"kernel"`
+	// CgroupMode is "v1", "v2", "mixed" or "none".
+	CgroupMode string `json:"cgroup_mode"`
+	// PrivateNamespace: unthrottle itself runs in a cgroup namespace; paths
+	// and process ids of the host cannot be told there.
+	PrivateNamespace bool         `json:"private_cgroup_namespace"`
+	Controllers      []Controller `json:"controllers"`
+	// CPUs counts the hardware threads that this process may run on.
+	CPUs     int       `json:"cpus"`
+	Root     bool      `json:"root"`
+	Managers []Manager `json:"managers"`
+	Can      []Ability `json:"can"`
+}
+
+// Controller is one cgroup controller as mounted here.
+type Controller struct {
+	Name cgroup.Controller `json:"name"`
+	// Version is 1 or 2; 0: not mounted.
+	Version  cgroup.Version `json:"version"`
+	Dir      string         `json:"dir"`
+	Writable bool           `json:"writable"`
+}
+
+// Ability is something unthrottle can or cannot do on this host, and why.
+type Ability struct {
+	What string `json:"what"`
+	Can  bool   `json:"can"`
+	Why  string `json:"why"`
+}
+
+// Gather reads everything. root stands for "/", euid is the effective user.
+func Gather(h *cgroup.Host, root fs.FS, euid int) Report {
+	r := Report{
+		CgroupMode:       h.Mode(),
+		PrivateNamespace: h.PrivateNamespace(),
+		CPUs:             runtime.NumCPU(),
+		Root:             euid == 0,
+		Managers:         readManagers(root),
+	}
+	for _, c := range cgroup.Controllers() {
+		r.Controllers = append(r.Controllers, readController(h, c))
+	}
+	sample := sampleGroup(h)
+	r.Kernel = ReadKernel(root, hasFile(h, sample, "cpu.cfs_burst_us", "cpu.max.burst"), hasFile(h, sample, "cpu.stat.local", "cpu.stat.local"))
+	r.Kernel.DefaultPeriodMicroseconds = defaultPeriod(h, sample)
+	if name := r.Kernel.SchedExtScheduler; name != "" {
+		r.Managers = append(r.Managers, Manager{
+			Name:     "sched_ext",
+			Evidence: "/sys/kernel/sched_ext/root/ops: " + name,
+			Means:    "CPU limits and weights hold only as far as that scheduler honours them",
+		})
+	}
+	r.Can = abilities(r)
+	return r
+}
+
+func readController(h *cgroup.Host, c cgroup.Controller) Controller {
+	m, ok := h.Mount(c)
+	if !ok {
+		return Controller{Name: c}
+	}
+	return Controller{
+		Name:    c,
+		Version: m.Version,
+		Dir:     m.Dir,
+		// Asked of the kernel: a read-only mount and missing rights look alike to who wants to write.
+		Writable: !m.ReadOnly && unix.Access(m.Dir, unix.W_OK) == nil,
+	}
+}
+
+// sampleGroup is a cgroup below the root, since the root itself has none of
+// the bandwidth files on v2; "" where there is no other.
+func sampleGroup(h *cgroup.Host) string {
+	top := h.Top(cgroup.CPU)
+	children, err := h.Children(cgroup.CPU, top)
+	if err != nil || len(children) == 0 {
+		return top
+	}
+	return children[0]
+}
+
+// hasFile tells whether the cgroup has the file that stands for a feature.
+func hasFile(h *cgroup.Host, group, v1, v2 string) Answer {
+	version, ok := h.Version(cgroup.CPU)
+	if !ok {
+		return Unknown
+	}
+	name := v1
+	if version == cgroup.V2 {
+		name = v2
+	}
+	dir := h.Dir(cgroup.CPU, group)
+	if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+		return Yes
+	}
+	if version == cgroup.V2 {
+		// Without the cpu controller enabled here, its files' absence says nothing.
+		if _, err := os.Stat(filepath.Join(dir, "cpu.max")); err != nil {
+			return Unknown
+		}
+	}
+	return No
+}
+
+func defaultPeriod(h *cgroup.Host, group string) *int64 {
+	limit, err := cgroup.ReadLimit(h, group)
+	if err != nil || limit.Period <= 0 {
+		return nil
+	}
+	us := limit.Period.Microseconds()
+	return &us
+}
+
+// abilities draws the conclusions; a pure function of the rest of the report.
+func abilities(r Report) []Ability {
+	by := map[cgroup.Controller]Controller{}
+	for _, c := range r.Controllers {
+		by[c.Name] = c
+	}
+	see := Ability{What: "see throttling (ls)", Can: true, Why: "cpu.stat is readable"}
+	switch {
+	case by[cgroup.CPU].Version == 0:
+		see.Can, see.Why = false, "no cgroup hierarchy with the cpu controller is mounted"
+	case r.PrivateNamespace:
+		see.Why = "only of what is below this cgroup namespace"
+	case r.Kernel.StatLocal == Yes:
+		see.Why = "cpu.stat and cpu.stat.local: own and ancestors' quotas told apart"
+	}
+	quota := writable(by[cgroup.CPU], "cpu controller")
+	cpus := writable(by[cgroup.CPUSet], "cpuset controller")
+	pin := Ability{What: "pin", Can: quota.Can && cpus.Can, Why: "cpu and cpuset are writable"}
+	switch {
+	case !quota.Can:
+		pin.Why = quota.Why
+	case !cpus.Can:
+		pin.Why = cpus.Why
+	case r.CPUs < 2:
+		pin.Can, pin.Why = false, "one CPU: none would be left for the rest of the host"
+	}
+	burst := Ability{What: "burst", Can: quota.Can && r.Kernel.Burst != No, Why: quota.Why}
+	if quota.Can {
+		switch r.Kernel.Burst {
+		case No:
+			burst.Why = "the kernel has no cpu burst (since 5.14)"
+		case Unknown:
+			burst.Why = "not known before a cgroup with the cpu controller exists"
+		}
+	}
+	demo := Ability{What: "demo", Can: quota.Can && cpus.Can, Why: pin.Why}
+	if quota.Can && cpus.Can {
+		demo.Why = "cgroups of its own can be made"
+	}
+	return []Ability{
+		see, demo, pin, burst,
+		{What: "weight", Can: quota.Can, Why: quota.Why},
+		{What: "raise", Can: quota.Can, Why: quota.Why},
+		{What: "undo (restore)", Can: true, Why: "every setting is journalled before it is written"},
+	}
+}
+
+func writable(c Controller, what string) Ability {
+	switch {
+	case c.Version == 0:
+		return Ability{Why: "the " + what + " is not mounted"}
+	case !c.Writable:
+		return Ability{Why: c.Dir + " is not writable: run as root, outside a container or with the host's cgroups mounted writable"}
+	}
+	return Ability{Can: true, Why: "the " + what + " is writable"}
+}

@@ -1,0 +1,201 @@
+package features
+
+import (
+	"bytes"
+	"compress/gzip"
+	"os"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+)
+
+func zipped(t *testing.T, text string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func file(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
+
+func ptr[T any](v T) *T { return &v }
+
+func TestReadKernel(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		root fstest.MapFS
+		want Kernel
+	}{
+		{
+			"6.18 with everything",
+			fstest.MapFS{
+				"proc/sys/kernel/osrelease":                    file("6.18.15-cloud-amd64\n"),
+				"proc/sys/kernel/sched_cfs_bandwidth_slice_us": file("5000\n"),
+				"proc/sys/kernel/sched_autogroup_enabled":      file("1\n"),
+				"proc/config.gz":                               {Data: zipped(t, "# comment\nCONFIG_HZ_250=y\nCONFIG_HZ=250\n")},
+				"sys/kernel/btf/vmlinux":                       file("..\x00throttled\x00throttled_limbo_list\x00.."),
+				"sys/kernel/sched_ext/state":                   file("enabled\n"),
+				"sys/kernel/sched_ext/root/ops":                file("lavd\n"),
+			},
+			Kernel{
+				Release: "6.18.15-cloud-amd64", HZ: ptr(250), SliceMicroseconds: ptr(int64(5000)),
+				Burst: Yes, StatLocal: Yes, TaskThrottle: Yes, SliceExpiry: No, BTF: Yes, SchedExt: Yes,
+				SchedExtScheduler: "lavd", Autogroup: Yes,
+			},
+		},
+		{
+			"seed 001's kernel, configuration in /boot",
+			fstest.MapFS{
+				"proc/sys/kernel/osrelease": file("4.18.0\n"),
+				"boot/config-4.18.0":        file("CONFIG_HZ=1000\n"),
+				"sys/kernel/btf/vmlinux":    file("\x00expires_seq\x00"),
+				"sys/kernel/mm/x":           file(""),
+			},
+			Kernel{
+				Release: "4.18.0", HZ: ptr(1000), Burst: Yes, StatLocal: Yes,
+				TaskThrottle: No, SliceExpiry: Yes, BTF: Yes, SchedExt: No, Autogroup: Unknown,
+			},
+		},
+		{
+			"nothing readable, junk in what is",
+			fstest.MapFS{
+				"proc/config.gz": file("not gzip"),
+				"proc/sys/kernel/sched_cfs_bandwidth_slice_us": file("many\n"),
+			},
+			Kernel{
+				Burst: Yes, StatLocal: Yes, TaskThrottle: Unknown, SliceExpiry: Unknown,
+				BTF: No, SchedExt: Unknown, Autogroup: Unknown,
+			},
+		},
+		{
+			// A member's name inside a longer one is another member.
+			"near misses",
+			fstest.MapFS{
+				"sys/kernel/btf/vmlinux": file("\x00my_expires_seq\x00throttled_limbo_lists\x00"),
+				"proc/config.gz":         {Data: zipped(t, "CONFIG_HZ=-3\n")},
+			},
+			Kernel{
+				Burst: Yes, StatLocal: Yes, TaskThrottle: No, SliceExpiry: No,
+				BTF: Yes, SchedExt: No, Autogroup: Unknown,
+			},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if d := cmp.Diff(tc.want, ReadKernel(tc.root, Yes, Yes)); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+func TestBehaviourNamesWhatWasFound(t *testing.T) {
+	k := Kernel{HZ: ptr(250), TaskThrottle: Yes, SliceExpiry: Yes, StatLocal: No, SchedExtScheduler: "lavd"}
+	says := strings.Join(k.Behaviour(), "\n")
+	for _, want := range []string{"4ms late", "return to user mode (6.18", "seed 001's bug", "no cpu.stat.local", "lavd"} {
+		if !strings.Contains(says, want) {
+			t.Errorf("%q does not say %q", says, want)
+		}
+	}
+	if says := (Kernel{TaskThrottle: Unknown, SliceExpiry: Unknown, StatLocal: Unknown}).Behaviour(); len(says) != 0 {
+		t.Errorf("claims %q about a kernel of which nothing is known", says)
+	}
+}
+
+func TestManagers(t *testing.T) {
+	root := fstest.MapFS{
+		"var/lib/kubelet/cpu_manager_state":        file(`{"policyName":"static","defaultCpuSet":"0,2","entries":{},"checksum":1}`),
+		"var/lib/kubelet/plugins/dra.cpu/dra.sock": file(""),
+		"run/systemd/system/x":                     file(""),
+		"sys/devices/system/cpu/isolated":          file("6-7\n"),
+	}
+	var names []string
+	for _, m := range readManagers(root) {
+		names = append(names, m.Name)
+	}
+	if d := cmp.Diff([]string{"kubelet static policy", "DRA CPU driver", "systemd", "isolcpus"}, names); d != "" {
+		t.Error(d)
+	}
+	for name, root := range map[string]fstest.MapFS{
+		"none":    {"var/lib/kubelet/cpu_manager_state": file(`{"policyName":"none"}`)},
+		"garbage": {"var/lib/kubelet/cpu_manager_state": file(`{"policyName":`)},
+		"huge":    {"var/lib/kubelet/cpu_manager_state": file(`{"policyName":"` + strings.Repeat("x", 1000) + `"}`)},
+		"empty":   {},
+	} {
+		if found := readManagers(root); len(found) != 0 {
+			t.Errorf("%s: found %v", name, found)
+		}
+	}
+}
+
+func TestAbilities(t *testing.T) {
+	full := Report{
+		CPUs:   4,
+		Kernel: Kernel{Burst: Yes, StatLocal: Yes},
+		Controllers: []Controller{
+			{Name: cgroup.CPU, Version: cgroup.V2, Dir: "/c", Writable: true},
+			{Name: cgroup.CPUSet, Version: cgroup.V2, Dir: "/c", Writable: true},
+		},
+	}
+	for _, tc := range []struct {
+		name   string
+		change func(*Report)
+		cannot []string
+		why    string
+	}{
+		{"everything", func(*Report) {}, nil, ""},
+		{"one CPU", func(r *Report) { r.CPUs = 1 }, []string{"pin"}, "none would be left"},
+		{"old kernel", func(r *Report) { r.Kernel.Burst = No }, []string{"burst"}, "5.14"},
+		{"no cpuset", func(r *Report) { r.Controllers[1] = Controller{Name: cgroup.CPUSet} }, []string{"demo", "pin"}, "not mounted"},
+		{"ordinary user", func(r *Report) { r.Controllers[0].Writable = false; r.Controllers[1].Writable = false },
+			[]string{"demo", "pin", "burst", "weight", "raise"}, "run as root"},
+		{"no cpu controller", func(r *Report) { r.Controllers = nil },
+			[]string{"see throttling (ls)", "demo", "pin", "burst", "weight", "raise"}, "mounted"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := full
+			r.Controllers = append([]Controller(nil), full.Controllers...)
+			tc.change(&r)
+			var cannot []string
+			for _, a := range abilities(r) {
+				if a.Why == "" {
+					t.Errorf("%s: no reason given", a.What)
+				}
+				if a.Can {
+					continue
+				}
+				cannot = append(cannot, a.What)
+				if !strings.Contains(a.Why, tc.why) {
+					t.Errorf("%s: %q does not say %q", a.What, a.Why, tc.why)
+				}
+			}
+			if d := cmp.Diff(tc.cannot, cannot); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+// The machine that runs the tests is read for real, without asking for rights.
+func TestGatherHere(t *testing.T) {
+	h, err := cgroup.Open("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := Gather(h, os.DirFS("/"), 1000)
+	if r.Kernel.Release == "" || r.CPUs < 1 || len(r.Can) == 0 {
+		t.Errorf("missing what every Linux host tells: %+v", r)
+	}
+	if r.Root {
+		t.Error("uid 1000 is not root")
+	}
+}

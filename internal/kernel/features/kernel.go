@@ -1,0 +1,221 @@
+package features
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"io/fs"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Kernel is what the running kernel says of its CPU bandwidth control.
+type Kernel struct {
+	// Release is uname's release, for people only: nothing is decided by it.
+	Release string `json:"release"`
+	// HZ is the scheduler tick's rate in 1/s; nil when the build
+	// configuration cannot be read. A thread that overruns its quota is
+	// noticed at a tick, so one period's overrun is up to 1/HZ per CPU.
+	HZ *int `json:"hz"`
+	// SliceMicroseconds is what a CPU takes from the pool at a time
+	// (sysctl kernel.sched_cfs_bandwidth_slice_us); nil: not readable.
+	SliceMicroseconds *int64 `json:"slice_microseconds"`
+	// DefaultPeriodMicroseconds is the period a new cgroup starts with; nil:
+	// no cgroup with a cpu controller is readable.
+	DefaultPeriodMicroseconds *int64 `json:"default_period_microseconds"`
+	// Burst: unused quota may be kept for later periods (5.14).
+	Burst Answer `json:"burst"`
+	// StatLocal: cpu.stat.local shows what ancestors' quotas cost (6.6).
+	StatLocal Answer `json:"cpu_stat_local"`
+	// TaskThrottle: threads are parked on their return to user mode instead
+	// of in place (6.18).
+	TaskThrottle Answer `json:"task_throttle"`
+	// SliceExpiry: seed 001's bug; unused slices are lost at each period's
+	// end (4.18 to 5.3 and kernels with that backport).
+	SliceExpiry Answer `json:"slice_expiry"`
+	// BTF: the kernel carries its type information.
+	BTF Answer `json:"btf"`
+	// SchedExt: the kernel can run BPF schedulers.
+	SchedExt Answer `json:"sched_ext"`
+	// SchedExtScheduler names the loaded BPF scheduler, "" when none is. A
+	// loaded one may ignore CPU limits altogether.
+	SchedExtScheduler string `json:"sched_ext_scheduler"`
+	// Autogroup: sched_autogroup_enabled; it groups only tasks of the root
+	// cgroup.
+	Autogroup Answer `json:"autogroup"`
+}
+
+// Answer is yes, no, or not known.
+type Answer string
+
+// The three answers.
+const (
+	Yes     Answer = "yes"
+	No      Answer = "no"
+	Unknown Answer = "unknown"
+)
+
+func answer(b bool) Answer {
+	if b {
+		return Yes
+	}
+	return No
+}
+
+// maxBTF bounds how much of the kernel's type information is read; 6.18 has
+// about 6 MB.
+const maxBTF = 64 << 20
+
+// maxConfig bounds an unpacked kernel configuration; they are near 300 kB.
+const maxConfig = 4 << 20
+
+// ReadKernel reads the kernel's side from root, a file system that stands for
+// "/". It needs no rights beyond an ordinary user's; what cannot be read is
+// left nil or Unknown. burst and statLocal are decided by files in a cgroup and
+// are passed in.
+func ReadKernel(root fs.FS, burst, statLocal Answer) Kernel {
+	k := Kernel{
+		Release:   trimmed(root, "proc/sys/kernel/osrelease"),
+		HZ:        readHZ(root),
+		Burst:     burst,
+		StatLocal: statLocal,
+		Autogroup: Unknown,
+		SchedExt:  Unknown,
+	}
+	if v, err := strconv.ParseInt(trimmed(root, "proc/sys/kernel/sched_cfs_bandwidth_slice_us"), 10, 64); err == nil {
+		k.SliceMicroseconds = &v
+	}
+	if v := trimmed(root, "proc/sys/kernel/sched_autogroup_enabled"); v != "" {
+		k.Autogroup = answer(v != "0")
+	}
+	if _, err := fs.Stat(root, "sys/kernel"); err == nil {
+		_, err := fs.Stat(root, "sys/kernel/sched_ext")
+		k.SchedExt = answer(err == nil)
+	}
+	if trimmed(root, "sys/kernel/sched_ext/state") == "enabled" {
+		k.SchedExtScheduler = trimmed(root, "sys/kernel/sched_ext/root/ops")
+		if k.SchedExtScheduler == "" {
+			k.SchedExtScheduler = "(unnamed)"
+		}
+	}
+	k.readBTF(root)
+	return k
+}
+
+// readBTF looks for member names in the string section of the kernel's type
+// information. The names below exist in exactly one structure each (struct
+// cfs_rq and struct cfs_bandwidth of kernel/sched/sched.h), so their presence
+// alone decides.
+func (k *Kernel) readBTF(root fs.FS) {
+	k.TaskThrottle, k.SliceExpiry = Unknown, Unknown
+	f, err := root.Open("sys/kernel/btf/vmlinux")
+	if err != nil {
+		k.BTF = No
+		return
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxBTF))
+	if err != nil || len(data) == 0 {
+		k.BTF = Unknown
+		return
+	}
+	k.BTF = Yes
+	has := func(member string) Answer {
+		return answer(bytes.Contains(data, []byte("\x00"+member+"\x00")))
+	}
+	k.TaskThrottle = has("throttled_limbo_list")
+	k.SliceExpiry = has("expires_seq")
+}
+
+// readHZ takes CONFIG_HZ from the kernel's own copy of its configuration or
+// from the one distributions put beside the image.
+func readHZ(root fs.FS) *int {
+	if f, err := root.Open("proc/config.gz"); err == nil {
+		defer f.Close()
+		if z, err := gzip.NewReader(f); err == nil {
+			if hz := hzIn(z); hz != nil {
+				return hz
+			}
+		}
+	}
+	release := trimmed(root, "proc/sys/kernel/osrelease")
+	for _, name := range []string{"boot/config-" + release, "lib/modules/" + release + "/config"} {
+		f, err := root.Open(name)
+		if err != nil {
+			continue
+		}
+		hz := hzIn(f)
+		f.Close()
+		if hz != nil {
+			return hz
+		}
+	}
+	return nil
+}
+
+func hzIn(r io.Reader) *int {
+	lines := bufio.NewScanner(io.LimitReader(r, maxConfig))
+	for lines.Scan() {
+		value, ok := strings.CutPrefix(lines.Text(), "CONFIG_HZ=")
+		if !ok {
+			continue
+		}
+		if hz, err := strconv.Atoi(strings.TrimSpace(value)); err == nil && hz > 0 && hz <= 100000 {
+			return &hz
+		}
+	}
+	return nil
+}
+
+// maxLine bounds a one-line kernel file.
+const maxLine = 4096
+
+// trimmed is the first line of a small file, or "" when it cannot be read.
+func trimmed(root fs.FS, name string) string {
+	f, err := root.Open(name)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxLine))
+	if err != nil {
+		return ""
+	}
+	line, _, _ := strings.Cut(string(data), "\n")
+	return strings.TrimSpace(line)
+}
+
+// Behaviour says in words how this kernel throttles, and what that means for
+// the figures that the other commands show.
+func (k Kernel) Behaviour() []string {
+	var says []string
+	if k.HZ != nil {
+		says = append(says, fmt.Sprintf("a thread past its quota is noticed at a tick: up to %v late per CPU and period",
+			(time.Second/time.Duration(*k.HZ)).Round(time.Microsecond)))
+	}
+	switch k.TaskThrottle {
+	case Yes:
+		says = append(says, "threads are parked when they return to user mode (6.18 and later): a long system call runs on and its CPU time is owed")
+	case No:
+		says = append(says, "threads are parked where they run, also inside a system call (before 6.18)")
+	}
+	switch k.SliceExpiry {
+	case Yes:
+		says = append(says, "slices expire at each period's end (seed 001's bug): throttled far below the quota on hosts with many CPUs")
+	case No:
+		says = append(says, "unused slices survive the period's end")
+	}
+	switch k.StatLocal {
+	case Yes:
+		says = append(says, "cpu.stat.local shows what ancestors' quotas cost a container")
+	case No:
+		says = append(says, "no cpu.stat.local: stopped time has no lower bound, an ancestor's share can only be bounded from above")
+	}
+	if k.SchedExtScheduler != "" {
+		says = append(says, "a sched_ext scheduler is loaded ("+k.SchedExtScheduler+"): it may ignore CPU limits and weights")
+	}
+	return says
+}

@@ -1,0 +1,59 @@
+package features
+
+import (
+	"io/fs"
+	"strings"
+)
+
+// Manager is somebody else who gives out CPUs on this host.
+type Manager struct {
+	// Name: "kubelet static policy", "DRA CPU driver", "systemd",
+	// "isolcpus", "sched_ext".
+	Name string `json:"name"`
+	// Evidence is where that was seen.
+	Evidence string `json:"evidence"`
+	// Means is what follows for unthrottle.
+	Means string `json:"means"`
+}
+
+// draPlugins is where DRA drivers put their sockets, a directory per driver.
+const draPlugins = "var/lib/kubelet/plugins"
+
+// readManagers looks for the others under root, which stands for "/".
+func readManagers(root fs.FS) []Manager {
+	found := []Manager{}
+	// A checkpoint that is not understood is told where CPUs are to be given away.
+	if kubelet, _ := ReadKubelet(root); kubelet.Policy != "" {
+		found = append(found, Manager{
+			Name:     "kubelet " + kubelet.Policy + " policy",
+			Evidence: "/" + kubeletState,
+			Means:    "the CPUs it gave to containers are unavailable for pin; it rewrites cpusets of pods every 10 s",
+		})
+	}
+	if entries, err := fs.ReadDir(root, draPlugins); err == nil {
+		for _, e := range entries {
+			if strings.Contains(e.Name(), "cpu") {
+				found = append(found, Manager{
+					Name:     "DRA CPU driver",
+					Evidence: "/" + draPlugins + "/" + e.Name(),
+					Means:    "the CPUs it gave to containers are unavailable for pin",
+				})
+			}
+		}
+	}
+	if _, err := fs.Stat(root, "run/systemd/system"); err == nil {
+		found = append(found, Manager{
+			Name:     "systemd",
+			Evidence: "/run/systemd/system",
+			Means:    "settings of its units go through D-Bus as runtime properties, so that a reload keeps them",
+		})
+	}
+	if list := trimmed(root, "sys/devices/system/cpu/isolated"); list != "" {
+		found = append(found, Manager{
+			Name:     "isolcpus",
+			Evidence: "/sys/devices/system/cpu/isolated: " + list,
+			Means:    "these CPUs are unavailable: the kernel does not balance load on them",
+		})
+	}
+	return found
+}

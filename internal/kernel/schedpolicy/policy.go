@@ -1,0 +1,106 @@
+package schedpolicy
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Policy is how the kernel schedules a thread.
+type Policy struct {
+	// Class is one of the kernel's names in lower case: other, fifo, rr, batch, idle, deadline, ext.
+	Class string
+	// Priority is 1 to 99 of fifo and rr, else 0.
+	Priority int
+	// ResetOnFork: children do not inherit it.
+	ResetOnFork bool
+}
+
+// The classes by their number (include/uapi/linux/sched.h); 4 was never used.
+var classes = []string{"other", "fifo", "rr", "batch", "", "idle", "deadline", "ext"}
+
+// Other is the policy of nearly every thread.
+var Other = Policy{Class: "other"}
+
+// Realtime is the one that unthrottle gives: before every ordinary thread, behind every other real-time one, by turns
+// among themselves.
+var Realtime = Policy{Class: "rr", Priority: 1}
+
+const resetOnFork = "reset_on_fork"
+
+// String is the form that Parse reads: "other", "rr 1", "fifo 50 reset_on_fork".
+func (p Policy) String() string {
+	text := p.Class
+	if p.realtime() {
+		text += " " + strconv.Itoa(p.Priority)
+	}
+	if p.ResetOnFork {
+		text += " " + resetOnFork
+	}
+	return text
+}
+
+func (p Policy) realtime() bool { return p.Class == "fifo" || p.Class == "rr" }
+
+// BeforeOthers tells whether it runs before every ordinary thread.
+func (p Policy) BeforeOthers() bool { return p.realtime() || p.Class == "deadline" }
+
+// Same tells whether two differ in nothing but what children inherit.
+func (p Policy) Same(q Policy) bool { return p.Class == q.Class && p.Priority == q.Priority }
+
+// As is q, with what children inherit kept.
+func (p Policy) As(q Policy) Policy {
+	q.ResetOnFork = p.ResetOnFork
+	return q
+}
+
+// Parse is the inverse of String.
+func Parse(text string) (Policy, error) {
+	bad := fmt.Errorf("%.80q is no scheduling policy", text)
+	words := strings.Fields(text)
+	var p Policy
+	if n := len(words); n > 1 && words[n-1] == resetOnFork {
+		p.ResetOnFork, words = true, words[:n-1]
+	}
+	if len(words) == 0 || number(words[0]) < 0 {
+		return Policy{}, bad
+	}
+	p.Class = words[0]
+	switch {
+	case !p.realtime() && len(words) == 1:
+		return p, nil
+	case !p.realtime() || len(words) != 2:
+		return Policy{}, bad
+	}
+	n, err := strconv.ParseUint(words[1], 10, 8)
+	if err != nil || n < 1 || n > 99 {
+		return Policy{}, bad
+	}
+	p.Priority = int(n)
+	return p, nil
+}
+
+// number of a class; -1: there is none of that name.
+func number(class string) int {
+	for i, name := range classes {
+		if name == class && name != "" {
+			return i
+		}
+	}
+	return -1
+}
+
+// Rest names the threads of a cgroup beside those known by number: who came since.
+const Rest = "threads"
+
+const filePrefix = "thread/"
+
+// File names a thread in a journal.
+func File(tid int) string { return filePrefix + strconv.Itoa(tid) }
+
+// Thread is the inverse of File; false: it names no thread.
+func Thread(file string) (tid int, ok bool) {
+	text, found := strings.CutPrefix(file, filePrefix)
+	n, err := strconv.ParseUint(text, 10, 31)
+	return int(n), found && err == nil && n > 0 && File(int(n)) == file
+}

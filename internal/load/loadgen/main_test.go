@@ -1,0 +1,21 @@
+package loadgen
+
+import (
+	"os"
+	"testing"
+
+	"github.com/unthrottle/unthrottle/internal/load/workload/service"
+)
+
+// TestMain lets the test binary stand in for the program that children run.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case service.Command:
+			os.Exit(service.Main())
+		case Command:
+			os.Exit(Main())
+		}
+	}
+	os.Exit(m.Run())
+}

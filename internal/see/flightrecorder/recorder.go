@@ -1,0 +1,180 @@
+package flightrecorder
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// Identity of a container as it is kept: enough to find it again when it is gone.
+type Identity struct {
+	ID   uint64 `json:"id"` // cgroup id
+	Path string `json:"path"`
+	Name string `json:"name"`
+}
+
+// Dropped is a container whose periods had to make room.
+type Dropped struct {
+	Container Identity  `json:"container"`
+	At        time.Time `json:"at"`
+	// Rows that were given up.
+	Rows int    `json:"rows"`
+	Why  string `json:"why"`
+}
+
+// Recorder keeps the periods of the containers that stood still most. It is a value of its calls: it has no clock and
+// no lock.
+type Recorder struct {
+	slots [Slots]*slot
+	// scores is the stopped time of each container seen lately, halved every halfLife.
+	scores  map[uint64]*score
+	dropped []Dropped
+	// droppedInAll counts what dropped no longer holds, too.
+	droppedInAll uint64
+}
+
+type slot struct {
+	container Identity
+	ring      ring
+	flushed   uint64 // ring.written at the last flush
+}
+
+type score struct {
+	stopped float64 // seconds
+	at      time.Time
+}
+
+const (
+	halfLife = 20 * time.Minute
+	// maxScores bounds the containers whose stopped time is remembered; the least goes first.
+	maxScores = 1024
+	// maxDropped bounds what is told of drops.
+	maxDropped = 64
+	// ahead is how much more a newcomer must have stood still than the one that makes room, lest two change places
+	// all the time and neither has an hour.
+	ahead = 1.5
+)
+
+// NewRecorder has no periods yet.
+func NewRecorder() *Recorder { return &Recorder{scores: map[uint64]*score{}} }
+
+// Add takes one period of a container in, and decides whether it is kept.
+func (r *Recorder) Add(c Identity, p Period) {
+	s := r.score(c.ID, p)
+	at := r.find(c.ID)
+	if at < 0 {
+		if at = r.place(c, s, p.End); at < 0 {
+			return
+		}
+	}
+	r.slots[at].container = c
+	r.slots[at].ring.add(p)
+}
+
+func (r *Recorder) find(id uint64) int {
+	return slices.IndexFunc(r.slots[:], func(s *slot) bool { return s != nil && s.container.ID == id })
+}
+
+// score adds a period's stopped time to its container's.
+func (r *Recorder) score(id uint64, p Period) float64 {
+	s := r.scores[id]
+	if s == nil {
+		if len(r.scores) >= maxScores {
+			r.forget(p.End)
+		}
+		s = &score{at: p.End}
+		r.scores[id] = s
+	}
+	s.stopped = s.now(p.End) + min(1, max(0, p.Stopped))*p.Length.Seconds()
+	s.at = p.End
+	return s.stopped
+}
+
+func (s *score) now(t time.Time) float64 {
+	return s.stopped * math.Exp2(-max(0, t.Sub(s.at).Seconds())/halfLife.Seconds())
+}
+
+// forget makes room among the scores: the least stopped that has no slot.
+func (r *Recorder) forget(now time.Time) {
+	var least uint64
+	low := math.Inf(1)
+	for id, s := range r.scores {
+		if v := s.now(now); v < low && r.find(id) < 0 {
+			least, low = id, v
+		}
+	}
+	delete(r.scores, least)
+}
+
+// place finds a slot for a newcomer: a free one, or that of the container that stood still least, if the newcomer did
+// so clearly more. -1: none.
+func (r *Recorder) place(c Identity, stopped float64, now time.Time) int {
+	if stopped <= 0 {
+		return -1
+	}
+	least, low := -1, math.Inf(1)
+	for i, s := range r.slots {
+		if s == nil {
+			r.slots[i] = &slot{}
+			return i
+		}
+		v := 0.0
+		if known := r.scores[s.container.ID]; known != nil {
+			v = known.now(now)
+		}
+		if v < low {
+			least, low = i, v
+		}
+	}
+	if stopped <= low*ahead {
+		return -1
+	}
+	r.drop(least, now, "another container stood still longer")
+	r.slots[least] = &slot{}
+	return least
+}
+
+func (r *Recorder) drop(i int, now time.Time, why string) {
+	s := r.slots[i]
+	r.droppedInAll++
+	if len(r.dropped) == maxDropped {
+		r.dropped = slices.Delete(r.dropped, 0, 1)
+	}
+	r.dropped = append(r.dropped, Dropped{Container: s.container, At: now, Rows: len(s.ring.rows), Why: why})
+}
+
+// Containers are those whose periods are kept.
+func (r *Recorder) Containers() []Identity {
+	var kept []Identity
+	for _, s := range r.slots {
+		if s != nil {
+			kept = append(kept, s.container)
+		}
+	}
+	return kept
+}
+
+// Periods of a container that end after from and start before to, oldest first; nil: none are kept.
+func (r *Recorder) Periods(id uint64, from, to time.Time) []Period {
+	i := r.find(id)
+	if i < 0 {
+		return nil
+	}
+	return r.slots[i].ring.periods(from, to)
+}
+
+// Dropped tells the latest containers that had to make room, oldest first, and how many there were in all.
+func (r *Recorder) Dropped() (latest []Dropped, inAll uint64) {
+	return slices.Clone(r.dropped), r.droppedInAll
+}
+
+// Bytes that the kept periods take in memory.
+func (r *Recorder) Bytes() int {
+	n := 0
+	for _, s := range r.slots {
+		if s != nil {
+			n += cap(s.ring.rows) * rowBytes
+		}
+	}
+	return n
+}

@@ -1,0 +1,135 @@
+package flightrecorder
+
+import "time"
+
+// joinBelow is the length under which rows are joined: ringRows of them make an hour.
+const joinBelow = time.Duration(KeptFor) * time.Millisecond / ringRows
+
+// gapAbove is how far a period's start may be from the row before without a Gap in between; the period timer is late
+// by less.
+const gapAbove = 2 * time.Millisecond
+
+// ring holds the newest rows of one container.
+type ring struct {
+	rows []Row // grows to ringRows, then wraps
+	next int   // where the next row goes
+	// written counts rows ever written, so that a flush knows which are new.
+	written uint64
+	// endMS is the end of the newest row, Unix time in milliseconds; 0: no row yet.
+	endMS int64
+
+	pending Period // periods shorter than joinBelow, until they are long enough
+}
+
+// add takes a period in. One that ends before the newest row's end, as after a step of the clock, is left out.
+func (r *ring) add(p Period) {
+	if p.Length <= 0 {
+		return
+	}
+	if r.pending.Length > 0 {
+		gap := p.End.Add(-p.Length).Sub(r.pending.End)
+		if gap > gapAbove || p.Length >= joinBelow {
+			r.flushPending()
+		} else {
+			p = join(r.pending, p)
+			r.pending = Period{}
+		}
+	}
+	if p.Length < joinBelow {
+		r.pending = p
+		return
+	}
+	r.put(p)
+}
+
+// join is two periods as one row, each figure weighted by length.
+func join(a, b Period) Period {
+	whole := b.End.Sub(a.End.Add(-a.Length))
+	la, lb, lw := a.Length.Seconds(), b.Length.Seconds(), whole.Seconds()
+	if lw <= 0 {
+		return b
+	}
+	return Period{
+		End: b.End, Length: whole,
+		MeanWidth: (a.MeanWidth*la + b.MeanWidth*lb) / lw,
+		MostWidth: max(a.MostWidth, b.MostWidth),
+		Stopped:   min(1, (a.Stopped*la+b.Stopped*lb)/lw),
+		Flags:     a.Flags | b.Flags | Joined,
+	}
+}
+
+// flushPending stores what waits to be joined.
+func (r *ring) flushPending() {
+	if r.pending.Length > 0 {
+		r.put(r.pending)
+		r.pending = Period{}
+	}
+}
+
+func (r *ring) put(p Period) {
+	end := p.End.UnixMilli()
+	start := p.End.Add(-p.Length).UnixMilli()
+	if r.endMS == 0 {
+		r.endMS = start
+	}
+	if end <= r.endMS {
+		return
+	}
+	if start-r.endMS > gapAbove.Milliseconds() {
+		r.gap(start)
+	}
+	r.push(pack(end-r.endMS, p))
+	r.endMS = end
+}
+
+// gap covers the time up to then with rows that say so. After a pause longer than what is kept, nothing before it is
+// worth its rows.
+func (r *ring) gap(until int64) {
+	if until-r.endMS > KeptFor {
+		r.endMS = until
+		r.rows, r.next = r.rows[:0], 0
+		return
+	}
+	for until > r.endMS {
+		step := min(until-r.endMS, maxStepMS)
+		r.push(pack(step, Period{Flags: Gap}))
+		r.endMS += step
+	}
+}
+
+func (r *ring) push(row Row) {
+	if len(r.rows) < ringRows {
+		if len(r.rows) == cap(r.rows) {
+			// Not left to append, which would go beyond what all rings together may take.
+			larger := make([]Row, len(r.rows), min(ringRows, max(1024, 2*len(r.rows))))
+			copy(larger, r.rows)
+			r.rows = larger
+		}
+		r.rows = append(r.rows, row)
+	} else {
+		r.rows[r.next] = row
+	}
+	r.next = (r.next + 1) % ringRows
+	r.written++
+}
+
+// periods are the rows that end after from and start before to, in order.
+func (r *ring) periods(from, to time.Time) []Period {
+	var back []Period
+	end := r.endMS
+	for i := range len(r.rows) {
+		row := r.rows[(r.next-1-i+2*ringRows)%ringRows]
+		p := row.period(time.UnixMilli(end))
+		if !p.End.After(from) {
+			break
+		}
+		if p.End.Add(-p.Length).Before(to) {
+			back = append(back, p)
+		}
+		end -= row.stepMS()
+	}
+	for i, j := 0, len(back)-1; i < j; i, j = i+1, j-1 {
+		back[i], back[j] = back[j], back[i]
+	}
+	return back
+}

@@ -1,0 +1,81 @@
+package flightrecorder
+
+import (
+	"math"
+	"time"
+)
+
+// Period is what one container did in one period of the quota that binds it, or in a few short ones joined.
+type Period struct {
+	// End on the wall clock, exact to a millisecond once stored.
+	End time.Time
+	// Length; rounded to milliseconds when stored.
+	Length time.Duration
+	// MeanWidth and MostWidth are CPUs in use, on average and at most.
+	MeanWidth float64
+	MostWidth int
+	// Stopped is the share of the period in which a runnable thread was held back by a quota, 0 to 1.
+	Stopped float64
+	Flags   Flags
+}
+
+// Flags of a period.
+type Flags uint8
+
+const (
+	// Throttled: the period ended with a CPU of the container throttled.
+	Throttled Flags = 1 << iota
+	// Joined: several periods in one row.
+	Joined
+	// Gap: nothing ran, or nothing was seen, for the time of the row.
+	Gap
+	// Lost: events were lost in the period; its figures are too low.
+	Lost
+)
+
+// Row is a stored period, from the highest bit down: 18 bits of milliseconds from the end of the row before to its
+// own end, 16 of mean width in 1/32 CPUs, 13 of most width, 10 of stopped share in 1/1023, 7 of flags.
+type Row uint64
+
+const (
+	maxStepMS = 1<<18 - 1
+	maxMean   = 1<<16 - 1
+	maxMost   = 1<<13 - 1
+	maxShare  = 1<<10 - 1
+	maxFlags  = 1<<7 - 1
+)
+
+// pack stores a period that ends stepMS after the row before it. What a field cannot hold is stored as the most it can.
+func pack(stepMS int64, p Period) Row {
+	return Row(clamp(float64(stepMS), maxStepMS)<<46 |
+		clamp(p.MeanWidth*32, maxMean)<<30 |
+		clamp(float64(p.MostWidth), maxMost)<<17 |
+		clamp(p.Stopped*maxShare, maxShare)<<7 |
+		uint64(p.Flags)&maxFlags)
+}
+
+func clamp(v float64, most uint64) uint64 {
+	switch {
+	case !(v > 0): // NaN as well
+		return 0
+	case v >= float64(most):
+		return most
+	}
+	return uint64(math.Round(v))
+}
+
+// stepMS is from the end of the row before to the end of this one.
+func (r Row) stepMS() int64 { return int64(r >> 46) }
+
+// period is the row as a period that ends then. Its length is the step: what lay between two rows was no period, and
+// is kept as a row of its own, a Gap.
+func (r Row) period(end time.Time) Period {
+	return Period{
+		End:       end,
+		Length:    time.Duration(r.stepMS()) * time.Millisecond,
+		MeanWidth: float64(r>>30&maxMean) / 32,
+		MostWidth: int(r >> 17 & maxMost),
+		Stopped:   float64(r>>7&maxShare) / maxShare,
+		Flags:     Flags(r & maxFlags),
+	}
+}

@@ -1,0 +1,163 @@
+package flightrecorder
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Bounds of the recordings kept; the oldest go first.
+const (
+	MaxRecordings     = 64
+	MaxRecordingBytes = 256 << 20
+)
+
+// Store keeps recordings as files in one directory, the time and the cgroup's id in their names.
+type Store struct{ Dir string }
+
+// Kept is one recording in a store.
+type Kept struct {
+	File string // its path
+	At   time.Time
+	ID   uint64 // cgroup id of the container
+	Size int64
+}
+
+const (
+	recordingSuffix = ".recording"
+	partSuffix      = ".part"
+	timeLayout      = "20060102T150405.000Z"
+)
+
+// Save makes a recording of what write gives it. It is under its name only when it is whole; what was cut off by a
+// crash goes with the next Save. removed are the recordings that had to make room.
+func (s Store) Save(at time.Time, id uint64, write func(io.Writer) error) (kept Kept, removed []Kept, err error) {
+	fail := func(err error) (Kept, []Kept, error) {
+		return Kept{}, nil, fmt.Errorf("flight recorder: recording of %s: %w", at.Format(time.TimeOnly), err)
+	}
+	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
+		return fail(err)
+	}
+	s.sweep()
+	name := filepath.Join(s.Dir, at.UTC().Format(timeLayout)+"-"+strconv.FormatUint(id, 10)+recordingSuffix)
+	f, err := os.OpenFile(name+partSuffix, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fail(err)
+	}
+	out := &limited{w: f, left: MaxRecordingBytes}
+	err = errors.Join(write(out), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+		return fail(err)
+	}
+	kept = Kept{File: name, At: at.Truncate(time.Millisecond), ID: id, Size: MaxRecordingBytes - out.left}
+	removed, err = s.bound()
+	return kept, removed, err
+}
+
+// limited refuses more than is left.
+type limited struct {
+	w    io.Writer
+	left int64
+}
+
+func (l *limited) Write(b []byte) (int, error) {
+	if int64(len(b)) > l.left {
+		return 0, fmt.Errorf("larger than the %d MB that all recordings may take", MaxRecordingBytes>>20)
+	}
+	n, err := l.w.Write(b)
+	l.left -= int64(n)
+	return n, err
+}
+
+// sweep removes what a crash left half written.
+func (s Store) sweep() {
+	parts, _ := filepath.Glob(filepath.Join(s.Dir, "*"+partSuffix))
+	for _, p := range parts {
+		os.Remove(p)
+	}
+}
+
+// bound removes the oldest recordings beyond what may be kept.
+func (s Store) bound() (removed []Kept, err error) {
+	all, err := s.List()
+	if err != nil {
+		return nil, err
+	}
+	var bytes int64
+	for i := len(all) - 1; i >= 0; i-- {
+		bytes += all[i].Size
+		if len(all)-i <= MaxRecordings && bytes <= MaxRecordingBytes {
+			continue
+		}
+		if err := os.Remove(all[i].File); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return removed, fmt.Errorf("flight recorder: %w", err)
+		}
+		removed = append(removed, all[i])
+	}
+	return removed, nil
+}
+
+// List tells the recordings, the oldest first. No directory is no recordings.
+func (s Store) List() ([]Kept, error) {
+	entries, err := os.ReadDir(s.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("flight recorder: %w", err)
+	}
+	var all []Kept
+	for _, e := range entries {
+		k, ok := parseName(e.Name())
+		info, err := e.Info()
+		if !ok || err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		k.File, k.Size = filepath.Join(s.Dir, e.Name()), info.Size()
+		all = append(all, k)
+	}
+	slices.SortStableFunc(all, func(a, b Kept) int {
+		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID))
+	})
+	return all, nil
+}
+
+func parseName(name string) (Kept, bool) {
+	name, ok := strings.CutSuffix(name, recordingSuffix)
+	at, id, found := strings.Cut(name, "-")
+	if !ok || !found {
+		return Kept{}, false
+	}
+	t, err := time.Parse(timeLayout, at)
+	n, err2 := strconv.ParseUint(id, 10, 64)
+	return Kept{At: t, ID: n}, err == nil && err2 == nil
+}
+
+// Near is how far from the time asked for a recording may begin to answer for it.
+const Near = 10 * time.Minute
+
+// Nearest is the recording of one of the containers that begins nearest to the time, none further than Near; one that
+// began before is preferred to one that began as long after. ok is false where there is none.
+func Nearest(all []Kept, at time.Time, ids ...uint64) (best Kept, ok bool) {
+	for _, k := range all {
+		if !slices.Contains(ids, k.ID) || k.At.Sub(at).Abs() > Near {
+			continue
+		}
+		if !ok || k.At.Sub(at).Abs() < best.At.Sub(at).Abs() {
+			best, ok = k, true
+		}
+	}
+	return best, ok
+}

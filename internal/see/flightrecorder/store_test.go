@@ -1,0 +1,121 @@
+package flightrecorder
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func save(t *testing.T, s Store, at time.Time, id uint64, bytes int) (Kept, []Kept) {
+	t.Helper()
+	k, removed, err := s.Save(at, id, func(w io.Writer) error {
+		_, err := io.CopyN(w, zero{}, int64(bytes))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k, removed
+}
+
+type zero struct{}
+
+func (zero) Read(b []byte) (int, error) { clear(b); return len(b), nil }
+
+func TestStoreKeepsTheNewest(t *testing.T) {
+	s := Store{Dir: filepath.Join(t.TempDir(), "recordings")}
+	if all, err := s.List(); err != nil || len(all) != 0 {
+		t.Fatalf("before the first: %v, %v", all, err)
+	}
+	var removed []Kept
+	for i := range MaxRecordings + 5 {
+		_, gone := save(t, s, start.Add(time.Duration(i)*time.Minute), uint64(i%3), 10)
+		removed = append(removed, gone...)
+	}
+	all, err := s.List()
+	if err != nil || len(all) != MaxRecordings || len(removed) != 5 {
+		t.Fatalf("%d kept, %d removed, %v", len(all), len(removed), err)
+	}
+	if !all[0].At.Equal(start.Add(5*time.Minute)) || all[0].ID != 2 || all[0].Size != 10 {
+		t.Errorf("the oldest is %+v", all[0])
+	}
+	if !removed[0].At.Equal(start) {
+		t.Errorf("removed first: %+v", removed[0])
+	}
+}
+
+func TestStoreBoundsBytes(t *testing.T) {
+	s := Store{Dir: t.TempDir()}
+	save(t, s, start, 1, MaxRecordingBytes/2)
+	save(t, s, start.Add(time.Minute), 1, MaxRecordingBytes/4)
+	_, removed := save(t, s, start.Add(2*time.Minute), 1, MaxRecordingBytes/2)
+	if len(removed) != 1 || !removed[0].At.Equal(start) {
+		t.Errorf("removed %+v", removed)
+	}
+	if _, _, err := s.Save(start, 2, func(w io.Writer) error {
+		_, err := io.CopyN(w, zero{}, MaxRecordingBytes+1)
+		return err
+	}); err == nil || !strings.Contains(err.Error(), "larger than") {
+		t.Errorf("too large: %v", err)
+	}
+}
+
+func TestNothingHalfIsKept(t *testing.T) {
+	s := Store{Dir: t.TempDir()}
+	broken := errors.New("the probe went away")
+	if _, _, err := s.Save(start, 1, func(w io.Writer) error { io.WriteString(w, "half"); return broken }); !errors.Is(err, broken) {
+		t.Errorf("%v", err)
+	}
+	left := filepath.Join(s.Dir, "20260101T000000.000Z-1"+recordingSuffix+partSuffix)
+	if err := os.WriteFile(left, []byte("of a crash"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if all, _ := s.List(); len(all) != 0 {
+		t.Errorf("%+v", all)
+	}
+	save(t, s, start, 1, 1)
+	if entries, _ := os.ReadDir(s.Dir); len(entries) != 1 {
+		t.Errorf("%d files", len(entries))
+	}
+}
+
+func TestNearest(t *testing.T) {
+	at := func(minute int, id uint64) Kept {
+		return Kept{At: start.Add(time.Duration(minute) * time.Minute), ID: id}
+	}
+	all := []Kept{at(0, 1), at(20, 1), at(24, 2), at(26, 1)}
+	for _, c := range []struct {
+		minute int
+		want   Kept
+		ok     bool
+	}{{1, all[0], true}, {23, all[1], true}, {25, all[3], true}, {40, Kept{}, false}, {36, all[3], true}} {
+		got, ok := Nearest(all, start.Add(time.Duration(c.minute)*time.Minute), 1)
+		if got != c.want || ok != c.ok {
+			t.Errorf("minute %d: %+v %v", c.minute, got, ok)
+		}
+	}
+}
+
+func TestMoment(t *testing.T) {
+	now := time.Date(2026, 3, 4, 9, 30, 0, 0, time.UTC)
+	for text, want := range map[string]time.Time{
+		"03:12":                time.Date(2026, 3, 4, 3, 12, 0, 0, time.UTC),
+		"23:59:30":             time.Date(2026, 3, 3, 23, 59, 30, 0, time.UTC),
+		"2026-03-01 03:12":     time.Date(2026, 3, 1, 3, 12, 0, 0, time.UTC),
+		"2026-03-01T03:12:05Z": time.Date(2026, 3, 1, 3, 12, 5, 0, time.UTC),
+		"20m":                  now.Add(-20 * time.Minute),
+	} {
+		if got, err := Moment(text, now); err != nil || !got.Equal(want) {
+			t.Errorf("%s: %v, %v; want %v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "25:00", "noon", "-20m", "2026-03-05 03:12"} {
+		if got, err := Moment(text, now); err == nil {
+			t.Errorf("%q is %v", text, got)
+		}
+	}
+}

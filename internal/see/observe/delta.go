@@ -1,0 +1,130 @@
+package observe
+
+import (
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+)
+
+// Delta makes the observation of the window between two samples of one container, the second at the later time. Where
+// the two are no window (another cgroup under the same path, a counter that went backwards, no time between them) the
+// counters' part is not measured, Window is 0 and NotMeasured says why: the later sample starts the next window.
+func Delta(prev, cur *Sample) Observation {
+	o := Observation{Container: cur.Container, CgroupID: cur.cgroupID, Start: cur.At, CPUsAllowed: cur.CPUs}
+	for _, l := range cur.Levels {
+		o.Levels = append(o.Levels, l.Level)
+	}
+	if cpus, limited, at := cgroup.Effective(o.Levels); limited {
+		o.LimitCPUs, o.LimitAt = new(cpus), at
+	}
+	for _, note := range cur.NotMeasured {
+		o.NotMeasured = appendNote(o.NotMeasured, note)
+	}
+	if why := restarted(prev, cur); why != "" {
+		o.NotMeasured = appendNote(o.NotMeasured, "all counters: "+why)
+		return o
+	}
+	o.Start, o.Window = prev.At, cur.At.Sub(prev.At)
+	t := Throttle{Window: o.Window, CPUs: max(prev.CPUs.Size(), cur.CPUs.Size()), Path: cur.Container.Group.Path,
+		Hidden: prev.Hidden || cur.Hidden}
+	if prev.HasUsage && cur.HasUsage {
+		t.Used = new(cur.Usage - prev.Usage)
+		o.UsedCPUs = new(t.Used.Seconds() / o.Window.Seconds())
+	}
+	if prev.HasLocal && cur.HasLocal {
+		t.Local = new(cur.Local - prev.Local)
+		o.ThrottledSeconds = new(t.Local.Seconds())
+	}
+	ownLevel(&o, &t, prev, cur)
+	for i := 1; i < len(cur.Levels); i++ {
+		ancestor(&t, &prev.Levels[i], &cur.Levels[i])
+	}
+	v := Stopped(t)
+	o.StoppedLow, o.StoppedHigh, o.ThrottledBy, o.ThrottledByAll = v.Low, v.High, v.By, v.All
+	o.Cells = cells(o.Start, cur.Levels)
+	o.exact(prev.counts, cur.counts)
+	return o
+}
+
+// ownLevel takes the container's own counters over.
+func ownLevel(o *Observation, t *Throttle, prev, cur *Sample) {
+	was, is := &prev.Levels[0], &cur.Levels[0]
+	t.OwnQuota = was.Limit.Limited() || is.Limit.Limited()
+	if was.Stat.HasBandwidth && is.Stat.HasBandwidth {
+		t.Limit, t.ThrottledPeriods = is.Limit, is.Stat.ThrottledPeriods-was.Stat.ThrottledPeriods
+		t.Own = new(is.Stat.Throttled - was.Stat.Throttled)
+		o.Periods = new(is.Stat.Periods - was.Stat.Periods)
+		o.ThrottledPeriods = new(t.ThrottledPeriods)
+		o.OwnThrottledSeconds = new(t.Own.Seconds())
+	}
+}
+
+// ancestor adds one level above, if it has or had a quota.
+func ancestor(t *Throttle, was, is *LevelSample) {
+	switch {
+	case !was.Limit.Limited() && !is.Limit.Limited():
+	case was.Stat.HasBandwidth && is.Stat.HasBandwidth:
+		t.Ancestors = append(t.Ancestors, LevelThrottle{is.Path, is.Stat.Throttled - was.Stat.Throttled})
+	case !was.Limit.Limited() && is.Stat.HasBandwidth:
+		// A quota that is younger than the window: its counter was not read before. At most all of it is new, and no
+		// more than all CPUs for the whole window.
+		most := t.Window * time.Duration(max(t.CPUs, 1))
+		t.Ancestors = append(t.Ancestors, LevelThrottle{is.Path, min(is.Stat.Throttled, most)})
+	default:
+		t.Hidden = true
+	}
+}
+
+// restarted says why two samples are no window, "" if they are one.
+func restarted(prev, cur *Sample) string {
+	switch {
+	case prev == nil:
+		return "only one reading yet"
+	case prev.Gone || cur.Gone || len(prev.Levels) == 0 || len(cur.Levels) == 0:
+		return "the cgroup was not there at both ends of the window"
+	case !cur.At.After(prev.At):
+		return "no time between the two readings"
+	case len(prev.Levels) != len(cur.Levels):
+		return "the levels above changed"
+	case prev.HasLocal && cur.HasLocal && cur.Local < prev.Local,
+		prev.HasUsage && cur.HasUsage && cur.Usage < prev.Usage:
+		return wentBack
+	}
+	for i := range cur.Levels {
+		was, is := &prev.Levels[i], &cur.Levels[i]
+		if was.Path != is.Path || was.ID != is.ID && was.ID != 0 && is.ID != 0 {
+			return "the cgroup was made anew during the window"
+		}
+		if was.Stat.HasBandwidth && is.Stat.HasBandwidth && is.Stat.before(was.Stat) {
+			return wentBack
+		}
+	}
+	return ""
+}
+
+const wentBack = "a counter went backwards"
+
+// before tells whether a counter is lower than in the sample before.
+func (c Counters) before(was Counters) bool {
+	return c.Periods < was.Periods || c.ThrottledPeriods < was.ThrottledPeriods || c.Throttled < was.Throttled
+}
+
+// cells joins the fine readings of all levels with a quota; levels are read at the same instants, or not at all.
+func cells(start time.Time, levels []LevelSample) []Cell {
+	var all []Cell
+	for _, l := range levels {
+		for i, r := range l.cells {
+			end := r.at.Sub(start)
+			if end <= 0 {
+				continue
+			}
+			if i < len(all) {
+				all[i].Throttled += r.throttled
+				all[i].End = max(all[i].End, end)
+			} else {
+				all = append(all, Cell{End: end, Throttled: r.throttled})
+			}
+		}
+	}
+	return all
+}

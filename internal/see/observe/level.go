@@ -1,0 +1,209 @@
+package observe
+
+import (
+	"bytes"
+	"errors"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+)
+
+// level is one cgroup of the cpu hierarchy: a container's own or an ancestor of some. It lives as long as a container
+// below it is sampled. Levels find each other by path, not by pointer: any of them may be gone and made anew.
+type level struct {
+	path, dir   string
+	top         bool   // the highest that we can see
+	round       uint64 // last full sample
+	gone        bool
+	stat, local handle
+	counters    Counters
+	statErr     error
+	statRead    bool // counters are of this round
+	localTime   time.Duration
+	localErr    error
+	localRound  uint64
+
+	limits     [3]handle
+	raw        []byte // the limit files' content, one after the other; nil: not read
+	limit      cgroup.Limit
+	limitErr   error
+	wasLimited bool // in the round before
+
+	hot         bool
+	lastStopped time.Time
+	cells       []reading // since the full sample before
+	cellsDone   bool      // a full sample has ended them
+
+	threads *threadUse // nil: its CPU time has a file
+}
+
+// level finds or makes the level of a path; nil: there is no place for it below the mount.
+func (s *Sampler) level(path string) *level {
+	if l, ok := s.levels[path]; ok {
+		return l
+	}
+	dir := s.host.Dir(cgroup.CPU, path)
+	if dir == "" {
+		return nil
+	}
+	l := &level{path: path, dir: dir, limit: cgroup.Unlimited(), top: path == "/" || path == s.host.Top(cgroup.CPU)}
+	s.levels[path] = l
+	return l
+}
+
+// readLevel reads a level's limit and, if it is a container's own or has a quota, its counters: once per round.
+func (s *Sampler) readLevel(l *level, now time.Time, own bool) {
+	if l.round != s.round {
+		l.round, l.statRead, l.gone = s.round, false, false
+		l.wasLimited = l.limit.Limited()
+		s.readLimit(l)
+	}
+	if !l.statRead && (own || l.wasLimited || l.limit.Limited()) {
+		s.readStat(l, now)
+		l.statRead, l.cellsDone = true, true
+		if l.raw == nil && !l.gone { // made anew: the limit may be another, too
+			s.readLimit(l)
+		}
+	}
+	l.hot = l.statRead && !l.lastStopped.IsZero() && now.Sub(l.lastStopped) <= s.opt.HotFor
+}
+
+// readStat reads cpu.stat. Another inode under the path is another cgroup: all that was known is forgotten.
+func (s *Sampler) readStat(l *level, now time.Time) {
+	if l.cellsDone {
+		l.cells, l.cellsDone = l.cells[:0], false
+	}
+	inode := l.stat.inode
+	text, err := s.files.read(&l.stat, l.dir, cgroup.FileStat)
+	if errors.Is(err, errGone) && !l.gone {
+		// Gone, or removed and made again: the handles of the old one are no use, the path may lead to a new one.
+		s.closeLevel(l)
+		text, err = s.files.read(&l.stat, l.dir, cgroup.FileStat)
+	}
+	if errors.Is(err, errGone) {
+		s.closeLevel(l)
+		l.gone = true
+		return
+	}
+	again := inode != 0 && l.stat.inode != inode
+	if again {
+		l.lastStopped, l.cells, l.threads = time.Time{}, l.cells[:0], nil
+	}
+	was, had := l.counters, l.statErr == nil && inode != 0 && !again
+	if err == nil {
+		l.counters, err = ParseStat(text)
+	}
+	l.gone, l.statErr = false, err
+	if err != nil {
+		l.counters = Counters{}
+		return
+	}
+	if had && l.counters.HasBandwidth && was.HasBandwidth && !l.counters.before(was) {
+		gained := l.counters.Throttled - was.Throttled
+		if gained > 0 {
+			l.lastStopped = now
+		}
+		if l.hot && len(l.cells) < maxCells {
+			l.cells = append(l.cells, reading{now, gained})
+		}
+	}
+}
+
+// maxCells bounds what is kept between two full samples, whatever the caller's rates.
+const maxCells = 64
+
+// readLocal reads cpu.stat.local, once per round and right after cpu.stat, of which it is a superset.
+func (s *Sampler) readLocal(l *level) {
+	if l.localRound == s.round {
+		return
+	}
+	l.localRound = s.round
+	text, err := s.files.read(&l.local, l.dir, cgroup.FileStatLocal)
+	if err == nil {
+		l.localTime, err = ParseStatLocal(text)
+	}
+	l.localErr = err
+}
+
+// readLimit reads the limit files; only when their content changed is it parsed, by the room that knows their meaning.
+func (s *Sampler) readLimit(l *level) {
+	v, ok := s.host.Version(cgroup.CPU)
+	if !ok {
+		return
+	}
+	changed, err := s.limitChanged(l, limitFiles[v])
+	if errors.Is(err, errGone) {
+		s.closeLevel(l)
+		changed, err = s.limitChanged(l, limitFiles[v])
+	}
+	switch {
+	case errors.Is(err, errGone):
+		s.closeLevel(l)
+		l.gone = true
+	case err != nil:
+		l.raw, l.limitErr = nil, err
+	case changed:
+		l.limit, l.limitErr = cgroup.ReadLimit(s.host, l.path)
+	}
+}
+
+// limitChanged reads the limit files and tells whether they differ from the last time.
+func (s *Sampler) limitChanged(l *level, names []string) (changed bool, err error) {
+	changed = l.raw == nil
+	at := 0
+	for i, name := range names {
+		text, err := s.files.read(&l.limits[i], l.dir, name)
+		if err != nil && !errors.Is(err, errNoFile) {
+			return false, err
+		}
+		if changed || !bytes.HasPrefix(l.raw[at:], text) {
+			changed = true
+			l.raw = append(l.raw[:at], text...)
+		}
+		at += len(text)
+	}
+	if l.raw == nil {
+		l.raw = []byte{} // read, and none of the files is there: the root
+	}
+	changed = changed || at != len(l.raw)
+	l.raw = l.raw[:at]
+	return changed, nil
+}
+
+var limitFiles = map[cgroup.Version][]string{
+	cgroup.V1: cgroup.LimitFiles(cgroup.V1),
+	cgroup.V2: cgroup.LimitFiles(cgroup.V2),
+}
+
+// addLevel copies what was read of a level into a sample, in memory that the sample had before where it can.
+func (s *Sample) addLevel(l *level) {
+	n := len(s.Levels)
+	if n < cap(s.Levels) {
+		s.Levels = s.Levels[:n+1]
+	} else {
+		s.Levels = append(s.Levels, LevelSample{})
+	}
+	to := &s.Levels[n]
+	*to = LevelSample{Level: cgroup.Level{Path: l.path, Limit: l.limit}, ID: l.stat.inode, cells: to.cells[:0]}
+	if l.limitErr != nil {
+		s.Hidden = true
+		s.missing("limit of " + l.path + ": " + l.limitErr.Error())
+	}
+	if !l.statRead {
+		return
+	}
+	to.Stat = l.counters
+	to.cells = append(to.cells, l.cells...)
+	if l.statErr != nil {
+		s.missing(note(cgroup.FileStat+" of "+l.path, l.statErr))
+	}
+}
+
+func (s *Sampler) closeLevel(l *level) {
+	s.files.close(&l.stat)
+	s.files.close(&l.local)
+	for i := range l.limits {
+		s.files.close(&l.limits[i])
+	}
+	l.raw = nil
+}

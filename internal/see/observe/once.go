@@ -1,0 +1,48 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+)
+
+// The window of Once and of a Watcher: shorter than a few periods says little, longer than this helps nobody.
+const (
+	MinWindow = 10 * time.Millisecond
+	MaxWindow = time.Hour
+)
+
+// Once observes the containers over one window: two samples and the difference. Containers that were gone by the end
+// are left out. The only errors are a window out of bounds and that of ctx.
+func Once(ctx context.Context, h *cgroup.Host, containers []container.Container, window time.Duration) ([]Observation, error) {
+	if window < MinWindow || window > MaxWindow {
+		return nil, fmt.Errorf("window %v is not within %v to %v", window, MinWindow, MaxWindow)
+	}
+	s := NewSampler(h, Options{})
+	defer s.Close()
+	first, err := s.Sample(ctx, containers, nil)
+	if err != nil {
+		return nil, err
+	}
+	timer := time.NewTimer(window)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-timer.C:
+	}
+	second, err := s.Sample(ctx, containers, nil)
+	if err != nil {
+		return nil, err
+	}
+	var all []Observation
+	for i := range second {
+		if !second[i].Gone {
+			all = append(all, Delta(&first[i], &second[i]))
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,145 @@
+package observe
+
+import (
+	"errors"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+)
+
+// A scan that was asked for by inotify comes no sooner after the last one than scanShare times what that one cost, so
+// that cgroups made and removed without end cannot make us spend all our time on looking; but never later than
+// maxScanDelay, so that a newcomer is seen within a second.
+const (
+	scanShare    = 10
+	maxScanDelay = 400 * time.Millisecond
+	rewatchEvery = 6 // rescans
+)
+
+// rescan lists the containers and takes up what came and went.
+func (w *Watcher) rescan(now time.Time) {
+	// Watches first, the list second: what is made in between is in the list, what is made later is told. Where nothing
+	// was made there is nothing to set a watch on; now and then it is tried all the same.
+	if w.dirty || w.unwatched <= 0 {
+		w.unwatched = rewatchEvery
+		if err := w.notifier.watch(w.host, w.opt.Scope); err != nil && !errors.Is(err, cgroup.ErrNoCgroup) {
+			w.opt.Log.Debug("not every cgroup is watched", "err", err)
+		}
+	}
+	w.unwatched--
+	w.dirty = false
+	w.nextRescan = now.Add(w.opt.RescanInterval)
+	defer func() { w.earliestScan = w.now().Add(min(scanShare*w.now().Sub(now), maxScanDelay)) }()
+	list, err := w.opt.List()
+	if err != nil {
+		w.listFailed(err)
+		return
+	}
+	w.listErr = false
+	w.take(list)
+}
+
+func (w *Watcher) listFailed(err error) {
+	level := w.opt.Log.Warn
+	if w.listErr || errors.Is(err, cgroup.ErrNoCgroup) {
+		level = w.opt.Log.Debug
+	}
+	w.listErr = true
+	level("cannot list the containers; those known before are still watched", "err", err)
+}
+
+// take makes the list the one that is watched.
+func (w *Watcher) take(list []container.Container) {
+	w.left = max(0, len(list)-w.opt.MaxContainers)
+	list = list[:len(list)-w.left]
+	for _, t := range w.tracks {
+		t.listed = false
+	}
+	var came, gone []container.Container
+	tracks := make([]*track, 0, len(list))
+	for _, c := range list {
+		t := w.byPath[c.Group.Path]
+		w.findCounterparts(&c, t != nil && t.outdated)
+		switch {
+		case t == nil:
+			t = &track{}
+			w.byPath[c.Group.Path] = t
+			came = append(came, c)
+		case t.listed: // twice in the list
+			continue
+		}
+		t.container, t.listed, t.outdated = c, true, false
+		tracks = append(tracks, t)
+	}
+	for _, t := range w.tracks {
+		if !t.listed {
+			delete(w.byPath, t.container.Group.Path)
+			gone = append(gone, t.container)
+		}
+	}
+	w.tracks = tracks
+	w.changed(came, gone)
+}
+
+// findCounterparts asks again for a container's cgroups in the other hierarchies, where separate v1 hierarchies are
+// mounted and an ancestor's has to serve: at its making the others may not be there yet, and a cpuset of its own may be
+// made for it at any time, by us too. Likewise where one that it had is gone.
+func (w *Watcher) findCounterparts(c *container.Container, outdated bool) {
+	g := c.Group
+	if outdated || inherits(g.Path, g.CPUSetPath) || inherits(g.Path, g.CPUAcctPath) {
+		if now, err := w.host.Group(g.Path); err == nil {
+			c.Group = now
+		}
+	}
+}
+
+// inherits tells whether a counterpart is an ancestor's.
+func inherits(path, counterpart string) bool {
+	return counterpart != "" && counterpart != path && cgroup.Below(path, counterpart)
+}
+
+func (w *Watcher) changed(came, gone []container.Container) {
+	if len(came)+len(gone) > 0 {
+		w.opt.Log.Debug("containers changed", "came", len(came), "gone", len(gone), "now", len(w.tracks))
+		w.opt.Changed(came, gone)
+	}
+}
+
+// sample reads all and makes the observations.
+func (w *Watcher) sample(now time.Time) Snapshot {
+	snapshot := Snapshot{At: now, Left: w.left, Observations: make([]Observation, 0, len(w.tracks))}
+	var came, gone []container.Container
+	w.sampler.begin()
+	kept := w.tracks[:0]
+	for _, t := range w.tracks {
+		prev := &t.samples[t.latest]
+		cur := &t.samples[1-t.latest]
+		w.sampler.fill(cur, &t.container)
+		if cur.Gone {
+			delete(w.byPath, t.container.Group.Path)
+			gone = append(gone, t.container)
+			continue
+		}
+		kept = append(kept, t)
+		if t.taken && prev.Levels[0].ID != cur.Levels[0].ID {
+			gone, came = append(gone, prev.Container), append(came, t.container)
+			t.taken = false
+			t.outdated = true
+		}
+		if t.outdated = t.outdated || cur.counterpartGone; t.outdated {
+			w.dirty = true // its counterparts are, or may be, others
+		}
+		if t.taken {
+			snapshot.Observations = append(snapshot.Observations, Delta(prev, cur))
+		}
+		t.latest, t.taken = 1-t.latest, true
+	}
+	clear(w.tracks[len(kept):])
+	w.tracks = kept
+	w.sampler.sweep()
+	w.changed(came, gone)
+	snapshot.Containers, snapshot.Hot = len(w.tracks), w.sampler.Hot()
+	snapshot.Handles, snapshot.Reads = w.sampler.Handles(), w.sampler.Reads()
+	return snapshot
+}

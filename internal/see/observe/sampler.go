@@ -1,0 +1,212 @@
+package observe
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"k8s.io/utils/cpuset"
+
+	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+)
+
+// Options of a Sampler. The zero value is what a real host wants.
+type Options struct {
+	// FileLimitShare is the share of the soft limit on open files (RLIMIT_NOFILE) above which handles are not kept
+	// open between samples; 0: 0.8.
+	FileLimitShare float64
+	// Now is the clock; nil: time.Now. Each container's readings carry the time at which they were made.
+	Now func() time.Time
+	// Online are the machine's CPUs, used where a container has no cpuset; empty: read from sysfs once.
+	Online cpuset.CPUSet
+	// Proc is where the proc file system is; "": "/proc".
+	Proc string
+	// HotFor is how long after it was last stopped a cgroup is read by Poll; 0: 10 s.
+	HotFor time.Duration
+	// Probe counts width, wanted and exact stopped time; nil: they are not measured.
+	Probe Widths
+}
+
+// Sampler reads the counters of many cgroups again and again, at the least cost: handles are kept, each file is read
+// once per sample however many containers share it, and what is text (limits, cpusets) is parsed only when it changed.
+// It is not safe for concurrent use. Close it.
+type Sampler struct {
+	host    *cgroup.Host
+	opt     Options
+	files   files
+	round   uint64
+	levels  map[string]*level
+	cpusets map[string]*cpusetFile
+	usages  map[string]*usageFile
+	hot     []*level
+	partial bool // levels above the mount may exist that we cannot see
+	// threadsLeft is how many threads may still be read in this round.
+	threadsLeft int
+	// hidden: v1 does not list the threads of other PID namespaces here;
+	// hiddenUnknown: whether it does cannot be told.
+	hidden, hiddenUnknown bool
+	watched               counting
+}
+
+// NewSampler prepares a sampler for the cgroup trees of h; nothing is opened yet.
+func NewSampler(h *cgroup.Host, o Options) *Sampler {
+	if o.FileLimitShare <= 0 {
+		o.FileLimitShare = 0.8
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.HotFor <= 0 {
+		o.HotFor = 10 * time.Second
+	}
+	if o.Proc == "" {
+		o.Proc = "/proc"
+	}
+	if o.Online.IsEmpty() {
+		o.Online = onlineCPUs()
+	}
+	s := &Sampler{host: h, opt: o, levels: map[string]*level{}, cpusets: map[string]*cpusetFile{},
+		usages: map[string]*usageFile{}, watched: counting{o.Probe, h, map[uint64]*counted{}}}
+	s.files.keepBelow = keepBelow(o.FileLimitShare)
+	if v, _ := h.Version(cgroup.CPU); v == cgroup.V1 {
+		var err error
+		s.hidden, err = cgroup.OutsideHostPIDs(os.DirFS(o.Proc))
+		s.hiddenUnknown = err != nil
+	}
+	s.partial = h.PrivateNamespace() || h.Top(cgroup.CPU) != "/"
+	return s
+}
+
+// Sample reads everything of the given containers into dst, whose memory it uses again: dst[i] is containers[i]'s.
+// What was kept open for containers that are no longer given is closed. A container whose cgroup is gone is marked so;
+// the only error is that of ctx.
+func (s *Sampler) Sample(ctx context.Context, containers []container.Container, dst []Sample) ([]Sample, error) {
+	s.begin()
+	for len(dst) < len(containers) {
+		dst = append(dst, Sample{})
+	}
+	dst = dst[:len(containers)]
+	for i := range containers {
+		if err := ctx.Err(); err != nil {
+			return dst[:0], err
+		}
+		s.fill(&dst[i], &containers[i])
+	}
+	s.sweep()
+	return dst, nil
+}
+
+// Poll reads only the throttling counters of the cgroups that were stopped within the last Options.HotFor, and only
+// cpu.stat. What it finds shows as Observation.Cells after the next Sample.
+func (s *Sampler) Poll() {
+	now := s.opt.Now()
+	for _, l := range s.hot {
+		s.readStat(l, now)
+	}
+}
+
+// Hot is the number of cgroups that Poll reads.
+func (s *Sampler) Hot() int { return len(s.hot) }
+
+// Handles is the number of files kept open.
+func (s *Sampler) Handles() int { return s.files.kept }
+
+// Reads is the number of reads made so far.
+func (s *Sampler) Reads() uint64 { return s.files.reads }
+
+// Opens is the number of files opened so far.
+func (s *Sampler) Opens() uint64 { return s.files.opens }
+
+// Close closes all handles; the sampler may be used again.
+func (s *Sampler) Close() {
+	s.begin()
+	s.sweep()
+}
+
+// begin starts a round: a full sample.
+func (s *Sampler) begin() {
+	s.round++
+	s.files.round = s.round
+	s.threadsLeft = maxThreadsPerRound
+}
+
+func (s *Sampler) fill(dst *Sample, c *container.Container) {
+	dst.reset()
+	dst.Container = *c
+	dst.At = s.opt.Now()
+	own := s.level(c.Group.Path)
+	if own == nil {
+		dst.missing("levels: the path cannot be below what is mounted")
+		dst.Gone = true
+		return
+	}
+	s.readLevel(own, dst.At, true)
+	if own.gone {
+		dst.Gone = true
+		return
+	}
+	s.readLocal(own)
+	dst.addLevel(own)
+	for l := own; !l.top; {
+		if l = s.level(cgroup.Parent(l.path)); l == nil {
+			dst.Hidden = true
+			break
+		}
+		s.readLevel(l, dst.At, false)
+		dst.addLevel(l)
+	}
+	dst.Hidden = dst.Hidden || s.partial
+	if own.statErr == nil && !own.counters.HasBandwidth {
+		dst.missing(noBandwidth)
+	}
+	dst.Local, dst.HasLocal = own.localTime, own.localErr == nil
+	if !dst.HasLocal {
+		dst.missing(note(cgroup.FileStatLocal, own.localErr))
+	}
+	s.fillUsage(dst, own, c.Group)
+	s.fillCPUs(dst, c.Group.CPUSetPath)
+	s.watched.fill(dst, c, s.round)
+}
+
+// sweep closes what this round did not touch.
+func (s *Sampler) sweep() {
+	s.watched.sweep(s.round)
+	s.hot = s.hot[:0]
+	for path, l := range s.levels {
+		switch {
+		case l.round != s.round:
+			s.closeLevel(l)
+			delete(s.levels, path)
+		case l.hot:
+			s.hot = append(s.hot, l)
+		}
+	}
+	for path, f := range s.cpusets {
+		if f.round != s.round {
+			s.files.close(&f.handle)
+			delete(s.cpusets, path)
+		}
+	}
+	for path, f := range s.usages {
+		if f.round != s.round {
+			s.files.close(&f.handle)
+			delete(s.usages, path)
+		}
+	}
+}
+
+// noLocal is said of kernels before 6.6.
+const noLocal = cgroup.FileStatLocal + ": the kernel has none (before 6.6): what an ancestor's quota costs is only bounded from above"
+
+// noBandwidth is said of v2 cgroups that only have the cpu.stat which all have.
+const noBandwidth = "periods: the cpu controller is not enabled for this cgroup; it has no quota of its own"
+
+// note words why a file was not measured.
+func note(file string, err error) string {
+	if errors.Is(err, errNoFile) && file == cgroup.FileStatLocal {
+		return noLocal
+	}
+	return file + ": " + err.Error()
+}

@@ -1,0 +1,160 @@
+package observe
+
+import (
+	"bytes"
+	"errors"
+	"time"
+
+	"k8s.io/utils/cpuset"
+
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/topology"
+)
+
+// cpusetFile is one cgroup's effective CPU list; many containers may share it.
+type cpusetFile struct {
+	handle
+	dir   string
+	round uint64
+	raw   []byte
+	set   cpuset.CPUSet
+	err   error
+}
+
+// usageFile is one cgroup's cpuacct.usage.
+type usageFile struct {
+	handle
+	dir   string
+	round uint64
+	usage time.Duration
+	err   error
+}
+
+// nameUsage is cpuacct.usage: v1, ns.
+const nameUsage = "cpuacct.usage"
+
+// fillCPUs reads the CPUs that a container may run on: of its cpuset cgroup, else of the nearest one above that has
+// the file (v2 without the controller), else all that are online.
+func (s *Sampler) fillCPUs(dst *Sample, path string) {
+	v, ok := s.host.Version(cgroup.CPUSet)
+	for ok && path != "" {
+		f := s.cpusetFile(path, v)
+		if f == nil {
+			break
+		}
+		if f.err == nil && !f.set.IsEmpty() {
+			dst.CPUs = f.set
+			return
+		}
+		if errors.Is(f.err, errGone) {
+			dst.counterpartGone = true // its tasks were moved up, or the path is another by now
+		} else if f.err != nil && !errors.Is(f.err, errNoFile) {
+			dst.missing("cpus: cpuset " + path + ": " + f.err.Error())
+			return
+		}
+		if path == "/" || path == s.host.Top(cgroup.CPUSet) {
+			break
+		}
+		path = cgroup.Parent(path)
+	}
+	dst.CPUs = s.opt.Online
+	if dst.CPUs.IsEmpty() {
+		dst.missing("cpus: neither a cpuset nor the list of online CPUs can be read")
+	}
+}
+
+func (s *Sampler) cpusetFile(path string, v cgroup.Version) *cpusetFile {
+	f, ok := s.cpusets[path]
+	if !ok {
+		dir := s.host.Dir(cgroup.CPUSet, path)
+		if dir == "" {
+			return nil
+		}
+		f = &cpusetFile{dir: dir}
+		s.cpusets[path] = f
+	}
+	if f.round == s.round {
+		return f
+	}
+	f.round = s.round
+	text, err := s.files.read(&f.handle, f.dir, cgroup.EffectiveCPUsFile(v))
+	if err == nil && (f.raw == nil || f.err != nil || !bytes.Equal(f.raw, text)) {
+		f.raw = append(f.raw[:0], text...)
+		f.set, err = topology.ParseList(string(bytes.TrimSpace(text)))
+	}
+	f.err = err
+	return f
+}
+
+// fillUsage takes the CPU time used: from cpu.stat on v2, from the cpuacct cgroup on v1, unless that one holds others
+// too; then from the threads.
+func (s *Sampler) fillUsage(dst *Sample, own *level, g cgroup.Group) {
+	v, ok := s.host.Version(cgroup.CPUAcct)
+	switch {
+	case own.statErr == nil && own.counters.HasUsage:
+		dst.Usage, dst.HasUsage = own.counters.Usage, true
+		return
+	case ok && v == cgroup.V2:
+		return // cpu.stat cannot be read, which was said
+	case !ok || g.CPUAcctPath == "" || inherits(g.Path, g.CPUAcctPath):
+		s.fillUsageByThreads(dst, own)
+		return
+	}
+	f := s.usageFile(g.CPUAcctPath)
+	if f.err != nil {
+		dst.counterpartGone = dst.counterpartGone || errors.Is(f.err, errGone)
+		dst.missing(note(nameUsage, f.err))
+		return
+	}
+	dst.Usage, dst.HasUsage = f.usage, true
+}
+
+// noUsage is said where threads are read for want of a file.
+const noUsage = "used CPUs: it has no cpuacct cgroup of its own: "
+
+func (s *Sampler) fillUsageByThreads(dst *Sample, own *level) {
+	used, err := s.addThreads(own)
+	if err != nil {
+		dst.missing(noUsage + err.Error())
+		return
+	}
+	dst.Usage, dst.HasUsage = used, true
+	dst.missing(noUsage + "counted by its threads, without those that ended meanwhile")
+	if s.hiddenUnknown {
+		dst.missing(noUsage + "whether this is the host's PID namespace cannot be told; in another one threads are missing from the count")
+	}
+}
+
+func (s *Sampler) usageFile(path string) *usageFile {
+	f, ok := s.usages[path]
+	if !ok {
+		f = &usageFile{dir: s.host.Dir(cgroup.CPUAcct, path)}
+		s.usages[path] = f
+	}
+	if f.round == s.round {
+		return f
+	}
+	f.round = s.round
+	text, err := s.files.read(&f.handle, f.dir, nameUsage)
+	if err == nil {
+		f.usage, err = ParseUsage(text)
+	}
+	f.err = err
+	return f
+}
+
+// onlineCPUs is the kernel's list of CPUs that are online; empty if it cannot be read.
+func onlineCPUs() cpuset.CPUSet {
+	var f files
+	var h handle
+	defer f.close(&h)
+	text, err := f.read(&h, "/sys/devices/system/cpu", "online")
+	if err != nil {
+		return cpuset.New()
+	}
+	set, err := topology.ParseList(string(bytes.TrimSpace(text)))
+	if err != nil {
+		return cpuset.New()
+	}
+	return set
+}

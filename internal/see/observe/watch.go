@@ -1,0 +1,177 @@
+package observe
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+)
+
+// WatchOptions of a Watcher. The zero value watches all containers of the host.
+type WatchOptions struct {
+	Sampler Options
+	// List finds the containers; nil: container.List below Scope with its default options.
+	List func() ([]container.Container, error)
+	// Scope limits the search for new cgroups and, with List nil, the list itself; "": all.
+	Scope string
+	// Interval is the window of the observations; 0: 1 s. At least MinWindow.
+	Interval time.Duration
+	// PollInterval is how often cgroups that were stopped lately are read in between; 0: 100 ms, below 0: never.
+	PollInterval time.Duration
+	// RescanInterval is how often the containers are listed even when inotify told of nothing; 0: 10 s.
+	RescanInterval time.Duration
+	// MaxContainers bounds what is watched; 0: 10,000. Those beyond it are counted in Snapshot.Left.
+	MaxContainers int
+	// Changed is called after each change of the containers, before the next snapshot: within a second of a cgroup
+	// being made. One that was removed and made again under its path is both gone and new. nil: not called.
+	Changed func(came, gone []container.Container)
+	// Log gets what is worth a word; nil: nothing is logged. Cgroups that vanish while they are read are debug.
+	Log *slog.Logger
+}
+
+// Snapshot is what a Watcher gives once per interval. It is the receiver's to keep.
+type Snapshot struct {
+	At time.Time
+	// Observations of all containers that had been there for a whole window, by path.
+	Observations []Observation
+	// Containers is how many are watched, Left how many are not because there are too many.
+	Containers, Left int
+	// Hot is how many cgroups are read at the finer interval, Handles how many files are kept open, Reads how many
+	// reads were made since the start.
+	Hot, Handles int
+	Reads        uint64
+}
+
+// Watcher observes all containers continuously. It has no goroutine of its own: Run is the loop.
+type Watcher struct {
+	host     *cgroup.Host
+	opt      WatchOptions
+	sampler  *Sampler
+	notifier *notifier
+	tracks   []*track // in the order of the list
+	byPath   map[string]*track
+	left     int
+	listErr  bool // the last listing failed, which was logged
+
+	nextSample, nextPoll, nextRescan time.Time
+	earliestScan                     time.Time // not before this, whatever inotify says
+	dirty                            bool
+	unwatched                        int // rescans until the watches are set again
+}
+
+// track is one container with its two latest samples.
+type track struct {
+	container container.Container
+	samples   [2]Sample
+	latest    int
+	taken     bool // samples[latest] is one
+	listed    bool // in the list that is being taken up
+	outdated  bool // container.Group is to be found again
+}
+
+// NewWatcher prepares a watcher; Run starts it.
+func NewWatcher(h *cgroup.Host, o WatchOptions) *Watcher {
+	if o.List == nil {
+		options := container.DefaultOptions()
+		options.Scope = o.Scope
+		o.List = container.NewLister(h, options).List
+	}
+	setDefault(&o.Interval, time.Second)
+	o.Interval = max(o.Interval, MinWindow)
+	setDefault(&o.PollInterval, 100*time.Millisecond)
+	setDefault(&o.RescanInterval, 10*time.Second)
+	if o.MaxContainers <= 0 {
+		o.MaxContainers = 10_000
+	}
+	if o.Changed == nil {
+		o.Changed = func(_, _ []container.Container) {}
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Watcher{host: h, opt: o, byPath: map[string]*track{}}
+}
+
+func setDefault(d *time.Duration, value time.Duration) {
+	if *d == 0 {
+		*d = value
+	}
+}
+
+// Run watches until ctx is done, whose error it returns; each snapshot is given to fn, which may take its time: windows
+// are as long as they were, samples that fell due meanwhile are left out.
+func (w *Watcher) Run(ctx context.Context, fn func(Snapshot)) error {
+	w.start()
+	defer w.stop()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-timer.C:
+		}
+		if snapshot, ok := w.step(); ok {
+			fn(snapshot)
+		}
+		timer.Reset(max(0, w.next().Sub(w.now())))
+	}
+}
+
+func (w *Watcher) start() {
+	w.sampler = NewSampler(w.host, w.opt.Sampler)
+	var err error
+	if w.notifier, err = newNotifier(); err != nil {
+		w.opt.Log.Warn("watching without notifications", "err", err)
+	}
+}
+
+func (w *Watcher) stop() {
+	w.sampler.Close()
+	w.notifier.close()
+}
+
+func (w *Watcher) now() time.Time { return w.sampler.opt.Now() }
+
+// step does what has fallen due.
+func (w *Watcher) step() (Snapshot, bool) {
+	now := w.now()
+	w.dirty = w.notifier.made() || w.dirty
+	if !now.Before(w.nextRescan) || w.dirty && !now.Before(w.earliestScan) {
+		w.rescan(now)
+	}
+	switch {
+	case !now.Before(w.nextSample):
+		if w.nextSample = w.nextSample.Add(w.opt.Interval); !w.nextSample.After(now) {
+			w.nextSample = now.Add(w.opt.Interval)
+		}
+		w.nextPoll = now.Add(w.opt.PollInterval)
+		return w.sample(now), true
+	case w.polls() && !now.Before(w.nextPoll):
+		w.nextPoll = now.Add(w.opt.PollInterval)
+		w.sampler.Poll()
+	}
+	return Snapshot{}, false
+}
+
+func (w *Watcher) polls() bool { return w.opt.PollInterval > 0 && w.sampler.Hot() > 0 }
+
+// lookInterval is how often inotify is asked when nothing else is due.
+const lookInterval = 500 * time.Millisecond
+
+// next is when step has something to do again.
+func (w *Watcher) next() time.Time {
+	next := w.now().Add(lookInterval)
+	if w.nextSample.Before(next) {
+		next = w.nextSample
+	}
+	if w.polls() && w.nextPoll.Before(next) {
+		next = w.nextPoll
+	}
+	if w.dirty && w.earliestScan.Before(next) {
+		next = w.earliestScan
+	}
+	return next
+}

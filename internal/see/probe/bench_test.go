@@ -1,0 +1,135 @@
+package probe_test
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
+	"github.com/unthrottle/unthrottle/internal/see/probe"
+	"github.com/unthrottle/unthrottle/internal/see/recording"
+)
+
+// BenchmarkOverhead measures what the probe costs: per run of each program, by the kernel's own statistics, with a pair
+// of threads that do nothing but wake each other; and what such a pair loses by it, in CPU time per round trip, as five
+// runs with the probe between six without. `make bench-probe`.
+func BenchmarkOverhead(b *testing.B) {
+	const rounds, alternations = 100_000, 5
+	for _, form := range []struct {
+		name   string
+		o      probe.Options
+		record bool
+	}{{"width", probe.Options{WidthOnly: true}, false}, {"all", probe.Options{}, false}, {"recording", probe.Options{}, true}} {
+		b.Run(form.name, func(b *testing.B) {
+			for b.Loop() {
+				tr := cgrouptest.New(b)
+				path := tr.Make("a")
+				without := []time.Duration{}
+				var ratios []float64
+				costs := map[string][]float64{}
+				without = append(without, cpuTime(b, tr, path, rounds))
+				for range alternations {
+					with := withProbe(b, tr, path, rounds, form.o, form.record, costs)
+					without = append(without, cpuTime(b, tr, path, rounds))
+					n := len(without)
+					ratios = append(ratios, 2*float64(with)/float64(without[n-2]+without[n-1]))
+				}
+				slices.Sort(ratios)
+				b.ReportMetric(ratios[len(ratios)/2], "times-the-CPU")
+				perSwitch := 0.0
+				for program, ns := range costs {
+					slices.Sort(ns)
+					median := ns[len(ns)/2]
+					b.ReportMetric(median, "ns/"+program)
+					if strings.HasPrefix(program, "sched_") { // a pair that wakes each other: as many runs as switches
+						perSwitch += median
+					}
+				}
+				b.ReportMetric(perSwitch*switchesPerSecond/1e9*100, "%-of-a-CPU-at-5000-switches/s")
+				b.ReportMetric(0, "ns/op")
+			}
+		})
+	}
+}
+
+const (
+	// switchesPerSecond is what the share of a CPU is told for.
+	switchesPerSecond = 5000
+	// Runs are costed by windows, of which the median counts: a host that takes the CPU away within a run spoils one.
+	costWindow = 50 * time.Millisecond
+	// enoughRuns in a window make its mean count; programs that run less often, such as the timers', are left out.
+	enoughRuns = 1000
+)
+
+// withProbe is cpuTime with the probe attached; what its programs took per run goes into costs, window by window. They
+// are measured in a run of their own, as measuring costs itself.
+func withProbe(b *testing.B, tr *cgrouptest.Tree, path string, rounds int, o probe.Options, record bool, costs map[string][]float64) time.Duration {
+	p, err := probe.Open(o)
+	must(b, err)
+	defer p.Close()
+	c := container(b, tr, path)
+	must(b, p.Watch(c))
+	if record {
+		done := make(chan error)
+		stop := make(chan struct{})
+		go func() {
+			_, err := p.Record(b.Context(), probe.RecordOptions{Target: c, For: childLife}, func(*recording.Event) error {
+				select {
+				case <-stop:
+					return errBroken
+				default:
+					return nil
+				}
+			})
+			done <- err
+		}()
+		defer func() { close(stop); <-done }()
+	}
+	took := cpuTime(b, tr, path, rounds)
+	end, err := p.EnableCosts()
+	must(b, err)
+	over, sampled := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(sampled)
+		costsByWindow(p, over, costs)
+	}()
+	cpuTime(b, tr, path, rounds)
+	close(over)
+	<-sampled
+	end()
+	return took
+}
+
+// costsByWindow adds what each program took per run in each window until over.
+func costsByWindow(p *probe.Probe, over <-chan struct{}, costs map[string][]float64) {
+	was := map[string]probe.Cost{}
+	for {
+		select {
+		case <-over:
+			return
+		case <-time.After(costWindow):
+		}
+		for _, now := range p.Costs() {
+			before := was[now.Program]
+			if runs := now.Runs - before.Runs; runs >= enoughRuns {
+				costs[now.Program] = append(costs[now.Program], float64(now.Total-before.Total)/float64(runs))
+			}
+			was[now.Program] = now
+		}
+	}
+}
+
+// cpuTime is the CPU time of a ping-pong of so many rounds on one CPU: other load on the host does not count.
+func cpuTime(b *testing.B, tr *cgrouptest.Tree, path string, rounds int) time.Duration {
+	b.Helper()
+	r := start(b, tr, path, "pingpong", strconv.Itoa(rounds), "one CPU")
+	_, err := r.out.ReadString('\n')
+	must(b, err)
+	must(b, r.in.Close())
+	must(b, r.Wait())
+	u := r.ProcessState.SysUsage().(*syscall.Rusage)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}

@@ -1,0 +1,95 @@
+package probe
+
+import (
+	"errors"
+
+	"github.com/cilium/ebpf/btf"
+
+	"github.com/unthrottle/unthrottle/internal/see/recording"
+)
+
+// kernel is what the running kernel's types say of it. Versions say nothing: fields are backported.
+type kernel struct {
+	// markTask: throttled tasks are marked (6.18). markQueue: run queues are.
+	markTask, markQueue bool
+	// create: task storage can be made under a run queue's lock, from memory set aside (6.4).
+	create bool
+	// slicesExpire: parts of the quota that CPUs have taken expire with the period. cfs_bandwidth.expires_seq came with
+	// Linux 4.18 (512ac999d275), which made expiry work, and went with 5.4 (de53fd7aedb1), which ended it; distributions
+	// that took either took the member too. nil: the kernel has no such struct.
+	slicesExpire *bool
+	// timers: the tracepoints of hrtimers are there.
+	timers bool
+}
+
+func readKernel(types *btf.Spec) (kernel, error) {
+	var k kernel
+	task, err := structOf(types, "task_struct")
+	if err != nil {
+		return k, err
+	}
+	k.markTask = task["throttled"]
+	if queue, err := structOf(types, "cfs_rq"); err == nil {
+		k.markQueue = queue["throttle_count"]
+	}
+	if bandwidth, err := structOf(types, "cfs_bandwidth"); err == nil {
+		k.slicesExpire = new(bandwidth["expires_seq"])
+	}
+	if storage, err := structOf(types, "bpf_local_storage_map"); err == nil {
+		k.create = storage["storage_ma"] || storage["selem_ma"] || storage["use_kmalloc_nolock"]
+	}
+	_, entry := types.AnyTypesByName("btf_trace_hrtimer_expire_entry")
+	_, exit := types.AnyTypesByName("btf_trace_hrtimer_expire_exit")
+	k.timers = entry == nil && exit == nil
+	return k, nil
+}
+
+// structOf gives the names of a struct's fields, those of unnamed structs within included.
+func structOf(types *btf.Spec, name string) (map[string]bool, error) {
+	var s *btf.Struct
+	if err := types.TypeByName(name, &s); err != nil {
+		var many interface{ Unwrap() error }
+		if all, e := types.AnyTypesByName(name); e == nil && errors.As(err, &many) {
+			for _, t := range all {
+				if s, _ = t.(*btf.Struct); s != nil {
+					break
+				}
+			}
+		}
+		if s == nil {
+			return nil, err
+		}
+	}
+	fields := map[string]bool{}
+	addFields(fields, s.Members)
+	return fields, nil
+}
+
+func addFields(fields map[string]bool, members []btf.Member) {
+	for _, m := range members {
+		fields[m.Name] = true
+		if m.Name != "" {
+			continue
+		}
+		switch t := m.Type.(type) {
+		case *btf.Struct:
+			addFields(fields, t.Members)
+		case *btf.Union:
+			addFields(fields, t.Members)
+		}
+	}
+}
+
+// Features says what this kernel lets the probe see.
+func (p *Probe) Features() recording.Features {
+	f := recording.Features{Periods: p.kernel.timers && !p.options.WidthOnly, Migrations: !p.options.WidthOnly,
+		SlicesExpire: p.kernel.slicesExpire}
+	switch {
+	case p.options.WidthOnly:
+	case p.kernel.markTask:
+		f.Mark = recording.MarkTask
+	case p.kernel.markQueue:
+		f.Mark = recording.MarkQueue
+	}
+	return f
+}

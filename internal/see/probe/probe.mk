@@ -1,0 +1,12 @@
+# The probe's BPF programs. The objects are in the tree: users need none of this.
+GO ?= go
+
+.PHONY: generate
+generate: ## compile the BPF programs anew (clang, llvm, libbpf-dev)
+	@command -v clang-14 >/dev/null || { echo "clang 14 is missing: apt-get install clang-14 llvm-14 libbpf-dev" >&2; exit 1; }
+	@$(GO) generate ./internal/see/probe
+	@cd internal/see/probe && LC_ALL=C sha256sum $$(ls bpf/*.[ch] | LC_ALL=C sort) bpf_bpfel.o > bpf/SHA256SUMS
+
+.PHONY: bench-probe
+bench-probe: ## what the probe costs per switch and wake-up, and a ping-pong by it (as root)
+	@$(GO) test -run '^$$' -bench Overhead -benchtime 1x -timeout 10m ./internal/see/probe

@@ -1,0 +1,197 @@
+// Package recordingtest builds recordings for tests from a schedule in a few lines:
+//
+//	s := recordingtest.New(4).Limit(200*ms, 100*ms)
+//	w := s.Threads("http-worker", 8)
+//	s.Repeat(10, 100*ms, func(at time.Duration) {
+//		s.Work(at, 40*ms, w...)
+//	})
+//	r := s.Run(time.Second)
+//
+// Run is an ideal host: every thread that wants a CPU gets the lowest one that is free, quotas are exact, refills are on
+// time, and a queue for CPUs is served in turns of [Turn]. What such a host would never do is told by hand: [Schedule.Add].
+package recordingtest
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"k8s.io/utils/cpuset"
+
+	"github.com/unthrottle/unthrottle/internal/see/recording"
+)
+
+// Turn is how long a thread runs while others wait for its CPU.
+const Turn = 4 * time.Millisecond
+
+// Ids of the cgroups of every schedule, and where its processes' numbers begin.
+const (
+	ContainerID = 100
+	ParentID    = 90
+	firstTGID   = 1000
+)
+
+// Schedule is what is to happen, before it is run.
+type Schedule struct {
+	header recording.Header
+	cpus   int
+	own    quota
+	parent quota
+	jobs   []job
+	others []occupation
+	extra  []recording.Event
+	next   uint32
+	owner  uint32
+	near   []recording.Neighbour
+	hold   bool // the kernel shows who is held back
+}
+
+type quota struct {
+	quota, period time.Duration
+	id            uint64
+}
+
+// job is CPU time that a thread wants from a moment on.
+type job struct {
+	at   time.Duration
+	tid  uint32
+	work time.Duration
+}
+
+// occupation is a CPU that somebody else holds.
+type occupation struct {
+	from, to time.Duration
+	cpu      int
+	owner    uint32
+}
+
+// New is a host with so many CPUs, all of them allowed, an idle container on it, and no limits.
+func New(cpus int) *Schedule {
+	s := &Schedule{cpus: cpus, next: firstTGID, owner: recording.FirstOwner, hold: true}
+	all := make([]int, cpus)
+	for i := range all {
+		all[i] = i
+	}
+	s.header = recording.Header{
+		Version: recording.Version, Created: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		Host:   recording.Host{Kernel: "6.18.0", CPUs: cpuset.New(all...), HZ: new(250)},
+		Target: recording.Target{Path: "/parent/container", ID: ContainerID, Name: "shop/cart"},
+		Levels: []recording.Level{{Path: "/parent/container", ID: ContainerID, PeriodNS: 100_000_000},
+			{Path: "/parent", ID: ParentID, PeriodNS: 100_000_000}, {Path: "/", ID: 1}},
+		CPUsAllowed: cpuset.New(all...),
+		Features:    recording.Features{Mark: recording.MarkTask, Periods: true, Migrations: true},
+	}
+	return s
+}
+
+// Header is the recording's header, to change.
+func (s *Schedule) Header() *recording.Header { return &s.header }
+
+// Limit sets the container's own quota.
+func (s *Schedule) Limit(q, period time.Duration) *Schedule {
+	s.own = quota{q, period, ContainerID}
+	s.header.Levels[0].QuotaNS, s.header.Levels[0].PeriodNS = new(q.Nanoseconds()), period.Nanoseconds()
+	return s
+}
+
+// ParentLimit sets the quota of the cgroup above it.
+func (s *Schedule) ParentLimit(q, period time.Duration) *Schedule {
+	s.parent = quota{q, period, ParentID}
+	s.header.Levels[1].QuotaNS, s.header.Levels[1].PeriodNS = new(q.Nanoseconds()), period.Nanoseconds()
+	return s
+}
+
+// Allow bounds the container to some CPUs.
+func (s *Schedule) Allow(cpus ...int) *Schedule {
+	s.header.CPUsAllowed = cpuset.New(cpus...)
+	return s
+}
+
+// Process begins a new process, whose first thread has that name; the threads that follow are of it.
+func (s *Schedule) Process(name string) *Schedule {
+	s.next = (s.next/100 + 1) * 100
+	s.thread(name)
+	return s
+}
+
+// Threads adds n sleeping threads "name-1" to "name-n".
+func (s *Schedule) Threads(name string, n int) []uint32 {
+	tids := make([]uint32, n)
+	for i := range tids {
+		tids[i] = s.thread(name + "-" + decimal(i+1))
+	}
+	return tids
+}
+
+func (s *Schedule) thread(comm string) uint32 {
+	tid := s.next
+	s.next++
+	s.header.Threads = append(s.header.Threads, recording.Thread{
+		TID: tid, TGID: tid / 100 * 100, Comm: comm, Cgroup: ContainerID,
+	})
+	return tid
+}
+
+// Work: each of the threads wants that much CPU time, from a moment on.
+func (s *Schedule) Work(at, work time.Duration, tids ...uint32) {
+	for _, tid := range tids {
+		s.jobs = append(s.jobs, job{at, tid, work})
+	}
+}
+
+// Repeat calls f for n moments that are every apart, from 0.
+func (s *Schedule) Repeat(n int, every time.Duration, f func(at time.Duration)) {
+	for i := range n {
+		f(time.Duration(i) * every)
+	}
+}
+
+// Neighbour adds another container; its number is for Occupy.
+func (s *Schedule) Neighbour(name, path string, periods, throttled *uint64) uint32 {
+	n := s.owner
+	s.owner++
+	s.extra = append(s.extra, recording.Event{Kind: recording.Define, Owner: n, OwnerKind: recording.OwnerContainer, Text: name, Cgroup: uint64(n)})
+	s.near = append(s.near, recording.Neighbour{Owner: n, Name: name, Path: path, Periods: periods, ThrottledPeriods: throttled})
+	return n
+}
+
+// Occupy: somebody else, who is not to be interrupted, holds a CPU.
+func (s *Schedule) Occupy(from, to time.Duration, cpu int, owner uint32) {
+	s.others = append(s.others, occupation{from, to, cpu, owner})
+}
+
+// Add adds events as they are, at their times, behind those of the schedule at the same time.
+func (s *Schedule) Add(events ...recording.Event) { s.extra = append(s.extra, events...) }
+
+// Blind: the kernel does not show who is held back.
+func (s *Schedule) Blind() *Schedule {
+	s.hold = false
+	s.header.Features.Mark = ""
+	return s
+}
+
+// Run lets it happen and gives the recording of it.
+func (s *Schedule) Run(length time.Duration) recording.Recording {
+	h := newHost(s)
+	h.run(length)
+	events := slices.Concat(h.events, s.extra)
+	slices.SortStableFunc(events, func(x, y recording.Event) int {
+		return cmp.Or(cmp.Compare(x.AtNS, y.AtNS), cmp.Compare(order(x.Kind), order(y.Kind)))
+	})
+	return recording.Recording{Header: s.header, Events: events, Footer: h.footer(length)}
+}
+
+// order of events at one time: definitions come first.
+func order(k recording.Kind) int {
+	if k == recording.Define {
+		return 0
+	}
+	return 1
+}
+
+func decimal(n int) string {
+	if n < 10 {
+		return string(rune('0' + n))
+	}
+	return decimal(n/10) + string(rune('0'+n%10))
+}

@@ -1,0 +1,157 @@
+package forecast
+
+import (
+	"errors"
+	"math"
+	"testing"
+	"time"
+
+	rt "github.com/unthrottle/unthrottle/internal/see/recording/recordingtest"
+)
+
+// Rows that can be foreseen: the quota is what hurts, and without it, or with CPUs of its own, nothing is throttled.
+func TestRows(t *testing.T) {
+	l := loadOf(t, bursts())
+	f, err := Make(l, Options{Seeds: 3, Seed: 1, HostLoad: 0.9, From: 1, To: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string]Row{}
+	for _, row := range f.Rows {
+		name := row.Remedy.Name
+		if row.HostLoad > 0 {
+			name += " on a full host"
+		}
+		if _, ok := rows[name]; !ok {
+			rows[name] = row
+		}
+		if row.Refused != "" || row.Figures.Response.P99 == nil {
+			t.Errorf("%s %v: refused %q, %+v", name, row.Remedy.Parameters(), row.Refused, row.Figures.Response)
+		}
+		if row.Remedy.Modelled() != (row.Error == nil) {
+			t.Errorf("%s: modelled %v, error %+v", name, row.Remedy.Modelled(), row.Error)
+		}
+	}
+	p99 := func(name string) float64 { return *rows[name].Figures.Response.P99 }
+	for _, name := range []string{Pin, Weight, Raise} {
+		if row := rows[name]; row.Figures.ThrottledPeriods != 0 || row.Figures.Stopped != 0 || !row.Meets {
+			t.Errorf("%s: %+v", name, row.Figures)
+		}
+	}
+	// 8 threads of 8 ms: at once, one after the other, and over a refill.
+	if p99(Weight) > 8.1 || p99(Pin) < 60 || p99(Pin) > 65 || p99(None) < 90 || rows[None].Meets {
+		t.Errorf("p99 by weight %.1f ms, pinned %.1f, left %.1f", p99(Weight), p99(Pin), p99(None))
+	}
+	// Exclusive CPUs are the same on a full host, shared ones are not.
+	if p99(Pin+" on a full host") > p99(Pin)*1.05 || p99(Weight+" on a full host") < 2*p99(Weight) {
+		t.Errorf("on a full host: pinned %.1f ms, by weight %.1f", p99(Pin+" on a full host"), p99(Weight+" on a full host"))
+	}
+	// A burst has what it needs but for the first period, which begins with one quota; a raise has it always.
+	if got := f.Rows[f.Cheapest].Remedy; got.Name != Burst && (got.Name != Raise || got.Factor != 1.5) {
+		t.Errorf("cheapest: %+v", got)
+	}
+	if at := rows[Weight].CollapsesAt; at != nil {
+		t.Errorf("8 CPUs without a quota collapse at %v times 0.26 CPUs", *at)
+	}
+}
+
+// Where a row breaks is found whatever loads are tried first.
+func TestBreaksBetweenTheLoadsTried(t *testing.T) {
+	l := loadOf(t, bursts())
+	breaks := func(to float64) float64 {
+		f, err := Make(l, Options{Seeds: 2, Seed: 1, From: 1, To: to, Objective: &Objective{Quantile: 0.99, Bound: 100 * ms}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range f.Rows {
+			if row.Remedy.Name == Pin && row.HostLoad == 0 && row.BreaksAt != nil {
+				return *row.BreaksAt
+			}
+		}
+		t.Fatal("64 ms of work every 250 ms, on one CPU, break at no load")
+		return 0
+	}
+	// From 250/64 times the load on there is more work than one CPU can do.
+	five, seven := breaks(5), breaks(7)
+	if five < 3.6 || five > 4.4 || math.Abs(five/seven-1) > 0.03 {
+		t.Errorf("breaks at %.3f, or at %.3f: want one load, some 3.9", five, seven)
+	}
+}
+
+// With an objective: who keeps it, up to which load, and with how little.
+func TestObjective(t *testing.T) {
+	l := loadOf(t, bursts())
+	f, err := Make(l, Options{Seeds: 2, Seed: 1, From: 1, To: 4, Objective: &Objective{Quantile: 0.99, Bound: 20 * ms, Pool: "http-worker-*"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range f.Rows {
+		// 64 ms of work within 20 ms, and none of the quota before left for it.
+		want := row.Remedy.Name == Weight || row.Remedy.Name == Raise
+		if row.Remedy.Modelled() || row.Remedy.Name == Burst || row.Meets == want && (row.BreaksAt == nil || *row.BreaksAt > 1) == want {
+			continue
+		}
+		t.Errorf("%s: meets %v, breaks at %v", row.Remedy.Name, row.Meets, row.BreaksAt)
+	}
+	if f.SmallestLimit == nil || *f.SmallestLimit < 0.55 || *f.SmallestLimit > 0.75 {
+		t.Errorf("the smallest limit is %v, about 64 ms in a period are needed", f.SmallestLimit)
+	}
+	// 64 ms on 4 CPUs take 16.
+	if f.SmallestNarrow == nil || *f.SmallestNarrow != 4 {
+		t.Errorf("narrow to %v, want 4", f.SmallestNarrow)
+	}
+	_, err = Make(l, Options{Seeds: 1, Objective: &Objective{Quantile: 0.99, Bound: ms, Pool: "nobody"}})
+	if unknown := new(UnknownPool); !errors.As(err, &unknown) || unknown.Name != "nobody" {
+		t.Errorf("an unknown pool: %v", err)
+	}
+}
+
+// Of several pools that are too wide, the one with most work is resized, or all of them.
+func TestPoolsResized(t *testing.T) {
+	s := rt.New(32).Limit(50*ms, 100*ms).Process("java")
+	http, job, one := s.Threads("http-worker", 8), s.Threads("job-worker", 8), s.Threads("single", 1)
+	s.Repeat(8, 250*ms, func(at time.Duration) {
+		s.Work(at, 4*ms, http...)
+		s.Work(at, 1*ms, job...)
+		s.Work(at, 1*ms, one...)
+	})
+	l := loadOf(t, s.Run(2*time.Second))
+	widest := map[int]int{}
+	for _, r := range l.Remedies(0) {
+		if r.Name != Pools {
+			continue
+		}
+		result, err := l.Run(Trial{Remedy: r, Load: 1, Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := r.Pool
+		if at != AllPools && l.Pools[at].Name != "http-worker-*" {
+			t.Errorf("pool %s is resized, which does less work", l.Pools[at].Name)
+		}
+		widest[min(0, at)] = result.Widest
+	}
+	// One thread of the pool, eight of the other and the single one; or one of each.
+	if len(widest) != 2 || widest[0] < 8 || widest[0] > 10 || widest[AllPools] > 3 || widest[AllPools] < 1 {
+		t.Errorf("at most so many CPUs at once: %v", widest)
+	}
+}
+
+// The same recording and seed give the same forecast.
+func TestRepeats(t *testing.T) {
+	l := loadOf(t, bursts())
+	for _, r := range []Remedy{{Name: None}, {Name: Pin, CPUs: 1}, {Name: Pools, CPUs: 1}} {
+		trial := Trial{Remedy: r, Load: 1.5, HostLoad: 0.9, Seed: 7}
+		a, err := l.Run(trial)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := l.Run(trial)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.ThrottledPeriods != b.ThrottledPeriods || a.Stopped != b.Stopped || a.Events != b.Events || a.CPU != b.CPU {
+			t.Errorf("%+v: %+v then %+v", r, a, b)
+		}
+	}
+}

@@ -1,0 +1,106 @@
+//go:build accuracy
+
+package forecast
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/unthrottle/unthrottle/bandwidth"
+	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+)
+
+// heldOutRemedies are applied for real: all that this kernel can do by itself.
+var heldOutRemedies = []Remedy{
+	{Name: None}, {Name: Pin, CPUs: 1}, {Name: Burst}, {Name: Period, Period: 20 * time.Millisecond}, {Name: Weight}, {Name: Raise, Factor: 1.5},
+}
+
+// applied is the remedy in force on a cgroup with that limit.
+func (r Remedy) applied(l bandwidth.Limit) *scenario.Remedy {
+	switch r.Name {
+	case Pin:
+		return &scenario.Remedy{Kind: scenario.Pin, CPUs: r.CPUs}
+	case Burst:
+		return &scenario.Remedy{Kind: scenario.Burst, Burst: l.Quota}
+	case Period:
+		return &scenario.Remedy{Kind: scenario.Period, Period: r.Period}
+	case Weight:
+		return &scenario.Remedy{Kind: scenario.Weight}
+	case Raise:
+		return &scenario.Remedy{Kind: scenario.Raise, Factor: r.Factor}
+	}
+	return nil
+}
+
+// drawn is a random workload, and the pool whose latency is looked at.
+func drawn(seed uint64) (text, pool string) {
+	r := rand.New(rand.NewPCG(seed, 0x666f726563617374))
+	between := func(low, high float64) float64 { return low + (high-low)*r.Float64() }
+	limit := between(0.35, 1.1)
+	work := limit * between(0.35, 0.75) // CPUs wanted
+	head := fmt.Sprintf("version: 1\nduration: %v\nhost: {cpus: 2}\ncgroups: {app: {quota: %.1fms}}\nworkloads:\n", heldOutRunTime, limit*100)
+	switch r.IntN(4) {
+	case 0:
+		threads, run := 2+r.IntN(7), between(3, 15)
+		sleep := run * (float64(threads)/work - 1)
+		return head + fmt.Sprintf("  pool: {kind: sleep-run, cgroup: app, threads: %d, run: {exponential: %.2fms}, sleep: {exponential: %.2fms}}\n", threads, run, sleep), "pool-*"
+	case 1:
+		ms, burst := between(1, 4), 1+r.IntN(16)
+		return head + fmt.Sprintf("  web:\n    kind: service\n    cgroup: app\n    pools: {http: {threads: %d}}\n    classes:\n"+
+			"      get: {pool: http, work: {exponential: %.2fms}, arrivals: {per_second: %.1f, burst: %d}}\n", 2+r.IntN(7), ms, work*1000/ms, burst), "http-*"
+	case 2:
+		ms, gc := between(1, 3), between(30, 90)
+		rate := max(20, (work-gc/600)*1000/ms)
+		return head + fmt.Sprintf("  web:\n    kind: service\n    cgroup: app\n    pools: {http: {threads: 4}}\n    classes:\n"+
+			"      get: {pool: http, work: {exponential: %.2fms}, arrivals: {per_second: %.1f}}\n"+
+			"  gc: {kind: gc, cgroup: app, of: web, threads: %d, work: %.0fms, every: 600ms}\n", ms, rate, 2+r.IntN(3), gc), "http-*"
+	}
+	return head + fmt.Sprintf("  burners: {kind: burn, cgroup: app, threads: %d}\n  sleeper: {kind: sleeper, cgroup: app, sleep: %.0fms}\n",
+		2+r.IntN(5), between(5, 15)), "sleeper-*"
+}
+
+// basePeriod is that of all draws: shares of periods are of as many.
+const basePeriod = 100 * time.Millisecond
+
+// figuresOf are those of a recording; false: the pool did too little.
+func figuresOf(l *Load, pool string) (f heldOutFigures, ok bool) {
+	for _, p := range l.Pools {
+		if r := p.Recorded.Response; p.Name == pool && r.Count() >= 20 {
+			f.P50, f.P99, f.Max, ok = *r.Quantile(0.5), *r.Quantile(0.99), *r.Max(), true
+			f.Sampled = sampled(r, 0.99, float64(r.Count()))
+		}
+	}
+	if n := l.Recorded.ThrottledPeriods; n != nil {
+		f.Throttled = float64(*n) / (l.Window.Seconds() / basePeriod.Seconds())
+	}
+	if d := l.Recorded.Stopped; d != nil {
+		f.Stopped = d.Seconds() / l.Window.Seconds()
+	}
+	return f, ok
+}
+
+// foretold takes in what a forecast says of a remedy; false: nothing.
+func (row *heldOutRow) foretold(l *Load, f *Forecast, r Remedy, pool string) bool {
+	for i := range f.Rows {
+		of := &f.Rows[i]
+		if of.HostLoad != 0 || of.Refused != "" || of.Remedy.Name != r.Name || of.Remedy.Factor != r.Factor || of.Remedy.Period != r.Period ||
+			r.Name == Pin && of.Remedy.CPUs != r.CPUs || of.Error == nil || of.Error.P99 == nil {
+			continue
+		}
+		for _, p := range of.Figures.Pools {
+			if p.Name == pool && p.Response.P99 != nil {
+				periods := l.Window.Seconds() / basePeriod.Seconds()
+				row.Foretold = heldOutFigures{
+					P50: *p.Response.P50, P99: *p.Response.P99, Max: *p.Response.Max,
+					Throttled: of.Figures.ThrottledPeriods / periods, Stopped: of.Figures.Stopped.Seconds() / l.Window.Seconds(),
+				}
+				share := func(r *Range, of float64) *Range { return &Range{r.Low / of, r.High / of} }
+				row.Own = *of.Error
+				row.Own.ThrottledPeriods, row.Own.Stopped = share(row.Own.ThrottledPeriods, periods), share(row.Own.Stopped, l.Window.Seconds())
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,68 @@
+package forecast
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/unthrottle/unthrottle/bandwidth"
+	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/see/recording"
+	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+)
+
+// ErrEmpty is a recording in which nothing is.
+var ErrEmpty = errors.New("nothing happened in it: there is nothing to forecast from")
+
+// ErrNoLimit is a container that no quota holds back.
+var ErrNoLimit = errors.New("no CPU limit, neither of its own nor of an ancestor: it is not throttled, and every remedy is for that ('unthrottle explain' says what it waits for)")
+
+// usualHZ is taken where a recording does not know the ticks per second: Debian's, and what most use.
+const usualHZ = 250
+
+// hostOf is the recorded machine as the simulator has them, CPUs numbered from 0.
+func hostOf(h *recording.Header) (scenario.Host, error) {
+	n := h.Host.CPUs.Size()
+	if n == 0 || n > scenario.MaxCPUs {
+		return scenario.Host{}, fmt.Errorf("the recording's host has %d CPUs: 1 to %d can be simulated", n, scenario.MaxCPUs)
+	}
+	rules, err := bandwidth.For(release(h.Host.Kernel))
+	if err != nil {
+		return scenario.Host{}, fmt.Errorf("the recording's kernel %q: %w", container.Sanitize(h.Host.Kernel, 64), bandwidth.ErrKernel)
+	}
+	host := scenario.Host{CPUs: n, HZ: usualHZ, CgroupVersion: 2, Rules: rules, UnthrottleIPI: 2 * time.Microsecond}
+	if hz := h.Host.HZ; hz != nil && *hz > 0 && *hz <= 10_000 {
+		host.HZ = *hz
+	}
+	host.Rules.Tick = time.Second / time.Duration(host.HZ)
+	if s := h.Host.SliceNS; s != nil {
+		if err := host.Rules.Set("sched_cfs_bandwidth_slice", time.Duration(*s)); err != nil {
+			return scenario.Host{}, fmt.Errorf("the recording's host: %w", err)
+		}
+	}
+	return host, nil
+}
+
+// release without what distributions add to it: 6.12.57+deb13-amd64 is 6.12.57.
+func release(uname string) string {
+	if end := strings.IndexFunc(uname, func(r rune) bool { return (r < '0' || r > '9') && r != '.' }); end >= 0 {
+		uname = strings.TrimRight(uname[:end], ".")
+	}
+	if parts := strings.Split(uname, "."); len(parts) > 3 {
+		uname = strings.Join(parts[:3], ".")
+	}
+	return uname
+}
+
+// limitOf is a level's setting.
+func limitOf(l *recording.Level) bandwidth.Limit {
+	limit := bandwidth.Limit{Quota: bandwidth.NoQuota, Period: 100 * time.Millisecond}
+	if l.PeriodNS > 0 {
+		limit.Period = time.Duration(l.PeriodNS)
+	}
+	if l.QuotaNS != nil && *l.QuotaNS > 0 {
+		limit.Quota, limit.Burst = time.Duration(*l.QuotaNS), time.Duration(l.BurstNS)
+	}
+	return limit
+}

@@ -1,0 +1,86 @@
+package forecast
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/unthrottle/unthrottle/bandwidth"
+	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/sim/simulate"
+)
+
+// faster lets the container's arrivals and sleeps follow each other so many times as fast; the replayed time shrinks
+// with them. Neighbours stay as they are.
+func (l *Load) faster(s *scenario.Scenario, r *simulate.Replay, own int, factor float64) {
+	scaled := func(d time.Duration) time.Duration { return time.Duration(float64(d) / factor) }
+	s.Duration = max(1, scaled(s.Duration))
+	r.Threads = slices.Clone(r.Threads)
+	threads := 0
+	for _, w := range s.Workloads[:own] {
+		threads += w.Threads
+	}
+	for i := range r.Threads[:threads] {
+		steps := slices.Clone(r.Threads[i].Steps)
+		for k := range steps {
+			if kind := steps[k].Kind; kind == simulate.StepUntil || kind == simulate.StepSleep {
+				steps[k].For = scaled(steps[k].For)
+			}
+		}
+		r.Threads[i].Steps = steps
+	}
+	for i := range r.Queues {
+		r.Queues[i] = slices.Clone(r.Queues[i])
+		for k := range r.Queues[i] {
+			r.Queues[i][k].At = scaled(r.Queues[i][k].At)
+		}
+	}
+}
+
+// fillRun is the mean CPU time of a run of the load that fills a host.
+const fillRun = 5 * time.Millisecond
+
+// fillSeed makes every forecast's full host the same one.
+const fillSeed = 0x66756c6c686f7374
+
+// fill adds neighbours until so large a share of the host is wanted: runs of exponential length that come at random, one
+// thread per CPU. Their weight is to the container's as their CPUs are to its limit, as where every CPU is sold at one
+// price.
+func (l *Load) fill(s *scenario.Scenario, r *simulate.Replay, share float64) {
+	n := s.Host.CPUs
+	window := l.Window.Seconds()
+	missing := share*float64(n) - (l.Recorded.CPU+l.OthersUsed).Seconds()/window
+	if missing <= 0 {
+		return
+	}
+	weight := float64(s.Cgroups[l.top()].Weight) * missing / l.Limit
+	s.Cgroups = append(slices.Clone(s.Cgroups), scenario.Cgroup{
+		Name: "full", Parent: -1, Weight: min(10_000, max(1, int(math.Round(weight)))), CPUs: s.Host.All().Difference(s.Host.Reserved),
+		Limit: bandwidth.Limit{Quota: bandwidth.NoQuota, Period: 100 * time.Millisecond},
+	})
+	s.Workloads = append(slices.Clone(s.Workloads), scenario.Workload{
+		Name: "full", Kind: simulate.Replayed, Cgroup: len(s.Cgroups) - 1, Threads: n,
+	})
+	rng := rand.New(rand.NewPCG(fillSeed, 0))
+	gap := fillRun.Seconds() * float64(n) / missing
+	r.Threads = slices.Clone(r.Threads)
+	for c := range n {
+		var steps []simulate.ReplayStep
+		for at := rng.ExpFloat64() * gap; at < s.Duration.Seconds(); at += rng.ExpFloat64() * gap {
+			steps = append(steps,
+				simulate.ReplayStep{Kind: simulate.StepUntil, For: seconds(at)},
+				simulate.ReplayStep{Kind: simulate.StepRun, For: max(1, time.Duration(rng.ExpFloat64()*float64(fillRun)))})
+		}
+		r.Threads = append(r.Threads, simulate.ReplayThread{CPU: c, Home: true, Steps: append(steps, simulate.ReplayStep{Kind: simulate.StepEnd})})
+	}
+}
+
+// top is the container's ancestor right below the root, whose weight counts against others.
+func (l *Load) top() int {
+	at := l.Container
+	for l.Scenario.Cgroups[at].Parent >= 0 {
+		at = l.Scenario.Cgroups[at].Parent
+	}
+	return at
+}

@@ -1,0 +1,222 @@
+package realrun
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/load/sandbox"
+	"github.com/unthrottle/unthrottle/internal/load/workload"
+	"github.com/unthrottle/unthrottle/internal/see/probe"
+	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+)
+
+const (
+	// settle is from when all processes wait to the beginning, in which the load
+	// generators start.
+	settle = 300 * time.Millisecond
+	// slack is what a run may take beyond its duration before its children end by
+	// themselves.
+	slack = 2 * time.Minute
+)
+
+// job is one workload that runs.
+type job interface {
+	pid() int
+	workload() string // its name; its process's CPU time is that one's
+	// begin is the scenario's beginning; called shortly before or at it.
+	begin(ctx context.Context, at time.Duration) error
+	// end gives what was measured, after the scenario's end. A collector's figures
+	// come with its service's.
+	end() (map[string]scenario.WorkloadOutcome, []string, error)
+	stop() error
+}
+
+// Run runs a scenario once, and removes all that it made, also when ctx ends or
+// something fails. An error of type [*home.NotMeasurable] says that this host or
+// user cannot run it.
+func Run(ctx context.Context, s scenario.Scenario, o Options) (result Result, err error) {
+	remedied, refused := s.Remedied()
+	if refused != nil {
+		return result, refused
+	}
+	s = remedied
+	version, _ := o.Host.Version(cgroup.CPU)
+	if err := check(&s, version == cgroup.V2); err != nil {
+		return result, err
+	}
+	if err := checkLoads(&s); err != nil {
+		return result, err
+	}
+	meminfo, err := readMeminfo()
+	if err != nil {
+		return result, err
+	}
+	if err := enoughMemory(&s, meminfo); err != nil {
+		return result, err
+	}
+	g, err := open(&s, o)
+	if err != nil {
+		return result, err
+	}
+	defer func() { err = errors.Join(err, g.home.Remove()) }()
+	result.Notes = append(notReproduced(&s), g.home.Notes...)
+	jobs, err := start(&s, g, o)
+	join(&s, jobs)
+	defer func() {
+		for _, j := range jobs {
+			err = errors.Join(err, j.stop())
+		}
+	}()
+	if err != nil {
+		return result, err
+	}
+	outcome, notes, err := measure(ctx, &s, g, jobs, o)
+	result.Outcome, result.Notes = outcome, append(result.Notes, notes...)
+	return result, err
+}
+
+// start starts all processes, each in its cgroup, waiting. What was started is
+// given on failure too, to be stopped.
+func start(s *scenario.Scenario, g *ground, o Options) (jobs []job, err error) {
+	for i := range s.Workloads {
+		var j job
+		switch w := &s.Workloads[i]; w.Kind {
+		case scenario.GC:
+			continue // part of its service
+		case scenario.Service:
+			j, err = startService(s, i, o)
+		case scenario.JVM:
+			j, err = startJVM(s, w, o)
+		default:
+			j, err = startThreads(s, w, g, o)
+		}
+		if err != nil {
+			return jobs, fmt.Errorf("workloads.%s: %w", s.Workloads[i].Name, err)
+		}
+		jobs = append(jobs, j)
+		group, _ := g.of(s, &s.Workloads[i])
+		if err := group.Attach(j.pid()); err != nil {
+			return jobs, err
+		}
+	}
+	return jobs, nil
+}
+
+// look is one look at all counters.
+type look struct {
+	at    time.Duration
+	stats []cgroup.Stat
+	cpu   []time.Duration // of each job's process
+}
+
+func (g *ground) look(jobs []job) (l look, err error) {
+	l.at = workload.Now()
+	if l.stats, err = g.stats(); err != nil {
+		return l, err
+	}
+	for _, j := range jobs {
+		used, err := processTime(j.pid())
+		if err != nil {
+			return l, err
+		}
+		l.cpu = append(l.cpu, used)
+	}
+	return l, nil
+}
+
+// processTime is the CPU time of another process: its own CPU clock
+// (clock_getcpuclockid(3)).
+func processTime(pid int) (time.Duration, error) {
+	const cpuClockSched = 2 // CPUCLOCK_SCHED, include/linux/posix-timers_types.h
+	var ts unix.Timespec
+	if err := unix.ClockGettime(int32(^pid<<3|cpuClockSched), &ts); err != nil {
+		return 0, fmt.Errorf("process %d ended before its time: %w", pid, err)
+	}
+	return time.Duration(ts.Nano()), nil
+}
+
+// measure runs the scenario's duration.
+func measure(ctx context.Context, s *scenario.Scenario, g *ground, jobs []job, o Options) (out scenario.Outcome, notes []string, err error) {
+	if err := prepare(ctx, jobs); err != nil {
+		return out, nil, err
+	}
+	var watching Watching
+	var unmeasured []string
+	if o.Probe != nil {
+		watching, err = o.Probe.Watch(g.named(s))
+		switch refused := new(probe.Unavailable); {
+		case errors.As(err, &refused):
+			watching, unmeasured = nil, []string{"width and stopped time are not measured: " + refused.Error()}
+		case err != nil:
+			return out, nil, err
+		default:
+			defer watching.Close()
+		}
+	}
+	at := workload.Now() + settle
+	for _, j := range jobs {
+		if early, ok := j.(*serviceJob); ok {
+			early.load(ctx, at)
+		}
+	}
+	if err := sleep(ctx, at-workload.Now()); err != nil {
+		return out, nil, err
+	}
+	first, err := g.look(jobs)
+	if err == nil && watching != nil {
+		err = watching.Begin()
+	}
+	if err != nil {
+		return out, nil, err
+	}
+	for _, j := range jobs {
+		if err := j.begin(ctx, at); err != nil {
+			return out, nil, err
+		}
+	}
+	if err := sleep(ctx, first.at+s.Duration-workload.Now()); err != nil {
+		return out, nil, err
+	}
+	last, err := g.look(jobs)
+	var measured map[string]Measured
+	if err == nil && watching != nil {
+		measured, err = watching.End()
+	}
+	if err != nil {
+		return out, nil, err
+	}
+	out, notes, err = outcome(s, jobs, first, last, measured)
+	return out, append(unmeasured, notes...), err
+}
+
+// prepare lets services start their threads before the beginning.
+func prepare(ctx context.Context, jobs []job) error {
+	for _, j := range jobs {
+		if early, ok := j.(interface{ prepare() error }); ok {
+			if err := early.prepare(); err != nil {
+				return err
+			}
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// NotMeasurable is why a host cannot run a scenario.
+type NotMeasurable = sandbox.NotMeasurable

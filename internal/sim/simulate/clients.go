@@ -1,0 +1,228 @@
+package simulate
+
+import (
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/sim/scenario/balance"
+)
+
+const (
+	// maxFlights bounds the requests on their way; what comes on top is not sent,
+	// and counted as unfinished.
+	maxFlights = 100_000
+	// maxEarned bounds the retries that a budget can save up.
+	maxEarned = 100
+	// none ends a list of flights.
+	none int32 = -1
+)
+
+// flight is a request on its way, as its client sees it.
+type flight struct {
+	arrived time.Duration
+	work    time.Duration // the same for each try
+	sent    time.Duration // the try
+	before  int32         // in the list of tries by deadline, or of free flights
+	after   int32
+	number  uint32 // of all the requests that were in this place
+	tries   uint8
+	class   uint8
+	shard   uint8 // that has the try
+	away    bool  // a try is on its way; false: the next one waits
+}
+
+// clients send a service, or its shards, their requests and keep the account.
+type clients struct {
+	spec     *scenario.Server
+	shards   []*service
+	balancer *balance.Balancer // nil: there is one
+	salt     uint64            // of the requests' keys
+	work     *work             // the first shard's
+	name     string            // in the outcome
+	latency  *histogram
+	lead     int // index of work: whose slots in the queue they have
+
+	flights     []flight
+	free        int32
+	first, last int32   // tries on their way, by deadline
+	retries     []retry // a heap
+	streams     int     // the first in host.streams
+	earned      float64 // retries that the budget still has
+
+	answered, failed, refused, unsent uint64
+	live                              int
+	classes                           []class // of several
+	slots                             []slot  // nil: nobody recovers from anything
+}
+
+// class is the figures of one class of requests.
+type class struct {
+	answered uint64
+	latency  histogram
+}
+
+// addClients gives a service its clients: a shard that is not the first one joins
+// those of the first.
+func (h *host) addClients(i int) {
+	w := &h.works[i]
+	s := w.service
+	if w.Shard > 0 {
+		s.clients = h.works[i-w.Shard].service.clients
+		s.clients.shards = append(s.clients.shards, s)
+		return
+	}
+	c := &clients{
+		spec: w.Server, shards: []*service{s}, work: w, name: w.Name, latency: &w.latency, lead: i,
+		free: none, first: none, last: none, streams: len(h.streams),
+	}
+	s.clients = c
+	if w.Shards != nil {
+		all := newHistogram()
+		c.balancer, c.salt, c.name, c.latency = balance.New(w.Shards.Balance), h.rng.Uint64(), w.Shards.Name, &all
+	}
+	for n := range w.Server.Classes {
+		h.streams = append(h.streams, stream{clients: c, class: n, pace: newPace(w.Phases, w.Start)})
+	}
+	if len(w.Server.Classes) > 1 {
+		c.classes = make([]class, len(w.Server.Classes))
+		for n := range c.classes {
+			c.classes[n].latency = newHistogram()
+		}
+	}
+	if w.Server.Timeout > 0 && fall(w.Phases) != never {
+		c.slots = make([]slot, (h.scenario.Duration-w.Start)/slotLength+1)
+	}
+}
+
+// send makes a request's next try.
+func (h *host) send(c *clients, at int32) {
+	f := &c.flights[at]
+	f.tries++
+	f.away = true
+	f.sent = h.now
+	if c.balancer != nil {
+		shard := c.balancer.Pick(h.now, balance.Key(c.salt, uint64(at)<<32|uint64(f.number)))
+		c.balancer.Sent(shard)
+		f.shard = uint8(shard)
+	}
+	if c.spec.Timeout > 0 {
+		h.watch(c, at)
+	}
+	h.arrive(c.shards[f.shard], item{work: f.work, flight: at, number: f.number, try: f.tries, class: f.class})
+}
+
+// waiting is the flight of a try, if its client still waits for that one.
+func (c *clients) waiting(it item) *flight {
+	f := &c.flights[it.flight]
+	if f.number != it.number || f.tries != it.try || !f.away {
+		return nil
+	}
+	return f
+}
+
+// answered is the service's good answer; one to a try that was given up comes
+// too late.
+func (h *host) answered(s *service, it item) {
+	c := s.clients
+	f := c.waiting(it)
+	if f == nil {
+		return
+	}
+	h.unwatch(c, it.flight)
+	h.tried(c, f, true)
+	took := h.now - f.arrived
+	c.answered++
+	if c.classes != nil {
+		c.classes[f.class].answered++
+	}
+	if took <= c.spec.Timeout {
+		c.slot(f.arrived-c.work.Start).good++
+	}
+	h.ended(c, it.flight)
+}
+
+// refuse is the service's answer where a queue is full.
+func (h *host) refuse(s *service, it item) {
+	c := s.clients
+	if c.waiting(it) == nil {
+		return
+	}
+	c.refused++
+	s.refused++
+	h.lost(c, it.flight)
+}
+
+// lost is a try that came to nothing: it is tried again, or the request has
+// failed.
+func (h *host) lost(c *clients, at int32) {
+	f := &c.flights[at]
+	h.unwatch(c, at)
+	f.away = false
+	h.tried(c, f, false)
+	r := &c.spec.Retries
+	if int(f.tries) > r.Max || r.Budget > 0 && c.earned < 1 {
+		c.failed++
+		h.ended(c, at)
+		return
+	}
+	if r.Budget > 0 {
+		c.earned--
+	}
+	after := time.Duration(float64(r.Backoff) * (0.5 + h.rng.Float64()))
+	c.delay(retry{h.now + after, at})
+	h.queue.set(h.slots.retry+c.lead, c.retries[0].at)
+}
+
+// tried counts a try's end for its shard.
+func (h *host) tried(c *clients, f *flight, good bool) {
+	if c.balancer == nil {
+		return
+	}
+	c.balancer.Ended(h.now, int(f.shard), good)
+	s := c.shards[f.shard]
+	h.measured(s.work, h.now-f.sent)
+	if good {
+		s.answered++
+	}
+}
+
+// ended frees a flight, and counts how long it took.
+func (h *host) ended(c *clients, at int32) {
+	f := &c.flights[at]
+	h.took(c, f)
+	f.number++ // whatever the service still has of it is nobody's
+	f.after = c.free
+	c.free = at
+	c.live--
+}
+
+// took counts a request's time from its arrival up to now.
+func (h *host) took(c *clients, f *flight) {
+	c.latency.add(h.now - f.arrived)
+	if h.times != nil {
+		h.times(c.name, h.now-f.arrived)
+	}
+	if c.classes != nil {
+		c.classes[f.class].latency.add(h.now - f.arrived)
+	}
+}
+
+// unfinished counts what is on its way at the end, with the time that it has had.
+func (h *host) unfinished(c *clients) {
+	free := make([]bool, len(c.flights))
+	for at := c.free; at != none; at = c.flights[at].after {
+		free[at] = true
+	}
+	for at := range c.flights {
+		f := &c.flights[at]
+		if free[at] {
+			continue
+		}
+		h.took(c, f)
+		if c.balancer != nil && f.away {
+			s := c.shards[f.shard]
+			h.measured(s.work, h.now-f.sent)
+			s.unfinished++
+		}
+	}
+}

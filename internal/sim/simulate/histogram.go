@@ -1,0 +1,88 @@
+package simulate
+
+import (
+	"math/bits"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+)
+
+// A histogram of times: 128 buckets per power of two, so that a quantile is
+// off by less than 1 %; smallest and largest are exact. Its size does not
+// depend on how much is counted.
+const (
+	subBits = 7
+	buckets = (64 - subBits + 1) << subBits >> 1 << 1
+)
+
+type histogram struct {
+	counts   []uint32
+	n        uint64
+	min, max time.Duration
+}
+
+func newHistogram() histogram { return histogram{counts: make([]uint32, buckets)} }
+
+// bucket of a time from 0: exact below 128 ns.
+func bucket(v time.Duration) int {
+	shift := max(0, bits.Len64(uint64(v))-subBits)
+	return shift<<(subBits-1) + int(v>>shift)
+}
+
+// middle of a bucket.
+func middle(b int) time.Duration {
+	const half = 1 << (subBits - 1)
+	if b < 2*half {
+		return time.Duration(b)
+	}
+	shift := b/half - 1
+	low := time.Duration(b-shift*half) << shift
+	return low + 1<<shift/2
+}
+
+func (h *histogram) add(v time.Duration) {
+	if h.n == 0 || v < h.min {
+		h.min = v
+	}
+	h.max = max(h.max, v)
+	h.n++
+	h.counts[bucket(v)]++
+}
+
+// quantile is the time that a share p of all does not exceed; nil: nothing was
+// counted.
+func (h *histogram) quantile(p float64) *float64 {
+	if h.n == 0 {
+		return nil
+	}
+	rank := uint64(p * float64(h.n))
+	if float64(rank) < p*float64(h.n) {
+		rank++
+	}
+	var sum uint64
+	for b, n := range h.counts {
+		if sum += uint64(n); sum >= rank && n > 0 {
+			return milliseconds(min(h.max, max(h.min, middle(b))))
+		}
+	}
+	return milliseconds(h.max)
+}
+
+func (h *histogram) maximum() *float64 {
+	if h.n == 0 {
+		return nil
+	}
+	return milliseconds(h.max)
+}
+
+// figures are the times' quantiles, beside a count that need not be theirs.
+func (h *histogram) figures(count uint64) scenario.ClassOutcome {
+	return scenario.ClassOutcome{
+		Count: count, P50: h.quantile(0.5), P90: h.quantile(0.9), P95: h.quantile(0.95), P99: h.quantile(0.99), Max: h.maximum(),
+	}
+}
+
+func milliseconds(d time.Duration) *float64 {
+	v := float64(d) / float64(time.Millisecond)
+	return &v
+}

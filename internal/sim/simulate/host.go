@@ -1,0 +1,239 @@
+package simulate
+
+import (
+	"math/bits"
+	"math/rand/v2"
+	"time"
+
+	"k8s.io/utils/cpuset"
+
+	"github.com/unthrottle/unthrottle/bandwidth"
+	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+)
+
+// mask is a set of CPUs.
+type mask []uint64
+
+func newMask(cpus int) mask { return make(mask, (cpus+63)/64) }
+
+func (m mask) has(c int) bool { return m[c>>6]>>(c&63)&1 == 1 }
+func (m mask) add(c int)      { m[c>>6] |= 1 << (c & 63) }
+func (m mask) drop(c int)     { m[c>>6] &^= 1 << (c & 63) }
+
+func maskOf(set cpuset.CPUSet, cpus int) mask {
+	m := newMask(cpus)
+	for _, c := range set.UnsortedList() {
+		m.add(c)
+	}
+	return m
+}
+
+// firstCommon is the first CPU in both sets, from a given one on and round; -1
+// if there is none.
+func firstCommon(a, b mask, from int) int {
+	words := len(a)
+	for i := range words + 1 {
+		w := (from>>6 + i) % words
+		both := a[w] & b[w]
+		if i == 0 {
+			both &= ^uint64(0) << (from & 63)
+		}
+		if i == words {
+			both &= 1<<(from&63) - 1
+		}
+		if both != 0 {
+			return w<<6 + bits.TrailingZeros64(both)
+		}
+	}
+	return -1
+}
+
+// cpu is one CPU.
+type cpu struct {
+	cur     int           // thread that runs, -1: idle
+	last    time.Duration // charged up to here
+	picked  time.Duration // since when cur runs
+	worked  time.Duration // cur's work is up to date up to here, where CPUs are unequal
+	speed   float64       // of cur there
+	phase   time.Duration // of its ticks
+	balance int           // ticks until it looks for work elsewhere
+	threads int           // that can run, held ones too
+}
+
+// group is a cgroup; the first is the root.
+type group struct {
+	parent  int
+	weight  int64            // 1024: cpu.weight 100
+	bw      *bandwidth.Group // nil: no quota
+	threads int              // that can run and are not held below this level, on all CPUs
+	allowed mask
+
+	running int // CPUs in use
+	held    int // threads that a quota holds
+	since   time.Duration
+	width   []time.Duration // by CPUs in use
+	stopped time.Duration
+	strip   *Strip  // nil: no timeline
+	narrow  *narrow // nil: as wide as it likes
+}
+
+// entity is what competes in a run queue: a thread, or a group on one CPU.
+type entity struct {
+	vruntime, deadline int64
+	lag                int64 // when it left the queue: how much it was owed, in virtual time
+	slept              time.Duration
+}
+
+// rq is a group's run queue on one CPU, and the group's entity in the queue of
+// its parent.
+type rq struct {
+	list    []int // threads, and child groups as ^group
+	entity  entity
+	queued  bool // in the parent's list: neither empty nor throttled
+	threads int  // that can run and are not held below this level
+	parking int  // of these, not yet parked: see comeBackIn
+	late    bool // threads of it came late: see there
+	floor   int64
+}
+
+// host is the state of a run.
+type host struct {
+	scenario *scenario.Scenario
+	rng      *rand.Rand
+	now      time.Duration
+	queue    queue
+	slots    slots
+	ncpu     int
+	cpus     []cpu
+	idle     mask
+	woke     []time.Duration // by cache: see lastWake
+	crowded  int             // CPUs with two or more threads that can run
+	groups   []group
+	rqs      []rq // of group g on CPU c: g*ncpu+c
+	threads  []thread
+	works    []work
+	streams  []stream // of all services
+	calling  []int    // threads in a system call
+	speeds   *speeds  // nil: all CPUs are equal
+	bounded  bool     // there is a group with a bound of its width
+	freed    []int
+	parked   []int // members of queues on their way back: see comeBackIn
+	late     []int // threads of one queue: see takeLate
+	events   uint64
+	replay   *replayer                                 // nil: nothing is replayed
+	times    func(workload string, took time.Duration) // nil: nobody asks
+
+	eevdf                             bool
+	slice, latency, granularity, tick time.Duration
+}
+
+// slots are where each sort of event begins in the queue. Of events at one
+// time the sorts come in this order.
+type slots struct {
+	period, slack, ipi, work, arrive, timeout, retry, done, account, tick, wake, end int
+}
+
+func (h *host) rq(g, c int) *rq { return &h.rqs[g*h.ncpu+c] }
+
+func newHost(s *scenario.Scenario, seed uint64) (*host, error) {
+	h := &host{scenario: s, ncpu: s.Host.CPUs, rng: rand.New(rand.NewPCG(seed, 0x756e7468726f7474))}
+	groups, threads, streams := len(s.Cgroups)+1, 0, 0
+	for i := range s.Workloads {
+		threads += threadsOf(&s.Workloads[i])
+		if server := s.Workloads[i].Server; server != nil {
+			streams += len(server.Classes)
+		}
+	}
+	works := len(s.Workloads)
+	at := 0
+	take := func(n int) int { at += n; return at - n }
+	h.slots = slots{
+		period: take(groups), slack: take(groups), ipi: take(groups * h.ncpu), work: take(works),
+		arrive: take(streams), timeout: take(works), retry: take(works),
+		done: take(h.ncpu), account: take(h.ncpu), tick: take(h.ncpu), wake: take(threads), end: at,
+	}
+	h.queue = newQueue(at)
+	h.clocks()
+	h.rqs = make([]rq, groups*h.ncpu)
+	h.woke = make([]time.Duration, h.ncpu)
+	h.freed = make([]int, 0, h.ncpu)
+	root := scenario.Cgroup{Parent: -1, Weight: scenario.DefaultWeight, CPUs: s.Host.All().Difference(s.Host.Reserved)}
+	root.Limit = bandwidth.Limit{Quota: bandwidth.NoQuota}
+	h.addGroup(-1, &root)
+	h.groups[0].allowed = maskOf(root.CPUs, h.ncpu)
+	for i := range s.Cgroups {
+		if err := h.addGroup(s.Cgroups[i].Parent+1, &s.Cgroups[i]); err != nil {
+			return nil, err
+		}
+	}
+	h.unequal()
+	h.addWorks(threads, streams)
+	return h, nil
+}
+
+// clocks draws the phases of the ticks, and fixes the scheduler's times.
+func (h *host) clocks() {
+	s := &h.scenario.Host
+	if s.HZ > 0 {
+		h.tick = time.Second / time.Duration(s.HZ)
+	}
+	h.cpus, h.idle = make([]cpu, h.ncpu), newMask(h.ncpu)
+	common := time.Duration(0)
+	if h.tick > 0 {
+		common = time.Duration(h.rng.Int64N(int64(h.tick)))
+	}
+	for c := range h.cpus {
+		h.cpus[c] = cpu{cur: -1, phase: common, balance: c % balanceTicks}
+		if s.SpreadTicks && h.tick > 0 {
+			h.cpus[c].phase = time.Duration(h.rng.Int64N(int64(h.tick)))
+		}
+		h.idle.add(c)
+	}
+	// get_update_sysctl_factor: 1 + log2 of the CPUs, at most 8 of them.
+	factor := time.Duration(bits.Len(uint(min(h.ncpu, 8))))
+	h.eevdf = s.Rules.Has(bandwidth.EraG)
+	h.granularity = factor * time.Millisecond // of a wake-up's preemption
+	h.latency = factor * 6 * time.Millisecond
+	h.slice = factor * 750 * time.Microsecond
+	if s.Rules.Has(bandwidth.EraF) {
+		h.slice = factor * 700 * time.Microsecond // since 6.15, "sched: Reduce the default slice to avoid tasks getting an extra tick"
+	}
+	if s.BaseSlice > 0 {
+		h.slice = s.BaseSlice
+	}
+}
+
+func (h *host) addGroup(parent int, c *scenario.Cgroup) error {
+	s := &h.scenario.Host
+	g := group{parent: parent, weight: int64(c.Weight) * 1024 / 100, width: make([]time.Duration, h.ncpu+1)}
+	g.allowed = maskOf(h.scenario.Effective(c), h.ncpu)
+	if c.Width > 0 {
+		g.narrow = &narrow{cpus: c.Width, limit: float64(c.Width), most: float64(c.Credit)}
+		h.bounded = true
+	}
+	if c.Limit.Limited() {
+		phase := time.Duration(0)
+		if s.Rules.RandomPhase() && h.tick > 0 {
+			phase = time.Duration(h.rng.Int64N(int64(c.Limit.Period)))
+		}
+		var err error
+		if g.bw, err = bandwidth.New(&s.Rules, h.ncpu, c.Limit, phase); err != nil {
+			return err
+		}
+		// A group that was idle has its burst saved up: a write is a refill more.
+		if c.Limit.Burst > 0 {
+			if _, err = g.bw.Configure(0, 0, c.Limit, nil); err != nil {
+				return err
+			}
+		}
+		if s.ClockSkew > 0 {
+			g.bw.Skew = make([]time.Duration, h.ncpu)
+			for i := range g.bw.Skew {
+				g.bw.Skew[i] = time.Duration(h.rng.Int64N(int64(s.ClockSkew) + 1))
+			}
+		}
+		h.queue.set(h.slots.period+len(h.groups), g.bw.PeriodAt())
+	}
+	h.groups = append(h.groups, g)
+	return nil
+}

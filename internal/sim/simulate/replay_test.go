@@ -1,0 +1,99 @@
+package simulate
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+)
+
+// crewed is a feeder that wakes two threads twice each at once, whose runs take 10 ms, on so many CPUs.
+func crewed(t *testing.T, cpus int, crew Crew) ReplayTimes {
+	t.Helper()
+	s := parseText(t, fmt.Sprintf("version: 1\nduration: 1s\nhost: {cpus: %d}\ncgroups: {app: {}}\nworkloads: {feeder: {kind: burn, cgroup: app}, pool: {kind: burn, cgroup: app, threads: 2}}\n", cpus))
+	s.Workloads[0].Kind, s.Workloads[1].Kind = Replayed, Replayed
+	const ms = time.Millisecond
+	wake := func(thread int32, nth int) ReplayStep {
+		return ReplayStep{Kind: StepWake, Thread: thread, Idle: true, For: time.Duration(nth)}
+	}
+	pool := []ReplayStep{
+		{Kind: StepAwait, Idle: true}, {Kind: StepRun, For: 10 * ms}, {Kind: StepAwait, Idle: true}, {Kind: StepRun, For: 10 * ms}, {Kind: StepAwait, Idle: true},
+	}
+	r := Replay{
+		Threads: []ReplayThread{
+			{Steps: []ReplayStep{{Kind: StepUntil, For: 100 * ms}, wake(1, 0), wake(2, 0), wake(1, 1), wake(2, 1), {Kind: StepEnd}}},
+			{Steps: pool}, {Steps: pool},
+		},
+		Crews: []Crew{NoCrew, crew},
+	}
+	result, err := RunReplay(s, &r, Options{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if used := result.Outcome.Cgroups["app"].UsageSeconds; used < 0.0399 || used > 0.0401 {
+		t.Errorf("%d CPUs, crew %d: %.4f s of CPU time, want 0.04", cpus, crew, used)
+	}
+	return result.Times[1]
+}
+
+// A crew's threads go on with what has come, without a sleep between: two responses and not four.
+func TestCrewSharesWork(t *testing.T) {
+	for _, cpus := range []int{1, 2} {
+		for crew, want := range map[Crew]uint64{NoCrew: 4, OldestFirst: 2, NewestFirst: 2} {
+			times := crewed(t, cpus, crew)
+			if n := times.Response.Count(); n != want {
+				t.Errorf("%d CPUs, crew %d: %d responses, want %d", cpus, crew, n, want)
+			}
+			if longest := *times.Response.Max(); longest < 39/float64(cpus) || longest > 41/float64(cpus) {
+				t.Errorf("%d CPUs, crew %d: the longest response took %.1f ms", cpus, crew, longest)
+			}
+			if times.Unfinished > 0 {
+				t.Errorf("%d CPUs, crew %d: %v left", cpus, crew, times.Unfinished)
+			}
+		}
+	}
+}
+
+// What one thread of a crew cannot begin, another one does: the runs of one thread, that come while it is busy.
+func TestCrewRelievesTheBusy(t *testing.T) {
+	s := parseText(t, "version: 1\nduration: 1s\nhost: {cpus: 2}\ncgroups: {app: {}}\nworkloads: {pool: {kind: burn, cgroup: app, threads: 2}}\n")
+	s.Workloads[0].Kind = Replayed
+	const ms = time.Millisecond
+	busy := []ReplayStep{
+		{Kind: StepUntil, For: 100 * ms, Idle: true}, {Kind: StepRun, For: 50 * ms}, {Kind: StepUntil, For: 110 * ms, Idle: true}, {Kind: StepRun, For: 10 * ms},
+		{Kind: StepUntil, For: 500 * ms, Idle: true},
+	}
+	for crew, want := range map[Crew]float64{NoCrew: 50, OldestFirst: 10} {
+		r := Replay{Threads: []ReplayThread{{Steps: busy}, {Steps: []ReplayStep{{Kind: StepUntil, For: 900 * ms, Idle: true}}}}, Crews: []Crew{crew}}
+		result, err := RunReplay(s, &r, Options{Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p50 := *result.Times[0].Response.Quantile(0.5); p50 < want-1 || p50 > want+1 {
+			t.Errorf("crew %d: the median response took %.1f ms, want %.0f", crew, p50, want)
+		}
+	}
+}
+
+// A replay that does not fit says so.
+func TestReplayIsChecked(t *testing.T) {
+	s := parseText(t, "version: 1\nduration: 1s\nhost: {cpus: 2}\ncgroups: {app: {}}\nworkloads: {pool: {kind: burn, cgroup: app}}\n")
+	s.Workloads[0].Kind = Replayed
+	for name, r := range map[string]Replay{
+		"no threads":     {},
+		"a bad step":     {Threads: []ReplayThread{{Steps: []ReplayStep{{Kind: StepEnd + 1}}}}},
+		"nobody woken":   {Threads: []ReplayThread{{Steps: []ReplayStep{{Kind: StepWake, Thread: 1}}}}},
+		"no such sleep":  {Threads: []ReplayThread{{Steps: []ReplayStep{{Kind: StepWake, Idle: true}}}}},
+		"crews too many": {Threads: []ReplayThread{{}}, Crews: make([]Crew, 2)},
+		"a CPU too far":  {Threads: []ReplayThread{{CPU: 2}}},
+	} {
+		if _, err := RunReplay(s, &r, Options{Seed: 1}); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	s.Workloads[0].Kind = scenario.Burn
+	if _, err := RunReplay(s, &Replay{Threads: []ReplayThread{{}}}, Options{}); err == nil {
+		t.Error("a workload of its own kind: no error")
+	}
+}

@@ -1,0 +1,190 @@
+package simulate
+
+import (
+	"time"
+
+	"github.com/unthrottle/unthrottle/bandwidth"
+	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+)
+
+// Options of Run beyond the scenario.
+type Options struct {
+	// Seed of everything that is left to chance: phases, arrivals, sleeps.
+	Seed uint64
+	// Timeline: that many periods of each limited cgroup as a strip; 0: none.
+	Timeline int
+	// Explain: the accounting of one period of each limited cgroup.
+	Explain bool
+	// Times, if set, is called with each time that the outcome's quantiles are made of, in order, and its workload.
+	Times func(workload string, took time.Duration)
+}
+
+// Result of a run.
+type Result struct {
+	Outcome  scenario.Outcome
+	Timeline []Strip
+	Explain  []Account
+	// Events that were worked off.
+	Events uint64
+}
+
+// Account is what happened in one period of a cgroup: the first one in which
+// it was throttled, or the first that it used, or none.
+type Account struct {
+	Cgroup  string
+	Limit   bandwidth.Limit
+	Steps   []bandwidth.Step
+	Dropped int // steps beyond the bound
+}
+
+// maxSteps bounds an Account.
+const maxSteps = 400
+
+// MaxTimeline bounds Options.Timeline.
+const MaxTimeline = 200
+
+// Run simulates a scenario from its beginning to its end, its cgroups' remedies
+// in force. The same scenario and seed give the same result. Errors are a
+// remedy that cannot be applied, a limit that the kernel refuses, and what the
+// scenario has and the simulator does not ([Unmodelled]).
+func Run(s scenario.Scenario, o Options) (Result, error) {
+	remedied, refused := s.Remedied()
+	if refused != nil {
+		return Result{}, refused
+	}
+	if err := unmodelled(&remedied); err != nil {
+		return Result{}, err
+	}
+	h, err := newHost(&remedied, o.Seed)
+	if err != nil {
+		return Result{}, err
+	}
+	h.addStrips(min(o.Timeline, MaxTimeline))
+	accounts := h.addAccounts(o.Explain)
+	h.times = o.Times
+	h.run()
+	r := Result{Outcome: h.outcome(), Events: h.events}
+	for _, g := range h.groups {
+		if g.strip != nil {
+			r.Timeline = append(r.Timeline, *g.strip)
+		}
+	}
+	for _, a := range accounts {
+		r.Explain = append(r.Explain, a.result())
+	}
+	return r, nil
+}
+
+// run works off events until the scenario's end.
+func (h *host) run() {
+	s := &h.slots
+	for {
+		slot, at := h.queue.pop()
+		if at == never || at > h.scenario.Duration {
+			break
+		}
+		h.now = at
+		h.events++
+		switch {
+		case slot < s.slack:
+			h.onTimer(slot, true)
+		case slot < s.ipi:
+			h.onTimer(slot-s.slack, false)
+		case slot < s.work:
+			h.release((slot-s.ipi)/h.ncpu, (slot-s.ipi)%h.ncpu)
+		case slot < s.arrive:
+			h.onWork(slot - s.work)
+		case slot < s.timeout:
+			h.onArrival(slot - s.arrive)
+		case slot < s.retry:
+			h.onTimeout(slot - s.timeout)
+		case slot < s.done:
+			h.onRetry(slot - s.retry)
+		case slot < s.account:
+			h.onDone(slot - s.done)
+		case slot < s.tick:
+			h.onTick(slot - s.account)
+		case slot < s.wake:
+			h.onTick(slot - s.tick)
+		default:
+			h.onWake(slot - s.wake)
+		}
+	}
+	h.now = h.scenario.Duration
+	for c := range h.cpus {
+		h.update(c, true)
+	}
+}
+
+func (h *host) addStrips(periods int) {
+	if periods <= 0 {
+		return
+	}
+	for i := range h.groups {
+		g := &h.groups[i]
+		if g.bw == nil {
+			continue
+		}
+		period := g.bw.Limit().Period
+		g.strip = newStrip(h.scenario.Cgroups[i-1].Name, g.bw.PeriodAt()%period, period, min(periods, int(h.scenario.Duration/period)))
+	}
+}
+
+// account collects the steps of a period at a time, with what its end brings.
+type account struct {
+	kept      Account
+	steps     []bandwidth.Step
+	dropped   int
+	used      bool
+	ended     bool
+	throttled bool
+	full      bool // kept is of a throttled period
+}
+
+func (h *host) addAccounts(on bool) []*account {
+	var all []*account
+	for i := range h.groups {
+		bw := h.groups[i].bw
+		if bw == nil || !on {
+			continue
+		}
+		a := &account{kept: Account{Cgroup: h.scenario.Cgroups[i-1].Name, Limit: bw.Limit()}}
+		bw.Trace = a.step
+		all = append(all, a)
+	}
+	return all
+}
+
+func (a *account) step(s bandwidth.Step) {
+	if a.full {
+		return
+	}
+	if a.ended && s.At > a.steps[len(a.steps)-1].At {
+		a.close()
+	}
+	if s.Kind == bandwidth.PeriodEnd {
+		a.ended, a.throttled = true, s.Amount > 0
+	}
+	if len(a.steps) < maxSteps || s.Kind == bandwidth.PeriodEnd {
+		a.steps = append(a.steps, s)
+	} else {
+		a.dropped++
+	}
+	a.used = a.used || s.Kind == bandwidth.Took
+}
+
+// close keeps the period if it is worth it, and begins the next one.
+func (a *account) close() {
+	if a.throttled || a.used && len(a.kept.Steps) == 0 {
+		a.kept.Steps, a.kept.Dropped = append([]bandwidth.Step(nil), a.steps...), a.dropped
+		a.full = a.throttled
+	}
+	a.steps, a.dropped, a.used, a.ended, a.throttled = a.steps[:0], 0, false, false, false
+}
+
+func (a *account) result() Account {
+	if a.ended && !a.full {
+		a.close()
+	}
+	return a.kept
+}

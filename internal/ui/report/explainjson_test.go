@@ -1,0 +1,45 @@
+package report
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+)
+
+// TestExplainJSONGolden: programs read this output. Keys may be added to it, none may go or mean something else.
+// UPDATE_GOLDEN=1 writes the files anew.
+func TestExplainJSONGolden(t *testing.T) {
+	e := explainExample()
+	for i := range e.Strip {
+		e.Strip[i].Cells = e.Strip[i].Cells[:12]
+	}
+	calm := diagnose.Explanation{Target: "calm", Cause: diagnose.None, Verdict: "Nothing wrong.", MeanWidth: new(0.0),
+		Causes: []diagnose.RankedCause{{Cause: diagnose.None, Evidence: "idle"}}, Stopped: new(time.Duration(0)), StoppedSpells: new(0),
+		Width: []diagnose.Bar{{Time: explainTick}}, Wanted: []diagnose.Bar{{Time: explainTick}}, Window: explainTick,
+		Pools: []diagnose.PoolUse{}, Neighbours: []diagnose.NeighbourUse{}, LostEvents: new(uint64(0))}
+	for name, e := range map[string]diagnose.Explanation{"whole": e, "calm": calm} {
+		var got bytes.Buffer
+		if err := ExplainJSON(&got, e); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join("testdata", "explain-"+name+".json")
+		if os.Getenv("UPDATE_GOLDEN") != "" {
+			if err := os.WriteFile(path, got.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), got.String()); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package report
+
+import (
+	"encoding/json"
+	"io"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/see/observe"
+)
+
+// lsItem is one container in `ls -o json`: the contract. Keys are only ever added. null is "not measured", except for
+// limit_cpus (no limit) and throttled_by (nothing).
+type lsItem struct {
+	Path                string    `json:"path"` // bytes that are no UTF-8 as \xNN, see cgroup.EscapePath
+	Name                string    `json:"name"`
+	LimitCPUs           *float64  `json:"limit_cpus"` // effective
+	WindowSeconds       float64   `json:"window_seconds"`
+	UsedCPUs            *float64  `json:"used_cpus"`
+	Periods             *uint64   `json:"periods"`
+	ThrottledPeriods    *uint64   `json:"throttled_periods"`
+	ThrottledSeconds    *float64  `json:"throttled_seconds"`     // own and inherited, summed over CPUs
+	OwnThrottledSeconds *float64  `json:"own_throttled_seconds"` // summed over CPUs
+	StoppedSecondsLow   *float64  `json:"stopped_seconds_low"`
+	StoppedSecondsHigh  *float64  `json:"stopped_seconds_high"`
+	ThrottledBy         *string   `json:"throttled_by"`
+	ThrottledByAll      []lsShare `json:"throttled_by_all"`
+	CPUs                *string   `json:"cpus"`
+
+	LimitAt     *string   `json:"limit_at"` // the level that sets limit_cpus
+	Levels      []lsLevel `json:"levels"`
+	ID          string    `json:"container_id"`
+	Runtime     string    `json:"runtime"`
+	Pod         string    `json:"pod"`
+	Namespace   string    `json:"namespace"`
+	PodUID      string    `json:"pod_uid"`
+	Unit        string    `json:"unit"`
+	Start       time.Time `json:"start"`
+	NotMeasured []string  `json:"not_measured"`
+}
+
+type lsShare struct {
+	Path    string  `json:"path"`
+	Seconds float64 `json:"seconds"` // summed over CPUs
+}
+
+// lsLevel is the limit of one level; quota_seconds null: none.
+type lsLevel struct {
+	Path          string   `json:"path"`
+	LimitCPUs     *float64 `json:"limit_cpus"`
+	QuotaSeconds  *float64 `json:"quota_seconds"`
+	PeriodSeconds float64  `json:"period_seconds"`
+	BurstSeconds  float64  `json:"burst_seconds"`
+}
+
+// LSJSON writes observations as one JSON array, worst first.
+func LSJSON(w io.Writer, observations []observe.Observation) error {
+	items := make([]lsItem, 0, len(observations))
+	for _, o := range lsSorted(observations) {
+		items = append(items, lsItemOf(o))
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(items)
+}
+
+func lsItemOf(o observe.Observation) lsItem {
+	c := o.Container
+	item := lsItem{
+		Path: cgroup.EscapePath(c.Group.Path), Name: c.Name, LimitCPUs: o.LimitCPUs,
+		WindowSeconds: o.Window.Seconds(), UsedCPUs: o.UsedCPUs,
+		Periods: o.Periods, ThrottledPeriods: o.ThrottledPeriods,
+		ThrottledSeconds: o.ThrottledSeconds, OwnThrottledSeconds: o.OwnThrottledSeconds,
+		StoppedSecondsLow: lsSeconds(o.StoppedLow), StoppedSecondsHigh: lsSeconds(o.StoppedHigh),
+		ThrottledByAll: []lsShare{}, Levels: []lsLevel{}, NotMeasured: []string{},
+		ID: cgroup.EscapePath(c.ID), Runtime: c.Runtime, Pod: c.Pod, Namespace: c.Namespace, PodUID: c.PodUID,
+		Unit: cgroup.EscapePath(c.Unit), Start: o.Start.UTC(),
+	}
+	if o.ThrottledBy != "" {
+		item.ThrottledBy = new(cgroup.EscapePath(o.ThrottledBy))
+	}
+	for _, s := range o.ThrottledByAll {
+		item.ThrottledByAll = append(item.ThrottledByAll, lsShare{cgroup.EscapePath(s.Path), s.Seconds})
+	}
+	if !o.CPUsAllowed.IsEmpty() {
+		item.CPUs = new(o.CPUsAllowed.String())
+	}
+	if o.LimitCPUs != nil {
+		item.LimitAt = new(cgroup.EscapePath(o.LimitAt))
+	}
+	for _, l := range o.Levels {
+		level := lsLevel{Path: cgroup.EscapePath(l.Path), PeriodSeconds: l.Limit.Period.Seconds(),
+			BurstSeconds: l.Limit.Burst.Seconds()}
+		if cpus, limited := l.Limit.CPUs(); limited {
+			level.LimitCPUs, level.QuotaSeconds = new(cpus), new(l.Limit.Quota.Seconds())
+		}
+		item.Levels = append(item.Levels, level)
+	}
+	for _, note := range o.NotMeasured {
+		item.NotMeasured = append(item.NotMeasured, cgroup.EscapePath(note))
+	}
+	return item
+}
+
+func lsSeconds(d *time.Duration) *float64 {
+	if d == nil {
+		return nil
+	}
+	return new(d.Seconds())
+}

@@ -1,0 +1,64 @@
+package top
+
+import (
+	"context"
+	"sync"
+
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/see/observe"
+	"github.com/unthrottle/unthrottle/internal/see/probe"
+)
+
+// Probe counts what the kernel's scheduler does; *probe.Probe is one.
+type Probe interface {
+	observe.Widths
+	PeriodRows(ctx context.Context, sink func(probe.PeriodRow) error) error
+}
+
+// Watch observes the containers of a host until ctx ends and gives a frame per window. probe may be nil; note then says
+// what is missing.
+func Watch(ctx context.Context, h *cgroup.Host, o observe.WatchOptions, p Probe, note string, show func(Frame)) error {
+	feed := Feed{Note: note}
+	var strips periodStrips
+	if p != nil {
+		o.Sampler.Probe = p
+		rows := make(chan error, 1)
+		ctx, cancel := context.WithCancel(ctx)
+		defer func() { cancel(); <-rows }()
+		go func() {
+			rows <- p.PeriodRows(ctx, func(r probe.PeriodRow) error { strips.add(r); return nil })
+		}()
+	}
+	return observe.NewWatcher(h, o).Run(ctx, func(s observe.Snapshot) { show(feed.Frame(s, strips.take)) })
+}
+
+// periodStrips collects the periods that ended since they were last taken.
+type periodStrips struct {
+	mu    sync.Mutex
+	cells map[uint64][]Cell
+}
+
+// maxStrips bounds the containers between two frames; period rows are only of those watched.
+const maxStrips = probe.MaxContainers
+
+func (s *periodStrips) add(r probe.PeriodRow) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cells == nil {
+		s.cells = map[uint64][]Cell{}
+	}
+	cells := s.cells[r.Cgroup]
+	if len(cells) >= stripKept || cells == nil && len(s.cells) >= maxStrips {
+		return
+	}
+	s.cells[r.Cgroup] = append(cells, Cell{Width: r.MeanWidth, Stopped: r.StoppedShare})
+}
+
+// take gives a container's new periods.
+func (s *periodStrips) take(id uint64) []Cell {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	cells := s.cells[id]
+	delete(s.cells, id)
+	return cells
+}

@@ -1,0 +1,238 @@
+package boot
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/unthrottle/unthrottle/test/lab"
+	"github.com/unthrottle/unthrottle/test/lab/wire"
+)
+
+// Guest is what to boot and what to run in it.
+type Guest struct {
+	Machine lab.Machine
+	// QEMU makes the emulator's command.
+	QEMU     func(ctx context.Context, args ...string) *exec.Cmd
+	DataDirs []string
+	Init     string // the guest's first process; "" is this program
+	Busybox  string
+	Vmlinux  string
+	Modules  []string
+	Files    []File
+	Plan     wire.Plan
+	Limit    time.Duration // of the whole run
+
+	Stdout, Stderr func(step int) io.Writer                       // of the steps; nil drops it
+	Ended          func(step int, status wire.ExitStatus)         // may be nil
+	OutDir         string                                         // where files from the guest go; "" drops them
+	Console        io.Writer                                      // gets the console as it is written; may be nil
+	Terminal       *os.File                                       // console input of a shell; nil for none
+	Booted         func(facts wire.BootFacts, took time.Duration) // may be nil
+}
+
+// ErrLimit is that the guest did not end within its limit.
+var ErrLimit = errors.New("the guest did not end within its limit")
+
+// ErrGuest is that the guest ended without doing what it was told.
+var ErrGuest = errors.New("the guest ended before its plan did")
+
+// Result is what became of a guest.
+type Result struct {
+	Exits []wire.ExitStatus // one for each step of the plan
+	Facts wire.BootFacts
+	Boot  time.Duration // from starting QEMU to the guest's first frame
+	Total time.Duration
+}
+
+const (
+	// initramfsCopies: once packed, once unpacked; on top of
+	// Machine.MemoryMiB.
+	initramfsCopies = 2
+	consoleKept     = 64 << 10
+	maxFrames       = 1 << 30
+)
+
+// Run boots the guest and follows it to its end. An error says that the lab,
+// not a step, has failed.
+func Run(ctx context.Context, g Guest) (Result, error) {
+	initramfs, err := g.initramfs()
+	if err != nil {
+		return Result{}, err
+	}
+	defer initramfs.Close()
+	if info, err := initramfs.Stat(); err == nil {
+		g.Machine.MemoryMiB += initramfsCopies * int(info.Size()>>20)
+	}
+	frames, toFrames, err := os.Pipe()
+	if err != nil {
+		return Result{}, err
+	}
+	defer frames.Close()
+	defer toFrames.Close()
+
+	limited, cancel := context.WithTimeoutCause(ctx, g.Limit, ErrLimit)
+	defer cancel()
+	const firstExtraFD = 3
+	console := "stdio,signal=off"
+	cmd := g.QEMU(limited, lab.Arguments(g.Machine, lab.Files{
+		Vmlinux:   g.Vmlinux,
+		Initramfs: fmt.Sprintf("/proc/self/fd/%d", firstExtraFD),
+		DataDirs:  g.DataDirs,
+		Frames:    fmt.Sprintf("/proc/self/fd/%d", firstExtraFD+1),
+	}, console)...)
+	cmd.ExtraFiles = []*os.File{initramfs, toFrames}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	text := &tail{limit: consoleKept, also: g.Console}
+	complaints := &tail{limit: consoleKept}
+	cmd.Stdout, cmd.Stderr = text, complaints
+	if g.Terminal != nil {
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			return Result{}, err
+		}
+		go func() { _, _ = io.Copy(in, g.Terminal) }() // ends with the process
+	}
+
+	start := time.Now()
+	ended, err := startOnOwnThread(cmd)
+	if err != nil {
+		return Result{}, fmt.Errorf("start QEMU: %w", err)
+	}
+	toFrames.Close()
+	var result Result
+	result.Exits = make([]wire.ExitStatus, len(g.Plan.Steps))
+	for i := range result.Exits {
+		result.Exits[i].NotRun = "the guest ended before"
+	}
+	done, readErr := g.follow(frames, start, &result)
+	if done || readErr != nil {
+		cancel() // its last frame is here, or what it says makes no sense
+	}
+	exitErr := <-ended
+	result.Total = time.Since(start)
+	switch {
+	case readErr != nil:
+		err = readErr
+	case done:
+		return result, nil
+	case context.Cause(limited) != nil:
+		err = context.Cause(limited)
+		if errors.Is(err, ErrLimit) {
+			err = fmt.Errorf("%w of %v", err, g.Limit)
+		}
+	default:
+		err = ErrGuest
+		if exitErr != nil {
+			err = fmt.Errorf("%w: QEMU: %w", err, exitErr)
+		}
+	}
+	return result, &Failure{Err: err, Console: text.String(), QEMU: withoutFeatureWarnings(complaints.String())}
+}
+
+// Failure is an error of the lab with what the guest's console said last.
+type Failure struct {
+	Err           error
+	Console, QEMU string
+}
+
+func (f *Failure) Error() string { return f.Err.Error() }
+func (f *Failure) Unwrap() error { return f.Err }
+
+// startOnOwnThread starts a command from a thread that lives until the
+// command ends: the parent-death signal is sent when that thread ends.
+func startOnOwnThread(cmd *exec.Cmd) (<-chan error, error) {
+	started, ended := make(chan error), make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			ended <- cmd.Wait()
+		}
+	}()
+	return ended, <-started
+}
+
+// follow reads frames until the guest has followed its plan through, which is
+// done, or has ended.
+func (g Guest) follow(frames io.Reader, start time.Time, result *Result) (done bool, err error) {
+	in := wire.NewReader(io.LimitReader(frames, maxFrames))
+	files := &receiver{dir: g.OutDir}
+	defer func() { err = errors.Join(err, files.close()) }()
+	for {
+		f, err := in.Next()
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return false, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("what the guest sent: %w", err)
+		}
+		if f.Step > 0 && f.Step >= len(g.Plan.Steps) {
+			return false, fmt.Errorf("the guest speaks of step %d of %d", f.Step, len(g.Plan.Steps))
+		}
+		switch f.Kind {
+		case wire.Booted:
+			result.Boot = time.Since(start)
+			if err := json.Unmarshal(f.Payload, &result.Facts); err != nil {
+				return false, fmt.Errorf("what the guest sent: booted: %w", err)
+			}
+			if g.Booted != nil {
+				g.Booted(result.Facts, result.Boot)
+			}
+		case wire.Stdout:
+			write(g.Stdout, f)
+		case wire.Stderr:
+			write(g.Stderr, f)
+		case wire.Exit:
+			var status wire.ExitStatus
+			if err := json.Unmarshal(f.Payload, &status); err != nil || len(g.Plan.Steps) == 0 {
+				return false, fmt.Errorf("what the guest sent: exit %q: %w", f.Payload, err)
+			}
+			result.Exits[f.Step] = status
+			if g.Ended != nil {
+				g.Ended(f.Step, status)
+			}
+		case wire.FileName:
+			err = files.begin(string(f.Payload))
+		case wire.FileData:
+			err = files.data(f.Payload)
+		case wire.Broken:
+			return false, fmt.Errorf("the guest could not follow its plan: %.2000s", f.Payload)
+		case wire.Done:
+			return true, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+}
+
+// write passes output on; a reader of ours that went away must not end the
+// guest.
+func write(to func(step int) io.Writer, f wire.Frame) {
+	if to != nil {
+		_, _ = to(f.Step).Write(f.Payload)
+	}
+}
+
+// withoutFeatureWarnings drops the hundreds of lines about CPU features that
+// TCG does not have.
+func withoutFeatureWarnings(complaints string) string {
+	var kept []string
+	for _, line := range strings.Split(complaints, "\n") {
+		if !strings.Contains(line, "TCG doesn't support requested feature") {
+			kept = append(kept, line)
+		}
+	}
+	return strings.TrimSpace(strings.Join(kept, "\n"))
+}

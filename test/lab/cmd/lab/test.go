@@ -1,0 +1,160 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/unthrottle/unthrottle/test/lab"
+	"github.com/unthrottle/unthrottle/test/lab/boot"
+	"github.com/unthrottle/unthrottle/test/lab/fetch"
+	"github.com/unthrottle/unthrottle/test/lab/results"
+	"github.com/unthrottle/unthrottle/test/lab/suite"
+	"github.com/unthrottle/unthrottle/test/lab/wire"
+)
+
+// exitTestsFailed is told apart from exitCannotTest by the Makefile.
+const exitTestsFailed = 1
+
+func testCommand(o *options) *cobra.Command {
+	var jsonFile, out string
+	var so suite.Options
+	cmd := &cobra.Command{
+		Use:   "test [PACKAGE...]",
+		Short: "Run the tests that use lab/require in one guest",
+		Long: `Run the tests that use lab/require in one guest.
+
+Prints what go test prints. The exit code is 0, 1 if a test failed, or 125 if
+the lab could not test.`,
+		RunE: func(cmd *cobra.Command, patterns []string) error {
+			ctx := cmd.Context()
+			g, err := o.guest(ctx, cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			packages, moduleDir, err := suite.Find(ctx, patterns...)
+			if err != nil {
+				return err
+			}
+			dir, err := os.MkdirTemp("", "unthrottle-lab-")
+			if err != nil {
+				return err
+			}
+			defer os.RemoveAll(dir)
+			so.Must = must(g.Machine, o.kernel, o.cgroup)
+			so.Machine = fmt.Sprintf("%s %d %s", g.Machine.SMP(), g.Machine.L3sPerSocket, g.Machine.NUMA)
+			start := time.Now()
+			built, err := suite.Build(ctx, packages, moduleDir, dir, so)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.ErrOrStderr(), "lab: built %d test binaries in %.1f s\n", len(built.Packages), time.Since(start).Seconds())
+			g.OutDir, g.Files, g.Plan.Steps = out, built.Files, built.Steps
+			run, err := runTests(cmd, g, built, jsonFile)
+			if err != nil {
+				return err
+			}
+			if err := run.Err(); err != nil {
+				fmt.Fprintln(cmd.ErrOrStderr(), err)
+				return exitCode(exitTestsFailed)
+			}
+			return nil
+		},
+	}
+	o.add(cmd, 10*time.Minute)
+	f := cmd.Flags()
+	f.StringVar(&jsonFile, "json", "", "write go test -json events to this file")
+	f.StringVar(&out, "out", "", "folder that gets what tests leave in "+wire.OutDir)
+	f.StringVar(&so.Run, "run", "", "only tests that match this regular expression")
+	f.DurationVar(&so.PackageLimit, "package-timeout", 4*time.Minute, "end the tests of a package after this time")
+	f.StringArrayVar(&so.Env, "env", nil, "NAME=VALUE in the tests' environment (repeat)")
+	return cmd
+}
+
+// runTests boots the guest and prints each package as it ends.
+func runTests(cmd *cobra.Command, g boot.Guest, built suite.Built, jsonFile string) (*results.Run, error) {
+	var all []results.Event
+	var outputs suite.Outputs
+	var converting error
+	show := func(events []results.Event) {
+		run, err := readEvents(events)
+		converting = errors.Join(converting, err)
+		run.Print(cmd.OutOrStdout())
+		all = append(all, events...)
+	}
+	show(built.Failed)
+	g.Stdout, g.Stderr = outputs.Step, outputs.Step
+	g.Booted = func(f wire.BootFacts, took time.Duration) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "lab: Linux %s with %d CPUs up in %.1f s\n", f.Release, g.Machine.CPUs(), took.Seconds())
+	}
+	g.Ended = func(step int, status wire.ExitStatus) {
+		events, err := suite.Events(cmd.Context(), built.Packages[step], outputs.Take(step), status)
+		converting = errors.Join(converting, err)
+		show(events)
+	}
+	result, err := boot.Run(cmd.Context(), g)
+	for step, status := range result.Exits {
+		if err != nil && status.NotRun != "" {
+			g.Ended(step, status) // what it printed before the guest ended
+		}
+	}
+	err = errors.Join(err, converting)
+	if jsonFile != "" {
+		err = errors.Join(err, writeEvents(jsonFile, all))
+	}
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "lab: %.1f s in all\n", result.Total.Seconds())
+	return readEvents(all)
+}
+
+func readEvents(events []results.Event) (*results.Run, error) {
+	var text bytes.Buffer
+	err := encode(&text, events)
+	run, readErr := results.Read("lab", &text)
+	return run, errors.Join(err, readErr)
+}
+
+func encode(w io.Writer, events []results.Event) error {
+	to := json.NewEncoder(w)
+	for _, e := range events {
+		if err := to.Encode(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeEvents(name string, events []results.Event) error {
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(encode(f, events), f.Close())
+}
+
+// must is UNTHROTTLE_MUST for a guest; cgroup is v1 or v2.
+func must(m lab.Machine, kernel, cgroup string) string {
+	needs := []string{"root", cgroup, fmt.Sprintf("cpus=%d", m.CPUs()), fmt.Sprintf("l3s=%d", m.Sockets*m.L3sPerSocket), fmt.Sprintf("numa=%d", m.NUMANodes())}
+	if line, err := fetch.FindLine(kernel); err == nil {
+		if line.BTF {
+			needs = append(needs, "bpf")
+		}
+		if line.SchedExt {
+			needs = append(needs, "sched_ext")
+		}
+	}
+	return strings.Join(needs, ",")
+}

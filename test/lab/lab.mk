@@ -1,0 +1,47 @@
+# The lab: a many-CPU Linux under QEMU, without KVM. See docs/lab.md.
+GO ?= go
+OUT ?= .cache/test
+LAB := bin/lab
+LAB_FIXTURES := test/lab/testdata/sysfs
+
+.PHONY: lab
+lab: ## bin/lab, which boots a many-CPU Linux: bin/lab run -- nproc
+	@CGO_ENABLED=0 $(GO) build -trimpath -o $(LAB) ./test/lab/cmd/lab
+
+.PHONY: lab-fetch
+lab-fetch: lab ## fetch QEMU and the default kernel into ~/.cache/unthrottle/lab
+	@$(LAB) fetch
+
+.PHONY: lab-test
+lab-test: lab ## the tests that need many CPUs or cgroup v2, in one guest
+	@$(LAB) test --timeout 25m --package-timeout 8m
+
+# For `make test`: failed tests are for test/lab/cmd/skips to judge; a lab that
+# could not test (125) fails here.
+.PHONY: lab-test-json
+lab-test-json: lab
+	@mkdir -p $(OUT) && rm -f $(OUT)/lab.json
+	@echo "== tests in the lab"
+	@rc=0; $(LAB) test --timeout 25m --package-timeout 8m --json $(OUT)/lab.json || rc=$$?; [ $$rc -le 1 ] || exit $$rc
+
+.PHONY: lab-topologies
+lab-topologies: lab ## boot every topology of lab list, check it, keep its sysfs tree
+	@run() { echo "== $$1"; $(LAB) test --smp $$2 --l3 $$3 --timeout 8m --run 'TestTopology$$' \
+	  --env UNTHROTTLE_LAB_CAPTURE=$$1 --out $(LAB_FIXTURES) ./test/lab/experiments; }; \
+	$(LAB) list --topologies | while read -r name smp l3; do run $$name $$smp $$l3 </dev/null; done
+
+.PHONY: lab-kernels
+lab-kernels: lab ## the bandwidth checks and the probe on every kernel of lab list
+	@failed=; for k in $$($(LAB) list --kernels); do echo "== $$k"; \
+	  $(LAB) test --kernel $$k --run 'TestLimit|TestQuota|TestGuest|TestCounts|TestMoves|TestRecording' ./test/lab/experiments ./internal/see/probe || failed="$$failed $$k"; done; \
+	  [ -z "$$failed" ] || { echo "failed on:$$failed" >&2; exit 1; }
+
+# Outside CI: builds two kernels. See "A kernel that loses slices" in docs/lab.md.
+LAB_SLICES := $(OUT)/slices.json
+.PHONY: lab-kernel-affected
+lab-kernel-affected: lab ## build 6.1 with 4.18's slice expiry put back, and confirm what it loses
+	@mkdir -p $(OUT); built=$$(test/lab/kernels/build.sh) || exit $$?; \
+	check() { echo "== $$1: slices $$2"; rm -f $(LAB_SLICES); rc=0; \
+	  $(LAB) test --kernel $$1 --run 'TestSlices$$' --json $(LAB_SLICES) --env UNTHROTTLE_EXPERIMENT_SLICES=$$2 ./test/lab/experiments || rc=$$?; \
+	  grep -o '[0-9]* CPUs, slices .* throttled' $(LAB_SLICES); return $$rc; }; \
+	check 6.1 kept && for k in $$built; do check $$k $${k##*-} || exit $$?; done

@@ -1,0 +1,165 @@
+package suite
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/unthrottle/unthrottle/test/lab/results"
+	"github.com/unthrottle/unthrottle/test/lab/wire"
+)
+
+func needGo(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("the go command is not on PATH")
+	}
+}
+
+func TestUsersOf(t *testing.T) {
+	users := usersOf([]listed{
+		{ImportPath: "m/a", Imports: []string{"testing", "m/helper"}},
+		{ImportPath: "m/helper", Imports: []string{"testing", "m/lab/require"}},
+		{ImportPath: "m/lab/require"},
+		{ImportPath: "m/tool", Imports: []string{"m/lab/require"}},
+		{ImportPath: "m/other", Imports: []string{"fmt"}},
+	}, requirePath)
+	if len(users) != 3 || users["m/other"] || users["m/tool"] {
+		t.Errorf("got %v", users)
+	}
+}
+
+// module makes a small module with a package require of its own.
+func module(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	files["go.mod"] = "module m\n\ngo 1.26\n"
+	files["lab/require/require.go"] = "package require\nfunc Root() {}\nfunc Rounds() {}\n"
+	for name, text := range files {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(dir)
+	return dir
+}
+
+func TestFindAndBuild(t *testing.T) {
+	needGo(t)
+	const test = "package p\nimport (\n\t\"testing\"\n\t\"m/lab/require\"\n)\nfunc TestX(t *testing.T) {require.Root()\n%s}\n"
+	module(t, map[string]string{
+		"a/a_test.go":             strings.Replace(test, "%s", "", 1),
+		"a/testdata/x":            "x",
+		"broken/b_test.go":        strings.Replace(test, "%s", "oops", 1),
+		"plain/plain_test.go":     "package plain\n",
+		"cmd/unthrottle/main.go":  "package main\nfunc main() {}\n",
+		".hidden/testdata/secret": "x",
+	})
+	ctx := context.Background()
+	packages, dir, err := Find(ctx)
+	if err != nil || len(packages) != 2 || packages[0].Rel != "a" || packages[1].Rel != "broken" {
+		t.Fatalf("got %+v %v", packages, err)
+	}
+	b, err := Build(ctx, packages, dir, t.TempDir(), Options{Run: "X", PackageLimit: time.Minute, Must: "root", Machine: "8 1 none"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(b.Packages) != 1 || len(b.Steps) != 1 || b.Steps[0].Dir != "/src/a" || b.Steps[0].Argv[0] != "/src/a/a.test" || b.Steps[0].LimitSec <= 60 {
+		t.Errorf("got %+v", b.Steps)
+	}
+	env := strings.Join(b.Steps[0].Env, " ")
+	if env != "UNTHROTTLE_MUST=root UNTHROTTLE_LAB_MACHINE=8 1 none UNTHROTTLE_BIN=/usr/bin/unthrottle" {
+		t.Errorf("environment %s", env)
+	}
+	var in []string
+	for _, f := range b.Files {
+		in = append(in, f.In)
+	}
+	if got := strings.Join(in, " "); got != "/usr/bin/unthrottle /src/a/a.test /src/a/testdata" {
+		t.Errorf("files %s", got)
+	}
+	if len(b.Failed) != 2 || b.Failed[1].Package != "m/broken" || !strings.Contains(b.Failed[0].Output, "undefined: oops") {
+		t.Errorf("failed %+v", b.Failed)
+	}
+	if _, _, err := Find(ctx, "./plain"); err == nil {
+		t.Error("a package without such tests was taken")
+	}
+}
+
+func TestEvents(t *testing.T) {
+	needGo(t)
+	const good = "\x16=== RUN   TestA\n\x16--- PASS: TestA (0.01s)\nPASS\n"
+	for name, c := range map[string]struct {
+		output string
+		status wire.ExitStatus
+		want   results.Status
+		prints string
+	}{
+		"good":               {good, wire.ExitStatus{WallUsec: 2_000_000}, results.Pass, "ok  \tp\t2.000s"},
+		"exit after PASS":    {good, wire.ExitStatus{Code: 3}, results.Fail, "lab: exit status 3"},
+		"killed in a test":   {"\x16=== RUN   TestA\nso far\n", wire.ExitStatus{Code: -1, Signal: "SIGKILL"}, results.Fail, "so far"},
+		"limit":              {good, wire.ExitStatus{Code: 2, Limit: true}, results.Fail, "lab: ended at its time limit"},
+		"the guest went off": {"", wire.ExitStatus{NotRun: "the guest ended before"}, results.Fail, "lab: not run: the guest ended before"},
+	} {
+		events, err := Events(context.Background(), Package{ImportPath: "p"}, []byte(c.output), c.status)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		last := events[len(events)-1]
+		if last.Action != string(c.want) || last.Test != "" {
+			t.Errorf("%s: last event %+v, want %s", name, last, c.want)
+		}
+		var text bytes.Buffer
+		for _, e := range events {
+			text.WriteString(e.Output)
+		}
+		if c.want == results.Fail && !strings.Contains(text.String(), c.prints) {
+			t.Errorf("%s: no %q in %q", name, c.prints, &text)
+		}
+	}
+}
+
+func TestOutputsAreBounded(t *testing.T) {
+	var o Outputs
+	w := o.Step(3)
+	part := bytes.Repeat([]byte{'x'}, 5<<20)
+	for range 4 {
+		if n, err := w.Write(part); n != len(part) || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	if n := len(o.Take(3)); n != maxOutput {
+		t.Errorf("kept %d bytes, want %d", n, maxOutput)
+	}
+	if o.Take(3) != nil || o.Take(9) != nil {
+		t.Error("something is left")
+	}
+}
+
+func TestNeedyTests(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"a_test.go": "package p\nimport \"m/lab/require\"\nfunc TestMain() { require.Root() }\nfunc TestDirect() { require.Root() }\n" +
+			"func TestRoundsOnly() { require.Rounds() }\nfunc helper() { setUp() }\nfunc setUp() { require.CPUs(2) }\nfunc (x T) method() { helper() }\n",
+		"b_test.go": "package p_test\nimport kit \"m/kit\"\nfunc TestThroughHelper() { helper() }\nfunc TestThroughMethod() { T{}.method() }\n" +
+			"func TestKit() { kit.Start() }\nfunc TestPlain() { other() }\nfunc TestAsValue() { run(helper) }\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := needyTests(dir, map[string]bool{"m/lab/require": true, "m/kit": true})
+	if want := "TestAsValue TestDirect TestKit TestThroughHelper TestThroughMethod"; err != nil || strings.Join(got, " ") != want {
+		t.Errorf("got %v %v, want %s", got, err, want)
+	}
+}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/unthrottle/unthrottle/internal/clock"
 )
 
 // scrapeInterval is how often metrics are collected, by cAdvisor's arm itself and from the agent.
@@ -54,11 +56,11 @@ func (g *ground) measure(ctx context.Context, s scenario, p plan, others program
 	for _, c := range more {
 		go scrape(scraping, c)
 	}
-	if err := sleep(ctx, p.warm); err != nil {
+	if err := clock.Sleep(ctx, p.warm); err != nil {
 		return nil, err
 	}
 	begin, before := time.Now(), cpuTimes(arms)
-	if err := sleep(ctx, p.window); err != nil {
+	if err := clock.Sleep(ctx, p.window); err != nil {
 		return nil, err
 	}
 	wall, after := time.Since(begin), cpuTimes(arms)
@@ -110,7 +112,7 @@ func (g *ground) startOthers(others programs) ([]*child, error) {
 // scrape reads the metrics of a child that says where they are.
 func scrape(ctx context.Context, c *child) {
 	for {
-		if sleep(ctx, scrapeInterval) != nil {
+		if clock.Sleep(ctx, scrapeInterval) != nil {
 			return
 		}
 		_, rest, ok := strings.Cut(c.stderr.String(), "http://")
@@ -124,14 +126,5 @@ func scrape(ctx context.Context, c *child) {
 		}
 		_, _ = io.Copy(io.Discard, answer.Body)
 		_ = answer.Body.Close()
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
 	}
 }

@@ -9,10 +9,12 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/utils/cpuset"
 
+	"github.com/unthrottle/unthrottle/internal/clock"
 	"github.com/unthrottle/unthrottle/internal/cure/rebalance"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report"
 	"github.com/unthrottle/unthrottle/placement"
 	"github.com/unthrottle/unthrottle/topology"
@@ -122,7 +124,7 @@ func (d *defragmenter) run(ctx context.Context, plan bool, maxMoves int, pause t
 	out.Before = report.QualityOf(node.Score())
 	for _, c := range state.Containers {
 		if c.Stays != "" {
-			out.LeftAlone = append(out.LeftAlone, report.LeftAlone{Path: cgroup.EscapePath(c.Name), Name: names[c.Name], Why: c.Stays})
+			out.LeftAlone = append(out.LeftAlone, report.LeftAlone{Path: text.EscapePath(c.Name), Name: names[c.Name], Why: c.Stays})
 		}
 	}
 	moves := node.Repair(placement.Budget{Moves: maxMoves})
@@ -133,7 +135,7 @@ func (d *defragmenter) run(ctx context.Context, plan bool, maxMoves int, pause t
 	if plan || len(moves) == 0 {
 		return out, nil
 	}
-	done, err := rebalance.Run(ctx, rebalance.Env{Apply: d.env, Facts: d.facts, Wait: wait, Pager: rebalance.HostPager{}}, rebalance.Options{Moves: moves, Pause: pause})
+	done, err := rebalance.Run(ctx, rebalance.Env{Apply: d.env, Facts: d.facts, Wait: clock.Sleep, Pager: rebalance.HostPager{}}, rebalance.Options{Moves: moves, Pause: pause})
 	for i, m := range done {
 		out.Moves[i].Done, out.Moves[i].ID, out.Moves[i].Seconds = true, m.ID, m.Took.Seconds()
 		for _, text := range m.Result.Warnings {

@@ -18,6 +18,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/irq"
 	"github.com/unthrottle/unthrottle/internal/kernel/schedpolicy"
 	"github.com/unthrottle/unthrottle/internal/kernel/systemd"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // writeFlags are those of every command that may write.
@@ -113,10 +114,10 @@ func (f *writeFlags) logAt(level slog.Level) *slog.Logger {
 func callingUser() string {
 	name := fmt.Sprintf("uid %d", os.Getuid())
 	if u, err := user.Current(); err == nil {
-		name = "user " + container.Sanitize(u.Username, 64)
+		name = "user " + text.Sanitize(u.Username, 64)
 	}
 	if sudo := os.Getenv("SUDO_USER"); sudo != "" && os.Getuid() == 0 {
-		name += " for " + container.Sanitize(sudo, 64)
+		name += " for " + text.Sanitize(sudo, 64)
 	}
 	return name
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/probe"
 	"github.com/unthrottle/unthrottle/internal/see/recording"
+	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report"
 )
 
@@ -104,7 +105,7 @@ func runExplain(ctx context.Context, target string, f explainFlags, out io.Write
 	case f.at != "":
 		e, err = explainPast(target, f)
 	case isFile(target) && (f.record != "" || f.ask):
-		err = fmt.Errorf("%s is a recording: --record and --ask-jvm are for containers that run", container.Sanitize(target, 0))
+		err = fmt.Errorf("%s is a recording: --record and --ask-jvm are for containers that run", text.Sanitize(target, 0))
 	case isFile(target):
 		e, err = explainFile(target)
 	default:
@@ -156,9 +157,9 @@ func explainFile(name string) (diagnose.Explanation, error) {
 	e, err := live.Recording(file)
 	switch {
 	case errors.Is(err, recording.ErrNotARecording):
-		return e, fmt.Errorf("%s: %w; if a container of that name is meant, name it by its path or id", container.Sanitize(name, 0), err)
+		return e, fmt.Errorf("%s: %w; if a container of that name is meant, name it by its path or id", text.Sanitize(name, 0), err)
 	case err != nil:
-		return e, fmt.Errorf("%s: %w", container.Sanitize(name, 0), err)
+		return e, fmt.Errorf("%s: %w", text.Sanitize(name, 0), err)
 	}
 	return e, nil
 }

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report"
 )
 
@@ -39,7 +39,7 @@ type recordingProgress struct {
 }
 
 func newRecordingProgress(name string, length time.Duration) *recordingProgress {
-	return &recordingProgress{name: container.Sanitize(name, 60), length: length, stop: make(chan struct{})}
+	return &recordingProgress{name: text.Sanitize(name, 60), length: length, stop: make(chan struct{})}
 }
 
 // began is called when the recording has begun.

@@ -8,13 +8,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/agent"
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/explain/live"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/flightrecorder"
 	"github.com/unthrottle/unthrottle/internal/see/recording"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // flightDir is where below the state directory the agent's flight recorder keeps what it has.
@@ -26,7 +26,7 @@ func defaultFlightDir() string { return filepath.Join(defaultStateDir(), flightD
 func explainPast(target string, f explainFlags) (diagnose.Explanation, error) {
 	at, err := flightrecorder.Moment(f.at, time.Now())
 	if err != nil {
-		return diagnose.Explanation{}, fmt.Errorf("--at %s: %w", container.Sanitize(f.at, 60), err)
+		return diagnose.Explanation{}, fmt.Errorf("--at %s: %w", text.Sanitize(f.at, 60), err)
 	}
 	if _, err := os.ReadDir(f.flight); errors.Is(err, os.ErrPermission) {
 		return diagnose.Explanation{}, exitWith{exitNotMeasurable, fmt.Errorf(
@@ -60,7 +60,7 @@ func explainPast(target string, f explainFlags) (diagnose.Explanation, error) {
 	}
 	return diagnose.Explanation{}, exitWith{exitNotMeasurable, fmt.Errorf(
 		"nothing of %s is kept around %s in %s: the agent keeps the last hour of the %d containers that stood still most, and records those that stand still longer than its rules allow",
-		container.Sanitize(target, 0), at.Local().Format(time.DateTime), container.Sanitize(f.flight, 0), flightrecorder.Slots)}
+		text.Sanitize(target, 0), at.Local().Format(time.DateTime), text.Sanitize(f.flight, 0), flightrecorder.Slots)}
 }
 
 // recorded are the containers of the recordings that are near enough to answer, by what their headers say: a container

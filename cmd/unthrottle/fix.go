@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/unthrottle/unthrottle/internal/clock"
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
@@ -145,16 +146,7 @@ func hostEnv(h *cgroup.Host, env apply.Env, w *writeFlags, latencies func(contex
 			return w.facts(ctx, h, env, all, used)
 		},
 		Latencies: latencies,
-		Wait:      wait,
-	}
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
+		Wait:      clock.Sleep,
 	}
 }
 

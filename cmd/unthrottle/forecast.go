@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/see/probe"
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
+	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report"
 )
 
@@ -129,7 +129,7 @@ func (f *forecastFlags) loadOf(ctx context.Context, target string) (*forecast.Lo
 // readLoad names the recording in errors.
 func readLoad(in io.Reader, name string) (*forecast.Load, error) {
 	l, err := forecast.Read(in)
-	name = container.Sanitize(name, 0)
+	name = text.Sanitize(name, 0)
 	switch {
 	case errors.Is(err, recording.ErrNotARecording):
 		return nil, fmt.Errorf("%s: %w; if a container of that name is meant, name it by its path or id", name, err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
+	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report"
 )
 
@@ -171,5 +172,5 @@ func below(scope string) string {
 	if scope == "" {
 		return ""
 	}
-	return " at or below " + cgroup.EscapePath(scope)
+	return " at or below " + text.EscapePath(scope)
 }

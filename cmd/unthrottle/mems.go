@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/unthrottle/unthrottle/internal/clock"
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
 	"github.com/unthrottle/unthrottle/internal/cure/rebalance"
 )
@@ -26,7 +27,7 @@ func followMems(cmd *cobra.Command, w *writeFlags, target string, result *fix.Re
 		return err
 	}
 	d := defragmenter{w: w, h: h, env: env}
-	out, err := rebalance.Follow(cmd.Context(), rebalance.Env{Apply: env, Facts: d.facts, Wait: wait}, rebalance.HostPager{}, c.Group.Path)
+	out, err := rebalance.Follow(cmd.Context(), rebalance.Env{Apply: env, Facts: d.facts, Wait: clock.Sleep}, rebalance.HostPager{}, c.Group.Path)
 	if err != nil {
 		return fmt.Errorf("its CPUs are set, its memory did not follow: %w", err)
 	}

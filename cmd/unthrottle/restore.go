@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 func newRestore() *cobra.Command {
@@ -94,5 +94,5 @@ func namedInForce(all []apply.InForce, name, path string) (string, error) {
 	if more := len(named) - len(list); more > 0 {
 		list = append(list, fmt.Sprintf("%d more", more))
 	}
-	return "", fmt.Errorf("%q is the name of %d targets, %s: give the path of the one that is meant, or its id ('unthrottle status --json')", container.Sanitize(name, 128), len(named), strings.Join(list, ", "))
+	return "", fmt.Errorf("%q is the name of %d targets, %s: give the path of the one that is meant, or its id ('unthrottle status --json')", text.Sanitize(name, 128), len(named), strings.Join(list, ", "))
 }

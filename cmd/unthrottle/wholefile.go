@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // wholeFile becomes a file only when it is whole: what was there before stays until then.
@@ -25,7 +25,7 @@ type wholeFile struct {
 // /dev/null as readily.
 func newWholeFile(name string) (*wholeFile, error) {
 	fail := func(err error) (*wholeFile, error) {
-		return nil, fmt.Errorf("%s: cannot be written: %w", container.Sanitize(name, 0), err)
+		return nil, fmt.Errorf("%s: cannot be written: %w", text.Sanitize(name, 0), err)
 	}
 	// /dev/stdout may lead to a file, which somebody has open and would lose.
 	if abs, err := filepath.Abs(name); err == nil && (cgroup.Below(abs, "/dev") && !cgroup.Below(abs, "/dev/shm") || cgroup.Below(abs, "/proc")) {
@@ -74,7 +74,7 @@ func notWritten(name string, err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		err = fmt.Errorf("%w: make room, or name a file elsewhere", err)
 	}
-	return fmt.Errorf("%s: not written: %w", container.Sanitize(name, 0), err)
+	return fmt.Errorf("%s: not written: %w", text.Sanitize(name, 0), err)
 }
 
 // newPage begins the page for --html, nil where none is wanted.
@@ -95,7 +95,7 @@ func (f *wholeFile) write(page func(io.Writer) error) error {
 		err = notWritten(f.name, err)
 	}
 	if err = errors.Join(err, f.end(err == nil)); err == nil {
-		say("the page is in %s", container.Sanitize(f.name, 0))
+		say("the page is in %s", text.Sanitize(f.name, 0))
 	}
 	return err
 }

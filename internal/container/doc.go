@@ -11,7 +11,7 @@
 // The topmost part of a path that a runtime marks as its own is the container; all below belongs to it, nested
 // containers too. Without one, the deepest systemd unit; without that, the leaf cgroup. Names come from the pod uid in
 // the path, the log folders that the kubelet names after namespace, pod, uid and container, and docker's own
-// config.v2.json. All are data: bounded, never interpreted, and [Sanitize]d for people.
+// config.v2.json. All are data: bounded, never interpreted, and sanitized for people.
 //
 // # Example
 //

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // node is a fake host with one v2 mount, log folders and docker's data.
@@ -109,8 +110,8 @@ func TestResolve(t *testing.T) {
 		"web": "web", "ccc": "web", "nginx": "nginx.service", "nginx.service": "nginx.service", "pid:7": "cart-0/app",
 		all[0].Group.Path: "cart-0/app", all[0].Group.Path + "/nested": all[0].Group.Path + "/nested",
 		pod: pod, n.dir + "/cg" + pod: pod, pod[1:]: pod,
-		cgroup.EscapePath("/mine/leaf \xff\n\x1b[31m"): `/mine/leaf \xff\n\x1b[31m`,
-		"/mine/leaf \xff\n\x1b[31m":                    `/mine/leaf \xff\n\x1b[31m`,
+		text.EscapePath("/mine/leaf \xff\n\x1b[31m"): `/mine/leaf \xff\n\x1b[31m`,
+		"/mine/leaf \xff\n\x1b[31m":                  `/mine/leaf \xff\n\x1b[31m`,
 	} {
 		if got, err := Resolve(h, all, target); err != nil || got.Name != name {
 			t.Errorf("%q: %q, %v; want %q", target, got.Name, err, name)

@@ -1,6 +1,9 @@
 package container
 
-import "github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+import (
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/text"
+)
 
 // describe makes the Container that the path alone tells, named by what there is.
 func (i identity) describe(g cgroup.Group) Container {
@@ -24,7 +27,7 @@ func (c *Container) setName(known string) {
 	default:
 		known = c.Group.Path
 	}
-	c.Name = Sanitize(known, MaxName)
+	c.Name = text.Sanitize(known, text.MaxName)
 }
 
 // shortID is the first 12 digits, as docker and crictl show them.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // NotFound says that a target names nothing here, and what comes near it.
@@ -54,10 +55,10 @@ func (e *NotMeasurable) Error() string {
 	return fmt.Sprintf("%s cannot be resolved here: %s", quote(e.Target), e.Why)
 }
 
-func quote(s string) string { return `"` + Sanitize(s, 200) + `"` }
+func quote(s string) string { return `"` + text.Sanitize(s, 200) + `"` }
 
 // Resolve finds what a user means by target among containers (as List gives them): "pid:N", a cgroup's path or
-// directory (also one that has no line of its own, and text written by cgroup.EscapePath), an id or unique prefix of
+// directory (also one that has no line of its own, and text written by text.EscapePath), an id or unique prefix of
 // one, or a name: container, pod, "pod/container", with "namespace/" before it, unit (also without its suffix).
 // A pod's name means its only named container. Errors: *NotFound, *Ambiguous, *NotMeasurable.
 func Resolve(h *cgroup.Host, containers []Container, target string) (Container, error) {
@@ -185,7 +186,7 @@ func only(found []Container, target string) (Container, error) {
 		if len(e.Candidates) == maxNear {
 			break
 		}
-		e.Candidates = append(e.Candidates, fmt.Sprintf("%s (%s)", c.Name, Sanitize(c.Group.Path, 200)))
+		e.Candidates = append(e.Candidates, fmt.Sprintf("%s (%s)", c.Name, text.Sanitize(c.Group.Path, 200)))
 	}
 	e.More = len(found) - len(e.Candidates)
 	slices.Sort(e.Candidates)

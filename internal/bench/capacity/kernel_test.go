@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/utils/cpuset"
 
+	"github.com/unthrottle/unthrottle/internal/clock"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
 	"github.com/unthrottle/unthrottle/internal/load/sandbox"
@@ -122,7 +123,7 @@ func TestRecord(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if err := sleep(ctx, time.Second); err != nil {
+		if err := clock.Sleep(ctx, time.Second); err != nil {
 			return err
 		}
 		after, err := cgroup.ReadStat(o.Host, of)

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/unthrottle/unthrottle/internal/clock"
 	"github.com/unthrottle/unthrottle/internal/load/loadgen"
 	"github.com/unthrottle/unthrottle/internal/load/workload"
 )
@@ -146,7 +147,7 @@ func (r *run) step(ctx context.Context, a arm, load float64, d time.Duration, se
 			return s, &Saturated{why}
 		}
 		// Somebody else is busy; often only for a moment.
-		if err := sleep(ctx, time.Second); err != nil {
+		if err := clock.Sleep(ctx, time.Second); err != nil {
 			return s, err
 		}
 	}

@@ -8,11 +8,13 @@ import (
 
 	"k8s.io/utils/cpuset"
 
+	"github.com/unthrottle/unthrottle/internal/clock"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/loadgen"
 	"github.com/unthrottle/unthrottle/internal/load/sandbox"
 	"github.com/unthrottle/unthrottle/internal/load/workload"
 	"github.com/unthrottle/unthrottle/internal/load/workload/service"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // step is one load, measured for some seconds.
@@ -87,7 +89,7 @@ func enough(h *sandbox.Home, cpus cpuset.CPUSet) error {
 		return err
 	}
 	if least, limited, at := cgroup.Effective(levels); limited && least < float64(cpus.Size()) {
-		return &sandbox.NotMeasurable{What: fmt.Sprintf("cgroup %s has a limit of %.2f CPUs itself, which would decide the figures", cgroup.EscapePath(at), least), WayOut: "name a cgroup without a limit with --scope"}
+		return &sandbox.NotMeasurable{What: fmt.Sprintf("cgroup %s has a limit of %.2f CPUs itself, which would decide the figures", text.EscapePath(at), least), WayOut: "name a cgroup without a limit with --scope"}
 	}
 	return nil
 }
@@ -167,7 +169,7 @@ func (g *ground) beside(ctx context.Context, begin time.Duration) error {
 	if g.meanwhile == nil {
 		return nil
 	}
-	if err := sleep(ctx, begin-workload.Now()); err != nil {
+	if err := clock.Sleep(ctx, begin-workload.Now()); err != nil {
 		return err
 	}
 	return g.meanwhile(ctx)
@@ -193,14 +195,14 @@ func (g *ground) look(pid int) (l look, err error) {
 
 // watch reads the counters at begin and d later.
 func (g *ground) watch(ctx context.Context, pid int, begin, d time.Duration) (s step, err error) {
-	if err := sleep(ctx, begin-workload.Now()); err != nil {
+	if err := clock.Sleep(ctx, begin-workload.Now()); err != nil {
 		return s, err
 	}
 	first, err := g.look(pid)
 	if err != nil {
 		return s, err
 	}
-	if err := sleep(ctx, begin+d-workload.Now()); err != nil {
+	if err := clock.Sleep(ctx, begin+d-workload.Now()); err != nil {
 		return s, err
 	}
 	last, err := g.look(pid)
@@ -226,13 +228,4 @@ func (g *ground) watch(ctx context.Context, pid int, begin, d time.Duration) (s 
 		s.switches = &n
 	}
 	return s, nil
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/placement"
 	"github.com/unthrottle/unthrottle/topology"
 )
@@ -90,7 +91,7 @@ func enough(fsys cgroup.FS, s site, cpus cpuset.CPUSet, n int) error {
 	if least, limited, at := cgroup.Effective(levels); limited && least < float64(n)+0.5 {
 		return &NotMeasurable{
 			What: fmt.Sprintf("cgroup %s has a limit of %.2f CPUs itself, which would stop the demo in every arm",
-				cgroup.EscapePath(at), least),
+				text.EscapePath(at), least),
 			WayOut: "name a cgroup without a limit with --scope",
 		}
 	}

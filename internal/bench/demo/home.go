@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // site is where the demo may make its cgroups: the scope in every hierarchy,
@@ -87,7 +88,7 @@ func (s site) handsOn(fsys cgroup.FS) error {
 		if !slices.Contains(enabled, c) {
 			return &NotMeasurable{
 				What: fmt.Sprintf("cgroup %s: cgroup.subtree_control lacks %s, and that file is not the demo's to change",
-					cgroup.EscapePath(scope), c),
+					text.EscapePath(scope), c),
 				WayOut: fmt.Sprintf("write +%s to it yourself, or name with --scope a cgroup that hands cpu and cpuset to its children", c),
 			}
 		}
@@ -179,7 +180,7 @@ func (h *home) remove() error {
 		path := in(h.group, c)
 		err := removeWhenEmpty(h.fs, c, path, 5*time.Second)
 		if err == nil && cgroup.Exists(h.fs, c, path) {
-			err = fmt.Errorf("cgroup %s: still there after its removal", cgroup.EscapePath(path))
+			err = fmt.Errorf("cgroup %s: still there after its removal", text.EscapePath(path))
 		}
 		failed = append(failed, err)
 	}

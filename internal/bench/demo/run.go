@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 	"k8s.io/utils/cpuset"
 
+	"github.com/unthrottle/unthrottle/internal/clock"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/workload"
 )
@@ -114,7 +115,7 @@ func (r *run) quietCPUs(ctx context.Context, all cpuset.CPUSet) (cpuset.CPUSet, 
 	// Without /proc/stat all CPUs count as equally quiet.
 	before := cpuTimes(r.o.ProcDir)
 	from := workload.Now()
-	if err := pause(ctx, lookAround); err != nil {
+	if err := clock.Sleep(ctx, lookAround); err != nil {
 		return all, err
 	}
 	after := cpuTimes(r.o.ProcDir)
@@ -273,15 +274,6 @@ func (r *run) count() (counters, error) {
 
 func (r *run) say(doing string) {
 	r.o.Progress(Event{Doing: doing, Done: workload.Now() - r.started, Total: r.whole})
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

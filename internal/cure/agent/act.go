@@ -12,6 +12,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // act looks after what is in force and, round by round, applies what the rules
@@ -67,7 +68,7 @@ func (a *agent) take() (round observe.Snapshot, fresh, newcomers bool) {
 // force for it now.
 func (a *agent) finding(ctx context.Context, c *chooser, f finding, held []apply.InForce) bool {
 	o := f.observation
-	log := a.Log.With("container", container.Sanitize(o.Container.Name, 128), "cgroup", boundedPath(o.Container.Group.Path))
+	log := a.Log.With("container", text.Sanitize(o.Container.Name, 128), "cgroup", boundedPath(o.Container.Group.Path))
 	low, high, _ := o.StoppedPerSecond()
 	log = log.With("stopped_per_second_low", low, "stopped_per_second_high", high, "by", boundedPath(o.ThrottledBy))
 	if f.rule != nil {
@@ -144,7 +145,7 @@ func (a *agent) fix(ctx context.Context, f finding, held []apply.InForce) error 
 	case !result.Kept:
 		return fmt.Errorf("%s: %s", result.Verdict, result.Why)
 	}
-	a.Log.Info("applied", "container", container.Sanitize(f.observation.Container.Name, 128), "remedy", result.Remedy,
+	a.Log.Info("applied", "container", text.Sanitize(f.observation.Container.Name, 128), "remedy", result.Remedy,
 		"verdict", result.Verdict, "transaction", result.ID)
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/see/flightrecorder"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/see/probe"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // Probe counts what the kernel's scheduler does; *probe.Probe is one.
@@ -201,7 +202,7 @@ func (r *recorder) mayRecord(id uint64, now time.Time) bool {
 }
 
 func (r *recorder) recordOne(ctx context.Context, d dueRecording) {
-	name := container.Sanitize(d.container.Name, maxLabel)
+	name := text.Sanitize(d.container.Name, maxLabel)
 	kept, removed, err := r.store.Save(time.Now(), d.id, func(w io.Writer) error {
 		return r.Flight.Record(ctx, d.container, w)
 	})

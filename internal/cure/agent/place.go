@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/unthrottle/unthrottle/internal/clock"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/rebalance"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
@@ -72,7 +73,7 @@ func (a *agent) place(ctx context.Context, facts remedy.Facts, now time.Time) {
 		return
 	}
 	p.moves -= float64(len(moves))
-	done, err := rebalance.Run(ctx, rebalance.Env{Apply: a.Env, Wait: waitFor, Pager: rebalance.HostPager{}, Facts: func(ctx context.Context) (remedy.Facts, error) {
+	done, err := rebalance.Run(ctx, rebalance.Env{Apply: a.Env, Wait: clock.Sleep, Pager: rebalance.HostPager{}, Facts: func(ctx context.Context) (remedy.Facts, error) {
 		all, err := a.List()
 		if err != nil {
 			return remedy.Facts{}, err
@@ -187,14 +188,5 @@ func (p *placer) forget(facts remedy.Facts, now time.Time) {
 			delete(p.fights, target)
 			delete(p.yielded, target)
 		}
-	}
-}
-
-func waitFor(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
 	}
 }

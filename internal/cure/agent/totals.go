@@ -4,8 +4,8 @@ import (
 	"sync"
 
 	"github.com/unthrottle/unthrottle/internal/container"
-	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // MaxContainers bounds the containers that are exported; what is beyond is
@@ -101,9 +101,9 @@ func increase(sum **float64, by float64) {
 // dashboards can join.
 func labels(c container.Container) []string {
 	return []string{
-		container.Sanitize(c.Namespace, maxLabel),
-		container.Sanitize(c.Pod, maxLabel),
-		container.Sanitize(c.Name, maxLabel),
+		text.Sanitize(c.Namespace, maxLabel),
+		text.Sanitize(c.Pod, maxLabel),
+		text.Sanitize(c.Name, maxLabel),
 		boundedPath(c.Group.Path),
 	}
 }
@@ -111,11 +111,11 @@ func labels(c container.Container) []string {
 // boundedPath keeps a path's end, which tells groups apart better than its
 // beginning does.
 func boundedPath(path string) string {
-	path = cgroup.EscapePath(path)
+	path = text.EscapePath(path)
 	if len(path) <= maxPath {
 		return path
 	}
-	return "..." + container.Sanitize(path[len(path)-maxPath+3:], maxPath)
+	return "..." + text.Sanitize(path[len(path)-maxPath+3:], maxPath)
 }
 
 // maxPath bounds the id label; cgroup paths may be 4 kB long.

@@ -11,12 +11,13 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // propose looks at all containers, so that the neighbours' figures from before
 // are there whoever it turns out to be, and plans.
 func (r *run) propose(ctx context.Context) error {
-	r.say("looking at %s for %v", container.Sanitize(r.o.Target.Name, 128), r.o.Window)
+	r.say("looking at %s for %v", text.Sanitize(r.o.Target.Name, 128), r.o.Window)
 	seen, err := r.env.Observe(ctx, r.o.All, r.o.Window)
 	if err != nil {
 		return err

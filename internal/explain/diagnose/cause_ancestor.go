@@ -3,7 +3,7 @@ package diagnose
 import (
 	"fmt"
 
-	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // ancestorShare of the stopped time from which an ancestor's quota is what stops the container rather than its own. With
@@ -20,7 +20,7 @@ func ancestor(of *figures) (found, bool) {
 	}
 	path := "an ancestor"
 	if of.binding != nil && !of.binding.own {
-		path = container.Sanitize(of.binding.Path, 0)
+		path = text.Sanitize(of.binding.Path, 0)
 	}
 	quota := "the quota of " + path
 	if of.quota > 0 && of.binding != nil && !of.binding.own {

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/unthrottle/unthrottle/bandwidth"
-	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
@@ -45,7 +44,7 @@ func sliceWaste(of *figures) (found, bool) {
 	if used >= wasteUse || known && !yes {
 		return found{}, false
 	}
-	kernel := "kernel " + container.Sanitize(of.kernel, 64) + " lets expire what CPUs took of the quota and did not use"
+	kernel := "kernel " + text.Sanitize(of.kernel, 64) + " lets expire what CPUs took of the quota and did not use"
 	if !known {
 		kernel = "the kernel's release is not known; some lets expire what CPUs took of the quota and did not use"
 	}

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/see/recording"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // Indices of owners that are always there, as their numbers are in events.
@@ -82,7 +82,7 @@ func (t *ownerTable) define(e *recording.Event) {
 		e.OwnerKind == recording.OwnerRoot || e.OwnerKind == recording.OwnerKernel {
 		o.kind = e.OwnerKind
 	}
-	o.name = container.Sanitize(e.Text, 0)
+	o.name = text.Sanitize(e.Text, 0)
 	o.cgroup = e.Cgroup
 }
 
@@ -155,7 +155,7 @@ func (t *ownerTable) neighbours(f *recording.Footer, now int64) []NeighbourUse {
 		}
 		if n := told[o.number]; n != nil && i > rootOwner {
 			if n.Name != "" {
-				u.Name = container.Sanitize(n.Name, 0)
+				u.Name = text.Sanitize(n.Name, 0)
 			}
 			if n.Periods != nil && n.ThrottledPeriods != nil {
 				u.Throttled = new(*n.Periods > 0 && float64(*n.ThrottledPeriods) >= throttledShare*float64(*n.Periods))

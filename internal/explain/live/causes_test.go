@@ -46,7 +46,7 @@ func (s *stage) explained(p *probe.Probe, target container.Container, others []c
 	return e, (steal(s.t) - before) / e.Window.Seconds() / provoke.CPUs
 }
 
-func text(t testing.TB, e diagnose.Explanation) string {
+func printed(t testing.TB, e diagnose.Explanation) string {
 	t.Helper()
 	var b bytes.Buffer
 	if err := report.Explain(&b, e, report.ExplainOptions{Width: 120}); err != nil {
@@ -107,7 +107,7 @@ func (s *stage) judge(p *probe.Probe, scenario provoke.Scenario, target containe
 			t.Logf("%s: %s was named: %s, so that it is no mistake: once more", scenario.Name, e.Cause, why)
 			return true
 		}
-		t.Errorf("%s: %s was named, not %s\n%s", scenario.Name, e.Cause, scenario.Cause, text(t, e))
+		t.Errorf("%s: %s was named, not %s\n%s", scenario.Name, e.Cause, scenario.Cause, printed(t, e))
 		return false
 	}
 	t.Logf("%s: %s: %s", scenario.Name, e.Cause, e.Verdict)

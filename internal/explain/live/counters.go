@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
-	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // Shares of the limit that counters can judge by: the same as the diagnosis of a recording uses.
@@ -52,7 +52,7 @@ func countersCause(o observe.Observation) (diagnose.Cause, string) {
 	case *o.StoppedHigh == 0:
 		return diagnose.None, fmt.Sprintf("No quota held %s back; whether its threads waited for CPUs cannot be told from counters.", name)
 	case o.ThrottledBy != observe.BySelf && o.ThrottledBy != observe.ByUnknown && o.ThrottledBy != "":
-		return diagnose.Ancestor, fmt.Sprintf("The quota of %s held %s back for %s.", cgroup.EscapePath(o.ThrottledBy), name, stoppedWords(o))
+		return diagnose.Ancestor, fmt.Sprintf("The quota of %s held %s back for %s.", text.EscapePath(o.ThrottledBy), name, stoppedWords(o))
 	case o.ThrottledBy == observe.ByUnknown:
 		return diagnose.Ancestor, fmt.Sprintf("A quota above that cannot be seen from here held %s back for %s.", name, stoppedWords(o))
 	}

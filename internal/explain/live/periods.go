@@ -5,9 +5,9 @@ import (
 	"math"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/see/flightrecorder"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // PeriodsAround is how much before and after a moment of the past is explained from periods alone.
@@ -25,7 +25,7 @@ func FromPeriods(c flightrecorder.Identity, periods []flightrecorder.Period) dia
 	e := diagnose.Explanation{Target: c.Name, LimitUnknown: true, NotMeasured: []string{
 		"causes, pools, waiting, the limit: only periods were kept of that time, no events"}}
 	if len(periods) == 0 {
-		e.Verdict = fmt.Sprintf("Nothing is kept of %s around that time.", container.Sanitize(c.Name, 0))
+		e.Verdict = fmt.Sprintf("Nothing is kept of %s around that time.", text.Sanitize(c.Name, 0))
 		return e
 	}
 	first := periods[0]
@@ -65,7 +65,7 @@ func FromPeriods(c flightrecorder.Identity, periods []flightrecorder.Period) dia
 	}
 	e.MeanWidth = new(used / max(e.Window.Seconds(), 1e-9))
 	e.Verdict = fmt.Sprintf("%s stood still for %v of %v; it used %.2f CPUs on average and up to %d at once. Who spent the quota was not recorded.",
-		container.Sanitize(c.Name, 0), stopped.Round(time.Millisecond), e.Window.Round(time.Millisecond), *e.MeanWidth, most)
+		text.Sanitize(c.Name, 0), stopped.Round(time.Millisecond), e.Window.Round(time.Millisecond), *e.MeanWidth, most)
 	e.Strip = periodStrip(e.Start, periods)
 	return e
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // evidence is what beside a thread's name shows that a row is meant: any one of it is enough.
@@ -72,14 +72,14 @@ func (e evidence) judge(p *Process) (v verdict, because string) {
 	if len(e.Exe) > 0 {
 		for _, name := range []string{path.Base(p.Exe), p.Comm} {
 			if name != "" && matchesAny(e.Exe, name) {
-				return met, "the program is " + container.Sanitize(name, maxShown)
+				return met, "the program is " + text.Sanitize(name, maxShown)
 			}
 		}
 		missing = missing || p.Exe == "" && p.Comm == ""
 	}
 	for _, file := range p.Libraries {
 		if name := path.Base(file); matchesAny(e.Libraries, name) {
-			return met, container.Sanitize(name, maxShown) + " is mapped"
+			return met, text.Sanitize(name, maxShown) + " is mapped"
 		}
 	}
 	missing = missing || len(e.Libraries) > 0 && p.Libraries == nil
@@ -95,7 +95,7 @@ func (e evidence) judge(p *Process) (v verdict, because string) {
 		}
 	}
 	if e.byGo(p.Go) {
-		return met, "the program was built by " + container.Sanitize(p.Go, maxShown)
+		return met, "the program was built by " + text.Sanitize(p.Go, maxShown)
 	}
 	// Go and Holds are known to be absent only where the executable could be read, which gives its path as well.
 	missing = missing || (e.GoFrom+e.GoBefore != "" || len(e.Holds) > 0) && p.Exe == ""

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 const (
@@ -38,7 +38,7 @@ func Fold(comm string) string {
 	}
 	comm = cut(comm)
 	if isInterpreter(comm) {
-		return container.Sanitize(comm, MaxName)
+		return text.Sanitize(comm, MaxName)
 	}
 	var b strings.Builder
 	for i := 0; i < len(comm); {
@@ -58,7 +58,7 @@ func Fold(comm string) string {
 	if len(comm) == CommBytes && strings.IndexByte("-_#:/. ", comm[CommBytes-1]) >= 0 {
 		b.WriteByte('*')
 	}
-	return container.Sanitize(b.String(), MaxName)
+	return text.Sanitize(b.String(), MaxName)
 }
 
 // cut bounds a name, and drops a rune at its end that was cut in two there.

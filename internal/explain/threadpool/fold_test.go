@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 func TestFold(t *testing.T) {
@@ -69,7 +69,7 @@ func checkFolded(t interface{ Fatalf(string, ...any) }, comm string) string {
 	if got == "" || utf8.RuneCountInString(got) > MaxName {
 		t.Fatalf("%q: %q", comm, got)
 	}
-	if got != container.Sanitize(got, MaxName) {
+	if got != text.Sanitize(got, MaxName) {
 		t.Fatalf("%q: %q is not safe to print", comm, got)
 	}
 	if again := Fold(comm); again != got {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // found is a row that fits a name, and how well.
@@ -108,7 +108,7 @@ func (r *Row) given(cmdline []string) string {
 				found = arg + " " + cmdline[i+1]
 			}
 			if found != "" {
-				return container.Sanitize(found, len(setting)+maxShown)
+				return text.Sanitize(found, len(setting)+maxShown)
 			}
 		}
 	}

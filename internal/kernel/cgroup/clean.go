@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // CleanPath turns what a user typed into a kernel path of the cpu hierarchy: "/a/b", "a/b", or a directory below a
@@ -21,7 +23,7 @@ func CleanPath(h *Host, arg string) (string, error) {
 	if path, err = tidy(path); err != nil {
 		return "", fmt.Errorf("cgroup path %s: %w", show(arg, 4096), err)
 	}
-	if decoded := UnescapePath(path); decoded != path && !Exists(h, CPU, path) && Exists(h, CPU, decoded) {
+	if decoded := text.UnescapePath(path); decoded != path && !Exists(h, CPU, path) && Exists(h, CPU, decoded) {
 		path = decoded
 	}
 	return path, nil

@@ -8,10 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"golang.org/x/sys/unix"
 	"k8s.io/utils/cpuset"
 	"pgregory.net/rapid"
+
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // A child stopped by its parent's quota has zeros in its own cpu.stat; cpu.stat.local tells (kernels since 6.6).
@@ -168,7 +170,7 @@ func namesAreData(t *testing.T, h *cgroup.Host, base string, v cgroup.Version) {
 		if ids[path], err = h.ID(cgroup.CPU, path); err != nil {
 			t.Error(err)
 		}
-		if back, err := cgroup.CleanPath(h, cgroup.EscapePath(path)); err != nil || back != path {
+		if back, err := cgroup.CleanPath(h, text.EscapePath(path)); err != nil || back != path {
 			t.Errorf("%q comes back as %q, %v", path, back, err)
 		}
 		if back, err := cgroup.CleanPath(h, h.Dir(cgroup.CPU, path)); err != nil || back != path {

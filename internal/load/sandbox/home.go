@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // MaxGroups bounds the cgroups of one home.
@@ -207,7 +208,7 @@ func (h *Home) handedOn(parent cgroup.Group) error {
 		}
 		if !slices.Contains(enabled, c) {
 			return &NotMeasurable{
-				What:   fmt.Sprintf("cgroup %s: cgroup.subtree_control lacks %s, and that file is not ours to change", cgroup.EscapePath(in(parent, c)), c),
+				What:   fmt.Sprintf("cgroup %s: cgroup.subtree_control lacks %s, and that file is not ours to change", text.EscapePath(in(parent, c)), c),
 				WayOut: fmt.Sprintf("write +%s to it yourself, or name with --scope a cgroup that hands cpu and cpuset to its children", c),
 			}
 		}

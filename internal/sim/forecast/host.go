@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/bandwidth"
-	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // ErrEmpty is a recording in which nothing is.
@@ -29,7 +29,7 @@ func hostOf(h *recording.Header) (scenario.Host, error) {
 	}
 	rules, err := bandwidth.For(release(h.Host.Kernel))
 	if err != nil {
-		return scenario.Host{}, fmt.Errorf("the recording's kernel %q: %w", container.Sanitize(h.Host.Kernel, 64), bandwidth.ErrKernel)
+		return scenario.Host{}, fmt.Errorf("the recording's kernel %q: %w", text.Sanitize(h.Host.Kernel, 64), bandwidth.ErrKernel)
 	}
 	host := scenario.Host{CPUs: n, HZ: usualHZ, CgroupVersion: 2, Rules: rules, UnthrottleIPI: 2 * time.Microsecond}
 	if hz := h.Host.HZ; hz != nil && *hz > 0 && *hz <= 10_000 {

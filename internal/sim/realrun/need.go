@@ -14,6 +14,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/load/sandbox"
 	"github.com/unthrottle/unthrottle/internal/load/workload/threads"
 	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // check refuses what this host cannot run, before anything is made. v2 tells
@@ -72,7 +73,7 @@ func enough(h *sandbox.Home, need int) error {
 	}
 	if least, limited, at := cgroup.Effective(levels); limited && least < float64(need) {
 		return &sandbox.NotMeasurable{
-			What:   fmt.Sprintf("the scenario needs %d CPUs, and cgroup %s has a limit of %.2f itself", need, cgroup.EscapePath(at), least),
+			What:   fmt.Sprintf("the scenario needs %d CPUs, and cgroup %s has a limit of %.2f itself", need, text.EscapePath(at), least),
 			WayOut: "name a cgroup without a limit with --scope",
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/unthrottle/unthrottle/internal/clock"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/sandbox"
 	"github.com/unthrottle/unthrottle/internal/load/workload"
@@ -164,7 +165,7 @@ func measure(ctx context.Context, s *scenario.Scenario, g *ground, jobs []job, o
 			early.load(ctx, at)
 		}
 	}
-	if err := sleep(ctx, at-workload.Now()); err != nil {
+	if err := clock.Sleep(ctx, at-workload.Now()); err != nil {
 		return out, nil, err
 	}
 	first, err := g.look(jobs)
@@ -179,7 +180,7 @@ func measure(ctx context.Context, s *scenario.Scenario, g *ground, jobs []job, o
 			return out, nil, err
 		}
 	}
-	if err := sleep(ctx, first.at+s.Duration-workload.Now()); err != nil {
+	if err := clock.Sleep(ctx, first.at+s.Duration-workload.Now()); err != nil {
 		return out, nil, err
 	}
 	last, err := g.look(jobs)
@@ -207,15 +208,6 @@ func prepare(ctx context.Context, jobs []job) error {
 		}
 	}
 	return nil
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }
 
 // NotMeasurable is why a host cannot run a scenario.

@@ -5,9 +5,9 @@ import (
 	"io"
 	"strings"
 
-	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // maxShown bounds a stranger's name or value in a line for people; JSON has
@@ -73,7 +73,7 @@ func sentence(c apply.Write) string {
 }
 
 // value shows a setting's text, an empty one too.
-func value(text string) string { return `"` + shown(text) + `"` }
+func value(v string) string { return `"` + shown(v) + `"` }
 
 // shown makes a stranger's text fit for a terminal.
-func shown(text string) string { return container.Sanitize(text, maxShown) }
+func shown(name string) string { return text.Sanitize(name, maxShown) }

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/utils/cpuset"
 
-	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/placement"
 )
 
@@ -90,7 +90,7 @@ func QualityOf(s placement.Score) Quality {
 
 // MoveOf puts a move in the words of reports.
 func MoveOf(m placement.Move, name string) DefragMove {
-	return DefragMove{Path: cgroup.EscapePath(m.Container), Name: name, From: m.From.String(), To: m.To.String(), Gain: m.Gain,
+	return DefragMove{Path: text.EscapePath(m.Container), Name: name, From: m.From.String(), To: m.To.String(), Gain: m.Gain,
 		Cost: m.Cost, Repair: m.Repair, Step: m.Step, Overlaps: m.Overlaps}
 }
 

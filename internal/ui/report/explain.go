@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
@@ -154,10 +153,10 @@ func (x *explainer) paint(code, s string) string {
 }
 
 // explainName is a stranger's name in a table.
-func explainName(s string) string { return container.Sanitize(s, maxExplainName) }
+func explainName(s string) string { return text.Sanitize(s, maxExplainName) }
 
 // explainText is a sentence that may hold strangers' names.
-func explainText(s string) string { return container.Sanitize(s, maxExplainText) }
+func explainText(s string) string { return text.Sanitize(s, maxExplainText) }
 
 func explainCPUs(n float64) string {
 	text := strconv.FormatFloat(n, 'f', -1, 64)

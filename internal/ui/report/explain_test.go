@@ -10,8 +10,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 const explainTick = time.Millisecond
@@ -260,7 +260,7 @@ func TestExplainEscapesNames(t *testing.T) {
 // Names come here safe already: escaping their backslashes once more would tell of other names.
 func TestExplainJSONEscapesOnce(t *testing.T) {
 	e := explainExample()
-	e.Pools[0].Name = container.Sanitize("worker\xff\xfe", 0)
+	e.Pools[0].Name = text.Sanitize("worker\xff\xfe", 0)
 	var pools []struct{ Name string }
 	if err := json.Unmarshal(explainKeys(t, e)["pools"], &pools); err != nil {
 		t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
-	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // explainedItem is `explain --json`: the contract. Keys are only ever added. null is "not measured", except for
@@ -112,7 +112,7 @@ type explainedWidth struct {
 	WideRuns            int     `json:"wide_runs"`
 }
 
-// ExplainJSON writes an explanation as one JSON object. Names in it are as container.Sanitize made them, bytes that are
+// ExplainJSON writes an explanation as one JSON object. Names in it are as text.Sanitize made them, bytes that are
 // no UTF-8 as \xNN; escaping them again would double the backslashes.
 func ExplainJSON(w io.Writer, e diagnose.Explanation) error {
 	enc := json.NewEncoder(w)
@@ -207,7 +207,7 @@ func explainedText(s string) string {
 	if utf8.ValidString(s) {
 		return s
 	}
-	return cgroup.EscapePath(s)
+	return text.EscapePath(s)
 }
 
 func explainedBars(bars []diagnose.Bar) []explainedBar {

@@ -7,7 +7,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
@@ -16,7 +15,7 @@ import (
 func poolName(p diagnose.PoolUse) string {
 	name := explainName(p.Name)
 	if process := explainName(p.Process); p.Process != "" && process != name && !strings.HasPrefix(name, process) {
-		name += " (" + container.Sanitize(p.Process, 15) + ")"
+		name += " (" + text.Sanitize(p.Process, 15) + ")"
 	}
 	return name
 }

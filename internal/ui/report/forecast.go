@@ -8,7 +8,6 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
@@ -27,8 +26,8 @@ const (
 // Forecast writes what each remedy would do, for people: the self-check, a table for each load of the host, and the answer.
 func Forecast(w io.Writer, f *forecast.Forecast, o ForecastOptions) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %.3g s recorded on %s, Linux %s; limit %s.\n", container.Sanitize(f.Target, 0), f.Window.Seconds(),
-		text.Count(f.CPUs, "CPU"), container.Sanitize(f.Kernel, maxForecastName), text.CPUs(f.Limit))
+	fmt.Fprintf(&b, "%s: %.3g s recorded on %s, Linux %s; limit %s.\n", text.Sanitize(f.Target, 0), f.Window.Seconds(),
+		text.Count(f.CPUs, "CPU"), text.Sanitize(f.Kernel, maxForecastName), text.CPUs(f.Limit))
 	selfChecked(&b, f)
 	loads := []float64{0}
 	for _, row := range f.Rows {
@@ -136,7 +135,7 @@ func forecastTable(b *strings.Builder, f *forecast.Forecast, load float64) {
 			if swept {
 				columns += 2
 			}
-			fmt.Fprintf(t, "%s%s\tnot possible: %s\n", name, strings.Repeat("\t-", columns), container.Sanitize(row.Refused, 0))
+			fmt.Fprintf(t, "%s%s\tnot possible: %s\n", name, strings.Repeat("\t-", columns), text.Sanitize(row.Refused, 0))
 			continue
 		}
 		fmt.Fprintf(t, "%s\t%.0f\t%.3f\t%s\t%s\t%s\t%s\t%s\t", name, row.Figures.ThrottledPeriods, row.Figures.Stopped.Seconds(),
@@ -152,7 +151,7 @@ func forecastTable(b *strings.Builder, f *forecast.Forecast, load float64) {
 		if swept {
 			fmt.Fprintf(t, "%s\t%s\t", forecastLoad(row.BreaksAt), forecastLoad(row.CollapsesAt))
 		}
-		fmt.Fprintln(t, container.Sanitize(row.Price, 0))
+		fmt.Fprintln(t, text.Sanitize(row.Price, 0))
 	}
 	t.Flush()
 }
@@ -200,7 +199,7 @@ func forecastPools(b *strings.Builder, f *forecast.Forecast) {
 			if p.Response.Count == 0 && p.Delay.Count == 0 {
 				continue
 			}
-			fmt.Fprintf(t, "  %s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", name, container.Sanitize(p.Name, maxForecastName), p.Response.Count,
+			fmt.Fprintf(t, "  %s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", name, text.Sanitize(p.Name, maxForecastName), p.Response.Count,
 				forecastTime(p.Delay.P50), forecastTime(p.Delay.P99), forecastTime(p.Delay.Max),
 				forecastTime(p.Response.P50), forecastTime(p.Response.P99), forecastTime(p.Response.Max))
 			name = ""
@@ -218,7 +217,7 @@ func forecastAnswer(f *forecast.Forecast) []string {
 			of = "the longest"
 		}
 		if o.Pool != "" {
-			of += " of pool " + container.Sanitize(o.Pool, maxForecastName)
+			of += " of pool " + text.Sanitize(o.Pool, maxForecastName)
 		}
 		goal = fmt.Sprintf("keeps %s within %v", of, o.Bound)
 	}
@@ -230,7 +229,7 @@ func forecastAnswer(f *forecast.Forecast) []string {
 		lines = append(lines, "Leave it: it is hardly ever stopped.")
 	default:
 		r := &f.Rows[f.Cheapest]
-		line := fmt.Sprintf("Cheapest that %s: %s. Price: %s.", goal, ForecastRemedy(r.Remedy, f.Limit), container.Sanitize(r.Price, 0))
+		line := fmt.Sprintf("Cheapest that %s: %s. Price: %s.", goal, ForecastRemedy(r.Remedy, f.Limit), text.Sanitize(r.Price, 0))
 		if !f.Sure {
 			line += " The objective lies within the error of this forecast: not certain."
 		}
@@ -264,7 +263,7 @@ func AllForecasts(w io.Writer, f *Forecasts) error {
 			smallest, back = fmt.Sprintf("%.3g", *one.SmallestLimit), fmt.Sprintf("%+.3g", one.Limit-*one.SmallestLimit)
 		}
 		none := &one.Rows[0].Figures
-		fmt.Fprintf(t, "%s\t%.3g\t%.0f\t%.3f\t%s\t%s\t%s\t%s\t%s\n", container.Sanitize(one.Target, maxForecastName), one.Limit,
+		fmt.Fprintf(t, "%s\t%.3g\t%.0f\t%.3f\t%s\t%s\t%s\t%s\t%s\n", text.Sanitize(one.Target, maxForecastName), one.Limit,
 			none.ThrottledPeriods, none.Stopped.Seconds(), forecastTime(none.Response.P99), cheapest, then, smallest, back)
 	}
 	t.Flush()
@@ -272,7 +271,7 @@ func AllForecasts(w io.Writer, f *Forecasts) error {
 		fmt.Fprintf(&b, "\nWith the smallest limits that keep what there is, this host gets %.3g CPUs of limit back (%s).\n", cpus, text.Count(n, "container"))
 	}
 	for _, why := range f.NotForecast {
-		fmt.Fprintf(&b, "Not forecast: %s.\n", container.Sanitize(why, 0))
+		fmt.Fprintf(&b, "Not forecast: %s.\n", text.Sanitize(why, 0))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

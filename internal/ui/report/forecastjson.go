@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"io"
 
-	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // forecastItem is `forecast --json`: the contract. Keys are only ever added. null is "not measured", "none" or "not
@@ -123,7 +123,7 @@ func writeForecastJSON(w io.Writer, v any) error {
 func newForecastItem(f *forecast.Forecast) forecastItem {
 	c := f.Check
 	item := forecastItem{
-		Target: container.Sanitize(f.Target, 0), Kernel: container.Sanitize(f.Kernel, 0), WindowSeconds: f.Window.Seconds(), LimitCPUs: f.Limit,
+		Target: text.Sanitize(f.Target, 0), Kernel: text.Sanitize(f.Kernel, 0), WindowSeconds: f.Window.Seconds(), LimitCPUs: f.Limit,
 		HostCPUs: f.CPUs, Rows: []forecastRow{}, SmallestLimit: f.SmallestLimit, SmallestNarrow: f.SmallestNarrow,
 		Notes: append([]string{}, f.Notes...),
 		SelfCheck: forecastCheck{
@@ -134,7 +134,7 @@ func newForecastItem(f *forecast.Forecast) forecastItem {
 	if o := f.Objective; o != nil {
 		item.Objective = &forecastObjective{Quantile: o.Quantile, BoundMS: float64(o.Bound) / 1e6}
 		if o.Pool != "" {
-			item.Objective.Pool = new(container.Sanitize(o.Pool, 0))
+			item.Objective.Pool = new(text.Sanitize(o.Pool, 0))
 		}
 	}
 	if f.Cheapest >= 0 {
@@ -166,7 +166,7 @@ func newForecastRow(r *forecast.Row) forecastRow {
 	row.Delay = new(forecastTimes(f.Delay))
 	for _, p := range f.Pools {
 		row.Pools = append(row.Pools, forecastPool{
-			container.Sanitize(p.Name, 0), container.Sanitize(p.Process, 0), forecastTimes(p.Delay), forecastTimes(p.Response),
+			text.Sanitize(p.Name, 0), text.Sanitize(p.Process, 0), forecastTimes(p.Delay), forecastTimes(p.Response),
 		})
 	}
 	if n := r.Neighbours; n != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 const lsTick = time.Millisecond
@@ -173,7 +174,7 @@ func TestLSJSONOfNothingAndOfBadBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []struct{ Path string }
-	if err := json.Unmarshal(b.Bytes(), &got); err != nil || cgroup.UnescapePath(got[0].Path) != "/a\xff\n" {
+	if err := json.Unmarshal(b.Bytes(), &got); err != nil || text.UnescapePath(got[0].Path) != "/a\xff\n" {
 		t.Errorf("path %q does not lead back, %v", got, err)
 	}
 }

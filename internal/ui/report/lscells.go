@@ -5,9 +5,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 const (
@@ -15,7 +15,7 @@ const (
 	lsNone    = "none" // measured, and there is none
 )
 
-func lsText(s string) string { return container.Sanitize(s, 0) }
+func lsText(s string) string { return text.Sanitize(s, 0) }
 
 // lsName is for names that only some containers have.
 func lsName(s string) string {

@@ -5,14 +5,14 @@ import (
 	"io"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // lsItem is one container in `ls -o json`: the contract. Keys are only ever added. null is "not measured", except for
 // limit_cpus (no limit) and throttled_by (nothing).
 type lsItem struct {
-	Path                string    `json:"path"` // bytes that are no UTF-8 as \xNN, see cgroup.EscapePath
+	Path                string    `json:"path"` // bytes that are no UTF-8 as \xNN, see text.EscapePath
 	Name                string    `json:"name"`
 	LimitCPUs           *float64  `json:"limit_cpus"` // effective
 	WindowSeconds       float64   `json:"window_seconds"`
@@ -68,29 +68,29 @@ func LSJSON(w io.Writer, observations []observe.Observation) error {
 func lsItemOf(o observe.Observation) lsItem {
 	c := o.Container
 	item := lsItem{
-		Path: cgroup.EscapePath(c.Group.Path), Name: c.Name, LimitCPUs: o.LimitCPUs,
+		Path: text.EscapePath(c.Group.Path), Name: c.Name, LimitCPUs: o.LimitCPUs,
 		WindowSeconds: o.Window.Seconds(), UsedCPUs: o.UsedCPUs,
 		Periods: o.Periods, ThrottledPeriods: o.ThrottledPeriods,
 		ThrottledSeconds: o.ThrottledSeconds, OwnThrottledSeconds: o.OwnThrottledSeconds,
 		StoppedSecondsLow: lsSeconds(o.StoppedLow), StoppedSecondsHigh: lsSeconds(o.StoppedHigh),
 		ThrottledByAll: []lsShare{}, Levels: []lsLevel{}, NotMeasured: []string{},
-		ID: cgroup.EscapePath(c.ID), Runtime: c.Runtime, Pod: c.Pod, Namespace: c.Namespace, PodUID: c.PodUID,
-		Unit: cgroup.EscapePath(c.Unit), Start: o.Start.UTC(),
+		ID: text.EscapePath(c.ID), Runtime: c.Runtime, Pod: c.Pod, Namespace: c.Namespace, PodUID: c.PodUID,
+		Unit: text.EscapePath(c.Unit), Start: o.Start.UTC(),
 	}
 	if o.ThrottledBy != "" {
-		item.ThrottledBy = new(cgroup.EscapePath(o.ThrottledBy))
+		item.ThrottledBy = new(text.EscapePath(o.ThrottledBy))
 	}
 	for _, s := range o.ThrottledByAll {
-		item.ThrottledByAll = append(item.ThrottledByAll, lsShare{cgroup.EscapePath(s.Path), s.Seconds})
+		item.ThrottledByAll = append(item.ThrottledByAll, lsShare{text.EscapePath(s.Path), s.Seconds})
 	}
 	if !o.CPUsAllowed.IsEmpty() {
 		item.CPUs = new(o.CPUsAllowed.String())
 	}
 	if o.LimitCPUs != nil {
-		item.LimitAt = new(cgroup.EscapePath(o.LimitAt))
+		item.LimitAt = new(text.EscapePath(o.LimitAt))
 	}
 	for _, l := range o.Levels {
-		level := lsLevel{Path: cgroup.EscapePath(l.Path), PeriodSeconds: l.Limit.Period.Seconds(),
+		level := lsLevel{Path: text.EscapePath(l.Path), PeriodSeconds: l.Limit.Period.Seconds(),
 			BurstSeconds: l.Limit.Burst.Seconds()}
 		if cpus, limited := l.Limit.CPUs(); limited {
 			level.LimitCPUs, level.QuotaSeconds = new(cpus), new(l.Limit.Quota.Seconds())
@@ -98,7 +98,7 @@ func lsItemOf(o observe.Observation) lsItem {
 		item.Levels = append(item.Levels, level)
 	}
 	for _, note := range o.NotMeasured {
-		item.NotMeasured = append(item.NotMeasured, cgroup.EscapePath(note))
+		item.NotMeasured = append(item.NotMeasured, text.EscapePath(note))
 	}
 	return item
 }

@@ -5,7 +5,6 @@ import (
 	"io"
 	"strings"
 
-	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/placement"
 	"github.com/unthrottle/unthrottle/topology"
@@ -153,7 +152,7 @@ func Place(w io.Writer, o placement.Outcome, t TopologyOptions) error {
 // maxPlacedName is how much of a name a line shows.
 const maxPlacedName = 32
 
-func placedName(name string) string { return container.Sanitize(name, maxPlacedName) }
+func placedName(name string) string { return text.Sanitize(name, maxPlacedName) }
 
 // placedTable is a line per container, and one per refusal.
 func (p *picture) placedTable(o placement.Outcome, s signs) {

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // Shares of stopped time from which a row is marked.
@@ -88,7 +88,7 @@ func (m *Model) line(r *Row, selected bool) string {
 	if selected {
 		mark = "> "
 	}
-	text := mark + pad(container.Sanitize(r.Name, name), name)
+	text := mark + pad(text.Sanitize(r.Name, name), name)
 	for _, c := range m.columns() {
 		cell := pad(c.cell(r), c.width)
 		if c.title == "STOPPED" && !selected {

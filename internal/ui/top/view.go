@@ -9,7 +9,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
@@ -110,17 +109,17 @@ func (m *Model) note() string {
 	if m.typing {
 		return "filter: " + m.filter + "_"
 	}
-	text := "by " + orderNames[m.order]
+	note := "by " + orderNames[m.order]
 	if m.reverse {
-		text += ", reversed"
+		note += ", reversed"
 	}
 	if m.filter != "" {
-		text += ", filter " + strconv.Quote(m.filter)
+		note += ", filter " + strconv.Quote(m.filter)
 	}
 	if m.frame.Note != "" {
-		text += ". " + container.Sanitize(m.frame.Note, 200)
+		note += ". " + text.Sanitize(m.frame.Note, 200)
 	}
-	return m.paint(dim, text)
+	return m.paint(dim, note)
 }
 
 func (m *Model) foot() string {
@@ -147,12 +146,12 @@ func (m *Model) helpLines() []string {
 
 func (m *Model) pageLines() []string {
 	p := m.page
-	lines := []string{m.paint(bold, container.Sanitize(p.name, 60)) + "   " + m.paint(dim, container.Sanitize(p.path, 120))}
+	lines := []string{m.paint(bold, text.Sanitize(p.name, 60)) + "   " + m.paint(dim, text.Sanitize(p.path, 120))}
 	switch {
 	case !p.done:
 		lines = append(lines, "", "  recording "+m.progress(p.elapsed))
 	case p.failed != "":
-		lines = append(lines, "", "  "+container.Sanitize(p.failed, 400))
+		lines = append(lines, "", "  "+text.Sanitize(p.failed, 400))
 	default:
 		end := min(len(p.lines), p.top+m.pageRows())
 		lines = append(lines, p.lines[p.top:end]...)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // Verdicts of Plan, Apply and Restore; Record adds the callers' own.
@@ -40,8 +41,8 @@ type Write struct {
 // MarshalJSON escapes names that are not UTF-8.
 func (w Write) MarshalJSON() ([]byte, error) {
 	type plain Write
-	w.Path, w.Unit = cgroup.EscapePath(w.Path), cgroup.EscapePath(w.Unit)
-	w.Before, w.After = cgroup.EscapePath(w.Before), cgroup.EscapePath(w.After)
+	w.Path, w.Unit = text.EscapePath(w.Path), text.EscapePath(w.Unit)
+	w.Before, w.After = text.EscapePath(w.Before), text.EscapePath(w.After)
 	return json.Marshal(plain(w))
 }
 
@@ -55,7 +56,7 @@ type Skip struct {
 // MarshalJSON escapes names that are not UTF-8.
 func (s Skip) MarshalJSON() ([]byte, error) {
 	type plain Skip
-	s.Path = cgroup.EscapePath(s.Path)
+	s.Path = text.EscapePath(s.Path)
 	return json.Marshal(plain(s))
 }
 

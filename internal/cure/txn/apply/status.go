@@ -12,6 +12,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/journal"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // InForce is one transaction that has not been taken back.
@@ -33,7 +34,7 @@ type InForce struct {
 // MarshalJSON escapes names that are not UTF-8.
 func (f InForce) MarshalJSON() ([]byte, error) {
 	type plain InForce
-	f.Target = cgroup.EscapePath(f.Target)
+	f.Target = text.EscapePath(f.Target)
 	return json.Marshal(plain(f))
 }
 
@@ -48,7 +49,7 @@ type Past struct {
 // MarshalJSON keeps the fields of both: InForce has a MarshalJSON of its own that would hide the rest.
 func (p Past) MarshalJSON() ([]byte, error) {
 	type inForce InForce
-	p.Target = cgroup.EscapePath(p.Target)
+	p.Target = text.EscapePath(p.Target)
 	return json.Marshal(struct {
 		inForce
 		Until   time.Time `json:"until"`

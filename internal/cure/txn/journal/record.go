@@ -8,6 +8,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // Version is the format that this program writes.
@@ -17,11 +18,11 @@ const Version = 1
 type Path string
 
 // MarshalText escapes what JSON cannot carry.
-func (p Path) MarshalText() ([]byte, error) { return []byte(cgroup.EscapePath(string(p))), nil }
+func (p Path) MarshalText() ([]byte, error) { return []byte(text.EscapePath(string(p))), nil }
 
 // UnmarshalText is the inverse of MarshalText.
-func (p *Path) UnmarshalText(text []byte) error {
-	*p = Path(cgroup.UnescapePath(string(text)))
+func (p *Path) UnmarshalText(escaped []byte) error {
+	*p = Path(text.UnescapePath(string(escaped)))
 	return nil
 }
 

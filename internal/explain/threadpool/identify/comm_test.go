@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/explain/threadpool"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // TestCommOfAnyBytes gives a thread hostile names and looks at it as at any other's.
@@ -59,7 +59,7 @@ func TestCommOfAnyBytes(t *testing.T) {
 		if got != folded {
 			t.Errorf("%q: %q, want %q", name, got, folded)
 		}
-		if got != container.Sanitize(got, threadpool.MaxName) {
+		if got != text.Sanitize(got, threadpool.MaxName) {
 			t.Errorf("%q: %q is not safe to print", name, got)
 		}
 		// The kernel's status file, where the parser meets the same name.

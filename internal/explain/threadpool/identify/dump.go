@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 const (
@@ -22,8 +22,8 @@ func parseReply(reply []byte) (output []byte, err error) {
 		return nil, errors.New("the JVM's reply ended at once")
 	}
 	if string(code) != "0" {
-		return nil, fmt.Errorf("the JVM refused with code %s: %s", container.Sanitize(string(code), 20),
-			container.Sanitize(string(output[:min(len(output), 300)]), 300))
+		return nil, fmt.Errorf("the JVM refused with code %s: %s", text.Sanitize(string(code), 20),
+			text.Sanitize(string(output[:min(len(output), 300)]), 300))
 	}
 	return output, nil
 }

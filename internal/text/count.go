@@ -1,18 +1,3 @@
-// Package text puts figures into words: "1 CPU", "3 CPUs", "0.5 CPUs".
-//
-// # Problem
-//
-// Every table, refusal and plan has counts with their nouns, and "1 CPUs" looks
-// like carelessness with what stands beside it.
-//
-// # Rule
-//
-// One of a thing is named in the singular, everything else, fractions and 0 too,
-// in the plural.
-//
-// # Limits
-//
-// English only.
 package text
 
 import (

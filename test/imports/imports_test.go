@@ -1,0 +1,203 @@
+package imports
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/unthrottle/unthrottle/"
+
+// row says what the packages of one folder may import of this module.
+type row struct {
+	folder string
+	may    []string
+}
+
+var (
+	// leaves import nothing of ours, and anyone may import them.
+	leaves = []string{"internal/text", "internal/clock", "internal/stats"}
+	// public are the packages that other projects import.
+	public = []string{"bandwidth", "topology", "placement"}
+	// forTests are helpers that only tests import.
+	forTests = []string{"test/lab", "internal/load", "internal/kernel/topologytest", "internal/see/recording/recordingtest", "bench"}
+)
+
+// table reads from left to right along the journey; a row names only what is to its left.
+var table = []row{
+	{"internal/text", nil},
+	{"internal/clock", nil},
+	{"internal/stats", nil},
+	{"bandwidth", nil},
+	{"topology", nil},
+	{"placement", []string{"topology"}},
+	{"internal/kernel", []string{"topology"}},
+	{"internal/container", []string{"internal/kernel"}},
+	{"internal/see", []string{"internal/container", "internal/kernel", "topology"}},
+	{"internal/see/recording/recordingtest", []string{"internal/see/recording", "bandwidth"}},
+	{"internal/explain", []string{"internal/see", "internal/container", "internal/kernel", "bandwidth", "topology"}},
+	{"internal/sim/scenario", []string{"bandwidth", "topology"}},
+	{"internal/load", []string{"internal/sim/scenario", "internal/see/recording", "internal/explain/diagnose", "internal/kernel", "topology"}},
+	{"internal/sim/simulate", []string{"internal/sim/scenario", "bandwidth", "topology"}},
+	{"internal/sim/forecast", []string{"internal/sim/simulate", "internal/sim/scenario", "internal/explain", "internal/see/recording", "bandwidth", "topology"}},
+	{"internal/sim", []string{"internal/load", "internal/see", "internal/kernel", "bandwidth", "topology"}},
+	{"internal/cure", []string{"internal/sim", "internal/explain", "internal/see", "internal/container", "internal/kernel", "placement", "topology"}},
+	{"internal/bench", []string{"internal/sim", "internal/load", "internal/kernel", "bandwidth", "topology", "placement"}},
+	{"internal/ui", []string{"internal/bench", "internal/cure", "internal/sim", "internal/explain", "internal/see", "internal/container", "internal/kernel", "bandwidth", "topology", "placement"}},
+	{"cmd/unthrottle", []string{"internal", "bandwidth", "topology", "placement"}},
+	{"bench", []string{"internal", "bandwidth", "topology", "placement"}},
+	{"test/lab", []string{"internal/text"}},
+	{"test/imports", nil},
+}
+
+// unreached says what a package must not reach, over any number of imports.
+var unreached = []struct {
+	why   string
+	from  []string
+	never []string
+}{
+	{"the shipped binary has no tools in it", []string{"cmd/unthrottle"}, []string{module + "bench", module + "test"}},
+	{"pure rooms load no BPF, start no process and make no system call of their own", []string{
+		"bandwidth", "topology", "placement", "internal/text", "internal/stats",
+		"internal/explain/diagnose", "internal/explain/threadpool",
+		"internal/sim/scenario", "internal/sim/simulate", "internal/sim/forecast",
+	}, []string{"github.com/cilium/ebpf", "golang.org/x/sys", "os/exec", "net", "os/signal"}},
+}
+
+// rowOf is the row with the longest folder that holds the package; nil: there is none.
+func rowOf(of string) *row {
+	var found *row
+	for i := range table {
+		if within(of, table[i].folder) && (found == nil || len(table[i].folder) > len(found.folder)) {
+			found = &table[i]
+		}
+	}
+	return found
+}
+
+// within tells whether path is the folder or lies below it.
+func within(path, folder string) bool { return path == folder || strings.HasPrefix(path, folder+"/") }
+
+func anyWithin(path string, folders []string) bool {
+	return slices.ContainsFunc(folders, func(f string) bool { return within(path, f) })
+}
+
+// allows tells whether a row lets its packages import that one of ours.
+func (r *row) allows(imported string) bool {
+	return within(imported, r.folder) || anyWithin(imported, r.may) || anyWithin(imported, leaves)
+}
+
+type listed struct {
+	ImportPath string
+	Imports    []string
+	Deps       []string
+}
+
+// list asks the go command for the packages of this module.
+func list(t *testing.T) []listed {
+	t.Helper()
+	goList := exec.Command("go", "list", "-e", "-json=ImportPath,Imports,Deps", module+"...")
+	var stderr bytes.Buffer
+	goList.Stderr = &stderr
+	out, err := goList.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, stderr.String())
+	}
+	var all []listed
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p listed
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+	if len(all) < 50 {
+		t.Fatalf("go list names %d packages only: the test would find nothing", len(all))
+	}
+	return all
+}
+
+func TestDirection(t *testing.T) {
+	used := map[string]bool{}
+	for _, p := range list(t) {
+		from := strings.TrimPrefix(p.ImportPath, module)
+		r := rowOf(from)
+		if r == nil {
+			t.Errorf("%s: no row of the table has this folder; add one, or move the package", from)
+			continue
+		}
+		used[r.folder] = true
+		for _, path := range p.Imports {
+			if to, ours := strings.CutPrefix(path, module); ours && !r.allows(to) && !(anyWithin(from, forTests) && anyWithin(to, forTests)) {
+				t.Errorf("%s imports %s: the row of %s allows %s and the leaves only", from, to, r.folder, strings.Join(append([]string{r.folder}, r.may...), ", "))
+			}
+		}
+	}
+	for _, r := range table {
+		if !used[r.folder] {
+			t.Errorf("row %s: there is no such package; take the row out", r.folder)
+		}
+	}
+}
+
+func TestUnreached(t *testing.T) {
+	all := map[string]listed{}
+	for _, p := range list(t) {
+		all[strings.TrimPrefix(p.ImportPath, module)] = p
+	}
+	for _, rule := range unreached {
+		for _, from := range rule.from {
+			p, ok := all[from]
+			if !ok {
+				t.Errorf("%s: there is no such package", from)
+				continue
+			}
+			for _, never := range rule.never {
+				if i := slices.IndexFunc(p.Deps, func(dep string) bool { return within(dep, never) }); i >= 0 {
+					t.Errorf("%s reaches %s: %s", from, p.Deps[i], rule.why)
+				}
+			}
+		}
+	}
+}
+
+// The public packages stand alone: other projects import them without our rooms.
+func TestPublic(t *testing.T) {
+	for _, p := range list(t) {
+		if from := strings.TrimPrefix(p.ImportPath, module); slices.Contains(public, from) {
+			for _, dep := range p.Deps {
+				if to, ours := strings.CutPrefix(dep, module); ours && !slices.Contains(public, to) && !anyWithin(to, leaves) {
+					t.Errorf("%s reaches %s, which other projects cannot import", from, to)
+				}
+			}
+		}
+	}
+}
+
+func TestRows(t *testing.T) {
+	for of, want := range map[string]string{
+		"internal/sim/scenario/balance": "internal/sim/scenario", "internal/sim/realrun": "internal/sim",
+		"bench/agent": "bench", "benchmark": "", "internal/text": "internal/text",
+	} {
+		got := ""
+		if r := rowOf(of); r != nil {
+			got = r.folder
+		}
+		if got != want {
+			t.Errorf("%s belongs to row %q, want %q", of, got, want)
+		}
+	}
+	r := &row{"internal/kernel", []string{"topology"}}
+	for to, want := range map[string]bool{"topology": true, "topologytest": false, "internal/kernel/irq": true, "internal/text": true, "internal/see/probe": false} {
+		if r.allows(to) != want {
+			t.Errorf("internal/kernel imports %s: allowed is not %v", to, want)
+		}
+	}
+}

@@ -130,7 +130,7 @@ func look(h *cgroup.Host) (times, error) {
 	if err != nil {
 		return times{}, err
 	}
-	stat, err := procfs.Read(os.DirFS("/proc"))
+	stat, err := procfs.ReadStat(os.DirFS("/proc"))
 	t := times{Times: stat.Total, own: mine}
 	if v, ok := h.Version(cgroup.CPUAcct); err != nil || !ok || v != cgroup.V1 || h.Top(cgroup.CPUAcct) != "/" {
 		return t, err

@@ -14,7 +14,7 @@ import (
 // hostBusy is how long all CPUs together were busy, or taken by a hypervisor; false:
 // not readable.
 func hostBusy() (time.Duration, bool) {
-	s, err := procfs.Read(os.DirFS("/proc"))
+	s, err := procfs.ReadStat(os.DirFS("/proc"))
 	return s.Total.Busy(), err == nil
 }
 

@@ -9,7 +9,7 @@ import (
 
 // cpuTimes reads what the CPUs have done since boot; nil where that cannot be read.
 func cpuTimes(procDir string) map[int]procfs.Times {
-	s, err := procfs.Read(os.DirFS(procDir))
+	s, err := procfs.ReadStat(os.DirFS(procDir))
 	if err != nil {
 		return nil
 	}

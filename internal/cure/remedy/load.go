@@ -12,7 +12,7 @@ func cpuTimes(root fs.FS) map[int]procfs.Times {
 	if err != nil {
 		return nil
 	}
-	s, err := procfs.Read(proc)
+	s, err := procfs.ReadStat(proc)
 	if err != nil {
 		return nil
 	}

@@ -144,7 +144,7 @@ func strangers(e diagnose.Explanation, ours []container.Container) float64 {
 // steal is what the hypervisor took of all CPUs so far, in seconds.
 func steal(t testing.TB) float64 {
 	t.Helper()
-	s, err := procfs.Read(os.DirFS("/proc"))
+	s, err := procfs.ReadStat(os.DirFS("/proc"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/unthrottle/unthrottle/internal/kernel/procfs"
 )
 
 // FS is what is read and written of threads. Errors wrap fs.ErrNotExist where the thread is gone.
@@ -96,7 +98,7 @@ func (h Host) ID(tid int) (uint64, error) {
 	if err != nil {
 		return 0, gone(err)
 	}
-	id, err := startTime(text)
+	id, err := procfs.StartTime(text)
 	if err != nil {
 		return 0, fmt.Errorf("thread %d: %w", tid, err)
 	}
@@ -111,16 +113,6 @@ func (h Host) read(name ...string) (string, error) {
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, maxStat))
 	return string(text), err
-}
-
-// startTime finds field 22. The name in field 2 may hold blanks and parentheses; the last closing one ends it
-// (proc_pid_stat(5)).
-func startTime(stat string) (uint64, error) {
-	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
-	if len(fields) < 20 {
-		return 0, errors.New("not a line of /proc/PID/stat")
-	}
-	return strconv.ParseUint(fields[19], 10, 64)
 }
 
 // Bounded reads sched_rt_runtime_us: -1 is no bound.

@@ -133,9 +133,3 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
-
-func FuzzStartTime(f *testing.F) {
-	f.Add("1 (a b) c) S 0 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 42 9")
-	f.Add(")")
-	f.Fuzz(func(t *testing.T, stat string) { _, _ = startTime(stat) })
-}

@@ -129,7 +129,7 @@ func usage(t testing.TB, tr *cgrouptest.Tree, path string) cgroup.Stat {
 // hostTimes are what the CPUs have done so far.
 func hostTimes(t testing.TB) procfs.Stat {
 	t.Helper()
-	s, err := procfs.Read(os.DirFS("/proc"))
+	s, err := procfs.ReadStat(os.DirFS("/proc"))
 	must(t, err)
 	return s
 }

@@ -50,7 +50,7 @@ func (r *recorder) snapshot() (snapshot, error) {
 	}
 	s.wall = time.Now()
 	s.troubles = r.p.troubles()
-	if stat, err := procfs.Read(os.DirFS(r.p.options.Proc)); err == nil {
+	if stat, err := procfs.ReadStat(os.DirFS(r.p.options.Proc)); err == nil {
 		s.cpus = stat.CPUs
 	}
 	return s, nil

@@ -11,6 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 	"k8s.io/utils/cpuset"
+
+	"github.com/unthrottle/unthrottle/internal/kernel/procfs"
 )
 
 // maxProcBytes bounds one file of /proc/PID.
@@ -50,7 +52,7 @@ func (p procFS) KernelThread(pid int) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	flags, err := parseFlags(text)
+	flags, err := procfs.Flags(text)
 	return flags&pfKthread != 0, err
 }
 
@@ -90,25 +92,6 @@ func (p procFS) Threads(pid int) ([]int, error) {
 		}
 	}
 	return tids, nil
-}
-
-// parseFlags finds field 9 of /proc/PID/stat. The name in field 2 may hold blanks and parentheses; the last closing
-// one ends it (proc_pid_stat(5)).
-func parseFlags(stat string) (uint64, error) {
-	if fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:]); len(fields) > 6 {
-		return strconv.ParseUint(fields[6], 10, 64)
-	}
-	return 0, errors.New("not a line of /proc/PID/stat")
-}
-
-// statusField is the text behind a field's name in /proc/PID/status.
-func statusField(status, name string) (string, bool) {
-	for line := range strings.Lines(status) {
-		if value, ok := strings.CutPrefix(line, name); ok {
-			return strings.TrimSpace(value), true
-		}
-	}
-	return "", false
 }
 
 // BootID is the running kernel's: procDir/sys/kernel/random/boot_id.

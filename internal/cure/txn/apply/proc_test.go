@@ -30,27 +30,9 @@ func TestProcOfOurselves(t *testing.T) {
 	}
 }
 
-func TestParseFlags(t *testing.T) {
-	for stat, want := range map[string]uint64{
-		"2 (kthreadd) S 0 0 0 0 -1 2129984 0 0":     2129984,
-		"9 (a) b) (c d) S 1 9 9 0 -1 4194560 1 2 3": 4194560,
-	} {
-		if got, err := parseFlags(stat); err != nil || got != want {
-			t.Errorf("%q: %d, %v", stat, got, err)
-		}
-	}
-	for _, bad := range []string{"", ")", "1 (x) S 1 1 1 1 1", "1 (x) S 1 1 1 1 1 flags"} {
-		if got, err := parseFlags(bad); err == nil {
-			t.Errorf("%q was read as %d", bad, got)
-		}
-	}
-}
-
 func FuzzProcFiles(f *testing.F) {
-	f.Add("2 (kthreadd) S 0 0 0 0 -1 2129984 0 0")
 	f.Add("Name:\tx\nCpus_allowed_list:\t0-3,8\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		_, _ = parseFlags(text)
 		set, err := parseAllowed(text)
 		if err == nil && !strings.Contains(text, "Cpus_allowed_list:") {
 			t.Errorf("%q has CPUs %s", text, set)

@@ -9,6 +9,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/journal"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/kernel/procfs"
 	"github.com/unthrottle/unthrottle/topology"
 )
 
@@ -117,7 +118,7 @@ func (r *run) warnOnce(text string) {
 
 // parseAllowed finds Cpus_allowed_list in /proc/TID/status.
 func parseAllowed(status string) (cpuset.CPUSet, error) {
-	value, ok := statusField(status, "Cpus_allowed_list:")
+	value, ok := procfs.StatusField(status, "Cpus_allowed_list")
 	if !ok {
 		return cpuset.CPUSet{}, errors.New("no Cpus_allowed_list")
 	}

@@ -1,8 +1,3 @@
-// Package procfs reads what CPUs have done since boot from /proc/stat (proc_stat(5)).
-//
-// Times are counted in ticks of 1/100 s, at the tick or exactly as the kernel is built (CONFIG_TICK_CPU_ACCOUNTING,
-// CONFIG_VIRT_CPU_ACCOUNTING_GEN). A CPU that goes offline loses its line, and the sum of all keeps what it had
-// (show_stat, fs/proc/stat.c). The time spent waiting for I/O may go down (Documentation/filesystems/proc.rst).
 package procfs
 
 import (
@@ -43,14 +38,17 @@ func (t Times) Since(earlier Times) Times {
 	return Times{All: t.All - earlier.All, Idle: t.Idle - earlier.Idle, Steal: t.Steal - earlier.Steal}
 }
 
-// Stat is one look.
+// Stat is one look at /proc/stat. Times are counted in ticks of 1/100 s, at the tick or exactly as the kernel is built
+// (CONFIG_TICK_CPU_ACCOUNTING, CONFIG_VIRT_CPU_ACCOUNTING_GEN). A CPU that goes offline loses its line, and the sum of
+// all keeps what it had (show_stat, fs/proc/stat.c). The time spent waiting for I/O may go down
+// (Documentation/filesystems/proc.rst).
 type Stat struct {
 	Total Times         // of all CPUs together, those that are offline now too
 	CPUs  map[int]Times // of each that is online
 }
 
-// Read reads the file stat of a proc file system.
-func Read(proc fs.FS) (Stat, error) {
+// ReadStat reads the file stat of a proc file system.
+func ReadStat(proc fs.FS) (Stat, error) {
 	file, err := proc.Open("stat")
 	if err != nil {
 		return Stat{}, err
@@ -60,11 +58,11 @@ func Read(proc fs.FS) (Stat, error) {
 	if err != nil {
 		return Stat{}, err
 	}
-	return Parse(string(text))
+	return ParseStat(string(text))
 }
 
-// Parse reads the text of /proc/stat. Errors say which line is none of a CPU.
-func Parse(text string) (Stat, error) {
+// ParseStat reads the text of /proc/stat. Errors say which line is none of a CPU.
+func ParseStat(text string) (Stat, error) {
 	var s Stat
 	first := true
 	for line := range strings.Lines(text) {

@@ -19,7 +19,7 @@ cpu7 is somebody else's line
 `
 
 func TestRead(t *testing.T) {
-	s, err := Read(fstest.MapFS{"stat": &fstest.MapFile{Data: []byte(example)}})
+	s, err := ReadStat(fstest.MapFS{"stat": &fstest.MapFile{Data: []byte(example)}})
 	want := map[int]Times{0: {21250 * ms, 20020 * ms, 50 * ms}, 3: {22270 * ms, 20030 * ms, 20 * ms}}
 	if err != nil || s.Total != (Times{43520 * ms, 40050 * ms, 70 * ms}) || len(s.CPUs) != 2 || s.CPUs[0] != want[0] || s.CPUs[3] != want[3] {
 		t.Errorf("%+v, %v", s, err)
@@ -30,7 +30,7 @@ func TestRead(t *testing.T) {
 	if d := s.CPUs[3].Since(s.CPUs[0]); d != (Times{1020 * ms, 10 * ms, -30 * ms}) {
 		t.Errorf("%+v", d)
 	}
-	if _, err := Read(fstest.MapFS{}); err == nil {
+	if _, err := ReadStat(fstest.MapFS{}); err == nil {
 		t.Error("read where there is none")
 	}
 }
@@ -50,7 +50,7 @@ func TestRefused(t *testing.T) {
 		"no CPU":    {all + "cpux 1 2 3 4 5 6 7 8\n", `"cpux" is no CPU`},
 		"number":    {all + "cpu99999999 1 2 3 4 5 6 7 8\n", `"cpu99999999" is no CPU`},
 	} {
-		if s, err := Parse(bad.text); err == nil || !strings.Contains(err.Error(), bad.says) || s.CPUs != nil {
+		if s, err := ParseStat(bad.text); err == nil || !strings.Contains(err.Error(), bad.says) || s.CPUs != nil {
 			t.Errorf("%s: %+v, %v", name, s, err)
 		}
 	}
@@ -61,7 +61,7 @@ func TestTimesOfALargeHost(t *testing.T) {
 	for _, ticks := range []int{0, 1 << 32, 1 << 40, 1 << 50} {
 		at := func(busy int) Times {
 			times := " " + strconv.Itoa(ticks+busy) + " 0 0 " + strconv.Itoa(ticks) + " 0 0 0 0\n"
-			got, err := Parse("cpu " + times + "cpu0" + times)
+			got, err := ParseStat("cpu " + times + "cpu0" + times)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -75,7 +75,7 @@ func TestTimesOfALargeHost(t *testing.T) {
 
 // The kernel's own.
 func TestThisHost(t *testing.T) {
-	s, err := Read(os.DirFS("/proc"))
+	s, err := ReadStat(os.DirFS("/proc"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func FuzzParse(f *testing.F) {
 	f.Add(example)
 	f.Add("cpu  68719476735 68719476735 0 0 0 0 0 1\ncpu0 99999999999999999999 0 0 0 0 0 0 0\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		s, err := Parse(text)
+		s, err := ParseStat(text)
 		if err != nil && (len(err.Error()) > 400 || s.CPUs != nil) {
 			t.Errorf("%+v, and at length: %v", s, err)
 		}

@@ -1,0 +1,61 @@
+package procfs
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// Of a task named "a) (b 1", with flags 4194560 and start time 890123.
+const taskStat = "17 (a) (b 1) S 1 17 17 0 -1 4194560 150 0 0 0 2 3 0 0 20 0 1 0 890123 4096 100 18446744073709551615\n"
+
+func TestTask(t *testing.T) {
+	if ticks, err := StartTime(taskStat); err != nil || ticks != 890123 {
+		t.Errorf("started at %d, %v", ticks, err)
+	}
+	if flags, err := Flags(taskStat); err != nil || flags != 4194560 {
+		t.Errorf("flags %d, %v", flags, err)
+	}
+	for _, bad := range []string{"", ")", "17 (a)", "17 a S 1 17 17 0 -1 4194560 150 0 0 0 2 3 0 0 20 0 1 0 890123", strings.Replace(taskStat, "890123", "-1", 1)} {
+		if ticks, err := StartTime(bad); err == nil {
+			t.Errorf("%q: started at %d", bad, ticks)
+		}
+	}
+	for stat, want := range map[string]uint64{
+		"2 (kthreadd) S 0 0 0 0 -1 2129984 0 0":     2129984,
+		"9 (a) b) (c d) S 1 9 9 0 -1 4194560 1 2 3": 4194560,
+	} {
+		if got, err := Flags(stat); err != nil || got != want {
+			t.Errorf("%q: %d, %v", stat, got, err)
+		}
+	}
+	own, err := os.ReadFile("/proc/self/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ticks, err := StartTime(string(own)); err != nil || ticks == 0 {
+		t.Errorf("this process started at %d, %v", ticks, err)
+	}
+}
+
+func TestStatusField(t *testing.T) {
+	const status = "Name:\tx: y\nCpus_allowed:\t3\nCpus_allowed_list:\t0-1\nempty:\n"
+	for name, want := range map[string]string{"Name": "x: y", "Cpus_allowed_list": "0-1", "empty": ""} {
+		if got, ok := StatusField(status, name); !ok || got != want {
+			t.Errorf("%s: %q, %v; want %q", name, got, ok, want)
+		}
+	}
+	if got, ok := StatusField(status, "Cpus"); ok {
+		t.Errorf("there is no line Cpus: %q", got)
+	}
+}
+
+func FuzzTask(f *testing.F) {
+	f.Add(taskStat)
+	f.Add(") ) )")
+	f.Fuzz(func(t *testing.T, stat string) {
+		_, _ = StartTime(stat)
+		_, _ = Flags(stat)
+		_, _ = StatusField(stat, "x")
+	})
+}

@@ -148,7 +148,7 @@ func FuzzStat(f *testing.F) {
 		if _, err := ParseStatLocal(v, text); err != nil {
 			return
 		}
-		if d, err := ParseUsage(text); err == nil && d < 0 {
+		if d, err := ParseUsage([]byte(text)); err == nil && d < 0 {
 			t.Fatalf("usage %v", d)
 		}
 	})

@@ -3,7 +3,6 @@ package cgroup
 import (
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -69,7 +68,7 @@ func readUsage(fsys FS, path string) (*time.Duration, error) {
 	if err != nil {
 		return nil, err
 	}
-	usage, err := ParseUsage(text)
+	usage, err := ParseUsage([]byte(text))
 	if err != nil {
 		return nil, badFile(fsys, CPUAcct, path, fileUsage, err)
 	}
@@ -80,60 +79,47 @@ func badFile(fsys FS, c Controller, path, file string, err error) error {
 	return NewError(fsys, c, Error{Op: OpRead, Path: path, File: file, Errno: err, Kind: ErrFormat})
 }
 
-// ParseStat reads cpu.stat: on v1 times are in ns (throttled_time, burst_time), on v2 in us (throttled_usec,
-// burst_usec, usage_usec). Keys that are not ours are skipped.
+// ParseStat reads cpu.stat of that version; see [ParseCPUStat]. Lines of the other version are not looked at.
 func ParseStat(v Version, text string) (Stat, error) {
-	unit, throttled, burst := time.Nanosecond, "throttled_time", "burst_time"
-	if v == V2 {
-		unit, throttled, burst = time.Microsecond, "throttled_usec", "burst_usec"
+	raw, err := parseOf(v, text)
+	if err != nil {
+		return Stat{}, err
 	}
-	var s Stat
-	for line := range strings.Lines(text) {
-		key, number, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-		if !ok {
-			continue
-		}
-		var err error
-		switch key {
-		case "nr_periods":
-			s.Periods, err = parseEvents(number)
-			s.Bandwidth = true
-		case "nr_throttled":
-			s.ThrottledPeriods, err = parseEvents(number)
-		case throttled:
-			s.Throttled, err = parseTime(number, unit)
-		case "nr_bursts":
-			s.Bursts, err = pointer(parseEvents(number))
-		case burst:
-			s.BurstTime, err = pointer(parseTime(number, unit))
-		case "usage_usec":
-			if v == V2 {
-				s.Usage, err = pointer(parseTime(number, unit))
-			}
-		}
-		if err != nil {
-			return Stat{}, fmt.Errorf("%s: %w", key, err)
-		}
-	}
-	return s, nil
+	return Stat{
+		Bandwidth: raw.Has(LinePeriods), Periods: raw.Periods, ThrottledPeriods: raw.ThrottledPeriods, Throttled: raw.Throttled,
+		Bursts: measured(&raw, LineBursts, raw.Bursts), BurstTime: measured(&raw, LineBurstTime, raw.BurstTime),
+		Usage: measured(&raw, LineUsage, raw.Usage),
+	}, nil
 }
 
 // ParseStatLocal reads cpu.stat.local: one line, throttled_time (v1) or throttled_usec (v2); nil if it is missing.
 func ParseStatLocal(v Version, text string) (*time.Duration, error) {
-	unit, name := time.Nanosecond, "throttled_time "
-	if v == V2 {
-		unit, name = time.Microsecond, "throttled_usec "
-	}
-	for line := range strings.Lines(text) {
-		if number, ok := strings.CutPrefix(line, name); ok {
-			return pointer(parseTime(number, unit))
-		}
-	}
-	return nil, nil
+	raw, err := parseOf(v, text)
+	return measured(&raw, LineThrottled, raw.Throttled), err
 }
 
-// ParseUsage reads cpuacct.usage: ns.
-func ParseUsage(text string) (time.Duration, error) { return parseTime(text, time.Nanosecond) }
+// parseOf leaves out the lines whose unit is the other version's.
+func parseOf(v Version, text string) (CPUStat, error) {
+	other := "_usec"
+	if v == V2 {
+		other = "_time"
+	}
+	var ours []byte
+	for line := range strings.Lines(text) {
+		if name, _, _ := strings.Cut(line, " "); !strings.HasSuffix(name, other) {
+			ours = append(ours, line...)
+		}
+	}
+	return ParseCPUStat(ours)
+}
+
+// measured is a pointer to a figure whose line was there, nil for one that was not measured.
+func measured[T any](s *CPUStat, line StatLines, figure T) *T {
+	if !s.Has(line) {
+		return nil
+	}
+	return &figure
+}
 
 func parseCount(text string) (uint64, error) {
 	n, err := strconv.ParseUint(strings.TrimSpace(text), 10, 64)
@@ -142,25 +128,3 @@ func parseCount(text string) (uint64, error) {
 	}
 	return n, nil
 }
-
-// parseEvents reads a counter that is an int in the kernel (struct
-// cfs_bandwidth): it goes on at -2^31 after 2^31-1, 25 days of 1 ms periods.
-func parseEvents(text string) (uint64, error) {
-	if negative, err := strconv.ParseInt(strings.TrimSpace(text), 10, 32); err == nil && negative < 0 {
-		return uint64(uint32(int32(negative))), nil
-	}
-	return parseCount(text)
-}
-
-func parseTime(text string, unit time.Duration) (time.Duration, error) {
-	n, err := parseCount(text)
-	if err == nil && n > uint64(math.MaxInt64/unit) {
-		err = fmt.Errorf("%w: %.40q is beyond 292 years", ErrFormat, text)
-	}
-	if err != nil {
-		return 0, err
-	}
-	return time.Duration(n) * unit, nil
-}
-
-func pointer[T any](value T, err error) (*T, error) { return &value, err }

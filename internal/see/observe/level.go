@@ -91,7 +91,7 @@ func (s *Sampler) readStat(l *level, now time.Time) {
 	}
 	was, had := l.counters, l.statErr == nil && inode != 0 && !again
 	if err == nil {
-		l.counters, err = ParseStat(text)
+		l.counters, err = parseCounters(text)
 	}
 	l.gone, l.statErr = false, err
 	if err != nil {
@@ -120,7 +120,7 @@ func (s *Sampler) readLocal(l *level) {
 	l.localRound = s.round
 	text, err := s.files.read(&l.local, l.dir, cgroup.FileStatLocal)
 	if err == nil {
-		l.localTime, err = ParseStatLocal(text)
+		l.localTime, err = parseLocal(text)
 	}
 	l.localErr = err
 }

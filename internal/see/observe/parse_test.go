@@ -1,7 +1,6 @@
 package observe
 
 import (
-	"math"
 	"testing"
 	"time"
 )
@@ -33,57 +32,39 @@ func TestParseStat(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := ParseStat([]byte(tt.text))
+			got, err := parseCounters([]byte(tt.text))
 			if (err != nil) != tt.bad || got != tt.want {
-				t.Errorf("ParseStat(%q) = %+v, %v; want %+v", tt.text, got, err, tt.want)
+				t.Errorf("parseCounters(%q) = %+v, %v; want %+v", tt.text, got, err, tt.want)
 			}
 		})
 	}
 }
 
-func TestParseSingleNumbers(t *testing.T) {
-	if d, err := ParseStatLocal([]byte("throttled_usec 12\n")); d != 12*time.Microsecond || err != nil {
+func TestParseLocal(t *testing.T) {
+	if d, err := parseLocal([]byte("throttled_usec 12\n")); d != 12*time.Microsecond || err != nil {
 		t.Errorf("cpu.stat.local: %v, %v", d, err)
 	}
 	for _, text := range []string{"", "\n", "throttled 12\n", "throttled_usec\n", "throttled_time 1x\n"} {
-		if d, err := ParseStatLocal([]byte(text)); err == nil || d != 0 {
-			t.Errorf("ParseStatLocal(%q) = %v without error", text, d)
-		}
-	}
-	if d, err := ParseUsage([]byte("9223372036854775807\n")); d != math.MaxInt64 || err != nil {
-		t.Errorf("cpuacct.usage: %v, %v", d, err)
-	}
-	for _, text := range []string{"", "\n", "1 2\n", "-1\n", "9223372036854775808\n"} {
-		if d, err := ParseUsage([]byte(text)); err == nil || d != 0 {
-			t.Errorf("ParseUsage(%q) = %v without error", text, d)
+		if d, err := parseLocal([]byte(text)); err == nil || d != 0 {
+			t.Errorf("parseLocal(%q) = %v without error", text, d)
 		}
 	}
 }
 
-func FuzzParseStat(f *testing.F) {
+func FuzzParseCounters(f *testing.F) {
 	f.Add([]byte("nr_periods 30\nnr_throttled 3\nthrottled_time 1000000\n"))
 	f.Add([]byte("usage_usec 7\nnr_periods -5\n throttled_usec 99999999999999999999\n"))
 	f.Add([]byte("\n \nthrottled_usec 1\nthrottled_time 1"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		c, err := ParseStat(text)
+		c, err := parseCounters(text)
 		if err != nil && c != (Counters{}) {
 			t.Errorf("figures with an error: %+v", c)
 		}
 		if c.Throttled < 0 || c.Usage < 0 {
 			t.Errorf("negative time: %+v", c)
 		}
-		if d, err := ParseStatLocal(text); d < 0 || err != nil && d != 0 {
+		if d, err := parseLocal(text); d < 0 || err != nil && d != 0 {
 			t.Errorf("cpu.stat.local: %v, %v", d, err)
-		}
-	})
-}
-
-func FuzzParseUsage(f *testing.F) {
-	f.Add([]byte("123\n"))
-	f.Add([]byte("9223372036854775808"))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		if d, err := ParseUsage(text); d < 0 || err != nil && d != 0 {
-			t.Errorf("%v, %v", d, err)
 		}
 	})
 }

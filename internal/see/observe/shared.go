@@ -137,7 +137,7 @@ func (s *Sampler) usageFile(path string) *usageFile {
 	f.round = s.round
 	text, err := s.files.read(&f.handle, f.dir, nameUsage)
 	if err == nil {
-		f.usage, err = ParseUsage(text)
+		f.usage, err = cgroup.ParseUsage(text)
 	}
 	f.err = err
 	return f

@@ -88,5 +88,5 @@ func (s *Sampler) threadTime(tid int) (time.Duration, error) {
 		return 0, err
 	}
 	field, _, _ := bytes.Cut(text, []byte{' '})
-	return duration(field, time.Nanosecond)
+	return cgroup.ParseTime(field, time.Nanosecond)
 }

@@ -36,6 +36,12 @@
 //
 // The kernel's own core_id is 0 in all four.
 //
+// # Levels that a machine lacks
+//
+// Where a kernel knows no dies, die_id is -1 and die_cpus_list the CPU itself;
+// so are cluster_id and cluster_cpus_list. A level whose number is negative is
+// Unknown, and so is one that has the threads of a core apart.
+//
 // # Limits
 //
 // CPU ids are below 8,192, node numbers below 1,024, a file is at most 64 KiB.

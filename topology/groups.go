@@ -3,6 +3,7 @@ package topology
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"k8s.io/utils/cpuset"
 )
@@ -27,19 +28,26 @@ func newGroups(t *tree) *groups {
 
 // fill sets the groups of one CPU from its own files.
 func (g *groups) fill(c *CPU) error {
+	folder := cpuFolder(c.ID) + "/topology/"
 	for _, level := range []struct {
-		id    *ID
-		in    *interner
-		files []string // the newest name first; older kernels have the later ones
+		id     *ID
+		in     *interner
+		number string   // the kernel's own number of the group; negative where the machine has no such level
+		files  []string // the newest name first; older kernels have the later ones
 	}{
-		{&c.Socket, &g.sockets, []string{"package_cpus_list", "core_siblings_list"}}, // 5.3
-		{&c.Die, &g.dies, []string{"die_cpus_list"}},                                 // 5.2
-		{&c.Cluster, &g.clusters, []string{"cluster_cpus_list"}},                     // 5.16
-		{&c.Core, &g.cores, []string{"core_cpus_list", "thread_siblings_list"}},      // 5.3
+		{&c.Socket, &g.sockets, "", []string{"package_cpus_list", "core_siblings_list"}}, // 5.3
+		{&c.Die, &g.dies, "die_id", []string{"die_cpus_list"}},                           // 5.2
+		{&c.Cluster, &g.clusters, "cluster_id", []string{"cluster_cpus_list"}},           // 5.16
+		{&c.Core, &g.cores, "", []string{"core_cpus_list", "thread_siblings_list"}},      // 5.3
 	} {
 		*level.id = Unknown
+		if absent, err := g.absent(folder, level.number); err != nil {
+			return err
+		} else if absent {
+			continue
+		}
 		for _, file := range level.files {
-			id, err := g.siblings(level.in, c.ID, cpuFolder(c.ID)+"/topology/"+file)
+			id, err := g.siblings(level.in, c.ID, folder+file)
 			if err != nil {
 				return err
 			}
@@ -52,6 +60,17 @@ func (g *groups) fill(c *CPU) error {
 	var err error
 	c.L3, err = g.l3(c.ID)
 	return err
+}
+
+// absent tells whether the kernel's number of a group is negative. A machine without dies, or without
+// clusters, has -1 there, and a list of the CPU alone: the defaults of topology_die_id and
+// topology_die_cpumask (include/linux/topology.h), and update_siblings_masks (drivers/base/arch_topology.c).
+func (g *groups) absent(folder, number string) (bool, error) {
+	if number == "" {
+		return false, nil
+	}
+	text, _, err := g.tree.text(folder + number)
+	return strings.HasPrefix(text, "-"), err
 }
 
 // l3 finds the CPU's unified level 3 cache.

@@ -111,7 +111,7 @@ func (m Machine) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads what MarshalJSON writes, in any order and with more keys,
 // and refuses what no machine can be: ids out of range or used twice, and nodes
-// that claim another node's CPUs.
+// that claim another node's CPUs. A level that cuts a core is Unknown, as in Read.
 func (m *Machine) UnmarshalJSON(b []byte) error {
 	type plain Machine
 	var p plain
@@ -124,6 +124,7 @@ func (m *Machine) UnmarshalJSON(b []byte) error {
 	if err := read.check(); err != nil {
 		return fmt.Errorf("topology: %w", err)
 	}
+	read.keepCoresWhole()
 	*m = read
 	return nil
 }

@@ -59,6 +59,7 @@ func read(t *tree) (Machine, error) {
 		}
 		m.CPUs = append(m.CPUs, c)
 	}
+	m.keepCoresWhole()
 	return m, nil
 }
 

@@ -81,21 +81,29 @@ const (
 
 // At returns the CPU's group at a level; Unknown for a level that is none.
 func (c CPU) At(level Level) ID {
-	switch level {
-	case LevelSocket:
-		return c.Socket
-	case LevelDie:
-		return c.Die
-	case LevelNUMANode:
-		return c.NUMANode
-	case LevelL3:
-		return c.L3
-	case LevelCluster:
-		return c.Cluster
-	case LevelCore:
-		return c.Core
+	if id := c.at(level); id != nil {
+		return *id
 	}
 	return Unknown
+}
+
+// at is where the CPU keeps its group at a level; nil for a level that is none.
+func (c *CPU) at(level Level) *ID {
+	switch level {
+	case LevelSocket:
+		return &c.Socket
+	case LevelDie:
+		return &c.Die
+	case LevelNUMANode:
+		return &c.NUMANode
+	case LevelL3:
+		return &c.L3
+	case LevelCluster:
+		return &c.Cluster
+	case LevelCore:
+		return &c.Core
+	}
+	return nil
 }
 
 // CPU returns the CPU with this id, and whether it is present.

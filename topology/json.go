@@ -73,27 +73,36 @@ func (c *CPU) UnmarshalJSON(b []byte) error {
 // numaNodeJSON is a NUMANode as JSON shows it.
 type numaNodeJSON struct {
 	ID          int     `json:"id"`
-	CPUs        string  `json:"cpus"`
+	CPUs        *string `json:"cpus"`
 	Distance    []int   `json:"distance"`
 	MemoryBytes *uint64 `json:"memory_bytes"`
 }
 
-// MarshalJSON writes the CPUs as a list string ("0-3").
+// MarshalJSON writes the CPUs as a list string ("0-3"), null if they are unknown.
 func (n NUMANode) MarshalJSON() ([]byte, error) {
-	return json.Marshal(numaNodeJSON{n.ID, n.CPUs.String(), n.Distance, n.MemoryBytes})
+	p := numaNodeJSON{ID: n.ID, Distance: n.Distance, MemoryBytes: n.MemoryBytes}
+	if !n.CPUsUnknown {
+		list := n.CPUs.String()
+		p.CPUs = &list
+	}
+	return json.Marshal(p)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes.
+// UnmarshalJSON reads what MarshalJSON writes; a node without the key has no CPUs.
 func (n *NUMANode) UnmarshalJSON(b []byte) error {
-	p := numaNodeJSON{ID: -1}
+	none := ""
+	p := numaNodeJSON{ID: -1, CPUs: &none}
 	if err := json.Unmarshal(b, &p); err != nil {
 		return err
 	}
-	cpus, err := ParseList(p.CPUs)
-	if err != nil {
-		return fmt.Errorf("NUMA node %d: cpus: %w", p.ID, err)
+	read := NUMANode{ID: p.ID, CPUs: cpuset.New(), CPUsUnknown: p.CPUs == nil, Distance: p.Distance, MemoryBytes: p.MemoryBytes}
+	if p.CPUs != nil {
+		var err error
+		if read.CPUs, err = ParseList(*p.CPUs); err != nil {
+			return fmt.Errorf("NUMA node %d: cpus: %w", p.ID, err)
+		}
 	}
-	*n = NUMANode{ID: p.ID, CPUs: cpus, Distance: p.Distance, MemoryBytes: p.MemoryBytes}
+	*n = read
 	return nil
 }
 

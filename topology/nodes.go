@@ -2,6 +2,8 @@ package topology
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -43,18 +45,51 @@ func nodeCPUs(t *tree, folder string) (cpuset.CPUSet, error) {
 	return t.numbered(folder, "cpu", MaxCPUs)
 }
 
-// nodeOfCPU turns the nodes' lists round.
-func nodeOfCPU(nodes []NUMANode) (map[int]ID, error) {
+// placeInNodes gives the CPUs the nodes that list them. Nodes that list the
+// same CPU tell nothing: firmware errs so, and numa=fake lists a CPU in each
+// part of its node (numa_add_cpu, mm/numa_emulation.c).
+func (m *Machine) placeInNodes() {
 	of := map[int]ID{}
-	for _, n := range nodes {
+	twice, nodes := map[int]bool{}, map[int]bool{}
+	for _, n := range m.NUMANodes {
 		for _, cpu := range n.CPUs.UnsortedList() {
 			if other, taken := of[cpu]; taken {
-				return nil, fmt.Errorf("%s: cpulist: CPU %d is in node %d and in node %d", nodeDir, cpu, min(int(other), n.ID), max(int(other), n.ID))
+				twice[cpu], nodes[n.ID], nodes[int(other)] = true, true, true
 			}
 			of[cpu] = ID(n.ID)
 		}
 	}
-	return of, nil
+	for i := range m.CPUs {
+		c := &m.CPUs[i]
+		c.NUMANode = Unknown
+		if node, ok := of[c.ID]; ok {
+			c.NUMANode = node
+		}
+	}
+	if len(twice) > 0 {
+		m.forgetNodes(fmt.Sprintf("NUMA nodes %s have CPUs in common (%s)", short(nodes), short(twice)))
+	}
+}
+
+// forgetNodes makes unknown which CPUs the nodes have, and says why.
+func (m *Machine) forgetNodes(why string) {
+	for i := range m.CPUs {
+		m.CPUs[i].NUMANode = Unknown
+	}
+	for i := range m.NUMANodes {
+		m.NUMANodes[i].CPUs, m.NUMANodes[i].CPUsUnknown = cpuset.New(), true
+	}
+	m.Faults = append(m.Faults, why+": the NUMA node of each CPU is not known")
+}
+
+// short shows a set in a sentence: never long.
+func short(set map[int]bool) string {
+	const most = 60
+	text := cpuset.New(slices.Collect(maps.Keys(set))...).String()
+	if len(text) > most {
+		return text[:most] + "..."
+	}
+	return text
 }
 
 // parseDistance reads "10 21", a distance to each online node in ascending

@@ -52,6 +52,9 @@ type CPU struct {
 type NUMANode struct {
 	ID   int           // the kernel's number; numbers may have gaps
 	CPUs cpuset.CPUSet // its online CPUs
+	// CPUsUnknown tells that CPUs is empty because the kernel does not say
+	// which they are. JSON shows null.
+	CPUsUnknown bool
 	// Distance holds the kernel's distance to each node of
 	// [Machine.NUMANodes], in that order (10: local). Nil: not said.
 	Distance []int
@@ -63,6 +66,9 @@ type NUMANode struct {
 type Machine struct {
 	CPUs      []CPU      `json:"cpus"`       // all present ones, ascending by ID, offline ones too
 	NUMANodes []NUMANode `json:"numa_nodes"` // ascending by ID
+	// Faults are contradictions in what firmware and kernel say, a sentence
+	// each, with what is Unknown for it. Sound machines have none.
+	Faults []string `json:"faults,omitempty"`
 }
 
 // Level is one way in which a machine groups its CPUs.

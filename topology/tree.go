@@ -22,7 +22,8 @@ const maxEntries = 4 * MaxCPUs
 // tree reads small files below /sys.
 type tree struct{ sys fs.FS }
 
-// text returns what a file holds, without white space around it. ok is false if
+// text returns what a file holds, without white space around it and without the
+// NUL that some drivers count as part of their text. ok is false if
 // there is no such file: not there, a folder or device in its place, or a CPU
 // that went offline while we read.
 func (t *tree) text(name string) (text string, ok bool, err error) {
@@ -52,7 +53,7 @@ func (t *tree) text(name string) (text string, ok bool, err error) {
 	if len(b) > maxFileBytes {
 		return "", false, fmt.Errorf("%s: longer than %d bytes: the kernel writes no such file", name, maxFileBytes)
 	}
-	return strings.TrimSpace(string(b)), true, nil
+	return strings.TrimSpace(strings.TrimRight(string(b), "\x00 \t\r\n")), true, nil
 }
 
 // missing tells errors that mean that the kernel does not say: no file, no

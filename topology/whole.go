@@ -4,10 +4,15 @@ package topology
 // share all that is wider than it: one of which nothing is known is where its
 // siblings are. A level that has them apart is narrower than the core, and so
 // no level of this machine: the die and the cluster of kernels that know none
-// are the hardware thread itself (include/linux/topology.h).
+// are the hardware thread itself (include/linux/topology.h). Of NUMA nodes it
+// is a fault: x86 refuses such siblings (topology_sane, arch/x86/kernel/smpboot.c).
 func (m *Machine) keepCoresWhole() {
-	for _, level := range []Level{LevelSocket, LevelDie, LevelL3, LevelCluster} {
+	for _, level := range []Level{LevelSocket, LevelDie, LevelNUMANode, LevelL3, LevelCluster} {
 		of, cut := m.groupsOfCores(level)
+		if cut && level == LevelNUMANode {
+			m.forgetNodes("the threads of a core are in several NUMA nodes")
+			continue
+		}
 		for i := range m.CPUs {
 			c := &m.CPUs[i]
 			id := c.at(level)

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/utils/cpuset"
 
+	"github.com/unthrottle/unthrottle/container"
 	"github.com/unthrottle/unthrottle/placement"
 	"github.com/unthrottle/unthrottle/placement/placefile"
 	"github.com/unthrottle/unthrottle/report"
@@ -139,6 +140,9 @@ func (f *placeFlags) state(stdin io.Reader) (placement.State, error) {
 		return s, err
 	}
 	s.Machine = m
+	for _, fault := range m.Faults {
+		say("the machine's description: %s", container.Sanitize(fault, 0))
+	}
 	if s.Order, err = placement.ParseOrder(f.order); err != nil {
 		return s, fmt.Errorf("--%w", err)
 	}

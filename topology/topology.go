@@ -30,8 +30,8 @@ type Kind string
 // The kinds of CPUs.
 const (
 	KindUnknown     Kind = ""            // the kernel does not say, or all CPUs are alike
-	KindPerformance Kind = "performance" // Intel cpu_core; on Arm all but the least capacity
-	KindEfficiency  Kind = "efficiency"  // Intel cpu_atom, cpu_lowpower; on Arm the least capacity
+	KindPerformance Kind = "performance" // Intel cpu_core; elsewhere above the widest gap between capacities
+	KindEfficiency  Kind = "efficiency"  // Intel cpu_atom, cpu_lowpower; elsewhere below that gap
 )
 
 // CPU is one logical CPU (a hardware thread).

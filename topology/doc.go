@@ -25,6 +25,9 @@
 //	L3         cpu/cpuN/cache/indexM/shared_cpu_list, of level 3 and type Unified
 //	NUMA node  node/nodeN/cpulist
 //
+// Where a list is missing its mask tells the same: core_cpus, thread_siblings,
+// shared_cpu_map, cpumap and so on.
+//
 // # Example
 //
 // 2 sockets, each with 1 core of 2 threads numbered 0,2 and 1,3:

@@ -19,7 +19,7 @@ func readKinds(t *tree, present cpuset.CPUSet) (map[int]Kind, error) {
 		device string
 		kind   Kind
 	}{{"cpu_core", KindPerformance}, {"cpu_atom", KindEfficiency}, {"cpu_lowpower", KindEfficiency}} {
-		cpus, _, err := t.list("devices/"+by.device+"/cpus", MaxCPUs)
+		cpus, _, err := t.list("devices/" + by.device + "/cpus")
 		if err != nil {
 			return nil, err
 		}

@@ -20,9 +20,11 @@ func readNodes(t *tree) ([]NUMANode, error) {
 	for _, id := range ids.List() {
 		folder := nodeDir + "/node" + strconv.Itoa(id)
 		n := NUMANode{ID: id}
-		if n.CPUs, err = nodeCPUs(t, folder); err != nil {
+		var known bool
+		if n.CPUs, known, err = nodeCPUs(t, folder); err != nil {
 			return nil, err
 		}
+		n.CPUsUnknown = !known
 		// Neither decides who runs where: what is odd in them is not said.
 		if text, ok, err := t.text(folder + "/distance"); err == nil && ok {
 			n.Distance = parseDistance(text)
@@ -35,14 +37,19 @@ func readNodes(t *tree) ([]NUMANode, error) {
 	return nodes, nil
 }
 
-// nodeCPUs returns a node's CPUs: its cpulist, or where there is none (a saved
-// tree that was thinned out) its links to CPUs.
-func nodeCPUs(t *tree, folder string) (cpuset.CPUSet, error) {
-	cpus, ok, err := t.list(folder+"/cpulist", MaxCPUs)
-	if err != nil || ok {
-		return cpus, err
+// nodeCPUs returns a node's CPUs: its cpulist, or its cpumap (the same of
+// node_read_cpumap, drivers/base/node.c), or where there is neither (a saved
+// tree that was thinned out) its links to CPUs. Without all three its CPUs are
+// not known: a node without CPUs has an empty list.
+func nodeCPUs(t *tree, folder string) (cpus cpuset.CPUSet, known bool, err error) {
+	if cpus, known, err = t.list(folder + "/cpulist"); known || err != nil {
+		return cpus, known, err
 	}
-	return t.numbered(folder, "cpu", MaxCPUs)
+	if cpus, known, err = t.set(folder+"/cpumap", ParseMask); known || err != nil {
+		return cpus, known, err
+	}
+	cpus, err = t.numbered(folder, "cpu", MaxCPUs)
+	return cpus, !cpus.IsEmpty(), err
 }
 
 // placeInNodes gives the CPUs the nodes that list them. Nodes that list the

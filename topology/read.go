@@ -32,7 +32,7 @@ func read(t *tree) (Machine, error) {
 	if err != nil {
 		return Machine{}, err
 	}
-	isolated, _, err := t.list(cpuDir+"/isolated", MaxCPUs)
+	isolated, _, err := t.list(cpuDir + "/isolated")
 	if err != nil {
 		return Machine{}, err
 	}
@@ -62,11 +62,11 @@ func read(t *tree) (Machine, error) {
 // online. Where the kernel's two lists are missing or empty, which no running
 // machine's are, the cpuN folders and their own online files stand in.
 func readPresent(t *tree) (present, online cpuset.CPUSet, err error) {
-	present, havePresent, err := t.list(cpuDir+"/present", MaxCPUs)
+	present, havePresent, err := t.list(cpuDir + "/present")
 	if err != nil {
 		return present, online, err
 	}
-	online, haveOnline, err := t.list(cpuDir+"/online", MaxCPUs)
+	online, haveOnline, err := t.list(cpuDir + "/online")
 	if err != nil {
 		return present, online, err
 	}

@@ -350,6 +350,11 @@ func FuzzRead(f *testing.F) {
 	for path := range small() {
 		files = append(files, path)
 	}
+	for _, file := range []string{"topology/die_id", "topology/core_cpus", "topology/core_siblings", "cache/index3/shared_cpu_map", "cpu_capacity",
+		"regs/identification/midr_el1"} {
+		files = append(files, cpus+"cpu3/"+file)
+	}
+	files = append(files, "devices/system/node/node1/cpumap")
 	f.Add(0, 1, []byte("0-3"), []byte("garbage"))
 	f.Add(5, 9, []byte(""), []byte("0-8191"))
 	f.Fuzz(func(t *testing.T, a, b int, contentA, contentB []byte) {

@@ -69,13 +69,18 @@ func missing(err error) bool {
 	return false
 }
 
-// list returns the numbers of a file in the kernel's list format.
-func (t *tree) list(name string, limit int) (set cpuset.CPUSet, ok bool, err error) {
+// list returns the CPUs of a file in the kernel's list format.
+func (t *tree) list(name string) (set cpuset.CPUSet, ok bool, err error) {
+	return t.set(name, ParseList)
+}
+
+// set returns the CPUs of a file in the format that parse reads.
+func (t *tree) set(name string, parse func(string) (cpuset.CPUSet, error)) (set cpuset.CPUSet, ok bool, err error) {
 	text, ok, err := t.text(name)
 	if err != nil || !ok {
 		return cpuset.New(), false, err
 	}
-	set, err = parseList(text, limit)
+	set, err = parse(text)
 	if err != nil {
 		return cpuset.New(), false, fmt.Errorf("%s: %w", name, err)
 	}

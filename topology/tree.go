@@ -110,7 +110,16 @@ func (t *tree) numbered(dir, prefix string, limit int) (cpuset.CPUSet, error) {
 	return cpuset.New(ids...), nil
 }
 
+// entries returns what is in a folder. Nothing else is opened: a pipe in a
+// strange tree would block.
 func (t *tree) entries(dir string) ([]fs.DirEntry, error) {
+	info, err := fs.Stat(t.sys, dir)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, &fs.PathError{Op: "readdir", Path: dir, Err: fs.ErrNotExist}
+	}
 	f, err := t.sys.Open(dir)
 	if err != nil {
 		return nil, err

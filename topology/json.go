@@ -138,28 +138,43 @@ func (m *Machine) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
+// EntryError is an entry of a description that no machine can have.
+type EntryError struct {
+	List string // the key of its list: cpus or numa_nodes
+	ID   int    // its id; -1 if it is missing
+	Why  string
+}
+
+func (e *EntryError) Error() string { return e.Why }
+
 // check reports the first thing in a sorted machine that cannot be.
 func (m Machine) check() error {
 	if len(m.CPUs) == 0 {
 		return fmt.Errorf("cpus: none given")
 	}
 	for i, c := range m.CPUs {
+		wrong := func(format string, args ...any) error {
+			return &EntryError{"cpus", c.ID, fmt.Sprintf(format, args...)}
+		}
 		switch {
 		case c.ID < 0 || c.ID >= MaxCPUs:
-			return fmt.Errorf("CPU id %d: missing, or outside 0 to %d", c.ID, MaxCPUs-1)
+			return wrong("CPU id %d: missing, or outside 0 to %d", c.ID, MaxCPUs-1)
 		case i > 0 && c.ID == m.CPUs[i-1].ID:
-			return fmt.Errorf("CPU %d: given twice", c.ID)
+			return wrong("CPU %d: given twice", c.ID)
 		}
 	}
 	for i, n := range m.NUMANodes {
+		wrong := func(format string, args ...any) error {
+			return &EntryError{"numa_nodes", n.ID, fmt.Sprintf(format, args...)}
+		}
 		switch {
 		case n.ID < 0 || n.ID >= MaxNUMANodes:
-			return fmt.Errorf("NUMA node id %d: missing, or outside 0 to %d", n.ID, MaxNUMANodes-1)
+			return wrong("NUMA node id %d: missing, or outside 0 to %d", n.ID, MaxNUMANodes-1)
 		case i > 0 && n.ID == m.NUMANodes[i-1].ID:
-			return fmt.Errorf("NUMA node %d: given twice", n.ID)
+			return wrong("NUMA node %d: given twice", n.ID)
 		}
 		if other := m.notOf(n); !other.IsEmpty() {
-			return fmt.Errorf("NUMA node %d: cpus: %s: the CPUs themselves name another numa_node", n.ID, other)
+			return wrong("NUMA node %d: cpus: %s: the CPUs themselves name another numa_node", n.ID, other)
 		}
 	}
 	return nil

@@ -25,6 +25,9 @@
 //	L3         cpu/cpuN/cache/indexM/shared_cpu_list, of level 3 and type Unified
 //	NUMA node  node/nodeN/cpulist
 //
+// Where a list is missing its mask tells the same: core_cpus, thread_siblings,
+// shared_cpu_map, cpumap and so on.
+//
 // # Example
 //
 // 2 sockets, each with 1 core of 2 threads numbered 0,2 and 1,3:
@@ -35,6 +38,12 @@
 //	cpu3/topology/core_cpus_list  1,3    core 1, socket 1
 //
 // The kernel's own core_id is 0 in all four.
+//
+// # Levels that a machine lacks
+//
+// Where a kernel knows no dies, die_id is -1 and die_cpus_list the CPU itself;
+// so are cluster_id and cluster_cpus_list. A level whose number is negative is
+// Unknown, and so is one that has the threads of a core apart.
 //
 // # Limits
 //

@@ -73,27 +73,36 @@ func (c *CPU) UnmarshalJSON(b []byte) error {
 // numaNodeJSON is a NUMANode as JSON shows it.
 type numaNodeJSON struct {
 	ID          int     `json:"id"`
-	CPUs        string  `json:"cpus"`
+	CPUs        *string `json:"cpus"`
 	Distance    []int   `json:"distance"`
 	MemoryBytes *uint64 `json:"memory_bytes"`
 }
 
-// MarshalJSON writes the CPUs as a list string ("0-3").
+// MarshalJSON writes the CPUs as a list string ("0-3"), null if they are unknown.
 func (n NUMANode) MarshalJSON() ([]byte, error) {
-	return json.Marshal(numaNodeJSON{n.ID, n.CPUs.String(), n.Distance, n.MemoryBytes})
+	p := numaNodeJSON{ID: n.ID, Distance: n.Distance, MemoryBytes: n.MemoryBytes}
+	if !n.CPUsUnknown {
+		list := n.CPUs.String()
+		p.CPUs = &list
+	}
+	return json.Marshal(p)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes.
+// UnmarshalJSON reads what MarshalJSON writes; a node without the key has no CPUs.
 func (n *NUMANode) UnmarshalJSON(b []byte) error {
-	p := numaNodeJSON{ID: -1}
+	none := ""
+	p := numaNodeJSON{ID: -1, CPUs: &none}
 	if err := json.Unmarshal(b, &p); err != nil {
 		return err
 	}
-	cpus, err := ParseList(p.CPUs)
-	if err != nil {
-		return fmt.Errorf("NUMA node %d: cpus: %w", p.ID, err)
+	read := NUMANode{ID: p.ID, CPUs: cpuset.New(), CPUsUnknown: p.CPUs == nil, Distance: p.Distance, MemoryBytes: p.MemoryBytes}
+	if p.CPUs != nil {
+		var err error
+		if read.CPUs, err = ParseList(*p.CPUs); err != nil {
+			return fmt.Errorf("NUMA node %d: cpus: %w", p.ID, err)
+		}
 	}
-	*n = NUMANode{ID: p.ID, CPUs: cpus, Distance: p.Distance, MemoryBytes: p.MemoryBytes}
+	*n = read
 	return nil
 }
 
@@ -111,7 +120,7 @@ func (m Machine) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads what MarshalJSON writes, in any order and with more keys,
 // and refuses what no machine can be: ids out of range or used twice, and nodes
-// that claim another node's CPUs.
+// that claim another node's CPUs. A level that cuts a core is Unknown, as in Read.
 func (m *Machine) UnmarshalJSON(b []byte) error {
 	type plain Machine
 	var p plain
@@ -124,9 +133,19 @@ func (m *Machine) UnmarshalJSON(b []byte) error {
 	if err := read.check(); err != nil {
 		return fmt.Errorf("topology: %w", err)
 	}
+	read.keepCoresWhole()
 	*m = read
 	return nil
 }
+
+// EntryError is an entry of a description that no machine can have.
+type EntryError struct {
+	List string // the key of its list: cpus or numa_nodes
+	ID   int    // its id; -1 if it is missing
+	Why  string
+}
+
+func (e *EntryError) Error() string { return e.Why }
 
 // check reports the first thing in a sorted machine that cannot be.
 func (m Machine) check() error {
@@ -134,22 +153,28 @@ func (m Machine) check() error {
 		return fmt.Errorf("cpus: none given")
 	}
 	for i, c := range m.CPUs {
+		wrong := func(format string, args ...any) error {
+			return &EntryError{"cpus", c.ID, fmt.Sprintf(format, args...)}
+		}
 		switch {
 		case c.ID < 0 || c.ID >= MaxCPUs:
-			return fmt.Errorf("CPU id %d: missing, or outside 0 to %d", c.ID, MaxCPUs-1)
+			return wrong("CPU id %d: missing, or outside 0 to %d", c.ID, MaxCPUs-1)
 		case i > 0 && c.ID == m.CPUs[i-1].ID:
-			return fmt.Errorf("CPU %d: given twice", c.ID)
+			return wrong("CPU %d: given twice", c.ID)
 		}
 	}
 	for i, n := range m.NUMANodes {
+		wrong := func(format string, args ...any) error {
+			return &EntryError{"numa_nodes", n.ID, fmt.Sprintf(format, args...)}
+		}
 		switch {
 		case n.ID < 0 || n.ID >= MaxNUMANodes:
-			return fmt.Errorf("NUMA node id %d: missing, or outside 0 to %d", n.ID, MaxNUMANodes-1)
+			return wrong("NUMA node id %d: missing, or outside 0 to %d", n.ID, MaxNUMANodes-1)
 		case i > 0 && n.ID == m.NUMANodes[i-1].ID:
-			return fmt.Errorf("NUMA node %d: given twice", n.ID)
+			return wrong("NUMA node %d: given twice", n.ID)
 		}
 		if other := m.notOf(n); !other.IsEmpty() {
-			return fmt.Errorf("NUMA node %d: cpus: %s: the CPUs themselves name another numa_node", n.ID, other)
+			return wrong("NUMA node %d: cpus: %s: the CPUs themselves name another numa_node", n.ID, other)
 		}
 	}
 	return nil

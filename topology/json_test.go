@@ -81,6 +81,32 @@ func TestJSONRefuses(t *testing.T) {
 	}
 }
 
+// TestJSONOfFaults pins what a machine with faulty nodes looks like, and that it reads as it was.
+func TestJSONOfFaults(t *testing.T) {
+	tree := small()
+	set(tree, "devices/system/node/node1/cpulist", "0-7")
+	m, err := topology.Read(tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `"numa_nodes":[{"id":0,"cpus":null,"distance":[10,21],"memory_bytes":17179869184},{"id":1,"cpus":null,"distance":[21,10],"memory_bytes":17179869184}],` +
+		`"faults":["NUMA nodes 0-1 have CPUs in common (0-1,4-5): the NUMA node of each CPU is not known"]}`
+	if _, got, _ := strings.Cut(string(text), `],`); got != want {
+		t.Errorf("%s", cmp.Diff(want, got))
+	}
+	var again topology.Machine
+	if err := json.Unmarshal(text, &again); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(m, again, cmp.Comparer(cpuset.CPUSet.Equals)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestJSONByHand(t *testing.T) {
 	var m topology.Machine
 	if err := json.Unmarshal([]byte(`{"cpus":[{"id":3,"core":7,"more":1},{"id":1}],"by":"hand"}`), &m); err != nil {

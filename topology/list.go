@@ -14,21 +14,17 @@ import (
 // [MaxCPUs]; all else is an error that quotes the part at fault.
 // Source: bitmap_parselist, lib/bitmap-str.c.
 func ParseList(s string) (cpuset.CPUSet, error) {
-	return parseList(s, MaxCPUs)
-}
-
-func parseList(s string, limit int) (cpuset.CPUSet, error) {
 	s = strings.TrimSpace(s)
 	if s == "" {
 		return cpuset.New(), nil
 	}
-	in := make([]bool, limit)
+	in := make([]bool, MaxCPUs)
 	for part := range strings.SplitSeq(s, ",") {
 		if err := markPart(in, part); err != nil {
 			return cpuset.CPUSet{}, fmt.Errorf("list %s: %w", quote(s), err)
 		}
 	}
-	ids := make([]int, 0, limit/8)
+	ids := make([]int, 0, MaxCPUs/8)
 	for id, ok := range in {
 		if ok {
 			ids = append(ids, id)

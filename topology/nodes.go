@@ -2,6 +2,8 @@ package topology
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,9 +20,11 @@ func readNodes(t *tree) ([]NUMANode, error) {
 	for _, id := range ids.List() {
 		folder := nodeDir + "/node" + strconv.Itoa(id)
 		n := NUMANode{ID: id}
-		if n.CPUs, err = nodeCPUs(t, folder); err != nil {
+		var known bool
+		if n.CPUs, known, err = nodeCPUs(t, folder); err != nil {
 			return nil, err
 		}
+		n.CPUsUnknown = !known
 		// Neither decides who runs where: what is odd in them is not said.
 		if text, ok, err := t.text(folder + "/distance"); err == nil && ok {
 			n.Distance = parseDistance(text)
@@ -33,28 +37,66 @@ func readNodes(t *tree) ([]NUMANode, error) {
 	return nodes, nil
 }
 
-// nodeCPUs returns a node's CPUs: its cpulist, or where there is none (a saved
-// tree that was thinned out) its links to CPUs.
-func nodeCPUs(t *tree, folder string) (cpuset.CPUSet, error) {
-	cpus, ok, err := t.list(folder+"/cpulist", MaxCPUs)
-	if err != nil || ok {
-		return cpus, err
+// nodeCPUs returns a node's CPUs: its cpulist, or its cpumap (the same of
+// node_read_cpumap, drivers/base/node.c), or where there is neither (a saved
+// tree that was thinned out) its links to CPUs. Without all three its CPUs are
+// not known: a node without CPUs has an empty list.
+func nodeCPUs(t *tree, folder string) (cpus cpuset.CPUSet, known bool, err error) {
+	if cpus, known, err = t.list(folder + "/cpulist"); known || err != nil {
+		return cpus, known, err
 	}
-	return t.numbered(folder, "cpu", MaxCPUs)
+	if cpus, known, err = t.set(folder+"/cpumap", ParseMask); known || err != nil {
+		return cpus, known, err
+	}
+	cpus, err = t.numbered(folder, "cpu", MaxCPUs)
+	return cpus, !cpus.IsEmpty(), err
 }
 
-// nodeOfCPU turns the nodes' lists round.
-func nodeOfCPU(nodes []NUMANode) (map[int]ID, error) {
+// placeInNodes gives the CPUs the nodes that list them. Nodes that list the
+// same CPU tell nothing: firmware errs so, and numa=fake lists a CPU in each
+// part of its node (numa_add_cpu, mm/numa_emulation.c).
+func (m *Machine) placeInNodes() {
 	of := map[int]ID{}
-	for _, n := range nodes {
+	twice, nodes := map[int]bool{}, map[int]bool{}
+	for _, n := range m.NUMANodes {
 		for _, cpu := range n.CPUs.UnsortedList() {
 			if other, taken := of[cpu]; taken {
-				return nil, fmt.Errorf("%s: cpulist: CPU %d is in node %d and in node %d", nodeDir, cpu, min(int(other), n.ID), max(int(other), n.ID))
+				twice[cpu], nodes[n.ID], nodes[int(other)] = true, true, true
 			}
 			of[cpu] = ID(n.ID)
 		}
 	}
-	return of, nil
+	for i := range m.CPUs {
+		c := &m.CPUs[i]
+		c.NUMANode = Unknown
+		if node, ok := of[c.ID]; ok {
+			c.NUMANode = node
+		}
+	}
+	if len(twice) > 0 {
+		m.forgetNodes(fmt.Sprintf("NUMA nodes %s have CPUs in common (%s)", short(nodes), short(twice)))
+	}
+}
+
+// forgetNodes makes unknown which CPUs the nodes have, and says why.
+func (m *Machine) forgetNodes(why string) {
+	for i := range m.CPUs {
+		m.CPUs[i].NUMANode = Unknown
+	}
+	for i := range m.NUMANodes {
+		m.NUMANodes[i].CPUs, m.NUMANodes[i].CPUsUnknown = cpuset.New(), true
+	}
+	m.Faults = append(m.Faults, why+": the NUMA node of each CPU is not known")
+}
+
+// short shows a set in a sentence: never long.
+func short(set map[int]bool) string {
+	const most = 60
+	text := cpuset.New(slices.Collect(maps.Keys(set))...).String()
+	if len(text) > most {
+		return text[:most] + "..."
+	}
+	return text
 }
 
 // parseDistance reads "10 21", a distance to each online node in ascending

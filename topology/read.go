@@ -17,7 +17,8 @@ const (
 // A file that is missing, or whose kernel is too old to have it, leaves what it
 // would have told Unknown. A file that holds what no kernel writes there is an
 // error that names it, and so are the files without which nothing is known:
-// one of cpu/present, cpu/online or the cpuN folders must be there.
+// one of cpu/present, cpu/online or the cpuN folders must be there. Where files
+// contradict each other, the machine's Faults tell it, and the rest holds.
 func Read(sys fs.FS) (Machine, error) {
 	m, err := read(&tree{sys: sys})
 	if err != nil {
@@ -31,15 +32,11 @@ func read(t *tree) (Machine, error) {
 	if err != nil {
 		return Machine{}, err
 	}
-	isolated, _, err := t.list(cpuDir+"/isolated", MaxCPUs)
+	isolated, _, err := t.list(cpuDir + "/isolated")
 	if err != nil {
 		return Machine{}, err
 	}
 	nodes, err := readNodes(t)
-	if err != nil {
-		return Machine{}, err
-	}
-	nodeOf, err := nodeOfCPU(nodes)
 	if err != nil {
 		return Machine{}, err
 	}
@@ -50,36 +47,35 @@ func read(t *tree) (Machine, error) {
 	m := Machine{CPUs: make([]CPU, 0, present.Size()), NUMANodes: nodes}
 	groups := newGroups(t)
 	for _, id := range present.List() {
-		c := CPU{ID: id, Online: online.Contains(id), Isolated: isolated.Contains(id), Kind: kinds[id], NUMANode: Unknown}
-		if node, ok := nodeOf[id]; ok {
-			c.NUMANode = node
-		}
+		c := CPU{ID: id, Online: online.Contains(id), Isolated: isolated.Contains(id), Kind: kinds[id]}
 		if err := groups.fill(&c); err != nil {
 			return Machine{}, err
 		}
 		m.CPUs = append(m.CPUs, c)
 	}
+	m.placeInNodes()
+	m.keepCoresWhole()
 	return m, nil
 }
 
 // readPresent returns the CPUs that are there and those of them that are
-// online. Where the kernel's two lists are missing, the cpuN folders and their
-// own online files stand in.
+// online. Where the kernel's two lists are missing or empty, which no running
+// machine's are, the cpuN folders and their own online files stand in.
 func readPresent(t *tree) (present, online cpuset.CPUSet, err error) {
-	present, havePresent, err := t.list(cpuDir+"/present", MaxCPUs)
+	present, havePresent, err := t.list(cpuDir + "/present")
 	if err != nil {
 		return present, online, err
 	}
-	online, haveOnline, err := t.list(cpuDir+"/online", MaxCPUs)
+	online, haveOnline, err := t.list(cpuDir + "/online")
 	if err != nil {
 		return present, online, err
 	}
-	if !havePresent {
+	if !havePresent || present.IsEmpty() {
 		if present, err = t.numbered(cpuDir, "cpu", MaxCPUs); err != nil {
 			return present, online, err
 		}
 	}
-	if !haveOnline {
+	if !haveOnline || online.IsEmpty() {
 		if online, err = onlineOneByOne(t, present); err != nil {
 			return present, online, err
 		}
@@ -92,7 +88,7 @@ func readPresent(t *tree) (present, online cpuset.CPUSet, err error) {
 }
 
 // onlineOneByOne asks each CPU's own file. A CPU without one cannot be taken
-// offline (CPU 0 on many machines).
+// offline (CPU 0 on many machines); an empty one says no more.
 func onlineOneByOne(t *tree, present cpuset.CPUSet) (cpuset.CPUSet, error) {
 	var ids []int
 	for _, id := range present.List() {
@@ -101,7 +97,7 @@ func onlineOneByOne(t *tree, present cpuset.CPUSet) (cpuset.CPUSet, error) {
 		switch {
 		case err != nil:
 			return cpuset.CPUSet{}, err
-		case !ok || text == "1":
+		case !ok || text == "" || text == "1":
 			ids = append(ids, id)
 		case text != "0":
 			return cpuset.CPUSet{}, fmt.Errorf("%s: %s is neither 0 nor 1", name, quote(text))

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io/fs"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -193,11 +194,6 @@ func TestGarbageIsNamed(t *testing.T) {
 			}
 		}
 	}
-	tree := small()
-	set(tree, "devices/system/node/node1/cpulist", "1-3")
-	if _, err := topology.Read(tree); err == nil || !strings.Contains(err.Error(), "CPU 1 is in node 0 and in node 1") {
-		t.Errorf("a CPU in two nodes: %v", err)
-	}
 	if _, err := topology.Read(fstest.MapFS{}); err == nil || !strings.Contains(err.Error(), "is this a copy of /sys?") {
 		t.Errorf("an empty tree: %v", err)
 	}
@@ -212,6 +208,11 @@ func TestKindsByCapacity(t *testing.T) {
 		{[8]string{"1024", "1024", "1024", "1024", "1024", "1024", "1024", "1024"}, "--------"},
 		{[8]string{"300", "300", "700", "700", "300", "300", "1024", "1024"}, "EEPPEEPP"},
 		{[8]string{"446", "x", "1024", "", "446", "-3", "1024", "0"}, "E-P-E-P-"},
+		{[8]string{"718", "731", "997", "1024", "718", "731", "1000", "1024"}, "EEPPEEPP"},
+		{[8]string{"1024", "1009", "1018", "1000", "1024", "1024", "1021", "997"}, "--------"},
+		{[8]string{"300", "320", "620", "1024", "300", "310", "640", "1024"}, "EEPPEEPP"},
+		{[8]string{"820", "1024", "820", "1024", "820", "1024", "820", "1024"}, "--------"},
+		{[8]string{"819", "1024", "819", "1024", "819", "1024", "819", "1024"}, "EPEPEPEP"},
 		{[8]string{}, "--------"},
 	} {
 		tree := small()
@@ -222,12 +223,54 @@ func TestKindsByCapacity(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := ""
-		for _, cpu := range m.CPUs {
-			got += map[topology.Kind]string{topology.KindPerformance: "P", topology.KindEfficiency: "E", topology.KindUnknown: "-"}[cpu.Kind]
-		}
-		if got != c.want {
+		if got := kindsOf(m); got != c.want {
 			t.Errorf("%v: %s, want %s", c.capacity, got, c.want)
+		}
+	}
+}
+
+// kindsOf shows a machine's kinds as P, E or - per CPU.
+func kindsOf(m topology.Machine) string {
+	kinds := ""
+	for _, cpu := range m.CPUs {
+		kinds += map[topology.Kind]string{topology.KindPerformance: "P", topology.KindEfficiency: "E", topology.KindUnknown: "-"}[cpu.Kind]
+	}
+	return kinds
+}
+
+// TestKindsByModel reads machines whose CPUs name their models.
+func TestKindsByModel(t *testing.T) {
+	const (
+		x925     = "0x00000000410fd850\n"
+		x925r1   = "0x00000000411fd851\n"
+		a725     = "0x00000000410fd870\n"
+		a520     = "0x00000000410fd800\n"
+		atFault  = "0xg"
+		notThere = ""
+	)
+	for _, c := range []struct {
+		name     string
+		capacity [8]int
+		model    [8]string
+		want     string
+	}{
+		{"GB10", [8]int{718, 731, 997, 1024, 718, 718, 1009, 1024}, [8]string{a725, a725, x925, x925, a725, a725, x925, x925}, "EEPPEEPP"},
+		{"models closer than clocks", [8]int{600, 800, 850, 900, 600, 800, 850, 900}, [8]string{a725, a725, x925, x925, a725, a725, x925, x925}, "EEPPEEPP"},
+		{"a revision is no model", [8]int{1000, 1024, 1000, 1024, 1000, 1024, 1000, 1024}, [8]string{x925, x925r1, x925, x925r1, x925, x925r1, x925, x925r1}, "--------"},
+		{"one model, two clocks", [8]int{512, 1024, 512, 1024, 512, 1024, 512, 1024}, [8]string{a520, a520, a520, a520, a520, a520, a520, a520}, "EPEPEPEP"},
+		{"three models", [8]int{300, 300, 700, 1024, 300, 300, 690, 1024}, [8]string{a520, a520, a725, x925, a520, a520, a725, x925}, "EEPPEEPP"},
+		{"models of one speed", [8]int{1024, 1024, 1024, 1024, 1024, 1024, 1024, 1024}, [8]string{a725, x925, a725, x925, a725, x925, a725, x925}, "--------"},
+		{"some unreadable", [8]int{718, 731, 997, 1024, 718, 731, 997, 1024}, [8]string{a725, a725, x925, x925, notThere, atFault, notThere, atFault}, "EEPPEEPP"},
+	} {
+		tree := small()
+		eachCPU(tree, "cpu_capacity", func(id int) string { return strconv.Itoa(c.capacity[id]) })
+		eachCPU(tree, "regs/identification/midr_el1", func(id int) string { return c.model[id] })
+		m, err := topology.Read(tree)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := kindsOf(m); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
 	}
 }
@@ -307,6 +350,11 @@ func FuzzRead(f *testing.F) {
 	for path := range small() {
 		files = append(files, path)
 	}
+	for _, file := range []string{"topology/die_id", "topology/core_cpus", "topology/core_siblings", "cache/index3/shared_cpu_map", "cpu_capacity",
+		"regs/identification/midr_el1"} {
+		files = append(files, cpus+"cpu3/"+file)
+	}
+	files = append(files, "devices/system/node/node1/cpumap")
 	f.Add(0, 1, []byte("0-3"), []byte("garbage"))
 	f.Add(5, 9, []byte(""), []byte("0-8191"))
 	f.Fuzz(func(t *testing.T, a, b int, contentA, contentB []byte) {

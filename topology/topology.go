@@ -30,8 +30,8 @@ type Kind string
 // The kinds of CPUs.
 const (
 	KindUnknown     Kind = ""            // the kernel does not say, or all CPUs are alike
-	KindPerformance Kind = "performance" // Intel cpu_core; on Arm all but the least capacity
-	KindEfficiency  Kind = "efficiency"  // Intel cpu_atom, cpu_lowpower; on Arm the least capacity
+	KindPerformance Kind = "performance" // Intel cpu_core; elsewhere above the widest gap between capacities
+	KindEfficiency  Kind = "efficiency"  // Intel cpu_atom, cpu_lowpower; elsewhere below that gap
 )
 
 // CPU is one logical CPU (a hardware thread).
@@ -52,6 +52,9 @@ type CPU struct {
 type NUMANode struct {
 	ID   int           // the kernel's number; numbers may have gaps
 	CPUs cpuset.CPUSet // its online CPUs
+	// CPUsUnknown tells that CPUs is empty because the kernel does not say
+	// which they are. JSON shows null.
+	CPUsUnknown bool
 	// Distance holds the kernel's distance to each node of
 	// [Machine.NUMANodes], in that order (10: local). Nil: not said.
 	Distance []int
@@ -63,6 +66,9 @@ type NUMANode struct {
 type Machine struct {
 	CPUs      []CPU      `json:"cpus"`       // all present ones, ascending by ID, offline ones too
 	NUMANodes []NUMANode `json:"numa_nodes"` // ascending by ID
+	// Faults are contradictions in what firmware and kernel say, a sentence
+	// each, with what is Unknown for it. Sound machines have none.
+	Faults []string `json:"faults,omitempty"`
 }
 
 // Level is one way in which a machine groups its CPUs.
@@ -81,21 +87,29 @@ const (
 
 // At returns the CPU's group at a level; Unknown for a level that is none.
 func (c CPU) At(level Level) ID {
-	switch level {
-	case LevelSocket:
-		return c.Socket
-	case LevelDie:
-		return c.Die
-	case LevelNUMANode:
-		return c.NUMANode
-	case LevelL3:
-		return c.L3
-	case LevelCluster:
-		return c.Cluster
-	case LevelCore:
-		return c.Core
+	if id := c.at(level); id != nil {
+		return *id
 	}
 	return Unknown
+}
+
+// at is where the CPU keeps its group at a level; nil for a level that is none.
+func (c *CPU) at(level Level) *ID {
+	switch level {
+	case LevelSocket:
+		return &c.Socket
+	case LevelDie:
+		return &c.Die
+	case LevelNUMANode:
+		return &c.NUMANode
+	case LevelL3:
+		return &c.L3
+	case LevelCluster:
+		return &c.Cluster
+	case LevelCore:
+		return &c.Core
+	}
+	return nil
 }
 
 // CPU returns the CPU with this id, and whether it is present.

@@ -22,7 +22,8 @@ const maxEntries = 4 * MaxCPUs
 // tree reads small files below /sys.
 type tree struct{ sys fs.FS }
 
-// text returns what a file holds, without white space around it. ok is false if
+// text returns what a file holds, without white space around it and without the
+// NUL that some drivers count as part of their text. ok is false if
 // there is no such file: not there, a folder or device in its place, or a CPU
 // that went offline while we read.
 func (t *tree) text(name string) (text string, ok bool, err error) {
@@ -52,7 +53,7 @@ func (t *tree) text(name string) (text string, ok bool, err error) {
 	if len(b) > maxFileBytes {
 		return "", false, fmt.Errorf("%s: longer than %d bytes: the kernel writes no such file", name, maxFileBytes)
 	}
-	return strings.TrimSpace(string(b)), true, nil
+	return strings.TrimSpace(strings.TrimRight(string(b), "\x00 \t\r\n")), true, nil
 }
 
 // missing tells errors that mean that the kernel does not say: no file, no
@@ -68,13 +69,18 @@ func missing(err error) bool {
 	return false
 }
 
-// list returns the numbers of a file in the kernel's list format.
-func (t *tree) list(name string, limit int) (set cpuset.CPUSet, ok bool, err error) {
+// list returns the CPUs of a file in the kernel's list format.
+func (t *tree) list(name string) (set cpuset.CPUSet, ok bool, err error) {
+	return t.set(name, ParseList)
+}
+
+// set returns the CPUs of a file in the format that parse reads.
+func (t *tree) set(name string, parse func(string) (cpuset.CPUSet, error)) (set cpuset.CPUSet, ok bool, err error) {
 	text, ok, err := t.text(name)
 	if err != nil || !ok {
 		return cpuset.New(), false, err
 	}
-	set, err = parseList(text, limit)
+	set, err = parse(text)
 	if err != nil {
 		return cpuset.New(), false, fmt.Errorf("%s: %w", name, err)
 	}
@@ -104,7 +110,16 @@ func (t *tree) numbered(dir, prefix string, limit int) (cpuset.CPUSet, error) {
 	return cpuset.New(ids...), nil
 }
 
+// entries returns what is in a folder. Nothing else is opened: a pipe in a
+// strange tree would block.
 func (t *tree) entries(dir string) ([]fs.DirEntry, error) {
+	info, err := fs.Stat(t.sys, dir)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, &fs.PathError{Op: "readdir", Path: dir, Err: fs.ErrNotExist}
+	}
 	f, err := t.sys.Open(dir)
 	if err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/cure/placefile"
+	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report"
 	"github.com/unthrottle/unthrottle/placement"
 	"github.com/unthrottle/unthrottle/topology"
@@ -58,7 +59,7 @@ func (f *placeFlags) run(cmd *cobra.Command) error {
 	if err := f.check(cmd); err != nil {
 		return err
 	}
-	state, err := f.state(cmd.InOrStdin())
+	state, err := f.state(cmd)
 	if err != nil {
 		return err
 	}
@@ -132,13 +133,16 @@ func (f *placeFlags) check(cmd *cobra.Command) error {
 }
 
 // state is the node without containers.
-func (f *placeFlags) state(stdin io.Reader) (placement.State, error) {
+func (f *placeFlags) state(cmd *cobra.Command) (placement.State, error) {
 	var s placement.State
-	m, err := f.machine(stdin)
+	m, err := f.machine(cmd)
 	if err != nil {
 		return s, err
 	}
 	s.Machine = m
+	for _, fault := range m.Faults {
+		say("the machine's description: %s", text.Sanitize(fault, 0))
+	}
 	if s.Order, err = placement.ParseOrder(f.order); err != nil {
 		return s, fmt.Errorf("--%w", err)
 	}
@@ -156,24 +160,15 @@ func (f *placeFlags) state(stdin io.Reader) (placement.State, error) {
 	return s, nil
 }
 
-func (f *placeFlags) machine(stdin io.Reader) (topology.Machine, error) {
-	var m topology.Machine
-	if f.topology != "" {
-		data, err := readBounded(f.topology, stdin)
-		if err != nil {
-			return m, err
-		}
-		return placefile.Machine(f.topology, data)
+func (f *placeFlags) machine(cmd *cobra.Command) (topology.Machine, error) {
+	if f.topology == "" {
+		return machineAt(cmd, f.sysfs)
 	}
-	root, err := os.OpenRoot(f.sysfs)
+	data, err := readBounded(f.topology, cmd.InOrStdin())
 	if err != nil {
-		return m, exitWith{exitNotMeasurable, err}
+		return topology.Machine{}, err
 	}
-	defer root.Close()
-	if m, err = topology.Read(root.FS()); err != nil {
-		return m, exitWith{exitNotMeasurable, fmt.Errorf("%s: %w", f.sysfs, err)}
-	}
-	return m, nil
+	return placefile.Machine(f.topology, data)
 }
 
 // readBounded reads a file that is no larger than placements are.

@@ -22,15 +22,9 @@ func newTopology() *cobra.Command {
 			if err := notEmpty(cmd, "sysfs"); err != nil {
 				return err
 			}
-			// A saved tree may come from anywhere: its links must not lead out of it.
-			root, err := os.OpenRoot(sysfs)
+			m, err := machineAt(cmd, sysfs)
 			if err != nil {
-				return exitWith{exitNotMeasurable, err}
-			}
-			defer root.Close()
-			m, err := topology.Read(root.FS())
-			if err != nil {
-				return exitWith{exitNotMeasurable, fmt.Errorf("%s: %w", sysfs, err)}
+				return err
 			}
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), m)
@@ -44,4 +38,36 @@ func newTopology() *cobra.Command {
 	cmd.Flags().StringVar(&sysfs, "sysfs", "/sys", "`DIR` that stands for /sys, such as a saved tree")
 	cmd.Flags().BoolVar(&ascii, "ascii", false, "no lines beyond ASCII")
 	return cmd
+}
+
+// machineAt reads the machine from the folder of --sysfs. What is wrong with a folder that the user names is a
+// fault of the input; the host's own that cannot be read is not measurable.
+func machineAt(cmd *cobra.Command, sysfs string) (topology.Machine, error) {
+	m, err := readSysfs(sysfs)
+	if err != nil && !cmd.Flags().Changed("sysfs") {
+		return m, exitWith{exitNotMeasurable, err}
+	}
+	return m, err
+}
+
+func readSysfs(dir string) (topology.Machine, error) {
+	// To open a pipe would block.
+	info, err := os.Stat(dir)
+	if err != nil {
+		return topology.Machine{}, err
+	}
+	if !info.IsDir() {
+		return topology.Machine{}, fmt.Errorf("%s: no folder: give one that stands for /sys", dir)
+	}
+	// A saved tree may come from anywhere: its links must not lead out of it.
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return topology.Machine{}, err
+	}
+	defer root.Close()
+	m, err := topology.Read(root.FS())
+	if err != nil {
+		return m, fmt.Errorf("%s: %w", dir, err)
+	}
+	return m, nil
 }

@@ -55,7 +55,7 @@ func Containers(file string, data []byte, there func(name string) bool) ([]place
 		return nil, &Error{file, root.Line, "", "must be a list of containers, each \"- {name: NAME, cpus: NUMBER}\""}
 	}
 	if len(root.Content) > MaxEvents {
-		return nil, &Error{file, 0, "", fmt.Sprintf("%d entries: at most %d are read", len(root.Content), MaxEvents)}
+		return nil, &Error{file, root.Content[MaxEvents].Line, "", fmt.Sprintf("%d entries: at most %d are read", len(root.Content), MaxEvents)}
 	}
 	here := map[string]bool{}
 	var events []placement.Event
@@ -92,27 +92,16 @@ func document(file string, data []byte) (*yaml.Node, error) {
 	if err := dec.Decode(&doc); errors.Is(err, io.EOF) || err == nil && len(doc.Content) != 1 {
 		return nil, nil
 	} else if err != nil {
-		line, why := yamlLine(err)
-		return nil, &Error{file, line, "", "not YAML: " + why}
+		return nil, yamlError(file, data, err)
 	}
-	if err := dec.Decode(&second); !errors.Is(err, io.EOF) {
+	switch err := dec.Decode(&second); {
+	case errors.Is(err, io.EOF):
+	case err != nil:
+		return nil, yamlError(file, data, err)
+	default:
 		return nil, &Error{file, second.Line, "", "more than one document"}
 	}
 	return doc.Content[0], nil
-}
-
-// yamlLine takes the line out of an error of the YAML parser, which has no field for
-// it; 0 if it names none.
-func yamlLine(err error) (line int, why string) {
-	why = strings.TrimPrefix(fmt.Sprintf("%.300s", err.Error()), "yaml: ")
-	if rest, ok := strings.CutPrefix(why, "line "); ok {
-		if digits, text, ok := strings.Cut(rest, ": "); ok {
-			if n, err := strconv.Atoi(digits); err == nil {
-				return n, text
-			}
-		}
-	}
-	return 0, why
 }
 
 // entry reads one entry of the list; the first error stays.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/cure/placefile"
 	"github.com/unthrottle/unthrottle/placement"
+	"github.com/unthrottle/unthrottle/topology"
 )
 
 func TestContainers(t *testing.T) {
@@ -69,6 +70,13 @@ func TestContainersRefuses(t *testing.T) {
 		{"- {name: a, cpus: [1]}", "[0].cpus: must be a single value"},
 		{"a: [", "not YAML"},
 		{"- {name: a, cpus: 1}\n- {name: \"b", "c.yaml:2: not YAML"},
+		{"- [", "c.yaml:1: not YAML"},
+		{"- {name: a, cpus: 1}\n- {name: \"b\x00\"}", "c.yaml:2: not YAML: control characters"},
+		{"- {name: a, cpus: 1}\n\n- {name: \xff}", "c.yaml:3: not YAML: "},
+		{"- {name: a, cpus: 1}\n- {name: *who}", "c.yaml:2: not YAML: unknown anchor 'who'"},
+		{"- {name: a, cpus: 1}\n---\n- {}", "c.yaml:2: more than one document"},
+		{"- {name: a, cpus: 1}\n---\n- {name: \"b", "c.yaml:3: not YAML"},
+		{strings.Repeat("-\n", placefile.MaxEvents+1), "c.yaml:100001: 100001 entries"},
 	} {
 		_, err := placefile.Containers("c.yaml", []byte(c.in), nil)
 		var bad *placefile.Error
@@ -136,6 +144,9 @@ func FuzzContainers(f *testing.F) {
 	f.Add([]byte("- {name: b, cpus: 2.5, class: hybrid, full_cores: true}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		events, err := placefile.Containers("c.yaml", data, nil)
+		if bad := new(placefile.Error); errors.As(err, &bad) && bad.Line == 0 {
+			t.Fatalf("no line: %v", err)
+		}
 		if err == nil {
 			for _, e := range events {
 				if e.Name == "" || !e.Leaves && !(e.CPUs > 0) {
@@ -172,11 +183,29 @@ func TestMachine(t *testing.T) {
 		{"{\"cpus\": [\n\t{\"id\": 0},\n\t{\"id\": \"x\"}]}", "m.json:3: cpus[1]: "},
 		{"{\"cpus\": [\n{\"id\": 0},\n7]}", "m.json:3: cpus[1]: a number stands where an object belongs"},
 		{"{\"cpus\": [\n{\"id\": 0}], \"numa_nodes\": [\n{\"id\": 0, \"cpus\": \"a\"}]}", "m.json:3: numa_nodes[0]: "},
-		{`{}`, "m.json: cpus: none given"},
-		{`{"cpus":[{"id":0},{"id":0}]}`, "CPU 0: given twice"},
+		{`{}`, "m.json:1: cpus: none given"},
+		{"{\n\"cpus\": []}", "m.json:2: cpus: none given"},
+		{"{\"cpus\": [\n{\"id\": 0},\n{\"id\": 1},\n{\"id\": 0}]}", "m.json:4: CPU 0: given twice"},
+		{"{\"cpus\": [\n{\"id\": 0},\n{\n\"id\": 9999}]}", "m.json:4: CPU id 9999"},
+		{"{\"cpus\": [\n{\"id\": 0},\n{\"socket\": 0}]}", "m.json:3: CPU id -1"},
+		{"{\"cpus\": [\n{\"id\": 0}], \"numa_nodes\": [\n{\"id\": 0, \"cpus\": \"0\"}]}", "m.json:3: NUMA node 0: cpus: 0"},
 	} {
 		if _, err := placefile.Machine("m.json", []byte(c.in)); err == nil || !strings.Contains(err.Error(), c.names) {
 			t.Errorf("%s: error %v does not say %s", c.in, err, c.names)
 		}
 	}
+}
+
+func FuzzMachine(f *testing.F) {
+	f.Add([]byte(`{"cpus":[{"id":0,"core":0,"die":1},{"id":1,"core":0,"die":2}],"numa_nodes":[{"id":0,"cpus":null}],"faults":["f"]}`))
+	f.Add([]byte(`{"cpus":[{"id":0},{"id":0}]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, err := placefile.Machine("m.json", data)
+		if err == nil && (len(m.CPUs) == 0 || len(m.CPUs) > topology.MaxCPUs) {
+			t.Fatalf("%d CPUs", len(m.CPUs))
+		}
+		if bad := new(placefile.Error); err != nil && !errors.As(err, &bad) {
+			t.Fatalf("no *Error: %v", err)
+		}
+	})
 }

@@ -35,31 +35,7 @@ func number(text string) (int, bool) {
 	return int(n), err == nil && strconv.FormatUint(n, 10) == text
 }
 
-// maxMaskCPUs is the most CPUs that a mask may have; the kernel is built for at most 8,192.
-const maxMaskCPUs = 1 << 14
-
-// ParseMask reads a mask as the kernel prints it: hexadecimal words of 32 CPUs with commas between, the highest first.
-func ParseMask(text string) (cpuset.CPUSet, error) {
-	words := strings.Split(strings.TrimSpace(text), ",")
-	if len(words) > maxMaskCPUs/32 {
-		return cpuset.New(), fmt.Errorf("a CPU mask of %d words; at most %d", len(words), maxMaskCPUs/32)
-	}
-	var ids []int
-	for i, word := range words {
-		bits, err := strconv.ParseUint(word, 16, 32)
-		if err != nil {
-			return cpuset.New(), fmt.Errorf("CPU mask %.80q: word %.20q is no 32-bit hexadecimal number", text, word)
-		}
-		for bit := range 32 {
-			if bits&(1<<bit) != 0 {
-				ids = append(ids, 32*(len(words)-1-i)+bit)
-			}
-		}
-	}
-	return cpuset.New(ids...), nil
-}
-
-// FormatMask is the inverse of ParseMask.
+// FormatMask writes a mask that topology.ParseMask reads.
 func FormatMask(set cpuset.CPUSet) string {
 	words := []uint32{0}
 	for _, id := range set.List() {
@@ -82,7 +58,7 @@ func FormatMask(set cpuset.CPUSet) string {
 // list reads the text of a file as CPUs.
 func list(name, text string) (cpuset.CPUSet, error) {
 	if name == Default {
-		return ParseMask(text)
+		return topology.ParseMask(text)
 	}
 	return topology.ParseList(strings.TrimSpace(text))
 }

@@ -11,6 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 	"k8s.io/utils/cpuset"
 	"pgregory.net/rapid"
+
+	"github.com/unthrottle/unthrottle/topology"
 )
 
 // tree is a fake /proc with two interrupts and what else lies beside them.
@@ -90,24 +92,9 @@ func TestRefused(t *testing.T) {
 func TestMaskRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		set := cpuset.New(rapid.SliceOf(rapid.IntRange(0, 1100)).Draw(t, "cpus")...)
-		back, err := ParseMask(FormatMask(set))
+		back, err := topology.ParseMask(FormatMask(set))
 		if err != nil || !back.Equals(set) {
 			t.Fatalf("%s became %s, %v", set, back, err)
-		}
-	})
-}
-
-func FuzzParseMask(f *testing.F) {
-	for _, text := range []string{"f", "3,0000000f", "", ",", "-1", "100000000", "ffffffff,ffffffff\n"} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		set, err := ParseMask(text)
-		if err != nil {
-			return
-		}
-		if back, err := ParseMask(FormatMask(set)); err != nil || !back.Equals(set) {
-			t.Fatalf("%q: %s became %s, %v", text, set, back, err)
 		}
 	})
 }

@@ -26,11 +26,19 @@ func (p *picture) aside() {
 			continue
 		}
 		p.line("")
-		words := []string{p.bold(fmt.Sprintf("NUMA node %d", n.ID)), "no CPUs"}
+		which := "no CPUs"
+		if n.CPUsUnknown {
+			which = "CPUs not known"
+		}
+		words := []string{p.bold(fmt.Sprintf("NUMA node %d", n.ID)), which}
 		if memory := memoryText(n.MemoryBytes); memory != "" {
 			words = append(words, memory)
 		}
 		p.wrapped("", "  ", "  ", words)
+	}
+	for _, fault := range m.Faults {
+		p.line("")
+		p.wrapped("Fault: ", "  ", " ", strings.Fields(fault))
 	}
 }
 

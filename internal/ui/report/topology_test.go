@@ -24,6 +24,10 @@ func drawn(t *testing.T, m topology.Machine, o TopologyOptions) string {
 }
 
 func TestTopologyPictures(t *testing.T) {
+	faulty := topologytest.Shape{CoresPerL3: 2}.Machine(t)
+	faulty.CPUs[0].NUMANode, faulty.CPUs[1].NUMANode = topology.Unknown, topology.Unknown
+	faulty.NUMANodes[0].CPUs, faulty.NUMANodes[0].CPUsUnknown = cpuset.New(), true
+	faulty.Faults = []string{"NUMA nodes overlap"}
 	marked := topologytest.Shape{Sockets: 2, L3sPerNode: 2, CoresPerL3: 2, Threads: 2,
 		Offline: cpuset.New(11), Isolated: cpuset.New(0, 8)}
 	for _, c := range []struct {
@@ -65,6 +69,18 @@ Distance to node   0   1
 
 [0 1]  a core and its hardware threads, by CPU number
 *      isolated at boot: the scheduler moves nothing there, unthrottle neither
+`},
+		{"faults", faulty, TopologyOptions{}, `
+2 CPUs online, 1 socket, 1 L3, 2 cores
+
+Socket 0, L3 0
+   [0] [1]
+
+NUMA node 0  CPUs not known  16 GiB
+
+Fault: NUMA nodes overlap
+
+[0 1]  a core and its hardware threads, by CPU number
 `},
 		{"nothing known but the CPUs", func() topology.Machine {
 			m := topology.Machine{}

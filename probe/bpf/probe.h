@@ -78,12 +78,13 @@ struct cpu {
 
 /* A run queue (of one cgroup on one CPU) on which a quota holds threads back. */
 struct held {
-	__u64 handle; /* 0: free */
+	__u64 handle; /* 0: free; HELD_CLAIMED: it is being written */
 	__u64 queue;  /* struct cfs_rq, as an address */
 	__u64 leaf;   /* id of its cgroup */
 	__u64 group;  /* its struct task_group, as an address */
 };
 #define HELD_PER_CPU 32
+#define HELD_CLAIMED (~0ULL) /* no container's handle: there is no such slot */
 
 /* What is known of a thread, at its desk or in task storage. A cache line. */
 struct thread {

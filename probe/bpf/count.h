@@ -75,10 +75,16 @@ static __always_inline __u32 change(__u64 *word, __s64 *owed, __u64 *histogram, 
 }
 
 /*
- * enter and leave stand around all that looks at the clock and then counts or
- * tells: a hypervisor may take the CPU away in between, for tens of ms. Whoever
- * reads the counts of a moment waits until every CPU was seen outside, or has
- * finished, since then. An interrupt may nest one program in another.
+ * enter and leave stand around the programs that count at switches, wake-ups and
+ * timers. A hypervisor may take the CPU away between their look at the clock and
+ * their counting, for tens of ms. A read of the counts of a moment waits until
+ * every CPU was seen outside, or has finished, since then. An interrupt may nest
+ * one program in another.
+ *
+ * The other programs do without. User space runs sync_cpu and the task iterator,
+ * and reads no counts until they are over. sched_waking, sched_migrate_task and
+ * task_rename count nothing: what they tell too late gets the time of the last
+ * event that was told (order in order.go).
  */
 static __always_inline void enter(struct cpu *c) { *(volatile __u32 *)&c->inside += 1; }
 

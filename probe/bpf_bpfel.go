@@ -27,6 +27,7 @@ type bpfContainer struct {
 	Pad3        [6]uint64
 	StoppedWord uint64
 	StoppedOwed int64
+	StoppedLate uint64
 	Stopped     [2]uint64
 	Spells      uint64
 	RowAt       uint64

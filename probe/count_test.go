@@ -2,6 +2,7 @@ package probe
 
 import (
 	"testing"
+	"time"
 
 	"github.com/unthrottle/unthrottle/cgroup/cgrouptest"
 )
@@ -73,16 +74,43 @@ func TestWhatIsOwedIsCounted(t *testing.T) {
 	}
 }
 
+// TestLateStopsAreTold: stops that come after a later change, as by a hypervisor, are off by what StoppedLateNS says.
+func TestLateStopsAreTold(t *testing.T) {
+	p := opened(t)
+	if p.Features().Mark == "" {
+		t.Skip("needs a kernel that shows what a quota holds back; runs on Linux 5.15 and later")
+	}
+	tr := cgrouptest.New(t)
+	path := tr.Make("a")
+	tr.Limit(path, 0.1)
+	c := containerOf(t, tr, path)
+	if err := p.Watch(c); err != nil {
+		t.Fatal(err)
+	}
+	const ahead = uint64(2e9) // of the clock: all changes until then are late
+	begin := counts(t, p, c.ID).AtNS
+	rewrite(t, p, c.ID, func(k *bpfContainer) {
+		word := (begin + ahead) >> 4 << 16
+		k.Stopped[0], k.StoppedWord = elapsed(word, p.slots.byID[c.ID].sinceNS), word
+	})
+	tr.Work(path, 4)
+	time.Sleep(time.Duration(begin+ahead-monotonic()) + 100*time.Millisecond)
+	n := counts(t, p, c.ID)
+	if n.StoppedLateNS == 0 || n.LateNS < n.StoppedLateNS || n.Hasty {
+		t.Errorf("stops late by %d ns of %d in all, hasty: %v", n.StoppedLateNS, n.LateNS, n.Hasty)
+	}
+}
+
 // TestWithOwed: what is owed changes the count within its bits, and never the time.
 func TestWithOwed(t *testing.T) {
-	const time = 5 << 16
+	const at = 5 << 16
 	for _, tc := range []struct {
 		word uint64
 		owed int64
 		want uint64
 	}{
-		{time | 3, 0, time | 3}, {time | 3, 2, time | 5}, {time | 3, -3, time}, {time | 3, -4, time},
-		{time | wordCount, 1, time | wordCount}, {time | wordCount, -1, time | wordCount - 1},
+		{at | 3, 0, at | 3}, {at | 3, 2, at | 5}, {at | 3, -3, at}, {at | 3, -4, at},
+		{at | wordCount, 1, at | wordCount}, {at | wordCount, -1, at | wordCount - 1},
 	} {
 		if got := withOwed(tc.word, tc.owed); got != tc.want {
 			t.Errorf("%#x owed %d is %#x, want %#x", tc.word, tc.owed, got, tc.want)

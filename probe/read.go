@@ -53,13 +53,14 @@ func (p *Probe) read(s *slot) (Counts, error) {
 		}
 		if try == readTries {
 			p.hasty++
+			out.Hasty = true
 			break
 		}
 		if !all {
 			time.Sleep(finishNap)
 		}
 	}
-	out.LateNS = c.Late
+	out.LateNS, out.StoppedLateNS = c.Late+c.StoppedLate, c.StoppedLate
 	out.WidthNS, out.Width = upTo(&out, withOwed(c.WidthWord, c.WidthOwed), c.Width[:])
 	if p.options.WidthOnly {
 		return out, nil

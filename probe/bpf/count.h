@@ -146,7 +146,7 @@ __noinline int stopped_change(__u64 handle, int d, __u64 now)
 	struct container *c = container_of_handle(handle);
 	if (!c)
 		return 0;
-	if (change(&c->stopped_word, &c->stopped_owed, c->stopped, 2, &c->late, d, now) == 0 && d > 0)
+	if (change(&c->stopped_word, &c->stopped_owed, c->stopped, 2, &c->stopped_late, d, now) == 0 && d > 0)
 		__sync_fetch_and_add(&c->spells, 1);
 	return 0;
 }

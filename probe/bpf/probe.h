@@ -33,13 +33,14 @@ struct container {
 	__u64 _pad3[6];
 	__u64 stopped_word; /* run queues on which threads of it are held back */
 	__s64 stopped_owed;
+	__u64 stopped_late; /* ns by which its changes came late */
 	__u64 stopped[2];   /* ns free, ns stopped */
 	__u64 spells;
 	/* As they were at the last row. */
 	__u64 row_at;
 	__u64 row_integral; /* width x ns */
 	__u64 row_stopped;
-	__u64 late; /* ns by which changes came late, see change */
+	__u64 late; /* ns by which changes of width and wanted came late, see change */
 	__u64 width[LEVELS];
 	__u64 wanted[LEVELS];
 };

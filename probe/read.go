@@ -20,7 +20,8 @@ const (
 	finishNap   = 200 * time.Microsecond
 )
 
-// Read tells what was counted of a container since it is watched.
+// Read tells what was counted of a container since it is watched. Where the kernel did not let the probe see who ran and
+// who wanted to when that began, there is nothing to tell but the kernel's error, and a later Read tries again.
 func (p *Probe) Read(id uint64) (Counts, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -35,7 +36,7 @@ func (p *Probe) Read(id uint64) (Counts, error) {
 }
 
 func (p *Probe) read(s *slot) (Counts, error) {
-	if s.handle == 0 {
+	if !s.settled {
 		if err := p.settle(); err != nil {
 			return Counts{}, err
 		}

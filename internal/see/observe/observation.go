@@ -45,7 +45,9 @@ type Observation struct {
 	ThrottledSeconds, OwnThrottledSeconds *float64
 	// StoppedLow and StoppedHigh bound the stopped time, wall time, within the window; see Stopped.
 	StoppedLow, StoppedHigh *time.Duration
-	// StoppedExact: the two are equal and measured by the probe, in so many spells.
+	// StoppedExact: the probe measured stopped time, and the two are equal. They are equal where the probe counted late by
+	// no more than a thousandth of the window; else they are apart by twice what was late, and StoppedExact is false.
+	// StoppedSpells is in how many spells the probe counted it.
 	StoppedExact  bool
 	StoppedSpells *uint64
 	// Width[i] is how long i CPUs ran it at once, Wanted[i] how long i of its threads ran or were runnable, from the

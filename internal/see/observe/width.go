@@ -81,18 +81,28 @@ func (w *counting) sweep(round uint64) {
 	}
 }
 
-// exact replaces bounds by what the probe counted between the two samples.
+// exactPart is how late, as a part of the window, the probe may count and stopped time still be called exact. It is a
+// millisecond of a second, the unit in which stopped time is shown.
+const exactPart = 1000
+
+// exact replaces bounds by what the probe counted between the two samples. A hypervisor that takes a CPU away while it
+// counts makes stops begin or end late there: stopped time is then as counted, less or more what was late
+// (probe.Counts.StoppedLateNS). The counters' bounds stay where a sample's counts themselves are not exact.
 func (o *Observation) exact(prev, cur *probe.Counts) {
 	if prev == nil || cur == nil || prev.SinceNS != cur.SinceNS || cur.AtNS <= prev.AtNS {
 		return
 	}
 	o.Width, o.Wanted = between(prev.WidthNS, cur.WidthNS), between(prev.WantedNS, cur.WantedNS)
-	if prev.StoppedNS == nil || cur.StoppedNS == nil {
+	if prev.StoppedNS == nil || cur.StoppedNS == nil || prev.Hasty || cur.Hasty {
 		return
 	}
 	// The probe and the counters are read microseconds apart: never more than the window.
 	stopped := min(max(0, time.Duration(*cur.StoppedNS-*prev.StoppedNS)), o.Window)
-	o.StoppedLow, o.StoppedHigh, o.StoppedExact = &stopped, new(stopped), true
+	late := time.Duration(cur.StoppedLateNS - prev.StoppedLateNS)
+	if o.StoppedExact = late <= o.Window/exactPart; o.StoppedExact {
+		late = 0
+	}
+	o.StoppedLow, o.StoppedHigh = new(max(0, stopped-late)), new(min(stopped+late, o.Window))
 	if prev.StoppedSpells != nil && cur.StoppedSpells != nil {
 		o.StoppedSpells = new(*cur.StoppedSpells - *prev.StoppedSpells)
 	}

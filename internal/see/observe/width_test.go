@@ -63,6 +63,31 @@ func TestProbeMakesStoppedTimeExact(t *testing.T) {
 	}
 }
 
+// TestStoppedTimeIsAsExactAsItsChangesWereInTime: what a hypervisor made late keeps its bounds apart.
+func TestStoppedTimeIsAsExactAsItsChangesWereInTime(t *testing.T) {
+	const ms = time.Millisecond
+	was := probe.Counts{SinceNS: 5, AtNS: 1e9, StoppedNS: new(int64(5e8)), LateNS: 9e8, StoppedLateNS: 4e8}
+	for _, tc := range []struct {
+		what          string
+		stopped, late time.Duration
+		low, high     time.Duration
+		exact         bool
+	}{
+		{"nothing late", 200 * ms, 0, 200 * ms, 200 * ms, true},
+		{"late by a thousandth", 200 * ms, ms, 200 * ms, 200 * ms, true},
+		{"later than that", 200 * ms, ms + 1, 199*ms - 1, 201*ms + 1, false},
+		{"late by more than was stopped", 20 * ms, 50 * ms, 0, 70 * ms, false},
+		{"late by more than was free", 980 * ms, 50 * ms, 930 * ms, 1000 * ms, false},
+	} {
+		is := probe.Counts{SinceNS: 5, AtNS: 2e9, StoppedNS: new(*was.StoppedNS + int64(tc.stopped)), StoppedLateNS: was.StoppedLateNS + uint64(tc.late), LateNS: 3e9}
+		o := Observation{Window: time.Second, StoppedHigh: new(time.Second)}
+		o.exact(&was, &is)
+		if *o.StoppedLow != tc.low || *o.StoppedHigh != tc.high || o.StoppedExact != tc.exact {
+			t.Errorf("%s: %v to %v, exact: %v; want %v to %v, %v", tc.what, *o.StoppedLow, *o.StoppedHigh, o.StoppedExact, tc.low, tc.high, tc.exact)
+		}
+	}
+}
+
 func TestWhatTheProbeCannotSayStaysAsItWas(t *testing.T) {
 	bound := time.Second
 	plain := func() Observation { return Observation{Window: time.Second, StoppedHigh: &bound} }
@@ -77,6 +102,13 @@ func TestWhatTheProbeCannotSayStaysAsItWas(t *testing.T) {
 		if o.StoppedExact || o.Width != nil || *o.StoppedHigh != bound {
 			t.Errorf("%s: %+v", what, o)
 		}
+	}
+	hasty := counts(1, 9)
+	hasty.Hasty = true
+	unsure := plain()
+	unsure.exact(counts(1, 2), hasty)
+	if unsure.StoppedExact || *unsure.StoppedHigh != bound || unsure.StoppedLow != nil {
+		t.Errorf("counts that are not exact themselves: %+v", unsure)
 	}
 	noStop := counts(1, 9)
 	noStop.StoppedNS = nil

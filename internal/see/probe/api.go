@@ -57,6 +57,11 @@ type Counts struct {
 	// LateNS is how far changes of width, wanted and stopped time together were counted too late: a hypervisor took a CPU
 	// away between its look at the clock and its counting. Each histogram, times its levels, is off by no more.
 	LateNS uint64
+	// StoppedLateNS is the part of LateNS that changes of stopped time have: StoppedNS is off by no more.
+	StoppedLateNS uint64
+	// Hasty: no moment was found at which the histograms were exact, so that they may be off by more than LateNS. The
+	// container changed all the time while it was read.
+	Hasty bool
 	// OnCPUNS is the time its threads held CPUs, summed per CPU and not from the histogram: a check on it. Where CPUs
 	// change hands faster than it can be read, what they did while it was read may be missing.
 	OnCPUNS int64

@@ -19,11 +19,15 @@ type bpfContainer struct {
 	Id          uint64
 	Pad1        [6]uint64
 	WidthWord   uint64
+	WidthOwed   int64
 	WidthMost   uint64
-	Pad2        [6]uint64
+	Pad2        [5]uint64
 	WantedWord  uint64
-	Pad3        [7]uint64
+	WantedOwed  int64
+	Pad3        [6]uint64
 	StoppedWord uint64
+	StoppedOwed int64
+	StoppedLate uint64
 	Stopped     [2]uint64
 	Spells      uint64
 	RowAt       uint64
@@ -198,7 +202,8 @@ const (
 	bpfTroubleTROUBLE_THREADS    bpfTrouble = 2
 	bpfTroubleTROUBLE_HELD       bpfTrouble = 3
 	bpfTroubleTROUBLE_PLACES     bpfTrouble = 4
-	bpfTroubleTROUBLES           bpfTrouble = 5
+	bpfTroubleTROUBLE_FULL       bpfTrouble = 5
+	bpfTroubleTROUBLES           bpfTrouble = 6
 )
 
 type bpfUsage struct {

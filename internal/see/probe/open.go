@@ -35,11 +35,14 @@ type Probe struct {
 	mu      sync.Mutex
 	links   map[string]link.Link
 	slots   slots
-	fresh   []uint64 // watched, not yet counted from
+	fresh   []uint64 // watched, not yet settled
 	settler *time.Timer
-	serial  uint32
-	stats   interface{ Close() error }
-	costs   map[string]Cost // when EnableCosts was called
+	// unsettled is why fresh could not be settled when it was last tried; nil: it was not tried.
+	unsettled error
+	triedAt   time.Time
+	serial    uint32
+	stats     interface{ Close() error }
+	costs     map[string]Cost // when EnableCosts was called
 	// rowsLost is the kernel's count when it was last looked at.
 	rowsLost uint64
 	// hasty counts reads that found no moment at which a container's histograms were exact.

@@ -20,7 +20,8 @@ const (
 	finishNap   = 200 * time.Microsecond
 )
 
-// Read tells what was counted of a container since it is watched.
+// Read tells what was counted of a container since it is watched. Where the kernel did not let the probe see who ran and
+// who wanted to when that began, there is nothing to tell but the kernel's error, and a later Read tries again.
 func (p *Probe) Read(id uint64) (Counts, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -35,7 +36,7 @@ func (p *Probe) Read(id uint64) (Counts, error) {
 }
 
 func (p *Probe) read(s *slot) (Counts, error) {
-	if s.handle == 0 {
+	if !s.settled {
 		if err := p.settle(); err != nil {
 			return Counts{}, err
 		}
@@ -53,22 +54,23 @@ func (p *Probe) read(s *slot) (Counts, error) {
 		}
 		if try == readTries {
 			p.hasty++
+			out.Hasty = true
 			break
 		}
 		if !all {
 			time.Sleep(finishNap)
 		}
 	}
-	out.LateNS = c.Late
-	out.WidthNS, out.Width = upTo(&out, c.WidthWord, c.Width[:])
+	out.LateNS, out.StoppedLateNS = c.Late+c.StoppedLate, c.StoppedLate
+	out.WidthNS, out.Width = upTo(&out, withOwed(c.WidthWord, c.WidthOwed), c.Width[:])
 	if p.options.WidthOnly {
 		return out, nil
 	}
-	out.WantedNS, out.Wanted = upTo(&out, c.WantedWord, c.Wanted[:])
+	out.WantedNS, out.Wanted = upTo(&out, withOwed(c.WantedWord, c.WantedOwed), c.Wanted[:])
 	if p.Features().Mark == "" {
 		return out, nil
 	}
-	stopped, n := upTo(&out, c.StoppedWord, c.Stopped[:])
+	stopped, n := upTo(&out, withOwed(c.StoppedWord, c.StoppedOwed), c.Stopped[:])
 	var ns int64
 	if len(stopped) > 1 {
 		ns = stopped[1]
@@ -90,6 +92,12 @@ func (c *Counts) heldTo(word uint64, histogram []uint64) bool {
 
 // elapsed is the time from since to a word's, which knows 48 bits of it only.
 func elapsed(word, since uint64) uint64 { return (word>>16 - since>>4) & wordTime << 4 }
+
+// withOwed is a word with what it is owed, as change in bpf/count.h takes it in: its count stays within 16 bits.
+func withOwed(word uint64, owed int64) uint64 {
+	count := min(max(int64(word&wordCount)+owed, 0), wordCount)
+	return word&^wordCount | uint64(count)
+}
 
 // upTo closes a histogram at c.AtNS: from its last change on its count has held. Empty levels at the end are cut off.
 func upTo(c *Counts, word uint64, histogram []uint64) ([]int64, int) {

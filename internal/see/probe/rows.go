@@ -108,7 +108,7 @@ func (p *Probe) fetchRows(reader *ringbuf.Reader, own func(id uint64)) ([]Period
 		}
 		r := *(*bpfRow)(unsafe.Pointer(&raw.RawSample[0]))
 		s := p.slotOf(r.Handle)
-		if s == nil || r.Length == 0 {
+		if s == nil || !s.settled || r.Length == 0 {
 			continue
 		}
 		own(s.ID)
@@ -170,7 +170,7 @@ func (s *inherited) rows() []PeriodRow {
 		l, known := s.last[id]
 		ownQuota := known && l.ownAt > 0 && s.round-l.ownAt < rememberStopped
 		active := known && l.stopped > 0 && s.round-l.stopped < rememberStopped
-		if ownQuota || slot.handle == 0 || !active && (s.round+int(slot.number))%inheritedEvery != 0 {
+		if ownQuota || !slot.settled || !active && (s.round+int(slot.number))%inheritedEvery != 0 {
 			continue
 		}
 		now, err := s.p.read(slot)

@@ -24,6 +24,7 @@ func (p *Probe) troubles() map[string]uint64 {
 		bpfTroubleTROUBLE_THREADS:    "a thread could not be remembered at once",
 		bpfTroubleTROUBLE_HELD:       "more throttled cgroups on a CPU than are remembered",
 		bpfTroubleTROUBLE_PLACES:     tooManyCgroups,
+		bpfTroubleTROUBLE_FULL:       "a count would have gone above 65535",
 	} {
 		var n uint64
 		if err := p.coll.Maps[bpfMapTroubles].Lookup(uint32(i), &n); err == nil && n > 0 {

@@ -3,6 +3,7 @@ package probe
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -32,8 +33,10 @@ type slots struct {
 type slot struct {
 	Container
 	number  uint32
-	handle  uint64 // 0: not counted yet
+	handle  uint64 // 0: the kernel does not know it yet
 	sinceNS uint64
+	// settled: the kernel has counted it since sinceNS, and had seen by then who ran and who wanted to.
+	settled bool
 	// users: Watch counts as one, each recording that names it as another.
 	users         int
 	watchedByUser bool
@@ -47,8 +50,14 @@ func newSlots(n int) slots {
 	return s
 }
 
-// settleAfter is how long newly watched containers are collected, so that a thousand of them cost one look at all threads.
-const settleAfter = 2 * time.Millisecond
+const (
+	// settleAfter is how long newly watched containers are collected, so that a thousand of them cost one look at all
+	// threads.
+	settleAfter = 2 * time.Millisecond
+	// settleAgain is how long a failure to settle is told before it is tried again: each of a thousand containers that is
+	// read would else begin all of them anew.
+	settleAgain = 100 * time.Millisecond
+)
 
 // Watch counts a container from now on, or rather from a moment later: Counts.SinceNS says. Watching one that is
 // watched already changes nothing.
@@ -115,6 +124,7 @@ func (p *Probe) drop(s *slot) error {
 	delete(p.slots.byID, s.ID)
 	p.slots.byNumber[s.number] = nil
 	p.slots.free = append(p.slots.free, s.number)
+	p.fresh = slices.DeleteFunc(p.fresh, func(id uint64) bool { return id == s.ID })
 	if s.handle == 0 {
 		return nil
 	}
@@ -137,21 +147,33 @@ func (p *Probe) replace() error {
 	return v.Set(generation + 1)
 }
 
-// settle begins to count in what was newly watched: makes it known, then looks who runs and who wants to.
+// settle begins to count in what was newly watched: makes it known, then looks who runs and who wants to. What it could
+// not do it does again later, from the start: until then counts lack who ran already, and are not told.
 func (p *Probe) settle() error {
 	p.settler = nil
 	if len(p.fresh) == 0 || p.closed {
 		return nil
 	}
-	fresh := p.fresh
+	now := time.Now()
+	if p.unsettled != nil && now.Sub(p.triedAt) < settleAgain {
+		return p.unsettled
+	}
+	if p.unsettled = p.settleFresh(); p.unsettled != nil {
+		p.triedAt = now
+		return p.unsettled
+	}
+	for _, id := range p.fresh {
+		p.slots.byID[id].settled = true
+	}
 	p.fresh = nil
-	for _, id := range fresh {
+	return nil
+}
+
+// settleFresh is one try of settle.
+func (p *Probe) settleFresh() error {
+	for _, id := range p.fresh {
 		s := p.slots.byID[id]
-		if s == nil || s.handle != 0 {
-			continue
-		}
 		if err := p.begin(s); err != nil {
-			p.fresh = fresh
 			return fmt.Errorf("watch %q: %w", s.Path, err)
 		}
 	}

@@ -117,6 +117,7 @@ type host struct {
 	speeds   *speeds  // nil: all CPUs are equal
 	bounded  bool     // there is a group with a bound of its width
 	freed    []int
+	pressed  []int // CPUs that choose anew when the event is over: see charge
 	parked   []int // members of queues on their way back: see comeBackIn
 	late     []int // threads of one queue: see takeLate
 	events   uint64
@@ -156,7 +157,7 @@ func newHost(s *scenario.Scenario, seed uint64) (*host, error) {
 	h.clocks()
 	h.rqs = make([]rq, groups*h.ncpu)
 	h.woke = make([]time.Duration, h.ncpu)
-	h.freed = make([]int, 0, h.ncpu)
+	h.freed, h.pressed = make([]int, 0, h.ncpu), make([]int, 0, h.ncpu)
 	root := scenario.Cgroup{Parent: -1, Weight: scenario.DefaultWeight, CPUs: s.Host.All().Difference(s.Host.Reserved)}
 	root.Limit = bandwidth.Limit{Quota: bandwidth.NoQuota}
 	h.addGroup(-1, &root)

@@ -89,9 +89,6 @@ func (h *host) shrink(c int) {
 				break
 			}
 			running := h.cpus[c].cur == t
-			if running {
-				h.update(c, true)
-			}
 			h.move(t, to)
 			if running {
 				h.schedule(c, h.threads[t].group)

@@ -109,6 +109,7 @@ func (h *host) run() {
 		default:
 			h.onWake(slot - s.wake)
 		}
+		h.press()
 	}
 	h.now = h.scenario.Duration
 	for c := range h.cpus {

@@ -7,9 +7,10 @@ import (
 	"github.com/unthrottle/unthrottle/internal/sim/scenario"
 )
 
-// One falling shard takes the others along, with most seeds: its clients mark it
-// dead, and its load is too much for them. Without marking it falls alone; with an
-// even load none does.
+// One falling shard takes the others along: its clients mark it dead, and its load
+// is too much for them. Without marking it falls alone; with an even load none does.
+// So it is with most seeds: of 150 seeds, all shards fell with 136, and one fell in
+// spite of an even load with 6.
 func TestCascade(t *testing.T) {
 	const mark, skew = ", dead: {after: 5, for: 2s}", ", skew: 0.5"
 	for _, test := range []struct {
@@ -22,35 +23,37 @@ func TestCascade(t *testing.T) {
 		{"without skew", parse(t, "cascade", skew, ""), func(int) bool { return false }},
 		{"without the spike", parse(t, "cascade", "factor: 1.6", "factor: 1"), func(int) bool { return false }},
 	} {
-		spared := 0
+		others := 0 // seeds with which it is otherwise
 		for seed := uint64(1); seed <= 5; seed++ {
 			o := run(t, test.s, seed).Workloads
-			// The spike may pass before enough tries in a row have failed.
-			if test.name == "as it is" && *o["web-3"].P99 < 249 {
-				spared++
-				continue
-			}
-			failed := false
+			failed, wrong := false, ""
 			for shard := 1; shard <= 3; shard++ {
 				w := o[fmt.Sprintf("web-%d", shard)]
 				// 250 ms is the timeout: at least one try of a hundred was given up.
 				fell := *w.P99 >= 249
 				failed = failed || fell
 				if fell != test.fallen(shard) {
-					t.Errorf("%s, seed %d: shard %d: p99 %.0f ms, marked %v", test.name, seed, shard, *w.P99, value(w.MarkedDead))
+					wrong += fmt.Sprintf("shard %d: p99 %.0f ms; ", shard, *w.P99)
 				}
-				if (w.MarkedDead == nil) != (test.name == "without marking") || w.MarkedDead != nil && (*w.MarkedDead > 0) != fell {
-					t.Errorf("%s, seed %d: shard %d: fallen %v, marked %v times", test.name, seed, shard, fell, value(w.MarkedDead))
+				if (w.MarkedDead == nil) != (test.name == "without marking") {
+					t.Errorf("%s, seed %d: shard %d: marked %v times", test.name, seed, shard, value(w.MarkedDead))
+				}
+				if w.MarkedDead != nil && (*w.MarkedDead > 0) != fell {
+					wrong += fmt.Sprintf("shard %d: fallen %v, marked %d times; ", shard, fell, *w.MarkedDead)
 				}
 			}
 			web := o["web"]
 			recovered := web.RecoverySeconds != nil || test.name == "without the spike"
 			if (*web.Failed > 100) != failed || failed == recovered {
-				t.Errorf("%s, seed %d: %d of %d failed, recovered after %v s", test.name, seed, *web.Failed, web.Count+*web.Failed, web.RecoverySeconds)
+				wrong += fmt.Sprintf("%d of %d failed, recovered: %v", *web.Failed, web.Count+*web.Failed, recovered)
+			}
+			if wrong != "" {
+				others++
+				t.Logf("%s, seed %d: %s", test.name, seed, wrong)
 			}
 		}
-		if spared > 2 {
-			t.Errorf("%s: with %d of 5 seeds a falling shard took no others along", test.name, spared)
+		if others > 2 {
+			t.Errorf("%s: with %d of 5 seeds it is otherwise", test.name, others)
 		}
 	}
 }

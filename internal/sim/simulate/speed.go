@@ -149,7 +149,6 @@ func (h *host) spreadCores(c int) {
 			h.bounded && !h.fits(th.group, c, to) {
 			continue
 		}
-		h.update(c, true)
 		h.move(t, to)
 		h.schedule(c, th.group)
 		if h.cpus[to].cur < 0 {

@@ -1,5 +1,7 @@
 package simulate
 
+import "slices"
+
 // balanceTicks is how often a busy CPU looks for a busier one.
 const balanceTicks = 16
 
@@ -81,12 +83,37 @@ func (h *host) steal(c, more int) int {
 	return t
 }
 
-// move takes a waiting thread to another CPU; false: a quota holds it there.
+// move takes a thread to another CPU; false: a quota holds it there. What runs on
+// either CPU is charged first, or what the thread is owed would be reckoned from old
+// times (dequeue_entity and enqueue_entity call update_curr, Linux 4.18 to 6.18).
 func (h *host) move(t, c int) bool {
+	h.charge(h.threads[t].cpu)
+	h.charge(c)
 	h.dequeue(t)
 	h.threads[t].cpu = c
 	h.enqueue(t)
 	return !h.threads[t].held
+}
+
+// charge charges a CPU out of its turn, unless it was charged just now. Where that
+// uses a quota up, the CPU chooses anew once the event is over
+// (account_cfs_rq_runtime calls resched_curr, Linux 4.18 to 6.18).
+func (h *host) charge(c int) {
+	if h.cpus[c].last < h.now && h.update(c, true) && !slices.Contains(h.pressed, c) {
+		h.pressed = append(h.pressed, c)
+	}
+}
+
+// press lets the CPUs choose anew whose quota was used up out of their turn.
+func (h *host) press() {
+	for len(h.pressed) > 0 {
+		last := len(h.pressed) - 1
+		c := h.pressed[last]
+		h.pressed = h.pressed[:last]
+		if cur := h.cpus[c].cur; cur >= 0 {
+			h.schedule(c, h.threads[cur].group)
+		}
+	}
 }
 
 // waiting finds a thread below g on a CPU that does not run and may run on

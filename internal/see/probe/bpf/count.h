@@ -14,6 +14,14 @@ static __always_inline void trouble(__u32 what)
 		__sync_fetch_and_add(n, 1);
 }
 
+/* within is a count as near as a word can hold it. */
+static __always_inline __u64 within(__s64 count)
+{
+	if (count < 0)
+		return 0;
+	return count > (__s64)WORD_COUNT ? WORD_COUNT : count;
+}
+
 /*
  * change adds d to a word's count and the time since its last change to the
  * histogram, at the count that held until now. Whoever wins the exchange adds,
@@ -23,29 +31,33 @@ static __always_inline void trouble(__u32 what)
  * on, and late gets the difference. CPUs' clocks may differ by some ns; and a
  * hypervisor may take a CPU away between its look at the clock and the exchange.
  *
+ * The count stays within its 16 bits: at either end it stands still, and a trouble
+ * says so. A change that wins no exchange is owed: the next one takes it along. It
+ * is not added to the word, where it could carry into the time or borrow from it.
+ *
  * Gives the count before.
  */
-static __always_inline __u32 change(__u64 *word, __u64 *histogram, __u32 levels, __u64 *late, int d, __u64 now)
+static __always_inline __u32 change(__u64 *word, __s64 *owed, __u64 *histogram, __u32 levels, __u64 *late, int d, __u64 now)
 {
 	__u64 t = (now >> 4) & WORD_TIME;
+	__s64 owes = *(volatile __s64 *)owed ? __sync_lock_test_and_set(owed, 0) : 0;
 
 	for (int i = 0; i < WORD_TRIES; i++) {
 		__u64 was = *(volatile __u64 *)word;
-		__u64 count = was & WORD_COUNT, since = was >> 16, gone = (t - since) & WORD_TIME;
-		__u64 to = t, behind = 0;
+		__u64 count = within((__s64)(was & WORD_COUNT) + owes), since = was >> 16, gone = (t - since) & WORD_TIME;
+		__s64 next = (__s64)count + d;
+		__u64 to = t, behind = 0, kept = within(next);
 
 		if (gone >> 47) {
 			behind = (since - t) & WORD_TIME;
 			gone = 0;
 			to = since;
 		}
-		if (d < 0 && count == 0) {
-			trouble(TROUBLE_UNDERFLOW);
-			return 0;
-		}
-		if (__sync_val_compare_and_swap(word, was, to << 16 | ((count + d) & WORD_COUNT)) != was)
+		if (__sync_val_compare_and_swap(word, was, to << 16 | kept) != was)
 			continue;
-		__u32 level = count;
+		if (kept != (__u64)next)
+			trouble(kept ? TROUBLE_FULL : TROUBLE_UNDERFLOW);
+		__u64 level = count; /* 64 bits: the verifier forgets the range of a number that is extended */
 		if (level >= levels)
 			level = levels - 1;
 		barrier_var(level);
@@ -57,17 +69,22 @@ static __always_inline __u32 change(__u64 *word, __u64 *histogram, __u32 levels,
 			__sync_fetch_and_add(late, behind << 4);
 		return count;
 	}
-	/* The count must not be lost; the next change sees to the time. */
-	__sync_fetch_and_add(word, (__s64)d);
+	__sync_fetch_and_add(owed, owes + d);
 	trouble(TROUBLE_CONTENTION);
-	return *(volatile __u64 *)word & WORD_COUNT;
+	return within((__s64)(*(volatile __u64 *)word & WORD_COUNT) + owes);
 }
 
 /*
- * enter and leave stand around all that looks at the clock and then counts or
- * tells: a hypervisor may take the CPU away in between, for tens of ms. Whoever
- * reads the counts of a moment waits until every CPU was seen outside, or has
- * finished, since then. An interrupt may nest one program in another.
+ * enter and leave stand around the programs that count at switches, wake-ups and
+ * timers. A hypervisor may take the CPU away between their look at the clock and
+ * their counting, for tens of ms. A read of the counts of a moment waits until
+ * every CPU was seen outside, or has finished, since then. An interrupt may nest
+ * one program in another.
+ *
+ * The other programs do without. User space runs sync_cpu and the task iterator,
+ * and reads no counts until they are over. sched_waking, sched_migrate_task and
+ * task_rename count nothing: what they tell too late gets the time of the last
+ * event that was told (order in order.go).
  */
 static __always_inline void enter(struct cpu *c) { *(volatile __u32 *)&c->inside += 1; }
 
@@ -110,7 +127,7 @@ __noinline int width_change(__u64 handle, int d, __u64 now, __u64 ran)
 		if (u)
 			u->ns += ran;
 	}
-	__u64 before = change(&c->width_word, c->width, LEVELS, &c->late, d, now);
+	__u64 before = change(&c->width_word, &c->width_owed, c->width, LEVELS, &c->late, d, now);
 	if (d > 0 && before + 1 > c->width_most)
 		c->width_most = before + 1;
 	return 0;
@@ -120,7 +137,7 @@ __noinline int wanted_change(__u64 handle, int d, __u64 now)
 {
 	struct container *c = container_of_handle(handle);
 	if (c)
-		change(&c->wanted_word, c->wanted, LEVELS, &c->late, d, now);
+		change(&c->wanted_word, &c->wanted_owed, c->wanted, LEVELS, &c->late, d, now);
 	return 0;
 }
 
@@ -129,7 +146,7 @@ __noinline int stopped_change(__u64 handle, int d, __u64 now)
 	struct container *c = container_of_handle(handle);
 	if (!c)
 		return 0;
-	if (change(&c->stopped_word, c->stopped, 2, &c->late, d, now) == 0 && d > 0)
+	if (change(&c->stopped_word, &c->stopped_owed, c->stopped, 2, &c->stopped_late, d, now) == 0 && d > 0)
 		__sync_fetch_and_add(&c->spells, 1);
 	return 0;
 }

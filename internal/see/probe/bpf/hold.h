@@ -75,17 +75,19 @@ static __always_inline struct held *held_entry(__u32 cpu, __u32 i)
 	return bpf_map_lookup_elem(&held, &at);
 }
 
-/* release_one ends one entry of a CPU if its queue is free. Whoever takes the handle out ends it. */
+/* release_one ends one entry of a CPU if its queue is free. The program that takes the handle out ends it. */
 __noinline int release_one(__u32 cpu, __u32 i, __u64 now, __u32 soon)
 {
 	struct cpu *c = bpf_map_lookup_elem(&cpus, &cpu);
 	struct held *h = held_entry(cpu, i);
 
-	if (!c || !h || !h->handle || !freed(h->queue, h->group, soon))
+	if (!c || !h)
+		return 0;
+	__u64 handle = *(volatile __u64 *)&h->handle;
+	if (!handle || handle == HELD_CLAIMED || !freed(h->queue, h->group, soon))
 		return 0;
 	union any_record r = {.r = {.at = now, .kind = RECORD_RELEASE, .a = h->leaf, .b = cpu}};
-	__u64 handle = __sync_lock_test_and_set(&h->handle, 0);
-	if (!handle)
+	if (__sync_val_compare_and_swap(&h->handle, handle, 0) != handle)
 		return 0;
 	__sync_fetch_and_add(&c->held, -1);
 	stopped_change(handle, -1, now);
@@ -106,11 +108,26 @@ __noinline int release(__u32 cpu, __u64 now, __u32 soon)
 	return 0;
 }
 
-/* hold notes that a quota holds back threads of a queue on this CPU or, woken elsewhere, on another. */
+/* claim takes a free entry of a CPU: none but the claimant writes in it until it has a handle. NULL: all are in use. */
+static __always_inline struct held *claim(__u32 cpu)
+{
+	for (__u32 i = 0; i < HELD_PER_CPU; i++) {
+		struct held *h = held_entry(cpu, i);
+		if (h && !h->handle && !__sync_val_compare_and_swap(&h->handle, 0, HELD_CLAIMED))
+			return h;
+	}
+	return NULL;
+}
+
+/*
+ * hold notes that a quota holds back threads of a queue on this CPU or, woken
+ * elsewhere, on another. Switches and wake-ups have the queue's lock, the task
+ * iterator has not: both may note one queue at once. Two entries of one queue end
+ * together, and a container is stopped while it has any.
+ */
 __noinline int hold(__u64 at, __u64 handle, __u64 leaf, __u64 now)
 {
 	struct cfs_rq *q = (void *)at;
-	struct held *empty = NULL;
 	__u32 cpu = BPF_CORE_READ(q, rq, cpu);
 	struct cpu *c = bpf_map_lookup_elem(&cpus, &cpu);
 
@@ -118,27 +135,21 @@ __noinline int hold(__u64 at, __u64 handle, __u64 leaf, __u64 now)
 		return 0;
 	for (__u32 i = 0; i < HELD_PER_CPU; i++) {
 		struct held *h = held_entry(cpu, i);
-		if (!h)
-			break;
-		if (h->handle == handle && h->queue == (__u64)q)
+		if (h && h->handle == handle && h->queue == (__u64)q)
 			return 0;
-		if (!h->handle)
-			empty = h;
 	}
-	if (!empty) {
+	struct held *h = claim(cpu);
+	if (!h) {
 		trouble(TROUBLE_HELD);
 		return 0;
 	}
-	empty->queue = (__u64)q;
-	empty->leaf = leaf;
-	empty->group = (__u64)BPF_CORE_READ(q, tg);
+	h->queue = (__u64)q;
+	h->leaf = leaf;
+	h->group = (__u64)BPF_CORE_READ(q, tg);
 	/* Counted before it can be seen: another CPU may release it at once. */
 	stopped_change(handle, 1, now);
-	if (__sync_val_compare_and_swap(&empty->handle, 0, handle)) {
-		stopped_change(handle, -1, now);
-		return 0;
-	}
 	__sync_fetch_and_add(&c->held, 1);
+	__sync_lock_test_and_set(&h->handle, handle); /* after all of the above, on every CPU */
 	return 1;
 }
 

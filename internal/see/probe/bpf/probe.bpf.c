@@ -527,8 +527,8 @@ __noinline int period(__u64 at, __u64 now, __u32 stopped_cpus)
 	__u64 *watch = bpf_map_lookup_elem(&watched, &id);
 	struct container *of = watch ? container_of_handle(*watch) : NULL;
 	if (of && rows_on) {
-		change(&of->width_word, of->width, LEVELS, &of->late, 0, now);
-		change(&of->stopped_word, of->stopped, 2, &of->late, 0, now);
+		change(&of->width_word, &of->width_owed, of->width, LEVELS, &of->late, 0, now);
+		change(&of->stopped_word, &of->stopped_owed, of->stopped, 2, &of->stopped_late, 0, now);
 		__u64 integral = 0, ns = of->stopped[1], end = now & ~15ULL;
 		for (__u32 i = 1; i < LEVELS; i++)
 			integral += i * of->width[i];

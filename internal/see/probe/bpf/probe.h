@@ -16,6 +16,8 @@
  * A word is a count and since when it holds, so that both change at once:
  *
  *	word = time in units of 16 ns (48 bits) << 16 | count (16 bits)
+ *
+ * What a word is owed is not in its count yet: see change.
  */
 struct container {
 	__u64 handle;
@@ -23,18 +25,22 @@ struct container {
 	__u64 _pad1[6];
 	/* The two words are written from all CPUs: a cache line each. */
 	__u64 width_word;
+	__s64 width_owed;
 	__u64 width_most; /* since the last row */
-	__u64 _pad2[6];
+	__u64 _pad2[5];
 	__u64 wanted_word;
-	__u64 _pad3[7];
+	__s64 wanted_owed;
+	__u64 _pad3[6];
 	__u64 stopped_word; /* run queues on which threads of it are held back */
+	__s64 stopped_owed;
+	__u64 stopped_late; /* ns by which its changes came late */
 	__u64 stopped[2];   /* ns free, ns stopped */
 	__u64 spells;
 	/* As they were at the last row. */
 	__u64 row_at;
 	__u64 row_integral; /* width x ns */
 	__u64 row_stopped;
-	__u64 late; /* ns by which changes came late, see change */
+	__u64 late; /* ns by which changes of width and wanted came late, see change */
 	__u64 width[LEVELS];
 	__u64 wanted[LEVELS];
 };
@@ -78,12 +84,13 @@ struct cpu {
 
 /* A run queue (of one cgroup on one CPU) on which a quota holds threads back. */
 struct held {
-	__u64 handle; /* 0: free */
+	__u64 handle; /* 0: free; HELD_CLAIMED: it is being written */
 	__u64 queue;  /* struct cfs_rq, as an address */
 	__u64 leaf;   /* id of its cgroup */
 	__u64 group;  /* its struct task_group, as an address */
 };
 #define HELD_PER_CPU 32
+#define HELD_CLAIMED (~0ULL) /* no container's handle: there is no such slot */
 
 /* What is known of a thread, at its desk or in task storage. A cache line. */
 struct thread {
@@ -104,10 +111,11 @@ struct thread {
 /* What went wrong since the probe was opened; index of troubles. */
 enum trouble {
 	TROUBLE_UNDERFLOW,  /* a count would have gone below 0 */
-	TROUBLE_CONTENTION, /* a word changed under us too often: some ns misplaced */
+	TROUBLE_CONTENTION, /* a word changed under us too often: a change is owed, some ns misplaced */
 	TROUBLE_THREADS,    /* no memory to remember a thread */
 	TROUBLE_HELD,	    /* more throttled cgroups on a CPU than it remembers */
 	TROUBLE_PLACES,	    /* more cgroups than are remembered: slower, still right */
+	TROUBLE_FULL,	    /* a count would have gone above what a word holds */
 	TROUBLES,
 };
 

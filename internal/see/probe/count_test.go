@@ -1,0 +1,119 @@
+package probe
+
+import (
+	"testing"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
+)
+
+// rewrite changes what the kernel side keeps of a container that counts nothing meanwhile.
+func rewrite(t *testing.T, p *Probe, id uint64, change func(*bpfContainer)) {
+	t.Helper()
+	counts(t, p, id) // it counts from here on
+	number := p.slots.byID[id].number
+	var c bpfContainer
+	if err := p.coll.Maps[bpfMapContainers].Lookup(number, &c); err != nil {
+		t.Fatal(err)
+	}
+	change(&c)
+	if err := p.coll.Maps[bpfMapContainers].Put(number, &c); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestCountsStandStillAtTheirEnd: one thread more than a word can count is told, and changes neither count nor time.
+func TestCountsStandStillAtTheirEnd(t *testing.T) {
+	p := opened(t)
+	tr := cgrouptest.New(t)
+	c := containerOf(t, tr, tr.Make("a"))
+	if err := p.Watch(c); err != nil {
+		t.Fatal(err)
+	}
+	rewrite(t, p, c.ID, func(k *bpfContainer) { k.WantedWord |= wordCount })
+	tr.Work(c.Path, 3)
+	const full = "a count would have gone above 65535"
+	eventually(t, full, func() bool { return p.Troubles()[full] > 0 })
+	n := counts(t, p, c.ID)
+	// Some of the threads may sleep by now, and were not all counted: there are fewer than 100.
+	if n.Wanted < wordCount-100 || n.Wanted > wordCount {
+		t.Errorf("%d wanted, want %d or little less", n.Wanted, wordCount)
+	}
+	sum := int64(0)
+	for _, ns := range n.WantedNS {
+		sum += ns
+	}
+	if sum != int64(n.AtNS-n.SinceNS) {
+		t.Errorf("wanted sums to %d ns of %d", sum, n.AtNS-n.SinceNS)
+	}
+}
+
+// TestWhatIsOwedIsCounted: a change that won no exchange is read at once, and the next change takes it into the word.
+func TestWhatIsOwedIsCounted(t *testing.T) {
+	p := opened(t)
+	tr := cgrouptest.New(t)
+	c := containerOf(t, tr, tr.Make("a"))
+	if err := p.Watch(c); err != nil {
+		t.Fatal(err)
+	}
+	rewrite(t, p, c.ID, func(k *bpfContainer) { k.WantedOwed = 7 })
+	if n := counts(t, p, c.ID); n.Wanted != 7 || len(n.WantedNS) != 8 {
+		t.Errorf("%d wanted, %d levels; 7 are owed", n.Wanted, len(n.WantedNS))
+	}
+	tr.Work(c.Path, 2)
+	var k bpfContainer
+	eventually(t, "a change that takes what is owed", func() bool {
+		if err := p.coll.Maps[bpfMapContainers].Lookup(p.slots.byID[c.ID].number, &k); err != nil {
+			t.Fatal(err)
+		}
+		return k.WantedOwed == 0
+	})
+	eventually(t, "two threads more than were owed", func() bool { return counts(t, p, c.ID).Wanted >= 9 })
+	if troubles := p.Troubles(); len(troubles) > 0 {
+		t.Errorf("troubles: %v", troubles)
+	}
+}
+
+// TestLateStopsAreTold: stops that come after a later change, as by a hypervisor, are off by what StoppedLateNS says.
+func TestLateStopsAreTold(t *testing.T) {
+	p := opened(t)
+	if p.Features().Mark == "" {
+		t.Skip("needs a kernel that shows what a quota holds back; runs on Linux 5.15 and later")
+	}
+	tr := cgrouptest.New(t)
+	path := tr.Make("a")
+	tr.Limit(path, 0.1)
+	c := containerOf(t, tr, path)
+	if err := p.Watch(c); err != nil {
+		t.Fatal(err)
+	}
+	const ahead = uint64(2e9) // of the clock: all changes until then are late
+	begin := counts(t, p, c.ID).AtNS
+	rewrite(t, p, c.ID, func(k *bpfContainer) {
+		word := (begin + ahead) >> 4 << 16
+		k.Stopped[0], k.StoppedWord = elapsed(word, p.slots.byID[c.ID].sinceNS), word
+	})
+	tr.Work(path, 4)
+	time.Sleep(time.Duration(begin+ahead-monotonic()) + 100*time.Millisecond)
+	n := counts(t, p, c.ID)
+	if n.StoppedLateNS == 0 || n.LateNS < n.StoppedLateNS || n.Hasty {
+		t.Errorf("stops late by %d ns of %d in all, hasty: %v", n.StoppedLateNS, n.LateNS, n.Hasty)
+	}
+}
+
+// TestWithOwed: what is owed changes the count within its bits, and never the time.
+func TestWithOwed(t *testing.T) {
+	const at = 5 << 16
+	for _, tc := range []struct {
+		word uint64
+		owed int64
+		want uint64
+	}{
+		{at | 3, 0, at | 3}, {at | 3, 2, at | 5}, {at | 3, -3, at}, {at | 3, -4, at},
+		{at | wordCount, 1, at | wordCount}, {at | wordCount, -1, at | wordCount - 1},
+	} {
+		if got := withOwed(tc.word, tc.owed); got != tc.want {
+			t.Errorf("%#x owed %d is %#x, want %#x", tc.word, tc.owed, got, tc.want)
+		}
+	}
+}

@@ -1,0 +1,57 @@
+package probe
+
+import (
+	"testing"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
+	"github.com/unthrottle/unthrottle/test/lab/require"
+)
+
+// opened is a probe of the test's own, for tests that write what the kernel side keeps.
+func opened(t *testing.T) *Probe {
+	t.Helper()
+	require.Root(t)
+	require.BPF(t)
+	p, err := Open(Options{Containers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+// containerOf is a cgroup of a tree as a probe watches it.
+func containerOf(t *testing.T, tr *cgrouptest.Tree, path string) Container {
+	t.Helper()
+	id, err := tr.Host.ID(cgroup.CPU, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Container{ID: id, Path: path}
+}
+
+// counts reads a container.
+func counts(t *testing.T, p *Probe, id uint64) Counts {
+	t.Helper()
+	c, err := p.Read(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// eventually waits for what a burner brings about.
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("never came: %s", what)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/loadgen"
+	"github.com/unthrottle/unthrottle/words"
 )
 
 // Objective is what a service promises.
@@ -33,7 +34,7 @@ func (o *Objective) ParseSLO(text string) error {
 	if !ok || !isP {
 		return fmt.Errorf("%.60q: give a quantile and its bound, such as p99=50ms", text)
 	}
-	q, err := strconv.ParseFloat(percent, 64)
+	q, err := words.ParseDecimal(percent)
 	if err != nil || !(q >= 50 && q <= 99.99) {
 		return fmt.Errorf("%.60q: give a quantile from p50 to p99.99", text)
 	}
@@ -51,7 +52,7 @@ func (o *Objective) ParseSLO(text string) error {
 // ParseErrors reads "0.1%" or "0.001".
 func (o *Objective) ParseErrors(text string) error {
 	number, percent := strings.CutSuffix(text, "%")
-	v, err := strconv.ParseFloat(number, 64)
+	v, err := words.ParseDecimal(number)
 	if percent {
 		v /= 100
 	}

@@ -2,13 +2,14 @@ package policy
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	figures "github.com/unthrottle/unthrottle/words"
 )
 
 // mapping reads a node whose keys are all known; each may stand once.
@@ -117,8 +118,8 @@ func number(n *yaml.Node) (float64, error) {
 		return 0, err
 	}
 	digits, percent := strings.CutSuffix(value, "%")
-	number, err := strconv.ParseFloat(digits, 64)
-	if err != nil || math.IsNaN(number) {
+	number, err := figures.ParseDecimal(digits)
+	if err != nil {
 		return 0, fmt.Errorf("%.40q is no number", value)
 	}
 	if percent {

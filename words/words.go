@@ -8,7 +8,7 @@
 // # Rule
 //
 // One of a thing is named in the singular, everything else, fractions and 0 too,
-// in the plural.
+// in the plural. The other way round, a number that a user writes is a decimal.
 //
 // # Limits
 //

@@ -51,8 +51,8 @@ func (f *remedyFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.stays, "stays", false, "pin, narrow: never move it to other CPUs afterwards (defrag, agent)")
 	flags.DurationVar(&f.burst, "burst", 0, "burst: CPU time that may be saved up, such as 50ms (default: as much as the quota)")
 	flags.DurationVar(&f.period, "period", 0, "burst, narrow: another period, the limit staying the same (narrow: 10ms)")
-	flags.Float64Var(&f.factor, "factor", 0, "raise: times the limit (default 2)")
-	flags.Float64Var(&f.to, "to", 0, "raise: the new limit in CPUs")
+	decimalVar(cmd, &f.factor, "factor", 0, "raise: times the limit (default 2)")
+	decimalVar(cmd, &f.to, "to", 0, "raise: the new limit in CPUs")
 	flags.BoolVar(&f.weightFromLimit, "weight-from-limit", false, "weight: set the weight to that of the limit")
 	_ = cmd.RegisterFlagCompletionFunc("remedy", cobra.FixedCompletions([]string{"pin", "narrow", "burst", "weight", "raise", "secondary"}, cobra.ShellCompDirectiveNoFileComp))
 }

@@ -24,7 +24,7 @@ type benchRunFlags struct {
 
 func (f *benchRunFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.Float64Var(&f.seconds, "seconds", f.seconds, "how long each run is measured")
+	decimalVar(cmd, &f.seconds, "seconds", f.seconds, "how long each run is measured")
 	flags.IntVar(&f.repeat, "repeat", f.repeat, "rounds, interleaved")
 	flags.StringVar(&f.scope, "scope", "", "make the bench's cgroups below this cgroup `PREFIX`")
 	flags.BoolVar(&f.fair, "fair", false, "leave the bench's cgroup at the ordinary weight: other load then has a say in the figures")

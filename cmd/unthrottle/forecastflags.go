@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -57,9 +56,9 @@ func parseLoads(text string) (from, to float64, err error) {
 	if !two {
 		high = low
 	}
-	from, err = strconv.ParseFloat(low, 64)
+	from, err = text.ParseDecimal(low)
 	if err == nil {
-		to, err = strconv.ParseFloat(high, 64)
+		to, err = text.ParseDecimal(high)
 	}
 	if err != nil || !(from > 0 && from <= to && to <= forecast.MaxLoad) {
 		return 0, 0, fmt.Errorf("give two factors above 0 and up to %g, the smaller one first, such as 1..3", forecast.MaxLoad)
@@ -82,7 +81,7 @@ func parseObjective(text string) (forecast.Objective, error) {
 		return forecast.Objective{Quantile: 1, Bound: d}, nil
 	}
 	number, isP := strings.CutPrefix(of, "p")
-	p, err := strconv.ParseFloat(number, 64)
+	p, err := text.ParseDecimal(number)
 	if err != nil || !isP || !(p > 0 && p < 100) {
 		return forecast.Objective{}, wrong
 	}

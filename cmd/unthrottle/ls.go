@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
@@ -88,7 +87,7 @@ func checkWindow(window time.Duration) error {
 // parseShare reads a share of the time: "5%" or "0.05".
 func parseShare(text string) (float64, error) {
 	number, percent := strings.CutSuffix(text, "%")
-	v, err := strconv.ParseFloat(number, 64)
+	v, err := text.ParseDecimal(number)
 	if percent {
 		v /= 100
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/load/loadgen"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // Objective is what a service promises.
@@ -27,36 +28,36 @@ func (o Objective) String() string {
 }
 
 // ParseSLO reads "p99=50ms" into the objective.
-func (o *Objective) ParseSLO(text string) error {
-	quantile, bound, ok := strings.Cut(text, "=")
+func (o *Objective) ParseSLO(s string) error {
+	quantile, bound, ok := strings.Cut(s, "=")
 	percent, isP := strings.CutPrefix(quantile, "p")
 	if !ok || !isP {
-		return fmt.Errorf("%.60q: give a quantile and its bound, such as p99=50ms", text)
+		return fmt.Errorf("%.60q: give a quantile and its bound, such as p99=50ms", s)
 	}
-	q, err := strconv.ParseFloat(percent, 64)
+	q, err := text.ParseDecimal(percent)
 	if err != nil || !(q >= 50 && q <= 99.99) {
-		return fmt.Errorf("%.60q: give a quantile from p50 to p99.99", text)
+		return fmt.Errorf("%.60q: give a quantile from p50 to p99.99", s)
 	}
 	d, err := time.ParseDuration(bound)
 	if err != nil {
-		return fmt.Errorf("%.60q: give a time with its unit, such as 50ms", text)
+		return fmt.Errorf("%.60q: give a time with its unit, such as 50ms", s)
 	}
 	if d <= 0 || d > time.Minute {
-		return fmt.Errorf("%.60q: give a bound above 0, at most 1m", text)
+		return fmt.Errorf("%.60q: give a bound above 0, at most 1m", s)
 	}
 	o.Quantile, o.Bound = q/100, d
 	return nil
 }
 
 // ParseErrors reads "0.1%" or "0.001".
-func (o *Objective) ParseErrors(text string) error {
-	number, percent := strings.CutSuffix(text, "%")
-	v, err := strconv.ParseFloat(number, 64)
+func (o *Objective) ParseErrors(s string) error {
+	number, percent := strings.CutSuffix(s, "%")
+	v, err := text.ParseDecimal(number)
 	if percent {
 		v /= 100
 	}
 	if err != nil || !(v >= 0 && v < 1) {
-		return fmt.Errorf("%.60q: give a share of requests such as 0.1%%", text)
+		return fmt.Errorf("%.60q: give a share of requests such as 0.1%%", s)
 	}
 	o.Errors = v
 	return nil

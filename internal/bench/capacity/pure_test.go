@@ -28,7 +28,7 @@ func TestObjective(t *testing.T) {
 			t.Errorf("%s became %s, which is %+v, %v", text, o, again, err)
 		}
 	}
-	for _, text := range []string{"", "p99", "99=50ms", "p99=50", "p99=-1ms", "p99=0s", "p100=1s", "p10=1s", "pNaN=1s", "p99=2h", strings.Repeat("p", 500)} {
+	for _, text := range []string{"", "p99", "99=50ms", "p99=50", "p99=-1ms", "p99=0s", "p100=1s", "p10=1s", "pNaN=1s", "p0x63=1s", "p99=2h", strings.Repeat("p", 500)} {
 		var o Objective
 		if err := o.ParseSLO(text); err == nil || len(err.Error()) > 200 {
 			t.Errorf("%.20q: taken as %+v, or said at length: %v", text, o, err)
@@ -40,7 +40,7 @@ func TestObjective(t *testing.T) {
 			t.Errorf("%s: %v, %v", text, o.Errors, err)
 		}
 	}
-	for _, text := range []string{"", "%", "-1%", "100%", "1", "NaN", "x"} {
+	for _, text := range []string{"", "%", "-1%", "100%", "1", "NaN", "x", "0x1p-9"} {
 		var o Objective
 		if o.ParseErrors(text) == nil {
 			t.Errorf("%q: taken as %v", text, o.Errors)

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/placement"
 	"github.com/unthrottle/unthrottle/topology"
 )
@@ -195,8 +195,8 @@ func (d *entry) value(e *placement.Event, key string, n *yaml.Node) {
 }
 
 func (d *entry) number(key string, n *yaml.Node) float64 {
-	v, err := strconv.ParseFloat(n.Value, 64)
-	if err != nil || math.IsNaN(v) || v < 1e-3 || v > mostWanted {
+	v, err := text.ParseDecimal(n.Value)
+	if err != nil || v < 1e-3 || v > mostWanted {
 		d.fail(n.Line, key, "%s: give a number of CPUs from 0.001 to %d", quote(n.Value), mostWanted)
 	}
 	return v

@@ -55,6 +55,8 @@ func TestContainersRefuses(t *testing.T) {
 		{"- {name: a, cpus: lots}", "[0].cpus: \"lots\""},
 		{"- {name: a, cpus: .nan}", "[0].cpus"},
 		{"- {name: a, cpus: 1e9}", "[0].cpus"},
+		{"- {name: a, cpus: 0x1p4}", `[0].cpus: "0x1p4": give a number of CPUs`},
+		{"- {name: a, cpus: 1, quota: inf}", `[0].quota: "inf"`},
 		{"- {name: a, cpus: 1, cpu: 2}", `unknown key "cpu": choose from name, cpus, class`},
 		{"- {name: a, cpus: 1, cpus: 2}", "[0].cpus: is there twice"},
 		{"- {name: a, cpus: 1, class: shared}", `[0].class: "shared": choose from exclusive, hybrid, floating, secondary`},

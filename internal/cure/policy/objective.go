@@ -4,10 +4,11 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // Objective is a bound on a quantile of the user's own latency.
@@ -48,10 +49,10 @@ func ParseObjective(s string) (Objective, error) {
 		if !ok {
 			continue
 		}
-		n, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+		n, err := text.ParseDecimal(strings.TrimSpace(number))
 		bound := n * float64(unit.is)
 		switch {
-		case err != nil || math.IsNaN(n):
+		case err != nil:
 			return wrong(fmt.Sprintf("%.30q is no number", number))
 		case bound < float64(time.Microsecond) || bound > float64(MaxBound):
 			return wrong("the bound is not within 1us to 30s")
@@ -93,8 +94,8 @@ func Samples(out []byte) (ms []float64, bad int, err error) {
 		if line == "" {
 			continue
 		}
-		n, err := strconv.ParseFloat(line, 64)
-		if len(line) > maxLine || err != nil || n < 0 || math.IsNaN(n) || math.IsInf(n, 0) {
+		n, err := text.ParseDecimal(line)
+		if len(line) > maxLine || err != nil || n < 0 {
 			if bad++; example == "" {
 				example = line
 			}

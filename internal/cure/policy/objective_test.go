@@ -24,6 +24,7 @@ func TestParseObjective(t *testing.T) {
 		"p99<0ms":        {},
 		"p99<NaNms":      {},
 		"p99<infs":       {},
+		"p99<0x1p4ms":    {},
 		"p99<31s":        {},
 		"":               {},
 		"p99<":           {},
@@ -67,7 +68,7 @@ func TestSamples(t *testing.T) {
 	}{
 		"plain":        {out: "3.1\n2.9\n97.4\n", want: []float64{3.1, 2.9, 97.4}},
 		"no last line": {out: "1\n\n 2 \r\n3", want: []float64{1, 2, 3}},
-		"some bad":     {out: "1\nms\n-4\nNaN\n2\n3\n4\n", want: []float64{1, 2, 3, 4}, bad: 3},
+		"some bad":     {out: "1\nms\n-4\nNaN\n0x1p4\n2\n3\n4\n", want: []float64{1, 2, 3, 4}, bad: 4},
 		"a long line":  {out: strings.Repeat("1", 300) + "\n1\n", want: []float64{1}, bad: 1},
 		"all bad":      {out: "p50 = 3 ms\n", bad: 1, fails: `not "p50 = 3 ms"`},
 		"nothing":      {},

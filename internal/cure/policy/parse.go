@@ -271,7 +271,7 @@ func (m *Match) readLabels(n *yaml.Node) error {
 		if err := words(n.Content[i], &key); err != nil {
 			return err
 		}
-		if err := text(n.Content[i+1], &value); err != nil {
+		if err := scalar(n.Content[i+1], &value); err != nil {
 			return err
 		}
 		if _, twice := m.Labels[key]; twice {

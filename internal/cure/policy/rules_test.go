@@ -87,6 +87,7 @@ func TestParseRulesRefuses(t *testing.T) {
 		"negative budget":     {"version: 1\nbudget:\n  containers: -1\n", 3, "whole number from 0"},
 		"share above one":     {"version: 1\nbudget: {cpu_share: 150%}\n", 2, "not a share"},
 		"share of nothing":    {"version: 1\nbound: .nan\n", 2, "not a share"},
+		"share in base 16":    {"version: 1\nbound: 0x1p-4\n", 2, "not a share"},
 		"no remedy":           {rule("remedy: pray"), 3, "none of auto, none, pin"},
 		"cpus of burst":       {rule("remedy: burst\n    cpus: 2"), 3, "cpus is a setting of pin"},
 		"lends of narrow":     {rule("remedy: narrow\n    lends: true"), 3, "lends is a setting of pin"},

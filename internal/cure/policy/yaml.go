@@ -2,13 +2,14 @@ package policy
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // mapping reads a node whose keys are all known; each may stand once.
@@ -43,8 +44,8 @@ func keys(known map[string]func(*yaml.Node) error) string {
 	return strings.Join(all, ", ")
 }
 
-// text reads a scalar, which may be empty.
-func text(n *yaml.Node, to *string) error {
+// scalar reads a scalar, which may be empty.
+func scalar(n *yaml.Node, to *string) error {
 	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
 		return wrong(n, "a text is wanted here")
 	}
@@ -57,7 +58,7 @@ func text(n *yaml.Node, to *string) error {
 
 // words reads a scalar that says something.
 func words(n *yaml.Node, to *string) error {
-	if err := text(n, to); err != nil {
+	if err := scalar(n, to); err != nil {
 		return err
 	}
 	if strings.TrimSpace(*to) == "" || strings.ContainsRune(*to, 0) {
@@ -68,7 +69,7 @@ func words(n *yaml.Node, to *string) error {
 
 func oneOf(n *yaml.Node, to *string, allowed ...string) error {
 	var value string
-	if err := text(n, &value); err != nil {
+	if err := scalar(n, &value); err != nil {
 		return err
 	}
 	if !slices.Contains(allowed, value) {
@@ -80,7 +81,7 @@ func oneOf(n *yaml.Node, to *string, allowed ...string) error {
 
 func whole(n *yaml.Node, to *int, least, most int) error {
 	var value string
-	if err := text(n, &value); err != nil {
+	if err := scalar(n, &value); err != nil {
 		return err
 	}
 	number, err := strconv.Atoi(value)
@@ -113,12 +114,12 @@ func share(n *yaml.Node, to *float64) error {
 
 func number(n *yaml.Node) (float64, error) {
 	var value string
-	if err := text(n, &value); err != nil {
+	if err := scalar(n, &value); err != nil {
 		return 0, err
 	}
 	digits, percent := strings.CutSuffix(value, "%")
-	number, err := strconv.ParseFloat(digits, 64)
-	if err != nil || math.IsNaN(number) {
+	number, err := text.ParseDecimal(digits)
+	if err != nil {
 		return 0, fmt.Errorf("%.40q is no number", value)
 	}
 	if percent {
@@ -129,7 +130,7 @@ func number(n *yaml.Node) (float64, error) {
 
 func duration(n *yaml.Node, to *time.Duration, least, most time.Duration) error {
 	var value string
-	if err := text(n, &value); err != nil {
+	if err := scalar(n, &value); err != nil {
 		return err
 	}
 	d, err := time.ParseDuration(value)

@@ -3,7 +3,6 @@ package scenario
 import (
 	"fmt"
 	"maps"
-	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	"k8s.io/utils/cpuset"
 
+	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/topology"
 )
 
@@ -184,8 +184,8 @@ func (d *decoder) integer(into *int, least, most int) read {
 // number reads a number above 0.
 func (d *decoder) number(into *float64, most float64) read {
 	return func(n *yaml.Node, key string) {
-		v, err := strconv.ParseFloat(d.scalar(n, key), 64)
-		if d.err == nil && (err != nil || math.IsNaN(v) || v < 1e-6 || v > most) {
+		v, err := text.ParseDecimal(d.scalar(n, key))
+		if d.err == nil && (err != nil || v < 1e-6 || v > most) {
 			d.fail(n.Line, key, "%s: give a number above 0, at most %g", shown(n.Value), most)
 		}
 		*into = v

@@ -131,6 +131,7 @@ func TestBadInput(t *testing.T) {
 		{"[0s, 5ms]", "[5ms, 0s]", 16, "give a time from 5ms"},
 		{"{at: [0s, 5ms]}", "{at: [0s], per_second: 5}", 16, "give either per_second or at"},
 		{"{at: [0s, 5ms]}", "{per_second: .nan}", 16, "give a number above 0"},
+		{"{at: [0s, 5ms]}", "{per_second: 0x1p4}", 16, "give a number above 0"},
 		{"work: 3ms", "work: 3ms, queue: 10000000", 16, "from 0 to 1000000"},
 		{"  work:\n", "  \"bad name\":\n", 10, "a name has 1 to 63 of the characters"},
 		{"  work:\n", "  work: &x\n", 10, "anchors and aliases are not read"},

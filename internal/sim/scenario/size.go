@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // size is how many threads: a number, or a rule that services really have.
@@ -71,7 +73,7 @@ func (d *decoder) share(into *float64) read { return d.atLeast(into, 0, 1) }
 // atLeast reads a number from least to most.
 func (d *decoder) atLeast(into *float64, least, most float64) read {
 	return func(n *yaml.Node, key string) {
-		v, err := strconv.ParseFloat(d.scalar(n, key), 64)
+		v, err := text.ParseDecimal(d.scalar(n, key))
 		if d.err == nil && (err != nil || !(v >= least && v <= most)) {
 			d.fail(n.Line, key, "%s: give a number from %g to %g", shown(n.Value), least, most)
 		}

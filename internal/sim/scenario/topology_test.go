@@ -40,6 +40,7 @@ workloads: {w: {kind: burn, cgroup: app}}
 		{"threads_per_core: 2", "threads_per_core: 0", 4, "from 1 to 8"},
 		{"nodes: 2", "nodes: 2, sibling: 0.5", 4, "host.topology.sibling: \"0.5\": give a number from 1 to 2"},
 		{"nodes: 2", "nodes: 2, remote: .nan", 4, "give a number from 1 to 10"},
+		{"nodes: 2", "nodes: 2, remote: 0x1p1", 4, "give a number from 1 to 10"},
 		{"nodes: 2", "sockets: 2", 4, "unknown key \"sockets\": choose from caches, nodes, remote, sibling, threads_per_core"},
 		{"cold_cache: 5us", "cold_cache: 2s", 5, "give a time from 0 to 1s"},
 		{`"1"`, `"2"`, 10, "cgroups.app.mems: 2: the host has memory nodes 0-1"},

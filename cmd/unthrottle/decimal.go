@@ -4,6 +4,8 @@ import (
 	"strconv"
 
 	"github.com/spf13/cobra"
+
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // decimal is the value of a flag that takes a decimal number: the flag library's own takes 0x1p4 for 16.

@@ -14,6 +14,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/probe"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // check reads the flags into options.
@@ -51,8 +52,8 @@ func (f *forecastFlags) check() error {
 }
 
 // parseLoads reads "1..3", or one load alone.
-func parseLoads(text string) (from, to float64, err error) {
-	low, high, two := strings.Cut(text, "..")
+func parseLoads(value string) (from, to float64, err error) {
+	low, high, two := strings.Cut(value, "..")
 	if !two {
 		high = low
 	}
@@ -67,9 +68,9 @@ func parseLoads(text string) (from, to float64, err error) {
 }
 
 // parseObjective reads "p99=20ms" or, as for 'fix', "p99<20ms".
-func parseObjective(text string) (forecast.Objective, error) {
+func parseObjective(value string) (forecast.Objective, error) {
 	wrong := errors.New("give a percentile and a time, such as p99=20ms, or max=100ms")
-	of, bound, ok := strings.Cut(strings.Replace(text, "<", "=", 1), "=")
+	of, bound, ok := strings.Cut(strings.Replace(value, "<", "=", 1), "=")
 	if !ok {
 		return forecast.Objective{}, wrong
 	}

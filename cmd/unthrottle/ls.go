@@ -85,8 +85,8 @@ func checkWindow(window time.Duration) error {
 }
 
 // parseShare reads a share of the time: "5%" or "0.05".
-func parseShare(text string) (float64, error) {
-	number, percent := strings.CutSuffix(text, "%")
+func parseShare(value string) (float64, error) {
+	number, percent := strings.CutSuffix(value, "%")
 	v, err := text.ParseDecimal(number)
 	if percent {
 		v /= 100

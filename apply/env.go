@@ -2,6 +2,8 @@ package apply
 
 import (
 	"context"
+	"crypto/rand"
+	"io"
 	"log/slog"
 	"time"
 
@@ -43,6 +45,8 @@ type Env struct {
 	KeepHistory int
 
 	wrap func(journal.Handle) journal.Handle
+	// chance is where ids are drawn from; nil is the kernel's random numbers.
+	chance io.Reader
 }
 
 // Systemd is what is asked of a systemd manager. Values are in the notation of package systemd.
@@ -71,6 +75,13 @@ func (e Env) now() time.Time {
 		return time.Now().UTC()
 	}
 	return e.Now().UTC()
+}
+
+func (e Env) chanceOf() io.Reader {
+	if e.chance == nil {
+		return rand.Reader
+	}
+	return e.chance
 }
 
 func (e Env) log() *slog.Logger {

@@ -88,6 +88,7 @@ func (r *run) all(ctx context.Context, begun []journal.Begin, p prepared) error 
 
 // undo takes failed transactions back and returns the error that made them fail.
 func (r *run) undo(ctx context.Context, begun []journal.Begin, cause error) error {
+	r.TellUndoing(ctx, begun[0].Remedy, string(begun[0].Target))
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
 	defer cancel()
 	var ids []string

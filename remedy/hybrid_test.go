@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -171,9 +173,11 @@ func TestHybridRefuses(t *testing.T) {
 }
 
 // On the real kernel: where all want CPU, a hybrid has its own CPUs and three
-// quarters of the shared one, within a tenth. It has four busy threads for each
-// CPU: the kernel spreads whole threads, and with fewer than two for each the
-// one in the pool is at times moved to an own CPU.
+// quarters of the shared one, within a tenth. It has eight busy threads for each
+// CPU: the kernel moves whole threads, until loads differ by less than 17 %
+// (imbalance_pct in sd_init, Linux 6.12). Where they stop is chance, hence the
+// mean of three rounds with new threads, and in each the median of three
+// seconds: a guest's CPUs stand still while the host is busy.
 func TestHybridOnTheKernel(t *testing.T) {
 	for _, own := range []int{1, 3} {
 		t.Run(fmt.Sprintf("%d own", own), func(t *testing.T) {
@@ -184,8 +188,6 @@ func TestHybridOnTheKernel(t *testing.T) {
 			r.confine(own + 1)
 			r.Limit(r.target, float64(own)+0.75)
 			r.Limit(r.neighbour, 100)
-			r.burn(r.target, 4*(own+1))
-			r.burn(r.neighbour, 2)
 			limited := r.Settings()
 			p, err := r.plan(r.target, Request{Kind: Pin, Class: ClassHybrid})
 			if err != nil {
@@ -194,25 +196,47 @@ func TestHybridOnTheKernel(t *testing.T) {
 			if _, err := apply.Apply(context.Background(), r.env(), p.Txn(), p.Changes); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(time.Second)
-			used := r.poolUse(p, own)
-			time.Sleep(3 * time.Second)
-			target, neighbour := used()
-			share := target / (target + neighbour)
-			t.Logf("of the shared CPU it used %.2f s, the neighbour %.2f s: share %.3f, want 0.75", target, neighbour, share)
-			if share < 0.75*0.9 || share > 0.75*1.1 {
-				t.Errorf("share %.3f of the shared CPU, want 0.75 within a tenth", share)
+			var mean float64
+			const rounds = 3
+			for range rounds {
+				stop := []func(){r.burn(r.target, 8*(own+1)), r.burn(r.neighbour, 2)}
+				time.Sleep(time.Second)
+				var shares []float64
+				for range 3 {
+					used := r.poolUse(p, own)
+					time.Sleep(time.Second)
+					target, neighbour := used()
+					shares = append(shares, target/(target+neighbour))
+				}
+				for _, f := range stop {
+					f()
+				}
+				slices.Sort(shares)
+				t.Logf("shares of the shared CPU %.3f", shares)
+				mean += shares[1] / rounds
+			}
+			t.Logf("share of the shared CPU %.3f, want 0.75", mean)
+			if mean < 0.75*0.9 || mean > 0.75*1.1 {
+				t.Errorf("share %.3f of the shared CPU, want 0.75 within a tenth", mean)
 			}
 			r.takeBack(limited)
 		})
 	}
 }
 
-// burn runs n single threads in a cgroup until the test ends. A Go program would
-// not do: its helper threads wake up and sleep all the time, and kernels without
-// 101f3498b4bd (6.13 to 6.19) favour a group on every such change of its load.
-func (r *real) burn(path string, n int) {
+// burn runs n single threads in a cgroup until stop is called or the test ends.
+// A Go program would not do: its helper threads wake up and sleep all the time,
+// and kernels without 101f3498b4bd (6.12 to 6.19) favour a group on every such
+// change of its load.
+func (r *real) burn(path string, n int) (stop func()) {
 	r.t.Helper()
+	var all []*exec.Cmd
+	stop = sync.OnceFunc(func() {
+		for _, cmd := range all {
+			_, _ = cmd.Process.Kill(), cmd.Wait()
+		}
+	})
+	r.t.Cleanup(stop)
 	for range n {
 		cmd := exec.Command("sh", "-c", "read go; while :; do :; done")
 		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -223,7 +247,7 @@ func (r *real) burn(path string, n int) {
 		if err != nil {
 			r.t.Fatal(err)
 		}
-		r.t.Cleanup(func() { _, _ = cmd.Process.Kill(), cmd.Wait() })
+		all = append(all, cmd)
 		for _, c := range cgroup.Controllers() {
 			if err := r.Host.Attach(c, path, cmd.Process.Pid); err != nil {
 				r.t.Fatal(err)
@@ -233,6 +257,7 @@ func (r *real) burn(path string, n int) {
 			r.t.Fatal(err)
 		}
 	}
+	return stop
 }
 
 // confine leaves the subtree the highest n CPUs, so that those of the reserve

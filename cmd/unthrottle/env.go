@@ -83,6 +83,7 @@ func (f *writeFlags) env(cmd *cobra.Command, h *cgroup.Host) (env apply.Env, don
 		Scope:    scope,
 		By:       "unthrottle " + command + ", " + callingUser(),
 		Log:      f.log(),
+		Undoing:  sayUndoing,
 		Proc:     apply.NewProc("/proc"),
 		IRQ:      irq.NewHost("/proc"),
 		Sched:    schedpolicy.NewHost("/proc"),

@@ -248,6 +248,8 @@ func (r *run) noEffect() bool {
 
 // undo takes the change back, also after ctx has ended.
 func (r *run) undo(ctx context.Context, why string) error {
+	txn := r.plan.Txn()
+	r.env.Apply.TellUndoing(ctx, txn.Remedy, txn.Target.Path)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
 	r.say("undoing it: %s", why)

@@ -50,7 +50,7 @@ func Replace(ctx context.Context, env Env, parts []Part) (Result, error) {
 	}
 	var begun []journal.Begin
 	for i, part := range parts {
-		b, err := r.begin(part.Txn, p.holds[i])
+		b, err := r.begin(part.Txn, p.holds[i], begun)
 		if err != nil {
 			return *r.res, err
 		}

@@ -114,3 +114,31 @@ func TestControllersAreNotHandedDownAmongProcesses(t *testing.T) {
 		t.Errorf("enable: %v", err)
 	}
 }
+
+// On v2 a set whose own CPUs are all taken from its parent runs on the parent's
+// others, here on those of another pin. So it counts as left without a CPU.
+func TestInnerSetKeepsACPU(t *testing.T) {
+	h := newHost(t, cgroupmodel.V2("0-5"), t.TempDir())
+	targets := map[string]container.Container{}
+	for _, path := range []string{"/", "/s", "/s/p", "/s/p/web", "/s/p/db", "/s/q"} {
+		if path != "/" {
+			h.make(path)
+		}
+		if path == "/" || path == "/s" || path == "/s/p" {
+			h.hand(path, cgroup.CPU, cgroup.CPUSet)
+			continue
+		}
+		h.limit(path, 1)
+		targets[path] = h.run(path, 10+len(targets))
+	}
+	h.limit("/s/p/web", 2)
+	h.write(cgroup.CPUSet, "/s", cgroup.FileCPUs, "2-4")
+	p, err := Make(h.facts(), targets["/s/p/web"], Request{Kind: Pin})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.apply(p)
+	if _, err := Make(h.facts(), targets["/s/q"], Request{Kind: Pin}); err == nil || !strings.Contains(err.Error(), "/s/p/db may use only 4 and would be left without a CPU") {
+		t.Errorf("%v", err)
+	}
+}

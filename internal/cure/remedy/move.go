@@ -17,9 +17,9 @@ func (p *planner) moveOthers(h home, pinned cpuset.CPUSet) error {
 	movers, outside := p.movers(h, pinned)
 	for _, path := range movers {
 		s := p.f.Sets[path]
-		if s.Effective.IsSubsetOf(pinned) {
-			return p.refuse(fmt.Sprintf("%s may use only %s and would be left without a CPU", quoted(path), s.Effective),
-				fewer(pinned, "restore other pins, or try --remedy burst"), path)
+		if at, none := p.leftWithout(path, pinned, nil); none {
+			return p.refuse(fmt.Sprintf("%s may use only %s and would be left without a CPU", quoted(at), p.f.Sets[at].Effective),
+				fewer(pinned, "restore other pins, or try --remedy burst"), at)
 		}
 		if !s.Configured.IsEmpty() && s.Configured.Intersection(s.Effective).IsEmpty() {
 			return p.refuse(fmt.Sprintf("%s was given %s, none of which its parent has, so it runs on %s instead: it cannot be moved off",
@@ -31,6 +31,26 @@ func (p *planner) moveOthers(h home, pinned cpuset.CPUSet) error {
 		p.warn("CPUs %s are not exclusive: these may run there too and lie outside the scope: %s", pinned, names(outside))
 	}
 	return p.enoughLeft(movers, pinned)
+}
+
+// leftWithout finds the cpuset that would keep no CPU, which is path or, on v2, one
+// below it that names CPUs of its own. The kernel lets the latter run on all CPUs of
+// its parent instead (update_cpumasks_hier, kernel/cgroup/cpuset.c), which may be
+// those of another pin. Sets in apart are planned elsewhere.
+func (p *planner) leftWithout(path string, pinned cpuset.CPUSet, apart map[string]bool) (at string, none bool) {
+	if p.f.Sets[path].Effective.IsSubsetOf(pinned) {
+		return path, true
+	}
+	if p.f.CPUSetVersion != cgroup.V2 {
+		return "", false // each set of v1 is looked at by itself
+	}
+	for _, inner := range p.sets() {
+		s := p.f.Sets[inner]
+		if cgroup.Below(inner, path) && !apart[inner] && !s.Configured.IsEmpty() && s.Effective.IsSubsetOf(pinned) {
+			return inner, true
+		}
+	}
+	return "", false
 }
 
 // takeOut adds the change that moves a cpuset off the target's CPUs.

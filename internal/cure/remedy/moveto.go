@@ -226,8 +226,8 @@ func (m *mover) others(with []string) error {
 	inside, outside := m.movers(home{path: m.set}, m.taken)
 	inside = slices.DeleteFunc(inside, func(path string) bool { return partner[path] })
 	for _, path := range inside {
-		if m.f.Sets[path].Effective.IsSubsetOf(m.taken) {
-			return m.refuse(fmt.Sprintf("%s may use only %s and would be left without a CPU", quoted(path), m.f.Sets[path].Effective), "plan again", path)
+		if at, none := m.leftWithout(path, m.taken, partner); none {
+			return m.refuse(fmt.Sprintf("%s may use only %s and would be left without a CPU", quoted(at), m.f.Sets[at].Effective), "plan again", at)
 		}
 		k := change.Change{Kind: change.KindFile, Controller: cgroup.CPUSet, Path: path, File: cgroup.FileCPUs}.Key()
 		unit := change.Change{Kind: change.KindSystemd, Path: path, File: change.PropertyAllowedCPUs, Unit: m.f.Groups[path].Unit}.Key()

@@ -99,8 +99,9 @@ func newcomers(f Facts, h apply.InForce) Plan {
 		if f.uses(path).Intersection(pinned).IsEmpty() && pinned.IsSubsetOf(removed[path]) {
 			continue
 		}
+		_, none := p.leftWithout(path, pinned, nil)
 		switch {
-		case s.Effective.IsSubsetOf(pinned) || p.confinedByOthers(path, removed) || s.InPartition() || s.Exclusive && f.CPUSetVersion == cgroup.V1:
+		case none || p.confinedByOthers(path, removed) || s.InPartition() || s.Exclusive && f.CPUSetVersion == cgroup.V1:
 			p.warn("%s was given %s by somebody else, which %s has: it is left alone", quoted(path), s.Effective, target.Name)
 		case pinned.Intersection(removed[path]).Equals(pinned):
 			// Ours already: somebody wrote it since. That is drift, which status

@@ -16,7 +16,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/irq"
-	"github.com/unthrottle/unthrottle/internal/ui/report"
+	"github.com/unthrottle/unthrottle/internal/ui/report/changes"
 	"github.com/unthrottle/unthrottle/topology"
 )
 
@@ -224,9 +224,9 @@ func show(cmd *cobra.Command, result apply.Result, failure error, asJSON, planne
 	case asJSON:
 		err = printJSON(cmd.OutOrStdout(), result)
 	case planned:
-		err = report.Plan(cmd.OutOrStdout(), result)
+		err = changes.Plan(cmd.OutOrStdout(), result)
 	default:
-		err = report.Done(cmd.OutOrStdout(), result)
+		err = changes.Done(cmd.OutOrStdout(), result)
 	}
 	return errors.Join(failure, err)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/bench/latency"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/sandbox"
-	"github.com/unthrottle/unthrottle/internal/ui/report"
+	view "github.com/unthrottle/unthrottle/internal/ui/report/bench"
 )
 
 // benchRunFlags are those of benches that repeat short runs.
@@ -90,7 +90,7 @@ short period, with a raised limit, without one, and pinned.`,
 			if f.asJSON {
 				return printJSON(cmd.OutOrStdout(), r)
 			}
-			return report.BenchLatency(cmd.OutOrStdout(), r)
+			return view.Latency(cmd.OutOrStdout(), r)
 		},
 	}
 	f.add(cmd)
@@ -121,7 +121,7 @@ quota. Distributions carry fault and fix back, so versions do not tell.`,
 			if f.asJSON {
 				return printJSON(cmd.OutOrStdout(), r)
 			}
-			return report.BenchFibtest(cmd.OutOrStdout(), r)
+			return view.Fibtest(cmd.OutOrStdout(), r)
 		},
 	}
 	f.add(cmd)

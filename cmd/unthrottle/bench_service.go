@@ -13,7 +13,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/bench/capacity"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/sandbox"
-	"github.com/unthrottle/unthrottle/internal/ui/report"
+	view "github.com/unthrottle/unthrottle/internal/ui/report/bench"
 )
 
 // benchServiceFlags are those of `bench service`.
@@ -101,7 +101,7 @@ func benchService(cmd *cobra.Command, f benchServiceFlags) error {
 		return fmt.Errorf("--html %w", err)
 	}
 	if onTerminal(os.Stderr) {
-		progress := report.NewProgress(os.Stderr)
+		progress := view.NewProgress(os.Stderr)
 		o.Progress = progress.Event
 		defer progress.Done()
 	}
@@ -114,9 +114,9 @@ func benchService(cmd *cobra.Command, f benchServiceFlags) error {
 	if f.asJSON {
 		err = printJSON(cmd.OutOrStdout(), result)
 	} else {
-		err = report.BenchService(cmd.OutOrStdout(), result, terminalWidth())
+		err = view.Service(cmd.OutOrStdout(), result, terminalWidth())
 	}
-	return errors.Join(err, page.write(func(w io.Writer) error { return report.BenchServiceHTML(w, result) }))
+	return errors.Join(err, page.write(func(w io.Writer) error { return view.ServiceHTML(w, result) }))
 }
 
 // notMeasured gives an error the exit code of one that says that nothing could

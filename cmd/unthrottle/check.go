@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/unthrottle/unthrottle/internal/kernel/features"
-	"github.com/unthrottle/unthrottle/internal/ui/report"
+	view "github.com/unthrottle/unthrottle/internal/ui/report/check"
 )
 
 func newCheck() *cobra.Command {
@@ -25,7 +25,7 @@ func newCheck() *cobra.Command {
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), r)
 			}
-			return report.Check(cmd.OutOrStdout(), r)
+			return view.Write(cmd.OutOrStdout(), r)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")

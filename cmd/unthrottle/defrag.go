@@ -15,7 +15,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/text"
-	"github.com/unthrottle/unthrottle/internal/ui/report"
+	view "github.com/unthrottle/unthrottle/internal/ui/report/defrag"
 	"github.com/unthrottle/unthrottle/placement"
 	"github.com/unthrottle/unthrottle/topology"
 )
@@ -97,8 +97,8 @@ func (d *defragmenter) facts(ctx context.Context) (remedy.Facts, error) {
 }
 
 // run plans and, unless only a plan is wanted, moves.
-func (d *defragmenter) run(ctx context.Context, plan bool, maxMoves int, pause time.Duration) (report.Defrag, error) {
-	out := report.Defrag{Moves: []report.DefragMove{}, LeftAlone: []report.LeftAlone{}, Planned: plan}
+func (d *defragmenter) run(ctx context.Context, plan bool, maxMoves int, pause time.Duration) (view.Repair, error) {
+	out := view.Repair{Moves: []view.Move{}, LeftAlone: []view.LeftAlone{}, Planned: plan}
 	if !plan {
 		recovered, err := apply.Recover(ctx, d.env)
 		if err != nil {
@@ -121,17 +121,17 @@ func (d *defragmenter) run(ctx context.Context, plan bool, maxMoves int, pause t
 	if err != nil {
 		return out, err
 	}
-	out.Before = report.QualityOf(node.Score())
+	out.Before = view.QualityOf(node.Score())
 	for _, c := range state.Containers {
 		if c.Stays != "" {
-			out.LeftAlone = append(out.LeftAlone, report.LeftAlone{Path: text.EscapePath(c.Name), Name: names[c.Name], Why: c.Stays})
+			out.LeftAlone = append(out.LeftAlone, view.LeftAlone{Path: text.EscapePath(c.Name), Name: names[c.Name], Why: c.Stays})
 		}
 	}
 	moves := node.Repair(placement.Budget{Moves: maxMoves})
 	for _, m := range moves {
-		out.Moves = append(out.Moves, report.MoveOf(m, names[m.Container]))
+		out.Moves = append(out.Moves, view.MoveOf(m, names[m.Container]))
 	}
-	out.After = report.QualityOf(node.Score())
+	out.After = view.QualityOf(node.Score())
 	if plan || len(moves) == 0 {
 		return out, nil
 	}
@@ -144,13 +144,13 @@ func (d *defragmenter) run(ctx context.Context, plan bool, maxMoves int, pause t
 	}
 	if now, nowErr := d.facts(ctx); nowErr == nil {
 		if node, _, nodeErr := placement.NewNode(now.State(d.reserve, nil)); nodeErr == nil {
-			out.After = report.QualityOf(node.Score())
+			out.After = view.QualityOf(node.Score())
 		}
 	}
 	return out, err
 }
 
-func showDefrag(cmd *cobra.Command, result report.Defrag, failure error, asJSON bool) error {
+func showDefrag(cmd *cobra.Command, result view.Repair, failure error, asJSON bool) error {
 	if failure != nil && len(result.Moves) == 0 {
 		return failure
 	}
@@ -158,7 +158,7 @@ func showDefrag(cmd *cobra.Command, result report.Defrag, failure error, asJSON 
 	if asJSON {
 		err = printJSON(cmd.OutOrStdout(), result)
 	} else {
-		err = report.DefragText(cmd.OutOrStdout(), result)
+		err = view.Write(cmd.OutOrStdout(), result)
 	}
 	return errors.Join(failure, err)
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/bench/demo"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
-	"github.com/unthrottle/unthrottle/internal/ui/report"
+	view "github.com/unthrottle/unthrottle/internal/ui/report/demo"
 	"github.com/unthrottle/unthrottle/topology"
 )
 
@@ -43,7 +43,7 @@ Where the host cannot run it, it runs in the simulator, and says so.`,
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), result)
 			}
-			return report.Demo(cmd.OutOrStdout(), result, report.DemoOptions{Width: terminalWidth(), ASCII: ascii})
+			return view.Write(cmd.OutOrStdout(), result, view.Options{Width: terminalWidth(), ASCII: ascii})
 		},
 	}
 	flags := cmd.Flags()
@@ -86,7 +86,7 @@ func realDemo(ctx context.Context, o demo.Options, scope string, ascii bool) (de
 		return demo.Result{}, &demo.NotMeasurable{What: "no CPU topology", WayOut: "mount sysfs on /sys", Err: err}
 	}
 	if onTerminal(os.Stderr) {
-		progress := report.NewDemoProgress(os.Stderr, ascii)
+		progress := view.NewProgress(os.Stderr, ascii)
 		o.Progress = progress.Event
 		defer progress.Done()
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/see/probe"
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 	"github.com/unthrottle/unthrottle/internal/text"
-	"github.com/unthrottle/unthrottle/internal/ui/report"
+	view "github.com/unthrottle/unthrottle/internal/ui/report/explain"
 )
 
 type explainFlags struct {
@@ -116,11 +116,11 @@ func runExplain(ctx context.Context, target string, f explainFlags, out io.Write
 		return err
 	}
 	if f.json {
-		err = report.ExplainJSON(out, e)
+		err = view.JSON(out, e)
 	} else {
-		err = report.Explain(out, e, report.ExplainOptions{Width: terminalWidth(), ASCII: f.ascii, Color: useColor(os.Stdout)})
+		err = view.Write(out, e, view.Options{Width: terminalWidth(), ASCII: f.ascii, Color: useColor(os.Stdout)})
 	}
-	err = errors.Join(err, page.write(func(w io.Writer) error { return report.ExplainHTML(w, e) }))
+	err = errors.Join(err, page.write(func(w io.Writer) error { return view.HTML(w, e) }))
 	if err := errors.Join(err, kept); err != nil {
 		return err
 	}

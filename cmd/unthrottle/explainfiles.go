@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/text"
-	"github.com/unthrottle/unthrottle/internal/ui/report"
+	view "github.com/unthrottle/unthrottle/internal/ui/report/explain"
 )
 
 // sameFile tells two names of one file, which need not be there yet.
@@ -53,7 +53,7 @@ func (p *recordingProgress) began() {
 		tick := time.NewTicker(100 * time.Millisecond)
 		defer tick.Stop()
 		for {
-			report.RecordingProgress(os.Stderr, p.name, time.Since(start), p.length)
+			view.RecordingProgress(os.Stderr, p.name, time.Since(start), p.length)
 			select {
 			case <-p.stop:
 				fmt.Fprint(os.Stderr, "\r\x1b[K")

@@ -21,7 +21,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
-	"github.com/unthrottle/unthrottle/internal/ui/report"
+	view "github.com/unthrottle/unthrottle/internal/ui/report/fix"
 )
 
 func newFix() *cobra.Command {
@@ -64,7 +64,7 @@ Exit code 1: at the end the container is still stopped above the bound.`,
 				Wish:   policy.Wish{Request: request, Auto: request.Kind == "", Bound: bound},
 				Window: window, Settle: time.Second, Yes: yes,
 				Shown: func(p policy.Proposal, planned apply.Result) error {
-					return report.Proposal(os.Stderr, p, planned)
+					return view.Proposal(os.Stderr, p, planned)
 				},
 			}
 			if onTerminal(os.Stdin) {
@@ -181,7 +181,7 @@ func showFix(cmd *cobra.Command, result fix.Result, failure error, asJSON bool) 
 	if asJSON {
 		err = printJSON(cmd.OutOrStdout(), result)
 	} else {
-		err = report.Fix(cmd.OutOrStdout(), result)
+		err = view.Write(cmd.OutOrStdout(), result)
 	}
 	if failure != nil || err != nil {
 		return errors.Join(failure, err)

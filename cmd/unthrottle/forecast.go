@@ -15,7 +15,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/text"
-	"github.com/unthrottle/unthrottle/internal/ui/report"
+	view "github.com/unthrottle/unthrottle/internal/ui/report/forecast"
 )
 
 type forecastFlags struct {
@@ -79,9 +79,9 @@ the cheapest that ends the stopped time and makes latency no worse.`,
 			case err != nil:
 				return err
 			case f.json:
-				return report.ForecastJSON(cmd.OutOrStdout(), made)
+				return view.JSON(cmd.OutOrStdout(), made)
 			}
-			return report.Forecast(cmd.OutOrStdout(), made, report.ForecastOptions{Pools: f.pools})
+			return view.Write(cmd.OutOrStdout(), made, view.Options{Pools: f.pools})
 		},
 	}
 	flags := cmd.Flags()
@@ -150,7 +150,7 @@ func forecastAll(ctx context.Context, f forecastFlags, out io.Writer) error {
 		return err
 	}
 	f.o.Smallest = true
-	result := &report.Forecasts{}
+	result := &view.All{}
 	refused := new(probe.Unavailable)
 	for _, c := range all {
 		limited, err := hasLimit(h, c)
@@ -177,11 +177,11 @@ func forecastAll(ctx context.Context, f forecastFlags, out io.Writer) error {
 		}
 	}
 	if f.json {
-		return report.ForecastsJSON(out, result)
+		return view.AllJSON(out, result)
 	}
 	if len(result.All) == 0 && len(result.NotForecast) == 0 {
 		say("no container here has a CPU limit: there is nothing to forecast")
 		return nil
 	}
-	return report.AllForecasts(out, result)
+	return view.WriteAll(out, result)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/text"
-	"github.com/unthrottle/unthrottle/internal/ui/report"
+	view "github.com/unthrottle/unthrottle/internal/ui/report/ls"
 )
 
 type lsFlags struct {
@@ -143,13 +143,13 @@ func runLs(ctx context.Context, h *cgroup.Host, f lsFlags, out io.Writer) error 
 
 func printLs(out io.Writer, seen []observe.Observation, f lsFlags) error {
 	if f.output == "json" {
-		return report.LSJSON(out, seen)
+		return view.JSON(out, seen)
 	}
 	width := 0
 	if onTerminal(os.Stdout) {
 		width = terminalWidth()
 	}
-	return report.LS(out, seen, report.LSOptions{Wide: f.output == "wide", Width: width, Color: useColor(os.Stdout)})
+	return view.Write(out, seen, view.Options{Wide: f.output == "wide", Width: width, Color: useColor(os.Stdout)})
 }
 
 // count tells how many containers are above the bound, and how many could not

@@ -11,7 +11,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/cure/placefile"
 	"github.com/unthrottle/unthrottle/internal/text"
-	"github.com/unthrottle/unthrottle/internal/ui/report"
+	view "github.com/unthrottle/unthrottle/internal/ui/report/place"
 	"github.com/unthrottle/unthrottle/placement"
 	"github.com/unthrottle/unthrottle/topology"
 )
@@ -102,9 +102,9 @@ func (f *placeFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	if f.asJSON {
-		return printJSON(cmd.OutOrStdout(), report.NewPlacement(out))
+		return printJSON(cmd.OutOrStdout(), view.NewJSON(out))
 	}
-	return report.Place(cmd.OutOrStdout(), out, report.TopologyOptions{Width: terminalWidth(), ASCII: f.ascii, Color: useColor(os.Stdout)})
+	return view.Write(cmd.OutOrStdout(), out, view.Options{Width: terminalWidth(), ASCII: f.ascii, Color: useColor(os.Stdout)})
 }
 
 // check refuses calls that make no sense.

@@ -13,7 +13,8 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/sim/scenario"
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
-	"github.com/unthrottle/unthrottle/internal/ui/report"
+	view "github.com/unthrottle/unthrottle/internal/ui/report/simulate"
+	"github.com/unthrottle/unthrottle/internal/ui/report/trial"
 )
 
 // maxRepeat bounds --repeat.
@@ -64,7 +65,7 @@ for real, and no rights are needed. "-" reads standard input.`,
 			if f.asJSON {
 				return printJSON(cmd.OutOrStdout(), result)
 			}
-			return report.Simulate(cmd.OutOrStdout(), result, report.SimulateOptions{ASCII: f.ascii})
+			return view.Write(cmd.OutOrStdout(), result, view.Options{ASCII: f.ascii})
 		},
 	}
 	flags := cmd.Flags()
@@ -103,7 +104,7 @@ const timelinePeriods = 10
 
 // run simulates with every seed, on all cores. A run itself knows no context:
 // when interrupted, what is under way is left to the end of the process.
-func (f *simulateFlags) run(ctx context.Context, s scenario.Scenario, name string) (report.Simulation, error) {
+func (f *simulateFlags) run(ctx context.Context, s scenario.Scenario, name string) (view.Simulation, error) {
 	type numbered struct {
 		i      int
 		result simulate.Result
@@ -127,7 +128,7 @@ func (f *simulateFlags) run(ctx context.Context, s scenario.Scenario, name strin
 	}
 	defer close(todo)
 	era := s.Host.Rules.Era.String()
-	out := report.Simulation{Trial: report.Trial{
+	out := view.Simulation{Trial: trial.Trial{
 		Scenario: name, About: s.About, Simulated: true, Kernel: s.Host.Rules.Kernel, Era: &era,
 		CPUs: s.Host.CPUs, HZ: &s.Host.HZ, Seed: f.seed,
 	}}

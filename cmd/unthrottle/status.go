@@ -9,7 +9,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
-	"github.com/unthrottle/unthrottle/internal/ui/report"
+	view "github.com/unthrottle/unthrottle/internal/ui/report/status"
 )
 
 func newStatus() *cobra.Command {
@@ -49,7 +49,7 @@ func newStatus() *cobra.Command {
 				if asJSON {
 					return printJSON(out, past)
 				}
-				return report.History(out, past, time.Now())
+				return view.History(out, past, time.Now())
 			}
 			all, err := apply.Status(env)
 			if err != nil {
@@ -62,14 +62,14 @@ func newStatus() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := report.Status(out, all, drift, time.Now()); err != nil {
+			if err := view.Write(out, all, drift, time.Now()); err != nil {
 				return err
 			}
 			names := map[string]string{}
 			for _, f := range all {
 				names[f.Target] = f.Name
 			}
-			return report.Lends(out, remedy.LendsOf(all), names)
+			return view.Lends(out, remedy.LendsOf(all), names)
 		},
 	}
 	w.addStateDir(cmd)

@@ -14,7 +14,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/see/probe"
-	"github.com/unthrottle/unthrottle/internal/ui/report"
+	view "github.com/unthrottle/unthrottle/internal/ui/report/explain"
 	"github.com/unthrottle/unthrottle/internal/ui/top"
 )
 
@@ -108,6 +108,6 @@ func explainText(ctx context.Context, h *cgroup.Host, path string, width int, as
 		return "", err
 	}
 	var b strings.Builder
-	err = report.Explain(&b, e, report.ExplainOptions{Width: width, ASCII: ascii, Color: useColor(os.Stdout)})
+	err = view.Write(&b, e, view.Options{Width: width, ASCII: ascii, Color: useColor(os.Stdout)})
 	return b.String(), err
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/unthrottle/unthrottle/internal/ui/report"
+	view "github.com/unthrottle/unthrottle/internal/ui/report/topology"
 	"github.com/unthrottle/unthrottle/topology"
 )
 
@@ -29,7 +29,7 @@ func newTopology() *cobra.Command {
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), m)
 			}
-			return report.Topology(cmd.OutOrStdout(), m, report.TopologyOptions{
+			return view.Write(cmd.OutOrStdout(), m, view.Options{
 				Width: terminalWidth(), ASCII: ascii, Color: useColor(os.Stdout),
 			})
 		},

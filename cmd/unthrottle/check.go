@@ -2,9 +2,11 @@ package main
 
 import (
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/kernel/features"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/check"
 )
@@ -22,6 +24,8 @@ func newCheck() *cobra.Command {
 				return err
 			}
 			r := features.Gather(h, os.DirFS("/"), os.Geteuid())
+			// The remedies stand between what needs none of them and the way back.
+			r.Can = slices.Insert(r.Can, len(r.Can)-1, remedy.Abilities(r)...)
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), r)
 			}

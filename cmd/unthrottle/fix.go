@@ -46,7 +46,7 @@ and once after, and has 30 s each time.
 Exit code 1: at the end the container is still stopped above the bound.`,
 		Args: oneTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := rf.given(cmd); err != nil {
+			if err := rf.rejectEmptyFlags(cmd); err != nil {
 				return err
 			}
 			request, err := rf.request(cmd)
@@ -82,7 +82,7 @@ Exit code 1: at the end the container is still stopped above the bound.`,
 	w.addLift(cmd)
 	rf.add(cmd)
 	flags := cmd.Flags()
-	flags.Lookup("remedy").Usage = "pin, narrow, burst, weight, raise or secondary (default: what fits)"
+	flags.Lookup("remedy").Usage = remedy.Names() + " (default: what fits)"
 	flags.BoolVarP(&yes, "yes", "y", false, "apply and keep without asking")
 	flags.BoolVar(&asJSON, "json", false, "print JSON")
 	flags.StringVar(&objective, "slo", "", "the objective your latency is judged by, such as 'p99<20ms' (p50, p90, p95, p99, p99.9, max)")

@@ -17,6 +17,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/irq"
 	"github.com/unthrottle/unthrottle/internal/ui/report/changes"
+	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
 	"github.com/unthrottle/unthrottle/topology"
 )
 
@@ -68,7 +69,7 @@ func kindNames() []string {
 // rejectEmptyFlags refuses those of its flags, and of its commands' other ones,
 // that are empty.
 func (f *remedyFlags) rejectEmptyFlags(cmd *cobra.Command) error {
-	return notEmpty(cmd, "remedy", "reserve", "via", "class", "slo", "slo-command")
+	return rejectEmptyFlags(cmd, "remedy", "reserve", "via", "class", "slo", "slo-command")
 }
 
 // request reads the flags; the caller judges whether a remedy may be left out.
@@ -204,7 +205,7 @@ func show(cmd *cobra.Command, result apply.Result, failure error, asJSON, planne
 	var err error
 	switch {
 	case asJSON:
-		err = printJSON(cmd.OutOrStdout(), result)
+		err = jsonout.Write(cmd.OutOrStdout(), result)
 	case planned:
 		err = changes.Plan(cmd.OutOrStdout(), result)
 	default:

@@ -9,6 +9,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/kernel/features"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/check"
+	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
 )
 
 func newCheck() *cobra.Command {
@@ -27,7 +28,7 @@ func newCheck() *cobra.Command {
 			// The remedies stand between what needs none of them and the way back.
 			r.Can = slices.Insert(r.Can, len(r.Can)-1, remedy.Abilities(r)...)
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), r)
+				return jsonout.Write(cmd.OutOrStdout(), r)
 			}
 			return view.Write(cmd.OutOrStdout(), r)
 		},

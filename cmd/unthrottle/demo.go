@@ -11,6 +11,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/bench/demo"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/demo"
+	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
+	"github.com/unthrottle/unthrottle/internal/ui/terminal"
 	"github.com/unthrottle/unthrottle/topology"
 )
 
@@ -30,7 +32,7 @@ of them are removed: whoever else runs on the host is not moved.
 Where the host cannot run it, it runs in the simulator, and says so.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := notEmpty(cmd, "scope"); err != nil {
+			if err := rejectEmptyFlags(cmd, "scope"); err != nil {
 				return err
 			}
 			if !(seconds >= demo.MinSeconds && seconds <= demo.MaxSeconds) {
@@ -41,9 +43,9 @@ Where the host cannot run it, it runs in the simulator, and says so.`,
 				return err
 			}
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), result)
+				return jsonout.Write(cmd.OutOrStdout(), result)
 			}
-			return view.Write(cmd.OutOrStdout(), result, view.Options{Width: terminalWidth(), ASCII: ascii})
+			return view.Write(cmd.OutOrStdout(), result, view.Options{Width: terminal.Width(os.Stdout), ASCII: ascii})
 		},
 	}
 	flags := cmd.Flags()
@@ -85,7 +87,7 @@ func realDemo(ctx context.Context, o demo.Options, scope string, ascii bool) (de
 	if o.Machine, err = topology.Read(os.DirFS("/sys")); err != nil {
 		return demo.Result{}, &demo.NotMeasurable{What: "no CPU topology", WayOut: "mount sysfs on /sys", Err: err}
 	}
-	if onTerminal(os.Stderr) {
+	if terminal.Is(os.Stderr) {
 		progress := view.NewProgress(os.Stderr, ascii)
 		o.Progress = progress.Event
 		defer progress.Done()

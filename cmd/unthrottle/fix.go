@@ -1,13 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,6 +20,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fix"
+	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
+	"github.com/unthrottle/unthrottle/internal/ui/terminal"
 )
 
 func newFix() *cobra.Command {
@@ -67,8 +67,8 @@ Exit code 1: at the end the container is still stopped above the bound.`,
 					return view.Proposal(os.Stderr, p, planned)
 				},
 			}
-			if onTerminal(os.Stdin) {
-				o.Ask = func(question string) (bool, error) { return askOnTerminal(cmd.Context(), question) }
+			if terminal.Is(os.Stdin) {
+				o.Ask = func(question string) (bool, error) { return terminal.Ask(cmd.Context(), os.Stdin, os.Stderr, question) }
 			}
 			latencies, err := latencySource(objective, command, &o)
 			if err != nil {
@@ -129,7 +129,7 @@ func runFix(cmd *cobra.Command, w *writeFlags, target string, o fix.Options, lat
 		return fix.Result{}, err
 	}
 	defer done()
-	if onTerminal(os.Stderr) {
+	if terminal.Is(os.Stderr) {
 		o.Say = func(text string) { say("%s", text) }
 	}
 	return fix.Run(ctx, hostEnv(h, env, w, latencies), o)
@@ -150,36 +150,13 @@ func hostEnv(h *cgroup.Host, env apply.Env, w *writeFlags, latencies func(contex
 	}
 }
 
-// askOnTerminal asks a yes-or-no question; anything but yes is no. An interrupt
-// ends the question.
-func askOnTerminal(ctx context.Context, question string) (bool, error) {
-	fmt.Fprintf(os.Stderr, "%s [y/N] ", question)
-	line := make(chan string, 1)
-	// The read cannot be cancelled; the process ends soon after an interrupt.
-	go func() {
-		text, _ := bufio.NewReader(os.Stdin).ReadString('\n')
-		line <- text
-	}()
-	select {
-	case <-ctx.Done():
-		fmt.Fprintln(os.Stderr)
-		return false, ctx.Err()
-	case text := <-line:
-		switch strings.ToLower(strings.TrimSpace(text)) {
-		case "y", "yes":
-			return true, nil
-		}
-		return false, nil
-	}
-}
-
 func showFix(cmd *cobra.Command, result fix.Result, failure error, asJSON bool) error {
 	if failure != nil && result.ID == "" {
 		return failure
 	}
 	var err error
 	if asJSON {
-		err = printJSON(cmd.OutOrStdout(), result)
+		err = jsonout.Write(cmd.OutOrStdout(), result)
 	} else {
 		err = view.Write(cmd.OutOrStdout(), result)
 	}

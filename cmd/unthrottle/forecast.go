@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/unthrottle/unthrottle/internal/explain/live"
 	"github.com/unthrottle/unthrottle/internal/see/probe"
-	"github.com/unthrottle/unthrottle/internal/see/recording"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
-	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/sim/parallel"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/forecast"
 )
 
@@ -61,10 +61,10 @@ the cheapest that ends the stopped time and makes latency no worse.`,
 			return oneTarget(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := errors.Join(notEmpty(cmd, "slo", "pool", "load", "host-load"), f.check()); err != nil {
+			if err := errors.Join(rejectEmptyFlags(cmd, "slo", "pool", "load", "host-load"), f.check()); err != nil {
 				return err
 			}
-			f.o.Each = onAllCores(cmd.Context())
+			f.o.Each = parallel.OnAllCores(cmd.Context())
 			if f.all {
 				return forecastAll(cmd.Context(), f, cmd.OutOrStdout())
 			}
@@ -129,14 +129,7 @@ func (f *forecastFlags) loadOf(ctx context.Context, target string) (*forecast.Lo
 // readLoad names the recording in errors.
 func readLoad(in io.Reader, name string) (*forecast.Load, error) {
 	l, err := forecast.Read(in)
-	name = text.Sanitize(name, 0)
-	switch {
-	case errors.Is(err, recording.ErrNotARecording):
-		return nil, fmt.Errorf("%s: %w; if a container of that name is meant, name it by its path or id", name, err)
-	case err != nil:
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return l, nil
+	return l, live.Named(name, err)
 }
 
 // forecastAll records and forecasts every container with a limit.

@@ -11,7 +11,9 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/cure/placefile"
 	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/place"
+	"github.com/unthrottle/unthrottle/internal/ui/terminal"
 	"github.com/unthrottle/unthrottle/placement"
 	"github.com/unthrottle/unthrottle/topology"
 )
@@ -102,14 +104,14 @@ func (f *placeFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	if f.asJSON {
-		return printJSON(cmd.OutOrStdout(), view.NewJSON(out))
+		return jsonout.Write(cmd.OutOrStdout(), view.NewJSON(out))
 	}
-	return view.Write(cmd.OutOrStdout(), out, view.Options{Width: terminalWidth(), ASCII: f.ascii, Color: useColor(os.Stdout)})
+	return view.Write(cmd.OutOrStdout(), out, view.Options{Width: terminal.Width(os.Stdout), ASCII: f.ascii, Color: terminal.Color(os.Stdout)})
 }
 
 // check refuses calls that make no sense.
 func (f *placeFlags) check(cmd *cobra.Command) error {
-	if err := notEmpty(cmd, "topology", "sysfs", "containers", "current", "order", "reserve", "unavailable"); err != nil {
+	if err := rejectEmptyFlags(cmd, "topology", "sysfs", "containers", "current", "order", "reserve", "unavailable"); err != nil {
 		return err
 	}
 	switch {

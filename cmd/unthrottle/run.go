@@ -13,6 +13,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/load/sandbox"
 	"github.com/unthrottle/unthrottle/internal/sim/realrun"
 	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/run"
 	"github.com/unthrottle/unthrottle/internal/ui/report/trial"
 )
@@ -46,7 +47,7 @@ them are removed, also after Ctrl-C; after a kill -9 by the next start or by
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := notEmpty(cmd, "scope"); err != nil {
+			if err := rejectEmptyFlags(cmd, "scope"); err != nil {
 				return err
 			}
 			if f.repeat < 1 || f.repeat > maxRealRepeat {
@@ -64,7 +65,7 @@ them are removed, also after Ctrl-C; after a kill -9 by the next start or by
 				return notMeasurable(err)
 			}
 			if f.asJSON {
-				return printJSON(cmd.OutOrStdout(), out)
+				return jsonout.Write(cmd.OutOrStdout(), out)
 			}
 			return view.Write(cmd.OutOrStdout(), out)
 		},

@@ -6,13 +6,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/unthrottle/unthrottle/internal/sim/parallel"
 	"github.com/unthrottle/unthrottle/internal/sim/scenario"
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
+	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/simulate"
 	"github.com/unthrottle/unthrottle/internal/ui/report/trial"
 )
@@ -63,7 +64,7 @@ for real, and no rights are needed. "-" reads standard input.`,
 				return err
 			}
 			if f.asJSON {
-				return printJSON(cmd.OutOrStdout(), result)
+				return jsonout.Write(cmd.OutOrStdout(), result)
 			}
 			return view.Write(cmd.OutOrStdout(), result, view.Options{ASCII: f.ascii})
 		},
@@ -102,58 +103,30 @@ func readScenario(name string, stdin io.Reader) (scenario.Scenario, error) {
 // timelinePeriods are drawn by --timeline.
 const timelinePeriods = 10
 
-// run simulates with every seed, on all cores. A run itself knows no context:
-// when interrupted, what is under way is left to the end of the process.
+// run simulates with every seed. The first run is the one that is drawn and explained.
 func (f *simulateFlags) run(ctx context.Context, s scenario.Scenario, name string) (view.Simulation, error) {
-	type numbered struct {
-		i      int
-		result simulate.Result
-		err    error
-	}
-	todo, done := make(chan int), make(chan numbered, f.repeat)
-	for range min(f.repeat, runtime.GOMAXPROCS(0)) {
-		go func() {
-			for i := range todo {
-				o := simulate.Options{Seed: f.seed + uint64(i)}
-				if i == 0 {
-					o.Explain = f.explain
-					if f.timeline {
-						o.Timeline = timelinePeriods
-					}
-				}
-				result, err := simulate.Run(s, o)
-				done <- numbered{i, result, err}
+	results, err := parallel.Collect(ctx, f.repeat, func(i int) (simulate.Result, error) {
+		o := simulate.Options{Seed: f.seed + uint64(i)}
+		if i == 0 {
+			o.Explain = f.explain
+			if f.timeline {
+				o.Timeline = timelinePeriods
 			}
-		}()
+		}
+		return simulate.Run(s, o)
+	})
+	if err != nil {
+		return view.Simulation{}, err
 	}
-	defer close(todo)
+	runs := make([]scenario.Outcome, len(results))
+	for i, r := range results {
+		runs[i] = r.Outcome
+	}
 	era := s.Host.Rules.Era.String()
-	out := view.Simulation{Trial: trial.Trial{
+	out := view.Simulation{Timeline: results[0].Timeline, Explain: results[0].Explain, Trial: trial.Trial{
 		Scenario: name, About: s.About, Simulated: true, Kernel: s.Host.Rules.Kernel, Era: &era,
 		CPUs: s.Host.CPUs, HZ: &s.Host.HZ, Seed: f.seed,
 	}}
-	runs := make([]scenario.Outcome, f.repeat)
-	for next, left := 0, f.repeat; left > 0; {
-		feed := todo
-		if next == f.repeat {
-			feed = nil
-		}
-		select {
-		case <-ctx.Done():
-			return out, ctx.Err()
-		case feed <- next:
-			next++
-		case r := <-done:
-			if r.err != nil {
-				return out, r.err
-			}
-			left--
-			runs[r.i] = r.result.Outcome
-			if r.i == 0 {
-				out.Timeline, out.Explain = r.result.Timeline, r.result.Explain
-			}
-		}
-	}
 	out.Summarize(runs)
 	return out, nil
 }

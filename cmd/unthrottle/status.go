@@ -9,6 +9,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/status"
 )
 
@@ -47,7 +48,7 @@ func newStatus() *cobra.Command {
 					return err
 				}
 				if asJSON {
-					return printJSON(out, past)
+					return jsonout.Write(out, past)
 				}
 				return view.History(out, past, time.Now())
 			}
@@ -56,7 +57,7 @@ func newStatus() *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return printJSON(out, all)
+				return jsonout.Write(out, all)
 			}
 			drift, err := apply.Drift(env)
 			if err != nil {

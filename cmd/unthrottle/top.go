@@ -15,6 +15,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/see/probe"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/explain"
+	"github.com/unthrottle/unthrottle/internal/ui/terminal"
 	"github.com/unthrottle/unthrottle/internal/ui/top"
 )
 
@@ -32,13 +33,13 @@ func newTop() *cobra.Command {
 		Short:   "Watch all containers live, the most stopped first, with cause and strip",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := notEmpty(cmd, "scope"); err != nil {
+			if err := rejectEmptyFlags(cmd, "scope"); err != nil {
 				return err
 			}
 			if err := checkWindow(f.interval); err != nil {
 				return err
 			}
-			if !onTerminal(os.Stdin) || !fullScreen(os.Stdout) {
+			if !terminal.Is(os.Stdin) || !terminal.FullScreen(os.Stdout) {
 				return errors.New("top needs a terminal: 'unthrottle ls --watch' prints lines, 'unthrottle ls -o json' data")
 			}
 			h, err := openCgroups()
@@ -64,7 +65,7 @@ func runTop(ctx context.Context, h *cgroup.Host, f topFlags) error {
 		return err
 	}
 	m := top.Model{
-		Color: useColor(os.Stdout), ASCII: f.ascii, ExplainFor: topExplainFor,
+		Color: terminal.Color(os.Stdout), ASCII: f.ascii, ExplainFor: topExplainFor,
 		Explain: func(path string, width int) tea.Cmd {
 			return func() tea.Msg {
 				text, err := explainText(ctx, h, path, width, f.ascii)
@@ -103,11 +104,11 @@ func explainText(ctx context.Context, h *cgroup.Host, path string, width int, as
 	if err != nil {
 		return "", err
 	}
-	e, err := live.Live(ctx, live.Options{Host: h, Root: os.DirFS("/"), Target: target, Others: othersThan(target, all), For: topExplainFor})
+	e, err := live.Live(ctx, live.Options{Host: h, Root: os.DirFS("/"), Target: target, Others: live.Others(target, all), For: topExplainFor})
 	if err != nil {
 		return "", err
 	}
 	var b strings.Builder
-	err = view.Write(&b, e, view.Options{Width: width, ASCII: ascii, Color: useColor(os.Stdout)})
+	err = view.Write(&b, e, view.Options{Width: width, ASCII: ascii, Color: terminal.Color(os.Stdout)})
 	return b.String(), err
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/unthrottle/unthrottle/internal/cure/rebalance"
+
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/text"
@@ -78,20 +80,30 @@ type Fit struct {
 	L3       int `json:"l3"`
 }
 
-// QualityOf puts a score in the words of reports.
-func QualityOf(s placement.Score) Quality {
+// New is the outcome of a run as JSON shows it.
+func New(d rebalance.Defragmented) Repair {
+	out := Repair{Moves: []Move{}, LeftAlone: []LeftAlone{}, Before: qualityOf(d.Before), After: qualityOf(d.After), Planned: d.Planned}
+	for _, step := range d.Steps {
+		m := Move{Path: text.EscapePath(step.Container), Name: step.Name, From: step.From.String(), To: step.To.String(), Gain: step.Gain,
+			Cost: step.Cost, Repair: step.Repair, Step: step.Step, Overlaps: step.Overlaps}
+		if step.Done != nil {
+			m.Done, m.ID, m.Seconds = true, step.Done.ID, step.Done.Took.Seconds()
+		}
+		out.Moves = append(out.Moves, m)
+	}
+	for _, l := range d.LeftAlone {
+		out.LeftAlone = append(out.LeftAlone, LeftAlone{text.EscapePath(l.Path), l.Name, l.Why})
+	}
+	return out
+}
+
+func qualityOf(s placement.Score) Quality {
 	q := Quality{CoresShared: s.CoresShared, StrandedHalfCores: s.Stranded,
 		LargestFit: Fit{s.Fits.Machine, s.Fits.Socket, s.Fits.NUMANode, s.Fits.L3}}
 	for _, c := range s.Crossings {
 		q.Crossings = append(q.Crossings, Crossings{string(c.Level), c.Avoidable, c.Forced})
 	}
 	return q
-}
-
-// MoveOf puts a move in the words of reports.
-func MoveOf(m placement.Move, name string) Move {
-	return Move{Path: text.EscapePath(m.Container), Name: name, From: m.From.String(), To: m.To.String(), Gain: m.Gain,
-		Cost: m.Cost, Repair: m.Repair, Step: m.Step, Overlaps: m.Overlaps}
 }
 
 // Write writes a plan or what came of it, a line per move.

@@ -3,23 +3,31 @@ package defrag
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/utils/cpuset"
 
+	"github.com/unthrottle/unthrottle/internal/cure/rebalance"
 	"github.com/unthrottle/unthrottle/placement"
 	"github.com/unthrottle/unthrottle/topology"
 )
 
 func TestWrite(t *testing.T) {
-	before := QualityOf(placement.Score{Crossings: [3]placement.Crossing{{Level: topology.LevelSocket, Avoidable: 1, Forced: 1}}, Stranded: 3})
-	after := QualityOf(placement.Score{Crossings: [3]placement.Crossing{{Level: topology.LevelSocket}}, Fits: placement.Fits{NUMANode: 4}})
-	d := Repair{Before: before, After: after, Planned: true,
-		Moves: []Move{
-			MoveOf(placement.Move{Container: "/a/\xff", From: cpuset.New(4, 5), To: cpuset.New(1, 2), Cost: 2}, "way\x1b[31m"),
-			MoveOf(placement.Move{Container: "/b", From: cpuset.New(3, 6), To: cpuset.New(4, 5), Cost: 2, Gain: 2, Overlaps: true}, "b"),
+	d := New(rebalance.Defragmented{
+		Before:  placement.Score{Crossings: [3]placement.Crossing{{Level: topology.LevelSocket, Avoidable: 1, Forced: 1}}, Stranded: 3},
+		After:   placement.Score{Crossings: [3]placement.Crossing{{Level: topology.LevelSocket}}, Fits: placement.Fits{NUMANode: 4}},
+		Planned: true,
+		Steps: []rebalance.Step{
+			{Move: placement.Move{Container: "/a/\xff", From: cpuset.New(4, 5), To: cpuset.New(1, 2), Cost: 2}, Name: "way\x1b[31m"},
+			{Move: placement.Move{Container: "/b", From: cpuset.New(3, 6), To: cpuset.New(4, 5), Cost: 2, Gain: 2, Overlaps: true}, Name: "b",
+				Done: &rebalance.Moved{ID: "t1", Took: time.Millisecond}},
 		},
-		LeftAlone: []LeftAlone{{Path: "/c", Name: "c\n", Why: "1 of its 4 threads"}},
+		LeftAlone: []rebalance.LeftAlone{{Path: "/c", Name: "c\n", Why: "1 of its 4 threads"}},
+	})
+	if b := d.Moves[1]; !b.Done || b.ID != "t1" || b.Seconds != 0.001 || d.Moves[0].Done {
+		t.Errorf("%+v", d.Moves)
 	}
+	d.Moves[1].Done = false
 	show := func() string {
 		var b strings.Builder
 		if err := Write(&b, d); err != nil {

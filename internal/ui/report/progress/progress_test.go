@@ -20,3 +20,21 @@ func TestLine(t *testing.T) {
 		t.Errorf("got %q, want %q", b.String(), want)
 	}
 }
+
+func TestRecording(t *testing.T) {
+	var b strings.Builder
+	plain := NewRecording(&b, false, "cart\x1b[2J", 10*time.Second)
+	plain.Began()
+	plain.Done()
+	if got := b.String(); got != "recording cart\\x1b[2J for 10s\n" {
+		t.Errorf("%q", got)
+	}
+	b.Reset()
+	drawn := NewRecording(&b, true, "cart", 10*time.Second)
+	drawn.draw(2500 * time.Millisecond)
+	if got, want := b.String(), "\r"+fmt.Sprintf("%-30s", "########")+"   8 s  recording cart; Ctrl-C explains what there is\x1b[K"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	drawn.Done()
+	drawn.Done()
+}

@@ -1,4 +1,4 @@
-package main
+package outfile
 
 import (
 	"os"
@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestSameFile(t *testing.T) {
+func TestSame(t *testing.T) {
 	dir := t.TempDir()
 	a, link := filepath.Join(dir, "a"), filepath.Join(dir, "folder")
 	if err := os.Symlink(dir, link); err != nil {
@@ -15,7 +15,7 @@ func TestSameFile(t *testing.T) {
 	for other, want := range map[string]bool{
 		a: true, dir + "/./a": true, filepath.Join(link, "a"): true, filepath.Join(dir, "b"): false,
 	} {
-		if got := sameFile(a, other); got != want {
+		if got := Same(a, other); got != want {
 			t.Errorf("%s and %s: %v, want %v", a, other, got, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package outfile
 
 import (
 	"os"
@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestWholeFile(t *testing.T) {
+func TestFile(t *testing.T) {
 	dir := t.TempDir()
 	kept := filepath.Join(dir, "kept")
 	link := filepath.Join(dir, "link")
@@ -20,14 +20,14 @@ func TestWholeFile(t *testing.T) {
 	}
 	write := func(name, text string, whole bool) {
 		t.Helper()
-		f, err := newWholeFile(name)
+		f, err := Create(name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if _, err := f.WriteString(text); err != nil {
 			t.Fatal(err)
 		}
-		if err := f.end(whole); err != nil {
+		if err := f.End(whole); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -52,7 +52,7 @@ func TestWholeFile(t *testing.T) {
 }
 
 // What is no file must not be replaced by one, nor be found out only after the recording.
-func TestWholeFileRefuses(t *testing.T) {
+func TestFileRefuses(t *testing.T) {
 	dir := t.TempDir()
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
@@ -65,7 +65,7 @@ func TestWholeFileRefuses(t *testing.T) {
 		dir:                            "it is a folder",
 		filepath.Join(dir, "no", "at"): "no such file or directory",
 	} {
-		if _, err := newWholeFile(name); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := Create(name); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v; want an error that says %q", name, err, says)
 		}
 	}

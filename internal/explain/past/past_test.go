@@ -1,6 +1,7 @@
-package main
+package past
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -45,8 +46,27 @@ func TestRecorded(t *testing.T) {
 	if len(got) != len(want) || got[0] != want[0] || got[1] != want[1] {
 		t.Errorf("known from recordings: %+v, want %+v", got, want)
 	}
-	found, err := pastTargets("cart", got)
-	if err != nil || len(found) != 1 || found[0].ID != 7 {
+	gone := errors.New("no such container")
+	o := Options{Target: "cart", Running: func() (flightrecorder.Identity, error) { return flightrecorder.Identity{}, gone }}
+	if found, err := o.targets(got); err != nil || len(found) != 1 || found[0].ID != 7 {
 		t.Errorf("cart is %+v, %v", found, err)
+	}
+	o.Target = "other"
+	if _, err := o.targets(got); !errors.Is(err, gone) {
+		t.Errorf("%v, want %v", err, gone)
+	}
+	o.Running = func() (flightrecorder.Identity, error) { return flightrecorder.Identity{ID: 11, Name: "other"}, nil }
+	if found, err := o.targets(got); err != nil || len(found) != 1 || found[0].ID != 11 {
+		t.Errorf("other is %+v, %v", found, err)
+	}
+}
+
+func TestNothingKept(t *testing.T) {
+	dir := t.TempDir()
+	nothing := new(NothingKept)
+	_, err := Explain(Options{Dir: dir, Recordings: filepath.Join(dir, "recordings"), Target: "cart", At: time.Now(),
+		Running: func() (flightrecorder.Identity, error) { return flightrecorder.Identity{ID: 7, Name: "cart"}, nil }})
+	if !errors.As(err, &nothing) {
+		t.Errorf("%v", err)
 	}
 }

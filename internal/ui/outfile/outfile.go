@@ -1,4 +1,24 @@
-package main
+// Package outfile writes the files that users name for output: a page, a recording.
+//
+// # Problem
+//
+// A command that measures for seconds or minutes must not find out at its end that
+// the file cannot be written, nor leave half of one where a whole one was.
+//
+// # Rule
+//
+// The file is begun before the measurement, beside the place where it goes, and
+// renamed into that place when it is whole. Devices, pipes, folders and the kernel's
+// own files are refused: a rename would replace them.
+//
+// # Example
+//
+// For "page.html" the unfinished file is ".page.html.PID-RANDOM.part" in the same folder.
+//
+// # Limits
+//
+// A kill leaves the unfinished file behind.
+package outfile
 
 import (
 	"errors"
@@ -14,17 +34,16 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
-// wholeFile becomes a file only when it is whole: what was there before stays until then.
-type wholeFile struct {
+// File becomes a file only when it is whole: what was there before stays until then.
+type File struct {
 	*os.File
 	name string // as the user gave it
 	path string // where it goes: behind symbolic links
 }
 
-// newWholeFile begins a file. It must not stand on anything but a file: a rename would put it in the place of
-// /dev/null as readily.
-func newWholeFile(name string) (*wholeFile, error) {
-	fail := func(err error) (*wholeFile, error) {
+// Create begins a file. The error says why it could not be written.
+func Create(name string) (*File, error) {
+	fail := func(err error) (*File, error) {
 		return nil, fmt.Errorf("%s: cannot be written: %w", text.Sanitize(name, 0), err)
 	}
 	// /dev/stdout may lead to a file, which somebody has open and would lose.
@@ -48,11 +67,11 @@ func newWholeFile(name string) (*wholeFile, error) {
 	if err != nil {
 		return fail(err)
 	}
-	return &wholeFile{f, name, path}, nil
+	return &File{f, name, path}, nil
 }
 
-// end puts the file in its place, or removes it: half of one is of no use.
-func (f *wholeFile) end(whole bool) error {
+// End puts the file in its place, or removes it: half of one is of no use.
+func (f *File) End(whole bool) error {
 	err := f.Close()
 	if err == nil && whole {
 		err = os.Rename(f.Name(), f.path)
@@ -61,13 +80,13 @@ func (f *wholeFile) end(whole bool) error {
 		_ = os.Remove(f.Name())
 	}
 	if err != nil {
-		return notWritten(f.name, err)
+		return NotWritten(f.name, err)
 	}
 	return nil
 }
 
-// notWritten says why a file was not, by the name that the user knows and not that of its unfinished half.
-func notWritten(name string, err error) error {
+// NotWritten says why a file was not, by the name that the user knows and not that of its unfinished half.
+func NotWritten(name string, err error) error {
 	if path := new(fs.PathError); errors.As(err, &path) {
 		err = path.Err
 	}
@@ -77,32 +96,11 @@ func notWritten(name string, err error) error {
 	return fmt.Errorf("%s: not written: %w", text.Sanitize(name, 0), err)
 }
 
-// newPage begins the page for --html, nil where none is wanted.
-func newPage(name string) (*wholeFile, error) {
-	if name == "" {
-		return nil, nil
-	}
-	return newWholeFile(name)
-}
-
-// write writes a page whole, ends the file and says so; of nil, nothing is wanted.
-func (f *wholeFile) write(page func(io.Writer) error) error {
-	if f == nil {
-		return nil
-	}
-	err := page(f)
+// WriteAll writes the file whole, or removes it.
+func (f *File) WriteAll(content func(io.Writer) error) error {
+	err := content(f)
 	if err != nil {
-		err = notWritten(f.name, err)
+		err = NotWritten(f.name, err)
 	}
-	if err = errors.Join(err, f.end(err == nil)); err == nil {
-		say("the page is in %s", text.Sanitize(f.name, 0))
-	}
-	return err
-}
-
-// abandon removes a page that nothing was written to, if one was wanted.
-func (f *wholeFile) abandon() {
-	if f != nil {
-		_ = f.end(false)
-	}
+	return errors.Join(err, f.End(err == nil))
 }

@@ -124,8 +124,8 @@ func benchService(cmd *cobra.Command, f benchServiceFlags) error {
 // notMeasured gives an error the exit code of one that says that nothing could
 // be measured, if it does.
 func notMeasured(err error) error {
-	noHome, saturated := new(sandbox.NotMeasurable), new(capacity.Saturated)
-	if errors.As(err, &noHome) || errors.As(err, &saturated) {
+	noSandbox, saturated := new(sandbox.NotMeasurable), new(capacity.Saturated)
+	if errors.As(err, &noSandbox) || errors.As(err, &saturated) {
 		return exitWith{exitNotMeasurable, err}
 	}
 	if unmet := new(capacity.Unmet); errors.As(err, &unmet) {

@@ -31,7 +31,7 @@ func newDefrag() *cobra.Command {
 		Long: `Move the containers that unthrottle pinned or narrowed so that fewer of them
 cross sockets, NUMA nodes and L3 caches: the fewest moved CPUs for the crossings
 recovered. One move at a time, checked, with a pause; no thread is ever without a
-CPU. 'unthrottle restore' takes everything back as ever.`,
+CPU. 'unthrottle restore' puts everything back.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := rejectEmptyFlags(cmd, "reserve"); err != nil {

@@ -27,7 +27,7 @@ func newDemo() *cobra.Command {
 		Long: `Run seed 003's experiment on this host: threads that burn and one that sleeps
 for 10 ms, under a CPU quota, with fewer threads, on a cpuset with the quota
 kept, and pinned without a quota. Only cgroups of its own are written, and all
-of them are removed: whoever else runs on the host is not moved.
+of them are removed. No other process on the host is moved.
 
 Where the host cannot run it, it runs in the simulator, and says so.`,
 		Args: noArgs,
@@ -49,7 +49,7 @@ Where the host cannot run it, it runs in the simulator, and says so.`,
 		},
 	}
 	flags := cmd.Flags()
-	decimalVar(cmd, &seconds, "seconds", demo.DefaultSeconds, "how long each of the four arms is measured")
+	decimalVar(cmd, &seconds, "seconds", demo.DefaultSeconds, "how long each of the four variants is measured")
 	flags.StringVar(&scope, "scope", "", "make the demo's cgroups below this cgroup `PREFIX`")
 	flags.BoolVar(&fair, "fair", false, "leave the demo's cgroup at the ordinary weight: other load then has a say in the figures")
 	flags.BoolVar(&simulated, "simulated", false, "in the simulator: nothing runs here, and no rights are needed")

@@ -252,7 +252,7 @@ func TestFix(t *testing.T) {
 	settings := tr.Settings()
 
 	if got := unthrottle(t, append(write, "fix", busy)...); got.code != 2 || !strings.Contains(got.errors, "--yes") || tr.Settings() != settings {
-		t.Errorf("nobody to ask: exit code %d, %q; settings changed: %v", got.code, got.errors, tr.Settings() != settings)
+		t.Errorf("no terminal to ask: exit code %d, %q; settings changed: %v", got.code, got.errors, tr.Settings() != settings)
 	}
 
 	got := decoded[changed](t, unthrottle(t, append(write, "fix", busy, "--yes", "--remedy", "pin", "--json")...), 0)

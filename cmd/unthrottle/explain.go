@@ -33,8 +33,8 @@ func newExplain() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "explain TARGET|RECORDING",
 		GroupID: groupLook,
-		Short:   "Record one container and say why it stood still, and who spent the quota",
-		Long: `Record one container's exact schedule for a while and say why it stood still:
+		Short:   "Record one container and say why it was stopped, and who spent the quota",
+		Long: `Record one container's exact schedule for a while and say why it was stopped:
 the cause with its evidence, how many CPUs it used and wanted at once, who spent
 the quota, where waiting went. Nothing is changed. Ctrl-C ends the recording
 early and explains what there is.

@@ -207,7 +207,7 @@ func explainFullDisk(t *testing.T, busy, kept string) {
 
 // explainWithoutRights: another user gets what counters tell, and hears what they do not.
 func explainWithoutRights(t *testing.T, busy string) {
-	dir, err := os.MkdirTemp("", "unthrottle-explain") // below t.TempDir nobody else may look
+	dir, err := os.MkdirTemp("", "unthrottle-explain") // below t.TempDir no other user may look
 	if err != nil {
 		t.Fatal(err)
 	}

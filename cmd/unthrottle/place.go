@@ -33,7 +33,7 @@ func newPlace() *cobra.Command {
 		Short:   "Work out which container gets which CPUs, on any machine; changes nothing",
 		Long: `Work out which container gets which CPUs, why, and what it costs
 (docs/reference/place.md). Nothing is changed, and no rights are needed. With --score
-nothing is placed either: what --current says is judged, whoever made it, and
+nothing is placed either: what --current says is judged, also where another program made it, and
 the moves that would repair it are listed. FILE "-" reads standard input.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
@@ -49,7 +49,7 @@ the moves that would repair it are listed. FILE "-" reads standard input.`,
 	flags.BoolVar(&f.score, "score", false, "only judge what --current says, and list the moves that would repair it")
 	flags.StringVar(&f.order, "order", placement.DefaultOrder().String(), "`OBJECTIVES`, the first one deciding; those left out follow")
 	flags.StringVar(&f.reserve, "reserve", "", "CPU `LIST` kept for the system")
-	flags.StringVar(&f.unavailable, "unavailable", "", "CPU `LIST` that is somebody else's, such as the kubelet's")
+	flags.StringVar(&f.unavailable, "unavailable", "", "CPU `LIST` that another program owns, such as the kubelet")
 	flags.IntVar(&f.moves, "max-moves", 32, "list at most that many moves (with --score)")
 	flags.BoolVar(&f.asJSON, "json", false, "print JSON")
 	flags.BoolVar(&f.ascii, "ascii", false, "no lines beyond ASCII")

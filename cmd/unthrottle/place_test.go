@@ -76,7 +76,7 @@ func TestPlaceRoundTrip(t *testing.T) {
 	if len(second.Containers) != 2 || second.Containers[0].Dedicated != first.Containers[0].Dedicated || second.Containers[1].Name != "e" {
 		t.Errorf("%+v", second)
 	}
-	// Somebody else's placement, judged: a crosses although socket 0 had room.
+	// Another program's placement, judged: a crosses although socket 0 had room.
 	text, err = place(t, `{"containers":[{"name":"a","cpus":"0,4"},{"name":"b","cpus":"8,12"}]}`, "--topology", machine, "--current", "-", "--score", "--json")
 	if err != nil {
 		t.Fatal(err)

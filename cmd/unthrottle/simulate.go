@@ -74,7 +74,7 @@ for real, and no rights are needed. "-" reads standard input.`,
 	flags.Uint64Var(&f.seed, "seed", 1, "of everything that is left to chance")
 	flags.IntVar(&f.repeat, "repeat", 1, "run with that many seeds, and show the spread")
 	flags.BoolVar(&f.timeline, "timeline", false, "draw the first ten periods of each limited cgroup")
-	flags.BoolVar(&f.explain, "explain", false, "say each step of one period's accounting in words")
+	flags.BoolVar(&f.explain, "explain", false, "say each step of one period's accounting")
 	flags.StringArrayVar(&f.set, "set", nil, "override a constant of the kernel, `NAME=TIME`: "+strings.Join(scenario.Constants(), ", "))
 	flags.BoolVar(&f.ascii, "ascii", false, "no characters beyond ASCII in the timeline")
 	cmd.MarkFlagsMutuallyExclusive("json", "timeline")

@@ -30,7 +30,7 @@ func newTop() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "top",
 		GroupID: groupLook,
-		Short:   "Watch all containers live, the most stopped first, with cause and strip",
+		Short:   "Watch all containers live, the most stopped first, with cause and timeline",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := rejectEmptyFlags(cmd, "scope"); err != nil {
@@ -98,7 +98,7 @@ func openProbe() (p *probe.Probe, missing string) {
 	return p, ""
 }
 
-// explainText records one container and puts the explanation into words.
+// explainText records one container and writes the explanation.
 func explainText(ctx context.Context, h *cgroup.Host, path string, width int, ascii bool) (string, error) {
 	target, all, err := resolve(h, path)
 	if err != nil {

@@ -137,7 +137,7 @@ func stopped(p capacity.Point) string {
 	return low + "-" + high
 }
 
-// verdict says in words what held at equal CPUs.
+// verdict says what held at equal CPUs.
 func verdict(r capacity.Result) string {
 	if len(r.Remedies) < 2 || r.Remedies[0].CPUsGranted == nil {
 		return ""

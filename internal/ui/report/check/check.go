@@ -45,7 +45,7 @@ func Write(w io.Writer, r features.Report) error {
 
 	fmt.Fprintln(t, "\nWho else manages CPUs")
 	if len(r.Managers) == 0 {
-		row("nobody found", "looked for: kubelet CPU manager, DRA CPU driver, systemd, isolcpus, sched_ext")
+		row("none found", "looked for: kubelet CPU manager, DRA CPU driver, systemd, isolcpus, sched_ext")
 	}
 	for _, m := range r.Managers {
 		row(m.Name, m.Evidence+": "+m.Means)

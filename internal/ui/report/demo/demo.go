@@ -25,8 +25,8 @@ const (
 	maxWidth = 110
 )
 
-// Write writes a run of the demo: the sleeps of the quota and the pin arm as
-// histograms side by side, the figures of all four arms, and the verdict.
+// Write writes a run of the demo: the sleeps of the quota and the pin variant as
+// histograms side by side, the figures of all four variants, and the verdict.
 func Write(w io.Writer, r demo.Result, o Options) error {
 	p := page.New(o.Width, minWidth, maxWidth, false)
 	p.Paragraph(fmt.Sprintf("%s burn CPU under a limit of %s; one more sleeps %s ms at a time.",
@@ -54,7 +54,7 @@ func Write(w io.Writer, r demo.Result, o Options) error {
 		p.Paragraph("Note: " + text.Shown(line))
 	}
 	if r.Restored {
-		p.Paragraph("Everything restored; nobody else on this host was moved or limited.")
+		p.Paragraph("Everything restored; no other process on this host was moved or limited.")
 	}
 	return p.Send(w)
 }

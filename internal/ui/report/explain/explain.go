@@ -110,7 +110,7 @@ func facts(e *diagnose.Explanation) []string {
 	if e.Stopped != nil {
 		stopped := "stopped for " + timeText(*e.Stopped)
 		if e.StoppedSpells != nil && *e.StoppedSpells > 0 {
-			stopped += " in " + text.Count(*e.StoppedSpells, "spell")
+			stopped += " in " + text.Count(*e.StoppedSpells, "interval")
 		}
 		facts = append(facts, stopped)
 	}

@@ -200,7 +200,7 @@ func poolOf(p diagnose.PoolUse) jsonPool {
 	return item
 }
 
-// validText is UTF-8 in any case, also of text that nobody made safe before.
+// validText is UTF-8 in any case, also where no other room made the text safe.
 func validText(s string) string {
 	if utf8.ValidString(s) {
 		return s

@@ -144,7 +144,7 @@ func pageFacts(e *diagnose.Explanation) []pageFact {
 		f := pageFact{Name: "stopped", Value: timeText(*e.Stopped), Bad: *e.Stopped > e.Window/100,
 			Note: shareText(*e.Stopped, e.Window) + " of the time"}
 		if e.StoppedSpells != nil {
-			f.Note += ", " + text.Count(*e.StoppedSpells, "spell")
+			f.Note += ", " + text.Count(*e.StoppedSpells, "interval")
 		}
 		facts = append(facts, f)
 	}

@@ -66,7 +66,7 @@ func (x *view) spenders() {
 	}
 }
 
-// poolFigures says in words what poolTable has in columns.
+// poolFigures has as text what poolTable has in columns.
 func poolFigures(p diagnose.PoolUse) string {
 	text := fmt.Sprintf("%s, CPU time %s, in throttled %s, widest %d", text.Count(p.Threads, "thread"), timeText(p.CPU), throttledTime(p), p.Widest)
 	if p.Delay != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/ui/report/table"
 )
 
-// reason is a reason of waiting with its words for people.
+// reason is a reason of waiting with its text for people.
 type reason struct {
 	Reason diagnose.Reason
 	Short  string // head of a column
@@ -118,7 +118,7 @@ func (x *view) waiting() {
 	}
 }
 
-// waitingText says in words what the table has in columns.
+// waitingText has as text what the table has in columns.
 func waitingText(waiting map[diagnose.Reason]time.Duration) string {
 	var parts []string
 	for _, r := range reasonsSeen(waiting) {

@@ -70,7 +70,7 @@ func selfChecked(b *strings.Builder, f *forecast.Forecast) {
 		pair(c.ThrottledPeriods, 0, ""), pair(c.Stopped, 3, " s"), pair(c.P50, 2, " ms"), pair(c.P99, 2, " ms"), pair(c.CPU, 2, " s"))
 }
 
-// remedyText is a remedy in words: what is done, not how it went.
+// remedyText is a remedy as text: what is done, not how it went.
 func remedyText(r forecast.Remedy, limit float64) string {
 	switch r.Name {
 	case forecast.None:
@@ -208,7 +208,7 @@ func writePools(b *strings.Builder, f *forecast.Forecast) {
 	t.Flush()
 }
 
-// answer is what to do, in words.
+// answer is what to do.
 func answer(f *forecast.Forecast) []string {
 	goal := "ends at least 90 % of the stopped time without a longer p99"
 	if o := f.Objective; o != nil {

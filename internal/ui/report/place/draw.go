@@ -7,7 +7,7 @@ import (
 	"github.com/unthrottle/unthrottle/placement"
 )
 
-// signs are the characters that stand for containers and for what is nobody's.
+// signs are the characters that stand for containers, and for CPUs that none has alone.
 type signs struct {
 	of map[string]rune // by container
 	at map[int]rune    // by CPU

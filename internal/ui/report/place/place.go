@@ -16,7 +16,7 @@ import (
 // kernel's form.
 type JSON struct {
 	Containers []Placed  `json:"containers"` // in the order of arrival
-	Shared     string    `json:"shared"`     // CPUs that are nobody's alone
+	Shared     string    `json:"shared"`     // CPUs that no container has alone
 	Refused    []Refused `json:"refused"`
 	Score      Score     `json:"score"`
 	// Moves would repair it; null where none were asked for.
@@ -38,7 +38,7 @@ type Placed struct {
 	Why          string  `json:"why"`
 	Class        string  `json:"class"`
 	Dedicated    string  `json:"dedicated"` // those that are its alone
-	Idle         string  `json:"idle"`      // threads that nobody uses, for its sake
+	Idle         string  `json:"idle"`      // threads that are kept idle for it
 	Wanted       float64 `json:"wanted"`
 	FullCores    bool    `json:"full_cores"`
 	IdleSiblings bool    `json:"idle_siblings"`

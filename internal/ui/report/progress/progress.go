@@ -12,7 +12,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/ui/report/histogram"
 )
 
-// barWidth is the width of the bar, doingWidth that of the words behind it, in characters.
+// barWidth is the width of the bar, doingWidth that of the text behind it, in characters.
 const (
 	barWidth   = 30
 	doingWidth = 22

@@ -10,7 +10,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
-// explainPeriod says each step of one period's accounting in words.
+// explainPeriod writes each step of one period's accounting as a sentence.
 func explainPeriod(b *strings.Builder, a simulate.Account) {
 	limit := fmt.Sprintf("%v in %v", a.Limit.Quota, a.Limit.Period)
 	if a.Limit.Burst > 0 {

@@ -13,7 +13,7 @@ import (
 const maxLentTo = 8
 
 // Lends writes a line for each container that lends its CPUs: to whom they go,
-// or why to nobody. names are the containers' by path.
+// or why to none. names are the containers' by path.
 func Lends(w io.Writer, all []remedy.Lend, names map[string]string) error {
 	name := func(path string) string {
 		if n := names[path]; n != "" {
@@ -34,9 +34,9 @@ func Lends(w io.Writer, all []remedy.Lend, names map[string]string) error {
 		fmt.Fprintf(&b, "lends: %s its CPUs %s, ", name(l.Target), l.CPUs)
 		switch {
 		case l.Withheld != "":
-			b.WriteString("taken back: on trial, or lending slowed it")
+			b.WriteString("revoked: on trial, or lending slowed it")
 		case len(to) == 0:
-			b.WriteString("to nobody: no secondary may have them")
+			b.WriteString("to none: no secondary may have them")
 		default:
 			b.WriteString("while they idle, to " + strings.Join(to, ", "))
 		}

@@ -28,8 +28,8 @@ func TestLends(t *testing.T) {
 	}
 	got := strings.Split(b.String(), "\n")
 	for i, want := range []string{
-		"lends: web its CPUs 2-3, while they idle, to red", "lends: /db its CPUs 4, to nobody: no secondary may have them",
-		"lends: web its CPUs 5, taken back: on trial, or lending slowed it", "/batch/7, 12 more",
+		"lends: web its CPUs 2-3, while they idle, to red", "lends: /db its CPUs 4, to none: no secondary may have them",
+		"lends: web its CPUs 5, revoked: on trial, or lending slowed it", "/batch/7, 12 more",
 	} {
 		if !strings.Contains(got[i], want) || strings.Contains(got[i], "\x1b") {
 			t.Errorf("line %d: %q, want %q in it", i, got[i], want)

@@ -29,7 +29,7 @@ func Write(w io.Writer, all []apply.InForce, drift []apply.DriftItem, now time.T
 		t.Flush()
 	}
 	for _, d := range drift {
-		why := "was changed by somebody else to " + text.Quoted(d.Current)
+		why := "was changed by another program to " + text.Quoted(d.Current)
 		if d.Gone {
 			why = "is gone"
 		}

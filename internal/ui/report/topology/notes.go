@@ -31,11 +31,11 @@ func (p *drawing) aside() {
 		if n.CPUsUnknown {
 			which = "CPUs not known"
 		}
-		words := []string{p.Bolden(fmt.Sprintf("NUMA node %d", n.ID)), which}
+		parts := []string{p.Bolden(fmt.Sprintf("NUMA node %d", n.ID)), which}
 		if memory := memoryText(n.MemoryBytes); memory != "" {
-			words = append(words, memory)
+			parts = append(parts, memory)
 		}
-		p.Wrapped("", "  ", "  ", words)
+		p.Wrapped("", "  ", "  ", parts)
 	}
 	for _, fault := range m.Faults {
 		p.Line("")

@@ -175,7 +175,7 @@ func TestColour(t *testing.T) {
 	m := topologytest.Machine(t, "xeon-snc2-112")
 	plain, coloured := drawn(t, m, Options{}), drawn(t, m, Options{Color: true})
 	if strings.Contains(plain, "\x1b") {
-		t.Error("colour that nobody asked for")
+		t.Error("colour although none was asked for")
 	}
 	stripped := strings.NewReplacer("\x1b[1m", "", "\x1b[33m", "", "\x1b[0m", "").Replace(coloured)
 	if stripped != plain || stripped == coloured {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -41,7 +40,7 @@ otherwise, and nothing can be changed over the network.`,
 			if config == "" {
 				return errors.New("--config is missing: a file with at least 'version: 1' (docs/reference/agent.md)")
 			}
-			rules, untrusted, err := readRules(config)
+			rules, untrusted, err := policy.ReadRules(config)
 			if err != nil {
 				return err
 			}
@@ -52,46 +51,6 @@ otherwise, and nothing can be changed over the network.`,
 	w.addLift(cmd)
 	cmd.Flags().StringVar(&config, "config", "", "`FILE` with the rules")
 	return cmd
-}
-
-// readRules reads the rules, and why commands in them must not be run.
-func readRules(name string) (rules policy.Rules, untrusted string, err error) {
-	name, err = filepath.Abs(name)
-	if err != nil {
-		return rules, "", err
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return rules, "", err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, policy.MaxConfigBytes+1))
-	if err != nil {
-		return rules, "", err
-	}
-	if rules, err = policy.ParseRules(text); err != nil {
-		return rules, "", fmt.Errorf("%s: %w", name, err)
-	}
-	// The file that was read, not one that may have its name by now.
-	info, err := f.Stat()
-	if err != nil {
-		return rules, "", err
-	}
-	chain := []fs.FileInfo{info}
-	for dir := filepath.Dir(name); ; dir = filepath.Dir(dir) {
-		at, err := os.Lstat(dir)
-		if err != nil {
-			return rules, "", err
-		}
-		chain = append(chain, at)
-		if dir == "/" {
-			break
-		}
-	}
-	if link, err := os.Lstat(name); err != nil || !os.SameFile(link, info) {
-		return rules, name + " is not the file itself: a symbolic link, or it was replaced", nil
-	}
-	return rules, policy.Untrusted(name, chain...), nil
 }
 
 func runAgent(cmd *cobra.Command, w writeFlags, rules policy.Rules, untrusted string) error {
@@ -148,7 +107,7 @@ func flightOf(h *cgroup.Host, rules policy.Rules, stateDir string) (f agent.Flig
 		if err != nil {
 			return err
 		}
-		_, err = live.Live(ctx, live.Options{Host: h, Root: os.DirFS("/"), Target: c, Others: othersThan(c, all), For: agent.RecordFor, Keep: w})
+		_, err = live.Live(ctx, live.Options{Host: h, Root: os.DirFS("/"), Target: c, Others: live.Others(c, all), For: agent.RecordFor, Keep: w})
 		return err
 	}}, func() { p.Close() }
 }

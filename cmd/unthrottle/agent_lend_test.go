@@ -31,7 +31,7 @@ func TestAgentLendsWhatCostsNothing(t *testing.T) {
 }
 
 // A secondary that does not give way, because it runs in a heavy cgroup in which
-// others are at work, takes most of the owner's CPU; the agent takes it back. These
+// others are at work, takes most of the owner's CPU; the agent revokes it. These
 // others rest: a group's weight goes to the CPUs where it has load (calc_group_shares),
 // and theirs would draw it away from the owner's.
 func TestAgentTakesBackWhatHarmsForReal(t *testing.T) {
@@ -61,7 +61,7 @@ func TestAgentTakesBackWhatHarmsForReal(t *testing.T) {
 			}
 			continue
 		}
-		l.settled(b, "harmful", "taken back", false)
+		l.settled(b, "harmful", "revoked", false)
 		l.putBack(settings)
 		return
 	}

@@ -247,32 +247,3 @@ rules:
 		t.Errorf("not as before:\n%s\nwas\n%s", got, settings)
 	}
 }
-
-func TestAgentRunsNoCommandFromAFileOthersCanWrite(t *testing.T) {
-	dir := rootOnly(t)
-	config := filepath.Join(dir, "rules.yaml")
-	if err := os.WriteFile(config, []byte("version: 1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(config, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	if _, why, err := readRules(config); err != nil || !strings.Contains(why, "written by everybody") {
-		t.Errorf("why %q, error %v", why, err)
-	}
-	link := filepath.Join(dir, "link.yaml")
-	if err := os.Chmod(config, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(config, link); err != nil {
-		t.Fatal(err)
-	}
-	if _, why, err := readRules(link); err != nil || !strings.Contains(why, "symbolic link") {
-		t.Errorf("why %q, error %v", why, err)
-	}
-	if os.Geteuid() == 0 {
-		if _, why, err := readRules(config); err != nil || why != "" {
-			t.Errorf("root's own file: why %q, error %v", why, err)
-		}
-	}
-}

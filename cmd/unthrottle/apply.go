@@ -16,7 +16,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/irq"
-	"github.com/unthrottle/unthrottle/internal/ui/report"
+	"github.com/unthrottle/unthrottle/internal/ui/report/changes"
+	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
 	"github.com/unthrottle/unthrottle/topology"
 )
 
@@ -37,7 +38,7 @@ type remedyFlags struct {
 
 func (f *remedyFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.kind, "remedy", "", "pin, narrow, burst, weight, raise or secondary")
+	flags.StringVar(&f.kind, "remedy", "", remedy.Names())
 	flags.IntVar(&f.cpus, "cpus", 0, "pin, narrow: how many CPUs (default: the limit, rounded up)")
 	flags.StringVar(&f.reserve, "reserve", "", "pin, narrow: `CPUS` that are never given away, such as 0-1 (default: the lowest core; one CPU below 4 CPUs)")
 	flags.StringVar(&f.via, "via", "", "narrow: what bounds the CPUs used at once: cpuset (default)")
@@ -54,33 +55,32 @@ func (f *remedyFlags) add(cmd *cobra.Command) {
 	decimalVar(cmd, &f.factor, "factor", 0, "raise: times the limit (default 2)")
 	decimalVar(cmd, &f.to, "to", 0, "raise: the new limit in CPUs")
 	flags.BoolVar(&f.weightFromLimit, "weight-from-limit", false, "weight: set the weight to that of the limit")
-	_ = cmd.RegisterFlagCompletionFunc("remedy", cobra.FixedCompletions([]string{"pin", "narrow", "burst", "weight", "raise", "secondary"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("remedy", cobra.FixedCompletions(kindNames(), cobra.ShellCompDirectiveNoFileComp))
 }
 
-// given refuses those of its flags, and of its commands' other ones, that are
-// empty.
-func (f *remedyFlags) given(cmd *cobra.Command) error {
-	return notEmpty(cmd, "remedy", "reserve", "via", "class", "slo", "slo-command")
+func kindNames() []string {
+	var names []string
+	for _, k := range remedy.Kinds() {
+		names = append(names, string(k))
+	}
+	return names
 }
 
-// request checks the flags; a remedy that was left out is the caller's to judge.
+// rejectEmptyFlags refuses those of its flags, and of its commands' other ones,
+// that are empty.
+func (f *remedyFlags) rejectEmptyFlags(cmd *cobra.Command) error {
+	return rejectEmptyFlags(cmd, "remedy", "reserve", "via", "class", "slo", "slo-command")
+}
+
+// request reads the flags; the caller judges whether a remedy may be left out.
 func (f *remedyFlags) request(cmd *cobra.Command) (remedy.Request, error) {
 	r := remedy.Request{Kind: remedy.Kind(f.kind), CPUs: f.cpus, Via: f.via, Stays: f.stays, Class: f.class, Strict: f.strict, Lends: f.lends, Realtime: f.realtime,
 		FullCores: f.fullCores, IdleSiblings: f.idle, Burst: f.burst, Period: f.period,
 		Factor: f.factor, To: f.to, WeightFromLimit: f.weightFromLimit}
-	known := []string{}
-	for _, k := range remedy.Kinds() {
-		known = append(known, string(k))
-		if k == r.Kind {
-			known = nil
-			break
-		}
+	if f.kind != "" && !slices.Contains(remedy.Kinds(), r.Kind) {
+		return r, fmt.Errorf("--remedy %s: choose %s", f.kind, remedy.Names())
 	}
-	switch {
-	case known != nil && f.kind != "":
-		return r, fmt.Errorf("--remedy %s: choose %s", f.kind, strings.Join(known, ", "))
-	}
-	if err := f.belong(cmd); err != nil {
+	if err := f.validateFlags(cmd); err != nil {
 		return r, err
 	}
 	if f.irqs {
@@ -100,45 +100,31 @@ func (f *remedyFlags) request(cmd *cobra.Command) (remedy.Request, error) {
 	return r, nil
 }
 
-// belong refuses values that make no sense and flags of another remedy: a flag
-// that is passed over in silence is a wish that is not granted. A remedy that is
-// chosen by the facts takes any.
-func (f *remedyFlags) belong(cmd *cobra.Command) error {
-	for _, flag := range []struct {
-		name     string
-		of       []string
-		positive bool
-	}{
-		{"cpus", []string{"pin", "narrow"}, f.cpus > 0},
-		{"reserve", []string{"pin", "narrow"}, true},
-		{"via", []string{"narrow"}, f.via == "" || f.via == remedy.ViaCPUSet},
-		{"class", []string{"pin"}, true},
-		{"strict", []string{"pin", "secondary"}, true},
-		{"lends", []string{"pin"}, true},
-		{"irqs", []string{"pin"}, true},
-		{"realtime", []string{"pin"}, true},
-		{"full-cores", []string{"pin"}, !f.fullCores || !f.idle},
-		{"idle-siblings", []string{"pin"}, true},
-		{"stays", []string{"pin", "narrow"}, true},
-		{"burst", []string{"burst"}, f.burst > 0},
-		{"period", []string{"burst", "narrow"}, f.period > 0},
-		{"factor", []string{"raise"}, f.factor > 0 && !math.IsInf(f.factor, 0)},
-		{"to", []string{"raise"}, f.to > 0 && !math.IsInf(f.to, 0)},
-		{"weight-from-limit", []string{"weight"}, true},
-	} {
-		switch {
-		case !cmd.Flags().Changed(flag.name):
-		case f.kind != "" && !slices.Contains(flag.of, f.kind):
-			return fmt.Errorf("--%s is a setting of %s, not of %s", flag.name, strings.Join(flag.of, " and "), f.kind)
-		case flag.name == "via" && !flag.positive:
-			return fmt.Errorf("--via %s: choose %s", f.via, remedy.ViaCPUSet)
-		case flag.name == "full-cores" && !flag.positive:
-			return errors.New("--full-cores and --idle-siblings: give one of them; with idle siblings nobody else is on its cores anyway")
-		case !flag.positive:
-			return fmt.Errorf("--%s %s: must be above 0", flag.name, cmd.Flags().Lookup(flag.name).Value)
+// validateFlags refuses values that make no sense and flags of another remedy: to
+// ignore a flag would break what the user asked for. Without --remedy the facts
+// choose the remedy, and any setting is accepted.
+func (f *remedyFlags) validateFlags(cmd *cobra.Command) error {
+	for _, s := range remedy.Settings() {
+		if f.kind != "" && cmd.Flags().Changed(s.Flag) && !s.Has(remedy.Kind(f.kind)) {
+			return fmt.Errorf("--%s is a setting of %s, not of %s", s.Flag, s.Owners(), f.kind)
 		}
 	}
-	if f.factor > 0 && f.to > 0 {
+	for _, number := range []struct {
+		flag  string
+		value float64
+	}{
+		{"cpus", float64(f.cpus)}, {"burst", float64(f.burst)}, {"period", float64(f.period)}, {"factor", f.factor}, {"to", f.to},
+	} {
+		if cmd.Flags().Changed(number.flag) && (!(number.value > 0) || math.IsInf(number.value, 0)) {
+			return fmt.Errorf("--%s %s: must be above 0", number.flag, cmd.Flags().Lookup(number.flag).Value)
+		}
+	}
+	switch {
+	case f.via != "" && f.via != remedy.ViaCPUSet:
+		return fmt.Errorf("--via %s: choose %s", f.via, remedy.ViaCPUSet)
+	case f.fullCores && f.idle:
+		return errors.New("--full-cores and --idle-siblings: give one of them; with idle siblings no other container is on its cores anyway")
+	case f.factor > 0 && f.to > 0:
 		return errors.New("--factor and --to: give one of them")
 	}
 	return nil
@@ -151,7 +137,7 @@ func newApply() *cobra.Command {
 	var objective, command string
 	var window time.Duration
 	cmd := &cobra.Command{
-		Use:     "apply TARGET --remedy pin|narrow|burst|weight|raise|secondary",
+		Use:     "apply TARGET --remedy " + strings.Join(kindNames(), "|"),
 		GroupID: groupChange,
 		Short:   "Apply one remedy to one container, or keep the host's own slices on the reserve (--system)",
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -165,11 +151,11 @@ func newApply() *cobra.Command {
 				result, err := confineSystem(cmd, &w, rf.reserve, dryRun)
 				return show(cmd, result, err, asJSON, dryRun)
 			}
-			if err := rf.given(cmd); err != nil {
+			if err := rf.rejectEmptyFlags(cmd); err != nil {
 				return err
 			}
 			if rf.kind == "" {
-				return errors.New("--remedy is missing: choose pin, narrow, burst, weight, raise or secondary ('unthrottle fix' chooses itself)")
+				return fmt.Errorf("--remedy is missing: choose %s ('unthrottle fix' chooses itself)", remedy.Names())
 			}
 			request, err := rf.request(cmd)
 			if err != nil {
@@ -185,9 +171,6 @@ func newApply() *cobra.Command {
 			latencies, err := latencySource(objective, command, &o)
 			if err != nil {
 				return err
-			}
-			if mems && request.Kind != remedy.Pin && request.Kind != remedy.Narrow {
-				return fmt.Errorf("--mems is for pin and narrow, not for %s", request.Kind)
 			}
 			result, err := runFix(cmd, &w, args[0], o, latencies)
 			if mems && err == nil && !dryRun && result.Kept {
@@ -222,11 +205,11 @@ func show(cmd *cobra.Command, result apply.Result, failure error, asJSON, planne
 	var err error
 	switch {
 	case asJSON:
-		err = printJSON(cmd.OutOrStdout(), result)
+		err = jsonout.Write(cmd.OutOrStdout(), result)
 	case planned:
-		err = report.Plan(cmd.OutOrStdout(), result)
+		err = changes.Plan(cmd.OutOrStdout(), result)
 	default:
-		err = report.Done(cmd.OutOrStdout(), result)
+		err = changes.Done(cmd.OutOrStdout(), result)
 	}
 	return errors.Join(failure, err)
 }

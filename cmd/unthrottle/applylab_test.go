@@ -16,7 +16,7 @@ import (
 )
 
 // A pin that takes all: a core with its sibling idle, interrupts off it, its
-// threads before everything else there; moved by nobody, put back as it was. In
+// threads before everything else there; no other program moves them, put back as it was. In
 // the lab's guest only: elsewhere a mistake would cost the machine.
 func TestPinWithEverythingInTheLab(t *testing.T) {
 	if !require.InLab() {
@@ -85,7 +85,7 @@ func TestPinWithEverythingInTheLab(t *testing.T) {
 		}
 		left++
 		if !slices.ContainsFunc(got.Skipped, func(s struct{ File, Why string }) bool { return s.File == file }) {
-			t.Errorf("%s goes to %s still, and nobody says so", file, list)
+			t.Errorf("%s goes to %s still, and no message says so", file, list)
 		}
 	}
 	t.Logf("core %s, %d of %d interrupts left there, policies %v", core, left, len(before), policies())

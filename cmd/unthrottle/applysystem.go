@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/unthrottle/unthrottle/internal/cure/fix"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/topology"
@@ -28,7 +29,7 @@ func confineSystem(cmd *cobra.Command, w *writeFlags, reserve string, dryRun boo
 	if wrong != nil {
 		return none, wrong
 	}
-	if err := notEmpty(cmd, "reserve"); err != nil {
+	if err := rejectEmptyFlags(cmd, "reserve"); err != nil {
 		return none, err
 	}
 	var request remedy.Request
@@ -48,34 +49,5 @@ func confineSystem(cmd *cobra.Command, w *writeFlags, reserve string, dryRun boo
 		return none, err
 	}
 	defer done()
-	var recovered apply.Result
-	if !dryRun {
-		if recovered, err = apply.Recover(cmd.Context(), env); err != nil {
-			return recovered, err
-		}
-	}
-	all, err := list(h, "")
-	if err != nil {
-		return none, err
-	}
-	facts, err := w.facts(cmd.Context(), h, env, all, nil)
-	if err != nil {
-		return none, err
-	}
-	plan, err := remedy.ConfineSystem(facts, request)
-	if err != nil {
-		return none, err
-	}
-	var result apply.Result
-	switch parts := []apply.Part{plan.Part()}; {
-	case len(plan.Changes) == 0:
-		result = apply.Result{Writes: []apply.Write{}, Skipped: []apply.Skip{}, Verdict: apply.VerdictNothing}
-	case dryRun:
-		result, err = apply.PlanReplace(env, parts)
-	default:
-		result, err = apply.Replace(cmd.Context(), env, parts)
-	}
-	result.Warnings = slices.Concat(recovered.Warnings, plan.Warnings, result.Warnings)
-	result.Skipped = append(slices.Clone(plan.Skipped), result.Skipped...)
-	return result, err
+	return fix.ConfineSystem(cmd.Context(), env, w.hostFacts(h, env), request, dryRun)
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
-// The host's own slices, played by a subtree: confined to the reserve, nobody
-// else touched, once more without effect, put back; also after kill -9.
+// The host's own slices, played by a subtree: confined to the reserve, no
+// other one touched, once more without effect, put back; also after kill -9.
 func TestSystemSlices(t *testing.T) {
 	require.CPUs(t, 2)
 	tr := cgrouptest.New(t)

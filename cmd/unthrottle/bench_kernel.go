@@ -11,7 +11,9 @@ import (
 	"github.com/unthrottle/unthrottle/internal/bench/latency"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/sandbox"
-	"github.com/unthrottle/unthrottle/internal/ui/report"
+	view "github.com/unthrottle/unthrottle/internal/ui/report/bench"
+	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
+	"github.com/unthrottle/unthrottle/internal/ui/terminal"
 )
 
 // benchRunFlags are those of benches that repeat short runs.
@@ -33,7 +35,7 @@ func (f *benchRunFlags) add(cmd *cobra.Command) {
 
 // open checks the flags and finds the host's cgroups and usable CPUs.
 func (f *benchRunFlags) open(cmd *cobra.Command, least, most float64, maxRepeat int) (h *cgroup.Host, scope string, cpus int, err error) {
-	switch err := notEmpty(cmd, "scope"); {
+	switch err := rejectEmptyFlags(cmd, "scope"); {
 	case err != nil:
 		return nil, "", 0, err
 	case !(f.seconds >= least && f.seconds <= most):
@@ -61,7 +63,7 @@ func notMeasurable(err error) error {
 
 // doing tells people on a terminal what is run now.
 func doing() func(string) {
-	if !onTerminal(os.Stderr) {
+	if !terminal.Is(os.Stderr) {
 		return func(string) {}
 	}
 	return func(text string) { say("%s", text) }
@@ -88,9 +90,9 @@ short period, with a raised limit, without one, and pinned.`,
 				return notMeasurable(err)
 			}
 			if f.asJSON {
-				return printJSON(cmd.OutOrStdout(), r)
+				return jsonout.Write(cmd.OutOrStdout(), r)
 			}
-			return report.BenchLatency(cmd.OutOrStdout(), r)
+			return view.Latency(cmd.OutOrStdout(), r)
 		},
 	}
 	f.add(cmd)
@@ -119,9 +121,9 @@ quota. Distributions carry fault and fix back, so versions do not tell.`,
 				return notMeasurable(err)
 			}
 			if f.asJSON {
-				return printJSON(cmd.OutOrStdout(), r)
+				return jsonout.Write(cmd.OutOrStdout(), r)
 			}
-			return report.BenchFibtest(cmd.OutOrStdout(), r)
+			return view.Fibtest(cmd.OutOrStdout(), r)
 		},
 	}
 	f.add(cmd)

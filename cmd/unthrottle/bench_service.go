@@ -13,7 +13,9 @@ import (
 	"github.com/unthrottle/unthrottle/internal/bench/capacity"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/sandbox"
-	"github.com/unthrottle/unthrottle/internal/ui/report"
+	view "github.com/unthrottle/unthrottle/internal/ui/report/bench"
+	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
+	"github.com/unthrottle/unthrottle/internal/ui/terminal"
 )
 
 // benchServiceFlags are those of `bench service`.
@@ -65,7 +67,7 @@ about it, and this load is real. Do not point it at what others depend on.`,
 }
 
 func benchService(cmd *cobra.Command, f benchServiceFlags) error {
-	if err := notEmpty(cmd, "url", "slo", "errors", "html", "scope"); err != nil {
+	if err := rejectEmptyFlags(cmd, "url", "slo", "errors", "html", "scope"); err != nil {
 		return err
 	}
 	for name, n := range map[string]int{"repeats": f.repeats, "steps": f.steps, "step": int(f.step)} {
@@ -96,12 +98,12 @@ func benchService(cmd *cobra.Command, f benchServiceFlags) error {
 		}
 	}
 	// A page that cannot be written is better known before than after.
-	page, err := newPage(f.html)
+	page, err := beginPage(f.html)
 	if err != nil {
 		return fmt.Errorf("--html %w", err)
 	}
-	if onTerminal(os.Stderr) {
-		progress := report.NewProgress(os.Stderr)
+	if terminal.Is(os.Stderr) {
+		progress := view.NewProgress(os.Stderr)
 		o.Progress = progress.Event
 		defer progress.Done()
 	}
@@ -112,18 +114,18 @@ func benchService(cmd *cobra.Command, f benchServiceFlags) error {
 	}
 	// Minutes of measuring are not lost with a disk that is full by now.
 	if f.asJSON {
-		err = printJSON(cmd.OutOrStdout(), result)
+		err = jsonout.Write(cmd.OutOrStdout(), result)
 	} else {
-		err = report.BenchService(cmd.OutOrStdout(), result, terminalWidth())
+		err = view.Service(cmd.OutOrStdout(), result, terminal.Width(os.Stdout))
 	}
-	return errors.Join(err, page.write(func(w io.Writer) error { return report.BenchServiceHTML(w, result) }))
+	return errors.Join(err, page.write(func(w io.Writer) error { return view.ServiceHTML(w, result) }))
 }
 
 // notMeasured gives an error the exit code of one that says that nothing could
 // be measured, if it does.
 func notMeasured(err error) error {
-	noHome, saturated := new(sandbox.NotMeasurable), new(capacity.Saturated)
-	if errors.As(err, &noHome) || errors.As(err, &saturated) {
+	noSandbox, saturated := new(sandbox.NotMeasurable), new(capacity.Saturated)
+	if errors.As(err, &noSandbox) || errors.As(err, &saturated) {
 		return exitWith{exitNotMeasurable, err}
 	}
 	if unmet := new(capacity.Unmet); errors.As(err, &unmet) {

@@ -2,11 +2,14 @@ package main
 
 import (
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/kernel/features"
-	"github.com/unthrottle/unthrottle/internal/ui/report"
+	view "github.com/unthrottle/unthrottle/internal/ui/report/check"
+	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
 )
 
 func newCheck() *cobra.Command {
@@ -22,10 +25,12 @@ func newCheck() *cobra.Command {
 				return err
 			}
 			r := features.Gather(h, os.DirFS("/"), os.Geteuid())
+			// The remedies stand between what needs none of them and the way back.
+			r.Can = slices.Insert(r.Can, len(r.Can)-1, remedy.Abilities(r)...)
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), r)
+				return jsonout.Write(cmd.OutOrStdout(), r)
 			}
-			return report.Check(cmd.OutOrStdout(), r)
+			return view.Write(cmd.OutOrStdout(), r)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -11,12 +10,8 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/clock"
 	"github.com/unthrottle/unthrottle/internal/cure/rebalance"
-	"github.com/unthrottle/unthrottle/internal/cure/remedy"
-	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
-	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
-	"github.com/unthrottle/unthrottle/internal/text"
-	"github.com/unthrottle/unthrottle/internal/ui/report"
-	"github.com/unthrottle/unthrottle/placement"
+	view "github.com/unthrottle/unthrottle/internal/ui/report/defrag"
+	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
 	"github.com/unthrottle/unthrottle/topology"
 )
 
@@ -36,10 +31,10 @@ func newDefrag() *cobra.Command {
 		Long: `Move the containers that unthrottle pinned or narrowed so that fewer of them
 cross sockets, NUMA nodes and L3 caches: the fewest moved CPUs for the crossings
 recovered. One move at a time, checked, with a pause; no thread is ever without a
-CPU. 'unthrottle restore' takes everything back as ever.`,
+CPU. 'unthrottle restore' puts everything back.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := notEmpty(cmd, "reserve"); err != nil {
+			if err := rejectEmptyFlags(cmd, "reserve"); err != nil {
 				return err
 			}
 			if maxMoves <= 0 {
@@ -65,9 +60,11 @@ CPU. 'unthrottle restore' takes everything back as ever.`,
 				return err
 			}
 			defer done()
-			d := defragmenter{w: &w, h: h, env: env, reserve: kept}
-			result, err := d.run(cmd.Context(), plan, maxMoves, pause)
-			return showDefrag(cmd, result, err, asJSON)
+			moving := rebalance.Env{Apply: env, Facts: w.hostFacts(h, env), Wait: clock.Sleep, Pager: rebalance.HostPager{}}
+			result, err := rebalance.Defragment(cmd.Context(), moving, rebalance.DefragmentOptions{
+				Plan: plan, Reserve: kept, MaxMoves: maxMoves, Pause: pause, Say: func(text string) { say("%s", text) },
+			})
+			return showDefrag(cmd, view.New(result), err, asJSON)
 		},
 	}
 	w.add(cmd)
@@ -80,85 +77,15 @@ CPU. 'unthrottle restore' takes everything back as ever.`,
 	return cmd
 }
 
-// defragmenter repairs this host.
-type defragmenter struct {
-	w       *writeFlags
-	h       *cgroup.Host
-	env     apply.Env
-	reserve *cpuset.CPUSet
-}
-
-func (d *defragmenter) facts(ctx context.Context) (remedy.Facts, error) {
-	all, err := list(d.h, "")
-	if err != nil {
-		return remedy.Facts{}, err
-	}
-	return d.w.facts(ctx, d.h, d.env, all, nil)
-}
-
-// run plans and, unless only a plan is wanted, moves.
-func (d *defragmenter) run(ctx context.Context, plan bool, maxMoves int, pause time.Duration) (report.Defrag, error) {
-	out := report.Defrag{Moves: []report.DefragMove{}, LeftAlone: []report.LeftAlone{}, Planned: plan}
-	if !plan {
-		recovered, err := apply.Recover(ctx, d.env)
-		if err != nil {
-			return out, err
-		}
-		for _, text := range recovered.Warnings {
-			say("%s", text)
-		}
-	}
-	facts, err := d.facts(ctx)
-	if err != nil {
-		return out, err
-	}
-	names := map[string]string{}
-	for _, held := range facts.Held {
-		names[held.Target] = held.Name
-	}
-	state := facts.State(d.reserve, rebalance.Stays(d.env.FS, d.env.Proc, facts.Held))
-	node, _, err := placement.NewNode(state)
-	if err != nil {
-		return out, err
-	}
-	out.Before = report.QualityOf(node.Score())
-	for _, c := range state.Containers {
-		if c.Stays != "" {
-			out.LeftAlone = append(out.LeftAlone, report.LeftAlone{Path: text.EscapePath(c.Name), Name: names[c.Name], Why: c.Stays})
-		}
-	}
-	moves := node.Repair(placement.Budget{Moves: maxMoves})
-	for _, m := range moves {
-		out.Moves = append(out.Moves, report.MoveOf(m, names[m.Container]))
-	}
-	out.After = report.QualityOf(node.Score())
-	if plan || len(moves) == 0 {
-		return out, nil
-	}
-	done, err := rebalance.Run(ctx, rebalance.Env{Apply: d.env, Facts: d.facts, Wait: clock.Sleep, Pager: rebalance.HostPager{}}, rebalance.Options{Moves: moves, Pause: pause})
-	for i, m := range done {
-		out.Moves[i].Done, out.Moves[i].ID, out.Moves[i].Seconds = true, m.ID, m.Took.Seconds()
-		for _, text := range m.Result.Warnings {
-			say("%s: %s", names[m.Container], text)
-		}
-	}
-	if now, nowErr := d.facts(ctx); nowErr == nil {
-		if node, _, nodeErr := placement.NewNode(now.State(d.reserve, nil)); nodeErr == nil {
-			out.After = report.QualityOf(node.Score())
-		}
-	}
-	return out, err
-}
-
-func showDefrag(cmd *cobra.Command, result report.Defrag, failure error, asJSON bool) error {
+func showDefrag(cmd *cobra.Command, result view.Repair, failure error, asJSON bool) error {
 	if failure != nil && len(result.Moves) == 0 {
 		return failure
 	}
 	var err error
 	if asJSON {
-		err = printJSON(cmd.OutOrStdout(), result)
+		err = jsonout.Write(cmd.OutOrStdout(), result)
 	} else {
-		err = report.DefragText(cmd.OutOrStdout(), result)
+		err = view.Write(cmd.OutOrStdout(), result)
 	}
 	return errors.Join(failure, err)
 }

@@ -10,7 +10,9 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/bench/demo"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
-	"github.com/unthrottle/unthrottle/internal/ui/report"
+	view "github.com/unthrottle/unthrottle/internal/ui/report/demo"
+	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
+	"github.com/unthrottle/unthrottle/internal/ui/terminal"
 	"github.com/unthrottle/unthrottle/topology"
 )
 
@@ -25,12 +27,12 @@ func newDemo() *cobra.Command {
 		Long: `Run seed 003's experiment on this host: threads that burn and one that sleeps
 for 10 ms, under a CPU quota, with fewer threads, on a cpuset with the quota
 kept, and pinned without a quota. Only cgroups of its own are written, and all
-of them are removed: whoever else runs on the host is not moved.
+of them are removed. No other process on the host is moved.
 
 Where the host cannot run it, it runs in the simulator, and says so.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := notEmpty(cmd, "scope"); err != nil {
+			if err := rejectEmptyFlags(cmd, "scope"); err != nil {
 				return err
 			}
 			if !(seconds >= demo.MinSeconds && seconds <= demo.MaxSeconds) {
@@ -41,13 +43,13 @@ Where the host cannot run it, it runs in the simulator, and says so.`,
 				return err
 			}
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), result)
+				return jsonout.Write(cmd.OutOrStdout(), result)
 			}
-			return report.Demo(cmd.OutOrStdout(), result, report.DemoOptions{Width: terminalWidth(), ASCII: ascii})
+			return view.Write(cmd.OutOrStdout(), result, view.Options{Width: terminal.Width(os.Stdout), ASCII: ascii})
 		},
 	}
 	flags := cmd.Flags()
-	decimalVar(cmd, &seconds, "seconds", demo.DefaultSeconds, "how long each of the four arms is measured")
+	decimalVar(cmd, &seconds, "seconds", demo.DefaultSeconds, "how long each of the four variants is measured")
 	flags.StringVar(&scope, "scope", "", "make the demo's cgroups below this cgroup `PREFIX`")
 	flags.BoolVar(&fair, "fair", false, "leave the demo's cgroup at the ordinary weight: other load then has a say in the figures")
 	flags.BoolVar(&simulated, "simulated", false, "in the simulator: nothing runs here, and no rights are needed")
@@ -85,8 +87,8 @@ func realDemo(ctx context.Context, o demo.Options, scope string, ascii bool) (de
 	if o.Machine, err = topology.Read(os.DirFS("/sys")); err != nil {
 		return demo.Result{}, &demo.NotMeasurable{What: "no CPU topology", WayOut: "mount sysfs on /sys", Err: err}
 	}
-	if onTerminal(os.Stderr) {
-		progress := report.NewDemoProgress(os.Stderr, ascii)
+	if terminal.Is(os.Stderr) {
+		progress := view.NewProgress(os.Stderr, ascii)
 		o.Progress = progress.Event
 		defer progress.Done()
 	}

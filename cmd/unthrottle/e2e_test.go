@@ -252,7 +252,7 @@ func TestFix(t *testing.T) {
 	settings := tr.Settings()
 
 	if got := unthrottle(t, append(write, "fix", busy)...); got.code != 2 || !strings.Contains(got.errors, "--yes") || tr.Settings() != settings {
-		t.Errorf("nobody to ask: exit code %d, %q; settings changed: %v", got.code, got.errors, tr.Settings() != settings)
+		t.Errorf("no terminal to ask: exit code %d, %q; settings changed: %v", got.code, got.errors, tr.Settings() != settings)
 	}
 
 	got := decoded[changed](t, unthrottle(t, append(write, "fix", busy, "--yes", "--remedy", "pin", "--json")...), 0)
@@ -340,7 +340,7 @@ func TestBadInput(t *testing.T) {
 		{"apply", 2, "TARGET is missing"},
 		{"fix x --slo p99<20ms", 2, "belong together"},
 		{"fix x --slo p99 --slo-command true", 2, "p99<20ms"},
-		{"topology --sysfs /no/such/dir", 3, "/no/such/dir"},
+		{"topology --sysfs /no/such/dir", 2, "/no/such/dir"},
 		{"agent", 2, "--config is missing"},
 		{"agent --config /no/such/file", 2, "/no/such/file"},
 		{"agent --config " + rules, 2, "line 2"},
@@ -351,7 +351,7 @@ func TestBadInput(t *testing.T) {
 		{"fix", 2, "TARGET is missing"},
 		{"apply x --remedy burst --cpus 1", 2, "a setting of pin"},
 		{"apply x --remedy burst --burst 0", 2, "above 0"},
-		{"apply x --remedy raise --to NaN", 2, "above 0"},
+		{"apply x --remedy raise --to NaN", 2, "no number"},
 		{"apply x --remedy raise --to 1 --factor 2", 2, "one of them"},
 		{"apply x --remedy pin --cpus 1.5", 2, "--cpus"},
 		{"apply x --remedy pin --full-cores --idle-siblings", 2, "give one of them"},

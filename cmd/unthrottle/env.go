@@ -65,7 +65,7 @@ const systemStateDir = "/var/lib/unthrottle"
 // env is all that applying and restoring need; done lets go of it.
 func (f *writeFlags) env(cmd *cobra.Command, h *cgroup.Host) (env apply.Env, done func(), err error) {
 	ctx, command := cmd.Context(), cmd.Name()
-	if err := notEmpty(cmd, "scope", "state-dir", "lift-below"); err != nil {
+	if err := rejectEmptyFlags(cmd, "scope", "state-dir", "lift-below"); err != nil {
 		return apply.Env{}, nil, err
 	}
 	scope, err := cleanScope(h, f.scope)
@@ -149,4 +149,15 @@ func (f *writeFlags) facts(ctx context.Context, h *cgroup.Host, env apply.Env, a
 		o.Systemd = env.Systemd
 	}
 	return remedy.Gather(ctx, h, all, o)
+}
+
+// hostFacts is facts over all containers, for what looks at the host again and again.
+func (f *writeFlags) hostFacts(h *cgroup.Host, env apply.Env) func(context.Context) (remedy.Facts, error) {
+	return func(ctx context.Context) (remedy.Facts, error) {
+		all, err := list(h, "")
+		if err != nil {
+			return remedy.Facts{}, err
+		}
+		return f.facts(ctx, h, env, all, nil)
+	}
 }

@@ -10,14 +10,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/explain/live"
-	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/probe"
-	"github.com/unthrottle/unthrottle/internal/see/recording"
 	"github.com/unthrottle/unthrottle/internal/text"
-	"github.com/unthrottle/unthrottle/internal/ui/report"
+	"github.com/unthrottle/unthrottle/internal/ui/outfile"
+	view "github.com/unthrottle/unthrottle/internal/ui/report/explain"
+	"github.com/unthrottle/unthrottle/internal/ui/report/progress"
+	"github.com/unthrottle/unthrottle/internal/ui/terminal"
 )
 
 type explainFlags struct {
@@ -28,16 +28,13 @@ type explainFlags struct {
 	bound             float64 // below 0: none
 }
 
-// minRecording is the shortest recording: less than two periods say nothing of periods.
-const minRecording = 200 * time.Millisecond
-
 func newExplain() *cobra.Command {
 	var f explainFlags
 	cmd := &cobra.Command{
 		Use:     "explain TARGET|RECORDING",
 		GroupID: groupLook,
-		Short:   "Record one container and say why it stood still, and who spent the quota",
-		Long: `Record one container's exact schedule for a while and say why it stood still:
+		Short:   "Record one container and say why it was stopped, and who spent the quota",
+		Long: `Record one container's exact schedule for a while and say why it was stopped:
 the cause with its evidence, how many CPUs it used and wanted at once, who spent
 the quota, where waiting went. Nothing is changed. Ctrl-C ends the recording
 early and explains what there is.
@@ -54,7 +51,7 @@ cannot tell is said.`,
   sudo unthrottle explain cart --at 03:12`,
 		Args: oneTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := errors.Join(notEmpty(cmd, "html", "record", "at", "flight-dir"), f.check(cmd)); err != nil {
+			if err := errors.Join(rejectEmptyFlags(cmd, "html", "record", "at", "flight-dir"), f.check(cmd)); err != nil {
 				return err
 			}
 			return runExplain(cmd.Context(), args[0], f, cmd.OutOrStdout())
@@ -74,13 +71,13 @@ cannot tell is said.`,
 }
 
 func (f *explainFlags) check(cmd *cobra.Command) error {
-	if f.length < minRecording || f.length > probe.MaxRecording {
-		return fmt.Errorf("--for %v: give a time from %v to %v", f.length, minRecording, probe.MaxRecording)
+	if f.length < live.MinRecording || f.length > probe.MaxRecording {
+		return fmt.Errorf("--for %v: give a time from %v to %v", f.length, live.MinRecording, probe.MaxRecording)
 	}
 	if f.at != "" && (f.record != "" || cmd.Flags().Changed("for") || f.ask) {
 		return errors.New("--at looks at the past: it goes with none of --for, --record and --ask-jvm")
 	}
-	if f.html != "" && f.record != "" && sameFile(f.html, f.record) {
+	if f.html != "" && f.record != "" && outfile.Same(f.html, f.record) {
 		return errors.New("--html and --record name the same file: one would replace the other")
 	}
 	f.bound = -1
@@ -97,7 +94,7 @@ func runExplain(ctx context.Context, target string, f explainFlags, out io.Write
 	var e diagnose.Explanation
 	var kept error // the recording could not be kept: told after the explanation
 	// Begun before: that it cannot be written is said at once, not after the recording.
-	page, err := newPage(f.html)
+	page, err := beginPage(f.html)
 	if err != nil {
 		return err
 	}
@@ -107,7 +104,7 @@ func runExplain(ctx context.Context, target string, f explainFlags, out io.Write
 	case isFile(target) && (f.record != "" || f.ask):
 		err = fmt.Errorf("%s is a recording: --record and --ask-jvm are for containers that run", text.Sanitize(target, 0))
 	case isFile(target):
-		e, err = explainFile(target)
+		e, err = live.File(target)
 	default:
 		e, kept, err = explainLive(ctx, target, f)
 	}
@@ -116,11 +113,11 @@ func runExplain(ctx context.Context, target string, f explainFlags, out io.Write
 		return err
 	}
 	if f.json {
-		err = report.ExplainJSON(out, e)
+		err = view.JSON(out, e)
 	} else {
-		err = report.Explain(out, e, report.ExplainOptions{Width: terminalWidth(), ASCII: f.ascii, Color: useColor(os.Stdout)})
+		err = view.Write(out, e, view.Options{Width: terminal.Width(os.Stdout), ASCII: f.ascii, Color: terminal.Color(os.Stdout)})
 	}
-	err = errors.Join(err, page.write(func(w io.Writer) error { return report.ExplainHTML(w, e) }))
+	err = errors.Join(err, page.write(func(w io.Writer) error { return view.HTML(w, e) }))
 	if err := errors.Join(err, kept); err != nil {
 		return err
 	}
@@ -148,22 +145,6 @@ func isFile(name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-func explainFile(name string) (diagnose.Explanation, error) {
-	file, err := os.Open(name)
-	if err != nil {
-		return diagnose.Explanation{}, err
-	}
-	defer file.Close()
-	e, err := live.Recording(file)
-	switch {
-	case errors.Is(err, recording.ErrNotARecording):
-		return e, fmt.Errorf("%s: %w; if a container of that name is meant, name it by its path or id", text.Sanitize(name, 0), err)
-	case err != nil:
-		return e, fmt.Errorf("%s: %w", text.Sanitize(name, 0), err)
-	}
-	return e, nil
-}
-
 // explainLive records the container now. kept says why the recording could not be kept; the explanation is there all
 // the same.
 func explainLive(ctx context.Context, target string, f explainFlags) (e diagnose.Explanation, kept, err error) {
@@ -175,51 +156,32 @@ func explainLive(ctx context.Context, target string, f explainFlags) (e diagnose
 	if err != nil {
 		return e, nil, err
 	}
-	o := live.Options{Host: h, Root: os.DirFS("/"), Target: c, Others: othersThan(c, all), For: f.length, AskJVM: f.ask}
-	progress := newRecordingProgress(c.Name, f.length)
-	o.Began = progress.began
-	defer progress.done()
-	var file *wholeFile
+	o := live.Options{Host: h, Root: os.DirFS("/"), Target: c, Others: live.Others(c, all), For: f.length, AskJVM: f.ask}
+	line := progress.NewRecording(os.Stderr, terminal.FullScreen(os.Stderr), c.Name, f.length)
+	o.Began = line.Began
+	defer line.Done()
+	var file *outfile.File
 	if f.record != "" {
 		// Made before: that it cannot be is said at once, not after ten seconds.
-		if file, err = newWholeFile(f.record); err != nil {
+		if file, err = outfile.Create(f.record); err != nil {
 			return e, nil, err
 		}
 		o.Keep = file
 	}
 	e, err = live.Live(ctx, o)
-	progress.done()
-	if err == nil && ctx.Err() != nil && e.Window < minRecording {
-		err = exitWith{exitNotMeasurable, fmt.Errorf("interrupted after %v of recording, which says nothing: at least %v are needed",
-			e.Window.Round(time.Millisecond), minRecording)}
-	}
-	if err == nil && e.EndedEarly != "" && e.Window < minRecording {
-		err = &live.Gone{Name: c.Name, Err: fmt.Errorf("%s after %v of recording, which says nothing: at least %v are needed",
-			e.EndedEarly, e.Window.Round(time.Millisecond), minRecording)}
+	line.Done()
+	if err == nil {
+		err = live.LongEnough(e, c.Name, ctx.Err() != nil)
 	}
 	if notKept := new(live.NotKept); errors.As(err, &notKept) {
-		kept, err = notWritten(f.record, notKept.Err), nil
+		kept, err = outfile.NotWritten(f.record, notKept.Err), nil
 	}
 	if file != nil {
-		kept = errors.Join(kept, file.end(err == nil && kept == nil))
+		kept = errors.Join(kept, file.End(err == nil && kept == nil))
 	}
-	gone := new(live.Gone)
-	switch refused := new(probe.Unavailable); {
-	case errors.As(err, &gone):
-		return e, nil, exitWith{exitNotMeasurable, err}
-	case errors.As(err, &refused):
+	gone, short, refused := new(live.Gone), new(live.TooShort), new(probe.Unavailable)
+	if errors.As(err, &gone) || errors.As(err, &short) || errors.As(err, &refused) {
 		return e, nil, exitWith{exitNotMeasurable, err}
 	}
 	return e, kept, err
-}
-
-// othersThan are the containers that are told apart as neighbours: not the target, none above or below it.
-func othersThan(c container.Container, all []container.Container) []container.Container {
-	var others []container.Container
-	for _, other := range all {
-		if !cgroup.Below(other.Group.Path, c.Group.Path) && !cgroup.Below(c.Group.Path, other.Group.Path) {
-			others = append(others, other)
-		}
-	}
-	return others
 }

@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/unthrottle/unthrottle/internal/explain/live"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
 	"github.com/unthrottle/unthrottle/internal/see/recording"
@@ -206,7 +207,7 @@ func explainFullDisk(t *testing.T, busy, kept string) {
 
 // explainWithoutRights: another user gets what counters tell, and hears what they do not.
 func explainWithoutRights(t *testing.T, busy string) {
-	dir, err := os.MkdirTemp("", "unthrottle-explain") // below t.TempDir nobody else may look
+	dir, err := os.MkdirTemp("", "unthrottle-explain") // below t.TempDir no other user may look
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -301,7 +302,7 @@ func TestExplainEndsWithItsTarget(t *testing.T) {
 		if line, err := lines.ReadString('\n'); err != nil || !strings.HasPrefix(line, "recording ") {
 			t.Errorf("%s: %q, %v", name, line, err)
 		}
-		time.Sleep(2 * minRecording)
+		time.Sleep(2 * live.MinRecording)
 		worker.Process.Kill()
 		worker.Wait()
 		if c.remove {

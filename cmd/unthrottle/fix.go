@@ -1,13 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,7 +19,9 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
-	"github.com/unthrottle/unthrottle/internal/ui/report"
+	view "github.com/unthrottle/unthrottle/internal/ui/report/fix"
+	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
+	"github.com/unthrottle/unthrottle/internal/ui/terminal"
 )
 
 func newFix() *cobra.Command {
@@ -46,7 +46,7 @@ and once after, and has 30 s each time.
 Exit code 1: at the end the container is still stopped above the bound.`,
 		Args: oneTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := rf.given(cmd); err != nil {
+			if err := rf.rejectEmptyFlags(cmd); err != nil {
 				return err
 			}
 			request, err := rf.request(cmd)
@@ -64,11 +64,11 @@ Exit code 1: at the end the container is still stopped above the bound.`,
 				Wish:   policy.Wish{Request: request, Auto: request.Kind == "", Bound: bound},
 				Window: window, Settle: time.Second, Yes: yes,
 				Shown: func(p policy.Proposal, planned apply.Result) error {
-					return report.Proposal(os.Stderr, p, planned)
+					return view.Proposal(os.Stderr, p, planned)
 				},
 			}
-			if onTerminal(os.Stdin) {
-				o.Ask = func(question string) (bool, error) { return askOnTerminal(cmd.Context(), question) }
+			if terminal.Is(os.Stdin) {
+				o.Ask = func(question string) (bool, error) { return terminal.Ask(cmd.Context(), os.Stdin, os.Stderr, question) }
 			}
 			latencies, err := latencySource(objective, command, &o)
 			if err != nil {
@@ -82,7 +82,7 @@ Exit code 1: at the end the container is still stopped above the bound.`,
 	w.addLift(cmd)
 	rf.add(cmd)
 	flags := cmd.Flags()
-	flags.Lookup("remedy").Usage = "pin, narrow, burst, weight, raise or secondary (default: what fits)"
+	flags.Lookup("remedy").Usage = remedy.Names() + " (default: what fits)"
 	flags.BoolVarP(&yes, "yes", "y", false, "apply and keep without asking")
 	flags.BoolVar(&asJSON, "json", false, "print JSON")
 	flags.StringVar(&objective, "slo", "", "the objective your latency is judged by, such as 'p99<20ms' (p50, p90, p95, p99, p99.9, max)")
@@ -129,7 +129,7 @@ func runFix(cmd *cobra.Command, w *writeFlags, target string, o fix.Options, lat
 		return fix.Result{}, err
 	}
 	defer done()
-	if onTerminal(os.Stderr) {
+	if terminal.Is(os.Stderr) {
 		o.Say = func(text string) { say("%s", text) }
 	}
 	return fix.Run(ctx, hostEnv(h, env, w, latencies), o)
@@ -150,38 +150,15 @@ func hostEnv(h *cgroup.Host, env apply.Env, w *writeFlags, latencies func(contex
 	}
 }
 
-// askOnTerminal asks a yes-or-no question; anything but yes is no. An interrupt
-// ends the question.
-func askOnTerminal(ctx context.Context, question string) (bool, error) {
-	fmt.Fprintf(os.Stderr, "%s [y/N] ", question)
-	line := make(chan string, 1)
-	// The read cannot be cancelled; the process ends soon after an interrupt.
-	go func() {
-		text, _ := bufio.NewReader(os.Stdin).ReadString('\n')
-		line <- text
-	}()
-	select {
-	case <-ctx.Done():
-		fmt.Fprintln(os.Stderr)
-		return false, ctx.Err()
-	case text := <-line:
-		switch strings.ToLower(strings.TrimSpace(text)) {
-		case "y", "yes":
-			return true, nil
-		}
-		return false, nil
-	}
-}
-
 func showFix(cmd *cobra.Command, result fix.Result, failure error, asJSON bool) error {
 	if failure != nil && result.ID == "" {
 		return failure
 	}
 	var err error
 	if asJSON {
-		err = printJSON(cmd.OutOrStdout(), result)
+		err = jsonout.Write(cmd.OutOrStdout(), result)
 	} else {
-		err = report.Fix(cmd.OutOrStdout(), result)
+		err = view.Write(cmd.OutOrStdout(), result)
 	}
 	if failure != nil || err != nil {
 		return errors.Join(failure, err)

@@ -11,11 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/unthrottle/unthrottle/internal/explain/live"
 	"github.com/unthrottle/unthrottle/internal/see/probe"
-	"github.com/unthrottle/unthrottle/internal/see/recording"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
-	"github.com/unthrottle/unthrottle/internal/text"
-	"github.com/unthrottle/unthrottle/internal/ui/report"
+	"github.com/unthrottle/unthrottle/internal/sim/parallel"
+	view "github.com/unthrottle/unthrottle/internal/ui/report/forecast"
 )
 
 type forecastFlags struct {
@@ -61,10 +61,10 @@ the cheapest that ends the stopped time and makes latency no worse.`,
 			return oneTarget(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := errors.Join(notEmpty(cmd, "slo", "pool", "load", "host-load"), f.check()); err != nil {
+			if err := errors.Join(rejectEmptyFlags(cmd, "slo", "pool", "load", "host-load"), f.check()); err != nil {
 				return err
 			}
-			f.o.Each = onAllCores(cmd.Context())
+			f.o.Each = parallel.OnAllCores(cmd.Context())
 			if f.all {
 				return forecastAll(cmd.Context(), f, cmd.OutOrStdout())
 			}
@@ -79,9 +79,9 @@ the cheapest that ends the stopped time and makes latency no worse.`,
 			case err != nil:
 				return err
 			case f.json:
-				return report.ForecastJSON(cmd.OutOrStdout(), made)
+				return view.JSON(cmd.OutOrStdout(), made)
 			}
-			return report.Forecast(cmd.OutOrStdout(), made, report.ForecastOptions{Pools: f.pools})
+			return view.Write(cmd.OutOrStdout(), made, view.Options{Pools: f.pools})
 		},
 	}
 	flags := cmd.Flags()
@@ -129,14 +129,7 @@ func (f *forecastFlags) loadOf(ctx context.Context, target string) (*forecast.Lo
 // readLoad names the recording in errors.
 func readLoad(in io.Reader, name string) (*forecast.Load, error) {
 	l, err := forecast.Read(in)
-	name = text.Sanitize(name, 0)
-	switch {
-	case errors.Is(err, recording.ErrNotARecording):
-		return nil, fmt.Errorf("%s: %w; if a container of that name is meant, name it by its path or id", name, err)
-	case err != nil:
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return l, nil
+	return l, live.Named(name, err)
 }
 
 // forecastAll records and forecasts every container with a limit.
@@ -150,7 +143,7 @@ func forecastAll(ctx context.Context, f forecastFlags, out io.Writer) error {
 		return err
 	}
 	f.o.Smallest = true
-	result := &report.Forecasts{}
+	result := &view.All{}
 	refused := new(probe.Unavailable)
 	for _, c := range all {
 		limited, err := hasLimit(h, c)
@@ -177,11 +170,11 @@ func forecastAll(ctx context.Context, f forecastFlags, out io.Writer) error {
 		}
 	}
 	if f.json {
-		return report.ForecastsJSON(out, result)
+		return view.AllJSON(out, result)
 	}
 	if len(result.All) == 0 && len(result.NotForecast) == 0 {
 		say("no container here has a CPU limit: there is nothing to forecast")
 		return nil
 	}
-	return report.AllForecasts(out, result)
+	return view.WriteAll(out, result)
 }

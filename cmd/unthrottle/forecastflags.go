@@ -1,16 +1,14 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/explain/live"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/probe"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
@@ -19,8 +17,8 @@ import (
 
 // check reads the flags into options.
 func (f *forecastFlags) check() error {
-	if f.length < minRecording || f.length > probe.MaxRecording {
-		return fmt.Errorf("--for %v: give a time from %v to %v", f.length, minRecording, probe.MaxRecording)
+	if f.length < live.MinRecording || f.length > probe.MaxRecording {
+		return fmt.Errorf("--for %v: give a time from %v to %v", f.length, live.MinRecording, probe.MaxRecording)
 	}
 	if f.seeds < 1 || f.seeds > forecast.MaxSeeds {
 		return fmt.Errorf("--seeds %d: give a number from 1 to %d", f.seeds, forecast.MaxSeeds)
@@ -97,43 +95,4 @@ func hasLimit(h *cgroup.Host, c container.Container) (bool, error) {
 	}
 	_, limited, _ := cgroup.Effective(levels)
 	return limited, nil
-}
-
-// onAllCores runs things on all cores until one fails or ctx ends. What is under way then is left to its end.
-func onAllCores(ctx context.Context) func(n int, do func(i int) error) error {
-	return func(n int, do func(i int) error) error {
-		var running sync.WaitGroup
-		var mu sync.Mutex
-		var failed error
-		at := 0
-		take := func() (int, bool) {
-			mu.Lock()
-			defer mu.Unlock()
-			if failed == nil {
-				failed = ctx.Err()
-			}
-			if failed != nil || at == n {
-				return 0, false
-			}
-			at++
-			return at - 1, true
-		}
-		for range min(n, runtime.GOMAXPROCS(0)) {
-			running.Go(func() {
-				for {
-					i, ok := take()
-					if !ok {
-						return
-					}
-					if err := do(i); err != nil {
-						mu.Lock()
-						failed = errors.Join(failed, err)
-						mu.Unlock()
-					}
-				}
-			})
-		}
-		running.Wait()
-		return failed
-	}
 }

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/journal"
+	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
 )
 
 // interrupted is a fix under way. It has applied its remedy and now looks at

@@ -14,7 +14,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/text"
-	"github.com/unthrottle/unthrottle/internal/ui/report"
+	view "github.com/unthrottle/unthrottle/internal/ui/report/ls"
+	"github.com/unthrottle/unthrottle/internal/ui/terminal"
 )
 
 type lsFlags struct {
@@ -33,7 +34,7 @@ func newLs() *cobra.Command {
 		Short:   "List containers, the most stopped first, and whose quota stopped them",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := errors.Join(notEmpty(cmd, "scope"), f.check(cmd)); err != nil {
+			if err := errors.Join(rejectEmptyFlags(cmd, "scope"), f.check(cmd)); err != nil {
 				return err
 			}
 			h, err := openCgroups()
@@ -111,7 +112,7 @@ func runLs(ctx context.Context, h *cgroup.Host, f lsFlags, out io.Writer) error 
 		if len(containers) == 0 && !f.watch {
 			say("no containers and no leaf cgroups%s", below(scope))
 		}
-		if onTerminal(os.Stderr) && !looked {
+		if terminal.Is(os.Stderr) && !looked {
 			say("looking at %d cgroups for %v", len(containers), f.window)
 		}
 		seen, err := observe.Once(ctx, h, containers, f.window)
@@ -119,7 +120,7 @@ func runLs(ctx context.Context, h *cgroup.Host, f lsFlags, out io.Writer) error 
 			return err
 		}
 		looked = true
-		if f.watch && fullScreen(os.Stdout) {
+		if f.watch && terminal.FullScreen(os.Stdout) {
 			fmt.Fprint(out, "\x1b[H\x1b[2J")
 		}
 		if err := printLs(out, seen, f); err != nil {
@@ -143,13 +144,13 @@ func runLs(ctx context.Context, h *cgroup.Host, f lsFlags, out io.Writer) error 
 
 func printLs(out io.Writer, seen []observe.Observation, f lsFlags) error {
 	if f.output == "json" {
-		return report.LSJSON(out, seen)
+		return view.JSON(out, seen)
 	}
 	width := 0
-	if onTerminal(os.Stdout) {
-		width = terminalWidth()
+	if terminal.Is(os.Stdout) {
+		width = terminal.Width(os.Stdout)
 	}
-	return report.LS(out, seen, report.LSOptions{Wide: f.output == "wide", Width: width, Color: useColor(os.Stdout)})
+	return view.Write(out, seen, view.Options{Wide: f.output == "wide", Width: width, Color: terminal.Color(os.Stdout)})
 }
 
 // count tells how many containers are above the bound, and how many could not

@@ -26,8 +26,7 @@ func followMems(cmd *cobra.Command, w *writeFlags, target string, result *fix.Re
 	if err != nil {
 		return err
 	}
-	d := defragmenter{w: w, h: h, env: env}
-	out, err := rebalance.Follow(cmd.Context(), rebalance.Env{Apply: env, Facts: d.facts, Wait: clock.Sleep}, rebalance.HostPager{}, c.Group.Path)
+	out, err := rebalance.Follow(cmd.Context(), rebalance.Env{Apply: env, Facts: w.hostFacts(h, env), Wait: clock.Sleep}, rebalance.HostPager{}, c.Group.Path)
 	if err != nil {
 		return fmt.Errorf("its CPUs are set, its memory did not follow: %w", err)
 	}

@@ -11,7 +11,9 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/cure/placefile"
 	"github.com/unthrottle/unthrottle/internal/text"
-	"github.com/unthrottle/unthrottle/internal/ui/report"
+	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
+	view "github.com/unthrottle/unthrottle/internal/ui/report/place"
+	"github.com/unthrottle/unthrottle/internal/ui/terminal"
 	"github.com/unthrottle/unthrottle/placement"
 	"github.com/unthrottle/unthrottle/topology"
 )
@@ -31,7 +33,7 @@ func newPlace() *cobra.Command {
 		Short:   "Work out which container gets which CPUs, on any machine; changes nothing",
 		Long: `Work out which container gets which CPUs, why, and what it costs
 (docs/reference/place.md). Nothing is changed, and no rights are needed. With --score
-nothing is placed either: what --current says is judged, whoever made it, and
+nothing is placed either: what --current says is judged, also where another program made it, and
 the moves that would repair it are listed. FILE "-" reads standard input.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
@@ -47,7 +49,7 @@ the moves that would repair it are listed. FILE "-" reads standard input.`,
 	flags.BoolVar(&f.score, "score", false, "only judge what --current says, and list the moves that would repair it")
 	flags.StringVar(&f.order, "order", placement.DefaultOrder().String(), "`OBJECTIVES`, the first one deciding; those left out follow")
 	flags.StringVar(&f.reserve, "reserve", "", "CPU `LIST` kept for the system")
-	flags.StringVar(&f.unavailable, "unavailable", "", "CPU `LIST` that is somebody else's, such as the kubelet's")
+	flags.StringVar(&f.unavailable, "unavailable", "", "CPU `LIST` that another program owns, such as the kubelet")
 	flags.IntVar(&f.moves, "max-moves", 32, "list at most that many moves (with --score)")
 	flags.BoolVar(&f.asJSON, "json", false, "print JSON")
 	flags.BoolVar(&f.ascii, "ascii", false, "no lines beyond ASCII")
@@ -102,14 +104,14 @@ func (f *placeFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	if f.asJSON {
-		return printJSON(cmd.OutOrStdout(), report.NewPlacement(out))
+		return jsonout.Write(cmd.OutOrStdout(), view.NewJSON(out))
 	}
-	return report.Place(cmd.OutOrStdout(), out, report.TopologyOptions{Width: terminalWidth(), ASCII: f.ascii, Color: useColor(os.Stdout)})
+	return view.Write(cmd.OutOrStdout(), out, view.Options{Width: terminal.Width(os.Stdout), ASCII: f.ascii, Color: terminal.Color(os.Stdout)})
 }
 
 // check refuses calls that make no sense.
 func (f *placeFlags) check(cmd *cobra.Command) error {
-	if err := notEmpty(cmd, "topology", "sysfs", "containers", "current", "order", "reserve", "unavailable"); err != nil {
+	if err := rejectEmptyFlags(cmd, "topology", "sysfs", "containers", "current", "order", "reserve", "unavailable"); err != nil {
 		return err
 	}
 	switch {

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/unthrottle/unthrottle/internal/kernel/topologytest"
-	"github.com/unthrottle/unthrottle/internal/ui/report"
+	view "github.com/unthrottle/unthrottle/internal/ui/report/place"
 	"github.com/unthrottle/unthrottle/placement"
 )
 
@@ -48,7 +48,7 @@ func TestPlaceRoundTrip(t *testing.T) {
 		"two.yaml": "- {name: e, cpus: 4, full_cores: true}\n- {name: c, leaves: true}\n",
 	})
 	machine := filepath.Join(dir, "machine.json")
-	read := func(text string) (p report.Placement) {
+	read := func(text string) (p view.JSON) {
 		t.Helper()
 		if err := json.Unmarshal([]byte(text), &p); err != nil {
 			t.Fatalf("%v\n%s", err, text)
@@ -76,7 +76,7 @@ func TestPlaceRoundTrip(t *testing.T) {
 	if len(second.Containers) != 2 || second.Containers[0].Dedicated != first.Containers[0].Dedicated || second.Containers[1].Name != "e" {
 		t.Errorf("%+v", second)
 	}
-	// Somebody else's placement, judged: a crosses although socket 0 had room.
+	// Another program's placement, judged: a crosses although socket 0 had room.
 	text, err = place(t, `{"containers":[{"name":"a","cpus":"0,4"},{"name":"b","cpus":"8,12"}]}`, "--topology", machine, "--current", "-", "--score", "--json")
 	if err != nil {
 		t.Fatal(err)

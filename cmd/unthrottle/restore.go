@@ -1,15 +1,10 @@
 package main
 
 import (
-	"fmt"
-	"slices"
-	"strings"
-
 	"github.com/spf13/cobra"
 
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
-	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 func newRestore() *cobra.Command {
@@ -60,39 +55,10 @@ func inForce(h *cgroup.Host, env apply.Env, name string) (string, error) {
 	if err != nil {
 		path = name // no path, but perhaps a name
 	}
-	target, err := namedInForce(all, name, path)
+	target, err := apply.FindTarget(all, name, path)
 	if err != nil || target != "" {
 		return target, err
 	}
 	c, _, err := resolve(h, name)
 	return c.Group.Path, err
-}
-
-// maxNamed bounds how many targets of one name an error lists.
-const maxNamed = 8
-
-// namedInForce finds the target that is meant by an id, a path or a name; "" is
-// none. path is the name taken for a path. Several targets of the name are an
-// error: which one is meant is not ours to say.
-func namedInForce(all []apply.InForce, name, path string) (string, error) {
-	var named []string
-	for _, f := range all {
-		switch {
-		case f.ID == name, strings.HasPrefix(name, "/") && f.Target == path:
-			return f.Target, nil
-		case (f.Name == name || f.Target == path) && !slices.Contains(named, f.Target):
-			named = append(named, f.Target)
-		}
-	}
-	if len(named) <= 1 {
-		return strings.Join(named, ""), nil
-	}
-	var list []string
-	for _, target := range named[:min(len(named), maxNamed)] {
-		list = append(list, fmt.Sprintf("%q", target))
-	}
-	if more := len(named) - len(list); more > 0 {
-		list = append(list, fmt.Sprintf("%d more", more))
-	}
-	return "", fmt.Errorf("%q is the name of %d targets, %s: give the path of the one that is meant, or its id ('unthrottle status --json')", text.Sanitize(name, 128), len(named), strings.Join(list, ", "))
 }

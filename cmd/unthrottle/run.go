@@ -13,7 +13,9 @@ import (
 	"github.com/unthrottle/unthrottle/internal/load/sandbox"
 	"github.com/unthrottle/unthrottle/internal/sim/realrun"
 	"github.com/unthrottle/unthrottle/internal/sim/scenario"
-	"github.com/unthrottle/unthrottle/internal/ui/report"
+	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
+	view "github.com/unthrottle/unthrottle/internal/ui/report/run"
+	"github.com/unthrottle/unthrottle/internal/ui/report/trial"
 )
 
 // maxRealRepeat bounds run's --repeat: each takes the scenario's duration.
@@ -45,7 +47,7 @@ them are removed, also after Ctrl-C; after a kill -9 by the next start or by
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := notEmpty(cmd, "scope"); err != nil {
+			if err := rejectEmptyFlags(cmd, "scope"); err != nil {
 				return err
 			}
 			if f.repeat < 1 || f.repeat > maxRealRepeat {
@@ -63,9 +65,9 @@ them are removed, also after Ctrl-C; after a kill -9 by the next start or by
 				return notMeasurable(err)
 			}
 			if f.asJSON {
-				return printJSON(cmd.OutOrStdout(), out)
+				return jsonout.Write(cmd.OutOrStdout(), out)
 			}
-			return report.Real(cmd.OutOrStdout(), out)
+			return view.Write(cmd.OutOrStdout(), out)
 		},
 	}
 	flags := cmd.Flags()
@@ -92,7 +94,7 @@ func lasting(s *scenario.Scenario, d time.Duration) error {
 	return nil
 }
 
-func (f *runFlags) run(ctx context.Context, s scenario.Scenario, name string) (out report.Trial, err error) {
+func (f *runFlags) run(ctx context.Context, s scenario.Scenario, name string) (out trial.Trial, err error) {
 	h, err := openCgroups()
 	if err != nil {
 		return out, err
@@ -104,7 +106,7 @@ func (f *runFlags) run(ctx context.Context, s scenario.Scenario, name string) (o
 	var uts unix.Utsname
 	_ = unix.Uname(&uts) // fails for a bad pointer only
 	mode := h.Mode()
-	out = report.Trial{
+	out = trial.Trial{
 		Scenario: name, About: s.About, Kernel: unix.ByteSliceToString(uts.Release[:]), Mode: &mode,
 		CPUs: s.Host.CPUs, Seed: f.seed, Fair: &f.fair,
 	}

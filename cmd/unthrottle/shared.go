@@ -1,17 +1,17 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/ui/outfile"
 )
 
 // openCgroups finds this host's cgroup mounts; without a cpu controller
@@ -60,37 +60,12 @@ func resolve(h *cgroup.Host, target string) (container.Container, []container.Co
 	return c, all, err
 }
 
-func printJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
-}
-
-// terminalWidth is the width of standard output in columns, 80 where it is no
-// terminal.
-func terminalWidth() int {
-	if w, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil && w > 0 {
-		return w
-	}
-	return 80
-}
-
 // say writes a message for people; data goes to standard output only.
 func say(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
 
-// onTerminal says whether people read f as it comes.
-func onTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
-
-// useColor follows no-color.org, and TERM=dumb.
-func useColor(f *os.File) bool { return fullScreen(f) && os.Getenv("NO_COLOR") == "" }
-
-// fullScreen says whether f understands more than lines of text.
-func fullScreen(f *os.File) bool { return onTerminal(f) && os.Getenv("TERM") != "dumb" }
-
-// notEmpty refuses flags that were given as "", most likely from a variable that
+// rejectEmptyFlags refuses flags that were given as "", most likely from a variable that
 // is not set: no scope at all would be the opposite of what was meant.
-func notEmpty(cmd *cobra.Command, flags ...string) error {
+func rejectEmptyFlags(cmd *cobra.Command, flags ...string) error {
 	for _, name := range flags {
 		if f := cmd.Flags().Lookup(name); f != nil && f.Changed && f.Value.String() == "" {
 			return fmt.Errorf("--%s is empty: leave it out, or say what is meant", name)
@@ -109,4 +84,42 @@ func cleanScope(h *cgroup.Host, scope string) (string, error) {
 		return "", fmt.Errorf("--scope %s: %w", scope, err)
 	}
 	return path, nil
+}
+
+// htmlPage is the page of --html; nil: none is wanted.
+type htmlPage struct {
+	*outfile.File
+	name string
+}
+
+// beginPage begins a page before the measurement, so that a page that cannot be
+// written is told then.
+func beginPage(name string) (*htmlPage, error) {
+	if name == "" {
+		return nil, nil
+	}
+	file, err := outfile.Create(name)
+	if err != nil {
+		return nil, err
+	}
+	return &htmlPage{file, name}, nil
+}
+
+// write writes the page whole and says where it is.
+func (p *htmlPage) write(content func(io.Writer) error) error {
+	if p == nil {
+		return nil
+	}
+	if err := p.WriteAll(content); err != nil {
+		return err
+	}
+	say("the page is in %s", text.Sanitize(p.name, 0))
+	return nil
+}
+
+// abandon removes the unfinished page.
+func (p *htmlPage) abandon() {
+	if p != nil {
+		_ = p.End(false)
+	}
 }

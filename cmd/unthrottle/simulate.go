@@ -6,14 +6,16 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/unthrottle/unthrottle/internal/sim/parallel"
 	"github.com/unthrottle/unthrottle/internal/sim/scenario"
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
-	"github.com/unthrottle/unthrottle/internal/ui/report"
+	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
+	view "github.com/unthrottle/unthrottle/internal/ui/report/simulate"
+	"github.com/unthrottle/unthrottle/internal/ui/report/trial"
 )
 
 // maxRepeat bounds --repeat.
@@ -62,9 +64,9 @@ for real, and no rights are needed. "-" reads standard input.`,
 				return err
 			}
 			if f.asJSON {
-				return printJSON(cmd.OutOrStdout(), result)
+				return jsonout.Write(cmd.OutOrStdout(), result)
 			}
-			return report.Simulate(cmd.OutOrStdout(), result, report.SimulateOptions{ASCII: f.ascii})
+			return view.Write(cmd.OutOrStdout(), result, view.Options{ASCII: f.ascii})
 		},
 	}
 	flags := cmd.Flags()
@@ -72,7 +74,7 @@ for real, and no rights are needed. "-" reads standard input.`,
 	flags.Uint64Var(&f.seed, "seed", 1, "of everything that is left to chance")
 	flags.IntVar(&f.repeat, "repeat", 1, "run with that many seeds, and show the spread")
 	flags.BoolVar(&f.timeline, "timeline", false, "draw the first ten periods of each limited cgroup")
-	flags.BoolVar(&f.explain, "explain", false, "say each step of one period's accounting in words")
+	flags.BoolVar(&f.explain, "explain", false, "say each step of one period's accounting")
 	flags.StringArrayVar(&f.set, "set", nil, "override a constant of the kernel, `NAME=TIME`: "+strings.Join(scenario.Constants(), ", "))
 	flags.BoolVar(&f.ascii, "ascii", false, "no characters beyond ASCII in the timeline")
 	cmd.MarkFlagsMutuallyExclusive("json", "timeline")
@@ -101,58 +103,30 @@ func readScenario(name string, stdin io.Reader) (scenario.Scenario, error) {
 // timelinePeriods are drawn by --timeline.
 const timelinePeriods = 10
 
-// run simulates with every seed, on all cores. A run itself knows no context:
-// when interrupted, what is under way is left to the end of the process.
-func (f *simulateFlags) run(ctx context.Context, s scenario.Scenario, name string) (report.Simulation, error) {
-	type numbered struct {
-		i      int
-		result simulate.Result
-		err    error
-	}
-	todo, done := make(chan int), make(chan numbered, f.repeat)
-	for range min(f.repeat, runtime.GOMAXPROCS(0)) {
-		go func() {
-			for i := range todo {
-				o := simulate.Options{Seed: f.seed + uint64(i)}
-				if i == 0 {
-					o.Explain = f.explain
-					if f.timeline {
-						o.Timeline = timelinePeriods
-					}
-				}
-				result, err := simulate.Run(s, o)
-				done <- numbered{i, result, err}
+// run simulates with every seed. The first run is the one that is drawn and explained.
+func (f *simulateFlags) run(ctx context.Context, s scenario.Scenario, name string) (view.Simulation, error) {
+	results, err := parallel.Collect(ctx, f.repeat, func(i int) (simulate.Result, error) {
+		o := simulate.Options{Seed: f.seed + uint64(i)}
+		if i == 0 {
+			o.Explain = f.explain
+			if f.timeline {
+				o.Timeline = timelinePeriods
 			}
-		}()
+		}
+		return simulate.Run(s, o)
+	})
+	if err != nil {
+		return view.Simulation{}, err
 	}
-	defer close(todo)
+	runs := make([]scenario.Outcome, len(results))
+	for i, r := range results {
+		runs[i] = r.Outcome
+	}
 	era := s.Host.Rules.Era.String()
-	out := report.Simulation{Trial: report.Trial{
+	out := view.Simulation{Timeline: results[0].Timeline, Explain: results[0].Explain, Trial: trial.Trial{
 		Scenario: name, About: s.About, Simulated: true, Kernel: s.Host.Rules.Kernel, Era: &era,
 		CPUs: s.Host.CPUs, HZ: &s.Host.HZ, Seed: f.seed,
 	}}
-	runs := make([]scenario.Outcome, f.repeat)
-	for next, left := 0, f.repeat; left > 0; {
-		feed := todo
-		if next == f.repeat {
-			feed = nil
-		}
-		select {
-		case <-ctx.Done():
-			return out, ctx.Err()
-		case feed <- next:
-			next++
-		case r := <-done:
-			if r.err != nil {
-				return out, r.err
-			}
-			left--
-			runs[r.i] = r.result.Outcome
-			if r.i == 0 {
-				out.Timeline, out.Explain = r.result.Timeline, r.result.Explain
-			}
-		}
-	}
 	out.Summarize(runs)
 	return out, nil
 }

@@ -9,7 +9,8 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
-	"github.com/unthrottle/unthrottle/internal/ui/report"
+	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
+	view "github.com/unthrottle/unthrottle/internal/ui/report/status"
 )
 
 func newStatus() *cobra.Command {
@@ -47,29 +48,29 @@ func newStatus() *cobra.Command {
 					return err
 				}
 				if asJSON {
-					return printJSON(out, past)
+					return jsonout.Write(out, past)
 				}
-				return report.History(out, past, time.Now())
+				return view.History(out, past, time.Now())
 			}
 			all, err := apply.Status(env)
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				return printJSON(out, all)
+				return jsonout.Write(out, all)
 			}
 			drift, err := apply.Drift(env)
 			if err != nil {
 				return err
 			}
-			if err := report.Status(out, all, drift, time.Now()); err != nil {
+			if err := view.Write(out, all, drift, time.Now()); err != nil {
 				return err
 			}
 			names := map[string]string{}
 			for _, f := range all {
 				names[f.Target] = f.Name
 			}
-			return report.Lends(out, remedy.LendsOf(all), names)
+			return view.Lends(out, remedy.LendsOf(all), names)
 		},
 	}
 	w.addStateDir(cmd)

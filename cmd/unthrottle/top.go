@@ -14,7 +14,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/see/probe"
-	"github.com/unthrottle/unthrottle/internal/ui/report"
+	view "github.com/unthrottle/unthrottle/internal/ui/report/explain"
+	"github.com/unthrottle/unthrottle/internal/ui/terminal"
 	"github.com/unthrottle/unthrottle/internal/ui/top"
 )
 
@@ -29,16 +30,16 @@ func newTop() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "top",
 		GroupID: groupLook,
-		Short:   "Watch all containers live, the most stopped first, with cause and strip",
+		Short:   "Watch all containers live, the most stopped first, with cause and timeline",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := notEmpty(cmd, "scope"); err != nil {
+			if err := rejectEmptyFlags(cmd, "scope"); err != nil {
 				return err
 			}
 			if err := checkWindow(f.interval); err != nil {
 				return err
 			}
-			if !onTerminal(os.Stdin) || !fullScreen(os.Stdout) {
+			if !terminal.Is(os.Stdin) || !terminal.FullScreen(os.Stdout) {
 				return errors.New("top needs a terminal: 'unthrottle ls --watch' prints lines, 'unthrottle ls -o json' data")
 			}
 			h, err := openCgroups()
@@ -64,7 +65,7 @@ func runTop(ctx context.Context, h *cgroup.Host, f topFlags) error {
 		return err
 	}
 	m := top.Model{
-		Color: useColor(os.Stdout), ASCII: f.ascii, ExplainFor: topExplainFor,
+		Color: terminal.Color(os.Stdout), ASCII: f.ascii, ExplainFor: topExplainFor,
 		Explain: func(path string, width int) tea.Cmd {
 			return func() tea.Msg {
 				text, err := explainText(ctx, h, path, width, f.ascii)
@@ -97,17 +98,17 @@ func openProbe() (p *probe.Probe, missing string) {
 	return p, ""
 }
 
-// explainText records one container and puts the explanation into words.
+// explainText records one container and writes the explanation.
 func explainText(ctx context.Context, h *cgroup.Host, path string, width int, ascii bool) (string, error) {
 	target, all, err := resolve(h, path)
 	if err != nil {
 		return "", err
 	}
-	e, err := live.Live(ctx, live.Options{Host: h, Root: os.DirFS("/"), Target: target, Others: othersThan(target, all), For: topExplainFor})
+	e, err := live.Live(ctx, live.Options{Host: h, Root: os.DirFS("/"), Target: target, Others: live.Others(target, all), For: topExplainFor})
 	if err != nil {
 		return "", err
 	}
 	var b strings.Builder
-	err = report.Explain(&b, e, report.ExplainOptions{Width: width, ASCII: ascii, Color: useColor(os.Stdout)})
+	err = view.Write(&b, e, view.Options{Width: width, ASCII: ascii, Color: terminal.Color(os.Stdout)})
 	return b.String(), err
 }

@@ -6,7 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/unthrottle/unthrottle/internal/ui/report"
+	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
+	view "github.com/unthrottle/unthrottle/internal/ui/report/topology"
+	"github.com/unthrottle/unthrottle/internal/ui/terminal"
 	"github.com/unthrottle/unthrottle/topology"
 )
 
@@ -19,7 +21,7 @@ func newTopology() *cobra.Command {
 		Short:   "Draw this machine's sockets, NUMA nodes, caches, cores and threads",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := notEmpty(cmd, "sysfs"); err != nil {
+			if err := rejectEmptyFlags(cmd, "sysfs"); err != nil {
 				return err
 			}
 			m, err := machineAt(cmd, sysfs)
@@ -27,10 +29,10 @@ func newTopology() *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), m)
+				return jsonout.Write(cmd.OutOrStdout(), m)
 			}
-			return report.Topology(cmd.OutOrStdout(), m, report.TopologyOptions{
-				Width: terminalWidth(), ASCII: ascii, Color: useColor(os.Stdout),
+			return view.Write(cmd.OutOrStdout(), m, view.Options{
+				Width: terminal.Width(os.Stdout), ASCII: ascii, Color: terminal.Color(os.Stdout),
 			})
 		},
 	}

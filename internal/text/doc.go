@@ -1,5 +1,6 @@
-// Package text makes text for people: counts with their nouns, and strangers'
-// names and paths made safe to print. It is a leaf: it imports nothing of ours.
+// Package text makes text for people: counts with their nouns, lines that fit a
+// terminal, and strangers' names and paths made safe to print. It is a leaf: it
+// imports nothing of ours.
 //
 // # Problem
 //
@@ -11,7 +12,8 @@
 //
 // One of a thing takes the singular; all else, fractions and 0 too, the plural.
 // [Sanitize] bounds and escapes a name for a terminal, with loss. [EscapePath]
-// escapes a path for JSON without loss; [UnescapePath] is its inverse.
+// escapes a path for JSON without loss; [UnescapePath] is its inverse. [Fill], [Cut]
+// and [Pad] count columns without colours ([Width]).
 //
 // # Worked example
 //
@@ -22,5 +24,5 @@
 //
 // # Limits
 //
-// English only.
+// English only. Every rune counts as one column of a terminal.
 package text

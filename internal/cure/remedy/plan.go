@@ -26,8 +26,8 @@ const (
 	Secondary Kind = "secondary"
 )
 
-// Kinds are all of them, in the order in which they are tried.
-func Kinds() []Kind { return []Kind{Pin, Narrow, Burst, Raise, Weight, Secondary} }
+// Kinds are all of them, in the order in which people read them.
+func Kinds() []Kind { return []Kind{Pin, Narrow, Burst, Weight, Raise, Secondary} }
 
 // Request is one remedy and its settings. A zero setting
 // was not given and stands for its default; those who read settings of people
@@ -180,7 +180,7 @@ func Make(f Facts, target container.Container, r Request) (Plan, error) {
 	case Secondary:
 		err = p.secondary()
 	default:
-		err = p.refuse("there is no such remedy", "choose pin, narrow, burst, weight, raise or secondary")
+		err = p.refuse("there is no such remedy", "choose "+Names())
 	}
 	if err == nil {
 		err = p.interruptsOff()

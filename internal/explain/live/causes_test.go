@@ -14,7 +14,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/load/provoke"
 	"github.com/unthrottle/unthrottle/internal/see/probe"
-	"github.com/unthrottle/unthrottle/internal/ui/report"
+	view "github.com/unthrottle/unthrottle/internal/ui/report/explain"
 	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
@@ -49,7 +49,7 @@ func (s *stage) explained(p *probe.Probe, target container.Container, others []c
 func printed(t testing.TB, e diagnose.Explanation) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := report.Explain(&b, e, report.ExplainOptions{Width: 120}); err != nil {
+	if err := view.Write(&b, e, view.Options{Width: 120}); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()

@@ -9,7 +9,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
-	"github.com/unthrottle/unthrottle/internal/ui/report"
+	view "github.com/unthrottle/unthrottle/internal/ui/report/explain"
 )
 
 func TestFromCounters(t *testing.T) {
@@ -45,7 +45,7 @@ func TestFromCounters(t *testing.T) {
 			t.Error("an interval became a figure")
 		}
 		var b bytes.Buffer
-		if err := report.Explain(&b, e, report.ExplainOptions{}); err != nil {
+		if err := view.Write(&b, e, view.Options{}); err != nil {
 			t.Error(err)
 		}
 	}

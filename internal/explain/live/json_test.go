@@ -13,7 +13,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/see/flightrecorder"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
-	"github.com/unthrottle/unthrottle/internal/ui/report"
+	view "github.com/unthrottle/unthrottle/internal/ui/report/explain"
 )
 
 // TestJSONOfLess: where less is known than a recording tells, what is missing is null, never 0, "" or an empty list.
@@ -36,7 +36,7 @@ func TestJSONOfLess(t *testing.T) {
 		"periods-none":       FromPeriods(who, nil),
 	} {
 		var got bytes.Buffer
-		if err := report.ExplainJSON(&got, e); err != nil {
+		if err := view.JSON(&got, e); err != nil {
 			t.Fatal(err)
 		}
 		path := filepath.Join("testdata", name+".json")

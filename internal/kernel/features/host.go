@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -25,6 +26,8 @@ type Report struct {
 	Root     bool      `json:"root"`
 	Managers []Manager `json:"managers"`
 	Can      []Ability `json:"can"`
+	// Means decide what remedies can do; Can says what follows from them.
+	Means Means `json:"-"`
 }
 
 // Controller is one cgroup controller as mounted here.
@@ -65,6 +68,7 @@ func Gather(h *cgroup.Host, root fs.FS, euid int) Report {
 			Means:    "CPU limits and weights hold only as far as that scheduler honours them",
 		})
 	}
+	r.Means = readMeans(h, root, sample)
 	r.Can = abilities(r)
 	return r
 }
@@ -126,51 +130,45 @@ func defaultPeriod(h *cgroup.Host, group string) *int64 {
 	return &us
 }
 
-// abilities draws the conclusions; a pure function of the rest of the report.
+// abilities draws the conclusions that no remedy is needed for; a pure function of
+// the rest of the report. Those about remedies are package remedy's.
 func abilities(r Report) []Ability {
-	by := map[cgroup.Controller]Controller{}
-	for _, c := range r.Controllers {
-		by[c.Name] = c
-	}
+	cpu := r.controller(cgroup.CPU)
 	see := Ability{What: "see throttling (ls)", Can: true, Why: "cpu.stat is readable"}
 	switch {
-	case by[cgroup.CPU].Version == 0:
+	case cpu.Version == 0:
 		see.Can, see.Why = false, "no cgroup hierarchy with the cpu controller is mounted"
 	case r.PrivateNamespace:
 		see.Why = "only of what is below this cgroup namespace"
 	case r.Kernel.StatLocal == Yes:
 		see.Why = "cpu.stat and cpu.stat.local: own and ancestors' quotas told apart"
 	}
-	quota := writable(by[cgroup.CPU], "cpu controller")
-	cpus := writable(by[cgroup.CPUSet], "cpuset controller")
-	pin := Ability{What: "pin", Can: quota.Can && cpus.Can, Why: "cpu and cpuset are writable"}
-	switch {
-	case !quota.Can:
-		pin.Why = quota.Why
-	case !cpus.Can:
-		pin.Why = cpus.Why
-	case r.CPUs < 2:
-		pin.Can, pin.Why = false, "one CPU: none would be left for the rest of the host"
-	}
-	burst := Ability{What: "burst", Can: quota.Can && r.Kernel.Burst != No, Why: quota.Why}
-	if quota.Can {
-		switch r.Kernel.Burst {
-		case No:
-			burst.Why = "the kernel has no cpu burst (since 5.14)"
-		case Unknown:
-			burst.Why = "not known before a cgroup with the cpu controller exists"
+	demo := Ability{What: "demo", Can: true, Why: "cgroups of its own can be made"}
+	for _, c := range []cgroup.Controller{cgroup.CPUSet, cgroup.CPU} {
+		if w := r.Writable(c); !w.Can {
+			demo.Can, demo.Why = false, w.Why
 		}
 	}
-	demo := Ability{What: "demo", Can: quota.Can && cpus.Can, Why: pin.Why}
-	if quota.Can && cpus.Can {
-		demo.Why = "cgroups of its own can be made"
+	return []Ability{see, demo, {What: "undo (restore)", Can: true, Why: "every setting is journalled before it is written"}}
+}
+
+func (r Report) controller(name cgroup.Controller) Controller {
+	for _, c := range r.Controllers {
+		if c.Name == name {
+			return c
+		}
 	}
-	return []Ability{
-		see, demo, pin, burst,
-		{What: "weight", Can: quota.Can, Why: quota.Why},
-		{What: "raise", Can: quota.Can, Why: quota.Why},
-		{What: "undo (restore)", Can: true, Why: "every setting is journalled before it is written"},
-	}
+	return Controller{}
+}
+
+// Writable says whether the files of a controller can be written here, and why.
+func (r Report) Writable(name cgroup.Controller) Ability {
+	return writable(r.controller(name), string(name)+" controller")
+}
+
+// Manages says whether another program manages CPUs here, by its name in Managers.
+func (r Report) Manages(name string) bool {
+	return slices.ContainsFunc(r.Managers, func(m Manager) bool { return m.Name == name })
 }
 
 func writable(c Controller, what string) Ability {

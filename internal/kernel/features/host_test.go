@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -11,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/kernel/topologytest"
+	"github.com/unthrottle/unthrottle/topology"
 )
 
 func zipped(t *testing.T, text string) []byte {
@@ -138,14 +141,10 @@ func TestManagers(t *testing.T) {
 }
 
 func TestAbilities(t *testing.T) {
-	full := Report{
-		CPUs:   4,
-		Kernel: Kernel{Burst: Yes, StatLocal: Yes},
-		Controllers: []Controller{
-			{Name: cgroup.CPU, Version: cgroup.V2, Dir: "/c", Writable: true},
-			{Name: cgroup.CPUSet, Version: cgroup.V2, Dir: "/c", Writable: true},
-		},
-	}
+	full := Report{Kernel: Kernel{StatLocal: Yes}, Controllers: []Controller{
+		{Name: cgroup.CPU, Version: cgroup.V2, Dir: "/c", Writable: true},
+		{Name: cgroup.CPUSet, Version: cgroup.V2, Dir: "/c", Writable: true},
+	}}
 	for _, tc := range []struct {
 		name   string
 		change func(*Report)
@@ -153,13 +152,9 @@ func TestAbilities(t *testing.T) {
 		why    string
 	}{
 		{"everything", func(*Report) {}, nil, ""},
-		{"one CPU", func(r *Report) { r.CPUs = 1 }, []string{"pin"}, "none would be left"},
-		{"old kernel", func(r *Report) { r.Kernel.Burst = No }, []string{"burst"}, "5.14"},
-		{"no cpuset", func(r *Report) { r.Controllers[1] = Controller{Name: cgroup.CPUSet} }, []string{"demo", "pin"}, "not mounted"},
-		{"ordinary user", func(r *Report) { r.Controllers[0].Writable = false; r.Controllers[1].Writable = false },
-			[]string{"demo", "pin", "burst", "weight", "raise"}, "run as root"},
-		{"no cpu controller", func(r *Report) { r.Controllers = nil },
-			[]string{"see throttling (ls)", "demo", "pin", "burst", "weight", "raise"}, "mounted"},
+		{"no cpuset", func(r *Report) { r.Controllers = r.Controllers[:1] }, []string{"demo"}, "the cpuset controller is not mounted"},
+		{"ordinary user", func(r *Report) { r.Controllers[0].Writable = false }, []string{"demo"}, "run as root"},
+		{"no cpu controller", func(r *Report) { r.Controllers = nil }, []string{"see throttling (ls)", "demo"}, "mounted"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := full
@@ -182,6 +177,43 @@ func TestAbilities(t *testing.T) {
 				t.Error(d)
 			}
 		})
+	}
+}
+
+func TestNoRealtime(t *testing.T) {
+	group := filepath.Join(t.TempDir(), "cpu.rt_runtime_us")
+	root := func(us string) fstest.MapFS { return fstest.MapFS{"proc/sys/kernel/sched_rt_runtime_us": file(us)} }
+	if why := noRealtime(root("950000\n"), group); why != "" {
+		t.Errorf("refused: %s", why)
+	}
+	if why := noRealtime(root("-1\n"), group); !strings.Contains(why, "sched_rt_runtime_us is -1") {
+		t.Errorf("%q", why)
+	}
+	if err := os.WriteFile(group, []byte("0\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if why := noRealtime(fstest.MapFS{}, group); !strings.Contains(why, "cpu.rt_runtime_us is 0") {
+		t.Errorf("%q", why)
+	}
+}
+
+func TestNoInterrupts(t *testing.T) {
+	if why := noInterrupts(filepath.Join(t.TempDir(), "none")); !strings.Contains(why, "no such file") || !strings.Contains(why, "outside a container") {
+		t.Errorf("%q", why)
+	}
+}
+
+func TestThreadsPerCore(t *testing.T) {
+	for name, want := range map[string]int{"xeon-snc2-112": 2, "hybrid-16": 2} {
+		if got := threadsPerCore(topologytest.Machine(t, name)); got != want {
+			t.Errorf("%s: %d, want %d", name, got, want)
+		}
+	}
+	if got := threadsPerCore(topologytest.Shape{CoresPerL3: 4}.Machine(t)); got != 1 {
+		t.Errorf("%d, want 1", got)
+	}
+	if got := threadsPerCore(topology.Machine{CPUs: []topology.CPU{{Online: true, Core: topology.Unknown}}}); got != 0 {
+		t.Errorf("%d, want 0: not known", got)
 	}
 }
 

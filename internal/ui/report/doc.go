@@ -1,14 +1,34 @@
-// Package report turns values into what people read: tables, pictures in text,
-// and the JSON of the contract. It knows no files, cgroups or terminals: it is
-// given values and a writer, and told how wide and whether in colour.
+// Package report and the packages below it turn values into what people read:
+// tables, pictures in text, pages, and the JSON of the contract.
 //
-// Rule: what was not measured is shown as "-" (null in JSON), never as 0; names
-// that strangers chose are escaped; the same value gives the same text, so that
-// outputs can be compared.
+// # Problem
+//
+// Twenty commands show their results. Each view knows the room it shows; if views
+// lay in one package, that package would know all rooms.
+//
+// # Rule
+//
+// Each command has a view: a package named after it. A view gets values and a
+// writer, and is told how wide and whether in colour. It knows no files, cgroups or
+// terminals. Views share parts and never import each other:
+//
+//	page       lines for a terminal: wrapping, colours
+//	table      rows in columns that give way to a narrow terminal
+//	histogram  distributions side by side
+//	timeline   the characters of a timeline
+//	figure     single figures, "-" for what was not measured
+//	progress   the line that shows how far a long command is
+//	jsonout    JSON in one form
+//	cputree    the CPUs of a machine, nested
+//	changes    what was or would be written, for every command that writes
+//	trial      a scenario's figures, real or simulated
+//
+// What was not measured is "-" (null in JSON), never 0. Names that strangers chose
+// are escaped. The same value gives the same text, so that outputs compare.
 //
 // # Example
 //
-// [Topology] of a hybrid desktop with 8 performance and 8 efficiency threads:
+// View topology of a hybrid desktop with 8 performance and 8 efficiency threads:
 //
 //	16 CPUs online, 1 socket, 1 NUMA node, 1 L3, 12 cores
 //
@@ -18,5 +38,7 @@
 //
 //	[0 1]  a core and its hardware threads, by CPU number
 //
-// Limits: text is laid out for characters one column wide.
+// # Limits
+//
+// Text is laid out for characters one column wide.
 package report

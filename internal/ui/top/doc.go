@@ -1,4 +1,4 @@
-// Package top is the live view: all containers, the one that stood still most
+// Package top is the live view: all containers, the one that was stopped most
 // first, with the cause and the last seconds of each, and the way into one
 // explanation.
 //

@@ -6,12 +6,12 @@ import (
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 )
 
-// stripKept bounds the cells kept per container.
-const stripKept = 120
+// cellsKept bounds the cells kept per container.
+const cellsKept = 120
 
-// Feed makes frames of snapshots. It keeps the strips, and only those of containers that are still there.
+// Feed makes frames of snapshots. It keeps the timelines, and only those of containers that are still there.
 type Feed struct {
-	strips map[string][]Cell
+	timelines map[string][]Cell
 	// Note is shown with each frame.
 	Note string
 }
@@ -27,12 +27,12 @@ func (f *Feed) Frame(s observe.Snapshot, periods func(id uint64) []Cell) Frame {
 		if len(fresh) == 0 {
 			fresh = cells(o)
 		}
-		strip := append(f.strips[r.Path][:len(f.strips[r.Path]):len(f.strips[r.Path])], fresh...)
-		r.Strip = strip[max(0, len(strip)-stripKept):]
-		next[r.Path] = r.Strip
+		timeline := append(f.timelines[r.Path][:len(f.timelines[r.Path]):len(f.timelines[r.Path])], fresh...)
+		r.Timeline = timeline[max(0, len(timeline)-cellsKept):]
+		next[r.Path] = r.Timeline
 		frame.Rows = append(frame.Rows, r)
 	}
-	f.strips = next
+	f.timelines = next
 	return frame
 }
 
@@ -64,8 +64,10 @@ func name(o *observe.Observation) string {
 	return c.Group.Path
 }
 
-// cells are a strip without periods, as of a container without a quota, or made of counters: throttled time per tenth of a second where it was read so finely, else one cell
-// for the window. Width is the mean, since counters know no other.
+// cells are the timeline of a container without periods: one without a quota, or one
+// of which only counters are known. There is a cell per tenth of a second where
+// throttled time was read so finely, else one for the window. Width is the mean,
+// since counters know no other.
 func cells(o *observe.Observation) []Cell {
 	width := -1.0
 	if o.UsedCPUs != nil {

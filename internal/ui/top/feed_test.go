@@ -31,11 +31,11 @@ func TestFeedWithCountersOnly(t *testing.T) {
 	if a.Name != "pod/app" || *a.StoppedLow != 0.1 || *a.StoppedHigh != 0.3 || !a.Unlimited || a.MostWidth != nil || a.Wanted != nil || a.Cause != "" && a.Cause != "shortage" {
 		t.Errorf("%+v", a)
 	}
-	if len(a.Strip) != 2 || a.Strip[0].Stopped != 0 || a.Strip[1].Stopped != 1 {
-		t.Errorf("strip %+v", a.Strip)
+	if len(a.Timeline) != 2 || a.Timeline[0].Stopped != 0 || a.Timeline[1].Stopped != 1 {
+		t.Errorf("timeline %+v", a.Timeline)
 	}
 	d := got.Rows[1]
-	if d.Name != "/dark" || d.StoppedHigh != nil || d.UsedCPUs != nil || d.Unlimited || d.Strip[0].Width >= 0 {
+	if d.Name != "/dark" || d.StoppedHigh != nil || d.UsedCPUs != nil || d.Unlimited || d.Timeline[0].Width >= 0 {
 		t.Errorf("%+v", d)
 	}
 }
@@ -54,18 +54,18 @@ func TestFeedWithAProbe(t *testing.T) {
 		}
 		return []Cell{{Width: 3}, {Stopped: 1}}
 	}).Rows[0]
-	if *got.MostWidth != 3 || *got.Wanted != 2 || *got.StoppedLow != 0.25 || len(got.Strip) != 2 {
+	if *got.MostWidth != 3 || *got.Wanted != 2 || *got.StoppedLow != 0.25 || len(got.Timeline) != 2 {
 		t.Errorf("%+v", got)
 	}
 }
 
-func TestPeriodStrips(t *testing.T) {
-	var s periodStrips
-	for range 3 * stripKept {
+func TestPeriodTimelines(t *testing.T) {
+	var s periodTimelines
+	for range 3 * cellsKept {
 		s.add(probe.PeriodRow{Cgroup: 1, MeanWidth: 2, StoppedShare: 0.5})
 	}
 	s.add(probe.PeriodRow{Cgroup: 2})
-	if got := s.take(1); len(got) != stripKept || got[0] != (Cell{Width: 2, Stopped: 0.5}) {
+	if got := s.take(1); len(got) != cellsKept || got[0] != (Cell{Width: 2, Stopped: 0.5}) {
 		t.Errorf("%d cells, %+v", len(got), got[0])
 	}
 	if s.take(1) != nil || len(s.take(2)) != 1 {
@@ -111,17 +111,17 @@ func TestCause(t *testing.T) {
 	}
 }
 
-func TestStripsAreBoundedAndForgotten(t *testing.T) {
+func TestTimelinesAreBoundedAndForgotten(t *testing.T) {
 	f := Feed{}
 	all := []observe.Observation{observation("/a", 0, 0), observation("/b", 0, 0)}
-	for range 3 * stripKept {
+	for range 3 * cellsKept {
 		f.Frame(observe.Snapshot{Observations: all}, none)
 	}
 	got := f.Frame(observe.Snapshot{Observations: all[:1]}, none)
-	if n := len(got.Rows[0].Strip); n != stripKept {
+	if n := len(got.Rows[0].Timeline); n != cellsKept {
 		t.Errorf("%d cells", n)
 	}
-	if len(f.strips) != 1 {
-		t.Errorf("%d strips kept for 1 container", len(f.strips))
+	if len(f.timelines) != 1 {
+		t.Errorf("%d timelines kept for 1 container", len(f.timelines))
 	}
 }

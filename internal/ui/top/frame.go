@@ -30,15 +30,15 @@ type Row struct {
 	By string
 	// Cause is the likeliest one; "": not told.
 	Cause diagnose.Cause
-	// Strip is the last seconds, a cell per 100 ms or per period, the newest last.
-	Strip []Cell
+	// Timeline is the last seconds, a cell per 100 ms or per period, the newest last.
+	Timeline []Cell
 }
 
-// Cell of a strip.
+// Cell of a timeline.
 type Cell struct {
 	// Width is the mean of CPUs in use; below 0: not measured.
 	Width float64
-	// Stopped is the share of the cell in which it stood still.
+	// Stopped is the share of the cell in which a quota held it back.
 	Stopped float64
 }
 

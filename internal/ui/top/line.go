@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/ui/report/timeline"
 )
 
 // Shares of stopped time from which a row is marked.
@@ -21,7 +21,7 @@ const (
 const missing = "-"
 
 // column of the table. Widths are fixed so that figures stay in place from one frame to the next; the name takes what
-// the strip leaves.
+// the timeline leaves.
 type column struct {
 	title string
 	width int
@@ -55,52 +55,52 @@ func (m *Model) columns() []column {
 const marked = 2
 
 const (
-	nameLeast = 12
-	nameMost  = 40
-	stripMost = 60
+	nameLeast    = 12
+	nameMost     = 40
+	timelineMost = 60
 )
 
-// room is how wide name and strip are.
-func (m *Model) room() (name, strip int) {
+// room is how wide name and timeline are.
+func (m *Model) room() (name, last int) {
 	left := m.width - marked
 	for _, c := range m.columns() {
 		left -= c.width + 1
 	}
 	name = min(nameMost, max(nameLeast, left/2))
-	return name, min(stripMost, max(0, left-name-1))
+	return name, min(timelineMost, max(0, left-name-1))
 }
 
 func (m *Model) header() string {
-	name, strip := m.room()
-	text := "  " + pad("CONTAINER", name)
+	name, last := m.room()
+	line := "  " + fit("CONTAINER", name)
 	for _, c := range m.columns() {
-		text += " " + pad(c.title, c.width)
+		line += " " + fit(c.title, c.width)
 	}
-	if strip >= len("LAST") {
-		text += " LAST SECONDS"
+	if last >= len("LAST") {
+		line += " LAST SECONDS"
 	}
-	return m.paint(bold, text)
+	return m.paint(bold, line)
 }
 
 func (m *Model) line(r *Row, selected bool) string {
-	name, strip := m.room()
+	name, last := m.room()
 	mark := "  "
 	if selected {
 		mark = "> "
 	}
-	text := mark + pad(text.Sanitize(r.Name, name), name)
+	line := mark + fit(text.Sanitize(r.Name, name), name)
 	for _, c := range m.columns() {
-		cell := pad(c.cell(r), c.width)
+		cell := fit(c.cell(r), c.width)
 		if c.title == "STOPPED" && !selected {
 			cell = m.paint(level(r), cell)
 		}
-		text += " " + cell
+		line += " " + cell
 	}
-	picture := m.strip(r, strip)
+	picture := m.timeline(r, last)
 	if selected && m.Color {
-		return inverse + text + plain + " " + picture
+		return inverse + line + plain + " " + picture
 	}
-	return text + " " + picture
+	return line + " " + picture
 }
 
 func level(r *Row) string {
@@ -113,13 +113,8 @@ func level(r *Row) string {
 	return ""
 }
 
-func pad(text string, width int) string {
-	n := utf8.RuneCountInString(text)
-	if n > width {
-		return string([]rune(text)[:max(0, width-1)]) + "…"
-	}
-	return text + strings.Repeat(" ", width-n)
-}
+// fit cuts or pads a cell without colours to its width.
+func fit(s string, width int) string { return text.Pad(text.Cut(s, width, "…"), width) }
 
 func stoppedCell(r *Row) string {
 	if r.StoppedLow == nil || r.StoppedHigh == nil {
@@ -166,22 +161,10 @@ func causeCell(r *Row) string {
 	return string(r.Cause)
 }
 
-type glyphs struct {
-	heights []rune
-	held    rune
-}
-
-func (m *Model) glyphs() glyphs {
-	if m.ASCII {
-		return glyphs{[]rune("123456789"), 'x'}
-	}
-	return glyphs{[]rune("▁▂▃▄▅▆▇█"), '░'}
-}
-
-// strip draws a row's last cells, the newest right. Heights are relative to the limit, or to the widest cell where
+// timeline draws a row's last cells, the newest right. Heights are relative to the limit, or to the widest cell where
 // there is none or where it was wider.
-func (m *Model) strip(r *Row, width int) string {
-	cells := r.Strip[max(0, len(r.Strip)-width):]
+func (m *Model) timeline(r *Row, width int) string {
+	cells := r.Timeline[max(0, len(r.Timeline)-width):]
 	full := 0.0
 	if r.LimitCPUs != nil {
 		full = *r.LimitCPUs
@@ -189,20 +172,20 @@ func (m *Model) strip(r *Row, width int) string {
 	for _, c := range cells {
 		full = max(full, c.Width)
 	}
-	g := m.glyphs()
+	glyphs := timeline.New(m.ASCII)
 	var b strings.Builder
 	style := ""
 	for _, c := range cells {
 		glyph, want := ' ', ""
 		switch {
 		case c.Stopped >= 0.5:
-			glyph, want = g.held, red
+			glyph, want = glyphs.Held, red
 		case c.Width < 0:
 			glyph = ' '
 		case full <= 0 || c.Width < 0.02*full:
-			glyph, want = '.', dim
+			glyph, want = timeline.Idle, dim
 		default:
-			glyph = g.heights[min(len(g.heights)-1, int(c.Width/full*float64(len(g.heights))))]
+			glyph = glyphs.Height(c.Width / full)
 			if c.Stopped > 0 {
 				want = amber
 			}

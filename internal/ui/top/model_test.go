@@ -21,7 +21,7 @@ func row(name string, stopped, used float64) Row {
 	return Row{
 		Path: "/pods/" + name, Name: name, LimitCPUs: of(2.0), UsedCPUs: of(used), MostWidth: of(int(used * 3)), Wanted: of(used * 2),
 		StoppedLow: of(stopped), StoppedHigh: of(stopped), Cause: diagnose.Burst,
-		Strip: []Cell{{Width: 0}, {Width: 1}, {Width: 2, Stopped: 0.2}, {Width: 0.1, Stopped: 0.9}, {Width: -1}},
+		Timeline: []Cell{{Width: 0}, {Width: 1}, {Width: 2, Stopped: 0.2}, {Width: 0.1, Stopped: 0.9}, {Width: -1}},
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/ui/report/timeline"
 )
 
 const (
@@ -138,8 +139,8 @@ func (m *Model) helpLines() []string {
 		"  p        pause the screen",
 		"  q        quit", "",
 		"STOPPED is wall time in which a runnable thread was held back by a quota. MOST is the most",
-		"CPUs in use at once, WANTED running and runnable threads on average. The strip is the last",
-		"seconds, the newest right: the height is CPUs in use, " + string(m.glyphs().held) + " stood still, . idle.", "",
+		"CPUs in use at once, WANTED running and runnable threads on average. The timeline is the last",
+		"seconds, the newest right: the height is CPUs in use, " + string(timeline.New(m.ASCII).Held) + " stopped, . idle.", "",
 		"Any key goes back.",
 	}
 }

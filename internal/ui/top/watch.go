@@ -19,43 +19,43 @@ type Probe interface {
 // what is missing.
 func Watch(ctx context.Context, h *cgroup.Host, o observe.WatchOptions, p Probe, note string, show func(Frame)) error {
 	feed := Feed{Note: note}
-	var strips periodStrips
+	var timelines periodTimelines
 	if p != nil {
 		o.Sampler.Probe = p
 		rows := make(chan error, 1)
 		ctx, cancel := context.WithCancel(ctx)
 		defer func() { cancel(); <-rows }()
 		go func() {
-			rows <- p.PeriodRows(ctx, func(r probe.PeriodRow) error { strips.add(r); return nil })
+			rows <- p.PeriodRows(ctx, func(r probe.PeriodRow) error { timelines.add(r); return nil })
 		}()
 	}
-	return observe.NewWatcher(h, o).Run(ctx, func(s observe.Snapshot) { show(feed.Frame(s, strips.take)) })
+	return observe.NewWatcher(h, o).Run(ctx, func(s observe.Snapshot) { show(feed.Frame(s, timelines.take)) })
 }
 
-// periodStrips collects the periods that ended since they were last taken.
-type periodStrips struct {
+// periodTimelines collects the periods that ended since they were last taken.
+type periodTimelines struct {
 	mu    sync.Mutex
 	cells map[uint64][]Cell
 }
 
-// maxStrips bounds the containers between two frames; period rows are only of those watched.
-const maxStrips = probe.MaxContainers
+// maxTimelines bounds the containers between two frames; period rows are only of those watched.
+const maxTimelines = probe.MaxContainers
 
-func (s *periodStrips) add(r probe.PeriodRow) {
+func (s *periodTimelines) add(r probe.PeriodRow) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.cells == nil {
 		s.cells = map[uint64][]Cell{}
 	}
 	cells := s.cells[r.Cgroup]
-	if len(cells) >= stripKept || cells == nil && len(s.cells) >= maxStrips {
+	if len(cells) >= cellsKept || cells == nil && len(s.cells) >= maxTimelines {
 		return
 	}
 	s.cells[r.Cgroup] = append(cells, Cell{Width: r.MeanWidth, Stopped: r.StoppedShare})
 }
 
 // take gives a container's new periods.
-func (s *periodStrips) take(id uint64) []Cell {
+func (s *periodTimelines) take(id uint64) []Cell {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	cells := s.cells[id]

@@ -1,0 +1,73 @@
+package live
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/see/recording"
+	"github.com/unthrottle/unthrottle/internal/text"
+)
+
+// MinRecording is the shortest recording that says anything: two periods of 100 ms.
+const MinRecording = 200 * time.Millisecond
+
+// TooShort says that a recording was interrupted before it said anything.
+type TooShort struct{ After time.Duration }
+
+func (s *TooShort) Error() string {
+	return fmt.Sprintf("interrupted after %v of recording, which says nothing: at least %v are needed", s.After.Round(time.Millisecond), MinRecording)
+}
+
+// LongEnough refuses an explanation of less than MinRecording: *Gone where the target
+// ended, *TooShort where the user interrupted it.
+func LongEnough(e diagnose.Explanation, name string, interrupted bool) error {
+	switch {
+	case e.Window >= MinRecording:
+		return nil
+	case e.EndedEarly != "":
+		return &Gone{Name: name, Err: fmt.Errorf("%s after %v of recording, which says nothing: at least %v are needed",
+			e.EndedEarly, e.Window.Round(time.Millisecond), MinRecording)}
+	case interrupted:
+		return &TooShort{e.Window}
+	}
+	return nil
+}
+
+// Others are the containers that are told apart as neighbours of a target: not the
+// target, and none above or below it.
+func Others(target container.Container, all []container.Container) []container.Container {
+	var others []container.Container
+	for _, other := range all {
+		if !cgroup.Below(other.Group.Path, target.Group.Path) && !cgroup.Below(target.Group.Path, other.Group.Path) {
+			others = append(others, other)
+		}
+	}
+	return others
+}
+
+// File explains the recording in a file.
+func File(name string) (diagnose.Explanation, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return diagnose.Explanation{}, err
+	}
+	defer file.Close()
+	e, err := Recording(file)
+	return e, Named(name, err)
+}
+
+// Named names the recording in an error about it; of nil, nil.
+func Named(name string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, recording.ErrNotARecording):
+		return fmt.Errorf("%s: %w; if a container of that name is meant, name it by its path or id", text.Sanitize(name, 0), err)
+	}
+	return fmt.Errorf("%s: %w", text.Sanitize(name, 0), err)
+}

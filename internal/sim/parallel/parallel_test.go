@@ -1,0 +1,53 @@
+package parallel
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+)
+
+func TestOnAllCores(t *testing.T) {
+	var sum atomic.Int64
+	if err := OnAllCores(t.Context())(100, func(i int) error { sum.Add(int64(i)); return nil }); err != nil || sum.Load() != 4950 {
+		t.Errorf("%v, %d", err, sum.Load())
+	}
+	if err := OnAllCores(t.Context())(0, func(int) error { t.Error("called"); return nil }); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestErrorsEndIt(t *testing.T) {
+	broken := errors.New("broken")
+	var calls atomic.Int64
+	err := OnAllCores(t.Context())(1_000_000, func(int) error { calls.Add(1); return broken })
+	if !errors.Is(err, broken) || calls.Load() > 10_000 {
+		t.Errorf("%v after %d calls", err, calls.Load())
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := OnAllCores(ctx)(3, func(int) error { t.Error("called"); return nil }); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestCollect(t *testing.T) {
+	got, err := Collect(t.Context(), 50, func(i int) (int, error) { return i * i, nil })
+	if err != nil || len(got) != 50 || got[7] != 49 {
+		t.Errorf("%v, %v", got, err)
+	}
+	broken := errors.New("broken")
+	if _, err := Collect(t.Context(), 50, func(int) (int, error) { return 0, broken }); !errors.Is(err, broken) {
+		t.Errorf("%v", err)
+	}
+}
+
+// A call that never ends does not keep Collect from its end.
+func TestCollectIsInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	never := make(chan struct{})
+	defer close(never)
+	if _, err := Collect(ctx, 2, func(int) (int, error) { cancel(); <-never; return 0, nil }); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+}

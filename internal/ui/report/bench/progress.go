@@ -1,0 +1,18 @@
+package bench
+
+import (
+	"io"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/bench/capacity"
+	"github.com/unthrottle/unthrottle/internal/ui/report/progress"
+)
+
+// Progress draws how far a bench of a service is. Its methods are called from one goroutine.
+type Progress struct{ *progress.Line }
+
+// NewProgress draws on w, which must be a terminal.
+func NewProgress(w io.Writer) Progress { return Progress{progress.NewLine(w, false)} }
+
+// Event draws an event; it is made for [capacity.Options.Progress].
+func (p Progress) Event(e capacity.Event) { p.Draw(e.Done.Round(time.Second), e.Total, e.Doing) }

@@ -1,0 +1,189 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/unthrottle/unthrottle/internal/bench/capacity"
+	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/ui/report/figure"
+	"github.com/unthrottle/unthrottle/internal/ui/report/page"
+	"github.com/unthrottle/unthrottle/internal/ui/report/table"
+)
+
+// Bounds of the width of the text, in columns.
+const (
+	minWidth = 60
+	maxWidth = 110
+)
+
+// Service writes what a bench of a service came to: the highest load of
+// each remedy, and what its latencies were at the same loads.
+func Service(w io.Writer, r capacity.Result, columns int) error {
+	p := page.New(columns, minWidth, maxWidth, false)
+	p.Paragraph(head(r))
+	p.Line("")
+	writeLoads(p, r)
+	p.Line("")
+	writePoints(p, r)
+	if text := verdict(r); text != "" {
+		p.Line("")
+		p.Paragraph(text)
+	}
+	for _, line := range notes(r) {
+		p.Paragraph(line)
+	}
+	return p.Send(w)
+}
+
+func head(r capacity.Result) string {
+	objective := fmt.Sprintf("Objective: p%s within %s ms, at most %s %% errors.", figure.Trimmed(100*r.Quantile), figure.Trimmed(r.BoundMs), figure.Trimmed(100*r.Errors))
+	repeats := fmt.Sprintf("%d repeats, steps of %s s.", r.Repeats, figure.Trimmed(r.Step))
+	if r.URL != "" {
+		return fmt.Sprintf("%s, as it is. %s %s", text.Shown(r.URL), objective, repeats)
+	}
+	weight := " Highest weight for the bench's cgroup: other load does not decide."
+	if r.Fair {
+		weight = ""
+	}
+	return fmt.Sprintf("Shape %s: %s. Linux %s, %s, limit %s. %s %s%s", r.Shape, r.About, text.Shown(r.Kernel), text.Count(r.CPUs, "CPU"), text.Count(r.Limit, "CPU"), objective, repeats, weight)
+}
+
+func writeLoads(w io.Writer, r capacity.Result) {
+	t := table.Right(w)
+	fmt.Fprintln(t, "remedy\tCPUs\thighest load /s\tspread\tto the quota\t95 % interval\t\t")
+	for _, m := range r.Remedies {
+		noisy := ""
+		if m.Noisy {
+			noisy = "noisy"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", m.Remedy, figure.Fixed(m.CPUsGranted, 1), highestLoad(m), spread(m.Loads), figure.Fixed(m.Ratio, 2), interval(m), noisy)
+	}
+	t.Flush() // writes to memory: cannot fail
+}
+
+func highestLoad(m capacity.Remedy) string {
+	if m.MaxLoad == nil {
+		return "none met"
+	}
+	return figure.Fixed(m.MaxLoad, 0)
+}
+
+func spread(loads []float64) string {
+	if len(loads) == 0 {
+		return "-"
+	}
+	least, most := loads[0], loads[0]
+	for _, l := range loads {
+		least, most = min(least, l), max(most, l)
+	}
+	return fmt.Sprintf("%.0f-%.0f", least, most)
+}
+
+func interval(m capacity.Remedy) string {
+	if m.RatioLow == nil || m.RatioHigh == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f-%.2f", *m.RatioLow, *m.RatioHigh)
+}
+
+// writePoints writes two tables over the same points, each of which fits a
+// terminal of 80 columns.
+func writePoints(w io.Writer, r capacity.Result) {
+	t := table.Right(w)
+	fmt.Fprintln(t, "at\tload /s\tremedy\tp50\tp90\tp99\tp99.9\tmax ms\tfailed\t")
+	eachPoint(r, func(remedy string, p capacity.Point) {
+		fmt.Fprintf(t, "%.0f %%\t%.0f\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t\n", 100*p.OfBest, p.Load, remedy,
+			figure.Fixed(p.P50, 1), figure.Fixed(p.P90, 1), figure.Fixed(p.P99, 1), figure.Fixed(p.P999, 1), figure.Fixed(p.Max, 0), p.Failed)
+	})
+	t.Flush() // writes to memory: cannot fail
+	if r.URL != "" {
+		return // its cgroup is not known
+	}
+	fmt.Fprintln(w)
+	t = table.Right(w)
+	fmt.Fprintln(t, "at\tremedy\tCPUs used\tthrottled periods\tstopped %\tswitches /s\t")
+	eachPoint(r, func(remedy string, p capacity.Point) {
+		fmt.Fprintf(t, "%.0f %%\t%s\t%s\t%s\t%s\t%s\t\n", 100*p.OfBest, remedy,
+			figure.Fixed(p.CPUUsed, 2), figure.OfPeriods(p.ThrottledPeriods, p.Periods), stopped(p), figure.Fixed(p.Switches, 0))
+	})
+	t.Flush() // writes to memory: cannot fail
+}
+
+// eachPoint goes through the points load by load, the remedies side by side.
+func eachPoint(r capacity.Result, do func(remedy string, p capacity.Point)) {
+	rows := 0
+	for _, m := range r.Remedies {
+		rows = max(rows, len(m.Points))
+	}
+	for i := range rows {
+		for _, m := range r.Remedies {
+			if i < len(m.Points) {
+				do(m.Remedy, m.Points[i])
+			}
+		}
+	}
+}
+
+func stopped(p capacity.Point) string {
+	if p.StoppedLow == nil || p.StoppedHigh == nil {
+		return "-"
+	}
+	low, high := fmt.Sprintf("%.1f", 100**p.StoppedLow), fmt.Sprintf("%.1f", 100**p.StoppedHigh)
+	if low == high {
+		return low
+	}
+	return low + "-" + high
+}
+
+// verdict says what held at equal CPUs.
+func verdict(r capacity.Result) string {
+	if len(r.Remedies) < 2 || r.Remedies[0].CPUsGranted == nil {
+		return ""
+	}
+	var better, worse, same []string
+	for _, m := range r.Remedies[1:] {
+		if m.Ratio == nil || *m.CPUsGranted != *r.Remedies[0].CPUsGranted {
+			continue
+		}
+		text := fmt.Sprintf("%s %.2fx", m.Remedy, *m.Ratio)
+		switch {
+		case *m.RatioLow > 1:
+			better = append(better, text)
+		case *m.RatioHigh < 1:
+			worse = append(worse, text)
+		default:
+			same = append(same, text)
+		}
+	}
+	var parts []string
+	add := func(what string, names []string) {
+		if len(names) > 0 {
+			parts = append(parts, what+" "+strings.Join(names, ", "))
+		}
+	}
+	add("more load within the objective:", better)
+	add("less:", worse)
+	add("no difference that these repeats could tell:", same)
+	if len(parts) == 0 {
+		return ""
+	}
+	return "At the same CPUs as the quota: " + strings.Join(parts, "; ") + "."
+}
+
+func notes(r capacity.Result) []string {
+	notes := []string{"Ratios are of the repeats' pairs (geometric mean, Student's t). Quantiles have at least 10 samples beyond them."}
+	if r.BackgroundToo {
+		notes = append(notes, "The load counts all requests; objective and latencies are of those that are not background.")
+	}
+	for _, m := range r.Remedies {
+		for _, why := range m.Why {
+			notes = append(notes, fmt.Sprintf("Noisy: %s: %s.", m.Remedy, why))
+		}
+	}
+	for _, note := range r.Notes {
+		notes = append(notes, "Note: "+text.Shown(note)+".")
+	}
+	return notes
+}

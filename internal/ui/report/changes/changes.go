@@ -1,0 +1,78 @@
+package changes
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
+	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/ui/report/figure"
+)
+
+// Plan writes what would be done: the exact writes in their order, and what is
+// left alone.
+func Plan(w io.Writer, r apply.Result) error {
+	var b strings.Builder
+	if len(r.Writes) == 0 {
+		b.WriteString("nothing to write\n")
+	}
+	for i, c := range r.Writes {
+		fmt.Fprintf(&b, "%3d. %s\n", i+1, sentence(c))
+		if c.Why != "" {
+			fmt.Fprintf(&b, "     %s\n", text.Shown(c.Why))
+		}
+	}
+	rest(&b, r)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Done writes what was done, with the verdict last.
+func Done(w io.Writer, r apply.Result) error {
+	var b strings.Builder
+	for _, c := range r.Writes {
+		fmt.Fprintf(&b, "%-8s %s\n", text.Either(c.Done, "wrote", "not done"), sentence(c))
+	}
+	rest(&b, r)
+	fmt.Fprintf(&b, "verdict: %s\n", r.Verdict)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func rest(b *strings.Builder, r apply.Result) {
+	for _, s := range r.Skipped {
+		fmt.Fprintf(b, "left     %s%s: %s\n", text.Shown(s.Path), text.Either(s.File != "", " "+s.File, ""), text.Shown(s.Why))
+	}
+	for _, warning := range r.Warnings {
+		fmt.Fprintf(b, "note     %s\n", text.Shown(warning))
+	}
+}
+
+// sentence says one write in a line: "/a/b cpu.max: "100000 100000" -> "max 100000"".
+func sentence(c apply.Write) string {
+	switch c.Kind {
+	case change.KindCgroup:
+		return fmt.Sprintf("%s cgroup %s (%s)", text.Either(c.After == "", "remove", "create"), text.Shown(c.Path), c.Controller)
+	case change.KindTask:
+		return fmt.Sprintf("move processes from %s to %s (%s)", text.Shown(c.Before), text.Shown(c.After), c.Controller)
+	case change.KindSystemd:
+		return fmt.Sprintf("unit %s %s: %s -> %s (at run time, through systemd)", text.Shown(c.Unit), c.File, text.Quoted(c.Before), text.Quoted(c.After))
+	case change.KindIRQ:
+		return fmt.Sprintf("/proc/irq/%s: %s -> %s", text.Shown(c.File), text.Quoted(c.Before), text.Quoted(c.After))
+	case change.KindSched:
+		return fmt.Sprintf("%s %s: scheduling policy %s -> %s", text.Shown(c.Path), c.File, text.Quoted(c.Before), text.Quoted(c.After))
+	case change.KindSubtree:
+		return fmt.Sprintf("%s %s: %s", text.Shown(c.Path), "cgroup.subtree_control", text.Shown(c.After))
+	}
+	return fmt.Sprintf("%s %s: %s -> %s", text.Shown(c.Path), c.File, text.Quoted(c.Before), text.Quoted(c.After))
+}
+
+// Stopped is stopped time per second as it was measured, "-" where it was not.
+func Stopped(f *apply.Figures) string {
+	if f == nil {
+		return figure.Missing
+	}
+	return figure.PerSecond(f.StoppedPerSecondLow, f.StoppedPerSecondHigh)
+}

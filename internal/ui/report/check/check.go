@@ -1,0 +1,70 @@
+package check
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/unthrottle/unthrottle/internal/kernel/features"
+	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/ui/report/table"
+)
+
+// Write writes what a host offers, for people.
+func Write(w io.Writer, r features.Report) error {
+	var b strings.Builder
+	t := table.Left(&b)
+	row := func(name string, cells ...string) { fmt.Fprintf(t, "  %s\t%s\n", name, strings.Join(cells, "\t")) }
+
+	fmt.Fprintln(t, "Cgroups")
+	row("mode", r.CgroupMode)
+	for _, c := range r.Controllers {
+		switch {
+		case c.Version == 0:
+			row(string(c.Name), "not mounted")
+		default:
+			row(string(c.Name), fmt.Sprintf("%v  %s  %s", c.Version, c.Dir, text.Either(c.Writable, "writable", "not writable")))
+		}
+	}
+	if r.PrivateNamespace {
+		row("namespace", "private: only what is below it can be seen")
+	}
+
+	fmt.Fprintln(t, "\nKernel")
+	row("release", r.Kernel.Release)
+	row("HZ", number(r.Kernel.HZ, "", "not readable"))
+	row("slice", number(r.Kernel.SliceMicroseconds, " us", "not readable"))
+	row("default period", number(r.Kernel.DefaultPeriodMicroseconds, " us", "not known"))
+	row("burst", string(r.Kernel.Burst))
+	row("cpu.stat.local", string(r.Kernel.StatLocal))
+	row("BTF", string(r.Kernel.BTF))
+	row("sched_ext", string(r.Kernel.SchedExt)+text.Either(r.Kernel.SchedExtScheduler != "", ", loaded: "+r.Kernel.SchedExtScheduler, ""))
+	for i, says := range r.Kernel.Behaviour() {
+		row(text.Either(i == 0, "behaviour", ""), says)
+	}
+
+	fmt.Fprintln(t, "\nWho else manages CPUs")
+	if len(r.Managers) == 0 {
+		row("none found", "looked for: kubelet CPU manager, DRA CPU driver, systemd, isolcpus, sched_ext")
+	}
+	for _, m := range r.Managers {
+		row(m.Name, m.Evidence+": "+m.Means)
+	}
+
+	fmt.Fprintln(t, "\nWhat unthrottle can do here")
+	for _, a := range r.Can {
+		row(a.What, text.Either(a.Can, "yes", "no"), a.Why)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func number[T int | int64](v *T, unit, missing string) string {
+	if v == nil {
+		return missing
+	}
+	return fmt.Sprintf("%d%s", *v, unit)
+}

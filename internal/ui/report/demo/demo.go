@@ -1,0 +1,86 @@
+package demo
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/unthrottle/unthrottle/internal/bench/demo"
+	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/ui/report/figure"
+	"github.com/unthrottle/unthrottle/internal/ui/report/histogram"
+	"github.com/unthrottle/unthrottle/internal/ui/report/page"
+	"github.com/unthrottle/unthrottle/internal/ui/report/table"
+)
+
+// Options of Write.
+type Options struct {
+	Width int  // of the terminal in columns; 0: 80
+	ASCII bool // no block characters
+}
+
+// Bounds of the width: narrower than the least, lines run over; wider than the
+// most, bars only get harder to compare.
+const (
+	minWidth = 60
+	maxWidth = 110
+)
+
+// Write writes a run of the demo: the sleeps of the quota and the pin variant as
+// histograms side by side, the figures of all four variants, and the verdict.
+func Write(w io.Writer, r demo.Result, o Options) error {
+	p := page.New(o.Width, minWidth, maxWidth, false)
+	p.Paragraph(fmt.Sprintf("%s burn CPU under a limit of %s; one more sleeps %s ms at a time.",
+		text.Count(r.Burners, "thread"), text.Count(r.Quota, "CPU"), figure.Trimmed(r.Sleep)))
+	if r.Simulated {
+		p.Paragraph("Simulated: nothing ran on this host. 'sudo unthrottle demo' runs it for real, on Linux with cgroups.")
+	}
+	p.Paragraph(fmt.Sprintf("Linux %s, cgroup %s, %s; quota %s/%s ms; pinned to CPU %s.", text.Shown(r.Kernel), r.Cgroups,
+		text.Count(r.CPUs, "CPU"), figure.Trimmed(float64(r.Quota)*r.Period), figure.Trimmed(r.Period), r.Pinned))
+
+	if !r.Fair && !r.Simulated {
+		p.Paragraph("Highest weight for the demo's cgroup: other load does not decide the figures.")
+	}
+	fmt.Fprintf(p, "\nHow long a sleep of %s ms really took, in ms:\n\n", figure.Trimmed(r.Sleep))
+	p.Lines(histogram.Lines(labels(r.Before.Histogram), []histogram.Column{
+		{Title: "quota", Counts: counts(r.Before.Histogram)}, {Title: "pin", Counts: counts(r.After.Histogram)},
+	}, p.Columns, histogram.Bars{ASCII: o.ASCII}))
+	p.Line("")
+	writeTable(p, r)
+	p.Line("")
+	for _, line := range r.Verdict.Text {
+		p.Paragraph(line)
+	}
+	for _, line := range r.Notes {
+		p.Paragraph("Note: " + text.Shown(line))
+	}
+	if r.Restored {
+		p.Paragraph("Everything restored; no other process on this host was moved or limited.")
+	}
+	return p.Send(w)
+}
+
+func labels(bins []demo.Bin) []string {
+	labels := make([]string, len(bins))
+	for i, bin := range bins {
+		labels[i] = figure.Trimmed(bin.FromMs) + "-" + figure.Trimmed(bin.ToMs)
+	}
+	return labels
+}
+
+func counts(bins []demo.Bin) []int {
+	counts := make([]int, len(bins))
+	for i, bin := range bins {
+		counts[i] = bin.Count
+	}
+	return counts
+}
+
+func writeTable(p *page.Page, r demo.Result) {
+	t := table.Right(p)
+	fmt.Fprintln(t, "arm\tburn\ton CPU\tthrottled\tCPUs used\tp50\tp99\tmax ms\tlate s\t")
+	for _, a := range r.Arms() {
+		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", a.Name, a.Burners, text.Cut(a.CPUs, 11, ".."), figure.OfPeriods(a.ThrottledPeriods, a.Periods),
+			figure.Fixed(a.UsedCPUs, 2), figure.Fixed(a.P50, 1), figure.Fixed(a.P99, 1), figure.Fixed(a.Max, 1), figure.Fixed(a.Late, 2))
+	}
+	t.Flush() // writes to memory: cannot fail
+}

@@ -1,0 +1,176 @@
+package explain
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/ui/report/figure"
+	"github.com/unthrottle/unthrottle/internal/ui/report/page"
+)
+
+// Options of Write.
+type Options struct {
+	Width int  // of the terminal in columns; 0: 80
+	ASCII bool // no block characters
+	Color bool // what is stopped in red
+}
+
+// Bounds of the width, and on how much is shown for people; JSON has all of it.
+const (
+	minWidth    = 40
+	narrowWidth = 80 // below it tables become lists
+	maxWidth    = 132
+	maxCauses   = 4
+	maxPools    = 12
+	maxOthers   = 6
+	maxNotes    = 12
+	maxName     = 40
+	maxText     = 2048
+)
+
+// view writes one explanation.
+type view struct {
+	*page.Page
+	e     *diagnose.Explanation
+	ascii bool
+}
+
+// Write writes why a container was stopped: the verdict with its evidence, the histogram of CPUs in use, the timeline,
+// who spent the quota, where waiting went, the runnable threads per reserved core. Then come the checks that failed and
+// what was not measured. A section without a figure is left out; the last section has the reason.
+func Write(w io.Writer, e diagnose.Explanation, o Options) error {
+	x := &view{page.New(o.Width, minWidth, maxWidth, o.Color), &e, o.ASCII}
+	x.verdict()
+	x.histogram()
+	x.timeline()
+	x.spenders()
+	x.waiting()
+	x.perCore()
+	x.doubts()
+	return x.Send(w)
+}
+
+func (x *view) narrow() bool { return x.Columns < narrowWidth }
+
+func (x *view) verdict() {
+	e := x.e
+	x.Hanging("", x.Bolden(shownName(e.Target))+": "+strings.Join(facts(e), ", "))
+	if e.EndedEarly != "" {
+		x.Hanging("", endedEarly(e))
+	}
+	x.Line("")
+	for _, line := range text.Fill(shownText(e.Verdict), x.Columns) {
+		x.Line(x.Bolden(line))
+	}
+	if len(e.Causes) < 2 && e.Cause == diagnose.None {
+		return
+	}
+	x.Line("")
+	for i, c := range e.Causes {
+		if i == maxCauses {
+			x.Line("   and " + text.Count(len(e.Causes)-i, "weaker cause"))
+			break
+		}
+		cost := ""
+		if c.Stopped != nil {
+			cost = " (" + timeText(*c.Stopped) + ")"
+		}
+		x.Hanging(fmt.Sprintf("%2d. ", i+1), fmt.Sprintf("%s%s: %s", c.Cause, cost, shownText(c.Evidence)))
+	}
+}
+
+// endedEarly says that the target ended early.
+func endedEarly(e *diagnose.Explanation) string {
+	return fmt.Sprintf("Ended early, after %s: %s.", timeText(e.Window), shownText(e.EndedEarly))
+}
+
+// facts are the figures of the first line.
+func facts(e *diagnose.Explanation) []string {
+	facts := []string{timeText(e.Window)}
+	if !e.Start.IsZero() {
+		facts[0] += " from " + e.Start.UTC().Format("2006-01-02 15:04:05") + " UTC"
+	}
+	if e.LimitCPUs != nil {
+		facts = append(facts, "limit "+cpusText(*e.LimitCPUs))
+	} else if !e.LimitUnknown {
+		facts = append(facts, "no limit")
+	}
+	if e.MeanWidth != nil {
+		facts = append(facts, "mean use "+cpusText(*e.MeanWidth))
+	}
+	if e.Periods != nil && e.ThrottledPeriods != nil && *e.Periods > 0 {
+		facts = append(facts, fmt.Sprintf("%d of %d periods throttled", *e.ThrottledPeriods, *e.Periods))
+	}
+	if e.Stopped != nil {
+		stopped := "stopped for " + timeText(*e.Stopped)
+		if e.StoppedSpells != nil && *e.StoppedSpells > 0 {
+			stopped += " in " + text.Count(*e.StoppedSpells, "interval")
+		}
+		facts = append(facts, stopped)
+	}
+	return facts
+}
+
+// shownName is a stranger's name in a table.
+func shownName(s string) string { return text.Sanitize(s, maxName) }
+
+// shownText is a sentence that may hold strangers' names.
+func shownText(s string) string { return text.Sanitize(s, maxText) }
+
+func cpusText(n float64) string {
+	text := strconv.FormatFloat(n, 'f', -1, 64)
+	if len(text) > 4 {
+		text = strconv.FormatFloat(n, 'f', 2, 64)
+	}
+	if n == 1 {
+		return "1 CPU"
+	}
+	return text + " CPUs"
+}
+
+// timeText keeps three digits: 81 ms, 2.31 s.
+func timeText(d time.Duration) string {
+	switch ms := float64(d) / 1e6; {
+	case d == 0:
+		return "0 ms"
+	case ms < 0.01:
+		return "<0.01 ms"
+	case ms < 1:
+		return strconv.FormatFloat(ms, 'f', 2, 64) + " ms"
+	case ms < 9.95:
+		return strconv.FormatFloat(ms, 'f', 1, 64) + " ms"
+	case ms < 999.5:
+		return strconv.FormatFloat(ms, 'f', 0, 64) + " ms"
+	}
+	s := d.Seconds()
+	switch {
+	case s == math.Trunc(s):
+		return strconv.FormatFloat(s, 'f', 0, 64) + " s"
+	case s < 9.995:
+		return strconv.FormatFloat(s, 'f', 2, 64) + " s"
+	}
+	return strconv.FormatFloat(s, 'f', 1, 64) + " s"
+}
+
+// shareText is a share of a whole: 12.3 %.
+func shareText(part, whole time.Duration) string {
+	if whole <= 0 {
+		return figure.Missing
+	}
+	percent := 100 * float64(part) / float64(whole)
+	switch {
+	case part == 0:
+		return "0 %"
+	case percent < 0.1:
+		return "<0.1 %"
+	case percent < 99.95:
+		return strconv.FormatFloat(percent, 'f', 1, 64) + " %"
+	}
+	return "100 %"
+}

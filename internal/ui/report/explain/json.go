@@ -1,0 +1,245 @@
+package explain
+
+import (
+	"io"
+	"time"
+	"unicode/utf8"
+
+	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/ui/report/figure"
+	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
+)
+
+// item is `explain --json`: the contract. Keys are only ever added. null is "not measured", except for
+// limit_cpus (no limit; not_measured tells where it is not known), periods and what is said by them (no quota), and what the pool table does not know.
+type item struct {
+	Cause            *diagnose.Cause `json:"cause"`
+	Causes           []jsonCause     `json:"causes"`
+	LimitCPUs        *float64        `json:"limit_cpus"`
+	Periods          *uint64         `json:"periods"`
+	ThrottledPeriods *uint64         `json:"throttled_periods"`
+	StoppedSeconds   *float64        `json:"stopped_seconds"`
+	Width            []jsonBar       `json:"width"`
+	Wanted           []jsonBar       `json:"wanted"`
+	Pools            []jsonPool      `json:"pools"`
+	Waiting          jsonWaits       `json:"waiting"`
+	Neighbours       []jsonNeighbour `json:"neighbours"`
+	LostEvents       *uint64         `json:"lost_events"`
+	Checks           []jsonCheck     `json:"checks"`
+
+	Target          string     `json:"target"`
+	Start           *time.Time `json:"start"`
+	WindowSeconds   *float64   `json:"window_seconds"`
+	EndedEarly      *string    `json:"ended_early"` // how the target ended; null: it did not
+	Verdict         string     `json:"verdict"`
+	StoppedSpells   *int       `json:"stopped_spells"`
+	MeanWidth       *float64   `json:"mean_width"`
+	SampledWidth    []jsonBar  `json:"width_sampled_10ms"`
+	Strip           []jsonRow  `json:"strip"`
+	CostOfWidth     *jsonWidth `json:"cost_of_width"`
+	RunnablePerCore *float64   `json:"runnable_per_reserved_core"`
+	NotMeasured     []string   `json:"not_measured"`
+}
+
+type jsonCause struct {
+	Cause          diagnose.Cause `json:"cause"`
+	StoppedSeconds *float64       `json:"stopped_seconds"`
+	Evidence       string         `json:"evidence"`
+}
+
+type jsonBar struct {
+	CPUs    int     `json:"cpus"`
+	Seconds float64 `json:"seconds"`
+}
+
+type jsonPool struct {
+	Name                  string    `json:"name"`
+	Threads               int       `json:"threads"`
+	CPUSeconds            float64   `json:"cpu_seconds"`
+	CPUSecondsInThrottled *float64  `json:"cpu_seconds_in_throttled_periods"`
+	Widest                int       `json:"widest"`
+	Library               *string   `json:"library"`
+	Setting               *string   `json:"setting"`
+	Advice                *string   `json:"advice"`
+	DelayP99              *float64  `json:"delay_p99_ms"`
+	DelayP50              *float64  `json:"delay_p50_ms"`
+	DelayMax              *float64  `json:"delay_max_ms"`
+	Wakeups               *int      `json:"wakeups"`
+	ResponseP50           *float64  `json:"response_p50_ms"`
+	ResponseP99           *float64  `json:"response_p99_ms"`
+	Process               *string   `json:"process"`
+	OnIOThread            *bool     `json:"application_work_on_io_threads"`
+	Waiting               jsonWaits `json:"waiting"`
+}
+
+type jsonNeighbour struct {
+	Name          string  `json:"name"`
+	WaitedSeconds float64 `json:"waited_seconds"` // thread seconds of the container
+	CPUSeconds    float64 `json:"cpu_seconds"`
+	Throttled     *bool   `json:"throttled"`
+	Toggling      *bool   `json:"toggling"`
+}
+
+// jsonWaits are thread seconds by reason.
+type jsonWaits map[diagnose.Reason]*float64
+
+// jsonCheck: error_ratio and ok null are "not judged", and note says why.
+type jsonCheck struct {
+	Name       string   `json:"name"`
+	ErrorRatio *float64 `json:"error_ratio"`
+	OK         *bool    `json:"ok"`
+	Note       *string  `json:"note"`
+}
+
+type jsonRow struct {
+	StartSeconds  float64    `json:"start_seconds"`
+	LengthSeconds float64    `json:"length_seconds"`
+	Throttled     bool       `json:"throttled"`
+	Cells         []jsonCell `json:"cells"`
+}
+
+type jsonCell struct {
+	MeanWidth float64  `json:"mean_width"`
+	MostWidth int      `json:"most_width"`
+	Stopped   *float64 `json:"stopped"`
+	Wanted    *float64 `json:"wanted"`
+}
+
+type jsonWidth struct {
+	NarrowSecondsPerRun float64 `json:"narrow_seconds_per_run"`
+	WideSecondsPerRun   float64 `json:"wide_seconds_per_run"`
+	NarrowRuns          int     `json:"narrow_runs"`
+	WideRuns            int     `json:"wide_runs"`
+}
+
+// JSON writes an explanation as one JSON object. Names in it are as text.Sanitize made them, bytes that are
+// no UTF-8 as \xNN; escaping them again would double the backslashes.
+func JSON(w io.Writer, e diagnose.Explanation) error {
+	return jsonout.Write(w, itemOf(e))
+}
+
+func itemOf(e diagnose.Explanation) item {
+	item := item{
+		Cause: known(e.Cause), LimitCPUs: e.LimitCPUs, Periods: e.Periods,
+		ThrottledPeriods: e.ThrottledPeriods, StoppedSeconds: figure.Seconds(e.Stopped),
+		Width: bars(e.Width), Wanted: bars(e.Wanted), SampledWidth: bars(e.SampledWidth),
+		Waiting: waitsOf(e.Waiting), LostEvents: e.LostEvents, MeanWidth: e.MeanWidth,
+		Target: validText(e.Target), Verdict: validText(e.Verdict),
+		EndedEarly: known(e.EndedEarly), StoppedSpells: e.StoppedSpells, Strip: rows(e), RunnablePerCore: e.RunnablePerCore, NotMeasured: []string{},
+	}
+	if e.Window > 0 {
+		item.WindowSeconds = new(e.Window.Seconds())
+	}
+	if !e.Start.IsZero() {
+		item.Start = new(e.Start.UTC())
+	}
+	item.Causes = listed(e.Causes, func(c diagnose.RankedCause) jsonCause {
+		return jsonCause{c.Cause, figure.Seconds(c.Stopped), validText(c.Evidence)}
+	})
+	item.Pools = listed(e.Pools, poolOf)
+	item.Neighbours = listed(e.Neighbours, func(n diagnose.NeighbourUse) jsonNeighbour {
+		return jsonNeighbour{validText(n.Name), n.Waited.Seconds(), n.CPU.Seconds(), n.Throttled, n.Toggling}
+	})
+	item.Checks = listed(e.Checks, checkOf)
+	if c := e.CostOfWidth; c != nil {
+		item.CostOfWidth = &jsonWidth{c.Narrow.Seconds(), c.Wide.Seconds(), c.NarrowRuns, c.WideRuns}
+	}
+	for _, n := range e.NotMeasured {
+		item.NotMeasured = append(item.NotMeasured, validText(n))
+	}
+	return item
+}
+
+// listed keeps nil, which is "not measured", apart from an empty list.
+func listed[T, U any](all []T, of func(T) U) []U {
+	if all == nil {
+		return nil
+	}
+	out := make([]U, 0, len(all))
+	for _, one := range all {
+		out = append(out, of(one))
+	}
+	return out
+}
+
+// known is nil for an empty text.
+func known[T ~string](s T) *T {
+	if s == "" {
+		return nil
+	}
+	return new(T(validText(string(s))))
+}
+
+func checkOf(c diagnose.Check) jsonCheck {
+	check := jsonCheck{Name: c.Name, ErrorRatio: c.ErrorRatio, Note: known(c.Note)}
+	if c.ErrorRatio != nil {
+		check.OK = &c.OK
+	}
+	return check
+}
+
+func poolOf(p diagnose.PoolUse) jsonPool {
+	millis := func(d time.Duration) *float64 { return new(float64(d) / 1e6) }
+	item := jsonPool{
+		Name: validText(p.Name), Threads: p.Threads, CPUSeconds: p.CPU.Seconds(),
+		CPUSecondsInThrottled: figure.Seconds(p.CPUThrottled), Widest: p.Widest,
+		Library: known(p.Library), Setting: known(p.Setting), Advice: known(p.Advice),
+		Process: known(p.Process), Waiting: waitsOf(p.Waiting),
+	}
+	if p.Library != "" {
+		item.OnIOThread = &p.OnIOThread
+	}
+	if d := p.Delay; d != nil {
+		item.Wakeups = new(d.Count)
+		item.DelayP50, item.DelayP99, item.DelayMax = millis(d.P50), millis(d.P99), millis(d.Max)
+	}
+	if r := p.Response; r != nil {
+		item.ResponseP50, item.ResponseP99 = millis(r.P50), millis(r.P99)
+	}
+	return item
+}
+
+// validText is UTF-8 in any case, also where no other room made the text safe.
+func validText(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	return text.EscapePath(s)
+}
+
+func bars(bars []diagnose.Bar) []jsonBar {
+	return listed(bars, func(b diagnose.Bar) jsonBar { return jsonBar{b.CPUs, b.Time.Seconds()} })
+}
+
+// waitsOf has all reasons, those that were not measured as null, so that a reader need not know which to expect.
+func waitsOf(waiting map[diagnose.Reason]time.Duration) jsonWaits {
+	if waiting == nil {
+		return nil
+	}
+	all := jsonWaits{}
+	for _, r := range reasons {
+		all[r.Reason] = nil
+	}
+	for r, d := range waiting {
+		all[r] = new(d.Seconds())
+	}
+	return all
+}
+
+func rows(e diagnose.Explanation) []jsonRow {
+	return listed(e.Strip, func(r diagnose.Row) jsonRow {
+		row := jsonRow{r.Start.Seconds(), r.Length.Seconds(), r.Throttled, []jsonCell{}}
+		for _, c := range r.Cells {
+			cell := jsonCell{MeanWidth: c.MeanWidth, MostWidth: c.MostWidth}
+			if e.Stopped != nil {
+				cell.Stopped = new(c.Stopped)
+			}
+			if e.Wanted != nil {
+				cell.Wanted = new(c.Wanted)
+			}
+			row.Cells = append(row.Cells, cell)
+		}
+		return row
+	})
+}

@@ -1,0 +1,253 @@
+package explain
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/ui/report/figure"
+)
+
+//go:embed page.html
+var pageHTML string
+
+// The template escapes whatever it is given for the place where it stands; nothing is marked as safe by hand.
+var pageTemplate = template.Must(template.New("explain").Parse(pageHTML))
+
+// HTML writes an explanation as one page for an incident: all in one file, nothing loaded from anywhere, no
+// script. It has what Write has, in the same order.
+func HTML(w io.Writer, e diagnose.Explanation) error {
+	return pageTemplate.Execute(w, pageOf(&e))
+}
+
+// htmlPage is what the template shows: texts ready to read, and numbers ready to draw.
+type htmlPage struct {
+	Target, Verdict, When string
+	Cause                 diagnose.Cause
+	Fine                  bool // nothing wrong
+	Facts                 []pageFact
+	Causes                []pageCause
+	Charts                []pageChart
+	Timeline              *pageTimeline
+	Pools                 []pagePool
+	MorePools             int
+	PeriodsKnown          bool
+	WidthCost             string
+	Reasons               []pageReason
+	WaitingKnown          bool
+	Neighbours            []pageNeighbour
+	MoreNeighbours        int
+	Checks                []pageCheck
+	Lost                  uint64 // 0: none, or not measured
+	NotMeasured           []string
+	MoreNotMeasured       int
+}
+
+// pageFact is a figure with its name; Bad marks it.
+type pageFact struct {
+	Name, Value, Note string
+	Bad               bool
+}
+
+type pageCause struct {
+	Cause          diagnose.Cause
+	Cost, Evidence string
+	Percent        float64 // of the costliest
+}
+
+type pagePool struct {
+	Name, Process, CPU, Throttled, Delay, DelayMax, Response, Advice string
+	Threads, Widest                                                  int
+	Percent, ThrottledPercent                                        float64 // of the pool that used most
+	Waiting                                                          []pagePart
+	WaitingSum                                                       string
+}
+
+// pagePart is a reason's part of a pool's waiting. Class names its colour.
+type pagePart struct {
+	Class, Title string
+	Percent      float64 // of the waiting of the pool that waited most
+}
+
+type pageReason struct{ Class, Long, Sum string }
+
+type pageNeighbour struct{ Name, CPU, Waited, Also string }
+
+type pageCheck struct {
+	Name, Result, Note string
+	Passed, Judged     bool
+}
+
+// Bounds of the page: larger than a terminal's, but a page of strangers' making must stay one.
+const (
+	maxPageRows       = 120
+	maxPagePools      = 40
+	maxPageNeighbours = 20
+	maxPageNotes      = 50
+	maxPageCauses     = 11
+)
+
+func pageOf(e *diagnose.Explanation) htmlPage {
+	p := htmlPage{
+		Target: shownName(e.Target), Verdict: shownText(e.Verdict), Cause: e.Cause, Fine: e.Cause == diagnose.None,
+		Facts: pageFacts(e), Charts: pageCharts(e), Timeline: timelineOf(e), WidthCost: widthCost(e),
+		WaitingKnown: e.Waiting != nil, PeriodsKnown: e.Periods != nil,
+	}
+	if e.LostEvents != nil {
+		p.Lost = *e.LostEvents
+	}
+	p.When = timeText(e.Window)
+	if !e.Start.IsZero() {
+		p.When += " from " + e.Start.UTC().Format("2006-01-02 15:04:05") + " UTC"
+	}
+	if e.EndedEarly != "" {
+		p.When += ". " + endedEarly(e)
+	}
+	p.Causes = pageCauses(e)
+	p.Pools = pagePools(e)
+	p.MorePools = len(e.Pools) - len(p.Pools)
+	for _, r := range reasonsSeen(e.Waiting) {
+		p.Reasons = append(p.Reasons, pageReason{reasonClass(r), r.Long, timeText(e.Waiting[r.Reason])})
+	}
+	for i, n := range e.Neighbours {
+		if i == maxPageNeighbours {
+			p.MoreNeighbours = len(e.Neighbours) - i
+			break
+		}
+		p.Neighbours = append(p.Neighbours, pageNeighbour{shownName(n.Name), timeText(n.CPU), timeText(n.Waited), neighbourAlso(n)})
+	}
+	for _, c := range e.Checks {
+		check := pageCheck{Name: shownText(c.Name), Note: shownText(c.Note), Judged: c.ErrorRatio != nil, Passed: c.ErrorRatio != nil && c.OK}
+		if c.ErrorRatio != nil {
+			check.Result = strconv.FormatFloat(100**c.ErrorRatio, 'f', 3, 64) + " % off"
+		}
+		p.Checks = append(p.Checks, check)
+	}
+	for i, n := range e.NotMeasured {
+		if i == maxPageNotes {
+			p.MoreNotMeasured = len(e.NotMeasured) - i
+			break
+		}
+		p.NotMeasured = append(p.NotMeasured, shownText(n))
+	}
+	return p
+}
+
+func pageFacts(e *diagnose.Explanation) []pageFact {
+	var facts []pageFact
+	if e.Stopped != nil {
+		f := pageFact{Name: "stopped", Value: timeText(*e.Stopped), Bad: *e.Stopped > e.Window/100,
+			Note: shareText(*e.Stopped, e.Window) + " of the time"}
+		if e.StoppedSpells != nil {
+			f.Note += ", " + text.Count(*e.StoppedSpells, "interval")
+		}
+		facts = append(facts, f)
+	}
+	if e.Periods != nil && e.ThrottledPeriods != nil && *e.Periods > 0 {
+		facts = append(facts, pageFact{Name: "throttled periods", Value: strconv.FormatUint(*e.ThrottledPeriods, 10),
+			Note: fmt.Sprintf("of %d", *e.Periods), Bad: *e.ThrottledPeriods*20 > *e.Periods})
+	}
+	limit := "no limit"
+	switch {
+	case e.LimitCPUs != nil:
+		limit = "of " + cpusText(*e.LimitCPUs)
+	case e.LimitUnknown:
+		limit = "the limit is not known"
+	}
+	if e.MeanWidth != nil {
+		facts = append(facts, pageFact{Name: "mean use", Value: strconv.FormatFloat(*e.MeanWidth, 'f', 2, 64), Note: limit})
+	} else {
+		facts = append(facts, pageFact{Name: "limit", Value: limit})
+	}
+	if e.Width != nil {
+		widest := 0
+		for _, b := range e.Width {
+			if b.Time > 0 {
+				widest = max(widest, b.CPUs)
+			}
+		}
+		facts = append(facts, pageFact{Name: "widest", Value: strconv.Itoa(widest), Note: "CPUs at once",
+			Bad: e.LimitCPUs != nil && float64(widest) > *e.LimitCPUs+1})
+	}
+	if e.RunnablePerCore != nil {
+		facts = append(facts, pageFact{Name: "runnable threads", Value: strconv.FormatFloat(*e.RunnablePerCore, 'f', 2, 64), Note: "per reserved core, while any is"})
+	}
+	return facts
+}
+
+func pageCauses(e *diagnose.Explanation) []pageCause {
+	most := time.Duration(1)
+	for _, c := range e.Causes {
+		if c.Stopped != nil {
+			most = max(most, *c.Stopped)
+		}
+	}
+	var causes []pageCause
+	for i, c := range e.Causes {
+		if i == maxPageCauses {
+			break
+		}
+		cause := pageCause{Cause: c.Cause, Evidence: shownText(c.Evidence)}
+		if c.Stopped != nil {
+			cause.Cost, cause.Percent = timeText(*c.Stopped), percentOf(*c.Stopped, most)
+		}
+		causes = append(causes, cause)
+	}
+	return causes
+}
+
+func percentOf(part, whole time.Duration) float64 {
+	if whole <= 0 {
+		return 0
+	}
+	return min(100, max(0, 100*float64(part)/float64(whole)))
+}
+
+func pagePools(e *diagnose.Explanation) []pagePool {
+	mostCPU, mostWaiting := time.Duration(0), time.Duration(0)
+	for _, p := range e.Pools {
+		mostCPU, mostWaiting = max(mostCPU, p.CPU), max(mostWaiting, waitingSum(p.Waiting))
+	}
+	seen := reasonsSeen(e.Waiting)
+	var pools []pagePool
+	for i, p := range e.Pools {
+		if i == maxPagePools {
+			break
+		}
+		pool := pagePool{Name: shownName(p.Name), Process: shownName(p.Process), Threads: p.Threads, Widest: p.Widest,
+			CPU: timeText(p.CPU), Percent: percentOf(p.CPU, mostCPU), Throttled: figure.Missing,
+			Delay: figure.Missing, DelayMax: figure.Missing, Response: figure.Missing, Advice: poolAdvice(p),
+			WaitingSum: timeText(waitingSum(p.Waiting))}
+		if p.CPUThrottled != nil {
+			pool.Throttled, pool.ThrottledPercent = timeText(*p.CPUThrottled), percentOf(*p.CPUThrottled, mostCPU)
+		}
+		if d := p.Delay; d != nil {
+			pool.Delay, pool.DelayMax = timeText(d.P99), timeText(d.Max)
+		}
+		if r := p.Response; r != nil {
+			pool.Response = timeText(r.P99)
+		}
+		for _, r := range seen {
+			if d := p.Waiting[r.Reason]; d > 0 {
+				pool.Waiting = append(pool.Waiting, pagePart{reasonClass(r), r.Long + ": " + timeText(d), percentOf(d, mostWaiting)})
+			}
+		}
+		pools = append(pools, pool)
+	}
+	return pools
+}
+
+// reasonClass is the CSS class of a reason: its place in the fixed order, so that a colour always means the same.
+func reasonClass(r reason) string {
+	for i, known := range reasons {
+		if known.Reason == r.Reason {
+			return "r" + strconv.Itoa(i)
+		}
+	}
+	return "rx"
+}

@@ -1,0 +1,150 @@
+package explain
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/ui/report/figure"
+	"github.com/unthrottle/unthrottle/internal/ui/report/table"
+)
+
+// poolName is a pool with the process that it is of, where that has another name.
+func poolName(p diagnose.PoolUse) string {
+	name := shownName(p.Name)
+	if process := shownName(p.Process); p.Process != "" && process != name && !strings.HasPrefix(name, process) {
+		name += " (" + text.Sanitize(p.Process, 15) + ")"
+	}
+	return name
+}
+
+// poolName leaves the process out where there is no room for both.
+func (x *view) poolName(p diagnose.PoolUse, room int) string {
+	if name := poolName(p); text.Width(name) <= room {
+		return name
+	}
+	return text.Cut(shownName(p.Name), max(14, room), "…")
+}
+
+// roomyWidth is the width from which the table of pools has all columns; numbersWidth is what its numbers take below,
+// moreNumbersWidth what the rest takes above.
+const (
+	roomyWidth       = 124
+	numbersWidth     = 65
+	moreNumbersWidth = 36
+)
+
+func (x *view) spenders() {
+	pools := x.e.Pools
+	if len(pools) == 0 {
+		return
+	}
+	x.Section("Who spent it: CPU time in all, and in throttled periods; delay is from wake-up to running, response from wake-up to sleep:")
+	if x.narrow() {
+		for _, p := range pools[:min(len(pools), maxPools)] {
+			x.Hanging("  ", poolName(p)+": "+poolFigures(p))
+		}
+	} else {
+		x.poolTable(pools[:min(len(pools), maxPools)])
+	}
+	if more := len(pools) - maxPools; more > 0 {
+		x.Line(fmt.Sprintf("and %s more in --json", text.Count(more, "pool")))
+	}
+	for i, p := range pools {
+		if i == maxPools {
+			break
+		}
+		if text := poolAdvice(p); text != "" {
+			x.Hanging("  ", shownName(p.Name)+": "+text)
+		}
+	}
+	if text := widthCost(x.e); text != "" {
+		x.Hanging("  ", text)
+	}
+}
+
+// poolFigures has as text what poolTable has in columns.
+func poolFigures(p diagnose.PoolUse) string {
+	text := fmt.Sprintf("%s, CPU time %s, in throttled %s, widest %d", text.Count(p.Threads, "thread"), timeText(p.CPU), throttledTime(p), p.Widest)
+	if p.Delay != nil {
+		text += ", delay p99 " + timeText(p.Delay.P99)
+	}
+	if p.Response != nil {
+		text += ", response p99 " + timeText(p.Response.P99)
+	}
+	return text
+}
+
+func throttledTime(p diagnose.PoolUse) string {
+	if p.CPUThrottled == nil {
+		return figure.Missing
+	}
+	return timeText(*p.CPUThrottled)
+}
+
+func (x *view) poolTable(pools []diagnose.PoolUse) {
+	t := table.Right(x)
+	roomy, room := x.Columns >= roomyWidth, x.Columns-numbersWidth
+	if roomy {
+		room -= moreNumbersWidth
+	}
+	head := "pool\tthreads\tCPU time\tthrottled\twidest\tdelay p99\tresponse p99\t"
+	if roomy {
+		head += "delay p50\tdelay max\tresponse p50\t"
+	}
+	fmt.Fprintln(t, head)
+	for _, p := range pools {
+		quantile := func(q *diagnose.Quantiles, of func(*diagnose.Quantiles) time.Duration) string {
+			if q == nil {
+				return figure.Missing
+			}
+			return timeText(of(q))
+		}
+		p50 := func(q *diagnose.Quantiles) time.Duration { return q.P50 }
+		p99 := func(q *diagnose.Quantiles) time.Duration { return q.P99 }
+		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%d\t%s\t%s\t", x.poolName(p, room), p.Threads,
+			timeText(p.CPU), throttledTime(p), p.Widest, quantile(p.Delay, p99), quantile(p.Response, p99))
+		if roomy {
+			fmt.Fprintf(t, "%s\t%s\t%s\t", quantile(p.Delay, p50),
+				quantile(p.Delay, func(q *diagnose.Quantiles) time.Duration { return q.Max }), quantile(p.Response, p50))
+		}
+		fmt.Fprintln(t)
+	}
+	t.Flush() // writes to memory: cannot fail
+}
+
+// poolAdvice is what the pool table knows of a pool, in one text. The advice names library and setting itself.
+func poolAdvice(p diagnose.PoolUse) string {
+	var parts []string
+	switch {
+	case p.Advice != "":
+		parts = append(parts, shownText(strings.TrimSuffix(p.Advice, ".")))
+	case p.Setting != "":
+		parts = append(parts, shownText(p.Library)+", sized by "+shownText(p.Setting))
+	case p.Library != "":
+		parts = append(parts, shownText(p.Library))
+	}
+	if p.OnIOThread {
+		parts = append(parts, "application work was seen on these threads, which are made for I/O")
+	}
+	return strings.Join(parts, "; ")
+}
+
+// widthCost says what a run costs when wider than the limit.
+func widthCost(e *diagnose.Explanation) string {
+	c := e.CostOfWidth
+	if c == nil || c.Narrow <= 0 {
+		return ""
+	}
+	more := 100 * (float64(c.Wide)/float64(c.Narrow) - 1)
+	verb := "more"
+	if more < 0 {
+		more, verb = -more, "less"
+	}
+	return fmt.Sprintf("Cost of width: a run takes %s of CPU time within the limit (%s) and %s above it (%s): %s %% %s.",
+		timeText(c.Narrow), text.Count(c.NarrowRuns, "run"), timeText(c.Wide), text.Count(c.WideRuns, "run"),
+		strconv.FormatFloat(more, 'f', 0, 64), verb)
+}

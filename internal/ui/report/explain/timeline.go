@@ -1,0 +1,102 @@
+package explain
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/ui/report/figure"
+	"github.com/unthrottle/unthrottle/internal/ui/report/page"
+	"github.com/unthrottle/unthrottle/internal/ui/report/timeline"
+)
+
+// maxRows bounds the rows of the timeline on a terminal.
+const maxRows = 24
+
+// idleWidth is the width below which nothing of the container ran in a cell.
+const idleWidth = 0.02
+
+// cellsJoined joins neighbouring cells so that at most n remain.
+func cellsJoined(cells []diagnose.Cell, n int) []diagnose.Cell {
+	if len(cells) <= n || n < 1 {
+		return cells
+	}
+	step := (len(cells) + n - 1) / n
+	joined := make([]diagnose.Cell, 0, n)
+	for i := 0; i < len(cells); i += step {
+		part := cells[i:min(len(cells), i+step)]
+		var sum diagnose.Cell
+		for _, c := range part {
+			sum.MeanWidth += c.MeanWidth / float64(len(part))
+			sum.Stopped += c.Stopped / float64(len(part))
+			sum.Wanted += c.Wanted / float64(len(part))
+			sum.MostWidth = max(sum.MostWidth, c.MostWidth)
+		}
+		joined = append(joined, sum)
+	}
+	return joined
+}
+
+// cellStopped tells cells that are shown as stopped: for most of the cell a thread was held back, and hardly any ran.
+func cellStopped(c diagnose.Cell) bool { return c.Stopped >= 0.5 && c.MeanWidth < 0.25 }
+
+// fullWidth is the width at which a cell is full: at least the limit, so that little use looks little.
+func fullWidth(e *diagnose.Explanation) float64 {
+	most := 1.0
+	if e.LimitCPUs != nil {
+		most = min(*e.LimitCPUs, 4096)
+	}
+	for _, r := range e.Strip {
+		for _, c := range r.Cells {
+			most = max(most, c.MeanWidth)
+		}
+	}
+	return most
+}
+
+// cellLength is the length of a cell, 0 where there is none.
+func cellLength(r diagnose.Row, cells int) time.Duration {
+	if cells == 0 {
+		return 0
+	}
+	return r.Length / time.Duration(cells)
+}
+
+func (x *view) timeline() {
+	rows := x.e.Strip
+	if len(rows) == 0 {
+		return
+	}
+	const lead, tail = 12, 12
+	glyphs := timeline.New(x.ascii)
+	most := fullWidth(x.e)
+	first := cellsJoined(rows[0].Cells, x.Columns-lead-tail)
+	x.Section(fmt.Sprintf("The worst stretch: a line is %s, a character %s; the height is CPUs in use, full is %s; %c stopped by a quota, %c idle",
+		timeText(rows[0].Length.Round(time.Millisecond)), timeText(cellLength(rows[0], len(first))), figure.Trimmed(math.Round(most*100)/100), glyphs.Held, timeline.Idle))
+	for i, r := range rows {
+		if i == maxRows {
+			x.Line(fmt.Sprintf("%12s%s more in --json", "", text.Count(len(rows)-i, "period")))
+			break
+		}
+		if i > 0 && r.Start != rows[i-1].Start+rows[i-1].Length {
+			x.Line("")
+		}
+		line := fmt.Sprintf("%8.1f ms ", float64(r.Start)/1e6)
+		for _, c := range cellsJoined(r.Cells, x.Columns-lead-tail) {
+			switch {
+			case cellStopped(c):
+				line += x.Paint(page.Red, string(glyphs.Held))
+			case c.MeanWidth < idleWidth:
+				line += string(timeline.Idle)
+			default:
+				line += string(glyphs.Height(c.MeanWidth / most))
+			}
+		}
+		if r.Throttled {
+			line += " throttled"
+		}
+		x.Line(line)
+	}
+}

@@ -1,0 +1,156 @@
+package explain
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/ui/report/table"
+)
+
+// reason is a reason of waiting with its text for people.
+type reason struct {
+	Reason diagnose.Reason
+	Short  string // head of a column
+	Long   string
+}
+
+// reasons in the order in which they are shown.
+var reasons = []reason{
+	{diagnose.OwnQuota, "own quota", "held back by its own quota"},
+	{diagnose.AncestorQuota, "ancestor's", "held back by an ancestor's quota"},
+	{diagnose.OwnThreads, "own threads", "its own threads held the CPU"},
+	{diagnose.ByNeighbours, "neighbours", "another container or process held the CPU"},
+	{diagnose.HostSystem, "host, kernel", "the host's system or the kernel held the CPU"},
+	{diagnose.Steal, "steal", "the hypervisor held the CPU"},
+	{diagnose.IdleUnused, "idle unused", "a CPU that it may use was idle meanwhile"},
+}
+
+// reasonsSeen are those with any waiting, in their order; a reason that is not ours comes last.
+func reasonsSeen(waiting map[diagnose.Reason]time.Duration) []reason {
+	var seen []reason
+	known := map[diagnose.Reason]bool{}
+	for _, r := range reasons {
+		known[r.Reason] = true
+		if waiting[r.Reason] > 0 {
+			seen = append(seen, r)
+		}
+	}
+	for _, r := range slices.Sorted(maps.Keys(waiting)) {
+		if !known[r] && waiting[r] > 0 {
+			seen = append(seen, reason{r, string(r), string(r)})
+		}
+	}
+	return seen
+}
+
+func waitingSum(waiting map[diagnose.Reason]time.Duration) time.Duration {
+	sum := time.Duration(0)
+	for _, d := range waiting {
+		sum += d
+	}
+	return sum
+}
+
+// waitingColumn is how wide a column of the table is at most.
+const waitingColumn = 14
+
+func (x *view) waiting() {
+	e := x.e
+	if e.Waiting == nil {
+		return
+	}
+	seen := reasonsSeen(e.Waiting)
+	if len(seen) == 0 {
+		x.Section("Where waiting went: no runnable thread waited for a CPU.")
+		return
+	}
+	x.Section("Where waiting went, in thread time:")
+	t := table.Right(x)
+	if !x.narrow() {
+		head := "pool\t"
+		for _, r := range seen {
+			head += r.Short + "\t"
+		}
+		fmt.Fprintln(t, head+"all\t")
+	}
+	row := func(name string, waiting map[diagnose.Reason]time.Duration) {
+		if x.narrow() {
+			x.Hanging("  ", name+": "+waitingText(waiting))
+			return
+		}
+		line := name + "\t"
+		for _, r := range seen {
+			line += timeText(waiting[r.Reason]) + "\t"
+		}
+		fmt.Fprintln(t, line+timeText(waitingSum(waiting))+"\t")
+	}
+	shownPools := 0
+	for _, p := range e.Pools {
+		if waitingSum(p.Waiting) == 0 {
+			continue
+		}
+		if shownPools == maxPools {
+			break
+		}
+		shownPools++
+		name := poolName(p)
+		if !x.narrow() {
+			name = x.poolName(p, x.Columns-(len(seen)+1)*waitingColumn)
+		}
+		row(name, p.Waiting)
+	}
+	if shownPools != 1 {
+		row("all", e.Waiting)
+	}
+	t.Flush() // writes to memory: cannot fail
+	for i, n := range e.Neighbours {
+		if i == maxOthers {
+			x.Line(fmt.Sprintf("  and %s more in --json", text.Count(len(e.Neighbours)-i, "neighbour")))
+			break
+		}
+		x.Hanging("  ", neighbourText(n))
+	}
+}
+
+// waitingText has as text what the table has in columns.
+func waitingText(waiting map[diagnose.Reason]time.Duration) string {
+	var parts []string
+	for _, r := range reasonsSeen(waiting) {
+		parts = append(parts, r.Short+" "+timeText(waiting[r.Reason]))
+	}
+	return strings.Join(append(parts, "all "+timeText(waitingSum(waiting))), ", ")
+}
+
+// neighbourText says who held the CPU while the container waited.
+func neighbourText(n diagnose.NeighbourUse) string {
+	text := fmt.Sprintf("%s: held CPUs for %s, %s of thread time waited for it", shownName(n.Name), timeText(n.CPU), timeText(n.Waited))
+	if also := neighbourAlso(n); also != "" {
+		text += "; it " + also
+	}
+	return text
+}
+
+// neighbourAlso says what else is known of a neighbour: whether it toggles, as a throttled one does (seed 000, note 3).
+func neighbourAlso(n diagnose.NeighbourUse) string {
+	var also []string
+	if n.Throttled != nil && *n.Throttled {
+		also = append(also, "is throttled itself")
+	}
+	if n.Toggling != nil && *n.Toggling {
+		also = append(also, "swings between many CPUs and none")
+	}
+	return strings.Join(also, " and ")
+}
+
+func (x *view) perCore() {
+	if x.e.RunnablePerCore == nil {
+		return
+	}
+	x.Section("Runnable threads per reserved core, while any is runnable: " + strconv.FormatFloat(*x.e.RunnablePerCore, 'f', 2, 64))
+}

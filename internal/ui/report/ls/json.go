@@ -1,0 +1,102 @@
+package ls
+
+import (
+	"io"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/see/observe"
+	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/ui/report/figure"
+	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
+)
+
+// item is one container in `ls -o json`: the contract. Keys are only ever added. null is "not measured", except for
+// limit_cpus (no limit) and throttled_by (nothing).
+type item struct {
+	Path                string   `json:"path"` // bytes that are no UTF-8 as \xNN, see text.EscapePath
+	Name                string   `json:"name"`
+	LimitCPUs           *float64 `json:"limit_cpus"` // effective
+	WindowSeconds       float64  `json:"window_seconds"`
+	UsedCPUs            *float64 `json:"used_cpus"`
+	Periods             *uint64  `json:"periods"`
+	ThrottledPeriods    *uint64  `json:"throttled_periods"`
+	ThrottledSeconds    *float64 `json:"throttled_seconds"`     // own and inherited, summed over CPUs
+	OwnThrottledSeconds *float64 `json:"own_throttled_seconds"` // summed over CPUs
+	StoppedSecondsLow   *float64 `json:"stopped_seconds_low"`
+	StoppedSecondsHigh  *float64 `json:"stopped_seconds_high"`
+	ThrottledBy         *string  `json:"throttled_by"`
+	ThrottledByAll      []share  `json:"throttled_by_all"`
+	CPUs                *string  `json:"cpus"`
+
+	LimitAt     *string   `json:"limit_at"` // the level that sets limit_cpus
+	Levels      []level   `json:"levels"`
+	ID          string    `json:"container_id"`
+	Runtime     string    `json:"runtime"`
+	Pod         string    `json:"pod"`
+	Namespace   string    `json:"namespace"`
+	PodUID      string    `json:"pod_uid"`
+	Unit        string    `json:"unit"`
+	Start       time.Time `json:"start"`
+	NotMeasured []string  `json:"not_measured"`
+}
+
+type share struct {
+	Path    string  `json:"path"`
+	Seconds float64 `json:"seconds"` // summed over CPUs
+}
+
+// level is the limit of one level; quota_seconds null: none.
+type level struct {
+	Path          string   `json:"path"`
+	LimitCPUs     *float64 `json:"limit_cpus"`
+	QuotaSeconds  *float64 `json:"quota_seconds"`
+	PeriodSeconds float64  `json:"period_seconds"`
+	BurstSeconds  float64  `json:"burst_seconds"`
+}
+
+// JSON writes observations as one JSON array, worst first.
+func JSON(w io.Writer, observations []observe.Observation) error {
+	items := make([]item, 0, len(observations))
+	for _, o := range worstFirst(observations) {
+		items = append(items, itemOf(o))
+	}
+	return jsonout.Write(w, items)
+}
+
+func itemOf(o observe.Observation) item {
+	c := o.Container
+	item := item{
+		Path: text.EscapePath(c.Group.Path), Name: c.Name, LimitCPUs: o.LimitCPUs,
+		WindowSeconds: o.Window.Seconds(), UsedCPUs: o.UsedCPUs,
+		Periods: o.Periods, ThrottledPeriods: o.ThrottledPeriods,
+		ThrottledSeconds: o.ThrottledSeconds, OwnThrottledSeconds: o.OwnThrottledSeconds,
+		StoppedSecondsLow: figure.Seconds(o.StoppedLow), StoppedSecondsHigh: figure.Seconds(o.StoppedHigh),
+		ThrottledByAll: []share{}, Levels: []level{}, NotMeasured: []string{},
+		ID: text.EscapePath(c.ID), Runtime: c.Runtime, Pod: c.Pod, Namespace: c.Namespace, PodUID: c.PodUID,
+		Unit: text.EscapePath(c.Unit), Start: o.Start.UTC(),
+	}
+	if o.ThrottledBy != "" {
+		item.ThrottledBy = new(text.EscapePath(o.ThrottledBy))
+	}
+	for _, s := range o.ThrottledByAll {
+		item.ThrottledByAll = append(item.ThrottledByAll, share{text.EscapePath(s.Path), s.Seconds})
+	}
+	if !o.CPUsAllowed.IsEmpty() {
+		item.CPUs = new(o.CPUsAllowed.String())
+	}
+	if o.LimitCPUs != nil {
+		item.LimitAt = new(text.EscapePath(o.LimitAt))
+	}
+	for _, l := range o.Levels {
+		level := level{Path: text.EscapePath(l.Path), PeriodSeconds: l.Limit.Period.Seconds(),
+			BurstSeconds: l.Limit.Burst.Seconds()}
+		if cpus, limited := l.Limit.CPUs(); limited {
+			level.LimitCPUs, level.QuotaSeconds = new(cpus), new(l.Limit.Quota.Seconds())
+		}
+		item.Levels = append(item.Levels, level)
+	}
+	for _, note := range o.NotMeasured {
+		item.NotMeasured = append(item.NotMeasured, text.EscapePath(note))
+	}
+	return item
+}

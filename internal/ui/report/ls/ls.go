@@ -1,0 +1,99 @@
+package ls
+
+import (
+	"cmp"
+	"io"
+	"slices"
+
+	"github.com/unthrottle/unthrottle/internal/see/observe"
+	"github.com/unthrottle/unthrottle/internal/ui/report/page"
+	"github.com/unthrottle/unthrottle/internal/ui/report/table"
+)
+
+// Options of Write.
+type Options struct {
+	// Wide adds the columns from PATH on.
+	Wide bool
+	// Width is that of the terminal in columns; names and paths are cut to fit it. 0: nothing is cut.
+	Width int
+	// Color marks what is stopped.
+	Color bool
+	// NoHeader leaves out the header and the footnotes: one line per container and nothing else.
+	NoHeader bool
+}
+
+// Stopped time per second from which a line is marked.
+const (
+	noticed = 0.01
+	alarm   = 0.05
+)
+
+// Write writes one line per container, worst first: by stopped time (its upper bound, as a share of the window), then by
+// the share of throttled periods, then by name. "-" is what was not measured; footnotes say what and why.
+func Write(w io.Writer, observations []observe.Observation, o Options) error {
+	sorted := worstFirst(observations)
+	p := page.New(0, 0, 0, o.Color)
+	t := newTable(columns(o.Wide), sorted)
+	t.Fit(o.Width)
+	t.Write(p, !o.NoHeader)
+	if !o.NoHeader {
+		footnotes(p, sorted)
+	}
+	return p.Send(w)
+}
+
+// worstFirst is a copy, worst first.
+func worstFirst(observations []observe.Observation) []observe.Observation {
+	sorted := slices.Clone(observations)
+	slices.SortStableFunc(sorted, func(a, b observe.Observation) int {
+		return cmp.Or(cmp.Compare(stopped(&b), stopped(&a)), cmp.Compare(throttledRatio(&b), throttledRatio(&a)),
+			cmp.Compare(a.Container.Name, b.Container.Name), cmp.Compare(a.Container.Group.Path, b.Container.Group.Path))
+	})
+	return sorted
+}
+
+// stopped sorts what was not measured behind what was measured as 0.
+func stopped(o *observe.Observation) float64 {
+	_, high, ok := o.StoppedPerSecond()
+	if !ok {
+		return -1
+	}
+	return high
+}
+
+func throttledRatio(o *observe.Observation) float64 {
+	ratio, _ := o.ThrottledRatio()
+	return ratio
+}
+
+// stoppedColumn is the column that is coloured.
+const stoppedColumn = "STOPPED"
+
+// column is a column of the table with what it shows.
+type column struct {
+	table.Column
+	cell func(*observe.Observation) string
+}
+
+func columns(wide bool) []column {
+	columns := []column{
+		{Column: table.Column{Name: "NAME", Least: 16}, cell: func(o *observe.Observation) string { return shownText(o.Container.Name) }},
+		{Column: table.Column{Name: "LIMIT", Right: true}, cell: limitCell},
+		{Column: table.Column{Name: "USED", Right: true}, cell: usedCell},
+		{Column: table.Column{Name: "THROTTLED", Right: true}, cell: periodsCell},
+		{Column: table.Column{Name: stoppedColumn, Right: true}, cell: stoppedCell},
+		{Column: table.Column{Name: "CPUS", Least: 8}, cell: cpusCell},
+		{Column: table.Column{Name: "BY", Least: 12, Tail: true}, cell: byCell},
+	}
+	if !wide {
+		return columns
+	}
+	return append(columns,
+		column{Column: table.Column{Name: "PATH", Least: 16, Tail: true}, cell: func(o *observe.Observation) string { return shownText(o.Container.Group.Path) }},
+		column{Column: table.Column{Name: "POD", Least: 12}, cell: func(o *observe.Observation) string { return nameCell(o.Container.Pod) }},
+		column{Column: table.Column{Name: "NAMESPACE", Least: 12}, cell: func(o *observe.Observation) string { return nameCell(o.Container.Namespace) }},
+		column{Column: table.Column{Name: "PERIOD", Right: true}, cell: periodCell},
+		column{Column: table.Column{Name: "BURST", Right: true}, cell: burstCell},
+		column{Column: table.Column{Name: "THROTTLED_TIME_SUM_OVER_CPUS", Right: true}, cell: throttledTimeCell},
+	)
+}

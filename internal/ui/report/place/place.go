@@ -1,0 +1,270 @@
+package place
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/ui/report/cputree"
+	"github.com/unthrottle/unthrottle/internal/ui/report/page"
+	"github.com/unthrottle/unthrottle/placement"
+	"github.com/unthrottle/unthrottle/topology"
+)
+
+// JSON is what `unthrottle place --json` prints. Lists of CPUs are in the
+// kernel's form.
+type JSON struct {
+	Containers []Placed  `json:"containers"` // in the order of arrival
+	Shared     string    `json:"shared"`     // CPUs that no container has alone
+	Refused    []Refused `json:"refused"`
+	Score      Score     `json:"score"`
+	// Moves would repair it; null where none were asked for.
+	Moves []Move `json:"moves"`
+	// After is the score that they would leave behind; null without them.
+	After *Score `json:"after"`
+	Order string `json:"order"` // of the objectives
+}
+
+// Placed is where one container is.
+type Placed struct {
+	Name         string  `json:"name"`
+	CPUs         string  `json:"cpus"` // those it may use
+	Sockets      int     `json:"sockets"`
+	NUMANodes    int     `json:"numa_nodes"`
+	L3s          int     `json:"l3s"`
+	CoresShared  int     `json:"cores_shared"`
+	Avoidable    bool    `json:"avoidable"`
+	Why          string  `json:"why"`
+	Class        string  `json:"class"`
+	Dedicated    string  `json:"dedicated"` // those that are its alone
+	Idle         string  `json:"idle"`      // threads that are kept idle for it
+	Wanted       float64 `json:"wanted"`
+	FullCores    bool    `json:"full_cores"`
+	IdleSiblings bool    `json:"idle_siblings"`
+	Lends        bool    `json:"lends"`
+	Stays        bool    `json:"stays"`
+	QuotaBinds   *bool   `json:"quota_binds"` // null: not known
+}
+
+// Refused got nothing.
+type Refused struct {
+	Name string `json:"name"`
+	Why  string `json:"why"`
+}
+
+// Score is what a placement costs.
+type Score struct {
+	Sockets     Crossings `json:"sockets"`
+	NUMANodes   Crossings `json:"numa_nodes"`
+	L3s         Crossings `json:"l3s"`
+	CoresShared int       `json:"cores_shared"` // cores on which two containers have CPUs
+	Sharing     int       `json:"containers_sharing_a_core"`
+	Stranded    int       `json:"stranded_half_cores"`
+	Idle        int       `json:"idle_threads"`
+	Pool        int       `json:"shared_cpus"`
+	// The largest request for exclusive CPUs that still fits in one group.
+	Fits Fits `json:"largest_request"`
+}
+
+// Crossings counts groups touched beyond what an empty machine would need.
+type Crossings struct {
+	Containers int `json:"containers"`
+	Avoidable  int `json:"avoidable"`
+	Forced     int `json:"forced"`
+}
+
+// Fits is the largest request that fits in one group of each level.
+type Fits struct {
+	Machine  int `json:"machine"`
+	Socket   int `json:"socket"`
+	NUMANode int `json:"numa_node"`
+	L3       int `json:"l3"`
+}
+
+// Move is one container's change of CPUs.
+type Move struct {
+	Name     string `json:"name"`
+	From     string `json:"from"`
+	To       string `json:"to"`
+	Gain     int    `json:"gain"`
+	Cost     int    `json:"cost"`
+	Repair   int    `json:"repair"`
+	Step     bool   `json:"step"`
+	Overlaps bool   `json:"overlaps"`
+}
+
+// NewJSON is the outcome as JSON shows it.
+func NewJSON(o placement.Outcome) JSON {
+	out := JSON{Containers: []Placed{}, Shared: o.Pool.String(), Refused: []Refused{},
+		Score: newScore(o.Score), Order: o.State.Order.String()}
+	asked := map[string]placement.Container{}
+	for _, c := range o.State.Containers {
+		asked[c.Name] = c
+	}
+	for _, p := range o.Containers {
+		c := asked[p.Name]
+		out.Containers = append(out.Containers, Placed{
+			Name: p.Name, CPUs: p.CPUs.String(), Sockets: p.Sockets, NUMANodes: p.NUMANodes, L3s: p.L3s,
+			CoresShared: p.CoresShared, Avoidable: p.Avoidable, Why: p.Why, Class: string(p.Class),
+			Dedicated: p.Own.String(), Idle: p.Idle.String(), Wanted: c.CPUs, FullCores: c.FullCores,
+			IdleSiblings: c.IdleSiblings, Lends: c.Lends, Stays: c.Stays != "", QuotaBinds: p.QuotaBinds,
+		})
+	}
+	for _, r := range o.Refused {
+		out.Refused = append(out.Refused, Refused{r.Name, strings.TrimPrefix(r.Err.Error(), "placement: ")})
+	}
+	if o.After == nil {
+		return out
+	}
+	after := newScore(*o.After)
+	out.After, out.Moves = &after, []Move{}
+	for _, m := range o.Moves {
+		out.Moves = append(out.Moves, Move{m.Container, m.From.String(), m.To.String(), m.Gain, m.Cost, m.Repair, m.Step, m.Overlaps})
+	}
+	return out
+}
+
+func newScore(s placement.Score) Score {
+	crossing := func(i int) Crossings {
+		return Crossings{s.Crossings[i].Containers, s.Crossings[i].Avoidable, s.Crossings[i].Forced}
+	}
+	return Score{crossing(0), crossing(1), crossing(2), s.CoresShared, s.Sharing, s.Stranded, s.Idle, s.Pool,
+		Fits{s.Fits.Machine, s.Fits.Socket, s.Fits.NUMANode, s.Fits.L3}}
+}
+
+// Write writes an outcome for people: the machine with a letter per CPU, who is
+// where and why, what it costs, and the moves that would repair it.
+func Write(w io.Writer, o placement.Outcome, options Options) error {
+	d := &drawing{
+		Page: page.New(options.Width, leastWidth, 0, options.Color), outcome: o,
+		branches: cputree.NewBranches(options.ASCII), signs: newSigns(o),
+	}
+	d.machine(cputree.Of(o.State.Machine), "")
+	d.Line("")
+	d.table()
+	d.costs()
+	d.moves()
+	return d.Send(w)
+}
+
+// Options say how Write draws.
+type Options struct {
+	Width int  // columns; 0 means 80, below 40 means 40
+	ASCII bool // no box characters
+	Color bool // ANSI colours
+}
+
+const leastWidth = 40
+
+// drawing is a placement drawn so far.
+type drawing struct {
+	*page.Page
+	outcome  placement.Outcome
+	branches cputree.Branches
+	signs    signs
+}
+
+// maxName is how much of a name a line shows.
+const maxName = 32
+
+func shownName(name string) string { return text.Sanitize(name, maxName) }
+
+// table is a line per container, and one per refusal.
+func (d *drawing) table() {
+	o, s := d.outcome, d.signs
+	wide, list := len("CONTAINER"), len("CPUS")
+	const longList = 24
+	for _, c := range o.Containers {
+		wide, list = max(wide, text.Width(shownName(c.Name))), max(list, min(longList, len(c.CPUs.String())))
+	}
+	d.Line(d.Bolden(fmt.Sprintf("   %-*s  %-9s  %-*s  %7s  %10s  %3s  %s", wide, "CONTAINER", "CLASS", list, "CPUS", "SOCKETS", "NUMA NODES", "L3S", "WHY")))
+	for _, c := range o.Containers {
+		cpus := c.CPUs.String()
+		if len(cpus) > longList {
+			cpus = fmt.Sprintf("%d CPUs", c.CPUs.Size())
+		}
+		line := fmt.Sprintf("%c  %s%s  %-9s  %-*s  %7s  %10s  %3s  %s", s.of[c.Name], shownName(c.Name),
+			strings.Repeat(" ", max(0, wide-text.Width(shownName(c.Name)))), c.Class, list, cpus,
+			groupCount(c.Sockets), groupCount(c.NUMANodes), groupCount(c.L3s), c.Why)
+		if c.QuotaBinds != nil && *c.QuotaBinds {
+			line += "; its quota can still stop it"
+		}
+		if c.Avoidable {
+			line = d.Paint(page.Amber, line)
+		}
+		d.Line(line)
+	}
+	for _, r := range o.Refused {
+		d.Wrapped(d.Paint(page.Amber, "!")+"  "+shownName(r.Name)+": ", "   ", " ",
+			strings.Fields(strings.TrimPrefix(r.Err.Error(), "placement: ")))
+	}
+	d.Line("")
+}
+
+// groupCount shows a level that the kernel does not tell as not known.
+func groupCount(n int) string {
+	if n == 0 {
+		return "-"
+	}
+	return fmt.Sprint(n)
+}
+
+// costs says what the placement costs as a whole.
+func (d *drawing) costs() {
+	o := d.outcome
+	s := o.Score
+	for i, c := range s.Crossings {
+		if cputree.Known(o.State.Machine, c.Level) < 2 {
+			continue
+		}
+		name := string(c.Level)
+		text := fmt.Sprintf("%s crossings: %d avoidable, %d forced", strings.ToUpper(name[:1])+name[1:], c.Avoidable, c.Forced)
+		if o.After != nil && len(o.Moves) > 0 {
+			a := o.After.Crossings[i]
+			text += fmt.Sprintf("; after the moves below %d avoidable, %d forced", a.Avoidable, a.Forced)
+		}
+		d.Line(text)
+	}
+	d.Line(fmt.Sprintf("%s shared by two containers, %s stranded, %s in the shared pool",
+		text.Count(s.CoresShared, "core"), text.Count(s.Stranded, "half-core"), text.Count(s.Pool, "CPU")))
+	fits := fmt.Sprintf("Largest request that still fits: %d CPUs", s.Fits.Machine)
+	for _, f := range []struct {
+		level topology.Level
+		n     int
+	}{{topology.LevelSocket, s.Fits.Socket}, {topology.LevelNUMANode, s.Fits.NUMANode}, {topology.LevelL3, s.Fits.L3}} {
+		if cputree.Known(o.State.Machine, f.level) > 1 {
+			fits += fmt.Sprintf(", %d on one %s", f.n, f.level)
+		}
+	}
+	d.Line(fits)
+}
+
+// moves lists the moves that would repair it.
+func (d *drawing) moves() {
+	o := d.outcome
+	if o.After == nil {
+		return
+	}
+	d.Line("")
+	if len(o.Moves) == 0 {
+		d.Line("No moves would repair more.")
+		return
+	}
+	d.Line(d.Bolden("Moves that would repair it, in order:"))
+	for i, m := range o.Moves {
+		line := fmt.Sprintf("%s from %s to %s: %s moved", shownName(m.Container), m.From, m.To, text.Count(m.Cost, "CPU"))
+		switch {
+		case m.Step:
+			line += ", a step aside"
+		case m.Gain > 0:
+			line += fmt.Sprintf(", %s fewer", text.Count(m.Gain, "group"))
+		default:
+			line += ", makes way"
+		}
+		if m.Overlaps {
+			line += "; shares CPUs until the next move is done"
+		}
+		d.Wrapped(fmt.Sprintf("%3d  ", i+1), "     ", " ", strings.Fields(line))
+	}
+}

@@ -1,0 +1,71 @@
+package run
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/ui/report/table"
+	"github.com/unthrottle/unthrottle/internal/ui/report/trial"
+)
+
+// Write writes what `unthrottle run` shows, for people.
+func Write(w io.Writer, r trial.Trial) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s\n", text.Shown(r.Scenario), text.Shown(r.About))
+	fmt.Fprintf(&b, "Run for real: %s, Linux %s, cgroup %s, %s s, %s.\n", text.Count(r.CPUs, "CPU"), text.Shown(r.Kernel), *r.Mode, strconv.FormatFloat(r.Seconds, 'f', 1, 64), text.Count(r.Repeat, "time"))
+	if r.Repeat > 1 {
+		b.WriteString("Figures are medians, with the lowest and the highest of all runs.\n")
+	}
+	b.WriteString("\n")
+	trial.Cgroups(&b, &r)
+	trial.Workloads(&b, &r)
+	servedClasses(&b, r.Outcome)
+	for _, note := range r.Notes {
+		fmt.Fprintf(&b, "\n%s\n", text.Shown(note))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// servedClasses writes a table of the classes of services that have several, and
+// what clients met.
+func servedClasses(b *strings.Builder, o scenario.Outcome) {
+	t := table.Right(b)
+	some := false
+	ms := func(v *float64) string {
+		if v == nil {
+			return "-"
+		}
+		return strconv.FormatFloat(*v, 'f', 2, 64)
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Workloads)) {
+		w := o.Workloads[name]
+		for _, class := range slices.Sorted(maps.Keys(w.Classes)) {
+			if !some {
+				b.WriteString("\n")
+				fmt.Fprintln(t, "class\tof\tcount\tp50\tp90\tp99\tmax ms\t")
+			}
+			some = true
+			c := w.Classes[class]
+			fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t\n", class, name, c.Count, ms(c.P50), ms(c.P90), ms(c.P99), ms(c.Max))
+		}
+	}
+	t.Flush() // writes to memory: cannot fail
+	for _, name := range slices.Sorted(maps.Keys(o.Workloads)) {
+		w := o.Workloads[name]
+		if w.Failed == nil {
+			continue
+		}
+		fmt.Fprintf(b, "\n%s: %d requests failed at every try", name, *w.Failed)
+		if w.RecoverySeconds != nil {
+			fmt.Fprintf(b, "; %.2f s after the load fell it was well again", *w.RecoverySeconds)
+		}
+		b.WriteString(".\n")
+	}
+}

@@ -1,0 +1,51 @@
+package simulate
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/unthrottle/unthrottle/internal/sim/simulate"
+	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/ui/report/figure"
+	"github.com/unthrottle/unthrottle/internal/ui/report/trial"
+)
+
+// Simulation is what `unthrottle simulate` shows.
+type Simulation struct {
+	trial.Trial
+	Timeline []simulate.Strip   `json:"-"`
+	Explain  []simulate.Account `json:"-"`
+}
+
+// Options of Write.
+type Options struct {
+	ASCII bool // no block characters
+}
+
+// Write writes a simulation for people.
+func Write(w io.Writer, s Simulation, o Options) error {
+	var b strings.Builder
+	hz := strconv.Itoa(*s.HZ) + " Hz"
+	if *s.HZ == 0 {
+		hz = "continuous accounting"
+	}
+	fmt.Fprintf(&b, "%s: %s\n", text.Shown(s.Scenario), text.Shown(s.About))
+	fmt.Fprintf(&b, "Simulated: %s, Linux %s (era %s), %s, %s s, %s from %d.\n", text.Count(s.CPUs, "CPU"), text.Shown(s.Kernel), *s.Era, hz,
+		figure.Trimmed(s.Seconds), text.Count(s.Repeat, "seed"), s.Seed)
+	if s.Repeat > 1 {
+		b.WriteString("Figures are medians, with the lowest and the highest of all runs.\n")
+	}
+	b.WriteString("\n")
+	trial.Cgroups(&b, &s.Trial)
+	trial.Workloads(&b, &s.Trial)
+	for _, t := range s.Timeline {
+		drawTimeline(&b, t, o.ASCII)
+	}
+	for _, account := range s.Explain {
+		explainPeriod(&b, account)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

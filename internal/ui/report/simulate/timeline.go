@@ -1,0 +1,39 @@
+package simulate
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/sim/simulate"
+	"github.com/unthrottle/unthrottle/internal/ui/report/figure"
+	"github.com/unthrottle/unthrottle/internal/ui/report/timeline"
+)
+
+// drawTimeline draws a cgroup's first periods, a line each: the CPUs in use as the
+// height of a character, and a mark where threads were held and none ran.
+func drawTimeline(w io.Writer, s simulate.Strip, ascii bool) {
+	length := s.Period / simulate.Cells
+	most := time.Duration(0)
+	for _, c := range s.Cells {
+		most = max(most, c.Used)
+	}
+	glyphs := timeline.New(ascii)
+	fmt.Fprintf(w, "\n%s: a line per period of %v, a character is %v; CPUs in use, the most %.3g; %c held by a quota, %c idle\n",
+		s.Cgroup, s.Period, length, float64(most)/float64(length), glyphs.Held, timeline.Idle)
+	for i := 0; i < len(s.Cells); i += simulate.Cells {
+		line := fmt.Sprintf("%9s ms  ", figure.Trimmed(math.Round(float64(s.Start+time.Duration(i)*length)/1e4)/100))
+		for _, c := range s.Cells[i : i+simulate.Cells] {
+			switch {
+			case 2*c.Held > length && float64(c.Used) < 0.05*float64(most):
+				line += string(glyphs.Held)
+			case c.Used == 0:
+				line += string(timeline.Idle)
+			default:
+				line += string(glyphs.Height(float64(c.Used) / float64(most)))
+			}
+		}
+		fmt.Fprintln(w, line)
+	}
+}

@@ -1,0 +1,47 @@
+package status
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/text"
+)
+
+// maxLentTo bounds how many secondaries are named for one owner.
+const maxLentTo = 8
+
+// Lends writes a line for each container that lends its CPUs: to whom they go,
+// or why to none. names are the containers' by path.
+func Lends(w io.Writer, all []remedy.Lend, names map[string]string) error {
+	name := func(path string) string {
+		if n := names[path]; n != "" {
+			return text.Shown(n)
+		}
+		return text.Shown(path)
+	}
+	var b strings.Builder
+	for _, l := range all {
+		to := make([]string, 0, maxLentTo)
+		for i, path := range l.To {
+			if i == maxLentTo {
+				to = append(to, fmt.Sprintf("%d more", len(l.To)-i))
+				break
+			}
+			to = append(to, name(path))
+		}
+		fmt.Fprintf(&b, "lends: %s its CPUs %s, ", name(l.Target), l.CPUs)
+		switch {
+		case l.Withheld != "":
+			b.WriteString("revoked: on trial, or lending slowed it")
+		case len(to) == 0:
+			b.WriteString("to none: no secondary may have them")
+		default:
+			b.WriteString("while they idle, to " + strings.Join(to, ", "))
+		}
+		b.WriteByte('\n')
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -1,0 +1,40 @@
+package trial
+
+import "github.com/unthrottle/unthrottle/internal/sim/scenario"
+
+// Trial is a scenario that was tried out, for real or simulated, once or more
+// often: the same keys in JSON, null where they say nothing of the one or the other.
+type Trial struct {
+	Scenario  string  `json:"scenario"` // the file's name
+	About     string  `json:"about"`
+	Simulated bool    `json:"simulated"`
+	Kernel    string  `json:"kernel"`      // uname -r, or the release whose rules were simulated
+	Era       *string `json:"era"`         // of those rules; nil: real
+	HZ        *int    `json:"hz"`          // simulated ticks per second, 0: continuous; nil: real
+	Mode      *string `json:"cgroup_mode"` // v1, v2 or mixed; nil: simulated
+	Fair      *bool   `json:"fair"`        // its cgroups' parent had the ordinary weight; nil: simulated
+	CPUs      int     `json:"cpus"`        // of the scenario
+	Seed      uint64  `json:"seed"`        // the first
+	Repeat    int     `json:"repeat"`      // runs, with seeds from Seed on
+	// Outcome has the median of each figure over the runs; with an even number
+	// of them the lower of the two in the middle.
+	scenario.Outcome
+	// Lowest and Highest of each figure; nil for a single run.
+	Lowest  *scenario.Outcome `json:"lowest"`
+	Highest *scenario.Outcome `json:"highest"`
+	// Notes on what may have disturbed it, and what of the file did not matter.
+	Notes []string `json:"notes"`
+}
+
+// Summarize fills a trial's figures from its runs, at least one.
+func (t *Trial) Summarize(runs []scenario.Outcome) {
+	t.Repeat = len(runs)
+	t.Outcome = scenario.Quantile(runs, 0.5)
+	if len(runs) > 1 {
+		low, high := scenario.Quantile(runs, 0), scenario.Quantile(runs, 1)
+		t.Lowest, t.Highest = &low, &high
+	}
+	if t.Notes == nil {
+		t.Notes = []string{}
+	}
+}

@@ -28,7 +28,7 @@ func onKernel(t *testing.T) (*ground, cpuset.CPUSet, Options) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := g.home.Remove(); err != nil {
+		if err := g.sandbox.Remove(); err != nil {
 			t.Errorf("something was left behind: %v", err)
 		}
 		if below, err := tree.Host.Children(cgroup.CPU, tree.Top); err != nil || len(below) != 1 {

@@ -50,7 +50,7 @@ func RunPrice(ctx context.Context, o Options) (result Price, err error) {
 	if err != nil {
 		return result, err
 	}
-	defer func() { err = errors.Join(err, g.home.Remove()) }()
+	defer func() { err = errors.Join(err, g.sandbox.Remove()) }()
 	limit := limitCPUs(cpus.Size())
 	shape, err := NewShape(o.Shape, cpus.Size(), limit)
 	if err != nil {
@@ -60,7 +60,7 @@ func RunPrice(ctx context.Context, o Options) (result Price, err error) {
 	if err != nil {
 		return result, err
 	}
-	beside, err := g.home.Group("neighbour")
+	beside, err := g.sandbox.Group("neighbour")
 	if err != nil {
 		return result, err
 	}
@@ -117,14 +117,14 @@ func (g *ground) price(ctx context.Context, a arm, shape Shape, beside *sandbox.
 		return err
 	}
 	// Pinned CPUs are the container's alone: nobody else may use them.
-	cpus := g.home.CPUs().Difference(g.generator)
+	cpus := g.sandbox.CPUs().Difference(g.generator)
 	if a.name == Pin {
 		cpus = cpus.Difference(a.cpus)
 	}
 	if err := beside.SetCPUs(cpus); err != nil {
 		return err
 	}
-	stop, err := neighbour(g, beside, workload.Spec{Burners: g.home.CPUs().Size(), Sleep: 100 * ms, Deadline: o.tries()})
+	stop, err := neighbour(g, beside, workload.Spec{Burners: g.sandbox.CPUs().Size(), Sleep: 100 * ms, Deadline: o.tries()})
 	if err != nil {
 		return err
 	}

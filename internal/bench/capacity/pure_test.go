@@ -209,7 +209,7 @@ func TestHistogramEdges(t *testing.T) {
 }
 
 func TestSwitches(t *testing.T) {
-	if n := switchesOf([]byte("Name:\tvoluntary_ctxt_switches\nvoluntary_ctxt_switches:\t7\nnonvoluntary_ctxt_switches:\t5\n")); n != 12 {
+	if n := switchesOf("Name:\tvoluntary_ctxt_switches\nvoluntary_ctxt_switches:\t7\nnonvoluntary_ctxt_switches:\t5\n"); n != 12 {
 		t.Errorf("%d switches", n)
 	}
 }

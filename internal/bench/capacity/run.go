@@ -51,7 +51,7 @@ func Run(ctx context.Context, o Options) (result Result, err error) {
 	if err != nil {
 		return result, err
 	}
-	defer func() { err = errors.Join(err, g.home.Remove()) }()
+	defer func() { err = errors.Join(err, g.sandbox.Remove()) }()
 	limit := limitCPUs(cpus.Size())
 	r := &run{o: o, ground: g, started: workload.Now()}
 	if r.shape, err = NewShape(o.Shape, cpus.Size(), limit); err != nil {
@@ -77,7 +77,7 @@ func Run(ctx context.Context, o Options) (result Result, err error) {
 		return result, err
 	}
 	result = r.result(cpus.Size(), limit)
-	result.Notes = append(result.Notes, g.home.Notes...)
+	result.Notes = append(result.Notes, g.sandbox.Leftovers.Notes()...)
 	return result, nil
 }
 

@@ -76,7 +76,7 @@ func RunSpiral(ctx context.Context, o Options, repeats int) (result Spiral, err 
 	if err != nil {
 		return result, err
 	}
-	defer func() { err = errors.Join(err, g.home.Remove()) }()
+	defer func() { err = errors.Join(err, g.sandbox.Remove()) }()
 	limit := limitCPUs(cpus.Size())
 	shape, all, err := spiralArms(o, cpus, limit)
 	if err != nil {

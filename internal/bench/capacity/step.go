@@ -34,6 +34,9 @@ type step struct {
 	cpus             int // that it may use
 }
 
+// Prefix begins the name of a bench's sandbox.
+const Prefix = "unthrottle-bench-"
+
 const (
 	// settle is from the start of the processes to the first request.
 	settle = 150 * time.Millisecond
@@ -48,7 +51,7 @@ const (
 // ground is where steps are run: a home with the service's cgroup.
 type ground struct {
 	exe       string
-	home      *sandbox.Home
+	sandbox   *sandbox.Sandbox
 	group     *sandbox.Group
 	generator cpuset.CPUSet // of the generator; empty: all
 	late      time.Duration // that the generator may be
@@ -59,11 +62,11 @@ type ground struct {
 // open makes the bench's own cgroups. Where there are enough CPUs, one is left
 // to the generator.
 func open(o Options) (*ground, cpuset.CPUSet, error) {
-	h, err := sandbox.Open(sandbox.Options{Host: o.Host, Prefix: "unthrottle-bench-", Scope: o.Scope, Fair: o.Fair})
+	h, err := sandbox.Open(sandbox.Options{Host: o.Host, Prefix: Prefix, Scope: o.Scope, Fair: o.Fair})
 	if err != nil {
 		return nil, cpuset.New(), err
 	}
-	g := &ground{exe: o.Exe, home: h, late: o.Objective.late()}
+	g := &ground{exe: o.Exe, sandbox: h, late: o.Objective.late()}
 	cpus := h.CPUs()
 	if cpus.Size() >= 4 {
 		g.generator = cpuset.New(cpus.List()[0])
@@ -79,7 +82,7 @@ func open(o Options) (*ground, cpuset.CPUSet, error) {
 }
 
 // enough checks that a limit can bind and can be had.
-func enough(h *sandbox.Home, cpus cpuset.CPUSet) error {
+func enough(h *sandbox.Sandbox, cpus cpuset.CPUSet) error {
 	limit := limitCPUs(cpus.Size())
 	if cpus.Size() <= limit {
 		return &sandbox.NotMeasurable{What: fmt.Sprintf("%d CPU(s) (%q) can be used: a limit of %d would never bind", cpus.Size(), cpus, limit), WayOut: "run it on a host with more CPUs, or leave --scope out"}

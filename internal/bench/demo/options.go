@@ -4,10 +4,10 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/load/sandbox"
 	"github.com/unthrottle/unthrottle/internal/load/workload"
 	"github.com/unthrottle/unthrottle/topology"
 )
@@ -83,31 +83,9 @@ func (o Options) filled() (Options, error) {
 		_, _ = rand.Read(b[:]) // never fails (crypto/rand)
 		o.RunID = hex.EncodeToString(b[:])
 	}
-	if !validRunID(o.RunID) {
-		return o, fmt.Errorf("demo: run id %.60q: up to 32 of a-z and 0-9", o.RunID)
-	}
 	return o, nil
 }
 
-func validRunID(id string) bool {
-	return id != "" && len(id) <= 32 && strings.Trim(id, "abcdefghijklmnopqrstuvwxyz0123456789") == ""
-}
-
-// NotMeasurable says that this host, or this user, cannot run the demo: what
-// is missing, why, and what to do. Nothing was left behind.
-type NotMeasurable struct {
-	What   string // "cgroup /: cannot make cgroups"
-	WayOut string // "run as root"
-	Err    error  // the kernel's answer, or nil
-}
-
-func (e *NotMeasurable) Error() string {
-	text := "the demo cannot run here: " + e.What
-	if e.Err != nil {
-		text += ": " + e.Err.Error()
-	}
-	return text + "; " + e.WayOut
-}
-
-// Unwrap gives the kernel's answer.
-func (e *NotMeasurable) Unwrap() error { return e.Err }
+// NotMeasurable means that this host, or this user, cannot run the demo. The error
+// leaves no cgroup behind.
+type NotMeasurable = sandbox.NotMeasurable

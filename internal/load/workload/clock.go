@@ -46,32 +46,3 @@ func sleep(d time.Duration) (start, took time.Duration) {
 	_, _, _ = unix.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, 0, uintptr(unsafe.Pointer(&ts)), 0, 0, 0)
 	return start, Now() - start
 }
-
-// sigevent is struct sigevent of the kernel (include/uapi/asm-generic/siginfo.h),
-// 64 bytes on 64-bit machines.
-type sigevent struct {
-	value  uint64
-	signo  int32
-	notify int32 // 0 is SIGEV_SIGNAL
-	_      [48]byte
-}
-
-// itimerspec is struct itimerspec.
-type itimerspec struct{ interval, value unix.Timespec }
-
-// killAfter lets the kernel kill this process after d, whatever its threads
-// do. There is no way back.
-func killAfter(d time.Duration) error {
-	event := sigevent{signo: int32(unix.SIGKILL)}
-	var id int32
-	if _, _, errno := unix.RawSyscall(unix.SYS_TIMER_CREATE, unix.CLOCK_MONOTONIC,
-		uintptr(unsafe.Pointer(&event)), uintptr(unsafe.Pointer(&id))); errno != 0 {
-		return errno
-	}
-	once := itimerspec{value: unix.NsecToTimespec(int64(d))}
-	if _, _, errno := unix.RawSyscall6(unix.SYS_TIMER_SETTIME, uintptr(id), 0,
-		uintptr(unsafe.Pointer(&once)), 0, 0, 0); errno != 0 {
-		return errno
-	}
-	return nil
-}

@@ -22,8 +22,8 @@ const (
 
 // ground is the scenario's cgroups on this host.
 type ground struct {
-	home   *sandbox.Home
-	groups []*sandbox.Group // as Scenario.Cgroups
+	sandbox *sandbox.Sandbox
+	groups  []*sandbox.Group // as Scenario.Cgroups
 	// root and rest are where workloads of the root, and of cgroups that have a pinned
 	// one below them, are; nil: there are none. rest has indices of Scenario.Cgroups.
 	root *sandbox.Group
@@ -38,7 +38,7 @@ func open(s *scenario.Scenario, o Options) (*ground, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &ground{home: h, cpus: h.CPUs()}
+	g := &ground{sandbox: h, cpus: h.CPUs()}
 	err = enough(h, s.Host.CPUs)
 	if err == nil {
 		err = g.make(s)
@@ -57,7 +57,7 @@ func (g *ground) make(s *scenario.Scenario) error {
 		c := &s.Cgroups[i]
 		made, err := (*sandbox.Group)(nil), error(nil)
 		if c.Parent < 0 {
-			made, err = g.home.Group(c.Name)
+			made, err = g.sandbox.Group(c.Name)
 		} else {
 			made, err = g.groups[c.Parent].Group(c.Name)
 		}
@@ -71,7 +71,7 @@ func (g *ground) make(s *scenario.Scenario) error {
 		w, err := &s.Workloads[i], error(nil)
 		switch {
 		case w.Cgroup < 0 && g.root == nil:
-			g.root, err = g.home.Group(rootName)
+			g.root, err = g.sandbox.Group(rootName)
 		case w.Cgroup >= 0 && g.rest[w.Cgroup] == nil && !s.CPUsOf(w).Equals(s.Effective(&s.Cgroups[w.Cgroup])):
 			g.rest[w.Cgroup], err = g.groups[w.Cgroup].Group(restName)
 		}

@@ -59,7 +59,7 @@ func check(s *scenario.Scenario, v2 bool) error {
 
 // enough checks that the home has the CPUs that are asked for, and that no limit
 // above it decides.
-func enough(h *sandbox.Home, need int) error {
+func enough(h *sandbox.Sandbox, need int) error {
 	have := h.CPUs()
 	if have.Size() < need {
 		return &sandbox.NotMeasurable{

@@ -38,7 +38,7 @@ type job interface {
 }
 
 // Run runs a scenario once, and removes all that it made, also when ctx ends or
-// something fails. An error of type [*home.NotMeasurable] says that this host or
+// something fails. An error of type [*NotMeasurable] says that this host or
 // user cannot run it.
 func Run(ctx context.Context, s scenario.Scenario, o Options) (result Result, err error) {
 	remedied, refused := s.Remedied()
@@ -64,8 +64,8 @@ func Run(ctx context.Context, s scenario.Scenario, o Options) (result Result, er
 	if err != nil {
 		return result, err
 	}
-	defer func() { err = errors.Join(err, g.home.Remove()) }()
-	result.Notes = append(notReproduced(&s), g.home.Notes...)
+	defer func() { err = errors.Join(err, g.sandbox.Remove()) }()
+	result.Notes = append(notReproduced(&s), g.sandbox.Leftovers.Notes()...)
 	jobs, err := start(&s, g, o)
 	join(&s, jobs)
 	defer func() {

@@ -296,8 +296,8 @@ func TestKilled(t *testing.T) {
 	if _, pids := homes(t, tree); len(pids) == 0 {
 		t.Error("the victim runs nothing")
 	}
-	if removed, _, err := sandbox.RemoveLeftovers(tree.Host, tree.Top, Prefix); err != nil || removed != 0 {
-		t.Errorf("the cgroups of a living one were removed: %d, %v", removed, err)
+	if left, err := sandbox.RemoveLeftovers(tree.Host, tree.Top, Prefix); err != nil || left.Removed != 0 {
+		t.Errorf("the cgroups of a running one were removed: %+v, %v", left, err)
 	}
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -314,9 +314,9 @@ func TestKilled(t *testing.T) {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	removed, notes, err := sandbox.RemoveLeftovers(tree.Host, tree.Top, Prefix)
-	if err != nil || removed != 1 || len(notes) > 0 {
-		t.Errorf("removed %d, %q, %v", removed, notes, err)
+	left, err := sandbox.RemoveLeftovers(tree.Host, tree.Top, Prefix)
+	if err != nil || left.Removed != 1 || len(left.Stay) > 0 {
+		t.Errorf("%+v, %v", left, err)
 	}
 	if paths, _ := homes(t, tree); len(paths) > 0 {
 		t.Errorf("left: %q", paths)

@@ -35,14 +35,18 @@ type Options struct {
 	Files []*os.File
 	// CPUs it may run on; empty: those of the caller.
 	CPUs cpuset.CPUSet
+	// Read reads the child's standard output until its end, in a goroutine that
+	// [Process.Stop] waits for; nil: the caller reads [Process.Out].
+	Read func(io.Reader)
 }
 
 // Process is a running child, seen from its parent.
 type Process struct {
-	cmd  *exec.Cmd
-	hold *os.File // our end of the pipe that keeps it alive
-	out  *os.File
-	last *words
+	cmd    *exec.Cmd
+	hold   *os.File // our end of the pipe that keeps it alive
+	out    *os.File
+	reader sync.WaitGroup // Options.Read
+	last   *words
 	// disturbed is why its runtime is not held.
 	disturbed error
 	stop      sync.Once
@@ -70,23 +74,29 @@ func Start(o Options) (*Process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("child %s: %w", o.Command, err)
 	}
-	defer in.Close()
 	out, outEnd, err := os.Pipe()
 	if err != nil {
+		in.Close()
 		hold.Close()
 		return nil, fmt.Errorf("child %s: %w", o.Command, err)
 	}
-	defer outEnd.Close()
 	p := &Process{hold: hold, out: out, last: &words{}}
 	p.cmd = &exec.Cmd{
 		Path: exe, Args: []string{"unthrottle", o.Command}, Env: append(slices.Clone(o.Env), noRaceSleep), Dir: "/",
 		Stdin: in, Stdout: outEnd, Stderr: p.last, ExtraFiles: o.Files,
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
 	}
-	if err := startOn(o.CPUs, p.cmd); err != nil {
+	err = startOn(o.CPUs, p.cmd)
+	// Without our copies of its ends a child that has ended closes the pipes.
+	in.Close()
+	outEnd.Close()
+	if err != nil {
 		hold.Close()
 		out.Close()
 		return nil, fmt.Errorf("child %s: cannot start %s: %w", o.Command, exe, err)
+	}
+	if o.Read != nil {
+		p.reader.Go(func() { o.Read(out) })
 	}
 	if _, err := hold.Write(append(config, '\n')); err != nil {
 		return nil, errors.Join(fmt.Errorf("child %s: ended before it was told what to do: %w", o.Command, err), p.Stop())
@@ -144,6 +154,7 @@ func (p *Process) Stop() error {
 			killed.Store(true)
 			_ = p.cmd.Process.Kill()
 		})
+		p.reader.Wait()
 		// A full pipe must not hold it.
 		_, _ = io.Copy(io.Discard, p.out)
 		err := p.cmd.Wait()

@@ -35,7 +35,7 @@ type Tree struct {
 	// Exe is the program that children run; "": the test binary, whose TestMain
 	// must then hand workload.ChildCommand on.
 	Exe     string
-	groups  map[string]*sandbox.Group // by path
+	box     *sandbox.Sandbox
 	working []*workload.Process
 }
 
@@ -70,9 +70,7 @@ func New(t testing.TB) *Tree {
 			t.Errorf("left behind: %v", err)
 		}
 	})
-	top := box.Top()
-	tr.Top = top.At().Path
-	tr.groups = map[string]*sandbox.Group{tr.Top: top}
+	tr.box, tr.Top = box, box.Top().At().Path
 	tr.Weigh(tr.Top, 8*cgroup.DefaultShares)
 	return tr
 }
@@ -86,10 +84,9 @@ func (tr *Tree) Make(rel string) string {
 	for part := range strings.SplitSeq(rel, "/") {
 		parent := tr.group(at)
 		at = cgroup.Join(at, part)
-		if tr.groups[at] == nil || !cgroup.Exists(tr.Host, cgroup.CPU, at) {
-			made, err := parent.Group(part)
+		if !cgroup.Exists(tr.Host, cgroup.CPU, at) {
+			_, err := parent.Group(part)
 			tr.must(err)
-			tr.groups[at] = made
 		}
 	}
 	return at
@@ -97,10 +94,8 @@ func (tr *Tree) Make(rel string) string {
 
 func (tr *Tree) group(path string) *sandbox.Group {
 	tr.t.Helper()
-	g := tr.groups[path]
-	if g == nil {
-		tr.t.Fatalf("cgroup %s: not made by Make", path)
-	}
+	g, err := tr.box.At(path)
+	tr.must(err)
 	return g
 }
 

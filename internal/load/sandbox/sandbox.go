@@ -179,6 +179,19 @@ func (p *places) usable() (cpus, mems cpuset.CPUSet, err error) {
 // Top returns the sandbox's own cgroup, the parent of all its groups.
 func (s *Sandbox) Top() *Group { return &Group{sandbox: s, at: s.top} }
 
+// At returns the group of that path in the cpu hierarchy, also one that another
+// program made below the sandbox. It does not check that the cgroup exists.
+func (s *Sandbox) At(path string) (*Group, error) {
+	if !cgroup.Below(path, s.top.Path) {
+		return nil, fmt.Errorf("cgroup %s: not below the sandbox %s", text.EscapePath(path), text.EscapePath(s.top.Path))
+	}
+	at := s.top
+	for part := range strings.FieldsFuncSeq(strings.TrimPrefix(path, s.top.Path), func(r rune) bool { return r == '/' }) {
+		at = below(at, part)
+	}
+	return &Group{sandbox: s, at: at}, nil
+}
+
 // Group makes a cgroup in the sandbox. On v2 the top can then have no process.
 func (s *Sandbox) Group(name string) (*Group, error) { return s.Top().Group(name) }
 

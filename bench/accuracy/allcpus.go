@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
 // MostApart is how far a simulated median may be from the real one on a kernel of
@@ -33,10 +34,10 @@ type AllCPUsRow struct {
 }
 
 // Apart tells whether the medians are further apart than MostApart.
-func (r AllCPUsRow) Apart() bool { return math.Abs(r.Simulated-Median(r.Real)) > MostApart }
+func (r AllCPUsRow) Apart() bool { return math.Abs(r.Simulated-stats.Median(r.Real)) > MostApart }
 
 func (r AllCPUsRow) String() string {
-	return fmt.Sprintf("%s: %s of %s: simulated %.1f %%, real %.1f %%", r.Scenario, r.Figure, r.Cgroup, 100*r.Simulated, 100*Median(r.Real))
+	return fmt.Sprintf("%s: %s of %s: simulated %.1f %%, real %.1f %%", r.Scenario, r.Figure, r.Cgroup, 100*r.Simulated, 100*stats.Median(r.Real))
 }
 
 // CompareShares compares runs of a scenario, at least one of each: throttled periods
@@ -61,7 +62,7 @@ func CompareShares(name string, s scenario.Scenario, simulated, real []scenario.
 				slices.Sort(of)
 				return of
 			}
-			rows = append(rows, AllCPUsRow{name, c.Name, f, Median(shares(simulated)), shares(real)})
+			rows = append(rows, AllCPUsRow{name, c.Name, f, stats.Median(shares(simulated)), shares(real)})
 		}
 	}
 	return rows
@@ -81,7 +82,7 @@ func allCPUsText(b *strings.Builder, all []AllCPUs) {
 			if !r.Apart() {
 				within++
 			}
-			if i == 0 || math.Abs(r.Simulated-Median(r.Real)) > math.Abs(worst.Simulated-Median(worst.Real)) {
+			if i == 0 || math.Abs(r.Simulated-stats.Median(r.Real)) > math.Abs(worst.Simulated-stats.Median(worst.Real)) {
 				worst = r
 			}
 		}

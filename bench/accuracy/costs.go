@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
 // Calibrations are scenarios without limits, in which a thread sleeps and runs: they
@@ -50,7 +51,7 @@ func MedianCosts(all []scenario.WakeCosts) (middle scenario.WakeCosts) {
 			of = append(of, float64(*parts(&c)[i]))
 		}
 		if len(of) > 0 {
-			*part = time.Duration(Median(of))
+			*part = time.Duration(stats.Median(of))
 		}
 	}
 	return middle

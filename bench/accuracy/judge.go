@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
 // Verdict on one figure.
@@ -86,7 +87,7 @@ func compare(simulated map[Key]float64, real []scenario.Outcome, tick time.Durat
 			v.Real = append(v.Real, of(r, k))
 		}
 		slices.Sort(v.Real)
-		v.Bound = bound(k.Figure, Median(v.Real), tick)
+		v.Bound = bound(k.Figure, stats.Median(v.Real), tick)
 		v.Agrees = v.within()
 		all = append(all, v)
 	}
@@ -107,7 +108,7 @@ func of(values map[Key]float64, k Key) float64 {
 // within is the rule. Where nothing was counted in any real run, or in half of
 // them, nothing may be counted in the simulator.
 func (v Verdict) within() bool {
-	median := Median(v.Real)
+	median := stats.Median(v.Real)
 	if math.IsNaN(v.Simulated) || math.IsNaN(median) {
 		return math.IsNaN(v.Simulated) == math.IsNaN(median)
 	}
@@ -136,18 +137,8 @@ func medians(runs []scenario.Outcome) map[Key]float64 {
 	for k, v := range each {
 		// A figure that most runs lack is none.
 		if 2*len(v) > len(runs) {
-			all[k] = Median(v)
+			all[k] = stats.Median(v)
 		}
 	}
 	return all
-}
-
-// Median of at least one value; NaNs count as the lowest.
-func Median(of []float64) float64 {
-	sorted := slices.Sorted(slices.Values(of))
-	n := len(sorted)
-	if n%2 == 1 {
-		return sorted[n/2]
-	}
-	return (sorted[n/2-1] + sorted[n/2]) / 2
 }

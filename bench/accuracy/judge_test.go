@@ -89,14 +89,6 @@ func TestNothingCounted(t *testing.T) {
 	}
 }
 
-func TestMedian(t *testing.T) {
-	for want, of := range map[float64][]float64{2: {3, 1, 2}, 2.5: {4, 1, 2, 3}, 7: {7}} {
-		if got := Median(of); got != want {
-			t.Errorf("%v: %v", of, got)
-		}
-	}
-}
-
 func result(seed uint64, d Draw, noise Noise) Result {
 	return Result{Seed: seed, Key: d.Key(), Machine: machine, Seconds: 10, Noise: noise, Outcome: outcome(500, 0.5, 0.44, 20, 84)}
 }

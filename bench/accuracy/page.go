@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
 // What is asked of the simulator, as shares of the draws.
@@ -128,7 +129,7 @@ func misses(b *strings.Builder, all []Judgement) {
 		for _, v := range j.Misses() {
 			low, high := v.Range()
 			fmt.Fprintf(b, "| %d | %s | %s | %s | %s | %s to %s | %s | %s |\n", j.Seed, v.Figure, v.Of,
-				v.Figure.text(v.Simulated), v.Figure.text(Median(v.Real)), v.Figure.text(low), v.Figure.text(high), v.Figure.text(v.Bound), cause(j.Seed, v))
+				v.Figure.text(v.Simulated), v.Figure.text(stats.Median(v.Real)), v.Figure.text(low), v.Figure.text(high), v.Figure.text(v.Bound), cause(j.Seed, v))
 		}
 	}
 }
@@ -162,7 +163,7 @@ func (s *Study) each(b *strings.Builder, all []Judgement) {
 			if !v.Agrees {
 				mark = "miss"
 			}
-			fmt.Fprintf(b, "| %s | %s | %s (%s to %s) | %s | %s |\n", v.Figure, v.Of, v.Figure.text(Median(v.Real)), v.Figure.text(low), v.Figure.text(high), v.Figure.text(v.Simulated), mark)
+			fmt.Fprintf(b, "| %s | %s | %s (%s to %s) | %s | %s |\n", v.Figure, v.Of, v.Figure.text(stats.Median(v.Real)), v.Figure.text(low), v.Figure.text(high), v.Figure.text(v.Simulated), mark)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
 // Plausible judges a single real run, so short that chance decides much of it: a
@@ -35,11 +36,11 @@ func Bias(all []Verdict) float64 {
 	var ratios []float64
 	for _, v := range all {
 		if v.Figure == Use && v.Simulated > 0 {
-			ratios = append(ratios, Median(v.Real)/v.Simulated)
+			ratios = append(ratios, stats.Median(v.Real)/v.Simulated)
 		}
 	}
 	if len(ratios) == 0 {
 		return math.NaN()
 	}
-	return Median(ratios) - 1
+	return stats.Median(ratios) - 1
 }

@@ -12,8 +12,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/kernel/procfs"
 	"golang.org/x/sys/unix"
+
+	"github.com/unthrottle/unthrottle/internal/kernel/procfs"
 )
 
 // child is a process of ours. Variants end when their stdin is closed, as it is when we are gone, and at the latest at their

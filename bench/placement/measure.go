@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/utils/cpuset"
 
+	"github.com/unthrottle/unthrottle/internal/stats"
 	"github.com/unthrottle/unthrottle/placement"
 	"github.com/unthrottle/unthrottle/topology"
 )
@@ -58,7 +59,7 @@ func (r *result) quantile(q float64) time.Duration {
 		return 0
 	}
 	slices.Sort(r.times)
-	return r.times[min(len(r.times)-1, int(q*float64(len(r.times))))]
+	return stats.Rank(r.times, q)
 }
 
 // note takes down the state after an arrival.

@@ -2,7 +2,8 @@ package capacity
 
 import (
 	"math"
-	"slices"
+
+	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
 // t95 is Student's t for an interval of 95 %, by degrees of freedom from 1 on
@@ -55,12 +56,10 @@ func meanDeviation(values []float64) (mean, deviation float64) {
 	return mean, math.Sqrt(deviation / float64(len(values)-1))
 }
 
-// median of values; 0 of none.
+// median of values; 0 of none: no load was found.
 func median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
 	}
-	sorted := slices.Sorted(slices.Values(values))
-	n := len(sorted)
-	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+	return stats.Median(values)
 }

@@ -1,7 +1,6 @@
 package demo
 
 import (
-	"math"
 	"slices"
 	"time"
 )
@@ -58,13 +57,6 @@ func histogram(edges, values []time.Duration) []Bin {
 		bins[max(0, min(i, len(bins)-1))].Count++
 	}
 	return bins
-}
-
-// percentile is the nearest-rank percentile of sorted values: the least value
-// that at least p of all do not exceed. p is from 0 to 1.
-func percentile(sorted []time.Duration, p float64) time.Duration {
-	rank := int(math.Ceil(p * float64(len(sorted))))
-	return sorted[max(0, min(rank-1, len(sorted)-1))]
 }
 
 // millis is a duration in ms, to the microsecond.

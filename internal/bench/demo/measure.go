@@ -7,6 +7,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/procfs"
 	"github.com/unthrottle/unthrottle/internal/load/workload"
+	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
 // counters is one look at everything that counts.
@@ -57,8 +58,8 @@ func (a *Arm) sleeps(took []time.Duration) {
 	if len(took) == 0 {
 		return
 	}
-	a.P50 = ptr(millis(percentile(took, 0.50)))
-	a.P99 = ptr(millis(percentile(took, 0.99)))
+	a.P50 = ptr(millis(stats.Rank(took, 0.50)))
+	a.P99 = ptr(millis(stats.Rank(took, 0.99)))
 	a.Max = ptr(millis(took[len(took)-1]))
 	late := time.Duration(0)
 	for _, t := range took {

@@ -47,7 +47,7 @@ Where the host cannot run it, it runs in the simulator, and says so.`,
 		},
 	}
 	flags := cmd.Flags()
-	decimalVar(cmd, &seconds, "seconds", demo.DefaultSeconds, "how long each of the four arms is measured")
+	decimalVar(cmd, &seconds, "seconds", demo.DefaultSeconds, "how long each of the four variants is measured")
 	flags.StringVar(&scope, "scope", "", "make the demo's cgroups below this cgroup `PREFIX`")
 	flags.BoolVar(&fair, "fair", false, "leave the demo's cgroup at the ordinary weight: other load then has a say in the figures")
 	flags.BoolVar(&simulated, "simulated", false, "in the simulator: nothing runs here, and no rights are needed")

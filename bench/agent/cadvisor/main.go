@@ -1,6 +1,6 @@
 // Command cadvisor runs cAdvisor's library as cAdvisor itself does: raw cgroups below one prefix, one housekeeping per
 // second (without backing off for idle cgroups and without jitter, so that the rate is what it says), and the Prometheus
-// metrics collected every 15 seconds. It is one arm of the benchmark beside it, and a program of its own so that
+// metrics collected every 15 seconds. It is one variant of the benchmark beside it, and a program of its own so that
 // neither's memory counts as the other's. It ends when stdin does.
 package main
 

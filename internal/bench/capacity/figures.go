@@ -19,7 +19,7 @@ func (r *run) result(cpus, limit int) Result {
 	res.CPUs, res.Limit, res.Shape, res.About = cpus, limit, r.shape.Name, r.shape.About
 	res.BackgroundToo = hasBackground(r.shape.Streams)
 	res.RealTime = true
-	for i, a := range r.arms {
+	for i, a := range r.variants {
 		m := remedyOf(a.name, r.found[i], r.steps[i], r.o.Objective)
 		m.CPUsGranted = ptr(a.granted)
 		if ratio, ok := ratios(r.found[i], r.found[0], gridOf(median(r.within[i]), median(r.within[0]))); ok && i > 0 {

@@ -12,22 +12,22 @@
 //
 // One child process ([workload]) burns CPU with many threads while one of its
 // threads sleeps 10 ms again and again and records how long it really took.
-// Four arms, one after the other, each with a child of its own:
+// Four variants, one after the other, each with a child of its own:
 //
 //	before   quota of n CPUs                      (the container as it is)
 //	threads  same quota, only n threads burn      (what GOMAXPROCS=n does)
 //	cpuset   same quota, on n CPUs                (narrow, limit kept)
 //	after    the same n CPUs, quota off           (pin)
 //
-// n is 2, or 1 on hosts below 4 CPUs. Between arms only the settings of the
+// n is 2, or 1 on hosts below 4 CPUs. Between variants only the settings of the
 // demo's own cgroup change. Counters and sleeps are taken over the same window,
 // which opens half a second after the burners have started. A sleep belongs to
 // the window in which it began, and the last one is waited for: leaving out
-// what is still held would flatter the arm that holds longest.
+// what is still held would flatter the variant that holds longest.
 //
 // With the quota off the kernel counts no periods, so "after" has no throttled
 // periods: not counted, which is not 0. Its verdict rests on the sleeper, and
-// on CPU used, which must be within 5 % of the quota arm's to be called equal.
+// on CPU used, which must be within 5 % of the quota variant's to be called equal.
 //
 // # Worked example
 //

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// victim says "arm" when its first child runs.
+// victim says "variant" when its first child runs.
 func victim(scope string) int {
 	h, m, err := host()
 	if err == nil {

@@ -17,7 +17,7 @@ type counters struct {
 	host map[int]procfs.Times // nil: not readable
 }
 
-// window is one arm as it was measured.
+// window is one variant as it was measured.
 type window struct {
 	quota      bool
 	begin, end counters
@@ -25,9 +25,9 @@ type window struct {
 	held       bool
 }
 
-// figures fills in all of an arm that follows from its window, except the
-// histogram, whose bins depend on the other arms.
-func (w window) figures(a Arm) Arm {
+// figures fills in all of a variant that follows from its window, except the
+// histogram, whose bins depend on the other variants.
+func (w window) figures(a Variant) Variant {
 	seconds := (w.end.at - w.begin.at).Seconds()
 	a.Window = round3(seconds)
 	before, after := w.begin.stat, w.end.stat
@@ -53,7 +53,7 @@ func (w window) figures(a Arm) Arm {
 }
 
 // sleeps fills in what the sleeps took, sorted.
-func (a *Arm) sleeps(took []time.Duration) {
+func (a *Variant) sleeps(took []time.Duration) {
 	a.Sleeps = len(took)
 	if len(took) == 0 {
 		return
@@ -92,8 +92,8 @@ func workRate(records []workload.Record) *float64 {
 	return ptr(float64(last.Work-first.Work) / span)
 }
 
-// fillHistograms gives all arms histograms over the same bins.
-func fillHistograms(arms []*Arm, windows []window, sleep time.Duration) {
+// fillHistograms gives all variants histograms over the same bins.
+func fillHistograms(variants []*Variant, windows []window, sleep time.Duration) {
 	most := sleep
 	for _, w := range windows {
 		for _, r := range w.records {
@@ -102,7 +102,7 @@ func fillHistograms(arms []*Arm, windows []window, sleep time.Duration) {
 	}
 	shared := edges(sleep, most)
 	for i, w := range windows {
-		arms[i].Histogram = histogram(shared, w.took())
+		variants[i].Histogram = histogram(shared, w.took())
 	}
 }
 

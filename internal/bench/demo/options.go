@@ -14,7 +14,7 @@ import (
 
 // Defaults of [Options].
 const (
-	DefaultSeconds = 6.5 // per arm: the whole takes about 30 s
+	DefaultSeconds = 6.5 // per variant: the whole takes about 30 s
 	MinSeconds     = 0.5
 	MaxSeconds     = 600.0
 )
@@ -25,7 +25,7 @@ type Options struct {
 	// FS is every touch of a cgroup; nil: Host.
 	FS      cgroup.FS
 	Machine topology.Machine
-	// Seconds is the measured window of each of the four arms; 0: DefaultSeconds.
+	// Seconds is the measured window of each of the four variants; 0: DefaultSeconds.
 	Seconds float64
 	// Burners is how many threads burn; 0: seed 003's 32, and 2 per CPU of the
 	// host where that is more.

@@ -142,7 +142,7 @@ func (r *run) variants(ctx context.Context, result *Result, all, pinned cpuset.C
 		{"cpuset", true, pinned, result.Burners},
 		{"pin", false, pinned, result.Burners},
 	}
-	arms := []*Arm{&result.Before, &result.Threads, &result.CPUSet, &result.After}
+	variants := []*Variant{&result.Before, &result.Threads, &result.CPUSet, &result.After}
 	windows := make([]window, len(plans))
 	for i, p := range plans {
 		w, err := r.variant(ctx, p)
@@ -150,13 +150,13 @@ func (r *run) variants(ctx context.Context, result *Result, all, pinned cpuset.C
 			return fmt.Errorf("demo: variant %s: %w", p.name, err)
 		}
 		windows[i] = w
-		a := Arm{Name: p.name, Burners: p.burners, CPUs: p.cpus.String()}
+		a := Variant{Name: p.name, Burners: p.burners, CPUs: p.cpus.String()}
 		if p.quota {
 			a.Quota = ptr(r.quota)
 		}
-		*arms[i] = w.figures(a)
+		*variants[i] = w.figures(a)
 	}
-	fillHistograms(arms, windows, sleepLength)
+	fillHistograms(variants, windows, sleepLength)
 	return nil
 }
 

@@ -47,7 +47,7 @@ func TestRunShowsThrottlingAndItsEnd(t *testing.T) {
 	if r.Threads.Burners != r.Quota || before.Burners < 32 || after.CPUs != r.Pinned {
 		t.Errorf("variants: %+v", r)
 	}
-	for _, a := range r.Arms() {
+	for _, a := range r.Variants() {
 		checkVariant(t, a, r)
 	}
 	if events[0] != "looking for idle CPUs" || events[len(events)-1] != "cleaning up" {
@@ -56,7 +56,7 @@ func TestRunShowsThrottlingAndItsEnd(t *testing.T) {
 }
 
 // checkVariant checks what must hold in any variant on any host.
-func checkVariant(t *testing.T, a Arm, r Result) {
+func checkVariant(t *testing.T, a Variant, r Result) {
 	t.Helper()
 	if a.P50 == nil || *a.P50 < r.Sleep || *a.P99 < *a.P50 || *a.Max < *a.P99 || a.WorkPerSecond == nil {
 		t.Errorf("%s: %+v", a.Name, a)

@@ -49,7 +49,7 @@ func TestJudge(t *testing.T) {
 // are; with one CPU they cannot.
 func TestExpected(t *testing.T) {
 	gap := func(cpus, hz int) float64 {
-		all := arms(cpus)
+		all := variants(cpus)
 		a := all[len(all)-1]
 		affected, err := expected(a, cpus, affectedKernel, hz)
 		if err != nil {

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Every arm is a scenario that the simulator takes too, and grants what its row
+// Every variant is a scenario that the simulator takes too, and grants what its row
 // says.
 func TestArmsGrantWhatTheySay(t *testing.T) {
 	for _, cpus := range []int{2, 8} {

@@ -24,8 +24,8 @@ const (
 	demoMaxWidth = 110
 )
 
-// Demo writes a run of the demo: the sleeps of the quota and the pin arm as
-// histograms side by side, the figures of all four arms, and the verdict.
+// Demo writes a run of the demo: the sleeps of the quota and the pin variant as
+// histograms side by side, the figures of all four variants, and the verdict.
 func Demo(w io.Writer, r demo.Result, o DemoOptions) error {
 	columns := o.Width
 	if columns <= 0 {
@@ -90,7 +90,7 @@ func demoCounts(bins []demo.Bin) []int {
 func demoTable(b *strings.Builder, r demo.Result) {
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "arm\tburn\ton CPU\tthrottled\tCPUs used\tp50\tp99\tmax ms\tlate s\t")
-	for _, a := range r.Arms() {
+	for _, a := range r.Variants() {
 		throttled := "-"
 		if a.ThrottledPeriods != nil && a.Periods != nil {
 			throttled = fmt.Sprintf("%d of %d", *a.ThrottledPeriods, *a.Periods)

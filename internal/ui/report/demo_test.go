@@ -25,16 +25,16 @@ func demoExample() demo.Result {
 		}
 		return all
 	}
-	arm := func(name string, burn int, cpus string, throttled *uint64, p50, p99, most, late float64, bins []demo.Bin) demo.Arm {
-		return demo.Arm{Name: name, Burners: burn, CPUs: cpus, Periods: demoPtr(uint64(70)), ThrottledPeriods: throttled,
+	variant := func(name string, burn int, cpus string, throttled *uint64, p50, p99, most, late float64, bins []demo.Bin) demo.Variant {
+		return demo.Variant{Name: name, Burners: burn, CPUs: cpus, Periods: demoPtr(uint64(70)), ThrottledPeriods: throttled,
 			UsedCPUs: demoPtr(1.0), P50: &p50, P99: &p99, Max: &most, Late: &late, Histogram: bins}
 	}
 	return demo.Result{
 		Kernel: "6.18.44", CPUs: 2, Cgroups: "v1", Quota: 1, Period: 100, Burners: 32, Sleep: 10, Pinned: "0",
-		Before:   arm("quota", 32, "0-1", demoPtr(uint64(70)), 12, 180, 180, 5.2, bins(109, 0, 3, 5, 0, 0, 0, 1, 29, 1)),
-		Threads:  arm("threads", 1, "0-1", demoPtr(uint64(18)), 10.1, 13.7, 16.8, 0.1, bins(650)),
-		CPUSet:   arm("cpuset", 32, "0", demoPtr(uint64(0)), 10.1, 13.9, 13.9, 1.1, bins(585)),
-		After:    arm("pin", 32, "0", nil, 10.1, 13.9, 14, 1.1, bins(584)),
+		Before:   variant("quota", 32, "0-1", demoPtr(uint64(70)), 12, 180, 180, 5.2, bins(109, 0, 3, 5, 0, 0, 0, 1, 29, 1)),
+		Threads:  variant("threads", 1, "0-1", demoPtr(uint64(18)), 10.1, 13.7, 16.8, 0.1, bins(650)),
+		CPUSet:   variant("cpuset", 32, "0", demoPtr(uint64(0)), 10.1, 13.9, 13.9, 1.1, bins(585)),
+		After:    variant("pin", 32, "0", nil, 10.1, 13.9, 14, 1.1, bins(584)),
 		Verdict:  demo.Verdict{Text: []string{"With pin, p99 of the 10 ms sleep is 13.9 ms instead of 180.0 ms: 12.9x lower, at the same CPU used (1.00 and 1.00 CPUs)."}},
 		Restored: true,
 	}
@@ -106,7 +106,7 @@ func TestDemoFitsAndIsPlain(t *testing.T) {
 }
 
 func TestDemoNotMeasuredIsADash(t *testing.T) {
-	text := demoText(t, demo.Result{Before: demo.Arm{Name: "quota"}, Notes: []string{"a \x1b[31mnote"}}, DemoOptions{})
+	text := demoText(t, demo.Result{Before: demo.Variant{Name: "quota"}, Notes: []string{"a \x1b[31mnote"}}, DemoOptions{})
 	if !strings.Contains(text, "quota     0                  -          -    -    -       -       -") || strings.Contains(text, "\x1b") || strings.Contains(text, "restored") {
 		t.Errorf("got:\n%s", text)
 	}

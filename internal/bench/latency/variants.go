@@ -18,7 +18,7 @@ const (
 	Pin    = "pin"    // as many CPUs as the limit, no quota
 )
 
-// Remedies are all arms.
+// Remedies are all variants.
 func Remedies() []string { return []string{Quota, Burst, Period, Raise, Weight, Pin} }
 
 const (
@@ -40,7 +40,7 @@ func limitCPUs(cpus int) int {
 	return 2
 }
 
-// granted is how many CPUs an arm may use on average.
+// granted is how many CPUs a variant may use on average.
 func granted(name string, cpus int) float64 {
 	limit := float64(limitCPUs(cpus))
 	switch name {
@@ -52,7 +52,7 @@ func granted(name string, cpus int) float64 {
 	return limit
 }
 
-// scenarioOf is one arm on a host of so many CPUs.
+// scenarioOf is one variant on a host of so many CPUs.
 func scenarioOf(name string, cpus int, length time.Duration) (scenario.Scenario, error) {
 	rules, err := bandwidth.For(scenario.DefaultKernel)
 	if err != nil {

@@ -42,9 +42,9 @@ type Tree struct {
 // prefix of the names of test sandboxes.
 const prefix = "unthrottle-test-"
 
-// New makes the sandbox of a test. Other load must not keep a test's work from
-// spending its quota, and work without a quota must leave CPU time to others: its
-// weight is eight times the default.
+// New makes the sandbox of a test. Its weight is eight times the default, so that
+// other load does not keep a test's work from its quota. Work without a quota still
+// leaves CPU time to others.
 func New(t testing.TB) *Tree {
 	t.Helper()
 	require.Root(t)
@@ -111,9 +111,9 @@ func (tr *Tree) Weigh(path string, shares uint64) {
 	tr.must(tr.group(path).SetShares(shares))
 }
 
-// Work runs burners and a sleeper in a cgroup until the test ends, and no
-// longer than ten minutes whatever happens. Their number bounds what
-// they burn only as far as the cgroup's limit does: give it one.
+// Work runs burners and a sleeper in a cgroup until the test ends, and no longer than
+// ten minutes whatever happens. Give the cgroup a limit: burners take every CPU they
+// can get.
 func (tr *Tree) Work(path string, burners int) int {
 	tr.t.Helper()
 	return tr.run(path, workload.Spec{Burners: burners, Sleep: 10 * time.Millisecond})
@@ -141,10 +141,10 @@ func (tr *Tree) run(path string, spec workload.Spec) int {
 	return p.Pid()
 }
 
-// InheritsEmpty reports whether an empty cpuset.cpus means "all that the parent
-// has" (v2). Kernels before 7.0 refuse to empty a list while processes are
-// inside (validate_change, ENOSPC), so that an emptied one cannot come back there
-// byte by byte: Settings shows what is in force for it.
+// InheritsEmpty reports whether an empty cpuset.cpus means "all that the parent has"
+// (v2). Kernels before 7.0 refuse to empty a list while processes are inside
+// (validate_change, ENOSPC). Settings therefore shows the effective list of an empty
+// one.
 func (tr *Tree) InheritsEmpty() bool {
 	v, ok := tr.Host.Version(cgroup.CPUSet)
 	return ok && v == cgroup.V2

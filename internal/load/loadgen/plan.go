@@ -23,8 +23,7 @@ const (
 	MaxAt          = 100_000
 	MaxTries       = 100
 
-	// maxLife of a generator from the start on, in which no try is waited for beyond
-	// the drain: what it is granted as a process, without what it takes before and after.
+	// maxLife bounds the life of a generator, from its start to the end of the drain.
 	maxLife = child.MaxDeadline - 10*time.Minute
 )
 
@@ -45,8 +44,9 @@ type Plan struct {
 	Retries Retries
 	// Connections that share the requests, of each shard; 0: 8.
 	Connections int
-	// Drain is how long answers are waited for after the last phase; 0: 1 s. What
-	// is still on its way then counts as unfinished, with the time it has had.
+	// Drain is how long answers are waited for after the last phase; 0: 1 s. A
+	// request that is still on its way then counts as unfinished, with the time it
+	// has had.
 	Drain time.Duration
 	// Good is the latency up to which the timeline counts an answer as good; 0: all.
 	Good time.Duration
@@ -73,8 +73,7 @@ type Stream struct {
 	Regular bool
 	// At gives the times themselves, from the first phase's start on, in order.
 	At []time.Duration
-	// Background requests are measured like the others, but whoever judges by an
-	// objective leaves them out.
+	// Background requests are measured like the others, but no objective covers them.
 	Background bool
 }
 
@@ -120,7 +119,7 @@ func (p Plan) filled() Plan {
 	return p
 }
 
-// Check says what is wrong with a plan, nil if nothing is.
+// Check returns the first mistake in a plan; nil: it has none.
 func (p Plan) Check() error {
 	if count(p.Addr != "", p.Shards != nil, p.URL != "") != 1 {
 		return errors.New("give either an address, or shards, or a URL")

@@ -96,7 +96,7 @@ func newHistogram() *hdrhistogram.Histogram {
 	return hdrhistogram.New(1, MaxLatency.Microseconds(), 3)
 }
 
-// Add adds one; what is longer than MaxLatency counts as that.
+// Add adds one; a longer one than MaxLatency counts as MaxLatency.
 func (l *Latency) Add(d time.Duration) {
 	if l.h == nil {
 		l.h = newHistogram()

@@ -76,8 +76,9 @@ const (
 
 func (m Mix) needsLimit() bool { return slices.ContainsFunc(needLimit, m.has) }
 
-// rarer is how much longer each ingredient's pauses are than alone, so that together, but for a shortage, they fit the
-// limit: what does not would be a shortage that no ingredient is.
+// rarer is the factor by which each ingredient's pauses are longer than alone. The
+// ingredients then fit the limit together, but for a shortage. Otherwise they would
+// make a shortage that no ingredient names.
 func (m Mix) rarer() float64 {
 	n := 0
 	for _, i := range m.Ingredients {
@@ -140,7 +141,7 @@ func (m Mix) Scenario(without int) Scenario {
 		case diagnose.Neighbours:
 			others = append(others, Group{Path: "neighbour"})
 			loads = append(loads, Load{"neighbour", []Pool{
-				// In bursts: it must leave CPU time to whoever records this.
+				// In bursts: it must leave CPU time to the recorder.
 				{Name: "batch", Threads: i.count(4, 8), Work: i.time(10*ms, 16*ms), Every: 100 * ms, Together: true}}})
 		case diagnose.Cpuset:
 			target.CPUs = 1

@@ -6,7 +6,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 )
 
-// Scenario is cgroups and what runs in them. Paths are below a cgroup that whoever runs it has made, with [CPUs] CPUs.
+// Scenario is cgroups and the processes in them. Its paths are below a cgroup of the
+// test, which has [CPUs] CPUs.
 type Scenario struct {
 	Name string
 	// Cause that an explanation of Target must name first.
@@ -32,7 +33,7 @@ type Load struct {
 	Pools []Pool
 }
 
-// Demand is what the target's processes want in CPUs on average, if nothing holds them back.
+// Demand is the CPUs that the target's processes want on average without any limit.
 func (s Scenario) Demand() float64 {
 	sum := 0.0
 	for _, l := range s.Loads {
@@ -78,7 +79,7 @@ func Causes() []Scenario {
 		{Name: "a busy neighbour", Cause: diagnose.Neighbours, Target: "target",
 			Groups: []Group{{Path: "target"}, {Path: "neighbour"}},
 			Loads: []Load{{"target", []Pool{{Name: "http-worker", Threads: 2, Work: 5 * ms, Every: 20 * ms}}},
-				// In bursts that leave CPU time to whoever records this.
+				// In bursts that leave CPU time to the recorder.
 				{"neighbour", []Pool{{Name: "batch", Threads: 8, Work: 12 * ms, Every: 90 * ms, Together: true}}}}},
 		one(diagnose.Cpuset, "4 busy threads on one CPU", Group{CPUs: 1},
 			Pool{Name: "worker", Threads: 4, Work: 10 * ms}),

@@ -37,7 +37,7 @@ const (
 	MaxWork     = 10 * time.Second
 )
 
-// Check says what is wrong with a spec, nil if nothing is.
+// Check returns the first mistake in a spec; nil: it has none.
 func (s Spec) Check() error {
 	if len(s.Pools) > MaxPools {
 		return fmt.Errorf("%d pools: at most %d", len(s.Pools), MaxPools)
@@ -66,7 +66,7 @@ func (p Pool) check() error {
 	return nil
 }
 
-// Demand is what the pool wants in CPUs on average, if nothing holds it back.
+// Demand is the CPUs that the pool wants on average without any limit.
 func (p Pool) Demand() float64 {
 	if p.Every == 0 {
 		return float64(p.Threads)

@@ -17,9 +17,8 @@ type Process struct {
 	readErr error         // set before records closes
 }
 
-// Start starts a child that waits: it burns nothing until [Process.Go]. exe is
-// the program to run with [ChildCommand]; "" is this very program, even if its
-// file was replaced meanwhile.
+// Start starts a child that waits for [Process.Go]. exe is the program to run with
+// [ChildCommand]; "": this very program, even if its file was replaced meanwhile.
 func Start(exe string, spec Spec) (*Process, error) {
 	if err := spec.Check(); err != nil {
 		return nil, fmt.Errorf("child: %w", err)
@@ -57,8 +56,8 @@ func (p *Process) Go() error { return p.Tell(wordGo) }
 // has ended; it must be read until then or until Stop.
 func (p *Process) Records() <-chan Record { return p.records }
 
-// Stop ends the child, reaps it, and says if it went wrong before it was
-// stopped. Calling it again gives the same answer.
+// Stop ends the child and reaps it. It returns an error if the child failed before. A
+// second call returns the same answer.
 func (p *Process) Stop() error {
 	select {
 	case <-p.quit:

@@ -23,7 +23,7 @@ type Spec struct {
 	Deadline time.Duration // the child ends this long after its start, up to MaxDeadline
 }
 
-// Check says what is wrong with a spec, nil if nothing is.
+// Check returns the first mistake in a spec; nil: it has none.
 func (s Spec) Check() error {
 	switch {
 	case s.Burners < 0 || s.Burners > MaxBurners:

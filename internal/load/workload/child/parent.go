@@ -99,7 +99,7 @@ func Start(o Options) (*Process, error) {
 		p.reader.Go(func() { o.Read(out) })
 	}
 	if _, err := hold.Write(append(config, '\n')); err != nil {
-		return nil, errors.Join(fmt.Errorf("child %s: ended before it was told what to do: %w", o.Command, err), p.Stop())
+		return nil, errors.Join(fmt.Errorf("child %s: ended before it read its configuration: %w", o.Command, err), p.Stop())
 	}
 	return p, nil
 }
@@ -144,8 +144,8 @@ func (p *Process) Tell(word byte) error {
 	return nil
 }
 
-// Stop ends the child, reaps it, and says if it went wrong before it was
-// stopped. Calling it again gives the same answer.
+// Stop ends the child and reaps it. It returns an error if the child failed before. A
+// second call returns the same answer.
 func (p *Process) Stop() error {
 	p.stop.Do(func() {
 		p.hold.Close()
@@ -177,8 +177,8 @@ func (p *Process) failure(err error) error {
 	case exit.Exited():
 		return fmt.Errorf("child %d: %w: %s", p.Pid(), err, p.last)
 	}
-	// Not by us: who looks for the cause must not look in the child.
-	return fmt.Errorf("child %d: ended by a signal (%w): somebody killed it, the kernel for want of memory, or the timer of its own deadline", p.Pid(), err)
+	// We did not send the signal, so that the cause is not in the child.
+	return fmt.Errorf("child %d: ended by a signal (%w): another program, the kernel for want of memory or the timer of its deadline killed it", p.Pid(), err)
 }
 
 // words keeps the first words of a child's standard error.
@@ -187,7 +187,7 @@ type words struct {
 	text bytes.Buffer
 }
 
-// Write implements io.Writer and never fails: what is too much is dropped.
+// Write implements io.Writer and never fails: it drops what exceeds MaxWords.
 func (t *words) Write(b []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

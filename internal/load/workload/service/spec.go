@@ -31,9 +31,9 @@ type Spec struct {
 	Classes []Class
 	// Shared is the size of the data that all requests share, in bytes.
 	Shared int
-	// Inflate is by what share of itself a request's work grows for each request
-	// that waits behind it, at most tenfold: what colder caches, longer lists and a
-	// fuller heap do to a service that falls behind. 0: not at all.
+	// Inflate is the share by which a request's work grows for each request that
+	// waits behind it, at most tenfold. It stands for colder caches, longer lists and
+	// a fuller heap. 0: no growth.
 	Inflate float64
 	// GC, if any, stops the world.
 	GC *GC
@@ -74,7 +74,7 @@ type GC struct {
 	Every    time.Duration
 }
 
-// Check says what is wrong with a spec, nil if nothing is.
+// Check returns the first mistake in a spec; nil: it has none.
 func (s Spec) Check() error {
 	switch {
 	case s.IO < 1:

@@ -11,8 +11,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
-// MostApart is how far a simulated median may be from the real one on a kernel of
-// the lab: 5 points of the periods, or of the quota.
+// MostApart bounds the distance of a simulated median from the real one on a kernel
+// of the lab. It is 5 points of the periods, or of the quota.
 const MostApart = 0.05
 
 // AllCPUs is the comparison on all CPUs of one kernel.

@@ -8,9 +8,10 @@ import (
 	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
-// Calibrations are scenarios without limits, in which a thread sleeps and runs: they
-// tell what a sleep and a wake-up cost after long idling, and how late they are then,
-// after short idling, and where others of their kind keep the CPU busy. [WakeCosts] takes their outcomes.
+// Calibrations are scenarios without limits, in which a thread sleeps and runs. They
+// measure the cost and the lateness of a sleep and a wake-up after long idling. They
+// measure the cost after short idling too, and on a CPU that other such threads keep
+// busy. [WakeCosts] takes their outcomes.
 func Calibrations(duration time.Duration) []scenario.Scenario {
 	var all []scenario.Scenario
 	for _, c := range []struct{ sleep, threads string }{

@@ -7,7 +7,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/sim/scenario"
 )
 
-// Figure is what is compared.
+// Figure is one of the compared figures.
 type Figure string
 
 // The figures.

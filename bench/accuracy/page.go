@@ -10,7 +10,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
-// What is asked of the simulator, as shares of the draws.
+// Required of the simulator, as shares of the draws.
 const (
 	WantedEach = 0.9 // each figure
 	WantedAll  = 0.7 // all figures of a draw together
@@ -51,8 +51,8 @@ func (s *Study) Markdown(simulated func(Draw) []scenario.Outcome, beside Beside)
 			}
 			spans[i] = fmt.Sprintf("%d to %d us", low.Microseconds(), high.Microseconds())
 		}
-		fmt.Fprintf(&b, "The simulator is told what a sleep and a wake-up cost when a draw was run, measured without any limit every %d runs: "+
-			"%s of CPU time on a CPU that idles where nobody woke up for long, %s where somebody did 2.5 ms ago, %s on a busy one where somebody just did; and a CPU that idles wakes up %s late.\n", CalibrateEvery, spans[0], spans[1], spans[2], spans[3])
+		fmt.Fprintf(&b, "The simulator gets the cost of a sleep and a wake-up at the time of each draw, measured without any limit every %d runs. The CPU time is %s on a CPU that has been idle for long, "+
+			"%s after 2.5 ms of idling, and %s on a busy CPU. An idle CPU wakes up %s late.\n", CalibrateEvery, spans[0], spans[1], spans[2], spans[3])
 	}
 	if len(waiting) > 0 {
 		fmt.Fprintf(&b, "\nNot judged for want of %d real runs, with how many there are: %s.\n", leastRepeats, strings.Join(waiting, ", "))

@@ -9,9 +9,9 @@ import (
 	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
-// Plausible judges a single real run, so short that chance decides much of it: a
-// figure agrees where it is within the bound of the simulated median, or within
-// the range of the simulated runs. They should be many.
+// Plausible judges a single short real run, of which chance decides much. A figure
+// agrees where it is within the bound of the simulated median, or within the range of
+// the simulated runs. They should be many.
 func Plausible(d Draw, simulated []scenario.Outcome, real scenario.Outcome) []Verdict {
 	tick := time.Second / time.Duration(d.scenario.Host.HZ)
 	seeds := map[Key][]float64{}

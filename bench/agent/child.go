@@ -17,8 +17,9 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/procfs"
 )
 
-// child is a process of ours. Variants end when their stdin is closed, as it is when we are gone, and at the latest at their
-// own deadline; the agent, which knows neither, by a signal from us or from the kernel when we are gone.
+// child is a process of ours. A variant ends when its stdin closes, which the kernel does when this program
+// ends, or at its deadline. The agent knows neither: it ends by a signal, from this program or from the
+// kernel when this program ends.
 type child struct {
 	name   string
 	cmd    *exec.Cmd

@@ -1,6 +1,6 @@
-// Command bench measures what observing costs: CPU time and memory of unthrottle's sampler, of a bare loop over the same
-// files, and of cAdvisor's library, all at the same time over the same cgroups, which it makes for the purpose and
-// removes. See docs/reference/bench.md.
+// Command bench measures the cost of observing. It measures CPU time and memory of unthrottle's sampler, of a
+// bare loop over the same files, and of cAdvisor's library. All run at the same time over the same cgroups,
+// which it makes and removes. See docs/reference/bench.md.
 package main
 
 import (
@@ -25,7 +25,7 @@ func (s scenario) String() string { return fmt.Sprintf("%d cgroups, %d stopped",
 // programs that are measured beside our own variants.
 type programs struct{ cadvisor, unthrottle string }
 
-// plan is what is measured, and for how long.
+// plan has the scenarios and the times of a benchmark.
 type plan struct {
 	scenarios    []scenario
 	warm, window time.Duration

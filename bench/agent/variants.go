@@ -34,12 +34,13 @@ const (
 // polledFormat is what our variants say at their end: how many cgroups they read at the finer rate.
 const polledFormat = "polled %d"
 
-// cgroupsPerWalker: a walker is stopped for one period in each cgroup it comes to, so it comes to ten per second, and
-// to each of this many every five seconds. That keeps them among those stopped within the last ten seconds.
+// cgroupsPerWalker is the number of cgroups of one walker. The quota stops a walker for one period in each
+// cgroup, so that it visits ten per second and each of its own every five seconds. That keeps them among
+// those stopped within the last ten seconds.
 const cgroupsPerWalker = 50
 
-// burn is the CPU time a walker spends in each cgroup: more than its quota for a period. With a tick of 4 ms the kernel
-// may notice that much later, so all walkers together use at most 4 % of a CPU per 50 stopped cgroups.
+// burn is the CPU time a walker spends in each cgroup: more than its quota for a period. The kernel may
+// notice 4 ms (a tick) later. All walkers together use at most 4 % of a CPU per 50 stopped cgroups.
 const burn = 1500 * time.Microsecond
 
 func runVariant(name, text string) error {

@@ -27,7 +27,7 @@ type Result struct {
 	Strangers float64 `json:"strangers_seconds"`
 }
 
-// Ingredient is what was mixed in, with the harm of the run without it.
+// Ingredient is one ingredient of a mix, with the harm of the run without it.
 type Ingredient struct {
 	Cause    diagnose.Cause `json:"cause"`
 	Strength float64        `json:"strength"`

@@ -207,8 +207,8 @@ func crossings(n *placement.Node) (sum [3]int) {
 	return sum
 }
 
-// oddOf counts the live containers that must have a part of a core, because no
-// whole cores make their number; 0 where cores differ, since it depends there.
+// oddOf counts the live containers that must have a part of a core, because no number of whole cores is their
+// request. 0 where cores differ in size.
 func oddOf(m machine, requests []request, live map[int]placement.Handle) int {
 	threads := threadsOf(m.topology)
 	odd := 0

@@ -13,7 +13,7 @@ import (
 // beyond is how many samples must lie beyond a quantile that is printed.
 const beyond = 10
 
-// result makes the figures of what was measured.
+// result makes the figures of all measured steps.
 func (r *run) result(cpus, limit int) Result {
 	res := describe(r.o)
 	res.CPUs, res.Limit, res.Shape, res.About = cpus, limit, r.shape.Name, r.shape.About
@@ -149,5 +149,5 @@ func pointOf(level float64, steps []step, o Objective) Point {
 
 func ptr[T any](v T) *T { return &v }
 
-// round3 keeps three decimals: more would be noise in what is shown.
+// round3 keeps three decimals: further ones would be noise.
 func round3(v float64) float64 { return math.Round(v*1000) / 1000 }

@@ -31,8 +31,9 @@ type Options struct {
 	Fair     bool
 	Exe      string // what children run; "": this program
 	Seed     uint64
-	// Record, if set, is called when the searches are over, while the plain quota carries four fifths of the load that
-	// it met: to look at the service's cgroup for some seconds.
+	// Record, if set, records the service's cgroup for some seconds. The bench calls
+	// it after the searches, while the plain quota carries four fifths of the load
+	// that it met.
 	Record func(ctx context.Context, of cgroup.Group, load float64, d time.Duration) error
 	// Progress, if set, is called from one goroutine.
 	Progress func(Event)
@@ -53,8 +54,8 @@ const (
 	minCompared = 5
 )
 
-// recordedShare is the share of the plain quota's own best load at which Record is
-// called: light enough that the objective is kept, and heavy enough to be throttled.
+// recordedShare is the share of the plain quota's own best load at which the bench
+// calls Record. At this load the service keeps the objective and is throttled.
 const recordedShare = 0.8
 
 // recordedFor is how long Record may look, and recordedMore what the load lasts

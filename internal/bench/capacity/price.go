@@ -20,8 +20,8 @@ type Price struct {
 type PriceRow struct {
 	Remedy  string
 	Granted float64
-	// Empty and Full are p99 in ms with nobody else on the host, and with a
-	// neighbour of the same weight that burns on every CPU it may use.
+	// Empty is p99 in ms without a neighbour. Full is p99 in ms beside a neighbour of
+	// the same weight that burns on every CPU it may use.
 	Empty, Full []float64
 	// Predictability is Full over Empty, by pairs, with its interval: 1 is a
 	// service that does not notice its neighbours.
@@ -43,8 +43,8 @@ func RunPrice(ctx context.Context, o Options) (result Price, err error) {
 	if o, err = o.filled(); err != nil {
 		return result, err
 	}
-	// The neighbour burns on all CPUs: with more weight than everybody else it would starve the generator, which takes up
-	// to a second to start then.
+	// The neighbour burns on all CPUs. With a higher weight than all other processes
+	// it would starve the generator, which then takes up to a second to start.
 	o.Fair = true
 	b, cpus, err := open(o)
 	if err != nil {
@@ -116,7 +116,7 @@ func (b *testbed) price(ctx context.Context, a variant, shape Shape, beside *san
 	if err != nil {
 		return err
 	}
-	// Pinned CPUs are the container's alone: nobody else may use them.
+	// Pinned CPUs are the container's alone.
 	cpus := b.sandbox.CPUs().Difference(b.generator)
 	if a.name == Pin {
 		cpus = cpus.Difference(a.cpus)

@@ -98,8 +98,8 @@ func (r *run) seed(repeat int) uint64 { return r.o.Seed + uint64(repeat) }
 // capacity is the load at which a variant's CPUs are all used.
 func (r *run) capacity(a variant) float64 { return a.granted / r.shape.CPU.Seconds() }
 
-// feasible tries a light load without a limit: what is missed there no remedy
-// will meet.
+// feasible tries a light load without a limit: no remedy meets an objective that is
+// missed there.
 func (r *run) feasible(ctx context.Context) error {
 	free, err := variants([]string{Weight}, r.shape, r.variants[0].cpus, r.variants[0].cpus, 1)
 	if err != nil {
@@ -146,7 +146,7 @@ func (r *run) step(ctx context.Context, a variant, load float64, d time.Duration
 		case try == r.o.Patience:
 			return s, &Saturated{why}
 		}
-		// Somebody else is busy; often only for a moment.
+		// Another process is busy, often only for a moment.
 		if err := clock.Sleep(ctx, time.Second); err != nil {
 			return s, err
 		}
@@ -222,8 +222,7 @@ func (r *run) measurePoints(ctx context.Context) error {
 	return nil
 }
 
-// record lets somebody look at the plain quota under load. What that costs is in
-// no figure.
+// record calls Record on the plain quota under load. What that costs is in no figure.
 func (r *run) record(ctx context.Context) error {
 	load := recordedShare * median(r.found[0])
 	if r.o.Record == nil || load == 0 {
@@ -236,7 +235,7 @@ func (r *run) record(ctx context.Context) error {
 	return err
 }
 
-// describe is what is known of a run before its figures.
+// describe makes the part of a result that needs no measurement.
 func describe(o Options) Result {
 	var u unix.Utsname
 	_ = unix.Uname(&u) // fails for a bad pointer only

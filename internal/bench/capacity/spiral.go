@@ -11,9 +11,9 @@ import (
 	"github.com/unthrottle/unthrottle/internal/load/loadgen"
 )
 
-// A service whose load rises above its knee for a moment can stay overloaded
-// when the load is back to normal: what was given up is tried again, and what
-// waits makes the rest dearer (seed 000, "throttling death spiral").
+// A service whose load rises above its knee for a moment can stay overloaded at the
+// normal load. Clients retry the lost requests, and waiting requests make the others
+// dearer (seed 000, "throttling death spiral").
 
 // Spiral is what a spike did to a service, by what it was made of.
 type Spiral struct {
@@ -48,9 +48,9 @@ const (
 )
 
 const (
-	// The normal load is so low that neither retries alone (at most twice as many
-	// tries) nor inflation alone (at most twice the work, with the longest queue) is
-	// more than the limit can carry; both together are.
+	// At the normal load the limit carries retries alone (at most twice as many
+	// tries). It also carries inflation alone (at most twice the work, with the
+	// longest queue). It does not carry both together.
 	spiralNormal  = 0.4 // of the capacity
 	spiralSpike   = 1.6
 	spiralTimeout = 150 * ms
@@ -176,8 +176,8 @@ func slots(timeline []loadgen.SlotResult, from, length time.Duration) []loadgen.
 	return timeline[min(first, len(timeline)):min(last, len(timeline))]
 }
 
-// recovery is when a service had recovered: from then on so large a share of the
-// requests was answered in time, to the end. false: it had not.
+// recovery is the time from which on the service answered so large a share of the
+// requests in time, to the end. false: there was none.
 func recovery(timeline []loadgen.SlotResult, share float64) (time.Duration, bool) {
 	back := len(timeline)
 	for i := len(timeline) - 1; i >= 0; i-- {

@@ -55,7 +55,8 @@ type testbed struct {
 	group     *sandbox.Group
 	generator cpuset.CPUSet // of the generator; empty: all
 	late      time.Duration // that the generator may be
-	// meanwhile is called when what is measured begins, and waited for; nil: nothing is.
+	// meanwhile runs from the beginning of the measurement, and the step waits for
+	// it; nil: no call.
 	meanwhile func(context.Context) error
 }
 
@@ -178,7 +179,7 @@ func (b *testbed) beside(ctx context.Context, begin time.Duration) error {
 	return b.meanwhile(ctx)
 }
 
-// look is one look at all counters.
+// look is one reading of all counters.
 type look struct {
 	at       time.Duration
 	stat     cgroup.Stat

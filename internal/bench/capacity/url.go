@@ -11,7 +11,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/load/workload"
 )
 
-// firstURLLoad is what a service that nothing is known of is asked first.
+// firstURLLoad is the first load on a service of unknown capacity.
 const firstURLLoad = 20.0
 
 // maxURLLoad is more than the generator can send over HTTP.

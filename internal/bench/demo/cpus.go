@@ -30,7 +30,7 @@ func burners(online int) int { return max(32, 2*online) }
 const idleSlack = 0.10
 
 // choosePinned chooses n of the usable CPUs: of the quietest ones those that lie
-// together. busy is each CPU's use over a moment, 0 to 1; a CPU that is not in it
+// together. busy is the use of each CPU over a moment, 0 to 1. A CPU without an entry
 // counts as idle.
 func choosePinned(m topology.Machine, allowed cpuset.CPUSet, busy map[int]float64, n int) (cpuset.CPUSet, error) {
 	free := allowed.Intersection(m.Online()).Difference(m.Isolated())

@@ -17,10 +17,10 @@ var binWidths = []time.Duration{
 	time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 60 * time.Second,
 }
 
-// edges are the edges of at most maxBins bins that cover from least to most:
-// multiples of the smallest width that does, but for the first, which is least
-// (no sleep is shorter than asked for, and a bin that cannot fill misleads).
-// Beyond the widest the last bin takes all the rest.
+// edges are the edges of at most maxBins bins that cover from least to most. They are
+// multiples of the smallest width that does so. The first is least: no sleep is
+// shorter than asked for, and a bin that cannot fill misleads. Beyond the widest the
+// last bin takes all the rest.
 func edges(least, most time.Duration) []time.Duration {
 	width := binWidths[len(binWidths)-1]
 	for _, w := range binWidths {

@@ -10,7 +10,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
-// counters is one look at everything that counts.
+// counters is one reading of all counters.
 type counters struct {
 	at   time.Duration // CLOCK_MONOTONIC
 	stat cgroup.Stat
@@ -108,7 +108,7 @@ func fillHistograms(variants []*Variant, windows []window, sleep time.Duration) 
 
 func ptr[T any](v T) *T { return &v }
 
-// round3 keeps three decimals: more would be noise in what is shown.
+// round3 keeps three decimals: further ones would be noise.
 func round3(f float64) float64 {
 	if f < 0 {
 		return -round3(-f)

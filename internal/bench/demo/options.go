@@ -34,8 +34,8 @@ type Options struct {
 	// own; "": the highest that can be seen, "/" on a host.
 	Scope string
 	// Fair leaves the demo's cgroup at the ordinary weight. By default it has the
-	// highest: it then gets the CPUs that it is to show even beside others, who
-	// get what it leaves: at least all CPUs but the quota's 1 or 2.
+	// highest, so that it gets its CPUs even beside other processes. They get the
+	// rest: at least all CPUs but the quota's 1 or 2.
 	Fair bool
 	// RunID names the run, up to 32 of a-z and 0-9; "": a random one.
 	RunID string

@@ -38,8 +38,8 @@ type Variant struct {
 	CPUs    string  `json:"cpus"`       // kernel list: where it could run
 	Quota   *int    `json:"quota_cpus"` // nil: no quota
 	Window  float64 `json:"window_seconds"`
-	// Periods is the kernel's nr_periods over the window; it stands still, at 0,
-	// while there is no quota.
+	// Periods is the kernel's nr_periods over the window; without a quota it stays at
+	// 0.
 	Periods *uint64 `json:"periods"`
 	// ThrottledPeriods is nr_throttled; nil where there is no quota: the kernel
 	// then does not count.
@@ -51,8 +51,8 @@ type Variant struct {
 	// WorkPerSecond is rounds of the burners per second, for comparison between
 	// variants only; nil: too few sleeps to tell.
 	WorkPerSecond *float64 `json:"work_per_second"`
-	// OtherCPUs is what everybody else on the host used, in CPUs; StolenCPUs
-	// what a hypervisor kept back.
+	// OtherCPUs is the use of all other processes on the host, in CPUs. StolenCPUs is
+	// the steal of the hypervisor, in CPUs.
 	OtherCPUs  *float64 `json:"other_cpus"`
 	StolenCPUs *float64 `json:"stolen_cpus"`
 	Sleeps     int      `json:"sleeps"` // in the window
@@ -61,8 +61,8 @@ type Variant struct {
 	P50 *float64 `json:"p50_ms"`
 	P99 *float64 `json:"p99_ms"`
 	Max *float64 `json:"max_ms"`
-	// Late is the time by which all sleeps together were late: what they took
-	// beyond what was asked for. A percentile counts a stall once, this counts
+	// Late is the time by which all sleeps together were late: the sum of what each
+	// took beyond the requested time. A percentile counts a stall once, this counts
 	// how long it was. Nil without any sleep.
 	Late *float64 `json:"late_seconds"`
 	// Held: the last sleep was still held 5 s after the window had closed; it is

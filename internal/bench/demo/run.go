@@ -109,7 +109,7 @@ func (r *run) measure(ctx context.Context, box *sandbox.Sandbox, result *Result)
 	return r.variants(ctx, result, all, pinned)
 }
 
-// describe tells what is known before the first variant.
+// describe makes the part of a result that is known before the first variant.
 func (r *run) describe() Result {
 	var u unix.Utsname
 	_ = unix.Uname(&u) // fails for a bad pointer only
@@ -267,8 +267,8 @@ func (r *run) collect(ctx context.Context, variant string, records <-chan worklo
 	}
 }
 
-// count takes one look at the counters. The clock is read between the two
-// sources, which lie some 100 us apart.
+// count reads all counters. The clock is read between the two sources, which lie some
+// 100 us apart.
 func (r *run) count() (counters, error) {
 	host := cpuTimes(r.o.ProcDir) // nil: others' use is not measured
 	at := workload.Now()

@@ -22,8 +22,9 @@ const (
 // MaxSimulatedSeconds bounds the simulated time of a variant.
 const MaxSimulatedSeconds = 600.0
 
-// Simulated runs the four variants in the simulator: nothing runs on this host, and no rights are needed. seconds is the
-// simulated time of each variant, 0: DefaultSeconds. The same seconds give the same result.
+// Simulated runs the four variants in the simulator. It needs no rights and runs no
+// load on this host. seconds is the simulated time of each variant, 0:
+// DefaultSeconds. The same seconds give the same result.
 func Simulated(seconds float64) (Result, error) {
 	if seconds == 0 {
 		seconds = DefaultSeconds

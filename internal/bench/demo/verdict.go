@@ -9,8 +9,8 @@ import (
 // same: 5 %.
 const SameCPUShare = 0.05
 
-// judge compares the quota variant with the pin variant. It never calls equal what is
-// not, and blames the host only where the host was measured to be busy.
+// judge compares the quota variant with the pin variant. It calls figures equal only
+// if they are, and it blames the host only where the host was busy.
 func judge(r Result) Verdict {
 	var v Verdict
 	say := func(format string, args ...any) { v.Text = append(v.Text, fmt.Sprintf(format, args...)) }
@@ -67,7 +67,7 @@ func busyWords(r Result) string {
 		text := fmt.Sprintf("In variant %s the demo got %.2f of %d CPUs", a.Name, *a.UsedCPUs, r.Quota)
 		if a.OtherCPUs != nil && a.StolenCPUs != nil {
 			text += fmt.Sprintf(": others used %.2f CPUs meanwhile and the hypervisor kept back %.2f. "+
-				"It moves nobody; run it again on a quieter host", *a.OtherCPUs, *a.StolenCPUs)
+				"It moves no other process; run it again on a quieter host", *a.OtherCPUs, *a.StolenCPUs)
 		}
 		return text + "."
 	}

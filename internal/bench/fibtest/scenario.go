@@ -103,7 +103,7 @@ func tickRate() int {
 	return int(time.Second.Nanoseconds() / ts.Nano())
 }
 
-// shareOf is what was used of the quota of all periods.
+// shareOf is the used share of the quota of all periods.
 func shareOf(a variant, c scenario.CgroupOutcome) float64 {
 	if c.Periods == 0 {
 		return 0

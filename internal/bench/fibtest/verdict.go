@@ -23,7 +23,7 @@ const (
 	leastThrottled = 0.9
 )
 
-// judge compares the runs with what was expected. The first is of one thread.
+// judge compares the runs with the expected ranges. The first is of one thread.
 func judge(runs []Run) (Verdict, string) {
 	if alone := runs[0]; alone.Share < leastAlone {
 		return Unmeasurable, fmt.Sprintf("one thread alone used %.2f of its quota: the host is too busy, try again when it is quieter", alone.Share)

@@ -138,7 +138,7 @@ func availableMemory(meminfo string) (int, error) {
 			return kib << 10, nil
 		}
 	}
-	return 0, errors.New("/proc/meminfo has no MemAvailable: it cannot be told whether the memory is enough")
+	return 0, errors.New("/proc/meminfo has no MemAvailable, so that the free memory is unknown: mount a /proc of Linux 3.14 or newer")
 }
 
 func readMeminfo() (string, error) {

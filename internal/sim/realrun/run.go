@@ -31,7 +31,7 @@ type job interface {
 	workload() string // its name; its process's CPU time is that one's
 	// begin is the scenario's beginning; called shortly before or at it.
 	begin(ctx context.Context, at time.Duration) error
-	// end gives what was measured, after the scenario's end. A collector's figures
+	// end returns the measurements, after the scenario's end. A collector's figures
 	// come with its service's.
 	end() (map[string]scenario.WorkloadOutcome, []string, error)
 	stop() error
@@ -81,8 +81,8 @@ func Run(ctx context.Context, s scenario.Scenario, o Options) (result Result, er
 	return result, err
 }
 
-// start starts all processes, each in its cgroup, waiting. What was started is
-// given on failure too, to be stopped.
+// start starts all processes, each in its cgroup, waiting. On failure it returns the
+// started ones too, so that the caller stops them.
 func start(s *scenario.Scenario, b *testbed, o Options) (jobs []job, err error) {
 	for i := range s.Workloads {
 		var j job
@@ -108,7 +108,7 @@ func start(s *scenario.Scenario, b *testbed, o Options) (jobs []job, err error) 
 	return jobs, nil
 }
 
-// look is one look at all counters.
+// look is one reading of all counters.
 type look struct {
 	at    time.Duration
 	stats []cgroup.Stat

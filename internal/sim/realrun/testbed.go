@@ -24,8 +24,8 @@ const (
 type testbed struct {
 	sandbox *sandbox.Sandbox
 	groups  []*sandbox.Group // as Scenario.Cgroups
-	// root and rest are where workloads of the root, and of cgroups that have a pinned
-	// one below them, are; nil: there are none. rest has indices of Scenario.Cgroups.
+	// root has the workloads of the scenario's root. rest has those of cgroups with a
+	// pinned one below them, by index of Scenario.Cgroups. nil: there are none.
 	root *sandbox.Group
 	rest []*sandbox.Group
 	cpus cpuset.CPUSet // usable
@@ -82,8 +82,8 @@ func (b *testbed) make(s *scenario.Scenario) error {
 	return nil
 }
 
-// set puts limits in force from the top, for v1 takes no child's above its
-// parent's, and CPUs from below, for v1 takes no parent's below its child's.
+// set sets limits from the top: v1 refuses a child's above its parent's. It sets CPUs
+// from below: v1 refuses to take a CPU from a parent while a child has it.
 func (b *testbed) set(s *scenario.Scenario) error {
 	for i := range s.Cgroups {
 		c := &s.Cgroups[i]

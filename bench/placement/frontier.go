@@ -73,10 +73,10 @@ or the rest is free, and a half-core is stranded; no two that do not share stran
 
     containers that share a core + stranded half-cores >= containers of whose number no whole cores can be made
 
-whoever places. An example: two containers of 1 CPU, two cores of two threads. On one core both share and nothing is stranded;
-on two nobody shares and two half-cores are stranded; there is no third way. Fewer of one are paid for with more of the other:
-the order of the objectives chooses (` + "`--order`" + `), and what is above the bound is waste. Crossings count too: who spreads odd
-threads over the machine leaves less room in each group.
+for any placer. An example: two containers of 1 CPU, two cores of two threads. On one core both share and no half-core is
+stranded. On two cores they do not share and two half-cores are stranded. Fewer of one kind cost more of the other:
+the order of the objectives chooses (` + "`--order`" + `), and what is above the bound is waste. Crossings count too: a placer that spreads
+odd threads over the machine leaves less room in each group.
 
 `
 

@@ -11,9 +11,9 @@ import (
 	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
-// MostApart bounds the distance of a simulated median from the real one on a kernel
+// mostApart bounds the distance of a simulated median from the real one on a kernel
 // of the lab. It is 5 points of the periods, or of the quota.
-const MostApart = 0.05
+const mostApart = 0.05
 
 // AllCPUs is the comparison on all CPUs of one kernel.
 type AllCPUs struct {
@@ -34,7 +34,7 @@ type AllCPUsRow struct {
 }
 
 // Apart tells whether the medians are further apart than MostApart.
-func (r AllCPUsRow) Apart() bool { return math.Abs(r.Simulated-stats.Median(r.Real)) > MostApart }
+func (r AllCPUsRow) Apart() bool { return math.Abs(r.Simulated-stats.Median(r.Real)) > mostApart }
 
 func (r AllCPUsRow) String() string {
 	return fmt.Sprintf("%s: %s of %s: simulated %.1f %%, real %.1f %%", r.Scenario, r.Figure, r.Cgroup, 100*r.Simulated, 100*stats.Median(r.Real))
@@ -74,7 +74,7 @@ func allCPUsText(b *strings.Builder, all []AllCPUs) {
 		return
 	}
 	all = slices.SortedFunc(slices.Values(all), func(a, b AllCPUs) int { return cmp.Compare(a.Release, b.Release) })
-	fmt.Fprintf(b, "\n## The lab's kernels\n\nThrottled periods and CPU use on emulated CPUs (`make accuracy-lab`), as shares of the periods and of the quota, within %.0f points.\n\n", 100*MostApart)
+	fmt.Fprintf(b, "\n## The lab's kernels\n\nThrottled periods and CPU use on emulated CPUs (`make accuracy-lab`), as shares of the periods and of the quota, within %.0f points.\n\n", 100*mostApart)
 	b.WriteString("| kernel | CPUs | figures within the bound | furthest apart |\n|---|---:|---:|---|\n")
 	for _, a := range all {
 		within, worst := 0, AllCPUsRow{}

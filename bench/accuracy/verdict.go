@@ -31,9 +31,9 @@ type Judgement struct {
 	SelfAll float64
 }
 
-// Judge compares one draw's runs: simulated ones and real ones, at least one and
+// judge compares one draw's runs: simulated ones and real ones, at least one and
 // two.
-func Judge(d Draw, simulated, real []scenario.Outcome) Judgement {
+func judge(d Draw, simulated, real []scenario.Outcome) Judgement {
 	tick := time.Second / time.Duration(d.scenario.Host.HZ)
 	j := Judgement{Seed: d.Seed, Self: map[Figure]float64{}}
 	j.Verdicts = compare(medians(simulated), real, tick)
@@ -41,7 +41,7 @@ func Judge(d Draw, simulated, real []scenario.Outcome) Judgement {
 	for i := range real {
 		all := true
 		self := compare(values(real[i]), slices.Concat(real[:i], real[i+1:]), tick)
-		for _, f := range Figures() {
+		for _, f := range figures() {
 			if agree(self, f) {
 				j.Self[f] += share
 			} else {
@@ -55,11 +55,11 @@ func Judge(d Draw, simulated, real []scenario.Outcome) Judgement {
 	return j
 }
 
-// Agrees tells whether all cgroups or workloads agree on a figure.
-func (j Judgement) Agrees(f Figure) bool { return agree(j.Verdicts, f) }
+// agrees tells whether all cgroups or workloads agree on a figure.
+func (j Judgement) agrees(f Figure) bool { return agree(j.Verdicts, f) }
 
-// Misses are the verdicts that do not agree.
-func (j Judgement) Misses() []Verdict {
+// misses are the verdicts that do not agree.
+func (j Judgement) misses() []Verdict {
 	return slices.DeleteFunc(slices.Clone(j.Verdicts), func(v Verdict) bool { return v.Agrees })
 }
 
@@ -92,7 +92,7 @@ func compare(simulated map[Key]float64, real []scenario.Outcome, tick time.Durat
 		all = append(all, v)
 	}
 	slices.SortFunc(all, func(a, b Verdict) int {
-		return cmp.Or(cmp.Compare(slices.Index(Figures(), a.Figure), slices.Index(Figures(), b.Figure)), cmp.Compare(a.Of, b.Of))
+		return cmp.Or(cmp.Compare(slices.Index(figures(), a.Figure), slices.Index(figures(), b.Figure)), cmp.Compare(a.Of, b.Of))
 	})
 	return all
 }

@@ -46,7 +46,7 @@ func TestAStepUnderQuotaAndPinned(t *testing.T) {
 	}
 	b, cpus, _ := onKernel(t)
 	limit := limitCPUs(cpus.Size())
-	shape, err := NewShape("pool", cpus.Size(), limit)
+	shape, err := newShape("pool", cpus.Size(), limit)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,7 @@ func RunPrice(ctx context.Context, o Options) (result Price, err error) {
 	}
 	defer func() { err = errors.Join(err, b.sandbox.Remove()) }()
 	limit := limitCPUs(cpus.Size())
-	shape, err := NewShape(o.Shape, cpus.Size(), limit)
+	shape, err := newShape(o.Shape, cpus.Size(), limit)
 	if err != nil {
 		return result, err
 	}

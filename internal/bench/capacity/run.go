@@ -54,7 +54,7 @@ func Run(ctx context.Context, o Options) (result Result, err error) {
 	defer func() { err = errors.Join(err, b.sandbox.Remove()) }()
 	limit := limitCPUs(cpus.Size())
 	r := &run{o: o, testbed: b, started: workload.Now()}
-	if r.shape, err = NewShape(o.Shape, cpus.Size(), limit); err != nil {
+	if r.shape, err = newShape(o.Shape, cpus.Size(), limit); err != nil {
 		return result, err
 	}
 	if r.variants, err = variants(o.Remedies, r.shape, cpus, lastCPUs(cpus, limit), limit); err != nil {

@@ -119,7 +119,7 @@ func RunSpiral(ctx context.Context, o Options, repeats int) (result Spiral, err 
 
 // spiralVariants is the one-pool shape, whose work inflates.
 func spiralVariants(o Options, cpus cpuset.CPUSet, limit int) (Shape, []variant, error) {
-	shape, err := NewShape("pool", cpus.Size(), limit)
+	shape, err := newShape("pool", cpus.Size(), limit)
 	if err != nil {
 		return shape, nil, err
 	}

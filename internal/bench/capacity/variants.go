@@ -34,8 +34,8 @@ const (
 	Pools  = "pools"  // the limit, with pools sized by it
 )
 
-// Remedies are the names that variants can have.
-func Remedies() []string { return []string{Quota, Burst, Period, Raise, Weight, Pin, Pools} }
+// remedies are the names that variants can have.
+func remedies() []string { return []string{Quota, Burst, Period, Raise, Weight, Pin, Pools} }
 
 // ShortPeriod of the variant Period.
 const ShortPeriod = 10 * time.Millisecond
@@ -73,7 +73,7 @@ func variants(names []string, shape Shape, cpus, pinned cpuset.CPUSet, limit int
 		case Pools:
 			a.service = shape.Sized
 		default:
-			return nil, fmt.Errorf("remedy %.40q: choose from %s", name, strings.Join(Remedies(), ", "))
+			return nil, fmt.Errorf("remedy %.40q: choose from %s", name, strings.Join(remedies(), ", "))
 		}
 		if slices.ContainsFunc(all, func(b variant) bool { return b.name == name }) {
 			return nil, fmt.Errorf("remedy %s: is there twice", name)

@@ -19,8 +19,8 @@ const (
 	simulatedQuota  = 2
 )
 
-// MaxSimulatedSeconds bounds the simulated time of a variant.
-const MaxSimulatedSeconds = 600.0
+// maxSimulatedSeconds bounds the simulated time of a variant.
+const maxSimulatedSeconds = 600.0
 
 // Simulated runs the four variants in the simulator. It needs no rights and runs no
 // load on this host. seconds is the simulated time of each variant, 0:
@@ -29,8 +29,8 @@ func Simulated(seconds float64) (Result, error) {
 	if seconds == 0 {
 		seconds = DefaultSeconds
 	}
-	if !(seconds >= MinSeconds && seconds <= MaxSimulatedSeconds) {
-		return Result{}, fmt.Errorf("demo: --seconds %g: outside %g to %g", seconds, MinSeconds, MaxSimulatedSeconds)
+	if !(seconds >= MinSeconds && seconds <= maxSimulatedSeconds) {
+		return Result{}, fmt.Errorf("demo: --seconds %g: outside %g to %g", seconds, MinSeconds, maxSimulatedSeconds)
 	}
 	pinned := cpuset.New(0, 1)
 	r := Result{

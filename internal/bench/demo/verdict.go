@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// SameCPUShare is how far two variants' CPU use may lie apart to be called the
+// sameCPUShare is how far two variants' CPU use may lie apart to be called the
 // same: 5 %.
-const SameCPUShare = 0.05
+const sameCPUShare = 0.05
 
 // judge compares the quota variant with the pin variant. It calls figures equal only
 // if they are, and it blames the host only where the host was busy.
@@ -18,7 +18,7 @@ func judge(r Result) Verdict {
 	before, after := r.Before, r.After
 	if before.UsedCPUs != nil && after.UsedCPUs != nil && *before.UsedCPUs > 0 {
 		v.CPURatio = ptr(round3(*after.UsedCPUs / *before.UsedCPUs))
-		v.SameCPU = math.Abs(*v.CPURatio-1) <= SameCPUShare
+		v.SameCPU = math.Abs(*v.CPURatio-1) <= sameCPUShare
 	}
 	switch {
 	case before.P99 == nil || after.P99 == nil:
@@ -59,7 +59,7 @@ func cpuWords(v Verdict, before, after Variant) string {
 // busyWords names who else wanted the CPUs where a variant got less than it could
 // have: the pinned CPUs are not exclusive in a demo.
 func busyWords(r Result) string {
-	short := func(a Variant) bool { return a.UsedCPUs != nil && *a.UsedCPUs < float64(r.Quota)*(1-SameCPUShare) }
+	short := func(a Variant) bool { return a.UsedCPUs != nil && *a.UsedCPUs < float64(r.Quota)*(1-sameCPUShare) }
 	for _, a := range []Variant{r.After, r.Before} {
 		if !short(a) {
 			continue

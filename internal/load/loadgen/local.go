@@ -100,7 +100,7 @@ func (g *local) run() error {
 		for g.coming.peek() <= now {
 			a, _ := g.coming.next()
 			g.begin(a, now-a.at)
-			if len(g.flying) >= MaxInFlight {
+			if len(g.flying) >= maxInFlight {
 				g.of(a).Unsent++
 			} else {
 				g.send(a.number, flight{arrival: a}, now)

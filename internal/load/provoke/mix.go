@@ -106,7 +106,7 @@ func (i Ingredient) count(a, b int) int { return int(i.between(float64(a), float
 func (m Mix) Scenario(without int) Scenario {
 	s := Scenario{Name: fmt.Sprintf("mix %d", m.Seed), Target: "pod/target"}
 	pod, target := Group{Path: "pod"}, Group{Path: "pod/target", Limit: m.Limit}
-	requests := Requests(m.Requests)
+	requests := ordinaryRequests(m.Requests)
 	pools := []Pool{}
 	every := func(alone time.Duration) time.Duration { return time.Duration(float64(alone) * m.rarer()) }
 	var others []Group
@@ -137,7 +137,7 @@ func (m Mix) Scenario(without int) Scenario {
 			loads = append(loads, Load{"pod/sibling", []Pool{{Name: "sidecar", Threads: 2, Work: 10 * ms}}})
 		case diagnose.Debt:
 			work := time.Duration(i.between(3, 6) * quota * float64(ms)).Round(100 * time.Microsecond)
-			pools = append(pools, Pool{Name: "reader", Threads: 1, Work: min(work, MaxWork), Every: every(1200 * ms), Kernel: true})
+			pools = append(pools, Pool{Name: "reader", Threads: 1, Work: min(work, maxWork), Every: every(1200 * ms), Kernel: true})
 		case diagnose.Neighbours:
 			others = append(others, Group{Path: "neighbour"})
 			loads = append(loads, Load{"neighbour", []Pool{

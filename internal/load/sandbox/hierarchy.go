@@ -66,7 +66,7 @@ func (h hierarchy) children(path string) (all []string, err error) {
 func (h hierarchy) removeTree(top string, patience *time.Duration) error {
 	var failed []error
 	tree := []string{top}
-	for i := 0; i < len(tree) && len(tree) <= MaxGroups; i++ {
+	for i := 0; i < len(tree) && len(tree) <= maxGroups; i++ {
 		children, err := h.children(tree[i])
 		failed = append(failed, err)
 		tree = append(tree, children...)

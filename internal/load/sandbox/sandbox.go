@@ -14,8 +14,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
-// MaxGroups bounds the cgroups of one sandbox, in each hierarchy.
-const MaxGroups = 4096
+// maxGroups bounds the cgroups of one sandbox, in each hierarchy.
+const maxGroups = 4096
 
 // Options of [Open]. Host and Prefix must be set.
 type Options struct {
@@ -121,8 +121,8 @@ func (s *Sandbox) makeTop(fair bool) error {
 
 // make makes a cgroup in every hierarchy.
 func (s *Sandbox) make(g cgroup.Group) error {
-	if s.groups++; s.groups > MaxGroups {
-		return fmt.Errorf("sandbox %s: more than %d cgroups", text.EscapePath(s.top.Path), MaxGroups)
+	if s.groups++; s.groups > maxGroups {
+		return fmt.Errorf("sandbox %s: more than %d cgroups", text.EscapePath(s.top.Path), maxGroups)
 	}
 	for _, h := range s.all() {
 		if err := h.make(g); err != nil {

@@ -60,8 +60,8 @@ const exitPatience = 2 * time.Second
 // Start starts a child and sends it its configuration.
 func Start(o Options) (*Process, error) {
 	config, err := json.Marshal(o.Config)
-	if err == nil && len(config) >= MaxConfig {
-		err = fmt.Errorf("its configuration has %d bytes, %d are allowed", len(config), MaxConfig)
+	if err == nil && len(config) >= maxConfig {
+		err = fmt.Errorf("its configuration has %d bytes, %d are allowed", len(config), maxConfig)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("child %s: %w", o.Command, err)

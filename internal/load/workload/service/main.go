@@ -31,7 +31,7 @@ const spareThreads = 8
 // collection (the service allocates nothing while it serves), no preemption signals.
 func environment(s Spec) []string {
 	return []string{
-		"GOMAXPROCS=" + strconv.Itoa(s.Threads()+spareThreads),
+		"GOMAXPROCS=" + strconv.Itoa(s.threads()+spareThreads),
 		"GOGC=off",
 		"GODEBUG=asyncpreemptoff=1",
 	}
@@ -53,7 +53,7 @@ func serve() error {
 	if err != nil {
 		return err
 	}
-	debug.SetMaxThreads(spec.Threads() + 1000)
+	debug.SetMaxThreads(spec.threads() + 1000)
 	s, err := newServer(spec, listenFD)
 	if err != nil {
 		return err

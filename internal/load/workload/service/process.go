@@ -53,7 +53,7 @@ func listen() (*os.File, string, error) {
 	f := os.NewFile(uintptr(fd), "service")
 	// An address of the family alone asks for a name.
 	if err = autobind(fd); err == nil {
-		err = unix.Listen(fd, MaxConnections)
+		err = unix.Listen(fd, maxConnections)
 	}
 	var at unix.Sockaddr
 	if err == nil {

@@ -39,3 +39,7 @@ soak-placement: need-go ## PLACEMENT_STEPS random steps of the placer, each chec
 .PHONY: bench-simulate
 bench-simulate: need-go ## the simulator's events per second beside a bare heap's (x-heap: how many times slower), and the period model's
 	@$(GO) test -run xx -bench . ./internal/sim/simulate ./internal/sim/simulate/coarse
+
+.PHONY: results-coarse
+results-coarse: need-go ## docs/results/coarse.md: the error of the period model against the simulator (seconds)
+	@$(GO) test -count=1 -run TestErrorAgainstSimulate ./internal/sim/simulate/coarse -update

@@ -8,11 +8,12 @@ import (
 	"strings"
 
 	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
-// MostApart is how far a simulated median may be from the real one on a kernel of
-// the lab: 5 points of the periods, or of the quota.
-const MostApart = 0.05
+// mostApart bounds the distance of a simulated median from the real one on a kernel
+// of the lab. It is 5 points of the periods, or of the quota.
+const mostApart = 0.05
 
 // AllCPUs is the comparison on all CPUs of one kernel.
 type AllCPUs struct {
@@ -33,10 +34,10 @@ type AllCPUsRow struct {
 }
 
 // Apart tells whether the medians are further apart than MostApart.
-func (r AllCPUsRow) Apart() bool { return math.Abs(r.Simulated-Median(r.Real)) > MostApart }
+func (r AllCPUsRow) Apart() bool { return math.Abs(r.Simulated-stats.Median(r.Real)) > mostApart }
 
 func (r AllCPUsRow) String() string {
-	return fmt.Sprintf("%s: %s of %s: simulated %.1f %%, real %.1f %%", r.Scenario, r.Figure, r.Cgroup, 100*r.Simulated, 100*Median(r.Real))
+	return fmt.Sprintf("%s: %s of %s: simulated %.1f %%, real %.1f %%", r.Scenario, r.Figure, r.Cgroup, 100*r.Simulated, 100*stats.Median(r.Real))
 }
 
 // CompareShares compares runs of a scenario, at least one of each: throttled periods
@@ -61,7 +62,7 @@ func CompareShares(name string, s scenario.Scenario, simulated, real []scenario.
 				slices.Sort(of)
 				return of
 			}
-			rows = append(rows, AllCPUsRow{name, c.Name, f, Median(shares(simulated)), shares(real)})
+			rows = append(rows, AllCPUsRow{name, c.Name, f, stats.Median(shares(simulated)), shares(real)})
 		}
 	}
 	return rows
@@ -73,7 +74,7 @@ func allCPUsText(b *strings.Builder, all []AllCPUs) {
 		return
 	}
 	all = slices.SortedFunc(slices.Values(all), func(a, b AllCPUs) int { return cmp.Compare(a.Release, b.Release) })
-	fmt.Fprintf(b, "\n## The lab's kernels\n\nThrottled periods and CPU use on emulated CPUs (`make accuracy-lab`), as shares of the periods and of the quota, within %.0f points.\n\n", 100*MostApart)
+	fmt.Fprintf(b, "\n## The lab's kernels\n\nThrottled periods and CPU use on emulated CPUs (`make accuracy-lab`), as shares of the periods and of the quota, within %.0f points.\n\n", 100*mostApart)
 	b.WriteString("| kernel | CPUs | figures within the bound | furthest apart |\n|---|---:|---:|---|\n")
 	for _, a := range all {
 		within, worst := 0, AllCPUsRow{}
@@ -81,7 +82,7 @@ func allCPUsText(b *strings.Builder, all []AllCPUs) {
 			if !r.Apart() {
 				within++
 			}
-			if i == 0 || math.Abs(r.Simulated-Median(r.Real)) > math.Abs(worst.Simulated-Median(worst.Real)) {
+			if i == 0 || math.Abs(r.Simulated-stats.Median(r.Real)) > math.Abs(worst.Simulated-stats.Median(worst.Real)) {
 				worst = r
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/bandwidth"
 	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
 func TestCompareShares(t *testing.T) {
@@ -20,7 +21,7 @@ func TestCompareShares(t *testing.T) {
 			"a": {Periods: 100, ThrottledPeriods: throttled, UsageSeconds: usage}, "free": {UsageSeconds: 1}}}
 	}
 	rows := CompareShares("one", s, []scenario.Outcome{run(100, 5)}, []scenario.Outcome{run(97, 4), run(90, 5), run(96, 4.4)})
-	if len(rows) != 2 || rows[0].Apart() || !rows[1].Apart() || math.Abs(Median(rows[1].Real)-0.88) > 1e-9 {
+	if len(rows) != 2 || rows[0].Apart() || !rows[1].Apart() || math.Abs(stats.Median(rows[1].Real)-0.88) > 1e-9 {
 		t.Fatalf("%+v", rows)
 	}
 	if got := rows[1].String(); got != "one: CPU use of a: simulated 100.0 %, real 88.0 %" {

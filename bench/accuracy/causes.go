@@ -15,7 +15,7 @@ var known = map[uint64]map[Figure]string{
 	34: {P95: early},
 }
 
-// What is behind several of them.
+// Causes of several misses.
 const (
 	siblings = "who of two cgroups below a parent that stops both runs first when they come back: the shares between them are off by some percent"
 	between  = "some half of them are undisturbed and the rest are not: the median lies where hardly any are"

@@ -5,11 +5,13 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
-// Calibrations are scenarios without limits, in which a thread sleeps and runs: they
-// tell what a sleep and a wake-up cost after long idling, and how late they are then,
-// after short idling, and where others of their kind keep the CPU busy. [WakeCosts] takes their outcomes.
+// Calibrations are scenarios without limits, in which a thread sleeps and runs. They
+// measure the cost and the lateness of a sleep and a wake-up after long idling. They
+// measure the cost after short idling too, and on a CPU that other such threads keep
+// busy. [WakeCosts] takes their outcomes.
 func Calibrations(duration time.Duration) []scenario.Scenario {
 	var all []scenario.Scenario
 	for _, c := range []struct{ sleep, threads string }{
@@ -50,7 +52,7 @@ func MedianCosts(all []scenario.WakeCosts) (middle scenario.WakeCosts) {
 			of = append(of, float64(*parts(&c)[i]))
 		}
 		if len(of) > 0 {
-			*part = time.Duration(Median(of))
+			*part = time.Duration(stats.Median(of))
 		}
 	}
 	return middle

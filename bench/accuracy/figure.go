@@ -7,7 +7,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/sim/scenario"
 )
 
-// Figure is what is compared.
+// Figure is one of the compared figures.
 type Figure string
 
 // The figures.
@@ -19,8 +19,8 @@ const (
 	P95              Figure = "p95"               // ms
 )
 
-// Figures in their order.
-func Figures() []Figure { return []Figure{ThrottledPeriods, Use, ThrottledTime, P50, P95} }
+// figures in their order.
+func figures() []Figure { return []Figure{ThrottledPeriods, Use, ThrottledTime, P50, P95} }
 
 // Key is one figure of one cgroup or workload.
 type Key struct {

@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
-// Plausible judges a single real run, so short that chance decides much of it: a
-// figure agrees where it is within the bound of the simulated median, or within
-// the range of the simulated runs. They should be many.
+// Plausible judges a single short real run, of which chance decides much. A figure
+// agrees where it is within the bound of the simulated median, or within the range of
+// the simulated runs. They should be many.
 func Plausible(d Draw, simulated []scenario.Outcome, real scenario.Outcome) []Verdict {
 	tick := time.Second / time.Duration(d.scenario.Host.HZ)
 	seeds := map[Key][]float64{}
@@ -35,11 +36,11 @@ func Bias(all []Verdict) float64 {
 	var ratios []float64
 	for _, v := range all {
 		if v.Figure == Use && v.Simulated > 0 {
-			ratios = append(ratios, Median(v.Real)/v.Simulated)
+			ratios = append(ratios, stats.Median(v.Real)/v.Simulated)
 		}
 	}
 	if len(ratios) == 0 {
 		return math.NaN()
 	}
-	return Median(ratios) - 1
+	return stats.Median(ratios) - 1
 }

@@ -74,10 +74,9 @@ const CalibrateEvery = 20
 // block is how many draws are made at a time.
 const block = 8
 
-// Next is the draw of the first unfinished block of [block] that has the fewest
-// runs, the first of those: so the runs of one draw are spread over time. Draws of
-// which tries times as many runs as wanted were too noisy are given up. False:
-// nothing is missing.
+// Next returns a draw with the fewest runs, of the first unfinished block of [block].
+// The runs of one draw are thereby spread over time. Draws of which tries times as
+// many runs as wanted were too noisy are given up. False: nothing is missing.
 func (s *Study) Next(tries int) (Draw, bool) {
 	best, found := Draw{}, false
 	for i, d := range s.draws {

@@ -8,11 +8,11 @@ import (
 func TestTargetsAreJudged(t *testing.T) {
 	var tb table
 	tb.add(scenario{200, 20}, []result{
-		{name: armHot, cost: 0.51, rss: 26e6, polled: 20},
-		{name: armBareHot, cost: 0.25, rss: 1e6, polled: 20},
-		{name: armAgent, cost: 0.4, rss: 20e6, polled: -1},
+		{name: variantHot, cost: 0.51, rss: 26e6, polled: 20},
+		{name: variantBareHot, cost: 0.25, rss: 1e6, polled: 20},
+		{name: variantAgent, cost: 0.4, rss: 20e6, polled: -1},
 	})
-	tb.add(scenario{200, 200}, []result{{name: armHot, cost: 1.4, rss: 20e6}, {name: armBareHot, cost: 1}})
+	tb.add(scenario{200, 200}, []result{{name: variantHot, cost: 1.4, rss: 20e6}, {name: variantBareHot, cost: 1}})
 	var b strings.Builder
 	tb.print(&b)
 	for _, want := range []string{"within 2x of the bare loop 2.04 at most 2 MISSED", "minute 0.51 at most 0.5 MISSED",

@@ -6,16 +6,20 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/unthrottle/unthrottle/internal/kernel/procfs"
 )
 
-// child is a process of ours. Arms end when their stdin is closed, as it is when we are gone, and at the latest at their
-// own deadline; the agent, which knows neither, by a signal from us or from the kernel when we are gone.
+// child is a process of ours. A variant ends when its stdin closes, which the kernel does when this program
+// ends, or at its deadline. The agent knows neither: it ends by a signal, from this program or from the
+// kernel when this program ends.
 type child struct {
 	name   string
 	cmd    *exec.Cmd
@@ -42,14 +46,14 @@ func (o *output) String() string {
 	return string(o.text)
 }
 
-// job is what an arm is to do.
+// job is what a variant is to do.
 type job struct {
 	Top     string        // the cgroup whose children are observed
 	Cgroups int           // how many there are
 	Stopped int           // how many of them, the first, are stopped again and again
 	First   int           // a walker's first cgroup
 	Step    int           // and how many further its next is
-	Life    time.Duration // the arm's deadline
+	Life    time.Duration // the variant's deadline
 }
 
 func start(name, program string, args ...string) (*child, error) {
@@ -65,7 +69,7 @@ func start(name, program string, args ...string) (*child, error) {
 	return c, c.cmd.Start()
 }
 
-func startArm(name string, j job) (*child, error) {
+func startVariant(name string, j job) (*child, error) {
 	text, err := json.Marshal(j)
 	if err != nil {
 		return nil, err
@@ -105,11 +109,7 @@ func residentBytes(pid int) int64 {
 	if err != nil {
 		return 0
 	}
-	for line := range strings.Lines(string(text)) {
-		var kib int64
-		if _, err := fmt.Sscanf(line, "VmRSS: %d kB", &kib); err == nil {
-			return kib << 10
-		}
-	}
-	return 0
+	value, _ := procfs.StatusField(string(text), "VmRSS")
+	kib, _ := strconv.ParseInt(strings.TrimSuffix(value, " kB"), 10, 64)
+	return kib << 10
 }

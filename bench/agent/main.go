@@ -1,6 +1,6 @@
-// Command bench measures what observing costs: CPU time and memory of unthrottle's sampler, of a bare loop over the same
-// files, and of cAdvisor's library, all at the same time over the same cgroups, which it makes for the purpose and
-// removes. See docs/reference/bench.md.
+// Command bench measures the cost of observing. It measures CPU time and memory of unthrottle's sampler, of a
+// bare loop over the same files, and of cAdvisor's library. All run at the same time over the same cgroups,
+// which it makes and removes. See docs/reference/bench.md.
 package main
 
 import (
@@ -22,10 +22,10 @@ type scenario struct {
 
 func (s scenario) String() string { return fmt.Sprintf("%d cgroups, %d stopped", s.cgroups, s.stopped) }
 
-// programs that are measured beside our own arms.
+// programs that are measured beside our own variants.
 type programs struct{ cadvisor, unthrottle string }
 
-// plan is what is measured, and for how long.
+// plan has the scenarios and the times of a benchmark.
 type plan struct {
 	scenarios    []scenario
 	warm, window time.Duration
@@ -41,8 +41,8 @@ func quick() plan {
 }
 
 func main() {
-	arm := flag.String("arm", "", "run one arm (used by the benchmark itself)")
-	job := flag.String("job", "", "what the arm is to do")
+	variant := flag.String("arm", "", "run one variant (used by the benchmark itself)")
+	job := flag.String("job", "", "what the variant is to do")
 	var others programs
 	flag.StringVar(&others.cadvisor, "cadvisor", "", "the cadvisor program beside this one; empty: without it")
 	flag.StringVar(&others.unthrottle, "unthrottle", "", "the unthrottle program, to run its agent; empty: without it")
@@ -51,8 +51,8 @@ func main() {
 	runtime.LockOSThread()
 	var err error
 	switch {
-	case *arm != "":
-		err = runArm(*arm, *job)
+	case *variant != "":
+		err = runVariant(*variant, *job)
 	default:
 		p := full()
 		if *short {
@@ -70,15 +70,10 @@ func main() {
 
 // bench runs all scenarios and prints the table.
 func bench(ctx context.Context, p plan, others programs) error {
-	ground, err := newGround()
-	if err != nil {
-		return err
-	}
-	defer ground.remove()
 	var t table
 	for _, s := range p.scenarios {
 		fmt.Fprintf(os.Stderr, "bench: %v, %v ...\n", s, p.warm+p.window)
-		results, err := ground.measure(ctx, s, p, others)
+		results, err := measure(ctx, s, p, others)
 		if err != nil {
 			return err
 		}

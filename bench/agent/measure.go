@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,41 +14,42 @@ import (
 	"github.com/unthrottle/unthrottle/internal/clock"
 )
 
-// scrapeInterval is how often metrics are collected, by cAdvisor's arm itself and from the agent.
+// scrapeInterval is how often metrics are collected, by cAdvisor's variant itself and from the agent.
 const scrapeInterval = 15 * time.Second
 
-// measure runs all arms over one scenario at the same time and takes their CPU time over the window.
-func (g *ground) measure(ctx context.Context, s scenario, p plan, others programs) ([]result, error) {
-	defer func() { _ = g.clear() }()
-	if err := g.prepare(s.cgroups); err != nil {
+// measure runs all variants over one scenario at the same time and takes their CPU time over the window.
+func measure(ctx context.Context, s scenario, p plan, others programs) (results []result, err error) {
+	b, err := newTestbed(s.cgroups)
+	if err != nil {
 		return nil, err
 	}
+	defer func() { err = errors.Join(err, b.remove()) }()
 	life := p.warm + p.window + 30*time.Second
-	var load, arms []*child
+	var load, variants []*child
 	defer func() { stopAll(load) }()
-	defer func() { stopAll(arms) }()
-	sleepers, err := g.occupy(s.cgroups, life)
+	defer func() { stopAll(variants) }()
+	sleepers, err := b.occupy(life)
 	load = append(load, sleepers...)
 	if err != nil {
 		return nil, err
 	}
 	walkers := (s.stopped + cgroupsPerWalker - 1) / cgroupsPerWalker
 	for i := range walkers {
-		c, err := startArm(armWalker, job{Top: g.top, Cgroups: s.stopped, First: i, Step: walkers, Life: life})
+		c, err := startVariant(variantWalker, job{Top: b.top, Cgroups: s.stopped, First: i, Step: walkers, Life: life})
 		if err != nil {
 			return nil, err
 		}
 		load = append(load, c)
 	}
-	for _, name := range []string{armOnce, armHot, armBareOnce, armBareHot} {
-		c, err := startArm(name, job{Top: g.top, Cgroups: s.cgroups, Stopped: s.stopped, Life: life})
+	for _, name := range []string{variantOnce, variantHot, variantBareOnce, variantBareHot} {
+		c, err := startVariant(name, job{Top: b.top, Cgroups: s.cgroups, Stopped: s.stopped, Life: life})
 		if err != nil {
 			return nil, err
 		}
-		arms = append(arms, c)
+		variants = append(variants, c)
 	}
-	more, err := g.startOthers(others)
-	arms = append(arms, more...)
+	more, err := b.startOthers(others)
+	variants = append(variants, more...)
 	if err != nil {
 		return nil, err
 	}
@@ -59,13 +61,12 @@ func (g *ground) measure(ctx context.Context, s scenario, p plan, others program
 	if err := clock.Sleep(ctx, p.warm); err != nil {
 		return nil, err
 	}
-	begin, before := time.Now(), cpuTimes(arms)
+	begin, before := time.Now(), cpuTimes(variants)
 	if err := clock.Sleep(ctx, p.window); err != nil {
 		return nil, err
 	}
-	wall, after := time.Since(begin), cpuTimes(arms)
-	var results []result
-	for i, a := range arms {
+	wall, after := time.Since(begin), cpuTimes(variants)
+	for i, a := range variants {
 		r := result{name: a.name, rss: residentBytes(a.cmd.Process.Pid), polled: -1}
 		if before[i] == nil || after[i] == nil || r.rss == 0 {
 			return nil, fmt.Errorf("%s has ended before its time: %s", a.name, a.stderr.String())
@@ -73,15 +74,15 @@ func (g *ground) measure(ctx context.Context, s scenario, p plan, others program
 		r.cost = (*after[i] - *before[i]).Seconds() / wall.Minutes() * 100 / float64(s.cgroups)
 		results = append(results, r)
 	}
-	stopAll(arms)
-	for i, a := range arms {
+	stopAll(variants)
+	for i, a := range variants {
 		_, _ = fmt.Sscanf(a.stderr.String(), polledFormat, &results[i].polled)
 	}
 	return results, nil
 }
 
-// startOthers starts the programs that are not arms of this one.
-func (g *ground) startOthers(others programs) ([]*child, error) {
+// startOthers starts the programs that are not variants of this one.
+func (b *testbed) startOthers(others programs) ([]*child, error) {
 	var all []*child
 	add := func(name, program string, args ...string) error {
 		c, err := start(name, program, args...)
@@ -91,20 +92,20 @@ func (g *ground) startOthers(others programs) ([]*child, error) {
 		return err
 	}
 	if others.unthrottle != "" {
-		config := filepath.Join(g.dir, "agent.yaml")
-		text := "version: 1\nmode: observe\nlisten: 127.0.0.1:0\nscope: " + g.top + "\nrules: []\n"
+		config := filepath.Join(b.dir, "agent.yaml")
+		text := "version: 1\nmode: observe\nlisten: 127.0.0.1:0\nscope: " + b.top + "\nrules: []\n"
 		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 			return all, err
 		}
-		if err := add(armAgent, others.unthrottle, "agent", "--config", config, "--state-dir", filepath.Join(g.dir, "state")); err != nil {
+		if err := add(variantAgent, others.unthrottle, "agent", "--config", config, "--state-dir", filepath.Join(b.dir, "state")); err != nil {
 			return all, err
 		}
 	}
 	if others.cadvisor != "" {
-		if err := add(armCadvisor, others.cadvisor, "-prefix", g.top); err != nil {
+		if err := add(variantCadvisor, others.cadvisor, "-prefix", b.top); err != nil {
 			return all, err
 		}
-		return all, add(armCadvisorCPU, others.cadvisor, "-prefix", g.top, "-only-cpu")
+		return all, add(variantCadvisorCPU, others.cadvisor, "-prefix", b.top, "-only-cpu")
 	}
 	return all, nil
 }

@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 )
 
-// result is what one arm cost in one scenario.
+// result is what one variant cost in one scenario.
 type result struct {
 	name string
 	cost float64 // CPU-seconds per 100 containers per minute
@@ -32,7 +32,7 @@ func (t *table) add(s scenario, results []result) {
 		if i > 0 {
 			where = ""
 		}
-		bare := map[string]string{armOnce: armBareOnce, armHot: armBareHot}[r.name]
+		bare := map[string]string{variantOnce: variantBareOnce, variantHot: variantBareHot}[r.name]
 		ratio := "-"
 		if bare != "" && cost[bare] > 0 {
 			ratio = fmt.Sprintf("%.2f", r.cost/cost[bare])
@@ -43,7 +43,7 @@ func (t *table) add(s scenario, results []result) {
 			polled = strconv.Itoa(r.polled)
 		}
 		t.rows = append(t.rows, fmt.Sprintf("%s\t%s\t%s\t%.3f\t%s\t%.1f", where, r.name, polled, r.cost, ratio, float64(r.rss)/1e6))
-		if r.name != armHot && r.name != armAgent {
+		if r.name != variantHot && r.name != variantAgent {
 			continue
 		}
 		bound := 1.5

@@ -30,7 +30,7 @@ func Score(all []Result) (right, scored int) {
 			continue
 		}
 		scored++
-		if r.Right() {
+		if r.right() {
 			right++
 		}
 	}
@@ -50,7 +50,7 @@ func Markdown(all []Result, about About) string {
 		fmt.Fprintf(&b, " (%.0f %%)", 100*float64(right)/float64(scored))
 	}
 	b.WriteString(".\n\nThe truth of a mix is the ingredient whose removal, in a second real run, lowers stopped time plus waiting most. ")
-	fmt.Fprintf(&b, "Not scored are mixes without a lead of %g times over the second, those where no removal helps by %g %% of the time, ", Lead, 100*LeastHarm)
+	fmt.Fprintf(&b, "Not scored are mixes without a lead of %g times over the second, those where no removal helps by %g %% of the time, ", Lead, 100*leastHarm)
 	fmt.Fprintf(&b, "and those in which the hypervisor took more than %g %% of the CPUs, or waiting for strangers was more than that part of the harm.\n", 100*MostForeign)
 	matrix(&b, all)
 	reasons(&b, all)
@@ -98,7 +98,7 @@ func matrix(b *strings.Builder, all []Result) {
 			}
 			sum++
 			counts[r.First()]++
-			if r.Right() {
+			if r.right() {
 				right++
 			}
 		}
@@ -144,7 +144,7 @@ func line(b *strings.Builder, r Result) {
 	switch {
 	case verdict != "":
 		verdict = "not scored: " + verdict
-	case r.Right():
+	case r.right():
 		verdict = "right"
 	default:
 		verdict = "**wrong**"

@@ -10,7 +10,7 @@ import (
 // What a scored mix must meet.
 const (
 	Lead        = 2.0
-	LeastHarm   = 0.02 // of the window
+	leastHarm   = 0.02 // of the window
 	MostForeign = 0.02 // of its CPUs: steal; of the harm: waiting for strangers
 )
 
@@ -27,7 +27,7 @@ type Result struct {
 	Strangers float64 `json:"strangers_seconds"`
 }
 
-// Ingredient is what was mixed in, with the harm of the run without it.
+// Ingredient is one ingredient of a mix, with the harm of the run without it.
 type Ingredient struct {
 	Cause    diagnose.Cause `json:"cause"`
 	Strength float64        `json:"strength"`
@@ -58,9 +58,9 @@ func (r Result) Unscored() string {
 	switch {
 	case r.Steal > MostForeign:
 		return "steal"
-	case r.Strangers > MostForeign*max(r.Harm, LeastHarm*r.Window):
+	case r.Strangers > MostForeign*max(r.Harm, leastHarm*r.Window):
 		return "strangers"
-	case cause == "" || r.Harm-r.without(cause) < LeastHarm*r.Window:
+	case cause == "" || r.Harm-r.without(cause) < leastHarm*r.Window:
 		return "no removal helps"
 	case lead < Lead:
 		return "no clear lead"
@@ -85,8 +85,8 @@ func (r Result) First() diagnose.Cause {
 	return r.Named[0]
 }
 
-// Right tells whether a scored mix was named right.
-func (r Result) Right() bool {
+// right tells whether a scored mix was named right.
+func (r Result) right() bool {
 	cause, _ := r.Truth()
 	return r.First() == cause
 }

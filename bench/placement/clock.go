@@ -6,9 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// threadTime is the CPU time of the calling thread: on a machine that others
-// use too, it tells what a decision costs, where the wall clock tells who else
-// was running.
+// threadTime is the CPU time of the calling thread. On a shared machine it measures the cost of a decision.
+// Wall time would measure other programs too.
 func threadTime() time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t); err != nil {

@@ -16,8 +16,8 @@ func together(r *result) float64 { return float64(r.sharing+r.stranded) / float6
 // least is what it must have of both: see frontierText.
 func least(r *result) float64 { return float64(r.odd) / float64(max(1, r.arrivals)) }
 
-// halves compares shared cores and stranded half-cores with the best peer in
-// each, on the machines that everybody ran on.
+// halves compares shared cores and stranded half-cores with the best peer in each, on the machines that every
+// peer ran on.
 func (t *table) halves() [][]string {
 	peers, variants := t.who[:len(t.who)-len(variants)], t.who[len(t.who)-len(variants):]
 	ours := t.besidePeers(variants[0])
@@ -42,7 +42,7 @@ func (t *table) halves() [][]string {
 		verdict = "no placement can: shown"
 	}
 	return append(body, []string{"both of these at once", fmt.Sprintf("%.2f of both together per state", both),
-		fmt.Sprintf("at least %.2f whoever places, ours %.2f: see the frontier", least(ours), together(ours)), verdict})
+		fmt.Sprintf("at least %.2f for any placer, ours %.2f: see the frontier", least(ours), together(ours)), verdict})
 }
 
 // lowest finds who has the least of something.
@@ -73,10 +73,10 @@ or the rest is free, and a half-core is stranded; no two that do not share stran
 
     containers that share a core + stranded half-cores >= containers of whose number no whole cores can be made
 
-whoever places. An example: two containers of 1 CPU, two cores of two threads. On one core both share and nothing is stranded;
-on two nobody shares and two half-cores are stranded; there is no third way. Fewer of one are paid for with more of the other:
-the order of the objectives chooses (` + "`--order`" + `), and what is above the bound is waste. Crossings count too: who spreads odd
-threads over the machine leaves less room in each group.
+for any placer. An example: two containers of 1 CPU, two cores of two threads. On one core both share and no half-core is
+stranded. On two cores they do not share and two half-cores are stranded. Fewer of one kind cost more of the other:
+the order of the objectives chooses (` + "`--order`" + `), and what is above the bound is waste. Crossings count too: a placer that spreads
+odd threads over the machine leaves less room in each group.
 
 `
 
@@ -89,7 +89,7 @@ func (t *table) cores(b *strings.Builder) {
 		body = append(body, []string{w, fmt.Sprintf("%.3f", sharing(r)), fmt.Sprintf("%.3f", stranded(r)), fmt.Sprintf("%.2f", together(r)), fmt.Sprintf("%.2f", least(r)),
 			percentOf(r.forced[0]+r.forced[1]+r.forced[2], r.containers)})
 	}
-	b.WriteString("All machines that everybody ran on:\n\n")
+	b.WriteString("All machines that every peer ran on:\n\n")
 	rows(b, []string{"", "of the containers share a core", "half-cores stranded per state", "both per state", "of which must be", "crossings per 100 live containers"}, body)
 	b.WriteString("Machine by machine: containers that share a core, of 100 / half-cores stranded on the machine. None of our orders costs an avoidable crossing.\n\n")
 	t.perMachine(b, func(r *result) string {

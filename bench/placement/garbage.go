@@ -6,9 +6,8 @@ import (
 	"github.com/unthrottle/unthrottle/placement"
 )
 
-// garbage is how many allocations a decision of ours takes on a machine that has
-// been full for a while, with the departures that make room for it. Nothing else
-// may run meanwhile.
+// garbage is the number of allocations of one of our decisions on a machine that has been full for a while.
+// It includes the departures that make room. Nothing else may run meanwhile.
 func garbage(m machine) (float64, error) {
 	n, _, err := placement.NewNode(placement.State{Machine: m.topology})
 	if err != nil {

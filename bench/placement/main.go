@@ -1,6 +1,5 @@
-// Command bench compares ways to choose CPUs for containers: the kubelet's
-// algorithm, nri-plugins' allocator and ours, on the same machines and the same
-// streams of requests, and writes docs/results/placement.md.
+// Command bench compares ways to choose CPUs for containers: the kubelet's algorithm, nri-plugins' allocator
+// and ours. All get the same machines and streams of requests. It writes docs/results/placement.md.
 package main
 
 import (
@@ -74,7 +73,7 @@ func run(trees, out, only, soak string, length, seeds int) error {
 				return err
 			}
 			ended++
-			// What is done is kept, should the rest be interrupted.
+			// An interruption of the rest does not lose the page so far.
 			if out != "" {
 				if err := os.WriteFile(out, []byte(t.text()), 0o644); err != nil {
 					return err

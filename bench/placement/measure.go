@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/utils/cpuset"
 
+	"github.com/unthrottle/unthrottle/internal/stats"
 	"github.com/unthrottle/unthrottle/placement"
 	"github.com/unthrottle/unthrottle/topology"
 )
@@ -58,7 +59,7 @@ func (r *result) quantile(q float64) time.Duration {
 		return 0
 	}
 	slices.Sort(r.times)
-	return r.times[min(len(r.times)-1, int(q*float64(len(r.times))))]
+	return stats.Rank(r.times, q)
 }
 
 // note takes down the state after an arrival.
@@ -206,8 +207,8 @@ func crossings(n *placement.Node) (sum [3]int) {
 	return sum
 }
 
-// oddOf counts the live containers that must have a part of a core, because no
-// whole cores make their number; 0 where cores differ, since it depends there.
+// oddOf counts the live containers that must have a part of a core, because no number of whole cores is their
+// request. 0 where cores differ in size.
 func oddOf(m machine, requests []request, live map[int]placement.Handle) int {
 	threads := threadsOf(m.topology)
 	odd := 0

@@ -53,9 +53,9 @@ func kubeletTopology(m topology.Machine) *cpuinfo.CPUTopology {
 	return t
 }
 
-// nri is the allocator of nri-plugins over the whole node, or behind a walk of
-// the pools as its topology-aware policy has them, simplified: of the smallest
-// domains that hold the request, the one with the most free CPUs.
+// nri is the allocator of nri-plugins over the whole node, or after a walk of the pools of its topology-aware
+// policy. The walk is simplified: of the smallest domains that hold the request it takes the one with the
+// most free CPUs.
 func nri(m topology.Machine, dir string, walk bool) (peer, error) {
 	sys, err := sysfs.DiscoverSystemAt(dir, sysfs.DiscoverCPUTopology, sysfs.DiscoverMemTopology, sysfs.DiscoverCache)
 	if err != nil {

@@ -40,7 +40,7 @@ func newTable(length, seeds int) *table {
 	return t
 }
 
-// machine runs everybody on one machine.
+// machine runs all peers on one machine.
 func (t *table) machine(m machine, temp string) error {
 	// The peers take up to a second per decision on the largest: it is for our
 	// own time.
@@ -66,7 +66,7 @@ func (t *table) machine(m machine, temp string) error {
 	return nil
 }
 
-// cell runs everybody on the streams of one cell.
+// cell runs all peers on the streams of one cell.
 func (t *table) cell(m machine, peers []peer, x mix, percent int) error {
 	cpus := m.topology.Online().Difference(m.topology.Isolated()).Size()
 	for seed := range t.seeds {
@@ -102,7 +102,7 @@ func (t *table) at(k key) *result {
 	return t.results[k]
 }
 
-// besidePeers adds up the results of one on the machines that everybody ran on.
+// besidePeers adds up the results of one on the machines that every peer ran on.
 func (t *table) besidePeers(who string) *result {
 	out := &result{}
 	for _, m := range t.machines {

@@ -52,7 +52,7 @@ long a decision takes: the same machines and the same streams of requests for al
 	return b.String()
 }
 
-// reaches says what was aimed at, and what came of it.
+// reaches compares the targets with the results.
 func (t *table) reaches(b *strings.Builder) {
 	ours, moved := t.sum("", 0, "", variants[0].name), t.sum("", 0, "", variants[1].name)
 	excess := func(r *result) int { return r.forced[0] + r.forced[1] + r.forced[2] }

@@ -1,8 +1,8 @@
 // Command results measures what the project's remedies are worth on this host
 // and writes docs/results/service.md: what `make results` runs.
 //
-// Every part is kept as it ends, and the page is made from all that are kept: one
-// that is interrupted leaves what it has measured, and parts can be measured one
+// It keeps every part as it ends, and makes the page from all kept parts. An
+// interrupted run therefore loses only its last part, and parts can be measured one
 // at a time.
 package main
 
@@ -52,13 +52,13 @@ func run(ctx context.Context) error {
 	name := flag.String("scale", "full", "full (under an hour) or quick (about 20 minutes)")
 	which := flag.String("parts", strings.Join(parts(), ","), "what to measure, in this order")
 	dir := flag.String("keep", ".cache/results", "`FOLDER` of the parts measured before")
-	again := flag.Bool("foretell", false, "measure nothing: make the forecasts of what was measured before again")
+	again := flag.Bool("foretell", false, "measure nothing: make the forecasts of the kept measurements again")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		return fmt.Errorf("%q: it takes no arguments", flag.Arg(0))
 	}
 	if *again {
-		return foretellAgain(*dir, *out)
+		return predictAgain(*dir, *out)
 	}
 	chosen := strings.Split(*which, ",")
 	for _, part := range chosen {
@@ -82,7 +82,7 @@ func run(ctx context.Context) error {
 	return fmt.Errorf("-scale %s: choose full or quick", *name)
 }
 
-// patience with a busy host: what is measured here once is read for long.
+// patience with a busy host: a page is measured once and read for long.
 const patience = 30
 
 func progress(e capacity.Event) {
@@ -158,12 +158,12 @@ func part(ctx context.Context, o capacity.Options, s scale, name, dir string) (m
 		recorded.err = errors.New("the plain quota met its objective at no load, so that nothing was recorded")
 	}
 	if recorded.err != nil {
-		m.NotForetold = recorded.err.Error()
+		m.NotPredicted = recorded.err.Error()
 		return m, os.RemoveAll(recordedName(dir, name))
 	}
 	if err := errors.Join(os.MkdirAll(dir, 0o755), replaceFile(recordedName(dir, name), recorded.file.Bytes())); err != nil {
 		return m, err
 	}
-	m.foretell(dir)
+	m.predict(dir)
 	return m, nil
 }

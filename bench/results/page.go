@@ -19,7 +19,7 @@ import (
 // page is docs/results/service.md under way.
 type page struct{ b strings.Builder }
 
-// markdown is the page of what was measured, in the parts' order.
+// markdown is the page of all measured parts, in their order.
 func markdown(all []measured) string {
 	var p page
 	p.head()
@@ -51,7 +51,7 @@ func (p *page) summary(all []measured) {
 		return
 	}
 	p.line("\n## In short")
-	p.line("\nThe highest load within the objective, as a multiple of the plain quota's; bold where the whole interval lies on one side of 1. In brackets: foretold.")
+	p.line("\nThe highest load within the objective, as a multiple of the plain quota's; bold where the whole interval lies on one side of 1. In brackets: predicted.")
 	head, rule := "| shape |", "|---|"
 	for _, r := range remedies {
 		head += fmt.Sprintf(" %s (%s) |", r.Remedy, text.CPUs(*r.CPUsGranted))
@@ -73,7 +73,7 @@ func (p *page) summary(all []measured) {
 	p.line("their turn. A container here can be at most twice as wide as its limit; how much more a wider one gains is not measured here.")
 }
 
-// ratioText is what a remedy carries, measured and foretold.
+// ratioText is the load that a remedy carries, measured and forecast.
 func (m *measured) ratioText(remedy string) string {
 	i := slices.IndexFunc(m.Shape.Remedies, func(r capacity.Remedy) bool { return r.Remedy == remedy })
 	if i < 0 || m.Shape.Remedies[i].Ratio == nil {
@@ -84,7 +84,7 @@ func (m *measured) ratioText(remedy string) string {
 	if *r.RatioLow > 1 || *r.RatioHigh < 1 {
 		text = "**" + text + "**"
 	}
-	if is, _, ok := m.Foretold.ratio(remedy); ok {
+	if is, _, ok := m.Predicted.ratio(remedy); ok {
 		text += fmt.Sprintf(" (%.2f)", is)
 	}
 	return text
@@ -104,7 +104,7 @@ func (p *page) part(m measured) {
 	p.line("\n%s, on %s, in %s: scale %s, %s.", m.Host, m.Begun.Format("2006-01-02"), m.Took.Round(time.Second), m.Scale, m.extent())
 }
 
-// extent is how often what was done.
+// extent is the number of repeats of each measurement.
 func (m measured) extent() string {
 	extent := text.Count(m.Repeats, "repeat")
 	if m.Steps > 0 {
@@ -166,10 +166,10 @@ func (p *page) shape(of measured) {
 			interval = fmt.Sprintf("%.2f to %.2f", *m.RatioLow, *m.RatioHigh)
 		}
 		p.line("| %s | %s | %s (%s) | %s | %s | %s | %s |", m.Remedy, figure(m.CPUsGranted, 1), load, strings.Join(loads, ", "), figure(m.Ratio, 2), interval,
-			of.Foretold.text(m.Remedy), strings.Join(m.Why, "; "))
+			of.Predicted.text(m.Remedy), strings.Join(m.Why, "; "))
 	}
 	p.line("\n%s", verdict(r))
-	p.foretold(of)
+	p.predicted(of)
 	p.line("\n| at | load /s | remedy | p50 | p90 | p99 | p99.9 | max ms | failed | CPUs used | throttled periods | stopped %% | switches /s |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|")
 	for i := range 2 {
 		for _, m := range r.Remedies {
@@ -181,7 +181,7 @@ func (p *page) shape(of measured) {
 }
 
 // text is a remedy's forecast in a table.
-func (f *foretold) text(remedy string) string {
+func (f *predicted) text(remedy string) string {
 	r, modelled, ok := f.ratio(remedy)
 	switch {
 	case !ok || remedy == capacity.Quota:
@@ -192,12 +192,12 @@ func (f *foretold) text(remedy string) string {
 	return fmt.Sprintf("%.2f", r)
 }
 
-// foretold says where the forecasts come from, and how well they did.
-func (p *page) foretold(of measured) {
-	if of.NotForetold != "" {
-		p.line("\nNot foretold: %s.", of.NotForetold)
+// predicted says where the forecasts come from, and how well they did.
+func (p *page) predicted(of measured) {
+	if of.NotPredicted != "" {
+		p.line("\nNot predicted: %s.", of.NotPredicted)
 	}
-	f := of.Foretold
+	f := of.Predicted
 	if f == nil {
 		return
 	}
@@ -205,27 +205,27 @@ func (p *page) foretold(of measured) {
 	for _, m := range of.Shape.Remedies {
 		if r, _, ok := f.ratio(m.Remedy); ok && m.Ratio != nil {
 			compared++
-			if r >= *m.RatioLow && r <= *m.RatioHigh || math.Abs(r / *m.Ratio - 1) <= foretoldWithin {
+			if r >= *m.RatioLow && r <= *m.RatioHigh || math.Abs(r / *m.Ratio - 1) <= predictedWithin {
 				within++
 			}
 		}
 	}
-	p.line("\nForetold: [forecast](forecast.md) from one recording of %.0f s of the plain quota at %.0f requests per second, as it is and as arrivals come faster: the",
+	p.line("\nPredicted: [forecast](forecast.md) from one recording of %.0f s of the plain quota at %.0f requests per second, as it is and as arrivals come faster: the",
 		f.Window.Seconds(), f.Load)
 	p.line("load at which a remedy misses the objective over that at which the plain quota does%s.", f.quotaText())
-	p.line("%d of %d are within the interval, or within %.0f %% of what came.", within, compared, 100*foretoldWithin)
+	p.line("%d of %d are within the interval, or within %.0f %% of the measured ratio.", within, compared, 100*predictedWithin)
 }
 
-// foretoldWithin is how far a forecast ratio may be from one that was measured
+// predictedWithin is how far a forecast ratio may be from one that was measured
 // without an interval worth the name.
-const foretoldWithin = 0.15
+const predictedWithin = 0.15
 
 // quotaText is the plain quota's own forecast.
-func (f *foretold) quotaText() string {
+func (f *predicted) quotaText() string {
 	if quota := f.row(capacity.Quota); quota != nil {
-		return fmt.Sprintf(" (foretold: %.0f requests per second)", *quota.BreaksAt*f.Load)
+		return fmt.Sprintf(" (predicted: %.0f requests per second)", *quota.BreaksAt*f.Load)
 	}
-	return ", which is foretold to miss it at no load tried"
+	return ", which is predicted to miss it at no load tried"
 }
 
 func (p *page) point(remedy string, at capacity.Point) {

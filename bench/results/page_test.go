@@ -26,13 +26,13 @@ func TestPage(t *testing.T) {
 	spiral := capacity.Spiral{Normal: 200, Spike: 800, For: 1, Watched: 12, Timeout: 0.15, Runs: []capacity.SpiralRun{
 		{Remedy: "quota", Granted: 1, Recovery: []float64{-1, 3.25}, Good: 0.5}, {Remedy: "quota", Granted: 1, Left: capacity.NoRetries, Recovery: []float64{0}, Good: 1}}}
 	price := capacity.Price{Load: 250, Rows: []capacity.PriceRow{{Remedy: "quota", Granted: 1, Empty: []float64{10}, Full: []float64{12.5}, Predictability: &capacity.Ratio{Mean: 1.25, Low: 1.2, High: 1.3}}}}
-	forecasts := foretold{Load: 320, Window: 10 * time.Second, Rows: []foretoldRow{{"quota", value(1.25), false}, {"pin", value(1.75), false}, {"weight", nil, false}}}
+	forecasts := predicted{Load: 320, Window: 10 * time.Second, Rows: []predictedRow{{"quota", value(1.25), false}, {"pin", value(1.75), false}, {"weight", nil, false}}}
 	dir := filepath.Join(t.TempDir(), "results")
 	for _, m := range []measured{
 		{Part: "price", Scale: "quick", Price: &price},
 		{Part: "gc", Failed: "no luck"},
 		{Part: "spike", Scale: "full", Spiral: &spiral, Repeats: 1},
-		{Part: "pools", Scale: "quick", Host: machine(), Shape: &pools, Foretold: &forecasts, Repeats: 3, Steps: 2, Step: 2 * time.Second},
+		{Part: "pools", Scale: "quick", Host: machine(), Shape: &pools, Predicted: &forecasts, Repeats: 3, Steps: 2, Step: 2 * time.Second},
 	} {
 		if err := keep(dir, m); err != nil {
 			t.Fatal(err)
@@ -50,7 +50,7 @@ func TestPage(t *testing.T) {
 		"| quota | 1.0 | 400 (390, 410) | - | - | - |", "| pin | 1.0 | 600 (600) | 1.50 | 1.40 to 1.60 | 1.40 | the generator used 0.07 CPUs |",
 		"| weight | 2.0 | none met (0) | 3.00 | 2.00 to 4.00 | - |",
 		"At equal CPUs pin (1.50) carried more load than the plain quota.",
-		"at 320 requests per second", "(foretold: 400 requests per second)", "1 of 1 are within",
+		"at 320 requests per second", "(predicted: 400 requests per second)", "1 of 1 are within",
 		"| 50 % | 200 | quota | 1.0 | - |", "5 of 60", "5.0 to 10.0",
 		"Linux", "scale quick, 3 repeats of each search, 2 steps of 2s.",
 		"## `gc`", "Not measured: no luck",

@@ -15,19 +15,19 @@ import (
 // newChildren are what this program starts itself as; they are of no use by
 // hand.
 func newChildren() []*cobra.Command {
-	hidden := func(name string, run func(args []string) int) *cobra.Command {
+	hidden := func(name string, run func() int) *cobra.Command {
 		return &cobra.Command{
 			Use:                name,
 			Hidden:             true,
 			DisableFlagParsing: true,
-			Run:                func(_ *cobra.Command, args []string) { os.Exit(run(args)) },
+			Run:                func(*cobra.Command, []string) { os.Exit(run()) },
 		}
 	}
 	return []*cobra.Command{
 		hidden(workload.ChildCommand, workload.ChildMain),
-		hidden(service.Command, func([]string) int { return service.Main() }),
-		hidden(loadgen.Command, func([]string) int { return loadgen.Main() }),
-		hidden(threads.Command, func([]string) int { return threads.Main() }),
-		hidden(jvm.Command, func([]string) int { return jvm.Main() }),
+		hidden(service.Command, service.Main),
+		hidden(loadgen.Command, loadgen.Main),
+		hidden(threads.Command, threads.Main),
+		hidden(jvm.Command, jvm.Main),
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"github.com/unthrottle/unthrottle/internal/bench/capacity"
+	"github.com/unthrottle/unthrottle/internal/bench/demo"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/sandbox"
 	"github.com/unthrottle/unthrottle/internal/sim/realrun"
@@ -132,20 +134,14 @@ func (f *runFlags) run(ctx context.Context, s scenario.Scenario, name string) (o
 // could not be done is said; it is no error of a command that is about something
 // else.
 func removeLeftovers(h *cgroup.Host, scope string) {
-	removed, notes, err := sandbox.RemoveLeftovers(h, scope, realrun.Prefix, benchPrefix, demoPrefix)
+	left, err := sandbox.RemoveLeftovers(h, scope, realrun.Prefix, capacity.Prefix, demo.Prefix)
 	if err != nil {
 		return // without cgroups of our own there are no leftovers
 	}
-	if removed > 0 {
-		say("removed the cgroups that %d killed experiments had left", removed)
+	if left.Removed > 0 {
+		say("removed the cgroups that %d killed experiments had left", left.Removed)
 	}
-	for _, note := range notes {
+	for _, note := range left.Stay {
 		say("%s", note)
 	}
 }
-
-// Prefixes of the cgroups of `unthrottle bench` and `unthrottle demo`.
-const (
-	benchPrefix = "unthrottle-bench-"
-	demoPrefix  = "unthrottle-demo-"
-)

@@ -24,8 +24,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/sim/scenario"
 )
 
-// Machine describes this host to draws of so many CPUs. An error says what of it
-// cannot be told.
+// Machine describes this host to draws of so many CPUs. An error names the part that
+// is unknown.
 func Machine(h *cgroup.Host, cpus int) (accuracy.Machine, error) {
 	k := features.ReadKernel(os.DirFS("/"), features.Unknown, features.Unknown)
 	if k.HZ == nil {
@@ -122,9 +122,8 @@ type times struct {
 	own  time.Duration
 }
 
-// look reads the counters. On cgroup v1 the root counts CPU time exactly; else
-// what was idle at ticks is all there is, which periods in step with the ticks
-// distort.
+// look reads the counters. On cgroup v1 the root counts CPU time exactly. Elsewhere
+// there is only the idle time at ticks, which periods in step with the ticks distort.
 func look(h *cgroup.Host) (times, error) {
 	mine, err := own()
 	if err != nil {

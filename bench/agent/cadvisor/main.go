@@ -1,7 +1,7 @@
-// Command cadvisor runs cAdvisor's library as cAdvisor itself does: raw cgroups below one prefix, one housekeeping per
-// second (without backing off for idle cgroups and without jitter, so that the rate is what it says), and the Prometheus
-// metrics collected every 15 seconds. It is one arm of the benchmark beside it, and a program of its own so that
-// neither's memory counts as the other's. It ends when stdin does.
+// Command cadvisor runs cAdvisor's library as cAdvisor itself does: raw cgroups below one prefix, and one
+// housekeeping per second. It does not back off for idle cgroups and has no jitter, so that the rate is
+// exact. It collects the Prometheus metrics every 15 seconds. It is one variant of the benchmark beside it,
+// and a program of its own so that neither's memory counts as the other's. It ends when stdin does.
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// offByDefault are the groups that the cAdvisor program leaves out unless told otherwise.
+// offByDefault are the groups that the cAdvisor program leaves out by default.
 var offByDefault = []container.MetricKind{
 	container.MemoryNumaMetrics, container.NetworkTcpUsageMetrics, container.NetworkUdpUsageMetrics,
 	container.NetworkAdvancedTcpUsageMetrics, container.ProcessSchedulerMetrics, container.ProcessMetrics,

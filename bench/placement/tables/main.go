@@ -20,7 +20,7 @@ import (
 	"path/filepath"
 )
 
-// Tables are what is written.
+// Tables is the content of the file.
 type Tables struct {
 	Sources []string `json:"sources"`
 	// Machines by name: rows of CPU, core, socket, NUMA node, L3.

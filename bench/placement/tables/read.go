@@ -45,8 +45,8 @@ func (r *reader) readMachines(f *ast.File) {
 	})
 }
 
-// readCases reads the entries of tables, function by function, whatever their
-// form: those whose sets cannot be told from the text alone are passed over.
+// readCases reads the entries of tables of any form, function by function. It skips those whose sets do not
+// follow from the text alone.
 func (r *reader) readCases(f *ast.File) []Case {
 	var out []Case
 	for _, d := range f.Decls {
@@ -180,9 +180,8 @@ func number(e ast.Expr) int {
 	return 0
 }
 
-// set reads what makes a set: cpuset.New(1, 2), mustParseCPUSet(t, "0-3"),
-// cpuset.MustParse("0-3"), a variable read before, all CPUs of a machine, unions
-// and differences of those.
+// set reads an expression of a set: cpuset.New(1, 2), mustParseCPUSet(t, "0-3"), cpuset.MustParse("0-3"), a
+// variable, all CPUs of a machine, unions and differences.
 func (r *reader) set(e ast.Expr) (cpuset.CPUSet, bool) {
 	if name, ok := e.(*ast.Ident); ok {
 		set, known := r.vars[name.Name]

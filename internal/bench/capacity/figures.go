@@ -13,13 +13,13 @@ import (
 // beyond is how many samples must lie beyond a quantile that is printed.
 const beyond = 10
 
-// result makes the figures of what was measured.
+// result makes the figures of all measured steps.
 func (r *run) result(cpus, limit int) Result {
 	res := describe(r.o)
 	res.CPUs, res.Limit, res.Shape, res.About = cpus, limit, r.shape.Name, r.shape.About
 	res.BackgroundToo = hasBackground(r.shape.Streams)
 	res.RealTime = true
-	for i, a := range r.arms {
+	for i, a := range r.variants {
 		m := remedyOf(a.name, r.found[i], r.steps[i], r.o.Objective)
 		m.CPUsGranted = ptr(a.granted)
 		if ratio, ok := ratios(r.found[i], r.found[0], gridOf(median(r.within[i]), median(r.within[0]))); ok && i > 0 {
@@ -149,5 +149,5 @@ func pointOf(level float64, steps []step, o Objective) Point {
 
 func ptr[T any](v T) *T { return &v }
 
-// round3 keeps three decimals: more would be noise in what is shown.
+// round3 keeps three decimals: further ones would be noise.
 func round3(v float64) float64 { return math.Round(v*1000) / 1000 }

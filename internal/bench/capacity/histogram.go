@@ -11,7 +11,7 @@ import (
 const perOctave = 2
 
 // histogram puts fine bins into coarse ones whose edges grow by a constant
-// factor from 0.125 ms on: the same edges for every arm and point.
+// factor from 0.125 ms on: the same edges for every variant and point.
 func histogram(fine []loadgen.Bin) []Bin {
 	var bins []Bin
 	for _, f := range fine {

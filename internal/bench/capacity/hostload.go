@@ -1,11 +1,9 @@
 package capacity
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/kernel/procfs"
@@ -32,20 +30,18 @@ func switches(pid int) (uint64, bool) {
 		if err != nil {
 			continue // it has ended
 		}
-		sum += switchesOf(text)
+		sum += switchesOf(string(text))
 	}
 	return sum, true
 }
 
-// switchesOf reads both lines of /proc/PID/task/TID/status on switches.
-func switchesOf(status []byte) uint64 {
+// switchesOf adds both lines of /proc/PID/task/TID/status on switches.
+func switchesOf(status string) uint64 {
 	sum := uint64(0)
-	for line := range bytes.Lines(status) {
-		name, value, _ := strings.Cut(string(line), ":")
-		if name == "voluntary_ctxt_switches" || name == "nonvoluntary_ctxt_switches" {
-			n, _ := strconv.ParseUint(strings.TrimSpace(value), 10, 64)
-			sum += n
-		}
+	for _, name := range []string{"voluntary_ctxt_switches", "nonvoluntary_ctxt_switches"} {
+		value, _ := procfs.StatusField(status, name)
+		n, _ := strconv.ParseUint(value, 10, 64)
+		sum += n
 	}
 	return sum
 }

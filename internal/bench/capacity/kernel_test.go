@@ -16,26 +16,26 @@ import (
 	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
-// onKernel gives a ground of a test's own below a cgroup of its own.
-func onKernel(t *testing.T) (*ground, cpuset.CPUSet, Options) {
+// onKernel gives a testbed of a test's own below a cgroup of its own.
+func onKernel(t *testing.T) (*testbed, cpuset.CPUSet, Options) {
 	t.Helper()
 	require.CPUs(t, 2)
 	tree := cgrouptest.New(t)
 	tree.Make("inner") // on v2: makes the top hand its controllers on
 	o := Options{Host: tree.Host, Scope: tree.Top, Shape: "pool", Objective: DefaultObjective()}
-	g, cpus, err := open(o)
+	b, cpus, err := open(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := g.home.Remove(); err != nil {
+		if err := b.sandbox.Remove(); err != nil {
 			t.Errorf("something was left behind: %v", err)
 		}
 		if below, err := tree.Host.Children(cgroup.CPU, tree.Top); err != nil || len(below) != 1 {
 			t.Errorf("left behind: %q, %v", below, err)
 		}
 	})
-	return g, cpus, o
+	return b, cpus, o
 }
 
 // Above its limit a service is throttled, and uses what it may; pinned to as
@@ -44,19 +44,19 @@ func TestAStepUnderQuotaAndPinned(t *testing.T) {
 	if require.InLab() {
 		t.Skip("needs a host: sixteen emulated CPUs share two real ones and serve nothing within the clients' time; runs on any host")
 	}
-	g, cpus, _ := onKernel(t)
+	b, cpus, _ := onKernel(t)
 	limit := limitCPUs(cpus.Size())
-	shape, err := NewShape("pool", cpus.Size(), limit)
+	shape, err := newShape("pool", cpus.Size(), limit)
 	if err != nil {
 		t.Fatal(err)
 	}
-	both, err := arms([]string{Quota, Pin}, shape, cpus, lastCPUs(cpus, limit), limit)
+	both, err := variants([]string{Quota, Pin}, shape, cpus, lastCPUs(cpus, limit), limit)
 	if err != nil {
 		t.Fatal(err)
 	}
 	load := 1.5 * both[0].granted / shape.CPU.Seconds()
 	for _, a := range both {
-		s, err := g.run(context.Background(), a, shape.Streams, load, time.Second, 1)
+		s, err := b.run(context.Background(), a, shape.Streams, load, time.Second, 1)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case workload.ChildCommand:
-			os.Exit(workload.ChildMain(os.Args[2:]))
+			os.Exit(workload.ChildMain())
 		case service.Command:
 			os.Exit(service.Main())
 		case loadgen.Command:

@@ -79,6 +79,6 @@ func (o Objective) judge(s loadgen.StreamResult) (why string) {
 	return ""
 }
 
-// late is how late the generator may be with a request: a tenth of the bound, at least
-// 1 ms. What is measured it then moves by no more than that.
+// late is how late the generator may be with a request: a tenth of the bound, at
+// least 1 ms. The measured quantile then moves by no more than that.
 func (o Objective) late() time.Duration { return max(time.Millisecond, o.Bound/10) }

@@ -16,7 +16,7 @@ type Options struct {
 	URL   string
 	// Objective to keep.
 	Objective Objective
-	// Remedies to compare, the quota first; nil: all, or quota, burst and pin if
+	// remedies to compare, the quota first; nil: all, or quota, burst and pin if
 	// Quick.
 	Remedies []string
 	// Quick ends within five minutes on 2 CPUs: 3 repeats, 4 steps of 5 s.
@@ -31,8 +31,9 @@ type Options struct {
 	Fair     bool
 	Exe      string // what children run; "": this program
 	Seed     uint64
-	// Record, if set, is called when the searches are over, while the plain quota carries four fifths of the load that
-	// it met: to look at the service's cgroup for some seconds.
+	// Record, if set, records the service's cgroup for some seconds. The bench calls
+	// it after the searches, while the plain quota carries four fifths of the load
+	// that it met.
 	Record func(ctx context.Context, of cgroup.Group, load float64, d time.Duration) error
 	// Progress, if set, is called from one goroutine.
 	Progress func(Event)
@@ -46,15 +47,15 @@ type Event struct {
 
 // Bounds of Options.
 const (
-	MinRepeats, MaxRepeats = 2, 50
-	MinSteps, MaxSteps     = 2, 20
-	MinStep, MaxStep       = time.Second, time.Minute
+	minRepeats, maxRepeats = 2, 50
+	minSteps, maxSteps     = 2, 20
+	minStep, maxStep       = time.Second, time.Minute
 	// minCompared is the repeats from which on an interval means something to us.
 	minCompared = 5
 )
 
-// recordedShare is the share of the plain quota's own best load at which Record is
-// called: light enough that the objective is kept, and heavy enough to be throttled.
+// recordedShare is the share of the plain quota's own best load at which the bench
+// calls Record. At this load the service keeps the objective and is throttled.
 const recordedShare = 0.8
 
 // recordedFor is how long Record may look, and recordedMore what the load lasts
@@ -83,7 +84,7 @@ func (o Options) filled() (Options, error) {
 		}
 	}
 	if len(o.Remedies) == 0 {
-		if o.Remedies = Remedies(); o.Quick {
+		if o.Remedies = remedies(); o.Quick {
 			o.Remedies = []string{Quota, Burst, Pin}
 		}
 	}
@@ -100,12 +101,12 @@ func (o Options) filled() (Options, error) {
 		o.Progress = func(Event) {}
 	}
 	switch {
-	case o.Repeats < MinRepeats || o.Repeats > MaxRepeats:
-		return o, fmt.Errorf("%d repeats: give %d to %d", o.Repeats, MinRepeats, MaxRepeats)
-	case o.Steps < MinSteps || o.Steps > MaxSteps:
-		return o, fmt.Errorf("%d steps: give %d to %d", o.Steps, MinSteps, MaxSteps)
-	case o.Step < MinStep || o.Step > MaxStep:
-		return o, fmt.Errorf("steps of %v: give %v to %v", o.Step, MinStep, MaxStep)
+	case o.Repeats < minRepeats || o.Repeats > maxRepeats:
+		return o, fmt.Errorf("%d repeats: give %d to %d", o.Repeats, minRepeats, maxRepeats)
+	case o.Steps < minSteps || o.Steps > maxSteps:
+		return o, fmt.Errorf("%d steps: give %d to %d", o.Steps, minSteps, maxSteps)
+	case o.Step < minStep || o.Step > maxStep:
+		return o, fmt.Errorf("steps of %v: give %v to %v", o.Step, minStep, maxStep)
 	case o.Remedies[0] != Quota:
 		return o, fmt.Errorf("the first remedy must be %s, which the others are compared with", Quota)
 	}

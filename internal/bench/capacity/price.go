@@ -20,8 +20,8 @@ type Price struct {
 type PriceRow struct {
 	Remedy  string
 	Granted float64
-	// Empty and Full are p99 in ms with nobody else on the host, and with a
-	// neighbour of the same weight that burns on every CPU it may use.
+	// Empty is p99 in ms without a neighbour. Full is p99 in ms beside a neighbour of
+	// the same weight that burns on every CPU it may use.
 	Empty, Full []float64
 	// Predictability is Full over Empty, by pairs, with its interval: 1 is a
 	// service that does not notice its neighbours.
@@ -43,24 +43,24 @@ func RunPrice(ctx context.Context, o Options) (result Price, err error) {
 	if o, err = o.filled(); err != nil {
 		return result, err
 	}
-	// The neighbour burns on all CPUs: with more weight than everybody else it would starve the generator, which takes up
-	// to a second to start then.
+	// The neighbour burns on all CPUs. With a higher weight than all other processes
+	// it would starve the generator, which then takes up to a second to start.
 	o.Fair = true
-	g, cpus, err := open(o)
+	b, cpus, err := open(o)
 	if err != nil {
 		return result, err
 	}
-	defer func() { err = errors.Join(err, g.home.Remove()) }()
+	defer func() { err = errors.Join(err, b.sandbox.Remove()) }()
 	limit := limitCPUs(cpus.Size())
-	shape, err := NewShape(o.Shape, cpus.Size(), limit)
+	shape, err := newShape(o.Shape, cpus.Size(), limit)
 	if err != nil {
 		return result, err
 	}
-	all, err := arms(o.Remedies, shape, cpus, lastCPUs(cpus, limit), limit)
+	all, err := variants(o.Remedies, shape, cpus, lastCPUs(cpus, limit), limit)
 	if err != nil {
 		return result, err
 	}
-	beside, err := g.home.Group("neighbour")
+	beside, err := b.sandbox.Group("neighbour")
 	if err != nil {
 		return result, err
 	}
@@ -72,7 +72,7 @@ func RunPrice(ctx context.Context, o Options) (result Price, err error) {
 		for i := range all {
 			at := (i + repeat) % len(all)
 			o.Progress(Event{Doing: fmt.Sprintf("price of %s, repeat %d of %d", all[at].name, repeat+1, o.Repeats)})
-			if err := g.price(ctx, all[at], shape, beside, o, repeat, &result.Rows[at], result.Load); err != nil {
+			if err := b.price(ctx, all[at], shape, beside, o, repeat, &result.Rows[at], result.Load); err != nil {
 				return result, err
 			}
 		}
@@ -90,11 +90,11 @@ func RunPrice(ctx context.Context, o Options) (result Price, err error) {
 }
 
 // price measures one remedy, without and with the neighbour.
-func (g *ground) price(ctx context.Context, a arm, shape Shape, beside *sandbox.Group, o Options, repeat int, row *PriceRow, load float64) error {
+func (b *testbed) price(ctx context.Context, a variant, shape Shape, beside *sandbox.Group, o Options, repeat int, row *PriceRow, load float64) error {
 	seed := o.Seed + uint64(repeat)
 	p99 := func() (float64, error) {
 		for try := 0; ; try++ {
-			s, err := g.run(ctx, a, shape.Streams, load, o.Step, seed)
+			s, err := b.run(ctx, a, shape.Streams, load, o.Step, seed)
 			if err != nil {
 				return 0, err
 			}
@@ -116,15 +116,15 @@ func (g *ground) price(ctx context.Context, a arm, shape Shape, beside *sandbox.
 	if err != nil {
 		return err
 	}
-	// Pinned CPUs are the container's alone: nobody else may use them.
-	cpus := g.home.CPUs().Difference(g.generator)
+	// Pinned CPUs are the container's alone.
+	cpus := b.sandbox.CPUs().Difference(b.generator)
 	if a.name == Pin {
 		cpus = cpus.Difference(a.cpus)
 	}
 	if err := beside.SetCPUs(cpus); err != nil {
 		return err
 	}
-	stop, err := neighbour(g, beside, workload.Spec{Burners: g.home.CPUs().Size(), Sleep: 100 * ms, Deadline: o.tries()})
+	stop, err := neighbour(b, beside, workload.Spec{Burners: b.sandbox.CPUs().Size(), Sleep: 100 * ms, Deadline: o.tries()})
 	if err != nil {
 		return err
 	}
@@ -144,8 +144,8 @@ func (o Options) tries() time.Duration {
 
 // neighbour starts threads that burn; stop ends them and says how many rounds
 // per second they have gone.
-func neighbour(g *ground, beside *sandbox.Group, spec workload.Spec) (stop func() (float64, error), err error) {
-	p, err := workload.Start(g.exe, spec)
+func neighbour(b *testbed, beside *sandbox.Group, spec workload.Spec) (stop func() (float64, error), err error) {
+	p, err := workload.Start(b.exe, spec)
 	if err != nil {
 		return nil, err
 	}

@@ -209,7 +209,7 @@ func TestHistogramEdges(t *testing.T) {
 }
 
 func TestSwitches(t *testing.T) {
-	if n := switchesOf([]byte("Name:\tvoluntary_ctxt_switches\nvoluntary_ctxt_switches:\t7\nnonvoluntary_ctxt_switches:\t5\n")); n != 12 {
+	if n := switchesOf("Name:\tvoluntary_ctxt_switches\nvoluntary_ctxt_switches:\t7\nnonvoluntary_ctxt_switches:\t5\n"); n != 12 {
 		t.Errorf("%d switches", n)
 	}
 }
@@ -240,8 +240,8 @@ func TestNeighbourOutlivesTheTries(t *testing.T) {
 		least, most time.Duration
 	}{
 		{Options{}, 6 * (6*time.Second + warm), time.Hour},
-		{Options{Step: MaxStep}, 6 * (MaxStep + warm + slack), time.Hour},
-		{Options{Step: MaxStep, Patience: 1000}, workload.MaxDeadline, workload.MaxDeadline},
+		{Options{Step: maxStep}, 6 * (maxStep + warm + slack), time.Hour},
+		{Options{Step: maxStep, Patience: 1000}, workload.MaxDeadline, workload.MaxDeadline},
 	} {
 		o, err := test.o.filled()
 		if err != nil {
@@ -257,7 +257,7 @@ func TestNeighbourOutlivesTheTries(t *testing.T) {
 func TestShapesAreSoundOnEveryHost(t *testing.T) {
 	for _, name := range Shapes() {
 		for _, cpus := range []int{2, 3, 4, 16, 64, 512} {
-			s, err := NewShape(name, cpus, limitCPUs(cpus))
+			s, err := newShape(name, cpus, limitCPUs(cpus))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -280,7 +280,7 @@ func TestShapesAreSoundOnEveryHost(t *testing.T) {
 			}
 		}
 	}
-	if _, err := NewShape("pooll", 2, 1); err == nil || !strings.Contains(err.Error(), "pools") {
+	if _, err := newShape("pooll", 2, 1); err == nil || !strings.Contains(err.Error(), "pools") {
 		t.Errorf("got %v", err)
 	}
 }

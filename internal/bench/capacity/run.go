@@ -25,16 +25,16 @@ func (e *Saturated) Error() string { return e.Why }
 
 // run is a bench under way.
 type run struct {
-	o       Options
-	ground  *ground
-	shape   Shape
-	arms    []arm
-	found   [][]float64 // by arm, by repeat
-	within  [][]float64 // resolutions of these searches
-	steps   [][]step    // by arm, of the searches
-	points  [][][]step  // by arm, level, repeat
-	started time.Duration
-	total   time.Duration
+	o        Options
+	testbed  *testbed
+	shape    Shape
+	variants []variant
+	found    [][]float64 // by variant, by repeat
+	within   [][]float64 // resolutions of these searches
+	steps    [][]step    // by variant, of the searches
+	points   [][][]step  // by variant, level, repeat
+	started  time.Duration
+	total    time.Duration
 }
 
 // Run compares the remedies on a shape and removes all that it made, also when
@@ -47,23 +47,23 @@ func Run(ctx context.Context, o Options) (result Result, err error) {
 	if o.URL != "" {
 		return runURL(ctx, o)
 	}
-	g, cpus, err := open(o)
+	b, cpus, err := open(o)
 	if err != nil {
 		return result, err
 	}
-	defer func() { err = errors.Join(err, g.home.Remove()) }()
+	defer func() { err = errors.Join(err, b.sandbox.Remove()) }()
 	limit := limitCPUs(cpus.Size())
-	r := &run{o: o, ground: g, started: workload.Now()}
-	if r.shape, err = NewShape(o.Shape, cpus.Size(), limit); err != nil {
+	r := &run{o: o, testbed: b, started: workload.Now()}
+	if r.shape, err = newShape(o.Shape, cpus.Size(), limit); err != nil {
 		return result, err
 	}
-	if r.arms, err = arms(o.Remedies, r.shape, cpus, lastCPUs(cpus, limit), limit); err != nil {
+	if r.variants, err = variants(o.Remedies, r.shape, cpus, lastCPUs(cpus, limit), limit); err != nil {
 		return result, err
 	}
-	r.found, r.within = make([][]float64, len(r.arms)), make([][]float64, len(r.arms))
-	r.steps, r.points = make([][]step, len(r.arms)), make([][][]step, len(r.arms))
+	r.found, r.within = make([][]float64, len(r.variants)), make([][]float64, len(r.variants))
+	r.steps, r.points = make([][]step, len(r.variants)), make([][][]step, len(r.variants))
 	each := o.Step + warm + 2*settle
-	r.total = time.Duration(len(r.arms)*o.Repeats*o.Steps+len(r.arms)*len(levels)*r.pointRepeats()) * each
+	r.total = time.Duration(len(r.variants)*o.Repeats*o.Steps+len(r.variants)*len(levels)*r.pointRepeats()) * each
 	if err := r.feasible(ctx); err != nil {
 		return result, err
 	}
@@ -77,7 +77,7 @@ func Run(ctx context.Context, o Options) (result Result, err error) {
 		return result, err
 	}
 	result = r.result(cpus.Size(), limit)
-	result.Notes = append(result.Notes, g.home.Notes...)
+	result.Notes = append(result.Notes, b.sandbox.Leftovers.Notes()...)
 	return result, nil
 }
 
@@ -92,21 +92,21 @@ func (r *run) pointRepeats() int {
 // maxPointRepeats is enough for a p99 of every shape.
 const maxPointRepeats = 2
 
-// seed of a repeat: all arms of a repeat meet the same requests.
+// seed of a repeat: all variants of a repeat meet the same requests.
 func (r *run) seed(repeat int) uint64 { return r.o.Seed + uint64(repeat) }
 
-// capacity is the load at which an arm's CPUs are all used.
-func (r *run) capacity(a arm) float64 { return a.granted / r.shape.CPU.Seconds() }
+// capacity is the load at which a variant's CPUs are all used.
+func (r *run) capacity(a variant) float64 { return a.granted / r.shape.CPU.Seconds() }
 
-// feasible tries a light load without a limit: what is missed there no remedy
-// will meet.
+// feasible tries a light load without a limit: no remedy meets an objective that is
+// missed there.
 func (r *run) feasible(ctx context.Context) error {
-	free, err := arms([]string{Weight}, r.shape, r.arms[0].cpus, r.arms[0].cpus, 1)
+	free, err := variants([]string{Weight}, r.shape, r.variants[0].cpus, r.variants[0].cpus, 1)
 	if err != nil {
 		return err
 	}
 	const light = 0.1
-	load := max(light*r.capacity(r.arms[0]), minRequests/min(r.o.Step, 4*time.Second).Seconds())
+	load := max(light*r.capacity(r.variants[0]), minRequests/min(r.o.Step, 4*time.Second).Seconds())
 	s, err := r.step(ctx, free[0], load, min(r.o.Step, 4*time.Second), r.seed(0), "trying a light load")
 	if err != nil {
 		return err
@@ -133,10 +133,10 @@ func unmet(o Objective, s step) error {
 const minRequests = 200
 
 // step runs one step, and again where the generator was the bottleneck.
-func (r *run) step(ctx context.Context, a arm, load float64, d time.Duration, seed uint64, doing string) (step, error) {
+func (r *run) step(ctx context.Context, a variant, load float64, d time.Duration, seed uint64, doing string) (step, error) {
 	for try := 0; ; try++ {
 		r.o.Progress(Event{Doing: doing, Done: workload.Now() - r.started, Total: r.total})
-		s, err := r.ground.run(ctx, a, r.shape.Streams, load, d, seed)
+		s, err := r.testbed.run(ctx, a, r.shape.Streams, load, d, seed)
 		if err != nil {
 			return s, err
 		}
@@ -146,18 +146,18 @@ func (r *run) step(ctx context.Context, a arm, load float64, d time.Duration, se
 		case try == r.o.Patience:
 			return s, &Saturated{why}
 		}
-		// Somebody else is busy; often only for a moment.
+		// Another process is busy, often only for a moment.
 		if err := clock.Sleep(ctx, time.Second); err != nil {
 			return s, err
 		}
 	}
 }
 
-// search runs the searches, each repeat beginning with another arm.
+// search runs the searches, each repeat beginning with another variant.
 func (r *run) search(ctx context.Context) error {
 	for repeat := range r.o.Repeats {
-		for i := range r.arms {
-			at := (i + repeat) % len(r.arms)
+		for i := range r.variants {
+			at := (i + repeat) % len(r.variants)
 			if err := r.searchOne(ctx, at, repeat); err != nil {
 				return err
 			}
@@ -167,7 +167,7 @@ func (r *run) search(ctx context.Context) error {
 }
 
 func (r *run) searchOne(ctx context.Context, at, repeat int) error {
-	a := r.arms[at]
+	a := r.variants[at]
 	s := firstSearch(r.capacity(a), r.o.Steps)
 	if repeat > 0 {
 		s = nextSearch(median(r.found[at]), r.capacity(a), r.o.Steps)
@@ -186,32 +186,32 @@ func (r *run) searchOne(ctx context.Context, at, repeat int) error {
 	return nil
 }
 
-// best is the highest load of the arms that have no more CPUs than the quota.
+// best is the highest load of the variants that have no more CPUs than the quota.
 func (r *run) best() float64 {
 	best := 0.0
-	for i, a := range r.arms {
-		if a.granted == r.arms[0].granted {
+	for i, a := range r.variants {
+		if a.granted == r.variants[0].granted {
 			best = max(best, median(r.found[i]))
 		}
 	}
 	return best
 }
 
-// measurePoints measures all arms at the same shares of the best load.
+// measurePoints measures all variants at the same shares of the best load.
 func (r *run) measurePoints(ctx context.Context) error {
 	for i := range r.points {
 		r.points[i] = make([][]step, len(levels))
 	}
 	for repeat := range r.pointRepeats() {
 		for l, level := range levels {
-			for i := range r.arms {
-				at := (i + repeat) % len(r.arms)
+			for i := range r.variants {
+				at := (i + repeat) % len(r.variants)
 				load := level * r.best()
 				if load == 0 {
 					continue
 				}
-				doing := fmt.Sprintf("%s at %.0f %% of the best", r.arms[at].name, 100*level)
-				done, err := r.step(ctx, r.arms[at], load, r.o.Step, r.seed(100+repeat), doing)
+				doing := fmt.Sprintf("%s at %.0f %% of the best", r.variants[at].name, 100*level)
+				done, err := r.step(ctx, r.variants[at], load, r.o.Step, r.seed(100+repeat), doing)
 				if err != nil {
 					return err
 				}
@@ -222,21 +222,20 @@ func (r *run) measurePoints(ctx context.Context) error {
 	return nil
 }
 
-// record lets somebody look at the plain quota under load. What that costs is in
-// no figure.
+// record calls Record on the plain quota under load. What that costs is in no figure.
 func (r *run) record(ctx context.Context) error {
 	load := recordedShare * median(r.found[0])
 	if r.o.Record == nil || load == 0 {
 		return nil
 	}
-	g := r.ground
-	g.meanwhile = func(ctx context.Context) error { return r.o.Record(ctx, g.group.At(), load, recordedFor) }
-	defer func() { g.meanwhile = nil }()
-	_, err := r.step(ctx, r.arms[0], load, recordedFor+recordedMore, r.seed(200), "recording the plain quota")
+	b := r.testbed
+	b.meanwhile = func(ctx context.Context) error { return r.o.Record(ctx, b.group.At(), load, recordedFor) }
+	defer func() { b.meanwhile = nil }()
+	_, err := r.step(ctx, r.variants[0], load, recordedFor+recordedMore, r.seed(200), "recording the plain quota")
 	return err
 }
 
-// describe is what is known of a run before its figures.
+// describe makes the part of a result that needs no measurement.
 func describe(o Options) Result {
 	var u unix.Utsname
 	_ = unix.Uname(&u) // fails for a bad pointer only

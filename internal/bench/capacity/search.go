@@ -64,9 +64,8 @@ func nextSearch(found, capacity float64, steps int) search {
 	return search{guess: found, factor: 1.12, most: 1.2 * capacity, steps: steps, spare: 6}
 }
 
-// resolution is how far the knee can lie above what was found, as a logarithm:
-// the search knows no more than that it lies between the highest load that was
-// met and the lowest that was missed.
+// resolution is how far the knee can lie above the found load, as a logarithm. The
+// knee lies between the highest load that was met and the lowest that was missed.
 func (s *search) resolution() float64 {
 	if s.met > 0 && s.missed > s.met {
 		return math.Log(s.missed / s.met)

@@ -38,10 +38,10 @@ func pool(name string, threads int) service.Pool {
 	return service.Pool{Name: name, Threads: threads, Queue: 1000}
 }
 
-// NewShape makes a shape for a host of so many CPUs and a limit. As it comes,
+// newShape makes a shape for a host of so many CPUs and a limit. As it comes,
 // each pool has two threads per CPU of the host, the advice that seed 000 found
 // everywhere.
-func NewShape(name string, cpus, limit int) (Shape, error) {
+func newShape(name string, cpus, limit int) (Shape, error) {
 	switch name {
 	case "pool":
 		return onePool(cpus, limit), nil

@@ -11,9 +11,9 @@ import (
 	"github.com/unthrottle/unthrottle/internal/load/loadgen"
 )
 
-// A service whose load rises above its knee for a moment can stay overloaded
-// when the load is back to normal: what was given up is tried again, and what
-// waits makes the rest dearer (seed 000, "throttling death spiral").
+// A service whose load rises above its knee for a moment can stay overloaded at the
+// normal load. Clients retry the lost requests, and waiting requests make the others
+// dearer (seed 000, "throttling death spiral").
 
 // Spiral is what a spike did to a service, by what it was made of.
 type Spiral struct {
@@ -48,9 +48,9 @@ const (
 )
 
 const (
-	// The normal load is so low that neither retries alone (at most twice as many
-	// tries) nor inflation alone (at most twice the work, with the longest queue) is
-	// more than the limit can carry; both together are.
+	// At the normal load the limit carries retries alone (at most twice as many
+	// tries). It also carries inflation alone (at most twice the work, with the
+	// longest queue). It does not carry both together.
 	spiralNormal  = 0.4 // of the capacity
 	spiralSpike   = 1.6
 	spiralTimeout = 150 * ms
@@ -72,13 +72,13 @@ func RunSpiral(ctx context.Context, o Options, repeats int) (result Spiral, err 
 	if o, err = o.filled(); err != nil {
 		return result, err
 	}
-	g, cpus, err := open(o)
+	b, cpus, err := open(o)
 	if err != nil {
 		return result, err
 	}
-	defer func() { err = errors.Join(err, g.home.Remove()) }()
+	defer func() { err = errors.Join(err, b.sandbox.Remove()) }()
 	limit := limitCPUs(cpus.Size())
-	shape, all, err := spiralArms(o, cpus, limit)
+	shape, all, err := spiralVariants(o, cpus, limit)
 	if err != nil {
 		return result, err
 	}
@@ -102,9 +102,9 @@ func RunSpiral(ctx context.Context, o Options, repeats int) (result Spiral, err 
 			if run.Left != "" {
 				a = all[0]
 			}
-			back, end, err := g.spike(ctx, a, run.Left, capacity, o.Seed+uint64(repeat))
+			back, end, err := b.spike(ctx, a, run.Left, capacity, o.Seed+uint64(repeat))
 			for try := 0; try < o.Patience && errors.As(err, new(*Saturated)); try++ {
-				back, end, err = g.spike(ctx, a, run.Left, capacity, o.Seed+uint64(repeat))
+				back, end, err = b.spike(ctx, a, run.Left, capacity, o.Seed+uint64(repeat))
 			}
 			if err != nil {
 				return result, err
@@ -117,20 +117,20 @@ func RunSpiral(ctx context.Context, o Options, repeats int) (result Spiral, err 
 	return result, nil
 }
 
-// spiralArms is the one-pool shape, whose work inflates.
-func spiralArms(o Options, cpus cpuset.CPUSet, limit int) (Shape, []arm, error) {
-	shape, err := NewShape("pool", cpus.Size(), limit)
+// spiralVariants is the one-pool shape, whose work inflates.
+func spiralVariants(o Options, cpus cpuset.CPUSet, limit int) (Shape, []variant, error) {
+	shape, err := newShape("pool", cpus.Size(), limit)
 	if err != nil {
 		return shape, nil, err
 	}
 	shape.Service.Inflate, shape.Sized.Inflate = spiralInflate, spiralInflate
-	all, err := arms(o.Remedies, shape, cpus, lastCPUs(cpus, limit), limit)
+	all, err := variants(o.Remedies, shape, cpus, lastCPUs(cpus, limit), limit)
 	return shape, all, err
 }
 
 // spike runs one spike: when the service had recovered, and what share was good
 // in the end.
-func (g *ground) spike(ctx context.Context, a arm, left string, capacity float64, seed uint64) (back, good float64, err error) {
+func (b *testbed) spike(ctx context.Context, a variant, left string, capacity float64, seed uint64) (back, good float64, err error) {
 	normal := spiralNormal * capacity
 	plan := loadgen.Plan{
 		Seed: seed, Streams: streamsOf(), Timeout: spiralTimeout, Good: spiralTimeout, LateAfter: spiralTimeout / 10,
@@ -154,7 +154,7 @@ func (g *ground) spike(ctx context.Context, a arm, left string, capacity float64
 			a.service.Pools[i].Queue = max(1, int(capacity*spiralTimeout.Seconds()/2))
 		}
 	}
-	_, r, err := g.measure(ctx, a, plan, spiralBefore+spiralFor, spiralAfter)
+	_, r, err := b.measure(ctx, a, plan, spiralBefore+spiralFor, spiralAfter)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -176,8 +176,8 @@ func slots(timeline []loadgen.SlotResult, from, length time.Duration) []loadgen.
 	return timeline[min(first, len(timeline)):min(last, len(timeline))]
 }
 
-// recovery is when a service had recovered: from then on so large a share of the
-// requests was answered in time, to the end. false: it had not.
+// recovery is the time from which on the service answered so large a share of the
+// requests in time, to the end. false: there was none.
 func recovery(timeline []loadgen.SlotResult, share float64) (time.Duration, bool) {
 	back := len(timeline)
 	for i := len(timeline) - 1; i >= 0; i-- {

@@ -2,11 +2,12 @@ package capacity
 
 import (
 	"math"
-	"slices"
+
+	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
-// t95 is Student's t for an interval of 95 %, by degrees of freedom from 1 on
-// (any table of the distribution); beyond, the normal distribution's is near.
+// t95 is Student's t for an interval of 95 %, by degrees of freedom from 1 on (any
+// table of the distribution). For more degrees the normal distribution is near.
 var t95 = []float64{12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145}
 
 func studentT(freedom int) float64 {
@@ -19,11 +20,11 @@ func studentT(freedom int) float64 {
 // Ratio is a mean ratio with its interval of 95 %.
 type Ratio struct{ Mean, Low, High float64 }
 
-// ratios compares pairs, a[i] with b[i]: the geometric mean of a/b, and
-// Student's t over the logarithms. grid is the standard deviation, as a
-// logarithm, of what all pairs have in common and their scatter cannot show: the
-// resolution of the searches; it is added in quadrature. false: fewer than two
-// pairs of positive numbers.
+// ratios compares pairs, a[i] with b[i]. It returns the geometric mean of a/b, and
+// Student's t over the logarithms. grid is the standard deviation, as a logarithm, of
+// the searches' resolution: all pairs have it in common, so that their scatter cannot
+// show it. It is added in quadrature. false: fewer than two pairs of positive
+// numbers.
 func ratios(a, b []float64, grid float64) (Ratio, bool) {
 	var logs []float64
 	for i := range min(len(a), len(b)) {
@@ -55,12 +56,10 @@ func meanDeviation(values []float64) (mean, deviation float64) {
 	return mean, math.Sqrt(deviation / float64(len(values)-1))
 }
 
-// median of values; 0 of none.
+// median of values; 0 of none: no load was found.
 func median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
 	}
-	sorted := slices.Sorted(slices.Values(values))
-	n := len(sorted)
-	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+	return stats.Median(values)
 }

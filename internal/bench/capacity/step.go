@@ -34,6 +34,9 @@ type step struct {
 	cpus             int // that it may use
 }
 
+// Prefix begins the name of a bench's sandbox.
+const Prefix = "unthrottle-bench-"
+
 const (
 	// settle is from the start of the processes to the first request.
 	settle = 150 * time.Millisecond
@@ -45,41 +48,42 @@ const (
 	slack = time.Minute
 )
 
-// ground is where steps are run: a home with the service's cgroup.
-type ground struct {
+// testbed is where steps are run: a home with the service's cgroup.
+type testbed struct {
 	exe       string
-	home      *sandbox.Home
+	sandbox   *sandbox.Sandbox
 	group     *sandbox.Group
 	generator cpuset.CPUSet // of the generator; empty: all
 	late      time.Duration // that the generator may be
-	// meanwhile is called when what is measured begins, and waited for; nil: nothing is.
+	// meanwhile runs from the beginning of the measurement, and the step waits for
+	// it; nil: no call.
 	meanwhile func(context.Context) error
 }
 
 // open makes the bench's own cgroups. Where there are enough CPUs, one is left
 // to the generator.
-func open(o Options) (*ground, cpuset.CPUSet, error) {
-	h, err := sandbox.Open(sandbox.Options{Host: o.Host, Prefix: "unthrottle-bench-", Scope: o.Scope, Fair: o.Fair})
+func open(o Options) (*testbed, cpuset.CPUSet, error) {
+	h, err := sandbox.Open(sandbox.Options{Host: o.Host, Prefix: Prefix, Scope: o.Scope, Fair: o.Fair})
 	if err != nil {
 		return nil, cpuset.New(), err
 	}
-	g := &ground{exe: o.Exe, home: h, late: o.Objective.late()}
+	b := &testbed{exe: o.Exe, sandbox: h, late: o.Objective.late()}
 	cpus := h.CPUs()
 	if cpus.Size() >= 4 {
-		g.generator = cpuset.New(cpus.List()[0])
-		cpus = cpus.Difference(g.generator)
+		b.generator = cpuset.New(cpus.List()[0])
+		cpus = cpus.Difference(b.generator)
 	}
-	if err = enough(h, cpus); err == nil {
-		g.group, err = h.Group("service")
+	if err = checkCPUs(h, cpus); err == nil {
+		b.group, err = h.Group("service")
 	}
 	if err != nil {
 		return nil, cpus, errors.Join(err, h.Remove())
 	}
-	return g, cpus, nil
+	return b, cpus, nil
 }
 
-// enough checks that a limit can bind and can be had.
-func enough(h *sandbox.Home, cpus cpuset.CPUSet) error {
+// checkCPUs checks that a limit can bind and can be had.
+func checkCPUs(h *sandbox.Sandbox, cpus cpuset.CPUSet) error {
 	limit := limitCPUs(cpus.Size())
 	if cpus.Size() <= limit {
 		return &sandbox.NotMeasurable{What: fmt.Sprintf("%d CPU(s) (%q) can be used: a limit of %d would never bind", cpus.Size(), cpus, limit), WayOut: "run it on a host with more CPUs, or leave --scope out"}
@@ -94,22 +98,22 @@ func enough(h *sandbox.Home, cpus cpuset.CPUSet) error {
 	return nil
 }
 
-// set puts an arm's settings in force.
-func (g *ground) set(a arm) error {
-	if err := g.group.SetLimit(a.limit); err != nil {
+// set puts a variant's settings in force.
+func (b *testbed) set(a variant) error {
+	if err := b.group.SetLimit(a.limit); err != nil {
 		return err
 	}
-	return g.group.SetCPUs(a.cpus)
+	return b.group.SetCPUs(a.cpus)
 }
 
 // run runs one step with a fresh service. seed decides the arrivals and their
-// work, so that all arms of a repeat meet the same requests.
-func (g *ground) run(ctx context.Context, a arm, streams []loadgen.Stream, load float64, d time.Duration, seed uint64) (step, error) {
+// work, so that all variants of a repeat meet the same requests.
+func (b *testbed) run(ctx context.Context, a variant, streams []loadgen.Stream, load float64, d time.Duration, seed uint64) (step, error) {
 	plan := loadgen.Plan{
-		Seed: seed, Streams: streams, Timeout: timeout, LateAfter: g.late,
+		Seed: seed, Streams: streams, Timeout: timeout, LateAfter: b.late,
 		Phases: []loadgen.Phase{{For: warm, Factor: load}, {For: d, Factor: load, Measured: true}},
 	}
-	measured, result, err := g.measure(ctx, a, plan, warm, d)
+	measured, result, err := b.measure(ctx, a, plan, warm, d)
 	if err != nil {
 		return step{}, fmt.Errorf("remedy %s, %.0f requests per second: %w", a.name, load, err)
 	}
@@ -120,37 +124,37 @@ func (g *ground) run(ctx context.Context, a arm, streams []loadgen.Stream, load 
 
 // measure runs a plan against a fresh service, and reads the counters from
 // `from` on for d.
-func (g *ground) measure(ctx context.Context, a arm, plan loadgen.Plan, from, d time.Duration) (s step, r loadgen.Result, err error) {
-	if err := g.set(a); err != nil {
+func (b *testbed) measure(ctx context.Context, a variant, plan loadgen.Plan, from, d time.Duration) (s step, r loadgen.Result, err error) {
+	if err := b.set(a); err != nil {
 		return s, r, err
 	}
 	spec := a.service
 	spec.Seed = plan.Seed
 	spec.Deadline = plan.Duration() + plan.Timeout + slack
-	p, err := service.Start(g.exe, spec)
+	p, err := service.Start(b.exe, spec)
 	if err != nil {
 		return s, r, err
 	}
 	defer func() { err = errors.Join(err, p.Stop()) }()
-	if err := g.group.Attach(p.Pid()); err != nil {
+	if err := b.group.Attach(p.Pid()); err != nil {
 		return s, r, err
 	}
 	if err := p.Go(); err != nil {
 		return s, r, err
 	}
-	plan.Addr, plan.CPUs, plan.Start = p.Addr(), g.generator.String(), workload.Now()+settle
+	plan.Addr, plan.CPUs, plan.Start = p.Addr(), b.generator.String(), workload.Now()+settle
 	type done struct {
 		result loadgen.Result
 		err    error
 	}
 	finished := make(chan done, 1)
 	go func() {
-		result, err := loadgen.Run(ctx, g.exe, plan)
+		result, err := loadgen.Run(ctx, b.exe, plan)
 		finished <- done{result, err}
 	}()
 	beside := make(chan error, 1)
-	go func() { beside <- g.beside(ctx, plan.Start+from) }()
-	s, err = g.watch(ctx, p.Pid(), plan.Start+from, d)
+	go func() { beside <- b.beside(ctx, plan.Start+from) }()
+	s, err = b.watch(ctx, p.Pid(), plan.Start+from, d)
 	s.limited, s.cpus = a.limit.Limited(), a.cpus.Size()
 	end := <-finished
 	if err = errors.Join(err, end.err, <-beside); err != nil {
@@ -165,17 +169,17 @@ func (g *ground) measure(ctx context.Context, a arm, plan loadgen.Plan, from, d 
 }
 
 // beside calls meanwhile at its time.
-func (g *ground) beside(ctx context.Context, begin time.Duration) error {
-	if g.meanwhile == nil {
+func (b *testbed) beside(ctx context.Context, begin time.Duration) error {
+	if b.meanwhile == nil {
 		return nil
 	}
 	if err := clock.Sleep(ctx, begin-workload.Now()); err != nil {
 		return err
 	}
-	return g.meanwhile(ctx)
+	return b.meanwhile(ctx)
 }
 
-// look is one look at all counters.
+// look is one reading of all counters.
 type look struct {
 	at       time.Duration
 	stat     cgroup.Stat
@@ -185,27 +189,27 @@ type look struct {
 	haveSw   bool
 }
 
-func (g *ground) look(pid int) (l look, err error) {
+func (b *testbed) look(pid int) (l look, err error) {
 	l.busy, l.haveBusy = hostBusy()
 	l.at = workload.Now()
-	l.stat, err = g.group.Stat()
+	l.stat, err = b.group.Stat()
 	l.switches, l.haveSw = switches(pid)
 	return l, err
 }
 
 // watch reads the counters at begin and d later.
-func (g *ground) watch(ctx context.Context, pid int, begin, d time.Duration) (s step, err error) {
+func (b *testbed) watch(ctx context.Context, pid int, begin, d time.Duration) (s step, err error) {
 	if err := clock.Sleep(ctx, begin-workload.Now()); err != nil {
 		return s, err
 	}
-	first, err := g.look(pid)
+	first, err := b.look(pid)
 	if err != nil {
 		return s, err
 	}
 	if err := clock.Sleep(ctx, begin+d-workload.Now()); err != nil {
 		return s, err
 	}
-	last, err := g.look(pid)
+	last, err := b.look(pid)
 	if err != nil {
 		return s, err
 	}

@@ -7,6 +7,7 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/load/sandbox"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/placement"
 	"github.com/unthrottle/unthrottle/topology"
@@ -24,37 +25,12 @@ func quotaCPUs(usable int) int {
 // where that is more, so that every CPU is wanted.
 func burners(online int) int { return max(32, 2*online) }
 
-// usable are the CPUs and memory nodes that the demo's cgroup may use: those of
-// the scope, but none that a v1 sibling claims as exclusive.
-func usable(fsys cgroup.FS, s site) (cpus, mems cpuset.CPUSet, err error) {
-	if _, cpus, err = cgroup.CPUs(fsys, s.scope.CPUSetPath); err != nil {
-		return cpus, mems, err
-	}
-	if _, mems, err = cgroup.Mems(fsys, s.scope.CPUSetPath); err != nil {
-		return cpus, mems, err
-	}
-	if v, _ := fsys.Version(cgroup.CPUSet); v != cgroup.V1 {
-		return cpus, mems, nil // v2 partitions are out of the parent's effective set already
-	}
-	siblings, err := fsys.Children(cgroup.CPUSet, s.scope.CPUSetPath)
-	if err != nil {
-		return cpus, mems, err
-	}
-	for _, path := range siblings {
-		// A sibling that has gone meanwhile claims nothing.
-		if state, err := cgroup.ReadCPUSet(fsys, path); err == nil && state.Exclusive {
-			cpus = cpus.Difference(state.Configured)
-		}
-	}
-	return cpus, mems, nil
-}
-
 // idleSlack is how much busier than the n-th quietest a CPU may be to count as
 // quiet: within it, lying close together matters more.
 const idleSlack = 0.10
 
 // choosePinned chooses n of the usable CPUs: of the quietest ones those that lie
-// together. busy is each CPU's use over a moment, 0 to 1; a CPU that is not in it
+// together. busy is the use of each CPU over a moment, 0 to 1. A CPU without an entry
 // counts as idle.
 func choosePinned(m topology.Machine, allowed cpuset.CPUSet, busy map[int]float64, n int) (cpuset.CPUSet, error) {
 	free := allowed.Intersection(m.Online()).Difference(m.Isolated())
@@ -79,21 +55,22 @@ func choosePinned(m topology.Machine, allowed cpuset.CPUSet, busy map[int]float6
 	return placed.Own, err
 }
 
-// enough checks that a quota of n CPUs can bind and can be had below the scope.
-func enough(fsys cgroup.FS, s site, cpus cpuset.CPUSet, n int) error {
-	if cpus.Size() <= n {
+// checkRoom checks that a quota of n CPUs can bind in the sandbox, and that no limit
+// above it binds first.
+func checkRoom(box *sandbox.Sandbox, n int) error {
+	if cpus := box.CPUs(); cpus.Size() <= n {
 		return &NotMeasurable{
 			What:   fmt.Sprintf("%d CPU(s) (%q) can be used: a quota of %d would never bind", cpus.Size(), cpus, n),
 			WayOut: "run it on a host with more CPUs, or leave --scope out",
 		}
 	}
-	levels, err := cgroup.Levels(fsys, s.scope.Path)
+	levels, err := box.Levels()
 	if err != nil {
 		return err
 	}
 	if least, limited, at := cgroup.Effective(levels); limited && least < float64(n)+0.5 {
 		return &NotMeasurable{
-			What: fmt.Sprintf("cgroup %s has a limit of %.2f CPUs itself, which would stop the demo in every arm",
+			What: fmt.Sprintf("cgroup %s has a limit of %.2f CPUs itself, which would stop the demo in every variant",
 				text.EscapePath(at), least),
 			WayOut: "name a cgroup without a limit with --scope",
 		}

@@ -1,13 +1,10 @@
 package demo
 
 import (
-	"errors"
-	"strings"
 	"testing"
 
 	"k8s.io/utils/cpuset"
 
-	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/topology"
 )
 
@@ -47,31 +44,5 @@ func TestSizes(t *testing.T) {
 		if quotaCPUs(c.online) != c.quota || burners(c.online) != c.burners {
 			t.Errorf("%d CPUs: quota %d, burners %d", c.online, quotaCPUs(c.online), burners(c.online))
 		}
-	}
-}
-
-// v2 is a cgroup v2 whose root hands on only what it is told.
-type v2 struct {
-	cgroup.FS
-	enabled string
-}
-
-func (f v2) Version(cgroup.Controller) (cgroup.Version, bool) { return cgroup.V2, true }
-func (f v2) Read(_ cgroup.Controller, _, file string) (string, error) {
-	if file != cgroup.FileSubtreeControl {
-		return "", errors.New("not asked for")
-	}
-	return f.enabled, nil
-}
-
-func TestV2MustHandOnBothControllers(t *testing.T) {
-	s := site{scope: cgroup.Group{Path: "/", CPUSetPath: "/", CPUAcctPath: "/"}}
-	if err := s.handsOn(v2{enabled: "cpuset cpu io memory"}); err != nil {
-		t.Error(err)
-	}
-	err := s.handsOn(v2{enabled: "cpu memory"})
-	missing := new(NotMeasurable)
-	if !errors.As(err, &missing) || !strings.Contains(err.Error(), "cgroup /: cgroup.subtree_control lacks cpuset") || !strings.Contains(err.Error(), "--scope") {
-		t.Errorf("got %v", err)
 	}
 }

@@ -1,7 +1,6 @@
 package demo
 
 import (
-	"math"
 	"slices"
 	"time"
 )
@@ -18,10 +17,10 @@ var binWidths = []time.Duration{
 	time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 60 * time.Second,
 }
 
-// edges are the edges of at most maxBins bins that cover from least to most:
-// multiples of the smallest width that does, but for the first, which is least
-// (no sleep is shorter than asked for, and a bin that cannot fill misleads).
-// Beyond the widest the last bin takes all the rest.
+// edges are the edges of at most maxBins bins that cover from least to most. They are
+// multiples of the smallest width that does so. The first is least: no sleep is
+// shorter than asked for, and a bin that cannot fill misleads. Beyond the widest the
+// last bin takes all the rest.
 func edges(least, most time.Duration) []time.Duration {
 	width := binWidths[len(binWidths)-1]
 	for _, w := range binWidths {
@@ -58,13 +57,6 @@ func histogram(edges, values []time.Duration) []Bin {
 		bins[max(0, min(i, len(bins)-1))].Count++
 	}
 	return bins
-}
-
-// percentile is the nearest-rank percentile of sorted values: the least value
-// that at least p of all do not exceed. p is from 0 to 1.
-func percentile(sorted []time.Duration, p float64) time.Duration {
-	rank := int(math.Ceil(p * float64(len(sorted))))
-	return sorted[max(0, min(rank-1, len(sorted)-1))]
 }
 
 // millis is a duration in ms, to the microsecond.

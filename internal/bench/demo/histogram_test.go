@@ -51,22 +51,3 @@ func TestHistogramHoldsEachValueOnce(t *testing.T) {
 		}
 	})
 }
-
-func TestPercentile(t *testing.T) {
-	hundred := make([]time.Duration, 100)
-	for i := range hundred {
-		hundred[i] = time.Duration(i+1) * tms
-	}
-	for _, c := range []struct {
-		values []time.Duration
-		p      float64
-		want   time.Duration
-	}{
-		{hundred, 0.5, 50 * tms}, {hundred, 0.99, 99 * tms}, {hundred, 1, 100 * tms}, {hundred, 0, tms},
-		{hundred[:1], 0.99, tms}, {hundred[:2], 0.5, tms}, {hundred[:3], 0.5, 2 * tms},
-	} {
-		if got := percentile(c.values, c.p); got != c.want {
-			t.Errorf("p%g of %d values: %v, want %v", 100*c.p, len(c.values), got, c.want)
-		}
-	}
-}

@@ -4,15 +4,12 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
-	"k8s.io/utils/cpuset"
-
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
 	"github.com/unthrottle/unthrottle/internal/load/workload"
-	"github.com/unthrottle/unthrottle/test/lab/require"
 	"github.com/unthrottle/unthrottle/topology"
 )
 
@@ -23,7 +20,7 @@ const envVictim = "UNTHROTTLE_DEMO_VICTIM"
 // TestMain lets the test binary stand in for the program that children run.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == workload.ChildCommand {
-		os.Exit(workload.ChildMain(os.Args[2:]))
+		os.Exit(workload.ChildMain())
 	}
 	if scope := os.Getenv(envVictim); scope != "" {
 		os.Exit(victim(scope))
@@ -31,7 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// victim says "arm" when its first child runs.
+// victim says "variant" when its first child runs.
 func victim(scope string) int {
 	h, m, err := host()
 	if err == nil {
@@ -52,87 +49,54 @@ func host() (*cgroup.Host, topology.Machine, error) {
 	return h, m, err
 }
 
-// ground is a cgroup of the test's own, on this host, as the demo's scope.
-type ground struct {
-	host    *cgroup.Host
+// testbed is a scope of the test's own on this host.
+type testbed struct {
+	*cgrouptest.Tree
 	machine topology.Machine
-	scope   string
-	site    site
 }
 
-func newGround(t *testing.T) ground {
+func newTestbed(t *testing.T) testbed {
 	t.Helper()
-	require.Root(t)
-	h, m, err := host()
+	tree := cgrouptest.New(t)
+	tree.Weigh(tree.Top, cgroup.MaxShares)
+	tree.Make("inner") // on v2: makes the top enable its controllers
+	m, err := topology.Read(os.DirFS("/sys"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v, ok := h.Version(cgroup.CPU); ok && v == cgroup.V2 {
-		require.CgroupV2(t)
-	} else {
-		require.CgroupV1(t)
-	}
-	top, err := findSite(h, h.Top(cgroup.CPU))
-	if err != nil {
-		t.Fatal(err)
-	}
-	name := fmt.Sprintf("unthrottle-test-demo-%d-%s", os.Getpid(), strings.ToLower(strings.ReplaceAll(t.Name(), "/", "-")))
-	g := ground{host: h, machine: m, scope: cgroup.Join(h.Top(cgroup.CPU), name)}
-	g.site = site{scope: top.child(name), hierarchies: top.hierarchies}
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, c := range top.hierarchies {
-		must(h.Make(c, in(g.site.scope, c)))
-		t.Cleanup(func() {
-			if err := h.Remove(c, in(g.site.scope, c)); err != nil {
-				t.Errorf("something was left behind: %v", err)
-			}
-		})
-	}
-	weight, _ := h.Version(cgroup.CPU)
-	shares := cgroup.SharesWrite(weight, cgroup.MaxShares)
-	must(h.Write(cgroup.CPU, g.site.scope.Path, shares.File, shares.Value))
-	if v, _ := h.Version(cgroup.CPUSet); v == cgroup.V2 {
-		must(h.Write(cgroup.CPUSet, g.site.scope.CPUSetPath, cgroup.FileSubtreeControl, "+cpu +cpuset"))
-		return g
-	}
-	for file, read := range map[string]func(cgroup.FS, string) (a, b cpuset.CPUSet, err error){
-		cgroup.FileMems: cgroup.Mems, cgroup.FileCPUs: cgroup.CPUs,
-	} {
-		_, all, err := read(h, top.scope.CPUSetPath)
-		must(err)
-		must(h.Write(cgroup.CPUSet, g.site.scope.CPUSetPath, file, all.String()))
-	}
-	return g
+	return testbed{tree, m}
 }
 
-func (g ground) options() Options {
+func (b testbed) options() Options {
 	// Few burners: what is cleaned up does not depend on their number, and the
 	// lab's emulated CPUs are slow.
-	return Options{Host: g.host, Machine: g.machine, Scope: g.scope, Seconds: MinSeconds, Burners: 3}
+	return Options{Host: b.Host, Machine: b.machine, Scope: b.Top, Seconds: MinSeconds, Burners: 3}
 }
 
-// empty checks that nothing is left below the scope.
-func (g ground) empty(t *testing.T) {
+// empty checks that no demo is left below the scope.
+func (b testbed) empty(t *testing.T) {
 	t.Helper()
-	if left := g.children(t); len(left) > 0 {
+	if left := b.demos(t); len(left) > 0 {
 		t.Errorf("left behind: %q", left)
 	}
 }
 
-func (g ground) children(t *testing.T) []string {
+// demos are the sandboxes below the scope, in all hierarchies.
+func (b testbed) demos(t *testing.T) (all []string) {
 	t.Helper()
-	var all []string
-	for _, c := range g.site.hierarchies {
-		below, err := g.host.Children(c, in(g.site.scope, c))
+	for _, c := range cgroup.Controllers() {
+		if _, ok := b.Host.Version(c); !ok {
+			continue
+		}
+		children, err := b.Host.Children(c, b.Top)
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = slices.Concat(all, below)
+		for _, path := range children {
+			if strings.HasPrefix(cgroup.Base(path), Prefix) {
+				all = append(all, path)
+			}
+		}
 	}
 	return all
 }

@@ -7,16 +7,17 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/procfs"
 	"github.com/unthrottle/unthrottle/internal/load/workload"
+	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
-// counters is one look at everything that counts.
+// counters is one reading of all counters.
 type counters struct {
 	at   time.Duration // CLOCK_MONOTONIC
 	stat cgroup.Stat
 	host map[int]procfs.Times // nil: not readable
 }
 
-// window is one arm as it was measured.
+// window is one variant as it was measured.
 type window struct {
 	quota      bool
 	begin, end counters
@@ -24,9 +25,9 @@ type window struct {
 	held       bool
 }
 
-// figures fills in all of an arm that follows from its window, except the
-// histogram, whose bins depend on the other arms.
-func (w window) figures(a Arm) Arm {
+// figures fills in all of a variant that follows from its window, except the
+// histogram, whose bins depend on the other variants.
+func (w window) figures(a Variant) Variant {
 	seconds := (w.end.at - w.begin.at).Seconds()
 	a.Window = round3(seconds)
 	before, after := w.begin.stat, w.end.stat
@@ -52,13 +53,13 @@ func (w window) figures(a Arm) Arm {
 }
 
 // sleeps fills in what the sleeps took, sorted.
-func (a *Arm) sleeps(took []time.Duration) {
+func (a *Variant) sleeps(took []time.Duration) {
 	a.Sleeps = len(took)
 	if len(took) == 0 {
 		return
 	}
-	a.P50 = ptr(millis(percentile(took, 0.50)))
-	a.P99 = ptr(millis(percentile(took, 0.99)))
+	a.P50 = ptr(millis(stats.Rank(took, 0.50)))
+	a.P99 = ptr(millis(stats.Rank(took, 0.99)))
 	a.Max = ptr(millis(took[len(took)-1]))
 	late := time.Duration(0)
 	for _, t := range took {
@@ -91,8 +92,8 @@ func workRate(records []workload.Record) *float64 {
 	return ptr(float64(last.Work-first.Work) / span)
 }
 
-// fillHistograms gives all arms histograms over the same bins.
-func fillHistograms(arms []*Arm, windows []window, sleep time.Duration) {
+// fillHistograms gives all variants histograms over the same bins.
+func fillHistograms(variants []*Variant, windows []window, sleep time.Duration) {
 	most := sleep
 	for _, w := range windows {
 		for _, r := range w.records {
@@ -101,13 +102,13 @@ func fillHistograms(arms []*Arm, windows []window, sleep time.Duration) {
 	}
 	shared := edges(sleep, most)
 	for i, w := range windows {
-		arms[i].Histogram = histogram(shared, w.took())
+		variants[i].Histogram = histogram(shared, w.took())
 	}
 }
 
 func ptr[T any](v T) *T { return &v }
 
-// round3 keeps three decimals: more would be noise in what is shown.
+// round3 keeps three decimals: further ones would be noise.
 func round3(f float64) float64 {
 	if f < 0 {
 		return -round3(-f)

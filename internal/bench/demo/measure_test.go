@@ -25,7 +25,7 @@ func exampleWindow() window {
 }
 
 func TestFigures(t *testing.T) {
-	a := exampleWindow().figures(Arm{Name: "quota"})
+	a := exampleWindow().figures(Variant{Name: "quota"})
 	if *a.Periods != 20 || *a.ThrottledPeriods != 18 || *a.ThrottledSeconds != 0.9 || *a.UsedCPUs != 1 || *a.CPUSeconds != 2 {
 		t.Errorf("counters: %+v", a)
 	}
@@ -42,7 +42,7 @@ func TestFiguresNotMeasured(t *testing.T) {
 	w := exampleWindow()
 	w.quota, w.records = false, nil
 	w.begin.stat.Usage, w.end.host = nil, nil
-	a := w.figures(Arm{})
+	a := w.figures(Variant{})
 	if a.ThrottledPeriods != nil || a.ThrottledSeconds != nil || a.CPUSeconds != nil || a.UsedCPUs != nil || a.OtherCPUs != nil ||
 		a.P50 != nil || a.P99 != nil || a.Max != nil || a.Late != nil || a.WorkPerSecond != nil {
 		t.Errorf("invented: %+v", a)
@@ -60,12 +60,12 @@ func TestFiguresNotMeasured(t *testing.T) {
 
 func TestResultIsTheContract(t *testing.T) {
 	var r Result
-	arms := []*Arm{&r.Before, &r.Threads, &r.CPUSet, &r.After}
+	variants := []*Variant{&r.Before, &r.Threads, &r.CPUSet, &r.After}
 	ws := []window{exampleWindow(), exampleWindow(), exampleWindow(), {records: []workload.Record{{Start: 0, Took: 390 * tms}}}}
-	for i := range arms {
-		*arms[i] = ws[i].figures(Arm{})
+	for i := range variants {
+		*variants[i] = ws[i].figures(Variant{})
 	}
-	fillHistograms(arms, ws, 10*tms)
+	fillHistograms(variants, ws, 10*tms)
 	r.Restored = true
 	text, err := json.Marshal(r)
 	if err != nil {
@@ -78,36 +78,36 @@ func TestResultIsTheContract(t *testing.T) {
 	if got["restored"] != true {
 		t.Error("restored is not true")
 	}
-	for _, arm := range []string{"before", "threads", "cpuset", "after"} {
-		a := got[arm].(map[string]any)
+	for _, variant := range []string{"before", "threads", "cpuset", "after"} {
+		a := got[variant].(map[string]any)
 		for _, key := range []string{"periods", "throttled_periods", "cpu_seconds", "p50_ms", "p99_ms", "max_ms", "histogram"} {
 			if _, ok := a[key]; !ok {
-				t.Errorf("%s lacks %s", arm, key)
+				t.Errorf("%s lacks %s", variant, key)
 			}
 		}
 		last := a["histogram"].([]any)[len(a["histogram"].([]any))-1].(map[string]any)
 		if len(a["histogram"].([]any)) != 8 || last["to_ms"] != 400.0 || last["from_ms"] != 350.0 {
-			t.Errorf("%s: %v: the longest sleep of any arm decides the bins of all", arm, a["histogram"])
+			t.Errorf("%s: %v: the longest sleep of any variant decides the bins of all", variant, a["histogram"])
 		}
 	}
 }
 
 func TestVerdict(t *testing.T) {
-	arm := func(p99, used float64, throttled uint64) Arm {
-		return Arm{Name: "x", P99: &p99, UsedCPUs: &used, Periods: ptr(uint64(65)), ThrottledPeriods: &throttled, OtherCPUs: ptr(1.2), StolenCPUs: ptr(0.0)}
+	variant := func(p99, used float64, throttled uint64) Variant {
+		return Variant{Name: "x", P99: &p99, UsedCPUs: &used, Periods: ptr(uint64(65)), ThrottledPeriods: &throttled, OtherCPUs: ptr(1.2), StolenCPUs: ptr(0.0)}
 	}
 	for name, c := range map[string]struct {
-		before, after Arm
+		before, after Variant
 		ratio         float64
 		same          bool
 		want          []string
 	}{
-		"better": {arm(192, 1, 65), arm(14, 0.99, 0), 13.714, true, []string{
+		"better": {variant(192, 1, 65), variant(14, 0.99, 0), 13.714, true, []string{
 			"With pin, p99 of the 10 ms sleep is 14.0 ms instead of 192.0 ms: 13.7x lower, at the same CPU used (0.99 and 1.00 CPUs)."}},
-		"same": {arm(14, 1, 65), arm(14, 1, 0), 1, true, []string{"Pin changed nothing here"}},
-		"worse, on a busy host": {arm(20, 0.53, 3), arm(60, 0.5, 0), 0.333, false, []string{
+		"same": {variant(14, 1, 65), variant(14, 1, 0), 1, true, []string{"Pin changed nothing here"}},
+		"worse, on a busy host": {variant(20, 0.53, 3), variant(60, 0.5, 0), 0.333, false, []string{
 			"Pin made it worse here", "only 3 of 65 periods", "got 0.50 of 1 CPUs: others used 1.20 CPUs"}},
-		"less CPU": {arm(192, 1, 65), arm(30, 0.8, 0), 6.4, false, []string{"but at other CPU used (0.80 instead of 1.00 CPUs)", "In arm x"}},
+		"less CPU": {variant(192, 1, 65), variant(30, 0.8, 0), 6.4, false, []string{"but at other CPU used (0.80 instead of 1.00 CPUs)", "In variant x"}},
 	} {
 		v := judge(Result{Quota: 1, Before: c.before, After: c.after})
 		if *v.P99Ratio != c.ratio || v.SameCPU != c.same || len(v.Text) != len(c.want) {

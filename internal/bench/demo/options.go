@@ -4,17 +4,17 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/load/sandbox"
 	"github.com/unthrottle/unthrottle/internal/load/workload"
 	"github.com/unthrottle/unthrottle/topology"
 )
 
 // Defaults of [Options].
 const (
-	DefaultSeconds = 6.5 // per arm: the whole takes about 30 s
+	DefaultSeconds = 6.5 // per variant: the whole takes about 30 s
 	MinSeconds     = 0.5
 	MaxSeconds     = 600.0
 )
@@ -25,7 +25,7 @@ type Options struct {
 	// FS is every touch of a cgroup; nil: Host.
 	FS      cgroup.FS
 	Machine topology.Machine
-	// Seconds is the measured window of each of the four arms; 0: DefaultSeconds.
+	// Seconds is the measured window of each of the four variants; 0: DefaultSeconds.
 	Seconds float64
 	// Burners is how many threads burn; 0: seed 003's 32, and 2 per CPU of the
 	// host where that is more.
@@ -34,8 +34,8 @@ type Options struct {
 	// own; "": the highest that can be seen, "/" on a host.
 	Scope string
 	// Fair leaves the demo's cgroup at the ordinary weight. By default it has the
-	// highest: it then gets the CPUs that it is to show even beside others, who
-	// get what it leaves: at least all CPUs but the quota's 1 or 2.
+	// highest, so that it gets its CPUs even beside other processes. They get the
+	// rest: at least all CPUs but the quota's 1 or 2.
 	Fair bool
 	// RunID names the run, up to 32 of a-z and 0-9; "": a random one.
 	RunID string
@@ -83,31 +83,9 @@ func (o Options) filled() (Options, error) {
 		_, _ = rand.Read(b[:]) // never fails (crypto/rand)
 		o.RunID = hex.EncodeToString(b[:])
 	}
-	if !validRunID(o.RunID) {
-		return o, fmt.Errorf("demo: run id %.60q: up to 32 of a-z and 0-9", o.RunID)
-	}
 	return o, nil
 }
 
-func validRunID(id string) bool {
-	return id != "" && len(id) <= 32 && strings.Trim(id, "abcdefghijklmnopqrstuvwxyz0123456789") == ""
-}
-
-// NotMeasurable says that this host, or this user, cannot run the demo: what
-// is missing, why, and what to do. Nothing was left behind.
-type NotMeasurable struct {
-	What   string // "cgroup /: cannot make cgroups"
-	WayOut string // "run as root"
-	Err    error  // the kernel's answer, or nil
-}
-
-func (e *NotMeasurable) Error() string {
-	text := "the demo cannot run here: " + e.What
-	if e.Err != nil {
-		text += ": " + e.Err.Error()
-	}
-	return text + "; " + e.WayOut
-}
-
-// Unwrap gives the kernel's answer.
-func (e *NotMeasurable) Unwrap() error { return e.Err }
+// NotMeasurable means that this host, or this user, cannot run the demo. The error
+// leaves no cgroup behind.
+type NotMeasurable = sandbox.NotMeasurable

@@ -14,13 +14,13 @@ type Result struct {
 	Pinned  string  `json:"pinned_cpus"` // kernel list: the CPUs of CPUSet and After
 	// Simulated: nothing ran on this host; Kernel and CPUs are those simulated.
 	Simulated bool    `json:"simulated"`
-	Seconds   float64 `json:"arm_seconds"` // window asked for, per arm
+	Seconds   float64 `json:"arm_seconds"` // window asked for, per variant
 	// Fair: the demo's cgroup had the ordinary weight, not the highest.
 	Fair    bool     `json:"fair"`
-	Before  Arm      `json:"before"`    // quota
-	Threads Arm      `json:"threads"`   // quota, burners limited as by GOMAXPROCS
-	CPUSet  Arm      `json:"cpuset"`    // quota kept, on Pinned
-	After   Arm      `json:"after"`     // pin: on Pinned, quota off
+	Before  Variant  `json:"before"`    // quota
+	Threads Variant  `json:"threads"`   // quota, burners limited as by GOMAXPROCS
+	CPUSet  Variant  `json:"cpuset"`    // quota kept, on Pinned
+	After   Variant  `json:"after"`     // pin: on Pinned, quota off
 	Verdict Verdict  `json:"verdict"`   // Before against After
 	Removed int      `json:"leftovers"` // cgroups of killed runs that this start removed
 	Notes   []string `json:"notes"`     // what could not be done and why; never null
@@ -28,18 +28,18 @@ type Result struct {
 	Restored bool `json:"restored"`
 }
 
-// Arms gives the four arms in the order in which they ran.
-func (r Result) Arms() []Arm { return []Arm{r.Before, r.Threads, r.CPUSet, r.After} }
+// Variants gives the four variants in the order in which they ran.
+func (r Result) Variants() []Variant { return []Variant{r.Before, r.Threads, r.CPUSet, r.After} }
 
-// Arm is one arm, measured over one window. A nil figure was not measured.
-type Arm struct {
+// Variant is one variant, measured over one window. A nil figure was not measured.
+type Variant struct {
 	Name    string  `json:"name"` // "quota", "threads", "cpuset", "pin"
 	Burners int     `json:"burners"`
 	CPUs    string  `json:"cpus"`       // kernel list: where it could run
 	Quota   *int    `json:"quota_cpus"` // nil: no quota
 	Window  float64 `json:"window_seconds"`
-	// Periods is the kernel's nr_periods over the window; it stands still, at 0,
-	// while there is no quota.
+	// Periods is the kernel's nr_periods over the window; without a quota it stays at
+	// 0.
 	Periods *uint64 `json:"periods"`
 	// ThrottledPeriods is nr_throttled; nil where there is no quota: the kernel
 	// then does not count.
@@ -49,10 +49,10 @@ type Arm struct {
 	CPUSeconds       *float64 `json:"cpu_seconds"` // used by the demo's cgroup
 	UsedCPUs         *float64 `json:"used_cpus"`   // the same per second
 	// WorkPerSecond is rounds of the burners per second, for comparison between
-	// arms only; nil: too few sleeps to tell.
+	// variants only; nil: too few sleeps to tell.
 	WorkPerSecond *float64 `json:"work_per_second"`
-	// OtherCPUs is what everybody else on the host used, in CPUs; StolenCPUs
-	// what a hypervisor kept back.
+	// OtherCPUs is the use of all other processes on the host, in CPUs. StolenCPUs is
+	// the steal of the hypervisor, in CPUs.
 	OtherCPUs  *float64 `json:"other_cpus"`
 	StolenCPUs *float64 `json:"stolen_cpus"`
 	Sleeps     int      `json:"sleeps"` // in the window
@@ -61,14 +61,14 @@ type Arm struct {
 	P50 *float64 `json:"p50_ms"`
 	P99 *float64 `json:"p99_ms"`
 	Max *float64 `json:"max_ms"`
-	// Late is the time by which all sleeps together were late: what they took
-	// beyond what was asked for. A percentile counts a stall once, this counts
+	// Late is the time by which all sleeps together were late: the sum of what each
+	// took beyond the requested time. A percentile counts a stall once, this counts
 	// how long it was. Nil without any sleep.
 	Late *float64 `json:"late_seconds"`
 	// Held: the last sleep was still held 5 s after the window had closed; it is
 	// counted with what it had taken by then.
 	Held      bool  `json:"held"`
-	Histogram []Bin `json:"histogram"` // the same bins in all arms
+	Histogram []Bin `json:"histogram"` // the same bins in all variants
 }
 
 // Bin is the number of sleeps that took from FromMs up to, not with, ToMs.

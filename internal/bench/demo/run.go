@@ -11,8 +11,12 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/clock"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/load/sandbox"
 	"github.com/unthrottle/unthrottle/internal/load/workload"
 )
+
+// Prefix begins the name of a demo's sandbox.
+const Prefix = "unthrottle-demo-"
 
 const (
 	sleepLength = 10 * time.Millisecond
@@ -21,16 +25,16 @@ const (
 	warmUp = 500 * time.Millisecond
 	// lookAround is how long the host's use of its CPUs is watched beforehand.
 	lookAround = 500 * time.Millisecond
-	// aroundArm is about what starting and ending a child takes; for the
+	// aroundVariant is about what starting and ending a child takes; for the
 	// progress line alone.
-	aroundArm = 400 * time.Millisecond
+	aroundVariant = 400 * time.Millisecond
 	// startPatience and heldPatience bound the waits for a first sleep, which
 	// many burners under a quota delay, and for the last one.
 	startPatience = 15 * time.Second
 	heldPatience  = 5 * time.Second
 )
 
-// plan is one arm to run.
+// plan is one variant to run.
 type plan struct {
 	name    string
 	quota   bool
@@ -41,66 +45,71 @@ type plan struct {
 // run is a demo under way.
 type run struct {
 	o       Options
-	home    *home
+	group   *sandbox.Group
 	quota   int
 	started time.Duration
 	whole   time.Duration
 }
 
-// Run runs the four arms, one after the other, and removes all that it made,
-// also when ctx ends or a step fails. An error of type [*NotMeasurable] says
-// that this host or user cannot run it.
+// Run runs the four variants one after the other. It removes all that it made, also
+// when ctx ends or a step fails. An error of type [*NotMeasurable] means that this
+// host or user cannot run the demo.
 func Run(ctx context.Context, o Options) (result Result, err error) {
 	if o, err = o.filled(); err != nil {
 		return result, err
 	}
 	r := &run{o: o, started: workload.Now()}
-	r.whole = lookAround + 4*(warmUp+seconds(o.Seconds)+aroundArm)
+	r.whole = lookAround + 4*(warmUp+seconds(o.Seconds)+aroundVariant)
 	r.say("looking for idle CPUs")
-
-	s, err := findSite(o.Host, o.Scope)
+	result, err = r.inSandbox(ctx)
+	if missing := new(NotMeasurable); errors.As(err, &missing) {
+		return result, fmt.Errorf("the demo cannot run here: %w", err)
+	}
 	if err != nil {
 		return result, err
 	}
-	if err := s.handsOn(o.FS); err != nil {
-		return result, err
-	}
-	self, err := ourselves(o.ProcDir, o.RunID)
-	if err != nil {
-		return result, err
-	}
-	result = r.describe()
-	result.Removed, result.Notes = removeLeftovers(o.FS, s, o.ProcDir, self.pidNS)
-
-	all, mems, err := usable(o.FS, s)
-	if err != nil {
-		return result, err
-	}
-	r.quota = quotaCPUs(all.Intersection(o.Machine.Online()).Size())
-	if err := enough(o.FS, s, all, r.quota); err != nil {
-		return result, err
-	}
-	pinned, err := r.quietCPUs(ctx, all)
-	if err != nil {
-		return result, err
-	}
-	result.Quota, result.Pinned = r.quota, pinned.String()
-	result.Burners = o.Burners
-
-	if r.home, err = makeHome(o.FS, s, self.name(), all, mems); err == nil {
-		err = r.arms(ctx, &result, all, pinned)
-	}
-	r.say("cleaning up")
-	err = errors.Join(err, r.home.remove())
-	if err != nil {
-		return result, err
-	}
-	result.Restored = true
 	result.Verdict = judge(result)
 	return result, nil
 }
 
-// describe tells what is known before the first arm.
+// inSandbox makes the sandbox, measures, and removes it.
+func (r *run) inSandbox(ctx context.Context) (result Result, err error) {
+	box, err := sandbox.Open(sandbox.Options{
+		Host: r.o.Host, FS: r.o.FS, Prefix: Prefix, Run: r.o.RunID, Scope: r.o.Scope, Fair: r.o.Fair, Proc: r.o.ProcDir,
+	})
+	if err != nil {
+		return result, fmt.Errorf("demo: %w", err)
+	}
+	result = r.describe()
+	result.Removed = box.Leftovers.Removed
+	result.Notes = append([]string{}, box.Leftovers.Stay...)
+	err = r.measure(ctx, box, &result)
+	r.say("cleaning up")
+	err = errors.Join(err, box.Remove())
+	result.Restored = err == nil
+	return result, err
+}
+
+// measure chooses the CPUs and runs the variants.
+func (r *run) measure(ctx context.Context, box *sandbox.Sandbox, result *Result) error {
+	all := box.CPUs()
+	r.quota = quotaCPUs(all.Intersection(r.o.Machine.Online()).Size())
+	if err := checkRoom(box, r.quota); err != nil {
+		return err
+	}
+	pinned, err := r.quietCPUs(ctx, all)
+	if err != nil {
+		return err
+	}
+	result.Quota, result.Pinned = r.quota, pinned.String()
+	result.Burners = r.o.Burners
+	if r.group, err = box.Group("load"); err != nil {
+		return err
+	}
+	return r.variants(ctx, result, all, pinned)
+}
+
+// describe makes the part of a result that is known before the first variant.
 func (r *run) describe() Result {
 	var u unix.Utsname
 	_ = unix.Uname(&u) // fails for a bad pointer only
@@ -126,46 +135,41 @@ func (r *run) quietCPUs(ctx context.Context, all cpuset.CPUSet) (cpuset.CPUSet, 
 	return pinned, nil
 }
 
-func (r *run) arms(ctx context.Context, result *Result, all, pinned cpuset.CPUSet) error {
-	if !r.o.Fair {
-		if err := r.home.setHighestWeight(); err != nil {
-			return err
-		}
-	}
+func (r *run) variants(ctx context.Context, result *Result, all, pinned cpuset.CPUSet) error {
 	plans := []plan{
 		{"quota", true, all, result.Burners},
 		{"threads", true, all, r.quota},
 		{"cpuset", true, pinned, result.Burners},
 		{"pin", false, pinned, result.Burners},
 	}
-	arms := []*Arm{&result.Before, &result.Threads, &result.CPUSet, &result.After}
+	variants := []*Variant{&result.Before, &result.Threads, &result.CPUSet, &result.After}
 	windows := make([]window, len(plans))
 	for i, p := range plans {
-		w, err := r.arm(ctx, p)
+		w, err := r.variant(ctx, p)
 		if err != nil {
-			return fmt.Errorf("demo: arm %s: %w", p.name, err)
+			return fmt.Errorf("demo: variant %s: %w", p.name, err)
 		}
 		windows[i] = w
-		a := Arm{Name: p.name, Burners: p.burners, CPUs: p.cpus.String()}
+		a := Variant{Name: p.name, Burners: p.burners, CPUs: p.cpus.String()}
 		if p.quota {
 			a.Quota = ptr(r.quota)
 		}
-		*arms[i] = w.figures(a)
+		*variants[i] = w.figures(a)
 	}
-	fillHistograms(arms, windows, sleepLength)
+	fillHistograms(variants, windows, sleepLength)
 	return nil
 }
 
-// arm runs one arm with a child of its own.
-func (r *run) arm(ctx context.Context, p plan) (w window, err error) {
+// variant runs one variant with a child of its own.
+func (r *run) variant(ctx context.Context, p plan) (w window, err error) {
 	limit := cgroup.Unlimited()
 	if p.quota {
 		limit.Quota = time.Duration(r.quota) * period
 	}
-	if err := r.home.setLimit(limit); err != nil {
+	if err := r.group.SetLimit(limit); err != nil {
 		return w, err
 	}
-	if err := r.home.setCPUs(p.cpus); err != nil {
+	if err := r.group.SetCPUs(p.cpus); err != nil {
 		return w, err
 	}
 	child, err := workload.Start(r.o.Exe, workload.Spec{
@@ -176,7 +180,7 @@ func (r *run) arm(ctx context.Context, p plan) (w window, err error) {
 		return w, err
 	}
 	defer func() { err = errors.Join(err, child.Stop()) }()
-	if err := r.home.attach(child.Pid()); err != nil {
+	if err := r.group.Attach(child.Pid()); err != nil {
 		return w, err
 	}
 	if err := child.Go(); err != nil {
@@ -189,10 +193,10 @@ func (r *run) arm(ctx context.Context, p plan) (w window, err error) {
 
 // watch reads the sleeper through its first sleep, warm-up, the window and the
 // sleep that is under way when the window closes.
-func (r *run) watch(ctx context.Context, arm string, records <-chan workload.Record) (w window, err error) {
+func (r *run) watch(ctx context.Context, variant string, records <-chan workload.Record) (w window, err error) {
 	latest := workload.Now() // when the last known sleep ended, about when the next began
 	next := func(until time.Duration, enough func(workload.Record) bool) (bool, error) {
-		return r.collect(ctx, arm, records, until, func(rec workload.Record) bool {
+		return r.collect(ctx, variant, records, until, func(rec workload.Record) bool {
 			latest = rec.End()
 			return enough(rec)
 		})
@@ -238,7 +242,7 @@ func notCome(came bool) error {
 
 // collect hands on records until enough says so (true), or the time has come
 // (false).
-func (r *run) collect(ctx context.Context, arm string, records <-chan workload.Record, until time.Duration,
+func (r *run) collect(ctx context.Context, variant string, records <-chan workload.Record, until time.Duration,
 	enough func(workload.Record) bool) (bool, error) {
 	end := time.NewTimer(until - workload.Now())
 	defer end.Stop()
@@ -251,7 +255,7 @@ func (r *run) collect(ctx context.Context, arm string, records <-chan workload.R
 		case <-end.C:
 			return false, nil
 		case <-tick.C:
-			r.say(arm)
+			r.say(variant)
 		case rec, ok := <-records:
 			if !ok {
 				return false, errors.New("the child ended before its time")
@@ -263,12 +267,12 @@ func (r *run) collect(ctx context.Context, arm string, records <-chan workload.R
 	}
 }
 
-// count takes one look at the counters. The clock is read between the two
-// sources, which lie some 100 us apart.
+// count reads all counters. The clock is read between the two sources, which lie some
+// 100 us apart.
 func (r *run) count() (counters, error) {
 	host := cpuTimes(r.o.ProcDir) // nil: others' use is not measured
 	at := workload.Now()
-	stat, err := cgroup.ReadStat(r.o.FS, r.home.group)
+	stat, err := r.group.Stat()
 	return counters{at: at, stat: stat, host: host}, err
 }
 

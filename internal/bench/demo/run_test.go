@@ -12,11 +12,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/load/sandbox"
 )
 
 func TestRunShowsThrottlingAndItsEnd(t *testing.T) {
-	g := newGround(t)
-	o := g.options()
+	b := newTestbed(t)
+	o := b.options()
 	o.Seconds, o.Burners = 3, 0
 	var events []string
 	o.Progress = func(e Event) { events = append(events, e.Doing) }
@@ -24,7 +25,7 @@ func TestRunShowsThrottlingAndItsEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.empty(t)
+	b.empty(t)
 	if !r.Restored {
 		t.Error("not restored")
 	}
@@ -33,7 +34,7 @@ func TestRunShowsThrottlingAndItsEnd(t *testing.T) {
 		t.Errorf("quota: %d of %d periods throttled, want most", *before.ThrottledPeriods, *before.Periods)
 	}
 	if after.ThrottledPeriods != nil || *after.Periods != 0 {
-		t.Errorf("pin: periods %v, throttled %v; its counters stand still, so want 0 and not counted", *after.Periods, after.ThrottledPeriods)
+		t.Errorf("pin: periods %v, throttled %v; the kernel does not count without a quota, so want 0 and not counted", *after.Periods, after.ThrottledPeriods)
 	}
 	if *r.CPUSet.ThrottledSeconds > *before.ThrottledSeconds/2 {
 		t.Errorf("cpuset: throttled %v s, quota %v s", *r.CPUSet.ThrottledSeconds, *before.ThrottledSeconds)
@@ -44,18 +45,18 @@ func TestRunShowsThrottlingAndItsEnd(t *testing.T) {
 		t.Errorf("quota: the longest sleep took %v ms, want about half a period or more", *before.Max)
 	}
 	if r.Threads.Burners != r.Quota || before.Burners < 32 || after.CPUs != r.Pinned {
-		t.Errorf("arms: %+v", r)
+		t.Errorf("variants: %+v", r)
 	}
-	for _, a := range r.Arms() {
-		checkArm(t, a, r)
+	for _, a := range r.Variants() {
+		checkVariant(t, a, r)
 	}
 	if events[0] != "looking for idle CPUs" || events[len(events)-1] != "cleaning up" {
 		t.Errorf("events %q", events)
 	}
 }
 
-// checkArm checks what must hold in any arm on any host.
-func checkArm(t *testing.T, a Arm, r Result) {
+// checkVariant checks what must hold in any variant on any host.
+func checkVariant(t *testing.T, a Variant, r Result) {
 	t.Helper()
 	if a.P50 == nil || *a.P50 < r.Sleep || *a.P99 < *a.P50 || *a.Max < *a.P99 || a.WorkPerSecond == nil {
 		t.Errorf("%s: %+v", a.Name, a)
@@ -64,7 +65,7 @@ func checkArm(t *testing.T, a Arm, r Result) {
 	for i, b := range a.Histogram {
 		sum += b.Count
 		if first := r.Before.Histogram[i]; b.FromMs != first.FromMs || b.ToMs != first.ToMs {
-			t.Errorf("%s: bin %d is %+v, in arm quota %+v", a.Name, i, b, first)
+			t.Errorf("%s: bin %d is %+v, in variant quota %+v", a.Name, i, b, first)
 		}
 	}
 	if sum != a.Sleeps {
@@ -78,10 +79,10 @@ func checkArm(t *testing.T, a Arm, r Result) {
 func TestInterruptedRunCleansUp(t *testing.T) {
 	for _, at := range []string{"looking for idle CPUs", "quota", "pin"} {
 		t.Run(at, func(t *testing.T) {
-			g := newGround(t)
+			b := newTestbed(t)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			o := g.options()
+			o := b.options()
 			o.Progress = func(e Event) {
 				if e.Doing == at {
 					cancel()
@@ -91,7 +92,7 @@ func TestInterruptedRunCleansUp(t *testing.T) {
 			if !errors.Is(err, context.Canceled) || r.Restored {
 				t.Errorf("got %v, restored %v", err, r.Restored)
 			}
-			g.empty(t)
+			b.empty(t)
 		})
 	}
 }
@@ -143,17 +144,17 @@ func (f *faulty) Read(c cgroup.Controller, path, file string) (string, error) {
 	return f.FS.Read(c, path, file)
 }
 
-// Every change up to the second arm's first fails once.
+// On v1 every change up to the first of the second variant fails once.
 func TestFailureAtAnyStepCleansUp(t *testing.T) {
-	g := newGround(t)
+	b := newTestbed(t)
 	faults := []*faulty{{file: cgroup.FileStat}}
-	for n := 1; n <= 13; n++ {
+	for n := 1; n <= 17; n++ {
 		faults = append(faults, &faulty{left: n})
 	}
 	seen := map[string]bool{}
 	for _, f := range faults {
-		f.FS = g.host
-		o := g.options()
+		f.FS = b.Host
+		o := b.options()
 		o.FS = f
 		r, err := Run(t.Context(), o)
 		var fault *cgroup.Error
@@ -163,7 +164,7 @@ func TestFailureAtAnyStepCleansUp(t *testing.T) {
 		if missing := new(NotMeasurable); f.what == "make" && (!errors.As(err, &missing) || missing.WayOut != "run as root") {
 			t.Errorf("no right to make a cgroup: got %v", err)
 		}
-		g.empty(t)
+		b.empty(t)
 		seen[strings.Fields(f.what)[0]] = true
 	}
 	if len(seen) != 4 {
@@ -172,9 +173,9 @@ func TestFailureAtAnyStepCleansUp(t *testing.T) {
 }
 
 func TestKilledRunIsCleanedUpByTheNext(t *testing.T) {
-	g := newGround(t)
+	b := newTestbed(t)
 	cmd := exec.Command("/proc/self/exe")
-	cmd.Env = append(os.Environ(), envVictim+"="+g.scope)
+	cmd.Env = append(os.Environ(), envVictim+"="+b.Top)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -190,56 +191,46 @@ func TestKilledRunIsCleanedUpByTheNext(t *testing.T) {
 			n++ // the child has burnt for a while
 		}
 	}
-	us, err := pidNamespace("/proc")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n, notes := removeLeftovers(g.host, g.site, "/proc", us); n != 0 || len(notes) > 0 || len(g.children(t)) != len(g.site.hierarchies) {
-		t.Errorf("a living run's cgroups: %d removed, %q, now %q", n, notes, g.children(t))
+	if left, err := sandbox.RemoveLeftovers(b.Host, b.Top, Prefix); err != nil || left.Removed != 0 || len(left.Stay) > 0 || len(b.demos(t)) == 0 {
+		t.Errorf("a running demo's cgroups: %+v, %v, now %q", left, err, b.demos(t))
 	}
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	if len(g.children(t)) == 0 {
+	if len(b.demos(t)) == 0 {
 		t.Fatal("the killed run left nothing to clean up")
 	}
-	r, err := Run(t.Context(), g.options())
+	r, err := Run(t.Context(), b.options())
 	if err != nil || r.Removed != 1 || !r.Restored {
 		t.Errorf("next run: %v, removed %d, notes %q", err, r.Removed, r.Notes)
 	}
-	g.empty(t)
+	b.empty(t)
 }
 
 func TestRefusals(t *testing.T) {
-	g := newGround(t)
+	b := newTestbed(t)
 	for name, c := range map[string]struct {
 		change func(*Options)
 		want   string
 	}{
 		"seconds":  {func(o *Options) { o.Seconds = -1 }, "outside 0.5 to 600"},
 		"run id":   {func(o *Options) { o.RunID = "../x" }, "up to 32 of a-z and 0-9"},
-		"scope":    {func(o *Options) { o.Scope = g.scope + "/none" }, "make the cgroup first"},
+		"scope":    {func(o *Options) { o.Scope = b.Top + "/none" }, "make the cgroup first"},
 		"no proc":  {func(o *Options) { o.ProcDir = t.TempDir() }, "a leftover could not be told from a run"},
-		"no child": {func(o *Options) { o.Exe = "/bin/false" }, "arm quota"},
+		"no child": {func(o *Options) { o.Exe = "/bin/false" }, "variant quota"},
 	} {
-		o := g.options()
+		o := b.options()
 		c.change(&o)
 		if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
-		g.empty(t)
+		b.empty(t)
 	}
-	limited := cgroup.Limit{Quota: cgroup.DefaultPeriod, Period: cgroup.DefaultPeriod}
-	v, _ := g.host.Version(cgroup.CPU)
-	for _, w := range cgroup.LimitWrites(v, cgroup.Unlimited(), limited) {
-		if err := g.host.Write(cgroup.CPU, g.scope, w.File, w.Value); err != nil {
-			t.Fatal(err)
-		}
-	}
-	_, err := Run(t.Context(), g.options())
+	b.Limit(b.Top, 1)
+	_, err := Run(t.Context(), b.options())
 	if missing := new(NotMeasurable); !errors.As(err, &missing) || !strings.Contains(err.Error(), "has a limit of 1.00 CPUs itself") {
 		t.Errorf("a limited scope: %v", err)
 	}
-	g.empty(t)
+	b.empty(t)
 }

@@ -19,17 +19,18 @@ const (
 	simulatedQuota  = 2
 )
 
-// MaxSimulatedSeconds bounds the simulated time of an arm.
-const MaxSimulatedSeconds = 600.0
+// maxSimulatedSeconds bounds the simulated time of a variant.
+const maxSimulatedSeconds = 600.0
 
-// Simulated runs the four arms in the simulator: nothing runs on this host, and no rights are needed. seconds is the
-// simulated time of each arm, 0: DefaultSeconds. The same seconds give the same result.
+// Simulated runs the four variants in the simulator. It needs no rights and runs no
+// load on this host. seconds is the simulated time of each variant, 0:
+// DefaultSeconds. The same seconds give the same result.
 func Simulated(seconds float64) (Result, error) {
 	if seconds == 0 {
 		seconds = DefaultSeconds
 	}
-	if !(seconds >= MinSeconds && seconds <= MaxSimulatedSeconds) {
-		return Result{}, fmt.Errorf("demo: --seconds %g: outside %g to %g", seconds, MinSeconds, MaxSimulatedSeconds)
+	if !(seconds >= MinSeconds && seconds <= maxSimulatedSeconds) {
+		return Result{}, fmt.Errorf("demo: --seconds %g: outside %g to %g", seconds, MinSeconds, maxSimulatedSeconds)
 	}
 	pinned := cpuset.New(0, 1)
 	r := Result{
@@ -42,23 +43,23 @@ func Simulated(seconds float64) (Result, error) {
 		all = all.Union(cpuset.New(cpu))
 	}
 	windows := make([]window, 4)
-	arms := []*Arm{&r.Before, &r.Threads, &r.CPUSet, &r.After}
+	variants := []*Variant{&r.Before, &r.Threads, &r.CPUSet, &r.After}
 	for i, p := range []plan{
 		{"quota", true, all, r.Burners}, {"threads", true, all, r.Quota},
 		{"cpuset", true, pinned, r.Burners}, {"pin", false, pinned, r.Burners},
 	} {
 		var err error
-		if *arms[i], windows[i], err = simulatedArm(p, seconds); err != nil {
-			return Result{}, fmt.Errorf("demo: arm %s: %w", p.name, err)
+		if *variants[i], windows[i], err = simulatedVariant(p, seconds); err != nil {
+			return Result{}, fmt.Errorf("demo: variant %s: %w", p.name, err)
 		}
 	}
-	fillHistograms(arms, windows, sleepLength)
+	fillHistograms(variants, windows, sleepLength)
 	r.Verdict = judge(r)
 	return r, nil
 }
 
-func simulatedArm(p plan, seconds float64) (Arm, window, error) {
-	a := Arm{Name: p.name, Burners: p.burners, CPUs: p.cpus.String()}
+func simulatedVariant(p plan, seconds float64) (Variant, window, error) {
+	a := Variant{Name: p.name, Burners: p.burners, CPUs: p.cpus.String()}
 	limit := ""
 	if p.quota {
 		a.Quota = ptr(simulatedQuota)

@@ -20,9 +20,9 @@ func TestSimulatedShowsWhatSeed003Saw(t *testing.T) {
 	if a := r.After; a.ThrottledPeriods != nil || *a.P50 > 15 || !r.Verdict.SameCPU || *r.Verdict.P99Ratio < 5 {
 		t.Errorf("pin: p50 %v ms, verdict %+v", *a.P50, r.Verdict)
 	}
-	for _, a := range r.Arms() {
+	for _, a := range r.Variants() {
 		if a.Sleeps == 0 || len(a.Histogram) == 0 || a.OtherCPUs != nil || a.WorkPerSecond != nil {
-			t.Errorf("arm %s: %+v", a.Name, a)
+			t.Errorf("variant %s: %+v", a.Name, a)
 		}
 	}
 	again, err := Simulated(0)

@@ -5,12 +5,12 @@ import (
 	"math"
 )
 
-// SameCPUShare is how far two arms' CPU use may lie apart to be called the
+// sameCPUShare is how far two variants' CPU use may lie apart to be called the
 // same: 5 %.
-const SameCPUShare = 0.05
+const sameCPUShare = 0.05
 
-// judge compares the quota arm with the pin arm. It never calls equal what is
-// not, and blames the host only where the host was measured to be busy.
+// judge compares the quota variant with the pin variant. It calls figures equal only
+// if they are, and it blames the host only where the host was busy.
 func judge(r Result) Verdict {
 	var v Verdict
 	say := func(format string, args ...any) { v.Text = append(v.Text, fmt.Sprintf(format, args...)) }
@@ -18,11 +18,11 @@ func judge(r Result) Verdict {
 	before, after := r.Before, r.After
 	if before.UsedCPUs != nil && after.UsedCPUs != nil && *before.UsedCPUs > 0 {
 		v.CPURatio = ptr(round3(*after.UsedCPUs / *before.UsedCPUs))
-		v.SameCPU = math.Abs(*v.CPURatio-1) <= SameCPUShare
+		v.SameCPU = math.Abs(*v.CPURatio-1) <= sameCPUShare
 	}
 	switch {
 	case before.P99 == nil || after.P99 == nil:
-		say("No verdict: no sleep was measured in one of the two arms.")
+		say("No verdict: no sleep was measured in one of the two variants.")
 		return v
 	case *after.P99 > 0:
 		v.P99Ratio = ptr(round3(*before.P99 / *after.P99))
@@ -46,7 +46,7 @@ func judge(r Result) Verdict {
 	return v
 }
 
-func cpuWords(v Verdict, before, after Arm) string {
+func cpuWords(v Verdict, before, after Variant) string {
 	switch {
 	case v.CPURatio == nil:
 		return "CPU used not measured"
@@ -56,18 +56,18 @@ func cpuWords(v Verdict, before, after Arm) string {
 	return fmt.Sprintf("but at other CPU used (%.2f instead of %.2f CPUs)", *after.UsedCPUs, *before.UsedCPUs)
 }
 
-// busyWords names who else wanted the CPUs where an arm got less than it could
+// busyWords names who else wanted the CPUs where a variant got less than it could
 // have: the pinned CPUs are not exclusive in a demo.
 func busyWords(r Result) string {
-	short := func(a Arm) bool { return a.UsedCPUs != nil && *a.UsedCPUs < float64(r.Quota)*(1-SameCPUShare) }
-	for _, a := range []Arm{r.After, r.Before} {
+	short := func(a Variant) bool { return a.UsedCPUs != nil && *a.UsedCPUs < float64(r.Quota)*(1-sameCPUShare) }
+	for _, a := range []Variant{r.After, r.Before} {
 		if !short(a) {
 			continue
 		}
-		text := fmt.Sprintf("In arm %s the demo got %.2f of %d CPUs", a.Name, *a.UsedCPUs, r.Quota)
+		text := fmt.Sprintf("In variant %s the demo got %.2f of %d CPUs", a.Name, *a.UsedCPUs, r.Quota)
 		if a.OtherCPUs != nil && a.StolenCPUs != nil {
 			text += fmt.Sprintf(": others used %.2f CPUs meanwhile and the hypervisor kept back %.2f. "+
-				"It moves nobody; run it again on a quieter host", *a.OtherCPUs, *a.StolenCPUs)
+				"It moves no other process; run it again on a quieter host", *a.OtherCPUs, *a.StolenCPUs)
 		}
 		return text + "."
 	}

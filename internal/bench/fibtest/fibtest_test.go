@@ -28,16 +28,16 @@ func TestJudge(t *testing.T) {
 		want Verdict
 		why  string
 	}{
-		"kept":     {[]Run{alone, with(two, share(1.01))}, Fixed, "at most 0.92"},
-		"expired":  {[]Run{alone, with(two, share(0.85))}, Affected, "throttled in 50 of 50"},
-		"worse":    {[]Run{alone, with(two, share(0.3))}, Affected, "at least 1.00"},
-		"between":  {[]Run{alone, with(two, share(0.96))}, Unmeasurable, "between"},
-		"busy":     {[]Run{with(alone, share(0.6)), with(two, share(0.6))}, Unmeasurable, "too busy"},
-		"idle":     {[]Run{alone, with(two, func(r *Run) { r.Share, r.ThrottledPeriods = 1, 3 })}, Unmeasurable, "3 of 50"},
-		"one CPU":  {[]Run{alone, with(two, func(r *Run) { r.Slow = 0 })}, Unmeasurable, "the same"},
-		"overlap":  {[]Run{alone, with(two, func(r *Run) { r.Affected.High = 1 })}, Unmeasurable, "the same"},
-		"divided":  {[]Run{alone, with(two, share(1)), with(two, share(0.8))}, Unmeasurable, "contradict"},
-		"one says": {[]Run{alone, with(two, share(0.96)), with(two, share(1))}, Fixed, ""},
+		"kept":     {[]Run{alone, with(two, share(1.01))}, verdictFixed, "at most 0.92"},
+		"expired":  {[]Run{alone, with(two, share(0.85))}, verdictAffected, "throttled in 50 of 50"},
+		"worse":    {[]Run{alone, with(two, share(0.3))}, verdictAffected, "at least 1.00"},
+		"between":  {[]Run{alone, with(two, share(0.96))}, verdictUnmeasurable, "between"},
+		"busy":     {[]Run{with(alone, share(0.6)), with(two, share(0.6))}, verdictUnmeasurable, "too busy"},
+		"idle":     {[]Run{alone, with(two, func(r *Run) { r.Share, r.ThrottledPeriods = 1, 3 })}, verdictUnmeasurable, "3 of 50"},
+		"one CPU":  {[]Run{alone, with(two, func(r *Run) { r.Slow = 0 })}, verdictUnmeasurable, "the same"},
+		"overlap":  {[]Run{alone, with(two, func(r *Run) { r.Affected.High = 1 })}, verdictUnmeasurable, "the same"},
+		"divided":  {[]Run{alone, with(two, share(1)), with(two, share(0.8))}, verdictUnmeasurable, "contradict"},
+		"one says": {[]Run{alone, with(two, share(0.96)), with(two, share(1))}, verdictFixed, ""},
 	} {
 		if got, why := judge(test.runs); got != test.want || !strings.Contains(why, test.why) {
 			t.Errorf("%s: %s, %s", name, got, why)
@@ -49,7 +49,7 @@ func TestJudge(t *testing.T) {
 // are; with one CPU they cannot.
 func TestExpected(t *testing.T) {
 	gap := func(cpus, hz int) float64 {
-		all := arms(cpus)
+		all := variants(cpus)
 		a := all[len(all)-1]
 		affected, err := expected(a, cpus, affectedKernel, hz)
 		if err != nil {
@@ -93,7 +93,7 @@ func TestThisKernel(t *testing.T) {
 			t.Errorf("%+v", run)
 		}
 	}
-	if r.Verdict == Affected || r.Why == "" {
+	if r.Verdict == verdictAffected || r.Why == "" {
 		t.Errorf("%s: %s", r.Verdict, r.Why)
 	}
 }

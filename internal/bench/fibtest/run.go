@@ -71,7 +71,7 @@ func Test(ctx context.Context, o Options) (Result, error) {
 	var uts unix.Utsname
 	_ = unix.Uname(&uts) // fails for a bad pointer only
 	r := Result{Kernel: unix.ByteSliceToString(uts.Release[:]), HZ: tickRate(), Mode: o.Host.Mode(), CPUs: o.CPUs, Seconds: o.Seconds, Repeat: o.Repeat, Notes: []string{}}
-	all := arms(min(o.CPUs, threads.MaxThreads))
+	all := variants(min(o.CPUs, threads.MaxThreads))
 	runs := make([][]scenario.Outcome, len(all))
 	for n := range o.Repeat {
 		for i, a := range all {
@@ -102,7 +102,7 @@ func Test(ctx context.Context, o Options) (Result, error) {
 }
 
 // summed is one combination's row.
-func summed(a arm, cpus, hz int, runs []scenario.Outcome) (r Run, err error) {
+func summed(a variant, cpus, hz int, runs []scenario.Outcome) (r Run, err error) {
 	mid := scenario.Quantile(runs, 0.5)
 	c := mid.Cgroups[cgroupName]
 	r = Run{

@@ -27,24 +27,24 @@ const (
 	affectedKernel, fixedKernel = "4.19", "5.15"
 )
 
-// arm is one combination that is run.
-type arm struct {
+// variant is one combination that is run.
+type variant struct {
 	threads int
 	quota   time.Duration
 }
 
-// arms for a number of CPUs: one thread alone says whether the host has the
+// variants for a number of CPUs: one thread alone says whether the host has the
 // time; then all CPUs.
-func arms(cpus int) []arm {
-	all := []arm{{1, quota}, {cpus, quota}}
+func variants(cpus int) []variant {
+	all := []variant{{1, quota}, {cpus, quota}}
 	if cpus < fewCPUs {
-		all = append(all, arm{cpus, smallQuota})
+		all = append(all, variant{cpus, smallQuota})
 	}
 	return all
 }
 
-// scenarioOf is one arm on a host.
-func scenarioOf(a arm, cpus int, length time.Duration, kernel string, hz int) (scenario.Scenario, error) {
+// scenarioOf is one variant on a host.
+func scenarioOf(a variant, cpus int, length time.Duration, kernel string, hz int) (scenario.Scenario, error) {
 	rules, err := bandwidth.For(kernel)
 	if err != nil {
 		return scenario.Scenario{}, err
@@ -70,9 +70,9 @@ type Range struct {
 	High float64 `json:"high"`
 }
 
-// expected simulates an arm under one behaviour at the host's tick rate, with
+// expected simulates a variant under one behaviour at the host's tick rate, with
 // several seeds: the phases of ticks and periods are not known.
-func expected(a arm, cpus int, kernel string, hz int) (Range, error) {
+func expected(a variant, cpus int, kernel string, hz int) (Range, error) {
 	const seeds, length = 7, 2 * time.Second
 	var r Range
 	s, err := scenarioOf(a, cpus, length, kernel, hz)
@@ -103,8 +103,8 @@ func tickRate() int {
 	return int(time.Second.Nanoseconds() / ts.Nano())
 }
 
-// shareOf is what was used of the quota of all periods.
-func shareOf(a arm, c scenario.CgroupOutcome) float64 {
+// shareOf is the used share of the quota of all periods.
+func shareOf(a variant, c scenario.CgroupOutcome) float64 {
 	if c.Periods == 0 {
 		return 0
 	}

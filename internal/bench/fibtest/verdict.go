@@ -7,9 +7,9 @@ type Verdict string
 
 // The verdicts.
 const (
-	Affected     Verdict = "affected"     // slices expire: the quota cannot be used
-	Fixed        Verdict = "fixed"        // slices are kept
-	Unmeasurable Verdict = "unmeasurable" // it cannot be told here
+	verdictAffected     Verdict = "affected"     // slices expire: the quota cannot be used
+	verdictFixed        Verdict = "fixed"        // slices are kept
+	verdictUnmeasurable Verdict = "unmeasurable" // it cannot be told here
 )
 
 const (
@@ -23,10 +23,10 @@ const (
 	leastThrottled = 0.9
 )
 
-// judge compares the runs with what was expected. The first is of one thread.
+// judge compares the runs with the expected ranges. The first is of one thread.
 func judge(runs []Run) (Verdict, string) {
 	if alone := runs[0]; alone.Share < leastAlone {
-		return Unmeasurable, fmt.Sprintf("one thread alone used %.2f of its quota: the host is too busy, try again when it is quieter", alone.Share)
+		return verdictUnmeasurable, fmt.Sprintf("one thread alone used %.2f of its quota: the host is too busy, try again when it is quieter", alone.Share)
 	}
 	fixed, affected := 0, 0
 	why := ""
@@ -50,11 +50,11 @@ func judge(runs []Run) (Verdict, string) {
 	last := runs[len(runs)-1]
 	switch {
 	case fixed > 0 && affected == 0:
-		return Fixed, fmt.Sprintf("%.2f of the quota was used; where slices expire at most %.2f can be", last.Share, last.Affected.High)
+		return verdictFixed, fmt.Sprintf("%.2f of the quota was used; where slices expire at most %.2f can be", last.Share, last.Affected.High)
 	case affected > 0 && fixed == 0:
-		return Affected, fmt.Sprintf("%.2f of the quota was used, throttled in %d of %d periods; where slices are kept at least %.2f are", last.Share, last.ThrottledPeriods, last.Periods, last.Fixed.Low)
+		return verdictAffected, fmt.Sprintf("%.2f of the quota was used, throttled in %d of %d periods; where slices are kept at least %.2f are", last.Share, last.ThrottledPeriods, last.Periods, last.Fixed.Low)
 	case affected > 0:
-		return Unmeasurable, "the runs contradict each other: try again when the host is quieter"
+		return verdictUnmeasurable, "the runs contradict each other: try again when the host is quieter"
 	}
-	return Unmeasurable, why
+	return verdictUnmeasurable, why
 }

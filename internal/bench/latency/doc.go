@@ -1,23 +1,23 @@
-// Package latency measures what each remedy does to the latency of a thread that
+// Package latency measures how each remedy changes the latency of a thread that
 // sleeps beside threads that burn.
 //
 // # Problem
 //
-// Seed 003's experiment shows in a minute what a quota does: a sleep of 10 ms
+// Seed 003's experiment shows the effect of a quota in a minute: a sleep of 10 ms
 // takes until the next period. Which remedy ends that, at which price?
 //
 // # Rule
 //
-// 16 threads per CPU of the limit burn, one sleeps 10 ms again and again, all in
-// one cgroup. Each remedy is run in turn, round after round, in an order that
-// turns. Figures are medians over the rounds; a ratio is of the p90 to that of the same
-// round's plain quota, with the lowest and the highest of all rounds.
+// In one cgroup 16 threads per CPU of the limit burn, and one sleeps 10 ms again and
+// again. Each remedy runs once per round, in an order that rotates. Figures are medians
+// over the rounds. A ratio compares the p90 with that of the same round's plain quota.
+// Beside it are the lowest and the highest ratio of all rounds.
 //
 // # Equal conditions
 //
-// On 2 CPUs the limit is 1 and raise is x1.5, since x2 would be no limit. Every
-// row shows the CPUs granted. Ratios stand only where they are those of the plain
-// quota: what has more CPUs is not better for it.
+// On 2 CPUs the limit is 1 and raise is x1.5, since x2 would be no limit. Every row
+// shows the CPUs granted. It has a ratio only where they are those of the plain quota:
+// a row with more CPUs is not better for it.
 //
 // # Worked example
 //
@@ -26,9 +26,9 @@
 //
 // # Limits
 //
-// Burst saves what is not used, and burning threads use all: it cannot help here,
-// and the row shows so. On a host with few CPUs the harm is small: the more CPUs
-// a container can use at once, the sooner its quota is gone.
+// Burst saves unused quota, and burning threads leave none: the row shows that it
+// cannot help here. On a host with few CPUs the quota does little harm: the more CPUs a
+// container uses at once, the sooner it spends its quota.
 //
 // Source: seed 003, "Appendix: testing quotas and cpusets".
 package latency

@@ -21,11 +21,11 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Every arm is a scenario that the simulator takes too, and grants what its row
+// Every variant is a scenario that the simulator takes too, and grants what its row
 // says.
 func TestArmsGrantWhatTheySay(t *testing.T) {
 	for _, cpus := range []int{2, 8} {
-		for _, name := range Remedies() {
+		for _, name := range remedies() {
 			s, err := scenarioOf(name, cpus, 2e9)
 			if err != nil {
 				t.Fatal(err)
@@ -36,7 +36,7 @@ func TestArmsGrantWhatTheySay(t *testing.T) {
 				continue
 			}
 			most := 1.1 * granted(name, cpus)
-			if name == Burst { // saved up before the beginning: a period's quota
+			if name == burst { // saved up before the beginning: a period's quota
 				most += 0.1 * granted(name, cpus) / r.Outcome.Seconds
 			}
 			if used := r.Outcome.Cgroups[group].UsageSeconds / r.Outcome.Seconds; used < 0.9*granted(name, cpus) || used > most {
@@ -56,14 +56,14 @@ func TestRow(t *testing.T) {
 	}
 	plain := []scenario.Outcome{round(80, 100), round(60, 100), round(70, 100)}
 	pinned := []scenario.Outcome{round(16, 2000), round(18, 2000), round(7, 2000)}
-	r := row(Pin, 2, pinned, plain)
+	r := row(pin, 2, pinned, plain)
 	if *r.Ratio != 0.2 || *r.RatioLow != 0.1 || *r.RatioHigh != 0.3 || r.P99 == nil || r.Periods != nil || !r.Noisy || r.Granted != 1 || r.Used != 1 {
 		t.Errorf("%+v", r)
 	}
-	if r := row(Quota, 2, plain, plain); r.Ratio != nil || r.P99 != nil || *r.ThrottledPeriods != 19 || r.Noisy {
+	if r := row(quota, 2, plain, plain); r.Ratio != nil || r.P99 != nil || *r.ThrottledPeriods != 19 || r.Noisy {
 		t.Errorf("%+v", r)
 	}
-	if r := row(Raise, 2, pinned, plain); r.Ratio != nil || r.Granted != 1.5 {
+	if r := row(raise, 2, pinned, plain); r.Ratio != nil || r.Granted != 1.5 {
 		t.Errorf("more CPUs, and a ratio: %+v", r)
 	}
 }
@@ -84,20 +84,20 @@ func TestCompare(t *testing.T) {
 		for _, row := range r.Remedies {
 			rows[row.Remedy] = row
 		}
-		if rows[Quota].Used > 0.9 && rows[Pin].Used > 0.9 {
+		if rows[quota].Used > 0.9 && rows[pin].Used > 0.9 {
 			break
 		}
 		if try == 1 {
-			t.Skipf("needs idle CPUs: %.2f of 1 could be had; runs on a quiet host", rows[Quota].Used)
+			t.Skipf("needs idle CPUs: %.2f of 1 could be had; runs on a quiet host", rows[quota].Used)
 		}
 	}
-	if len(rows) != len(Remedies()) {
+	if len(rows) != len(remedies()) {
 		t.Fatalf("%d rows", len(rows))
 	}
-	if q := rows[Quota]; q.ThrottledPeriods == nil || *q.ThrottledPeriods == 0 || q.Count == 0 {
+	if q := rows[quota]; q.ThrottledPeriods == nil || *q.ThrottledPeriods == 0 || q.Count == 0 {
 		t.Errorf("the plain quota does not throttle: %+v", q)
 	}
-	if p := rows[Pin]; p.Used > 1.1 {
+	if p := rows[pin]; p.Used > 1.1 {
 		t.Errorf("pinned to one CPU, and %.2f used", p.Used)
 	}
 }

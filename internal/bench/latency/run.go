@@ -81,7 +81,7 @@ func Compare(ctx context.Context, o Options) (Result, error) {
 	if o.CPUs <= limit {
 		return r, &realrun.NotMeasurable{What: fmt.Sprintf("%d CPU(s) can be used: a limit of %d would never bind", o.CPUs, limit), WayOut: "run it on a host with more CPUs, or leave --scope out"}
 	}
-	names := Remedies()
+	names := remedies()
 	runs := map[string][]scenario.Outcome{}
 	for n := range o.Repeat {
 		for i := range names {
@@ -102,7 +102,7 @@ func Compare(ctx context.Context, o Options) (Result, error) {
 		}
 	}
 	for _, name := range names {
-		r.Remedies = append(r.Remedies, row(name, o.CPUs, runs[name], runs[Quota]))
+		r.Remedies = append(r.Remedies, row(name, o.CPUs, runs[name], runs[quota]))
 	}
 	return r, nil
 }
@@ -121,7 +121,7 @@ func row(name string, cpus int, runs, plain []scenario.Outcome) Row {
 	if w.Count >= 1000 {
 		r.P99 = w.P99
 	}
-	if name != Weight && name != Pin {
+	if name != weight && name != pin {
 		r.Periods, r.ThrottledPeriods = &c.Periods, &c.ThrottledPeriods
 	}
 	var own, ratios []float64
@@ -136,7 +136,7 @@ func row(name string, cpus int, runs, plain []scenario.Outcome) Row {
 	if len(own) > 0 {
 		r.Noisy = slices.Max(own) > noisyFactor*slices.Min(own)
 	}
-	if name != Quota && r.Granted == granted(Quota, cpus) && len(ratios) > 0 {
+	if name != quota && r.Granted == granted(quota, cpus) && len(ratios) > 0 {
 		slices.Sort(ratios)
 		r.Ratio, r.RatioLow, r.RatioHigh = &ratios[(len(ratios)-1)/2], &ratios[0], &ratios[len(ratios)-1]
 	}

@@ -100,7 +100,7 @@ func (g *local) run() error {
 		for g.coming.peek() <= now {
 			a, _ := g.coming.next()
 			g.begin(a, now-a.at)
-			if len(g.flying) >= MaxInFlight {
+			if len(g.flying) >= maxInFlight {
 				g.of(a).Unsent++
 			} else {
 				g.send(a.number, flight{arrival: a}, now)
@@ -176,7 +176,7 @@ func (g *local) unblock(now time.Duration) {
 	}
 }
 
-// fire does what is due.
+// fire starts the tries, timeouts and retries that are due.
 func (g *local) fire(now time.Duration) {
 	for len(g.timers) > 0 && g.timers[0].at <= now {
 		t := heap.Pop(&g.timers).(timer)
@@ -209,8 +209,9 @@ func (g *local) lost(number uint64, f flight, now time.Duration) {
 	heap.Push(&g.timers, timer{now + after, number, f.tried})
 }
 
-// take is one answer. One to a try that was given up comes too late, and one to the requests of a client before this
-// one, whose connection had the same descriptor in the service, is nobody's.
+// take is one answer. It drops an answer to a try that was given up. It also drops
+// one that belongs to an earlier client, whose connection had the same descriptor in
+// the service.
 func (g *local) take(a service.Answer) {
 	f, ok := g.flying[a.Number]
 	if !ok || a.Client != g.client || f.waiting || uint8(f.tried-1) != a.Try {

@@ -14,17 +14,16 @@ import (
 // Bounds of a [Plan].
 const (
 	MaxConnections = 64
-	MaxInFlight    = 100_000
-	MaxDuration    = time.Hour // of a phase, or any other time
-	MaxLatency     = 10 * time.Minute
-	MaxStreams     = 64
-	MaxPhases      = 64
-	MaxRate        = 1e6 // requests per second, of all streams together
-	MaxAt          = 100_000
-	MaxTries       = 100
+	maxInFlight    = 100_000
+	maxDuration    = time.Hour // of a phase, or any other time
+	maxLatency     = 10 * time.Minute
+	maxStreams     = 64
+	maxPhases      = 64
+	maxRate        = 1e6 // requests per second, of all streams together
+	maxAt          = 100_000
+	maxTries       = 100
 
-	// maxLife of a generator from the start on, in which no try is waited for beyond
-	// the drain: what it is granted as a process, without what it takes before and after.
+	// maxLife bounds the life of a generator, from its start to the end of the drain.
 	maxLife = child.MaxDeadline - 10*time.Minute
 )
 
@@ -45,8 +44,9 @@ type Plan struct {
 	Retries Retries
 	// Connections that share the requests, of each shard; 0: 8.
 	Connections int
-	// Drain is how long answers are waited for after the last phase; 0: 1 s. What
-	// is still on its way then counts as unfinished, with the time it has had.
+	// Drain is how long answers are waited for after the last phase; 0: 1 s. A
+	// request that is still on its way then counts as unfinished, with the time it
+	// has had.
 	Drain time.Duration
 	// Good is the latency up to which the timeline counts an answer as good; 0: all.
 	Good time.Duration
@@ -73,8 +73,7 @@ type Stream struct {
 	Regular bool
 	// At gives the times themselves, from the first phase's start on, in order.
 	At []time.Duration
-	// Background requests are measured like the others, but whoever judges by an
-	// objective leaves them out.
+	// Background requests are measured like the others, but no objective covers them.
 	Background bool
 }
 
@@ -120,7 +119,7 @@ func (p Plan) filled() Plan {
 	return p
 }
 
-// Check says what is wrong with a plan, nil if nothing is.
+// Check returns the first mistake in a plan; nil: it has none.
 func (p Plan) Check() error {
 	if count(p.Addr != "", p.Shards != nil, p.URL != "") != 1 {
 		return errors.New("give either an address, or shards, or a URL")
@@ -137,22 +136,22 @@ func (p Plan) Check() error {
 // CheckLoad is Check for a plan that has no target yet.
 func (p Plan) CheckLoad() error {
 	switch {
-	case len(p.Streams) < 1 || len(p.Streams) > MaxStreams:
-		return fmt.Errorf("%d streams: give 1 to %d", len(p.Streams), MaxStreams)
-	case len(p.Phases) < 1 || len(p.Phases) > MaxPhases:
-		return fmt.Errorf("%d phases: give 1 to %d", len(p.Phases), MaxPhases)
+	case len(p.Streams) < 1 || len(p.Streams) > maxStreams:
+		return fmt.Errorf("%d streams: give 1 to %d", len(p.Streams), maxStreams)
+	case len(p.Phases) < 1 || len(p.Phases) > maxPhases:
+		return fmt.Errorf("%d phases: give 1 to %d", len(p.Phases), maxPhases)
 	case p.Connections < 0 || p.Connections > MaxConnections:
 		return fmt.Errorf("%d connections: outside 0 to %d", p.Connections, MaxConnections)
-	case p.Retries.Max < 0 || p.Retries.Max > MaxTries:
-		return fmt.Errorf("%d retries: outside 0 to %d", p.Retries.Max, MaxTries)
-	case !(p.Retries.Budget >= 0 && p.Retries.Budget <= MaxTries):
-		return fmt.Errorf("retry budget %g: outside 0 to %d", p.Retries.Budget, MaxTries)
+	case p.Retries.Max < 0 || p.Retries.Max > maxTries:
+		return fmt.Errorf("%d retries: outside 0 to %d", p.Retries.Max, maxTries)
+	case !(p.Retries.Budget >= 0 && p.Retries.Budget <= maxTries):
+		return fmt.Errorf("retry budget %g: outside 0 to %d", p.Retries.Budget, maxTries)
 	}
 	for name, d := range map[string]time.Duration{
 		"timeout": p.Timeout, "drain": p.Drain, "good": p.Good, "backoff": p.Retries.Backoff, "start": p.Start, "late after": p.LateAfter,
 	} {
-		if d < 0 || d > MaxDuration && name != "start" {
-			return fmt.Errorf("%s %v: outside 0 to %v", name, d, MaxDuration)
+		if d < 0 || d > maxDuration && name != "start" {
+			return fmt.Errorf("%s %v: outside 0 to %v", name, d, maxDuration)
 		}
 	}
 	if p.CPUs != "" {
@@ -180,11 +179,11 @@ func (p Plan) checkURL() error {
 func (p Plan) checkLoad() error {
 	highest := 0.0
 	for i, phase := range p.Phases {
-		if phase.For <= 0 || phase.For > MaxDuration {
-			return fmt.Errorf("phase %d: %v: outside 0 to %v", i+1, phase.For, MaxDuration)
+		if phase.For <= 0 || phase.For > maxDuration {
+			return fmt.Errorf("phase %d: %v: outside 0 to %v", i+1, phase.For, maxDuration)
 		}
-		if !(phase.Factor >= 0 && phase.Factor <= MaxRate) {
-			return fmt.Errorf("phase %d: factor %g: outside 0 to %g", i+1, phase.Factor, MaxRate)
+		if !(phase.Factor >= 0 && phase.Factor <= maxRate) {
+			return fmt.Errorf("phase %d: factor %g: outside 0 to %g", i+1, phase.Factor, maxRate)
 		}
 		highest = max(highest, phase.Factor)
 	}
@@ -198,27 +197,27 @@ func (p Plan) checkLoad() error {
 		}
 		sum += s.PerSecond * highest
 	}
-	if sum > MaxRate {
-		return fmt.Errorf("%.0f requests per second: %.0f are allowed", sum, MaxRate)
+	if sum > maxRate {
+		return fmt.Errorf("%.0f requests per second: %.0f are allowed", sum, maxRate)
 	}
 	return nil
 }
 
 func (s Stream) check() error {
 	switch {
-	case math.IsNaN(s.PerSecond) || s.PerSecond < 0 || s.PerSecond > MaxRate:
-		return fmt.Errorf("%g requests per second: outside 0 to %g", s.PerSecond, float64(MaxRate))
+	case math.IsNaN(s.PerSecond) || s.PerSecond < 0 || s.PerSecond > maxRate:
+		return fmt.Errorf("%g requests per second: outside 0 to %g", s.PerSecond, float64(maxRate))
 	case (s.PerSecond > 0) == (len(s.At) > 0):
 		return errors.New("give either requests per second or their times")
-	case s.Burst < 0 || s.Burst > MaxInFlight:
-		return fmt.Errorf("burst %d: outside 0 to %d", s.Burst, MaxInFlight)
-	case len(s.At) > MaxAt:
-		return fmt.Errorf("%d times: %d are allowed", len(s.At), MaxAt)
+	case s.Burst < 0 || s.Burst > maxInFlight:
+		return fmt.Errorf("burst %d: outside 0 to %d", s.Burst, maxInFlight)
+	case len(s.At) > maxAt:
+		return fmt.Errorf("%d times: %d are allowed", len(s.At), maxAt)
 	}
 	last := time.Duration(0)
 	for _, at := range s.At {
-		if at < last || at > MaxDuration {
-			return fmt.Errorf("time %v: they must be in order, up to %v", at, MaxDuration)
+		if at < last || at > maxDuration {
+			return fmt.Errorf("time %v: they must be in order, up to %v", at, maxDuration)
 		}
 		last = at
 	}

@@ -73,17 +73,17 @@ type Own struct {
 // Of a generator that keeps up at most MaxLate of the sendings are late, and it
 // uses at most MaxBusy of a CPU.
 const (
-	MaxLate = 0.01
-	MaxBusy = 0.8
+	maxLate = 0.01
+	maxBusy = 0.8
 )
 
 // Saturated says why the generator was the bottleneck; "" if it was not.
 func (o Own) Saturated() string {
 	switch {
-	case o.Sends > 0 && float64(o.LateSends) > MaxLate*float64(o.Sends):
+	case o.Sends > 0 && float64(o.LateSends) > maxLate*float64(o.Sends):
 		return fmt.Sprintf("the load generator was late by more than %v with %d of %d requests (p99 %v): it lacked CPU itself, so nothing is said of the service; lower the load, or leave it a CPU of its own",
 			o.LateAfter, o.LateSends, o.Sends, o.LateP99.Round(10*time.Microsecond))
-	case o.Seconds > 0 && o.CPUSeconds > MaxBusy*o.Seconds:
+	case o.Seconds > 0 && o.CPUSeconds > maxBusy*o.Seconds:
 		return fmt.Sprintf("the load generator used %.2f CPUs: it was at its own end, so nothing is said of the service; lower the load", o.CPUSeconds/o.Seconds)
 	}
 	return ""
@@ -93,16 +93,16 @@ func (o Own) Saturated() string {
 type Latency struct{ h *hdrhistogram.Histogram }
 
 func newHistogram() *hdrhistogram.Histogram {
-	return hdrhistogram.New(1, MaxLatency.Microseconds(), 3)
+	return hdrhistogram.New(1, maxLatency.Microseconds(), 3)
 }
 
-// Add adds one; what is longer than MaxLatency counts as that.
+// Add adds one; a longer one than MaxLatency counts as MaxLatency.
 func (l *Latency) Add(d time.Duration) {
 	if l.h == nil {
 		l.h = newHistogram()
 	}
 	// Within the bounds nothing can fail.
-	_ = l.h.RecordValue(min(max(1, d.Microseconds()), MaxLatency.Microseconds()))
+	_ = l.h.RecordValue(min(max(1, d.Microseconds()), maxLatency.Microseconds()))
 }
 
 // Merge adds all of other.

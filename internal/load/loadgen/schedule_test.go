@@ -86,15 +86,15 @@ func TestPoissonGaps(t *testing.T) {
 
 // What a process can live bounds a plan: an hour has time to end, however long its tries may take.
 func TestPlansOfAnHour(t *testing.T) {
-	p := steady("@x", 10, MaxDuration)
-	p.Drain, p.Timeout = ms, MaxDuration
+	p := steady("@x", 10, maxDuration)
+	p.Drain, p.Timeout = ms, maxDuration
 	if err := p.Check(); err != nil {
 		t.Error(err)
 	}
 	if p.Addr = ""; p.Check() == nil || p.CheckLoad() != nil {
 		t.Errorf("without a target: %v, its load %v", p.Check(), p.CheckLoad())
 	}
-	if p.Drain = MaxDuration; p.CheckLoad() == nil {
+	if p.Drain = maxDuration; p.CheckLoad() == nil {
 		t.Error("an hour and an hour of waiting: taken")
 	}
 }
@@ -117,9 +117,9 @@ func TestPlansThatAreRefused(t *testing.T) {
 		"no time":          func(p *Plan) { p.Phases[0].For = 0 },
 		"negative time":    func(p *Plan) { p.Phases[0].For = -time.Second },
 		"negative timeout": func(p *Plan) { p.Timeout = -1 },
-		"too long":         func(p *Plan) { p.Phases[0].For = 2 * MaxDuration },
+		"too long":         func(p *Plan) { p.Phases[0].For = 2 * maxDuration },
 		"longer than it lives": func(p *Plan) {
-			p.Phases = []Phase{{For: MaxDuration, Factor: 1}, {For: MaxDuration, Factor: 1}}
+			p.Phases = []Phase{{For: maxDuration, Factor: 1}, {For: maxDuration, Factor: 1}}
 		},
 		"many connections": func(p *Plan) { p.Connections = 1000 },
 		"times out of order": func(p *Plan) {

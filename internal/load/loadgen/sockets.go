@@ -22,8 +22,8 @@ func (s *sockets) connect(addr string) error {
 		return os.NewSyscallError("socket", err)
 	}
 	*s = append(*s, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
-	// Room for the answers of a service that was stopped; the kernel takes less
-	// from who is not root.
+	// Room for the answers of a service that was stopped; the kernel grants less to a
+	// user who is not root.
 	const room = 4 << 20
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, room) != nil {
 		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, room)
@@ -90,10 +90,10 @@ func read(fd int32, take func(service.Answer)) error {
 	return nil
 }
 
-// becomeRealTime asks for the least real-time priority for this thread: it
-// works for some µs at a time, and must not wait for others meanwhile. false:
-// the kernel said no (no root, or a cgroup v1 without real-time share), and how
-// late the sendings were tells what came of it.
+// becomeRealTime asks for the least real-time priority for this thread. The thread
+// works for some µs at a time and must not wait for others meanwhile. It returns
+// false where the kernel refuses (no root, or a cgroup v1 without real-time share).
+// The result then shows how late the sendings were.
 func becomeRealTime() bool {
 	priority := int32(1)
 	_, _, errno := unix.RawSyscall(unix.SYS_SCHED_SETSCHEDULER, 0, unix.SCHED_FIFO, uintptr(unsafe.Pointer(&priority)))

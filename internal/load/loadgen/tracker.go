@@ -37,7 +37,7 @@ func (t *tracker) of(a arrival) *StreamResult {
 
 func (t *tracker) measured(a arrival) bool { return t.plan.Phases[a.phase].Measured }
 
-// slot is the timeline's at that time; what is later than all goes to the last.
+// slot is the timeline's at that time; the last slot takes all later times.
 func (t *tracker) slot(at time.Duration) *SlotResult {
 	return &t.result.Timeline[max(0, min(int(at/Slot), len(t.result.Timeline)-1))]
 }

@@ -90,7 +90,8 @@ func (s Spec) prepare(kernel *kernelWork) *beginning {
 	return begin
 }
 
-// roundsPerLook is how many rounds pass between two looks at a clock, about 0.5 us.
+// roundsPerLook is how many rounds pass between two readings of the clock, about 0.5
+// us.
 const roundsPerLook = 1_000
 
 // run is the life of the pool's thread number i.
@@ -118,8 +119,9 @@ func (p Pool) run(i int, start time.Duration, kernel *kernelWork) {
 	}
 }
 
-// nameRuntime lets the Go runtime's own threads count to a pool: they wake up a hundred times a second, and would be a
-// pool of their own that the others stop. Threads made later inherit the name.
+// nameRuntime makes the Go runtime's own threads count to a pool. They wake up a
+// hundred times a second, and would otherwise be a pool of their own. Threads made
+// later inherit the name.
 func nameRuntime(name string) {
 	tasks, _ := os.ReadDir("/proc/self/task")
 	for _, t := range tasks {
@@ -127,9 +129,9 @@ func nameRuntime(name string) {
 	}
 }
 
-// shortSlice asks for the shortest slice (sched_setattr(2), sched_runtime of a fair thread, since 6.12): a thread that
-// wakes up then takes the CPU from a stranger at once instead of when the stranger's slice ends. Older kernels take no
-// notice.
+// shortSlice asks for the shortest slice (sched_setattr(2), sched_runtime of a fair
+// thread, since 6.12). A thread that wakes up then preempts another program at once,
+// not at the end of that program's slice. Older kernels ignore it.
 func shortSlice() {
 	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL, Runtime: 100_000}
 	_, _, _ = unix.RawSyscall(unix.SYS_SCHED_SETATTR, 0, uintptr(unsafe.Pointer(&attr)), 0)

@@ -12,9 +12,10 @@ import (
 	"github.com/unthrottle/unthrottle/internal/load/workload"
 )
 
-// kernelWork is work within one system call: one readv(2) of /dev/urandom per call, whose parts all go to the same
-// small buffer, so that it needs no memory. (/dev/zero is too fast for that: 2 GiB into a cached buffer, the most that
-// one call gives, take 20 ms; with fresh pages it takes longer, but then needs them all.)
+// kernelWork is work within one system call: one readv(2) of /dev/urandom. All its
+// parts go to the same small buffer, so that it needs no memory. The device /dev/zero
+// is too fast for that: one call gives at most 2 GiB, which takes 20 ms into a cached
+// buffer. Fresh pages would take longer, but would need 2 GiB of memory.
 type kernelWork struct {
 	file    *os.File
 	parts   []unix.Iovec  // all of the same buffer

@@ -76,8 +76,9 @@ const (
 
 func (m Mix) needsLimit() bool { return slices.ContainsFunc(needLimit, m.has) }
 
-// rarer is how much longer each ingredient's pauses are than alone, so that together, but for a shortage, they fit the
-// limit: what does not would be a shortage that no ingredient is.
+// rarer is the factor by which each ingredient's pauses are longer than alone. The
+// ingredients then fit the limit together, but for a shortage. Otherwise they would
+// make a shortage that no ingredient names.
 func (m Mix) rarer() float64 {
 	n := 0
 	for _, i := range m.Ingredients {
@@ -105,7 +106,7 @@ func (i Ingredient) count(a, b int) int { return int(i.between(float64(a), float
 func (m Mix) Scenario(without int) Scenario {
 	s := Scenario{Name: fmt.Sprintf("mix %d", m.Seed), Target: "pod/target"}
 	pod, target := Group{Path: "pod"}, Group{Path: "pod/target", Limit: m.Limit}
-	requests := Requests(m.Requests)
+	requests := ordinaryRequests(m.Requests)
 	pools := []Pool{}
 	every := func(alone time.Duration) time.Duration { return time.Duration(float64(alone) * m.rarer()) }
 	var others []Group
@@ -136,11 +137,11 @@ func (m Mix) Scenario(without int) Scenario {
 			loads = append(loads, Load{"pod/sibling", []Pool{{Name: "sidecar", Threads: 2, Work: 10 * ms}}})
 		case diagnose.Debt:
 			work := time.Duration(i.between(3, 6) * quota * float64(ms)).Round(100 * time.Microsecond)
-			pools = append(pools, Pool{Name: "reader", Threads: 1, Work: min(work, MaxWork), Every: every(1200 * ms), Kernel: true})
+			pools = append(pools, Pool{Name: "reader", Threads: 1, Work: min(work, maxWork), Every: every(1200 * ms), Kernel: true})
 		case diagnose.Neighbours:
 			others = append(others, Group{Path: "neighbour"})
 			loads = append(loads, Load{"neighbour", []Pool{
-				// In bursts: it must leave CPU time to whoever records this.
+				// In bursts: it must leave CPU time to the recorder.
 				{Name: "batch", Threads: i.count(4, 8), Work: i.time(10*ms, 16*ms), Every: 100 * ms, Together: true}}})
 		case diagnose.Cpuset:
 			target.CPUs = 1

@@ -16,9 +16,8 @@ type Process struct {
 	*child.Process
 }
 
-// Start starts a child that waits to be let go: it has calibrated its kernel
-// work, and burns nothing until [Process.Go]. exe is the program to run with
-// [ChildCommand]; "" is this very program.
+// Start starts a child. The child calibrates its kernel work and then waits for
+// [Process.Go]. exe is the program to run with [ChildCommand]; "": this very program.
 func Start(exe string, spec Spec) (*Process, error) {
 	if err := spec.Check(); err != nil {
 		return nil, fmt.Errorf("provoke: %w", err)

@@ -6,7 +6,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 )
 
-// Scenario is cgroups and what runs in them. Paths are below a cgroup that whoever runs it has made, with [CPUs] CPUs.
+// Scenario is cgroups and the processes in them. Its paths are below a cgroup of the
+// test, which has [CPUs] CPUs.
 type Scenario struct {
 	Name string
 	// Cause that an explanation of Target must name first.
@@ -32,13 +33,13 @@ type Load struct {
 	Pools []Pool
 }
 
-// Demand is what the target's processes want in CPUs on average, if nothing holds them back.
+// demand is the CPUs that the target's processes want on average without any limit.
 func (s Scenario) Demand() float64 {
 	sum := 0.0
 	for _, l := range s.Loads {
 		if l.Group == s.Target {
 			for _, p := range l.Pools {
-				sum += p.Demand()
+				sum += p.demand()
 			}
 		}
 	}
@@ -53,8 +54,8 @@ func one(cause diagnose.Cause, name string, g Group, pools ...Pool) Scenario {
 	return Scenario{Name: name, Cause: cause, Target: g.Path, Groups: []Group{g}, Loads: []Load{{g.Path, pools}}}
 }
 
-// Requests is a pool of ordinary requests: short runs, spread.
-func Requests(threads int) Pool {
+// ordinaryRequests is a pool of ordinary requests: short runs, spread.
+func ordinaryRequests(threads int) Pool {
 	return Pool{Name: "http-worker", Threads: threads, Work: ms, Every: 20 * ms}
 }
 
@@ -64,21 +65,21 @@ func Causes() []Scenario {
 		one(diagnose.Burst, "a pool fed in bursts", Group{Limit: 0.6},
 			Pool{Name: "http-worker", Threads: 8, Work: 10 * ms, Every: 250 * ms, Together: true}),
 		one(diagnose.Pool, "a collector beside requests", Group{Limit: 0.8},
-			Pool{Name: "GC Thread", Threads: 4, Work: 30 * ms, Every: 450 * ms, Together: true}, Requests(4)),
+			Pool{Name: "GC Thread", Threads: 4, Work: 30 * ms, Every: 450 * ms, Together: true}, ordinaryRequests(4)),
 		one(diagnose.Shortage, "burners and a sleeper", Group{Limit: 1},
 			Pool{Name: "burner", Threads: 4, Work: 10 * ms}, Pool{Name: "sleeper", Threads: 1, Work: ms / 10, Every: 10 * ms}),
 		one(diagnose.TinyLimit, "one thread, work longer than the quota", Group{Limit: 0.4, CPUs: 1},
 			Pool{Name: "worker", Threads: 1, Work: 60 * ms, Every: 270 * ms}),
 		{Name: "a sibling that spends the parent's quota", Cause: diagnose.Ancestor, Target: "pod/target",
 			Groups: []Group{{Path: "pod", Limit: 0.7}, {Path: "pod/target"}, {Path: "pod/sibling"}},
-			Loads: []Load{{"pod/target", []Pool{Requests(4)}},
+			Loads: []Load{{"pod/target", []Pool{ordinaryRequests(4)}},
 				{"pod/sibling", []Pool{{Name: "sidecar", Threads: 2, Work: 10 * ms}}}}},
 		one(diagnose.Debt, "long kernel work", Group{Limit: 0.3},
 			Pool{Name: "reader", Threads: 1, Work: 200 * ms, Every: 1100 * ms, Kernel: true}),
 		{Name: "a busy neighbour", Cause: diagnose.Neighbours, Target: "target",
 			Groups: []Group{{Path: "target"}, {Path: "neighbour"}},
 			Loads: []Load{{"target", []Pool{{Name: "http-worker", Threads: 2, Work: 5 * ms, Every: 20 * ms}}},
-				// In bursts that leave CPU time to whoever records this.
+				// In bursts that leave CPU time to the recorder.
 				{"neighbour", []Pool{{Name: "batch", Threads: 8, Work: 12 * ms, Every: 90 * ms, Together: true}}}}},
 		one(diagnose.Cpuset, "4 busy threads on one CPU", Group{CPUs: 1},
 			Pool{Name: "worker", Threads: 4, Work: 10 * ms}),

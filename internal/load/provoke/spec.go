@@ -9,7 +9,7 @@ import (
 
 // Pool is threads of one process that share a name and a rhythm.
 type Pool struct {
-	// Name of the threads, each followed by "-" and its number from 1; 1 to [MaxPoolName] bytes.
+	// Name of the threads, each followed by "-" and its number from 1; 1 to [maxPoolName] bytes.
 	Name string
 	// Threads, 1 to MaxThreads.
 	Threads int
@@ -31,16 +31,16 @@ type Spec struct {
 
 // Bounds of a Spec.
 const (
-	MaxPools    = 16
-	MaxThreads  = 256
-	MaxPoolName = 11 // the kernel keeps 15 bytes, the number needs some
-	MaxWork     = 10 * time.Second
+	maxPools    = 16
+	maxThreads  = 256
+	maxPoolName = 11 // the kernel keeps 15 bytes, the number needs some
+	maxWork     = 10 * time.Second
 )
 
-// Check says what is wrong with a spec, nil if nothing is.
+// Check returns the first mistake in a spec; nil: it has none.
 func (s Spec) Check() error {
-	if len(s.Pools) > MaxPools {
-		return fmt.Errorf("%d pools: at most %d", len(s.Pools), MaxPools)
+	if len(s.Pools) > maxPools {
+		return fmt.Errorf("%d pools: at most %d", len(s.Pools), maxPools)
 	}
 	for _, p := range s.Pools {
 		if err := p.check(); err != nil {
@@ -52,22 +52,22 @@ func (s Spec) Check() error {
 
 func (p Pool) check() error {
 	switch {
-	case p.Name == "" || len(p.Name) > MaxPoolName || strings.ContainsRune(p.Name, 0):
-		return fmt.Errorf("a name has 1 to %d bytes", MaxPoolName)
-	case p.Threads < 1 || p.Threads > MaxThreads:
-		return fmt.Errorf("%d threads: outside 1 to %d", p.Threads, MaxThreads)
-	case p.Work <= 0 || p.Work > MaxWork:
-		return fmt.Errorf("work %v: outside 0 to %v", p.Work, MaxWork)
-	case p.Every < 0 || p.Every > MaxWork:
-		return fmt.Errorf("every %v: outside 0 to %v", p.Every, MaxWork)
+	case p.Name == "" || len(p.Name) > maxPoolName || strings.ContainsRune(p.Name, 0):
+		return fmt.Errorf("a name has 1 to %d bytes", maxPoolName)
+	case p.Threads < 1 || p.Threads > maxThreads:
+		return fmt.Errorf("%d threads: outside 1 to %d", p.Threads, maxThreads)
+	case p.Work <= 0 || p.Work > maxWork:
+		return fmt.Errorf("work %v: outside 0 to %v", p.Work, maxWork)
+	case p.Every < 0 || p.Every > maxWork:
+		return fmt.Errorf("every %v: outside 0 to %v", p.Every, maxWork)
 	case p.Together && p.Every == 0:
 		return errors.New("together needs a rhythm: every is 0")
 	}
 	return nil
 }
 
-// Demand is what the pool wants in CPUs on average, if nothing holds it back.
-func (p Pool) Demand() float64 {
+// demand is the CPUs that the pool wants on average without any limit.
+func (p Pool) demand() float64 {
 	if p.Every == 0 {
 		return float64(p.Threads)
 	}

@@ -1,22 +1,25 @@
-// Package sandbox gives a run cgroups of its own on this host, and takes them away
-// again.
+// Package sandbox makes cgroups for one experiment on this host and removes them.
+// It is the only such code of the project: demo, bench, run and tests use it.
 //
 // # Problem
 //
-// An experiment needs real cgroups with real limits, on cgroup v1 with its
-// separate hierarchies as on v2, beside others whose cgroups it must not touch;
-// and it may be killed at any moment.
+// An experiment needs real cgroups with real limits: on cgroup v1 with its separate
+// hierarchies as on v2. It must not touch the cgroups of others. It may be killed
+// at any moment.
 //
 // # Rule
 //
-// A home is one cgroup per hierarchy below the scope, all of the same name, with
-// the run's cgroups below it. Only those are written. The name carries who made
-// it: PID, its start time (a PID is given again) and its PID namespace (where it
-// means another process). The next start removes the homes of owners who are
-// gone; it kills nobody for that, and leaves alone what a living one uses.
+// A sandbox is one cgroup per hierarchy below the scope, all of the same name. The
+// groups of the experiment lie below it. The package writes to these alone.
 //
-// The home has the highest weight unless Fair is asked for: the CPUs are then its
-// own whenever it wants them, and other load does not decide the figures.
+// The name carries the owner: its PID, its start time and its PID namespace. The
+// kernel reuses PIDs, so the start time tells two processes of one PID apart. A PID
+// means another process in another namespace. The next start removes the sandboxes
+// whose owner has ended. It ends no process for that, and it leaves the sandboxes
+// of running owners alone.
+//
+// The sandbox has the highest weight unless Fair is set. It then gets the CPUs
+// whenever it wants them, so that other load does not decide the figures.
 //
 // # Worked example
 //
@@ -24,13 +27,14 @@
 //	    service/    quota 100 ms per 100 ms
 //	    neighbour/
 //
-// 4711 is killed. The next run finds that no process 4711 that started 890,123
-// ticks after boot exists, waits until the cgroups are empty, and removes them.
+// A signal kills process 4711. The next run looks for a process 4711 that started
+// 890,123 ticks after boot and finds none. It waits until the cgroups are empty and
+// removes them.
 //
 // # Limits
 //
-//   - cgroup v2: the scope must hand cpu and cpuset to its children already; it
-//     is not ours to change.
+//   - cgroup v2: the scope must enable cpu and cpuset for its children. The package
+//     does not change the scope.
 //   - At most [MaxGroups] cgroups.
-//   - A home of another PID namespace counts as in use.
+//   - A sandbox of another PID namespace counts as in use.
 package sandbox

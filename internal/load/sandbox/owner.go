@@ -11,9 +11,11 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/unthrottle/unthrottle/internal/kernel/procfs"
 )
 
-// owner is who made a home, as its name tells.
+// owner is the process that made a sandbox, as its name tells.
 type owner struct {
 	run     string
 	pid     int
@@ -25,58 +27,60 @@ func (o owner) name(prefix string) string {
 	return fmt.Sprintf("%s%s.%d.%d.%d", prefix, o.run, o.pid, o.started, o.pidNS)
 }
 
-// parseOwner reads what name wrote; anything else is no home.
+// parseOwner reads what name wrote. It returns false for any other name.
 func parseOwner(prefix, name string) (owner, bool) {
 	rest, ok := strings.CutPrefix(name, prefix)
 	parts := strings.Split(rest, ".")
-	if !ok || len(parts) != 4 {
+	if !ok || len(parts) != 4 || !validRun(parts[0]) {
 		return owner{}, false
 	}
 	pid, err1 := strconv.ParseInt(parts[1], 10, 32)
 	started, err2 := strconv.ParseUint(parts[2], 10, 64)
 	ns, err3 := strconv.ParseUint(parts[3], 10, 64)
 	o := owner{parts[0], int(pid), started, ns}
-	return o, errors.Join(err1, err2, err3) == nil && pid > 0 && o.run != "" && o.name(prefix) == name
+	return o, errors.Join(err1, err2, err3) == nil && pid > 0 && o.name(prefix) == name
 }
 
-// ourselves is the owner of what this process makes.
-func ourselves(procDir string) (owner, error) {
-	var random [4]byte
-	_, _ = rand.Read(random[:]) // never fails (crypto/rand)
-	o := owner{run: hex.EncodeToString(random[:]), pid: os.Getpid()}
+// ourselves returns this process as an owner; run "" becomes a random one.
+func ourselves(proc, run string) (owner, error) {
+	if run == "" {
+		var random [4]byte
+		_, _ = rand.Read(random[:]) // never fails (crypto/rand)
+		run = hex.EncodeToString(random[:])
+	}
+	o := owner{run: run, pid: os.Getpid()}
+	if !validRun(run) {
+		return o, fmt.Errorf("run %.60q: give up to 32 of a-z and 0-9", run)
+	}
 	var ok bool
-	if o.started, ok = startTime(procDir, o.pid); !ok {
-		return o, fmt.Errorf("cannot read %s/%d/stat, without which a leftover could not be told from a run: mount /proc", procDir, o.pid)
+	if o.started, ok = startTime(proc, o.pid); !ok {
+		return o, fmt.Errorf("cannot read %s/%d/stat, without which a leftover could not be told from a run: mount /proc", proc, o.pid)
 	}
 	var st unix.Stat_t
-	if err := unix.Stat(filepath.Join(procDir, "self/ns/pid"), &st); err != nil {
-		return o, fmt.Errorf("%s/self/ns/pid: %w", procDir, err)
+	if err := unix.Stat(filepath.Join(proc, "self/ns/pid"), &st); err != nil {
+		return o, fmt.Errorf("%s/self/ns/pid: %w", proc, err)
 	}
 	o.pidNS = st.Ino
 	return o, nil
 }
 
-// gone tells whether the owner runs no more, as far as one of that namespace can
-// tell.
-func (o owner) gone(procDir string, ourNS uint64) bool {
+// gone reports whether the owner has ended. The owner of another PID namespace
+// cannot be looked up and counts as running.
+func (o owner) gone(proc string, ourNS uint64) bool {
 	if o.pidNS != ourNS {
 		return false
 	}
-	started, ok := startTime(procDir, o.pid)
+	started, ok := startTime(proc, o.pid)
 	return !ok || started != o.started
 }
 
-// startTime is when a process started; false: there is none of that PID. The
-// name, field 2, may hold anything: what counts begins behind the last ")".
-func startTime(procDir string, pid int) (uint64, bool) {
-	text, err := os.ReadFile(filepath.Join(procDir, strconv.Itoa(pid), "stat"))
+// startTime returns the time at which a process started, in clock ticks since boot;
+// false: no process has that PID.
+func startTime(proc string, pid int) (uint64, bool) {
+	text, err := os.ReadFile(filepath.Join(proc, strconv.Itoa(pid), "stat"))
 	if err != nil {
 		return 0, false
 	}
-	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-	if len(fields) < 20 {
-		return 0, false
-	}
-	ticks, err := strconv.ParseUint(fields[19], 10, 64)
+	ticks, err := procfs.StartTime(string(text))
 	return ticks, err == nil
 }

@@ -9,14 +9,14 @@ const away = 20 * time.Microsecond
 // began is a moment to count from without a system call.
 var began = time.Now()
 
-// BurnFor computes until the calling thread has used d of CPU time, so that neither
-// waiting nor being stopped counts as work. x is computed on, rounds of it between
-// two looks at the time, and between is called after each; nil: nothing is.
+// BurnFor computes until the calling thread has used d of CPU time, so that neither a
+// wait nor a stop counts as work. It continues the computation of x. After each so
+// many rounds it reads the clock and calls between, unless that is nil.
 //
 // Time passes by the monotonic clock, read without a system call, and the thread's
-// own clock is asked only after it was away. Programs do not ask for their CPU time
-// all the time; one that does is throttled when its quota ends, and leaves the CPU
-// when its slice does, while others run on to the next tick.
+// own clock is asked only after it was away. Ordinary programs do not read their CPU
+// time all the time. The kernel throttles one that does as soon as its quota ends,
+// and others only at the next tick.
 func BurnFor(d time.Duration, x uint64, rounds int, between func()) uint64 {
 	from := ThreadTime()
 	used, last := time.Duration(0), time.Since(began)

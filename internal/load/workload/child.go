@@ -5,69 +5,47 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/unthrottle/unthrottle/internal/load/workload/child"
 )
 
-// grace is how long after its deadline the kernel kills a child that has not
-// ended by itself.
-const grace = time.Second
-
-// spareProcs is what the Go runtime may run beside the burners and sleeper.
-const spareProcs = 4
-
-// childEnv is a child's whole environment. Nothing of the Go runtime may
-// disturb the measurement: as many threads as burners, no collection, no
-// preemption signals (which would also cut sleeps short).
-func childEnv(s Spec) []string {
-	return []string{
-		"GOMAXPROCS=" + strconv.Itoa(s.Burners+1+spareProcs),
-		"GOGC=off",
-		"GODEBUG=asyncpreemptoff=1",
-	}
-}
-
-// ChildMain is the whole life of a child, with the arguments behind
-// [ChildCommand]; its result is the exit code. It is of use only to a process
-// started by [Start].
-func ChildMain(args []string) int {
-	spec, err := parseSpec(args)
-	if err != nil {
+// ChildMain is the whole life of a child; its result is the exit code. It is of
+// use only to a process started by [Start].
+func ChildMain() int {
+	if err := live(); err != nil {
 		fmt.Fprintf(os.Stderr, "child: %v (started by 'unthrottle demo', not by hand)\n", err)
-		return 2
-	}
-	if err := killAfter(spec.Deadline + grace); err != nil {
-		fmt.Fprintf(os.Stderr, "child: cannot set a timer for its own end: %v\n", err)
-		return 2
-	}
-	time.AfterFunc(spec.Deadline, func() { os.Exit(0) })
-	debug.SetMaxThreads(spec.Burners + 1000)
-
-	if !readByte(os.Stdin) {
-		return 0
-	}
-	go func() {
-		for readByte(os.Stdin) {
-		}
-		os.Exit(0)
-	}()
-	work := startBurners(spec.Burners)
-	if err := record(spec.Sleep, int(os.Stdout.Fd()), work); err != nil {
-		fmt.Fprintf(os.Stderr, "child: cannot tell its parent: %v\n", err)
 		return 2
 	}
 	return 0
 }
 
-// readByte waits for one byte; false: the pipe is closed.
-func readByte(f *os.File) bool {
-	var b [1]byte
-	n, err := f.Read(b[:])
-	return n == 1 && err == nil
+func live() error {
+	var spec Spec
+	inside, err := child.Begin(&spec, &spec.Deadline)
+	if err != nil {
+		return err
+	}
+	debug.SetMaxThreads(spec.Burners + 1000)
+	if _, ok := inside.Word(); !ok {
+		return nil
+	}
+	go func() {
+		for {
+			if _, ok := inside.Word(); !ok {
+				os.Exit(0)
+			}
+		}
+	}()
+	work := startBurners(spec.Burners)
+	if err := record(spec.Sleep, int(os.Stdout.Fd()), work); err != nil {
+		return fmt.Errorf("cannot tell its parent: %w", err)
+	}
+	return nil
 }
 
 // counter is one burner's rounds, on a cache line of its own.

@@ -10,8 +10,8 @@ import (
 // Now is CLOCK_MONOTONIC, by which records are stamped.
 func Now() time.Duration { return clock(unix.CLOCK_MONOTONIC) }
 
-// ThreadTime is the calling thread's CPU time. To ask is no mere look: the kernel
-// charges the thread, and its quota, up to then (task_sched_runtime).
+// ThreadTime is the calling thread's CPU time. Reading it has an effect: the kernel
+// charges the thread and its quota up to then (task_sched_runtime).
 func ThreadTime() time.Duration { return clock(unix.CLOCK_THREAD_CPUTIME_ID) }
 
 func clock(id uintptr) time.Duration {
@@ -21,8 +21,8 @@ func clock(id uintptr) time.Duration {
 	return time.Duration(ts.Nano())
 }
 
-// SleepUntil sleeps until a moment of [Now], in raw system calls, of which the Go
-// runtime is not told.
+// SleepUntil sleeps until a moment of [Now], in raw system calls, past the Go
+// runtime.
 func SleepUntil(at time.Duration) {
 	ts := unix.NsecToTimespec(int64(at))
 	for Now() < at {
@@ -37,41 +37,11 @@ func SetName(name string) {
 	_, _, _ = unix.RawSyscall(unix.SYS_PRCTL, unix.PR_SET_NAME, uintptr(unsafe.Pointer(&text)), 0)
 }
 
-// sleep is one clock_nanosleep(2) and what it took. Both are raw system calls:
-// the Go runtime is not told, so none of its locks and timers can add to what
-// the kernel takes.
+// sleep is one clock_nanosleep(2) and what it took. Both are raw system calls past
+// the Go runtime, so that its locks and timers add nothing.
 func sleep(d time.Duration) (start, took time.Duration) {
 	ts := unix.NsecToTimespec(int64(d))
 	start = Now()
 	_, _, _ = unix.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, 0, uintptr(unsafe.Pointer(&ts)), 0, 0, 0)
 	return start, Now() - start
-}
-
-// sigevent is struct sigevent of the kernel (include/uapi/asm-generic/siginfo.h),
-// 64 bytes on 64-bit machines.
-type sigevent struct {
-	value  uint64
-	signo  int32
-	notify int32 // 0 is SIGEV_SIGNAL
-	_      [48]byte
-}
-
-// itimerspec is struct itimerspec.
-type itimerspec struct{ interval, value unix.Timespec }
-
-// killAfter lets the kernel kill this process after d, whatever its threads
-// do. There is no way back.
-func killAfter(d time.Duration) error {
-	event := sigevent{signo: int32(unix.SIGKILL)}
-	var id int32
-	if _, _, errno := unix.RawSyscall(unix.SYS_TIMER_CREATE, unix.CLOCK_MONOTONIC,
-		uintptr(unsafe.Pointer(&event)), uintptr(unsafe.Pointer(&id))); errno != 0 {
-		return errno
-	}
-	once := itimerspec{value: unix.NsecToTimespec(int64(d))}
-	if _, _, errno := unix.RawSyscall6(unix.SYS_TIMER_SETTIME, uintptr(id), 0,
-		uintptr(unsafe.Pointer(&once)), 0, 0, 0); errno != 0 {
-		return errno
-	}
-	return nil
 }

@@ -14,7 +14,7 @@ const envParent = "UNTHROTTLE_WORKLOAD_PARENT"
 // TestMain lets the test binary stand in for the program that children run.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == ChildCommand {
-		os.Exit(ChildMain(os.Args[2:]))
+		os.Exit(ChildMain())
 	}
 	if os.Getenv(envParent) != "" {
 		os.Exit(parentToKill())

@@ -1,106 +1,74 @@
 package workload
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
-	"strings"
-	"sync"
-	"syscall"
-	"time"
+	"strconv"
+
+	"github.com/unthrottle/unthrottle/internal/load/workload/child"
 )
 
 // Process is a running child, seen from its parent.
 type Process struct {
-	cmd     *exec.Cmd
-	hold    *os.File // our end of the pipe that keeps it alive
+	*child.Process
 	records chan Record
-	quit    chan struct{} // closed by Stop: nobody reads records any more
-	stop    sync.Once
-	reader  sync.WaitGroup
-	words   *tail
-	readErr error // set before records closes
-	waitErr error
+	quit    chan struct{} // closed by Stop: no reader of records is left
+	readErr error         // set before records closes
 }
 
-// Start starts a child that waits: it burns nothing until [Process.Go]. exe is
-// the program to run with [ChildCommand]; "" is this very program, even if its
-// file was replaced meanwhile.
+// Start starts a child that waits for [Process.Go]. exe is the program to run with
+// [ChildCommand]; "": this very program, even if its file was replaced meanwhile.
 func Start(exe string, spec Spec) (*Process, error) {
 	if err := spec.Check(); err != nil {
 		return nil, fmt.Errorf("child: %w", err)
 	}
-	if exe == "" {
-		exe = "/proc/self/exe"
-	}
-	in, hold, err := os.Pipe()
+	p := &Process{records: make(chan Record, 256), quit: make(chan struct{})}
+	var err error
+	p.Process, err = child.Start(child.Options{Exe: exe, Command: ChildCommand, Config: spec, Env: childEnv(spec), Read: p.read})
 	if err != nil {
-		return nil, fmt.Errorf("child: %w", err)
+		return nil, err
 	}
-	defer in.Close()
-	p := &Process{hold: hold, records: make(chan Record, 256), quit: make(chan struct{}), words: &tail{}}
-	p.cmd = &exec.Cmd{
-		Path: exe, Args: append([]string{"unthrottle", ChildCommand}, spec.args()...),
-		Env: childEnv(spec), Dir: "/", Stdin: in, Stderr: p.words,
-		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
-	}
-	out, err := p.cmd.StdoutPipe()
-	if err == nil {
-		err = p.cmd.Start()
-	}
-	if err != nil {
-		hold.Close()
-		return nil, fmt.Errorf("child: cannot start %s: %w", exe, err)
-	}
-	p.reader.Go(func() { p.read(out) })
 	return p, nil
 }
 
-// Pid is the child's process ID. It stays its own until Stop.
-func (p *Process) Pid() int { return p.cmd.Process.Pid }
+// spareProcs is what the Go runtime may run beside the burners and sleeper.
+const spareProcs = 4
+
+// childEnv is a child's whole environment. Nothing of the Go runtime may
+// disturb the measurement: as many threads as burners, no collection, no
+// preemption signals (which would also cut sleeps short).
+func childEnv(s Spec) []string {
+	return []string{
+		"GOMAXPROCS=" + strconv.Itoa(s.Burners+1+spareProcs),
+		"GOGC=off",
+		"GODEBUG=asyncpreemptoff=1",
+	}
+}
+
+// wordGo lets the child run.
+const wordGo = 'g'
 
 // Go lets the child run.
-func (p *Process) Go() error {
-	if _, err := p.hold.Write([]byte{1}); err != nil {
-		return fmt.Errorf("child %d: ended before it was let go: %w", p.Pid(), err)
-	}
-	return nil
-}
+func (p *Process) Go() error { return p.Tell(wordGo) }
 
 // Records gives each sleep as it ends, in order. It is closed when the child
 // has ended; it must be read until then or until Stop.
 func (p *Process) Records() <-chan Record { return p.records }
 
-// Stop ends the child, reaps it, and says if it went wrong before it was
-// stopped. Calling it again gives the same answer.
+// Stop ends the child and reaps it. It returns an error if the child failed before. A
+// second call returns the same answer.
 func (p *Process) Stop() error {
-	p.stop.Do(func() {
+	select {
+	case <-p.quit:
+	default:
 		close(p.quit)
-		p.hold.Close()
-		// Under a quota even an exit takes periods; beyond that, no mercy.
-		kill := time.AfterFunc(2*time.Second, func() { _ = p.cmd.Process.Kill() })
-		p.reader.Wait()
-		p.waitErr = p.cmd.Wait()
-		kill.Stop()
-	})
-	return p.failure()
-}
-
-// Failure says why the child ended by itself, once Records is closed.
-func (p *Process) failure() error {
-	words := p.words.String()
-	switch exit := new(exec.ExitError); {
-	case p.readErr != nil:
-		return fmt.Errorf("child %d: %w", p.Pid(), p.readErr)
-	case errors.As(p.waitErr, &exit) && exit.Exited():
-		return fmt.Errorf("child %d: %w: %s", p.Pid(), p.waitErr, words)
-	case p.waitErr != nil && !errors.As(p.waitErr, &exit):
-		return fmt.Errorf("child %d: %w", p.Pid(), p.waitErr)
 	}
-	return nil
+	err := p.Process.Stop()
+	if p.readErr != nil {
+		return errors.Join(fmt.Errorf("child %d: %w", p.Pid(), p.readErr), err)
+	}
+	return err
 }
 
 func (p *Process) read(out io.Reader) {
@@ -123,28 +91,4 @@ func (p *Process) read(out io.Reader) {
 			return
 		}
 	}
-}
-
-// tail keeps the first words of a child's standard error.
-type tail struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-const maxWords = 4096
-
-// Write implements io.Writer and never fails: what is too much is dropped.
-func (t *tail) Write(b []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if room := maxWords - t.text.Len(); room > 0 {
-		t.text.Write(b[:min(room, len(b))])
-	}
-	return len(b), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return strings.TrimSpace(t.text.String())
 }

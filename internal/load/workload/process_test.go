@@ -121,30 +121,6 @@ func TestChildEndsAtItsDeadlineBeforeItIsLetGo(t *testing.T) {
 	ends(t, start(t, Spec{Sleep: 10 * ms, Deadline: 100 * ms}))
 }
 
-// The kernel's timer must end a child whose own threads do not.
-func TestKernelTimerKills(t *testing.T) {
-	cmd := exec.Command("/proc/self/exe", "-test.run=^TestHelperHangs$")
-	cmd.Env = append(os.Environ(), "UNTHROTTLE_HANG=1")
-	err := cmd.Run()
-	exit := new(exec.ExitError)
-	if !errors.As(err, &exit) {
-		t.Fatalf("got %v, want killed", err)
-	}
-	if s := exit.Sys().(interface{ Signal() unix.Signal }); s.Signal() != unix.SIGKILL {
-		t.Errorf("ended by %v, want SIGKILL", exit)
-	}
-}
-
-func TestHelperHangs(t *testing.T) {
-	if os.Getenv("UNTHROTTLE_HANG") == "" {
-		t.Skip("helper of TestKernelTimerKills")
-	}
-	if err := killAfter(100 * ms); err != nil {
-		t.Fatal(err)
-	}
-	time.Sleep(patience)
-}
-
 // kill -9 of the parent: nobody is left to end the child but the pipe.
 func TestChildEndsWhenItsParentIsKilled(t *testing.T) {
 	parent := exec.Command("/proc/self/exe")
@@ -185,18 +161,15 @@ func TestStartFailures(t *testing.T) {
 	if _, err := Start("/nonexistent", Spec{Sleep: ms, Deadline: time.Second}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v, want no such file", err)
 	}
-	if _, err := Start("", Spec{Burners: -1, Sleep: ms, Deadline: time.Second}); err == nil {
-		t.Error("a bad spec was started")
-	}
 }
 
 func TestChildThatIsNoneSaysWhatItSaid(t *testing.T) {
 	p, err := Start("/bin/sh", Spec{Sleep: ms, Deadline: time.Second})
-	if err != nil {
-		t.Fatal(err)
+	if err == nil {
+		ends(t, p)
+		err = p.Stop()
 	}
-	ends(t, p)
-	if err := p.Stop(); err == nil || !strings.Contains(err.Error(), ChildCommand) {
+	if err == nil || !strings.Contains(err.Error(), ChildCommand) {
 		t.Errorf("got %v, want the shell's words on %s", err, ChildCommand)
 	}
 }

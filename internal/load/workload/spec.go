@@ -1,10 +1,7 @@
 package workload
 
 import (
-	"errors"
-	"flag"
 	"fmt"
-	"io"
 	"time"
 )
 
@@ -26,7 +23,7 @@ type Spec struct {
 	Deadline time.Duration // the child ends this long after its start, up to MaxDeadline
 }
 
-// Check says what is wrong with a spec, nil if nothing is.
+// Check returns the first mistake in a spec; nil: it has none.
 func (s Spec) Check() error {
 	switch {
 	case s.Burners < 0 || s.Burners > MaxBurners:
@@ -37,29 +34,4 @@ func (s Spec) Check() error {
 		return fmt.Errorf("deadline %v: outside 0 to %v", s.Deadline, MaxDeadline)
 	}
 	return nil
-}
-
-// args is the spec as a child's command line; parseSpec reads it.
-func (s Spec) args() []string {
-	return []string{
-		fmt.Sprintf("--burners=%d", s.Burners),
-		fmt.Sprintf("--sleep=%v", s.Sleep),
-		fmt.Sprintf("--deadline=%v", s.Deadline),
-	}
-}
-
-func parseSpec(args []string) (Spec, error) {
-	var s Spec
-	f := flag.NewFlagSet(ChildCommand, flag.ContinueOnError)
-	f.SetOutput(io.Discard)
-	f.IntVar(&s.Burners, "burners", 0, "")
-	f.DurationVar(&s.Sleep, "sleep", 0, "")
-	f.DurationVar(&s.Deadline, "deadline", 0, "")
-	if err := f.Parse(args); err != nil {
-		return Spec{}, err
-	}
-	if f.NArg() > 0 {
-		return Spec{}, errors.New("more arguments than a child takes")
-	}
-	return s, s.Check()
 }

@@ -3,42 +3,28 @@ package workload
 import (
 	"testing"
 	"time"
-
-	"pgregory.net/rapid"
 )
 
-func TestSpecAsArguments(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		want := Spec{
-			Burners:  rapid.IntRange(0, MaxBurners).Draw(t, "burners"),
-			Sleep:    time.Duration(rapid.Int64Range(int64(MinSleep), int64(MaxSleep)).Draw(t, "sleep")),
-			Deadline: time.Duration(rapid.Int64Range(1, int64(MaxDeadline)).Draw(t, "deadline")),
-		}
-		if got, err := parseSpec(want.args()); err != nil || got != want {
-			t.Fatalf("%+v came back as %+v, %v", want, got, err)
-		}
-	})
-}
-
-func TestBadArguments(t *testing.T) {
-	for _, args := range [][]string{
-		nil,
-		{"--burners=x"},
-		{"--burners=1", "--sleep=10ms", "--deadline=1s", "more"},
-		{"--burners=-1", "--sleep=10ms", "--deadline=1s"},
-		{"--burners=99999", "--sleep=10ms", "--deadline=1s"},
-		{"--burners=1", "--sleep=1ns", "--deadline=1s"},
-		{"--burners=1", "--sleep=2s", "--deadline=1s"},
-		{"--burners=1", "--sleep=10ms", "--deadline=0s"},
-		{"--burners=1", "--sleep=10ms", "--deadline=2h"},
-		{"--unknown"},
+func TestBadSpecs(t *testing.T) {
+	for _, s := range []Spec{
+		{},
+		{Burners: -1, Sleep: 10 * ms, Deadline: time.Second},
+		{Burners: 99999, Sleep: 10 * ms, Deadline: time.Second},
+		{Burners: 1, Sleep: 1, Deadline: time.Second},
+		{Burners: 1, Sleep: 2 * time.Second, Deadline: time.Second},
+		{Burners: 1, Sleep: 10 * ms},
+		{Burners: 1, Sleep: 10 * ms, Deadline: 2 * time.Hour},
 	} {
-		if s, err := parseSpec(args); err == nil {
-			t.Errorf("%q: taken as %+v", args, s)
+		if s.Check() == nil {
+			t.Errorf("%+v is taken", s)
 		}
-		if code := ChildMain(args); code != 2 {
-			t.Errorf("%q: exit code %d, want 2", args, code)
+		if p, err := Start("", s); err == nil {
+			_ = p.Stop()
+			t.Errorf("%+v was started", s)
 		}
+	}
+	if err := (Spec{Burners: MaxBurners, Sleep: MaxSleep, Deadline: MaxDeadline}).Check(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
+	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
 // Figures are what came of one remedy.
@@ -188,13 +189,14 @@ func (l *Load) figures(results []Result) Figures {
 	return f
 }
 
+// median is the middle of a figure over seeds, of an even number the lower of the two.
 func median(results []Result, figure func(*Result) float64) float64 {
 	var all []float64
 	for i := range results {
 		all = append(all, figure(&results[i]))
 	}
 	slices.Sort(all)
-	return all[(len(all)-1)/2]
+	return stats.Rank(all, 0.5)
 }
 
 // spread is the least and the greatest of a figure over seeds.

@@ -19,7 +19,7 @@ func outcome(s *scenario.Scenario, jobs []job, first, last look, measured map[st
 			return out, nil, &sandbox.NotMeasurable{What: "the kernel counts no CPU time per cgroup here", WayOut: "mount the cpuacct controller, or cgroup v2"}
 		}
 		if b.Periods < a.Periods || *b.Usage < *a.Usage {
-			return out, nil, errors.New("cgroups." + c.Name + ": its counters ran backwards: somebody else made a cgroup of that name")
+			return out, nil, errors.New("cgroups." + c.Name + ": its counters ran backwards: another program made a cgroup of that name")
 		}
 		m := measured[c.Name]
 		out.Cgroups[c.Name] = scenario.CgroupOutcome{

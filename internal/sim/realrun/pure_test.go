@@ -181,17 +181,17 @@ func TestLoadsAreCheckedBefore(t *testing.T) {
 func TestWhatARunNeeds(t *testing.T) {
 	web := "version: 1\nhost: {cpus: 1}\nworkloads: {web: {kind: service, io: IO, threads: 1, work: 1ms, arrivals: {per_second: 1}}}\n"
 	few, many := parsed(t, strings.Replace(web, "IO", "1", 1)), parsed(t, strings.Replace(web, "IO", "4096", 1))
-	if err := check(&few, false); err != nil {
+	if err := checkSupported(&few, false); err != nil {
 		t.Error(err)
 	}
-	if err := check(&many, false); err == nil || !strings.Contains(err.Error(), "more than 4096 threads") {
+	if err := checkSupported(&many, false); err == nil || !strings.Contains(err.Error(), "more than 4096 threads") {
 		t.Errorf("4096 I/O threads and one: %v", err)
 	}
-	if more := memory(&many) - memory(&few); more != 4095*perThread {
+	if more := neededMemory(&many) - neededMemory(&few); more != 4095*perThread {
 		t.Errorf("4095 I/O threads more take %d bytes", more)
 	}
 	calls := parsed(t, "version: 1\nhost: {cpus: 1}\nworkloads: {k: {kind: kernel, threads: 1000, run: 1ms, sleep: 1ms}}\n")
-	if got := memory(&calls); got < 1000<<20 {
+	if got := neededMemory(&calls); got < 1000<<20 {
 		t.Errorf("1000 threads with a buffer of 1 MiB each take %d MiB", got>>20)
 	}
 }
@@ -199,10 +199,10 @@ func TestWhatARunNeeds(t *testing.T) {
 // On v2 a cgroup has processes or cgroups.
 func TestNoInternalProcesses(t *testing.T) {
 	s := parsed(t, "version: 1\nhost: {cpus: 1}\ncgroups: {a: {}, b: {parent: a}}\nworkloads: {w: {kind: burn, cgroup: a}}\n")
-	if err := check(&s, false); err != nil {
+	if err := checkSupported(&s, false); err != nil {
 		t.Errorf("v1: %v", err)
 	}
-	if err := check(&s, true); err == nil || !strings.Contains(err.Error(), "its parent a has workload w") {
+	if err := checkSupported(&s, true); err == nil || !strings.Contains(err.Error(), "its parent a has workload w") {
 		t.Errorf("v2: %v", err)
 	}
 }

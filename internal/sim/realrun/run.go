@@ -31,14 +31,14 @@ type job interface {
 	workload() string // its name; its process's CPU time is that one's
 	// begin is the scenario's beginning; called shortly before or at it.
 	begin(ctx context.Context, at time.Duration) error
-	// end gives what was measured, after the scenario's end. A collector's figures
+	// end returns the measurements, after the scenario's end. A collector's figures
 	// come with its service's.
 	end() (map[string]scenario.WorkloadOutcome, []string, error)
 	stop() error
 }
 
 // Run runs a scenario once, and removes all that it made, also when ctx ends or
-// something fails. An error of type [*home.NotMeasurable] says that this host or
+// something fails. An error of type [*NotMeasurable] says that this host or
 // user cannot run it.
 func Run(ctx context.Context, s scenario.Scenario, o Options) (result Result, err error) {
 	remedied, refused := s.Remedied()
@@ -47,7 +47,7 @@ func Run(ctx context.Context, s scenario.Scenario, o Options) (result Result, er
 	}
 	s = remedied
 	version, _ := o.Host.Version(cgroup.CPU)
-	if err := check(&s, version == cgroup.V2); err != nil {
+	if err := checkSupported(&s, version == cgroup.V2); err != nil {
 		return result, err
 	}
 	if err := checkLoads(&s); err != nil {
@@ -57,16 +57,16 @@ func Run(ctx context.Context, s scenario.Scenario, o Options) (result Result, er
 	if err != nil {
 		return result, err
 	}
-	if err := enoughMemory(&s, meminfo); err != nil {
+	if err := checkMemory(&s, meminfo); err != nil {
 		return result, err
 	}
-	g, err := open(&s, o)
+	b, err := open(&s, o)
 	if err != nil {
 		return result, err
 	}
-	defer func() { err = errors.Join(err, g.home.Remove()) }()
-	result.Notes = append(notReproduced(&s), g.home.Notes...)
-	jobs, err := start(&s, g, o)
+	defer func() { err = errors.Join(err, b.sandbox.Remove()) }()
+	result.Notes = append(notReproduced(&s), b.sandbox.Leftovers.Notes()...)
+	jobs, err := start(&s, b, o)
 	join(&s, jobs)
 	defer func() {
 		for _, j := range jobs {
@@ -76,14 +76,14 @@ func Run(ctx context.Context, s scenario.Scenario, o Options) (result Result, er
 	if err != nil {
 		return result, err
 	}
-	outcome, notes, err := measure(ctx, &s, g, jobs, o)
+	outcome, notes, err := measure(ctx, &s, b, jobs, o)
 	result.Outcome, result.Notes = outcome, append(result.Notes, notes...)
 	return result, err
 }
 
-// start starts all processes, each in its cgroup, waiting. What was started is
-// given on failure too, to be stopped.
-func start(s *scenario.Scenario, g *ground, o Options) (jobs []job, err error) {
+// start starts all processes, each in its cgroup, waiting. On failure it returns the
+// started ones too, so that the caller stops them.
+func start(s *scenario.Scenario, b *testbed, o Options) (jobs []job, err error) {
 	for i := range s.Workloads {
 		var j job
 		switch w := &s.Workloads[i]; w.Kind {
@@ -94,13 +94,13 @@ func start(s *scenario.Scenario, g *ground, o Options) (jobs []job, err error) {
 		case scenario.JVM:
 			j, err = startJVM(s, w, o)
 		default:
-			j, err = startThreads(s, w, g, o)
+			j, err = startThreads(s, w, b, o)
 		}
 		if err != nil {
 			return jobs, fmt.Errorf("workloads.%s: %w", s.Workloads[i].Name, err)
 		}
 		jobs = append(jobs, j)
-		group, _ := g.of(s, &s.Workloads[i])
+		group, _ := b.of(s, &s.Workloads[i])
 		if err := group.Attach(j.pid()); err != nil {
 			return jobs, err
 		}
@@ -108,16 +108,16 @@ func start(s *scenario.Scenario, g *ground, o Options) (jobs []job, err error) {
 	return jobs, nil
 }
 
-// look is one look at all counters.
+// look is one reading of all counters.
 type look struct {
 	at    time.Duration
 	stats []cgroup.Stat
 	cpu   []time.Duration // of each job's process
 }
 
-func (g *ground) look(jobs []job) (l look, err error) {
+func (b *testbed) look(jobs []job) (l look, err error) {
 	l.at = workload.Now()
-	if l.stats, err = g.stats(); err != nil {
+	if l.stats, err = b.stats(); err != nil {
 		return l, err
 	}
 	for _, j := range jobs {
@@ -142,14 +142,14 @@ func processTime(pid int) (time.Duration, error) {
 }
 
 // measure runs the scenario's duration.
-func measure(ctx context.Context, s *scenario.Scenario, g *ground, jobs []job, o Options) (out scenario.Outcome, notes []string, err error) {
+func measure(ctx context.Context, s *scenario.Scenario, b *testbed, jobs []job, o Options) (out scenario.Outcome, notes []string, err error) {
 	if err := prepare(ctx, jobs); err != nil {
 		return out, nil, err
 	}
 	var watching Watching
 	var unmeasured []string
 	if o.Probe != nil {
-		watching, err = o.Probe.Watch(g.named(s))
+		watching, err = o.Probe.Watch(b.named(s))
 		switch refused := new(probe.Unavailable); {
 		case errors.As(err, &refused):
 			watching, unmeasured = nil, []string{"width and stopped time are not measured: " + refused.Error()}
@@ -168,7 +168,7 @@ func measure(ctx context.Context, s *scenario.Scenario, g *ground, jobs []job, o
 	if err := clock.Sleep(ctx, at-workload.Now()); err != nil {
 		return out, nil, err
 	}
-	first, err := g.look(jobs)
+	first, err := b.look(jobs)
 	if err == nil && watching != nil {
 		err = watching.Begin()
 	}
@@ -183,7 +183,7 @@ func measure(ctx context.Context, s *scenario.Scenario, g *ground, jobs []job, o
 	if err := clock.Sleep(ctx, first.at+s.Duration-workload.Now()); err != nil {
 		return out, nil, err
 	}
-	last, err := g.look(jobs)
+	last, err := b.look(jobs)
 	var measured map[string]Measured
 	if err == nil && watching != nil {
 		measured, err = watching.End()

@@ -21,8 +21,8 @@ import (
 	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
-// homes are the cgroups of runs below a scope, with who is in them.
-func homes(t *testing.T, tree *cgrouptest.Tree) (paths []string, pids []int) {
+// sandboxes are the cgroups of runs below a scope, with who is in them.
+func sandboxes(t *testing.T, tree *cgrouptest.Tree) (paths []string, pids []int) {
 	t.Helper()
 	children, err := tree.Host.Children(cgroup.CPU, tree.Top)
 	if err != nil {
@@ -86,7 +86,7 @@ func TestEveryKind(t *testing.T) {
 	if app.Width != nil || app.ActivePeriods != nil || app.StoppedSeconds != nil {
 		t.Errorf("measured without a probe: %+v", app)
 	}
-	if paths, pids := homes(t, tree); len(paths)+len(pids) > 0 {
+	if paths, pids := sandboxes(t, tree); len(paths)+len(pids) > 0 {
 		t.Errorf("left: %q, processes %v", paths, pids)
 	}
 }
@@ -139,7 +139,7 @@ workloads:
 	if beside := p - a; beside > 1.1*r.Outcome.Seconds || beside <= 0 {
 		t.Errorf("four threads beside an idle pinned cgroup used %.2f s of one CPU in %.2f s", beside, r.Outcome.Seconds)
 	}
-	if paths, pids := homes(t, tree); len(paths)+len(pids) > 0 {
+	if paths, pids := sandboxes(t, tree); len(paths)+len(pids) > 0 {
 		t.Errorf("left: %q, processes %v", paths, pids)
 	}
 }
@@ -265,7 +265,7 @@ func TestInterrupted(t *testing.T) {
 	if _, err := Run(ctx, long, o); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("interrupted: %v", err)
 	}
-	if paths, pids := homes(t, tree); len(paths)+len(pids) > 0 {
+	if paths, pids := sandboxes(t, tree); len(paths)+len(pids) > 0 {
 		t.Errorf("left: %q, processes %v", paths, pids)
 	}
 }
@@ -293,11 +293,11 @@ func TestKilled(t *testing.T) {
 		_ = cmd.Process.Kill()
 		t.Fatalf("the victim said %q", lines.Text())
 	}
-	if _, pids := homes(t, tree); len(pids) == 0 {
+	if _, pids := sandboxes(t, tree); len(pids) == 0 {
 		t.Error("the victim runs nothing")
 	}
-	if removed, _, err := sandbox.RemoveLeftovers(tree.Host, tree.Top, Prefix); err != nil || removed != 0 {
-		t.Errorf("the cgroups of a living one were removed: %d, %v", removed, err)
+	if left, err := sandbox.RemoveLeftovers(tree.Host, tree.Top, Prefix); err != nil || left.Removed != 0 {
+		t.Errorf("the cgroups of a running one were removed: %+v, %v", left, err)
 	}
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -305,7 +305,7 @@ func TestKilled(t *testing.T) {
 	_ = cmd.Wait()
 	deadline := time.Now().Add(30 * time.Second)
 	for {
-		_, pids := homes(t, tree)
+		_, pids := sandboxes(t, tree)
 		if len(pids) == 0 {
 			break
 		}
@@ -314,11 +314,11 @@ func TestKilled(t *testing.T) {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	removed, notes, err := sandbox.RemoveLeftovers(tree.Host, tree.Top, Prefix)
-	if err != nil || removed != 1 || len(notes) > 0 {
-		t.Errorf("removed %d, %q, %v", removed, notes, err)
+	left, err := sandbox.RemoveLeftovers(tree.Host, tree.Top, Prefix)
+	if err != nil || left.Removed != 1 || len(left.Stay) > 0 {
+		t.Errorf("%+v, %v", left, err)
 	}
-	if paths, _ := homes(t, tree); len(paths) > 0 {
+	if paths, _ := sandboxes(t, tree); len(paths) > 0 {
 		t.Errorf("left: %q", paths)
 	}
 }
@@ -336,7 +336,7 @@ func TestRefused(t *testing.T) {
 			t.Errorf("want %q, got %v", want, err)
 		}
 	}
-	if paths, _ := homes(t, tree); len(paths) > 0 {
+	if paths, _ := sandboxes(t, tree); len(paths) > 0 {
 		t.Errorf("left: %q", paths)
 	}
 }

@@ -66,8 +66,8 @@ func milliseconds(d time.Duration, ok bool) *float64 {
 // service to count as recovered.
 const goodShare = 0.9
 
-// recovery is how long after the load's last fall it took until every further
-// second was good; nil: the load does not fall, or the last second was not good.
+// recovery is the time from the load's last fall until every further second was good.
+// nil: the load does not fall, or the last second was not good.
 func recovery(phases []scenario.Phase, timeline []loadgen.SlotResult) *float64 {
 	fall, at := time.Duration(-1), time.Duration(0)
 	for i, p := range phases {

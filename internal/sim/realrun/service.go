@@ -101,7 +101,7 @@ func planned(s *scenario.Scenario, w *scenario.Workload, seed uint64) loadgen.Pl
 	p := loadgen.Plan{
 		Seed: seedOf(seed, wholeName(w)), Timeout: w.Server.Timeout, Good: w.Server.Timeout,
 		Retries: loadgen.Retries(w.Server.Retries),
-		// What is on its way at the scenario's end is unfinished.
+		// A request that is on its way at the scenario's end is unfinished.
 		Drain: time.Millisecond, LateAfter: lateAfter, Phases: plannedPhases(w.Phases, s.Duration-w.Start),
 	}
 	for i, c := range w.Server.Classes {

@@ -79,7 +79,7 @@ func sumShards(s *scenario.Scenario, out map[string]scenario.WorkloadOutcome) {
 	}
 }
 
-// plus adds what was measured.
+// plus adds two measurements.
 func plus[N uint64 | float64](a, b *N) *N {
 	if a == nil || b == nil {
 		return b

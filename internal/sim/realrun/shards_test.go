@@ -67,7 +67,7 @@ func TestShards(t *testing.T) {
 	if a, b := keys(t, r.Outcome), keys(t, simulated.Outcome); !slices.Equal(a, b) {
 		t.Errorf("real %q\nsimulated %q", a, b)
 	}
-	if paths, pids := homes(t, tree); len(paths)+len(pids) > 0 {
+	if paths, pids := sandboxes(t, tree); len(paths)+len(pids) > 0 {
 		t.Errorf("left: %q, processes %v", paths, pids)
 	}
 }

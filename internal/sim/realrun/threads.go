@@ -15,8 +15,8 @@ type threadsJob struct {
 	name    string
 }
 
-func startThreads(s *scenario.Scenario, w *scenario.Workload, g *ground, o Options) (job, error) {
-	_, cpus := g.of(s, w)
+func startThreads(s *scenario.Scenario, w *scenario.Workload, b *testbed, o Options) (job, error) {
+	_, cpus := b.of(s, w)
 	p, err := threads.Start(o.Exe, threads.Spec{
 		Name: w.Name, Kind: w.Kind, Threads: w.Threads, Fast: w.Fast, Run: w.Run, Sleep: w.Sleep, On: w.On, Off: w.Off,
 		Phases: w.Phases, CPUs: cpus.List(), Start: w.Start, Duration: s.Duration, TimerSlack: s.Host.TimerSlack,

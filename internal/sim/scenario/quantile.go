@@ -3,6 +3,8 @@ package scenario
 import (
 	"math"
 	"slices"
+
+	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
 // Quantile sums runs of one scenario up: each figure by itself, the value that
@@ -66,7 +68,7 @@ func pick[T any, N uint64 | float64](s sample[T], figure func(T) N) N {
 		all = append(all, figure(r))
 	}
 	slices.Sort(all)
-	return all[int(s.p*float64(len(all)-1))]
+	return stats.Rank(all, s.p)
 }
 
 func pickMeasured[T any, N uint64 | float64](s sample[T], figure func(T) *N) *N {

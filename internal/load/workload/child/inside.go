@@ -16,12 +16,12 @@ import (
 
 // Bounds of a child.
 const (
-	MaxConfig   = 4 << 20
+	maxConfig   = 4 << 20
 	MaxWords    = 4096
 	MaxDeadline = 2 * time.Hour
-	// Grace is how long after its deadline the kernel kills a child that has not
+	// grace is how long after its deadline the kernel kills a child that has not
 	// ended by itself.
-	Grace = time.Second
+	grace = time.Second
 )
 
 // Inside is a child's own view of itself.
@@ -56,8 +56,8 @@ func decode(from *bufio.Reader, config any) error {
 	for {
 		part, err := from.ReadSlice('\n')
 		line = append(line, part...)
-		if len(line) > MaxConfig {
-			return fmt.Errorf("its configuration has more than %d bytes", MaxConfig)
+		if len(line) > maxConfig {
+			return fmt.Errorf("its configuration has more than %d bytes", maxConfig)
 		}
 		if err == nil {
 			break
@@ -82,7 +82,7 @@ func (i *Inside) EndAfter(deadline time.Duration) error {
 	if deadline <= 0 || deadline > MaxDeadline {
 		return fmt.Errorf("deadline %v: outside 0 to %v", deadline, MaxDeadline)
 	}
-	if err := killAfter(deadline + Grace); err != nil {
+	if err := killAfter(deadline + grace); err != nil {
 		return fmt.Errorf("cannot set a timer for its own end: %w", err)
 	}
 	time.AfterFunc(deadline, func() { os.Exit(0) })

@@ -35,14 +35,18 @@ type Options struct {
 	Files []*os.File
 	// CPUs it may run on; empty: those of the caller.
 	CPUs cpuset.CPUSet
+	// Read reads the child's standard output until its end, in a goroutine that
+	// [Process.Stop] waits for; nil: the caller reads [Process.Out].
+	Read func(io.Reader)
 }
 
 // Process is a running child, seen from its parent.
 type Process struct {
-	cmd  *exec.Cmd
-	hold *os.File // our end of the pipe that keeps it alive
-	out  *os.File
-	last *words
+	cmd    *exec.Cmd
+	hold   *os.File // our end of the pipe that keeps it alive
+	out    *os.File
+	reader sync.WaitGroup // Options.Read
+	last   *words
 	// disturbed is why its runtime is not held.
 	disturbed error
 	stop      sync.Once
@@ -56,8 +60,8 @@ const exitPatience = 2 * time.Second
 // Start starts a child and sends it its configuration.
 func Start(o Options) (*Process, error) {
 	config, err := json.Marshal(o.Config)
-	if err == nil && len(config) >= MaxConfig {
-		err = fmt.Errorf("its configuration has %d bytes, %d are allowed", len(config), MaxConfig)
+	if err == nil && len(config) >= maxConfig {
+		err = fmt.Errorf("its configuration has %d bytes, %d are allowed", len(config), maxConfig)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("child %s: %w", o.Command, err)
@@ -70,26 +74,32 @@ func Start(o Options) (*Process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("child %s: %w", o.Command, err)
 	}
-	defer in.Close()
 	out, outEnd, err := os.Pipe()
 	if err != nil {
+		in.Close()
 		hold.Close()
 		return nil, fmt.Errorf("child %s: %w", o.Command, err)
 	}
-	defer outEnd.Close()
 	p := &Process{hold: hold, out: out, last: &words{}}
 	p.cmd = &exec.Cmd{
 		Path: exe, Args: []string{"unthrottle", o.Command}, Env: append(slices.Clone(o.Env), noRaceSleep), Dir: "/",
 		Stdin: in, Stdout: outEnd, Stderr: p.last, ExtraFiles: o.Files,
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
 	}
-	if err := startOn(o.CPUs, p.cmd); err != nil {
+	err = startOn(o.CPUs, p.cmd)
+	// Without our copies of its ends a child that has ended closes the pipes.
+	in.Close()
+	outEnd.Close()
+	if err != nil {
 		hold.Close()
 		out.Close()
 		return nil, fmt.Errorf("child %s: cannot start %s: %w", o.Command, exe, err)
 	}
+	if o.Read != nil {
+		p.reader.Go(func() { o.Read(out) })
+	}
 	if _, err := hold.Write(append(config, '\n')); err != nil {
-		return nil, errors.Join(fmt.Errorf("child %s: ended before it was told what to do: %w", o.Command, err), p.Stop())
+		return nil, errors.Join(fmt.Errorf("child %s: ended before it read its configuration: %w", o.Command, err), p.Stop())
 	}
 	return p, nil
 }
@@ -134,8 +144,8 @@ func (p *Process) Tell(word byte) error {
 	return nil
 }
 
-// Stop ends the child, reaps it, and says if it went wrong before it was
-// stopped. Calling it again gives the same answer.
+// Stop ends the child and reaps it. It returns an error if the child failed before. A
+// second call returns the same answer.
 func (p *Process) Stop() error {
 	p.stop.Do(func() {
 		p.hold.Close()
@@ -144,6 +154,7 @@ func (p *Process) Stop() error {
 			killed.Store(true)
 			_ = p.cmd.Process.Kill()
 		})
+		p.reader.Wait()
 		// A full pipe must not hold it.
 		_, _ = io.Copy(io.Discard, p.out)
 		err := p.cmd.Wait()
@@ -166,8 +177,8 @@ func (p *Process) failure(err error) error {
 	case exit.Exited():
 		return fmt.Errorf("child %d: %w: %s", p.Pid(), err, p.last)
 	}
-	// Not by us: who looks for the cause must not look in the child.
-	return fmt.Errorf("child %d: ended by a signal (%w): somebody killed it, the kernel for want of memory, or the timer of its own deadline", p.Pid(), err)
+	// We did not send the signal, so that the cause is not in the child.
+	return fmt.Errorf("child %d: ended by a signal (%w): another program, the kernel for want of memory or the timer of its deadline killed it", p.Pid(), err)
 }
 
 // words keeps the first words of a child's standard error.
@@ -176,7 +187,7 @@ type words struct {
 	text bytes.Buffer
 }
 
-// Write implements io.Writer and never fails: what is too much is dropped.
+// Write implements io.Writer and never fails: it drops what exceeds MaxWords.
 func (t *words) Write(b []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

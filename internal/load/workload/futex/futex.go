@@ -1,8 +1,8 @@
 // Package futex lets threads of a workload wait for each other by the kernel's
-// futex(2), in raw system calls: the Go runtime is not told, so a waiting thread
-// sleeps and a woken one runs as in any other language's program, with none of
-// Go's scheduler between. Each waiting thread keeps its P meanwhile: GOMAXPROCS
-// must be larger than the number of threads that wait.
+// futex(2), in raw system calls past the Go runtime. A waiting thread sleeps and a
+// woken one runs as in a C program, without Go's scheduler between. Each waiting
+// thread keeps its P meanwhile: GOMAXPROCS must be larger than the number of threads
+// that wait.
 package futex
 
 import (
@@ -20,7 +20,7 @@ const (
 	opWake = 1 | private
 )
 
-// All wakes everybody.
+// All wakes every waiting thread.
 const All = 1 << 30
 
 // Wait sleeps while *word is v; it may return early.

@@ -4,17 +4,18 @@
 // # Problem
 //
 // A model of a garbage collector shows what its author thinks of one. Where a JVM
-// is installed, the real one can be asked.
+// is installed, the experiment can use the real one.
 //
 // # Rule
 //
-// The program is one small class, given to the JVM as an archive in memory
-// (memfd_create(2)), so that no file is left behind, whatever the JVM dies of. The
-// parallel collector has as many threads as the scenario says; what the JVM itself
-// would take on a host is what -XX:ParallelGCThreads overrides. It ends when its
-// standard input does, which the kernel closes when the parent is gone; should it
-// be stuck, an alarm set before it was executed kills it (setitimer(2) outlives
-// execve(2)).
+// The program is one small class. The JVM gets it as an archive in memory
+// (memfd_create(2)), so that no file stays behind. The parallel collector has as many
+// threads as the scenario says: -XX:ParallelGCThreads overrides what the JVM would
+// derive from the host.
+//
+// The JVM ends when its standard input closes, which the kernel closes when the parent
+// has ended. An alarm kills a JVM that hangs. The child sets it before execve(2), and
+// it stays in force (setitimer(2)).
 //
 // # Worked example
 //

@@ -30,7 +30,7 @@ func TestParsePause(t *testing.T) {
 		"GC(1) Pause Young 99999999999999999999.1ms":                                       -1,
 		"GC(1) Pause Young ms":                                                             -1,
 	} {
-		got, ok := ParsePause(line)
+		got, ok := parsePause(line)
 		if ok != (want >= 0) || ok && got != want {
 			t.Errorf("%q: %v, %v", line, got, ok)
 		}
@@ -40,7 +40,7 @@ func TestParsePause(t *testing.T) {
 func FuzzParsePause(f *testing.F) {
 	f.Add("[1.234s][info][gc] GC(7) Pause Young (Allocation Failure) 44M->12M(124M) 8.123ms")
 	f.Fuzz(func(t *testing.T, line string) {
-		if d, ok := ParsePause(line); ok && (d < 0 || d > 1e6*time.Second) {
+		if d, ok := parsePause(line); ok && (d < 0 || d > 1e6*time.Second) {
 			t.Errorf("%q: %v", line, d)
 		}
 	})

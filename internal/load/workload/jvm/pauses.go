@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// MaxPauses that are kept.
-const MaxPauses = 1_000_000
+// maxPauses that are kept.
+const maxPauses = 1_000_000
 
 // pauseLine is a pause in the unified GC log at level info.
 var pauseLine = regexp.MustCompile(`GC\(\d+\) Pause .* (\d{1,9}\.\d{1,6})ms\s*$`)
 
-// ParsePause reads a line of a GC log; false: it is no pause.
-func ParsePause(line string) (time.Duration, bool) {
+// parsePause reads a line of a GC log; false: it is no pause.
+func parsePause(line string) (time.Duration, bool) {
 	found := pauseLine.FindStringSubmatch(line)
 	if found == nil {
 		return 0, false

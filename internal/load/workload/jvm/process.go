@@ -150,10 +150,10 @@ func (p *Process) read() {
 			close(p.ready)
 			continue
 		}
-		took, ok := ParsePause(line)
+		took, ok := parsePause(line)
 		p.mu.Lock()
 		switch {
-		case ok && len(p.pauses) < MaxPauses:
+		case ok && len(p.pauses) < maxPauses:
 			p.pauses = append(p.pauses, pause{workload.Now(), took})
 		case !ok && len(p.words) < child.MaxWords:
 			p.words += line[:min(len(line), 200)] + "\n"

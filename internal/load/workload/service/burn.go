@@ -9,16 +9,16 @@ import (
 	"github.com/unthrottle/unthrottle/internal/sim/scenario"
 )
 
-// roundsPerLook is how many rounds pass between two looks at the clock, about
-// 5 µs: small against a request, large against the look (0.3 µs).
+// roundsPerLook is how many rounds pass between two readings of the clock, about 5
+// µs: small against a request, large against the reading (0.3 µs).
 const roundsPerLook = 10_000
 
 // sink takes what threads compute, so that no compiler drops the work.
 var sink atomic.Uint64
 
-// burn computes until the calling thread has used d of CPU time, so that neither
-// waiting nor being stopped counts as work. pausing, if any, is where it stops for
-// a collection.
+// burn computes until the calling thread has used d of CPU time, so that neither a
+// wait nor a stop counts as work. It stops for collections of pausing, unless that is
+// nil.
 func burn(d time.Duration, pausing *world) {
 	var between func()
 	if pausing != nil {
@@ -42,8 +42,8 @@ func mix(x uint64) uint64 {
 // 10^8.
 const maxTail = 18
 
-// draw is the distribution's value for random bits: the same bits, the same
-// work, whoever serves the request and however often it is tried.
+// draw is the distribution's value for random bits: the same bits mean the same work
+// for every try, on any thread.
 func draw(d scenario.Duration, bits uint64) time.Duration {
 	u := (float64(bits>>11) + 0.5) / (1 << 53) // above 0, below 1
 	switch d.Shape {

@@ -63,7 +63,7 @@ func (r *reader) accept() {
 	}
 	peer, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	s := r.s
-	if err != nil || int(peer.Uid) != os.Getuid() || s.connections.Add(1) > MaxConnections {
+	if err != nil || int(peer.Uid) != os.Getuid() || s.connections.Add(1) > maxConnections {
 		unix.Close(fd)
 		return
 	}
@@ -91,7 +91,7 @@ func (r *reader) read(fd int32) {
 			r.s.connections.Add(-1)
 			return
 		}
-		r.s.handle(request{conn: fd, Request: DecodeRequest(&message)})
+		r.s.handle(request{conn: fd, Request: decodeRequest(&message)})
 	}
 }
 

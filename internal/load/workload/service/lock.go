@@ -6,9 +6,9 @@ import (
 	"github.com/unthrottle/unthrottle/internal/load/workload/futex"
 )
 
-// mutex is a plain lock that does not spin: 0 free, 1 taken, 2 taken and
-// somebody waits. Like most locks of real services it is held through whatever
-// the scheduler does to its holder.
+// mutex is a plain lock that does not spin: 0 free, 1 taken, 2 taken and a thread
+// waits. Like most locks of real services it is held through whatever the scheduler
+// does to its holder.
 type mutex struct {
 	word atomic.Uint32
 	_    [60]byte // a cache line of its own

@@ -26,13 +26,12 @@ const (
 // spareThreads is what the Go runtime may run beside the service's own.
 const spareThreads = 8
 
-// environment is a service's whole environment: threads that wait for the
-// kernel keep their P, so there must be one for each, and nothing of the Go
-// runtime may disturb: no collection (the service allocates nothing while it
-// serves), no preemption signals.
+// environment is a service's whole environment. A thread that waits in the kernel
+// keeps its P, so that each thread needs one. The Go runtime must not disturb: no
+// collection (the service allocates nothing while it serves), no preemption signals.
 func environment(s Spec) []string {
 	return []string{
-		"GOMAXPROCS=" + strconv.Itoa(s.Threads()+spareThreads),
+		"GOMAXPROCS=" + strconv.Itoa(s.threads()+spareThreads),
 		"GOGC=off",
 		"GODEBUG=asyncpreemptoff=1",
 	}
@@ -54,7 +53,7 @@ func serve() error {
 	if err != nil {
 		return err
 	}
-	debug.SetMaxThreads(spec.Threads() + 1000)
+	debug.SetMaxThreads(spec.threads() + 1000)
 	s, err := newServer(spec, listenFD)
 	if err != nil {
 		return err

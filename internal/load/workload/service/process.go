@@ -21,9 +21,9 @@ type Process struct {
 	addr  string
 }
 
-// Start starts a service that does not serve yet: put it into its cgroups, then
-// call [Process.Go]. exe is the program to run with [Command]; "" is this very
-// program. Clients can connect from now on.
+// Start starts a service that does not serve yet: put it into its cgroups, then call
+// [Process.Go]. exe is the program to run with [Command]; "": this very program.
+// Clients can connect from now on.
 func Start(exe string, spec Spec) (*Process, error) {
 	if err := spec.Check(); err != nil {
 		return nil, fmt.Errorf("service: %w", err)
@@ -53,7 +53,7 @@ func listen() (*os.File, string, error) {
 	f := os.NewFile(uintptr(fd), "service")
 	// An address of the family alone asks for a name.
 	if err = autobind(fd); err == nil {
-		err = unix.Listen(fd, MaxConnections)
+		err = unix.Listen(fd, maxConnections)
 	}
 	var at unix.Sockaddr
 	if err == nil {

@@ -62,7 +62,7 @@ func TestMessages(t *testing.T) {
 		r := Request{rapid.Uint64().Draw(t, "number"), rapid.Uint8().Draw(t, "try"), rapid.Uint8().Draw(t, "class"), rapid.Uint32().Draw(t, "client")}
 		var message [RequestBytes]byte
 		r.Encode(&message)
-		if got := DecodeRequest(&message); got != r {
+		if got := decodeRequest(&message); got != r {
 			t.Fatalf("%+v came back as %+v", r, got)
 		}
 		a := Answer{r.Number, r.Try, Status(r.Class), r.Client}
@@ -87,7 +87,7 @@ func TestSpecsThatAreRefused(t *testing.T) {
 	for name, spoil := range map[string]func(*Spec){
 		"no I/O thread":          func(s *Spec) { s.IO = 0 },
 		"a pool without threads": func(s *Spec) { s.Pools[0].Threads = 0 },
-		"too many threads":       func(s *Spec) { s.Pools[0].Threads = MaxThreads },
+		"too many threads":       func(s *Spec) { s.Pools[0].Threads = maxThreads },
 		"a long name":            func(s *Spec) { s.Pools[0].Name = "sixteen-letters-" },
 		"the same name twice":    func(s *Spec) { s.Pools = append(s.Pools, s.Pools[0]) },
 		"a negative queue":       func(s *Spec) { s.Pools[0].Queue = -1 },

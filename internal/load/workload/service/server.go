@@ -10,9 +10,9 @@ import (
 	"github.com/unthrottle/unthrottle/internal/load/workload"
 )
 
-// request is one on its way through the service. A connection's descriptor may
-// have been closed and given again by the time it is answered; the new peer then
-// gets an answer to another client's request, and drops it.
+// request is one on its way through the service. A connection's descriptor may belong
+// to another connection by the time of the answer. The new peer then gets the answer
+// to another client's request and drops it.
 type request struct {
 	conn int32
 	Request

@@ -10,13 +10,13 @@ import (
 
 // Bounds of a [Spec].
 const (
-	MaxThreads     = 4096 // of all pools together
-	MaxQueue       = 1 << 20
-	MaxClasses     = 64
-	MaxPools       = 64
-	MaxShared      = 256 << 20
-	MaxTouches     = 1 << 20
-	MaxConnections = 1024
+	maxThreads     = 4096 // of all pools together
+	maxQueue       = 1 << 20
+	maxClasses     = 64
+	maxPools       = 64
+	maxShared      = 256 << 20
+	maxTouches     = 1 << 20
+	maxConnections = 1024
 	maxWork        = time.Hour
 )
 
@@ -31,9 +31,9 @@ type Spec struct {
 	Classes []Class
 	// Shared is the size of the data that all requests share, in bytes.
 	Shared int
-	// Inflate is by what share of itself a request's work grows for each request
-	// that waits behind it, at most tenfold: what colder caches, longer lists and a
-	// fuller heap do to a service that falls behind. 0: not at all.
+	// Inflate is the share by which a request's work grows for each request that
+	// waits behind it, at most tenfold. It stands for colder caches, longer lists and
+	// a fuller heap. 0: no growth.
 	Inflate float64
 	// GC, if any, stops the world.
 	GC *GC
@@ -74,19 +74,19 @@ type GC struct {
 	Every    time.Duration
 }
 
-// Check says what is wrong with a spec, nil if nothing is.
+// Check returns the first mistake in a spec; nil: it has none.
 func (s Spec) Check() error {
 	switch {
 	case s.IO < 1:
 		return fmt.Errorf("io %d: without an I/O thread no request is read", s.IO)
-	case s.Threads() > MaxThreads:
-		return fmt.Errorf("%d threads: %d are allowed", s.Threads(), MaxThreads)
-	case len(s.Pools) > MaxPools:
-		return fmt.Errorf("%d pools: %d are allowed", len(s.Pools), MaxPools)
-	case len(s.Classes) < 1 || len(s.Classes) > MaxClasses:
-		return fmt.Errorf("%d classes of requests: give 1 to %d", len(s.Classes), MaxClasses)
-	case s.Shared < 0 || s.Shared > MaxShared:
-		return fmt.Errorf("shared %d bytes: outside 0 to %d", s.Shared, MaxShared)
+	case s.threads() > maxThreads:
+		return fmt.Errorf("%d threads: %d are allowed", s.threads(), maxThreads)
+	case len(s.Pools) > maxPools:
+		return fmt.Errorf("%d pools: %d are allowed", len(s.Pools), maxPools)
+	case len(s.Classes) < 1 || len(s.Classes) > maxClasses:
+		return fmt.Errorf("%d classes of requests: give 1 to %d", len(s.Classes), maxClasses)
+	case s.Shared < 0 || s.Shared > maxShared:
+		return fmt.Errorf("shared %d bytes: outside 0 to %d", s.Shared, maxShared)
 	case !(s.Inflate >= 0 && s.Inflate <= 1):
 		return fmt.Errorf("inflate %g: outside 0 to 1", s.Inflate)
 	case s.Deadline <= 0 || s.Deadline > child.MaxDeadline:
@@ -110,8 +110,8 @@ func (s Spec) Check() error {
 	return s.GC.check()
 }
 
-// Threads is how many threads serve or collect.
-func (s Spec) Threads() int {
+// threads is how many threads serve or collect.
+func (s Spec) threads() int {
 	n := s.IO
 	for _, p := range s.Pools {
 		n += p.Threads
@@ -128,8 +128,8 @@ func (p Pool) check() error {
 		return fmt.Errorf("pool %.30q: a name has 1 to 15 bytes", p.Name)
 	case p.Threads < 1:
 		return fmt.Errorf("pool %q: %d threads: a pool without threads serves nothing", p.Name, p.Threads)
-	case p.Queue < 0 || p.Queue > MaxQueue:
-		return fmt.Errorf("pool %q: queue %d: outside 0 to %d", p.Name, p.Queue, MaxQueue)
+	case p.Queue < 0 || p.Queue > maxQueue:
+		return fmt.Errorf("pool %q: queue %d: outside 0 to %d", p.Name, p.Queue, maxQueue)
 	case p.PerThread && p.Queue < p.Threads:
 		return fmt.Errorf("pool %q: queue %d: less than one for each of %d threads", p.Name, p.Queue, p.Threads)
 	}
@@ -145,8 +145,8 @@ func (c Class) check(pools map[string]bool, shared int) error {
 		return fmt.Errorf("work %+v: outside 0 to %v", d, maxWork)
 	case d.Mean == 0 && d.High == 0:
 		return fmt.Errorf("no work")
-	case c.Touches < 0 || c.Touches > MaxTouches:
-		return fmt.Errorf("touches %d: outside 0 to %d", c.Touches, MaxTouches)
+	case c.Touches < 0 || c.Touches > maxTouches:
+		return fmt.Errorf("touches %d: outside 0 to %d", c.Touches, maxTouches)
 	case c.Touches > 0 && shared < line:
 		return fmt.Errorf("touches %d cache lines of shared data, and there is none", c.Touches)
 	case !(c.Locked >= 0 && c.Locked <= 1):

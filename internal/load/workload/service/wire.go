@@ -45,8 +45,8 @@ func (r Request) Encode(to *[RequestBytes]byte) {
 	binary.LittleEndian.PutUint64(to[8:], uint64(r.Try)|uint64(r.Class)<<8|uint64(r.Client)<<32)
 }
 
-// DecodeRequest reads what Encode wrote; any 16 bytes are a request.
-func DecodeRequest(from *[RequestBytes]byte) Request {
+// decodeRequest reads what Encode wrote; any 16 bytes are a request.
+func decodeRequest(from *[RequestBytes]byte) Request {
 	return Request{Number: binary.LittleEndian.Uint64(from[0:]), Try: from[8], Class: from[9], Client: binary.LittleEndian.Uint32(from[12:])}
 }
 

@@ -45,7 +45,7 @@ func (w *world) safepoint() {
 	}
 }
 
-// halt returns when nobody serves.
+// halt returns when no thread serves.
 func (w *world) halt() {
 	w.stop.Store(1)
 	for {

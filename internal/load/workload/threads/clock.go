@@ -9,8 +9,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/sim/scenario"
 )
 
-// roundsPerLook is how many rounds pass between two looks at a clock, about
-// 0.5 µs: a run of fibtest's has a few µs.
+// roundsPerLook is how many rounds pass between two readings of the clock, about 0.5
+// µs. A run of fibtest takes a few µs.
 const roundsPerLook = 1000
 
 // draw takes a time from a distribution.

@@ -1,26 +1,26 @@
-// Package threads runs one workload of a scenario for real: a process whose
-// threads burn, run and sleep in turn, sleep and measure it, or stay in long
-// system calls.
+// Package threads runs one workload of a scenario for real. Its threads burn CPU
+// time, run and sleep in turn, sleep and measure it, or stay in long system calls.
 //
 // # Problem
 //
-// What a scenario says of threads must be what the kernel sees: so many threads,
-// so much CPU time per run, wake-ups when they are due. And what they measure of
-// themselves must not depend on when their parent, or a quota, lets them tell.
+// The kernel must see what the scenario describes: so many threads, so much CPU time
+// per run, wake-ups when they are due. The measured times must not depend on the
+// parent, nor on when a quota lets the threads report them.
 //
 // # Rule
 //
-// All threads are made before the beginning and wait. A run ends when the thread has
-// had its CPU time ([workload.BurnFor]), so that being stopped is no work. A run's latency counts
-// from when its sleep was due to end; what ends after the scenario's end is not
-// counted but unfinished. Sleeps and clocks are raw system calls: nothing of the
-// Go runtime lies between, and the runtime's own thread that would interrupt them
-// is held.
+// The process makes all threads before the beginning, and they wait. A run ends when
+// its thread has had its CPU time ([workload.BurnFor]), so that a stop is no work. The
+// latency of a run counts from the time at which its sleep was due to end. A run that
+// ends after the scenario's end counts as unfinished.
+//
+// Sleeps and clocks are raw system calls, past the Go runtime. [child.Process.Hold]
+// stops the thread of the runtime that would interrupt them.
 //
 // # Worked example
 //
-// sleep-run, run 2 ms, sleep 10 ms, in a cgroup whose quota is gone for another
-// 30 ms when the sleep ends: the thread runs 30 ms late, the run counts as 32 ms.
+// A thread runs 2 ms and sleeps 10 ms. Its sleep ends while the quota of its cgroup is
+// spent for another 30 ms. The thread then runs 30 ms late, and its run takes 32 ms.
 //
 // # Limits
 //

@@ -20,7 +20,7 @@ type latency struct {
 	open    bool
 }
 
-// begin is the start of what is measured, now or later.
+// begin starts the measurement at a time, now or later.
 func (l *latency) begin(at time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

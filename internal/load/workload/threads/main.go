@@ -30,9 +30,9 @@ const (
 // spareThreads is what the Go runtime may run beside the workload's own.
 const spareThreads = 8
 
-// environment is a workload's whole environment: threads in raw system calls
-// keep their P, so there must be one for each; no collection, no preemption
-// signals (which would also cut sleeps short).
+// environment is a workload's whole environment. A thread in a raw system call keeps
+// its P, so that each thread needs one. No collection, no preemption signals (which
+// would also cut sleeps short).
 func environment(s Spec) []string {
 	return []string{"GOMAXPROCS=" + strconv.Itoa(s.Threads+spareThreads), "GOGC=off", "GODEBUG=asyncpreemptoff=1"}
 }
@@ -84,8 +84,8 @@ func work() error {
 	}
 }
 
-// prepare makes all threads; they wait for begin to be 1, by a futex: the thread
-// of the runtime that would look after goroutines left waiting is held.
+// prepare makes all threads. They wait by a futex until begin is 1: the thread of the
+// runtime that would wake waiting goroutines is held.
 func prepare(spec *Spec) (all []thread, begin *atomic.Uint32, err error) {
 	all, begin = make([]thread, spec.Threads), new(atomic.Uint32)
 	var ready sync.WaitGroup

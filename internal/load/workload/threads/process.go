@@ -17,9 +17,8 @@ type Process struct {
 	name  string
 }
 
-// Start starts a workload whose threads exist and wait: put it into its
-// cgroups, then call [Process.Go]. exe is the program to run with [Command]; ""
-// is this very program.
+// Start starts a workload whose threads exist and wait: put it into its cgroups, then
+// call [Process.Go]. exe is the program to run with [Command]; "": this very program.
 func Start(exe string, spec Spec) (*Process, error) {
 	if err := spec.Check(); err != nil {
 		return nil, err
@@ -50,7 +49,7 @@ func (p *Process) Go() error {
 	return nil
 }
 
-// Tell gives what was measured until the scenario's end; ask after it.
+// Tell returns the measurements until the scenario's end; call it after that.
 func (p *Process) Tell() (Result, error) {
 	if err := p.child.Tell(wordTell); err != nil {
 		return Result{}, fmt.Errorf("%s: %w", p.name, err)

@@ -34,7 +34,7 @@ type Spec struct {
 	Deadline time.Duration
 }
 
-// Check says what is wrong with a spec, nil if nothing is.
+// Check returns the first mistake in a spec; nil: it has none.
 func (s Spec) Check() error {
 	switch {
 	case s.Threads < 1 || s.Threads > MaxThreads:

@@ -59,7 +59,7 @@ func (t *thread) failure() string {
 	return ""
 }
 
-// roundsPerBurst is how many rounds a burning thread makes between two looks at
+// roundsPerBurst is how many rounds a burning thread makes between two readings of
 // the clock, about 20 µs.
 const roundsPerBurst = 40_000
 

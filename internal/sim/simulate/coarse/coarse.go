@@ -1,19 +1,27 @@
-// Package coarse foretells a container's throttling period by period instead of
-// event by event, for whole fleets: tens of millions of container-periods a
-// second and core, where package simulate does some thousands.
+// Package coarse predicts a container's throttling period by period instead of
+// event by event. It is meant for whole fleets: it steps through tens of millions of
+// container-periods a second on one core, package simulate through some thousands.
 //
 // # Rule
 //
-// Work that arrives in a period joins what was left over. The container runs it
-// as wide as its threads allow until the work is done, the period is over, or
-// the quota is spent; in the last case it stands still until the period's end.
-// What a CPU overruns between two ticks is taken from the next period
-// (kernel/sched/fair.c: runtime_remaining below 0 is paid back first). Unused
-// quota is kept up to the burst (__refill_cfs_bandwidth_runtime, Linux 5.14).
+// Work that arrives in a period joins the backlog. The container runs the backlog
+// as wide as its threads allow. It ends when the work is done, the period is over or
+// the quota is spent. In the last case the quota stops it until the period's end.
 //
-// What it leaves out: slices and what CPUs keep of them, other containers, the
-// order of threads, work that arrives late in its period. Its error against
-// package simulate is measured by the tests and told in docs/reference/simulate.md.
+// The kernel notices a spent quota at a tick. It takes the overrun from the next
+// period (kernel/sched/fair.c: it first pays back a negative runtime_remaining). It
+// keeps unused quota up to the burst (__refill_cfs_bandwidth_runtime, Linux 5.14).
+//
+// # Worked example
+//
+// A limit of 200 ms per 100 ms, 400 ms of work, 11 threads: the container spends the
+// quota in 18.2 ms, is stopped for 81.8 ms, and leaves a backlog of 200 ms.
+//
+// # Limits
+//
+// The model leaves out slices, other containers, the order of threads and the
+// arrival time within a period. docs/results/coarse.md has its error against package
+// simulate. No command uses it yet: it waits for forecasts of fleets.
 package coarse
 
 // Limit of one container. Times are in nanoseconds.
@@ -23,30 +31,31 @@ type Limit struct {
 	TickNS int64
 }
 
-// State of one container between two periods. The zero value is one that has been idle.
+// State of one container between two periods. The zero value is an idle container.
 type State struct {
-	// BacklogNS is work left over.
+	// BacklogNS is work that is not done yet.
 	BacklogNS int64
-	// SavedNS is quota saved up for a burst, or below 0 what was overrun.
+	// SavedNS is quota saved for a burst, or, below 0, the overrun.
 	SavedNS int64
 }
 
-// Period is what one period brought.
+// Period is the outcome of one period.
 type Period struct {
 	UsedNS, StoppedNS int64
 	Throttled         bool
 }
 
-// Step runs one period in which workNS of CPU time arrives, at most width CPUs in use at once. It allocates nothing.
+// Step runs one period in which workNS of CPU time arrives and at most width CPUs are
+// in use at once. It allocates nothing.
 func (s *State) Step(l *Limit, workNS int64, width int32) Period {
 	want := s.BacklogNS + workNS
 	if want <= 0 || width <= 0 {
-		// What was overrun is paid first here too: a throttled CPU is in debt until a refill, whoever still runs there.
+		// An idle period pays the overrun too: a throttled CPU stays in debt until a refill.
 		s.SavedNS = min(s.SavedNS+l.QuotaNS, l.BurstNS)
 		s.BacklogNS = max(want, 0)
 		return Period{}
 	}
-	// A pool never holds more than quota and burst; what was overrun is paid first.
+	// A pool never holds more than quota and burst, and it pays the overrun first.
 	have := l.QuotaNS + s.SavedNS
 	room := int64(width) * l.PeriodNS
 	if want <= have || room <= have {
@@ -60,13 +69,13 @@ func (s *State) Step(l *Limit, workNS int64, width int32) Period {
 		s.SavedNS = have
 		return Period{StoppedNS: l.PeriodNS, Throttled: true}
 	}
-	// Each CPU runs on for half a tick on average before it is noticed.
+	// On average each CPU runs for half a tick more before the kernel notices.
 	used := min(have+int64(width)*l.TickNS/2, want, room)
 	s.BacklogNS = want - used
 	s.SavedNS = have - used
 	ran := used / int64(width)
 	p := Period{UsedNS: used, StoppedNS: l.PeriodNS - ran}
-	// Work that the overrun finished leaves nobody to stand still.
+	// Where the overrun finished the work no thread waits.
 	if s.BacklogNS == 0 {
 		p.StoppedNS = 0
 	}
@@ -74,13 +83,14 @@ func (s *State) Step(l *Limit, workNS int64, width int32) Period {
 	return p
 }
 
-// Sum is what many periods brought.
+// Sum adds many periods.
 type Sum struct {
 	Periods, Throttled uint64
 	UsedNS, StoppedNS  int64
 }
 
-// Run steps through a demand: workNS and width by period, as a flight recorder keeps them.
+// Run steps through a demand: workNS and width for each period, as the flight
+// recorder keeps them.
 func Run(l *Limit, workNS []int64, width []int32) Sum {
 	var s State
 	var sum Sum

@@ -26,8 +26,8 @@ func example() demo.Result {
 		}
 		return all
 	}
-	variant := func(name string, burn int, cpus string, throttled *uint64, p50, p99, most, late float64, bins []demo.Bin) demo.Arm {
-		return demo.Arm{Name: name, Burners: burn, CPUs: cpus, Periods: ptr(uint64(70)), ThrottledPeriods: throttled,
+	variant := func(name string, burn int, cpus string, throttled *uint64, p50, p99, most, late float64, bins []demo.Bin) demo.Variant {
+		return demo.Variant{Name: name, Burners: burn, CPUs: cpus, Periods: ptr(uint64(70)), ThrottledPeriods: throttled,
 			UsedCPUs: ptr(1.0), P50: &p50, P99: &p99, Max: &most, Late: &late, Histogram: bins}
 	}
 	return demo.Result{
@@ -107,7 +107,7 @@ func TestFitsAndIsPlain(t *testing.T) {
 }
 
 func TestNotMeasuredIsADash(t *testing.T) {
-	text := written(t, demo.Result{Before: demo.Arm{Name: "quota"}, Notes: []string{"a \x1b[31mnote"}}, Options{})
+	text := written(t, demo.Result{Before: demo.Variant{Name: "quota"}, Notes: []string{"a \x1b[31mnote"}}, Options{})
 	if !strings.Contains(text, "quota     0                  -          -    -    -       -       -") || strings.Contains(text, "\x1b") || strings.Contains(text, "restored") {
 		t.Errorf("got:\n%s", text)
 	}

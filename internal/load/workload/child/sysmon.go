@@ -11,19 +11,19 @@ import (
 
 // Hold stops the thread of the child's Go runtime that looks after its goroutines
 // (sysmon of runtime/proc.go); call it when all of the child's threads exist. Some
-// hundred times a second it asks threads that seem to run for too long, such as those
-// that wait for a CPU or for quota, to let others run, which puts them to sleep for a
-// moment and wakes three threads more: up to 1 % of a CPU per process, quota taken on
-// CPUs where the scenario has nothing to run, and work that seems to end before it
-// does. The threads of a workload need nothing of it.
+// hundred times a second it asks threads that seem to run for too long to let others
+// run. Threads that wait for a CPU or for quota seem to. This puts them to sleep for
+// a moment and wakes three more threads. It costs up to 1 % of a CPU per process and
+// takes quota on CPUs where the scenario runs nothing. Work also seems to end before
+// it does. The threads of a workload need nothing of it.
 //
 // The thread stays in a ptrace stop (ptrace(2), PTRACE_INTERRUPT) until it is killed
 // with its process, or this process ends. Where the kernel does not allow it, the child
 // runs as it is, and [Process.Disturbed] says why.
 func (p *Process) Hold() { p.disturbed = p.holdWatcher() }
 
-// Disturbed says why the child's runtime runs besides its threads, which takes up to 1 %
-// of a CPU; nil: it does not, or Hold was not called yet.
+// Disturbed returns why [Process.Hold] failed: the child's runtime then takes up to 1
+// % of a CPU. nil: Hold succeeded or was not called.
 func (p *Process) Disturbed() error { return p.disturbed }
 
 func (p *Process) holdWatcher() error {

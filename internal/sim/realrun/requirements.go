@@ -17,9 +17,9 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
-// check refuses what this host cannot run, before anything is made. v2 tells
+// checkSupported refuses what this host cannot run, before anything is made. v2 tells
 // whether the cpu controller is on cgroup v2.
-func check(s *scenario.Scenario, v2 bool) error {
+func checkSupported(s *scenario.Scenario, v2 bool) error {
 	total := 0
 	for i := range s.Workloads {
 		w := &s.Workloads[i]
@@ -57,17 +57,17 @@ func check(s *scenario.Scenario, v2 bool) error {
 	return nil
 }
 
-// enough checks that the home has the CPUs that are asked for, and that no limit
+// checkCPUs checks that the sandbox has the CPUs that are asked for, and that no limit
 // above it decides.
-func enough(h *sandbox.Home, need int) error {
-	have := h.CPUs()
+func checkCPUs(box *sandbox.Sandbox, need int) error {
+	have := box.CPUs()
 	if have.Size() < need {
 		return &sandbox.NotMeasurable{
 			What:   fmt.Sprintf("the scenario needs %d CPUs, and %d (%s) can be used here", need, have.Size(), have),
 			WayOut: "simulate it ('unthrottle simulate'), or run it on a larger host",
 		}
 	}
-	levels, err := h.Levels()
+	levels, err := box.Levels()
 	if err != nil {
 		return err
 	}
@@ -87,8 +87,8 @@ const (
 	perRequest = 64
 )
 
-// memory is about how many bytes a run takes.
-func memory(s *scenario.Scenario) int {
+// neededMemory is about how many bytes a run takes.
+func neededMemory(s *scenario.Scenario) int {
 	sum := 0
 	for _, w := range s.Workloads {
 		sum += perProcess + w.AllThreads()*perThread
@@ -111,13 +111,13 @@ func memory(s *scenario.Scenario) int {
 	return sum
 }
 
-// enoughMemory compares with the MemAvailable of /proc/meminfo.
-func enoughMemory(s *scenario.Scenario, meminfo string) error {
+// checkMemory compares with the MemAvailable of /proc/meminfo.
+func checkMemory(s *scenario.Scenario, meminfo string) error {
 	have, err := availableMemory(meminfo)
 	if err != nil {
 		return err
 	}
-	if need := memory(s); need > have {
+	if need := neededMemory(s); need > have {
 		return &sandbox.NotMeasurable{
 			What:   fmt.Sprintf("the scenario needs about %d MiB of memory, and %d are free here", need>>20, have>>20),
 			WayOut: "take fewer threads, shorter queues or smaller heaps, or simulate it ('unthrottle simulate')",
@@ -138,7 +138,7 @@ func availableMemory(meminfo string) (int, error) {
 			return kib << 10, nil
 		}
 	}
-	return 0, errors.New("/proc/meminfo has no MemAvailable: it cannot be told whether the memory is enough")
+	return 0, errors.New("/proc/meminfo has no MemAvailable, so that the free memory is unknown: mount a /proc of Linux 3.14 or newer")
 }
 
 func readMeminfo() (string, error) {

@@ -18,31 +18,32 @@ import (
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 )
 
-// The arms, named as in the table.
+// The variants, named as in the table.
 const (
-	armOnce     = "unthrottle, all at 1 Hz"
-	armHot      = "unthrottle, stopped ones at 10 Hz"
-	armBareOnce = "bare loop, all at 1 Hz"
-	armBareHot  = "bare loop, stopped ones at 10 Hz"
-	armWalker   = "walker"
+	variantOnce     = "unthrottle, all at 1 Hz"
+	variantHot      = "unthrottle, stopped ones at 10 Hz"
+	variantBareOnce = "bare loop, all at 1 Hz"
+	variantBareHot  = "bare loop, stopped ones at 10 Hz"
+	variantWalker   = "walker"
 
-	armAgent       = "unthrottle agent, the whole program"
-	armCadvisor    = "cAdvisor library, 1 Hz"
-	armCadvisorCPU = "cAdvisor library, 1 Hz, cpu group only"
+	variantAgent       = "unthrottle agent, the whole program"
+	variantCadvisor    = "cAdvisor library, 1 Hz"
+	variantCadvisorCPU = "cAdvisor library, 1 Hz, cpu group only"
 )
 
-// polledFormat is what our arms say at their end: how many cgroups they read at the finer rate.
+// polledFormat is what our variants say at their end: how many cgroups they read at the finer rate.
 const polledFormat = "polled %d"
 
-// cgroupsPerWalker: a walker is stopped for one period in each cgroup it comes to, so it comes to ten per second, and
-// to each of this many every five seconds. That keeps them among those stopped within the last ten seconds.
+// cgroupsPerWalker is the number of cgroups of one walker. The quota stops a walker for one period in each
+// cgroup, so that it visits ten per second and each of its own every five seconds. That keeps them among
+// those stopped within the last ten seconds.
 const cgroupsPerWalker = 50
 
-// burn is the CPU time a walker spends in each cgroup: more than its quota for a period. With a tick of 4 ms the kernel
-// may notice that much later, so all walkers together use at most 4 % of a CPU per 50 stopped cgroups.
+// burn is the CPU time a walker spends in each cgroup: more than its quota for a period. The kernel may
+// notice 4 ms (a tick) later. All walkers together use at most 4 % of a CPU per 50 stopped cgroups.
 const burn = 1500 * time.Microsecond
 
-func runArm(name, text string) error {
+func runVariant(name, text string) error {
 	var j job
 	if err := json.Unmarshal([]byte(text), &j); err != nil {
 		return err
@@ -59,14 +60,14 @@ func runArm(name, text string) error {
 		return err
 	}
 	switch name {
-	case armOnce, armHot:
-		watch(ctx, h, j, name == armHot)
-	case armBareOnce, armBareHot:
-		return bareLoop(ctx, h, j, name == armBareHot)
-	case armWalker:
+	case variantOnce, variantHot:
+		watch(ctx, h, j, name == variantHot)
+	case variantBareOnce, variantBareHot:
+		return bareLoop(ctx, h, j, name == variantBareHot)
+	case variantWalker:
 		return walk(ctx, h, j)
 	default:
-		return fmt.Errorf("no arm %q", name)
+		return fmt.Errorf("no variant %q", name)
 	}
 	return nil
 }
@@ -93,8 +94,7 @@ func walk(ctx context.Context, h *cgroup.Host, j job) error {
 		if i >= j.Cgroups {
 			i = j.First
 		}
-		g := ground{host: h, top: j.Top}
-		if err := h.Attach(cgroup.CPU, g.path(i), os.Getpid()); err != nil {
+		if err := h.Attach(cgroup.CPU, cgroup.Join(j.Top, groupName(i)), os.Getpid()); err != nil {
 			return err
 		}
 		for end := threadTime() + burn; threadTime() < end; {

@@ -20,12 +20,12 @@ const (
 	restName = "_rest"
 )
 
-// ground is the scenario's cgroups on this host.
-type ground struct {
-	home   *sandbox.Home
-	groups []*sandbox.Group // as Scenario.Cgroups
-	// root and rest are where workloads of the root, and of cgroups that have a pinned
-	// one below them, are; nil: there are none. rest has indices of Scenario.Cgroups.
+// testbed is the scenario's cgroups on this host.
+type testbed struct {
+	sandbox *sandbox.Sandbox
+	groups  []*sandbox.Group // as Scenario.Cgroups
+	// root has the workloads of the scenario's root. rest has those of cgroups with a
+	// pinned one below them, by index of Scenario.Cgroups. nil: there are none.
 	root *sandbox.Group
 	rest []*sandbox.Group
 	cpus cpuset.CPUSet // usable
@@ -33,47 +33,47 @@ type ground struct {
 
 // open makes the cgroups and puts their settings in force. On failure nothing
 // is left.
-func open(s *scenario.Scenario, o Options) (*ground, error) {
+func open(s *scenario.Scenario, o Options) (*testbed, error) {
 	h, err := sandbox.Open(sandbox.Options{Host: o.Host, Prefix: Prefix, Scope: o.Scope, Fair: o.Fair})
 	if err != nil {
 		return nil, err
 	}
-	g := &ground{home: h, cpus: h.CPUs()}
-	err = enough(h, s.Host.CPUs)
+	b := &testbed{sandbox: h, cpus: h.CPUs()}
+	err = checkCPUs(h, s.Host.CPUs)
 	if err == nil {
-		err = g.make(s)
+		err = b.make(s)
 	}
 	if err == nil {
-		err = g.set(s)
+		err = b.set(s)
 	}
 	if err != nil {
 		return nil, errors.Join(err, h.Remove())
 	}
-	return g, nil
+	return b, nil
 }
 
-func (g *ground) make(s *scenario.Scenario) error {
+func (b *testbed) make(s *scenario.Scenario) error {
 	for i := range s.Cgroups {
 		c := &s.Cgroups[i]
 		made, err := (*sandbox.Group)(nil), error(nil)
 		if c.Parent < 0 {
-			made, err = g.home.Group(c.Name)
+			made, err = b.sandbox.Group(c.Name)
 		} else {
-			made, err = g.groups[c.Parent].Group(c.Name)
+			made, err = b.groups[c.Parent].Group(c.Name)
 		}
 		if err != nil {
 			return err
 		}
-		g.groups = append(g.groups, made)
+		b.groups = append(b.groups, made)
 	}
-	g.rest = make([]*sandbox.Group, len(g.groups))
+	b.rest = make([]*sandbox.Group, len(b.groups))
 	for i := range s.Workloads {
 		w, err := &s.Workloads[i], error(nil)
 		switch {
-		case w.Cgroup < 0 && g.root == nil:
-			g.root, err = g.home.Group(rootName)
-		case w.Cgroup >= 0 && g.rest[w.Cgroup] == nil && !s.CPUsOf(w).Equals(s.Effective(&s.Cgroups[w.Cgroup])):
-			g.rest[w.Cgroup], err = g.groups[w.Cgroup].Group(restName)
+		case w.Cgroup < 0 && b.root == nil:
+			b.root, err = b.sandbox.Group(rootName)
+		case w.Cgroup >= 0 && b.rest[w.Cgroup] == nil && !s.CPUsOf(w).Equals(s.Effective(&s.Cgroups[w.Cgroup])):
+			b.rest[w.Cgroup], err = b.groups[w.Cgroup].Group(restName)
 		}
 		if err != nil {
 			return err
@@ -82,13 +82,13 @@ func (g *ground) make(s *scenario.Scenario) error {
 	return nil
 }
 
-// set puts limits in force from the top, for v1 takes no child's above its
-// parent's, and CPUs from below, for v1 takes no parent's below its child's.
-func (g *ground) set(s *scenario.Scenario) error {
+// set sets limits from the top: v1 refuses a child's above its parent's. It sets CPUs
+// from below: v1 refuses to take a CPU from a parent while a child has it.
+func (b *testbed) set(s *scenario.Scenario) error {
 	for i := range s.Cgroups {
 		c := &s.Cgroups[i]
 		if c.Weight != scenario.DefaultWeight {
-			if err := g.groups[i].SetWeight(uint64(c.Weight)); err != nil {
+			if err := b.groups[i].SetWeight(uint64(c.Weight)); err != nil {
 				return fmt.Errorf("cgroups.%s.weight: %w", c.Name, err)
 			}
 		}
@@ -96,20 +96,20 @@ func (g *ground) set(s *scenario.Scenario) error {
 			continue
 		}
 		limit := cgroup.Limit{Quota: c.Limit.Quota, Period: c.Limit.Period, Burst: c.Limit.Burst}
-		if err := g.groups[i].SetLimit(limit); err != nil {
+		if err := b.groups[i].SetLimit(limit); err != nil {
 			return fmt.Errorf("cgroups.%s: %w", c.Name, err)
 		}
 	}
 	for i := range s.Workloads {
 		w := &s.Workloads[i]
-		if group, cpus := g.of(s, w); w.Cgroup < 0 || group == g.rest[w.Cgroup] {
+		if group, cpus := b.of(s, w); w.Cgroup < 0 || group == b.rest[w.Cgroup] {
 			if err := group.SetCPUs(cpus); err != nil {
 				return fmt.Errorf("workloads.%s: %w", w.Name, err)
 			}
 		}
 	}
 	for i := range slices.Backward(s.Cgroups) {
-		if err := g.groups[i].SetCPUs(mapped(s.Effective(&s.Cgroups[i]), g.cpus)); err != nil {
+		if err := b.groups[i].SetCPUs(mapped(s.Effective(&s.Cgroups[i]), b.cpus)); err != nil {
 			return fmt.Errorf("cgroups.%s.cpus: %w", s.Cgroups[i].Name, err)
 		}
 	}
@@ -117,21 +117,21 @@ func (g *ground) set(s *scenario.Scenario) error {
 }
 
 // of is a workload's cgroup, and the CPUs that it may use.
-func (g *ground) of(s *scenario.Scenario, w *scenario.Workload) (*sandbox.Group, cpuset.CPUSet) {
-	cpus := mapped(s.CPUsOf(w), g.cpus)
+func (b *testbed) of(s *scenario.Scenario, w *scenario.Workload) (*sandbox.Group, cpuset.CPUSet) {
+	cpus := mapped(s.CPUsOf(w), b.cpus)
 	switch {
 	case w.Cgroup < 0:
-		return g.root, cpus
-	case g.rest[w.Cgroup] != nil:
-		return g.rest[w.Cgroup], cpus
+		return b.root, cpus
+	case b.rest[w.Cgroup] != nil:
+		return b.rest[w.Cgroup], cpus
 	}
-	return g.groups[w.Cgroup], cpus
+	return b.groups[w.Cgroup], cpus
 }
 
 // stats reads all cgroups' counters.
-func (g *ground) stats() ([]cgroup.Stat, error) {
-	all := make([]cgroup.Stat, len(g.groups))
-	for i, group := range g.groups {
+func (b *testbed) stats() ([]cgroup.Stat, error) {
+	all := make([]cgroup.Stat, len(b.groups))
+	for i, group := range b.groups {
 		var err error
 		if all[i], err = group.Stat(); err != nil {
 			return nil, err
@@ -141,9 +141,9 @@ func (g *ground) stats() ([]cgroup.Stat, error) {
 }
 
 // named are the cgroups by their names in the scenario.
-func (g *ground) named(s *scenario.Scenario) map[string]cgroup.Group {
+func (b *testbed) named(s *scenario.Scenario) map[string]cgroup.Group {
 	all := map[string]cgroup.Group{}
-	for i, group := range g.groups {
+	for i, group := range b.groups {
 		all[s.Cgroups[i].Name] = group.At()
 	}
 	return all

@@ -10,16 +10,16 @@ import (
 // Names of the remedies, in the order of the table. The first is what the others
 // are compared with.
 const (
-	Quota  = "quota"  // the plain limit
-	Burst  = "burst"  // with a burst as large as the quota
-	Period = "period" // the same limit over 10 ms
-	Raise  = "raise"  // 1.5 times the limit
-	Weight = "weight" // no limit
-	Pin    = "pin"    // as many CPUs as the limit, no quota
+	quota  = "quota"  // the plain limit
+	burst  = "burst"  // with a burst as large as the quota
+	period = "period" // the same limit over 10 ms
+	raise  = "raise"  // 1.5 times the limit
+	weight = "weight" // no limit
+	pin    = "pin"    // as many CPUs as the limit, no quota
 )
 
-// Remedies are all arms.
-func Remedies() []string { return []string{Quota, Burst, Period, Raise, Weight, Pin} }
+// remedies are all variants.
+func remedies() []string { return []string{quota, burst, period, raise, weight, pin} }
 
 const (
 	burnersPerCPU = 16 // 32 beside a limit of 2, as in seed 003
@@ -40,19 +40,19 @@ func limitCPUs(cpus int) int {
 	return 2
 }
 
-// granted is how many CPUs an arm may use on average.
+// granted is how many CPUs a variant may use on average.
 func granted(name string, cpus int) float64 {
 	limit := float64(limitCPUs(cpus))
 	switch name {
-	case Raise:
+	case raise:
 		return raised * limit
-	case Weight:
+	case weight:
 		return float64(cpus)
 	}
 	return limit
 }
 
-// scenarioOf is one arm on a host of so many CPUs.
+// scenarioOf is one variant on a host of so many CPUs.
 func scenarioOf(name string, cpus int, length time.Duration) (scenario.Scenario, error) {
 	rules, err := bandwidth.For(scenario.DefaultKernel)
 	if err != nil {
@@ -64,15 +64,15 @@ func scenarioOf(name string, cpus int, length time.Duration) (scenario.Scenario,
 		Limit: bandwidth.Limit{Quota: time.Duration(limit) * scenario.DefaultPeriod, Period: scenario.DefaultPeriod},
 	}
 	switch name {
-	case Burst:
+	case burst:
 		c.Remedy = &scenario.Remedy{Kind: scenario.Burst, Burst: c.Limit.Quota}
-	case Period:
+	case period:
 		c.Limit = bandwidth.Limit{Quota: time.Duration(limit) * shortPeriod, Period: shortPeriod}
-	case Raise:
+	case raise:
 		c.Remedy = &scenario.Remedy{Kind: scenario.Raise, Factor: raised}
-	case Weight:
+	case weight:
 		c.Remedy = &scenario.Remedy{Kind: scenario.Weight}
-	case Pin:
+	case pin:
 		c.Remedy = &scenario.Remedy{Kind: scenario.Pin, CPUs: limit}
 	}
 	return scenario.Scenario{

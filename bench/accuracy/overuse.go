@@ -7,10 +7,10 @@ import (
 	"github.com/unthrottle/unthrottle/internal/sim/scenario"
 )
 
-// Over names the cgroups that used more than their quota can give: as many
-// refills as the time has boundaries of periods and the one at the start, the
-// burst, and per CPU a slice and the tick that finds it used up. It holds on any
-// kernel and on any host, however busy.
+// Over names the cgroups that used more than their quota can give. The quota gives a
+// refill at the start and at each boundary of a period, and the burst. Each CPU may
+// add a slice and the tick that notices its end. It holds on any kernel and on any
+// host, however busy.
 func Over(s *scenario.Scenario, o scenario.Outcome) (all []string) {
 	for i := range s.Cgroups {
 		c := &s.Cgroups[i]

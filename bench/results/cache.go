@@ -22,16 +22,16 @@ type measured struct {
 	Took   time.Duration    `json:"took_ns"`
 	Failed string           `json:"failed,omitempty"` // why there is no result
 	Shape  *capacity.Result `json:"shape,omitempty"`
-	// Foretold are forecasts of the shape's rows, from a recording at a load; why
-	// there are none, else.
-	Recorded    float64          `json:"recorded_load_rps,omitempty"`
-	Foretold    *foretold        `json:"foretold,omitempty"`
-	NotForetold string           `json:"not_foretold,omitempty"`
-	Spiral      *capacity.Spiral `json:"spiral,omitempty"`
-	Price       *capacity.Price  `json:"price,omitempty"`
-	Repeats     int              `json:"repeats"`
-	Steps       int              `json:"steps"`
-	Step        time.Duration    `json:"step_ns"`
+	// Predicted has the forecasts of the shape's rows, from a recording at a load.
+	// NotPredicted says why there are none.
+	Recorded     float64          `json:"recorded_load_rps,omitempty"`
+	Predicted    *predicted       `json:"foretold,omitempty"`
+	NotPredicted string           `json:"not_foretold,omitempty"`
+	Spiral       *capacity.Spiral `json:"spiral,omitempty"`
+	Price        *capacity.Price  `json:"price,omitempty"`
+	Repeats      int              `json:"repeats"`
+	Steps        int              `json:"steps"`
+	Step         time.Duration    `json:"step_ns"`
 }
 
 func keptName(dir, part string) string { return filepath.Join(dir, part+".json") }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
 // Verdict on one figure.
@@ -30,9 +31,9 @@ type Judgement struct {
 	SelfAll float64
 }
 
-// Judge compares one draw's runs: simulated ones and real ones, at least one and
+// judge compares one draw's runs: simulated ones and real ones, at least one and
 // two.
-func Judge(d Draw, simulated, real []scenario.Outcome) Judgement {
+func judge(d Draw, simulated, real []scenario.Outcome) Judgement {
 	tick := time.Second / time.Duration(d.scenario.Host.HZ)
 	j := Judgement{Seed: d.Seed, Self: map[Figure]float64{}}
 	j.Verdicts = compare(medians(simulated), real, tick)
@@ -40,7 +41,7 @@ func Judge(d Draw, simulated, real []scenario.Outcome) Judgement {
 	for i := range real {
 		all := true
 		self := compare(values(real[i]), slices.Concat(real[:i], real[i+1:]), tick)
-		for _, f := range Figures() {
+		for _, f := range figures() {
 			if agree(self, f) {
 				j.Self[f] += share
 			} else {
@@ -54,11 +55,11 @@ func Judge(d Draw, simulated, real []scenario.Outcome) Judgement {
 	return j
 }
 
-// Agrees tells whether all cgroups or workloads agree on a figure.
-func (j Judgement) Agrees(f Figure) bool { return agree(j.Verdicts, f) }
+// agrees tells whether all cgroups or workloads agree on a figure.
+func (j Judgement) agrees(f Figure) bool { return agree(j.Verdicts, f) }
 
-// Misses are the verdicts that do not agree.
-func (j Judgement) Misses() []Verdict {
+// misses are the verdicts that do not agree.
+func (j Judgement) misses() []Verdict {
 	return slices.DeleteFunc(slices.Clone(j.Verdicts), func(v Verdict) bool { return v.Agrees })
 }
 
@@ -86,12 +87,12 @@ func compare(simulated map[Key]float64, real []scenario.Outcome, tick time.Durat
 			v.Real = append(v.Real, of(r, k))
 		}
 		slices.Sort(v.Real)
-		v.Bound = bound(k.Figure, Median(v.Real), tick)
+		v.Bound = bound(k.Figure, stats.Median(v.Real), tick)
 		v.Agrees = v.within()
 		all = append(all, v)
 	}
 	slices.SortFunc(all, func(a, b Verdict) int {
-		return cmp.Or(cmp.Compare(slices.Index(Figures(), a.Figure), slices.Index(Figures(), b.Figure)), cmp.Compare(a.Of, b.Of))
+		return cmp.Or(cmp.Compare(slices.Index(figures(), a.Figure), slices.Index(figures(), b.Figure)), cmp.Compare(a.Of, b.Of))
 	})
 	return all
 }
@@ -107,7 +108,7 @@ func of(values map[Key]float64, k Key) float64 {
 // within is the rule. Where nothing was counted in any real run, or in half of
 // them, nothing may be counted in the simulator.
 func (v Verdict) within() bool {
-	median := Median(v.Real)
+	median := stats.Median(v.Real)
 	if math.IsNaN(v.Simulated) || math.IsNaN(median) {
 		return math.IsNaN(v.Simulated) == math.IsNaN(median)
 	}
@@ -136,18 +137,8 @@ func medians(runs []scenario.Outcome) map[Key]float64 {
 	for k, v := range each {
 		// A figure that most runs lack is none.
 		if 2*len(v) > len(runs) {
-			all[k] = Median(v)
+			all[k] = stats.Median(v)
 		}
 	}
 	return all
-}
-
-// Median of at least one value; NaNs count as the lowest.
-func Median(of []float64) float64 {
-	sorted := slices.Sorted(slices.Values(of))
-	n := len(sorted)
-	if n%2 == 1 {
-		return sorted[n/2]
-	}
-	return (sorted[n/2-1] + sorted[n/2]) / 2
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/unthrottle/unthrottle/internal/load/workload/service"
 )
 
-// arm is one remedy as the bench sets it: the limit and the CPUs of its own
+// variant is one remedy as the bench sets it: the limit and the CPUs of its own
 // cgroup, and the service as that remedy has it.
-type arm struct {
+type variant struct {
 	name    string
 	limit   cgroup.Limit
 	cpus    cpuset.CPUSet
@@ -34,13 +34,13 @@ const (
 	Pools  = "pools"  // the limit, with pools sized by it
 )
 
-// Remedies are the names that arms can have.
-func Remedies() []string { return []string{Quota, Burst, Period, Raise, Weight, Pin, Pools} }
+// remedies are the names that variants can have.
+func remedies() []string { return []string{Quota, Burst, Period, Raise, Weight, Pin, Pools} }
 
-// ShortPeriod of the arm Period.
+// ShortPeriod of the variant Period.
 const ShortPeriod = 10 * time.Millisecond
 
-// Raised is by how much the arm Raise raises: twice would be no limit on 2 CPUs.
+// Raised is by how much the variant Raise raises: twice would be no limit on 2 CPUs.
 const Raised = 1.5
 
 // limitCPUs is the limit of a container on a host of so many CPUs.
@@ -51,12 +51,12 @@ func limitCPUs(cpus int) int {
 	return 2
 }
 
-// arms makes the chosen remedies for a shape.
-func arms(names []string, shape Shape, cpus, pinned cpuset.CPUSet, limit int) ([]arm, error) {
+// variants makes the chosen remedies for a shape.
+func variants(names []string, shape Shape, cpus, pinned cpuset.CPUSet, limit int) ([]variant, error) {
 	quota := cgroup.Limit{Quota: time.Duration(limit) * cgroup.DefaultPeriod, Period: cgroup.DefaultPeriod}
-	var all []arm
+	var all []variant
 	for _, name := range names {
-		a := arm{name: name, limit: quota, cpus: cpus, service: shape.Service, granted: float64(limit)}
+		a := variant{name: name, limit: quota, cpus: cpus, service: shape.Service, granted: float64(limit)}
 		switch name {
 		case Quota:
 		case Burst:
@@ -73,9 +73,9 @@ func arms(names []string, shape Shape, cpus, pinned cpuset.CPUSet, limit int) ([
 		case Pools:
 			a.service = shape.Sized
 		default:
-			return nil, fmt.Errorf("remedy %.40q: choose from %s", name, strings.Join(Remedies(), ", "))
+			return nil, fmt.Errorf("remedy %.40q: choose from %s", name, strings.Join(remedies(), ", "))
 		}
-		if slices.ContainsFunc(all, func(b arm) bool { return b.name == name }) {
+		if slices.ContainsFunc(all, func(b variant) bool { return b.name == name }) {
 			return nil, fmt.Errorf("remedy %s: is there twice", name)
 		}
 		all = append(all, a)

@@ -36,11 +36,11 @@ func TestJudge(t *testing.T) {
 		"a tick for short ones":    {outcome(500, 0.500, 0.44, 16.1, 84), nil},
 		"nothing of what is there": {scenario.Outcome{Seconds: 10}, []Figure{ThrottledPeriods, Use, ThrottledTime, P50, P95}},
 	} {
-		j := Judge(d, []scenario.Outcome{c.simulated}, real)
+		j := judge(d, []scenario.Outcome{c.simulated}, real)
 		var got []Figure
-		for _, v := range j.Misses() {
+		for _, v := range j.misses() {
 			got = append(got, v.Figure)
-			if j.Agrees(v.Figure) {
+			if j.agrees(v.Figure) {
 				t.Errorf("%s: %s agrees and misses", name, v.Figure)
 			}
 		}
@@ -62,7 +62,7 @@ func text(figures []Figure) (all []string) {
 func TestSelf(t *testing.T) {
 	d := draw(t, 23)
 	same := outcome(500, 0.500, 0.44, 20, 84)
-	j := Judge(d, []scenario.Outcome{same}, []scenario.Outcome{same, same, outcome(450, 0.500, 0.44, 20, 84), same, same})
+	j := judge(d, []scenario.Outcome{same}, []scenario.Outcome{same, same, outcome(450, 0.500, 0.44, 20, 84), same, same})
 	if math.Abs(j.Self[ThrottledPeriods]-0.8) > 1e-9 || math.Abs(j.Self[Use]-1) > 1e-9 || math.Abs(j.SelfAll-0.8) > 1e-9 {
 		t.Errorf("%v, all %v", j.Self, j.SelfAll)
 	}
@@ -83,16 +83,8 @@ func TestNothingCounted(t *testing.T) {
 		{without, []scenario.Outcome{with, with, with}, false},
 		{with, []scenario.Outcome{with, without, with}, true},
 	} {
-		if got := Judge(d, []scenario.Outcome{c.simulated}, c.real).Agrees(P50); got != c.agrees {
+		if got := judge(d, []scenario.Outcome{c.simulated}, c.real).agrees(P50); got != c.agrees {
 			t.Errorf("agrees: %v", got)
-		}
-	}
-}
-
-func TestMedian(t *testing.T) {
-	for want, of := range map[float64][]float64{2: {3, 1, 2}, 2.5: {4, 1, 2, 3}, 7: {7}} {
-		if got := Median(of); got != want {
-			t.Errorf("%v: %v", of, got)
 		}
 	}
 }

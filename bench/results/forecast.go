@@ -17,16 +17,16 @@ import (
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 )
 
-// foretold is what forecasts say of a shape's remedies, from one recording of the
-// plain quota.
-type foretold struct {
-	Load   float64       `json:"load_rps"` // when it was recorded
-	Window time.Duration `json:"window_ns"`
-	Rows   []foretoldRow `json:"rows"`
+// predicted has the forecasts of a shape's remedies, from one recording of the plain
+// quota.
+type predicted struct {
+	Load   float64        `json:"load_rps"` // when it was recorded
+	Window time.Duration  `json:"window_ns"`
+	Rows   []predictedRow `json:"rows"`
 }
 
-// foretoldRow is one remedy, by the bench's name.
-type foretoldRow struct {
+// predictedRow is one remedy, by the bench's name.
+type predictedRow struct {
 	Remedy string `json:"remedy"`
 	// BreaksAt is the load, as a multiple of the recorded one, from which on the
 	// objective is missed; nil: at none that was tried.
@@ -35,11 +35,11 @@ type foretoldRow struct {
 }
 
 // row is a remedy's, nil where it is not known at which load it breaks.
-func (f *foretold) row(remedy string) *foretoldRow {
+func (f *predicted) row(remedy string) *predictedRow {
 	if f == nil {
 		return nil
 	}
-	if i := slices.IndexFunc(f.Rows, func(r foretoldRow) bool { return r.Remedy == remedy }); i >= 0 && f.Rows[i].BreaksAt != nil {
+	if i := slices.IndexFunc(f.Rows, func(r predictedRow) bool { return r.Remedy == remedy }); i >= 0 && f.Rows[i].BreaksAt != nil {
 		return &f.Rows[i]
 	}
 	return nil
@@ -47,7 +47,7 @@ func (f *foretold) row(remedy string) *foretoldRow {
 
 // ratio is that of the loads at which a remedy and the plain quota break; false:
 // not known.
-func (f *foretold) ratio(remedy string) (r float64, modelled, ok bool) {
+func (f *predicted) ratio(remedy string) (r float64, modelled, ok bool) {
 	quota, row := f.row(capacity.Quota), f.row(remedy)
 	if quota == nil || row == nil {
 		return 0, false, false
@@ -55,15 +55,15 @@ func (f *foretold) ratio(remedy string) (r float64, modelled, ok bool) {
 	return *row.BreaksAt / *quota.BreaksAt, row.Modelled, true
 }
 
-// foretoldPools are the thread pools whose latency is a shape's objective. On the
+// predictedPools are the thread pools whose latency is a shape's objective. On the
 // I/O threads of "mixed" short and long requests come one after the other, and a
 // recording of threads cannot tell them apart.
-var foretoldPools = map[string]string{"pool": "http-worker", "pools": "http-worker", "gc": "http-worker"}
+var predictedPools = map[string]string{"pool": "http-worker", "pools": "http-worker", "gc": "http-worker"}
 
 // Loads between which forecasts look for where a remedy breaks, and their runs.
 const (
-	foretoldFrom, foretoldTo = 0.3, 4
-	foretoldSeeds            = 3
+	predictedFrom, predictedTo = 0.3, 4
+	predictedSeeds             = 3
 )
 
 // recorder keeps a recording of the plain quota.
@@ -74,8 +74,8 @@ type recorder struct {
 	err  error // of the last try
 }
 
-// record is bench.Options.Record. What was measured is not lost with a recording
-// that fails.
+// record is bench.Options.Record. A recording that fails does not lose the
+// measurements.
 func (r *recorder) record(ctx context.Context, of cgroup.Group, load float64, d time.Duration) error {
 	r.file.Reset()
 	r.load = load
@@ -85,9 +85,9 @@ func (r *recorder) record(ctx context.Context, of cgroup.Group, load float64, d 
 	return ctx.Err()
 }
 
-// foretell forecasts a shape's remedies from a recording at a load.
-func foretell(recording []byte, load float64, of capacity.Result) (*foretold, error) {
-	prefix, ok := foretoldPools[of.Shape]
+// predict forecasts a shape's remedies from a recording at a load.
+func predict(recording []byte, load float64, of capacity.Result) (*predicted, error) {
+	prefix, ok := predictedPools[of.Shape]
 	if !ok {
 		return nil, errors.New("its short and long requests run on the same threads, which a recording of threads cannot tell apart")
 	}
@@ -100,21 +100,21 @@ func foretell(recording []byte, load float64, of capacity.Result) (*foretold, er
 		return nil, fmt.Errorf("nothing of pool %s was recorded, only of %q", prefix, l.PoolNames())
 	}
 	f, err := forecast.Make(l, forecast.Options{
-		Seeds: foretoldSeeds, Seed: 1, CPUs: of.Limit, From: foretoldFrom, To: foretoldTo,
+		Seeds: predictedSeeds, Seed: 1, CPUs: of.Limit, From: predictedFrom, To: predictedTo,
 		Objective: &forecast.Objective{Quantile: of.Quantile, Bound: time.Duration(of.BoundMs * float64(time.Millisecond)), Pool: l.Pools[i].Name},
 	})
 	if err != nil {
 		return nil, err
 	}
-	out := &foretold{Load: load, Window: f.Window}
+	out := &predicted{Load: load, Window: f.Window}
 	for _, row := range f.Rows {
 		name := armOf(row.Remedy)
 		if name == "" || row.Refused != "" {
 			continue
 		}
 		// All pools, which the bench resizes, come after a single one.
-		out.Rows = slices.DeleteFunc(out.Rows, func(r foretoldRow) bool { return r.Remedy == name })
-		out.Rows = append(out.Rows, foretoldRow{name, row.BreaksAt, row.Remedy.Modelled()})
+		out.Rows = slices.DeleteFunc(out.Rows, func(r predictedRow) bool { return r.Remedy == name })
+		out.Rows = append(out.Rows, predictedRow{name, row.BreaksAt, row.Remedy.Modelled()})
 	}
 	return out, nil
 }
@@ -134,21 +134,21 @@ func armOf(r forecast.Remedy) string {
 	return ""
 }
 
-// foretell fills in what forecasts say of a part's shape, from its recording, or
+// predict fills in what forecasts say of a part's shape, from its recording, or
 // why they say nothing.
-func (m *measured) foretell(dir string) {
-	m.Foretold, m.NotForetold = nil, ""
+func (m *measured) predict(dir string) {
+	m.Predicted, m.NotPredicted = nil, ""
 	recording, err := os.ReadFile(recordedName(dir, m.Part))
 	if err == nil {
-		m.Foretold, err = foretell(recording, m.Recorded, *m.Shape)
+		m.Predicted, err = predict(recording, m.Recorded, *m.Shape)
 	}
 	if err != nil {
-		m.NotForetold = err.Error()
+		m.NotPredicted = err.Error()
 	}
 }
 
-// foretellAgain makes all forecasts again, with the simulator as it is now.
-func foretellAgain(dir, out string) error {
+// predictAgain makes all forecasts again, with the simulator as it is now.
+func predictAgain(dir, out string) error {
 	all, err := kept(dir)
 	if err != nil {
 		return err
@@ -157,7 +157,7 @@ func foretellAgain(dir, out string) error {
 		if all[i].Shape == nil {
 			continue
 		}
-		all[i].foretell(dir)
+		all[i].predict(dir)
 		if err := keep(dir, all[i]); err != nil {
 			return err
 		}

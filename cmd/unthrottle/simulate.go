@@ -126,8 +126,9 @@ func (f *simulateFlags) run(ctx context.Context, s scenario.Scenario, name strin
 		}()
 	}
 	defer close(todo)
-	era := s.Host.Rules.Era.String()
-	out := report.Simulation{Trial: report.Trial{
+	since := s.Host.Rules.Since
+	era := since.Letter()
+	out := report.Simulation{Rules: since, Trial: report.Trial{
 		Scenario: name, About: s.About, Simulated: true, Kernel: s.Host.Rules.Kernel, Era: &era,
 		CPUs: s.Host.CPUs, HZ: &s.Host.HZ, Seed: f.seed,
 	}}

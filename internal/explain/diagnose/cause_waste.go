@@ -28,7 +28,7 @@ func expires(release string) (yes, known bool) {
 	if err != nil {
 		return false, false
 	}
-	return !rules.Has(bandwidth.EraC), true
+	return !rules.Has(bandwidth.Since5_4), true
 }
 
 func sliceWaste(of *figures) (found, bool) {

@@ -192,11 +192,11 @@ func (h *host) clocks() {
 	}
 	// get_update_sysctl_factor: 1 + log2 of the CPUs, at most 8 of them.
 	factor := time.Duration(bits.Len(uint(min(h.ncpu, 8))))
-	h.eevdf = s.Rules.Has(bandwidth.EraG)
+	h.eevdf = s.Rules.Has(bandwidth.Since6_6)
 	h.granularity = factor * time.Millisecond // of a wake-up's preemption
 	h.latency = factor * 6 * time.Millisecond
 	h.slice = factor * 750 * time.Microsecond
-	if s.Rules.Has(bandwidth.EraF) {
+	if s.Rules.Has(bandwidth.Since6_18) {
 		h.slice = factor * 700 * time.Microsecond // since 6.15, "sched: Reduce the default slice to avoid tasks getting an extra tick"
 	}
 	if s.BaseSlice > 0 {

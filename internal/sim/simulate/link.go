@@ -81,7 +81,7 @@ func (h *host) climb(g, c int) {
 // when a thread below them is parked: from 6.18 on it goes through all of them
 // first (record_throttle_clock).
 func (h *host) parkedBelow(g, c int) {
-	if !h.scenario.Host.Rules.Has(bandwidth.EraF) {
+	if !h.scenario.Host.Rules.Has(bandwidth.Since6_18) {
 		return
 	}
 	for ; g > 0; g = h.groups[g].parent {

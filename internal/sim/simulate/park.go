@@ -22,7 +22,7 @@ import (
 // of all, and so is its group, whatever that was owed. It comes back first, level
 // with the one that was picked last, behind all that are owed something.
 func (h *host) comeBackIn(g, c int) {
-	if !h.scenario.Host.Rules.Has(bandwidth.EraF) {
+	if !h.scenario.Host.Rules.Has(bandwidth.Since6_18) {
 		return
 	}
 	q := h.rq(g, c)

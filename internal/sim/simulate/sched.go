@@ -77,7 +77,7 @@ func (h *host) switchTo(c, t int) {
 func (h *host) schedule(c, from int) {
 	// From 6.18 on the thread is still there when a level above its group is asked:
 	// it is parked afterwards, and all throttled levels count from then on.
-	parks := h.scenario.Host.Rules.Has(bandwidth.EraF) && len(h.rq(from, c).list) > 0
+	parks := h.scenario.Host.Rules.Has(bandwidth.Since6_18) && len(h.rq(from, c).list) > 0
 	for g := from; g > 0; g = h.groups[g].parent {
 		bw := h.groups[g].bw
 		if bw == nil {
@@ -289,7 +289,7 @@ func (h *host) onTimer(g int, period bool) {
 	}
 	h.timers(g)
 	late := time.Duration(0)
-	if h.scenario.Host.Rules.Async() {
+	if h.scenario.Host.Rules.UnthrottlesByInterrupt() {
 		late = h.scenario.Host.UnthrottleIPI
 	}
 	for _, c := range h.freed {

@@ -48,7 +48,7 @@ func (h *host) onCall(t int) {
 // runThrough lets the threads below a group that is throttled on a CPU, and are
 // in a call there, go on.
 func (h *host) runThrough(g, c int) {
-	if !h.scenario.Host.Rules.Has(bandwidth.EraF) {
+	if !h.scenario.Host.Rules.Has(bandwidth.Since6_18) {
 		return
 	}
 	for _, t := range h.calling {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/unthrottle/unthrottle/bandwidth"
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
@@ -13,6 +14,7 @@ import (
 // Simulation is what `unthrottle simulate` shows.
 type Simulation struct {
 	Trial
+	Rules    bandwidth.Release  `json:"-"`
 	Timeline []simulate.Strip   `json:"-"`
 	Explain  []simulate.Account `json:"-"`
 }
@@ -30,7 +32,7 @@ func Simulate(w io.Writer, s Simulation, o SimulateOptions) error {
 		hz = "continuous accounting"
 	}
 	fmt.Fprintf(&b, "%s: %s\n", shown(s.Scenario), shown(s.About))
-	fmt.Fprintf(&b, "Simulated: %s, Linux %s (era %s), %s, %s s, %s from %d.\n", text.Count(s.CPUs, "CPU"), shown(s.Kernel), *s.Era, hz,
+	fmt.Fprintf(&b, "Simulated: %s, Linux %s (bandwidth rules of %s), %s, %s s, %s from %d.\n", text.Count(s.CPUs, "CPU"), shown(s.Kernel), s.Rules, hz,
 		trimmed(s.Seconds), text.Count(s.Repeat, "seed"), s.Seed)
 	if s.Repeat > 1 {
 		b.WriteString("Figures are medians, with the lowest and the highest of all runs.\n")

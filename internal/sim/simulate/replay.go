@@ -60,13 +60,13 @@ type QueuedRun struct{ At, For time.Duration }
 // two idle sleeps can be done by any of them. One that is through takes the next that
 // has come, and sleeps only if there is none; who of those that sleep is woken goes by
 // their order.
-type Crew uint8
+type WakeOrder uint8
 
 // The kinds of crews.
 const (
-	NoCrew      Crew = iota // each thread does what is its own
-	OldestFirst             // who has slept longest is woken
-	NewestFirst             // who fell asleep last is
+	NotShared   WakeOrder = iota // each thread does what is its own
+	OldestFirst                  // who has slept longest is woken
+	NewestFirst                  // who fell asleep last is
 )
 
 // Replay is what the threads of a scenario's workloads of kind Replayed do:
@@ -77,7 +77,7 @@ type Replay struct {
 	// Queues of the workloads, by index in the scenario, in order of At; nil: none has one.
 	Queues [][]QueuedRun
 	// Crews of the workloads, by index in the scenario; nil: there is none.
-	Crews []Crew
+	WakeOrders []WakeOrder
 	// Phase is when a period of that cgroup begins, by index in the scenario;
 	// bandwidth.Never, or not there: left to chance.
 	Phase []time.Duration
@@ -169,8 +169,8 @@ func (r *Replay) check(s *scenario.Scenario) error {
 		}
 		n += w.Threads
 	}
-	if len(r.Crews) > len(s.Workloads) {
-		return fmt.Errorf("replay: crews of %d workloads for %d", len(r.Crews), len(s.Workloads))
+	if len(r.WakeOrders) > len(s.Workloads) {
+		return fmt.Errorf("replay: crews of %d workloads for %d", len(r.WakeOrders), len(s.Workloads))
 	}
 	if n != len(r.Threads) {
 		return fmt.Errorf("replay: %d threads for workloads with %d", len(r.Threads), n)
@@ -206,7 +206,7 @@ type replayer struct {
 	calls   []replayCalls
 	threads []replayThread
 	queues  []replayQueue // by workload
-	crews   []replayCrew  // by workload
+	crews   []workQueue   // by workload
 	times   []ReplayTimes // by workload
 }
 
@@ -243,7 +243,7 @@ type replayQueue struct {
 func (h *host) addReplay(r *Replay) error {
 	h.replay = &replayer{
 		Replay: r, scripts: make([]replayScript, len(r.Threads)), items: make([]int, len(r.Threads)), calls: make([]replayCalls, len(r.Threads)),
-		threads: make([]replayThread, len(r.Threads)), queues: make([]replayQueue, len(h.works)), crews: make([]replayCrew, len(h.works)),
+		threads: make([]replayThread, len(r.Threads)), queues: make([]replayQueue, len(h.works)), crews: make([]workQueue, len(h.works)),
 	}
 	for range h.works {
 		h.replay.times = append(h.replay.times, ReplayTimes{Delay: NewTimes(), Response: NewTimes()})
@@ -271,9 +271,9 @@ func (h *host) addReplay(r *Replay) error {
 			th.cpu = firstCommon(th.allowed, th.allowed, th.cpu)
 		}
 	}
-	for i, crew := range r.Crews {
-		if crew != NoCrew {
-			h.replayShare(i, crew)
+	for i, crew := range r.WakeOrders {
+		if crew != NotShared {
+			h.shareSteps(i, crew)
 		}
 	}
 	for i, phase := range r.Phase {

@@ -9,7 +9,7 @@ import (
 )
 
 // crewed is a feeder that wakes two threads twice each at once, whose runs take 10 ms, on so many CPUs.
-func crewed(t *testing.T, cpus int, crew Crew) ReplayTimes {
+func crewed(t *testing.T, cpus int, crew WakeOrder) ReplayTimes {
 	t.Helper()
 	s := parseText(t, fmt.Sprintf("version: 1\nduration: 1s\nhost: {cpus: %d}\ncgroups: {app: {}}\nworkloads: {feeder: {kind: burn, cgroup: app}, pool: {kind: burn, cgroup: app, threads: 2}}\n", cpus))
 	s.Workloads[0].Kind, s.Workloads[1].Kind = Replayed, Replayed
@@ -25,7 +25,7 @@ func crewed(t *testing.T, cpus int, crew Crew) ReplayTimes {
 			{Steps: []ReplayStep{{Kind: StepUntil, For: 100 * ms}, wake(1, 0), wake(2, 0), wake(1, 1), wake(2, 1), {Kind: StepEnd}}},
 			{Steps: pool}, {Steps: pool},
 		},
-		Crews: []Crew{NoCrew, crew},
+		WakeOrders: []WakeOrder{NotShared, crew},
 	}
 	result, err := RunReplay(s, &r, Options{Seed: 1})
 	if err != nil {
@@ -40,7 +40,7 @@ func crewed(t *testing.T, cpus int, crew Crew) ReplayTimes {
 // A crew's threads go on with what has come, without a sleep between: two responses and not four.
 func TestCrewSharesWork(t *testing.T) {
 	for _, cpus := range []int{1, 2} {
-		for crew, want := range map[Crew]uint64{NoCrew: 4, OldestFirst: 2, NewestFirst: 2} {
+		for crew, want := range map[WakeOrder]uint64{NotShared: 4, OldestFirst: 2, NewestFirst: 2} {
 			times := crewed(t, cpus, crew)
 			if n := times.Response.Count(); n != want {
 				t.Errorf("%d CPUs, crew %d: %d responses, want %d", cpus, crew, n, want)
@@ -64,8 +64,8 @@ func TestCrewRelievesTheBusy(t *testing.T) {
 		{Kind: StepUntil, For: 100 * ms, Idle: true}, {Kind: StepRun, For: 50 * ms}, {Kind: StepUntil, For: 110 * ms, Idle: true}, {Kind: StepRun, For: 10 * ms},
 		{Kind: StepUntil, For: 500 * ms, Idle: true},
 	}
-	for crew, want := range map[Crew]float64{NoCrew: 50, OldestFirst: 10} {
-		r := Replay{Threads: []ReplayThread{{Steps: busy}, {Steps: []ReplayStep{{Kind: StepUntil, For: 900 * ms, Idle: true}}}}, Crews: []Crew{crew}}
+	for crew, want := range map[WakeOrder]float64{NotShared: 50, OldestFirst: 10} {
+		r := Replay{Threads: []ReplayThread{{Steps: busy}, {Steps: []ReplayStep{{Kind: StepUntil, For: 900 * ms, Idle: true}}}}, WakeOrders: []WakeOrder{crew}}
 		result, err := RunReplay(s, &r, Options{Seed: 1})
 		if err != nil {
 			t.Fatal(err)
@@ -85,7 +85,7 @@ func TestReplayIsChecked(t *testing.T) {
 		"a bad step":     {Threads: []ReplayThread{{Steps: []ReplayStep{{Kind: StepEnd + 1}}}}},
 		"nobody woken":   {Threads: []ReplayThread{{Steps: []ReplayStep{{Kind: StepWake, Thread: 1}}}}},
 		"no such sleep":  {Threads: []ReplayThread{{Steps: []ReplayStep{{Kind: StepWake, Idle: true}}}}},
-		"crews too many": {Threads: []ReplayThread{{}}, Crews: make([]Crew, 2)},
+		"crews too many": {Threads: []ReplayThread{{}}, WakeOrders: make([]WakeOrder, 2)},
 		"a CPU too far":  {Threads: []ReplayThread{{CPU: 2}}},
 	} {
 		if _, err := RunReplay(s, &r, Options{Seed: 1}); err == nil {

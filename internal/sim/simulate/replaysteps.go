@@ -55,7 +55,7 @@ func (h *host) replayBegan(t int) {
 // run, and from the beginning.
 func (h *host) replayOn(t int) {
 	r, th := &h.replay.threads[t], &h.threads[t]
-	crew := h.replay.crews[th.work].order != NoCrew
+	crew := h.replay.crews[th.work].order != NotShared
 	for {
 		s := &h.replay.scripts[r.script]
 		if r.at >= len(s.steps) && !(s.again && r.rewind(s.steps)) {
@@ -64,7 +64,7 @@ func (h *host) replayOn(t int) {
 				return
 			}
 			r.came = never // cut off there
-			if !h.replayNext(t) {
+			if !h.nextWork(t) {
 				return
 			}
 			continue
@@ -92,7 +92,7 @@ func (h *host) replayOn(t int) {
 			h.goOn(t, run.For)
 			return
 		case crew && step.Idle:
-			if !h.replayNext(t) {
+			if !h.nextWork(t) {
 				return
 			}
 		default:
@@ -178,8 +178,8 @@ func (h *host) replayTell(from int, step ReplayStep) {
 		h.update(th.cpu, true)
 	}
 	to := int(step.Thread)
-	if work := h.threads[to].work; step.Idle && h.replay.crews[work].order != NoCrew {
-		h.replayBring(work, h.replay.items[to]+int(step.For))
+	if work := h.threads[to].work; step.Idle && h.replay.crews[work].order != NotShared {
+		h.bringWork(work, h.replay.items[to]+int(step.For))
 		return
 	}
 	if calls := &h.replay.calls[to]; calls.waiter.n > 0 {
@@ -205,7 +205,7 @@ func (h *host) replayExpect(i int) {
 // replayArrived brings a queued run to an idle thread, or lets it wait.
 func (h *host) replayArrived(i int) {
 	if len(h.replay.crews[i].due) > 0 {
-		h.replayDue(i)
+		h.bringDueWork(i)
 		return
 	}
 	q := &h.replay.queues[i]

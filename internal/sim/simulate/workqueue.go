@@ -7,8 +7,8 @@ import (
 )
 
 // replayCrew is what threads that share their work have to do, and who of them sleeps.
-type replayCrew struct {
-	order Crew // NoCrew: each thread has its own work
+type workQueue struct {
+	order WakeOrder // NoCrew: each thread has its own work
 	idle  ring[int]
 	ready ring[replayReady] // has come, and nobody has taken it yet
 	due   []replayReady     // comes at a moment of its own, in that order
@@ -22,7 +22,7 @@ type replayReady struct {
 
 // replayShare takes apart at their idle sleeps what the threads of a workload do: what
 // comes before the first one stays their own, the rest is the crew's.
-func (h *host) replayShare(i int, order Crew) {
+func (h *host) shareSteps(i int, order WakeOrder) {
 	r, w, crew := h.replay, &h.works[i], &h.replay.crews[i]
 	crew.order = order
 	for t := w.first; t < w.first+w.count; t++ {
@@ -49,7 +49,7 @@ func (s *ReplayStep) idles() bool { return s.Idle && s.Kind != StepWake }
 
 // replayBring lets somebody of a workload's crew begin a script: who sleeps, or the
 // next who is through.
-func (h *host) replayBring(i, script int) {
+func (h *host) bringWork(i, script int) {
 	crew := &h.replay.crews[i]
 	var t int
 	switch {
@@ -73,7 +73,7 @@ func (h *host) replayBegin(t int, next replayReady) {
 
 // replayNext is what a thread of a crew does when it is through: what has come
 // meanwhile, or it sleeps. True: it has a script to go on with.
-func (h *host) replayNext(t int) bool {
+func (h *host) nextWork(t int) bool {
 	r, crew := &h.replay.threads[t], &h.replay.crews[h.threads[t].work]
 	switch {
 	case crew.ready.n > 0 && r.sleeps:
@@ -90,11 +90,11 @@ func (h *host) replayNext(t int) bool {
 }
 
 // replayDue brings what comes at a moment of its own.
-func (h *host) replayDue(i int) {
+func (h *host) bringDueWork(i int) {
 	for crew := &h.replay.crews[i]; len(crew.due) > 0 && crew.due[0].came <= h.now; {
 		next := crew.due[0].script
 		crew.due = crew.due[1:]
-		h.replayBring(i, next)
+		h.bringWork(i, next)
 	}
 	h.replayExpect(i)
 }

@@ -66,7 +66,7 @@ func FromPeriods(c flightrecorder.Identity, periods []flightrecorder.Period) dia
 	e.MeanWidth = new(used / max(e.Window.Seconds(), 1e-9))
 	e.Verdict = fmt.Sprintf("%s stood still for %v of %v; it used %.2f CPUs on average and up to %d at once. Who spent the quota was not recorded.",
 		text.Sanitize(c.Name, 0), stopped.Round(time.Millisecond), e.Window.Round(time.Millisecond), *e.MeanWidth, most)
-	e.Strip = periodStrip(e.Start, periods)
+	e.Timeline = periodStrip(e.Start, periods)
 	return e
 }
 

@@ -29,11 +29,11 @@ func TestFromPeriods(t *testing.T) {
 		t.Error(e.Verdict)
 	}
 	cells := 0
-	for _, r := range e.Strip {
+	for _, r := range e.Timeline {
 		cells += len(r.Cells)
 	}
-	if cells != 120 || e.Strip[1].Start != 5*time.Second {
-		t.Errorf("%d cells, second row at %v", cells, e.Strip[1].Start)
+	if cells != 120 || e.Timeline[1].Start != 5*time.Second {
+		t.Errorf("%d cells, second row at %v", cells, e.Timeline[1].Start)
 	}
 	if strings.Contains(strings.Join(e.NotMeasured, "; "), "idle") {
 		t.Errorf("not looked at for a while? %v", e.NotMeasured)

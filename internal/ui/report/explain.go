@@ -114,8 +114,8 @@ func explainFacts(e *diagnose.Explanation) []string {
 	}
 	if e.Stopped != nil {
 		stopped := "stopped for " + explainTime(*e.Stopped)
-		if e.StoppedSpells != nil && *e.StoppedSpells > 0 {
-			stopped += " in " + text.Count(*e.StoppedSpells, "spell")
+		if e.StoppedIntervals != nil && *e.StoppedIntervals > 0 {
+			stopped += " in " + text.Count(*e.StoppedIntervals, "interval")
 		}
 		facts = append(facts, stopped)
 	}

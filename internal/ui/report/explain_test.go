@@ -35,18 +35,18 @@ func explainExample() diagnose.Explanation {
 	}
 	return diagnose.Explanation{
 		Target: "shop/cart", Start: time.Date(2026, 11, 21, 3, 12, 0, 0, time.UTC), Window: 10 * time.Second,
-		Verdict: "32 threads of pool http-worker-* ran 11 wide and spent the 200 ms quota in 19 ms; the container then stood still for 81 ms, 6.2 times a second.",
+		Verdict: "32 threads of pool http-worker-* ran 11 wide and spent the 200 ms quota in 19 ms; then the container was stopped for 81 ms, 6.2 times a second.",
 		Cause:   diagnose.Burst,
 		Causes: []diagnose.RankedCause{
 			{Cause: diagnose.Burst, Stopped: new(5022 * explainTick), Evidence: "mean use 1.40 of 2 CPUs (70 %), up to 13 at once"},
-			{Cause: diagnose.Pool, Stopped: new(1200 * explainTick), Evidence: "netty-eventloop stood still for http-worker-*"},
+			{Cause: diagnose.Pool, Stopped: new(1200 * explainTick), Evidence: "netty-eventloop was stopped for http-worker-*"},
 		},
 		LimitCPUs: new(2.0), Periods: new(uint64(100)), ThrottledPeriods: new(uint64(62)),
-		Stopped: new(5022 * explainTick), StoppedSpells: new(62), MeanWidth: new(1.4),
+		Stopped: new(5022 * explainTick), StoppedIntervals: new(62), MeanWidth: new(1.4),
 		Width:        []diagnose.Bar{{CPUs: 0, Time: 8200 * explainTick}, {CPUs: 1, Time: 500 * explainTick}, {CPUs: 11, Time: 1000 * explainTick}, {CPUs: 13, Time: 300 * explainTick}},
 		Wanted:       []diagnose.Bar{{CPUs: 0, Time: 3500 * explainTick}, {CPUs: 1, Time: 500 * explainTick}, {CPUs: 20, Time: 5500 * explainTick}, {CPUs: 32, Time: 500 * explainTick}},
 		SampledWidth: []diagnose.Bar{{CPUs: 0, Time: 8300 * explainTick}, {CPUs: 11, Time: 1700 * explainTick}},
-		Strip:        []diagnose.Row{row(4000 * explainTick), row(4100 * explainTick), row(200 * explainTick)},
+		Timeline:     []diagnose.Row{row(4000 * explainTick), row(4100 * explainTick), row(200 * explainTick)},
 		Pools: []diagnose.PoolUse{
 			{Name: "http-worker-*", Process: "java", Threads: 32, CPU: 13 * time.Second, CPUThrottled: new(12 * time.Second), Widest: 13,
 				Library: "Akka HTTP", Setting: "akka.actor.default-dispatcher.fork-join-executor.parallelism-max",

@@ -128,7 +128,7 @@ func explainedOf(e diagnose.Explanation) explainedItem {
 		Width: explainedBars(e.Width), Wanted: explainedBars(e.Wanted), SampledWidth: explainedBars(e.SampledWidth),
 		Waiting: explainedWaiting(e.Waiting), LostEvents: e.LostEvents, MeanWidth: e.MeanWidth,
 		Target: explainedText(e.Target), Verdict: explainedText(e.Verdict),
-		EndedEarly: known(e.EndedEarly), StoppedSpells: e.StoppedSpells, Strip: explainedRows(e), RunnablePerCore: e.RunnablePerCore, NotMeasured: []string{},
+		EndedEarly: known(e.EndedEarly), StoppedSpells: e.StoppedIntervals, Strip: explainedRows(e), RunnablePerCore: e.RunnablePerCore, NotMeasured: []string{},
 	}
 	if e.Window > 0 {
 		item.WindowSeconds = new(e.Window.Seconds())
@@ -230,7 +230,7 @@ func explainedWaiting(waiting map[diagnose.Reason]time.Duration) explainedWaits 
 }
 
 func explainedRows(e diagnose.Explanation) []explainedRow {
-	return listed(e.Strip, func(r diagnose.Row) explainedRow {
+	return listed(e.Timeline, func(r diagnose.Row) explainedRow {
 		row := explainedRow{r.Start.Seconds(), r.Length.Seconds(), r.Throttled, []explainedCell{}}
 		for _, c := range r.Cells {
 			cell := explainedCell{MeanWidth: c.MeanWidth, MostWidth: c.MostWidth}

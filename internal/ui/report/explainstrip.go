@@ -45,7 +45,7 @@ func stripMost(e *diagnose.Explanation) float64 {
 	if e.LimitCPUs != nil {
 		most = min(*e.LimitCPUs, 4096)
 	}
-	for _, r := range e.Strip {
+	for _, r := range e.Timeline {
 		for _, c := range r.Cells {
 			most = max(most, c.MeanWidth)
 		}
@@ -62,7 +62,7 @@ func explainCell(r diagnose.Row, cells int) time.Duration {
 }
 
 func (x *explainer) strip() {
-	rows := x.e.Strip
+	rows := x.e.Timeline
 	if len(rows) == 0 {
 		return
 	}

@@ -39,10 +39,10 @@ func TestFromPeriods(t *testing.T) {
 		t.Errorf("not looked at for a while? %v", e.NotMeasured)
 	}
 	periods[3].Flags |= flightrecorder.Gap
-	if e := FromPeriods(flightrecorder.Identity{Name: "web"}, periods); !strings.Contains(strings.Join(e.NotMeasured, "; "), "100ms of it: nothing ran, or nobody looked") {
-		t.Errorf("a gap that nobody is told of: %v", e.NotMeasured)
+	if e := FromPeriods(flightrecorder.Identity{Name: "web"}, periods); !strings.Contains(strings.Join(e.NotMeasured, "; "), "100ms of it: nothing ran, or no agent looked") {
+		t.Errorf("a gap without a note: %v", e.NotMeasured)
 	}
-	if e := FromPeriods(flightrecorder.Identity{Name: "web"}, nil); e.Stopped != nil || !strings.Contains(e.Verdict, "Nothing is kept") {
+	if e := FromPeriods(flightrecorder.Identity{Name: "web"}, nil); e.Stopped != nil || !strings.Contains(e.Verdict, "flight recorder has nothing") {
 		t.Errorf("no periods: %+v", e)
 	}
 }

@@ -6,25 +6,25 @@ import (
 	"time"
 )
 
-// replayCrew is what threads that share their work have to do, and who of them sleeps.
+// workQueue has the work that the threads of a workload share, and the threads that sleep.
 type workQueue struct {
-	order WakeOrder // NoCrew: each thread has its own work
+	order WakeOrder // NotShared: each thread has its own work
 	idle  ring[int]
-	ready ring[replayReady] // has come, and nobody has taken it yet
-	due   []replayReady     // comes at a moment of its own, in that order
+	ready ring[replayReady] // work that has come, and that no thread has taken yet
+	due   []replayReady     // work that comes at a moment of its own, in that order
 }
 
-// replayReady is a script that can be begun.
+// replayReady is a script that can begin.
 type replayReady struct {
 	script int
 	came   time.Duration
 }
 
-// replayShare takes apart at their idle sleeps what the threads of a workload do: what
-// comes before the first one stays their own, the rest is the crew's.
+// shareSteps splits the steps of a workload's threads at their idle sleeps. Steps before the first idle sleep
+// stay the thread's own; the queue gets the others.
 func (h *host) shareSteps(i int, order WakeOrder) {
-	r, w, crew := h.replay, &h.works[i], &h.replay.crews[i]
-	crew.order = order
+	r, w, shared := h.replay, &h.works[i], &h.replay.workQueues[i]
+	shared.order = order
 	for t := w.first; t < w.first+w.count; t++ {
 		steps, from, into := r.Threads[t].Steps, 0, t
 		r.items[t], r.scripts[t].again = len(r.scripts), false
@@ -36,30 +36,30 @@ func (h *host) shareSteps(i int, order WakeOrder) {
 			from, into = at+1, len(r.scripts)
 			r.scripts = append(r.scripts, replayScript{of: t})
 			if step.Kind == StepUntil {
-				crew.due = append(crew.due, replayReady{into, step.For})
+				shared.due = append(shared.due, replayReady{into, step.For})
 			}
 		}
 		r.scripts[into].steps = steps[from:]
 	}
-	slices.SortStableFunc(crew.due, func(a, b replayReady) int { return cmp.Compare(a.came, b.came) })
+	slices.SortStableFunc(shared.due, func(a, b replayReady) int { return cmp.Compare(a.came, b.came) })
 }
 
-// idles says whether a thread sleeps for want of work.
+// idles reports whether a thread sleeps in this step because it has no work.
 func (s *ReplayStep) idles() bool { return s.Idle && s.Kind != StepWake }
 
-// replayBring lets somebody of a workload's crew begin a script: who sleeps, or the
-// next who is through.
+// bringWork gives a script to a thread of the workload: to a sleeping one, or to the next one that is
+// through.
 func (h *host) bringWork(i, script int) {
-	crew := &h.replay.crews[i]
+	shared := &h.replay.workQueues[i]
 	var t int
 	switch {
-	case crew.idle.n == 0:
-		crew.ready.push(replayReady{script, h.now})
+	case shared.idle.n == 0:
+		shared.ready.push(replayReady{script, h.now})
 		return
-	case crew.order == OldestFirst:
-		t = crew.idle.pop()
+	case shared.order == OldestFirst:
+		t = shared.idle.pop()
 	default:
-		t = crew.idle.popLast()
+		t = shared.idle.popLast()
 	}
 	h.replayBegin(t, replayReady{script, h.now})
 }
@@ -71,29 +71,29 @@ func (h *host) replayBegin(t int, next replayReady) {
 	h.replayWake(t)
 }
 
-// replayNext is what a thread of a crew does when it is through: what has come
-// meanwhile, or it sleeps. True: it has a script to go on with.
+// nextWork gives a thread that is through the next work, or puts it to sleep. It returns true if the thread
+// has a script to go on with.
 func (h *host) nextWork(t int) bool {
-	r, crew := &h.replay.threads[t], &h.replay.crews[h.threads[t].work]
+	r, shared := &h.replay.threads[t], &h.replay.workQueues[h.threads[t].work]
 	switch {
-	case crew.ready.n > 0 && r.sleeps:
-		h.replayBegin(t, crew.ready.pop())
-	case crew.ready.n > 0:
-		r.script, r.at = crew.ready.pop().script, 0
+	case shared.ready.n > 0 && r.sleeps:
+		h.replayBegin(t, shared.ready.pop())
+	case shared.ready.n > 0:
+		r.script, r.at = shared.ready.pop().script, 0
 		return true
 	default:
 		h.replayEnd(t)
-		crew.idle.push(t)
-		h.replayRest(t)
+		shared.idle.push(t)
+		h.replayIdle(t)
 	}
 	return false
 }
 
-// replayDue brings what comes at a moment of its own.
+// bringDueWork brings work whose moment has come.
 func (h *host) bringDueWork(i int) {
-	for crew := &h.replay.crews[i]; len(crew.due) > 0 && crew.due[0].came <= h.now; {
-		next := crew.due[0].script
-		crew.due = crew.due[1:]
+	for shared := &h.replay.workQueues[i]; len(shared.due) > 0 && shared.due[0].came <= h.now; {
+		next := shared.due[0].script
+		shared.due = shared.due[1:]
 		h.bringWork(i, next)
 	}
 	h.replayExpect(i)

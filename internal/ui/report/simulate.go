@@ -14,9 +14,9 @@ import (
 // Simulation is what `unthrottle simulate` shows.
 type Simulation struct {
 	Trial
-	Rules    bandwidth.Release  `json:"-"`
-	Timeline []simulate.Strip   `json:"-"`
-	Explain  []simulate.Account `json:"-"`
+	Rules    bandwidth.Release   `json:"-"`
+	Timeline []simulate.Timeline `json:"-"`
+	Explain  []simulate.Account  `json:"-"`
 }
 
 // SimulateOptions of Simulate.
@@ -40,8 +40,8 @@ func Simulate(w io.Writer, s Simulation, o SimulateOptions) error {
 	b.WriteString("\n")
 	trialCgroups(&b, &s.Trial)
 	trialWorkloads(&b, &s.Trial)
-	for _, strip := range s.Timeline {
-		simulatedStrip(&b, strip, bars{o.ASCII})
+	for _, timeline := range s.Timeline {
+		simulatedTimeline(&b, timeline, bars{o.ASCII})
 	}
 	for _, account := range s.Explain {
 		explained(&b, account)

@@ -9,10 +9,10 @@ import (
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
 )
 
-// simulatedStrip draws a cgroup's first periods, a line each: the CPUs in use
+// simulatedTimeline draws a cgroup's first periods, a line each: the CPUs in use
 // as the height of a bar, and a mark where threads were held and none ran.
-func simulatedStrip(b *strings.Builder, s simulate.Strip, style bars) {
-	length := s.Period / simulate.Cells
+func simulatedTimeline(b *strings.Builder, s simulate.Timeline, style bars) {
+	length := s.Period / simulate.CellsPerPeriod
 	most := time.Duration(0)
 	for _, c := range s.Cells {
 		most = max(most, c.Used)
@@ -23,9 +23,9 @@ func simulatedStrip(b *strings.Builder, s simulate.Strip, style bars) {
 	}
 	fmt.Fprintf(b, "\n%s: a line per period of %v, a character is %v; CPUs in use, the most %.3g; %c held by a quota, . idle\n",
 		s.Cgroup, s.Period, length, float64(most)/float64(length), held)
-	for i := 0; i < len(s.Cells); i += simulate.Cells {
+	for i := 0; i < len(s.Cells); i += simulate.CellsPerPeriod {
 		fmt.Fprintf(b, "%9s ms  ", trimmed(math.Round(float64(s.Start+time.Duration(i)*length)/1e4)/100))
-		for _, c := range s.Cells[i : i+simulate.Cells] {
+		for _, c := range s.Cells[i : i+simulate.CellsPerPeriod] {
 			switch {
 			case 2*c.Held > length && float64(c.Used) < 0.05*float64(most):
 				b.WriteRune(held)

@@ -1,52 +1,53 @@
-// Package coarse foretells a container's throttling period by period instead of
-// event by event, for whole fleets: tens of millions of container-periods a
-// second and core, where package simulate does some thousands.
+// Package coarse predicts a container's throttling period by period instead of event by event, for whole
+// fleets. It steps through tens of millions of container-periods a second and core, where package simulate
+// does some thousands.
 //
 // # Rule
 //
-// Work that arrives in a period joins what was left over. The container runs it
-// as wide as its threads allow until the work is done, the period is over, or
-// the quota is spent; in the last case it stands still until the period's end.
-// What a CPU overruns between two ticks is taken from the next period
-// (kernel/sched/fair.c: runtime_remaining below 0 is paid back first). Unused
-// quota is kept up to the burst (__refill_cfs_bandwidth_runtime, Linux 5.14).
+// Work that arrives in a period joins the backlog. The container runs it as wide as its threads allow until
+// the work is done, the period is over, or the quota is spent. In the last case it is stopped until the
+// period's end. The next period pays the overrun of a CPU between two ticks (kernel/sched/fair.c: a refill
+// pays runtime_remaining below 0 first). The group keeps unused quota up to the burst
+// (__refill_cfs_bandwidth_runtime, Linux 5.14).
 //
-// What it leaves out: slices and what CPUs keep of them, other containers, the
-// order of threads, work that arrives late in its period. Its error against
-// package simulate is measured by the tests and told in docs/reference/simulate.md.
+// It leaves out slices and the parts of them that CPUs keep, other containers, the order of threads, and work
+// that arrives late in its period. The tests measure its error against package simulate, and
+// docs/reference/simulate.md has it.
 package coarse
 
 // Limit of one container. Times are in nanoseconds.
 type Limit struct {
 	QuotaNS, PeriodNS, BurstNS int64
-	// TickNS is 1/HZ: how late a spent quota is noticed; 0: at once.
+	// TickNS is 1/HZ, the time after which a CPU notices a spent quota; 0: at once.
 	TickNS int64
 }
 
-// State of one container between two periods. The zero value is one that has been idle.
+// State of one container between two periods. The zero value is a container that has been idle.
 type State struct {
 	// BacklogNS is work left over.
 	BacklogNS int64
-	// SavedNS is quota saved up for a burst, or below 0 what was overrun.
+	// SavedNS is quota saved for a burst, or below 0 the overrun.
 	SavedNS int64
 }
 
-// Period is what one period brought.
+// Period is the result of one period.
 type Period struct {
 	UsedNS, StoppedNS int64
 	Throttled         bool
 }
 
-// Step runs one period in which workNS of CPU time arrives, at most width CPUs in use at once. It allocates nothing.
+// Step runs one period in which workNS of CPU time arrives, with at most width CPUs in use at once. It
+// allocates nothing.
 func (s *State) Step(l *Limit, workNS int64, width int32) Period {
 	want := s.BacklogNS + workNS
 	if want <= 0 || width <= 0 {
-		// What was overrun is paid first here too: a throttled CPU is in debt until a refill, whoever still runs there.
+		// The refill pays the overrun first here too: a throttled CPU is in debt until a refill, whichever
+		// thread runs there.
 		s.SavedNS = min(s.SavedNS+l.QuotaNS, l.BurstNS)
 		s.BacklogNS = max(want, 0)
 		return Period{}
 	}
-	// A pool never holds more than quota and burst; what was overrun is paid first.
+	// A pool never holds more than quota and burst; the refill pays the overrun first.
 	have := l.QuotaNS + s.SavedNS
 	room := int64(width) * l.PeriodNS
 	if want <= have || room <= have {
@@ -60,13 +61,13 @@ func (s *State) Step(l *Limit, workNS int64, width int32) Period {
 		s.SavedNS = have
 		return Period{StoppedNS: l.PeriodNS, Throttled: true}
 	}
-	// Each CPU runs on for half a tick on average before it is noticed.
+	// Each CPU runs on for half a tick on average before it notices.
 	used := min(have+int64(width)*l.TickNS/2, want, room)
 	s.BacklogNS = want - used
 	s.SavedNS = have - used
 	ran := used / int64(width)
 	p := Period{UsedNS: used, StoppedNS: l.PeriodNS - ran}
-	// Work that the overrun finished leaves nobody to stand still.
+	// If the overrun finished the work, no thread is stopped.
 	if s.BacklogNS == 0 {
 		p.StoppedNS = 0
 	}
@@ -74,7 +75,7 @@ func (s *State) Step(l *Limit, workNS int64, width int32) Period {
 	return p
 }
 
-// Sum is what many periods brought.
+// Sum is the result of many periods.
 type Sum struct {
 	Periods, Throttled uint64
 	UsedNS, StoppedNS  int64

@@ -81,12 +81,12 @@ func TestReplayIsChecked(t *testing.T) {
 	s := parseText(t, "version: 1\nduration: 1s\nhost: {cpus: 2}\ncgroups: {app: {}}\nworkloads: {pool: {kind: burn, cgroup: app}}\n")
 	s.Workloads[0].Kind = Replayed
 	for name, r := range map[string]Replay{
-		"no threads":     {},
-		"a bad step":     {Threads: []ReplayThread{{Steps: []ReplayStep{{Kind: StepEnd + 1}}}}},
-		"nobody woken":   {Threads: []ReplayThread{{Steps: []ReplayStep{{Kind: StepWake, Thread: 1}}}}},
-		"no such sleep":  {Threads: []ReplayThread{{Steps: []ReplayStep{{Kind: StepWake, Idle: true}}}}},
+		"no threads":           {},
+		"a bad step":           {Threads: []ReplayThread{{Steps: []ReplayStep{{Kind: StepEnd + 1}}}}},
+		"nobody woken":         {Threads: []ReplayThread{{Steps: []ReplayStep{{Kind: StepWake, Thread: 1}}}}},
+		"no such sleep":        {Threads: []ReplayThread{{Steps: []ReplayStep{{Kind: StepWake, Idle: true}}}}},
 		"too many wake orders": {Threads: []ReplayThread{{}}, WakeOrders: make([]WakeOrder, 2)},
-		"a CPU too far":  {Threads: []ReplayThread{{CPU: 2}}},
+		"a CPU too far":        {Threads: []ReplayThread{{CPU: 2}}},
 	} {
 		if _, err := RunReplay(s, &r, Options{Seed: 1}); err == nil {
 			t.Errorf("%s: no error", name)

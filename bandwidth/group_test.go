@@ -26,7 +26,7 @@ func group(t testing.TB, release string, cpus int, l Limit) *Group {
 	return g
 }
 
-// tick runs the period timer, which must be due, and frees who it frees.
+// tick runs the period timer, which must be due, and unthrottles the CPUs that it frees.
 func tick(t testing.TB, g *Group, at time.Duration) []int {
 	t.Helper()
 	if got := g.PeriodAt(); got != at {
@@ -60,14 +60,14 @@ func TestConceptual(t *testing.T) {
 				}
 			}
 			gift := time.Duration(0)
-			if g.rules.Has(EraF) { // from 6.18 on a write leaves 1 ns in each silo
+			if g.rules.Has(Since6_18) { // from 6.18 on a write leaves 1 ns in each silo
 				gift = 1
 			}
 			if now != 440*ms-gift {
 				t.Errorf("done at %v, want 440ms", now)
 			}
 			g.Dequeue(now, 0)
-			if !g.rules.Has(EraH) { // era h has throttled the empty CPU at this exact coincidence
+			if !g.rules.Has(Since7_2) { // from 7.2 on the kernel throttles the empty CPU at this exact coincidence
 				tick(t, g, 500*ms)
 				tick(t, g, 600*ms)
 				want := Stat{Periods: 6, ThrottledPeriods: 4, Throttled: 240*ms - gift, ActivePeriods: 5, Usage: 200 * ms}
@@ -106,7 +106,7 @@ func TestDebtIsPaidFirst(t *testing.T) {
 	}
 }
 
-// A debt larger than the quota keeps every CPU behind it waiting.
+// A debt larger than the quota keeps every later CPU in the queue.
 func TestQueueOrder(t *testing.T) {
 	g := group(t, "6.18", 3, Limit{Quota: 10 * ms, Period: 100 * ms})
 	for _, cpu := range []int{2, 0} {
@@ -179,8 +179,7 @@ func TestSlack(t *testing.T) {
 	}
 }
 
-// Before 5.4 what a CPU kept expired with its period: the fault that fibtest
-// shows. From 5.4 on it stays.
+// Before 5.4 kept quota expired with its period: the fault that fibtest shows. From 5.4 on it stays.
 func TestExpiry(t *testing.T) {
 	for release, left := range map[string]time.Duration{"4.19": 4900 * time.Microsecond, "5.4": 900 * time.Microsecond} {
 		g := group(t, release, 2, Limit{Quota: 10 * ms, Period: 100 * ms})
@@ -196,8 +195,8 @@ func TestExpiry(t *testing.T) {
 	}
 }
 
-// Before 4.18 a CPU whose clock is ahead of the refill loses quota of this
-// very period ("clock drift"); with one clock it does not.
+// Before 4.18 a CPU whose clock is ahead of the refill loses quota of the current period ("clock drift").
+// With one clock it loses none.
 func TestClockDrift(t *testing.T) {
 	run := func(release string, skew time.Duration) (lost time.Duration) {
 		g := group(t, release, 1, Limit{Quota: 20 * ms, Period: 100 * ms})
@@ -257,7 +256,7 @@ func TestConfigureForgets(t *testing.T) {
 	}
 }
 
-// An empty CPU's throttled time counts before 6.6 only.
+// The throttled time of an empty CPU counts before 6.6 only.
 func TestThrottledTimeOfAnEmptyCPU(t *testing.T) {
 	for release, want := range map[string]time.Duration{"6.5": 90 * ms, "6.6": 50 * ms} {
 		g := group(t, release, 1, Limit{Quota: 5 * ms, Period: 100 * ms})
@@ -295,12 +294,12 @@ func TestLimitCheck(t *testing.T) {
 }
 
 func TestFor(t *testing.T) {
-	for release, era := range map[string]Era{
-		"3.16": EraA, "4.17.3": EraA, "4.18": EraB, "5.3.9": EraB, "5.4": EraC, "5.8": EraC2, "5.14": EraD, "6.3": EraE,
-		"6.4": EraE2, "6.12": EraG, "6.18": EraF, "7.1": EraF, "7.2": EraH, "9.0": EraH,
+	for release, since := range map[string]Release{
+		"3.16": Since3_16, "4.17.3": Since3_16, "4.18": Since4_18, "5.3.9": Since4_18, "5.4": Since5_4, "5.8": Since5_8, "5.14": Since5_14, "6.3": Since6_3,
+		"6.4": Since6_4, "6.12": Since6_6, "6.18": Since6_18, "7.1": Since6_18, "7.2": Since7_2, "9.0": Since7_2,
 	} {
-		if r := rules(t, release); r.Era != era {
-			t.Errorf("%s: era %v, want %v", release, r.Era, era)
+		if r := rules(t, release); r.Since != since {
+			t.Errorf("%s: rules since %v, want %v", release, r.Since, since)
 		}
 	}
 	for _, bad := range []string{"", "6", "3.15", "x.y", "6.-1", "6.1.2.3", "99999.1", "2.6"} {

@@ -5,30 +5,30 @@ import (
 	"time"
 )
 
-// Bounds of the kernel's tg_set_cfs_bandwidth.
+// Bounds of a Limit, from the kernel's tg_set_cfs_bandwidth.
 const (
 	MinPeriod = time.Millisecond
 	MaxPeriod = time.Second
 	MinQuota  = time.Millisecond
 )
 
-// NoQuota as a Limit's quota is no limit.
+// NoQuota is the Quota of a Limit that limits nothing.
 const NoQuota time.Duration = -1
 
-// Limit is one level's setting: cpu.max and cpu.max.burst.
+// Limit is the setting of one cgroup level: cpu.max and cpu.max.burst.
 type Limit struct {
 	Quota  time.Duration // CPU time per period; NoQuota: none
 	Period time.Duration // MinPeriod to MaxPeriod
-	Burst  time.Duration // unused quota that may be kept, 0 to Quota
+	Burst  time.Duration // unused quota that later periods may spend, 0 to Quota
 }
 
-// Limited says whether there is a quota.
+// Limited reports whether there is a quota.
 func (l Limit) Limited() bool { return l.Quota >= 0 }
 
-// CPUs is quota / period; only for a limited level.
+// CPUs is quota / period. It has a meaning only if the level is limited.
 func (l Limit) CPUs() float64 { return float64(l.Quota) / float64(l.Period) }
 
-// Refused is a setting that the kernel answers with EINVAL, or does not have.
+// Refused is a setting that the kernel does not know, or refuses with EINVAL.
 type Refused struct {
 	Setting string // "quota", "period" or "burst"
 	Value   time.Duration
@@ -37,7 +37,7 @@ type Refused struct {
 
 func (r *Refused) Error() string { return fmt.Sprintf("%s %v: %s", r.Setting, r.Value, r.Why) }
 
-// Check says why the kernel would refuse the limit; nil: it would not.
+// Check returns the reason why a kernel with these rules would refuse the limit, or nil.
 func (l Limit) Check(r *Rules) *Refused {
 	switch {
 	case l.Period < MinPeriod || l.Period > MaxPeriod:
@@ -48,8 +48,8 @@ func (l Limit) Check(r *Rules) *Refused {
 		return &Refused{"quota", l.Quota, fmt.Sprintf("the kernel takes %v or more", MinQuota)}
 	case l.Burst < 0 || l.Limited() && l.Burst > l.Quota:
 		return &Refused{"burst", l.Burst, fmt.Sprintf("the kernel takes 0 to the quota, %v", l.Quota)}
-	case l.Burst > 0 && !r.Has(EraD):
-		return &Refused{"burst", l.Burst, fmt.Sprintf("kernel %s has no burst, 5.14 was the first", r.Kernel)}
+	case l.Burst > 0 && !r.Has(Since5_14):
+		return &Refused{"burst", l.Burst, fmt.Sprintf("kernel %s has no burst, which came with 5.14", r.Kernel)}
 	}
 	return nil
 }

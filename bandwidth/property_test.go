@@ -42,15 +42,14 @@ func (m *machine) advance(to time.Duration) {
 	}
 }
 
-// TestConservation: never more CPU time than was refilled, plus what the ticks
-// overran; silos and pool account for the rest, to the nanosecond where nothing
-// is lost.
+// TestConservation checks that a group never uses more CPU time than the refills gave, plus the overrun of
+// the ticks. Silos and pool account for the rest, to the nanosecond where nothing is lost.
 func TestConservation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { conserve(t, rapid.IntRange(1, 200).Draw(t, "steps")) })
 }
 
-// TestConservationOverAMillionSteps is the same over long lives, in which errors
-// of a nanosecond would add up.
+// TestConservationOverAMillionSteps checks the same over long lives, in which errors of a nanosecond would
+// add up.
 func TestConservationOverAMillionSteps(t *testing.T) {
 	done := 0
 	for done < 1_000_000 {
@@ -65,7 +64,7 @@ func TestConservationOverAMillionSteps(t *testing.T) {
 	}
 }
 
-// conserve takes a group of any kernel through random steps.
+// conserve takes a group with the rules of any kernel through random steps.
 func conserve(t *rapid.T, steps int) {
 	releases := []string{"4.4", "4.19", "5.4", "5.10", "5.15", "6.3", "6.12", "6.18", "7.2"}
 	r, err := For(rapid.SampledFrom(releases).Draw(t, "release"))
@@ -75,7 +74,7 @@ func conserve(t *rapid.T, steps int) {
 	period := time.Duration(rapid.IntRange(1, 200).Draw(t, "period ms")) * ms
 	quota := time.Duration(rapid.IntRange(1, 400).Draw(t, "quota ms")) * ms
 	burst := time.Duration(0)
-	if r.Has(EraD) {
+	if r.Has(Since5_14) {
 		burst = rapid.SampledFrom([]time.Duration{0, quota / 2, quota}).Draw(t, "burst")
 	}
 	cpus := rapid.IntRange(1, 16).Draw(t, "cpus")
@@ -93,7 +92,7 @@ func conserve(t *rapid.T, steps int) {
 		case Lost, Expired:
 			gone += s.Amount
 		case Refilled:
-			refilled += s.Amount // with burst 0 it may take away as well
+			refilled += s.Amount // with burst 0 a refill may take quota away as well
 		}
 	}
 	m := machine{g: g, on: make([]bool, cpus)}
@@ -142,7 +141,7 @@ func (m *machine) step(t *rapid.T) {
 
 func (m *machine) invariants(t *rapid.T, refilled, gone, most time.Duration) {
 	g := m.g
-	// Slack comes back on top of a full pool, until the next refill.
+	// Slack returns on top of a full pool, until the next refill.
 	if g.Pool() < 0 || g.Pool() > most {
 		t.Fatalf("pool %v, from 0 to %v", g.Pool(), most)
 	}

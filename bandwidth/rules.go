@@ -8,85 +8,113 @@ import (
 	"time"
 )
 
-// Era names a set of rules that a range of mainline kernels shares. Stable and
-// distribution kernels carry backports: 4.18.0-147.2.1 of RHEL 8 has the rules
-// of 5.4.
-type Era uint8
+// Release is a mainline release that changed the rules of bandwidth control. Stable and distribution kernels
+// carry backports: 4.18.0-147.2.1 of RHEL 8 has the rules of 5.4.
+type Release uint8
 
-// The eras, oldest first. Each has what the ones before it brought, except
-// that EraC took the expiry of EraA and EraB away.
+// The releases that changed the rules, oldest first. Each one keeps the rules of the releases before it, except
+// that Since5_4 removed the expiry of Since3_16 and Since4_18.
 const (
-	EraA  Era = iota + 1 // a, 3.16: silos expire by comparing deadlines, wrong where the CPUs' clocks differ (51f2176d74ac)
-	EraB                 // b, 4.18: silos expire with their period (512ac999d275)
-	EraC                 // c, 5.4: silos never expire (de53fd7aedb1)
-	EraC2                // c', 5.8: before a CPU is throttled it asks once more, for 1 ns (e98fa02c4f2e)
-	EraD                 // d, 5.14: burst (f4183717b370)
-	EraE                 // e, 6.3: other CPUs are told to unthrottle by interrupt (8ad075c2eb1f)
-	EraE2                // e', 6.4: each group's periods begin at an offset of their own (41abdba93747)
-	EraG                 // g, 6.6: throttled time counts only from a queued task on (79462e8c879a)
-	EraF                 // f, 6.18: threads are parked one by one as they return to user mode (e1fad12dcb66)
-	EraH                 // h, 7.2: throttled inside the accounting, without waiting for the next pick
+	// Since3_16: silos expire by comparing deadlines, which fails where the CPUs' clocks differ (51f2176d74ac).
+	Since3_16 Release = iota + 1
+	// Since4_18: silos expire with their period (512ac999d275).
+	Since4_18
+	// Since5_4: silos never expire (de53fd7aedb1).
+	Since5_4
+	// Since5_8: before the kernel throttles a CPU, the CPU asks the pool once more, for 1 ns (e98fa02c4f2e).
+	Since5_8
+	// Since5_14: a group may save unused quota as burst (f4183717b370).
+	Since5_14
+	// Since6_3: the timer's CPU unthrottles other CPUs by interrupt (8ad075c2eb1f).
+	Since6_3
+	// Since6_4: each group's periods begin at their own offset (41abdba93747).
+	Since6_4
+	// Since6_6: throttled time counts only while a task is queued (79462e8c879a).
+	Since6_6
+	// Since6_18: the kernel parks throttled threads one by one as they return to user mode (e1fad12dcb66).
+	Since6_18
+	// Since7_2: the accounting itself throttles, without waiting for the next pick.
+	Since7_2
 )
 
-// String is the era's letter.
-func (e Era) String() string {
-	names := [...]string{"?", "a", "b", "c", "c'", "d", "e", "e'", "g", "f", "h"}
-	if int(e) >= len(names) {
-		e = 0
-	}
-	return names[e]
-}
-
-// eras by the first mainline release that has them, newest first.
-var eras = []struct {
+// releases describes each Release, newest first: its version, and the letter that older outputs use.
+var releases = []struct {
+	release      Release
 	major, minor int
-	era          Era
+	letter       string
 }{
-	{7, 2, EraH}, {6, 18, EraF}, {6, 6, EraG}, {6, 4, EraE2}, {6, 3, EraE}, {5, 14, EraD}, {5, 8, EraC2},
-	{5, 4, EraC}, {4, 18, EraB}, {3, 16, EraA},
+	{Since7_2, 7, 2, "h"},
+	{Since6_18, 6, 18, "f"},
+	{Since6_6, 6, 6, "g"},
+	{Since6_4, 6, 4, "e'"},
+	{Since6_3, 6, 3, "e"},
+	{Since5_14, 5, 14, "d"},
+	{Since5_8, 5, 8, "c'"},
+	{Since5_4, 5, 4, "c"},
+	{Since4_18, 4, 18, "b"},
+	{Since3_16, 3, 16, "a"},
 }
 
-// Rules are one kernel's behaviour and its constants. Change the constants
-// before a Group is made; the behaviour comes with the release.
+// String is the version, such as "6.18", or "?" for a value that is none of the constants.
+func (r Release) String() string {
+	for _, known := range releases {
+		if known.release == r {
+			return fmt.Sprintf("%d.%d", known.major, known.minor)
+		}
+	}
+	return "?"
+}
+
+// Letter is the name of the rules in older outputs, from "a" (3.16) to "h" (7.2), or "?" like String.
+func (r Release) Letter() string {
+	for _, known := range releases {
+		if known.release == r {
+			return known.letter
+		}
+	}
+	return "?"
+}
+
+// Rules are the behaviour and the constants of one kernel. Change the constants before you make a Group; For
+// chooses the behaviour.
 type Rules struct {
 	// Kernel is the mainline release, such as "6.12".
 	Kernel string
-	Era    Era
+	// Since is the newest Release whose rules the kernel has.
+	Since Release
 
-	// Slice is what a CPU takes from the pool at a time
-	// (sched_cfs_bandwidth_slice_us; 5 ms). Above 0.
+	// Slice is the CPU time that a CPU takes from the pool at a time (sched_cfs_bandwidth_slice_us; 5 ms).
+	// Above 0.
 	Slice time.Duration
-	// MinRuntime is what a CPU keeps when its last thread goes to sleep
-	// (min_cfs_rq_runtime; 1 ms). From 0.
+	// MinRuntime is the CPU time that a CPU keeps when its last thread goes to sleep (min_cfs_rq_runtime; 1
+	// ms). From 0.
 	MinRuntime time.Duration
-	// SlackPeriod is the delay from returned slack to its distribution
-	// (cfs_bandwidth_slack_period; 5 ms). Above 0.
+	// SlackPeriod is the delay from a return of slack to its distribution (cfs_bandwidth_slack_period; 5 ms).
+	// Above 0.
 	SlackPeriod time.Duration
-	// MinExpiration: no slack is distributed this near to a refill
+	// MinExpiration is the time before a refill within which the kernel distributes no slack
 	// (min_bandwidth_expiration; 2 ms). From 0.
 	MinExpiration time.Duration
-	// Tick is the length of a scheduler tick (TICK_NSEC), by which eras a and b
-	// extend a deadline.
+	// Tick is the length of a scheduler tick (TICK_NSEC). Before 5.4 the kernel extends a deadline by it.
 	Tick time.Duration
 }
 
-// ErrKernel is an unknown or too old release.
-var ErrKernel = errors.New("not a kernel release that is known here: give one from 3.16 on, such as 5.15")
+// ErrKernel says that a release is malformed or older than 3.16.
+var ErrKernel = errors.New("not a known kernel release: give one from 3.16 on, such as 5.15")
 
-// For has the rules of a mainline release, "6.12" or "6.12.3", at 250 ticks a
-// second. Releases newer than the last era have its rules. Errors are
-// ErrKernel.
+// For returns the rules of a mainline release, "6.12" or "6.12.3", at 250 ticks a second. A release newer
+// than the last Release has the last rules. The error is ErrKernel.
 func For(release string) (Rules, error) {
 	major, minor, err := parseRelease(release)
 	if err != nil {
 		return Rules{}, err
 	}
-	for _, e := range eras {
-		if major < e.major || major == e.major && minor < e.minor {
+	for _, known := range releases {
+		if major < known.major || major == known.major && minor < known.minor {
 			continue
 		}
 		return Rules{
-			Kernel: release, Era: e.era,
+			Kernel: release, Since: known.release,
 			Slice: 5 * time.Millisecond, MinRuntime: time.Millisecond, SlackPeriod: 5 * time.Millisecond,
 			MinExpiration: 2 * time.Millisecond, Tick: 4 * time.Millisecond,
 		}, nil
@@ -110,18 +138,18 @@ func parseRelease(release string) (major, minor int, err error) {
 	return numbers[0], numbers[1], nil
 }
 
-// Has says whether the rules that era brought are in force.
-func (r *Rules) Has(era Era) bool { return r.Era >= era }
+// Has reports whether the rules that came with a release are in force.
+func (r *Rules) Has(release Release) bool { return r.Since >= release }
 
-// RandomPhase says whether each group's periods begin at an offset of their
-// own (6.4 on) or all groups' periods of one length begin together.
-func (r *Rules) RandomPhase() bool { return r.Has(EraE2) }
+// RandomPhase reports whether each group's periods begin at an offset of their own (from 6.4 on). Before, all
+// groups with one length of period begin together.
+func (r *Rules) RandomPhase() bool { return r.Has(Since6_4) }
 
-// Async says whether a CPU other than the timer's is unthrottled by interrupt,
-// a few microseconds later (6.3 on).
-func (r *Rules) Async() bool { return r.Has(EraE) }
+// UnthrottlesByInterrupt reports whether the timer's CPU unthrottles other CPUs by interrupt, a few
+// microseconds later (from 6.3 on). Before, all are unthrottled at once.
+func (r *Rules) UnthrottlesByInterrupt() bool { return r.Has(Since6_3) }
 
-// constants by the name under which users override them.
+// constants lists the constants that Set changes, under the kernel's names.
 var constants = []struct {
 	name  string
 	least time.Duration
@@ -133,7 +161,7 @@ var constants = []struct {
 	{"min_bandwidth_expiration", 0, func(r *Rules) *time.Duration { return &r.MinExpiration }},
 }
 
-// maxConstant bounds every constant: the longest period.
+// maxConstant bounds every constant. It is the longest period.
 const maxConstant = time.Second
 
 // Constants lists the names that Set knows.
@@ -145,8 +173,8 @@ func Constants() []string {
 	return names
 }
 
-// Set overrides a constant by the kernel's name for it. Errors name the
-// constants that exist, or the bounds.
+// Set overrides a constant under the kernel's name for it. The error names the known constants, or the
+// bounds.
 func (r *Rules) Set(name string, v time.Duration) error {
 	for _, c := range constants {
 		if c.name != name {
@@ -158,5 +186,5 @@ func (r *Rules) Set(name string, v time.Duration) error {
 		*c.of(r) = v
 		return nil
 	}
-	return fmt.Errorf("%s: no such constant of the kernel's bandwidth control: choose from %s", name, strings.Join(Constants(), ", "))
+	return fmt.Errorf("%s: the kernel's bandwidth control has no such constant: choose from %s", name, strings.Join(Constants(), ", "))
 }

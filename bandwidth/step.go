@@ -2,32 +2,32 @@ package bandwidth
 
 import "time"
 
-// StepKind is what happened in one step of the accounting.
+// StepKind names a step of the accounting.
 type StepKind string
 
-// The kinds of steps. Amount is CPU time unless said otherwise.
+// The kinds of steps. Amount is CPU time unless the comment says otherwise.
 const (
 	Took         StepKind = "took"          // a CPU took Amount from the pool
-	Returned     StepKind = "returned"      // a CPU that went idle gave Amount back
-	Lost         StepKind = "lost"          // before 5.4: a CPU that went idle dropped Amount of an earlier period
+	Returned     StepKind = "returned"      // a CPU that went idle returned Amount to the pool
+	Lost         StepKind = "lost"          // before 5.4: a CPU that went idle lost Amount of an earlier period
 	Expired      StepKind = "expired"       // before 5.4: Amount in a CPU's silo expired
-	Throttled    StepKind = "throttled"     // a CPU ran out
-	Unthrottled  StepKind = "unthrottled"   // a CPU may run again
-	PeriodEnd    StepKind = "period_end"    // the period timer fired and found Amount (a number) CPUs throttled
+	Throttled    StepKind = "throttled"     // a CPU used up its quota and is throttled
+	Unthrottled  StepKind = "unthrottled"   // a CPU may run the group's threads again
+	PeriodEnd    StepKind = "period_end"    // the period timer expired and found Amount (a number) throttled CPUs
 	Refilled     StepKind = "refilled"      // the pool changed by Amount
-	Given        StepKind = "given"         // a throttled CPU got Amount from the pool
-	SlackTime    StepKind = "slack_time"    // the slack timer hands out what the pool has
-	TimerStopped StepKind = "timer_stopped" // nothing ran for a period
+	Given        StepKind = "given"         // a throttled CPU received Amount from the pool
+	SlackTime    StepKind = "slack_time"    // the slack timer distributes the pool
+	TimerStopped StepKind = "timer_stopped" // the period timer stopped after a period without use
 )
 
-// Step of the accounting, with the state after it.
+// Step is one step of the accounting, with the state after it.
 type Step struct {
 	Kind   StepKind
 	At     time.Duration
 	CPU    int
 	Amount time.Duration
 	Pool   time.Duration
-	Left   time.Duration // in the CPU's silo
+	Left   time.Duration // of the CPU's silo
 }
 
 func (g *Group) step(s Step) {

@@ -2,14 +2,12 @@ package bandwidth
 
 import "time"
 
-// PeriodTimer is the end of a period (sched_cfs_period_timer): it counts,
-// refills the pool and serves the throttled CPUs in the order in which they
-// were throttled. It appends the CPUs that may run again to freed and returns
-// it: call Unthrottle for each, at once for TimerCPU and in kernels without
-// Async, else when the interrupt arrives.
+// PeriodTimer ends a period (sched_cfs_period_timer). It counts the period, refills the pool and serves the
+// throttled CPUs in the order of their throttling. It appends the CPUs that may run again to freed and
+// returns it. The caller then calls Unthrottle for each of them: at once for TimerCPU, and for the others
+// when the interrupt arrives if the rules are UnthrottlesByInterrupt, else at once too.
 //
-// The kernel doubles the period of a group whose timer it cannot keep up with;
-// here the timer is always on time.
+// The kernel doubles a period that is too short for its timer; here the timer is always on time.
 func (g *Group) PeriodTimer(now time.Duration, freed []int) []int {
 	throttled := len(g.waiting) > 0
 	g.stat.Periods++
@@ -19,8 +17,8 @@ func (g *Group) PeriodTimer(now time.Duration, freed []int) []int {
 	g.used = throttled
 	g.step(Step{Kind: PeriodEnd, At: now, CPU: g.timerCPU, Amount: time.Duration(len(g.waiting))})
 	deactivate := g.idle && !throttled
-	// Since 5.14 an idle group is refilled once more, so that it can burst.
-	if !deactivate || g.rules.Has(EraD) {
+	// From 5.14 on an idle group gets one more refill, so that it can burst.
+	if !deactivate || g.rules.Has(Since5_14) {
 		g.refill(now)
 	}
 	if deactivate {
@@ -39,8 +37,8 @@ func (g *Group) PeriodTimer(now time.Duration, freed []int) []int {
 	return freed
 }
 
-// SlackTimer hands returned slack to throttled CPUs
-// (do_sched_cfs_slack_timer); freed as in PeriodTimer.
+// SlackTimer distributes returned slack to throttled CPUs (do_sched_cfs_slack_timer). freed is as in
+// PeriodTimer.
 func (g *Group) SlackTimer(now time.Duration, freed []int) []int {
 	g.slackAt = Never
 	if g.refillWithin(now, g.rules.MinExpiration) || g.pool <= g.rules.Slice {
@@ -50,14 +48,14 @@ func (g *Group) SlackTimer(now time.Duration, freed []int) []int {
 	return g.distribute(now, freed)
 }
 
-// refill adds a period's quota (__refill_cfs_bandwidth_runtime). Without a
-// burst what was left in the pool is lost; what is left in silos is not.
+// refill adds a period's quota to the pool (__refill_cfs_bandwidth_runtime). Without a burst the rest of the
+// old pool is lost; the silos keep theirs.
 func (g *Group) refill(now time.Duration) {
 	if !g.limit.Limited() {
 		return
 	}
 	before := g.pool
-	if g.rules.Has(EraD) {
+	if g.rules.Has(Since5_14) {
 		g.pool += g.limit.Quota
 		if over := g.snap - g.pool; over > 0 {
 			g.stat.BurstTime += over
@@ -73,9 +71,9 @@ func (g *Group) refill(now time.Duration) {
 	g.step(Step{Kind: Refilled, At: now, CPU: g.timerCPU, Amount: g.pool - before})
 }
 
-// distribute pays the debts of throttled CPUs plus 1 ns each, as far as the
-// pool reaches (distribute_cfs_runtime): a CPU that wakes must soon ask for a
-// slice. A debt that the pool cannot pay takes all of it.
+// distribute pays the debts of throttled CPUs plus 1 ns each, as far as the pool reaches
+// (distribute_cfs_runtime). With 1 ns a CPU must soon ask for a slice. A debt larger than the pool takes all
+// of it.
 func (g *Group) distribute(now time.Duration, freed []int) []int {
 	kept := g.waiting[:0]
 	for _, cpu := range g.waiting {
@@ -98,9 +96,9 @@ func (g *Group) distribute(now time.Duration, freed []int) []int {
 	return freed
 }
 
-// Configure writes a new limit (tg_set_cfs_bandwidth): a refill, and all silos
-// and debts are forgotten. freed as in PeriodTimer; by the writing CPU, at
-// once in every era. Errors are *Refused.
+// Configure writes a new limit (tg_set_cfs_bandwidth). It refills the pool and clears all silos and debts.
+// freed is as in PeriodTimer, but the caller unthrottles all of them at once under all rules. The error is a
+// *Refused, and the old limit then stays.
 func (g *Group) Configure(now time.Duration, cpu int, l Limit, freed []int) ([]int, error) {
 	if err := l.Check(g.rules); err != nil {
 		return freed, err
@@ -111,7 +109,7 @@ func (g *Group) Configure(now time.Duration, cpu int, l Limit, freed []int) ([]i
 		g.start(now, cpu)
 	}
 	fresh := time.Duration(0)
-	if g.rules.Has(EraF) {
+	if g.rules.Has(Since6_18) {
 		fresh = 1
 	}
 	g.waiting = g.waiting[:0]
@@ -125,11 +123,11 @@ func (g *Group) Configure(now time.Duration, cpu int, l Limit, freed []int) ([]i
 	return freed, nil
 }
 
-// renew gives a silo the deadline of the pool it was filled from.
+// renew gives a silo the deadline of the pool that filled it.
 func (g *Group) renew(s *silo) {
 	switch {
-	case g.rules.Has(EraC):
-	case g.rules.Has(EraB):
+	case g.rules.Has(Since5_4):
+	case g.rules.Has(Since4_18):
 		if s.seq != g.seq {
 			s.seq, s.expires = g.seq, g.expires
 		}
@@ -138,12 +136,12 @@ func (g *Group) renew(s *silo) {
 	}
 }
 
-// expire takes away what a CPU has kept from an earlier period
-// (expire_cfs_rq_runtime), before 5.4. Era a compares the deadlines: equal ones
-// mean that the CPU's clock is ahead of the refill, and just then, when the
-// quota is still good, it is destroyed. Era b compares which refill it is from.
+// expire drops the quota that a CPU kept from an earlier period (expire_cfs_rq_runtime), before 5.4. From
+// 3.16 to 4.17 the kernel compares the deadlines: equal ones mean that the CPU's clock is ahead of the
+// refill. In just that case it drops quota that is still valid. From 4.18 to 5.3 it compares which refill
+// filled the silo.
 func (g *Group) expire(now time.Duration, cpu int) {
-	if g.rules.Has(EraC) {
+	if g.rules.Has(Since5_4) {
 		return
 	}
 	s := &g.silos[cpu]
@@ -155,7 +153,7 @@ func (g *Group) expire(now time.Duration, cpu int) {
 		return
 	}
 	same := s.expires != g.expires
-	if g.rules.Has(EraB) {
+	if g.rules.Has(Since4_18) {
 		same = s.seq == g.seq
 	}
 	if same {

@@ -122,8 +122,9 @@ func (f *simulateFlags) run(ctx context.Context, s scenario.Scenario, name strin
 	for i, r := range results {
 		runs[i] = r.Outcome
 	}
-	era := s.Host.Rules.Era.String()
-	out := view.Simulation{Timeline: results[0].Timeline, Explain: results[0].Explain, Trial: trial.Trial{
+	since := s.Host.Rules.Since
+	era := since.Letter()
+	out := view.Simulation{Rules: since, Timeline: results[0].Timeline, Explain: results[0].Explain, Trial: trial.Trial{
 		Scenario: name, About: s.About, Simulated: true, Kernel: s.Host.Rules.Kernel, Era: &era,
 		CPUs: s.Host.CPUs, HZ: &s.Host.HZ, Seed: f.seed,
 	}}

@@ -6,60 +6,64 @@ import (
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 )
 
-// Analysis turns the events of a recording, one by one, into an Explanation. It keeps the state of each CPU and each
-// thread, and sums; its memory has a bound whatever the events say. Not safe for use by several goroutines at once.
+// Analysis turns the events of a recording into an Explanation. It keeps the state of each CPU and each
+// thread, and sums. Its memory is bounded whatever the events say. It is not safe for concurrent use.
 //
-// Events may contradict each other (some were lost, or a thread changed hands unseen): who a CPU was last told to hold
-// counts, and everything else gives way. No time is ever negative, and no thread counts twice.
+// Events may contradict each other, because the recording lost some or a thread moved unseen. The last event
+// that names the holder of a CPU counts, and all other state gives way. No time is ever negative, and no
+// thread counts twice.
 type Analysis struct {
 	h recording.Header
 	o Options
 
-	now     int64 // up to when everything is counted
+	now     int64 // the time up to which everything is counted
 	cpus    []*cpu
 	threads map[uint32]*thread
-	byTGID  map[uint32]string // names of processes, by their first thread
+	byTGID  map[uint32]string // name of a process's first thread
 	pools   poolTable
 	owners  ownerTable
 	levels  levels
 	classes []*class
 	tracks  []*track
-	limit   *float64 // effective, in CPUs
-	// limitFills is how many CPUs the limit fills at once, 0 without one.
+	limit   *float64 // the effective limit in CPUs
+	// limitFills is how many CPUs the limit fills at once; 0: there is no limit.
 	limitFills int
 
-	width, wanted counted
-	sampled       counted
-	sample        int64
-	held          int   // threads held back now
-	wide          int64 // time spent wider than the limit
-	cpuTime       int64
-	stopped       int64
-	spells        spell
-	above         spell // wanted above the limit
-	still         spell // held back, and nothing runs at all
-	owed          int64 // thread time of waiting for CPUs that the limit would have let it use
+	width, wanted    timeHistogram
+	sampled          timeHistogram
+	sample           int64
+	held             int   // threads that a quota holds back now
+	wide             int64 // time wider than the limit
+	cpuTime          int64
+	stopped          int64
+	stoppedIntervals interval
+	aboveLimit       interval // wanted is above the limit
+	idleHeld         interval // a thread is held back, and none of the container runs
+	allowedWaiting   int64    // thread time of waiting for CPUs that the limit would have allowed
 
-	switches uint64
-	early    int64 // time between wake-ups of threads on idle CPUs and their switches: see checkUsage
-	lost     uint64
-	odd      uint64 // events that contradict what was known
-	unknown  uint64 // events of threads beyond maxThreads
-	late     uint64 // events older than the one before
+	switches       uint64
+	chargedEarly   int64 // time from wake-ups on idle CPUs to their switches: see checkUsage
+	lost           uint64
+	contradictions uint64 // events that contradict earlier ones
+	unknownThreads uint64 // events of threads beyond maxThreads
+	outOfOrder     uint64 // events older than the one before
 }
+
+// sampleEvery is the distance of the samples of SampledWidth, as in the article.
+const sampleEvery = int64(10 * time.Millisecond)
 
 // New begins an analysis of a recording with that header.
 func New(h recording.Header, o Options) *Analysis {
 	o.complete()
 	a := &Analysis{
 		h: h, o: o, threads: map[uint32]*thread{}, byTGID: map[uint32]string{},
-		sample: o.Sample.Nanoseconds(), pools: newPoolTable(), owners: newOwnerTable(),
+		pools: newPoolTable(), owners: newOwnerTable(),
 	}
 	a.levels = newLevels(h)
 	if a.limit = a.levels.limit(); a.limit != nil {
 		a.limitFills = ceilCPUs(*a.limit)
 	}
-	a.still.bound = max(1, a.levels.all[a.levels.unknown].PeriodNS)
+	a.idleHeld.bound = max(1, a.levels.all[a.levels.unknown].PeriodNS)
 	a.classes = []*class{{cpus: h.CPUsAllowed}}
 	if h.CPUsAllowed.IsEmpty() {
 		a.classes[0].cpus = h.Host.CPUs
@@ -77,7 +81,7 @@ func New(h recording.Header, o Options) *Analysis {
 	return a
 }
 
-// Add takes in the next event.
+// Add takes the next event.
 func (a *Analysis) Add(e *recording.Event) {
 	a.advance(e.AtNS)
 	switch e.Kind {
@@ -115,7 +119,7 @@ func (a *Analysis) advance(at int64) {
 	}
 	if at <= a.now {
 		if at < a.now {
-			a.late++
+			a.outOfOrder++
 		}
 		return
 	}
@@ -125,7 +129,7 @@ func (a *Analysis) advance(at int64) {
 	a.width.add(d)
 	a.wanted.add(d)
 	a.sampled.n = width
-	a.sampled.add((at/a.sample - from/a.sample) * a.sample)
+	a.sampled.add((at/sampleEvery - from/sampleEvery) * sampleEvery)
 	a.cpuTime += int64(width) * d
 	stopped := a.held > 0
 	if stopped {
@@ -135,11 +139,11 @@ func (a *Analysis) advance(at int64) {
 		if float64(width) > *a.limit {
 			a.wide += d
 		}
-		a.above.add(float64(wanted) > *a.limit, d)
-		a.owed += int64(max(0, min(wanted-width-a.held, a.limitFills-width))) * d
+		a.aboveLimit.add(float64(wanted) > *a.limit, d)
+		a.allowedWaiting += int64(max(0, min(wanted-width-a.held, a.limitFills-width))) * d
 	}
-	a.still.add(stopped && width == 0, d)
-	a.spells.add(stopped, d)
+	a.idleHeld.add(stopped && width == 0, d)
+	a.stoppedIntervals.add(stopped, d)
 	for _, c := range a.classes {
 		c.add(d)
 	}
@@ -149,11 +153,11 @@ func (a *Analysis) advance(at int64) {
 	}
 }
 
-// onPeriod ends a row of the level's track, and remembers what the timer said.
+// onPeriod ends a row of the level's track, and keeps the timer's figures.
 func (a *Analysis) onPeriod(e *recording.Event) {
 	i, ok := a.levels.find(e.Cgroup)
 	if !ok {
-		a.odd++
+		a.contradictions++
 		return
 	}
 	a.levels.all[i].expired(e.Period)
@@ -164,5 +168,5 @@ func (a *Analysis) onPeriod(e *recording.Event) {
 	}
 }
 
-// span is a non-negative duration.
+// span is a duration of ns nanoseconds, at least 0.
 func span(ns int64) time.Duration { return time.Duration(max(0, ns)) }

@@ -11,8 +11,9 @@ import (
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 )
 
-// busy is a container that switches 100,000 times a second on 16 CPUs: 400 threads in 8 pools, a third of which wait at
-// any time; each fourth switch gives the CPU to somebody else, and every 100 ms it is throttled.
+// busy is a container that switches 100,000 times a second on 16 CPUs: 400 threads in 8 pools, a third of
+// which wait at any time. Each fourth switch gives the CPU to another owner, and every 100 ms it is
+// throttled.
 func busy(switches int) (recording.Header, []recording.Event) {
 	const cpus, threads = 16, 400
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -98,7 +99,7 @@ func BenchmarkAnalysis(b *testing.B) {
 	b.ReportMetric(float64(len(events)), "events")
 }
 
-// Memory has a bound: what an event makes is kept only while its thread lives.
+// Memory is bounded: what an event allocates lives only as long as its thread.
 func TestBusyAllocatesLittle(t *testing.T) {
 	h, events := busy(20_000)
 	a := diagnose.New(h, diagnose.Options{})
@@ -116,7 +117,7 @@ func TestBusyAllocatesLittle(t *testing.T) {
 	}
 }
 
-// A container that renames and replaces its threads all the time does not grow what is kept.
+// A container that always renames and replaces its threads does not make the analysis grow.
 func TestThreadsThatComeAndGo(t *testing.T) {
 	a := diagnose.New(recording.Header{Host: recording.Host{CPUs: cpuset.New(0)}}, diagnose.Options{})
 	at := int64(0)

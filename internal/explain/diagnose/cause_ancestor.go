@@ -6,8 +6,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
-// ancestorShare of the stopped time from which an ancestor's quota is what stops the container rather than its own. With
-// less it is named after the causes of its own.
+// ancestorShare is the share of the stopped time from which on an ancestor's quota is the cause. Below it the
+// causes of the container's own quota come first.
 const ancestorShare = 0.5
 
 func ancestor(of *figures) (found, bool) {
@@ -15,7 +15,7 @@ func ancestor(of *figures) (found, bool) {
 		return found{}, false
 	}
 	f := found{cause: Ancestor, stopped: of.ancestorStopped, severity: of.quotaSeverity(), rank: rankAncestorToo}
-	if float64(of.ancestorStopped) >= ancestorShare*float64(of.stopped) && !shortAnyhow(of) {
+	if float64(of.ancestorStopped) >= ancestorShare*float64(of.stopped) && !demandAboveOwnLimit(of) {
 		f.rank = rankAncestor
 	}
 	path := "an ancestor"
@@ -24,17 +24,17 @@ func ancestor(of *figures) (found, bool) {
 	}
 	quota := "the quota of " + path
 	if of.quota > 0 && of.binding != nil && !of.binding.own {
-		quota = fmt.Sprintf("the quota of %s (%s in %s)", path, timeWords(of.quota), timeWords(of.period))
+		quota = fmt.Sprintf("the quota of %s (%s in %s)", path, formatTime(of.quota), formatTime(of.period))
 	}
 	f.evidence = fmt.Sprintf("%s held it back for %s, its own for %s; the container itself used %s on average",
-		quota, timeWords(of.ancestorStopped), timeWords(of.ownStopped), cpuWords(of.meanWidth))
-	who := fmt.Sprintf("the container itself used %s on average", cpuWords(of.meanWidth))
+		quota, formatTime(of.ancestorStopped), formatTime(of.ownStopped), formatCPUs(of.meanWidth))
+	who := fmt.Sprintf("the container itself used %s on average", formatCPUs(of.meanWidth))
 	if len(of.siblings) > 0 && of.siblings[0].cpu > 0 && of.window > 0 {
 		s := of.siblings[0]
-		rest := fmt.Sprintf("%s below it used %s", s.name, cpuWords(float64(s.cpu)/float64(of.window)))
+		rest := fmt.Sprintf("%s below it used %s", s.name, formatCPUs(float64(s.cpu)/float64(of.window)))
 		f.evidence += "; " + rest
 		who += ", " + rest
 	}
-	f.verdict = fmt.Sprintf("%s held the container back for %s of %s; %s.", capital(quota), timeWords(of.ancestorStopped), timeWords(of.window), who)
+	f.verdict = fmt.Sprintf("%s held the container back for %s of %s; %s.", capital(quota), formatTime(of.ancestorStopped), formatTime(of.window), who)
 	return f, true
 }

@@ -3,13 +3,14 @@ package diagnose
 import "fmt"
 
 const (
-	// debtShare of the stopped time must be in spells of at least a whole period in which nothing ran: a refill came
-	// and went to a debt.
+	// debtShare is the share of the stopped time that must lie in intervals of a whole period or more in
+	// which nothing ran. In such an interval a refill came and went to a debt.
 	debtShare = 0.25
-	// overShare of the CPU time in throttled periods beyond the quota is a debt too, though a part of a refill pays it.
+	// overShare is the CPU time beyond the quota in throttled periods, as a share, from which on it counts as
+	// a debt even if a part of a refill pays it.
 	overShare = 0.10
-	// debtLead of the stopped time must be the debt's where the demand is too large as well: without the debt that
-	// would still be so.
+	// debtLead is the share of the stopped time that the debt must account for if the demand is too large as
+	// well. The demand would stay too large without the debt.
 	debtLead = 0.5
 )
 
@@ -17,25 +18,25 @@ func debt(of *figures) (found, bool) {
 	if !of.throttled() || of.ownStopped == 0 || of.binding == nil || !of.binding.own || of.quota <= 0 || of.sums.over == 0 {
 		return found{}, false
 	}
-	if float64(of.stills) < debtShare*float64(of.stopped) && float64(of.sums.over) < overShare*float64(of.sums.used) {
+	if float64(of.longIdleHeld) < debtShare*float64(of.stopped) && float64(of.sums.over) < overShare*float64(of.sums.used) {
 		return found{}, false
 	}
-	// What is over is paid at the rate of the limit.
-	paid := min(of.ownStopped, max(of.stills, int64(float64(of.sums.over)/of.limit)))
+	// The limit is the rate at which the container pays its debt.
+	paid := min(of.ownStopped, max(of.longIdleHeld, int64(float64(of.sums.over)/of.limit)))
 	f := found{cause: Debt, stopped: paid, severity: of.quotaSeverity(), rank: rankDebt}
-	if (short(of) || shortAnyhow(of)) && float64(paid) < debtLead*float64(of.stopped) {
+	if (demandAboveLimit(of) || demandAboveOwnLimit(of)) && float64(paid) < debtLead*float64(of.stopped) {
 		f.rank = rankDebtToo
 	}
-	f.evidence = fmt.Sprintf("up to %s used in a period of %s with a quota of %s; then nothing ran for up to %s, %s in all in spells of a period or more",
-		timeWords(of.sums.most), timeWords(of.period), timeWords(of.quota), timeWords(of.longestStill), timeWords(of.stills))
+	f.evidence = fmt.Sprintf("up to %s used in a period of %s with a quota of %s; then nothing ran for up to %s, %s in all in intervals of a period or more",
+		formatTime(of.sums.most), formatTime(of.period), formatTime(of.quota), formatTime(of.longestIdleHeld), formatTime(of.longIdleHeld))
 	if of.kernelTime >= 0 {
-		f.evidence += fmt.Sprintf("; %s of its CPU time was in the kernel", shareWords(of.kernelTime))
+		f.evidence += fmt.Sprintf("; %s of its CPU time was in the kernel", formatShare(of.kernelTime))
 	}
 	who := "Work in the kernel"
 	if p := of.spender(); p != nil {
-		who += " of " + poolWords(p)
+		who += " of " + formatPool(p)
 	}
-	f.verdict = fmt.Sprintf("%s went on past the %s quota, up to %s in a period; the container then paid for it by standing still for up to %s (%.1f periods).",
-		who, timeWords(of.quota), timeWords(of.sums.most), timeWords(of.longestStill), float64(of.longestStill)/float64(of.period))
+	f.verdict = fmt.Sprintf("%s went on past the %s quota, up to %s in a period; the container then paid for it, stopped for up to %s (%.1f periods).",
+		who, formatTime(of.quota), formatTime(of.sums.most), formatTime(of.longestIdleHeld), float64(of.longestIdleHeld)/float64(of.period))
 	return f, true
 }

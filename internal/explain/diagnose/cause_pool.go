@@ -7,17 +7,17 @@ import (
 )
 
 const (
-	// poolSpent is the least share of the CPU time in throttled periods that the pool which stops another has spent,
-	// and victimSpent the most that the one which is stopped has: with a larger part it stops itself.
+	// poolSpent is the least share of the CPU time in throttled periods that a pool must spend to stop
+	// another pool. victimSpent is the largest share of the stopped pool: with more it stops itself.
 	poolSpent   = 0.5
 	victimSpent = 1.0 / 3
-	// A pool that used more than selfMost of the quota in a period, and selfSwing times what it uses in a period on
-	// average, comes in bursts of its own, and would be stopped without the other.
+	// A pool comes in bursts of its own if it used more than selfMost of the quota in a period, and selfSwing
+	// times its average. The quota would stop it without the other pool too.
 	selfMost  = 0.6
 	selfSwing = 2.5
-	// Of the stopped time, the other pool must have had threads held back for victimStopped, in at least
-	// victimHolds spells. From victimLead on, and with victimWork of all CPU time, this is what hurts most: below, its
-	// threads hardly work, as a runtime's own, and it is named after what else fits.
+	// The quota must have held threads of the victim back for victimStopped of the stopped time, in at least
+	// victimHolds intervals. From victimLead on, and with victimWork of all CPU time, this is the first
+	// cause. Below, its threads hardly work, as those of a runtime, and another cause that fits comes first.
 	victimStopped = 0.10
 	victimLead    = 0.25
 	victimWork    = 0.02
@@ -43,8 +43,8 @@ func poolStopsPool(of *figures) (found, bool) {
 			float64(p.stopped) < victimStopped*float64(of.stopped) {
 			continue
 		}
-		// Of several, the one that did most work with the most time lost.
-		if victim == nil || p.works(of) && !victim.works(of) || p.works(of) == victim.works(of) && p.stopped > victim.stopped {
+		// Of several victims, the one that works comes first, then the one that lost the most time.
+		if victim == nil || p.doesWork(of) && !victim.doesWork(of) || p.doesWork(of) == victim.doesWork(of) && p.stopped > victim.stopped {
 			victim = p
 		}
 	}
@@ -52,28 +52,28 @@ func poolStopsPool(of *figures) (found, bool) {
 		return found{}, false
 	}
 	f := found{cause: Pool, stopped: min(victim.stopped, of.stopped), severity: of.quotaSeverity(), rank: rankPoolToo}
-	if victim.works(of) && float64(victim.stopped) >= victimLead*float64(of.stopped) {
+	if victim.doesWork(of) && float64(victim.stopped) >= victimLead*float64(of.stopped) {
 		f.rank = rankPool
 	}
-	if of.longRuns() { // it stops itself first, whatever it takes along
+	if of.longRuns() { // the pool stops itself first, whichever other pools it stops with it
 		f.rank = rankPoolToo
 	}
 	spentShare := float64(culprit.throttled[of.track]) / float64(all)
 	f.evidence = fmt.Sprintf("%s, which used %s of the CPU time in throttled periods, was held back for %s in %s; %s used %s",
-		poolWords(victim), shareWords(float64(victim.throttled[of.track])/float64(all)), timeWords(victim.stopped),
-		text.Count(victim.holds, "spell"), poolWords(culprit), shareWords(spentShare))
+		formatPool(victim), formatShare(float64(victim.throttled[of.track])/float64(all)), formatTime(victim.stopped),
+		text.Count(victim.holds, "interval"), formatPool(culprit), formatShare(spentShare))
 	late := ""
 	if q := victim.delay.quantiles(); q != nil {
-		late = fmt.Sprintf(" (99th percentile of its delay: %s)", timeWords(q.P99.Nanoseconds()))
+		late = fmt.Sprintf(" (99th percentile of its delay: %s)", formatTime(q.P99.Nanoseconds()))
 	}
 	f.verdict = fmt.Sprintf("%s spent %s of the %s quota, up to %d wide, and stopped %s with it for %s of %s%s.",
-		capital(poolWords(culprit)), shareWords(spentShare), timeWords(of.quota), culprit.widest, poolWords(victim),
-		timeWords(victim.stopped), timeWords(of.window), late)
+		capital(formatPool(culprit)), formatShare(spentShare), formatTime(of.quota), culprit.widest, formatPool(victim),
+		formatTime(victim.stopped), formatTime(of.window), late)
 	return f, true
 }
 
-// works says whether a pool does a part of the work rather than look in now and then.
-func (p *pool) works(of *figures) bool { return float64(p.cpu) >= victimWork*float64(of.cpu) }
+// doesWork reports whether a pool does a part of the work, rather than only wake up now and then.
+func (p *pool) doesWork(of *figures) bool { return float64(p.cpu) >= victimWork*float64(of.cpu) }
 
 func (p *pool) stopsItself(of *figures) bool {
 	most, mean := float64(p.most[of.track]), float64(p.cpu)*float64(of.period)/float64(of.window)

@@ -7,55 +7,55 @@ import (
 )
 
 const (
-	// shortageUse: from this share of the limit in use on average, there is no room left that a better shape of the
-	// work could use; what misses from 100 % are the edges of periods.
+	// shortageUse is the mean use, as a share of the limit, from which on a better shape of the work finds no
+	// room. The edges of periods account for the rest to 100 %.
 	shortageUse = 0.95
-	// shortagePeriods in a row without wanted coming back to the limit: a queue that one refill does not clear, nor
-	// the next, is no burst.
+	// shortagePeriods is for how many periods in a row wanted must stay above the limit. A queue that neither
+	// one refill nor the next clears is no burst.
 	shortagePeriods = 3
 )
 
-// short says whether the mean demand is above the limit.
-func short(of *figures) bool {
-	return of.throttled() && of.ownsStop() && of.use() >= shortageUse && of.above >= shortagePeriods*of.period
+// demandAboveLimit reports whether the mean demand is above the limit.
+func demandAboveLimit(of *figures) bool {
+	return of.throttled() && of.quotaKnown() && of.use() >= shortageUse && of.above >= shortagePeriods*of.period
 }
 
-// shortAnyhow says whether an ancestor's quota holds back a container whose threads want more than its own limit all the
-// time: without the ancestor's, its own would hold it back.
-func shortAnyhow(of *figures) bool {
+// demandAboveOwnLimit reports whether an ancestor's quota holds back a container whose threads always want more than
+// its own limit. Without the ancestor's quota its own would hold it back.
+func demandAboveOwnLimit(of *figures) bool {
 	return of.throttled() && of.ancestorStopped > 0 && of.ownLimit > 0 && of.belowOwn < backBelow
 }
 
 func shortage(of *figures) (found, bool) {
-	if shortAnyhow(of) && !short(of) {
+	if demandAboveOwnLimit(of) && !demandAboveLimit(of) {
 		return shortageBelowAncestor(of), true
 	}
-	// Where others held the CPUs for a while, a container that wants more than its limit all the time has not even
+	// If others held the CPUs for a while, a container that always wants more than its limit has not even
 	// used that.
-	if !short(of) && !(between(of) && nearShortage(of)) {
+	if !demandAboveLimit(of) && !(ambiguous(of) && nearShortage(of)) {
 		return found{}, false
 	}
 	f := found{cause: Shortage, stopped: of.stopped, severity: of.quotaSeverity(), rank: rankShortage}
 	f.evidence = fmt.Sprintf("%s of the limit of %s used; %.1f threads wanted a CPU on average; wanted stayed above the limit for up to %s, %.0f periods in a row",
-		shareWords(of.use()), cpuWords(of.limit), of.meanWanted, timeWords(of.above), float64(of.above)/float64(of.period))
+		formatShare(of.use()), formatCPUs(of.limit), of.meanWanted, formatTime(of.above), float64(of.above)/float64(of.period))
 	who := ""
 	if p := of.spender(); p != nil {
-		who = fmt.Sprintf(", most of it by %s of %s", text.Count(p.threads, "thread"), poolWords(p))
+		who = fmt.Sprintf(", most of it by %s of %s", text.Count(p.threads, "thread"), formatPool(p))
 	}
 	f.verdict = fmt.Sprintf("It needs more CPU than it has: %.1f threads wanted a CPU on average and the limit is %s; %s of it was used%s; the container %s.",
-		of.meanWanted, cpuWords(of.limit), shareWords(of.use()), who, stoodStill(of))
+		of.meanWanted, formatCPUs(of.limit), formatShare(of.use()), who, stoppedText(of))
 	return f, true
 }
 
 func shortageBelowAncestor(of *figures) found {
 	f := found{cause: Shortage, stopped: of.stopped, severity: of.quotaSeverity(), rank: rankShortage}
 	f.evidence = fmt.Sprintf("%.1f threads wanted a CPU on average; wanted was above its own limit of %s for %s of the time: an ancestor's quota held it back first, its own would have",
-		of.meanWanted, cpuWords(of.ownLimit), shareWords(1-of.belowOwn))
+		of.meanWanted, formatCPUs(of.ownLimit), formatShare(1-of.belowOwn))
 	who := ""
 	if p := of.spender(); p != nil {
-		who = fmt.Sprintf(", most of them %s", poolWords(p))
+		who = fmt.Sprintf(", most of them %s", formatPool(p))
 	}
 	f.verdict = fmt.Sprintf("It wants more CPU than its own limit of %s all the time: %.1f threads wanted a CPU on average%s; it had %s, and the container %s.",
-		cpuWords(of.ownLimit), of.meanWanted, who, cpuWords(of.meanWidth), stoodStill(of))
+		formatCPUs(of.ownLimit), of.meanWanted, who, formatCPUs(of.meanWidth), stoppedText(of))
 	return f
 }

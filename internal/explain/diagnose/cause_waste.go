@@ -9,18 +9,19 @@ import (
 )
 
 const (
-	// wasteUse: throttled periods in which less than this share of the quota was used, on average. On kernels without
-	// seed 001's bug a period ends throttled only after the quota was used up: what misses in one (debts paid, 1 ms
-	// kept by each CPU) was used in another.
+	// wasteUse is the mean use of the quota in throttled periods, as a share, below which some of it was
+	// wasted. A kernel that keeps slices throttles only after the quota is used up. If debts or the 1 ms that
+	// each CPU keeps are missing in one period, another period used them.
 	wasteUse = 0.8
-	// wastePeriods is how many such periods are needed for an average.
+	// wastePeriods is how many such periods an average needs.
 	wastePeriods = 3
 )
 
-// expires says by its release whether a kernel lets parts of the quota expire that CPUs have taken and not used (known:
-// its release is). Distributions' kernels may differ: RHEL 8's 4.18 has the cure of 5.4.
-// Distributions add to the release what is no number: 6.12.57+deb13-amd64.
-func expires(release string) (yes, known bool) {
+// sliceExpiry reports whether a kernel lets quota expire that CPUs took and did not use; known: its release is.
+// Kernels of distributions may differ: RHEL 8's 4.18 has the fix of 5.4.
+//
+// Distributions add text to the release: 6.12.57+deb13-amd64.
+func sliceExpiry(release string) (yes, known bool) {
 	if end := strings.IndexFunc(release, func(r rune) bool { return (r < '0' || r > '9') && r != '.' }); end >= 0 {
 		release = strings.TrimRight(release[:end], ".")
 	}
@@ -28,7 +29,7 @@ func expires(release string) (yes, known bool) {
 	if err != nil {
 		return false, false
 	}
-	return !rules.Has(bandwidth.EraC), true
+	return !rules.Has(bandwidth.Since5_4), true
 }
 
 func sliceWaste(of *figures) (found, bool) {
@@ -37,20 +38,20 @@ func sliceWaste(of *figures) (found, bool) {
 		return found{}, false
 	}
 	used := float64(s.used) / float64(s.whole) / float64(of.quota)
-	yes, known := expires(of.kernel)
-	if of.slicesExpire != nil { // the kernel's types know what was backported, its release does not
+	yes, known := sliceExpiry(of.kernel)
+	if of.slicesExpire != nil { // the kernel's type information shows backports, which its release does not
 		yes, known = *of.slicesExpire, true
 	}
 	if used >= wasteUse || known && !yes {
 		return found{}, false
 	}
-	kernel := "kernel " + text.Sanitize(of.kernel, 64) + " lets expire what CPUs took of the quota and did not use"
+	kernel := "kernel " + text.Sanitize(of.kernel, 64) + " lets quota expire that CPUs took and did not use"
 	if !known {
-		kernel = "the kernel's release is not known; some lets expire what CPUs took of the quota and did not use"
+		kernel = "the kernel's release is unknown; some let quota expire that CPUs took and did not use"
 	}
 	f := found{cause: SliceWaste, stopped: of.ownStopped, severity: of.quotaSeverity(), rank: rankWaste}
-	f.evidence = fmt.Sprintf("in %s that ended throttled only %s of the quota was used; %s", text.Count(s.whole, "period"), shareWords(used), kernel)
+	f.evidence = fmt.Sprintf("in %s that ended throttled only %s of the quota was used; %s", text.Count(s.whole, "period"), formatShare(used), kernel)
 	f.verdict = fmt.Sprintf("Throttled although only %s of the %s quota was used in such periods: %s; the container %s.",
-		shareWords(used), timeWords(of.quota), kernel, stoodStill(of))
+		formatShare(used), formatTime(of.quota), kernel, stoppedText(of))
 	return f, true
 }

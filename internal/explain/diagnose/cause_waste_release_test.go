@@ -8,7 +8,7 @@ func TestExpires(t *testing.T) {
 		"6.18.44": {false, true}, "6.18.44-fc-v669": {false, true}, "6.12.57+deb13-amd64": {false, true},
 		"4.18.0-553.el8_10.x86_64": {true, true}, "5.4.0": {false, true}, "5.3": {true, true}, "": {false, false}, "next": {false, false},
 	} {
-		if yes, known := expires(release); yes != want[0] || known != want[1] {
+		if yes, known := sliceExpiry(release); yes != want[0] || known != want[1] {
 			t.Errorf("%q: %v, known %v", release, yes, known)
 		}
 	}

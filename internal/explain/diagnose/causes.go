@@ -9,17 +9,18 @@ import (
 // found is a cause that the figures show.
 type found struct {
 	cause    Cause
-	stopped  int64 // stopped time, or waiting, that it accounts for
+	stopped  int64 // stopped time, or waiting, that the cause accounts for
 	evidence string
 	verdict  string
-	// severity ranks what a cause belongs to: time lost to quotas, to other's threads, to too few CPUs. rank orders
-	// causes of the same severity, the most telling first.
+	// severity is the time lost to what the cause belongs to: quotas, other containers' threads, or too few
+	// CPUs. rank orders causes of the same severity, the most specific first.
 	severity int64
 	rank     int
 }
 
-// Ranks among causes of stopped time. The more a cause explains of the others, the earlier: what an ancestor's quota
-// does looks like a burst from inside; waste and debt make any load look too large; a shortage holds pools back too.
+// Ranks among causes of stopped time. A cause that explains others comes first. An ancestor's quota looks
+// like a burst from inside the container. Waste and debt make any load look too large. A shortage holds pools
+// back too.
 const (
 	rankScheduler = iota
 	rankAncestor
@@ -34,7 +35,7 @@ const (
 	rankMaybe
 )
 
-// conclude names the causes and says the first in a sentence.
+// conclude sets the causes, and makes the first one the verdict.
 func conclude(e *Explanation, of *figures) {
 	var all []found
 	for _, judge := range []func(*figures) (found, bool){
@@ -48,7 +49,7 @@ func conclude(e *Explanation, of *figures) {
 		return cmp.Or(cmp.Compare(y.severity, x.severity), cmp.Compare(x.rank, y.rank))
 	})
 	if len(all) == 0 {
-		all = append(all, nothing(of))
+		all = append(all, nothingWrong(of))
 	}
 	e.Causes = nil
 	for _, f := range all {
@@ -61,9 +62,9 @@ func conclude(e *Explanation, of *figures) {
 	e.Cause = all[0].cause
 	e.Verdict = all[0].verdict
 	if of.lost > 0 {
-		e.Verdict += " " + confidence(of.lost)
+		e.Verdict += " " + lowConfidence(of.lost)
 	}
 }
 
-// quotaSeverity of causes of stopped time: the stopped time and the waiting for it.
+// quotaSeverity is the severity of causes of stopped time: the stopped time and the waiting for it.
 func (of *figures) quotaSeverity() int64 { return of.stopped + of.quotaWaiting() }

@@ -21,15 +21,15 @@ func explain(r recording.Recording) diagnose.Explanation {
 	return a.Finish(r.Footer)
 }
 
-// cases are a schedule for each cause that an ideal host can show.
+// cases has a schedule for each cause that an ideal host can show.
 var cases = map[string]struct {
 	first  diagnose.Cause
-	next   diagnose.Cause // "": whatever
-	says   []string       // in the verdict
+	next   diagnose.Cause // "": any cause
+	says   []string       // parts of the verdict
 	length time.Duration
 	build  func() *rt.Schedule
 }{
-	"burst": {first: diagnose.Burst, says: []string{"8 threads of pool `http-worker-*` ran 8 wide and spent the 50 ms quota in 6.3 ms", "stood still for"}, build: func() *rt.Schedule {
+	"burst": {first: diagnose.Burst, says: []string{"8 threads of pool `http-worker-*` ran 8 wide and spent the 50 ms quota in 6.3 ms", "was stopped for"}, build: func() *rt.Schedule {
 		s := rt.New(8).Limit(50*ms, 100*ms).Process("java")
 		w := s.Threads("http-worker", 8)
 		s.Repeat(5, 200*ms, func(at time.Duration) { s.Work(at+10*ms, 8*ms, w...) })
@@ -42,7 +42,7 @@ var cases = map[string]struct {
 		s.Repeat(100, 10*ms, func(at time.Duration) { s.Work(at, ms, requests...) })
 		return s
 	}},
-	"shortage, with the sleeper as seed 003 has it": {first: diagnose.Shortage, next: diagnose.Pool, says: []string{"needs more CPU than it has", "`burner-*`"}, build: func() *rt.Schedule {
+	"shortage, with the sleeper as the article has it": {first: diagnose.Shortage, next: diagnose.Pool, says: []string{"needs more CPU than it has", "`burner-*`"}, build: func() *rt.Schedule {
 		s := rt.New(4).Limit(200*ms, 100*ms).Process("bench")
 		burners, sleeper := s.Threads("burner", 32), s.Threads("sleeper", 1)
 		s.Work(0, 10*time.Second, burners...)
@@ -127,7 +127,7 @@ var cases = map[string]struct {
 		s.Repeat(100, 10*ms, func(at time.Duration) { s.Work(at, 8*ms, w...) })
 		return s
 	}},
-	"seed 001's request of 200 ms with 0.4 CPUs": {first: diagnose.TinyLimit, says: []string{"200 ms of CPU time per run", "40 ms quota", "stood still for 60 ms"}, build: func() *rt.Schedule {
+	"a request of 200 ms with 0.4 CPUs": {first: diagnose.TinyLimit, says: []string{"200 ms of CPU time per run", "40 ms quota", "was stopped for 60 ms"}, build: func() *rt.Schedule {
 		s := rt.New(4).Limit(40*ms, 100*ms)
 		w := s.Threads("worker", 1)
 		s.Work(0, 200*ms, w...)
@@ -167,7 +167,7 @@ var cases = map[string]struct {
 		})
 		return s
 	}},
-	"idle": {first: diagnose.None, says: []string{"Nothing of it ran"}, build: func() *rt.Schedule { return rt.New(4).Limit(100*ms, 100*ms) }},
+	"idle": {first: diagnose.None, says: []string{"None of its threads ran"}, build: func() *rt.Schedule { return rt.New(4).Limit(100*ms, 100*ms) }},
 	"busy below the limit": {first: diagnose.None, says: []string{"Nothing wrong"}, build: func() *rt.Schedule {
 		s := rt.New(4).Limit(100*ms, 100*ms)
 		w := s.Threads("w", 2)
@@ -212,7 +212,7 @@ func TestEachCauseIsNamedFirst(t *testing.T) {
 	}
 }
 
-// Where the kernel has no mark, counters may still show that a quota held the container back.
+// If the kernel has no mark, counters may still show that a quota held the container back.
 func TestThrottledByCountersAlone(t *testing.T) {
 	s := rt.New(4).Limit(100*ms, 100*ms)
 	w := s.Threads("worker", 1)

@@ -9,13 +9,13 @@ import (
 
 // Bounds of the checks.
 const (
-	exactRatio  = 0.001 // two ways to count the same switches
-	usageRatio  = 0.01  // against a counter that the kernel brings up to date at ticks
-	stealRatio  = 0.01  // from here on the usage counter cannot be compared: it leaves out what was stolen
+	exactRatio  = 0.001 // both count the same switches
+	usageRatio  = 0.01  // the kernel updates its counter at ticks
+	stealRatio  = 0.01  // with more steal the usage counter, which leaves steal out, does not compare
 	unknownTick = int64(10_000_000)
 )
 
-// checks compare what the events add up to with the kernel's own sums.
+// checks compares the sums over events with the kernel's own sums.
 func (a *Analysis) checks(f *recording.Footer) []Check {
 	ours := integral(a.width.time)
 	return []Check{a.checkOnCPU(f, ours), a.checkHistogram(f), a.checkUsage(f, ours)}
@@ -34,8 +34,9 @@ func (a *Analysis) checkOnCPU(f *recording.Footer, ours float64) Check {
 	return c.judge(ours, sum, exactRatio*math.Max(ours, sum))
 }
 
-// checkHistogram compares the events' histogram of width with the probe's own, bar by bar. That may have a change too
-// late, in an emulated or crowded guest: by LateNS at most, from one bar to the next.
+// checkHistogram compares the events' histogram of width with the probe's, bar by bar. In an emulated or
+// crowded guest the probe's may have a change too late. Such a change moves at most LateNS from one bar to
+// the next.
 func (a *Analysis) checkHistogram(f *recording.Footer) Check {
 	c := Check{Name: "width against the probe's histogram"}
 	if f.WidthNS == nil {
@@ -54,18 +55,20 @@ func (a *Analysis) checkHistogram(f *recording.Footer) Check {
 		off += math.Abs(float64(theirs) - float64(ours))
 		all += float64(ours)
 	}
-	// What is missing in one bar is too much in another.
+	// Time that one bar lacks, another bar has too much.
 	return c.judge(all+off/2, all, exactRatio*all+float64(f.LateNS))
 }
 
-// checkUsage compares with the cgroup's own usage counter. That counts by a clock without what the hypervisor stole, and
-// is brought up to date at ticks. A thread that is woken on an idle CPU it charges from the wake-up on, not from the
-// switch: the switch spares itself a look at the clock (wakeup_preempt, rq_clock_skip_update); of 6,000 runs of 0.3 ms a
-// second that was 2.4 %. So it may be ahead by that time, which is known.
+// checkUsage compares with the cgroup's own usage counter. That counter leaves steal out, and the kernel
+// updates it at ticks.
+//
+// If a thread wakes on an idle CPU, the kernel charges it from the wake-up on, and not from the switch. The
+// switch skips the clock update (wakeup_preempt, rq_clock_skip_update). With 6,000 runs of 0.3 ms a second
+// that was 2.4 %. So the counter may be ahead by that time, which is known.
 func (a *Analysis) checkUsage(f *recording.Footer, ours float64) Check {
 	c := Check{Name: "time on CPUs against the usage counter"}
 	if f.UsageNS == nil {
-		c.Note = "the usage counter was not read"
+		c.Note = "the recording has no usage counter"
 		return c
 	}
 	steal, used := 0.0, 0
@@ -84,7 +87,7 @@ func (a *Analysis) checkUsage(f *recording.Footer, ours float64) Check {
 	}
 	tick := a.tick()
 	usage := float64(*f.UsageNS)
-	least, most := ours-steal, ours-steal+float64(a.early)
+	least, most := ours-steal, ours-steal+float64(a.chargedEarly)
 	c = c.judge(min(max(usage, least), most), usage, math.Max(usageRatio*math.Max(ours, usage), float64(tick)*float64(used)))
 	if f.StealNS == nil {
 		c.Note = "steal is not known"
@@ -92,7 +95,8 @@ func (a *Analysis) checkUsage(f *recording.Footer, ours float64) Check {
 	return c
 }
 
-// tick is the time between two of the host's timer interrupts, where HZ is not known the longest there is.
+// tick is the time between two timer interrupts of the host. If HZ is unknown it is the longest that kernels
+// have.
 func (a *Analysis) tick() int64 {
 	if hz := a.h.Host.HZ; hz != nil && *hz > 0 {
 		return 1e9 / int64(*hz)
@@ -100,7 +104,7 @@ func (a *Analysis) tick() int64 {
 	return unknownTick
 }
 
-// judge compares two figures that may differ by so much.
+// judge compares two figures that may differ by bound.
 func (c Check) judge(ours, theirs, bound float64) Check {
 	off := math.Abs(ours - theirs)
 	ratio := 0.0

@@ -6,21 +6,21 @@ import (
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 )
 
-// cpu is who holds one CPU, and which threads of the container wait for it.
+// cpu is the state of one CPU: its holder, and the container's threads that wait for it.
 type cpu struct {
-	known  bool // somebody was told to hold it
+	known  bool // an event named the holder
 	ours   bool
-	thread *thread // of ours, if it is one that we know
-	owner  int     // index in the table of owners, while not ours
-	since  int64   // that the holder's time is not counted yet
+	thread *thread // the container's thread that holds it; nil: unknown or not ours
+	owner  int     // index in the table of owners if not ours
+	since  int64   // the time from which on the holder's time is not counted yet
 
 	onCPU   int64 // time that the container held it
-	busy    int64 // time that anybody did
+	busy    int64 // time that any owner held it
 	allowed bool
 
 	waiters []waiters
-	waitAt  int64 // up to when the waiters' time is counted
-	waited  int64 // by threads that nothing but the CPU held up
+	waitAt  int64 // the time up to which the waiters' time is counted
+	waited  int64 // time of threads that waited for nothing but this CPU
 }
 
 // waiters are threads of one pool that may run on the same CPUs, wait for this one, and are not held back.
@@ -34,15 +34,15 @@ type waiters struct {
 type class struct {
 	list    string
 	cpus    cpuset.CPUSet // empty: all
-	member  []bool        // by number, of those that were seen
-	idle    int           // CPUs of it that idle now
+	member  []bool        // by number, of the CPUs seen so far
+	idle    int           // CPUs of the class that are idle now
 	waiting int           // threads that wait and are not held back
-	// idleTime is the time for which a waiting thread could have had an idle CPU: where n threads wait and m CPUs
-	// idle, m/n of each one's waiting.
+	// idleTime is the time for which a waiting thread could have had an idle CPU. If n threads wait and m
+	// CPUs are idle, it grows by m/n of each thread's waiting.
 	idleTime float64
 }
 
-// has says whether a CPU is one of the class. The set is asked once per CPU: it is a map.
+// has reports whether a CPU is in the class. It caches the set's answers, because the set is a map.
 func (c *class) has(cpu int) bool {
 	for len(c.member) <= cpu {
 		c.member = append(c.member, c.cpus.IsEmpty() || c.cpus.Contains(len(c.member)))
@@ -57,10 +57,10 @@ func (c *class) add(d int64) {
 	c.idleTime += float64(d) * min(1, float64(c.idle)/float64(c.waiting))
 }
 
-// cpu is a CPU's state, nil for a number that cannot be.
+// cpu returns a CPU's state, or nil for an impossible number.
 func (a *Analysis) cpu(n int32) *cpu {
 	if n < 0 || n >= maxCPUs {
-		a.odd++
+		a.contradictions++
 		return nil
 	}
 	for int(n) >= len(a.cpus) {
@@ -73,9 +73,9 @@ func (a *Analysis) cpu(n int32) *cpu {
 
 func (a *Analysis) idles(c *cpu) bool { return c.known && !c.ours && c.owner == idleOwner }
 
-// give takes a CPU from its holder and gives it to another: a thread of the container (ours; t may be unknown) or an
-// owner.
-func (a *Analysis) give(n int32, c *cpu, ours bool, t *thread, owner int) {
+// setHolder takes a CPU from its holder and gives it to another one: a thread of the container (ours; t may be
+// nil) or an owner.
+func (a *Analysis) setHolder(n int32, c *cpu, ours bool, t *thread, owner int) {
 	a.countHolder(c)
 	a.countWaiters(c)
 	wasIdle := a.idles(c)
@@ -105,7 +105,7 @@ func (a *Analysis) give(n int32, c *cpu, ours bool, t *thread, owner int) {
 	}
 }
 
-// countHolder adds the holder's time up to now.
+// countHolder counts the holder's time up to now.
 func (a *Analysis) countHolder(c *cpu) {
 	d := a.now - c.since
 	c.since = a.now
@@ -128,8 +128,8 @@ func (a *Analysis) countHolder(c *cpu) {
 	}
 }
 
-// countWaiters adds the waiting of threads on a CPU up to now: idle CPUs that they might have had, the rest by who holds
-// this one.
+// countWaiters counts the waiting of threads on a CPU up to now. Time in which they could have had an idle
+// CPU counts as such, the rest by the holder of this CPU.
 func (a *Analysis) countWaiters(c *cpu) {
 	d := a.now - c.waitAt
 	c.waitAt = a.now
@@ -152,7 +152,7 @@ func (a *Analysis) countWaiters(c *cpu) {
 	}
 }
 
-// reason is why a thread waits on a CPU: who holds it.
+// reason returns why a thread waits on a CPU: by its holder.
 func (a *Analysis) reason(c *cpu) int {
 	switch {
 	case c.ours:
@@ -169,8 +169,8 @@ func (a *Analysis) reason(c *cpu) int {
 	return byHost
 }
 
-// wait adds n (1 or -1) threads to those that wait on a CPU.
-func (a *Analysis) wait(n int32, pool, class, by int) {
+// addWaiters adds n (1 or -1) threads to those that wait on a CPU.
+func (a *Analysis) addWaiters(n int32, pool, class, by int) {
 	c := a.cpu(n)
 	if c == nil {
 		c = a.cpu(0)

@@ -10,8 +10,8 @@ import (
 	rt "github.com/unthrottle/unthrottle/internal/see/recording/recordingtest"
 )
 
-// reading is a thread that reads /dev/zero in one system call: it runs for long although its quota is 10 ms, is parked as
-// it returns to user mode, and pays with whole periods.
+// reading is a thread that reads /dev/zero in one system call. It runs for long although its quota is 10 ms.
+// The kernel parks it as it returns to user mode, and it pays with whole periods.
 func reading(runs time.Duration, parkedUntil time.Duration) recording.Recording {
 	s := rt.New(2).Limit(10*ms, 100*ms)
 	tid := s.Threads("reader", 1)[0]
@@ -61,7 +61,7 @@ func TestDebt(t *testing.T) {
 	}
 }
 
-// What a tick notices too late, and one refill pays, is no debt of this kind.
+// An overshoot that a tick noticed too late, and that one refill pays, is no debt.
 func TestATickTooMuchIsNoDebt(t *testing.T) {
 	for _, c := range explain(reading(17*ms, 100*ms)).Causes {
 		if c.Cause == diagnose.Debt {

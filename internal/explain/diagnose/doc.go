@@ -1,36 +1,39 @@
-// Package diagnose says why a container stood still: from a recording, or its events as they come, to causes, ranked, each
-// with the evidence that decides it.
+// Package diagnose says why a quota or other threads stopped a container. From the events of a recording it
+// makes causes, ranked, each with the evidence that decides it.
 //
 // # Problem
 //
-// "62 % of periods were throttled" names no cause: a pool that is too wide for some milliseconds, a quota smaller than one
-// request's work, too little CPU altogether, a sibling that spent the pod's quota and a kernel that loses some all read the
-// same. They differ in who ran and who waited for what, when; a recording knows both.
+// "62 % of periods were throttled" names no cause. These all read the same: a pool that is too wide for some
+// milliseconds, a quota smaller than one request's work, too little CPU altogether, a sibling that spent the
+// pod's quota, and a kernel that loses quota. They differ in which threads ran and what the others waited
+// for. A recording has both.
 //
 // # Rule
 //
 //	a := diagnose.New(header, diagnose.Options{})
-//	a.Add(&event)                 // one by one; memory has a bound
+//	a.Add(&event)                 // one by one; memory is bounded
 //	e := a.Finish(footer)         // Explanation
 //
-// Width is how many CPUs were told to hold a thread of the container; wanted how many threads run or wait. Both are
-// weighted by time, never sampled. A thread that waits is held back by a quota (its own, or an ancestor's), or waits for
-// the CPU on which it is queued: for an idle one that it may use (n waiting threads and m idle CPUs: m/n of each one's
-// waiting), else for whoever holds it, of which steal is a share. The parts add up to wanted less width, exactly.
+// Width is the number of CPUs whose holder is a thread of the container; wanted is the number of threads that
+// run or wait. Both are weighted by time, never sampled. A waiting thread is either held back by a quota (its
+// own, or an ancestor's), or waits for the CPU on whose queue it is. In the second case it waits for an idle
+// CPU that it may use (n waiting threads and m idle CPUs: m/n of each one's waiting), else for the holder of
+// its CPU. A share of that is steal. The parts add up to wanted less width, exactly.
 //
-// Then each cause judges the figures by itself (cause_*.go): thresholds with their reasons stand there. What cost most
-// time comes first: stopped time and waiting for quotas, against waiting for others, against waiting for each other; among
-// causes of stopped time, the one that explains the others (rank in causes.go).
+// Each cause then judges the figures by itself (cause_*.go); its thresholds have their reasons there. The
+// cause that cost the most time comes first. The costs are stopped time and waiting for quotas, waiting for
+// others, and waiting for each other. Among causes of stopped time, the cause that explains the others comes
+// first (rank in causes.go).
 //
 // # Worked example
 //
-// A limit of 0.5 CPUs in periods of 100 ms; 8 threads wake up together every 200 ms with 8 ms of work each. They run 8
-// wide and spend the 50 ms in 6.3 ms, all wait for the rest of the period, and finish in the next one. Mean use is 64 % of
-// the limit and wanted is back at 0 in between: "burst", not "shortage".
+// A limit of 0.5 CPUs in periods of 100 ms. Every 200 ms 8 threads wake up together with 8 ms of work each.
+// They run 8 wide and spend the 50 ms in 6.3 ms, wait for the rest of the period, and finish in the next one.
+// Mean use is 64 % of the limit and wanted is back at 0 in between: the cause is "burst", not "shortage".
 //
 // # Limits
 //
-//   - Waiting stolen by the hypervisor is told from the steal of the whole recording: no event says when it was.
-//   - A thread bound to fewer CPUs than the container is known to be only if it was there when the recording began.
-//   - What happened while events were lost is wrong until the next event of that CPU; the verdict says that they were.
+//   - The steal of the whole recording gives the waiting for the hypervisor: no event says when steal was.
+//   - The analysis knows the affinity of a thread only if it was there when the recording began.
+//   - Lost events make a CPU's state wrong until its next event; the verdict says that events were lost.
 package diagnose

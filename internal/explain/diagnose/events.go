@@ -12,37 +12,38 @@ func (a *Analysis) onSwitch(e *recording.Event) {
 	}
 	prev := a.thread(e.Thread)
 	if c.thread != nil && c.thread != prev {
-		// It left without a word: nobody knows whether it still wants a CPU.
-		a.odd++
+		// The recording missed its switch, and whether it still wants a CPU.
+		a.contradictions++
 		lost := c.thread
-		a.off(lost, recording.Sleeping)
+		a.stopRunning(lost, recording.Sleeping)
 		a.endRun(lost)
 	}
 	if prev != nil {
 		a.switchedOut(prev, c, e)
 	}
 	if e.NextThread == 0 {
-		a.give(e.CPU, c, false, nil, a.owners.index(e.NextOwner))
+		a.setHolder(e.CPU, c, false, nil, a.owners.index(e.NextOwner))
 		return
 	}
 	next := a.thread(e.NextThread)
 	if next == nil {
-		a.give(e.CPU, c, true, nil, 0)
+		a.setHolder(e.CPU, c, true, nil, 0)
 		return
 	}
 	if c.thread == next {
 		return
 	}
 	if e.Thread == 0 && e.Owner == recording.Idle && next.state == recording.Runnable && next.woken >= 0 && !next.ran {
-		a.early += a.now - next.woken
+		a.chargedEarly += a.now - next.woken
 	}
-	a.run(next, e.CPU, c)
+	a.startRunning(next, e.CPU, c)
 }
 
-// switchedOut takes the thread that a CPU gave up from it. A thread that was not known to run did so unseen.
+// switchedOut takes a CPU from the thread that gave it up. If the thread was not known to run, the recording
+// missed its start.
 func (a *Analysis) switchedOut(t *thread, c *cpu, e *recording.Event) {
 	if t.state == recording.Running && c.thread != t {
-		a.vanish(t)
+		a.leaveUnseen(t)
 	}
 	runnable := e.Flags&recording.PrevRunnable != 0 && !t.dying
 	state := recording.Sleeping
@@ -50,16 +51,16 @@ func (a *Analysis) switchedOut(t *thread, c *cpu, e *recording.Event) {
 		state = recording.Runnable
 	}
 	if t.state == recording.Running {
-		a.off(t, state)
+		a.stopRunning(t, state)
 	} else {
 		t.cpu = e.CPU
 		a.setState(t, state)
 	}
 	switch {
 	case t.dying:
-		a.drop(t)
+		a.forget(t)
 	case runnable && e.Flags&recording.Throttled != 0:
-		a.hold(t, a.levels.blame(e.Cgroup))
+		a.hold(t, a.levels.levelOf(e.Cgroup))
 	case !runnable:
 		a.endRun(t)
 	}
@@ -70,7 +71,8 @@ func (a *Analysis) onWakeup(e *recording.Event) {
 	if t == nil {
 		return
 	}
-	// Spurious, or one that was repeated since its dequeue was delayed: it wants a CPU already.
+	// The wake-up is spurious, or repeats one whose dequeue the kernel delayed: the thread wants a CPU
+	// already.
 	if wants(t.state) || t.dying {
 		return
 	}
@@ -78,7 +80,7 @@ func (a *Analysis) onWakeup(e *recording.Event) {
 	t.woken, t.ran, t.cpuRun, t.wide = a.now, false, 0, 0
 	a.setState(t, recording.Runnable)
 	if e.Flags&recording.Throttled != 0 {
-		a.hold(t, a.levels.blame(e.Cgroup))
+		a.hold(t, a.levels.levelOf(e.Cgroup))
 	}
 }
 
@@ -88,13 +90,13 @@ func (a *Analysis) onMigrate(e *recording.Event) {
 		return
 	}
 	if t.state == recording.Runnable && t.heldBy < 0 {
-		a.wait(t.cpu, t.pool, t.class, -1)
-		a.wait(e.CPU, t.pool, t.class, 1)
+		a.addWaiters(t.cpu, t.pool, t.class, -1)
+		a.addWaiters(e.CPU, t.pool, t.class, 1)
 	}
 	t.cpu = e.CPU
 }
 
-// onExit: the thread's last switch may come before or after.
+// onExit handles an exit, whose last switch may come before or after it.
 func (a *Analysis) onExit(e *recording.Event) {
 	t := a.threads[e.Thread]
 	if t == nil {
@@ -104,7 +106,7 @@ func (a *Analysis) onExit(e *recording.Event) {
 		t.dying = true
 		return
 	}
-	a.drop(t)
+	a.forget(t)
 }
 
 func (a *Analysis) onName(e *recording.Event) {
@@ -123,7 +125,7 @@ func (a *Analysis) onEnter(e *recording.Event) {
 	a.onName(e)
 }
 
-// onLeave: a thread that runs or waits takes that with it.
+// onLeave handles a thread that leaves the container while it runs or waits.
 func (a *Analysis) onLeave(e *recording.Event) {
 	t := a.threads[e.Thread]
 	if t == nil {
@@ -131,19 +133,19 @@ func (a *Analysis) onLeave(e *recording.Event) {
 	}
 	if t.state == recording.Running {
 		n := t.cpu
-		a.off(t, recording.Sleeping)
-		a.give(n, a.cpus[n], false, nil, a.owners.index(e.Owner))
+		a.stopRunning(t, recording.Sleeping)
+		a.setHolder(n, a.cpus[n], false, nil, a.owners.index(e.Owner))
 	}
-	a.drop(t)
+	a.forget(t)
 }
 
 func (a *Analysis) onHold(e *recording.Event) {
 	t := a.threads[e.Thread]
 	if t == nil {
-		a.odd++
+		a.contradictions++
 		return
 	}
-	a.hold(t, a.levels.blame(e.Cgroup))
+	a.hold(t, a.levels.levelOf(e.Cgroup))
 }
 
 func (a *Analysis) onRelease(e *recording.Event) {
@@ -172,10 +174,10 @@ func (a *Analysis) rename(t *thread, tgid uint32, comm string) {
 	case t.state == recording.Runnable:
 		held := t.heldBy
 		a.unhold(t)
-		a.wait(t.cpu, t.pool, t.class, -1)
+		a.addWaiters(t.cpu, t.pool, t.class, -1)
 		t.pool = pool
 		a.active(t)
-		a.wait(t.cpu, t.pool, t.class, 1)
+		a.addWaiters(t.cpu, t.pool, t.class, 1)
 		if held >= 0 {
 			a.hold(t, held)
 		}
@@ -184,7 +186,7 @@ func (a *Analysis) rename(t *thread, tgid uint32, comm string) {
 	}
 }
 
-// nameProcess notes a process's program where its first thread is not in the header.
+// nameProcess notes a process's program if its first thread is not in the header.
 func (a *Analysis) nameProcess(p recording.Process) {
 	if len(a.byTGID) < maxThreads && p.Exe != "" {
 		a.byTGID[p.TGID] = baseName(p.Exe)

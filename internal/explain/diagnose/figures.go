@@ -8,47 +8,47 @@ import (
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 )
 
-// figures are all that the causes are judged by. Times are nanoseconds.
+// figures are the input of the causes. Times are nanoseconds.
 type figures struct {
 	window   int64
-	measured bool // stopped time
+	measured bool // stopped time is measured
 	target   string
 	kernel   string
 	schedExt string
-	// slicesExpire: by the kernel's types; nil: not known.
+	// slicesExpire comes from the kernel's type information; nil: unknown.
 	slicesExpire *bool
 
-	// The effective limit in CPUs, 0: none. binding is the level that holds back, nil: there is no quota.
+	// The effective limit in CPUs, 0: none. binding is the level that holds back; nil: there is no quota.
 	limit           float64
 	binding         *level
 	quota, period   int64
-	allowed, online int // CPUs, 0: not known
+	allowed, online int // CPUs; 0: unknown
 
 	periods, throttledPeriods *uint64
-	throttledRate             float64 // a second
+	throttledRate             float64 // per second
 	sums                      periodSums
 
 	meanWidth, meanWanted float64
 	widest, mostWanted    int
 	cpu                   int64
-	above                 int64   // longest that wanted stayed above the limit
-	below                 float64 // share of the window in which wanted was not above it
+	above                 int64   // longest time that wanted stayed above the limit
+	below                 float64 // share of the window with wanted at or below the limit
 	ownLimit              float64 // of the container alone, in CPUs; 0: none
-	belowOwn              float64 // share of the window in which wanted was not above that
-	owed                  int64   // thread time of waiting for CPUs that the limit would have let it use
+	belowOwn              float64 // share of the window with wanted at or below ownLimit
+	allowedWaiting        int64   // thread time of waiting for CPUs that the limit would have allowed
 	stopped               int64
-	spells                int
+	stoppedIntervals      int
 	ownStopped            int64
 	ancestorStopped       int64
-	longestStill          int64 // held back, and nothing of it ran
-	stills                int64 // in all, in spells of at least a period
+	longestIdleHeld       int64 // longest time in which a quota held threads back and none ran
+	longIdleHeld          int64 // sum of such times of at least a period
 
 	waiting    waits
 	pools      []*pool // most CPU time in throttled periods first, then most CPU time
 	track      int     // index for pool.throttled
 	neighbours []NeighbourUse
-	siblings   []sibling // under the ancestor that binds
-	kernelTime float64   // share of the container's CPU time in the kernel, -1: not known
+	siblings   []sibling // under the binding ancestor
+	kernelTime float64   // share of the container's CPU time in the kernel; -1: unknown
 	lost       uint64
 	costPool   int
 }
@@ -60,20 +60,20 @@ type sibling struct {
 }
 
 func (a *Analysis) figures(f *recording.Footer) *figures {
-	lead := a.lead()
+	lead := a.bindingTrack()
 	of := &figures{
 		window: a.now, measured: a.h.Features.Mark != "" || a.stopped > 0, target: a.h.Target.Name,
 		kernel: a.h.Host.Kernel, schedExt: a.h.Host.SchedExt, slicesExpire: a.h.Features.SlicesExpire,
 		allowed: a.h.CPUsAllowed.Size(), online: a.h.Host.CPUs.Size(), sums: lead.sums, track: lead.index,
 		meanWidth: a.width.mean(), meanWanted: a.wanted.mean(), widest: a.width.most(), mostWanted: a.wanted.most(),
-		cpu: a.cpuTime, stills: a.still.long, above: a.above.longest, stopped: a.stopped, spells: a.spells.count,
-		ownStopped: a.levels.ownTime, ancestorStopped: a.levels.ancestors, longestStill: a.still.longest,
+		cpu: a.cpuTime, longIdleHeld: a.idleHeld.long, above: a.aboveLimit.longest, stopped: a.stopped, stoppedIntervals: a.stoppedIntervals.count,
+		ownStopped: a.levels.ownTime, ancestorStopped: a.levels.ancestors, longestIdleHeld: a.idleHeld.longest,
 		neighbours: a.owners.neighbours(f, a.now), kernelTime: -1, lost: max(f.LostEvents, a.lost),
 	}
 	if own, ok := a.levels.all[0].limit(); ok {
 		of.ownLimit, of.belowOwn = own, a.wantedWithin(own)
 	}
-	of.owed = a.owed
+	of.allowedWaiting = a.allowedWaiting
 	if a.limit != nil {
 		of.limit = *a.limit
 		of.below = a.wantedWithin(of.limit)
@@ -111,7 +111,7 @@ func (a *Analysis) figures(f *recording.Footer) *figures {
 	return of
 }
 
-// wantedWithin is the share of the time so far in which wanted was not above a number of CPUs.
+// wantedWithin is the share of the time so far with wanted at or below a number of CPUs.
 func (a *Analysis) wantedWithin(cpus float64) (share float64) {
 	for i, d := range a.wanted.time {
 		if float64(i) <= cpus && a.now > 0 {
@@ -121,7 +121,8 @@ func (a *Analysis) wantedWithin(cpus float64) (share float64) {
 	return share
 }
 
-// countPeriods: from the container's own counters where its own quota binds, else from the level's timer.
+// countPeriods takes the periods from the container's counters if its own quota binds, else from the level's
+// timer.
 func (a *Analysis) countPeriods(f *recording.Footer, of *figures) {
 	l := of.binding
 	switch {
@@ -135,7 +136,7 @@ func (a *Analysis) countPeriods(f *recording.Footer, of *figures) {
 	}
 }
 
-// siblings are the neighbours below an ancestor, those that used most CPU time on the container's CPUs first.
+// siblings returns the neighbours below an ancestor, most CPU time on the container's CPUs first.
 func (a *Analysis) siblings(f *recording.Footer, ancestor string) []sibling {
 	var all []sibling
 	for _, n := range f.Neighbours {
@@ -148,7 +149,7 @@ func (a *Analysis) siblings(f *recording.Footer, ancestor string) []sibling {
 	return all
 }
 
-// use is the mean CPU use as a share of the effective limit, 0 without one.
+// use is the mean CPU use as a share of the effective limit, or 0 without a limit.
 func (of *figures) use() float64 {
 	if of.limit <= 0 {
 		return 0
@@ -156,7 +157,7 @@ func (of *figures) use() float64 {
 	return of.meanWidth / of.limit
 }
 
-// excess is the share of the CPU time in throttled periods that more CPUs at once than ceil(limit) took.
+// excess is the share of the CPU time in throttled periods beyond ceil(limit) CPUs at once.
 func (of *figures) excess() float64 {
 	if of.sums.used <= 0 {
 		return 0
@@ -164,24 +165,25 @@ func (of *figures) excess() float64 {
 	return float64(of.sums.excess) / float64(of.sums.used)
 }
 
-// demand is thread time of running and waiting.
+// demand is the thread time of running and waiting.
 func (of *figures) demand() int64 {
 	return of.cpu + of.waiting.sum()
 }
 
-// quotaWaiting is thread time of being held back.
+// quotaWaiting is the thread time for which quotas held threads back.
 func (of *figures) quotaWaiting() int64 { return of.waiting[byOwnQuota] + of.waiting[byAncestor] }
 
-// negligible is the share of the window below which stopped time means nothing: quotas of exactly the CPUs allowed stop
-// a busy container for some microseconds each second (measured: 1 ms in 3 s on 1 CPU of 1), which nobody feels.
+// negligible is the share of the window below which stopped time has no effect. A quota of exactly the
+// allowed CPUs stops a busy container for some microseconds each second (measured: 1 ms in 3 s on 1 CPU of
+// 1).
 const negligible = 0.001
 
-// throttled says whether quotas held it back for a time that matters.
+// throttled reports whether quotas stopped the container for a time that matters.
 func (of *figures) throttled() bool {
 	return of.stopped > 0 && float64(of.stopped) >= negligible*float64(of.window)
 }
 
-// spender is the pool that spent most in throttled periods, nil without any pool.
+// spender is the pool that spent most in throttled periods, or nil without any pool.
 func (of *figures) spender() *pool {
 	if len(of.pools) == 0 {
 		return nil

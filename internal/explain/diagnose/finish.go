@@ -9,14 +9,14 @@ import (
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 )
 
-// countAll counts everything that is counted when it changes, up to now.
+// countAll counts up to now everything that is otherwise counted at its next change.
 func (a *Analysis) countAll() {
 	for _, c := range a.cpus {
 		a.countHolder(c)
 	}
 }
 
-// Finish ends the analysis. It is to be called once, and nothing be added afterwards.
+// Finish ends the analysis. Call it once, and add no event afterwards.
 func (a *Analysis) Finish(f recording.Footer) Explanation {
 	a.advance(f.EndNS)
 	for _, c := range a.cpus {
@@ -41,7 +41,7 @@ func (a *Analysis) Finish(f recording.Footer) Explanation {
 	}
 	for _, t := range a.tracks {
 		if a.now > t.start {
-			t.partial = true // its end was not seen
+			t.partial = true // the recording ended before the row
 			t.close(a, a.now, false)
 		}
 		if len(t.block.rows) > 0 {
@@ -56,8 +56,8 @@ func (a *Analysis) Finish(f recording.Footer) Explanation {
 	return e
 }
 
-// lead is the track whose rows are shown: that of the level that binds.
-func (a *Analysis) lead() *track {
+// bindingTrack is the track whose rows the explanation shows: that of the binding level.
+func (a *Analysis) bindingTrack() *track {
 	binding := a.levels.binding()
 	for _, t := range a.tracks {
 		if t.level == binding {
@@ -68,14 +68,14 @@ func (a *Analysis) lead() *track {
 }
 
 func (a *Analysis) explanation(f *recording.Footer, of *figures) Explanation {
-	lead := a.lead()
+	lead := a.bindingTrack()
 	waits := a.reasonsMeasured(f, of)
 	e := Explanation{
 		Target: a.h.Target.Name, Start: a.h.Created, Window: span(a.now), LimitCPUs: a.limit,
 		Periods: of.periods, ThrottledPeriods: of.throttledPeriods, MeanWidth: &of.meanWidth,
-		Width: a.width.bars(), Wanted: a.wanted.bars(), SampledWidth: a.sampled.bars(), Strip: lead.strip(),
-		Waiting: of.waiting.told(waits), Neighbours: a.owners.neighbours(f, a.now),
-		RunnablePerCore: a.perCore(), LostEvents: &of.lost, Checks: a.checks(f),
+		Width: a.width.bars(), Wanted: a.wanted.bars(), SampledWidth: a.sampled.bars(), Timeline: lead.timeline(),
+		Waiting: of.waiting.byReason(waits), Neighbours: a.owners.neighbours(f, a.now),
+		RunnablePerCore: a.runnablePerCore(), LostEvents: &of.lost, Checks: a.checks(f),
 		LimitUnknown: a.limit == nil && len(a.h.Levels) == 0,
 		Pools:        []PoolUse{}, NotMeasured: slices.Clone(a.h.NotMeasured),
 	}
@@ -83,7 +83,7 @@ func (a *Analysis) explanation(f *recording.Footer, of *figures) Explanation {
 		e.Target = a.h.Target.Path
 	}
 	if of.measured {
-		e.Stopped, e.StoppedSpells = new(span(a.stopped)), new(a.spells.count)
+		e.Stopped, e.StoppedIntervals = new(span(a.stopped)), new(a.stoppedIntervals.count)
 	} else {
 		e.NotMeasured = append(e.NotMeasured, "stopped time: the kernel does not show which threads a quota holds back")
 	}
@@ -99,12 +99,12 @@ func (a *Analysis) explanation(f *recording.Footer, of *figures) Explanation {
 	slices.SortStableFunc(e.Pools, func(x, y PoolUse) int {
 		return cmp.Or(cmp.Compare(y.CPU, x.CPU), strings.Compare(x.Name, y.Name), strings.Compare(x.Process, y.Process))
 	})
-	e.NotMeasured = append(e.NotMeasured, a.doubts(f)...)
+	e.NotMeasured = append(e.NotMeasured, a.warnings(f)...)
 	return e
 }
 
-// reasonsMeasured are the reasons of waiting that the kernel tells: not quotas where it does not show whom they hold
-// back, not steal where /proc/stat was not read.
+// reasonsMeasured returns the reasons of waiting that the recording measures. It has no quotas if the kernel
+// does not show which threads they hold back, and no steal if the probe did not read /proc/stat.
 func (a *Analysis) reasonsMeasured(f *recording.Footer, of *figures) [reasons]bool {
 	return [reasons]bool{
 		byOwnQuota: of.measured, byAncestor: of.measured, byOwnThreads: true, byNeighbour: true, byHost: true,
@@ -112,15 +112,15 @@ func (a *Analysis) reasonsMeasured(f *recording.Footer, of *figures) [reasons]bo
 	}
 }
 
-// manyUnseen is the share of switches that the kernel did not tell from which on that is worth a word: Linux 6.18 leaves
+// manyUnseen is the share of switches without an event from which on a warning tells it. Linux 6.18 leaves
 // out one in a thousand.
 const manyUnseen = 0.01
 
-// doubts are what the events themselves did not tell.
-func (a *Analysis) doubts(f *recording.Footer) []string {
+// warnings returns warnings about the events themselves.
+func (a *Analysis) warnings(f *recording.Footer) []string {
 	var all []string
 	if n := f.UnseenSwitches; n > 0 && float64(n) > manyUnseen*float64(a.switches) {
-		all = append(all, fmt.Sprintf("%d switches were not told by the kernel: wanted and waiting may be off", n))
+		all = append(all, fmt.Sprintf("the kernel reported no event for %d switches: wanted and waiting may be off", n))
 	}
 	for _, trouble := range f.Troubles {
 		all = append(all, fmt.Sprintf("in the probe: %s: figures may be off", trouble))
@@ -129,9 +129,9 @@ func (a *Analysis) doubts(f *recording.Footer) []string {
 		n    uint64
 		text string
 	}{
-		{a.odd, "events contradict others: what they tell of threads may be off"},
-		{a.late, "events came out of order: their times were moved"},
-		{a.unknown, "events are of threads beyond the first 65536: they count for width, not for wanted and pools"},
+		{a.contradictions, "events contradict each other: figures of threads may be off"},
+		{a.outOfOrder, "events came out of order: their times were moved"},
+		{a.unknownThreads, "events are of threads beyond the first 65536: they count for width, not for wanted and pools"},
 	} {
 		if d.n > 0 {
 			all = append(all, fmt.Sprintf("%d %s", d.n, d.text))
@@ -140,8 +140,9 @@ func (a *Analysis) doubts(f *recording.Footer) []string {
 	return all
 }
 
-// perCore is the mean of wanted while any thread is, over the CPUs that are reserved: the limit, or the CPUs allowed.
-func (a *Analysis) perCore() *float64 {
+// runnablePerCore is the mean of wanted while any thread wants a CPU, over the reserved CPUs: the limit, or the
+// allowed CPUs.
+func (a *Analysis) runnablePerCore() *float64 {
 	reserved := float64(a.h.CPUsAllowed.Size())
 	if a.limit != nil && (reserved == 0 || *a.limit < reserved) {
 		reserved = *a.limit
@@ -161,8 +162,8 @@ func (a *Analysis) perCore() *float64 {
 	return new(integral(a.wanted.time) / any / reserved)
 }
 
-// takeSteal moves waiting for a CPU that the hypervisor held meanwhile to Steal: no event tells when that was, so of
-// each CPU the same share of all waiting there.
+// takeSteal moves waiting for a CPU that the hypervisor held to Steal. No event says when that was, so it
+// takes the same share of all waiting on that CPU.
 func (a *Analysis) takeSteal(f *recording.Footer) {
 	if f.StealNS == nil {
 		return

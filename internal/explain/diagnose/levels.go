@@ -9,11 +9,11 @@ type level struct {
 	recording.Level
 	own     bool  // the container's own cgroup or one below it
 	held    int   // threads that it holds back now
-	stopped int64 // time with any
+	stopped int64 // time in which it held any thread back
 
-	// What its period timer told.
+	// Figures of its period timer.
 	expiries, throttled uint64
-	left                int64 // of the pool at its expiries, in all
+	left                int64 // sum of what the pool had left at its expiries
 }
 
 func (l *level) limit() (cpus float64, ok bool) {
@@ -31,11 +31,11 @@ func (l *level) expired(p recording.PeriodState) {
 	}
 }
 
-// levels are the container's own, its ancestors', then those below it. There is always one.
+// levels has the container's own level, its ancestors, then those below it. It always has one.
 type levels struct {
 	all       []level
 	byID      map[uint64]int
-	unknown   int // that is blamed where the recording does not know
+	unknown   int // the level to blame if the recording does not know
 	ancestors int64
 	ownTime   int64
 }
@@ -60,7 +60,8 @@ func newLevels(h recording.Header) levels {
 	for _, l := range h.SubLevels {
 		add(l, true)
 	}
-	// Unknown: the one with the least limit, the nearest of several. Where none has a limit that we know, its own.
+	// The unknown level is the one with the least limit, and of several the nearest. Without any known limit
+	// it is the container's own.
 	least := 0.0
 	for i := range ls.all {
 		if cpus, ok := ls.all[i].limit(); ok && (least == 0 || cpus < least) {
@@ -70,8 +71,8 @@ func newLevels(h recording.Header) levels {
 	return ls
 }
 
-// limit is the effective one: the least of its own and its ancestors', nil if there is none. Levels below the
-// container hold back a part of it only.
+// limit is the effective limit: the least of its own and its ancestors', or nil without any. A level below
+// the container holds back only a part of it.
 func (ls *levels) limit() *float64 {
 	var least *float64
 	below := len(ls.all)
@@ -94,8 +95,8 @@ func (ls *levels) find(id uint64) (int, bool) {
 	return i, ok
 }
 
-// blame is the level of a held thread's cgroup; 0 or one that the header does not have: the likeliest.
-func (ls *levels) blame(id uint64) int {
+// levelOf returns the level of a held thread's cgroup. For 0 or an unknown cgroup it returns the likeliest.
+func (ls *levels) levelOf(id uint64) int {
 	if i, ok := ls.byID[id]; ok && id != 0 {
 		return i
 	}
@@ -121,7 +122,8 @@ func (ls *levels) add(d int64) {
 	}
 }
 
-// binding is the level that held threads back longest; none did: the one with the least limit. -1: none has a limit.
+// binding returns the level that held threads back longest. If none did, it returns the one with the least
+// limit. -1: no level has a limit.
 func (ls *levels) binding() int {
 	best := -1
 	for i := range ls.all {

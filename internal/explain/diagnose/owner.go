@@ -9,27 +9,27 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
-// Indices of owners that are always there, as their numbers are in events.
+// Indices of the owners that always exist, equal to their numbers in events.
 const (
 	idleOwner   = int(recording.Idle)
 	kernelOwner = int(recording.Kernel)
 	rootOwner   = int(recording.Root)
 )
 
-// owner is somebody else who holds CPUs.
+// owner is an owner of CPU time other than the container.
 type owner struct {
 	number uint32
 	kind   recording.OwnerKind
 	name   string
 	cgroup uint64
 	cpu    int64 // on the CPUs that the container may use
-	waited int64 // thread time of the container meanwhile, where that held it up
+	waited int64 // thread time for which it made the container wait
 
-	width counted
-	at    int64 // up to when width is counted
-	swing int   // how often it went from no CPU to at least half of the most it ever had
+	width timeHistogram
+	at    int64 // the time up to which width is counted
+	swing int   // how often it went from no CPU to at least half of its largest width
 	most  int
-	low   bool // it has held none since it last was wide
+	low   bool // it has held no CPU since it last was wide
 }
 
 // ownerTable holds a bounded number of owners.
@@ -51,7 +51,7 @@ func newOwnerTable() ownerTable {
 	return t
 }
 
-// index is that of the owner with a number: one never defined is a process that nobody named.
+// index returns the owner with a number. An undefined number is a process without a name.
 func (t *ownerTable) index(number uint32) int {
 	if i, ok := t.number[number]; ok {
 		return i
@@ -92,7 +92,7 @@ func (o *owner) count(now int64) {
 	o.at = now
 }
 
-// take counts a CPU more for an owner, leave one less.
+// take counts one CPU more for an owner, leave one less.
 func (t *ownerTable) take(i int, now int64) {
 	o := t.all[i]
 	o.count(now)
@@ -113,14 +113,15 @@ func (t *ownerTable) leave(i int, now int64) {
 	o.low = o.low || o.width.n <= 0
 }
 
-// togglesFrom is the share of its time below which, and above 1 less which, an owner that holds no CPU at all does not
-// swing (seed 000: a throttled neighbour goes between many CPUs and none), and minToggles how often a second it must.
+// togglesFrom is the least share of its time for which a swinging owner holds no CPU; it holds some for that
+// share too. minToggles is how often per second it must swing. In the article a throttled neighbour goes
+// between many CPUs and none.
 const (
 	togglesFrom = 0.1
 	minToggles  = 1
 )
 
-// toggles says whether an owner swings between two or more CPUs and none.
+// toggles reports whether an owner swings between two or more CPUs and none.
 func (o *owner) toggles(window int64) bool {
 	all := total(o.width.time)
 	if all <= 0 || len(o.width.time) == 0 || window <= 0 {
@@ -134,14 +135,14 @@ func (o *owner) toggles(window int64) bool {
 	return integral(o.width.time)/active >= 1.5 && float64(o.swing) >= minToggles*float64(window)/1e9
 }
 
-// throttledShare is the share of a neighbour's own periods from which it is said to be throttled.
+// throttledShare is the share of a neighbour's own periods from which on it counts as throttled.
 const throttledShare = 0.05
 
-// neighbours are the owners that ran on the container's CPUs, those that it waited for most first.
+// neighbours returns the owners that ran on the container's CPUs, those that it waited for most first.
 func (t *ownerTable) neighbours(f *recording.Footer, now int64) []NeighbourUse {
-	told := map[uint32]*recording.Neighbour{}
+	byOwner := map[uint32]*recording.Neighbour{}
 	for i := range f.Neighbours {
-		told[f.Neighbours[i].Owner] = &f.Neighbours[i]
+		byOwner[f.Neighbours[i].Owner] = &f.Neighbours[i]
 	}
 	uses := []NeighbourUse{}
 	for i, o := range t.all {
@@ -153,7 +154,7 @@ func (t *ownerTable) neighbours(f *recording.Footer, now int64) []NeighbourUse {
 		if o.kind == recording.OwnerContainer || o.kind == recording.OwnerProcess {
 			u.Toggling = new(o.toggles(now))
 		}
-		if n := told[o.number]; n != nil && i > rootOwner {
+		if n := byOwner[o.number]; n != nil && i > rootOwner {
 			if n.Name != "" {
 				u.Name = text.Sanitize(n.Name, 0)
 			}
@@ -169,5 +170,5 @@ func (t *ownerTable) neighbours(f *recording.Footer, now int64) []NeighbourUse {
 	return uses[:min(len(uses), maxNeighbours)]
 }
 
-// maxNeighbours bounds those that are told.
+// maxNeighbours bounds the neighbours of an Explanation.
 const maxNeighbours = 64

@@ -13,8 +13,8 @@ import (
 	rt "github.com/unthrottle/unthrottle/internal/see/recording/recordingtest"
 )
 
-// told explains a recording of one thread, number 1, and so on, from its events alone.
-func told(h recording.Header, end time.Duration, f recording.Footer, events ...recording.Event) diagnose.Explanation {
+// explained explains a recording of threads 1, 2 and so on from its events alone.
+func explained(h recording.Header, end time.Duration, f recording.Footer, events ...recording.Event) diagnose.Explanation {
 	f.EndNS = end.Nanoseconds()
 	return explain(recording.Recording{Header: h, Events: events, Footer: f})
 }
@@ -31,11 +31,11 @@ func twoCPUs() recording.Header {
 	}
 }
 
-// Where waiting goes: each millisecond of thread 1's has another reason.
+// Each millisecond in which thread 1 waits has another reason.
 func TestWaitingByReason(t *testing.T) {
 	h := twoCPUs()
 	h.Levels = []recording.Level{{ID: 5, QuotaNS: new(int64(1e8)), PeriodNS: 1e8}, {ID: 4, Path: "/p", QuotaNS: new(int64(1e8)), PeriodNS: 1e8}}
-	e := told(h, 20*ms, recording.Footer{},
+	e := explained(h, 20*ms, recording.Footer{},
 		at(0, recording.Event{Kind: recording.Define, Owner: 3, OwnerKind: recording.OwnerContainer, Text: "batch"}),
 		at(0, recording.Event{Kind: recording.Switch, CPU: 0, NextOwner: 3}),
 		at(0, recording.Event{Kind: recording.Switch, CPU: 1, NextOwner: recording.Kernel}),
@@ -61,18 +61,18 @@ func TestWaitingByReason(t *testing.T) {
 	if len(e.Waiting) != len(want) {
 		t.Errorf("%v", e.Waiting)
 	}
-	if *e.Stopped != 7*ms || *e.StoppedSpells != 1 {
-		t.Errorf("stopped for %v in %d spells", *e.Stopped, *e.StoppedSpells)
+	if *e.Stopped != 7*ms || *e.StoppedIntervals != 1 {
+		t.Errorf("stopped for %v in %d spells", *e.Stopped, *e.StoppedIntervals)
 	}
 	if d := e.Pools[0].Delay; e.Pools[0].Name != "w-*" || e.Pools[1].Delay.Max != 18*ms {
 		t.Errorf("delays %+v", d)
 	}
 }
 
-// Two threads wait and one CPU idles: only one of them could have it.
+// Two threads wait and one CPU is idle: only one of them could have it.
 func TestAnIdleCPUIsOneThreadsLoss(t *testing.T) {
 	h := twoCPUs()
-	e := told(h, 10*ms, recording.Footer{},
+	e := explained(h, 10*ms, recording.Footer{},
 		at(0, recording.Event{Kind: recording.Switch, CPU: 0, NextOwner: recording.Kernel}),
 		at(0, recording.Event{Kind: recording.Switch, CPU: 1}),
 		at(0, recording.Event{Kind: recording.Wakeup, CPU: 0, Thread: 1}),
@@ -81,11 +81,11 @@ func TestAnIdleCPUIsOneThreadsLoss(t *testing.T) {
 	if e.Waiting[diagnose.IdleUnused] != 10*ms || e.Waiting[diagnose.HostSystem] != 10*ms {
 		t.Errorf("%v", e.Waiting)
 	}
-	// Bound to the busy CPU, none of them could.
+	// Bound to the busy CPU, neither could.
 	for i := range h.Threads {
 		h.Threads[i].Allowed = "0"
 	}
-	e = told(h, 10*ms, recording.Footer{},
+	e = explained(h, 10*ms, recording.Footer{},
 		at(0, recording.Event{Kind: recording.Switch, CPU: 0, NextOwner: recording.Kernel}),
 		at(0, recording.Event{Kind: recording.Switch, CPU: 1}),
 		at(0, recording.Event{Kind: recording.Wakeup, CPU: 0, Thread: 1}),
@@ -96,9 +96,9 @@ func TestAnIdleCPUIsOneThreadsLoss(t *testing.T) {
 	}
 }
 
-// A tenth of the time that the CPU was busy was stolen: a tenth of the waiting there.
+// A tenth of the time that the CPU was busy was steal, and so a tenth of the waiting there.
 func TestSteal(t *testing.T) {
-	e := told(twoCPUs(), 100*ms, recording.Footer{StealNS: map[int]int64{0: (10 * ms).Nanoseconds()}, UsageNS: new(int64(0))},
+	e := explained(twoCPUs(), 100*ms, recording.Footer{StealNS: map[int]int64{0: (10 * ms).Nanoseconds()}, UsageNS: new(int64(0))},
 		at(0, recording.Event{Kind: recording.Switch, CPU: 0, NextOwner: recording.Kernel}),
 		at(0, recording.Event{Kind: recording.Switch, CPU: 1, NextOwner: recording.Kernel}),
 		at(0, recording.Event{Kind: recording.Wakeup, CPU: 0, Thread: 1}),
@@ -121,7 +121,7 @@ func TestChecks(t *testing.T) {
 	judge := func(change func(f *recording.Footer)) []diagnose.Check {
 		f := good
 		change(&f)
-		return told(h, time.Second, f, ran...).Checks
+		return explained(h, time.Second, f, ran...).Checks
 	}
 	for _, c := range judge(func(*recording.Footer) {}) {
 		if !c.OK || c.ErrorRatio == nil {
@@ -153,7 +153,7 @@ func TestUsageBeginsAtWakeups(t *testing.T) {
 	for usage, want := range map[time.Duration]bool{100 * ms: true, 110 * ms: true, 113 * ms: true, 116 * ms: false, 94 * ms: false} {
 		h := twoCPUs()
 		h.Host.HZ = new(250)
-		e := told(h, time.Second, recording.Footer{UsageNS: new(int64(usage)), StealNS: map[int]int64{0: 0}},
+		e := explained(h, time.Second, recording.Footer{UsageNS: new(int64(usage)), StealNS: map[int]int64{0: 0}},
 			at(0, recording.Event{Kind: recording.Switch, CPU: 0, Owner: recording.Idle, NextOwner: recording.Idle}),
 			at(10*ms, recording.Event{Kind: recording.Wakeup, CPU: 0, Thread: 1}),
 			at(20*ms, recording.Event{Kind: recording.Switch, CPU: 0, Owner: recording.Idle, NextThread: 1}),
@@ -165,8 +165,8 @@ func TestUsageBeginsAtWakeups(t *testing.T) {
 	}
 }
 
-// The strip has whole periods, the worst stretch first, and adds up.
-func TestStrip(t *testing.T) {
+// The timeline has whole periods, the worst ones first, and adds up.
+func TestTimeline(t *testing.T) {
 	s := rt.New(8).Limit(50*ms, 100*ms)
 	w := s.Threads("w", 8)
 	for _, start := range []time.Duration{300 * ms, 2000 * ms, 2100 * ms, 2200 * ms} {
@@ -174,11 +174,11 @@ func TestStrip(t *testing.T) {
 	}
 	s.Work(2300*ms, 40*ms, w...)
 	e := explain(s.Run(3 * time.Second))
-	if len(e.Strip) == 0 || e.Strip[0].Start != 1600*ms && e.Strip[0].Start != 2400*ms {
-		t.Fatalf("the worst stretch begins at %v", e.Strip[0].Start)
+	if len(e.Timeline) == 0 || e.Timeline[0].Start != 1600*ms && e.Timeline[0].Start != 2400*ms {
+		t.Fatalf("the worst stretch begins at %v", e.Timeline[0].Start)
 	}
 	stopped := time.Duration(0)
-	for i, row := range e.Strip {
+	for i, row := range e.Timeline {
 		if row.Length != 100*ms || row.Start%(100*ms) != 0 || len(row.Cells) != 50 {
 			t.Errorf("row %d: %v +%v, %d cells", i, row.Start, row.Length, len(row.Cells))
 		}
@@ -192,7 +192,7 @@ func TestStrip(t *testing.T) {
 		stopped += held
 	}
 	if diff := (stopped - *e.Stopped).Abs(); diff > ms {
-		t.Errorf("the strip has %v of %v stopped", stopped, *e.Stopped)
+		t.Errorf("the timeline has %v of %v stopped", stopped, *e.Stopped)
 	}
 	if *e.Periods != 29 || *e.ThrottledPeriods == 0 {
 		t.Errorf("%d of %d periods", *e.ThrottledPeriods, *e.Periods)
@@ -211,7 +211,7 @@ func TestCostOfWidth(t *testing.T) {
 	}
 }
 
-// Seed 000's view of the same: every 10 ms, which misses what lasts less.
+// The article's view of the same: samples every 10 ms miss what lasts less.
 func TestSampledWidth(t *testing.T) {
 	s := rt.New(4)
 	w := s.Threads("w", 4)
@@ -225,7 +225,7 @@ func TestSampledWidth(t *testing.T) {
 	}
 }
 
-// Switches that the kernel did not tell are worth a word where they are many.
+// Many switches without an event deserve a warning.
 func TestUnseenSwitches(t *testing.T) {
 	for unseen, want := range map[uint64]bool{0: false, 1: false, 50: true} {
 		s := rt.New(4)
@@ -234,13 +234,13 @@ func TestUnseenSwitches(t *testing.T) {
 		r := s.Run(time.Second)
 		r.Footer.UnseenSwitches = unseen
 		e := explain(r)
-		if got := slices.ContainsFunc(e.NotMeasured, func(text string) bool { return strings.Contains(text, "not told by the kernel") }); got != want {
+		if got := slices.ContainsFunc(e.NotMeasured, func(text string) bool { return strings.Contains(text, "reported no event") }); got != want {
 			t.Errorf("%d unseen: said so %v: %v", unseen, got, e.NotMeasured)
 		}
 	}
 }
 
-// What went wrong in the probe is told.
+// The explanation reports problems of the probe.
 func TestTroubles(t *testing.T) {
 	s := rt.New(4)
 	s.Work(0, 2*ms, s.Threads("w", 1)...)
@@ -252,13 +252,14 @@ func TestTroubles(t *testing.T) {
 	}
 }
 
-// A kernel that does not show who is held back: the causes of stopped time cannot be told, and that is said.
+// If a kernel does not show which threads it holds back, the causes of stopped time are unknown, and the
+// explanation says so.
 func TestABlindKernel(t *testing.T) {
 	s := rt.New(8).Limit(50*ms, 100*ms).Blind()
 	w := s.Threads("w", 8)
 	s.Repeat(5, 200*ms, func(at time.Duration) { s.Work(at, 8*ms, w...) })
 	e := explain(s.Run(time.Second))
-	if e.Stopped != nil || e.StoppedSpells != nil || len(e.NotMeasured) == 0 {
+	if e.Stopped != nil || e.StoppedIntervals != nil || len(e.NotMeasured) == 0 {
 		t.Errorf("stopped %v, not measured %v", e.Stopped, e.NotMeasured)
 	}
 }

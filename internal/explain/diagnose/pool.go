@@ -6,18 +6,18 @@ import (
 	"github.com/unthrottle/unthrottle/internal/explain/threadpool"
 )
 
-// poolKey: pools of processes with one name are one pool.
+// poolKey identifies a pool. Pools of processes with one name are one pool.
 type poolKey struct{ process, name string }
 
-// pool is one thread pool's sums.
+// pool has the sums of one thread pool.
 type pool struct {
 	key     poolKey
 	threads int
 	cpu     int64
 	running int
 	widest  int
-	busyAt  int64 // since when any of it runs
-	busy    int64 // time with any
+	busyAt  int64 // the time since which any of its threads runs
+	busy    int64 // time with any thread running
 	waiting waits
 
 	held    int
@@ -25,12 +25,12 @@ type pool struct {
 	stopped int64 // time with any thread held back
 	holds   int   // how often that began
 
-	// CPU time that no track has counted for a period yet, and that of throttled periods, by track.
+	// CPU time not yet counted for a period, and that of throttled periods, both by track.
 	period    [maxTracks]int64
 	throttled [maxTracks]int64
-	most      [maxTracks]int64 // CPU time of the period with most
+	most      [maxTracks]int64 // CPU time of the period with most of it
 
-	delay, response spread
+	delay, response distribution
 	cost            cost
 }
 
@@ -79,33 +79,33 @@ type poolTable struct {
 
 func newPoolTable() poolTable { return poolTable{index: map[poolKey]int{}} }
 
-// find is the index of a pool, that of OtherPools once there are too many.
+// find returns the index of a pool, or that of OtherPools once there are too many.
 func (t *poolTable) find(process, name string) int {
 	key := poolKey{process, name}
 	if i, ok := t.index[key]; ok {
 		return i
 	}
 	if len(t.all) >= maxPools-1 {
-		key = poolKey{name: OtherPools}
+		key = poolKey{name: otherPools}
 		if i, ok := t.index[key]; ok {
 			return i
 		}
 	}
-	// The names are parts of a stranger's longer text: not to be kept alive by them.
+	// The names may be parts of a longer text, which they would keep in memory.
 	key = poolKey{strings.Clone(key.process), strings.Clone(key.name)}
 	t.all = append(t.all, &pool{key: key})
 	t.index[key] = len(t.all) - 1
 	return len(t.all) - 1
 }
 
-// unnamed is the pool of threads that nobody introduced.
+// unnamed is the pool of threads without a name event.
 func (t *poolTable) unnamed() int { return t.find("", threadpool.Unnamed) }
 
-// use is what is told of a pool; withPeriods: track's periods are known.
+// use returns the figures of a pool. withPeriods says that the track knows its periods.
 func (p *pool) use(track int, withPeriods bool, measured [reasons]bool) PoolUse {
 	u := PoolUse{
 		Name: p.key.name, Process: p.key.process, Threads: p.threads, CPU: span(p.cpu), Widest: p.widest,
-		Delay: p.delay.quantiles(), Response: p.response.quantiles(), Waiting: p.waiting.told(measured),
+		Delay: p.delay.quantiles(), Response: p.response.quantiles(), Waiting: p.waiting.byReason(measured),
 	}
 	if withPeriods {
 		u.CPUThrottled = new(span(p.throttled[track]))
@@ -115,11 +115,11 @@ func (p *pool) use(track int, withPeriods bool, measured [reasons]bool) PoolUse 
 
 func (p *pool) any() bool { return p.threads > 0 || p.cpu > 0 || p.waiting.sum() > 0 }
 
-// cost sums up the runs of a pool by whether most of their CPU time was spent wider than the limit.
+// cost sums up the runs of a pool by whether they spent most of their CPU time wider than the limit.
 type cost struct {
 	narrow, wide         int64
 	narrowRuns, wideRuns int
-	squares              float64 // of the CPU times of all runs
+	squares              float64 // sum of the squares of all runs' CPU times
 }
 
 func (c *cost) add(cpu, wide int64) {
@@ -133,8 +133,8 @@ func (c *cost) add(cpu, wide int64) {
 	c.narrowRuns++
 }
 
-// typical is the CPU time of the run in which a moment of the pool's CPU time was spent, on average; 0 without any. Runs
-// that only look whether there is work do not make it shorter, as they would the mean.
+// typical is the mean CPU time of runs, weighted by their CPU time; 0 without any. Runs that only look for
+// work do not shorten it, as they would shorten the plain mean.
 func (c *cost) typical() int64 {
 	if all := float64(c.narrow) + float64(c.wide); all > 0 {
 		return int64(c.squares / all)
@@ -142,7 +142,7 @@ func (c *cost) typical() int64 {
 	return 0
 }
 
-// minRuns of each sort make a comparison of the cost of width.
+// minRuns is how many runs of each kind the comparison of the cost of width needs.
 const minRuns = 20
 
 func (c *cost) width() *WidthCost {

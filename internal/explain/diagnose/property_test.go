@@ -55,7 +55,7 @@ func waited(w map[diagnose.Reason]time.Duration) time.Duration {
 	return all
 }
 
-// What must add up for any recording whose events fit together.
+// These sums hold for any recording whose events fit together.
 func TestSums(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := drawSchedule(t)
@@ -105,7 +105,7 @@ func TestSums(t *testing.T) {
 	})
 }
 
-// No cause is named without evidence, nor for more than there is.
+// Every cause has evidence, and accounts for no more than there is.
 func TestNoCauseWithoutEvidence(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := drawSchedule(t)
@@ -161,7 +161,7 @@ func TestThreadNumbersDoNotMatter(t *testing.T) {
 	})
 }
 
-// A quota that is larger stops no longer, on a host without anything else.
+// A larger quota stops no longer, on a host without anything else.
 func TestMoreQuotaStopsLess(t *testing.T) {
 	last := time.Duration(math.MaxInt64)
 	for _, quota := range []time.Duration{10, 20, 40, 80, 160, 320} {
@@ -179,7 +179,7 @@ func TestMoreQuotaStopsLess(t *testing.T) {
 	}
 }
 
-// anyEvents fit together in no way.
+// anyEvents returns events that do not fit together.
 func anyEvents(seed uint64, n int) (recording.Header, []recording.Event) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	h := recording.Header{
@@ -206,7 +206,7 @@ func anyEvents(seed uint64, n int) (recording.Header, []recording.Event) {
 	return h, events
 }
 
-// sound fails where figures are impossible.
+// sound fails if figures are impossible.
 func sound(t testing.TB, e diagnose.Explanation) {
 	t.Helper()
 	width, running := sum(e.Width)
@@ -242,7 +242,7 @@ func sound(t testing.TB, e diagnose.Explanation) {
 	if e.Verdict == "" || len(e.Causes) == 0 {
 		t.Fatal("no verdict")
 	}
-	for _, row := range e.Strip {
+	for _, row := range e.Timeline {
 		if row.Start < 0 || row.Length < 0 || row.Start+row.Length > e.Window {
 			t.Fatalf("row %v +%v in %v", row.Start, row.Length, e.Window)
 		}
@@ -263,7 +263,7 @@ func TestEventsThatContradictEachOther(t *testing.T) {
 		}
 		e := a.Finish(recording.Footer{EndNS: events[len(events)-1].AtNS, LostEvents: seed % 2})
 		sound(t, e)
-		// Whoever waits wants a CPU and has none, whatever was said.
+		// A waiting thread wants a CPU and has none, whatever the events said.
 		_, running := sum(e.Width)
 		_, demand := sum(e.Wanted)
 		if w := waited(e.Waiting); w < demand-running {

@@ -5,29 +5,29 @@ import (
 	"github.com/unthrottle/unthrottle/topology"
 )
 
-// thread is what is known of one thread of the container.
+// thread is the state of one thread of the container.
 type thread struct {
 	tid, tgid uint32
 	cgroup    uint64
 	pool      int
 	state     recording.State
-	cpu       int32 // where it runs, waits or last ran
+	cpu       int32 // the CPU on which it runs, waits or last ran
 	class     int
-	heldBy    int // index of the level that holds it back while it waits, -1: none
+	heldBy    int // index of the level that holds it back while it waits; -1: none
 	heldAt    int64
 	dying     bool
 	seen      [4]int // pools that counted it, +1; 0: none
 
 	// A run is from wake-up to sleep.
-	woken  int64 // -1: not seen
+	woken  int64 // -1: the recording missed the wake-up
 	ran    bool  // since woken
-	onAt   int64 // it runs since
-	onWide int64 // Analysis.wide then
+	onAt   int64 // the time since which it runs
+	onWide int64 // Analysis.wide at onAt
 	cpuRun int64 // CPU time of this run
-	wide   int64 // of that, wider than the limit
+	wide   int64 // part of cpuRun wider than the limit
 }
 
-// startThread takes in a thread of the header.
+// startThread adds a thread of the header.
 func (a *Analysis) startThread(h *recording.Thread) {
 	if h.TID == 0 {
 		return
@@ -36,7 +36,7 @@ func (a *Analysis) startThread(h *recording.Thread) {
 		a.byTGID[h.TGID] = h.Comm
 	}
 	if _, ok := a.threads[h.TID]; ok {
-		a.odd++
+		a.contradictions++
 		return
 	}
 	t := a.thread(h.TID)
@@ -50,7 +50,7 @@ func (a *Analysis) startThread(h *recording.Thread) {
 	switch h.State {
 	case recording.Running:
 		if c := a.cpu(h.CPU); c != nil && c.thread == nil {
-			a.run(t, h.CPU, c)
+			a.startRunning(t, h.CPU, c)
 			return
 		}
 		a.setState(t, recording.Runnable)
@@ -59,7 +59,7 @@ func (a *Analysis) startThread(h *recording.Thread) {
 	}
 }
 
-// classOf is the class of a list of CPUs; "" or one that cannot be read: the container's.
+// classOf returns the class of a list of CPUs. For "" or a malformed list it is the container's.
 func (a *Analysis) classOf(list string) int {
 	if list == "" {
 		return 0
@@ -89,7 +89,8 @@ func (a *Analysis) classOf(list string) int {
 	return len(a.classes) - 1
 }
 
-// thread is the thread with that id, made if it is new; nil beyond the bound and for 0.
+// thread returns the thread with that id, and makes an unknown one. It returns nil for 0 and beyond
+// maxThreads.
 func (a *Analysis) thread(tid uint32) *thread {
 	if tid == 0 {
 		return nil
@@ -98,7 +99,7 @@ func (a *Analysis) thread(tid uint32) *thread {
 		return t
 	}
 	if len(a.threads) == maxThreads {
-		a.unknown++
+		a.unknownThreads++
 		return nil
 	}
 	t := &thread{tid: tid, heldBy: -1, woken: -1, pool: a.pools.unnamed()}
@@ -106,17 +107,17 @@ func (a *Analysis) thread(tid uint32) *thread {
 	return t
 }
 
-// wants says whether a state is one of wanting a CPU.
+// wants reports whether a thread in that state wants a CPU.
 func wants(s recording.State) bool { return s == recording.Runnable || s == recording.Running }
 
-// setState moves a thread that does not run, and will not, from one state to another.
+// setState moves a thread between states in which it does not run.
 func (a *Analysis) setState(t *thread, s recording.State) {
 	if t.state == s {
 		return
 	}
 	if t.state == recording.Runnable {
 		a.unhold(t)
-		a.wait(t.cpu, t.pool, t.class, -1)
+		a.addWaiters(t.cpu, t.pool, t.class, -1)
 	}
 	if wants(s) != wants(t.state) {
 		if wants(s) {
@@ -128,11 +129,11 @@ func (a *Analysis) setState(t *thread, s recording.State) {
 	t.state = s
 	if s == recording.Runnable {
 		a.active(t)
-		a.wait(t.cpu, t.pool, t.class, 1)
+		a.addWaiters(t.cpu, t.pool, t.class, 1)
 	}
 }
 
-// active counts the thread as one of its pool, once.
+// active counts the thread once for its pool.
 func (a *Analysis) active(t *thread) {
 	for i, p := range t.seen {
 		if p == t.pool+1 {
@@ -146,17 +147,17 @@ func (a *Analysis) active(t *thread) {
 	}
 }
 
-// run lets a thread hold a CPU that its holder has given up.
-func (a *Analysis) run(t *thread, n int32, c *cpu) {
+// startRunning gives a thread a CPU that its holder has given up.
+func (a *Analysis) startRunning(t *thread, n int32, c *cpu) {
 	if t.state == recording.Running {
 		if c.thread == t {
 			return
 		}
-		// It was last told to run elsewhere: that CPU's next holder is not known.
-		a.vanish(t)
+		// The last event had it running elsewhere: the next holder of that CPU is unknown.
+		a.leaveUnseen(t)
 	}
-	a.setState(t, recording.Sleeping) // leaves the queue it waits in
-	a.give(n, c, true, t, 0)
+	a.setState(t, recording.Sleeping) // takes it out of the queue in which it waits
+	a.setHolder(n, c, true, t, 0)
 	t.state, t.cpu = recording.Running, n
 	a.wanted.n++
 	a.active(t)
@@ -168,8 +169,8 @@ func (a *Analysis) run(t *thread, n int32, c *cpu) {
 	}
 }
 
-// off takes a running thread from its CPU; the CPU's next holder is for the caller to say. state is what it then is.
-func (a *Analysis) off(t *thread, state recording.State) {
+// stopRunning takes a running thread from its CPU, and puts it into state. The caller sets the CPU's next holder.
+func (a *Analysis) stopRunning(t *thread, state recording.State) {
 	c := a.cpus[t.cpu]
 	if c.thread == t {
 		a.countHolder(c)
@@ -184,12 +185,13 @@ func (a *Analysis) off(t *thread, state recording.State) {
 	}
 }
 
-// vanish takes a running thread from a CPU that it must have left unseen: whoever holds that now is not known.
-func (a *Analysis) vanish(t *thread) {
-	a.odd++
+// leaveUnseen takes a running thread from a CPU that it must have left unseen. The new holder of the CPU is
+// unknown.
+func (a *Analysis) leaveUnseen(t *thread) {
+	a.contradictions++
 	n := t.cpu
-	a.off(t, recording.Sleeping)
-	a.give(n, a.cpus[n], false, nil, rootOwner)
+	a.stopRunning(t, recording.Sleeping)
+	a.setHolder(n, a.cpus[n], false, nil, rootOwner)
 }
 
 // endSlice adds the time since the thread got its CPU to its run.
@@ -199,7 +201,7 @@ func (a *Analysis) endSlice(t *thread) {
 	t.onAt, t.onWide = a.now, a.wide
 }
 
-// endRun closes a run that was seen from its beginning.
+// endRun closes a run whose beginning the recording has.
 func (a *Analysis) endRun(t *thread) {
 	if t.woken >= 0 && t.ran {
 		p := a.pools.all[t.pool]
@@ -212,7 +214,7 @@ func (a *Analysis) endRun(t *thread) {
 // hold marks a waiting thread as held back by a level.
 func (a *Analysis) hold(t *thread, level int) {
 	if t.state != recording.Runnable {
-		a.odd++
+		a.contradictions++
 		return
 	}
 	if t.heldBy == level {
@@ -222,7 +224,7 @@ func (a *Analysis) hold(t *thread, level int) {
 		a.unhold(t)
 	}
 	// From here on it waits for the quota, not for the CPU.
-	a.wait(t.cpu, t.pool, t.class, -1)
+	a.addWaiters(t.cpu, t.pool, t.class, -1)
 	t.heldBy, t.heldAt = level, a.now
 	l := &a.levels.all[level]
 	l.held++
@@ -233,7 +235,7 @@ func (a *Analysis) hold(t *thread, level int) {
 	a.pools.all[t.pool].hold(a.now)
 }
 
-// unhold ends what holds a waiting thread back: it waits for a CPU again.
+// unhold ends the throttling of a waiting thread, which waits for a CPU again.
 func (a *Analysis) unhold(t *thread) {
 	if t.heldBy < 0 {
 		return
@@ -245,7 +247,7 @@ func (a *Analysis) unhold(t *thread) {
 	l.held--
 	a.held--
 	t.heldBy = -1
-	a.wait(t.cpu, t.pool, t.class, 1)
+	a.addWaiters(t.cpu, t.pool, t.class, 1)
 }
 
 func quotaReason(l *level) int {
@@ -255,10 +257,10 @@ func quotaReason(l *level) int {
 	return byAncestor
 }
 
-// drop forgets a thread.
-func (a *Analysis) drop(t *thread) {
+// forget forgets a thread.
+func (a *Analysis) forget(t *thread) {
 	if t.state == recording.Running {
-		a.off(t, recording.Sleeping)
+		a.stopRunning(t, recording.Sleeping)
 	}
 	a.setState(t, recording.Sleeping)
 	a.endRun(t)

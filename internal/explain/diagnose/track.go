@@ -7,23 +7,23 @@ import (
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 )
 
-// Shape of the strip.
+// Shape of the timeline.
 const (
 	cellsPerPeriod = 50
-	maxCells       = 2*cellsPerPeriod + 1 // a row may last two periods, where its timer was late or did not run
-	blockRows      = 8                    // rows one after the other that are kept or dropped together
+	maxCells       = 2*cellsPerPeriod + 1 // a row may last two periods, if its timer was late or did not run
+	blockRows      = 8                    // consecutive rows that the timeline keeps or drops together
 	keptBlocks     = 4
 	// unlimitedPeriod is the length of a row without any limit.
 	unlimitedPeriod = int64(100 * time.Millisecond)
 )
 
-// cellSum are the sums of one cell of the row that is being filled.
+// cellSum has the sums of one cell of the current row.
 type cellSum struct {
 	length, width, wanted, stopped int64
 	most                           int
 }
 
-// track follows the periods of one level's quota: what was used in each, and how each went.
+// track follows the periods of one level's quota: the use of each, and whether it was throttled.
 type track struct {
 	level   int // -1: no quota anywhere, rows of unlimitedPeriod
 	index   int
@@ -31,17 +31,18 @@ type track struct {
 	quota   int64
 	fills   int   // CPUs at once that fill the quota
 	longest int64 // of a row
-	ticking bool  // the period timer is in the events
-	partial bool  // the row began before the first boundary that was seen
+	ticking bool  // the events have the period timer
+	partial bool  // the row began before the first period boundary of the events
 
 	start int64
 	cells []cellSum
 	used  int64
-	// excess is CPU time of more CPUs at once than fill the quota.
+	// excess is the CPU time of more CPUs at once than fill the quota.
 	excess int64
-	// spent is what was used up to the moment at which the level first held a thread back, holdAt; -1: it did not.
+	// spent is the CPU time up to holdAt, the moment at which the level first held a thread back; -1: it did
+	// not.
 	spent, holdAt int64
-	busy          int64 // time with any CPU in use up to then
+	busy          int64 // time with any CPU in use up to holdAt
 	stopped       int64
 	widest        int
 	burstNS       int64
@@ -52,25 +53,25 @@ type track struct {
 	sums   periodSums
 }
 
-// periodSums are over whole periods that ended throttled.
+// periodSums are sums over whole periods that ended throttled.
 type periodSums struct {
 	periods, throttled int
-	whole              int   // throttled ones that were seen from boundary to boundary
+	whole              int   // throttled periods with both boundaries in the events
 	used               int64 // CPU time of the whole ones
-	excess             int64 // of that, by more CPUs at once than fill the quota
+	excess             int64 // part of used from more CPUs at once than fill the quota
 	stopped            int64 // stopped time in the whole ones
 	length             int64
-	spells             int   // whole throttled ones with a hold that began in them
+	intervals          int   // whole throttled ones in which a hold began
 	spent              int64 // CPU time up to that hold
 	spentIn            int64 // wall time with any CPU in use up to it
-	most               int64 // CPU time of the period with most
-	mostWide           int   // CPUs in use at once in it, at most
-	over               int64 // CPU time beyond the quota and the everyday overshoot, of the whole ones
+	most               int64 // CPU time of the period with most of it
+	mostWide           int   // most CPUs in use at once in it
+	over               int64 // CPU time of the whole ones beyond the quota and the everyday overshoot
 	overUnstopped      int   // periods with a quarter more than the quota's CPU time in which nothing was held back
-	unstoppedUsed      int64 // CPU time of the one with most of these
+	unstoppedUsed      int64 // most CPU time of one of these
 }
 
-// block is some rows one after the other.
+// block is a group of consecutive rows.
 type block struct {
 	rows  []Row
 	score [3]int64 // stopped, waiting, used
@@ -110,9 +111,9 @@ func (t *track) begin(at int64) {
 	t.used, t.excess, t.stopped, t.spent, t.busy, t.holdAt, t.widest = 0, 0, 0, 0, 0, -1, 0
 }
 
-// add counts an interval without a change.
+// add counts a stretch of time without a change.
 func (t *track) add(a *Analysis, from, to int64, width, wanted int, stopped bool) {
-	// Nothing happens for very long: whole rows of it would be alike.
+	// After a very long time without events only its first and last rows matter: the others would be alike.
 	if idle := to - t.start - t.longest*2*blockRows; idle > 0 {
 		t.fill(a, from, t.start+t.longest, width, wanted, stopped)
 		t.close(a, t.start+t.longest, false)
@@ -130,7 +131,7 @@ func (t *track) add(a *Analysis, from, to int64, width, wanted int, stopped bool
 	t.fill(a, from, to, width, wanted, stopped)
 }
 
-// fill adds an interval within the row.
+// fill counts a stretch of time within the row.
 func (t *track) fill(a *Analysis, from, to int64, width, wanted int, stopped bool) {
 	from = max(from, t.start)
 	if to <= from {
@@ -252,22 +253,22 @@ func (t *track) sum(end int64, throttled bool) {
 	s.stopped += t.stopped
 	s.length += end - t.start
 	if t.holdAt >= 0 && t.busy > 0 {
-		s.spells++
+		s.intervals++
 		s.spent += t.spent
 		s.spentIn += t.busy
 	}
 }
 
-// debtTicks bounds what is an everyday overshoot: a CPU notices at its next tick that the quota is used up, and may have
-// let a tick pass already.
+// debtTicks bounds the everyday overshoot. A CPU notices at its next tick that the quota is used up, and may
+// have let one tick pass already.
 const debtTicks = 2
 
-// everyday is what a period may come to without a debt worth a name.
+// everyday is the CPU time that a period may reach without a debt.
 func (t *track) everyday() int64 {
 	return t.quota + t.burstNS + debtTicks*t.tick*int64(max(1, t.widest))
 }
 
-// keep puts the block that is full among the worst, if it is one of them.
+// keep puts a full block among the worst, if it is one of them.
 func (t *track) keep() {
 	t.blocks = append(t.blocks, t.block)
 	t.block = block{}
@@ -275,8 +276,8 @@ func (t *track) keep() {
 	t.blocks = t.blocks[:min(len(t.blocks), keptBlocks)]
 }
 
-// strip is the rows of the worst blocks, the worst first.
-func (t *track) strip() []Row {
+// timeline returns the rows of the worst blocks, the worst first.
+func (t *track) timeline() []Row {
 	var rows []Row
 	for _, b := range t.blocks {
 		rows = append(rows, b.rows...)

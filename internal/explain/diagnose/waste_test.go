@@ -13,7 +13,8 @@ import (
 	rt "github.com/unthrottle/unthrottle/internal/see/recording/recordingtest"
 )
 
-// fibtest is seed 001's: on 64 CPUs one thread burns and 63 run for a moment and sleep, with a limit of 0.1 CPUs.
+// fibtest is the program of that name: on 64 CPUs one thread burns and 63 run for a moment and sleep, with a
+// limit of 0.1 CPUs.
 func fibtest(kernel string) rt.Pinned {
 	return rt.Pinned{Kernel: kernel, CPUs: 64, HZ: 250, Quota: 10 * ms, Period: 100 * ms, Fast: 1, Run: 3700, Sleep: 10 * ms, Seed: 1}
 }
@@ -27,7 +28,8 @@ func simulated(t testing.TB, kernel string) recording.Recording {
 	return r
 }
 
-// testdata/fibtest-4.19.simulated.utr is what a kernel of 4.18 to 5.3 would show: there is none here to record on.
+// testdata/fibtest-4.19.simulated.utr is what a kernel of 4.18 to 5.3 would show. It is simulated, because no
+// such kernel was at hand.
 func TestSliceWasteOfTheSimulatedRecording(t *testing.T) {
 	path := filepath.Join("testdata", "fibtest-4.19.simulated.utr")
 	if os.Getenv("UPDATE_GOLDEN") != "" {
@@ -62,7 +64,8 @@ func TestSliceWasteOfTheSimulatedRecording(t *testing.T) {
 	}
 }
 
-// The same load on kernels without the bug uses its whole quota: nothing is wasted, and something else is named.
+// The same load on kernels without the bug uses its whole quota: nothing is wasted, and the cause is another
+// one.
 func TestNoWasteOnOtherKernels(t *testing.T) {
 	for _, kernel := range []string{"5.4", "5.15", "6.6"} {
 		e := explain(simulated(t, kernel))
@@ -76,7 +79,7 @@ func TestNoWasteOnOtherKernels(t *testing.T) {
 		}
 		t.Log(kernel, e.Verdict)
 	}
-	// And a recording that says it is of another kernel, with the figures of the bug, is not called that.
+	// A recording of another kernel with the same figures does not get this cause.
 	r := simulated(t, "4.19")
 	r.Header.Host.Kernel = "6.12.1"
 	for _, c := range explain(r).Causes {
@@ -86,7 +89,7 @@ func TestNoWasteOnOtherKernels(t *testing.T) {
 	}
 }
 
-// What the kernel's types say goes before what its release suggests: fixes are backported.
+// The kernel's type information counts more than its release, because distributions backport fixes.
 func TestWasteByTheKernelsTypes(t *testing.T) {
 	for _, c := range []struct {
 		release string

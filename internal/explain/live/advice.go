@@ -10,18 +10,18 @@ import (
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 )
 
-// ioWork is the mean CPU time per run from which threads made for I/O are said to do application work: a turn of an
-// event loop takes microseconds (Finagle's Offload Filter in seed 000 exists for the rest).
+// ioWork is the mean CPU time per run from which on threads made for I/O count as doing application work. A
+// turn of an event loop takes microseconds; Finagle's Offload Filter exists for the rest.
 const ioWork = time.Millisecond
 
 // minRuns is how many runs a pool needs for that.
 const minRuns = 20
 
-// names gives threads their pools' names, and remembers for each pool a real thread of it: the pool table matches
-// names, not what was folded.
+// names gives threads their pools' names, and remembers a real thread of each pool. The pool table matches
+// the names of threads, not of pools.
 type names struct {
 	fold  *threadpool.Names
-	first map[string][]thread // by pool, the first thread of each process
+	first map[string][]thread // the first thread of each process, by pool
 }
 
 type thread struct {
@@ -29,7 +29,7 @@ type thread struct {
 	comm string
 }
 
-// Bounds of what names remembers: pools, and processes for each.
+// Bounds of names: pools, and processes for each.
 const (
 	maxPoolNames = 64 // of one process
 	maxNamed     = 1024
@@ -40,7 +40,7 @@ func newNames() *names {
 	return &names{fold: threadpool.NewNames(maxPoolNames), first: map[string][]thread{}}
 }
 
-// pool names the pool of a thread; it is made for diagnose.Options.PoolOf.
+// pool names the pool of a thread; it is for diagnose.Options.PoolOf.
 func (n *names) pool(tgid uint32, comm string) string {
 	pool := n.fold.Of(tgid, comm)
 	known, ok := n.first[pool]
@@ -52,7 +52,7 @@ func (n *names) pool(tgid uint32, comm string) string {
 	return pool
 }
 
-// of is a thread of a pool: of the process that the pool is said to be of, if there is one.
+// of returns a thread of a pool, from the pool's own process if it is known.
 func (n *names) of(p diagnose.PoolUse, processes map[uint32]threadpool.Process) (thread, bool) {
 	known := n.first[p.Name]
 	for _, t := range known {
@@ -66,7 +66,7 @@ func (n *names) of(p diagnose.PoolUse, processes map[uint32]threadpool.Process) 
 	return known[0], true
 }
 
-// advise fills in what the pool table knows of each pool.
+// advise fills in the pool table's entry of each pool.
 func advise(e *diagnose.Explanation, table *threadpool.Table, n *names, processes map[uint32]threadpool.Process, h *recording.Header) {
 	limit := 0.0
 	if e.LimitCPUs != nil {

@@ -16,12 +16,12 @@ type analysis struct {
 	diagnosis *diagnose.Analysis
 	names     *names
 	processes map[uint32]threadpool.Process
-	jvm       map[uint32]string // threads' full names, where a JVM told them
+	jvm       map[uint32]string // threads' full names from a JVM
 }
 
 func newAnalysis() *analysis { return &analysis{} }
 
-// begin takes the header; jvm and looked are what is known beyond it, nil: nothing.
+// begin takes the header. jvm and looked have facts beyond it; nil: none.
 func (a *analysis) begin(h *recording.Header, jvm map[uint32]string, looked map[uint32]threadpool.Process) {
 	a.header = *h
 	a.header.Threads = slices.Clone(h.Threads)
@@ -33,7 +33,7 @@ func (a *analysis) begin(h *recording.Header, jvm map[uint32]string, looked map[
 	a.diagnosis = diagnose.New(a.header, diagnose.Options{PoolOf: a.names.pool})
 }
 
-// called is a thread's full name where a JVM told it, else its comm.
+// called returns a thread's full name if a JVM gave it, else its comm.
 func (a *analysis) called(tid uint32, comm string) string {
 	if name, ok := a.jvm[tid]; ok {
 		return name
@@ -56,7 +56,7 @@ func (a *analysis) end(f recording.Footer) diagnose.Explanation {
 	return e
 }
 
-// isJVM tells processes that run a JVM: they have its library mapped, or are called java.
+// isJVM reports whether a process runs a JVM: it has its library mapped, or is called java.
 func isJVM(p threadpool.Process) bool {
 	if slices.ContainsFunc(p.Libraries, func(l string) bool { return path.Base(l) == "libjvm.so" }) {
 		return true

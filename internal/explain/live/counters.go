@@ -9,21 +9,21 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
-// Shares of the limit that counters can judge by: the same as the diagnosis of a recording uses.
+// Shares of the limit at which counters decide, the same as in the diagnosis of a recording.
 const (
 	shortageUse = 0.95
 	burstUse    = 0.80
 )
 
-// cannotTell is what counters leave open, whatever they say.
+// cannotTell lists what counters never show.
 var cannotTell = []string{
-	"width, wanted, the strip: only the kernel's scheduling events tell them",
-	"who spent the quota: counters know no threads",
+	"width, wanted, the timeline: only the kernel's scheduling events show them",
+	"which threads spent the quota: counters know no threads",
 	"where waiting went: counters do not see threads that wait for a CPU without being throttled",
 }
 
-// FromCounters explains a container from its counters alone, as far as they go; why says why there is no more. Exact
-// stopped time is given only where both of its bounds agree.
+// FromCounters explains a container from its counters alone. why says why there are no events. It gives
+// stopped time only if both of its bounds agree.
 func FromCounters(o observe.Observation, why string) diagnose.Explanation {
 	e := diagnose.Explanation{
 		Target: o.Container.Name, Start: o.Start, Window: o.Window, LimitCPUs: o.LimitCPUs,
@@ -43,30 +43,30 @@ func FromCounters(o observe.Observation, why string) diagnose.Explanation {
 	return e
 }
 
-// countersCause is the cause as far as counters decide, "" where they do not, and the verdict.
+// countersCause returns the cause, or "" if counters do not decide it, and the verdict.
 func countersCause(o observe.Observation) (diagnose.Cause, string) {
 	name := o.Container.Name
 	switch {
 	case o.StoppedHigh == nil:
-		return "", fmt.Sprintf("Whether %s stood still could not be measured.", name)
+		return "", fmt.Sprintf("Whether a quota stopped %s could not be measured.", name)
 	case *o.StoppedHigh == 0:
-		return diagnose.None, fmt.Sprintf("No quota held %s back; whether its threads waited for CPUs cannot be told from counters.", name)
+		return diagnose.None, fmt.Sprintf("No quota held %s back; counters do not show whether its threads waited for CPUs.", name)
 	case o.ThrottledBy != observe.BySelf && o.ThrottledBy != observe.ByUnknown && o.ThrottledBy != "":
-		return diagnose.Ancestor, fmt.Sprintf("The quota of %s held %s back for %s.", text.EscapePath(o.ThrottledBy), name, stoppedWords(o))
+		return diagnose.Ancestor, fmt.Sprintf("The quota of %s held %s back for %s.", text.EscapePath(o.ThrottledBy), name, formatStopped(o))
 	case o.ThrottledBy == observe.ByUnknown:
-		return diagnose.Ancestor, fmt.Sprintf("A quota above that cannot be seen from here held %s back for %s.", name, stoppedWords(o))
+		return diagnose.Ancestor, fmt.Sprintf("A quota of an ancestor that is not visible here held %s back for %s.", name, formatStopped(o))
 	}
 	use, known := limitUse(o)
 	switch {
 	case !known:
-		return "", fmt.Sprintf("%s stood still for %s; without its CPU use counters do not tell why.", name, stoppedWords(o))
+		return "", fmt.Sprintf("%s was stopped for %s; without its CPU use counters do not tell why.", name, formatStopped(o))
 	case use >= shortageUse:
-		return diagnose.Shortage, fmt.Sprintf("%s used %.0f %% of its limit and stood still for %s: it wants more CPU than it has.", name, 100*use, stoppedWords(o))
+		return diagnose.Shortage, fmt.Sprintf("%s used %.0f %% of its limit and was stopped for %s: it wants more CPU than it has.", name, 100*use, formatStopped(o))
 	case use < burstUse:
-		return diagnose.Burst, fmt.Sprintf("%s used only %.0f %% of its limit on average and yet stood still for %s: it is wide for short times, or its work comes in pieces longer than the quota; counters do not tell which.",
-			name, 100*use, stoppedWords(o))
+		return diagnose.Burst, fmt.Sprintf("%s used only %.0f %% of its limit on average and yet was stopped for %s: it is wide for short times, or its work comes in pieces longer than the quota; counters do not tell which.",
+			name, 100*use, formatStopped(o))
 	}
-	return "", fmt.Sprintf("%s used %.0f %% of its limit and stood still for %s: counters do not tell bursts from a shortage here.", name, 100*use, stoppedWords(o))
+	return "", fmt.Sprintf("%s used %.0f %% of its limit and was stopped for %s: counters do not tell bursts from a shortage here.", name, 100*use, formatStopped(o))
 }
 
 // limitUse is the CPU time used as a share of the limit.
@@ -77,8 +77,8 @@ func limitUse(o observe.Observation) (float64, bool) {
 	return *o.UsedCPUs / *o.LimitCPUs, true
 }
 
-// stoppedWords says stopped time with its bounds.
-func stoppedWords(o observe.Observation) string {
+// formatStopped describes stopped time with its bounds.
+func formatStopped(o observe.Observation) string {
 	low, high := o.StoppedLow.Round(time.Millisecond), o.StoppedHigh.Round(time.Millisecond)
 	if low == high {
 		return fmt.Sprintf("%v of %v", high, o.Window.Round(time.Millisecond))
@@ -98,7 +98,7 @@ func countersEvidence(o observe.Observation) string {
 		}
 	}
 	if o.StoppedHigh != nil && o.StoppedLow != nil && *o.StoppedHigh > 0 {
-		text += "; stopped for " + stoppedWords(o)
+		text += "; stopped for " + formatStopped(o)
 	}
 	return text
 }

@@ -30,8 +30,8 @@ func TestFromCounters(t *testing.T) {
 		{"shortage", seen(time.Second, 4*time.Second, 1.95, 2, observe.BySelf), diagnose.Shortage, "wants more CPU"},
 		{"in between", seen(time.Second, 4*time.Second, 1.8, 2, observe.BySelf), "", "do not tell"},
 		{"an ancestor", seen(time.Second, 4*time.Second, 1, 2, "/pod"), diagnose.Ancestor, "/pod"},
-		{"an ancestor out of sight", seen(0, 4*time.Second, 1, 2, observe.ByUnknown), diagnose.Ancestor, "cannot be seen"},
-		{"nothing", seen(0, 0, 1, 2, ""), diagnose.None, "cannot be told from counters"},
+		{"an ancestor out of sight", seen(0, 4*time.Second, 1, 2, observe.ByUnknown), diagnose.Ancestor, "not visible here"},
+		{"nothing", seen(0, 0, 1, 2, ""), diagnose.None, "counters do not show"},
 		{"not measured", unknown, "", "could not be measured"},
 	} {
 		e := FromCounters(c.o, "BPF was refused")

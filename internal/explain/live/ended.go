@@ -10,14 +10,15 @@ import (
 )
 
 const (
-	// lookEvery is how often a recording looks whether its target is still there.
+	// lookEvery is how often a recording checks that its target still exists.
 	lookEvery = 200 * time.Millisecond
-	// emptyFor is how long a target may be without any process, as between the end of one and the start of the next.
+	// emptyFor is how long a target may be without any process, as between the end of one and the start of
+	// the next.
 	emptyFor = time.Second
 )
 
-// whileItLasts gives a context that ends with ctx, or as soon as the target has ended. over must be called; it says how
-// the target ended, "" if it has not.
+// whileItLasts returns a context that ends with ctx, or as soon as the target has ended. The caller must call
+// over, which says how the target ended, or "" if it has not.
 func (o Options) whileItLasts(ctx context.Context) (within context.Context, over func() string) {
 	within, end := context.WithCancel(ctx)
 	why := make(chan string, 1)
@@ -31,11 +32,12 @@ func (o Options) whileItLasts(ctx context.Context) (within context.Context, over
 	}
 }
 
-// awaitEnd waits for the target's end, or that of ctx. A target that had no process from the beginning is waited for.
+// awaitEnd waits for the end of the target or of ctx. If the target has no process from the beginning, it
+// first waits for one.
 func (o Options) awaitEnd(ctx context.Context) string {
 	id, err := o.Host.ID(cgroup.CPU, o.Target.Group.Path)
 	if err != nil {
-		return "" // whoever records it says so
+		return "" // the recording itself reports this
 	}
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -60,7 +62,8 @@ func (o Options) awaitEnd(ctx context.Context) string {
 	}
 }
 
-// populated says whether any process is in the target or below; what cannot be read counts as populated.
+// populated reports whether the target or a descendant has any process. An unreadable file counts as
+// populated.
 func (o Options) populated() bool {
 	found := false
 	err := o.Host.Walk(o.Target.Group.Path, func(path string) error {

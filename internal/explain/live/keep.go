@@ -10,12 +10,12 @@ import (
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 )
 
-// ErrEmpty is a recording that was cut off before its first events.
-var ErrEmpty = errors.New("it was cut off before its first events: there is nothing to explain")
+// errEmpty says that a recording was cut off before its first events.
+var errEmpty = errors.New("the recording was cut off before its first events: there is nothing to explain")
 
-// Recording explains a kept recording: all that Live says of it, but for what only the living processes tell. Of one
-// that was cut off, or is damaged behind its first events, it explains what comes before, and says so in NotMeasured.
-// Errors: those of [recording.NewReader], [ErrEmpty], and a failure to read r.
+// Recording explains a kept recording, without the facts of living processes. If it was cut off or is
+// damaged, Recording explains the part before that, and says so in NotMeasured. The errors are those of
+// [recording.NewReader], ErrEmpty, and a failure to read r.
 func Recording(r io.Reader) (diagnose.Explanation, error) {
 	in, err := recording.NewReader(r)
 	if err != nil {
@@ -43,7 +43,7 @@ func Recording(r io.Reader) (diagnose.Explanation, error) {
 			time.Duration(last).Round(time.Millisecond), err))
 		return e, nil
 	case in.Truncated() && in.Footer().EndNS <= 0:
-		return diagnose.Explanation{}, ErrEmpty
+		return diagnose.Explanation{}, errEmpty
 	}
 	e := a.end(in.Footer())
 	if in.Truncated() {
@@ -52,7 +52,7 @@ func Recording(r io.Reader) (diagnose.Explanation, error) {
 	return e, nil
 }
 
-// keeper writes the recording. Its first failure ends the keeping, not the recording.
+// keeper writes the recording. Its first failure ends the writing, but not the recording.
 type keeper struct {
 	w   *recording.Writer
 	err error

@@ -65,7 +65,7 @@ func TestProcessesThroughTheRecording(t *testing.T) {
 	p := threadpool.Process{TGID: 7, Comm: "app", Exe: "/app", Cmdline: []string{"app"}, Libraries: []string{"/lib/a.so"},
 		Go: "go1.25.1", Holds: []string{"rayon"}}
 	var h recording.Header
-	Options{looked: map[uint32]threadpool.Process{7: p}}.completeProcesses(&h)
+	Options{processes: map[uint32]threadpool.Process{7: p}}.completeProcesses(&h)
 	h.Threads = []recording.Thread{{TID: 7, TGID: 7, Comm: "renamed"}}
 	got := processesOf(&h, nil)[7]
 	if got.Comm != "app" || got.Go != p.Go || !slices.Equal(got.Holds, p.Holds) || !slices.Equal(got.Libraries, p.Libraries) || got.Exe != p.Exe {

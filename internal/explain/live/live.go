@@ -21,47 +21,47 @@ import (
 
 // Options of Live.
 type Options struct {
-	// Host is this host's cgroups, Root its file system ("/"): for the kernel, its CPUs and sched_ext.
+	// Host has this host's cgroups, Root its file system ("/"): for the kernel, its CPUs and sched_ext.
 	Host *cgroup.Host
 	Root fs.FS
-	// Target is the container to explain; Others are told apart as its neighbours.
+	// Target is the container to explain. Others are containers to name as its neighbours.
 	Target container.Container
 	Others []container.Container
 	// For is how long to record.
 	For time.Duration
-	// AskJVM: ask JVMs for their threads' names, which stops each at a safepoint for a moment.
+	// AskJVM asks JVMs for their threads' names, which stops each at a safepoint for a moment.
 	AskJVM bool
-	// Keep gets the recording as it comes; nil: it is not kept.
+	// Keep receives the recording as it comes; nil: it is not kept.
 	Keep io.Writer
-	// Began is called when looking begins; nil: not wanted.
+	// Began is called when the recording begins; nil: no call.
 	Began func()
 
-	looked map[uint32]threadpool.Process // the target's processes
-	notes  []string                      // what could not be looked at
+	processes map[uint32]threadpool.Process // the target's processes
+	notes     []string                      // facts that were not readable
 }
 
-// Gone says that the target was removed before anything of it was seen.
+// Gone says that the target was removed before the recording had anything of it.
 type Gone struct {
 	Name string
 	Err  error
 }
 
 func (g *Gone) Error() string {
-	return fmt.Sprintf("%s ended before anything of it was seen: %v", g.Name, g.Err)
+	return fmt.Sprintf("%s ended before anything of it was recorded: %v", g.Name, g.Err)
 }
 
 func (g *Gone) Unwrap() error { return g.Err }
 
-// NotKept comes with an explanation that is sound: only the recording could not be kept.
+// NotKept comes with a sound explanation: only the recording could not be kept.
 type NotKept struct{ Err error }
 
 func (n *NotKept) Error() string { return "the recording was not kept: " + n.Err.Error() }
 
 func (n *NotKept) Unwrap() error { return n.Err }
 
-// Live records a container for a while and explains it. The end of ctx, or of the target itself (EndedEarly), ends the
-// recording early, and what there is by then is explained. Where the kernel refuses to let us look, counters are read instead: see FromCounters. Errors: *Gone;
-// *NotKept beside a sound explanation.
+// Live records a container for a while and explains it. The end of ctx, or of the target itself (EndedEarly),
+// ends the recording early, and Live explains the part until then. If the kernel refuses BPF, Live reads
+// counters instead: see FromCounters. The errors are *Gone, and *NotKept beside a sound explanation.
 func Live(ctx context.Context, o Options) (diagnose.Explanation, error) {
 	p, err := probe.Open(probe.Options{})
 	if refused := new(probe.Unavailable); errors.As(err, &refused) {
@@ -129,7 +129,7 @@ func (o Options) record(ctx context.Context, p *probe.Probe) (diagnose.Explanati
 		Target: target, Others: others, For: o.For, Host: o.Host,
 		Begin: func(h *recording.Header) error {
 			o.complete(h)
-			a.begin(h, jvm, o.looked)
+			a.begin(h, jvm, o.processes)
 			if o.Keep != nil {
 				k.begin(o.Keep, h)
 			}
@@ -159,19 +159,20 @@ func (o Options) record(ctx context.Context, p *probe.Probe) (diagnose.Explanati
 	return e, nil
 }
 
-// watched is a container as the probe wants it.
+// watched returns a container as the probe takes it.
 func (o Options) watched(c container.Container) (probe.Container, error) {
 	id, err := o.Host.ID(cgroup.CPU, c.Group.Path)
 	return probe.Container{ID: id, Path: c.Group.Path, Name: c.Name}, err
 }
 
-// askJVMs asks the JVMs among the processes for their threads' full names, by thread id, where the user wants that.
+// askJVMs asks the JVMs among the processes for their threads' full names, by thread id, if the user wants
+// that.
 func (o *Options) askJVMs(ctx context.Context) map[uint32]string {
 	if !o.AskJVM {
 		return nil
 	}
 	all := map[uint32]string{}
-	for pid, p := range o.looked {
+	for pid, p := range o.processes {
 		if !isJVM(p) {
 			continue
 		}

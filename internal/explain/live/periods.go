@@ -19,13 +19,14 @@ const (
 	maxPeriodRows = 60
 )
 
-// FromPeriods explains a stretch of the past of which only periods were kept (the flight recorder), not events: how long
-// the container stood still and how wide it was, not who spent the quota. periods are in order of time.
+// FromPeriods explains a past stretch of time from the periods of the flight recorder, which has no events.
+// The explanation has stopped time and width, but not which threads spent the quota. periods are in order of
+// time.
 func FromPeriods(c flightrecorder.Identity, periods []flightrecorder.Period) diagnose.Explanation {
 	e := diagnose.Explanation{Target: c.Name, LimitUnknown: true, NotMeasured: []string{
-		"causes, pools, waiting, the limit: only periods were kept of that time, no events"}}
+		"causes, pools, waiting, the limit: the flight recorder has only periods of that time, no events"}}
 	if len(periods) == 0 {
-		e.Verdict = fmt.Sprintf("Nothing is kept of %s around that time.", text.Sanitize(c.Name, 0))
+		e.Verdict = fmt.Sprintf("The flight recorder has nothing of %s around that time.", text.Sanitize(c.Name, 0))
 		return e
 	}
 	first := periods[0]
@@ -53,25 +54,25 @@ func FromPeriods(c flightrecorder.Identity, periods []flightrecorder.Period) dia
 	}
 	e.Stopped = &stopped
 	if joined {
-		e.NotMeasured = append(e.NotMeasured, "periods: several were kept as one")
+		e.NotMeasured = append(e.NotMeasured, "periods: the flight recorder merged some")
 	} else {
 		e.Periods, e.ThrottledPeriods = &all, &throttled
 	}
 	if gap > 0 {
-		e.NotMeasured = append(e.NotMeasured, fmt.Sprintf("%v of it: nothing ran, or nobody looked; it counts as idle", gap.Round(time.Millisecond)))
+		e.NotMeasured = append(e.NotMeasured, fmt.Sprintf("%v of it: nothing ran, or no agent looked; it counts as idle", gap.Round(time.Millisecond)))
 	}
 	if lost {
 		e.NotMeasured = append(e.NotMeasured, "some events were lost: widths and stopped time may be too low")
 	}
 	e.MeanWidth = new(used / max(e.Window.Seconds(), 1e-9))
-	e.Verdict = fmt.Sprintf("%s stood still for %v of %v; it used %.2f CPUs on average and up to %d at once. Who spent the quota was not recorded.",
+	e.Verdict = fmt.Sprintf("%s was stopped for %v of %v; it used %.2f CPUs on average and up to %d at once. Which threads spent the quota was not recorded.",
 		text.Sanitize(c.Name, 0), stopped.Round(time.Millisecond), e.Window.Round(time.Millisecond), *e.MeanWidth, most)
-	e.Strip = periodStrip(e.Start, periods)
+	e.Timeline = periodTimeline(e.Start, periods)
 	return e
 }
 
-// periodStrip draws a period as a cell.
-func periodStrip(start time.Time, periods []flightrecorder.Period) []diagnose.Row {
+// periodTimeline makes a cell of each period.
+func periodTimeline(start time.Time, periods []flightrecorder.Period) []diagnose.Row {
 	var rows []diagnose.Row
 	for i := 0; i < len(periods) && len(rows) < maxPeriodRows; i += periodsPerRow {
 		part := periods[i:min(len(periods), i+periodsPerRow)]

@@ -29,20 +29,20 @@ func TestFromPeriods(t *testing.T) {
 		t.Error(e.Verdict)
 	}
 	cells := 0
-	for _, r := range e.Strip {
+	for _, r := range e.Timeline {
 		cells += len(r.Cells)
 	}
-	if cells != 120 || e.Strip[1].Start != 5*time.Second {
-		t.Errorf("%d cells, second row at %v", cells, e.Strip[1].Start)
+	if cells != 120 || e.Timeline[1].Start != 5*time.Second {
+		t.Errorf("%d cells, second row at %v", cells, e.Timeline[1].Start)
 	}
 	if strings.Contains(strings.Join(e.NotMeasured, "; "), "idle") {
 		t.Errorf("not looked at for a while? %v", e.NotMeasured)
 	}
 	periods[3].Flags |= flightrecorder.Gap
-	if e := FromPeriods(flightrecorder.Identity{Name: "web"}, periods); !strings.Contains(strings.Join(e.NotMeasured, "; "), "100ms of it: nothing ran, or nobody looked") {
-		t.Errorf("a gap that nobody is told of: %v", e.NotMeasured)
+	if e := FromPeriods(flightrecorder.Identity{Name: "web"}, periods); !strings.Contains(strings.Join(e.NotMeasured, "; "), "100ms of it: nothing ran, or no agent looked") {
+		t.Errorf("a gap without a note: %v", e.NotMeasured)
 	}
-	if e := FromPeriods(flightrecorder.Identity{Name: "web"}, nil); e.Stopped != nil || !strings.Contains(e.Verdict, "Nothing is kept") {
+	if e := FromPeriods(flightrecorder.Identity{Name: "web"}, nil); e.Stopped != nil || !strings.Contains(e.Verdict, "flight recorder has nothing") {
 		t.Errorf("no periods: %+v", e)
 	}
 }

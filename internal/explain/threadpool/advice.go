@@ -7,22 +7,23 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
-// Size is the default number of threads where the runtime believes it has n CPUs. A fraction is a limit, that the
-// runtime first rounds in its own way. false: the default is no formula of n.
-func (r Row) Size(n float64) (int, bool) {
+// defaultThreads is the default number of threads if the runtime believes it has n CPUs. A fraction is a limit, which
+// the runtime first rounds in its own way. false: the default is no formula of n.
+func (r Row) defaultThreads(n float64) (int, bool) {
 	if r.size == nil || !(n > 0) || n > maxThreads {
 		return 0, false
 	}
 	if n != math.Trunc(n) {
-		n = float64(seen(r.rule, n, int(math.Ceil(n))))
+		n = float64(visibleCPUs(r.rule, n, int(math.Ceil(n))))
 	}
 	return count(math.Floor(r.size.eval(map[string]float64{"n": n})))
 }
 
-// Fit is how many threads the pool should have so that it alone is not wider than a limit in CPUs, given how many it has
-// and how many ran at once at most. Pools that work on the CPU: the limit, rounded down; background ones half of it;
-// blocking ones shrink as far as they were too wide, as most of their threads wait. false: there is no limit.
-func (r Row) Fit(threads, widest int, limitCPUs float64) (int, bool) {
+// fittingThreads is how many threads the pool should have so that it alone is not wider than a limit in CPUs. threads is
+// how many it has, widest how many ran at once at most. Pools that work on the CPU get the limit, rounded
+// down, and background pools half of it. A blocking pool shrinks by the factor by which it was too wide,
+// because most of its threads wait. false: there is no limit.
+func (r Row) fittingThreads(threads, widest int, limitCPUs float64) (int, bool) {
 	if !(limitCPUs > 0) || math.IsInf(limitCPUs, 0) {
 		return 0, false
 	}
@@ -43,27 +44,29 @@ func (r Row) Fit(threads, widest int, limitCPUs float64) (int, bool) {
 	return max(n, r.Least), ok
 }
 
-// SmallLimit is the limit in CPUs below which a pool's size alone does not end throttling: even one thread beside the
-// runtime's own is then too wide (measured: at 1 CPU, with one I/O and one worker thread, 22 of 151 periods).
-const SmallLimit = 1.5
+// smallLimit is the limit in CPUs below which a pool's size alone does not end throttling. Even one thread
+// beside the runtime's own is then too wide (measured: at 1 CPU, with one I/O and one worker thread, 22 of
+// 151 periods).
+const smallLimit = 1.5
 
-// Advice says in one sentence which setting sizes the pool, its default, and the size that fits the limit. threads is
-// how many the pool has, widest how many ran at once at most, limitCPUs the effective limit (0 or less: none), hostCPUs
-// those that the process may run on. "" where there is nothing to say: it fits, or nothing sizes it.
+// Advice says in one sentence which setting sizes the pool, its default, and the size that fits the limit.
+// threads is how many the pool has, and widest how many ran at once at most. limitCPUs is the effective limit
+// (0 or less: none), hostCPUs the CPUs that the process may run on. Advice is "" if the pool fits, or no
+// setting sizes it.
 func (r Row) Advice(threads, widest int, limitCPUs float64, hostCPUs int) string {
-	fit, limited := r.Fit(threads, widest, limitCPUs)
+	fit, limited := r.fittingThreads(threads, widest, limitCPUs)
 	switch {
 	case r.Setting == "":
 		return ""
 	case !limited:
-		return fmt.Sprintf("%s is sized by %s (%s).", r.Library, r.Setting, r.usual(limitCPUs, hostCPUs))
+		return fmt.Sprintf("%s is sized by %s (%s).", r.Library, r.Setting, r.describeDefault(limitCPUs, hostCPUs))
 	case threads <= fit || float64(widest) <= limitCPUs:
 		return ""
 	}
 	advice := fmt.Sprintf("%s: %s and %d at once are more than the limit of %s: set %s to %d (%s), %s",
-		r.Library, text.Count(threads, "thread"), widest, text.CPUs(math.Round(100*limitCPUs)/100), r.Setting, fit, r.usual(limitCPUs, hostCPUs), r.counts())
-	if limitCPUs < SmallLimit {
+		r.Library, text.Count(threads, "thread"), widest, text.CPUs(math.Round(100*limitCPUs)/100), r.Setting, fit, r.describeDefault(limitCPUs, hostCPUs), r.effectiveFrom())
+	if limitCPUs < smallLimit {
 		advice += "; at so small a limit that alone does not end throttling"
 	}
-	return advice + r.doubt() + "."
+	return advice + r.otherLibraries() + "."
 }

@@ -10,7 +10,7 @@ import (
 
 func rowOf(t testing.TB, key string) Row {
 	t.Helper()
-	for _, r := range knownOnce().Rows() {
+	for _, r := range knownOnce().allRows() {
 		if r.Key == key {
 			return r
 		}
@@ -41,16 +41,16 @@ func TestSizesAsMeasured(t *testing.T) {
 	} {
 		row := rowOf(t, key)
 		for n, want := range sizes {
-			if got, ok := row.Size(n); !ok || got != want {
+			if got, ok := row.defaultThreads(n); !ok || got != want {
 				t.Errorf("%s for %v CPUs: %d, %v; want %d", key, n, got, ok, want)
 			}
 		}
 	}
-	if n, ok := rowOf(t, "jdk-executors").Size(4); ok {
+	if n, ok := rowOf(t, "jdk-executors").defaultThreads(4); ok {
 		t.Errorf("a pool without a formula: %d", n)
 	}
 	for _, n := range []float64{0, -1, math.NaN(), math.Inf(1)} {
-		if got, ok := rowOf(t, "netty-nio").Size(n); ok {
+		if got, ok := rowOf(t, "netty-nio").defaultThreads(n); ok {
 			t.Errorf("%v CPUs: %d", n, got)
 		}
 	}
@@ -59,8 +59,8 @@ func TestSizesAsMeasured(t *testing.T) {
 func TestExpectedRoundsAsRuntimesDo(t *testing.T) {
 	got := map[string][]int{}
 	for _, limit := range []float64{0.5, 1.5, 2, 0, 100} {
-		for _, e := range knownOnce().Expected(limit, 8) {
-			got[e.Runtime.Key] = append(got[e.Runtime.Key], e.CPUs)
+		for _, r := range knownOnce().runtimes {
+			got[r.Key] = append(got[r.Key], r.cpus(limit, 8))
 		}
 	}
 	for key, want := range map[string][]int{ // for limits of 0.5, 1.5, 2, none, more than the host's 8
@@ -91,7 +91,7 @@ func TestExpectedRoundsAsRuntimesDo(t *testing.T) {
 			}
 		}
 	}
-	if n := knownOnce().Expected(1, 1)[1].CPUs; n != 1 {
+	if n := knownOnce().runtimes[1].cpus(1, 1); n != 1 {
 		t.Errorf("Go on a host with one CPU: %d", n)
 	}
 }
@@ -139,14 +139,14 @@ func TestAdvice(t *testing.T) {
 // TestFitProperties: for every row, a pool of the size advised is no wider than the limit allows, unless the setting
 // takes no smaller value; advice is one line and never suggests more threads than there are.
 func TestFitProperties(t *testing.T) {
-	rows := knownOnce().Rows()
+	rows := knownOnce().allRows()
 	rapid.Check(t, func(t *rapid.T) {
 		r := rows[rapid.IntRange(0, len(rows)-1).Draw(t, "row")]
 		threads := rapid.IntRange(1, 5000).Draw(t, "threads")
 		widest := rapid.IntRange(1, threads).Draw(t, "widest")
 		limit := rapid.Float64Range(0.01, 300).Draw(t, "limit")
 		host := rapid.IntRange(1, 512).Draw(t, "host")
-		fit, ok := r.Fit(threads, widest, limit)
+		fit, ok := r.fittingThreads(threads, widest, limit)
 		if !ok || fit < 1 {
 			t.Fatalf("%s: %d, %v", r.Key, fit, ok)
 		}

@@ -49,7 +49,7 @@ func runtimesTable(table *Table) string {
 	for _, r := range table.runtimes {
 		fmt.Fprintf(&b, "| %s |", r.Name+versions(r.Since, r.Until))
 		for _, l := range append(limits, 0) {
-			fmt.Fprintf(&b, " %d |", r.CPUs(l, 8))
+			fmt.Fprintf(&b, " %d |", r.cpus(l, 8))
 		}
 		fmt.Fprintf(&b, " `%s` | %s |\n", r.Rule, r.Source)
 	}

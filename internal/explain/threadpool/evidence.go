@@ -10,26 +10,27 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
-// evidence is what beside a thread's name shows that a row is meant: any one of it is enough.
+// evidence is what must be true of a process, beside a thread's name, for a row to match. Any one item is
+// enough.
 type evidence struct {
-	Exe       []string `yaml:"exe"`       // patterns of the executable's file name, or of the first thread's
+	Exe       []string `yaml:"exe"`       // patterns of the file name of the executable, or of the first thread's name
 	Libraries []string `yaml:"libraries"` // patterns of a mapped file's name
 	Arguments []string `yaml:"arguments"` // parts of an argument
-	Holds     []string `yaml:"holds"`     // libraries linked in
+	Holds     []string `yaml:"holds"`     // libraries linked into the executable
 	GoFrom    string   `yaml:"go_from"`   // built by Go of this version or later
 	GoBefore  string   `yaml:"go_before"` // built by Go before this version
 }
 
-// verdict on evidence; the larger the better.
+// verdict on evidence; a larger one is better.
 type verdict int
 
 const (
-	contradicted verdict = iota // all that was asked for is known, and none of it is there
+	contradicted verdict = iota // the process shows none of the evidence, and all of it is known
 	unknown
 	met
 )
 
-const maxShown = 40 // runes of a stranger's text in a sentence
+const maxShown = 40 // runes of a process's text in a sentence
 
 func (e evidence) none() bool {
 	return len(e.Exe)+len(e.Libraries)+len(e.Arguments)+len(e.Holds) == 0 && e.GoFrom+e.GoBefore == ""
@@ -49,8 +50,8 @@ func (e evidence) check() error {
 	return nil
 }
 
-// byGo reports whether a program built by Go of this version ("": not by Go) is meant. A version that is no release's
-// ("devel go1.27-...") is taken for a later one than all that are named.
+// byGo reports whether the evidence names this version of Go ("": the program is not built by Go). A version
+// that is no release ("devel go1.27-...") counts as later than all named ones.
 func (e evidence) byGo(built string) bool {
 	if built == "" || e.GoFrom+e.GoBefore == "" {
 		return false
@@ -63,7 +64,7 @@ func (e evidence) byGo(built string) bool {
 		(e.GoBefore == "" || version.Compare(built, e.GoBefore) < 0)
 }
 
-// judge weighs the evidence against what is known of a process; because is empty unless it is met.
+// judge compares the evidence with a process. because is empty unless a part of the evidence is met.
 func (e evidence) judge(p *Process) (v verdict, because string) {
 	if e.none() || p == nil {
 		return unknown, ""
@@ -97,7 +98,7 @@ func (e evidence) judge(p *Process) (v verdict, because string) {
 	if e.byGo(p.Go) {
 		return met, "the program was built by " + text.Sanitize(p.Go, maxShown)
 	}
-	// Go and Holds are known to be absent only where the executable could be read, which gives its path as well.
+	// Go and Holds are known to be absent only if the executable was readable, which gives its path as well.
 	missing = missing || (e.GoFrom+e.GoBefore != "" || len(e.Holds) > 0) && p.Exe == ""
 	if missing {
 		return unknown, ""

@@ -8,19 +8,20 @@ import (
 )
 
 const (
-	// CommBytes is the most that the kernel keeps of a thread's name (TASK_COMM_LEN without the final 0).
+	// CommBytes is the length to which the kernel cuts a thread's name (TASK_COMM_LEN without the final 0).
 	CommBytes = 15
-	// MaxName bounds what [Fold] returns, in runes.
+	// MaxName bounds the result of [Fold], in runes.
 	MaxName = 64
 	// Unnamed is the pool of threads with an empty name.
 	Unnamed = "(unnamed)"
 
-	maxFoldedBytes = 4 * MaxName // of a name longer than a comm, as a JVM tells them
-	longNumber     = 4           // digits; as long as that a number is no part of a word
-	hexID          = 6           // digits of an id in hexadecimal, at least
+	maxFoldedBytes = 4 * MaxName // of a name longer than a comm, as a JVM gives it
+	longNumber     = 4           // digits; a number of this length is no part of a word
+	hexID          = 6           // least digits of an id in hexadecimal
 )
 
-// Fold gives the pool's name of a thread's name: a comm, or a longer name that a JVM told. Numbers that count become *:
+// Fold returns the pool's name for a thread's name: a comm, or a longer name from a JVM. These numbers become
+// *:
 //
 //   - a number with no letter on either side ("http-worker-12" gives "http-worker-*", "nioEven..up-2-1"
 //     "nioEven..up-*-*"), decimals included;
@@ -29,14 +30,15 @@ const (
 //   - one of 4 or more digits anywhere ("qtp1424788681-35" gives "qtp*-*");
 //   - a word of 6 or more hexadecimal digits, with a letter after a decimal one ("req-3f2a9b" gives "req-*").
 //
-// Other digits are part of a word ("G1 Conc#0" gives "G1 Conc#*"). A name of [CommBytes] bytes that ends in a separator
-// was cut there, and gets a * for the rest. The result is safe to print, at most [MaxName] runes, and never empty.
-// What was a * before stays one: a thread can thus join another pool of its process by choosing its name.
+// Other digits are part of a word ("G1 Conc#0" gives "G1 Conc#*"). The kernel cut a name of [CommBytes] bytes
+// that ends in a separator, so Fold adds a * for the rest. The result is safe to print, has at most [MaxName]
+// runes, and is never empty. A * in the name stays one, so a thread can join another pool of its process by
+// choosing its name.
 func Fold(comm string) string {
 	if comm == "" {
 		return Unnamed
 	}
-	comm = cut(comm)
+	comm = cutName(comm)
 	if isInterpreter(comm) {
 		return text.Sanitize(comm, MaxName)
 	}
@@ -61,8 +63,8 @@ func Fold(comm string) string {
 	return text.Sanitize(b.String(), MaxName)
 }
 
-// cut bounds a name, and drops a rune at its end that was cut in two there.
-func cut(name string) string {
+// cutName bounds a name. It drops a rune at the end that the bound would split.
+func cutName(name string) string {
 	if len(name) > maxFoldedBytes {
 		name = name[:maxFoldedBytes]
 	} else if len(name) != CommBytes {
@@ -81,8 +83,8 @@ func cut(name string) string {
 	return name
 }
 
-// numberAt is the length of the number that begins at i: digits, parts joined by single dots, or a whole word that
-// looks like an id in hexadecimal. 0: none begins here.
+// numberAt returns the length of the number that begins at i: digits, parts joined by single dots, or a whole
+// word that looks like an id in hexadecimal. 0: no number begins there.
 func numberAt(s string, i int) int {
 	if i == 0 || !isAlnum(s[i-1]) {
 		if n := hexAt(s, i); n > 0 {
@@ -99,7 +101,7 @@ func numberAt(s string, i int) int {
 	return end - i
 }
 
-// hexAt is the length of the word at i if it is an id in hexadecimal, else 0.
+// hexAt returns the length of the word at i if it is an id in hexadecimal, else 0.
 func hexAt(s string, i int) int {
 	end, mixed := i, false
 	for ; end < len(s) && isAlnum(s[end]); end++ {
@@ -114,7 +116,7 @@ func hexAt(s string, i int) int {
 	return end - i
 }
 
-// counts reports whether the number s[from:to] tells threads apart rather than being part of a word.
+// counts reports whether the number s[from:to] distinguishes threads, rather than being part of a word.
 func counts(s string, from, to int) bool {
 	if to-from >= longNumber {
 		return true

@@ -9,20 +9,21 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
-// found is a row that fits a name, and how well.
-type found struct {
+// matchedRow is a matching row, and how well it matches.
+type matchedRow struct {
 	row     *Row
 	verdict verdict
 	because string
-	literal int // plain bytes of its name seen
+	literal int // plain bytes of its name that matched
 }
 
-// Match finds the rows for a thread name: a comm, or a full name that a JVM told. Several where the name is ambiguous,
-// best first: what the process shows, then the more telling name, then the table's order. p may be nil. Rows whose name
-// is anybody's ("connection", the program's own name) are found only where the process shows that they are meant; rows
-// that the process speaks against only where no other is left. nil: the table knows no such pool.
+// Match returns the rows for a thread name: a comm, or a full name from a JVM. An ambiguous name gives
+// several. The order is by the evidence of the process, then by the matched length, then by the table. p may
+// be nil. A row with a name that any program may use ("connection", the program's own name) needs the
+// evidence of the process. A row that the process contradicts appears only if no other is left. nil: the
+// table knows no such pool.
 func (t *Table) Match(comm string, p *Process) []Row {
-	var all []found
+	var all []matchedRow
 	best := contradicted
 	for i := range t.rows {
 		r := &t.rows[i]
@@ -35,12 +36,12 @@ func (t *Table) Match(comm string, p *Process) []Row {
 			continue
 		}
 		best = max(best, v)
-		all = append(all, found{r, v, because, literal})
+		all = append(all, matchedRow{r, v, because, literal})
 	}
 	if best > contradicted {
-		all = slices.DeleteFunc(all, func(f found) bool { return f.verdict == contradicted })
+		all = slices.DeleteFunc(all, func(f matchedRow) bool { return f.verdict == contradicted })
 	}
-	slices.SortStableFunc(all, func(a, b found) int {
+	slices.SortStableFunc(all, func(a, b matchedRow) int {
 		return cmpFound(b, a)
 	})
 	var rows []Row
@@ -64,8 +65,8 @@ func (t *Table) Match(comm string, p *Process) []Row {
 	return rows
 }
 
-// cmpFound is less than 0 if a fits less well than b.
-func cmpFound(a, b found) int {
+// cmpFound is less than 0 if a matches less well than b.
+func cmpFound(a, b matchedRow) int {
 	return cmp.Or(cmp.Compare(a.verdict, b.verdict), cmp.Compare(a.literal, b.literal))
 }
 
@@ -83,7 +84,8 @@ func (r *Row) matches(comm string, p *Process) (literal int, ok bool) {
 	return literal, ok
 }
 
-// commOf is the comm that the kernel gives a program when it starts (begin_new_exec): its file's name, cut.
+// commOf returns the comm that the kernel gives a program when it starts (begin_new_exec): its file's name,
+// cut.
 func commOf(exe string) string {
 	if exe == "" {
 		return ""
@@ -98,7 +100,7 @@ func (r *Row) given(cmdline []string) string {
 		if !strings.HasPrefix(setting, "-") && !strings.HasPrefix(setting, "+") {
 			continue
 		}
-		javas := strings.HasPrefix(setting, "-X") || strings.HasPrefix(setting, "-D") // never takes the next argument
+		javas := strings.HasPrefix(setting, "-X") || strings.HasPrefix(setting, "-D") // a Java option never takes the next argument as its value
 		for i, arg := range cmdline {
 			found := ""
 			switch {

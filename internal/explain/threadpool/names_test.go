@@ -36,18 +36,6 @@ func TestNamesKeepPoolsApart(t *testing.T) {
 	}
 }
 
-func TestNamesForget(t *testing.T) {
-	names := NewNames(1)
-	names.Of(1, "a")
-	if got := names.Of(1, "b"); got != Other {
-		t.Errorf("second pool of one: %q, want %q", got, Other)
-	}
-	names.Forget(1)
-	if got := names.Of(1, "b"); got != "b" {
-		t.Errorf("after Forget: %q, want b", got)
-	}
-}
-
 // kept counts the strings that are held.
 func (n *Names) kept() int {
 	all := 0
@@ -90,8 +78,8 @@ func TestNamesAreBounded(t *testing.T) {
 	for i := range renames {
 		names.Of(uint32(i), rename(i))
 	}
-	if got, bound := names.kept(), 2*most*(MaxProcesses+1); got > bound || len(names.processes) > MaxProcesses {
-		t.Errorf("%d strings of %d processes; want at most %d of %d", got, len(names.processes), bound, MaxProcesses)
+	if got, bound := names.kept(), 2*most*(maxProcesses+1); got > bound || len(names.processes) > maxProcesses {
+		t.Errorf("%d strings of %d processes; want at most %d of %d", got, len(names.processes), bound, maxProcesses)
 	}
 	if got := testing.AllocsPerRun(100, func() { names.Of(7, "renamed-again-x") }); got > 4 {
 		t.Errorf("%v allocations for a name that is not kept", got)

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// pattern is a full thread name with gaps. It is matched as a set of positions in it (bit i: before atom i), so that a
-// name of any shape costs one step per byte.
+// pattern is a full thread name with gaps. Matching keeps a set of positions in it (bit i: before atom i), so
+// a name of any shape costs one step per byte.
 type pattern struct {
 	text    string
 	atoms   []atom
-	literal uint64 // which atoms are plain bytes
-	program bool   // the program's name: {program} and nothing else
-	open    bool   // has a {s}: then a part of it fits many names
+	literal uint64 // the atoms that are plain bytes
+	program bool   // {program} alone: the program's name
+	open    bool   // has a {s}, so a part of it matches many names
 }
 
 // atom is one byte of a name, or a gap of one byte or more.
@@ -27,7 +27,8 @@ const (
 	gapText   = 's'
 
 	maxAtoms = 63
-	// minLiteral is how many bytes a cut name must share with a pattern that has a {s}: fewer fit by chance.
+	// minLiteral is how many bytes a cut name must share with a pattern that has a {s}. Fewer match by
+	// chance.
 	minLiteral = 6
 )
 
@@ -74,7 +75,7 @@ func (a atom) accepts(c byte) bool {
 	return a.byte == c
 }
 
-// walk gives the positions after s, from the front or from the back.
+// walk returns the positions after s, from the front or from the back.
 func (p *pattern) walk(s string, backwards bool) uint64 {
 	at := uint64(1)
 	for i := range len(s) {
@@ -107,7 +108,7 @@ func (p *pattern) walk(s string, backwards bool) uint64 {
 	return at
 }
 
-// match reports whether a comm or full thread name can be of this pattern, and how many plain bytes show it.
+// match reports whether a comm or full thread name can be of this pattern, and how many plain bytes matched.
 func (p *pattern) match(name string) (literal int, ok bool) {
 	if p.program {
 		return 0, false
@@ -137,7 +138,7 @@ func (p *pattern) match(name string) (literal int, ok bool) {
 // short reports whether no name of this pattern is long enough to be shortened.
 func (p *pattern) short() bool { return len(p.atoms) <= CommBytes && p.literal == 1<<len(p.atoms)-1 }
 
-// plain is how many plain bytes lie before the furthest position.
+// plain returns how many plain bytes lie before the furthest position.
 func (p *pattern) plain(at uint64) int {
 	return bits.OnesCount64(p.literal & (1<<(bits.Len64(at)-1) - 1))
 }
@@ -152,8 +153,8 @@ func (p *pattern) plainBack(at uint64) int {
 	return n
 }
 
-// Shorten gives the comms that a thread of this full name may have: its first 15 bytes, or as newer JDKs do it (main
-// since September 2025; not 25.0.3) the first 7, two dots and the last 6.
+// Shorten returns the comms that a thread with this full name may have. first is its first 15 bytes. middle
+// is how newer JDKs shorten it (main since September 2025; not 25.0.3): the first 7, two dots and the last 6.
 func Shorten(name string) (first, middle string) {
 	if len(name) <= CommBytes {
 		return name, name

@@ -68,7 +68,7 @@ func TestPatternIsARegularExpression(t *testing.T) {
 // TestRowsByNamesOfTheirPatterns makes names of the table's own patterns, and looks up what a thread of that name has for
 // a comm.
 func TestRowsByNamesOfTheirPatterns(t *testing.T) {
-	rows := knownOnce().Rows()
+	rows := knownOnce().allRows()
 	rapid.Check(t, func(t *rapid.T) {
 		r := rows[rapid.IntRange(0, len(rows)-1).Draw(t, "row")]
 		p := r.forms[rapid.IntRange(0, len(r.forms)-1).Draw(t, "name")]

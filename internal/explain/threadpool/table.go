@@ -15,20 +15,20 @@ import (
 //go:embed pools.yaml
 var known []byte
 
-// Known is the table that comes with the program: pools.yaml. It is read anew for each call.
+// Known returns the table that comes with the program: pools.yaml. Each call decodes it again.
 func Known() *Table {
-	t, err := Decode(known)
+	t, err := decode(known)
 	if err != nil {
 		panic("pools.yaml, which is part of this program: " + err.Error()) // a test decodes it
 	}
 	return t
 }
 
-// Table is what is known of thread pools, and of how runtimes count CPUs.
+// Table has the known thread pools, and how runtimes count CPUs.
 type Table struct {
 	rows     []Row
-	runtimes []Runtime
-	// strangers are names that no row may match; with the examples of the rows they are for tests.
+	runtimes []runtimeCPUs
+	// strangers are names that no row may match. They and the examples of the rows are for tests.
 	strangers []string
 }
 
@@ -38,7 +38,7 @@ const (
 	maxRows  = 2000
 )
 
-// file is pools.yaml.
+// file has the format of pools.yaml.
 type file struct {
 	Runtimes []struct {
 		Key    string   `yaml:"key"`
@@ -69,14 +69,14 @@ type file struct {
 		Unverified    bool      `yaml:"unverified"`
 		Since         string    `yaml:"since"`
 		Until         string    `yaml:"until"`
-		Examples      []Example `yaml:"examples"`
+		Examples      []example `yaml:"examples"`
 	} `yaml:"pools"`
 	// Strangers are names that no row may match.
 	Strangers []string `yaml:"strangers"`
 }
 
-// Example is a real thread of a row, by which its patterns are tested.
-type Example struct {
+// example is a real thread of a row. Tests match the row's patterns against it.
+type example struct {
 	Thread string   `yaml:"thread"` // its full name; "": only the comm is known, or the name is the program's
 	Comm   string   `yaml:"comm"`   // as measured; "": not measured
 	Exe    string   `yaml:"exe"`
@@ -86,8 +86,8 @@ type Example struct {
 	Go     string   `yaml:"go"`
 }
 
-// Decode reads a table: YAML as in pools.yaml. The error says which row is wrong and why.
-func Decode(data []byte) (*Table, error) {
+// decode reads a table: YAML as in pools.yaml. The error names the wrong row and says why.
+func decode(data []byte) (*Table, error) {
 	f, err := decodeFile(data)
 	if err != nil {
 		return nil, err
@@ -99,12 +99,12 @@ func Decode(data []byte) (*Table, error) {
 			return nil, fmt.Errorf("runtime %s: cpus: %w", r.Key, err)
 		}
 		if _, twice := t.runtime(r.Key); r.Key == "" || twice {
-			return nil, fmt.Errorf("runtime %q: a key that is its own is needed", r.Key)
+			return nil, fmt.Errorf("runtime %q: needs a unique key", r.Key)
 		}
 		if err := r.When.check(); err != nil {
 			return nil, fmt.Errorf("runtime %s: when: %w", r.Key, err)
 		}
-		t.runtimes = append(t.runtimes, Runtime{Key: r.Key, Name: r.Name, Rule: r.CPUs, Since: r.Since, Until: r.Until,
+		t.runtimes = append(t.runtimes, runtimeCPUs{Key: r.Key, Name: r.Name, Rule: r.CPUs, Since: r.Since, Until: r.Until,
 			Source: r.Source, rule: rule, when: r.When})
 	}
 	for _, p := range f.Pools {
@@ -137,20 +137,20 @@ func decodeFile(data []byte) (*file, error) {
 	return &f, nil
 }
 
-// compile fills what is not exported of a row, and says what is wrong with it.
+// compile parses the formulas and patterns of a row, and returns an error if one is wrong.
 func (t *Table) compile(row *Row, fit string) (err error) {
 	classes := []Class{IO, App, Blocking, Background, VM}
 	switch {
 	case row.Key == "" || slices.ContainsFunc(t.rows, func(r Row) bool { return r.Key == row.Key }):
-		return errors.New("a key that is its own is needed")
+		return errors.New("needs a unique key")
 	case !slices.Contains(classes, row.Class):
 		return fmt.Errorf("class %q: known are %v", row.Class, classes)
 	case row.Library == "" || row.Source == "" || len(row.Names) == 0:
-		return errors.New("names, library and source are needed")
+		return errors.New("needs names, library and source")
 	case row.Formula == "" && row.Default == "":
-		return errors.New("formula or default is needed")
+		return errors.New("needs formula or default")
 	case row.Least < 0 || row.Least > math.MaxInt32:
-		return fmt.Errorf("least %d: a count is needed", row.Least)
+		return fmt.Errorf("least %d: needs a count", row.Least)
 	}
 	if row.Runtime != "" {
 		runtime, ok := t.runtime(row.Runtime)
@@ -174,7 +174,7 @@ func (t *Table) compile(row *Row, fit string) (err error) {
 		row.forms = append(row.forms, form)
 	}
 	if row.generic && row.when.none() {
-		return errors.New("a name that is anybody's needs evidence: when")
+		return errors.New("a name that any program may use needs evidence: when")
 	}
 	if row.Formula != "" {
 		if row.size, err = parseFormula(row.Formula, "n"); err != nil {
@@ -189,14 +189,14 @@ func (t *Table) compile(row *Row, fit string) (err error) {
 	return nil
 }
 
-func (t *Table) runtime(key string) (Runtime, bool) {
+func (t *Table) runtime(key string) (runtimeCPUs, bool) {
 	for _, r := range t.runtimes {
 		if r.Key == key {
 			return r, true
 		}
 	}
-	return Runtime{}, false
+	return runtimeCPUs{}, false
 }
 
-// Rows are all rows, in the table's order.
-func (t *Table) Rows() []Row { return slices.Clone(t.rows) }
+// allRows returns all rows, in the table's order.
+func (t *Table) allRows() []Row { return slices.Clone(t.rows) }

@@ -11,7 +11,7 @@ import (
 var knownOnce = sync.OnceValue(Known)
 
 // process is what an example says of its process; nil: nothing.
-func (e Example) process() *Process {
+func (e example) process() *Process {
 	if e.Exe == "" && e.Maps == nil && e.Args == nil && e.Go == "" && e.Holds == nil {
 		return nil
 	}
@@ -36,10 +36,10 @@ func keys(rows []Row) []string {
 // TestEveryRowByItsRealNames looks every example up: as measured, whole, and as both ways of shortening make it.
 func TestEveryRowByItsRealNames(t *testing.T) {
 	table := knownOnce()
-	if n := len(table.Rows()); n < 100 {
+	if n := len(table.allRows()); n < 100 {
 		t.Fatalf("%d rows", n)
 	}
-	for _, row := range table.Rows() {
+	for _, row := range table.allRows() {
 		if len(row.examples) == 0 {
 			t.Errorf("%s has no example", row.Key)
 		}
@@ -219,7 +219,7 @@ func TestDecodeSaysWhatIsWrong(t *testing.T) {
 		{good + "}", ""},
 		{"", ""},
 		{good + ", colour: red}", "field colour not found"},
-		{good + "}\n  - {key: k, names: [abc], library: l, class: io, formula: n, source: s}", `pool "k": a key that is its own`},
+		{good + "}\n  - {key: k, names: [abc], library: l, class: io, formula: n, source: s}", `pool "k": needs a unique key`},
 		{strings.Replace(good, "io", "it", 1) + "}", `pool "k": class "it": known are [io app`},
 		{strings.Replace(good, "abc", "'{s}'", 1) + "}", "matches everything"},
 		{strings.Replace(good, "abc", "'a{q}'", 1) + "}", "gaps are"},
@@ -232,13 +232,13 @@ func TestDecodeSaysWhatIsWrong(t *testing.T) {
 		{good + ", least: -1}", "least -1"},
 		{good + ", when: {exe: ['[']}}", "when: pattern"},
 		{good + ", when: {go_from: '1.25'}}", "no version of Go"},
-		{"runtimes: [{key: x, cpus: limit}, {key: x, cpus: limit}]", `runtime "x": a key that is its own`},
+		{"runtimes: [{key: x, cpus: limit}, {key: x, cpus: limit}]", `runtime "x": needs a unique key`},
 		{"runtimes: [{key: x, cpus: n}]", "runtime x: cpus: formula"},
 		{"pools: 3", "YAML"},
 		{"\x00", "YAML"},
 		{strings.Repeat(" ", maxTable+1), "at most"},
 	} {
-		_, err := Decode([]byte(c.text))
+		_, err := decode([]byte(c.text))
 		switch {
 		case c.want == "" && err != nil:
 			t.Errorf("%.80q: %v", c.text, err)
@@ -253,16 +253,18 @@ func FuzzDecode(f *testing.F) {
 	f.Add("pools:\n  - {key: k, names: ['a{n}{s}'], library: l, class: io, formula: 'max(n, 2*(n-1))', source: s}")
 	f.Add("runtimes: [{key: x, cpus: 'limit/0'}]")
 	f.Fuzz(func(t *testing.T, text string) {
-		table, err := Decode([]byte(text))
+		table, err := decode([]byte(text))
 		if err != nil {
 			return
 		}
-		table.Expected(1.5, 8)
-		for _, r := range table.Rows() {
+		for _, r := range table.runtimes {
+			r.cpus(1.5, 8)
+		}
+		for _, r := range table.allRows() {
 			for _, name := range append(r.Names, "a1", "elastic..][T#3]") {
 				table.Match(name, &Process{Comm: name, Exe: name, Libraries: []string{name}})
 			}
-			if n, ok := r.Size(2.5); ok && (n < 1 || n > maxThreads) {
+			if n, ok := r.defaultThreads(2.5); ok && (n < 1 || n > maxThreads) {
 				t.Fatalf("%s: %d threads", r.Key, n)
 			}
 			r.Advice(8, 4, 1.5, 8)

@@ -16,50 +16,51 @@ import (
 	"github.com/unthrottle/unthrottle/topology"
 )
 
-// maxOwners is how many others have a cgroup of their own; the rest share one.
+// maxOwners is how many other owners of CPU time get a cgroup of their own. The rest share one.
 const maxOwners = 64
 
-// maxPlaces bounds the pools of cgroups below the container that are told apart.
+// maxPlaces bounds the pairs of a pool and a cgroup that become workloads of their own.
 const maxPlaces = 512
 
-// assembly is a recording on its way to a scenario with a replay.
+// assembly turns a recording into a scenario with a replay.
 type assembly struct {
-	*Builder
+	*builder
 	l       *Load
-	index   map[int]int // by CPU as the host numbers them
+	index   map[int]int // the simulator's number, by the host's number of a CPU
 	paths   []string    // by cgroup of the scenario
 	ids     map[uint64]int
-	threads map[int]int // by thread of the recording: of the replay
+	threads map[int]int // index in the replay, by index in the recording
 }
 
-func (b *Builder) assemble(l *Load) error {
+func (b *builder) assemble(l *Load) error {
 	host, err := hostOf(&b.h)
 	if err != nil {
 		return err
 	}
-	a := &assembly{Builder: b, l: l, index: map[int]int{}, ids: map[uint64]int{}, threads: map[int]int{}}
+	a := &assembly{builder: b, l: l, index: map[int]int{}, ids: map[uint64]int{}, threads: map[int]int{}}
 	for i, c := range b.h.Host.CPUs.List() {
 		a.index[c] = i
 	}
 	if b.h.Host.HZ == nil {
-		l.note("ticks per second were not recorded: %d are taken", usualHZ)
+		l.note("the recording has no ticks per second: assumed %d", usualHZ)
 	}
-	l.Scenario = scenario.Scenario{Duration: l.Window, Host: host}
+	l.recordedScenario = scenario.Scenario{Duration: l.window, Host: host}
 	if err := a.cgroups(); err != nil {
 		return err
 	}
 	a.container()
 	for _, p := range b.measured {
-		if p.Threads > 0 {
+		if p.threads > 0 {
 			l.Pools = append(l.Pools, p)
 		}
 	}
 	a.neighbours()
-	a.tell()
+	a.noteUnreplayed()
 	return nil
 }
 
-// mapped are the simulator's numbers of CPUs.
+// mapped translates the host's CPU numbers to the simulator's. It drops CPUs that the recording does not
+// have.
 func (a *assembly) mapped(set cpuset.CPUSet) cpuset.CPUSet {
 	var all []int
 	for _, c := range set.List() {
@@ -70,9 +71,9 @@ func (a *assembly) mapped(set cpuset.CPUSet) cpuset.CPUSet {
 	return cpuset.New(all...)
 }
 
-// cgroup adds one.
+// cgroup adds a cgroup to the scenario, and returns its index.
 func (a *assembly) cgroup(parent int, level *recording.Level) (int, error) {
-	s := &a.l.Scenario
+	s := &a.l.recordedScenario
 	c := scenario.Cgroup{Name: fmt.Sprintf("%d", len(s.Cgroups)), Parent: parent, Limit: limitOf(level), Weight: scenario.DefaultWeight}
 	if level.Weight > 0 {
 		c.Weight = min(10_000, level.Weight)
@@ -85,13 +86,13 @@ func (a *assembly) cgroup(parent int, level *recording.Level) (int, error) {
 		phase = time.Duration(at) % c.Limit.Period
 	}
 	s.Cgroups = append(s.Cgroups, c)
-	a.l.Replay.Phase = append(a.l.Replay.Phase, phase)
+	a.l.replay.Phase = append(a.l.replay.Phase, phase)
 	a.paths = append(a.paths, level.Path)
 	a.ids[level.ID] = len(s.Cgroups) - 1
 	return len(s.Cgroups) - 1, nil
 }
 
-// cgroups are the container's with its ancestors, and those below it that have a quota.
+// cgroups adds the container's cgroup with its ancestors, and the descendants that have a quota.
 func (a *assembly) cgroups() error {
 	levels := slices.Clone(a.h.Levels)
 	if len(levels) == 0 {
@@ -100,39 +101,39 @@ func (a *assembly) cgroups() error {
 	parent, least := -1, 0.0
 	for i := len(levels) - 1; i >= 0; i-- {
 		level := &levels[i]
-		if level.Path == "/" && i > 0 || len(a.l.Scenario.Cgroups) >= scenario.MaxDepth-1 && i > 0 {
+		if level.Path == "/" && i > 0 || len(a.l.recordedScenario.Cgroups) >= scenario.MaxDepth-1 && i > 0 {
 			continue
 		}
 		at, err := a.cgroup(parent, level)
 		if err != nil {
 			return err
 		}
-		parent, a.l.Container = at, at
-		if limit := a.l.Scenario.Cgroups[at].Limit; limit.Limited() && (least == 0 || limit.CPUs() <= least) {
-			least, a.l.Binding = limit.CPUs(), at
+		parent, a.l.container = at, at
+		if limit := a.l.recordedScenario.Cgroups[at].Limit; limit.Limited() && (least == 0 || limit.CPUs() <= least) {
+			least, a.l.binding = limit.CPUs(), at
 		}
 	}
 	if least == 0 {
-		return ErrNoLimit
+		return errNoLimit
 	}
-	own := &a.l.Scenario.Cgroups[a.l.Container]
+	own := &a.l.recordedScenario.Cgroups[a.l.container]
 	own.CPUs = a.mapped(a.h.CPUsAllowed)
-	a.l.Limit = least
+	a.l.limit = least
 	below := slices.Clone(a.h.SubLevels)
 	slices.SortStableFunc(below, func(x, y recording.Level) int { return cmp.Compare(len(x.Path), len(y.Path)) })
 	for i := range below {
-		if len(a.l.Scenario.Cgroups) >= scenario.MaxCgroups-maxOwners-2 {
-			a.l.note("%d cgroups below the container are taken as without a quota of their own", len(below)-i)
+		if len(a.l.recordedScenario.Cgroups) >= scenario.MaxCgroups-maxOwners-2 {
+			a.l.note("%d cgroups below the container are replayed without their own quota", len(below)-i)
 			break
 		}
-		if _, err := a.cgroup(a.above(below[i].Path, a.l.Container), &below[i]); err != nil {
+		if _, err := a.cgroup(a.above(below[i].Path, a.l.container), &below[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// above is the nearest cgroup above a path; otherwise if there is none.
+// above returns the nearest cgroup above a path, or otherwise if the scenario has none.
 func (a *assembly) above(path string, otherwise int) int {
 	best := otherwise
 	for i, up := range a.paths {
@@ -152,12 +153,12 @@ func (a *assembly) container() {
 	members := map[place][]*thread{}
 	var places []place
 	for _, t := range a.order {
-		at := place{t.pool, a.l.Container}
-		if id, ok := a.ids[t.cgroup]; ok && id >= a.l.Container {
+		at := place{t.pool, a.l.container}
+		if id, ok := a.ids[t.cgroup]; ok && id >= a.l.container {
 			at.cgroup = id
 		}
 		if members[at] == nil && len(places) >= maxPlaces {
-			at.cgroup = a.l.Container
+			at.cgroup = a.l.container
 		}
 		if members[at] == nil {
 			places = append(places, at)
@@ -166,25 +167,25 @@ func (a *assembly) container() {
 	}
 	idle := map[int][]int{}
 	for _, at := range places {
-		at.pool.Workloads = append(at.pool.Workloads, a.workload(at.cgroup, len(members[at])))
-		crew := a.crewed(at.pool, members[at])
-		a.l.Replay.Crews = append(a.l.Replay.Crews, crew)
+		at.pool.workloads = append(at.pool.workloads, a.workload(at.cgroup, len(members[at])))
+		wakeOrder := a.wakeOrderOf(at.pool, members[at])
+		a.l.replay.WakeOrders = append(a.l.replay.WakeOrders, wakeOrder)
 		for _, t := range members[at] {
-			idle[t.index] = t.settle(crew)
-			a.threads[t.index] = len(a.l.Replay.Threads)
-			at.pool.Threads++
-			spec := simulate.ReplayThread{Steps: t.steps, Again: t.again()}
+			idle[t.index] = t.markIdleSleeps(wakeOrder)
+			a.threads[t.index] = len(a.l.replay.Threads)
+			at.pool.threads++
+			spec := simulate.ReplayThread{Steps: t.steps, Again: t.repeats()}
 			if c, ok := a.index[int(t.first)]; ok {
 				spec.CPU = c
 			}
 			if set, err := topology.ParseList(t.allowed); err == nil && !set.IsEmpty() {
 				spec.Allowed = a.mapped(set)
 			}
-			a.l.Replay.Threads = append(a.l.Replay.Threads, spec)
+			a.l.replay.Threads = append(a.l.replay.Threads, spec)
 		}
 	}
-	a.l.own = len(a.l.Scenario.Workloads)
-	for _, t := range a.l.Replay.Threads {
+	a.l.own = len(a.l.recordedScenario.Workloads)
+	for _, t := range a.l.replay.Threads {
 		for i := range t.Steps {
 			s := &t.Steps[i]
 			if s.Kind != simulate.StepWake {
@@ -201,20 +202,20 @@ func (a *assembly) container() {
 }
 
 func (a *assembly) workload(cgroup, threads int) int {
-	s := &a.l.Scenario
+	s := &a.l.recordedScenario
 	s.Workloads = append(s.Workloads, scenario.Workload{
 		Name: fmt.Sprintf("%d", len(s.Workloads)), Kind: simulate.Replayed, Cgroup: cgroup, Threads: threads,
 	})
 	return len(s.Workloads) - 1
 }
 
-// neighbours makes a workload of each other owner: the kernel's threads and those of the root stay in the root, the
-// others get a cgroup each, below the ancestor that they share with the container.
+// neighbours makes a workload of each other owner of CPU time. Threads of the kernel and of the root cgroup
+// stay in the root. Each other owner gets a cgroup below the ancestor that it shares with the container.
 func (a *assembly) neighbours() {
 	all := a.sortedOthers()
 	sums := map[uint32]int64{}
 	for _, o := range all {
-		a.endOther(o)
+		a.flushOther(o)
 		sums[o.owner] += o.sum
 	}
 	var owners []uint32
@@ -226,7 +227,7 @@ func (a *assembly) neighbours() {
 	for _, n := range a.footer.Neighbours {
 		paths[n.Owner] = n.Path
 	}
-	// One workload each, and one for all that come after maxOwners.
+	// Each owner gets a workload, and all owners after maxOwners share one.
 	var shares [][]uint32
 	for _, owner := range owners {
 		if len(shares) <= maxOwners {
@@ -262,36 +263,36 @@ func (a *assembly) replayOthers(of []*other) {
 		c := a.index[int(o.cpu)]
 		spec := simulate.ReplayThread{CPU: c, Home: true, Steps: append(o.steps, simulate.ReplayStep{Kind: simulate.StepEnd})}
 		if o.owner == recording.Kernel {
-			spec.Allowed = cpuset.New(c) // most of the kernel's threads are bound to theirs
+			spec.Allowed = cpuset.New(c) // most of the kernel's threads are bound to their CPU
 		}
-		a.l.Replay.Threads = append(a.l.Replay.Threads, spec)
-		a.l.OthersUsed += time.Duration(o.sum)
+		a.l.replay.Threads = append(a.l.replay.Threads, spec)
+		a.l.othersUsed += time.Duration(o.sum)
 	}
 }
 
 // neighbour adds a cgroup without a limit.
 func (a *assembly) neighbour(parent int) int {
-	s := &a.l.Scenario
+	s := &a.l.recordedScenario
 	s.Cgroups = append(s.Cgroups, scenario.Cgroup{
 		Name: fmt.Sprintf("%d", len(s.Cgroups)), Parent: parent, Weight: scenario.DefaultWeight,
 		Limit: bandwidth.Limit{Quota: bandwidth.NoQuota, Period: 100 * time.Millisecond},
 	})
-	a.l.Replay.Phase = append(a.l.Replay.Phase, bandwidth.Never)
+	a.l.replay.Phase = append(a.l.replay.Phase, bandwidth.Never)
 	return len(s.Cgroups) - 1
 }
 
-// tell notes what the replay cannot have.
-func (a *assembly) tell() {
+// noteUnreplayed notes which parts of the recording a replay leaves out.
+func (a *assembly) noteUnreplayed() {
 	if a.h.Features.Mark == "" {
-		a.l.note("the kernel did not show who was held back: stopped time was not recorded, and the self-check is without it")
+		a.l.note("the kernel did not show which run queues it throttled: the recording has no stopped time, and the self-check leaves it out")
 	}
 	for i := range a.h.Threads {
 		if a.h.Threads[i].Nice != 0 {
-			a.l.note("threads have a nice value: replayed as if they had none")
+			a.l.note("threads have a nice value, which the replay ignores")
 			break
 		}
 	}
 	if a.h.Host.SchedExt != "" {
-		a.l.note("a sched_ext scheduler was loaded: replayed under the kernel's own")
+		a.l.note("a sched_ext scheduler was loaded: the replay uses the kernel's own scheduler")
 	}
 }

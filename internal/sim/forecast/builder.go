@@ -12,54 +12,54 @@ import (
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
 )
 
-// Bounds of what is kept of a recording, whatever it tells.
+// Bounds of the memory that a recording may take, whatever it contains.
 const (
 	maxSteps   = 4 << 20 // of all threads; 16 bytes each
-	maxThreads = 1 << 15 // of the container, and others' on CPUs
+	maxThreads = 1 << 15 // of the container; also of other owners on CPUs
 	maxPools   = 64
 	maxNames   = 64 // pools of one process
 	maxComm    = 64 // bytes of a thread's name; the kernel keeps 15
 	maxWindow  = 10 * time.Minute
 )
 
-// Builder turns the events of a recording, one by one, into a Load. Not safe for use by several goroutines at once.
-type Builder struct {
+// builder turns the events of a recording into a Load. It is not safe for concurrent use.
+type builder struct {
 	h         recording.Header
 	diagnosis *diagnose.Analysis
 	names     *threadpool.Names
-	processes map[uint32]string // by tgid: the name of the first thread
+	processes map[uint32]string // name of the first thread, by tgid
 	now       int64
 	threads   map[uint32]*thread
 	order     []*thread
 	cpus      map[int32]*cpu
 	others    map[otherKey]*other
-	phases    map[uint64]int64 // by cgroup: the first firing of its period timer
+	phases    map[uint64]int64 // first expiry of the period timer, by cgroup
 	measured  []*Pool
-	crews     map[*Pool]*crew
+	queues    map[*Pool]*workQueue
 	byName    map[poolName]*Pool
 	steps     int
-	full      bool // maxSteps: nothing more is taken in
-	left      int  // threads beyond maxThreads
+	full      bool // maxSteps or maxWindow reached: add ignores further events
+	dropped   int  // threads beyond maxThreads
 	lost      uint64
 	footer    recording.Footer
-	made      *Load // as far as Finish came
+	load      *Load // nil before finish
 }
 
 type poolName struct{ process, name string }
 
-// cpu is who holds one.
+// cpu is the holder of a CPU since a time.
 type cpu struct {
 	thread *thread
 	owner  uint32
 	since  int64
 }
 
-// NewBuilder begins with a recording's header. Errors are a host that cannot be simulated.
-func NewBuilder(h recording.Header) (*Builder, error) {
-	b := &Builder{
+// newBuilder begins with a recording's header. It returns an error if the host cannot be simulated.
+func newBuilder(h recording.Header) (*builder, error) {
+	b := &builder{
 		h: h, diagnosis: diagnose.New(h, diagnose.Options{}), names: threadpool.NewNames(maxNames), processes: map[uint32]string{},
 		threads: map[uint32]*thread{}, cpus: map[int32]*cpu{}, others: map[otherKey]*other{},
-		phases: map[uint64]int64{}, byName: map[poolName]*Pool{}, crews: map[*Pool]*crew{},
+		phases: map[uint64]int64{}, byName: map[poolName]*Pool{}, queues: map[*Pool]*workQueue{},
 	}
 	if _, err := hostOf(&h); err != nil {
 		return nil, err
@@ -73,13 +73,13 @@ func NewBuilder(h recording.Header) (*Builder, error) {
 		}
 	}
 	for i := range h.Threads {
-		b.begin(&h.Threads[i])
+		b.addThread(&h.Threads[i])
 	}
 	return b, nil
 }
 
-// Add takes in the next event.
-func (b *Builder) Add(e *recording.Event) {
+// add takes the next event.
+func (b *builder) add(e *recording.Event) {
 	if b.full {
 		return
 	}
@@ -102,12 +102,12 @@ func (b *Builder) Add(e *recording.Event) {
 		if t := b.threads[e.Thread]; t != nil {
 			t.dying = true
 			if t.state == recording.Sleeping {
-				b.end(t)
+				b.exit(t)
 			}
 		}
 	case recording.Leave:
 		if t := b.threads[e.Thread]; t != nil {
-			b.leave(t, e.Owner)
+			b.leaveContainer(t, e.Owner)
 		}
 	case recording.Name, recording.Enter:
 		b.onName(e)
@@ -120,7 +120,7 @@ func (b *Builder) Add(e *recording.Event) {
 	}
 }
 
-func (b *Builder) onSwitch(e *recording.Event) {
+func (b *builder) onSwitch(e *recording.Event) {
 	c := b.cpus[e.CPU]
 	if c == nil {
 		return
@@ -128,24 +128,24 @@ func (b *Builder) onSwitch(e *recording.Event) {
 	prev := b.thread(e.Thread)
 	switch {
 	case c.thread != nil && c.thread != prev:
-		b.off(c.thread, false) // left unseen
+		b.stopRunning(c.thread, false) // the recording missed its switch
 	case c.thread == nil:
-		b.held(e.CPU, c, e.Flags&recording.PrevRunnable != 0)
+		b.noteOther(e.CPU, c, e.Flags&recording.PrevRunnable != 0)
 	}
 	if prev != nil {
-		b.off(prev, e.Flags&recording.PrevRunnable != 0 && !prev.dying)
+		b.stopRunning(prev, e.Flags&recording.PrevRunnable != 0 && !prev.dying)
 		if prev.dying {
-			b.end(prev)
+			b.exit(prev)
 		}
 	}
 	*c = cpu{owner: e.NextOwner, since: b.now}
 	if next := b.thread(e.NextThread); next != nil {
-		b.on(next, e.CPU)
+		b.startRunning(next, e.CPU)
 		c.thread = next
 	}
 }
 
-func (b *Builder) onWakeup(e *recording.Event) {
+func (b *builder) onWakeup(e *recording.Event) {
 	t := b.thread(e.Thread)
 	if t == nil || t.state != recording.Sleeping || t.dying {
 		return
@@ -153,8 +153,8 @@ func (b *Builder) onWakeup(e *recording.Event) {
 	t.cpu = e.CPU
 	waker := b.threads[e.Waker]
 	timed := e.Waker == 0 && e.Owner == recording.Kernel
-	before := len(t.told)
-	idle := b.roused(t, waker, timed)
+	before := len(t.ranks)
+	idle := b.noteWakeup(t, waker, timed)
 	switch {
 	case e.Waker != 0 && waker != nil && waker != t && waker.state == recording.Running:
 		b.flush(waker)
@@ -162,7 +162,7 @@ func (b *Builder) onWakeup(e *recording.Event) {
 		b.step(t, simulate.ReplayStep{Kind: simulate.StepAwait, For: time.Duration(b.now), Idle: idle})
 	default:
 		if timed && t.sleptAt >= 0 {
-			t.naps = append(t.naps, nap{step: len(t.steps), slept: b.now - t.sleptAt, at: b.now})
+			t.timerSleeps = append(t.timerSleeps, timerSleep{step: len(t.steps), slept: b.now - t.sleptAt, at: b.now})
 		}
 		b.step(t, simulate.ReplayStep{Kind: simulate.StepUntil, For: time.Duration(b.now), Idle: idle})
 	}
@@ -170,7 +170,7 @@ func (b *Builder) onWakeup(e *recording.Event) {
 	t.state = recording.Runnable
 }
 
-func (b *Builder) onName(e *recording.Event) {
+func (b *builder) onName(e *recording.Event) {
 	if e.Thread != 0 && e.Thread == e.TGID && len(b.processes) < maxThreads {
 		b.processes[e.TGID] = cutComm(e.Text)
 	}
@@ -184,14 +184,14 @@ func (b *Builder) onName(e *recording.Event) {
 	if e.TGID != 0 {
 		t.tgid = e.TGID
 	}
-	b.join(t, b.pool(t.tgid, e.Text))
+	b.joinPool(t, b.pool(t.tgid, e.Text))
 }
 
-// cutComm is a copy of a thread's name: a stranger's longer text is not kept.
+// cutComm copies a thread's name. The copy lets go of the longer text that it may be part of.
 func cutComm(comm string) string { return strings.Clone(comm[:min(len(comm), maxComm)]) }
 
-// pool is that of a thread with that name.
-func (b *Builder) pool(tgid uint32, comm string) *Pool {
+// pool returns the pool of a process's threads with that name.
+func (b *builder) pool(tgid uint32, comm string) *Pool {
 	name := poolName{b.processes[tgid], b.names.Of(tgid, cutComm(comm))}
 	if p := b.byName[name]; p != nil {
 		return p
@@ -202,60 +202,61 @@ func (b *Builder) pool(tgid uint32, comm string) *Pool {
 			return p
 		}
 	}
-	p := &Pool{Name: name.name, Process: name.process, Recorded: newTimes()}
+	p := &Pool{Name: name.name, process: name.process, recorded: newTimes()}
 	b.byName[name] = p
 	b.measured = append(b.measured, p)
 	return p
 }
 
-// Finish ends the recording and gives what it holds. Errors are ErrEmpty, ErrNoLimit and a limit that the kernel would refuse.
-func (b *Builder) Finish(f recording.Footer) (*Load, error) {
+// finish ends the recording and returns its Load. The errors are errEmpty, errNoLimit and a limit that the
+// kernel would refuse.
+func (b *builder) finish(f recording.Footer) (*Load, error) {
 	if !b.full {
 		b.now = max(b.now, min(f.EndNS, maxWindow.Nanoseconds()))
 	}
 	for c, on := range b.cpus {
 		if on.thread == nil {
-			b.held(c, on, true)
+			b.noteOther(c, on, true)
 		}
 	}
-	b.relative()
+	b.detectPeriodicTimers()
 	for _, t := range b.order {
-		b.cut(t)
+		b.endRecording(t)
 	}
 	l := &Load{
-		Target: b.h.Target.Name, Kernel: b.h.Host.Kernel, Window: time.Duration(b.now),
+		target: b.h.Target.Name, kernel: b.h.Host.Kernel, window: time.Duration(b.now),
 	}
-	if l.Window <= 0 || len(b.order) == 0 {
-		return nil, ErrEmpty
+	if l.window <= 0 || len(b.order) == 0 {
+		return nil, errEmpty
 	}
 	footer := f
 	if b.full {
 		footer = recording.Footer{EndNS: b.now}
-		l.note("only the first %.3g s are replayed: more than %d steps or %v are too much", l.Window.Seconds(), maxSteps, maxWindow)
+		l.note("the replay has only the first %.3g s: a recording may have %d steps and %v", l.window.Seconds(), maxSteps, maxWindow)
 	}
 	b.footer = f
-	l.recorded(b.diagnosis.Finish(footer))
-	l.charge(footer.UsageNS)
+	l.setRecorded(b.diagnosis.Finish(footer))
+	l.setCharged(footer.UsageNS)
 	if n := max(b.lost, f.LostEvents); n > 0 {
-		l.note("%d events were lost while recording: every figure may be off", n)
+		l.note("the recording lost %d events: every figure may be off", n)
 	}
-	if b.left > 0 {
-		l.note("%d threads beyond the first %d are left out", b.left, maxThreads)
+	if b.dropped > 0 {
+		l.note("the replay leaves out %d threads beyond the first %d", b.dropped, maxThreads)
 	}
-	b.made = l
+	b.load = l
 	if err := b.assemble(l); err != nil {
 		return nil, err
 	}
 	return l, nil
 }
 
-// note adds something that the user should know of the forecast.
+// note adds a remark for the user.
 func (l *Load) note(format string, args ...any) {
-	l.Notes = append(l.Notes, fmt.Sprintf(format, args...))
+	l.notes = append(l.notes, fmt.Sprintf(format, args...))
 }
 
-// sortedOthers are the tracks of others, in a fixed order.
-func (b *Builder) sortedOthers() []*other {
+// sortedOthers returns the other owners of CPU time in a fixed order.
+func (b *builder) sortedOthers() []*other {
 	var all []*other
 	for _, o := range b.others {
 		all = append(all, o)

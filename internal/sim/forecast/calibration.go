@@ -6,16 +6,17 @@ import (
 	"fmt"
 )
 
-// tested is what `make accuracy-forecast` found, by remedy.
+// tested is the result of `make accuracy-forecast`, by remedy.
 //
 //go:embed calibration.json
 var tested []byte
 
-// Tested is how far forecasts were off when the remedies were applied for real; empty: none was tested yet.
+// Tested returns how far forecasts were off when the remedies were applied for real. It is empty if no
+// forecast was tested.
 func Tested() Calibration {
 	var c Calibration
 	if err := json.Unmarshal(tested, &c); err != nil {
-		panic(fmt.Sprintf("forecast: calibration.json: %v", err)) // part of the program, and tested
+		panic(fmt.Sprintf("forecast: calibration.json: %v", err)) // the file is part of the program, and a test reads it
 	}
 	return c
 }

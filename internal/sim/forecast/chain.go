@@ -8,36 +8,36 @@ import (
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
 )
 
-// thread is one thread of the container: what it is doing, and the chain of what it did.
+// thread is one thread of the container: its state, and the chain of steps that it did.
 type thread struct {
 	index     int
 	tid, tgid uint32
 	cgroup    uint64
 	allowed   string
 	cpu       int32
-	first     int32 // where it began
+	first     int32 // CPU at its first sight
 	pool      *Pool
-	bed       *list.Element // among those of its pool that sleep; nil: it does not
+	sleepElem *list.Element // in its pool's list of sleepers; nil: it does not sleep
 	state     recording.State
 	dying     bool
 
-	woken   int64 // -1: not seen
-	ran     bool  // since woken
-	onAt    int64
-	used    int64 // CPU time not yet in a step
-	run     int64 // CPU time since it woke
-	longest int64 // run that ended
-	slept   bool  // a run has ended
-	sleptAt int64
-	steps   []simulate.ReplayStep
-	told    []told // by others, of each sleep that may have been for want of work
-	naps    []nap
-	settled bool // what its naps are: see relative
-	closed  bool // nothing comes any more
+	woken       int64 // -1: the recording missed the wake-up
+	ran         bool  // since woken
+	onAt        int64
+	used        int64 // CPU time not yet in a step
+	run         int64 // CPU time since it woke
+	longest     int64 // longest run that ended
+	slept       bool  // a run has ended
+	sleptAt     int64
+	steps       []simulate.ReplayStep
+	ranks       []sleepRank // of each sleep that another pool's thread ended
+	timerSleeps []timerSleep
+	timerKnown  bool // detectPeriodicTimer has decided about its timerSleeps
+	closed      bool // the thread has ended
 }
 
-// begin takes in a thread of the header.
-func (b *Builder) begin(h *recording.Thread) {
+// addThread adds a thread of the header.
+func (b *builder) addThread(h *recording.Thread) {
 	if h.TID == 0 || b.threads[h.TID] != nil {
 		return
 	}
@@ -46,9 +46,9 @@ func (b *Builder) begin(h *recording.Thread) {
 		return
 	}
 	t.tgid, t.cgroup, t.allowed, t.cpu, t.first = h.TGID, h.Cgroup, h.Allowed, h.CPU, h.CPU
-	b.join(t, b.pool(h.TGID, h.Comm))
+	b.joinPool(t, b.pool(h.TGID, h.Comm))
 	if t.state = h.State; t.state != recording.Sleeping {
-		b.rise(t)
+		b.leaveSleep(t)
 	}
 	if c := b.cpus[h.CPU]; h.State == recording.Running && c != nil && c.thread == nil {
 		c.thread = t
@@ -57,8 +57,9 @@ func (b *Builder) begin(h *recording.Thread) {
 	}
 }
 
-// thread is the thread with that id, made if it is new: asleep. nil for 0 and beyond the bound.
-func (b *Builder) thread(tid uint32) *thread {
+// thread returns the thread with that id. It makes an unknown one, asleep. It returns nil for id 0 and beyond
+// maxThreads.
+func (b *builder) thread(tid uint32) *thread {
 	if tid == 0 {
 		return nil
 	}
@@ -66,24 +67,24 @@ func (b *Builder) thread(tid uint32) *thread {
 		return t
 	}
 	if len(b.order) == maxThreads {
-		b.left++
+		b.dropped++
 		return nil
 	}
 	t := &thread{index: len(b.order), tid: tid, woken: -1, sleptAt: -1}
 	t.pool = b.pool(0, "")
-	b.lie(t)
+	b.enterSleep(t)
 	b.threads[tid] = t
 	b.order = append(b.order, t)
 	return t
 }
 
-func (b *Builder) step(t *thread, s simulate.ReplayStep) {
+func (b *builder) step(t *thread, s simulate.ReplayStep) {
 	t.steps = append(t.steps, s)
 	b.steps++
 }
 
 // flush makes a step of the CPU time that a thread has used up to now.
-func (b *Builder) flush(t *thread) {
+func (b *builder) flush(t *thread) {
 	if t.state == recording.Running {
 		t.used += b.now - t.onAt
 		t.run += b.now - t.onAt
@@ -95,25 +96,25 @@ func (b *Builder) flush(t *thread) {
 	}
 }
 
-// on gives a thread a CPU. One that was asleep was woken unseen.
-func (b *Builder) on(t *thread, c int32) {
+// startRunning gives a thread a CPU. If the thread slept, the recording missed its wake-up.
+func (b *builder) startRunning(t *thread, c int32) {
 	switch t.state {
 	case recording.Running:
-		b.off(t, true)
+		b.stopRunning(t, true)
 	case recording.Sleeping:
-		b.rise(t)
+		b.leaveSleep(t)
 		b.step(t, simulate.ReplayStep{Kind: simulate.StepUntil, For: time.Duration(b.now)})
 		t.woken, t.ran = -1, false
 	}
 	t.state, t.cpu, t.onAt = recording.Running, c, b.now
 	if t.woken >= 0 && !t.ran {
 		t.ran = true
-		t.pool.Recorded.Delay.Add(time.Duration(b.now - t.woken))
+		t.pool.recorded.Delay.Add(time.Duration(b.now - t.woken))
 	}
 }
 
-// off takes its CPU from a thread; one that does not want another sleeps, which ends its run.
-func (b *Builder) off(t *thread, runnable bool) {
+// stopRunning takes its CPU from a thread. A thread that is not runnable sleeps, which ends its run.
+func (b *builder) stopRunning(t *thread, runnable bool) {
 	if c := b.cpus[t.cpu]; c != nil && c.thread == t {
 		c.thread = nil
 	}
@@ -130,39 +131,39 @@ func (b *Builder) off(t *thread, runnable bool) {
 	}
 	b.flush(t)
 	t.state = recording.Sleeping
-	b.lie(t)
+	b.enterSleep(t)
 	if t.woken >= 0 && t.ran {
-		t.pool.Recorded.Response.Add(time.Duration(b.now - t.woken))
+		t.pool.recorded.Response.Add(time.Duration(b.now - t.woken))
 	}
 	t.longest, t.slept = max(t.longest, t.run), true
 	t.woken, t.run, t.sleptAt = -1, 0, b.now
 }
 
-// end is a thread's exit.
-func (b *Builder) end(t *thread) {
-	b.off(t, false)
-	b.rise(t)
+// exit ends a thread.
+func (b *builder) exit(t *thread) {
+	b.stopRunning(t, false)
+	b.leaveSleep(t)
 	b.step(t, simulate.ReplayStep{Kind: simulate.StepEnd})
 	t.closed = true
-	delete(b.threads, t.tid) // the number may be given again
+	delete(b.threads, t.tid) // the kernel may use the id again
 }
 
-// leave is a thread that moved to another container.
-func (b *Builder) leave(t *thread, owner uint32) {
+// leaveContainer ends a thread that moved to another container.
+func (b *builder) leaveContainer(t *thread, owner uint32) {
 	if c := b.cpus[t.cpu]; c != nil && c.thread == t {
 		c.owner, c.since = owner, b.now
 	}
-	b.end(t)
+	b.exit(t)
 }
 
-// cut is what a thread does when the recording ends: whether a run goes on nobody knows. It does if the thread had not
-// slept before, or never ran as long.
-func (b *Builder) cut(t *thread) {
+// endRecording ends a thread's chain. A recording does not show how long its last run would have gone on. The
+// run is endless if the thread had not slept before, or never ran as long.
+func (b *builder) endRecording(t *thread) {
 	if t.closed {
 		return
 	}
 	if t.state == recording.Sleeping {
-		if len(t.steps) > 0 && !t.again() {
+		if len(t.steps) > 0 && !t.repeats() {
 			b.step(t, simulate.ReplayStep{Kind: simulate.StepEnd})
 		}
 		return
@@ -173,9 +174,10 @@ func (b *Builder) cut(t *thread) {
 	}
 }
 
-// again says whether a thread can begin again when it is through: nothing in its chain but the first, whose sleep the
-// recording did not see begin, came from outside at a moment of its own, and it did not exit.
-func (t *thread) again() bool {
+// repeats reports whether the thread can begin its chain again when it is through. It must not have exited,
+// and no wake-up but the first may come from outside at a moment of its own. The recording did not see the
+// first sleep begin.
+func (t *thread) repeats() bool {
 	sleeps := false
 	for i, s := range t.steps {
 		switch s.Kind {

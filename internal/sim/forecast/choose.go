@@ -10,59 +10,60 @@ import (
 )
 
 const (
-	// harmless is the share of the time for which a container may be stopped and is left alone where no objective is given:
-	// what 'explain' calls negligible.
-	harmless = 0.001
-	// relief is the share of the stopped time that a remedy must end, where no objective is given, to be one.
-	relief = 0.9
-	// alikeP99: a 99th percentile that is no more than this much longer counts as no worse.
-	alikeP99 = 1.05
-	// spared is the share of a host's CPU time within which neighbours count as not harmed.
-	spared = 0.01
+	// negligibleStopped is the share of stopped time that needs no remedy if the user gives no objective.
+	// 'explain' calls the same share negligible.
+	negligibleStopped = 0.001
+	// requiredRelief is the share of the stopped time that a remedy must end if the user gives no objective.
+	requiredRelief = 0.9
+	// toleratedP99 is the factor by which a 99th percentile may grow and still count as no worse.
+	toleratedP99 = 1.05
+	// toleratedLoss is the share of a host's CPU time that neighbours may lose and still count as not harmed.
+	toleratedLoss = 0.01
 )
 
-// meets says whether a remedy keeps the objective. Without one it must end the stopped time and make latency no worse:
-// leaving it does where it is hardly ever stopped.
-func (m *maker) meets(results []Result) bool {
-	times := m.l.summed(results, m.objective().Pool)
+// meets reports whether a remedy keeps the objective. Without an objective it must end the stopped time and
+// make latency no worse. A container with negligible stopped time needs no remedy.
+func (m *maker) meets(results []result) bool {
+	times := m.l.mergedTimes(results, m.objective().Pool)
 	if o := m.o.Objective; o != nil {
-		return pick(o.Bound, o.of(times.Response))
+		return withinBound(o.Bound, o.quantile(times.Response))
 	}
-	stopped := time.Duration(median(results, func(r *Result) float64 { return float64(r.Stopped) }))
-	window := m.l.Window
-	if float64(stopped) <= harmless*float64(window) {
+	stopped := time.Duration(median(results, func(r *result) float64 { return float64(r.stopped) }))
+	window := m.l.window
+	if float64(stopped) <= negligibleStopped*float64(window) {
 		return m.noWorse(times.Response.Quantile(0.99))
 	}
-	was := time.Duration(median(m.none, func(r *Result) float64 { return float64(r.Stopped) }))
-	return float64(stopped) <= (1-relief)*float64(was) && m.noWorse(times.Response.Quantile(0.99))
+	was := time.Duration(median(m.none, func(r *result) float64 { return float64(r.stopped) }))
+	return float64(stopped) <= (1-requiredRelief)*float64(was) && m.noWorse(times.Response.Quantile(0.99))
 }
 
 func (m *maker) noWorse(p99 *float64) bool {
-	was := m.l.summed(m.none, m.objective().Pool).Response.Quantile(0.99)
-	return p99 == nil || was == nil || *p99 <= *was*alikeP99
+	was := m.l.mergedTimes(m.none, m.objective().Pool).Response.Quantile(0.99)
+	return p99 == nil || was == nil || *p99 <= *was*toleratedP99
 }
 
-// order of remedies that take as many CPUs: what changes least first. A shorter period keeps what the limit promises, a
-// burst and no quota let it be wide at others' cost, and CPUs of its own are taken from others whether it uses them or not.
-var order = map[string]int{None: 0, Period: 1, Narrow: 2, Burst: 3, Weight: 4, Raise: 5, Pin: 6}
+// changeRank orders remedies that take as many CPUs, by how much they change. A shorter period keeps the
+// limit's promise. A burst or no quota let the container be wide at others' cost. A pin takes CPUs from
+// others even while they are idle.
+var changeRank = map[string]int{None: 0, Period: 1, Narrow: 2, Burst: 3, Weight: 4, Raise: 5, Pin: 6}
 
-// cost of a row: CPUs that it takes beyond the limit, CPU time that neighbours lose beyond what they would hardly feel,
-// then how much it changes. No quota at all can take all that there is: what it took at its widest counts.
+// cost of a row: CPUs that it takes beyond the limit, CPU time that neighbours lose beyond toleratedLoss,
+// then its changeRank. Without a quota a container can take the whole host, so its largest width counts.
 func (m *maker) cost(row *Row) (cpus, lost float64, changes int) {
 	reserved := float64(row.Figures.Widest)
 	if row.Reserved != nil {
 		reserved = *row.Reserved
 	}
 	if n := row.Neighbours; n != nil {
-		if share := n.Lost.Seconds() / m.l.Window.Seconds() / float64(m.f.CPUs); share > spared {
+		if share := n.Lost.Seconds() / m.l.window.Seconds() / float64(m.f.CPUs); share > toleratedLoss {
 			lost = share
 		}
 	}
-	return math.Max(0, reserved-m.l.Limit), lost, order[row.Remedy.Name]
+	return math.Max(0, reserved-m.l.limit), lost, changeRank[row.Remedy.Name]
 }
 
-// choose finds the cheapest remedy that keeps the objective at the recorded load of the host, among those that are
-// replayed: a modelled row is advice, and never the answer.
+// choose finds the cheapest remedy that keeps the objective at the recorded load of the host. It chooses
+// among replayed rows only: a modelled row is advice.
 func (m *maker) choose() {
 	for i := range m.f.Rows {
 		row := &m.f.Rows[i]
@@ -83,7 +84,7 @@ func (m *maker) choose() {
 	if o != nil && best.Error != nil {
 		of := best.Error.P99
 		switch {
-		case o.Quantile > 0.99: // of the tail beyond p99 only the end has an error
+		case o.Quantile > 0.99: // beyond p99 only the longest response has an error
 			of = best.Error.Max
 		case o.Quantile <= 0.5:
 			of = best.Error.P50
@@ -99,25 +100,25 @@ func (m *maker) compare(a, b *Row) int {
 		cmp.Compare(a.Figures.Stopped, b.Figures.Stopped))
 }
 
-// price says what a row costs, in words.
+// price describes the cost of a row.
 func (l *Load) price(row *Row, none Figures) string {
-	used := row.Figures.CPU.Seconds() / l.Window.Seconds()
+	used := row.Figures.CPU.Seconds() / l.window.Seconds()
 	price := ""
 	switch r := row.Remedy; r.Name {
 	case None:
 		return "nothing"
 	case Pin:
-		price = fmt.Sprintf("%s that nobody else gets, %.2f used", text.Count(r.CPUs, "CPU"), used)
+		price = fmt.Sprintf("%s that no other container gets, %.2f used", text.Count(r.CPUs, "CPU"), used)
 	case Narrow:
-		price = fmt.Sprintf("never wider than %d", int(math.Ceil(l.Limit)))
+		price = fmt.Sprintf("never wider than %d", int(math.Ceil(l.limit)))
 	case Burst:
-		price = fmt.Sprintf("up to %s at once from others, on what was not used before", text.Count(row.Figures.Widest, "CPU"))
+		price = fmt.Sprintf("up to %s at once from others, from earlier unused quota", text.Count(row.Figures.Widest, "CPU"))
 	case Period:
-		price = fmt.Sprintf("a refill every %v; one stretch gets %v at most", r.Period, time.Duration(float64(r.Period)*l.Limit).Round(100*time.Microsecond))
+		price = fmt.Sprintf("a refill every %v; one stretch gets %v at most", r.Period, time.Duration(float64(r.Period)*l.limit).Round(100*time.Microsecond))
 	case Weight:
 		price = fmt.Sprintf("no bound: up to %s at once", text.Count(row.Figures.Widest, "CPU"))
 	case Raise:
-		price = fmt.Sprintf("%s more of limit", text.CPUs(l.Limit*(r.Factor-1)))
+		price = fmt.Sprintf("%s more of limit", text.CPUs(l.limit*(r.Factor-1)))
 	case Pools:
 		which := "each pool"
 		if r.Pool != AllPools {
@@ -125,7 +126,7 @@ func (l *Load) price(row *Row, none Figures) string {
 		}
 		price = fmt.Sprintf("a setting of the service: %s of %s", which, text.Count(r.CPUs, "thread"))
 	case Shards:
-		price = fmt.Sprintf("limits of %s each", text.CPUs(l.Limit/r.Factor))
+		price = fmt.Sprintf("limits of %s each", text.CPUs(l.limit/r.Factor))
 	}
 	if a, b := row.Figures.Response.P50, none.Response.P50; a != nil && b != nil && *a > *b*1.1 && *a-*b > 0.1 {
 		price += fmt.Sprintf("; p50 %+.1f ms", *a-*b)

@@ -15,25 +15,28 @@ const (
 
 // Options of Make.
 type Options struct {
-	// Seeds is how many runs each row is the sum of, with as many phases and placements; the first one is Seed.
+	// Seeds is the number of runs per row, with as many phases and placements. Seed is the first one.
 	Seeds int
 	Seed  uint64
-	// HostLoad is a second load of the host beside the recorded one, as a share of its CPUs; 0: none.
+	// HostLoad adds rows for a busier host, as a share of its CPUs; 0: none.
 	HostLoad float64
-	// CPUs to pin to; 0: the limit rounded up.
+	// CPUs is the number of CPUs to pin to; 0: the limit rounded up.
 	CPUs int
-	// Objective is what must be kept; nil: no worse than it is.
+	// Objective is the latency to keep; nil: stopped time must end and latency get no worse.
 	Objective *Objective
-	// Loads are the arrivals, from and to, between which it is looked for where the objective breaks; 0: not looked for.
+	// From and To bound the arrivals, as factors of the recorded ones, between which Make searches for the
+	// load that breaks the objective; 0: no search.
 	From, To float64
-	// Smallest: the smallest limit that keeps what there is is looked for; with an objective it always is.
+	// Smallest asks for the smallest limit that is no worse than the recorded one. With an objective Make
+	// always searches for it.
 	Smallest    bool
 	Calibration Calibration
-	// Each calls do with 0 to n-1, in any order, also at once; nil: one after the other. It gives an error to stop early.
+	// Each calls do with 0 to n-1, in any order and possibly concurrently; nil: one after the other. An error
+	// stops it early.
 	Each func(n int, do func(i int) error) error
 }
 
-// Forecast is what each remedy would do.
+// Forecast has the predicted effect of each remedy.
 type Forecast struct {
 	Target    string
 	Kernel    string
@@ -43,12 +46,14 @@ type Forecast struct {
 	Objective *Objective
 	Check     SelfCheck
 	Rows      []Row
-	// Cheapest is the index of the row, of those at the recorded load, of the cheapest remedy that keeps the objective; -1:
-	// none does. Sure: within its error, too; without an objective there is no bound to be sure of.
+	// Cheapest is the index of the row of the cheapest remedy that keeps the objective, among those at the
+	// recorded load; -1: none does. Sure says that it does within its error too, or that there is no
+	// objective.
 	Cheapest int
 	Sure     bool
-	// SmallestLimit keeps the objective, or what there is; so does SmallestNarrow, never being wider than it. nil: none
-	// does, or it was not looked for.
+	// SmallestLimit is the smallest limit that keeps the objective, or is no worse than the recording.
+	// SmallestNarrow is the smallest width that does so without a quota. nil: none does, or Make did not
+	// search.
 	SmallestLimit, SmallestNarrow *float64
 	Notes                         []string
 }
@@ -57,27 +62,27 @@ type Forecast struct {
 type Row struct {
 	Remedy     Remedy
 	HostLoad   float64 // 0: as recorded
-	Refused    string  // why it cannot be; "" else, and then there are:
+	Refused    string  // why the remedy cannot be in force; "": it can, and the fields below are set
 	Figures    Figures
-	Reserved   *float64 // CPUs; nil: none, and nothing bounds what it uses
+	Reserved   *float64 // CPUs; nil: nothing is reserved and nothing bounds the use
 	Price      string
-	Neighbours *Neighbours // nil: there are none, or this is the row that they are compared with
-	Error      *Error      // nil: none yet
-	Meets      bool        // the objective, or is no worse than none
-	// BreaksAt is the least load at which the objective is not kept (without one: at which it is worse than what was
-	// recorded), CollapsesAt at which work is left over, each to a sixteenth of the step between two loads that are tried;
-	// nil: at none, or not tried.
+	Neighbours *Neighbours // nil: there are none, or this row is the base of the comparison
+	Error      *Error      // nil: no error is known
+	Meets      bool        // keeps the objective, or is no worse than none
+	// BreaksAt is the least load that breaks the objective, or without one that is worse than the recording.
+	// CollapsesAt is the least load that leaves work undone. Both are exact to a sixteenth of the step
+	// between two tried loads; nil: no load does, or none was tried.
 	BreaksAt, CollapsesAt *float64
 }
 
-// Make forecasts. Errors are options out of bounds, and those of the simulator.
+// Make makes a forecast. It returns an error for options out of bounds, and those of the simulator.
 func Make(l *Load, o Options) (*Forecast, error) {
 	if err := o.check(l); err != nil {
 		return nil, err
 	}
 	f := &Forecast{
-		Target: l.Target, Kernel: l.Kernel, Window: l.Window, Limit: l.Limit, CPUs: l.Scenario.Host.CPUs,
-		Objective: o.Objective, Cheapest: -1, Notes: l.Notes,
+		Target: l.target, Kernel: l.kernel, Window: l.window, Limit: l.limit, CPUs: l.recordedScenario.Host.CPUs,
+		Objective: o.Objective, Cheapest: -1, Notes: l.notes,
 	}
 	m := &maker{l: l, o: o, f: f}
 	hostLoads := []float64{0}
@@ -126,7 +131,7 @@ func (o *Options) check(l *Load) error {
 	return nil
 }
 
-// UnknownPool is a pool that the recording does not have.
+// UnknownPool is the error for a pool that the recording does not have.
 type UnknownPool struct {
 	Name string
 	Has  []string
@@ -136,7 +141,7 @@ func (u *UnknownPool) Error() string {
 	return fmt.Sprintf("pool %q: the recording has %q", u.Name, u.Has)
 }
 
-// PoolNames are those of the load's pools.
+// PoolNames returns the names of the load's pools.
 func (l *Load) PoolNames() []string {
 	var all []string
 	for _, p := range l.Pools {
@@ -145,19 +150,19 @@ func (l *Load) PoolNames() []string {
 	return all
 }
 
-// maker is a forecast under way.
+// maker is the state of Make.
 type maker struct {
 	l    *Load
 	o    Options
 	f    *Forecast
-	none []Result // of the row "none", at the recorded load
+	none []result // of the row "none", at the recorded load
 }
 
-// trials runs a remedy with all seeds, several remedies at once.
-func (m *maker) trials(of []Trial) ([]Result, error) {
-	results := make([]Result, len(of))
+// trials runs all trials, several at once.
+func (m *maker) trials(of []trial) ([]result, error) {
+	results := make([]result, len(of))
 	do := func(i int) (err error) {
-		results[i], err = m.l.Run(of[i])
+		results[i], err = m.l.run(of[i])
 		return err
 	}
 	if m.o.Each != nil {
@@ -173,27 +178,27 @@ func (m *maker) trials(of []Trial) ([]Result, error) {
 
 // rows forecasts all remedies at one load of the host.
 func (m *maker) rows(hostLoad float64) error {
-	remedies := m.l.Remedies(m.o.CPUs)
-	var trials []Trial
+	remedies := m.l.remedies(m.o.CPUs)
+	var trials []trial
 	for _, r := range remedies {
 		for seed := range m.o.Seeds {
-			trials = append(trials, Trial{Remedy: r, HostLoad: hostLoad, Load: 1, Seed: m.o.Seed + uint64(seed)})
+			trials = append(trials, trial{remedy: r, hostLoad: hostLoad, load: 1, seed: m.o.Seed + uint64(seed)})
 		}
 	}
 	all, err := m.trials(trials)
 	if err != nil {
 		return err
 	}
-	var left []Result // by "none", at this load of the host
+	var left []result // results of "none" at this load of the host
 	for i, r := range remedies {
 		results := all[i*m.o.Seeds : (i+1)*m.o.Seeds]
 		row := Row{Remedy: r, HostLoad: hostLoad}
-		if err := results[0].Refused; err != nil {
+		if err := results[0].refused; err != nil {
 			row.Refused = err.Error()
 			m.f.Rows = append(m.f.Rows, row)
 			continue
 		}
-		row.Figures, row.Reserved = m.l.figures(results), m.l.Reserved(r)
+		row.Figures, row.Reserved = m.l.figures(results), m.l.reserved(r)
 		if r.Name == None {
 			left = results
 			if hostLoad == 0 {
@@ -217,7 +222,7 @@ func (m *maker) rows(hostLoad float64) error {
 	return nil
 }
 
-// objective is what latencies are judged by where the user has not said.
+// objective returns the user's objective, or the default: the p99 of all pools.
 func (m *maker) objective() Objective {
 	if m.o.Objective != nil {
 		return *m.o.Objective
@@ -225,15 +230,15 @@ func (m *maker) objective() Objective {
 	return Objective{Quantile: 0.99}
 }
 
-// neighbours are what others lose against leaving it; nil: there are none.
-func (l *Load) neighbours(results, left []Result) *Neighbours {
+// neighbours compares the neighbours under a remedy with those under none. It returns nil if there are none.
+func (l *Load) neighbours(results, left []result) *Neighbours {
 	if len(l.others) == 0 || left == nil {
 		return nil
 	}
-	sum := func(of []Result) (unfinished float64, p99 *float64) {
+	sum := func(of []result) (unfinished float64, p99 *float64) {
 		times := newTimes()
 		for i := range of {
-			merge(&times, &of[i].Others)
+			merge(&times, &of[i].others)
 		}
 		return float64(times.Unfinished) / float64(len(of)), times.Response.Quantile(0.99)
 	}

@@ -9,7 +9,8 @@ import (
 	rt "github.com/unthrottle/unthrottle/internal/see/recording/recordingtest"
 )
 
-// Rows that can be foreseen: the quota is what hurts, and without it, or with CPUs of its own, nothing is throttled.
+// TestRows checks rows with a known answer: only the quota hurts, so without it, or with exclusive CPUs,
+// nothing is throttled.
 func TestRows(t *testing.T) {
 	l := loadOf(t, bursts())
 	f, err := Make(l, Options{Seeds: 3, Seed: 1, HostLoad: 0.9, From: 1, To: 3})
@@ -42,11 +43,11 @@ func TestRows(t *testing.T) {
 	if p99(Weight) > 8.1 || p99(Pin) < 60 || p99(Pin) > 65 || p99(None) < 90 || rows[None].Meets {
 		t.Errorf("p99 by weight %.1f ms, pinned %.1f, left %.1f", p99(Weight), p99(Pin), p99(None))
 	}
-	// Exclusive CPUs are the same on a full host, shared ones are not.
+	// On a full host exclusive CPUs do as well as before, shared ones do not.
 	if p99(Pin+" on a full host") > p99(Pin)*1.05 || p99(Weight+" on a full host") < 2*p99(Weight) {
 		t.Errorf("on a full host: pinned %.1f ms, by weight %.1f", p99(Pin+" on a full host"), p99(Weight+" on a full host"))
 	}
-	// A burst has what it needs but for the first period, which begins with one quota; a raise has it always.
+	// A burst suffices but for the first period, which begins with one quota; a raise always suffices.
 	if got := f.Rows[f.Cheapest].Remedy; got.Name != Burst && (got.Name != Raise || got.Factor != 1.5) {
 		t.Errorf("cheapest: %+v", got)
 	}
@@ -55,7 +56,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// Where a row breaks is found whatever loads are tried first.
+// The search finds the load at which a row breaks whatever loads it tries first.
 func TestBreaksBetweenTheLoadsTried(t *testing.T) {
 	l := loadOf(t, bursts())
 	breaks := func(to float64) float64 {
@@ -78,7 +79,7 @@ func TestBreaksBetweenTheLoadsTried(t *testing.T) {
 	}
 }
 
-// With an objective: who keeps it, up to which load, and with how little.
+// With an objective, rows tell whether they keep it, up to which load, and the smallest limit that does.
 func TestObjective(t *testing.T) {
 	l := loadOf(t, bursts())
 	f, err := Make(l, Options{Seeds: 2, Seed: 1, From: 1, To: 4, Objective: &Objective{Quantile: 0.99, Bound: 20 * ms, Pool: "http-worker-*"}})
@@ -86,7 +87,7 @@ func TestObjective(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, row := range f.Rows {
-		// 64 ms of work within 20 ms, and none of the quota before left for it.
+		// 64 ms of work within 20 ms, which no earlier quota pays.
 		want := row.Remedy.Name == Weight || row.Remedy.Name == Raise
 		if row.Remedy.Modelled() || row.Remedy.Name == Burst || row.Meets == want && (row.BreaksAt == nil || *row.BreaksAt > 1) == want {
 			continue
@@ -106,7 +107,7 @@ func TestObjective(t *testing.T) {
 	}
 }
 
-// Of several pools that are too wide, the one with most work is resized, or all of them.
+// Of several pools that are too wide, the remedies resize the one with the most work, or all of them.
 func TestPoolsResized(t *testing.T) {
 	s := rt.New(32).Limit(50*ms, 100*ms).Process("java")
 	http, job, one := s.Threads("http-worker", 8), s.Threads("job-worker", 8), s.Threads("single", 1)
@@ -117,11 +118,11 @@ func TestPoolsResized(t *testing.T) {
 	})
 	l := loadOf(t, s.Run(2*time.Second))
 	widest := map[int]int{}
-	for _, r := range l.Remedies(0) {
+	for _, r := range l.remedies(0) {
 		if r.Name != Pools {
 			continue
 		}
-		result, err := l.Run(Trial{Remedy: r, Load: 1, Seed: 1})
+		result, err := l.run(trial{remedy: r, load: 1, seed: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +130,7 @@ func TestPoolsResized(t *testing.T) {
 		if at != AllPools && l.Pools[at].Name != "http-worker-*" {
 			t.Errorf("pool %s is resized, which does less work", l.Pools[at].Name)
 		}
-		widest[min(0, at)] = result.Widest
+		widest[min(0, at)] = result.widest
 	}
 	// One thread of the pool, eight of the other and the single one; or one of each.
 	if len(widest) != 2 || widest[0] < 8 || widest[0] > 10 || widest[AllPools] > 3 || widest[AllPools] < 1 {
@@ -141,16 +142,16 @@ func TestPoolsResized(t *testing.T) {
 func TestRepeats(t *testing.T) {
 	l := loadOf(t, bursts())
 	for _, r := range []Remedy{{Name: None}, {Name: Pin, CPUs: 1}, {Name: Pools, CPUs: 1}} {
-		trial := Trial{Remedy: r, Load: 1.5, HostLoad: 0.9, Seed: 7}
-		a, err := l.Run(trial)
+		trial := trial{remedy: r, load: 1.5, hostLoad: 0.9, seed: 7}
+		a, err := l.run(trial)
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := l.Run(trial)
+		b, err := l.run(trial)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if a.ThrottledPeriods != b.ThrottledPeriods || a.Stopped != b.Stopped || a.Events != b.Events || a.CPU != b.CPU {
+		if a.throttledPeriods != b.throttledPeriods || a.stopped != b.stopped || a.events != b.events || a.cpu != b.cpu {
 			t.Errorf("%+v: %+v then %+v", r, a, b)
 		}
 	}

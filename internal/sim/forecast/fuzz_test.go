@@ -11,7 +11,7 @@ import (
 	rt "github.com/unthrottle/unthrottle/internal/see/recording/recordingtest"
 )
 
-// Events that contradict each other make no forecast panic, hang or give CPU time that nobody could have had.
+// Contradicting events make no forecast panic, hang or exceed the CPU time of the host.
 func FuzzBuilder(f *testing.F) {
 	f.Add([]byte{1, 0, 1, 2, 9, 2, 0, 2, 0, 3, 1, 1, 2, 0, 200})
 	f.Add([]byte{2, 0, 1, 0, 1, 1, 0, 0, 1, 50, 4, 0, 1, 0, 1, 1, 3, 1, 0, 255})
@@ -19,7 +19,7 @@ func FuzzBuilder(f *testing.F) {
 		s := rt.New(2).Limit(20*ms, 100*ms).Process("app")
 		s.Threads("w", 2)
 		h := s.Header()
-		b, err := NewBuilder(*h)
+		b, err := newBuilder(*h)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -28,28 +28,28 @@ func FuzzBuilder(f *testing.F) {
 		for ; len(data) >= 5; data = data[5:] {
 			at += int64(data[4]) * 100_000
 			tid := func(x byte) uint32 { return tids[int(x)%len(tids)] }
-			b.Add(&recording.Event{
+			b.add(&recording.Event{
 				AtNS: at, Kind: recording.Kind(data[0] % 14), Flags: recording.Flags(data[0] >> 4), CPU: int32(data[1] % 3), Thread: tid(data[2]),
 				NextThread: tid(data[3]), Waker: tid(data[1] >> 2), Owner: uint32(data[2] >> 5), NextOwner: uint32(data[3] >> 5), TGID: tid(data[1]), Text: "x",
 			})
 		}
-		l, err := b.Finish(recording.Footer{EndNS: at + 1})
+		l, err := b.finish(recording.Footer{EndNS: at + 1})
 		if err != nil {
 			return
 		}
 		for _, r := range []Remedy{{Name: None}, {Name: Pin, CPUs: 1}, {Name: Pools, CPUs: 1}, {Name: Pools, CPUs: 1, Pool: AllPools}, {Name: Shards, Factor: 0.5}} {
-			out, err := l.Run(Trial{Remedy: r, Load: 1, HostLoad: 0.5, Seed: 1})
+			out, err := l.run(trial{remedy: r, load: 1, hostLoad: 0.5, seed: 1})
 			if err != nil {
 				t.Fatalf("%+v: %v", r, err)
 			}
-			if most := 2*l.Window + time.Millisecond; out.CPU < 0 || out.CPU > most || out.Stopped > l.Window {
-				t.Fatalf("%+v: %v of CPU time and %v stopped in %v on 2 CPUs", r, out.CPU, out.Stopped, l.Window)
+			if most := 2*l.window + time.Millisecond; out.cpu < 0 || out.cpu > most || out.stopped > l.window {
+				t.Fatalf("%+v: %v of CPU time and %v stopped in %v on 2 CPUs", r, out.cpu, out.stopped, l.window)
 			}
 		}
 	})
 }
 
-// The same holds for any load on any small host; and what was wanted is what is done or left, if nothing is endless.
+// The same holds for any load on any small host. All work is done or left over, if no run is endless.
 func TestConservation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cpus := rapid.IntRange(1, 6).Draw(t, "cpus")
@@ -61,32 +61,32 @@ func TestConservation(t *testing.T) {
 			s.Repeat(int(400*ms/every), every, func(at time.Duration) { s.Work(at, work, tids...) })
 		}
 		r := s.Run(500 * ms)
-		b, err := NewBuilder(r.Header)
+		b, err := newBuilder(r.Header)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i := range r.Events {
-			b.Add(&r.Events[i])
+			b.add(&r.Events[i])
 		}
-		l, err := b.Finish(r.Footer)
+		l, err := b.finish(r.Footer)
 		if err != nil {
 			t.Fatal(err)
 		}
-		limit := time.Duration(float64(l.Window) * l.Limit)
-		out, err := l.Run(Trial{Remedy: Remedy{Name: None}, Load: 1, Seed: 1})
+		limit := time.Duration(float64(l.window) * l.limit)
+		out, err := l.run(trial{remedy: Remedy{Name: None}, load: 1, seed: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
-		// A quota left over from before, and a tick and a kept millisecond per CPU.
-		if most := limit + l.Scenario.Cgroups[l.Binding].Limit.Quota + time.Duration(cpus)*5*ms; out.CPU > most {
-			t.Fatalf("%v of CPU time under a limit of %v", out.CPU, most)
+		// The last period's quota, and a tick and a kept millisecond per CPU.
+		if most := limit + l.recordedScenario.Cgroups[l.binding].Limit.Quota + time.Duration(cpus)*5*ms; out.cpu > most {
+			t.Fatalf("%v of CPU time under a limit of %v", out.cpu, most)
 		}
-		free, err := l.Run(Trial{Remedy: Remedy{Name: Weight}, Load: 1, Seed: 1})
+		free, err := l.run(trial{remedy: Remedy{Name: Weight}, load: 1, seed: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if free.ThrottledPeriods != 0 || free.Stopped != 0 || free.CPU+ms < out.CPU {
-			t.Fatalf("without a quota %d periods throttled, %v stopped, %v of CPU time, and %v with it", free.ThrottledPeriods, free.Stopped, free.CPU, out.CPU)
+		if free.throttledPeriods != 0 || free.stopped != 0 || free.cpu+ms < out.cpu {
+			t.Fatalf("without a quota %d periods throttled, %v stopped, %v of CPU time, and %v with it", free.throttledPeriods, free.stopped, free.cpu, out.cpu)
 		}
 	})
 }

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// heldOutOf is a workload whose p99 is foretold and comes, by remedy, as given: the first run of each as it was.
+// heldOutOf makes a workload with the given predicted and real p99 of each remedy. The first real run of each
+// is the recording.
 func heldOutOf(draw uint64, remedies string, foretold []float64, came ...[]float64) heldOut {
 	h := heldOut{Draw: draw, Pool: "p"}
 	for i, name := range strings.Fields(remedies) {
@@ -22,18 +23,19 @@ func heldOutOf(draw uint64, remedies string, foretold []float64, came ...[]float
 
 func TestJudgeHeldOut(t *testing.T) {
 	all := []heldOut{
-		// Weight is foretold well, raise with the wrong sign, burst makes no difference above the noise.
+		// The forecast of weight is right, that of raise has the wrong sign, and burst makes no difference
+		// above the noise.
 		heldOutOf(1, "none weight raise burst", []float64{100, 10, 120, 130}, []float64{100, 110, 90}, []float64{10, 11, 12}, []float64{50, 51, 52}, []float64{95, 100, 118}),
-		// One run of each: nothing is above the noise. Pin is best, and as good as none within it.
+		// One run of each: nothing is above the noise. Pin is best, and within the noise as good as none.
 		heldOutOf(2, "none pin", []float64{20, 30}, []float64{21}, []float64{20}),
-		// What is foretold to make no difference makes one.
+		// The forecast sees no difference, but there is one.
 		heldOutOf(3, "none weight", []float64{10, 10}, []float64{10, 10}, []float64{5, 5}),
 	}
 	v := judgeHeldOut(all)
 	if want := (count{1, 3}); v.sign != want {
 		t.Errorf("sign %v, want %v", v.sign, want)
 	}
-	// Of the third, none is named, and takes twice as long as the best.
+	// In the third, the forecast names none, which takes twice as long as the best.
 	if want := (count{2, 3}); v.named != want {
 		t.Errorf("named %v, want %v", v.named, want)
 	}
@@ -51,7 +53,7 @@ func TestJudgeHeldOut(t *testing.T) {
 	}
 }
 
-// Runs of the same requests agree, and their p99 says little where few requests are above it.
+// Runs of the same requests agree, but their p99 says little if few requests are above it.
 func TestFewRequestsAreNoise(t *testing.T) {
 	h := heldOutOf(1, "none pin", []float64{50, 25}, []float64{20, 20}, []float64{32, 32})
 	if v := judgeHeldOut([]heldOut{h}); v.sign != (count{0, 1}) {
@@ -65,8 +67,8 @@ func TestFewRequestsAreNoise(t *testing.T) {
 	}
 }
 
-// By the calibration as many runs are within the errors as they promise, whether forecasts expect too much of themselves
-// or too little.
+// With the calibration as many runs are within the errors as Coverage promises, whether forecasts expect too
+// much of themselves or too little.
 func TestCalibrate(t *testing.T) {
 	for _, width := range []float64{0.05, 1, 3} {
 		var all []heldOut

@@ -11,12 +11,12 @@ import (
 	"github.com/unthrottle/unthrottle/internal/sim/scenario"
 )
 
-// heldOutRemedies are applied for real: all that this kernel can do by itself.
+// heldOutRemedies are the remedies that the test applies for real: all that this kernel can do by itself.
 var heldOutRemedies = []Remedy{
 	{Name: None}, {Name: Pin, CPUs: 1}, {Name: Burst}, {Name: Period, Period: 20 * time.Millisecond}, {Name: Weight}, {Name: Raise, Factor: 1.5},
 }
 
-// applied is the remedy in force on a cgroup with that limit.
+// applied returns the remedy as a scenario has it, for a cgroup with that limit.
 func (r Remedy) applied(l bandwidth.Limit) *scenario.Remedy {
 	switch r.Name {
 	case Pin:
@@ -33,7 +33,7 @@ func (r Remedy) applied(l bandwidth.Limit) *scenario.Remedy {
 	return nil
 }
 
-// drawn is a random workload, and the pool whose latency is looked at.
+// drawn returns a random workload, and the pool whose latency counts.
 func drawn(seed uint64) (text, pool string) {
 	r := rand.New(rand.NewPCG(seed, 0x666f726563617374))
 	between := func(low, high float64) float64 { return low + (high-low)*r.Float64() }
@@ -60,27 +60,27 @@ func drawn(seed uint64) (text, pool string) {
 		2+r.IntN(5), between(5, 15)), "sleeper-*"
 }
 
-// basePeriod is that of all draws: shares of periods are of as many.
+// basePeriod is the period of all draws, so that shares of periods compare.
 const basePeriod = 100 * time.Millisecond
 
-// figuresOf are those of a recording; false: the pool did too little.
+// figuresOf returns the figures of a recording, or false if the pool did too little.
 func figuresOf(l *Load, pool string) (f heldOutFigures, ok bool) {
 	for _, p := range l.Pools {
-		if r := p.Recorded.Response; p.Name == pool && r.Count() >= 20 {
+		if r := p.recorded.Response; p.Name == pool && r.Count() >= 20 {
 			f.P50, f.P99, f.Max, ok = *r.Quantile(0.5), *r.Quantile(0.99), *r.Max(), true
 			f.Sampled = sampled(r, 0.99, float64(r.Count()))
 		}
 	}
-	if n := l.Recorded.ThrottledPeriods; n != nil {
-		f.Throttled = float64(*n) / (l.Window.Seconds() / basePeriod.Seconds())
+	if n := l.recorded.throttledPeriods; n != nil {
+		f.Throttled = float64(*n) / (l.window.Seconds() / basePeriod.Seconds())
 	}
-	if d := l.Recorded.Stopped; d != nil {
-		f.Stopped = d.Seconds() / l.Window.Seconds()
+	if d := l.recorded.stopped; d != nil {
+		f.Stopped = d.Seconds() / l.window.Seconds()
 	}
 	return f, ok
 }
 
-// foretold takes in what a forecast says of a remedy; false: nothing.
+// foretold sets the forecast of a remedy. It returns false if there is none.
 func (row *heldOutRow) foretold(l *Load, f *Forecast, r Remedy, pool string) bool {
 	for i := range f.Rows {
 		of := &f.Rows[i]
@@ -90,14 +90,14 @@ func (row *heldOutRow) foretold(l *Load, f *Forecast, r Remedy, pool string) boo
 		}
 		for _, p := range of.Figures.Pools {
 			if p.Name == pool && p.Response.P99 != nil {
-				periods := l.Window.Seconds() / basePeriod.Seconds()
+				periods := l.window.Seconds() / basePeriod.Seconds()
 				row.Foretold = heldOutFigures{
 					P50: *p.Response.P50, P99: *p.Response.P99, Max: *p.Response.Max,
-					Throttled: of.Figures.ThrottledPeriods / periods, Stopped: of.Figures.Stopped.Seconds() / l.Window.Seconds(),
+					Throttled: of.Figures.ThrottledPeriods / periods, Stopped: of.Figures.Stopped.Seconds() / l.window.Seconds(),
 				}
 				share := func(r *Range, of float64) *Range { return &Range{r.Low / of, r.High / of} }
 				row.Own = *of.Error
-				row.Own.ThrottledPeriods, row.Own.Stopped = share(row.Own.ThrottledPeriods, periods), share(row.Own.Stopped, l.Window.Seconds())
+				row.Own.ThrottledPeriods, row.Own.Stopped = share(row.Own.ThrottledPeriods, periods), share(row.Own.Stopped, l.window.Seconds())
 				return true
 			}
 		}

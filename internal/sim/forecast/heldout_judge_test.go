@@ -7,16 +7,17 @@ import (
 	"strings"
 )
 
-// nearly is how far apart two times may be that count as the same: 25 %. Less than leastNoise is never above the noise.
+// nearly is the difference of two times that count as the same: 25 %. A difference below leastNoise is never
+// above the noise.
 var (
 	nearly     = math.Log(1.25)
 	leastNoise = math.Log(1.1)
 )
 
-// off is how far a time is above another one, as the logarithm of their ratio; below a microsecond all are the same.
+// off is the logarithm of high over low; below a microsecond all times are the same.
 func off(low, high float64) float64 { return math.Log(max(1e-3, high) / max(1e-3, low)) }
 
-// came is the median over a row's runs; of two, their mean.
+// came is the median over a row's runs; of two runs it is their mean.
 func (row *heldOutRow) came(of func(*heldOutFigures) float64) float64 {
 	var all []float64
 	for i := range row.Came {
@@ -31,8 +32,8 @@ func p99(f *heldOutFigures) float64       { return f.P99 }
 func throttled(f *heldOutFigures) float64 { return f.Throttled }
 func stopped(f *heldOutFigures) float64   { return f.Stopped }
 
-// noise is how far apart the runs' p99 are, and how far off each may be because few of its requests are above. Of one
-// run alone nobody knows.
+// noise is how far apart the runs' p99 are, and how far off each may be because few of its requests are above
+// it. One run alone shows no noise.
 func (row *heldOutRow) noise() float64 {
 	if len(row.Came) < 2 {
 		return math.Inf(1)
@@ -47,7 +48,7 @@ func (row *heldOutRow) noise() float64 {
 	return max(noise, off(low, high))
 }
 
-// count is how many of some.
+// count is n cases out of so many.
 type count struct{ n, of int }
 
 func (c *count) add(is bool) {
@@ -66,10 +67,10 @@ func (c count) String() string {
 // heldOutVerdict is how good forecasts were.
 type heldOutVerdict struct {
 	sign, named, within, covered count
-	agree                        count // the kernel with itself: p99 of one run within 25 % of another one's
+	agree                        count // agreement of the kernel with itself: p99 of one run within 25 % of another's
 }
 
-// judgeHeldOut holds forecasts against what came. The errors of each are calibrated with the others.
+// judgeHeldOut compares forecasts with real runs. It calibrates the errors of each workload with the others.
 func judgeHeldOut(all []heldOut) (v heldOutVerdict) {
 	for i := range all {
 		h := &all[i]
@@ -79,7 +80,7 @@ func judgeHeldOut(all []heldOut) (v heldOutVerdict) {
 		for k := range h.Rows {
 			row := &h.Rows[k]
 			v.within.add(math.Abs(off(row.Foretold.P99, row.came(p99))) <= nearly)
-			expected := row.Own.P99.scaled(calibration[row.Remedy].counted().P99, row.Foretold.P99)
+			expected := row.Own.P99.scaled(calibration[row.Remedy].ifTested().P99, row.Foretold.P99)
 			for n, run := range row.Came {
 				v.covered.add(run.P99 >= expected.Low && run.P99 <= expected.High)
 				for _, other := range row.Came[:n] {
@@ -96,7 +97,7 @@ func judgeHeldOut(all []heldOut) (v heldOutVerdict) {
 				v.sign.add(effect*(row.Foretold.P99-none.Foretold.P99) > 0)
 			}
 		}
-		// Of several that are as good, within the noise, each is the best.
+		// Of several remedies that are equal within the noise, each counts as the best.
 		noise := leastNoise
 		for _, row := range []*heldOutRow{best, foretold} {
 			if n := row.noise(); !math.IsInf(n, 0) {
@@ -108,7 +109,7 @@ func judgeHeldOut(all []heldOut) (v heldOutVerdict) {
 	return v
 }
 
-// calibrate says how far beyond what a forecast expects by itself a run may be for Coverage of all runs to be within
+// calibrate computes how much wider a forecast's own error must be so that Coverage of all runs lie within it
 // (split conformal prediction; Vovk, Gammerman and Shafer, "Algorithmic learning in a random world", 2005).
 func calibrate(all []heldOut) Calibration {
 	rows := map[string][]*heldOutRow{}
@@ -155,7 +156,8 @@ func calibrate(all []heldOut) Calibration {
 	return calibration
 }
 
-// heldOutMarkdown is the page. noisy counts the runs in which others had too much of the CPUs at every try.
+// heldOutMarkdown returns the page. noisy counts the runs in which other programs used too much of the CPUs
+// at every try.
 func heldOutMarkdown(all []heldOut, release string, noisy count) string {
 	v := judgeHeldOut(all)
 	calibrated := calibrate(all)
@@ -200,7 +202,7 @@ Throttled periods per 100 ms (of periods of 20 ms there are five), stopped as a 
 	for i := range all {
 		for k := range all[i].Rows {
 			row := &all[i].Rows[k]
-			expected := row.Own.P99.scaled(calibrated[row.Remedy].counted().P99, row.Foretold.P99)
+			expected := row.Own.P99.scaled(calibrated[row.Remedy].ifTested().P99, row.Foretold.P99)
 			var runs []string
 			for _, run := range row.Came {
 				runs = append(runs, fmt.Sprintf("%.1f", run.P99))

@@ -25,21 +25,21 @@ import (
 	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
-// Where recordings are kept, so that a run that was interrupted goes on, and what is written of them.
+// The folder of the recordings, from which an interrupted test goes on, and the results.
 const (
 	heldOutFolder   = "../../../.cache/forecast"
 	heldOutPage     = "../../../docs/results/forecast.md"
 	calibrationFile = "calibration.json"
 )
 
-// heldOutList is what was run.
+// heldOutList lists the runs.
 var heldOutList = filepath.Join(heldOutFolder, "runs.jsonl")
 
 func (r *heldOutRun) quiet() bool { return r.Noise.Steal <= mostSteal && r.Noise.Others <= mostOthers }
 
 func (r *heldOutRun) noise() float64 { return r.Noise.Steal + r.Noise.Others }
 
-// heldOutRun is one real run: its recording lies beside, under its name.
+// heldOutRun is one real run. Its recording lies beside the list, under its name.
 type heldOutRun struct {
 	Name  string         `json:"name"`
 	Noise accuracy.Noise `json:"noise"`
@@ -51,8 +51,9 @@ func nameOfRun(seed uint64, remedy string, repeat int) string {
 
 func fileOfRun(name string) string { return filepath.Join(heldOutFolder, name+".rec") }
 
-// TestHeldOut records random workloads as they are and under each remedy, three times, forecasts each from its first
-// recording, and writes how far that was off: make accuracy-forecast. UNTHROTTLE_FIRST and UNTHROTTLE_DRAWS say which.
+// TestHeldOut records random workloads without and with each remedy, three times. It forecasts each from its
+// first recording, and writes the error: make accuracy-forecast. UNTHROTTLE_FIRST and UNTHROTTLE_DRAWS choose
+// the workloads.
 func TestHeldOut(t *testing.T) {
 	first, draws := uint64(kept.Number(t, "UNTHROTTLE_FIRST", heldOutFirst)), kept.Number(t, "UNTHROTTLE_DRAWS", heldOutDraws)
 	if os.Getenv("UNTHROTTLE_PAGE_ONLY") == "" {
@@ -73,7 +74,7 @@ func TestHeldOut(t *testing.T) {
 	}
 }
 
-// runAll makes the runs that are missing, those of one workload far apart in time.
+// runAll makes the missing runs, those of one workload far apart in time.
 func runAll(t *testing.T, first uint64, draws int) {
 	require.Root(t)
 	require.BPF(t)
@@ -106,7 +107,8 @@ func runAll(t *testing.T, first uint64, draws int) {
 	}
 }
 
-// triesOf is how often each run was made, and when others had least of the CPUs: that recording was kept.
+// triesOf returns how often each run was made, and the try in which other programs used least of the CPUs,
+// whose recording stays.
 func triesOf(t *testing.T) (tries map[string]int, least map[string]*heldOutRun) {
 	tries, least = map[string]int{}, map[string]*heldOutRun{}
 	for _, r := range kept.Read[heldOutRun](t, heldOutList) {
@@ -118,7 +120,7 @@ func triesOf(t *testing.T) (tries map[string]int, least map[string]*heldOutRun) 
 	return tries, least
 }
 
-// noisyRuns counts those in which others had too much of the CPUs at every try.
+// noisyRuns counts the runs in which other programs used too much of the CPUs at every try.
 func noisyRuns(t *testing.T, first uint64, draws int) (noisy count) {
 	_, least := triesOf(t)
 	for seed := first; seed < first+uint64(draws); seed++ {
@@ -133,7 +135,7 @@ func noisyRuns(t *testing.T, first uint64, draws int) (noisy count) {
 	return noisy
 }
 
-// recordOne is the recording of one run, and what others had of the CPUs.
+// recordOne returns the recording of one run, and the CPU time of other programs.
 func recordOne(t *testing.T, tree *cgrouptest.Tree, seed uint64, r Remedy) ([]byte, accuracy.Noise) {
 	text, _ := drawn(seed)
 	s, err := scenario.Parse("drawn", []byte(text))
@@ -159,7 +161,7 @@ func writeFile(t *testing.T, name string, data []byte) {
 	}
 }
 
-// forecastAll forecasts each workload that was recorded, and puts beside it what came.
+// forecastAll forecasts each recorded workload, and adds the real results.
 func forecastAll(t *testing.T, first uint64, draws int) []heldOut {
 	made := make([]*heldOut, draws)
 	var next atomic.Int64
@@ -181,7 +183,7 @@ func forecastAll(t *testing.T, first uint64, draws int) []heldOut {
 	return all
 }
 
-// forecastOf is one workload; nil: not recorded yet.
+// forecastOf forecasts one workload; nil: it has no recording yet.
 func forecastOf(t *testing.T, seed uint64) *heldOut {
 	file, err := os.ReadFile(fileOfRun(nameOfRun(seed, None, 0)))
 	if err != nil {

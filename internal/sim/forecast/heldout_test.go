@@ -2,8 +2,8 @@ package forecast
 
 import "time"
 
-// Forecasts are tested on random workloads on 2 CPUs. The first 20 were looked at while the forecast was made; those of
-// the page are held out.
+// The test uses random workloads on 2 CPUs. The development of the forecast looked at the first 20; the page
+// has others.
 const (
 	heldOutFirst   = 20
 	heldOutDraws   = 20
@@ -12,17 +12,18 @@ const (
 	heldOutSeeds   = 5
 )
 
-// What the hypervisor and others may have of the CPUs in a run, and how often one is made in which they have more.
+// The CPU time that the hypervisor and other programs may use in a run, and how often the test repeats a run
+// that exceeds it.
 const (
 	mostSteal, mostOthers = 0.05, 0.03
 	mostTries             = 3
 )
 
-// heldOut is one workload: forecasts from its first recording, and what came.
+// heldOut is one workload: forecasts from its first recording, and the real results.
 type heldOut struct {
 	Draw uint64
 	Pool string
-	Rows []heldOutRow // that of None first
+	Rows []heldOutRow // the row of None is first
 }
 
 // heldOutRow is one remedy.
@@ -36,7 +37,7 @@ type heldOutRow struct {
 // heldOutFigures are milliseconds of a pool, and shares of the periods and of the time.
 type heldOutFigures struct {
 	P50, P99, Max, Throttled, Stopped float64
-	// Sampled is where the p99 of other requests of the same kind may be, in 90 % of cases, by how many of a run's are
-	// above: the runs have the same requests, and do not show that. nil: of forecasts.
+	// Sampled is the range of the p99 of other requests of the same kind, in 90 % of cases. The runs have the
+	// same requests, so that they do not show this spread. nil: the figures are predicted.
 	Sampled *Range
 }

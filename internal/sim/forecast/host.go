@@ -12,20 +12,20 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
-// ErrEmpty is a recording in which nothing is.
-var ErrEmpty = errors.New("nothing happened in it: there is nothing to forecast from")
+// errEmpty says that a recording has no events.
+var errEmpty = errors.New("the recording has no events, so there is nothing to forecast: record while the container works")
 
-// ErrNoLimit is a container that no quota holds back.
-var ErrNoLimit = errors.New("no CPU limit, neither of its own nor of an ancestor: it is not throttled, and every remedy is for that ('unthrottle explain' says what it waits for)")
+// errNoLimit says that no quota limits the container.
+var errNoLimit = errors.New("neither the container nor an ancestor has a CPU limit, and every remedy is for one ('unthrottle explain' says what its threads wait for)")
 
-// usualHZ is taken where a recording does not know the ticks per second: Debian's, and what most use.
+// usualHZ replaces unknown ticks per second. It is the value of Debian and most other distributions.
 const usualHZ = 250
 
-// hostOf is the recorded machine as the simulator has them, CPUs numbered from 0.
+// hostOf returns the recorded machine as a simulated host, with CPUs numbered from 0.
 func hostOf(h *recording.Header) (scenario.Host, error) {
 	n := h.Host.CPUs.Size()
 	if n == 0 || n > scenario.MaxCPUs {
-		return scenario.Host{}, fmt.Errorf("the recording's host has %d CPUs: 1 to %d can be simulated", n, scenario.MaxCPUs)
+		return scenario.Host{}, fmt.Errorf("the recording's host has %d CPUs: the simulator takes 1 to %d", n, scenario.MaxCPUs)
 	}
 	rules, err := bandwidth.For(release(h.Host.Kernel))
 	if err != nil {
@@ -44,7 +44,7 @@ func hostOf(h *recording.Header) (scenario.Host, error) {
 	return host, nil
 }
 
-// release without what distributions add to it: 6.12.57+deb13-amd64 is 6.12.57.
+// release drops what distributions add to a release: 6.12.57+deb13-amd64 is 6.12.57.
 func release(uname string) string {
 	if end := strings.IndexFunc(uname, func(r rune) bool { return (r < '0' || r > '9') && r != '.' }); end >= 0 {
 		uname = strings.TrimRight(uname[:end], ".")
@@ -55,7 +55,7 @@ func release(uname string) string {
 	return uname
 }
 
-// limitOf is a level's setting.
+// limitOf returns a level's limit.
 func limitOf(l *recording.Level) bandwidth.Limit {
 	limit := bandwidth.Limit{Quota: bandwidth.NoQuota, Period: 100 * time.Millisecond}
 	if l.PeriodNS > 0 {

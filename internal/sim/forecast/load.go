@@ -11,73 +11,77 @@ import (
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
 )
 
-// Load is what a container's threads wanted, and what else there was on its host: ready to be replayed under any setting.
+// Load is the demand of a container's threads and of the rest of the host, ready for a replay under any
+// setting.
 type Load struct {
-	Target string
-	Kernel string
-	Window time.Duration
-	// Scenario is the host with the recorded limits; its workloads are those of Pools, then others'.
-	Scenario scenario.Scenario
-	Replay   simulate.Replay
-	// Container and Binding are cgroups of Scenario: the container's own, and the one with the least limit at or above it.
-	Container, Binding int
-	Limit              float64 // of Binding, in CPUs
+	target string
+	kernel string
+	window time.Duration
+	// recordedScenario is the host with the recorded limits. Its first workloads are those of Pools, the
+	// others those of neighbours.
+	recordedScenario scenario.Scenario
+	replay           simulate.Replay
+	// container and binding are cgroups of recordedScenario: the container's own, and the one with the least
+	// limit at or above it.
+	container, binding int
+	limit              float64 // of binding, in CPUs
 	Pools              []*Pool
-	Recorded           Recorded
-	OthersUsed         time.Duration // CPU time
-	Notes              []string      // what is missing or taken for granted
+	recorded           recordedFigures
+	othersUsed         time.Duration // CPU time
+	notes              []string      // remarks for the user: missing data and assumptions
 
-	charged float64 // of the time on CPUs; see charge
+	charged float64 // share of the time on CPUs that the kernel charged: see setCharged
 
-	own    int   // workloads of the container: the first ones
-	others []int // workloads of others
+	own    int   // the first workloads, which are the container's
+	others []int // indices of the neighbours' workloads
 }
 
 // Pool is one thread pool.
 type Pool struct {
-	Name, Process string
-	Threads       int
-	Workloads     []int // of Load.Scenario
-	Recorded      simulate.ReplayTimes
+	Name, process string
+	threads       int
+	workloads     []int // indices in Load.recordedScenario
+	recorded      simulate.ReplayTimes
 }
 
-// Recorded is what really happened, to hold the replay against.
-type Recorded struct {
-	ThrottledPeriods *uint64        // of the level that binds; nil: not measured
-	Stopped          *time.Duration // nil: not measured
-	CPU              time.Duration
-	// Widest is the most CPUs at once.
-	Widest int
+// recordedFigures has the figures of the recording, to compare the replay with.
+type recordedFigures struct {
+	throttledPeriods *uint64        // of the binding level; nil: not measured
+	stopped          *time.Duration // nil: not measured
+	cpu              time.Duration
+	// the most CPUs at once
+	widest int
 }
 
 func newTimes() simulate.ReplayTimes {
 	return simulate.ReplayTimes{Delay: simulate.NewTimes(), Response: simulate.NewTimes()}
 }
 
-func (l *Load) recorded(e diagnose.Explanation) {
-	l.Recorded.ThrottledPeriods, l.Recorded.Stopped = e.ThrottledPeriods, e.Stopped
+func (l *Load) setRecorded(e diagnose.Explanation) {
+	l.recorded.throttledPeriods, l.recorded.stopped = e.ThrottledPeriods, e.Stopped
 	for _, bar := range e.Width {
-		l.Recorded.CPU += time.Duration(bar.CPUs) * bar.Time
+		l.recorded.cpu += time.Duration(bar.CPUs) * bar.Time
 		if bar.Time > 0 {
-			l.Recorded.Widest = max(l.Recorded.Widest, bar.CPUs)
+			l.recorded.widest = max(l.recorded.widest, bar.CPUs)
 		}
 	}
 }
 
-// Read makes a Load of a recording. Errors are those of recording.NewReader and NewBuilder, ErrEmpty, ErrNoLimit; a
-// recording that was cut off or is damaged is used as far as it goes, and a note says so.
+// Read makes a Load of a recording. It returns the errors of recording.NewReader, and one if the host cannot
+// be simulated, the recording has no events, or the container has no limit. It uses the sound part of a
+// truncated or damaged recording, and notes that.
 func Read(in io.Reader) (*Load, error) {
 	r, err := recording.NewReader(in)
 	if err != nil {
 		return nil, err
 	}
-	b, err := NewBuilder(r.Header)
+	b, err := newBuilder(r.Header)
 	if err != nil {
 		return nil, err
 	}
 	var e recording.Event
 	for err = r.Next(&e); err == nil; err = r.Next(&e) {
-		b.Add(&e)
+		b.add(&e)
 	}
 	if !errors.Is(err, io.EOF) && !errors.Is(err, recording.ErrDamaged) {
 		return nil, err
@@ -86,14 +90,14 @@ func Read(in io.Reader) (*Load, error) {
 	if truncated || !errors.Is(err, io.EOF) {
 		footer = recording.Footer{EndNS: b.now}
 	}
-	l, failed := b.Finish(footer)
+	l, failed := b.finish(footer)
 	switch {
 	case failed != nil:
 		return nil, failed
 	case !errors.Is(err, io.EOF):
-		l.note("the recording is damaged: only its first %.3g s are used", l.Window.Seconds())
+		l.note("the recording is damaged: the replay has only its first %.3g s", l.window.Seconds())
 	case truncated:
-		l.note("the recording was cut off: only its first %.3g s are used, and its counters are missing", l.Window.Seconds())
+		l.note("the recording is truncated: the replay has only its first %.3g s, and no counters", l.window.Seconds())
 	}
 	return l, nil
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
 )
 
-// faster lets the container's arrivals and sleeps follow each other so many times as fast; the replayed time shrinks
-// with them. Neighbours stay as they are.
-func (l *Load) faster(s *scenario.Scenario, r *simulate.Replay, own int, factor float64) {
+// scaleArrivals makes the container's arrivals and sleeps follow each other faster by a factor. The replayed
+// time shrinks with them. Neighbours stay as they are.
+func (l *Load) scaleArrivals(s *scenario.Scenario, r *simulate.Replay, own int, factor float64) {
 	scaled := func(d time.Duration) time.Duration { return time.Duration(float64(d) / factor) }
 	s.Duration = max(1, scaled(s.Duration))
 	r.Threads = slices.Clone(r.Threads)
@@ -41,20 +41,20 @@ func (l *Load) faster(s *scenario.Scenario, r *simulate.Replay, own int, factor 
 // fillRun is the mean CPU time of a run of the load that fills a host.
 const fillRun = 5 * time.Millisecond
 
-// fillSeed makes every forecast's full host the same one.
+// fillSeed is fixed so that every forecast fills the host in the same way.
 const fillSeed = 0x66756c6c686f7374
 
-// fill adds neighbours until so large a share of the host is wanted: runs of exponential length that come at random, one
-// thread per CPU. Their weight is to the container's as their CPUs are to its limit, as where every CPU is sold at one
-// price.
-func (l *Load) fill(s *scenario.Scenario, r *simulate.Replay, share float64) {
+// fillHost adds neighbours until threads want that share of the host's CPUs: one thread per CPU, with runs of
+// exponential length at random times. The weight of these neighbours is to the container's as their CPUs are
+// to its limit, as if every CPU were sold at one price.
+func (l *Load) fillHost(s *scenario.Scenario, r *simulate.Replay, share float64) {
 	n := s.Host.CPUs
-	window := l.Window.Seconds()
-	missing := share*float64(n) - (l.Recorded.CPU+l.OthersUsed).Seconds()/window
+	window := l.window.Seconds()
+	missing := share*float64(n) - (l.recorded.cpu+l.othersUsed).Seconds()/window
 	if missing <= 0 {
 		return
 	}
-	weight := float64(s.Cgroups[l.top()].Weight) * missing / l.Limit
+	weight := float64(s.Cgroups[l.top()].Weight) * missing / l.limit
 	s.Cgroups = append(slices.Clone(s.Cgroups), scenario.Cgroup{
 		Name: "full", Parent: -1, Weight: min(10_000, max(1, int(math.Round(weight)))), CPUs: s.Host.All().Difference(s.Host.Reserved),
 		Limit: bandwidth.Limit{Quota: bandwidth.NoQuota, Period: 100 * time.Millisecond},
@@ -76,11 +76,11 @@ func (l *Load) fill(s *scenario.Scenario, r *simulate.Replay, share float64) {
 	}
 }
 
-// top is the container's ancestor right below the root, whose weight counts against others.
+// top returns the container's ancestor right below the root, whose weight counts against others.
 func (l *Load) top() int {
-	at := l.Container
-	for l.Scenario.Cgroups[at].Parent >= 0 {
-		at = l.Scenario.Cgroups[at].Parent
+	at := l.container
+	for l.recordedScenario.Cgroups[at].Parent >= 0 {
+		at = l.recordedScenario.Cgroups[at].Parent
 	}
 	return at
 }

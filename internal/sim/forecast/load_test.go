@@ -12,24 +12,24 @@ import (
 
 const ms = time.Millisecond
 
-// loadOf is the Load of a recording in memory.
+// loadOf returns the Load of a recording in memory.
 func loadOf(t testing.TB, r recording.Recording) *Load {
 	t.Helper()
-	b, err := NewBuilder(r.Header)
+	b, err := newBuilder(r.Header)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range r.Events {
-		b.Add(&r.Events[i])
+		b.add(&r.Events[i])
 	}
-	l, err := b.Finish(r.Footer)
+	l, err := b.finish(r.Footer)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return l
 }
 
-// bursts is a pool that is woken together and spends the quota.
+// bursts is a pool whose threads wake together and spend the quota.
 func bursts() recording.Recording {
 	s := rt.New(8).Limit(50*ms, 100*ms).Process("java")
 	w := s.Threads("http-worker", 8)
@@ -43,7 +43,7 @@ func TestChains(t *testing.T) {
 		t.Fatalf("pools %+v %+v", l.Pools[0], l.Pools[1])
 	}
 	runs, used := 0, time.Duration(0)
-	for _, th := range l.Replay.Threads {
+	for _, th := range l.replay.Threads {
 		for _, s := range th.Steps {
 			if s.Kind == simulate.StepRun {
 				runs++
@@ -54,35 +54,38 @@ func TestChains(t *testing.T) {
 	if want := 64 * 8 * ms; used != want || runs != 64 {
 		t.Errorf("%v of CPU time in %d runs, and %v in 64 are wanted", used, runs, want)
 	}
-	if l.Limit != 0.5 || !l.Scenario.Cgroups[l.Binding].Limit.Limited() || l.Binding != l.Container {
-		t.Errorf("limit %v of cgroup %d, container %d", l.Limit, l.Binding, l.Container)
+	if l.limit != 0.5 || !l.recordedScenario.Cgroups[l.binding].Limit.Limited() || l.binding != l.container {
+		t.Errorf("limit %v of cgroup %d, container %d", l.limit, l.binding, l.container)
 	}
 }
 
 func TestReplayAsRecorded(t *testing.T) {
 	l := loadOf(t, bursts())
-	s := l.Scenario
-	r, err := simulate.RunReplay(s, &l.Replay, simulate.Options{Seed: 1})
+	s := l.recordedScenario
+	r, err := simulate.RunReplay(s, &l.replay, simulate.Options{Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := r.Outcome.Cgroups[s.Cgroups[l.Container].Name]
-	if c.ThrottledPeriods != *l.Recorded.ThrottledPeriods || seconds(c.UsageSeconds) != l.Recorded.CPU {
-		t.Errorf("%d throttled periods and %v s of CPU time, recorded %d and %v", c.ThrottledPeriods, c.UsageSeconds, *l.Recorded.ThrottledPeriods, l.Recorded.CPU)
+	c := r.Outcome.Cgroups[s.Cgroups[l.container].Name]
+	if c.ThrottledPeriods != *l.recorded.throttledPeriods || seconds(c.UsageSeconds) != l.recorded.cpu {
+		t.Errorf("%d throttled periods and %v s of CPU time, recorded %d and %v", c.ThrottledPeriods, c.UsageSeconds, *l.recorded.throttledPeriods, l.recorded.cpu)
 	}
-	// The ideal host of the recording stops all at once, the kernel's rules silo by silo: the longest wait is the same.
-	now, was := *r.Times[l.Pools[1].Workloads[0]].Response.Max(), *l.Pools[1].Recorded.Response.Max()
+	// The ideal host of the recording stops all CPUs at once, the kernel's rules stop silo by silo: the
+	// longest wait is the same.
+	now, was := *r.Times[l.Pools[1].workloads[0]].Response.Max(), *l.Pools[1].recorded.Response.Max()
 	if math.Abs(now-was) > 5 {
 		t.Errorf("the longest response took %.1f ms, recorded %.1f", now, was)
 	}
 }
 
-// A thread that another of the container wakes waits for that one; a timer's regular sleep begins when it begins.
+// A thread that another thread of the container wakes waits for that thread. A regular timer's sleep begins
+// when the thread goes to sleep.
 func TestCauses(t *testing.T) {
 	s := rt.New(2).Limit(100*ms, 100*ms).Process("app")
 	tids := s.Threads("w", 2)
 	feeder, worker := tids[0], tids[1]
-	// The feeder sleeps 10 ms after each run, whatever that took, and wakes the worker in the middle of it.
+	// The feeder sleeps 10 ms after each run, however long that took, and wakes the worker in the middle of
+	// the run.
 	at := func(d time.Duration, e recording.Event) { e.AtNS = d.Nanoseconds(); s.Add(e) }
 	now := 10 * ms
 	for i := range 20 {
@@ -98,22 +101,22 @@ func TestCauses(t *testing.T) {
 	l := loadOf(t, s.Run(now-ms))
 	kinds := func(tid int) map[simulate.StepKind]int {
 		n := map[simulate.StepKind]int{}
-		for _, step := range l.Replay.Threads[tid].Steps {
+		for _, step := range l.replay.Threads[tid].Steps {
 			n[step.Kind]++
 		}
 		return n
 	}
-	// The first sleep began before the recording: how long it was is not known.
+	// The first sleep began before the recording, so its length is unknown.
 	if got := kinds(1); got[simulate.StepSleep] < 19 || got[simulate.StepWake] != 20 || got[simulate.StepRun] != 40 {
 		t.Errorf("the feeder: %v", got)
 	}
-	// As many shards, and other threads that take the work: nothing changes.
-	r, err := l.Run(Trial{Remedy: Remedy{Name: Shards, Factor: 1}, Load: 1, Seed: 1})
-	if err != nil || r.Refused != nil {
-		t.Fatal(err, r.Refused)
+	// As many shards, and other threads that take the work, change nothing.
+	r, err := l.run(trial{remedy: Remedy{Name: Shards, Factor: 1}, load: 1, seed: 1})
+	if err != nil || r.refused != nil {
+		t.Fatal(err, r.refused)
 	}
-	if all := l.summed([]Result{r}, "").Response; all.Count() < 38 || *all.Max() > 14 || r.Unfinished > 0 || r.CPU != l.Recorded.CPU {
-		t.Errorf("the same shards: %d responses up to %.1f ms, %v of CPU time and %v left", all.Count(), *all.Max(), r.CPU, r.Unfinished)
+	if all := l.mergedTimes([]result{r}, "").Response; all.Count() < 38 || *all.Max() > 14 || r.unfinished > 0 || r.cpu != l.recorded.cpu {
+		t.Errorf("the same shards: %d responses up to %.1f ms, %v of CPU time and %v left", all.Count(), *all.Max(), r.cpu, r.unfinished)
 	}
 	if got := kinds(2); got[simulate.StepAwait] != 20 || got[simulate.StepRun] != 20 {
 		t.Errorf("the worker: %v", got)

@@ -31,15 +31,15 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// recorded is a probe of experiments that records one of their cgroups, as 'unthrottle explain --record' does.
+// recorded is a realrun.Probe that records one of the cgroups, as 'unthrottle explain --record' does.
 type recorded struct {
 	host   *cgroup.Host
 	target string
 	file   bytes.Buffer
 }
 
-// Watch implements experiment.Probe. It records from now on, before the load comes: loading the probe takes long, and
-// not always as long, so that else each run of a workload would be seen from another moment on.
+// Watch implements realrun.Probe. It begins to record before the load begins. Loading the probe takes a
+// varying time, so that each run would otherwise begin at another moment.
 func (r *recorded) Watch(cgroups map[string]cgroup.Group) (realrun.Watching, error) {
 	began := make(chan struct{})
 	o := live.Options{
@@ -66,7 +66,7 @@ func (r *recorded) Watch(cgroups map[string]cgroup.Group) (realrun.Watching, err
 	}
 }
 
-// recordedRun is one recording under way.
+// recordedRun is one recording in progress.
 type recordedRun struct {
 	ended chan error
 	stop  context.CancelFunc
@@ -81,7 +81,7 @@ func (w *recordedRun) End() (map[string]realrun.Measured, error) {
 
 func (w *recordedRun) Close() { w.stop() }
 
-// record runs a scenario for real, and gives the recording of the cgroup "app" as a Load.
+// record runs a scenario for real, and returns the recording of the cgroup "app" as a Load.
 func record(t testing.TB, tree *cgrouptest.Tree, s scenario.Scenario, seed uint64) *Load {
 	t.Helper()
 	r := &recorded{host: tree.Host, target: "app"}
@@ -91,10 +91,11 @@ func record(t testing.TB, tree *cgrouptest.Tree, s scenario.Scenario, seed uint6
 	return loaded(t, r.file.Bytes())
 }
 
-// tail is cut off the end of a recording: a workload's threads end with it, and those of a running service do not.
+// tail is the end of a recording that the test drops: a workload's threads end with it, and those of a
+// running service do not.
 const tail = 100 * time.Millisecond
 
-// loaded is a recording as a Load; of a container without a limit it has figures, and nothing to be replayed.
+// loaded returns a recording as a Load. Without a limit the Load has figures, and no replay.
 func loaded(t testing.TB, file []byte) *Load {
 	t.Helper()
 	read := func(take func(*recording.Event)) *recording.Reader {
@@ -116,22 +117,22 @@ func loaded(t testing.TB, file []byte) *Load {
 	footer := r.Footer()
 	end := footer.EndNS
 	footer.EndNS -= tail.Nanoseconds()
-	b, err := NewBuilder(r.Header)
+	b, err := newBuilder(r.Header)
 	if err != nil {
 		t.Fatal(err)
 	}
 	read(func(e *recording.Event) {
 		if e.AtNS < footer.EndNS {
 			cut.add(e)
-			b.Add(e)
+			b.add(e)
 		}
 	})
 	if n := footer.UsageNS; n != nil {
 		*n = int64(float64(*n) * cut.until(footer.EndNS) / whole.until(end))
 	}
-	l, err := b.Finish(footer)
-	if errors.Is(err, ErrNoLimit) {
-		l, err = b.made, nil
+	l, err := b.finish(footer)
+	if errors.Is(err, errNoLimit) {
+		l, err = b.load, nil
 		l.Pools = b.measured
 	}
 	if err != nil {
@@ -140,7 +141,7 @@ func loaded(t testing.TB, file []byte) *Load {
 	return l
 }
 
-// onCPUs adds up for how long threads of the container had a CPU, by those that have one now: since when.
+// onCPUs adds up the time for which threads of the container had a CPU. since has the CPUs that one has now.
 type onCPUs struct {
 	since map[int32]int64
 	sum   int64

@@ -11,17 +11,17 @@ import (
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
 )
 
-// Work as requests that any thread of a pool can take. A resized pool, or another shard, has other threads than were
-// recorded: what each did cannot be replayed. What is kept is when work came to the pool and how much it was; who woke
-// whom is not.
+// A resized pool, or another number of shards, has other threads than the recording, so a replay of each
+// thread's steps is impossible. Here work is a request that any thread of a pool can take. The model keeps
+// when work came to the pool and how much it was; it does not keep which thread woke which.
 
-// takes says whether a pool's work could be taken by any of its threads: it comes from outside or from other threads,
-// and not with a thread's own sleeping habit.
-func (l *Load) takes(p *Pool) bool {
+// sharesWork reports whether any thread of a pool could take its work. The work must come from outside or
+// from other threads, not from a thread's own periodic sleep.
+func (l *Load) sharesWork(p *Pool) bool {
 	some := false
-	for _, w := range p.Workloads {
+	for _, w := range p.workloads {
 		first, n := l.threadsOf(w)
-		for _, t := range l.Replay.Threads[first : first+n] {
+		for _, t := range l.replay.Threads[first : first+n] {
 			for _, s := range t.Steps {
 				if s.Kind == simulate.StepSleep {
 					return false
@@ -33,24 +33,24 @@ func (l *Load) takes(p *Pool) bool {
 	return some
 }
 
-// threadsOf are a workload's: the first one's index, and how many.
+// threadsOf returns the index of a workload's first thread, and how many it has.
 func (l *Load) threadsOf(workload int) (first, n int) {
-	for _, w := range l.Scenario.Workloads[:workload] {
+	for _, w := range l.recordedScenario.Workloads[:workload] {
 		first += w.Threads
 	}
-	return first, l.Scenario.Workloads[workload].Threads
+	return first, l.recordedScenario.Workloads[workload].Threads
 }
 
-// wide says whether a pool has more threads than so many, and any of them could take its work.
-func (l *Load) wide(p *Pool, threads int) bool { return p.Threads > threads && l.takes(p) }
+// resizable reports whether a pool has more threads than that, and any of them could take its work.
+func (l *Load) resizable(p *Pool, threads int) bool { return p.threads > threads && l.sharesWork(p) }
 
-// resized are the remedies of the pool that is wider than the limit and does most work: as many threads as the limit has
-// CPUs; and of all such pools together, where there are several.
+// resized returns remedies that give a pool as many threads as the limit has CPUs: for the pool with the most
+// work among those that have more, and for all such pools together if there are several.
 func (l *Load) resized() (all []Remedy) {
-	n := int(math.Ceil(l.Limit))
+	n := int(math.Ceil(l.limit))
 	best, most, wide := -1, time.Duration(0), 0
 	for i, p := range l.Pools {
-		if !l.wide(p, n) {
+		if !l.resizable(p, n) {
 			continue
 		}
 		wide++
@@ -69,12 +69,12 @@ func (l *Load) resized() (all []Remedy) {
 
 // work is the CPU time that a pool's threads want.
 func (l *Load) work(p *Pool) (work time.Duration) {
-	for _, w := range p.Workloads {
+	for _, w := range p.workloads {
 		first, n := l.threadsOf(w)
-		for _, t := range l.Replay.Threads[first : first+n] {
+		for _, t := range l.replay.Threads[first : first+n] {
 			for _, s := range t.Steps {
 				if s.Kind == simulate.StepRun {
-					work += min(s.For, l.Window)
+					work += min(s.For, l.window)
 				}
 			}
 		}
@@ -82,10 +82,10 @@ func (l *Load) work(p *Pool) (work time.Duration) {
 	return work
 }
 
-// modelled is a scenario with its replay in which pools take their work from a queue.
-func (l *Load) modelled(r Remedy, s scenario.Scenario, replay simulate.Replay) (scenario.Scenario, simulate.Replay, []*Pool, error) {
+// withQueues returns a scenario and its replay in which the remedy's pools take their work from a queue.
+func (l *Load) withQueues(r Remedy, s scenario.Scenario, replay simulate.Replay) (scenario.Scenario, simulate.Replay, []*Pool, error) {
 	if r.Name == Shards {
-		c := &s.Cgroups[l.Binding]
+		c := &s.Cgroups[l.binding]
 		c.Limit.Quota = time.Duration(float64(c.Limit.Quota) / r.Factor)
 		c.Limit.Burst = time.Duration(float64(c.Limit.Burst) / r.Factor)
 		if err := c.Limit.Check(&s.Host.Rules); err != nil {
@@ -98,14 +98,14 @@ func (l *Load) modelled(r Remedy, s scenario.Scenario, replay simulate.Replay) (
 	workers := map[int]int{}
 	of := map[int]int{}
 	for i, p := range l.Pools {
-		queued := r.Name == Shards && l.takes(p) || r.Name == Pools && (i == r.Pool || r.Pool == AllPools && l.wide(p, r.CPUs))
-		for _, w := range p.Workloads {
+		queued := r.Name == Shards && l.sharesWork(p) || r.Name == Pools && (i == r.Pool || r.Pool == AllPools && l.resizable(p, r.CPUs))
+		for _, w := range p.workloads {
 			of[w] = -1
 			if queued {
-				of[w] = p.Workloads[0]
-				workers[p.Workloads[0]] = p.Threads
+				of[w] = p.workloads[0]
+				workers[p.workloads[0]] = p.threads
 				if r.Name == Pools {
-					workers[p.Workloads[0]] = r.CPUs
+					workers[p.workloads[0]] = r.CPUs
 				}
 			}
 		}
@@ -116,17 +116,17 @@ func (l *Load) modelled(r Remedy, s scenario.Scenario, replay simulate.Replay) (
 		at += len(threads)
 		into, own := of[w]
 		switch {
-		case !own: // a neighbour's
+		case !own: // a neighbour's workload
 			out.Threads = append(out.Threads, threads...)
 		case into < 0:
 			for _, t := range threads {
-				t.Steps = timed(t.Steps)
+				t.Steps = withoutCauses(t.Steps)
 				t.Again = t.Again && len(t.Steps) > 1 && !slices.ContainsFunc(t.Steps[1:], func(s simulate.ReplayStep) bool { return s.Kind == simulate.StepUntil })
 				out.Threads = append(out.Threads, t)
 			}
 		default:
 			for _, t := range threads {
-				pooled[into] = append(pooled[into], runs(t.Steps)...)
+				pooled[into] = append(pooled[into], queuedRuns(t.Steps)...)
 			}
 			s.Workloads[w].Threads = 0
 			if w == into {
@@ -142,15 +142,15 @@ func (l *Load) modelled(r Remedy, s scenario.Scenario, replay simulate.Replay) (
 	for w, queue := range pooled {
 		slices.SortStableFunc(queue, func(a, b simulate.QueuedRun) int { return cmp.Compare(a.At, b.At) })
 		if r.Name == Shards {
-			queue = sharded(queue, r.Factor, l.Window)
+			queue = shardQueue(queue, r.Factor, l.window)
 		}
 		out.Queues[w] = queue
 	}
 	return s, out, l.Pools, nil
 }
 
-// timed are steps without causes within the container: everything comes when it came.
-func timed(steps []simulate.ReplayStep) []simulate.ReplayStep {
+// withoutCauses replaces waits for other threads of the container by the recorded times.
+func withoutCauses(steps []simulate.ReplayStep) []simulate.ReplayStep {
 	var out []simulate.ReplayStep
 	for _, s := range steps {
 		switch s.Kind {
@@ -164,8 +164,8 @@ func timed(steps []simulate.ReplayStep) []simulate.ReplayStep {
 	return out
 }
 
-// runs are the work of a thread, and when each came.
-func runs(steps []simulate.ReplayStep) []simulate.QueuedRun {
+// queuedRuns returns the runs of a thread, each with the time at which it came.
+func queuedRuns(steps []simulate.ReplayStep) []simulate.QueuedRun {
 	var all []simulate.QueuedRun
 	came := time.Duration(0)
 	fresh := true
@@ -185,9 +185,10 @@ func runs(steps []simulate.ReplayStep) []simulate.QueuedRun {
 	return all
 }
 
-// sharded is what one of so many times as many shards gets of the work: every second run of two; or, of half as many,
-// the work of two, the other one's being this one's half of the time later.
-func sharded(queue []simulate.QueuedRun, factor float64, window time.Duration) []simulate.QueuedRun {
+// shardQueue returns the work of one shard when there are factor times as many. A factor of 2 leaves every
+// second run. A factor of 0.5 adds the work of a second shard, which is this one's work shifted by half of
+// the time.
+func shardQueue(queue []simulate.QueuedRun, factor float64, window time.Duration) []simulate.QueuedRun {
 	var out []simulate.QueuedRun
 	if factor >= 1 {
 		every := int(math.Round(factor))

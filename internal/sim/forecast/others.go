@@ -13,22 +13,25 @@ type otherKey struct {
 	cpu   int32
 }
 
-// other is what somebody else used of a CPU: runs that begin when they began, each as long as it ran in all.
+// other is the CPU time that an owner outside of the container used on a CPU: runs that begin at their
+// recorded time, each as long as its CPU time.
 type other struct {
 	otherKey
-	steps  []simulate.ReplayStep
-	used   int64
-	began  int64
-	ended  int64
-	halted bool // interrupted, it still wants the CPU
-	sum    int64
+	steps       []simulate.ReplayStep
+	used        int64
+	began       int64
+	ended       int64
+	interrupted bool // was preempted, and still wants the CPU
+	sum         int64
 }
 
-// patience is how long after an interruption the same owner on the same CPU still counts as the one who goes on.
-const patience = 100 * time.Millisecond
+// resumeWindow is the time after a preemption within which the same owner on the same CPU counts as the same
+// run.
+const resumeWindow = 100 * time.Millisecond
 
-// held counts the time for which somebody else held a CPU. runnable: was interrupted, and goes on later.
-func (b *Builder) held(n int32, c *cpu, runnable bool) {
+// noteOther counts the time for which an owner outside of the container held a CPU. runnable says that the
+// owner was preempted and goes on later.
+func (b *builder) noteOther(n int32, c *cpu, runnable bool) {
 	d := b.now - c.since
 	if c.owner == recording.Idle || d <= 0 {
 		return
@@ -42,17 +45,17 @@ func (b *Builder) held(n int32, c *cpu, runnable bool) {
 		o = &other{otherKey: key}
 		b.others[key] = o
 	}
-	if !o.halted || c.since-o.ended > patience.Nanoseconds() {
-		b.endOther(o)
+	if !o.interrupted || c.since-o.ended > resumeWindow.Nanoseconds() {
+		b.flushOther(o)
 		o.began = c.since
 	}
 	o.used += d
 	o.sum += d
-	o.ended, o.halted = b.now, runnable
+	o.ended, o.interrupted = b.now, runnable
 }
 
-// endOther writes down what an owner did since it came.
-func (b *Builder) endOther(o *other) {
+// flushOther makes steps of an owner's last run.
+func (b *builder) flushOther(o *other) {
 	if o.used == 0 {
 		return
 	}

@@ -40,7 +40,7 @@ workloads:
 `,
 }
 
-// The replay of a real recording under the recorded limit comes out as recorded.
+// The replay of a real recording under the recorded limit has the recorded figures.
 func TestRealSelfCheck(t *testing.T) {
 	require.Root(t)
 	require.BPF(t)
@@ -54,28 +54,28 @@ func TestRealSelfCheck(t *testing.T) {
 				t.Fatal(err)
 			}
 			l := record(t, tree, s, 1)
-			for _, note := range l.Notes {
+			for _, note := range l.notes {
 				t.Log(note)
 			}
-			r, err := l.Run(Trial{Remedy: Remedy{Name: None}, Load: 1, Seed: 1})
-			if err != nil || r.Refused != nil {
-				t.Fatal(err, r.Refused)
+			r, err := l.run(trial{remedy: Remedy{Name: None}, load: 1, seed: 1})
+			if err != nil || r.refused != nil {
+				t.Fatal(err, r.refused)
 			}
-			was := float64(*l.Recorded.ThrottledPeriods)
-			t.Logf("throttled periods %d, recorded %.0f; CPU %v, recorded %v", r.ThrottledPeriods, was, r.CPU, l.Recorded.CPU)
-			if l.Recorded.Stopped != nil {
-				t.Logf("stopped %v, recorded %v", r.Stopped, *l.Recorded.Stopped)
+			was := float64(*l.recorded.throttledPeriods)
+			t.Logf("throttled periods %d, recorded %.0f; CPU %v, recorded %v", r.throttledPeriods, was, r.cpu, l.recorded.cpu)
+			if l.recorded.stopped != nil {
+				t.Logf("stopped %v, recorded %v", r.stopped, *l.recorded.stopped)
 			}
 			for i, p := range l.Pools {
-				if now, then := r.Times[i].Response, p.Recorded.Response; now.Count() > 0 && then.Count() > 0 {
+				if now, then := r.times[i].Response, p.recorded.Response; now.Count() > 0 && then.Count() > 0 {
 					t.Logf("%s: %d responses p50 %.2f p99 %.2f max %.2f, recorded %d %.2f %.2f %.2f", p.Name, now.Count(), *now.Quantile(0.5), *now.Quantile(0.99), *now.Max(),
 						then.Count(), *then.Quantile(0.5), *then.Quantile(0.99), *then.Max())
 				}
 			}
-			if now := float64(r.ThrottledPeriods); math.Abs(now-was) > 3+0.2*was {
+			if now := float64(r.throttledPeriods); math.Abs(now-was) > 3+0.2*was {
 				t.Errorf("%.0f throttled periods, recorded %.0f", now, was)
 			}
-			if now, was := r.CPU.Seconds(), l.Recorded.CPU.Seconds(); math.Abs(now-was) > 0.05+0.1*was {
+			if now, was := r.cpu.Seconds(), l.recorded.cpu.Seconds(); math.Abs(now-was) > 0.05+0.1*was {
 				t.Errorf("%.3f s of CPU time, recorded %.3f", now, was)
 			}
 		})

@@ -10,7 +10,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/sim/scenario"
 )
 
-// Names of remedies in rows, in the order of the table.
+// Names of the remedies in rows, in the order of the table.
 const (
 	None   = "none"
 	Pin    = "pin"
@@ -23,31 +23,32 @@ const (
 	Shards = "shards"
 )
 
-// Remedy is one setting to be forecast.
+// Remedy is one setting to forecast.
 type Remedy struct {
 	Name string
-	// CPUs of Pin; threads of Pools; of Narrow, 0: the limit rounded up.
+	// CPUs is the number of CPUs of Pin, of threads of Pools, and of CPUs of Narrow (0: the limit rounded
+	// up).
 	CPUs int
-	// Burst of Burst, Period of Period.
+	// Burst is that of Burst, Period that of Period.
 	Burst, Period time.Duration
-	// Factor of Raise, of the limit; of Shards, of their number.
+	// Factor multiplies the limit for Raise, and the number of shards for Shards.
 	Factor float64
-	// Pool of Pools, by index in Load.Pools, or AllPools.
+	// Pool is the pool of Pools, as an index in Load.Pools, or AllPools.
 	Pool int
 }
 
-// AllPools are those with more threads than the limit has CPUs, all resized together.
+// AllPools resizes all pools together that have more threads than the limit has CPUs.
 const AllPools = -1
 
-// Modelled says whether other threads take the work than did, which is no replay.
+// Modelled reports whether other threads take the work than in the recording, so that the row is no replay.
 func (r Remedy) Modelled() bool { return r.Name == Pools || r.Name == Shards }
 
-// Remedies are what is forecast for a load where nobody asks for anything else: one row each. cpus is how many CPUs to
-// pin to; 0: the limit rounded up.
-func (l *Load) Remedies(cpus int) []Remedy {
-	limit := l.Scenario.Cgroups[l.Binding].Limit
+// remedies returns the default rows of a forecast. cpus is the number of CPUs to pin to; 0: the limit rounded
+// up.
+func (l *Load) remedies(cpus int) []Remedy {
+	limit := l.recordedScenario.Cgroups[l.binding].Limit
 	if cpus <= 0 {
-		cpus = int(math.Ceil(l.Limit))
+		cpus = int(math.Ceil(l.limit))
 	}
 	all := []Remedy{{Name: None}, {Name: Pin, CPUs: cpus}, {Name: Narrow}, {Name: Burst, Burst: limit.Quota}}
 	for _, period := range []time.Duration{10, 20, 50} {
@@ -60,14 +61,15 @@ func (l *Load) Remedies(cpus int) []Remedy {
 	return append(all, Remedy{Name: Shards, Factor: 0.5}, Remedy{Name: Shards, Factor: 2})
 }
 
-// scenario is the load's scenario with a remedy in force. An error says why it cannot be.
-func (l *Load) scenario(r Remedy) (scenario.Scenario, error) {
-	s := l.Scenario
+// scenarioWith returns the recorded scenario with a remedy in force. The error says why the remedy cannot be
+// in force.
+func (l *Load) scenarioWith(r Remedy) (scenario.Scenario, error) {
+	s := l.recordedScenario
 	s.Cgroups = slices.Clone(s.Cgroups)
-	at, remedy := l.Binding, (*scenario.Remedy)(nil)
+	at, remedy := l.binding, (*scenario.Remedy)(nil)
 	switch r.Name {
 	case Pin:
-		at, remedy = l.Container, &scenario.Remedy{Kind: scenario.Pin, CPUs: r.CPUs}
+		at, remedy = l.container, &scenario.Remedy{Kind: scenario.Pin, CPUs: r.CPUs}
 	case Narrow:
 		if r.CPUs > 0 {
 			s.Cgroups[at].Limit.Quota = time.Duration(r.CPUs) * s.Cgroups[at].Limit.Period
@@ -80,8 +82,8 @@ func (l *Load) scenario(r Remedy) (scenario.Scenario, error) {
 	case Raise:
 		remedy = &scenario.Remedy{Kind: scenario.Raise, Factor: r.Factor}
 	case Weight:
-		// No quota at or above it: one that is left would hold it all the same.
-		for up := l.Container; up >= 0; up = s.Cgroups[up].Parent {
+		// A quota left at any level would still throttle, so all of them go.
+		for up := l.container; up >= 0; up = s.Cgroups[up].Parent {
 			s.Cgroups[up].Limit.Quota, s.Cgroups[up].Limit.Burst = bandwidth.NoQuota, 0
 		}
 	}
@@ -93,10 +95,10 @@ func (l *Load) scenario(r Remedy) (scenario.Scenario, error) {
 	return remedied, nil
 }
 
-// Reserved is how many CPUs a remedy takes away from others for good: those of a pin, the limit of a quota. nil: no
-// quota and no CPUs of its own, so that nothing is reserved and nothing bounds it.
-func (l *Load) Reserved(r Remedy) *float64 {
-	limit := l.Limit
+// reserved is how many CPUs a remedy takes away from others for good: the CPUs of a pin, or the limit of a
+// quota. nil: nothing is reserved, and nothing bounds the use.
+func (l *Load) reserved(r Remedy) *float64 {
+	limit := l.limit
 	switch r.Name {
 	case Pin:
 		limit = float64(r.CPUs)
@@ -108,7 +110,7 @@ func (l *Load) Reserved(r Remedy) *float64 {
 	return &limit
 }
 
-// Parameters of a remedy, as told in JSON: the unit is in the name.
+// Parameters returns a remedy's parameters as JSON shows them. The names have the units.
 func (r Remedy) Parameters() map[string]any {
 	p := map[string]any{}
 	switch r.Name {

@@ -9,27 +9,27 @@ import (
 	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
-// Figures are what came of one remedy.
+// Figures are the predicted figures of one remedy.
 type Figures struct {
 	ThrottledPeriods float64
 	Stopped          time.Duration
-	// Delay and Response of all pools together, over all seeds, and of each.
+	// Delay and Response have all pools together, over all seeds; Pools has each pool.
 	Delay, Response Quantiles
 	Pools           []PoolFigures
 	// Widest is the most CPUs at once, in any run.
 	Widest int
 	CPU    time.Duration // used
-	// Unfinished is CPU time that was still to come at the end of what should have been done.
+	// Unfinished is the CPU time that was still to do at the end.
 	Unfinished time.Duration
 }
 
-// PoolFigures are those of one pool.
+// PoolFigures are the figures of one pool.
 type PoolFigures struct {
 	Name, Process   string
 	Delay, Response Quantiles
 }
 
-// Quantiles of a distribution of times, in milliseconds; nil: nothing was counted.
+// Quantiles of a distribution of times, in milliseconds; nil: the distribution is empty.
 type Quantiles struct {
 	Count              uint64
 	P50, P90, P99, Max *float64
@@ -39,92 +39,94 @@ func quantilesOf(t *simulate.Times) Quantiles {
 	return Quantiles{Count: t.Count(), P50: t.Quantile(0.5), P90: t.Quantile(0.9), P99: t.Quantile(0.99), Max: t.Max()}
 }
 
-// Neighbours are what others lose by a remedy, or gain, against leaving it.
+// Neighbours is the effect of a remedy on other containers, compared with none.
 type Neighbours struct {
-	// Lost is CPU time that they do not get within the recording's time; below 0: they get more.
+	// Lost is the CPU time that they lose within the recording's time. Below 0 they gain.
 	Lost time.Duration
-	// P99 of their responses in milliseconds, and without the remedy; nil: there are none.
+	// P99 is the p99 of their responses in milliseconds, Before the same without the remedy; nil: there are
+	// none.
 	P99, Before *float64
 }
 
-// Trial is one run: a remedy, a host load (0: as recorded), a seed.
-type Trial struct {
-	Remedy   Remedy
-	HostLoad float64
-	Load     float64 // factor of arrivals
-	Seed     uint64
+// trial is one run: a remedy, a host load (0: as recorded), a seed.
+type trial struct {
+	remedy   Remedy
+	hostLoad float64
+	load     float64 // factor of arrivals
+	seed     uint64
 }
 
-// Result of a Trial.
-type Result struct {
-	Refused error // the remedy cannot be in force
-	// Figures of the run by itself.
-	ThrottledPeriods uint64
-	Stopped          time.Duration
-	CPU              time.Duration
-	Widest           int
-	Times            []simulate.ReplayTimes // by pool of the load
-	Others           simulate.ReplayTimes
-	Unfinished       time.Duration
-	Demand           time.Duration // of the container, that came in the time
-	Events           uint64
+// result is the result of a trial.
+type result struct {
+	refused error // why the remedy cannot be in force
+	// The figures of this run.
+	throttledPeriods uint64
+	stopped          time.Duration
+	cpu              time.Duration
+	widest           int
+	times            []simulate.ReplayTimes // by pool of the load
+	others           simulate.ReplayTimes
+	unfinished       time.Duration
+	demand           time.Duration // of the container, that came within the time
+	events           uint64
 }
 
-// Run makes a trial. Errors are those of the simulator, none for a remedy that cannot be: see Result.Refused.
-func (l *Load) Run(t Trial) (Result, error) {
-	s, err := l.scenario(t.Remedy)
+// run makes a trial. It returns the errors of the simulator. A remedy that cannot be in force is no error:
+// see result.refused.
+func (l *Load) run(t trial) (result, error) {
+	s, err := l.scenarioWith(t.remedy)
 	if err != nil {
-		return Result{Refused: err}, nil
+		return result{refused: err}, nil
 	}
-	replay := l.Replay
-	if t.Remedy.Name != None || t.HostLoad > 0 || t.Load != 1 {
-		// Writing a limit lets its periods begin anew, and another load or time is not the recorded one anyway.
+	replay := l.replay
+	if t.remedy.Name != None || t.hostLoad > 0 || t.load != 1 {
+		// Another limit begins new periods, and another load or time is not the recorded one.
 		replay.Phase = nil
 	}
 	pools, of := l.Pools, l.own
-	if t.Remedy.Modelled() {
-		s, replay, pools, err = l.modelled(t.Remedy, s, replay)
+	if t.remedy.Modelled() {
+		s, replay, pools, err = l.withQueues(t.remedy, s, replay)
 		if err != nil {
-			return Result{Refused: err}, nil
+			return result{refused: err}, nil
 		}
 	}
-	if t.Load != 1 {
-		l.faster(&s, &replay, of, t.Load)
+	if t.load != 1 {
+		l.scaleArrivals(&s, &replay, of, t.load)
 	}
-	if t.HostLoad > 0 {
-		l.fill(&s, &replay, t.HostLoad)
+	if t.hostLoad > 0 {
+		l.fillHost(&s, &replay, t.hostLoad)
 	}
-	l.outlast(&s)
-	r, err := simulate.RunReplay(s, &replay, simulate.Options{Seed: t.Seed})
+	l.stretchQuotas(&s)
+	r, err := simulate.RunReplay(s, &replay, simulate.Options{Seed: t.seed})
 	if err != nil {
-		return Result{}, err
+		return result{}, err
 	}
-	return l.result(s.Cgroups[l.Container].Name, s.Cgroups[l.Binding].Name, pools, r), nil
+	return l.result(s.Cgroups[l.container].Name, s.Cgroups[l.binding].Name, pools, r), nil
 }
 
-// result picks the container's figures, and those of its neighbours, out of a run.
-func (l *Load) result(container, binding string, pools []*Pool, r simulate.ReplayResult) Result {
+// result extracts the figures of the container and of its neighbours from a run.
+func (l *Load) result(container, binding string, pools []*Pool, r simulate.ReplayResult) result {
 	own := r.Outcome.Cgroups[container]
-	out := Result{
-		ThrottledPeriods: r.Outcome.Cgroups[binding].ThrottledPeriods, Stopped: seconds(*own.StoppedSeconds),
-		CPU: l.paid(seconds(own.UsageSeconds)), Others: newTimes(), Events: r.Events,
+	out := result{
+		throttledPeriods: r.Outcome.Cgroups[binding].ThrottledPeriods, stopped: seconds(*own.StoppedSeconds),
+		cpu: l.chargedFor(seconds(own.UsageSeconds)), others: newTimes(), events: r.Events,
 	}
 	for _, w := range own.Width {
-		out.Widest = max(out.Widest, w.CPUs)
+		out.widest = max(out.widest, w.CPUs)
 	}
 	for _, p := range pools {
 		times := newTimes()
-		for _, w := range p.Workloads {
+		for _, w := range p.workloads {
 			merge(&times, &r.Times[w])
 		}
-		out.Unfinished += times.Unfinished
-		out.Times = append(out.Times, times)
+		out.unfinished += times.Unfinished
+		out.times = append(out.times, times)
 	}
 	for _, w := range l.others {
-		merge(&out.Others, &r.Times[w])
+		merge(&out.others, &r.Times[w])
 	}
-	out.Unfinished = l.paid(out.Unfinished)
-	out.Demand = out.CPU + out.Unfinished
+	out.unfinished = l.chargedFor(out.unfinished)
+	out.demand = out.cpu + out.unfinished
 	return out
 }
 
@@ -136,61 +138,62 @@ func merge(into, from *simulate.ReplayTimes) {
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// Objective is what latency must keep.
+// Objective is the latency to keep.
 type Objective struct {
-	Quantile float64 // 0 to 1; 1: the longest
+	Quantile float64 // 0 to 1; 1: the longest response
 	Bound    time.Duration
-	Pool     string // by name; "": all together
+	Pool     string // name; "": all pools together
 }
 
-// of is the objective's own figure in milliseconds, of a distribution of responses; nil: there were none.
-func (o Objective) of(t *simulate.Times) *float64 {
+// quantile returns the objective's quantile of a distribution in milliseconds, or nil if it is empty.
+func (o Objective) quantile(t *simulate.Times) *float64 {
 	if o.Quantile >= 1 {
 		return t.Max()
 	}
 	return t.Quantile(o.Quantile)
 }
 
-// summed are the times of all pools that an objective looks at, over some runs.
-func (l *Load) summed(results []Result, pool string) simulate.ReplayTimes {
+// mergedTimes merges the times of the pools of that name, or of all for "", over several runs.
+func (l *Load) mergedTimes(results []result, pool string) simulate.ReplayTimes {
 	all := newTimes()
 	for i := range results {
-		for p := range results[i].Times {
+		for p := range results[i].times {
 			if pool == "" || p < len(l.Pools) && l.Pools[p].Name == pool {
-				merge(&all, &results[i].Times[p])
+				merge(&all, &results[i].times[p])
 			}
 		}
 	}
 	return all
 }
 
-// figures sums up the runs of one remedy with several seeds: medians, and latencies over all.
-func (l *Load) figures(results []Result) Figures {
+// figures sums up the runs of one remedy with several seeds: medians of counters, and latencies over all
+// runs.
+func (l *Load) figures(results []result) Figures {
 	f := Figures{
-		ThrottledPeriods: median(results, func(r *Result) float64 { return float64(r.ThrottledPeriods) }),
-		Stopped:          time.Duration(median(results, func(r *Result) float64 { return float64(r.Stopped) })),
-		CPU:              time.Duration(median(results, func(r *Result) float64 { return float64(r.CPU) })),
-		Unfinished:       time.Duration(median(results, func(r *Result) float64 { return float64(r.Unfinished) })),
+		ThrottledPeriods: median(results, func(r *result) float64 { return float64(r.throttledPeriods) }),
+		Stopped:          time.Duration(median(results, func(r *result) float64 { return float64(r.stopped) })),
+		CPU:              time.Duration(median(results, func(r *result) float64 { return float64(r.cpu) })),
+		Unfinished:       time.Duration(median(results, func(r *result) float64 { return float64(r.unfinished) })),
 	}
 	for i := range results {
-		f.Widest = max(f.Widest, results[i].Widest)
+		f.Widest = max(f.Widest, results[i].widest)
 	}
-	all := l.summed(results, "")
+	all := l.mergedTimes(results, "")
 	f.Delay, f.Response = quantilesOf(all.Delay), quantilesOf(all.Response)
 	for p, pool := range l.Pools {
 		times := newTimes()
 		for i := range results {
-			if p < len(results[i].Times) {
-				merge(&times, &results[i].Times[p])
+			if p < len(results[i].times) {
+				merge(&times, &results[i].times[p])
 			}
 		}
-		f.Pools = append(f.Pools, PoolFigures{pool.Name, pool.Process, quantilesOf(times.Delay), quantilesOf(times.Response)})
+		f.Pools = append(f.Pools, PoolFigures{pool.Name, pool.process, quantilesOf(times.Delay), quantilesOf(times.Response)})
 	}
 	return f
 }
 
-// median is the middle of a figure over seeds, of an even number the lower of the two.
-func median(results []Result, figure func(*Result) float64) float64 {
+// median is the lower median of a figure over results.
+func median(results []result, figure func(*result) float64) float64 {
 	var all []float64
 	for i := range results {
 		all = append(all, figure(&results[i]))
@@ -199,8 +202,8 @@ func median(results []Result, figure func(*Result) float64) float64 {
 	return stats.Rank(all, 0.5)
 }
 
-// spread is the least and the greatest of a figure over seeds.
-func spread(results []Result, figure func(*Result) *float64) *Range {
+// spread returns the least and the greatest value of a figure over seeds.
+func spread(results []result, figure func(*result) *float64) *Range {
 	var r *Range
 	for i := range results {
 		v := figure(&results[i])

@@ -7,31 +7,35 @@ import (
 )
 
 const (
-	// toldSteal is what is told of it, and leastCharged how much of the time on CPUs is charged at least.
-	toldSteal, leastCharged = 0.01, 0.5
+	// reportedSteal is the share of steal from which on a note tells it. minCharged is the least share of the
+	// time on CPUs that counts as charged.
+	reportedSteal, minCharged = 0.01, 0.5
 )
 
-// charge notes how much of the time for which threads had a CPU the kernel charged: its clock of tasks leaves out what the
-// hypervisor took meanwhile (update_rq_clock_task with CONFIG_PARAVIRT_TIME_ACCOUNTING, kernel/sched/core.c), and so do the
-// quota and usage, the container's own counter; nil: not known.
-func (l *Load) charge(usage *int64) {
+// setCharged computes the share of the threads' time on CPUs that the kernel charged. The clock of tasks
+// leaves out what the hypervisor took meanwhile (update_rq_clock_task with CONFIG_PARAVIRT_TIME_ACCOUNTING,
+// kernel/sched/core.c). So do the quota and usage, the container's own counter; nil: unknown.
+func (l *Load) setCharged(usage *int64) {
 	l.charged = 1
-	if usage == nil || l.Recorded.CPU <= 0 {
+	if usage == nil || l.recorded.cpu <= 0 {
 		return
 	}
-	l.charged = min(1, max(leastCharged, float64(*usage)/float64(l.Recorded.CPU)))
-	l.Recorded.CPU = l.paid(l.Recorded.CPU)
-	if l.charged < 1-toldSteal {
-		l.note("the hypervisor took %.1f %% of the time for which threads had a CPU: it is taken to go on so", 100*(1-l.charged))
+	l.charged = min(1, max(minCharged, float64(*usage)/float64(l.recorded.cpu)))
+	l.recorded.cpu = l.chargedFor(l.recorded.cpu)
+	if l.charged < 1-reportedSteal {
+		l.note("the hypervisor took %.1f %% of the time for which threads had a CPU: the forecast assumes the same share", 100*(1-l.charged))
 	}
 }
 
-// paid is the CPU time that is charged for a time on CPUs.
-func (l *Load) paid(d time.Duration) time.Duration { return time.Duration(l.charged * float64(d)) }
+// chargedFor is the CPU time that the kernel charges for a time on CPUs.
+func (l *Load) chargedFor(d time.Duration) time.Duration {
+	return time.Duration(l.charged * float64(d))
+}
 
-// outlast makes quotas last as long as they do on CPUs of which the hypervisor takes a share: a replay's threads have theirs
-// for as long as they were recorded, and that is more than is charged. Remedies are in force already: a width stays as it is.
-func (l *Load) outlast(s *scenario.Scenario) {
+// stretchQuotas makes quotas last as long as on CPUs with steal. A replay's threads have a CPU for the
+// recorded time, of which the kernel charged only a part. Remedies are in force already, so a narrowed width
+// does not change.
+func (l *Load) stretchQuotas(s *scenario.Scenario) {
 	if l.charged >= 1 {
 		return
 	}

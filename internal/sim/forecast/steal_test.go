@@ -5,42 +5,42 @@ import (
 	"time"
 )
 
-// Of what the hypervisor took nothing is charged: the same threads are throttled less, and take as long.
+// The kernel does not charge steal: the same threads are throttled less, and take as long.
 func TestSteal(t *testing.T) {
-	run := func(charged float64, remedy string) (*Load, Result) {
+	run := func(charged float64, remedy string) (*Load, result) {
 		r := bursts()
-		used := loadOf(t, r).Recorded.CPU
+		used := loadOf(t, r).recorded.cpu
 		r.Footer.UsageNS = new(int64(charged * float64(used)))
 		l := loadOf(t, r)
-		result, err := l.Run(Trial{Remedy: Remedy{Name: remedy}, Load: 1, Seed: 1})
-		if err != nil || result.Refused != nil {
-			t.Fatal(err, result.Refused)
+		result, err := l.run(trial{remedy: Remedy{Name: remedy}, load: 1, seed: 1})
+		if err != nil || result.refused != nil {
+			t.Fatal(err, result.refused)
 		}
-		if d := result.CPU - l.Recorded.CPU; remedy == None && d.Abs() > time.Millisecond {
-			t.Errorf("%v charged of %v: replayed %v of %v", charged, used, result.CPU, l.Recorded.CPU)
+		if d := result.cpu - l.recorded.cpu; remedy == None && d.Abs() > time.Millisecond {
+			t.Errorf("%v charged of %v: replayed %v of %v", charged, used, result.cpu, l.recorded.cpu)
 		}
 		return l, result
 	}
 	whole, all := run(1, None)
 	stolen, less := run(0.7, None)
-	if len(stolen.Notes) != len(whole.Notes)+1 {
-		t.Errorf("notes %q", stolen.Notes)
+	if len(stolen.notes) != len(whole.notes)+1 {
+		t.Errorf("notes %q", stolen.notes)
 	}
-	if less.Stopped >= all.Stopped || less.ThrottledPeriods > all.ThrottledPeriods {
-		t.Errorf("stopped %v in %d periods, without steal %v in %d", less.Stopped, less.ThrottledPeriods, all.Stopped, all.ThrottledPeriods)
+	if less.stopped >= all.stopped || less.throttledPeriods > all.throttledPeriods {
+		t.Errorf("stopped %v in %d periods, without steal %v in %d", less.stopped, less.throttledPeriods, all.stopped, all.throttledPeriods)
 	}
 	// 64 ms of work on 8 CPUs, 50 ms charged per period: with three tenths stolen it all fits in one.
-	if less.ThrottledPeriods != 0 {
-		t.Errorf("%d throttled periods, and 45 of 50 ms are charged", less.ThrottledPeriods)
+	if less.throttledPeriods != 0 {
+		t.Errorf("%d throttled periods, and 45 of 50 ms are charged", less.throttledPeriods)
 	}
-	// A width stays, and what is left of the quota below it lasts longer: 64 ms at 5 or at 7.1 in 10.
+	// The width stays, and the rest of the quota below it lasts longer: 64 ms at 5 or at 7.1 in 10.
 	_, all = run(1, Narrow)
 	_, less = run(0.7, Narrow)
-	if all.Widest != 1 || less.Widest != 1 || less.Stopped > all.Stopped*3/4 || less.Stopped == 0 {
-		t.Errorf("narrow: %d wide and stopped %v, without steal %d and %v", less.Widest, less.Stopped, all.Widest, all.Stopped)
+	if all.widest != 1 || less.widest != 1 || less.stopped > all.stopped*3/4 || less.stopped == 0 {
+		t.Errorf("narrow: %d wide and stopped %v, without steal %d and %v", less.widest, less.stopped, all.widest, all.stopped)
 	}
-	// A counter that is ahead of what was seen, or far behind, is not believed; that of nobody neither.
-	for given, want := range map[float64]float64{1.1: 1, 0.1: leastCharged} {
+	// The forecast does not believe a counter that is ahead of the recording or far behind it.
+	for given, want := range map[float64]float64{1.1: 1, 0.1: minCharged} {
 		if l, _ := run(given, None); l.charged != want {
 			t.Errorf("%v charged: %v is taken", given, l.charged)
 		}

@@ -6,21 +6,21 @@ import (
 )
 
 const (
-	// loadsTried are the factors between the least and the greatest, both included.
+	// loadsTried is the number of factors from the least to the greatest, both included.
 	loadsTried = 9
-	// sweepSeeds is how many runs each of them is the sum of: fewer than a row's, for there are many.
+	// sweepSeeds is the number of runs per load. A sweep has many loads, so it is less than for a row.
 	sweepSeeds = 2
-	// refinements is how often the range between two of them, in which a row breaks, is halved.
+	// refinements is how often the sweep halves the range between two tried loads in which a row breaks.
 	refinements = 4
-	// leftOver is the share of the CPU time asked for that must be left at the end for a collapse: more comes than goes.
-	leftOver = 0.05
-	// limitSteps is how often the range of limits is halved: to 1/64 of it.
+	// collapseShare is the share of the demanded CPU time that must be left at the end for a collapse.
+	collapseShare = 0.05
+	// limitSteps is how often bisect halves the range of limits: to 1/64 of it.
 	limitSteps = 6
 	// mostLimit is the largest limit tried, as a multiple of the mean use or the limit.
 	mostLimit = 4.0
 )
 
-// factors are the loads to try, each as much larger than the one before.
+// factors returns the loads to try, in equal ratios.
 func (o *Options) factors() []float64 {
 	if o.From == o.To {
 		return []float64{o.From}
@@ -32,15 +32,15 @@ func (o *Options) factors() []float64 {
 	return all
 }
 
-// edge is the load at which something changes for a row: above low, and not above high.
+// edge is the load at which a row breaks or collapses: above low, and not above high.
 type edge struct {
 	remedy    Remedy
 	low, high float64
-	beyond    func([]Result) bool // whether a load is behind it
-	into      **float64
+	beyond    func([]result) bool // whether these results lie beyond the edge
+	target    **float64
 }
 
-// sweep finds for each row at the recorded load of the host where it breaks, and where it collapses.
+// sweep finds the loads at which each row at the recorded load of the host breaks and collapses.
 func (m *maker) sweep() error {
 	var rows []*Row
 	for i := range m.f.Rows {
@@ -49,7 +49,7 @@ func (m *maker) sweep() error {
 		}
 	}
 	factors := m.o.factors()
-	all, err := m.loaded(len(rows)*len(factors), func(i int) (Remedy, float64) {
+	all, err := m.runLoads(len(rows)*len(factors), func(i int) (Remedy, float64) {
 		return rows[i/len(factors)].Remedy, factors[i%len(factors)]
 	})
 	if err != nil {
@@ -59,13 +59,13 @@ func (m *maker) sweep() error {
 	for i, row := range rows {
 		tried := all[i*len(factors) : (i+1)*len(factors)]
 		for _, e := range []*edge{
-			{beyond: func(r []Result) bool { return !m.keeps(r) }, into: &row.BreaksAt},
-			{beyond: collapsed, into: &row.CollapsesAt},
+			{beyond: func(r []result) bool { return !m.keeps(r) }, target: &row.BreaksAt},
+			{beyond: collapsed, target: &row.CollapsesAt},
 		} {
 			at := slices.IndexFunc(tried, e.beyond)
 			switch {
 			case at == 0:
-				*e.into = new(factors[0])
+				*e.target = new(factors[0])
 			case at > 0:
 				e.remedy, e.low, e.high = row.Remedy, factors[at-1], factors[at]
 				edges = append(edges, e)
@@ -75,11 +75,11 @@ func (m *maker) sweep() error {
 	return m.refine(edges)
 }
 
-// refine halves the ranges of edges, all at once.
+// refine halves the ranges of all edges together.
 func (m *maker) refine(edges []*edge) error {
 	for range refinements {
 		middle := func(e *edge) float64 { return math.Sqrt(e.low * e.high) }
-		all, err := m.loaded(len(edges), func(i int) (Remedy, float64) { return edges[i].remedy, middle(edges[i]) })
+		all, err := m.runLoads(len(edges), func(i int) (Remedy, float64) { return edges[i].remedy, middle(edges[i]) })
 		if err != nil {
 			return err
 		}
@@ -92,39 +92,39 @@ func (m *maker) refine(edges []*edge) error {
 		}
 	}
 	for _, e := range edges {
-		*e.into = new(e.high)
+		*e.target = new(e.high)
 	}
 	return nil
 }
 
-// loaded runs n remedies, each at a load.
-func (m *maker) loaded(n int, at func(i int) (Remedy, float64)) ([][]Result, error) {
+// runLoads runs n remedies, each at a load.
+func (m *maker) runLoads(n int, at func(i int) (Remedy, float64)) ([][]result, error) {
 	seeds := min(sweepSeeds, m.o.Seeds)
-	var trials []Trial
+	var trials []trial
 	for i := range n {
 		remedy, load := at(i)
 		for seed := range seeds {
-			trials = append(trials, Trial{Remedy: remedy, Load: load, Seed: m.o.Seed + uint64(seed)})
+			trials = append(trials, trial{remedy: remedy, load: load, seed: m.o.Seed + uint64(seed)})
 		}
 	}
 	results, err := m.trials(trials)
 	return slices.Collect(slices.Chunk(results, seeds)), err
 }
 
-// collapsed says whether work is left over at the end that should have been done.
-func collapsed(results []Result) bool {
-	return median(results, func(r *Result) float64 {
-		return float64(r.Unfinished) / math.Max(1, float64(r.Demand))
-	}) > leftOver
+// collapsed reports whether too much work is left at the end.
+func collapsed(results []result) bool {
+	return median(results, func(r *result) float64 {
+		return float64(r.unfinished) / math.Max(1, float64(r.demand))
+	}) > collapseShare
 }
 
-// smallest finds the smallest limit that keeps the objective, or what there is where there is none; and the least number
-// of CPUs that does where the container is never wider than that and has no quota.
+// smallest finds the smallest limit that holds, and the least number of CPUs that holds as the container's
+// width without a quota.
 func (m *maker) smallest() error {
-	mean := m.l.Recorded.CPU.Seconds() / m.l.Window.Seconds()
-	most := math.Min(float64(m.f.CPUs), mostLimit*math.Max(m.l.Limit, mean))
-	limit, err := halve(most, func(cpus float64) (bool, error) {
-		return m.holds(Remedy{Name: Raise, Factor: cpus / m.l.Limit})
+	mean := m.l.recorded.cpu.Seconds() / m.l.window.Seconds()
+	most := math.Min(float64(m.f.CPUs), mostLimit*math.Max(m.l.limit, mean))
+	limit, err := bisect(most, func(cpus float64) (bool, error) {
+		return m.holds(Remedy{Name: Raise, Factor: cpus / m.l.limit})
 	})
 	if err != nil {
 		return err
@@ -149,8 +149,9 @@ func (m *maker) smallest() error {
 	return nil
 }
 
-// halve finds the least value up to most that holds, to most/64: a larger one is taken to be no worse. nil: most does not.
-func halve(most float64, holds func(float64) (bool, error)) (*float64, error) {
+// bisect finds the least value up to most that holds, exact to most/64. It assumes that larger values hold
+// too. nil: most does not hold.
+func bisect(most float64, holds func(float64) (bool, error)) (*float64, error) {
 	ok, err := holds(most)
 	if err != nil || !ok {
 		return nil, err
@@ -170,29 +171,29 @@ func halve(most float64, holds func(float64) (bool, error)) (*float64, error) {
 	return &high, nil
 }
 
-// holds says whether a remedy keeps the objective; without one, whether it is no worse than it was recorded.
+// holds reports whether a remedy keeps the objective, or without one is no worse than the recording.
 func (m *maker) holds(r Remedy) (bool, error) {
-	var trials []Trial
+	var trials []trial
 	for seed := range min(sweepSeeds, m.o.Seeds) {
-		trials = append(trials, Trial{Remedy: r, Load: 1, Seed: m.o.Seed + uint64(seed)})
+		trials = append(trials, trial{remedy: r, load: 1, seed: m.o.Seed + uint64(seed)})
 	}
 	results, err := m.trials(trials)
-	if err != nil || results[0].Refused != nil || collapsed(results) {
+	if err != nil || results[0].refused != nil || collapsed(results) {
 		return false, err
 	}
 	return m.keeps(results), nil
 }
 
-// keeps says whether runs keep the objective; without one, whether they are no worse than what was recorded.
-func (m *maker) keeps(results []Result) bool {
+// keeps reports whether runs keep the objective, or without one are no worse than the recording.
+func (m *maker) keeps(results []result) bool {
 	if m.o.Objective != nil {
 		return m.meets(results)
 	}
-	stopped := median(results, func(r *Result) float64 { return r.Stopped.Seconds() })
-	was := m.f.Rows[0].Error // of "none", as recorded
-	if stopped > math.Max(was.Stopped.High, harmless*m.l.Window.Seconds()) {
+	stopped := median(results, func(r *result) float64 { return r.stopped.Seconds() })
+	was := m.f.Rows[0].Error // of "none", which is the recording
+	if stopped > math.Max(was.Stopped.High, negligibleStopped*m.l.window.Seconds()) {
 		return false
 	}
-	p99 := m.l.summed(results, "").Response.Quantile(0.99)
+	p99 := m.l.mergedTimes(results, "").Response.Quantile(0.99)
 	return p99 == nil || was.P99 == nil || *p99 <= was.P99.High
 }

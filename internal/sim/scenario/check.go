@@ -20,8 +20,8 @@ func (h *Host) SetHZ(text string) {
 	}
 }
 
-// Set overrides a constant of the kernel, "5ms" for example. Errors name the
-// constants that exist, or the bounds.
+// Set overrides a constant of the kernel, for example with "5ms". The error names the known constants, or the
+// bounds.
 func (h *Host) Set(name, value string) error {
 	v, err := time.ParseDuration(value)
 	if value == "0" {
@@ -46,15 +46,15 @@ func (h *Host) Set(name, value string) error {
 	return h.Rules.Set(name, v)
 }
 
-// Constants lists the names that Host.Set knows.
+// Constants returns the names that Host.Set knows.
 func Constants() []string {
 	return append(bandwidth.Constants(), "base_slice", "timer_slack", "unthrottle_ipi", "wake_cost", "wake_cost_short", "wake_cost_busy", "wake_delay", "line_own", "line_other", "cold_cache")
 }
 
-// All is the host's CPUs.
+// All returns the host's CPUs.
 func (h *Host) All() cpuset.CPUSet { return upTo(h.CPUs) }
 
-// upTo is the first so many numbers, from 0 on.
+// upTo returns the first n numbers, from 0 on.
 func upTo(n int) cpuset.CPUSet {
 	all := make([]int, n)
 	for i := range all {
@@ -66,17 +66,17 @@ func upTo(n int) cpuset.CPUSet {
 // Memory is about how many bytes a run needs, whatever its duration.
 func (s *Scenario) Memory() int {
 	const perCell, perThread, perWorkload, perRequest = 256, 256, 40 << 10, 32
-	const onTheirWay = 100_000 // requests of one service, of all its shards together
+	const onTheirWay = 100_000 // outstanding requests of one service, of all its shards together
 	sum := (len(s.Cgroups) + 1) * s.Host.CPUs * perCell
 	for _, w := range s.Workloads {
 		sum += perWorkload + w.AllThreads()*perThread
 		if w.Server != nil {
 			if w.Shard == 0 {
-				// Clients have so many on their way, and figures per class.
+				// Clients may have so many outstanding, and have figures per class.
 				sum += onTheirWay*2*perRequest + (1+len(w.Server.Classes))*perWorkload
 			}
 			if _, _, simple := w.Server.Simple(); !simple {
-				// What its I/O threads together have not read.
+				// The I/O threads together have this many unread requests.
 				sum += onTheirWay * perRequest
 			}
 			for _, p := range w.Server.Pools {
@@ -87,7 +87,7 @@ func (s *Scenario) Memory() int {
 	return sum
 }
 
-// check is what no single key can tell.
+// check finds errors that no single key shows.
 func (d *decoder) check(s *Scenario) {
 	for i := range s.Cgroups {
 		if d.err == nil {
@@ -103,8 +103,8 @@ func (d *decoder) check(s *Scenario) {
 			d.failAt(join(key, "start"), "%v: the scenario ends at %v", w.Start, s.Duration)
 		}
 	}
-	if m := s.Memory(); d.err == nil && m > MaxMemory {
-		d.failAt("workloads", "this would need %d MiB, and %d are allowed: fewer CPUs, cgroups or threads, or a shorter queue", m>>20, MaxMemory>>20)
+	if m := s.Memory(); d.err == nil && m > maxMemory {
+		d.failAt("workloads", "this would need %d MiB, and %d are allowed: fewer CPUs, cgroups or threads, or a shorter queue", m>>20, maxMemory>>20)
 	}
 	if d.err == nil {
 		if _, err := s.Remedied(); err != nil {
@@ -130,8 +130,8 @@ func (d *decoder) checkCgroup(s *Scenario, c *Cgroup) {
 	}
 }
 
-// aboveParent says why cgroup v1 refuses a limit: it is above that of the cgroup with
-// the index up (tg_cfs_schedulable_down, kernel/sched/core.c). "": nothing is refused.
+// aboveParent returns the reason why cgroup v1 refuses a limit above that of the ancestor with index up
+// (tg_cfs_schedulable_down, kernel/sched/core.c), or "".
 func (s *Scenario) aboveParent(c *Cgroup) (up int, why string) {
 	if s.Host.CgroupVersion != 1 || !c.Limit.Limited() {
 		return -1, ""
@@ -145,9 +145,9 @@ func (s *Scenario) aboveParent(c *Cgroup) (up int, why string) {
 	return -1, ""
 }
 
-// CPUsOf are the CPUs that a workload may use: its cgroup's, without those that
-// belong to a pinned cgroup which it is neither in nor below. A cpuset has those of
-// the cgroups below it, so that its own processes would use them.
+// CPUsOf returns the CPUs that a workload may use. These are its cgroup's CPUs, without those of a pinned
+// cgroup that does not contain it. A cgroup's cpuset has the CPUs of the cgroups below it, so that its own
+// processes would use them.
 func (s *Scenario) CPUsOf(w *Workload) cpuset.CPUSet {
 	cpus := s.Host.All()
 	if w.Cgroup >= 0 {
@@ -161,14 +161,14 @@ func (s *Scenario) CPUsOf(w *Workload) cpuset.CPUSet {
 	return cpus
 }
 
-// Effective is the CPUs that a cgroup may use.
+// Effective returns the CPUs that a cgroup may use.
 func (s *Scenario) Effective(c *Cgroup) cpuset.CPUSet {
-	return s.within(s.Host.All(), c, func(c *Cgroup) cpuset.CPUSet { return c.CPUs })
+	return s.intersect(s.Host.All(), c, func(c *Cgroup) cpuset.CPUSet { return c.CPUs })
 }
 
-// within is what of all is left to a cgroup by its own set and those above it; an
-// empty one leaves everything.
-func (s *Scenario) within(all cpuset.CPUSet, c *Cgroup, own func(*Cgroup) cpuset.CPUSet) cpuset.CPUSet {
+// intersect returns the part of all that a cgroup's own set and those of its ancestors leave. An empty set
+// leaves everything.
+func (s *Scenario) intersect(all cpuset.CPUSet, c *Cgroup, own func(*Cgroup) cpuset.CPUSet) cpuset.CPUSet {
 	for {
 		if set := own(c); !set.IsEmpty() {
 			all = all.Intersection(set)

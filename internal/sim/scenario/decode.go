@@ -16,7 +16,7 @@ import (
 	"github.com/unthrottle/unthrottle/topology"
 )
 
-// Error is what is wrong with a scenario, and where.
+// Error is an error in a scenario, with its place.
 type Error struct {
 	File string
 	Line int    // from 1; 0: the whole file
@@ -35,11 +35,10 @@ func (e *Error) Error() string {
 	return where + ": " + e.Why
 }
 
-// decoder reads nodes into values until something is wrong: the first error
-// stays, and everything after it is skipped.
+// decoder reads nodes into values until the first error. It keeps that error and skips the rest.
 type decoder struct {
 	file  string
-	lines map[string]int // of each key that was read
+	lines map[string]int // line of each key
 	err   *Error
 }
 
@@ -49,7 +48,7 @@ func (d *decoder) fail(line int, key, format string, args ...any) {
 	}
 }
 
-// failAt is fail at a key, or at the nearest key above it that is in the file.
+// failAt is fail at a key, or at its nearest ancestor that is in the file.
 func (d *decoder) failAt(key, format string, args ...any) {
 	for at := key; ; {
 		if line, ok := d.lines[at]; ok {
@@ -68,10 +67,10 @@ func (d *decoder) failAt(key, format string, args ...any) {
 // read fills one value from a node.
 type read func(n *yaml.Node, key string)
 
-// fields of a mapping by key; keys that end in "!" must be there.
+// fields of a mapping by key; a key that ends in "!" is required.
 type fields map[string]read
 
-// maxShown bounds what of a stranger's text an error repeats.
+// maxShown bounds the text of a file that an error repeats.
 const maxShown = 60
 
 func shown(text string) string {
@@ -114,7 +113,7 @@ func join(key, name string) string {
 	return key + "." + name
 }
 
-// object reads a mapping whose keys are known.
+// object reads a mapping with known keys.
 func (d *decoder) object(n *yaml.Node, key string, known fields) {
 	if _, ok := d.lines[key]; !ok {
 		d.lines[key] = n.Line
@@ -160,7 +159,7 @@ func (d *decoder) scalar(n *yaml.Node, key string) string {
 	return n.Value
 }
 
-// maxText bounds a free text.
+// maxText bounds a free text, in bytes.
 const maxText = 1000
 
 func (d *decoder) text(into *string) read {
@@ -224,7 +223,7 @@ func (d *decoder) mems(into *cpuset.CPUSet) read {
 	return d.list(into, "memory nodes", "0 or 0-1")
 }
 
-// list reads numbers as the kernel writes them.
+// list reads numbers in the kernel's list format.
 func (d *decoder) list(into *cpuset.CPUSet, what, such string) read {
 	return func(n *yaml.Node, key string) {
 		text := d.scalar(n, key)

@@ -17,32 +17,31 @@ const (
 	MaxFile      = 1 << 20
 	MaxCPUs      = 1024
 	MaxCgroups   = 256
-	MaxWorkloads = 256
-	MaxThreads   = 1 << 16
+	maxWorkloads = 256
+	maxThreads   = 1 << 16
 	MaxDepth     = 8
-	MaxMemory    = 256 << 20 // bytes that a run may need, by Scenario.Memory
+	maxMemory    = 256 << 20 // bytes that a run may need, by Scenario.Memory
 	MaxDuration  = time.Hour
 
 	minTime = time.Microsecond
 	maxTime = time.Hour
 )
 
-// Defaults of what a file leaves out.
+// Defaults of missing keys.
 const (
-	DefaultDuration = 10 * time.Second
+	defaultDuration = 10 * time.Second
 	DefaultPeriod   = 100 * time.Millisecond
 	DefaultHZ       = 250
 	DefaultKernel   = "6.12"
 	DefaultWeight   = 100
-	DefaultQueue    = 10_000
-	DefaultBackoff  = 10 * time.Millisecond
-	DefaultHeap     = 128 << 20
+	defaultQueue    = 10_000
+	defaultBackoff  = 10 * time.Millisecond
+	defaultHeap     = 128 << 20
 	defaultRun      = 10 * time.Microsecond
 	defaultSleep    = 10 * time.Millisecond
 )
 
-// Parse reads a scenario from YAML; file is its name for errors, which are
-// *Error.
+// Parse reads a scenario from YAML. file is its name in errors, which are *Error.
 func Parse(file string, data []byte) (Scenario, error) {
 	d := &decoder{file: file, lines: map[string]int{}}
 	s := d.scenario(data)
@@ -61,7 +60,7 @@ func (d *decoder) scenario(data []byte) Scenario {
 	if root == nil {
 		return Scenario{}
 	}
-	s := Scenario{Duration: DefaultDuration, Host: Host{
+	s := Scenario{Duration: defaultDuration, Host: Host{
 		HZ: DefaultHZ, CgroupVersion: 2, TimerSlack: 50 * time.Microsecond, UnthrottleIPI: 2 * time.Microsecond,
 		LineOwn: 5 * time.Nanosecond, LineOther: 60 * time.Nanosecond, ColdCache: 20 * time.Microsecond,
 	}}
@@ -71,8 +70,8 @@ func (d *decoder) scenario(data []byte) Scenario {
 	d.object(root, "", fields{
 		"version!": func(n *yaml.Node, key string) {
 			d.integer(&version, 1, 1<<30)(n, key)
-			if version > Version {
-				d.fail(n.Line, key, "%d: this unthrottle reads version %d", version, Version)
+			if version > formatVersion {
+				d.fail(n.Line, key, "%d: this unthrottle reads version %d", version, formatVersion)
 			}
 		},
 		"about":      d.text(&s.About),
@@ -90,7 +89,7 @@ func (d *decoder) scenario(data []byte) Scenario {
 	}
 	d.workloads(workloads, &s)
 	if all != nil && d.err == nil {
-		d.spread(*all, &s)
+		d.addSpike(*all, &s)
 	}
 	if d.err == nil {
 		d.expand(&s)
@@ -99,7 +98,7 @@ func (d *decoder) scenario(data []byte) Scenario {
 	return s
 }
 
-// document is the one YAML document of a file, nil after a failure.
+// document returns the one YAML document of a file, or nil after a failure.
 func (d *decoder) document(data []byte) *yaml.Node {
 	var doc, second yaml.Node
 	dec := yaml.NewDecoder(bytes.NewReader(data))
@@ -196,14 +195,14 @@ func (d *decoder) remedy(n *yaml.Node, key string) *Remedy {
 		"period": d.duration(&r.Period, minTime, maxTime),
 	})
 	r.Kind = RemedyKind(kind)
-	d.only(n, key, kind, map[string][]string{
+	d.keysOfKind(n, key, kind, map[string][]string{
 		string(Pin): {"cpus!"}, string(Burst): {"burst!"}, string(Weight): {}, string(Raise): {"factor!"},
 		string(Narrow): {"credit"}, string(Period): {"period!"},
 	}, "kind")
 	return &r
 }
 
-// nest puts each cgroup behind its parent.
+// nest orders the cgroups so that each comes after its parent.
 func (d *decoder) nest(all []Cgroup, parents map[string]string) []Cgroup {
 	byName, placed := map[string]Cgroup{}, map[string]int{}
 	for _, c := range all {

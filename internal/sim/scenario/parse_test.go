@@ -33,7 +33,7 @@ func TestParse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Duration != DefaultDuration || s.Host.CPUs != 4 || s.Host.HZ != 250 || s.Host.Rules.Kernel != DefaultKernel {
+	if s.Duration != defaultDuration || s.Host.CPUs != 4 || s.Host.HZ != 250 || s.Host.Rules.Kernel != DefaultKernel {
 		t.Errorf("%+v", s.Host)
 	}
 	if len(s.Cgroups) != 2 || s.Cgroups[1].Name != "app" || s.Cgroups[1].Parent != 0 || s.Cgroups[1].Limit.Period != DefaultPeriod {
@@ -47,7 +47,7 @@ func TestParse(t *testing.T) {
 		t.Errorf("%+v", work)
 	}
 	pool, class, simple := s.Workloads[1].Server.Simple()
-	if at := class.Arrivals.At; !simple || len(at) != 2 || at[1] != 5*time.Millisecond || pool.Queue != DefaultQueue || pool.Threads != 2 {
+	if at := class.Arrivals.At; !simple || len(at) != 2 || at[1] != 5*time.Millisecond || pool.Queue != defaultQueue || pool.Threads != 2 {
 		t.Errorf("%+v", s.Workloads[1])
 	}
 }
@@ -102,7 +102,7 @@ func TestBadInput(t *testing.T) {
 		{"cpus: 4", "cpus: 4, cpus: 5", 2, "is there twice"},
 		{"cpus: 4", "cpus: 4, hz: 300000", 2, "choose from 100, 250, 300, 1000, continuous"},
 		{"cpus: 4", "cpus: 4, kernel: \"2.6\"", 2, "give one from 3.16 on"},
-		{"cpus: 4", "cpus: 4, kernel: \"5.10\"", 8, "kernel 5.10 has no burst, 5.14 was the first"},
+		{"cpus: 4", "cpus: 4, kernel: \"5.10\"", 8, "kernel 5.10 has no burst, which came with 5.14"},
 		{"cpus: 4", "cpus: 4, constants: {slice: 5ms}", 2, "no such constant: choose from sched_cfs_bandwidth_slice"},
 		{"cpus: 4", "cpus: 4, constants: {min_cfs_rq_runtime: 5}", 2, "give a time with its unit"},
 		{"quota: 50ms", "quota: 0s", 7, "cgroups.app.quota: 0s: give a time from"},
@@ -163,7 +163,7 @@ func TestBounds(t *testing.T) {
 		deep.WriteString("  c" + string(rune('a'+i)) + ": {parent: c" + string(rune('b'+i)) + "}\n")
 	}
 	deep.WriteString("  cm: {}\n")
-	for i := range MaxWorkloads + 1 {
+	for i := range maxWorkloads + 1 {
 		wide.WriteString("  w" + strings.Repeat("x", i%60) + string(rune('a'+i/60)) + ": {kind: burn}\n")
 	}
 	for i := range 40 {
@@ -246,7 +246,7 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		if s.Host.CPUs < 1 || s.Memory() > MaxMemory || len(s.Workloads) == 0 {
+		if s.Host.CPUs < 1 || s.Memory() > maxMemory || len(s.Workloads) == 0 {
 			t.Fatalf("%+v", s)
 		}
 		if _, refused := s.Remedied(); refused != nil {

@@ -2,10 +2,9 @@ package scenario
 
 import "time"
 
-// WakeAfter is when a sleep ends that begins at a moment, both from the workload's
-// start: the phase divides it, if there are any, and no sleep is longer than two
-// scenarios. One that a phase without load meets lasts to that phase's end, and then
-// begins. false: it does not end, for nothing comes any more.
+// WakeAfter returns when a sleep ends that begins at a time, both from the workload's start. The factor of a
+// phase divides the sleep, and no sleep is longer than two scenarios. A sleep that meets a phase without load
+// lasts to that phase's end, and then begins. false: the sleep does not end, because no load comes any more.
 func WakeAfter(phases []Phase, at, sleep time.Duration) (time.Duration, bool) {
 	from := time.Duration(0)
 	for i, p := range phases {

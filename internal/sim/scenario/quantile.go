@@ -7,9 +7,9 @@ import (
 	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
-// Quantile sums runs of one scenario up: each figure by itself, the value that
-// a share p (0 to 1) of the runs do not exceed, at least the lowest. A figure
-// that some runs lack is taken over those that have it. runs is not empty.
+// Quantile sums up runs of one scenario. Each figure by itself is the nearest-rank quantile p (0 to 1) over the
+// runs: see [stats.Rank]. Runs without a figure do not count for it. runs must not be
+// empty.
 func Quantile(runs []Outcome, p float64) Outcome {
 	o := Outcome{Seconds: runs[0].Seconds, Cgroups: map[string]CgroupOutcome{}, Workloads: map[string]WorkloadOutcome{}}
 	for name := range runs[0].Cgroups {
@@ -48,7 +48,7 @@ func Quantile(runs []Outcome, p float64) Outcome {
 	return o
 }
 
-// sample is one part of all runs, and which share of it is asked for.
+// sample is one part of all runs, and the share to ask for.
 type sample[T any] struct {
 	runs []T
 	p    float64
@@ -85,7 +85,7 @@ func pickMeasured[T any, N uint64 | float64](s sample[T], figure func(T) *N) *N 
 	return &v
 }
 
-// pickRecovery takes a run that never recovered for the longest.
+// pickRecovery counts a run that never recovered as the longest.
 func pickRecovery(s sample[WorkloadOutcome]) *float64 {
 	v := pick(s, func(w WorkloadOutcome) float64 {
 		if w.RecoverySeconds == nil {

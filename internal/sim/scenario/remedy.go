@@ -11,13 +11,13 @@ import (
 	"github.com/unthrottle/unthrottle/bandwidth"
 )
 
-// Refused is a remedy that cannot be applied.
+// Refused is the error for a remedy that cannot be applied.
 type Refused struct{ Cgroup, Why string }
 
 func (r *Refused) Error() string { return r.Cgroup + ": " + r.Why }
 
-// Remedied is the scenario after its cgroups' remedies: limits and CPUs are
-// changed, and no remedy is left to do. nil: all could be applied.
+// Remedied returns the scenario with its cgroups' remedies in force: changed limits and CPUs, and no remedy
+// left. It returns nil if all could be applied.
 func (s Scenario) Remedied() (Scenario, *Refused) {
 	s.Cgroups = slices.Clone(s.Cgroups)
 	changed := make([]bool, len(s.Cgroups))
@@ -32,12 +32,12 @@ func (s Scenario) Remedied() (Scenario, *Refused) {
 			return s, &Refused{Cgroup: c.Name, Why: err}
 		}
 	}
-	return s, s.ordered(changed)
+	return s, s.checkOrder(changed)
 }
 
-// ordered refuses remedies that leave a child's limit above its parent's, where the
-// kernel does; together, for one may make room for another.
-func (s *Scenario) ordered(changed []bool) *Refused {
+// checkOrder refuses remedies that leave a child's limit above its parent's, if the kernel does. It checks them
+// together, because one may make room for another.
+func (s *Scenario) checkOrder(changed []bool) *Refused {
 	for i := range s.Cgroups {
 		up, why := s.aboveParent(&s.Cgroups[i])
 		switch {
@@ -79,7 +79,7 @@ func (s *Scenario) apply(i int, r Remedy) string {
 	return ""
 }
 
-// inPeriod is the same limit in another period.
+// inPeriod returns the same limit in another period.
 func inPeriod(l bandwidth.Limit, period time.Duration) bandwidth.Limit {
 	scale := float64(period) / float64(l.Period)
 	l.Quota, l.Burst = time.Duration(math.Round(float64(l.Quota)*scale)), time.Duration(math.Round(float64(l.Burst)*scale))
@@ -90,8 +90,8 @@ func inPeriod(l bandwidth.Limit, period time.Duration) bandwidth.Limit {
 // shortPeriod is the period of a quota that narrow keeps.
 const shortPeriod = 10 * time.Millisecond
 
-// narrow bounds the CPUs that a cgroup uses at once: the limit rounded up. A limit
-// of whole CPUs needs no quota then; of another one it stays, in short periods.
+// narrow bounds the CPUs that a cgroup uses at once by the limit, rounded up. A limit of whole CPUs then
+// needs no quota. Another limit keeps its quota, in short periods.
 func (s *Scenario) narrow(i int, credit time.Duration) string {
 	c := &s.Cgroups[i]
 	for j := range s.Cgroups {
@@ -118,8 +118,8 @@ func (s *Scenario) narrow(i int, credit time.Duration) string {
 	return ""
 }
 
-// pin gives a cgroup the highest-numbered n of its CPUs to itself: everybody
-// not below it loses them, and no quota at or above it is left.
+// pin gives a cgroup the n highest-numbered of its CPUs. All cgroups that are not below it lose them, and no
+// quota at or above it stays.
 func (s *Scenario) pin(i, n int) string {
 	have := s.Effective(&s.Cgroups[i]).List()
 	if len(have) <= n && len(have) == s.Host.CPUs {
@@ -151,10 +151,10 @@ func (s *Scenario) pin(i, n int) string {
 	return ""
 }
 
-// related says whether one of two cgroups lies at or below the other.
+// related reports whether one of two cgroups is the other or a descendant of it.
 func (s *Scenario) related(i, j int) bool { return s.below(i, j) || s.below(j, i) }
 
-// below says whether a cgroup is another one or lies below it; -1, the root, does not.
+// below reports whether a cgroup is another one or a descendant of it; -1, the root, is not.
 func (s *Scenario) below(i, above int) bool {
 	for ; i >= 0; i = s.Cgroups[i].Parent {
 		if i == above {

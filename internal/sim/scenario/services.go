@@ -9,14 +9,14 @@ import (
 	"github.com/unthrottle/unthrottle/internal/sim/scenario/balance"
 )
 
-// Names of what a service has that is written in short.
+// Names of the pool and the class of a service in the short form.
 const (
 	simplePool  = "worker"
 	simpleClass = "request"
 )
 
-// writtenService is a service as its file has it: in short (threads, arrivals,
-// work, queue of the one pool and class), or with pools and classes.
+// writtenService is a service as its file has it: in the short form (threads, arrivals, work, queue of the
+// one pool and class), or with pools and classes.
 type writtenService struct {
 	Server
 	io             size
@@ -27,10 +27,10 @@ type writtenService struct {
 }
 
 func newWrittenService() writtenService {
-	return writtenService{io: size{n: 1}, queue: DefaultQueue}
+	return writtenService{io: size{n: 1}, queue: defaultQueue}
 }
 
-// server makes the service of what was written.
+// server makes the service from its written form.
 func (d *decoder) server(in *written, key string, s *Scenario) *Server {
 	w := &in.service
 	w.IO = d.resolve(w.io, join(key, "io"), s, in.Cgroup)
@@ -88,8 +88,8 @@ func (d *decoder) long(in *written, key string, s *Scenario) {
 			switch {
 			case len(name) > maxPoolName:
 				d.fail(at.Line, inner, "its threads are named after it: 1 to %d characters", maxPoolName)
-			case len(w.Pools) == MaxPools:
-				d.fail(at.Line, inner, "more than %d pools", MaxPools)
+			case len(w.Pools) == maxPools:
+				d.fail(at.Line, inner, "more than %d pools", maxPools)
 			}
 			w.Pools = append(w.Pools, d.pool(value, inner, name, s, in.Cgroup))
 		})
@@ -98,8 +98,8 @@ func (d *decoder) long(in *written, key string, s *Scenario) {
 		inner := join(join(key, "classes"), name)
 		d.lines[inner] = at.Line
 		d.name(at, join(key, "classes"))
-		if len(w.Classes) == MaxClasses {
-			d.fail(at.Line, inner, "more than %d classes", MaxClasses)
+		if len(w.Classes) == maxClasses {
+			d.fail(at.Line, inner, "more than %d classes", maxClasses)
 		}
 		w.Classes = append(w.Classes, d.class(value, inner, name, w.Pools))
 	})
@@ -109,10 +109,10 @@ func (d *decoder) long(in *written, key string, s *Scenario) {
 }
 
 func (d *decoder) pool(n *yaml.Node, key, name string, s *Scenario, cgroup int) Pool {
-	p, threads, queues := Pool{Name: name, Queue: DefaultQueue}, size{}, "shared"
+	p, threads, queues := Pool{Name: name, Queue: defaultQueue}, size{}, "shared"
 	d.object(n, key, fields{
 		"threads!": d.threads(&threads),
-		"queue":    d.integer(&p.Queue, 1, MaxQueue),
+		"queue":    d.integer(&p.Queue, 1, maxQueue),
 		"queues":   d.choice(&queues, "shared", "per-thread"),
 	})
 	p.Threads, p.PerThread = d.resolve(threads, join(key, "threads"), s, cgroup), queues == "per-thread"
@@ -129,7 +129,7 @@ func (d *decoder) class(n *yaml.Node, key, name string, pools []Pool) Class {
 		"pool":      d.text(&pool),
 		"work!":     d.distribution(&c.Work),
 		"arrivals!": func(n *yaml.Node, key string) { arrivals = d.arrivals(n, key) },
-		"touches":   d.integer(&c.Touches, 0, MaxTouches),
+		"touches":   d.integer(&c.Touches, 0, maxTouches),
 		"locked":    d.share(&c.Locked),
 	})
 	if d.err != nil {
@@ -149,11 +149,11 @@ func (d *decoder) arrivals(n *yaml.Node, key string) *Arrivals {
 	a, gaps := Arrivals{Burst: 1}, "random"
 	d.object(n, key, fields{
 		"per_second": d.number(&a.PerSecond, 1e6),
-		"burst":      d.integer(&a.Burst, 1, MaxBurst),
+		"burst":      d.integer(&a.Burst, 1, maxBurst),
 		"gaps":       d.choice(&gaps, "random", "equal"),
 		"at": func(n *yaml.Node, key string) {
-			if n.Kind != yaml.SequenceNode || len(n.Content) == 0 || len(n.Content) > MaxArrivals {
-				d.fail(n.Line, key, "give a list of 1 to %d times", MaxArrivals)
+			if n.Kind != yaml.SequenceNode || len(n.Content) == 0 || len(n.Content) > maxArrivals {
+				d.fail(n.Line, key, "give a list of 1 to %d times", maxArrivals)
 				return
 			}
 			a.At = make([]time.Duration, len(n.Content))
@@ -175,18 +175,18 @@ func (d *decoder) arrivals(n *yaml.Node, key string) *Arrivals {
 }
 
 func (d *decoder) retries(n *yaml.Node, key string) Retries {
-	r := Retries{Backoff: DefaultBackoff}
+	r := Retries{Backoff: defaultBackoff}
 	d.object(n, key, fields{
-		"max!":    d.integer(&r.Max, 1, MaxRetries),
-		"budget":  d.number(&r.Budget, MaxRetries),
+		"max!":    d.integer(&r.Max, 1, maxRetries),
+		"budget":  d.number(&r.Budget, maxRetries),
 		"backoff": d.duration(&r.Backoff, 0, maxTime),
 	})
 	return r
 }
 
 func (d *decoder) phases(n *yaml.Node, key string) []Phase {
-	if d.err == nil && (n.Kind != yaml.SequenceNode || len(n.Content) == 0 || len(n.Content) > MaxPhases) {
-		d.fail(n.Line, key, "give a list of 1 to %d phases, such as [{for: 5s, factor: 1}]", MaxPhases)
+	if d.err == nil && (n.Kind != yaml.SequenceNode || len(n.Content) == 0 || len(n.Content) > maxPhases) {
+		d.fail(n.Line, key, "give a list of 1 to %d phases, such as [{for: 5s, factor: 1}]", maxPhases)
 	}
 	var all []Phase
 	for _, item := range n.Content {
@@ -200,7 +200,7 @@ func (d *decoder) phases(n *yaml.Node, key string) []Phase {
 	return all
 }
 
-// spike is a time in which the load of all services is multiplied together.
+// spike is a time in which a factor multiplies the load of all services.
 type spike struct {
 	at, length time.Duration
 	factor     float64
@@ -218,8 +218,8 @@ func (d *decoder) spike(into **spike) read {
 	}
 }
 
-// spread puts a spike into the phases of every service.
-func (d *decoder) spread(all spike, s *Scenario) {
+// addSpike adds a spike to the phases of every service.
+func (d *decoder) addSpike(all spike, s *Scenario) {
 	if all.at+all.length > s.Duration {
 		d.failAt("spike", "it lasts to %v: the scenario ends at %v", all.at+all.length, s.Duration)
 	}
@@ -235,7 +235,7 @@ func (d *decoder) spread(all spike, s *Scenario) {
 	}
 }
 
-// spiked are a workload's phases with a spike in them. start is the workload's.
+// spiked returns a workload's phases with a spike in them. start is the workload's.
 func (s spike) spiked(phases []Phase, start, duration time.Duration) []Phase {
 	if len(phases) == 0 {
 		phases = []Phase{{For: duration, Factor: 1}}

@@ -41,13 +41,13 @@ func TestService(t *testing.T) {
 	web, collector := s.Workloads[0], s.Workloads[1]
 	want := Server{
 		IO:    2,
-		Pools: []Pool{{Name: "http", Threads: 40, Queue: 100}, {Name: "jobs", Threads: 2, Queue: DefaultQueue, PerThread: true}},
+		Pools: []Pool{{Name: "http", Threads: 40, Queue: 100}, {Name: "jobs", Threads: 2, Queue: defaultQueue, PerThread: true}},
 		Classes: []Class{
 			{Name: "get", Pool: 0, Work: Duration{Shape: Exponential, Mean: time.Millisecond}, Arrivals: Arrivals{PerSecond: 100, Burst: 1}, Touches: 50, Locked: 0.1},
 			{Name: "job", Pool: 1, Work: Fixed(10 * time.Millisecond), Arrivals: Arrivals{PerSecond: 8, Burst: 4, Regular: true}},
 			{Name: "ping", Pool: -1, Work: Fixed(100 * time.Microsecond), Arrivals: Arrivals{At: []time.Duration{time.Second, 2 * time.Second}, Burst: 1}},
 		},
-		Shared: 8 << 20, Inflate: 0.01, Timeout: time.Second, Retries: Retries{Max: 2, Budget: 0.5, Backoff: DefaultBackoff},
+		Shared: 8 << 20, Inflate: 0.01, Timeout: time.Second, Retries: Retries{Max: 2, Budget: 0.5, Backoff: defaultBackoff},
 	}
 	if !reflect.DeepEqual(*web.Server, want) || web.Threads != 42 {
 		t.Errorf("\n got %+v\nwant %+v", *web.Server, want)

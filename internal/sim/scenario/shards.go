@@ -14,19 +14,19 @@ import (
 
 // Defaults of shards that clients mark dead.
 const (
-	DefaultDeadAfter = 5
-	DefaultDeadFor   = 5 * time.Second
+	defaultDeadAfter = 5
+	defaultDeadFor   = 5 * time.Second
 )
 
-// Shards is a service in several equal parts, each a workload in a cgroup of its
-// own, with one set of clients that share the requests out.
+// Shards is a service in several equal parts. Each part is a workload in a cgroup of its own, and one set of
+// clients distributes the requests.
 type Shards struct {
-	Name    string // of the service as a whole; its shards are Name-1 and so on
+	Name    string // of the whole service; its shards are Name-1 and so on
 	First   int    // index in Scenario.Workloads; the others follow it
 	Balance balance.Rule
 }
 
-// shards reads how many there are, and how their load is shared out.
+// shards reads the number of shards, and how clients distribute their load.
 func (d *decoder) shards(n *yaml.Node, key string) *balance.Rule {
 	r, kind := balance.Rule{}, string(balance.RoundRobin)
 	d.object(n, key, fields{
@@ -34,7 +34,7 @@ func (d *decoder) shards(n *yaml.Node, key string) *balance.Rule {
 		"balance": d.choice(&kind, string(balance.RoundRobin), string(balance.LeastOutstanding), string(balance.Hash)),
 		"skew":    d.atLeast(&r.Skew, 0, balance.MaxSkew),
 		"dead": func(n *yaml.Node, key string) {
-			r.DeadAfter, r.DeadFor = DefaultDeadAfter, DefaultDeadFor
+			r.DeadAfter, r.DeadFor = defaultDeadAfter, defaultDeadFor
 			d.object(n, key, fields{
 				"after": d.integer(&r.DeadAfter, 1, balance.MaxDeadAfter),
 				"for":   d.duration(&r.DeadFor, time.Millisecond, balance.MaxDeadFor),
@@ -48,10 +48,9 @@ func (d *decoder) shards(n *yaml.Node, key string) *balance.Rule {
 	return &r
 }
 
-// expand puts copies of a service, its collector and its cgroup where the file has
-// one with shards.
+// expand puts copies of a service, its collector and its cgroup in place of a service with shards.
 func (d *decoder) expand(s *Scenario) {
-	cgroups := map[int][]int{} // of each service with shards, by index as written
+	cgroups := map[int][]int{} // of each service with shards, by index in the file
 	for i := range s.Workloads {
 		if s.Workloads[i].Shards != nil && d.err == nil {
 			cgroups[i] = d.copyCgroup(s, i)
@@ -60,7 +59,7 @@ func (d *decoder) expand(s *Scenario) {
 	if len(cgroups) == 0 || d.err != nil {
 		return
 	}
-	written, moved := s.Workloads, make([]int, len(s.Workloads)) // where each goes
+	written, moved := s.Workloads, make([]int, len(s.Workloads)) // the new place of each
 	s.Workloads = nil
 	for i, w := range written {
 		moved[i] = len(s.Workloads)
@@ -76,7 +75,7 @@ func (d *decoder) expand(s *Scenario) {
 			one := w
 			one.Name, one.Cgroup, one.Shard = d.numbered("workloads", w.Name, shard), cgroup, shard
 			if slices.ContainsFunc(written, func(other Workload) bool { return other.Name == one.Name }) {
-				d.failAt(join("workloads", w.Name), "a shard of it would be %s, which is there already", one.Name)
+				d.failAt(join("workloads", w.Name), "a shard of it would be %s, which exists already", one.Name)
 			}
 			s.Workloads = append(s.Workloads, one)
 		}
@@ -92,11 +91,11 @@ func (d *decoder) expand(s *Scenario) {
 			w.Shards.First = i
 		}
 	}
-	d.counted(s)
+	d.checkCounts(s)
 }
 
-// counted refuses what became too much by the copies.
-func (d *decoder) counted(s *Scenario) {
+// checkCounts refuses a scenario that the copies made too large.
+func (d *decoder) checkCounts(s *Scenario) {
 	threads := 0
 	for i := range s.Workloads {
 		threads += s.Workloads[i].AllThreads()
@@ -104,15 +103,14 @@ func (d *decoder) counted(s *Scenario) {
 	switch {
 	case len(s.Cgroups) > MaxCgroups:
 		d.failAt("workloads", "%d cgroups, a copy for each shard counted: %d are allowed", len(s.Cgroups), MaxCgroups)
-	case len(s.Workloads) > MaxWorkloads:
-		d.failAt("workloads", "%d workloads, each shard counted: %d are allowed", len(s.Workloads), MaxWorkloads)
-	case threads > MaxThreads:
-		d.failAt("workloads", "%d threads, those of each shard counted: %d are allowed", threads, MaxThreads)
+	case len(s.Workloads) > maxWorkloads:
+		d.failAt("workloads", "%d workloads, each shard counted: %d are allowed", len(s.Workloads), maxWorkloads)
+	case threads > maxThreads:
+		d.failAt("workloads", "%d threads, those of each shard counted: %d are allowed", threads, maxThreads)
 	}
 }
 
-// copyCgroup makes a cgroup for each shard of a service: the first takes the place
-// of the one in the file.
+// copyCgroup makes a cgroup for each shard of a service. The first one replaces the one in the file.
 func (d *decoder) copyCgroup(s *Scenario, service int) []int {
 	w := &s.Workloads[service]
 	key := join(join("workloads", w.Name), "shards")
@@ -137,7 +135,7 @@ func (d *decoder) copyCgroup(s *Scenario, service int) []int {
 		one := old
 		one.Name = d.numbered("cgroups", old.Name, shard)
 		if slices.ContainsFunc(s.Cgroups, func(c Cgroup) bool { return c.Name == one.Name }) {
-			d.failAt(key, "a copy of cgroup %s would be %s, which is there already", old.Name, one.Name)
+			d.failAt(key, "a copy of cgroup %s would be %s, which exists already", old.Name, one.Name)
 		}
 		all[shard] = len(s.Cgroups)
 		if shard == 0 {
@@ -150,7 +148,7 @@ func (d *decoder) copyCgroup(s *Scenario, service int) []int {
 	return all
 }
 
-// numbered is a copy's name; its keys are those of what it is a copy of.
+// numbered returns a copy's name, whose keys are those of the original.
 func (d *decoder) numbered(section, name string, shard int) string {
 	copied := name + "-" + strconv.Itoa(shard+1)
 	from, to := join(section, name), join(section, copied)
@@ -158,7 +156,7 @@ func (d *decoder) numbered(section, name string, shard int) string {
 		d.failAt(from, "with a shard's number its name is longer than %d characters", maxName)
 	}
 	if _, ok := d.lines[to]; ok {
-		return copied // refused by the caller
+		return copied // the caller refuses it
 	}
 	lines := map[string]int{}
 	for key, line := range d.lines {

@@ -54,7 +54,7 @@ func TestShards(t *testing.T) {
 	if strings.Join(got, ", ") != want {
 		t.Errorf("\n got %s\nwant %s", strings.Join(got, ", "), want)
 	}
-	rule := balance.Rule{Shards: 3, Kind: balance.Hash, Skew: 0.5, DeadAfter: 4, DeadFor: DefaultDeadFor}
+	rule := balance.Rule{Shards: 3, Kind: balance.Hash, Skew: 0.5, DeadAfter: 4, DeadFor: defaultDeadFor}
 	if r := s.Workloads[4].Shards.Balance; r != rule || r.Check() != nil {
 		t.Errorf("%+v", r)
 	}
@@ -81,9 +81,9 @@ func TestBadShards(t *testing.T) {
 		{"web:\n    kind: service\n    cgroup: shard", "web:\n    kind: service", 9, "give both the same cgroup"},
 		{"beside: {}", "beside: {parent: shard}", 17, "nothing can lie below it, and beside does"},
 		{"sleeper, cgroup: beside", "sleeper, cgroup: shard", 17, "nothing else can be in it, and last is"},
-		{"beside: {}", "beside: {}\n  shard-2: {}", 18, "a copy of cgroup shard would be shard-2, which is there already"},
-		{"last:", "web-3:", 10, "a shard of it would be web-3, which is there already"},
-		{"last:", "gc-1:", 9, "a shard of it would be gc-1, which is there already"},
+		{"beside: {}", "beside: {}\n  shard-2: {}", 18, "a copy of cgroup shard would be shard-2, which exists already"},
+		{"last:", "web-3:", 10, "a shard of it would be web-3, which exists already"},
+		{"last:", "gc-1:", 9, "a shard of it would be gc-1, which exists already"},
 		{"burst: 20ms", "burst: 90ms", 5, "cgroups.shard-1.remedy"},
 		{"quota: 60ms", "quota: 60us", 5, "cgroups.shard-1.quota: 60µs: the kernel takes 1ms"},
 		{"threads: 4", "threads: 30000", 0, "90011 threads, those of each shard counted"},

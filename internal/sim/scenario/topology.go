@@ -8,37 +8,36 @@ import (
 
 // Bounds and defaults of a [Topology].
 const (
-	MaxThreadsPerCore = 8
-	DefaultSibling    = 1.3
-	DefaultRemote     = 1.3
+	maxThreadsPerCore = 8
+	defaultSibling    = 1.3
+	defaultRemote     = 1.3
 	maxRemote         = 10
 )
 
-// Topology is what makes CPUs unequal. Its zero value: nothing does. Neighbouring
-// numbers belong together: CPUs 0 and 1 are the first core where a core has two.
+// Topology describes unequal CPUs. Its zero value makes all equal. Neighbouring numbers belong together: CPUs
+// 0 and 1 are the first core if a core has two.
 type Topology struct {
 	// ThreadsPerCore is how many CPUs share a core; 0 and 1: none do.
 	ThreadsPerCore int
-	// Caches are last-level caches, each of as many CPUs; 0 and 1: one.
+	// Caches is the number of last-level caches, each of as many CPUs; 0 and 1: one.
 	Caches int
-	// Nodes are memory nodes, each of as many caches; 0 and 1: one.
+	// Nodes is the number of memory nodes, each of as many caches; 0 and 1: one.
 	Nodes int
-	// Sibling is what a core with two busy CPUs does, times what it does with one:
-	// 1 to 2. Each further one adds as much as the second.
+	// Sibling is the work of a core with two busy CPUs, as a multiple of that with one: 1 to 2. Each further
+	// CPU adds as much as the second.
 	Sibling float64
-	// Remote is how many times the CPU time work takes on another node than the one
-	// that has the thread's memory, from 1 on.
+	// Remote is the factor of CPU time of work on a node other than that of the thread's memory, from 1 on.
 	Remote float64
 }
 
-// Equal says whether all CPUs are equal.
+// Equal reports whether all CPUs are equal.
 func (t *Topology) Equal() bool { return t.ThreadsPerCore < 2 && t.Caches < 2 && t.Nodes < 2 }
 
-// topology reads a topology; the number of CPUs is not known yet.
+// topology reads a topology, before the number of CPUs is known.
 func (d *decoder) topology(n *yaml.Node, key string) Topology {
-	t := Topology{ThreadsPerCore: 1, Caches: 0, Nodes: 1, Sibling: DefaultSibling, Remote: DefaultRemote}
+	t := Topology{ThreadsPerCore: 1, Caches: 0, Nodes: 1, Sibling: defaultSibling, Remote: defaultRemote}
 	d.object(n, key, fields{
-		"threads_per_core": d.integer(&t.ThreadsPerCore, 1, MaxThreadsPerCore),
+		"threads_per_core": d.integer(&t.ThreadsPerCore, 1, maxThreadsPerCore),
 		"caches":           d.integer(&t.Caches, 1, MaxCPUs),
 		"nodes":            d.integer(&t.Nodes, 1, MaxCPUs),
 		"sibling":          d.atLeast(&t.Sibling, 1, 2),
@@ -50,7 +49,7 @@ func (d *decoder) topology(n *yaml.Node, key string) Topology {
 	return t
 }
 
-// checkTopology is what depends on the number of CPUs.
+// checkTopology checks what depends on the number of CPUs.
 func (d *decoder) checkTopology(h *Host, key string) {
 	t := &h.Topology
 	if d.err != nil || t.Equal() {
@@ -80,7 +79,7 @@ func (d *decoder) checkMems(s *Scenario, c *Cgroup, key string) {
 	}
 }
 
-// EffectiveMems are the memory nodes that a cgroup may use.
+// EffectiveMems returns the memory nodes that a cgroup may use.
 func (s *Scenario) EffectiveMems(c *Cgroup) cpuset.CPUSet {
-	return s.within(upTo(max(1, s.Host.Topology.Nodes)), c, func(c *Cgroup) cpuset.CPUSet { return c.Mems })
+	return s.intersect(upTo(max(1, s.Host.Topology.Nodes)), c, func(c *Cgroup) cpuset.CPUSet { return c.Mems })
 }

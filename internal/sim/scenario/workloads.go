@@ -8,7 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// keysOf each kind, beyond kind, cgroup and start.
+// keysOf has the keys of each kind, beyond kind, cgroup and start.
 var keysOf = map[string][]string{
 	string(Burn):      {"threads"},
 	string(SleepRun):  {"threads", "run!", "sleep!", "phases"},
@@ -21,9 +21,9 @@ var keysOf = map[string][]string{
 	string(Kernel):    {"threads", "run!", "sleep!"},
 }
 
-// only refuses keys that the chosen kind does not have, asks for those it needs,
-// and says which there are.
-func (d *decoder) only(n *yaml.Node, key, kind string, keys map[string][]string, always ...string) map[string]bool {
+// keysOfKind refuses keys that the chosen kind does not have, and requires some. It returns the keys that are
+// there.
+func (d *decoder) keysOfKind(n *yaml.Node, key, kind string, keys map[string][]string, always ...string) map[string]bool {
 	known := keys[kind]
 	seen := map[string]bool{}
 	d.members(n, key, func(name string, at, _ *yaml.Node) {
@@ -42,17 +42,17 @@ func (d *decoder) only(n *yaml.Node, key, kind string, keys map[string][]string,
 
 func (d *decoder) workloads(n *yaml.Node, s *Scenario) {
 	threads := 0
-	collects := map[int]string{} // which service each collector names
+	collects := map[int]string{} // the service of each collector
 	d.members(n, "workloads", func(name string, at, value *yaml.Node) {
 		key := join("workloads", name)
 		d.lines[key] = at.Line
 		d.name(at, "workloads")
-		if len(s.Workloads) == MaxWorkloads {
-			d.fail(at.Line, key, "more than %d workloads", MaxWorkloads)
+		if len(s.Workloads) == maxWorkloads {
+			d.fail(at.Line, key, "more than %d workloads", maxWorkloads)
 		}
 		w, of := d.workload(value, key, name, s)
-		if threads += w.AllThreads(); threads > MaxThreads {
-			d.fail(at.Line, key, "more than %d threads in all", MaxThreads)
+		if threads += w.AllThreads(); threads > maxThreads {
+			d.fail(at.Line, key, "more than %d threads in all", maxThreads)
 		}
 		if w.Kind == GC {
 			collects[len(s.Workloads)] = of
@@ -65,8 +65,7 @@ func (d *decoder) workloads(n *yaml.Node, s *Scenario) {
 	d.collectors(s, collects)
 }
 
-// written is a workload as its file has it, before everything is known that it
-// depends on.
+// written is a workload as its file has it, before the values that it depends on are known.
 type written struct {
 	Workload
 	kind, cgroup, of string
@@ -76,13 +75,13 @@ type written struct {
 	requests         int
 	java             Java
 	service          writtenService
-	keys             map[string]bool // that it has; names may contain dots, so that decoder.lines does not tell
+	keys             map[string]bool // keys in the file; names may contain dots, so decoder.lines does not tell
 }
 
 func (d *decoder) workload(n *yaml.Node, key, name string, s *Scenario) (w Workload, of string) {
 	in := written{
 		Workload: Workload{Name: name, Cgroup: -1, Fast: 1, Run: Fixed(defaultRun), Sleep: Fixed(defaultSleep)},
-		threads:  size{n: 1}, java: Java{Heap: DefaultHeap, Live: DefaultHeap / 4}, service: newWrittenService(),
+		threads:  size{n: 1}, java: Java{Heap: defaultHeap, Live: defaultHeap / 4}, service: newWrittenService(),
 	}
 	d.object(n, key, fields{
 		"kind!":    d.choice(&in.kind, kinds()...),
@@ -91,7 +90,7 @@ func (d *decoder) workload(n *yaml.Node, key, name string, s *Scenario) (w Workl
 		"start":    d.duration(&in.Start, 0, MaxDuration),
 		"run":      d.distribution(&in.Run),
 		"sleep":    d.distribution(&in.Sleep),
-		"fast":     d.integer(&in.Fast, 0, MaxThreads),
+		"fast":     d.integer(&in.Fast, 0, maxThreads),
 		"on":       d.duration(&in.On, minTime, maxTime),
 		"off":      d.duration(&in.Off, minTime, maxTime),
 		"phases":   func(n *yaml.Node, key string) { in.Phases = d.phases(n, key) },
@@ -102,18 +101,18 @@ func (d *decoder) workload(n *yaml.Node, key, name string, s *Scenario) (w Workl
 		"heap":     d.bytes(&in.java.Heap, 16<<20, 4<<30),
 		"live":     d.bytes(&in.java.Live, 1<<20, 2<<30),
 		"arrivals": func(n *yaml.Node, key string) { in.service.arrivals = d.arrivals(n, key) },
-		"queue":    d.integer(&in.service.queue, 0, MaxQueue),
+		"queue":    d.integer(&in.service.queue, 0, maxQueue),
 		"io":       d.threads(&in.service.io),
 		"pools":    func(n *yaml.Node, _ string) { in.service.pools = n },
 		"classes":  func(n *yaml.Node, _ string) { in.service.classes = n },
-		"shared":   d.bytes(&in.service.Shared, 0, MaxShared),
+		"shared":   d.bytes(&in.service.Shared, 0, maxShared),
 		"inflate":  d.share(&in.service.Inflate),
 		"timeout":  d.duration(&in.service.Timeout, minTime, maxTime),
 		"retries":  func(n *yaml.Node, key string) { in.service.Retries = d.retries(n, key) },
 		"shards":   func(n *yaml.Node, key string) { in.service.shards = d.shards(n, key) },
 	})
 	in.Kind = Kind(in.kind)
-	in.keys = d.only(n, key, in.kind, keysOf, "kind", "cgroup", "start")
+	in.keys = d.keysOfKind(n, key, in.kind, keysOf, "kind", "cgroup", "start")
 	if d.err != nil {
 		return in.Workload, ""
 	}
@@ -125,12 +124,12 @@ func (d *decoder) workload(n *yaml.Node, key, name string, s *Scenario) (w Workl
 		}
 	}
 	in.Threads = d.resolve(in.threads, join(key, "threads"), s, in.Cgroup)
-	d.settle(&in, key, s)
+	d.kindKeys(&in, key, s)
 	return in.Workload, in.of
 }
 
-// settle is what one kind alone has.
-func (d *decoder) settle(in *written, key string, s *Scenario) {
+// kindKeys fills in the keys of one kind.
+func (d *decoder) kindKeys(in *written, key string, s *Scenario) {
 	switch in.Kind {
 	case Neighbour:
 		if (in.On > 0) != (in.Off > 0) {
@@ -139,7 +138,7 @@ func (d *decoder) settle(in *written, key string, s *Scenario) {
 	case Service:
 		in.Server = d.server(in, key, s)
 		if d.err == nil {
-			in.Threads = in.Server.Threads()
+			in.Threads = in.Server.poolThreads()
 		}
 		if rule := in.service.shards; rule != nil {
 			in.Shards = &Shards{Name: in.Name, Balance: *rule}

@@ -6,12 +6,12 @@ import (
 	"github.com/unthrottle/unthrottle/internal/sim/scenario"
 )
 
-// stream is the arrivals of one class.
+// stream has the arrivals of one class.
 type stream struct {
 	clients *clients
 	class   int
 	pace    pace
-	next    int // in At
+	next    int // index in At
 }
 
 func (h *host) expectAll(c *clients) {
@@ -39,7 +39,7 @@ func (h *host) expect(at int) {
 	h.queue.set(h.slots.arrive+at, next)
 }
 
-// onArrival is the moment of a stream's next requests.
+// onArrival handles a stream's next requests.
 func (h *host) onArrival(at int) {
 	st := &h.streams[at]
 	c := st.clients
@@ -50,7 +50,7 @@ func (h *host) onArrival(at int) {
 	h.expect(at)
 }
 
-// request is a new request.
+// request makes a new request.
 func (h *host) request(c *clients, class int, work time.Duration) {
 	c.slot(h.now-c.work.Start).intended++
 	c.earned = min(maxEarned, c.earned+c.spec.Retries.Budget)

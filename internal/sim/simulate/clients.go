@@ -8,8 +8,7 @@ import (
 )
 
 const (
-	// maxFlights bounds the requests on their way; what comes on top is not sent,
-	// and counted as unfinished.
+	// maxFlights bounds the outstanding requests. Clients do not send more, and count them as unfinished.
 	maxFlights = 100_000
 	// maxEarned bounds the retries that a budget can save up.
 	maxEarned = 100
@@ -17,52 +16,51 @@ const (
 	none int32 = -1
 )
 
-// flight is a request on its way, as its client sees it.
+// flight is an outstanding request, as its client sees it.
 type flight struct {
 	arrived time.Duration
 	work    time.Duration // the same for each try
-	sent    time.Duration // the try
+	sent    time.Duration // of the current try
 	before  int32         // in the list of tries by deadline, or of free flights
 	after   int32
-	number  uint32 // of all the requests that were in this place
+	number  uint32 // counts the requests that used this place
 	tries   uint8
 	class   uint8
-	shard   uint8 // that has the try
-	away    bool  // a try is on its way; false: the next one waits
+	shard   uint8 // of the current try
+	away    bool  // a try is outstanding; false: the next try waits
 }
 
-// clients send a service, or its shards, their requests and keep the account.
+// clients send requests to a service, or its shards, and count the results.
 type clients struct {
 	spec     *scenario.Server
 	shards   []*service
-	balancer *balance.Balancer // nil: there is one
-	salt     uint64            // of the requests' keys
-	work     *work             // the first shard's
+	balancer *balance.Balancer // nil: there is one shard
+	salt     uint64            // for the requests' keys
+	work     *work             // of the first shard
 	name     string            // in the outcome
 	latency  *histogram
-	lead     int // index of work: whose slots in the queue they have
+	lead     int // index of work, whose slots in the queue they use
 
 	flights     []flight
 	free        int32
-	first, last int32   // tries on their way, by deadline
+	first, last int32   // outstanding tries, by deadline
 	retries     []retry // a heap
-	streams     int     // the first in host.streams
-	earned      float64 // retries that the budget still has
+	streams     int     // the first one in host.streams
+	earned      float64 // retries that the budget has left
 
 	answered, failed, refused, unsent uint64
 	live                              int
-	classes                           []class // of several
-	slots                             []slot  // nil: nobody recovers from anything
+	classes                           []class // if there are several
+	slots                             []slot  // nil: the load does not fall, so no recovery
 }
 
-// class is the figures of one class of requests.
+// class has the figures of one class of requests.
 type class struct {
 	answered uint64
 	latency  histogram
 }
 
-// addClients gives a service its clients: a shard that is not the first one joins
-// those of the first.
+// addClients gives a service its clients. A later shard joins those of the first shard.
 func (h *host) addClients(i int) {
 	w := &h.works[i]
 	s := w.service
@@ -111,7 +109,7 @@ func (h *host) send(c *clients, at int32) {
 	h.arrive(c.shards[f.shard], item{work: f.work, flight: at, number: f.number, try: f.tries, class: f.class})
 }
 
-// waiting is the flight of a try, if its client still waits for that one.
+// waiting returns the flight of a try, if its client still waits for that try.
 func (c *clients) waiting(it item) *flight {
 	f := &c.flights[it.flight]
 	if f.number != it.number || f.tries != it.try || !f.away {
@@ -120,8 +118,7 @@ func (c *clients) waiting(it item) *flight {
 	return f
 }
 
-// answered is the service's good answer; one to a try that was given up comes
-// too late.
+// answered handles the service's good answer. An answer to a try that timed out comes too late.
 func (h *host) answered(s *service, it item) {
 	c := s.clients
 	f := c.waiting(it)
@@ -129,7 +126,7 @@ func (h *host) answered(s *service, it item) {
 		return
 	}
 	h.unwatch(c, it.flight)
-	h.tried(c, f, true)
+	h.countTry(c, f, true)
 	took := h.now - f.arrived
 	c.answered++
 	if c.classes != nil {
@@ -138,10 +135,10 @@ func (h *host) answered(s *service, it item) {
 	if took <= c.spec.Timeout {
 		c.slot(f.arrived-c.work.Start).good++
 	}
-	h.ended(c, it.flight)
+	h.endRequest(c, it.flight)
 }
 
-// refuse is the service's answer where a queue is full.
+// refuse handles the service's answer from a full queue.
 func (h *host) refuse(s *service, it item) {
 	c := s.clients
 	if c.waiting(it) == nil {
@@ -149,32 +146,31 @@ func (h *host) refuse(s *service, it item) {
 	}
 	c.refused++
 	s.refused++
-	h.lost(c, it.flight)
+	h.tryFailed(c, it.flight)
 }
 
-// lost is a try that came to nothing: it is tried again, or the request has
-// failed.
-func (h *host) lost(c *clients, at int32) {
+// tryFailed handles a failed try: a retry follows, or the request has failed.
+func (h *host) tryFailed(c *clients, at int32) {
 	f := &c.flights[at]
 	h.unwatch(c, at)
 	f.away = false
-	h.tried(c, f, false)
+	h.countTry(c, f, false)
 	r := &c.spec.Retries
 	if int(f.tries) > r.Max || r.Budget > 0 && c.earned < 1 {
 		c.failed++
-		h.ended(c, at)
+		h.endRequest(c, at)
 		return
 	}
 	if r.Budget > 0 {
 		c.earned--
 	}
 	after := time.Duration(float64(r.Backoff) * (0.5 + h.rng.Float64()))
-	c.delay(retry{h.now + after, at})
+	c.pushRetry(retry{h.now + after, at})
 	h.queue.set(h.slots.retry+c.lead, c.retries[0].at)
 }
 
-// tried counts a try's end for its shard.
-func (h *host) tried(c *clients, f *flight, good bool) {
+// countTry counts a try's end for its shard.
+func (h *host) countTry(c *clients, f *flight, good bool) {
 	if c.balancer == nil {
 		return
 	}
@@ -186,18 +182,18 @@ func (h *host) tried(c *clients, f *flight, good bool) {
 	}
 }
 
-// ended frees a flight, and counts how long it took.
-func (h *host) ended(c *clients, at int32) {
+// endRequest frees a flight, and counts its time.
+func (h *host) endRequest(c *clients, at int32) {
 	f := &c.flights[at]
-	h.took(c, f)
-	f.number++ // whatever the service still has of it is nobody's
+	h.countTime(c, f)
+	f.number++ // answers of the service to older tries no longer match
 	f.after = c.free
 	c.free = at
 	c.live--
 }
 
-// took counts a request's time from its arrival up to now.
-func (h *host) took(c *clients, f *flight) {
+// countTime counts a request's time from its arrival up to now.
+func (h *host) countTime(c *clients, f *flight) {
 	c.latency.add(h.now - f.arrived)
 	if h.times != nil {
 		h.times(c.name, h.now-f.arrived)
@@ -207,7 +203,7 @@ func (h *host) took(c *clients, f *flight) {
 	}
 }
 
-// unfinished counts what is on its way at the end, with the time that it has had.
+// unfinished counts the outstanding requests at the end, with their time so far.
 func (h *host) unfinished(c *clients) {
 	free := make([]bool, len(c.flights))
 	for at := c.free; at != none; at = c.flights[at].after {
@@ -218,7 +214,7 @@ func (h *host) unfinished(c *clients) {
 		if free[at] {
 			continue
 		}
-		h.took(c, f)
+		h.countTime(c, f)
 		if c.balancer != nil && f.away {
 			s := c.shards[f.shard]
 			h.measured(s.work, h.now-f.sent)

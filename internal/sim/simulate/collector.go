@@ -6,21 +6,20 @@ import (
 	"github.com/unthrottle/unthrottle/internal/sim/scenario"
 )
 
-// part is how much of a collection a thread takes at a time, as in real runs.
+// part is the share of a collection that a thread takes at a time, as in real runs.
 const part = 100 * time.Microsecond
 
-// collector is a stop-the-world garbage collector: its service's threads come to
-// a safepoint, all collecting threads work at once, and who finds nothing to do
-// spins until all are done, as parallel collectors do.
+// collector is a stop-the-world garbage collector. Its service's threads come to a safepoint, and all
+// collecting threads work at once. A thread without work spins until all are done, as in parallel collectors.
 type collector struct {
 	spec     *scenario.Collector
 	service  *service
 	work     *work
-	stopping bool // asked for, up to its end
+	stopping bool // from the request to the end of a collection
 	running  int  // threads of the service that are not at their safepoint yet
 	began    time.Duration
-	left     time.Duration // of the work, not yet taken
-	at       int           // collecting threads that have not found the end
+	left     time.Duration // work that no thread has taken yet
+	at       int           // collecting threads that have not reached the end
 }
 
 func (h *host) addCollector(i int) {
@@ -30,9 +29,8 @@ func (h *host) addCollector(i int) {
 	s.world = w.collector
 }
 
-// collect begins a collection; one that is asked for while another is due is the
-// same.
-func (h *host) collect(c *collector) {
+// beginCollection begins a collection. A request during a pending collection changes nothing.
+func (h *host) beginCollection(c *collector) {
 	if c.stopping {
 		return
 	}
@@ -40,15 +38,15 @@ func (h *host) collect(c *collector) {
 	c.stopping, c.began, c.running = true, h.now, 1
 	for n := range s.workers {
 		w := &s.workers[n]
-		if w.stage == resting || w.stage == waits {
-			continue // at a safepoint, as threads that wait for a lock are in a JVM
+		if w.stage == idleStage || w.stage == waits {
+			continue // at a safepoint already, as threads that wait for a lock are in a JVM
 		}
 		c.running++
 		t := s.work.first + n
 		if th := &h.threads[t]; h.cpus[th.cpu].cur == t {
 			h.halt(s, n)
 		} else {
-			// It must run to get there.
+			// The thread must run to reach its safepoint.
 			w.halts, w.left, th.left = true, th.left, 0
 		}
 	}
@@ -65,7 +63,7 @@ func (h *host) halt(s *service, n int) {
 	h.arrived(s.world)
 }
 
-// arrived is one less that runs; with the last one the collecting begins.
+// arrived counts a thread that reached its safepoint; after the last one the collection begins.
 func (h *host) arrived(c *collector) {
 	if c.running--; c.running > 0 {
 		return
@@ -77,7 +75,7 @@ func (h *host) arrived(c *collector) {
 	}
 }
 
-// onCollected gives a collecting thread its next part, or lets it spin.
+// onCollected gives a collecting thread its next part, or makes it spin.
 func (h *host) onCollected(c *collector, t int) {
 	if c.left > 0 {
 		d := min(part, c.left)
@@ -104,8 +102,8 @@ func (h *host) onCollected(c *collector, t int) {
 	}
 }
 
-// spin lets a collecting thread wait for the others' end. It yields all the
-// time (yield_task_fair), so that threads that have something to do come first.
+// spin makes a collecting thread wait for the end of the others. It always yields (yield_task_fair), so
+// threads with work come first.
 func (h *host) spin(t int) {
 	th := &h.threads[t]
 	c := th.cpu

@@ -7,9 +7,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/sim/scenario"
 )
 
-// A histogram of times: 128 buckets per power of two, so that a quantile is
-// off by less than 1 %; smallest and largest are exact. Its size does not
-// depend on how much is counted.
+// A histogram of times has 128 buckets per power of two, so a quantile is off by less than 1 %. Smallest and
+// largest are exact. Its size does not depend on how many times it counts.
 const (
 	subBits = 7
 	buckets = (64 - subBits + 1) << subBits >> 1 << 1
@@ -23,13 +22,13 @@ type histogram struct {
 
 func newHistogram() histogram { return histogram{counts: make([]uint32, buckets)} }
 
-// bucket of a time from 0: exact below 128 ns.
+// bucket returns the bucket of a time from 0. It is exact below 128 ns.
 func bucket(v time.Duration) int {
 	shift := max(0, bits.Len64(uint64(v))-subBits)
 	return shift<<(subBits-1) + int(v>>shift)
 }
 
-// middle of a bucket.
+// middle returns the middle of a bucket.
 func middle(b int) time.Duration {
 	const half = 1 << (subBits - 1)
 	if b < 2*half {
@@ -49,8 +48,7 @@ func (h *histogram) add(v time.Duration) {
 	h.counts[bucket(v)]++
 }
 
-// quantile is the time that a share p of all does not exceed; nil: nothing was
-// counted.
+// quantile returns the time that a share p of all times does not exceed; nil: the histogram is empty.
 func (h *histogram) quantile(p float64) *float64 {
 	if h.n == 0 {
 		return nil
@@ -75,7 +73,7 @@ func (h *histogram) maximum() *float64 {
 	return milliseconds(h.max)
 }
 
-// figures are the times' quantiles, beside a count that need not be theirs.
+// figures returns the quantiles with a count, which may differ from the number of times.
 func (h *histogram) figures(count uint64) scenario.ClassOutcome {
 	return scenario.ClassOutcome{
 		Count: count, P50: h.quantile(0.5), P90: h.quantile(0.9), P95: h.quantile(0.95), P99: h.quantile(0.99), Max: h.maximum(),

@@ -28,8 +28,7 @@ func maskOf(set cpuset.CPUSet, cpus int) mask {
 	return m
 }
 
-// firstCommon is the first CPU in both sets, from a given one on and round; -1
-// if there is none.
+// firstCommon returns the first CPU in both sets, from a given one on and round; -1: there is none.
 func firstCommon(a, b mask, from int) int {
 	words := len(a)
 	for i := range words + 1 {
@@ -50,14 +49,14 @@ func firstCommon(a, b mask, from int) int {
 
 // cpu is one CPU.
 type cpu struct {
-	cur     int           // thread that runs, -1: idle
+	cur     int           // running thread; -1: idle
 	last    time.Duration // charged up to here
-	picked  time.Duration // since when cur runs
-	worked  time.Duration // cur's work is up to date up to here, where CPUs are unequal
-	speed   float64       // of cur there
+	picked  time.Duration // the time since which cur runs
+	worked  time.Duration // cur's work is up to date up to here, if CPUs are unequal
+	speed   float64       // of cur on this CPU
 	phase   time.Duration // of its ticks
 	balance int           // ticks until it looks for work elsewhere
-	threads int           // that can run, held ones too
+	threads int           // runnable threads, held ones too
 }
 
 // group is a cgroup; the first is the root.
@@ -65,34 +64,33 @@ type group struct {
 	parent  int
 	weight  int64            // 1024: cpu.weight 100
 	bw      *bandwidth.Group // nil: no quota
-	threads int              // that can run and are not held below this level, on all CPUs
+	threads int              // runnable and not held below this level, on all CPUs
 	allowed mask
 
-	running int // CPUs in use
-	held    int // threads that a quota holds
-	since   time.Duration
-	width   []time.Duration // by CPUs in use
-	stopped time.Duration
-	strip   *Strip  // nil: no timeline
-	narrow  *narrow // nil: as wide as it likes
+	running  int // CPUs in use
+	held     int // threads that a quota holds
+	since    time.Duration
+	width    []time.Duration // by CPUs in use
+	stopped  time.Duration
+	timeline *Timeline // nil: no timeline
+	narrow   *narrow   // nil: no bound of its width
 }
 
 // entity is what competes in a run queue: a thread, or a group on one CPU.
 type entity struct {
 	vruntime, deadline int64
-	lag                int64 // when it left the queue: how much it was owed, in virtual time
+	lag                int64 // the lag with which it left the queue, in virtual time
 	slept              time.Duration
 }
 
-// rq is a group's run queue on one CPU, and the group's entity in the queue of
-// its parent.
+// rq is a group's run queue on one CPU, and the group's entity in the queue of its parent.
 type rq struct {
 	list    []int // threads, and child groups as ^group
 	entity  entity
 	queued  bool // in the parent's list: neither empty nor throttled
-	threads int  // that can run and are not held below this level
-	parking int  // of these, not yet parked: see comeBackIn
-	late    bool // threads of it came late: see there
+	threads int  // runnable and not held below this level
+	parking int  // of threads, those not yet parked: see comeBackIn
+	late    bool // some threads came late: see comeBackIn
 	floor   int64
 }
 
@@ -107,7 +105,7 @@ type host struct {
 	cpus     []cpu
 	idle     mask
 	woke     []time.Duration // by cache: see lastWake
-	crowded  int             // CPUs with two or more threads that can run
+	crowded  int             // CPUs with two or more runnable threads
 	groups   []group
 	rqs      []rq // of group g on CPU c: g*ncpu+c
 	threads  []thread
@@ -115,21 +113,21 @@ type host struct {
 	streams  []stream // of all services
 	calling  []int    // threads in a system call
 	speeds   *speeds  // nil: all CPUs are equal
-	bounded  bool     // there is a group with a bound of its width
+	bounded  bool     // some group has a bound of its width
 	freed    []int
-	pressed  []int // CPUs that choose anew when the event is over: see charge
+	toRepick []int // CPUs that choose again after the event: see charge
 	parked   []int // members of queues on their way back: see comeBackIn
 	late     []int // threads of one queue: see takeLate
 	events   uint64
-	replay   *replayer                                 // nil: nothing is replayed
-	times    func(workload string, took time.Duration) // nil: nobody asks
+	replay   *replayer                                 // nil: there is no replay
+	times    func(workload string, took time.Duration) // nil: no caller asks for times
 
 	eevdf                             bool
 	slice, latency, granularity, tick time.Duration
 }
 
-// slots are where each sort of event begins in the queue. Of events at one
-// time the sorts come in this order.
+// slots are the beginnings of each sort of event in the queue. Events at one time come in the order of the
+// sorts.
 type slots struct {
 	period, slack, ipi, work, arrive, timeout, retry, done, account, tick, wake, end int
 }
@@ -157,7 +155,7 @@ func newHost(s *scenario.Scenario, seed uint64) (*host, error) {
 	h.clocks()
 	h.rqs = make([]rq, groups*h.ncpu)
 	h.woke = make([]time.Duration, h.ncpu)
-	h.freed, h.pressed = make([]int, 0, h.ncpu), make([]int, 0, h.ncpu)
+	h.freed, h.toRepick = make([]int, 0, h.ncpu), make([]int, 0, h.ncpu)
 	root := scenario.Cgroup{Parent: -1, Weight: scenario.DefaultWeight, CPUs: s.Host.All().Difference(s.Host.Reserved)}
 	root.Limit = bandwidth.Limit{Quota: bandwidth.NoQuota}
 	h.addGroup(-1, &root)
@@ -167,12 +165,12 @@ func newHost(s *scenario.Scenario, seed uint64) (*host, error) {
 			return nil, err
 		}
 	}
-	h.unequal()
+	h.addSpeeds()
 	h.addWorks(threads, streams)
 	return h, nil
 }
 
-// clocks draws the phases of the ticks, and fixes the scheduler's times.
+// clocks draws the phases of the ticks, and sets the scheduler's times.
 func (h *host) clocks() {
 	s := &h.scenario.Host
 	if s.HZ > 0 {
@@ -192,11 +190,11 @@ func (h *host) clocks() {
 	}
 	// get_update_sysctl_factor: 1 + log2 of the CPUs, at most 8 of them.
 	factor := time.Duration(bits.Len(uint(min(h.ncpu, 8))))
-	h.eevdf = s.Rules.Has(bandwidth.EraG)
+	h.eevdf = s.Rules.Has(bandwidth.Since6_6)
 	h.granularity = factor * time.Millisecond // of a wake-up's preemption
 	h.latency = factor * 6 * time.Millisecond
 	h.slice = factor * 750 * time.Microsecond
-	if s.Rules.Has(bandwidth.EraF) {
+	if s.Rules.Has(bandwidth.Since6_18) {
 		h.slice = factor * 700 * time.Microsecond // since 6.15, "sched: Reduce the default slice to avoid tasks getting an extra tick"
 	}
 	if s.BaseSlice > 0 {
@@ -221,7 +219,7 @@ func (h *host) addGroup(parent int, c *scenario.Cgroup) error {
 		if g.bw, err = bandwidth.New(&s.Rules, h.ncpu, c.Limit, phase); err != nil {
 			return err
 		}
-		// A group that was idle has its burst saved up: a write is a refill more.
+		// A group that was idle has saved its burst: a write is one more refill.
 		if c.Limit.Burst > 0 {
 			if _, err = g.bw.Configure(0, 0, c.Limit, nil); err != nil {
 				return err

@@ -2,8 +2,7 @@ package simulate
 
 import "github.com/unthrottle/unthrottle/bandwidth"
 
-// count adds threads that can run to a group on a CPU, and to those above it
-// as far as it is linked.
+// count adds runnable threads to a group on a CPU, and to its ancestors as far as they are linked.
 func (h *host) count(g, c, n int) {
 	for n != 0 {
 		q := h.rq(g, c)
@@ -38,7 +37,7 @@ func (h *host) crowd(before, after int) {
 	}
 }
 
-// reachable says whether no quota holds a group's threads on a CPU.
+// reachable reports whether no quota holds a group's threads back on a CPU.
 func (h *host) reachable(g, c int) bool {
 	for ; g > 0; g = h.groups[g].parent {
 		if !h.rq(g, c).queued {
@@ -48,8 +47,7 @@ func (h *host) reachable(g, c int) bool {
 	return true
 }
 
-// climb links a group that has got something to run into its parent, and so on
-// up, until a quota stops it.
+// climb links a group that got a runnable thread into its parent, and so on up, until a quota stops it.
 func (h *host) climb(g, c int) {
 	for g > 0 {
 		q := h.rq(g, c)
@@ -77,11 +75,10 @@ func (h *host) climb(g, c int) {
 	}
 }
 
-// parkedBelow starts the clocks of the levels from g up that are throttled too,
-// when a thread below them is parked: from 6.18 on it goes through all of them
-// first (record_throttle_clock).
+// parkedBelow starts the throttle clocks of g and its throttled ancestors when a thread below them is parked.
+// From 6.18 on the thread goes through all of them first (record_throttle_clock).
 func (h *host) parkedBelow(g, c int) {
-	if !h.scenario.Host.Rules.Has(bandwidth.EraF) {
+	if !h.scenario.Host.Rules.Has(bandwidth.Since6_18) {
 		return
 	}
 	for ; g > 0; g = h.groups[g].parent {
@@ -91,8 +88,8 @@ func (h *host) parkedBelow(g, c int) {
 	}
 }
 
-// unlink takes a group that has nothing more to run, or may not, out of its
-// parent, and each parent that is empty then.
+// unlink takes a group that has nothing to run, or may not run, out of its parent, and each parent that is
+// then empty.
 func (h *host) unlink(g, c int) {
 	for g > 0 && h.rq(g, c).queued {
 		q := h.rq(g, c)

@@ -1,23 +1,22 @@
 package simulate
 
-// narrow bounds how many CPUs a group uses at once: the kernel patch that "The
-// container throttling problem" tells of. Threads beyond that wait on the CPUs
-// that the group has, as on a host that is no wider. With credit, what it did
-// not use is saved up, and while something is saved it may be as wide as it likes.
+// narrow bounds how many CPUs a group uses at once, as the kernel patch of the article "The container
+// throttling problem" does. Other threads wait on the CPUs that the group has, as on a host that is no wider.
+// With credit the group saves unused CPU time, and while it has some its width has no bound.
 type narrow struct {
 	cpus  int     // at most at once
 	span  int     // CPUs that have its threads
-	limit float64 // CPUs on average: what fills the credit
-	most  float64 // CPU time that can be saved, in ns; 0: no credit
+	limit float64 // CPUs on average, which fill the credit
+	most  float64 // CPU time that it can save, in ns; 0: no credit
 	saved float64
 }
 
-// spend brings the credit up to date: so long with so many CPUs in use.
+// spend brings the credit up to date, for a time with so many CPUs in use.
 func (n *narrow) spend(d float64, running int) {
 	n.saved = min(n.most, n.saved+d*(n.limit-float64(running)))
 }
 
-// width is how many CPUs the group may use now.
+// width returns how many CPUs the group may use now.
 func (h *host) width(g int) int {
 	n := h.groups[g].narrow
 	if n.most > 0 {
@@ -29,8 +28,7 @@ func (h *host) width(g int) int {
 	return n.cpus
 }
 
-// fits says whether a thread of a group may come to a CPU, from another one or
-// from a sleep (-1).
+// fits reports whether a thread of a group may come to a CPU, from another one or from a sleep (-1).
 func (h *host) fits(g, from, to int) bool {
 	for ; g > 0; g = h.groups[g].parent {
 		n := h.groups[g].narrow
@@ -42,7 +40,7 @@ func (h *host) fits(g, from, to int) bool {
 	return true
 }
 
-// isNarrow says whether a group, or one above it, is bounded.
+// isNarrow reports whether a group or an ancestor has a bound.
 func (h *host) isNarrow(g int) bool {
 	for ; g > 0; g = h.groups[g].parent {
 		if h.groups[g].narrow != nil {
@@ -52,8 +50,8 @@ func (h *host) isNarrow(g int) bool {
 	return false
 }
 
-// chooseNarrow is choose for a thread of a bounded group: an idle CPU that it may
-// come to, the one it was on first, else the one with the fewest threads.
+// chooseNarrow is choose for a thread of a bounded group. It prefers an idle CPU that the thread may use, the
+// last one first, else the CPU with the fewest threads.
 func (h *host) chooseNarrow(t int) int {
 	th := &h.threads[t]
 	best := -1
@@ -70,13 +68,12 @@ func (h *host) chooseNarrow(t int) int {
 		}
 	}
 	if best < 0 {
-		return th.cpu // pinned elsewhere
+		return th.cpu // bound to other CPUs
 	}
 	return best
 }
 
-// shrink takes a group off a CPU at a tick, where its credit is used up and it is
-// wider than it may be.
+// shrink takes a group off a CPU at a tick, if its credit is used up and it is wider than it may be.
 func (h *host) shrink(c int) {
 	for g := range h.groups {
 		n := h.groups[g].narrow
@@ -100,8 +97,8 @@ func (h *host) shrink(c int) {
 	}
 }
 
-// outcast finds a thread below a group on a CPU, and another CPU that has the
-// bounded group already, for it: -1 if there is none.
+// outcast finds a thread below a group on a CPU, and another CPU that the bounded group already has, for it;
+// -1: there is none.
 func (h *host) outcast(below, c, bounded int) (t, to int) {
 	for _, m := range h.rq(below, c).list {
 		if m < 0 {

@@ -98,8 +98,8 @@ func TestFirstCommon(t *testing.T) {
 	})
 }
 
-func TestStrip(t *testing.T) {
-	s := newStrip("a", 20, 100, 2) // cells of 2 ns from 20 to 220
+func TestTimeline(t *testing.T) {
+	s := newTimeline("a", 20, 100, 2) // cells of 2 ns from 20 to 220
 	s.add(0, 24, 3, false)
 	s.add(24, 27, 0, true)
 	s.add(218, 400, 1, false)

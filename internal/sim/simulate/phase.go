@@ -6,7 +6,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/sim/scenario"
 )
 
-// steady is the load that does not change.
+// steady is a constant load.
 var steady = []scenario.Phase{{For: scenario.MaxDuration, Factor: 1}}
 
 // pace is a clock that runs as fast as a workload's load, phase by phase.
@@ -23,8 +23,8 @@ func newPace(phases []scenario.Phase, start time.Duration) pace {
 	return pace{phases: phases, at: start, end: start + phases[0].For}
 }
 
-// spend moves the clock on by so much of a load of factor 1, and gives the time;
-// never: nothing comes any more. The last phase does not end.
+// spend moves the clock on by that much of a load of factor 1, and returns the time; never: no load comes any
+// more. The last phase does not end.
 func (p *pace) spend(load time.Duration) time.Duration {
 	for {
 		factor, last := p.phases[p.i].Factor, p.i == len(p.phases)-1
@@ -32,7 +32,7 @@ func (p *pace) spend(load time.Duration) time.Duration {
 		if last || factor > 0 && float64(load) <= room {
 			need := float64(load) / factor
 			if !(need <= float64(2*scenario.MaxDuration)) {
-				return never // 0/0 too
+				return never // also for 0/0
 			}
 			p.at += time.Duration(need)
 			return p.at
@@ -44,8 +44,7 @@ func (p *pace) spend(load time.Duration) time.Duration {
 	}
 }
 
-// fall is when the load falls for the last time, from the workload's start;
-// never: it does not.
+// fall returns the time at which the load last falls, from the workload's start; never: it does not.
 func fall(phases []scenario.Phase) time.Duration {
 	last, at := never, time.Duration(0)
 	for i, p := range phases {

@@ -5,16 +5,15 @@ import "time"
 // never is the time of an event that is not due.
 const never = time.Duration(-1)
 
-// queue has a slot for each event that can be due, and finds the earliest one:
-// a heap of four children per node over slots. Of events at one time the one
-// with the smaller slot comes first, so that runs repeat exactly.
+// queue has a slot for each possible event, and finds the earliest one with a heap of four children per node.
+// Of events at one time the smaller slot comes first, so that runs repeat exactly.
 type queue struct {
-	pos  []int32 // place in heap by slot, -1: not due
+	pos  []int32 // place in heap by slot; -1: not due
 	heap []due
 }
 
-// due is an event in the heap. Its time lies there, not by slot: finding the
-// earliest one reads neighbours in memory.
+// due is an event in the heap. It holds the time itself, so that the search for the earliest one reads
+// neighbours in memory.
 type due struct {
 	at   time.Duration
 	slot int32

@@ -21,13 +21,13 @@ func (h *host) touch(g int) {
 	if gr.held > 0 {
 		gr.stopped += d
 	}
-	if gr.strip != nil {
-		gr.strip.add(gr.since, h.now, gr.running, gr.held > 0)
+	if gr.timeline != nil {
+		gr.timeline.add(gr.since, h.now, gr.running, gr.held > 0)
 	}
 	gr.since = h.now
 }
 
-// occupy counts CPUs in use by a group and those above it.
+// occupy counts CPUs in use by a group and its ancestors.
 func (h *host) occupy(g, n int) {
 	for ; g > 0; g = h.groups[g].parent {
 		h.touch(g)

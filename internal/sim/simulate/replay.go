@@ -10,95 +10,93 @@ import (
 	"github.com/unthrottle/unthrottle/internal/sim/scenario"
 )
 
-// Replayed is the kind of workload whose threads do what a Replay has for them.
-// No scenario file has it.
+// Replayed is the kind of workload whose threads follow a Replay. No scenario file has it.
 const Replayed scenario.Kind = "replayed"
 
-// StepKind is what a replayed thread does next.
+// StepKind says what a replayed thread does next.
 type StepKind uint8
 
 // The kinds of steps. All but StepRun and StepWake put the thread to sleep.
 const (
 	StepRun   StepKind = iota // uses For of CPU time
 	StepWake                  // wakes Thread, once
-	StepAwait                 // until a StepWake of another one names it; at once if one already has. For: when that was, for who asks
+	StepAwait                 // until a StepWake of another thread names it, or at once if one already has; For is the recorded time of that
 	StepUntil                 // until For since the beginning; at once if that is past
 	StepSleep                 // for For
-	StepTake                  // until its workload's Queue has something, and runs that
+	StepTake                  // until its workload's Queue has a run, and does that
 	StepEnd                   // for ever
 )
 
-// ReplayStep is one thing that a thread does.
+// ReplayStep is one step of a thread.
 type ReplayStep struct {
 	Kind StepKind
-	// Idle: a StepAwait or StepUntil for want of work, or a StepWake out of one, whose For is then how many the thread
-	// had slept before. Of use in a Crew.
+	// Idle marks a StepAwait or StepUntil in which the thread waits for work, or a StepWake out of one. The
+	// For of such a StepWake is how many idle sleeps the thread had before. It matters only with a shared
+	// work queue.
 	Idle   bool
-	Thread int32 // StepWake: index in Replay.Threads
+	Thread int32 // of StepWake: index in Replay.Threads
 	For    time.Duration
 }
 
 // Endless is the For of a run that does not stop.
 const Endless = endless
 
-// ReplayThread is one thread. After its last step it sleeps; a run that is the
-// last step was cut off there, and is not measured.
+// ReplayThread is one thread. After its last step it sleeps. If the last step is a run, the recording cut it
+// off, and it is not measured.
 type ReplayThread struct {
-	CPU int // where it was when it began
-	// Home: it wakes on CPU, if that is one of its own, and not where it last ran.
+	CPU int // at its beginning
+	// Home makes the thread wake on CPU, if its affinity has it, and not where it last ran.
 	Home    bool
 	Allowed cpuset.CPUSet // its own affinity; empty: its cgroup's
 	Steps   []ReplayStep
-	// Again: after the last step it begins again, with its first StepSleep or StepAwait.
+	// Again makes the thread begin again after the last step, with its first StepSleep or StepAwait.
 	Again bool
 }
 
 // QueuedRun is work that one of several threads takes: For of CPU time, from At on.
 type QueuedRun struct{ At, For time.Duration }
 
-// Crew says whether the threads of a workload share their work: what each did between
-// two idle sleeps can be done by any of them. One that is through takes the next that
-// has come, and sleeps only if there is none; who of those that sleep is woken goes by
-// their order.
-type Crew uint8
+// WakeOrder says whether the threads of a workload share a work queue. With a queue, any thread can do what
+// one thread did between two idle sleeps. A thread that is through takes the next work, and sleeps only if
+// there is none. The order chooses the sleeping thread to wake.
+type WakeOrder uint8
 
-// The kinds of crews.
+// The orders.
 const (
-	NoCrew      Crew = iota // each thread does what is its own
-	OldestFirst             // who has slept longest is woken
-	NewestFirst             // who fell asleep last is
+	NotShared   WakeOrder = iota // each thread has its own work
+	OldestFirst                  // wakes the thread that has slept longest
+	NewestFirst                  // wakes the thread that fell asleep last
 )
 
-// Replay is what the threads of a scenario's workloads of kind Replayed do:
-// those of the first one first, and so on. It is not changed by a run, so that
-// several can share it.
+// Replay has the steps of the threads of all workloads of kind Replayed, in the order of the workloads. A run
+// does not change it, so several runs can share it.
 type Replay struct {
 	Threads []ReplayThread
-	// Queues of the workloads, by index in the scenario, in order of At; nil: none has one.
+	// Queues has the workloads' queued runs, by index in the scenario, in order of At; nil: there are none.
 	Queues [][]QueuedRun
-	// Crews of the workloads, by index in the scenario; nil: there is none.
-	Crews []Crew
-	// Phase is when a period of that cgroup begins, by index in the scenario;
-	// bandwidth.Never, or not there: left to chance.
+	// WakeOrders has the workloads' orders, by index in the scenario; nil: no queue is shared.
+	WakeOrders []WakeOrder
+	// Phase is the beginning of a period of each cgroup, by index in the scenario. bandwidth.Never or a
+	// missing entry: random.
 	Phase []time.Duration
 }
 
 // Times is a distribution of times, each off by less than 1 %.
 type Times struct{ histogram }
 
-// NewTimes is an empty distribution.
+// NewTimes returns an empty distribution.
 func NewTimes() *Times { return &Times{newHistogram()} }
 
 // Add counts a time, at least 0.
 func (t *Times) Add(d time.Duration) { t.add(max(0, d)) }
 
-// Count of all times.
+// Count is the number of times.
 func (t *Times) Count() uint64 { return t.n }
 
-// Quantile in milliseconds: the time that a share p of all does not exceed; nil: there are none.
+// Quantile returns the time in milliseconds that a share p of all does not exceed; nil: there are none.
 func (t *Times) Quantile(p float64) *float64 { return t.quantile(p) }
 
-// Max in milliseconds; nil: there are none.
+// Max is the longest time in milliseconds; nil: there are none.
 func (t *Times) Max() *float64 { return t.maximum() }
 
 // Merge adds all times of another distribution.
@@ -116,13 +114,12 @@ func (t *Times) Merge(o *Times) {
 	}
 }
 
-// ReplayTimes of one workload. Both begin when the cause came: the moment that
-// was slept for, the wake-up by another thread; late where the thread was still
-// busy with what came before.
+// ReplayTimes has the times of one workload. They begin with their cause: the end of a timer's sleep, or the
+// wake-up by another thread. A cause may come while the thread is still busy with earlier work.
 type ReplayTimes struct {
 	Delay    *Times // to the first CPU time
 	Response *Times // to the next sleep
-	// Unfinished is how much CPU time was still to come of what had begun or should have.
+	// Unfinished is the CPU time still to do of runs that had begun or should have.
 	Unfinished time.Duration
 }
 
@@ -133,8 +130,8 @@ type ReplayResult struct {
 	Events  uint64
 }
 
-// RunReplay is Run for a scenario whose workloads of kind Replayed do what r
-// says. Errors also are a replay that does not fit the scenario.
+// RunReplay is Run for a scenario whose workloads of kind Replayed follow r. It also returns an error if the
+// replay does not fit the scenario.
 func RunReplay(s scenario.Scenario, r *Replay, o Options) (ReplayResult, error) {
 	remedied, refused := s.Remedied()
 	if refused != nil {
@@ -169,8 +166,8 @@ func (r *Replay) check(s *scenario.Scenario) error {
 		}
 		n += w.Threads
 	}
-	if len(r.Crews) > len(s.Workloads) {
-		return fmt.Errorf("replay: crews of %d workloads for %d", len(r.Crews), len(s.Workloads))
+	if len(r.WakeOrders) > len(s.Workloads) {
+		return fmt.Errorf("replay: wake orders of %d workloads for %d", len(r.WakeOrders), len(s.Workloads))
 	}
 	if n != len(r.Threads) {
 		return fmt.Errorf("replay: %d threads for workloads with %d", len(r.Threads), n)
@@ -199,18 +196,18 @@ func (r *Replay) check(s *scenario.Scenario) error {
 // replayer is the state of a replay.
 type replayer struct {
 	*Replay
-	// scripts are what there is to do: first those of the threads, then what crews share. items is where the shared ones
-	// of each thread begin, calls who wakes a thread for what is its own.
-	scripts []replayScript
-	items   []int
-	calls   []replayCalls
-	threads []replayThread
-	queues  []replayQueue // by workload
-	crews   []replayCrew  // by workload
-	times   []ReplayTimes // by workload
+	// scripts are the work to do: first those of the threads, then those of shared queues. items is where the
+	// shared ones of each thread begin. calls has the wake-ups of a thread for its own work.
+	scripts    []replayScript
+	items      []int
+	calls      []replayCalls
+	threads    []replayThread
+	queues     []replayQueue // by workload
+	workQueues []workQueue   // by workload
+	times      []ReplayTimes // by workload
 }
 
-// replayScript is some of the steps of a thread.
+// replayScript is a part of the steps of a thread.
 type replayScript struct {
 	of    int
 	steps []ReplayStep
@@ -219,21 +216,21 @@ type replayScript struct {
 
 // replayCalls are wake-ups of a thread by others.
 type replayCalls struct {
-	early  ring[time.Duration] // that nobody waited for yet
-	waiter ring[int]           // threads that wait for the next ones
+	early  ring[time.Duration] // wake-ups that no thread waited for yet
+	waiter ring[int]           // threads that wait for the next wake-ups
 }
 
-// replayThread is what a thread is doing.
+// replayThread is the state of a thread.
 type replayThread struct {
-	script int           // its own, or one of its crew's
-	at     int           // the step that comes next
-	came   time.Duration // the cause of what it does; never: it began before the replay
+	script int           // its own, or one of its shared queue
+	at     int           // the next step
+	came   time.Duration // the time of the cause of its work; never: before the replay
 	fresh  bool          // has not run since
 	sleeps bool
-	taken  bool // what it does came from the queue
+	taken  bool // its work came from the queue
 }
 
-// replayQueue is how far a workload's queue is.
+// replayQueue is the position in a workload's queue.
 type replayQueue struct {
 	next    int
 	waiting ring[QueuedRun]
@@ -243,7 +240,7 @@ type replayQueue struct {
 func (h *host) addReplay(r *Replay) error {
 	h.replay = &replayer{
 		Replay: r, scripts: make([]replayScript, len(r.Threads)), items: make([]int, len(r.Threads)), calls: make([]replayCalls, len(r.Threads)),
-		threads: make([]replayThread, len(r.Threads)), queues: make([]replayQueue, len(h.works)), crews: make([]replayCrew, len(h.works)),
+		threads: make([]replayThread, len(r.Threads)), queues: make([]replayQueue, len(h.works)), workQueues: make([]workQueue, len(h.works)),
 	}
 	for range h.works {
 		h.replay.times = append(h.replay.times, ReplayTimes{Delay: NewTimes(), Response: NewTimes()})
@@ -254,7 +251,7 @@ func (h *host) addReplay(r *Replay) error {
 		h.replay.threads[t].script = t
 		h.replay.scripts[t] = replayScript{of: t, steps: spec.Steps, again: spec.Again}
 		if !spec.Allowed.IsEmpty() {
-			of := th.allowed // what its workload may use
+			of := th.allowed // the CPUs of its workload
 			th.allowed = newMask(h.ncpu)
 			some := false
 			for _, c := range spec.Allowed.UnsortedList() {
@@ -271,9 +268,9 @@ func (h *host) addReplay(r *Replay) error {
 			th.cpu = firstCommon(th.allowed, th.allowed, th.cpu)
 		}
 	}
-	for i, crew := range r.Crews {
-		if crew != NoCrew {
-			h.replayShare(i, crew)
+	for i, order := range r.WakeOrders {
+		if order != NotShared {
+			h.shareSteps(i, order)
 		}
 	}
 	for i, phase := range r.Phase {

@@ -8,8 +8,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/sim/scenario"
 )
 
-// crewed is a feeder that wakes two threads twice each at once, whose runs take 10 ms, on so many CPUs.
-func crewed(t *testing.T, cpus int, crew Crew) ReplayTimes {
+// sharedRuns is a feeder that wakes two threads twice each at once, whose runs take 10 ms, on so many CPUs.
+func sharedRuns(t *testing.T, cpus int, order WakeOrder) ReplayTimes {
 	t.Helper()
 	s := parseText(t, fmt.Sprintf("version: 1\nduration: 1s\nhost: {cpus: %d}\ncgroups: {app: {}}\nworkloads: {feeder: {kind: burn, cgroup: app}, pool: {kind: burn, cgroup: app, threads: 2}}\n", cpus))
 	s.Workloads[0].Kind, s.Workloads[1].Kind = Replayed, Replayed
@@ -25,38 +25,38 @@ func crewed(t *testing.T, cpus int, crew Crew) ReplayTimes {
 			{Steps: []ReplayStep{{Kind: StepUntil, For: 100 * ms}, wake(1, 0), wake(2, 0), wake(1, 1), wake(2, 1), {Kind: StepEnd}}},
 			{Steps: pool}, {Steps: pool},
 		},
-		Crews: []Crew{NoCrew, crew},
+		WakeOrders: []WakeOrder{NotShared, order},
 	}
 	result, err := RunReplay(s, &r, Options{Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if used := result.Outcome.Cgroups["app"].UsageSeconds; used < 0.0399 || used > 0.0401 {
-		t.Errorf("%d CPUs, crew %d: %.4f s of CPU time, want 0.04", cpus, crew, used)
+		t.Errorf("%d CPUs, order %d: %.4f s of CPU time, want 0.04", cpus, order, used)
 	}
 	return result.Times[1]
 }
 
-// A crew's threads go on with what has come, without a sleep between: two responses and not four.
-func TestCrewSharesWork(t *testing.T) {
+// Threads that share a queue go on with what has come, without a sleep between: two responses and not four.
+func TestQueueSharesWork(t *testing.T) {
 	for _, cpus := range []int{1, 2} {
-		for crew, want := range map[Crew]uint64{NoCrew: 4, OldestFirst: 2, NewestFirst: 2} {
-			times := crewed(t, cpus, crew)
+		for order, want := range map[WakeOrder]uint64{NotShared: 4, OldestFirst: 2, NewestFirst: 2} {
+			times := sharedRuns(t, cpus, order)
 			if n := times.Response.Count(); n != want {
-				t.Errorf("%d CPUs, crew %d: %d responses, want %d", cpus, crew, n, want)
+				t.Errorf("%d CPUs, order %d: %d responses, want %d", cpus, order, n, want)
 			}
 			if longest := *times.Response.Max(); longest < 39/float64(cpus) || longest > 41/float64(cpus) {
-				t.Errorf("%d CPUs, crew %d: the longest response took %.1f ms", cpus, crew, longest)
+				t.Errorf("%d CPUs, order %d: the longest response took %.1f ms", cpus, order, longest)
 			}
 			if times.Unfinished > 0 {
-				t.Errorf("%d CPUs, crew %d: %v left", cpus, crew, times.Unfinished)
+				t.Errorf("%d CPUs, order %d: %v left", cpus, order, times.Unfinished)
 			}
 		}
 	}
 }
 
-// What one thread of a crew cannot begin, another one does: the runs of one thread, that come while it is busy.
-func TestCrewRelievesTheBusy(t *testing.T) {
+// What one thread cannot begin, another thread that shares its queue does: the runs of one thread, that come while it is busy.
+func TestQueueRelievesTheBusy(t *testing.T) {
 	s := parseText(t, "version: 1\nduration: 1s\nhost: {cpus: 2}\ncgroups: {app: {}}\nworkloads: {pool: {kind: burn, cgroup: app, threads: 2}}\n")
 	s.Workloads[0].Kind = Replayed
 	const ms = time.Millisecond
@@ -64,14 +64,14 @@ func TestCrewRelievesTheBusy(t *testing.T) {
 		{Kind: StepUntil, For: 100 * ms, Idle: true}, {Kind: StepRun, For: 50 * ms}, {Kind: StepUntil, For: 110 * ms, Idle: true}, {Kind: StepRun, For: 10 * ms},
 		{Kind: StepUntil, For: 500 * ms, Idle: true},
 	}
-	for crew, want := range map[Crew]float64{NoCrew: 50, OldestFirst: 10} {
-		r := Replay{Threads: []ReplayThread{{Steps: busy}, {Steps: []ReplayStep{{Kind: StepUntil, For: 900 * ms, Idle: true}}}}, Crews: []Crew{crew}}
+	for order, want := range map[WakeOrder]float64{NotShared: 50, OldestFirst: 10} {
+		r := Replay{Threads: []ReplayThread{{Steps: busy}, {Steps: []ReplayStep{{Kind: StepUntil, For: 900 * ms, Idle: true}}}}, WakeOrders: []WakeOrder{order}}
 		result, err := RunReplay(s, &r, Options{Seed: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if p50 := *result.Times[0].Response.Quantile(0.5); p50 < want-1 || p50 > want+1 {
-			t.Errorf("crew %d: the median response took %.1f ms, want %.0f", crew, p50, want)
+			t.Errorf("order %d: the median response took %.1f ms, want %.0f", order, p50, want)
 		}
 	}
 }
@@ -81,12 +81,12 @@ func TestReplayIsChecked(t *testing.T) {
 	s := parseText(t, "version: 1\nduration: 1s\nhost: {cpus: 2}\ncgroups: {app: {}}\nworkloads: {pool: {kind: burn, cgroup: app}}\n")
 	s.Workloads[0].Kind = Replayed
 	for name, r := range map[string]Replay{
-		"no threads":     {},
-		"a bad step":     {Threads: []ReplayThread{{Steps: []ReplayStep{{Kind: StepEnd + 1}}}}},
-		"nobody woken":   {Threads: []ReplayThread{{Steps: []ReplayStep{{Kind: StepWake, Thread: 1}}}}},
-		"no such sleep":  {Threads: []ReplayThread{{Steps: []ReplayStep{{Kind: StepWake, Idle: true}}}}},
-		"crews too many": {Threads: []ReplayThread{{}}, Crews: make([]Crew, 2)},
-		"a CPU too far":  {Threads: []ReplayThread{{CPU: 2}}},
+		"no threads":           {},
+		"a bad step":           {Threads: []ReplayThread{{Steps: []ReplayStep{{Kind: StepEnd + 1}}}}},
+		"nobody woken":         {Threads: []ReplayThread{{Steps: []ReplayStep{{Kind: StepWake, Thread: 1}}}}},
+		"no such sleep":        {Threads: []ReplayThread{{Steps: []ReplayStep{{Kind: StepWake, Idle: true}}}}},
+		"too many wake orders": {Threads: []ReplayThread{{}}, WakeOrders: make([]WakeOrder, 2)},
+		"a CPU too far":        {Threads: []ReplayThread{{CPU: 2}}},
 	} {
 		if _, err := RunReplay(s, &r, Options{Seed: 1}); err == nil {
 			t.Errorf("%s: no error", name)

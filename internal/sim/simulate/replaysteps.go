@@ -17,8 +17,8 @@ func (h *host) startReplay(i int) {
 	h.replayExpect(i)
 }
 
-// replayWake lets a sleeping thread run the next step of its script: nothing but a
-// run takes time, the others come about as soon as it has a CPU.
+// replayWake makes a sleeping thread do the next step of its script. Only a run takes time; the other steps
+// happen as soon as it has a CPU.
 func (h *host) replayWake(t int) {
 	r, th := &h.replay.threads[t], &h.threads[t]
 	th.left = 0
@@ -33,13 +33,13 @@ func (h *host) replayWake(t int) {
 	h.wake(t, false)
 }
 
-// replayWoken is the cause that a sleeping thread waited for.
+// replayWoken handles the cause that a sleeping thread waited for.
 func (h *host) replayWoken(t int) {
 	h.replay.threads[t].came = h.now
 	h.replayWake(t)
 }
 
-// replayBegan is called when a thread gets a CPU.
+// replayBegan handles a thread that gets a CPU.
 func (h *host) replayBegan(t int) {
 	r := &h.replay.threads[t]
 	if !r.fresh {
@@ -51,20 +51,19 @@ func (h *host) replayBegan(t int) {
 	}
 }
 
-// replayOn goes on with the steps of a thread's script until one takes time: after a
-// run, and from the beginning.
+// replayOn does the steps of a thread's script until one takes time: after a run, and at the beginning.
 func (h *host) replayOn(t int) {
 	r, th := &h.replay.threads[t], &h.threads[t]
-	crew := h.replay.crews[th.work].order != NoCrew
+	shared := h.replay.workQueues[th.work].order != NotShared
 	for {
 		s := &h.replay.scripts[r.script]
 		if r.at >= len(s.steps) && !(s.again && r.rewind(s.steps)) {
-			if !crew {
-				h.replayRest(t)
+			if !shared {
+				h.replayIdle(t)
 				return
 			}
-			r.came = never // cut off there
-			if !h.replayNext(t) {
+			r.came = never // the recording cut it off there
+			if !h.nextWork(t) {
 				return
 			}
 			continue
@@ -83,7 +82,7 @@ func (h *host) replayOn(t int) {
 			q := &h.replay.queues[th.work]
 			if q.waiting.n == 0 {
 				q.idle.push(t)
-				h.replayRest(t)
+				h.replayIdle(t)
 				return
 			}
 			run := q.waiting.pop()
@@ -91,14 +90,14 @@ func (h *host) replayOn(t int) {
 			r.taken = true
 			h.goOn(t, run.For)
 			return
-		case crew && step.Idle:
-			if !h.replayNext(t) {
+		case shared && step.Idle:
+			if !h.nextWork(t) {
 				return
 			}
 		default:
 			h.replayEnd(t)
 			if came, due := h.replaySleep(t, s.of, step); !due {
-				h.replayRest(t)
+				h.replayIdle(t)
 				return
 			} else if h.replayLate(t, came) {
 				return
@@ -107,8 +106,7 @@ func (h *host) replayOn(t int) {
 	}
 }
 
-// replaySleep begins a sleep that is thread of's own; true: what it is for came already,
-// and when.
+// replaySleep begins a sleep that is thread of's own. due says that its cause came already, at time came.
 func (h *host) replaySleep(t, of int, step ReplayStep) (came time.Duration, due bool) {
 	switch step.Kind {
 	case StepAwait:
@@ -125,12 +123,12 @@ func (h *host) replaySleep(t, of int, step ReplayStep) (came time.Duration, due 
 	case StepSleep:
 		h.queue.set(h.slots.wake+t, h.now+step.For)
 	default:
-		h.replay.threads[t].at-- // it stays there
+		h.replay.threads[t].at-- // it stays at this step
 	}
 	return 0, false
 }
 
-// rewind goes back to the first sleep that can be slept again; false: there is none.
+// rewind goes back to the first step that can repeat; false: there is none.
 func (r *replayThread) rewind(steps []ReplayStep) bool {
 	for i, step := range steps {
 		if step.Kind == StepAwait || step.Kind == StepSleep {
@@ -141,8 +139,8 @@ func (r *replayThread) rewind(steps []ReplayStep) bool {
 	return false
 }
 
-// replayLate: what the thread would have slept for has come already. True: it
-// had not begun to run, and is woken.
+// replayLate handles a cause that came before the thread's sleep. It returns true if the thread had not begun
+// to run, and wakes it.
 func (h *host) replayLate(t int, came time.Duration) bool {
 	r := &h.replay.threads[t]
 	r.came = came
@@ -155,7 +153,7 @@ func (h *host) replayLate(t int, came time.Duration) bool {
 	return false
 }
 
-// replayEnd is the end of what a thread did.
+// replayEnd ends the work of a thread.
 func (h *host) replayEnd(t int) {
 	r, th := &h.replay.threads[t], &h.threads[t]
 	if th.busy && r.came != never {
@@ -165,21 +163,21 @@ func (h *host) replayEnd(t int) {
 	r.came, r.taken, th.busy = never, false, false
 }
 
-func (h *host) replayRest(t int) {
+func (h *host) replayIdle(t int) {
 	h.replay.threads[t].sleeps = true
 	h.block(t)
 }
 
-// replayTell wakes another thread, or notes that it need not sleep next time; of a
-// crew, whoever sleeps.
+// replayTell wakes another thread, or notes that it need not sleep next time. With a shared queue it wakes
+// any sleeping thread.
 func (h *host) replayTell(from int, step ReplayStep) {
 	th := &h.threads[from]
 	if h.cpus[th.cpu].cur == from {
 		h.update(th.cpu, true)
 	}
 	to := int(step.Thread)
-	if work := h.threads[to].work; step.Idle && h.replay.crews[work].order != NoCrew {
-		h.replayBring(work, h.replay.items[to]+int(step.For))
+	if work := h.threads[to].work; step.Idle && h.replay.workQueues[work].order != NotShared {
+		h.bringWork(work, h.replay.items[to]+int(step.For))
 		return
 	}
 	if calls := &h.replay.calls[to]; calls.waiter.n > 0 {
@@ -191,8 +189,8 @@ func (h *host) replayTell(from int, step ReplayStep) {
 
 // replayExpect makes a workload's next queued run due.
 func (h *host) replayExpect(i int) {
-	if crew := &h.replay.crews[i]; len(crew.due) > 0 {
-		h.queue.set(h.slots.work+i, max(h.now, crew.due[0].came))
+	if shared := &h.replay.workQueues[i]; len(shared.due) > 0 {
+		h.queue.set(h.slots.work+i, max(h.now, shared.due[0].came))
 	}
 	if i >= len(h.replay.Queues) {
 		return
@@ -202,10 +200,10 @@ func (h *host) replayExpect(i int) {
 	}
 }
 
-// replayArrived brings a queued run to an idle thread, or lets it wait.
+// replayArrived brings a queued run to an idle thread, or leaves it in the queue.
 func (h *host) replayArrived(i int) {
-	if len(h.replay.crews[i].due) > 0 {
-		h.replayDue(i)
+	if len(h.replay.workQueues[i].due) > 0 {
+		h.bringDueWork(i)
 		return
 	}
 	q := &h.replay.queues[i]
@@ -223,8 +221,8 @@ func (h *host) replayArrived(i int) {
 	h.replayExpect(i)
 }
 
-// replayUnfinished counts at the end what should have been done by then, with
-// the time that it has had. What the recording itself cut off is not counted.
+// replayUnfinished counts at the end what should be done by then, with its time so far. It leaves out work
+// that the recording itself cut off.
 func (h *host) replayUnfinished(t int) {
 	r, th := &h.replay.threads[t], &h.threads[t]
 	if t == h.works[th.work].first {
@@ -234,7 +232,7 @@ func (h *host) replayUnfinished(t int) {
 				h.replayUndone(t, run.At, run.For)
 			}
 		}
-		for ready := &h.replay.crews[th.work].ready; ready.n > 0; {
+		for ready := &h.replay.workQueues[th.work].ready; ready.n > 0; {
 			next := ready.pop()
 			if s := &h.replay.scripts[next.script]; endsAfter(s.steps) {
 				h.replayUndone(t, next.came, demand(s.steps))
@@ -273,7 +271,7 @@ func (h *host) replayUndone(t int, came, left time.Duration) {
 	times.Unfinished += max(0, left)
 }
 
-// endsAfter says whether what is done comes to an end that was seen.
+// endsAfter reports whether the current work ends within the recording.
 func endsAfter(steps []ReplayStep) bool {
 	for _, step := range steps {
 		if step.Kind >= StepAwait {

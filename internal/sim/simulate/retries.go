@@ -2,16 +2,16 @@ package simulate
 
 import "time"
 
-// retry is when a request is tried again.
+// retry is the time of a request's next try.
 type retry struct {
 	at     time.Duration
 	flight int32
 }
 
-// onRetry sends the first that waits for its next try.
+// onRetry sends the first request that waits for its next try.
 func (h *host) onRetry(i int) {
 	c := h.works[i].service.clients
-	at := c.due()
+	at := c.popRetry()
 	next := never
 	if len(c.retries) > 0 {
 		next = c.retries[0].at
@@ -20,8 +20,8 @@ func (h *host) onRetry(i int) {
 	h.send(c, at)
 }
 
-// delay adds to the heap of retries.
-func (c *clients) delay(r retry) {
+// pushRetry adds to the heap of retries.
+func (c *clients) pushRetry(r retry) {
 	c.retries = append(c.retries, r)
 	i := len(c.retries) - 1
 	for i > 0 && c.retries[i].before(c.retries[(i-1)/2]) {
@@ -30,8 +30,8 @@ func (c *clients) delay(r retry) {
 	}
 }
 
-// due takes the first of the heap.
-func (c *clients) due() int32 {
+// popRetry takes the first of the heap.
+func (c *clients) popRetry() int32 {
 	at, last := c.retries[0].flight, len(c.retries)-1
 	c.retries[0] = c.retries[last]
 	c.retries = c.retries[:last]

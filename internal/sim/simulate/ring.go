@@ -1,6 +1,6 @@
 package simulate
 
-// ring is a queue that keeps its room.
+// ring is a queue that keeps its memory.
 type ring[T any] struct {
 	all     []T
 	head, n int
@@ -23,7 +23,7 @@ func (r *ring[T]) push(v T) {
 	r.n++
 }
 
-// pop takes the first; there is one.
+// pop takes the first item of a ring that is not empty.
 func (r *ring[T]) pop() T {
 	v := r.all[r.head]
 	if r.head++; r.head == len(r.all) {
@@ -33,7 +33,7 @@ func (r *ring[T]) pop() T {
 	return v
 }
 
-// popLast takes the last; there is one.
+// popLast takes the last item of a ring that is not empty.
 func (r *ring[T]) popLast() T {
 	r.n--
 	at := r.head + r.n

@@ -9,27 +9,27 @@ import (
 
 // Options of Run beyond the scenario.
 type Options struct {
-	// Seed of everything that is left to chance: phases, arrivals, sleeps.
+	// Seed of all random choices: phases, arrivals, sleeps.
 	Seed uint64
-	// Timeline: that many periods of each limited cgroup as a strip; 0: none.
+	// Timeline is how many periods of each limited cgroup to return as a timeline; 0: none.
 	Timeline int
-	// Explain: the accounting of one period of each limited cgroup.
+	// Explain asks for the accounting of one period of each limited cgroup.
 	Explain bool
-	// Times, if set, is called with each time that the outcome's quantiles are made of, in order, and its workload.
+	// Times, if set, receives each time that the outcome's quantiles count, in order, and its workload.
 	Times func(workload string, took time.Duration)
 }
 
 // Result of a run.
 type Result struct {
 	Outcome  scenario.Outcome
-	Timeline []Strip
+	Timeline []Timeline
 	Explain  []Account
-	// Events that were worked off.
+	// Events is the number of simulated events.
 	Events uint64
 }
 
-// Account is what happened in one period of a cgroup: the first one in which
-// it was throttled, or the first that it used, or none.
+// Account has the steps of one period of a cgroup: the first throttled one, or else the first that it used,
+// or none.
 type Account struct {
 	Cgroup  string
 	Limit   bandwidth.Limit
@@ -43,10 +43,9 @@ const maxSteps = 400
 // MaxTimeline bounds Options.Timeline.
 const MaxTimeline = 200
 
-// Run simulates a scenario from its beginning to its end, its cgroups' remedies
-// in force. The same scenario and seed give the same result. Errors are a
-// remedy that cannot be applied, a limit that the kernel refuses, and what the
-// scenario has and the simulator does not ([Unmodelled]).
+// Run simulates a scenario from its beginning to its end, with its cgroups' remedies in force. The same
+// scenario and seed give the same result. It returns an error for a remedy that cannot be applied, a limit
+// that the kernel refuses, and a part of the scenario that the simulator does not have ([Unmodelled]).
 func Run(s scenario.Scenario, o Options) (Result, error) {
 	remedied, refused := s.Remedied()
 	if refused != nil {
@@ -59,14 +58,14 @@ func Run(s scenario.Scenario, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	h.addStrips(min(o.Timeline, MaxTimeline))
+	h.addTimelines(min(o.Timeline, MaxTimeline))
 	accounts := h.addAccounts(o.Explain)
 	h.times = o.Times
 	h.run()
 	r := Result{Outcome: h.outcome(), Events: h.events}
 	for _, g := range h.groups {
-		if g.strip != nil {
-			r.Timeline = append(r.Timeline, *g.strip)
+		if g.timeline != nil {
+			r.Timeline = append(r.Timeline, *g.timeline)
 		}
 	}
 	for _, a := range accounts {
@@ -75,7 +74,7 @@ func Run(s scenario.Scenario, o Options) (Result, error) {
 	return r, nil
 }
 
-// run works off events until the scenario's end.
+// run handles events until the scenario's end.
 func (h *host) run() {
 	s := &h.slots
 	for {
@@ -109,7 +108,7 @@ func (h *host) run() {
 		default:
 			h.onWake(slot - s.wake)
 		}
-		h.press()
+		h.repick()
 	}
 	h.now = h.scenario.Duration
 	for c := range h.cpus {
@@ -117,7 +116,7 @@ func (h *host) run() {
 	}
 }
 
-func (h *host) addStrips(periods int) {
+func (h *host) addTimelines(periods int) {
 	if periods <= 0 {
 		return
 	}
@@ -127,11 +126,11 @@ func (h *host) addStrips(periods int) {
 			continue
 		}
 		period := g.bw.Limit().Period
-		g.strip = newStrip(h.scenario.Cgroups[i-1].Name, g.bw.PeriodAt()%period, period, min(periods, int(h.scenario.Duration/period)))
+		g.timeline = newTimeline(h.scenario.Cgroups[i-1].Name, g.bw.PeriodAt()%period, period, min(periods, int(h.scenario.Duration/period)))
 	}
 }
 
-// account collects the steps of a period at a time, with what its end brings.
+// account collects the steps of one period at a time, with those of its end.
 type account struct {
 	kept      Account
 	steps     []bandwidth.Step
@@ -139,7 +138,7 @@ type account struct {
 	used      bool
 	ended     bool
 	throttled bool
-	full      bool // kept is of a throttled period
+	full      bool // kept has a throttled period
 }
 
 func (h *host) addAccounts(on bool) []*account {

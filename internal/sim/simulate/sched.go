@@ -6,8 +6,8 @@ import (
 	"github.com/unthrottle/unthrottle/bandwidth"
 )
 
-// update charges the running thread, its groups and their quotas for the time
-// since the last update. runnable: it can run on. True: a quota is used up.
+// update charges the running thread, its groups and their quotas for the time since the last update. runnable
+// says that the thread can go on. It returns true if a quota is used up.
 func (h *host) update(c int, runnable bool) bool {
 	cur := &h.cpus[c]
 	d := h.now - cur.last
@@ -34,7 +34,7 @@ func (h *host) update(c int, runnable bool) bool {
 	return empty
 }
 
-// timers follows a group's timers after it was told something.
+// timers makes a group's timers due after a call changed them.
 func (h *host) timers(g int) {
 	bw := h.groups[g].bw
 	if at := bw.PeriodAt(); at == never || !h.queue.due(h.slots.period+g) {
@@ -67,24 +67,23 @@ func (h *host) switchTo(c, t int) {
 	}
 	cur.cur, cur.last, cur.picked = t, h.now, h.now
 	if h.speeds != nil {
-		h.paced(c, before)
+		h.threadChanged(c, before)
 	}
 }
 
-// schedule lets quotas that are used up throttle the CPU, from the running
-// thread's group (from: that of the thread that ran last) up, and chooses who
-// runs.
+// schedule lets used-up quotas throttle the CPU, from the group of the thread that ran last (from) upwards,
+// and picks the next thread.
 func (h *host) schedule(c, from int) {
-	// From 6.18 on the thread is still there when a level above its group is asked:
-	// it is parked afterwards, and all throttled levels count from then on.
-	parks := h.scenario.Host.Rules.Has(bandwidth.EraF) && len(h.rq(from, c).list) > 0
+	// From 6.18 on the thread is still there when the kernel checks a level above its group. The kernel parks
+	// it afterwards, and all throttled levels count from then on.
+	parks := h.scenario.Host.Rules.Has(bandwidth.Since6_18) && len(h.rq(from, c).list) > 0
 	for g := from; g > 0; g = h.groups[g].parent {
 		bw := h.groups[g].bw
 		if bw == nil {
 			continue
 		}
 		queued := parks || len(h.rq(g, c).list) > 0
-		// Charged continuously, work that ends as the quota does has made it.
+		// Charged continuously, work that ends as the quota does is complete.
 		if h.tick == 0 && !queued {
 			continue
 		}
@@ -103,7 +102,7 @@ func (h *host) schedule(c, from int) {
 	if next < 0 {
 		h.switchTo(c, -1)
 		if next = h.steal(c, 1); next < 0 {
-			h.rest(c)
+			h.goIdle(c)
 			return
 		}
 	}
@@ -111,13 +110,13 @@ func (h *host) schedule(c, from int) {
 	h.arm(c)
 }
 
-func (h *host) rest(c int) {
+func (h *host) goIdle(c int) {
 	h.queue.clear(h.slots.done + c)
 	h.queue.clear(h.slots.account + c)
 	h.queue.clear(h.slots.tick + c)
 }
 
-// expectDone makes the end of what the running thread has to do due.
+// expectDone makes the end of the running thread's work due.
 func (h *host) expectDone(c int) {
 	if h.threads[h.cpus[c].cur].left < endless {
 		h.queue.set(h.slots.done+c, h.now+h.remains(c))
@@ -126,13 +125,13 @@ func (h *host) expectDone(c int) {
 	}
 }
 
-// arm makes due what the running thread leads to.
+// arm makes the running thread's next events due.
 func (h *host) arm(c int) {
 	t := &h.threads[h.cpus[c].cur]
 	h.expectDone(c)
 	if h.tick > 0 {
 		if !h.queue.due(h.slots.tick + c) {
-			at := h.cpus[c].phase // below a tick
+			at := h.cpus[c].phase // within a tick
 			if h.now >= at {
 				at += ((h.now-at)/h.tick + 1) * h.tick
 			}
@@ -140,7 +139,7 @@ func (h *host) arm(c int) {
 		}
 		return
 	}
-	// Continuous: at the end of the smallest silo, or of a turn.
+	// Continuous: at the end of the smallest silo, or of a slice.
 	next := h.slice
 	for g := t.group; g > 0; g = h.groups[g].parent {
 		if bw := h.groups[g].bw; bw != nil && !bw.Throttled(c) {
@@ -150,7 +149,7 @@ func (h *host) arm(c int) {
 	h.queue.set(h.slots.account+c, h.now+max(0, next))
 }
 
-// onTick charges, ends turns, and spreads threads over CPUs.
+// onTick charges, ends slices, and spreads threads over CPUs.
 func (h *host) onTick(c int) {
 	if h.bounded {
 		if h.shrink(c); h.cpus[c].cur < 0 {
@@ -170,8 +169,7 @@ func (h *host) onTick(c int) {
 	}
 }
 
-// wake puts a thread onto a CPU and lets it preempt. costs: it works longer by what
-// that costs.
+// wake puts a thread onto a CPU, where it may preempt. costs says that the thread pays for the wake-up.
 func (h *host) wake(t int, costs bool) {
 	th := &h.threads[t]
 	th.cpu = h.choose(t)
@@ -191,15 +189,15 @@ func (h *host) wake(t int, costs bool) {
 	}
 }
 
-// A wake-up is dearer the longer ago the last one is on the CPUs that share a cache,
-// until longAfter; what wake_cost_short says holds shortAfter that (both measured: Linux
-// 6.18 at 250 Hz in a virtual machine with 2 CPUs, sleeps of 0.3 to 32 ms).
+// A wake-up is more expensive the longer ago the last one was on the CPUs that share a cache, until
+// longAfter. wake_cost_short holds shortAfter that one (both measured: Linux 6.18 at 250 Hz in a virtual
+// machine with 2 CPUs, sleeps of 0.3 to 32 ms).
 const (
 	shortAfter = 2500 * time.Microsecond
 	longAfter  = 6 * time.Millisecond
 )
 
-// lastWake is when a thread last woke up on a CPU that shares a cache with c.
+// lastWake is the time of the last wake-up on a CPU that shares a cache with c.
 func (h *host) lastWake(c int) *time.Duration {
 	if h.speeds == nil {
 		return &h.woke[0]
@@ -240,7 +238,7 @@ func (h *host) block(t int) {
 	h.schedule(c, th.group)
 }
 
-// goOn gives a runnable thread more to do, without a sleep.
+// goOn gives a runnable thread more work, without a sleep.
 func (h *host) goOn(t int, left time.Duration) {
 	th := &h.threads[t]
 	c := th.cpu
@@ -257,7 +255,7 @@ func (h *host) goOn(t int, left time.Duration) {
 	}
 }
 
-// release lets a CPU's threads run again after their group was refilled.
+// release lets a CPU's threads run again after a refill of their group.
 func (h *host) release(g, c int) {
 	empty := h.update(c, true)
 	if !h.groups[g].bw.Unthrottle(h.now, c) {
@@ -279,7 +277,7 @@ func (h *host) release(g, c int) {
 	}
 }
 
-// onTimer is a group's period or slack timer.
+// onTimer handles a group's period or slack timer.
 func (h *host) onTimer(g int, period bool) {
 	bw := h.groups[g].bw
 	if period {
@@ -289,7 +287,7 @@ func (h *host) onTimer(g int, period bool) {
 	}
 	h.timers(g)
 	late := time.Duration(0)
-	if h.scenario.Host.Rules.Async() {
+	if h.scenario.Host.Rules.UnthrottlesByInterrupt() {
 		late = h.scenario.Host.UnthrottleIPI
 	}
 	for _, c := range h.freed {

@@ -6,27 +6,26 @@ import (
 	"github.com/unthrottle/unthrottle/internal/sim/scenario"
 )
 
-// reading is the CPU time in which an I/O thread reads a request and hands it on:
-// a look for events, a read and a wake-up, system calls all of them.
+// reading is the CPU time in which an I/O thread reads a request and hands it on: a poll, a read and a
+// wake-up, all of them system calls.
 const reading = 5 * time.Microsecond
 
-// maxInflation bounds by how much a request's work can grow.
+// maxInflation bounds how much a request's work can grow.
 const maxInflation = 10
 
 // stage of a request in a service's thread.
 type stage uint8
 
 const (
-	resting stage = iota // no request
-	reads                // an I/O thread reads one
-	works                // on its own
-	tries                // to take the lock, when it runs
-	waits                // for the lock, asleep
-	locked               // works under the lock
+	idleStage stage = iota // no request
+	reads                  // an I/O thread reads one
+	works                  // on its own
+	tries                  // will try to take the lock when it runs
+	waits                  // for the lock, asleep
+	locked                 // works under the lock
 )
 
-// item is one try of a request, as the service has it. The client may have given
-// it up long since.
+// item is one try of a request in the service. Its client may have given it up.
 type item struct {
 	work   time.Duration
 	flight int32 // of the client
@@ -35,21 +34,21 @@ type item struct {
 	class  uint8
 }
 
-// worker is what a service's thread does.
+// worker is the state of a service's thread.
 type worker struct {
-	line   int // whose requests it takes
+	line   int // the line that it serves
 	stage  stage
 	item   item
-	under  time.Duration // work under the lock, still to come
+	under  time.Duration // work under the lock, still to do
 	left   time.Duration // of the stage, when it stopped for a collection
-	halted bool          // stands at a safepoint
+	halted bool          // is at a safepoint
 	halts  bool          // will stop at its safepoint when it runs
 }
 
 // line is a bounded queue of requests before one or more threads.
 type line struct {
 	waiting ring[item]
-	idle    ring[int] // workers, the first to rest first
+	idle    ring[int] // idle workers, in the order in which they became idle
 	bound   int
 }
 
@@ -59,12 +58,12 @@ type service struct {
 	work    *work
 	workers []worker
 	lines   []line
-	io      int   // of lines, the first of the I/O threads', one each; all: none are simulated
+	io      int   // index of the first line of the I/O threads, one each; len(lines): none are simulated
 	pools   []int // the first line of each pool, and the end
-	turns   []int // by pool: which of its lines is next; the last: of the I/O threads
+	turns   []int // the next line of each pool; the last entry: of the I/O threads
 	holder  int   // worker that has the lock; -1: none
 	queue   ring[int]
-	world   *collector // nil: never stopped
+	world   *collector // nil: no collector stops it
 	served  int
 	clients *clients // its own, or those of all shards
 
@@ -72,8 +71,7 @@ type service struct {
 	answered, refused, unfinished uint64
 }
 
-// readersOf is how many I/O threads are simulated: none where a service is
-// written in short.
+// readersOf is how many I/O threads are simulated. A service in the short form has none.
 func readersOf(w *scenario.Workload) int {
 	if w.Server == nil {
 		return 0
@@ -106,8 +104,8 @@ func (h *host) addService(i int) {
 	s.pools = append(s.pools, s.io)
 	readers := readersOf(w.Workload)
 	for range readers {
-		// What the I/O threads have not read is in sockets: together as much as clients
-		// have on their way, tries that were given up among it.
+		// Sockets hold what the I/O threads have not read: together as much as clients have outstanding, with
+		// tries that they gave up.
 		s.workers[n].line = len(s.lines)
 		s.lines = append(s.lines, line{bound: max(1, maxFlights/readers)})
 		n++
@@ -146,7 +144,7 @@ func (h *host) hand(s *service, it item) {
 	h.offer(s, first+s.turns[pool]%(end-first), it)
 }
 
-// offer brings a try to an idle thread, to the queue, or back.
+// offer gives a try to an idle thread or the queue, or refuses it.
 func (h *host) offer(s *service, at int, it item) {
 	l := &s.lines[at]
 	switch {
@@ -166,8 +164,7 @@ func (h *host) offer(s *service, at int, it item) {
 	}
 }
 
-// take gives a thread a try to do, with so many waiting behind it, and returns
-// the CPU time of its first stage.
+// take gives a thread a try, with so many waiting behind it, and returns the CPU time of its first stage.
 func (h *host) take(s *service, n int, it item, behind int) time.Duration {
 	w := &s.workers[n]
 	w.item = it
@@ -178,8 +175,7 @@ func (h *host) take(s *service, n int, it item, behind int) time.Duration {
 	return h.serve(s, n, behind)
 }
 
-// serve begins a request's work: the shared data, its own, and that under the
-// lock.
+// serve begins a request's work: the shared data, its own, and that under the lock.
 func (h *host) serve(s *service, n, behind int) time.Duration {
 	w := &s.workers[n]
 	class := &s.spec.Classes[w.item.class]
@@ -189,9 +185,8 @@ func (h *host) serve(s *service, n, behind int) time.Duration {
 	return time.Duration(d) - w.under + h.touching(s, class.Touches)
 }
 
-// touching is the CPU time of reading and writing so many cache lines of the
-// shared data. A line was last written by any of the CPUs that serve just now: by
-// another one with the likelihood (w-1)/w.
+// touching is the CPU time to read and write so many cache lines of the shared data. Any of the w CPUs that
+// serve now wrote a line last, so another CPU did with probability (w-1)/w.
 func (h *host) touching(s *service, lines int) time.Duration {
 	if lines == 0 {
 		return 0
@@ -216,7 +211,7 @@ func (h *host) inUse(g int) int {
 	return n
 }
 
-// onServed is the end of a stage of a service's thread.
+// onServed handles the end of a stage of a service's thread.
 func (h *host) onServed(wk *work, t int) {
 	s := wk.service
 	n := t - wk.first
@@ -261,7 +256,7 @@ func (h *host) onServed(wk *work, t int) {
 	}
 }
 
-// goAgain wakes a thread that has so much to do.
+// goAgain wakes a thread with that much work.
 func (h *host) goAgain(s *service, n int, left time.Duration) {
 	t := s.work.first + n
 	h.threads[t].left = left
@@ -274,11 +269,11 @@ func (h *host) answer(s *service, n int) {
 	h.answered(s, w.item)
 	h.next(s, n)
 	if s.served++; s.world != nil && s.world.spec.Requests > 0 && s.served%s.world.spec.Requests == 0 {
-		h.collect(s.world)
+		h.beginCollection(s.world)
 	}
 }
 
-// next gives a thread its next request, or rest.
+// next gives a thread its next request, or makes it idle.
 func (h *host) next(s *service, n int) {
 	w := &s.workers[n]
 	l := &s.lines[w.line]
@@ -289,7 +284,7 @@ func (h *host) next(s *service, n int) {
 		h.goOn(t, left)
 		return
 	}
-	w.stage = resting
+	w.stage = idleStage
 	h.block(t)
 	l.idle.push(n)
 }

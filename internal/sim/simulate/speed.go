@@ -6,18 +6,18 @@ import (
 	"k8s.io/utils/cpuset"
 )
 
-// speeds is what makes CPUs unequal: siblings, caches and memory nodes. A thread
-// uses CPU time as on any other CPU; what it gets done in it differs.
+// speeds has what makes CPUs unequal: siblings, caches and memory nodes. A thread uses CPU time as on any
+// other CPU, but gets more or less work done in it.
 type speeds struct {
 	perCore, perCache, perNode int // CPUs
 	sibling, remote            float64
 	cold                       time.Duration
-	busy                       []int           // CPUs of each core that run something
+	busy                       []int           // busy CPUs of each core
 	mems                       []cpuset.CPUSet // of each group
 }
 
-// unequal sets a host's speeds up; none where all CPUs are equal.
-func (h *host) unequal() {
+// addSpeeds sets a host's speeds, or none if all CPUs are equal.
+func (h *host) addSpeeds() {
 	t := &h.scenario.Host.Topology
 	if t.Equal() {
 		return
@@ -33,9 +33,8 @@ func (h *host) unequal() {
 	}
 }
 
-// of is the speed of a thread on a CPU: 1 is that of a core for itself, with the
-// memory near.
-func (s *speeds) of(t *thread, c int) float64 {
+// speedOf is the speed of a thread on a CPU: 1 is that of a core without a busy sibling, with local memory.
+func (s *speeds) speedOf(t *thread, c int) float64 {
 	speed := 1.0
 	if n := float64(s.busy[c/s.perCore]); n > 1 {
 		speed = min(n, 1+(s.sibling-1)*(n-1)) / n
@@ -53,7 +52,7 @@ func (h *host) progress(c int) {
 	cur.worked = h.now
 }
 
-// remains is how long the running thread needs for what it has to do.
+// remains is how long the running thread needs for its work.
 func (h *host) remains(c int) time.Duration {
 	left := h.threads[h.cpus[c].cur].left
 	if h.speeds == nil {
@@ -62,9 +61,8 @@ func (h *host) remains(c int) time.Duration {
 	return max(0, time.Duration(float64(left)/h.cpus[c].speed+0.5))
 }
 
-// paced follows a CPU that runs another thread now: who it is, -1: none, and
-// whether it ran one before.
-func (h *host) paced(c int, before bool) {
+// threadChanged updates a CPU that now runs another thread; -1: none. before says whether it ran one.
+func (h *host) threadChanged(c int, before bool) {
 	s, t := h.speeds, h.cpus[c].cur
 	core := c / s.perCore
 	if t >= 0 {
@@ -79,19 +77,18 @@ func (h *host) paced(c int, before bool) {
 		for other := core * s.perCore; other < (core+1)*s.perCore; other++ {
 			if running := h.cpus[other].cur; other != c && running >= 0 {
 				h.progress(other)
-				h.cpus[other].speed = s.of(&h.threads[running], other)
+				h.cpus[other].speed = s.speedOf(&h.threads[running], other)
 				h.expectDone(other)
 			}
 		}
 	}
 	if t >= 0 {
-		h.cpus[c].worked, h.cpus[c].speed = h.now, s.of(&h.threads[t], c)
+		h.cpus[c].worked, h.cpus[c].speed = h.now, s.speedOf(&h.threads[t], c)
 	}
 }
 
-// arrivedOn is a thread's beginning on a CPU: the first decides where its memory
-// lies, as the kernel gives memory to who touches it first; another cache than the
-// last time is a cold one.
+// arrivedOn handles a thread's beginning on a CPU. Its first CPU decides where its memory lies, because the
+// kernel allocates memory at the first touch. Another cache than the last time is cold.
 func (h *host) arrivedOn(t *thread, c int) {
 	s := h.speeds
 	cache := c / s.perCache
@@ -106,9 +103,8 @@ func (h *host) arrivedOn(t *thread, c int) {
 	t.cache = cache
 }
 
-// chooseNear is choose for a thread whose CPU is busy: an idle CPU that shares its
-// cache, of a core that is idle as a whole if there is one (select_idle_core), else
-// one elsewhere; -1: none is idle.
+// chooseNear is choose for a thread whose CPU is busy. It returns an idle CPU that shares its cache, of a
+// wholly idle core if there is one (select_idle_core), else one elsewhere; -1: none is idle.
 func (h *host) chooseNear(t int) int {
 	th, s := &h.threads[t], h.speeds
 	best, least := -1, 4
@@ -134,8 +130,8 @@ func (h *host) chooseNear(t int) int {
 	return best
 }
 
-// spreadCores lets a thread that shares its core go to a core that is idle as a
-// whole: the load balancer's push from a busy group of siblings, now and then.
+// spreadCores lets a thread that shares its core go to a wholly idle core: the load balancer's occasional
+// push from a busy group of siblings.
 func (h *host) spreadCores(c int) {
 	s := h.speeds
 	t := h.cpus[c].cur

@@ -42,7 +42,7 @@ func TestStealingChargesFirst(t *testing.T) {
 		if got := h.threads[running].entity.vruntime - before; got != int64(7*time.Millisecond) {
 			t.Errorf("the thread that ran was charged for %v, it ran for 7ms", time.Duration(got))
 		}
-		h.press()
+		h.repick()
 		if !h.groups[1].bw.Throttled(0) || h.cpus[0].cur == running {
 			t.Errorf("5ms of quota are used up, and thread %d runs on", running)
 		}

@@ -6,11 +6,10 @@ import (
 	"github.com/unthrottle/unthrottle/bandwidth"
 )
 
-// System calls. Up to 6.17 a CPU that is throttled runs nothing of the group.
-// From 6.18 on (e1fad12dcb66) a thread is parked as it returns to user mode: a
-// call runs through the throttling, and what it uses is a debt. Here such a
-// thread stands in the root's run queue meanwhile, as if it were a thread of the
-// root; its own groups are charged.
+// System calls. Up to 6.17 a throttled CPU runs nothing of the group. From 6.18 on (e1fad12dcb66) the kernel
+// parks a thread as it returns to user mode. A call runs through the throttling, and its CPU time becomes a
+// debt. Here such a thread is in the root's run queue meanwhile, like a thread of the root, but its own
+// groups are charged.
 
 // The steps of a thread of kind kernel.
 const (
@@ -19,7 +18,7 @@ const (
 	stepReturn              // in user mode again
 )
 
-// onCall is the end of a step.
+// onCall handles the end of a step.
 func (h *host) onCall(t int) {
 	th := &h.threads[t]
 	switch th.step {
@@ -45,10 +44,9 @@ func (h *host) onCall(t int) {
 	}
 }
 
-// runThrough lets the threads below a group that is throttled on a CPU, and are
-// in a call there, go on.
+// runThrough lets threads go on that are in a call below a group that is throttled on a CPU.
 func (h *host) runThrough(g, c int) {
-	if !h.scenario.Host.Rules.Has(bandwidth.EraF) {
+	if !h.scenario.Host.Rules.Has(bandwidth.Since6_18) {
 		return
 	}
 	for _, t := range h.calling {
@@ -61,7 +59,7 @@ func (h *host) runThrough(g, c int) {
 	}
 }
 
-// comeBack takes those back whose group may run again.
+// comeBack returns the threads to their queues whose group may run again.
 func (h *host) comeBack(g, c int) {
 	for _, t := range h.calling {
 		th := &h.threads[t]
@@ -72,7 +70,7 @@ func (h *host) comeBack(g, c int) {
 	}
 }
 
-// below says whether a group is another one or lies below it.
+// below reports whether a group is another one or a descendant of it.
 func (h *host) below(g, above int) bool {
 	for ; g > 0; g = h.groups[g].parent {
 		if g == above {

@@ -1,7 +1,7 @@
 package simulate
 
-// Tries on their way are in a list by deadline, which is the order in which they were
-// sent: all have the same timeout.
+// Outstanding tries are in a list by deadline. All tries have the same timeout, so this is the order in which
+// clients sent them.
 
 // watch puts a try at the end of the list.
 func (h *host) watch(c *clients, at int32) {
@@ -39,9 +39,8 @@ func (h *host) unwatch(c *clients, at int32) {
 	h.queue.set(h.slots.timeout+c.lead, due)
 }
 
-// onTimeout gives up the first try of the list. The service works on it
-// nevertheless.
+// onTimeout gives up the first try of the list. The service still works on it.
 func (h *host) onTimeout(i int) {
 	c := h.works[i].service.clients
-	h.lost(c, c.first)
+	h.tryFailed(c, c.first)
 }

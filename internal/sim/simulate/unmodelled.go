@@ -6,15 +6,15 @@ import (
 	"github.com/unthrottle/unthrottle/internal/sim/scenario"
 )
 
-// Unmodelled is a part of a scenario that the simulator does not have. Leaving
-// it out silently would give the figures of another scenario.
+// Unmodelled is the error for a part of a scenario that the simulator does not have. Without it the figures
+// would be those of another scenario.
 type Unmodelled struct{ Key, What string }
 
 func (e *Unmodelled) Error() string {
 	return fmt.Sprintf("%s: %s: not simulated: leave it out, or run it for real ('unthrottle run')", e.Key, e.What)
 }
 
-// unmodelled names the first part that is not simulated; nil: all is.
+// unmodelled names the first part that the simulator does not have; nil: it has all.
 func unmodelled(s *scenario.Scenario) error {
 	for i := range s.Workloads {
 		if w := &s.Workloads[i]; w.Kind == scenario.JVM {

@@ -13,19 +13,19 @@ const endless = time.Duration(math.MaxInt64 / 4)
 // thread is one thread of a workload.
 type thread struct {
 	work, group, cpu int
-	in               int // whose run queue it stands in: its group's, or the root's
+	in               int // the group of its run queue: its own, or the root
 	allowed          mask
 	entity           entity
 	left             time.Duration // CPU time until it stops by itself
-	begin            time.Duration // of what is measured: a sleeper's sleep, or when another one's was due to end
-	busy             bool          // something measured has begun
-	queued           bool          // can run
+	begin            time.Duration // of the current measurement: the begin of a sleeper's sleep, or the due end of another thread's sleep
+	busy             bool          // a measurement has begun
+	queued           bool          // runnable
 	held             bool          // a quota holds it
 	late             time.Duration // when it woke up while a quota held it already; 0: it did not
 	fresh            bool          // was never placed
 	waking           bool          // its sleep is over, and its CPU about to wake up
 	step             uint8         // of a thread of kind kernel
-	node, cache      int           // of its memory, and where it last ran, where CPUs are unequal; node -1: it never ran
+	node, cache      int           // of its memory, and where it last ran, if CPUs are unequal; node -1: it never ran
 }
 
 // work is a workload's state.
@@ -36,14 +36,13 @@ type work struct {
 	used         time.Duration
 	latency      histogram
 	started      bool
-	on           bool // neighbour
+	on           bool // of a neighbour
 
 	service   *service
 	collector *collector
 }
 
-// threadsOf is how many threads a workload has here: a service's I/O threads
-// too.
+// threadsOf is how many simulated threads a workload has, with a service's I/O threads.
 func threadsOf(w *scenario.Workload) int { return w.Threads + readersOf(w) }
 
 func (h *host) addWorks(threads, streams int) {
@@ -92,9 +91,9 @@ func (h *host) draw(d scenario.Duration) time.Duration {
 	return d.Mean
 }
 
-// sleep lets a thread wake up after d, faster or slower by its workload's
-// phase, and the timer slack later: the interrupt comes at the end of a timer's range
-// (hrtimer_get_expires), and ends it earlier only where another one's comes within it.
+// sleep makes a thread wake up after d, divided by its workload's phase, and the timer slack later. The
+// interrupt comes at the end of a timer's range (hrtimer_get_expires), unless another timer's interrupt comes
+// within it.
 func (h *host) sleep(t int, d time.Duration) {
 	w := &h.works[h.threads[t].work]
 	at, wakes := scenario.WakeAfter(w.Phases, h.now-w.Start, d)
@@ -108,7 +107,7 @@ func (h *host) sleep(t int, d time.Duration) {
 	h.queue.set(h.slots.wake+t, at+h.scenario.Host.TimerSlack)
 }
 
-// onWork is a workload's own event: its start, a change of mood, a collection.
+// onWork handles a workload's own event: its start, a switch between on and off, a collection.
 func (h *host) onWork(i int) {
 	w := &h.works[i]
 	switch {
@@ -119,7 +118,7 @@ func (h *host) onWork(i int) {
 		h.toggle(i)
 	case w.Kind == scenario.GC:
 		h.queue.set(h.slots.work+i, h.now+w.Collector.Every)
-		h.collect(w.collector)
+		h.beginCollection(w.collector)
 	case w.Kind == Replayed:
 		h.replayArrived(i)
 	}
@@ -151,19 +150,18 @@ func (h *host) start(i int) {
 			th.left = endless
 			h.wake(t, false)
 		case w.Kind == scenario.Sleeper:
-			h.settle(th)
+			h.placeSleeper(th)
 			th.busy, th.begin = true, h.now
 			h.sleep(t, h.draw(w.Sleep))
 		default:
-			h.settle(th)
-			// Threads of a pool don't start in step.
+			h.placeSleeper(th)
+			// Threads of a pool do not start in step.
 			h.sleep(t, time.Duration(h.rng.Int64N(int64(w.Sleep.Average()))))
 		}
 	}
 }
 
-// clockLook is how long a neighbour runs until it looks at the clock, as in real
-// runs.
+// clockLook is how long a neighbour runs between two reads of the clock, as in real runs.
 const clockLook = 50 * time.Microsecond
 
 func (h *host) toggle(i int) {
@@ -218,11 +216,11 @@ func (h *host) onWake(t int) {
 	default:
 		th.left, costs = h.draw(w.Run), true
 	}
-	th.busy = w.Kind != scenario.Neighbour // of which no runs are measured
+	th.busy = w.Kind != scenario.Neighbour // the runs of a neighbour are not measured
 	h.wake(t, costs)
 }
 
-// onDone is the end of what the running thread had to do.
+// onDone handles the end of the running thread's work.
 func (h *host) onDone(c int) {
 	t := h.cpus[c].cur
 	switch w := &h.works[h.threads[t].work]; w.Kind {
@@ -241,7 +239,7 @@ func (h *host) onDone(c int) {
 	}
 }
 
-// finished ends what is measured of a thread, which goes to sleep.
+// finished ends the measurement of a thread, which goes to sleep.
 func (h *host) finished(t int) {
 	th := &h.threads[t]
 	w := &h.works[th.work]

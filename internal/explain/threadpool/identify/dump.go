@@ -12,14 +12,15 @@ import (
 const (
 	maxDump        = 16 << 20 // bytes of a thread dump
 	maxDumpThreads = 1 << 16
-	maxThreadName  = 256 // bytes kept of a name
+	maxThreadName  = 256 // bytes of a name that we keep
 )
 
-// parseReply takes HotSpot's reply to an attach request apart: a line with a number, 0 for success, and the output.
+// parseReply splits HotSpot's reply to an attach request into a line with a code, 0 for success, and the
+// output.
 func parseReply(reply []byte) (output []byte, err error) {
 	code, output, ok := bytes.Cut(reply, []byte{'\n'})
 	if !ok {
-		return nil, errors.New("the JVM's reply ended at once")
+		return nil, errors.New("the JVM's reply was empty")
 	}
 	if string(code) != "0" {
 		return nil, fmt.Errorf("the JVM refused with code %s: %s", text.Sanitize(string(code), 20),
@@ -28,13 +29,13 @@ func parseReply(reply []byte) (output []byte, err error) {
 	return output, nil
 }
 
-// parseDump gives the names in a HotSpot thread dump by nid: the thread's number in the JVM's own PID namespace. Each
-// thread has a line such as
+// parseDump returns the names in a HotSpot thread dump by nid: the thread's number in the JVM's own PID
+// namespace. Each thread has a line such as
 //
 //	"http-nio-8080-exec-1" #34 daemon prio=5 os_prio=0 cpu=1.2ms elapsed=3.4s tid=0x00007f12 nid=0x2f1b waiting on ...
 //
-// (nid in decimal since JDK 19). Names are raw. One with a newline in it is not found, or stands for another thread of
-// the same JVM: its own affair.
+// (nid in decimal since JDK 19). Names are raw. parseDump misses a name with a newline, or takes it for
+// another thread of the same JVM. That harms only the JVM's own names.
 func parseDump(dump []byte) map[uint32]string {
 	names := map[uint32]string{}
 	for len(dump) > 0 && len(names) < maxDumpThreads {
@@ -50,7 +51,7 @@ func parseDump(dump []byte) map[uint32]string {
 
 func parseThread(line string) (name string, nid uint32, ok bool) {
 	const mark = " nid="
-	// The name may hold quotes and marks; what the JVM writes after it does not.
+	// The name may have quotes and marks; the text that the JVM writes after it does not.
 	at := strings.LastIndex(line, mark)
 	if at < 0 || line[0] != '"' {
 		return "", 0, false

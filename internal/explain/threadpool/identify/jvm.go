@@ -13,17 +13,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Timeout is how long [JVM] takes at most.
-const Timeout = 2 * time.Second
+// timeout bounds the time of [JVM].
+const timeout = 2 * time.Second
 
-// ErrNotJVM is a process that is no HotSpot JVM that can be asked.
-var ErrNotJVM = errors.New("no JVM that can be asked")
+// errNotJVM says that a process is no HotSpot JVM that answers requests.
+var errNotJVM = errors.New("no JVM that can be asked")
 
-// JVM asks a running JVM for the full names of its threads, by thread id in our PID namespace. This stops the JVM at a
-// safepoint for a moment: call it only if the user wants that. It needs root, or the JVM's own user. It takes at most
-// [Timeout], or less if ctx says so. Names are raw: fold or sanitize them before printing.
+// JVM asks a running JVM for the full names of its threads, by thread id in our PID namespace. This stops the
+// JVM at a safepoint for a moment: call it only if the user wants that. It needs root, or the JVM's own user.
+// It takes at most [Timeout], or less if ctx ends sooner. Names are raw: fold or sanitize them before you
+// print them.
 func JVM(ctx context.Context, pid int) (map[uint32]string, error) {
-	return within(ctx, Timeout, pid)
+	return within(ctx, timeout, pid)
 }
 
 func within(ctx context.Context, limit time.Duration, pid int) (map[uint32]string, error) {
@@ -47,7 +48,7 @@ func askJVM(ctx context.Context, pid int) (map[uint32]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer d.Close()
+	defer d.close()
 	pidfd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
 		return nil, fmt.Errorf("pidfd_open: %w", err)
@@ -72,7 +73,7 @@ func askJVM(ctx context.Context, pid int) (map[uint32]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d.ours(parseDump(dump), s.nested)
+	return d.ownThreads(parseDump(dump), s.nested)
 }
 
 // mustBeJVM makes sure that SIGQUIT would not kill the process.
@@ -86,7 +87,7 @@ func (d *process) mustBeJVM() (status, error) {
 	}
 	isHotSpot := func(file string) bool { return path.Base(file) == "libjvm.so" }
 	if !slices.ContainsFunc(libraries(maps), isHotSpot) {
-		return status{}, fmt.Errorf("%w: libjvm.so is not mapped", ErrNotJVM)
+		return status{}, fmt.Errorf("%w: libjvm.so is not mapped", errNotJVM)
 	}
 	text, err := d.read("status", maxSmall)
 	if err != nil {
@@ -97,12 +98,13 @@ func (d *process) mustBeJVM() (status, error) {
 		return s, err
 	}
 	if s.caught&(1<<(unix.SIGQUIT-1)) == 0 {
-		return s, fmt.Errorf("%w: it does not catch SIGQUIT (-Xrs), and would end if it were asked", ErrNotJVM)
+		return s, fmt.Errorf("%w: it does not catch SIGQUIT (-Xrs), and a request would end it", errNotJVM)
 	}
 	return s, nil
 }
 
-// threadDump sends HotSpot's attach request, version 1: the version, a command and three arguments, each with a 0 behind.
+// threadDump sends HotSpot's attach request, version 1: the version, a command and three arguments, each with
+// a 0 behind it.
 func threadDump(ctx context.Context, conn net.Conn) ([]byte, error) {
 	if deadline, ok := ctx.Deadline(); ok {
 		if err := conn.SetDeadline(deadline); err != nil {
@@ -121,8 +123,8 @@ func threadDump(ctx context.Context, conn net.Conn) ([]byte, error) {
 	return parseReply(reply)
 }
 
-// ours gives names by thread id in our PID namespace, of threads that are the process's own only.
-func (d *process) ours(byInner map[uint32]string, nested bool) (map[uint32]string, error) {
+// ownThreads returns names by thread id in our PID namespace, only of the process's own threads.
+func (d *process) ownThreads(byInner map[uint32]string, nested bool) (map[uint32]string, error) {
 	names := map[uint32]string{}
 	dir, err := d.open("task", unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {

@@ -197,14 +197,14 @@ func TestNoHarm(t *testing.T) {
 	sleeper := start(t, nil, "", "sleep", "600")
 	t.Cleanup(func() { sleeper.Process.Kill() })
 	_, err := JVM(context.Background(), sleeper.Process.Pid)
-	if !errors.Is(err, ErrNotJVM) || !strings.Contains(err.Error(), "libjvm.so is not mapped") {
+	if !errors.Is(err, errNotJVM) || !strings.Contains(err.Error(), "libjvm.so is not mapped") {
 		t.Errorf("sleep: %v", err)
 	}
 	runs(t, sleeper)
 
 	javas := require.JDK(t)
 	deaf := start(t, nil, "ready", named(t, javas[0], "-Xrs")...)
-	if _, err := JVM(context.Background(), deaf.Process.Pid); !errors.Is(err, ErrNotJVM) || !strings.Contains(err.Error(), "-Xrs") {
+	if _, err := JVM(context.Background(), deaf.Process.Pid); !errors.Is(err, errNotJVM) || !strings.Contains(err.Error(), "-Xrs") {
 		t.Errorf("a JVM with -Xrs: %v", err)
 	}
 	runs(t, deaf)
@@ -265,7 +265,7 @@ func TestBelowStaysBelow(t *testing.T) {
 		t.Errorf("made outside: %v", found)
 	}
 
-	// A file that somebody else made stays, whatever it is.
+	// A file that another user made stays, whatever it is.
 	if err := os.Symlink("/etc/passwd", made); err != nil {
 		t.Fatal(err)
 	}
@@ -289,7 +289,7 @@ func targetIn(t *testing.T, root string) *target {
 	return &target{root: fd, status: status{uid: uint32(os.Geteuid()), gid: uint32(os.Getegid()), inner: 7}}
 }
 
-// TestDialOnlyTheJVMsOwn: a socket that somebody else put there is not spoken to.
+// TestDialOnlyTheJVMsOwn: it does not connect to a socket of another user.
 func TestDialOnlyTheJVMsOwn(t *testing.T) {
 	root := t.TempDir()
 	if err := os.Mkdir(filepath.Join(root, "tmp"), 0o755); err != nil {
@@ -299,7 +299,7 @@ func TestDialOnlyTheJVMsOwn(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(root, "tmp/.java_pid7"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.dial(); err == nil || !strings.Contains(err.Error(), "somebody else made it") {
+	if _, err := p.dial(); err == nil || !strings.Contains(err.Error(), "another user made it") {
 		t.Errorf("a plain file: %v", err)
 	}
 }

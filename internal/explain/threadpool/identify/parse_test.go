@@ -54,8 +54,8 @@ func TestParseReply(t *testing.T) {
 	for reply, want := range map[string]string{
 		"0\nrest\n":            "",
 		"0\n":                  "",
-		"":                     "ended at once",
-		"0":                    "ended at once",
+		"":                     "reply was empty",
+		"0":                    "reply was empty",
 		"101\nno such command": "refused with code 101: no such command",
 		"1\x1b\nx\x1b[2J":      `refused with code 1\x1b: x\x1b[2J`,
 	} {

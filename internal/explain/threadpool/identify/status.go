@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// status is what we need of /proc/PID/status.
+// status has the needed parts of /proc/PID/status.
 type status struct {
 	uid, gid uint32 // effective
 	caught   uint64 // signals with a handler, signal 1 at bit 0
-	inner    uint32 // its number in its own PID namespace
-	nested   bool   // that namespace is not ours
+	inner    uint32 // the process's number in its own PID namespace
+	nested   bool   // its PID namespace is not ours
 }
 
 // parseStatus reads /proc/PID/status (proc_pid_status(5)).
@@ -39,12 +39,12 @@ func parseStatus(text []byte) (status, error) {
 			continue
 		}
 		if !read(strings.Fields(value)) {
-			return s, fmt.Errorf("status: %.80q cannot be read", line)
+			return s, fmt.Errorf("status: malformed line %.80q", line)
 		}
 		delete(need, name)
 	}
 	for name := range need {
-		return s, fmt.Errorf("status: there is no line %s", name)
+		return s, fmt.Errorf("status: no line %s", name)
 	}
 	return s, nil
 }

@@ -65,20 +65,20 @@ func TestMarking(t *testing.T) {
 	b.Sent(0)
 	b.Ended(0, 0, true)
 	kill(b, 0, 0, 2)
-	if !b.Alive(0, 0) {
+	if !b.alive(0, 0) {
 		t.Error("marked although a good answer lies between the failures")
 	}
 	kill(b, 0, 10, 1)
-	if b.Alive(0, 10) || b.Alive(0, 10+time.Second-1) || !b.Alive(0, 10+time.Second) {
+	if b.alive(0, 10) || b.alive(0, 10+time.Second-1) || !b.alive(0, 10+time.Second) {
 		t.Error("not dead for a second")
 	}
 	kill(b, 0, 20, 10) // those that were on their way
-	if b.Alive(0, 10+time.Second-1) || !b.Alive(0, 10+time.Second) {
+	if b.alive(0, 10+time.Second-1) || !b.alive(0, 10+time.Second) {
 		t.Error("failures of a dead one prolong it")
 	}
 	back := 10 + time.Second
 	kill(b, 0, back, 1)
-	if b.Alive(0, back) {
+	if b.alive(0, back) {
 		t.Error("back, and failing: not marked at once")
 	}
 	if marks, dead := b.Marks(0, back+time.Second/2); marks != 2 || dead != 3*time.Second/2 {
@@ -87,7 +87,7 @@ func TestMarking(t *testing.T) {
 	b.Sent(0)
 	b.Ended(back+time.Second, 0, true)
 	kill(b, 0, back+time.Second, 2)
-	if !b.Alive(0, back+time.Second) {
+	if !b.alive(0, back+time.Second) {
 		t.Error("answered, and marked after fewer failures than the first time")
 	}
 }
@@ -108,13 +108,13 @@ func TestLeastOutstanding(t *testing.T) {
 			i := b.Pick(now, 0)
 			anybody := false
 			for k := range out {
-				anybody = anybody || b.Alive(k, now)
+				anybody = anybody || b.alive(k, now)
 			}
-			if anybody && !b.Alive(i, now) {
+			if anybody && !b.alive(i, now) {
 				t.Fatalf("shard %d is dead", i)
 			}
 			for k := range out {
-				if (b.Alive(k, now) || !anybody) && out[k] < out[i] {
+				if (b.alive(k, now) || !anybody) && out[k] < out[i] {
 					t.Fatalf("shard %d has %d on their way, %d has %d", i, out[i], k, out[k])
 				}
 			}

@@ -1,31 +1,27 @@
-// Package balance chooses which shard of a service gets a request, and marks
-// shards dead: a client's part in how a service falls.
+// Package balance chooses the shard of a service that gets a request, and marks shards dead. It is a client's
+// part in the failure of a service.
 //
 // # Problem
 //
-// A service has many equal shards, and their load is not equal: the practical
-// limit of all is where the most loaded one breaks. Clients that find a shard
-// failing stop sending to it, which gives it time, and send its load to the
-// others, which may then fail as well. Whether one falling shard takes the others
-// along depends on what clients do; simulated and real ones must do the same.
+// A service has many equal shards with unequal load. The shard with the most load breaks first, and sets the
+// practical limit of all. Clients stop sending to a failing shard. That gives it time, but sends its load to
+// the others, which may then fail as well. Whether one failing shard takes the others along depends on the
+// clients. Simulated and real clients must therefore behave alike.
 //
 // # Rule
 //
-// A try goes to the next shard in turn, to the one with the fewest tries on their
-// way, or to the one that the request's key belongs to, of which some have more.
-// So many failed tries of a shard one after the other (refused, or not answered
-// in time) mark it dead for a while: it gets nothing, and the others share its
-// part as they share the rest. Then it gets its part again, and one more failed
-// try marks it again, until one is answered. Who is marked while all others are
-// dead makes no difference: a client has to ask somebody.
+// A try goes to the next shard in turn, to the shard with the fewest outstanding tries, or to the shard of
+// the request's key. Some shards have more keys than others. A number of failed tries in a row (refused, or
+// not answered in time) marks a shard dead for a while. A dead shard gets nothing, and the others share its
+// part in proportion. Then it gets its part again, and one more failed try marks it again, until it answers
+// one. If all shards are dead, the marks have no effect, because a client has to ask one of them.
 //
 // # Worked example
 //
-// Three shards, skew 0.5: they have 44, 31 and 25 % of the requests. With the
-// first one dead the others have 55 and 45 %: 1.8 times what they had.
+// Three shards, skew 0.5: they have 44, 31 and 25 % of the requests. With the first one dead the others have
+// 55 and 45 %: 1.8 times their former load.
 //
 // # Limits
 //
-// One client's view. Real ones are many, and do not all mark a shard in the same
-// moment.
+// This is one client's view. Real clients are many, and do not all mark a shard at the same moment.
 package balance

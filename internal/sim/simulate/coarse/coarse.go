@@ -27,7 +27,7 @@ package coarse
 // Limit of one container. Times are in nanoseconds.
 type Limit struct {
 	QuotaNS, PeriodNS, BurstNS int64
-	// TickNS is 1/HZ: how late a spent quota is noticed; 0: at once.
+	// TickNS is 1/HZ, the time after which a CPU notices a spent quota; 0: at once.
 	TickNS int64
 }
 

@@ -170,19 +170,19 @@ const (
 )
 
 func timelineOf(e *diagnose.Explanation) *pageTimeline {
-	if len(e.Strip) == 0 {
+	if len(e.Timeline) == 0 {
 		return nil
 	}
 	most := fullWidth(e)
 	s := &pageTimeline{Full: cpusText(math.Round(most*100) / 100)}
-	for i, r := range e.Strip {
+	for i, r := range e.Timeline {
 		if i == maxPageRows {
-			s.More = len(e.Strip) - i
+			s.More = len(e.Timeline) - i
 			break
 		}
 		cells := cellsJoined(r.Cells, timelineCells)
 		row := pageRow{At: fmt.Sprintf("%.1f ms", float64(r.Start)/1e6), Throttled: r.Throttled,
-			Gap: i > 0 && r.Start != e.Strip[i-1].Start+e.Strip[i-1].Length}
+			Gap: i > 0 && r.Start != e.Timeline[i-1].Start+e.Timeline[i-1].Length}
 		if i == 0 {
 			s.Line = timeText(r.Length.Round(time.Millisecond))
 			s.Cell = timeText(cellLength(r, len(cells)))

@@ -109,8 +109,8 @@ func facts(e *diagnose.Explanation) []string {
 	}
 	if e.Stopped != nil {
 		stopped := "stopped for " + timeText(*e.Stopped)
-		if e.StoppedSpells != nil && *e.StoppedSpells > 0 {
-			stopped += " in " + text.Count(*e.StoppedSpells, "interval")
+		if e.StoppedIntervals != nil && *e.StoppedIntervals > 0 {
+			stopped += " in " + text.Count(*e.StoppedIntervals, "interval")
 		}
 		facts = append(facts, stopped)
 	}

@@ -35,18 +35,18 @@ func example() diagnose.Explanation {
 	}
 	return diagnose.Explanation{
 		Target: "shop/cart", Start: time.Date(2026, 11, 21, 3, 12, 0, 0, time.UTC), Window: 10 * time.Second,
-		Verdict: "32 threads of pool http-worker-* ran 11 wide and spent the 200 ms quota in 19 ms; the container then stood still for 81 ms, 6.2 times a second.",
+		Verdict: "32 threads of pool http-worker-* ran 11 wide and spent the 200 ms quota in 19 ms; then the container was stopped for 81 ms, 6.2 times a second.",
 		Cause:   diagnose.Burst,
 		Causes: []diagnose.RankedCause{
 			{Cause: diagnose.Burst, Stopped: new(5022 * ms), Evidence: "mean use 1.40 of 2 CPUs (70 %), up to 13 at once"},
-			{Cause: diagnose.Pool, Stopped: new(1200 * ms), Evidence: "netty-eventloop stood still for http-worker-*"},
+			{Cause: diagnose.Pool, Stopped: new(1200 * ms), Evidence: "netty-eventloop was stopped for http-worker-*"},
 		},
 		LimitCPUs: new(2.0), Periods: new(uint64(100)), ThrottledPeriods: new(uint64(62)),
-		Stopped: new(5022 * ms), StoppedSpells: new(62), MeanWidth: new(1.4),
+		Stopped: new(5022 * ms), StoppedIntervals: new(62), MeanWidth: new(1.4),
 		Width:        []diagnose.Bar{{CPUs: 0, Time: 8200 * ms}, {CPUs: 1, Time: 500 * ms}, {CPUs: 11, Time: 1000 * ms}, {CPUs: 13, Time: 300 * ms}},
 		Wanted:       []diagnose.Bar{{CPUs: 0, Time: 3500 * ms}, {CPUs: 1, Time: 500 * ms}, {CPUs: 20, Time: 5500 * ms}, {CPUs: 32, Time: 500 * ms}},
 		SampledWidth: []diagnose.Bar{{CPUs: 0, Time: 8300 * ms}, {CPUs: 11, Time: 1700 * ms}},
-		Strip:        []diagnose.Row{row(4000 * ms), row(4100 * ms), row(200 * ms)},
+		Timeline:     []diagnose.Row{row(4000 * ms), row(4100 * ms), row(200 * ms)},
 		Pools: []diagnose.PoolUse{
 			{Name: "http-worker-*", Process: "java", Threads: 32, CPU: 13 * time.Second, CPUThrottled: new(12 * time.Second), Widest: 13,
 				Library: "Akka HTTP", Setting: "akka.actor.default-dispatcher.fork-join-executor.parallelism-max",

@@ -126,7 +126,7 @@ func itemOf(e diagnose.Explanation) item {
 		Width: bars(e.Width), Wanted: bars(e.Wanted), SampledWidth: bars(e.SampledWidth),
 		Waiting: waitsOf(e.Waiting), LostEvents: e.LostEvents, MeanWidth: e.MeanWidth,
 		Target: validText(e.Target), Verdict: validText(e.Verdict),
-		EndedEarly: known(e.EndedEarly), StoppedSpells: e.StoppedSpells, Strip: rows(e), RunnablePerCore: e.RunnablePerCore, NotMeasured: []string{},
+		EndedEarly: known(e.EndedEarly), StoppedSpells: e.StoppedIntervals, Strip: rows(e), RunnablePerCore: e.RunnablePerCore, NotMeasured: []string{},
 	}
 	if e.Window > 0 {
 		item.WindowSeconds = new(e.Window.Seconds())
@@ -228,7 +228,7 @@ func waitsOf(waiting map[diagnose.Reason]time.Duration) jsonWaits {
 }
 
 func rows(e diagnose.Explanation) []jsonRow {
-	return listed(e.Strip, func(r diagnose.Row) jsonRow {
+	return listed(e.Timeline, func(r diagnose.Row) jsonRow {
 		row := jsonRow{r.Start.Seconds(), r.Length.Seconds(), r.Throttled, []jsonCell{}}
 		for _, c := range r.Cells {
 			cell := jsonCell{MeanWidth: c.MeanWidth, MostWidth: c.MostWidth}

@@ -16,11 +16,11 @@ import (
 // UPDATE_GOLDEN=1 writes the files anew.
 func TestJSONGolden(t *testing.T) {
 	e := example()
-	for i := range e.Strip {
-		e.Strip[i].Cells = e.Strip[i].Cells[:12]
+	for i := range e.Timeline {
+		e.Timeline[i].Cells = e.Timeline[i].Cells[:12]
 	}
 	calm := diagnose.Explanation{Target: "calm", Cause: diagnose.None, Verdict: "Nothing wrong.", MeanWidth: new(0.0),
-		Causes: []diagnose.RankedCause{{Cause: diagnose.None, Evidence: "idle"}}, Stopped: new(time.Duration(0)), StoppedSpells: new(0),
+		Causes: []diagnose.RankedCause{{Cause: diagnose.None, Evidence: "idle"}}, Stopped: new(time.Duration(0)), StoppedIntervals: new(0),
 		Width: []diagnose.Bar{{Time: ms}}, Wanted: []diagnose.Bar{{Time: ms}}, Window: ms,
 		Pools: []diagnose.PoolUse{}, Neighbours: []diagnose.NeighbourUse{}, LostEvents: new(uint64(0))}
 	for name, e := range map[string]diagnose.Explanation{"whole": e, "calm": calm} {

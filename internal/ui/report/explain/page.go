@@ -143,8 +143,8 @@ func pageFacts(e *diagnose.Explanation) []pageFact {
 	if e.Stopped != nil {
 		f := pageFact{Name: "stopped", Value: timeText(*e.Stopped), Bad: *e.Stopped > e.Window/100,
 			Note: shareText(*e.Stopped, e.Window) + " of the time"}
-		if e.StoppedSpells != nil {
-			f.Note += ", " + text.Count(*e.StoppedSpells, "interval")
+		if e.StoppedIntervals != nil {
+			f.Note += ", " + text.Count(*e.StoppedIntervals, "interval")
 		}
 		facts = append(facts, f)
 	}

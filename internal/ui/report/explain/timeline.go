@@ -48,7 +48,7 @@ func fullWidth(e *diagnose.Explanation) float64 {
 	if e.LimitCPUs != nil {
 		most = min(*e.LimitCPUs, 4096)
 	}
-	for _, r := range e.Strip {
+	for _, r := range e.Timeline {
 		for _, c := range r.Cells {
 			most = max(most, c.MeanWidth)
 		}
@@ -65,7 +65,7 @@ func cellLength(r diagnose.Row, cells int) time.Duration {
 }
 
 func (x *view) timeline() {
-	rows := x.e.Strip
+	rows := x.e.Timeline
 	if len(rows) == 0 {
 		return
 	}

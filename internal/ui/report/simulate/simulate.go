@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/unthrottle/unthrottle/bandwidth"
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report/figure"
@@ -15,8 +16,10 @@ import (
 // Simulation is what `unthrottle simulate` shows.
 type Simulation struct {
 	trial.Trial
-	Timeline []simulate.Strip   `json:"-"`
-	Explain  []simulate.Account `json:"-"`
+	// Rules are the release from which the simulated bandwidth control holds.
+	Rules    bandwidth.Release   `json:"-"`
+	Timeline []simulate.Timeline `json:"-"`
+	Explain  []simulate.Account  `json:"-"`
 }
 
 // Options of Write.
@@ -32,7 +35,7 @@ func Write(w io.Writer, s Simulation, o Options) error {
 		hz = "continuous accounting"
 	}
 	fmt.Fprintf(&b, "%s: %s\n", text.Shown(s.Scenario), text.Shown(s.About))
-	fmt.Fprintf(&b, "Simulated: %s, Linux %s (era %s), %s, %s s, %s from %d.\n", text.Count(s.CPUs, "CPU"), text.Shown(s.Kernel), *s.Era, hz,
+	fmt.Fprintf(&b, "Simulated: %s, Linux %s (bandwidth rules of %s), %s, %s s, %s from %d.\n", text.Count(s.CPUs, "CPU"), text.Shown(s.Kernel), s.Rules, hz,
 		figure.Trimmed(s.Seconds), text.Count(s.Repeat, "seed"), s.Seed)
 	if s.Repeat > 1 {
 		b.WriteString("Figures are medians, with the lowest and the highest of all runs.\n")

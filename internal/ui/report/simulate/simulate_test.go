@@ -22,8 +22,9 @@ func simulation(t *testing.T, name string, seeds int) Simulation {
 	if err != nil {
 		t.Fatal(err)
 	}
-	era := s.Host.Rules.Era.String()
-	out := Simulation{Trial: trial.Trial{Scenario: name, About: s.About, Simulated: true, Kernel: s.Host.Rules.Kernel, Era: &era, CPUs: s.Host.CPUs, HZ: &s.Host.HZ, Seed: 1}}
+	since := s.Host.Rules.Since
+	era := since.Letter()
+	out := Simulation{Rules: since, Trial: trial.Trial{Scenario: name, About: s.About, Simulated: true, Kernel: s.Host.Rules.Kernel, Era: &era, CPUs: s.Host.CPUs, HZ: &s.Host.HZ, Seed: 1}}
 	var runs []scenario.Outcome
 	for i := range seeds {
 		r, err := simulate.Run(s, simulate.Options{Seed: uint64(i + 1), Timeline: 2, Explain: true})
@@ -43,7 +44,7 @@ func TestWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"Simulated: 1 CPU, Linux 5.15 (era d), continuous accounting, 1 s, 1 seed from 1.\n",
+		"Simulated: 1 CPU, Linux 5.15 (bandwidth rules of 5.14), continuous accounting, 1 s, 1 seed from 1.\n",
 		"     app          4          5        6        0.240      0.240      0.200             1\n",
 		"   request      1  440.00  440.00  440.00  440.00        0           0      0.200\n",
 		"        0 ms  " + strings.Repeat("9", 20) + strings.Repeat("x", 30) + "\n",

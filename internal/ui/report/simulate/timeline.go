@@ -13,8 +13,8 @@ import (
 
 // drawTimeline draws a cgroup's first periods, a line each: the CPUs in use as the
 // height of a character, and a mark where threads were held and none ran.
-func drawTimeline(w io.Writer, s simulate.Strip, ascii bool) {
-	length := s.Period / simulate.Cells
+func drawTimeline(w io.Writer, s simulate.Timeline, ascii bool) {
+	length := s.Period / simulate.CellsPerPeriod
 	most := time.Duration(0)
 	for _, c := range s.Cells {
 		most = max(most, c.Used)
@@ -22,9 +22,9 @@ func drawTimeline(w io.Writer, s simulate.Strip, ascii bool) {
 	glyphs := timeline.New(ascii)
 	fmt.Fprintf(w, "\n%s: a line per period of %v, a character is %v; CPUs in use, the most %.3g; %c held by a quota, %c idle\n",
 		s.Cgroup, s.Period, length, float64(most)/float64(length), glyphs.Held, timeline.Idle)
-	for i := 0; i < len(s.Cells); i += simulate.Cells {
+	for i := 0; i < len(s.Cells); i += simulate.CellsPerPeriod {
 		line := fmt.Sprintf("%9s ms  ", figure.Trimmed(math.Round(float64(s.Start+time.Duration(i)*length)/1e4)/100))
-		for _, c := range s.Cells[i : i+simulate.Cells] {
+		for _, c := range s.Cells[i : i+simulate.CellsPerPeriod] {
 			switch {
 			case 2*c.Held > length && float64(c.Used) < 0.05*float64(most):
 				line += string(glyphs.Held)

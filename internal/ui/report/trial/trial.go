@@ -9,7 +9,7 @@ type Trial struct {
 	About     string  `json:"about"`
 	Simulated bool    `json:"simulated"`
 	Kernel    string  `json:"kernel"`      // uname -r, or the release whose rules were simulated
-	Era       *string `json:"era"`         // of those rules; nil: real
+	Era       *string `json:"era"`         // bandwidth.Release.Letter of those rules; nil: real
 	HZ        *int    `json:"hz"`          // simulated ticks per second, 0: continuous; nil: real
 	Mode      *string `json:"cgroup_mode"` // v1, v2 or mixed; nil: simulated
 	Fair      *bool   `json:"fair"`        // its cgroups' parent had the ordinary weight; nil: simulated

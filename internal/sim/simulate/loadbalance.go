@@ -5,10 +5,9 @@ import "slices"
 // balanceTicks is how often a busy CPU looks for a busier one.
 const balanceTicks = 16
 
-// choose is the CPU for a thread that becomes runnable: the one it was on, if
-// idle, else an idle one, else the one it was on (select_idle_sibling, over all
-// CPUs). A new thread comes to the one with the fewest threads: those that a
-// quota holds count too, or all would start where the first was throttled.
+// choose returns the CPU for a thread that becomes runnable: its last one if idle, else an idle one, else its
+// last one (select_idle_sibling, over all CPUs). A new thread comes to the CPU with the fewest threads. Held
+// threads count too; otherwise all would start on the first throttled CPU.
 func (h *host) choose(t int) int {
 	th := &h.threads[t]
 	if th.fresh {
@@ -43,15 +42,13 @@ func (h *host) choose(t int) int {
 	return th.cpu
 }
 
-// settle puts a thread that sleeps first anywhere: it was made while nothing ran,
-// and wakes up where it was.
-func (h *host) settle(t *thread) {
+// placeSleeper puts a thread that begins with a sleep on any CPU, on which it then wakes up.
+func (h *host) placeSleeper(t *thread) {
 	t.fresh = false
 	t.cpu = firstCommon(t.allowed, t.allowed, h.rng.IntN(h.ncpu))
 }
 
-// emptier says whether a CPU has fewer threads than another one, or as many on a
-// core that has fewer.
+// emptier reports whether a CPU has fewer threads than another one, or as many on a core that has fewer.
 func (h *host) emptier(a, b int) bool {
 	if n, m := h.cpus[a].threads, h.cpus[b].threads; n != m || h.speeds == nil {
 		return n < m
@@ -60,8 +57,8 @@ func (h *host) emptier(a, b int) bool {
 	return h.speeds.busy[a/per] < h.speeds.busy[b/per]
 }
 
-// steal moves a waiting thread from the busiest CPU to c, if that has at least
-// more threads than c, and returns the thread or -1.
+// steal moves a waiting thread from the busiest CPU to c, if that CPU has at least more threads than c, and
+// returns the thread or -1.
 func (h *host) steal(c, more int) int {
 	if h.crowded == 0 {
 		return -1
@@ -83,9 +80,9 @@ func (h *host) steal(c, more int) int {
 	return t
 }
 
-// move takes a thread to another CPU; false: a quota holds it there. What runs on
-// either CPU is charged first, or what the thread is owed would be reckoned from old
-// times (dequeue_entity and enqueue_entity call update_curr, Linux 4.18 to 6.18).
+// move takes a thread to another CPU; false: a quota holds it there. It charges the running threads of both
+// CPUs first. Otherwise the thread's lag would come from old times (dequeue_entity and enqueue_entity call
+// update_curr, Linux 4.18 to 6.18).
 func (h *host) move(t, c int) bool {
 	h.charge(h.threads[t].cpu)
 	h.charge(c)
@@ -95,29 +92,27 @@ func (h *host) move(t, c int) bool {
 	return !h.threads[t].held
 }
 
-// charge charges a CPU out of its turn, unless it was charged just now. Where that
-// uses a quota up, the CPU chooses anew once the event is over
-// (account_cfs_rq_runtime calls resched_curr, Linux 4.18 to 6.18).
+// charge charges a CPU between its ticks, unless it was charged just now. If that uses a quota up, the CPU
+// picks again after the event (account_cfs_rq_runtime calls resched_curr, Linux 4.18 to 6.18).
 func (h *host) charge(c int) {
-	if h.cpus[c].last < h.now && h.update(c, true) && !slices.Contains(h.pressed, c) {
-		h.pressed = append(h.pressed, c)
+	if h.cpus[c].last < h.now && h.update(c, true) && !slices.Contains(h.toRepick, c) {
+		h.toRepick = append(h.toRepick, c)
 	}
 }
 
-// press lets the CPUs choose anew whose quota was used up out of their turn.
-func (h *host) press() {
-	for len(h.pressed) > 0 {
-		last := len(h.pressed) - 1
-		c := h.pressed[last]
-		h.pressed = h.pressed[:last]
+// repick makes the CPUs pick again whose quota charge used up.
+func (h *host) repick() {
+	for len(h.toRepick) > 0 {
+		last := len(h.toRepick) - 1
+		c := h.toRepick[last]
+		h.toRepick = h.toRepick[:last]
 		if cur := h.cpus[c].cur; cur >= 0 {
 			h.schedule(c, h.threads[cur].group)
 		}
 	}
 }
 
-// waiting finds a thread below g on a CPU that does not run and may run on
-// another; -1: none.
+// waiting finds a thread below g on a CPU that does not run and may run on another; -1: none.
 func (h *host) waiting(g, from, to int) int {
 	for _, m := range h.rq(g, from).list {
 		if m < 0 {
@@ -134,7 +129,7 @@ func (h *host) waiting(g, from, to int) int {
 	return -1
 }
 
-// blocked says whether a quota holds a group on a CPU (throttled_lb_pair).
+// blocked reports whether a quota holds a group on a CPU (throttled_lb_pair).
 func (h *host) blocked(g, c int) bool {
 	for ; g > 0; g = h.groups[g].parent {
 		if bw := h.groups[g].bw; bw != nil && bw.Throttled(c) {
@@ -144,8 +139,8 @@ func (h *host) blocked(g, c int) bool {
 	return false
 }
 
-// spread is the load balancing at a tick: a waiting thread goes to an idle CPU;
-// and now and then a CPU takes one from a much busier one.
+// spread is the load balancing at a tick. A waiting thread goes to an idle CPU. Every balanceTicks a CPU
+// takes a thread from a much busier one.
 func (h *host) spread(c int) {
 	if h.crowded == 0 {
 		return

@@ -7,22 +7,20 @@ import (
 	"github.com/unthrottle/unthrottle/bandwidth"
 )
 
-// comeBackIn places what a quota held in a group's queue on a CPU, and in those
-// below, anew: from 6.18 on threads are parked one by one, in the order in which
-// they are picked, and each takes with it what it is owed. Of groups beside each
-// other the last one to leave is owed nothing, being alone, and the first one to
-// come back gets nothing, the queue being empty (place_entity). Since they come
-// back in a fixed order (tg_unthrottle_up along walk_tg_tree_from, which begins
-// with the newest child), what the newest is owed is lost each time, and what an
-// older one is owed is not.
+// comeBackIn places again what a quota held back in a group's queue on a CPU, and in the queues below. From
+// 6.18 on the kernel parks threads one by one, in the order in which it picks them, and each keeps its lag.
 //
-// Threads of one group come back in the reverse of the order in which they left,
-// so that each finds those beside which it was owed what it is: nothing is lost.
-// Who wakes up while they are away comes late: it is alone when it is parked, last
-// of all, and so is its group, whatever that was owed. It comes back first, level
-// with the one that was picked last, behind all that are owed something.
+// Of sibling groups the last one to leave has no lag, because it is alone. The first one to come back gets
+// none, because the queue is empty (place_entity). They come back in a fixed order (tg_unthrottle_up along
+// walk_tg_tree_from, which begins with the newest child). So the newest group loses its lag each time, and an
+// older one does not.
+//
+// Threads of one group come back in the reverse of the order in which they left. Each then finds the threads
+// beside which it had its lag, and loses nothing. A thread that wakes while its group is throttled is parked
+// last and therefore alone, so it loses its lag, and so does its group. It comes back first, level with the
+// last picked thread, behind all threads with a positive lag.
 func (h *host) comeBackIn(g, c int) {
-	if !h.scenario.Host.Rules.Has(bandwidth.EraF) {
+	if !h.scenario.Host.Rules.Has(bandwidth.Since6_18) {
 		return
 	}
 	q := h.rq(g, c)
@@ -73,8 +71,8 @@ func (h *host) comeBackIn(g, c int) {
 	h.parked = h.parked[:from]
 }
 
-// takeLate takes the threads that woke up late out of a queue, in the order in which
-// they did, and gives them until the next call.
+// takeLate takes the threads that woke up late out of a queue, in the order of their wake-ups. The result is
+// valid until the next call.
 func (h *host) takeLate(q *rq) []int {
 	h.late = h.late[:0]
 	q.list = slices.DeleteFunc(q.list, func(m int) bool {
@@ -91,7 +89,7 @@ func (h *host) takeLate(q *rq) []int {
 	return h.late
 }
 
-// lateBelow is how many threads of a queue, and of those below, woke up late.
+// lateBelow returns how many threads of a queue, and of the queues below, woke up late.
 func (h *host) lateBelow(g, c int) (n int) {
 	for _, m := range h.rq(g, c).list {
 		if isGroup(m) {

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// spread is a distribution of times in buckets of 1/64 of their size: quantiles are at most 1.6 % too large. At most
-// some 3,000 buckets whatever comes.
-type spread struct {
+// distribution is a distribution of times in buckets of 1/64 of their size, so quantiles are at most 1.6 % too
+// large. It has at most some 3,000 buckets.
+type distribution struct {
 	buckets []uint32
 	count   int
 	most    int64
@@ -33,7 +33,7 @@ func bucketEnd(i int) int64 {
 	return (int64(i&(1<<fineBits-1)+1<<fineBits)+1)<<shift - 1
 }
 
-func (s *spread) add(ns int64) {
+func (s *distribution) add(ns int64) {
 	i := bucketOf(ns)
 	for len(s.buckets) <= i {
 		s.buckets = append(s.buckets, 0)
@@ -43,8 +43,8 @@ func (s *spread) add(ns int64) {
 	s.most = max(s.most, ns)
 }
 
-// quantile is the time that a share q of all are not above.
-func (s *spread) quantile(q float64) int64 {
+// quantile is the time that a share q of all times do not exceed.
+func (s *distribution) quantile(q float64) int64 {
 	rank := int(q * float64(s.count))
 	if rank >= s.count {
 		return s.most
@@ -58,7 +58,7 @@ func (s *spread) quantile(q float64) int64 {
 	return s.most
 }
 
-func (s *spread) quantiles() *Quantiles {
+func (s *distribution) quantiles() *Quantiles {
 	if s.count == 0 {
 		return nil
 	}

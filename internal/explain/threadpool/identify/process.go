@@ -16,7 +16,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/explain/threadpool"
 )
 
-// Bounds of what is read of a process.
+// Bounds of the reads of a process.
 const (
 	maxMaps      = 4 << 20 // bytes of /proc/PID/maps
 	maxCmdline   = 64 << 10
@@ -25,15 +25,15 @@ const (
 	maxSmall     = 64 << 10 // bytes of any other file
 )
 
-// Look reads what /proc tells of a process. What could not be read is empty in the process and named in the error (a
-// process of another user shows only its name and command line), so that both count.
+// Look reads the facts of a process from /proc. The error names what it could not read, which stays empty in
+// the process. A process of another user shows only its name and command line, so both results count.
 func Look(pid int) (threadpool.Process, error) {
 	p := threadpool.Process{TGID: pid}
 	d, err := openProcess(pid)
 	if err != nil {
 		return p, err
 	}
-	defer d.Close()
+	defer d.close()
 	var unread error
 	note := func(err error) {
 		switch {
@@ -51,7 +51,7 @@ func Look(pid int) (threadpool.Process, error) {
 	p.Cmdline = arguments(cmdline)
 	p.CPUsItSees = processorCount(p.Cmdline)
 	if p.Exe, err = d.readlink("exe"); errors.Is(err, unix.ENOENT) && err != nil {
-		err = nil // a kernel thread has none, and neither has a process that is just ending
+		err = nil // a kernel thread has none, nor has a process that is just ending
 	}
 	note(err)
 	maps, err := d.read("maps", maxMaps)
@@ -60,16 +60,16 @@ func Look(pid int) (threadpool.Process, error) {
 		p.Libraries = libraries(maps)
 	}
 	if p.Exe != "" {
-		err := d.inside(&p)
+		err := d.scanExecutable(&p)
 		note(err)
 	}
 	if unread != nil {
-		return p, fmt.Errorf("process %d: not all of it could be read (root can): %w", pid, unread)
+		return p, fmt.Errorf("process %d: some facts were not readable (root can): %w", pid, unread)
 	}
 	return p, nil
 }
 
-// process is an open folder of /proc: what is read through it is of one process, even if its number is given to another
+// process is an open folder of /proc. All its reads are of one process, even if the kernel reuses its number
 // meanwhile.
 type process struct {
 	fd  int
@@ -80,14 +80,14 @@ func openProcess(pid int) (*process, error) {
 	fd, err := unix.Open("/proc/"+strconv.Itoa(pid), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		if errors.Is(err, unix.ENOENT) {
-			return nil, fmt.Errorf("process %d: there is none (any more): %w", pid, os.ErrProcessDone)
+			return nil, fmt.Errorf("process %d: no such process (any more): %w", pid, os.ErrProcessDone)
 		}
 		return nil, fmt.Errorf("process %d: %w", pid, err)
 	}
 	return &process{fd, pid}, nil
 }
 
-func (d *process) Close() error { return unix.Close(d.fd) }
+func (d *process) close() error { return unix.Close(d.fd) }
 
 func (d *process) open(name string, flags int) (*os.File, error) {
 	full := fmt.Sprintf("/proc/%d/%s", d.pid, name)
@@ -106,7 +106,7 @@ func (d *process) alive() bool {
 	return unix.Fstatat(d.fd, "comm", &st, 0) == nil
 }
 
-// read gives at most max bytes of a file.
+// read returns at most max bytes of a file.
 func (d *process) read(name string, max int64) ([]byte, error) {
 	f, err := d.open(name, unix.O_RDONLY)
 	if err != nil {
@@ -125,7 +125,7 @@ func (d *process) readlink(name string) (string, error) {
 	return strings.TrimSuffix(string(buf[:n]), " (deleted)"), nil
 }
 
-// arguments takes /proc/PID/cmdline apart.
+// arguments splits /proc/PID/cmdline.
 func arguments(cmdline []byte) []string {
 	args := []string{}
 	for len(cmdline) > 0 && len(args) < maxArguments {
@@ -136,7 +136,7 @@ func arguments(cmdline []byte) []string {
 	return args
 }
 
-// processorCount is what a JVM was told to believe (-XX:ActiveProcessorCount); nil: nothing.
+// processorCount returns the value of -XX:ActiveProcessorCount; nil: none.
 func processorCount(args []string) *float64 {
 	var told *float64
 	for _, arg := range args {
@@ -149,14 +149,15 @@ func processorCount(args []string) *float64 {
 	return told
 }
 
-// libraries are the paths of shared objects in /proc/PID/maps (proc_pid_maps(5)), each once, at most maxLibraries. A line
-// that was cut off is dropped.
+// libraries returns the paths of shared objects in /proc/PID/maps (proc_pid_maps(5)), each once, at most
+// maxLibraries. It drops a last line that was cut off.
 func libraries(maps []byte) []string {
 	seen := map[string]bool{}
 	for len(maps) > 0 && len(seen) < maxLibraries {
 		line, rest, whole := bytes.Cut(maps, []byte{'\n'})
 		maps = rest
-		// Five fields, blanks, and the path, which may hold blanks itself; the kernel writes a newline in it as \012.
+		// A line has five fields, blanks, and the path, which may have blanks itself; the kernel writes a
+		// newline in it as \012.
 		at := bytes.IndexByte(line, '/')
 		if !whole || at < 0 || len(bytes.Fields(line[:at])) != 5 {
 			continue

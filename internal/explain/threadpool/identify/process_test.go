@@ -69,14 +69,14 @@ func TestLookWithoutRights(t *testing.T) {
 	sleeper := start(t, nil, "", "sleep", "600")
 	t.Cleanup(func() { sleeper.Process.Kill() })
 	var p threadpool.Process
-	err := as(otherUser, otherGroup, func() (err error) {
+	err := asUser(otherUser, otherGroup, func() (err error) {
 		p, err = Look(sleeper.Process.Pid)
 		return err
 	})
 	if err == nil || !strings.Contains(err.Error(), "root can") || !errors.Is(err, os.ErrPermission) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("error: %v", err)
 	}
-	err = as(otherUser, otherGroup, func() error {
+	err = asUser(otherUser, otherGroup, func() error {
 		_, err := JVM(context.Background(), sleeper.Process.Pid)
 		return err
 	})

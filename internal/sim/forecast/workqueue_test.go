@@ -10,8 +10,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
 )
 
-// fed is a reader that wakes the threads of a pool, on CPUs of their own: which of those that sleep, choose says, who
-// gets them in the order in which they fell asleep. Each then works for some milliseconds.
+// fed is a reader that wakes the threads of a pool, on CPUs of their own. choose selects one of the sleeping
+// threads, which it gets in the order in which they fell asleep. Each then works for some milliseconds.
 func fed(choose func(asleep []int) int) recording.Recording {
 	const workers = 4
 	s := rt.New(workers+1).Limit(500*ms, 100*ms).Process("app")
@@ -43,18 +43,18 @@ func fed(choose func(asleep []int) int) recording.Recording {
 	return s.Run(2100 * ms)
 }
 
-// Threads that are woken in the order in which they fell asleep share their work, those that are woken in none have work
-// of their own.
-func TestCrew(t *testing.T) {
+// Threads that wake in the order in which they fell asleep share a work queue. Threads that wake in no order
+// have work of their own.
+func TestWorkQueue(t *testing.T) {
 	chance := rand.New(rand.NewPCG(1, 2))
 	for name, test := range map[string]struct {
 		choose func(asleep []int) int
-		want   simulate.Crew
+		want   simulate.WakeOrder
 	}{
 		"queue": {func([]int) int { return 0 }, simulate.OldestFirst},
 		"stack": {func(asleep []int) int { return len(asleep) - 1 }, simulate.NewestFirst},
-		"own":   {func(asleep []int) int { return chance.IntN(len(asleep)) }, simulate.NoCrew},
-		// Who waits for a lock is woken out of turn: such sleeps are a thread's own.
+		"own":   {func(asleep []int) int { return chance.IntN(len(asleep)) }, simulate.NotShared},
+		// A lock wakes its waiters out of turn: such sleeps are a thread's own.
 		"locks": {func(asleep []int) int { return min(len(asleep)-1, chance.IntN(5)/4) }, simulate.OldestFirst},
 	} {
 		l := loadOf(t, fed(test.choose))
@@ -64,13 +64,13 @@ func TestCrew(t *testing.T) {
 				continue
 			}
 			found = true
-			w := p.Workloads[0]
-			if got := l.Replay.Crews[w]; got != test.want {
-				t.Errorf("%s: crew %d, want %d", name, got, test.want)
+			w := p.workloads[0]
+			if got := l.replay.WakeOrders[w]; got != test.want {
+				t.Errorf("%s: wake order %d, want %d", name, got, test.want)
 			}
 			idle, own := 0, 0
 			first, n := l.threadsOf(w)
-			for _, th := range l.Replay.Threads[first : first+n] {
+			for _, th := range l.replay.Threads[first : first+n] {
 				for _, s := range th.Steps {
 					if s.Kind == simulate.StepAwait && s.Idle {
 						idle++
@@ -79,15 +79,15 @@ func TestCrew(t *testing.T) {
 					}
 				}
 			}
-			if (idle > 0) != (test.want != simulate.NoCrew) || (own > 0) != (test.want == simulate.NoCrew || name == "locks") {
+			if (idle > 0) != (test.want != simulate.NotShared) || (own > 0) != (test.want == simulate.NotShared || name == "locks") {
 				t.Errorf("%s: %d idle sleeps, %d of a thread's own", name, idle, own)
 			}
-			r, err := l.Run(Trial{Remedy: Remedy{Name: None}, Load: 1, Seed: 1})
-			if err != nil || r.Refused != nil {
-				t.Fatal(name, err, r.Refused)
+			r, err := l.run(trial{remedy: Remedy{Name: None}, load: 1, seed: 1})
+			if err != nil || r.refused != nil {
+				t.Fatal(name, err, r.refused)
 			}
-			if d := r.CPU - l.Recorded.CPU; d < -ms || d > ms || r.Unfinished > 0 {
-				t.Errorf("%s: %v of CPU time, recorded %v; %v left", name, r.CPU, l.Recorded.CPU, r.Unfinished)
+			if d := r.cpu - l.recorded.cpu; d < -ms || d > ms || r.unfinished > 0 {
+				t.Errorf("%s: %v of CPU time, recorded %v; %v left", name, r.cpu, l.recorded.cpu, r.unfinished)
 			}
 		}
 		if !found {

@@ -8,11 +8,11 @@ import (
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
 )
 
-// napping is a thread whose work takes 5 ms, and each fifth time 60 more, as if it
-// was stopped. It sleeps for a random time from then on, or until random moments.
-func napping(chance *rand.Rand, n int, relative bool, p *Pool) *thread {
+// sleeping is a thread whose work takes 5 ms, and each fifth time 60 ms more, as if it was throttled. It
+// sleeps for a random time from then on, or until random moments.
+func sleeping(chance *rand.Rand, n int, relative bool, p *Pool) *thread {
 	t := &thread{pool: p}
-	for now := int64(0); len(t.naps) < n; {
+	for now := int64(0); len(t.timerSleeps) < n; {
 		took := int64(5 * time.Millisecond)
 		if chance.IntN(5) == 0 {
 			took += int64(60 * time.Millisecond)
@@ -23,24 +23,24 @@ func napping(chance *rand.Rand, n int, relative bool, p *Pool) *thread {
 		}
 		t.steps = append(t.steps, simulate.ReplayStep{Kind: simulate.StepUntil, For: time.Duration(next)},
 			simulate.ReplayStep{Kind: simulate.StepRun, For: 5 * time.Millisecond})
-		t.naps = append(t.naps, nap{step: len(t.steps) - 2, slept: next - now - took, at: next})
+		t.timerSleeps = append(t.timerSleeps, timerSleep{step: len(t.steps) - 2, slept: next - now - took, at: next})
 		now = next
 	}
 	return t
 }
 
-// Random sleeps are told by what a long turn does to the next wake-up, of all
-// threads of a pool together; of few turns nothing is told.
-func TestLoops(t *testing.T) {
+// The effect of a long cycle on the next wake-up shows which random sleeps are relative, over all threads of
+// a pool. Few cycles show nothing.
+func TestSleepsAfterWork(t *testing.T) {
 	for seed := range uint64(20) {
 		chance := rand.New(rand.NewPCG(seed, 1))
 		looping, moments, few := &Pool{Name: "loop"}, &Pool{Name: "moments"}, &Pool{Name: "few"}
-		b := &Builder{}
+		b := &builder{}
 		for range 3 {
-			b.order = append(b.order, napping(chance, 60, true, looping), napping(chance, 60, false, moments))
+			b.order = append(b.order, sleeping(chance, 60, true, looping), sleeping(chance, 60, false, moments))
 		}
-		b.order = append(b.order, napping(chance, 10, true, few))
-		b.relative()
+		b.order = append(b.order, sleeping(chance, 10, true, few))
+		b.detectPeriodicTimers()
 		for _, th := range b.order {
 			sleeps := 0
 			for _, s := range th.steps {
@@ -48,15 +48,15 @@ func TestLoops(t *testing.T) {
 					sleeps++
 				}
 			}
-			if th.pool == looping && sleeps != len(th.naps) || th.pool != looping && sleeps > 0 {
-				t.Errorf("seed %d, %s: %d of %d naps are relative", seed, th.pool.Name, sleeps, len(th.naps))
+			if th.pool == looping && sleeps != len(th.timerSleeps) || th.pool != looping && sleeps > 0 {
+				t.Errorf("seed %d, %s: %d of %d sleeps are relative", seed, th.pool.Name, sleeps, len(th.timerSleeps))
 			}
 		}
 	}
 }
 
-// A sleep that took longer than the others of its thread was late, and none until a moment of its own.
-func TestLateNapsAreRelative(t *testing.T) {
+// A sleep that took longer than the others of its thread was late. It did not last until a moment of its own.
+func TestLateSleepsAreRelative(t *testing.T) {
 	th := &thread{pool: &Pool{}}
 	now := int64(0)
 	for i := range 30 {
@@ -66,9 +66,9 @@ func TestLateNapsAreRelative(t *testing.T) {
 		}
 		now += slept + int64(i)*int64(time.Millisecond)/3
 		th.steps = append(th.steps, simulate.ReplayStep{Kind: simulate.StepUntil, For: time.Duration(now)}, simulate.ReplayStep{Kind: simulate.StepRun, For: time.Millisecond})
-		th.naps = append(th.naps, nap{step: len(th.steps) - 2, slept: slept, at: now})
+		th.timerSleeps = append(th.timerSleeps, timerSleep{step: len(th.steps) - 2, slept: slept, at: now})
 	}
-	th.relative()
+	th.detectPeriodicTimer()
 	for i, s := range th.steps {
 		if i%2 == 0 && s.Kind != simulate.StepSleep {
 			t.Errorf("step %d: %+v", i, s)

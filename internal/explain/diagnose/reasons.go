@@ -2,7 +2,7 @@ package diagnose
 
 import "time"
 
-// cause of waiting as an index: a map of Reason would cost more than all else in an analysis.
+// Index of a Reason: a map by Reason would cost more than the rest of an analysis.
 const (
 	byOwnQuota = iota
 	byAncestor
@@ -33,8 +33,8 @@ func (w *waits) sum() int64 {
 	return all
 }
 
-// told are those that were measured, those without any time too.
-func (w *waits) told(measured [reasons]bool) map[Reason]time.Duration {
+// byReason returns the measured reasons, also those without any time.
+func (w *waits) byReason(measured [reasons]bool) map[Reason]time.Duration {
 	m := map[Reason]time.Duration{}
 	for i, d := range w {
 		if measured[i] || d > 0 {

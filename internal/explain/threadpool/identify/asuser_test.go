@@ -46,7 +46,7 @@ func TestAsChangesNobodyElse(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "made")
 	os.Chmod(filepath.Dir(file), 0o777)
 	os.Chmod(filepath.Dir(filepath.Dir(file)), 0o755)
-	err := as(otherUser, otherGroup, func() error {
+	err := asUser(otherUser, otherGroup, func() error {
 		if unix.Geteuid() != otherUser || unix.Getegid() != otherGroup || unix.Getuid() != 0 {
 			return fmt.Errorf("euid %d, egid %d, uid %d", unix.Geteuid(), unix.Getegid(), unix.Getuid())
 		}
@@ -64,7 +64,7 @@ func TestAsChangesNobodyElse(t *testing.T) {
 		t.Errorf("made by %d:%d, %v", st.Uid, st.Gid, err)
 	}
 	for range 50 {
-		if err := as(otherUser, otherGroup, func() error { return nil }); err != nil {
+		if err := asUser(otherUser, otherGroup, func() error { return nil }); err != nil {
 			t.Fatal(err)
 		}
 		id := make(chan int)

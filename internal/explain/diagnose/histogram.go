@@ -4,13 +4,13 @@ import (
 	"math"
 )
 
-// counted is a number that changes, with the time spent at each value.
-type counted struct {
+// timeHistogram is a number that changes, with the time at each value.
+type timeHistogram struct {
 	n    int
 	time []int64
 }
 
-func (c *counted) add(d int64) {
+func (c *timeHistogram) add(d int64) {
 	if d <= 0 {
 		return
 	}
@@ -21,8 +21,8 @@ func (c *counted) add(d int64) {
 	c.time[i] += d
 }
 
-// bars are the values with any time.
-func (c *counted) bars() []Bar {
+// bars returns the values with any time.
+func (c *timeHistogram) bars() []Bar {
 	var bars []Bar
 	for i, d := range c.time {
 		if d > 0 {
@@ -49,8 +49,8 @@ func total(time []int64) float64 {
 	return sum
 }
 
-// mean is the time-weighted mean, 0 without any time.
-func (c *counted) mean() float64 {
+// mean is the time-weighted mean, or 0 without any time.
+func (c *timeHistogram) mean() float64 {
 	if t := total(c.time); t > 0 {
 		return integral(c.time) / t
 	}
@@ -58,7 +58,7 @@ func (c *counted) mean() float64 {
 }
 
 // most is the largest value with any time.
-func (c *counted) most() int {
+func (c *timeHistogram) most() int {
 	for i := len(c.time) - 1; i > 0; i-- {
 		if c.time[i] > 0 {
 			return i
@@ -67,17 +67,17 @@ func (c *counted) most() int {
 	return 0
 }
 
-// spell is a condition that comes and goes: how often, and how long it lasted at most.
-type spell struct {
+// interval is a condition that comes and goes: how often, and how long it lasted at most.
+type interval struct {
 	on      bool
 	now     int64
 	longest int64
 	count   int
-	// long is the time in spells of at least bound.
+	// long is the time in intervals of at least bound.
 	long, bound int64
 }
 
-func (s *spell) add(on bool, d int64) {
+func (s *interval) add(on bool, d int64) {
 	if !on {
 		s.on, s.now = false, 0
 		return

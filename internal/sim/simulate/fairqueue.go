@@ -5,9 +5,8 @@ import "time"
 // unit is the weight of a thread.
 const unit = 1024
 
-// weight of a member of a run queue on a CPU. A group's is its share by how
-// many of its threads are there (calc_group_shares, with counts in place of
-// load averages).
+// weight returns the weight of a member of a run queue on a CPU. A group's weight is its share by the number
+// of its threads there (calc_group_shares, with counts in place of load averages).
 func (h *host) weight(member, c int) int64 {
 	if member >= 0 {
 		return unit
@@ -27,8 +26,8 @@ func (h *host) entity(member, c int) *entity {
 // virtual is d in the virtual time of a weight.
 func virtual(d time.Duration, weight int64) int64 { return int64(d) * unit / weight }
 
-// average is the virtual time at which nobody in the queue is owed anything
-// (avg_vruntime); before EEVDF the smallest.
+// average is the virtual time at which every member's lag is 0 (avg_vruntime); before EEVDF it is the
+// smallest.
 func (h *host) average(q *rq, c int) int64 {
 	if len(q.list) == 0 {
 		return q.floor
@@ -49,7 +48,7 @@ func (h *host) average(q *rq, c int) int64 {
 	return base + sum/total
 }
 
-// total weight of a queue.
+// total is the weight of a queue.
 func (h *host) total(q *rq, c int) (total int64) {
 	for _, m := range q.list {
 		total += h.weight(m, c)
@@ -57,8 +56,8 @@ func (h *host) total(q *rq, c int) (total int64) {
 	return total
 }
 
-// place puts a member into a queue: EEVDF keeps what it was owed, within a
-// slice; before, a sleeper comes up to half a scheduling latency early.
+// place puts a member into a queue. EEVDF keeps its lag, within a slice. Before EEVDF a sleeper comes up to
+// half a scheduling latency early.
 func (h *host) place(q *rq, member, c int) {
 	e := h.entity(member, c)
 	now := h.average(q, c)
@@ -67,7 +66,7 @@ func (h *host) place(q *rq, member, c int) {
 		most := virtual(2*h.slice, w)
 		lag := min(most, max(-most, e.lag))
 		if total := h.total(q, c); total > 0 {
-			lag += lag * w / total // its own coming moves the average
+			lag += lag * w / total // its own arrival moves the average
 		} else {
 			lag = 0
 		}
@@ -96,8 +95,8 @@ func (h *host) leave(q *rq, member, c int) {
 	q.floor = max(q.floor, now)
 }
 
-// pickIn chooses who runs: with EEVDF the earliest deadline among those that
-// are owed something, before it the smallest virtual time.
+// pickIn chooses the next member: with EEVDF the earliest deadline among members with a positive lag, before
+// it the smallest virtual time.
 func (h *host) pickIn(q *rq, c int) int {
 	if len(q.list) == 1 {
 		return q.list[0]
@@ -119,7 +118,7 @@ func (h *host) pickIn(q *rq, c int) int {
 		}
 	}
 	if !found {
-		return q.list[0] // rounding has left nobody at or below the average
+		return q.list[0] // rounding has left no member at or below the average
 	}
 	return best
 }
@@ -140,7 +139,7 @@ func (h *host) pick(c int) int {
 	}
 }
 
-// over says at a tick whether the running thread has had its turn at any level.
+// over reports at a tick whether the running thread has used its slice at any level.
 func (h *host) over(c int) bool {
 	cur := &h.cpus[c]
 	member, g, is := cur.cur, h.threads[cur.cur].in, false
@@ -162,8 +161,8 @@ func (h *host) over(c int) bool {
 	}
 }
 
-// preempts says whether a thread that just became runnable makes the CPU choose
-// anew, decided where its path to the root meets the running one's.
+// preempts reports whether a thread that just became runnable makes the CPU choose again. The level at which
+// its path to the root meets the running one's decides.
 func (h *host) preempts(t, c int) bool {
 	cur := h.cpus[c].cur
 	a, b := t, cur
@@ -184,11 +183,11 @@ func (h *host) preempts(t, c int) bool {
 	}
 	e := h.entity(b, c)
 	if e.vruntime >= e.deadline {
-		// Its slice is over, which is seen when somebody comes (update_curr, update_deadline).
+		// Its slice is over, which an arrival makes visible (update_curr, update_deadline).
 		e.deadline = e.vruntime + virtual(h.slice, h.weight(b, c))
 		return true
 	}
-	// RUN_TO_PARITY: who runs and is still owed something stays until then.
+	// RUN_TO_PARITY: a running member with a positive lag stays until its lag is 0.
 	if e.vruntime <= h.average(q, c) {
 		return false
 	}

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// target is a JVM that is being asked.
+// target is a JVM that we ask.
 type target struct {
 	*process
 	pidfd, root int
@@ -24,7 +24,7 @@ func (t *target) file(kind string) string {
 	return "tmp/." + kind + strconv.FormatUint(uint64(t.inner), 10)
 }
 
-// connect gives a connection to the JVM, which it makes open its socket if it has none.
+// connect connects to the JVM, and makes it open its socket if it has none.
 func (t *target) connect(ctx context.Context) (net.Conn, error) {
 	conn, err := t.dial()
 	if !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ECONNREFUSED) {
@@ -35,7 +35,7 @@ func (t *target) connect(ctx context.Context) (net.Conn, error) {
 		return nil, err
 	}
 	defer forget()
-	// Signalled through the pidfd: another process that got the number meanwhile is out of reach.
+	// The signal goes through the pidfd, so it cannot reach another process that got the number meanwhile.
 	if err := unix.PidfdSendSignal(t.pidfd, unix.SIGQUIT, nil, 0); err != nil {
 		return nil, fmt.Errorf("signal it: %w", err)
 	}
@@ -52,7 +52,7 @@ func (t *target) connect(ctx context.Context) (net.Conn, error) {
 	}
 }
 
-// below opens a path below the JVM's root; links on the way are followed as the JVM itself would.
+// below opens a path below the JVM's root. It follows links as the JVM itself would.
 func (t *target) below(path string, flags, mode uint64) (int, error) {
 	return unix.Openat2(t.root, path, &unix.OpenHow{Flags: flags | unix.O_CLOEXEC, Mode: mode,
 		Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS})
@@ -62,7 +62,7 @@ func (t *target) below(path string, flags, mode uint64) (int, error) {
 func (t *target) dial() (net.Conn, error) {
 	name := t.file("java_pid")
 	var fd int
-	err := as(t.uid, t.gid, func() error {
+	err := asUser(t.uid, t.gid, func() error {
 		at, err := t.below(name, unix.O_PATH|unix.O_NOFOLLOW, 0)
 		if err != nil {
 			return &os.PathError{Op: "open its socket", Path: "/" + name, Err: err}
@@ -73,12 +73,13 @@ func (t *target) dial() (net.Conn, error) {
 			return err
 		}
 		if st.Mode&unix.S_IFMT != unix.S_IFSOCK || st.Uid != t.uid {
-			return fmt.Errorf("/%s is no socket of user %d: somebody else made it", name, t.uid)
+			return fmt.Errorf("/%s is no socket of user %d: another user made it", name, t.uid)
 		}
 		if fd, err = unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0); err != nil {
 			return err
 		}
-		// By its open file: a path of more than 107 bytes, or one that was exchanged since, does no harm.
+		// By its open file, so a path of more than 107 bytes, or a file that was replaced since, does no
+		// harm.
 		if err := unix.Connect(fd, &unix.SockaddrUnix{Name: "/proc/self/fd/" + strconv.Itoa(at)}); err != nil {
 			unix.Close(fd)
 			return &os.PathError{Op: "connect to", Path: "/" + name, Err: err}
@@ -97,10 +98,10 @@ func (t *target) dial() (net.Conn, error) {
 func (t *target) trigger() (forget func(), err error) {
 	name := t.file("attach_pid")
 	made := false
-	err = as(t.uid, t.gid, func() error {
+	err = asUser(t.uid, t.gid, func() error {
 		fd, err := t.below(name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW, 0o600)
 		if errors.Is(err, unix.EEXIST) {
-			return nil // somebody else is asking it right now
+			return nil // another program asks the JVM right now
 		}
 		if err != nil {
 			return &os.PathError{Op: "make", Path: "/" + name, Err: err}
@@ -115,8 +116,8 @@ func (t *target) trigger() (forget func(), err error) {
 		if !made {
 			return
 		}
-		// What cannot be removed does no harm: the JVM looks for it at SIGQUIT only.
-		_ = as(t.uid, t.gid, func() error {
+		// A file that stays does no harm: the JVM looks for it at SIGQUIT only.
+		_ = asUser(t.uid, t.gid, func() error {
 			tmp, err := t.below("tmp", unix.O_PATH|unix.O_DIRECTORY, 0)
 			if err != nil {
 				return err

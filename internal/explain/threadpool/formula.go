@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// A formula is arithmetic on a few named figures, such as "max(8, ceil(2*n))": numbers, + - * /, brackets, and the
-// functions below. It has no loops and no memory, so that a table from anywhere can be evaluated without harm.
+// A formula is arithmetic on a few named figures, such as "max(8, ceil(2*n))": numbers, + - * /, brackets,
+// and the functions below. It has no loops and no memory, so a table from any source is safe to evaluate.
 const (
 	maxFormula = 200 // bytes
 	maxDepth   = 20  // of brackets and signs
 )
 
-// functions take at least so many values; those that take one take no more.
+// functions take at least least values; those that take one take no more.
 var functions = map[string]struct {
 	values int
 	of     func([]float64) float64
@@ -24,7 +24,7 @@ var functions = map[string]struct {
 	"ceil":  {1, func(v []float64) float64 { return math.Ceil(v[0]) }},
 	"floor": {1, func(v []float64) float64 { return math.Floor(v[0]) }},
 	"sqrt":  {1, func(v []float64) float64 { return math.Sqrt(v[0]) }},
-	// log2 is the whole part of the logarithm, 0 below 1, as HotSpot's log2i.
+	// log2 is the whole part of the logarithm, and 0 below 1, as HotSpot's log2i.
 	"log2": {1, func(v []float64) float64 {
 		if v[0] < 1 {
 			return 0
@@ -44,12 +44,12 @@ func fold(v []float64, f func(a, b float64) float64) float64 {
 // expr is a parsed formula: a number, a figure's name, or a function or operator with its values.
 type expr struct {
 	number float64
-	name   string // of a figure, where call is nil and name is not ""
+	name   string // of a figure, if call is nil and name is not ""
 	call   func([]float64) float64
 	values []*expr
 }
 
-// eval gives the formula's value for the figures that it was parsed with.
+// eval returns the formula's value for figures with the names that the parser knew.
 func (e *expr) eval(figures map[string]float64) float64 {
 	switch {
 	case e.call != nil:
@@ -77,7 +77,7 @@ func (e *expr) uses(figure string) bool {
 	return false
 }
 
-// parseFormula reads a formula of the named figures.
+// parseFormula parses a formula of the named figures.
 func parseFormula(text string, figures ...string) (*expr, error) {
 	if len(text) > maxFormula {
 		return nil, fmt.Errorf("formula of %d bytes: at most %d", len(text), maxFormula)
@@ -100,7 +100,7 @@ func (p *formulaParser) wrong(why string) error {
 	return fmt.Errorf("formula %q at byte %d: %s", p.text, len(p.text)-len(p.rest)+1, why)
 }
 
-// peek is the next byte that is no space, 0 at the end.
+// peek returns the next byte that is no space, or 0 at the end.
 func (p *formulaParser) peek() byte {
 	p.rest = strings.TrimLeft(p.rest, " ")
 	if p.rest == "" {
@@ -131,7 +131,7 @@ func (p *formulaParser) product() (*expr, error) {
 	})
 }
 
-// chain reads values joined by operators of one rank, from the left.
+// chain parses values joined by operators of one rank, from the left.
 func (p *formulaParser) chain(next func() (*expr, error), operators map[byte]func([]float64) float64) (*expr, error) {
 	left, err := next()
 	for err == nil {

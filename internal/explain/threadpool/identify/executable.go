@@ -14,18 +14,18 @@ import (
 )
 
 const (
-	maxBuildInfo = 16 << 20 // bytes read of an executable to find what built it
-	maxScan      = 64 << 20 // bytes of an executable that are searched
+	maxBuildInfo = 16 << 20 // bytes of an executable to read for its build information
+	maxScan      = 64 << 20 // bytes of an executable to search
 	scanStep     = 1 << 20
 )
 
-// held are texts that a library leaves in the programs it is linked into, stripped ones too.
+// held maps libraries to texts that they leave in the programs they are linked into, also in stripped ones.
 var held = map[string]string{
 	"rayon": "/rayon-core-", // source paths in panic messages: .../rayon-core-1.12.1/src/registry.rs
 }
 
-// inside looks into the executable: which Go built it, or what is linked into it.
-func (d *process) inside(p *threadpool.Process) error {
+// scanExecutable searches the executable for the Go version that built it, or the libraries linked into it.
+func (d *process) scanExecutable(p *threadpool.Process) error {
 	f, err := d.open("exe", unix.O_RDONLY|unix.O_NONBLOCK)
 	if err != nil {
 		return err
@@ -40,8 +40,8 @@ func (d *process) inside(p *threadpool.Process) error {
 	return nil
 }
 
-// errBudget ends a reader that was asked for too much.
-var errBudget = errors.New("more was read than is needed")
+// errBudget ends a reader that exceeds its budget.
+var errBudget = errors.New("more bytes were read than needed")
 
 // budget reads at most so many bytes in all.
 type budget struct {
@@ -56,8 +56,8 @@ func (b *budget) ReadAt(p []byte, off int64) (int, error) {
 	return b.r.ReadAt(p, off)
 }
 
-// goVersion is the version of Go that built an executable, "" if none did. The standard library's reader is not made for
-// hostile files: what it may read is bounded, and should it panic, then the file is none of Go's.
+// goVersion returns the version of Go that built an executable, or "" if none did. The standard library's
+// reader is not made for hostile files. Its reads are bounded, and if it panics, the file is no Go program.
 func goVersion(r io.ReaderAt) (version string) {
 	defer func() {
 		if recover() != nil {
@@ -71,7 +71,7 @@ func goVersion(r io.ReaderAt) (version string) {
 	return info.GoVersion
 }
 
-// holds searches an executable for what libraries leave in it.
+// holds searches an executable for the texts of held.
 func holds(r io.Reader) ([]string, error) {
 	var found []string
 	r = io.LimitReader(r, maxScan)

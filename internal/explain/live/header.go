@@ -16,14 +16,14 @@ import (
 	"github.com/unthrottle/unthrottle/topology"
 )
 
-// MaxProcesses bounds how many of a container's processes are looked at.
-const MaxProcesses = 64
+// maxProcesses bounds how many of a container's processes we read.
+const maxProcesses = 64
 
-// maxNotes bounds what is said of things that could not be had.
+// maxNotes bounds the notes about missing facts.
 const maxNotes = 64
 
-// complete fills in what a recording's header still lacks: what of the host, the cgroups and the processes no event
-// tells. What cannot be had is left empty and noted; nothing of it ends the recording.
+// complete adds the facts of the host, the cgroups and the processes to a recording's header, which no event
+// has. A missing fact stays empty, with a note. It never ends the recording.
 func (o Options) complete(h *recording.Header) {
 	o.completeHost(h)
 	o.completeLevels(h)
@@ -89,7 +89,7 @@ func (o Options) completeLevels(h *recording.Header) {
 				h.CPUsAllowed = effective.Intersection(h.Host.CPUs)
 			}
 		} else {
-			h.NotMeasured = append(h.NotMeasured, "CPUs allowed: "+err.Error())
+			h.NotMeasured = append(h.NotMeasured, "allowed CPUs: "+err.Error())
 		}
 	}
 	if h.CPUsAllowed.IsEmpty() {
@@ -108,18 +108,18 @@ func levelOf(fsys cgroup.FS, l cgroup.Level) recording.Level {
 	return level
 }
 
-// lookAtProcesses looks at each process of the target, for what says which library a pool is of. It is done before the
-// recording: looking takes time, and would be in it.
+// lookAtProcesses reads the facts of each process of the target that show the library of a pool. It runs
+// before the recording, which would otherwise show its work.
 func (o *Options) lookAtProcesses() {
-	o.looked = map[uint32]threadpool.Process{}
+	o.processes = map[uint32]threadpool.Process{}
 	walk := func(path string) error {
 		pids, err := o.Host.Procs(cgroup.CPU, path)
 		if err != nil {
-			return nil // gone meanwhile, or threaded: what is there is known by its threads
+			return nil // gone meanwhile, or threaded: its threads tell what there is
 		}
 		for _, pid := range pids {
-			if len(o.looked) == MaxProcesses {
-				o.notes = append(o.notes, fmt.Sprintf("processes: only the first %d were looked at", MaxProcesses))
+			if len(o.processes) == maxProcesses {
+				o.notes = append(o.notes, fmt.Sprintf("processes: only the first %d were read", maxProcesses))
 				return fs.SkipAll
 			}
 			p, err := identify.Look(pid)
@@ -129,7 +129,7 @@ func (o *Options) lookAtProcesses() {
 			if err != nil {
 				o.notes = append(o.notes, fmt.Sprintf("process %d: %v", pid, err))
 			}
-			o.looked[uint32(pid)] = p
+			o.processes[uint32(pid)] = p
 		}
 		return nil
 	}
@@ -138,20 +138,20 @@ func (o *Options) lookAtProcesses() {
 	}
 }
 
-// completeProcesses adds what was seen of the processes.
+// completeProcesses adds the facts of the processes.
 func (o Options) completeProcesses(h *recording.Header) {
 	h.NotMeasured = append(h.NotMeasured, o.notes...)
 	if len(h.Processes) > 0 {
 		return
 	}
-	for _, pid := range slices.Sorted(maps.Keys(o.looked)) {
-		p := o.looked[pid]
+	for _, pid := range slices.Sorted(maps.Keys(o.processes)) {
+		p := o.processes[pid]
 		h.Processes = append(h.Processes, recording.Process{TGID: pid, Comm: p.Comm, Exe: p.Exe, Cmdline: p.Cmdline,
 			Libraries: p.Libraries, Go: p.Go, Holds: p.Holds})
 	}
 }
 
-// processesOf are the processes as the pool table wants them: as they were looked at, else as the recording has them.
+// processesOf returns the processes for the pool table: as read from /proc, else as the recording has them.
 func processesOf(h *recording.Header, looked map[uint32]threadpool.Process) map[uint32]threadpool.Process {
 	all := map[uint32]threadpool.Process{}
 	for _, p := range h.Processes {

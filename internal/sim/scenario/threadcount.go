@@ -10,7 +10,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
-// size is how many threads: a number, or a rule that services really have.
+// size is a number of threads, or a rule for it that services really have.
 type size struct {
 	n                 int
 	perHost, perLimit float64 // threads per CPU of the host, or of the limit; 0: n
@@ -22,8 +22,8 @@ func (d *decoder) threads(into *size) read {
 		if n.Kind != yaml.MappingNode {
 			*into = size{}
 			v, err := strconv.Atoi(d.scalar(n, key))
-			if d.err == nil && (err != nil || v < 1 || v > MaxThreads) {
-				d.fail(n.Line, key, "%s: give a whole number from 1 to %d, or {per_host_cpu: 2} or {per_limit_cpu: 1}", shown(n.Value), MaxThreads)
+			if d.err == nil && (err != nil || v < 1 || v > maxThreads) {
+				d.fail(n.Line, key, "%s: give a whole number from 1 to %d, or {per_host_cpu: 2} or {per_limit_cpu: 1}", shown(n.Value), maxThreads)
 			}
 			into.n = v
 			return
@@ -37,8 +37,8 @@ func (d *decoder) threads(into *size) read {
 	}
 }
 
-// resolve makes a number of a rule, rounded up. The limit is the least along the
-// cgroup's path, before any remedy, and at most its CPUs.
+// resolve computes the number of a rule, rounded up. The limit is the least along the cgroup's path, before
+// any remedy, and at most its CPUs.
 func (d *decoder) resolve(s size, key string, in *Scenario, cgroup int) int {
 	n := s.n
 	switch {
@@ -47,13 +47,13 @@ func (d *decoder) resolve(s size, key string, in *Scenario, cgroup int) int {
 	case s.perLimit > 0:
 		n = int(math.Ceil(s.perLimit*in.limitCPUs(cgroup) - 1e-9))
 	}
-	if d.err == nil && n > MaxThreads {
-		d.failAt(key, "%d threads: %d are allowed", n, MaxThreads)
+	if d.err == nil && n > maxThreads {
+		d.failAt(key, "%d threads: %d are allowed", n, maxThreads)
 	}
 	return max(1, n)
 }
 
-// limitCPUs is what a cgroup may use on average.
+// limitCPUs is the CPUs that a cgroup may use on average.
 func (s *Scenario) limitCPUs(cgroup int) float64 {
 	if cgroup < 0 {
 		return float64(s.Host.CPUs)

@@ -7,29 +7,29 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
-// usual says what the default is, and what was set instead, for the inside of a bracket.
-func (r Row) usual(limitCPUs float64, hostCPUs int) string {
+// describeDefault describes the default, and a value on the command line, for use in brackets.
+func (r Row) describeDefault(limitCPUs float64, hostCPUs int) string {
 	if r.Given != "" {
 		return "its command line has " + r.Given
 	}
-	usual := r.defaultWords()
+	usual := r.defaultText()
 	if r.size == nil || !r.size.uses("n") {
 		return usual
 	}
-	sees := seen(r.rule, limitCPUs, hostCPUs)
+	sees := visibleCPUs(r.rule, limitCPUs, hostCPUs)
 	why := text.Count(sees, "CPU")
 	if r.sees != nil {
 		sees, _ = count(*r.sees)
 		why = text.Count(sees, "CPU") + " that it was told"
 	}
-	if n, ok := r.Size(float64(sees)); ok {
+	if n, ok := r.defaultThreads(float64(sees)); ok {
 		usual += fmt.Sprintf(", %d for %s", n, why)
 	}
 	return usual
 }
 
-// defaultWords is the default for people: the formula, words, or both.
-func (r Row) defaultWords() string {
+// defaultText describes the default: the formula, words, or both.
+func (r Row) defaultText() string {
 	switch {
 	case r.Formula == "":
 		return "default: " + r.Default
@@ -39,11 +39,11 @@ func (r Row) defaultWords() string {
 	return "default " + r.Formula + ": " + r.Default
 }
 
-// maxAlso is how many other libraries are named.
+// maxAlso is how many other libraries a sentence names.
 const maxAlso = 2
 
-// doubt says what else the pool may be.
-func (r Row) doubt() string {
+// otherLibraries names the other pools that this may be.
+func (r Row) otherLibraries() string {
 	if len(r.Also) == 0 {
 		return ""
 	}
@@ -55,8 +55,8 @@ func (r Row) doubt() string {
 	return doubt
 }
 
-// counts says when a new value of the setting counts.
-func (r Row) counts() string {
+// effectiveFrom says from when on a new value of the setting takes effect.
+func (r Row) effectiveFrom() string {
 	switch {
 	case !r.Live:
 		return "from its next start on"

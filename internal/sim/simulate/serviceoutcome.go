@@ -6,8 +6,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/sim/scenario"
 )
 
-// wholeOutcome is what a service's clients have seen of it, and of all its shards
-// what it used.
+// wholeOutcome is a service as its clients saw it, with the CPU time of all its shards.
 func (h *host) wholeOutcome(c *clients) scenario.WorkloadOutcome {
 	h.unfinished(c)
 	used := time.Duration(0)
@@ -41,7 +40,7 @@ func (h *host) wholeOutcome(c *clients) scenario.WorkloadOutcome {
 	return o
 }
 
-// shardOutcome is the tries of one shard, after wholeOutcome.
+// shardOutcome has the tries of one shard, after wholeOutcome.
 func (h *host) shardOutcome(w *work) scenario.WorkloadOutcome {
 	s := w.service
 	seconds := s.used().Seconds()
@@ -51,7 +50,7 @@ func (h *host) shardOutcome(w *work) scenario.WorkloadOutcome {
 	return o
 }
 
-// marks is how often and how long a shard was dead; nil where nobody marks.
+// marks returns how often and how long a shard was dead; nil: clients do not mark.
 func (h *host) marks(c *clients, shard int) (*uint64, *float64) {
 	if c.balancer == nil || c.work.Shards.Balance.DeadAfter == 0 {
 		return nil, nil
@@ -61,7 +60,7 @@ func (h *host) marks(c *clients, shard int) (*uint64, *float64) {
 	return &times, &seconds
 }
 
-// used is the CPU time of a service, its collector's too.
+// used is the CPU time of a service, with its collector's.
 func (s *service) used() time.Duration {
 	used := s.work.used
 	if s.world != nil {

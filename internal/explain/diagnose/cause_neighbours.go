@@ -1,0 +1,56 @@
+package diagnose
+
+import (
+	"fmt"
+)
+
+// waitingShare is the share of the demand from which on waiting for a CPU matters: all work then takes a
+// tenth longer.
+const waitingShare = 0.10
+
+// matters reports whether waiting is a relevant part of the demand, and long enough in the window to be
+// noticed.
+func (of *figures) matters(waiting int64) bool {
+	return waiting > 0 && float64(waiting) >= waitingShare*float64(of.demand()-of.quotaWaiting()) &&
+		float64(waiting) >= negligible*float64(of.window)
+}
+
+// waitingForOthers is the waiting for CPUs that others held.
+func (of *figures) waitingForOthers() int64 {
+	return of.waiting[byNeighbour] + of.waiting[byHost] + of.waiting[bySteal]
+}
+
+func neighbours(of *figures) (found, bool) {
+	waited := of.waitingForOthers()
+	if !of.matters(waited) {
+		return found{}, false
+	}
+	f := found{cause: Neighbours, stopped: waited, severity: waited}
+	if of.throttled() && of.quotaKnown() {
+		// Of many threads that wait at once, the limit lets a few run. The rest waits for these, whichever
+		// thread holds the CPUs. Without neighbours they would spend the quota sooner.
+		f.severity = min(waited, of.allowedWaiting)
+	}
+	who := "others"
+	if len(of.neighbours) > 0 && of.neighbours[0].Waited > 0 {
+		n := of.neighbours[0]
+		who = n.Name
+		f.evidence = fmt.Sprintf("%s held the CPUs for %s while it waited", n.Name, formatTime(n.Waited.Nanoseconds()))
+		if n.Throttled != nil && *n.Throttled {
+			f.evidence += ", and is throttled itself"
+		}
+		if n.Toggling != nil && *n.Toggling {
+			f.evidence += ", and swings between many CPUs and none"
+		}
+		f.evidence += "; "
+	}
+	f.evidence += fmt.Sprintf("waiting for CPUs of others: %s of thread time (neighbours %s, the host's system %s, steal %s), against %s of CPU time",
+		formatTime(waited), formatTime(of.waiting[byNeighbour]), formatTime(of.waiting[byHost]), formatTime(of.waiting[bySteal]), formatTime(of.cpu))
+	f.verdict = fmt.Sprintf("Not its quota but others on the same CPUs: its threads were runnable and did not run for %s of thread time while others held the CPUs, most of all %s; they ran for %s.",
+		formatTime(waited), who, formatTime(of.cpu))
+	if of.throttled() {
+		f.verdict = fmt.Sprintf("Others on the same CPUs cost more than the quota: %s of thread time waited while others held the CPUs, most of all %s; quotas held back %s.",
+			formatTime(waited), who, formatTime(of.quotaWaiting()))
+	}
+	return f, true
+}

@@ -1,0 +1,140 @@
+package forecast
+
+import (
+	"container/list"
+
+	"github.com/unthrottle/unthrottle/internal/sim/simulate"
+)
+
+// workQueue detects whether the threads of a pool take work from one shared queue. A producer then wakes a
+// worker by its place among the sleeping workers, and not the thread that the work belongs to.
+//
+// It wakes the worker that has slept longest where waiters queue up, as at futexes and condition variables.
+// It wakes the one that fell asleep last where a pool keeps few threads warm.
+type workQueue struct {
+	asleep list.List // *thread, in the order in which they fell asleep
+	// wakeups counts wake-ups by threads of other pools while several threads slept. oldest and newest count
+	// those that chose by that order. chance is how many of them a random choice would have put into one
+	// order. timed counts wake-ups by timers and devices.
+	wakeups, oldest, newest, timed int
+	chance                         float64
+}
+
+// minWakeups is the number of wake-ups from which on a pool's order counts.
+const minWakeups = 30
+
+// wakeOrder returns the order in which a shared queue wakes the threads. It is NotShared unless the wake-ups
+// are nearer to an order than to chance.
+func (q *workQueue) wakeOrder() simulate.WakeOrder {
+	ordered := func(n int) bool { return float64(n)-q.chance >= float64(q.wakeups)-float64(n) }
+	switch {
+	case q.wakeups < minWakeups || q.timed > q.wakeups:
+		return simulate.NotShared
+	case ordered(q.oldest):
+		return simulate.OldestFirst
+	case ordered(q.newest):
+		return simulate.NewestFirst
+	}
+	return simulate.NotShared
+}
+
+// enterSleep notes that a thread fell asleep.
+func (b *builder) enterSleep(t *thread) {
+	b.leaveSleep(t)
+	t.sleepElem = b.queueOf(t.pool).asleep.PushBack(t)
+}
+
+// leaveSleep notes that a thread no longer sleeps, whatever woke it.
+func (b *builder) leaveSleep(t *thread) {
+	if t.sleepElem != nil {
+		b.queueOf(t.pool).asleep.Remove(t.sleepElem)
+		t.sleepElem = nil
+	}
+}
+
+// sleepRank is the place of a thread among the sleeping threads of its pool when another pool's thread woke
+// it. It may have waited for work or for a lock.
+type sleepRank struct{ oldest, newest bool }
+
+// wasIdle reports whether the thread had waited for work, if its pool is woken in that order.
+func (r sleepRank) wasIdle(order simulate.WakeOrder) bool {
+	return order == simulate.OldestFirst && r.oldest || order == simulate.NewestFirst && r.newest
+}
+
+// noteWakeup notes that another thread woke a thread. waker is nil for one outside of the container. timed
+// says that a timer or a device woke it. noteWakeup returns true if the thread may have waited for work.
+// Other pools bring work; a thread of the same pool releases a lock.
+func (b *builder) noteWakeup(t, waker *thread, timed bool) bool {
+	q := b.queueOf(t.pool)
+	defer b.leaveSleep(t)
+	if timed {
+		q.timed++
+		return false
+	}
+	if t.sleepElem == nil || waker != nil && waker.pool == t.pool {
+		return false
+	}
+	rank := sleepRank{t.sleepElem == q.asleep.Front(), t.sleepElem == q.asleep.Back()}
+	t.ranks = append(t.ranks, rank)
+	if q.asleep.Len() > 1 {
+		q.wakeups++
+		q.chance += 1 / float64(q.asleep.Len())
+		if rank.oldest {
+			q.oldest++
+		}
+		if rank.newest {
+			q.newest++
+		}
+	}
+	return true
+}
+
+// markIdleSleeps leaves the Idle mark only on sleeps in which the thread waited for work. For each sleep that
+// had the mark it returns the number of that idle sleep, or -1 if the sleep was none.
+func (t *thread) markIdleSleeps(order simulate.WakeOrder) (which []int) {
+	which = make([]int, len(t.ranks))
+	n, idle := 0, 0
+	for i := range t.steps {
+		s := &t.steps[i]
+		if !s.Idle || s.Kind == simulate.StepWake {
+			continue
+		}
+		if s.Idle = t.ranks[n].wasIdle(order); s.Idle {
+			which[n] = idle
+			idle++
+		} else {
+			which[n] = -1
+		}
+		n++
+	}
+	return which
+}
+
+// joinPool puts a thread into a pool.
+func (b *builder) joinPool(t *thread, p *Pool) {
+	asleep := t.sleepElem != nil
+	b.leaveSleep(t)
+	if t.pool = p; asleep {
+		b.enterSleep(t)
+	}
+}
+
+func (b *builder) queueOf(p *Pool) *workQueue {
+	q := b.queues[p]
+	if q == nil {
+		q = new(workQueue)
+		b.queues[p] = q
+	}
+	return q
+}
+
+// wakeOrderOf returns the order in which a pool's shared queue wakes these threads. Threads that may run on
+// different CPUs share none.
+func (b *builder) wakeOrderOf(p *Pool, threads []*thread) simulate.WakeOrder {
+	for _, t := range threads {
+		if t.allowed != threads[0].allowed {
+			return simulate.NotShared
+		}
+	}
+	return b.queueOf(p).wakeOrder()
+}

@@ -19,9 +19,9 @@ const (
 	noise = 0.005
 )
 
-// Cause is the likeliest cause of one window, as far as counters and the histograms of width and wanted tell; which
+// causeOf is the likeliest cause of one window, as far as counters and the histograms of width and wanted tell; which
 // pool it was, and whether kernel work was to blame, only a recording tells. "": not told.
-func Cause(o *observe.Observation) diagnose.Cause {
+func causeOf(o *observe.Observation) diagnose.Cause {
 	width, known := observe.Mean(o.Width)
 	wanted, wantedKnown := observe.Mean(o.Wanted)
 	_, high, measured := o.StoppedPerSecond()

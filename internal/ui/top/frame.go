@@ -34,7 +34,7 @@ type containerRow struct {
 	Timeline []timelineCell
 }
 
-// timelineCell of a timeline.
+// timelineCell is a stretch of a timeline.
 type timelineCell struct {
 	// Width is the mean of CPUs in use; below 0: not measured.
 	Width float64

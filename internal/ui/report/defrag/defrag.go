@@ -1,3 +1,4 @@
+// Package defrag writes what `unthrottle defrag` moved or would move.
 package defrag
 
 import (
@@ -14,7 +15,7 @@ import (
 	"github.com/unthrottle/unthrottle/placement"
 )
 
-// Repair is what repairing a node would do, or did.
+// Repair is a plan to repair a node, or what came of it, as JSON has it.
 type Repair struct {
 	Moves []jsonMove `json:"moves"`
 	// LeftAlone are containers that cross and are not moved, and why.
@@ -106,7 +107,7 @@ func qualityOf(s placement.Score) jsonQuality {
 	return q
 }
 
-// Write writes a plan or what came of it, a line per move.
+// Write writes a plan, or what came of it, a line per move.
 func Write(w io.Writer, d Repair) error {
 	var b strings.Builder
 	if len(d.Moves) == 0 {

@@ -1,3 +1,4 @@
+// Package place draws an outcome of placement, and has its JSON.
 package place
 
 import (

@@ -92,7 +92,7 @@ func runAgent(cmd *cobra.Command, w writeFlags, rules policy.Rules, untrusted st
 	})
 }
 
-// flightOf is what the agent's flight recorder needs of this host.
+// flightOf connects the agent's flight recorder to this host.
 func flightOf(h *cgroup.Host, rules policy.Rules, stateDir string) (f agent.Flight, done func()) {
 	done = func() {}
 	if !rules.Flight.Probe {

@@ -66,8 +66,7 @@ func kindNames() []string {
 	return names
 }
 
-// rejectEmptyFlags refuses those of its flags, and of its commands' other ones,
-// that are empty.
+// rejectEmptyFlags refuses empty flags, those of apply and fix too.
 func (f *remedyFlags) rejectEmptyFlags(cmd *cobra.Command) error {
 	return rejectEmptyFlags(cmd, "remedy", "reserve", "via", "class", "slo", "slo-command")
 }
@@ -192,12 +191,10 @@ func newApply() *cobra.Command {
 	return cmd
 }
 
-// settle is how long to wait after applying before looking again: the periods
-// under way then have ended.
+// settle is the wait between applying and looking again. The periods under way end in it.
 const settle = 500 * time.Millisecond
 
-// show prints a result, also that of a failure: what was written by then is
-// the first thing one wants to know.
+// show prints a result, also that of a failure: users first want to know what was written.
 func show(cmd *cobra.Command, result apply.Result, failure error, asJSON, planned bool) error {
 	if failure != nil && len(result.Writes)+len(result.Skipped) == 0 {
 		return failure

@@ -13,11 +13,10 @@ import (
 	"github.com/unthrottle/unthrottle/topology"
 )
 
-// systemFlags are the flags that mean something beside --system.
+// systemFlags are the flags that --system takes.
 var systemFlags = []string{"system", "reserve", "scope", "state-dir", "verbose", "dry-run", "json"}
 
-// confineSystem keeps the host's own slices on the reserve; where they are kept
-// there already, the reserve follows what they use by now.
+// confineSystem reads the flags of --system and confines the host's own slices.
 func confineSystem(cmd *cobra.Command, w *writeFlags, reserve string, dryRun bool) (apply.Result, error) {
 	var none apply.Result
 	var wrong error

@@ -2,7 +2,7 @@ package main
 
 import "github.com/spf13/cobra"
 
-// newBench is for measurements that take their time.
+// newBench groups the measurements that take minutes.
 func newBench() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "bench",

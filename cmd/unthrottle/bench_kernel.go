@@ -53,7 +53,7 @@ func (f *benchRunFlags) open(cmd *cobra.Command, least, most float64, maxRepeat 
 	return h, scope, usable.Size(), notMeasurable(err)
 }
 
-// notMeasurable gives what a host cannot run its exit code.
+// notMeasurable gives the exit code 3 to an experiment that this host cannot run.
 func notMeasurable(err error) error {
 	if missing := new(sandbox.NotMeasurable); errors.As(err, &missing) {
 		return exitWith{exitNotMeasurable, err}
@@ -61,7 +61,7 @@ func notMeasurable(err error) error {
 	return err
 }
 
-// doing tells people on a terminal what is run now.
+// doing tells a user at a terminal which run is under way.
 func doing() func(string) {
 	if !terminal.Is(os.Stderr) {
 		return func(string) {}

@@ -97,7 +97,7 @@ func benchService(cmd *cobra.Command, f benchServiceFlags) error {
 			}
 		}
 	}
-	// A page that cannot be written is better known before than after.
+	// Begun before the measurement: a page that cannot be written is an error now.
 	page, err := beginPage(f.html)
 	if err != nil {
 		return fmt.Errorf("--html %w", err)
@@ -112,7 +112,7 @@ func benchService(cmd *cobra.Command, f benchServiceFlags) error {
 		page.abandon()
 		return notMeasured(err)
 	}
-	// Minutes of measuring are not lost with a disk that is full by now.
+	// The text is written first: a full disk loses the page only.
 	if f.asJSON {
 		err = jsonout.Write(cmd.OutOrStdout(), result)
 	} else {
@@ -121,8 +121,8 @@ func benchService(cmd *cobra.Command, f benchServiceFlags) error {
 	return errors.Join(err, page.write(func(w io.Writer) error { return view.ServiceHTML(w, result) }))
 }
 
-// notMeasured gives an error the exit code of one that says that nothing could
-// be measured, if it does.
+// notMeasured gives an error its exit code: 3 where nothing could be measured, 1 where
+// no load met the objective.
 func notMeasured(err error) error {
 	noSandbox, saturated := new(sandbox.NotMeasurable), new(capacity.Saturated)
 	if errors.As(err, &noSandbox) || errors.As(err, &saturated) {

@@ -25,7 +25,7 @@ func newCheck() *cobra.Command {
 				return err
 			}
 			r := features.Gather(h, os.DirFS("/"), os.Geteuid())
-			// The remedies stand between what needs none of them and the way back.
+			// The last row, about restore, stays the last.
 			r.Can = slices.Insert(r.Can, len(r.Can)-1, remedy.Abilities(r)...)
 			if asJSON {
 				return jsonout.Write(cmd.OutOrStdout(), r)

@@ -12,8 +12,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/load/workload/threads"
 )
 
-// newChildren are what this program starts itself as; they are of no use by
-// hand.
+// newChildren are hidden commands: this program starts itself as these workloads.
 func newChildren() []*cobra.Command {
 	hidden := func(name string, run func() int) *cobra.Command {
 		return &cobra.Command{

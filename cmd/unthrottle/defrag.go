@@ -15,7 +15,7 @@ import (
 	"github.com/unthrottle/unthrottle/topology"
 )
 
-// defaultMoves bounds a run of defrag: what is left is left for the next one.
+// defaultMoves bounds one run of defrag; the next run goes on.
 const defaultMoves = 16
 
 func newDefrag() *cobra.Command {

@@ -66,7 +66,7 @@ func runDemo(ctx context.Context, o demo.Options, scope string, simulated, ascii
 		return demo.Simulated(o.Seconds)
 	}
 	result, err := realDemo(ctx, o, scope, ascii)
-	// A scope is a wish for this host: no simulation would do.
+	// --scope asks for this host: a simulation is no answer.
 	if missing := new(demo.NotMeasurable); scope == "" && errors.As(err, &missing) {
 		say("%s", demo.Instead(err))
 		return demo.Simulated(o.Seconds)

@@ -21,7 +21,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
-// writeFlags are those of every command that may write.
+// writeFlags are the flags of every command that may write.
 type writeFlags struct {
 	scope, stateDir, liftBelow string
 	verbose                    bool
@@ -34,18 +34,17 @@ func (f *writeFlags) add(cmd *cobra.Command) {
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "say more on standard error")
 }
 
-// addStateDir is for commands that look at what is in force.
+// addStateDir adds the flag of commands that read the journal.
 func (f *writeFlags) addStateDir(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.stateDir, "state-dir", defaultStateDir(), "`DIR` of the journal and its lock")
 }
 
-// addLift is for commands that make plans.
+// addLift adds the flag of commands that make plans.
 func (f *writeFlags) addLift(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.liftBelow, "lift-below", "", "quotas of cgroups below this one may be lifted too, where they would still bind (default: those below --scope)")
 }
 
-// defaultStateDir is where the journal is: of the system for root, of the user
-// otherwise.
+// defaultStateDir is the folder of the journal: the system's for root, else the user's.
 func defaultStateDir() string {
 	if os.Geteuid() == 0 {
 		return systemStateDir
@@ -59,10 +58,10 @@ func defaultStateDir() string {
 	return systemStateDir
 }
 
-// systemStateDir is root's.
+// systemStateDir is root's folder of the journal.
 const systemStateDir = "/var/lib/unthrottle"
 
-// env is all that applying and restoring need; done lets go of it.
+// env opens what applying and restoring need; done closes it.
 func (f *writeFlags) env(cmd *cobra.Command, h *cgroup.Host) (env apply.Env, done func(), err error) {
 	ctx, command := cmd.Context(), cmd.Name()
 	if err := rejectEmptyFlags(cmd, "scope", "state-dir", "lift-below"); err != nil {
@@ -99,7 +98,7 @@ func (f *writeFlags) env(cmd *cobra.Command, h *cgroup.Host) (env apply.Env, don
 	return env, manager.Close, nil
 }
 
-// levelInfo is what the agent says by default; commands say only warnings.
+// levelInfo is the agent's level of logging; commands log warnings only.
 const levelInfo = slog.LevelInfo
 
 func (f *writeFlags) log() *slog.Logger { return f.logAt(slog.LevelWarn) }
@@ -111,7 +110,7 @@ func (f *writeFlags) logAt(level slog.Level) *slog.Logger {
 	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
 }
 
-// callingUser names who acts, also behind sudo.
+// callingUser names the user, also the one behind sudo.
 func callingUser() string {
 	name := fmt.Sprintf("uid %d", os.Getuid())
 	if u, err := user.Current(); err == nil {
@@ -123,8 +122,8 @@ func callingUser() string {
 	return name
 }
 
-// facts gathers what a plan rests on. used is the CPU use by path where it is
-// known; the rest is measured for a second.
+// facts gathers the facts of a plan. used is the CPU use by path, in CPUs, as far as it
+// is known; the rest is measured for a second.
 func (f *writeFlags) facts(ctx context.Context, h *cgroup.Host, env apply.Env, all []container.Container, used map[string]float64) (remedy.Facts, error) {
 	named := env.Scope
 	if f.liftBelow != "" {
@@ -151,7 +150,7 @@ func (f *writeFlags) facts(ctx context.Context, h *cgroup.Host, env apply.Env, a
 	return remedy.Gather(ctx, h, all, o)
 }
 
-// hostFacts is facts over all containers, for what looks at the host again and again.
+// hostFacts gathers facts over all containers, each time anew.
 func (f *writeFlags) hostFacts(h *cgroup.Host, env apply.Env) func(context.Context) (remedy.Facts, error) {
 	return func(ctx context.Context) (remedy.Facts, error) {
 		all, err := list(h, "")

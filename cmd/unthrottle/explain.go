@@ -93,7 +93,7 @@ func (f *explainFlags) check(cmd *cobra.Command) error {
 func runExplain(ctx context.Context, target string, f explainFlags, out io.Writer) error {
 	var e diagnose.Explanation
 	var kept error // the recording could not be kept: told after the explanation
-	// Begun before: that it cannot be written is said at once, not after the recording.
+	// Begun before the recording: a page that cannot be written is an error now.
 	page, err := beginPage(f.html)
 	if err != nil {
 		return err
@@ -124,7 +124,7 @@ func runExplain(ctx context.Context, target string, f explainFlags, out io.Write
 	return judged(e, f)
 }
 
-// judged is the exit code: against the bound, where there is one.
+// judged sets the exit code, against the bound of --fail-above if there is one.
 func judged(e diagnose.Explanation, f explainFlags) error {
 	switch {
 	case e.Cause == "" && f.bound < 0:
@@ -145,8 +145,8 @@ func isFile(name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// explainLive records the container now. kept says why the recording could not be kept; the explanation is there all
-// the same.
+// explainLive records the container now. kept says why the recording could not be kept;
+// the explanation is sound then.
 func explainLive(ctx context.Context, target string, f explainFlags) (e diagnose.Explanation, kept, err error) {
 	h, err := openCgroups()
 	if err != nil {
@@ -162,7 +162,7 @@ func explainLive(ctx context.Context, target string, f explainFlags) (e diagnose
 	defer line.Done()
 	var file *outfile.File
 	if f.record != "" {
-		// Made before: that it cannot be is said at once, not after ten seconds.
+		// Begun before the recording: a file that cannot be written is an error now.
 		if file, err = outfile.Create(f.record); err != nil {
 			return e, nil, err
 		}

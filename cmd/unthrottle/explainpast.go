@@ -15,7 +15,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
-// flightDir is where below the state directory the agent's flight recorder keeps what it has.
+// flightDir is the folder of the agent's flight recorder below the state directory.
 const flightDir = "flight"
 
 func defaultFlightDir() string { return filepath.Join(defaultStateDir(), flightDir) }

@@ -120,7 +120,7 @@ func runFix(cmd *cobra.Command, w *writeFlags, target string, o fix.Options, lat
 	if o.Target, o.All, err = resolve(h, target); err != nil {
 		return fix.Result{}, err
 	}
-	// A pod, slice or unit with children is no line of its own in the list.
+	// The list has leaf cgroups only; a target with children joins it.
 	if !slices.ContainsFunc(o.All, func(c container.Container) bool { return c.Group.Path == o.Target.Group.Path }) {
 		o.All = append(o.All, o.Target)
 	}
@@ -135,7 +135,7 @@ func runFix(cmd *cobra.Command, w *writeFlags, target string, o fix.Options, lat
 	return fix.Run(ctx, hostEnv(h, env, w, latencies), o)
 }
 
-// hostEnv is this host as package fix sees it.
+// hostEnv connects package fix to this host.
 func hostEnv(h *cgroup.Host, env apply.Env, w *writeFlags, latencies func(context.Context) ([]float64, error)) fix.Env {
 	return fix.Env{
 		Apply: env,

@@ -77,7 +77,7 @@ func (f *lsFlags) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// checkWindow bounds how long is looked.
+// checkWindow bounds the window of observation.
 func checkWindow(window time.Duration) error {
 	if window < observe.MinWindow || window > time.Hour {
 		return fmt.Errorf("--window %v: give a time from %v to 1h", window, observe.MinWindow)

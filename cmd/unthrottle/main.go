@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is set by the build.
+// version of the program; the build sets it.
 var version = "dev"
 
 func main() {
@@ -76,11 +76,10 @@ Exit codes: 0 fine, 1 stopped above the bound, 2 usage or failure,
 	return root
 }
 
-// goWords is what the flag library says of Go's parsers, which tells a user
-// nothing.
+// goWords matches names of Go's parsers in errors, which tell a user nothing.
 var goWords = regexp.MustCompile(`strconv\.\w+: parsing "[^"]*": |time: `)
 
-// usage is an error in the call, with where to look it up.
+// usage is an error in the call, with the command that shows help.
 func usage(cmd *cobra.Command, format string, args ...any) error {
 	return fmt.Errorf("%s\nsee '%s --help'", fmt.Sprintf(format, args...), cmd.CommandPath())
 }
@@ -104,8 +103,7 @@ func oneTarget(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// exitWith carries the exit code of an end that is not a plain failure. err
-// may be nil: then nothing is printed.
+// exitWith is an error with its exit code. err may be nil: then nothing is printed.
 type exitWith struct {
 	code int
 	err  error
@@ -129,8 +127,8 @@ const (
 	exitInterrupted   = 130
 )
 
-// interruption is the text of an error that an interrupt brought about: what
-// else it says, such as what could not be undone, is what one must know.
+// interruption is the text of an error after an interrupt. It keeps the rest of the
+// error, such as a failed rollback.
 func interruption(err error) string {
 	const interrupted = "interrupted"
 	text := strings.ReplaceAll(err.Error(), context.Canceled.Error(), interrupted)

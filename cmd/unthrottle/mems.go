@@ -10,8 +10,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/rebalance"
 )
 
-// followMems moves the memory of a container that was just given CPUs after
-// them, and adds to the result what came of it.
+// followMems moves the memory of a container after its new CPUs, and adds a note on
+// that to the result.
 func followMems(cmd *cobra.Command, w *writeFlags, target string, result *fix.Result) error {
 	h, err := openCgroups()
 	if err != nil {

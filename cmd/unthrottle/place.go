@@ -134,7 +134,7 @@ func (f *placeFlags) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// state is the node without containers.
+// state reads the node from the flags, without containers.
 func (f *placeFlags) state(cmd *cobra.Command) (placement.State, error) {
 	var s placement.State
 	m, err := f.machine(cmd)
@@ -173,7 +173,7 @@ func (f *placeFlags) machine(cmd *cobra.Command) (topology.Machine, error) {
 	return placefile.Machine(f.topology, data)
 }
 
-// readBounded reads a file that is no larger than placements are.
+// readBounded reads a file of at most placefile.MaxFile bytes.
 func readBounded(name string, stdin io.Reader) ([]byte, error) {
 	in := stdin
 	if name != "-" {

@@ -43,9 +43,8 @@ func newRestore() *cobra.Command {
 	return cmd
 }
 
-// inForce finds the path of a target that something is in force for. Its
-// container may be gone, so that the journal's names are tried before the
-// host's.
+// inForce finds the path of a target by its name. Names in the journal come first: the
+// container may be gone.
 func inForce(h *cgroup.Host, env apply.Env, name string) (string, error) {
 	all, err := apply.Status(env)
 	if err != nil {

@@ -82,7 +82,7 @@ them are removed, also after Ctrl-C; after a kill -9 by the next start or by
 	return cmd
 }
 
-// lasting gives a scenario another duration.
+// lasting sets the duration of a scenario.
 func lasting(s *scenario.Scenario, d time.Duration) error {
 	if d < time.Millisecond || d > scenario.MaxDuration {
 		return fmt.Errorf("--for %v: give a time from 1ms to %v", d, scenario.MaxDuration)
@@ -130,9 +130,8 @@ func (f *runFlags) run(ctx context.Context, s scenario.Scenario, name string) (o
 }
 
 // removeLeftovers removes the cgroups that killed runs, benches and demos left
-// behind directly below the scope ("": where they make them without one). What
-// could not be done is said; it is no error of a command that is about something
-// else.
+// behind directly below the scope ("": where they make them without one). A failure
+// is a message, not an error: the command is about something else.
 func removeLeftovers(h *cgroup.Host, scope string) {
 	left, err := sandbox.RemoveLeftovers(h, scope, realrun.Prefix, capacity.Prefix, demo.Prefix)
 	if err != nil {

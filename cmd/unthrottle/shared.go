@@ -63,8 +63,8 @@ func resolve(h *cgroup.Host, target string) (container.Container, []container.Co
 // say writes a message for people; data goes to standard output only.
 func say(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
 
-// rejectEmptyFlags refuses flags that were given as "", most likely from a variable that
-// is not set: no scope at all would be the opposite of what was meant.
+// rejectEmptyFlags refuses flags that were given as "", most likely from a shell
+// variable that is not set. An empty scope would mean the whole host.
 func rejectEmptyFlags(cmd *cobra.Command, flags ...string) error {
 	for _, name := range flags {
 		if f := cmd.Flags().Lookup(name); f != nil && f.Changed && f.Value.String() == "" {

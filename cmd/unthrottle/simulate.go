@@ -82,7 +82,7 @@ for real, and no rights are needed. "-" reads standard input.`,
 	return cmd
 }
 
-// readScenario reads at most as much as a scenario may have.
+// readScenario reads a file of at most scenario.MaxFile bytes.
 func readScenario(name string, stdin io.Reader) (scenario.Scenario, error) {
 	in := stdin
 	if name != "-" {

@@ -81,7 +81,7 @@ func newStatus() *cobra.Command {
 	return cmd
 }
 
-// sayHealth tells of a damaged journal, whatever else is shown of it.
+// sayHealth tells of damage in the journal.
 func sayHealth(env apply.Env) error {
 	health, err := apply.ReadHealth(env)
 	if err != nil {

@@ -86,10 +86,10 @@ func runTop(ctx context.Context, h *cgroup.Host, f topFlags) error {
 	})
 }
 
-// topExplainFor is how long the enter key records.
+// topExplainFor is the length of the recording that the enter key starts.
 const topExplainFor = 10 * time.Second
 
-// openProbe begins to count scheduling events; nil, and why not, where the kernel refuses.
+// openProbe loads the probe. Where the kernel refuses, p is nil and missing says why.
 func openProbe() (p *probe.Probe, missing string) {
 	p, err := probe.Open(probe.Options{})
 	if err != nil {

@@ -9,19 +9,18 @@ import (
 )
 
 const (
-	// waitsShare is the share of wanted threads that did not run from which waiting is worth a name although nothing
-	// was throttled.
-	// It must be waitsLeast threads on average as well: one that hardly runs waits as long as it runs for nothing.
+	// waitsShare is the share of wanted threads that did not run from which waiting is a cause although no quota
+	// throttled. It must be waitsLeast threads on average too: a thread that hardly runs waits as long as it runs.
 	waitsShare = 0.25
 	waitsLeast = 0.1
-	// noise is stopped time per second below which a container counts as fine: the kernel's own timers throttle one
-	// that has exactly what it wants for a millisecond now and then.
+	// noise is stopped time per second below which a container counts as fine. The kernel's own timers throttle a
+	// container with just enough quota for a millisecond now and then.
 	noise = 0.005
 )
 
-// Cause is the likeliest cause of one window, as far as counters and the histograms of width and wanted tell; which
+// causeOf is the likeliest cause of one window, as far as counters and the histograms of width and wanted tell; which
 // pool it was, and whether kernel work was to blame, only a recording tells. "": not told.
-func Cause(o *observe.Observation) diagnose.Cause {
+func causeOf(o *observe.Observation) diagnose.Cause {
 	width, known := observe.Mean(o.Width)
 	wanted, wantedKnown := observe.Mean(o.Wanted)
 	_, high, measured := o.StoppedPerSecond()

@@ -9,17 +9,17 @@ import (
 // cellsKept bounds the cells kept per container.
 const cellsKept = 120
 
-// Feed makes frames of snapshots. It keeps the timelines, and only those of containers that are still there.
-type Feed struct {
-	timelines map[string][]Cell
+// feed makes frames of snapshots. It keeps the timelines, and only those of containers that are still there.
+type feed struct {
+	timelines map[string][]timelineCell
 	// Note is shown with each frame.
 	Note string
 }
 
 // Frame takes one snapshot in. periods gives the periods of a container that ended since the last frame, nil: none.
-func (f *Feed) Frame(s observe.Snapshot, periods func(id uint64) []Cell) Frame {
-	next := make(map[string][]Cell, len(s.Observations))
-	frame := Frame{At: s.At, Note: f.Note, Rows: make([]Row, 0, len(s.Observations))}
+func (f *feed) Frame(s observe.Snapshot, periods func(id uint64) []timelineCell) Frame {
+	next := make(map[string][]timelineCell, len(s.Observations))
+	frame := Frame{At: s.At, Note: f.Note, Rows: make([]containerRow, 0, len(s.Observations))}
 	for i := range s.Observations {
 		o := &s.Observations[i]
 		r := rowOf(o)
@@ -36,9 +36,9 @@ func (f *Feed) Frame(s observe.Snapshot, periods func(id uint64) []Cell) Frame {
 	return frame
 }
 
-func rowOf(o *observe.Observation) Row {
-	r := Row{
-		Path: o.Container.Group.Path, Name: name(o), By: o.ThrottledBy, Cause: Cause(o),
+func rowOf(o *observe.Observation) containerRow {
+	r := containerRow{
+		Path: o.Container.Group.Path, Name: name(o), By: o.ThrottledBy, Cause: causeOf(o),
 		LimitCPUs: o.LimitCPUs, Unlimited: o.LimitCPUs == nil && len(o.Levels) > 0, UsedCPUs: o.UsedCPUs,
 	}
 	if low, high, ok := o.StoppedPerSecond(); ok {
@@ -68,7 +68,7 @@ func name(o *observe.Observation) string {
 // of which only counters are known. There is a cell per tenth of a second where
 // throttled time was read so finely, else one for the window. Width is the mean,
 // since counters know no other.
-func cells(o *observe.Observation) []Cell {
+func cells(o *observe.Observation) []timelineCell {
 	width := -1.0
 	if o.UsedCPUs != nil {
 		width = *o.UsedCPUs
@@ -78,13 +78,13 @@ func cells(o *observe.Observation) []Cell {
 		if !ok {
 			high = 0
 		}
-		return []Cell{{Width: width, Stopped: high}}
+		return []timelineCell{{Width: width, Stopped: high}}
 	}
-	var cells []Cell
+	var cells []timelineCell
 	last := time.Duration(0)
 	for _, c := range o.Cells {
 		if length := c.End - last; length > 0 {
-			cells = append(cells, Cell{Width: width, Stopped: min(1, c.Throttled.Seconds()/length.Seconds())})
+			cells = append(cells, timelineCell{Width: width, Stopped: min(1, c.Throttled.Seconds()/length.Seconds())})
 		}
 		last = c.End
 	}

@@ -25,7 +25,7 @@ func TestFeedWithCountersOnly(t *testing.T) {
 	o := observation("/a", 100*time.Millisecond, 300*time.Millisecond)
 	o.Cells = []observe.Cell{{End: 100 * time.Millisecond}, {End: 200 * time.Millisecond, Throttled: 350 * time.Millisecond}}
 	dark := observe.Observation{Container: container.Container{Group: cgroup.Group{Path: "/dark"}}}
-	f := Feed{Note: "no probe"}
+	f := feed{Note: "no probe"}
 	got := f.Frame(observe.Snapshot{Observations: []observe.Observation{o, dark}}, none)
 	a := got.Rows[0]
 	if a.Name != "pod/app" || *a.StoppedLow != 0.1 || *a.StoppedHigh != 0.3 || !a.Unlimited || a.MostWidth != nil || a.Wanted != nil || a.Cause != "" && a.Cause != "shortage" {
@@ -40,19 +40,19 @@ func TestFeedWithCountersOnly(t *testing.T) {
 	}
 }
 
-func none(uint64) []Cell { return nil }
+func none(uint64) []timelineCell { return nil }
 
 func TestFeedWithAProbe(t *testing.T) {
-	f := Feed{}
+	f := feed{}
 	o := observation("/a", 250*time.Millisecond, 250*time.Millisecond)
 	o.CgroupID = 9
 	o.Width = []time.Duration{600 * time.Millisecond, 0, 0, 400 * time.Millisecond}
 	o.Wanted = []time.Duration{500 * time.Millisecond, 0, 0, 0, 500 * time.Millisecond}
-	got := f.Frame(observe.Snapshot{Observations: []observe.Observation{o}}, func(id uint64) []Cell {
+	got := f.Frame(observe.Snapshot{Observations: []observe.Observation{o}}, func(id uint64) []timelineCell {
 		if id != 9 {
 			t.Errorf("asked for %d", id)
 		}
-		return []Cell{{Width: 3}, {Stopped: 1}}
+		return []timelineCell{{Width: 3}, {Stopped: 1}}
 	}).Rows[0]
 	if *got.MostWidth != 3 || *got.Wanted != 2 || *got.StoppedLow != 0.25 || len(got.Timeline) != 2 {
 		t.Errorf("%+v", got)
@@ -65,7 +65,7 @@ func TestPeriodTimelines(t *testing.T) {
 		s.add(probe.PeriodRow{Cgroup: 1, MeanWidth: 2, StoppedShare: 0.5})
 	}
 	s.add(probe.PeriodRow{Cgroup: 2})
-	if got := s.take(1); len(got) != cellsKept || got[0] != (Cell{Width: 2, Stopped: 0.5}) {
+	if got := s.take(1); len(got) != cellsKept || got[0] != (timelineCell{Width: 2, Stopped: 0.5}) {
 		t.Errorf("%d cells, %+v", len(got), got[0])
 	}
 	if s.take(1) != nil || len(s.take(2)) != 1 {
@@ -105,14 +105,14 @@ func TestCause(t *testing.T) {
 		diagnose.Neighbours: waits,
 		diagnose.Cpuset:     narrow,
 	} {
-		if got := Cause(&o); got != want {
+		if got := causeOf(&o); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }
 
 func TestTimelinesAreBoundedAndForgotten(t *testing.T) {
-	f := Feed{}
+	f := feed{}
 	all := []observe.Observation{observation("/a", 0, 0), observation("/b", 0, 0)}
 	for range 3 * cellsKept {
 		f.Frame(observe.Snapshot{Observations: all}, none)

@@ -9,13 +9,13 @@ import (
 // Frame is all containers at one moment.
 type Frame struct {
 	At   time.Time
-	Rows []Row
+	Rows []containerRow
 	// Note is shown above the table: what cannot be told here, and why.
 	Note string
 }
 
-// Row is one container over the last window. Pointers are nil where a thing was not measured.
-type Row struct {
+// containerRow is one container over the last window. Pointers are nil where a thing was not measured.
+type containerRow struct {
 	Path, Name string
 	// LimitCPUs nil: Unlimited says whether there is none or it is not known.
 	LimitCPUs *float64
@@ -31,11 +31,11 @@ type Row struct {
 	// Cause is the likeliest one; "": not told.
 	Cause diagnose.Cause
 	// Timeline is the last seconds, a cell per 100 ms or per period, the newest last.
-	Timeline []Cell
+	Timeline []timelineCell
 }
 
-// Cell of a timeline.
-type Cell struct {
+// timelineCell is a stretch of a timeline.
+type timelineCell struct {
 	// Width is the mean of CPUs in use; below 0: not measured.
 	Width float64
 	// Stopped is the share of the cell in which a quota held it back.
@@ -43,7 +43,7 @@ type Cell struct {
 }
 
 // stopped is what rows are ranked by; not measured is last.
-func (r *Row) stopped() float64 {
+func (r *containerRow) stopped() float64 {
 	if r.StoppedHigh == nil {
 		return -1
 	}

@@ -33,7 +33,7 @@ func (m Model) key(k tea.KeyPressMsg) (tea.Model, tea.Cmd) {
 	case "p", "space":
 		m.paused = !m.paused
 	case "s", "u", "w", "n", "c":
-		m.order = map[string]Order{"s": ByStopped, "u": ByUsed, "w": ByWidth, "n": ByName, "c": ByCause}[k.String()]
+		m.order = map[string]order{"s": byStopped, "u": byUsed, "w": byWidth, "n": byName, "c": byCause}[k.String()]
 	case "r":
 		m.reverse = !m.reverse
 	case "enter":

@@ -25,7 +25,7 @@ const missing = "-"
 type column struct {
 	title string
 	width int
-	cell  func(*Row) string
+	cell  func(*containerRow) string
 }
 
 // columns are those that fit beside a name; the less telling ones go first.
@@ -33,9 +33,9 @@ func (m *Model) columns() []column {
 	all := []column{
 		{"STOPPED", 12, stoppedCell},
 		{"LIMIT", 6, limitCell},
-		{"USED", 6, func(r *Row) string { return number(r.UsedCPUs, 2) }},
+		{"USED", 6, func(r *containerRow) string { return number(r.UsedCPUs, 2) }},
 		{"MOST", 5, mostCell},
-		{"WANTED", 7, func(r *Row) string { return number(r.Wanted, 1) }},
+		{"WANTED", 7, func(r *containerRow) string { return number(r.Wanted, 1) }},
 		{"CAUSE", 10, causeCell},
 	}
 	for _, title := range []string{"WANTED", "MOST", "LIMIT", "USED"} {
@@ -82,7 +82,7 @@ func (m *Model) header() string {
 	return m.paint(bold, line)
 }
 
-func (m *Model) line(r *Row, selected bool) string {
+func (m *Model) line(r *containerRow, selected bool) string {
 	name, last := m.room()
 	mark := "  "
 	if selected {
@@ -103,7 +103,7 @@ func (m *Model) line(r *Row, selected bool) string {
 	return line + " " + picture
 }
 
-func level(r *Row) string {
+func level(r *containerRow) string {
 	switch s := r.stopped(); {
 	case s >= alarm:
 		return red
@@ -116,7 +116,7 @@ func level(r *Row) string {
 // fit cuts or pads a cell without colours to its width.
 func fit(s string, width int) string { return text.Pad(text.Cut(s, width, "…"), width) }
 
-func stoppedCell(r *Row) string {
+func stoppedCell(r *containerRow) string {
 	if r.StoppedLow == nil || r.StoppedHigh == nil {
 		return missing
 	}
@@ -127,7 +127,7 @@ func stoppedCell(r *Row) string {
 	return low + "-" + high + "ms/s"
 }
 
-func limitCell(r *Row) string {
+func limitCell(r *containerRow) string {
 	switch {
 	case r.LimitCPUs != nil:
 		return strconv.FormatFloat(*r.LimitCPUs, 'g', 4, 64)
@@ -144,14 +144,14 @@ func number(v *float64, digits int) string {
 	return strconv.FormatFloat(*v, 'f', digits, 64)
 }
 
-func mostCell(r *Row) string {
+func mostCell(r *containerRow) string {
 	if r.MostWidth == nil {
 		return missing
 	}
 	return strconv.Itoa(*r.MostWidth)
 }
 
-func causeCell(r *Row) string {
+func causeCell(r *containerRow) string {
 	switch r.Cause {
 	case "":
 		return missing
@@ -163,7 +163,7 @@ func causeCell(r *Row) string {
 
 // timeline draws a row's last cells, the newest right. Heights are relative to the limit, or to the widest cell where
 // there is none or where it was wider.
-func (m *Model) timeline(r *Row, width int) string {
+func (m *Model) timeline(r *containerRow, width int) string {
 	cells := r.Timeline[max(0, len(r.Timeline)-width):]
 	full := 0.0
 	if r.LimitCPUs != nil {

@@ -9,16 +9,16 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// Order of the rows.
-type Order int
+// order of the rows.
+type order int
 
 // Orders, in the order in which the help lists them.
 const (
-	ByStopped Order = iota
-	ByUsed
-	ByWidth
-	ByName
-	ByCause
+	byStopped order = iota
+	byUsed
+	byWidth
+	byName
+	byCause
 )
 
 var orderNames = [...]string{"stopped", "used", "width", "name", "cause"}
@@ -35,7 +35,7 @@ type Model struct {
 	width, height int
 	frame         Frame
 	paused        bool
-	order         Order
+	order         order
 	reverse       bool
 	filter        string
 	typing        bool // the filter is being typed
@@ -64,8 +64,8 @@ type Explained struct {
 	Err  error
 }
 
-// Tick moves the progress of a running explanation.
-type Tick time.Time
+// tickMsg moves the progress of a running explanation.
+type tickMsg time.Time
 
 // Init implements tea.Model.
 func (m Model) Init() tea.Cmd { return nil }
@@ -79,7 +79,7 @@ func (m Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if !m.paused || m.frame.At.IsZero() { // an empty screen is nothing to look at
 			m.frame = msg
 		}
-	case Tick:
+	case tickMsg:
 		if m.page != nil && !m.page.done {
 			p := *m.page
 			if p.since.IsZero() {
@@ -112,19 +112,19 @@ func (m *Model) explained(msg Explained) {
 }
 
 func tick() tea.Cmd {
-	return tea.Tick(200*time.Millisecond, func(t time.Time) tea.Msg { return Tick(t) })
+	return tea.Tick(200*time.Millisecond, func(t time.Time) tea.Msg { return tickMsg(t) })
 }
 
 // rows are those that pass the filter, in order.
-func (m *Model) rows() []Row {
-	rows := make([]Row, 0, len(m.frame.Rows))
+func (m *Model) rows() []containerRow {
+	rows := make([]containerRow, 0, len(m.frame.Rows))
 	want := strings.ToLower(m.filter)
 	for _, r := range m.frame.Rows {
 		if want == "" || strings.Contains(strings.ToLower(r.Name+" "+r.Path+" "+string(r.Cause)), want) {
 			rows = append(rows, r)
 		}
 	}
-	slices.SortStableFunc(rows, func(a, b Row) int {
+	slices.SortStableFunc(rows, func(a, b containerRow) int {
 		c := m.order.compare(&a, &b)
 		if c == 0 {
 			c = cmp.Compare(b.stopped(), a.stopped())
@@ -140,15 +140,15 @@ func (m *Model) rows() []Row {
 	return rows
 }
 
-func (o Order) compare(a, b *Row) int {
+func (o order) compare(a, b *containerRow) int {
 	switch o {
-	case ByUsed:
+	case byUsed:
 		return cmp.Compare(value(b.UsedCPUs), value(a.UsedCPUs))
-	case ByWidth:
+	case byWidth:
 		return cmp.Compare(value(b.MostWidth), value(a.MostWidth))
-	case ByName:
+	case byName:
 		return cmp.Compare(a.Name, b.Name)
-	case ByCause:
+	case byCause:
 		return cmp.Compare(a.Cause, b.Cause)
 	}
 	return cmp.Compare(b.stopped(), a.stopped())
@@ -182,8 +182,8 @@ func (m Model) keepSelection() Model {
 }
 
 // at is the selected row; the first, where there is none.
-func (m *Model) at(rows []Row) int {
-	return max(0, slices.IndexFunc(rows, func(r Row) bool { return r.Path == m.selected }))
+func (m *Model) at(rows []containerRow) int {
+	return max(0, slices.IndexFunc(rows, func(r containerRow) bool { return r.Path == m.selected }))
 }
 
 func (m Model) move(by int) Model {

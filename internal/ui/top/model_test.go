@@ -17,15 +17,15 @@ import (
 
 func of[T any](v T) *T { return &v }
 
-func row(name string, stopped, used float64) Row {
-	return Row{
+func row(name string, stopped, used float64) containerRow {
+	return containerRow{
 		Path: "/pods/" + name, Name: name, LimitCPUs: of(2.0), UsedCPUs: of(used), MostWidth: of(int(used * 3)), Wanted: of(used * 2),
 		StoppedLow: of(stopped), StoppedHigh: of(stopped), Cause: diagnose.Burst,
-		Timeline: []Cell{{Width: 0}, {Width: 1}, {Width: 2, Stopped: 0.2}, {Width: 0.1, Stopped: 0.9}, {Width: -1}},
+		Timeline: []timelineCell{{Width: 0}, {Width: 1}, {Width: 2, Stopped: 0.2}, {Width: 0.1, Stopped: 0.9}, {Width: -1}},
 	}
 }
 
-func start(rows ...Row) Model {
+func start(rows ...containerRow) Model {
 	m := Model{ASCII: true, ExplainFor: 10 * time.Second}
 	m = send(m, tea.WindowSizeMsg{Width: 120, Height: 12})
 	return send(m, Frame{At: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Rows: rows})
@@ -83,7 +83,7 @@ func TestWorstFirst(t *testing.T) {
 }
 
 func TestRowSaysWhatIsKnownAndWhatIsNot(t *testing.T) {
-	unknown := Row{Path: "/x", Name: "dark"}
+	unknown := containerRow{Path: "/x", Name: "dark"}
 	free := row("free", 0, 1)
 	free.LimitCPUs, free.Unlimited = nil, true
 	screen := start(row("app", 0.25, 1.5), unknown, free).Screen()
@@ -103,11 +103,11 @@ func TestRowSaysWhatIsKnownAndWhatIsNot(t *testing.T) {
 func TestPausedBeforeTheFirstFrame(t *testing.T) {
 	m := press(start(), "p")
 	m.frame = Frame{}
-	m = send(m, Frame{At: time.Now(), Rows: []Row{row("a", 0.3, 1)}})
+	m = send(m, Frame{At: time.Now(), Rows: []containerRow{row("a", 0.3, 1)}})
 	if len(m.rows()) != 1 {
 		t.Errorf("paused on %d rows", len(m.rows()))
 	}
-	if m = send(m, Frame{At: time.Now(), Rows: []Row{row("a", 0.3, 1), row("b", 0.2, 1)}}); len(m.rows()) != 1 {
+	if m = send(m, Frame{At: time.Now(), Rows: []containerRow{row("a", 0.3, 1), row("b", 0.2, 1)}}); len(m.rows()) != 1 {
 		t.Errorf("not paused: %d rows", len(m.rows()))
 	}
 }
@@ -115,11 +115,11 @@ func TestPausedBeforeTheFirstFrame(t *testing.T) {
 // Who chose nothing sees the worst, whatever was first when the screen began.
 func TestSelectionBeginsWithTheWorst(t *testing.T) {
 	m := start(row("a", 0.3, 1), row("b", 0.2, 1))
-	turned := Frame{At: time.Now(), Rows: []Row{row("a", 0.1, 1), row("b", 0.9, 1)}}
+	turned := Frame{At: time.Now(), Rows: []containerRow{row("a", 0.1, 1), row("b", 0.9, 1)}}
 	if m = send(m, turned); m.selected != "/pods/b" {
 		t.Errorf("nothing was chosen, and %q is selected", m.selected)
 	}
-	m = send(press(m, "down", "g"), Frame{At: time.Now(), Rows: []Row{row("a", 0.5, 1), row("b", 0.2, 1)}})
+	m = send(press(m, "down", "g"), Frame{At: time.Now(), Rows: []containerRow{row("a", 0.5, 1), row("b", 0.2, 1)}})
 	if m.selected != "/pods/a" {
 		t.Errorf("back at the first row, and %q is selected", m.selected)
 	}
@@ -130,11 +130,11 @@ func TestSelectionStaysWithItsContainer(t *testing.T) {
 	if m.selected != "/pods/b" {
 		t.Fatalf("selected %q", m.selected)
 	}
-	m = send(m, Frame{At: time.Now(), Rows: []Row{row("a", 0.1, 1), row("b", 0.9, 1), row("c", 0.2, 1)}})
+	m = send(m, Frame{At: time.Now(), Rows: []containerRow{row("a", 0.1, 1), row("b", 0.9, 1), row("c", 0.2, 1)}})
 	if m.selected != "/pods/b" || !strings.Contains(m.Screen(), "> b") {
 		t.Errorf("selected %q\n%s", m.selected, m.Screen())
 	}
-	m = send(m, Frame{At: time.Now(), Rows: []Row{row("a", 0.1, 1)}})
+	m = send(m, Frame{At: time.Now(), Rows: []containerRow{row("a", 0.1, 1)}})
 	if m.selected != "/pods/a" {
 		t.Errorf("the container is gone and %q is selected", m.selected)
 	}
@@ -158,7 +158,7 @@ func TestFilter(t *testing.T) {
 
 func TestPauseHoldsTheScreen(t *testing.T) {
 	m := press(start(row("a", 0.3, 1)), "p")
-	m = send(m, Frame{At: time.Now(), Rows: []Row{row("b", 0.3, 1)}})
+	m = send(m, Frame{At: time.Now(), Rows: []containerRow{row("b", 0.3, 1)}})
 	if got := names(m); fmt.Sprint(got) != "[a]" || !strings.Contains(m.Screen(), "PAUSED") {
 		t.Errorf("%v\n%s", got, m.Screen())
 	}
@@ -170,7 +170,7 @@ func TestExplanationOpensAndCloses(t *testing.T) {
 	m.Explain = func(path string, _ int) tea.Cmd { asked = append(asked, path); return nil }
 	m = press(m, "down", "enter")
 	begin := time.Now()
-	m = send(m, Tick(begin), Tick(begin.Add(5*time.Second)))
+	m = send(m, tickMsg(begin), tickMsg(begin.Add(5*time.Second)))
 	if fmt.Sprint(asked) != "[/pods/b]" || !strings.Contains(m.Screen(), "###############...............") || !strings.Contains(m.Screen(), "5 of 10 s") {
 		t.Fatalf("asked %v\n%s", asked, m.Screen())
 	}
@@ -250,7 +250,7 @@ func TestScreenAlwaysFits(t *testing.T) {
 			case 0:
 				m = send(m, tea.WindowSizeMsg{Width: rapid.IntRange(0, 200).Draw(t, "w"), Height: rapid.IntRange(0, 60).Draw(t, "h")})
 			case 1:
-				var rows []Row
+				var rows []containerRow
 				for i := range rapid.IntRange(0, 80).Draw(t, "rows") {
 					rows = append(rows, row(fmt.Sprint("c", i), rapid.Float64Range(0, 1).Draw(t, "stopped"), 1))
 				}

@@ -89,7 +89,7 @@ func (m *Model) nothing() string {
 	return "  no containers"
 }
 
-func (m *Model) title(rows []Row) string {
+func (m *Model) title(rows []containerRow) string {
 	stopped := 0
 	for i := range rows {
 		if rows[i].stopped() >= noticed {

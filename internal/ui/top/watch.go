@@ -18,7 +18,7 @@ type Probe interface {
 // Watch observes the containers of a host until ctx ends and gives a frame per window. probe may be nil; note then says
 // what is missing.
 func Watch(ctx context.Context, h *cgroup.Host, o observe.WatchOptions, p Probe, note string, show func(Frame)) error {
-	feed := Feed{Note: note}
+	feed := feed{Note: note}
 	var timelines periodTimelines
 	if p != nil {
 		o.Sampler.Probe = p
@@ -35,7 +35,7 @@ func Watch(ctx context.Context, h *cgroup.Host, o observe.WatchOptions, p Probe,
 // periodTimelines collects the periods that ended since they were last taken.
 type periodTimelines struct {
 	mu    sync.Mutex
-	cells map[uint64][]Cell
+	cells map[uint64][]timelineCell
 }
 
 // maxTimelines bounds the containers between two frames; period rows are only of those watched.
@@ -45,17 +45,17 @@ func (s *periodTimelines) add(r probe.PeriodRow) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.cells == nil {
-		s.cells = map[uint64][]Cell{}
+		s.cells = map[uint64][]timelineCell{}
 	}
 	cells := s.cells[r.Cgroup]
 	if len(cells) >= cellsKept || cells == nil && len(s.cells) >= maxTimelines {
 		return
 	}
-	s.cells[r.Cgroup] = append(cells, Cell{Width: r.MeanWidth, Stopped: r.StoppedShare})
+	s.cells[r.Cgroup] = append(cells, timelineCell{Width: r.MeanWidth, Stopped: r.StoppedShare})
 }
 
 // take gives a container's new periods.
-func (s *periodTimelines) take(id uint64) []Cell {
+func (s *periodTimelines) take(id uint64) []timelineCell {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	cells := s.cells[id]

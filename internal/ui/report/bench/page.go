@@ -9,8 +9,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/bench/capacity"
 )
 
-// ServiceHTML writes a bench as one page that needs nothing else: no
-// script, no font, no picture from elsewhere.
+// ServiceHTML writes a bench as one page that loads nothing: no script, no font, no
+// picture.
 func ServiceHTML(w io.Writer, r capacity.Result) error {
 	var loads, points strings.Builder
 	writeLoads(&loads, r)
@@ -73,8 +73,8 @@ svg{max-width:100%;height:auto}svg text{font:12px system-ui,sans-serif;fill:#445
 </body></html>
 `))
 
-// colors are told apart by those who confuse red and green, too (Okabe and
-// Ito's palette).
+// colors that people with red-green blindness can tell apart (the palette of Okabe and
+// Ito).
 var colors = []string{"#000000", "#E69F00", "#56B4E9", "#CC79A7", "#D55E00", "#009E73", "#0072B2"}
 
 func color(i int) string { return colors[i%len(colors)] }

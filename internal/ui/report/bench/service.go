@@ -1,3 +1,5 @@
+// Package bench writes what `unthrottle bench` measured: the load of a service within an
+// objective, sleeps beside burning threads, and the behaviour of the kernel.
 package bench
 
 import (
@@ -18,8 +20,8 @@ const (
 	maxWidth = 110
 )
 
-// Service writes what a bench of a service came to: the highest load of
-// each remedy, and what its latencies were at the same loads.
+// Service writes the result of a bench of a service: the highest load of each remedy,
+// and the latencies at equal loads.
 func Service(w io.Writer, r capacity.Result, columns int) error {
 	p := page.New(columns, minWidth, maxWidth, false)
 	p.Paragraph(head(r))

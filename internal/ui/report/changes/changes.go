@@ -1,3 +1,4 @@
+// Package changes writes what was or would be written, for every command that writes.
 package changes
 
 import (
@@ -11,8 +12,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/ui/report/figure"
 )
 
-// Plan writes what would be done: the exact writes in their order, and what is
-// left alone.
+// Plan writes the planned writes in their order, and what they leave alone.
 func Plan(w io.Writer, r apply.Result) error {
 	var b strings.Builder
 	if len(r.Writes) == 0 {
@@ -29,7 +29,7 @@ func Plan(w io.Writer, r apply.Result) error {
 	return err
 }
 
-// Done writes what was done, with the verdict last.
+// Done writes the writes that were made, with the verdict last.
 func Done(w io.Writer, r apply.Result) error {
 	var b strings.Builder
 	for _, c := range r.Writes {
@@ -50,7 +50,7 @@ func rest(b *strings.Builder, r apply.Result) {
 	}
 }
 
-// sentence says one write in a line: "/a/b cpu.max: "100000 100000" -> "max 100000"".
+// sentence is one write as a line: "/a/b cpu.max: "100000 100000" -> "max 100000"".
 func sentence(c apply.Write) string {
 	switch c.Kind {
 	case change.KindCgroup:

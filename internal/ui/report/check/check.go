@@ -1,3 +1,4 @@
+// Package check writes what `unthrottle check` found.
 package check
 
 import (

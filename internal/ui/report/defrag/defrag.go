@@ -1,3 +1,4 @@
+// Package defrag writes what `unthrottle defrag` moved or would move.
 package defrag
 
 import (
@@ -14,21 +15,21 @@ import (
 	"github.com/unthrottle/unthrottle/placement"
 )
 
-// Repair is what repairing a node would do, or did.
+// Repair is a plan to repair a node, or what came of it, as JSON has it.
 type Repair struct {
-	Moves []Move `json:"moves"`
+	Moves []jsonMove `json:"moves"`
 	// LeftAlone are containers that cross and are not moved, and why.
-	LeftAlone []LeftAlone `json:"left_alone"`
+	LeftAlone []jsonLeftAlone `json:"left_alone"`
 	// Before and After are what the placement costs; After that of the plan
 	// where nothing was done.
-	Before Quality `json:"before"`
-	After  Quality `json:"after"`
+	Before jsonQuality `json:"before"`
+	After  jsonQuality `json:"after"`
 	// Planned: nothing was done.
 	Planned bool `json:"planned"`
 }
 
-// Move is one container's change of CPUs.
-type Move struct {
+// jsonMove is one container's change of CPUs.
+type jsonMove struct {
 	Path string `json:"path"`
 	Name string `json:"name"`
 	From string `json:"from"`
@@ -46,34 +47,34 @@ type Move struct {
 	Seconds  float64 `json:"seconds,omitempty"`
 }
 
-// LeftAlone is a container that is not moved.
-type LeftAlone struct {
+// jsonLeftAlone is a container that is not moved.
+type jsonLeftAlone struct {
 	Path string `json:"path"`
 	Name string `json:"name"`
 	Why  string `json:"why"`
 }
 
-// Quality is what a placement costs.
-type Quality struct {
-	Crossings []Crossings `json:"crossings"`
+// jsonQuality is what a placement costs.
+type jsonQuality struct {
+	Crossings []jsonCrossings `json:"crossings"`
 	// CoresShared are cores on which two containers have CPUs of their own,
 	// StrandedHalfCores cores that are partly taken and partly free.
 	CoresShared       int `json:"cores_shared"`
 	StrandedHalfCores int `json:"stranded_half_cores"`
 	// LargestFit is the largest request that fits, on the machine and in one
 	// group of each level; 0 where the kernel does not tell the groups.
-	LargestFit Fit `json:"largest_fit"`
+	LargestFit jsonFit `json:"largest_fit"`
 }
 
-// Crossings are the groups of one level touched beyond what must be.
-type Crossings struct {
+// jsonCrossings are the groups of one level touched beyond what must be.
+type jsonCrossings struct {
 	Level     string `json:"level"`
 	Avoidable int    `json:"avoidable"`
 	Forced    int    `json:"forced"`
 }
 
-// Fit is a number of CPUs for each level.
-type Fit struct {
+// jsonFit is a number of CPUs for each level.
+type jsonFit struct {
 	Machine  int `json:"machine"`
 	Socket   int `json:"socket"`
 	NUMANode int `json:"numa_node"`
@@ -82,9 +83,9 @@ type Fit struct {
 
 // New is the outcome of a run as JSON shows it.
 func New(d rebalance.Defragmented) Repair {
-	out := Repair{Moves: []Move{}, LeftAlone: []LeftAlone{}, Before: qualityOf(d.Before), After: qualityOf(d.After), Planned: d.Planned}
+	out := Repair{Moves: []jsonMove{}, LeftAlone: []jsonLeftAlone{}, Before: qualityOf(d.Before), After: qualityOf(d.After), Planned: d.Planned}
 	for _, step := range d.Steps {
-		m := Move{Path: text.EscapePath(step.Container), Name: step.Name, From: step.From.String(), To: step.To.String(), Gain: step.Gain,
+		m := jsonMove{Path: text.EscapePath(step.Container), Name: step.Name, From: step.From.String(), To: step.To.String(), Gain: step.Gain,
 			Cost: step.Cost, Repair: step.Repair, Step: step.Step, Overlaps: step.Overlaps}
 		if step.Done != nil {
 			m.Done, m.ID, m.Seconds = true, step.Done.ID, step.Done.Took.Seconds()
@@ -92,21 +93,21 @@ func New(d rebalance.Defragmented) Repair {
 		out.Moves = append(out.Moves, m)
 	}
 	for _, l := range d.LeftAlone {
-		out.LeftAlone = append(out.LeftAlone, LeftAlone{text.EscapePath(l.Path), l.Name, l.Why})
+		out.LeftAlone = append(out.LeftAlone, jsonLeftAlone{text.EscapePath(l.Path), l.Name, l.Why})
 	}
 	return out
 }
 
-func qualityOf(s placement.Score) Quality {
-	q := Quality{CoresShared: s.CoresShared, StrandedHalfCores: s.Stranded,
-		LargestFit: Fit{s.Fits.Machine, s.Fits.Socket, s.Fits.NUMANode, s.Fits.L3}}
+func qualityOf(s placement.Score) jsonQuality {
+	q := jsonQuality{CoresShared: s.CoresShared, StrandedHalfCores: s.Stranded,
+		LargestFit: jsonFit{s.Fits.Machine, s.Fits.Socket, s.Fits.NUMANode, s.Fits.L3}}
 	for _, c := range s.Crossings {
-		q.Crossings = append(q.Crossings, Crossings{string(c.Level), c.Avoidable, c.Forced})
+		q.Crossings = append(q.Crossings, jsonCrossings{string(c.Level), c.Avoidable, c.Forced})
 	}
 	return q
 }
 
-// Write writes a plan or what came of it, a line per move.
+// Write writes a plan, or what came of it, a line per move.
 func Write(w io.Writer, d Repair) error {
 	var b strings.Builder
 	if len(d.Moves) == 0 {
@@ -130,7 +131,7 @@ func Write(w io.Writer, d Repair) error {
 }
 
 // why says what a move is for and what it costs.
-func (m Move) why() string {
+func (m jsonMove) why() string {
 	var parts []string
 	switch {
 	case m.Step:
@@ -159,7 +160,7 @@ func size(list string) int {
 }
 
 // crossings shows each level before and after.
-func crossings(before, after Quality) string {
+func crossings(before, after jsonQuality) string {
 	var parts []string
 	for i, c := range before.Crossings {
 		if i >= len(after.Crossings) {

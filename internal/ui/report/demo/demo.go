@@ -1,3 +1,4 @@
+// Package demo writes a run of `unthrottle demo`, and how far it is.
 package demo
 
 import (
@@ -18,8 +19,8 @@ type Options struct {
 	ASCII bool // no block characters
 }
 
-// Bounds of the width: narrower than the least, lines run over; wider than the
-// most, bars only get harder to compare.
+// Bounds of the width in columns. Lines are too wide for less; bars are harder to
+// compare with more.
 const (
 	minWidth = 60
 	maxWidth = 110

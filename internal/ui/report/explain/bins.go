@@ -18,14 +18,15 @@ type bin struct {
 	OverLimit              bool // all of it lies above the limit
 }
 
-// maxBins bounds the rows; singleBins is up to how many CPUs each has a row of its own where there are more.
+// maxBins bounds the rows. Where there would be more, numbers up to singleBins have a row
+// each, and higher ones share rows.
 const (
 	maxBins    = 24
 	singleBins = 12
 )
 
-// binsOf puts the three histograms into rows that they share: one per number of CPUs, and with very many the higher
-// ones joined, each row as wide as all below it.
+// binsOf puts the three histograms into the same rows: one per number of CPUs. Of very
+// many numbers the higher ones share rows of a quarter of their first number.
 func binsOf(e *diagnose.Explanation) []bin {
 	most := 0
 	for _, all := range [][]diagnose.Bar{e.Width, e.Wanted, e.SampledWidth} {

@@ -50,8 +50,8 @@ const (
 	chartFloor  = chartHeight
 )
 
-// chartY is the height at which a share of the time (0 to 1) is drawn. The scale is the square root: the little bars
-// above the limit are the story, and beside 80 % of idleness a straight scale hides them.
+// chartY is the height at which a share of the time (0 to 1) is drawn. The scale is the square root: beside
+// 80 % of idle time, a linear scale hides the small bars above the limit.
 func chartY(share float64) float64 {
 	return chartFloor - math.Sqrt(min(1, max(0, share)))*(chartFloor-chartTop)
 }

@@ -1,3 +1,4 @@
+// Package explain writes one explanation as text, as JSON and as a page.
 package explain
 
 import (

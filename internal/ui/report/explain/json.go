@@ -12,7 +12,8 @@ import (
 )
 
 // item is `explain --json`: the contract. Keys are only ever added. null is "not measured", except for
-// limit_cpus (no limit; not_measured tells where it is not known), periods and what is said by them (no quota), and what the pool table does not know.
+// limit_cpus (no limit; not_measured tells where it is not known), periods and throttled_periods (no quota), and what the
+// pool table does not know.
 type item struct {
 	Cause            *diagnose.Cause `json:"cause"`
 	Causes           []jsonCause     `json:"causes"`

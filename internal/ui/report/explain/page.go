@@ -83,7 +83,7 @@ type pageCheck struct {
 	Passed, Judged     bool
 }
 
-// Bounds of the page: larger than a terminal's, but a page of strangers' making must stay one.
+// Bounds of the page: larger than a terminal's, but strangers choose names and numbers of threads.
 const (
 	maxPageRows       = 120
 	maxPagePools      = 40

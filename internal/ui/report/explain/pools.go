@@ -12,7 +12,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/ui/report/table"
 )
 
-// poolName is a pool with the process that it is of, where that has another name.
+// poolName names a pool, and its process where that has another name.
 func poolName(p diagnose.PoolUse) string {
 	name := shownName(p.Name)
 	if process := shownName(p.Process); p.Process != "" && process != name && !strings.HasPrefix(name, process) {
@@ -29,8 +29,8 @@ func (x *view) poolName(p diagnose.PoolUse, room int) string {
 	return text.Cut(shownName(p.Name), max(14, room), "…")
 }
 
-// roomyWidth is the width from which the table of pools has all columns; numbersWidth is what its numbers take below,
-// moreNumbersWidth what the rest takes above.
+// roomyWidth is the width from which the table of pools has all columns. Its numbers take
+// numbersWidth columns, and moreNumbersWidth more from roomyWidth on.
 const (
 	roomyWidth       = 124
 	numbersWidth     = 65

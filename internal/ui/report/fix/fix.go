@@ -1,3 +1,4 @@
+// Package fix writes what `unthrottle fix` proposes, and what came of it.
 package fix
 
 import (

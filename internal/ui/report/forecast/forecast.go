@@ -1,3 +1,4 @@
+// Package forecast writes what `unthrottle forecast` predicts, for one container or all.
 package forecast
 
 import (

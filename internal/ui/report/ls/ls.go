@@ -1,3 +1,4 @@
+// Package ls writes the containers of `unthrottle ls`, worst first, as a table and as JSON.
 package ls
 
 import (

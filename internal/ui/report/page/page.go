@@ -29,8 +29,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
-// DefaultWidth is the width of a page, in columns, where none is given.
-const DefaultWidth = 80
+// defaultWidth is the width of a page, in columns, where none is given.
+const defaultWidth = 80
 
 // ANSI sequences of the colours that views use; Plain ends each.
 const (
@@ -48,10 +48,10 @@ type Page struct {
 }
 
 // New begins a page of width columns, bounded by least and most (0: not bounded);
-// width 0 or below means DefaultWidth.
+// width 0 or below means defaultWidth.
 func New(width, least, most int, color bool) *Page {
 	if width <= 0 {
-		width = DefaultWidth
+		width = defaultWidth
 	}
 	width = max(width, least)
 	if most > 0 {

@@ -1,3 +1,4 @@
+// Package place draws an outcome of placement, and has its JSON.
 package place
 
 import (
@@ -15,19 +16,19 @@ import (
 // JSON is what `unthrottle place --json` prints. Lists of CPUs are in the
 // kernel's form.
 type JSON struct {
-	Containers []Placed  `json:"containers"` // in the order of arrival
-	Shared     string    `json:"shared"`     // CPUs that no container has alone
-	Refused    []Refused `json:"refused"`
-	Score      Score     `json:"score"`
+	Containers []jsonPlaced  `json:"containers"` // in the order of arrival
+	Shared     string        `json:"shared"`     // CPUs that no container has alone
+	Refused    []jsonRefused `json:"refused"`
+	Score      jsonScore     `json:"score"`
 	// Moves would repair it; null where none were asked for.
-	Moves []Move `json:"moves"`
+	Moves []jsonMove `json:"moves"`
 	// After is the score that they would leave behind; null without them.
-	After *Score `json:"after"`
-	Order string `json:"order"` // of the objectives
+	After *jsonScore `json:"after"`
+	Order string     `json:"order"` // of the objectives
 }
 
-// Placed is where one container is.
-type Placed struct {
+// jsonPlaced is where one container is.
+type jsonPlaced struct {
 	Name         string  `json:"name"`
 	CPUs         string  `json:"cpus"` // those it may use
 	Sockets      int     `json:"sockets"`
@@ -47,43 +48,43 @@ type Placed struct {
 	QuotaBinds   *bool   `json:"quota_binds"` // null: not known
 }
 
-// Refused got nothing.
-type Refused struct {
+// jsonRefused got nothing.
+type jsonRefused struct {
 	Name string `json:"name"`
 	Why  string `json:"why"`
 }
 
-// Score is what a placement costs.
-type Score struct {
-	Sockets     Crossings `json:"sockets"`
-	NUMANodes   Crossings `json:"numa_nodes"`
-	L3s         Crossings `json:"l3s"`
-	CoresShared int       `json:"cores_shared"` // cores on which two containers have CPUs
-	Sharing     int       `json:"containers_sharing_a_core"`
-	Stranded    int       `json:"stranded_half_cores"`
-	Idle        int       `json:"idle_threads"`
-	Pool        int       `json:"shared_cpus"`
+// jsonScore is what a placement costs.
+type jsonScore struct {
+	Sockets     jsonCrossings `json:"sockets"`
+	NUMANodes   jsonCrossings `json:"numa_nodes"`
+	L3s         jsonCrossings `json:"l3s"`
+	CoresShared int           `json:"cores_shared"` // cores on which two containers have CPUs
+	Sharing     int           `json:"containers_sharing_a_core"`
+	Stranded    int           `json:"stranded_half_cores"`
+	Idle        int           `json:"idle_threads"`
+	Pool        int           `json:"shared_cpus"`
 	// The largest request for exclusive CPUs that still fits in one group.
-	Fits Fits `json:"largest_request"`
+	Fits jsonFits `json:"largest_request"`
 }
 
-// Crossings counts groups touched beyond what an empty machine would need.
-type Crossings struct {
+// jsonCrossings counts groups touched beyond what an empty machine would need.
+type jsonCrossings struct {
 	Containers int `json:"containers"`
 	Avoidable  int `json:"avoidable"`
 	Forced     int `json:"forced"`
 }
 
-// Fits is the largest request that fits in one group of each level.
-type Fits struct {
+// jsonFits is the largest request that fits in one group of each level.
+type jsonFits struct {
 	Machine  int `json:"machine"`
 	Socket   int `json:"socket"`
 	NUMANode int `json:"numa_node"`
 	L3       int `json:"l3"`
 }
 
-// Move is one container's change of CPUs.
-type Move struct {
+// jsonMove is one container's change of CPUs.
+type jsonMove struct {
 	Name     string `json:"name"`
 	From     string `json:"from"`
 	To       string `json:"to"`
@@ -96,7 +97,7 @@ type Move struct {
 
 // NewJSON is the outcome as JSON shows it.
 func NewJSON(o placement.Outcome) JSON {
-	out := JSON{Containers: []Placed{}, Shared: o.Pool.String(), Refused: []Refused{},
+	out := JSON{Containers: []jsonPlaced{}, Shared: o.Pool.String(), Refused: []jsonRefused{},
 		Score: newScore(o.Score), Order: o.State.Order.String()}
 	asked := map[string]placement.Container{}
 	for _, c := range o.State.Containers {
@@ -104,7 +105,7 @@ func NewJSON(o placement.Outcome) JSON {
 	}
 	for _, p := range o.Containers {
 		c := asked[p.Name]
-		out.Containers = append(out.Containers, Placed{
+		out.Containers = append(out.Containers, jsonPlaced{
 			Name: p.Name, CPUs: p.CPUs.String(), Sockets: p.Sockets, NUMANodes: p.NUMANodes, L3s: p.L3s,
 			CoresShared: p.CoresShared, Avoidable: p.Avoidable, Why: p.Why, Class: string(p.Class),
 			Dedicated: p.Own.String(), Idle: p.Idle.String(), Wanted: c.CPUs, FullCores: c.FullCores,
@@ -112,25 +113,25 @@ func NewJSON(o placement.Outcome) JSON {
 		})
 	}
 	for _, r := range o.Refused {
-		out.Refused = append(out.Refused, Refused{r.Name, strings.TrimPrefix(r.Err.Error(), "placement: ")})
+		out.Refused = append(out.Refused, jsonRefused{r.Name, strings.TrimPrefix(r.Err.Error(), "placement: ")})
 	}
 	if o.After == nil {
 		return out
 	}
 	after := newScore(*o.After)
-	out.After, out.Moves = &after, []Move{}
+	out.After, out.Moves = &after, []jsonMove{}
 	for _, m := range o.Moves {
-		out.Moves = append(out.Moves, Move{m.Container, m.From.String(), m.To.String(), m.Gain, m.Cost, m.Repair, m.Step, m.Overlaps})
+		out.Moves = append(out.Moves, jsonMove{m.Container, m.From.String(), m.To.String(), m.Gain, m.Cost, m.Repair, m.Step, m.Overlaps})
 	}
 	return out
 }
 
-func newScore(s placement.Score) Score {
-	crossing := func(i int) Crossings {
-		return Crossings{s.Crossings[i].Containers, s.Crossings[i].Avoidable, s.Crossings[i].Forced}
+func newScore(s placement.Score) jsonScore {
+	crossing := func(i int) jsonCrossings {
+		return jsonCrossings{s.Crossings[i].Containers, s.Crossings[i].Avoidable, s.Crossings[i].Forced}
 	}
-	return Score{crossing(0), crossing(1), crossing(2), s.CoresShared, s.Sharing, s.Stranded, s.Idle, s.Pool,
-		Fits{s.Fits.Machine, s.Fits.Socket, s.Fits.NUMANode, s.Fits.L3}}
+	return jsonScore{crossing(0), crossing(1), crossing(2), s.CoresShared, s.Sharing, s.Stranded, s.Idle, s.Pool,
+		jsonFits{s.Fits.Machine, s.Fits.Socket, s.Fits.NUMANode, s.Fits.L3}}
 }
 
 // Write writes an outcome for people: the machine with a letter per CPU, who is

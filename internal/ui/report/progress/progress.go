@@ -18,11 +18,11 @@ const (
 	doingWidth = 22
 )
 
-// Wipe takes the line away again.
-const Wipe = "\r\x1b[K"
+// wipe takes the line away again.
+const wipe = "\r\x1b[K"
 
-// Bar is the part of total that is done; a total of 0 is an empty bar.
-func Bar(done, total time.Duration, ascii bool) string {
+// bar is the part of total that is done; a total of 0 is an empty bar.
+func bar(done, total time.Duration, ascii bool) string {
 	share := 0.0
 	if total > 0 {
 		share = min(1, max(0, done.Seconds()/total.Seconds()))
@@ -30,8 +30,8 @@ func Bar(done, total time.Duration, ascii bool) string {
 	return text.Pad(histogram.Bars{ASCII: ascii}.Bar(share, barWidth), barWidth)
 }
 
-// Left is how many seconds remain, rounded up.
-func Left(done, total time.Duration) float64 {
+// left is how many seconds remain, rounded up.
+func left(done, total time.Duration) float64 {
 	return math.Ceil(max(0, (total - done).Round(100*time.Millisecond).Seconds()))
 }
 
@@ -47,7 +47,7 @@ func NewLine(w io.Writer, ascii bool) *Line { return &Line{w: w, ascii: ascii} }
 
 // Draw shows what is done of total, and what goes on.
 func (l *Line) Draw(done, total time.Duration, doing string) {
-	line := fmt.Sprintf("%s %2.0f s  %s", Bar(done, total, l.ascii), Left(done, total), text.Pad(doing, doingWidth))
+	line := fmt.Sprintf("%s %2.0f s  %s", bar(done, total, l.ascii), left(done, total), text.Pad(doing, doingWidth))
 	if line == l.last {
 		return
 	}
@@ -58,7 +58,7 @@ func (l *Line) Draw(done, total time.Duration, doing string) {
 // Done wipes the line; the second call does nothing.
 func (l *Line) Done() {
 	if l.last != "" {
-		fmt.Fprint(l.w, Wipe)
+		fmt.Fprint(l.w, wipe)
 		l.last = ""
 	}
 }

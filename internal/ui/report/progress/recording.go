@@ -44,7 +44,7 @@ func (p *Recording) Began() {
 			p.draw(time.Since(start))
 			select {
 			case <-p.stop:
-				fmt.Fprint(p.w, Wipe)
+				fmt.Fprint(p.w, wipe)
 				return
 			case <-tick.C:
 			}
@@ -55,7 +55,7 @@ func (p *Recording) Began() {
 // draw writes over the line. A line that cannot be written is no failure.
 func (p *Recording) draw(done time.Duration) {
 	fmt.Fprintf(p.w, "\r%s %3.0f s  recording %s; Ctrl-C explains what there is\x1b[K",
-		Bar(done, p.length, true), Left(done, p.length), text.Sanitize(p.name, maxTarget))
+		bar(done, p.length, true), left(done, p.length), text.Sanitize(p.name, maxTarget))
 }
 
 // Done wipes the line; the second call does nothing.

@@ -1,3 +1,4 @@
+// Package run writes what `unthrottle run` measured.
 package run
 
 import (

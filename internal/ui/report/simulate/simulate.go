@@ -1,3 +1,4 @@
+// Package simulate writes what `unthrottle simulate` computed.
 package simulate
 
 import (

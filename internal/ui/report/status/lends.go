@@ -12,8 +12,8 @@ import (
 // maxLentTo bounds how many secondaries are named for one owner.
 const maxLentTo = 8
 
-// Lends writes a line for each container that lends its CPUs: to whom they go,
-// or why to none. names are the containers' by path.
+// Lends writes a line for each container that shares its CPUs: with which secondaries,
+// or why with none. names are the containers' by path.
 func Lends(w io.Writer, all []remedy.Lend, names map[string]string) error {
 	name := func(path string) string {
 		if n := names[path]; n != "" {

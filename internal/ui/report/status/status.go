@@ -1,3 +1,4 @@
+// Package status writes what is in force, what has ended, and which CPUs are shared.
 package status
 
 import (
@@ -13,8 +14,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/ui/report/table"
 )
 
-// Write writes what is in force, and how many of its settings are no longer
-// what we wrote. now is for ages.
+// Write writes the transactions in force, and the settings that other programs changed.
+// now is for ages.
 func Write(w io.Writer, all []apply.InForce, drift []apply.DriftItem, now time.Time) error {
 	var b strings.Builder
 	if len(all) == 0 {
@@ -39,7 +40,8 @@ func Write(w io.Writer, all []apply.InForce, drift []apply.DriftItem, now time.T
 	return err
 }
 
-// History writes what has ended, newest first: expected beside what came.
+// History writes the transactions that ended, newest first, with expected and measured
+// effect.
 func History(w io.Writer, all []apply.Past, now time.Time) error {
 	var b strings.Builder
 	if len(all) == 0 {
@@ -87,7 +89,7 @@ func expected(e *apply.Expected) string {
 
 func age(d time.Duration) string { return duration(d) + " ago" }
 
-// duration is rounded as people say it.
+// duration is rounded to its largest one or two units.
 func duration(d time.Duration) string {
 	switch {
 	case d < 0:

@@ -11,7 +11,7 @@ import (
 	"github.com/unthrottle/unthrottle/topology"
 )
 
-// Children draws the groups within a group, those of the same shape beyond the
+// children draws the groups within a group, those of the same shape beyond the
 // first mostAlike as one line. The widest groups stand at the margin.
 func (p *drawing) children(g *cputree.Group, indent string) {
 	b, top := p.branches, g.Names == nil
@@ -92,7 +92,7 @@ func (p *drawing) group(g *cputree.Group, lead, next string) {
 	p.Wrapped(next+"   CPUs ", next+"        ", ",", strings.Split(g.List(), ","))
 }
 
-// memory says how much memory the node has that a group's line Names.
+// memory says how much memory the node has that a group's line names.
 func (p *drawing) memory(g *cputree.Group) string {
 	for _, name := range g.Names {
 		for _, n := range p.machine.NUMANodes {

@@ -1,3 +1,4 @@
+// Package topology draws a machine as text.
 package topology
 
 import (

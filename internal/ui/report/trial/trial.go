@@ -1,9 +1,11 @@
+// Package trial has the figures of a scenario that was run, for real or simulated, and
+// the tables that both views share.
 package trial
 
 import "github.com/unthrottle/unthrottle/internal/sim/scenario"
 
-// Trial is a scenario that was tried out, for real or simulated, once or more
-// often: the same keys in JSON, null where they say nothing of the one or the other.
+// Trial is a scenario that was run once or more often, for real or simulated. JSON has
+// the same keys for both, null where they say nothing of one.
 type Trial struct {
 	Scenario  string  `json:"scenario"` // the file's name
 	About     string  `json:"about"`

@@ -20,7 +20,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/slo"
 	"github.com/unthrottle/unthrottle/internal/explain/live"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
-	"github.com/unthrottle/unthrottle/internal/kernel/irq"
+	"github.com/unthrottle/unthrottle/internal/kernel/irq/irqhost"
 )
 
 func newAgent() *cobra.Command {
@@ -125,7 +125,7 @@ func runAgent(cmd *cobra.Command, w writeFlags, rules policy.Rules, untrusted st
 		},
 		Latencies: slo.Latencies,
 		Interrupts: func() (remedy.Interrupts, error) {
-			return remedy.ReadInterrupts(irq.NewHost("/proc"), os.DirFS("/"))
+			return remedy.ReadInterrupts(irqhost.New("/proc"), os.DirFS("/"))
 		},
 		Ready: func(at net.Addr) {
 			say("watching; http://%s/metrics; mode %s", at, rules.Mode)

@@ -15,7 +15,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
-	"github.com/unthrottle/unthrottle/internal/kernel/irq"
+	"github.com/unthrottle/unthrottle/internal/kernel/irq/irqhost"
 	"github.com/unthrottle/unthrottle/internal/ui/report"
 	"github.com/unthrottle/unthrottle/topology"
 )
@@ -84,7 +84,7 @@ func (f *remedyFlags) request(cmd *cobra.Command) (remedy.Request, error) {
 		return r, err
 	}
 	if f.irqs {
-		found, err := remedy.ReadInterrupts(irq.NewHost("/proc"), os.DirFS("/"))
+		found, err := remedy.ReadInterrupts(irqhost.New("/proc"), os.DirFS("/"))
 		if err != nil {
 			return r, fmt.Errorf("--irqs: %w", err)
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/topology"
 )
@@ -67,9 +68,9 @@ func confineSystem(cmd *cobra.Command, w *writeFlags, reserve string, dryRun boo
 		return none, err
 	}
 	var result apply.Result
-	switch parts := []apply.Part{plan.Part()}; {
+	switch parts := []txn.Part{plan.Part()}; {
 	case len(plan.Changes) == 0:
-		result = apply.Result{Writes: []apply.Write{}, Skipped: []apply.Skip{}, Verdict: apply.VerdictNothing}
+		result = apply.Result{Writes: []apply.Write{}, Skipped: []txn.Skip{}, Verdict: apply.VerdictNothing}
 	case dryRun:
 		result, err = apply.PlanReplace(env, parts)
 	default:

@@ -15,8 +15,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
-	"github.com/unthrottle/unthrottle/internal/kernel/irq"
-	"github.com/unthrottle/unthrottle/internal/kernel/schedpolicy"
+	"github.com/unthrottle/unthrottle/internal/kernel/irq/irqhost"
+	"github.com/unthrottle/unthrottle/internal/kernel/schedpolicy/schedhost"
 	"github.com/unthrottle/unthrottle/internal/kernel/systemd"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
@@ -84,8 +84,8 @@ func (f *writeFlags) env(cmd *cobra.Command, h *cgroup.Host) (env apply.Env, don
 		By:       "unthrottle " + command + ", " + callingUser(),
 		Log:      f.log(),
 		Proc:     apply.NewProc("/proc"),
-		IRQ:      irq.NewHost("/proc"),
-		Sched:    schedpolicy.NewHost("/proc"),
+		IRQ:      irqhost.New("/proc"),
+		Sched:    schedhost.New("/proc"),
 	}
 	manager, err := systemd.Dial(ctx)
 	if err != nil {

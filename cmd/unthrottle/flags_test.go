@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 )
 
 // A flag that is empty, most likely from a variable that is not set, is no flag
@@ -68,7 +68,7 @@ type silent struct{ error }
 func (silent) Is(target error) bool { return target == context.Canceled }
 
 func TestNamedInForce(t *testing.T) {
-	all := []apply.InForce{
+	all := []txn.InForce{
 		{ID: "1", Target: "/pods/a\n", Name: "web"},
 		{ID: "2", Target: "/pods/b", Name: "web"},
 		{ID: "3", Target: "/pods/b", Name: "web"},
@@ -78,7 +78,7 @@ func TestNamedInForce(t *testing.T) {
 		{ID: "7", Target: "/pods/d", Name: "cache"},
 	}
 	for i := range 20 {
-		all = append(all, apply.InForce{ID: fmt.Sprint("many", i), Target: fmt.Sprint("/many/", i), Name: "many"})
+		all = append(all, txn.InForce{ID: fmt.Sprint("many", i), Target: fmt.Sprint("/many/", i), Name: "many"})
 	}
 	for _, tc := range []struct{ name, path, want, says string }{
 		{"db", "/db", "/pods/c", ""},

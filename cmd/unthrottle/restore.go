@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/text"
@@ -74,7 +75,7 @@ const maxNamed = 8
 // namedInForce finds the target that is meant by an id, a path or a name; "" is
 // none. path is the name taken for a path. Several targets of the name are an
 // error: which one is meant is not ours to say.
-func namedInForce(all []apply.InForce, name, path string) (string, error) {
+func namedInForce(all []txn.InForce, name, path string) (string, error) {
 	var named []string
 	for _, f := range all {
 		switch {

@@ -10,6 +10,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/text"
@@ -66,7 +67,7 @@ func (a *agent) take() (round observe.Snapshot, fresh, newcomers bool) {
 
 // finding acts on one container, or says why not. It tells whether something is in
 // force for it now.
-func (a *agent) finding(ctx context.Context, c *chooser, f finding, held []apply.InForce) bool {
+func (a *agent) finding(ctx context.Context, c *chooser, f finding, held []txn.InForce) bool {
 	o := f.observation
 	log := a.Log.With("container", text.Sanitize(o.Container.Name, 128), "cgroup", boundedPath(o.Container.Group.Path))
 	low, high, _ := o.StoppedPerSecond()
@@ -100,7 +101,7 @@ func (a *agent) finding(ctx context.Context, c *chooser, f finding, held []apply
 var errBudget = errors.New("over the budget")
 
 // fix runs one fix; nil only if the change helped and is in force.
-func (a *agent) fix(ctx context.Context, f finding, held []apply.InForce) error {
+func (a *agent) fix(ctx context.Context, f finding, held []txn.InForce) error {
 	all, err := a.List()
 	if err != nil {
 		return err
@@ -167,7 +168,7 @@ func window(unjudged bool) time.Duration {
 
 // withinShare: exclusive CPUs, those of this plan included, stay within the
 // budget's part of the machine.
-func withinShare(b policy.Budget, p remedy.Plan, held []apply.InForce, online int) error {
+func withinShare(b policy.Budget, p remedy.Plan, held []txn.InForce, online int) error {
 	if p.CPUs.IsEmpty() {
 		return nil
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
@@ -76,7 +77,7 @@ type agent struct {
 	// What is in force as last read, and of which journal: of the acting
 	// goroutine alone.
 	heldStamp   string
-	heldNow     []apply.InForce
+	heldNow     []txn.InForce
 	historyRead bool
 
 	mu        sync.Mutex

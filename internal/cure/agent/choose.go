@@ -8,7 +8,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
-	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 )
 
@@ -52,7 +52,7 @@ func (f finding) because() string {
 // round gives the findings of one round, worst first and secondaries last, at most
 // one of which may be acted on. A container that has a remedy in force is none; nor is one that
 // was given within RetryAfter, so that the log has it once.
-func (c *chooser) round(all []observe.Observation, held []apply.InForce, now time.Time) []finding {
+func (c *chooser) round(all []observe.Observation, held []txn.InForce, now time.Time) []finding {
 	inForce := map[string]bool{}
 	for _, h := range held {
 		inForce[h.Target] = true

@@ -13,7 +13,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
-	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 )
@@ -55,7 +55,7 @@ func paths(found []finding) string {
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // rounds feeds the same round until just before it counts, then once more.
-func persisted(c *chooser, all []observe.Observation, held []apply.InForce) []finding {
+func persisted(c *chooser, all []observe.Observation, held []txn.InForce) []finding {
 	for i := range Persist - 1 {
 		if f := c.round(all, held, start.Add(time.Duration(i)*time.Second)); len(f) > 0 {
 			return []finding{{refused: "too early"}}
@@ -69,20 +69,20 @@ func TestChooser(t *testing.T) {
 		name  string
 		rules func(*policy.Rules)
 		all   []observe.Observation
-		held  []apply.InForce
+		held  []txn.InForce
 		want  string
 	}{
 		{"below the bound", nil, []observe.Observation{seen("/a", 0.01)}, nil, ""},
 		{"stopped", nil, []observe.Observation{seen("/a", 0.5)}, nil, "/a"},
 		{"not measured is not above", nil, []observe.Observation{{Container: container.Container{Group: cgroup.Group{Path: "/a"}}, Window: time.Second}}, nil, ""},
 		{"one change at a time, the worst first", nil, []observe.Observation{seen("/a", 0.2), seen("/b", 0.9), seen("/c", 0.5)}, nil, "/b"},
-		{"in force already", nil, []observe.Observation{seen("/a", 0.5)}, []apply.InForce{{Target: "/a"}}, ""},
+		{"in force already", nil, []observe.Observation{seen("/a", 0.5)}, []txn.InForce{{Target: "/a"}}, ""},
 		{"no slo: said, not acted on", nil, []observe.Observation{seen("/bare/a", 0.5), seen("/b", 0.1)}, nil, "/bare/a, /b"},
 		{"left alone: said", nil, []observe.Observation{seen("/leave/a", 0.5)}, nil, "/leave/a"},
 		{"observing: all are said", func(r *policy.Rules) { r.Mode = policy.Observe }, []observe.Observation{seen("/a", 0.2), seen("/b", 0.9)}, nil, "/b, /a"},
 		{
 			"budget of containers", func(r *policy.Rules) { r.Budget.Containers = 1 },
-			[]observe.Observation{seen("/a", 0.2)}, []apply.InForce{{Target: "/x"}, {Target: "/x"}},
+			[]observe.Observation{seen("/a", 0.2)}, []txn.InForce{{Target: "/x"}, {Target: "/x"}},
 			"/a (1 containers have a remedy in force, the budget's bound)",
 		},
 		{
@@ -160,7 +160,7 @@ func TestChooserSaysOnce(t *testing.T) {
 
 func TestWithinShare(t *testing.T) {
 	pin := remedy.Plan{CPUs: cpuset.New(2, 3)}
-	held := []apply.InForce{{Remedy: "pin", Parameters: map[string]string{"cpus": "4-5"}}}
+	held := []txn.InForce{{Remedy: "pin", Parameters: map[string]string{"cpus": "4-5"}}}
 	budget := policy.Budget{CPUShare: 0.5}
 	if err := withinShare(budget, pin, held, 8); err != nil {
 		t.Errorf("4 of 8 CPUs is half: %v", err)
@@ -195,14 +195,14 @@ func TestChooserFindsSecondaries(t *testing.T) {
 		name  string
 		rules func(*policy.Rules)
 		all   []observe.Observation
-		held  []apply.InForce
+		held  []txn.InForce
 		want  string
 	}{
 		{"calm", with, []observe.Observation{seen("/batch/a", 0), seen("/web", 0)}, nil, "/batch/a"},
 		{"not measured", with, []observe.Observation{bare("/batch/a")}, nil, "/batch/a"},
 		{"stopped", with, []observe.Observation{seen("/batch/a", 0.5)}, nil, "/batch/a"},
 		{"who is stopped comes first", with, []observe.Observation{seen("/batch/a", 0), seen("/b", 0.2)}, nil, "/b"},
-		{"is one already", with, []observe.Observation{seen("/batch/a", 0.5)}, []apply.InForce{{Target: "/batch/a"}}, ""},
+		{"is one already", with, []observe.Observation{seen("/batch/a", 0.5)}, []txn.InForce{{Target: "/batch/a"}}, ""},
 		{"no such rule", nil, []observe.Observation{seen("/batch/a", 0)}, nil, ""},
 		{
 			"the budget", func(r *policy.Rules) { with(r); r.Budget.MovesPerMinute = 0 }, []observe.Observation{seen("/batch/a", 0)}, nil,

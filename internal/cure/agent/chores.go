@@ -6,6 +6,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 )
 
@@ -65,7 +66,7 @@ func (a *agent) chore(ctx context.Context, c remedy.Chore) {
 	if len(c.Plan.Changes) == 0 {
 		return
 	}
-	done, err := apply.Replace(ctx, a.Env, []apply.Part{c.Plan.Part()})
+	done, err := apply.Replace(ctx, a.Env, []txn.Part{c.Plan.Part()})
 	if err != nil {
 		a.Log.Warn("newcomers could not be moved off exclusive CPUs", "transaction", c.ID, "error", err)
 		return
@@ -85,7 +86,7 @@ func (a *agent) chore(ctx context.Context, c remedy.Chore) {
 
 // held is what is in force. The journal is read again only when it has changed.
 // Only the acting goroutine calls it.
-func (a *agent) held() ([]apply.InForce, error) {
+func (a *agent) held() ([]txn.InForce, error) {
 	stamp, err := apply.Stamp(a.Env)
 	if err != nil {
 		return nil, err
@@ -102,7 +103,7 @@ func (a *agent) held() ([]apply.InForce, error) {
 }
 
 // count refreshes what is exported about the journal.
-func (a *agent) count(held []apply.InForce) {
+func (a *agent) count(held []txn.InForce) {
 	if !a.historyRead {
 		past, err := apply.History(a.Env, 0)
 		if err != nil {

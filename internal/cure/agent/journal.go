@@ -7,7 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 )
 
 var (
@@ -30,12 +30,12 @@ type journalFigures struct {
 	drift            int
 }
 
-func (j *journalFigures) set(held []apply.InForce, past []apply.Past) {
+func (j *journalFigures) set(held []txn.InForce, past []txn.Past) {
 	inForce, changes := map[string]int{}, map[[2]string]int{}
 	measured, within := map[[2]string]int{}, map[[2]string]int{}
-	take := func(f apply.InForce) {
+	take := func(f txn.InForce) {
 		changes[[2]string{f.Remedy, f.Verdict}]++
-		for _, d := range apply.Deviations(f.Expected, f.Outcome) {
+		for _, d := range txn.Deviations(f.Expected, f.Outcome) {
 			key := [2]string{f.Remedy, d.Figure}
 			measured[key]++
 			if d.Miss == 0 {

@@ -172,7 +172,7 @@ func (a *agent) withhold(ctx context.Context, lend remedy.Lend) error {
 	if len(plan.Changes) == 0 {
 		return nil // nobody has it by now; the next round sees that
 	}
-	done, err := apply.Apply(ctx, a.Env, plan.Txn(), plan.Changes)
+	done, err := apply.Apply(ctx, a.Env, plan.Purpose(), plan.Changes)
 	for _, text := range done.Warnings {
 		a.Log.Warn("lending", "transaction", done.ID, "note", text)
 	}

@@ -63,7 +63,7 @@ func (p *placing) secondary(r remedy.Request) {
 	r.Kind = remedy.Secondary
 	plan, err := remedy.Make(p.facts(), p.all[1], r)
 	p.must(err)
-	_, err = apply.Apply(p.t.Context(), p.Env, plan.Txn(), plan.Changes)
+	_, err = apply.Apply(p.t.Context(), p.Env, plan.Purpose(), plan.Changes)
 	p.must(err)
 }
 

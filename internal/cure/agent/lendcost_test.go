@@ -120,7 +120,7 @@ func (b *beside) secondary() {
 		b.t.Fatal(err)
 	}
 	env := apply.Env{FS: b.Host, StateDir: b.StateDir, BootID: "test", By: "test", Scope: b.Top}
-	if _, err := apply.Apply(b.t.Context(), env, plan.Txn(), plan.Changes); err != nil {
+	if _, err := apply.Apply(b.t.Context(), env, plan.Purpose(), plan.Changes); err != nil {
 		b.t.Fatal(err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/rebalance"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/placement"
 )
@@ -161,7 +162,7 @@ func (a *agent) repel(ctx context.Context, facts remedy.Facts, now time.Time) bo
 		a.Log.Warn("what somebody else changed could not be set again", "error", err)
 		return false
 	}
-	var parts []apply.Part
+	var parts []txn.Part
 	for _, plan := range plans {
 		parts = append(parts, plan.Part())
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
@@ -104,11 +105,11 @@ func (p *placing) give(i int, r remedy.Request, list string) {
 	r.CPUs = set.Size()
 	plan, err := remedy.Make(p.facts(), p.all[i], r)
 	p.must(err)
-	done, err := apply.Apply(p.t.Context(), p.Env, plan.Txn(), plan.Changes)
+	done, err := apply.Apply(p.t.Context(), p.Env, plan.Purpose(), plan.Changes)
 	p.must(err)
 	move, err := remedy.MoveTo(p.facts(), done.ID, set)
 	p.must(err)
-	_, err = apply.Replace(p.t.Context(), p.Env, []apply.Part{move.Part()})
+	_, err = apply.Replace(p.t.Context(), p.Env, []txn.Part{move.Part()})
 	p.must(err)
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
@@ -39,7 +40,7 @@ func TestAgentLetsTheReserveFollow(t *testing.T) {
 	p.used[group.Path] = 0.5
 	plan, err := remedy.ConfineSystem(p.facts(), remedy.Request{})
 	p.must(err)
-	_, err = apply.Replace(t.Context(), p.Env, []apply.Part{plan.Part()})
+	_, err = apply.Replace(t.Context(), p.Env, []txn.Part{plan.Part()})
 	p.must(err)
 	for _, step := range []struct {
 		used float64

@@ -9,6 +9,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 )
@@ -78,9 +79,9 @@ type Result struct {
 	// Kept: the change is in force.
 	Kept bool `json:"kept"`
 	// Before and After were measured over WindowSeconds; null: not measured.
-	Before        *apply.Figures `json:"before"`
-	After         *apply.Figures `json:"after"`
-	WindowSeconds float64        `json:"window_seconds"`
+	Before        *txn.Figures `json:"before"`
+	After         *txn.Figures `json:"after"`
+	WindowSeconds float64      `json:"window_seconds"`
 	// Judgement has the latencies' quantiles and the neighbours' figures.
 	Judgement *remedy.Judgement `json:"judgement"`
 	// StoppedAbove: as last seen, the container is stopped above the bound.
@@ -113,7 +114,7 @@ var ErrObjectiveMet = errors.New("the objective is met as it is")
 // back first, also when ctx ends.
 func Run(ctx context.Context, env Env, o Options) (Result, error) {
 	r := &run{env: env, o: o, res: Result{
-		Result:        apply.Result{Writes: []apply.Write{}, Skipped: []apply.Skip{}},
+		Result:        apply.Result{Writes: []apply.Write{}, Skipped: []txn.Skip{}},
 		Not:           []policy.Rejected{},
 		WindowSeconds: o.Window.Seconds(),
 	}}
@@ -164,7 +165,7 @@ func (r *run) do(ctx context.Context) error {
 	if err := r.latenciesBefore(ctx); err != nil {
 		return err
 	}
-	done, err := apply.Apply(ctx, r.env.Apply, r.plan.Txn(), r.plan.Changes)
+	done, err := apply.Apply(ctx, r.env.Apply, r.plan.Purpose(), r.plan.Changes)
 	r.take(done)
 	if err != nil || done.ID == "" {
 		return err
@@ -205,7 +206,7 @@ func (r *run) agree(question string) (bool, error) {
 // decide keeps or undoes, after the judgement.
 func (r *run) decide(ctx context.Context) error {
 	j := r.res.Judgement
-	outcome := apply.Outcome{Verdict: j.Verdict, Before: r.res.Before, After: r.res.After, Note: j.Why}
+	outcome := txn.Outcome{Verdict: j.Verdict, Before: r.res.Before, After: r.res.After, Note: j.Why}
 	if err := apply.Record(r.env.Apply, r.res.ID, outcome); err != nil {
 		r.res.Warnings = append(r.res.Warnings, "the outcome could not be recorded: "+err.Error())
 	}

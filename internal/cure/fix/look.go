@@ -9,6 +9,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/text"
@@ -59,7 +60,7 @@ func (r *run) propose(ctx context.Context) error {
 	}
 	r.plan = *proposal.Plan
 	r.res.Remedy = string(r.plan.Remedy)
-	planned, err := apply.Plan(r.env.Apply, r.plan.Txn(), r.plan.Changes)
+	planned, err := apply.Plan(r.env.Apply, r.plan.Purpose(), r.plan.Changes)
 	if err != nil {
 		return err
 	}
@@ -85,7 +86,7 @@ func (r *run) proposal(own observe.Observation, facts remedy.Facts) (policy.Prop
 }
 
 // above says whether figures are above the bound; not measured is not above.
-func (r *run) above(f *apply.Figures) bool {
+func (r *run) above(f *txn.Figures) bool {
 	bound := r.o.Wish.Bound
 	if bound == 0 {
 		bound = policy.DefaultBound
@@ -93,8 +94,8 @@ func (r *run) above(f *apply.Figures) bool {
 	return f != nil && f.StoppedPerSecondHigh != nil && *f.StoppedPerSecondHigh > bound
 }
 
-func figures(o remedy.Observed) *apply.Figures {
-	return &apply.Figures{StoppedPerSecondLow: o.StoppedLow, StoppedPerSecondHigh: o.StoppedHigh, UsedCPUs: o.UsedCPUs}
+func figures(o remedy.Observed) *txn.Figures {
+	return &txn.Figures{StoppedPerSecondLow: o.StoppedLow, StoppedPerSecondHigh: o.StoppedHigh, UsedCPUs: o.UsedCPUs}
 }
 
 // latenciesBefore asks the user's source once before anything is written.
@@ -162,7 +163,7 @@ func (r *run) judge(ctx context.Context) error {
 // have a place there.
 func (r *run) latencyFigures(j remedy.Judgement) {
 	for _, side := range []struct {
-		to   *apply.Figures
+		to   *txn.Figures
 		from *remedy.Spread
 	}{{r.res.Before, j.Before}, {r.res.After, j.After}} {
 		if side.to == nil || side.from == nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
 	"github.com/unthrottle/unthrottle/internal/load/workload"
@@ -84,7 +85,7 @@ func (r *real) give(i int, request remedy.Request, to cpuset.CPUSet) {
 	request.CPUs = to.Size()
 	plan, err := remedy.Make(f, c, request)
 	r.must(err)
-	done, err := apply.Apply(r.t.Context(), r.env(), plan.Txn(), plan.Changes)
+	done, err := apply.Apply(r.t.Context(), r.env(), plan.Purpose(), plan.Changes)
 	r.must(err)
 	f, err = r.facts(r.t.Context())
 	r.must(err)
@@ -93,7 +94,7 @@ func (r *real) give(i int, request remedy.Request, to cpuset.CPUSet) {
 	}
 	move, err := remedy.MoveTo(f, done.ID, to)
 	r.must(err)
-	_, err = apply.Replace(r.t.Context(), r.env(), []apply.Part{move.Part()})
+	_, err = apply.Replace(r.t.Context(), r.env(), []txn.Part{move.Part()})
 	r.must(err)
 }
 

@@ -8,6 +8,7 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/numa"
@@ -83,7 +84,7 @@ func Follow(ctx context.Context, env Env, pager Pager, target string) (Followed,
 		return out, err
 	}
 	if len(narrow.Changes) > 0 {
-		if _, err := apply.Replace(ctx, env.Apply, []apply.Part{narrow.Part()}); err != nil {
+		if _, err := apply.Replace(ctx, env.Apply, []txn.Part{narrow.Part()}); err != nil {
 			return out, err
 		}
 	}
@@ -95,7 +96,7 @@ func Follow(ctx context.Context, env Env, pager Pager, target string) (Followed,
 func widen(ctx context.Context, env Env, facts remedy.Facts, target string, at cpuset.CPUSet) error {
 	plan, err := remedy.WidenMems(facts, target, at)
 	if err == nil && len(plan.Changes) > 0 {
-		_, err = apply.Replace(ctx, env.Apply, []apply.Part{plan.Part()})
+		_, err = apply.Replace(ctx, env.Apply, []txn.Part{plan.Part()})
 	}
 	return err
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
@@ -99,14 +100,14 @@ func (h *host) pinAt(i int, list string) {
 	set := parse(h.t, list)
 	plan, err := remedy.Make(h.facts(), h.containers[i], remedy.Request{Kind: remedy.Pin, CPUs: set.Size()})
 	h.must(err)
-	r, err := apply.Apply(context.Background(), h.env(), plan.Txn(), plan.Changes)
+	r, err := apply.Apply(context.Background(), h.env(), plan.Purpose(), plan.Changes)
 	h.must(err)
 	if plan.CPUs.Equals(set) {
 		return
 	}
 	move, err := remedy.MoveTo(h.facts(), r.ID, set)
 	h.must(err)
-	_, err = apply.Replace(context.Background(), h.env(), []apply.Part{move.Part()})
+	_, err = apply.Replace(context.Background(), h.env(), []txn.Part{move.Part()})
 	h.must(err)
 }
 
@@ -162,7 +163,7 @@ func (h *host) facts() remedy.Facts {
 	return f
 }
 
-func (h *host) held(i int) apply.InForce {
+func (h *host) held(i int) txn.InForce {
 	h.t.Helper()
 	held, ok := h.facts().Placing(h.containers[i].Group.Path)
 	if !ok {

@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/placement"
@@ -114,7 +115,7 @@ func (r *runner) step(ctx context.Context, moves []placement.Move) error {
 		return err
 	}
 	stays := Stays(r.env.Apply.FS, r.env.Apply.Proc, facts.Held)
-	held := make([]apply.InForce, len(moves))
+	held := make([]txn.InForce, len(moves))
 	var ids []string
 	for i, m := range moves {
 		h, ok := facts.Placing(m.Container)
@@ -142,7 +143,7 @@ func (r *runner) step(ctx context.Context, moves []placement.Move) error {
 			return err
 		}
 	}
-	var parts []apply.Part
+	var parts []txn.Part
 	writes := 0
 	for i, m := range moves {
 		var with []string
@@ -198,7 +199,7 @@ func (r *runner) step(ctx context.Context, moves []placement.Move) error {
 
 // mayOverlap refuses an exchange that could take too long, or that the kernel
 // forbids: exclusive cpusets of v1 and partitions of v2 may not overlap.
-func (r *runner) mayOverlap(facts remedy.Facts, held []apply.InForce, writes int) error {
+func (r *runner) mayOverlap(facts remedy.Facts, held []txn.InForce, writes int) error {
 	for _, h := range held {
 		s := facts.Sets[remedy.CPUSetOf(h)]
 		if s.Exclusive || s.InPartition() || !s.ExclusiveCPUs.IsEmpty() {

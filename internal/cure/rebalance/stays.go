@@ -6,6 +6,7 @@ import (
 	"io/fs"
 
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
@@ -15,7 +16,7 @@ const maxThreads = 20_000
 
 // Stays tells, by the path of the container, who must not be moved because of
 // its threads: some chose CPUs for themselves, or there are too many to look.
-func Stays(fsys cgroup.FS, proc apply.Proc, held []apply.InForce) map[string]string {
+func Stays(fsys cgroup.FS, proc apply.Proc, held []txn.InForce) map[string]string {
 	stays := map[string]string{}
 	for _, h := range held {
 		set := remedy.CPUSetOf(h)

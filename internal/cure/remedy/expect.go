@@ -1,12 +1,14 @@
 package remedy
 
-import "github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+import (
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
+)
 
 // expectNoQuota: without a quota nothing stops it. It uses at least what it
 // did, since what was held back comes on top, and at most its CPUs.
 func (p *planner) expectNoQuota(width float64) {
 	low, high := 0.0, 0.0
-	p.plan.Expected = &apply.Expected{StoppedPerSecondLow: &low, StoppedPerSecondHigh: &high}
+	p.plan.Expected = &txn.Expected{StoppedPerSecondLow: &low, StoppedPerSecondHigh: &high}
 	if len(p.plan.Skipped) > 0 {
 		// A quota was left that may bind now and then.
 		p.plan.Expected.StoppedPerSecondHigh = p.stoppedHigh()
@@ -18,7 +20,7 @@ func (p *planner) expectNoQuota(width float64) {
 // long as it was.
 func (p *planner) expectQuota(limit float64) {
 	low := 0.0
-	p.plan.Expected = &apply.Expected{StoppedPerSecondLow: &low, StoppedPerSecondHigh: p.stoppedHigh()}
+	p.plan.Expected = &txn.Expected{StoppedPerSecondLow: &low, StoppedPerSecondHigh: p.stoppedHigh()}
 	p.expectUse(limit)
 }
 

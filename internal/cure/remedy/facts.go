@@ -8,10 +8,10 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/container"
-	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
-	"github.com/unthrottle/unthrottle/internal/kernel/systemd"
+	"github.com/unthrottle/unthrottle/internal/kernel/systemd/unitprop"
 	"github.com/unthrottle/unthrottle/topology"
 )
 
@@ -31,10 +31,10 @@ type Facts struct {
 	// Containers are the leaf cgroups that people have a name for.
 	Containers []Container
 	// Held are the transactions of ours that are in force.
-	Held []apply.InForce
+	Held []txn.InForce
 	// Drift is where values are no longer ours (apply.Drift); of it the cgroups
 	// that are gone, or others by now under the same path, count here.
-	Drift []apply.DriftItem
+	Drift []txn.DriftItem
 	// Claims are CPUs that others gave out or took, beside what Sets tell.
 	Claims []Claim
 	// Systemd: it runs here. Group.Unit tells what it owns, where it could be
@@ -163,7 +163,7 @@ type Claim struct {
 // lost tells whether the cgroup that a transaction changed is gone, or another
 // one has its path: a container that was started again.
 func (f Facts) lost(id, path string) bool {
-	return slices.ContainsFunc(f.Drift, func(d apply.DriftItem) bool { return d.Gone && d.ID == id && d.Path == path })
+	return slices.ContainsFunc(f.Drift, func(d txn.DriftItem) bool { return d.Gone && d.ID == id && d.Path == path })
 }
 
 // confined are the cpusets that existed before and that a pin of ours set.
@@ -171,7 +171,7 @@ func (f Facts) confined() map[string]bool {
 	confined := map[string]bool{}
 	for _, h := range f.Held {
 		for _, c := range h.Changes {
-			if c.Op == change.OpSet && (c.File == cgroup.FileCPUs || c.File == change.PropertyAllowedCPUs) {
+			if c.Op == change.OpSet && (c.File == cgroup.FileCPUs || c.File == unitprop.AllowedCPUs) {
 				confined[c.Path] = true
 			}
 		}
@@ -187,7 +187,7 @@ func (f Facts) confined() map[string]bool {
 // madeByUs tells whether a transaction in force created the cpuset, or enabled
 // the controller below the cgroup.
 func (f Facts) madeByUs(kind change.Kind, path string) bool {
-	return slices.ContainsFunc(f.Held, func(h apply.InForce) bool {
+	return slices.ContainsFunc(f.Held, func(h txn.InForce) bool {
 		return slices.ContainsFunc(h.Changes, func(c change.Change) bool { return c.Kind == kind && c.Path == path })
 	})
 }
@@ -195,9 +195,9 @@ func (f Facts) madeByUs(kind change.Kind, path string) bool {
 // holdsLimit tells whether a transaction in force holds a part of a limit.
 func (f Facts) holdsLimit(path string) bool {
 	files := cgroup.LimitFiles(f.CPUVersion)
-	return slices.ContainsFunc(f.Held, func(h apply.InForce) bool {
+	return slices.ContainsFunc(f.Held, func(h txn.InForce) bool {
 		return slices.ContainsFunc(h.Changes, func(c change.Change) bool {
-			return c.Path == path && (slices.Contains(files, c.File) || c.File == systemd.CPUQuotaPerSecUSec)
+			return c.Path == path && (slices.Contains(files, c.File) || c.File == unitprop.CPUQuotaPerSecUSec)
 		})
 	})
 }

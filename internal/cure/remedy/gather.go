@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/container"
-	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/irq"
 	"github.com/unthrottle/unthrottle/topology"
@@ -22,8 +22,8 @@ type Options struct {
 	Root fs.FS
 	// Held are our transactions in force (apply.Status), Drift what became of
 	// their values (apply.Drift); Scope and Named as in Facts.
-	Held         []apply.InForce
-	Drift        []apply.DriftItem
+	Held         []txn.InForce
+	Drift        []txn.DriftItem
 	Scope, Named string
 	// Used is the CPU use by path where it is known already; for the others it
 	// is measured over Window (0: not measured).
@@ -83,7 +83,7 @@ func GatherFrom(ctx context.Context, fsys cgroup.FS, oneTree bool, containers []
 		return Facts{}, err
 	}
 	f.Claims = claims(o.Root)
-	if o.IRQ != nil && slices.ContainsFunc(o.Held, func(h apply.InForce) bool { return h.Parameters[paramIRQs] != "" }) {
+	if o.IRQ != nil && slices.ContainsFunc(o.Held, func(h txn.InForce) bool { return h.Parameters[paramIRQs] != "" }) {
 		found, err := ReadInterrupts(o.IRQ, o.Root)
 		if err != nil {
 			return Facts{}, err

@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/utils/cpuset"
 
-	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/text"
@@ -22,7 +22,7 @@ const (
 
 // pool are the shared CPUs that a hybrid pin in force may use beside its own;
 // empty: it is no hybrid.
-func pool(h apply.InForce) cpuset.CPUSet {
+func pool(h txn.InForce) cpuset.CPUSet {
 	set, err := topology.ParseList(h.Parameters[paramPool])
 	if _, ok := Pinned(h); !ok || err != nil {
 		return cpuset.New()

@@ -168,7 +168,7 @@ func TestHybridOnTheKernel(t *testing.T) {
 	if pool := parse(t, p.Parameters[paramPool]); pool.Size() > 1 {
 		t.Skipf("the pool %s is larger than two busy threads fill", pool)
 	}
-	if _, err := apply.Apply(context.Background(), r.env(), p.Txn(), p.Changes); err != nil {
+	if _, err := apply.Apply(context.Background(), r.env(), p.Purpose(), p.Changes); err != nil {
 		t.Fatal(err)
 	}
 	used := func(path string) time.Duration {

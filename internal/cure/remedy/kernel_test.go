@@ -84,7 +84,7 @@ func TestPinOnTheKernel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := apply.Apply(context.Background(), r.env(), p.Txn(), p.Changes)
+	result, err := apply.Apply(context.Background(), r.env(), p.Purpose(), p.Changes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestOthersOnTheKernel(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%+v: %v", request, err)
 		}
-		if _, err := apply.Apply(context.Background(), r.env(), p.Txn(), p.Changes); err != nil {
+		if _, err := apply.Apply(context.Background(), r.env(), p.Purpose(), p.Changes); err != nil {
 			t.Fatalf("%+v: %v", request, err)
 		}
 		levels, err := cgroup.Levels(r.Host, r.target)
@@ -177,7 +177,7 @@ func TestPinMakesACpusetOnTheKernel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := apply.Apply(context.Background(), r.env(), p.Txn(), p.Changes); err != nil {
+	if _, err := apply.Apply(context.Background(), r.env(), p.Purpose(), p.Changes); err != nil {
 		t.Fatal(err)
 	}
 	if got := cgrouptest.Allowed(t, pid); got != p.CPUs.String() {

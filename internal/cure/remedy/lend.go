@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/utils/cpuset"
 
-	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/topology"
@@ -13,7 +13,7 @@ import (
 
 // Lends are the CPUs that a pin in force lends to secondary containers; empty:
 // none.
-func Lends(h apply.InForce) cpuset.CPUSet {
+func Lends(h txn.InForce) cpuset.CPUSet {
 	alone, ok := Pinned(h)
 	if !ok || h.Parameters[paramLends] == "" {
 		return cpuset.New()
@@ -22,7 +22,7 @@ func Lends(h apply.InForce) cpuset.CPUSet {
 }
 
 // Lent are the CPUs that a secondary in force, or what keeps it so, was lent.
-func Lent(h apply.InForce) cpuset.CPUSet {
+func Lent(h txn.InForce) cpuset.CPUSet {
 	set, err := topology.ParseList(h.Parameters[paramLent])
 	if err != nil || h.Remedy != string(Secondary) {
 		return cpuset.New()
@@ -179,7 +179,7 @@ func (f Facts) lastly(op change.Op) map[string]cpuset.CPUSet {
 
 // keepSecondary plans to give a secondary in force the CPUs that are lent by now and
 // that it lacks: a pin that lends came later, or moved.
-func (p *planner) keepSecondary(h apply.InForce, target Container) {
+func (p *planner) keepSecondary(h txn.InForce, target Container) {
 	p.strays(h, target, h.Parameters[paramSet])
 	lent, _ := p.lent()
 	if lent.IsEmpty() {

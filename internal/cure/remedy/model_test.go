@@ -172,7 +172,7 @@ func (h *host) facts() Facts {
 
 func (h *host) apply(p Plan) apply.Result {
 	h.t.Helper()
-	r, err := apply.Apply(context.Background(), h.env(), p.Txn(), p.Changes)
+	r, err := apply.Apply(context.Background(), h.env(), p.Purpose(), p.Changes)
 	if err != nil {
 		h.t.Fatalf("apply %s: %v\n%+v", p.Remedy, err, p.Changes)
 	}

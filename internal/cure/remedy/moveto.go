@@ -8,15 +8,16 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/container"
-	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/kernel/systemd/unitprop"
 	"github.com/unthrottle/unthrottle/topology"
 )
 
 // placed are the CPUs that a transaction in force chose for its target, its
 // alone or not; false: it chose none.
-func placed(h apply.InForce) (cpuset.CPUSet, bool) {
+func placed(h txn.InForce) (cpuset.CPUSet, bool) {
 	if set, ok := Pinned(h); ok {
 		return set, true
 	}
@@ -25,7 +26,7 @@ func placed(h apply.InForce) (cpuset.CPUSet, bool) {
 
 // Placed are the CPUs that a transaction in force chose for its target; empty:
 // it chose none.
-func Placed(h apply.InForce) cpuset.CPUSet {
+func Placed(h txn.InForce) cpuset.CPUSet {
 	set, _ := placed(h)
 	return set
 }
@@ -36,7 +37,7 @@ func Placed(h apply.InForce) cpuset.CPUSet {
 // and loses the new ones. with are the transactions that change places with it
 // in the same moment; their CPUs count as free.
 func MoveTo(f Facts, id string, to cpuset.CPUSet, with ...string) (Plan, error) {
-	i := slices.IndexFunc(f.Held, func(h apply.InForce) bool { return h.ID == id })
+	i := slices.IndexFunc(f.Held, func(h txn.InForce) bool { return h.ID == id })
 	if i < 0 {
 		return Plan{}, fmt.Errorf("transaction %q is not in force any more: plan again", id)
 	}
@@ -89,7 +90,7 @@ func MoveTo(f Facts, id string, to cpuset.CPUSet, with ...string) (Plan, error) 
 }
 
 // gaveBack are the facts as if the CPUs of a pin were everybody's again.
-func (f Facts) gaveBack(h apply.InForce, from cpuset.CPUSet) Facts {
+func (f Facts) gaveBack(h txn.InForce, from cpuset.CPUSet) Facts {
 	lost := map[string]bool{}
 	for _, t := range f.Held {
 		if t.ID != h.ID && t.Parameters[paramFor] != h.ID {
@@ -123,7 +124,7 @@ func (f Facts) gaveBack(h apply.InForce, from cpuset.CPUSet) Facts {
 // mover is one move in the making.
 type mover struct {
 	planner
-	held      apply.InForce
+	held      txn.InForce
 	from, to  cpuset.CPUSet
 	set       string
 	exclusive bool
@@ -162,7 +163,7 @@ func (m *mover) possible(with []string) error {
 }
 
 // rewrite takes over what a transaction does with the old CPUs, with the new ones.
-func (m *mover) rewrite(h apply.InForce) {
+func (m *mover) rewrite(h txn.InForce) {
 	property := map[string]bool{}
 	for _, c := range h.Changes {
 		if c.Kind == change.KindSystemd {
@@ -230,7 +231,7 @@ func (m *mover) others(with []string) error {
 			return m.refuse(fmt.Sprintf("%s may use only %s and would be left without a CPU", quoted(path), m.f.Sets[path].Effective), "plan again", path)
 		}
 		k := change.Change{Kind: change.KindFile, Controller: cgroup.CPUSet, Path: path, File: cgroup.FileCPUs}.Key()
-		unit := change.Change{Kind: change.KindSystemd, Path: path, File: change.PropertyAllowedCPUs, Unit: m.f.Groups[path].Unit}.Key()
+		unit := change.Change{Kind: change.KindSystemd, Path: path, File: unitprop.AllowedCPUs, Unit: m.f.Groups[path].Unit}.Key()
 		_, file := m.byKey[k]
 		_, property := m.byKey[unit]
 		if !file && !property {
@@ -255,6 +256,6 @@ func (f Facts) homes(ids []string) map[string]bool {
 }
 
 // Part is how a plan goes to apply.Replace.
-func (p Plan) Part() apply.Part {
-	return apply.Part{Txn: p.Txn(), Changes: p.Changes, Replaces: p.Replaces}
+func (p Plan) Part() txn.Part {
+	return txn.Part{Purpose: p.Purpose(), Changes: p.Changes, Replaces: p.Replaces}
 }

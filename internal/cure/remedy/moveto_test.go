@@ -8,6 +8,7 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
@@ -16,7 +17,7 @@ import (
 // replace carries out plans at one moment.
 func (h *host) replace(plans ...Plan) apply.Result {
 	h.t.Helper()
-	var parts []apply.Part
+	var parts []txn.Part
 	for _, p := range plans {
 		parts = append(parts, p.Part())
 	}
@@ -28,7 +29,7 @@ func (h *host) replace(plans ...Plan) apply.Result {
 }
 
 // heldFor is the transaction in force for a target.
-func (h *host) heldFor(path string) apply.InForce {
+func (h *host) heldFor(path string) txn.InForce {
 	h.t.Helper()
 	for _, held := range h.facts().Held {
 		if held.Target == path && held.Parameters[paramFor] == "" {
@@ -36,7 +37,7 @@ func (h *host) heldFor(path string) apply.InForce {
 		}
 	}
 	h.t.Fatalf("nothing is in force for %s", path)
-	return apply.InForce{}
+	return txn.InForce{}
 }
 
 // watch checks at every operation that no task is without a CPU.

@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/utils/cpuset"
 
-	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
@@ -23,13 +23,13 @@ const shortPeriod = 10 * time.Millisecond
 
 // Floating are the CPUs that a transaction in force confines its target to,
 // which others may use too; false: it is no narrow.
-func Floating(h apply.InForce) (cpuset.CPUSet, bool) {
+func Floating(h txn.InForce) (cpuset.CPUSet, bool) {
 	return chosenBy(Narrow, h)
 }
 
 // floating are the CPUs of our narrowed containers, by the path of their cpuset.
 func (f Facts) floating() map[string]cpuset.CPUSet {
-	return f.bySet(func(h apply.InForce) cpuset.CPUSet {
+	return f.bySet(func(h txn.InForce) cpuset.CPUSet {
 		set, _ := Floating(h)
 		return set
 	})

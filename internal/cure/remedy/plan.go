@@ -8,7 +8,7 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/container"
-	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 )
 
@@ -86,11 +86,11 @@ type Plan struct {
 	// Parameters go into the journal with the transaction.
 	Parameters map[string]string
 	Changes    []change.Change
-	Skipped    []apply.Skip
+	Skipped    []txn.Skip
 	Warnings   []string
 	// Expected is arithmetic on what was observed, not a simulation; figures
 	// about which nothing can be said are nil.
-	Expected *apply.Expected
+	Expected *txn.Expected
 	// CPUs are the exclusive CPUs of pin; empty for the others.
 	CPUs cpuset.CPUSet
 	// Replaces are the transactions in force whose place it takes (MoveTo).
@@ -103,8 +103,8 @@ type Plan struct {
 }
 
 // Txn is how the plan goes to package apply.
-func (p Plan) Txn() apply.Txn {
-	return apply.Txn{Target: apply.Target{Path: p.Target.Group.Path, Name: p.Target.Name}, Remedy: string(p.Remedy),
+func (p Plan) Purpose() txn.Purpose {
+	return txn.Purpose{Target: txn.Target{Path: p.Target.Group.Path, Name: p.Target.Name}, Remedy: string(p.Remedy),
 		Parameters: p.Parameters, Expected: p.Expected}
 }
 
@@ -218,7 +218,7 @@ func (p *planner) warn(format string, args ...any) {
 }
 
 func (p *planner) skip(path, why string) {
-	p.plan.Skipped = append(p.plan.Skipped, apply.Skip{Path: path, Why: why})
+	p.plan.Skipped = append(p.plan.Skipped, txn.Skip{Path: path, Why: why})
 }
 
 // common holds what every remedy needs.

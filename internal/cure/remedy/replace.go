@@ -6,9 +6,9 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/container"
-	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
-	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/kernel/systemd/unitprop"
 	"github.com/unthrottle/unthrottle/placement"
 )
 
@@ -37,7 +37,7 @@ const worthMoving = 1.0
 // the CPUs without its own: where it lost CPUs to others, or where it would meet
 // less of others' work, by a CPU or more. false: it is well where it is, or the
 // load is not known.
-func Respread(f Facts, h apply.InForce) (placement.Move, bool) {
+func Respread(f Facts, h txn.InForce) (placement.Move, bool) {
 	from, ok := Floating(h)
 	set, exists := f.Sets[h.Parameters[paramSet]]
 	if !ok || !exists || f.over(h) || h.Parameters[paramStays] != "" {
@@ -128,7 +128,7 @@ func Fought(f Facts) map[string]string {
 	for _, d := range f.Drift {
 		for _, h := range f.Held {
 			_, ok := placed(h)
-			if ok && !d.Gone && isCPUs(d.File) && (d.ID == h.ID || slices.ContainsFunc(f.Held, func(t apply.InForce) bool {
+			if ok && !d.Gone && isCPUs(d.File) && (d.ID == h.ID || slices.ContainsFunc(f.Held, func(t txn.InForce) bool {
 				return t.ID == d.ID && t.Parameters[paramFor] == h.ID
 			})) {
 				fought[h.Target] = h.ID
@@ -138,4 +138,4 @@ func Fought(f Facts) map[string]string {
 	return fought
 }
 
-func isCPUs(file string) bool { return file == cgroup.FileCPUs || file == change.PropertyAllowedCPUs }
+func isCPUs(file string) bool { return file == cgroup.FileCPUs || file == unitprop.AllowedCPUs }

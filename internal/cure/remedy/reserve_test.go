@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/unthrottle/unthrottle/internal/container"
-	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/topology"
 )
@@ -45,7 +45,7 @@ func TestReserveFollowsTheSystem(t *testing.T) {
 			c := container.Container{Group: cgroup.Group{Path: tc.path, CPUSetPath: "/"}, ID: tc.id}
 			f.Containers = []Container{{Container: c}}
 			if tc.pinned != "" {
-				f.Held = []apply.InForce{{ID: "a", Target: "/x", Remedy: string(Pin), Parameters: map[string]string{paramCPUs: tc.pinned, paramSet: "/x"}}}
+				f.Held = []txn.InForce{{ID: "a", Target: "/x", Remedy: string(Pin), Parameters: map[string]string{paramCPUs: tc.pinned, paramSet: "/x"}}}
 			}
 			if got := (&planner{f: f}).reserve(); got.String() != tc.want {
 				t.Errorf("reserve %s, want %s", got, tc.want)

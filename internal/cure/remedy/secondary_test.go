@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
@@ -268,7 +269,7 @@ func TestSecondaryOnTheKernel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := apply.Apply(context.Background(), r.env(), pin.Txn(), pin.Changes); err != nil {
+	if _, err := apply.Apply(context.Background(), r.env(), pin.Purpose(), pin.Changes); err != nil {
 		t.Fatal(err)
 	}
 	used := func(path string) time.Duration {
@@ -297,7 +298,7 @@ func TestSecondaryOnTheKernel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := apply.Apply(context.Background(), r.env(), p.Txn(), p.Changes); err != nil {
+	if _, err := apply.Apply(context.Background(), r.env(), p.Purpose(), p.Changes); err != nil {
 		t.Fatal(err)
 	}
 	if len(p.Lenders) != 1 || p.Parameters[paramLent] != pin.CPUs.String() {
@@ -350,7 +351,7 @@ func TestWithholding(t *testing.T) {
 			t.Errorf("lent at once: %+v", later)
 		}
 		h.apply(later)
-		owner := func() apply.InForce { return h.heldFor("/a/web") }
+		owner := func() txn.InForce { return h.heldFor("/a/web") }
 		lend := func(want string, to ...string) {
 			t.Helper()
 			got := LendsOf(h.facts().Held)

@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/utils/cpuset"
 
-	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/placement"
 )
@@ -112,16 +112,16 @@ func (f Facts) mayUse(path string) float64 {
 }
 
 // Placing finds the transaction that gave a container its CPUs.
-func (f Facts) Placing(target string) (apply.InForce, bool) {
-	i := slices.IndexFunc(f.Held, func(h apply.InForce) bool {
+func (f Facts) Placing(target string) (txn.InForce, bool) {
+	i := slices.IndexFunc(f.Held, func(h txn.InForce) bool {
 		_, ok := placed(h)
 		return ok && h.Target == target
 	})
 	if i < 0 {
-		return apply.InForce{}, false
+		return txn.InForce{}, false
 	}
 	return f.Held[i], true
 }
 
 // CPUSetOf is the path of the cpuset that holds a transaction's CPUs.
-func CPUSetOf(h apply.InForce) string { return h.Parameters[paramSet] }
+func CPUSetOf(h txn.InForce) string { return h.Parameters[paramSet] }

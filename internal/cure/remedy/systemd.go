@@ -7,7 +7,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
-	"github.com/unthrottle/unthrottle/internal/kernel/systemd"
+	"github.com/unthrottle/unthrottle/internal/kernel/systemd/unitprop"
 )
 
 // viaSystemd turns changes of a unit's own cgroup into runtime properties, so
@@ -54,12 +54,12 @@ func (p *planner) property(c change.Change) (name, to string, ok bool) {
 	case c.To == cgroup.WeightIdle:
 		return "", "", false // only since 252, which cannot be asked for
 	case c.File == cgroup.FileCPUs:
-		return systemd.AllowedCPUs, c.To, p.f.CPUSetVersion == cgroup.V2
+		return unitprop.AllowedCPUs, c.To, p.f.CPUSetVersion == cgroup.V2
 	case c.File == cgroup.WeightFile(cpu) && cpu == cgroup.V2:
-		return systemd.CPUWeight, c.To, true
+		return unitprop.CPUWeight, c.To, true
 	case c.File == cgroup.WeightFile(cpu):
 		shares, err := strconv.ParseUint(c.To, 10, 64)
-		return systemd.CPUWeight, strconv.FormatUint(cgroup.WeightOfShares(shares), 10), err == nil
+		return unitprop.CPUWeight, strconv.FormatUint(cgroup.WeightOfShares(shares), 10), err == nil
 	case c.File == cgroup.LimitFiles(cpu)[0]:
 		return p.quotaProperty(c)
 	}
@@ -85,9 +85,9 @@ func (p *planner) quotaProperty(c change.Change) (name, to string, ok bool) {
 	}
 	n, limited := l.CPUs()
 	if !limited {
-		return systemd.CPUQuotaPerSecUSec, systemd.Infinity, true
+		return unitprop.CPUQuotaPerSecUSec, unitprop.Infinity, true
 	}
-	return systemd.CPUQuotaPerSecUSec, strconv.FormatInt(int64(n*1e6+0.5), 10), true
+	return unitprop.CPUQuotaPerSecUSec, strconv.FormatInt(int64(n*1e6+0.5), 10), true
 }
 
 // changes tells whether the plan changes a file.

@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/utils/cpuset"
 
-	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/topology"
@@ -45,10 +45,10 @@ func (p *planner) takesPlace() {
 }
 
 // system is the transaction that confines the host's own processes.
-func (f Facts) system() (apply.InForce, bool) {
-	i := slices.IndexFunc(f.Held, func(h apply.InForce) bool { return h.Remedy == string(System) && h.Target == f.systemTop() })
+func (f Facts) system() (txn.InForce, bool) {
+	i := slices.IndexFunc(f.Held, func(h txn.InForce) bool { return h.Remedy == string(System) && h.Target == f.systemTop() })
 	if i < 0 {
-		return apply.InForce{}, false
+		return txn.InForce{}, false
 	}
 	return f.Held[i], true
 }
@@ -80,7 +80,7 @@ func (f Facts) systemSets() map[string]bool {
 
 // followSystem plans the reserve that the use of the host's own processes asks
 // for by now; no changes: they have it, or it cannot be told.
-func followSystem(f Facts, h apply.InForce) Plan {
+func followSystem(f Facts, h txn.InForce) Plan {
 	if !f.inScope(h.Target) {
 		return Plan{}
 	}
@@ -107,7 +107,7 @@ func followSystem(f Facts, h apply.InForce) Plan {
 // goes, and each change moves the host's processes.
 const calm = time.Minute
 
-func fewerThan(plan Plan, h apply.InForce) bool {
+func fewerThan(plan Plan, h txn.InForce) bool {
 	want, err := topology.ParseList(plan.Parameters[paramCPUs])
 	has, hasErr := topology.ParseList(h.Parameters[paramCPUs])
 	return err == nil && hasErr == nil && want.Size() < has.Size()

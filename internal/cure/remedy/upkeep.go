@@ -2,7 +2,7 @@ package remedy
 
 import (
 	"github.com/unthrottle/unthrottle/internal/container"
-	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
@@ -48,7 +48,7 @@ func Upkeep(f Facts) []Chore {
 }
 
 // over tells whether there is nothing left that a transaction is for.
-func (f Facts) over(h apply.InForce) bool {
+func (f Facts) over(h txn.InForce) bool {
 	if _, exists := f.Groups[h.Target]; !exists {
 		return true
 	}
@@ -64,7 +64,7 @@ func (f Facts) over(h apply.InForce) bool {
 }
 
 // newcomers plans to take the CPUs of a pin out of the cpusets that came later.
-func newcomers(f Facts, h apply.InForce) Plan {
+func newcomers(f Facts, h txn.InForce) Plan {
 	pinned, exclusive := Pinned(h)
 	_, shared := Floating(h)
 	set := h.Parameters[paramSet]
@@ -116,7 +116,7 @@ func newcomers(f Facts, h apply.InForce) Plan {
 
 // strays moves the target's processes into the cpuset that a pin made for it,
 // where they came into being outside: a unit that was started again.
-func (p *planner) strays(h apply.InForce, target Container, set string) {
+func (p *planner) strays(h txn.InForce, target Container, set string) {
 	from := target.Group.CPUSetPath
 	for _, c := range h.Changes {
 		if c.Kind == change.KindTask && c.To == set && p.f.HiddenProcesses {

@@ -6,7 +6,7 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/container"
-	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/topology"
@@ -24,7 +24,7 @@ type Lend struct {
 }
 
 // LendsOf lists the pins of ours in force that lend, oldest first.
-func LendsOf(held []apply.InForce) []Lend {
+func LendsOf(held []txn.InForce) []Lend {
 	live := map[string]bool{}
 	for _, h := range held {
 		live[h.ID] = true
@@ -82,7 +82,7 @@ func Withhold(f Facts, id string) Plan {
 }
 
 // withheld tells whether what a pin lends was taken back.
-func (f Facts) withheld(h apply.InForce) bool {
+func (f Facts) withheld(h txn.InForce) bool {
 	for _, other := range f.Held {
 		if set, err := topology.ParseList(other.Parameters[paramWithheld]); err == nil && !set.IsEmpty() && other.Parameters[paramFor] == h.ID {
 			return true
@@ -93,7 +93,7 @@ func (f Facts) withheld(h apply.InForce) bool {
 
 // orphan tells whether a transaction looked after one that is not in force any
 // more. Memory nodes are looked after whichever transaction gave the CPUs.
-func (f Facts) orphan(h apply.InForce) bool {
+func (f Facts) orphan(h txn.InForce) bool {
 	of := h.Parameters[paramFor]
-	return of != "" && h.Parameters[paramMems] == "" && !slices.ContainsFunc(f.Held, func(t apply.InForce) bool { return t.ID == of })
+	return of != "" && h.Parameters[paramMems] == "" && !slices.ContainsFunc(f.Held, func(t txn.InForce) bool { return t.ID == of })
 }

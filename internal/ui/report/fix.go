@@ -7,6 +7,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 )
 
@@ -59,7 +60,7 @@ func Fix(w io.Writer, r fix.Result) error {
 	return err
 }
 
-func used(f *apply.Figures) string {
+func used(f *txn.Figures) string {
 	if f == nil || f.UsedCPUs == nil {
 		return "-"
 	}

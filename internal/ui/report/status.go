@@ -7,12 +7,12 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 )
 
 // Status writes what is in force, and how many of its settings are no longer
 // what we wrote. now is for ages.
-func Status(w io.Writer, all []apply.InForce, drift []apply.DriftItem, now time.Time) error {
+func Status(w io.Writer, all []txn.InForce, drift []txn.DriftItem, now time.Time) error {
 	var b strings.Builder
 	if len(all) == 0 {
 		b.WriteString("nothing is in force\n")
@@ -37,7 +37,7 @@ func Status(w io.Writer, all []apply.InForce, drift []apply.DriftItem, now time.
 }
 
 // History writes what has ended, newest first: expected beside what came.
-func History(w io.Writer, all []apply.Past, now time.Time) error {
+func History(w io.Writer, all []txn.Past, now time.Time) error {
 	var b strings.Builder
 	if len(all) == 0 {
 		b.WriteString("no history yet\n")
@@ -54,35 +54,35 @@ func History(w io.Writer, all []apply.Past, now time.Time) error {
 	return err
 }
 
-func target(f apply.InForce) string {
+func target(f txn.InForce) string {
 	if f.Name != "" {
 		return shown(f.Name)
 	}
 	return shown(f.Target)
 }
 
-func before(o *apply.Outcome) string {
+func before(o *txn.Outcome) string {
 	if o == nil {
 		return "-"
 	}
 	return stopped(o.Before)
 }
 
-func after(o *apply.Outcome) string {
+func after(o *txn.Outcome) string {
 	if o == nil {
 		return "-"
 	}
 	return stopped(o.After)
 }
 
-func stopped(f *apply.Figures) string {
+func stopped(f *txn.Figures) string {
 	if f == nil {
 		return "-"
 	}
 	return interval(f.StoppedPerSecondLow, f.StoppedPerSecondHigh)
 }
 
-func expected(e *apply.Expected) string {
+func expected(e *txn.Expected) string {
 	if e == nil {
 		return "-"
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/journal"
 )
@@ -18,12 +19,12 @@ import (
 const undoTime = 30 * time.Second
 
 // Plan says what Apply would write now, in order, and touches nothing. It needs no lock.
-func Plan(env Env, txn Txn, changes []change.Change) (Result, error) {
-	return PlanReplace(env, []Part{{Txn: txn, Changes: changes}})
+func Plan(env Env, purpose txn.Purpose, changes []change.Change) (Result, error) {
+	return PlanReplace(env, []txn.Part{{Purpose: purpose, Changes: changes}})
 }
 
 // PlanReplace says what Replace would write now, as Plan does for Apply.
-func PlanReplace(env Env, parts []Part) (Result, error) {
+func PlanReplace(env Env, parts []txn.Part) (Result, error) {
 	res := newResult()
 	s, err := journal.Load(env.StateDir)
 	if err != nil {
@@ -48,8 +49,8 @@ func PlanReplace(env Env, parts []Part) (Result, error) {
 // "undone") and the error returned. A transaction that an earlier writer left unfinished is taken back first.
 //
 // Errors before anything was written: *journal.Locked, *journal.Newer, *OutOfScope, *Stale, *cgroup.Error.
-func Apply(ctx context.Context, env Env, txn Txn, changes []change.Change) (Result, error) {
-	return Replace(ctx, env, []Part{{Txn: txn, Changes: changes}})
+func Apply(ctx context.Context, env Env, purpose txn.Purpose, changes []change.Change) (Result, error) {
+	return Replace(ctx, env, []txn.Part{{Purpose: purpose, Changes: changes}})
 }
 
 // all does the steps, looks at what came of it, and commits.
@@ -107,16 +108,16 @@ func (r *run) undo(ctx context.Context, begun []journal.Begin, cause error) erro
 	return cause
 }
 
-func (r *run) begin(txn Txn, holds []journal.Hold) (journal.Begin, error) {
+func (r *run) begin(purpose txn.Purpose, holds []journal.Hold) (journal.Begin, error) {
 	id, err := newID(r.now())
 	if err != nil {
 		return journal.Begin{}, err
 	}
 	b := journal.Begin{Txn: id, Time: r.now(), By: r.By, PID: os.Getpid(), Boot: r.BootID,
-		Target: journal.Path(txn.Target.Path), Name: txn.Target.Name, Remedy: txn.Remedy, Parameters: txn.Parameters,
+		Target: journal.Path(purpose.Target.Path), Name: purpose.Target.Name, Remedy: purpose.Remedy, Parameters: purpose.Parameters,
 		Holds: holds}
-	if txn.Expected != nil {
-		if b.Expected, err = json.Marshal(txn.Expected); err != nil {
+	if purpose.Expected != nil {
+		if b.Expected, err = json.Marshal(purpose.Expected); err != nil {
 			return journal.Begin{}, err
 		}
 	}

@@ -140,8 +140,8 @@ func TestFailedApplyLeavesNothing(t *testing.T) {
 				}
 				return nil
 			}
-			txn, changes := s.pinAlone()
-			r, err := Apply(context.Background(), s.env, txn, changes)
+			purpose, changes := s.pinAlone()
+			r, err := Apply(context.Background(), s.env, purpose, changes)
 			s.k.Before = nil
 			if err == nil {
 				return

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/journal"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
@@ -54,7 +55,7 @@ func TestADamagedLineIsTold(t *testing.T) {
 			before := s.settings()
 			s.apply(s.pinA())
 			lines = s.spoil(line)
-			plan, err := Plan(s.env, Txn{}, nil)
+			plan, err := Plan(s.env, txn.Purpose{}, nil)
 			if s.must(err); len(plan.Warnings) != 1 || !strings.Contains(plan.Warnings[0], "1 damaged lines") {
 				t.Errorf("line %d: planned with warnings %q", line, plan.Warnings)
 			}
@@ -124,13 +125,13 @@ func TestGarbageForAJournal(t *testing.T) {
 		var err error
 		switch first {
 		case "apply":
-			txn, changes := s.pinA()
-			r, err = Apply(t.Context(), s.env, txn, changes)
+			purpose, changes := s.pinA()
+			r, err = Apply(t.Context(), s.env, purpose, changes)
 		case "recover":
 			r, err = Recover(t.Context(), s.env)
 		case "restore by id":
-			txn, changes := s.pinA()
-			r, err = Apply(t.Context(), s.env, txn, changes)
+			purpose, changes := s.pinA()
+			r, err = Apply(t.Context(), s.env, purpose, changes)
 			s.must(err)
 			r, err = Restore(t.Context(), s.env, Selector{IDs: []string{r.ID}})
 			if r.Verdict != VerdictPartly {

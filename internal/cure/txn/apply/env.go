@@ -83,18 +83,3 @@ func (e Env) log() *slog.Logger {
 func (e Env) open(ctx context.Context) (*journal.Journal, error) {
 	return journal.Open(ctx, e.StateDir, journal.Options{Wait: e.LockWait, Now: e.now, Keep: e.KeepHistory, Wrap: e.wrap})
 }
-
-// Target is what a transaction is for: the container's cgroup path (cpu hierarchy) and what people call it.
-type Target struct {
-	Path string
-	Name string
-}
-
-// Txn describes a transaction.
-type Txn struct {
-	Target     Target
-	Remedy     string
-	Parameters map[string]string
-	// Expected is the forecast, nil if there is none.
-	Expected *Expected
-}

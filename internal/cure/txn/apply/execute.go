@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/journal"
 )
@@ -17,7 +18,7 @@ type run struct {
 	ids map[change.Key]uint64
 	res *Result
 	// left is what could not be taken back and stays in force.
-	left []Skip
+	left []txn.Skip
 }
 
 // start opens the journal for writing; the caller closes it.
@@ -36,10 +37,10 @@ type journalFailed struct{ error }
 func (e journalFailed) Unwrap() error { return e.error }
 
 // step journals, does and reads back one step.
-func (r *run) step(ctx context.Context, txn string, c change.Change) error {
+func (r *run) step(ctx context.Context, id string, c change.Change) error {
 	k := c.Key()
 	n := r.j.Next()
-	w := journal.Write{N: n, Txn: txn, Time: r.now(), By: r.By, Setting: r.setting(k, r.ids[k]),
+	w := journal.Write{N: n, Txn: id, Time: r.now(), By: r.By, Setting: r.setting(k, r.ids[k]),
 		Before: journal.Path(c.From), Want: journal.Path(change.Canonical(c.File, c.To))}
 	if c.Kind == change.KindTask || c.Kind == change.KindCgroup {
 		w.Want = journal.Path(c.To)

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
@@ -87,13 +88,13 @@ func off(cpus string, files ...string) []change.Change {
 
 // offTwice keeps interrupts off 2, then off 6-7 too: one of them has nothing else and gets a list of its own.
 func (s *scene) offTwice() (first, second Result, err error) {
-	first, err = Apply(s.t.Context(), s.env, Txn{Target: Target{Path: "/pods/a"}, Remedy: "pin"},
+	first, err = Apply(s.t.Context(), s.env, txn.Purpose{Target: txn.Target{Path: "/pods/a"}, Remedy: "pin"},
 		append(off("2", irq.Default, irq.File(4), irq.File(5), irq.File(9)), without("/pods/b", "2")))
 	if err != nil {
 		return first, second, err
 	}
 	own := change.Change{Kind: change.KindIRQ, Op: change.OpSet, File: irq.File(11), From: "6", To: "0-1,3-5"}
-	second, err = Apply(s.t.Context(), s.env, Txn{Target: Target{Path: "/pods/c"}, Remedy: "pin"},
+	second, err = Apply(s.t.Context(), s.env, txn.Purpose{Target: txn.Target{Path: "/pods/c"}, Remedy: "pin"},
 		append(off("6-7", irq.Default, irq.File(4)), own))
 	return first, second, err
 }

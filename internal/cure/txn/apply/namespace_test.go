@@ -32,9 +32,9 @@ func TestNothingIsMovedFromAnotherNamespace(t *testing.T) {
 		before := fmt.Sprint(s.k.Snapshot())
 		whole := s.env.Proc
 		s.env.Proc = proc
-		txn, changes := s.pinAlone()
-		_, planErr := Plan(s.env, txn, changes)
-		_, err := Apply(t.Context(), s.env, txn, changes)
+		purpose, changes := s.pinAlone()
+		_, planErr := Plan(s.env, purpose, changes)
+		_, err := Apply(t.Context(), s.env, purpose, changes)
 		for _, err := range []error{planErr, err} {
 			if !errors.Is(err, want) {
 				t.Errorf("got %v, want %v", err, want)

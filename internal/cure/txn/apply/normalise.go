@@ -10,13 +10,14 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/irq"
 	"github.com/unthrottle/unthrottle/internal/kernel/schedpolicy"
+	"github.com/unthrottle/unthrottle/internal/kernel/systemd/unitprop"
 )
 
 // withFiles adds, to each list that is set through systemd, the file behind it. systemd cannot empty the file while
 // processes are inside (systemd#43846), so that the property alone would not be taken back; and it writes the file only
 // after it has answered.
 func (w world) withFiles(changes []change.Change) []change.Change {
-	behind := map[string]string{change.PropertyAllowedCPUs: cgroup.FileCPUs, change.PropertyAllowedNodes: cgroup.FileMems}
+	behind := map[string]string{unitprop.AllowedCPUs: cgroup.FileCPUs, unitprop.AllowedMemoryNodes: cgroup.FileMems}
 	if w.version(cgroup.CPUSet) != cgroup.V2 {
 		// On v1 systemd has no CPU sets.
 		return changes

@@ -7,9 +7,11 @@ import (
 	"io/fs"
 	"slices"
 
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/journal"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/kernel/systemd/unitprop"
 	"github.com/unthrottle/unthrottle/topology"
 )
 
@@ -46,7 +48,7 @@ type prepared struct {
 }
 
 // prepare reads the present, checks everything that can be checked before the first write, and orders the steps.
-func (w world) prepare(ctx context.Context, s *journal.State, parts []Part) (prepared, error) {
+func (w world) prepare(ctx context.Context, s *journal.State, parts []txn.Part) (prepared, error) {
 	var p prepared
 	for _, part := range parts {
 		p.replaced = append(p.replaced, part.Replaces...)
@@ -68,7 +70,7 @@ func (w world) prepare(ctx context.Context, s *journal.State, parts []Part) (pre
 }
 
 // preparePart resolves the changes of one part, and what it inherits.
-func (w world) preparePart(ctx context.Context, s *journal.State, part Part, replaced []string, merged *merge) ([]journal.Hold, error) {
+func (w world) preparePart(ctx context.Context, s *journal.State, part txn.Part, replaced []string, merged *merge) ([]journal.Hold, error) {
 	if len(part.Changes) > MaxChanges {
 		return nil, fmt.Errorf("%d changes in one transaction; at most %d", len(part.Changes), MaxChanges)
 	}
@@ -268,7 +270,7 @@ func (w world) base(s *journal.State, k change.Key, current string) (string, err
 		return "", nil
 	}
 	inForce := cgroup.CPUs
-	if k.File == cgroup.FileMems || k.File == change.PropertyAllowedNodes {
+	if k.File == cgroup.FileMems || k.File == unitprop.AllowedMemoryNodes {
 		inForce = cgroup.Mems
 	}
 	path := k.Path

@@ -6,20 +6,12 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/journal"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/schedpolicy"
 )
-
-// Part is one transaction of Replace.
-type Part struct {
-	Txn Txn
-	// Changes are what it does. What the replaced transactions did and Changes do not name is inherited as it is.
-	Changes []change.Change
-	// Replaces are the transactions in force whose place it takes: those of its target.
-	Replaces []string
-}
 
 // Replace makes transactions that take the place of others, all at one moment: until the last write is done the old
 // ones are in force, and what happens before that takes the new ones back; from then on the old ones are ended. Values
@@ -30,7 +22,7 @@ type Part struct {
 // With parts that exchange CPUs, each may have the other's for the time of the writes between (Result.Took).
 //
 // Errors are those of Apply, and one if a transaction to be replaced is not in force.
-func Replace(ctx context.Context, env Env, parts []Part) (Result, error) {
+func Replace(ctx context.Context, env Env, parts []txn.Part) (Result, error) {
 	r, err := start(ctx, env)
 	if err != nil {
 		return newResult(), err
@@ -50,7 +42,7 @@ func Replace(ctx context.Context, env Env, parts []Part) (Result, error) {
 	}
 	var begun []journal.Begin
 	for i, part := range parts {
-		b, err := r.begin(part.Txn, p.holds[i])
+		b, err := r.begin(part.Purpose, p.holds[i])
 		if err != nil {
 			return *r.res, err
 		}
@@ -80,7 +72,7 @@ func Replace(ctx context.Context, env Env, parts []Part) (Result, error) {
 }
 
 // inherited are what the replaced transactions do to settings that the part does not name.
-func (w world) inherited(s *journal.State, part Part, named []change.Change) ([]change.Change, error) {
+func (w world) inherited(s *journal.State, part txn.Part, named []change.Change) ([]change.Change, error) {
 	have := map[change.Key]bool{}
 	for _, c := range named {
 		have[c.Key()] = true
@@ -141,7 +133,7 @@ func (w world) there(s journal.Setting) (bool, error) {
 }
 
 // outcomes are what came of the transactions that parts replace, one for each part at most.
-func (r *run) outcomes(parts []Part) []*journal.Outcome {
+func (r *run) outcomes(parts []txn.Part) []*journal.Outcome {
 	all := make([]*journal.Outcome, len(parts))
 	for i, part := range parts {
 		for _, id := range part.Replaces {

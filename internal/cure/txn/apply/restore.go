@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/journal"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
@@ -37,7 +38,7 @@ const (
 // stay open. The rest was taken back.
 type NotRestored struct {
 	// Left is what stays in force, and why.
-	Left []Skip
+	Left []txn.Skip
 }
 
 // maxNamed bounds how many settings an error names.
@@ -143,7 +144,7 @@ func (r *run) allInScope(t *journal.Txn) error {
 }
 
 func (r *run) skip(path, file, why string) {
-	r.res.Skipped = append(r.res.Skipped, Skip{Path: path, File: file, Why: why})
+	r.res.Skipped = append(r.res.Skipped, txn.Skip{Path: path, File: file, Why: why})
 }
 
 // release takes transactions back and closes those of which nothing is left. complete is false if something is.

@@ -8,10 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
 	"github.com/unthrottle/unthrottle/internal/kernel/schedpolicy"
+	"github.com/unthrottle/unthrottle/internal/kernel/schedpolicy/schedhost"
 	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
@@ -85,7 +87,7 @@ func hurry(path string) change.Change {
 }
 
 func (s *scene) hurried() error {
-	_, err := Apply(s.t.Context(), s.env, Txn{Target: Target{Path: "/pods/a", Name: "a"}, Remedy: "pin"},
+	_, err := Apply(s.t.Context(), s.env, txn.Purpose{Target: txn.Target{Path: "/pods/a", Name: "a"}, Remedy: "pin"},
 		[]change.Change{cpus("/pods/a", "6-7"), without("/pods/b", "6-7"), without("/pods/c", "6-7"), hurry("/pods/a")})
 	return err
 }
@@ -201,7 +203,7 @@ func TestRealtimeRefused(t *testing.T) {
 	newThreads(s)
 	bad := hurry("/pods/a")
 	bad.File = "thread/x"
-	if _, err := Apply(t.Context(), s.env, Txn{}, []change.Change{bad}); err == nil {
+	if _, err := Apply(t.Context(), s.env, txn.Purpose{}, []change.Change{bad}); err == nil {
 		t.Error("a change of nobody's policy")
 	}
 }
@@ -270,7 +272,7 @@ func TestRealtimeIsInherited(t *testing.T) {
 	f.born(10, 70)
 	delete(f.policies, 12)
 	s.k.Exit(12)
-	_, err = Replace(t.Context(), s.env, []Part{{Txn: Txn{Target: Target{Path: "/pods/a"}, Remedy: "pin"}, Replaces: []string{held[0].ID},
+	_, err = Replace(t.Context(), s.env, []txn.Part{{Purpose: txn.Purpose{Target: txn.Target{Path: "/pods/a"}, Remedy: "pin"}, Replaces: []string{held[0].ID},
 		Changes: []change.Change{cpus("/pods/a", "4-5"), without("/pods/b", "4-5"), without("/pods/c", "4-5")}}})
 	s.must(err)
 	if !f.policies[10].Same(schedpolicy.Realtime) || !f.policies[70].Same(schedpolicy.Realtime) {
@@ -293,9 +295,9 @@ func TestNoRuntimeOnTheRealKernel(t *testing.T) {
 	if text, err := r.h.Read(cgroup.CPU, path, cgroup.FileRTRuntime); err != nil {
 		t.Skipf("this kernel has no groups of real-time threads: %q, %v", text, err)
 	}
-	r.env.Sched = schedpolicy.NewHost("/proc")
+	r.env.Sched = schedhost.New("/proc")
 	before := r.snapshot()
-	_, err := Apply(t.Context(), r.env, Txn{}, []change.Change{hurry(path)})
+	_, err := Apply(t.Context(), r.env, txn.Purpose{}, []change.Change{hurry(path)})
 	if no := new(NotRealtime); !errors.As(err, &no) || !strings.Contains(err.Error(), "cpu.rt_runtime_us is 0") {
 		t.Errorf("%v", err)
 	}
@@ -326,7 +328,7 @@ func TestRealtimeOnTheRealKernel(t *testing.T) {
 	}
 	r := newReal(t, cgroup.V2)
 	path := r.path("/pods/a")
-	r.env.Sched = schedpolicy.NewHost("/proc")
+	r.env.Sched = schedhost.New("/proc")
 	policies := func() map[string]int {
 		all := map[string]int{}
 		tids, err := r.h.Threads(cgroup.CPU, path)
@@ -342,7 +344,7 @@ func TestRealtimeOnTheRealKernel(t *testing.T) {
 	if n < 2 {
 		t.Fatalf("of %v at least a few threads are ordinary", policies())
 	}
-	_, err := Apply(t.Context(), r.env, Txn{Target: Target{Path: path}}, []change.Change{hurry(path)})
+	_, err := Apply(t.Context(), r.env, txn.Purpose{Target: txn.Target{Path: path}}, []change.Change{hurry(path)})
 	r.must(err)
 	if got := policies(); got["rr 1"] < n || got["other"] > 0 {
 		t.Errorf("applied: %v, of %d", got, n)

@@ -7,8 +7,10 @@ import (
 	"io/fs"
 	"testing"
 
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/kernel/systemd/unitprop"
 )
 
 // unitFake is a manager with one unit's properties; it writes the file behind AllowedCPUs as systemd does.
@@ -34,7 +36,7 @@ func (u *unitFake) Set(_ context.Context, _ string, props map[string]string, run
 	}
 	for name, value := range props {
 		u.props[name] = value
-		if name == change.PropertyAllowedCPUs {
+		if name == unitprop.AllowedCPUs {
 			// systemd logs what the kernel refuses and goes on.
 			_ = u.scene.k.Write(cgroup.CPUSet, u.path, cgroup.FileCPUs, value)
 		}
@@ -53,9 +55,9 @@ func TestSystemdProperties(t *testing.T) {
 	u := &unitFake{scene: s, path: "/pods/b", props: map[string]string{"AllowedCPUs": "", "CPUQuotaPerSecUSec": "2000000"}}
 	s.env.Systemd = u
 	before := s.k.Snapshot()
-	first := s.apply(Txn{}, []change.Change{propertyOf("AllowedCPUs", "6-7", change.OpRemoveCPUs),
+	first := s.apply(txn.Purpose{}, []change.Change{propertyOf("AllowedCPUs", "6-7", change.OpRemoveCPUs),
 		propertyOf("CPUQuotaPerSecUSec", "infinity", change.OpSet)})
-	s.apply(Txn{}, []change.Change{propertyOf("AllowedCPUs", "4-5", change.OpRemoveCPUs)})
+	s.apply(txn.Purpose{}, []change.Change{propertyOf("AllowedCPUs", "4-5", change.OpRemoveCPUs)})
 	if u.props["AllowedCPUs"] != "0-3" || u.props["CPUQuotaPerSecUSec"] != "infinity" {
 		t.Errorf("in force: %v", u.props)
 	}
@@ -74,7 +76,7 @@ func TestSystemdUnitGoneOrManagerGone(t *testing.T) {
 	s := newScene(t, cgroup.V1)
 	u := &unitFake{scene: s, path: "/pods/b", props: map[string]string{"CPUQuotaPerSecUSec": "2000000"}}
 	s.env.Systemd = u
-	s.apply(Txn{}, []change.Change{propertyOf("CPUQuotaPerSecUSec", "infinity", change.OpSet)})
+	s.apply(txn.Purpose{}, []change.Change{propertyOf("CPUQuotaPerSecUSec", "infinity", change.OpSet)})
 	s.env.Systemd = nil
 	r, err := Restore(t.Context(), s.env, Selector{})
 	if open, _ := Status(s.env); len(open) != 1 || r.Verdict != VerdictNotRestored || !errors.As(err, new(*NotRestored)) {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
-	"github.com/unthrottle/unthrottle/internal/kernel/systemd"
+	"github.com/unthrottle/unthrottle/internal/kernel/systemd/unitprop"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
@@ -56,7 +56,7 @@ func percent(cpus float64) string {
 
 // unitAgrees refuses to set the quota of a unit whose cgroup has another one by now.
 func (w world) unitAgrees(ctx context.Context, c change.Change) error {
-	if c.File != systemd.CPUQuotaPerSecUSec {
+	if c.File != unitprop.CPUQuotaPerSecUSec {
 		return nil
 	}
 	err := w.compareUnit(ctx, c)
@@ -84,7 +84,7 @@ func (w world) compareUnit(ctx context.Context, c change.Change) error {
 		return err
 	}
 	unit, file := math.Inf(1), math.Inf(1)
-	if text != systemd.Infinity {
+	if text != unitprop.Infinity {
 		us, err := strconv.ParseUint(text, 10, 64)
 		if err != nil {
 			return fmt.Errorf("unit %q: %s is %.40q, no number of microseconds", c.Unit, c.File, text)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/journal"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
@@ -52,7 +53,7 @@ func (r *run) wayBack(ctx context.Context, ids []string) (*wayBack, error) {
 			r.skip(string(s.Path), s.File, v.why)
 		}
 		if v.keepOpen {
-			r.left = append(r.left, Skip{Path: string(s.Path), File: s.File, Why: v.why})
+			r.left = append(r.left, txn.Skip{Path: string(s.Path), File: s.File, Why: v.why})
 		}
 		if v.change != nil {
 			b.changes = append(b.changes, *v.change)

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/journal"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
@@ -45,18 +46,18 @@ func (r *run) writeBack(ctx context.Context, b *wayBack) error {
 }
 
 // putBack does one step, or what comes nearest to it and why.
-func (r *run) putBack(ctx context.Context, txn string, c change.Change) (why string, err error) {
-	err = r.step(ctx, txn, c)
+func (r *run) putBack(ctx context.Context, id string, c change.Change) (why string, err error) {
+	err = r.step(ctx, id, c)
 	if errors.As(err, new(journalFailed)) || !r.cannotClear(c, err) {
 		return "", err
 	}
-	return WhyNotCleared, r.inherit(ctx, txn, c)
+	return WhyNotCleared, r.inherit(ctx, id, c)
 }
 
 // stays leaves a setting in force: its transactions stay open, and a later restore tries again.
 func (r *run) stays(b *wayBack, c change.Change, why string) {
 	r.skip(c.Path, c.File, why)
-	r.left = append(r.left, Skip{Path: c.Path, File: c.File, Why: why})
+	r.left = append(r.left, txn.Skip{Path: c.Path, File: c.File, Why: why})
 	for _, id := range b.owners[c.Key()] {
 		b.left[id] = true
 	}
@@ -76,7 +77,7 @@ func (r *run) cannotClear(c change.Change, err error) bool {
 }
 
 // inherit gives a cgroup whose list cannot be cleared all that its parent has: what an empty list stands for.
-func (r *run) inherit(ctx context.Context, txn string, c change.Change) error {
+func (r *run) inherit(ctx context.Context, id string, c change.Change) error {
 	inForce := cgroup.CPUs
 	if c.File == cgroup.FileMems {
 		inForce = cgroup.Mems
@@ -86,5 +87,5 @@ func (r *run) inherit(ctx context.Context, txn string, c change.Change) error {
 		return err
 	}
 	c.To = all.String()
-	return r.step(ctx, txn, c)
+	return r.step(ctx, id, c)
 }

@@ -1,4 +1,4 @@
-package irq
+package irqhost
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/utils/cpuset"
 
+	"github.com/unthrottle/unthrottle/internal/kernel/irq"
 	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
@@ -18,7 +19,7 @@ func TestInterruptsOfTheKernel(t *testing.T) {
 	}
 	require.Root(t)
 	require.CPUs(t, 2)
-	h := NewHost("/proc")
+	h := New("/proc")
 	all, err := h.Interrupts()
 	if err != nil {
 		t.Fatal(err)
@@ -28,14 +29,14 @@ func TestInterruptsOfTheKernel(t *testing.T) {
 		if i.CPUs.Size() < 2 {
 			continue
 		}
-		file, ids := File(i.Number), i.CPUs.List()
+		file, ids := irq.File(i.Number), i.CPUs.List()
 		last := cpuset.New(ids[len(ids)-1]).String()
 		err := h.Write(file, last)
 		got, readErr := h.Read(file)
 		switch {
 		case readErr != nil:
 			t.Errorf("%s: %v", file, readErr)
-		case errors.Is(err, ErrRefused):
+		case errors.Is(err, irq.ErrRefused):
 			if refused++; got != i.CPUs.String() {
 				t.Errorf("%s: refused, but %s became %s", file, i.CPUs, got)
 			}
@@ -58,17 +59,17 @@ func TestInterruptsOfTheKernel(t *testing.T) {
 	if moved == 0 {
 		t.Error("not one could be moved")
 	}
-	before, err := h.Read(Default)
+	before, err := h.Read(irq.Default)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Write(Default, "0"); err != nil {
+	if err := h.Write(irq.Default, "0"); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := h.Read(Default); got != "0" || err != nil {
+	if got, err := h.Read(irq.Default); got != "0" || err != nil {
 		t.Errorf("the default is %s, %v", got, err)
 	}
-	if err := h.Write(Default, before); err != nil {
+	if err := h.Write(irq.Default, before); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -1,4 +1,4 @@
-package schedpolicy
+package schedhost
 
 import (
 	"errors"
@@ -14,27 +14,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/unthrottle/unthrottle/internal/kernel/procfs"
+	"github.com/unthrottle/unthrottle/internal/kernel/schedpolicy"
 )
-
-// FS is what is read and written of threads. Errors wrap fs.ErrNotExist where the thread is gone.
-type FS interface {
-	Read(tid int) (Policy, error)
-	// Write wraps ErrRefused where this thread may not have it.
-	Write(tid int, p Policy) error
-	// ID is the thread's start time in clock ticks since boot.
-	ID(tid int) (uint64, error)
-	// Bounded tells whether the kernel keeps a part of each CPU from real-time threads.
-	Bounded() (bool, error)
-}
-
-// ErrRefused is the kernel's answer to who may not give a thread this policy.
-var ErrRefused = errors.New("the kernel does not let this thread have that policy (its cgroup has no real-time runtime, or CAP_SYS_NICE is missing)")
 
 // Host is this machine's threads.
 type Host struct{ proc string }
 
-// NewHost takes where proc is mounted.
-func NewHost(proc string) Host { return Host{proc} }
+// New takes where proc is mounted.
+func New(proc string) Host { return Host{proc} }
 
 // The bit of sched_setscheduler's policy (SCHED_RESET_ON_FORK), and of sched_getattr's flags (SCHED_FLAG_RESET_ON_FORK).
 const (
@@ -43,28 +30,28 @@ const (
 )
 
 // Read asks sched_getattr.
-func (Host) Read(tid int) (Policy, error) {
+func (Host) Read(tid int) (schedpolicy.Policy, error) {
 	if tid <= 0 {
-		return Policy{}, fmt.Errorf("thread %d: %w", tid, fs.ErrNotExist)
+		return schedpolicy.Policy{}, fmt.Errorf("thread %d: %w", tid, fs.ErrNotExist)
 	}
 	attr, err := unix.SchedGetAttr(tid, 0)
 	if err != nil {
-		return Policy{}, fmt.Errorf("thread %d: its scheduling policy cannot be read: %w", tid, gone(err))
+		return schedpolicy.Policy{}, fmt.Errorf("thread %d: its scheduling policy cannot be read: %w", tid, gone(err))
 	}
-	p := Policy{Class: "class " + strconv.Itoa(int(attr.Policy)), ResetOnFork: attr.Flags&flagResetOnFork != 0}
-	if int(attr.Policy) < len(classes) && classes[attr.Policy] != "" {
-		p.Class = classes[attr.Policy]
+	p := schedpolicy.Policy{Class: "class " + strconv.Itoa(int(attr.Policy)), ResetOnFork: attr.Flags&flagResetOnFork != 0}
+	if class, known := schedpolicy.Class(int(attr.Policy)); known {
+		p.Class = class
 	}
-	if p.realtime() {
+	if p.HasPriority() {
 		p.Priority = int(attr.Priority)
 	}
 	return p, nil
 }
 
 // Write asks sched_setscheduler.
-func (Host) Write(tid int, p Policy) error {
-	class := number(p.Class)
-	if tid <= 0 || class < 0 || p.Class == "deadline" || p.realtime() != (p.Priority > 0) {
+func (Host) Write(tid int, p schedpolicy.Policy) error {
+	class, known := schedpolicy.ClassNumber(p.Class)
+	if tid <= 0 || !known || p.Class == "deadline" || p.HasPriority() != (p.Priority > 0) {
 		return fmt.Errorf("thread %d cannot be given the policy %q", tid, p)
 	}
 	if p.ResetOnFork {
@@ -84,7 +71,7 @@ func gone(err error) error {
 	case errors.Is(err, unix.ESRCH):
 		return fmt.Errorf("%w: %w", fs.ErrNotExist, err)
 	case errors.Is(err, unix.EPERM):
-		return fmt.Errorf("%w: %w", ErrRefused, err)
+		return fmt.Errorf("%w: %w", schedpolicy.ErrRefused, err)
 	}
 	return err
 }

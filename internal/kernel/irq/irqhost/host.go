@@ -1,4 +1,4 @@
-package irq
+package irqhost
 
 import (
 	"errors"
@@ -12,35 +12,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"k8s.io/utils/cpuset"
-
+	"github.com/unthrottle/unthrottle/internal/kernel/irq"
 	"github.com/unthrottle/unthrottle/topology"
 )
 
-// FS is what is read and written of interrupts; values are CPU lists ("0-3,8") for every file, also where the kernel
-// has a mask. Errors wrap fs.ErrNotExist where the interrupt is gone.
-type FS interface {
-	// Interrupts are all that have a file of their own, by number.
-	Interrupts() ([]Interrupt, error)
-	Read(file string) (string, error)
-	// Write wraps ErrRefused where this interrupt does not take these CPUs.
-	Write(file, list string) error
-	// ID tells one interrupt from a later one under the same number.
-	ID(file string) (uint64, error)
-}
-
-// ErrRefused is the kernel's answer for an interrupt that cannot be moved: a managed one, or one of a CPU itself; or
-// that those CPUs have no room for.
-var ErrRefused = errors.New("the kernel does not let this interrupt be moved (managed, bound to a CPU, or no room there)")
-
-// Interrupt is one line of interrupts and where it may go.
-type Interrupt struct {
-	Number int
-	CPUs   cpuset.CPUSet
-}
-
-// MaxInterrupts bounds how many are looked at.
-const MaxInterrupts = 1 << 14
+// maxInterrupts bounds how many are looked at.
+const maxInterrupts = 1 << 14
 
 // maxText bounds one file.
 const maxText = 1 << 16
@@ -48,26 +25,26 @@ const maxText = 1 << 16
 // Host is a machine's /proc/irq.
 type Host struct{ dir string }
 
-// NewHost takes where proc is mounted.
-func NewHost(proc string) Host { return Host{filepath.Join(proc, "irq")} }
+// New takes where proc is mounted.
+func New(proc string) Host { return Host{filepath.Join(proc, "irq")} }
 
 // Interrupts lists them; those that end meanwhile, and those without an affinity (no SMP support in their chip), are
 // left out.
-func (h Host) Interrupts() ([]Interrupt, error) {
+func (h Host) Interrupts() ([]irq.Interrupt, error) {
 	entries, err := os.ReadDir(h.dir)
 	if err != nil {
 		return nil, fmt.Errorf("interrupts: %w", err)
 	}
-	var all []Interrupt
+	var all []irq.Interrupt
 	for _, e := range entries {
-		n, ok := number(e.Name())
+		n, ok := irq.Number(e.Name())
 		if !ok {
 			continue
 		}
-		if len(all) == MaxInterrupts {
-			return nil, fmt.Errorf("%s: more than %d interrupts", h.dir, MaxInterrupts)
+		if len(all) == maxInterrupts {
+			return nil, fmt.Errorf("%s: more than %d interrupts", h.dir, maxInterrupts)
 		}
-		text, err := h.Read(File(n))
+		text, err := h.Read(irq.File(n))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -76,11 +53,11 @@ func (h Host) Interrupts() ([]Interrupt, error) {
 		}
 		set, err := topology.ParseList(text)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", h.path(File(n)), err)
+			return nil, fmt.Errorf("%s: %w", h.path(irq.File(n)), err)
 		}
-		all = append(all, Interrupt{Number: n, CPUs: set})
+		all = append(all, irq.Interrupt{Number: n, CPUs: set})
 	}
-	slices.SortFunc(all, func(a, b Interrupt) int { return a.Number - b.Number })
+	slices.SortFunc(all, func(a, b irq.Interrupt) int { return a.Number - b.Number })
 	return all, nil
 }
 
@@ -88,7 +65,7 @@ func (h Host) path(file string) string { return filepath.Join(h.dir, file) }
 
 // open opens a file that IsFile knows.
 func (h Host) open(file string, flag int) (*os.File, error) {
-	if !IsFile(file) {
+	if !irq.IsFile(file) {
 		return nil, fmt.Errorf("%.80q is no file of an interrupt's CPUs", file)
 	}
 	return os.OpenFile(h.path(file), flag, 0)
@@ -105,7 +82,7 @@ func (h Host) Read(file string) (string, error) {
 	if err != nil {
 		return "", gone(err)
 	}
-	set, err := list(file, string(text))
+	set, err := irq.List(file, string(text))
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", h.path(file), err)
 	}
@@ -122,8 +99,8 @@ func (h Host) Write(file, text string) error {
 		return fmt.Errorf("%.80s: an interrupt needs a CPU", file)
 	}
 	value := set.String()
-	if file == Default {
-		value = FormatMask(set)
+	if file == irq.Default {
+		value = irq.FormatMask(set)
 	}
 	f, err := h.open(file, os.O_WRONLY|os.O_TRUNC)
 	if err != nil {
@@ -135,7 +112,7 @@ func (h Host) Write(file, text string) error {
 
 // ID is the inode of the file: proc makes a new one for each interrupt that is set up.
 func (h Host) ID(file string) (uint64, error) {
-	if !IsFile(file) {
+	if !irq.IsFile(file) {
 		return 0, fmt.Errorf("%.80q is no file of an interrupt's CPUs", file)
 	}
 	info, err := os.Stat(h.path(file))
@@ -161,7 +138,7 @@ func gone(err error) error {
 func refused(err error) error {
 	for _, errno := range []error{unix.EIO, unix.EPERM, unix.EINVAL, unix.ENOSPC} {
 		if errors.Is(err, errno) {
-			return fmt.Errorf("%w: %w", ErrRefused, err)
+			return fmt.Errorf("%w: %w", irq.ErrRefused, err)
 		}
 	}
 	return err

@@ -1,4 +1,4 @@
-package irq
+package irqhost
 
 import (
 	"errors"
@@ -9,10 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
-	"k8s.io/utils/cpuset"
-	"pgregory.net/rapid"
 
-	"github.com/unthrottle/unthrottle/topology"
+	"github.com/unthrottle/unthrottle/internal/kernel/irq"
 )
 
 // tree is a fake /proc with two interrupts and what else lies beside them.
@@ -31,7 +29,7 @@ func tree(t *testing.T) (proc string, h Host) {
 			t.Fatal(err)
 		}
 	}
-	return proc, NewHost(proc)
+	return proc, New(proc)
 }
 
 func TestHost(t *testing.T) {
@@ -43,11 +41,11 @@ func TestHost(t *testing.T) {
 	if got := fmt.Sprint(all); got != "[{7 0-3} {12 2}]" {
 		t.Errorf("interrupts %s", got)
 	}
-	if got, err := h.Read(Default); got != "0-3,32-33" || err != nil {
+	if got, err := h.Read(irq.Default); got != "0-3,32-33" || err != nil {
 		t.Errorf("default %q, %v", got, err)
 	}
 	for _, c := range []struct{ file, list, text string }{
-		{File(7), "1,2,3", "1-3\n"}, {Default, "0,32", "1,00000001\n"},
+		{irq.File(7), "1,2,3", "1-3\n"}, {irq.Default, "0,32", "1,00000001\n"},
 	} {
 		if err := h.Write(c.file, c.list); err != nil {
 			t.Fatal(err)
@@ -56,10 +54,10 @@ func TestHost(t *testing.T) {
 			t.Errorf("%s holds %q, want %q", c.file, got, c.text)
 		}
 	}
-	if err := h.Write(File(7), ""); err == nil {
+	if err := h.Write(irq.File(7), ""); err == nil {
 		t.Error("an interrupt was left without a CPU")
 	}
-	if _, err := h.Read(File(99)); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := h.Read(irq.File(99)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("an interrupt that is not there: %v", err)
 	}
 	for _, bad := range []string{"../../etc/passwd", "7/smp_affinity", "7/../12/smp_affinity_list", "007/smp_affinity_list", ""} {
@@ -70,8 +68,8 @@ func TestHost(t *testing.T) {
 			t.Errorf("%q was written", bad)
 		}
 	}
-	a, _ := h.ID(File(7))
-	b, _ := h.ID(File(12))
+	a, _ := h.ID(irq.File(7))
+	b, _ := h.ID(irq.File(12))
 	if a == b || a == 0 {
 		t.Errorf("ids %d and %d", a, b)
 	}
@@ -80,21 +78,11 @@ func TestHost(t *testing.T) {
 func TestRefused(t *testing.T) {
 	for _, errno := range []error{unix.EIO, unix.EPERM, unix.EINVAL, unix.ENOSPC} {
 		err := refused(&fs.PathError{Op: "write", Path: "x", Err: errno})
-		if !errors.Is(err, ErrRefused) || !errors.Is(err, errno) {
+		if !errors.Is(err, irq.ErrRefused) || !errors.Is(err, errno) {
 			t.Errorf("%v: %v", errno, err)
 		}
 	}
-	if errors.Is(refused(unix.EACCES), ErrRefused) || refused(nil) != nil {
+	if errors.Is(refused(unix.EACCES), irq.ErrRefused) || refused(nil) != nil {
 		t.Error("a missing right is no refusal by the interrupt, and neither is success")
 	}
-}
-
-func TestMaskRoundTrip(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		set := cpuset.New(rapid.SliceOf(rapid.IntRange(0, 1100)).Draw(t, "cpus")...)
-		back, err := topology.ParseMask(FormatMask(set))
-		if err != nil || !back.Equals(set) {
-			t.Fatalf("%s became %s, %v", set, back, err)
-		}
-	})
 }

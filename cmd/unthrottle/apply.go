@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate/gather"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
@@ -84,7 +85,7 @@ func (f *remedyFlags) request(cmd *cobra.Command) (remedy.Request, error) {
 		return r, err
 	}
 	if f.irqs {
-		found, err := remedy.ReadInterrupts(irqhost.New("/proc"), os.DirFS("/"))
+		found, err := gather.Interrupts(irqhost.New("/proc"), os.DirFS("/"))
 		if err != nil {
 			return r, fmt.Errorf("--irqs: %w", err)
 		}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/clock"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/rebalance"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
@@ -88,10 +89,10 @@ type defragmenter struct {
 	reserve *cpuset.CPUSet
 }
 
-func (d *defragmenter) facts(ctx context.Context) (remedy.Facts, error) {
+func (d *defragmenter) facts(ctx context.Context) (hoststate.Facts, error) {
 	all, err := list(d.h, "")
 	if err != nil {
-		return remedy.Facts{}, err
+		return hoststate.Facts{}, err
 	}
 	return d.w.facts(ctx, d.h, d.env, all, nil)
 }
@@ -116,7 +117,10 @@ func (d *defragmenter) run(ctx context.Context, plan bool, maxMoves int, pause t
 	for _, held := range facts.Held {
 		names[held.Target] = held.Name
 	}
-	state := facts.State(d.reserve, rebalance.Stays(d.env.FS, d.env.Proc, facts.Held))
+	state, err := remedy.State(facts, d.reserve, rebalance.Stays(d.env.FS, d.env.Proc, facts.Held))
+	if err != nil {
+		return out, err
+	}
 	node, _, err := placement.NewNode(state)
 	if err != nil {
 		return out, err
@@ -143,8 +147,10 @@ func (d *defragmenter) run(ctx context.Context, plan bool, maxMoves int, pause t
 		}
 	}
 	if now, nowErr := d.facts(ctx); nowErr == nil {
-		if node, _, nodeErr := placement.NewNode(now.State(d.reserve, nil)); nodeErr == nil {
-			out.After = report.QualityOf(node.Score())
+		if state, stateErr := remedy.State(now, d.reserve, nil); stateErr == nil {
+			if node, _, nodeErr := placement.NewNode(state); nodeErr == nil {
+				out.After = report.QualityOf(node.Score())
+			}
 		}
 	}
 	return out, err

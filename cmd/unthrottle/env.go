@@ -12,7 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/unthrottle/unthrottle/internal/container"
-	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate/gather"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/irq/irqhost"
@@ -124,28 +125,28 @@ func callingUser() string {
 
 // facts gathers what a plan rests on. used is the CPU use by path where it is
 // known; the rest is measured for a second.
-func (f *writeFlags) facts(ctx context.Context, h *cgroup.Host, env apply.Env, all []container.Container, used map[string]float64) (remedy.Facts, error) {
+func (f *writeFlags) facts(ctx context.Context, h *cgroup.Host, env apply.Env, all []container.Container, used map[string]float64) (hoststate.Facts, error) {
 	named := env.Scope
 	if f.liftBelow != "" {
 		var err error
 		if named, err = cgroup.CleanPath(h, f.liftBelow); err != nil {
-			return remedy.Facts{}, fmt.Errorf("--lift-below %s: %w", f.liftBelow, err)
+			return hoststate.Facts{}, fmt.Errorf("--lift-below %s: %w", f.liftBelow, err)
 		}
 	}
 	held, err := apply.Status(env)
 	if err != nil {
-		return remedy.Facts{}, err
+		return hoststate.Facts{}, err
 	}
 	drift, err := apply.Drift(env)
 	if err != nil {
-		return remedy.Facts{}, err
+		return hoststate.Facts{}, err
 	}
-	o := remedy.Options{
+	o := gather.Options{
 		Root: os.DirFS("/"), Held: held, Drift: drift, Scope: env.Scope, Named: named, Used: used, Window: time.Second,
 		IRQ: env.IRQ,
 	}
 	if env.Systemd != nil {
 		o.Systemd = env.Systemd
 	}
-	return remedy.Gather(ctx, h, all, o)
+	return gather.Host(ctx, h, all, o)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/txn"
@@ -125,7 +126,7 @@ func (a *agent) fix(ctx context.Context, f finding, held []txn.InForce) error {
 	wish.Request.LentLater = second && latencies == nil
 	env, online := a.Fix(latencies), 0
 	gather := env.Facts
-	env.Facts = func(ctx context.Context, all []container.Container, used map[string]float64) (remedy.Facts, error) {
+	env.Facts = func(ctx context.Context, all []container.Container, used map[string]float64) (hoststate.Facts, error) {
 		facts, err := gather(ctx, all, used)
 		online = facts.Machine.Online().Size()
 		return facts, err

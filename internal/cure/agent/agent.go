@@ -14,8 +14,8 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
-	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
@@ -33,11 +33,11 @@ type Config struct {
 	// List finds the containers, Facts what plans rest on (used: CPU use by
 	// path where known; nil: not needed).
 	List  func() ([]container.Container, error)
-	Facts func(ctx context.Context, all []container.Container, used map[string]float64) (remedy.Facts, error)
+	Facts func(ctx context.Context, all []container.Container, used map[string]float64) (hoststate.Facts, error)
 	// Latencies makes a latency source of a rule's command.
 	Latencies func(command string) func(context.Context) ([]float64, error)
 	// Interrupts looks at the host's, for rules with irqs.
-	Interrupts func() (remedy.Interrupts, error)
+	Interrupts func() (hoststate.Interrupts, error)
 	// Untrusted says why commands from the configuration must not be run; "":
 	// they may.
 	Untrusted string

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/txn"
@@ -20,7 +21,7 @@ func (a *agent) chores(ctx context.Context) {
 	a.count(held)
 	if len(held) == 0 {
 		a.placer.figures.none()
-		a.placer.forget(remedy.Facts{}, time.Now())
+		a.placer.forget(hoststate.Facts{}, time.Now())
 		return
 	}
 	all, err := a.List()
@@ -34,8 +35,13 @@ func (a *agent) chores(ctx context.Context) {
 		a.Log.Warn("what is in force cannot be looked after", "error", err)
 		return
 	}
+	chores, err := remedy.Upkeep(facts)
+	if err != nil {
+		a.Log.Error("what is in force cannot be looked after", "error", err)
+		return
+	}
 	acted := false
-	for _, c := range remedy.Upkeep(facts) {
+	for _, c := range chores {
 		acted = acted || c.Gone || len(c.Plan.Changes) > 0
 		if a.Rules.Mode == policy.Apply {
 			a.chore(ctx, c)

@@ -168,7 +168,10 @@ func (a *agent) withhold(ctx context.Context, lend remedy.Lend) error {
 	if err != nil {
 		return err
 	}
-	plan := remedy.Withhold(facts, lend.ID)
+	plan, err := remedy.Withhold(facts, lend.ID)
+	if err != nil {
+		return err
+	}
 	if len(plan.Changes) == 0 {
 		return nil // nobody has it by now; the next round sees that
 	}

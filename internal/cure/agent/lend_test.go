@@ -14,6 +14,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
@@ -161,9 +162,9 @@ func TestAgentMovesInterruptsByRule(t *testing.T) {
 		devices := interrupts{irq.Default: "0-7", irq.File(24): "0-7"}
 		before := maps.Clone(devices)
 		p.Env.IRQ = devices
-		p.Interrupts = func() (remedy.Interrupts, error) {
+		p.Interrupts = func() (hoststate.Interrupts, error) {
 			all := cpuset.New(0, 1, 2, 3, 4, 5, 6, 7)
-			return remedy.Interrupts{All: []irq.Interrupt{{Number: 24, CPUs: all}}, Default: all}, nil
+			return hoststate.Interrupts{All: []irq.Interrupt{{Number: 24, CPUs: all}}, Default: all}, nil
 		}
 		p.Latencies = func(string) func(context.Context) ([]float64, error) {
 			asked := 0

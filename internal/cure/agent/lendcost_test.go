@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate/gather"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
@@ -107,7 +108,7 @@ func (b *beside) secondary() {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	f, err := remedy.Gather(b.t.Context(), b.Host, all, remedy.Options{Root: os.DirFS("/"), Scope: b.Top, Named: b.Top})
+	f, err := gather.Host(b.t.Context(), b.Host, all, gather.Options{Root: os.DirFS("/"), Scope: b.Top, Named: b.Top})
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/clock"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/rebalance"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
@@ -41,9 +42,13 @@ type placer struct {
 // place judges where containers are, and, where the rules allow, moves them:
 // first what others changed is set again, then who cannot stay where it is goes
 // where it belongs, then crossings are repaired and narrowed ones spread.
-func (a *agent) place(ctx context.Context, facts remedy.Facts, now time.Time) {
+func (a *agent) place(ctx context.Context, facts hoststate.Facts, now time.Time) {
 	p := &a.placer
-	state := facts.State(nil, rebalance.Stays(a.Env.FS, a.Env.Proc, facts.Held))
+	state, err := remedy.State(facts, nil, rebalance.Stays(a.Env.FS, a.Env.Proc, facts.Held))
+	if err != nil {
+		a.Log.Error("the placement cannot be judged", "error", err)
+		return
+	}
 	node, refused, err := placement.NewNode(state)
 	if err != nil {
 		a.Log.Warn("the placement cannot be judged", "error", err)
@@ -74,10 +79,10 @@ func (a *agent) place(ctx context.Context, facts remedy.Facts, now time.Time) {
 		return
 	}
 	p.moves -= float64(len(moves))
-	done, err := rebalance.Run(ctx, rebalance.Env{Apply: a.Env, Wait: clock.Sleep, Pager: rebalance.HostPager{}, Facts: func(ctx context.Context) (remedy.Facts, error) {
+	done, err := rebalance.Run(ctx, rebalance.Env{Apply: a.Env, Wait: clock.Sleep, Pager: rebalance.HostPager{}, Facts: func(ctx context.Context) (hoststate.Facts, error) {
 		all, err := a.List()
 		if err != nil {
-			return remedy.Facts{}, err
+			return hoststate.Facts{}, err
 		}
 		return a.Facts(ctx, all, map[string]float64{})
 	}}, rebalance.Options{Moves: moves})
@@ -117,7 +122,7 @@ func firstRepair(moves []placement.Move) []placement.Move {
 
 // spread is the move of one narrowed container, where that was worth it for some
 // time.
-func (p *placer) spread(facts remedy.Facts) []placement.Move {
+func (p *placer) spread(facts hoststate.Facts) []placement.Move {
 	worth := map[string]int{}
 	var moves []placement.Move
 	for _, h := range facts.Held {
@@ -137,7 +142,7 @@ func (p *placer) spread(facts remedy.Facts) []placement.Move {
 // repel sets again what others changed of our containers' CPUs. After MaxFights
 // times it yields: two that write the same files for ever help nobody. It tells
 // whether anything was written.
-func (a *agent) repel(ctx context.Context, facts remedy.Facts, now time.Time) bool {
+func (a *agent) repel(ctx context.Context, facts hoststate.Facts, now time.Time) bool {
 	p := &a.placer
 	p.forget(facts, now)
 	var ids []string
@@ -176,12 +181,12 @@ func (a *agent) repel(ctx context.Context, facts remedy.Facts, now time.Time) bo
 }
 
 // forget drops old fights, and what is known of containers that are gone.
-func (p *placer) forget(facts remedy.Facts, now time.Time) {
+func (p *placer) forget(facts hoststate.Facts, now time.Time) {
 	if p.fights == nil {
 		p.fights, p.yielded = map[string][]time.Time{}, map[string]bool{}
 	}
 	for target, times := range p.fights {
-		_, ours := facts.Placing(target)
+		_, ours := remedy.Placing(facts, target)
 		for len(times) > 0 && now.Sub(times[0]) >= fightMemory && !p.yielded[target] {
 			times = times[1:]
 		}

@@ -15,6 +15,8 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate/gather"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/txn"
@@ -62,7 +64,7 @@ func newPlacing(t *testing.T, containers int) *placing {
 		Env:   apply.Env{FS: p.k, StateDir: t.TempDir(), BootID: "boot", By: "test", Proc: p},
 		Log:   slog.New(slog.NewTextHandler(&p.log, nil)),
 		List:  func() ([]container.Container, error) { return p.all, nil },
-		Facts: func(ctx context.Context, all []container.Container, _ map[string]float64) (remedy.Facts, error) {
+		Facts: func(ctx context.Context, all []container.Container, _ map[string]float64) (hoststate.Facts, error) {
 			return p.facts(), nil
 		},
 	}}
@@ -85,13 +87,13 @@ func (p *placing) make(path string) {
 	p.must(p.k.Write(cgroup.CPUSet, path, cgroup.FileMems, "0"))
 }
 
-func (p *placing) facts() remedy.Facts {
+func (p *placing) facts() hoststate.Facts {
 	p.t.Helper()
 	held, err := apply.Status(p.Env)
 	p.must(err)
 	drift, err := apply.Drift(p.Env)
 	p.must(err)
-	f, err := remedy.GatherFrom(p.t.Context(), p.k, false, p.all, remedy.Options{Root: p.root, Held: held, Drift: drift, Used: p.used})
+	f, err := gather.From(p.t.Context(), p.k, false, p.all, gather.Options{Root: p.root, Held: held, Drift: drift, Used: p.used})
 	p.must(err)
 	f.Load = p.load
 	return f

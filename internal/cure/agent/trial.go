@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/verdict"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 )
 
@@ -132,8 +132,8 @@ func (t *trial) round(l look, now time.Time) order {
 		return t.take()
 	}
 	t.without = append(t.without, use)
-	verdict := remedy.Judge(remedy.Evidence{Quantile: l.quantile, Before: l.ask(), After: t.lent}).Verdict
-	t.slower = append(t.slower, verdict == remedy.Worse)
+	judged := verdict.Judge(verdict.Evidence{Quantile: l.quantile, Before: l.ask(), After: t.lent})
+	t.slower = append(t.slower, judged.Verdict == verdict.Worse)
 	switch {
 	case !t.usesLess() && slices.Contains(t.slower, false):
 		t.running, t.next = false, now.Add(trialInterval)

@@ -7,10 +7,12 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/cure/verdict"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 )
 
@@ -21,7 +23,7 @@ type Env struct {
 	Observe func(ctx context.Context, all []container.Container, window time.Duration) ([]observe.Observation, error)
 	// Facts gathers what a plan rests on; used is the CPU use by path as just
 	// observed.
-	Facts func(ctx context.Context, all []container.Container, used map[string]float64) (remedy.Facts, error)
+	Facts func(ctx context.Context, all []container.Container, used map[string]float64) (hoststate.Facts, error)
 	// Latencies gives the user's own latencies in ms; nil: there is no source.
 	Latencies func(ctx context.Context) ([]float64, error)
 	// Wait waits between applying and looking again.
@@ -83,7 +85,7 @@ type Result struct {
 	After         *txn.Figures `json:"after"`
 	WindowSeconds float64      `json:"window_seconds"`
 	// Judgement has the latencies' quantiles and the neighbours' figures.
-	Judgement *remedy.Judgement `json:"judgement"`
+	Judgement *verdict.Judgement `json:"judgement"`
 	// StoppedAbove: as last seen, the container is stopped above the bound.
 	StoppedAbove bool `json:"stopped_above_bound"`
 }
@@ -144,7 +146,7 @@ type run struct {
 	o         Options
 	res       Result
 	plan      remedy.Plan
-	neighbour map[string]remedy.Observed
+	neighbour map[string]hoststate.Observed
 	before    []float64
 	noFinding bool
 }
@@ -213,23 +215,23 @@ func (r *run) decide(ctx context.Context) error {
 	r.res.Verdict = j.Verdict
 	if r.o.Plain {
 		// Whoever lends CPUs did not ask for this, and must not pay for it.
-		if len(r.plan.Lenders) > 0 && (j.Verdict == remedy.Worse || len(j.Harmed) > 0) {
+		if len(r.plan.Lenders) > 0 && (j.Verdict == verdict.Worse || len(j.Harmed) > 0) {
 			return r.undo(ctx, fmt.Sprintf("who lends it CPUs got worse: %.400q (%s)", j.Harmed, j.Why))
 		}
 		// An objective that a secondary is given is that of others, too.
-		if r.plan.Remedy == remedy.Secondary && j.Verdict == remedy.Worse {
+		if r.plan.Remedy == remedy.Secondary && j.Verdict == verdict.Worse {
 			return r.undo(ctx, j.Verdict+": "+j.Why)
 		}
 		return nil
 	}
 	switch {
-	case j.Verdict == remedy.Worse, j.Verdict == remedy.NoChange:
+	case j.Verdict == verdict.Worse, j.Verdict == verdict.NoChange:
 		return r.undo(ctx, j.Verdict+": "+j.Why)
 	case len(j.Harmed) > 0:
 		return r.undo(ctx, fmt.Sprintf("containers whose CPUs shrank or are lent are stopped longer or use less than before: %.400q", j.Harmed))
-	case j.Verdict == remedy.Unverified && r.noEffect():
+	case j.Verdict == verdict.Unverified && r.noEffect():
 		return r.undo(ctx, "it is stopped as long as before")
-	case j.Verdict == remedy.Better:
+	case j.Verdict == verdict.Better:
 		return nil
 	}
 	keep, err := r.agree("the effect is unverified (" + j.Why + "): keep it?")

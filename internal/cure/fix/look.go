@@ -7,10 +7,12 @@ import (
 	"slices"
 
 	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/cure/verdict"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
@@ -24,7 +26,7 @@ func (r *run) propose(ctx context.Context) error {
 		return err
 	}
 	used := map[string]float64{}
-	r.neighbour = map[string]remedy.Observed{}
+	r.neighbour = map[string]hoststate.Observed{}
 	var own *observe.Observation
 	for i := range seen {
 		path := seen[i].Container.Group.Path
@@ -71,7 +73,7 @@ func (r *run) propose(ctx context.Context) error {
 	return nil
 }
 
-func (r *run) proposal(own observe.Observation, facts remedy.Facts) (policy.Proposal, error) {
+func (r *run) proposal(own observe.Observation, facts hoststate.Facts) (policy.Proposal, error) {
 	if !r.o.Plain {
 		return policy.Propose(own, facts, r.o.Wish)
 	}
@@ -94,7 +96,7 @@ func (r *run) above(f *txn.Figures) bool {
 	return f != nil && f.StoppedPerSecondHigh != nil && *f.StoppedPerSecondHigh > bound
 }
 
-func figures(o remedy.Observed) *txn.Figures {
+func figures(o hoststate.Observed) *txn.Figures {
 	return &txn.Figures{StoppedPerSecondLow: o.StoppedLow, StoppedPerSecondHigh: o.StoppedHigh, UsedCPUs: o.UsedCPUs}
 }
 
@@ -109,7 +111,7 @@ func (r *run) latenciesBefore(ctx context.Context) error {
 	if err == nil && len(r.before) == 0 {
 		err = errors.New("the latency source printed nothing")
 	}
-	quantile, enough := remedy.Quantile(r.before, r.o.Objective.Quantile)
+	quantile, enough := verdict.Quantile(r.before, r.o.Objective.Quantile)
 	switch {
 	case err != nil:
 	case !enough:
@@ -128,7 +130,7 @@ func (r *run) judge(ctx context.Context) error {
 	if err := r.env.Wait(ctx, r.o.Settle); err != nil {
 		return err
 	}
-	evidence := remedy.Evidence{Quantile: r.o.Objective.Quantile, Before: r.before}
+	evidence := verdict.Evidence{Quantile: r.o.Objective.Quantile, Before: r.before}
 	if r.env.Latencies != nil {
 		r.say("asking the latency source, after")
 		var err error
@@ -147,10 +149,10 @@ func (r *run) judge(ctx context.Context) error {
 			r.res.After = figures(policy.Observed(seen[i]))
 			continue
 		}
-		evidence.Neighbours = append(evidence.Neighbours, remedy.Neighbour{Name: seen[i].Container.Name,
+		evidence.Neighbours = append(evidence.Neighbours, verdict.Neighbour{Name: seen[i].Container.Name,
 			Before: r.neighbour[path], After: policy.Observed(seen[i]), Lends: slices.Contains(r.plan.Lenders, path)})
 	}
-	j := remedy.Judge(evidence)
+	j := verdict.Judge(evidence)
 	r.res.Judgement = &j
 	if len(evidence.Before) > 0 {
 		r.latencyFigures(j)
@@ -161,10 +163,10 @@ func (r *run) judge(ctx context.Context) error {
 
 // latencyFigures puts the quantiles beside the counters' figures, where they
 // have a place there.
-func (r *run) latencyFigures(j remedy.Judgement) {
+func (r *run) latencyFigures(j verdict.Judgement) {
 	for _, side := range []struct {
 		to   *txn.Figures
-		from *remedy.Spread
+		from *verdict.Spread
 	}{{r.res.Before, j.Before}, {r.res.After, j.After}} {
 		if side.to == nil || side.from == nil {
 			continue

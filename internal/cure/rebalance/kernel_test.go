@@ -9,6 +9,8 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate/gather"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
@@ -57,20 +59,20 @@ func (r *real) env() apply.Env {
 	return apply.Env{FS: r.Host, StateDir: r.StateDir, BootID: "test", By: "test", Scope: r.Top, Proc: apply.NewProc("/proc")}
 }
 
-func (r *real) facts(context.Context) (remedy.Facts, error) {
+func (r *real) facts(context.Context) (hoststate.Facts, error) {
 	all, err := container.List(r.Host, container.Options{})
 	if err != nil {
-		return remedy.Facts{}, err
+		return hoststate.Facts{}, err
 	}
 	held, err := apply.Status(r.env())
 	if err != nil {
-		return remedy.Facts{}, err
+		return hoststate.Facts{}, err
 	}
 	drift, err := apply.Drift(r.env())
 	if err != nil {
-		return remedy.Facts{}, err
+		return hoststate.Facts{}, err
 	}
-	return remedy.Gather(r.t.Context(), r.Host, all, remedy.Options{Root: os.DirFS("/"), Held: held, Drift: drift, Scope: r.Top})
+	return gather.Host(r.t.Context(), r.Host, all, gather.Options{Root: os.DirFS("/"), Held: held, Drift: drift, Scope: r.Top})
 }
 
 // give applies a remedy to one container and moves it to the CPUs.
@@ -89,7 +91,7 @@ func (r *real) give(i int, request remedy.Request, to cpuset.CPUSet) {
 	r.must(err)
 	f, err = r.facts(r.t.Context())
 	r.must(err)
-	if h, _ := f.Placing(r.paths[i]); remedy.Placed(h).Equals(to) {
+	if h, _ := remedy.Placing(f, r.paths[i]); remedy.Placed(h).Equals(to) {
 		return
 	}
 	move, err := remedy.MoveTo(f, done.ID, to)
@@ -165,7 +167,9 @@ func TestRepairOnTheKernel(t *testing.T) {
 	if stays[r.paths[2]] == "" || len(stays) != 1 {
 		t.Errorf("stays: %v", stays)
 	}
-	moves, err := placement.Defrag(f.State(nil, stays), placement.Budget{Moves: 8})
+	state, err := remedy.State(f, nil, stays)
+	r.must(err)
+	moves, err := placement.Defrag(state, placement.Budget{Moves: 8})
 	r.must(err)
 	t.Logf("planned %+v", moves)
 	done, err := Run(t.Context(), r.mover(), Options{Moves: moves})

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/utils/cpuset"
 
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
@@ -61,7 +62,7 @@ func Follow(ctx context.Context, env Env, pager Pager, target string) (Followed,
 	if err != nil {
 		return out, err
 	}
-	h, _ := facts.Placing(target)
+	h, _ := remedy.Placing(facts, target)
 	plan, err := remedy.WidenMems(facts, target, remedy.Placed(h))
 	if err != nil {
 		return out, err
@@ -93,7 +94,7 @@ func Follow(ctx context.Context, env Env, pager Pager, target string) (Followed,
 }
 
 // widen lets a container use the memory of the nodes of CPUs as well.
-func widen(ctx context.Context, env Env, facts remedy.Facts, target string, at cpuset.CPUSet) error {
+func widen(ctx context.Context, env Env, facts hoststate.Facts, target string, at cpuset.CPUSet) error {
 	plan, err := remedy.WidenMems(facts, target, at)
 	if err == nil && len(plan.Changes) > 0 {
 		_, err = apply.Replace(ctx, env.Apply, []txn.Part{plan.Part()})

@@ -12,6 +12,8 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate/gather"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
@@ -152,20 +154,20 @@ func (*host) AllProcesses() (bool, error)               { return true, nil }
 func (*host) Threads(pid int) ([]int, error)            { return []int{pid}, nil }
 func (*host) wait(context.Context, time.Duration) error { return nil }
 
-func (h *host) facts() remedy.Facts {
+func (h *host) facts() hoststate.Facts {
 	h.t.Helper()
 	held, err := apply.Status(h.env())
 	h.must(err)
 	drift, err := apply.Drift(h.env())
 	h.must(err)
-	f, err := remedy.GatherFrom(context.Background(), h.k, h.v == cgroup.V2, h.containers, remedy.Options{Root: h.root, Held: held, Drift: drift})
+	f, err := gather.From(context.Background(), h.k, h.v == cgroup.V2, h.containers, gather.Options{Root: h.root, Held: held, Drift: drift})
 	h.must(err)
 	return f
 }
 
 func (h *host) held(i int) txn.InForce {
 	h.t.Helper()
-	held, ok := h.facts().Placing(h.containers[i].Group.Path)
+	held, ok := remedy.Placing(h.facts(), h.containers[i].Group.Path)
 	if !ok {
 		h.t.Fatalf("nothing is in force for %d", i)
 	}
@@ -173,14 +175,16 @@ func (h *host) held(i int) txn.InForce {
 }
 
 func (h *host) mover() Env {
-	return Env{Apply: h.env(), Wait: h.wait, Facts: func(context.Context) (remedy.Facts, error) { return h.facts(), nil }}
+	return Env{Apply: h.env(), Wait: h.wait, Facts: func(context.Context) (hoststate.Facts, error) { return h.facts(), nil }}
 }
 
 // planned are the moves that repair the host.
 func (h *host) planned() []placement.Move {
 	h.t.Helper()
 	f := h.facts()
-	moves, err := placement.Defrag(f.State(nil, Stays(h.k, h, f.Held)), placement.Budget{Moves: 10})
+	state, err := remedy.State(f, nil, Stays(h.k, h, f.Held))
+	h.must(err)
+	moves, err := placement.Defrag(state, placement.Budget{Moves: 10})
 	h.must(err)
 	return moves
 }

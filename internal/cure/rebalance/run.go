@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/utils/cpuset"
 
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
@@ -26,7 +27,7 @@ const DefaultPause = time.Second
 type Env struct {
 	Apply apply.Env
 	// Facts looks at the host.
-	Facts func(ctx context.Context) (remedy.Facts, error)
+	Facts func(ctx context.Context) (hoststate.Facts, error)
 	// Wait waits between moves.
 	Wait func(ctx context.Context, d time.Duration) error
 	// Pager moves the memory of containers that asked for it after their CPUs;
@@ -118,7 +119,7 @@ func (r *runner) step(ctx context.Context, moves []placement.Move) error {
 	held := make([]txn.InForce, len(moves))
 	var ids []string
 	for i, m := range moves {
-		h, ok := facts.Placing(m.Container)
+		h, ok := remedy.Placing(facts, m.Container)
 		if !ok {
 			return errors.New("nothing of ours is in force for it any more: plan again")
 		}
@@ -199,7 +200,7 @@ func (r *runner) step(ctx context.Context, moves []placement.Move) error {
 
 // mayOverlap refuses an exchange that could take too long, or that the kernel
 // forbids: exclusive cpusets of v1 and partitions of v2 may not overlap.
-func (r *runner) mayOverlap(facts remedy.Facts, held []txn.InForce, writes int) error {
+func (r *runner) mayOverlap(facts hoststate.Facts, held []txn.InForce, writes int) error {
 	for _, h := range held {
 		s := facts.Sets[remedy.CPUSetOf(h)]
 		if s.Exclusive || s.InPartition() || !s.ExclusiveCPUs.IsEmpty() {

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/utils/cpuset"
 
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/placement"
@@ -41,8 +42,8 @@ func (p *planner) choose(home home, n int) (chosen, error) {
 
 // around is the node as the target finds it: what it cannot have is unavailable,
 // and who claims that.
-func (p *planner) around(home home) (placement.State, []Claim) {
-	s := p.f.State(p.r.Reserve, nil)
+func (p *planner) around(home home) (placement.State, []hoststate.Claim) {
+	s := p.f.state(p.r.Reserve, nil)
 	taken := p.unavailable(home)
 	s.Reserved = p.reserve() // a full node's is not all of it
 	s.Unavailable = p.f.Machine.Online().Difference(home.allowed)
@@ -50,13 +51,13 @@ func (p *planner) around(home home) (placement.State, []Claim) {
 		if claim.CPUs.IsEmpty() {
 			p.warn("%s: which CPUs are taken is not known from there", claim.By)
 		}
-		if claim.pinned == "" {
+		if claim.Pinned == "" {
 			s.Unavailable = s.Unavailable.Union(claim.CPUs)
 		}
 	}
 	others := s.Containers[:0]
 	for _, c := range s.Containers {
-		h, _ := p.f.Placing(c.Name)
+		h, _ := p.f.placing(c.Name)
 		if set := h.Parameters[paramSet]; c.Name != p.target.Group.Path && !(cgroup.Below(set, home.path) || cgroup.Below(home.path, set)) {
 			if c.Class == placement.Floating {
 				// Others may use its CPUs too, but the target no more than it may anyway.
@@ -76,18 +77,21 @@ func (p *planner) around(home home) (placement.State, []Claim) {
 
 // spare counts the CPUs that others share and the target cannot have: the reserve,
 // and what lies outside of what it may use.
-func (p *planner) spare(s placement.State, taken []Claim) int {
+func (p *planner) spare(s placement.State, taken []hoststate.Claim) int {
 	shared := p.f.Machine.Online().Difference(p.f.Machine.Isolated()).Intersection(s.Reserved.Union(s.Unavailable))
 	for _, claim := range taken {
-		if !claim.shares {
+		if !claim.Shares {
 			shared = shared.Difference(claim.CPUs)
 		}
 	}
 	return shared.Size()
 }
 
+// maxClaims bounds how many holders of CPUs a message names.
+const maxClaims = 8
+
 // tooFew says who has the CPUs.
-func (p *planner) tooFew(home home, n int, few *placement.TooFewError, taken []Claim) error {
+func (p *planner) tooFew(home home, n int, few *placement.TooFewError, taken []hoststate.Claim) error {
 	allowed, reserve := home.allowed.Intersection(p.f.Machine.Online()), p.reserve()
 	what := text.CPUs(float64(n)) + " wanted"
 	switch {
@@ -99,7 +103,7 @@ func (p *planner) tooFew(home home, n int, few *placement.TooFewError, taken []C
 	why := fmt.Sprintf("%s, %d free: it may use %s, the reserve is %s", what, few.Free, list(allowed), list(reserve))
 	for i, claim := range taken {
 		lost := claim.CPUs.Intersection(allowed).Difference(reserve)
-		if lost.IsEmpty() || i >= maxNames {
+		if lost.IsEmpty() || i >= maxClaims {
 			continue
 		}
 		why += fmt.Sprintf(", %s has %s", claim.By, lost)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate/gather"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
 )
@@ -87,15 +88,15 @@ func TestGatherIsBounded(t *testing.T) {
 	for _, path := range []string{"/a", "/b", "/c"} {
 		h.make(path)
 	}
-	o := Options{Root: h.root, Max: 3}
-	_, err := GatherFrom(context.Background(), h.k, false, nil, o)
+	o := gather.Options{Root: h.root, Max: 3}
+	_, err := gather.From(context.Background(), h.k, false, nil, o)
 	if !errors.Is(err, cgroup.ErrTooMuch) {
 		t.Errorf("4 cgroups, at most 3: %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	o.Max = 0
-	if _, err := GatherFrom(ctx, h.k, false, nil, o); !errors.Is(err, context.Canceled) {
+	if _, err := gather.From(ctx, h.k, false, nil, o); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }

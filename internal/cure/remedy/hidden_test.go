@@ -85,7 +85,7 @@ func TestUpkeepDoesNotMoveWhatIsHidden(t *testing.T) {
 	h.apply(p)
 	h.k.Spawn("/unit", 11)
 	h.pidNamespace(otherNamespace)
-	chores := Upkeep(h.facts())
+	chores := h.reconcile()
 	if len(chores) != 1 || !slices.ContainsFunc(chores[0].Plan.Warnings, func(w string) bool { return strings.Contains(w, "cannot be seen here") }) {
 		t.Fatalf("%+v", chores)
 	}

@@ -29,7 +29,7 @@ func (p *planner) home() (home, error) {
 	at := p.target.Group.CPUSetPath
 	s, ok := p.f.Sets[at]
 	if !ok {
-		return home{}, p.refuse("its cpuset cgroup "+quoted(at)+" is gone or cannot be seen", "")
+		return home{}, p.refuse("its cpuset cgroup "+text.Quoted(at)+" is gone or cannot be seen", "")
 	}
 	h := home{path: at, from: at, allowed: s.Effective, mems: s.EffectiveMems}
 	switch {
@@ -39,7 +39,7 @@ func (p *planner) home() (home, error) {
 				"take only its quota off: --remedy weight")
 		}
 	case p.f.CPUSetVersion == cgroup.V2:
-		return h, p.refuse("its cpuset cgroup "+quoted(at)+" is shared with others", "name the cgroup that holds them all")
+		return h, p.refuse("its cpuset cgroup "+text.Quoted(at)+" is shared with others", "name the cgroup that holds them all")
 	default:
 		if p.f.HiddenProcesses {
 			return h, p.refuse("it has no cpuset cgroup of its own, and its processes are hidden here, so they cannot be moved into one "+
@@ -50,7 +50,7 @@ func (p *planner) home() (home, error) {
 				hostPIDs)
 		}
 		if h.create = p.newSets(at); h.create == nil {
-			return h, p.refuse("it has no cpuset cgroup of its own, and one cannot be made inside the scope "+quoted(p.f.Scope),
+			return h, p.refuse("it has no cpuset cgroup of its own, and one cannot be made inside the scope "+text.Quoted(p.f.Scope),
 				"make the cgroup above it in the cpuset hierarchy first")
 		}
 		h.path = h.create[len(h.create)-1]
@@ -59,14 +59,14 @@ func (p *planner) home() (home, error) {
 		within := p.f.Sets[parent(h.create[0])]
 		h.allowed = h.allowed.Intersection(within.Effective)
 		if h.mems = h.mems.Intersection(within.EffectiveMems); h.mems.IsEmpty() {
-			return h, p.refuse("its memory nodes are not those of "+quoted(parent(h.create[0])), "")
+			return h, p.refuse("its memory nodes are not those of "+text.Quoted(parent(h.create[0])), "")
 		}
 	}
 	if elsewhere := p.elsewhere(at, len(h.create) == 0); len(elsewhere) > 0 {
-		return h, p.refuse("some of its processes are in other cpusets than "+quoted(at), "pin the cgroups inside it one by one", elsewhere...)
+		return h, p.refuse("some of its processes are in other cpusets than "+text.Quoted(at), "pin the cgroups inside it one by one", elsewhere...)
 	}
 	if !p.f.inScope(h.path) {
-		return h, p.refuse("its cpuset "+quoted(h.path)+" lies outside the scope "+quoted(p.f.Scope), "")
+		return h, p.refuse("its cpuset "+text.Quoted(h.path)+" lies outside the scope "+text.Quoted(p.f.Scope), "")
 	}
 	return h, nil
 }
@@ -129,9 +129,9 @@ func (p *planner) crowdedAncestors(h home) error {
 				text.CountOf(n, "process", "processes"))
 		case p.f.CPUSetVersion == cgroup.V2 && p.f.OneTree:
 			return p.refuse(fmt.Sprintf("%s above it holds %s itself, so controllers cannot be handed down (v2: processes live in leaves)",
-				quoted(a), text.CountOf(n, "process", "processes")), "move them into a cgroup of their own", a)
+				text.Quoted(a), text.CountOf(n, "process", "processes")), "move them into a cgroup of their own", a)
 		default:
-			return p.refuse(fmt.Sprintf("%s above it holds %s that could not be kept off its CPUs", quoted(a),
+			return p.refuse(fmt.Sprintf("%s above it holds %s that could not be kept off its CPUs", text.Quoted(a),
 				text.CountOf(n, "process", "processes")), "move them into a cgroup of their own, or pin that cgroup as a whole", a)
 		}
 	}
@@ -173,15 +173,15 @@ func (p *planner) enable(h home) error {
 			continue
 		}
 		if g.Type == "threaded" || g.Type == "domain invalid" || g.Type == "domain threaded" {
-			return p.refuse(fmt.Sprintf("%s above it is %q: the cpuset controller cannot be handed down through it", quoted(at), g.Type),
+			return p.refuse(fmt.Sprintf("%s above it is %q: the cpuset controller cannot be handed down through it", text.Quoted(at), g.Type),
 				"", at)
 		}
 		if !slices.Contains(g.Subtree, cgroup.CPUSet) && g.Procs > 0 && at != "/" {
 			return p.refuse(fmt.Sprintf("%s above it holds %s itself, so the cpuset controller cannot be handed down (v2: processes live in leaves)",
-				quoted(at), text.CountOf(g.Procs, "process", "processes")), "move them into a cgroup of their own", at)
+				text.Quoted(at), text.CountOf(g.Procs, "process", "processes")), "move them into a cgroup of their own", at)
 		}
 		if !p.f.inScope(at) {
-			return p.refuse(fmt.Sprintf("%s does not hand the cpuset controller down, and lies outside the scope", quoted(at)),
+			return p.refuse(fmt.Sprintf("%s does not hand the cpuset controller down, and lies outside the scope", text.Quoted(at)),
 				"write +cpuset to its cgroup.subtree_control, or widen the scope", at)
 		}
 		p.plan.Changes = append(p.plan.Changes, change.Change{Kind: change.KindSubtree, Op: change.OpSet,

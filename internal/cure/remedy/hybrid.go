@@ -149,12 +149,12 @@ func (p *planner) setOf(path string) string {
 }
 
 // pools are the shared CPUs of our hybrids, by the path of their cpuset.
-func (f Facts) pools() map[string]cpuset.CPUSet { return f.bySet(pool) }
+func (f facts) pools() map[string]cpuset.CPUSet { return f.bySet(pool) }
 
 // setShares adds the change of a weight, if it is one.
 func (p *planner) setShares(path string, now, shares uint64, why string) {
 	if p.f.Groups[path].Idle {
-		p.warn("%s has cpu.idle set, which counts for less than any weight: it stays", quoted(path))
+		p.warn("%s has cpu.idle set, which counts for less than any weight: it stays", text.Quoted(path))
 		return
 	}
 	from, to := cgroup.SharesWrite(p.f.CPUVersion, now), cgroup.SharesWrite(p.f.CPUVersion, shares)

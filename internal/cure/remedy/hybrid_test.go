@@ -67,7 +67,7 @@ func TestHybridBesideOthers(t *testing.T) {
 		if wrong := h.exclusive(h.containers[1], q.CPUs); len(wrong) > 0 {
 			t.Error(wrong)
 		}
-		if n, ok := (&planner{f: h.facts()}).confined("/a/web"); !ok || n < 1 {
+		if n, ok := (&planner{f: facts{h.facts()}}).confined("/a/web"); !ok || n < 1 {
 			t.Errorf("it is confined to %g CPUs, %v", n, ok)
 		}
 		to := cpuset.New(7)
@@ -81,7 +81,7 @@ func TestHybridBesideOthers(t *testing.T) {
 		if !allowed.Equals(all.Difference(q.CPUs)) || !rest.Equals(all.Difference(q.CPUs).Difference(to)) {
 			t.Errorf("it may use %s, the others %s", allowed, rest)
 		}
-		if got := h.facts().State(nil, nil).Containers; len(got) != 2 || got[1].Class != "hybrid" && got[0].Class != "hybrid" {
+		if got := h.placement(h.facts()).Containers; len(got) != 2 || got[1].Class != "hybrid" && got[0].Class != "hybrid" {
 			t.Errorf("state %+v", got)
 		}
 		h.restore("/a/db")

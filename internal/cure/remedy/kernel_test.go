@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate/gather"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
@@ -47,7 +49,7 @@ func (r *real) env() apply.Env {
 	return apply.Env{FS: r.Host, StateDir: r.StateDir, BootID: "test", By: "test", Scope: r.Top}
 }
 
-func (r *real) facts() (Facts, []container.Container) {
+func (r *real) facts() (hoststate.Facts, []container.Container) {
 	r.t.Helper()
 	all, err := container.List(r.Host, container.Options{})
 	if err != nil {
@@ -57,7 +59,7 @@ func (r *real) facts() (Facts, []container.Container) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	f, err := Gather(context.Background(), r.Host, all, Options{Root: os.DirFS("/"), Held: held, Scope: r.Top})
+	f, err := gather.Host(context.Background(), r.Host, all, gather.Options{Root: os.DirFS("/"), Held: held, Scope: r.Top})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -102,8 +104,9 @@ func TestPinOnTheKernel(t *testing.T) {
 	if limit, limited, at := cgroup.Effective(levels); limited && cgroup.Below(at, r.Top) {
 		t.Errorf("%s still limits it to %g CPUs", at, limit)
 	}
-	if f, _ := r.facts(); len(Upkeep(f)) > 0 {
-		t.Errorf("right after the pin there is to do: %+v", Upkeep(f))
+	f, _ := r.facts()
+	if todo, err := Upkeep(f); err != nil || len(todo) > 0 {
+		t.Errorf("right after the pin there is to do: %+v, %v", todo, err)
 	}
 	r.takeBack(before)
 	if got := cgrouptest.Allowed(t, r.pids[r.target]); got != allowed {

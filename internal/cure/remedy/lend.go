@@ -5,9 +5,11 @@ import (
 
 	"k8s.io/utils/cpuset"
 
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/topology"
 )
 
@@ -60,7 +62,7 @@ func (p *planner) borrow(width *float64) error {
 	p.plan.Parameters[paramSet], p.plan.Parameters[paramLent] = home.path, possible.String()
 	p.plan.Lenders = lenders
 	*width = float64(home.allowed.Union(possible).Size())
-	p.warn("it also runs on CPUs %s, lent by %s, while they idle", possible, names(lenders))
+	p.warn("it also runs on CPUs %s, lent by %s, while they idle", possible, text.Names(lenders))
 	return nil
 }
 
@@ -153,11 +155,11 @@ func (p *planner) giveBack(path string, back cpuset.CPUSet) cpuset.CPUSet {
 
 // taken are the CPUs that our transactions in force took out of each set and did
 // not give back by lending: who came last decides.
-func (f Facts) taken() map[string]cpuset.CPUSet { return f.lastly(change.OpRemoveCPUs) }
+func (f facts) taken() map[string]cpuset.CPUSet { return f.lastly(change.OpRemoveCPUs) }
 
 // lastly are the CPUs of each set with which one of the two operations on lists
 // was the last to do something.
-func (f Facts) lastly(op change.Op) map[string]cpuset.CPUSet {
+func (f facts) lastly(op change.Op) map[string]cpuset.CPUSet {
 	all := map[string]cpuset.CPUSet{}
 	for _, h := range f.Held {
 		for _, c := range h.Changes {
@@ -179,7 +181,7 @@ func (f Facts) lastly(op change.Op) map[string]cpuset.CPUSet {
 
 // keepSecondary plans to give a secondary in force the CPUs that are lent by now and
 // that it lacks: a pin that lends came later, or moved.
-func (p *planner) keepSecondary(h txn.InForce, target Container) {
+func (p *planner) keepSecondary(h txn.InForce, target hoststate.Container) {
 	p.strays(h, target, h.Parameters[paramSet])
 	lent, _ := p.lent()
 	if lent.IsEmpty() {

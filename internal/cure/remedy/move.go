@@ -18,17 +18,17 @@ func (p *planner) moveOthers(h home, pinned cpuset.CPUSet) error {
 	for _, path := range movers {
 		s := p.f.Sets[path]
 		if s.Effective.IsSubsetOf(pinned) {
-			return p.refuse(fmt.Sprintf("%s may use only %s and would be left without a CPU", quoted(path), s.Effective),
+			return p.refuse(fmt.Sprintf("%s may use only %s and would be left without a CPU", text.Quoted(path), s.Effective),
 				fewer(pinned, "restore other pins, or try --remedy burst"), path)
 		}
 		if !s.Configured.IsEmpty() && s.Configured.Intersection(s.Effective).IsEmpty() {
 			return p.refuse(fmt.Sprintf("%s was given %s, none of which its parent has, so it runs on %s instead: it cannot be moved off",
-				quoted(path), s.Configured, s.Effective), "set its cpuset.cpus to CPUs that its parent has", path)
+				text.Quoted(path), s.Configured, s.Effective), "set its cpuset.cpus to CPUs that its parent has", path)
 		}
 		p.takeOut(path, pinned, "off the CPUs of "+p.target.Name)
 	}
 	if len(outside) > 0 {
-		p.warn("CPUs %s are not exclusive: these may run there too and lie outside the scope: %s", pinned, names(outside))
+		p.warn("CPUs %s are not exclusive: these may run there too and lie outside the scope: %s", pinned, text.Names(outside))
 	}
 	return p.enoughLeft(movers, pinned)
 }
@@ -72,7 +72,7 @@ func (p *planner) movers(h home, pinned cpuset.CPUSet) (inside, outside []string
 
 // uses are the CPUs of a cpuset; on v1 also those that it would have, were they
 // online.
-func (f Facts) uses(path string) cpuset.CPUSet {
+func (f facts) uses(path string) cpuset.CPUSet {
 	s := f.Sets[path]
 	if f.CPUSetVersion == cgroup.V1 {
 		return s.Configured.Union(s.Effective)

@@ -8,10 +8,12 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/systemd/unitprop"
+	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/topology"
 )
 
@@ -36,7 +38,11 @@ func Placed(h txn.InForce) cpuset.CPUSet {
 // place (Plan.Replaces). Whoever the old CPUs were taken from gets them back,
 // and loses the new ones. with are the transactions that change places with it
 // in the same moment; their CPUs count as free.
-func MoveTo(f Facts, id string, to cpuset.CPUSet, with ...string) (Plan, error) {
+func MoveTo(host hoststate.Facts, id string, to cpuset.CPUSet, with ...string) (Plan, error) {
+	f, err := decode(host)
+	if err != nil {
+		return Plan{}, err
+	}
 	i := slices.IndexFunc(f.Held, func(h txn.InForce) bool { return h.ID == id })
 	if i < 0 {
 		return Plan{}, fmt.Errorf("transaction %q is not in force any more: plan again", id)
@@ -90,7 +96,7 @@ func MoveTo(f Facts, id string, to cpuset.CPUSet, with ...string) (Plan, error) 
 }
 
 // gaveBack are the facts as if the CPUs of a pin were everybody's again.
-func (f Facts) gaveBack(h txn.InForce, from cpuset.CPUSet) Facts {
+func (f facts) gaveBack(h txn.InForce, from cpuset.CPUSet) facts {
 	lost := map[string]bool{}
 	for _, t := range f.Held {
 		if t.ID != h.ID && t.Parameters[paramFor] != h.ID {
@@ -102,7 +108,7 @@ func (f Facts) gaveBack(h txn.InForce, from cpuset.CPUSet) Facts {
 			}
 		}
 	}
-	sets := make(map[string]Set, len(f.Sets))
+	sets := make(map[string]hoststate.Set, len(f.Sets))
 	for path, s := range f.Sets {
 		back := lost[path] || f.CPUSetVersion == cgroup.V2 && under(lost, path)
 		if back && !cgroup.Below(path, h.Parameters[paramSet]) {
@@ -139,7 +145,7 @@ type mover struct {
 func (m *mover) possible(with []string) error {
 	switch _, exists := m.f.Sets[m.set]; {
 	case !exists || m.f.lost(m.held.ID, m.set):
-		return m.refuse("its cpuset "+quoted(m.set)+" is gone", "")
+		return m.refuse("its cpuset "+text.Quoted(m.set)+" is gone", "")
 	case m.to.IsEmpty():
 		return m.refuse("no CPU at all is no place", "")
 	}
@@ -155,7 +161,7 @@ func (m *mover) possible(with []string) error {
 	}
 	partners := m.f.homes(with)
 	for _, claim := range m.unavailable(home{path: m.set}) {
-		if bad := claim.CPUs.Intersection(m.taken); !bad.IsEmpty() && !partners[claim.pinned] {
+		if bad := claim.CPUs.Intersection(m.taken); !bad.IsEmpty() && !partners[claim.Pinned] {
 			return m.refuse(fmt.Sprintf("CPUs %s are not free: %s has them", bad, claim.By), "plan again")
 		}
 	}
@@ -228,7 +234,7 @@ func (m *mover) others(with []string) error {
 	inside = slices.DeleteFunc(inside, func(path string) bool { return partner[path] })
 	for _, path := range inside {
 		if m.f.Sets[path].Effective.IsSubsetOf(m.taken) {
-			return m.refuse(fmt.Sprintf("%s may use only %s and would be left without a CPU", quoted(path), m.f.Sets[path].Effective), "plan again", path)
+			return m.refuse(fmt.Sprintf("%s may use only %s and would be left without a CPU", text.Quoted(path), m.f.Sets[path].Effective), "plan again", path)
 		}
 		k := change.Change{Kind: change.KindFile, Controller: cgroup.CPUSet, Path: path, File: cgroup.FileCPUs}.Key()
 		unit := change.Change{Kind: change.KindSystemd, Path: path, File: unitprop.AllowedCPUs, Unit: m.f.Groups[path].Unit}.Key()
@@ -239,13 +245,13 @@ func (m *mover) others(with []string) error {
 		}
 	}
 	if len(outside) > 0 {
-		m.warn("CPUs %s are not exclusive: these may run there too and lie outside the scope: %s", m.to, names(outside))
+		m.warn("CPUs %s are not exclusive: these may run there too and lie outside the scope: %s", m.to, text.Names(outside))
 	}
 	return m.enoughLeft(inside, m.taken)
 }
 
 // homes are the cpusets of transactions.
-func (f Facts) homes(ids []string) map[string]bool {
+func (f facts) homes(ids []string) map[string]bool {
 	all := map[string]bool{}
 	for _, h := range f.Held {
 		if slices.Contains(ids, h.ID) {

@@ -8,6 +8,7 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
@@ -180,7 +181,7 @@ func TestMoveToWithNewcomersAndMadeSets(t *testing.T) {
 	h.make("/new")
 	h.run("/new", 20)
 
-	for _, c := range Upkeep(h.facts()) {
+	for _, c := range h.reconcile() {
 		h.apply(c.Plan)
 	}
 	unit.Group.CPUSetPath = p.Parameters[paramSet]
@@ -201,7 +202,7 @@ func TestMoveToWithNewcomersAndMadeSets(t *testing.T) {
 	if n := len(h.facts().Held); n != 1 {
 		t.Errorf("%d transactions are in force", n)
 	}
-	if left := Upkeep(h.facts()); len(left) > 0 {
+	if left := h.reconcile(); len(left) > 0 {
 		t.Errorf("still to do: %+v", left)
 	}
 	h.k.Exit(11)
@@ -231,7 +232,7 @@ func TestMoveToRefuses(t *testing.T) {
 			t.Error(err)
 		}
 		f := h.facts()
-		f.Claims = append(f.Claims, Claim{CPUs: cpuset.New(5), By: "the kubelet"})
+		f.Claims = append(f.Claims, hoststate.Claim{CPUs: cpuset.New(5), By: "the kubelet"})
 		if _, err := MoveTo(f, id, cpuset.New(4, 5)); err == nil || !strings.Contains(err.Error(), "the kubelet has them") {
 			t.Error(err)
 		}

@@ -28,7 +28,7 @@ func Floating(h txn.InForce) (cpuset.CPUSet, bool) {
 }
 
 // floating are the CPUs of our narrowed containers, by the path of their cpuset.
-func (f Facts) floating() map[string]cpuset.CPUSet {
+func (f facts) floating() map[string]cpuset.CPUSet {
 	return f.bySet(func(h txn.InForce) cpuset.CPUSet {
 		set, _ := Floating(h)
 		return set

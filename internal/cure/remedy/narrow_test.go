@@ -3,14 +3,13 @@ package remedy
 import (
 	"strings"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
-	"github.com/unthrottle/unthrottle/internal/kernel/procfs"
 )
 
 // A limit of whole CPUs is kept by the cpuset, another one by a quota in short
@@ -172,8 +171,8 @@ func TestSpread(t *testing.T) {
 	place := func(n int, load map[int]float64) string {
 		t.Helper()
 		none := cpuset.New()
-		f := Facts{Machine: m, Load: load, CPUSetVersion: cgroup.V2, Sets: map[string]Set{"/": {CPUSetState: cgroup.CPUSetState{Effective: m.Online()}}}}
-		p := &planner{f: f, r: Request{Kind: Narrow, Reserve: &none}}
+		f := hoststate.Facts{Machine: m, Load: load, CPUSetVersion: cgroup.V2, Sets: map[string]hoststate.Set{"/": {CPUSetState: cgroup.CPUSetState{Effective: m.Online()}}}}
+		p := &planner{f: facts{f}, r: Request{Kind: Narrow, Reserve: &none}}
 		choice, err := p.float(home{path: "/x", allowed: m.Online()}, n)
 		if err != nil {
 			t.Fatal(err)
@@ -203,21 +202,5 @@ func TestSpread(t *testing.T) {
 	}
 	if got := place(4, map[int]float64{0: 0.1, 4: 1}); got != "0-3" {
 		t.Errorf("4 of the idler node: %s", got)
-	}
-}
-
-func TestLoads(t *testing.T) {
-	const s = time.Second
-	before := map[int]procfs.Times{0: {All: 10 * s, Idle: 9 * s}, 1: {All: 10 * s, Idle: 10 * s}, 2: {All: 5 * s}, 3: {All: 9 * s}, 4: {All: s, Idle: s}}
-	after := map[int]procfs.Times{0: {All: 20 * s, Idle: 13 * s, Steal: s}, 1: {All: 20 * s, Idle: 20 * s}, 3: {All: 8 * s}, 4: {All: 2 * s}, 5: {All: s}}
-	got := loads(before, after)
-	if len(got) != 2 || got[0] != 0.6 || got[1] != 0 {
-		t.Errorf("got %v", got)
-	}
-	if loads(before, before) != nil || loads(nil, after) != nil {
-		t.Error("a load without time")
-	}
-	if got := cpuTimes(fstest.MapFS{}); got != nil {
-		t.Errorf("read where there is none: %v", got)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
 
@@ -29,7 +30,7 @@ func (n Need) used() string {
 }
 
 // need of one container: no more than its limit lets it use.
-func (f Facts) need(c Container) Need {
+func (f facts) need(c hoststate.Container) Need {
 	g := f.Groups[c.Group.Path]
 	if g.Idle {
 		return Need{Measured: true} // it takes what is left, and needs nothing
@@ -49,7 +50,7 @@ func (f Facts) need(c Container) Need {
 // request reads a weight as CPUs asked for: cpu.shares / 1024, as the kubelet
 // writes it. The weight that every cgroup is born with was chosen by nobody and
 // says nothing, except in a pod, where 1 CPU and the default are the same.
-func (f Facts) request(c Container, shares uint64) float64 {
+func (f facts) request(c hoststate.Container, shares uint64) float64 {
 	inPod := c.PodUID != ""
 	switch {
 	case shares == 0 || shares == cgroup.DefaultShares && !inPod:
@@ -67,7 +68,7 @@ func (f Facts) request(c Container, shares uint64) float64 {
 // node has shows in the weight of its kubepods cgroup, which stands for no more
 // CPUs than the machine has; where that cannot be seen, the older formula
 // holds, which gives more.
-func (f Facts) podShares(weight uint64) float64 {
+func (f facts) podShares(weight uint64) float64 {
 	top := max(f.Groups["/kubepods"].Shares, f.Groups["/kubepods.slice"].Shares)
 	online := float64(f.Machine.Online().Size())
 	if top != 0 && linearShares(cgroup.WeightOfShares(top)) > online*cgroup.DefaultShares*1.05 {

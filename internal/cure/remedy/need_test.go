@@ -5,15 +5,16 @@ import (
 	"testing"
 
 	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
 
 func TestRequests(t *testing.T) {
-	pod := Container{Container: container.Container{PodUID: podUID, Group: cgroup.Group{Path: "/c"}}}
-	plain := Container{Container: container.Container{Group: cgroup.Group{Path: "/c"}}}
+	pod := hoststate.Container{Container: container.Container{PodUID: podUID, Group: cgroup.Group{Path: "/c"}}}
+	plain := hoststate.Container{Container: container.Container{Group: cgroup.Group{Path: "/c"}}}
 	for name, c := range map[string]struct {
 		v      cgroup.Version
-		c      Container
+		c      hoststate.Container
 		shares uint64
 		node   uint64 // weight of kubepods on v2
 		want   float64
@@ -30,9 +31,9 @@ func TestRequests(t *testing.T) {
 	} {
 		f := tree(t, c.v, map[string]float64{"/c": 0})
 		if c.node > 0 {
-			f.Groups["/kubepods.slice"] = Group{Shares: cgroup.SharesOfWeight(c.node)}
+			f.Groups["/kubepods.slice"] = hoststate.Group{Shares: cgroup.SharesOfWeight(c.node)}
 		}
-		if got := f.request(c.c, c.shares); math.Abs(got-c.want) > 0.05*c.want {
+		if got := (facts{f}).request(c.c, c.shares); math.Abs(got-c.want) > 0.05*c.want {
 			t.Errorf("%s: got %.4g CPUs, want %.4g", name, got, c.want)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 // members counts the processes of a cgroup of the cpu hierarchy that are in
 // that very cpuset.
-func (f Facts) members(path, set string) int {
+func (f facts) members(path, set string) int {
 	n := 0
 	for in, count := range f.Sets[set].Of {
 		if in != "" && cgroup.Below(in, path) {

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/utils/cpuset"
 
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/text"
@@ -136,10 +137,10 @@ func (p *planner) top() string {
 // unavailable are the CPUs that somebody else has a claim to, and who. Cpusets
 // above the target are where it lives, and those inside it are its own; neither
 // is a claim of others. Without a home, those of everybody.
-func (p *planner) unavailable(home home) []Claim {
-	claims := append([]Claim{}, p.f.Claims...)
+func (p *planner) unavailable(home home) []hoststate.Claim {
+	claims := append([]hoststate.Claim{}, p.f.Claims...)
 	if isolated := p.f.Machine.Isolated(); !isolated.IsEmpty() {
-		claims = append(claims, Claim{CPUs: isolated, By: "isolcpus"})
+		claims = append(claims, hoststate.Claim{CPUs: isolated, By: "isolcpus"})
 	}
 	pins, floating, removed, system := p.f.withdrawn(), p.f.floating(), p.f.removed(), p.f.systemSets()
 	for _, path := range p.sets() {
@@ -147,17 +148,17 @@ func (p *planner) unavailable(home home) []Claim {
 		switch {
 		case path == p.top() || home.path != "" && (cgroup.Below(path, home.path) || cgroup.Below(home.path, path)):
 		case !pins[path].IsEmpty():
-			claims = append(claims, Claim{CPUs: pins[path], By: "the pin of " + quoted(path), pinned: path})
+			claims = append(claims, hoststate.Claim{CPUs: pins[path], By: "the pin of " + text.Quoted(path), Pinned: path})
 		case s.InPartition():
-			claims = append(claims, Claim{CPUs: s.Effective.Union(s.ExclusiveEffective), By: "the partition " + quoted(path), set: path})
+			claims = append(claims, hoststate.Claim{CPUs: s.Effective.Union(s.ExclusiveEffective), By: "the partition " + text.Quoted(path), Set: path})
 		case !s.ExclusiveCPUs.IsEmpty():
-			claims = append(claims, Claim{CPUs: s.ExclusiveCPUs, By: "cpuset.cpus.exclusive of " + quoted(path), set: path})
+			claims = append(claims, hoststate.Claim{CPUs: s.ExclusiveCPUs, By: "cpuset.cpus.exclusive of " + text.Quoted(path), Set: path})
 		case p.f.CPUSetVersion == cgroup.V1 && s.Exclusive:
-			claims = append(claims, Claim{CPUs: s.Effective, By: "the exclusive cpuset " + quoted(path), set: path})
+			claims = append(claims, hoststate.Claim{CPUs: s.Effective, By: "the exclusive cpuset " + text.Quoted(path), Set: path})
 		case !floating[path].IsEmpty() || system[path]:
 			// Others may use those.
 		case p.confinedByOthers(path, removed):
-			claims = append(claims, Claim{CPUs: s.Effective, By: "the cpuset " + quoted(path), set: path, shares: true})
+			claims = append(claims, hoststate.Claim{CPUs: s.Effective, By: "the cpuset " + text.Quoted(path), Set: path, Shares: true})
 		}
 	}
 	return claims

@@ -41,7 +41,7 @@ func Withdrawn(h txn.InForce) cpuset.CPUSet {
 
 // bySet are CPUs of each of our transactions in force, by the path of its cpuset;
 // one that has none is left out.
-func (f Facts) bySet(of func(txn.InForce) cpuset.CPUSet) map[string]cpuset.CPUSet {
+func (f facts) bySet(of func(txn.InForce) cpuset.CPUSet) map[string]cpuset.CPUSet {
 	all := map[string]cpuset.CPUSet{}
 	for _, h := range f.Held {
 		if set := of(h); !set.IsEmpty() {
@@ -53,10 +53,10 @@ func (f Facts) bySet(of func(txn.InForce) cpuset.CPUSet) map[string]cpuset.CPUSe
 
 // withdrawn are the CPUs that our pins in force take from everybody else, by the
 // path of their cpuset.
-func (f Facts) withdrawn() map[string]cpuset.CPUSet { return f.bySet(Withdrawn) }
+func (f facts) withdrawn() map[string]cpuset.CPUSet { return f.bySet(Withdrawn) }
 
 // pins are our pins in force: what they hold, by the path of their cpuset.
-func (f Facts) pins() map[string]cpuset.CPUSet {
+func (f facts) pins() map[string]cpuset.CPUSet {
 	return f.bySet(func(h txn.InForce) cpuset.CPUSet {
 		set, _ := Pinned(h)
 		return set

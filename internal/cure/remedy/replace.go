@@ -6,6 +6,7 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/systemd/unitprop"
@@ -37,7 +38,11 @@ const worthMoving = 1.0
 // the CPUs without its own: where it lost CPUs to others, or where it would meet
 // less of others' work, by a CPU or more. false: it is well where it is, or the
 // load is not known.
-func Respread(f Facts, h txn.InForce) (placement.Move, bool) {
+func Respread(host hoststate.Facts, h txn.InForce) (placement.Move, bool) {
+	f, err := decode(host)
+	if err != nil {
+		return placement.Move{}, false
+	}
 	from, ok := Floating(h)
 	set, exists := f.Sets[h.Parameters[paramSet]]
 	if !ok || !exists || f.over(h) || h.Parameters[paramStays] != "" {
@@ -81,7 +86,11 @@ func sum(cpus cpuset.CPUSet, load map[int]float64) float64 {
 // somebody else changed since: those named, and all others of ours that hold one
 // of the settings changed, because what they did to it is lost as well. The plans
 // are to be carried out together.
-func Reassert(f Facts, ids []string) ([]Plan, error) {
+func Reassert(host hoststate.Facts, ids []string) ([]Plan, error) {
+	f, err := decode(host)
+	if err != nil {
+		return nil, err
+	}
 	touched := map[string]bool{}
 	for _, d := range f.Drift {
 		if slices.Contains(ids, d.ID) && !d.Gone {
@@ -112,7 +121,7 @@ func Reassert(f Facts, ids []string) ([]Plan, error) {
 			continue
 		}
 		set, _ := placed(h)
-		plan, err := MoveTo(f, h.ID, set, together...)
+		plan, err := MoveTo(host, h.ID, set, together...)
 		if err != nil {
 			return nil, err
 		}
@@ -123,7 +132,8 @@ func Reassert(f Facts, ids []string) ([]Plan, error) {
 
 // Fought are the transactions that gave CPUs and whose cpusets somebody else
 // changed since, by the path of the container.
-func Fought(f Facts) map[string]string {
+func Fought(host hoststate.Facts) map[string]string {
+	f := facts{host}
 	fought := map[string]string{}
 	for _, d := range f.Drift {
 		for _, h := range f.Held {

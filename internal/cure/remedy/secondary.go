@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/text"
@@ -18,7 +19,7 @@ func (p *planner) secondary() error {
 	if p.f.Groups[p.target.Group.Path].Shares == 0 {
 		return p.refuse("its weight cannot be read, so it cannot be made the least", "")
 	}
-	if _, ours := p.f.Placing(p.target.Group.Path); ours {
+	if _, ours := p.f.placing(p.target.Group.Path); ours {
 		return p.refuse("it has CPUs by a remedy in force", "restore that first")
 	}
 	yielding := p.yielding()
@@ -99,7 +100,7 @@ func (p *planner) yield(path string) {
 }
 
 // weightText is a weight as package apply reads it.
-func (p *planner) weightText(g Group) string {
+func (p *planner) weightText(g hoststate.Group) string {
 	if g.Idle {
 		return cgroup.WeightIdle
 	}
@@ -112,7 +113,7 @@ func (p *planner) saysAgainstWhom(top string) {
 	for level := parent(top); level != "" && level != "/"; level = parent(level) {
 		if rivals := p.atWork(parent(level), level); len(rivals) > 0 {
 			p.warn("it gives way to what is in %s; against the others it counts with the weight of that, which is not ours to change "+
-				"or holds others too: %s", quoted(level), names(rivals))
+				"or holds others too: %s", text.Quoted(level), text.Names(rivals))
 			return
 		}
 	}

@@ -115,7 +115,7 @@ func TestLending(t *testing.T) {
 				if !own.Equals(pin.CPUs) || !borrowed.Equals(all) || !other.Equals(all.Difference(pin.CPUs)) {
 					t.Errorf("the owner may use %s, the secondary %s, others %s", own, borrowed, other)
 				}
-				if chores := Upkeep(h.facts()); len(chores) > 0 {
+				if chores := h.reconcile(); len(chores) > 0 {
 					t.Errorf("still to do: %+v", chores)
 				}
 				// A newcomer in the level that the CPUs were given back to.
@@ -248,7 +248,7 @@ func TestSecondaryRefuses(t *testing.T) {
 func (h *host) upkeep() {
 	h.t.Helper()
 	for range 3 {
-		for _, c := range Upkeep(h.facts()) {
+		for _, c := range h.reconcile() {
 			if len(c.Plan.Changes) > 0 {
 				h.apply(c.Plan)
 			}
@@ -358,7 +358,7 @@ func TestWithholding(t *testing.T) {
 			if len(got) != 1 || got[0].Target != "/a/web" || strings.Join(got[0].To, ",") != strings.Join(to, ",") || got[0].CPUs.String() != want {
 				t.Fatalf("lends %+v, want %s to %q", got, want, to)
 			}
-			state := h.facts().State(nil, nil)
+			state := h.placement(h.facts())
 			if len(state.Containers) != 2 {
 				t.Errorf("the state %+v", state.Containers)
 			}
@@ -382,12 +382,12 @@ func TestWithholding(t *testing.T) {
 			}
 		}
 		may(all)
-		back := Withhold(h.facts(), owner().ID)
+		back := h.revoke(owner().ID)
 		h.apply(back)
 		may(all.Difference(pin.CPUs))
 		h.upkeep()
 		may(all.Difference(pin.CPUs))
-		if again := Withhold(h.facts(), owner().ID); len(again.Changes) > 0 {
+		if again := h.revoke(owner().ID); len(again.Changes) > 0 {
 			t.Errorf("taken back twice: %+v", again.Changes)
 		}
 		lent := LendsOf(h.facts().Held)[0]
@@ -400,7 +400,7 @@ func TestWithholding(t *testing.T) {
 		may(all)
 		h.upkeep()
 		may(all)
-		h.apply(Withhold(h.facts(), owner().ID))
+		h.apply(h.revoke(owner().ID))
 		to := cpuset.New(7)
 		if pin.CPUs.Equals(to) {
 			to = cpuset.New(5)
@@ -409,7 +409,7 @@ func TestWithholding(t *testing.T) {
 		h.upkeep()
 		may(all)
 		lend(to.String(), "/a/db")
-		h.apply(Withhold(h.facts(), owner().ID))
+		h.apply(h.revoke(owner().ID))
 		h.restore("/a/db")
 		may(all.Difference(to))
 		h.restore("")

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/utils/cpuset"
 
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/placement"
@@ -15,7 +16,15 @@ import (
 // by a pin or narrow of ours in force, and the secondaries, oldest first, by the
 // path of their cgroup. CPUs that others gave out or confined somebody to are unavailable.
 // stays tells of containers, by path, why they must not be moved.
-func (f Facts) State(reserve *cpuset.CPUSet, stays map[string]string) placement.State {
+func State(host hoststate.Facts, reserve *cpuset.CPUSet, stays map[string]string) (placement.State, error) {
+	f, err := decode(host)
+	if err != nil {
+		return placement.State{}, err
+	}
+	return f.state(reserve, stays), nil
+}
+
+func (f facts) state(reserve *cpuset.CPUSet, stays map[string]string) placement.State {
 	p := &planner{f: f, r: Request{Reserve: reserve}}
 	s := placement.State{Machine: f.Machine, Reserved: p.reserve(), Load: f.Load}
 	if top, ok := f.Sets[p.top()]; ok {
@@ -29,12 +38,12 @@ func (f Facts) State(reserve *cpuset.CPUSet, stays map[string]string) placement.
 	}
 	confined := map[string]string{}
 	for _, claim := range p.unavailable(home{}) {
-		if claim.pinned != "" {
+		if claim.Pinned != "" {
 			continue
 		}
 		s.Unavailable = s.Unavailable.Union(claim.CPUs)
 		for home := range homes {
-			if claim.set != "" && cgroup.Below(home, claim.set) {
+			if claim.Set != "" && cgroup.Below(home, claim.Set) {
 				confined[home] = "it lives in " + claim.By + ", which somebody else confined"
 			}
 		}
@@ -82,7 +91,7 @@ func (f Facts) State(reserve *cpuset.CPUSet, stays map[string]string) placement.
 // fullNode is for where everything but the reserve is somebody's alone, so that
 // the others run on the reserve only: one CPU of it stands for the shared pool,
 // which a placement must have, and nobody is moved, since there is no room.
-func (f Facts) fullNode(s *placement.State) {
+func (f facts) fullNode(s *placement.State) {
 	pool := f.Machine.Online().Difference(f.Machine.Isolated()).Difference(s.Reserved).Difference(s.Unavailable)
 	for _, c := range s.Containers {
 		if c.Class == placement.Exclusive || c.Class == placement.Hybrid {
@@ -101,7 +110,7 @@ func (f Facts) fullNode(s *placement.State) {
 
 // mayUse is how many CPUs a container may use at once: its own quota's, or those
 // of its cpuset; 1 where neither is known.
-func (f Facts) mayUse(path string) float64 {
+func (f facts) mayUse(path string) float64 {
 	if quota, limited := f.Groups[path].Limit.CPUs(); limited {
 		return quota
 	}
@@ -112,7 +121,11 @@ func (f Facts) mayUse(path string) float64 {
 }
 
 // Placing finds the transaction that gave a container its CPUs.
-func (f Facts) Placing(target string) (txn.InForce, bool) {
+func Placing(host hoststate.Facts, target string) (txn.InForce, bool) {
+	return facts{host}.placing(target)
+}
+
+func (f facts) placing(target string) (txn.InForce, bool) {
 	i := slices.IndexFunc(f.Held, func(h txn.InForce) bool {
 		_, ok := placed(h)
 		return ok && h.Target == target

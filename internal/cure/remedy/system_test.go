@@ -136,7 +136,7 @@ func TestSystemLeavesWorkloadsAlone(t *testing.T) {
 		h.make("/user.slice/docker-x.scope")
 		docker := h.run("/user.slice/docker-x.scope", 21)
 		h.containers[len(h.containers)-1].Runtime = container.Docker
-		chores := Upkeep(h.facts())
+		chores := h.reconcile()
 		if len(chores) != 1 || len(chores[0].Plan.Replaces) != 1 {
 			t.Fatalf("chores %+v", chores)
 		}
@@ -144,7 +144,7 @@ func TestSystemLeavesWorkloadsAlone(t *testing.T) {
 		if v2 := h.v == cgroup.V2; v2 && h.allowed(21) != "0-31" || h.allowed(11) != "0-1" {
 			t.Errorf("%s runs on %s, its neighbour on %s", docker.Name, h.allowed(21), h.allowed(11))
 		}
-		if again := Upkeep(h.facts()); len(again) > 0 {
+		if again := h.reconcile(); len(again) > 0 {
 			t.Errorf("and again: %+v", again)
 		}
 		h.k.Exit(21)

@@ -8,6 +8,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/systemd/unitprop"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // viaSystemd turns changes of a unit's own cgroup into runtime properties, so
@@ -30,10 +31,10 @@ func (p *planner) viaSystemd() {
 			p.plan.Changes[i] = change.Change{Kind: change.KindSystemd, Op: c.Op, Path: c.Path, Unit: unit, File: property, To: to, Why: c.Why}
 			continue
 		}
-		p.warn("%s of %s is written past systemd, which has no property for it: a reload may undo it", c.File, quoted(c.Path))
+		p.warn("%s of %s is written past systemd, which has no property for it: a reload may undo it", c.File, text.Quoted(c.Path))
 	}
 	if len(unowned) > 0 {
-		p.warn("systemd cannot be asked over D-Bus: a daemon-reload may undo what is written to %s", names(unowned))
+		p.warn("systemd cannot be asked over D-Bus: a daemon-reload may undo what is written to %s", text.Names(unowned))
 	}
 }
 

@@ -45,7 +45,7 @@ func (p *planner) takesPlace() {
 }
 
 // system is the transaction that confines the host's own processes.
-func (f Facts) system() (txn.InForce, bool) {
+func (f facts) system() (txn.InForce, bool) {
 	i := slices.IndexFunc(f.Held, func(h txn.InForce) bool { return h.Remedy == string(System) && h.Target == f.systemTop() })
 	if i < 0 {
 		return txn.InForce{}, false
@@ -55,7 +55,7 @@ func (f Facts) system() (txn.InForce, bool) {
 
 // systemConfined are the CPUs that the host's own processes are confined to;
 // empty: they are not.
-func (f Facts) systemConfined() cpuset.CPUSet {
+func (f facts) systemConfined() cpuset.CPUSet {
 	all := cpuset.New()
 	for _, h := range f.Held {
 		if set, err := topology.ParseList(h.Parameters[paramCPUs]); err == nil && h.Remedy == string(System) {
@@ -66,7 +66,7 @@ func (f Facts) systemConfined() cpuset.CPUSet {
 }
 
 // systemSets are the cpusets that we confined for the host's own processes.
-func (f Facts) systemSets() map[string]bool {
+func (f facts) systemSets() map[string]bool {
 	all := map[string]bool{}
 	for _, h := range f.Held {
 		for _, c := range h.Changes {
@@ -80,7 +80,7 @@ func (f Facts) systemSets() map[string]bool {
 
 // followSystem plans the reserve that the use of the host's own processes asks
 // for by now; no changes: they have it, or it cannot be told.
-func followSystem(f Facts, h txn.InForce) Plan {
+func followSystem(f facts, h txn.InForce) Plan {
 	if !f.inScope(h.Target) {
 		return Plan{}
 	}
@@ -93,7 +93,7 @@ func followSystem(f Facts, h txn.InForce) Plan {
 		r.Reserve = &asked
 	}
 	f.Scope = h.Target
-	plan, err := ConfineSystem(f, r)
+	plan, err := ConfineSystem(f.Facts, r)
 	if err != nil {
 		return Plan{Warnings: []string{fmt.Sprintf("the reserve stays %s: %v", h.Parameters[paramCPUs], err)}}
 	}

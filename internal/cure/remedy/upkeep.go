@@ -2,9 +2,11 @@ package remedy
 
 import (
 	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // Chore is one thing to be done for a transaction in force.
@@ -24,7 +26,11 @@ type Chore struct {
 // moved off their CPUs, transactions of containers that are gone end; one that
 // was started again has new cgroups and counts as gone. What cannot be moved is
 // in the plan's Warnings.
-func Upkeep(f Facts) []Chore {
+func Upkeep(host hoststate.Facts) ([]Chore, error) {
+	f, err := decode(host)
+	if err != nil {
+		return nil, err
+	}
 	var chores []Chore
 	for _, h := range f.Held {
 		if f.over(h) || f.orphan(h) {
@@ -44,11 +50,11 @@ func Upkeep(f Facts) []Chore {
 			chores = append(chores, Chore{ID: h.ID, Plan: plan})
 		}
 	}
-	return chores
+	return chores, nil
 }
 
 // over tells whether there is nothing left that a transaction is for.
-func (f Facts) over(h txn.InForce) bool {
+func (f facts) over(h txn.InForce) bool {
 	if _, exists := f.Groups[h.Target]; !exists {
 		return true
 	}
@@ -64,7 +70,7 @@ func (f Facts) over(h txn.InForce) bool {
 }
 
 // newcomers plans to take the CPUs of a pin out of the cpusets that came later.
-func newcomers(f Facts, h txn.InForce) Plan {
+func newcomers(f facts, h txn.InForce) Plan {
 	pinned, exclusive := Pinned(h)
 	_, shared := Floating(h)
 	set := h.Parameters[paramSet]
@@ -101,11 +107,11 @@ func newcomers(f Facts, h txn.InForce) Plan {
 		}
 		switch {
 		case s.Effective.IsSubsetOf(pinned) || p.confinedByOthers(path, removed) || s.InPartition() || s.Exclusive && f.CPUSetVersion == cgroup.V1:
-			p.warn("%s was given %s by somebody else, which %s has: it is left alone", quoted(path), s.Effective, target.Name)
+			p.warn("%s was given %s by somebody else, which %s has: it is left alone", text.Quoted(path), s.Effective, target.Name)
 		case pinned.Intersection(removed[path]).Equals(pinned):
 			// Ours already: somebody wrote it since. That is drift, which status
 			// shows; taking it out again would be the same change twice.
-			p.warn("%s was given CPUs of %s back by somebody else", quoted(path), target.Name)
+			p.warn("%s was given CPUs of %s back by somebody else", text.Quoted(path), target.Name)
 		default:
 			p.takeOut(path, pinned, "came later; off the CPUs of "+target.Name)
 		}
@@ -116,7 +122,7 @@ func newcomers(f Facts, h txn.InForce) Plan {
 
 // strays moves the target's processes into the cpuset that a pin made for it,
 // where they came into being outside: a unit that was started again.
-func (p *planner) strays(h txn.InForce, target Container, set string) {
+func (p *planner) strays(h txn.InForce, target hoststate.Container, set string) {
 	from := target.Group.CPUSetPath
 	for _, c := range h.Changes {
 		if c.Kind == change.KindTask && c.To == set && p.f.HiddenProcesses {

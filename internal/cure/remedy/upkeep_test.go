@@ -20,7 +20,7 @@ func TestUpkeepMovesNewcomersAndEndsWhatIsGone(t *testing.T) {
 			t.Fatal(err)
 		}
 		h.apply(p)
-		if chores := Upkeep(h.facts()); len(chores) > 0 {
+		if chores := h.reconcile(); len(chores) > 0 {
 			t.Fatalf("nobody came, and there is to do: %+v", chores)
 		}
 
@@ -37,7 +37,7 @@ func TestUpkeepMovesNewcomersAndEndsWhatIsGone(t *testing.T) {
 		if len(h.exclusive(target, p.CPUs)) == 0 {
 			t.Fatal("the newcomers were to run on the CPUs of the target: the test shows nothing")
 		}
-		chores := Upkeep(h.facts())
+		chores := h.reconcile()
 		if len(chores) != 1 || chores[0].Gone || len(chores[0].Plan.Changes) == 0 {
 			t.Fatalf("got %+v, want one chore that moves", chores)
 		}
@@ -45,7 +45,7 @@ func TestUpkeepMovesNewcomersAndEndsWhatIsGone(t *testing.T) {
 		if wrong := h.exclusive(target, p.CPUs); len(wrong) > 0 {
 			t.Fatal(wrong)
 		}
-		if chores := Upkeep(h.facts()); len(chores) > 0 {
+		if chores := h.reconcile(); len(chores) > 0 {
 			t.Fatalf("all is moved, and there is to do: %+v", chores)
 		}
 
@@ -55,7 +55,7 @@ func TestUpkeepMovesNewcomersAndEndsWhatIsGone(t *testing.T) {
 		for _, path := range []string{"/a/web", "/late", "/a/late"} {
 			h.remove(path)
 		}
-		chores = Upkeep(h.facts())
+		chores = h.reconcile()
 		if len(chores) != 2 || !chores[0].Gone || !chores[1].Gone {
 			t.Fatalf("got %+v, want the end of both transactions", chores)
 		}
@@ -83,7 +83,7 @@ func TestUpkeepLeavesWhatOthersConfine(t *testing.T) {
 		h.apply(p)
 		h.make("/late")
 		h.write(cgroup.CPUSet, "/late", cgroup.FileCPUs, p.CPUs.String())
-		chores := Upkeep(h.facts())
+		chores := h.reconcile()
 		if len(chores) != 1 || len(chores[0].Plan.Changes) > 0 || !slices.ContainsFunc(chores[0].Plan.Warnings,
 			func(w string) bool { return strings.Contains(w, "/late was given "+p.CPUs.String()) }) {
 			t.Errorf("got %+v, want a warning about /late only", chores)
@@ -119,7 +119,7 @@ func TestUpkeepOfContainersStartedAgain(t *testing.T) {
 				h.write(cgroup.CPUSet, "/late", cgroup.FileCPUs, "0-7")
 			}
 			h.run("/late", 20)
-			for _, c := range Upkeep(h.facts()) {
+			for _, c := range h.reconcile() {
 				if c.Gone {
 					h.restoreID(c.ID)
 				} else {
@@ -141,7 +141,7 @@ func TestUpkeepOfContainersStartedAgain(t *testing.T) {
 		h.make("/a/web")
 		h.run("/a/web", 30)
 		ended := 0
-		for _, c := range Upkeep(h.facts()) {
+		for _, c := range h.reconcile() {
 			if c.Gone {
 				h.restoreID(c.ID)
 				ended++
@@ -179,7 +179,7 @@ func TestUpkeepBringsBackStrays(t *testing.T) {
 	h.k.Spawn("/unit", 11)
 	h.k.Spawn("/unit", 12)
 	h.refresh(unit)
-	chores := Upkeep(h.facts())
+	chores := h.reconcile()
 	if len(chores) != 1 {
 		t.Fatalf("got %+v, want one chore", chores)
 	}
@@ -190,7 +190,7 @@ func TestUpkeepBringsBackStrays(t *testing.T) {
 		}
 	}
 	h.refresh(unit)
-	if chores := Upkeep(h.facts()); len(chores) > 0 {
+	if chores := h.reconcile(); len(chores) > 0 {
 		t.Errorf("all are back, and there is to do: %+v", chores)
 	}
 	h.restore("")

@@ -6,6 +6,7 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
@@ -57,7 +58,11 @@ func LendsOf(held []txn.InForce) []Lend {
 // While the plan is in force nobody is lent it again; restoring it lends it again.
 // No changes: nobody has it. The plan counts as upkeep of the pin: it goes where
 // that goes.
-func Withhold(f Facts, id string) Plan {
+func Withhold(host hoststate.Facts, id string) (Plan, error) {
+	f, err := decode(host)
+	if err != nil {
+		return Plan{}, err
+	}
 	for _, h := range f.Held {
 		alone := Lends(h)
 		if h.ID != id || alone.IsEmpty() {
@@ -76,13 +81,13 @@ func Withhold(f Facts, id string) Plan {
 			}
 		}
 		p.viaSystemd()
-		return p.plan
+		return p.plan, nil
 	}
-	return Plan{}
+	return Plan{}, nil
 }
 
 // withheld tells whether what a pin lends was taken back.
-func (f Facts) withheld(h txn.InForce) bool {
+func (f facts) withheld(h txn.InForce) bool {
 	for _, other := range f.Held {
 		if set, err := topology.ParseList(other.Parameters[paramWithheld]); err == nil && !set.IsEmpty() && other.Parameters[paramFor] == h.ID {
 			return true
@@ -93,7 +98,7 @@ func (f Facts) withheld(h txn.InForce) bool {
 
 // orphan tells whether a transaction looked after one that is not in force any
 // more. Memory nodes are looked after whichever transaction gave the CPUs.
-func (f Facts) orphan(h txn.InForce) bool {
+func (f facts) orphan(h txn.InForce) bool {
 	of := h.Parameters[paramFor]
 	return of != "" && h.Parameters[paramMems] == "" && !slices.ContainsFunc(f.Held, func(t txn.InForce) bool { return t.ID == of })
 }

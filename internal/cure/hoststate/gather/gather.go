@@ -1,4 +1,4 @@
-package remedy
+package gather
 
 import (
 	"context"
@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/irq"
 	"github.com/unthrottle/unthrottle/topology"
 )
 
-// Options of Gather.
+// Options of Host and From.
 type Options struct {
 	// Root stands for "/": sys and var/lib/kubelet are read below it, proc for
 	// the names of pause processes.
@@ -46,47 +47,47 @@ type Units interface {
 // MaxGroups bounds how many cgroups of each hierarchy a plan rests on.
 const MaxGroups = 1 << 16
 
-// Gather reads the host. cgroups that vanish meanwhile are passed over.
-func Gather(ctx context.Context, h *cgroup.Host, containers []container.Container, o Options) (Facts, error) {
-	return GatherFrom(ctx, h, h.SameHierarchy(cgroup.CPU, cgroup.CPUSet), containers, o)
+// Host reads this host. cgroups that vanish meanwhile are passed over.
+func Host(ctx context.Context, h *cgroup.Host, containers []container.Container, o Options) (hoststate.Facts, error) {
+	return From(ctx, h, h.SameHierarchy(cgroup.CPU, cgroup.CPUSet), containers, o)
 }
 
-// GatherFrom is Gather on any cgroup.FS; oneTree tells whether cpu and cpuset
+// From is Host on any cgroup.FS; oneTree tells whether cpu and cpuset
 // share a hierarchy.
-func GatherFrom(ctx context.Context, fsys cgroup.FS, oneTree bool, containers []container.Container, o Options) (Facts, error) {
+func From(ctx context.Context, fsys cgroup.FS, oneTree bool, containers []container.Container, o Options) (hoststate.Facts, error) {
 	sys, err := fs.Sub(o.Root, "sys")
 	if err != nil {
-		return Facts{}, err
+		return hoststate.Facts{}, err
 	}
-	f := Facts{At: time.Now(), OneTree: oneTree, Groups: map[string]Group{}, Sets: map[string]Set{}, Held: o.Held, Drift: o.Drift, Scope: o.Scope, Named: o.Named}
+	f := hoststate.Facts{At: time.Now(), OneTree: oneTree, Groups: map[string]hoststate.Group{}, Sets: map[string]hoststate.Set{}, Held: o.Held, Drift: o.Drift, Scope: o.Scope, Named: o.Named}
 	if f.Machine, err = topology.Read(sys); err != nil {
-		return Facts{}, err
+		return hoststate.Facts{}, err
 	}
 	f.CPUVersion, _ = fsys.Version(cgroup.CPU)
 	f.CPUSetVersion, _ = fsys.Version(cgroup.CPUSet)
 	g := gatherer{ctx: ctx, fs: fsys, o: o, facts: &f, cpuOf: map[int]string{}, inSet: map[string][]int{}, inGroup: map[string][]int{}}
 	if f.CPUVersion != 0 {
 		if err := g.walk(cgroup.CPU, g.group); err != nil {
-			return Facts{}, err
+			return hoststate.Facts{}, err
 		}
 	}
 	if f.CPUSetVersion != 0 {
 		if err := g.walk(cgroup.CPUSet, g.set); err != nil {
-			return Facts{}, err
+			return hoststate.Facts{}, err
 		}
 	}
 	if err := g.lookAgain(); err != nil {
-		return Facts{}, err
+		return hoststate.Facts{}, err
 	}
 	g.containers(containers)
 	if err := g.hidden(); err != nil {
-		return Facts{}, err
+		return hoststate.Facts{}, err
 	}
 	f.Claims = claims(o.Root)
-	if o.IRQ != nil && slices.ContainsFunc(o.Held, func(h txn.InForce) bool { return h.Parameters[paramIRQs] != "" }) {
-		found, err := ReadInterrupts(o.IRQ, o.Root)
+	if o.IRQ != nil && slices.ContainsFunc(o.Held, func(h txn.InForce) bool { return h.Parameters[hoststate.ParamInterrupts] != "" }) {
+		found, err := Interrupts(o.IRQ, o.Root)
 		if err != nil {
-			return Facts{}, err
+			return hoststate.Facts{}, err
 		}
 		f.Interrupts = &found
 	}
@@ -99,7 +100,7 @@ type gatherer struct {
 	ctx     context.Context
 	fs      cgroup.FS
 	o       Options
-	facts   *Facts
+	facts   *hoststate.Facts
 	cpuOf   map[int]string   // where a process is in the cpu hierarchy
 	inGroup map[string][]int // and the reverse
 	inSet   map[string][]int // the same in the cpuset hierarchy
@@ -141,7 +142,7 @@ func (g *gatherer) walk(c cgroup.Controller, visit func(path string) error) erro
 
 // group reads one cgroup of the cpu hierarchy.
 func (g *gatherer) group(path string) error {
-	var out Group
+	var out hoststate.Group
 	var err error
 	if out.Limit, err = cgroup.ReadLimit(g.fs, path); err != nil {
 		return err
@@ -206,7 +207,7 @@ func (g *gatherer) hasBurst(path string) bool {
 
 // set reads one cgroup of the cpuset hierarchy.
 func (g *gatherer) set(path string) error {
-	var out Set
+	var out hoststate.Set
 	var err error
 	if out.CPUSetState, err = cgroup.ReadCPUSet(g.fs, path); err != nil {
 		return err

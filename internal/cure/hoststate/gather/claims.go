@@ -1,4 +1,4 @@
-package remedy
+package gather
 
 import (
 	"fmt"
@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	offers "github.com/unthrottle/unthrottle/internal/kernel/features" // what this host offers
+
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 )
 
 // pauseComm is the name of the process that holds a pod's namespaces open and
@@ -16,17 +18,17 @@ import (
 const pauseComm = "pause"
 
 // claims are the CPUs that others on this host gave out.
-func claims(root fs.FS) []Claim {
+func claims(root fs.FS) []hoststate.Claim {
 	kubelet, err := offers.ReadKubelet(root)
 	switch {
 	case err != nil:
 		// What it gave out shows as cpusets narrower than their parent's all the
 		// same, but its shared pool does not.
-		return []Claim{{By: err.Error()}}
+		return []hoststate.Claim{{By: err.Error()}}
 	case kubelet.Given.IsEmpty():
 		return nil
 	}
-	return []Claim{{CPUs: kubelet.Given, By: fmt.Sprintf("the kubelet's %.40q policy", kubelet.Policy)}}
+	return []hoststate.Claim{{CPUs: kubelet.Given, By: fmt.Sprintf("the kubelet's %.40q policy", kubelet.Policy)}}
 }
 
 // comm is the name of a process, "" if it cannot be told.

@@ -1,7 +1,8 @@
-package remedy
+package gather
 
 import (
 	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
 
@@ -19,7 +20,7 @@ func (g *gatherer) containers(all []container.Container) {
 			continue
 		}
 		own := g.facts.OneTree || g.own(c, shared)
-		g.facts.Containers = append(g.facts.Containers, Container{Container: c, OwnSet: own})
+		g.facts.Containers = append(g.facts.Containers, hoststate.Container{Container: c, OwnSet: own})
 		if pids := g.inGroup[c.Group.Path]; c.PodUID != "" && len(pids) == 1 && comm(g.o.Root, pids[0]) == pauseComm {
 			group := g.facts.Groups[c.Group.Path]
 			group.Sandbox = true
@@ -62,4 +63,14 @@ func (g *gatherer) sharedSets(all []container.Container) map[string]bool {
 		}
 	}
 	return shared
+}
+
+// ancestors are the paths above path, nearest first, "/" last.
+func ancestors(path string) []string {
+	var all []string
+	for path != "/" && path != "" {
+		path = cgroup.Parent(path)
+		all = append(all, path)
+	}
+	return all
 }

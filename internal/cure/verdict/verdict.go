@@ -1,9 +1,12 @@
-package remedy
+package verdict
 
 import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // Verdicts.
@@ -28,7 +31,7 @@ type Evidence struct {
 // measured.
 type Neighbour struct {
 	Name          string
-	Before, After Observed
+	Before, After hoststate.Observed
 	// Lends: its own CPUs are lent to the target, so that it is watched for CPU
 	// time it no longer gets.
 	Lends bool
@@ -94,7 +97,7 @@ func Judge(e Evidence) Judgement {
 	}
 	switch {
 	case len(e.Before) > 0 && len(e.After) > 0 && len(j.Harmed) > 0:
-		j.Verdict, j.Why = Worse, "these, whose CPUs shrank or are lent, are now stopped longer or use less than before: "+names(j.Harmed)
+		j.Verdict, j.Why = Worse, "these, whose CPUs shrank or are lent, are now stopped longer or use less than before: "+text.Names(j.Harmed)
 		return j
 	case len(e.Before) == 0 || len(e.After) == 0:
 		j.Why = "no latencies of the user's own were given (--slo), so whether tails got better is not known"
@@ -189,7 +192,7 @@ func need(q float64) int {
 	if q >= 1 {
 		return 5
 	}
-	return int(math.Ceil(5/min(q, 1-q) - epsilon))
+	return int(math.Ceil(5/min(q, 1-q) - 1e-6))
 }
 
 func tooFew(when string, n int, q float64) string {
@@ -215,7 +218,7 @@ func (n Neighbour) harmed() bool {
 
 // String shows a neighbour's figures.
 func (n Neighbour) String() string {
-	return fmt.Sprintf("%s: stopped %s of each second, now %s; CPUs used %s, now %s", quoted(n.Name),
+	return fmt.Sprintf("%s: stopped %s of each second, now %s; CPUs used %s, now %s", text.Quoted(n.Name),
 		interval(n.Before.StoppedLow, n.Before.StoppedHigh), interval(n.After.StoppedLow, n.After.StoppedHigh),
 		figure(n.Before.UsedCPUs), figure(n.After.UsedCPUs))
 }

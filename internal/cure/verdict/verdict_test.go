@@ -1,4 +1,4 @@
-package remedy
+package verdict
 
 import (
 	"encoding/json"
@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 )
 
 // latencies are n numbers around a mean, of which a share has tail added.
@@ -43,11 +45,11 @@ func TestJudge(t *testing.T) {
 		"one outlier is chance":     {Evidence{Quantile: 0.99, Before: quiet, After: append(slices.Clone(quiet), 500)}, NoChange, ""},
 		"too few":                   {Evidence{Quantile: 0.99, Before: quiet[:499], After: quiet}, Unverified, "at least 500"},
 		"a neighbour suffers": {Evidence{Quantile: 0.99, Before: stalled, After: quiet, Neighbours: []Neighbour{{Name: "db",
-			Before: Observed{StoppedHigh: number(0.01)}, After: Observed{StoppedLow: number(0.2), StoppedHigh: number(0.5)}}}}, Worse, "db"},
+			Before: hoststate.Observed{StoppedHigh: new(0.01)}, After: hoststate.Observed{StoppedLow: new(0.2), StoppedHigh: new(0.5)}}}}, Worse, "db"},
 		"a neighbour may suffer": {Evidence{Quantile: 0.99, Before: stalled, After: quiet, Neighbours: []Neighbour{{Name: "db",
-			Before: Observed{StoppedHigh: number(0.3)}, After: Observed{StoppedLow: number(0.2), StoppedHigh: number(0.5)}}}}, Better, ""},
+			Before: hoststate.Observed{StoppedHigh: new(0.3)}, After: hoststate.Observed{StoppedLow: new(0.2), StoppedHigh: new(0.5)}}}}, Better, ""},
 		"a neighbour suffers and there is no source": {Evidence{Quantile: 0.99, Neighbours: []Neighbour{{Name: "db",
-			Before: Observed{StoppedHigh: number(0)}, After: Observed{StoppedLow: number(0.2)}}}}, Unverified, ""},
+			Before: hoststate.Observed{StoppedHigh: new(0.0)}, After: hoststate.Observed{StoppedLow: new(0.2)}}}}, Unverified, ""},
 	} {
 		j := Judge(c.e)
 		if j.Verdict != c.want || !strings.Contains(j.Why, c.why) {

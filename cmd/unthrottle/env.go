@@ -145,8 +145,8 @@ func (f *writeFlags) facts(ctx context.Context, h *cgroup.Host, env apply.Env, a
 		Root: os.DirFS("/"), Held: held, Drift: drift, Scope: env.Scope, Named: named, Used: used, Window: time.Second,
 		IRQ: env.IRQ,
 	}
-	if env.Systemd != nil {
-		o.Systemd = env.Systemd
+	if units, ok := env.Systemd.(gather.Units); ok {
+		o.Systemd = units
 	}
 	return gather.Host(ctx, h, all, o)
 }

@@ -1,8 +1,6 @@
 package policy
 
 import (
-	"bufio"
-	"bytes"
 	"fmt"
 	"strconv"
 	"strings"
@@ -74,41 +72,3 @@ func (o Objective) String() string {
 
 // Met tells whether a quantile in ms keeps the bound.
 func (o Objective) Met(ms float64) bool { return ms < float64(o.Bound)/float64(time.Millisecond) }
-
-// Bounds on what a latency source may print.
-const (
-	MaxSamples = 1 << 20
-	maxLine    = 256
-)
-
-// Samples reads latencies, one number in ms per line. Empty lines do not count;
-// those that hold no number, a negative one or more than 256 bytes count as
-// bad. More than MaxSamples is an error: cutting them would bias the quantile
-// towards the beginning. More bad lines than good ones is an error too.
-func Samples(out []byte) (ms []float64, bad int, err error) {
-	example := ""
-	lines := bufio.NewScanner(bytes.NewReader(out))
-	lines.Buffer(make([]byte, 0, 4096), len(out)+1)
-	for lines.Scan() {
-		line := strings.TrimSpace(lines.Text())
-		if line == "" {
-			continue
-		}
-		n, err := text.ParseDecimal(line)
-		if len(line) > maxLine || err != nil || n < 0 {
-			if bad++; example == "" {
-				example = line
-			}
-			continue
-		}
-		if len(ms) == MaxSamples {
-			return nil, bad, fmt.Errorf("the latency source printed more than %d numbers: let it measure a shorter time", MaxSamples)
-		}
-		ms = append(ms, n)
-	}
-	if bad > len(ms) {
-		return nil, bad, fmt.Errorf("the latency source printed %d lines that are no latency and %d that are: one number in ms per line is wanted, not %.60q",
-			bad, len(ms), example)
-	}
-	return ms, bad, nil
-}

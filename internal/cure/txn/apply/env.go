@@ -47,8 +47,6 @@ type Env struct {
 
 // Systemd is what is asked of a systemd manager. Values are in the notation of package systemd.
 type Systemd interface {
-	// Owns tells which unit a cgroup belongs to as its own; false: none.
-	Owns(path string) (unit string, ok bool)
 	Get(ctx context.Context, unit, property string) (string, error)
 	Set(ctx context.Context, unit string, properties map[string]string, runtime bool) error
 }

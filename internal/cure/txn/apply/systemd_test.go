@@ -21,8 +21,6 @@ type unitFake struct {
 	gone  bool
 }
 
-func (u *unitFake) Owns(path string) (string, bool) { return "b.scope", path == u.path }
-
 func (u *unitFake) Get(_ context.Context, unit, property string) (string, error) {
 	if u.gone {
 		return "", fmt.Errorf("unit %s: %w", unit, fs.ErrNotExist)

@@ -70,7 +70,7 @@ func (r *run) all(ctx context.Context, begun []journal.Begin, p prepared) error 
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := r.step(ctx, owner[c.Key()], c); err != nil && !r.staysPut(c, err) {
+		if err := r.step(ctx, owner[c.Key()], c); err != nil && !r.ignorable(c, err) {
 			return err
 		}
 	}

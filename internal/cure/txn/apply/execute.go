@@ -40,7 +40,7 @@ func (e journalFailed) Unwrap() error { return e.error }
 func (r *run) step(ctx context.Context, id string, c change.Change) error {
 	k := c.Key()
 	n := r.j.Next()
-	w := journal.Write{N: n, Txn: id, Time: r.now(), By: r.By, Setting: r.setting(k, r.ids[k]),
+	w := journal.Write{N: n, Txn: id, Time: r.now(), By: r.By, Setting: r.inJournal(k, r.ids[k]),
 		Before: journal.Path(c.From), Want: journal.Path(change.Canonical(c.File, c.To))}
 	if c.Kind == change.KindTask || c.Kind == change.KindCgroup {
 		w.Want = journal.Path(c.To)
@@ -48,7 +48,7 @@ func (r *run) step(ctx context.Context, id string, c change.Change) error {
 	if err := r.j.Append(true, journal.Record{Write: &w}); err != nil {
 		return journalFailed{err}
 	}
-	err := r.touch(ctx, c)
+	err := r.kind(c.Kind).write(ctx, c)
 	at := len(r.res.Writes)
 	r.res.Writes = append(r.res.Writes, writeOf(c))
 	done := journal.Done{N: n}
@@ -93,6 +93,18 @@ func (r *run) born(c change.Change, id uint64) {
 			r.ids[k] = id
 		}
 	}
+}
+
+// ignorable reports a step whose failure is no reason to undo the transaction, and notes it.
+func (r *run) ignorable(c change.Change, err error) bool {
+	if errors.As(err, new(journalFailed)) {
+		return false
+	}
+	note, ok := r.kind(c.Kind).ignorable(c, err)
+	if note != "" {
+		r.skip("/proc/irq", c.File, note)
+	}
+	return ok
 }
 
 func (r *run) warn(format string, args ...any) {

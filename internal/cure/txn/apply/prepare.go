@@ -74,14 +74,14 @@ func (w world) preparePart(ctx context.Context, s *journal.State, part txn.Part,
 	if len(part.Changes) > MaxChanges {
 		return nil, fmt.Errorf("%d changes in one transaction; at most %d", len(part.Changes), MaxChanges)
 	}
-	all, err := w.withThreads(w.withFiles(part.Changes))
+	all, err := policy{inCgroup{w}}.withThreads(w.withFiles(part.Changes))
 	if err != nil {
 		return nil, err
 	}
 	if len(all) > MaxChanges {
 		return nil, fmt.Errorf("%d changes in one transaction; at most %d", len(all), MaxChanges)
 	}
-	if all, err = normalise(all); err != nil {
+	if all, err = w.normalise(all); err != nil {
 		return nil, err
 	}
 	own := len(all)
@@ -102,7 +102,7 @@ func (w world) preparePart(ctx context.Context, s *journal.State, part txn.Part,
 	var holds []journal.Hold
 	for i, c := range all {
 		if i < own {
-			if err := w.possible(ctx, c); err != nil {
+			if err := w.kind(c.Kind).possible(ctx, c); err != nil {
 				return nil, err
 			}
 		}
@@ -115,26 +115,11 @@ func (w world) preparePart(ctx context.Context, s *journal.State, part txn.Part,
 		}
 		h.Rebase = h.Rebase && !merged.has(c.Key())
 		holds = append(holds, h)
-		if i < own || c.Kind == change.KindIRQ || c.Kind == change.KindFile || c.Kind == change.KindSystemd || c.Kind == change.KindSched {
+		if i < own || w.kind(c.Kind).traits().valued {
 			merged.add(now)
 		}
 	}
 	return holds, nil
-}
-
-// possible finds out, before anything is written, who cannot be moved and which unit's quota is not its cgroup's.
-func (w world) possible(ctx context.Context, c change.Change) error {
-	switch c.Kind {
-	case change.KindTask:
-		pids, err := w.movable(c)
-		if err != nil {
-			return err
-		}
-		return w.whole(c, pids)
-	case change.KindSystemd:
-		return w.unitAgrees(ctx, c)
-	}
-	return nil
 }
 
 // leansOn are holds on the cgroups made and the controllers enabled by earlier transactions that this one's settings
@@ -148,7 +133,7 @@ func (w world) leansOn(s *journal.State, holds []journal.Hold) []journal.Hold {
 	}
 	for _, t := range s.Open() {
 		for _, h := range t.Holds {
-			base, ok := baseTree(h)
+			base, ok := w.kind(h.Kind).inside(h.Key())
 			moved := h.Kind == change.KindTask && slices.ContainsFunc(holds, func(own journal.Hold) bool {
 				return own.Kind == change.KindFile && own.Op == change.OpSet && own.Path == h.Path && own.Controller == h.Controller
 			})
@@ -165,29 +150,10 @@ func (w world) leansOn(s *journal.State, holds []journal.Hold) []journal.Hold {
 	return more
 }
 
-// baseTree is what exists because of a hold: a cgroup, or the files below one.
-func baseTree(h journal.Hold) (tree, bool) {
-	switch h.Kind {
-	case change.KindCgroup:
-		return tree{controller: h.Controller, path: string(h.Path)}, true
-	case change.KindSubtree:
-		return tree{cgroup.Controller(controllerOf(h.Key())), string(h.Path), true}, true
-	}
-	return tree{}, false
-}
-
 // inScope refuses what lies outside Env.Scope. The cgroup that processes leave need not be inside, they themselves
 // must: those of the target.
 func (w world) inScope(c change.Change) error {
-	paths := []string{c.Path}
-	if c.Kind == change.KindTask {
-		members := c.MembersPath
-		if members == "" {
-			members = c.From
-		}
-		paths = append(paths, members)
-	}
-	for _, path := range paths {
+	for _, path := range w.kind(c.Kind).touched(c) {
 		if !cgroup.Below(path, w.Scope) {
 			return &OutOfScope{Path: path, Scope: w.Scope}
 		}
@@ -226,7 +192,7 @@ func (w world) hold(ctx context.Context, s *journal.State, c change.Change, fres
 			return fail(err)
 		}
 	}
-	h.Setting = w.setting(k, id)
+	h.Setting = w.inJournal(k, id)
 	if c.Kind == change.KindTask {
 		current = c.From
 	}
@@ -244,7 +210,7 @@ func (w world) hold(ctx context.Context, s *journal.State, c change.Change, fres
 		return fail(fmt.Errorf("%s exists already and is not ours", k))
 	}
 	h.Original, h.Base = journal.Path(original), base
-	if c.Op == change.OpSet && (c.Kind == change.KindFile || c.Kind == change.KindIRQ) && c.From != "" && !change.Same(c.File, c.From, current) {
+	if c.Op == change.OpSet && w.kind(c.Kind).traits().stale && c.From != "" && !change.Same(c.File, c.From, current) {
 		return fail(&Stale{Key: k, Planned: c.From, Found: current, Want: c.To})
 	}
 	held = slices.DeleteFunc(held, func(by journal.Held) bool { return slices.Contains(replaced, by.Txn.Txn) })

@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -10,7 +9,6 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/journal"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
-	"github.com/unthrottle/unthrottle/internal/kernel/schedpolicy"
 )
 
 // Replace makes transactions that take the place of others, all at one moment: until the last write is done the old
@@ -88,11 +86,11 @@ func (w world) inherited(s *journal.State, part txn.Part, named []change.Change)
 			if have[k] || t.Lost(h.Setting) || h.Boot != w.BootID || !h.Kind.Known() {
 				continue
 			}
-			there, err := w.there(h.Setting)
+			exists, err := w.stillExists(h.Setting)
 			if err != nil {
 				return nil, err
 			}
-			if !there {
+			if !exists {
 				continue
 			}
 			have[k] = true
@@ -110,26 +108,13 @@ func (w world) inherited(s *journal.State, part txn.Part, named []change.Change)
 	return all, nil
 }
 
-// there tells whether the cgroup of a setting still is.
-func (w world) there(s journal.Setting) (bool, error) {
-	if s.Kind == change.KindSystemd {
-		return true, nil
-	}
-	if ended, err := w.ended(s); ended || err != nil {
+// stillExists reports whether the object of a setting is still the one that was changed.
+func (w world) stillExists(s journal.Setting) (bool, error) {
+	kind := w.kind(s.Kind)
+	if ended, err := kind.ended(s); ended || err != nil {
 		return false, err
 	}
-	if s.Kind == change.KindIRQ {
-		why, err := w.sameIRQ(s)
-		return why == "", err
-	}
-	if _, one := schedpolicy.Thread(s.File); s.Kind == change.KindSched && one {
-		return true, nil
-	}
-	id, err := w.FS.ID(s.Controller, string(s.Path))
-	if errors.Is(err, cgroup.ErrNoCgroup) {
-		return false, nil
-	}
-	return err == nil && (s.ID == 0 || s.ID == id), err
+	return kind.exists(s)
 }
 
 // outcomes are what came of the transactions that parts replace, one for each part at most.

@@ -128,7 +128,7 @@ func Drift(env Env) ([]txn.DriftItem, error) {
 					continue
 				}
 			}
-			if err != nil && !errors.Is(err, cgroup.ErrNoCgroup) || (h.Kind == change.KindIRQ || h.Kind == change.KindSched) && id != h.ID {
+			if err != nil && !errors.Is(err, cgroup.ErrNoCgroup) || w.kind(h.Kind).traits().short && id != h.ID {
 				// Not known; or an interrupt or a thread that ended, which needs no care.
 				continue
 			}

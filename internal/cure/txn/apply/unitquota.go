@@ -54,8 +54,8 @@ func percent(cpus float64) string {
 	return strconv.FormatFloat(math.Round(cpus*1e4)/100, 'f', -1, 64) + "%"
 }
 
-// unitAgrees refuses to set the quota of a unit whose cgroup has another one by now.
-func (w world) unitAgrees(ctx context.Context, c change.Change) error {
+// possible refuses to set the quota of a unit whose cgroup has another one by now.
+func (w unitProperty) possible(ctx context.Context, c change.Change) error {
 	if c.File != unitprop.CPUQuotaPerSecUSec {
 		return nil
 	}
@@ -71,7 +71,7 @@ func (w world) unitAgrees(ctx context.Context, c change.Change) error {
 	return w.compareUnit(ctx, c)
 }
 
-func (w world) compareUnit(ctx context.Context, c change.Change) error {
+func (w unitProperty) compareUnit(ctx context.Context, c change.Change) error {
 	limit, err := cgroup.ReadLimit(w.FS, c.Path)
 	if errors.Is(err, cgroup.ErrNoCgroup) || errors.Is(err, cgroup.ErrNoController) {
 		return nil // there is no file to differ

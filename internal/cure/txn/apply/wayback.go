@@ -12,7 +12,6 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/journal"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
-	"github.com/unthrottle/unthrottle/internal/kernel/schedpolicy"
 )
 
 // wayBack is what taking back some transactions needs.
@@ -87,7 +86,7 @@ func (r *run) settings(ids []string) ([]journal.Setting, map[journal.Setting][]s
 func (r *run) going(ctx context.Context, settings []journal.Setting) []tree {
 	var gone []tree
 	for _, s := range settings {
-		base, ok := baseTree(journal.Hold{Setting: s})
+		base, ok := r.kind(s.Kind).inside(s.Key())
 		if !ok || s.Boot != r.BootID {
 			continue
 		}
@@ -120,7 +119,7 @@ func later(err error) view { return view{why: err.Error(), keepOpen: true} }
 
 // look decides for one setting.
 func (r *run) look(ctx context.Context, s journal.Setting, going []tree) view {
-	k := s.Key()
+	k, kind := s.Key(), r.kind(s.Kind)
 	switch {
 	case !s.Kind.Known():
 		return view{why: WhyUnknown, keepOpen: true}
@@ -129,12 +128,17 @@ func (r *run) look(ctx context.Context, s journal.Setting, going []tree) view {
 	case s.Kind != change.KindTask && r.within(k, going):
 		return view{}
 	}
-	if ended, err := r.ended(s); err != nil {
+	if ended, err := kind.ended(s); err != nil {
 		return later(err)
 	} else if ended {
 		return view{}
 	}
-	why, err := r.identity(s)
+	last, wrote := r.j.State().Last(s)
+	made := uint64(0)
+	if last.Done != nil {
+		made = last.Done.ID
+	}
+	why, err := kind.identity(s, made)
 	switch {
 	case err != nil:
 		return later(err)
@@ -146,9 +150,7 @@ func (r *run) look(ctx context.Context, s journal.Setting, going []tree) view {
 		// Held only by transactions that lost it to somebody else.
 		return leave(WhyForeign)
 	}
-	last, wrote := r.j.State().Last(s)
-	named := s.Kind == change.KindSystemd || s.Kind == change.KindIRQ || s.Kind == change.KindSched ||
-		s.Kind == change.KindFile && s.ID != 0
+	named := kind.traits().valued && (s.Kind != change.KindFile || s.ID != 0)
 	switch {
 	case wrote:
 	case !r.damaged():
@@ -183,11 +185,11 @@ func (r *run) look(ctx context.Context, s journal.Setting, going []tree) view {
 		From: current, To: want}
 	if s.Kind == change.KindSubtree {
 		c.File = cgroup.FileSubtreeControl
-		if used, err := r.usedBelow(s); err != nil {
-			return later(err)
-		} else if used {
-			return leave(WhyInUse)
-		}
+	}
+	if used, err := kind.usedByOthers(r.j.State(), s); err != nil {
+		return later(err)
+	} else if used {
+		return leave(WhyInUse)
 	}
 	return view{change: &c}
 }
@@ -229,45 +231,6 @@ func (r *run) inMade(s journal.Setting) bool {
 	return false
 }
 
-// usedBelow tells whether a child got a list of its own from somebody else since the controller was enabled: disabling
-// it would lose that.
-func (r *run) usedBelow(s journal.Setting) (bool, error) {
-	if controllerOf(s.Key()) != string(cgroup.CPUSet) {
-		return true, nil
-	}
-	children, err := r.FS.Children(s.Controller, string(s.Path))
-	if err != nil {
-		return false, err
-	}
-	for _, child := range children {
-		for _, file := range []string{cgroup.FileCPUs, cgroup.FileMems} {
-			value, err := r.FS.Read(cgroup.CPUSet, child, file)
-			if errors.Is(err, cgroup.ErrNoCgroup) || errors.Is(err, cgroup.ErrNoFile) {
-				continue
-			}
-			if err != nil {
-				return false, err
-			}
-			if value != "" && !r.leftByUs(child, file, value) {
-				return true, nil
-			}
-		}
-	}
-	return false, nil
-}
-
-// leftByUs tells whether a file has a value that we wrote, and that no transaction in force wants kept.
-func (r *run) leftByUs(path, file, value string) bool {
-	id, err := r.FS.ID(cgroup.CPUSet, path)
-	if err != nil {
-		return false
-	}
-	s := r.setting(change.Key{Kind: change.KindFile, Controller: cgroup.CPUSet, Path: path, File: file}, id)
-	held, _, _, _ := r.j.State().Holders(s)
-	last, wrote := r.j.State().Last(s)
-	return wrote && len(held) == 0 && last.Ours(file, value)
-}
-
 // lookTask moves everything in the cgroup back to where it came from, once nobody else holds the move. Where that
 // cgroup is gone, or goes now because it was ours too, its nearest ancestor takes them, as the kernel would have had it.
 func (r *run) lookTask(s journal.Setting, held []journal.Held, original string, going []tree) view {
@@ -284,37 +247,4 @@ func (r *run) lookTask(s journal.Setting, held []journal.Held, original string, 
 	}
 	return view{change: &change.Change{Kind: change.KindTask, Op: change.OpSet, Controller: s.Controller, Path: string(s.Path),
 		From: string(s.Path), To: original}}
-}
-
-// identity tells whether the cgroup is still the one that was changed; a reason if not.
-func (r *run) identity(s journal.Setting) (why string, err error) {
-	switch s.Kind {
-	case change.KindSystemd:
-		return "", nil
-	case change.KindIRQ:
-		return r.sameIRQ(s)
-	}
-	if _, one := schedpolicy.Thread(s.File); s.Kind == change.KindSched && one {
-		return "", nil
-	}
-	id, err := r.FS.ID(s.Controller, string(s.Path))
-	if errors.Is(err, cgroup.ErrNoCgroup) {
-		if s.Kind == change.KindCgroup || s.Kind == change.KindTask {
-			return "", nil
-		}
-		return WhyGone, nil
-	}
-	if err != nil {
-		return "", err
-	}
-	known := s.ID
-	if s.Kind == change.KindCgroup {
-		if last, ok := r.j.State().Last(s); ok && last.Done != nil {
-			known = last.Done.ID
-		}
-	}
-	if known != 0 && known != id {
-		return WhyRecreated, nil
-	}
-	return "", nil
 }

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -30,10 +31,43 @@ func (e *NotRealtime) Error() string {
 	return fmt.Sprintf("cgroup %q: no real-time policy for its threads: %s; %s", e.Path, e.Why, e.Hint)
 }
 
+// policy is the scheduling policy of one thread, or of the rest of a cgroup's threads.
+type policy struct{ inCgroup }
+
+func (policy) normalise(c change.Change) (change.Change, error) {
+	if _, one := schedpolicy.Thread(c.File); !one && c.File != schedpolicy.Rest || c.Path == "" {
+		return c, fmt.Errorf("%.80q names no threads", c.File)
+	}
+	c.Controller = cgroup.CPU
+	return c, nil
+}
+
+// identity of a single thread is its number and start time: see ended.
+func (w policy) identity(s journal.Setting, made uint64) (string, error) {
+	if _, one := schedpolicy.Thread(s.File); one {
+		return "", nil
+	}
+	return w.inCgroup.identity(s, made)
+}
+
+func (w policy) exists(s journal.Setting) (bool, error) {
+	if _, one := schedpolicy.Thread(s.File); one {
+		return true, nil
+	}
+	return w.inCgroup.exists(s)
+}
+
+// ignorable reports a thread that ended.
+func (policy) ignorable(_ change.Change, err error) (string, bool) {
+	return "", errors.Is(err, fs.ErrNotExist)
+}
+
+func (policy) traits() traits { return traits{valued: true, short: true} }
+
 // withThreads puts, before each change of the policy of a cgroup's threads, one for every thread that there is now, so
 // that each is in the journal by number and start time. Only ordinary threads are changed: a program that chose a
 // policy for some keeps it.
-func (w world) withThreads(changes []change.Change) ([]change.Change, error) {
+func (w policy) withThreads(changes []change.Change) ([]change.Change, error) {
 	var all []change.Change
 	for _, c := range changes {
 		if c.Kind == change.KindSched && c.File == schedpolicy.Rest {
@@ -49,7 +83,7 @@ func (w world) withThreads(changes []change.Change) ([]change.Change, error) {
 }
 
 // ordinary are the changes of the single threads, or why there must be none.
-func (w world) ordinary(c change.Change) ([]change.Change, error) {
+func (w policy) ordinary(c change.Change) ([]change.Change, error) {
 	if w.Sched == nil {
 		return nil, fmt.Errorf("%s: %w", c.Key(), errNoSched)
 	}
@@ -96,7 +130,7 @@ func (w world) ordinary(c change.Change) ([]change.Change, error) {
 }
 
 // noRuntime tells why the kernel would refuse (v1 with CONFIG_RT_GROUP_SCHED: every new group has no runtime).
-func (w world) noRuntime(path string, tids []int) (why, hint string) {
+func (w policy) noRuntime(path string, tids []int) (why, hint string) {
 	text, err := w.FS.Read(cgroup.CPU, path, cgroup.FileRTRuntime)
 	if err != nil || len(tids) == 0 || strings.TrimSpace(text) != "0" {
 		return "", "" // no such file: the kernel decides, thread by thread
@@ -106,7 +140,7 @@ func (w world) noRuntime(path string, tids []int) (why, hint string) {
 }
 
 // eachThread visits the threads at and below a cgroup, cgroup by cgroup.
-func (w world) eachThread(path string, visit func(path string, tids []int) error) error {
+func (w policy) eachThread(path string, visit func(path string, tids []int) error) error {
 	return cgroup.Walk(w.FS, cgroup.CPU, path, func(at string) error {
 		tids, err := w.FS.Threads(cgroup.CPU, at)
 		if errors.Is(err, cgroup.ErrNoCgroup) {
@@ -119,8 +153,8 @@ func (w world) eachThread(path string, visit func(path string, tids []int) error
 	})
 }
 
-// readSched is the policy of a thread; of the rest of a cgroup sched.Realtime if any of them has it.
-func (w world) readSched(k change.Key) (string, error) {
+// read is the policy of a thread; of the rest of a cgroup sched.Realtime if any of them has it.
+func (w policy) read(_ context.Context, k change.Key) (string, error) {
 	if w.Sched == nil {
 		return "", fmt.Errorf("%s: %w", k, errNoSched)
 	}
@@ -143,7 +177,7 @@ func (w world) readSched(k change.Key) (string, error) {
 	return found.String(), err
 }
 
-func (w world) idSched(k change.Key) (uint64, error) {
+func (w policy) id(k change.Key) (uint64, error) {
 	if tid, ok := schedpolicy.Thread(k.File); ok {
 		if w.Sched == nil {
 			return 0, fmt.Errorf("%s: %w", k, errNoSched)
@@ -153,9 +187,9 @@ func (w world) idSched(k change.Key) (uint64, error) {
 	return w.FS.ID(cgroup.CPU, k.Path)
 }
 
-// writeSched gives a thread its policy, or the rest of a cgroup: all that have the one it is to leave, until a look
+// write gives a thread its policy, or the rest of a cgroup: all that have the one it is to leave, until a look
 // finds none. Those born meanwhile inherit it from one another.
-func (w world) writeSched(c change.Change) error {
+func (w policy) write(_ context.Context, c change.Change) error {
 	if w.Sched == nil {
 		return fmt.Errorf("%s: %w", c.Key(), errNoSched)
 	}
@@ -193,11 +227,11 @@ func (w world) writeSched(c change.Change) error {
 }
 
 // ended tells of a thread that is no more, or whose number is another one's by now: it needs no care.
-func (w world) ended(s journal.Setting) (bool, error) {
-	if _, one := schedpolicy.Thread(s.File); s.Kind != change.KindSched || !one {
+func (w policy) ended(s journal.Setting) (bool, error) {
+	if _, one := schedpolicy.Thread(s.File); !one {
 		return false, nil
 	}
-	id, err := w.idSched(s.Key())
+	id, err := w.id(s.Key())
 	if errors.Is(err, fs.ErrNotExist) {
 		return true, nil
 	}

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
+	"github.com/unthrottle/unthrottle/internal/cure/txn/journal"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
 
@@ -25,8 +26,47 @@ const (
 // ErrNotAllProcesses: cgroup.procs does not list everybody here.
 var ErrNotAllProcesses = errors.New("this PID namespace does not show all processes; run in the host's (hostPID: true)")
 
-// move brings processes from c.From to c.To until a look finds none left.
-func (w world) move(ctx context.Context, c change.Change) error {
+// processes are those of a cgroup that move to another one.
+type processes struct{ inCgroup }
+
+func (processes) normalise(c change.Change) (change.Change, error) {
+	c.Path = c.To
+	if c.From == "" || c.To == "" {
+		return c, errors.New("moving processes needs the cgroup they leave and the one they enter")
+	}
+	return c, nil
+}
+
+// touched leaves out the cgroup that the processes leave. It names the target that they belong to.
+func (processes) touched(c change.Change) []string {
+	members := c.MembersPath
+	if members == "" {
+		members = c.From
+	}
+	return []string{c.Path, members}
+}
+
+// possible refuses processes that cannot be moved.
+func (w processes) possible(_ context.Context, c change.Change) error {
+	pids, err := w.movable(c)
+	if err != nil {
+		return err
+	}
+	return w.whole(c, pids)
+}
+
+func (processes) read(_ context.Context, k change.Key) (string, error) { return k.Path, nil }
+
+func (w processes) identity(s journal.Setting, _ uint64) (string, error) {
+	why, err := w.sameCgroup(s, s.ID)
+	if why == WhyGone {
+		why = ""
+	}
+	return why, err
+}
+
+// write moves processes from c.From to c.To until a listing finds none left.
+func (w processes) write(ctx context.Context, c change.Change) error {
 	ctx, cancel := context.WithTimeout(ctx, moveTime)
 	defer cancel()
 	for round := range moveRounds {
@@ -54,7 +94,7 @@ func (w world) move(ctx context.Context, c change.Change) error {
 }
 
 // moveOne moves one process; one that has ended is none to move.
-func (w world) moveOne(c change.Change, pid int) error {
+func (w processes) moveOne(c change.Change, pid int) error {
 	err := w.FS.Attach(c.Controller, c.To, pid)
 	if errors.Is(err, unix.ESRCH) {
 		return nil
@@ -64,7 +104,7 @@ func (w world) moveOne(c change.Change, pid int) error {
 
 // movable lists the processes that c is about: in From, and members where that is asked. A process that is not in our
 // PID namespace, and one of the kernel's, is an error: what needs PIDs then refuses.
-func (w world) movable(c change.Change) ([]int, error) {
+func (w processes) movable(c change.Change) ([]int, error) {
 	if err := w.seesAll(c); err != nil {
 		return nil, err
 	}
@@ -97,7 +137,7 @@ func (w world) movable(c change.Change) ([]int, error) {
 }
 
 // seesAll refuses to move processes where not all are shown: those left out would stay, and nothing would tell.
-func (w world) seesAll(c change.Change) error {
+func (w processes) seesAll(c change.Change) error {
 	if w.Proc == nil {
 		return nil
 	}
@@ -117,7 +157,7 @@ func outsideNamespace(path string) error {
 }
 
 // withoutKernelThreads refuses kernel threads: moving one would confine work of the whole machine.
-func (w world) withoutKernelThreads(c change.Change, pids []int) ([]int, error) {
+func (w processes) withoutKernelThreads(c change.Change, pids []int) ([]int, error) {
 	if w.Proc == nil {
 		return pids, nil
 	}
@@ -136,7 +176,7 @@ func (w world) withoutKernelThreads(c change.Change, pids []int) ([]int, error) 
 
 // whole refuses processes whose threads are in several cgroups (v1): moving them by cgroup.procs would bring the
 // threads together, and nothing could part them again.
-func (w world) whole(c change.Change, pids []int) error {
+func (w processes) whole(c change.Change, pids []int) error {
 	if w.Proc == nil || w.version(c.Controller) != cgroup.V1 {
 		return nil
 	}
@@ -165,7 +205,7 @@ func (w world) whole(c change.Change, pids []int) error {
 }
 
 // staysElsewhere tells a thread that is elsewhere from one that was started, or has ended, since we looked.
-func (w world) staysElsewhere(c change.Change, pid, tid int) bool {
+func (w processes) staysElsewhere(c change.Change, pid, tid int) bool {
 	tids, err := w.FS.Threads(c.Controller, c.From)
 	if err != nil || slices.Contains(tids, tid) {
 		return false
@@ -175,7 +215,7 @@ func (w world) staysElsewhere(c change.Change, pid, tid int) bool {
 }
 
 // members collects the processes of a cgroup and of all below it.
-func (w world) members(c cgroup.Controller, path string, depth int, into map[int]bool) error {
+func (w processes) members(c cgroup.Controller, path string, depth int, into map[int]bool) error {
 	pids, err := w.FS.Procs(c, path)
 	if err != nil {
 		return err
@@ -196,23 +236,6 @@ func (w world) members(c cgroup.Controller, path string, depth int, into map[int
 		}
 	}
 	return nil
-}
-
-// remove removes a cgroup; the kernel says EBUSY for a moment after the last process has left.
-func (w world) remove(ctx context.Context, c change.Change) error {
-	for try := 0; ; try++ {
-		err := w.FS.Remove(c.Controller, c.Path)
-		if err == nil || errors.Is(err, cgroup.ErrNoCgroup) {
-			return nil
-		}
-		if !errors.Is(err, unix.EBUSY) || try == removeRetries {
-			return err
-		}
-		pause(ctx)
-		if ctx.Err() != nil {
-			return err
-		}
-	}
 }
 
 // pause waits a little, or until the context ends.

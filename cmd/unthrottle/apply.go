@@ -29,7 +29,8 @@ type remedyFlags struct {
 	factor, to      float64
 	burst, period   time.Duration
 	weightFromLimit bool
-	stays, strict   bool
+	immovable       bool
+	strict          bool
 	lends, irqs     bool
 	realtime        bool
 	fullCores, idle bool
@@ -49,7 +50,9 @@ func (f *remedyFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.fullCores, "full-cores", false, "pin: whole cores only")
 	flags.BoolVar(&f.idle, "idle-siblings", false, "pin: one thread of each core; the others idle")
 	flags.BoolVar(&f.realtime, "realtime", false, "pin: its threads run before everything else on its CPUs (SCHED_RR, priority 1)")
-	flags.BoolVar(&f.stays, "stays", false, "pin, narrow: never move it to other CPUs afterwards (defrag, agent)")
+	flags.BoolVar(&f.immovable, "immovable", false, "pin, narrow: never move it to other CPUs afterwards (defrag, agent)")
+	flags.BoolVar(&f.immovable, "stays", false, "the older name of --immovable")
+	_ = flags.MarkHidden("stays")
 	flags.DurationVar(&f.burst, "burst", 0, "burst: CPU time that may be saved up, such as 50ms (default: as much as the quota)")
 	flags.DurationVar(&f.period, "period", 0, "burst, narrow: another period, the limit staying the same (narrow: 10ms)")
 	decimalVar(cmd, &f.factor, "factor", 0, "raise: times the limit (default 2)")
@@ -66,7 +69,7 @@ func (f *remedyFlags) given(cmd *cobra.Command) error {
 
 // request checks the flags; a remedy that was left out is the caller's to judge.
 func (f *remedyFlags) request(cmd *cobra.Command) (remedy.Request, error) {
-	r := remedy.Request{Kind: remedy.Kind(f.kind), CPUs: f.cpus, Via: f.via, Stays: f.stays, Class: f.class, Strict: f.strict, Lends: f.lends, Realtime: f.realtime,
+	r := remedy.Request{Kind: remedy.Kind(f.kind), CPUs: f.cpus, Via: f.via, Immovable: f.immovable, Class: f.class, Strict: f.strict, Shares: f.lends, Realtime: f.realtime,
 		FullCores: f.fullCores, IdleSiblings: f.idle, Burst: f.burst, Period: f.period,
 		Factor: f.factor, To: f.to, WeightFromLimit: f.weightFromLimit}
 	known := []string{}
@@ -120,6 +123,7 @@ func (f *remedyFlags) belong(cmd *cobra.Command) error {
 		{"realtime", []string{"pin"}, true},
 		{"full-cores", []string{"pin"}, !f.fullCores || !f.idle},
 		{"idle-siblings", []string{"pin"}, true},
+		{"immovable", []string{"pin", "narrow"}, true},
 		{"stays", []string{"pin", "narrow"}, true},
 		{"burst", []string{"burst"}, f.burst > 0},
 		{"period", []string{"burst", "narrow"}, f.period > 0},

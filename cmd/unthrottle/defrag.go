@@ -117,7 +117,7 @@ func (d *defragmenter) run(ctx context.Context, plan bool, maxMoves int, pause t
 	for _, held := range facts.Held {
 		names[held.Target] = held.Name
 	}
-	state, err := remedy.State(facts, d.reserve, rebalance.Stays(d.env.FS, d.env.Proc, facts.Held))
+	state, err := remedy.State(facts, d.reserve, rebalance.Immovable(d.env.FS, d.env.Proc, facts.Held))
 	if err != nil {
 		return out, err
 	}

@@ -69,7 +69,7 @@ func newStatus() *cobra.Command {
 			for _, f := range all {
 				names[f.Target] = f.Name
 			}
-			return report.Lends(out, remedy.LendsOf(all), names)
+			return report.Lends(out, remedy.Sharings(all), names)
 		},
 	}
 	w.addStateDir(cmd)

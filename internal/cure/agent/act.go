@@ -33,7 +33,7 @@ func (a *agent) act(ctx context.Context) error {
 		round, fresh, newcomers := a.take()
 		if newcomers || !now.Before(nextChores) {
 			nextChores = now.Add(choreInterval)
-			a.chores(ctx)
+			a.reconcile(ctx)
 		}
 		if !fresh {
 			continue
@@ -123,7 +123,7 @@ func (a *agent) fix(ctx context.Context, f finding, held []txn.InForce) error {
 	// its rule wants it whatever it brings, unless its slo gets worse. What it is
 	// lent, where there is no slo to judge it by, comes with upkeep and on trial.
 	second := secondary(f.rule)
-	wish.Request.LentLater = second && latencies == nil
+	wish.Request.GrantLater = second && latencies == nil
 	env, online := a.Fix(latencies), 0
 	gather := env.Facts
 	env.Facts = func(ctx context.Context, all []container.Container, used map[string]float64) (hoststate.Facts, error) {

@@ -19,7 +19,7 @@
 // What is in force is kept true: containers that appear are moved off exclusive
 // CPUs within a second, transactions of containers that are gone end, and
 // settings that somebody else changed are counted as drift. CPUs of ours are set
-// again MaxFights times; then it yields.
+// again MaxReasserts times; then it yields.
 //
 // # Worked example
 //

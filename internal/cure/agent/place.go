@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	// MaxFights is how often a container's CPUs are set again after somebody
+	// MaxReasserts is how often a container's CPUs are set again after somebody
 	// else changed them; then we yield.
-	MaxFights = 3
-	// fightMemory is how long a fight counts.
-	fightMemory = time.Hour
+	MaxReasserts = 3
+	// conflictMemory is how long a fight counts.
+	conflictMemory = time.Hour
 	// persistSpread is how many looks in a row a narrowed container must be
 	// worth moving: load comes and goes.
 	persistSpread = 3
@@ -31,12 +31,12 @@ const (
 // placer keeps containers well placed. Of the acting goroutine alone, but for
 // its figures.
 type placer struct {
-	figures placeFigures
-	fights  map[string][]time.Time // by the container's path
-	yielded map[string]bool
-	worth   map[string]int // looks in a row in which moving was worth it
-	moves   float64        // that there may be now
-	refill  time.Time
+	figures   placeFigures
+	conflicts map[string][]time.Time // by the container's path
+	gaveUp    map[string]bool
+	worth     map[string]int // looks in a row in which moving was worth it
+	moves     float64        // that there may be now
+	refill    time.Time
 }
 
 // place judges where containers are, and, where the rules allow, moves them:
@@ -44,7 +44,7 @@ type placer struct {
 // where it belongs, then crossings are repaired and narrowed ones spread.
 func (a *agent) place(ctx context.Context, facts hoststate.Facts, now time.Time) {
 	p := &a.placer
-	state, err := remedy.State(facts, nil, rebalance.Stays(a.Env.FS, a.Env.Proc, facts.Held))
+	state, err := remedy.State(facts, nil, rebalance.Immovable(a.Env.FS, a.Env.Proc, facts.Held))
 	if err != nil {
 		a.Log.Error("the placement cannot be judged", "error", err)
 		return
@@ -57,11 +57,11 @@ func (a *agent) place(ctx context.Context, facts hoststate.Facts, now time.Time)
 	for _, r := range refused {
 		a.Log.Warn("no CPUs are left for it", "cgroup", boundedPath(r.Name), "why", r.Err)
 	}
-	p.figures.set(state, node.Score(), len(p.yielded))
+	p.figures.set(state, node.Score(), len(p.gaveUp))
 	if a.Rules.Mode != policy.Apply {
 		return
 	}
-	if a.repel(ctx, facts, now) {
+	if a.reassert(ctx, facts, now) {
 		return // what was planned on these facts is out of date
 	}
 	rate := a.Rules.Placement.MovesPerMinute
@@ -139,23 +139,23 @@ func (p *placer) spread(facts hoststate.Facts) []placement.Move {
 	return moves
 }
 
-// repel sets again what others changed of our containers' CPUs. After MaxFights
+// reassert sets again what others changed of our containers' CPUs. After MaxReasserts
 // times it yields: two that write the same files for ever help nobody. It tells
 // whether anything was written.
-func (a *agent) repel(ctx context.Context, facts hoststate.Facts, now time.Time) bool {
+func (a *agent) reassert(ctx context.Context, facts hoststate.Facts, now time.Time) bool {
 	p := &a.placer
 	p.forget(facts, now)
 	var ids []string
-	for target, id := range remedy.Fought(facts) {
+	for target, id := range remedy.Conflicts(facts) {
 		switch {
-		case p.yielded[target]:
-		case len(p.fights[target]) >= MaxFights:
-			p.yielded[target] = true
+		case p.gaveUp[target]:
+		case len(p.conflicts[target]) >= MaxReasserts:
+			p.gaveUp[target] = true
 			a.Log.Error("somebody else keeps changing its CPUs: we yield, and its CPUs are not its own any more; find out who "+
 				"writes its cpuset (kubelet, a DRA driver, systemd, an administrator), then restore it or apply its remedy again",
-				"cgroup", boundedPath(target), "fights", MaxFights, "transaction", id)
+				"cgroup", boundedPath(target), "fights", MaxReasserts, "transaction", id)
 		default:
-			p.fights[target] = append(p.fights[target], now)
+			p.conflicts[target] = append(p.conflicts[target], now)
 			ids = append(ids, id)
 		}
 	}
@@ -182,17 +182,17 @@ func (a *agent) repel(ctx context.Context, facts hoststate.Facts, now time.Time)
 
 // forget drops old fights, and what is known of containers that are gone.
 func (p *placer) forget(facts hoststate.Facts, now time.Time) {
-	if p.fights == nil {
-		p.fights, p.yielded = map[string][]time.Time{}, map[string]bool{}
+	if p.conflicts == nil {
+		p.conflicts, p.gaveUp = map[string][]time.Time{}, map[string]bool{}
 	}
-	for target, times := range p.fights {
+	for target, times := range p.conflicts {
 		_, ours := remedy.Placing(facts, target)
-		for len(times) > 0 && now.Sub(times[0]) >= fightMemory && !p.yielded[target] {
+		for len(times) > 0 && now.Sub(times[0]) >= conflictMemory && !p.gaveUp[target] {
 			times = times[1:]
 		}
-		if p.fights[target] = times; !ours || len(times) == 0 {
-			delete(p.fights, target)
-			delete(p.yielded, target)
+		if p.conflicts[target] = times; !ours || len(times) == 0 {
+			delete(p.conflicts, target)
+			delete(p.gaveUp, target)
 		}
 	}
 }

@@ -31,7 +31,7 @@ func TestAgentLetsTheReserveFollow(t *testing.T) {
 	}
 	round := func(used float64) string {
 		p.used[group.Path] = used
-		p.chores(t.Context())
+		p.reconcile(t.Context())
 		return runs()
 	}
 	if got := round(1.2); got != "0-7" {

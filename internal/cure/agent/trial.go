@@ -34,9 +34,9 @@ const (
 type order int
 
 const (
-	nothing  order = iota
-	takeBack       // from the secondaries
-	giveAgain
+	nothing      order = iota
+	revokeShared       // from the secondaries
+	grant
 )
 
 // spell is what was used over some time.
@@ -156,12 +156,12 @@ func (t *trial) due(use float64, now time.Time) bool {
 
 func (t *trial) give() order {
 	t.out = false
-	return giveAgain
+	return grant
 }
 
 func (t *trial) take() order {
 	t.out = true
-	return takeBack
+	return revokeShared
 }
 
 // usesLess tells whether the owner used more in every spell without lending than

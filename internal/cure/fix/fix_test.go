@@ -329,7 +329,7 @@ func TestLendersDecide(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			b := newBench(t)
 			b.options.Plain, b.options.Target = true, calm
-			b.options.Wish = policy.Wish{Request: remedy.Request{Kind: remedy.Pin, CPUs: 1, Lends: !tc.harmless}}
+			b.options.Wish = policy.Wish{Request: remedy.Request{Kind: remedy.Pin, CPUs: 1, Shares: !tc.harmless}}
 			if got, err := b.run(); err != nil || !got.Kept {
 				t.Fatalf("pin: %+v, %v", got, err)
 			}

@@ -150,9 +150,9 @@ func (r *Rule) read(n *yaml.Node) error {
 		"factor": func(n *yaml.Node) error { return above(n, &r.Factor, 1, 1000) },
 		"to":     func(n *yaml.Node) error { return above(n, &r.To, 0, 8192) },
 		"slo":    r.readSLO,
-		"lends":  func(n *yaml.Node) error { return truth(n, &r.Lends) },
+		"lends":  func(n *yaml.Node) error { return truth(n, &r.Shares) },
 		"strict": func(n *yaml.Node) error { return truth(n, &r.Strict) },
-		"stays":  func(n *yaml.Node) error { return truth(n, &r.Stays) },
+		"stays":  func(n *yaml.Node) error { return truth(n, &r.Immovable) },
 		"irqs":   func(n *yaml.Node) error { return truth(n, &r.IRQs) },
 		"class": func(n *yaml.Node) error {
 			return oneOf(n, &class, string(placement.Exclusive), string(placement.Hybrid), string(placement.Floating), string(placement.Secondary))
@@ -166,15 +166,15 @@ func (r *Rule) read(n *yaml.Node) error {
 		return err
 	case r.Leave && (r.CPUs > 0 || r.Factor > 0 || r.To > 0 || r.SLOCommand != ""):
 		return wrong(n, "a rule with remedy none has no settings")
-	case r.Leave && (r.Stays || r.Lends || r.Strict || r.IRQs):
+	case r.Leave && (r.Immovable || r.Shares || r.Strict || r.IRQs):
 		return wrong(n, "a rule with remedy none has no settings")
-	case r.Lends && r.Remedy != remedy.Pin:
+	case r.Shares && r.Remedy != remedy.Pin:
 		return wrong(n, "lends is a setting of pin: say remedy: pin")
 	case r.IRQs && r.Remedy != remedy.Pin:
 		return wrong(n, "irqs is a setting of pin: say remedy: pin")
 	case r.Strict && r.Remedy != remedy.Secondary && (r.Remedy != remedy.Pin || r.Class != remedy.ClassHybrid):
 		return wrong(n, "strict is a setting of secondary and of pin with class: hybrid")
-	case r.Stays && !r.Auto && r.Remedy != remedy.Pin && r.Remedy != remedy.Narrow:
+	case r.Immovable && !r.Auto && r.Remedy != remedy.Pin && r.Remedy != remedy.Narrow:
 		return wrong(n, "stays is a setting of pin and narrow, not of %s", r.Remedy)
 	case r.CPUs > 0 && !r.Auto && r.Remedy != remedy.Pin && r.Remedy != remedy.Narrow:
 		return wrong(n, "cpus is a setting of pin and narrow, not of %s", r.Remedy)

@@ -238,7 +238,7 @@ func TestParseTiers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w := got.Rules[0].Wish(0); !w.Request.Lends || w.Request.Kind != remedy.Pin {
+	if w := got.Rules[0].Wish(0); !w.Request.Shares || w.Request.Kind != remedy.Pin {
 		t.Errorf("got %+v", w)
 	}
 	if w := got.Rules[1].Wish(0); !w.Request.Strict || w.Request.Kind != remedy.Secondary || w.Auto {
@@ -255,7 +255,7 @@ func TestParseClasses(t *testing.T) {
 		"class: secondary":                              {Kind: remedy.Secondary},
 		"{class: hybrid, remedy: pin}":                  {Kind: remedy.Pin, Class: remedy.ClassHybrid},
 		"{class: floating, remedy: narrow}":             {Kind: remedy.Narrow},
-		"{class: exclusive, remedy: auto, lends: true}": {Kind: remedy.Pin, Class: remedy.ClassExclusive, Lends: true},
+		"{class: exclusive, remedy: auto, lends: true}": {Kind: remedy.Pin, Class: remedy.ClassExclusive, Shares: true},
 	} {
 		r, err := ParseRules([]byte("version: 1\nrules:\n  - " + text + "\n"))
 		if err != nil {

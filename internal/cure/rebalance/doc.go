@@ -23,10 +23,10 @@
 // committed at once. That is refused where one write has taken so long that the
 // overlap could last more than [MaxOverlap].
 //
-// A container is not moved, and [Stays] says why, if threads of it chose CPUs
+// A container is not moved, and [Immovable] says why, if threads of it chose CPUs
 // for themselves: since Linux 6.2 the kernel keeps such a choice across a change
 // of the cpuset as far as it can, and then those threads may all end up on one
-// CPU. Nor if it asked not to be (--stays), or lives in a cpuset that somebody
+// CPU. Nor if it asked not to be (--immovable), or lives in a cpuset that somebody
 // else confined.
 //
 // # Example

@@ -163,7 +163,7 @@ func TestRepairOnTheKernel(t *testing.T) {
 	setAffinity(t, r.pids[2], one[:])
 	f, err = r.facts(t.Context())
 	r.must(err)
-	stays := Stays(r.Host, apply.NewProc("/proc"), f.Held)
+	stays := Immovable(r.Host, apply.NewProc("/proc"), f.Held)
 	if stays[r.paths[2]] == "" || len(stays) != 1 {
 		t.Errorf("stays: %v", stays)
 	}

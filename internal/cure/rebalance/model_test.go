@@ -182,7 +182,7 @@ func (h *host) mover() Env {
 func (h *host) planned() []placement.Move {
 	h.t.Helper()
 	f := h.facts()
-	state, err := remedy.State(f, nil, Stays(h.k, h, f.Held))
+	state, err := remedy.State(f, nil, Immovable(h.k, h, f.Held))
 	h.must(err)
 	moves, err := placement.Defrag(state, placement.Budget{Moves: 10})
 	h.must(err)

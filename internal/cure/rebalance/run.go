@@ -115,7 +115,7 @@ func (r *runner) step(ctx context.Context, moves []placement.Move) error {
 	if err != nil {
 		return err
 	}
-	stays := Stays(r.env.Apply.FS, r.env.Apply.Proc, facts.Held)
+	stays := Immovable(r.env.Apply.FS, r.env.Apply.Proc, facts.Held)
 	held := make([]txn.InForce, len(moves))
 	var ids []string
 	for i, m := range moves {

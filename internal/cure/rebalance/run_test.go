@@ -220,10 +220,10 @@ func TestStays(t *testing.T) {
 	if moves := h.planned(); len(moves) > 0 {
 		t.Errorf("planned %+v", moves)
 	}
-	if why := Stays(h.k, h, h.facts().Held)["/a/0"]; why != "1 of its 1 threads chose CPUs for themselves" {
+	if why := Immovable(h.k, h, h.facts().Held)["/a/0"]; why != "1 of its 1 threads chose CPUs for themselves" {
 		t.Errorf("why: %q", why)
 	}
-	if why := Stays(h.k, nil, h.facts().Held)["/a/0"]; !strings.Contains(why, "no /proc") {
+	if why := Immovable(h.k, nil, h.facts().Held)["/a/0"]; !strings.Contains(why, "no /proc") {
 		t.Errorf("why: %q", why)
 	}
 }

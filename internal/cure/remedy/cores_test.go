@@ -47,8 +47,8 @@ func TestWholeCoresAndIdleSiblings(t *testing.T) {
 			}
 		}
 		free(gone)
-		if chores := h.reconcile(); len(chores) > 0 {
-			t.Errorf("right after it there is to do: %+v", chores)
+		if due := h.reconcile(); len(due) > 0 {
+			t.Errorf("right after it there is to do: %+v", due)
 		}
 		h.make("/late")
 		h.run("/late", 13)

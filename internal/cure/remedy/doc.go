@@ -73,7 +73,7 @@
 //     cannot count ([Facts].HiddenProcesses).
 //   - On v1 the two hierarchies are listed at different moments; what does not
 //     agree is listed up to three more times.
-//   - A plan protects against containers that exist; [Upkeep] moves newcomers.
+//   - A plan protects against containers that exist; [Reconcile] moves newcomers.
 //     On v1, runtimes copy a shrunken parent's CPUs into new containers, which
 //     keep them when the pin is taken back.
 //   - Weights are read as requests where they are not the default (in pods: all).

@@ -15,25 +15,25 @@ import (
 
 // The parameters that a plan stores with its transaction and reads again.
 const (
-	paramCPUs  = "cpus"                    // the exclusive CPUs, a kernel list
-	paramSet   = "cpuset"                  // the path of the cpuset that holds them
-	paramFor   = "upkeep"                  // the id of the transaction that this one belongs to
-	paramPool  = "pool"                    // of a hybrid: the shared CPUs that it may use
-	paramLimit = "limit"                   // of a hybrid: its limit in CPUs
-	paramMems  = "mems"                    // the memory nodes that a target's CPUs want
-	paramLends = "lends"                   // "yes": secondary containers may use its CPUs
-	paramLent  = "lent"                    // of a secondary: the CPUs shared with it, a kernel list
-	paramStays = "stays"                   // "yes": the target is never moved to other CPUs
-	paramIRQs  = hoststate.ParamInterrupts // of pin, "yes": interrupts are kept off its CPUs
-	paramCores = "cores"                   // of pin, "full": whole cores only
-	paramIdle  = "idle"                    // of pin: the threads beside its CPUs that idle for it, a kernel list
-	paramAsked = "asked"                   // of system, "yes": the CPUs were asked for and follow no use
+	paramCPUs      = "cpus"                    // the exclusive CPUs, a kernel list
+	paramSet       = "cpuset"                  // the path of the cpuset that holds them
+	paramFor       = "upkeep"                  // the id of the transaction that this one belongs to
+	paramPool      = "pool"                    // of a hybrid: the shared CPUs that it may use
+	paramLimit     = "limit"                   // of a hybrid: its limit in CPUs
+	paramMems      = "mems"                    // the memory nodes that a target's CPUs want
+	paramShares    = "lends"                   // "yes": secondary containers may use its CPUs
+	paramBorrowed  = "lent"                    // of a secondary: the CPUs shared with it, a kernel list
+	paramImmovable = "stays"                   // "yes": the target is never moved to other CPUs
+	paramIRQs      = hoststate.ParamInterrupts // of pin, "yes": interrupts are kept off its CPUs
+	paramCores     = "cores"                   // of pin, "full": whole cores only
+	paramIdle      = "idle"                    // of pin: the threads beside its CPUs that idle for it, a kernel list
+	paramAsked     = "asked"                   // of system, "yes": the CPUs were asked for and follow no use
 	// The CPUs of a pin that shares them, revoked from the secondaries for now.
-	paramWithheld = "withheld"
+	paramRevoked = "withheld"
 )
 
 // listParams are the parameters whose value is a kernel list.
-var listParams = []string{paramCPUs, paramPool, paramMems, paramLent, paramIdle, paramWithheld}
+var listParams = []string{paramCPUs, paramPool, paramMems, paramBorrowed, paramIdle, paramRevoked}
 
 // facts are the state of a host as the planners read it: every parameter of a transaction in force is readable.
 type facts struct{ hoststate.Facts }

@@ -28,8 +28,8 @@ func TestUnreadableTransaction(t *testing.T) {
 			"parameter pool":     func(f *txn.InForce) { f.Parameters[paramPool] = "all" },
 			"parameter idle":     func(f *txn.InForce) { f.Parameters[paramIdle] = "{3}" },
 			"parameter limit":    func(f *txn.InForce) { f.Parameters[paramLimit] = "NaN" },
-			"parameter lent":     func(f *txn.InForce) { f.Parameters[paramLent] = "-" },
-			"parameter withheld": func(f *txn.InForce) { f.Parameters[paramWithheld] = "7-" },
+			"parameter lent":     func(f *txn.InForce) { f.Parameters[paramBorrowed] = "-" },
+			"parameter withheld": func(f *txn.InForce) { f.Parameters[paramRevoked] = "7-" },
 			"setting cgroup": func(f *txn.InForce) {
 				f.Changes = append(f.Changes, change.Change{Kind: change.KindFile, Op: change.OpRemoveCPUs, Path: "/x", File: "cpuset.cpus", To: "?"})
 			},
@@ -45,8 +45,8 @@ func TestUnreadableTransaction(t *testing.T) {
 				"ConfineSystem": func(f hoststate.Facts) error { _, err := ConfineSystem(f, Request{}); return err },
 				"MoveTo":        func(f hoststate.Facts) error { _, err := MoveTo(f, held.ID, cpuset.New(5)); return err },
 				"Reassert":      func(f hoststate.Facts) error { _, err := Reassert(f, []string{held.ID}); return err },
-				"Upkeep":        func(f hoststate.Facts) error { _, err := Upkeep(f); return err },
-				"Withhold":      func(f hoststate.Facts) error { _, err := Withhold(f, held.ID); return err },
+				"Upkeep":        func(f hoststate.Facts) error { _, err := Reconcile(f); return err },
+				"Withhold":      func(f hoststate.Facts) error { _, err := Revoke(f, held.ID); return err },
 				"State":         func(f hoststate.Facts) error { _, err := State(f, nil, nil); return err },
 				"WidenMems":     func(f hoststate.Facts) error { _, err := WidenMems(f, held.Target, cpuset.New(5)); return err },
 				"NarrowMems":    func(f hoststate.Facts) error { _, err := NarrowMems(f, held.Target); return err },

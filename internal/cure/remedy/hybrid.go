@@ -46,29 +46,29 @@ func (p *planner) hybrid() error {
 	case fraction < epsilon:
 		return p.refuse(fmt.Sprintf("its limit of %s has no fraction", text.CPUs(limit)), "leave --class out")
 	}
-	home, err := p.pinnedHome()
+	targetCpuset, err := p.pinnedCpuset()
 	if err != nil {
 		return err
 	}
-	choice, err := p.choose(home, own)
+	choice, err := p.choose(targetCpuset, own)
 	if err != nil {
 		return err
 	}
-	shared := home.allowed.Intersection(p.f.Machine.Online()).Difference(choice.withdrawn())
-	for _, claim := range p.unavailable(home) {
+	shared := targetCpuset.allowed.Intersection(p.f.Machine.Online()).Difference(choice.withdrawn())
+	for _, claim := range p.unavailable(targetCpuset) {
 		shared = shared.Difference(claim.CPUs)
 	}
 	if shared.IsEmpty() {
 		return p.refuse("no CPU would be left to share", "give exclusive CPUs back, or try --remedy narrow")
 	}
-	p.pinnedTo(home, choice)
+	p.pinnedTo(targetCpuset, choice)
 	p.plan.Parameters[paramPool] = shared.String()
 	p.plan.Parameters[paramLimit] = strconv.FormatFloat(limit, 'g', 6, 64)
-	if err := p.enable(home); err != nil {
+	if err := p.enable(targetCpuset); err != nil {
 		return err
 	}
-	p.settle(home, choice.own.Union(shared), fmt.Sprintf("%s of %s alone (%s), and the shared ones", text.CPUs(float64(own)), p.target.Name, choice.why))
-	if err := p.moveOthers(home, choice.withdrawn()); err != nil {
+	p.settle(targetCpuset, choice.own.Union(shared), fmt.Sprintf("%s of %s alone (%s), and the shared ones", text.CPUs(float64(own)), p.target.Name, choice.why))
+	if err := p.moveOthers(targetCpuset, choice.withdrawn()); err != nil {
 		return err
 	}
 	p.guarantee(own, fraction, shared.Size())

@@ -111,7 +111,7 @@ func TestControllersAreNotHandedDownAmongProcesses(t *testing.T) {
 	}
 	f.OneTree, f.CPUVersion = true, cgroup.V2
 	p := &planner{f: facts{f}, r: Request{Kind: Pin}, target: target("/a/b/c", "")}
-	if err := p.enable(home{path: "/a/b/c"}); err == nil || !strings.Contains(err.Error(), "/a above it holds 2 processes") {
+	if err := p.enable(targetCpuset{path: "/a/b/c"}); err == nil || !strings.Contains(err.Error(), "/a above it holds 2 processes") {
 		t.Errorf("enable: %v", err)
 	}
 }

@@ -105,7 +105,7 @@ func TestPinOnTheKernel(t *testing.T) {
 		t.Errorf("%s still limits it to %g CPUs", at, limit)
 	}
 	f, _ := r.facts()
-	if todo, err := Upkeep(f); err != nil || len(todo) > 0 {
+	if todo, err := Reconcile(f); err != nil || len(todo) > 0 {
 		t.Errorf("right after the pin there is to do: %+v, %v", todo, err)
 	}
 	r.takeBack(before)

@@ -183,19 +183,19 @@ func (h *host) apply(p Plan) apply.Result {
 }
 
 // reconcile is what the transactions in force need by now.
-func (h *host) reconcile() []Chore {
+func (h *host) reconcile() []Reconciliation {
 	h.t.Helper()
-	chores, err := Upkeep(h.facts())
+	due, err := Reconcile(h.facts())
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	return chores
+	return due
 }
 
 // revoke plans to revoke what the owner shares.
 func (h *host) revoke(id string) Plan {
 	h.t.Helper()
-	plan, err := Withhold(h.facts(), id)
+	plan, err := Revoke(h.facts(), id)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -235,7 +235,7 @@ func (h *host) exclusive(target container.Container, pinned cpuset.CPUSet) []str
 		}
 	}
 	held, _ := now.placing(target.Group.Path)
-	lends := !Lends(held).IsEmpty()
+	lends := !SharedCPUs(held).IsEmpty()
 	for _, set := range sorted(now.Sets) {
 		pids, err := h.k.Procs(cgroup.CPUSet, set)
 		if err != nil {

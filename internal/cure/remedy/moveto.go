@@ -159,8 +159,8 @@ func (m *mover) possible(with []string) error {
 	if bad := m.taken.Difference(allowed.Union(m.gone)); !bad.IsEmpty() {
 		return m.refuse(fmt.Sprintf("CPUs %s are offline, the reserve, or not its parent's", bad), "plan again")
 	}
-	partners := m.f.homes(with)
-	for _, claim := range m.unavailable(home{path: m.set}) {
+	partners := m.f.cpusetsOf(with)
+	for _, claim := range m.unavailable(targetCpuset{path: m.set}) {
 		if bad := claim.CPUs.Intersection(m.taken); !bad.IsEmpty() && !partners[claim.Pinned] {
 			return m.refuse(fmt.Sprintf("CPUs %s are not free: %s has them", bad, claim.By), "plan again")
 		}
@@ -229,8 +229,8 @@ func (m *mover) others(with []string) error {
 	if !m.exclusive {
 		return nil
 	}
-	partner := m.f.homes(with)
-	inside, outside := m.movers(home{path: m.set}, m.taken)
+	partner := m.f.cpusetsOf(with)
+	inside, outside := m.movers(targetCpuset{path: m.set}, m.taken)
 	inside = slices.DeleteFunc(inside, func(path string) bool { return partner[path] })
 	for _, path := range inside {
 		if m.f.Sets[path].Effective.IsSubsetOf(m.taken) {
@@ -250,8 +250,8 @@ func (m *mover) others(with []string) error {
 	return m.enoughLeft(inside, m.taken)
 }
 
-// homes are the cpusets of transactions.
-func (f facts) homes(ids []string) map[string]bool {
+// cpusetsOf are the cpusets of transactions.
+func (f facts) cpusetsOf(ids []string) map[string]bool {
 	all := map[string]bool{}
 	for _, h := range f.Held {
 		if slices.Contains(ids, h.ID) {

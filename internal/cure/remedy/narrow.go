@@ -51,25 +51,25 @@ func (p *planner) narrowed() error {
 	if limited && float64(n) < limit-epsilon {
 		return p.refuse(fmt.Sprintf("%s are fewer than its limit of %s", text.CPUs(float64(n)), text.CPUs(limit)), "leave --cpus out")
 	}
-	home, err := p.home()
+	targetCpuset, err := p.targetCpuset()
 	if err != nil {
 		return err
 	}
-	if err := p.insideTarget(home); err != nil {
+	if err := p.insideTarget(targetCpuset); err != nil {
 		return err
 	}
-	choice, err := p.float(home, n)
+	choice, err := p.float(targetCpuset, n)
 	if err != nil {
 		return err
 	}
 	p.plan.Parameters[paramCPUs] = choice.own.String()
-	p.plan.Parameters[paramSet] = home.path
+	p.plan.Parameters[paramSet] = targetCpuset.path
 	p.stays()
-	if err := p.enable(home); err != nil {
+	if err := p.enable(targetCpuset); err != nil {
 		return err
 	}
-	if !choice.own.Equals(home.allowed) || len(home.create) == 0 {
-		p.settle(home, choice.own, "as many CPUs as "+p.target.Name+" may use")
+	if !choice.own.Equals(targetCpuset.allowed) || len(targetCpuset.create) == 0 {
+		p.settle(targetCpuset, choice.own, "as many CPUs as "+p.target.Name+" may use")
 	}
 	p.warn("CPUs %s: %s; others may use them too", choice.own, choice.why)
 	if limited {

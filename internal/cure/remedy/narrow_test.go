@@ -173,7 +173,7 @@ func TestSpread(t *testing.T) {
 		none := cpuset.New()
 		f := hoststate.Facts{Machine: m, Load: load, CPUSetVersion: cgroup.V2, Sets: map[string]hoststate.Set{"/": {CPUSetState: cgroup.CPUSetState{Effective: m.Online()}}}}
 		p := &planner{f: facts{f}, r: Request{Kind: Narrow, Reserve: &none}}
-		choice, err := p.float(home{path: "/x", allowed: m.Online()}, n)
+		choice, err := p.float(targetCpuset{path: "/x", allowed: m.Online()}, n)
 		if err != nil {
 			t.Fatal(err)
 		}

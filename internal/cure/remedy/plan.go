@@ -42,15 +42,15 @@ type Request struct {
 	// hybrid or a secondary keep its quota.
 	Class  string
 	Strict bool
-	// Stays: what pin or narrow gave is never moved to other CPUs afterwards.
-	Stays bool
+	// Immovable: what pin or narrow gave is never moved to other CPUs afterwards.
+	Immovable bool
 	// FullCores: pin gives whole cores only. IdleSiblings: one thread of each
 	// core, and nobody gets the others.
 	FullCores, IdleSiblings bool
-	// Lends: secondary containers may use what pin gave while it idles.
-	Lends bool
-	// LentLater: what others lend to a secondary is left to Upkeep.
-	LentLater bool
+	// Shares: secondary containers may use what pin gave while it idles.
+	Shares bool
+	// GrantLater: what others lend to a secondary is left to Reconcile.
+	GrantLater bool
 	// Interrupts are kept off what pin gives; nil: they stay where they are.
 	Interrupts *hoststate.Interrupts
 	// Realtime gives the threads of a pin the real-time policy sched.Realtime.
@@ -177,8 +177,8 @@ type planner struct {
 	target container.Container
 	plan   Plan
 	sorted []string // see sets
-	// lentTo are the CPUs that each cpuset was lent, where the target lends.
-	lentTo map[string]cpuset.CPUSet
+	// sharedWithSets are the CPUs that each cpuset was lent, where the target lends.
+	sharedWithSets map[string]cpuset.CPUSet
 }
 
 func (p *planner) refuse(why, hint string, names ...string) error {
@@ -196,7 +196,7 @@ func (p *planner) skip(path, why string) {
 // common holds what every remedy needs.
 func (p *planner) common() error {
 	path := p.target.Group.Path
-	if err := p.sane(); err != nil {
+	if err := p.validate(); err != nil {
 		return err
 	}
 	g, ok := p.f.Groups[path]

@@ -34,7 +34,7 @@ func (p *planner) secondary() error {
 	if s, ok := p.f.Sets[p.target.Group.CPUSetPath]; ok && !s.Effective.IsEmpty() {
 		width = float64(s.Effective.Size())
 	}
-	if !p.r.LentLater {
+	if !p.r.GrantLater {
 		if err := p.borrow(&width); err != nil {
 			return err
 		}

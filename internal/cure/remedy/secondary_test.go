@@ -99,7 +99,7 @@ func TestLending(t *testing.T) {
 				var pin Plan
 				for range 2 {
 					if first == Pin {
-						pin = must(t)(Make(h.facts(), web, Request{Kind: Pin, Lends: true}))
+						pin = must(t)(Make(h.facts(), web, Request{Kind: Pin, Shares: true}))
 						h.apply(pin)
 						first = Secondary
 						continue
@@ -115,8 +115,8 @@ func TestLending(t *testing.T) {
 				if !own.Equals(pin.CPUs) || !borrowed.Equals(all) || !other.Equals(all.Difference(pin.CPUs)) {
 					t.Errorf("the owner may use %s, the secondary %s, others %s", own, borrowed, other)
 				}
-				if chores := h.reconcile(); len(chores) > 0 {
-					t.Errorf("still to do: %+v", chores)
+				if due := h.reconcile(); len(due) > 0 {
+					t.Errorf("still to do: %+v", due)
 				}
 				// A newcomer in the level that the CPUs were given back to.
 				h.make("/a/new")
@@ -156,7 +156,7 @@ func TestNoLendingUnasked(t *testing.T) {
 // An owner that moves lends its new CPUs.
 func TestLendingFollows(t *testing.T) {
 	onEach(t, "0-7", func(t *testing.T, h *host, web container.Container) {
-		pin := must(t)(Make(h.facts(), web, Request{Kind: Pin, Lends: true}))
+		pin := must(t)(Make(h.facts(), web, Request{Kind: Pin, Shares: true}))
 		h.apply(pin)
 		h.apply(must(t)(Make(h.facts(), h.refresh(h.containers[1]), Request{Kind: Secondary})))
 		to := cpuset.New(7)
@@ -183,7 +183,7 @@ func TestSecondaryKilledAnywhere(t *testing.T) {
 		onEach(t, "0-3", func(t *testing.T, h *host, web container.Container) {
 			h.shares("/a/db", 300)
 			before := h.k.Snapshot()
-			h.apply(must(t)(Make(h.facts(), web, Request{Kind: Pin, Lends: true})))
+			h.apply(must(t)(Make(h.facts(), web, Request{Kind: Pin, Shares: true})))
 			p := must(t)(Make(h.facts(), h.refresh(h.containers[1]), Request{Kind: Secondary}))
 			n := 0
 			h.k.Before = func(op cgroupmodel.Op) error {
@@ -234,7 +234,7 @@ func TestSecondaryRefuses(t *testing.T) {
 			want   string
 		}{
 			{h.refresh(web), Request{Kind: Secondary}, "in force already"},
-			{db, Request{Kind: Secondary, Lends: true}, "only a pin lends"},
+			{db, Request{Kind: Secondary, Shares: true}, "only a pin lends"},
 			{db, Request{Kind: Secondary, Class: ClassHybrid}, "no class"},
 		} {
 			if refused := refusal(t, h.facts(), tc.target, tc.r); !strings.Contains(refused.Error(), tc.want) {
@@ -265,7 +265,7 @@ func TestSecondaryOnTheKernel(t *testing.T) {
 	r.Limit(r.target, 1)
 	r.Limit(r.neighbour, 100)
 	before := r.Settings()
-	pin, err := r.plan(r.target, Request{Kind: Pin, Lends: true})
+	pin, err := r.plan(r.target, Request{Kind: Pin, Shares: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -301,8 +301,8 @@ func TestSecondaryOnTheKernel(t *testing.T) {
 	if _, err := apply.Apply(context.Background(), r.env(), p.Purpose(), p.Changes); err != nil {
 		t.Fatal(err)
 	}
-	if len(p.Lenders) != 1 || p.Parameters[paramLent] != pin.CPUs.String() {
-		t.Fatalf("lent %q by %q, warnings %q", p.Parameters[paramLent], p.Lenders, p.Warnings)
+	if len(p.Lenders) != 1 || p.Parameters[paramBorrowed] != pin.CPUs.String() {
+		t.Fatalf("lent %q by %q, warnings %q", p.Parameters[paramBorrowed], p.Lenders, p.Warnings)
 	}
 	// By turns, so that somebody else's spell of work meets both alike.
 	const unharmed = 0.95
@@ -344,17 +344,17 @@ func TestWithholding(t *testing.T) {
 	onEach(t, "0-7", func(t *testing.T, h *host, web container.Container) {
 		before := h.k.Snapshot()
 		h.watch(t)
-		pin := must(t)(Make(h.facts(), web, Request{Kind: Pin, Lends: true}))
+		pin := must(t)(Make(h.facts(), web, Request{Kind: Pin, Shares: true}))
 		h.apply(pin)
-		later := must(t)(Make(h.facts(), h.refresh(h.containers[1]), Request{Kind: Secondary, LentLater: true}))
-		if len(later.Lenders) > 0 || later.Parameters[paramLent] != "" {
+		later := must(t)(Make(h.facts(), h.refresh(h.containers[1]), Request{Kind: Secondary, GrantLater: true}))
+		if len(later.Lenders) > 0 || later.Parameters[paramBorrowed] != "" {
 			t.Errorf("lent at once: %+v", later)
 		}
 		h.apply(later)
 		owner := func() txn.InForce { return h.heldFor("/a/web") }
 		lend := func(want string, to ...string) {
 			t.Helper()
-			got := LendsOf(h.facts().Held)
+			got := Sharings(h.facts().Held)
 			if len(got) != 1 || got[0].Target != "/a/web" || strings.Join(got[0].To, ",") != strings.Join(to, ",") || got[0].CPUs.String() != want {
 				t.Fatalf("lends %+v, want %s to %q", got, want, to)
 			}
@@ -363,7 +363,7 @@ func TestWithholding(t *testing.T) {
 				t.Errorf("the state %+v", state.Containers)
 			}
 			for _, c := range state.Containers {
-				if second := c.Name == "/a/db"; second != (c.Class == placement.Secondary) || c.Lends != (!second && got[0].Withheld == "") {
+				if second := c.Name == "/a/db"; second != (c.Class == placement.Secondary) || c.Lends != (!second && got[0].Revoked == "") {
 					t.Errorf("in the state %+v", c)
 				}
 			}
@@ -390,11 +390,11 @@ func TestWithholding(t *testing.T) {
 		if again := h.revoke(owner().ID); len(again.Changes) > 0 {
 			t.Errorf("taken back twice: %+v", again.Changes)
 		}
-		lent := LendsOf(h.facts().Held)[0]
-		if lent.Withheld == "" {
+		lent := Sharings(h.facts().Held)[0]
+		if lent.Revoked == "" {
 			t.Fatal("nobody says that it is taken back")
 		}
-		if _, err := apply.Restore(context.Background(), h.env(), apply.Selector{IDs: []string{lent.Withheld}}); err != nil {
+		if _, err := apply.Restore(context.Background(), h.env(), apply.Selector{IDs: []string{lent.Revoked}}); err != nil {
 			t.Fatal(err)
 		}
 		may(all)

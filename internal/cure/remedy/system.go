@@ -41,7 +41,7 @@ func ConfineSystem(host hoststate.Facts, r Request) (Plan, error) {
 	top := f.systemTop()
 	p := &planner{f: f, r: r, target: container.Container{Name: systemName, Group: cgroup.Group{Path: top, CPUSetPath: top, CPUAcctPath: top}}}
 	p.plan = Plan{Target: p.target, Remedy: System, Parameters: map[string]string{}}
-	if err := p.sane(); err != nil {
+	if err := p.validate(); err != nil {
 		return Plan{}, err
 	}
 	if f.CPUSetVersion == 0 {
@@ -60,7 +60,7 @@ func ConfineSystem(host hoststate.Facts, r Request) (Plan, error) {
 		p.plan.Parameters[paramAsked] = "yes"
 	}
 	for _, path := range paths {
-		if err := p.enable(home{path: path}); err != nil {
+		if err := p.enable(targetCpuset{path: path}); err != nil {
 			return Plan{}, err
 		}
 	}
@@ -206,7 +206,7 @@ func (p *planner) systemReserve(paths []string) (cpuset.CPUSet, error) {
 	case use > float64(kept.Size())+epsilon:
 		return kept, p.refuse(fmt.Sprintf("the host's own processes use %s, and the reserve %s has %d", text.CPUs(use), kept, kept.Size()), wider)
 	}
-	for _, claim := range p.unavailable(home{}) {
+	for _, claim := range p.unavailable(targetCpuset{}) {
 		switch taken := claim.CPUs.Intersection(kept); {
 		case taken.IsEmpty():
 		case claim.Shares:

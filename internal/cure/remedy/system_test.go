@@ -136,11 +136,11 @@ func TestSystemLeavesWorkloadsAlone(t *testing.T) {
 		h.make("/user.slice/docker-x.scope")
 		docker := h.run("/user.slice/docker-x.scope", 21)
 		h.containers[len(h.containers)-1].Runtime = container.Docker
-		chores := h.reconcile()
-		if len(chores) != 1 || len(chores[0].Plan.Replaces) != 1 {
-			t.Fatalf("chores %+v", chores)
+		due := h.reconcile()
+		if len(due) != 1 || len(due[0].Plan.Replaces) != 1 {
+			t.Fatalf("chores %+v", due)
 		}
-		h.replace(chores[0].Plan)
+		h.replace(due[0].Plan)
 		if v2 := h.v == cgroup.V2; v2 && h.allowed(21) != "0-31" || h.allowed(11) != "0-1" {
 			t.Errorf("%s runs on %s, its neighbour on %s", docker.Name, h.allowed(21), h.allowed(11))
 		}

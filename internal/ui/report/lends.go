@@ -13,7 +13,7 @@ const maxLentTo = 8
 
 // Lends writes a line for each container that lends its CPUs: to whom they go,
 // or why to nobody. names are the containers' by path.
-func Lends(w io.Writer, all []remedy.Lend, names map[string]string) error {
+func Lends(w io.Writer, all []remedy.Sharing, names map[string]string) error {
 	name := func(path string) string {
 		if n := names[path]; n != "" {
 			return shown(n)
@@ -32,7 +32,7 @@ func Lends(w io.Writer, all []remedy.Lend, names map[string]string) error {
 		}
 		fmt.Fprintf(&b, "lends: %s its CPUs %s, ", name(l.Target), l.CPUs)
 		switch {
-		case l.Withheld != "":
+		case l.Revoked != "":
 			b.WriteString("taken back: on trial, or lending slowed it")
 		case len(to) == 0:
 			b.WriteString("to nobody: no secondary may have them")

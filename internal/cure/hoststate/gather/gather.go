@@ -76,7 +76,7 @@ func From(ctx context.Context, fsys cgroup.FS, oneTree bool, containers []contai
 			return hoststate.Facts{}, err
 		}
 	}
-	if err := g.lookAgain(); err != nil {
+	if err := g.reconcileHierarchies(); err != nil {
 		return hoststate.Facts{}, err
 	}
 	g.containers(containers)

@@ -53,8 +53,8 @@ func Apply(ctx context.Context, env Env, purpose txn.Purpose, changes []change.C
 	return Replace(ctx, env, []txn.Part{{Purpose: purpose, Changes: changes}})
 }
 
-// all does the steps, looks at what came of it, and commits.
-func (r *run) all(ctx context.Context, begun []journal.Begin, p prepared) error {
+// execute does the steps, looks at what came of it, and commits.
+func (r *run) execute(ctx context.Context, begun []journal.Begin, p prepared) error {
 	r.ids = map[change.Key]uint64{}
 	owner := map[change.Key]string{}
 	for i, holds := range p.holds {
@@ -70,7 +70,7 @@ func (r *run) all(ctx context.Context, begun []journal.Begin, p prepared) error 
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := r.step(ctx, owner[c.Key()], c); err != nil && !r.ignorable(c, err) {
+		if err := r.step(ctx, owner[c.Key()], c); err != nil && !r.ignorableStepError(c, err) {
 			return err
 		}
 	}

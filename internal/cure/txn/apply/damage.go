@@ -46,7 +46,7 @@ func (e *Damaged) Unwrap() error { return e.NotKept }
 func damagedOf(stateDir string, s *journal.State) *Damaged {
 	d := &Damaged{File: journal.File(stateDir), Lines: s.Damaged}
 	for _, found := range s.Damage() {
-		if !found.Told {
+		if !found.Reported {
 			d.Lines += found.Lines
 			d.Kept = append(d.Kept, filepath.Join(stateDir, filepath.Base(found.Kept)))
 		}
@@ -87,13 +87,13 @@ func (r *run) skipDamaged(ctx context.Context, d *Damaged) {
 	}
 }
 
-// told notes in the journal that its damage was reported as a failure.
-func (r *run) told() {
+// markDamageReported notes in the journal that its damage was reported as a failure.
+func (r *run) markDamageReported() {
 	for _, d := range r.j.State().Damage() {
-		if d.Told {
+		if d.Reported {
 			continue
 		}
-		d.Told = true
+		d.Reported = true
 		if err := r.j.Append(true, journal.Record{Damage: &d}); err != nil {
 			r.log().Debug("damage will be reported again", "error", err)
 			return
@@ -107,9 +107,9 @@ func (r *run) damaged() bool {
 	return s.Damaged > 0 || len(s.Damage()) > 0
 }
 
-// asHeld tells whether a value is the one that the open transactions, or those not being taken back, make of the
+// isFoldOfHolders tells whether a value is the one that the open transactions, or those not being taken back, make of the
 // original: in a damaged journal, where the entry of the last write may be lost, such a value is ours.
-func (r *run) asHeld(s journal.Setting, current, original, base string, held []journal.Held) bool {
+func (r *run) isFoldOfHolders(s journal.Setting, current, original, base string, held []journal.Held) bool {
 	for _, by := range [][]journal.Held{r.j.State().Owners(s), held} {
 		if value, err := change.Fold(s.File, original, base, folds(by)); err == nil && change.Same(s.File, value, current) {
 			return true

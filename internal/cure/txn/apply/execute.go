@@ -68,7 +68,7 @@ func (r *run) step(ctx context.Context, id string, c change.Change) error {
 		if done.ID, readErr = r.FS.ID(c.Controller, c.Path); readErr != nil {
 			return errors.Join(err, readErr)
 		}
-		r.born(c, done.ID)
+		r.setCgroupID(c, done.ID)
 	}
 	// Not forced to disk: losing it costs precision, not safety.
 	if jErr := r.j.Append(false, journal.Record{Done: &done}); jErr != nil {
@@ -85,8 +85,8 @@ func (r *run) step(ctx context.Context, id string, c change.Change) error {
 	return nil
 }
 
-// born notes the id of a cgroup just created for the settings inside it.
-func (r *run) born(c change.Change, id uint64) {
+// setCgroupID notes the id of a cgroup just created for the settings inside it.
+func (r *run) setCgroupID(c change.Change, id uint64) {
 	for k := range r.ids {
 		if r.ids[k] == 0 && k.Kind != change.KindSystemd && k.Kind != change.KindCgroup &&
 			r.sameTree(k.Controller, c.Controller) && k.Path == c.Path {
@@ -95,8 +95,8 @@ func (r *run) born(c change.Change, id uint64) {
 	}
 }
 
-// ignorable reports a step whose failure is no reason to undo the transaction, and notes it.
-func (r *run) ignorable(c change.Change, err error) bool {
+// ignorableStepError reports a step whose failure is no reason to undo the transaction, and notes it.
+func (r *run) ignorableStepError(c change.Change, err error) bool {
 	if errors.As(err, new(journalFailed)) {
 		return false
 	}

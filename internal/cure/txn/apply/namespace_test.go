@@ -30,7 +30,7 @@ func TestNothingIsMovedFromAnotherNamespace(t *testing.T) {
 		s := newScene(t, cgroup.V1)
 		proc.modelProc = modelProc{s.k}
 		before := fmt.Sprint(s.k.Snapshot())
-		whole := s.env.Proc
+		notSplit := s.env.Proc
 		s.env.Proc = proc
 		purpose, changes := s.pinAlone()
 		_, planErr := Plan(s.env, purpose, changes)
@@ -47,14 +47,14 @@ func TestNothingIsMovedFromAnotherNamespace(t *testing.T) {
 		s.apply(s.pinA())
 
 		// Taking a move back from there waits for somebody who sees everybody.
-		s.env.Proc = whole
+		s.env.Proc = notSplit
 		s.apply(s.pinAlone())
 		s.env.Proc = proc
 		r, err := Restore(t.Context(), s.env, Selector{})
 		if !errors.As(err, new(*NotRestored)) || r.Verdict != VerdictNotRestored || !strings.Contains(fmt.Sprint(r.Skipped), want.Error()) {
 			t.Errorf("%q, skipped %v, %v", r.Verdict, r.Skipped, err)
 		}
-		s.env.Proc = whole
+		s.env.Proc = notSplit
 		_, err = Restore(t.Context(), s.env, Selector{})
 		s.must(err)
 		if after := fmt.Sprint(s.k.Snapshot()); after != before {

@@ -200,16 +200,16 @@ func (w policy) write(_ context.Context, c change.Change) error {
 	if tid, ok := schedpolicy.Thread(c.File); ok {
 		return w.Sched.Write(tid, to)
 	}
-	leave := schedpolicy.Realtime
+	leaveAlone := schedpolicy.Realtime
 	if to.BeforeOthers() {
-		leave = schedpolicy.Other
+		leaveAlone = schedpolicy.Other
 	}
 	for range schedRounds {
 		changed := 0
 		err := w.eachThread(c.Path, func(_ string, tids []int) error {
 			for _, tid := range tids {
 				p, err := w.Sched.Read(tid)
-				if err != nil || !p.Same(leave) {
+				if err != nil || !p.Same(leaveAlone) {
 					continue // it ended, or has a policy that is not ours to change
 				}
 				if err := w.Sched.Write(tid, p.As(to)); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -59,7 +59,7 @@ func (w world) prepare(ctx context.Context, s *journal.State, parts []txn.Part) 
 		if err != nil {
 			return p, err
 		}
-		p.holds = append(p.holds, append(holds, w.leansOn(s, holds)...))
+		p.holds = append(p.holds, append(holds, w.sharedDependencies(s, holds)...))
 	}
 	resolved, err := merged.changes()
 	if err != nil {
@@ -95,7 +95,7 @@ func (w world) preparePart(ctx context.Context, s *journal.State, part txn.Part,
 			return nil, err
 		}
 	}
-	fresh, err := w.fresh(ctx, all)
+	newTrees, err := w.newTrees(ctx, all)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func (w world) preparePart(ctx context.Context, s *journal.State, part txn.Part,
 				return nil, err
 			}
 		}
-		h, now, err := w.hold(ctx, s, c, fresh, replaced)
+		h, now, err := w.hold(ctx, s, c, newTrees, replaced)
 		if c.Kind == change.KindSched && errors.Is(err, fs.ErrNotExist) {
 			continue // the thread ended meanwhile
 		}
@@ -122,10 +122,10 @@ func (w world) preparePart(ctx context.Context, s *journal.State, part txn.Part,
 	return holds, nil
 }
 
-// leansOn are holds on the cgroups made and the controllers enabled by earlier transactions that this one's settings
+// sharedDependencies are holds on the cgroups made and the controllers enabled by earlier transactions that this one's settings
 // lie in, and on the processes moved into a cgroup that this one sets: taking back the earlier one must leave them, and
 // taking back the last one that needs them must not.
-func (w world) leansOn(s *journal.State, holds []journal.Hold) []journal.Hold {
+func (w world) sharedDependencies(s *journal.State, holds []journal.Hold) []journal.Hold {
 	var more []journal.Hold
 	have := map[journal.Setting]bool{}
 	for _, h := range holds {
@@ -176,14 +176,14 @@ func (w world) ours(s *journal.State, k journal.Setting, current string, held []
 
 // hold resolves one change against the present and the journal: the hold to write down, and what it makes of the value
 // as it is now. The transactions replaced count no more.
-func (w world) hold(ctx context.Context, s *journal.State, c change.Change, fresh []tree, replaced []string) (journal.Hold, resolution, error) {
+func (w world) hold(ctx context.Context, s *journal.State, c change.Change, newTrees []tree, replaced []string) (journal.Hold, resolution, error) {
 	fail := func(err error) (journal.Hold, resolution, error) { return journal.Hold{}, resolution{}, err }
 	k := c.Key()
 	h := journal.Hold{Op: c.Op, To: journal.Path(c.To), Why: c.Why, MembersController: c.MembersController,
 		MembersPath: journal.Path(c.MembersPath)}
 	current := ""
 	id, err := w.id(k)
-	isNew := w.within(k, fresh)
+	isNew := w.within(k, newTrees)
 	if err != nil && !(isNew && errors.Is(err, cgroup.ErrNoCgroup)) {
 		return fail(err)
 	}

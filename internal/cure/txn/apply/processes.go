@@ -52,7 +52,7 @@ func (w processes) possible(_ context.Context, c change.Change) error {
 	if err != nil {
 		return err
 	}
-	return w.whole(c, pids)
+	return w.notSplit(c, pids)
 }
 
 func (processes) read(_ context.Context, k change.Key) (string, error) { return k.Path, nil }
@@ -174,9 +174,9 @@ func (w processes) withoutKernelThreads(c change.Change, pids []int) ([]int, err
 	return pids, nil
 }
 
-// whole refuses processes whose threads are in several cgroups (v1): moving them by cgroup.procs would bring the
+// notSplit refuses processes whose threads are in several cgroups (v1): moving them by cgroup.procs would bring the
 // threads together, and nothing could part them again.
-func (w processes) whole(c change.Change, pids []int) error {
+func (w processes) notSplit(c change.Change, pids []int) error {
 	if w.Proc == nil || w.version(c.Controller) != cgroup.V1 {
 		return nil
 	}
@@ -195,7 +195,7 @@ func (w processes) whole(c change.Change, pids []int) error {
 			continue
 		}
 		for _, tid := range threads {
-			if !here[tid] && w.staysElsewhere(c, pid, tid) {
+			if !here[tid] && w.inOtherCgroup(c, pid, tid) {
 				return fmt.Errorf("cgroup %q: thread %d of process %d is in another %s cgroup; moving the process would "+
 					"bring them together for good", c.From, tid, pid, c.Controller)
 			}
@@ -204,8 +204,8 @@ func (w processes) whole(c change.Change, pids []int) error {
 	return nil
 }
 
-// staysElsewhere tells a thread that is elsewhere from one that was started, or has ended, since we looked.
-func (w processes) staysElsewhere(c change.Change, pid, tid int) bool {
+// inOtherCgroup tells a thread that is elsewhere from one that was started, or has ended, since we looked.
+func (w processes) inOtherCgroup(c change.Change, pid, tid int) bool {
 	tids, err := w.FS.Threads(c.Controller, c.From)
 	if err != nil || slices.Contains(tids, tid) {
 		return false

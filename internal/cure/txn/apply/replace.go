@@ -60,7 +60,7 @@ func Replace(ctx context.Context, env Env, parts []txn.Part) (Result, error) {
 	}
 	r.res.ID = begun[0].Txn
 	outcomes := r.outcomes(parts)
-	if err := r.all(ctx, begun, p); err != nil {
+	if err := r.execute(ctx, begun, p); err != nil {
 		err = r.undo(ctx, begun, err)
 		return *r.res, err
 	}

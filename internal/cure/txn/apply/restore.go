@@ -74,7 +74,7 @@ func Restore(ctx context.Context, env Env, sel Selector) (Result, error) {
 	}
 	defer r.j.Close()
 	d := r.warnDamaged()
-	ids, err := r.choose(sel)
+	ids, err := r.selectTransactions(sel)
 	if err != nil {
 		return *r.res, err
 	}
@@ -99,7 +99,7 @@ func Restore(ctx context.Context, env Env, sel Selector) (Result, error) {
 		r.res.Verdict = VerdictRestored
 	}
 	if d != nil && len(sel.IDs) == 0 {
-		r.told()
+		r.markDamageReported()
 		if err != nil {
 			return *r.res, fmt.Errorf("%w; %w", err, d)
 		}
@@ -108,8 +108,8 @@ func Restore(ctx context.Context, env Env, sel Selector) (Result, error) {
 	return *r.res, err
 }
 
-// choose finds the transactions meant. One outside the scope is an error if it was named, and skipped otherwise.
-func (r *run) choose(sel Selector) ([]string, error) {
+// selectTransactions finds the transactions meant. One outside the scope is an error if it was named, and skipped otherwise.
+func (r *run) selectTransactions(sel Selector) ([]string, error) {
 	var ids []string
 	for _, id := range sel.IDs {
 		if _, ok := r.j.State().Txn(id); !ok {
@@ -152,7 +152,7 @@ func (r *run) release(ctx context.Context, ids []string, reason string) (complet
 	if err := r.j.Append(true, journal.Record{Release: &journal.Release{Txns: ids, Reason: reason, Time: r.now(), By: r.By}}); err != nil {
 		return false, err
 	}
-	back, err := r.wayBack(ctx, ids)
+	back, err := r.planRollback(ctx, ids)
 	if err != nil {
 		return false, err
 	}

@@ -29,8 +29,8 @@ type Damage struct {
 	Bytes int64 `json:"bytes"`
 	// Kept is the file's name in the state directory.
 	Kept string `json:"kept"`
-	// Told: a restore has reported it as its failure.
-	Told bool `json:"told,omitempty"`
+	// Reported: a restore has reported it as its failure.
+	Reported bool `json:"told,omitempty"`
 }
 
 type damageLine struct {

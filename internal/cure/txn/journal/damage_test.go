@@ -49,7 +49,7 @@ func TestDamageIsKeptAside(t *testing.T) {
 		if s.Damaged != 0 || len(s.Open()) != 2 || s.Version != Version || j.NotKept() != nil {
 			t.Fatalf("round %d: %v, %d damaged, %v", round, s, s.Damaged, j.NotKept())
 		}
-		if d := s.Damage(); len(d) != 1 || d[0].Lines != 1 || d[0].Told || d[0].Bytes != int64(len(bytes.SplitAfter(data, []byte("\n"))[2])) {
+		if d := s.Damage(); len(d) != 1 || d[0].Lines != 1 || d[0].Reported || d[0].Bytes != int64(len(bytes.SplitAfter(data, []byte("\n"))[2])) {
 			t.Fatalf("round %d: %+v", round, d)
 		}
 		j.Close()
@@ -67,7 +67,7 @@ func TestDamageIsKeptAside(t *testing.T) {
 	// Told is told, also after compaction.
 	j := open(t, dir, Options{Keep: 1})
 	d := j.State().Damage()[0]
-	d.Told = true
+	d.Reported = true
 	add(t, j, Record{Damage: &d})
 	bulk := strings.Repeat("x", 1000)
 	for i := range 300 {
@@ -78,18 +78,18 @@ func TestDamageIsKeptAside(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, err := Load(dir)
-	if err != nil || len(s.Damage()) != 1 || !s.Damage()[0].Told || len(s.raw) > 20 {
+	if err != nil || len(s.Damage()) != 1 || !s.Damage()[0].Reported || len(s.raw) > 20 {
 		t.Errorf("%+v, %d lines, %v", s.Damage(), len(s.raw), err)
 	}
 }
 
 // TestGarbageIsNoTornTail: only what a writer that died may have left is cut off without a word.
 func TestGarbageIsNoTornTail(t *testing.T) {
-	whole, err := encode(begin("1", "/a"))
+	notSplit, err := encode(begin("1", "/a"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := string(whole[:len(whole)-1])
+	text := string(notSplit[:len(notSplit)-1])
 	for tail, wantTorn := range map[string]bool{
 		"":                          true,
 		`{"cr`:                      true,

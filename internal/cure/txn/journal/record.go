@@ -157,7 +157,7 @@ type Outcome struct {
 }
 
 // line is how a record stands on disk. The checksum is over the record's bytes as they stand there, so that fields of
-// later versions count and survive.
+// retryLater versions count and survive.
 type line struct {
 	Sum string          `json:"crc"`
 	Rec json.RawMessage `json:"rec"`

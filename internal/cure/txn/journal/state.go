@@ -273,12 +273,12 @@ func (s *State) foldDone(d Done, lineNo int) {
 	l.Done = &d
 	l.lines = append(l.lines, lineNo)
 	if l.Write.Kind == change.KindCgroup && d.ID != 0 {
-		s.born(l.Write, d.ID)
+		s.setCgroupID(l.Write, d.ID)
 	}
 }
 
-// born gives the settings of a cgroup that a transaction created, which could not name it before, its id.
-func (s *State) born(w Write, id uint64) {
+// setCgroupID gives the settings of a cgroup that a transaction created, which could not name it before, its id.
+func (s *State) setCgroupID(w Write, id uint64) {
 	t := s.byID[w.Txn]
 	if t == nil {
 		return

@@ -13,7 +13,7 @@ import (
 
 // moveOthers takes the target's CPUs out of every other cpuset that has them,
 // and refuses where those would be left with fewer CPUs than they need.
-func (p *planner) moveOthers(h home, pinned cpuset.CPUSet) error {
+func (p *planner) moveOthers(h targetCpuset, pinned cpuset.CPUSet) error {
 	movers, outside := p.movers(h, pinned)
 	for _, path := range movers {
 		s := p.f.Sets[path]
@@ -44,7 +44,7 @@ func (p *planner) takeOut(path string, pinned cpuset.CPUSet, why string) {
 // its parent, so that the topmost ones are enough. Sets that another pin of ours
 // confines, or took these CPUs out of, are among them: once that is taken back,
 // they must not spread over the CPUs of this one.
-func (p *planner) movers(h home, pinned cpuset.CPUSet) (inside, outside []string) {
+func (p *planner) movers(h targetCpuset, pinned cpuset.CPUSet) (inside, outside []string) {
 	done := map[string]bool{}
 	confined, removed := p.f.confined(), p.f.removed()
 	for _, path := range p.sets() {
@@ -54,7 +54,7 @@ func (p *planner) movers(h home, pinned cpuset.CPUSet) (inside, outside []string
 		if p.f.uses(path).Union(removed[path]).Intersection(pinned).IsEmpty() && !confined[path] {
 			continue
 		}
-		if lent := p.lentTo[path]; !lent.IsEmpty() && pinned.IsSubsetOf(lent) {
+		if lent := p.sharedWithSets[path]; !lent.IsEmpty() && pinned.IsSubsetOf(lent) {
 			continue
 		}
 		if p.f.CPUSetVersion == cgroup.V2 && under(done, path) {

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// sane refuses settings that make no sense, or that this host does not have.
-func (p *planner) sane() error {
+// validate refuses settings that make no sense, or that this host does not have.
+func (p *planner) validate() error {
 	r := p.r
 	for _, n := range []struct {
 		name  string
@@ -26,7 +26,7 @@ func (p *planner) sane() error {
 	if (r.FullCores || r.IdleSiblings) && r.Kind != Pin || r.FullCores && r.IdleSiblings {
 		return p.refuse("whole cores and idle siblings are for CPUs of its own, and not both at once", "give one of --full-cores and --idle-siblings to a pin")
 	}
-	if r.Lends && r.Kind != Pin {
+	if r.Shares && r.Kind != Pin {
 		return p.refuse("it has no CPUs of its own to lend", "only a pin lends")
 	}
 	if r.Interrupts != nil && r.Kind != Pin {

@@ -14,10 +14,10 @@ type tree struct {
 	belowOnly  bool
 }
 
-// fresh lists where the files to be written do not exist yet: cgroups that the transaction creates, and what lies
+// newTrees lists where the files to be written do not exist yet: cgroups that the transaction creates, and what lies
 // below a cgroup for whose children it enables a controller.
-func (w world) fresh(ctx context.Context, all []change.Change) ([]tree, error) {
-	var fresh []tree
+func (w world) newTrees(ctx context.Context, all []change.Change) ([]tree, error) {
+	var newTrees []tree
 	for _, c := range all {
 		if c.Kind != change.KindCgroup {
 			continue
@@ -27,11 +27,11 @@ func (w world) fresh(ctx context.Context, all []change.Change) ([]tree, error) {
 			return nil, err
 		}
 		if now == "" {
-			fresh = append(fresh, tree{controller: c.Controller, path: c.Path})
+			newTrees = append(newTrees, tree{controller: c.Controller, path: c.Path})
 		}
 	}
 	for _, c := range all {
-		if c.Kind != change.KindSubtree || w.within(c.Key(), fresh) {
+		if c.Kind != change.KindSubtree || w.within(c.Key(), newTrees) {
 			continue
 		}
 		now, err := w.read(ctx, c.Key())
@@ -39,10 +39,10 @@ func (w world) fresh(ctx context.Context, all []change.Change) ([]tree, error) {
 			return nil, err
 		}
 		if now != c.To {
-			fresh = append(fresh, tree{cgroup.Controller(controllerOf(c.Key())), c.Path, true})
+			newTrees = append(newTrees, tree{cgroup.Controller(controllerOf(c.Key())), c.Path, true})
 		}
 	}
-	return fresh, nil
+	return newTrees, nil
 }
 
 // within tells whether a setting lies in one of the trees.

@@ -20,8 +20,8 @@ func TestUpkeepMovesNewcomersAndEndsWhatIsGone(t *testing.T) {
 			t.Fatal(err)
 		}
 		h.apply(p)
-		if chores := h.reconcile(); len(chores) > 0 {
-			t.Fatalf("nobody came, and there is to do: %+v", chores)
+		if due := h.reconcile(); len(due) > 0 {
+			t.Fatalf("nobody came, and there is to do: %+v", due)
 		}
 
 		h.make("/late")
@@ -37,16 +37,16 @@ func TestUpkeepMovesNewcomersAndEndsWhatIsGone(t *testing.T) {
 		if len(h.exclusive(target, p.CPUs)) == 0 {
 			t.Fatal("the newcomers were to run on the CPUs of the target: the test shows nothing")
 		}
-		chores := h.reconcile()
-		if len(chores) != 1 || chores[0].Gone || len(chores[0].Plan.Changes) == 0 {
-			t.Fatalf("got %+v, want one chore that moves", chores)
+		due := h.reconcile()
+		if len(due) != 1 || due[0].Gone || len(due[0].Plan.Changes) == 0 {
+			t.Fatalf("got %+v, want one chore that moves", due)
 		}
-		h.apply(chores[0].Plan)
+		h.apply(due[0].Plan)
 		if wrong := h.exclusive(target, p.CPUs); len(wrong) > 0 {
 			t.Fatal(wrong)
 		}
-		if chores := h.reconcile(); len(chores) > 0 {
-			t.Fatalf("all is moved, and there is to do: %+v", chores)
+		if due := h.reconcile(); len(due) > 0 {
+			t.Fatalf("all is moved, and there is to do: %+v", due)
 		}
 
 		for _, pid := range []int{10, 20, 21} {
@@ -55,11 +55,11 @@ func TestUpkeepMovesNewcomersAndEndsWhatIsGone(t *testing.T) {
 		for _, path := range []string{"/a/web", "/late", "/a/late"} {
 			h.remove(path)
 		}
-		chores = h.reconcile()
-		if len(chores) != 2 || !chores[0].Gone || !chores[1].Gone {
-			t.Fatalf("got %+v, want the end of both transactions", chores)
+		due = h.reconcile()
+		if len(due) != 2 || !due[0].Gone || !due[1].Gone {
+			t.Fatalf("got %+v, want the end of both transactions", due)
 		}
-		for _, c := range chores {
+		for _, c := range due {
 			h.restoreID(c.ID)
 		}
 		if held, err := apply.Status(h.env()); err != nil || len(held) > 0 {
@@ -83,10 +83,10 @@ func TestUpkeepLeavesWhatOthersConfine(t *testing.T) {
 		h.apply(p)
 		h.make("/late")
 		h.write(cgroup.CPUSet, "/late", cgroup.FileCPUs, p.CPUs.String())
-		chores := h.reconcile()
-		if len(chores) != 1 || len(chores[0].Plan.Changes) > 0 || !slices.ContainsFunc(chores[0].Plan.Warnings,
+		due := h.reconcile()
+		if len(due) != 1 || len(due[0].Plan.Changes) > 0 || !slices.ContainsFunc(due[0].Plan.Warnings,
 			func(w string) bool { return strings.Contains(w, "/late was given "+p.CPUs.String()) }) {
-			t.Errorf("got %+v, want a warning about /late only", chores)
+			t.Errorf("got %+v, want a warning about /late only", due)
 		}
 	})
 }
@@ -179,19 +179,19 @@ func TestUpkeepBringsBackStrays(t *testing.T) {
 	h.k.Spawn("/unit", 11)
 	h.k.Spawn("/unit", 12)
 	h.refresh(unit)
-	chores := h.reconcile()
-	if len(chores) != 1 {
-		t.Fatalf("got %+v, want one chore", chores)
+	due := h.reconcile()
+	if len(due) != 1 {
+		t.Fatalf("got %+v, want one chore", due)
 	}
-	h.apply(chores[0].Plan)
+	h.apply(due[0].Plan)
 	for _, pid := range []int{11, 12} {
 		if allowed, _ := h.k.Allowed(pid); !allowed.Equals(p.CPUs) {
 			t.Errorf("process %d may use %s, want %s", pid, allowed, p.CPUs)
 		}
 	}
 	h.refresh(unit)
-	if chores := h.reconcile(); len(chores) > 0 {
-		t.Errorf("all are back, and there is to do: %+v", chores)
+	if due := h.reconcile(); len(due) > 0 {
+		t.Errorf("all are back, and there is to do: %+v", due)
 	}
 	h.restore("")
 	for _, pid := range []int{11, 12} {

@@ -14,8 +14,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
 
-// wayBack is what taking back some transactions needs.
-type wayBack struct {
+// rollbackPlan is what taking back some transactions needs.
+type rollbackPlan struct {
 	changes []change.Change
 	// owners are the transactions that hold what a change changes.
 	owners  map[change.Key][]string
@@ -25,18 +25,18 @@ type wayBack struct {
 	skipped map[string][]journal.Skipped
 }
 
-// wayBack looks at every setting that the transactions hold.
-func (r *run) wayBack(ctx context.Context, ids []string) (*wayBack, error) {
-	b := &wayBack{owners: map[change.Key][]string{}, ids: map[change.Key]uint64{}, left: map[string]bool{},
+// planRollback looks at every setting that the transactions hold.
+func (r *run) planRollback(ctx context.Context, ids []string) (*rollbackPlan, error) {
+	b := &rollbackPlan{owners: map[change.Key][]string{}, ids: map[change.Key]uint64{}, left: map[string]bool{},
 		reboot: map[string]bool{}, skipped: map[string][]journal.Skipped{}}
 	settings, owners := r.settings(ids)
-	going := r.going(ctx, settings)
+	removedCgroups := r.removedCgroups(ctx, settings)
 	for _, s := range settings {
 		k := s.Key()
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		v := r.look(ctx, s, going)
+		v := r.planRestore(ctx, s, removedCgroups)
 		for _, id := range owners[s] {
 			if v.why == WhyReboot {
 				b.reboot[id] = true
@@ -81,17 +81,17 @@ func (r *run) settings(ids []string) ([]journal.Setting, map[journal.Setting][]s
 	return all, owners
 }
 
-// going lists what of ours nobody holds any more and is or will be removed, so that the settings inside need no care:
+// removedCgroups lists what of ours nobody holds any more and is or will be removed, so that the settings inside need no care:
 // cgroups that we made, and the files below a cgroup for whose children we enabled a controller.
-func (r *run) going(ctx context.Context, settings []journal.Setting) []tree {
+func (r *run) removedCgroups(ctx context.Context, settings []journal.Setting) []tree {
 	var gone []tree
 	for _, s := range settings {
 		base, ok := r.kind(s.Kind).inside(s.Key())
 		if !ok || s.Boot != r.BootID {
 			continue
 		}
-		v := r.look(ctx, s, nil)
-		if v.change == nil && (v.why != "" || r.stands(ctx, s)) {
+		v := r.planRestore(ctx, s, nil)
+		if v.change == nil && (v.why != "" || r.settingExists(ctx, s)) {
 			continue
 		}
 		gone = append(gone, base)
@@ -99,39 +99,39 @@ func (r *run) going(ctx context.Context, settings []journal.Setting) []tree {
 	return gone
 }
 
-// stands tells whether a cgroup exists, or a controller is enabled.
-func (r *run) stands(ctx context.Context, s journal.Setting) bool {
+// settingExists tells whether a cgroup exists, or a controller is enabled.
+func (r *run) settingExists(ctx context.Context, s journal.Setting) bool {
 	current, err := r.read(ctx, s.Key())
 	return err != nil || current != "" && !strings.HasPrefix(current, "-")
 }
 
-// view is what one setting needs: a change, or a reason why not, or nothing because its value is right.
-type view struct {
+// settingAction is what one setting needs: a change, or a reason why not, or nothing because its value is right.
+type settingAction struct {
 	change *change.Change
 	why    string
 	// keepOpen: a later restore may succeed.
 	keepOpen bool
 }
 
-func leave(why string) view { return view{why: why} }
+func leaveAlone(why string) settingAction { return settingAction{why: why} }
 
-func later(err error) view { return view{why: err.Error(), keepOpen: true} }
+func retryLater(err error) settingAction { return settingAction{why: err.Error(), keepOpen: true} }
 
-// look decides for one setting.
-func (r *run) look(ctx context.Context, s journal.Setting, going []tree) view {
+// planRestore decides for one setting.
+func (r *run) planRestore(ctx context.Context, s journal.Setting, removedCgroups []tree) settingAction {
 	k, kind := s.Key(), r.kind(s.Kind)
 	switch {
 	case !s.Kind.Known():
-		return view{why: WhyUnknown, keepOpen: true}
+		return settingAction{why: WhyUnknown, keepOpen: true}
 	case s.Boot != r.BootID:
-		return leave(WhyReboot)
-	case s.Kind != change.KindTask && r.within(k, going):
-		return view{}
+		return leaveAlone(WhyReboot)
+	case s.Kind != change.KindTask && r.within(k, removedCgroups):
+		return settingAction{}
 	}
 	if ended, err := kind.ended(s); err != nil {
-		return later(err)
+		return retryLater(err)
 	} else if ended {
-		return view{}
+		return settingAction{}
 	}
 	last, wrote := r.j.State().Last(s)
 	made := uint64(0)
@@ -141,45 +141,45 @@ func (r *run) look(ctx context.Context, s journal.Setting, going []tree) view {
 	why, err := kind.identity(s, made)
 	switch {
 	case err != nil:
-		return later(err)
+		return retryLater(err)
 	case why != "":
-		return leave(why)
+		return leaveAlone(why)
 	}
 	held, original, base, ok := r.j.State().Holders(s)
 	if !ok {
 		// Held only by transactions that lost it to somebody else.
-		return leave(WhyForeign)
+		return leaveAlone(WhyForeign)
 	}
 	named := kind.traits().valued && (s.Kind != change.KindFile || s.ID != 0)
 	switch {
 	case wrote:
 	case !r.damaged():
-		return view{}
+		return settingAction{}
 	case !named:
-		return r.notSure(ctx, s, original)
+		return r.unknownOwner(ctx, s, original)
 	}
 	if s.Kind == change.KindTask {
-		return r.lookTask(s, held, original, going)
+		return r.planMoveBack(s, held, original, removedCgroups)
 	}
 	current, err := r.read(ctx, k)
 	switch {
 	case errors.Is(err, cgroup.ErrNoCgroup), errors.Is(err, fs.ErrNotExist):
-		return leave(WhyGone)
+		return leaveAlone(WhyGone)
 	case err != nil:
-		return later(err)
+		return retryLater(err)
 	}
 	want, err := change.Fold(k.File, original, base, folds(held))
 	switch {
 	case err != nil:
-		return later(fmt.Errorf(whyTogether, err, strings.Join(inTheWay(k.File, original, base, held), " and ")))
+		return retryLater(fmt.Errorf(whyTogether, err, strings.Join(blockingTransactions(k.File, original, base, held), " and ")))
 	case change.Same(k.File, current, want):
-		return view{}
-	case len(held) == 0 && s.Kind == change.KindFile && r.inMade(s):
+		return settingAction{}
+	case len(held) == 0 && s.Kind == change.KindFile && r.inCreatedCgroup(s):
 		// Somebody else still needs the cgroup that we made: the setting ends with it.
-		return view{}
+		return settingAction{}
 	case wrote && last.Ours(k.File, current):
-	case !named || !r.damaged() || !r.asHeld(s, current, original, base, held):
-		return leave(WhyForeign)
+	case !named || !r.damaged() || !r.isFoldOfHolders(s, current, original, base, held):
+		return leaveAlone(WhyForeign)
 	}
 	c := change.Change{Kind: s.Kind, Op: change.OpSet, Controller: s.Controller, Path: k.Path, File: k.File, Unit: k.Unit,
 		From: current, To: want}
@@ -187,15 +187,15 @@ func (r *run) look(ctx context.Context, s journal.Setting, going []tree) view {
 		c.File = cgroup.FileSubtreeControl
 	}
 	if used, err := kind.usedByOthers(r.j.State(), s); err != nil {
-		return later(err)
+		return retryLater(err)
 	} else if used {
-		return leave(WhyInUse)
+		return leaveAlone(WhyInUse)
 	}
-	return view{change: &c}
+	return settingAction{change: &c}
 }
 
-// inTheWay names the transactions, newest first, without which the others leave something of a value.
-func inTheWay(file, original, base string, held []journal.Held) []string {
+// blockingTransactions names the transactions, newest first, without which the others leave something of a value.
+func blockingTransactions(file, original, base string, held []journal.Held) []string {
 	var ids []string
 	for i, h := range slices.Backward(held) {
 		ids = append(ids, h.Txn.Txn)
@@ -206,21 +206,21 @@ func inTheWay(file, original, base string, held []journal.Held) []string {
 	return ids
 }
 
-// notSure is for what a damaged journal has no write of, and whose value does not tell whose it is: it is left.
-func (r *run) notSure(ctx context.Context, s journal.Setting, original string) view {
+// unknownOwner is for what a damaged journal has no write of, and whose value does not tell whose it is: it is left.
+func (r *run) unknownOwner(ctx context.Context, s journal.Setting, original string) settingAction {
 	current, err := r.read(ctx, s.Key())
 	switch {
 	case err != nil:
-		return later(err)
+		return retryLater(err)
 	case s.Kind == change.KindTask && !cgroup.Exists(r.FS, s.Controller, string(s.Path)),
 		s.Kind != change.KindTask && current == original:
-		return view{}
+		return settingAction{}
 	}
-	return leave(WhyNotSure)
+	return leaveAlone(WhyNotSure)
 }
 
-// inMade tells whether a setting lies in a cgroup that a transaction not yet closed made: there was no value before.
-func (r *run) inMade(s journal.Setting) bool {
+// inCreatedCgroup tells whether a setting lies in a cgroup that a transaction not yet closed made: there was no value before.
+func (r *run) inCreatedCgroup(s journal.Setting) bool {
 	for _, t := range r.j.State().Open() {
 		for _, h := range t.Holds {
 			if h.Kind == change.KindCgroup && r.within(s.Key(), []tree{{controller: h.Controller, path: string(h.Path)}}) {
@@ -231,20 +231,20 @@ func (r *run) inMade(s journal.Setting) bool {
 	return false
 }
 
-// lookTask moves everything in the cgroup back to where it came from, once nobody else holds the move. Where that
+// planMoveBack moves everything in the cgroup back to where it came from, once nobody else holds the move. Where that
 // cgroup is gone, or goes now because it was ours too, its nearest ancestor takes them, as the kernel would have had it.
-func (r *run) lookTask(s journal.Setting, held []journal.Held, original string, going []tree) view {
+func (r *run) planMoveBack(s journal.Setting, held []journal.Held, original string, removedCgroups []tree) settingAction {
 	if len(held) > 0 || !cgroup.Exists(r.FS, s.Controller, string(s.Path)) {
-		return view{}
+		return settingAction{}
 	}
 	goes := func(path string) bool {
-		return slices.ContainsFunc(going, func(t tree) bool {
+		return slices.ContainsFunc(removedCgroups, func(t tree) bool {
 			return !t.belowOnly && r.sameTree(t.controller, s.Controller) && cgroup.Below(path, t.path)
 		})
 	}
 	for original != "/" && (goes(original) || !cgroup.Exists(r.FS, s.Controller, original)) {
 		original = cgroup.Parent(original)
 	}
-	return view{change: &change.Change{Kind: change.KindTask, Op: change.OpSet, Controller: s.Controller, Path: string(s.Path),
+	return settingAction{change: &change.Change{Kind: change.KindTask, Op: change.OpSet, Controller: s.Controller, Path: string(s.Path),
 		From: string(s.Path), To: original}}
 }

@@ -7,36 +7,36 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
 
-// looks bounds how often the processes of separate hierarchies are listed again.
-const looks = 3
+// maxListings bounds how often the processes of separate hierarchies are listed again.
+const maxListings = 3
 
-// lookAgain makes the processes of both hierarchies agree. Each is listed at
+// reconcileHierarchies makes the processes of both hierarchies agree. Each is listed at
 // another moment, so that what a container forks in between seems to be no
 // one's. A process that is in a cpuset before and after the cpu hierarchy is
 // listed, and not there, moved; one that was no more there after ended.
-func (g *gatherer) lookAgain() error {
+func (g *gatherer) reconcileHierarchies() error {
 	if g.facts.OneTree || g.facts.CPUVersion == 0 || g.facts.CPUSetVersion == 0 {
 		return nil
 	}
-	strange := g.strange()
-	for look := 0; look < looks && len(strange) > 0; look++ {
+	unmatchedSets := g.unmatchedSets()
+	for look := 0; look < maxListings && len(unmatchedSets) > 0; look++ {
 		if err := g.ctx.Err(); err != nil {
 			return err
 		}
-		for _, set := range strange {
-			if err := g.listSet(set); err != nil {
+		for _, set := range unmatchedSets {
+			if err := g.listSetProcs(set); err != nil {
 				return err
 			}
 		}
-		if err := g.listGroups(); err != nil {
+		if err := g.listGroupProcs(); err != nil {
 			return err
 		}
-		for _, set := range strange {
+		for _, set := range unmatchedSets {
 			if err := g.dropEnded(set); err != nil {
 				return err
 			}
 		}
-		strange = g.strange()
+		unmatchedSets = g.unmatchedSets()
 	}
 	for path, pids := range g.inSet {
 		s := g.facts.Sets[path]
@@ -49,11 +49,11 @@ func (g *gatherer) lookAgain() error {
 	return nil
 }
 
-// strange are the cpusets with processes that the cpu hierarchy does not have.
-func (g *gatherer) strange() []string {
+// unmatchedSets are the cpusets with processes that the cpu hierarchy does not have.
+func (g *gatherer) unmatchedSets() []string {
 	var all []string
 	for set, pids := range g.inSet {
-		if slices.ContainsFunc(pids, g.unknown) {
+		if slices.ContainsFunc(pids, g.notInCPUHierarchy) {
 			all = append(all, set)
 		}
 	}
@@ -61,14 +61,14 @@ func (g *gatherer) strange() []string {
 	return all
 }
 
-// unknown tells whether a process is not in the cpu hierarchy. One outside our
+// notInCPUHierarchy tells whether a process is not in the cpu hierarchy. One outside our
 // PID namespace (0) never is.
-func (g *gatherer) unknown(pid int) bool {
+func (g *gatherer) notInCPUHierarchy(pid int) bool {
 	_, known := g.cpuOf[pid]
 	return pid > 0 && !known
 }
 
-func (g *gatherer) listSet(set string) error {
+func (g *gatherer) listSetProcs(set string) error {
 	pids, err := procs(g.fs, cgroup.CPUSet, set)
 	if err != nil && !errors.Is(err, cgroup.ErrNoCgroup) {
 		return err
@@ -77,7 +77,7 @@ func (g *gatherer) listSet(set string) error {
 	return nil
 }
 
-func (g *gatherer) listGroups() error {
+func (g *gatherer) listGroupProcs() error {
 	for path, group := range g.facts.Groups {
 		pids, err := procs(g.fs, cgroup.CPU, path)
 		if err != nil && !errors.Is(err, cgroup.ErrNoCgroup) {
@@ -104,6 +104,6 @@ func (g *gatherer) dropEnded(set string) error {
 	for _, pid := range now {
 		there[pid] = true
 	}
-	g.inSet[set] = slices.DeleteFunc(g.inSet[set], func(pid int) bool { return g.unknown(pid) && !there[pid] })
+	g.inSet[set] = slices.DeleteFunc(g.inSet[set], func(pid int) bool { return g.notInCPUHierarchy(pid) && !there[pid] })
 	return nil
 }

@@ -30,21 +30,21 @@ func (f facts) state(reserve *cpuset.CPUSet, stays map[string]string) placement.
 	if top, ok := f.Sets[p.top()]; ok {
 		s.Unavailable = f.Machine.Online().Difference(top.Effective)
 	}
-	homes := map[string]bool{}
+	cpusetsOf := map[string]bool{}
 	for _, h := range f.Held {
 		if _, ok := placed(h); ok {
-			homes[h.Parameters[paramSet]] = true
+			cpusetsOf[h.Parameters[paramSet]] = true
 		}
 	}
 	confined := map[string]string{}
-	for _, claim := range p.unavailable(home{}) {
+	for _, claim := range p.unavailable(targetCpuset{}) {
 		if claim.Pinned != "" {
 			continue
 		}
 		s.Unavailable = s.Unavailable.Union(claim.CPUs)
-		for home := range homes {
-			if claim.Set != "" && cgroup.Below(home, claim.Set) {
-				confined[home] = "it lives in " + claim.By + ", which somebody else confined"
+		for targetCpuset := range cpusetsOf {
+			if claim.Set != "" && cgroup.Below(targetCpuset, claim.Set) {
+				confined[targetCpuset] = "it lives in " + claim.By + ", which somebody else confined"
 			}
 		}
 	}
@@ -57,7 +57,7 @@ func (f facts) state(reserve *cpuset.CPUSet, stays map[string]string) placement.
 			continue
 		}
 		c := placement.Container{Name: h.Target, CPUs: float64(current.Size()), Class: placement.Exclusive, Current: current, Stays: stays[h.Target],
-			Lends: !Lends(h).IsEmpty() && !f.withheld(h)}
+			Lends: !SharedCPUs(h).IsEmpty() && !f.revoked(h)}
 		if _, floats := Floating(h); floats {
 			c.Class = placement.Floating
 		}
@@ -68,7 +68,7 @@ func (f facts) state(reserve *cpuset.CPUSet, stays map[string]string) placement.
 		set := h.Parameters[paramSet]
 		switch {
 		case c.Stays != "":
-		case h.Parameters[paramStays] != "":
+		case h.Parameters[paramImmovable] != "":
 			c.Stays = "it asked not to be moved"
 		case h.Parameters[paramIRQs] != "" && f.whyInterruptsStay() != "":
 			c.Stays = f.whyInterruptsStay()

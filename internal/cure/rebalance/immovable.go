@@ -14,9 +14,9 @@ import (
 // maxThreads bounds how many threads are looked at for one container.
 const maxThreads = 20_000
 
-// Stays tells, by the path of the container, who must not be moved because of
+// Immovable tells, by the path of the container, who must not be moved because of
 // its threads: some chose CPUs for themselves, or there are too many to look.
-func Stays(fsys cgroup.FS, proc apply.Proc, held []txn.InForce) map[string]string {
+func Immovable(fsys cgroup.FS, proc apply.Proc, held []txn.InForce) map[string]string {
 	stays := map[string]string{}
 	for _, h := range held {
 		set := remedy.CPUSetOf(h)

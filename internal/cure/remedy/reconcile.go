@@ -9,8 +9,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
-// Chore is one thing to be done for a transaction in force.
-type Chore struct {
+// Reconciliation is one thing to be done for a transaction in force.
+type Reconciliation struct {
 	// ID is the transaction it is for.
 	ID string
 	// Gone: its container is gone; the transaction is to be restored, which
@@ -22,19 +22,19 @@ type Chore struct {
 	Plan Plan
 }
 
-// Upkeep says what our pins need by now: containers that appeared since are
+// Reconcile says what our pins need by now: containers that appeared since are
 // moved off their CPUs, transactions of containers that are gone end; one that
 // was started again has new cgroups and counts as gone. What cannot be moved is
 // in the plan's Warnings.
-func Upkeep(host hoststate.Facts) ([]Chore, error) {
+func Reconcile(host hoststate.Facts) ([]Reconciliation, error) {
 	f, err := decode(host)
 	if err != nil {
 		return nil, err
 	}
-	var chores []Chore
+	var due []Reconciliation
 	for _, h := range f.Held {
 		if f.over(h) || f.orphan(h) {
-			chores = append(chores, Chore{ID: h.ID, Gone: true})
+			due = append(due, Reconciliation{ID: h.ID, Gone: true})
 			continue
 		}
 		if h.Parameters[paramFor] != "" {
@@ -42,15 +42,15 @@ func Upkeep(host hoststate.Facts) ([]Chore, error) {
 		}
 		if h.Remedy == string(System) {
 			if plan := followSystem(f, h); len(plan.Changes)+len(plan.Warnings) > 0 {
-				chores = append(chores, Chore{ID: h.ID, Plan: plan})
+				due = append(due, Reconciliation{ID: h.ID, Plan: plan})
 			}
 			continue
 		}
 		if plan := newcomers(f, h); len(plan.Changes)+len(plan.Warnings) > 0 {
-			chores = append(chores, Chore{ID: h.ID, Plan: plan})
+			due = append(due, Reconciliation{ID: h.ID, Plan: plan})
 		}
 	}
-	return chores, nil
+	return due, nil
 }
 
 // over tells whether there is nothing left that a transaction is for.
@@ -85,20 +85,20 @@ func newcomers(f facts, h txn.InForce) Plan {
 	p := &planner{f: f, r: Request{Kind: Kind(h.Remedy)}, target: target.Container, plan: Plan{Target: target.Container, Remedy: Kind(h.Remedy), CPUs: pinned,
 		Parameters: map[string]string{paramFor: h.ID, paramCPUs: h.Parameters[paramCPUs], paramSet: set}}}
 	if secondary {
-		p.keepSecondary(h, target)
+		p.grantSecondary(h, target)
 		p.viaSystemd()
 		return p.plan
 	}
-	p.strays(h, target, set)
-	if !Lends(h).IsEmpty() {
-		p.lentTo = f.lastly(change.OpAddCPUs)
+	p.moveRestartedProcesses(h, target, set)
+	if !SharedCPUs(h).IsEmpty() {
+		p.sharedWithSets = f.lastly(change.OpAddCPUs)
 	}
 	if !exclusive {
 		p.viaSystemd()
 		return p.plan
 	}
 	pinned = Withdrawn(h)
-	inside, _ := p.movers(home{path: set}, pinned)
+	inside, _ := p.movers(targetCpuset{path: set}, pinned)
 	removed := f.removed()
 	for _, path := range inside {
 		s := f.Sets[path]
@@ -120,9 +120,9 @@ func newcomers(f facts, h txn.InForce) Plan {
 	return p.plan
 }
 
-// strays moves the target's processes into the cpuset that a pin made for it,
+// moveRestartedProcesses moves the target's processes into the cpuset that a pin made for it,
 // where they came into being outside: a unit that was started again.
-func (p *planner) strays(h txn.InForce, target hoststate.Container, set string) {
+func (p *planner) moveRestartedProcesses(h txn.InForce, target hoststate.Container, set string) {
 	from := target.Group.CPUSetPath
 	for _, c := range h.Changes {
 		if c.Kind == change.KindTask && c.To == set && p.f.HiddenProcesses {

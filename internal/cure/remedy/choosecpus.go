@@ -26,12 +26,12 @@ func (c chosen) withdrawn() cpuset.CPUSet { return c.own.Union(c.idle) }
 
 // choose picks n CPUs for the target alone, out of what it may use and nobody
 // else claims.
-func (p *planner) choose(home home, n int) (chosen, error) {
-	state, taken := p.around(home)
+func (p *planner) choose(targetCpuset targetCpuset, n int) (chosen, error) {
+	state, taken := p.around(targetCpuset)
 	placed, err := placement.PlaceBeside(state, p.spare(state, taken), placement.Container{Name: p.target.Group.Path, CPUs: float64(n),
 		FullCores: p.r.FullCores, IdleSiblings: p.r.IdleSiblings})
 	if few := new(placement.TooFewError); errors.As(err, &few) {
-		return chosen{}, p.tooFew(home, n, few, taken)
+		return chosen{}, p.tooFew(targetCpuset, n, few, taken)
 	}
 	if err != nil {
 		return chosen{}, p.refuse(err.Error(), "")
@@ -42,11 +42,11 @@ func (p *planner) choose(home home, n int) (chosen, error) {
 
 // around is the node as the target finds it: what it cannot have is unavailable,
 // and who claims that.
-func (p *planner) around(home home) (placement.State, []hoststate.Claim) {
+func (p *planner) around(targetCpuset targetCpuset) (placement.State, []hoststate.Claim) {
 	s := p.f.state(p.r.Reserve, nil)
-	taken := p.unavailable(home)
+	taken := p.unavailable(targetCpuset)
 	s.Reserved = p.reserve() // a full node's is not all of it
-	s.Unavailable = p.f.Machine.Online().Difference(home.allowed)
+	s.Unavailable = p.f.Machine.Online().Difference(targetCpuset.allowed)
 	for _, claim := range taken {
 		if claim.CPUs.IsEmpty() {
 			p.warn("%s: which CPUs are taken is not known from there", claim.By)
@@ -58,10 +58,10 @@ func (p *planner) around(home home) (placement.State, []hoststate.Claim) {
 	others := s.Containers[:0]
 	for _, c := range s.Containers {
 		h, _ := p.f.placing(c.Name)
-		if set := h.Parameters[paramSet]; c.Name != p.target.Group.Path && !(cgroup.Below(set, home.path) || cgroup.Below(home.path, set)) {
+		if set := h.Parameters[paramSet]; c.Name != p.target.Group.Path && !(cgroup.Below(set, targetCpuset.path) || cgroup.Below(targetCpuset.path, set)) {
 			if c.Class == placement.Floating {
 				// Others may use its CPUs too, but the target no more than it may anyway.
-				if c.Current = c.Current.Intersection(home.allowed); c.Current.IsEmpty() {
+				if c.Current = c.Current.Intersection(targetCpuset.allowed); c.Current.IsEmpty() {
 					continue
 				}
 				c.CPUs = float64(c.Current.Size())
@@ -91,8 +91,8 @@ func (p *planner) spare(s placement.State, taken []hoststate.Claim) int {
 const maxClaims = 8
 
 // tooFew says who has the CPUs.
-func (p *planner) tooFew(home home, n int, few *placement.TooFewError, taken []hoststate.Claim) error {
-	allowed, reserve := home.allowed.Intersection(p.f.Machine.Online()), p.reserve()
+func (p *planner) tooFew(targetCpuset targetCpuset, n int, few *placement.TooFewError, taken []hoststate.Claim) error {
+	allowed, reserve := targetCpuset.allowed.Intersection(p.f.Machine.Online()), p.reserve()
 	what := text.CPUs(float64(n)) + " wanted"
 	switch {
 	case few.WholeCores:
@@ -147,8 +147,8 @@ func siblings(m topology.Machine, own cpuset.CPUSet) cpuset.CPUSet {
 // float chooses CPUs for one that shares them: the least loaded ones of one NUMA
 // node if one has as many. The reserve is left out as long as there are enough
 // without it.
-func (p *planner) float(home home, n int) (chosen, error) {
-	state, taken := p.around(home)
+func (p *planner) float(targetCpuset targetCpuset, n int) (chosen, error) {
+	state, taken := p.around(targetCpuset)
 	c := placement.Container{Name: p.target.Group.Path, CPUs: float64(n), Class: placement.Floating}
 	placed, err := placement.PlaceBeside(state, p.spare(state, taken), c)
 	few := new(placement.TooFewError)
@@ -157,7 +157,7 @@ func (p *planner) float(home home, n int) (chosen, error) {
 		placed, err = placement.PlaceBeside(state, p.spare(state, taken), c)
 	}
 	if errors.As(err, &few) {
-		return chosen{}, p.refuse(fmt.Sprintf("%s wanted, %d that are not somebody else's: it may use %s", text.CPUs(float64(n)), few.Free, list(home.allowed)),
+		return chosen{}, p.refuse(fmt.Sprintf("%s wanted, %d that are not somebody else's: it may use %s", text.CPUs(float64(n)), few.Free, list(targetCpuset.allowed)),
 			"give exclusive CPUs back, or try --remedy burst")
 	}
 	if err != nil {

@@ -85,11 +85,11 @@ func TestUpkeepDoesNotMoveWhatIsHidden(t *testing.T) {
 	h.apply(p)
 	h.k.Spawn("/unit", 11)
 	h.pidNamespace(otherNamespace)
-	chores := h.reconcile()
-	if len(chores) != 1 || !slices.ContainsFunc(chores[0].Plan.Warnings, func(w string) bool { return strings.Contains(w, "cannot be seen here") }) {
-		t.Fatalf("%+v", chores)
+	due := h.reconcile()
+	if len(due) != 1 || !slices.ContainsFunc(due[0].Plan.Warnings, func(w string) bool { return strings.Contains(w, "cannot be seen here") }) {
+		t.Fatalf("%+v", due)
 	}
-	for _, c := range chores[0].Plan.Changes {
+	for _, c := range due[0].Plan.Changes {
 		if c.Kind == change.KindTask {
 			t.Errorf("it would move: %+v", c)
 		}

@@ -13,38 +13,38 @@ import (
 	"github.com/unthrottle/unthrottle/topology"
 )
 
-// A Lend is what one pin in force lends, and to whom it goes.
-type Lend struct {
+// A Sharing is what one pin in force lends, and to whom it goes.
+type Sharing struct {
 	// ID is the pin's transaction, Target the owner's path.
 	ID, Target string
 	CPUs       cpuset.CPUSet // what it lends
 	// To are the paths of the secondaries that have some of it.
 	To []string
-	// Withheld is the transaction that took it back from them; "": none.
-	Withheld string
+	// Revoked is the transaction that took it back from them; "": none.
+	Revoked string
 }
 
-// LendsOf lists the pins of ours in force that lend, oldest first.
-func LendsOf(held []txn.InForce) []Lend {
+// Sharings lists the pins of ours in force that lend, oldest first.
+func Sharings(held []txn.InForce) []Sharing {
 	live := map[string]bool{}
 	for _, h := range held {
 		live[h.ID] = true
 	}
-	var all []Lend
+	var all []Sharing
 	for _, h := range held {
-		set := Lends(h)
+		set := SharedCPUs(h)
 		if set.IsEmpty() {
 			continue
 		}
-		l := Lend{ID: h.ID, Target: h.Target, CPUs: set}
+		l := Sharing{ID: h.ID, Target: h.Target, CPUs: set}
 		got := map[string]bool{}
 		for _, other := range held {
 			of := other.Parameters[paramFor]
 			switch {
 			case of != "" && !live[of]:
-			case of == h.ID && other.Parameters[paramWithheld] != "":
-				l.Withheld = other.ID
-			case !got[other.Target] && !Lent(other).Intersection(set).IsEmpty():
+			case of == h.ID && other.Parameters[paramRevoked] != "":
+				l.Revoked = other.ID
+			case !got[other.Target] && !BorrowedCPUs(other).Intersection(set).IsEmpty():
 				got[other.Target] = true
 				l.To = append(l.To, other.Target)
 			}
@@ -54,17 +54,17 @@ func LendsOf(held []txn.InForce) []Lend {
 	return all
 }
 
-// Withhold plans to take what a pin in force lends back from all secondaries.
+// Revoke plans to take what a pin in force lends back from all secondaries.
 // While the plan is in force nobody is lent it again; restoring it lends it again.
 // No changes: nobody has it. The plan counts as upkeep of the pin: it goes where
 // that goes.
-func Withhold(host hoststate.Facts, id string) (Plan, error) {
+func Revoke(host hoststate.Facts, id string) (Plan, error) {
 	f, err := decode(host)
 	if err != nil {
 		return Plan{}, err
 	}
 	for _, h := range f.Held {
-		alone := Lends(h)
+		alone := SharedCPUs(h)
 		if h.ID != id || alone.IsEmpty() {
 			continue
 		}
@@ -73,7 +73,7 @@ func Withhold(host hoststate.Facts, id string) (Plan, error) {
 			target.Container = container.Container{Group: cgroup.Group{Path: h.Target, CPUSetPath: h.Parameters[paramSet]}, Name: h.Name}
 		}
 		p := &planner{f: f, r: Request{Kind: Pin}, target: target.Container, plan: Plan{Target: target.Container, Remedy: Pin,
-			Parameters: map[string]string{paramFor: h.ID, paramSet: h.Parameters[paramSet], paramWithheld: alone.String()}}}
+			Parameters: map[string]string{paramFor: h.ID, paramSet: h.Parameters[paramSet], paramRevoked: alone.String()}}}
 		given := f.lastly(change.OpAddCPUs)
 		for _, path := range p.sets() {
 			if back := given[path].Intersection(alone); !back.IsEmpty() && f.inScope(path) {
@@ -86,10 +86,10 @@ func Withhold(host hoststate.Facts, id string) (Plan, error) {
 	return Plan{}, nil
 }
 
-// withheld tells whether what a pin lends was taken back.
-func (f facts) withheld(h txn.InForce) bool {
+// revoked tells whether what a pin lends was taken back.
+func (f facts) revoked(h txn.InForce) bool {
 	for _, other := range f.Held {
-		if set, err := topology.ParseList(other.Parameters[paramWithheld]); err == nil && !set.IsEmpty() && other.Parameters[paramFor] == h.ID {
+		if set, err := topology.ParseList(other.Parameters[paramRevoked]); err == nil && !set.IsEmpty() && other.Parameters[paramFor] == h.ID {
 			return true
 		}
 	}

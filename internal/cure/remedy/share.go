@@ -13,19 +13,19 @@ import (
 	"github.com/unthrottle/unthrottle/topology"
 )
 
-// Lends are the CPUs that a pin in force lends to secondary containers; empty:
+// SharedCPUs are the CPUs that a pin in force lends to secondary containers; empty:
 // none.
-func Lends(h txn.InForce) cpuset.CPUSet {
+func SharedCPUs(h txn.InForce) cpuset.CPUSet {
 	alone, ok := Pinned(h)
-	if !ok || h.Parameters[paramLends] == "" {
+	if !ok || h.Parameters[paramShares] == "" {
 		return cpuset.New()
 	}
 	return alone
 }
 
-// Lent are the CPUs that a secondary in force, or what keeps it so, was lent.
-func Lent(h txn.InForce) cpuset.CPUSet {
-	set, err := topology.ParseList(h.Parameters[paramLent])
+// BorrowedCPUs are the CPUs that a secondary in force, or what keeps it so, was lent.
+func BorrowedCPUs(h txn.InForce) cpuset.CPUSet {
+	set, err := topology.ParseList(h.Parameters[paramBorrowed])
 	if err != nil || h.Remedy != string(Secondary) {
 		return cpuset.New()
 	}
@@ -38,30 +38,30 @@ func (p *planner) borrow(width *float64) error {
 	if lent.IsEmpty() {
 		return nil
 	}
-	home, err := p.home()
+	targetCpuset, err := p.targetCpuset()
 	if err != nil {
 		p.warn("CPUs %s are lent, but it cannot have them: %s", lent, err)
 		return nil
 	}
-	if len(home.create) > 0 && home.from != p.top() {
+	if len(targetCpuset.create) > 0 && targetCpuset.from != p.top() {
 		p.warn("CPUs %s are lent, but it cannot have them: it has no cpuset of its own below the root", lent)
 		return nil
 	}
-	possible := p.borrowable(home, lent)
+	possible := p.grantable(targetCpuset, lent)
 	if possible.IsEmpty() {
 		p.warn("CPUs %s are lent, but it cannot have them: they are outside of what it may use, or a cgroup above it lies outside the scope or holds processes itself", lent)
 		return nil
 	}
-	if err := p.enable(home); err != nil {
+	if err := p.enable(targetCpuset); err != nil {
 		return err
 	}
-	if len(home.create) > 0 {
-		p.settle(home, home.allowed.Union(possible), "the shared CPUs, and what others lend")
+	if len(targetCpuset.create) > 0 {
+		p.settle(targetCpuset, targetCpuset.allowed.Union(possible), "the shared CPUs, and what others lend")
 	}
-	p.putIn(home.path, possible)
-	p.plan.Parameters[paramSet], p.plan.Parameters[paramLent] = home.path, possible.String()
+	p.putIn(targetCpuset.path, possible)
+	p.plan.Parameters[paramSet], p.plan.Parameters[paramBorrowed] = targetCpuset.path, possible.String()
 	p.plan.Lenders = lenders
-	*width = float64(home.allowed.Union(possible).Size())
+	*width = float64(targetCpuset.allowed.Union(possible).Size())
 	p.warn("it also runs on CPUs %s, lent by %s, while they idle", possible, text.Names(lenders))
 	return nil
 }
@@ -70,9 +70,9 @@ func (p *planner) borrow(width *float64) error {
 func (p *planner) lent() (cpuset.CPUSet, []string) {
 	all, who := cpuset.New(), []string(nil)
 	for _, h := range p.f.Held {
-		set := Lends(h)
+		set := SharedCPUs(h)
 		inside := cgroup.Below(h.Target, p.target.Group.Path) || cgroup.Below(p.target.Group.Path, h.Target)
-		if set.IsEmpty() || p.f.over(h) || inside || p.f.withheld(h) {
+		if set.IsEmpty() || p.f.over(h) || inside || p.f.revoked(h) {
 			continue
 		}
 		all, who = all.Union(set), append(who, h.Target)
@@ -80,11 +80,11 @@ func (p *planner) lent() (cpuset.CPUSet, []string) {
 	return all, who
 }
 
-// borrowable are those of the lent CPUs that every cpuset on the way down to the
+// grantable are those of the lent CPUs that every cpuset on the way down to the
 // target had before ours were taken out of it.
-func (p *planner) borrowable(home home, lent cpuset.CPUSet) cpuset.CPUSet {
+func (p *planner) grantable(targetCpuset targetCpuset, lent cpuset.CPUSet) cpuset.CPUSet {
 	taken := p.f.taken()
-	for _, path := range p.chain(home.path) {
+	for _, path := range p.chain(targetCpuset.path) {
 		s := p.f.Sets[path]
 		if s.InPartition() {
 			return cpuset.New()
@@ -93,7 +93,7 @@ func (p *planner) borrowable(home home, lent cpuset.CPUSet) cpuset.CPUSet {
 			lent = lent.Intersection(s.Configured.Union(taken[path]))
 		}
 		// On v1 processes may live above it, and would get the CPUs too.
-		above := path != home.path && (s.Procs > 0 || p.f.HiddenProcesses && p.f.CPUSetVersion == cgroup.V1)
+		above := path != targetCpuset.path && (s.Procs > 0 || p.f.HiddenProcesses && p.f.CPUSetVersion == cgroup.V1)
 		if above || !p.f.inScope(path) {
 			lent = lent.Difference(taken[path])
 		}
@@ -121,7 +121,7 @@ func (p *planner) putIn(set string, lent cpuset.CPUSet) {
 	gained := cpuset.New() // at this level
 	for _, path := range way {
 		s := p.f.Sets[path]
-		if back := p.giveBack(path, lent.Intersection(taken[path])); !back.IsEmpty() {
+		if back := p.grantBack(path, lent.Intersection(taken[path])); !back.IsEmpty() {
 			gained = gained.Union(back)
 		} else if !s.Configured.IsEmpty() {
 			gained = gained.Intersection(s.Configured)
@@ -137,14 +137,14 @@ func (p *planner) putIn(set string, lent cpuset.CPUSet) {
 	}
 	for _, path := range p.sets() {
 		if below(path, set) {
-			p.giveBack(path, lent.Intersection(taken[path]))
+			p.grantBack(path, lent.Intersection(taken[path]))
 		}
 	}
 }
 
-// giveBack gives a cpuset lent CPUs that were taken out of it, and says which: none
+// grantBack gives a cpuset lent CPUs that were taken out of it, and says which: none
 // outside of the scope.
-func (p *planner) giveBack(path string, back cpuset.CPUSet) cpuset.CPUSet {
+func (p *planner) grantBack(path string, back cpuset.CPUSet) cpuset.CPUSet {
 	if !p.f.inScope(path) || back.IsEmpty() {
 		return cpuset.New()
 	}
@@ -179,19 +179,19 @@ func (f facts) lastly(op change.Op) map[string]cpuset.CPUSet {
 	return all
 }
 
-// keepSecondary plans to give a secondary in force the CPUs that are lent by now and
+// grantSecondary plans to give a secondary in force the CPUs that are lent by now and
 // that it lacks: a pin that lends came later, or moved.
-func (p *planner) keepSecondary(h txn.InForce, target hoststate.Container) {
-	p.strays(h, target, h.Parameters[paramSet])
+func (p *planner) grantSecondary(h txn.InForce, target hoststate.Container) {
+	p.moveRestartedProcesses(h, target, h.Parameters[paramSet])
 	lent, _ := p.lent()
 	if lent.IsEmpty() {
 		return
 	}
-	home, err := p.home()
-	if err != nil || len(home.create) > 0 {
+	targetCpuset, err := p.targetCpuset()
+	if err != nil || len(targetCpuset.create) > 0 {
 		return
 	}
-	possible := p.borrowable(home, lent)
-	p.putIn(home.path, possible)
-	p.plan.Parameters[paramSet], p.plan.Parameters[paramLent] = home.path, possible.String()
+	possible := p.grantable(targetCpuset, lent)
+	p.putIn(targetCpuset.path, possible)
+	p.plan.Parameters[paramSet], p.plan.Parameters[paramBorrowed] = targetCpuset.path, possible.String()
 }

@@ -45,7 +45,7 @@ func Respread(host hoststate.Facts, h txn.InForce) (placement.Move, bool) {
 	}
 	from, ok := Floating(h)
 	set, exists := f.Sets[h.Parameters[paramSet]]
-	if !ok || !exists || f.over(h) || h.Parameters[paramStays] != "" {
+	if !ok || !exists || f.over(h) || h.Parameters[paramImmovable] != "" {
 		return placement.Move{}, false
 	}
 	used := f.Groups[h.Target].UsedCPUs
@@ -61,7 +61,7 @@ func Respread(host hoststate.Facts, h txn.InForce) (placement.Move, bool) {
 	}
 	f.Load = others
 	p := &planner{f: f, r: Request{Kind: Narrow}, target: container.Container{Group: cgroup.Group{Path: h.Target}}}
-	at := home{path: h.Parameters[paramSet], allowed: f.Sets[parent(h.Parameters[paramSet])].Effective}
+	at := targetCpuset{path: h.Parameters[paramSet], allowed: f.Sets[parent(h.Parameters[paramSet])].Effective}
 	choice, err := p.float(at, from.Size())
 	if err != nil || choice.own.Equals(from) {
 		return placement.Move{}, false
@@ -130,22 +130,22 @@ func Reassert(host hoststate.Facts, ids []string) ([]Plan, error) {
 	return plans, nil
 }
 
-// Fought are the transactions that gave CPUs and whose cpusets somebody else
+// Conflicts are the transactions that gave CPUs and whose cpusets somebody else
 // changed since, by the path of the container.
-func Fought(host hoststate.Facts) map[string]string {
+func Conflicts(host hoststate.Facts) map[string]string {
 	f := facts{host}
-	fought := map[string]string{}
+	conflicts := map[string]string{}
 	for _, d := range f.Drift {
 		for _, h := range f.Held {
 			_, ok := placed(h)
 			if ok && !d.Gone && isCPUs(d.File) && (d.ID == h.ID || slices.ContainsFunc(f.Held, func(t txn.InForce) bool {
 				return t.ID == d.ID && t.Parameters[paramFor] == h.ID
 			})) {
-				fought[h.Target] = h.ID
+				conflicts[h.Target] = h.ID
 			}
 		}
 	}
-	return fought
+	return conflicts
 }
 
 func isCPUs(file string) bool { return file == cgroup.FileCPUs || file == unitprop.AllowedCPUs }

@@ -62,8 +62,8 @@ func (f *threads) ID(tid int) (uint64, error) {
 
 func (f *threads) Bounded() (bool, error) { return !f.unbounded, nil }
 
-// born starts a process of a thread's that inherits its policy.
-func (f *threads) born(parent, tid int) {
+// setCgroupID starts a process of a thread's that inherits its policy.
+func (f *threads) setCgroupID(parent, tid int) {
 	f.k.Fork(parent, tid)
 	f.policies[tid], f.started[tid] = f.policies[parent], 900+uint64(tid)
 }
@@ -106,7 +106,7 @@ func TestRealtimeAndBack(t *testing.T) {
 		if drift, err := Drift(s.env); err != nil || len(drift) > 0 {
 			t.Errorf("drift %+v, %v", drift, err)
 		}
-		f.born(10, 70)
+		f.setCgroupID(10, 70)
 		s.must(s.everythingBack2(before, 70))
 		policies[70] = schedpolicy.Other
 		if !maps.Equal(f.policies, policies) {
@@ -116,12 +116,12 @@ func TestRealtimeAndBack(t *testing.T) {
 }
 
 // everythingBack2 restores, ends who was born meanwhile, and compares.
-func (s *scene) everythingBack2(before cgroupmodel.Snapshot, born ...int) error {
+func (s *scene) everythingBack2(before cgroupmodel.Snapshot, setCgroupID ...int) error {
 	r, err := Restore(s.t.Context(), s.env, Selector{})
 	if err != nil || len(r.Skipped) > 0 {
 		return fmt.Errorf("skipped %v, %w", r.Skipped, err)
 	}
-	for _, pid := range born {
+	for _, pid := range setCgroupID {
 		s.k.Exit(pid)
 	}
 	return s.everythingBack(before)
@@ -224,22 +224,22 @@ func TestRealtimeKilledAtEveryPoint(t *testing.T) {
 				if count++; count == n {
 					panic(errCrash)
 				}
-				f.born(10, 200+count)
+				f.setCgroupID(10, 200+count)
 				return nil
 			}
 			crashed, err := crashes(s.hurried)
 			s.must(err)
 			s.k.Before = nil
 			if crashed {
-				f.born(10, 500)
+				f.setCgroupID(10, 500)
 			}
-			var born []int
+			var setCgroupID []int
 			for tid := range f.policies {
 				if _, old := policies[tid]; !old {
-					born = append(born, tid)
+					setCgroupID = append(setCgroupID, tid)
 				}
 			}
-			if err := s.everythingBack2(before, born...); err != nil {
+			if err := s.everythingBack2(before, setCgroupID...); err != nil {
 				t.Fatalf("killed at point %d: %v", n, err)
 			}
 			for tid, p := range f.policies {
@@ -269,7 +269,7 @@ func TestRealtimeIsInherited(t *testing.T) {
 	s.must(s.hurried())
 	held, err := Status(s.env)
 	s.must(err)
-	f.born(10, 70)
+	f.setCgroupID(10, 70)
 	delete(f.policies, 12)
 	s.k.Exit(12)
 	_, err = Replace(t.Context(), s.env, []txn.Part{{Purpose: txn.Purpose{Target: txn.Target{Path: "/pods/a"}, Remedy: "pin"}, Replaces: []string{held[0].ID},

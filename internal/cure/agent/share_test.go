@@ -72,15 +72,15 @@ func (p *placing) secondary(r remedy.Request) {
 // agent that was started again; lending that costs nothing goes on.
 func TestAgentTakesBackWhatHarms(t *testing.T) {
 	p := newPlacing(t, 2)
-	p.give(0, remedy.Request{Kind: remedy.Pin, Lends: true}, "2-3")
+	p.give(0, remedy.Request{Kind: remedy.Pin, Shares: true}, "2-3")
 	now := time.Now()
 	p.rounds(1, now, 2, 0)
 	if p.lends("unthrottle_lenders unused") != "1" || p.lends("unthrottle_lent_cpus") != "0" {
 		t.Error("nobody is there to be lent anything")
 	}
-	p.secondary(remedy.Request{LentLater: true})
-	p.chore() // lends
-	p.chore() // judges
+	p.secondary(remedy.Request{GrantLater: true})
+	p.reconcileOnce() // lends
+	p.reconcileOnce() // judges
 	if p.at(1) != "0-7" || p.metric("unthrottle_placement_containers class=secondary") != "1" {
 		t.Fatalf("the secondary is on %s\n%s", p.at(1), p.log.String())
 	}
@@ -90,7 +90,7 @@ func TestAgentTakesBackWhatHarms(t *testing.T) {
 	}
 	later := now.Add(2 * trialInterval)
 	p.rounds(50, later, 2, 0.5)
-	p.chore()
+	p.reconcileOnce()
 	if p.at(1) != "0-1,4-7" || p.lends("unthrottle_lent_cpus") != "0" || p.lends("unthrottle_lenders harmful") != "1" ||
 		p.lends("unthrottle_lending_trials_total harmful") != "1" || !strings.Contains(p.log.String(), "lending its CPUs slows it") {
 		t.Errorf("harmed, and the secondary is on %s\n%s", p.at(1), p.log.String())
@@ -130,7 +130,7 @@ func TestAgentTakesBackWhatHarms(t *testing.T) {
 // While the owner is not measured, or cannot be written to, nothing changes.
 func TestAgentLendsOnWithoutMeasure(t *testing.T) {
 	p := newPlacing(t, 2)
-	p.give(0, remedy.Request{Kind: remedy.Pin, Lends: true}, "2-3")
+	p.give(0, remedy.Request{Kind: remedy.Pin, Shares: true}, "2-3")
 	p.secondary(remedy.Request{})
 	for i := range 50 {
 		p.lending(t.Context(), []observe.Observation{{Container: p.all[0], Start: time.Now().Add(time.Minute), Window: time.Second}}, time.Now().Add(time.Duration(i)*time.Second))

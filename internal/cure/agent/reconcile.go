@@ -11,8 +11,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 )
 
-// chores look after what is in force. In observe mode they only count and judge.
-func (a *agent) chores(ctx context.Context) {
+// reconcile looks after what is in force. In observe mode they only count and judge.
+func (a *agent) reconcile(ctx context.Context) {
 	held, err := a.held()
 	if err != nil {
 		a.Log.Error("the journal cannot be read", "error", err)
@@ -35,16 +35,16 @@ func (a *agent) chores(ctx context.Context) {
 		a.Log.Warn("what is in force cannot be looked after", "error", err)
 		return
 	}
-	chores, err := remedy.Upkeep(facts)
+	due, err := remedy.Reconcile(facts)
 	if err != nil {
 		a.Log.Error("what is in force cannot be looked after", "error", err)
 		return
 	}
 	acted := false
-	for _, c := range chores {
+	for _, c := range due {
 		acted = acted || c.Gone || len(c.Plan.Changes) > 0
 		if a.Rules.Mode == policy.Apply {
-			a.chore(ctx, c)
+			a.carryOut(ctx, c)
 		}
 	}
 	if acted && a.Rules.Mode == policy.Apply {
@@ -53,7 +53,7 @@ func (a *agent) chores(ctx context.Context) {
 	a.place(ctx, facts, time.Now())
 }
 
-func (a *agent) chore(ctx context.Context, c remedy.Chore) {
+func (a *agent) carryOut(ctx context.Context, c remedy.Reconciliation) {
 	if c.Gone {
 		back, err := apply.Restore(ctx, a.Env, apply.Selector{IDs: []string{c.ID}})
 		if err != nil {

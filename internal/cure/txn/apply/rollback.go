@@ -15,10 +15,10 @@ import (
 )
 
 // writeBack does the steps of the way back. A step that fails leaves its transactions open and the others go on.
-func (r *run) writeBack(ctx context.Context, b *wayBack) error {
+func (r *run) writeBack(ctx context.Context, b *rollbackPlan) error {
 	steps, impossible := change.OrderPossible(r.orderState(b.changes), b.changes)
 	for _, l := range impossible {
-		r.stays(b, l.Change, fmt.Sprintf(whyImpossible, l.Err))
+		r.keepInForce(b, l.Change, fmt.Sprintf(whyImpossible, l.Err))
 	}
 	for _, c := range steps {
 		if err := ctx.Err(); err != nil {
@@ -28,7 +28,7 @@ func (r *run) writeBack(ctx context.Context, b *wayBack) error {
 		why, err := r.putBack(ctx, owners[0], c)
 		switch {
 		case err == nil && why != "":
-			b.note(owners, c, why)
+			b.noteSkipped(owners, c, why)
 			r.skip(c.Path, c.File, why)
 		case err == nil:
 		case errors.As(err, new(journalFailed)):
@@ -36,10 +36,10 @@ func (r *run) writeBack(ctx context.Context, b *wayBack) error {
 		case c.Kind == change.KindSched && errors.Is(err, fs.ErrNotExist):
 			// The thread ended: nothing is left of it.
 		case errors.Is(err, cgroup.ErrNoCgroup):
-			b.note(owners, c, WhyGone)
+			b.noteSkipped(owners, c, WhyGone)
 			r.skip(c.Path, c.File, WhyGone)
 		default:
-			r.stays(b, c, err.Error())
+			r.keepInForce(b, c, err.Error())
 		}
 	}
 	return nil
@@ -54,8 +54,8 @@ func (r *run) putBack(ctx context.Context, id string, c change.Change) (why stri
 	return WhyNotCleared, r.inherit(ctx, id, c)
 }
 
-// stays leaves a setting in force: its transactions stay open, and a later restore tries again.
-func (r *run) stays(b *wayBack, c change.Change, why string) {
+// keepInForce leaves a setting in force: its transactions stay open, and a later restore tries again.
+func (r *run) keepInForce(b *rollbackPlan, c change.Change, why string) {
 	r.skip(c.Path, c.File, why)
 	r.left = append(r.left, txn.Skip{Path: c.Path, File: c.File, Why: why})
 	for _, id := range b.owners[c.Key()] {
@@ -63,8 +63,8 @@ func (r *run) stays(b *wayBack, c change.Change, why string) {
 	}
 }
 
-// note keeps in the journal why a setting of some transactions was not put back.
-func (b *wayBack) note(owners []string, c change.Change, why string) {
+// noteSkipped keeps in the journal why a setting of some transactions was not put back.
+func (b *rollbackPlan) noteSkipped(owners []string, c change.Change, why string) {
 	for _, id := range owners {
 		b.skipped[id] = append(b.skipped[id], journal.Skipped{Path: journal.Path(c.Path), File: c.File, Why: why})
 	}

@@ -53,8 +53,8 @@ func (a *agent) lending(ctx context.Context, round []observe.Observation, now ti
 	}
 	l, trials := &a.lender, map[string]*trial{}
 	lent, states := 0, map[string]int{}
-	for _, lend := range remedy.LendsOf(held) {
-		out := lend.Withheld != ""
+	for _, lend := range remedy.Sharings(held) {
+		out := lend.Revoked != ""
 		switch {
 		case len(lend.To) == 0 && !out:
 			states[lenderUnused]++
@@ -93,8 +93,8 @@ func (a *agent) lending(ctx context.Context, round []observe.Observation, now ti
 
 // look is what the trial of an owner is told of it. Its latencies are those of its
 // rule's slo.
-func (a *agent) look(ctx context.Context, lend remedy.Lend, seen *observe.Observation) look {
-	l := look{cpus: lend.CPUs.String(), out: lend.Withheld != "", seen: seen, lasts: spellRounds * a.Rules.Interval}
+func (a *agent) look(ctx context.Context, lend remedy.Sharing, seen *observe.Observation) look {
+	l := look{cpus: lend.CPUs.String(), out: lend.Revoked != "", seen: seen, lasts: spellRounds * a.Rules.Interval}
 	if seen == nil {
 		return l
 	}
@@ -115,7 +115,7 @@ func (a *agent) look(ctx context.Context, lend remedy.Lend, seen *observe.Observ
 }
 
 // tried counts a trial that has ended.
-func (a *agent) tried(lend remedy.Lend, t *trial) {
+func (a *agent) tried(lend remedy.Sharing, t *trial) {
 	l := &a.lender
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -130,22 +130,22 @@ func (a *agent) tried(lend remedy.Lend, t *trial) {
 }
 
 // lend does what a trial wants, and tells whether the CPUs are taken back then.
-func (a *agent) lend(ctx context.Context, lend remedy.Lend, want order) (out bool) {
-	out = lend.Withheld != ""
+func (a *agent) lend(ctx context.Context, lend remedy.Sharing, want order) (out bool) {
+	out = lend.Revoked != ""
 	log := a.Log.With("owner", boundedPath(lend.Target), "cpus", lend.CPUs.String())
 	switch want {
-	case takeBack:
-		if err := a.withhold(ctx, lend); err != nil {
+	case revokeShared:
+		if err := a.revoke(ctx, lend); err != nil {
 			log.Warn("what it lends could not be taken back", "error", err)
 			return out
 		}
 		log.Debug("what it lends is taken back, to see what that brings")
 		return true
-	case giveAgain:
-		if lend.Withheld == "" {
+	case grant:
+		if lend.Revoked == "" {
 			return false
 		}
-		back, err := apply.Restore(ctx, a.Env, apply.Selector{IDs: []string{lend.Withheld}})
+		back, err := apply.Restore(ctx, a.Env, apply.Selector{IDs: []string{lend.Revoked}})
 		if err != nil {
 			log.Warn("what it lends could not be given to the secondaries again", "error", err)
 			return out
@@ -159,7 +159,7 @@ func (a *agent) lend(ctx context.Context, lend remedy.Lend, want order) (out boo
 	return out
 }
 
-func (a *agent) withhold(ctx context.Context, lend remedy.Lend) error {
+func (a *agent) revoke(ctx context.Context, lend remedy.Sharing) error {
 	all, err := a.List()
 	if err != nil {
 		return err
@@ -168,7 +168,7 @@ func (a *agent) withhold(ctx context.Context, lend remedy.Lend) error {
 	if err != nil {
 		return err
 	}
-	plan, err := remedy.Withhold(facts, lend.ID)
+	plan, err := remedy.Revoke(facts, lend.ID)
 	if err != nil {
 		return err
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
-// home is the cpuset that the target gets.
-type home struct {
+// targetCpuset is the cpuset that the target gets.
+type targetCpuset struct {
 	path string
 	// create are the cgroups to be made for it, from the top down, path the
 	// last; nil: it exists. from is then where the target's tasks are.
@@ -23,15 +23,15 @@ type home struct {
 	allowed, mems cpuset.CPUSet
 }
 
-// home finds the target's cpuset, or where to make one (v1: a systemd unit has
+// targetCpuset finds the target's cpuset, or where to make one (v1: a systemd unit has
 // none of its own, and containers of one pod may share theirs).
-func (p *planner) home() (home, error) {
+func (p *planner) targetCpuset() (targetCpuset, error) {
 	at := p.target.Group.CPUSetPath
 	s, ok := p.f.Sets[at]
 	if !ok {
-		return home{}, p.refuse("its cpuset cgroup "+text.Quoted(at)+" is gone or cannot be seen", "")
+		return targetCpuset{}, p.refuse("its cpuset cgroup "+text.Quoted(at)+" is gone or cannot be seen", "")
 	}
-	h := home{path: at, from: at, allowed: s.Effective, mems: s.EffectiveMems}
+	h := targetCpuset{path: at, from: at, allowed: s.Effective, mems: s.EffectiveMems}
 	switch {
 	case p.ownSet():
 		if s.InPartition() || p.f.CPUSetVersion == cgroup.V1 && s.Exclusive {
@@ -115,7 +115,7 @@ func (p *planner) free(path string) bool {
 // crowdedAncestors refuses where processes sit in a cgroup above the target
 // (v1 allows that): they need the CPUs of all below them, and could not be
 // moved off the target's. Those in the root stay, and are counted.
-func (p *planner) crowdedAncestors(h home) error {
+func (p *planner) crowdedAncestors(h targetCpuset) error {
 	p.sayHidden()
 	for _, a := range ancestors(h.path) {
 		n := p.f.Sets[a].Procs
@@ -139,7 +139,7 @@ func (p *planner) crowdedAncestors(h home) error {
 }
 
 // insideTarget refuses where the target divides its CPUs itself.
-func (p *planner) insideTarget(h home) error {
+func (p *planner) insideTarget(h targetCpuset) error {
 	if len(h.create) > 0 {
 		return nil
 	}
@@ -161,7 +161,7 @@ func (p *planner) insideTarget(h home) error {
 // enable hands the cpuset controller down to the target (v2). Where a
 // transaction of ours in force did so, this one holds it too, so that whichever
 // is taken back last takes it back.
-func (p *planner) enable(h home) error {
+func (p *planner) enable(h targetCpuset) error {
 	if p.f.CPUSetVersion != cgroup.V2 {
 		return nil
 	}

@@ -138,7 +138,7 @@ func (f *remedyFlags) belong(cmd *cobra.Command) error {
 		case flag.name == "via" && !flag.positive:
 			return fmt.Errorf("--via %s: choose %s", f.via, remedy.ViaCPUSet)
 		case flag.name == "full-cores" && !flag.positive:
-			return errors.New("--full-cores and --idle-siblings: give one of them; with idle siblings nobody else is on its cores anyway")
+			return errors.New("--full-cores and --idle-siblings: give one of them; with idle siblings its cores are its own anyway")
 		case !flag.positive:
 			return fmt.Errorf("--%s %s: must be above 0", flag.name, cmd.Flags().Lookup(flag.name).Value)
 		}

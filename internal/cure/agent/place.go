@@ -151,7 +151,7 @@ func (a *agent) reassert(ctx context.Context, facts hoststate.Facts, now time.Ti
 		case p.gaveUp[target]:
 		case len(p.conflicts[target]) >= MaxReasserts:
 			p.gaveUp[target] = true
-			a.Log.Error("somebody else keeps changing its CPUs: we yield, and its CPUs are not its own any more; find out who "+
+			a.Log.Error("another program keeps changing its CPUs: the agent gives up, and its CPUs are no longer exclusive; find out which program "+
 				"writes its cpuset (kubelet, a DRA driver, systemd, an administrator), then restore it or apply its remedy again",
 				"cgroup", boundedPath(target), "fights", MaxReasserts, "transaction", id)
 		default:
@@ -164,7 +164,7 @@ func (a *agent) reassert(ctx context.Context, facts hoststate.Facts, now time.Ti
 	}
 	plans, err := remedy.Reassert(facts, ids)
 	if err != nil {
-		a.Log.Warn("what somebody else changed could not be set again", "error", err)
+		a.Log.Warn("CPUs that another program changed could not be set again", "error", err)
 		return false
 	}
 	var parts []txn.Part
@@ -173,10 +173,10 @@ func (a *agent) reassert(ctx context.Context, facts hoststate.Facts, now time.Ti
 	}
 	done, err := apply.Replace(ctx, a.Env, parts)
 	if err != nil {
-		a.Log.Warn("what somebody else changed could not be set again", "error", err)
+		a.Log.Warn("CPUs that another program changed could not be set again", "error", err)
 		return len(done.Writes) > 0
 	}
-	a.Log.Warn("somebody else changed CPUs of ours: set again", "containers", len(plans), "writes", len(done.Writes))
+	a.Log.Warn("another program changed CPUs of ours: set again", "containers", len(plans), "writes", len(done.Writes))
 	return true
 }
 

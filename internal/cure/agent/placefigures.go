@@ -19,8 +19,8 @@ var (
 	strandedDesc = prometheus.NewDesc("unthrottle_placement_stranded_half_cores", "Cores that are partly taken and partly free.", nil, nil)
 	fitDesc      = prometheus.NewDesc("unthrottle_placement_largest_fit_cpus",
 		"The largest request for exclusive CPUs that still fits, beside the reserve, in one group of the level.", []string{"level"}, nil)
-	poolDesc   = prometheus.NewDesc("unthrottle_placement_pool_cpus", "CPUs that nobody has alone, without the reserve.", nil, nil)
-	gaveUpDesc = prometheus.NewDesc("unthrottle_placement_yielded", "Containers whose CPUs somebody else keeps changing, so that we yielded.", nil, nil)
+	poolDesc   = prometheus.NewDesc("unthrottle_placement_pool_cpus", "CPUs that are not exclusive, without the reserve.", nil, nil)
+	gaveUpDesc = prometheus.NewDesc("unthrottle_placement_yielded", "Containers whose CPUs another program keeps changing, so that the agent gave up.", nil, nil)
 	movesDesc  = prometheus.NewDesc("unthrottle_placement_moves_total", "Moves of containers to other CPUs.", []string{"outcome"}, nil)
 )
 

@@ -32,12 +32,12 @@ func (a *agent) reconcile(ctx context.Context) {
 	// Chores need no measured use: they give no CPU away that was not given before.
 	facts, err := a.Facts(ctx, all, map[string]float64{})
 	if err != nil {
-		a.Log.Warn("what is in force cannot be looked after", "error", err)
+		a.Log.Warn("the transactions in force cannot be reconciled", "error", err)
 		return
 	}
 	due, err := remedy.Reconcile(facts)
 	if err != nil {
-		a.Log.Error("what is in force cannot be looked after", "error", err)
+		a.Log.Error("the transactions in force cannot be reconciled", "error", err)
 		return
 	}
 	acted := false
@@ -57,13 +57,13 @@ func (a *agent) carryOut(ctx context.Context, c remedy.Reconciliation) {
 	if c.Gone {
 		back, err := apply.Restore(ctx, a.Env, apply.Selector{IDs: []string{c.ID}})
 		if err != nil {
-			a.Log.Warn("a transaction whose container is gone could not be ended", "transaction", c.ID, "error", err)
+			a.Log.Warn("the transaction of a container that is gone could not be restored", "transaction", c.ID, "error", err)
 			return
 		}
 		for _, text := range back.Warnings {
 			a.Log.Warn("putting back", "transaction", c.ID, "note", text)
 		}
-		a.Log.Info("its container is gone: what was changed for it is put back", "transaction", c.ID)
+		a.Log.Info("its container is gone: its changes are restored", "transaction", c.ID)
 		return
 	}
 	for _, text := range c.Plan.Warnings {
@@ -83,7 +83,7 @@ func (a *agent) carryOut(ctx context.Context, c remedy.Reconciliation) {
 	what := "newcomers moved off exclusive CPUs"
 	switch c.Plan.Remedy {
 	case remedy.Secondary:
-		what = "a secondary was given the CPUs that are lent by now"
+		what = "a secondary got the shared CPUs"
 	case remedy.System:
 		what = "the reserve follows what the host's own processes use"
 	}

@@ -16,7 +16,7 @@ import (
 var (
 	lentDesc    = prometheus.NewDesc("unthrottle_lent_cpus", "Exclusive CPUs that secondary containers may use now.", nil, nil)
 	lendersDesc = prometheus.NewDesc("unthrottle_lenders", "Containers that lend their CPUs, by what is done with them: unused (there is no secondary), "+
-		"lent, taken_back (for a trial), harmful (taken back because lending slowed the owner).", []string{"state"}, nil)
+		"lent, taken_back (revoked for a trial), harmful (revoked because sharing slowed the owner).", []string{"state"}, nil)
 	trialsDesc = prometheus.NewDesc("unthrottle_lending_trials_total", "Trials of what lending costs an owner, by what came of them.", []string{"outcome"}, nil)
 )
 
@@ -126,7 +126,7 @@ func (a *agent) tried(lend remedy.Sharing, t *trial) {
 		return
 	}
 	l.harmed++
-	log.Warn("lending its CPUs slows it: they stay taken back from the secondaries", "again_in", RetryAfter)
+	log.Warn("sharing its CPUs slows it: they stay revoked from the secondaries", "again_in", RetryAfter)
 }
 
 // lend does what a trial wants, and tells whether the CPUs are taken back then.
@@ -136,10 +136,10 @@ func (a *agent) lend(ctx context.Context, lend remedy.Sharing, want order) (out 
 	switch want {
 	case revokeShared:
 		if err := a.revoke(ctx, lend); err != nil {
-			log.Warn("what it lends could not be taken back", "error", err)
+			log.Warn("its shared CPUs could not be revoked", "error", err)
 			return out
 		}
-		log.Debug("what it lends is taken back, to see what that brings")
+		log.Debug("its shared CPUs are revoked, to measure the effect")
 		return true
 	case grant:
 		if lend.Revoked == "" {
@@ -153,7 +153,7 @@ func (a *agent) lend(ctx context.Context, lend remedy.Sharing, want order) (out 
 		for _, text := range back.Warnings {
 			log.Warn("lending", "note", text)
 		}
-		log.Debug("what it lends is given to the secondaries again")
+		log.Debug("its CPUs are shared with the secondaries again")
 		return false
 	}
 	return out

@@ -157,7 +157,7 @@ func (p *planner) float(targetCpuset targetCpuset, n int) (chosen, error) {
 		placed, err = placement.PlaceBeside(state, p.spare(state, taken), c)
 	}
 	if errors.As(err, &few) {
-		return chosen{}, p.refuse(fmt.Sprintf("%s wanted, %d that are not somebody else's: it may use %s", text.CPUs(float64(n)), few.Free, list(targetCpuset.allowed)),
+		return chosen{}, p.refuse(fmt.Sprintf("%s wanted, %d available: it may use %s", text.CPUs(float64(n)), few.Free, list(targetCpuset.allowed)),
 			"give exclusive CPUs back, or try --remedy burst")
 	}
 	if err != nil {

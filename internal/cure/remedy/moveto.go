@@ -45,12 +45,12 @@ func MoveTo(host hoststate.Facts, id string, to cpuset.CPUSet, with ...string) (
 	}
 	i := slices.IndexFunc(f.Held, func(h txn.InForce) bool { return h.ID == id })
 	if i < 0 {
-		return Plan{}, fmt.Errorf("transaction %q is not in force any more: plan again", id)
+		return Plan{}, fmt.Errorf("transaction %q is no longer in force: plan again", id)
 	}
 	h := f.Held[i]
 	from, ok := placed(h)
 	if !ok {
-		return Plan{}, fmt.Errorf("transaction %q (%s) gave no CPUs that could be moved", id, h.Remedy)
+		return Plan{}, fmt.Errorf("transaction %q (%s) gave no CPUs that could move", id, h.Remedy)
 	}
 	target, known := f.container(h.Target)
 	if !known {
@@ -147,7 +147,7 @@ func (m *mover) possible(with []string) error {
 	case !exists || m.f.lost(m.held.ID, m.set):
 		return m.refuse("its cpuset "+text.Quoted(m.set)+" is gone", "")
 	case m.to.IsEmpty():
-		return m.refuse("no CPU at all is no place", "")
+		return m.refuse("no CPUs were given", "")
 	}
 	allowed := m.f.Machine.Online()
 	if above, ok := m.f.Sets[parent(m.set)]; ok {

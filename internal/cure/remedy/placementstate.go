@@ -44,7 +44,7 @@ func (f facts) state(reserve *cpuset.CPUSet, stays map[string]string) placement.
 		s.Unavailable = s.Unavailable.Union(claim.CPUs)
 		for targetCpuset := range cpusetsOf {
 			if claim.Set != "" && cgroup.Below(targetCpuset, claim.Set) {
-				confined[targetCpuset] = "it lives in " + claim.By + ", which somebody else confined"
+				confined[targetCpuset] = "it is in " + claim.By + ", which another program confined"
 			}
 		}
 	}
@@ -102,7 +102,7 @@ func (f facts) fullNode(s *placement.State) {
 		s.Reserved = s.Reserved.Difference(cpuset.New(spare.List()[0]))
 		for i, c := range s.Containers {
 			if c.Stays == "" && c.Class != placement.Secondary {
-				s.Containers[i].Stays = "every CPU but the reserve is somebody's alone: there is no room to move"
+				s.Containers[i].Stays = "every CPU outside the reserve is exclusive: there is no room to move"
 			}
 		}
 	}

@@ -107,13 +107,13 @@ func newcomers(f facts, h txn.InForce) Plan {
 		}
 		switch {
 		case s.Effective.IsSubsetOf(pinned) || p.confinedByOthers(path, removed) || s.InPartition() || s.Exclusive && f.CPUSetVersion == cgroup.V1:
-			p.warn("%s was given %s by somebody else, which %s has: it is left alone", text.Quoted(path), s.Effective, target.Name)
+			p.warn("%s got %s from another program, and %s has these CPUs: it is left alone", text.Quoted(path), s.Effective, target.Name)
 		case pinned.Intersection(removed[path]).Equals(pinned):
 			// Ours already: somebody wrote it since. That is drift, which status
 			// shows; taking it out again would be the same change twice.
-			p.warn("%s was given CPUs of %s back by somebody else", text.Quoted(path), target.Name)
+			p.warn("%s got CPUs of %s back from another program", text.Quoted(path), target.Name)
 		default:
-			p.takeOut(path, pinned, "came later; off the CPUs of "+target.Name)
+			p.takeOut(path, pinned, "appeared later; off the CPUs of "+target.Name)
 		}
 	}
 	p.viaSystemd()
@@ -126,13 +126,13 @@ func (p *planner) moveRestartedProcesses(h txn.InForce, target hoststate.Contain
 	from := target.Group.CPUSetPath
 	for _, c := range h.Changes {
 		if c.Kind == change.KindTask && c.To == set && p.f.HiddenProcesses {
-			p.warn("processes of %s that came later cannot be seen here, so that they are not moved into its cpuset; %s", target.Name, hostPIDs)
+			p.warn("processes of %s that appeared later cannot be seen here, so that they are not moved into its cpuset; %s", target.Name, hostPIDs)
 			continue
 		}
 		if c.Kind != change.KindTask || c.To != set || from == set || p.f.members(h.Target, from) == 0 {
 			continue
 		}
-		c.From, c.Why = from, "came later; into the cpuset of its own"
+		c.From, c.Why = from, "appeared later; into its own cpuset"
 		p.plan.Changes = append(p.plan.Changes, c)
 	}
 }

@@ -77,7 +77,7 @@ func Revoke(host hoststate.Facts, id string) (Plan, error) {
 		given := f.lastly(change.OpAddCPUs)
 		for _, path := range p.sets() {
 			if back := given[path].Intersection(alone); !back.IsEmpty() && f.inScope(path) {
-				p.takeOut(path, back, "taken back: lending it may slow "+target.Name)
+				p.takeOut(path, back, "revoked: sharing it may slow "+target.Name)
 			}
 		}
 		p.viaSystemd()

@@ -96,7 +96,7 @@ func (p *planner) yield(path string) {
 		to = cgroup.WeightIdle
 	}
 	p.plan.Changes = append(p.plan.Changes, change.Change{Kind: change.KindFile, Op: change.OpSet, Controller: cgroup.CPU, Path: path,
-		File: cgroup.WeightFile(p.f.CPUVersion), From: p.weightText(g), To: to, Why: "gives way to whoever wants CPU beside it"})
+		File: cgroup.WeightFile(p.f.CPUVersion), From: p.weightText(g), To: to, Why: "gives way to all other work on its CPUs"})
 }
 
 // weightText is a weight as package apply reads it.

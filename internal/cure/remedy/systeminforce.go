@@ -34,7 +34,7 @@ func (p *planner) takesPlace() {
 			same = false
 			// No CPUs to add: the value is again what it was before us.
 			p.plan.Changes = append(p.plan.Changes, change.Change{Kind: change.KindFile, Op: change.OpAddCPUs, Controller: cgroup.CPUSet,
-				Path: path, File: cgroup.FileCPUs, Why: "no longer confined as a whole"})
+				Path: path, File: cgroup.FileCPUs, Why: "no longer confined"})
 		}
 	}
 	if same {

@@ -97,10 +97,10 @@ func Judge(e Evidence) Judgement {
 	}
 	switch {
 	case len(e.Before) > 0 && len(e.After) > 0 && len(j.Harmed) > 0:
-		j.Verdict, j.Why = Worse, "these, whose CPUs shrank or are lent, are now stopped longer or use less than before: "+text.Names(j.Harmed)
+		j.Verdict, j.Why = Worse, "these containers, whose CPUs shrank or are shared, are now stopped longer or use less than before: "+text.Names(j.Harmed)
 		return j
 	case len(e.Before) == 0 || len(e.After) == 0:
-		j.Why = "no latencies of the user's own were given (--slo), so whether tails got better is not known"
+		j.Why = "no latencies of the user's own were given (--slo), so the effect on tails is not known"
 		return j
 	}
 	before, ok := Quantile(e.Before, e.Quantile)

@@ -99,10 +99,10 @@ func (r *run) undo(ctx context.Context, begun []journal.Begin, cause error) erro
 	switch {
 	case err != nil:
 		r.res.Verdict = VerdictHalf
-		return fmt.Errorf("%w; and taking it back failed: %w: run unthrottle restore", cause, err)
+		return fmt.Errorf("%w; and its rollback failed: %w: run unthrottle restore", cause, err)
 	case !complete:
 		r.res.Verdict = VerdictHalf
-		return fmt.Errorf("%w; and it could not be taken back as a whole: run unthrottle restore", cause)
+		return fmt.Errorf("%w; and the rollback is incomplete: run unthrottle restore", cause)
 	}
 	r.res.Verdict = VerdictUndone
 	return cause
@@ -177,7 +177,7 @@ func (r *run) recover(ctx context.Context) error {
 			continue
 		}
 		if err := r.allInScope(t); err != nil {
-			r.warn("transaction %s was interrupted and is left: %v", t.Txn, err)
+			r.warn("transaction %s was interrupted and is left as it is: %v", t.Txn, err)
 			continue
 		}
 		ids = append(ids, t.Txn)
@@ -185,11 +185,11 @@ func (r *run) recover(ctx context.Context) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	r.warn("%d interrupted transactions were taken back first; those writes are listed too", len(ids))
+	r.warn("%d interrupted transactions were rolled back first; their writes are listed too", len(ids))
 	complete, err := r.release(ctx, ids, "interrupted")
 	if err == nil && !complete {
 		// What is left stands in Skipped and stays open; it need not concern what is asked for now.
-		r.warn("an interrupted transaction could not be taken back as a whole; unthrottle status shows it")
+		r.warn("the rollback of an interrupted transaction is incomplete; unthrottle status shows it")
 	}
 	return err
 }

@@ -15,8 +15,8 @@ const maxOrphans = 100
 
 // Why a setting was left in a journal that was damaged.
 const (
-	WhyNotSure = "the journal was damaged and does not tell whether this was changed; look at it"
-	whyOrphan  = "the journal was damaged where this change began; before its last write by us it was %q; look at it"
+	WhyNotSure = "the journal was damaged and does not say whether this was changed; check it"
+	whyOrphan  = "the journal was damaged where this change began; before our last write it was %q; check it"
 )
 
 // Damaged says that lines of the journal were damaged: what they told is lost, and so may be a setting that was to be
@@ -36,8 +36,8 @@ func (e *Damaged) Error() string {
 	if e.NotKept != nil {
 		where = e.NotKept.Error()
 	}
-	return fmt.Sprintf("journal %s: %d damaged lines (%s): a setting they told of may not have been put back; look "+
-		"there, compare the settings, then remove what was kept", e.File, e.Lines, where)
+	return fmt.Sprintf("journal %s: %d damaged lines (%s): a setting that they describe may not be restored; check the file "+
+		"and the settings, then remove the file", e.File, e.Lines, where)
 }
 
 func (e *Damaged) Unwrap() error { return e.NotKept }

@@ -142,7 +142,7 @@ func (w world) sharedDependencies(s *journal.State, holds []journal.Hold) []jour
 			}
 			if moved || slices.ContainsFunc(holds, func(own journal.Hold) bool { return w.within(own.Key(), []tree{base}) }) {
 				have[h.Setting] = true
-				h.Rebase, h.Why = false, "needed here too"
+				h.Rebase, h.Why = false, "this transaction needs it too"
 				more = append(more, h)
 			}
 		}

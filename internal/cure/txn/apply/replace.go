@@ -79,7 +79,7 @@ func (w world) inherited(s *journal.State, part txn.Part, named []change.Change)
 	for _, id := range part.Replaces {
 		t, ok := s.Txn(id)
 		if !ok || t.Phase != journal.InForce {
-			return nil, fmt.Errorf("transaction %q is not in force any more: plan again", id)
+			return nil, fmt.Errorf("transaction %q is no longer in force: plan again", id)
 		}
 		for _, h := range t.Holds {
 			k := h.Key()

@@ -20,18 +20,18 @@ type Selector struct {
 // Why a setting was not put back.
 const (
 	// WhyNotCleared: kernels before 7.0 take no empty list while processes are inside (validate_change, ENOSPC).
-	WhyNotCleared = "was empty, which this kernel refuses while processes are inside; it was given all that its parent has, " +
+	WhyNotCleared = "this kernel refuses an empty list while processes are inside; it got all that its parent has, " +
 		"which is the same"
-	WhyInUse     = "children have CPU or memory-node sets of their own by now; the controller stays enabled"
+	WhyInUse     = "children have their own CPU or memory-node sets now; the controller stays enabled"
 	WhyGone      = "gone: the cgroup no longer exists"
-	WhyRecreated = "another cgroup was made under this path since"
-	WhyReboot    = "the machine was started again since; cgroup settings and runtime properties did not survive that"
-	WhyForeign   = "changed by someone else since"
-	WhyUnknown   = "of a kind that this version does not know"
+	WhyRecreated = "another cgroup has this path now"
+	WhyReboot    = "the machine was restarted; cgroup settings and runtime properties did not survive that"
+	WhyForeign   = "another program changed it since"
+	WhyUnknown   = "this version does not know this kind of setting"
 	// whyTogether: those that stay in force would leave nothing of the value that they held before.
-	whyTogether = "what else is in force would leave nothing of it (%v): take that back first, by unthrottle restore %s"
+	whyTogether = "other transactions in force would leave it empty (%v): first run unthrottle restore %s"
 	// whyImpossible: others wrote what does not go with the original value.
-	whyImpossible = "what others set since does not go with what it was (%v): change that, then run unthrottle restore again"
+	whyImpossible = "what other programs set since does not fit the original value (%v): change that, then run unthrottle restore again"
 )
 
 // NotRestored says that something of what was to be taken back was refused: it stays in force, and its transactions

@@ -33,8 +33,8 @@ type UnitDiffers struct {
 
 // Error names both and the way out.
 func (e *UnitDiffers) Error() string {
-	return fmt.Sprintf("unit %q: its CPUQuota allows %s, the files of its cgroup %q %s: somebody wrote them past systemd, and "+
-		"what they say would be lost; make them agree (systemctl set-property --runtime %q CPUQuota=%s, or CPUQuota=%s for "+
+	return fmt.Sprintf("unit %q: its CPUQuota allows %s, the files of its cgroup %q %s: another program wrote the files directly, and "+
+		"their values would be lost; make both agree (systemctl set-property --runtime %q CPUQuota=%s, or CPUQuota=%s for "+
 		"what the unit says), then plan again", e.Unit, cpusText(e.UnitCPUs), e.Path, cpusText(e.FileCPUs), e.Unit,
 		percent(e.FileCPUs), percent(e.UnitCPUs))
 }

@@ -27,7 +27,7 @@ type NotInForce struct {
 
 // Error names the cause.
 func (e *NotInForce) Error() string {
-	return fmt.Sprintf("cgroup %q: cpuset.cpus: the kernel took %s, but its processes run on %s: the parent has none of "+
+	return fmt.Sprintf("cgroup %q: cpuset.cpus: the kernel accepted %s, but its processes run on %s: the parent has none of "+
 		"those CPUs", e.Path, e.Want, e.Effective)
 }
 
@@ -66,7 +66,7 @@ func (r *run) verify(holds []journal.Hold) error {
 // threads compares the affinity of a cgroup's threads with the CPUs in force, and tells how many it looked at.
 func (r *run) threads(path string, effective cpuset.CPUSet, limit int) int {
 	if r.Proc == nil {
-		r.warnOnce("the affinity of threads was not looked at")
+		r.warnOnce("the affinity of threads was not checked")
 		return 0
 	}
 	tids, err := r.FS.Threads(cgroup.CPUSet, path)
@@ -76,7 +76,7 @@ func (r *run) threads(path string, effective cpuset.CPUSet, limit int) int {
 	}
 	limit = min(limit, maxThreadsPerGroup)
 	if len(tids) > limit {
-		r.warn("cgroup %q: %d of its %d threads were looked at", path, limit, len(tids))
+		r.warn("cgroup %q: %d of its %d threads were checked", path, limit, len(tids))
 		tids = tids[:limit]
 	}
 	outside, narrower, one := 0, 0, 0

@@ -141,7 +141,7 @@ func (j *Journal) copyAside(data []byte) (string, error) {
 	}
 	if len(kept) >= MaxKept || size > MaxKeptBytes {
 		return "", fmt.Errorf("there are %d such files already, with this one %d bytes; at most %d files and %d bytes: "+
-			"look at %s* and remove what is no longer needed", len(kept), size, MaxKept, MaxKeptBytes, File(j.dir)+keptInfix)
+			"check %s* and remove what is no longer needed", len(kept), size, MaxKept, MaxKeptBytes, File(j.dir)+keptInfix)
 	}
 	name := File(j.dir) + keptInfix + j.opts.Now().UTC().Format("20060102-150405.000000000")
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)

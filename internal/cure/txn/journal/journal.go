@@ -113,7 +113,7 @@ func makeStateDir(dir string) error {
 		return fmt.Errorf("state directory %s is no directory: use another --state-dir", dir)
 	}
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok && stat.Uid != 0 && int(stat.Uid) != os.Geteuid() {
-		return fmt.Errorf("state directory %s belongs to uid %d, who could write what is done as uid %d: look at what is in it "+
+		return fmt.Errorf("state directory %s belongs to uid %d, who could change what uid %d does: check its files "+
 			"and chown it to %d, or use another --state-dir", dir, stat.Uid, os.Geteuid(), os.Geteuid())
 	}
 	if info.Mode().Perm()&0o022 != 0 {

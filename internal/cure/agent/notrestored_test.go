@@ -66,7 +66,7 @@ func TestAgentCannotEndWhatIsGone(t *testing.T) {
 	p.reconcileOnce()
 	held, err := apply.Status(p.Env)
 	p.must(err)
-	if log := p.log.String(); len(held) != 1 || strings.Contains(log, "is put back") || !strings.Contains(log, "could not be ended") {
+	if log := p.log.String(); len(held) != 1 || strings.Contains(log, "are restored") || !strings.Contains(log, "could not be restored") {
 		t.Errorf("%d in force\n%s", len(held), log)
 	}
 	p.k.Before = nil

@@ -153,7 +153,7 @@ func (a *agent) reassert(ctx context.Context, facts hoststate.Facts, now time.Ti
 			p.gaveUp[target] = true
 			a.Log.Error("another program keeps changing its CPUs: the agent gives up, and its CPUs are no longer exclusive; find out which program "+
 				"writes its cpuset (kubelet, a DRA driver, systemd, an administrator), then restore it or apply its remedy again",
-				"cgroup", boundedPath(target), "fights", MaxReasserts, "transaction", id)
+				"cgroup", boundedPath(target), "conflicts", MaxReasserts, "transaction", id)
 		default:
 			p.conflicts[target] = append(p.conflicts[target], now)
 			ids = append(ids, id)

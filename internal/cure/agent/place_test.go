@@ -203,8 +203,8 @@ func TestAgentObservesPlacement(t *testing.T) {
 }
 
 // What another writer changes is set again three times, for all whose hold on
-// the setting was lost; then we yield and say so.
-func TestAgentYields(t *testing.T) {
+// the setting was lost; then the agent gives up and says so.
+func TestAgentGivesUp(t *testing.T) {
 	p := newPlacing(t, 2)
 	p.give(0, remedy.Request{Kind: remedy.Pin}, "1-2")
 	p.give(1, remedy.Request{Kind: remedy.Pin}, "5-6")
@@ -214,18 +214,18 @@ func TestAgentYields(t *testing.T) {
 		p.reconcileOnce()
 		rest, _ := p.k.Allowed(99)
 		if p.at(0) != "1-2" || p.at(1) != "5-6" || rest.String() != "0,3-4,7" {
-			t.Fatalf("fight %d: on %s and %s, the others on %s\n%s", i, p.at(0), p.at(1), rest, p.log.String())
+			t.Fatalf("conflict %d: on %s and %s, the others on %s\n%s", i, p.at(0), p.at(1), rest, p.log.String())
 		}
 	}
 	p.must(p.k.Write(cgroup.CPUSet, "/a/0", cgroup.FileCPUs, "0-7"))
 	for range 3 {
 		p.reconcileOnce()
 	}
-	if p.at(0) != "0-7" || !strings.Contains(p.log.String(), "we yield") || strings.Count(p.log.String(), "we yield") != 2 {
+	if p.at(0) != "0-7" || !strings.Contains(p.log.String(), "the agent gives up") || strings.Count(p.log.String(), "the agent gives up") != 2 {
 		t.Errorf("on %s\n%s", p.at(0), p.log.String())
 	}
 	if got := p.metric("unthrottle_placement_yielded"); got != "2" {
-		t.Errorf("%q yielded: both, since the one is on the other's CPUs now", got)
+		t.Errorf("%q gave up: both, since the one is on the other's CPUs now", got)
 	}
 	// Once it is restored we forget.
 	_, err := apply.Restore(t.Context(), p.Env, apply.Selector{})
@@ -235,7 +235,7 @@ func TestAgentYields(t *testing.T) {
 	p.reconcileOnce()
 	p.reconcileOnce()
 	if got := p.metric("unthrottle_placement_yielded"); got != "0" {
-		t.Errorf("%q yielded", got)
+		t.Errorf("%q gave up", got)
 	}
 }
 

@@ -70,7 +70,7 @@ func (p *placing) secondary(r remedy.Request) {
 
 // Lending that costs the owner something ends, is tried again later, and by an
 // agent that was started again; lending that costs nothing goes on.
-func TestAgentTakesBackWhatHarms(t *testing.T) {
+func TestAgentRevokesWhatHarms(t *testing.T) {
 	p := newPlacing(t, 2)
 	p.give(0, remedy.Request{Kind: remedy.Pin, Shares: true}, "2-3")
 	now := time.Now()
@@ -92,7 +92,7 @@ func TestAgentTakesBackWhatHarms(t *testing.T) {
 	p.rounds(50, later, 2, 0.5)
 	p.reconcileOnce()
 	if p.at(1) != "0-1,4-7" || p.lends("unthrottle_lent_cpus") != "0" || p.lends("unthrottle_lenders harmful") != "1" ||
-		p.lends("unthrottle_lending_trials_total harmful") != "1" || !strings.Contains(p.log.String(), "lending its CPUs slows it") {
+		p.lends("unthrottle_lending_trials_total harmful") != "1" || !strings.Contains(p.log.String(), "sharing its CPUs slows it") {
 		t.Errorf("harmed, and the secondary is on %s\n%s", p.at(1), p.log.String())
 	}
 	p.rounds(60, later.Add(2*RetryAfter), 2, 0)
@@ -140,7 +140,7 @@ func TestAgentLendsOnWithoutMeasure(t *testing.T) {
 	}
 	p.List = func() ([]container.Container, error) { return nil, fs.ErrPermission }
 	p.rounds(20, time.Now(), 2, 0.5)
-	if p.at(1) != "0-7" || !strings.Contains(p.log.String(), "could not be taken back") {
+	if p.at(1) != "0-7" || !strings.Contains(p.log.String(), "could not be revoked") {
 		t.Errorf("on %s\n%s", p.at(1), p.log.String())
 	}
 }

@@ -222,7 +222,7 @@ func TestMoveToRefuses(t *testing.T) {
 		h.shares("/a/db", 5*1024)
 		h.apply(must(t)(Make(h.facts(), web, Request{Kind: Pin, CPUs: 2})))
 		id := h.heldFor("/a/web").ID
-		for list, want := range map[string]string{"": "no CPU at all", "8": "offline", "0": "the reserve", "2-7": "would be left"} {
+		for list, want := range map[string]string{"": "no CPUs were given", "8": "offline", "0": "the reserve", "2-7": "would be left"} {
 			_, err := MoveTo(h.facts(), id, parse(t, list))
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("to %q: %v, want %q", list, err, want)

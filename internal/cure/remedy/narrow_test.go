@@ -125,7 +125,7 @@ func TestNarrowBesidePin(t *testing.T) {
 		}
 		h.limit("/slice", 3.5)
 		refused := refusal(t, h.facts(), h.containers[2], Request{Kind: Narrow})
-		if !strings.Contains(refused.Error(), "4 CPUs wanted, 3 that are not somebody else's") {
+		if !strings.Contains(refused.Error(), "4 CPUs wanted, 3 available") {
 			t.Error(refused)
 		}
 	})
@@ -154,7 +154,7 @@ func TestNarrowRefuses(t *testing.T) {
 			"fewer than its limit":   {Kind: Narrow, CPUs: 1},
 			"there is no":            {Kind: Narrow, Via: "magic"},
 			"number of CPUs of -1":   {Kind: Narrow, CPUs: -1},
-			"CPUs wanted, 4 that":    {Kind: Narrow, CPUs: 5},
+			"CPUs wanted, 4 available":    {Kind: Narrow, CPUs: 5},
 			`there is no "cpuset"; `: {Kind: Burst, Via: ViaCPUSet},
 		} {
 			h.limit("/a/web", 2)

@@ -85,7 +85,7 @@ func TestUpkeepLeavesWhatOthersConfine(t *testing.T) {
 		h.write(cgroup.CPUSet, "/late", cgroup.FileCPUs, p.CPUs.String())
 		due := h.reconcile()
 		if len(due) != 1 || len(due[0].Plan.Changes) > 0 || !slices.ContainsFunc(due[0].Plan.Warnings,
-			func(w string) bool { return strings.Contains(w, "/late was given "+p.CPUs.String()) }) {
+			func(w string) bool { return strings.Contains(w, "/late got "+p.CPUs.String()) }) {
 			t.Errorf("got %+v, want a warning about /late only", due)
 		}
 	})

@@ -7,9 +7,9 @@ import (
 
 	"k8s.io/utils/cpuset"
 
+	"github.com/unthrottle/unthrottle/internal/kernel/topologytest"
 	"github.com/unthrottle/unthrottle/placement"
 	"github.com/unthrottle/unthrottle/topology"
-	"github.com/unthrottle/unthrottle/internal/kernel/topologytest"
 )
 
 // TestWholeCoresWithoutClusters places whole cores on a machine of two threads per core, whose kernel knows

@@ -10,7 +10,6 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/kernel/topologytest"
-	"github.com/unthrottle/unthrottle/placement"
 	"github.com/unthrottle/unthrottle/topology"
 )
 
@@ -43,28 +42,20 @@ func TestPeersTables(t *testing.T) {
 	for _, c := range tables.Cases {
 		who, _, _ := strings.Cut(c.What, "/")
 		m := peersMachine(t, tables, c.Machine)
-		host := placement.Host{Machine: m, Free: list(t, c.Free)}
-		request := placement.Request{CPUs: c.CPUs}
 		want := list(t, c.Want)
-		got, err := placement.Fit().Place(host, request)
-		if few := host.Free.Intersection(m.Online()).Size() < c.CPUs; few || err != nil {
-			if !few || err == nil {
-				t.Errorf("%s: %d CPUs of %s: %s, %v", c.What, c.CPUs, c.Free, got.CPUs, err)
-			}
+		got := choose(t, m, list(t, c.Free), c.CPUs)
+		if got.IsEmpty() {
 			ran[who+" refused"]++
 			continue
-		}
-		if err := placement.Check(host, request, got); err != nil {
-			t.Errorf("%s: %v", c.What, err)
 		}
 		if c.Refused || want.Size() != c.CPUs {
 			ran[who+" placed, which the peer refuses by an option"]++
 			continue
 		}
-		ours, theirs := touches(m, got.CPUs), touches(m, want)
+		ours, theirs := touches(m, got), touches(m, want)
 		switch slices.Compare(ours, theirs) {
 		case 1:
-			t.Errorf("%s: %s costs %v, %s only %v", c.What, got.CPUs, ours, c.Want, theirs)
+			t.Errorf("%s: %s costs %v, %s only %v", c.What, got, ours, c.Want, theirs)
 		case -1:
 			better++
 		}

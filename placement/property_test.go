@@ -13,8 +13,14 @@ import (
 	"github.com/unthrottle/unthrottle/topology"
 )
 
+// freeOf is a machine and the part of it that may be given away.
+type freeOf struct {
+	Machine topology.Machine
+	Free    cpuset.CPUSet
+}
+
 // drawHost draws a machine of at most mostCPUs and some free CPUs of it.
-func drawHost(t *rapid.T, tb testing.TB, mostCPUs int) placement.Host {
+func drawHost(t *rapid.T, tb testing.TB, mostCPUs int) freeOf {
 	size := func(label string, most int) int { return rapid.IntRange(1, most).Draw(t, label) }
 	s := topologytest.Shape{Sockets: size("sockets", 2), NodesPerSocket: size("nodes", 2), Threads: size("threads", 3),
 		SiblingsTogether: rapid.Bool().Draw(t, "together"), NodesShareL3: rapid.Bool().Draw(t, "share"),
@@ -35,38 +41,28 @@ func drawHost(t *rapid.T, tb testing.TB, mostCPUs int) placement.Host {
 	}
 	s.Gone, s.Offline, s.Isolated = some("gone", 8), some("offline", 8), some("isolated", 8)
 	s.Gone = s.Gone.Difference(cpuset.New(s.FirstCPU)) // a machine has a CPU
-	return placement.Host{Machine: s.Machine(tb), Free: some("free", 70)}
+	return freeOf{s.Machine(tb), some("free", 70)}
 }
 
 // usable are the CPUs that may be given.
-func usable(h placement.Host) []int {
+func usable(h freeOf) []int {
 	return h.Free.Intersection(h.Machine.Online()).Difference(h.Machine.Isolated()).List()
 }
 
 func TestValidAndDeterministic(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		h := drawHost(rt, t, 64)
-		r := placement.Request{CPUs: rapid.IntRange(1, 64).Draw(rt, "n")}
-		got, err := placement.Fit().Place(h, r)
-		if holds := len(usable(h)) >= r.CPUs; holds != (err == nil) {
-			rt.Fatalf("%d usable, %d wanted: %v", len(usable(h)), r.CPUs, err)
-		}
-		if err != nil {
-			return
-		}
-		if err := placement.Check(h, r, got); err != nil {
-			rt.Fatal(err)
-		}
-		again, err := placement.Fit().Place(h, r)
-		if err != nil || !again.CPUs.Equals(got.CPUs) || again.Why != got.Why {
-			rt.Fatalf("%+v, then %+v", got, again)
+		n := rapid.IntRange(1, 64).Draw(rt, "n")
+		got := choose(rt, h.Machine, h.Free, n)
+		if again := choose(rt, h.Machine, h.Free, n); !again.Equals(got) {
+			rt.Fatalf("%s, then %s", got, again)
 		}
 	})
 }
 
 // price is what brute force compares: the costs that the placer finds exactly, in
 // the default order. Room, distance and the last tie-breaks come after them.
-func price(h placement.Host, levels []topology.Level, ids []int) []int {
+func price(h freeOf, levels []topology.Level, ids []int) []int {
 	set, able := cpuset.New(ids...), cpuset.New(usable(h)...)
 	var spans []int
 	for _, level := range levels {
@@ -98,12 +94,9 @@ func TestNothingBetter(t *testing.T) {
 			return
 		}
 		n := rapid.IntRange(1, len(ids)).Draw(rt, "n")
-		got, err := placement.Fit().Place(h, placement.Request{CPUs: n})
-		if err != nil {
-			rt.Fatal(err)
-		}
+		got := choose(rt, h.Machine, h.Free, n)
 		levels := h.Machine.Nesting(topology.LevelSocket, topology.LevelNUMANode, topology.LevelL3)
-		ours := price(h, levels, got.CPUs.List())
+		ours := price(h, levels, got.List())
 		for mask := range 1 << len(ids) {
 			if bits.OnesCount(uint(mask)) != n {
 				continue
@@ -115,7 +108,7 @@ func TestNothingBetter(t *testing.T) {
 				}
 			}
 			if p := price(h, levels, other); slices.Compare(p, ours) < 0 {
-				rt.Fatalf("%s costs %v, %v only %v", got.CPUs, ours, other, p)
+				rt.Fatalf("%s costs %v, %v only %v", got, ours, other, p)
 			}
 		}
 	})
@@ -125,17 +118,9 @@ func TestNothingBetter(t *testing.T) {
 func TestFillUp(t *testing.T) {
 	for _, name := range topologytest.Names(t) {
 		m := topologytest.Machine(t, name)
-		h := placement.Host{Machine: m, Free: m.Online().Difference(m.Isolated())}
-		for i := 0; !h.Free.IsEmpty(); i++ {
-			r := placement.Request{CPUs: min(1+i*7%13, h.Free.Size())}
-			c, err := placement.Fit().Place(h, r)
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-			if err := placement.Check(h, r, c); err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-			h.Free = h.Free.Difference(c.CPUs)
+		free := m.Online().Difference(m.Isolated())
+		for i := 0; !free.IsEmpty(); i++ {
+			free = free.Difference(choose(t, m, free, min(1+i*7%13, free.Size())))
 		}
 	}
 }
@@ -153,11 +138,10 @@ func BenchmarkPlace(b *testing.B) {
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			m := c.shape.Machine(b)
-			h := placement.Host{Machine: m, Free: m.Online()}
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := placement.Fit().Place(h, placement.Request{CPUs: c.n}); err != nil {
-					b.Fatal(err)
+				if _, ok := placement.ChooseFree(m, m.Online(), c.n, topology.KindUnknown); !ok {
+					b.Fatal("refused")
 				}
 			}
 		})

@@ -84,6 +84,7 @@ func (f *writeFlags) env(cmd *cobra.Command, h *cgroup.Host) (env apply.Env, don
 		Scope:    scope,
 		By:       "unthrottle " + command + ", " + callingUser(),
 		Log:      f.log(),
+		Undoing:  sayUndoing,
 		Proc:     apply.NewProc("/proc"),
 		IRQ:      irqhost.New("/proc"),
 		Sched:    schedhost.New("/proc"),

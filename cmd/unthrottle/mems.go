@@ -32,7 +32,10 @@ func followMems(cmd *cobra.Command, w *writeFlags, target string, result *fix.Re
 		return fmt.Errorf("its CPUs are set, its memory did not follow: %w", err)
 	}
 	text := fmt.Sprintf("memory: on nodes %s, which alone it may use now", out.Nodes)
-	if !out.Narrowed {
+	switch {
+	case out.Unseen != nil:
+		text = fmt.Sprintf("memory: its memory nodes stay wide, because where all of it is could not be seen: %v", out.Unseen)
+	case !out.Narrowed:
 		text = fmt.Sprintf("memory: %.1f %% is still on other nodes than %s, so that its memory nodes stay as they were",
 			100*out.Remote, out.Nodes)
 	}

@@ -72,8 +72,11 @@ func choosePinned(m topology.Machine, allowed cpuset.CPUSet, busy map[int]float6
 		}
 		free = cpuset.New(quiet...)
 	}
-	choice, err := placement.Fit().Place(placement.Host{Machine: m, Free: free}, placement.Request{CPUs: n})
-	return choice.CPUs, err
+	if free.Size() == n {
+		return free, nil // a placement would keep one for the shared pool
+	}
+	placed, err := placement.Place(placement.State{Machine: m, Unavailable: m.Present().Difference(free)}, placement.Container{CPUs: float64(n)})
+	return placed.Own, err
 }
 
 // enough checks that a quota of n CPUs can bind and can be had below the scope.

@@ -251,6 +251,8 @@ func (r *run) noEffect() bool {
 
 // undo takes the change back, also after ctx has ended.
 func (r *run) undo(ctx context.Context, why string) error {
+	purpose := r.plan.Purpose()
+	r.env.Apply.TellUndoing(ctx, purpose.Remedy, purpose.Target.Path)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
 	r.say("undoing it: %s", why)

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
+	"golang.org/x/sys/unix"
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
@@ -44,8 +46,12 @@ func (HostPager) Move(ctx context.Context, pid int, nodes []int) error {
 type Followed struct {
 	// Nodes are those that its CPUs want memory on.
 	Nodes cpuset.CPUSet
-	// Remote is the part of its memory that is elsewhere now.
+	// Remote is the part of its memory that is elsewhere now, of what could be
+	// looked at.
 	Remote float64
+	// Unseen says why the memory of one of its processes could not be looked at;
+	// nil: that of all was. Memory that was not seen may be anywhere.
+	Unseen error
 	// Narrowed: it may use memory of those nodes only from now on. Otherwise
 	// its cpuset.mems stays as wide as it was made.
 	Narrowed bool
@@ -53,7 +59,8 @@ type Followed struct {
 
 // Follow moves the memory of a container that asked for it to the NUMA nodes of
 // its CPUs: cpuset.mems is widened to what it is and what it shall be, pages are
-// moved, and only when all but MostRemote of them are there it is narrowed.
+// moved, and only when all of them were seen and all but MostRemote are there it
+// is narrowed.
 // Both writes are in the journal and end with the pin. Killed between, the memory
 // nodes are wide, and Follow may be called again.
 func Follow(ctx context.Context, env Env, pager Pager, target string) (Followed, error) {
@@ -71,10 +78,10 @@ func Follow(ctx context.Context, env Env, pager Pager, target string) (Followed,
 	if err := widen(ctx, env, facts, target, remedy.Placed(h)); err != nil {
 		return out, err
 	}
-	if out.Remote, err = movePages(ctx, env.Apply.FS, pager, plan.Set, plan.Mems.List()); err != nil {
+	if out.Remote, out.Unseen, err = movePages(ctx, env.Apply.FS, pager, plan.Set, plan.Mems.List()); err != nil {
 		return out, err
 	}
-	if out.Remote >= MostRemote {
+	if out.Remote >= MostRemote || out.Unseen != nil {
 		return out, nil
 	}
 	if facts, err = env.Facts(ctx); err != nil {
@@ -103,8 +110,8 @@ func widen(ctx context.Context, env Env, facts hoststate.Facts, target string, a
 }
 
 // movePages moves the memory of all processes at and below a cpuset and tells
-// which part of it is elsewhere then.
-func movePages(ctx context.Context, fsys cgroup.FS, pager Pager, set string, nodes []int) (remote float64, err error) {
+// which part of it is elsewhere then, and why some was not seen.
+func movePages(ctx context.Context, fsys cgroup.FS, pager Pager, set string, nodes []int) (remote float64, unseen, err error) {
 	all := map[int]uint64{}
 	err = cgroup.Walk(fsys, cgroup.CPUSet, set, func(path string) error {
 		pids, err := fsys.Procs(cgroup.CPUSet, path)
@@ -125,6 +132,9 @@ func movePages(ctx context.Context, fsys cgroup.FS, pager Pager, set string, nod
 		for _, pid := range pids {
 			bytes, err := pager.Where(pid)
 			if err != nil {
+				if unseen == nil && !ended(fsys, path, pid, err) {
+					unseen = err
+				}
 				continue
 			}
 			for node, n := range bytes {
@@ -134,7 +144,18 @@ func movePages(ctx context.Context, fsys cgroup.FS, pager Pager, set string, nod
 		return nil
 	})
 	if err != nil {
-		return 0, fmt.Errorf("moving the memory of %.200q: %w", set, err)
+		return 0, nil, fmt.Errorf("moving the memory of %.200q: %w", set, err)
 	}
-	return numa.Remote(all, nodes), nil
+	return numa.Remote(all, nodes), unseen, nil
+}
+
+// ended tells whether err means no more than that a process is no longer there.
+// That its file is missing does not suffice: without CONFIG_NUMA no process has
+// numa_maps.
+func ended(fsys cgroup.FS, path string, pid int, err error) bool {
+	if errors.Is(err, unix.ESRCH) {
+		return true
+	}
+	pids, err := fsys.Procs(cgroup.CPUSet, path)
+	return errors.Is(err, cgroup.ErrNoCgroup) || err == nil && !slices.Contains(pids, pid)
 }

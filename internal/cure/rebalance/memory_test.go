@@ -3,8 +3,11 @@ package rebalance
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
 	"testing"
 
+	"golang.org/x/sys/unix"
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
@@ -19,9 +22,15 @@ type memory struct {
 	at    map[int]map[int]uint64
 	stuck uint64 // bytes that never move
 	seen  []string
+	where func(pid int) error // nil: all can be looked at
 }
 
 func (m *memory) Where(pid int) (map[int]uint64, error) {
+	if m.where != nil {
+		if err := m.where(pid); err != nil {
+			return nil, err
+		}
+	}
 	if m.at[pid] == nil {
 		return nil, errors.New("no such process")
 	}
@@ -99,6 +108,43 @@ func TestMemoryThatStaysKeepsItsNodes(t *testing.T) {
 	h.must(err)
 	if !got.Narrowed || h.mems(0) != "1" {
 		t.Errorf("%+v, nodes %s", got, h.mems(0))
+	}
+}
+
+// Memory that could not be looked at may be anywhere: the nodes stay wide, and
+// why is told. That a process ended is no reason.
+func TestMemoryNotSeenKeepsItsNodes(t *testing.T) {
+	denied := fmt.Errorf("process 11: %w", fs.ErrPermission)
+	for _, tc := range []struct {
+		name  string
+		where func(h *host, pid int) error
+		want  error
+	}{
+		{"denied", func(*host, int) error { return denied }, denied},
+		{"no such file, and the process is there", func(*host, int) error { return fs.ErrNotExist }, fs.ErrNotExist},
+		{"ended while it was read", func(*host, int) error { return unix.ESRCH }, nil},
+		{"ended before", func(h *host, pid int) error { h.k.Exit(pid); return fs.ErrNotExist }, nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			both(t, func(t *testing.T, v cgroup.Version) {
+				h := newHost(t, v, 1)
+				h.k.Spawn("/a/0", 11)
+				h.pin("5,6")
+				m := &memory{h: h, at: map[int]map[int]uint64{10: {0: 1000}, 11: {0: 1000}}}
+				m.where = func(pid int) error {
+					if pid != 11 {
+						return nil
+					}
+					return tc.where(h, pid)
+				}
+				got, err := Follow(t.Context(), h.mover(), m, "/a/0")
+				h.must(err)
+				want := map[bool]string{true: "1", false: "0-1"}[tc.want == nil]
+				if got.Narrowed != (tc.want == nil) || !errors.Is(got.Unseen, tc.want) || h.mems(0) != want {
+					t.Errorf("%+v, nodes %s, want %s and %v", got, h.mems(0), want, tc.want)
+				}
+			})
+		})
 	}
 }
 

@@ -90,54 +90,71 @@ func (p *planner) hybrid() error {
 	return nil
 }
 
-// guarantee raises the weights on the target's path so that in a pool where all
-// want CPU it gets its fraction of one. The kernel splits a group's weight over
-// the CPUs by where its threads are, so that own CPUs draw on it too: of own
-// busy threads there and one in the pool the latter carries 1/(own+1) of it. On
-// each level the others' weight is taken to spread evenly over the pool. Levels
-// that are not ours stay, and where the fraction is then not reached that is
-// said: to make up for them below would starve the neighbours on our levels.
+// guarantee raises the weights on the target's path so that where all want CPU it
+// gets its fraction of a shared one, by fractionOdds. Levels that are not ours
+// stay, and where the fraction is then not reached that is said: to make up for
+// them below would starve the neighbours on our levels.
 func (p *planner) guarantee(own int, fraction float64, pool int) {
 	type level struct {
-		path   string
-		others float64 // weight per CPU of the pool
-		ours   bool
+		contest
+		path string
+		ours bool
 	}
 	var contended []level
-	ours := 0
+	room, ours := pool, 0
 	onPath := p.target.Group.Path
 	for _, l := range p.levels()[1:] {
 		var others float64
 		for _, child := range children(p.f.Groups, l.Path) {
-			_, alone := p.f.pins()[p.setOf(child)]
-			if child != onPath && !p.f.Groups[child].Sandbox && (!alone || !p.f.pools()[p.setOf(child)].IsEmpty()) {
-				others += float64(p.f.Groups[child].Shares)
+			if child == onPath || p.f.Groups[child].Sandbox {
+				continue
 			}
+			alone, pinned := p.f.pins()[p.setOf(child)]
+			if pinned && p.f.pools()[p.setOf(child)].IsEmpty() {
+				continue
+			}
+			// Another hybrid's weight is spread over its own CPUs, too.
+			room += alone.Size()
+			others += float64(p.f.Groups[child].Shares)
 		}
 		if others > 0 {
-			l := level{onPath, others / float64(pool), onPath == p.target.Group.Path || p.mayLift(onPath) && p.f.inScope(onPath)}
-			contended = append(contended, l)
-			if l.ours {
+			mine := onPath == p.target.Group.Path || p.mayLift(onPath) && p.f.inScope(onPath)
+			contended = append(contended, level{contest{float64(p.f.Groups[onPath].Shares), others}, onPath, mine})
+			if mine {
 				ours++
 			}
 		}
 		onPath = l.Path
 	}
-	got, each := 1.0, math.Pow(fraction, 1/float64(max(1, ours)))
-	draw := float64(own + 1)
+	odds, most := fractionOdds(own, fraction, room, max(1, ours)), p.mostShares()
+	cut := false
+	var contests []contest
 	for _, l := range contended {
-		now := p.f.Groups[l.path].Shares
-		want := now
-		if l.ours {
-			want = max(now, uint64(min(math.Ceil(draw*l.others*each/(1-each)), cgroup.MaxShares)))
-			p.setShares(l.path, now, want, fmt.Sprintf("the weight that gives it %.3g of a shared CPU when all want it", fraction))
+		if now := p.f.Groups[l.path].Shares; l.ours {
+			want := math.Ceil(odds * l.others)
+			cut = cut || want > most
+			shares := max(now, uint64(min(want, most)))
+			p.setShares(l.path, now, shares, fmt.Sprintf("the weight that gives it %.3g of a shared CPU when all want it", fraction))
+			l.weight = float64(shares)
 		}
-		part := float64(want) / draw
-		got *= part / (part + l.others)
+		contests = append(contests, l.contest)
 	}
-	if got < fraction-0.02 {
-		p.warn("where all want CPU it gets about %.2g of a shared CPU, not %.2g: the weights above it are not ours to raise", got, fraction)
+	if got := fractionReached(own, room, contests); got < fraction-0.02 {
+		why := "the weights above it are not ours to raise"
+		if cut {
+			why = fmt.Sprintf("the kernel's largest weight, %s, gives no more", cgroup.SharesWrite(p.f.CPUVersion, uint64(most)).Value)
+		}
+		p.warn("where all want CPU it gets about %.2g of a shared CPU, not %.2g: %s", got, fraction, why)
 	}
+}
+
+// mostShares is the largest weight that the kernel takes, in the unit of
+// cpu.shares: MAX_SHARES on v1, CGROUP_WEIGHT_MAX on v2.
+func (p *planner) mostShares() float64 {
+	if p.f.CPUVersion == cgroup.V2 {
+		return float64(cgroup.SharesOfWeight(cgroup.MaxWeight))
+	}
+	return cgroup.MaxShares
 }
 
 // setOf is the path of the cpuset of a cgroup.

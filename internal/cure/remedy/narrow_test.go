@@ -151,11 +151,11 @@ func TestNarrowStaysWithinItsParent(t *testing.T) {
 func TestNarrowRefuses(t *testing.T) {
 	onEach(t, "0-3", func(t *testing.T, h *host, target container.Container) {
 		for want, r := range map[string]Request{
-			"fewer than its limit":   {Kind: Narrow, CPUs: 1},
-			"there is no":            {Kind: Narrow, Via: "magic"},
-			"number of CPUs of -1":   {Kind: Narrow, CPUs: -1},
-			"CPUs wanted, 4 available":    {Kind: Narrow, CPUs: 5},
-			`there is no "cpuset"; `: {Kind: Burst, Via: ViaCPUSet},
+			"fewer than its limit":     {Kind: Narrow, CPUs: 1},
+			"there is no":              {Kind: Narrow, Via: "magic"},
+			"number of CPUs of -1":     {Kind: Narrow, CPUs: -1},
+			"CPUs wanted, 4 available": {Kind: Narrow, CPUs: 5},
+			`there is no "cpuset"; `:   {Kind: Burst, Via: ViaCPUSet},
 		} {
 			h.limit("/a/web", 2)
 			if refused := refusal(t, h.facts(), target, r); !strings.Contains(refused.Error(), want) {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -62,18 +61,11 @@ func run(ctx context.Context, command string, limit time.Duration) ([]byte, erro
 	defer cancel()
 	out := &bounded{max: MaxOutput, overflow: cancel}
 	complaints := &bounded{max: 4096}
-	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
-	cmd.Stdout, cmd.Stderr = out, complaints
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: callingUser(os.Getuid(), os.Getenv)}
-	// The group, since a script's children would hold the pipe open.
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = time.Second
-
-	err = cmd.Run()
-	if cmd.Process != nil {
-		// What it left behind in its group ends too, however it ended itself.
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-	}
+	cmd := exec.Command(words[0], words[1:]...)
+	who := callingUser(os.Getuid(), os.Getenv, lookUp)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: who.credential}
+	cmd.Env = append(os.Environ(), who.env...)
+	held, err := runGroup(ctx, cmd, out, complaints, func(group int) { _ = syscall.Kill(-group, syscall.SIGKILL) })
 	switch {
 	case out.full:
 		return nil, fmt.Errorf("slo command %q: printed more than %d MB: print one number in ms per line", words[0], MaxOutput>>20)
@@ -81,29 +73,12 @@ func run(ctx context.Context, command string, limit time.Duration) ([]byte, erro
 		return nil, fmt.Errorf("slo command %q: still running after %v and was ended: let it measure a shorter time", words[0], limit)
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case errors.Is(err, exec.ErrWaitDelay):
-		return nil, fmt.Errorf("slo command %q: it ended, but a process that it started still held its output, so that there may be more: let it wait for its children", words[0])
 	case err != nil:
 		return nil, fmt.Errorf("slo command %q: %w%s", words[0], err, complaints.tail())
+	case held:
+		return nil, fmt.Errorf("slo command %q: it ended, but a process that it started still held its output, so that there may be more: let it wait for its children", words[0])
 	}
 	return out.kept.Bytes(), nil
-}
-
-// callingUser is whom the command runs as: the user behind sudo when root was
-// reached through it, else the same user as now (nil).
-func callingUser(uid int, getenv func(string) string) *syscall.Credential {
-	if uid != 0 {
-		return nil
-	}
-	sudoUID, err := strconv.ParseUint(getenv("SUDO_UID"), 10, 32)
-	if err != nil || sudoUID == 0 {
-		return nil
-	}
-	sudoGID, err := strconv.ParseUint(getenv("SUDO_GID"), 10, 32)
-	if err != nil {
-		return nil
-	}
-	return &syscall.Credential{Uid: uint32(sudoUID), Gid: uint32(sudoGID)}
 }
 
 // bounded is a buffer that takes max bytes and drops the rest, remembering

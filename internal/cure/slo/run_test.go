@@ -1,8 +1,12 @@
 package slo
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -79,14 +83,7 @@ func TestRunEndsTheWholeGroup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 100 {
-		state, err := os.ReadFile("/proc/" + strings.TrimSpace(string(text)) + "/stat")
-		if err != nil || strings.Contains(string(state), ") Z ") {
-			return
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	t.Error("the grandchild is still there")
+	awaitEnd(t, string(text))
 }
 
 func TestRunBoundsOutput(t *testing.T) {
@@ -105,27 +102,108 @@ func TestRunStopsWithContext(t *testing.T) {
 }
 
 func TestCallingUser(t *testing.T) {
-	env := func(uid, gid string) func(string) string {
-		return func(name string) string { return map[string]string{"SUDO_UID": uid, "SUDO_GID": gid}[name] }
+	web := account{name: "web", home: "/home/web", groups: []uint32{1001, 27}}
+	of := func(uid, gid uint32, groups []uint32, home, name string) caller {
+		return caller{&syscall.Credential{Uid: uid, Gid: gid, Groups: groups}, []string{"HOME=" + home, "USER=" + name, "LOGNAME=" + name}}
 	}
 	for _, tc := range []struct {
-		name     string
-		uid      int
-		uidEnv   string
-		gidEnv   string
-		wantUser *syscall.Credential
+		name   string
+		uid    int
+		uidEnv string
+		gidEnv string
+		want   caller
 	}{
-		{"sudo", 0, "1000", "1001", &syscall.Credential{Uid: 1000, Gid: 1001}},
-		{"root itself", 0, "", "", nil},
-		{"sudo by root", 0, "0", "0", nil},
-		{"ordinary user with a forged variable", 1000, "1001", "1001", nil},
-		{"garbage", 0, "-1", "x", nil},
-		{"no group", 0, "1000", "", nil},
+		{"sudo", 0, "1000", "1001", of(1000, 1001, web.groups, web.home, web.name)},
+		{"sudo by a user that the host does not know", 0, "1234", "1001", of(1234, 1001, nil, "/", "from-sudo")},
+		{"root itself", 0, "", "", caller{}},
+		{"sudo by root", 0, "0", "0", caller{}},
+		{"ordinary user with a forged variable", 1000, "1001", "1001", caller{}},
+		{"garbage", 0, "-1", "x", caller{}},
+		{"no group", 0, "1000", "", caller{}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if d := cmp.Diff(tc.wantUser, callingUser(tc.uid, env(tc.uidEnv, tc.gidEnv)), cmp.AllowUnexported(syscall.Credential{})); d != "" {
+			env := map[string]string{"SUDO_UID": tc.uidEnv, "SUDO_GID": tc.gidEnv, "SUDO_USER": "from-sudo"}
+			got := callingUser(tc.uid, func(name string) string { return env[name] }, func(uid string) (account, error) {
+				if uid != "1000" {
+					return account{}, errors.New("unknown")
+				}
+				return web, nil
+			})
+			if d := cmp.Diff(tc.want, got, cmp.AllowUnexported(caller{}, syscall.Credential{})); d != "" {
 				t.Error(d)
 			}
 		})
 	}
+}
+
+// Under sudo the source has its user's home and groups, not root's.
+func TestRunAsTheCallingUser(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("needs root")
+	}
+	nobody, err := lookUp("65534")
+	if err != nil {
+		t.Skipf("there is no user 65534: %v", err)
+	}
+	t.Setenv("SUDO_UID", "65534")
+	t.Setenv("SUDO_GID", "65534")
+	out, err := Run(t.Context(), `sh -c 'id -u; id -G; echo $HOME'`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	if len(lines) != 3 || lines[0] != "65534" || len(strings.Fields(lines[1])) != len(nobody.groups) || lines[2] != nobody.home {
+		t.Errorf("uid, groups, home %q, want 65534, %v, %q", lines, nobody.groups, nobody.home)
+	}
+}
+
+// What a source leaves behind is killed, and only while its leader is not
+// reaped, since the group's id may be another's afterwards.
+func TestTheGroupIsKilledBeforeItsLeaderIsReaped(t *testing.T) {
+	for _, script := range []string{
+		"sleep 60 >/dev/null 2>&1 & echo $!",
+		"sleep 60 & echo $!",
+		"sleep 60 >/dev/null 2>&1 & echo $!; exit 3",
+		"sleep 60 >/dev/null 2>&1 & echo $!; kill -9 $$",
+	} {
+		t.Run(script, func(t *testing.T) {
+			cmd := exec.Command("sh", "-c", script)
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+			var out, complaints bytes.Buffer
+			kills := 0
+			held, err := runGroup(t.Context(), cmd, &out, &complaints, func(group int) {
+				kills++
+				if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", group)); err != nil || group != cmd.Process.Pid || cmd.ProcessState != nil ||
+					!strings.Contains(string(stat), fmt.Sprintf(") Z %d ", os.Getpid())) {
+					t.Errorf("group %d is signalled, its leader is %q, %v", group, stat, err)
+				}
+				if err := syscall.Kill(-group, syscall.SIGKILL); err != nil {
+					t.Error(err)
+				}
+			})
+			if failed := strings.Contains(script, "exit") || strings.Contains(script, "kill"); (err != nil) != failed {
+				t.Errorf("error %v, want one: %v", err, failed)
+			}
+			if want := strings.HasPrefix(script, "sleep 60 &"); held != want {
+				t.Errorf("held %v, want %v", held, want)
+			}
+			if kills != 1 {
+				t.Errorf("%d signals, want 1", kills)
+			}
+			awaitEnd(t, out.String())
+		})
+	}
+}
+
+// awaitEnd waits until a process is gone, or a zombie that its new parent has yet to reap.
+func awaitEnd(t *testing.T, pid string) {
+	t.Helper()
+	for range 500 {
+		state, err := os.ReadFile("/proc/" + strings.TrimSpace(pid) + "/stat")
+		if err != nil || strings.Contains(string(state), ") Z ") {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Errorf("process %q is still there", pid)
 }

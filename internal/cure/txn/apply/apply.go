@@ -2,10 +2,10 @@ package apply
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"time"
@@ -89,6 +89,7 @@ func (r *run) execute(ctx context.Context, begun []journal.Begin, p prepared) er
 
 // undo takes failed transactions back and returns the error that made them fail.
 func (r *run) undo(ctx context.Context, begun []journal.Begin, cause error) error {
+	r.TellUndoing(ctx, begun[0].Remedy, string(begun[0].Target))
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
 	defer cancel()
 	var ids []string
@@ -108,8 +109,12 @@ func (r *run) undo(ctx context.Context, begun []journal.Begin, cause error) erro
 	return cause
 }
 
-func (r *run) begin(purpose txn.Purpose, holds []journal.Hold) (journal.Begin, error) {
-	id, err := newID(r.now())
+// begin makes the first record of a transaction, with an id that neither the journal nor a begun one has.
+func (r *run) begin(purpose txn.Purpose, holds []journal.Hold, begun []journal.Begin) (journal.Begin, error) {
+	id, err := newID(r.now(), r.chanceOf(), func(id string) bool {
+		_, taken := r.j.State().Txn(id)
+		return taken || slices.ContainsFunc(begun, func(b journal.Begin) bool { return b.Txn == id })
+	})
 	if err != nil {
 		return journal.Begin{}, err
 	}
@@ -124,13 +129,24 @@ func (r *run) begin(purpose txn.Purpose, holds []journal.Hold) (journal.Begin, e
 	return b, nil
 }
 
-// newID names a transaction: its time, for people, and chance, for uniqueness.
-func newID(now time.Time) (string, error) {
+// maxDraws bounds the ids drawn for one transaction. With a million ids of the same second in the journal, of 2^24,
+// all are taken once in 10^39 cases: only a source of chance that repeats itself gets there.
+const maxDraws = 32
+
+// newID names a transaction: its time, for people, and chance, drawn again while the id is taken, for uniqueness.
+func newID(now time.Time, chance io.Reader, taken func(id string) bool) (string, error) {
 	var salt [3]byte
-	if _, err := rand.Read(salt[:]); err != nil {
-		return "", err
+	for range maxDraws {
+		if _, err := io.ReadFull(chance, salt[:]); err != nil {
+			return "", fmt.Errorf("drawing an id for the transaction: %w", err)
+		}
+		id := now.UTC().Format("20060102-150405") + "-" + hex.EncodeToString(salt[:])
+		if !taken(id) {
+			return id, nil
+		}
 	}
-	return now.UTC().Format("20060102-150405") + "-" + hex.EncodeToString(salt[:]), nil
+	return "", fmt.Errorf("drawing an id for the transaction: %d of %d drawn are in the journal already: the random numbers "+
+		"of this host repeat; try again in a second", maxDraws, maxDraws)
 }
 
 // reserveFor is room in the journal for the whole transaction and for taking it back, so that a full disk is found

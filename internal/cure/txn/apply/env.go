@@ -2,6 +2,9 @@ package apply
 
 import (
 	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
 	"log/slog"
 	"time"
 
@@ -42,7 +45,12 @@ type Env struct {
 	// KeepHistory is how many ended transactions to keep; 0 is journal.DefaultKeep.
 	KeepHistory int
 
+	// Undoing is told what is taken back because the caller's context ended, before that begins; nil: not told.
+	Undoing func(what string)
+
 	wrap func(journal.Handle) journal.Handle
+	// chance is where ids are drawn from; nil is the kernel's random numbers.
+	chance io.Reader
 }
 
 // Systemd is what is asked of a systemd manager. Values are in the notation of package systemd.
@@ -69,6 +77,20 @@ func (e Env) now() time.Time {
 		return time.Now().UTC()
 	}
 	return e.Now().UTC()
+}
+
+// TellUndoing tells Undoing of a transaction that is taken back, if ctx has ended.
+func (e Env) TellUndoing(ctx context.Context, remedy, target string) {
+	if ctx.Err() != nil && e.Undoing != nil {
+		e.Undoing(fmt.Sprintf("%s of %.200q", remedy, target))
+	}
+}
+
+func (e Env) chanceOf() io.Reader {
+	if e.chance == nil {
+		return rand.Reader
+	}
+	return e.chance
 }
 
 func (e Env) log() *slog.Logger {

@@ -40,7 +40,7 @@ func Replace(ctx context.Context, env Env, parts []txn.Part) (Result, error) {
 	}
 	var begun []journal.Begin
 	for i, part := range parts {
-		b, err := r.begin(part.Purpose, p.holds[i])
+		b, err := r.begin(part.Purpose, p.holds[i], begun)
 		if err != nil {
 			return *r.res, err
 		}

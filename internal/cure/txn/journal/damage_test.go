@@ -33,6 +33,42 @@ func spoiled(t *testing.T) (dir string, data []byte) {
 	return dir, data
 }
 
+// A begin under an id that began is damage: told, kept aside, and the first transaction stands.
+func TestARepeatedBeginIsDamage(t *testing.T) {
+	dir := t.TempDir() + "/s"
+	j := open(t, dir, Options{})
+	add(t, j, begin("1", "/a"))
+	j.Close()
+	data, err := os.ReadFile(File(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := t.TempDir() + "/s"
+	j = open(t, other, Options{})
+	add(t, j, begin("1", "/b"))
+	j.Close()
+	second, err := os.ReadFile(File(other))
+	if err != nil {
+		t.Fatal(err)
+	}
+	repeated := bytes.SplitAfter(second, []byte("\n"))[1]
+	data = append(data, repeated...)
+	put(t, dir, data)
+	if s := Parse(data); s.Damaged != 1 || s.damagedBytes != int64(len(repeated)) {
+		t.Errorf("%d damaged lines of %d bytes, want 1 of %d", s.Damaged, s.damagedBytes, len(repeated))
+	}
+	j = open(t, dir, Options{})
+	if open := j.State().Open(); len(open) != 1 || open[0].Target != "/a" {
+		t.Errorf("open %+v, want the first", open)
+	}
+	if d := j.State().Damage(); len(d) != 1 || d[0].Lines != 1 {
+		t.Errorf("damage %+v, want one line", d)
+	}
+	if kept, err := KeptFiles(dir); err != nil || len(kept) != 1 {
+		t.Errorf("kept %v, %v", kept, err)
+	}
+}
+
 func put(t *testing.T, dir string, data []byte) {
 	t.Helper()
 	if err := os.WriteFile(File(dir), data, 0o600); err != nil {

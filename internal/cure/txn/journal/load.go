@@ -74,7 +74,7 @@ func Parse(data []byte) *State {
 		at += int64(end) + 1
 		s.good = at
 		r, err := decode(text)
-		if err != nil {
+		if err != nil || s.repeats(r) {
 			s.Damaged++
 			s.damagedBytes += int64(end) + 1
 			continue

@@ -73,7 +73,8 @@ type State struct {
 	Version int
 	// Txns are in the order they began.
 	Txns []*Txn
-	// Unknown counts records of a later version, Damaged lines whose checksum does not fit.
+	// Unknown counts records of a later version, Damaged lines whose checksum does not fit or that begin a transaction
+	// anew under the id of an earlier one.
 	Unknown, Damaged int
 	// TornBytes is the length of the incomplete tail.
 	TornBytes int64
@@ -188,9 +189,6 @@ func (s *State) fold(r Record, lineNo int) {
 		s.Version = r.Header.Version
 		s.always = append(s.always, lineNo)
 	case r.Begin != nil:
-		if _, again := s.byID[r.Begin.Txn]; again {
-			return
-		}
 		s.foldBegin(*r.Begin, lineNo)
 	case r.Write != nil:
 		s.foldWrite(*r.Write, lineNo)
@@ -218,6 +216,12 @@ func (s *State) fold(r Record, lineNo int) {
 		s.Unknown++
 		s.always = append(s.always, lineNo)
 	}
+}
+
+// repeats tells whether a record begins a transaction under an id that has begun. What follows it under that id cannot
+// be told from what belongs to the first.
+func (s *State) repeats(r Record) bool {
+	return r.Begin != nil && s.byID[r.Begin.Txn] != nil
 }
 
 func (s *State) foldBegin(b Begin, lineNo int) {

@@ -24,6 +24,26 @@ func parse(t testing.TB, list string) cpuset.CPUSet {
 // twoL3s is the machine of the package comment.
 var twoL3s = topologytest.Shape{L3sPerNode: 2, CoresPerL3: 4, Threads: 2}
 
+// choose takes n of the free CPUs, and checks by arithmetic of its own that they may be taken.
+func choose(t fataler, m topology.Machine, free cpuset.CPUSet, n int) cpuset.CPUSet {
+	t.Helper()
+	got, ok := placement.ChooseFree(m, free, n, topology.KindUnknown)
+	may := free.Intersection(m.Online()).Difference(m.Isolated())
+	switch {
+	case ok != (may.Size() >= n):
+		t.Fatalf("%d CPUs of %s: chosen is %v", n, may, ok)
+	case ok && (got.Size() != n || !got.IsSubsetOf(may)):
+		t.Fatalf("%d CPUs of %s: %s was chosen", n, may, got)
+	}
+	return got
+}
+
+// fataler is what tests, benchmarks and rapid's draws have in common.
+type fataler interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
 func TestExamples(t *testing.T) {
 	kubelet := topologytest.Shape{Sockets: 2, CoresPerL3: 10}
 	snc := topologytest.Shape{Sockets: 2, NodesPerSocket: 2, NodesShareL3: true, CoresPerL3: 4}
@@ -55,34 +75,8 @@ func TestExamples(t *testing.T) {
 		{"no CPU 0", late, "5-12", 2, "5,9"},
 		{"everything", twoL3s, "0-15", 16, "0-15"},
 	} {
-		h := placement.Host{Machine: c.shape.Machine(t), Free: parse(t, c.free)}
-		r := placement.Request{CPUs: c.n}
-		got, err := placement.Fit().Place(h, r)
-		if err != nil {
-			t.Errorf("%s: %v", c.name, err)
-			continue
-		}
-		if !got.CPUs.Equals(parse(t, c.want)) {
-			t.Errorf("%s: %s (%s), want %s", c.name, got.CPUs, got.Why, c.want)
-		}
-		if err := placement.Check(h, r, got); err != nil {
-			t.Errorf("%s: %v", c.name, err)
-		}
-	}
-}
-
-func TestWhy(t *testing.T) {
-	for _, c := range []struct {
-		free, want string
-		n          int
-	}{
-		{"0-1,8-9,4-7,12-15", "in L3 0 (4 of its 4 free), 2 whole cores", 4},
-		{"0-1,8,4-6,12-14", "over 2 L3s (most free in one: 6), 4 whole cores", 8},
-		{"1-3,8,9-11", "in L3 0 (3 of its 7 free), 1 whole core, 1 core shared with others", 3},
-	} {
-		got, err := placement.Fit().Place(placement.Host{Machine: twoL3s.Machine(t), Free: parse(t, c.free)}, placement.Request{CPUs: c.n})
-		if err != nil || got.Why != c.want {
-			t.Errorf("%s, %d: %q, %v; want %q", c.free, c.n, got.Why, err, c.want)
+		if got := choose(t, c.shape.Machine(t), parse(t, c.free), c.n); !got.Equals(parse(t, c.want)) {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
 	}
 }
@@ -100,54 +94,29 @@ func TestKinds(t *testing.T) {
 		{"6-15", 4, topology.KindUnknown, "8-11"},
 		{"6-15", 10, topology.KindUnknown, "6-15"},
 	} {
-		got, err := placement.Fit().Place(placement.Host{Machine: m, Free: parse(t, c.free)}, placement.Request{CPUs: c.n, Prefer: c.prefer})
-		if err != nil || got.CPUs.String() != c.want {
-			t.Errorf("%+v: %s, %v", c, got.CPUs, err)
+		if got, ok := placement.ChooseFree(m, parse(t, c.free), c.n, c.prefer); !ok || got.String() != c.want {
+			t.Errorf("%+v: %s, %v", c, got, ok)
 		}
 	}
 }
 
-func TestRefusals(t *testing.T) {
-	h := placement.Host{Machine: twoL3s.Machine(t), Free: parse(t, "3-5,99")}
-	_, err := placement.Fit().Place(h, placement.Request{CPUs: 4})
+// A node tells how many CPUs were wanted and how many are free.
+func TestTooFew(t *testing.T) {
+	m := twoL3s.Machine(t)
+	state := placement.State{Machine: m, Unavailable: m.Present().Difference(parse(t, "3-6"))}
+	_, err := placement.Place(state, placement.Container{CPUs: 4})
 	var few *placement.TooFewError
-	if !errors.As(err, &few) || *few != (placement.TooFewError{Wanted: 4, Free: 3, Online: 16}) {
-		t.Errorf("too few: %v", err)
+	if !errors.As(err, &few) || *few != (placement.TooFewError{Wanted: 4, Free: 3, Online: 16, PoolKeeps: 1}) {
+		t.Errorf("%+v, %v", few, err)
 	}
-	if err == nil || !strings.Contains(err.Error(), "4 CPUs wanted, 3 free of 16 online: ask for fewer") {
-		t.Errorf("too few: %v", err)
-	}
-	for _, n := range []int{0, -1} {
-		if _, err := placement.Fit().Place(h, placement.Request{CPUs: n}); err == nil || !strings.Contains(err.Error(), "at least 1") {
-			t.Errorf("%d CPUs: %v", n, err)
-		}
-	}
-}
-
-// TestCheckSees gives the validator wrong choices.
-func TestCheckSees(t *testing.T) {
-	h := placement.Host{Machine: twoL3s.Machine(t), Free: parse(t, "0-14")}
-	r := placement.Request{CPUs: 2}
-	good := placement.Choice{CPUs: cpuset.New(0, 8), Sockets: 1, NUMANodes: 1, L3s: 1}
-	if err := placement.Check(h, r, good); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		names  string
-		change func(*placement.Choice)
-	}{
-		{"3 CPUs chosen", func(c *placement.Choice) { c.CPUs = cpuset.New(0, 1, 8) }},
-		{"CPU 15 chosen: it is not free", func(c *placement.Choice) { c.CPUs = cpuset.New(7, 15) }},
-		{"CPU 99 chosen: it is offline", func(c *placement.Choice) { c.CPUs = cpuset.New(7, 99) }},
-		{"2 sockets said", func(c *placement.Choice) { c.Sockets = 2 }},
-		{"0 NUMA nodes said", func(c *placement.Choice) { c.NUMANodes = 0 }},
-		{"1 L3s said", func(c *placement.Choice) { c.CPUs = cpuset.New(0, 4); c.CoresShared = 2 }},
-		{"0 cores shared said", func(c *placement.Choice) { c.CPUs = cpuset.New(0, 1) }},
+	for says, few := range map[string]placement.TooFewError{
+		"4 CPUs wanted, 3 free of 16 online: ask for fewer": {Wanted: 4, Free: 3, Online: 16},
+		"beside 1 that the shared pool keeps":               {Wanted: 4, Free: 3, Online: 16, PoolKeeps: 1},
+		"ask for another number, or without whole cores":    {Wanted: 3, Free: 8, Online: 16, WholeCores: true},
+		"ask for fewer, or let siblings be used":            {Wanted: 3, Free: 8, Online: 16, Idle: true},
 	} {
-		bad := good
-		c.change(&bad)
-		if err := placement.Check(h, r, bad); err == nil || !strings.Contains(err.Error(), c.names) {
-			t.Errorf("%v does not say %q", err, c.names)
+		if !strings.Contains(few.Error(), says) {
+			t.Errorf("%q does not say %q", few.Error(), says)
 		}
 	}
 }

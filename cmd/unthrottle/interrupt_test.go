@@ -1,0 +1,143 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
+	"github.com/unthrottle/unthrottle/internal/cure/txn/journal"
+)
+
+// interrupted is a fix under way. It has applied its remedy and now looks at
+// the effect, through a latency source that does not answer.
+type interrupted struct {
+	cmd    *exec.Cmd
+	errors *bufio.Reader
+}
+
+func fixUnderWay(t *testing.T, tr *cgrouptest.Tree, target string) interrupted {
+	t.Helper()
+	dir := t.TempDir()
+	script := filepath.Join(dir, "source")
+	text := fmt.Sprintf("#!/bin/sh\nif [ -e %[1]s/first ]; then touch %[1]s/second; exec sleep 25; fi\ntouch %[1]s/first\nseq 1 600\n", dir)
+	if err := os.WriteFile(script, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(exe, "fix", target, "--yes", "--remedy", "pin", "--window", "1s", "--slo", "p99<20ms", "--slo-command", script,
+		"--scope", tr.Top, "--state-dir", tr.StateDir)
+	cmd.Env = append(os.Environ(), envMain+"=1")
+	complaints, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	i := interrupted{cmd, bufio.NewReader(complaints)}
+	for range 6000 {
+		if _, err := os.Stat(filepath.Join(dir, "second")); err == nil {
+			return i
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	_ = cmd.Process.Kill()
+	said, _ := io.ReadAll(i.errors)
+	t.Fatalf("nothing was applied: %s", said)
+	return i
+}
+
+func (i interrupted) signal(t *testing.T, s os.Signal) {
+	t.Helper()
+	if err := i.cmd.Process.Signal(s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// end is what else it said, after it ended with 130.
+func (i interrupted) end(t *testing.T) string {
+	t.Helper()
+	said, err := io.ReadAll(i.errors)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = i.cmd.Wait()
+	if code := i.cmd.ProcessState.ExitCode(); code != exitInterrupted {
+		t.Errorf("exit code %d, want %d: %s", code, exitInterrupted, said)
+	}
+	return string(said)
+}
+
+// Ctrl-C, SIGTERM and SIGHUP undo what was applied, and say so.
+func TestInterruptUndoes(t *testing.T) {
+	tr := cgrouptest.New(t)
+	busy := tr.Make("pod/busy")
+	tr.Limit(busy, 0.3)
+	tr.Work(busy, 4)
+	before := tr.Settings()
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		i := fixUnderWay(t, tr, busy)
+		i.signal(t, s)
+		if said := i.end(t); !strings.Contains(said, "undoing pin of") || !strings.Contains(said, "a second Ctrl-C leaves it") {
+			t.Errorf("%v: %q", s, said)
+		}
+		if got := tr.Settings(); got != before {
+			t.Errorf("%v: settings\n%s\nwant\n%s", s, got, before)
+		}
+	}
+}
+
+// A second Ctrl-C ends it at once, though undoing waits for the journal's lock,
+// which is the test's; restore then takes back what is left. A second hang-up
+// does nothing.
+func TestASecondInterruptLeavesItForRestore(t *testing.T) {
+	tr := cgrouptest.New(t)
+	busy := tr.Make("pod/busy")
+	tr.Limit(busy, 0.3)
+	tr.Work(busy, 4)
+	before := tr.Settings()
+	i := fixUnderWay(t, tr, busy)
+	j, err := journal.Open(t.Context(), tr.StateDir, journal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	i.signal(t, syscall.SIGHUP)
+	for {
+		line, err := i.errors.ReadString('\n')
+		if err != nil {
+			t.Fatalf("%v, after %q: nothing is undone", err, line)
+		}
+		if strings.Contains(line, "undoing pin of") {
+			break
+		}
+	}
+	i.signal(t, syscall.SIGHUP)
+	i.signal(t, os.Interrupt)
+	i.end(t)
+	if open := j.State().Open(); len(open) != 1 {
+		t.Errorf("open %v, want the pin", open)
+	}
+	if tr.Settings() == before {
+		t.Error("the pin was undone")
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	putBack(t, tr)
+	if got := tr.Settings(); got != before {
+		t.Errorf("restored\n%s\nwant\n%s", got, before)
+	}
+}

@@ -92,7 +92,7 @@ func (a *agent) finding(ctx context.Context, c *chooser, f finding, held []txn.I
 			c.later(o.Container.Group.Path, time.Now().Add(f.rule.SLOInterval))
 		default:
 			log.Warn("not fixed", "why", err)
-			c.tried(o.Container.Group.Path, time.Now(), RetryAfter)
+			c.tried(o.Container.Group.Path, time.Now(), retryAfter)
 		}
 	}
 	return false

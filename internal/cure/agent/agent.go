@@ -49,13 +49,13 @@ type Config struct {
 }
 
 const (
-	// Persist is how many rounds in a row a container must be stopped above the
+	// persist is how many rounds in a row a container must be stopped above the
 	// bound before it gets a remedy: a single slow second is no reason to move
 	// its neighbours.
-	Persist = 5
-	// RetryAfter is how long a remedy that did not help, or was refused, is not
+	persist = 5
+	// retryAfter is how long a remedy that did not help, or was refused, is not
 	// tried again for the same container.
-	RetryAfter = time.Hour
+	retryAfter = time.Hour
 	// choreInterval is how often what is in force is looked after when nothing
 	// new appeared; after newcomers it is every round for newcomerRounds, since
 	// a runtime writes a new container's cpuset some time after making it.

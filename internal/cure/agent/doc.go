@@ -5,7 +5,7 @@
 //
 // The agent only observes, unless the file says "mode: apply". Even then it applies only remedies whose effect it can
 // verify. A rule needs an slo with a command. If the user's own latency does not improve, the agent undoes the remedy and
-// waits RetryAfter before it tries again. A container gets a remedy only after it was stopped above the bound in Persist
+// waits retryAfter before it tries again. A container gets a remedy only after it was stopped above the bound in persist
 // rounds in a row, and only within the budget: a number of containers at a time, a number of changes a minute, and a share
 // of the CPUs.
 //
@@ -15,7 +15,7 @@
 //
 // The agent reconciles what is in force. It moves containers that appear off exclusive CPUs within a second, and restores
 // transactions of containers that are gone. It counts settings that another program changed as drift. If another program
-// overwrites CPUs of ours, the agent writes them again, at most MaxReasserts times. Then it gives up and logs an error.
+// overwrites CPUs of ours, the agent writes them again, at most maxReasserts times. Then it gives up and logs an error.
 //
 // # Worked example
 //
@@ -25,7 +25,7 @@
 //
 // # Limits
 //
-// One change at a time. At most MaxContainers are exported. The network gets /metrics and /healthz only, and can change
+// One change at a time. At most maxContainers are exported. The network gets /metrics and /healthz only, and can change
 // nothing. When the agent ends, its changes stay in force until it starts again or `unthrottle restore` restores them. In
 // between, new containers are not moved off exclusive CPUs.
 package agent

@@ -51,7 +51,7 @@ func (f finding) because() string {
 
 // round gives the findings of one round, worst first and secondaries last, at most
 // one of which may be acted on. A container that has a remedy in force is none; nor is one that
-// was given within RetryAfter, so that the log has it once.
+// was given within retryAfter, so that the log has it once.
 func (c *chooser) round(all []observe.Observation, held []txn.InForce, now time.Time) []finding {
 	inForce := map[string]bool{}
 	for _, h := range held {
@@ -67,7 +67,7 @@ func (c *chooser) round(all []observe.Observation, held []txn.InForce, now time.
 			continue
 		}
 		stopped[path] = c.stopped[path] + 1
-		if stopped[path] < Persist || inForce[path] || now.Before(c.retry[path]) {
+		if stopped[path] < persist || inForce[path] || now.Before(c.retry[path]) {
 			continue
 		}
 		found = append(found, finding{observation: *o, rule: c.rules.For(o.Container, nil)})
@@ -95,7 +95,7 @@ func (c *chooser) secondaries(all []observe.Observation, inForce map[string]bool
 			continue
 		}
 		calm[path] = c.calm[path] + 1
-		if calm[path] >= Persist && !inForce[path] && !now.Before(c.retry[path]) {
+		if calm[path] >= persist && !inForce[path] && !now.Before(c.retry[path]) {
 			found = append(found, finding{observation: *o, rule: rule})
 		}
 	}
@@ -135,16 +135,16 @@ func (c *chooser) budgeted(found []finding, inForce int, now time.Time) []findin
 			out = append(out, f)
 			continue
 		}
-		if last, ok := c.said[path]; ok && now.Sub(last) < RetryAfter {
+		if last, ok := c.said[path]; ok && now.Sub(last) < retryAfter {
 			continue
 		}
-		if len(c.said) < MaxContainers {
+		if len(c.said) < maxContainers {
 			c.said[path] = now
 		}
 		out = append(out, f)
 	}
 	for path, last := range c.said {
-		if now.Sub(last) >= RetryAfter {
+		if now.Sub(last) >= retryAfter {
 			delete(c.said, path)
 		}
 	}
@@ -179,7 +179,7 @@ func (c *chooser) tried(path string, now time.Time, wait time.Duration) {
 
 // later leaves a container alone until then.
 func (c *chooser) later(path string, until time.Time) {
-	if len(c.retry) < MaxContainers {
+	if len(c.retry) < maxContainers {
 		c.retry[path] = until
 	}
 }

@@ -56,12 +56,12 @@ var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // rounds feeds the same round until just before it counts, then once more.
 func persisted(c *chooser, all []observe.Observation, held []txn.InForce) []finding {
-	for i := range Persist - 1 {
+	for i := range persist - 1 {
 		if f := c.round(all, held, start.Add(time.Duration(i)*time.Second)); len(f) > 0 {
 			return []finding{{refused: "too early"}}
 		}
 	}
-	return c.round(all, held, start.Add(Persist*time.Second))
+	return c.round(all, held, start.Add(persist*time.Second))
 }
 
 func TestChooser(t *testing.T) {
@@ -102,9 +102,9 @@ func TestChooser(t *testing.T) {
 // A second that is not slow starts the count again.
 func TestChooserWantsPersistence(t *testing.T) {
 	c := newChooser(rules(nil), "")
-	for i := range 4 * Persist {
+	for i := range 4 * persist {
 		stopped := 0.5
-		if i%Persist == Persist-1 {
+		if i%persist == persist-1 {
 			stopped = 0
 		}
 		if f := c.round([]observe.Observation{seen("/a", stopped)}, nil, start.Add(time.Duration(i)*time.Second)); len(f) > 0 {
@@ -119,11 +119,11 @@ func TestChooserRemembersWhatDidNotHelp(t *testing.T) {
 	if got := paths(persisted(c, all, nil)); got != "/a" {
 		t.Fatalf("first: %q", got)
 	}
-	c.tried("/a", start, RetryAfter)
-	if got := paths(c.round(all, nil, start.Add(RetryAfter-time.Second))); got != "" {
+	c.tried("/a", start, retryAfter)
+	if got := paths(c.round(all, nil, start.Add(retryAfter-time.Second))); got != "" {
 		t.Errorf("tried again too early: %q", got)
 	}
-	if got := paths(c.round(all, nil, start.Add(RetryAfter+time.Second))); got != "/a" {
+	if got := paths(c.round(all, nil, start.Add(retryAfter+time.Second))); got != "/a" {
 		t.Errorf("not tried again: %q", got)
 	}
 }
@@ -141,7 +141,7 @@ func TestChooserSaysOnce(t *testing.T) {
 			t.Fatalf("said again: %q", got)
 		}
 	}
-	if got := paths(c.round(all, nil, start.Add(2*RetryAfter))); got != "/a" {
+	if got := paths(c.round(all, nil, start.Add(2*retryAfter))); got != "/a" {
 		t.Errorf("not said after an hour: %q", got)
 	}
 	for i := range 3 {
@@ -149,8 +149,8 @@ func TestChooserSaysOnce(t *testing.T) {
 		for j := range 500 {
 			strangers = append(strangers, seen(fmt.Sprintf("/s%d-%d", i, j), 0.5))
 		}
-		for k := range Persist {
-			c.round(strangers, nil, start.Add(time.Duration(i+3)*2*RetryAfter+time.Duration(k)*time.Second))
+		for k := range persist {
+			c.round(strangers, nil, start.Add(time.Duration(i+3)*2*retryAfter+time.Duration(k)*time.Second))
 		}
 	}
 	if n := len(c.said) + len(c.stopped) + len(c.retry); n > 1100 {

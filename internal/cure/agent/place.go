@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// MaxReasserts is how often a container's CPUs are set again after somebody
+	// maxReasserts is how often a container's CPUs are set again after somebody
 	// else changed them; then we yield.
-	MaxReasserts = 3
+	maxReasserts = 3
 	// conflictMemory is how long a fight counts.
 	conflictMemory = time.Hour
 	// persistSpread is how many looks in a row a narrowed container must be
@@ -139,7 +139,7 @@ func (p *placer) spread(facts hoststate.Facts) []placement.Move {
 	return moves
 }
 
-// reassert sets again what others changed of our containers' CPUs. After MaxReasserts
+// reassert sets again what others changed of our containers' CPUs. After maxReasserts
 // times it yields: two that write the same files for ever help nobody. It tells
 // whether anything was written.
 func (a *agent) reassert(ctx context.Context, facts hoststate.Facts, now time.Time) bool {
@@ -149,11 +149,11 @@ func (a *agent) reassert(ctx context.Context, facts hoststate.Facts, now time.Ti
 	for target, id := range remedy.Conflicts(facts) {
 		switch {
 		case p.gaveUp[target]:
-		case len(p.conflicts[target]) >= MaxReasserts:
+		case len(p.conflicts[target]) >= maxReasserts:
 			p.gaveUp[target] = true
 			a.Log.Error("another program keeps changing its CPUs: the agent gives up, and its CPUs are no longer exclusive; find out which program "+
 				"writes its cpuset (kubelet, a DRA driver, systemd, an administrator), then restore it or apply its remedy again",
-				"cgroup", boundedPath(target), "conflicts", MaxReasserts, "transaction", id)
+				"cgroup", boundedPath(target), "conflicts", maxReasserts, "transaction", id)
 		default:
 			p.conflicts[target] = append(p.conflicts[target], now)
 			ids = append(ids, id)

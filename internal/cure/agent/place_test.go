@@ -208,7 +208,7 @@ func TestAgentGivesUp(t *testing.T) {
 	p := newPlacing(t, 2)
 	p.give(0, remedy.Request{Kind: remedy.Pin}, "1-2")
 	p.give(1, remedy.Request{Kind: remedy.Pin}, "5-6")
-	for i := range MaxReasserts {
+	for i := range maxReasserts {
 		p.must(p.k.Write(cgroup.CPUSet, "/a/0", cgroup.FileCPUs, "0-7"))
 		p.must(p.k.Write(cgroup.CPUSet, "/slice", cgroup.FileCPUs, "0-7"))
 		p.reconcileOnce()

@@ -126,7 +126,7 @@ func (a *agent) tried(lend remedy.Sharing, t *trial) {
 		return
 	}
 	l.harmed++
-	log.Warn("sharing its CPUs slows it: they stay revoked from the secondaries", "again_in", RetryAfter)
+	log.Warn("sharing its CPUs slows it: they stay revoked from the secondaries", "again_in", retryAfter)
 }
 
 // lend does what a trial wants, and tells whether the CPUs are taken back then.

@@ -95,13 +95,13 @@ func TestAgentRevokesWhatHarms(t *testing.T) {
 		p.lends("unthrottle_lending_trials_total harmful") != "1" || !strings.Contains(p.log.String(), "sharing its CPUs slows it") {
 		t.Errorf("harmed, and the secondary is on %s\n%s", p.at(1), p.log.String())
 	}
-	p.rounds(60, later.Add(2*RetryAfter), 2, 0)
+	p.rounds(60, later.Add(2*retryAfter), 2, 0)
 	if p.at(1) != "0-7" {
 		t.Errorf("not harmed any more, and the secondary is on %s", p.at(1))
 	}
 	// In observe mode nothing is tried; killed in the middle of a trial, the next
 	// agent gives the CPUs again and begins anew.
-	p.rounds(spellRounds, later.Add(4*RetryAfter), 2, 0.5)
+	p.rounds(spellRounds, later.Add(4*retryAfter), 2, 0.5)
 	if p.at(1) == "0-7" {
 		t.Fatal("no trial is under way")
 	}

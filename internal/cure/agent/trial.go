@@ -139,7 +139,7 @@ func (t *trial) round(l look, now time.Time) order {
 		t.running, t.next = false, now.Add(trialInterval)
 		return t.give()
 	case len(t.without) == trialPairs:
-		t.harmed, t.running, t.next = true, false, now.Add(RetryAfter)
+		t.harmed, t.running, t.next = true, false, now.Add(retryAfter)
 		return nothing
 	}
 	return t.give()

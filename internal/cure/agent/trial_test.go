@@ -99,10 +99,10 @@ func TestTrialOverTime(t *testing.T) {
 	if !tr.harmed || !tr.out {
 		t.Fatalf("%+v", tr)
 	}
-	if _, _, writes := tried(t, &tr, 60, start.Add(RetryAfter/2), half); writes != 0 {
+	if _, _, writes := tried(t, &tr, 60, start.Add(retryAfter/2), half); writes != 0 {
 		t.Error("lent again at once")
 	}
-	if _, _, writes := tried(t, &tr, 60, start.Add(2*RetryAfter), half); writes == 0 || !tr.harmed {
+	if _, _, writes := tried(t, &tr, 60, start.Add(2*retryAfter), half); writes == 0 || !tr.harmed {
 		t.Errorf("not tried again: %+v", tr)
 	}
 	tr = trial{}

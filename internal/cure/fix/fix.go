@@ -65,8 +65,8 @@ const QuestionApply = "apply this?"
 
 // The verdicts beside those of remedy and apply.
 const (
-	VerdictNothing    = "nothing to fix"
-	VerdictNotApplied = "not applied"
+	verdictNothing    = "nothing to fix"
+	verdictNotApplied = "not applied"
 )
 
 // Result is what came of it.
@@ -104,9 +104,9 @@ func (e *NoRemedy) Error() string {
 	return text
 }
 
-// ErrNobodyToAsk: a question came up, there is no terminal, and --yes was not
+// errNobodyToAsk: a question came up, there is no terminal, and --yes was not
 // given.
-var ErrNobodyToAsk = errors.New("this must be confirmed and there is no terminal to ask on: look at the plan and say --yes")
+var errNobodyToAsk = errors.New("this must be confirmed and there is no terminal to ask on: look at the plan and say --yes")
 
 // ErrObjectiveMet: the user's latency is fine as it is, whatever the counters
 // say.
@@ -135,7 +135,7 @@ func Run(ctx context.Context, env Env, o Options) (Result, error) {
 	}
 	err = r.do(ctx)
 	if r.res.ID == "" && !r.noFinding {
-		r.res.Verdict = VerdictNotApplied
+		r.res.Verdict = verdictNotApplied
 	}
 	return r.res, err
 }
@@ -200,7 +200,7 @@ func (r *run) agree(question string) (bool, error) {
 		return true, nil
 	}
 	if r.o.Ask == nil {
-		return false, ErrNobodyToAsk
+		return false, errNobodyToAsk
 	}
 	return r.o.Ask(question)
 }

@@ -55,7 +55,7 @@ func (r *run) propose(ctx context.Context) error {
 	r.res.Not = append(r.res.Not, proposal.Not...)
 	if proposal.Plan == nil {
 		if !r.res.StoppedAbove {
-			r.noFinding, r.res.Verdict = true, VerdictNothing
+			r.noFinding, r.res.Verdict = true, verdictNothing
 			return nil
 		}
 		return &NoRemedy{Target: r.o.Target.Name, Why: proposal.Why, Not: proposal.Not}

@@ -19,9 +19,9 @@ type Objective struct {
 // quantiles are the ones that can be asked for, by name.
 var quantiles = map[string]float64{"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999, "max": 1}
 
-// MaxBound is the longest bound that makes sense: the latency source itself is
+// maxBound is the longest bound that makes sense: the latency source itself is
 // ended after 30 s.
-const MaxBound = 30 * time.Second
+const maxBound = 30 * time.Second
 
 // ParseObjective reads "p99<20ms": a quantile (p50, p90, p95, p99, p99.9, max),
 // "<", a positive number and its unit (us, ms, s). Blanks around the parts are
@@ -52,7 +52,7 @@ func ParseObjective(s string) (Objective, error) {
 		switch {
 		case err != nil:
 			return wrong(fmt.Sprintf("%.30q is no number", number))
-		case bound < float64(time.Microsecond) || bound > float64(MaxBound):
+		case bound < float64(time.Microsecond) || bound > float64(maxBound):
 			return wrong("the bound is not within 1us to 30s")
 		}
 		return Objective{q, time.Duration(bound)}, nil

@@ -48,7 +48,7 @@ func FuzzParseObjective(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if o.Bound < time.Microsecond || o.Bound > MaxBound {
+		if o.Bound < time.Microsecond || o.Bound > maxBound {
 			t.Fatalf("%q: bound %v", text, o.Bound)
 		}
 		if again, err := ParseObjective(o.String()); err != nil || again.Quantile != o.Quantile || (again.Bound-o.Bound).Abs() > time.Nanosecond {

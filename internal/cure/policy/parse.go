@@ -54,7 +54,7 @@ func ParseRules(text []byte) (Rules, error) {
 	if err := d.Decode(&more); !errors.Is(err, io.EOF) {
 		return Rules{}, &ConfigError{more.Line, "only one document is wanted"}
 	}
-	r := Rules{Mode: Observe, Listen: DefaultListen, Interval: DefaultInterval, Bound: DefaultBound, Budget: DefaultBudget(), Flight: DefaultFlight()}
+	r := Rules{Mode: Observe, Listen: defaultListen, Interval: defaultInterval, Bound: DefaultBound, Budget: DefaultBudget(), Flight: DefaultFlight()}
 	if err := r.read(doc.Content[0]); err != nil {
 		return Rules{}, err
 	}
@@ -128,8 +128,8 @@ func (r *Rules) readRules(n *yaml.Node) error {
 	if n.Kind != yaml.SequenceNode {
 		return wrong(n, "rules must be a list")
 	}
-	if len(n.Content) > MaxRules {
-		return wrong(n, "%d rules, more than %d", len(n.Content), MaxRules)
+	if len(n.Content) > maxRules {
+		return wrong(n, "%d rules, more than %d", len(n.Content), maxRules)
 	}
 	for _, item := range n.Content {
 		rule := Rule{Line: item.Line, Auto: true, SLOInterval: 10 * time.Second}
@@ -288,7 +288,7 @@ func address(n *yaml.Node, to *string) error {
 	}
 	_, port, err := net.SplitHostPort(*to)
 	if number, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || number > math.MaxUint16 {
-		return wrong(n, "listen %.60q is not an address with a port, such as %s", *to, DefaultListen)
+		return wrong(n, "listen %.60q is not an address with a port, such as %s", *to, defaultListen)
 	}
 	return nil
 }

@@ -99,8 +99,8 @@ type Match struct {
 
 // Defaults of a configuration.
 const (
-	DefaultListen   = "127.0.0.1:9469"
-	DefaultInterval = time.Second
+	defaultListen   = "127.0.0.1:9469"
+	defaultInterval = time.Second
 	DefaultBound    = 0.01
 )
 
@@ -110,7 +110,7 @@ func DefaultBudget() Budget { return Budget{Containers: 10, MovesPerMinute: 2, C
 // Limits of a configuration.
 const (
 	MaxConfigBytes = 1 << 20
-	MaxRules       = 1000
+	maxRules       = 1000
 	maxText        = 4096
 	maxLabels      = 64
 )

@@ -62,7 +62,7 @@ func TestParseRules(t *testing.T) {
 		t.Error(diff)
 	}
 	got, err = ParseRules([]byte("version: 1\n"))
-	if err != nil || got.Mode != Observe || got.Listen != DefaultListen || got.Budget != DefaultBudget() || got.Bound != DefaultBound {
+	if err != nil || got.Mode != Observe || got.Listen != defaultListen || got.Budget != DefaultBudget() || got.Bound != DefaultBound {
 		t.Errorf("the least: %+v, %v", got, err)
 	}
 }
@@ -118,7 +118,7 @@ func TestParseRulesRefuses(t *testing.T) {
 		"not YAML":            {"version: 1\n\tmode: apply\n", 2, ""},
 		"alias":               {"version: 1\nrules: &x\n  - match: *x\n", 0, ""},
 		"huge":                {strings.Repeat("#", MaxConfigBytes+1), 0, "bytes, more than"},
-		"too many rules":      {"version: 1\nrules:\n" + strings.Repeat("  - {}\n", MaxRules+1), 3, "rules, more than"},
+		"too many rules":      {"version: 1\nrules:\n" + strings.Repeat("  - {}\n", maxRules+1), 3, "rules, more than"},
 	} {
 		_, err := ParseRules([]byte(c.text))
 		var wrong *ConfigError
@@ -146,7 +146,7 @@ func FuzzParseRules(f *testing.F) {
 			}
 			return
 		}
-		if len(r.Rules) > MaxRules || r.Interval < 100*time.Millisecond || r.Bound < 0 || r.Bound > 1 || r.Mode != Observe && r.Mode != Apply {
+		if len(r.Rules) > maxRules || r.Interval < 100*time.Millisecond || r.Bound < 0 || r.Bound > 1 || r.Mode != Observe && r.Mode != Apply {
 			t.Fatalf("out of bounds: %+v", r)
 		}
 		for _, rule := range r.Rules {

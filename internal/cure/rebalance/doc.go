@@ -16,7 +16,7 @@
 //
 // Two containers that exchange CPUs do so by way of free CPUs, step by step; package placement plans those steps. Only
 // where it found none do two exclusive sets overlap, during a few writes: both moves are one transaction each, committed
-// together. That is refused where one write took so long that the overlap could last longer than [MaxOverlap].
+// together. That is refused where one write took so long that the overlap could last longer than [maxOverlap].
 //
 // A container is not moved, and [Immovable] says why, if some of its threads chose their CPUs. Since Linux 6.2 the kernel
 // keeps such a choice across a change of the cpuset as far as it can, and these threads may then all end up on one CPU.

@@ -17,10 +17,10 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/numa"
 )
 
-// MostRemote is the part of a container's memory that may be on other nodes when
+// mostRemote is the part of a container's memory that may be on other nodes when
 // its cpuset.mems is narrowed: on v2 the kernel moves the rest while the writer
 // waits.
-const MostRemote = 0.01
+const mostRemote = 0.01
 
 // Pager moves the memory of processes; package pages, or a test's own.
 type Pager interface {
@@ -59,7 +59,7 @@ type Followed struct {
 
 // Follow moves the memory of a container that asked for it to the NUMA nodes of
 // its CPUs: cpuset.mems is widened to what it is and what it shall be, pages are
-// moved, and only when all of them were seen and all but MostRemote are there it
+// moved, and only when all of them were seen and all but mostRemote are there it
 // is narrowed.
 // Both writes are in the journal and end with the pin. Killed between, the memory
 // nodes are wide, and Follow may be called again.
@@ -81,7 +81,7 @@ func Follow(ctx context.Context, env Env, pager Pager, target string) (Followed,
 	if out.Remote, out.Unseen, err = movePages(ctx, env.Apply.FS, pager, plan.Set, plan.Mems.List()); err != nil {
 		return out, err
 	}
-	if out.Remote >= MostRemote || out.Unseen != nil {
+	if out.Remote >= mostRemote || out.Unseen != nil {
 		return out, nil
 	}
 	if facts, err = env.Facts(ctx); err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/unthrottle/unthrottle/placement"
 )
 
-// MaxOverlap is how long two exclusive sets may overlap, where they must.
-const MaxOverlap = 100 * time.Millisecond
+// maxOverlap is how long two exclusive sets may overlap, where they must.
+const maxOverlap = 100 * time.Millisecond
 
 // DefaultPause is how long to wait between two moves: the kernel moves threads
 // when they next run, and caches fill again.
@@ -172,7 +172,7 @@ func (r *runner) step(ctx context.Context, moves []placement.Move) error {
 	if n := len(res.Writes); n > 0 {
 		r.perWrite = max(r.perWrite, res.Took/time.Duration(n))
 	}
-	if len(moves) > 1 && res.Took > MaxOverlap {
+	if len(moves) > 1 && res.Took > maxOverlap {
 		res.Warnings = append(res.Warnings, fmt.Sprintf("exclusive sets overlapped for up to %v", res.Took.Round(time.Millisecond)))
 	}
 	for i, m := range moves {
@@ -207,9 +207,9 @@ func (r *runner) mayOverlap(facts hoststate.Facts, held []txn.InForce, writes in
 			return errors.New("no free CPU is left to step aside to, and exclusive cpusets must not overlap")
 		}
 	}
-	if could := time.Duration(2*writes) * r.perWrite; could > MaxOverlap {
+	if could := time.Duration(2*writes) * r.perWrite; could > maxOverlap {
 		return fmt.Errorf("no free CPU is left to step aside to, and an overlap could last %v, more than %v: the journal's disk is slow",
-			could.Round(time.Millisecond), MaxOverlap)
+			could.Round(time.Millisecond), maxOverlap)
 	}
 	return nil
 }

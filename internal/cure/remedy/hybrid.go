@@ -24,7 +24,7 @@ const (
 // empty: it is no hybrid.
 func pool(h txn.InForce) cpuset.CPUSet {
 	set, err := topology.ParseList(h.Parameters[paramPool])
-	if _, ok := Pinned(h); !ok || err != nil {
+	if _, ok := pinnedCPUs(h); !ok || err != nil {
 		return cpuset.New()
 	}
 	return set

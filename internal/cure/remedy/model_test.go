@@ -235,7 +235,7 @@ func (h *host) exclusive(target container.Container, pinned cpuset.CPUSet) []str
 		}
 	}
 	held, _ := now.placing(target.Group.Path)
-	lends := !SharedCPUs(held).IsEmpty()
+	lends := !sharedCPUs(held).IsEmpty()
 	for _, set := range sorted(now.Sets) {
 		pids, err := h.k.Procs(cgroup.CPUSet, set)
 		if err != nil {

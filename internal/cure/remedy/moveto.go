@@ -20,10 +20,10 @@ import (
 // placed are the CPUs that a transaction in force chose for its target, its
 // alone or not; false: it chose none.
 func placed(h txn.InForce) (cpuset.CPUSet, bool) {
-	if set, ok := Pinned(h); ok {
+	if set, ok := pinnedCPUs(h); ok {
 		return set, true
 	}
-	return Floating(h)
+	return floatingCPUs(h)
 }
 
 // Placed are the CPUs that a transaction in force chose for its target; empty:
@@ -57,7 +57,7 @@ func MoveTo(host hoststate.Facts, id string, to cpuset.CPUSet, with ...string) (
 		target.Container = container.Container{Group: cgroup.Group{Path: h.Target, CPUSetPath: h.Parameters[paramSet]}, Name: h.Name}
 	}
 	m := &mover{held: h, from: from, to: to, set: h.Parameters[paramSet], byKey: map[change.Key]int{}}
-	_, m.exclusive = Pinned(h)
+	_, m.exclusive = pinnedCPUs(h)
 	m.pool = pool(h)
 	m.gone, m.taken = from.Union(keptIdle(h)), to
 	if h.Parameters[paramIdle] != "" {

@@ -62,8 +62,8 @@ func TestMoveTo(t *testing.T) {
 			h.watch(t)
 			h.apply(must(t)(Make(h.facts(), web, Request{Kind: Pin, CPUs: 2})))
 			h.apply(must(t)(Make(h.facts(), db, Request{Kind: Pin})))
-			first, _ := Pinned(h.heldFor("/a/web"))
-			held, _ := Pinned(h.heldFor("/a/db"))
+			first, _ := pinnedCPUs(h.heldFor("/a/web"))
+			held, _ := pinnedCPUs(h.heldFor("/a/db"))
 			to := cpuset.New(6, 7)
 			if first.Equals(to) || held.Equals(to) {
 				t.Fatalf("chosen %s and %s", first, held)
@@ -73,7 +73,7 @@ func TestMoveTo(t *testing.T) {
 			if len(r.Warnings) != 1 || !strings.HasPrefix(r.Warnings[0], "the affinity of threads") {
 				t.Errorf("warnings %q", r.Warnings)
 			}
-			if now, _ := Pinned(h.heldFor("/a/web")); !now.Equals(to) {
+			if now, _ := pinnedCPUs(h.heldFor("/a/web")); !now.Equals(to) {
 				t.Errorf("the journal says %s", now)
 			}
 			if wrong := append(h.exclusive(web, to), h.exclusive(db, held)...); len(wrong) > 0 {
@@ -124,8 +124,8 @@ func TestMoveToExchange(t *testing.T) {
 		h.apply(must(t)(Make(h.facts(), web, Request{Kind: Pin, CPUs: 2})))
 		h.apply(must(t)(Make(h.facts(), db, Request{Kind: Pin, CPUs: 2})))
 		a, b := h.heldFor("/a/web"), h.heldFor("/a/db")
-		atA, _ := Pinned(a)
-		atB, _ := Pinned(b)
+		atA, _ := pinnedCPUs(a)
+		atB, _ := pinnedCPUs(b)
 		if _, err := MoveTo(h.facts(), a.ID, atB); err == nil || !strings.Contains(err.Error(), "the pin of") {
 			t.Errorf("onto another pin: %v", err)
 		}

@@ -21,16 +21,16 @@ const ViaCPUSet = "cpuset"
 // default makes the longest wait a tenth (seed 000).
 const shortPeriod = 10 * time.Millisecond
 
-// Floating are the CPUs that a transaction in force confines its target to,
+// floatingCPUs are the CPUs that a transaction in force confines its target to,
 // which others may use too; false: it is no narrow.
-func Floating(h txn.InForce) (cpuset.CPUSet, bool) {
+func floatingCPUs(h txn.InForce) (cpuset.CPUSet, bool) {
 	return chosenBy(Narrow, h)
 }
 
 // floating are the CPUs of our narrowed containers, by the path of their cpuset.
 func (f facts) floating() map[string]cpuset.CPUSet {
 	return f.bySet(func(h txn.InForce) cpuset.CPUSet {
-		set, _ := Floating(h)
+		set, _ := floatingCPUs(h)
 		return set
 	})
 }

@@ -85,7 +85,7 @@ func (f facts) uses(path string) cpuset.CPUSet {
 func (p *planner) enoughLeft(movers []string, pinned cpuset.CPUSet) error {
 	type pool struct {
 		left cpuset.CPUSet
-		need Need
+		need requirements
 		who  []string
 	}
 	moved := map[string]bool{}
@@ -111,7 +111,7 @@ func (p *planner) enoughLeft(movers []string, pinned cpuset.CPUSet) error {
 		p.plan.Moved = append(p.plan.Moved, c.Group.Path)
 	}
 	for _, at := range pools {
-		var sum Need
+		var sum requirements
 		var who []string
 		for _, part := range pools {
 			if part.left.IsSubsetOf(at.left) {

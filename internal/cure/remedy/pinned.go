@@ -7,9 +7,9 @@ import (
 	"github.com/unthrottle/unthrottle/topology"
 )
 
-// Pinned are the CPUs that a transaction in force gives to its target alone;
+// pinnedCPUs are the CPUs that a transaction in force gives to its target alone;
 // false: it is no pin.
-func Pinned(h txn.InForce) (cpuset.CPUSet, bool) {
+func pinnedCPUs(h txn.InForce) (cpuset.CPUSet, bool) {
 	return chosenBy(Pin, h)
 }
 
@@ -26,7 +26,7 @@ func chosenBy(kind Kind, h txn.InForce) (cpuset.CPUSet, bool) {
 // keptIdle are the threads that idle for a pin in force; empty: none do.
 func keptIdle(h txn.InForce) cpuset.CPUSet {
 	set, err := topology.ParseList(h.Parameters[paramIdle])
-	if _, ok := Pinned(h); !ok || err != nil {
+	if _, ok := pinnedCPUs(h); !ok || err != nil {
 		return cpuset.New()
 	}
 	return set
@@ -35,7 +35,7 @@ func keptIdle(h txn.InForce) cpuset.CPUSet {
 // Withdrawn are the CPUs that a pin in force takes from everybody else: those it
 // has alone, and the threads beside them that idle for it. Empty: it is no pin.
 func Withdrawn(h txn.InForce) cpuset.CPUSet {
-	alone, _ := Pinned(h)
+	alone, _ := pinnedCPUs(h)
 	return alone.Union(keptIdle(h))
 }
 
@@ -58,7 +58,7 @@ func (f facts) withdrawn() map[string]cpuset.CPUSet { return f.bySet(Withdrawn) 
 // pins are our pins in force: what they hold, by the path of their cpuset.
 func (f facts) pins() map[string]cpuset.CPUSet {
 	return f.bySet(func(h txn.InForce) cpuset.CPUSet {
-		set, _ := Pinned(h)
+		set, _ := pinnedCPUs(h)
 		return set
 	})
 }

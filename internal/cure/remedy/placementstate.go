@@ -57,8 +57,8 @@ func (f facts) state(reserve *cpuset.CPUSet, stays map[string]string) placement.
 			continue
 		}
 		c := placement.Container{Name: h.Target, CPUs: float64(current.Size()), Class: placement.Exclusive, Current: current, Stays: stays[h.Target],
-			Lends: !SharedCPUs(h).IsEmpty() && !f.revoked(h)}
-		if _, floats := Floating(h); floats {
+			Lends: !sharedCPUs(h).IsEmpty() && !f.revoked(h)}
+		if _, floats := floatingCPUs(h); floats {
 			c.Class = placement.Floating
 		}
 		c.FullCores, c.IdleSiblings, c.Idle = h.Parameters[paramCores] != "", h.Parameters[paramIdle] != "", keptIdle(h)

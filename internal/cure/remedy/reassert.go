@@ -43,7 +43,7 @@ func Respread(host hoststate.Facts, h txn.InForce) (placement.Move, bool) {
 	if err != nil {
 		return placement.Move{}, false
 	}
-	from, ok := Floating(h)
+	from, ok := floatingCPUs(h)
 	set, exists := f.Sets[h.Parameters[paramSet]]
 	if !ok || !exists || f.over(h) || h.Parameters[paramImmovable] != "" {
 		return placement.Move{}, false

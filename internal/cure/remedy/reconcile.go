@@ -71,8 +71,8 @@ func (f facts) over(h txn.InForce) bool {
 
 // newcomers plans to take the CPUs of a pin out of the cpusets that came later.
 func newcomers(f facts, h txn.InForce) Plan {
-	pinned, exclusive := Pinned(h)
-	_, shared := Floating(h)
+	pinned, exclusive := pinnedCPUs(h)
+	_, shared := floatingCPUs(h)
 	set := h.Parameters[paramSet]
 	secondary := h.Remedy == string(Secondary)
 	if _, exists := f.Sets[set]; !secondary && (!exclusive && !shared || !exists) {
@@ -90,7 +90,7 @@ func newcomers(f facts, h txn.InForce) Plan {
 		return p.plan
 	}
 	p.moveRestartedProcesses(h, target, set)
-	if !SharedCPUs(h).IsEmpty() {
+	if !sharedCPUs(h).IsEmpty() {
 		p.sharedWithSets = f.lastly(change.OpAddCPUs)
 	}
 	if !exclusive {

@@ -8,21 +8,21 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
 
-// Need is how many CPUs containers need.
-type Need struct {
+// requirements is how many CPUs containers need.
+type requirements struct {
 	Requested float64 // by their weights
 	Used      float64 // as measured
 	Measured  bool
 }
 
 // CPUs is the larger of the two.
-func (n Need) CPUs() float64 { return max(n.Requested, n.Used) }
+func (n requirements) CPUs() float64 { return max(n.Requested, n.Used) }
 
-func (n Need) plus(m Need) Need {
-	return Need{n.Requested + m.Requested, n.Used + m.Used, n.Measured || m.Measured}
+func (n requirements) plus(m requirements) requirements {
+	return requirements{n.Requested + m.Requested, n.Used + m.Used, n.Measured || m.Measured}
 }
 
-func (n Need) used() string {
+func (n requirements) used() string {
 	if !n.Measured {
 		return "not measured"
 	}
@@ -30,12 +30,12 @@ func (n Need) used() string {
 }
 
 // need of one container: no more than its limit lets it use.
-func (f facts) need(c hoststate.Container) Need {
+func (f facts) need(c hoststate.Container) requirements {
 	g := f.Groups[c.Group.Path]
 	if g.Idle {
-		return Need{Measured: true} // it takes what is left, and needs nothing
+		return requirements{Measured: true} // it takes what is left, and needs nothing
 	}
-	n := Need{Requested: f.request(c, g.Shares)}
+	n := requirements{Requested: f.request(c, g.Shares)}
 	if g.UsedCPUs != nil {
 		n.Used, n.Measured = *g.UsedCPUs, true
 	}

@@ -32,7 +32,7 @@ func Sharings(held []txn.InForce) []Sharing {
 	}
 	var all []Sharing
 	for _, h := range held {
-		set := SharedCPUs(h)
+		set := sharedCPUs(h)
 		if set.IsEmpty() {
 			continue
 		}
@@ -44,7 +44,7 @@ func Sharings(held []txn.InForce) []Sharing {
 			case of != "" && !live[of]:
 			case of == h.ID && other.Parameters[paramRevoked] != "":
 				l.Revoked = other.ID
-			case !got[other.Target] && !BorrowedCPUs(other).Intersection(set).IsEmpty():
+			case !got[other.Target] && !borrowedCPUs(other).Intersection(set).IsEmpty():
 				got[other.Target] = true
 				l.To = append(l.To, other.Target)
 			}
@@ -64,7 +64,7 @@ func Revoke(host hoststate.Facts, id string) (Plan, error) {
 		return Plan{}, err
 	}
 	for _, h := range f.Held {
-		alone := SharedCPUs(h)
+		alone := sharedCPUs(h)
 		if h.ID != id || alone.IsEmpty() {
 			continue
 		}

@@ -13,18 +13,18 @@ import (
 	"github.com/unthrottle/unthrottle/topology"
 )
 
-// SharedCPUs are the CPUs that a pin in force lends to secondary containers; empty:
+// sharedCPUs are the CPUs that a pin in force lends to secondary containers; empty:
 // none.
-func SharedCPUs(h txn.InForce) cpuset.CPUSet {
-	alone, ok := Pinned(h)
+func sharedCPUs(h txn.InForce) cpuset.CPUSet {
+	alone, ok := pinnedCPUs(h)
 	if !ok || h.Parameters[paramShares] == "" {
 		return cpuset.New()
 	}
 	return alone
 }
 
-// BorrowedCPUs are the CPUs that a secondary in force, or what keeps it so, was lent.
-func BorrowedCPUs(h txn.InForce) cpuset.CPUSet {
+// borrowedCPUs are the CPUs that a secondary in force, or what keeps it so, was lent.
+func borrowedCPUs(h txn.InForce) cpuset.CPUSet {
 	set, err := topology.ParseList(h.Parameters[paramBorrowed])
 	if err != nil || h.Remedy != string(Secondary) {
 		return cpuset.New()
@@ -70,7 +70,7 @@ func (p *planner) borrow(width *float64) error {
 func (p *planner) lent() (cpuset.CPUSet, []string) {
 	all, who := cpuset.New(), []string(nil)
 	for _, h := range p.f.Held {
-		set := SharedCPUs(h)
+		set := sharedCPUs(h)
 		inside := cgroup.Below(h.Target, p.target.Group.Path) || cgroup.Below(p.target.Group.Path, h.Target)
 		if set.IsEmpty() || p.f.over(h) || inside || p.f.revoked(h) {
 			continue

@@ -4,7 +4,7 @@
 // process at different moments.
 //
 // Rule: a cgroup that vanishes is passed over. Where the two hierarchies disagree about a process, they are listed again,
-// at most three times. More than [MaxGroups] cgroups are an error, because a plan for half a host could leave other
+// at most three times. More than [maxGroups] cgroups are an error, because a plan for half a host could leave other
 // processes on exclusive CPUs.
 //
 // Worked example: a container forks between the two listings. Its cpuset then holds a process that the cpu hierarchy does

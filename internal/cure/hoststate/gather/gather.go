@@ -35,7 +35,7 @@ type Options struct {
 	IRQ irq.FS
 	// Systemd tells which unit owns a cgroup; nil: no systemd.
 	Systemd Units
-	// Max bounds the cgroups read; 0: MaxGroups.
+	// Max bounds the cgroups read; 0: maxGroups.
 	Max int
 }
 
@@ -44,8 +44,8 @@ type Units interface {
 	Owns(path string) (unit string, ok bool)
 }
 
-// MaxGroups bounds how many cgroups of each hierarchy a plan rests on.
-const MaxGroups = 1 << 16
+// maxGroups bounds how many cgroups of each hierarchy a plan rests on.
+const maxGroups = 1 << 16
 
 // Host reads this host. cgroups that vanish meanwhile are passed over.
 func Host(ctx context.Context, h *cgroup.Host, containers []container.Container, o Options) (hoststate.Facts, error) {
@@ -118,7 +118,7 @@ func (g *gatherer) walk(c cgroup.Controller, visit func(path string) error) erro
 	}
 	limit, seen := g.o.Max, 0
 	if limit <= 0 {
-		limit = MaxGroups
+		limit = maxGroups
 	}
 	err := cgroup.Walk(g.fs, c, top, func(path string) error {
 		if err := g.ctx.Err(); err != nil {

@@ -40,7 +40,7 @@ func PlanReplace(env Env, parts []txn.Part) (Result, error) {
 	for _, c := range p.steps {
 		res.Writes = append(res.Writes, writeOf(c))
 	}
-	res.Verdict = VerdictPlanned
+	res.Verdict = verdictPlanned
 	return res, nil
 }
 
@@ -99,13 +99,13 @@ func (r *run) undo(ctx context.Context, begun []journal.Begin, cause error) erro
 	complete, err := r.release(ctx, ids, "undone: "+cause.Error())
 	switch {
 	case err != nil:
-		r.res.Verdict = VerdictHalf
+		r.res.Verdict = verdictHalf
 		return fmt.Errorf("%w; and its rollback failed: %w: run unthrottle restore", cause, err)
 	case !complete:
-		r.res.Verdict = VerdictHalf
+		r.res.Verdict = verdictHalf
 		return fmt.Errorf("%w; and the rollback is incomplete: run unthrottle restore", cause)
 	}
-	r.res.Verdict = VerdictUndone
+	r.res.Verdict = verdictUndone
 	return cause
 }
 
@@ -176,11 +176,11 @@ func Recover(ctx context.Context, env Env) (Result, error) {
 	r.res.Verdict = VerdictRestored
 	switch {
 	case err != nil || len(r.left) > 0:
-		r.res.Verdict = VerdictNotRestored
+		r.res.Verdict = verdictNotRestored
 	case len(r.res.Writes) == 0:
 		r.res.Verdict = VerdictNothing
 	case d != nil:
-		r.res.Verdict = VerdictPartly
+		r.res.Verdict = verdictPartly
 	}
 	return *r.res, err
 }

@@ -149,7 +149,7 @@ func TestFailedApplyLeavesNothing(t *testing.T) {
 			if count < n {
 				t.Fatal(err)
 			}
-			if r.Verdict != VerdictUndone {
+			if r.Verdict != verdictUndone {
 				t.Errorf("write %d refused: verdict %q, error %v", n, r.Verdict, err)
 			}
 			if after := fmt.Sprint(s.k.Snapshot()); after != before {

@@ -39,7 +39,7 @@ func (createdCgroup) id(change.Key) (uint64, error) { return 0, nil }
 
 func (g createdCgroup) identity(s journal.Setting, made uint64) (string, error) {
 	why, err := g.sameCgroup(s, made)
-	if why == WhyGone {
+	if why == whyGone {
 		why = ""
 	}
 	return why, err

@@ -15,7 +15,7 @@ const maxOrphans = 100
 
 // Why a setting was left in a journal that was damaged.
 const (
-	WhyNotSure = "the journal was damaged and does not say whether this was changed; check it"
+	whyNotSure = "the journal was damaged and does not say whether this was changed; check it"
 	whyOrphan  = "the journal was damaged where this change began; before our last write it was %q; check it"
 )
 

@@ -64,7 +64,7 @@ func TestADamagedLineIsTold(t *testing.T) {
 			}
 			r, err := Restore(t.Context(), s.env, Selector{})
 			var damaged *Damaged
-			if !errors.As(err, &damaged) || damaged.Lines != 1 || len(damaged.Kept) != 1 || r.Verdict != VerdictPartly {
+			if !errors.As(err, &damaged) || damaged.Lines != 1 || len(damaged.Kept) != 1 || r.Verdict != verdictPartly {
 				t.Fatalf("line %d: verdict %q, %v", line, r.Verdict, err)
 			}
 			if !slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.Contains(w, damaged.Kept[0]) }) ||
@@ -107,7 +107,7 @@ func TestDamageInWhatWasMade(t *testing.T) {
 				return nil
 			}
 			r, err := Restore(t.Context(), s.env, Selector{})
-			if !errors.As(err, new(*Damaged)) || r.Verdict != VerdictPartly && r.Verdict != VerdictNotRestored {
+			if !errors.As(err, new(*Damaged)) || r.Verdict != verdictPartly && r.Verdict != verdictNotRestored {
 				t.Errorf("line %d: verdict %q, %v", line, r.Verdict, err)
 			}
 		}
@@ -134,7 +134,7 @@ func TestGarbageForAJournal(t *testing.T) {
 			r, err = Apply(t.Context(), s.env, purpose, changes)
 			s.must(err)
 			r, err = Restore(t.Context(), s.env, Selector{IDs: []string{r.ID}})
-			if r.Verdict != VerdictPartly {
+			if r.Verdict != verdictPartly {
 				t.Errorf("by id: %q", r.Verdict)
 			}
 		}
@@ -143,7 +143,7 @@ func TestGarbageForAJournal(t *testing.T) {
 			t.Errorf("%s: warnings %q", first, r.Warnings)
 		}
 		var damaged *Damaged
-		if r, err = Restore(t.Context(), s.env, Selector{}); !errors.As(err, &damaged) || r.Verdict != VerdictPartly || damaged.Lines != 2 {
+		if r, err = Restore(t.Context(), s.env, Selector{}); !errors.As(err, &damaged) || r.Verdict != verdictPartly || damaged.Lines != 2 {
 			t.Fatalf("%s: %q, %v", first, r.Verdict, err)
 		}
 		if kept, err := os.ReadFile(damaged.Kept[0]); err != nil || !bytes.Equal(kept, garbage) {

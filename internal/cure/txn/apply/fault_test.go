@@ -100,7 +100,7 @@ func TestUndoneWhenTheJournalFailsOnce(t *testing.T) {
 		s.env.wrap = func(h journal.Handle) journal.Handle { return faulty{h, plan} }
 		purpose, changes := s.pinA()
 		r, err := Apply(t.Context(), s.env, purpose, changes)
-		if err == nil || r.Verdict != VerdictUndone {
+		if err == nil || r.Verdict != verdictUndone {
 			t.Fatalf("verdict %q, error %v", r.Verdict, err)
 		}
 		if after := fmt.Sprint(s.k.Snapshot()); after != before {

@@ -11,8 +11,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/irq"
 )
 
-// WhyNoInterrupt stands for an interrupt that ended.
-const WhyNoInterrupt = "gone: the interrupt no longer exists"
+// whyNoInterrupt stands for an interrupt that ended.
+const whyNoInterrupt = "gone: the interrupt no longer exists"
 
 // errNoIRQ: an interrupt is to be touched and there is nothing to do it with.
 var errNoIRQ = errors.New("interrupts cannot be read or set here")
@@ -34,7 +34,7 @@ func (interrupt) ignorable(_ change.Change, err error) (string, bool) {
 	case errors.Is(err, irq.ErrRefused):
 		return err.Error(), true
 	case errors.Is(err, fs.ErrNotExist):
-		return WhyNoInterrupt, true
+		return whyNoInterrupt, true
 	}
 	return "", false
 }
@@ -75,11 +75,11 @@ func (w interrupt) identity(s journal.Setting, _ uint64) (why string, err error)
 	id, err := w.id(s.Key())
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return WhyNoInterrupt, nil
+		return whyNoInterrupt, nil
 	case err != nil:
 		return "", err
 	case s.ID != 0 && s.ID != id:
-		return WhyForeign, nil
+		return whyForeign, nil
 	}
 	return "", nil
 }

@@ -105,7 +105,7 @@ func TestInterruptsOffAndBack(t *testing.T) {
 	before := maps.Clone(f.lists)
 	first, second, err := s.offTwice()
 	s.must(err)
-	if len(first.Skipped) != 1 || first.Skipped[0].File != irq.File(9) || first.Verdict != VerdictUnverified {
+	if len(first.Skipped) != 1 || first.Skipped[0].File != irq.File(9) || first.Verdict != verdictUnverified {
 		t.Errorf("a managed interrupt is noted and no failure: %+v", first)
 	}
 	want := map[string]string{irq.Default: "0-1,3-5", irq.File(4): "0-1,3-5", irq.File(5): "3", irq.File(9): "0-7", irq.File(11): "0-1,3-5"}
@@ -149,7 +149,7 @@ func TestInterruptsOfOthers(t *testing.T) {
 	for _, skip := range res.Skipped {
 		why[skip.File] = skip.Why
 	}
-	want := map[string]string{irq.File(4): WhyForeign, irq.File(5): WhyNoInterrupt, irq.File(11): WhyForeign}
+	want := map[string]string{irq.File(4): whyForeign, irq.File(5): whyNoInterrupt, irq.File(11): whyForeign}
 	if !maps.Equal(why, want) {
 		t.Errorf("skipped %v", why)
 	}

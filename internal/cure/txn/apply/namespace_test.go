@@ -26,7 +26,7 @@ func (p partProc) AllProcesses() (bool, error) { return false, p.err }
 
 // TestNothingIsMovedFromAnotherNamespace: cgroup.procs lists nobody there, which must not pass for nobody to move.
 func TestNothingIsMovedFromAnotherNamespace(t *testing.T) {
-	for want, proc := range map[error]partProc{ErrNotAllProcesses: {}, os.ErrPermission: {err: os.ErrPermission}} {
+	for want, proc := range map[error]partProc{errNotAllProcesses: {}, os.ErrPermission: {err: os.ErrPermission}} {
 		s := newScene(t, cgroup.V1)
 		proc.modelProc = modelProc{s.k}
 		before := fmt.Sprint(s.k.Snapshot())
@@ -51,7 +51,7 @@ func TestNothingIsMovedFromAnotherNamespace(t *testing.T) {
 		s.apply(s.pinAlone())
 		s.env.Proc = proc
 		r, err := Restore(t.Context(), s.env, Selector{})
-		if !errors.As(err, new(*NotRestored)) || r.Verdict != VerdictNotRestored || !strings.Contains(fmt.Sprint(r.Skipped), want.Error()) {
+		if !errors.As(err, new(*NotRestored)) || r.Verdict != verdictNotRestored || !strings.Contains(fmt.Sprint(r.Skipped), want.Error()) {
 			t.Errorf("%q, skipped %v, %v", r.Verdict, r.Skipped, err)
 		}
 		s.env.Proc = notSplit

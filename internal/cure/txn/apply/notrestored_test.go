@@ -28,7 +28,7 @@ func TestABurstOfOthersHoldsUpNobodyElse(t *testing.T) {
 
 		r, err := Restore(t.Context(), s.env, Selector{})
 		var not *NotRestored
-		if !errors.As(err, &not) || len(not.Left) != 1 || not.Left[0].Path != "/pods/a" || r.Verdict != VerdictNotRestored {
+		if !errors.As(err, &not) || len(not.Left) != 1 || not.Left[0].Path != "/pods/a" || r.Verdict != verdictNotRestored {
 			t.Fatalf("%q, %v", r.Verdict, err)
 		}
 		if why := whys(r)["/pods/a "+quota]; !strings.Contains(why, "burst 300ms is above the quota 200ms") || !strings.Contains(why, "run unthrottle restore") {
@@ -43,7 +43,7 @@ func TestABurstOfOthersHoldsUpNobodyElse(t *testing.T) {
 			t.Errorf("in force: %+v", open)
 		}
 		s.apply(txn.Purpose{Target: txn.Target{Path: "/pods/c"}}, []change.Change{cpus("/pods/c", "0-3")})
-		if again, err := Recover(t.Context(), s.env); err != nil || again.Verdict != VerdictNotRestored {
+		if again, err := Recover(t.Context(), s.env); err != nil || again.Verdict != verdictNotRestored {
 			t.Errorf("recovered: %q, %v", again.Verdict, err)
 		}
 		s.must(s.k.Write(cgroup.CPU, "/pods/a", burst, "50000"))
@@ -64,7 +64,7 @@ func TestTheThirdKeepsTheSecond(t *testing.T) {
 		restore := func(id string) (Result, error) { return Restore(t.Context(), s.env, Selector{IDs: []string{id}}) }
 		r, err := restore(ids[1])
 		var not *NotRestored
-		if !errors.As(err, &not) || !strings.Contains(err.Error(), "take that back first, by unthrottle restore "+ids[2]+";") || r.Verdict != VerdictNotRestored {
+		if !errors.As(err, &not) || !strings.Contains(err.Error(), "take that back first, by unthrottle restore "+ids[2]+";") || r.Verdict != verdictNotRestored {
 			t.Errorf("%+v, %v", r, err)
 		}
 		if got := s.read(cgroup.CPUSet, "/pods/b", cgroup.FileCPUs); got != "6" {

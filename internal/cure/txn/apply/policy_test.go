@@ -152,7 +152,7 @@ func TestRealtimeThreadsComeAndGo(t *testing.T) {
 	}
 	r, err := Restore(t.Context(), s.env, Selector{})
 	s.must(err)
-	if len(r.Skipped) != 1 || r.Skipped[0].File != schedpolicy.File(15) || r.Skipped[0].Why != WhyForeign {
+	if len(r.Skipped) != 1 || r.Skipped[0].File != schedpolicy.File(15) || r.Skipped[0].Why != whyForeign {
 		t.Errorf("skipped %+v", r.Skipped)
 	}
 	if f.policies[12].Class != "other" || !f.policies[14].Same(schedpolicy.Realtime) || f.policies[15].Priority != 7 || f.policies[10] != schedpolicy.Other {

@@ -15,8 +15,8 @@ import (
 	"github.com/unthrottle/unthrottle/topology"
 )
 
-// MaxChanges bounds one transaction.
-const MaxChanges = 10_000
+// maxChanges bounds one transaction.
+const maxChanges = 10_000
 
 // Stale says that a value is not what it was when the change was planned.
 type Stale struct {
@@ -71,15 +71,15 @@ func (w world) prepare(ctx context.Context, s *journal.State, parts []txn.Part) 
 
 // preparePart resolves the changes of one part, and what it inherits.
 func (w world) preparePart(ctx context.Context, s *journal.State, part txn.Part, replaced []string, merged *merge) ([]journal.Hold, error) {
-	if len(part.Changes) > MaxChanges {
-		return nil, fmt.Errorf("%d changes in one transaction; at most %d", len(part.Changes), MaxChanges)
+	if len(part.Changes) > maxChanges {
+		return nil, fmt.Errorf("%d changes in one transaction; at most %d", len(part.Changes), maxChanges)
 	}
 	all, err := policy{inCgroup{w}}.withThreads(w.withFiles(part.Changes))
 	if err != nil {
 		return nil, err
 	}
-	if len(all) > MaxChanges {
-		return nil, fmt.Errorf("%d changes in one transaction; at most %d", len(all), MaxChanges)
+	if len(all) > maxChanges {
+		return nil, fmt.Errorf("%d changes in one transaction; at most %d", len(all), maxChanges)
 	}
 	if all, err = w.normalise(all); err != nil {
 		return nil, err

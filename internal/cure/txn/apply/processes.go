@@ -23,8 +23,8 @@ const (
 	shortPause    = 10 * time.Millisecond
 )
 
-// ErrNotAllProcesses: cgroup.procs does not list everybody here.
-var ErrNotAllProcesses = errors.New("this PID namespace does not show all processes; run in the host's (hostPID: true)")
+// errNotAllProcesses: cgroup.procs does not list everybody here.
+var errNotAllProcesses = errors.New("this PID namespace does not show all processes; run in the host's (hostPID: true)")
 
 // processes are those of a cgroup that move to another one.
 type processes struct{ inCgroup }
@@ -59,7 +59,7 @@ func (processes) read(_ context.Context, k change.Key) (string, error) { return 
 
 func (w processes) identity(s journal.Setting, _ uint64) (string, error) {
 	why, err := w.sameCgroup(s, s.ID)
-	if why == WhyGone {
+	if why == whyGone {
 		why = ""
 	}
 	return why, err
@@ -143,7 +143,7 @@ func (w processes) seesAll(c change.Change) error {
 	}
 	all, err := w.Proc.AllProcesses()
 	if err == nil && !all {
-		err = ErrNotAllProcesses
+		err = errNotAllProcesses
 	}
 	if err != nil {
 		return fmt.Errorf("cgroup %q: its processes cannot be moved to %q: %w", c.From, c.To, err)

@@ -76,7 +76,7 @@ func (p *player) draw() (txn.Purpose, []change.Change) {
 func (p *player) apply() {
 	purpose, changes := p.draw()
 	r, err := Apply(context.Background(), p.env, purpose, changes)
-	if err != nil && r.ID != "" && r.Verdict != VerdictUndone {
+	if err != nil && r.ID != "" && r.Verdict != verdictUndone {
 		p.rt.Fatalf("%v, verdict %q", err, r.Verdict)
 	}
 }

@@ -64,7 +64,7 @@ func Replace(ctx context.Context, env Env, parts []txn.Part) (Result, error) {
 		err = r.undo(ctx, begun, err)
 		return *r.res, err
 	}
-	r.res.Verdict = VerdictUnverified
+	r.res.Verdict = verdictUnverified
 	r.inheritOutcomes(begun, outcomes)
 	return *r.res, nil
 }

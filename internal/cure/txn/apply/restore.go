@@ -22,12 +22,12 @@ const (
 	// WhyNotCleared: kernels before 7.0 take no empty list while processes are inside (validate_change, ENOSPC).
 	WhyNotCleared = "this kernel refuses an empty list while processes are inside; it got all that its parent has, " +
 		"which is the same"
-	WhyInUse     = "children have their own CPU or memory-node sets now; the controller stays enabled"
-	WhyGone      = "gone: the cgroup no longer exists"
-	WhyRecreated = "another cgroup has this path now"
-	WhyReboot    = "the machine was restarted; cgroup settings and runtime properties did not survive that"
-	WhyForeign   = "another program changed it since"
-	WhyUnknown   = "this version does not know this kind of setting"
+	whyInUse     = "children have their own CPU or memory-node sets now; the controller stays enabled"
+	whyGone      = "gone: the cgroup no longer exists"
+	whyRecreated = "another cgroup has this path now"
+	whyReboot    = "the machine was restarted; cgroup settings and runtime properties did not survive that"
+	whyForeign   = "another program changed it since"
+	whyUnknown   = "this version does not know this kind of setting"
 	// whyTogether: those that stay in force would leave nothing of the value that they held before.
 	whyTogether = "other transactions in force would leave it empty (%v): first run unthrottle restore %s"
 	// whyImpossible: others wrote what does not go with the original value.
@@ -65,7 +65,7 @@ func (e *NotRestored) Error() string {
 //
 // Where something was refused, *NotRestored is returned beside the Result.
 //
-// If lines of the journal were damaged and nobody was told yet, the verdict is at best VerdictPartly, and unless sel
+// If lines of the journal were damaged and nobody was told yet, the verdict is at best verdictPartly, and unless sel
 // names transactions by id, *Damaged is returned beside the Result, once.
 func Restore(ctx context.Context, env Env, sel Selector) (Result, error) {
 	r, err := start(ctx, env)
@@ -90,11 +90,11 @@ func Restore(ctx context.Context, env Env, sel Selector) (Result, error) {
 	}
 	switch {
 	case err != nil:
-		r.res.Verdict = VerdictNotRestored
+		r.res.Verdict = verdictNotRestored
 	case d == nil && len(ids) == 0:
 		r.res.Verdict = VerdictNothing
 	case len(r.res.Skipped) > 0:
-		r.res.Verdict = VerdictPartly
+		r.res.Verdict = verdictPartly
 	default:
 		r.res.Verdict = VerdictRestored
 	}

@@ -56,7 +56,7 @@ func TestPlanIsWhatApplyDoes(t *testing.T) {
 			t.Error("planning made a state directory")
 		}
 		done := s.apply(purpose, changes)
-		if plan.Verdict != VerdictPlanned || done.Verdict != VerdictUnverified {
+		if plan.Verdict != verdictPlanned || done.Verdict != verdictUnverified {
 			t.Errorf("verdicts %q, %q", plan.Verdict, done.Verdict)
 		}
 		for i := range plan.Writes {
@@ -84,7 +84,7 @@ func TestForeignValuesAreLeft(t *testing.T) {
 		}
 		r, err := Restore(t.Context(), s.env, Selector{})
 		s.must(err)
-		if diff := cmp.Diff(map[string]string{"/pods/b cpuset.cpus": WhyForeign}, whys(r)); diff != "" || r.Verdict != VerdictPartly {
+		if diff := cmp.Diff(map[string]string{"/pods/b cpuset.cpus": whyForeign}, whys(r)); diff != "" || r.Verdict != verdictPartly {
 			t.Errorf("verdict %q\n%s", r.Verdict, diff)
 		}
 		for path, want := range map[string]string{"/pods/a": "0-7", "/pods/b": "0-1", "/pods/c": "0-7"} {
@@ -139,7 +139,7 @@ func TestGoneRecreatedRebooted(t *testing.T) {
 		r, err := Restore(t.Context(), s.env, Selector{})
 		s.must(err)
 		got := whys(r)
-		if got["/pods/a cpuset.cpus"] != WhyGone || got["/pods/b cpuset.cpus"] != WhyRecreated {
+		if got["/pods/a cpuset.cpus"] != whyGone || got["/pods/b cpuset.cpus"] != whyRecreated {
 			t.Errorf("got %v", got)
 		}
 		if now := s.read(cgroup.CPUSet, "/pods/b", cgroup.FileCPUs); now != "0-5" {
@@ -154,7 +154,7 @@ func TestGoneRecreatedRebooted(t *testing.T) {
 		s.env.BootID = "boot-2"
 		r, err = Restore(t.Context(), s.env, Selector{})
 		s.must(err)
-		if len(r.Writes) != 0 || fmt.Sprint(s.k.Snapshot()) != before || len(r.Skipped) == 0 || r.Skipped[0].Why != WhyReboot {
+		if len(r.Writes) != 0 || fmt.Sprint(s.k.Snapshot()) != before || len(r.Skipped) == 0 || r.Skipped[0].Why != whyReboot {
 			t.Errorf("after a reboot: %+v", r)
 		}
 		past, err := History(s.env, 1)
@@ -363,7 +363,7 @@ func TestNotInForce(t *testing.T) {
 	before := s.k.Snapshot()
 	var not *NotInForce
 	r, err := Apply(t.Context(), s.env, txn.Purpose{}, []change.Change{cpus("/pods/a", "6-7")})
-	if !errors.As(err, &not) || r.Verdict != VerdictUndone {
+	if !errors.As(err, &not) || r.Verdict != verdictUndone {
 		t.Errorf("got %v, %q", err, r.Verdict)
 	}
 	s.must(s.everythingBack(before))

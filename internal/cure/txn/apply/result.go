@@ -12,14 +12,14 @@ import (
 
 // Verdicts of Plan, Apply and Restore; Record adds the callers' own.
 const (
-	VerdictPlanned     = "planned"            // dry run
-	VerdictUnverified  = "unverified"         // written, effect not proven
-	VerdictUndone      = "undone"             // failed and taken back
-	VerdictHalf        = "half applied"       // failed, and taking back failed too: run restore
+	verdictPlanned     = "planned"            // dry run
+	verdictUnverified  = "unverified"         // written, effect not proven
+	verdictUndone      = "undone"             // failed and taken back
+	verdictHalf        = "half applied"       // failed, and taking back failed too: run restore
 	VerdictNothing     = "nothing to do"      // every value was there already, or nothing was in force
 	VerdictRestored    = "restored"           // all put back
-	VerdictPartly      = "partly restored"    // what is in Skipped needed no care or is somebody else's by now
-	VerdictNotRestored = "not restored"       // something was refused and stays in force; Skipped says what and why
+	verdictPartly      = "partly restored"    // what is in Skipped needed no care or is somebody else's by now
+	verdictNotRestored = "not restored"       // something was refused and stays in force; Skipped says what and why
 	verdictInterrupted = "interrupted"        // Status: the writer died while applying
 	verdictReleasing   = "restore unfinished" // Status: the writer died while restoring
 )

@@ -36,8 +36,8 @@ func (r *run) writeBack(ctx context.Context, b *rollbackPlan) error {
 		case c.Kind == change.KindSched && errors.Is(err, fs.ErrNotExist):
 			// The thread ended: nothing is left of it.
 		case errors.Is(err, cgroup.ErrNoCgroup):
-			b.noteSkipped(owners, c, WhyGone)
-			r.skip(c.Path, c.File, WhyGone)
+			b.noteSkipped(owners, c, whyGone)
+			r.skip(c.Path, c.File, whyGone)
 		default:
 			r.keepInForce(b, c, err.Error())
 		}

@@ -38,7 +38,7 @@ func (r *run) planRollback(ctx context.Context, ids []string) (*rollbackPlan, er
 		}
 		v := r.planRestore(ctx, s, removedCgroups)
 		for _, id := range owners[s] {
-			if v.why == WhyReboot {
+			if v.why == whyReboot {
 				b.reboot[id] = true
 			}
 			if v.keepOpen {
@@ -122,9 +122,9 @@ func (r *run) planRestore(ctx context.Context, s journal.Setting, removedCgroups
 	k, kind := s.Key(), r.kind(s.Kind)
 	switch {
 	case !s.Kind.Known():
-		return settingAction{why: WhyUnknown, keepOpen: true}
+		return settingAction{why: whyUnknown, keepOpen: true}
 	case s.Boot != r.BootID:
-		return leaveAlone(WhyReboot)
+		return leaveAlone(whyReboot)
 	case s.Kind != change.KindTask && r.within(k, removedCgroups):
 		return settingAction{}
 	}
@@ -148,7 +148,7 @@ func (r *run) planRestore(ctx context.Context, s journal.Setting, removedCgroups
 	held, original, base, ok := r.j.State().Holders(s)
 	if !ok {
 		// Held only by transactions that lost it to somebody else.
-		return leaveAlone(WhyForeign)
+		return leaveAlone(whyForeign)
 	}
 	named := kind.traits().valued && (s.Kind != change.KindFile || s.ID != 0)
 	switch {
@@ -164,7 +164,7 @@ func (r *run) planRestore(ctx context.Context, s journal.Setting, removedCgroups
 	current, err := r.read(ctx, k)
 	switch {
 	case errors.Is(err, cgroup.ErrNoCgroup), errors.Is(err, fs.ErrNotExist):
-		return leaveAlone(WhyGone)
+		return leaveAlone(whyGone)
 	case err != nil:
 		return retryLater(err)
 	}
@@ -179,7 +179,7 @@ func (r *run) planRestore(ctx context.Context, s journal.Setting, removedCgroups
 		return settingAction{}
 	case wrote && last.Ours(k.File, current):
 	case !named || !r.damaged() || !r.isFoldOfHolders(s, current, original, base, held):
-		return leaveAlone(WhyForeign)
+		return leaveAlone(whyForeign)
 	}
 	c := change.Change{Kind: s.Kind, Op: change.OpSet, Controller: s.Controller, Path: k.Path, File: k.File, Unit: k.Unit,
 		From: current, To: want}
@@ -189,7 +189,7 @@ func (r *run) planRestore(ctx context.Context, s journal.Setting, removedCgroups
 	if used, err := kind.usedByOthers(r.j.State(), s); err != nil {
 		return retryLater(err)
 	} else if used {
-		return leaveAlone(WhyInUse)
+		return leaveAlone(whyInUse)
 	}
 	return settingAction{change: &c}
 }
@@ -216,7 +216,7 @@ func (r *run) unknownOwner(ctx context.Context, s journal.Setting, original stri
 		s.Kind != change.KindTask && current == original:
 		return settingAction{}
 	}
-	return leaveAlone(WhyNotSure)
+	return leaveAlone(whyNotSure)
 }
 
 // inCreatedCgroup tells whether a setting lies in a cgroup that a transaction not yet closed made: there was no value before.

@@ -93,11 +93,11 @@ func (s inCgroup) sameCgroup(of journal.Setting, known uint64) (why string, err 
 	id, err := s.FS.ID(of.Controller, string(of.Path))
 	switch {
 	case errors.Is(err, cgroup.ErrNoCgroup):
-		return WhyGone, nil
+		return whyGone, nil
 	case err != nil:
 		return "", err
 	case known != 0 && known != id:
-		return WhyRecreated, nil
+		return whyRecreated, nil
 	}
 	return "", nil
 }

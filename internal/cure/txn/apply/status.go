@@ -51,7 +51,7 @@ func History(env Env, limit int) ([]txn.Past, error) {
 
 func inForce(t *journal.Txn) txn.InForce {
 	f := txn.InForce{ID: t.Begin.Txn, Target: string(t.Target), Name: t.Name, Remedy: t.Remedy, Since: t.Time, By: t.By,
-		Verdict: VerdictUnverified, Parameters: t.Parameters}
+		Verdict: verdictUnverified, Parameters: t.Parameters}
 	var e txn.Expected
 	if len(t.Expected) > 0 && json.Unmarshal(t.Expected, &e) == nil {
 		f.Expected = &e

@@ -77,13 +77,13 @@ func TestSystemdUnitGoneOrManagerGone(t *testing.T) {
 	s.apply(txn.Purpose{}, []change.Change{propertyOf("CPUQuotaPerSecUSec", "infinity", change.OpSet)})
 	s.env.Systemd = nil
 	r, err := Restore(t.Context(), s.env, Selector{})
-	if open, _ := Status(s.env); len(open) != 1 || r.Verdict != VerdictNotRestored || !errors.As(err, new(*NotRestored)) {
+	if open, _ := Status(s.env); len(open) != 1 || r.Verdict != verdictNotRestored || !errors.As(err, new(*NotRestored)) {
 		t.Errorf("without a manager the transaction must stay open: %q, %v, %v", r.Verdict, open, err)
 	}
 	u.gone, s.env.Systemd = true, u
 	r, err = Restore(t.Context(), s.env, Selector{})
 	s.must(err)
-	if open, _ := Status(s.env); len(open) != 0 || len(r.Skipped) != 1 || r.Skipped[0].Why != WhyGone {
+	if open, _ := Status(s.env); len(open) != 0 || len(r.Skipped) != 1 || r.Skipped[0].Why != whyGone {
 		t.Errorf("the unit is gone: %+v, %v", r, open)
 	}
 }

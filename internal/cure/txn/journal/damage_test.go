@@ -170,7 +170,7 @@ func TestKeepingIsBounded(t *testing.T) {
 	dir := t.TempDir()
 	now := time.Unix(1e9, 0)
 	clock := func() time.Time { now = now.Add(time.Second); return now }
-	for i := range MaxKept {
+	for i := range maxKept {
 		put(t, dir, fmt.Appendf(nil, "garbage %d\n", i))
 		open(t, dir, Options{Now: clock}).Close()
 	}
@@ -193,7 +193,7 @@ func TestKeepingIsBounded(t *testing.T) {
 		t.Errorf("%v, %d damaged: %.100q", s, s.Damaged, data)
 	}
 	kept, _ := KeptFiles(dir)
-	if len(kept) != MaxKept {
+	if len(kept) != maxKept {
 		t.Errorf("%d kept", len(kept))
 	}
 	if err := os.Remove(kept[0]); err != nil {

@@ -180,8 +180,8 @@ func encode(r Record) ([]byte, error) {
 	out = append(out, `","rec":`...)
 	out = append(out, rec...)
 	out = append(out, "}\n"...)
-	if len(out) > MaxLineBytes {
-		return nil, fmt.Errorf("a journal entry of %d bytes is longer than %d", len(out), MaxLineBytes)
+	if len(out) > maxLineBytes {
+		return nil, fmt.Errorf("a journal entry of %d bytes is longer than %d", len(out), maxLineBytes)
 	}
 	return out, nil
 }

@@ -119,7 +119,7 @@ func (a *agent) fix(ctx context.Context, f finding, held []txn.InForce) error {
 		}
 		wish.Request.Interrupts = &found
 	}
-	// Nobody can be asked, and what is unverified is not kept, but for a secondary:
+	// There is no user to ask, and an unverified remedy is not kept, except a secondary:
 	// its rule wants it whatever it brings, unless its slo gets worse. What it is
 	// lent, where there is no slo to judge it by, comes with upkeep and on trial.
 	second := secondary(f.rule)

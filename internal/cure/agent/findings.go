@@ -152,7 +152,7 @@ func (c *chooser) budgeted(found []finding, inForce int, now time.Time) []findin
 }
 
 // hindrance says why the rules do not let anything be done; "": they do. What a
-// secondary takes nobody else wants, so that it needs no slo: what lending costs
+// a secondary uses only idle CPUs, so that it needs no slo: what lending costs
 // an owner is found out by trial.
 func (c *chooser) hindrance(rule *policy.Rule) string {
 	switch {

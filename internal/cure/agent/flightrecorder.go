@@ -136,7 +136,7 @@ func (r *recorder) flush(ctx context.Context) error {
 	}
 }
 
-// round learns the containers' names and picks who is recorded next, if anybody.
+// round learns the containers' names and picks the container to record next, if there is one.
 func (r *recorder) round(s observe.Snapshot) {
 	names := make(map[uint64]flightrecorder.Identity, len(s.Observations))
 	var worst dueRecording
@@ -165,7 +165,7 @@ func (r *recorder) round(s observe.Snapshot) {
 	}
 }
 
-// record records what stands still, container by container.
+// record records the stopped containers, one after the other.
 func (r *recorder) record(ctx context.Context) error {
 	for {
 		select {

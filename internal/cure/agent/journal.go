@@ -24,8 +24,8 @@ type journalFigures struct {
 	mu      sync.Mutex
 	inForce map[string]int
 	changes map[[2]string]int // by remedy and verdict
-	// By remedy and figure: how often it was foretold and measured, and how
-	// often it came as foretold.
+	// By remedy and figure: how often it was forecast and measured, and how
+	// often it came as forecast.
 	measured, within map[[2]string]int
 	drift            int
 }

@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// maxReasserts is how often a container's CPUs are set again after somebody
-	// else changed them; then we yield.
+	// maxReasserts is how often the agent rewrites a container's CPUs after another program
+	// overwrote them. Then it gives up.
 	maxReasserts = 3
-	// conflictMemory is how long a fight counts.
+	// conflictMemory is how long a conflict counts.
 	conflictMemory = time.Hour
 	// persistSpread is how many looks in a row a narrowed container must be
 	// worth moving: load comes and goes.
@@ -140,7 +140,7 @@ func (p *placer) spread(facts hoststate.Facts) []placement.Move {
 }
 
 // reassert sets again what others changed of our containers' CPUs. After maxReasserts
-// times it yields: two that write the same files for ever help nobody. It tells
+// times it gives up: two programs that overwrite each other for ever help no container. It tells
 // whether anything was written.
 func (a *agent) reassert(ctx context.Context, facts hoststate.Facts, now time.Time) bool {
 	p := &a.placer

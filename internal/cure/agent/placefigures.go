@@ -45,7 +45,7 @@ func (f *placeFigures) set(s placement.State, score placement.Score, gaveUp int)
 	f.judged, f.score, f.classes, f.gaveUp = true, score, classes, gaveUp
 }
 
-// none: nobody has CPUs by us, so that there is nothing to judge.
+// none: no container has CPUs by us, so that there is nothing to judge.
 func (f *placeFigures) none() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -41,7 +41,7 @@ type lender struct {
 }
 
 // lending takes a round in: what owners used with their CPUs lent and without.
-// Where lending costs an owner something the CPUs are taken back.
+// Where sharing costs an owner something, the CPUs are revoked.
 func (a *agent) lending(ctx context.Context, round []observe.Observation, now time.Time) {
 	held, err := a.held()
 	if err != nil {
@@ -129,7 +129,7 @@ func (a *agent) tried(lend remedy.Sharing, t *trial) {
 	log.Warn("sharing its CPUs slows it: they stay revoked from the secondaries", "again_in", retryAfter)
 }
 
-// lend does what a trial wants, and tells whether the CPUs are taken back then.
+// lend does what a trial wants, and reports whether the CPUs are revoked then.
 func (a *agent) lend(ctx context.Context, lend remedy.Sharing, want order) (out bool) {
 	out = lend.Revoked != ""
 	log := a.Log.With("owner", boundedPath(lend.Target), "cpus", lend.CPUs.String())
@@ -173,7 +173,7 @@ func (a *agent) revoke(ctx context.Context, lend remedy.Sharing) error {
 		return err
 	}
 	if len(plan.Changes) == 0 {
-		return nil // nobody has it by now; the next round sees that
+		return nil // no secondary has them any more; the next round sees that
 	}
 	done, err := apply.Apply(ctx, a.Env, plan.Purpose(), plan.Changes)
 	for _, text := range done.Warnings {

@@ -51,7 +51,7 @@ type Options struct {
 	// interrupted writer left is put back.
 	DryRun bool
 	// Ask is asked before writing and before keeping what is unverified; nil:
-	// nobody can be asked, and Yes stands for the answer.
+	// there is no user to ask, and Yes stands for the answer.
 	Ask func(question string) (bool, error)
 	Yes bool
 	// Shown gets the proposal and the exact writes before anything is asked.
@@ -214,7 +214,7 @@ func (r *run) decide(ctx context.Context) error {
 	}
 	r.res.Verdict = j.Verdict
 	if r.o.Plain {
-		// Whoever lends CPUs did not ask for this, and must not pay for it.
+		// The owners of shared CPUs did not ask for this, and must not pay for it.
 		if len(r.plan.Lenders) > 0 && (j.Verdict == verdict.Worse || len(j.Harmed) > 0) {
 			return r.undo(ctx, fmt.Sprintf("who lends it CPUs got worse: %.400q (%s)", j.Harmed, j.Why))
 		}

@@ -18,7 +18,7 @@ import (
 )
 
 // propose looks at all containers, so that the neighbours' figures from before
-// are there whoever it turns out to be, and plans.
+// are there for every possible neighbour, and plans.
 func (r *run) propose(ctx context.Context) error {
 	r.say("looking at %s for %v", text.Sanitize(r.o.Target.Name, 128), r.o.Window)
 	seen, err := r.env.Observe(ctx, r.o.All, r.o.Window)

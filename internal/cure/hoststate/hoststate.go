@@ -27,10 +27,10 @@ type Facts struct {
 	Sets   map[string]Set
 	// Containers are the leaf cgroups that people have a name for.
 	Containers []Container
-	// Held are the transactions of ours that are in force.
+	// Held are our transactions in force.
 	Held []txn.InForce
-	// Drift is where values are no longer ours (apply.Drift); of it the cgroups
-	// that are gone, or others by now under the same path, count here.
+	// Drift is where values are no longer ours (apply.Drift); only cgroups
+	// that are gone, or whose path another cgroup has now, count here.
 	Drift []txn.DriftItem
 	// Claims are CPUs that others gave out or took, beside what Sets tell.
 	Claims []Claim
@@ -109,7 +109,7 @@ type Container struct {
 	OwnSet bool
 }
 
-// Claim is a set of CPUs that somebody else gives out.
+// Claim is a set of CPUs that another program gives out or uses.
 type Claim struct {
 	CPUs cpuset.CPUSet
 	// By says who, for people: "kubelet static policy".

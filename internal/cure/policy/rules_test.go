@@ -208,7 +208,7 @@ func TestUntrusted(t *testing.T) {
 		"in a sticky folder":   {[]fs.FileInfo{good, file{mode: 0o777 | fs.ModeDir | fs.ModeSticky}}, ""},
 		"nothing":              {nil, "not looked at"},
 		"another's":            {[]fs.FileInfo{file{mode: 0o600, uid: 1000}}, "belongs to user 1000"},
-		"everybody's":          {[]fs.FileInfo{file{mode: 0o666}}, "everybody"},
+		"everybody's":          {[]fs.FileInfo{file{mode: 0o666}}, "every user"},
 		"a group's":            {[]fs.FileInfo{file{mode: 0o664, gid: 50}}, "group 50"},
 		"a link":               {[]fs.FileInfo{file{mode: 0o777 | fs.ModeSymlink}}, "symbolic link"},
 		"a pipe":               {[]fs.FileInfo{file{mode: 0o600 | fs.ModeNamedPipe}}, "not a regular file"},

@@ -21,11 +21,11 @@ type chosen struct {
 	why       string
 }
 
-// withdrawn is what everybody else loses.
+// withdrawn are the CPUs that all others lose.
 func (c chosen) withdrawn() cpuset.CPUSet { return c.own.Union(c.idle) }
 
-// choose picks n CPUs for the target alone, out of what it may use and nobody
-// else claims.
+// choose picks n exclusive CPUs for the target, among those that it may use and that
+// no other claims.
 func (p *planner) choose(targetCpuset targetCpuset, n int) (chosen, error) {
 	state, taken := p.around(targetCpuset)
 	placed, err := placement.PlaceBeside(state, p.spare(state, taken), placement.Container{Name: p.target.Group.Path, CPUs: float64(n),

@@ -16,7 +16,7 @@ import (
 
 // Classes of pin.
 const (
-	ClassExclusive = "exclusive" // the limit rounded up, nobody else there
+	ClassExclusive = "exclusive" // the limit rounded up, exclusive
 	ClassHybrid    = "hybrid"    // the whole part of the limit, and the shared pool for the fraction
 )
 
@@ -31,7 +31,7 @@ func pool(h txn.InForce) cpuset.CPUSet {
 }
 
 // hybrid plans the whole part of a limit as exclusive CPUs and the fraction out
-// of the pool that everybody shares, guaranteed there by weight.
+// of the shared pool, guaranteed there by weight.
 func (p *planner) hybrid() error {
 	limit, limited, _ := cgroup.Effective(p.levels())
 	own := int(math.Floor(limit + epsilon))

@@ -41,7 +41,7 @@ func (p *planner) interruptsOff() error {
 }
 
 // interruptOff keeps one interrupt, which has these CPUs, off those taken. One that has no other gets the rest: all that
-// nobody has alone.
+// is not exclusive.
 func (p *planner) interruptOff(file, from string, has, taken, rest cpuset.CPUSet) {
 	c := change.Change{Kind: change.KindIRQ, Path: "/", File: file, From: from, Op: change.OpRemoveCPUs, To: taken.String(),
 		Why: "off the exclusive CPUs of " + p.target.Name}

@@ -35,8 +35,8 @@ func Placed(h txn.InForce) cpuset.CPUSet {
 
 // MoveTo plans to give a container other CPUs than those it has by a pin or
 // narrow of ours in force, as many or not: a plan that takes the transaction's
-// place (Plan.Replaces). Whoever the old CPUs were taken from gets them back,
-// and loses the new ones. with are the transactions that change places with it
+// place (Plan.Replaces). The cpusets that lost the old CPUs get them back,
+// and lose the new ones. with are the transactions that change places with it
 // in the same moment; their CPUs count as free.
 func MoveTo(host hoststate.Facts, id string, to cpuset.CPUSet, with ...string) (Plan, error) {
 	f, err := decode(host)
@@ -95,7 +95,7 @@ func MoveTo(host hoststate.Facts, id string, to cpuset.CPUSet, with ...string) (
 	return m.plan, nil
 }
 
-// gaveBack are the facts as if the CPUs of a pin were everybody's again.
+// gaveBack are the facts as if the CPUs of a pin were shared again.
 func (f facts) gaveBack(h txn.InForce, from cpuset.CPUSet) facts {
 	lost := map[string]bool{}
 	for _, t := range f.Held {
@@ -135,7 +135,7 @@ type mover struct {
 	set       string
 	exclusive bool
 	pool      cpuset.CPUSet // of a hybrid
-	// What everybody else gets back and loses: from and to, with the threads
+	// CPUs that all others get back and lose: from and to, with the threads
 	// that idle for it.
 	gone, taken cpuset.CPUSet
 	byKey       map[change.Key]int
@@ -213,7 +213,7 @@ func (m *mover) sharedWith() cpuset.CPUSet {
 	return m.pool.Union(m.gone).Difference(m.taken).Difference(m.othersPins())
 }
 
-// othersPins are the CPUs that others have alone by now, or that idle for them.
+// othersPins are the exclusive CPUs of others, with the threads that idle for them.
 func (m *mover) othersPins() cpuset.CPUSet {
 	all := cpuset.New()
 	for set, alone := range m.f.withdrawn() {

@@ -42,7 +42,7 @@ func (p *planner) takeOut(path string, pinned cpuset.CPUSet, why string) {
 // movers are the cpusets to be shrunk; of those outside the scope the topmost. On v1
 // every set names its CPUs, so each is written. On v2 a set has no more than
 // its parent, so that the topmost ones are enough. Sets that another pin of ours
-// confines, or took these CPUs out of, are among them: once that is taken back,
+// confines, or took these CPUs out of, are among them: after its rollback,
 // they must not spread over the CPUs of this one.
 func (p *planner) movers(h targetCpuset, pinned cpuset.CPUSet) (inside, outside []string) {
 	done := map[string]bool{}

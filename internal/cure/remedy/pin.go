@@ -134,9 +134,9 @@ func (p *planner) top() string {
 	return p.sets()[0]
 }
 
-// unavailable are the CPUs that somebody else has a claim to, and who. Cpusets
+// unavailable are the CPUs that others claim, and who claims them. Cpusets
 // above the target are where it lives, and those inside it are its own; neither
-// is a claim of others. Without a home, those of everybody.
+// is a claim of others. Without a target cpuset, all claims.
 func (p *planner) unavailable(targetCpuset targetCpuset) []hoststate.Claim {
 	claims := append([]hoststate.Claim{}, p.f.Claims...)
 	if isolated := p.f.Machine.Isolated(); !isolated.IsEmpty() {
@@ -164,7 +164,7 @@ func (p *planner) unavailable(targetCpuset targetCpuset) []hoststate.Claim {
 	return claims
 }
 
-// confinedByOthers tells whether somebody else confined a cpuset to fewer CPUs than its
+// confinedByOthers reports whether another program confined a cpuset to fewer CPUs than its
 // parent has: what we took out of it ourselves does not count.
 func (p *planner) confinedByOthers(path string, removed map[string]cpuset.CPUSet) bool {
 	s, above := p.f.Sets[path], p.f.Sets[parent(path)]
@@ -204,7 +204,7 @@ func (p *planner) settle(targetCpuset targetCpuset, pinned cpuset.CPUSet, why st
 		case !s.Configured.IsSubsetOf(pinned):
 			p.setCPUs(inner, pinned, "inside "+p.target.Name)
 		case !taken[inner].IsEmpty():
-			// Or whoever took CPUs out of it would want to give them back, outside of what it is in by then.
+			// Otherwise the rollback of a removal would add CPUs that its new parent lacks.
 			p.setCPUs(inner, s.Configured, "inside "+p.target.Name)
 		}
 	}

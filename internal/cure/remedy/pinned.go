@@ -32,7 +32,7 @@ func keptIdle(h txn.InForce) cpuset.CPUSet {
 	return set
 }
 
-// Withdrawn are the CPUs that a pin in force takes from everybody else: those it
+// Withdrawn are the CPUs that a pin in force takes from all others: those it
 // has alone, and the threads beside them that idle for it. Empty: it is no pin.
 func Withdrawn(h txn.InForce) cpuset.CPUSet {
 	alone, _ := pinnedCPUs(h)
@@ -51,7 +51,7 @@ func (f facts) bySet(of func(txn.InForce) cpuset.CPUSet) map[string]cpuset.CPUSe
 	return all
 }
 
-// withdrawn are the CPUs that our pins in force take from everybody else, by the
+// withdrawn are the CPUs that our pins in force take from all others, by the
 // path of their cpuset.
 func (f facts) withdrawn() map[string]cpuset.CPUSet { return f.bySet(Withdrawn) }
 

@@ -14,8 +14,8 @@ import (
 
 // State is the node as package placement sees it: the containers that have CPUs
 // by a pin or narrow of ours in force, and the secondaries, oldest first, by the
-// path of their cgroup. CPUs that others gave out or confined somebody to are unavailable.
-// stays tells of containers, by path, why they must not be moved.
+// path of their cgroup. CPUs that other programs gave out or confined cgroups to are unavailable.
+// stays names the containers, by path, that must not be moved, and why.
 func State(host hoststate.Facts, reserve *cpuset.CPUSet, stays map[string]string) (placement.State, error) {
 	f, err := decode(host)
 	if err != nil {
@@ -79,7 +79,7 @@ func (f facts) state(reserve *cpuset.CPUSet, stays map[string]string) placement.
 		case f.over(h):
 			c.Stays = "it is gone"
 		}
-		// What it has although others confined themselves to it by now stays its own.
+		// A container keeps its CPUs although other programs confined cgroups to them since.
 		s.Unavailable = s.Unavailable.Difference(current).Difference(c.Idle)
 		s.Reserved = s.Reserved.Difference(current).Difference(c.Idle)
 		s.Containers = append(s.Containers, c)
@@ -88,9 +88,9 @@ func (f facts) state(reserve *cpuset.CPUSet, stays map[string]string) placement.
 	return s
 }
 
-// fullNode is for where everything but the reserve is somebody's alone, so that
-// the others run on the reserve only: one CPU of it stands for the shared pool,
-// which a placement must have, and nobody is moved, since there is no room.
+// fullNode handles a host on which every CPU outside the reserve is exclusive, so that
+// the others run on the reserve only. One CPU of the reserve stands for the shared pool,
+// which a placement must have. No container moves, because there is no room.
 func (f facts) fullNode(s *placement.State) {
 	pool := f.Machine.Online().Difference(f.Machine.Isolated()).Difference(s.Reserved).Difference(s.Unavailable)
 	for _, c := range s.Containers {

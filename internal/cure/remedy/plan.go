@@ -42,14 +42,14 @@ type Request struct {
 	// hybrid or a secondary keep its quota.
 	Class  string
 	Strict bool
-	// Immovable: what pin or narrow gave is never moved to other CPUs afterwards.
+	// Immovable: pin or narrow; no later plan moves the container to other CPUs.
 	Immovable bool
 	// FullCores: pin gives whole cores only. IdleSiblings: one thread of each
-	// core, and nobody gets the others.
+	// core, and the other threads stay idle.
 	FullCores, IdleSiblings bool
 	// Shares: secondary containers may use what pin gave while it idles.
 	Shares bool
-	// GrantLater: what others lend to a secondary is left to Reconcile.
+	// GrantLater: Reconcile grants the CPUs that others share with a secondary.
 	GrantLater bool
 	// Interrupts are kept off what pin gives; nil: they stay where they are.
 	Interrupts *hoststate.Interrupts

@@ -14,7 +14,7 @@ import (
 )
 
 // Misplaced are the containers of a state that cannot stay where they are, as
-// moves to where they belong: a CPU went offline or is somebody else's by now.
+// moves to where they belong: a CPU went offline or has another owner.
 // node is what placement made of the state. Those that stay are left out.
 func Misplaced(s placement.State, node *placement.Node) []placement.Move {
 	var moves []placement.Move
@@ -82,10 +82,9 @@ func sum(cpus cpuset.CPUSet, load map[int]float64) float64 {
 	return all
 }
 
-// Reassert plans to give containers again what transactions gave them and
-// somebody else changed since: those named, and all others of ours that hold one
-// of the settings changed, because what they did to it is lost as well. The plans
-// are to be carried out together.
+// Reassert plans to write CPUs again that another program overwrote: those of the
+// named transactions, and of all others that hold one of the changed settings,
+// because their part of it is lost as well. Carry the plans out together.
 func Reassert(host hoststate.Facts, ids []string) ([]Plan, error) {
 	f, err := decode(host)
 	if err != nil {
@@ -130,7 +129,7 @@ func Reassert(host hoststate.Facts, ids []string) ([]Plan, error) {
 	return plans, nil
 }
 
-// Conflicts are the transactions that gave CPUs and whose cpusets somebody else
+// Conflicts are the transactions that gave CPUs and whose cpusets another program
 // changed since, by the path of the container.
 func Conflicts(host hoststate.Facts) map[string]string {
 	f := facts{host}

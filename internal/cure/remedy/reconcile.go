@@ -109,7 +109,7 @@ func newcomers(f facts, h txn.InForce) Plan {
 		case s.Effective.IsSubsetOf(pinned) || p.confinedByOthers(path, removed) || s.InPartition() || s.Exclusive && f.CPUSetVersion == cgroup.V1:
 			p.warn("%s got %s from another program, and %s has these CPUs: it is left alone", text.Quoted(path), s.Effective, target.Name)
 		case pinned.Intersection(removed[path]).Equals(pinned):
-			// Ours already: somebody wrote it since. That is drift, which status
+			// Ours already: another program wrote it since. That is drift, which status
 			// shows; taking it out again would be the same change twice.
 			p.warn("%s got CPUs of %s back from another program", text.Quoted(path), target.Name)
 		default:

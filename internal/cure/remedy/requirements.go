@@ -48,7 +48,7 @@ func (f facts) need(c hoststate.Container) requirements {
 }
 
 // request reads a weight as CPUs asked for: cpu.shares / 1024, as the kubelet
-// writes it. The weight that every cgroup is born with was chosen by nobody and
+// writes it. The weight that every cgroup begins with was not chosen and
 // says nothing, except in a pod, where 1 CPU and the default are the same.
 func (f facts) request(c hoststate.Container, shares uint64) float64 {
 	inPod := c.PodUID != ""

@@ -36,7 +36,7 @@ func (p *planner) measuredReserve() cpuset.CPUSet {
 	kept := placement.Reserve(p.f.Machine, allowed)
 	able := allowed.Intersection(p.f.Machine.Online()).Difference(p.f.Machine.Isolated())
 	want := min(int(math.Ceil(reserveHeadroom*p.f.systemUse()-epsilon)), able.Size()/4)
-	// What is somebody's already cannot be kept; the next cores are.
+	// CPUs with an owner cannot be kept; the next cores are.
 	for _, h := range p.f.Held {
 		able = able.Difference(Withdrawn(h))
 	}
@@ -75,7 +75,7 @@ func (f facts) inSystemSlice(path string) bool {
 	})
 }
 
-// placedOrLimited tells of a service that is somebody's workload rather than the
+// placedOrLimited reports a service that is a workload rather than the
 // host's own: it has a limit or CPUs by us.
 func (f facts) placedOrLimited(path string) bool {
 	if _, ours := f.placing(path); ours {

@@ -24,7 +24,7 @@ type Sharing struct {
 	Revoked string
 }
 
-// Sharings lists the pins of ours in force that lend, oldest first.
+// Sharings lists our pins in force that share their CPUs, oldest first.
 func Sharings(held []txn.InForce) []Sharing {
 	live := map[string]bool{}
 	for _, h := range held {
@@ -54,10 +54,10 @@ func Sharings(held []txn.InForce) []Sharing {
 	return all
 }
 
-// Revoke plans to take what a pin in force lends back from all secondaries.
-// While the plan is in force nobody is lent it again; restoring it lends it again.
-// No changes: nobody has it. The plan counts as upkeep of the pin: it goes where
-// that goes.
+// Revoke plans to remove the shared CPUs of a pin in force from all secondaries.
+// While the plan is in force the CPUs are shared with no secondary; its rollback
+// shares them again. No changes: no secondary has them. The plan belongs to the pin,
+// and moves with it.
 func Revoke(host hoststate.Facts, id string) (Plan, error) {
 	f, err := decode(host)
 	if err != nil {
@@ -86,7 +86,7 @@ func Revoke(host hoststate.Facts, id string) (Plan, error) {
 	return Plan{}, nil
 }
 
-// revoked tells whether what a pin lends was taken back.
+// revoked reports whether the shared CPUs of a pin are revoked.
 func (f facts) revoked(h txn.InForce) bool {
 	for _, other := range f.Held {
 		if set, err := topology.ParseList(other.Parameters[paramRevoked]); err == nil && !set.IsEmpty() && other.Parameters[paramFor] == h.ID {

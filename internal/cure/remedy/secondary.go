@@ -12,9 +12,9 @@ import (
 
 // secondary plans the second of two tiers: a container that runs on what the
 // others leave idle and gives way at once, at idle weight, or at the least
-// weight where the kernel has no cpu.idle. Its quota goes, since it takes nothing
-// that anybody else wants; strict keeps it. Beside the shared CPUs it gets those
-// that pinned containers lend.
+// weight where the kernel has no cpu.idle. Its quota goes, because it uses no CPU
+// time that others want; strict keeps it. Beside the shared CPUs it gets those that
+// pinned containers share.
 func (p *planner) secondary() error {
 	if p.f.Groups[p.target.Group.Path].Shares == 0 {
 		return p.refuse("its weight cannot be read, so it cannot be made the least", "")
@@ -121,7 +121,7 @@ func (p *planner) saysAgainstWhom(top string) {
 
 // liftWhereAllowed lifts the ancestors' quotas that would bind, as far as they
 // are ours to lift; the others stay, and are named: what bounds a secondary
-// harms nobody.
+// harms no other container.
 func (p *planner) liftWhereAllowed(demand float64) {
 	onPath := p.target.Group.Path
 	for _, level := range p.levels()[1:] {

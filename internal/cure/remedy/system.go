@@ -156,8 +156,8 @@ func (p *planner) ownPart(path string) []string {
 	return paths
 }
 
-// notTheHosts tells why what a cpuset holds is somebody's workload, or placed by
-// somebody, rather than the host's own; "" where it is not.
+// notTheHosts tells why the processes of a cpuset are a workload, or were placed by
+// another program, and are not the host's own; "" if they are the host's.
 func (p *planner) notTheHosts(path string) string {
 	s := p.f.Sets[path]
 	_, confined := p.f.systemSets()[path]

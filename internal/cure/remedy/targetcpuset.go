@@ -159,8 +159,8 @@ func (p *planner) insideTarget(h targetCpuset) error {
 }
 
 // enable hands the cpuset controller down to the target (v2). Where a
-// transaction of ours in force did so, this one holds it too, so that whichever
-// is taken back last takes it back.
+// transaction of ours in force did so, this one holds it too, so that the last
+// rollback undoes it.
 func (p *planner) enable(h targetCpuset) error {
 	if p.f.CPUSetVersion != cgroup.V2 {
 		return nil

@@ -2,7 +2,7 @@ package txn
 
 import "time"
 
-// Figures are what a change is judged by; nil is not measured or not foretold.
+// Figures are what a change is judged by; nil is not measured or not forecast.
 type Figures struct {
 	// StoppedPerSecondLow and -High bound the stopped time, in seconds per second.
 	StoppedPerSecondLow  *float64 `json:"stopped_per_second_low,omitempty"`
@@ -13,7 +13,7 @@ type Figures struct {
 	MaxMs                *float64 `json:"max_ms,omitempty"`
 }
 
-// Expected is a forecast: for each figure the interval it is expected in; nil is not foretold.
+// Expected is a forecast: for each figure the interval it is expected in; nil is not forecast.
 type Expected struct {
 	StoppedPerSecondLow  *float64 `json:"stopped_per_second_low,omitempty"`
 	StoppedPerSecondHigh *float64 `json:"stopped_per_second_high,omitempty"`
@@ -46,7 +46,7 @@ type Deviation struct {
 	Miss float64 `json:"miss"`
 }
 
-// Deviations compares a forecast with its outcome, for each figure that was foretold and measured.
+// Deviations compares a forecast with its outcome, for each figure that was forecast and measured.
 func Deviations(e *Expected, o *Outcome) []Deviation {
 	all := []Deviation{}
 	if e == nil || o == nil || o.After == nil {

@@ -94,7 +94,7 @@ func (g *gatherer) listGroupProcs() error {
 	return nil
 }
 
-// dropEnded forgets unknown processes that are gone by now.
+// dropEnded forgets unknown processes that have ended.
 func (g *gatherer) dropEnded(set string) error {
 	now, err := procs(g.fs, cgroup.CPUSet, set)
 	if err != nil && !errors.Is(err, cgroup.ErrNoCgroup) {

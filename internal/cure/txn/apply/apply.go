@@ -15,7 +15,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/txn/journal"
 )
 
-// undoTime bounds taking back a transaction that failed, also when the caller's context has ended.
+// undoTime bounds the rollback of a transaction that failed, also when the caller's context has ended.
 const undoTime = 30 * time.Second
 
 // Plan says what Apply would write now, in order, and touches nothing. It needs no lock.
@@ -45,8 +45,8 @@ func PlanReplace(env Env, parts []txn.Part) (Result, error) {
 }
 
 // Apply makes the changes as one transaction: checked as a whole before the first write, each write in the journal
-// before it is done, in an order that the kernel accepts, read back. If one fails, all are taken back (Verdict
-// "undone") and the error returned. A transaction that an earlier writer left unfinished is taken back first.
+// before it is done, in an order that the kernel accepts, read back. If one fails, Apply rolls all back (Verdict
+// "undone") and returns the error. It first rolls back a transaction that an earlier writer left unfinished.
 //
 // Errors before anything was written: *journal.Locked, *journal.Newer, *OutOfScope, *Stale, *cgroup.Error.
 func Apply(ctx context.Context, env Env, purpose txn.Purpose, changes []change.Change) (Result, error) {
@@ -87,7 +87,7 @@ func (r *run) execute(ctx context.Context, begun []journal.Begin, p prepared) er
 	return r.j.Append(true, journal.Record{Commit: &commit})
 }
 
-// undo takes failed transactions back and returns the error that made them fail.
+// undo rolls failed transactions back and returns the error that made them fail.
 func (r *run) undo(ctx context.Context, begun []journal.Begin, cause error) error {
 	r.TellUndoing(ctx, begun[0].Remedy, string(begun[0].Target))
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
@@ -149,8 +149,8 @@ func newID(now time.Time, chance io.Reader, taken func(id string) bool) (string,
 		"of this host repeat; try again in a second", maxDraws, maxDraws)
 }
 
-// reserveFor is room in the journal for the whole transaction and for taking it back, so that a full disk is found
-// out before the first write.
+// reserveFor is the room in the journal that the transaction and its rollback need. With it a full disk shows before the
+// first write.
 func reserveFor(p prepared) int64 {
 	const perStep, perTxn = 1500, 32 << 10
 	room := int64(perTxn)
@@ -163,8 +163,8 @@ func reserveFor(p prepared) int64 {
 	return room
 }
 
-// Recover takes back what a writer that died left unfinished, applied or restored by half. Commands that plan call it
-// before they look, because Apply would do so too and the plan would then be stale.
+// Recover rolls back what a writer that died left half applied or half restored. Commands that plan call it before they
+// read the host, because Apply would call it too, and the plan would then be stale.
 func Recover(ctx context.Context, env Env) (Result, error) {
 	r, err := start(ctx, env)
 	if err != nil {

@@ -107,7 +107,7 @@ func (r *run) damaged() bool {
 	return s.Damaged > 0 || len(s.Damage()) > 0
 }
 
-// isFoldOfHolders tells whether a value is the one that the open transactions, or those not being taken back, make of the
+// isFoldOfHolders reports whether a value is the one that the open transactions, or those outside the rollback, make of the
 // original: in a damaged journal, where the entry of the last write may be lost, such a value is ours.
 func (r *run) isFoldOfHolders(s journal.Setting, current, original, base string, held []journal.Held) bool {
 	for _, by := range [][]journal.Held{r.j.State().Owners(s), held} {

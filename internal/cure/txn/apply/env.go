@@ -45,7 +45,7 @@ type Env struct {
 	// KeepHistory is how many ended transactions to keep; 0 is journal.DefaultKeep.
 	KeepHistory int
 
-	// Undoing is told what is taken back because the caller's context ended, before that begins; nil: not told.
+	// Undoing is called before a rollback that begins because the caller's context ended; nil: not called.
 	Undoing func(what string)
 
 	wrap func(journal.Handle) journal.Handle
@@ -79,7 +79,7 @@ func (e Env) now() time.Time {
 	return e.Now().UTC()
 }
 
-// TellUndoing tells Undoing of a transaction that is taken back, if ctx has ended.
+// TellUndoing calls Undoing for a transaction that is to be rolled back, if ctx has ended.
 func (e Env) TellUndoing(ctx context.Context, remedy, target string) {
 	if ctx.Err() != nil && e.Undoing != nil {
 		e.Undoing(fmt.Sprintf("%s of %.200q", remedy, target))

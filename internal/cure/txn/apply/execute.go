@@ -17,7 +17,7 @@ type run struct {
 	// ids are the cgroups' ids by setting, as far as they existed when the steps were planned.
 	ids map[change.Key]uint64
 	res *Result
-	// left is what could not be taken back and stays in force.
+	// left are the settings that the kernel did not let us restore. They stay in force.
 	left []txn.Skip
 }
 

@@ -64,7 +64,7 @@ func TestTheThirdKeepsTheSecond(t *testing.T) {
 		restore := func(id string) (Result, error) { return Restore(t.Context(), s.env, Selector{IDs: []string{id}}) }
 		r, err := restore(ids[1])
 		var not *NotRestored
-		if !errors.As(err, &not) || !strings.Contains(err.Error(), "take that back first, by unthrottle restore "+ids[2]+";") || r.Verdict != verdictNotRestored {
+		if !errors.As(err, &not) || !strings.Contains(err.Error(), "first run unthrottle restore "+ids[2]+";") || r.Verdict != verdictNotRestored {
 			t.Errorf("%+v, %v", r, err)
 		}
 		if got := s.read(cgroup.CPUSet, "/pods/b", cgroup.FileCPUs); got != "6" {

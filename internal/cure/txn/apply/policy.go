@@ -226,7 +226,7 @@ func (w policy) write(_ context.Context, c change.Change) error {
 	return fmt.Errorf("%s: threads keep coming faster than they can be given the policy %q", c.Key(), to)
 }
 
-// ended tells of a thread that is no more, or whose number is another one's by now: it needs no care.
+// ended reports a thread that ended, also when another thread has its number now.
 func (w policy) ended(s journal.Setting) (bool, error) {
 	if _, one := schedpolicy.Thread(s.File); !one {
 		return false, nil

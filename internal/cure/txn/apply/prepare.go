@@ -122,9 +122,9 @@ func (w world) preparePart(ctx context.Context, s *journal.State, part txn.Part,
 	return holds, nil
 }
 
-// sharedDependencies are holds on the cgroups made and the controllers enabled by earlier transactions that this one's settings
-// lie in, and on the processes moved into a cgroup that this one sets: taking back the earlier one must leave them, and
-// taking back the last one that needs them must not.
+// sharedDependencies are the cgroups and controllers, created or enabled by earlier transactions, that this transaction
+// also needs, and the processes moved into a cgroup that it sets. They are reference-counted: only the rollback of the
+// last user removes them.
 func (w world) sharedDependencies(s *journal.State, holds []journal.Hold) []journal.Hold {
 	var more []journal.Hold
 	have := map[journal.Setting]bool{}
@@ -225,8 +225,8 @@ func folds(held []journal.Held) []change.Hold {
 	return all
 }
 
-// base is what an empty CPU list stands for on v2: the CPUs in force, and those that we took out of an ancestor (they
-// come back when that transaction is taken back). Elsewhere there is none.
+// base is what an empty CPU list stands for on v2: the CPUs in force, and those that we removed from an ancestor (they
+// come back with that transaction's rollback). Elsewhere there is none.
 func (w world) base(s *journal.State, k change.Key, current string) (string, error) {
 	c := k.Controller
 	if k.Kind == change.KindSystemd {

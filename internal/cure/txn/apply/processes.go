@@ -23,7 +23,7 @@ const (
 	shortPause    = 10 * time.Millisecond
 )
 
-// errNotAllProcesses: cgroup.procs does not list everybody here.
+// errNotAllProcesses: cgroup.procs does not list every process here.
 var errNotAllProcesses = errors.New("this PID namespace does not show all processes; run in the host's (hostPID: true)")
 
 // processes are those of a cgroup that move to another one.

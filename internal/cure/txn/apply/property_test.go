@@ -111,7 +111,7 @@ func (p *player) takeBack(id string) {
 		return
 	}
 	for _, left := range not.Left {
-		_, ids, named := strings.Cut(left.Why, "take that back first, by unthrottle restore ")
+		_, ids, named := strings.Cut(left.Why, "first run unthrottle restore ")
 		if !named || strings.Contains(ids, id) {
 			p.rt.Fatal(err)
 		}

@@ -34,8 +34,8 @@ const (
 	whyImpossible = "what other programs set since does not fit the original value (%v): change that, then run unthrottle restore again"
 )
 
-// NotRestored says that something of what was to be taken back was refused: it stays in force, and its transactions
-// stay open. The rest was taken back.
+// NotRestored says that the kernel refused a part of a rollback. That part stays in force, and its transactions stay
+// open. The rest was restored.
 type NotRestored struct {
 	// Left is what stays in force, and why.
 	Left []txn.Skip
@@ -59,13 +59,14 @@ func (e *NotRestored) Error() string {
 	return b.String()
 }
 
-// Restore takes back transactions: every setting goes to the fold of its original value with what the remaining
-// holders do, but only where its value is still ours. What was left alone stands in Skipped. A transaction is closed
-// when nothing is left that a later Restore could do; what the kernel refused stays open and is tried again then.
+// Restore rolls back transactions: every setting gets the fold of its original value with what the remaining holders do,
+// but only where its value is still ours. Skipped lists the settings that it left alone. It closes a transaction when a
+// later Restore has nothing to do for it. A transaction with a refused setting stays open, and the next Restore tries
+// again.
 //
 // Where something was refused, *NotRestored is returned beside the Result.
 //
-// If lines of the journal were damaged and nobody was told yet, the verdict is at best verdictPartly, and unless sel
+// If lines of the journal were damaged and no restore reported it yet, the verdict is at best verdictPartly, and unless sel
 // names transactions by id, *Damaged is returned beside the Result, once.
 func Restore(ctx context.Context, env Env, sel Selector) (Result, error) {
 	r, err := start(ctx, env)
@@ -147,7 +148,7 @@ func (r *run) skip(path, file, why string) {
 	r.res.Skipped = append(r.res.Skipped, txn.Skip{Path: path, File: file, Why: why})
 }
 
-// release takes transactions back and closes those of which nothing is left. complete is false if something is.
+// release rolls transactions back and closes those that are restored. complete is false if one stays open.
 func (r *run) release(ctx context.Context, ids []string, reason string) (complete bool, err error) {
 	if err := r.j.Append(true, journal.Record{Release: &journal.Release{Txns: ids, Reason: reason, Time: r.now(), By: r.By}}); err != nil {
 		return false, err

@@ -14,11 +14,11 @@ import (
 const (
 	verdictPlanned     = "planned"            // dry run
 	verdictUnverified  = "unverified"         // written, effect not proven
-	verdictUndone      = "undone"             // failed and taken back
-	verdictHalf        = "half applied"       // failed, and taking back failed too: run restore
+	verdictUndone      = "undone"             // failed and rolled back
+	verdictHalf        = "half applied"       // failed, and the rollback failed too: run restore
 	VerdictNothing     = "nothing to do"      // every value was there already, or nothing was in force
 	VerdictRestored    = "restored"           // all put back
-	verdictPartly      = "partly restored"    // what is in Skipped needed no care or is somebody else's by now
+	verdictPartly      = "partly restored"    // the settings in Skipped were left alone
 	verdictNotRestored = "not restored"       // something was refused and stays in force; Skipped says what and why
 	verdictInterrupted = "interrupted"        // Status: the writer died while applying
 	verdictReleasing   = "restore unfinished" // Status: the writer died while restoring

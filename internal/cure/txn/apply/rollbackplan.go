@@ -14,7 +14,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
 
-// rollbackPlan is what taking back some transactions needs.
+// rollbackPlan is what the rollback of some transactions needs.
 type rollbackPlan struct {
 	changes []change.Change
 	// owners are the transactions that hold what a change changes.
@@ -81,8 +81,8 @@ func (r *run) settings(ids []string) ([]journal.Setting, map[journal.Setting][]s
 	return all, owners
 }
 
-// removedCgroups lists what of ours nobody holds any more and is or will be removed, so that the settings inside need no care:
-// cgroups that we made, and the files below a cgroup for whose children we enabled a controller.
+// removedCgroups lists the trees that vanish with the rollback, so that the settings inside need no write: cgroups that we
+// created, and the files below a cgroup for whose children we enabled a controller.
 func (r *run) removedCgroups(ctx context.Context, settings []journal.Setting) []tree {
 	var gone []tree
 	for _, s := range settings {
@@ -147,7 +147,7 @@ func (r *run) planRestore(ctx context.Context, s journal.Setting, removedCgroups
 	}
 	held, original, base, ok := r.j.State().Holders(s)
 	if !ok {
-		// Held only by transactions that lost it to somebody else.
+		// All holders lost it to another program.
 		return leaveAlone(whyForeign)
 	}
 	named := kind.traits().valued && (s.Kind != change.KindFile || s.ID != 0)
@@ -175,7 +175,7 @@ func (r *run) planRestore(ctx context.Context, s journal.Setting, removedCgroups
 	case change.Same(k.File, current, want):
 		return settingAction{}
 	case len(held) == 0 && s.Kind == change.KindFile && r.inCreatedCgroup(s):
-		// Somebody else still needs the cgroup that we made: the setting ends with it.
+		// Another transaction still needs the cgroup that we created: the setting ends with it.
 		return settingAction{}
 	case wrote && last.Ours(k.File, current):
 	case !named || !r.damaged() || !r.isFoldOfHolders(s, current, original, base, held):
@@ -231,8 +231,8 @@ func (r *run) inCreatedCgroup(s journal.Setting) bool {
 	return false
 }
 
-// planMoveBack moves everything in the cgroup back to where it came from, once nobody else holds the move. Where that
-// cgroup is gone, or goes now because it was ours too, its nearest ancestor takes them, as the kernel would have had it.
+// planMoveBack moves all processes of the cgroup back, once no other transaction holds the move. If their former cgroup is
+// gone, or goes with this rollback, its nearest remaining ancestor takes them.
 func (r *run) planMoveBack(s journal.Setting, held []journal.Held, original string, removedCgroups []tree) settingAction {
 	if len(held) > 0 || !cgroup.Exists(r.FS, s.Controller, string(s.Path)) {
 		return settingAction{}

@@ -49,8 +49,8 @@ func (w subtreeControl) read(_ context.Context, k change.Key) (string, error) {
 	return "-" + name, nil
 }
 
-// usedByOthers tells whether a child got a list of its own from somebody else since the controller was enabled: disabling
-// it would lose that.
+// usedByOthers reports whether another program gave a child a list since the controller was enabled: disabling the
+// controller would lose that list.
 func (r subtreeControl) usedByOthers(st *journal.State, s journal.Setting) (bool, error) {
 	if controllerOf(s.Key()) != string(cgroup.CPUSet) {
 		return true, nil

@@ -49,8 +49,8 @@ func (unitProperty) exists(journal.Setting) (bool, error) { return true, nil }
 func (unitProperty) traits() traits { return traits{valued: true} }
 
 // withFiles adds, to each list that is set through systemd, the file behind it. systemd cannot empty the file while
-// processes are inside (systemd#43846), so that the property alone would not be taken back; and it writes the file only
-// after it has answered.
+// processes are inside (systemd#43846), so that the rollback of the property alone
+// would not work; and it writes the file only after it has answered.
 func (w world) withFiles(changes []change.Change) []change.Change {
 	behind := map[string]string{unitprop.AllowedCPUs: cgroup.FileCPUs, unitprop.AllowedMemoryNodes: cgroup.FileMems}
 	if w.version(cgroup.CPUSet) != cgroup.V2 {

@@ -23,8 +23,8 @@ const (
 	realizeTime = 200 * time.Millisecond
 )
 
-// UnitDiffers says that a unit's quota is not the one of its cgroup: somebody wrote the file past systemd. To set the
-// property would lose what the file says, and taking it back would not bring that back.
+// UnitDiffers says that a unit's quota is not the one of its cgroup: another program wrote the file directly. To set the
+// property would lose the file's value, and a rollback could not restore it.
 type UnitDiffers struct {
 	Unit, Path string
 	// UnitCPUs and FileCPUs are the two limits in CPUs; infinite is none.
@@ -54,7 +54,7 @@ func percent(cpus float64) string {
 	return strconv.FormatFloat(math.Round(cpus*1e4)/100, 'f', -1, 64) + "%"
 }
 
-// possible refuses to set the quota of a unit whose cgroup has another one by now.
+// possible refuses to set the quota of a unit whose cgroup has another one.
 func (w unitProperty) possible(ctx context.Context, c change.Change) error {
 	if c.File != unitprop.CPUQuotaPerSecUSec {
 		return nil

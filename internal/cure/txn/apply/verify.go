@@ -32,7 +32,7 @@ func (e *NotInForce) Error() string {
 }
 
 // verify reads back what the kernel makes of the CPU lists just written. Processes that run on none of the CPUs
-// wanted make the transaction fail, so that it is taken back. Less than wanted, and threads with an affinity of their
+// wanted make the transaction fail, and it is rolled back. Fewer CPUs than wanted, and threads with an affinity of their
 // own, are warnings: the kernel keeps what a program asked for (since 6.2 across changes of the cpuset too), and that
 // is the program's right.
 func (r *run) verify(holds []journal.Hold) error {

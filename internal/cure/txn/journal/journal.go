@@ -96,7 +96,7 @@ func Open(ctx context.Context, stateDir string, o Options) (*Journal, error) {
 	return j, nil
 }
 
-// makeStateDir makes the directory for us alone. One that others could write to, or that is theirs, is refused: whoever
+// makeStateDir makes the directory for us alone. It refuses a directory that other users own or can write to: a user who
 // can write the journal decides what restore writes as root.
 func makeStateDir(dir string) error {
 	info, err := os.Stat(dir)

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/unthrottle/unthrottle/topology"
 	"github.com/unthrottle/unthrottle/internal/kernel/topologytest"
+	"github.com/unthrottle/unthrottle/topology"
 )
 
 // TestOddFiles reads a tree on disk in which a pipe, a link to itself, a link to

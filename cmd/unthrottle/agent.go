@@ -14,12 +14,13 @@ import (
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/agent"
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate/gather"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
-	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/slo"
 	"github.com/unthrottle/unthrottle/internal/explain/live"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
-	"github.com/unthrottle/unthrottle/internal/kernel/irq"
+	"github.com/unthrottle/unthrottle/internal/kernel/irq/irqhost"
 )
 
 func newAgent() *cobra.Command {
@@ -79,12 +80,12 @@ func runAgent(cmd *cobra.Command, w writeFlags, rules policy.Rules, untrusted st
 			return hostEnv(h, env, &w, latencies)
 		},
 		List: func() ([]container.Container, error) { return list(h, "") },
-		Facts: func(ctx context.Context, all []container.Container, used map[string]float64) (remedy.Facts, error) {
+		Facts: func(ctx context.Context, all []container.Container, used map[string]float64) (hoststate.Facts, error) {
 			return w.facts(ctx, h, env, all, used)
 		},
 		Latencies: slo.Latencies,
-		Interrupts: func() (remedy.Interrupts, error) {
-			return remedy.ReadInterrupts(irq.NewHost("/proc"), os.DirFS("/"))
+		Interrupts: func() (hoststate.Interrupts, error) {
+			return gather.Interrupts(irqhost.New("/proc"), os.DirFS("/"))
 		},
 		Ready: func(at net.Addr) {
 			say("watching; http://%s/metrics; mode %s", at, rules.Mode)

@@ -12,10 +12,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate/gather"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
-	"github.com/unthrottle/unthrottle/internal/kernel/irq"
+	"github.com/unthrottle/unthrottle/internal/kernel/irq/irqhost"
 	"github.com/unthrottle/unthrottle/internal/ui/report/changes"
 	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
 	"github.com/unthrottle/unthrottle/topology"
@@ -29,7 +30,8 @@ type remedyFlags struct {
 	factor, to      float64
 	burst, period   time.Duration
 	weightFromLimit bool
-	stays, strict   bool
+	immovable       bool
+	strict          bool
 	lends, irqs     bool
 	realtime        bool
 	fullCores, idle bool
@@ -49,7 +51,9 @@ func (f *remedyFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.fullCores, "full-cores", false, "pin: whole cores only")
 	flags.BoolVar(&f.idle, "idle-siblings", false, "pin: one thread of each core; the others idle")
 	flags.BoolVar(&f.realtime, "realtime", false, "pin: its threads run before everything else on its CPUs (SCHED_RR, priority 1)")
-	flags.BoolVar(&f.stays, "stays", false, "pin, narrow: never move it to other CPUs afterwards (defrag, agent)")
+	flags.BoolVar(&f.immovable, "immovable", false, "pin, narrow: never move it to other CPUs afterwards (defrag, agent)")
+	flags.BoolVar(&f.immovable, "stays", false, "the older name of --immovable")
+	_ = flags.MarkHidden("stays")
 	flags.DurationVar(&f.burst, "burst", 0, "burst: CPU time that may be saved up, such as 50ms (default: as much as the quota)")
 	flags.DurationVar(&f.period, "period", 0, "burst, narrow: another period, the limit staying the same (narrow: 10ms)")
 	decimalVar(cmd, &f.factor, "factor", 0, "raise: times the limit (default 2)")
@@ -73,7 +77,7 @@ func (f *remedyFlags) rejectEmptyFlags(cmd *cobra.Command) error {
 
 // request reads the flags; the caller judges whether a remedy may be left out.
 func (f *remedyFlags) request(cmd *cobra.Command) (remedy.Request, error) {
-	r := remedy.Request{Kind: remedy.Kind(f.kind), CPUs: f.cpus, Via: f.via, Stays: f.stays, Class: f.class, Strict: f.strict, Lends: f.lends, Realtime: f.realtime,
+	r := remedy.Request{Kind: remedy.Kind(f.kind), CPUs: f.cpus, Via: f.via, Immovable: f.immovable, Class: f.class, Strict: f.strict, Shares: f.lends, Realtime: f.realtime,
 		FullCores: f.fullCores, IdleSiblings: f.idle, Burst: f.burst, Period: f.period,
 		Factor: f.factor, To: f.to, WeightFromLimit: f.weightFromLimit}
 	if f.kind != "" && !slices.Contains(remedy.Kinds(), r.Kind) {
@@ -83,7 +87,7 @@ func (f *remedyFlags) request(cmd *cobra.Command) (remedy.Request, error) {
 		return r, err
 	}
 	if f.irqs {
-		found, err := remedy.ReadInterrupts(irq.NewHost("/proc"), os.DirFS("/"))
+		found, err := gather.Interrupts(irqhost.New("/proc"), os.DirFS("/"))
 		if err != nil {
 			return r, fmt.Errorf("--irqs: %w", err)
 		}

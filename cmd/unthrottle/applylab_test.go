@@ -9,7 +9,8 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/irq"
-	"github.com/unthrottle/unthrottle/internal/kernel/schedpolicy"
+	"github.com/unthrottle/unthrottle/internal/kernel/irq/irqhost"
+	"github.com/unthrottle/unthrottle/internal/kernel/schedpolicy/schedhost"
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
 	"github.com/unthrottle/unthrottle/test/lab/require"
 	"github.com/unthrottle/unthrottle/topology"
@@ -29,7 +30,7 @@ func TestPinWithEverythingInTheLab(t *testing.T) {
 	pid := tr.Work(busy, 1)
 	other := tr.Work(quiet, 0)
 	lists := func() map[string]string {
-		all, err := irq.NewHost("/proc").Interrupts()
+		all, err := irqhost.New("/proc").Interrupts()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,7 +47,7 @@ func TestPinWithEverythingInTheLab(t *testing.T) {
 		}
 		found := map[string]int{}
 		for _, tid := range tids {
-			if p, err := schedpolicy.NewHost("/proc").Read(tid); err == nil {
+			if p, err := schedhost.New("/proc").Read(tid); err == nil {
 				found[p.String()]++
 			}
 		}

@@ -12,11 +12,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/unthrottle/unthrottle/internal/container"
-	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate/gather"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
-	"github.com/unthrottle/unthrottle/internal/kernel/irq"
-	"github.com/unthrottle/unthrottle/internal/kernel/schedpolicy"
+	"github.com/unthrottle/unthrottle/internal/kernel/irq/irqhost"
+	"github.com/unthrottle/unthrottle/internal/kernel/schedpolicy/schedhost"
 	"github.com/unthrottle/unthrottle/internal/kernel/systemd"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
@@ -84,8 +85,8 @@ func (f *writeFlags) env(cmd *cobra.Command, h *cgroup.Host) (env apply.Env, don
 		Log:      f.log(),
 		Undoing:  sayUndoing,
 		Proc:     apply.NewProc("/proc"),
-		IRQ:      irq.NewHost("/proc"),
-		Sched:    schedpolicy.NewHost("/proc"),
+		IRQ:      irqhost.New("/proc"),
+		Sched:    schedhost.New("/proc"),
 	}
 	manager, err := systemd.Dial(ctx)
 	if err != nil {
@@ -124,38 +125,38 @@ func callingUser() string {
 
 // facts gathers the facts of a plan. used is the CPU use by path, in CPUs, as far as it
 // is known; the rest is measured for a second.
-func (f *writeFlags) facts(ctx context.Context, h *cgroup.Host, env apply.Env, all []container.Container, used map[string]float64) (remedy.Facts, error) {
+func (f *writeFlags) facts(ctx context.Context, h *cgroup.Host, env apply.Env, all []container.Container, used map[string]float64) (hoststate.Facts, error) {
 	named := env.Scope
 	if f.liftBelow != "" {
 		var err error
 		if named, err = cgroup.CleanPath(h, f.liftBelow); err != nil {
-			return remedy.Facts{}, fmt.Errorf("--lift-below %s: %w", f.liftBelow, err)
+			return hoststate.Facts{}, fmt.Errorf("--lift-below %s: %w", f.liftBelow, err)
 		}
 	}
 	held, err := apply.Status(env)
 	if err != nil {
-		return remedy.Facts{}, err
+		return hoststate.Facts{}, err
 	}
 	drift, err := apply.Drift(env)
 	if err != nil {
-		return remedy.Facts{}, err
+		return hoststate.Facts{}, err
 	}
-	o := remedy.Options{
+	o := gather.Options{
 		Root: os.DirFS("/"), Held: held, Drift: drift, Scope: env.Scope, Named: named, Used: used, Window: time.Second,
 		IRQ: env.IRQ,
 	}
-	if env.Systemd != nil {
-		o.Systemd = env.Systemd
+	if units, ok := env.Systemd.(gather.Units); ok {
+		o.Systemd = units
 	}
-	return remedy.Gather(ctx, h, all, o)
+	return gather.Host(ctx, h, all, o)
 }
 
 // hostFacts gathers facts over all containers, each time anew.
-func (f *writeFlags) hostFacts(h *cgroup.Host, env apply.Env) func(context.Context) (remedy.Facts, error) {
-	return func(ctx context.Context) (remedy.Facts, error) {
+func (f *writeFlags) hostFacts(h *cgroup.Host, env apply.Env) func(context.Context) (hoststate.Facts, error) {
+	return func(ctx context.Context) (hoststate.Facts, error) {
 		all, err := list(h, "")
 		if err != nil {
-			return remedy.Facts{}, err
+			return hoststate.Facts{}, err
 		}
 		return f.facts(ctx, h, env, all, nil)
 	}

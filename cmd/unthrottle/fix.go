@@ -13,6 +13,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/clock"
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/slo"
@@ -142,7 +143,7 @@ func hostEnv(h *cgroup.Host, env apply.Env, w *writeFlags, latencies func(contex
 		Observe: func(ctx context.Context, all []container.Container, window time.Duration) ([]observe.Observation, error) {
 			return observe.Once(ctx, h, all, window)
 		},
-		Facts: func(ctx context.Context, all []container.Container, used map[string]float64) (remedy.Facts, error) {
+		Facts: func(ctx context.Context, all []container.Container, used map[string]float64) (hoststate.Facts, error) {
 			return w.facts(ctx, h, env, all, used)
 		},
 		Latencies: latencies,

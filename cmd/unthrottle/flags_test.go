@@ -46,8 +46,8 @@ func TestInterruption(t *testing.T) {
 	}{
 		{context.Canceled, "interrupted"},
 		{exitWith{exitNotMeasurable, context.Canceled}, "interrupted"},
-		{fmt.Errorf("%w; and it could not be taken back as a whole: run unthrottle restore", context.Canceled),
-			"interrupted; and it could not be taken back as a whole: run unthrottle restore"},
+		{fmt.Errorf("%w; and the rollback is incomplete: run unthrottle restore", context.Canceled),
+			"interrupted; and the rollback is incomplete: run unthrottle restore"},
 		{errors.Join(context.Canceled, errors.New("undoing it: refused")), "interrupted\nundoing it: refused"},
 		{silent{errors.New("half of it is done")}, "interrupted: half of it is done"},
 	} {

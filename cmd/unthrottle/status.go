@@ -70,7 +70,7 @@ func newStatus() *cobra.Command {
 			for _, f := range all {
 				names[f.Target] = f.Name
 			}
-			return view.Lends(out, remedy.LendsOf(all), names)
+			return view.Lends(out, remedy.Sharings(all), names)
 		},
 	}
 	w.addStateDir(cmd)

@@ -67,6 +67,13 @@ var unreached = []struct {
 		"internal/explain/diagnose", "internal/explain/threadpool",
 		"internal/sim/scenario", "internal/sim/simulate", "internal/sim/forecast",
 	}, []string{"github.com/cilium/ebpf", "golang.org/x/sys", "os/exec", "net", "os/signal"}},
+	{"what decides on remedies neither reads the host nor writes to it", []string{
+		"internal/cure/txn", "internal/cure/txn/change", "internal/cure/hoststate", "internal/cure/remedy", "internal/cure/verdict", "internal/cure/policy",
+	}, []string{
+		module + "internal/cure/txn/apply", module + "internal/cure/txn/journal", module + "internal/cure/hoststate/gather",
+		module + "internal/kernel/irq/irqhost", module + "internal/kernel/schedpolicy/schedhost",
+		"github.com/cilium/ebpf", "github.com/godbus/dbus", "github.com/coreos/go-systemd", "os/exec", "os/signal",
+	}},
 }
 
 // rowOf is the row with the longest folder that holds the package; nil: there is none.

@@ -8,8 +8,10 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/text"
@@ -31,7 +33,7 @@ func (a *agent) act(ctx context.Context) error {
 		round, fresh, newcomers := a.take()
 		if newcomers || !now.Before(nextChores) {
 			nextChores = now.Add(choreInterval)
-			a.chores(ctx)
+			a.reconcile(ctx)
 		}
 		if !fresh {
 			continue
@@ -66,7 +68,7 @@ func (a *agent) take() (round observe.Snapshot, fresh, newcomers bool) {
 
 // finding acts on one container, or says why not. It tells whether something is in
 // force for it now.
-func (a *agent) finding(ctx context.Context, c *chooser, f finding, held []apply.InForce) bool {
+func (a *agent) finding(ctx context.Context, c *chooser, f finding, held []txn.InForce) bool {
 	o := f.observation
 	log := a.Log.With("container", text.Sanitize(o.Container.Name, 128), "cgroup", boundedPath(o.Container.Group.Path))
 	low, high, _ := o.StoppedPerSecond()
@@ -90,7 +92,7 @@ func (a *agent) finding(ctx context.Context, c *chooser, f finding, held []apply
 			c.later(o.Container.Group.Path, time.Now().Add(f.rule.SLOInterval))
 		default:
 			log.Warn("not fixed", "why", err)
-			c.tried(o.Container.Group.Path, time.Now(), RetryAfter)
+			c.tried(o.Container.Group.Path, time.Now(), retryAfter)
 		}
 	}
 	return false
@@ -100,7 +102,7 @@ func (a *agent) finding(ctx context.Context, c *chooser, f finding, held []apply
 var errBudget = errors.New("over the budget")
 
 // fix runs one fix; nil only if the change helped and is in force.
-func (a *agent) fix(ctx context.Context, f finding, held []apply.InForce) error {
+func (a *agent) fix(ctx context.Context, f finding, held []txn.InForce) error {
 	all, err := a.List()
 	if err != nil {
 		return err
@@ -117,14 +119,14 @@ func (a *agent) fix(ctx context.Context, f finding, held []apply.InForce) error 
 		}
 		wish.Request.Interrupts = &found
 	}
-	// Nobody can be asked, and what is unverified is not kept, but for a secondary:
+	// There is no user to ask, and an unverified remedy is not kept, except a secondary:
 	// its rule wants it whatever it brings, unless its slo gets worse. What it is
 	// lent, where there is no slo to judge it by, comes with upkeep and on trial.
 	second := secondary(f.rule)
-	wish.Request.LentLater = second && latencies == nil
+	wish.Request.GrantLater = second && latencies == nil
 	env, online := a.Fix(latencies), 0
 	gather := env.Facts
-	env.Facts = func(ctx context.Context, all []container.Container, used map[string]float64) (remedy.Facts, error) {
+	env.Facts = func(ctx context.Context, all []container.Container, used map[string]float64) (hoststate.Facts, error) {
 		facts, err := gather(ctx, all, used)
 		online = facts.Machine.Online().Size()
 		return facts, err
@@ -167,7 +169,7 @@ func window(unjudged bool) time.Duration {
 
 // withinShare: exclusive CPUs, those of this plan included, stay within the
 // budget's part of the machine.
-func withinShare(b policy.Budget, p remedy.Plan, held []apply.InForce, online int) error {
+func withinShare(b policy.Budget, p remedy.Plan, held []txn.InForce, online int) error {
 	if p.CPUs.IsEmpty() {
 		return nil
 	}

@@ -14,8 +14,9 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
-	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
@@ -32,11 +33,11 @@ type Config struct {
 	// List finds the containers, Facts what plans rest on (used: CPU use by
 	// path where known; nil: not needed).
 	List  func() ([]container.Container, error)
-	Facts func(ctx context.Context, all []container.Container, used map[string]float64) (remedy.Facts, error)
+	Facts func(ctx context.Context, all []container.Container, used map[string]float64) (hoststate.Facts, error)
 	// Latencies makes a latency source of a rule's command.
 	Latencies func(command string) func(context.Context) ([]float64, error)
 	// Interrupts looks at the host's, for rules with irqs.
-	Interrupts func() (remedy.Interrupts, error)
+	Interrupts func() (hoststate.Interrupts, error)
 	// Untrusted says why commands from the configuration must not be run; "":
 	// they may.
 	Untrusted string
@@ -48,13 +49,13 @@ type Config struct {
 }
 
 const (
-	// Persist is how many rounds in a row a container must be stopped above the
+	// persist is how many rounds in a row a container must be stopped above the
 	// bound before it gets a remedy: a single slow second is no reason to move
 	// its neighbours.
-	Persist = 5
-	// RetryAfter is how long a remedy that did not help, or was refused, is not
+	persist = 5
+	// retryAfter is how long a remedy that did not help, or was refused, is not
 	// tried again for the same container.
-	RetryAfter = time.Hour
+	retryAfter = time.Hour
 	// choreInterval is how often what is in force is looked after when nothing
 	// new appeared; after newcomers it is every round for newcomerRounds, since
 	// a runtime writes a new container's cpuset some time after making it.
@@ -76,7 +77,7 @@ type agent struct {
 	// What is in force as last read, and of which journal: of the acting
 	// goroutine alone.
 	heldStamp   string
-	heldNow     []apply.InForce
+	heldNow     []txn.InForce
 	historyRead bool
 
 	mu        sync.Mutex

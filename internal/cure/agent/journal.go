@@ -7,15 +7,15 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 )
 
 var (
 	inForceDesc = prometheus.NewDesc("unthrottle_remedies_in_force", "Containers that have this remedy.", []string{"remedy"}, nil)
-	driftDesc   = prometheus.NewDesc("unthrottle_drifted_settings", "Settings of ours that somebody else has changed.", nil, nil)
+	driftDesc   = prometheus.NewDesc("unthrottle_drifted_settings", "Settings of ours that another program changed.", nil, nil)
 	changesDesc = prometheus.NewDesc("unthrottle_remedy_changes", "Changes in the journal, by what came of them.", []string{"remedy", "verdict"}, nil)
-	judgedDesc  = prometheus.NewDesc("unthrottle_remedy_changes_measured", "Changes for which a figure was foretold and then measured.", []string{"remedy", "figure"}, nil)
-	withinDesc  = prometheus.NewDesc("unthrottle_remedy_changes_as_expected", "Those of them whose figure came as foretold.", []string{"remedy", "figure"}, nil)
+	judgedDesc  = prometheus.NewDesc("unthrottle_remedy_changes_measured", "Changes for which a figure was forecast and then measured.", []string{"remedy", "figure"}, nil)
+	withinDesc  = prometheus.NewDesc("unthrottle_remedy_changes_as_expected", "Those of them whose figure came as forecast.", []string{"remedy", "figure"}, nil)
 )
 
 // journalFigures are what is exported about the journal. They are gauges: the
@@ -24,18 +24,18 @@ type journalFigures struct {
 	mu      sync.Mutex
 	inForce map[string]int
 	changes map[[2]string]int // by remedy and verdict
-	// By remedy and figure: how often it was foretold and measured, and how
-	// often it came as foretold.
+	// By remedy and figure: how often it was forecast and measured, and how
+	// often it came as forecast.
 	measured, within map[[2]string]int
 	drift            int
 }
 
-func (j *journalFigures) set(held []apply.InForce, past []apply.Past) {
+func (j *journalFigures) set(held []txn.InForce, past []txn.Past) {
 	inForce, changes := map[string]int{}, map[[2]string]int{}
 	measured, within := map[[2]string]int{}, map[[2]string]int{}
-	take := func(f apply.InForce) {
+	take := func(f txn.InForce) {
 		changes[[2]string{f.Remedy, f.Verdict}]++
-		for _, d := range apply.Deviations(f.Expected, f.Outcome) {
+		for _, d := range txn.Deviations(f.Expected, f.Outcome) {
 			key := [2]string{f.Remedy, d.Figure}
 			measured[key]++
 			if d.Miss == 0 {

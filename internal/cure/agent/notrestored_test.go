@@ -32,7 +32,7 @@ func (p *placing) refuse(path string) {
 // What the kernel refuses to give the secondaries again is not counted as lent.
 func TestAgentCannotLendAgain(t *testing.T) {
 	p := newPlacing(t, 2)
-	p.give(0, remedy.Request{Kind: remedy.Pin, Lends: true}, "2-3")
+	p.give(0, remedy.Request{Kind: remedy.Pin, Shares: true}, "2-3")
 	p.secondary(remedy.Request{})
 	now := time.Now()
 	for i := 0; i < 5*spellRounds && p.at(1) == "0-7"; i++ {
@@ -63,14 +63,14 @@ func TestAgentCannotEndWhatIsGone(t *testing.T) {
 	}
 	p.all = p.all[1:]
 	p.refuse("/a/1")
-	p.chore()
+	p.reconcileOnce()
 	held, err := apply.Status(p.Env)
 	p.must(err)
-	if log := p.log.String(); len(held) != 1 || strings.Contains(log, "is put back") || !strings.Contains(log, "could not be ended") {
+	if log := p.log.String(); len(held) != 1 || strings.Contains(log, "are restored") || !strings.Contains(log, "could not be restored") {
 		t.Errorf("%d in force\n%s", len(held), log)
 	}
 	p.k.Before = nil
-	p.chore()
+	p.reconcileOnce()
 	if held, err = apply.Status(p.Env); err != nil || len(held) != 0 {
 		t.Errorf("in force %v, %v", held, err)
 	}

@@ -5,19 +5,21 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/clock"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/rebalance"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/placement"
 )
 
 const (
-	// MaxFights is how often a container's CPUs are set again after somebody
-	// else changed them; then we yield.
-	MaxFights = 3
-	// fightMemory is how long a fight counts.
-	fightMemory = time.Hour
+	// maxReasserts is how often the agent rewrites a container's CPUs after another program
+	// overwrote them. Then it gives up.
+	maxReasserts = 3
+	// conflictMemory is how long a conflict counts.
+	conflictMemory = time.Hour
 	// persistSpread is how many looks in a row a narrowed container must be
 	// worth moving: load comes and goes.
 	persistSpread = 3
@@ -29,20 +31,24 @@ const (
 // placer keeps containers well placed. Of the acting goroutine alone, but for
 // its figures.
 type placer struct {
-	figures placeFigures
-	fights  map[string][]time.Time // by the container's path
-	yielded map[string]bool
-	worth   map[string]int // looks in a row in which moving was worth it
-	moves   float64        // that there may be now
-	refill  time.Time
+	figures   placeFigures
+	conflicts map[string][]time.Time // by the container's path
+	gaveUp    map[string]bool
+	worth     map[string]int // looks in a row in which moving was worth it
+	moves     float64        // that there may be now
+	refill    time.Time
 }
 
 // place judges where containers are, and, where the rules allow, moves them:
 // first what others changed is set again, then who cannot stay where it is goes
 // where it belongs, then crossings are repaired and narrowed ones spread.
-func (a *agent) place(ctx context.Context, facts remedy.Facts, now time.Time) {
+func (a *agent) place(ctx context.Context, facts hoststate.Facts, now time.Time) {
 	p := &a.placer
-	state := facts.State(nil, rebalance.Stays(a.Env.FS, a.Env.Proc, facts.Held))
+	state, err := remedy.State(facts, nil, rebalance.Immovable(a.Env.FS, a.Env.Proc, facts.Held))
+	if err != nil {
+		a.Log.Error("the placement cannot be judged", "error", err)
+		return
+	}
 	node, refused, err := placement.NewNode(state)
 	if err != nil {
 		a.Log.Warn("the placement cannot be judged", "error", err)
@@ -51,11 +57,11 @@ func (a *agent) place(ctx context.Context, facts remedy.Facts, now time.Time) {
 	for _, r := range refused {
 		a.Log.Warn("no CPUs are left for it", "cgroup", boundedPath(r.Name), "why", r.Err)
 	}
-	p.figures.set(state, node.Score(), len(p.yielded))
+	p.figures.set(state, node.Score(), len(p.gaveUp))
 	if a.Rules.Mode != policy.Apply {
 		return
 	}
-	if a.repel(ctx, facts, now) {
+	if a.reassert(ctx, facts, now) {
 		return // what was planned on these facts is out of date
 	}
 	rate := a.Rules.Placement.MovesPerMinute
@@ -73,10 +79,10 @@ func (a *agent) place(ctx context.Context, facts remedy.Facts, now time.Time) {
 		return
 	}
 	p.moves -= float64(len(moves))
-	done, err := rebalance.Run(ctx, rebalance.Env{Apply: a.Env, Wait: clock.Sleep, Pager: rebalance.HostPager{}, Facts: func(ctx context.Context) (remedy.Facts, error) {
+	done, err := rebalance.Run(ctx, rebalance.Env{Apply: a.Env, Wait: clock.Sleep, Pager: rebalance.HostPager{}, Facts: func(ctx context.Context) (hoststate.Facts, error) {
 		all, err := a.List()
 		if err != nil {
-			return remedy.Facts{}, err
+			return hoststate.Facts{}, err
 		}
 		return a.Facts(ctx, all, map[string]float64{})
 	}}, rebalance.Options{Moves: moves})
@@ -116,7 +122,7 @@ func firstRepair(moves []placement.Move) []placement.Move {
 
 // spread is the move of one narrowed container, where that was worth it for some
 // time.
-func (p *placer) spread(facts remedy.Facts) []placement.Move {
+func (p *placer) spread(facts hoststate.Facts) []placement.Move {
 	worth := map[string]int{}
 	var moves []placement.Move
 	for _, h := range facts.Held {
@@ -133,23 +139,23 @@ func (p *placer) spread(facts remedy.Facts) []placement.Move {
 	return moves
 }
 
-// repel sets again what others changed of our containers' CPUs. After MaxFights
-// times it yields: two that write the same files for ever help nobody. It tells
+// reassert sets again what others changed of our containers' CPUs. After maxReasserts
+// times it gives up: two programs that overwrite each other for ever help no container. It tells
 // whether anything was written.
-func (a *agent) repel(ctx context.Context, facts remedy.Facts, now time.Time) bool {
+func (a *agent) reassert(ctx context.Context, facts hoststate.Facts, now time.Time) bool {
 	p := &a.placer
 	p.forget(facts, now)
 	var ids []string
-	for target, id := range remedy.Fought(facts) {
+	for target, id := range remedy.Conflicts(facts) {
 		switch {
-		case p.yielded[target]:
-		case len(p.fights[target]) >= MaxFights:
-			p.yielded[target] = true
-			a.Log.Error("somebody else keeps changing its CPUs: we yield, and its CPUs are not its own any more; find out who "+
+		case p.gaveUp[target]:
+		case len(p.conflicts[target]) >= maxReasserts:
+			p.gaveUp[target] = true
+			a.Log.Error("another program keeps changing its CPUs: the agent gives up, and its CPUs are no longer exclusive; find out which program "+
 				"writes its cpuset (kubelet, a DRA driver, systemd, an administrator), then restore it or apply its remedy again",
-				"cgroup", boundedPath(target), "fights", MaxFights, "transaction", id)
+				"cgroup", boundedPath(target), "conflicts", maxReasserts, "transaction", id)
 		default:
-			p.fights[target] = append(p.fights[target], now)
+			p.conflicts[target] = append(p.conflicts[target], now)
 			ids = append(ids, id)
 		}
 	}
@@ -158,35 +164,35 @@ func (a *agent) repel(ctx context.Context, facts remedy.Facts, now time.Time) bo
 	}
 	plans, err := remedy.Reassert(facts, ids)
 	if err != nil {
-		a.Log.Warn("what somebody else changed could not be set again", "error", err)
+		a.Log.Warn("CPUs that another program changed could not be set again", "error", err)
 		return false
 	}
-	var parts []apply.Part
+	var parts []txn.Part
 	for _, plan := range plans {
 		parts = append(parts, plan.Part())
 	}
 	done, err := apply.Replace(ctx, a.Env, parts)
 	if err != nil {
-		a.Log.Warn("what somebody else changed could not be set again", "error", err)
+		a.Log.Warn("CPUs that another program changed could not be set again", "error", err)
 		return len(done.Writes) > 0
 	}
-	a.Log.Warn("somebody else changed CPUs of ours: set again", "containers", len(plans), "writes", len(done.Writes))
+	a.Log.Warn("another program changed CPUs of ours: set again", "containers", len(plans), "writes", len(done.Writes))
 	return true
 }
 
 // forget drops old fights, and what is known of containers that are gone.
-func (p *placer) forget(facts remedy.Facts, now time.Time) {
-	if p.fights == nil {
-		p.fights, p.yielded = map[string][]time.Time{}, map[string]bool{}
+func (p *placer) forget(facts hoststate.Facts, now time.Time) {
+	if p.conflicts == nil {
+		p.conflicts, p.gaveUp = map[string][]time.Time{}, map[string]bool{}
 	}
-	for target, times := range p.fights {
-		_, ours := facts.Placing(target)
-		for len(times) > 0 && now.Sub(times[0]) >= fightMemory && !p.yielded[target] {
+	for target, times := range p.conflicts {
+		_, ours := remedy.Placing(facts, target)
+		for len(times) > 0 && now.Sub(times[0]) >= conflictMemory && !p.gaveUp[target] {
 			times = times[1:]
 		}
-		if p.fights[target] = times; !ours || len(times) == 0 {
-			delete(p.fights, target)
-			delete(p.yielded, target)
+		if p.conflicts[target] = times; !ours || len(times) == 0 {
+			delete(p.conflicts, target)
+			delete(p.gaveUp, target)
 		}
 	}
 }

@@ -15,8 +15,11 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate/gather"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
@@ -61,7 +64,7 @@ func newPlacing(t *testing.T, containers int) *placing {
 		Env:   apply.Env{FS: p.k, StateDir: t.TempDir(), BootID: "boot", By: "test", Proc: p},
 		Log:   slog.New(slog.NewTextHandler(&p.log, nil)),
 		List:  func() ([]container.Container, error) { return p.all, nil },
-		Facts: func(ctx context.Context, all []container.Container, _ map[string]float64) (remedy.Facts, error) {
+		Facts: func(ctx context.Context, all []container.Container, _ map[string]float64) (hoststate.Facts, error) {
 			return p.facts(), nil
 		},
 	}}
@@ -84,13 +87,13 @@ func (p *placing) make(path string) {
 	p.must(p.k.Write(cgroup.CPUSet, path, cgroup.FileMems, "0"))
 }
 
-func (p *placing) facts() remedy.Facts {
+func (p *placing) facts() hoststate.Facts {
 	p.t.Helper()
 	held, err := apply.Status(p.Env)
 	p.must(err)
 	drift, err := apply.Drift(p.Env)
 	p.must(err)
-	f, err := remedy.GatherFrom(p.t.Context(), p.k, false, p.all, remedy.Options{Root: p.root, Held: held, Drift: drift, Used: p.used})
+	f, err := gather.From(p.t.Context(), p.k, false, p.all, gather.Options{Root: p.root, Held: held, Drift: drift, Used: p.used})
 	p.must(err)
 	f.Load = p.load
 	return f
@@ -104,11 +107,11 @@ func (p *placing) give(i int, r remedy.Request, list string) {
 	r.CPUs = set.Size()
 	plan, err := remedy.Make(p.facts(), p.all[i], r)
 	p.must(err)
-	done, err := apply.Apply(p.t.Context(), p.Env, plan.Txn(), plan.Changes)
+	done, err := apply.Apply(p.t.Context(), p.Env, plan.Purpose(), plan.Changes)
 	p.must(err)
 	move, err := remedy.MoveTo(p.facts(), done.ID, set)
 	p.must(err)
-	_, err = apply.Replace(p.t.Context(), p.Env, []apply.Part{move.Part()})
+	_, err = apply.Replace(p.t.Context(), p.Env, []txn.Part{move.Part()})
 	p.must(err)
 }
 
@@ -149,22 +152,22 @@ func (p *placing) metric(name string) string {
 	return ""
 }
 
-func (p *placing) chore() {
+func (p *placing) reconcileOnce() {
 	p.t.Helper()
-	p.chores(p.t.Context())
+	p.reconcile(p.t.Context())
 }
 
 // A crossing is repaired within the rate, and exported before and after.
 func TestAgentRepairsCrossings(t *testing.T) {
 	const crossings = "unthrottle_placement_crossings kind=avoidable level=socket"
 	p := newPlacing(t, 2)
-	p.chore()
+	p.reconcileOnce()
 	if got := p.metric(crossings); got != "" {
 		t.Errorf("nobody is placed, and crossings are %q", got)
 	}
 	p.give(0, remedy.Request{Kind: remedy.Pin}, "3-4")
 	p.Rules.Placement.MovesPerMinute = 0
-	p.chore()
+	p.reconcileOnce()
 	if got := p.at(0); got != "3-4" {
 		t.Errorf("moved to %s though no moves are allowed", got)
 	}
@@ -172,14 +175,14 @@ func TestAgentRepairsCrossings(t *testing.T) {
 		t.Errorf("crossings %q and %q", a, f)
 	}
 	p.Rules.Placement.MovesPerMinute = 60
-	p.chore()
+	p.reconcileOnce()
 	if got := p.at(0); got == "3-4" {
 		t.Errorf("not moved: %s", p.log.String())
 	}
 	if a, n := p.metric(crossings), p.metric("unthrottle_placement_moves_total outcome=done"); n != "1" {
 		t.Errorf("crossings %s, moves %s", a, n)
 	}
-	p.chore()
+	p.reconcileOnce()
 	if a, f := p.metric(crossings), p.metric(strings.ReplaceAll(crossings, "avoidable", "forced")); a+f != "00" {
 		t.Errorf("crossings %q and %q", a, f)
 	}
@@ -190,7 +193,7 @@ func TestAgentObservesPlacement(t *testing.T) {
 	p := newPlacing(t, 1)
 	p.give(0, remedy.Request{Kind: remedy.Pin}, "3-4")
 	p.Rules.Mode = policy.Observe
-	p.chore()
+	p.reconcileOnce()
 	if got := p.at(0); got != "3-4" {
 		t.Errorf("moved to %s", got)
 	}
@@ -200,39 +203,39 @@ func TestAgentObservesPlacement(t *testing.T) {
 }
 
 // What another writer changes is set again three times, for all whose hold on
-// the setting was lost; then we yield and say so.
-func TestAgentYields(t *testing.T) {
+// the setting was lost; then the agent gives up and says so.
+func TestAgentGivesUp(t *testing.T) {
 	p := newPlacing(t, 2)
 	p.give(0, remedy.Request{Kind: remedy.Pin}, "1-2")
 	p.give(1, remedy.Request{Kind: remedy.Pin}, "5-6")
-	for i := range MaxFights {
+	for i := range maxReasserts {
 		p.must(p.k.Write(cgroup.CPUSet, "/a/0", cgroup.FileCPUs, "0-7"))
 		p.must(p.k.Write(cgroup.CPUSet, "/slice", cgroup.FileCPUs, "0-7"))
-		p.chore()
+		p.reconcileOnce()
 		rest, _ := p.k.Allowed(99)
 		if p.at(0) != "1-2" || p.at(1) != "5-6" || rest.String() != "0,3-4,7" {
-			t.Fatalf("fight %d: on %s and %s, the others on %s\n%s", i, p.at(0), p.at(1), rest, p.log.String())
+			t.Fatalf("conflict %d: on %s and %s, the others on %s\n%s", i, p.at(0), p.at(1), rest, p.log.String())
 		}
 	}
 	p.must(p.k.Write(cgroup.CPUSet, "/a/0", cgroup.FileCPUs, "0-7"))
 	for range 3 {
-		p.chore()
+		p.reconcileOnce()
 	}
-	if p.at(0) != "0-7" || !strings.Contains(p.log.String(), "we yield") || strings.Count(p.log.String(), "we yield") != 2 {
+	if p.at(0) != "0-7" || !strings.Contains(p.log.String(), "the agent gives up") || strings.Count(p.log.String(), "the agent gives up") != 2 {
 		t.Errorf("on %s\n%s", p.at(0), p.log.String())
 	}
 	if got := p.metric("unthrottle_placement_yielded"); got != "2" {
-		t.Errorf("%q yielded: both, since the one is on the other's CPUs now", got)
+		t.Errorf("%q gave up: both, since the one is on the other's CPUs now", got)
 	}
 	// Once it is restored we forget.
 	_, err := apply.Restore(t.Context(), p.Env, apply.Selector{})
 	p.must(err)
-	p.chore()
+	p.reconcileOnce()
 	p.give(1, remedy.Request{Kind: remedy.Pin}, "5-6")
-	p.chore()
-	p.chore()
+	p.reconcileOnce()
+	p.reconcileOnce()
 	if got := p.metric("unthrottle_placement_yielded"); got != "0" {
-		t.Errorf("%q yielded", got)
+		t.Errorf("%q gave up", got)
 	}
 }
 
@@ -243,7 +246,7 @@ func TestAgentReplacesOfflineCPUs(t *testing.T) {
 	p.root["sys/devices/system/cpu/online"] = &fstest.MapFile{Data: []byte("0-5,7\n")}
 	delete(p.root, "sys/devices/system/cpu/cpu6/topology/core_cpus_list")
 	delete(p.root, "sys/devices/system/cpu/cpu6/topology/package_cpus_list")
-	p.chore()
+	p.reconcileOnce()
 	held := p.facts().Held
 	if set := remedy.Placed(held[0]); set.Size() != 2 || set.Contains(6) || !set.Contains(5) {
 		t.Errorf("it has %s\n%s", set, p.log.String())
@@ -258,19 +261,19 @@ func TestAgentSpreads(t *testing.T) {
 	p.used["/a/0"] = 0.2
 	p.load = map[int]float64{0: 1, 1: 1, 2: 1, 3: 1, 4: 1, 5: 0.1, 6: 0.1, 7: 1}
 	for range persistSpread - 1 {
-		p.chore()
+		p.reconcileOnce()
 	}
 	if p.at(0) != "1-2" {
 		t.Errorf("moved to %s at once", p.at(0))
 	}
-	p.chore()
+	p.reconcileOnce()
 	if p.at(0) != "5-6" {
 		t.Errorf("it is on %s\n%s", p.at(0), p.log.String())
 	}
 	p.used["/a/0"] = 2
 	p.load = map[int]float64{0: 0, 1: 0, 2: 0, 3: 0, 4: 0, 5: 1, 6: 1, 7: 0}
 	for range 2 * persistSpread {
-		p.chore()
+		p.reconcileOnce()
 	}
 	if p.at(0) != "5-6" {
 		t.Errorf("only its own work is there, and it was moved to %s", p.at(0))

@@ -19,9 +19,9 @@ var (
 	strandedDesc = prometheus.NewDesc("unthrottle_placement_stranded_half_cores", "Cores that are partly taken and partly free.", nil, nil)
 	fitDesc      = prometheus.NewDesc("unthrottle_placement_largest_fit_cpus",
 		"The largest request for exclusive CPUs that still fits, beside the reserve, in one group of the level.", []string{"level"}, nil)
-	poolDesc    = prometheus.NewDesc("unthrottle_placement_pool_cpus", "CPUs that nobody has alone, without the reserve.", nil, nil)
-	yieldedDesc = prometheus.NewDesc("unthrottle_placement_yielded", "Containers whose CPUs somebody else keeps changing, so that we yielded.", nil, nil)
-	movesDesc   = prometheus.NewDesc("unthrottle_placement_moves_total", "Moves of containers to other CPUs.", []string{"outcome"}, nil)
+	poolDesc   = prometheus.NewDesc("unthrottle_placement_pool_cpus", "CPUs that are not exclusive, without the reserve.", nil, nil)
+	gaveUpDesc = prometheus.NewDesc("unthrottle_placement_yielded", "Containers whose CPUs another program keeps changing, so that the agent gave up.", nil, nil)
+	movesDesc  = prometheus.NewDesc("unthrottle_placement_moves_total", "Moves of containers to other CPUs.", []string{"outcome"}, nil)
 )
 
 // placeFigures are what is exported about the placement; nothing before it was
@@ -31,21 +31,21 @@ type placeFigures struct {
 	judged       bool
 	score        placement.Score
 	classes      map[placement.Class]int
-	yielded      int
+	gaveUp       int
 	done, failed int
 }
 
-func (f *placeFigures) set(s placement.State, score placement.Score, yielded int) {
+func (f *placeFigures) set(s placement.State, score placement.Score, gaveUp int) {
 	classes := map[placement.Class]int{}
 	for _, c := range s.Containers {
 		classes[c.Class]++
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.judged, f.score, f.classes, f.yielded = true, score, classes, yielded
+	f.judged, f.score, f.classes, f.gaveUp = true, score, classes, gaveUp
 }
 
-// none: nobody has CPUs by us, so that there is nothing to judge.
+// none: no container has CPUs by us, so that there is nothing to judge.
 func (f *placeFigures) none() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -63,7 +63,7 @@ func (f *placeFigures) moved(done int, failed bool) {
 
 // Describe implements prometheus.Collector.
 func (f *placeFigures) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{placedDesc, crossDesc, coresDesc, strandedDesc, fitDesc, poolDesc, yieldedDesc, movesDesc} {
+	for _, d := range []*prometheus.Desc{placedDesc, crossDesc, coresDesc, strandedDesc, fitDesc, poolDesc, gaveUpDesc, movesDesc} {
 		ch <- d
 	}
 }
@@ -91,7 +91,7 @@ func (f *placeFigures) Collect(ch chan<- prometheus.Metric) {
 	gauge(coresDesc, f.score.CoresShared)
 	gauge(strandedDesc, f.score.Stranded)
 	gauge(poolDesc, f.score.Pool)
-	gauge(yieldedDesc, f.yielded)
+	gauge(gaveUpDesc, f.gaveUp)
 	fits := f.score.Fits
 	for level, n := range map[string]int{"machine": fits.Machine, "socket": fits.Socket, "numa_node": fits.NUMANode, "l3": fits.L3} {
 		gauge(fitDesc, n, level)

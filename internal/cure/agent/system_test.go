@@ -8,6 +8,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
@@ -30,7 +31,7 @@ func TestAgentLetsTheReserveFollow(t *testing.T) {
 	}
 	round := func(used float64) string {
 		p.used[group.Path] = used
-		p.chores(t.Context())
+		p.reconcile(t.Context())
 		return runs()
 	}
 	if got := round(1.2); got != "0-7" {
@@ -39,7 +40,7 @@ func TestAgentLetsTheReserveFollow(t *testing.T) {
 	p.used[group.Path] = 0.5
 	plan, err := remedy.ConfineSystem(p.facts(), remedy.Request{})
 	p.must(err)
-	_, err = apply.Replace(t.Context(), p.Env, []apply.Part{plan.Part()})
+	_, err = apply.Replace(t.Context(), p.Env, []txn.Part{plan.Part()})
 	p.must(err)
 	for _, step := range []struct {
 		used float64

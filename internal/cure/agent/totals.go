@@ -8,10 +8,10 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
-// MaxContainers bounds the containers that are exported; what is beyond is
+// maxContainers bounds the containers that are exported; what is beyond is
 // counted, and dropped from the page (labels are strangers' names, and each
 // costs memory here and in the metrics store).
-const MaxContainers = 4096
+const maxContainers = 4096
 
 // maxLabel bounds one label's value in bytes.
 const maxLabel = 256
@@ -42,12 +42,12 @@ type totals struct {
 func (t *totals) add(round []observe.Observation) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	next := make(map[string]*total, min(len(round), MaxContainers))
+	next := make(map[string]*total, min(len(round), maxContainers))
 	t.dropped = 0
 	for i := range round {
 		o := &round[i]
 		path := o.Container.Group.Path
-		if len(next) == MaxContainers {
+		if len(next) == maxContainers {
 			t.dropped = len(round) - i
 			break
 		}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/verdict"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 )
 
@@ -34,9 +34,9 @@ const (
 type order int
 
 const (
-	nothing  order = iota
-	takeBack       // from the secondaries
-	giveAgain
+	nothing      order = iota
+	revokeShared       // from the secondaries
+	grant
 )
 
 // spell is what was used over some time.
@@ -52,7 +52,7 @@ func (s spell) use() float64 { return s.cpuSeconds / s.length.Seconds() }
 // look is one look at an owner.
 type look struct {
 	cpus string // that it lends
-	out  bool   // they are taken back as things are
+	out  bool   // they are revoked now
 	seen *observe.Observation
 	// A spell lasts so long.
 	lasts time.Duration
@@ -70,13 +70,13 @@ func (l look) ask() []float64 {
 	return l.latencies()
 }
 
-// trial finds out for one owner whether lending its idle CPUs costs it anything:
-// its CPU use and, where it has a source, its latencies, with them lent and with
-// them taken back, by turns, since what it does varies by itself and a before is
-// no measure of an after. The first pair without a difference ends it.
+// trial measures for one owner what sharing its idle CPUs costs it. It compares the
+// CPU use and, where there is a source, the latencies, with the CPUs shared and
+// revoked by turns, because load varies by itself. The first pair without a
+// difference ends the trial.
 type trial struct {
 	cpus    string // that it is about: others are another trial
-	out     bool   // taken back now
+	out     bool   // revoked now
 	running bool
 	since   time.Time // rounds that began before belong to no spell
 	spell   spell
@@ -89,8 +89,8 @@ type trial struct {
 	harmed        bool
 }
 
-// round takes in a look and says what is to be done. Where somebody else gave or
-// took the CPUs the trial begins anew.
+// round takes one observation and says what to do next. If another program granted
+// or revoked the CPUs, the trial begins again.
 func (t *trial) round(l look, now time.Time) order {
 	o := l.seen
 	switch {
@@ -132,20 +132,20 @@ func (t *trial) round(l look, now time.Time) order {
 		return t.take()
 	}
 	t.without = append(t.without, use)
-	verdict := remedy.Judge(remedy.Evidence{Quantile: l.quantile, Before: l.ask(), After: t.lent}).Verdict
-	t.slower = append(t.slower, verdict == remedy.Worse)
+	judged := verdict.Judge(verdict.Evidence{Quantile: l.quantile, Before: l.ask(), After: t.lent})
+	t.slower = append(t.slower, judged.Verdict == verdict.Worse)
 	switch {
 	case !t.usesLess() && slices.Contains(t.slower, false):
 		t.running, t.next = false, now.Add(trialInterval)
 		return t.give()
 	case len(t.without) == trialPairs:
-		t.harmed, t.running, t.next = true, false, now.Add(RetryAfter)
+		t.harmed, t.running, t.next = true, false, now.Add(retryAfter)
 		return nothing
 	}
 	return t.give()
 }
 
-// written tells that what was ordered is done by now.
+// written notes that the order was carried out.
 func (t *trial) written(now time.Time) { t.since, t.spell = now, spell{} }
 
 // due tells between trials whether another one is.
@@ -156,12 +156,12 @@ func (t *trial) due(use float64, now time.Time) bool {
 
 func (t *trial) give() order {
 	t.out = false
-	return giveAgain
+	return grant
 }
 
 func (t *trial) take() order {
 	t.out = true
-	return takeBack
+	return revokeShared
 }
 
 // usesLess tells whether the owner used more in every spell without lending than

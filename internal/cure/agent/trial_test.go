@@ -18,11 +18,11 @@ func tried(t *testing.T, tr *trial, rounds int, from time.Time, used func(i int,
 		now := at.Add(time.Second)
 		o := observe.Observation{Start: at, Window: time.Second, UsedCPUs: &u}
 		want := tr.round(look{cpus: "2-3", out: out, seen: &o, lasts: spellRounds * time.Second}, now)
-		if want == takeBack && out || want == giveAgain && !out {
+		if want == revokeShared && out || want == grant && !out {
 			t.Fatalf("round %d: written twice", i)
 		}
 		if want != nothing {
-			out = want == takeBack
+			out = want == revokeShared
 			writes++
 			tr.written(now.Add(100 * time.Millisecond)) // in the next round
 		}
@@ -99,10 +99,10 @@ func TestTrialOverTime(t *testing.T) {
 	if !tr.harmed || !tr.out {
 		t.Fatalf("%+v", tr)
 	}
-	if _, _, writes := tried(t, &tr, 60, start.Add(RetryAfter/2), half); writes != 0 {
+	if _, _, writes := tried(t, &tr, 60, start.Add(retryAfter/2), half); writes != 0 {
 		t.Error("lent again at once")
 	}
-	if _, _, writes := tried(t, &tr, 60, start.Add(2*RetryAfter), half); writes == 0 || !tr.harmed {
+	if _, _, writes := tried(t, &tr, 60, start.Add(2*retryAfter), half); writes == 0 || !tr.harmed {
 		t.Errorf("not tried again: %+v", tr)
 	}
 	tr = trial{}
@@ -116,7 +116,7 @@ func TestTrialOverTime(t *testing.T) {
 	u := 1.0
 	o := observe.Observation{Start: start, Window: time.Second, UsedCPUs: &u}
 	other := look{cpus: "6-7", out: true, seen: &o, lasts: time.Second}
-	if got := tr.round(other, start); got != giveAgain || tr.harmed {
+	if got := tr.round(other, start); got != grant || tr.harmed {
 		t.Errorf("other CPUs: %v, %+v", got, tr)
 	}
 	if got := tr.round(other, start); got != nothing || tr.running {
@@ -147,7 +147,7 @@ func TestTrialOnABusyHost(t *testing.T) {
 		o := observe.Observation{Start: at, Window: window, UsedCPUs: &u}
 		at = at.Add(window)
 		if want := tr.round(look{cpus: "1", out: out, seen: &o, lasts: spellRounds * 100 * time.Millisecond}, at); want != nothing {
-			out = want == takeBack
+			out = want == revokeShared
 			tr.written(at)
 		}
 	}
@@ -188,7 +188,7 @@ func TestTrialAsksLatencies(t *testing.T) {
 					return all
 				}}
 			if want := tr.round(l, at.Add(time.Second)); want != nothing {
-				out = want == takeBack
+				out = want == revokeShared
 				tr.written(at.Add(time.Second))
 			}
 		}

@@ -7,9 +7,12 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/cure/verdict"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 )
 
@@ -20,7 +23,7 @@ type Env struct {
 	Observe func(ctx context.Context, all []container.Container, window time.Duration) ([]observe.Observation, error)
 	// Facts gathers what a plan rests on; used is the CPU use by path as just
 	// observed.
-	Facts func(ctx context.Context, all []container.Container, used map[string]float64) (remedy.Facts, error)
+	Facts func(ctx context.Context, all []container.Container, used map[string]float64) (hoststate.Facts, error)
 	// Latencies gives the user's own latencies in ms; nil: there is no source.
 	Latencies func(ctx context.Context) ([]float64, error)
 	// Wait waits between applying and looking again.
@@ -48,7 +51,7 @@ type Options struct {
 	// interrupted writer left is put back.
 	DryRun bool
 	// Ask is asked before writing and before keeping what is unverified; nil:
-	// nobody can be asked, and Yes stands for the answer.
+	// there is no user to ask, and Yes stands for the answer.
 	Ask func(question string) (bool, error)
 	Yes bool
 	// Shown gets the proposal and the exact writes before anything is asked.
@@ -62,8 +65,8 @@ const QuestionApply = "apply this?"
 
 // The verdicts beside those of remedy and apply.
 const (
-	VerdictNothing    = "nothing to fix"
-	VerdictNotApplied = "not applied"
+	verdictNothing    = "nothing to fix"
+	verdictNotApplied = "not applied"
 )
 
 // Result is what came of it.
@@ -78,11 +81,11 @@ type Result struct {
 	// Kept: the change is in force.
 	Kept bool `json:"kept"`
 	// Before and After were measured over WindowSeconds; null: not measured.
-	Before        *apply.Figures `json:"before"`
-	After         *apply.Figures `json:"after"`
-	WindowSeconds float64        `json:"window_seconds"`
+	Before        *txn.Figures `json:"before"`
+	After         *txn.Figures `json:"after"`
+	WindowSeconds float64      `json:"window_seconds"`
 	// Judgement has the latencies' quantiles and the neighbours' figures.
-	Judgement *remedy.Judgement `json:"judgement"`
+	Judgement *verdict.Judgement `json:"judgement"`
 	// StoppedAbove: as last seen, the container is stopped above the bound.
 	StoppedAbove bool `json:"stopped_above_bound"`
 }
@@ -101,9 +104,9 @@ func (e *NoRemedy) Error() string {
 	return text
 }
 
-// ErrNobodyToAsk: a question came up, there is no terminal, and --yes was not
+// errNobodyToAsk: a question came up, there is no terminal, and --yes was not
 // given.
-var ErrNobodyToAsk = errors.New("this must be confirmed and there is no terminal to ask on: look at the plan and say --yes")
+var errNobodyToAsk = errors.New("this must be confirmed and there is no terminal to ask on: look at the plan and say --yes")
 
 // ErrObjectiveMet: the user's latency is fine as it is, whatever the counters
 // say.
@@ -113,7 +116,7 @@ var ErrObjectiveMet = errors.New("the objective is met as it is")
 // back first, also when ctx ends.
 func Run(ctx context.Context, env Env, o Options) (Result, error) {
 	r := &run{env: env, o: o, res: Result{
-		Result:        apply.Result{Writes: []apply.Write{}, Skipped: []apply.Skip{}},
+		Result:        apply.Result{Writes: []apply.Write{}, Skipped: []txn.Skip{}},
 		Not:           []policy.Rejected{},
 		WindowSeconds: o.Window.Seconds(),
 	}}
@@ -132,7 +135,7 @@ func Run(ctx context.Context, env Env, o Options) (Result, error) {
 	}
 	err = r.do(ctx)
 	if r.res.ID == "" && !r.noFinding {
-		r.res.Verdict = VerdictNotApplied
+		r.res.Verdict = verdictNotApplied
 	}
 	return r.res, err
 }
@@ -143,7 +146,7 @@ type run struct {
 	o         Options
 	res       Result
 	plan      remedy.Plan
-	neighbour map[string]remedy.Observed
+	neighbour map[string]hoststate.Observed
 	before    []float64
 	noFinding bool
 }
@@ -164,7 +167,7 @@ func (r *run) do(ctx context.Context) error {
 	if err := r.latenciesBefore(ctx); err != nil {
 		return err
 	}
-	done, err := apply.Apply(ctx, r.env.Apply, r.plan.Txn(), r.plan.Changes)
+	done, err := apply.Apply(ctx, r.env.Apply, r.plan.Purpose(), r.plan.Changes)
 	r.take(done)
 	if err != nil || done.ID == "" {
 		return err
@@ -197,7 +200,7 @@ func (r *run) agree(question string) (bool, error) {
 		return true, nil
 	}
 	if r.o.Ask == nil {
-		return false, ErrNobodyToAsk
+		return false, errNobodyToAsk
 	}
 	return r.o.Ask(question)
 }
@@ -205,30 +208,30 @@ func (r *run) agree(question string) (bool, error) {
 // decide keeps or undoes, after the judgement.
 func (r *run) decide(ctx context.Context) error {
 	j := r.res.Judgement
-	outcome := apply.Outcome{Verdict: j.Verdict, Before: r.res.Before, After: r.res.After, Note: j.Why}
+	outcome := txn.Outcome{Verdict: j.Verdict, Before: r.res.Before, After: r.res.After, Note: j.Why}
 	if err := apply.Record(r.env.Apply, r.res.ID, outcome); err != nil {
 		r.res.Warnings = append(r.res.Warnings, "the outcome could not be recorded: "+err.Error())
 	}
 	r.res.Verdict = j.Verdict
 	if r.o.Plain {
-		// Whoever lends CPUs did not ask for this, and must not pay for it.
-		if len(r.plan.Lenders) > 0 && (j.Verdict == remedy.Worse || len(j.Harmed) > 0) {
+		// The owners of shared CPUs did not ask for this, and must not pay for it.
+		if len(r.plan.Lenders) > 0 && (j.Verdict == verdict.Worse || len(j.Harmed) > 0) {
 			return r.undo(ctx, fmt.Sprintf("who lends it CPUs got worse: %.400q (%s)", j.Harmed, j.Why))
 		}
 		// An objective that a secondary is given is that of others, too.
-		if r.plan.Remedy == remedy.Secondary && j.Verdict == remedy.Worse {
+		if r.plan.Remedy == remedy.Secondary && j.Verdict == verdict.Worse {
 			return r.undo(ctx, j.Verdict+": "+j.Why)
 		}
 		return nil
 	}
 	switch {
-	case j.Verdict == remedy.Worse, j.Verdict == remedy.NoChange:
+	case j.Verdict == verdict.Worse, j.Verdict == verdict.NoChange:
 		return r.undo(ctx, j.Verdict+": "+j.Why)
 	case len(j.Harmed) > 0:
 		return r.undo(ctx, fmt.Sprintf("containers whose CPUs shrank or are lent are stopped longer or use less than before: %.400q", j.Harmed))
-	case j.Verdict == remedy.Unverified && r.noEffect():
+	case j.Verdict == verdict.Unverified && r.noEffect():
 		return r.undo(ctx, "it is stopped as long as before")
-	case j.Verdict == remedy.Better:
+	case j.Verdict == verdict.Better:
 		return nil
 	}
 	keep, err := r.agree("the effect is unverified (" + j.Why + "): keep it?")
@@ -248,8 +251,8 @@ func (r *run) noEffect() bool {
 
 // undo takes the change back, also after ctx has ended.
 func (r *run) undo(ctx context.Context, why string) error {
-	txn := r.plan.Txn()
-	r.env.Apply.TellUndoing(ctx, txn.Remedy, txn.Target.Path)
+	purpose := r.plan.Purpose()
+	r.env.Apply.TellUndoing(ctx, purpose.Remedy, purpose.Target.Path)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
 	r.say("undoing it: %s", why)

@@ -13,9 +13,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate/gather"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/cure/verdict"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
@@ -64,12 +67,12 @@ func newBench(t *testing.T) *bench {
 	b.env = Env{
 		Apply:   apply.Env{FS: b.kernel, StateDir: t.TempDir(), BootID: "this", By: "test"},
 		Observe: b.observe,
-		Facts: func(ctx context.Context, all []container.Container, used map[string]float64) (remedy.Facts, error) {
+		Facts: func(ctx context.Context, all []container.Container, used map[string]float64) (hoststate.Facts, error) {
 			held, err := apply.Status(b.env.Apply)
 			if err != nil {
-				return remedy.Facts{}, err
+				return hoststate.Facts{}, err
 			}
-			return remedy.GatherFrom(ctx, b.kernel, false, all, remedy.Options{Root: sysfs(), Held: held, Used: used})
+			return gather.From(ctx, b.kernel, false, all, gather.Options{Root: sysfs(), Held: held, Used: used})
 		},
 		Wait: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
 	}
@@ -174,41 +177,41 @@ func TestRun(t *testing.T) {
 		why     string
 		err     string
 	}{
-		{"unverified, confirmed twice", []func(*bench){answers(true, true)}, remedy.Unverified, true, false, "", ""},
-		{"declined before anything is written", []func(*bench){answers(false)}, VerdictNotApplied, false, true, "", ""},
-		{"unverified, not confirmed", []func(*bench){answers(true, false)}, remedy.Unverified, false, true, "not confirmed", ""},
-		{"unverified, said yes to", []func(*bench){yes}, remedy.Unverified, true, false, "", ""},
-		{"nobody to ask", nil, VerdictNotApplied, false, true, "", "say --yes"},
-		{"no effect", []func(*bench){yes, func(b *bench) { b.stoppedAfter = 0.9 }}, remedy.Unverified, false, true, "stopped as long as before", ""},
-		{"a neighbour is harmed", []func(*bench){yes, func(b *bench) { b.calmAfter = 0.3 }}, remedy.Unverified, false, true, "CPUs shrank", ""},
-		{"better", []func(*bench){answers(true), func(b *bench) { b.latencies = [][]float64{same(97), same(12)} }}, remedy.Better, true, false, "", ""},
-		{"worse", []func(*bench){yes, func(b *bench) { b.latencies = [][]float64{same(12), same(97)} }}, remedy.Worse, false, true, "worse", ""},
-		{"no change", []func(*bench){yes, func(b *bench) { b.latencies = [][]float64{same(12), same(12)} }}, remedy.NoChange, false, true, "no change", ""},
-		{"too few samples: nothing is written", []func(*bench){yes, func(b *bench) { b.latencies = [][]float64{{1, 2, 3}} }}, VerdictNotApplied, false, true, "", "too few"},
+		{"unverified, confirmed twice", []func(*bench){answers(true, true)}, verdict.Unverified, true, false, "", ""},
+		{"declined before anything is written", []func(*bench){answers(false)}, verdictNotApplied, false, true, "", ""},
+		{"unverified, not confirmed", []func(*bench){answers(true, false)}, verdict.Unverified, false, true, "not confirmed", ""},
+		{"unverified, said yes to", []func(*bench){yes}, verdict.Unverified, true, false, "", ""},
+		{"nobody to ask", nil, verdictNotApplied, false, true, "", "say --yes"},
+		{"no effect", []func(*bench){yes, func(b *bench) { b.stoppedAfter = 0.9 }}, verdict.Unverified, false, true, "stopped as long as before", ""},
+		{"a neighbour is harmed", []func(*bench){yes, func(b *bench) { b.calmAfter = 0.3 }}, verdict.Unverified, false, true, "CPUs shrank", ""},
+		{"better", []func(*bench){answers(true), func(b *bench) { b.latencies = [][]float64{same(97), same(12)} }}, verdict.Better, true, false, "", ""},
+		{"worse", []func(*bench){yes, func(b *bench) { b.latencies = [][]float64{same(12), same(97)} }}, verdict.Worse, false, true, "worse", ""},
+		{"no change", []func(*bench){yes, func(b *bench) { b.latencies = [][]float64{same(12), same(12)} }}, verdict.NoChange, false, true, "no change", ""},
+		{"too few samples: nothing is written", []func(*bench){yes, func(b *bench) { b.latencies = [][]float64{{1, 2, 3}} }}, verdictNotApplied, false, true, "", "too few"},
 		{"the objective is met: nothing is written", []func(*bench){yes, func(b *bench) {
 			b.options.OnlyIfMissed, b.latencies = true, [][]float64{same(12)}
-		}}, VerdictNotApplied, false, true, "", ErrObjectiveMet.Error()},
+		}}, verdictNotApplied, false, true, "", ErrObjectiveMet.Error()},
 		{"the objective is missed", []func(*bench){yes, func(b *bench) {
 			b.options.OnlyIfMissed, b.latencies = true, [][]float64{same(97), same(12)}
-		}}, remedy.Better, true, false, "", ""},
-		{"an empty source: nothing is written", []func(*bench){yes, func(b *bench) { b.latencies = [][]float64{{}} }}, VerdictNotApplied, false, true, "", "printed nothing"},
-		{"the source fails afterwards", []func(*bench){yes, func(b *bench) { b.latencies = [][]float64{same(12)} }}, remedy.Unverified, false, true, "could not be measured", "the source is gone"},
-		{"looking fails afterwards", []func(*bench){yes, func(b *bench) { b.failObserve = 2 }}, remedy.Unverified, false, true, "could not be measured", "counters are gone"},
+		}}, verdict.Better, true, false, "", ""},
+		{"an empty source: nothing is written", []func(*bench){yes, func(b *bench) { b.latencies = [][]float64{{}} }}, verdictNotApplied, false, true, "", "printed nothing"},
+		{"the source fails afterwards", []func(*bench){yes, func(b *bench) { b.latencies = [][]float64{same(12)} }}, verdict.Unverified, false, true, "could not be measured", "the source is gone"},
+		{"looking fails afterwards", []func(*bench){yes, func(b *bench) { b.failObserve = 2 }}, verdict.Unverified, false, true, "could not be measured", "counters are gone"},
 		{"nothing to fix", []func(*bench){yes, func(b *bench) {
 			_ = b.kernel.Write(cgroup.CPU, "/busy", "cpu.cfs_quota_us", "-1")
-		}}, VerdictNothing, false, false, "nothing to fix", ""},
+		}}, verdictNothing, false, false, "nothing to fix", ""},
 		{"vetoed", []func(*bench){yes, func(b *bench) {
 			b.options.Shown = func(policy.Proposal, apply.Result) error { return errors.New("over the budget") }
-		}}, VerdictNotApplied, false, true, "", "over the budget"},
+		}}, verdictNotApplied, false, true, "", "over the budget"},
 		{"no remedy", []func(*bench){yes, func(b *bench) {
 			b.options.Wish = policy.Wish{Request: remedy.Request{Kind: remedy.Pin, CPUs: 9}}
-		}}, VerdictNotApplied, false, true, "", "not pin"},
+		}}, verdictNotApplied, false, true, "", "not pin"},
 		{"plain: asked for, nothing asked", []func(*bench){func(b *bench) {
 			b.options.Plain, b.options.Wish = true, policy.Wish{Request: remedy.Request{Kind: remedy.Burst}}
-		}}, remedy.Unverified, true, true, "", ""},
+		}}, verdict.Unverified, true, true, "", ""},
 		{"plain: kept though it could not be looked at", []func(*bench){func(b *bench) {
 			b.options.Plain, b.options.Wish, b.failObserve = true, policy.Wish{Request: remedy.Request{Kind: remedy.Pin}}, 2
-		}}, remedy.Unverified, true, true, "", ""},
+		}}, verdict.Unverified, true, true, "", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b := newBench(t)
@@ -300,7 +303,7 @@ func TestOutcomeIsRecorded(t *testing.T) {
 	if o == nil || e == nil || e.StoppedPerSecondHigh == nil || o.Before == nil || o.After == nil {
 		t.Fatalf("expected %+v, outcome %+v", e, o)
 	}
-	if *o.Before.StoppedPerSecondHigh != 0.9 || *o.After.StoppedPerSecondHigh != 0 || *o.Before.P99Ms < 97 || *o.After.P99Ms > 13 || o.Verdict != remedy.Better {
+	if *o.Before.StoppedPerSecondHigh != 0.9 || *o.After.StoppedPerSecondHigh != 0 || *o.Before.P99Ms < 97 || *o.After.P99Ms > 13 || o.Verdict != verdict.Better {
 		t.Errorf("outcome %+v, before %+v, after %+v", o, o.Before, o.After)
 	}
 }
@@ -326,7 +329,7 @@ func TestLendersDecide(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			b := newBench(t)
 			b.options.Plain, b.options.Target = true, calm
-			b.options.Wish = policy.Wish{Request: remedy.Request{Kind: remedy.Pin, CPUs: 1, Lends: !tc.harmless}}
+			b.options.Wish = policy.Wish{Request: remedy.Request{Kind: remedy.Pin, CPUs: 1, Shares: !tc.harmless}}
 			if got, err := b.run(); err != nil || !got.Kept {
 				t.Fatalf("pin: %+v, %v", got, err)
 			}

@@ -4,14 +4,16 @@ import (
 	"context"
 	"slices"
 
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 )
 
 // ConfineSystem keeps the host's own slices on the reserve, see remedy.ConfineSystem.
 // Where they are kept there already, the reserve follows what they use by now. facts
 // looks at the host; with dryRun nothing is changed.
-func ConfineSystem(ctx context.Context, env apply.Env, facts func(context.Context) (remedy.Facts, error), request remedy.Request, dryRun bool) (apply.Result, error) {
+func ConfineSystem(ctx context.Context, env apply.Env, facts func(context.Context) (hoststate.Facts, error), request remedy.Request, dryRun bool) (apply.Result, error) {
 	var recovered apply.Result
 	if !dryRun {
 		var err error
@@ -28,9 +30,9 @@ func ConfineSystem(ctx context.Context, env apply.Env, facts func(context.Contex
 		return apply.Result{}, err
 	}
 	var result apply.Result
-	switch parts := []apply.Part{plan.Part()}; {
+	switch parts := []txn.Part{plan.Part()}; {
 	case len(plan.Changes) == 0:
-		result = apply.Result{Writes: []apply.Write{}, Skipped: []apply.Skip{}, Verdict: apply.VerdictNothing}
+		result = apply.Result{Writes: []apply.Write{}, Skipped: []txn.Skip{}, Verdict: apply.VerdictNothing}
 	case dryRun:
 		result, err = apply.PlanReplace(env, parts)
 	default:

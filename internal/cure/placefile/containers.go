@@ -154,7 +154,7 @@ func (d *entry) read(n *yaml.Node) placement.Event {
 	case !e.Leaves && line["cpus"] == 0:
 		d.fail(n.Line, "", "cpus is missing")
 	case e.FullCores && e.IdleSiblings:
-		d.fail(line["idle_siblings"], "idle_siblings", "with idle siblings nobody else is on its cores anyway: leave out full_cores")
+		d.fail(line["idle_siblings"], "idle_siblings", "with idle siblings its cores are its own anyway: leave out full_cores")
 	case (e.FullCores || e.IdleSiblings) && (e.Class == placement.Floating || e.Class == placement.Secondary):
 		d.fail(line["class"], "class", "%s containers have no cores of their own: leave out full_cores and idle_siblings", e.Class)
 	}

@@ -102,7 +102,7 @@ func Current(file string, data []byte) (containers []placement.Container, shared
 }
 
 // Merge gives the containers of a placement the wishes that events tell of them:
-// a placement that somebody else made knows only their CPUs.
+// a placement that another program made knows only their CPUs.
 func Merge(current []placement.Container, shared cpuset.CPUSet, events []placement.Event) {
 	for i := range current {
 		c := &current[i]

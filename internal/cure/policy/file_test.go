@@ -17,7 +17,7 @@ func TestNoCommandFromAFileOthersCanWrite(t *testing.T) {
 	if err := os.Chmod(config, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, why, err := ReadRules(config); err != nil || !strings.Contains(why, "written by everybody") {
+	if _, why, err := ReadRules(config); err != nil || !strings.Contains(why, "written by every user") {
 		t.Errorf("why %q, error %v", why, err)
 	}
 	link := filepath.Join(dir, "link.yaml")

@@ -1,8 +1,6 @@
 package policy
 
 import (
-	"bufio"
-	"bytes"
 	"fmt"
 	"strconv"
 	"strings"
@@ -21,9 +19,9 @@ type Objective struct {
 // quantiles are the ones that can be asked for, by name.
 var quantiles = map[string]float64{"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999, "max": 1}
 
-// MaxBound is the longest bound that makes sense: the latency source itself is
+// maxBound is the longest bound that makes sense: the latency source itself is
 // ended after 30 s.
-const MaxBound = 30 * time.Second
+const maxBound = 30 * time.Second
 
 // ParseObjective reads "p99<20ms": a quantile (p50, p90, p95, p99, p99.9, max),
 // "<", a positive number and its unit (us, ms, s). Blanks around the parts are
@@ -54,7 +52,7 @@ func ParseObjective(s string) (Objective, error) {
 		switch {
 		case err != nil:
 			return wrong(fmt.Sprintf("%.30q is no number", number))
-		case bound < float64(time.Microsecond) || bound > float64(MaxBound):
+		case bound < float64(time.Microsecond) || bound > float64(maxBound):
 			return wrong("the bound is not within 1us to 30s")
 		}
 		return Objective{q, time.Duration(bound)}, nil
@@ -74,41 +72,3 @@ func (o Objective) String() string {
 
 // Met tells whether a quantile in ms keeps the bound.
 func (o Objective) Met(ms float64) bool { return ms < float64(o.Bound)/float64(time.Millisecond) }
-
-// Bounds on what a latency source may print.
-const (
-	MaxSamples = 1 << 20
-	maxLine    = 256
-)
-
-// Samples reads latencies, one number in ms per line. Empty lines do not count;
-// those that hold no number, a negative one or more than 256 bytes count as
-// bad. More than MaxSamples is an error: cutting them would bias the quantile
-// towards the beginning. More bad lines than good ones is an error too.
-func Samples(out []byte) (ms []float64, bad int, err error) {
-	example := ""
-	lines := bufio.NewScanner(bytes.NewReader(out))
-	lines.Buffer(make([]byte, 0, 4096), len(out)+1)
-	for lines.Scan() {
-		line := strings.TrimSpace(lines.Text())
-		if line == "" {
-			continue
-		}
-		n, err := text.ParseDecimal(line)
-		if len(line) > maxLine || err != nil || n < 0 {
-			if bad++; example == "" {
-				example = line
-			}
-			continue
-		}
-		if len(ms) == MaxSamples {
-			return nil, bad, fmt.Errorf("the latency source printed more than %d numbers: let it measure a shorter time", MaxSamples)
-		}
-		ms = append(ms, n)
-	}
-	if bad > len(ms) {
-		return nil, bad, fmt.Errorf("the latency source printed %d lines that are no latency and %d that are: one number in ms per line is wanted, not %.60q",
-			bad, len(ms), example)
-	}
-	return ms, bad, nil
-}

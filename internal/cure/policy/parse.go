@@ -54,7 +54,7 @@ func ParseRules(text []byte) (Rules, error) {
 	if err := d.Decode(&more); !errors.Is(err, io.EOF) {
 		return Rules{}, &ConfigError{more.Line, "only one document is wanted"}
 	}
-	r := Rules{Mode: Observe, Listen: DefaultListen, Interval: DefaultInterval, Bound: DefaultBound, Budget: DefaultBudget(), Flight: DefaultFlight()}
+	r := Rules{Mode: Observe, Listen: defaultListen, Interval: defaultInterval, Bound: DefaultBound, Budget: DefaultBudget(), Flight: DefaultFlight()}
 	if err := r.read(doc.Content[0]); err != nil {
 		return Rules{}, err
 	}
@@ -128,8 +128,8 @@ func (r *Rules) readRules(n *yaml.Node) error {
 	if n.Kind != yaml.SequenceNode {
 		return wrong(n, "rules must be a list")
 	}
-	if len(n.Content) > MaxRules {
-		return wrong(n, "%d rules, more than %d", len(n.Content), MaxRules)
+	if len(n.Content) > maxRules {
+		return wrong(n, "%d rules, more than %d", len(n.Content), maxRules)
 	}
 	for _, item := range n.Content {
 		rule := Rule{Line: item.Line, Auto: true, SLOInterval: 10 * time.Second}
@@ -150,9 +150,9 @@ func (r *Rule) read(n *yaml.Node) error {
 		"factor": func(n *yaml.Node) error { return above(n, &r.Factor, 1, 1000) },
 		"to":     func(n *yaml.Node) error { return above(n, &r.To, 0, 8192) },
 		"slo":    r.readSLO,
-		"lends":  func(n *yaml.Node) error { return truth(n, &r.Lends) },
+		"lends":  func(n *yaml.Node) error { return truth(n, &r.Shares) },
 		"strict": func(n *yaml.Node) error { return truth(n, &r.Strict) },
-		"stays":  func(n *yaml.Node) error { return truth(n, &r.Stays) },
+		"stays":  func(n *yaml.Node) error { return truth(n, &r.Immovable) },
 		"irqs":   func(n *yaml.Node) error { return truth(n, &r.IRQs) },
 		"class": func(n *yaml.Node) error {
 			return oneOf(n, &class, string(placement.Exclusive), string(placement.Hybrid), string(placement.Floating), string(placement.Secondary))
@@ -166,15 +166,15 @@ func (r *Rule) read(n *yaml.Node) error {
 		return err
 	case r.Leave && (r.CPUs > 0 || r.Factor > 0 || r.To > 0 || r.SLOCommand != ""):
 		return wrong(n, "a rule with remedy none has no settings")
-	case r.Leave && (r.Stays || r.Lends || r.Strict || r.IRQs):
+	case r.Leave && (r.Immovable || r.Shares || r.Strict || r.IRQs):
 		return wrong(n, "a rule with remedy none has no settings")
-	case r.Lends && r.Remedy != remedy.Pin:
+	case r.Shares && r.Remedy != remedy.Pin:
 		return wrong(n, "lends is a setting of pin: say remedy: pin")
 	case r.IRQs && r.Remedy != remedy.Pin:
 		return wrong(n, "irqs is a setting of pin: say remedy: pin")
 	case r.Strict && r.Remedy != remedy.Secondary && (r.Remedy != remedy.Pin || r.Class != remedy.ClassHybrid):
 		return wrong(n, "strict is a setting of secondary and of pin with class: hybrid")
-	case r.Stays && !r.Auto && r.Remedy != remedy.Pin && r.Remedy != remedy.Narrow:
+	case r.Immovable && !r.Auto && r.Remedy != remedy.Pin && r.Remedy != remedy.Narrow:
 		return wrong(n, "stays is a setting of pin and narrow, not of %s", r.Remedy)
 	case r.CPUs > 0 && !r.Auto && r.Remedy != remedy.Pin && r.Remedy != remedy.Narrow:
 		return wrong(n, "cpus is a setting of pin and narrow, not of %s", r.Remedy)
@@ -288,7 +288,7 @@ func address(n *yaml.Node, to *string) error {
 	}
 	_, port, err := net.SplitHostPort(*to)
 	if number, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || number > math.MaxUint16 {
-		return wrong(n, "listen %.60q is not an address with a port, such as %s", *to, DefaultListen)
+		return wrong(n, "listen %.60q is not an address with a port, such as %s", *to, defaultListen)
 	}
 	return nil
 }

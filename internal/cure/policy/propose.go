@@ -6,6 +6,7 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 )
@@ -41,7 +42,7 @@ type Wish struct {
 // Wish is what a rule asks for.
 func (r Rule) Wish(bound float64) Wish {
 	return Wish{Auto: r.Auto, Bound: bound, Request: remedy.Request{Kind: r.Remedy, CPUs: r.CPUs, Factor: r.Factor, To: r.To,
-		Class: r.Class, Stays: r.Stays, Lends: r.Lends, Strict: r.Strict}}
+		Class: r.Class, Immovable: r.Immovable, Shares: r.Shares, Strict: r.Strict}}
 }
 
 // enoughUse is the share of its limit from which on a container simply needs
@@ -60,7 +61,7 @@ const enoughUse = 0.95
 // says both.
 //
 // A secondary that is asked for needs no finding: it is not for its own sake.
-func Propose(o observe.Observation, f remedy.Facts, w Wish) (Proposal, error) {
+func Propose(o observe.Observation, f hoststate.Facts, w Wish) (Proposal, error) {
 	bound := w.Bound
 	if bound == 0 {
 		bound = DefaultBound
@@ -89,8 +90,8 @@ func Propose(o observe.Observation, f remedy.Facts, w Wish) (Proposal, error) {
 }
 
 // Observed is an observation as remedies read it.
-func Observed(o observe.Observation) remedy.Observed {
-	seen := remedy.Observed{UsedCPUs: o.UsedCPUs}
+func Observed(o observe.Observation) hoststate.Observed {
+	seen := hoststate.Observed{UsedCPUs: o.UsedCPUs}
 	if low, high, ok := o.StoppedPerSecond(); ok {
 		seen.StoppedLow, seen.StoppedHigh = &low, &high
 	}
@@ -98,10 +99,10 @@ func Observed(o observe.Observation) remedy.Observed {
 }
 
 type chooser struct {
-	f     remedy.Facts
+	f     hoststate.Facts
 	o     observe.Observation
 	w     Wish
-	seen  remedy.Observed
+	seen  hoststate.Observed
 	found string
 	out   Proposal
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate/gather"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
@@ -16,7 +18,7 @@ import (
 
 // facts of a host of cpus CPUs (a core each) with one container "/a" that has a
 // quota of limit CPUs.
-func facts(t *testing.T, cpus int, limit float64) (remedy.Facts, container.Container) {
+func facts(t *testing.T, cpus int, limit float64) (hoststate.Facts, container.Container) {
 	t.Helper()
 	list := fmt.Sprintf("0-%d", cpus-1)
 	root := fstest.MapFS{
@@ -42,7 +44,7 @@ func facts(t *testing.T, cpus int, limit float64) (remedy.Facts, container.Conta
 	must(k.Write(cgroup.CPU, "/a", "cpu.cfs_quota_us", fmt.Sprint(max(-1, int(limit*100000)))))
 	k.Spawn("/a", 10)
 	a := container.Container{Group: cgroup.Group{Path: "/a", CPUSetPath: "/a"}, Name: "a"}
-	f, err := remedy.GatherFrom(t.Context(), k, false, []container.Container{a}, remedy.Options{Root: root})
+	f, err := gather.From(t.Context(), k, false, []container.Container{a}, gather.Options{Root: root})
 	must(err)
 	return f, a
 }

@@ -68,15 +68,15 @@ type Rule struct {
 	// CPUs, Factor and To are settings of pin and raise; 0: their defaults.
 	CPUs       int
 	Factor, To float64
-	// Stays: what pin or narrow gave is never moved to other CPUs. Class is
+	// Immovable: what pin or narrow gave is never moved to other CPUs. Class is
 	// that of pin, "" for its default.
-	Stays bool
-	Class string
+	Immovable bool
+	Class     string
 	// IRQs: interrupts are kept off what pin gives.
 	IRQs bool
-	// Lends: secondary containers may use what pin gave while it idles. Strict:
+	// Shares: secondary containers may use what pin gave while it idles. Strict:
 	// a hybrid pin or a secondary keeps its quota.
-	Lends, Strict bool
+	Shares, Strict bool
 	// Leave: containers that match are never touched.
 	Leave bool
 	// Objective, where SLOCommand is given, is what decides whether a remedy
@@ -99,8 +99,8 @@ type Match struct {
 
 // Defaults of a configuration.
 const (
-	DefaultListen   = "127.0.0.1:9469"
-	DefaultInterval = time.Second
+	defaultListen   = "127.0.0.1:9469"
+	defaultInterval = time.Second
 	DefaultBound    = 0.01
 )
 
@@ -110,7 +110,7 @@ func DefaultBudget() Budget { return Budget{Containers: 10, MovesPerMinute: 2, C
 // Limits of a configuration.
 const (
 	MaxConfigBytes = 1 << 20
-	MaxRules       = 1000
+	maxRules       = 1000
 	maxText        = 4096
 	maxLabels      = 64
 )

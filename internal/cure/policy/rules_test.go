@@ -62,7 +62,7 @@ func TestParseRules(t *testing.T) {
 		t.Error(diff)
 	}
 	got, err = ParseRules([]byte("version: 1\n"))
-	if err != nil || got.Mode != Observe || got.Listen != DefaultListen || got.Budget != DefaultBudget() || got.Bound != DefaultBound {
+	if err != nil || got.Mode != Observe || got.Listen != defaultListen || got.Budget != DefaultBudget() || got.Bound != DefaultBound {
 		t.Errorf("the least: %+v, %v", got, err)
 	}
 }
@@ -118,7 +118,7 @@ func TestParseRulesRefuses(t *testing.T) {
 		"not YAML":            {"version: 1\n\tmode: apply\n", 2, ""},
 		"alias":               {"version: 1\nrules: &x\n  - match: *x\n", 0, ""},
 		"huge":                {strings.Repeat("#", MaxConfigBytes+1), 0, "bytes, more than"},
-		"too many rules":      {"version: 1\nrules:\n" + strings.Repeat("  - {}\n", MaxRules+1), 3, "rules, more than"},
+		"too many rules":      {"version: 1\nrules:\n" + strings.Repeat("  - {}\n", maxRules+1), 3, "rules, more than"},
 	} {
 		_, err := ParseRules([]byte(c.text))
 		var wrong *ConfigError
@@ -146,7 +146,7 @@ func FuzzParseRules(f *testing.F) {
 			}
 			return
 		}
-		if len(r.Rules) > MaxRules || r.Interval < 100*time.Millisecond || r.Bound < 0 || r.Bound > 1 || r.Mode != Observe && r.Mode != Apply {
+		if len(r.Rules) > maxRules || r.Interval < 100*time.Millisecond || r.Bound < 0 || r.Bound > 1 || r.Mode != Observe && r.Mode != Apply {
 			t.Fatalf("out of bounds: %+v", r)
 		}
 		for _, rule := range r.Rules {
@@ -208,7 +208,7 @@ func TestUntrusted(t *testing.T) {
 		"in a sticky folder":   {[]fs.FileInfo{good, file{mode: 0o777 | fs.ModeDir | fs.ModeSticky}}, ""},
 		"nothing":              {nil, "not looked at"},
 		"another's":            {[]fs.FileInfo{file{mode: 0o600, uid: 1000}}, "belongs to user 1000"},
-		"everybody's":          {[]fs.FileInfo{file{mode: 0o666}}, "everybody"},
+		"everybody's":          {[]fs.FileInfo{file{mode: 0o666}}, "every user"},
 		"a group's":            {[]fs.FileInfo{file{mode: 0o664, gid: 50}}, "group 50"},
 		"a link":               {[]fs.FileInfo{file{mode: 0o777 | fs.ModeSymlink}}, "symbolic link"},
 		"a pipe":               {[]fs.FileInfo{file{mode: 0o600 | fs.ModeNamedPipe}}, "not a regular file"},
@@ -238,7 +238,7 @@ func TestParseTiers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w := got.Rules[0].Wish(0); !w.Request.Lends || w.Request.Kind != remedy.Pin {
+	if w := got.Rules[0].Wish(0); !w.Request.Shares || w.Request.Kind != remedy.Pin {
 		t.Errorf("got %+v", w)
 	}
 	if w := got.Rules[1].Wish(0); !w.Request.Strict || w.Request.Kind != remedy.Secondary || w.Auto {
@@ -255,7 +255,7 @@ func TestParseClasses(t *testing.T) {
 		"class: secondary":                              {Kind: remedy.Secondary},
 		"{class: hybrid, remedy: pin}":                  {Kind: remedy.Pin, Class: remedy.ClassHybrid},
 		"{class: floating, remedy: narrow}":             {Kind: remedy.Narrow},
-		"{class: exclusive, remedy: auto, lends: true}": {Kind: remedy.Pin, Class: remedy.ClassExclusive, Lends: true},
+		"{class: exclusive, remedy: auto, lends: true}": {Kind: remedy.Pin, Class: remedy.ClassExclusive, Shares: true},
 	} {
 		r, err := ParseRules([]byte("version: 1\nrules:\n  - " + text + "\n"))
 		if err != nil {

@@ -32,7 +32,7 @@ func Untrusted(name string, info ...fs.FileInfo) string {
 		case i > 0 && at.Mode()&fs.ModeSticky != 0:
 			// Who may write there may not replace what belongs to root.
 		case at.Mode().Perm()&0o002 != 0:
-			return what + " can be written by everybody: chmod o-w"
+			return what + " can be written by every user: chmod o-w"
 		case at.Mode().Perm()&0o020 != 0:
 			return fmt.Sprintf("%s can be written by group %d: chmod g-w", what, owner.Gid)
 		}

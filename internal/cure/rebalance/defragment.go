@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/utils/cpuset"
 
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/placement"
@@ -78,21 +79,39 @@ func Defragment(ctx context.Context, env Env, o DefragmentOptions) (Defragmented
 			o.Say(out.Steps[i].Name + ": " + warning)
 		}
 	}
-	if now, nowErr := env.Facts(ctx); nowErr == nil {
-		if node, _, nodeErr := placement.NewNode(now.State(o.Reserve, nil)); nodeErr == nil {
-			out.After = node.Score()
-		}
+	if score, scoreErr := scoreNow(ctx, env, o); scoreErr == nil {
+		out.After = score
 	}
 	return out, err
 }
 
+// scoreNow judges the node as the moves have left it.
+func scoreNow(ctx context.Context, env Env, o DefragmentOptions) (placement.Score, error) {
+	facts, err := env.Facts(ctx)
+	if err != nil {
+		return placement.Score{}, err
+	}
+	state, err := remedy.State(facts, o.Reserve, nil)
+	if err != nil {
+		return placement.Score{}, err
+	}
+	node, _, err := placement.NewNode(state)
+	if err != nil {
+		return placement.Score{}, err
+	}
+	return node.Score(), nil
+}
+
 // plan chooses the moves and fills in what is known before any is done.
-func (d *Defragmented) plan(facts remedy.Facts, env apply.Env, o DefragmentOptions) ([]placement.Move, error) {
+func (d *Defragmented) plan(facts hoststate.Facts, env apply.Env, o DefragmentOptions) ([]placement.Move, error) {
 	names := map[string]string{}
 	for _, held := range facts.Held {
 		names[held.Target] = held.Name
 	}
-	state := facts.State(o.Reserve, Stays(env.FS, env.Proc, facts.Held))
+	state, err := remedy.State(facts, o.Reserve, Immovable(env.FS, env.Proc, facts.Held))
+	if err != nil {
+		return nil, err
+	}
 	node, _, err := placement.NewNode(state)
 	if err != nil {
 		return nil, err

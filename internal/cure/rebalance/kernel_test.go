@@ -9,7 +9,10 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate/gather"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
 	"github.com/unthrottle/unthrottle/internal/load/workload"
@@ -56,20 +59,20 @@ func (r *real) env() apply.Env {
 	return apply.Env{FS: r.Host, StateDir: r.StateDir, BootID: "test", By: "test", Scope: r.Top, Proc: apply.NewProc("/proc")}
 }
 
-func (r *real) facts(context.Context) (remedy.Facts, error) {
+func (r *real) facts(context.Context) (hoststate.Facts, error) {
 	all, err := container.List(r.Host, container.Options{})
 	if err != nil {
-		return remedy.Facts{}, err
+		return hoststate.Facts{}, err
 	}
 	held, err := apply.Status(r.env())
 	if err != nil {
-		return remedy.Facts{}, err
+		return hoststate.Facts{}, err
 	}
 	drift, err := apply.Drift(r.env())
 	if err != nil {
-		return remedy.Facts{}, err
+		return hoststate.Facts{}, err
 	}
-	return remedy.Gather(r.t.Context(), r.Host, all, remedy.Options{Root: os.DirFS("/"), Held: held, Drift: drift, Scope: r.Top})
+	return gather.Host(r.t.Context(), r.Host, all, gather.Options{Root: os.DirFS("/"), Held: held, Drift: drift, Scope: r.Top})
 }
 
 // give applies a remedy to one container and moves it to the CPUs.
@@ -84,16 +87,16 @@ func (r *real) give(i int, request remedy.Request, to cpuset.CPUSet) {
 	request.CPUs = to.Size()
 	plan, err := remedy.Make(f, c, request)
 	r.must(err)
-	done, err := apply.Apply(r.t.Context(), r.env(), plan.Txn(), plan.Changes)
+	done, err := apply.Apply(r.t.Context(), r.env(), plan.Purpose(), plan.Changes)
 	r.must(err)
 	f, err = r.facts(r.t.Context())
 	r.must(err)
-	if h, _ := f.Placing(r.paths[i]); remedy.Placed(h).Equals(to) {
+	if h, _ := remedy.Placing(f, r.paths[i]); remedy.Placed(h).Equals(to) {
 		return
 	}
 	move, err := remedy.MoveTo(f, done.ID, to)
 	r.must(err)
-	_, err = apply.Replace(r.t.Context(), r.env(), []apply.Part{move.Part()})
+	_, err = apply.Replace(r.t.Context(), r.env(), []txn.Part{move.Part()})
 	r.must(err)
 }
 
@@ -160,11 +163,13 @@ func TestRepairOnTheKernel(t *testing.T) {
 	setAffinity(t, r.pids[2], one[:])
 	f, err = r.facts(t.Context())
 	r.must(err)
-	stays := Stays(r.Host, apply.NewProc("/proc"), f.Held)
+	stays := Immovable(r.Host, apply.NewProc("/proc"), f.Held)
 	if stays[r.paths[2]] == "" || len(stays) != 1 {
 		t.Errorf("stays: %v", stays)
 	}
-	moves, err := placement.Defrag(f.State(nil, stays), placement.Budget{Moves: 8})
+	state, err := remedy.State(f, nil, stays)
+	r.must(err)
+	moves, err := placement.Defrag(state, placement.Budget{Moves: 8})
 	r.must(err)
 	t.Logf("planned %+v", moves)
 	done, err := Run(t.Context(), r.mover(), Options{Moves: moves})

@@ -9,16 +9,18 @@ import (
 	"golang.org/x/sys/unix"
 	"k8s.io/utils/cpuset"
 
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/numa"
 )
 
-// MostRemote is the part of a container's memory that may be on other nodes when
+// mostRemote is the part of a container's memory that may be on other nodes when
 // its cpuset.mems is narrowed: on v2 the kernel moves the rest while the writer
 // waits.
-const MostRemote = 0.01
+const mostRemote = 0.01
 
 // Pager moves the memory of processes; package pages, or a test's own.
 type Pager interface {
@@ -57,7 +59,7 @@ type Followed struct {
 
 // Follow moves the memory of a container that asked for it to the NUMA nodes of
 // its CPUs: cpuset.mems is widened to what it is and what it shall be, pages are
-// moved, and only when all of them were seen and all but MostRemote are there it
+// moved, and only when all of them were seen and all but mostRemote are there it
 // is narrowed.
 // Both writes are in the journal and end with the pin. Killed between, the memory
 // nodes are wide, and Follow may be called again.
@@ -67,7 +69,7 @@ func Follow(ctx context.Context, env Env, pager Pager, target string) (Followed,
 	if err != nil {
 		return out, err
 	}
-	h, _ := facts.Placing(target)
+	h, _ := remedy.Placing(facts, target)
 	plan, err := remedy.WidenMems(facts, target, remedy.Placed(h))
 	if err != nil {
 		return out, err
@@ -79,7 +81,7 @@ func Follow(ctx context.Context, env Env, pager Pager, target string) (Followed,
 	if out.Remote, out.Unseen, err = movePages(ctx, env.Apply.FS, pager, plan.Set, plan.Mems.List()); err != nil {
 		return out, err
 	}
-	if out.Remote >= MostRemote || out.Unseen != nil {
+	if out.Remote >= mostRemote || out.Unseen != nil {
 		return out, nil
 	}
 	if facts, err = env.Facts(ctx); err != nil {
@@ -90,7 +92,7 @@ func Follow(ctx context.Context, env Env, pager Pager, target string) (Followed,
 		return out, err
 	}
 	if len(narrow.Changes) > 0 {
-		if _, err := apply.Replace(ctx, env.Apply, []apply.Part{narrow.Part()}); err != nil {
+		if _, err := apply.Replace(ctx, env.Apply, []txn.Part{narrow.Part()}); err != nil {
 			return out, err
 		}
 	}
@@ -99,10 +101,10 @@ func Follow(ctx context.Context, env Env, pager Pager, target string) (Followed,
 }
 
 // widen lets a container use the memory of the nodes of CPUs as well.
-func widen(ctx context.Context, env Env, facts remedy.Facts, target string, at cpuset.CPUSet) error {
+func widen(ctx context.Context, env Env, facts hoststate.Facts, target string, at cpuset.CPUSet) error {
 	plan, err := remedy.WidenMems(facts, target, at)
 	if err == nil && len(plan.Changes) > 0 {
-		_, err = apply.Replace(ctx, env.Apply, []apply.Part{plan.Part()})
+		_, err = apply.Replace(ctx, env.Apply, []txn.Part{plan.Part()})
 	}
 	return err
 }

@@ -12,7 +12,10 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate/gather"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
@@ -99,14 +102,14 @@ func (h *host) pinAt(i int, list string) {
 	set := parse(h.t, list)
 	plan, err := remedy.Make(h.facts(), h.containers[i], remedy.Request{Kind: remedy.Pin, CPUs: set.Size()})
 	h.must(err)
-	r, err := apply.Apply(context.Background(), h.env(), plan.Txn(), plan.Changes)
+	r, err := apply.Apply(context.Background(), h.env(), plan.Purpose(), plan.Changes)
 	h.must(err)
 	if plan.CPUs.Equals(set) {
 		return
 	}
 	move, err := remedy.MoveTo(h.facts(), r.ID, set)
 	h.must(err)
-	_, err = apply.Replace(context.Background(), h.env(), []apply.Part{move.Part()})
+	_, err = apply.Replace(context.Background(), h.env(), []txn.Part{move.Part()})
 	h.must(err)
 }
 
@@ -151,20 +154,20 @@ func (*host) AllProcesses() (bool, error)               { return true, nil }
 func (*host) Threads(pid int) ([]int, error)            { return []int{pid}, nil }
 func (*host) wait(context.Context, time.Duration) error { return nil }
 
-func (h *host) facts() remedy.Facts {
+func (h *host) facts() hoststate.Facts {
 	h.t.Helper()
 	held, err := apply.Status(h.env())
 	h.must(err)
 	drift, err := apply.Drift(h.env())
 	h.must(err)
-	f, err := remedy.GatherFrom(context.Background(), h.k, h.v == cgroup.V2, h.containers, remedy.Options{Root: h.root, Held: held, Drift: drift})
+	f, err := gather.From(context.Background(), h.k, h.v == cgroup.V2, h.containers, gather.Options{Root: h.root, Held: held, Drift: drift})
 	h.must(err)
 	return f
 }
 
-func (h *host) held(i int) apply.InForce {
+func (h *host) held(i int) txn.InForce {
 	h.t.Helper()
-	held, ok := h.facts().Placing(h.containers[i].Group.Path)
+	held, ok := remedy.Placing(h.facts(), h.containers[i].Group.Path)
 	if !ok {
 		h.t.Fatalf("nothing is in force for %d", i)
 	}
@@ -172,14 +175,16 @@ func (h *host) held(i int) apply.InForce {
 }
 
 func (h *host) mover() Env {
-	return Env{Apply: h.env(), Wait: h.wait, Facts: func(context.Context) (remedy.Facts, error) { return h.facts(), nil }}
+	return Env{Apply: h.env(), Wait: h.wait, Facts: func(context.Context) (hoststate.Facts, error) { return h.facts(), nil }}
 }
 
 // planned are the moves that repair the host.
 func (h *host) planned() []placement.Move {
 	h.t.Helper()
 	f := h.facts()
-	moves, err := placement.Defrag(f.State(nil, Stays(h.k, h, f.Held)), placement.Budget{Moves: 10})
+	state, err := remedy.State(f, nil, Immovable(h.k, h, f.Held))
+	h.must(err)
+	moves, err := placement.Defrag(state, placement.Budget{Moves: 10})
 	h.must(err)
 	return moves
 }

@@ -8,14 +8,16 @@ import (
 
 	"k8s.io/utils/cpuset"
 
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/placement"
 )
 
-// MaxOverlap is how long two exclusive sets may overlap, where they must.
-const MaxOverlap = 100 * time.Millisecond
+// maxOverlap is how long two exclusive sets may overlap, where they must.
+const maxOverlap = 100 * time.Millisecond
 
 // DefaultPause is how long to wait between two moves: the kernel moves threads
 // when they next run, and caches fill again.
@@ -25,7 +27,7 @@ const DefaultPause = time.Second
 type Env struct {
 	Apply apply.Env
 	// Facts looks at the host.
-	Facts func(ctx context.Context) (remedy.Facts, error)
+	Facts func(ctx context.Context) (hoststate.Facts, error)
 	// Wait waits between moves.
 	Wait func(ctx context.Context, d time.Duration) error
 	// Pager moves the memory of containers that asked for it after their CPUs;
@@ -113,11 +115,11 @@ func (r *runner) step(ctx context.Context, moves []placement.Move) error {
 	if err != nil {
 		return err
 	}
-	stays := Stays(r.env.Apply.FS, r.env.Apply.Proc, facts.Held)
-	held := make([]apply.InForce, len(moves))
+	stays := Immovable(r.env.Apply.FS, r.env.Apply.Proc, facts.Held)
+	held := make([]txn.InForce, len(moves))
 	var ids []string
 	for i, m := range moves {
-		h, ok := facts.Placing(m.Container)
+		h, ok := remedy.Placing(facts, m.Container)
 		if !ok {
 			return errors.New("nothing of ours is in force for it any more: plan again")
 		}
@@ -142,7 +144,7 @@ func (r *runner) step(ctx context.Context, moves []placement.Move) error {
 			return err
 		}
 	}
-	var parts []apply.Part
+	var parts []txn.Part
 	writes := 0
 	for i, m := range moves {
 		var with []string
@@ -170,7 +172,7 @@ func (r *runner) step(ctx context.Context, moves []placement.Move) error {
 	if n := len(res.Writes); n > 0 {
 		r.perWrite = max(r.perWrite, res.Took/time.Duration(n))
 	}
-	if len(moves) > 1 && res.Took > MaxOverlap {
+	if len(moves) > 1 && res.Took > maxOverlap {
 		res.Warnings = append(res.Warnings, fmt.Sprintf("exclusive sets overlapped for up to %v", res.Took.Round(time.Millisecond)))
 	}
 	for i, m := range moves {
@@ -198,16 +200,16 @@ func (r *runner) step(ctx context.Context, moves []placement.Move) error {
 
 // mayOverlap refuses an exchange that could take too long, or that the kernel
 // forbids: exclusive cpusets of v1 and partitions of v2 may not overlap.
-func (r *runner) mayOverlap(facts remedy.Facts, held []apply.InForce, writes int) error {
+func (r *runner) mayOverlap(facts hoststate.Facts, held []txn.InForce, writes int) error {
 	for _, h := range held {
 		s := facts.Sets[remedy.CPUSetOf(h)]
 		if s.Exclusive || s.InPartition() || !s.ExclusiveCPUs.IsEmpty() {
 			return errors.New("no free CPU is left to step aside to, and exclusive cpusets must not overlap")
 		}
 	}
-	if could := time.Duration(2*writes) * r.perWrite; could > MaxOverlap {
+	if could := time.Duration(2*writes) * r.perWrite; could > maxOverlap {
 		return fmt.Errorf("no free CPU is left to step aside to, and an overlap could last %v, more than %v: the journal's disk is slow",
-			could.Round(time.Millisecond), MaxOverlap)
+			could.Round(time.Millisecond), maxOverlap)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/utils/cpuset"
 
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
@@ -199,11 +200,11 @@ func TestOverlapIsRefused(t *testing.T) {
 	s.Exclusive = true
 	f.Sets["/a/0"] = s
 	r := &runner{env: h.mover()}
-	if err := r.mayOverlap(f, []apply.InForce{h.held(0), h.held(1)}, 4); err == nil || !strings.Contains(err.Error(), "must not overlap") {
+	if err := r.mayOverlap(f, []txn.InForce{h.held(0), h.held(1)}, 4); err == nil || !strings.Contains(err.Error(), "must not overlap") {
 		t.Error(err)
 	}
 	r.perWrite = 20 * time.Millisecond
-	if err := r.mayOverlap(h.facts(), []apply.InForce{h.held(0), h.held(1)}, 4); err == nil || !strings.Contains(err.Error(), "slow") {
+	if err := r.mayOverlap(h.facts(), []txn.InForce{h.held(0), h.held(1)}, 4); err == nil || !strings.Contains(err.Error(), "slow") {
 		t.Error(err)
 	}
 	if n := together(moves); n != 2 {
@@ -219,10 +220,10 @@ func TestStays(t *testing.T) {
 	if moves := h.planned(); len(moves) > 0 {
 		t.Errorf("planned %+v", moves)
 	}
-	if why := Stays(h.k, h, h.facts().Held)["/a/0"]; why != "1 of its 1 threads chose CPUs for themselves" {
+	if why := Immovable(h.k, h, h.facts().Held)["/a/0"]; why != "1 of its 1 threads chose CPUs for themselves" {
 		t.Errorf("why: %q", why)
 	}
-	if why := Stays(h.k, nil, h.facts().Held)["/a/0"]; !strings.Contains(why, "no /proc") {
+	if why := Immovable(h.k, nil, h.facts().Held)["/a/0"]; !strings.Contains(why, "no /proc") {
 		t.Errorf("why: %q", why)
 	}
 }

@@ -28,7 +28,7 @@ func (p *planner) burst() error {
 	path := p.target.Group.Path
 	own := p.f.Groups[path].Limit
 	if at != path && !p.mayLift(at) {
-		return p.refuse(fmt.Sprintf("the quota that binds is that of %s, which is neither a pod's nor below a cgroup that you named", quoted(at)),
+		return p.refuse(fmt.Sprintf("the quota that binds is that of %s, which is neither a pod's nor below a cgroup that you named", text.Name(at)),
 			"name a cgroup above it with --lift-below", at)
 	}
 	for _, level := range p.levels() {

@@ -47,19 +47,19 @@ func TestWholeCoresAndIdleSiblings(t *testing.T) {
 			}
 		}
 		free(gone)
-		if chores := Upkeep(h.facts()); len(chores) > 0 {
-			t.Errorf("right after it there is to do: %+v", chores)
+		if due := h.reconcile(); len(due) > 0 {
+			t.Errorf("right after it there is to do: %+v", due)
 		}
 		h.make("/late")
 		h.run("/late", 13)
 		h.write(cgroup.CPUSet, "/late", "cpuset.cpus", "0-7")
-		for _, c := range Upkeep(h.facts()) {
+		for _, c := range h.reconcile() {
 			h.apply(c.Plan)
 		}
 		if got := parse(t, h.allowed(13)); !got.Intersection(gone).IsEmpty() {
 			t.Errorf("the newcomer may use %s", got)
 		}
-		state := h.facts().State(nil, nil)
+		state := h.placement(h.facts())
 		if c := state.Containers[0]; !c.IdleSiblings || c.Idle.String() != "3,5" || c.Current.String() != "2,4" {
 			t.Errorf("%+v", c)
 		}
@@ -98,7 +98,7 @@ func TestTinyHost(t *testing.T) {
 	onEach(t, "0-1", func(t *testing.T, h *host, target container.Container) {
 		p := must(t)(Make(h.facts(), target, Request{Kind: Pin}))
 		h.apply(p)
-		state := h.facts().State(nil, nil)
+		state := h.placement(h.facts())
 		if c := state.Containers[0]; c.Current.String() != "1" || !strings.Contains(c.Stays, "no room") {
 			t.Errorf("%+v", c)
 		}

@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/utils/cpuset"
 
-	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/text"
@@ -16,22 +16,22 @@ import (
 
 // Classes of pin.
 const (
-	ClassExclusive = "exclusive" // the limit rounded up, nobody else there
+	ClassExclusive = "exclusive" // the limit rounded up, exclusive
 	ClassHybrid    = "hybrid"    // the whole part of the limit, and the shared pool for the fraction
 )
 
 // pool are the shared CPUs that a hybrid pin in force may use beside its own;
 // empty: it is no hybrid.
-func pool(h apply.InForce) cpuset.CPUSet {
+func pool(h txn.InForce) cpuset.CPUSet {
 	set, err := topology.ParseList(h.Parameters[paramPool])
-	if _, ok := Pinned(h); !ok || err != nil {
+	if _, ok := pinnedCPUs(h); !ok || err != nil {
 		return cpuset.New()
 	}
 	return set
 }
 
 // hybrid plans the whole part of a limit as exclusive CPUs and the fraction out
-// of the pool that everybody shares, guaranteed there by weight.
+// of the shared pool, guaranteed there by weight.
 func (p *planner) hybrid() error {
 	limit, limited, _ := cgroup.Effective(p.levels())
 	own := int(math.Floor(limit + epsilon))
@@ -46,29 +46,29 @@ func (p *planner) hybrid() error {
 	case fraction < epsilon:
 		return p.refuse(fmt.Sprintf("its limit of %s has no fraction", text.CPUs(limit)), "leave --class out")
 	}
-	home, err := p.pinnedHome()
+	targetCpuset, err := p.pinnedCpuset()
 	if err != nil {
 		return err
 	}
-	choice, err := p.choose(home, own)
+	choice, err := p.choose(targetCpuset, own)
 	if err != nil {
 		return err
 	}
-	shared := home.allowed.Intersection(p.f.Machine.Online()).Difference(choice.withdrawn())
-	for _, claim := range p.unavailable(home) {
+	shared := targetCpuset.allowed.Intersection(p.f.Machine.Online()).Difference(choice.withdrawn())
+	for _, claim := range p.unavailable(targetCpuset) {
 		shared = shared.Difference(claim.CPUs)
 	}
 	if shared.IsEmpty() {
 		return p.refuse("no CPU would be left to share", "give exclusive CPUs back, or try --remedy narrow")
 	}
-	p.pinnedTo(home, choice)
+	p.pinnedTo(targetCpuset, choice)
 	p.plan.Parameters[paramPool] = shared.String()
 	p.plan.Parameters[paramLimit] = strconv.FormatFloat(limit, 'g', 6, 64)
-	if err := p.enable(home); err != nil {
+	if err := p.enable(targetCpuset); err != nil {
 		return err
 	}
-	p.settle(home, choice.own.Union(shared), fmt.Sprintf("%s of %s alone (%s), and the shared ones", text.CPUs(float64(own)), p.target.Name, choice.why))
-	if err := p.moveOthers(home, choice.withdrawn()); err != nil {
+	p.settle(targetCpuset, choice.own.Union(shared), fmt.Sprintf("%s of %s alone (%s), and the shared ones", text.CPUs(float64(own)), p.target.Name, choice.why))
+	if err := p.moveOthers(targetCpuset, choice.withdrawn()); err != nil {
 		return err
 	}
 	p.guarantee(own, fraction, shared.Size())
@@ -166,12 +166,12 @@ func (p *planner) setOf(path string) string {
 }
 
 // pools are the shared CPUs of our hybrids, by the path of their cpuset.
-func (f Facts) pools() map[string]cpuset.CPUSet { return f.bySet(pool) }
+func (f facts) pools() map[string]cpuset.CPUSet { return f.bySet(pool) }
 
 // setShares adds the change of a weight, if it is one.
 func (p *planner) setShares(path string, now, shares uint64, why string) {
 	if p.f.Groups[path].Idle {
-		p.warn("%s has cpu.idle set, which counts for less than any weight: it stays", quoted(path))
+		p.warn("%s has cpu.idle set, which counts for less than any weight: it stays", text.Name(path))
 		return
 	}
 	from, to := cgroup.SharesWrite(p.f.CPUVersion, now), cgroup.SharesWrite(p.f.CPUVersion, shares)

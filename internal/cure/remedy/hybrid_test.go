@@ -76,7 +76,7 @@ func TestHybridBesideOthers(t *testing.T) {
 		if wrong := h.exclusive(h.containers[1], q.CPUs); len(wrong) > 0 {
 			t.Error(wrong)
 		}
-		if n, ok := (&planner{f: h.facts()}).confined("/a/web"); !ok || n < 1 {
+		if n, ok := (&planner{f: facts{h.facts()}}).confined("/a/web"); !ok || n < 1 {
 			t.Errorf("it is confined to %g CPUs, %v", n, ok)
 		}
 		to := cpuset.New(7)
@@ -90,7 +90,7 @@ func TestHybridBesideOthers(t *testing.T) {
 		if !allowed.Equals(all.Difference(q.CPUs)) || !rest.Equals(all.Difference(q.CPUs).Difference(to)) {
 			t.Errorf("it may use %s, the others %s", allowed, rest)
 		}
-		if got := h.facts().State(nil, nil).Containers; len(got) != 2 || got[1].Class != "hybrid" && got[0].Class != "hybrid" {
+		if got := h.placement(h.facts()).Containers; len(got) != 2 || got[1].Class != "hybrid" && got[0].Class != "hybrid" {
 			t.Errorf("state %+v", got)
 		}
 		h.restore("/a/db")
@@ -193,7 +193,7 @@ func TestHybridOnTheKernel(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := apply.Apply(context.Background(), r.env(), p.Txn(), p.Changes); err != nil {
+			if _, err := apply.Apply(context.Background(), r.env(), p.Purpose(), p.Changes); err != nil {
 				t.Fatal(err)
 			}
 			var mean float64

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
 )
@@ -80,14 +81,14 @@ func TestOwnSetOfANonLeaf(t *testing.T) {
 	}
 	h.run("/p/a", 10)
 	h.run("/q", 11)
-	p := &planner{target: container.Container{Group: cgroup.Group{Path: "/p", CPUSetPath: "/p"}}, f: h.facts()}
+	p := &planner{target: container.Container{Group: cgroup.Group{Path: "/p", CPUSetPath: "/p"}}, f: facts{h.facts()}}
 	if !p.ownSet() {
 		t.Error("/p holds only its own")
 	}
 	if err := h.k.Attach(cgroup.CPUSet, "/p/a", 11); err != nil {
 		t.Fatal(err)
 	}
-	if p.f = h.facts(); p.ownSet() {
+	if p.f = (facts{h.facts()}); p.ownSet() {
 		t.Error("/p/a holds a process of /q")
 	}
 }
@@ -104,13 +105,13 @@ func TestControllersAreNotHandedDownAmongProcesses(t *testing.T) {
 		t.Error(why)
 	}
 	f.OneTree, f.CPUVersion = false, cgroup.V1
-	f.Containers = []Container{{Container: target("/a/b/c", ""), OwnSet: true}}
+	f.Containers = []hoststate.Container{{Container: target("/a/b/c", ""), OwnSet: true}}
 	if why := refusal(t, f, target("/a/b/c", ""), Request{Kind: Pin}); !slices.Equal(why.Names, []string{"/a"}) {
 		t.Error(why)
 	}
 	f.OneTree, f.CPUVersion = true, cgroup.V2
-	p := &planner{f: f, r: Request{Kind: Pin}, target: target("/a/b/c", "")}
-	if err := p.enable(home{path: "/a/b/c"}); err == nil || !strings.Contains(err.Error(), "/a above it holds 2 processes") {
+	p := &planner{f: facts{f}, r: Request{Kind: Pin}, target: target("/a/b/c", "")}
+	if err := p.enable(targetCpuset{path: "/a/b/c"}); err == nil || !strings.Contains(err.Error(), "/a above it holds 2 processes") {
 		t.Errorf("enable: %v", err)
 	}
 }

@@ -6,11 +6,12 @@ import (
 	"maps"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate/gather"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/irq"
 	"github.com/unthrottle/unthrottle/topology"
@@ -23,7 +24,7 @@ func TestPinKeepsInterruptsOff(t *testing.T) {
 			t.Fatal(err)
 		}
 		others := cpuset.New(0, 1, 2, 3, 4, 5, 6, 7).Difference(plain.CPUs)
-		found := Interrupts{Default: cpuset.New(0, 1, 2, 3, 4, 5, 6, 7), Balanced: true, All: []irq.Interrupt{
+		found := hoststate.Interrupts{Default: cpuset.New(0, 1, 2, 3, 4, 5, 6, 7), Balanced: true, All: []irq.Interrupt{
 			{Number: 1, CPUs: others}, {Number: 2, CPUs: plain.CPUs}, {Number: 3, CPUs: plain.CPUs.Union(cpuset.New(0))}}}
 		p, err := Make(h.facts(), target, Request{Kind: Pin, Interrupts: &found})
 		if err != nil {
@@ -59,17 +60,6 @@ func TestPinKeepsInterruptsOff(t *testing.T) {
 	})
 }
 
-func TestIRQBalanceIsNoticed(t *testing.T) {
-	root := fstest.MapFS{"proc/1/comm": {Data: []byte("init\n")}, "proc/irq/7/x": {}}
-	if running(root, "irqbalance") {
-		t.Error("noticed where it is not")
-	}
-	root["proc/30/comm"] = &fstest.MapFile{Data: []byte("irqbalance\n")}
-	if !running(root, "irqbalance") {
-		t.Error("not noticed")
-	}
-}
-
 // A pin that keeps interrupts off moves, and they follow: back on the old CPUs,
 // off the new ones, one that had no others to where nobody is alone. Another pin's
 // are left as they are. Taken back, all is as it was.
@@ -79,7 +69,7 @@ func TestInterruptsFollow(t *testing.T) {
 		fake := &fakeIRQ{lists: map[string]cpuset.CPUSet{irq.Default: all, irq.File(1): all, irq.File(2): cpuset.New(6), irq.File(3): cpuset.New(2, 3), irq.File(4): cpuset.New(0)}}
 		h.options.IRQ, h.irq = fake, fake
 		before, lists := h.k.Snapshot(), maps.Clone(fake.lists)
-		found, err := ReadInterrupts(fake, h.root)
+		found, err := gather.Interrupts(fake, h.root)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,7 +78,7 @@ func TestInterruptsFollow(t *testing.T) {
 			t.Fatal(err)
 		}
 		h.apply(p)
-		found, err = ReadInterrupts(fake, h.root)
+		found, err = gather.Interrupts(fake, h.root)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +103,7 @@ func TestInterruptsFollow(t *testing.T) {
 			}
 		}
 		check(p.CPUs)
-		state := h.facts().State(nil, nil)
+		state := h.placement(h.facts())
 		if state.Containers[0].Stays != "" {
 			t.Errorf("it is not moved: %s", state.Containers[0].Stays)
 		}
@@ -127,7 +117,7 @@ func TestInterruptsFollow(t *testing.T) {
 		}
 		unread := h.facts()
 		unread.Interrupts = nil
-		if why := unread.State(nil, nil).Containers[0].Stays; !strings.Contains(why, "cannot be read") {
+		if why := h.placement(unread).Containers[0].Stays; !strings.Contains(why, "cannot be read") {
 			t.Errorf("it stays because %q", why)
 		}
 		if _, err := MoveTo(unread, h.heldFor(target.Group.Path).ID, cpuset.New(6)); err == nil {

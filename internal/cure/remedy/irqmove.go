@@ -9,7 +9,7 @@ import (
 
 // whyInterruptsStay tells why a container whose interrupts are kept off its CPUs
 // cannot be moved, since they could not follow; "" where they can.
-func (f Facts) whyInterruptsStay() string {
+func (f facts) whyInterruptsStay() string {
 	switch {
 	case f.Scope != "" && f.Scope != "/":
 		return "interrupts are kept off its CPUs, and belong to the whole host, not to the scope"
@@ -20,7 +20,7 @@ func (f Facts) whyInterruptsStay() string {
 }
 
 // interruptsFollow keeps interrupts off the new CPUs, and lets them back on the
-// old ones. with tells that somebody changes places with it.
+// old ones. with tells that another container exchanges CPUs with it.
 func (m *mover) interruptsFollow(with bool) error {
 	if m.held.Parameters[paramIRQs] == "" {
 		return nil
@@ -35,7 +35,7 @@ func (m *mover) interruptsFollow(with bool) error {
 	if rest.IsEmpty() {
 		return m.refuse("no CPU would be left for interrupts", "")
 	}
-	m.f.Interrupts.each(func(file string, now cpuset.CPUSet) {
+	m.f.Interrupts.Each(func(file string, now cpuset.CPUSet) {
 		has, held := m.withoutThis(file)
 		if !held {
 			has = now

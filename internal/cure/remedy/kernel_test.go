@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate/gather"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
@@ -47,7 +49,7 @@ func (r *real) env() apply.Env {
 	return apply.Env{FS: r.Host, StateDir: r.StateDir, BootID: "test", By: "test", Scope: r.Top}
 }
 
-func (r *real) facts() (Facts, []container.Container) {
+func (r *real) facts() (hoststate.Facts, []container.Container) {
 	r.t.Helper()
 	all, err := container.List(r.Host, container.Options{})
 	if err != nil {
@@ -57,7 +59,7 @@ func (r *real) facts() (Facts, []container.Container) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	f, err := Gather(context.Background(), r.Host, all, Options{Root: os.DirFS("/"), Held: held, Scope: r.Top})
+	f, err := gather.Host(context.Background(), r.Host, all, gather.Options{Root: os.DirFS("/"), Held: held, Scope: r.Top})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -84,7 +86,7 @@ func TestPinOnTheKernel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := apply.Apply(context.Background(), r.env(), p.Txn(), p.Changes)
+	result, err := apply.Apply(context.Background(), r.env(), p.Purpose(), p.Changes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,8 +104,9 @@ func TestPinOnTheKernel(t *testing.T) {
 	if limit, limited, at := cgroup.Effective(levels); limited && cgroup.Below(at, r.Top) {
 		t.Errorf("%s still limits it to %g CPUs", at, limit)
 	}
-	if f, _ := r.facts(); len(Upkeep(f)) > 0 {
-		t.Errorf("right after the pin there is to do: %+v", Upkeep(f))
+	f, _ := r.facts()
+	if todo, err := Reconcile(f); err != nil || len(todo) > 0 {
+		t.Errorf("right after the pin there is to do: %+v, %v", todo, err)
 	}
 	r.takeBack(before)
 	if got := cgrouptest.Allowed(t, r.pids[r.target]); got != allowed {
@@ -120,7 +123,7 @@ func TestOthersOnTheKernel(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%+v: %v", request, err)
 		}
-		if _, err := apply.Apply(context.Background(), r.env(), p.Txn(), p.Changes); err != nil {
+		if _, err := apply.Apply(context.Background(), r.env(), p.Purpose(), p.Changes); err != nil {
 			t.Fatalf("%+v: %v", request, err)
 		}
 		levels, err := cgroup.Levels(r.Host, r.target)
@@ -177,7 +180,7 @@ func TestPinMakesACpusetOnTheKernel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := apply.Apply(context.Background(), r.env(), p.Txn(), p.Changes); err != nil {
+	if _, err := apply.Apply(context.Background(), r.env(), p.Purpose(), p.Changes); err != nil {
 		t.Fatal(err)
 	}
 	if got := cgrouptest.Allowed(t, pid); got != p.CPUs.String() {

@@ -19,7 +19,7 @@ const epsilon = 1e-6
 func (p *planner) levels() []cgroup.Level { return p.f.levels(p.target.Group.Path) }
 
 // levels are the limits of a cgroup and its ancestors, nearest first.
-func (f Facts) levels(path string) []cgroup.Level {
+func (f facts) levels(path string) []cgroup.Level {
 	all := []cgroup.Level{{Path: path, Limit: f.Groups[path].Limit}}
 	for _, a := range ancestors(path) {
 		if g, ok := f.Groups[a]; ok {
@@ -160,7 +160,7 @@ func (p *planner) liftAncestors(demand float64) error {
 		case allowed:
 			if p.f.HiddenProcesses && p.f.CPUVersion == cgroup.V1 {
 				p.warn("whether %s holds processes itself, which would become unlimited, cannot be seen here: v1 hides processes of other PID namespaces",
-					quoted(level.Path))
+					text.Name(level.Path))
 			}
 			p.quotaOff(level.Path, "quota off: it would still stop "+p.target.Name)
 		case demand <= quota+epsilon:
@@ -168,13 +168,13 @@ func (p *planner) liftAncestors(demand float64) error {
 				text.CPUs(quota)))
 		case !p.f.inScope(level.Path):
 			return p.refuse(fmt.Sprintf("the quota of %s at %s would still bind, and lies outside the scope", text.CPUs(quota),
-				quoted(level.Path)), "give a scope that holds it", level.Path)
+				text.Name(level.Path)), "give a scope that holds it", level.Path)
 		case len(unbounded) > 0:
 			return p.refuse(fmt.Sprintf("the quota of %s at %s would still bind, and without it these would become unlimited",
-				text.CPUs(quota), quoted(level.Path)), "give them quotas of their own first", unbounded...)
+				text.CPUs(quota), text.Name(level.Path)), "give them quotas of their own first", unbounded...)
 		default:
 			return p.refuse(fmt.Sprintf("the quota of %s at %s would still bind, and it is neither a pod's nor below a cgroup that you named",
-				text.CPUs(quota), quoted(level.Path)), "name a cgroup above it with --lift-below", level.Path)
+				text.CPUs(quota), text.Name(level.Path)), "name a cgroup above it with --lift-below", level.Path)
 		}
 		if !allowed {
 			demand = quota
@@ -207,6 +207,6 @@ func (p *planner) innerQuotas() {
 		}
 	}
 	if slices.Sort(inner); len(inner) > 0 {
-		p.warn("cgroups inside the target keep quotas of their own: %s", names(inner))
+		p.warn("cgroups inside the target keep quotas of their own: %s", text.Names(inner))
 	}
 }

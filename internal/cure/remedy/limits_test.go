@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
 
@@ -15,19 +16,19 @@ const podUID = "1b4e28ba-2fa1-11d2-883f-0016d3cca427"
 
 // tree builds facts by hand: limits in CPUs by path, 0 for none; the rest of
 // the machine is 8 CPUs.
-func tree(t *testing.T, v cgroup.Version, limits map[string]float64) Facts {
+func tree(t *testing.T, v cgroup.Version, limits map[string]float64) hoststate.Facts {
 	t.Helper()
-	f := Facts{Machine: machine(t, "0-7"), CPUVersion: v, CPUSetVersion: v, OneTree: true, HasBurst: true,
-		Groups: map[string]Group{"/": {Limit: cgroup.Unlimited()}}, Sets: map[string]Set{}}
+	f := hoststate.Facts{Machine: machine(t, "0-7"), CPUVersion: v, CPUSetVersion: v, OneTree: true, HasBurst: true,
+		Groups: map[string]hoststate.Group{"/": {Limit: cgroup.Unlimited()}}, Sets: map[string]hoststate.Set{}}
 	for path, limit := range limits {
-		g := Group{Limit: cgroup.Unlimited(), Shares: cgroup.DefaultShares}
+		g := hoststate.Group{Limit: cgroup.Unlimited(), Shares: cgroup.DefaultShares}
 		if limit > 0 {
 			g.Limit.Quota = time.Duration(limit * float64(g.Limit.Period))
 		}
 		f.Groups[path] = g
 	}
 	for path := range f.Groups {
-		s := Set{Cpus: "0-7"}
+		s := hoststate.Set{Cpus: "0-7"}
 		s.Configured, s.Effective, s.EffectiveMems = parse(t, "0-7"), parse(t, "0-7"), parse(t, "0")
 		f.Sets[path] = s
 	}
@@ -57,7 +58,7 @@ func TestAncestors(t *testing.T) {
 		limits  map[string]float64
 		target  string
 		uid     string
-		arrange func(f *Facts)
+		arrange func(f *hoststate.Facts)
 		r       Request
 		want    []string
 		refused string
@@ -74,22 +75,22 @@ func TestAncestors(t *testing.T) {
 			r: Request{Kind: Pin}, refused: "these would become unlimited: " + pod + "/free"},
 		"the pause process counts for nothing": {
 			limits: map[string]float64{pod: 2, pod + "/web": 2, pod + "/pause": 0, "/kubepods": 0}, target: pod + "/web", uid: podUID,
-			arrange: func(f *Facts) { g := f.Groups[pod+"/pause"]; g.Sandbox = true; f.Groups[pod+"/pause"] = g },
+			arrange: func(f *hoststate.Facts) { g := f.Groups[pod+"/pause"]; g.Sandbox = true; f.Groups[pod+"/pause"] = g },
 			r:       Request{Kind: Pin}, want: []string{pod + " cpu.max max 100000", pod + "/web cpu.max max 100000"}},
 		"nor where processes of the level itself would": {
 			limits: map[string]float64{pod: 2, pod + "/web": 2, "/kubepods": 0}, target: pod + "/web", uid: podUID,
-			arrange: func(f *Facts) { g := f.Groups[pod]; g.Procs = 3; f.Groups[pod] = g },
+			arrange: func(f *hoststate.Facts) { g := f.Groups[pod]; g.Procs = 3; f.Groups[pod] = g },
 			r:       Request{Kind: Weight}, refused: "its own processes"},
 		"a slice's quota is not ours": {
 			limits: map[string]float64{"/slice": 1, "/slice/a": 1, "/slice/b": 1}, target: "/slice/a",
 			r: Request{Kind: Pin}, refused: "the quota of 1 CPU at /slice would still bind, and it is neither a pod's"},
 		"unless it is below a cgroup that the user named": {
 			limits: map[string]float64{"/top": 0, "/top/slice": 1, "/top/slice/a": 1, "/top/slice/b": 1}, target: "/top/slice/a",
-			arrange: func(f *Facts) { f.Named = "/top" },
+			arrange: func(f *hoststate.Facts) { f.Named = "/top" },
 			r:       Request{Kind: Pin}, want: []string{"/top/slice cpu.max max 100000", "/top/slice/a cpu.max max 100000"}},
 		"the named cgroup itself is not below it": {
 			limits: map[string]float64{"/slice": 1, "/slice/a": 1, "/slice/b": 1}, target: "/slice/a",
-			arrange: func(f *Facts) { f.Named = "/slice" },
+			arrange: func(f *hoststate.Facts) { f.Named = "/slice" },
 			r:       Request{Kind: Pin}, refused: "/slice would still bind"},
 		"a quota that cannot bind stays": {
 			limits: map[string]float64{"/slice": 5, "/slice/a": 2, "/slice/b": 1}, target: "/slice/a",
@@ -102,7 +103,7 @@ func TestAncestors(t *testing.T) {
 			r: Request{Kind: Weight}, refused: "the quota of 5 CPUs at /slice would still bind"},
 		"exclusive CPUs bound a neighbour as a quota does": {
 			limits: map[string]float64{pod: 2, pod + "/web": 2, pod + "/own": 0, "/kubepods": 0}, target: pod + "/web", uid: podUID,
-			arrange: func(f *Facts) {
+			arrange: func(f *hoststate.Facts) {
 				s := f.Sets[pod+"/own"]
 				s.Partition, s.Effective = "root", parse(t, "7")
 				f.Sets[pod+"/own"] = s
@@ -132,15 +133,15 @@ func TestAncestors(t *testing.T) {
 			limits: map[string]float64{pod: 1, pod + "/web": 0}, target: pod + "/web", uid: podUID,
 			r: Request{Kind: Burst}, want: []string{pod + " cpu.max.burst 100000"}},
 		"burst without unused time": {
-			limits: map[string]float64{"/a": 2}, target: "/a", r: Request{Kind: Burst, Observed: &Observed{UsedCPUs: number(1.93)}},
+			limits: map[string]float64{"/a": 2}, target: "/a", r: Request{Kind: Burst, Observed: &hoststate.Observed{UsedCPUs: number(1.93)}},
 			refused: "never any unused time that a burst could borrow"},
 		"burst on an old kernel": {
-			limits: map[string]float64{"/a": 2}, target: "/a", arrange: func(f *Facts) { f.HasBurst = false }, r: Request{Kind: Burst},
+			limits: map[string]float64{"/a": 2}, target: "/a", arrange: func(f *hoststate.Facts) { f.HasBurst = false }, r: Request{Kind: Burst},
 			refused: "this kernel has no burst"},
 		"a threaded cgroup": {
 			limits:  map[string]float64{"/a": 2},
 			target:  "/a",
-			arrange: func(f *Facts) { g := f.Groups["/a"]; g.Type = "threaded"; f.Groups["/a"] = g },
+			arrange: func(f *hoststate.Facts) { g := f.Groups["/a"]; g.Type = "threaded"; f.Groups["/a"] = g },
 			r:       Request{Kind: Pin}, refused: `its cgroup.type is "threaded"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -167,7 +168,7 @@ func TestAncestors(t *testing.T) {
 
 func TestExpected(t *testing.T) {
 	f := tree(t, cgroup.V2, map[string]float64{"/a": 2})
-	seen := Observed{StoppedLow: number(0.1), StoppedHigh: number(0.4), UsedCPUs: number(1.2)}
+	seen := hoststate.Observed{StoppedLow: number(0.1), StoppedHigh: number(0.4), UsedCPUs: number(1.2)}
 	for kind, want := range map[Kind][4]float64{
 		Pin: {0, 0, 1.2, 2}, Burst: {0, 0.4, 1.2, 2}, Weight: {0, 0, 1.2, 8}, Raise: {0, 0.4, 1.2, 4},
 	} {
@@ -202,22 +203,22 @@ func BenchmarkPinAmong1000(b *testing.B) {
 	}
 }
 
-func large(t testing.TB) Facts {
-	f := Facts{Machine: machine(t, "0-127"), CPUVersion: cgroup.V1, CPUSetVersion: cgroup.V1, OneTree: true, HasBurst: true,
-		Groups: map[string]Group{}, Sets: map[string]Set{}}
+func large(t testing.TB) hoststate.Facts {
+	f := hoststate.Facts{Machine: machine(t, "0-127"), CPUVersion: cgroup.V1, CPUSetVersion: cgroup.V1, OneTree: true, HasBurst: true,
+		Groups: map[string]hoststate.Group{}, Sets: map[string]hoststate.Set{}}
 	all := parse(t, "0-127")
 	paths := []string{"/", "/pods"}
 	for i := range 1000 {
 		paths = append(paths, "/pods/c"+strconv.Itoa(i))
 	}
 	for _, path := range paths {
-		g := Group{Limit: cgroup.Unlimited(), Shares: 102}
+		g := hoststate.Group{Limit: cgroup.Unlimited(), Shares: 102}
 		if depth(path) == 2 {
 			g.Limit.Quota = 4 * g.Limit.Period
-			f.Containers = append(f.Containers, Container{Container: target(path, ""), OwnSet: true})
+			f.Containers = append(f.Containers, hoststate.Container{Container: target(path, ""), OwnSet: true})
 		}
 		f.Groups[path] = g
-		s := Set{Cpus: "0-127"}
+		s := hoststate.Set{Cpus: "0-127"}
 		s.Configured, s.Effective, s.EffectiveMems = all, all, parse(t, "0")
 		f.Sets[path] = s
 	}

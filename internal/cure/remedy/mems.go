@@ -4,7 +4,9 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/placement"
 )
 
@@ -19,19 +21,27 @@ type MemsPlan struct {
 // WidenMems plans to let a container use the memory of the nodes of CPUs, its own
 // or those that it is to get, beside the nodes that it uses now: before its pages
 // are moved.
-func WidenMems(f Facts, target string, at cpuset.CPUSet) (MemsPlan, error) {
+func WidenMems(host hoststate.Facts, target string, at cpuset.CPUSet) (MemsPlan, error) {
+	f, err := decode(host)
+	if err != nil {
+		return MemsPlan{}, err
+	}
 	return mems(f, target, at, true)
 }
 
 // NarrowMems plans to let it use the nodes of its CPUs only, after its pages were
 // moved.
-func NarrowMems(f Facts, target string) (MemsPlan, error) {
-	h, _ := f.Placing(target)
+func NarrowMems(host hoststate.Facts, target string) (MemsPlan, error) {
+	f, err := decode(host)
+	if err != nil {
+		return MemsPlan{}, err
+	}
+	h, _ := f.placing(target)
 	return mems(f, target, Placed(h), false)
 }
 
-func mems(f Facts, target string, at cpuset.CPUSet, widen bool) (MemsPlan, error) {
-	h, ok := f.Placing(target)
+func mems(f facts, target string, at cpuset.CPUSet, widen bool) (MemsPlan, error) {
+	h, ok := f.placing(target)
 	p := &planner{f: f, r: Request{Kind: Kind(h.Remedy)}, target: container.Container{Group: cgroup.Group{Path: target}, Name: h.Name}}
 	if !ok {
 		return MemsPlan{}, p.refuse("it has no CPUs by us that its memory could follow", "pin it first")
@@ -40,7 +50,7 @@ func mems(f Facts, target string, at cpuset.CPUSet, widen bool) (MemsPlan, error
 	p.target.Group.CPUSetPath = set
 	s, exists := f.Sets[set]
 	if !exists || f.lost(h.ID, set) {
-		return MemsPlan{}, p.refuse("its cpuset "+quoted(set)+" is gone", "")
+		return MemsPlan{}, p.refuse("its cpuset "+text.Name(set)+" is gone", "")
 	}
 	want := placement.Mems(f.Machine, at)
 	if above, ok := f.Sets[parent(set)]; ok && !above.EffectiveMems.IsEmpty() {
@@ -63,10 +73,12 @@ func mems(f Facts, target string, at cpuset.CPUSet, widen bool) (MemsPlan, error
 }
 
 // FollowsMemory tells whether the memory of a container was to follow its CPUs.
-func FollowsMemory(f Facts, target string) bool { return len(f.memsOf(target)) > 0 }
+func FollowsMemory(host hoststate.Facts, target string) bool {
+	return len(facts{host}.memsOf(target)) > 0
+}
 
 // memsOf are the transactions that set the memory nodes of a container.
-func (f Facts) memsOf(target string) (ids []string) {
+func (f facts) memsOf(target string) (ids []string) {
 	for _, held := range f.Held {
 		if held.Target == target && held.Parameters[paramFor] != "" && held.Parameters[paramMems] != "" {
 			ids = append(ids, held.ID)

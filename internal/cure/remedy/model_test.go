@@ -11,10 +11,13 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate/gather"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
 	"github.com/unthrottle/unthrottle/internal/kernel/irq"
+	"github.com/unthrottle/unthrottle/placement"
 	"github.com/unthrottle/unthrottle/topology"
 )
 
@@ -33,7 +36,7 @@ type host struct {
 	root       fstest.MapFS
 	containers []container.Container
 	state      string
-	options    Options
+	options    gather.Options
 	v          cgroup.Version
 	oneTree    bool
 	noClear    bool // a populated cpuset cannot be emptied
@@ -151,7 +154,7 @@ func (h *host) env() apply.Env {
 	return apply.Env{FS: h.k, StateDir: h.state, BootID: "boot", By: "test", Scope: h.options.Scope, IRQ: h.irq}
 }
 
-func (h *host) facts() Facts {
+func (h *host) facts() hoststate.Facts {
 	h.t.Helper()
 	held, err := apply.Status(h.env())
 	if err != nil {
@@ -163,7 +166,7 @@ func (h *host) facts() Facts {
 	}
 	o := h.options
 	o.Root, o.Held, o.Drift = h.root, held, drift
-	f, err := GatherFrom(context.Background(), h.k, h.oneTree, h.containers, o)
+	f, err := gather.From(context.Background(), h.k, h.oneTree, h.containers, o)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -172,11 +175,41 @@ func (h *host) facts() Facts {
 
 func (h *host) apply(p Plan) apply.Result {
 	h.t.Helper()
-	r, err := apply.Apply(context.Background(), h.env(), p.Txn(), p.Changes)
+	r, err := apply.Apply(context.Background(), h.env(), p.Purpose(), p.Changes)
 	if err != nil {
 		h.t.Fatalf("apply %s: %v\n%+v", p.Remedy, err, p.Changes)
 	}
 	return r
+}
+
+// reconcile is what the transactions in force need by now.
+func (h *host) reconcile() []Reconciliation {
+	h.t.Helper()
+	due, err := Reconcile(h.facts())
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return due
+}
+
+// revoke plans to revoke what the owner shares.
+func (h *host) revoke(id string) Plan {
+	h.t.Helper()
+	plan, err := Revoke(h.facts(), id)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return plan
+}
+
+// placement is the host as package placement sees it.
+func (h *host) placement(f hoststate.Facts) placement.State {
+	h.t.Helper()
+	state, err := State(f, nil, nil)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return state
 }
 
 func (h *host) restore(target string) apply.Result {
@@ -194,16 +227,16 @@ func (h *host) exclusive(target container.Container, pinned cpuset.CPUSet) []str
 	h.t.Helper()
 	var wrong []string
 	// What is pinned inside the target is lost to the rest of it.
-	facts := h.facts()
+	now := facts{h.facts()}
 	inner := cpuset.New()
-	for at, cpus := range facts.pins() {
+	for at, cpus := range now.pins() {
 		if below(at, target.Group.CPUSetPath) {
 			inner = inner.Union(cpus)
 		}
 	}
-	held, _ := facts.Placing(target.Group.Path)
-	lends := !Lends(held).IsEmpty()
-	for _, set := range sorted(facts.Sets) {
+	held, _ := now.placing(target.Group.Path)
+	lends := !sharedCPUs(held).IsEmpty()
+	for _, set := range sorted(now.Sets) {
 		pids, err := h.k.Procs(cgroup.CPUSet, set)
 		if err != nil {
 			h.t.Fatal(err)
@@ -214,7 +247,7 @@ func (h *host) exclusive(target container.Container, pinned cpuset.CPUSet) []str
 			switch inside := cgroup.Below(in, target.Group.Path); {
 			case inside && !allowed.Equals(pinned.Difference(inner)) && !h.pinnedInside(set, target, allowed):
 				wrong = append(wrong, fmt.Sprintf("pid %d of the target in %s may use %s", pid, set, allowed))
-			case !inside && lends && facts.secondary(in):
+			case !inside && lends && now.secondary(in):
 			case !inside && set != "/" && cgroup.Below(set, h.options.Scope) && !allowed.Intersection(pinned).IsEmpty():
 				wrong = append(wrong, fmt.Sprintf("pid %d in %s may use %s", pid, set, allowed))
 			}
@@ -224,7 +257,7 @@ func (h *host) exclusive(target container.Container, pinned cpuset.CPUSet) []str
 }
 
 // secondary tells whether a cgroup is that of a secondary in force.
-func (f Facts) secondary(path string) bool {
+func (f facts) secondary(path string) bool {
 	for _, held := range f.Held {
 		if held.Remedy == string(Secondary) && cgroup.Below(path, held.Target) {
 			return true
@@ -235,12 +268,12 @@ func (f Facts) secondary(path string) bool {
 
 // pinnedInside tells whether a cpuset inside the target is pinned to these CPUs, or narrowed.
 func (h *host) pinnedInside(set string, target container.Container, allowed cpuset.CPUSet) bool {
-	for at, cpus := range h.facts().pins() {
+	for at, cpus := range (facts{h.facts()}).pins() {
 		if below(at, target.Group.CPUSetPath) && cgroup.Below(set, at) && allowed.Equals(cpus) {
 			return true
 		}
 	}
-	for at := range h.facts().floating() {
+	for at := range (facts{h.facts()}).floating() {
 		if below(at, target.Group.CPUSetPath) && cgroup.Below(set, at) {
 			return true
 		}

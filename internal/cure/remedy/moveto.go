@@ -8,49 +8,56 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/container"
-	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/kernel/systemd/unitprop"
+	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/topology"
 )
 
 // placed are the CPUs that a transaction in force chose for its target, its
 // alone or not; false: it chose none.
-func placed(h apply.InForce) (cpuset.CPUSet, bool) {
-	if set, ok := Pinned(h); ok {
+func placed(h txn.InForce) (cpuset.CPUSet, bool) {
+	if set, ok := pinnedCPUs(h); ok {
 		return set, true
 	}
-	return Floating(h)
+	return floatingCPUs(h)
 }
 
 // Placed are the CPUs that a transaction in force chose for its target; empty:
 // it chose none.
-func Placed(h apply.InForce) cpuset.CPUSet {
+func Placed(h txn.InForce) cpuset.CPUSet {
 	set, _ := placed(h)
 	return set
 }
 
 // MoveTo plans to give a container other CPUs than those it has by a pin or
 // narrow of ours in force, as many or not: a plan that takes the transaction's
-// place (Plan.Replaces). Whoever the old CPUs were taken from gets them back,
-// and loses the new ones. with are the transactions that change places with it
+// place (Plan.Replaces). The cpusets that lost the old CPUs get them back,
+// and lose the new ones. with are the transactions that change places with it
 // in the same moment; their CPUs count as free.
-func MoveTo(f Facts, id string, to cpuset.CPUSet, with ...string) (Plan, error) {
-	i := slices.IndexFunc(f.Held, func(h apply.InForce) bool { return h.ID == id })
+func MoveTo(host hoststate.Facts, id string, to cpuset.CPUSet, with ...string) (Plan, error) {
+	f, err := decode(host)
+	if err != nil {
+		return Plan{}, err
+	}
+	i := slices.IndexFunc(f.Held, func(h txn.InForce) bool { return h.ID == id })
 	if i < 0 {
-		return Plan{}, fmt.Errorf("transaction %q is not in force any more: plan again", id)
+		return Plan{}, fmt.Errorf("transaction %q is no longer in force: plan again", id)
 	}
 	h := f.Held[i]
 	from, ok := placed(h)
 	if !ok {
-		return Plan{}, fmt.Errorf("transaction %q (%s) gave no CPUs that could be moved", id, h.Remedy)
+		return Plan{}, fmt.Errorf("transaction %q (%s) gave no CPUs that could move", id, h.Remedy)
 	}
 	target, known := f.container(h.Target)
 	if !known {
 		target.Container = container.Container{Group: cgroup.Group{Path: h.Target, CPUSetPath: h.Parameters[paramSet]}, Name: h.Name}
 	}
 	m := &mover{held: h, from: from, to: to, set: h.Parameters[paramSet], byKey: map[change.Key]int{}}
-	_, m.exclusive = Pinned(h)
+	_, m.exclusive = pinnedCPUs(h)
 	m.pool = pool(h)
 	m.gone, m.taken = from.Union(keptIdle(h)), to
 	if h.Parameters[paramIdle] != "" {
@@ -88,8 +95,8 @@ func MoveTo(f Facts, id string, to cpuset.CPUSet, with ...string) (Plan, error) 
 	return m.plan, nil
 }
 
-// gaveBack are the facts as if the CPUs of a pin were everybody's again.
-func (f Facts) gaveBack(h apply.InForce, from cpuset.CPUSet) Facts {
+// gaveBack are the facts as if the CPUs of a pin were shared again.
+func (f facts) gaveBack(h txn.InForce, from cpuset.CPUSet) facts {
 	lost := map[string]bool{}
 	for _, t := range f.Held {
 		if t.ID != h.ID && t.Parameters[paramFor] != h.ID {
@@ -101,7 +108,7 @@ func (f Facts) gaveBack(h apply.InForce, from cpuset.CPUSet) Facts {
 			}
 		}
 	}
-	sets := make(map[string]Set, len(f.Sets))
+	sets := make(map[string]hoststate.Set, len(f.Sets))
 	for path, s := range f.Sets {
 		back := lost[path] || f.CPUSetVersion == cgroup.V2 && under(lost, path)
 		if back && !cgroup.Below(path, h.Parameters[paramSet]) {
@@ -123,12 +130,12 @@ func (f Facts) gaveBack(h apply.InForce, from cpuset.CPUSet) Facts {
 // mover is one move in the making.
 type mover struct {
 	planner
-	held      apply.InForce
+	held      txn.InForce
 	from, to  cpuset.CPUSet
 	set       string
 	exclusive bool
 	pool      cpuset.CPUSet // of a hybrid
-	// What everybody else gets back and loses: from and to, with the threads
+	// CPUs that all others get back and lose: from and to, with the threads
 	// that idle for it.
 	gone, taken cpuset.CPUSet
 	byKey       map[change.Key]int
@@ -138,9 +145,9 @@ type mover struct {
 func (m *mover) possible(with []string) error {
 	switch _, exists := m.f.Sets[m.set]; {
 	case !exists || m.f.lost(m.held.ID, m.set):
-		return m.refuse("its cpuset "+quoted(m.set)+" is gone", "")
+		return m.refuse("its cpuset "+text.Name(m.set)+" is gone", "")
 	case m.to.IsEmpty():
-		return m.refuse("no CPU at all is no place", "")
+		return m.refuse("no CPUs were given", "")
 	}
 	allowed := m.f.Machine.Online()
 	if above, ok := m.f.Sets[parent(m.set)]; ok {
@@ -152,9 +159,9 @@ func (m *mover) possible(with []string) error {
 	if bad := m.taken.Difference(allowed.Union(m.gone)); !bad.IsEmpty() {
 		return m.refuse(fmt.Sprintf("CPUs %s are offline, the reserve, or not its parent's", bad), "plan again")
 	}
-	partners := m.f.homes(with)
-	for _, claim := range m.unavailable(home{path: m.set}) {
-		if bad := claim.CPUs.Intersection(m.taken); !bad.IsEmpty() && !partners[claim.pinned] {
+	partners := m.f.cpusetsOf(with)
+	for _, claim := range m.unavailable(targetCpuset{path: m.set}) {
+		if bad := claim.CPUs.Intersection(m.taken); !bad.IsEmpty() && !partners[claim.Pinned] {
 			return m.refuse(fmt.Sprintf("CPUs %s are not free: %s has them", bad, claim.By), "plan again")
 		}
 	}
@@ -162,7 +169,7 @@ func (m *mover) possible(with []string) error {
 }
 
 // rewrite takes over what a transaction does with the old CPUs, with the new ones.
-func (m *mover) rewrite(h apply.InForce) {
+func (m *mover) rewrite(h txn.InForce) {
 	property := map[string]bool{}
 	for _, c := range h.Changes {
 		if c.Kind == change.KindSystemd {
@@ -206,7 +213,7 @@ func (m *mover) sharedWith() cpuset.CPUSet {
 	return m.pool.Union(m.gone).Difference(m.taken).Difference(m.othersPins())
 }
 
-// othersPins are the CPUs that others have alone by now, or that idle for them.
+// othersPins are the exclusive CPUs of others, with the threads that idle for them.
 func (m *mover) othersPins() cpuset.CPUSet {
 	all := cpuset.New()
 	for set, alone := range m.f.withdrawn() {
@@ -222,15 +229,15 @@ func (m *mover) others(with []string) error {
 	if !m.exclusive {
 		return nil
 	}
-	partner := m.f.homes(with)
-	inside, outside := m.movers(home{path: m.set}, m.taken)
+	partner := m.f.cpusetsOf(with)
+	inside, outside := m.movers(targetCpuset{path: m.set}, m.taken)
 	inside = slices.DeleteFunc(inside, func(path string) bool { return partner[path] })
 	for _, path := range inside {
 		if at, none := m.leftWithout(path, m.taken, partner); none {
-			return m.refuse(fmt.Sprintf("%s may use only %s and would be left without a CPU", quoted(at), m.f.Sets[at].Effective), "plan again", at)
+			return m.refuse(fmt.Sprintf("%s may use only %s and would be left without a CPU", text.Name(at), m.f.Sets[at].Effective), "plan again", at)
 		}
 		k := change.Change{Kind: change.KindFile, Controller: cgroup.CPUSet, Path: path, File: cgroup.FileCPUs}.Key()
-		unit := change.Change{Kind: change.KindSystemd, Path: path, File: change.PropertyAllowedCPUs, Unit: m.f.Groups[path].Unit}.Key()
+		unit := change.Change{Kind: change.KindSystemd, Path: path, File: unitprop.AllowedCPUs, Unit: m.f.Groups[path].Unit}.Key()
 		_, file := m.byKey[k]
 		_, property := m.byKey[unit]
 		if !file && !property {
@@ -238,13 +245,13 @@ func (m *mover) others(with []string) error {
 		}
 	}
 	if len(outside) > 0 {
-		m.warn("CPUs %s are not exclusive: these may run there too and lie outside the scope: %s", m.to, names(outside))
+		m.warn("CPUs %s are not exclusive: these may run there too and lie outside the scope: %s", m.to, text.Names(outside))
 	}
 	return m.enoughLeft(inside, m.taken)
 }
 
-// homes are the cpusets of transactions.
-func (f Facts) homes(ids []string) map[string]bool {
+// cpusetsOf are the cpusets of transactions.
+func (f facts) cpusetsOf(ids []string) map[string]bool {
 	all := map[string]bool{}
 	for _, h := range f.Held {
 		if slices.Contains(ids, h.ID) {
@@ -255,6 +262,6 @@ func (f Facts) homes(ids []string) map[string]bool {
 }
 
 // Part is how a plan goes to apply.Replace.
-func (p Plan) Part() apply.Part {
-	return apply.Part{Txn: p.Txn(), Changes: p.Changes, Replaces: p.Replaces}
+func (p Plan) Part() txn.Part {
+	return txn.Part{Purpose: p.Purpose(), Changes: p.Changes, Replaces: p.Replaces}
 }

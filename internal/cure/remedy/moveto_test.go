@@ -8,6 +8,8 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
@@ -16,7 +18,7 @@ import (
 // replace carries out plans at one moment.
 func (h *host) replace(plans ...Plan) apply.Result {
 	h.t.Helper()
-	var parts []apply.Part
+	var parts []txn.Part
 	for _, p := range plans {
 		parts = append(parts, p.Part())
 	}
@@ -28,7 +30,7 @@ func (h *host) replace(plans ...Plan) apply.Result {
 }
 
 // heldFor is the transaction in force for a target.
-func (h *host) heldFor(path string) apply.InForce {
+func (h *host) heldFor(path string) txn.InForce {
 	h.t.Helper()
 	for _, held := range h.facts().Held {
 		if held.Target == path && held.Parameters[paramFor] == "" {
@@ -36,7 +38,7 @@ func (h *host) heldFor(path string) apply.InForce {
 		}
 	}
 	h.t.Fatalf("nothing is in force for %s", path)
-	return apply.InForce{}
+	return txn.InForce{}
 }
 
 // watch checks at every operation that no task is without a CPU.
@@ -60,8 +62,8 @@ func TestMoveTo(t *testing.T) {
 			h.watch(t)
 			h.apply(must(t)(Make(h.facts(), web, Request{Kind: Pin, CPUs: 2})))
 			h.apply(must(t)(Make(h.facts(), db, Request{Kind: Pin})))
-			first, _ := Pinned(h.heldFor("/a/web"))
-			held, _ := Pinned(h.heldFor("/a/db"))
+			first, _ := pinnedCPUs(h.heldFor("/a/web"))
+			held, _ := pinnedCPUs(h.heldFor("/a/db"))
 			to := cpuset.New(6, 7)
 			if first.Equals(to) || held.Equals(to) {
 				t.Fatalf("chosen %s and %s", first, held)
@@ -71,7 +73,7 @@ func TestMoveTo(t *testing.T) {
 			if len(r.Warnings) != 1 || !strings.HasPrefix(r.Warnings[0], "the affinity of threads") {
 				t.Errorf("warnings %q", r.Warnings)
 			}
-			if now, _ := Pinned(h.heldFor("/a/web")); !now.Equals(to) {
+			if now, _ := pinnedCPUs(h.heldFor("/a/web")); !now.Equals(to) {
 				t.Errorf("the journal says %s", now)
 			}
 			if wrong := append(h.exclusive(web, to), h.exclusive(db, held)...); len(wrong) > 0 {
@@ -122,8 +124,8 @@ func TestMoveToExchange(t *testing.T) {
 		h.apply(must(t)(Make(h.facts(), web, Request{Kind: Pin, CPUs: 2})))
 		h.apply(must(t)(Make(h.facts(), db, Request{Kind: Pin, CPUs: 2})))
 		a, b := h.heldFor("/a/web"), h.heldFor("/a/db")
-		atA, _ := Pinned(a)
-		atB, _ := Pinned(b)
+		atA, _ := pinnedCPUs(a)
+		atB, _ := pinnedCPUs(b)
 		if _, err := MoveTo(h.facts(), a.ID, atB); err == nil || !strings.Contains(err.Error(), "the pin of") {
 			t.Errorf("onto another pin: %v", err)
 		}
@@ -179,7 +181,7 @@ func TestMoveToWithNewcomersAndMadeSets(t *testing.T) {
 	h.make("/new")
 	h.run("/new", 20)
 
-	for _, c := range Upkeep(h.facts()) {
+	for _, c := range h.reconcile() {
 		h.apply(c.Plan)
 	}
 	unit.Group.CPUSetPath = p.Parameters[paramSet]
@@ -200,7 +202,7 @@ func TestMoveToWithNewcomersAndMadeSets(t *testing.T) {
 	if n := len(h.facts().Held); n != 1 {
 		t.Errorf("%d transactions are in force", n)
 	}
-	if left := Upkeep(h.facts()); len(left) > 0 {
+	if left := h.reconcile(); len(left) > 0 {
 		t.Errorf("still to do: %+v", left)
 	}
 	h.k.Exit(11)
@@ -220,7 +222,7 @@ func TestMoveToRefuses(t *testing.T) {
 		h.shares("/a/db", 5*1024)
 		h.apply(must(t)(Make(h.facts(), web, Request{Kind: Pin, CPUs: 2})))
 		id := h.heldFor("/a/web").ID
-		for list, want := range map[string]string{"": "no CPU at all", "8": "offline", "0": "the reserve", "2-7": "would be left"} {
+		for list, want := range map[string]string{"": "no CPUs were given", "8": "offline", "0": "the reserve", "2-7": "would be left"} {
 			_, err := MoveTo(h.facts(), id, parse(t, list))
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("to %q: %v, want %q", list, err, want)
@@ -230,7 +232,7 @@ func TestMoveToRefuses(t *testing.T) {
 			t.Error(err)
 		}
 		f := h.facts()
-		f.Claims = append(f.Claims, Claim{CPUs: cpuset.New(5), By: "the kubelet"})
+		f.Claims = append(f.Claims, hoststate.Claim{CPUs: cpuset.New(5), By: "the kubelet"})
 		if _, err := MoveTo(f, id, cpuset.New(4, 5)); err == nil || !strings.Contains(err.Error(), "the kubelet has them") {
 			t.Error(err)
 		}

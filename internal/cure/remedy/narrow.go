@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/utils/cpuset"
 
-	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
@@ -21,16 +21,16 @@ const ViaCPUSet = "cpuset"
 // default makes the longest wait a tenth (seed 000).
 const shortPeriod = 10 * time.Millisecond
 
-// Floating are the CPUs that a transaction in force confines its target to,
+// floatingCPUs are the CPUs that a transaction in force confines its target to,
 // which others may use too; false: it is no narrow.
-func Floating(h apply.InForce) (cpuset.CPUSet, bool) {
+func floatingCPUs(h txn.InForce) (cpuset.CPUSet, bool) {
 	return chosenBy(Narrow, h)
 }
 
 // floating are the CPUs of our narrowed containers, by the path of their cpuset.
-func (f Facts) floating() map[string]cpuset.CPUSet {
-	return f.bySet(func(h apply.InForce) cpuset.CPUSet {
-		set, _ := Floating(h)
+func (f facts) floating() map[string]cpuset.CPUSet {
+	return f.bySet(func(h txn.InForce) cpuset.CPUSet {
+		set, _ := floatingCPUs(h)
 		return set
 	})
 }
@@ -51,25 +51,25 @@ func (p *planner) narrowed() error {
 	if limited && float64(n) < limit-epsilon {
 		return p.refuse(fmt.Sprintf("%s are fewer than its limit of %s", text.CPUs(float64(n)), text.CPUs(limit)), "leave --cpus out")
 	}
-	home, err := p.home()
+	targetCpuset, err := p.targetCpuset()
 	if err != nil {
 		return err
 	}
-	if err := p.insideTarget(home); err != nil {
+	if err := p.insideTarget(targetCpuset); err != nil {
 		return err
 	}
-	choice, err := p.float(home, n)
+	choice, err := p.float(targetCpuset, n)
 	if err != nil {
 		return err
 	}
 	p.plan.Parameters[paramCPUs] = choice.own.String()
-	p.plan.Parameters[paramSet] = home.path
+	p.plan.Parameters[paramSet] = targetCpuset.path
 	p.stays()
-	if err := p.enable(home); err != nil {
+	if err := p.enable(targetCpuset); err != nil {
 		return err
 	}
-	if !choice.own.Equals(home.allowed) || len(home.create) == 0 {
-		p.settle(home, choice.own, "as many CPUs as "+p.target.Name+" may use")
+	if !choice.own.Equals(targetCpuset.allowed) || len(targetCpuset.create) == 0 {
+		p.settle(targetCpuset, choice.own, "as many CPUs as "+p.target.Name+" may use")
 	}
 	p.warn("CPUs %s: %s; others may use them too", choice.own, choice.why)
 	if limited {

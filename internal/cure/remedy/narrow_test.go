@@ -3,14 +3,13 @@ package remedy
 import (
 	"strings"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
-	"github.com/unthrottle/unthrottle/internal/kernel/procfs"
 )
 
 // A limit of whole CPUs is kept by the cpuset, another one by a quota in short
@@ -126,7 +125,7 @@ func TestNarrowBesidePin(t *testing.T) {
 		}
 		h.limit("/slice", 3.5)
 		refused := refusal(t, h.facts(), h.containers[2], Request{Kind: Narrow})
-		if !strings.Contains(refused.Error(), "4 CPUs wanted, 3 that are not somebody else's") {
+		if !strings.Contains(refused.Error(), "4 CPUs wanted, 3 available") {
 			t.Error(refused)
 		}
 	})
@@ -152,11 +151,11 @@ func TestNarrowStaysWithinItsParent(t *testing.T) {
 func TestNarrowRefuses(t *testing.T) {
 	onEach(t, "0-3", func(t *testing.T, h *host, target container.Container) {
 		for want, r := range map[string]Request{
-			"fewer than its limit":   {Kind: Narrow, CPUs: 1},
-			"there is no":            {Kind: Narrow, Via: "magic"},
-			"number of CPUs of -1":   {Kind: Narrow, CPUs: -1},
-			"CPUs wanted, 4 that":    {Kind: Narrow, CPUs: 5},
-			`there is no "cpuset"; `: {Kind: Burst, Via: ViaCPUSet},
+			"fewer than its limit":     {Kind: Narrow, CPUs: 1},
+			"there is no":              {Kind: Narrow, Via: "magic"},
+			"number of CPUs of -1":     {Kind: Narrow, CPUs: -1},
+			"CPUs wanted, 4 available": {Kind: Narrow, CPUs: 5},
+			`there is no "cpuset"; `:   {Kind: Burst, Via: ViaCPUSet},
 		} {
 			h.limit("/a/web", 2)
 			if refused := refusal(t, h.facts(), target, r); !strings.Contains(refused.Error(), want) {
@@ -172,9 +171,9 @@ func TestSpread(t *testing.T) {
 	place := func(n int, load map[int]float64) string {
 		t.Helper()
 		none := cpuset.New()
-		f := Facts{Machine: m, Load: load, CPUSetVersion: cgroup.V2, Sets: map[string]Set{"/": {CPUSetState: cgroup.CPUSetState{Effective: m.Online()}}}}
-		p := &planner{f: f, r: Request{Kind: Narrow, Reserve: &none}}
-		choice, err := p.float(home{path: "/x", allowed: m.Online()}, n)
+		f := hoststate.Facts{Machine: m, Load: load, CPUSetVersion: cgroup.V2, Sets: map[string]hoststate.Set{"/": {CPUSetState: cgroup.CPUSetState{Effective: m.Online()}}}}
+		p := &planner{f: facts{f}, r: Request{Kind: Narrow, Reserve: &none}}
+		choice, err := p.float(targetCpuset{path: "/x", allowed: m.Online()}, n)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -203,21 +202,5 @@ func TestSpread(t *testing.T) {
 	}
 	if got := place(4, map[int]float64{0: 0.1, 4: 1}); got != "0-3" {
 		t.Errorf("4 of the idler node: %s", got)
-	}
-}
-
-func TestLoads(t *testing.T) {
-	const s = time.Second
-	before := map[int]procfs.Times{0: {All: 10 * s, Idle: 9 * s}, 1: {All: 10 * s, Idle: 10 * s}, 2: {All: 5 * s}, 3: {All: 9 * s}, 4: {All: s, Idle: s}}
-	after := map[int]procfs.Times{0: {All: 20 * s, Idle: 13 * s, Steal: s}, 1: {All: 20 * s, Idle: 20 * s}, 3: {All: 8 * s}, 4: {All: 2 * s}, 5: {All: s}}
-	got := loads(before, after)
-	if len(got) != 2 || got[0] != 0.6 || got[1] != 0 {
-		t.Errorf("got %v", got)
-	}
-	if loads(before, before) != nil || loads(nil, after) != nil {
-		t.Error("a load without time")
-	}
-	if got := cpuTimes(fstest.MapFS{}); got != nil {
-		t.Errorf("read where there is none: %v", got)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/utils/cpuset"
 
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/text"
@@ -23,20 +24,20 @@ func (p *planner) pin() error {
 	if err != nil {
 		return err
 	}
-	home, err := p.pinnedHome()
+	targetCpuset, err := p.pinnedCpuset()
 	if err != nil {
 		return err
 	}
-	choice, err := p.choose(home, n)
+	choice, err := p.choose(targetCpuset, n)
 	if err != nil {
 		return err
 	}
-	p.pinnedTo(home, choice)
-	if err := p.enable(home); err != nil {
+	p.pinnedTo(targetCpuset, choice)
+	if err := p.enable(targetCpuset); err != nil {
 		return err
 	}
-	p.settle(home, choice.own, "exclusive CPUs of "+p.target.Name+": "+choice.why)
-	if err := p.moveOthers(home, choice.withdrawn()); err != nil {
+	p.settle(targetCpuset, choice.own, "exclusive CPUs of "+p.target.Name+": "+choice.why)
+	if err := p.moveOthers(targetCpuset, choice.withdrawn()); err != nil {
 		return err
 	}
 	if p.f.Groups[p.target.Group.Path].Limit.Limited() {
@@ -58,23 +59,23 @@ func (p *planner) pin() error {
 	return nil
 }
 
-// pinnedHome is the target's cpuset, where it can be pinned.
-func (p *planner) pinnedHome() (home, error) {
-	home, err := p.home()
+// pinnedCpuset is the target's cpuset, where it can be pinned.
+func (p *planner) pinnedCpuset() (targetCpuset, error) {
+	targetCpuset, err := p.targetCpuset()
 	if err != nil {
-		return home, err
+		return targetCpuset, err
 	}
-	if err := p.crowdedAncestors(home); err != nil {
-		return home, err
+	if err := p.crowdedAncestors(targetCpuset); err != nil {
+		return targetCpuset, err
 	}
-	return home, p.insideTarget(home)
+	return targetCpuset, p.insideTarget(targetCpuset)
 }
 
 // pinnedTo notes what the target has alone, and what idles for it.
-func (p *planner) pinnedTo(home home, c chosen) {
+func (p *planner) pinnedTo(targetCpuset targetCpuset, c chosen) {
 	p.plan.CPUs = c.own
 	p.plan.Parameters[paramCPUs] = c.own.String()
-	p.plan.Parameters[paramSet] = home.path
+	p.plan.Parameters[paramSet] = targetCpuset.path
 	if p.r.FullCores {
 		p.plan.Parameters[paramCores] = "full"
 	}
@@ -82,8 +83,8 @@ func (p *planner) pinnedTo(home home, c chosen) {
 		p.plan.Parameters[paramIdle] = c.idle.String()
 	}
 	p.stays()
-	if p.r.Lends {
-		p.plan.Parameters[paramLends] = "yes"
+	if p.r.Shares {
+		p.plan.Parameters[paramShares] = "yes"
 		p.warn("secondary containers may use its CPUs while they idle: those that come later, and those there are once the agent or their own " +
 			"remedy applied again gives them to them")
 	}
@@ -91,8 +92,8 @@ func (p *planner) pinnedTo(home home, c chosen) {
 
 // stays notes that the target must not be moved.
 func (p *planner) stays() {
-	if p.r.Stays {
-		p.plan.Parameters[paramStays] = "yes"
+	if p.r.Immovable {
+		p.plan.Parameters[paramImmovable] = "yes"
 	}
 }
 
@@ -133,37 +134,37 @@ func (p *planner) top() string {
 	return p.sets()[0]
 }
 
-// unavailable are the CPUs that somebody else has a claim to, and who. Cpusets
+// unavailable are the CPUs that others claim, and who claims them. Cpusets
 // above the target are where it lives, and those inside it are its own; neither
-// is a claim of others. Without a home, those of everybody.
-func (p *planner) unavailable(home home) []Claim {
-	claims := append([]Claim{}, p.f.Claims...)
+// is a claim of others. Without a target cpuset, all claims.
+func (p *planner) unavailable(targetCpuset targetCpuset) []hoststate.Claim {
+	claims := append([]hoststate.Claim{}, p.f.Claims...)
 	if isolated := p.f.Machine.Isolated(); !isolated.IsEmpty() {
-		claims = append(claims, Claim{CPUs: isolated, By: "isolcpus"})
+		claims = append(claims, hoststate.Claim{CPUs: isolated, By: "isolcpus"})
 	}
 	pins, floating, removed, system := p.f.withdrawn(), p.f.floating(), p.f.removed(), p.f.systemSets()
 	for _, path := range p.sets() {
 		s := p.f.Sets[path]
 		switch {
-		case path == p.top() || home.path != "" && (cgroup.Below(path, home.path) || cgroup.Below(home.path, path)):
+		case path == p.top() || targetCpuset.path != "" && (cgroup.Below(path, targetCpuset.path) || cgroup.Below(targetCpuset.path, path)):
 		case !pins[path].IsEmpty():
-			claims = append(claims, Claim{CPUs: pins[path], By: "the pin of " + quoted(path), pinned: path})
+			claims = append(claims, hoststate.Claim{CPUs: pins[path], By: "the pin of " + text.Name(path), Pinned: path})
 		case s.InPartition():
-			claims = append(claims, Claim{CPUs: s.Effective.Union(s.ExclusiveEffective), By: "the partition " + quoted(path), set: path})
+			claims = append(claims, hoststate.Claim{CPUs: s.Effective.Union(s.ExclusiveEffective), By: "the partition " + text.Name(path), Set: path})
 		case !s.ExclusiveCPUs.IsEmpty():
-			claims = append(claims, Claim{CPUs: s.ExclusiveCPUs, By: "cpuset.cpus.exclusive of " + quoted(path), set: path})
+			claims = append(claims, hoststate.Claim{CPUs: s.ExclusiveCPUs, By: "cpuset.cpus.exclusive of " + text.Name(path), Set: path})
 		case p.f.CPUSetVersion == cgroup.V1 && s.Exclusive:
-			claims = append(claims, Claim{CPUs: s.Effective, By: "the exclusive cpuset " + quoted(path), set: path})
+			claims = append(claims, hoststate.Claim{CPUs: s.Effective, By: "the exclusive cpuset " + text.Name(path), Set: path})
 		case !floating[path].IsEmpty() || system[path]:
 			// Others may use those.
 		case p.confinedByOthers(path, removed):
-			claims = append(claims, Claim{CPUs: s.Effective, By: "the cpuset " + quoted(path), set: path, shares: true})
+			claims = append(claims, hoststate.Claim{CPUs: s.Effective, By: "the cpuset " + text.Name(path), Set: path, Shares: true})
 		}
 	}
 	return claims
 }
 
-// confinedByOthers tells whether somebody else confined a cpuset to fewer CPUs than its
+// confinedByOthers reports whether another program confined a cpuset to fewer CPUs than its
 // parent has: what we took out of it ourselves does not count.
 func (p *planner) confinedByOthers(path string, removed map[string]cpuset.CPUSet) bool {
 	s, above := p.f.Sets[path], p.f.Sets[parent(path)]
@@ -174,24 +175,24 @@ func (p *planner) confinedByOthers(path string, removed map[string]cpuset.CPUSet
 }
 
 // settle confines the target to its CPUs.
-func (p *planner) settle(home home, pinned cpuset.CPUSet, why string) {
-	for _, made := range home.create {
+func (p *planner) settle(targetCpuset targetCpuset, pinned cpuset.CPUSet, why string) {
+	for _, made := range targetCpuset.create {
 		p.plan.Changes = append(p.plan.Changes, change.Change{Kind: change.KindCgroup, Op: change.OpSet,
 			Controller: cgroup.CPUSet, Path: made, To: change.Present, Why: "a cpuset for " + p.target.Name})
-		to := home.allowed
-		if made == home.path {
+		to := targetCpuset.allowed
+		if made == targetCpuset.path {
 			to = pinned
 		}
 		p.setList(made, cgroup.FileCPUs, "", to.String(), why)
-		p.setList(made, cgroup.FileMems, "", home.mems.String(), "memory nodes as before")
+		p.setList(made, cgroup.FileMems, "", targetCpuset.mems.String(), "memory nodes as before")
 	}
-	if len(home.create) > 0 {
+	if len(targetCpuset.create) > 0 {
 		p.plan.Changes = append(p.plan.Changes, change.Change{Kind: change.KindTask, Op: change.OpSet,
-			Controller: cgroup.CPUSet, Path: home.path, From: home.from, To: home.path, MembersController: cgroup.CPU,
+			Controller: cgroup.CPUSet, Path: targetCpuset.path, From: targetCpuset.from, To: targetCpuset.path, MembersController: cgroup.CPU,
 			MembersPath: p.target.Group.Path, Why: "into the cpuset of its own"})
 		return
 	}
-	p.setCPUs(home.path, pinned, why)
+	p.setCPUs(targetCpuset.path, pinned, why)
 	if p.f.CPUSetVersion == cgroup.V2 {
 		return
 	}
@@ -199,11 +200,11 @@ func (p *planner) settle(home home, pinned cpuset.CPUSet, why string) {
 	for _, inner := range p.sets() {
 		s := p.f.Sets[inner]
 		switch {
-		case !below(inner, home.path) || s.Configured.IsEmpty():
+		case !below(inner, targetCpuset.path) || s.Configured.IsEmpty():
 		case !s.Configured.IsSubsetOf(pinned):
 			p.setCPUs(inner, pinned, "inside "+p.target.Name)
 		case !taken[inner].IsEmpty():
-			// Or whoever took CPUs out of it would want to give them back, outside of what it is in by then.
+			// Otherwise the rollback of a removal would add CPUs that its new parent lacks.
 			p.setCPUs(inner, s.Configured, "inside "+p.target.Name)
 		}
 	}

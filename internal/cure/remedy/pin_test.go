@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
 )
@@ -70,7 +71,7 @@ func TestPinGivesExclusiveCPUsAndRestoreGivesThemBack(t *testing.T) {
 }
 
 // refusal makes a plan that must be refused.
-func refusal(t *testing.T, f Facts, target container.Container, r Request) *Refused {
+func refusal(t *testing.T, f hoststate.Facts, target container.Container, r Request) *Refused {
 	t.Helper()
 	p, err := Make(f, target, r)
 	var refused *Refused

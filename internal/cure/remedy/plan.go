@@ -8,8 +8,10 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/container"
-	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // Kind names a remedy.
@@ -40,17 +42,17 @@ type Request struct {
 	// hybrid or a secondary keep its quota.
 	Class  string
 	Strict bool
-	// Stays: what pin or narrow gave is never moved to other CPUs afterwards.
-	Stays bool
+	// Immovable: pin or narrow; no later plan moves the container to other CPUs.
+	Immovable bool
 	// FullCores: pin gives whole cores only. IdleSiblings: one thread of each
-	// core, and nobody gets the others.
+	// core, and the other threads stay idle.
 	FullCores, IdleSiblings bool
-	// Lends: secondary containers may use what pin gave while it idles.
-	Lends bool
-	// LentLater: what others lend to a secondary is left to Upkeep.
-	LentLater bool
+	// Shares: secondary containers may use what pin gave while it idles.
+	Shares bool
+	// GrantLater: Reconcile grants the CPUs that others share with a secondary.
+	GrantLater bool
 	// Interrupts are kept off what pin gives; nil: they stay where they are.
-	Interrupts *Interrupts
+	Interrupts *hoststate.Interrupts
 	// Realtime gives the threads of a pin the real-time policy sched.Realtime.
 	Realtime bool
 	// Via is how narrow bounds the CPUs used at once; "": ViaCPUSet.
@@ -69,14 +71,7 @@ type Request struct {
 	Factor, To float64
 	// Observed is what was seen of the container; nil: nothing. It decides
 	// whether burst can help, and what is expected.
-	Observed *Observed
-}
-
-// Observed is what a window of observation showed. Nil: not measured.
-type Observed struct {
-	// StoppedLow and StoppedHigh bound the stopped time per second, 0 to 1.
-	StoppedLow, StoppedHigh *float64
-	UsedCPUs                *float64
+	Observed *hoststate.Observed
 }
 
 // Plan is what a remedy would write, and what is known about it beforehand.
@@ -86,11 +81,11 @@ type Plan struct {
 	// Parameters go into the journal with the transaction.
 	Parameters map[string]string
 	Changes    []change.Change
-	Skipped    []apply.Skip
+	Skipped    []txn.Skip
 	Warnings   []string
 	// Expected is arithmetic on what was observed, not a simulation; figures
 	// about which nothing can be said are nil.
-	Expected *apply.Expected
+	Expected *txn.Expected
 	// CPUs are the exclusive CPUs of pin; empty for the others.
 	CPUs cpuset.CPUSet
 	// Replaces are the transactions in force whose place it takes (MoveTo).
@@ -102,9 +97,9 @@ type Plan struct {
 	Lenders []string
 }
 
-// Txn is how the plan goes to package apply.
-func (p Plan) Txn() apply.Txn {
-	return apply.Txn{Target: apply.Target{Path: p.Target.Group.Path, Name: p.Target.Name}, Remedy: string(p.Remedy),
+// Purpose is how the plan goes to package apply.
+func (p Plan) Purpose() txn.Purpose {
+	return txn.Purpose{Target: txn.Target{Path: p.Target.Group.Path, Name: p.Target.Name}, Remedy: string(p.Remedy),
 		Parameters: p.Parameters, Expected: p.Expected}
 }
 
@@ -112,20 +107,17 @@ func (p Plan) Txn() apply.Txn {
 type Refused struct {
 	Remedy Kind
 	// Target is the container's path, Why the reason, Names the cgroups it is
-	// about (at most maxNames), Hint the way out ("" if there is none).
+	// about (the message lists at most 8), Hint the way out ("" if there is none).
 	Target, Why string
 	Names       []string
 	Hint        string
 }
 
-// maxNames bounds how many cgroups a message lists.
-const maxNames = 8
-
 func (r *Refused) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s on %s: %s", r.Remedy, quoted(r.Target), r.Why)
+	fmt.Fprintf(&b, "%s on %s: %s", r.Remedy, text.Name(r.Target), r.Why)
 	if len(r.Names) > 0 {
-		b.WriteString(": " + names(r.Names))
+		b.WriteString(": " + text.Names(r.Names))
 	}
 	if r.Hint != "" {
 		b.WriteString("; " + r.Hint)
@@ -133,39 +125,19 @@ func (r *Refused) Error() string {
 	return b.String()
 }
 
-// names lists cgroups for people: bounded and escaped.
-func names(all []string) string {
-	more := ""
-	if len(all) > maxNames {
-		more = fmt.Sprintf(" and %d more", len(all)-maxNames)
-		all = all[:maxNames]
-	}
-	shown := make([]string, len(all))
-	for i, name := range all {
-		shown[i] = quoted(name)
-	}
-	return strings.Join(shown, ", ") + more
-}
-
-// quoted escapes a stranger's name where it needs it.
-func quoted(name string) string {
-	q := fmt.Sprintf("%.400q", name)
-	if q == `"`+name+`"` && !strings.Contains(name, " ") && name != "" {
-		return name
-	}
-	return q
-}
-
 // Make plans one remedy for one container. The error is a *Refused where the
 // remedy cannot or must not be applied here.
-func Make(f Facts, target container.Container, r Request) (Plan, error) {
+func Make(host hoststate.Facts, target container.Container, r Request) (Plan, error) {
+	f, err := decode(host)
+	if err != nil {
+		return Plan{}, err
+	}
 	p := &planner{f: f, r: r, target: target, plan: Plan{
 		Target: target, Remedy: r.Kind, Parameters: map[string]string{},
 	}}
 	if err := p.common(); err != nil {
 		return Plan{}, err
 	}
-	var err error
 	switch r.Kind {
 	case Pin:
 		err = p.pin()
@@ -200,13 +172,13 @@ func Make(f Facts, target container.Container, r Request) (Plan, error) {
 
 // planner holds one plan in the making.
 type planner struct {
-	f      Facts
+	f      facts
 	r      Request
 	target container.Container
 	plan   Plan
 	sorted []string // see sets
-	// lentTo are the CPUs that each cpuset was lent, where the target lends.
-	lentTo map[string]cpuset.CPUSet
+	// sharedWithSets are the CPUs that each cpuset was lent, where the target lends.
+	sharedWithSets map[string]cpuset.CPUSet
 }
 
 func (p *planner) refuse(why, hint string, names ...string) error {
@@ -218,13 +190,13 @@ func (p *planner) warn(format string, args ...any) {
 }
 
 func (p *planner) skip(path, why string) {
-	p.plan.Skipped = append(p.plan.Skipped, apply.Skip{Path: path, Why: why})
+	p.plan.Skipped = append(p.plan.Skipped, txn.Skip{Path: path, Why: why})
 }
 
 // common holds what every remedy needs.
 func (p *planner) common() error {
 	path := p.target.Group.Path
-	if err := p.sane(); err != nil {
+	if err := p.validate(); err != nil {
 		return err
 	}
 	g, ok := p.f.Groups[path]
@@ -236,7 +208,7 @@ func (p *planner) common() error {
 	case path == "/":
 		return p.refuse("the root cgroup has no limit and no cpuset to change", "")
 	case !p.f.inScope(path):
-		return p.refuse("it lies outside the scope "+quoted(p.f.Scope), "give a scope that holds it")
+		return p.refuse("it lies outside the scope "+text.Name(p.f.Scope), "give a scope that holds it")
 	case g.Type == "threaded" || g.Type == "domain invalid":
 		return p.refuse(fmt.Sprintf("its cgroup.type is %q: whole processes live in domain cgroups only", g.Type),
 			"name the domain above it")
@@ -251,5 +223,5 @@ func (p *planner) common() error {
 
 // Reason is the error without remedy and target, for a list of reasons.
 func (r *Refused) Reason() string {
-	return strings.TrimPrefix(r.Error(), fmt.Sprintf("%s on %s: ", r.Remedy, quoted(r.Target)))
+	return strings.TrimPrefix(r.Error(), fmt.Sprintf("%s on %s: ", r.Remedy, text.Name(r.Target)))
 }

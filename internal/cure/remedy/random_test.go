@@ -116,7 +116,7 @@ func randomRequest(t *rapid.T) Request {
 	if r.Kind == Pin && rapid.Bool().Draw(t, "sized") {
 		r.CPUs = rapid.IntRange(1, 3).Draw(t, "cpus")
 	}
-	r.Lends = r.Kind == Pin && rapid.IntRange(0, 2).Draw(t, "lends") == 0
+	r.Shares = r.Kind == Pin && rapid.IntRange(0, 2).Draw(t, "lends") == 0
 	r.Strict = r.Kind == Secondary && rapid.Bool().Draw(t, "strict")
 	if r.Kind == Burst && rapid.Bool().Draw(t, "paced") {
 		r.Period = time.Duration(rapid.IntRange(10, 200).Draw(t, "period")) * time.Millisecond

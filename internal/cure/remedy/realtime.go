@@ -13,8 +13,8 @@ func (p *planner) realtime() error {
 	switch {
 	case !p.r.Realtime:
 		return nil
-	case p.r.Kind != Pin || p.r.Class == ClassHybrid || p.r.Lends:
-		return p.refuse("its threads would run before everybody else's on CPUs that it shares", "give it exclusive CPUs for --realtime: --remedy pin without --class hybrid and --lends")
+	case p.r.Kind != Pin || p.r.Class == ClassHybrid || p.r.Shares:
+		return p.refuse("its threads would run before all others on CPUs that it shares", "give it exclusive CPUs for --realtime: --remedy pin without --class hybrid and --lends")
 	case p.f.HiddenProcesses && p.f.CPUVersion == cgroup.V1:
 		return p.refuse("its threads are hidden here, so they cannot be given a real-time policy", hostPIDs)
 	}

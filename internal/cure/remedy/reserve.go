@@ -36,7 +36,7 @@ func (p *planner) measuredReserve() cpuset.CPUSet {
 	kept := placement.Reserve(p.f.Machine, allowed)
 	able := allowed.Intersection(p.f.Machine.Online()).Difference(p.f.Machine.Isolated())
 	want := min(int(math.Ceil(reserveHeadroom*p.f.systemUse()-epsilon)), able.Size()/4)
-	// What is somebody's already cannot be kept; the next cores are.
+	// CPUs with an owner cannot be kept; the next cores are.
 	for _, h := range p.f.Held {
 		able = able.Difference(Withdrawn(h))
 	}
@@ -56,7 +56,7 @@ func (p *planner) measuredReserve() cpuset.CPUSet {
 // systemUse is the CPUs that the host's own services were seen to use; 0 where
 // that was not measured. Containers of a runtime or a pod are not among them,
 // wherever their cgroups are.
-func (f Facts) systemUse() float64 {
+func (f facts) systemUse() float64 {
 	var sum float64
 	for _, c := range f.Containers {
 		used := f.Groups[c.Group.Path].UsedCPUs
@@ -69,16 +69,16 @@ func (f Facts) systemUse() float64 {
 
 // inSystemSlice tells of what lies in the host's own slices, or in those of what
 // the scope holds.
-func (f Facts) inSystemSlice(path string) bool {
+func (f facts) inSystemSlice(path string) bool {
 	return slices.ContainsFunc(systemSlices, func(name string) bool {
 		return cgroup.Below(path, cgroup.Join("/", name)) || cgroup.Below(path, cgroup.Join(f.systemTop(), name))
 	})
 }
 
-// placedOrLimited tells of a service that is somebody's workload rather than the
+// placedOrLimited reports a service that is a workload rather than the
 // host's own: it has a limit or CPUs by us.
-func (f Facts) placedOrLimited(path string) bool {
-	if _, ours := f.Placing(path); ours {
+func (f facts) placedOrLimited(path string) bool {
+	if _, ours := f.placing(path); ours {
 		return true
 	}
 	_, limited, _ := cgroup.Effective(f.levels(path))

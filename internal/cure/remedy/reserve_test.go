@@ -4,7 +4,8 @@ import (
 	"testing"
 
 	"github.com/unthrottle/unthrottle/internal/container"
-	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/topology"
 )
@@ -30,11 +31,11 @@ func TestReserveFollowsTheSystem(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := machine(t, "0-31")
-			f := Facts{Machine: m, Groups: map[string]Group{"/": {Limit: cgroup.Unlimited()}}, Sets: map[string]Set{"/": {}}}
+			f := hoststate.Facts{Machine: m, Groups: map[string]hoststate.Group{"/": {Limit: cgroup.Unlimited()}}, Sets: map[string]hoststate.Set{"/": {}}}
 			top := f.Sets["/"]
 			top.Effective = m.Online()
 			f.Sets["/"] = top
-			g := Group{Limit: cgroup.Unlimited()}
+			g := hoststate.Group{Limit: cgroup.Unlimited()}
 			if tc.used >= 0 {
 				g.UsedCPUs = &tc.used
 			}
@@ -43,18 +44,18 @@ func TestReserveFollowsTheSystem(t *testing.T) {
 			}
 			f.Groups[tc.path] = g
 			c := container.Container{Group: cgroup.Group{Path: tc.path, CPUSetPath: "/"}, ID: tc.id}
-			f.Containers = []Container{{Container: c}}
+			f.Containers = []hoststate.Container{{Container: c}}
 			if tc.pinned != "" {
-				f.Held = []apply.InForce{{ID: "a", Target: "/x", Remedy: string(Pin), Parameters: map[string]string{paramCPUs: tc.pinned, paramSet: "/x"}}}
+				f.Held = []txn.InForce{{ID: "a", Target: "/x", Remedy: string(Pin), Parameters: map[string]string{paramCPUs: tc.pinned, paramSet: "/x"}}}
 			}
-			if got := (&planner{f: f}).reserve(); got.String() != tc.want {
+			if got := (&planner{f: facts{f}}).reserve(); got.String() != tc.want {
 				t.Errorf("reserve %s, want %s", got, tc.want)
 			}
 			asked, err := topology.ParseList("5")
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := (&planner{f: f, r: Request{Reserve: &asked}}).reserve(); !got.Equals(asked) {
+			if got := (&planner{f: facts{f}, r: Request{Reserve: &asked}}).reserve(); !got.Equals(asked) {
 				t.Errorf("asked for 5, got %s", got)
 			}
 		})

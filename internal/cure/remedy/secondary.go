@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/text"
@@ -11,14 +12,14 @@ import (
 
 // secondary plans the second of two tiers: a container that runs on what the
 // others leave idle and gives way at once, at idle weight, or at the least
-// weight where the kernel has no cpu.idle. Its quota goes, since it takes nothing
-// that anybody else wants; strict keeps it. Beside the shared CPUs it gets those
-// that pinned containers lend.
+// weight where the kernel has no cpu.idle. Its quota goes, because it uses no CPU
+// time that others want; strict keeps it. Beside the shared CPUs it gets those that
+// pinned containers share.
 func (p *planner) secondary() error {
 	if p.f.Groups[p.target.Group.Path].Shares == 0 {
 		return p.refuse("its weight cannot be read, so it cannot be made the least", "")
 	}
-	if _, ours := p.f.Placing(p.target.Group.Path); ours {
+	if _, ours := p.f.placing(p.target.Group.Path); ours {
 		return p.refuse("it has CPUs by a remedy in force", "restore that first")
 	}
 	yielding := p.yielding()
@@ -33,7 +34,7 @@ func (p *planner) secondary() error {
 	if s, ok := p.f.Sets[p.target.Group.CPUSetPath]; ok && !s.Effective.IsEmpty() {
 		width = float64(s.Effective.Size())
 	}
-	if !p.r.LentLater {
+	if !p.r.GrantLater {
 		if err := p.borrow(&width); err != nil {
 			return err
 		}
@@ -95,11 +96,11 @@ func (p *planner) yield(path string) {
 		to = cgroup.WeightIdle
 	}
 	p.plan.Changes = append(p.plan.Changes, change.Change{Kind: change.KindFile, Op: change.OpSet, Controller: cgroup.CPU, Path: path,
-		File: cgroup.WeightFile(p.f.CPUVersion), From: p.weightText(g), To: to, Why: "gives way to whoever wants CPU beside it"})
+		File: cgroup.WeightFile(p.f.CPUVersion), From: p.weightText(g), To: to, Why: "gives way to all other work on its CPUs"})
 }
 
 // weightText is a weight as package apply reads it.
-func (p *planner) weightText(g Group) string {
+func (p *planner) weightText(g hoststate.Group) string {
 	if g.Idle {
 		return cgroup.WeightIdle
 	}
@@ -112,7 +113,7 @@ func (p *planner) saysAgainstWhom(top string) {
 	for level := parent(top); level != "" && level != "/"; level = parent(level) {
 		if rivals := p.atWork(parent(level), level); len(rivals) > 0 {
 			p.warn("it gives way to what is in %s; against the others it counts with the weight of that, which is not ours to change "+
-				"or holds others too: %s", quoted(level), names(rivals))
+				"or holds others too: %s", text.Name(level), text.Names(rivals))
 			return
 		}
 	}
@@ -120,7 +121,7 @@ func (p *planner) saysAgainstWhom(top string) {
 
 // liftWhereAllowed lifts the ancestors' quotas that would bind, as far as they
 // are ours to lift; the others stay, and are named: what bounds a secondary
-// harms nobody.
+// harms no other container.
 func (p *planner) liftWhereAllowed(demand float64) {
 	onPath := p.target.Group.Path
 	for _, level := range p.levels()[1:] {

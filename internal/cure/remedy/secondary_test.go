@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
@@ -98,7 +99,7 @@ func TestLending(t *testing.T) {
 				var pin Plan
 				for range 2 {
 					if first == Pin {
-						pin = must(t)(Make(h.facts(), web, Request{Kind: Pin, Lends: true}))
+						pin = must(t)(Make(h.facts(), web, Request{Kind: Pin, Shares: true}))
 						h.apply(pin)
 						first = Secondary
 						continue
@@ -114,8 +115,8 @@ func TestLending(t *testing.T) {
 				if !own.Equals(pin.CPUs) || !borrowed.Equals(all) || !other.Equals(all.Difference(pin.CPUs)) {
 					t.Errorf("the owner may use %s, the secondary %s, others %s", own, borrowed, other)
 				}
-				if chores := Upkeep(h.facts()); len(chores) > 0 {
-					t.Errorf("still to do: %+v", chores)
+				if due := h.reconcile(); len(due) > 0 {
+					t.Errorf("still to do: %+v", due)
 				}
 				// A newcomer in the level that the CPUs were given back to.
 				h.make("/a/new")
@@ -155,7 +156,7 @@ func TestNoLendingUnasked(t *testing.T) {
 // An owner that moves lends its new CPUs.
 func TestLendingFollows(t *testing.T) {
 	onEach(t, "0-7", func(t *testing.T, h *host, web container.Container) {
-		pin := must(t)(Make(h.facts(), web, Request{Kind: Pin, Lends: true}))
+		pin := must(t)(Make(h.facts(), web, Request{Kind: Pin, Shares: true}))
 		h.apply(pin)
 		h.apply(must(t)(Make(h.facts(), h.refresh(h.containers[1]), Request{Kind: Secondary})))
 		to := cpuset.New(7)
@@ -182,7 +183,7 @@ func TestSecondaryKilledAnywhere(t *testing.T) {
 		onEach(t, "0-3", func(t *testing.T, h *host, web container.Container) {
 			h.shares("/a/db", 300)
 			before := h.k.Snapshot()
-			h.apply(must(t)(Make(h.facts(), web, Request{Kind: Pin, Lends: true})))
+			h.apply(must(t)(Make(h.facts(), web, Request{Kind: Pin, Shares: true})))
 			p := must(t)(Make(h.facts(), h.refresh(h.containers[1]), Request{Kind: Secondary}))
 			n := 0
 			h.k.Before = func(op cgroupmodel.Op) error {
@@ -233,7 +234,7 @@ func TestSecondaryRefuses(t *testing.T) {
 			want   string
 		}{
 			{h.refresh(web), Request{Kind: Secondary}, "in force already"},
-			{db, Request{Kind: Secondary, Lends: true}, "only a pin lends"},
+			{db, Request{Kind: Secondary, Shares: true}, "only a pin lends"},
 			{db, Request{Kind: Secondary, Class: ClassHybrid}, "no class"},
 		} {
 			if refused := refusal(t, h.facts(), tc.target, tc.r); !strings.Contains(refused.Error(), tc.want) {
@@ -247,7 +248,7 @@ func TestSecondaryRefuses(t *testing.T) {
 func (h *host) upkeep() {
 	h.t.Helper()
 	for range 3 {
-		for _, c := range Upkeep(h.facts()) {
+		for _, c := range h.reconcile() {
 			if len(c.Plan.Changes) > 0 {
 				h.apply(c.Plan)
 			}
@@ -264,11 +265,11 @@ func TestSecondaryOnTheKernel(t *testing.T) {
 	r.Limit(r.target, 1)
 	r.Limit(r.neighbour, 100)
 	before := r.Settings()
-	pin, err := r.plan(r.target, Request{Kind: Pin, Lends: true})
+	pin, err := r.plan(r.target, Request{Kind: Pin, Shares: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := apply.Apply(context.Background(), r.env(), pin.Txn(), pin.Changes); err != nil {
+	if _, err := apply.Apply(context.Background(), r.env(), pin.Purpose(), pin.Changes); err != nil {
 		t.Fatal(err)
 	}
 	used := func(path string) time.Duration {
@@ -297,11 +298,11 @@ func TestSecondaryOnTheKernel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := apply.Apply(context.Background(), r.env(), p.Txn(), p.Changes); err != nil {
+	if _, err := apply.Apply(context.Background(), r.env(), p.Purpose(), p.Changes); err != nil {
 		t.Fatal(err)
 	}
-	if len(p.Lenders) != 1 || p.Parameters[paramLent] != pin.CPUs.String() {
-		t.Fatalf("lent %q by %q, warnings %q", p.Parameters[paramLent], p.Lenders, p.Warnings)
+	if len(p.Lenders) != 1 || p.Parameters[paramBorrowed] != pin.CPUs.String() {
+		t.Fatalf("lent %q by %q, warnings %q", p.Parameters[paramBorrowed], p.Lenders, p.Warnings)
 	}
 	// By turns, so that somebody else's spell of work meets both alike.
 	const unharmed = 0.95
@@ -343,26 +344,26 @@ func TestWithholding(t *testing.T) {
 	onEach(t, "0-7", func(t *testing.T, h *host, web container.Container) {
 		before := h.k.Snapshot()
 		h.watch(t)
-		pin := must(t)(Make(h.facts(), web, Request{Kind: Pin, Lends: true}))
+		pin := must(t)(Make(h.facts(), web, Request{Kind: Pin, Shares: true}))
 		h.apply(pin)
-		later := must(t)(Make(h.facts(), h.refresh(h.containers[1]), Request{Kind: Secondary, LentLater: true}))
-		if len(later.Lenders) > 0 || later.Parameters[paramLent] != "" {
+		later := must(t)(Make(h.facts(), h.refresh(h.containers[1]), Request{Kind: Secondary, GrantLater: true}))
+		if len(later.Lenders) > 0 || later.Parameters[paramBorrowed] != "" {
 			t.Errorf("lent at once: %+v", later)
 		}
 		h.apply(later)
-		owner := func() apply.InForce { return h.heldFor("/a/web") }
+		owner := func() txn.InForce { return h.heldFor("/a/web") }
 		lend := func(want string, to ...string) {
 			t.Helper()
-			got := LendsOf(h.facts().Held)
+			got := Sharings(h.facts().Held)
 			if len(got) != 1 || got[0].Target != "/a/web" || strings.Join(got[0].To, ",") != strings.Join(to, ",") || got[0].CPUs.String() != want {
 				t.Fatalf("lends %+v, want %s to %q", got, want, to)
 			}
-			state := h.facts().State(nil, nil)
+			state := h.placement(h.facts())
 			if len(state.Containers) != 2 {
 				t.Errorf("the state %+v", state.Containers)
 			}
 			for _, c := range state.Containers {
-				if second := c.Name == "/a/db"; second != (c.Class == placement.Secondary) || c.Lends != (!second && got[0].Withheld == "") {
+				if second := c.Name == "/a/db"; second != (c.Class == placement.Secondary) || c.Lends != (!second && got[0].Revoked == "") {
 					t.Errorf("in the state %+v", c)
 				}
 			}
@@ -381,25 +382,25 @@ func TestWithholding(t *testing.T) {
 			}
 		}
 		may(all)
-		back := Withhold(h.facts(), owner().ID)
+		back := h.revoke(owner().ID)
 		h.apply(back)
 		may(all.Difference(pin.CPUs))
 		h.upkeep()
 		may(all.Difference(pin.CPUs))
-		if again := Withhold(h.facts(), owner().ID); len(again.Changes) > 0 {
+		if again := h.revoke(owner().ID); len(again.Changes) > 0 {
 			t.Errorf("taken back twice: %+v", again.Changes)
 		}
-		lent := LendsOf(h.facts().Held)[0]
-		if lent.Withheld == "" {
+		lent := Sharings(h.facts().Held)[0]
+		if lent.Revoked == "" {
 			t.Fatal("nobody says that it is taken back")
 		}
-		if _, err := apply.Restore(context.Background(), h.env(), apply.Selector{IDs: []string{lent.Withheld}}); err != nil {
+		if _, err := apply.Restore(context.Background(), h.env(), apply.Selector{IDs: []string{lent.Revoked}}); err != nil {
 			t.Fatal(err)
 		}
 		may(all)
 		h.upkeep()
 		may(all)
-		h.apply(Withhold(h.facts(), owner().ID))
+		h.apply(h.revoke(owner().ID))
 		to := cpuset.New(7)
 		if pin.CPUs.Equals(to) {
 			to = cpuset.New(5)
@@ -408,7 +409,7 @@ func TestWithholding(t *testing.T) {
 		h.upkeep()
 		may(all)
 		lend(to.String(), "/a/db")
-		h.apply(Withhold(h.facts(), owner().ID))
+		h.apply(h.revoke(owner().ID))
 		h.restore("/a/db")
 		may(all.Difference(to))
 		h.restore("")

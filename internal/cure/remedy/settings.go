@@ -33,6 +33,7 @@ func Settings() []Setting {
 		{Flag: "full-cores", Of: []Kind{Pin}, needs: coresHere},
 		{Flag: "idle-siblings", Of: []Kind{Pin}, needs: siblingsHere},
 		{Flag: "mems", Of: []Kind{Pin, Narrow}, needs: memoryHere},
+		{Flag: "immovable", Of: []Kind{Pin, Narrow}},
 		{Flag: "stays", Of: []Kind{Pin, Narrow}},
 		{Flag: "burst", Of: []Kind{Burst}},
 		{Flag: "period", Of: []Kind{Burst, Narrow}},

@@ -7,6 +7,7 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/text"
@@ -31,12 +32,16 @@ const systemName = "system"
 // The error is a *Refused where nothing can be confined, where the reserve is
 // smaller than what they were seen to use or not theirs to have, and where their
 // use is not known and no reserve was asked for.
-func ConfineSystem(f Facts, r Request) (Plan, error) {
+func ConfineSystem(host hoststate.Facts, r Request) (Plan, error) {
+	f, err := decode(host)
+	if err != nil {
+		return Plan{}, err
+	}
 	r.Kind = System
 	top := f.systemTop()
 	p := &planner{f: f, r: r, target: container.Container{Name: systemName, Group: cgroup.Group{Path: top, CPUSetPath: top, CPUAcctPath: top}}}
 	p.plan = Plan{Target: p.target, Remedy: System, Parameters: map[string]string{}}
-	if err := p.sane(); err != nil {
+	if err := p.validate(); err != nil {
 		return Plan{}, err
 	}
 	if f.CPUSetVersion == 0 {
@@ -55,7 +60,7 @@ func ConfineSystem(f Facts, r Request) (Plan, error) {
 		p.plan.Parameters[paramAsked] = "yes"
 	}
 	for _, path := range paths {
-		if err := p.enable(home{path: path}); err != nil {
+		if err := p.enable(targetCpuset{path: path}); err != nil {
 			return Plan{}, err
 		}
 	}
@@ -69,7 +74,7 @@ func ConfineSystem(f Facts, r Request) (Plan, error) {
 }
 
 // systemTop is the cgroup whose children the system slices are.
-func (f Facts) systemTop() string {
+func (f facts) systemTop() string {
 	if f.Scope != "" {
 		return f.Scope
 	}
@@ -96,13 +101,13 @@ func (p *planner) systemPaths() ([]string, error) {
 	beside := p.f.Sets[top].Procs
 	switch {
 	case found == 0:
-		return nil, p.refuse(fmt.Sprintf("there is none of %s here, and %s in %s itself cannot be confined", names(systemSlices),
-			text.CountOf(beside, "process", "processes"), quoted(top)), "start the host's services in cgroups of their own")
+		return nil, p.refuse(fmt.Sprintf("there is none of %s here, and %s in %s itself cannot be confined", text.Names(systemSlices),
+			text.CountOf(beside, "process", "processes"), text.Name(top)), "start the host's services in cgroups of their own")
 	case len(without) == found:
 		return nil, p.refuse("on cgroup v1 the host's slices have no cpusets, so that their processes stay in the root cpuset", "use cgroup v2, or give them cpusets", without...)
 	case members == 0 && !p.f.HiddenProcesses:
 		return nil, p.refuse(fmt.Sprintf("no process is in the host's slices; %s in %s itself cannot be confined",
-			text.CountOf(beside, "process", "processes"), quoted(top)), "start the host's services in cgroups of their own")
+			text.CountOf(beside, "process", "processes"), text.Name(top)), "start the host's services in cgroups of their own")
 	case len(paths) == 0:
 		return nil, p.refuse("all that the host's slices hold are containers, units with a limit or such with CPUs of their own", "")
 	}
@@ -110,7 +115,7 @@ func (p *planner) systemPaths() ([]string, error) {
 		p.skip(path, "it has no cpuset (cgroup v1): its processes stay where they are")
 	}
 	if beside > 0 {
-		p.warn("%s in %s itself stay where they are (kernel threads among them)", text.CountOf(beside, "process", "processes"), quoted(top))
+		p.warn("%s in %s itself stay where they are (kernel threads among them)", text.CountOf(beside, "process", "processes"), text.Name(top))
 	}
 	if p.f.HiddenProcesses && p.f.CPUSetVersion == cgroup.V1 {
 		p.warn("in this PID namespace cgroup v1 hides other processes: how many are confined, and how many stay in the root cpuset, cannot be counted")
@@ -120,7 +125,7 @@ func (p *planner) systemPaths() ([]string, error) {
 }
 
 // population counts the processes at and below a cpuset.
-func (f Facts) population(path string) int {
+func (f facts) population(path string) int {
 	n := 0
 	for at, s := range f.Sets {
 		if cgroup.Below(at, path) {
@@ -151,8 +156,8 @@ func (p *planner) ownPart(path string) []string {
 	return paths
 }
 
-// notTheHosts tells why what a cpuset holds is somebody's workload, or placed by
-// somebody, rather than the host's own; "" where it is not.
+// notTheHosts tells why the processes of a cpuset are a workload, or were placed by
+// another program, and are not the host's own; "" if they are the host's.
 func (p *planner) notTheHosts(path string) string {
 	s := p.f.Sets[path]
 	_, confined := p.f.systemSets()[path]
@@ -164,7 +169,7 @@ func (p *planner) notTheHosts(path string) string {
 			return "a container, and none of the host's own"
 		}
 	}
-	_, ours := p.f.Placing(path)
+	_, ours := p.f.placing(path)
 	switch {
 	case !p.systemSlice(path) && p.f.Groups[path].Limit.Limited():
 		return "it has a limit: a workload, and none of the host's own"
@@ -201,10 +206,10 @@ func (p *planner) systemReserve(paths []string) (cpuset.CPUSet, error) {
 	case use > float64(kept.Size())+epsilon:
 		return kept, p.refuse(fmt.Sprintf("the host's own processes use %s, and the reserve %s has %d", text.CPUs(use), kept, kept.Size()), wider)
 	}
-	for _, claim := range p.unavailable(home{}) {
+	for _, claim := range p.unavailable(targetCpuset{}) {
 		switch taken := claim.CPUs.Intersection(kept); {
 		case taken.IsEmpty():
-		case claim.shares:
+		case claim.Shares:
 			p.warn("%s shares %s of the reserve with them", claim.By, taken)
 		default:
 			return kept, p.refuse(fmt.Sprintf("of the reserve %s has %s", claim.By, taken), "reserve others with --reserve")
@@ -214,7 +219,7 @@ func (p *planner) systemReserve(paths []string) (cpuset.CPUSet, error) {
 		above, ok := p.f.Sets[parent(path)]
 		if missing := kept.Difference(above.Effective); ok && !missing.IsEmpty() {
 			if _, ours := p.f.systemSets()[parent(path)]; !ours {
-				return kept, p.refuse(fmt.Sprintf("of the reserve %s are not among the CPUs %s of %s", missing, above.Effective, quoted(parent(path))),
+				return kept, p.refuse(fmt.Sprintf("of the reserve %s are not among the CPUs %s of %s", missing, above.Effective, text.Name(parent(path))),
 					"reserve others with --reserve", path)
 			}
 		}
@@ -242,7 +247,7 @@ func (p *planner) systemCPUs() cpuset.CPUSet {
 }
 
 // usedBelow is the CPUs in use at and below paths; false: none of it was measured.
-func (f Facts) usedBelow(paths []string) (sum float64, measured bool) {
+func (f facts) usedBelow(paths []string) (sum float64, measured bool) {
 	for _, c := range f.Containers {
 		inside := slices.ContainsFunc(paths, func(path string) bool { return cgroup.Below(c.Group.Path, path) })
 		if used := f.Groups[c.Group.Path].UsedCPUs; inside && used != nil {

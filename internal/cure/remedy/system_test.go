@@ -12,10 +12,11 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/container"
-	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
+	"github.com/unthrottle/unthrottle/internal/kernel/systemd/unitprop"
 )
 
 // systemHost is a host with the three slices, services in them, and a pod.
@@ -127,7 +128,7 @@ func TestSystemLeavesWorkloadsAlone(t *testing.T) {
 		if h.allowed(20) != "0-31" || h.allowed(10) != "0-1" || h.allowed(11) != "0-1" {
 			t.Errorf("the limited unit runs on %s, the others on %s and %s", h.allowed(20), h.allowed(10), h.allowed(11))
 		}
-		if !slices.ContainsFunc(p.Skipped, func(s apply.Skip) bool {
+		if !slices.ContainsFunc(p.Skipped, func(s txn.Skip) bool {
 			return s.Path == "/system.slice/db.service" && strings.Contains(s.Why, "a limit")
 		}) {
 			t.Errorf("skipped %+v", p.Skipped)
@@ -135,15 +136,15 @@ func TestSystemLeavesWorkloadsAlone(t *testing.T) {
 		h.make("/user.slice/docker-x.scope")
 		docker := h.run("/user.slice/docker-x.scope", 21)
 		h.containers[len(h.containers)-1].Runtime = container.Docker
-		chores := Upkeep(h.facts())
-		if len(chores) != 1 || len(chores[0].Plan.Replaces) != 1 {
-			t.Fatalf("chores %+v", chores)
+		due := h.reconcile()
+		if len(due) != 1 || len(due[0].Plan.Replaces) != 1 {
+			t.Fatalf("chores %+v", due)
 		}
-		h.replace(chores[0].Plan)
+		h.replace(due[0].Plan)
 		if v2 := h.v == cgroup.V2; v2 && h.allowed(21) != "0-31" || h.allowed(11) != "0-1" {
 			t.Errorf("%s runs on %s, its neighbour on %s", docker.Name, h.allowed(21), h.allowed(11))
 		}
-		if again := Upkeep(h.facts()); len(again) > 0 {
+		if again := h.reconcile(); len(again) > 0 {
 			t.Errorf("and again: %+v", again)
 		}
 		h.k.Exit(21)
@@ -298,15 +299,15 @@ func TestSystemThroughUnits(t *testing.T) {
 	if got := plan(); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	held := apply.InForce{ID: "a", Target: "/", Remedy: string(System), Parameters: map[string]string{paramCPUs: "0-1"}}
+	held := txn.InForce{ID: "a", Target: "/", Remedy: string(System), Parameters: map[string]string{paramCPUs: "0-1"}}
 	for _, path := range []string{"/init.scope", "/system.slice", "/user.slice"} {
-		held.Changes = append(held.Changes, change.Change{Kind: change.KindSystemd, Op: change.OpSet, Path: path, File: change.PropertyAllowedCPUs, To: "0-1"})
+		held.Changes = append(held.Changes, change.Change{Kind: change.KindSystemd, Op: change.OpSet, Path: path, File: unitprop.AllowedCPUs, To: "0-1"})
 	}
 	h.make("/user.slice/docker-x.scope")
 	h.run("/user.slice/docker-x.scope", 21)
 	h.containers[len(h.containers)-1].Runtime = container.Docker
 	f := h.facts()
-	f.Held = []apply.InForce{held}
+	f.Held = []txn.InForce{held}
 	p, err := ConfineSystem(f, Request{})
 	if err != nil {
 		t.Fatal(err)

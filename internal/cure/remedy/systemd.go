@@ -7,7 +7,8 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
-	"github.com/unthrottle/unthrottle/internal/kernel/systemd"
+	"github.com/unthrottle/unthrottle/internal/kernel/systemd/unitprop"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // viaSystemd turns changes of a unit's own cgroup into runtime properties, so
@@ -30,10 +31,10 @@ func (p *planner) viaSystemd() {
 			p.plan.Changes[i] = change.Change{Kind: change.KindSystemd, Op: c.Op, Path: c.Path, Unit: unit, File: property, To: to, Why: c.Why}
 			continue
 		}
-		p.warn("%s of %s is written past systemd, which has no property for it: a reload may undo it", c.File, quoted(c.Path))
+		p.warn("%s of %s is written past systemd, which has no property for it: a reload may undo it", c.File, text.Name(c.Path))
 	}
 	if len(unowned) > 0 {
-		p.warn("systemd cannot be asked over D-Bus: a daemon-reload may undo what is written to %s", names(unowned))
+		p.warn("systemd cannot be asked over D-Bus: a daemon-reload may undo what is written to %s", text.Names(unowned))
 	}
 }
 
@@ -54,12 +55,12 @@ func (p *planner) property(c change.Change) (name, to string, ok bool) {
 	case c.To == cgroup.WeightIdle:
 		return "", "", false // only since 252, which cannot be asked for
 	case c.File == cgroup.FileCPUs:
-		return systemd.AllowedCPUs, c.To, p.f.CPUSetVersion == cgroup.V2
+		return unitprop.AllowedCPUs, c.To, p.f.CPUSetVersion == cgroup.V2
 	case c.File == cgroup.WeightFile(cpu) && cpu == cgroup.V2:
-		return systemd.CPUWeight, c.To, true
+		return unitprop.CPUWeight, c.To, true
 	case c.File == cgroup.WeightFile(cpu):
 		shares, err := strconv.ParseUint(c.To, 10, 64)
-		return systemd.CPUWeight, strconv.FormatUint(cgroup.WeightOfShares(shares), 10), err == nil
+		return unitprop.CPUWeight, strconv.FormatUint(cgroup.WeightOfShares(shares), 10), err == nil
 	case c.File == cgroup.LimitFiles(cpu)[0]:
 		return p.quotaProperty(c)
 	}
@@ -85,9 +86,9 @@ func (p *planner) quotaProperty(c change.Change) (name, to string, ok bool) {
 	}
 	n, limited := l.CPUs()
 	if !limited {
-		return systemd.CPUQuotaPerSecUSec, systemd.Infinity, true
+		return unitprop.CPUQuotaPerSecUSec, unitprop.Infinity, true
 	}
-	return systemd.CPUQuotaPerSecUSec, strconv.FormatInt(int64(n*1e6+0.5), 10), true
+	return unitprop.CPUQuotaPerSecUSec, strconv.FormatInt(int64(n*1e6+0.5), 10), true
 }
 
 // changes tells whether the plan changes a file.

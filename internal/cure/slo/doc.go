@@ -1,16 +1,12 @@
-// Package slo runs the user's own latency source: a command that prints one
-// number in milliseconds per line, such as a load generator or a query against
-// a metrics store. Whether a remedy helped is judged by these numbers rather
-// than by the kernel's, because stopped time is a means and the user's latency
-// is the end (rule "never worse" of the house).
+// Package slo runs the user's own latency source: a command that prints one number in milliseconds per line, such as a load
+// generator or a query against a metrics store. These numbers, and not the kernel's, decide whether a remedy helped: stopped
+// time is a means, the user's latency is the end (rule "never worse" of the house).
 //
 // # The rule
 //
-// The command is split into words as a shell would split them, but no shell
-// runs: no variables, pipes, globs or backquotes. It runs as the user who
-// called unthrottle; under sudo that is the user behind it, not root. It has 30
-// seconds; then its whole process group is killed and what it printed so far
-// does not count. Its output is bounded.
+// The command is split into words as a shell would split them, but no shell runs: no variables, pipes, globs or backquotes.
+// It runs as the user who called unthrottle; under sudo that is the user behind it, not root. It has 30 seconds. Then its
+// whole process group is killed, and its output so far does not count. Its output is bounded.
 //
 // # Worked example
 //
@@ -20,6 +16,6 @@
 //
 // # Limits
 //
-// A source that needs root under sudo must be reachable for the calling user
-// another way. Nothing is said about how representative the numbers are.
+// Under sudo, a source that needs root must be reachable for the calling user in another way. Whether the numbers are
+// representative is not checked.
 package slo

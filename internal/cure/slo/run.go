@@ -17,9 +17,9 @@ import (
 // Limit is how long a latency source may run.
 const Limit = 30 * time.Second
 
-// MaxOutput bounds what a latency source may print; more is an error, since
+// maxOutput bounds what a latency source may print; more is an error, since
 // cutting it would bias the quantiles towards the beginning.
-const MaxOutput = 8 << 20
+const maxOutput = 8 << 20
 
 // maxWords bounds the split command.
 const maxWords = 256
@@ -59,7 +59,7 @@ func run(ctx context.Context, command string, limit time.Duration) ([]byte, erro
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	out := &bounded{max: MaxOutput, overflow: cancel}
+	out := &bounded{max: maxOutput, overflow: cancel}
 	complaints := &bounded{max: 4096}
 	cmd := exec.Command(words[0], words[1:]...)
 	who := callingUser(os.Getuid(), os.Getenv, lookUp)
@@ -68,7 +68,7 @@ func run(ctx context.Context, command string, limit time.Duration) ([]byte, erro
 	held, err := runGroup(ctx, cmd, out, complaints, func(group int) { _ = syscall.Kill(-group, syscall.SIGKILL) })
 	switch {
 	case out.full:
-		return nil, fmt.Errorf("slo command %q: printed more than %d MB: print one number in ms per line", words[0], MaxOutput>>20)
+		return nil, fmt.Errorf("slo command %q: printed more than %d MB: print one number in ms per line", words[0], maxOutput>>20)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return nil, fmt.Errorf("slo command %q: still running after %v and was ended: let it measure a shorter time", words[0], limit)
 	case ctx.Err() != nil:

@@ -25,12 +25,12 @@ func IsFile(name string) bool {
 		return true
 	}
 	dir, file := path.Split(name)
-	n, ok := number(strings.TrimSuffix(dir, "/"))
+	n, ok := Number(strings.TrimSuffix(dir, "/"))
 	return ok && file == affinityList && name == File(n)
 }
 
-// number reads an interrupt's number as the kernel spells it.
-func number(text string) (int, bool) {
+// Number reads an interrupt's number as the kernel spells it.
+func Number(text string) (int, bool) {
 	n, err := strconv.ParseUint(text, 10, 31)
 	return int(n), err == nil && strconv.FormatUint(n, 10) == text
 }
@@ -55,8 +55,8 @@ func FormatMask(set cpuset.CPUSet) string {
 	return b.String()
 }
 
-// list reads the text of a file as CPUs.
-func list(name, text string) (cpuset.CPUSet, error) {
+// List reads the text of a file as CPUs.
+func List(name, text string) (cpuset.CPUSet, error) {
 	if name == Default {
 		return topology.ParseMask(text)
 	}

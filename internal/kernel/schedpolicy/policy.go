@@ -2,6 +2,7 @@ package schedpolicy
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -31,7 +32,7 @@ const resetOnFork = "reset_on_fork"
 // String is the form that Parse reads: "other", "rr 1", "fifo 50 reset_on_fork".
 func (p Policy) String() string {
 	text := p.Class
-	if p.realtime() {
+	if p.HasPriority() {
 		text += " " + strconv.Itoa(p.Priority)
 	}
 	if p.ResetOnFork {
@@ -40,10 +41,11 @@ func (p Policy) String() string {
 	return text
 }
 
-func (p Policy) realtime() bool { return p.Class == "fifo" || p.Class == "rr" }
+// HasPriority reports whether the class is fifo or rr, whose threads have a priority.
+func (p Policy) HasPriority() bool { return p.Class == "fifo" || p.Class == "rr" }
 
 // BeforeOthers tells whether it runs before every ordinary thread.
-func (p Policy) BeforeOthers() bool { return p.realtime() || p.Class == "deadline" }
+func (p Policy) BeforeOthers() bool { return p.HasPriority() || p.Class == "deadline" }
 
 // Same tells whether two differ in nothing but what children inherit.
 func (p Policy) Same(q Policy) bool { return p.Class == q.Class && p.Priority == q.Priority }
@@ -62,14 +64,17 @@ func Parse(text string) (Policy, error) {
 	if n := len(words); n > 1 && words[n-1] == resetOnFork {
 		p.ResetOnFork, words = true, words[:n-1]
 	}
-	if len(words) == 0 || number(words[0]) < 0 {
+	if len(words) == 0 {
+		return Policy{}, bad
+	}
+	if _, known := ClassNumber(words[0]); !known {
 		return Policy{}, bad
 	}
 	p.Class = words[0]
 	switch {
-	case !p.realtime() && len(words) == 1:
+	case !p.HasPriority() && len(words) == 1:
 		return p, nil
-	case !p.realtime() || len(words) != 2:
+	case !p.HasPriority() || len(words) != 2:
 		return Policy{}, bad
 	}
 	n, err := strconv.ParseUint(words[1], 10, 8)
@@ -80,14 +85,18 @@ func Parse(text string) (Policy, error) {
 	return p, nil
 }
 
-// number of a class; -1: there is none of that name.
-func number(class string) int {
-	for i, name := range classes {
-		if name == class && name != "" {
-			return i
-		}
+// Class is the name of a class by the kernel's number; false: there is none.
+func Class(number int) (name string, ok bool) {
+	if number < 0 || number >= len(classes) || classes[number] == "" {
+		return "", false
 	}
-	return -1
+	return classes[number], true
+}
+
+// ClassNumber is the inverse of Class.
+func ClassNumber(name string) (number int, ok bool) {
+	number = slices.Index(classes, name)
+	return number, number >= 0 && name != ""
 }
 
 // Rest names the threads of a cgroup beside those known by number: who came since.

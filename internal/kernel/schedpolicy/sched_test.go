@@ -1,14 +1,7 @@
 package schedpolicy
 
 import (
-	"errors"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"runtime"
 	"testing"
-
-	"golang.org/x/sys/unix"
 )
 
 func TestPolicyText(t *testing.T) {
@@ -37,84 +30,6 @@ func TestThreadNames(t *testing.T) {
 	for _, bad := range []string{Rest, "thread/", "thread/0", "thread/-1", "thread/017", "thread/1/2", "17", "thread/99999999999"} {
 		if _, ok := Thread(bad); ok {
 			t.Errorf("%q names a thread", bad)
-		}
-	}
-}
-
-// What this test's own thread has is read; ordinary policies are written and read back, and the nice value survives.
-func TestOwnThread(t *testing.T) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-		h, tid := NewHost("/proc"), unix.Gettid()
-		before, err := h.Read(tid)
-		if err != nil || before.Class != "other" {
-			t.Errorf("%+v, %v", before, err)
-			return
-		}
-		if err := unix.Setpriority(unix.PRIO_PROCESS, tid, 7); err != nil {
-			t.Error(err)
-		}
-		for _, p := range []Policy{{Class: "batch"}, {Class: "other", ResetOnFork: true}} {
-			if err := h.Write(tid, p); err != nil {
-				t.Error(err)
-			}
-			if got, err := h.Read(tid); got != p || err != nil {
-				t.Errorf("wrote %s, read %s, %v", p, got, err)
-			}
-		}
-		// The system call gives 20 - nice.
-		if raw, err := unix.Getpriority(unix.PRIO_PROCESS, tid); err != nil || raw != 20-7 {
-			t.Errorf("nice value %d, %v", 20-raw, err)
-		}
-		a, err := h.ID(tid)
-		if b, again := h.ID(tid); err != nil || again != nil || a != b || a == 0 {
-			t.Errorf("ids %d and %d, %v, %v", a, b, err, again)
-		}
-	}()
-	<-done
-}
-
-func TestNoThread(t *testing.T) {
-	h := NewHost("/proc")
-	const none = 1 << 30
-	_, err := h.Read(none)
-	_, idErr := h.ID(none)
-	for _, err := range []error{err, idErr, h.Write(none, Other)} {
-		if !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%v", err)
-		}
-	}
-	for _, p := range []Policy{{Class: "deadline"}, {Class: "rr"}, {Class: "other", Priority: 1}, {Class: "x"}} {
-		if err := h.Write(os.Getpid(), p); err == nil {
-			t.Errorf("%+v was taken", p)
-		}
-	}
-	if err := h.Write(0, Other); err == nil {
-		t.Error("0 stands for oneself, and is nobody here")
-	}
-	if !errors.Is(gone(unix.EPERM), ErrRefused) || errors.Is(gone(unix.EINVAL), ErrRefused) {
-		t.Error("EPERM alone is a refusal")
-	}
-}
-
-func TestBounded(t *testing.T) {
-	proc := t.TempDir()
-	h := NewHost(proc)
-	if _, err := h.Bounded(); err == nil {
-		t.Error("no file and no error")
-	}
-	file := filepath.Join(proc, "sys/kernel/sched_rt_runtime_us")
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for text, want := range map[string]bool{"950000\n": true, "-1\n": false} {
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := h.Bounded(); got != want || err != nil {
-			t.Errorf("%q: %v, %v", text, got, err)
 		}
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/godbus/dbus/v5"
 	"k8s.io/utils/cpuset"
 	"pgregory.net/rapid"
+
+	"github.com/unthrottle/unthrottle/internal/kernel/systemd/unitprop"
 )
 
 const unitName = `db-a\x2db@1.service`
@@ -22,7 +24,7 @@ func newFake() *fake {
 			"Service.AllowedCPUs": []byte{}, "Service.CPUQuotaPerSecUSec": uint64(1500000), "Service.CPUWeight": notSet},
 		"_x.slice":     {"Unit.LoadState": "loaded", "Slice.ControlGroup": "/_x.slice"},
 		"gone.service": {"Unit.LoadState": "not-found", "Service.ControlGroup": ""},
-		"old.service":  {"Unit.LoadState": "loaded", "Service.AllowedCPUs": []byte{1}, "readonly": AllowedCPUs},
+		"old.service":  {"Unit.LoadState": "loaded", "Service.AllowedCPUs": []byte{1}, "readonly": unitprop.AllowedCPUs},
 	}}
 }
 
@@ -31,8 +33,8 @@ func TestGetAndSet(t *testing.T) {
 	m := dialFake(t, f, time.Minute)
 	ctx := t.Context()
 	for _, c := range []struct{ property, before, after string }{
-		{AllowedCPUs, "", "0-3,8"}, {CPUQuotaPerSecUSec, "1500000", Infinity}, {CPUWeight, Infinity, idle},
-		{CPUQuotaPerSecUSec, Infinity, "1500000"}, {AllowedCPUs, "0-3,8", ""}, {CPUWeight, idle, "200"},
+		{unitprop.AllowedCPUs, "", "0-3,8"}, {unitprop.CPUQuotaPerSecUSec, "1500000", unitprop.Infinity}, {unitprop.CPUWeight, unitprop.Infinity, idle},
+		{unitprop.CPUQuotaPerSecUSec, unitprop.Infinity, "1500000"}, {unitprop.AllowedCPUs, "0-3,8", ""}, {unitprop.CPUWeight, idle, "200"},
 	} {
 		got, err := m.Get(ctx, unitName, c.property)
 		if err != nil || got != c.before {
@@ -45,11 +47,11 @@ func TestGetAndSet(t *testing.T) {
 			t.Errorf("%s: got %q, %v; want %q", c.property, got, err, c.after)
 		}
 	}
-	if err := m.Set(ctx, unitName, map[string]string{AllowedMemoryNodes: "0", CPUQuotaPeriodUSec: "10000"}, true); err != nil {
+	if err := m.Set(ctx, unitName, map[string]string{unitprop.AllowedMemoryNodes: "0", unitprop.CPUQuotaPeriodUSec: "10000"}, true); err != nil {
 		t.Error(err)
 	}
 	last := f.sets[len(f.sets)-1]
-	if !last.runtime || !slices.Equal(last.names, []string{AllowedMemoryNodes, CPUQuotaPeriodUSec}) {
+	if !last.runtime || !slices.Equal(last.names, []string{unitprop.AllowedMemoryNodes, unitprop.CPUQuotaPeriodUSec}) {
 		t.Errorf("got %+v", last)
 	}
 }
@@ -67,14 +69,14 @@ func TestErrorsAreNamed(t *testing.T) {
 		want string
 		gone bool
 	}{
-		{get("gone.service", AllowedCPUs), `unit "gone.service": cannot read AllowedCPUs: no such unit`, true},
-		{put("never.scope", AllowedCPUs, "0"), `unit "never.scope": cannot set AllowedCPUs: no such unit`, true},
-		{put("old.service", AllowedCPUs, "0"), "this systemd cannot set it", false},
+		{get("gone.service", unitprop.AllowedCPUs), `unit "gone.service": cannot read AllowedCPUs: no such unit`, true},
+		{put("never.scope", unitprop.AllowedCPUs, "0"), `unit "never.scope": cannot set AllowedCPUs: no such unit`, true},
+		{put("old.service", unitprop.AllowedCPUs, "0"), "this systemd cannot set it", false},
 		{get(unitName, "MemoryMax"), "this systemd cannot set it", false},
 		{put(unitName, "MemoryMax", "1"), "no property that unthrottle sets", false},
-		{put(unitName, AllowedCPUs, "a"), `AllowedCPUs="a"`, false},
-		{put(unitName, CPUQuotaPerSecUSec, "-1"), `CPUQuotaPerSecUSec="-1"`, false},
-		{get("not a unit", AllowedCPUs), "not the name of a unit", false},
+		{put(unitName, unitprop.AllowedCPUs, "a"), `AllowedCPUs="a"`, false},
+		{put(unitName, unitprop.CPUQuotaPerSecUSec, "-1"), `CPUQuotaPerSecUSec="-1"`, false},
+		{get("not a unit", unitprop.AllowedCPUs), "not the name of a unit", false},
 	} {
 		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {
 			t.Errorf("got %v, want it to say %q", c.err, c.want)
@@ -90,10 +92,10 @@ func TestTimeout(t *testing.T) {
 	f.hang = make(chan struct{})
 	m := dialFake(t, f, 20*time.Millisecond)
 	defer close(f.hang)
-	if _, err := m.Get(t.Context(), unitName, AllowedCPUs); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := m.Get(t.Context(), unitName, unitprop.AllowedCPUs); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("get: %v", err)
 	}
-	err := m.Set(t.Context(), unitName, map[string]string{AllowedCPUs: "0"}, true)
+	err := m.Set(t.Context(), unitName, map[string]string{unitprop.AllowedCPUs: "0"}, true)
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "did not answer in time") {
 		t.Errorf("set: %v", err)
 	}
@@ -105,7 +107,7 @@ func TestTimeout(t *testing.T) {
 func TestClosed(t *testing.T) {
 	m := dialFake(t, newFake(), time.Minute)
 	m.Close()
-	if _, err := m.Get(t.Context(), unitName, AllowedCPUs); err == nil {
+	if _, err := m.Get(t.Context(), unitName, unitprop.AllowedCPUs); err == nil {
 		t.Error("no error")
 	}
 }
@@ -157,7 +159,7 @@ func TestMask(t *testing.T) {
 }
 
 func TestDecodeRefusesOtherTypes(t *testing.T) {
-	for property, value := range map[string]any{AllowedCPUs: "0-3", CPUWeight: []byte{1}, CPUQuotaPerSecUSec: int32(1), "Nice": uint64(1)} {
+	for property, value := range map[string]any{unitprop.AllowedCPUs: "0-3", unitprop.CPUWeight: []byte{1}, unitprop.CPUQuotaPerSecUSec: int32(1), "Nice": uint64(1)} {
 		if text, err := decode(property, dbus.MakeVariant(value)); err == nil {
 			t.Errorf("%s=%v was read as %q", property, value, text)
 		}

@@ -9,21 +9,9 @@ import (
 	"github.com/godbus/dbus/v5"
 	"k8s.io/utils/cpuset"
 
+	"github.com/unthrottle/unthrottle/internal/kernel/systemd/unitprop"
 	"github.com/unthrottle/unthrottle/topology"
 )
-
-// The properties that this package knows.
-const (
-	AllowedCPUs        = "AllowedCPUs"
-	AllowedMemoryNodes = "AllowedMemoryNodes"
-	CPUQuotaPerSecUSec = "CPUQuotaPerSecUSec"
-	CPUQuotaPeriodUSec = "CPUQuotaPeriodUSec"
-	CPUWeight          = "CPUWeight"
-	CPUShares          = "CPUShares" // cgroup v1
-)
-
-// Infinity is no limit, or not set.
-const Infinity = "infinity"
 
 // idle is CPUWeight=idle, which D-Bus carries as 0.
 const idle = "idle"
@@ -34,13 +22,13 @@ const notSet = uint64(math.MaxUint64)
 // encode turns a value's text into what D-Bus takes for the property.
 func encode(property, text string) (dbus.Variant, error) {
 	switch property {
-	case AllowedCPUs, AllowedMemoryNodes:
+	case unitprop.AllowedCPUs, unitprop.AllowedMemoryNodes:
 		set, err := topology.ParseList(text)
 		if err != nil {
 			return dbus.Variant{}, fmt.Errorf("%s=%.60q: %w", property, text, err)
 		}
 		return dbus.MakeVariant(Mask(set)), nil
-	case CPUQuotaPerSecUSec, CPUQuotaPeriodUSec, CPUWeight, CPUShares:
+	case unitprop.CPUQuotaPerSecUSec, unitprop.CPUQuotaPeriodUSec, unitprop.CPUWeight, unitprop.CPUShares:
 		n, err := number(property, text)
 		return dbus.MakeVariant(n), err
 	}
@@ -49,14 +37,14 @@ func encode(property, text string) (dbus.Variant, error) {
 
 func number(property, text string) (uint64, error) {
 	switch {
-	case text == Infinity:
+	case text == unitprop.Infinity:
 		return notSet, nil
-	case text == idle && property == CPUWeight:
+	case text == idle && property == unitprop.CPUWeight:
 		return 0, nil
 	}
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil || n == notSet {
-		return 0, fmt.Errorf("%s=%.60q: not a number and not %q", property, text, Infinity)
+		return 0, fmt.Errorf("%s=%.60q: not a number and not %q", property, text, unitprop.Infinity)
 	}
 	return n, nil
 }
@@ -65,16 +53,16 @@ func number(property, text string) (uint64, error) {
 func decode(property string, value dbus.Variant) (string, error) {
 	switch v := value.Value().(type) {
 	case []byte:
-		if property == AllowedCPUs || property == AllowedMemoryNodes {
+		if property == unitprop.AllowedCPUs || property == unitprop.AllowedMemoryNodes {
 			set, err := Set(v)
 			return set.String(), err
 		}
 	case uint64:
 		switch {
-		case !slices.Contains([]string{CPUQuotaPerSecUSec, CPUQuotaPeriodUSec, CPUWeight, CPUShares}, property):
+		case !slices.Contains([]string{unitprop.CPUQuotaPerSecUSec, unitprop.CPUQuotaPeriodUSec, unitprop.CPUWeight, unitprop.CPUShares}, property):
 		case v == notSet:
-			return Infinity, nil
-		case v == 0 && property == CPUWeight:
+			return unitprop.Infinity, nil
+		case v == 0 && property == unitprop.CPUWeight:
 			return idle, nil
 		default:
 			return strconv.FormatUint(v, 10), nil

@@ -7,7 +7,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
-	"github.com/unthrottle/unthrottle/internal/see/probe"
+	"github.com/unthrottle/unthrottle/internal/see/probe/counts"
 )
 
 // Sample is what the kernel's counters of one container said at one instant. Two of them make an Observation: Delta.
@@ -32,7 +32,7 @@ type Sample struct {
 	// NotMeasured: what could not be read and why.
 	NotMeasured []string
 	// counts are the probe's; nil: there is no probe, or it does not watch the container yet.
-	counts   *probe.Counts
+	counts   *counts.Counts
 	cgroupID uint64
 	// counterpartGone: its cgroup in another hierarchy is gone; container.Group is out of date.
 	counterpartGone bool

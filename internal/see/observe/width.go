@@ -7,15 +7,15 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
-	"github.com/unthrottle/unthrottle/internal/see/probe"
+	"github.com/unthrottle/unthrottle/internal/see/probe/counts"
 )
 
 // Widths is the probe's part of what a Sampler reads; *probe.Probe is one.
 type Widths interface {
 	// Watch begins to count a container, Unwatch ends it; Read tells what was counted since.
-	Watch(probe.Container) error
+	Watch(counts.Container) error
 	Unwatch(id uint64) error
-	Read(id uint64) (probe.Counts, error)
+	Read(id uint64) (counts.Counts, error)
 }
 
 // counting is which containers a Sampler has the probe count.
@@ -41,9 +41,9 @@ func (w *counting) fill(dst *Sample, c *container.Container, round uint64) {
 	if err == nil {
 		this.round = round
 		dst.cgroupID = this.id
-		var counts probe.Counts
-		if counts, err = w.probe.Read(this.id); err == nil {
-			dst.counts = &counts
+		var read counts.Counts
+		if read, err = w.probe.Read(this.id); err == nil {
+			dst.counts = &read
 		}
 	}
 	if err != nil {
@@ -62,7 +62,7 @@ func (w *counting) watch(key uint64, c *container.Container) (*counted, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := w.probe.Watch(probe.Container{ID: id, Path: c.Group.Path, Name: c.Name}); err != nil {
+	if err := w.probe.Watch(counts.Container{ID: id, Path: c.Group.Path, Name: c.Name}); err != nil {
 		return nil, err
 	}
 	this := &counted{id: id}
@@ -87,8 +87,8 @@ const exactPart = 1000
 
 // exact replaces bounds by what the probe counted between the two samples. A hypervisor that takes a CPU away while it
 // counts makes stops begin or end late there: stopped time is then as counted, less or more what was late
-// (probe.Counts.StoppedLateNS). The counters' bounds stay where a sample's counts themselves are not exact.
-func (o *Observation) exact(prev, cur *probe.Counts) {
+// (counts.Counts.StoppedLateNS). The counters' bounds stay where a sample's counts themselves are not exact.
+func (o *Observation) exact(prev, cur *counts.Counts) {
 	if prev == nil || cur == nil || prev.SinceNS != cur.SinceNS || cur.AtNS <= prev.AtNS {
 		return
 	}

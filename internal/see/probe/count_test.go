@@ -10,7 +10,7 @@ import (
 // rewrite changes what the kernel side keeps of a container that counts nothing meanwhile.
 func rewrite(t *testing.T, p *Probe, id uint64, change func(*bpfContainer)) {
 	t.Helper()
-	counts(t, p, id) // it counts from here on
+	countsOf(t, p, id) // it counts from here on
 	number := p.slots.byID[id].number
 	var c bpfContainer
 	if err := p.coll.Maps[bpfMapContainers].Lookup(number, &c); err != nil {
@@ -34,7 +34,7 @@ func TestCountsStandStillAtTheirEnd(t *testing.T) {
 	tr.Work(c.Path, 3)
 	const full = "a count would have gone above 65535"
 	eventually(t, full, func() bool { return p.Troubles()[full] > 0 })
-	n := counts(t, p, c.ID)
+	n := countsOf(t, p, c.ID)
 	// Some of the threads may sleep by now, and were not all counted: there are fewer than 100.
 	if n.Wanted < wordCount-100 || n.Wanted > wordCount {
 		t.Errorf("%d wanted, want %d or little less", n.Wanted, wordCount)
@@ -57,7 +57,7 @@ func TestWhatIsOwedIsCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	rewrite(t, p, c.ID, func(k *bpfContainer) { k.WantedOwed = 7 })
-	if n := counts(t, p, c.ID); n.Wanted != 7 || len(n.WantedNS) != 8 {
+	if n := countsOf(t, p, c.ID); n.Wanted != 7 || len(n.WantedNS) != 8 {
 		t.Errorf("%d wanted, %d levels; 7 are owed", n.Wanted, len(n.WantedNS))
 	}
 	tr.Work(c.Path, 2)
@@ -68,7 +68,7 @@ func TestWhatIsOwedIsCounted(t *testing.T) {
 		}
 		return k.WantedOwed == 0
 	})
-	eventually(t, "two threads more than were owed", func() bool { return counts(t, p, c.ID).Wanted >= 9 })
+	eventually(t, "two threads more than were owed", func() bool { return countsOf(t, p, c.ID).Wanted >= 9 })
 	if troubles := p.Troubles(); len(troubles) > 0 {
 		t.Errorf("troubles: %v", troubles)
 	}
@@ -88,14 +88,14 @@ func TestLateStopsAreTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	const ahead = uint64(2e9) // of the clock: all changes until then are late
-	begin := counts(t, p, c.ID).AtNS
+	begin := countsOf(t, p, c.ID).AtNS
 	rewrite(t, p, c.ID, func(k *bpfContainer) {
 		word := (begin + ahead) >> 4 << 16
 		k.Stopped[0], k.StoppedWord = elapsed(word, p.slots.byID[c.ID].sinceNS), word
 	})
 	tr.Work(path, 4)
 	time.Sleep(time.Duration(begin+ahead-monotonic()) + 100*time.Millisecond)
-	n := counts(t, p, c.ID)
+	n := countsOf(t, p, c.ID)
 	if n.StoppedLateNS == 0 || n.LateNS < n.StoppedLateNS || n.Hasty {
 		t.Errorf("stops late by %d ns of %d in all, hasty: %v", n.StoppedLateNS, n.LateNS, n.Hasty)
 	}

@@ -22,7 +22,7 @@ func TestClaimedEntriesAreLeftAlone(t *testing.T) {
 	if err := p.Watch(c); err != nil {
 		t.Fatal(err)
 	}
-	counts(t, p, c.ID)
+	countsOf(t, p, c.ID)
 	all := p.coll.Maps[bpfMapHeld]
 	is := func(at uint32) bool { return at%heldPerCPU%2 == 0 }
 	for at := range uint32(p.ncpu * heldPerCPU) {
@@ -33,7 +33,7 @@ func TestClaimedEntriesAreLeftAlone(t *testing.T) {
 		}
 	}
 	tr.Work(path, 4)
-	eventually(t, "five spells", func() bool { return *counts(t, p, c.ID).StoppedSpells >= 5 })
+	eventually(t, "five spells", func() bool { return *countsOf(t, p, c.ID).StoppedSpells >= 5 })
 	for at := range uint32(p.ncpu * heldPerCPU) {
 		var h bpfHeld
 		if err := all.Lookup(at, &h); err != nil {

@@ -37,7 +37,7 @@ func containerOf(t *testing.T, tr *cgrouptest.Tree, path string) Container {
 }
 
 // counts reads a container.
-func counts(t *testing.T, p *Probe, id uint64) Counts {
+func countsOf(t *testing.T, p *Probe, id uint64) Counts {
 	t.Helper()
 	c, err := p.Read(id)
 	if err != nil {

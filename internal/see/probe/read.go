@@ -48,7 +48,7 @@ func (p *Probe) read(s *slot) (Counts, error) {
 		if err != nil {
 			return Counts{}, fmt.Errorf("read %q: %w", s.Path, err)
 		}
-		exact := all && out.heldTo(c.WidthWord, c.Width[:]) && out.heldTo(c.WantedWord, c.Wanted[:]) && out.heldTo(c.StoppedWord, c.Stopped[:])
+		exact := all && heldTo(&out, c.WidthWord, c.Width[:]) && heldTo(&out, c.WantedWord, c.Wanted[:]) && heldTo(&out, c.StoppedWord, c.Stopped[:])
 		if exact && (still || try >= stillTries) {
 			break
 		}
@@ -81,7 +81,7 @@ func (p *Probe) read(s *slot) (Counts, error) {
 
 // heldTo says whether a word's count has held until c.AtNS, and its histogram sums to the time between c.SinceNS and the
 // word's.
-func (c *Counts) heldTo(word uint64, histogram []uint64) bool {
+func heldTo(c *Counts, word uint64, histogram []uint64) bool {
 	var sum uint64
 	for _, ns := range histogram {
 		sum += ns

@@ -56,10 +56,10 @@ func TestSettlesAgain(t *testing.T) {
 				_, err := p.Read(c.ID)
 				return err == nil
 			})
-			if n := counts(t, p, c.ID); n.SinceNS < mended {
+			if n := countsOf(t, p, c.ID); n.SinceNS < mended {
 				t.Errorf("it counts since %d, before %d, when it could be settled", n.SinceNS, mended)
 			}
-			eventually(t, "two threads that want a CPU", func() bool { return counts(t, p, c.ID).Wanted == 2 })
+			eventually(t, "two threads that want a CPU", func() bool { return countsOf(t, p, c.ID).Wanted == 2 })
 		})
 	}
 }
@@ -84,7 +84,7 @@ func TestUnwatchUnsettled(t *testing.T) {
 		t.Fatal(err)
 	}
 	time.Sleep(settleAgain)
-	counts(t, p, b.ID)
+	countsOf(t, p, b.ID)
 	var handle uint64
 	if err := p.coll.Maps[bpfMapWatched].Lookup(a.ID, &handle); err == nil {
 		t.Errorf("the kernel still counts in %d for what is not watched", handle)

@@ -59,7 +59,7 @@ func TestWordWraps(t *testing.T) {
 		"changed after it":              {Counts{SinceNS: since, AtNS: since + 1584}, false},
 		"a change half told":            {Counts{SinceNS: since + 16, AtNS: c.AtNS}, false},
 	} {
-		if got := tc.c.heldTo(word|1, h); got != tc.want {
+		if got := heldTo(&tc.c, word|1, h); got != tc.want {
 			t.Errorf("%s: held is %v", what, got)
 		}
 	}

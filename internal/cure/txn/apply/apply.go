@@ -10,20 +10,21 @@ import (
 	"slices"
 	"time"
 
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/journal"
 )
 
-// undoTime bounds taking back a transaction that failed, also when the caller's context has ended.
+// undoTime bounds the rollback of a transaction that failed, also when the caller's context has ended.
 const undoTime = 30 * time.Second
 
 // Plan says what Apply would write now, in order, and touches nothing. It needs no lock.
-func Plan(env Env, txn Txn, changes []change.Change) (Result, error) {
-	return PlanReplace(env, []Part{{Txn: txn, Changes: changes}})
+func Plan(env Env, purpose txn.Purpose, changes []change.Change) (Result, error) {
+	return PlanReplace(env, []txn.Part{{Purpose: purpose, Changes: changes}})
 }
 
 // PlanReplace says what Replace would write now, as Plan does for Apply.
-func PlanReplace(env Env, parts []Part) (Result, error) {
+func PlanReplace(env Env, parts []txn.Part) (Result, error) {
 	res := newResult()
 	s, err := journal.Load(env.StateDir)
 	if err != nil {
@@ -39,21 +40,21 @@ func PlanReplace(env Env, parts []Part) (Result, error) {
 	for _, c := range p.steps {
 		res.Writes = append(res.Writes, writeOf(c))
 	}
-	res.Verdict = VerdictPlanned
+	res.Verdict = verdictPlanned
 	return res, nil
 }
 
 // Apply makes the changes as one transaction: checked as a whole before the first write, each write in the journal
-// before it is done, in an order that the kernel accepts, read back. If one fails, all are taken back (Verdict
-// "undone") and the error returned. A transaction that an earlier writer left unfinished is taken back first.
+// before it is done, in an order that the kernel accepts, read back. If one fails, Apply rolls all back (Verdict
+// "undone") and returns the error. It first rolls back a transaction that an earlier writer left unfinished.
 //
 // Errors before anything was written: *journal.Locked, *journal.Newer, *OutOfScope, *Stale, *cgroup.Error.
-func Apply(ctx context.Context, env Env, txn Txn, changes []change.Change) (Result, error) {
-	return Replace(ctx, env, []Part{{Txn: txn, Changes: changes}})
+func Apply(ctx context.Context, env Env, purpose txn.Purpose, changes []change.Change) (Result, error) {
+	return Replace(ctx, env, []txn.Part{{Purpose: purpose, Changes: changes}})
 }
 
-// all does the steps, looks at what came of it, and commits.
-func (r *run) all(ctx context.Context, begun []journal.Begin, p prepared) error {
+// execute does the steps, looks at what came of it, and commits.
+func (r *run) execute(ctx context.Context, begun []journal.Begin, p prepared) error {
 	r.ids = map[change.Key]uint64{}
 	owner := map[change.Key]string{}
 	for i, holds := range p.holds {
@@ -69,7 +70,7 @@ func (r *run) all(ctx context.Context, begun []journal.Begin, p prepared) error 
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := r.step(ctx, owner[c.Key()], c); err != nil && !r.staysPut(c, err) {
+		if err := r.step(ctx, owner[c.Key()], c); err != nil && !r.ignorableStepError(c, err) {
 			return err
 		}
 	}
@@ -86,7 +87,7 @@ func (r *run) all(ctx context.Context, begun []journal.Begin, p prepared) error 
 	return r.j.Append(true, journal.Record{Commit: &commit})
 }
 
-// undo takes failed transactions back and returns the error that made them fail.
+// undo rolls failed transactions back and returns the error that made them fail.
 func (r *run) undo(ctx context.Context, begun []journal.Begin, cause error) error {
 	r.TellUndoing(ctx, begun[0].Remedy, string(begun[0].Target))
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
@@ -98,18 +99,18 @@ func (r *run) undo(ctx context.Context, begun []journal.Begin, cause error) erro
 	complete, err := r.release(ctx, ids, "undone: "+cause.Error())
 	switch {
 	case err != nil:
-		r.res.Verdict = VerdictHalf
-		return fmt.Errorf("%w; and taking it back failed: %w: run unthrottle restore", cause, err)
+		r.res.Verdict = verdictHalf
+		return fmt.Errorf("%w; and its rollback failed: %w: run unthrottle restore", cause, err)
 	case !complete:
-		r.res.Verdict = VerdictHalf
-		return fmt.Errorf("%w; and it could not be taken back as a whole: run unthrottle restore", cause)
+		r.res.Verdict = verdictHalf
+		return fmt.Errorf("%w; and the rollback is incomplete: run unthrottle restore", cause)
 	}
-	r.res.Verdict = VerdictUndone
+	r.res.Verdict = verdictUndone
 	return cause
 }
 
-// begin is how a transaction begins, under an id that neither the journal nor a begun one has.
-func (r *run) begin(txn Txn, holds []journal.Hold, begun []journal.Begin) (journal.Begin, error) {
+// begin makes the first record of a transaction, with an id that neither the journal nor a begun one has.
+func (r *run) begin(purpose txn.Purpose, holds []journal.Hold, begun []journal.Begin) (journal.Begin, error) {
 	id, err := newID(r.now(), r.chanceOf(), func(id string) bool {
 		_, taken := r.j.State().Txn(id)
 		return taken || slices.ContainsFunc(begun, func(b journal.Begin) bool { return b.Txn == id })
@@ -118,10 +119,10 @@ func (r *run) begin(txn Txn, holds []journal.Hold, begun []journal.Begin) (journ
 		return journal.Begin{}, err
 	}
 	b := journal.Begin{Txn: id, Time: r.now(), By: r.By, PID: os.Getpid(), Boot: r.BootID,
-		Target: journal.Path(txn.Target.Path), Name: txn.Target.Name, Remedy: txn.Remedy, Parameters: txn.Parameters,
+		Target: journal.Path(purpose.Target.Path), Name: purpose.Target.Name, Remedy: purpose.Remedy, Parameters: purpose.Parameters,
 		Holds: holds}
-	if txn.Expected != nil {
-		if b.Expected, err = json.Marshal(txn.Expected); err != nil {
+	if purpose.Expected != nil {
+		if b.Expected, err = json.Marshal(purpose.Expected); err != nil {
 			return journal.Begin{}, err
 		}
 	}
@@ -148,8 +149,8 @@ func newID(now time.Time, chance io.Reader, taken func(id string) bool) (string,
 		"of this host repeat; try again in a second", maxDraws, maxDraws)
 }
 
-// reserveFor is room in the journal for the whole transaction and for taking it back, so that a full disk is found
-// out before the first write.
+// reserveFor is the room in the journal that the transaction and its rollback need. With it a full disk shows before the
+// first write.
 func reserveFor(p prepared) int64 {
 	const perStep, perTxn = 1500, 32 << 10
 	room := int64(perTxn)
@@ -162,8 +163,8 @@ func reserveFor(p prepared) int64 {
 	return room
 }
 
-// Recover takes back what a writer that died left unfinished, applied or restored by half. Commands that plan call it
-// before they look, because Apply would do so too and the plan would then be stale.
+// Recover rolls back what a writer that died left half applied or half restored. Commands that plan call it before they
+// read the host, because Apply would call it too, and the plan would then be stale.
 func Recover(ctx context.Context, env Env) (Result, error) {
 	r, err := start(ctx, env)
 	if err != nil {
@@ -175,11 +176,11 @@ func Recover(ctx context.Context, env Env) (Result, error) {
 	r.res.Verdict = VerdictRestored
 	switch {
 	case err != nil || len(r.left) > 0:
-		r.res.Verdict = VerdictNotRestored
+		r.res.Verdict = verdictNotRestored
 	case len(r.res.Writes) == 0:
 		r.res.Verdict = VerdictNothing
 	case d != nil:
-		r.res.Verdict = VerdictPartly
+		r.res.Verdict = verdictPartly
 	}
 	return *r.res, err
 }
@@ -192,7 +193,7 @@ func (r *run) recover(ctx context.Context) error {
 			continue
 		}
 		if err := r.allInScope(t); err != nil {
-			r.warn("transaction %s was interrupted and is left: %v", t.Txn, err)
+			r.warn("transaction %s was interrupted and is left as it is: %v", t.Txn, err)
 			continue
 		}
 		ids = append(ids, t.Txn)
@@ -200,11 +201,11 @@ func (r *run) recover(ctx context.Context) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	r.warn("%d interrupted transactions were taken back first; those writes are listed too", len(ids))
+	r.warn("%d interrupted transactions were rolled back first; their writes are listed too", len(ids))
 	complete, err := r.release(ctx, ids, "interrupted")
 	if err == nil && !complete {
 		// What is left stands in Skipped and stays open; it need not concern what is asked for now.
-		r.warn("an interrupted transaction could not be taken back as a whole; unthrottle status shows it")
+		r.warn("the rollback of an interrupted transaction is incomplete; unthrottle status shows it")
 	}
 	return err
 }

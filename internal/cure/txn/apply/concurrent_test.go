@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
@@ -19,11 +20,11 @@ func TestTwoWriters(t *testing.T) {
 		before := s.k.Snapshot()
 		var writers, readers sync.WaitGroup
 		failed := make(chan error, 100)
-		for _, next := range []func() (Txn, []change.Change){s.pinA, s.pinC} {
+		for _, next := range []func() (txn.Purpose, []change.Change){s.pinA, s.pinC} {
 			writers.Go(func() {
 				for range 15 {
-					txn, changes := next()
-					r, err := Apply(t.Context(), s.env, txn, changes)
+					purpose, changes := next()
+					r, err := Apply(t.Context(), s.env, purpose, changes)
 					if err == nil {
 						_, err = Restore(t.Context(), s.env, Selector{IDs: []string{r.ID}})
 					}
@@ -81,7 +82,7 @@ func TestChurnLeavesNothing(t *testing.T) {
 			s.must(s.k.Make(c, path))
 		}
 		s.must(s.k.Write(cgroup.CPUSet, path, cgroup.FileCPUs, "0-7"))
-		s.apply(Txn{Target: Target{Path: path}}, append(s.unlimited(path), without(path, "7"), without("/pods/c", "7")))
+		s.apply(txn.Purpose{Target: txn.Target{Path: path}}, append(s.unlimited(path), without(path, "7"), without("/pods/c", "7")))
 		for _, c := range []cgroup.Controller{cgroup.CPU, cgroup.CPUSet} {
 			s.must(s.k.Remove(c, path))
 		}

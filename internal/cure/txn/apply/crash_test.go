@@ -140,8 +140,8 @@ func TestFailedApplyLeavesNothing(t *testing.T) {
 				}
 				return nil
 			}
-			txn, changes := s.pinAlone()
-			r, err := Apply(context.Background(), s.env, txn, changes)
+			purpose, changes := s.pinAlone()
+			r, err := Apply(context.Background(), s.env, purpose, changes)
 			s.k.Before = nil
 			if err == nil {
 				return
@@ -149,7 +149,7 @@ func TestFailedApplyLeavesNothing(t *testing.T) {
 			if count < n {
 				t.Fatal(err)
 			}
-			if r.Verdict != VerdictUndone {
+			if r.Verdict != verdictUndone {
 				t.Errorf("write %d refused: verdict %q, error %v", n, r.Verdict, err)
 			}
 			if after := fmt.Sprint(s.k.Snapshot()); after != before {

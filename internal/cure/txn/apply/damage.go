@@ -15,8 +15,8 @@ const maxOrphans = 100
 
 // Why a setting was left in a journal that was damaged.
 const (
-	WhyNotSure = "the journal was damaged and does not tell whether this was changed; look at it"
-	whyOrphan  = "the journal was damaged where this change began; before its last write by us it was %q; look at it"
+	whyNotSure = "the journal was damaged and does not say whether this was changed; check it"
+	whyOrphan  = "the journal was damaged where this change began; before our last write it was %q; check it"
 )
 
 // Damaged says that lines of the journal were damaged: what they told is lost, and so may be a setting that was to be
@@ -36,8 +36,8 @@ func (e *Damaged) Error() string {
 	if e.NotKept != nil {
 		where = e.NotKept.Error()
 	}
-	return fmt.Sprintf("journal %s: %d damaged lines (%s): a setting they told of may not have been put back; look "+
-		"there, compare the settings, then remove what was kept", e.File, e.Lines, where)
+	return fmt.Sprintf("journal %s: %d damaged lines (%s): a setting that they describe may not be restored; check the file "+
+		"and the settings, then remove the file", e.File, e.Lines, where)
 }
 
 func (e *Damaged) Unwrap() error { return e.NotKept }
@@ -46,7 +46,7 @@ func (e *Damaged) Unwrap() error { return e.NotKept }
 func damagedOf(stateDir string, s *journal.State) *Damaged {
 	d := &Damaged{File: journal.File(stateDir), Lines: s.Damaged}
 	for _, found := range s.Damage() {
-		if !found.Told {
+		if !found.Reported {
 			d.Lines += found.Lines
 			d.Kept = append(d.Kept, filepath.Join(stateDir, filepath.Base(found.Kept)))
 		}
@@ -73,7 +73,7 @@ func (r *run) skipDamaged(ctx context.Context, d *Damaged) {
 	n := 0
 	for _, last := range r.j.State().Orphans() {
 		w := last.Write
-		if w.Boot != r.BootID || w.Kind != change.KindFile && w.Kind != change.KindSystemd && w.Kind != change.KindIRQ && w.Kind != change.KindSched {
+		if w.Boot != r.BootID || !r.kind(w.Kind).traits().valued {
 			continue
 		}
 		current, err := r.read(ctx, w.Key())
@@ -87,13 +87,13 @@ func (r *run) skipDamaged(ctx context.Context, d *Damaged) {
 	}
 }
 
-// told notes in the journal that its damage was reported as a failure.
-func (r *run) told() {
+// markDamageReported notes in the journal that its damage was reported as a failure.
+func (r *run) markDamageReported() {
 	for _, d := range r.j.State().Damage() {
-		if d.Told {
+		if d.Reported {
 			continue
 		}
-		d.Told = true
+		d.Reported = true
 		if err := r.j.Append(true, journal.Record{Damage: &d}); err != nil {
 			r.log().Debug("damage will be reported again", "error", err)
 			return
@@ -107,9 +107,9 @@ func (r *run) damaged() bool {
 	return s.Damaged > 0 || len(s.Damage()) > 0
 }
 
-// asHeld tells whether a value is the one that the open transactions, or those not being taken back, make of the
+// isFoldOfHolders reports whether a value is the one that the open transactions, or those outside the rollback, make of the
 // original: in a damaged journal, where the entry of the last write may be lost, such a value is ours.
-func (r *run) asHeld(s journal.Setting, current, original, base string, held []journal.Held) bool {
+func (r *run) isFoldOfHolders(s journal.Setting, current, original, base string, held []journal.Held) bool {
 	for _, by := range [][]journal.Held{r.j.State().Owners(s), held} {
 		if value, err := change.Fold(s.File, original, base, folds(by)); err == nil && change.Same(s.File, value, current) {
 			return true

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/journal"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
@@ -54,7 +55,7 @@ func TestADamagedLineIsTold(t *testing.T) {
 			before := s.settings()
 			s.apply(s.pinA())
 			lines = s.spoil(line)
-			plan, err := Plan(s.env, Txn{}, nil)
+			plan, err := Plan(s.env, txn.Purpose{}, nil)
 			if s.must(err); len(plan.Warnings) != 1 || !strings.Contains(plan.Warnings[0], "1 damaged lines") {
 				t.Errorf("line %d: planned with warnings %q", line, plan.Warnings)
 			}
@@ -63,7 +64,7 @@ func TestADamagedLineIsTold(t *testing.T) {
 			}
 			r, err := Restore(t.Context(), s.env, Selector{})
 			var damaged *Damaged
-			if !errors.As(err, &damaged) || damaged.Lines != 1 || len(damaged.Kept) != 1 || r.Verdict != VerdictPartly {
+			if !errors.As(err, &damaged) || damaged.Lines != 1 || len(damaged.Kept) != 1 || r.Verdict != verdictPartly {
 				t.Fatalf("line %d: verdict %q, %v", line, r.Verdict, err)
 			}
 			if !slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.Contains(w, damaged.Kept[0]) }) ||
@@ -106,7 +107,7 @@ func TestDamageInWhatWasMade(t *testing.T) {
 				return nil
 			}
 			r, err := Restore(t.Context(), s.env, Selector{})
-			if !errors.As(err, new(*Damaged)) || r.Verdict != VerdictPartly && r.Verdict != VerdictNotRestored {
+			if !errors.As(err, new(*Damaged)) || r.Verdict != verdictPartly && r.Verdict != verdictNotRestored {
 				t.Errorf("line %d: verdict %q, %v", line, r.Verdict, err)
 			}
 		}
@@ -124,16 +125,16 @@ func TestGarbageForAJournal(t *testing.T) {
 		var err error
 		switch first {
 		case "apply":
-			txn, changes := s.pinA()
-			r, err = Apply(t.Context(), s.env, txn, changes)
+			purpose, changes := s.pinA()
+			r, err = Apply(t.Context(), s.env, purpose, changes)
 		case "recover":
 			r, err = Recover(t.Context(), s.env)
 		case "restore by id":
-			txn, changes := s.pinA()
-			r, err = Apply(t.Context(), s.env, txn, changes)
+			purpose, changes := s.pinA()
+			r, err = Apply(t.Context(), s.env, purpose, changes)
 			s.must(err)
 			r, err = Restore(t.Context(), s.env, Selector{IDs: []string{r.ID}})
-			if r.Verdict != VerdictPartly {
+			if r.Verdict != verdictPartly {
 				t.Errorf("by id: %q", r.Verdict)
 			}
 		}
@@ -142,7 +143,7 @@ func TestGarbageForAJournal(t *testing.T) {
 			t.Errorf("%s: warnings %q", first, r.Warnings)
 		}
 		var damaged *Damaged
-		if r, err = Restore(t.Context(), s.env, Selector{}); !errors.As(err, &damaged) || r.Verdict != VerdictPartly || damaged.Lines != 2 {
+		if r, err = Restore(t.Context(), s.env, Selector{}); !errors.As(err, &damaged) || r.Verdict != verdictPartly || damaged.Lines != 2 {
 			t.Fatalf("%s: %q, %v", first, r.Verdict, err)
 		}
 		if kept, err := os.ReadFile(damaged.Kept[0]); err != nil || !bytes.Equal(kept, garbage) {
@@ -173,7 +174,7 @@ func TestForeignValuesInADamagedJournal(t *testing.T) {
 func TestDamagedSaysWhatToDo(t *testing.T) {
 	why := errors.New("no room")
 	text := fmt.Sprint(&Damaged{File: "/s/journal.jsonl", Lines: 3, NotKept: why})
-	for _, part := range []string{"/s/journal.jsonl", "3 damaged lines", "no room", "compare the settings"} {
+	for _, part := range []string{"/s/journal.jsonl", "3 damaged lines", "no room", "check the file"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("no %q in %q", part, text)
 		}

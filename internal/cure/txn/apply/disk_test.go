@@ -58,13 +58,13 @@ func TestFullDisk(t *testing.T) {
 		s := newScene(t, v)
 		s.env.StateDir, s.env.wrap = filepath.Join(dir, "state-"+v.String()), nil
 		before := s.k.Snapshot()
-		txn, changes := s.pinA()
+		purpose, changes := s.pinA()
 
 		// Full beforehand: refused, nothing touched.
 		s.must(os.MkdirAll(s.env.StateDir, 0o700))
 		fill(t, dir, 8<<10)
 		text := fmt.Sprint(s.k.Snapshot())
-		if _, err := Apply(t.Context(), s.env, txn, changes); !errors.Is(err, unix.ENOSPC) {
+		if _, err := Apply(t.Context(), s.env, purpose, changes); !errors.Is(err, unix.ENOSPC) {
 			t.Errorf("on a full disk: %v", err)
 		}
 		if fmt.Sprint(s.k.Snapshot()) != text {
@@ -73,13 +73,13 @@ func TestFullDisk(t *testing.T) {
 		s.must(os.Remove(ballast))
 
 		// Filled while in force: what was reserved is enough to take it back.
-		s.apply(txn, changes)
+		s.apply(purpose, changes)
 		fill(t, dir, 0)
 		s.must(s.everythingBack(before))
 		s.must(os.Remove(ballast))
 
 		// Filled and cut short in the middle of an entry.
-		s.apply(txn, changes)
+		s.apply(purpose, changes)
 		file := journal.File(s.env.StateDir)
 		data, err := os.ReadFile(file)
 		s.must(err)

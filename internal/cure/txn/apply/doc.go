@@ -1,60 +1,65 @@
-// Package apply carries out a list of changes as one transaction that can be taken back, whatever happens between. It
-// knows nothing of remedies: they plan, this writes.
+// Package apply carries out a list of changes as one transaction, and rolls it back, whatever happens in between. It
+// knows nothing of remedies: planners decide what to write, this package writes it.
 //
-// Problem: changing a container's CPUs means a dozen writes in several cgroups that belong to others as well. Any of
-// them may fail, the process may die between two, the container may end, somebody else may write the same files.
+// Problem: to change a container's CPUs takes a dozen writes in several cgroups, some of which belong to other programs.
+// Any write may fail. The process may die between two writes. The container may end. Another program may write the same
+// files.
 //
 // Rules:
 //
-//  1. Everything that can be checked is checked before the first write: scope, values, stale plans, processes that
+//  1. Before the first write, Apply checks everything that it can: the scope, the values, stale plans, processes that
 //     cannot be moved, room in the journal.
-//  2. Each write is in the journal (package journal) before it is done, and is read back after. The order is
-//     change.Order's: accepted by the kernel at every step, no task ever without a CPU.
-//  3. If a write fails, the transaction is taken back at once ("undone"). If the process dies, the next Apply, Recover
-//     or Restore does it.
-//  4. Several transactions may hold one setting: its value is the fold of the original with what the holders do
-//     (change.Fold). Taking one back leaves the others in force.
-//  5. Taking back is no replay. A setting is written only if its value is still ours; otherwise it is left and
-//     reported. So is one whose cgroup is gone, was made anew (the inode differs), or belongs to an earlier life of the
-//     machine (the boot id differs). What is refused stays in force with its reason (NotRestored) and its transaction
-//     open; everything else is taken back.
-//  6. Nothing outside Env.Scope is written, by Apply or by Restore.
-//  7. Transactions may take the place of others (Replace): the values go straight from the old ones' to the new ones',
-//     the old ones end in the same record that commits the new ones, and what was before any of us is kept.
+//  2. Apply journals each write (package journal) before it makes it, and reads the value back afterwards. change.Order
+//     gives the order: the kernel accepts every step, and no task is ever without a CPU.
+//  3. If a write fails, Apply rolls the transaction back at once ("undone"). If the process dies, the next Apply, Recover
+//     or Restore rolls it back.
+//  4. Several transactions may hold one setting. Its value is the fold of the original value with what the holders do
+//     (change.Fold). A rollback of one transaction leaves the others in force.
+//  5. A rollback is no replay. It writes a setting only if the value is still the one that we left. Otherwise it leaves
+//     the setting and reports it. It also leaves a setting whose cgroup is gone, whose cgroup was created anew (another
+//     inode), or that was written before a reboot (another boot id). What the kernel refuses stays in force with its
+//     reason (NotRestored), and its transaction stays open. The rollback goes on with everything else.
+//  6. Apply and Restore write nothing outside Env.Scope.
+//  7. Replace puts transactions in the place of others. The values go straight from the old ones to the new ones, one
+//     journal record ends the old transactions and commits the new ones, and the original values are kept.
 //
-// Worked example: /pods/b has 0-7. A pin of 6-7 and one of 4-5 leave it 0-3. A stranger sets it to 0-1. Taking back
-// the first pin: 0-1 is not ours, it stays, Skipped says so, and everything else of that pin is put back.
+// Worked example: /pods/b has 0-7. A pin of 6-7 and a pin of 4-5 leave it 0-3. Another program sets it to 0-1. The
+// rollback of the first pin finds 0-1, which is not ours. It leaves it, reports it in Skipped, and restores the rest.
 //
-// After the last write the CPUs in force are read back, and the affinity of the threads. No CPU wanted in force (v2
-// takes lists that the parent does not have): the transaction fails and is undone. Some: a warning. Threads with an
-// affinity of their own: a warning, because the kernel keeps what a program asked for.
+// One type implements each kind of setting (see setting): file, unitProperty, createdCgroup, processes, subtreeControl,
+// interrupt, policy. A new kind is a new file and one line in world.kind.
 //
-// Moving processes: whole ones by cgroup.procs, again and again until a look finds none (forks race), at most 64 times
-// or 5 s. Refused: processes outside our PID namespace, and all if that is not the machine's initial one (v1 leaves
-// out of cgroup.procs whom it does not show), the kernel's own, ones whose threads are in several cgroups.
-// Taking back moves all that is in the cgroup made for them by then, and removes it.
+// After the last write, Apply reads the CPUs in force and the affinity of the threads. If none of the wanted CPUs is in
+// force, the transaction fails: v2 accepts lists that the parent does not have. If some are missing, Apply warns. It also
+// warns about threads with an affinity of their own, because the kernel keeps what a program asked for.
 //
-// Scheduling policies: a change of a cgroup's threads becomes one for each ordinary thread there is, known by number and
-// start time, and one for the rest, whose entry comes first: children inherit the policy, and whoever has it in the
-// cgroup when it is taken back loses it, those born between two writes among them. A thread that left the cgroup is
-// found by its number; the children of such a one are not. Refused where a program sets real-time policies itself, so
-// that none of its own can be taken for ours.
+// Processes move as a whole through cgroup.procs. Forks race with the move, so Apply lists them again until a listing
+// finds none, at most 64 times or 5 s. It refuses processes outside our PID namespace, kernel threads, and processes
+// whose threads are in several cgroups. Outside the machine's initial PID namespace it refuses all, because v1 does not
+// list processes that the namespace hides. The rollback moves everything that is then in the created cgroup, and removes
+// the cgroup.
 //
-// A damaged journal: what its intact lines say is done. Where the entry of a write is lost, a value is ours if it is
-// what the holders make of the original; where a beginning is lost, the last value before ours is reported and left.
-// Warnings say so until Restore, not called for transactions by id, has returned *Damaged for it.
+// A change of the scheduling policy of a cgroup becomes one change for each ordinary thread, known by number and start
+// time, and one for the rest. The entry of the rest comes first in the journal, because children inherit the policy. On
+// rollback every thread in the cgroup that has the policy loses it, including threads created while it was applied. A
+// thread that left the cgroup is found by its number; its children are not. Apply refuses where the program sets
+// real-time policies itself, because the rollback could not tell them from ours.
 //
-// systemd: properties of units are set as runtime ones. A list (AllowedCPUs) is also written to the file behind it,
-// because systemd cannot empty that. A reboot ends both. A unit that is gone is skipped; without a manager on D-Bus the
-// transaction stays open until there is one. A unit's quota is refused where the files of its cgroup say something else
-// (UnitDiffers): they were written past systemd, and could not be brought back.
+// A damaged journal: Apply follows the intact lines. Where the entry of a write is lost, a value is ours if the holders
+// make it of the original. Where a beginning is lost, Restore reports the value before our last write and leaves the
+// setting. Warnings say so until a Restore of all transactions has returned *Damaged.
 //
-// Limits. Before 7.0 the kernel refuses to empty a v2 list while processes are inside (ENOSPC, validate_change): what
-// was empty is then given all that its parent has in force, which is the same as long as the parent's does not change,
-// and Skipped says so. A cgroup that was created is taken for ours if we died between the entry and its id; a stranger
-// would have had to make one of the same name in that moment. Between looking at a value and writing it, a stranger's
-// write can be lost: the kernel has no compare-and-swap. A journal that cannot be written stops everything: what is
-// half done is taken back if the journal recovers, and else left for restore.
+// systemd: Apply sets properties of units at run time, so that a reboot ends them. It writes a list (AllowedCPUs) also to
+// the file, because systemd cannot empty it. It skips a unit that is gone. Without a manager on D-Bus the transaction
+// stays open until there is one. It refuses a unit's quota where the cgroup's files have another one (UnitDiffers): the
+// rollback could not restore that.
+//
+// Limits. Before 7.0 the kernel refuses to empty a v2 list while processes are inside (ENOSPC, validate_change). The
+// rollback then writes all CPUs of the parent, which is the same until the parent changes, and Skipped says so. If the
+// process dies between the journal entry and the creation of a cgroup, a cgroup that another program creates there in
+// that moment counts as ours. Another program's write between our read and our write is lost: the kernel has no
+// compare-and-swap. If the journal cannot be written, everything stops: Apply rolls back if the journal recovers, else
+// restore does.
 //
 // Sources: design.md (Journal v1); kernel/cgroup/cpuset.c (validate_change, cpuset_attach), kernel/sched/core.c;
 // include/linux/proc_ns.h (PROC_PID_INIT_INO), kernel/cgroup/cgroup-v1.c (pidlist_array_load);

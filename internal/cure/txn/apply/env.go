@@ -45,7 +45,7 @@ type Env struct {
 	// KeepHistory is how many ended transactions to keep; 0 is journal.DefaultKeep.
 	KeepHistory int
 
-	// Undoing is told what is taken back because the caller's context ended, before that begins; nil: not told.
+	// Undoing is called before a rollback that begins because the caller's context ended; nil: not called.
 	Undoing func(what string)
 
 	wrap func(journal.Handle) journal.Handle
@@ -55,8 +55,6 @@ type Env struct {
 
 // Systemd is what is asked of a systemd manager. Values are in the notation of package systemd.
 type Systemd interface {
-	// Owns tells which unit a cgroup belongs to as its own; false: none.
-	Owns(path string) (unit string, ok bool)
 	Get(ctx context.Context, unit, property string) (string, error)
 	Set(ctx context.Context, unit string, properties map[string]string, runtime bool) error
 }
@@ -81,7 +79,7 @@ func (e Env) now() time.Time {
 	return e.Now().UTC()
 }
 
-// TellUndoing tells Undoing of a transaction that is taken back, if ctx has ended.
+// TellUndoing calls Undoing for a transaction that is to be rolled back, if ctx has ended.
 func (e Env) TellUndoing(ctx context.Context, remedy, target string) {
 	if ctx.Err() != nil && e.Undoing != nil {
 		e.Undoing(fmt.Sprintf("%s of %.200q", remedy, target))
@@ -104,19 +102,4 @@ func (e Env) log() *slog.Logger {
 
 func (e Env) open(ctx context.Context) (*journal.Journal, error) {
 	return journal.Open(ctx, e.StateDir, journal.Options{Wait: e.LockWait, Now: e.now, Keep: e.KeepHistory, Wrap: e.wrap})
-}
-
-// Target is what a transaction is for: the container's cgroup path (cpu hierarchy) and what people call it.
-type Target struct {
-	Path string
-	Name string
-}
-
-// Txn describes a transaction.
-type Txn struct {
-	Target     Target
-	Remedy     string
-	Parameters map[string]string
-	// Expected is the forecast, nil if there is none.
-	Expected *Expected
 }

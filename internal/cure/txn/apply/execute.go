@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/journal"
 )
@@ -16,8 +17,8 @@ type run struct {
 	// ids are the cgroups' ids by setting, as far as they existed when the steps were planned.
 	ids map[change.Key]uint64
 	res *Result
-	// left is what could not be taken back and stays in force.
-	left []Skip
+	// left are the settings that the kernel did not let us restore. They stay in force.
+	left []txn.Skip
 }
 
 // start opens the journal for writing; the caller closes it.
@@ -36,10 +37,10 @@ type journalFailed struct{ error }
 func (e journalFailed) Unwrap() error { return e.error }
 
 // step journals, does and reads back one step.
-func (r *run) step(ctx context.Context, txn string, c change.Change) error {
+func (r *run) step(ctx context.Context, id string, c change.Change) error {
 	k := c.Key()
 	n := r.j.Next()
-	w := journal.Write{N: n, Txn: txn, Time: r.now(), By: r.By, Setting: r.setting(k, r.ids[k]),
+	w := journal.Write{N: n, Txn: id, Time: r.now(), By: r.By, Setting: r.inJournal(k, r.ids[k]),
 		Before: journal.Path(c.From), Want: journal.Path(change.Canonical(c.File, c.To))}
 	if c.Kind == change.KindTask || c.Kind == change.KindCgroup {
 		w.Want = journal.Path(c.To)
@@ -47,7 +48,7 @@ func (r *run) step(ctx context.Context, txn string, c change.Change) error {
 	if err := r.j.Append(true, journal.Record{Write: &w}); err != nil {
 		return journalFailed{err}
 	}
-	err := r.touch(ctx, c)
+	err := r.kind(c.Kind).write(ctx, c)
 	at := len(r.res.Writes)
 	r.res.Writes = append(r.res.Writes, writeOf(c))
 	done := journal.Done{N: n}
@@ -67,7 +68,7 @@ func (r *run) step(ctx context.Context, txn string, c change.Change) error {
 		if done.ID, readErr = r.FS.ID(c.Controller, c.Path); readErr != nil {
 			return errors.Join(err, readErr)
 		}
-		r.born(c, done.ID)
+		r.setCgroupID(c, done.ID)
 	}
 	// Not forced to disk: losing it costs precision, not safety.
 	if jErr := r.j.Append(false, journal.Record{Done: &done}); jErr != nil {
@@ -84,14 +85,26 @@ func (r *run) step(ctx context.Context, txn string, c change.Change) error {
 	return nil
 }
 
-// born notes the id of a cgroup just created for the settings inside it.
-func (r *run) born(c change.Change, id uint64) {
+// setCgroupID notes the id of a cgroup just created for the settings inside it.
+func (r *run) setCgroupID(c change.Change, id uint64) {
 	for k := range r.ids {
 		if r.ids[k] == 0 && k.Kind != change.KindSystemd && k.Kind != change.KindCgroup &&
 			r.sameTree(k.Controller, c.Controller) && k.Path == c.Path {
 			r.ids[k] = id
 		}
 	}
+}
+
+// ignorableStepError reports a step whose failure is no reason to undo the transaction, and notes it.
+func (r *run) ignorableStepError(c change.Change, err error) bool {
+	if errors.As(err, new(journalFailed)) {
+		return false
+	}
+	note, ok := r.kind(c.Kind).ignorable(c, err)
+	if note != "" {
+		r.skip("/proc/irq", c.File, note)
+	}
+	return ok
 }
 
 func (r *run) warn(format string, args ...any) {

@@ -98,9 +98,9 @@ func TestUndoneWhenTheJournalFailsOnce(t *testing.T) {
 		before := fmt.Sprint(s.k.Snapshot())
 		plan := &faultPlan{kind: "torn", at: 6, keep: 20}
 		s.env.wrap = func(h journal.Handle) journal.Handle { return faulty{h, plan} }
-		txn, changes := s.pinA()
-		r, err := Apply(t.Context(), s.env, txn, changes)
-		if err == nil || r.Verdict != VerdictUndone {
+		purpose, changes := s.pinA()
+		r, err := Apply(t.Context(), s.env, purpose, changes)
+		if err == nil || r.Verdict != verdictUndone {
 			t.Fatalf("verdict %q, error %v", r.Verdict, err)
 		}
 		if after := fmt.Sprint(s.k.Snapshot()); after != before {

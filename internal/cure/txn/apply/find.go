@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
@@ -14,7 +15,7 @@ const maxTargets = 8
 // FindTarget finds the target that is meant by an id, a path or a name; "" is
 // none. path is the name taken for a path. Several targets of the name are an
 // error that lists them: the user says which one is meant.
-func FindTarget(all []InForce, name, path string) (string, error) {
+func FindTarget(all []txn.InForce, name, path string) (string, error) {
 	var named []string
 	for _, f := range all {
 		switch {

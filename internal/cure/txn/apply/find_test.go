@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 )
 
 func TestFindTarget(t *testing.T) {
-	all := []InForce{
+	all := []txn.InForce{
 		{ID: "1", Target: "/pods/a\n", Name: "web"},
 		{ID: "2", Target: "/pods/b", Name: "web"},
 		{ID: "3", Target: "/pods/b", Name: "web"},
@@ -17,7 +19,7 @@ func TestFindTarget(t *testing.T) {
 		{ID: "7", Target: "/pods/d", Name: "cache"},
 	}
 	for i := range 20 {
-		all = append(all, InForce{ID: fmt.Sprint("many", i), Target: fmt.Sprint("/many/", i), Name: "many"})
+		all = append(all, txn.InForce{ID: fmt.Sprint("many", i), Target: fmt.Sprint("/many/", i), Name: "many"})
 	}
 	for _, tc := range []struct{ name, path, want, says string }{
 		{"db", "/db", "/pods/c", ""},

@@ -7,8 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
 
 // sameTwice is a source of chance that draws 1, 1, 2.
@@ -26,7 +27,7 @@ func TestTransactionsHaveIDsOfTheirOwn(t *testing.T) {
 		s := newScene(t, cgroup.V1)
 		s.env.Now, s.env.chance = func() time.Time { return at }, sameTwice()
 		for i, path := range []string{"/pods/a", "/pods/b"} {
-			res, err := Apply(context.Background(), s.env, Txn{}, []change.Change{narrow(path, "0-3")})
+			res, err := Apply(context.Background(), s.env, txn.Purpose{}, []change.Change{narrow(path, "0-3")})
 			s.must(err)
 			if res.ID != want[i] {
 				t.Errorf("%s has the id %q, want %q", path, res.ID, want[i])
@@ -36,7 +37,7 @@ func TestTransactionsHaveIDsOfTheirOwn(t *testing.T) {
 	t.Run("in one call", func(t *testing.T) {
 		s := newScene(t, cgroup.V1)
 		s.env.Now, s.env.chance = func() time.Time { return at }, sameTwice()
-		res, err := Replace(context.Background(), s.env, []Part{{Changes: []change.Change{narrow("/pods/a", "0-3")}},
+		res, err := Replace(context.Background(), s.env, []txn.Part{{Changes: []change.Change{narrow("/pods/a", "0-3")}},
 			{Changes: []change.Change{narrow("/pods/b", "0-3")}}})
 		s.must(err)
 		if strings.Join(res.IDs, " ") != strings.Join(want, " ") {

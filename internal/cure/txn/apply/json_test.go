@@ -7,15 +7,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
 
 // TestJSONContract: the keys that the issue promises, arrays rather than nulls, names that are no text escaped.
 func TestJSONContract(t *testing.T) {
 	s := newScene(t, cgroup.V1)
-	txn, changes := s.pinA()
-	txn.Target.Path = "/pods/\xff"
-	done := s.apply(txn, changes)
+	purpose, changes := s.pinA()
+	purpose.Target.Path = "/pods/\xff"
+	done := s.apply(purpose, changes)
 	keys := func(v any) []string {
 		text, err := json.Marshal(v)
 		s.must(err)
@@ -37,7 +38,7 @@ func TestJSONContract(t *testing.T) {
 	}
 	must(done, "writes", "skipped", "verdict")
 	must(done.Writes[0], "path", "file", "before", "after", "done")
-	must(Skip{Path: "/\xff"}, "path", "why")
+	must(txn.Skip{Path: "/\xff"}, "path", "why")
 	open, err := Status(s.env)
 	s.must(err)
 	must(open[0], "target", "remedy", "since", "by", "verdict")

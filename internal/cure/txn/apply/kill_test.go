@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/test/lab/require"
@@ -18,33 +19,33 @@ import (
 
 // transactions are three that overlap: the first and the second lift the same ancestor's quota, the third makes a
 // cpuset (v1) or enables the controller (v2).
-func transactions(v cgroup.Version, root, last string) []func() (Txn, []change.Change) {
+func transactions(v cgroup.Version, root, last string) []func() (txn.Purpose, []change.Change) {
 	s := &scene{v: v}
 	pod := func(name string) string { return root + "/pods/" + name }
-	pin := func() (Txn, []change.Change) {
+	pin := func() (txn.Purpose, []change.Change) {
 		all := append(s.unlimited(pod("a")), s.unlimited(root+"/pods")...)
-		return Txn{Target: Target{Path: pod("a")}, Remedy: "pin"},
+		return txn.Purpose{Target: txn.Target{Path: pod("a")}, Remedy: "pin"},
 			append(all, cpus(pod("a"), last), without(pod("b"), last), without(pod("c"), last))
 	}
-	raise := func() (Txn, []change.Change) {
-		return Txn{Target: Target{Path: pod("c")}, Remedy: "raise"}, append(s.unlimited(pod("c")), s.unlimited(root+"/pods")...)
+	raise := func() (txn.Purpose, []change.Change) {
+		return txn.Purpose{Target: txn.Target{Path: pod("c")}, Remedy: "raise"}, append(s.unlimited(pod("c")), s.unlimited(root+"/pods")...)
 	}
-	alone := func() (Txn, []change.Change) {
-		txn := Txn{Target: Target{Path: root + "/svc"}, Remedy: "pin"}
+	alone := func() (txn.Purpose, []change.Change) {
+		purpose := txn.Purpose{Target: txn.Target{Path: root + "/svc"}, Remedy: "pin"}
 		if v == cgroup.V2 {
-			return txn, append(s.unlimited(root+"/svc"),
+			return purpose, append(s.unlimited(root+"/svc"),
 				change.Change{Kind: change.KindSubtree, Controller: cgroup.CPUSet, Path: root + "/svc", To: "+cpuset"},
 				cpus(root+"/svc/unit", last))
 		}
 		mems := cpus(root+"/svc", "0")
 		mems.File = cgroup.FileMems
-		return txn, append(s.unlimited(root+"/svc"),
+		return purpose, append(s.unlimited(root+"/svc"),
 			change.Change{Kind: change.KindCgroup, Controller: cgroup.CPUSet, Path: root + "/svc"},
 			cpus(root+"/svc", last), mems,
 			change.Change{Kind: change.KindTask, Controller: cgroup.CPUSet, From: root, To: root + "/svc",
 				MembersController: cgroup.CPU, MembersPath: root + "/svc"})
 	}
-	return []func() (Txn, []change.Change){pin, raise, alone}
+	return []func() (txn.Purpose, []change.Change){pin, raise, alone}
 }
 
 // writeForEver applies and restores crosswise until it is killed.
@@ -85,8 +86,8 @@ func writeForEver(root, stateDir string) error {
 	}
 }
 
-func first(t Txn, _ []change.Change) Txn              { return t }
-func second(_ Txn, c []change.Change) []change.Change { return c }
+func first(t txn.Purpose, _ []change.Change) txn.Purpose      { return t }
+func second(_ txn.Purpose, c []change.Change) []change.Change { return c }
 
 // TestKilledOnTheRealKernel kills a process that applies and restores for real, at random times. Whatever it was
 // doing, one restore brings back every byte.
@@ -138,7 +139,7 @@ func TestInheritedListOnTheRealKernel(t *testing.T) {
 	cmd, _ := startChild(t, childSleeper)
 	r.must(r.h.Attach(cgroup.CPU, path, cmd.Process.Pid))
 	before := r.snapshot()
-	done, err := Apply(t.Context(), r.env, Txn{}, []change.Change{without(path, r.last)})
+	done, err := Apply(t.Context(), r.env, txn.Purpose{}, []change.Change{without(path, r.last)})
 	if err != nil || len(done.Writes) != 1 {
 		t.Fatalf("%+v, %v", done, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/cpuset"
 
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/journal"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
@@ -151,40 +152,40 @@ func without(path, list string) change.Change {
 }
 
 // pinA, pinC and pinAlone overlap: they shrink the same siblings and lift the same ancestor's quota.
-func (s *scene) pinA() (Txn, []change.Change) {
+func (s *scene) pinA() (txn.Purpose, []change.Change) {
 	all := []change.Change{cpus("/pods/a", "6-7"), without("/pods/b", "6-7"), without("/pods/c", "6-7")}
 	all = append(all, s.unlimited("/pods/a")...)
-	return Txn{Target: Target{Path: "/pods/a", Name: "a"}, Remedy: "pin"}, append(all, s.unlimited("/pods")...)
+	return txn.Purpose{Target: txn.Target{Path: "/pods/a", Name: "a"}, Remedy: "pin"}, append(all, s.unlimited("/pods")...)
 }
 
-func (s *scene) pinC() (Txn, []change.Change) {
+func (s *scene) pinC() (txn.Purpose, []change.Change) {
 	all := []change.Change{cpus("/pods/c", "4-5"), without("/pods/b", "4-5")}
-	return Txn{Target: Target{Path: "/pods/c", Name: "c"}, Remedy: "pin"}, append(all, s.unlimited("/pods")...)
+	return txn.Purpose{Target: txn.Target{Path: "/pods/c", Name: "c"}, Remedy: "pin"}, append(all, s.unlimited("/pods")...)
 }
 
 // pinAlone needs a cpuset to be made (v1), or the controller to be enabled (v2).
-func (s *scene) pinAlone() (Txn, []change.Change) {
+func (s *scene) pinAlone() (txn.Purpose, []change.Change) {
 	others := []change.Change{without("/pods", "2-3"), without("/pods/a", "2-3"), without("/pods/b", "2-3"),
 		without("/pods/c", "2-3")}
 	if s.v == cgroup.V2 {
 		all := append(others, change.Change{Kind: change.KindSubtree, Controller: cgroup.CPUSet, Path: "/slice", To: "+cpuset"},
 			cpus("/slice/unit", "2-3"))
-		return Txn{Target: Target{Path: "/slice/unit"}, Remedy: "pin"}, append(all, s.unlimited("/slice/unit")...)
+		return txn.Purpose{Target: txn.Target{Path: "/slice/unit"}, Remedy: "pin"}, append(all, s.unlimited("/slice/unit")...)
 	}
 	mems := cpus("/svc", "0")
 	mems.File = cgroup.FileMems
 	all := append(others, change.Change{Kind: change.KindCgroup, Controller: cgroup.CPUSet, Path: "/svc"},
 		cpus("/svc", "2-3"), mems, change.Change{Kind: change.KindTask, Controller: cgroup.CPUSet, From: "/", To: "/svc",
 			MembersController: cgroup.CPU, MembersPath: "/svc"})
-	return Txn{Target: Target{Path: "/svc"}, Remedy: "pin"}, append(all, s.unlimited("/svc")...)
+	return txn.Purpose{Target: txn.Target{Path: "/svc"}, Remedy: "pin"}, append(all, s.unlimited("/svc")...)
 }
 
 // inner works inside what pinAlone made or enabled.
-func (s *scene) inner() (Txn, []change.Change) {
+func (s *scene) inner() (txn.Purpose, []change.Change) {
 	if s.v == cgroup.V2 {
-		return Txn{Target: Target{Path: "/slice/other"}}, []change.Change{cpus("/slice/other", "4-5")}
+		return txn.Purpose{Target: txn.Target{Path: "/slice/other"}}, []change.Change{cpus("/slice/other", "4-5")}
 	}
-	return Txn{Target: Target{Path: "/svc"}}, []change.Change{{Kind: change.KindTask, Controller: cgroup.CPUSet, From: "/",
+	return txn.Purpose{Target: txn.Target{Path: "/svc"}}, []change.Change{{Kind: change.KindTask, Controller: cgroup.CPUSet, From: "/",
 		To: "/svc", MembersController: cgroup.CPU, MembersPath: "/svc"}}
 }
 
@@ -192,8 +193,8 @@ func (s *scene) inner() (Txn, []change.Change) {
 func (s *scene) script() error {
 	ctx := context.Background()
 	var ids []string
-	apply := func(txn Txn, changes []change.Change) error {
-		r, err := Apply(ctx, s.env, txn, changes)
+	apply := func(purpose txn.Purpose, changes []change.Change) error {
+		r, err := Apply(ctx, s.env, purpose, changes)
 		ids = append(ids, r.ID)
 		return err
 	}

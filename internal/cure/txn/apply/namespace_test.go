@@ -26,15 +26,15 @@ func (p partProc) AllProcesses() (bool, error) { return false, p.err }
 
 // TestNothingIsMovedFromAnotherNamespace: cgroup.procs lists nobody there, which must not pass for nobody to move.
 func TestNothingIsMovedFromAnotherNamespace(t *testing.T) {
-	for want, proc := range map[error]partProc{ErrNotAllProcesses: {}, os.ErrPermission: {err: os.ErrPermission}} {
+	for want, proc := range map[error]partProc{errNotAllProcesses: {}, os.ErrPermission: {err: os.ErrPermission}} {
 		s := newScene(t, cgroup.V1)
 		proc.modelProc = modelProc{s.k}
 		before := fmt.Sprint(s.k.Snapshot())
-		whole := s.env.Proc
+		notSplit := s.env.Proc
 		s.env.Proc = proc
-		txn, changes := s.pinAlone()
-		_, planErr := Plan(s.env, txn, changes)
-		_, err := Apply(t.Context(), s.env, txn, changes)
+		purpose, changes := s.pinAlone()
+		_, planErr := Plan(s.env, purpose, changes)
+		_, err := Apply(t.Context(), s.env, purpose, changes)
 		for _, err := range []error{planErr, err} {
 			if !errors.Is(err, want) {
 				t.Errorf("got %v, want %v", err, want)
@@ -47,14 +47,14 @@ func TestNothingIsMovedFromAnotherNamespace(t *testing.T) {
 		s.apply(s.pinA())
 
 		// Taking a move back from there waits for somebody who sees everybody.
-		s.env.Proc = whole
+		s.env.Proc = notSplit
 		s.apply(s.pinAlone())
 		s.env.Proc = proc
 		r, err := Restore(t.Context(), s.env, Selector{})
-		if !errors.As(err, new(*NotRestored)) || r.Verdict != VerdictNotRestored || !strings.Contains(fmt.Sprint(r.Skipped), want.Error()) {
+		if !errors.As(err, new(*NotRestored)) || r.Verdict != verdictNotRestored || !strings.Contains(fmt.Sprint(r.Skipped), want.Error()) {
 			t.Errorf("%q, skipped %v, %v", r.Verdict, r.Skipped, err)
 		}
-		s.env.Proc = whole
+		s.env.Proc = notSplit
 		_, err = Restore(t.Context(), s.env, Selector{})
 		s.must(err)
 		if after := fmt.Sprint(s.k.Snapshot()); after != before {

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
@@ -20,14 +21,14 @@ func TestABurstOfOthersHoldsUpNobodyElse(t *testing.T) {
 		s := newScene(t, v)
 		before := s.k.Snapshot()
 		off := s.unlimited("/pods/a")[:1]
-		kept := s.apply(Txn{Target: Target{Path: "/pods/a"}}, off).ID
-		s.apply(Txn{Target: Target{Path: "/pods/b"}}, []change.Change{cpus("/pods/b", "0-3")})
+		kept := s.apply(txn.Purpose{Target: txn.Target{Path: "/pods/a"}}, off).ID
+		s.apply(txn.Purpose{Target: txn.Target{Path: "/pods/b"}}, []change.Change{cpus("/pods/b", "0-3")})
 		quota, burst := cgroup.LimitFiles(v)[0], s.unlimited("/pods/a")[1].File
 		s.must(s.k.Write(cgroup.CPU, "/pods/a", burst, "300000"))
 
 		r, err := Restore(t.Context(), s.env, Selector{})
 		var not *NotRestored
-		if !errors.As(err, &not) || len(not.Left) != 1 || not.Left[0].Path != "/pods/a" || r.Verdict != VerdictNotRestored {
+		if !errors.As(err, &not) || len(not.Left) != 1 || not.Left[0].Path != "/pods/a" || r.Verdict != verdictNotRestored {
 			t.Fatalf("%q, %v", r.Verdict, err)
 		}
 		if why := whys(r)["/pods/a "+quota]; !strings.Contains(why, "burst 300ms is above the quota 200ms") || !strings.Contains(why, "run unthrottle restore") {
@@ -41,8 +42,8 @@ func TestABurstOfOthersHoldsUpNobodyElse(t *testing.T) {
 		if len(open) != 1 || open[0].ID != kept {
 			t.Errorf("in force: %+v", open)
 		}
-		s.apply(Txn{Target: Target{Path: "/pods/c"}}, []change.Change{cpus("/pods/c", "0-3")})
-		if again, err := Recover(t.Context(), s.env); err != nil || again.Verdict != VerdictNotRestored {
+		s.apply(txn.Purpose{Target: txn.Target{Path: "/pods/c"}}, []change.Change{cpus("/pods/c", "0-3")})
+		if again, err := Recover(t.Context(), s.env); err != nil || again.Verdict != verdictNotRestored {
 			t.Errorf("recovered: %q, %v", again.Verdict, err)
 		}
 		s.must(s.k.Write(cgroup.CPU, "/pods/a", burst, "50000"))
@@ -58,12 +59,12 @@ func TestTheThirdKeepsTheSecond(t *testing.T) {
 		before := s.k.Snapshot()
 		var ids []string
 		for _, c := range []change.Change{cpus("/pods/b", "7"), cpus("/pods/b", "6-7"), without("/pods/b", "7")} {
-			ids = append(ids, s.apply(Txn{Target: Target{Path: "/pods/a"}}, []change.Change{c}).ID)
+			ids = append(ids, s.apply(txn.Purpose{Target: txn.Target{Path: "/pods/a"}}, []change.Change{c}).ID)
 		}
 		restore := func(id string) (Result, error) { return Restore(t.Context(), s.env, Selector{IDs: []string{id}}) }
 		r, err := restore(ids[1])
 		var not *NotRestored
-		if !errors.As(err, &not) || !strings.Contains(err.Error(), "take that back first, by unthrottle restore "+ids[2]+";") || r.Verdict != VerdictNotRestored {
+		if !errors.As(err, &not) || !strings.Contains(err.Error(), "first run unthrottle restore "+ids[2]+";") || r.Verdict != verdictNotRestored {
 			t.Errorf("%+v, %v", r, err)
 		}
 		if got := s.read(cgroup.CPUSet, "/pods/b", cgroup.FileCPUs); got != "6" {
@@ -87,7 +88,7 @@ func TestAFailingFallbackHoldsUpNobodyElse(t *testing.T) {
 	s.k.Exit(10)
 	s.must(s.k.Write(cgroup.CPUSet, "/pods/a", cgroup.FileCPUs, ""))
 	s.k.Spawn("/pods/a", 12)
-	s.apply(Txn{}, []change.Change{without("/pods/a", "6-7"), without("/pods/b", "6-7")})
+	s.apply(txn.Purpose{}, []change.Change{without("/pods/a", "6-7"), without("/pods/b", "6-7")})
 	s.k.Before = func(op cgroupmodel.Op) error {
 		if op.Changes() && op.Path == "/pods/a" && op.Value == "0-7" {
 			return &cgroup.Error{Op: op.Kind, Path: op.Path, File: op.File, Value: op.Value, Errno: unix.EINVAL}
@@ -111,9 +112,9 @@ func TestAFailingFallbackHoldsUpNobodyElse(t *testing.T) {
 }
 
 func TestNotRestoredSaysWhatStays(t *testing.T) {
-	var left []Skip
+	var left []txn.Skip
 	for i := range 5 {
-		left = append(left, Skip{Path: fmt.Sprintf("/p\xff%d", i), File: "cpu.max", Why: "refused"})
+		left = append(left, txn.Skip{Path: fmt.Sprintf("/p\xff%d", i), File: "cpu.max", Why: "refused"})
 	}
 	text := (&NotRestored{Left: left}).Error()
 	for _, part := range []string{`cgroup "/p\xff0": cpu.max stays in force: refused`, "and 2 more", "run unthrottle restore"} {

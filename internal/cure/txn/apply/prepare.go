@@ -7,14 +7,16 @@ import (
 	"io/fs"
 	"slices"
 
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/journal"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/kernel/systemd/unitprop"
 	"github.com/unthrottle/unthrottle/topology"
 )
 
-// MaxChanges bounds one transaction.
-const MaxChanges = 10_000
+// maxChanges bounds one transaction.
+const maxChanges = 10_000
 
 // Stale says that a value is not what it was when the change was planned.
 type Stale struct {
@@ -46,7 +48,7 @@ type prepared struct {
 }
 
 // prepare reads the present, checks everything that can be checked before the first write, and orders the steps.
-func (w world) prepare(ctx context.Context, s *journal.State, parts []Part) (prepared, error) {
+func (w world) prepare(ctx context.Context, s *journal.State, parts []txn.Part) (prepared, error) {
 	var p prepared
 	for _, part := range parts {
 		p.replaced = append(p.replaced, part.Replaces...)
@@ -57,7 +59,7 @@ func (w world) prepare(ctx context.Context, s *journal.State, parts []Part) (pre
 		if err != nil {
 			return p, err
 		}
-		p.holds = append(p.holds, append(holds, w.leansOn(s, holds)...))
+		p.holds = append(p.holds, append(holds, w.sharedDependencies(s, holds)...))
 	}
 	resolved, err := merged.changes()
 	if err != nil {
@@ -68,18 +70,18 @@ func (w world) prepare(ctx context.Context, s *journal.State, parts []Part) (pre
 }
 
 // preparePart resolves the changes of one part, and what it inherits.
-func (w world) preparePart(ctx context.Context, s *journal.State, part Part, replaced []string, merged *merge) ([]journal.Hold, error) {
-	if len(part.Changes) > MaxChanges {
-		return nil, fmt.Errorf("%d changes in one transaction; at most %d", len(part.Changes), MaxChanges)
+func (w world) preparePart(ctx context.Context, s *journal.State, part txn.Part, replaced []string, merged *merge) ([]journal.Hold, error) {
+	if len(part.Changes) > maxChanges {
+		return nil, fmt.Errorf("%d changes in one transaction; at most %d", len(part.Changes), maxChanges)
 	}
-	all, err := w.withThreads(w.withFiles(part.Changes))
+	all, err := policy{inCgroup{w}}.withThreads(w.withFiles(part.Changes))
 	if err != nil {
 		return nil, err
 	}
-	if len(all) > MaxChanges {
-		return nil, fmt.Errorf("%d changes in one transaction; at most %d", len(all), MaxChanges)
+	if len(all) > maxChanges {
+		return nil, fmt.Errorf("%d changes in one transaction; at most %d", len(all), maxChanges)
 	}
-	if all, err = normalise(all); err != nil {
+	if all, err = w.normalise(all); err != nil {
 		return nil, err
 	}
 	own := len(all)
@@ -93,18 +95,18 @@ func (w world) preparePart(ctx context.Context, s *journal.State, part Part, rep
 			return nil, err
 		}
 	}
-	fresh, err := w.fresh(ctx, all)
+	newTrees, err := w.newTrees(ctx, all)
 	if err != nil {
 		return nil, err
 	}
 	var holds []journal.Hold
 	for i, c := range all {
 		if i < own {
-			if err := w.possible(ctx, c); err != nil {
+			if err := w.kind(c.Kind).possible(ctx, c); err != nil {
 				return nil, err
 			}
 		}
-		h, now, err := w.hold(ctx, s, c, fresh, replaced)
+		h, now, err := w.hold(ctx, s, c, newTrees, replaced)
 		if c.Kind == change.KindSched && errors.Is(err, fs.ErrNotExist) {
 			continue // the thread ended meanwhile
 		}
@@ -113,32 +115,17 @@ func (w world) preparePart(ctx context.Context, s *journal.State, part Part, rep
 		}
 		h.Rebase = h.Rebase && !merged.has(c.Key())
 		holds = append(holds, h)
-		if i < own || c.Kind == change.KindIRQ || c.Kind == change.KindFile || c.Kind == change.KindSystemd || c.Kind == change.KindSched {
+		if i < own || w.kind(c.Kind).traits().valued {
 			merged.add(now)
 		}
 	}
 	return holds, nil
 }
 
-// possible finds out, before anything is written, who cannot be moved and which unit's quota is not its cgroup's.
-func (w world) possible(ctx context.Context, c change.Change) error {
-	switch c.Kind {
-	case change.KindTask:
-		pids, err := w.movable(c)
-		if err != nil {
-			return err
-		}
-		return w.whole(c, pids)
-	case change.KindSystemd:
-		return w.unitAgrees(ctx, c)
-	}
-	return nil
-}
-
-// leansOn are holds on the cgroups made and the controllers enabled by earlier transactions that this one's settings
-// lie in, and on the processes moved into a cgroup that this one sets: taking back the earlier one must leave them, and
-// taking back the last one that needs them must not.
-func (w world) leansOn(s *journal.State, holds []journal.Hold) []journal.Hold {
+// sharedDependencies are the cgroups and controllers, created or enabled by earlier transactions, that this transaction
+// also needs, and the processes moved into a cgroup that it sets. They are reference-counted: only the rollback of the
+// last user removes them.
+func (w world) sharedDependencies(s *journal.State, holds []journal.Hold) []journal.Hold {
 	var more []journal.Hold
 	have := map[journal.Setting]bool{}
 	for _, h := range holds {
@@ -146,7 +133,7 @@ func (w world) leansOn(s *journal.State, holds []journal.Hold) []journal.Hold {
 	}
 	for _, t := range s.Open() {
 		for _, h := range t.Holds {
-			base, ok := baseTree(h)
+			base, ok := w.kind(h.Kind).inside(h.Key())
 			moved := h.Kind == change.KindTask && slices.ContainsFunc(holds, func(own journal.Hold) bool {
 				return own.Kind == change.KindFile && own.Op == change.OpSet && own.Path == h.Path && own.Controller == h.Controller
 			})
@@ -155,7 +142,7 @@ func (w world) leansOn(s *journal.State, holds []journal.Hold) []journal.Hold {
 			}
 			if moved || slices.ContainsFunc(holds, func(own journal.Hold) bool { return w.within(own.Key(), []tree{base}) }) {
 				have[h.Setting] = true
-				h.Rebase, h.Why = false, "needed here too"
+				h.Rebase, h.Why = false, "this transaction needs it too"
 				more = append(more, h)
 			}
 		}
@@ -163,29 +150,10 @@ func (w world) leansOn(s *journal.State, holds []journal.Hold) []journal.Hold {
 	return more
 }
 
-// baseTree is what exists because of a hold: a cgroup, or the files below one.
-func baseTree(h journal.Hold) (tree, bool) {
-	switch h.Kind {
-	case change.KindCgroup:
-		return tree{controller: h.Controller, path: string(h.Path)}, true
-	case change.KindSubtree:
-		return tree{cgroup.Controller(controllerOf(h.Key())), string(h.Path), true}, true
-	}
-	return tree{}, false
-}
-
 // inScope refuses what lies outside Env.Scope. The cgroup that processes leave need not be inside, they themselves
 // must: those of the target.
 func (w world) inScope(c change.Change) error {
-	paths := []string{c.Path}
-	if c.Kind == change.KindTask {
-		members := c.MembersPath
-		if members == "" {
-			members = c.From
-		}
-		paths = append(paths, members)
-	}
-	for _, path := range paths {
+	for _, path := range w.kind(c.Kind).touched(c) {
 		if !cgroup.Below(path, w.Scope) {
 			return &OutOfScope{Path: path, Scope: w.Scope}
 		}
@@ -208,14 +176,14 @@ func (w world) ours(s *journal.State, k journal.Setting, current string, held []
 
 // hold resolves one change against the present and the journal: the hold to write down, and what it makes of the value
 // as it is now. The transactions replaced count no more.
-func (w world) hold(ctx context.Context, s *journal.State, c change.Change, fresh []tree, replaced []string) (journal.Hold, resolution, error) {
+func (w world) hold(ctx context.Context, s *journal.State, c change.Change, newTrees []tree, replaced []string) (journal.Hold, resolution, error) {
 	fail := func(err error) (journal.Hold, resolution, error) { return journal.Hold{}, resolution{}, err }
 	k := c.Key()
 	h := journal.Hold{Op: c.Op, To: journal.Path(c.To), Why: c.Why, MembersController: c.MembersController,
 		MembersPath: journal.Path(c.MembersPath)}
 	current := ""
 	id, err := w.id(k)
-	isNew := w.within(k, fresh)
+	isNew := w.within(k, newTrees)
 	if err != nil && !(isNew && errors.Is(err, cgroup.ErrNoCgroup)) {
 		return fail(err)
 	}
@@ -224,7 +192,7 @@ func (w world) hold(ctx context.Context, s *journal.State, c change.Change, fres
 			return fail(err)
 		}
 	}
-	h.Setting = w.setting(k, id)
+	h.Setting = w.inJournal(k, id)
 	if c.Kind == change.KindTask {
 		current = c.From
 	}
@@ -242,7 +210,7 @@ func (w world) hold(ctx context.Context, s *journal.State, c change.Change, fres
 		return fail(fmt.Errorf("%s exists already and is not ours", k))
 	}
 	h.Original, h.Base = journal.Path(original), base
-	if c.Op == change.OpSet && (c.Kind == change.KindFile || c.Kind == change.KindIRQ) && c.From != "" && !change.Same(c.File, c.From, current) {
+	if c.Op == change.OpSet && w.kind(c.Kind).traits().stale && c.From != "" && !change.Same(c.File, c.From, current) {
 		return fail(&Stale{Key: k, Planned: c.From, Found: current, Want: c.To})
 	}
 	held = slices.DeleteFunc(held, func(by journal.Held) bool { return slices.Contains(replaced, by.Txn.Txn) })
@@ -257,8 +225,8 @@ func folds(held []journal.Held) []change.Hold {
 	return all
 }
 
-// base is what an empty CPU list stands for on v2: the CPUs in force, and those that we took out of an ancestor (they
-// come back when that transaction is taken back). Elsewhere there is none.
+// base is what an empty CPU list stands for on v2: the CPUs in force, and those that we removed from an ancestor (they
+// come back with that transaction's rollback). Elsewhere there is none.
 func (w world) base(s *journal.State, k change.Key, current string) (string, error) {
 	c := k.Controller
 	if k.Kind == change.KindSystemd {
@@ -268,7 +236,7 @@ func (w world) base(s *journal.State, k change.Key, current string) (string, err
 		return "", nil
 	}
 	inForce := cgroup.CPUs
-	if k.File == cgroup.FileMems || k.File == change.PropertyAllowedNodes {
+	if k.File == cgroup.FileMems || k.File == unitprop.AllowedMemoryNodes {
 		inForce = cgroup.Mems
 	}
 	path := k.Path

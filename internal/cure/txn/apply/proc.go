@@ -98,7 +98,7 @@ func (p procFS) Threads(pid int) ([]int, error) {
 func BootID(procDir string) (string, error) {
 	text, err := os.ReadFile(filepath.Join(procDir, "sys/kernel/random/boot_id"))
 	if err != nil {
-		return "", fmt.Errorf("which life of the machine this is: %w", err)
+		return "", fmt.Errorf("the boot id: %w", err)
 	}
 	return strings.TrimSpace(string(text)), nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
@@ -51,7 +52,7 @@ type player struct {
 }
 
 // draw is a transaction on siblings whose sets no child constrains: sets, removals, limits.
-func (p *player) draw() (Txn, []change.Change) {
+func (p *player) draw() (txn.Purpose, []change.Change) {
 	pods := []string{"/pods/a", "/pods/b", "/pods/c"}
 	target := rapid.SampledFrom(pods).Draw(p.rt, "target")
 	var all []change.Change
@@ -69,13 +70,13 @@ func (p *player) draw() (Txn, []change.Change) {
 	if rapid.Bool().Draw(p.rt, "pods too") {
 		all = append(all, p.unlimited("/pods")...)
 	}
-	return Txn{Target: Target{Path: target}, Remedy: "test"}, all
+	return txn.Purpose{Target: txn.Target{Path: target}, Remedy: "test"}, all
 }
 
 func (p *player) apply() {
-	txn, changes := p.draw()
-	r, err := Apply(context.Background(), p.env, txn, changes)
-	if err != nil && r.ID != "" && r.Verdict != VerdictUndone {
+	purpose, changes := p.draw()
+	r, err := Apply(context.Background(), p.env, purpose, changes)
+	if err != nil && r.ID != "" && r.Verdict != verdictUndone {
 		p.rt.Fatalf("%v, verdict %q", err, r.Verdict)
 	}
 }
@@ -98,7 +99,7 @@ func (p *player) takeBack(id string) {
 	if err != nil {
 		p.rt.Fatal(err)
 	}
-	if !slices.ContainsFunc(open, func(s InForce) bool { return s.ID == id }) {
+	if !slices.ContainsFunc(open, func(s txn.InForce) bool { return s.ID == id }) {
 		return
 	}
 	_, err = Restore(context.Background(), p.env, Selector{IDs: []string{id}})
@@ -110,7 +111,7 @@ func (p *player) takeBack(id string) {
 		return
 	}
 	for _, left := range not.Left {
-		_, ids, named := strings.Cut(left.Why, "take that back first, by unthrottle restore ")
+		_, ids, named := strings.Cut(left.Why, "first run unthrottle restore ")
 		if !named || strings.Contains(ids, id) {
 			p.rt.Fatal(err)
 		}
@@ -179,9 +180,9 @@ func TestOverlapKeepsTheOther(t *testing.T) {
 			s := newScene(t, v)
 			before := s.k.Snapshot()
 			var ids []string
-			for _, next := range []func() (Txn, []change.Change){s.pinA, s.pinC} {
-				txn, changes := next()
-				r, err := Apply(t.Context(), s.env, txn, changes)
+			for _, next := range []func() (txn.Purpose, []change.Change){s.pinA, s.pinC} {
+				purpose, changes := next()
+				r, err := Apply(t.Context(), s.env, purpose, changes)
 				s.must(err)
 				ids = append(ids, r.ID)
 			}

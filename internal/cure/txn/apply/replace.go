@@ -2,24 +2,14 @@ package apply
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/journal"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
-	"github.com/unthrottle/unthrottle/internal/kernel/schedpolicy"
 )
-
-// Part is one transaction of Replace.
-type Part struct {
-	Txn Txn
-	// Changes are what it does. What the replaced transactions did and Changes do not name is inherited as it is.
-	Changes []change.Change
-	// Replaces are the transactions in force whose place it takes: those of its target.
-	Replaces []string
-}
 
 // Replace makes transactions that take the place of others, all at one moment: until the last write is done the old
 // ones are in force, and what happens before that takes the new ones back; from then on the old ones are ended. Values
@@ -30,7 +20,7 @@ type Part struct {
 // With parts that exchange CPUs, each may have the other's for the time of the writes between (Result.Took).
 //
 // Errors are those of Apply, and one if a transaction to be replaced is not in force.
-func Replace(ctx context.Context, env Env, parts []Part) (Result, error) {
+func Replace(ctx context.Context, env Env, parts []txn.Part) (Result, error) {
 	r, err := start(ctx, env)
 	if err != nil {
 		return newResult(), err
@@ -50,7 +40,7 @@ func Replace(ctx context.Context, env Env, parts []Part) (Result, error) {
 	}
 	var begun []journal.Begin
 	for i, part := range parts {
-		b, err := r.begin(part.Txn, p.holds[i], begun)
+		b, err := r.begin(part.Purpose, p.holds[i], begun)
 		if err != nil {
 			return *r.res, err
 		}
@@ -70,17 +60,17 @@ func Replace(ctx context.Context, env Env, parts []Part) (Result, error) {
 	}
 	r.res.ID = begun[0].Txn
 	outcomes := r.outcomes(parts)
-	if err := r.all(ctx, begun, p); err != nil {
+	if err := r.execute(ctx, begun, p); err != nil {
 		err = r.undo(ctx, begun, err)
 		return *r.res, err
 	}
-	r.res.Verdict = VerdictUnverified
+	r.res.Verdict = verdictUnverified
 	r.inheritOutcomes(begun, outcomes)
 	return *r.res, nil
 }
 
 // inherited are what the replaced transactions do to settings that the part does not name.
-func (w world) inherited(s *journal.State, part Part, named []change.Change) ([]change.Change, error) {
+func (w world) inherited(s *journal.State, part txn.Part, named []change.Change) ([]change.Change, error) {
 	have := map[change.Key]bool{}
 	for _, c := range named {
 		have[c.Key()] = true
@@ -89,18 +79,18 @@ func (w world) inherited(s *journal.State, part Part, named []change.Change) ([]
 	for _, id := range part.Replaces {
 		t, ok := s.Txn(id)
 		if !ok || t.Phase != journal.InForce {
-			return nil, fmt.Errorf("transaction %q is not in force any more: plan again", id)
+			return nil, fmt.Errorf("transaction %q is no longer in force: plan again", id)
 		}
 		for _, h := range t.Holds {
 			k := h.Key()
 			if have[k] || t.Lost(h.Setting) || h.Boot != w.BootID || !h.Kind.Known() {
 				continue
 			}
-			there, err := w.there(h.Setting)
+			exists, err := w.stillExists(h.Setting)
 			if err != nil {
 				return nil, err
 			}
-			if !there {
+			if !exists {
 				continue
 			}
 			have[k] = true
@@ -118,30 +108,17 @@ func (w world) inherited(s *journal.State, part Part, named []change.Change) ([]
 	return all, nil
 }
 
-// there tells whether the cgroup of a setting still is.
-func (w world) there(s journal.Setting) (bool, error) {
-	if s.Kind == change.KindSystemd {
-		return true, nil
-	}
-	if ended, err := w.ended(s); ended || err != nil {
+// stillExists reports whether the object of a setting is still the one that was changed.
+func (w world) stillExists(s journal.Setting) (bool, error) {
+	kind := w.kind(s.Kind)
+	if ended, err := kind.ended(s); ended || err != nil {
 		return false, err
 	}
-	if s.Kind == change.KindIRQ {
-		why, err := w.sameIRQ(s)
-		return why == "", err
-	}
-	if _, one := schedpolicy.Thread(s.File); s.Kind == change.KindSched && one {
-		return true, nil
-	}
-	id, err := w.FS.ID(s.Controller, string(s.Path))
-	if errors.Is(err, cgroup.ErrNoCgroup) {
-		return false, nil
-	}
-	return err == nil && (s.ID == 0 || s.ID == id), err
+	return kind.exists(s)
 }
 
 // outcomes are what came of the transactions that parts replace, one for each part at most.
-func (r *run) outcomes(parts []Part) []*journal.Outcome {
+func (r *run) outcomes(parts []txn.Part) []*journal.Outcome {
 	all := make([]*journal.Outcome, len(parts))
 	for i, part := range parts {
 		for _, id := range part.Replaces {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
@@ -26,7 +27,7 @@ func (s *scene) moves() error {
 	at := map[string]string{}
 	for _, pin := range []struct {
 		name string
-		make func() (Txn, []change.Change)
+		make func() (txn.Purpose, []change.Change)
 	}{{"a", s.pinA}, {"c", s.pinC}, {"alone", s.pinAlone}} {
 		r, err := Apply(ctx, s.env, first(pin.make()), second(pin.make()))
 		if err != nil {
@@ -34,15 +35,15 @@ func (s *scene) moves() error {
 		}
 		at[pin.name] = r.ID
 	}
-	part := func(name, path string, changes ...change.Change) Part {
-		return Part{Txn: Txn{Target: Target{Path: path}, Remedy: "pin"}, Changes: changes, Replaces: []string{at[name]}}
+	part := func(name, path string, changes ...change.Change) txn.Part {
+		return txn.Part{Purpose: txn.Purpose{Target: txn.Target{Path: path}, Remedy: "pin"}, Changes: changes, Replaces: []string{at[name]}}
 	}
-	r, err := Replace(ctx, s.env, []Part{part("a", "/pods/a", cpus("/pods/a", "1,6"), without("/pods/b", "1,6"), without("/pods/c", "1,6"))})
+	r, err := Replace(ctx, s.env, []txn.Part{part("a", "/pods/a", cpus("/pods/a", "1,6"), without("/pods/b", "1,6"), without("/pods/c", "1,6"))})
 	if err != nil {
 		return err
 	}
 	at["a"] = r.ID
-	r, err = Replace(ctx, s.env, []Part{
+	r, err = Replace(ctx, s.env, []txn.Part{
 		part("a", "/pods/a", cpus("/pods/a", "4-5"), without("/pods/b", "4-5"), without("/pods/c", "4-5")),
 		part("c", "/pods/c", cpus("/pods/c", "1,6"), without("/pods/b", "1,6")),
 	})
@@ -50,7 +51,7 @@ func (s *scene) moves() error {
 		return err
 	}
 	at["a"], at["c"] = r.IDs[0], r.IDs[1]
-	_, err = Replace(ctx, s.env, []Part{part("alone", s.alone(), cpus(s.alone(), "3"), without("/pods", "3"),
+	_, err = Replace(ctx, s.env, []txn.Part{part("alone", s.alone(), cpus(s.alone(), "3"), without("/pods", "3"),
 		without("/pods/a", "3"), without("/pods/b", "3"), without("/pods/c", "3"))})
 	return err
 }
@@ -167,7 +168,7 @@ func TestReplaceAfterDrift(t *testing.T) {
 		s := newScene(t, v)
 		id := s.apply(s.pinA()).ID
 		s.must(s.k.Write(cgroup.CPUSet, "/pods/a", "cpuset.cpus", "0-3"))
-		_, err := Replace(t.Context(), s.env, []Part{{Txn: Txn{Target: Target{Path: "/pods/a"}, Remedy: "pin"},
+		_, err := Replace(t.Context(), s.env, []txn.Part{{Purpose: txn.Purpose{Target: txn.Target{Path: "/pods/a"}, Remedy: "pin"},
 			Changes: []change.Change{cpus("/pods/a", "6-7")}, Replaces: []string{id}}})
 		s.must(err)
 		if got := s.read(cgroup.CPUSet, "/pods/a", "cpuset.cpus"); got != "6-7" {
@@ -187,8 +188,8 @@ func TestReplaceAfterDrift(t *testing.T) {
 func TestReplaceKeepsTheOutcome(t *testing.T) {
 	s := newScene(t, cgroup.V1)
 	id := s.apply(s.pinA()).ID
-	s.must(Record(s.env, id, Outcome{Verdict: "better", Note: "p99"}))
-	r, err := Replace(t.Context(), s.env, []Part{{Txn: Txn{Target: Target{Path: "/pods/a"}}, Changes: []change.Change{cpus("/pods/a", "5-6")},
+	s.must(Record(s.env, id, txn.Outcome{Verdict: "better", Note: "p99"}))
+	r, err := Replace(t.Context(), s.env, []txn.Part{{Purpose: txn.Purpose{Target: txn.Target{Path: "/pods/a"}}, Changes: []change.Change{cpus("/pods/a", "5-6")},
 		Replaces: []string{id}}})
 	s.must(err)
 	open, err := Status(s.env)
@@ -196,7 +197,7 @@ func TestReplaceKeepsTheOutcome(t *testing.T) {
 	if len(open) != 1 || open[0].ID != r.ID || open[0].Verdict != "better" {
 		t.Errorf("%+v", open)
 	}
-	if _, err := Replace(t.Context(), s.env, []Part{{Replaces: []string{id}}}); err == nil || !strings.Contains(err.Error(), "plan again") {
+	if _, err := Replace(t.Context(), s.env, []txn.Part{{Replaces: []string{id}}}); err == nil || !strings.Contains(err.Error(), "plan again") {
 		t.Errorf("replaced twice: %v", err)
 	}
 }

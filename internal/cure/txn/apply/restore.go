@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/journal"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
@@ -19,25 +20,25 @@ type Selector struct {
 // Why a setting was not put back.
 const (
 	// WhyNotCleared: kernels before 7.0 take no empty list while processes are inside (validate_change, ENOSPC).
-	WhyNotCleared = "was empty, which this kernel refuses while processes are inside; it was given all that its parent has, " +
+	WhyNotCleared = "this kernel refuses an empty list while processes are inside; it got all that its parent has, " +
 		"which is the same"
-	WhyInUse     = "children have CPU or memory-node sets of their own by now; the controller stays enabled"
-	WhyGone      = "gone: the cgroup no longer exists"
-	WhyRecreated = "another cgroup was made under this path since"
-	WhyReboot    = "the machine was started again since; cgroup settings and runtime properties did not survive that"
-	WhyForeign   = "changed by someone else since"
-	WhyUnknown   = "of a kind that this version does not know"
+	whyInUse     = "children have their own CPU or memory-node sets now; the controller stays enabled"
+	whyGone      = "gone: the cgroup no longer exists"
+	whyRecreated = "another cgroup has this path now"
+	whyReboot    = "the machine was restarted; cgroup settings and runtime properties did not survive that"
+	whyForeign   = "another program changed it since"
+	whyUnknown   = "this version does not know this kind of setting"
 	// whyTogether: those that stay in force would leave nothing of the value that they held before.
-	whyTogether = "what else is in force would leave nothing of it (%v): take that back first, by unthrottle restore %s"
+	whyTogether = "other transactions in force would leave it empty (%v): first run unthrottle restore %s"
 	// whyImpossible: others wrote what does not go with the original value.
-	whyImpossible = "what others set since does not go with what it was (%v): change that, then run unthrottle restore again"
+	whyImpossible = "what other programs set since does not fit the original value (%v): change that, then run unthrottle restore again"
 )
 
-// NotRestored says that something of what was to be taken back was refused: it stays in force, and its transactions
-// stay open. The rest was taken back.
+// NotRestored says that the kernel refused a part of a rollback. That part stays in force, and its transactions stay
+// open. The rest was restored.
 type NotRestored struct {
 	// Left is what stays in force, and why.
-	Left []Skip
+	Left []txn.Skip
 }
 
 // maxNamed bounds how many settings an error names.
@@ -58,13 +59,14 @@ func (e *NotRestored) Error() string {
 	return b.String()
 }
 
-// Restore takes back transactions: every setting goes to the fold of its original value with what the remaining
-// holders do, but only where its value is still ours. What was left alone stands in Skipped. A transaction is closed
-// when nothing is left that a later Restore could do; what the kernel refused stays open and is tried again then.
+// Restore rolls back transactions: every setting gets the fold of its original value with what the remaining holders do,
+// but only where its value is still ours. Skipped lists the settings that it left alone. It closes a transaction when a
+// later Restore has nothing to do for it. A transaction with a refused setting stays open, and the next Restore tries
+// again.
 //
 // Where something was refused, *NotRestored is returned beside the Result.
 //
-// If lines of the journal were damaged and nobody was told yet, the verdict is at best VerdictPartly, and unless sel
+// If lines of the journal were damaged and no restore reported it yet, the verdict is at best verdictPartly, and unless sel
 // names transactions by id, *Damaged is returned beside the Result, once.
 func Restore(ctx context.Context, env Env, sel Selector) (Result, error) {
 	r, err := start(ctx, env)
@@ -73,7 +75,7 @@ func Restore(ctx context.Context, env Env, sel Selector) (Result, error) {
 	}
 	defer r.j.Close()
 	d := r.warnDamaged()
-	ids, err := r.choose(sel)
+	ids, err := r.selectTransactions(sel)
 	if err != nil {
 		return *r.res, err
 	}
@@ -89,16 +91,16 @@ func Restore(ctx context.Context, env Env, sel Selector) (Result, error) {
 	}
 	switch {
 	case err != nil:
-		r.res.Verdict = VerdictNotRestored
+		r.res.Verdict = verdictNotRestored
 	case d == nil && len(ids) == 0:
 		r.res.Verdict = VerdictNothing
 	case len(r.res.Skipped) > 0:
-		r.res.Verdict = VerdictPartly
+		r.res.Verdict = verdictPartly
 	default:
 		r.res.Verdict = VerdictRestored
 	}
 	if d != nil && len(sel.IDs) == 0 {
-		r.told()
+		r.markDamageReported()
 		if err != nil {
 			return *r.res, fmt.Errorf("%w; %w", err, d)
 		}
@@ -107,8 +109,8 @@ func Restore(ctx context.Context, env Env, sel Selector) (Result, error) {
 	return *r.res, err
 }
 
-// choose finds the transactions meant. One outside the scope is an error if it was named, and skipped otherwise.
-func (r *run) choose(sel Selector) ([]string, error) {
+// selectTransactions finds the transactions meant. One outside the scope is an error if it was named, and skipped otherwise.
+func (r *run) selectTransactions(sel Selector) ([]string, error) {
 	var ids []string
 	for _, id := range sel.IDs {
 		if _, ok := r.j.State().Txn(id); !ok {
@@ -143,15 +145,15 @@ func (r *run) allInScope(t *journal.Txn) error {
 }
 
 func (r *run) skip(path, file, why string) {
-	r.res.Skipped = append(r.res.Skipped, Skip{Path: path, File: file, Why: why})
+	r.res.Skipped = append(r.res.Skipped, txn.Skip{Path: path, File: file, Why: why})
 }
 
-// release takes transactions back and closes those of which nothing is left. complete is false if something is.
+// release rolls transactions back and closes those that are restored. complete is false if one stays open.
 func (r *run) release(ctx context.Context, ids []string, reason string) (complete bool, err error) {
 	if err := r.j.Append(true, journal.Record{Release: &journal.Release{Txns: ids, Reason: reason, Time: r.now(), By: r.By}}); err != nil {
 		return false, err
 	}
-	back, err := r.wayBack(ctx, ids)
+	back, err := r.planRollback(ctx, ids)
 	if err != nil {
 		return false, err
 	}

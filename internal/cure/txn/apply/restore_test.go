@@ -11,14 +11,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/journal"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
 
-func (s *scene) apply(txn Txn, changes []change.Change) Result {
+func (s *scene) apply(purpose txn.Purpose, changes []change.Change) Result {
 	s.t.Helper()
-	r, err := Apply(context.Background(), s.env, txn, changes)
+	r, err := Apply(context.Background(), s.env, purpose, changes)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -45,8 +46,8 @@ func TestPlanIsWhatApplyDoes(t *testing.T) {
 	bothVersions(t, func(t *testing.T, v cgroup.Version) {
 		s := newScene(t, v)
 		before := fmt.Sprint(s.k.Snapshot())
-		txn, changes := s.pinA()
-		plan, err := Plan(s.env, txn, changes)
+		purpose, changes := s.pinA()
+		plan, err := Plan(s.env, purpose, changes)
 		s.must(err)
 		if after := fmt.Sprint(s.k.Snapshot()); after != before {
 			t.Error("planning changed something")
@@ -54,8 +55,8 @@ func TestPlanIsWhatApplyDoes(t *testing.T) {
 		if _, err := os.Stat(s.env.StateDir); err == nil {
 			t.Error("planning made a state directory")
 		}
-		done := s.apply(txn, changes)
-		if plan.Verdict != VerdictPlanned || done.Verdict != VerdictUnverified {
+		done := s.apply(purpose, changes)
+		if plan.Verdict != verdictPlanned || done.Verdict != verdictUnverified {
 			t.Errorf("verdicts %q, %q", plan.Verdict, done.Verdict)
 		}
 		for i := range plan.Writes {
@@ -83,7 +84,7 @@ func TestForeignValuesAreLeft(t *testing.T) {
 		}
 		r, err := Restore(t.Context(), s.env, Selector{})
 		s.must(err)
-		if diff := cmp.Diff(map[string]string{"/pods/b cpuset.cpus": WhyForeign}, whys(r)); diff != "" || r.Verdict != VerdictPartly {
+		if diff := cmp.Diff(map[string]string{"/pods/b cpuset.cpus": whyForeign}, whys(r)); diff != "" || r.Verdict != verdictPartly {
 			t.Errorf("verdict %q\n%s", r.Verdict, diff)
 		}
 		for path, want := range map[string]string{"/pods/a": "0-7", "/pods/b": "0-1", "/pods/c": "0-7"} {
@@ -138,7 +139,7 @@ func TestGoneRecreatedRebooted(t *testing.T) {
 		r, err := Restore(t.Context(), s.env, Selector{})
 		s.must(err)
 		got := whys(r)
-		if got["/pods/a cpuset.cpus"] != WhyGone || got["/pods/b cpuset.cpus"] != WhyRecreated {
+		if got["/pods/a cpuset.cpus"] != whyGone || got["/pods/b cpuset.cpus"] != whyRecreated {
 			t.Errorf("got %v", got)
 		}
 		if now := s.read(cgroup.CPUSet, "/pods/b", cgroup.FileCPUs); now != "0-5" {
@@ -153,7 +154,7 @@ func TestGoneRecreatedRebooted(t *testing.T) {
 		s.env.BootID = "boot-2"
 		r, err = Restore(t.Context(), s.env, Selector{})
 		s.must(err)
-		if len(r.Writes) != 0 || fmt.Sprint(s.k.Snapshot()) != before || len(r.Skipped) == 0 || r.Skipped[0].Why != WhyReboot {
+		if len(r.Writes) != 0 || fmt.Sprint(s.k.Snapshot()) != before || len(r.Skipped) == 0 || r.Skipped[0].Why != whyReboot {
 			t.Errorf("after a reboot: %+v", r)
 		}
 		past, err := History(s.env, 1)
@@ -171,17 +172,17 @@ func TestScope(t *testing.T) {
 	bothVersions(t, func(t *testing.T, v cgroup.Version) {
 		s := newScene(t, v)
 		before := fmt.Sprint(s.k.Snapshot())
-		txn, changes := s.pinA()
+		purpose, changes := s.pinA()
 		s.env.Scope = "/pods/a"
 		var out *OutOfScope
-		if _, err := Apply(t.Context(), s.env, txn, changes); !errors.As(err, &out) {
+		if _, err := Apply(t.Context(), s.env, purpose, changes); !errors.As(err, &out) {
 			t.Fatalf("got %v", err)
 		}
 		if fmt.Sprint(s.k.Snapshot()) != before {
 			t.Error("something was written")
 		}
 		s.env.Scope = "/pods"
-		id := s.apply(txn, changes).ID
+		id := s.apply(purpose, changes).ID
 		in := fmt.Sprint(s.k.Snapshot())
 		s.env.Scope = "/pods/a"
 		if _, err := Restore(t.Context(), s.env, Selector{IDs: []string{id}}); !errors.As(err, &out) {
@@ -220,7 +221,7 @@ func TestRefusedBeforeTheFirstWrite(t *testing.T) {
 		"quota 10µs is below":                  {{Kind: change.KindFile, Controller: cgroup.CPU, Path: "/pods/a", File: "cpu.cfs_quota_us", To: "10"}},
 		"CPUs can be taken out of a list only": {{Kind: change.KindFile, Op: change.OpRemoveCPUs, Controller: cgroup.CPU, Path: "/pods/a", File: "cpu.shares", To: "1"}},
 	} {
-		r, err := Apply(t.Context(), s.env, Txn{}, changes)
+		r, err := Apply(t.Context(), s.env, txn.Purpose{}, changes)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
@@ -297,8 +298,8 @@ func TestKernelThreadsAreRefused(t *testing.T) {
 	s := newScene(t, cgroup.V1)
 	before := s.k.Snapshot()
 	s.env.Proc = kernelThreads{modelProc{s.k}}
-	txn, changes := s.pinAlone()
-	if _, err := Apply(t.Context(), s.env, txn, changes); err == nil || !strings.Contains(err.Error(), "kernel thread") {
+	purpose, changes := s.pinAlone()
+	if _, err := Apply(t.Context(), s.env, purpose, changes); err == nil || !strings.Contains(err.Error(), "kernel thread") {
 		t.Errorf("got %v", err)
 	}
 	s.must(s.everythingBack(before))
@@ -309,8 +310,8 @@ func TestSplitProcessesAreRefused(t *testing.T) {
 	s := newScene(t, cgroup.V1)
 	before := fmt.Sprint(s.k.Snapshot())
 	s.env.Proc = splitProcess{modelProc{s.k}}
-	txn, changes := s.pinAlone()
-	if _, err := Apply(t.Context(), s.env, txn, changes); err == nil || !strings.Contains(err.Error(), "thread 777 of process 51") {
+	purpose, changes := s.pinAlone()
+	if _, err := Apply(t.Context(), s.env, purpose, changes); err == nil || !strings.Contains(err.Error(), "thread 777 of process 51") {
 		t.Errorf("got %v", err)
 	}
 	if fmt.Sprint(s.k.Snapshot()) != before {
@@ -361,12 +362,12 @@ func TestNotInForce(t *testing.T) {
 	s.must(s.k.Write(cgroup.CPUSet, "/pods", cgroup.FileCPUs, "0-3"))
 	before := s.k.Snapshot()
 	var not *NotInForce
-	r, err := Apply(t.Context(), s.env, Txn{}, []change.Change{cpus("/pods/a", "6-7")})
-	if !errors.As(err, &not) || r.Verdict != VerdictUndone {
+	r, err := Apply(t.Context(), s.env, txn.Purpose{}, []change.Change{cpus("/pods/a", "6-7")})
+	if !errors.As(err, &not) || r.Verdict != verdictUndone {
 		t.Errorf("got %v, %q", err, r.Verdict)
 	}
 	s.must(s.everythingBack(before))
-	r = s.apply(Txn{}, []change.Change{cpus("/pods/a", "3-4")})
+	r = s.apply(txn.Purpose{}, []change.Change{cpus("/pods/a", "3-4")})
 	if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "only 3 are in force") {
 		t.Errorf("warnings %q", r.Warnings)
 	}
@@ -376,9 +377,9 @@ func TestOneWriterAtATime(t *testing.T) {
 	s := newScene(t, cgroup.V1)
 	j, err := journal.Open(t.Context(), s.env.StateDir, journal.Options{})
 	s.must(err)
-	txn, changes := s.pinA()
+	purpose, changes := s.pinA()
 	var locked *journal.Locked
-	if _, err := Apply(t.Context(), s.env, txn, changes); !errors.As(err, &locked) || locked.PID != os.Getpid() ||
+	if _, err := Apply(t.Context(), s.env, purpose, changes); !errors.As(err, &locked) || locked.PID != os.Getpid() ||
 		!strings.Contains(err.Error(), fmt.Sprint(os.Getpid())) {
 		t.Errorf("got %v", err)
 	}
@@ -386,17 +387,17 @@ func TestOneWriterAtATime(t *testing.T) {
 		t.Errorf("reading needs no lock, but: %v", err)
 	}
 	s.must(j.Close())
-	s.apply(txn, changes)
+	s.apply(purpose, changes)
 }
 
 func TestRecordAndHistory(t *testing.T) {
 	s := newScene(t, cgroup.V1)
-	txn, changes := s.pinA()
+	purpose, changes := s.pinA()
 	low, high, got := 0.0, 0.1, 0.3
-	txn.Expected = &Expected{StoppedPerSecondLow: &low, StoppedPerSecondHigh: &high, P99MsLow: &low}
-	txn.Parameters = map[string]string{"cpus": "6-7"}
-	id := s.apply(txn, changes).ID
-	s.must(Record(s.env, id, Outcome{Verdict: "worse", After: &Figures{StoppedPerSecondLow: &got, StoppedPerSecondHigh: &got}}))
+	purpose.Expected = &txn.Expected{StoppedPerSecondLow: &low, StoppedPerSecondHigh: &high, P99MsLow: &low}
+	purpose.Parameters = map[string]string{"cpus": "6-7"}
+	id := s.apply(purpose, changes).ID
+	s.must(Record(s.env, id, txn.Outcome{Verdict: "worse", After: &txn.Figures{StoppedPerSecondLow: &got, StoppedPerSecondHigh: &got}}))
 	open, err := Status(s.env)
 	s.must(err)
 	if len(open) != 1 || open[0].Verdict != "worse" || open[0].Parameters["cpus"] != "6-7" || len(open[0].Changes) != len(changes) {
@@ -406,11 +407,11 @@ func TestRecordAndHistory(t *testing.T) {
 	s.must(err)
 	past, err := History(s.env, 10)
 	s.must(err)
-	want := []Deviation{{Figure: "stopped_per_second", Low: 0, High: 0.1, Got: 0.3, Miss: got - high}}
-	if diff := cmp.Diff(want, Deviations(past[0].Expected, past[0].Outcome)); diff != "" {
+	want := []txn.Deviation{{Figure: "stopped_per_second", Low: 0, High: 0.1, Got: 0.3, Miss: got - high}}
+	if diff := cmp.Diff(want, txn.Deviations(past[0].Expected, past[0].Outcome)); diff != "" {
 		t.Error(diff)
 	}
-	if err := Record(s.env, "none", Outcome{}); err == nil {
+	if err := Record(s.env, "none", txn.Outcome{}); err == nil {
 		t.Error("an outcome of no transaction was taken")
 	}
 }

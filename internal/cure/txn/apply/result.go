@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/text"
@@ -11,14 +12,14 @@ import (
 
 // Verdicts of Plan, Apply and Restore; Record adds the callers' own.
 const (
-	VerdictPlanned     = "planned"            // dry run
-	VerdictUnverified  = "unverified"         // written, effect not proven
-	VerdictUndone      = "undone"             // failed and taken back
-	VerdictHalf        = "half applied"       // failed, and taking back failed too: run restore
+	verdictPlanned     = "planned"            // dry run
+	verdictUnverified  = "unverified"         // written, effect not proven
+	verdictUndone      = "undone"             // failed and rolled back
+	verdictHalf        = "half applied"       // failed, and the rollback failed too: run restore
 	VerdictNothing     = "nothing to do"      // every value was there already, or nothing was in force
 	VerdictRestored    = "restored"           // all put back
-	VerdictPartly      = "partly restored"    // what is in Skipped needed no care or is somebody else's by now
-	VerdictNotRestored = "not restored"       // something was refused and stays in force; Skipped says what and why
+	verdictPartly      = "partly restored"    // the settings in Skipped were left alone
+	verdictNotRestored = "not restored"       // something was refused and stays in force; Skipped says what and why
 	verdictInterrupted = "interrupted"        // Status: the writer died while applying
 	verdictReleasing   = "restore unfinished" // Status: the writer died while restoring
 )
@@ -46,27 +47,13 @@ func (w Write) MarshalJSON() ([]byte, error) {
 	return json.Marshal(plain(w))
 }
 
-// Skip is something left alone, and why.
-type Skip struct {
-	Path string `json:"path"`
-	File string `json:"file,omitempty"`
-	Why  string `json:"why"`
-}
-
-// MarshalJSON escapes names that are not UTF-8.
-func (s Skip) MarshalJSON() ([]byte, error) {
-	type plain Skip
-	s.Path = text.EscapePath(s.Path)
-	return json.Marshal(plain(s))
-}
-
 // Result is what was, or would be, done.
 type Result struct {
-	ID       string   `json:"id,omitempty"`
-	Writes   []Write  `json:"writes"`
-	Skipped  []Skip   `json:"skipped"`
-	Verdict  string   `json:"verdict"`
-	Warnings []string `json:"warnings,omitempty"`
+	ID       string     `json:"id,omitempty"`
+	Writes   []Write    `json:"writes"`
+	Skipped  []txn.Skip `json:"skipped"`
+	Verdict  string     `json:"verdict"`
+	Warnings []string   `json:"warnings,omitempty"`
 	// IDs are all transactions of Replace, in the order of its parts.
 	IDs []string `json:"-"`
 	// Took is the time from before the first write to after the last.
@@ -74,7 +61,7 @@ type Result struct {
 }
 
 // newResult has empty arrays rather than nulls in its JSON.
-func newResult() Result { return Result{Writes: []Write{}, Skipped: []Skip{}} }
+func newResult() Result { return Result{Writes: []Write{}, Skipped: []txn.Skip{}} }
 
 func writeOf(c change.Change) Write {
 	return Write{Path: c.Path, File: c.File, Before: c.From, After: c.To, Kind: c.Kind, Controller: c.Controller,

@@ -7,65 +7,21 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"time"
 
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/journal"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
-	"github.com/unthrottle/unthrottle/internal/text"
 )
-
-// InForce is one transaction that has not been taken back.
-type InForce struct {
-	ID         string            `json:"id"`
-	Target     string            `json:"target"`
-	Name       string            `json:"name,omitempty"`
-	Remedy     string            `json:"remedy"`
-	Since      time.Time         `json:"since"`
-	By         string            `json:"by"`
-	Verdict    string            `json:"verdict"`
-	Parameters map[string]string `json:"parameters,omitempty"`
-	Expected   *Expected         `json:"expected,omitempty"`
-	Outcome    *Outcome          `json:"outcome,omitempty"`
-	// Changes are what it holds: From is the original value, To what Op works with.
-	Changes []change.Change `json:"-"`
-}
-
-// MarshalJSON escapes names that are not UTF-8.
-func (f InForce) MarshalJSON() ([]byte, error) {
-	type plain InForce
-	f.Target = text.EscapePath(f.Target)
-	return json.Marshal(plain(f))
-}
-
-// Past is a transaction that has ended.
-type Past struct {
-	InForce
-	Until   time.Time `json:"until"`
-	Reason  string    `json:"reason"`
-	Skipped []Skip    `json:"skipped,omitempty"`
-}
-
-// MarshalJSON keeps the fields of both: InForce has a MarshalJSON of its own that would hide the rest.
-func (p Past) MarshalJSON() ([]byte, error) {
-	type inForce InForce
-	p.Target = text.EscapePath(p.Target)
-	return json.Marshal(struct {
-		inForce
-		Until   time.Time `json:"until"`
-		Reason  string    `json:"reason"`
-		Skipped []Skip    `json:"skipped,omitempty"`
-	}{inForce(p.InForce), p.Until, p.Reason, p.Skipped})
-}
 
 // Status lists what is in force, oldest first. It takes no lock; what a writer is busy with shows as "interrupted" or
 // "restore unfinished".
-func Status(env Env) ([]InForce, error) {
+func Status(env Env) ([]txn.InForce, error) {
 	s, err := journal.Load(env.StateDir)
 	if err != nil {
 		return nil, err
 	}
-	all := []InForce{}
+	all := []txn.InForce{}
 	for _, t := range s.Open() {
 		all = append(all, inForce(t))
 	}
@@ -73,34 +29,34 @@ func Status(env Env) ([]InForce, error) {
 }
 
 // History lists what has ended, newest first, at most limit (0: all that is kept).
-func History(env Env, limit int) ([]Past, error) {
+func History(env Env, limit int) ([]txn.Past, error) {
 	s, err := journal.Load(env.StateDir)
 	if err != nil {
 		return nil, err
 	}
-	all := []Past{}
+	all := []txn.Past{}
 	for i := len(s.Txns) - 1; i >= 0 && (limit <= 0 || len(all) < limit); i-- {
 		t := s.Txns[i]
 		if t.Phase != journal.Closed {
 			continue
 		}
-		p := Past{InForce: inForce(t), Until: t.Closed.Time, Reason: t.Closed.Reason}
+		p := txn.Past{InForce: inForce(t), Until: t.Closed.Time, Reason: t.Closed.Reason}
 		for _, skip := range t.Closed.Skipped {
-			p.Skipped = append(p.Skipped, Skip{Path: string(skip.Path), File: skip.File, Why: skip.Why})
+			p.Skipped = append(p.Skipped, txn.Skip{Path: string(skip.Path), File: skip.File, Why: skip.Why})
 		}
 		all = append(all, p)
 	}
 	return all, nil
 }
 
-func inForce(t *journal.Txn) InForce {
-	f := InForce{ID: t.Begin.Txn, Target: string(t.Target), Name: t.Name, Remedy: t.Remedy, Since: t.Time, By: t.By,
-		Verdict: VerdictUnverified, Parameters: t.Parameters}
-	var e Expected
+func inForce(t *journal.Txn) txn.InForce {
+	f := txn.InForce{ID: t.Begin.Txn, Target: string(t.Target), Name: t.Name, Remedy: t.Remedy, Since: t.Time, By: t.By,
+		Verdict: verdictUnverified, Parameters: t.Parameters}
+	var e txn.Expected
 	if len(t.Expected) > 0 && json.Unmarshal(t.Expected, &e) == nil {
 		f.Expected = &e
 	}
-	var o Outcome
+	var o txn.Outcome
 	if t.Outcome != nil && json.Unmarshal(t.Outcome.Outcome, &o) == nil {
 		f.Outcome = &o
 		f.Verdict = o.Verdict
@@ -120,7 +76,7 @@ func inForce(t *journal.Txn) InForce {
 }
 
 // Record stores what came of a transaction, beside what was expected. It may be called again; the last one counts.
-func Record(env Env, id string, o Outcome) error {
+func Record(env Env, id string, o txn.Outcome) error {
 	j, err := env.open(context.Background())
 	if err != nil {
 		return err
@@ -145,26 +101,14 @@ func Record(env Env, id string, o Outcome) error {
 	return nil
 }
 
-// DriftItem is a setting whose value is no longer the one we left.
-type DriftItem struct {
-	ID      string `json:"id"`
-	Target  string `json:"target"`
-	Path    string `json:"path"`
-	File    string `json:"file"`
-	Want    string `json:"want"`
-	Current string `json:"current"`
-	// Gone: the cgroup does not exist any more, or is another one under the same path.
-	Gone bool `json:"gone,omitempty"`
-}
-
 // Drift compares what is in force with what is there. It takes no lock and changes nothing.
-func Drift(env Env) ([]DriftItem, error) {
+func Drift(env Env) ([]txn.DriftItem, error) {
 	s, err := journal.Load(env.StateDir)
 	if err != nil {
 		return nil, err
 	}
 	w := world{env}
-	all := []DriftItem{}
+	all := []txn.DriftItem{}
 	for _, t := range s.Open() {
 		if t.Phase != journal.InForce {
 			continue
@@ -175,7 +119,7 @@ func Drift(env Env) ([]DriftItem, error) {
 				continue
 			}
 			k := h.Key()
-			item := DriftItem{ID: t.Begin.Txn, Target: string(t.Target), Path: k.Path, File: k.File,
+			item := txn.DriftItem{ID: t.Begin.Txn, Target: string(t.Target), Path: k.Path, File: k.File,
 				Want: string(last.Write.Want)}
 			id, err := w.id(k)
 			if err == nil && id == h.ID {
@@ -184,7 +128,7 @@ func Drift(env Env) ([]DriftItem, error) {
 					continue
 				}
 			}
-			if err != nil && !errors.Is(err, cgroup.ErrNoCgroup) || (h.Kind == change.KindIRQ || h.Kind == change.KindSched) && id != h.ID {
+			if err != nil && !errors.Is(err, cgroup.ErrNoCgroup) || w.kind(h.Kind).traits().short && id != h.ID {
 				// Not known; or an interrupt or a thread that ended, which needs no care.
 				continue
 			}

@@ -7,8 +7,10 @@ import (
 	"io/fs"
 	"testing"
 
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/kernel/systemd/unitprop"
 )
 
 // unitFake is a manager with one unit's properties; it writes the file behind AllowedCPUs as systemd does.
@@ -18,8 +20,6 @@ type unitFake struct {
 	props map[string]string
 	gone  bool
 }
-
-func (u *unitFake) Owns(path string) (string, bool) { return "b.scope", path == u.path }
 
 func (u *unitFake) Get(_ context.Context, unit, property string) (string, error) {
 	if u.gone {
@@ -34,7 +34,7 @@ func (u *unitFake) Set(_ context.Context, _ string, props map[string]string, run
 	}
 	for name, value := range props {
 		u.props[name] = value
-		if name == change.PropertyAllowedCPUs {
+		if name == unitprop.AllowedCPUs {
 			// systemd logs what the kernel refuses and goes on.
 			_ = u.scene.k.Write(cgroup.CPUSet, u.path, cgroup.FileCPUs, value)
 		}
@@ -53,9 +53,9 @@ func TestSystemdProperties(t *testing.T) {
 	u := &unitFake{scene: s, path: "/pods/b", props: map[string]string{"AllowedCPUs": "", "CPUQuotaPerSecUSec": "2000000"}}
 	s.env.Systemd = u
 	before := s.k.Snapshot()
-	first := s.apply(Txn{}, []change.Change{propertyOf("AllowedCPUs", "6-7", change.OpRemoveCPUs),
+	first := s.apply(txn.Purpose{}, []change.Change{propertyOf("AllowedCPUs", "6-7", change.OpRemoveCPUs),
 		propertyOf("CPUQuotaPerSecUSec", "infinity", change.OpSet)})
-	s.apply(Txn{}, []change.Change{propertyOf("AllowedCPUs", "4-5", change.OpRemoveCPUs)})
+	s.apply(txn.Purpose{}, []change.Change{propertyOf("AllowedCPUs", "4-5", change.OpRemoveCPUs)})
 	if u.props["AllowedCPUs"] != "0-3" || u.props["CPUQuotaPerSecUSec"] != "infinity" {
 		t.Errorf("in force: %v", u.props)
 	}
@@ -74,16 +74,16 @@ func TestSystemdUnitGoneOrManagerGone(t *testing.T) {
 	s := newScene(t, cgroup.V1)
 	u := &unitFake{scene: s, path: "/pods/b", props: map[string]string{"CPUQuotaPerSecUSec": "2000000"}}
 	s.env.Systemd = u
-	s.apply(Txn{}, []change.Change{propertyOf("CPUQuotaPerSecUSec", "infinity", change.OpSet)})
+	s.apply(txn.Purpose{}, []change.Change{propertyOf("CPUQuotaPerSecUSec", "infinity", change.OpSet)})
 	s.env.Systemd = nil
 	r, err := Restore(t.Context(), s.env, Selector{})
-	if open, _ := Status(s.env); len(open) != 1 || r.Verdict != VerdictNotRestored || !errors.As(err, new(*NotRestored)) {
+	if open, _ := Status(s.env); len(open) != 1 || r.Verdict != verdictNotRestored || !errors.As(err, new(*NotRestored)) {
 		t.Errorf("without a manager the transaction must stay open: %q, %v, %v", r.Verdict, open, err)
 	}
 	u.gone, s.env.Systemd = true, u
 	r, err = Restore(t.Context(), s.env, Selector{})
 	s.must(err)
-	if open, _ := Status(s.env); len(open) != 0 || len(r.Skipped) != 1 || r.Skipped[0].Why != WhyGone {
+	if open, _ := Status(s.env); len(open) != 0 || len(r.Skipped) != 1 || r.Skipped[0].Why != whyGone {
 		t.Errorf("the unit is gone: %+v, %v", r, open)
 	}
 }

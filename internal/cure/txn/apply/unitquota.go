@@ -10,7 +10,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
-	"github.com/unthrottle/unthrottle/internal/kernel/systemd"
+	"github.com/unthrottle/unthrottle/internal/kernel/systemd/unitprop"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
@@ -23,8 +23,8 @@ const (
 	realizeTime = 200 * time.Millisecond
 )
 
-// UnitDiffers says that a unit's quota is not the one of its cgroup: somebody wrote the file past systemd. To set the
-// property would lose what the file says, and taking it back would not bring that back.
+// UnitDiffers says that a unit's quota is not the one of its cgroup: another program wrote the file directly. To set the
+// property would lose the file's value, and a rollback could not restore it.
 type UnitDiffers struct {
 	Unit, Path string
 	// UnitCPUs and FileCPUs are the two limits in CPUs; infinite is none.
@@ -33,8 +33,8 @@ type UnitDiffers struct {
 
 // Error names both and the way out.
 func (e *UnitDiffers) Error() string {
-	return fmt.Sprintf("unit %q: its CPUQuota allows %s, the files of its cgroup %q %s: somebody wrote them past systemd, and "+
-		"what they say would be lost; make them agree (systemctl set-property --runtime %q CPUQuota=%s, or CPUQuota=%s for "+
+	return fmt.Sprintf("unit %q: its CPUQuota allows %s, the files of its cgroup %q %s: another program wrote the files directly, and "+
+		"their values would be lost; make both agree (systemctl set-property --runtime %q CPUQuota=%s, or CPUQuota=%s for "+
 		"what the unit says), then plan again", e.Unit, cpusText(e.UnitCPUs), e.Path, cpusText(e.FileCPUs), e.Unit,
 		percent(e.FileCPUs), percent(e.UnitCPUs))
 }
@@ -54,9 +54,9 @@ func percent(cpus float64) string {
 	return strconv.FormatFloat(math.Round(cpus*1e4)/100, 'f', -1, 64) + "%"
 }
 
-// unitAgrees refuses to set the quota of a unit whose cgroup has another one by now.
-func (w world) unitAgrees(ctx context.Context, c change.Change) error {
-	if c.File != systemd.CPUQuotaPerSecUSec {
+// possible refuses to set the quota of a unit whose cgroup has another one.
+func (w unitProperty) possible(ctx context.Context, c change.Change) error {
+	if c.File != unitprop.CPUQuotaPerSecUSec {
 		return nil
 	}
 	err := w.compareUnit(ctx, c)
@@ -71,7 +71,7 @@ func (w world) unitAgrees(ctx context.Context, c change.Change) error {
 	return w.compareUnit(ctx, c)
 }
 
-func (w world) compareUnit(ctx context.Context, c change.Change) error {
+func (w unitProperty) compareUnit(ctx context.Context, c change.Change) error {
 	limit, err := cgroup.ReadLimit(w.FS, c.Path)
 	if errors.Is(err, cgroup.ErrNoCgroup) || errors.Is(err, cgroup.ErrNoController) {
 		return nil // there is no file to differ
@@ -84,7 +84,7 @@ func (w world) compareUnit(ctx context.Context, c change.Change) error {
 		return err
 	}
 	unit, file := math.Inf(1), math.Inf(1)
-	if text != systemd.Infinity {
+	if text != unitprop.Infinity {
 		us, err := strconv.ParseUint(text, 10, 64)
 		if err != nil {
 			return fmt.Errorf("unit %q: %s is %.40q, no number of microseconds", c.Unit, c.File, text)

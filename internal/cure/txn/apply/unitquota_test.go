@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
@@ -34,8 +35,8 @@ func TestAUnitsQuotaMustBeItsCgroups(t *testing.T) {
 			s.must(s.k.Write(cgroup.CPU, "/pods/b", "cpu.max", c.file))
 			before := fmt.Sprint(s.k.Snapshot(), u.props)
 			changes := []change.Change{propertyOf("CPUQuotaPerSecUSec", "3000000", change.OpSet)}
-			_, planErr := Plan(s.env, Txn{}, changes)
-			_, err := Apply(t.Context(), s.env, Txn{}, changes)
+			_, planErr := Plan(s.env, txn.Purpose{}, changes)
+			_, err := Apply(t.Context(), s.env, txn.Purpose{}, changes)
 			for _, err := range []error{planErr, err} {
 				if (err != nil) != (c.says != nil) {
 					t.Fatalf("got %v", err)
@@ -69,12 +70,12 @@ func (u *lateUnit) Get(ctx context.Context, unit, property string) (string, erro
 func TestAUnitsQuotaMayComeLate(t *testing.T) {
 	s := newScene(t, cgroup.V2)
 	s.env.Systemd = &lateUnit{unitFake: &unitFake{scene: s, path: "/pods/b", props: map[string]string{"CPUQuotaPerSecUSec": "2000000"}}}
-	s.apply(Txn{}, []change.Change{propertyOf("CPUQuotaPerSecUSec", "infinity", change.OpSet)})
+	s.apply(txn.Purpose{}, []change.Change{propertyOf("CPUQuotaPerSecUSec", "infinity", change.OpSet)})
 	// One that is on its way out is not waited for.
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	w := world{s.env}
-	if err := w.unitAgrees(ctx, propertyOf("CPUQuotaPerSecUSec", "1", change.OpSet)); !errors.Is(err, context.Canceled) {
+	if err := w.kind(change.KindSystemd).possible(ctx, propertyOf("CPUQuotaPerSecUSec", "1", change.OpSet)); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -27,12 +27,12 @@ type NotInForce struct {
 
 // Error names the cause.
 func (e *NotInForce) Error() string {
-	return fmt.Sprintf("cgroup %q: cpuset.cpus: the kernel took %s, but its processes run on %s: the parent has none of "+
+	return fmt.Sprintf("cgroup %q: cpuset.cpus: the kernel accepted %s, but its processes run on %s: the parent has none of "+
 		"those CPUs", e.Path, e.Want, e.Effective)
 }
 
 // verify reads back what the kernel makes of the CPU lists just written. Processes that run on none of the CPUs
-// wanted make the transaction fail, so that it is taken back. Less than wanted, and threads with an affinity of their
+// wanted make the transaction fail, and it is rolled back. Fewer CPUs than wanted, and threads with an affinity of their
 // own, are warnings: the kernel keeps what a program asked for (since 6.2 across changes of the cpuset too), and that
 // is the program's right.
 func (r *run) verify(holds []journal.Hold) error {
@@ -66,7 +66,7 @@ func (r *run) verify(holds []journal.Hold) error {
 // threads compares the affinity of a cgroup's threads with the CPUs in force, and tells how many it looked at.
 func (r *run) threads(path string, effective cpuset.CPUSet, limit int) int {
 	if r.Proc == nil {
-		r.warnOnce("the affinity of threads was not looked at")
+		r.warnOnce("the affinity of threads was not checked")
 		return 0
 	}
 	tids, err := r.FS.Threads(cgroup.CPUSet, path)
@@ -76,7 +76,7 @@ func (r *run) threads(path string, effective cpuset.CPUSet, limit int) int {
 	}
 	limit = min(limit, maxThreadsPerGroup)
 	if len(tids) > limit {
-		r.warn("cgroup %q: %d of its %d threads were looked at", path, limit, len(tids))
+		r.warn("cgroup %q: %d of its %d threads were checked", path, limit, len(tids))
 		tids = tids[:limit]
 	}
 	outside, narrower, one := 0, 0, 0

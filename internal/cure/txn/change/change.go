@@ -97,7 +97,7 @@ func (c Change) Key() Key {
 	k := Key{Kind: c.Kind, Controller: c.Controller, Path: c.Path, File: c.File, Unit: c.Unit}
 	switch c.Kind {
 	case KindSystemd:
-		// A unit has one cgroup; its properties belong to no hierarchy of ours.
+		// A unit has one cgroup; its properties belong to no hierarchy.
 		k.Controller = ""
 	case KindTask:
 		k.File = ""

@@ -13,7 +13,7 @@ import (
 // change must be the present value and To the wanted one; "remove_cpus" is resolved against From. A change whose
 // value is there already yields no step; one change may yield several. Two changes of one setting are an error.
 func Order(s State, changes []Change) ([]Change, error) {
-	parts, err := sortOut(s, changes)
+	parts, err := classify(s, changes)
 	if err != nil {
 		return nil, err
 	}
@@ -30,9 +30,9 @@ func Order(s State, changes []Change) ([]Change, error) {
 	topDown(parts.rest)
 	bottomUp(parts.remove)
 	slices.SortStableFunc(parts.moves, func(a, b Change) int { return cmp.Compare(a.To, b.To) })
-	calmed, hurried := splitPolicies(parts.policies)
-	return slices.Concat(parts.make, calmed, lowered, falling, grow, parts.moves, parts.lists, shrink, raised, rising,
-		parts.rest, parts.interrupts, hurried, parts.remove), nil
+	losing, gaining := splitPolicies(parts.policies)
+	return slices.Concat(parts.make, losing, lowered, falling, grow, parts.moves, parts.lists, shrink, raised, rising,
+		parts.rest, parts.interrupts, gaining, parts.remove), nil
 }
 
 // parts is the changes by what rule of order they obey.
@@ -48,7 +48,7 @@ type parts struct {
 	rest         []Change
 }
 
-func sortOut(s State, changes []Change) (parts, error) {
+func classify(s State, changes []Change) (parts, error) {
 	var p parts
 	seen := make(map[Key]bool, len(changes))
 	for _, c := range changes {

@@ -7,20 +7,20 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/schedpolicy"
 )
 
-// splitPolicies parts the threads that leave a real-time policy, which happens before their CPUs become anybody's, from
-// those that get one, once the CPUs are theirs. Children inherit it, so that the rest of a cgroup, which means all its
-// threads, comes first on the way in, with its entry in the journal before anybody can inherit, and last on the way out.
-func splitPolicies(policies []Change) (calmed, hurried []Change) {
+// splitPolicies separates the threads that lose a real-time policy from those that get one. Threads lose it before other
+// groups get their CPUs, and get it once the CPUs are theirs. Children inherit the policy. So the rest of a cgroup (all its
+// threads) comes first when the policy is given: its journal entry precedes every child. It comes last on rollback.
+func splitPolicies(policies []Change) (losing, gaining []Change) {
 	for _, c := range policies {
 		if p, err := schedpolicy.Parse(c.To); err == nil && p.BeforeOthers() {
-			hurried = append(hurried, c)
+			gaining = append(gaining, c)
 		} else {
-			calmed = append(calmed, c)
+			losing = append(losing, c)
 		}
 	}
-	slices.SortStableFunc(calmed, func(a, b Change) int { return cmp.Compare(rest(a), rest(b)) })
-	slices.SortStableFunc(hurried, func(a, b Change) int { return cmp.Compare(rest(b), rest(a)) })
-	return calmed, hurried
+	slices.SortStableFunc(losing, func(a, b Change) int { return cmp.Compare(rest(a), rest(b)) })
+	slices.SortStableFunc(gaining, func(a, b Change) int { return cmp.Compare(rest(b), rest(a)) })
+	return losing, gaining
 }
 
 func rest(c Change) int {

@@ -1,7 +1,7 @@
 package change
 
-// Left is a change that cannot be ordered, and why.
-type Left struct {
+// Impossible is a change that cannot be ordered, and why.
+type Impossible struct {
 	Change Change
 	Err    error
 }
@@ -10,7 +10,7 @@ type Left struct {
 // since: a quota that is to come back below a burst of theirs. Where the whole cannot be ordered, the cgroups whose
 // changes cannot be ordered by themselves are left out, each as a whole, so that none is half of what it was; the
 // others are ordered together as ever.
-func OrderPossible(s State, changes []Change) (steps []Change, left []Left) {
+func OrderPossible(s State, changes []Change) (steps []Change, left []Impossible) {
 	steps, err := Order(s, changes)
 	if err == nil {
 		return steps, nil
@@ -28,14 +28,14 @@ func OrderPossible(s State, changes []Change) (steps []Change, left []Left) {
 	var rest []Change
 	for _, c := range changes {
 		if err := impossible[c.Path]; err != nil {
-			left = append(left, Left{c, err})
+			left = append(left, Impossible{c, err})
 			continue
 		}
 		rest = append(rest, c)
 	}
 	if steps, err = Order(s, rest); err != nil {
 		for _, c := range rest {
-			left = append(left, Left{c, err})
+			left = append(left, Impossible{c, err})
 		}
 		return nil, left
 	}

@@ -9,19 +9,14 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/irq"
+	"github.com/unthrottle/unthrottle/internal/kernel/systemd/unitprop"
 	"github.com/unthrottle/unthrottle/topology"
-)
-
-// The systemd properties that hold a list of CPUs or memory nodes.
-const (
-	PropertyAllowedCPUs  = "AllowedCPUs"
-	PropertyAllowedNodes = "AllowedMemoryNodes"
 )
 
 // IsList tells whether a file or property holds a kernel list such as "0-3,8".
 func IsList(file string) bool {
 	switch file {
-	case cgroup.FileCPUs, cgroup.FileMems, PropertyAllowedCPUs, PropertyAllowedNodes:
+	case cgroup.FileCPUs, cgroup.FileMems, unitprop.AllowedCPUs, unitprop.AllowedMemoryNodes:
 		return true
 	}
 	return irq.IsFile(file)

@@ -19,10 +19,10 @@ const (
 	maxHistory = 2 << 20
 )
 
-// Compact writes the journal again without what nobody needs any more, if that is most of it: open transactions stay
-// to the letter, so do the last writes to what they hold, and of the latest closed ones how they began, ended and came
-// out. The file is replaced as a whole: after a crash there is the old one or the new one. Lines are copied as they
-// stand, with fields that this version does not know.
+// Compact writes the journal again without its garbage, if most of it is garbage. It keeps the lines of open transactions,
+// the last writes to their settings, and the beginning, end and outcome of the latest closed transactions. It replaces the
+// file as a whole: after a crash the old or the new file is there. It copies lines byte for byte, with fields that this
+// version does not know.
 func (j *Journal) Compact() error {
 	if j.state.Damaged > 0 {
 		// They could not be kept aside, and are not cut away.
@@ -128,7 +128,7 @@ func (j *Journal) rewrite(keep []int, more ...Record) error {
 	if err := syncDir(j.dir); err != nil {
 		return fmt.Errorf("journal %s: %w", name, err)
 	}
-	// From here on the old file is nobody's: whatever fails below, it must not be written any more.
+	// From here on the old file has no name: whatever fails below, it must not be written.
 	next := j.state.next
 	old := j.h
 	if err := j.openFile(); err != nil {
@@ -139,7 +139,7 @@ func (j *Journal) rewrite(keep []int, more ...Record) error {
 	j.state = Parse(all.Bytes())
 	j.state.next = max(j.state.next, next)
 	j.size = j.state.good
-	// The old file's reserve went with it; what is in force shall still have room to be taken back.
+	// The old file's reserve went with it; the rollback of the transactions in force needs room again.
 	var open int64
 	for _, t := range j.state.Open() {
 		for _, n := range t.allLines() {

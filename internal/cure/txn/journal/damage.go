@@ -14,8 +14,8 @@ import (
 
 // Bounds on journals kept aside. Beyond them damaged lines stay in the journal, which is then not compacted.
 const (
-	MaxKept      = 16
-	MaxKeptBytes = 64 << 20
+	maxKept      = 16
+	maxKeptBytes = 64 << 20
 )
 
 // keptInfix is between the journal's name and the time in the name of a journal kept aside.
@@ -29,8 +29,8 @@ type Damage struct {
 	Bytes int64 `json:"bytes"`
 	// Kept is the file's name in the state directory.
 	Kept string `json:"kept"`
-	// Told: a restore has reported it as its failure.
-	Told bool `json:"told,omitempty"`
+	// Reported: a restore has reported it as its failure.
+	Reported bool `json:"told,omitempty"`
 }
 
 type damageLine struct {
@@ -55,8 +55,8 @@ func (s *State) foldDamage(d Damage, lineNo int) {
 		}
 	}
 	s.damage = append(s.damage, damageLine{d, lineNo})
-	if len(s.damage) > MaxKept {
-		s.damage = s.damage[len(s.damage)-MaxKept:]
+	if len(s.damage) > maxKept {
+		s.damage = s.damage[len(s.damage)-maxKept:]
 	}
 }
 
@@ -139,9 +139,9 @@ func (j *Journal) copyAside(data []byte) (string, error) {
 		}
 		size += info.Size()
 	}
-	if len(kept) >= MaxKept || size > MaxKeptBytes {
+	if len(kept) >= maxKept || size > maxKeptBytes {
 		return "", fmt.Errorf("there are %d such files already, with this one %d bytes; at most %d files and %d bytes: "+
-			"look at %s* and remove what is no longer needed", len(kept), size, MaxKept, MaxKeptBytes, File(j.dir)+keptInfix)
+			"check %s* and remove what is no longer needed", len(kept), size, maxKept, maxKeptBytes, File(j.dir)+keptInfix)
 	}
 	name := File(j.dir) + keptInfix + j.opts.Now().UTC().Format("20060102-150405.000000000")
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)

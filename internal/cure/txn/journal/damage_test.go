@@ -85,7 +85,7 @@ func TestDamageIsKeptAside(t *testing.T) {
 		if s.Damaged != 0 || len(s.Open()) != 2 || s.Version != Version || j.NotKept() != nil {
 			t.Fatalf("round %d: %v, %d damaged, %v", round, s, s.Damaged, j.NotKept())
 		}
-		if d := s.Damage(); len(d) != 1 || d[0].Lines != 1 || d[0].Told || d[0].Bytes != int64(len(bytes.SplitAfter(data, []byte("\n"))[2])) {
+		if d := s.Damage(); len(d) != 1 || d[0].Lines != 1 || d[0].Reported || d[0].Bytes != int64(len(bytes.SplitAfter(data, []byte("\n"))[2])) {
 			t.Fatalf("round %d: %+v", round, d)
 		}
 		j.Close()
@@ -103,7 +103,7 @@ func TestDamageIsKeptAside(t *testing.T) {
 	// Told is told, also after compaction.
 	j := open(t, dir, Options{Keep: 1})
 	d := j.State().Damage()[0]
-	d.Told = true
+	d.Reported = true
 	add(t, j, Record{Damage: &d})
 	bulk := strings.Repeat("x", 1000)
 	for i := range 300 {
@@ -114,18 +114,18 @@ func TestDamageIsKeptAside(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, err := Load(dir)
-	if err != nil || len(s.Damage()) != 1 || !s.Damage()[0].Told || len(s.raw) > 20 {
+	if err != nil || len(s.Damage()) != 1 || !s.Damage()[0].Reported || len(s.raw) > 20 {
 		t.Errorf("%+v, %d lines, %v", s.Damage(), len(s.raw), err)
 	}
 }
 
 // TestGarbageIsNoTornTail: only what a writer that died may have left is cut off without a word.
 func TestGarbageIsNoTornTail(t *testing.T) {
-	whole, err := encode(begin("1", "/a"))
+	notSplit, err := encode(begin("1", "/a"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := string(whole[:len(whole)-1])
+	text := string(notSplit[:len(notSplit)-1])
 	for tail, wantTorn := range map[string]bool{
 		"":                          true,
 		`{"cr`:                      true,
@@ -170,7 +170,7 @@ func TestKeepingIsBounded(t *testing.T) {
 	dir := t.TempDir()
 	now := time.Unix(1e9, 0)
 	clock := func() time.Time { now = now.Add(time.Second); return now }
-	for i := range MaxKept {
+	for i := range maxKept {
 		put(t, dir, fmt.Appendf(nil, "garbage %d\n", i))
 		open(t, dir, Options{Now: clock}).Close()
 	}
@@ -193,7 +193,7 @@ func TestKeepingIsBounded(t *testing.T) {
 		t.Errorf("%v, %d damaged: %.100q", s, s.Damaged, data)
 	}
 	kept, _ := KeptFiles(dir)
-	if len(kept) != MaxKept {
+	if len(kept) != maxKept {
 		t.Errorf("%d kept", len(kept))
 	}
 	if err := os.Remove(kept[0]); err != nil {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// NotRegular says that something else is where a file of ours should be.
+// NotRegular says that one of our files is no regular file.
 type NotRegular struct {
 	File string
 	Mode fs.FileMode

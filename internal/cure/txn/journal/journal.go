@@ -96,7 +96,7 @@ func Open(ctx context.Context, stateDir string, o Options) (*Journal, error) {
 	return j, nil
 }
 
-// makeStateDir makes the directory for us alone. One that others could write to, or that is theirs, is refused: whoever
+// makeStateDir makes the directory for us alone. It refuses a directory that other users own or can write to: a user who
 // can write the journal decides what restore writes as root.
 func makeStateDir(dir string) error {
 	info, err := os.Stat(dir)
@@ -113,7 +113,7 @@ func makeStateDir(dir string) error {
 		return fmt.Errorf("state directory %s is no directory: use another --state-dir", dir)
 	}
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok && stat.Uid != 0 && int(stat.Uid) != os.Geteuid() {
-		return fmt.Errorf("state directory %s belongs to uid %d, who could write what is done as uid %d: look at what is in it "+
+		return fmt.Errorf("state directory %s belongs to uid %d, who could change what uid %d does: check its files "+
 			"and chown it to %d, or use another --state-dir", dir, stat.Uid, os.Geteuid(), os.Geteuid())
 	}
 	if info.Mode().Perm()&0o022 != 0 {

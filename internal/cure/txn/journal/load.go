@@ -12,10 +12,10 @@ import (
 
 // Limits on what is read.
 const (
-	// MaxLineBytes bounds one entry; the longest is the start of a transaction, some 300 bytes per setting.
-	MaxLineBytes = 16 << 20
-	// MaxFileBytes bounds the journal; compaction keeps it far below.
-	MaxFileBytes = 256 << 20
+	// maxLineBytes bounds one entry; the longest is the start of a transaction, some 300 bytes per setting.
+	maxLineBytes = 16 << 20
+	// maxFileBytes bounds the journal; compaction keeps it far below.
+	maxFileBytes = 256 << 20
 )
 
 // fileName is the journal inside the state directory.
@@ -43,12 +43,12 @@ func read(stateDir string) ([]byte, error) {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, MaxFileBytes+1))
+	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("journal %s: %w", f.Name(), err)
 	}
-	if len(data) > MaxFileBytes {
-		return nil, fmt.Errorf("journal %s: larger than %d bytes; move it away, or use another --state-dir", f.Name(), MaxFileBytes)
+	if len(data) > maxFileBytes {
+		return nil, fmt.Errorf("journal %s: larger than %d bytes; move it away, or use another --state-dir", f.Name(), maxFileBytes)
 	}
 	return data, nil
 }

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockName is the lock file inside the state directory. It is never removed: a lock on a file that somebody else has
-// unlinked would protect nothing.
+// lockName is the lock file inside the state directory. It is never removed: a lock on an unlinked file
+// protects nothing.
 const lockName = "lock"
 
 // DefaultWait is how long a second writer waits.

@@ -63,12 +63,12 @@ func (s Setting) Key() change.Key {
 	return change.Key{Kind: s.Kind, Controller: s.Controller, Path: string(s.Path), File: s.File, Unit: string(s.Unit)}
 }
 
-// Hold is what a transaction does to one setting, and what the setting was before anybody of us held it.
+// Hold is what a transaction does to one setting, and the value before our first hold.
 type Hold struct {
 	Setting
 	Op change.Op `json:"op"`
 	To Path      `json:"to"`
-	// Original is the value to go back to when nobody holds the setting any more.
+	// Original is the value to restore when no transaction holds the setting.
 	Original Path `json:"original"`
 	// Base is what an empty original list stood for.
 	Base string `json:"base,omitempty"`
@@ -124,7 +124,7 @@ type Commit struct {
 	Replaced []string `json:"replaced,omitempty"`
 }
 
-// Release says that transactions are being taken back: what they hold counts no more.
+// Release begins the rollback of transactions: their holds no longer count.
 type Release struct {
 	Txns   []string  `json:"txns"`
 	Reason string    `json:"reason"`
@@ -157,7 +157,7 @@ type Outcome struct {
 }
 
 // line is how a record stands on disk. The checksum is over the record's bytes as they stand there, so that fields of
-// later versions count and survive.
+// retryLater versions count and survive.
 type line struct {
 	Sum string          `json:"crc"`
 	Rec json.RawMessage `json:"rec"`
@@ -180,8 +180,8 @@ func encode(r Record) ([]byte, error) {
 	out = append(out, `","rec":`...)
 	out = append(out, rec...)
 	out = append(out, "}\n"...)
-	if len(out) > MaxLineBytes {
-		return nil, fmt.Errorf("a journal entry of %d bytes is longer than %d", len(out), MaxLineBytes)
+	if len(out) > maxLineBytes {
+		return nil, fmt.Errorf("a journal entry of %d bytes is longer than %d", len(out), maxLineBytes)
 	}
 	return out, nil
 }

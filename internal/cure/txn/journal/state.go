@@ -17,9 +17,9 @@ const (
 	Applying Phase = "applying"
 	// InForce: everything it wanted was written.
 	InForce Phase = "in force"
-	// Releasing: being taken back. If no writer is at work that was interrupted.
+	// Releasing: a rollback has begun. If no writer is at work, it was interrupted.
 	Releasing Phase = "releasing"
-	// Closed: taken back, or ended otherwise.
+	// Closed: rolled back, or ended otherwise.
 	Closed Phase = "closed"
 )
 
@@ -30,7 +30,7 @@ type Txn struct {
 	Released *Release
 	Closed   *Close
 	Outcome  *Outcome
-	// lost are settings that a later transaction found changed by somebody else: they are no longer held.
+	// lost are settings that a later transaction found changed by another program: this one holds them no longer.
 	lost map[Setting]bool
 	// took are settings that this one took over from earlier holders in that way.
 	took  []Setting
@@ -47,7 +47,7 @@ func (t *Txn) allLines() []int {
 	return append(t.lines[:len(t.lines):len(t.lines)], t.outcomeLine)
 }
 
-// Lost tells whether a hold of this transaction is void, because somebody else changed the setting since.
+// Lost reports whether a hold of this transaction is void, because another program changed the setting since.
 func (t *Txn) Lost(k Setting) bool { return t.lost[k] }
 
 // Last is what is known of a setting's value: the last write to it.
@@ -131,8 +131,8 @@ type Held struct {
 }
 
 // Holders are the open transactions that hold a setting, oldest first; released ones are left out. original and base
-// are what the setting was before the first of the open ones, the released among them. ok is false if nobody open
-// ever held it.
+// are what the setting was before the first of the open ones, the released among them. ok is false if no open
+// transaction ever held it.
 func (s *State) Holders(k Setting) (held []Held, original, base string, ok bool) {
 	for _, t := range s.Open() {
 		for _, h := range t.Holds {
@@ -277,12 +277,12 @@ func (s *State) foldDone(d Done, lineNo int) {
 	l.Done = &d
 	l.lines = append(l.lines, lineNo)
 	if l.Write.Kind == change.KindCgroup && d.ID != 0 {
-		s.born(l.Write, d.ID)
+		s.setCgroupID(l.Write, d.ID)
 	}
 }
 
-// born gives the settings of a cgroup that a transaction created, which could not name it before, its id.
-func (s *State) born(w Write, id uint64) {
+// setCgroupID gives the settings of a cgroup that a transaction created, which could not name it before, its id.
+func (s *State) setCgroupID(w Write, id uint64) {
 	t := s.byID[w.Txn]
 	if t == nil {
 		return

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/text"
@@ -70,7 +71,7 @@ func sentence(c apply.Write) string {
 }
 
 // Stopped is stopped time per second as it was measured, "-" where it was not.
-func Stopped(f *apply.Figures) string {
+func Stopped(f *txn.Figures) string {
 	if f == nil {
 		return figure.Missing
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report/changes"
@@ -62,7 +63,7 @@ func Write(w io.Writer, r fix.Result) error {
 	return err
 }
 
-func used(f *apply.Figures) string {
+func used(f *txn.Figures) string {
 	if f == nil {
 		return figure.Missing
 	}

@@ -14,7 +14,7 @@ const maxLentTo = 8
 
 // Lends writes a line for each container that shares its CPUs: with which secondaries,
 // or why with none. names are the containers' by path.
-func Lends(w io.Writer, all []remedy.Lend, names map[string]string) error {
+func Lends(w io.Writer, all []remedy.Sharing, names map[string]string) error {
 	name := func(path string) string {
 		if n := names[path]; n != "" {
 			return text.Shown(n)
@@ -33,7 +33,7 @@ func Lends(w io.Writer, all []remedy.Lend, names map[string]string) error {
 		}
 		fmt.Fprintf(&b, "lends: %s its CPUs %s, ", name(l.Target), l.CPUs)
 		switch {
-		case l.Withheld != "":
+		case l.Revoked != "":
 			b.WriteString("revoked: on trial, or lending slowed it")
 		case len(to) == 0:
 			b.WriteString("to none: no secondary may have them")

@@ -17,10 +17,10 @@ func TestLends(t *testing.T) {
 	}
 	names := map[string]string{"/web": "web", "/a": "red \x1b[31m", "/b": "batch"}
 	var b strings.Builder
-	err := Lends(&b, []remedy.Lend{
+	err := Lends(&b, []remedy.Sharing{
 		{Target: "/web", CPUs: cpuset.New(2, 3), To: []string{"/a", "/b"}},
 		{Target: "/db", CPUs: cpuset.New(4)},
-		{Target: "/web", CPUs: cpuset.New(5), To: []string{"/b"}, Withheld: "7"},
+		{Target: "/web", CPUs: cpuset.New(5), To: []string{"/b"}, Revoked: "7"},
 		{Target: "/web", CPUs: cpuset.New(6), To: crowd},
 	}, names)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report/changes"
 	"github.com/unthrottle/unthrottle/internal/ui/report/figure"
@@ -16,7 +16,7 @@ import (
 
 // Write writes the transactions in force, and the settings that other programs changed.
 // now is for ages.
-func Write(w io.Writer, all []apply.InForce, drift []apply.DriftItem, now time.Time) error {
+func Write(w io.Writer, all []txn.InForce, drift []txn.DriftItem, now time.Time) error {
 	var b strings.Builder
 	if len(all) == 0 {
 		b.WriteString("nothing is in force\n")
@@ -42,7 +42,7 @@ func Write(w io.Writer, all []apply.InForce, drift []apply.DriftItem, now time.T
 
 // History writes the transactions that ended, newest first, with expected and measured
 // effect.
-func History(w io.Writer, all []apply.Past, now time.Time) error {
+func History(w io.Writer, all []txn.Past, now time.Time) error {
 	var b strings.Builder
 	if len(all) == 0 {
 		b.WriteString("no history yet\n")
@@ -59,28 +59,28 @@ func History(w io.Writer, all []apply.Past, now time.Time) error {
 	return err
 }
 
-func target(f apply.InForce) string {
+func target(f txn.InForce) string {
 	if f.Name != "" {
 		return text.Shown(f.Name)
 	}
 	return text.Shown(f.Target)
 }
 
-func before(o *apply.Outcome) string {
+func before(o *txn.Outcome) string {
 	if o == nil {
 		return "-"
 	}
 	return changes.Stopped(o.Before)
 }
 
-func after(o *apply.Outcome) string {
+func after(o *txn.Outcome) string {
 	if o == nil {
 		return "-"
 	}
 	return changes.Stopped(o.After)
 }
 
-func expected(e *apply.Expected) string {
+func expected(e *txn.Expected) string {
 	if e == nil {
 		return "-"
 	}

@@ -1,0 +1,185 @@
+package agent
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/cure/policy"
+	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
+	"github.com/unthrottle/unthrottle/internal/see/observe"
+)
+
+// chooser remembers, over rounds, who was stopped and what was tried. Its
+// memory is bounded by the containers of the last round.
+type chooser struct {
+	rules policy.Rules
+	// untrusted says why slo commands must not be run: nothing is acted on then.
+	untrusted string
+
+	stopped map[string]int       // rounds in a row above the bound
+	calm    map[string]int       // rounds in a row in which it was there to become secondary
+	said    map[string]time.Time // when a finding was last given
+	retry   map[string]time.Time // not before this
+	applied []time.Time          // of the last minute
+}
+
+func newChooser(r policy.Rules, untrusted string) *chooser {
+	return &chooser{rules: r, untrusted: untrusted, stopped: map[string]int{}, said: map[string]time.Time{}, retry: map[string]time.Time{}}
+}
+
+// finding is a container that is stopped above the bound for long enough, or one
+// that its rule makes secondary however calm it is.
+type finding struct {
+	observation observe.Observation
+	rule        *policy.Rule // nil: none matches
+	refused     string       // why nothing is done now although the rule asks for it
+}
+
+// secondary tells whether a rule makes a container secondary.
+func secondary(r *policy.Rule) bool { return r != nil && !r.Auto && r.Remedy == remedy.Secondary }
+
+// because says what makes it one, for people.
+func (f finding) because() string {
+	if secondary(f.rule) {
+		return "secondary by its rule"
+	}
+	return "stopped above the bound"
+}
+
+// round gives the findings of one round, worst first and secondaries last, at most
+// one of which may be acted on. A container that has a remedy in force is none; nor is one that
+// was given within retryAfter, so that the log has it once.
+func (c *chooser) round(all []observe.Observation, held []txn.InForce, now time.Time) []finding {
+	inForce := map[string]bool{}
+	for _, h := range held {
+		inForce[h.Target] = true
+	}
+	stopped := make(map[string]int, len(all))
+	var found []finding
+	calm := c.secondaries(all, inForce, now)
+	for i := range all {
+		o := &all[i]
+		path := o.Container.Group.Path
+		if above, ok := o.Above(c.rules.Bound); !ok || !above || c.calm[path] > 0 {
+			continue
+		}
+		stopped[path] = c.stopped[path] + 1
+		if stopped[path] < persist || inForce[path] || now.Before(c.retry[path]) {
+			continue
+		}
+		found = append(found, finding{observation: *o, rule: c.rules.For(o.Container, nil)})
+	}
+	c.forget(stopped, now)
+	slices.SortStableFunc(found, func(a, b finding) int {
+		return cmp.Compare(*b.observation.StoppedHigh, *a.observation.StoppedHigh)
+	})
+	return c.budgeted(append(found, calm...), len(inForce), now)
+}
+
+// secondaries are the containers that their rules make secondary and that have
+// been there for some rounds: a runtime sets a new one up first.
+func (c *chooser) secondaries(all []observe.Observation, inForce map[string]bool, now time.Time) []finding {
+	calm := map[string]int{}
+	var found []finding
+	if !slices.ContainsFunc(c.rules.Rules, func(r policy.Rule) bool { return secondary(&r) }) {
+		return nil
+	}
+	for i := range all {
+		o := &all[i]
+		path := o.Container.Group.Path
+		rule := c.rules.For(o.Container, nil)
+		if !secondary(rule) {
+			continue
+		}
+		calm[path] = c.calm[path] + 1
+		if calm[path] >= persist && !inForce[path] && !now.Before(c.retry[path]) {
+			found = append(found, finding{observation: *o, rule: rule})
+		}
+	}
+	c.calm = calm
+	return found
+}
+
+// forget drops what is known of containers that are not stopped any more.
+func (c *chooser) forget(stopped map[string]int, now time.Time) {
+	c.stopped = stopped
+	for path, until := range c.retry {
+		if stopped[path] == 0 && c.calm[path] == 0 && now.After(until) {
+			delete(c.retry, path)
+		}
+	}
+}
+
+// budgeted lets one finding through to be acted on and names the bound for the
+// others that could be.
+func (c *chooser) budgeted(found []finding, inForce int, now time.Time) []finding {
+	c.applied = slices.DeleteFunc(c.applied, func(t time.Time) bool { return now.Sub(t) >= time.Minute })
+	var out []finding
+	acted := false
+	for _, f := range found {
+		path := f.observation.Container.Group.Path
+		switch {
+		case c.hindrance(f.rule) != "":
+		case inForce >= c.rules.Budget.Containers:
+			f.refused = fmt.Sprintf("%d containers have a remedy in force, the budget's bound", inForce)
+		case len(c.applied) >= c.rules.Budget.MovesPerMinute:
+			f.refused = fmt.Sprintf("%d changes in the last minute, the budget's bound", len(c.applied))
+		case acted:
+			// Its turn comes with a later round: one change at a time.
+			continue
+		default:
+			acted = true
+			out = append(out, f)
+			continue
+		}
+		if last, ok := c.said[path]; ok && now.Sub(last) < retryAfter {
+			continue
+		}
+		if len(c.said) < maxContainers {
+			c.said[path] = now
+		}
+		out = append(out, f)
+	}
+	for path, last := range c.said {
+		if now.Sub(last) >= retryAfter {
+			delete(c.said, path)
+		}
+	}
+	return out
+}
+
+// hindrance says why the rules do not let anything be done; "": they do. What a
+// a secondary uses only idle CPUs, so that it needs no slo: what lending costs
+// an owner is found out by trial.
+func (c *chooser) hindrance(rule *policy.Rule) string {
+	switch {
+	case c.rules.Mode != policy.Apply:
+		return "observing only"
+	case rule == nil || rule.Leave:
+		return "no rule asks for a remedy"
+	case rule.SLOCommand == "" && !secondary(rule):
+		return "not applied: the rule has no slo, so the effect could not be verified"
+	case rule.SLOCommand != "" && c.untrusted != "":
+		return "not applied: its slo command must not be run: " + c.untrusted
+	}
+	return ""
+}
+
+// tried remembers an attempt, which counts against the budget. It is not made
+// again for a while if it did not help; 0: it did.
+func (c *chooser) tried(path string, now time.Time, wait time.Duration) {
+	c.applied = append(c.applied, now)
+	if wait > 0 {
+		c.later(path, now.Add(wait))
+	}
+}
+
+// later leaves a container alone until then.
+func (c *chooser) later(path string, until time.Time) {
+	if len(c.retry) < maxContainers {
+		c.retry[path] = until
+	}
+}

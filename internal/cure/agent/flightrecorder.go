@@ -1,0 +1,241 @@
+package agent
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/see/flightrecorder"
+	"github.com/unthrottle/unthrottle/internal/see/observe"
+	"github.com/unthrottle/unthrottle/internal/see/probe"
+	"github.com/unthrottle/unthrottle/internal/text"
+)
+
+// Probe counts what the kernel's scheduler does; *probe.Probe is one.
+type Probe interface {
+	observe.Widths
+	PeriodRows(ctx context.Context, sink func(probe.PeriodRow) error) error
+}
+
+// Flight is what the flight recorder needs of the host.
+type Flight struct {
+	// Probe, nil where the kernel refuses one or the rules want none; Missing then says why.
+	Probe   Probe
+	Missing string
+	// Record makes a recording of one container of RecordFor length.
+	Record func(ctx context.Context, c container.Container, w io.Writer) error
+	// Dir is where periods and recordings are kept.
+	Dir string
+}
+
+const (
+	// RecordFor is how long the agent records by itself.
+	RecordFor = 10 * time.Second
+	// recordAgain is how long after a recording the same container is not recorded again, recordsPerHour the most of
+	// all containers together: one that is always stopped shall not crowd out the others, nor recording cost much.
+	recordAgain    = 15 * time.Minute
+	recordsPerHour = 12
+	// flushEvery is how much a crash of the agent may lose.
+	flushEvery = 10 * time.Second
+)
+
+// RecordingsDir is where below the flight recorder's directory recordings are.
+func RecordingsDir(dir string) string { return filepath.Join(dir, "recordings") }
+
+// recorder is the flight recorder at work. mu guards the periods and figures.
+type recorder struct {
+	*agent
+	store flightrecorder.Store
+
+	mu         sync.Mutex
+	periods    *flightrecorder.Recorder
+	names      map[uint64]flightrecorder.Identity // of the containers of the last round, by cgroup id
+	recordings float64
+	removed    float64
+	failures   float64
+
+	// Of the goroutine that records alone.
+	recorded map[uint64]time.Time
+	latest   []time.Time
+	// due holds the container to record next; one at a time.
+	due chan dueRecording
+}
+
+type dueRecording struct {
+	container container.Container
+	id        uint64
+}
+
+func newRecorder(a *agent) *recorder {
+	kept, err := flightrecorder.Load(a.Flight.Dir)
+	if err != nil {
+		a.Log.Warn("some of what the flight recorder kept cannot be read", "error", err)
+	}
+	return &recorder{
+		agent: a, store: flightrecorder.Store{Dir: RecordingsDir(a.Flight.Dir)}, periods: kept,
+		names: map[uint64]flightrecorder.Identity{}, recorded: map[uint64]time.Time{}, due: make(chan dueRecording),
+	}
+}
+
+// keepPeriods takes the probe's rows in until ctx ends.
+func (r *recorder) keepPeriods(ctx context.Context) error {
+	return r.Flight.Probe.PeriodRows(ctx, func(row probe.PeriodRow) error {
+		end := wall(row.EndNS)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		c, known := r.names[row.Cgroup]
+		if !known {
+			return nil
+		}
+		var flags flightrecorder.Flags
+		if row.Throttled {
+			flags |= flightrecorder.Throttled
+		}
+		r.periods.Add(c, flightrecorder.Period{
+			End: end, Length: time.Duration(row.LengthNS),
+			MeanWidth: row.MeanWidth, MostWidth: row.MostWidth, Stopped: row.StoppedShare, Flags: flags,
+		})
+		return nil
+	})
+}
+
+// wall is a moment of CLOCK_MONOTONIC on the wall clock.
+func wall(monotonicNS uint64) time.Time {
+	var now unix.Timespec
+	// It cannot fail: the clock exists on all kernels.
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now)
+	return time.Now().Round(0).Add(time.Duration(int64(monotonicNS) - now.Nano()))
+}
+
+// flush writes the periods to disk now and then, and once more at the end.
+func (r *recorder) flush(ctx context.Context) error {
+	tick := time.NewTicker(flushEvery)
+	defer tick.Stop()
+	for {
+		ended := false
+		select {
+		case <-ctx.Done():
+			ended = true
+		case <-tick.C:
+		}
+		r.mu.Lock()
+		err := r.periods.Flush(r.Flight.Dir)
+		r.mu.Unlock()
+		if err != nil {
+			r.Log.Warn("the flight recorder's periods are not on disk", "error", err)
+		}
+		if ended {
+			return nil
+		}
+	}
+}
+
+// round learns the containers' names and picks the container to record next, if there is one.
+func (r *recorder) round(s observe.Snapshot) {
+	names := make(map[uint64]flightrecorder.Identity, len(s.Observations))
+	var worst dueRecording
+	worstShare := r.Rules.Flight.RecordAbove
+	for i := range s.Observations {
+		o := &s.Observations[i]
+		id := o.CgroupID
+		if id == 0 {
+			continue
+		}
+		names[id] = flightrecorder.Identity{ID: id, Path: o.Container.Group.Path, Name: o.Container.Name}
+		// Only what is certain: by its upper bound a container may be recorded that never stood still.
+		if low, _, ok := o.StoppedPerSecond(); ok && low > worstShare {
+			worst, worstShare = dueRecording{o.Container, id}, low
+		}
+	}
+	r.mu.Lock()
+	r.names = names
+	r.mu.Unlock()
+	if worst.id == 0 || r.Flight.Record == nil {
+		return
+	}
+	select {
+	case r.due <- worst: // the recording goroutine is free
+	default:
+	}
+}
+
+// record records the stopped containers, one after the other.
+func (r *recorder) record(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case d := <-r.due:
+			if r.mayRecord(d.id, time.Now()) {
+				r.recordOne(ctx, d)
+			}
+		}
+	}
+}
+
+// mayRecord keeps to recordAgain and recordsPerHour.
+func (r *recorder) mayRecord(id uint64, now time.Time) bool {
+	for other, at := range r.recorded {
+		if now.Sub(at) >= recordAgain {
+			delete(r.recorded, other)
+		}
+	}
+	kept := r.latest[:0]
+	for _, at := range r.latest {
+		if now.Sub(at) < time.Hour {
+			kept = append(kept, at)
+		}
+	}
+	r.latest = kept
+	if _, lately := r.recorded[id]; lately || len(r.latest) >= recordsPerHour {
+		return false
+	}
+	r.recorded[id] = now
+	r.latest = append(r.latest, now)
+	return true
+}
+
+func (r *recorder) recordOne(ctx context.Context, d dueRecording) {
+	name := text.Sanitize(d.container.Name, maxLabel)
+	kept, removed, err := r.store.Save(time.Now(), d.id, func(w io.Writer) error {
+		return r.Flight.Record(ctx, d.container, w)
+	})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil {
+		if ctx.Err() == nil {
+			r.failures++
+			r.Log.Warn("a container that stood still could not be recorded", "container", name, "error", err)
+		}
+		return
+	}
+	r.recordings++
+	r.removed += float64(len(removed))
+	for _, k := range removed {
+		r.Log.Info("an old recording made room", "file", filepath.Base(k.File))
+	}
+	r.Log.Info("recorded a container that stood still", "container", name, "file", filepath.Base(kept.File), "bytes", kept.Size)
+}
+
+// startFlight begins what needs the probe, and says so where there is none.
+func (a *agent) startFlight(part func(name string, run func(context.Context) error)) {
+	if a.Flight.Probe == nil {
+		if a.Flight.Missing != "" {
+			a.Log.Warn("no flight recorder and no widths", "why", a.Flight.Missing)
+		}
+		return
+	}
+	if err := os.MkdirAll(a.Flight.Dir, 0o700); err != nil {
+		a.Log.Warn("the flight recorder has nowhere to write", "error", err)
+	}
+	a.recorder = newRecorder(a)
+	part("flight recorder", a.recorder.keepPeriods)
+	part("flight recorder's files", a.recorder.flush)
+	part("recording", a.recorder.record)
+}

@@ -1,0 +1,128 @@
+package agent
+
+import (
+	"context"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
+	"github.com/unthrottle/unthrottle/internal/cure/policy"
+	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
+	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+)
+
+// reconcile looks after what is in force. In observe mode they only count and judge.
+func (a *agent) reconcile(ctx context.Context) {
+	held, err := a.held()
+	if err != nil {
+		a.Log.Error("the journal cannot be read", "error", err)
+		return
+	}
+	a.count(held)
+	if len(held) == 0 {
+		a.placer.figures.none()
+		a.placer.forget(hoststate.Facts{}, time.Now())
+		return
+	}
+	all, err := a.List()
+	if err != nil {
+		a.Log.Warn("containers cannot be listed", "error", err)
+		return
+	}
+	// Chores need no measured use: they give no CPU away that was not given before.
+	facts, err := a.Facts(ctx, all, map[string]float64{})
+	if err != nil {
+		a.Log.Warn("the transactions in force cannot be reconciled", "error", err)
+		return
+	}
+	due, err := remedy.Reconcile(facts)
+	if err != nil {
+		a.Log.Error("the transactions in force cannot be reconciled", "error", err)
+		return
+	}
+	acted := false
+	for _, c := range due {
+		acted = acted || c.Gone || len(c.Plan.Changes) > 0
+		if a.Rules.Mode == policy.Apply {
+			a.carryOut(ctx, c)
+		}
+	}
+	if acted && a.Rules.Mode == policy.Apply {
+		return // the facts are out of date: the placement's turn is next time
+	}
+	a.place(ctx, facts, time.Now())
+}
+
+func (a *agent) carryOut(ctx context.Context, c remedy.Reconciliation) {
+	if c.Gone {
+		back, err := apply.Restore(ctx, a.Env, apply.Selector{IDs: []string{c.ID}})
+		if err != nil {
+			a.Log.Warn("the transaction of a container that is gone could not be restored", "transaction", c.ID, "error", err)
+			return
+		}
+		for _, text := range back.Warnings {
+			a.Log.Warn("putting back", "transaction", c.ID, "note", text)
+		}
+		a.Log.Info("its container is gone: its changes are restored", "transaction", c.ID)
+		return
+	}
+	for _, text := range c.Plan.Warnings {
+		a.Log.Debug("exclusive CPUs", "transaction", c.ID, "note", text)
+	}
+	if len(c.Plan.Changes) == 0 {
+		return
+	}
+	done, err := apply.Replace(ctx, a.Env, []txn.Part{c.Plan.Part()})
+	if err != nil {
+		a.Log.Warn("newcomers could not be moved off exclusive CPUs", "transaction", c.ID, "error", err)
+		return
+	}
+	for _, text := range done.Warnings {
+		a.Log.Warn("exclusive CPUs", "transaction", c.ID, "note", text)
+	}
+	what := "newcomers moved off exclusive CPUs"
+	switch c.Plan.Remedy {
+	case remedy.Secondary:
+		what = "a secondary got the shared CPUs"
+	case remedy.System:
+		what = "the reserve follows what the host's own processes use"
+	}
+	a.Log.Info(what, "transaction", c.ID, "writes", len(done.Writes))
+}
+
+// held is what is in force. The journal is read again only when it has changed.
+// Only the acting goroutine calls it.
+func (a *agent) held() ([]txn.InForce, error) {
+	stamp, err := apply.Stamp(a.Env)
+	if err != nil {
+		return nil, err
+	}
+	if stamp == a.heldStamp && a.heldStamp != "" {
+		return a.heldNow, nil
+	}
+	held, err := apply.Status(a.Env)
+	if err != nil {
+		return nil, err
+	}
+	a.heldStamp, a.heldNow, a.historyRead = stamp, held, false
+	return held, nil
+}
+
+// count refreshes what is exported about the journal.
+func (a *agent) count(held []txn.InForce) {
+	if !a.historyRead {
+		past, err := apply.History(a.Env, 0)
+		if err != nil {
+			a.Log.Error("the journal cannot be read", "error", err)
+			return
+		}
+		a.journal.set(held, past)
+		a.historyRead = true
+	}
+	drift, err := apply.Drift(a.Env)
+	if err != nil {
+		a.Log.Warn("drift cannot be told", "error", err)
+		return
+	}
+	a.journal.setDrift(len(drift))
+}

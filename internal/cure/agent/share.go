@@ -1,0 +1,206 @@
+package agent
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/unthrottle/unthrottle/internal/cure/policy"
+	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/see/observe"
+)
+
+var (
+	lentDesc    = prometheus.NewDesc("unthrottle_lent_cpus", "Exclusive CPUs that secondary containers may use now.", nil, nil)
+	lendersDesc = prometheus.NewDesc("unthrottle_lenders", "Containers that lend their CPUs, by what is done with them: unused (there is no secondary), "+
+		"lent, taken_back (revoked for a trial), harmful (revoked because sharing slowed the owner).", []string{"state"}, nil)
+	trialsDesc = prometheus.NewDesc("unthrottle_lending_trials_total", "Trials of what lending costs an owner, by what came of them.", []string{"outcome"}, nil)
+)
+
+// The states of a lender, as exported.
+const (
+	lenderUnused  = "unused"
+	lenderLends   = "lent"
+	lenderOnTrial = "taken_back"
+	lenderHarmed  = "harmful"
+)
+
+// lender watches what lending costs those who lend. Of the acting goroutine
+// alone, but for what is exported.
+type lender struct {
+	trials map[string]*trial // by the owner's path
+
+	mu               sync.Mutex
+	judged           bool
+	lent             int
+	states           map[string]int
+	harmed, harmless int
+}
+
+// lending takes a round in: what owners used with their CPUs lent and without.
+// Where sharing costs an owner something, the CPUs are revoked.
+func (a *agent) lending(ctx context.Context, round []observe.Observation, now time.Time) {
+	held, err := a.held()
+	if err != nil {
+		return // said where findings are
+	}
+	seen := map[string]*observe.Observation{}
+	for i := range round {
+		seen[round[i].Container.Group.Path] = &round[i]
+	}
+	l, trials := &a.lender, map[string]*trial{}
+	lent, states := 0, map[string]int{}
+	for _, lend := range remedy.Sharings(held) {
+		out := lend.Revoked != ""
+		switch {
+		case len(lend.To) == 0 && !out:
+			states[lenderUnused]++
+			continue
+		case a.Rules.Mode == policy.Apply:
+			t := l.trials[lend.Target]
+			if t == nil {
+				t = &trial{}
+			}
+			trials[lend.Target] = t
+			was := t.running
+			want := t.round(a.look(ctx, lend, seen[lend.Target]), now)
+			if was && !t.running {
+				a.tried(lend, t)
+			}
+			if out = a.lend(ctx, lend, want); want != nothing {
+				t.written(time.Now())
+			}
+			if t.harmed {
+				states[lenderHarmed]++
+				continue
+			}
+		}
+		if out {
+			states[lenderOnTrial]++
+			continue
+		}
+		states[lenderLends]++
+		lent += lend.CPUs.Size()
+	}
+	l.trials = trials
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.judged, l.lent, l.states = true, lent, states
+}
+
+// look is what the trial of an owner is told of it. Its latencies are those of its
+// rule's slo.
+func (a *agent) look(ctx context.Context, lend remedy.Sharing, seen *observe.Observation) look {
+	l := look{cpus: lend.CPUs.String(), out: lend.Revoked != "", seen: seen, lasts: spellRounds * a.Rules.Interval}
+	if seen == nil {
+		return l
+	}
+	rule := a.Rules.For(seen.Container, nil)
+	if rule == nil || rule.SLOCommand == "" || a.Untrusted != "" {
+		return l
+	}
+	l.quantile = rule.Objective.Quantile
+	l.latencies = func() []float64 {
+		ms, err := a.Latencies(rule.SLOCommand)(ctx)
+		if err != nil {
+			a.Log.Warn("what lending costs cannot be told from its slo", "owner", boundedPath(lend.Target), "error", err)
+			return nil
+		}
+		return ms
+	}
+	return l
+}
+
+// tried counts a trial that has ended.
+func (a *agent) tried(lend remedy.Sharing, t *trial) {
+	l := &a.lender
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	log := a.Log.With("owner", boundedPath(lend.Target), "cpus", lend.CPUs.String(), "used_lent", t.with, "used_alone", t.without, "slower", t.slower)
+	if !t.harmed {
+		l.harmless++
+		log.Debug("lending its CPUs costs it nothing")
+		return
+	}
+	l.harmed++
+	log.Warn("sharing its CPUs slows it: they stay revoked from the secondaries", "again_in", retryAfter)
+}
+
+// lend does what a trial wants, and reports whether the CPUs are revoked then.
+func (a *agent) lend(ctx context.Context, lend remedy.Sharing, want order) (out bool) {
+	out = lend.Revoked != ""
+	log := a.Log.With("owner", boundedPath(lend.Target), "cpus", lend.CPUs.String())
+	switch want {
+	case revokeShared:
+		if err := a.revoke(ctx, lend); err != nil {
+			log.Warn("its shared CPUs could not be revoked", "error", err)
+			return out
+		}
+		log.Debug("its shared CPUs are revoked, to measure the effect")
+		return true
+	case grant:
+		if lend.Revoked == "" {
+			return false
+		}
+		back, err := apply.Restore(ctx, a.Env, apply.Selector{IDs: []string{lend.Revoked}})
+		if err != nil {
+			log.Warn("what it lends could not be given to the secondaries again", "error", err)
+			return out
+		}
+		for _, text := range back.Warnings {
+			log.Warn("lending", "note", text)
+		}
+		log.Debug("its CPUs are shared with the secondaries again")
+		return false
+	}
+	return out
+}
+
+func (a *agent) revoke(ctx context.Context, lend remedy.Sharing) error {
+	all, err := a.List()
+	if err != nil {
+		return err
+	}
+	facts, err := a.Facts(ctx, all, map[string]float64{})
+	if err != nil {
+		return err
+	}
+	plan, err := remedy.Revoke(facts, lend.ID)
+	if err != nil {
+		return err
+	}
+	if len(plan.Changes) == 0 {
+		return nil // no secondary has them any more; the next round sees that
+	}
+	done, err := apply.Apply(ctx, a.Env, plan.Purpose(), plan.Changes)
+	for _, text := range done.Warnings {
+		a.Log.Warn("lending", "transaction", done.ID, "note", text)
+	}
+	return err
+}
+
+// Describe implements prometheus.Collector.
+func (l *lender) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{lentDesc, lendersDesc, trialsDesc} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (l *lender) Collect(ch chan<- prometheus.Metric) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for outcome, n := range map[string]int{"harmful": l.harmed, "harmless": l.harmless} {
+		ch <- prometheus.MustNewConstMetric(trialsDesc, prometheus.CounterValue, float64(n), outcome)
+	}
+	if !l.judged {
+		return
+	}
+	ch <- prometheus.MustNewConstMetric(lentDesc, prometheus.GaugeValue, float64(l.lent))
+	for _, state := range []string{lenderUnused, lenderLends, lenderOnTrial, lenderHarmed} {
+		ch <- prometheus.MustNewConstMetric(lendersDesc, prometheus.GaugeValue, float64(l.states[state]), state)
+	}
+}

@@ -1,0 +1,140 @@
+package remedy
+
+import (
+	"slices"
+	"strconv"
+
+	"k8s.io/utils/cpuset"
+
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/placement"
+)
+
+// State is the node as package placement sees it: the containers that have CPUs
+// by a pin or narrow of ours in force, and the secondaries, oldest first, by the
+// path of their cgroup. CPUs that other programs gave out or confined cgroups to are unavailable.
+// stays names the containers, by path, that must not be moved, and why.
+func State(host hoststate.Facts, reserve *cpuset.CPUSet, stays map[string]string) (placement.State, error) {
+	f, err := decode(host)
+	if err != nil {
+		return placement.State{}, err
+	}
+	return f.state(reserve, stays), nil
+}
+
+func (f facts) state(reserve *cpuset.CPUSet, stays map[string]string) placement.State {
+	p := &planner{f: f, r: Request{Reserve: reserve}}
+	s := placement.State{Machine: f.Machine, Reserved: p.reserve(), Load: f.Load}
+	if top, ok := f.Sets[p.top()]; ok {
+		s.Unavailable = f.Machine.Online().Difference(top.Effective)
+	}
+	cpusetsOf := map[string]bool{}
+	for _, h := range f.Held {
+		if _, ok := placed(h); ok {
+			cpusetsOf[h.Parameters[paramSet]] = true
+		}
+	}
+	confined := map[string]string{}
+	for _, claim := range p.unavailable(targetCpuset{}) {
+		if claim.Pinned != "" {
+			continue
+		}
+		s.Unavailable = s.Unavailable.Union(claim.CPUs)
+		for targetCpuset := range cpusetsOf {
+			if claim.Set != "" && cgroup.Below(targetCpuset, claim.Set) {
+				confined[targetCpuset] = "it is in " + claim.By + ", which another program confined"
+			}
+		}
+	}
+	for _, h := range f.Held {
+		current, ok := placed(h)
+		if !ok {
+			if h.Remedy == string(Secondary) && h.Parameters[paramFor] == "" && !f.over(h) {
+				s.Containers = append(s.Containers, placement.Container{Name: h.Target, CPUs: f.mayUse(h.Target), Class: placement.Secondary})
+			}
+			continue
+		}
+		c := placement.Container{Name: h.Target, CPUs: float64(current.Size()), Class: placement.Exclusive, Current: current, Stays: stays[h.Target],
+			Lends: !sharedCPUs(h).IsEmpty() && !f.revoked(h)}
+		if _, floats := floatingCPUs(h); floats {
+			c.Class = placement.Floating
+		}
+		c.FullCores, c.IdleSiblings, c.Idle = h.Parameters[paramCores] != "", h.Parameters[paramIdle] != "", keptIdle(h)
+		if limit, err := strconv.ParseFloat(h.Parameters[paramLimit], 64); err == nil && !pool(h).IsEmpty() {
+			c.Class, c.CPUs = placement.Hybrid, limit
+		}
+		set := h.Parameters[paramSet]
+		switch {
+		case c.Stays != "":
+		case h.Parameters[paramImmovable] != "":
+			c.Stays = "it asked not to be moved"
+		case h.Parameters[paramIRQs] != "" && f.whyInterruptsStay() != "":
+			c.Stays = f.whyInterruptsStay()
+		case confined[set] != "":
+			c.Stays = confined[set]
+		case !f.inScope(set) || !f.inScope(h.Target):
+			c.Stays = "it lies outside the scope"
+		case f.over(h):
+			c.Stays = "it is gone"
+		}
+		// A container keeps its CPUs although other programs confined cgroups to them since.
+		s.Unavailable = s.Unavailable.Difference(current).Difference(c.Idle)
+		s.Reserved = s.Reserved.Difference(current).Difference(c.Idle)
+		s.Containers = append(s.Containers, c)
+	}
+	f.fullNode(&s)
+	return s
+}
+
+// fullNode handles a host on which every CPU outside the reserve is exclusive, so that
+// the others run on the reserve only. One CPU of the reserve stands for the shared pool,
+// which a placement must have. No container moves, because there is no room.
+func (f facts) fullNode(s *placement.State) {
+	pool := f.Machine.Online().Difference(f.Machine.Isolated()).Difference(s.Reserved).Difference(s.Unavailable)
+	for _, c := range s.Containers {
+		if c.Class == placement.Exclusive || c.Class == placement.Hybrid {
+			pool = pool.Difference(c.Current).Difference(c.Idle)
+		}
+	}
+	if spare := s.Reserved.Intersection(f.Machine.Online()).Difference(s.Unavailable); pool.IsEmpty() && !spare.IsEmpty() {
+		s.Reserved = s.Reserved.Difference(cpuset.New(spare.List()[0]))
+		for i, c := range s.Containers {
+			if c.Stays == "" && c.Class != placement.Secondary {
+				s.Containers[i].Stays = "every CPU outside the reserve is exclusive: there is no room to move"
+			}
+		}
+	}
+}
+
+// mayUse is how many CPUs a container may use at once: its own quota's, or those
+// of its cpuset; 1 where neither is known.
+func (f facts) mayUse(path string) float64 {
+	if quota, limited := f.Groups[path].Limit.CPUs(); limited {
+		return quota
+	}
+	if c, ok := f.container(path); ok {
+		return float64(max(1, f.Sets[c.Group.CPUSetPath].Effective.Size()))
+	}
+	return 1
+}
+
+// Placing finds the transaction that gave a container its CPUs.
+func Placing(host hoststate.Facts, target string) (txn.InForce, bool) {
+	return facts{host}.placing(target)
+}
+
+func (f facts) placing(target string) (txn.InForce, bool) {
+	i := slices.IndexFunc(f.Held, func(h txn.InForce) bool {
+		_, ok := placed(h)
+		return ok && h.Target == target
+	})
+	if i < 0 {
+		return txn.InForce{}, false
+	}
+	return f.Held[i], true
+}
+
+// CPUSetOf is the path of the cpuset that holds a transaction's CPUs.
+func CPUSetOf(h txn.InForce) string { return h.Parameters[paramSet] }

@@ -1,0 +1,46 @@
+package remedy
+
+import (
+	"fmt"
+	"math"
+)
+
+// validate refuses settings that make no sense, or that this host does not have.
+func (p *planner) validate() error {
+	r := p.r
+	for _, n := range []struct {
+		name  string
+		value float64
+	}{
+		{"limit in CPUs", r.To}, {"factor", r.Factor}, {"number of CPUs", float64(r.CPUs)},
+		{"burst in seconds", r.Burst.Seconds()}, {"period in seconds", r.Period.Seconds()},
+	} {
+		if math.IsNaN(n.value) || math.IsInf(n.value, 0) || n.value < 0 {
+			return p.refuse(fmt.Sprintf("a %s of %g makes no sense", n.name, n.value), "give one above 0")
+		}
+	}
+	hybrid := r.Kind == Pin && r.Class == ClassHybrid
+	if r.Class != "" && !hybrid && (r.Kind != Pin || r.Class != ClassExclusive) || r.Strict && !hybrid && r.Kind != Secondary {
+		return p.refuse(fmt.Sprintf("there is no class %.40q, or none that is strict", r.Class), "choose exclusive or hybrid; only a hybrid pin and a secondary can be strict")
+	}
+	if (r.FullCores || r.IdleSiblings) && r.Kind != Pin || r.FullCores && r.IdleSiblings {
+		return p.refuse("whole cores and idle siblings are for CPUs of its own, and not both at once", "give one of --full-cores and --idle-siblings to a pin")
+	}
+	if r.Shares && r.Kind != Pin {
+		return p.refuse("it has no CPUs of its own to lend", "only a pin lends")
+	}
+	if r.Interrupts != nil && r.Kind != Pin {
+		return p.refuse("it has no CPUs of its own to keep interrupts off", "only a pin takes --irqs")
+	}
+	if r.Via != "" && (r.Kind != Narrow || r.Via != ViaCPUSet) {
+		return p.refuse(fmt.Sprintf("there is no %.40q", r.Via), "leave --via out, or say --via "+ViaCPUSet)
+	}
+	if r.Reserve == nil {
+		return nil
+	}
+	if absent := r.Reserve.Difference(p.f.Machine.Online()); !absent.IsEmpty() {
+		return p.refuse(fmt.Sprintf("the reserve names CPUs %s, which are not there or offline: %s are online",
+			absent, p.f.Machine.Online()), "reserve CPUs that are online")
+	}
+	return nil
+}

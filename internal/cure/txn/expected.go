@@ -1,0 +1,81 @@
+package txn
+
+import "time"
+
+// Figures are what a change is judged by; nil is not measured or not forecast.
+type Figures struct {
+	// StoppedPerSecondLow and -High bound the stopped time, in seconds per second.
+	StoppedPerSecondLow  *float64 `json:"stopped_per_second_low,omitempty"`
+	StoppedPerSecondHigh *float64 `json:"stopped_per_second_high,omitempty"`
+	UsedCPUs             *float64 `json:"used_cpus,omitempty"`
+	P50Ms                *float64 `json:"p50_ms,omitempty"`
+	P99Ms                *float64 `json:"p99_ms,omitempty"`
+	MaxMs                *float64 `json:"max_ms,omitempty"`
+}
+
+// Expected is a forecast: for each figure the interval it is expected in; nil is not forecast.
+type Expected struct {
+	StoppedPerSecondLow  *float64 `json:"stopped_per_second_low,omitempty"`
+	StoppedPerSecondHigh *float64 `json:"stopped_per_second_high,omitempty"`
+	UsedCPUsLow          *float64 `json:"used_cpus_low,omitempty"`
+	UsedCPUsHigh         *float64 `json:"used_cpus_high,omitempty"`
+	P99MsLow             *float64 `json:"p99_ms_low,omitempty"`
+	P99MsHigh            *float64 `json:"p99_ms_high,omitempty"`
+}
+
+// Outcome is what came of a change.
+type Outcome struct {
+	// Verdict is "better", "unverified", "worse" or what else the caller says.
+	Verdict string `json:"verdict"`
+	// Before and After were measured; nil is not measured.
+	Before *Figures  `json:"before,omitempty"`
+	After  *Figures  `json:"after,omitempty"`
+	Note   string    `json:"note,omitempty"`
+	At     time.Time `json:"at"`
+}
+
+// Deviation compares one forecast figure with what came.
+type Deviation struct {
+	// Figure is "stopped_per_second", "used_cpus" or "p99_ms".
+	Figure string `json:"figure"`
+	// Low and High are the interval expected, Got is what was measured: its middle, where it is an interval itself.
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+	Got  float64 `json:"got"`
+	// Miss is how far Got lies outside, 0 inside; below 0 when less came than expected.
+	Miss float64 `json:"miss"`
+}
+
+// Deviations compares a forecast with its outcome, for each figure that was forecast and measured.
+func Deviations(e *Expected, o *Outcome) []Deviation {
+	all := []Deviation{}
+	if e == nil || o == nil || o.After == nil {
+		return all
+	}
+	add := func(figure string, low, high, got *float64) {
+		if low == nil || high == nil || got == nil {
+			return
+		}
+		d := Deviation{Figure: figure, Low: *low, High: *high, Got: *got}
+		switch {
+		case d.Got < d.Low:
+			d.Miss = d.Got - d.Low
+		case d.Got > d.High:
+			d.Miss = d.Got - d.High
+		}
+		all = append(all, d)
+	}
+	add("stopped_per_second", e.StoppedPerSecondLow, e.StoppedPerSecondHigh,
+		middle(o.After.StoppedPerSecondLow, o.After.StoppedPerSecondHigh))
+	add("used_cpus", e.UsedCPUsLow, e.UsedCPUsHigh, o.After.UsedCPUs)
+	add("p99_ms", e.P99MsLow, e.P99MsHigh, o.After.P99Ms)
+	return all
+}
+
+func middle(low, high *float64) *float64 {
+	if low == nil || high == nil {
+		return nil
+	}
+	m := (*low + *high) / 2
+	return &m
+}

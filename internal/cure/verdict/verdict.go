@@ -1,0 +1,241 @@
+package verdict
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
+	"github.com/unthrottle/unthrottle/internal/text"
+)
+
+// Verdicts.
+const (
+	Better     = "better"
+	Worse      = "worse"
+	NoChange   = "no change"
+	Unverified = "unverified"
+)
+
+// Evidence is what a verdict rests on.
+type Evidence struct {
+	// Quantile of the user's latency that is judged, 0 to 1; 1 is the longest.
+	Quantile float64
+	// Before and After are the user's latencies in ms; nil: there is no source.
+	Before, After []float64
+	// Neighbours are the containers whose CPUs shrank.
+	Neighbours []Neighbour
+}
+
+// Neighbour is a container whose CPUs shrank, before and after. Nil: not
+// measured.
+type Neighbour struct {
+	Name          string
+	Before, After hoststate.Observed
+	// Lends: its own CPUs are lent to the target, so that it is watched for CPU
+	// time it no longer gets.
+	Lends bool
+}
+
+// Judgement is a verdict and what it rests on.
+type Judgement struct {
+	Verdict string `json:"verdict"`
+	// Why is one sentence with the figures.
+	Why string `json:"why"`
+	// Before and After are the judged quantile with its spread; nil: not
+	// measured, too few samples, or a harmed neighbour decided.
+	Before *Spread `json:"before"`
+	After  *Spread `json:"after"`
+	// Neighbours says of each neighbour what was seen of it. Harmed are those
+	// that are stopped longer than before, also where the verdict is
+	// "unverified".
+	Neighbours []string `json:"neighbours"`
+	Harmed     []string `json:"harmed"`
+}
+
+// Spread is a quantile of samples, in ms, with the interval that holds the true
+// one in 95 of 100 cases, and the longest sample.
+type Spread struct {
+	Value   float64 `json:"value_ms"`
+	Low     float64 `json:"low_ms"`
+	High    float64 `json:"high_ms"`
+	Longest float64 `json:"longest_ms"`
+	Samples int     `json:"samples"`
+}
+
+const (
+	// worthwhile is the least relative difference that counts: less may be
+	// real, and is nothing a user notices.
+	worthwhile = 0.05
+	// chance is how rarely a difference must come about by itself.
+	chance = 0.05
+	// worseStopped is by how much of each second a neighbour must be stopped
+	// longer than before to be worse off.
+	worseStopped = 0.01
+	// worseUse is the part of its CPU use that an owner of lent CPUs must lose
+	// to count as harmed, of at least leastUse CPUs: what it does varies by
+	// itself, and taking CPUs back from a secondary is the safe side.
+	worseUse, leastUse = 0.1, 0.05
+)
+
+// Judge compares before and after. Without the user's latencies the verdict is
+// always "unverified": run-queue wait and counters do not show tails (rule
+// "never worse" of the house). Otherwise two things decide, and the worse of
+// them counts: the quantile, different where the two 95 % intervals do not
+// meet and the values differ by 5 %; and the longest, different where so many
+// samples of one side lie beyond the longest of the other that chance would do
+// it in fewer than 5 of 100 cases. A neighbour that is now stopped longer makes
+// it worse whatever the samples say. Samples that depend on each other (requests
+// that queued behind the same stall) make the intervals narrower than they are.
+func Judge(e Evidence) Judgement {
+	j := Judgement{Verdict: Unverified, Neighbours: []string{}, Harmed: []string{}}
+	for _, n := range e.Neighbours {
+		j.Neighbours = append(j.Neighbours, n.String())
+		if n.harmed() {
+			j.Harmed = append(j.Harmed, n.Name)
+		}
+	}
+	switch {
+	case len(e.Before) > 0 && len(e.After) > 0 && len(j.Harmed) > 0:
+		j.Verdict, j.Why = Worse, "these containers, whose CPUs shrank or are shared, are now stopped longer or use less than before: "+text.Names(j.Harmed)
+		return j
+	case len(e.Before) == 0 || len(e.After) == 0:
+		j.Why = "no latencies of the user's own were given (--slo), so the effect on tails is not known"
+		return j
+	}
+	before, ok := Quantile(e.Before, e.Quantile)
+	if !ok {
+		j.Why = tooFew("before", len(e.Before), e.Quantile)
+		return j
+	}
+	j.Before = &before
+	after, ok := Quantile(e.After, e.Quantile)
+	if !ok {
+		j.Why = tooFew("after", len(e.After), e.Quantile)
+		return j
+	}
+	j.After = &after
+	quantile, longest := moved(before, after), tails(e.Before, e.After)
+	if e.Quantile >= 1 {
+		// The longest is the quantile: its interval has no upper end.
+		quantile = 0
+	}
+	switch {
+	case quantile > 0 || longest > 0:
+		j.Verdict = Worse
+	case quantile < 0 || longest < 0:
+		j.Verdict = Better
+	default:
+		j.Verdict = NoChange
+	}
+	j.Why = fmt.Sprintf("%s from %.4g ms (%.4g to %.4g) to %.4g ms (%.4g to %.4g), longest from %.4g ms to %.4g ms, %d and %d samples",
+		quantileName(e.Quantile), before.Value, before.Low, before.High, after.Value, after.Low, after.High,
+		before.Longest, after.Longest, before.Samples, after.Samples)
+	return j
+}
+
+// moved is 1 where a quantile became larger, -1 smaller, 0 the same.
+func moved(before, after Spread) int {
+	if math.Abs(after.Value-before.Value) < worthwhile*before.Value {
+		return 0
+	}
+	switch {
+	case after.Low > before.High:
+		return 1
+	case after.High < before.Low:
+		return -1
+	}
+	return 0
+}
+
+// tails is 1 where the longest became longer, -1 shorter, 0 the same, by
+// Rosenbaum's test: if both sides were alike, each sample beyond the longest of
+// the other side would be as unlikely as its side's part of all samples. Those
+// that are longer by less than 5 % do not count.
+func tails(before, after []float64) int {
+	beyond := func(a, b []float64) bool {
+		longest, n := slices.Max(b)*(1+worthwhile), 0
+		for _, x := range a {
+			if x > longest {
+				n++
+			}
+		}
+		return math.Pow(float64(len(a))/float64(len(a)+len(b)), float64(n)) < chance
+	}
+	switch {
+	case beyond(after, before):
+		return 1
+	case beyond(before, after):
+		return -1
+	}
+	return 0
+}
+
+// Quantile is a quantile of samples, with the distribution-free interval of its
+// order statistics (binomial, normal approximation). ok is false where there
+// are too few samples: fewer than 5 beyond the quantile expected, or, for the
+// longest, fewer than 5 at all. samples stay as they are.
+func Quantile(samples []float64, q float64) (s Spread, ok bool) {
+	n := len(samples)
+	if n < need(q) || q <= 0 || math.IsNaN(q) {
+		return Spread{}, false
+	}
+	sorted := slices.Clone(samples)
+	slices.Sort(sorted)
+	at := func(rank float64) float64 { return sorted[min(max(int(math.Ceil(rank)), 1), n)-1] }
+	rank, half := q*float64(n), 1.96*math.Sqrt(float64(n)*q*max(0, 1-q))
+	return Spread{Value: at(rank), Low: at(rank - half), High: at(rank + half + 1), Longest: sorted[n-1], Samples: n}, true
+}
+
+// need is how many samples a quantile needs.
+func need(q float64) int {
+	if q >= 1 {
+		return 5
+	}
+	return int(math.Ceil(5/min(q, 1-q) - 1e-6))
+}
+
+func tooFew(when string, n int, q float64) string {
+	return fmt.Sprintf("%d samples %s are too few to tell %s: at least %d are needed", n, when, quantileName(q), need(q))
+}
+
+func quantileName(q float64) string {
+	if q >= 1 {
+		return "the longest"
+	}
+	return fmt.Sprintf("p%.4g", 100*q)
+}
+
+// harmed tells whether it is surely stopped longer: the least it can be now
+// against the most it was; of an owner of lent CPUs also whether it uses less.
+func (n Neighbour) harmed() bool {
+	before, after := n.Before.StoppedHigh, n.After.StoppedLow
+	if was, now := n.Before.UsedCPUs, n.After.UsedCPUs; n.Lends && was != nil && now != nil && *was-*now > max(worseUse**was, leastUse) {
+		return true
+	}
+	return before != nil && after != nil && *after > *before+worseStopped
+}
+
+// String shows a neighbour's figures.
+func (n Neighbour) String() string {
+	return fmt.Sprintf("%s: stopped %s of each second, now %s; CPUs used %s, now %s", text.Name(n.Name),
+		interval(n.Before.StoppedLow, n.Before.StoppedHigh), interval(n.After.StoppedLow, n.After.StoppedHigh),
+		figure(n.Before.UsedCPUs), figure(n.After.UsedCPUs))
+}
+
+func interval(low, high *float64) string {
+	switch {
+	case low == nil || high == nil:
+		return "-"
+	case *low == *high:
+		return fmt.Sprintf("%.0f ms", *low*1000)
+	}
+	return fmt.Sprintf("%.0f to %.0f ms", *low*1000, *high*1000)
+}
+
+func figure(x *float64) string {
+	if x == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.3g", *x)
+}

@@ -1,0 +1,40 @@
+// Package counts holds what the probe counts of a container, as values: rooms that judge counts do not load BPF.
+package counts
+
+// Container is what is watched: a cgroup of the cpu controller and all below it, down to cgroups watched themselves.
+type Container struct {
+	// ID is the cgroup's: the inode of its folder in the cpu controller's hierarchy.
+	ID uint64
+	// Path in that hierarchy, and what people call it: for recordings and errors.
+	Path, Name string
+}
+
+// Counts are cumulative since the container was watched.
+type Counts struct {
+	// SinceNS and AtNS are CLOCK_MONOTONIC: when watching began and up to when the histograms count.
+	SinceNS, AtNS uint64
+	// WidthNS[i] is how long i CPUs ran the container at once, WantedNS[i] how long i of its threads ran or were
+	// runnable; the last of probe.Levels holds more as well. Both sum to AtNS-SinceNS. WantedNS is nil with WidthOnly.
+	WidthNS, WantedNS []int64
+	// Width and Wanted at AtNS.
+	Width, Wanted int
+	// StoppedNS is how long at least one of its threads was held back by a quota, in StoppedSpells spells; nil: the
+	// kernel does not show it, or WidthOnly.
+	StoppedNS     *int64
+	StoppedSpells *uint64
+	// Stopped: it is stopped at AtNS.
+	Stopped bool
+	// LateNS is how far changes of width, wanted and stopped time together were counted too late: a hypervisor took a CPU
+	// away between its look at the clock and its counting. Each histogram, times its levels, is off by no more.
+	LateNS uint64
+	// StoppedLateNS is the part of LateNS that changes of stopped time have: StoppedNS is off by no more.
+	StoppedLateNS uint64
+	// Hasty: no moment was found at which the histograms were exact, so that they may be off by more than LateNS. The
+	// container changed all the time while it was read.
+	Hasty bool
+	// OnCPUNS is the time its threads held CPUs, summed per CPU and not from the histogram: a check on it. Where CPUs
+	// change hands faster than it can be read, what they did while it was read may be missing.
+	OnCPUNS int64
+	// OnCPU is the same by CPU, only those with any.
+	OnCPU map[int]int64
+}

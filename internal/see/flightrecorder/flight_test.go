@@ -198,7 +198,7 @@ func TestFlushAndLoad(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "flight")
 	r := NewRecorder()
 	at := start
-	// Flushes at odd moments, over more than one turn of the ring.
+	// Flushes at irregular times, over more than one turn of the ring.
 	for i := range 40 {
 		at = feed(r, name(0), at, 1700+i*37, 0.5)
 		if err := r.Flush(dir); err != nil {
@@ -224,7 +224,7 @@ func TestFlushAndLoad(t *testing.T) {
 			}
 		}
 	}
-	// An agent that comes back goes on, and a newcomer that hardly stood still takes nobody's place.
+	// A restarted agent continues, and a new container that was hardly stopped takes no slot.
 	at = feed(back, name(0), at, 100, 0.5)
 	if err := back.Flush(dir); err != nil {
 		t.Fatal(err)

@@ -20,7 +20,7 @@ const (
 	MaxRecordingBytes = 256 << 20
 )
 
-// Store keeps recordings as files in one directory, the time and the cgroup's id in their names.
+// Store keeps recordings as files in one directory, with the time and the cgroup's id in their names.
 type Store struct{ Dir string }
 
 // Kept is one recording in a store.
@@ -37,8 +37,8 @@ const (
 	timeLayout      = "20060102T150405.000Z"
 )
 
-// Save makes a recording of what write gives it. It is under its name only when it is whole; what was cut off by a
-// crash goes with the next Save. removed are the recordings that had to make room.
+// Save makes a recording from the output of write. The file gets its name only when it is whole; the next Save removes
+// one that a crash cut off. removed are the recordings that had to make room.
 func (s Store) Save(at time.Time, id uint64, write func(io.Writer) error) (kept Kept, removed []Kept, err error) {
 	fail := func(err error) (Kept, []Kept, error) {
 		return Kept{}, nil, fmt.Errorf("flight recorder: recording of %s: %w", at.Format(time.TimeOnly), err)
@@ -66,7 +66,7 @@ func (s Store) Save(at time.Time, id uint64, write func(io.Writer) error) (kept 
 	return kept, removed, err
 }
 
-// limited refuses more than is left.
+// limited refuses more than the remaining bytes.
 type limited struct {
 	w    io.Writer
 	left int64
@@ -81,7 +81,7 @@ func (l *limited) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// sweep removes what a crash left half written.
+// sweep removes half-written files of a crash.
 func (s Store) sweep() {
 	parts, _ := filepath.Glob(filepath.Join(s.Dir, "*"+partSuffix))
 	for _, p := range parts {
@@ -89,7 +89,7 @@ func (s Store) sweep() {
 	}
 }
 
-// bound removes the oldest recordings beyond what may be kept.
+// bound removes the oldest recordings beyond the bounds.
 func (s Store) bound() (removed []Kept, err error) {
 	all, err := s.List()
 	if err != nil {
@@ -109,7 +109,7 @@ func (s Store) bound() (removed []Kept, err error) {
 	return removed, nil
 }
 
-// List tells the recordings, the oldest first. No directory is no recordings.
+// List returns the recordings, the oldest first. Without the directory it returns none.
 func (s Store) List() ([]Kept, error) {
 	entries, err := os.ReadDir(s.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -145,11 +145,11 @@ func parseName(name string) (Kept, bool) {
 	return Kept{At: t, ID: n}, err == nil && err2 == nil
 }
 
-// Near is how far from the time asked for a recording may begin to answer for it.
+// Near is how far from the requested time a recording may begin to answer for it.
 const Near = 10 * time.Minute
 
-// Nearest is the recording of one of the containers that begins nearest to the time, none further than Near; one that
-// began before is preferred to one that began as long after. ok is false where there is none.
+// Nearest returns the recording of one of the containers that begins nearest to the time, at most Near away. Of two
+// equally near it prefers the earlier. ok is false without one.
 func Nearest(all []Kept, at time.Time, ids ...uint64) (best Kept, ok bool) {
 	for _, k := range all {
 		if !slices.Contains(ids, k.ID) || k.At.Sub(at).Abs() > Near {

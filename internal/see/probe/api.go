@@ -8,12 +8,12 @@ import (
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 )
 
-// Bounds of what the probe keeps.
+// Bounds of the probe's memory.
 const (
-	// DefaultContainers may be watched at once unless Options say more, MaxContainers at most.
+	// DefaultContainers may be watched at one time unless Options say otherwise; MaxContainers is the largest option.
 	DefaultContainers = 1024
 	MaxContainers     = 16384
-	// Levels of the histograms of width and wanted; the last one holds that many and more.
+	// Levels of the histograms of width and wanted; the last level counts higher values too.
 	Levels = 256
 	// MaxRecording is the longest recording.
 	MaxRecording = time.Hour
@@ -21,95 +21,101 @@ const (
 
 // Options of Open.
 type Options struct {
-	// Containers that may be watched at once, with those that recordings name as neighbours; 0: DefaultContainers.
+	// Containers bounds how many may be watched at one time, including those that recordings name as neighbours. 0
+	// means DefaultContainers.
 	Containers int
-	// WidthOnly leaves out wanted, stopped time and recordings: the cheapest form.
+	// WidthOnly leaves out wanted, stopped time and recordings, which makes the probe cheapest.
 	WidthOnly bool
-	// RingBytes of the buffer between kernel and recorder, a power of two; 0: 8 MiB. It is taken only while recording.
+	// RingBytes is the size of the buffer between kernel and recorder, a power of two; 0 means 8 MiB. It takes memory
+	// only while recording.
 	RingBytes int
-	// Proc is the proc file system; "": /proc.
+	// Proc is the path of the proc file system; "" means /proc.
 	Proc string
 }
 
-// Container is what is watched: a cgroup of the cpu controller and all below it, down to cgroups watched themselves.
+// Container is a cgroup of the cpu controller with all its descendants, except those that are watched themselves.
 type Container struct {
-	// ID is the cgroup's: the inode of its folder in the cpu controller's hierarchy.
+	// ID is the inode of the cgroup's folder in the cpu controller's hierarchy.
 	ID uint64
-	// Path in that hierarchy, and what people call it: for recordings and errors.
+	// Path in that hierarchy, and a readable name: for recordings and errors.
 	Path, Name string
 }
 
 // Counts are cumulative since the container was watched.
 type Counts struct {
-	// SinceNS and AtNS are CLOCK_MONOTONIC: when watching began and up to when the histograms count.
+	// SinceNS and AtNS are CLOCK_MONOTONIC: the begin of counting, and the time up to which the histograms count.
 	SinceNS, AtNS uint64
-	// WidthNS[i] is how long i CPUs ran the container at once, WantedNS[i] how long i of its threads ran or were
-	// runnable; the last of Levels holds more as well. Both sum to AtNS-SinceNS. WantedNS is nil with WidthOnly.
+	// WidthNS[i] is how long i CPUs ran the container at one instant. WantedNS[i] is how long i of its threads ran or
+	// were runnable. The last of Levels counts higher values too. Each adds up to AtNS-SinceNS. WantedNS is nil with
+	// WidthOnly.
 	WidthNS, WantedNS []int64
 	// Width and Wanted at AtNS.
 	Width, Wanted int
-	// StoppedNS is how long at least one of its threads was held back by a quota, in StoppedSpells spells; nil: the
-	// kernel does not show it, or WidthOnly.
-	StoppedNS     *int64
-	StoppedSpells *uint64
-	// Stopped: it is stopped at AtNS.
+	// StoppedNS is how long a quota held back at least one of its threads, in StoppedIntervals intervals. Both are nil
+	// with WidthOnly or where the kernel does not show it.
+	StoppedNS        *int64
+	StoppedIntervals *uint64
+	// Stopped reports whether a quota holds the container back at AtNS.
 	Stopped bool
-	// LateNS is how far changes of width, wanted and stopped time together were counted too late: a hypervisor took a CPU
-	// away between its look at the clock and its counting. Each histogram, times its levels, is off by no more.
+	// LateNS is by how much changes of width, wanted and stopped time together were counted too late. It grows when a
+	// hypervisor takes a CPU away between its look at the clock and its counting. Each histogram, times its levels, is
+	// off by at most LateNS.
 	LateNS uint64
-	// StoppedLateNS is the part of LateNS that changes of stopped time have: StoppedNS is off by no more.
+	// StoppedLateNS is the part of LateNS that belongs to stopped time: StoppedNS is off by at most that.
 	StoppedLateNS uint64
-	// Hasty: no moment was found at which the histograms were exact, so that they may be off by more than LateNS. The
-	// container changed all the time while it was read.
-	Hasty bool
-	// OnCPUNS is the time its threads held CPUs, summed per CPU and not from the histogram: a check on it. Where CPUs
-	// change hands faster than it can be read, what they did while it was read may be missing.
+	// Inexact reports that the container changed during every attempt to read it. The histograms may then be off by
+	// more than LateNS.
+	Inexact bool
+	// OnCPUNS is the time its threads held CPUs, added up per CPU and not from the histogram, as a check on the
+	// histogram. If CPUs switch faster than the probe can read them, their last stretch may be missing.
 	OnCPUNS int64
-	// OnCPU is the same by CPU, only those with any.
+	// OnCPU is the same by CPU, without CPUs that have none.
 	OnCPU map[int]int64
 }
 
-// PeriodRow is one container over one period of its quota. A container without one has a row per tenth of a second
+// PeriodRow is one container over one period of its quota. A container without a quota has a row per tenth of a second
 // while an ancestor's quota stops it, and for some seconds after.
 type PeriodRow struct {
 	// Cgroup is the container's id.
 	Cgroup uint64
-	// EndNS is CLOCK_MONOTONIC; LengthNS since the row before, longer than a period after idling.
+	// EndNS is CLOCK_MONOTONIC. LengthNS is the time since the previous row, longer than a period after idle time.
 	EndNS, LengthNS uint64
-	// MeanWidth and MostWidth are CPUs in use, on average and at most.
+	// MeanWidth and MostWidth are CPUs in use, mean and maximum.
 	MeanWidth    float64
 	MostWidth    int
 	StoppedShare float64 // 0 to 1
-	// Throttled: a CPU was throttled when the period ended; without a quota of its own: the container was stopped.
+	// Throttled reports that a CPU was throttled when the period ended. Without an own quota it reports that the
+	// container was stopped.
 	Throttled bool
-	// Lost: rows before this one were lost, of whichever container.
+	// Lost reports that rows before this one were lost, of any container.
 	Lost bool
 }
 
 // RecordOptions say what to record.
 type RecordOptions struct {
-	// Target is the container, watched already or not.
+	// Target is the container; it need not be watched.
 	Target Container
-	// Others are told apart as owners of CPUs; those beyond Options.Containers are told as processes.
+	// Others are containers that the recording names as owners of CPUs. Those beyond Options.Containers appear as
+	// processes.
 	Others []Container
-	// For is how long, up to MaxRecording. The recording also ends, without error, when ctx does.
+	// For is the length, up to MaxRecording. The end of ctx also ends the recording, without error.
 	For time.Duration
-	// Host reads limits and counters for header and footer; nil: they stay empty, and NotMeasured says so.
+	// Host reads limits and counters for header and footer. With nil they stay empty, and NotMeasured says so.
 	Host *cgroup.Host
-	// Begin gets the header before the first event; nil: not wanted. Its error ends the recording.
+	// Begin gets the header before the first event; it may be nil. Its error ends the recording.
 	Begin func(*recording.Header) error
 }
 
-// Cost is what one program of the probe took.
+// Cost is the time that one program of the probe took.
 type Cost struct {
 	Program string
 	Runs    uint64
 	Total   time.Duration
-	// Missed runs: the kernel left the program out because it ran already on that CPU.
+	// Missed counts runs that the kernel skipped because the program already ran on that CPU.
 	Missed uint64
 }
 
-// PerRun is the mean cost of a run, 0 without runs.
+// PerRun returns the mean cost of a run, 0 without runs.
 func (c Cost) PerRun() time.Duration {
 	if c.Runs == 0 {
 		return 0
@@ -117,11 +123,11 @@ func (c Cost) PerRun() time.Duration {
 	return c.Total / time.Duration(c.Runs)
 }
 
-// Unavailable is why the kernel does not let us look, and what to do.
+// Unavailable says why the kernel refuses the probe, and the way out.
 type Unavailable struct {
-	// Refused is what was refused: "load the program sched_switch".
+	// Refused is the refused step: "load the program sched_switch".
 	Refused string
-	// Err is what the kernel said.
+	// Err is the kernel's error.
 	Err error
 	// Way is the way out: "run as root, or with CAP_BPF and CAP_PERFMON".
 	Way string

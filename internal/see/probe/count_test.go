@@ -7,10 +7,10 @@ import (
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
 )
 
-// rewrite changes what the kernel side keeps of a container that counts nothing meanwhile.
+// rewrite changes the kernel side's state of a container that counts nothing meanwhile.
 func rewrite(t *testing.T, p *Probe, id uint64, change func(*bpfContainer)) {
 	t.Helper()
-	counts(t, p, id) // it counts from here on
+	counts(t, p, id) // counting has begun after this
 	number := p.slots.byID[id].number
 	var c bpfContainer
 	if err := p.coll.Maps[bpfMapContainers].Lookup(number, &c); err != nil {
@@ -22,8 +22,9 @@ func rewrite(t *testing.T, p *Probe, id uint64, change func(*bpfContainer)) {
 	}
 }
 
-// TestCountsStandStillAtTheirEnd: one thread more than a word can count is told, and changes neither count nor time.
-func TestCountsStandStillAtTheirEnd(t *testing.T) {
+// TestCountsStayWithinAWord checks that a thread beyond a word's range is reported, and changes neither count nor
+// time.
+func TestCountsStayWithinAWord(t *testing.T) {
 	p := opened(t)
 	tr := cgrouptest.New(t)
 	c := containerOf(t, tr, tr.Make("a"))
@@ -35,7 +36,7 @@ func TestCountsStandStillAtTheirEnd(t *testing.T) {
 	const full = "a count would have gone above 65535"
 	eventually(t, full, func() bool { return p.Troubles()[full] > 0 })
 	n := counts(t, p, c.ID)
-	// Some of the threads may sleep by now, and were not all counted: there are fewer than 100.
+	// Some of the fewer than 100 threads may sleep now and were not all counted.
 	if n.Wanted < wordCount-100 || n.Wanted > wordCount {
 		t.Errorf("%d wanted, want %d or little less", n.Wanted, wordCount)
 	}
@@ -48,8 +49,9 @@ func TestCountsStandStillAtTheirEnd(t *testing.T) {
 	}
 }
 
-// TestWhatIsOwedIsCounted: a change that won no exchange is read at once, and the next change takes it into the word.
-func TestWhatIsOwedIsCounted(t *testing.T) {
+// TestOwedChangesCount checks that a read counts a change that won no exchange, and that the next change adds it to
+// the word.
+func TestOwedChangesCount(t *testing.T) {
 	p := opened(t)
 	tr := cgrouptest.New(t)
 	c := containerOf(t, tr, tr.Make("a"))
@@ -74,8 +76,9 @@ func TestWhatIsOwedIsCounted(t *testing.T) {
 	}
 }
 
-// TestLateStopsAreTold: stops that come after a later change, as by a hypervisor, are off by what StoppedLateNS says.
-func TestLateStopsAreTold(t *testing.T) {
+// TestLateStopsAreReported checks that StoppedLateNS has the error of stops that come after a later change, as a hypervisor
+// causes.
+func TestLateStopsAreReported(t *testing.T) {
 	p := opened(t)
 	if p.Features().Mark == "" {
 		t.Skip("needs a kernel that shows what a quota holds back; runs on Linux 5.15 and later")
@@ -96,12 +99,12 @@ func TestLateStopsAreTold(t *testing.T) {
 	tr.Work(path, 4)
 	time.Sleep(time.Duration(begin+ahead-monotonic()) + 100*time.Millisecond)
 	n := counts(t, p, c.ID)
-	if n.StoppedLateNS == 0 || n.LateNS < n.StoppedLateNS || n.Hasty {
-		t.Errorf("stops late by %d ns of %d in all, hasty: %v", n.StoppedLateNS, n.LateNS, n.Hasty)
+	if n.StoppedLateNS == 0 || n.LateNS < n.StoppedLateNS || n.Inexact {
+		t.Errorf("stops late by %d ns of %d in all, inexact: %v", n.StoppedLateNS, n.LateNS, n.Inexact)
 	}
 }
 
-// TestWithOwed: what is owed changes the count within its bits, and never the time.
+// TestWithOwed checks that an owed change alters the count within its bits, and never the time.
 func TestWithOwed(t *testing.T) {
 	const at = 5 << 16
 	for _, tc := range []struct {

@@ -25,8 +25,8 @@ const (
 	// ringRows is how many rows a container has: an hour of periods of 56 ms. Shorter periods are joined to that
 	// length, so that an hour fits with any period.
 	ringRows = (MaxBytes/Slots - headerBytes) / rowBytes
-	// KeptFor is how far back the rows of a container without a pause reach.
-	KeptFor = 3600_000 // ms
+	// keptFor is how far back the rows of a container without a pause reach.
+	keptFor = 3600_000 // ms
 
 	rowBytes    = 8
 	headerBytes = 4096

@@ -3,7 +3,7 @@ package flightrecorder
 import "time"
 
 // joinBelow is the length under which periods are joined: ringRows of them make an hour.
-const joinBelow = time.Duration(KeptFor) * time.Millisecond / ringRows
+const joinBelow = time.Duration(keptFor) * time.Millisecond / ringRows
 
 // gapAbove is how far a period's start may be from the previous row without a Gap in between; the period timer is late
 // by less.
@@ -82,9 +82,9 @@ func (r *ring) put(p Period) {
 	r.endMS = end
 }
 
-// gap covers the time up to until with Gap rows. After a pause longer than KeptFor it drops all earlier rows.
+// gap covers the time up to until with Gap rows. After a pause longer than keptFor it drops all earlier rows.
 func (r *ring) gap(until int64) {
-	if until-r.endMS > KeptFor {
+	if until-r.endMS > keptFor {
 		r.endMS = until
 		r.rows, r.next = r.rows[:0], 0
 		return

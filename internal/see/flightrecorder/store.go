@@ -16,8 +16,8 @@ import (
 
 // Bounds of the recordings kept; the oldest go first.
 const (
-	MaxRecordings     = 64
-	MaxRecordingBytes = 256 << 20
+	maxRecordings     = 64
+	maxRecordingBytes = 256 << 20
 )
 
 // Store keeps recordings as files in one directory, with the time and the cgroup's id in their names.
@@ -52,7 +52,7 @@ func (s Store) Save(at time.Time, id uint64, write func(io.Writer) error) (kept 
 	if err != nil {
 		return fail(err)
 	}
-	out := &limited{w: f, left: MaxRecordingBytes}
+	out := &limited{w: f, left: maxRecordingBytes}
 	err = errors.Join(write(out), f.Close())
 	if err == nil {
 		err = os.Rename(f.Name(), name)
@@ -61,7 +61,7 @@ func (s Store) Save(at time.Time, id uint64, write func(io.Writer) error) (kept 
 		os.Remove(f.Name())
 		return fail(err)
 	}
-	kept = Kept{File: name, At: at.Truncate(time.Millisecond), ID: id, Size: MaxRecordingBytes - out.left}
+	kept = Kept{File: name, At: at.Truncate(time.Millisecond), ID: id, Size: maxRecordingBytes - out.left}
 	removed, err = s.bound()
 	return kept, removed, err
 }
@@ -74,7 +74,7 @@ type limited struct {
 
 func (l *limited) Write(b []byte) (int, error) {
 	if int64(len(b)) > l.left {
-		return 0, fmt.Errorf("larger than the %d MB that all recordings may take", MaxRecordingBytes>>20)
+		return 0, fmt.Errorf("larger than the %d MB that all recordings may take", maxRecordingBytes>>20)
 	}
 	n, err := l.w.Write(b)
 	l.left -= int64(n)
@@ -98,7 +98,7 @@ func (s Store) bound() (removed []Kept, err error) {
 	var bytes int64
 	for i := len(all) - 1; i >= 0; i-- {
 		bytes += all[i].Size
-		if len(all)-i <= MaxRecordings && bytes <= MaxRecordingBytes {
+		if len(all)-i <= maxRecordings && bytes <= maxRecordingBytes {
 			continue
 		}
 		if err := os.Remove(all[i].File); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -10,8 +10,8 @@ import (
 
 // Bounds of the probe's memory.
 const (
-	// DefaultContainers may be watched at one time unless Options say otherwise; MaxContainers is the largest option.
-	DefaultContainers = 1024
+	// defaultContainers may be watched at one time unless Options say otherwise; MaxContainers is the largest option.
+	defaultContainers = 1024
 	MaxContainers     = 16384
 	// Levels of the histograms of width and wanted; the last level counts higher values too.
 	Levels = 256
@@ -22,7 +22,7 @@ const (
 // Options of Open.
 type Options struct {
 	// Containers bounds how many may be watched at one time, including those that recordings name as neighbours. 0
-	// means DefaultContainers.
+	// means defaultContainers.
 	Containers int
 	// WidthOnly leaves out wanted, stopped time and recordings, which makes the probe cheapest.
 	WidthOnly bool

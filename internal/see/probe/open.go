@@ -66,7 +66,7 @@ var whileRecording = []string{bpfProgSchedWaking, bpfProgSchedMigrateTask, bpfPr
 // Open loads and attaches what this kernel has. If the kernel refuses, the error is an *Unavailable.
 func Open(o Options) (*Probe, error) {
 	if o.Containers == 0 {
-		o.Containers = DefaultContainers
+		o.Containers = defaultContainers
 	}
 	if o.Containers < 1 || o.Containers > MaxContainers {
 		return nil, fmt.Errorf("probe: %d containers; want 1 to %d", o.Containers, MaxContainers)

@@ -207,8 +207,8 @@ func TestWhatIsRefused(t *testing.T) {
 		says  string
 	}{
 		"nothing":       {"", recording.ErrNotARecording, "empty"},
-		"text":          {"hello, world, hello", recording.ErrNotARecording, "mark"},
-		"short text":    {"hi", recording.ErrNotARecording, "mark"},
+		"text":          {"hello, world, hello", recording.ErrNotARecording, "first bytes"},
+		"short text":    {"hi", recording.ErrNotARecording, "first bytes"},
 		"a newer one":   {string(newer), nil, "version 2 of the format, and this unthrottle reads up to 1"},
 		"a short mark":  {string(good[:5]), nil, "cut off within its header"},
 		"half a header": {string(good[:40]), nil, "cut off within its header"},

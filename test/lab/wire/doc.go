@@ -14,7 +14,7 @@
 //
 //	stdout 0 3\nhi\nexit 0 10\n{"code":0}
 //
-// Limits: a payload has at most MaxPayload bytes, a header at most 64, and
+// Limits: a payload has at most maxPayload bytes, a header at most 64, and
 // both are checked by the reader: what a guest sends is data from a machine
 // that may have crashed.
 package wire

@@ -17,8 +17,8 @@ const (
 	PortName = "unthrottle.lab"
 )
 
-// MaxPayload bounds one frame, in bytes.
-const MaxPayload = 64 << 10
+// maxPayload bounds one frame, in bytes.
+const maxPayload = 64 << 10
 
 const maxHeader = 64
 
@@ -94,7 +94,7 @@ func (w *Writer) Write(kind Kind, step int, payload []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for {
-		part := payload[:min(len(payload), MaxPayload)]
+		part := payload[:min(len(payload), maxPayload)]
 		payload = payload[len(part):]
 		frame := append(fmt.Appendf(nil, "%s %d %d\n", kind, step, len(part)), part...)
 		if _, err := w.out.Write(frame); err != nil {
@@ -135,7 +135,7 @@ func (s stream) Write(p []byte) (int, error) {
 type Reader struct{ in *bufio.Reader }
 
 // NewReader reads frames from in.
-func NewReader(in io.Reader) *Reader { return &Reader{bufio.NewReaderSize(in, MaxPayload+maxHeader)} }
+func NewReader(in io.Reader) *Reader { return &Reader{bufio.NewReaderSize(in, maxPayload+maxHeader)} }
 
 // Next returns the next frame, io.EOF after the last one, and
 // io.ErrUnexpectedEOF where the stream ends within a frame.
@@ -153,8 +153,8 @@ func (r *Reader) Next() (Frame, error) {
 		return Frame{}, fmt.Errorf("frame header %q: step: %w", header, err)
 	}
 	size, err := strconv.ParseUint(fields[2], 10, 31)
-	if err != nil || size > MaxPayload {
-		return Frame{}, fmt.Errorf("frame header %q: want a size up to %d bytes", header, MaxPayload)
+	if err != nil || size > maxPayload {
+		return Frame{}, fmt.Errorf("frame header %q: want a size up to %d bytes", header, maxPayload)
 	}
 	f := Frame{Kind: Kind(fields[0]), Step: int(step), Payload: make([]byte, size)}
 	if _, err := io.ReadFull(r.in, f.Payload); err != nil {

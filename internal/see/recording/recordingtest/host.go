@@ -169,7 +169,7 @@ func (h *host) allowed(c int) bool { return h.s.header.CPUsAllowed.Contains(c) }
 func (h *host) schedule() {
 	waiting := h.waiting()
 	for c, t := range h.cpus {
-		if t != nil && len(waiting) > 0 && h.now-h.since[c] >= Turn {
+		if t != nil && len(waiting) > 0 && h.now-h.since[c] >= turn {
 			next := waiting[0]
 			waiting = waiting[1:]
 			t.running, t.queued = false, h.now

@@ -8,7 +8,7 @@
 //	r := s.Run(time.Second)
 //
 // Run is an ideal host. Every thread that wants a CPU gets the lowest free one. Quotas are exact, refills are on time,
-// and threads that wait for CPUs run in turns of [Turn]. Tests add by hand what such a host never does: [Schedule.Add].
+// and threads that wait for CPUs run in turns of turn. Tests add by hand what such a host never does: [Schedule.Add].
 package recordingtest
 
 import (
@@ -21,13 +21,13 @@ import (
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 )
 
-// Turn is how long a thread runs while others wait for its CPU.
-const Turn = 4 * time.Millisecond
+// turn is how long a thread runs while others wait for its CPU.
+const turn = 4 * time.Millisecond
 
 // Ids of the cgroups of every schedule, and the first number of its processes.
 const (
 	ContainerID = 100
-	ParentID    = 90
+	parentID    = 90
 	firstTGID   = 1000
 )
 
@@ -77,7 +77,7 @@ func New(cpus int) *Schedule {
 		Host:   recording.Host{Kernel: "6.18.0", CPUs: cpuset.New(all...), HZ: new(250)},
 		Target: recording.Target{Path: "/parent/container", ID: ContainerID, Name: "shop/cart"},
 		Levels: []recording.Level{{Path: "/parent/container", ID: ContainerID, PeriodNS: 100_000_000},
-			{Path: "/parent", ID: ParentID, PeriodNS: 100_000_000}, {Path: "/", ID: 1}},
+			{Path: "/parent", ID: parentID, PeriodNS: 100_000_000}, {Path: "/", ID: 1}},
 		CPUsAllowed: cpuset.New(all...),
 		Features:    recording.Features{Mark: recording.MarkTask, Periods: true, Migrations: true},
 	}
@@ -96,7 +96,7 @@ func (s *Schedule) Limit(q, period time.Duration) *Schedule {
 
 // ParentLimit sets the quota of the cgroup above it.
 func (s *Schedule) ParentLimit(q, period time.Duration) *Schedule {
-	s.parent = quota{q, period, ParentID}
+	s.parent = quota{q, period, parentID}
 	s.header.Levels[1].QuotaNS, s.header.Levels[1].PeriodNS = new(q.Nanoseconds()), period.Nanoseconds()
 	return s
 }

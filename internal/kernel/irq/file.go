@@ -16,10 +16,10 @@ const Default = "default_smp_affinity"
 
 const affinityList = "smp_affinity_list"
 
-// File is where the CPUs of interrupt n are, relative to /proc/irq.
+// File returns the file of interrupt n's CPUs, relative to /proc/irq.
 func File(n int) string { return strconv.Itoa(n) + "/" + affinityList }
 
-// IsFile tells whether a name is Default or one that File makes. Nothing else below /proc/irq is ever opened.
+// IsFile reports whether a name is Default or one that File makes. The package opens no other file below /proc/irq.
 func IsFile(name string) bool {
 	if name == Default {
 		return true
@@ -29,14 +29,14 @@ func IsFile(name string) bool {
 	return ok && file == affinityList && name == File(n)
 }
 
-// number reads an interrupt's number as the kernel spells it.
+// number reads an interrupt's number in the kernel's form.
 func number(text string) (int, bool) {
 	n, err := strconv.ParseUint(text, 10, 31)
 	return int(n), err == nil && strconv.FormatUint(n, 10) == text
 }
 
-// FormatMask writes a mask that topology.ParseMask reads.
-func FormatMask(set cpuset.CPUSet) string {
+// formatMask writes a mask that topology.ParseMask reads.
+func formatMask(set cpuset.CPUSet) string {
 	words := []uint32{0}
 	for _, id := range set.List() {
 		for len(words) <= id/32 {

@@ -17,30 +17,30 @@ import (
 	"github.com/unthrottle/unthrottle/topology"
 )
 
-// FS is what is read and written of interrupts; values are CPU lists ("0-3,8") for every file, also where the kernel
-// has a mask. Errors wrap fs.ErrNotExist where the interrupt is gone.
+// FS reads and writes interrupts' CPUs. Values are CPU lists ("0-3,8") for every file, also where the kernel has a
+// mask. Errors wrap fs.ErrNotExist for an interrupt that has ended.
 type FS interface {
-	// Interrupts are all that have a file of their own, by number.
+	// Interrupts returns all that have their own file, by number.
 	Interrupts() ([]Interrupt, error)
 	Read(file string) (string, error)
-	// Write wraps ErrRefused where this interrupt does not take these CPUs.
+	// Write wraps ErrRefused if this interrupt does not take these CPUs.
 	Write(file, list string) error
-	// ID tells one interrupt from a later one under the same number.
+	// ID distinguishes an interrupt from a later one with the same number.
 	ID(file string) (uint64, error)
 }
 
-// ErrRefused is the kernel's answer for an interrupt that cannot be moved: a managed one, or one of a CPU itself; or
-// that those CPUs have no room for.
+// ErrRefused is the kernel's answer for an interrupt that cannot be moved (a managed one, or one of a CPU itself), or
+// if those CPUs have no room for it.
 var ErrRefused = errors.New("the kernel does not let this interrupt be moved (managed, bound to a CPU, or no room there)")
 
-// Interrupt is one line of interrupts and where it may go.
+// Interrupt is one interrupt and its allowed CPUs.
 type Interrupt struct {
 	Number int
 	CPUs   cpuset.CPUSet
 }
 
-// MaxInterrupts bounds how many are looked at.
-const MaxInterrupts = 1 << 14
+// maxInterrupts bounds how many are read.
+const maxInterrupts = 1 << 14
 
 // maxText bounds one file.
 const maxText = 1 << 16
@@ -48,11 +48,11 @@ const maxText = 1 << 16
 // Host is a machine's /proc/irq.
 type Host struct{ dir string }
 
-// NewHost takes where proc is mounted.
+// NewHost takes the mount point of proc.
 func NewHost(proc string) Host { return Host{filepath.Join(proc, "irq")} }
 
-// Interrupts lists them; those that end meanwhile, and those without an affinity (no SMP support in their chip), are
-// left out.
+// Interrupts lists them. It leaves out those that end meanwhile, and those without an affinity (no SMP support in their
+// chip).
 func (h Host) Interrupts() ([]Interrupt, error) {
 	entries, err := os.ReadDir(h.dir)
 	if err != nil {
@@ -64,8 +64,8 @@ func (h Host) Interrupts() ([]Interrupt, error) {
 		if !ok {
 			continue
 		}
-		if len(all) == MaxInterrupts {
-			return nil, fmt.Errorf("%s: more than %d interrupts", h.dir, MaxInterrupts)
+		if len(all) == maxInterrupts {
+			return nil, fmt.Errorf("%s: more than %d interrupts", h.dir, maxInterrupts)
 		}
 		text, err := h.Read(File(n))
 		if errors.Is(err, fs.ErrNotExist) {
@@ -89,12 +89,12 @@ func (h Host) path(file string) string { return filepath.Join(h.dir, file) }
 // open opens a file that IsFile knows.
 func (h Host) open(file string, flag int) (*os.File, error) {
 	if !IsFile(file) {
-		return nil, fmt.Errorf("%.80q is no file of an interrupt's CPUs", file)
+		return nil, fmt.Errorf("%.80q is not a file of an interrupt's CPUs", file)
 	}
 	return os.OpenFile(h.path(file), flag, 0)
 }
 
-// Read is the list in a file.
+// Read returns the list in a file.
 func (h Host) Read(file string) (string, error) {
 	f, err := h.open(file, os.O_RDONLY)
 	if err != nil {
@@ -112,7 +112,7 @@ func (h Host) Read(file string) (string, error) {
 	return set.String(), nil
 }
 
-// Write gives a file a list. An empty one is an error: no interrupt is left without a CPU.
+// Write writes a list to a file. It refuses an empty list, because an interrupt needs a CPU.
 func (h Host) Write(file, text string) error {
 	set, err := topology.ParseList(text)
 	if err != nil {
@@ -123,7 +123,7 @@ func (h Host) Write(file, text string) error {
 	}
 	value := set.String()
 	if file == Default {
-		value = FormatMask(set)
+		value = formatMask(set)
 	}
 	f, err := h.open(file, os.O_WRONLY|os.O_TRUNC)
 	if err != nil {
@@ -133,10 +133,10 @@ func (h Host) Write(file, text string) error {
 	return errors.Join(refused(gone(err)), f.Close())
 }
 
-// ID is the inode of the file: proc makes a new one for each interrupt that is set up.
+// ID returns the inode of the file: proc makes a new one for each interrupt that is set up.
 func (h Host) ID(file string) (uint64, error) {
 	if !IsFile(file) {
-		return 0, fmt.Errorf("%.80q is no file of an interrupt's CPUs", file)
+		return 0, fmt.Errorf("%.80q is not a file of an interrupt's CPUs", file)
 	}
 	info, err := os.Stat(h.path(file))
 	if err != nil {
@@ -156,8 +156,8 @@ func gone(err error) error {
 	return err
 }
 
-// refused recognises the answers of write_irq_affinity and of the chips behind it. EPERM is one of them: a user without
-// the right does not get as far as writing.
+// refused recognises the answers of write_irq_affinity and of the chips behind it. EPERM is one of them: for a user
+// without the right, open fails first.
 func refused(err error) error {
 	for _, errno := range []error{unix.EIO, unix.EPERM, unix.EINVAL, unix.ENOSPC} {
 		if errors.Is(err, errno) {

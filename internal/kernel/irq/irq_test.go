@@ -15,7 +15,7 @@ import (
 	"github.com/unthrottle/unthrottle/topology"
 )
 
-// tree is a fake /proc with two interrupts and what else lies beside them.
+// tree is a fake /proc with two interrupts and the files beside them.
 func tree(t *testing.T) (proc string, h Host) {
 	t.Helper()
 	proc = t.TempDir()
@@ -92,7 +92,7 @@ func TestRefused(t *testing.T) {
 func TestMaskRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		set := cpuset.New(rapid.SliceOf(rapid.IntRange(0, 1100)).Draw(t, "cpus")...)
-		back, err := topology.ParseMask(FormatMask(set))
+		back, err := topology.ParseMask(formatMask(set))
 		if err != nil || !back.Equals(set) {
 			t.Fatalf("%s became %s, %v", set, back, err)
 		}

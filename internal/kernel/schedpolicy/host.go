@@ -16,40 +16,41 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/procfs"
 )
 
-// FS is what is read and written of threads. Errors wrap fs.ErrNotExist where the thread is gone.
+// FS reads and writes threads' policies. Errors wrap fs.ErrNotExist for a thread that has ended.
 type FS interface {
 	Read(tid int) (Policy, error)
-	// Write wraps ErrRefused where this thread may not have it.
+	// Write wraps ErrRefused if this thread may not have the policy.
 	Write(tid int, p Policy) error
 	// ID is the thread's start time in clock ticks since boot.
 	ID(tid int) (uint64, error)
-	// Bounded tells whether the kernel keeps a part of each CPU from real-time threads.
+	// Bounded reports whether the kernel reserves a part of each CPU for threads that are not real-time.
 	Bounded() (bool, error)
 }
 
-// ErrRefused is the kernel's answer to who may not give a thread this policy.
+// ErrRefused is the kernel's answer to a caller that may not give a thread this policy.
 var ErrRefused = errors.New("the kernel does not let this thread have that policy (its cgroup has no real-time runtime, or CAP_SYS_NICE is missing)")
 
 // Host is this machine's threads.
 type Host struct{ proc string }
 
-// NewHost takes where proc is mounted.
+// NewHost takes the mount point of proc.
 func NewHost(proc string) Host { return Host{proc} }
 
-// The bit of sched_setscheduler's policy (SCHED_RESET_ON_FORK), and of sched_getattr's flags (SCHED_FLAG_RESET_ON_FORK).
+// The bit of sched_setscheduler's policy (SCHED_RESET_ON_FORK), and of sched_getattr's flags
+// (SCHED_FLAG_RESET_ON_FORK).
 const (
 	bitResetOnFork  = 0x40000000
 	flagResetOnFork = 0x01
 )
 
-// Read asks sched_getattr.
+// Read calls sched_getattr.
 func (Host) Read(tid int) (Policy, error) {
 	if tid <= 0 {
 		return Policy{}, fmt.Errorf("thread %d: %w", tid, fs.ErrNotExist)
 	}
 	attr, err := unix.SchedGetAttr(tid, 0)
 	if err != nil {
-		return Policy{}, fmt.Errorf("thread %d: its scheduling policy cannot be read: %w", tid, gone(err))
+		return Policy{}, fmt.Errorf("thread %d: cannot read its scheduling policy: %w", tid, gone(err))
 	}
 	p := Policy{Class: "class " + strconv.Itoa(int(attr.Policy)), ResetOnFork: attr.Flags&flagResetOnFork != 0}
 	if int(attr.Policy) < len(classes) && classes[attr.Policy] != "" {
@@ -61,7 +62,7 @@ func (Host) Read(tid int) (Policy, error) {
 	return p, nil
 }
 
-// Write asks sched_setscheduler.
+// Write calls sched_setscheduler.
 func (Host) Write(tid int, p Policy) error {
 	class := number(p.Class)
 	if tid <= 0 || class < 0 || p.Class == "deadline" || p.realtime() != (p.Priority > 0) {
@@ -115,7 +116,7 @@ func (h Host) read(name ...string) (string, error) {
 	return string(text), err
 }
 
-// Bounded reads sched_rt_runtime_us: -1 is no bound.
+// Bounded reads sched_rt_runtime_us; -1 means no bound.
 func (h Host) Bounded() (bool, error) {
 	text, err := h.read("sys", "kernel", "sched_rt_runtime_us")
 	if err != nil {

@@ -41,7 +41,7 @@ func TestThreadNames(t *testing.T) {
 	}
 }
 
-// What this test's own thread has is read; ordinary policies are written and read back, and the nice value survives.
+// Reads the policy of the test's own thread, writes ordinary policies and reads them back. The nice value survives.
 func TestOwnThread(t *testing.T) {
 	done := make(chan struct{})
 	go func() {

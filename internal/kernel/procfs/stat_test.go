@@ -15,7 +15,7 @@ const example = `cpu  300 1 30 4000 5 3 6 7 50 0
 cpu0 100 1 10 2000 2 3 4 5 50 0
 cpu3 200 0 20 2000 3 0 2 2 0 0
 intr 12345 0 0
-cpu7 is somebody else's line
+cpu7 is another file's line
 `
 
 func TestRead(t *testing.T) {

@@ -92,7 +92,7 @@ func TestNoThread(t *testing.T) {
 		}
 	}
 	if err := h.Write(0, Other); err == nil {
-		t.Error("0 stands for oneself, and is nobody here")
+		t.Error("0 means the caller, and is no thread here")
 	}
 	if !errors.Is(gone(unix.EPERM), ErrRefused) || errors.Is(gone(unix.EINVAL), ErrRefused) {
 		t.Error("EPERM alone is a refusal")

@@ -159,7 +159,7 @@ func TestMostStoppedAreKept(t *testing.T) {
 	}
 	feed(r, Identity{ID: 501, Name: "worse"}, start, 10, 0.9)
 	if r.find(501) < 0 || r.find(1) >= 0 {
-		t.Error("the container that stood still least should have made room for one that stood still most of the time")
+		t.Error("the container that was stopped least should have made room for one that was stopped most of the time")
 	}
 	dropped, n := r.Dropped()
 	if n != 1 || len(dropped) != 1 || dropped[0].Container.ID != 1 || dropped[0].Rows == 0 || dropped[0].Why == "" {

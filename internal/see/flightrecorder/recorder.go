@@ -129,7 +129,7 @@ func (r *Recorder) place(c Identity, stopped float64, now time.Time) int {
 	if stopped <= low*ahead {
 		return -1
 	}
-	r.drop(least, now, "another container stood still longer")
+	r.drop(least, now, "another container was stopped longer")
 	r.slots[least] = &slot{}
 	return least
 }

@@ -303,7 +303,7 @@ func TestAQuotaEqualToItsCPUsIsNoFinding(t *testing.T) {
 		o := tr.observe(3*time.Second, g)[0]
 		above, ok := o.Above(0.05)
 		if ok && require.InLab() {
-			t.Log("an emulated CPU stands still for many ms at a time and is charged for it: only measured, not judged")
+			t.Log("an emulated CPU stops for many ms at a time and is charged for it: only measured, not judged")
 			return
 		}
 		if !ok || above {

@@ -375,7 +375,7 @@ func atRest(t testing.TB, p *probe.Probe, c probe.Container) probe.Counts {
 			return n
 		}
 		if time.Now().After(end) {
-			t.Fatalf("%s: %d CPUs in use and %d wanted by nobody", c.Path, n.Width, n.Wanted)
+			t.Fatalf("%s: %d CPUs in use and %d wanted without a thread", c.Path, n.Width, n.Wanted)
 		}
 	}
 }

@@ -187,7 +187,7 @@ func TestDamage(t *testing.T) {
 		r, err := recording.Read(bytes.NewReader(bad))
 		// A larger length looks like a file that was cut off.
 		if err == nil && !r.Truncated {
-			t.Fatalf("byte %d changed and nobody noticed", i)
+			t.Fatalf("byte %d changed without an error", i)
 		}
 		if len(r.Events) > 0 && !slices.Equal(want.Events[:len(r.Events)], r.Events) {
 			t.Fatalf("byte %d: other events", i)

@@ -37,7 +37,7 @@ const (
 func TestSlices(t *testing.T) {
 	want := os.Getenv(envSlices)
 	if want != "kept" && want != "expire" {
-		t.Skipf("%s is %q: nobody said what to expect of this kernel; runs in make lab-kernel-affected", envSlices, want)
+		t.Skipf("%s is %q: no behaviour is specified for this kernel; runs in make lab-kernel-affected", envSlices, want)
 	}
 	require.Root(t)
 	require.CPUs(t, 8)

@@ -23,7 +23,7 @@ func asked(t *testing.T) lab.Machine {
 	t.Helper()
 	fields := strings.Fields(os.Getenv(suite.EnvMachine))
 	if !require.InLab() || len(fields) != 3 {
-		t.Skip("needs cpus=16: not a guest of the lab, so nobody said what machine this should be; runs in the lab")
+		t.Skip("needs cpus=16: not a guest of the lab, so no machine is specified; runs in the lab")
 	}
 	l3s, err := strconv.Atoi(fields[1])
 	if err != nil {

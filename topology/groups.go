@@ -18,7 +18,7 @@ type groups struct {
 	tree               *tree
 	sockets, dies, l3s interner
 	cores, clusters    interner
-	l3Index            int // where the CPU before had its L3: the same on nearly all machines
+	l3Index            int // index of the previous CPU's L3: the same on nearly all machines
 }
 
 func newGroups(t *tree) *groups {
@@ -62,9 +62,9 @@ func (g *groups) fill(c *CPU) error {
 	return err
 }
 
-// absent tells whether the kernel's number of a group is negative. A machine without dies, or without
-// clusters, has -1 there, and a list of the CPU alone: the defaults of topology_die_id and
-// topology_die_cpumask (include/linux/topology.h), and update_siblings_masks (drivers/base/arch_topology.c).
+// absent reports whether the kernel's number of a group is negative. A machine without dies, or without clusters, has
+// -1 there, and a list of the CPU alone. These are the defaults of topology_die_id and topology_die_cpumask
+// (include/linux/topology.h), and of update_siblings_masks (drivers/base/arch_topology.c).
 func (g *groups) absent(folder, number string) (bool, error) {
 	if number == "" {
 		return false, nil
@@ -94,7 +94,7 @@ func (g *groups) l3(cpu int) (ID, error) {
 	return Unknown, nil
 }
 
-// l3At looks at one cache; found tells that it is a unified one of level 3.
+// l3At reads one cache; found reports that it is a unified one of level 3.
 func (g *groups) l3At(cpu, index int) (id ID, found bool, err error) {
 	folder := cpuFolder(cpu) + "/cache/index" + strconv.Itoa(index)
 	level, ok, err := g.tree.text(folder + "/level")
@@ -109,10 +109,9 @@ func (g *groups) l3At(cpu, index int) (id ID, found bool, err error) {
 	return id, true, err
 }
 
-// siblings returns the id of the set in two files, a list and a mask: kernels
-// write both (define_siblings_read_func, drivers/base/topology.c), old ones and
-// saved trees may have the mask alone. A set that lacks the CPU whose file it is
-// (an empty one, above all) tells nothing about that CPU.
+// siblings returns the id of the set in two files, a list and a mask. Kernels write both (define_siblings_read_func,
+// drivers/base/topology.c); old ones and saved trees may have the mask alone. A set that lacks the CPU of its file,
+// such as an empty one, counts as missing.
 func (g *groups) siblings(in *interner, cpu int, list, mask string) (ID, error) {
 	for _, file := range []struct {
 		name  string
@@ -148,11 +147,10 @@ type group struct {
 	cpus cpuset.CPUSet
 }
 
-// interner gives ids to sets. Each spelling is parsed once: 1,024 CPUs of two
-// sockets hold the same two lists.
+// interner gives ids to sets. It parses each text once: 1,024 CPUs of two sockets hold the same two lists.
 type interner struct {
 	byList, byMask map[string]group
-	byCPUs         map[string]ID // by the canonical spelling
+	byCPUs         map[string]ID // by the canonical text
 }
 
 func newInterner() interner {

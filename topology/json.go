@@ -58,7 +58,7 @@ func (k *Kind) UnmarshalJSON(b []byte) error {
 	return fmt.Errorf("kind %s: neither %q nor %q", quote(s), KindPerformance, KindEfficiency)
 }
 
-// UnmarshalJSON reads a CPU; what is left out is Unknown, and online.
+// UnmarshalJSON reads a CPU; missing groups are Unknown, and a missing online means online.
 func (c *CPU) UnmarshalJSON(b []byte) error {
 	type plain CPU
 	p := plain{ID: -1, Online: true, Socket: Unknown, Die: Unknown, NUMANode: Unknown,
@@ -88,7 +88,7 @@ func (n NUMANode) MarshalJSON() ([]byte, error) {
 	return json.Marshal(p)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes; a node without the key has no CPUs.
+// UnmarshalJSON reads the form of MarshalJSON; a node without the key has no CPUs.
 func (n *NUMANode) UnmarshalJSON(b []byte) error {
 	none := ""
 	p := numaNodeJSON{ID: -1, CPUs: &none}
@@ -106,7 +106,7 @@ func (n *NUMANode) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// MarshalJSON writes the machine as `unthrottle topology --json` shows it.
+// MarshalJSON writes the machine in the form of `unthrottle topology --json`.
 func (m Machine) MarshalJSON() ([]byte, error) {
 	type plain Machine
 	if m.CPUs == nil {
@@ -118,9 +118,8 @@ func (m Machine) MarshalJSON() ([]byte, error) {
 	return json.Marshal(plain(m))
 }
 
-// UnmarshalJSON reads what MarshalJSON writes, in any order and with more keys,
-// and refuses what no machine can be: ids out of range or used twice, and nodes
-// that claim another node's CPUs. A level that cuts a core is Unknown, as in Read.
+// UnmarshalJSON reads the form of MarshalJSON, in any order and with more keys. It refuses impossible machines: ids out
+// of range or used twice, and nodes that claim another node's CPUs. A level that cuts a core is Unknown, as in Read.
 func (m *Machine) UnmarshalJSON(b []byte) error {
 	type plain Machine
 	var p plain
@@ -147,7 +146,7 @@ type EntryError struct {
 
 func (e *EntryError) Error() string { return e.Why }
 
-// check reports the first thing in a sorted machine that cannot be.
+// check reports the first impossible entry in a sorted machine.
 func (m Machine) check() error {
 	if len(m.CPUs) == 0 {
 		return fmt.Errorf("cpus: none given")

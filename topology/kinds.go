@@ -9,10 +9,9 @@ import (
 	"k8s.io/utils/cpuset"
 )
 
-// readKinds tells performance from efficiency CPUs; CPUs not in the map are of
-// unknown kind. x86 names them by the performance counters of each
-// (devices/cpu_core, cpu_atom, cpu_lowpower: arch/x86/events/intel/core.c);
-// elsewhere cpu_capacity and the models of Arm CPUs tell.
+// readKinds distinguishes performance from efficiency CPUs; CPUs not in the map are of unknown kind. x86 names them by
+// the performance counters of each (devices/cpu_core, cpu_atom, cpu_lowpower: arch/x86/events/intel/core.c). Elsewhere
+// cpu_capacity and the models of Arm CPUs decide.
 func readKinds(t *tree, present cpuset.CPUSet) (map[int]Kind, error) {
 	kinds := map[int]Kind{}
 	for _, by := range []struct {
@@ -33,9 +32,8 @@ func readKinds(t *tree, present cpuset.CPUSet) (map[int]Kind, error) {
 	return kindsByCapacity(t, present)
 }
 
-// kindsByCapacity cuts the CPUs at the widest gap between their capacities:
-// those below are the efficient ones. Where the CPUs are of several models, a
-// model's greatest capacity stands for all of its CPUs, whose clocks differ.
+// kindsByCapacity cuts the CPUs at the widest gap between their capacities: those below are the efficient ones. If the
+// CPUs are of several models, all CPUs of a model count with its greatest capacity, because their clocks differ.
 func kindsByCapacity(t *tree, present cpuset.CPUSet) (map[int]Kind, error) {
 	capacity, err := readCapacities(t, present)
 	if err != nil {
@@ -66,9 +64,9 @@ func kindsByCapacity(t *tree, present cpuset.CPUSet) (map[int]Kind, error) {
 	return kinds, nil
 }
 
-// leastGap is the ratio of capacities above which CPUs of one model, or of
-// models not known, are of two kinds. To the scheduler, what fills the slower
-// CPU fits the faster one from there on (fits_capacity, kernel/sched/fair.c).
+// leastGap is the ratio of capacities above which CPUs of one model, or of unknown models, are of two kinds. From this
+// ratio on, the scheduler considers a task that fills the slower CPU to fit the faster one (fits_capacity,
+// kernel/sched/fair.c).
 const leastGap = 1.25
 
 // widestGap returns the number below the widest gap between neighbours, the
@@ -83,8 +81,8 @@ func widestGap(numbers []int, least float64) (below int, ok bool) {
 	return below, ok
 }
 
-// readCapacities reads what each CPU can do, of 1,024 at most (cpu_capacity_show,
-// drivers/base/arch_topology.c); what is not said, or not above 0, is left out.
+// readCapacities reads the capacity of each CPU, at most 1,024 (cpu_capacity_show, drivers/base/arch_topology.c). It
+// leaves out missing ones and those that are not above 0.
 func readCapacities(t *tree, present cpuset.CPUSet) (map[int]int, error) {
 	capacity := map[int]int{}
 	for _, id := range present.List() {
@@ -103,8 +101,8 @@ func readCapacities(t *tree, present cpuset.CPUSet) (map[int]int, error) {
 // main id register (MIDR_CPU_MODEL_MASK, arch/arm64/include/asm/cputype.h).
 const modelMask = 0xff0ffff0
 
-// readModels reads the model of each CPU that has a capacity, where the kernel
-// tells it: on arm64, of online CPUs (arch/arm64/kernel/cpuinfo.c).
+// readModels reads the model of each CPU that has a capacity, if the kernel shows it: on arm64, of online CPUs
+// (arch/arm64/kernel/cpuinfo.c).
 func readModels(t *tree, capacity map[int]int) (map[int]uint64, error) {
 	models := map[int]uint64{}
 	for _, id := range slices.Sorted(maps.Keys(capacity)) {

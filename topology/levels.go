@@ -2,10 +2,9 @@ package topology
 
 import "slices"
 
-// Nesting orders levels by how this machine's online CPUs are grouped, the one
-// with the fewest groups first, so that on machines whose levels nest each
-// group lies within one of the level before. Levels with as many groups as
-// another keep the order given; levels of which nothing is known are left out.
+// Nesting orders levels by how this machine's online CPUs are grouped, the one with the fewest groups first. So on
+// machines whose levels nest, each group lies within one of the previous level. Levels with equally many groups keep
+// the given order; unknown levels are left out.
 func (m Machine) Nesting(levels ...Level) []Level {
 	var known []Level
 	for _, level := range levels {
@@ -21,18 +20,16 @@ func (m Machine) Nesting(levels ...Level) []Level {
 	return known
 }
 
-// Groups returns how many groups the online CPUs form at a level, those of
-// unknown group together being one.
+// Groups returns how many groups the online CPUs form at a level; those of unknown group count as one.
 func (m Machine) Groups(level Level) int { return m.cuts(level, level) }
 
-// Alike tells whether two levels group the online CPUs in the same way.
+// Alike reports whether two levels group the online CPUs in the same way.
 func (m Machine) Alike(a, b Level) bool {
 	n := m.cuts(a, b)
 	return m.Groups(a) == n && m.Groups(b) == n
 }
 
-// cuts counts the groups in which two CPUs are together only where they are so
-// at both levels.
+// cuts counts the groups whose CPUs are together at both levels.
 func (m Machine) cuts(a, b Level) int {
 	type pair struct{ a, b ID }
 	seen := map[pair]bool{}

@@ -8,11 +8,9 @@ import (
 	"k8s.io/utils/cpuset"
 )
 
-// ParseList reads the kernel's list format, as in "0-3,8": ids and ranges,
-// ranges also with groups ("0-7:2/4" is the first 2 of every 4: 0,1,4,5), white
-// space around the whole. Nothing is the empty set. Every id is below
-// [MaxCPUs]; all else is an error that quotes the part at fault.
-// Source: bitmap_parselist, lib/bitmap-str.c.
+// ParseList reads the kernel's list format, as in "0-3,8": ids and ranges, with white space around the whole. A range
+// may have groups: "0-7:2/4" is the first 2 of every 4, so 0,1,4,5. An empty text is the empty set. Every id is below
+// [MaxCPUs]. Any other text is an error that quotes the wrong part. Source: bitmap_parselist, lib/bitmap-str.c.
 func ParseList(s string) (cpuset.CPUSet, error) {
 	s = strings.TrimSpace(s)
 	if s == "" {
@@ -98,7 +96,7 @@ func parseID(s string, limit int) (int, error) {
 	return id, nil
 }
 
-// quote shows what a file holds in an error: escaped, and never long.
+// quote formats a file's content for an error: escaped, and never long.
 func quote(s string) string {
 	const most = 60
 	if len(s) > most {

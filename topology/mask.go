@@ -8,11 +8,10 @@ import (
 	"k8s.io/utils/cpuset"
 )
 
-// ParseMask reads the kernel's mask format: hexadecimal words of 32 CPUs with
-// commas between, the highest first, white space around the whole. "3,0000000f"
-// is 0-3,32-33; nothing is the empty set. Every id is below [MaxCPUs]; all else
-// is an error that quotes the part at fault.
-// Source: bitmap_parse, lib/bitmap-str.c, and bitmap_string, lib/vsprintf.c.
+// ParseMask reads the kernel's mask format: hexadecimal words of 32 CPUs with commas between, the highest first, white
+// space around the whole. "3,0000000f" is 0-3,32-33; an empty text is the empty set. Every id is below [MaxCPUs]. Any
+// other text is an error that quotes the wrong part. Source: bitmap_parse, lib/bitmap-str.c, and bitmap_string,
+// lib/vsprintf.c.
 func ParseMask(s string) (cpuset.CPUSet, error) {
 	s = strings.TrimSpace(s)
 	if s == "" {

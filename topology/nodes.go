@@ -25,7 +25,7 @@ func readNodes(t *tree) ([]NUMANode, error) {
 			return nil, err
 		}
 		n.CPUsUnknown = !known
-		// Neither decides who runs where: what is odd in them is not said.
+		// Neither decides which CPU runs a thread, so faults in them are not reported.
 		if text, ok, err := t.text(folder + "/distance"); err == nil && ok {
 			n.Distance = parseDistance(text)
 		}
@@ -37,10 +37,9 @@ func readNodes(t *tree) ([]NUMANode, error) {
 	return nodes, nil
 }
 
-// nodeCPUs returns a node's CPUs: its cpulist, or its cpumap (the same of
-// node_read_cpumap, drivers/base/node.c), or where there is neither (a saved
-// tree that was thinned out) its links to CPUs. Without all three its CPUs are
-// not known: a node without CPUs has an empty list.
+// nodeCPUs returns a node's CPUs: its cpulist, or its cpumap (the same of node_read_cpumap, drivers/base/node.c). A
+// reduced saved tree may have neither; then its links to CPUs count. Without all three its CPUs are unknown: a node
+// without CPUs has an empty list.
 func nodeCPUs(t *tree, folder string) (cpus cpuset.CPUSet, known bool, err error) {
 	if cpus, known, err = t.list(folder + "/cpulist"); known || err != nil {
 		return cpus, known, err
@@ -52,9 +51,8 @@ func nodeCPUs(t *tree, folder string) (cpus cpuset.CPUSet, known bool, err error
 	return cpus, !cpus.IsEmpty(), err
 }
 
-// placeInNodes gives the CPUs the nodes that list them. Nodes that list the
-// same CPU tell nothing: firmware errs so, and numa=fake lists a CPU in each
-// part of its node (numa_add_cpu, mm/numa_emulation.c).
+// placeInNodes assigns CPUs to the nodes that list them. Nodes that list the same CPU count as unknown. Firmware has
+// such faults, and numa=fake lists a CPU in each part of its node (numa_add_cpu, mm/numa_emulation.c).
 func (m *Machine) placeInNodes() {
 	of := map[int]ID{}
 	twice, nodes := map[int]bool{}, map[int]bool{}
@@ -78,7 +76,7 @@ func (m *Machine) placeInNodes() {
 	}
 }
 
-// forgetNodes makes unknown which CPUs the nodes have, and says why.
+// forgetNodes makes the nodes' CPUs unknown, and says why.
 func (m *Machine) forgetNodes(why string) {
 	for i := range m.CPUs {
 		m.CPUs[i].NUMANode = Unknown
@@ -89,7 +87,7 @@ func (m *Machine) forgetNodes(why string) {
 	m.Faults = append(m.Faults, why+": the NUMA node of each CPU is not known")
 }
 
-// short shows a set in a sentence: never long.
+// short formats a set for a sentence: never long.
 func short(set map[int]bool) string {
 	const most = 60
 	text := cpuset.New(slices.Collect(maps.Keys(set))...).String()
@@ -99,8 +97,8 @@ func short(set map[int]bool) string {
 	return text
 }
 
-// parseDistance reads "10 21", a distance to each online node in ascending
-// order (node_read_distance, drivers/base/node.c); nil if it is something else.
+// parseDistance reads "10 21", a distance to each online node in ascending order (node_read_distance,
+// drivers/base/node.c); nil for any other text.
 func parseDistance(text string) []int {
 	var distances []int
 	for field := range strings.FieldsSeq(text) {
@@ -113,8 +111,8 @@ func parseDistance(text string) []int {
 	return distances
 }
 
-// parseMemTotal finds "Node 0 MemTotal:  16303236 kB" (node_read_meminfo,
-// drivers/base/node.c), in bytes; nil if it is not there.
+// parseMemTotal finds "Node 0 MemTotal:  16303236 kB" (node_read_meminfo, drivers/base/node.c), in bytes; nil if it is
+// missing.
 func parseMemTotal(text string) *uint64 {
 	for line := range strings.Lines(text) {
 		f := strings.Fields(line)

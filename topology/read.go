@@ -13,12 +13,10 @@ const (
 	nodeDir = "devices/system/node"
 )
 
-// Read reads the machine from sys, which stands for /sys; it needs no rights.
-// A file that is missing, or whose kernel is too old to have it, leaves what it
-// would have told Unknown. A file that holds what no kernel writes there is an
-// error that names it, and so are the files without which nothing is known:
-// one of cpu/present, cpu/online or the cpuN folders must be there. Where files
-// contradict each other, the machine's Faults tell it, and the rest holds.
+// Read reads the machine from sys, the file system of /sys; it needs no rights. If a file is missing, or the kernel is
+// too old to have it, the value is Unknown. A file with content that no kernel writes is an error that names it. At
+// least one of cpu/present, cpu/online or the cpuN folders must exist. If files contradict each other, the machine's
+// Faults say so, and all other values are valid.
 func Read(sys fs.FS) (Machine, error) {
 	m, err := read(&tree{sys: sys})
 	if err != nil {
@@ -58,9 +56,8 @@ func read(t *tree) (Machine, error) {
 	return m, nil
 }
 
-// readPresent returns the CPUs that are there and those of them that are
-// online. Where the kernel's two lists are missing or empty, which no running
-// machine's are, the cpuN folders and their own online files stand in.
+// readPresent returns the present CPUs and those of them that are online. On a running machine the kernel's two lists
+// are never missing or empty. In other trees the cpuN folders and their own online files replace them.
 func readPresent(t *tree) (present, online cpuset.CPUSet, err error) {
 	present, havePresent, err := t.list(cpuDir + "/present")
 	if err != nil {
@@ -87,8 +84,8 @@ func readPresent(t *tree) (present, online cpuset.CPUSet, err error) {
 	return present, online, nil
 }
 
-// onlineOneByOne asks each CPU's own file. A CPU without one cannot be taken
-// offline (CPU 0 on many machines); an empty one says no more.
+// onlineOneByOne reads each CPU's own file. A CPU without one cannot be taken offline (CPU 0 on many machines); an
+// empty file means the same.
 func onlineOneByOne(t *tree, present cpuset.CPUSet) (cpuset.CPUSet, error) {
 	var ids []int
 	for _, id := range present.List() {

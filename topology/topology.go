@@ -21,10 +21,10 @@ const MaxNUMANodes = 1024
 // the kernel's numbers. JSON shows Unknown as null.
 type ID int
 
-// Unknown is the ID where the kernel does not say.
+// Unknown is the ID where the kernel does not show the group.
 const Unknown ID = -1
 
-// Kind tells performance from efficiency cores. JSON shows KindUnknown as null.
+// Kind distinguishes performance from efficiency cores. JSON shows KindUnknown as null.
 type Kind string
 
 // The kinds of CPUs.
@@ -52,22 +52,21 @@ type CPU struct {
 type NUMANode struct {
 	ID   int           // the kernel's number; numbers may have gaps
 	CPUs cpuset.CPUSet // its online CPUs
-	// CPUsUnknown tells that CPUs is empty because the kernel does not say
-	// which they are. JSON shows null.
+	// CPUsUnknown reports that CPUs is empty because the kernel does not show them. JSON shows null.
 	CPUsUnknown bool
-	// Distance holds the kernel's distance to each node of
-	// [Machine.NUMANodes], in that order (10: local). Nil: not said.
+	// Distance holds the kernel's distance to each node of [Machine.NUMANodes], in that order (10: local); nil if
+	// unknown.
 	Distance []int
-	// MemoryBytes is the node's memory; nil where the kernel does not say.
+	// MemoryBytes is the node's memory; nil if unknown.
 	MemoryBytes *uint64
 }
 
-// Machine is what the kernel tells of a machine's CPUs and memory nodes.
+// Machine is the kernel's description of a machine's CPUs and memory nodes.
 type Machine struct {
 	CPUs      []CPU      `json:"cpus"`       // all present ones, ascending by ID, offline ones too
 	NUMANodes []NUMANode `json:"numa_nodes"` // ascending by ID
-	// Faults are contradictions in what firmware and kernel say, a sentence
-	// each, with what is Unknown for it. Sound machines have none.
+	// Faults are contradictions between files of firmware and kernel, a sentence each, with the values that are
+	// therefore Unknown. Sound machines have none.
 	Faults []string `json:"faults,omitempty"`
 }
 
@@ -85,7 +84,7 @@ const (
 	LevelCore     Level = "core"
 )
 
-// At returns the CPU's group at a level; Unknown for a level that is none.
+// At returns the CPU's group at a level; Unknown for an invalid level.
 func (c CPU) At(level Level) ID {
 	if id := c.at(level); id != nil {
 		return *id
@@ -93,7 +92,7 @@ func (c CPU) At(level Level) ID {
 	return Unknown
 }
 
-// at is where the CPU keeps its group at a level; nil for a level that is none.
+// at returns a pointer to the CPU's group at a level; nil for an invalid level.
 func (c *CPU) at(level Level) *ID {
 	switch level {
 	case LevelSocket:
@@ -136,15 +135,13 @@ func (m Machine) Isolated() cpuset.CPUSet {
 	return m.where(func(c CPU) bool { return c.Isolated })
 }
 
-// Group returns the CPUs of one group; for Unknown, those whose group at that
-// level the kernel does not tell.
+// Group returns the CPUs of one group; for Unknown, those whose group at that level is unknown.
 func (m Machine) Group(level Level, id ID) cpuset.CPUSet {
 	return m.where(func(c CPU) bool { return c.At(level) == id })
 }
 
-// Spans returns the groups of a level that the set touches, ascending, each
-// once. Unknown is among them (first) if a CPU of the set has no known group;
-// CPUs of the set that the machine lacks are passed over.
+// Spans returns the groups of a level that the set touches, ascending, each once. Unknown is among them (first) if a
+// CPU of the set has no known group. It ignores CPUs that the machine lacks.
 func (m Machine) Spans(level Level, set cpuset.CPUSet) []ID {
 	seen := map[ID]bool{}
 	var ids []ID

@@ -12,22 +12,20 @@ import (
 	"k8s.io/utils/cpuset"
 )
 
-// maxFileBytes bounds what is read of one file. The longest list of 8,192 CPUs,
-// every second one, takes 20 KiB.
+// maxFileBytes bounds the read of one file. The longest list of 8,192 CPUs, every second one, takes 20 KiB.
 const maxFileBytes = 64 << 10
 
-// maxEntries bounds what is read of one folder.
+// maxEntries bounds the read of one folder.
 const maxEntries = 4 * MaxCPUs
 
 // tree reads small files below /sys.
 type tree struct{ sys fs.FS }
 
-// text returns what a file holds, without white space around it and without the
-// NUL that some drivers count as part of their text. ok is false if
-// there is no such file: not there, a folder or device in its place, or a CPU
-// that went offline while we read.
+// text returns a file's content, without white space around it and without the NUL that some drivers count as part of
+// their text. ok is false if no such file exists, if a folder or device has its name, or if a CPU went offline
+// meanwhile.
 func (t *tree) text(name string) (text string, ok bool, err error) {
-	// A pipe in a strange tree would block an open.
+	// A pipe in such a tree would block an open.
 	info, err := fs.Stat(t.sys, name)
 	if missing(err) || err == nil && !info.Mode().IsRegular() {
 		return "", false, nil
@@ -56,9 +54,8 @@ func (t *tree) text(name string) (text string, ok bool, err error) {
 	return strings.TrimSpace(strings.TrimRight(string(b), "\x00 \t\r\n")), true, nil
 }
 
-// missing tells errors that mean that the kernel does not say: no file, no
-// folder on the way, a link that leads nowhere, no permission (some sandboxes),
-// a device that is gone, a value that this machine does not have.
+// missing reports errors that mean an unknown value: no file, no folder on the way, a dangling link, no permission
+// (some sandboxes), a removed device, a value that this machine does not have.
 func missing(err error) bool {
 	for _, gone := range []error{fs.ErrNotExist, fs.ErrPermission, syscall.ENOTDIR, syscall.ELOOP,
 		syscall.ENODEV, syscall.ENXIO, syscall.EINVAL, syscall.EIO, syscall.ENODATA, syscall.EOPNOTSUPP} {
@@ -110,8 +107,7 @@ func (t *tree) numbered(dir, prefix string, limit int) (cpuset.CPUSet, error) {
 	return cpuset.New(ids...), nil
 }
 
-// entries returns what is in a folder. Nothing else is opened: a pipe in a
-// strange tree would block.
+// entries returns a folder's entries. It opens nothing else, because a pipe in such a tree would block.
 func (t *tree) entries(dir string) ([]fs.DirEntry, error) {
 	info, err := fs.Stat(t.sys, dir)
 	if err != nil {

@@ -1,11 +1,9 @@
 package topology
 
-// keepCoresWhole makes every level hold whole cores. The threads of a core
-// share all that is wider than it: one of which nothing is known is where its
-// siblings are. A level that has them apart is narrower than the core, and so
-// no level of this machine: the die and the cluster of kernels that know none
-// are the hardware thread itself (include/linux/topology.h). Of NUMA nodes it
-// is a fault: x86 refuses such siblings (topology_sane, arch/x86/kernel/smpboot.c).
+// keepCoresWhole makes every level hold whole cores. The threads of a core share every wider level, so an unknown group
+// is that of the siblings. A level that separates siblings is narrower than the core, and so no level of this machine.
+// If the kernel knows no dies or clusters, they are the hardware thread itself (include/linux/topology.h). For NUMA
+// nodes it is a fault: x86 refuses such siblings (topology_sane, arch/x86/kernel/smpboot.c).
 func (m *Machine) keepCoresWhole() {
 	for _, level := range []Level{LevelSocket, LevelDie, LevelNUMANode, LevelL3, LevelCluster} {
 		of, cut := m.groupsOfCores(level)

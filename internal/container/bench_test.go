@@ -9,7 +9,7 @@ import (
 	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
-// BenchmarkLister is one look at 200 real cgroups, all known already: what the agent does every second.
+// BenchmarkLister lists 200 real cgroups, all known already, as the agent does every second.
 func BenchmarkLister(b *testing.B) {
 	require.Root(b)
 	h, err := cgroup.Open("/proc")

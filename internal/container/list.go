@@ -8,14 +8,14 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
 
-// List finds what runs here, in the order of the cgroup tree: one entry per container (its topmost cgroup), per
-// systemd unit that is no container, and per leaf cgroup where neither is found. Units that only group others are
-// left out, so is the root. What vanishes meanwhile is passed over. With more cgroups than cgroup.MaxGroups it gives
-// those found so far together with cgroup.ErrTooMuch.
+// List returns what runs here, in the order of the cgroup tree. It has one entry per container (its topmost cgroup),
+// per systemd unit that is no container, and per leaf cgroup outside both. It leaves out the root and units that only
+// group others. It skips cgroups that vanish meanwhile. Beyond 262,144 cgroups it returns those found
+// so far together with cgroup.ErrTooMuch.
 func List(h *cgroup.Host, o Options) ([]Container, error) { return NewLister(h, o).List() }
 
-// Lister is List for whoever asks again and again: it keeps what it found as long as the cgroup is the same one
-// (path and id). Not for use by several goroutines at once.
+// Lister lists repeatedly. It keeps its results as long as the cgroup is the same one (path and id). It is not safe for
+// concurrent use.
 type Lister struct {
 	host  *cgroup.Host
 	o     Options
@@ -25,28 +25,28 @@ type Lister struct {
 type remembered struct {
 	id        uint64
 	container Container
-	named     bool // every name is known: no need to look again
+	named     bool // every name is known, so no look-up is necessary
 }
 
-// NewLister makes one; it reads nothing yet.
+// NewLister returns a lister; it reads nothing yet.
 func NewLister(h *cgroup.Host, o Options) *Lister {
 	return &Lister{host: h, o: o, known: map[string]remembered{}}
 }
 
-// settled tells whether a group has cgroups of its own wherever there is a hierarchy. One that shares an ancestor's
-// may get its own at any time, by us too, so it is asked again.
-func settled(g cgroup.Group) bool {
+// complete reports whether a group has its own cgroup in every hierarchy. One that shares an ancestor's may get its own
+// at any time, also from a remedy, so it is looked up again.
+func complete(g cgroup.Group) bool {
 	return (g.CPUSetPath == "" || g.CPUSetPath == g.Path) && (g.CPUAcctPath == "" || g.CPUAcctPath == g.Path)
 }
 
-// candidate is a cgroup that gets a line, before names are looked up.
+// candidate is a cgroup that gets a line, before its names are looked up.
 type candidate struct {
 	path  string
 	known bool // a container or unit
 	identity
 }
 
-// List is as the function List.
+// List does the same as the function List.
 func (l *Lister) List() ([]Container, error) {
 	candidates, tooMuch := l.candidates()
 	if candidates == nil && tooMuch != nil {
@@ -62,7 +62,7 @@ func (l *Lister) List() ([]Container, error) {
 		}
 		r, ok := l.known[c.path]
 		ok = ok && r.id == id
-		if !ok || !settled(r.container.Group) {
+		if !ok || !complete(r.container.Group) {
 			group, err := l.host.Group(c.path)
 			if err != nil {
 				continue
@@ -103,7 +103,7 @@ func (l *Lister) candidates() ([]candidate, error) {
 	return choose(found, top, l.works), err
 }
 
-// relative is a path as seen from the highest cgroup that shows, so that a runtime's name above it does not count.
+// relative returns a path relative to the highest visible cgroup, so that a runtime's name above it does not count.
 func relative(path, top string) string {
 	if top == "/" {
 		return path
@@ -114,8 +114,9 @@ func relative(path, top string) string {
 	return path
 }
 
-// choose picks the cgroups that get a line out of all that a walk met (parents first): containers; units at their
-// own cgroup; of the rest the leaves. A unit with another line below it only groups, unless it has processes itself.
+// choose picks the cgroups that get a line from all that a walk visited (parents first). These are containers, units at
+// their own cgroup, and leaves of the rest. A unit with another line below it only groups, unless it has processes
+// itself.
 func choose(met []candidate, top string, works func(path string) bool) []candidate {
 	var chosen []candidate
 	for i, c := range met {
@@ -136,7 +137,7 @@ func choose(met []candidate, top string, works func(path string) bool) []candida
 
 func depth(path string) int { return strings.Count(path, "/") }
 
-// works tells whether a cgroup has processes of its own.
+// works reports whether a cgroup has its own processes.
 func (l *Lister) works(path string) bool {
 	pids, err := l.host.Procs(cgroup.CPU, path)
 	return err == nil && len(pids) > 0

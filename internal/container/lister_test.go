@@ -16,7 +16,7 @@ func TestChoose(t *testing.T) {
 	for _, c := range []struct {
 		name, top string
 		met, want []string
-		working   string // a cgroup with processes of its own
+		working   string // a cgroup with its own processes
 	}{
 		{"plain leaves", "/", []string{"/a", "/a/b", "/a/c", "/d"}, []string{"/a/b", "/a/c", "/d"}, ""},
 		{"a unit with cgroups of its own", "/", []string{"/system.slice", "/system.slice/a.service", "/system.slice/a.service/x"}, []string{"/system.slice/a.service"}, ""},
@@ -67,7 +67,7 @@ func TestListSeparateHierarchies(t *testing.T) {
 	}
 }
 
-// A cpuset cgroup that is made later is noticed.
+// A Lister notices a cpuset cgroup that is made later.
 func TestListerNoticesACpusetMadeLater(t *testing.T) {
 	dir := t.TempDir()
 	n := &node{t, dir}
@@ -101,7 +101,7 @@ func TestScope(t *testing.T) {
 	}
 }
 
-// A Lister keeps what it knows of the same cgroup, looks names up until it has them, and notices another cgroup under
+// A Lister keeps its results for the same cgroup and looks names up until it has them. It notices another cgroup under
 // the same path.
 func TestListerRemembers(t *testing.T) {
 	n := newNode(t)
@@ -134,7 +134,7 @@ func TestListerRemembers(t *testing.T) {
 	if got := name(); got != "cart-0/app" {
 		t.Errorf("a name once known stays: %q", got)
 	}
-	// Another cgroup under the same path has another inode; the old one is kept so that its number is not used again.
+	// Another cgroup under the same path has another inode; the old one stays, so that its number is not reused.
 	old := filepath.Join(n.dir, "cg"+path)
 	if err := os.Rename(old, filepath.Join(n.dir, "kept")); err != nil {
 		t.Fatal(err)

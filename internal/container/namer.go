@@ -5,14 +5,14 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
-// describe makes the Container that the path alone tells, named by what there is.
+// describe makes the Container from the path alone.
 func (i identity) describe(g cgroup.Group) Container {
 	c := Container{Group: g, ID: i.id, Runtime: i.runtime, PodUID: i.podUID, Unit: i.unit, Name: i.name}
 	c.setName("")
 	return c
 }
 
-// setName gives the best name: Kubernetes' names, then known (from the runtime), then what the path says.
+// setName sets the best name: Kubernetes' names, then known (from the runtime), then the path's.
 func (c *Container) setName(known string) {
 	switch {
 	case c.Pod != "" && c.ContainerName != "":
@@ -30,7 +30,7 @@ func (c *Container) setName(known string) {
 	c.Name = text.Sanitize(known, text.MaxName)
 }
 
-// shortID is the first 12 digits, as docker and crictl show them.
+// shortID returns the first 12 digits, as docker and crictl show them.
 func shortID(id string) string {
 	if isID(id) {
 		return id[:12]
@@ -38,13 +38,13 @@ func shortID(id string) string {
 	return id
 }
 
-// namer looks names up; it reads the log folders at most once, and only if somebody needs them.
+// namer looks names up; it reads the log folders at most once, and only if a container needs them.
 type namer struct {
 	o    Options
 	pods *podNames
 }
 
-// name completes a container's names and tells whether all are known, so that it need not be asked again.
+// name completes a container's names and reports whether all are known, so that no later look-up is necessary.
 func (n *namer) name(c *Container) bool {
 	if c.Runtime == Systemd || c.ID == "" {
 		return true

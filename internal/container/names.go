@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// Bounds on what strangers may put into log folders and docker's files.
+// Bounds on log folders and docker's files, which other users may fill.
 const (
 	maxLogEntries  = 1 << 16
 	maxDockerBytes = 4 << 20
 )
 
-// podNames are the names that the node's log folders tell without any API.
+// podNames are the names in the node's log folders, which need no API.
 type podNames struct {
 	pods       map[string]podName // by pod uid
 	containers map[string]string  // Kubernetes' container name by container id
@@ -23,8 +23,7 @@ type podNames struct {
 type podName struct{ namespace, pod string }
 
 // readPodNames reads VarLog/pods/<namespace>_<pod>_<uid> and VarLog/containers/<pod>_<namespace>_<container>-<id>.log
-// (kubelet: pkg/kubelet/kuberuntime/helpers.go BuildPodLogsDirectory, legacy.go logSymlink). What cannot be read is
-// not there.
+// (kubelet: pkg/kubelet/kuberuntime/helpers.go BuildPodLogsDirectory, legacy.go logSymlink). It skips unreadable ones.
 func readPodNames(varLog string) podNames {
 	names := podNames{pods: map[string]podName{}, containers: map[string]string{}}
 	if varLog == "" {
@@ -76,13 +75,13 @@ func isDNS(s string) bool {
 	return s != "" && len(s) <= 253
 }
 
-// dockerConfig is what we want of docker's containers/<id>/config.v2.json.
+// dockerConfig has the fields that we read of docker's containers/<id>/config.v2.json.
 type dockerConfig struct {
 	Name   string
 	Config struct{ Labels map[string]string }
 }
 
-// readDocker reads it; false if that is not possible, which is no error: names are a service.
+// readDocker reads it. False is no error, because a name is optional.
 func readDocker(dir, id string) (dockerConfig, bool) {
 	var c dockerConfig
 	if dir == "" || !isID(id) {

@@ -11,14 +11,14 @@ import (
 // maxNear bounds how many names an error lists.
 const maxNear = 5
 
-// Work bounds for near: longer words are cut (in bytes), and of very many containers only the first are compared.
+// Bounds on the work of near: longer words are cut (in bytes), and of very many containers only the first are compared.
 const (
 	maxNearLength     = 128
 	maxNearContainers = 20000
 )
 
-// near lists names that target may have meant: those that hold it or that it holds first, then those that differ in
-// at most a third of their letters.
+// near lists names that target may mean. First come names that contain it or that it contains, then those that differ
+// in at most a third of their letters.
 func near(containers []Container, target string) []string {
 	type scored struct {
 		name  string
@@ -49,8 +49,8 @@ func near(containers []Container, target string) []string {
 	return names
 }
 
-// distance is 0 if one holds the other, else the number of single-letter edits (Levenshtein), -1 if that is too many
-// to have been meant. Case does not count.
+// distance is 0 if one name contains the other, else the number of single-letter edits (Levenshtein). It is -1 if the
+// edits are too many. Case does not count.
 func distance(target, name string) int {
 	a, b := []rune(strings.ToLower(cut(target))), []rune(strings.ToLower(cut(name)))
 	if len(a) == 0 || len(b) == 0 {

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// realBase makes a cgroup of our own in the real cpu hierarchy; it and all below it are gone afterwards.
+// realBase makes a test cgroup in the real cpu hierarchy; it and its descendants are removed afterwards.
 func realBase(t *testing.T) (*cgroup.Host, string) {
 	require.Root(t)
 	h, err := cgroup.Open("/proc")
@@ -89,7 +89,7 @@ func TestRealContainer(t *testing.T) {
 	}
 }
 
-// Lists go on while cgroups come and go.
+// Listing continues while cgroups appear and vanish.
 func TestRealChurn(t *testing.T) {
 	h, base := realBase(t)
 	done := make(chan error, 1)

@@ -4,21 +4,21 @@ import (
 	"strings"
 )
 
-// identity is what a path alone tells.
+// identity is the result of a path alone.
 type identity struct {
 	depth   int // number of path parts up to and with the container's topmost cgroup
 	runtime string
 	id      string
-	name    string // the part people know, where the path has one
+	name    string // the readable part, where the path has one
 	podUID  string
 	unit    string
 }
 
-// maxParts bounds how deep into a path we look.
+// maxParts bounds how many parts of a path are read.
 const maxParts = 64
 
-// recognise finds the topmost container in a path (relative to the highest cgroup we see), else the deepest systemd
-// unit; false: neither. It reads nothing but the path.
+// recognise finds the topmost container in a path (relative to the highest visible cgroup), else the deepest systemd
+// unit. False means neither. It reads only the path.
 func recognise(path string) (identity, bool) {
 	if path == "/" || path == "" {
 		return identity{}, false
@@ -53,10 +53,10 @@ func recognise(path string) (identity, bool) {
 	return identity{podUID: podUID}, false
 }
 
-// containerAt tells whether part, below the parts above it, is a container's topmost cgroup.
+// containerAt reports whether part, below the parts above it, is a container's topmost cgroup.
 func containerAt(above []string, part string, inPod bool) (identity, bool) {
 	if strings.Contains(part, "conmon-") {
-		// The monitor beside a podman or CRI-O container, not the container.
+		// The monitor beside a podman or CRI-O container is not the container.
 		return identity{}, false
 	}
 	if id, runtime, ok := mismatched(part); ok {
@@ -77,7 +77,7 @@ func containerAt(above []string, part string, inPod bool) (identity, bool) {
 	return identity{}, false
 }
 
-// marks are the prefixes that runtimes put before the id, with the systemd driver before ".scope", too.
+// marks are the prefixes that runtimes put before the id, with the systemd driver also before ".scope".
 var marks = []struct{ prefix, runtime string }{
 	{"cri-containerd-", Containerd},
 	{"nerdctl-", Containerd},
@@ -86,7 +86,7 @@ var marks = []struct{ prefix, runtime string }{
 	{"libpod-", Podman},
 }
 
-// mismatched reads "<slice>:cri-containerd:<id>": what runc makes of a systemd path when it drives cgroupfs itself.
+// mismatched reads "<slice>:cri-containerd:<id>". runc writes that for a systemd path when it uses the cgroupfs driver.
 func mismatched(part string) (id, runtime string, ok bool) {
 	f := strings.Split(part, ":")
 	if len(f) != 3 || !isID(f[2]) {
@@ -100,7 +100,7 @@ func mismatched(part string) (id, runtime string, ok bool) {
 	return "", "", false
 }
 
-// byFolder knows runtimes by the folder they keep their cgroups in.
+// byFolder recognises runtimes by the folder of their cgroups.
 func byFolder(above []string, part, bare string) (identity, bool) {
 	if name, ok := strings.CutPrefix(part, "lxc.payload."); ok && name != "" {
 		return identity{runtime: LXC, id: name, name: name}, true
@@ -154,7 +154,7 @@ func podUIDOf(part string) string {
 	return ""
 }
 
-// unitSuffixes are the systemd unit types that have a cgroup of their own; slices only group others.
+// unitSuffixes are the systemd unit types that have their own cgroup; slices only group others.
 var unitSuffixes = []string{".service", ".scope", ".socket", ".mount", ".swap"}
 
 func isUnit(part string) bool {

@@ -13,7 +13,7 @@ var (
 	hash = strings.Repeat("0a1b", 8)
 )
 
-// The shapes are those of the runtimes' own sources and documentation (see doc.go); ids are made up.
+// The shapes are those of the runtimes' own sources and documentation (see doc.go); the ids are invented.
 var recogniseTable = []struct {
 	path                    string
 	runtime, id, unit, name string
@@ -90,7 +90,7 @@ func FuzzRecognise(f *testing.F) {
 		if got.runtime == "" || got.id == "" && got.unit == "" {
 			t.Fatalf("%q: recognised as nothing: %+v", path, got)
 		}
-		// What is below a container belongs to it.
+		// A cgroup below a container belongs to it.
 		if below, ok := recognise(path + "/below"); got.runtime != Systemd && (!ok || below != got) {
 			t.Fatalf("%q/below: %+v, want %+v", path, below, got)
 		}

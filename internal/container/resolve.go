@@ -12,12 +12,12 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
-// NotFound says that a target names nothing here, and what comes near it.
+// NotFound reports a target that names nothing here, with similar names.
 type NotFound struct {
 	Target string
-	// Near holds at most 5 names that were perhaps meant, nearest first.
+	// Near holds at most 5 names that the user may mean, nearest first.
 	Near []string
-	// Why says more, "" if there is no more to say.
+	// Why has more about the cause; it may be "".
 	Why string
 }
 
@@ -32,7 +32,7 @@ func (e *NotFound) Error() string {
 	return text
 }
 
-// Ambiguous says that a target fits several.
+// Ambiguous reports a target that fits several containers.
 type Ambiguous struct {
 	Target string
 	// Candidates holds at most 5 of them, as "name (path)"; More counts the rest.
@@ -48,7 +48,7 @@ func (e *Ambiguous) Error() string {
 	return text
 }
 
-// NotMeasurable says that a target cannot be resolved from where we run.
+// NotMeasurable reports a target that cannot be resolved from our namespace.
 type NotMeasurable struct{ Target, Why string }
 
 func (e *NotMeasurable) Error() string {
@@ -57,10 +57,14 @@ func (e *NotMeasurable) Error() string {
 
 func quote(s string) string { return `"` + text.Sanitize(s, 200) + `"` }
 
-// Resolve finds what a user means by target among containers (as List gives them): "pid:N", a cgroup's path or
-// directory (also one that has no line of its own, and text written by text.EscapePath), an id or unique prefix of
-// one, or a name: container, pod, "pod/container", with "namespace/" before it, unit (also without its suffix).
-// A pod's name means its only named container. Errors: *NotFound, *Ambiguous, *NotMeasurable.
+// Resolve finds the container that a user means by target; containers are those of List. A target is one of:
+//
+//   - "pid:N",
+//   - a cgroup's path or directory, also one without its own line, and text written by text.EscapePath,
+//   - an id or a unique prefix of one,
+//   - a name: container, pod, "pod/container", also with "namespace/" before it, or a unit, also without its suffix.
+//
+// A pod's name means its only named container. Errors are *NotFound, *Ambiguous and *NotMeasurable.
 func Resolve(h *cgroup.Host, containers []Container, target string) (Container, error) {
 	if target == "" {
 		return Container{}, &NotFound{Target: target, Why: "the target is empty"}
@@ -106,7 +110,7 @@ func resolvePID(h *cgroup.Host, containers []Container, target, number string) (
 	return holding(h, containers, path)
 }
 
-// holding is the container that a cgroup belongs to, else the cgroup itself.
+// holding returns the container that a cgroup belongs to, else the cgroup itself.
 func holding(h *cgroup.Host, containers []Container, path string) (Container, error) {
 	best := -1
 	for i, c := range containers {
@@ -121,7 +125,7 @@ func holding(h *cgroup.Host, containers []Container, path string) (Container, er
 	return at(h, containers, path)
 }
 
-// at is the cgroup at exactly this path.
+// at returns the cgroup at exactly this path.
 func at(h *cgroup.Host, containers []Container, path string) (Container, error) {
 	for _, c := range containers {
 		if c.Group.Path == path {
@@ -173,7 +177,7 @@ func filter(containers []Container, match func(Container) bool) []Container {
 	return found
 }
 
-// only decides among several: in a pod, containers with a name go before those without (the sandbox has none).
+// only decides among several. In a pod, containers with a name precede those without; the sandbox has none.
 func only(found []Container, target string) (Container, error) {
 	if named := filter(found, func(c Container) bool { return c.ContainerName != "" }); len(named) > 0 {
 		found = named

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// MaxCPUs is the most a guest may have. 64 boot; 128 were seen to take longer
-// than anybody waits.
+// MaxCPUs bounds a guest's CPUs. 64 boot; 128 take longer than is practical.
 const MaxCPUs = 128
 
 // NUMA says which CPUs share a NUMA node.
@@ -36,15 +35,15 @@ const DefaultSMP = "16,sockets=2,cores=4,threads=2"
 // DefaultMemoryMiB is a guest's memory without its initramfs.
 const DefaultMemoryMiB = 2048
 
-// CPUs is the number of hardware threads.
+// CPUs returns the number of hardware threads.
 func (m Machine) CPUs() int { return m.Sockets * m.L3sPerSocket * m.CoresPerL3 * m.ThreadsPerCPU }
 
-// SMP is the machine in the words that ParseMachine takes.
+// SMP returns the machine in the form that ParseMachine accepts.
 func (m Machine) SMP() string {
 	return fmt.Sprintf("%d,sockets=%d,cores=%d,threads=%d", m.CPUs(), m.Sockets, m.L3sPerSocket*m.CoresPerL3, m.ThreadsPerCPU)
 }
 
-// NUMANodes is how many nodes the guest will show.
+// NUMANodes returns how many nodes the guest shows.
 func (m Machine) NUMANodes() int {
 	if m.NUMA == NUMAPerSocket {
 		return m.Sockets
@@ -52,10 +51,9 @@ func (m Machine) NUMANodes() int {
 	return 1
 }
 
-// ParseMachine reads what --smp takes: a number of CPUs, and optionally how
-// they are arranged: "16,sockets=2,cores=4,threads=2", where cores is per
-// socket. What is not said is one socket, one thread per core, and as many
-// cores as are left. l3s is the number of L3 caches per socket.
+// ParseMachine reads the value of --smp: a number of CPUs, optionally with their arrangement,
+// "16,sockets=2,cores=4,threads=2", where cores is per socket. The defaults are one socket, one thread per core, and
+// the remaining cores. l3s is the number of L3 caches per socket.
 func ParseMachine(smp string, l3s int, numa NUMA) (Machine, error) {
 	fail := func(format string, args ...any) (Machine, error) {
 		return Machine{}, fmt.Errorf("--smp %s: %s", smp, fmt.Sprintf(format, args...))
@@ -111,7 +109,7 @@ type Named struct {
 	L3s       int
 }
 
-// Topologies are the machines that are tested, and kept as fixtures.
+// Topologies returns the machines that are tested and saved as fixtures.
 func Topologies() []Named {
 	return []Named{
 		{"two-sockets-16", "make lab-test: a NUMA node and an L3 per socket, SMT", DefaultSMP, 1},
@@ -122,11 +120,10 @@ func Topologies() []Named {
 	}
 }
 
-// CPU says what a hardware thread belongs to; each number counts from 0
-// through the whole machine.
+// CPU says what a hardware thread belongs to; each number counts from 0 through the whole machine.
 type CPU struct{ Socket, L3, Core, NUMANode int }
 
-// CPU is the place of hardware thread id, from 0 to CPUs()-1.
+// CPU returns the place of hardware thread id, from 0 to CPUs()-1.
 func (m Machine) CPU(id int) CPU {
 	core := id / m.ThreadsPerCPU
 	l3 := core / m.CoresPerL3

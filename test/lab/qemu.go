@@ -7,29 +7,28 @@ import (
 	"github.com/unthrottle/unthrottle/test/lab/wire"
 )
 
-// Files are what QEMU is given, as paths that it can open.
+// Files are QEMU's files, as paths that it can open.
 type Files struct {
 	Vmlinux, Initramfs string
 	DataDirs           []string // QEMU's firmware
-	Frames             string   // takes what the guest sends
+	Frames             string   // gets the guest's frames
 }
 
-// kernelParameters make a boot without KVM short. What each saves was measured
-// on 16 CPUs and two busy ones below them:
+// kernelParameters shorten a boot without KVM. Each saving was measured with 16 CPUs on two busy ones:
 func kernelParameters() []string {
 	return []string{
 		"console=ttyS0", "quiet", "panic=-1", // a panic ends QEMU (-no-reboot)
 		"cpuhp.parallel=0",               // parallel bring-up spins on all CPUs: 34 s instead of 24
 		"lpj=10000000",                   // no calibration of the delay loop: 3 s, and wrong
-		"tsc=reliable", "no_timer_check", // no watchdog against a clock that really does stand still
+		"tsc=reliable", "no_timer_check", // no watchdog against a clock that really stops
 		"nowatchdog", "rcupdate.rcu_cpu_stall_suppress=1", // a CPU that the host stops is no fault
 		"mitigations=off", "nokaslr", "rodata=off", "init_on_alloc=0",
 		"apparmor=0", "audit=0", "cryptomgr.notests", "random.trust_cpu=on",
 	}
 }
 
-// Arguments is the command line of qemu-system-x86_64 for a machine. console
-// is QEMU's chardev for the serial console, such as "stdio,signal=off".
+// Arguments returns the command line of qemu-system-x86_64 for a machine. console is QEMU's chardev for the serial
+// console, such as "stdio,signal=off".
 func Arguments(m Machine, f Files, console string) []string {
 	var args []string
 	add := func(a ...string) { args = append(args, a...) }
@@ -43,8 +42,8 @@ func Arguments(m Machine, f Files, console string) []string {
 		smp = fmt.Sprintf("%d,sockets=%d,dies=1,modules=%d,cores=%d,threads=%d", m.CPUs(), m.Sockets, m.L3sPerSocket, m.CoresPerL3, m.ThreadsPerCPU)
 	}
 	add("-M", machine, "-accel", "tcg,thread=multi")
-	// level=0x14 hides leaf 0x1f: with modules QEMU 10.0 fails an assertion
-	// (encode_topo_cpuid1f) when it fills that in.
+	// level=0x14 hides leaf 0x1f: with modules QEMU 10.0 fails an assertion (encode_topo_cpuid1f) when it fills that
+	// in.
 	add("-cpu", "Icelake-Server,l3-cache=on,level=0x14")
 	add("-smp", smp)
 	add("-m", fmt.Sprintf("%dM", m.MemoryMiB))
@@ -68,7 +67,7 @@ func Arguments(m Machine, f Files, console string) []string {
 	return args
 }
 
-// nodeMiB is the memory of a node: equal parts, the rest on the last.
+// nodeMiB returns the memory of a node: equal parts, the rest on the last.
 func (m Machine) nodeMiB(node int) int {
 	nodes := m.NUMANodes()
 	if node == nodes-1 {

@@ -255,7 +255,7 @@ func TestTroubles(t *testing.T) {
 // If a kernel does not show which threads it holds back, the causes of stopped time are unknown, and the
 // explanation says so.
 func TestABlindKernel(t *testing.T) {
-	s := rt.New(8).Limit(50*ms, 100*ms).Blind()
+	s := rt.New(8).Limit(50*ms, 100*ms).HideThrottling()
 	w := s.Threads("w", 8)
 	s.Repeat(5, 200*ms, func(at time.Duration) { s.Work(at, 8*ms, w...) })
 	e := explain(s.Run(time.Second))

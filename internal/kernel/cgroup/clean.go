@@ -8,10 +8,10 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
-// CleanPath turns what a user typed into a kernel path of the cpu hierarchy: "/a/b", "a/b", or a directory below a
-// mount ("/sys/fs/cgroup/cpu/a/b"). Text written by EscapePath is understood; where a cgroup has literally that
-// name, the literal one wins. The cgroup need not exist. "..", NUL and a directory of a hierarchy other than the cpu
-// one's that has no counterpart are errors.
+// CleanPath turns a user's text into a kernel path of the cpu hierarchy. It accepts "/a/b", "a/b", or a directory below
+// a mount ("/sys/fs/cgroup/cpu/a/b"). It understands text that EscapePath wrote, but prefers a cgroup that literally
+// has that name. The cgroup need not exist. It refuses "..", NUL, and a directory of another hierarchy that has no
+// counterpart in the cpu hierarchy.
 func CleanPath(h *Host, arg string) (string, error) {
 	if arg == "" {
 		return "", fmt.Errorf("cgroup path: %w: it is empty", ErrBadPath)
@@ -29,7 +29,7 @@ func CleanPath(h *Host, arg string) (string, error) {
 	return path, nil
 }
 
-// tidy drops empty and "." parts; a ".." is refused, not resolved.
+// tidy drops empty and "." parts. It refuses ".." instead of resolving it.
 func tidy(path string) (string, error) {
 	var parts []string
 	for part := range strings.SplitSeq(path, "/") {

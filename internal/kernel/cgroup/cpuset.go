@@ -10,9 +10,9 @@ import (
 
 func parseCPUs(text string) (cpuset.CPUSet, error) { return topology.ParseList(text) }
 
-// CPUs reads which CPUs a cpuset was given and which are in force. On v2 an empty configured set means inherited; a
-// cgroup without the cpuset controller has an empty one and the effective CPUs of its nearest ancestor that has it.
-// On v1 an empty set is a cgroup that can hold no task yet.
+// CPUs reads the CPUs that a cpuset was given (configured) and those in force (effective). On v2 an empty configured
+// set means inherited. A cgroup without the cpuset controller has an empty one, and the effective CPUs of its nearest
+// ancestor that has it. On v1 a cgroup with an empty set cannot hold a task yet.
 func CPUs(fsys FS, cpusetPath string) (configured, effective cpuset.CPUSet, err error) {
 	return readSets(fsys, cpusetPath, FileCPUs, EffectiveCPUsFile)
 }
@@ -38,7 +38,7 @@ func readSets(fsys FS, path, file string, inForce func(Version) string) (configu
 		case !errors.Is(err, ErrNoFile):
 			return configured, effective, err
 		case v == V1:
-			// Kernels before 3.17 have no effective set: what was given is in force.
+			// Kernels before 3.17 have no effective set: the configured one is in force.
 			return configured, configured, nil
 		case path == "/":
 			return configured, effective, err
@@ -59,8 +59,8 @@ func readList(fsys FS, path, file string) (cpuset.CPUSet, error) {
 	return set, nil
 }
 
-// WriteCPUs sets cpuset.cpus and reads back what is in force. v2 accepts CPUs that the parent lacks, and falls back
-// to the parent's when none is left: so effective is what counts, and a *NotInForce error says where it differs.
+// WriteCPUs sets cpuset.cpus and reads back the CPUs in force. v2 accepts CPUs that the parent lacks, and uses the
+// parent's when none is left. So effective is what counts; a *NotInForce error says where it differs.
 func WriteCPUs(fsys FS, cpusetPath string, want cpuset.CPUSet) (effective cpuset.CPUSet, err error) {
 	if err := fsys.Write(CPUSet, cpusetPath, FileCPUs, want.String()); err != nil {
 		return effective, err
@@ -75,7 +75,7 @@ func WriteCPUs(fsys FS, cpusetPath string, want cpuset.CPUSet) (effective cpuset
 	return effective, nil
 }
 
-// NotInForce says that the kernel took a set of CPUs but runs the tasks elsewhere.
+// NotInForce reports that the kernel took a set of CPUs but runs the tasks elsewhere.
 type NotInForce struct {
 	Path                        string
 	Want, Configured, Effective cpuset.CPUSet
@@ -83,30 +83,30 @@ type NotInForce struct {
 
 func (e *NotInForce) Error() string {
 	if !e.Configured.Equals(e.Want) {
-		return fmt.Sprintf("cgroup %s: cpuset.cpus: wrote %s, the kernel kept %q: somebody else writes it too",
+		return fmt.Sprintf("cgroup %s: cpuset.cpus: wrote %s, the kernel kept %q: another program writes it too",
 			show(e.Path, 4096), e.Want, e.Configured)
 	}
 	return fmt.Sprintf("cgroup %s: cpuset.cpus: the kernel took %s, but %q are in force: the parent lacks the others",
 		show(e.Path, 4096), e.Want, e.Effective)
 }
 
-// CPUSetState is all that the kernel tells about a cpuset beside its lists.
+// CPUSetState has the state of a cpuset other than its lists.
 type CPUSetState struct {
 	Configured, Effective cpuset.CPUSet
-	// Exclusive: on v1 cpuset.cpu_exclusive is 1; no sibling may share its CPUs.
+	// Exclusive reports that v1's cpuset.cpu_exclusive is 1: no sibling may share its CPUs.
 	Exclusive bool
-	// LoadBalance: on v1 cpuset.sched_load_balance; true on v2 unless isolated.
+	// LoadBalance is v1's cpuset.sched_load_balance; on v2 it is true unless isolated.
 	LoadBalance bool
-	// CloneChildren: on v1, new children copy cpus and mems.
+	// CloneChildren reports that on v1 new children copy cpus and mems.
 	CloneChildren bool
-	// Partition: on v2 cpuset.cpus.partition: "member", "root", "isolated", or one with " invalid (why)"; "" on v1
-	// and in the root.
+	// Partition is v2's cpuset.cpus.partition: "member", "root", "isolated", or one with " invalid (why)". It is "" on
+	// v1 and in the root.
 	Partition string
-	// ExclusiveCPUs and ExclusiveEffective: on v2 cpuset.cpus.exclusive and .exclusive.effective (since 6.7).
+	// ExclusiveCPUs and ExclusiveEffective are v2's cpuset.cpus.exclusive and .exclusive.effective (since 6.7).
 	ExclusiveCPUs, ExclusiveEffective cpuset.CPUSet
 }
 
-// ReadCPUSet reads them; what the kernel or the version does not have stays at its zero value.
+// ReadCPUSet reads a CPUSetState. A field that the kernel or the version does not have keeps its zero value.
 func ReadCPUSet(fsys FS, cpusetPath string) (CPUSetState, error) {
 	var s CPUSetState
 	var err error
@@ -144,5 +144,5 @@ func ReadCPUSet(fsys FS, cpusetPath string) (CPUSetState, error) {
 	return s, nil
 }
 
-// InPartition tells whether a v2 partition is in force: a root, not a member nor an invalid one.
+// InPartition reports whether a v2 partition is in force: a root, not a member nor an invalid one.
 func (s CPUSetState) InPartition() bool { return s.Partition == "root" || s.Partition == "isolated" }

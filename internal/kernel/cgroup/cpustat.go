@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// StatLines tell which lines of cpu.stat were there.
+// StatLines is the set of lines that a cpu.stat has.
 type StatLines uint8
 
-// The lines of cpu.stat that mean something here.
+// The lines of cpu.stat that this project uses.
 const (
 	LinePeriods StatLines = 1 << iota
 	LineThrottledPeriods
@@ -20,22 +20,21 @@ const (
 	LineUsage
 )
 
-// CPUStat is the text of cpu.stat or cpu.stat.local as numbers. It is flat, and
-// reading it makes no garbage: a sampler does so for every cgroup, ten times a second.
+// CPUStat has the numbers of cpu.stat or cpu.stat.local. It is flat and needs no allocation, because a sampler reads it
+// for every cgroup, ten times a second.
 type CPUStat struct {
 	Lines                             StatLines
 	Periods, ThrottledPeriods, Bursts uint64
 	Throttled, BurstTime, Usage       time.Duration
 }
 
-// Has tells whether all of these lines were there.
+// Has reports whether all of these lines were present.
 func (s *CPUStat) Has(lines StatLines) bool { return s.Lines&lines == lines }
 
-// ParseCPUStat reads lines of "name value". The name tells the unit: throttled_time
-// and burst_time of v1 are in ns; throttled_usec, burst_usec and usage_usec of v2
-// in us (cpu_cfs_stat_show and cpu_extra_stat_show, kernel/sched/core.c). It skips
-// other lines. A known line with a bad value is an [ErrFormat] that names the line,
-// and the result is then empty.
+// ParseCPUStat reads lines of "name value". The name has the unit: throttled_time and burst_time of v1 are in ns;
+// throttled_usec, burst_usec and usage_usec of v2 in us (cpu_cfs_stat_show and cpu_extra_stat_show,
+// kernel/sched/core.c). It skips other lines. A known line with a bad value is an [ErrFormat] that names the line, and
+// the result is then empty.
 func ParseCPUStat(text []byte) (s CPUStat, err error) {
 	for len(text) > 0 {
 		line := text
@@ -92,31 +91,30 @@ func ParseUsage(text []byte) (time.Duration, error) {
 
 var newline = []byte{'\n'}
 
-// parseEvents reads a counter that is an int in the kernel (struct
-// cfs_bandwidth): it goes on at -2^31 after 2^31-1, 25 days of 1 ms periods.
-// Read as unsigned 32 bits it goes on upwards.
+// parseEvents reads a counter that is an int in the kernel (struct cfs_bandwidth). After 2^31-1, which is 25 days of 1
+// ms periods, it continues at -2^31. Read as unsigned 32 bits it continues upwards.
 func parseEvents(digits []byte) (uint64, error) {
 	negative, isNegative := bytes.CutPrefix(digits, minus)
 	n, err := parseDecimal(negative)
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("%w: %.40q is no count", ErrFormat, digits)
+		return 0, fmt.Errorf("%w: %.40q is not a count", ErrFormat, digits)
 	case !isNegative:
 		return n, nil
 	case n == 0 || n > 1<<31:
-		return 0, fmt.Errorf("%w: %.40q is no int of 32 bits", ErrFormat, digits)
+		return 0, fmt.Errorf("%w: %.40q is not an int of 32 bits", ErrFormat, digits)
 	}
 	return 1<<32 - n, nil
 }
 
 var minus = []byte{'-'}
 
-// ParseTime reads a plain decimal number of that unit. It refuses what a Duration
-// does not hold, 292 years, with [ErrFormat].
+// ParseTime reads a plain decimal number of that unit. It refuses a time above the range of a Duration, 292 years, with
+// [ErrFormat].
 func ParseTime(digits []byte, unit time.Duration) (time.Duration, error) {
 	n, err := parseDecimal(digits)
 	if err != nil {
-		return 0, fmt.Errorf("%w: %.40q is no time", ErrFormat, digits)
+		return 0, fmt.Errorf("%w: %.40q is not a time", ErrFormat, digits)
 	}
 	if n > uint64(math.MaxInt64/unit) {
 		return 0, fmt.Errorf("%w: %.40q is beyond 292 years", ErrFormat, digits)
@@ -124,8 +122,8 @@ func ParseTime(digits []byte, unit time.Duration) (time.Duration, error) {
 	return time.Duration(n) * unit, nil
 }
 
-// parseDecimal reads a plain decimal number that fits 64 bits: strconv.ParseUint
-// without a string. The last few values below 2^64 are refused too.
+// parseDecimal reads a plain decimal number that fits 64 bits: strconv.ParseUint without a string. It also refuses the
+// last few values below 2^64.
 func parseDecimal(digits []byte) (uint64, error) {
 	if len(digits) == 0 {
 		return 0, ErrFormat

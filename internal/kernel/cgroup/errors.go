@@ -6,29 +6,29 @@ import (
 	"strings"
 )
 
-// What an *Error is about, where the kernel's errno alone does not tell. Test with errors.Is.
+// Kinds of an *Error, where the kernel's errno alone is ambiguous. Test with errors.Is.
 var (
-	// ErrNoController: the controller is not mounted anywhere we can see.
+	// ErrNoController means that the controller is mounted nowhere that we can see.
 	ErrNoController = errors.New("controller not mounted")
-	// ErrNoCgroup: there is no such cgroup (any more).
+	// ErrNoCgroup means that the cgroup does not exist.
 	ErrNoCgroup = errors.New("no such cgroup")
-	// ErrNoFile: the cgroup exists, the file does not (controller not enabled, older kernel, root cgroup).
+	// ErrNoFile means that the cgroup exists without this file (controller not enabled, older kernel, root cgroup).
 	ErrNoFile = errors.New("no such file in this cgroup")
-	// ErrBadPath: not a kernel path ("..", empty parts, NUL).
+	// ErrBadPath reports text that is not a kernel path ("..", empty parts, NUL).
 	ErrBadPath = errors.New("not a cgroup path")
-	// ErrOutside: the path is not below the cgroup that is mounted.
-	ErrOutside = errors.New("outside what is mounted")
-	// ErrEmptyValue: a write of zero bytes, which the kernel ignores.
+	// ErrOutside reports a path that is not below the mounted cgroup.
+	ErrOutside = errors.New("outside the mounted part of the hierarchy")
+	// ErrEmptyValue reports a write of zero bytes, which the kernel ignores.
 	ErrEmptyValue = errors.New("empty value")
-	// ErrBadPID: a PID below 1; 0 stands for a process outside our PID namespace.
+	// ErrBadPID reports a PID below 1; 0 is a process outside our PID namespace.
 	ErrBadPID = errors.New("not a process of our PID namespace")
-	// ErrTooMuch: a file, directory or walk is larger than our bounds.
+	// ErrTooMuch reports a file, directory or walk beyond our bounds.
 	ErrTooMuch = errors.New("larger than the bound")
-	// ErrFormat: a file's content is not what the kernel writes.
+	// ErrFormat reports a file whose content the kernel would not write.
 	ErrFormat = errors.New("unexpected content")
 )
 
-// What was being done when an *Error came.
+// Operations of an *Error.
 const (
 	OpRead     = "read"
 	OpWrite    = "write"
@@ -39,13 +39,13 @@ const (
 	OpID       = "stat"
 )
 
-// Error is a failed touch of a cgroup: what, where, and why as far as that can be found out.
+// Error is a failed operation on a cgroup: what, where, and why as far as a look-up can find it.
 type Error struct {
-	// Path, File and Value are what was touched; File and Value may be "".
+	// Path, File and Value are those of the operation; File and Value may be "".
 	Path, File, Value string
 	// Op is one of the Op constants.
 	Op string
-	// Errno is what the kernel said, or one of our own Err values where it was never asked.
+	// Errno is the kernel's error, or one of our own Err values if the kernel was not asked.
 	Errno error
 	// Kind is one of the Err values above, or nil.
 	Kind error
@@ -66,7 +66,7 @@ func (e *Error) Unwrap() []error {
 }
 
 // Error names object, operation and cause: "cgroup /a/b: cpuset.cpus: kernel refused 3-5: outside the parent's 0-3
-// (permission denied)". Names are escaped, long values cut.
+// (permission denied)". It escapes names and cuts long values.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString("cgroup ")
@@ -102,7 +102,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// show quotes a stranger's text only when it holds something a terminal or a reader could trip over.
+// show quotes text only if it holds something that a terminal or a reader could misread.
 func show(s string, limit int) string {
 	cut := false
 	if len(s) > limit {
@@ -118,7 +118,7 @@ func show(s string, limit int) string {
 	return s
 }
 
-// plainList is true for values such as "100000 100000" or "max 100000" that need no quotes.
+// plainList reports values such as "100000 100000" or "max 100000", which need no quotes.
 func plainList(s string) bool {
 	for i := 0; i < len(s); i++ {
 		if c := s[i]; c != ' ' && c != '-' && c != '+' && (c < '0' || c > '9') && (c < 'a' || c > 'z') {

@@ -64,7 +64,7 @@ func v2Tree(t *testing.T) *cgroupmodel.Kernel {
 	return k
 }
 
-// Each refusal is named for what it is, with the cause looked up.
+// Each refusal has its own kind, with the cause looked up.
 func TestErrorsNameTheCause(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -98,26 +98,26 @@ func TestErrorsNameTheCause(t *testing.T) {
 		{"period too long", v1Tree, func(k *cgroupmodel.Kernel) error { return k.Write(cgroup.CPU, "/a/b", "cpu.cfs_period_us", "2000000") },
 			unix.EINVAL, "cgroup /a/b: cpu.cfs_period_us: kernel refused 2000000: period 2s is not within 1ms to 1s (invalid argument)"},
 		{"root takes no limit", v1Tree, func(k *cgroupmodel.Kernel) error { return k.Write(cgroup.CPU, "/", "cpu.cfs_quota_us", "50000") },
-			unix.EINVAL, "cgroup /: cpu.cfs_quota_us: kernel refused 50000: the root cgroup takes no limit (invalid argument)"},
+			unix.EINVAL, "cgroup /: cpu.cfs_quota_us: kernel refused 50000: the root cgroup has no limit (invalid argument)"},
 		{"in use", v1Tree, func(k *cgroupmodel.Kernel) error { return k.Remove(cgroup.CPU, "/a") },
 			unix.EBUSY, "cgroup /a: cannot be removed: it still holds processes or child cgroups (device or resource busy)"},
 		{"process gone", v1Tree, func(k *cgroupmodel.Kernel) error { return k.Attach(cgroup.CPU, "/a", 99) },
 			unix.ESRCH, "cgroup /a: cannot move process 99 here: the process has ended (no such process)"},
 		{"newline in a name", v1Tree, func(k *cgroupmodel.Kernel) error { return k.Make(cgroup.CPU, "/x\ny") },
-			unix.EINVAL, `cgroup "/x\ny": cannot be created: the kernel takes no newline in a cgroup's name (invalid argument)`},
+			unix.EINVAL, `cgroup "/x\ny": cannot be created: the kernel accepts no newline in a cgroup's name (invalid argument)`},
 		{"gone", v1Tree, func(k *cgroupmodel.Kernel) error { return k.Write(cgroup.CPU, "/gone\x1b[2J", "cpu.shares", "2") },
-			unix.ENOENT, `cgroup "/gone\x1b[2J": cpu.shares: kernel refused 2: the cgroup is gone, or never was (no such file or directory)`},
+			unix.ENOENT, `cgroup "/gone\x1b[2J": cpu.shares: kernel refused 2: the cgroup does not exist (no such file or directory)`},
 
 		{"controller not enabled", v2Tree, func(k *cgroupmodel.Kernel) error { return k.Write(cgroup.CPUSet, "/a/b", "cpuset.cpus", "0") },
 			unix.ENOENT, "cgroup /a/b: cpuset.cpus: kernel refused 0: the cpuset controller is not enabled for this cgroup: write +cpuset to cgroup.subtree_control of /a (no such file or directory)"},
 		{"no internal processes", v2Tree, func(k *cgroupmodel.Kernel) error { return k.Attach(cgroup.CPU, "/a", 11) },
-			unix.EBUSY, "cgroup /a: cannot move process 11 here: it hands controllers to children (cgroup.subtree_control), so it may hold no processes itself (device or resource busy)"},
+			unix.EBUSY, "cgroup /a: cannot move process 11 here: it enables controllers for children (cgroup.subtree_control), so it may hold no processes itself (device or resource busy)"},
 		{"not its own controller", v2Tree, func(k *cgroupmodel.Kernel) error {
 			return k.Write(cgroup.CPU, "/a/b", "cgroup.subtree_control", "+cpuset")
 		},
-			unix.ENOENT, "cgroup /a/b: cgroup.subtree_control: kernel refused +cpuset: not among the controllers it has itself [cpu] (no such file or directory)"},
+			unix.ENOENT, "cgroup /a/b: cgroup.subtree_control: kernel refused +cpuset: not among its own controllers [cpu] (no such file or directory)"},
 		{"domain invalid", v2Tree, func(k *cgroupmodel.Kernel) error { return k.Attach(cgroup.CPU, "/t/y", 11) },
-			unix.EOPNOTSUPP, `cgroup /t/y: cannot move process 11 here: its cgroup.type is "domain invalid": whole processes go only into domain cgroups (operation not supported)`},
+			unix.EOPNOTSUPP, `cgroup /t/y: cannot move process 11 here: its cgroup.type is "domain invalid": only domain cgroups take whole processes (operation not supported)`},
 		{"threaded", v2Tree, func(k *cgroupmodel.Kernel) error { _, err := k.Procs(cgroup.CPU, "/t/x"); return err },
 			unix.EOPNOTSUPP, `cgroup /t/x: cgroup.procs: cannot read: its cgroup.type is "threaded": only cgroup.threads can be read (operation not supported)`},
 		{"weight out of range", v2Tree, func(k *cgroupmodel.Kernel) error { return k.Write(cgroup.CPU, "/a", "cpu.weight", "10001") },
@@ -141,7 +141,7 @@ func TestErrorsNameTheCause(t *testing.T) {
 	}
 }
 
-// Errnos that the model has no way to produce.
+// Errnos that the model cannot produce.
 func TestErrorsOfTheHost(t *testing.T) {
 	k := v1Tree(t)
 	for _, c := range []struct {
@@ -155,7 +155,7 @@ func TestErrorsOfTheHost(t *testing.T) {
 		{cgroup.Error{Op: cgroup.OpMake, Path: "/a/n", Errno: unix.EACCES},
 			"cgroup /a/n: cannot be created: no permission; this needs root, or a cgroup delegated to this user (permission denied)"},
 		{cgroup.Error{Op: cgroup.OpWrite, Path: "/a", File: "cpu.shares", Value: "2", Errno: unix.ENODEV, Kind: cgroup.ErrNoCgroup},
-			"cgroup /a: cpu.shares: kernel refused 2: the cgroup is gone, or never was (no such device)"},
+			"cgroup /a: cpu.shares: kernel refused 2: the cgroup does not exist (no such device)"},
 	} {
 		if got := cgroup.NewError(k, cgroup.CPU, c.e).Error(); got != c.text {
 			t.Errorf("\n got %s\nwant %s", got, c.text)

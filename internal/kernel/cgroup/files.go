@@ -3,7 +3,7 @@ package cgroup
 // Names of control files (kernel: kernel/cgroup/cgroup.c, cgroup-v1.c, cpuset.c, cpuset-v1.c, kernel/sched/core.c).
 const (
 	FileProcs          = "cgroup.procs"
-	FileSubtreeControl = "cgroup.subtree_control" // v2: controllers that the children have
+	FileSubtreeControl = "cgroup.subtree_control" // v2: controllers enabled for the children
 	FileControllers    = "cgroup.controllers"     // v2: controllers that this cgroup has
 	FileType           = "cgroup.type"            // v2, not in the root
 	FileCloneChildren  = "cgroup.clone_children"  // v1
@@ -13,13 +13,13 @@ const (
 
 	fileMax      = "cpu.max" // v2: "max 100000" or "50000 100000", us
 	fileMaxBurst = "cpu.max.burst"
-	fileQuota    = "cpu.cfs_quota_us" // v1: -1 is none
+	fileQuota    = "cpu.cfs_quota_us" // v1: -1 means no quota
 	filePeriod   = "cpu.cfs_period_us"
 	fileBurst    = "cpu.cfs_burst_us" // since 5.14
 
 	fileShares = "cpu.shares" // v1: 2 to 262144, 1024 by default
 	fileWeight = "cpu.weight" // v2: 1 to 10000, 100 by default
-	FileIdle   = "cpu.idle"   // since 5.15: 1 makes it run only where its siblings leave CPUs idle
+	FileIdle   = "cpu.idle"   // since 5.15: with 1 it runs only where its siblings leave CPUs idle
 	// FileRTRuntime is the real-time runtime of a group, v1 with CONFIG_RT_GROUP_SCHED only.
 	FileRTRuntime = "cpu.rt_runtime_us"
 	fileUsage     = "cpuacct.usage"
@@ -37,7 +37,7 @@ const (
 	FileSchedLoadBalanceV1 = "cpuset.sched_load_balance"
 )
 
-// ThreadsFile is the file that lists threads: tasks or cgroup.threads.
+// ThreadsFile returns the file that lists threads: tasks or cgroup.threads.
 func ThreadsFile(v Version) string {
 	if v == V2 {
 		return "cgroup.threads"
@@ -45,7 +45,7 @@ func ThreadsFile(v Version) string {
 	return "tasks"
 }
 
-// LimitFiles are the files that hold a Limit.
+// LimitFiles returns the files that hold a Limit.
 func LimitFiles(v Version) []string {
 	if v == V2 {
 		return []string{fileMax, fileMaxBurst}
@@ -53,7 +53,7 @@ func LimitFiles(v Version) []string {
 	return []string{fileQuota, filePeriod, fileBurst}
 }
 
-// WeightFile is the file that holds the weight.
+// WeightFile returns the file that holds the weight.
 func WeightFile(v Version) string {
 	if v == V2 {
 		return fileWeight
@@ -61,7 +61,7 @@ func WeightFile(v Version) string {
 	return fileShares
 }
 
-// EffectiveCPUsFile is the file that tells the CPUs in force.
+// EffectiveCPUsFile returns the file of the CPUs in force.
 func EffectiveCPUsFile(v Version) string {
 	if v == V2 {
 		return fileEffectiveV2
@@ -69,7 +69,7 @@ func EffectiveCPUsFile(v Version) string {
 	return fileEffectiveV1
 }
 
-// EffectiveMemsFile is the file that tells the memory nodes in force.
+// EffectiveMemsFile returns the file of the memory nodes in force.
 func EffectiveMemsFile(v Version) string {
 	if v == V2 {
 		return fileEffectiveMemsV2
@@ -77,7 +77,7 @@ func EffectiveMemsFile(v Version) string {
 	return fileEffectiveMemsV1
 }
 
-// ClearsByNewline tells whether an empty list means something to this file; such a file is cleared by "\n".
-func ClearsByNewline(file string) bool {
+// clearsByNewline reports whether an empty list is a value of this file; "\n" clears such a file.
+func clearsByNewline(file string) bool {
 	return file == FileCPUs || file == FileMems || file == FileExclusive
 }

@@ -9,15 +9,15 @@ const (
 )
 
 // Group finds the counterparts of a cgroup of the cpu hierarchy. Where controllers share a tree the path is the same.
-// On separate v1 hierarchies a member is asked (/proc/PID/cgroup): its own cpuset path, for a member of a descendant
-// with the part below cut off where it repeats; several members that differ give their common ancestor. Without a
-// member that can be asked: the same path if it exists there, else its nearest existing ancestor.
+// On separate v1 hierarchies it reads /proc/PID/cgroup of some members. A member of a descendant counts with the part
+// below cut off where it repeats. Several members that differ give their common ancestor. Without a readable member it
+// takes the same path if it exists there, else its nearest existing ancestor.
 func (h *Host) Group(path string) (Group, error) {
 	if _, err := h.ID(CPU, path); err != nil {
 		return Group{}, err
 	}
 	g := Group{Path: path}
-	var members [][]Membership
+	var members [][]membership
 	asked := false
 	for c, to := range map[Controller]*string{CPUSet: &g.CPUSetPath, CPUAcct: &g.CPUAcctPath} {
 		if _, ok := h.mounts[c]; !ok {
@@ -35,9 +35,9 @@ func (h *Host) Group(path string) (Group, error) {
 	return g, nil
 }
 
-// members asks some processes of a cgroup and, if it has none itself, of its descendants.
-func (h *Host) members(path string) [][]Membership {
-	var found [][]Membership
+// members reads some processes of a cgroup or, if it has none itself, of its descendants.
+func (h *Host) members(path string) [][]membership {
+	var found [][]membership
 	queue := []string{path}
 	for asked := 0; asked < maxGroupsAsked && asked < len(queue) && len(found) == 0; asked++ {
 		pids, err := h.Procs(CPU, queue[asked])
@@ -55,7 +55,7 @@ func (h *Host) members(path string) [][]Membership {
 			if err != nil {
 				continue
 			}
-			// The process may have moved or its number may be another's by now: it must still say it is ours.
+			// The process may have moved, or another may have its number now, so it must still be below path.
 			if at, ok := h.memberPath(all, CPU); ok && Below(at, path) {
 				found = append(found, all)
 			}
@@ -67,7 +67,7 @@ func (h *Host) members(path string) [][]Membership {
 	return found
 }
 
-func (h *Host) counterpart(path string, c Controller, members [][]Membership) string {
+func (h *Host) counterpart(path string, c Controller, members [][]membership) string {
 	common, known := "", false
 	for _, all := range members {
 		there, ok := h.memberPath(all, c)

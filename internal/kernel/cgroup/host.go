@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Host is the cgroup trees of a real (or saved) machine. It holds no open files; its methods may be called from
-// several goroutines.
+// Host is the cgroup trees of a real (or saved) machine. It holds no open files; several goroutines may call its
+// methods.
 type Host struct {
 	procDir string
 	mounts  map[Controller]hierarchyMount
@@ -21,8 +21,8 @@ type Host struct {
 // initialCgroupNamespace is the inode of the first cgroup namespace: PROC_CGROUP_INIT_INO in include/linux/proc_ns.h.
 const initialCgroupNamespace = "cgroup:[4026531835]"
 
-// Open finds the hierarchies from procDir/self/mountinfo; procDir is "/proc" or a fake tree whose mountinfo names
-// temporary mount points. A controller that is mounted nowhere is no error here, Mount tells.
+// Open finds the hierarchies from procDir/self/mountinfo. procDir is "/proc" or a fake tree whose mountinfo names
+// temporary mount points. A controller that is mounted nowhere is no error here; Mount reports it.
 func Open(procDir string) (*Host, error) {
 	text, err := readBounded(filepath.Join(procDir, "self", "mountinfo"), maxMountinfoBytes)
 	if err != nil {
@@ -32,9 +32,9 @@ func Open(procDir string) (*Host, error) {
 	all := parseMountinfo(text)
 	var unreadable error
 	h.mounts = pickMounts(all, reachable, func(m Mount) []Controller {
-		list, err := readBounded(filepath.Join(m.Dir, FileControllers), MaxFileBytes)
+		list, err := readBounded(filepath.Join(m.Dir, FileControllers), maxFileBytes)
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			unreadable = fmt.Errorf("cannot tell which controllers cgroup v2 has: %w", err)
+			unreadable = fmt.Errorf("cannot determine which controllers cgroup v2 has: %w", err)
 		}
 		return parseControllers(list)
 	})
@@ -51,7 +51,7 @@ func reachable(m Mount) bool {
 	return err == nil
 }
 
-// findPrivate decides by the namespace's inode; where that cannot be read, a root above us is the only sign.
+// findPrivate decides by the namespace's inode. If that is unreadable, only a root above us shows a private namespace.
 func (h *Host) findPrivate(all []hierarchyMount) bool {
 	if link, err := os.Readlink(filepath.Join(h.procDir, "self", "ns", "cgroup")); err == nil {
 		return link != initialCgroupNamespace
@@ -59,7 +59,7 @@ func (h *Host) findPrivate(all []hierarchyMount) bool {
 	return slices.ContainsFunc(all, func(m hierarchyMount) bool { return m.foreign() })
 }
 
-// Mount tells where a controller can be reached. On v2 CPUAcct answers with the CPU mount.
+// Mount returns where a controller is mounted. On v2 CPUAcct has the CPU mount.
 func (h *Host) Mount(c Controller) (Mount, bool) {
 	m, ok := h.mounts[c]
 	return m.Mount, ok
@@ -71,14 +71,14 @@ func (h *Host) Version(c Controller) (Version, bool) {
 	return m.Version, ok
 }
 
-// SameHierarchy tells whether two controllers share one tree of cgroups, hence one path per group.
+// SameHierarchy reports whether two controllers share one tree of cgroups, hence one path per group.
 func (h *Host) SameHierarchy(a, b Controller) bool {
 	ma, oka := h.mounts[a]
 	mb, okb := h.mounts[b]
 	return oka && okb && ma.device == mb.device
 }
 
-// Mode is "v1", "v2", "mixed" (controllers on both) or "none" (neither cpu, cpuset nor cpuacct is mounted).
+// Mode returns "v1", "v2", "mixed" (controllers on both) or "none" (neither cpu, cpuset nor cpuacct is mounted).
 func (h *Host) Mode() string {
 	mode := "none"
 	for _, m := range h.mounts {
@@ -92,12 +92,12 @@ func (h *Host) Mode() string {
 	return mode
 }
 
-// PrivateNamespace tells whether we run in a cgroup namespace of our own: the paths in /proc/PID/cgroup are then
-// relative to it and mean nothing outside.
+// PrivateNamespace reports whether we run in our own cgroup namespace. The paths in /proc/PID/cgroup are then relative
+// to it and mean nothing outside.
 func (h *Host) PrivateNamespace() bool { return h.private }
 
-// Top is the highest cgroup that can be seen: "/" on a host. Limits above it bind but cannot be read. Where the mount
-// begins outside our cgroup namespace, paths are relative to the mount, and Top is "/" too.
+// Top returns the highest visible cgroup: "/" on a host. Limits above it apply but are unreadable. If the mount begins
+// outside our cgroup namespace, paths are relative to the mount, and Top is "/" too.
 func (h *Host) Top(c Controller) string {
 	m, ok := h.mounts[c]
 	if !ok || m.foreign() {
@@ -106,7 +106,8 @@ func (h *Host) Top(c Controller) string {
 	return m.Root
 }
 
-// Dir is the absolute directory of a cgroup, "" if the controller is not mounted or the path cannot be below it.
+// Dir returns the absolute directory of a cgroup. It returns "" if the controller is not mounted or the path cannot lie
+// below it.
 func (h *Host) Dir(c Controller, path string) string {
 	dir, err := h.dir(c, path)
 	if err != nil {
@@ -133,7 +134,7 @@ func (h *Host) dir(c Controller, path string) (string, error) {
 	return strings.TrimSuffix(m.Dir+path, "/"), nil
 }
 
-// readBounded reads a whole file of at most limit bytes; kernel files do not tell their size beforehand.
+// readBounded reads a whole file of at most limit bytes; kernel files do not show their size beforehand.
 func readBounded(name string, limit int64) (string, error) {
 	f, err := os.Open(name)
 	if err != nil {

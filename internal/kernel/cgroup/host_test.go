@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tree is a fake host: a /proc with a mountinfo and directories that stand for the mounts.
+// tree is a fake host: a /proc with a mountinfo, and directories instead of mounts.
 type tree struct {
 	t    *testing.T
 	dir  string
@@ -159,7 +159,7 @@ func TestHostErrors(t *testing.T) {
 	}
 }
 
-// Where the mount begins above our cgroup namespace, only the processes outside of it can be placed.
+// If the mount begins above our cgroup namespace, only processes outside of it have a known place.
 func TestMembersUnderAForeignRoot(t *testing.T) {
 	for _, c := range []struct {
 		root, line, want string
@@ -185,7 +185,7 @@ func TestMembersUnderAForeignRoot(t *testing.T) {
 	}
 }
 
-// A container that sees only its own tree still uses the kernel's names for it.
+// A container that sees only its own tree uses the kernel's names for it.
 func TestBoundRoot(t *testing.T) {
 	tr := newTree(t)
 	dir := tr.mount("cpu", "/docker/1", "cpu", "ro")
@@ -212,7 +212,7 @@ func TestBoundRoot(t *testing.T) {
 	}
 }
 
-// The same cgroup can be gone before it is opened or while it is held open.
+// A cgroup may be removed before it is opened or while it is open.
 func TestGoneIsOneKind(t *testing.T) {
 	tr := newTree(t)
 	tr.mount("cpu", "/", "cpu", "rw")

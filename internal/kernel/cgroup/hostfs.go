@@ -20,7 +20,7 @@ func checkFile(file string) bool {
 	return file != "" && file != "." && file != ".." && !strings.ContainsAny(file, "/\x00")
 }
 
-// locate turns a path and file into an absolute name, or says what is wrong with them.
+// locate turns a path and file into an absolute name, or returns why it cannot.
 func (h *Host) locate(op string, c Controller, path, file, value string) (string, error) {
 	dir, err := h.dir(c, path)
 	if err == nil && file != "" && !checkFile(file) {
@@ -41,7 +41,7 @@ func (h *Host) Read(c Controller, path, file string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text, err := readBounded(name, MaxFileBytes)
+	text, err := readBounded(name, maxFileBytes)
 	if err != nil {
 		return "", h.fail(OpRead, c, path, file, "", err)
 	}
@@ -64,19 +64,19 @@ func (h *Host) Write(c Controller, path, file, value string) error {
 	return nil
 }
 
-// WriteBytes is what goes to the kernel for a value. The kernel never sees a write of zero bytes, so an empty value
-// becomes a newline where that clears a list and is refused elsewhere.
+// WriteBytes returns the bytes that the kernel gets for a value. The kernel never sees a write of zero bytes: an empty
+// value becomes a newline where that clears a list, and is refused elsewhere.
 func WriteBytes(file, value string) (string, error) {
 	if value != "" {
 		return value, nil
 	}
-	if ClearsByNewline(file) {
+	if clearsByNewline(file) {
 		return "\n", nil
 	}
 	return "", ErrEmptyValue
 }
 
-// writeOnce is exactly one write(2): the kernel takes a control file's value as a whole or not at all.
+// writeOnce makes exactly one write(2), because the kernel takes a control file's value whole or not at all.
 func writeOnce(name, value string) error {
 	fd, err := retry(func() (int, error) { return unix.Open(name, unix.O_WRONLY|unix.O_TRUNC|unix.O_CLOEXEC, 0) })
 	if err != nil {
@@ -129,8 +129,8 @@ func (h *Host) Children(c Controller, path string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Most cgroups are leaves, and a directory's link count says so at the price of one call: 2 and one more per
-	// child (kernfs_refresh_inode). File systems that do not count say 1.
+	// Most cgroups are leaves. A directory's link count shows it for one call: 2 and one more per child
+	// (kernfs_refresh_inode). File systems that do not count have 1.
 	var st unix.Stat_t
 	if err := unix.Stat(dir, &st); err != nil {
 		return nil, h.fail(OpChildren, c, path, "", "", err)
@@ -151,7 +151,7 @@ func (h *Host) Children(c Controller, path string) ([]string, error) {
 				all = append(all, Join(path, e.Name()))
 			}
 		}
-		if len(all) > MaxChildren {
+		if len(all) > maxChildren {
 			err = ErrTooMuch
 		}
 		switch {
@@ -199,7 +199,7 @@ func ParsePids(text string) ([]int, error) {
 		line = strings.TrimSuffix(line, "\n")
 		pid, err := strconv.ParseUint(line, 10, 31)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %.40q is no process number", ErrFormat, line)
+			return nil, fmt.Errorf("%w: %.40q is not a process number", ErrFormat, line)
 		}
 		if len(pids) == MaxPids {
 			return nil, ErrTooMuch
@@ -238,14 +238,14 @@ func (h *Host) ID(c Controller, path string) (uint64, error) {
 	return st.Ino, nil
 }
 
-// Exists tells whether a cgroup is there; anything but a clear no counts as yes.
+// Exists reports whether a cgroup exists. Any error other than a clear no counts as yes.
 func Exists(fsys FS, c Controller, path string) bool {
 	_, err := fsys.ID(c, path)
 	return !errors.Is(err, ErrNoCgroup) && !errors.Is(err, ErrOutside) && !errors.Is(err, ErrBadPath) &&
 		!errors.Is(err, ErrNoController)
 }
 
-// fail makes the *Error of a system call that failed.
+// fail makes the *Error of a failed system call.
 func (h *Host) fail(op string, c Controller, path, file, value string, cause error) error {
 	e := Error{Op: op, Path: path, File: file, Value: value}
 	var errno unix.Errno
@@ -266,7 +266,7 @@ func (h *Host) fail(op string, c Controller, path, file, value string, cause err
 	return NewError(h, c, e)
 }
 
-// missing tells a cgroup that is gone from a file that this cgroup does not have.
+// missing distinguishes a removed cgroup from a file that this cgroup does not have.
 func (h *Host) missing(c Controller, path, file, op string) error {
 	if op == OpMake {
 		path = Parent(path)

@@ -11,11 +11,12 @@ import (
 
 // Limit is the bandwidth limit of one cgroup (tg_set_cfs_bandwidth).
 type Limit struct {
-	// Quota is the CPU time per period; below 0: none.
+	// Quota is the CPU time per period; below 0 means no quota.
 	Quota time.Duration
 	// Period is 1 ms to 1 s; 100 ms by default.
 	Period time.Duration
-	// Burst is what may be saved up from earlier periods, 0 to Quota. 0 on kernels before 5.14, which have none.
+	// Burst is the unused quota that later periods may spend, 0 to Quota. It is 0 on kernels before 5.14, which have
+	// none.
 	Burst time.Duration
 }
 
@@ -27,13 +28,13 @@ const (
 	DefaultPeriod = 100 * time.Millisecond
 )
 
-// Unlimited is a cgroup's limit when it is made.
+// Unlimited is the limit of a new cgroup.
 func Unlimited() Limit { return Limit{Quota: -1, Period: DefaultPeriod} }
 
-// Limited tells whether there is a quota.
+// Limited reports whether the limit has a quota.
 func (l Limit) Limited() bool { return l.Quota >= 0 }
 
-// CPUs is quota / period; false: no quota.
+// CPUs returns quota / period; false without a quota.
 func (l Limit) CPUs() (float64, bool) {
 	if !l.Limited() || l.Period <= 0 {
 		return 0, false
@@ -41,8 +42,8 @@ func (l Limit) CPUs() (float64, bool) {
 	return float64(l.Quota) / float64(l.Period), true
 }
 
-// Check says which of the kernel's bounds a limit breaks, nil if none. Whether an ancestor or child forbids it on v1
-// is not looked at.
+// Check returns which of the kernel's bounds a limit breaks, nil if none. It does not check whether an ancestor or
+// child forbids it on v1.
 func (l Limit) Check() error {
 	switch {
 	case l.Period < MinPeriod || l.Period > MaxPeriod:
@@ -65,8 +66,8 @@ type Level struct {
 	Limit Limit
 }
 
-// ReadLimit reads the limit of one cgroup. A cgroup without the files (the root; a v2 cgroup for which the cpu
-// controller is not enabled) has none: Unlimited. A cgroup that is gone is an error.
+// ReadLimit reads the limit of one cgroup. A cgroup without the files is Unlimited: the root, or a v2 cgroup without
+// the cpu controller. A removed cgroup is an error.
 func ReadLimit(fsys FS, path string) (Limit, error) {
 	v, ok := fsys.Version(CPU)
 	if !ok {
@@ -89,7 +90,7 @@ func ReadLimit(fsys FS, path string) (Limit, error) {
 	return limit, nil
 }
 
-// applied is the limit after one file has taken a value: the meaning of each file in one place.
+// applied returns the limit after one file has taken a value. Only this function knows the meaning of each file.
 func applied(l Limit, w FileValue) (Limit, error) {
 	var err error
 	switch w.File {
@@ -102,7 +103,7 @@ func applied(l Limit, w FileValue) (Limit, error) {
 	case fileBurst, fileMaxBurst:
 		l.Burst, err = parseMicros(w.Value, false)
 	default:
-		err = fmt.Errorf("%w: %q holds no limit", ErrFormat, w.File)
+		err = fmt.Errorf("%w: %q is not a file of limits", ErrFormat, w.File)
 	}
 	return l, err
 }
@@ -110,7 +111,7 @@ func applied(l Limit, w FileValue) (Limit, error) {
 // ParseMax reads cpu.max: "max 100000" or "50000 100000", in us.
 func ParseMax(text string) (Limit, error) { return parseMax(Unlimited(), text) }
 
-// parseMax keeps the period when only a quota is given, as the kernel does (cpu_period_quota_parse).
+// parseMax keeps the period when the text has only a quota, as the kernel does (cpu_period_quota_parse).
 func parseMax(l Limit, text string) (Limit, error) {
 	words := strings.Fields(text)
 	if len(words) < 1 || len(words) > 2 {
@@ -130,25 +131,25 @@ func parseMax(l Limit, text string) (Limit, error) {
 	return l, nil
 }
 
-// parseMicros reads a count of microseconds; signed allows -1, which stands for none.
+// parseMicros reads a count of microseconds; signed allows -1, which means none.
 func parseMicros(text string, signed bool) (time.Duration, error) {
 	text = strings.TrimSpace(text)
 	if signed && strings.HasPrefix(text, "-") {
 		if _, err := strconv.ParseInt(text, 10, 64); err != nil {
-			return 0, fmt.Errorf("%w: %.40q is no number", ErrFormat, text)
+			return 0, fmt.Errorf("%w: %.40q is not a number", ErrFormat, text)
 		}
 		return -1, nil
 	}
 	us, err := strconv.ParseUint(text, 10, 64)
 	if err != nil || us > math.MaxInt64/1000 {
-		return 0, fmt.Errorf("%w: %.40q is no number of microseconds", ErrFormat, text)
+		return 0, fmt.Errorf("%w: %.40q is not a number of microseconds", ErrFormat, text)
 	}
 	return time.Duration(us) * time.Microsecond, nil
 }
 
-// Levels reads the limits along a path: own level first, then each ancestor up to "/". On a host whose mount shows
-// only part of the tree it ends at the highest cgroup that shows: what binds above cannot be read. Deeper than MaxDepth
-// is ErrTooMuch: a limit left out would be a wrong answer.
+// Levels reads the limits along a path: own level first, then each ancestor up to "/". If the mount shows only part of
+// the tree, it ends at the highest visible cgroup: limits above are unreadable. A path deeper than MaxDepth is
+// ErrTooMuch, because a missing limit would make the answer wrong.
 func Levels(fsys FS, path string) ([]Level, error) {
 	var levels []Level
 	for {
@@ -164,13 +165,14 @@ func Levels(fsys FS, path string) ([]Level, error) {
 			return levels, nil
 		}
 		if len(levels) > MaxDepth {
-			return nil, NewError(fsys, CPU, Error{Op: OpRead, Path: levels[0].Path, Kind: ErrTooMuch, Why: "nested deeper than we follow"})
+			return nil, NewError(fsys, CPU, Error{Op: OpRead, Path: levels[0].Path, Kind: ErrTooMuch, Why: "nested deeper than the bound"})
 		}
 		path = Parent(path)
 	}
 }
 
-// Effective is the least limit along the levels and the path that sets it (of equals, the one nearest to the leaf).
+// Effective returns the least limit along the levels and the path that sets it. Of equal limits it takes the one
+// nearest to the leaf.
 func Effective(levels []Level) (cpus float64, limited bool, at string) {
 	for _, level := range levels {
 		if own, ok := level.Limit.CPUs(); ok && (!limited || own < cpus) {

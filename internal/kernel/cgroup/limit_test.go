@@ -100,8 +100,8 @@ func genLimit(t *rapid.T, name string) Limit {
 	return l
 }
 
-// Every step is within the kernel's bounds, the last is what was wanted, and no step takes the ratio out of the span
-// between old and new unless it lifts the quota.
+// Every step is within the kernel's bounds, and the last is the wanted one. No step takes the ratio out of the span
+// between old and new, unless it lifts the quota.
 func TestLimitWritesProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := rapid.SampledFrom([]Version{V1, V2}).Draw(t, "version")

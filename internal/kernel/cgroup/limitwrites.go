@@ -1,13 +1,13 @@
 package cgroup
 
-// LimitWrites are the writes that take one cgroup from cur to want, in an order that the kernel accepts at every
-// step as far as this cgroup alone is concerned; nil if nothing differs.
+// LimitWrites returns the writes that change one cgroup from cur to want, nil if nothing differs. The kernel accepts
+// each step in this order, as far as this cgroup alone is concerned.
 //
-// The rules it obeys (kernel/sched/core.c): burst <= quota whenever there is a quota, so a burst falls before the
-// quota and rises after it. v2 takes quota and period in one write. v1 takes one at a time, and the ratio between the
-// two writes must neither exceed the parent's nor fall below a child's: so quota or period goes first, whichever
-// keeps the ratio between the old and the new one. Where neither does (say 50/100 ms to 100/200 ms), the quota is
-// lifted for the moment between two writes: no quota is always accepted, since it inherits the parent's.
+// The rules (kernel/sched/core.c): with a quota, burst <= quota. So a burst falls before the quota and rises after it.
+// v2 takes quota and period in one write. v1 takes one at a time, and the ratio between the two writes must neither
+// exceed the parent's nor fall below a child's. So the first write is the one that keeps the ratio between the old and
+// the new one. Where neither does (say 50/100 ms to 100/200 ms), the quota is lifted between two writes. The kernel
+// always accepts no quota, since the cgroup then inherits the parent's.
 func LimitWrites(v Version, cur, want Limit) []FileValue {
 	var writes []FileValue
 	burst := FileValue{fileBurst, micros(want.Burst)}
@@ -66,7 +66,7 @@ func quotaPeriodWrites(cur, want Limit) []FileValue {
 	return []FileValue{off, period, quota}
 }
 
-// between tells whether the ratio of mid lies between those of a and b, ends included.
+// between reports whether the ratio of mid lies between those of a and b, ends included.
 func between(mid, a, b Limit) bool {
 	m, _ := mid.CPUs()
 	x, _ := a.CPUs()

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Bounds on a mountinfo that strangers may have filled with mounts.
+// Bounds on a mountinfo that other users may have filled with mounts.
 const (
 	maxMountinfoBytes = 16 << 20
 	maxCgroupMounts   = 4096
@@ -16,12 +16,12 @@ const (
 // hierarchyMount is one cgroup line of mountinfo.
 type hierarchyMount struct {
 	Mount
-	device      string // major:minor: equal for all mounts of one v1 hierarchy
+	device      string // major:minor, equal for all mounts of one v1 hierarchy
 	controllers []Controller
 }
 
-// parseMountinfo picks the cgroup mounts out of /proc/PID/mountinfo (format: Documentation/filesystems/proc.rst 3.5).
-// Lines that are no mount lines are skipped: a stranger's mount must not hide the honest ones.
+// parseMountinfo finds the cgroup mounts in /proc/PID/mountinfo (format: Documentation/filesystems/proc.rst 3.5). It
+// skips malformed lines, so that another user's mount cannot hide valid ones.
 func parseMountinfo(text string) []hierarchyMount {
 	var found []hierarchyMount
 	for line := range strings.SplitSeq(text, "\n") {
@@ -74,7 +74,7 @@ func hasOption(list, want string) bool {
 	return slices.Contains(strings.Split(list, ","), want)
 }
 
-// cleanRoot drops a trailing slash but keeps leading ".." parts, which path.Clean would swallow.
+// cleanRoot drops a trailing slash but keeps leading ".." parts, which path.Clean would drop.
 func cleanRoot(root string) string {
 	if root = strings.TrimRight(root, "/"); root == "" {
 		return "/"
@@ -82,7 +82,7 @@ func cleanRoot(root string) string {
 	return root
 }
 
-// unescapeMount undoes the kernel's mangle(): a backslash and three octal digits stand for one byte.
+// unescapeMount undoes the kernel's mangle(): a backslash and three octal digits are one byte.
 func unescapeMount(s string) string {
 	if strings.IndexByte(s, '\\') < 0 {
 		return s
@@ -101,8 +101,8 @@ func unescapeMount(s string) string {
 
 func octal(c byte) bool { return c >= '0' && c <= '7' }
 
-// rootDepth orders mounts of one hierarchy: the smaller, the more of the tree it shows. A ".." is above our own
-// cgroup namespace.
+// rootDepth orders mounts of one hierarchy: a smaller depth shows more of the tree. ".." is above our own cgroup
+// namespace.
 func rootDepth(root string) int {
 	depth := 0
 	for part := range strings.SplitSeq(strings.Trim(root, "/"), "/") {
@@ -117,7 +117,7 @@ func rootDepth(root string) int {
 	return depth
 }
 
-// foreign tells whether a mount begins outside our cgroup namespace; the kernel then shows its root as "/.." or
+// foreign reports whether a mount begins outside our cgroup namespace; the kernel then shows its root as "/.." or
 // "/../x".
 func (m Mount) foreign() bool { return Below(m.Root, "/..") }
 
@@ -142,8 +142,8 @@ func compareBool(a, b bool) int {
 	return 1
 }
 
-// pickMounts chooses where each controller is reached. v1 goes first: a controller bound to a v1 hierarchy is not on
-// v2. On v2 one must be listed in cgroup.controllers; there is no cpuacct, its figures come with cpu.
+// pickMounts chooses the mount of each controller. v1 goes first, because a controller bound to a v1 hierarchy is not
+// on v2. On v2, cgroup.controllers must list a controller. v2 has no cpuacct: cpu has its figures.
 func pickMounts(all []hierarchyMount, reachable func(Mount) bool, onV2 func(Mount) []Controller) map[Controller]hierarchyMount {
 	ranked := slices.Clone(all)
 	rankMounts(ranked)

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// insideVariable tells the test binary that it runs inside the namespaces; its value is the cgroup's path outside.
+// insideVariable marks a test binary inside the namespaces; its value is the cgroup's path outside.
 const insideVariable = "UNTHROTTLE_TEST_INSIDE"
 
 // In a cgroup namespace of its own, with a mount namespace in which the cpu hierarchy is read-only.

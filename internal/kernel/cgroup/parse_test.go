@@ -15,20 +15,20 @@ import (
 func TestParseProcCgroup(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
-		want       []Membership
+		want       []membership
 	}{
-		{"v2", "0::/system.slice/a.service\n", []Membership{{Path: "/system.slice/a.service"}}},
-		{"v1 together", "4:cpu,cpuacct:/a\n1:name=systemd:/b\n0::/\n", []Membership{
+		{"v2", "0::/system.slice/a.service\n", []membership{{Path: "/system.slice/a.service"}}},
+		{"v1 together", "4:cpu,cpuacct:/a\n1:name=systemd:/b\n0::/\n", []membership{
 			{Controllers: []Controller{CPU, CPUAcct}, Path: "/a"}, {Controllers: []Controller{"name=systemd"}, Path: "/b"}, {Path: "/"}}},
-		{"colon in the name", "0::/a:b:c\n", []Membership{{Path: "/a:b:c"}}},
-		{"deleted", "0::/a (deleted)\n", []Membership{{Path: "/a", Deleted: true}}},
-		{"v1 does not mark what is deleted", "2:cpu:/a (deleted)\n", []Membership{{Controllers: []Controller{CPU}, Path: "/a (deleted)"}}},
-		{"outside our namespace", "0::/../b\n", []Membership{{Path: "/../b"}}},
-		{"no newline at the end", "0::/a", []Membership{{Path: "/a"}}},
+		{"colon in the name", "0::/a:b:c\n", []membership{{Path: "/a:b:c"}}},
+		{"deleted", "0::/a (deleted)\n", []membership{{Path: "/a", Deleted: true}}},
+		{"v1 does not mark what is deleted", "2:cpu:/a (deleted)\n", []membership{{Controllers: []Controller{CPU}, Path: "/a (deleted)"}}},
+		{"outside our namespace", "0::/../b\n", []membership{{Path: "/../b"}}},
+		{"no newline at the end", "0::/a", []membership{{Path: "/a"}}},
 		{"junk", "\n:\n::\nx:cpu:/a\n0:cpu:/a\n3::/a\n-1::/a\n0::a\n99999999999::/a\n", nil},
-		{"torn by a newline in a name", "0::/a\nb\n", []Membership{{Path: "/a"}}},
+		{"torn by a newline in a name", "0::/a\nb\n", []membership{{Path: "/a"}}},
 	} {
-		if diff := cmp.Diff(c.want, ParseProcCgroup(c.text)); diff != "" {
+		if diff := cmp.Diff(c.want, parseProcCgroup(c.text)); diff != "" {
 			t.Errorf("%s: %s", c.name, diff)
 		}
 	}
@@ -81,7 +81,7 @@ func TestParseStatLocal(t *testing.T) {
 		v    Version
 		want string
 	}{{"throttled_time 5\n", V1, "5ns"}, {"throttled_usec 5", V2, "5µs"}, {"throttled_usec 5", V1, "none"}, {"", V2, "none"}} {
-		got, err := ParseStatLocal(c.v, c.text)
+		got, err := parseStatLocal(c.v, c.text)
 		text := "none"
 		if got != nil {
 			text = got.String()
@@ -90,7 +90,7 @@ func TestParseStatLocal(t *testing.T) {
 			t.Errorf("%q: %s, %v", c.text, text, err)
 		}
 	}
-	if _, err := ParseStatLocal(V2, "throttled_usec x"); !errors.Is(err, ErrFormat) {
+	if _, err := parseStatLocal(V2, "throttled_usec x"); !errors.Is(err, ErrFormat) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -118,7 +118,7 @@ func FuzzProcCgroup(f *testing.F) {
 	f.Add("4:cpu,cpuacct:/a\n1:name=systemd:/b\n0::/ (deleted)\n")
 	f.Add("0::/../b:c\n::\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		all := ParseProcCgroup(text)
+		all := parseProcCgroup(text)
 		if len(all) > maxHierarchies {
 			t.Fatalf("%d lines", len(all))
 		}
@@ -145,7 +145,7 @@ func FuzzStat(f *testing.F) {
 		if s.Throttled < 0 || s.BurstTime != nil && *s.BurstTime < 0 || s.Usage != nil && *s.Usage < 0 {
 			t.Fatalf("negative time in %+v", s)
 		}
-		if _, err := ParseStatLocal(v, text); err != nil {
+		if _, err := parseStatLocal(v, text); err != nil {
 			return
 		}
 		if d, err := ParseUsage([]byte(text)); err == nil && d < 0 {
@@ -166,7 +166,7 @@ func FuzzMax(f *testing.F) {
 		if l.Period < 0 || l.Burst != 0 || l.Quota < -1 {
 			t.Fatalf("%q: %+v", text, l)
 		}
-		// What it becomes when written is read back as the same.
+		// The written form reads back as the same limit.
 		for _, w := range maxWrites(Limit{Quota: 1, Period: 1}, l) {
 			if again, err := ParseMax(w.Value); err != nil || again != l {
 				t.Fatalf("%q: %+v comes back as %+v, %v", text, l, again, err)

@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// CheckPath accepts a kernel path: "/" or "/a/b", no empty, "." or ".." part, no NUL. Everything else, newlines and
-// broken UTF-8 included, is data.
+// CheckPath accepts a kernel path: "/" or "/a/b", no empty, "." or ".." part, no NUL. All other bytes are data,
+// including newlines and broken UTF-8.
 func CheckPath(path string) error {
 	if path == "/" {
 		return nil
@@ -21,7 +21,7 @@ func CheckPath(path string) error {
 	return nil
 }
 
-// Parent is the path one level up; the parent of "/" is "/".
+// Parent returns the path one level up; the parent of "/" is "/".
 func Parent(path string) string {
 	if i := strings.LastIndexByte(path, '/'); i > 0 {
 		return path[:i]
@@ -37,10 +37,10 @@ func Join(path, part string) string {
 	return path + "/" + part
 }
 
-// Base is the last part of a path, "" for "/".
+// Base returns the last part of a path, "" for "/".
 func Base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
-// Below tells whether path is scope or a descendant of it; scope "" and "/" hold everything.
+// Below reports whether path is scope or a descendant of it; scope "" and "/" contain every path.
 func Below(path, scope string) bool {
 	return scope == "" || scope == "/" || path == scope ||
 		len(path) > len(scope) && path[:len(scope)] == scope && path[len(scope)] == '/'

@@ -13,29 +13,29 @@ const (
 	maxHierarchies     = 256
 )
 
-// Membership is one line of /proc/PID/cgroup: where a process is in one hierarchy.
-type Membership struct {
+// membership is one line of /proc/PID/cgroup: a process's cgroup in one hierarchy.
+type membership struct {
 	// Controllers of the hierarchy, with "name=x" for a named one; empty on v2.
 	Controllers []Controller
 	// Path as the reader's cgroup namespace shows it; "/../x" is outside of it.
 	Path string
-	// Deleted: v2 says that the cgroup is gone and the process still ends. A living cgroup whose name ends in
-	// " (deleted)" cannot be told from that.
+	// Deleted reports that v2 shows the cgroup as removed while the process still ends. A living cgroup whose name ends
+	// in " (deleted)" looks the same.
 	Deleted bool
 }
 
-// Has tells whether the line is about the hierarchy of c, which is v1 if v1, else v2.
-func (m Membership) Has(v Version, c Controller) bool {
+// Has reports whether the line is about the hierarchy of c: the v1 hierarchy of c, or on v2 the unified one.
+func (m membership) Has(v Version, c Controller) bool {
 	if v == V2 {
 		return len(m.Controllers) == 0
 	}
 	return slices.Contains(m.Controllers, c)
 }
 
-// ParseProcCgroup reads /proc/PID/cgroup: "3:cpu,cpuacct:/a" (v1), "0::/a" (v2). Lines of another shape are skipped:
-// on old kernels a newline in a cgroup's name tears a line in two.
-func ParseProcCgroup(text string) []Membership {
-	var all []Membership
+// parseProcCgroup reads /proc/PID/cgroup: "3:cpu,cpuacct:/a" (v1), "0::/a" (v2). It skips lines of another shape: on
+// old kernels a newline in a cgroup's name splits a line in two.
+func parseProcCgroup(text string) []membership {
+	var all []membership
 	for line := range strings.Lines(text) {
 		number, rest, ok := strings.Cut(strings.TrimSuffix(line, "\n"), ":")
 		list, path, ok2 := strings.Cut(rest, ":")
@@ -46,7 +46,7 @@ func ParseProcCgroup(text string) []Membership {
 		if err != nil || (id == 0) != (list == "") {
 			continue
 		}
-		m := Membership{Path: path}
+		m := membership{Path: path}
 		if list != "" {
 			for name := range strings.SplitSeq(list, ",") {
 				m.Controllers = append(m.Controllers, Controller(name))
@@ -59,8 +59,8 @@ func ParseProcCgroup(text string) []Membership {
 	return all
 }
 
-// Of gives the cgroup of a process in the hierarchy of c; pid 0 is ourselves. False: c is not mounted, or the
-// process has no line for it.
+// Of returns the cgroup of a process in the hierarchy of c; pid 0 is ourselves. False means that c is not mounted, or
+// that the process has no line for it.
 func (h *Host) Of(pid int, c Controller) (string, bool, error) {
 	all, err := h.memberships(pid)
 	if err != nil {
@@ -70,7 +70,7 @@ func (h *Host) Of(pid int, c Controller) (string, bool, error) {
 	return path, ok, nil
 }
 
-func (h *Host) memberships(pid int) ([]Membership, error) {
+func (h *Host) memberships(pid int) ([]membership, error) {
 	name := "self"
 	if pid > 0 {
 		name = strconv.Itoa(pid)
@@ -79,13 +79,13 @@ func (h *Host) memberships(pid int) ([]Membership, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ParseProcCgroup(text), nil
+	return parseProcCgroup(text), nil
 }
 
-// memberPath picks the path in the hierarchy of c; false if it cannot be told or lies outside the mount. Where the
-// mount begins outside our cgroup namespace, both are relative to the namespace: under the root "/.." the process at
-// "/../x" is in /x, but one at "/" is in a cgroup whose name we are not shown.
-func (h *Host) memberPath(all []Membership, c Controller) (string, bool) {
+// memberPath returns the path in the hierarchy of c; false if it is unknown or lies outside the mount. If the mount
+// begins outside our cgroup namespace, both are relative to the namespace. Under the root "/.." the process at "/../x"
+// is in /x. But one at "/" is in a cgroup whose name we do not see.
+func (h *Host) memberPath(all []membership, c Controller) (string, bool) {
 	m, ok := h.mounts[c]
 	if !ok {
 		return "", false

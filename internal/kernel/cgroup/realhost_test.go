@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// realV1 opens the real host and makes a cgroup of our own in every v1 hierarchy; all of it is gone afterwards.
+// realV1 opens the real host and makes a test cgroup in every v1 hierarchy, removed afterwards.
 func realV1(t *testing.T) (*cgroup.Host, string) {
 	require.Root(t)
 	require.CgroupV1(t)
@@ -27,7 +27,7 @@ func realV1(t *testing.T) (*cgroup.Host, string) {
 	return h, base
 }
 
-// realV2 does the same on v2, with cpu and cpuset handed on to the children.
+// realV2 does the same on v2, with cpu and cpuset enabled for the children.
 func realV2(t *testing.T) (*cgroup.Host, string) {
 	require.Root(t)
 	require.CgroupV2(t)
@@ -95,7 +95,7 @@ func removeAll(h *cgroup.Host, c cgroup.Controller, path string) {
 	}
 }
 
-// start runs a shell command of ours inside the given cgroups until the test ends, at most 20 s.
+// start runs a shell command inside the given cgroups until the test ends, at most 20 s.
 func start(t *testing.T, h *cgroup.Host, script string, groups map[cgroup.Controller]string) int {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	cmd := exec.CommandContext(ctx, "sh", "-c", "read go; "+script)

@@ -8,22 +8,22 @@ import (
 	"time"
 )
 
-// Stat is a cgroup's CPU counters. They never fall in the kernel; a reader that sees them fall has met another
-// cgroup under the same path.
+// Stat has a cgroup's CPU counters. The kernel never decreases them. A reader that sees them fall reads another cgroup
+// under the same path.
 type Stat struct {
-	// Bandwidth tells whether the kernel counts periods here. False (a v2 cgroup without the cpu controller): the
-	// next three fields were not measured.
+	// Bandwidth reports that the kernel counts periods here. If it is false (a v2 cgroup without the cpu controller),
+	// the next three fields were not measured.
 	Bandwidth bool
 	// Periods and ThrottledPeriods are nr_periods and nr_throttled: only of this cgroup's own quota.
 	Periods, ThrottledPeriods uint64
 	// Throttled is throttled_time (v1) or throttled_usec (v2): own quota only, a sum over CPUs.
 	Throttled time.Duration
-	// ThrottledTotal is the same in cpu.stat.local: own and inherited. Nil: the kernel has no such file (before 6.6).
+	// ThrottledTotal is the same in cpu.stat.local: own and inherited. It is nil before 6.6, which has no such file.
 	ThrottledTotal *time.Duration
-	// Bursts and BurstTime are nr_bursts and burst_time. Nil: kernel before 5.16.
+	// Bursts and BurstTime are nr_bursts and burst_time; nil before 5.16.
 	Bursts    *uint64
 	BurstTime *time.Duration
-	// Usage is the CPU time used with all descendants. Nil: not measurable (v1 without cpuacct).
+	// Usage is the CPU time used with all descendants; nil where it is not measurable (v1 without cpuacct).
 	Usage *time.Duration
 }
 
@@ -44,7 +44,7 @@ func ReadStat(fsys FS, g Group) (Stat, error) {
 	text, err = fsys.Read(CPU, g.Path, FileStatLocal)
 	switch {
 	case err == nil:
-		if s.ThrottledTotal, err = ParseStatLocal(v, text); err != nil {
+		if s.ThrottledTotal, err = parseStatLocal(v, text); err != nil {
 			return Stat{}, badFile(fsys, CPU, g.Path, FileStatLocal, err)
 		}
 	case !errors.Is(err, ErrNoFile):
@@ -79,7 +79,7 @@ func badFile(fsys FS, c Controller, path, file string, err error) error {
 	return NewError(fsys, c, Error{Op: OpRead, Path: path, File: file, Errno: err, Kind: ErrFormat})
 }
 
-// ParseStat reads cpu.stat of that version; see [ParseCPUStat]. Lines of the other version are not looked at.
+// ParseStat reads cpu.stat of that version; see [ParseCPUStat]. It ignores lines of the other version.
 func ParseStat(v Version, text string) (Stat, error) {
 	raw, err := parseOf(v, text)
 	if err != nil {
@@ -92,8 +92,9 @@ func ParseStat(v Version, text string) (Stat, error) {
 	}, nil
 }
 
-// ParseStatLocal reads cpu.stat.local: one line, throttled_time (v1) or throttled_usec (v2); nil if it is missing.
-func ParseStatLocal(v Version, text string) (*time.Duration, error) {
+// parseStatLocal reads cpu.stat.local: one line, throttled_time (v1) or throttled_usec (v2). It returns nil if the line
+// is missing.
+func parseStatLocal(v Version, text string) (*time.Duration, error) {
 	raw, err := parseOf(v, text)
 	return measured(&raw, LineThrottled, raw.Throttled), err
 }
@@ -113,7 +114,7 @@ func parseOf(v Version, text string) (CPUStat, error) {
 	return ParseCPUStat(ours)
 }
 
-// measured is a pointer to a figure whose line was there, nil for one that was not measured.
+// measured returns a pointer to a figure whose line was present, nil for one that was not measured.
 func measured[T any](s *CPUStat, line StatLines, figure T) *T {
 	if !s.Has(line) {
 		return nil
@@ -124,7 +125,7 @@ func measured[T any](s *CPUStat, line StatLines, figure T) *T {
 func parseCount(text string) (uint64, error) {
 	n, err := strconv.ParseUint(strings.TrimSpace(text), 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("%w: %.40q is no count", ErrFormat, text)
+		return 0, fmt.Errorf("%w: %.40q is not a count", ErrFormat, text)
 	}
 	return n, nil
 }

@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// EnabledControllers are the controllers that a v2 cgroup has (cgroup.controllers).
-func EnabledControllers(fsys FS, path string) ([]Controller, error) {
+// enabledControllers returns the controllers that a v2 cgroup has (cgroup.controllers).
+func enabledControllers(fsys FS, path string) ([]Controller, error) {
 	return readControllers(fsys, path, FileControllers)
 }
 
-// SubtreeControl are the controllers that a v2 cgroup hands to its children (cgroup.subtree_control).
+// SubtreeControl returns the controllers that a v2 cgroup enables for its children (cgroup.subtree_control).
 func SubtreeControl(fsys FS, path string) ([]Controller, error) {
 	return readControllers(fsys, path, FileSubtreeControl)
 }
@@ -27,7 +27,7 @@ func readControllers(fsys FS, path, file string) ([]Controller, error) {
 	return parseControllers(text), nil
 }
 
-// unifiedController is any controller of ours that lives on v2: they all share its one tree.
+// unifiedController returns any controller of ours that is on v2: they all share its one tree.
 func unifiedController(fsys FS) (Controller, bool) {
 	for _, c := range Controllers() {
 		if v, ok := fsys.Version(c); ok && v == V2 {
@@ -37,7 +37,7 @@ func unifiedController(fsys FS) (Controller, bool) {
 	return "", false
 }
 
-// Missing tells at which ancestors of a v2 cgroup a controller is not handed on, highest first: the cgroups whose
+// Missing returns the ancestors of a v2 cgroup that do not enable a controller for their children, highest first. Their
 // cgroup.subtree_control must take "+<controller>" before path has its files.
 func Missing(fsys FS, c Controller, path string) ([]string, error) {
 	var missing []string
@@ -58,8 +58,8 @@ func Missing(fsys FS, c Controller, path string) ([]string, error) {
 	return missing, nil
 }
 
-// ReadType reads cgroup.type of a v2 cgroup: "domain", "domain threaded", "domain invalid" or "threaded"; the root
-// is a domain. "" on v1.
+// ReadType reads cgroup.type of a v2 cgroup: "domain", "domain threaded", "domain invalid" or "threaded". The root is a
+// domain. On v1 it returns "".
 func ReadType(fsys FS, c Controller, path string) (string, error) {
 	if v, _ := fsys.Version(c); v != V2 {
 		return "", nil

@@ -7,9 +7,9 @@ import (
 )
 
 // Walk visits scope and all cgroups below it in the cpu hierarchy, parents before children, siblings in byte order.
-// scope "" is all that can be seen. fn may return fs.SkipDir to leave out the descendants, fs.SkipAll to end. A
-// cgroup that vanishes on the way is passed over; scope itself must exist. Beyond MaxGroups or MaxDepth the walk
-// ends with ErrTooMuch, after fn has had all before.
+// scope "" means all visible cgroups. fn may return fs.SkipDir to leave out the descendants, or fs.SkipAll to end. Walk
+// skips a cgroup that vanishes meanwhile, but scope itself must exist. Beyond maxGroups or MaxDepth the walk ends with
+// ErrTooMuch, after fn has had all cgroups before.
 func (h *Host) Walk(scope string, fn func(path string) error) error {
 	if scope == "" {
 		scope = h.Top(CPU)
@@ -30,8 +30,8 @@ func Walk(fsys FS, c Controller, scope string, fn func(path string) error) error
 	for seen := 0; len(stack) > 0; seen++ {
 		at := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
-		if seen == MaxGroups || at.depth > MaxDepth {
-			return fmt.Errorf("cgroups below %s: more than %d, or deeper than %d: %w", show(scope, 4096), MaxGroups, MaxDepth, ErrTooMuch)
+		if seen == maxGroups || at.depth > MaxDepth {
+			return fmt.Errorf("cgroups below %s: more than %d, or deeper than %d: %w", show(scope, 4096), maxGroups, MaxDepth, ErrTooMuch)
 		}
 		switch err := fn(at.path); err {
 		case nil:

@@ -14,15 +14,15 @@ const (
 	MinWeight, DefaultWeight, MaxWeight = 1, 100, 10000
 )
 
-// SharesOfWeight is the v1 cpu.shares that weighs as much as a v2 cpu.weight: the kernel's own rule,
-// weight * 1024 / 100 rounded (sched_weight_from_cgroup).
+// SharesOfWeight returns the v1 cpu.shares equal to a v2 cpu.weight by the kernel's own rule, weight * 1024 / 100
+// rounded (sched_weight_from_cgroup).
 func SharesOfWeight(weight uint64) uint64 {
 	weight = min(max(weight, MinWeight), MaxWeight)
 	return (weight*DefaultShares + DefaultWeight/2) / DefaultWeight
 }
 
-// WeightOfShares is the v2 cpu.weight that weighs as much as cpu.shares (sched_weight_to_cgroup). Above 102,400
-// shares it stays at the highest weight. Container runtimes use other formulas, which do not keep ratios.
+// WeightOfShares returns the v2 cpu.weight equal to cpu.shares (sched_weight_to_cgroup). Above 102,400 shares it stays
+// at the highest weight. Container runtimes use other formulas, which do not keep ratios.
 func WeightOfShares(shares uint64) uint64 {
 	shares = min(max(shares, MinShares), MaxShares)
 	return min(max((shares*DefaultWeight+DefaultShares/2)/DefaultShares, MinWeight), MaxWeight)
@@ -48,7 +48,7 @@ func ReadShares(fsys FS, path string) (uint64, error) {
 	return n, nil
 }
 
-// SharesWrite is the write that sets the weight, given in the unit of cpu.shares.
+// SharesWrite returns the write that sets the weight, given in the unit of cpu.shares.
 func SharesWrite(v Version, shares uint64) FileValue {
 	shares = min(max(shares, MinShares), MaxShares)
 	if v == V2 {
@@ -57,11 +57,11 @@ func SharesWrite(v Version, shares uint64) FileValue {
 	return FileValue{WeightFile(v), strconv.FormatUint(shares, 10)}
 }
 
-// WeightIdle is the weight of a cgroup with cpu.idle 1: its tasks run only where none of its siblings' want to, and give
-// way at once (SCHED_IDLE as a whole; since 5.15, sched_group_set_idle).
+// WeightIdle is the weight of a cgroup with cpu.idle 1. Its tasks run only where none of its siblings' are runnable,
+// and yield immediately. It is SCHED_IDLE for a whole cgroup (since 5.15, sched_group_set_idle).
 const WeightIdle = "idle"
 
-// ReadWeight reads the weight as its file has it, WeightIdle where cpu.idle is set.
+// ReadWeight reads the weight as its file has it, or WeightIdle where cpu.idle is set.
 func ReadWeight(fsys FS, path string) (string, error) {
 	idle, err := ReadIdle(fsys, path)
 	switch {
@@ -87,8 +87,8 @@ func ReadIdle(fsys FS, path string) (bool, error) {
 	return n == 1, nil
 }
 
-// WriteWeight sets the weight, or WeightIdle. The kernel keeps no other weight while cpu.idle is set, and gives the
-// default one when it is cleared: for a moment a cgroup that was idle has that.
+// WriteWeight sets the weight, or WeightIdle. While cpu.idle is set the kernel keeps no other weight, and clearing it
+// sets the default. So a cgroup that was idle has the default for a moment.
 func WriteWeight(fsys FS, path, value string) error {
 	if value == WeightIdle {
 		return fsys.Write(CPU, path, FileIdle, "1")
@@ -106,7 +106,7 @@ func WriteWeight(fsys FS, path, value string) error {
 	return fsys.Write(CPU, path, WeightFile(v), value)
 }
 
-// DefaultWeightText is the weight that a cgroup is born with, as its file has it; "": the file holds no weight.
+// DefaultWeightText returns the weight of a new cgroup, as the file has it; "" for a file that holds no weight.
 func DefaultWeightText(file string) string {
 	switch file {
 	case fileShares:

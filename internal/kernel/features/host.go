@@ -12,13 +12,13 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
 
-// Report is what `unthrottle check` shows.
+// Report is the content of `unthrottle check`.
 type Report struct {
 	Kernel Kernel `json:"kernel"`
 	// CgroupMode is "v1", "v2", "mixed" or "none".
 	CgroupMode string `json:"cgroup_mode"`
-	// PrivateNamespace: unthrottle itself runs in a cgroup namespace; paths
-	// and process ids of the host cannot be told there.
+	// PrivateNamespace reports that unthrottle itself runs in a cgroup namespace. It does not see the host's paths and
+	// process ids there.
 	PrivateNamespace bool         `json:"private_cgroup_namespace"`
 	Controllers      []Controller `json:"controllers"`
 	// CPUs counts the hardware threads that this process may run on.
@@ -33,20 +33,20 @@ type Report struct {
 // Controller is one cgroup controller as mounted here.
 type Controller struct {
 	Name cgroup.Controller `json:"name"`
-	// Version is 1 or 2; 0: not mounted.
+	// Version is 1 or 2; 0 means not mounted.
 	Version  cgroup.Version `json:"version"`
 	Dir      string         `json:"dir"`
 	Writable bool           `json:"writable"`
 }
 
-// Ability is something unthrottle can or cannot do on this host, and why.
+// Ability is something that unthrottle can or cannot do on this host, and why.
 type Ability struct {
 	What string `json:"what"`
 	Can  bool   `json:"can"`
 	Why  string `json:"why"`
 }
 
-// Gather reads everything. root stands for "/", euid is the effective user.
+// Gather reads everything. root is the file system of "/", euid is the effective user.
 func Gather(h *cgroup.Host, root fs.FS, euid int) Report {
 	r := Report{
 		CgroupMode:       h.Mode(),
@@ -82,13 +82,13 @@ func readController(h *cgroup.Host, c cgroup.Controller) Controller {
 		Name:    c,
 		Version: m.Version,
 		Dir:     m.Dir,
-		// Asked of the kernel: a read-only mount and missing rights look alike to who wants to write.
+		// The kernel answers, because a write fails alike on a read-only mount and for missing rights.
 		Writable: !m.ReadOnly && unix.Access(m.Dir, unix.W_OK) == nil,
 	}
 }
 
-// sampleGroup is a cgroup below the root, since the root itself has none of
-// the bandwidth files on v2; "" where there is no other.
+// sampleGroup returns a cgroup below the root, since the root itself has none of the bandwidth files on v2. It returns
+// "" if only the root exists.
 func sampleGroup(h *cgroup.Host) string {
 	top := h.Top(cgroup.CPU)
 	children, err := h.Children(cgroup.CPU, top)
@@ -98,7 +98,7 @@ func sampleGroup(h *cgroup.Host) string {
 	return children[0]
 }
 
-// hasFile tells whether the cgroup has the file that stands for a feature.
+// hasFile reports whether the cgroup has the file that shows a feature.
 func hasFile(h *cgroup.Host, group, v1, v2 string) Answer {
 	version, ok := h.Version(cgroup.CPU)
 	if !ok {
@@ -113,7 +113,7 @@ func hasFile(h *cgroup.Host, group, v1, v2 string) Answer {
 		return Yes
 	}
 	if version == cgroup.V2 {
-		// Without the cpu controller enabled here, its files' absence says nothing.
+		// If the cpu controller is not enabled here, missing files prove nothing.
 		if _, err := os.Stat(filepath.Join(dir, "cpu.max")); err != nil {
 			return Unknown
 		}
@@ -130,8 +130,8 @@ func defaultPeriod(h *cgroup.Host, group string) *int64 {
 	return &us
 }
 
-// abilities draws the conclusions that no remedy is needed for; a pure function of
-// the rest of the report. Those about remedies are package remedy's.
+// abilities draws the conclusions that need no remedy; it is a pure function of the rest of the report. Package remedy
+// draws those about remedies.
 func abilities(r Report) []Ability {
 	cpu := r.controller(cgroup.CPU)
 	see := Ability{What: "see throttling (ls)", Can: true, Why: "cpu.stat is readable"}

@@ -81,7 +81,7 @@ func TestReadKernel(t *testing.T) {
 			},
 		},
 		{
-			// A member's name inside a longer one is another member.
+			// A longer name that contains a member's name is another member.
 			"near misses",
 			fstest.MapFS{
 				"sys/kernel/btf/vmlinux": file("\x00my_expires_seq\x00throttled_limbo_lists\x00"),
@@ -217,7 +217,7 @@ func TestThreadsPerCore(t *testing.T) {
 	}
 }
 
-// The machine that runs the tests is read for real, without asking for rights.
+// Reads the machine that runs the tests, without extra rights.
 func TestGatherHere(t *testing.T) {
 	h, err := cgroup.Open("/proc")
 	if err != nil {

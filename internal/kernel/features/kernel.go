@@ -12,43 +12,38 @@ import (
 	"time"
 )
 
-// Kernel is what the running kernel says of its CPU bandwidth control.
+// Kernel describes the running kernel's CPU bandwidth control.
 type Kernel struct {
-	// Release is uname's release, for people only: nothing is decided by it.
+	// Release is uname's release, for display only; no decision uses it.
 	Release string `json:"release"`
-	// HZ is the scheduler tick's rate in 1/s; nil when the build
-	// configuration cannot be read. A thread that overruns its quota is
-	// noticed at a tick, so one period's overrun is up to 1/HZ per CPU.
+	// HZ is the scheduler tick's rate in 1/s; nil if the build configuration is unreadable. The kernel notices an
+	// overrun of the quota at a tick, so one period's overrun is up to 1/HZ per CPU.
 	HZ *int `json:"hz"`
-	// SliceMicroseconds is what a CPU takes from the pool at a time
-	// (sysctl kernel.sched_cfs_bandwidth_slice_us); nil: not readable.
+	// SliceMicroseconds is what a CPU takes from the pool at a time (sysctl kernel.sched_cfs_bandwidth_slice_us); nil
+	// if unreadable.
 	SliceMicroseconds *int64 `json:"slice_microseconds"`
-	// DefaultPeriodMicroseconds is the period a new cgroup starts with; nil:
-	// no cgroup with a cpu controller is readable.
+	// DefaultPeriodMicroseconds is the period of a new cgroup; nil without a readable cgroup that has a cpu controller.
 	DefaultPeriodMicroseconds *int64 `json:"default_period_microseconds"`
-	// Burst: unused quota may be kept for later periods (5.14).
+	// Burst reports that later periods may spend unused quota (5.14).
 	Burst Answer `json:"burst"`
-	// StatLocal: cpu.stat.local shows what ancestors' quotas cost (6.6).
+	// StatLocal reports that cpu.stat.local shows the cost of ancestors' quotas (6.6).
 	StatLocal Answer `json:"cpu_stat_local"`
-	// TaskThrottle: threads are parked on their return to user mode instead
-	// of in place (6.18).
+	// TaskThrottle reports that threads are parked on their return to user mode instead of in place (6.18).
 	TaskThrottle Answer `json:"task_throttle"`
-	// SliceExpiry: seed 001's bug; unused slices are lost at each period's
-	// end (4.18 to 5.3 and kernels with that backport).
+	// SliceExpiry reports seed 001's bug: unused slices are lost at each period's end (4.18 to 5.3 and kernels with
+	// that backport).
 	SliceExpiry Answer `json:"slice_expiry"`
-	// BTF: the kernel carries its type information.
+	// BTF reports that the kernel has its type information.
 	BTF Answer `json:"btf"`
-	// SchedExt: the kernel can run BPF schedulers.
+	// SchedExt reports that the kernel can run BPF schedulers.
 	SchedExt Answer `json:"sched_ext"`
-	// SchedExtScheduler names the loaded BPF scheduler, "" when none is. A
-	// loaded one may ignore CPU limits altogether.
+	// SchedExtScheduler names the loaded BPF scheduler, "" for none. A loaded one may ignore CPU limits altogether.
 	SchedExtScheduler string `json:"sched_ext_scheduler"`
-	// Autogroup: sched_autogroup_enabled; it groups only tasks of the root
-	// cgroup.
+	// Autogroup is sched_autogroup_enabled; it groups only tasks of the root cgroup.
 	Autogroup Answer `json:"autogroup"`
 }
 
-// Answer is yes, no, or not known.
+// Answer is yes, no, or unknown.
 type Answer string
 
 // The three answers.
@@ -65,17 +60,14 @@ func answer(b bool) Answer {
 	return No
 }
 
-// maxBTF bounds how much of the kernel's type information is read; 6.18 has
-// about 6 MB.
+// maxBTF bounds the read of the kernel's type information; 6.18 has about 6 MB.
 const maxBTF = 64 << 20
 
 // maxConfig bounds an unpacked kernel configuration; they are near 300 kB.
 const maxConfig = 4 << 20
 
-// ReadKernel reads the kernel's side from root, a file system that stands for
-// "/". It needs no rights beyond an ordinary user's; what cannot be read is
-// left nil or Unknown. burst and statLocal are decided by files in a cgroup and
-// are passed in.
+// ReadKernel reads the kernel's side from root, the file system of "/". An ordinary user's rights suffice. Unreadable
+// values stay nil or Unknown. The caller passes burst and statLocal, because files in a cgroup decide them.
 func ReadKernel(root fs.FS, burst, statLocal Answer) Kernel {
 	k := Kernel{
 		Release:   trimmed(root, "proc/sys/kernel/osrelease"),
@@ -105,10 +97,8 @@ func ReadKernel(root fs.FS, burst, statLocal Answer) Kernel {
 	return k
 }
 
-// readBTF looks for member names in the string section of the kernel's type
-// information. The names below exist in exactly one structure each (struct
-// cfs_rq and struct cfs_bandwidth of kernel/sched/sched.h), so their presence
-// alone decides.
+// readBTF looks for member names in the string section of the kernel's type information. Each name below exists in
+// exactly one structure (struct cfs_rq or struct cfs_bandwidth of kernel/sched/sched.h). So its presence alone decides.
 func (k *Kernel) readBTF(root fs.FS) {
 	k.TaskThrottle, k.SliceExpiry = Unknown, Unknown
 	f, err := root.Open("sys/kernel/btf/vmlinux")
@@ -130,8 +120,8 @@ func (k *Kernel) readBTF(root fs.FS) {
 	k.SliceExpiry = has("expires_seq")
 }
 
-// readHZ takes CONFIG_HZ from the kernel's own copy of its configuration or
-// from the one distributions put beside the image.
+// readHZ reads CONFIG_HZ from the kernel's own copy of its configuration, or from the distribution's copy beside the
+// image.
 func readHZ(root fs.FS) *int {
 	if f, err := root.Open("proc/config.gz"); err == nil {
 		defer f.Close()
@@ -173,7 +163,7 @@ func hzIn(r io.Reader) *int {
 // maxLine bounds a one-line kernel file.
 const maxLine = 4096
 
-// trimmed is the first line of a small file, or "" when it cannot be read.
+// trimmed returns the first line of a small file, or "" if it is unreadable.
 func trimmed(root fs.FS, name string) string {
 	f, err := root.Open(name)
 	if err != nil {
@@ -188,8 +178,7 @@ func trimmed(root fs.FS, name string) string {
 	return strings.TrimSpace(line)
 }
 
-// Behaviour says in words how this kernel throttles, and what that means for
-// the figures that the other commands show.
+// Behaviour says in words how this kernel throttles, and what that means for the figures of the other commands.
 func (k Kernel) Behaviour() []string {
 	var says []string
 	if k.HZ != nil {

@@ -11,29 +11,27 @@ import (
 	"github.com/unthrottle/unthrottle/topology"
 )
 
-// kubeletState is where the kubelet's CPU manager keeps its checkpoint
-// (pkg/kubelet/cm/cpumanager/state, file cpu_manager_state), below the root.
+// kubeletState is the checkpoint of the kubelet's CPU manager (pkg/kubelet/cm/cpumanager/state, file
+// cpu_manager_state), below the root.
 const kubeletState = "var/lib/kubelet/cpu_manager_state"
 
-// maxCheckpoint bounds it; it holds a line per container. maxPolicy bounds the
-// name of a policy.
+// maxCheckpoint bounds the checkpoint, which has a line per container. maxPolicy bounds the name of a policy.
 const (
 	maxCheckpoint = 8 << 20
 	maxPolicy     = 64
 )
 
-// Kubelet is what the kubelet's CPU manager does here.
+// Kubelet describes the kubelet's CPU manager on this host.
 type Kubelet struct {
-	// Policy is "static", or another one that gives out CPUs; "": none does.
+	// Policy is "static", or another one that assigns CPUs; "" without one.
 	Policy string
-	// Given are the CPUs that containers have by it.
+	// Given are the CPUs that it assigned to containers.
 	Given cpuset.CPUSet
 }
 
-// ReadKubelet reads the checkpoint of the kubelet's CPU manager; root stands for
-// "/". No file, and the policy "none", give nothing. A DRA CPU driver keeps no
-// file; what it gives out shows as cpusets narrower than their parent's. With an
-// error the policy is still told where it could be read.
+// ReadKubelet reads the checkpoint of the kubelet's CPU manager; root is the file system of "/". Without the file, or
+// with the policy "none", it returns the zero value. A DRA CPU driver keeps no file; its assignments show as cpusets
+// narrower than their parent's. With an error it still returns the policy if that was readable.
 func ReadKubelet(root fs.FS) (Kubelet, error) {
 	file, err := root.Open(kubeletState)
 	if err != nil {
@@ -53,24 +51,23 @@ func parseCheckpoint(data []byte) (Kubelet, error) {
 		Entries    map[string]json.RawMessage `json:"entries"`
 	}
 	if err := json.Unmarshal(data, &state); err != nil {
-		return Kubelet{}, fmt.Errorf("the kubelet's cpu_manager_state is not what it writes: %.200s", err.Error())
+		return Kubelet{}, fmt.Errorf("the kubelet's cpu_manager_state has an unexpected format: %.200s", err.Error())
 	}
 	switch {
 	case state.PolicyName == "" || state.PolicyName == "none":
 		return Kubelet{}, nil
 	case len(state.PolicyName) > maxPolicy:
-		return Kubelet{}, fmt.Errorf("the kubelet's cpu_manager_state is not what it writes: a policy with a name of %d bytes", len(state.PolicyName))
+		return Kubelet{}, fmt.Errorf("the kubelet's cpu_manager_state has an unexpected format: a policy with a name of %d bytes", len(state.PolicyName))
 	}
 	k := Kubelet{Policy: state.PolicyName}
 	for _, pod := range state.Entries {
-		// Entries are "pod uid" -> "container" -> list; the first format had
-		// "container id" -> list.
+		// Entries are "pod uid" -> "container" -> list; the first format had "container id" -> list.
 		var lists map[string]string
 		var one string
 		if json.Unmarshal(pod, &one) == nil {
 			lists = map[string]string{"": one}
 		} else if err := json.Unmarshal(pod, &lists); err != nil {
-			return k, fmt.Errorf("the kubelet's cpu_manager_state: entries of an unknown format")
+			return k, fmt.Errorf("the kubelet's cpu_manager_state: its entries have an unknown format")
 		}
 		for _, text := range lists {
 			set, err := topology.ParseList(text)

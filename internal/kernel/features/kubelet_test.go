@@ -12,7 +12,7 @@ func TestKubelet(t *testing.T) {
 		"oldest":   {state: `{"policyName":"static","defaultCpuSet":"0","entries":{"0123abc":"2-3"}}`, policy: "static", given: "2-3"},
 		"none":     {state: `{"policyName":"none","entries":{"uid":{"web":"1-2"}}}`},
 		"no file":  {},
-		"broken":   {state: `{"policyName":`, fails: "not what it writes"},
+		"broken":   {state: `{"policyName":`, fails: "unexpected format"},
 		"strange":  {state: `{"policyName":"static","entries":{"uid":[1]}}`, policy: "static", fails: "unknown format"},
 		"no list":  {state: `{"policyName":"static","entries":{"uid":{"web":"1-x"}}}`, policy: "static", fails: "1-x"},
 		"long":     {state: `{"policyName":"` + strings.Repeat("x", 1000) + `"}`, fails: "a name of 1000 bytes"},

@@ -5,24 +5,24 @@ import (
 	"strings"
 )
 
-// Manager is somebody else who gives out CPUs on this host.
+// Manager is another program that assigns CPUs on this host.
 type Manager struct {
 	// Name: "kubelet static policy", "DRA CPU driver", "systemd",
 	// "isolcpus", "sched_ext".
 	Name string `json:"name"`
-	// Evidence is where that was seen.
+	// Evidence is the file that shows it.
 	Evidence string `json:"evidence"`
-	// Means is what follows for unthrottle.
+	// Means is the consequence for unthrottle.
 	Means string `json:"means"`
 }
 
-// draPlugins is where DRA drivers put their sockets, a directory per driver.
+// draPlugins is the folder of DRA drivers' sockets, with a directory per driver.
 const draPlugins = "var/lib/kubelet/plugins"
 
-// readManagers looks for the others under root, which stands for "/".
+// readManagers looks for the other managers under root, the file system of "/".
 func readManagers(root fs.FS) []Manager {
 	found := []Manager{}
-	// A checkpoint that is not understood is told where CPUs are to be given away.
+	// ReadKubelet's error is reported where unthrottle assigns CPUs.
 	if kubelet, _ := ReadKubelet(root); kubelet.Policy != "" {
 		found = append(found, Manager{
 			Name:     "kubelet " + kubelet.Policy + " policy",

@@ -16,10 +16,10 @@ const Default = "default_smp_affinity"
 
 const affinityList = "smp_affinity_list"
 
-// File is where the CPUs of interrupt n are, relative to /proc/irq.
+// File returns the file of interrupt n's CPUs, relative to /proc/irq.
 func File(n int) string { return strconv.Itoa(n) + "/" + affinityList }
 
-// IsFile tells whether a name is Default or one that File makes. Nothing else below /proc/irq is ever opened.
+// IsFile reports whether a name is Default or one that File makes. The package opens no other file below /proc/irq.
 func IsFile(name string) bool {
 	if name == Default {
 		return true

@@ -13,30 +13,29 @@ import (
 
 // Bounds of one call.
 const (
-	// MaxCall is how long one call may take; it then moves fewer pages.
-	MaxCall = 20 * time.Millisecond
-	// Least and Most are how many pages one call moves.
-	Least, Most = 64, 1280
-	// MaxMapping is the size of a mapping, in bytes, from which on it is left.
-	MaxMapping = 64 << 30
+	// maxCall is how long one call may take; after a longer one the next moves fewer pages.
+	maxCall = 20 * time.Millisecond
+	// least and most bound how many pages one call moves.
+	least, most = 64, 1280
+	// maxMapping is the largest size of a mapping, in bytes, that Move handles.
+	maxMapping = 64 << 30
 )
 
 // moveExclusive is MPOL_MF_MOVE: only pages that this process alone maps.
 const moveExclusive = 1 << 1
 
-// Result is what came of a move.
+// Result counts the work of a Move.
 type Result struct {
-	// Moved and Left count pages: those moved, and those that the kernel left.
+	// Moved counts moved pages; Left counts pages that the kernel did not move.
 	Moved, Left int
-	// Calls were made, the longest of Longest.
+	// Calls is the number of calls, Longest the duration of the longest.
 	Calls   int
 	Longest time.Duration
-	// Large counts mappings that were too large to look at.
+	// Large counts mappings that were too large.
 	Large int
 }
 
-// Move moves the anonymous memory of a process to the nodes. A process that ends
-// meanwhile is no error.
+// Move moves the anonymous memory of a process to the nodes. If the process ends meanwhile, that is no error.
 func Move(ctx context.Context, pid int, nodes []int) (Result, error) {
 	var r Result
 	if len(nodes) == 0 {
@@ -50,7 +49,7 @@ func Move(ctx context.Context, pid int, nodes []int) (Result, error) {
 	if err != nil {
 		return r, err
 	}
-	m := mover{pid: pid, nodes: nodes, batch: Least, res: &r}
+	m := mover{pid: pid, nodes: nodes, batch: least, res: &r}
 	for _, at := range all {
 		remote := false
 		for node, n := range at.pages {
@@ -60,7 +59,7 @@ func Move(ctx context.Context, pid int, nodes []int) (Result, error) {
 		switch {
 		case !remote || !known:
 			continue
-		case to-at.start > MaxMapping:
+		case to-at.start > maxMapping:
 			r.Large++
 			continue
 		}
@@ -79,7 +78,7 @@ type mover struct {
 	nodes []int
 	batch int
 	res   *Result
-	next  int // which node gets the next batch
+	next  int // index of the node for the next batch
 }
 
 // mapping moves the remote pages of one mapping.
@@ -89,8 +88,8 @@ func (m *mover) mapping(ctx context.Context, start, end, size uint64) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		asked := make([]uintptr, 0, Most)
-		for ; at < end && len(asked) < Most; at += size {
+		asked := make([]uintptr, 0, most)
+		for ; at < end && len(asked) < most; at += size {
 			asked = append(asked, uintptr(at))
 		}
 		status, err := m.call(asked, nil)
@@ -120,7 +119,7 @@ func (m *mover) mapping(ctx context.Context, start, end, size uint64) error {
 	return nil
 }
 
-// move moves some pages in one call, and learns from how long that took.
+// move moves some pages in one call, and adapts the batch size to its duration.
 func (m *mover) move(ctx context.Context, pages []uintptr) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -146,20 +145,20 @@ func (m *mover) move(ctx context.Context, pages []uintptr) error {
 		}
 	}
 	switch {
-	case took > MaxCall:
-		m.batch = max(Least, m.batch/2)
-	case took < MaxCall/2:
-		m.batch = min(Most, 2*m.batch)
+	case took > maxCall:
+		m.batch = max(least, m.batch/2)
+	case took < maxCall/2:
+		m.batch = min(most, 2*m.batch)
 	}
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-time.After(min(took, MaxCall)):
+	case <-time.After(min(took, maxCall)):
 		return nil
 	}
 }
 
-// call is move_pages(2); without nodes it asks where the pages are.
+// call calls move_pages(2); without nodes it asks where the pages are.
 func (m *mover) call(pages []uintptr, nodes []int32) ([]int32, error) {
 	status := make([]int32, len(pages))
 	if len(pages) == 0 {
@@ -172,7 +171,7 @@ func (m *mover) call(pages []uintptr, nodes []int32) ([]int32, error) {
 	}
 	_, _, errno := unix.Syscall6(unix.SYS_MOVE_PAGES, uintptr(m.pid), uintptr(len(pages)), uintptr(unsafe.Pointer(&pages[0])),
 		uintptr(to), uintptr(unsafe.Pointer(&status[0])), flags)
-	// ENOENT: every page was there already, or is gone (before 4.17).
+	// ENOENT means that every page was there already, or is gone (before 4.17).
 	if errno != 0 && errno != unix.ENOENT {
 		return nil, fmt.Errorf("moving pages of process %d: %w", m.pid, errno)
 	}

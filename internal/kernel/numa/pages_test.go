@@ -78,7 +78,7 @@ func TestMain(m *testing.M) {
 	memory[0]++
 }
 
-// child is a process with memory of its own.
+// child starts a process with its own memory.
 func child(t *testing.T) int {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe")
@@ -101,8 +101,7 @@ func child(t *testing.T) int {
 	return cmd.Process.Pid
 }
 
-// All of a child's memory goes to each node in turn; on a machine with one node
-// there is nothing to do.
+// Moves all of a child's memory to each node in turn; on a machine with one node it moves nothing.
 func TestMove(t *testing.T) {
 	require.Root(t)
 	pid := child(t)
@@ -133,7 +132,7 @@ func TestMove(t *testing.T) {
 	}
 }
 
-// On several nodes pages do move, and those that have are not moved again.
+// On several nodes pages do move, and moved ones are not moved again.
 func TestMoveOnManyNodes(t *testing.T) {
 	require.CPUs(t, 16)
 	pid := child(t)

@@ -19,7 +19,7 @@ type mapping struct {
 	pages map[int]uint64
 }
 
-// Bounds on what is read of a process.
+// Bounds on the files of a process.
 const (
 	maxMappings = 1 << 17
 	maxNodes    = 1024
@@ -40,8 +40,7 @@ func Where(pid int) (map[int]uint64, error) {
 	return bytes, nil
 }
 
-// Remote is the part of the bytes that is on other nodes than those; 0 where
-// there is nothing.
+// Remote returns the share of the bytes that is on other nodes; 0 for no bytes.
 func Remote(bytes map[int]uint64, nodes []int) float64 {
 	var all, there uint64
 	for _, n := range bytes {
@@ -59,14 +58,14 @@ func Remote(bytes map[int]uint64, nodes []int) float64 {
 func mappings(pid int) ([]mapping, error) {
 	f, err := os.Open(fmt.Sprintf("/proc/%d/numa_maps", pid))
 	if err != nil {
-		return nil, fmt.Errorf("where the memory of process %d is cannot be told: %w", pid, err)
+		return nil, fmt.Errorf("cannot determine where the memory of process %d is: %w", pid, err)
 	}
 	defer f.Close()
 	return parseMappings(f)
 }
 
-// parseMappings reads numa_maps: "7f00 default anon=12 dirty=12 N0=8 N1=4
-// kernelpagesize_kB=4". Lines without anonymous pages are passed over.
+// parseMappings reads numa_maps: "7f00 default anon=12 dirty=12 N0=8 N1=4 kernelpagesize_kB=4". It skips lines without
+// anonymous pages.
 func parseMappings(r io.Reader) ([]mapping, error) {
 	var all []mapping
 	lines := bufio.NewScanner(r)
@@ -113,7 +112,7 @@ func parseMapping(line string) (m mapping, ok bool) {
 	return m, ok && len(m.pages) > 0
 }
 
-// ends are the ends of a process's mappings by their starts.
+// ends returns the ends of a process's mappings by their starts.
 func ends(pid int) (map[uint64]uint64, error) {
 	f, err := os.Open(fmt.Sprintf("/proc/%d/maps", pid))
 	if err != nil {

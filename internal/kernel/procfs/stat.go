@@ -12,39 +12,39 @@ import (
 	"github.com/unthrottle/unthrottle/topology"
 )
 
-// userHZ is the unit of times in /proc, 1/100 s on every architecture that Go knows
-// (USER_HZ, include/uapi/asm-generic/param.h).
+// userHZ is the unit of times in /proc, 1/100 s on every architecture that Go knows (USER_HZ,
+// include/uapi/asm-generic/param.h).
 const userHZ = 100
 
-// maxText bounds what is read: the lines of the CPUs come first.
+// maxText bounds the read: the lines of the CPUs come first.
 const maxText = 4 << 20
 
-// Times are what a CPU, or all together, has done since boot. What means something is
-// the difference of two: 300 years of CPU time are more than a Duration holds, and wrap.
+// Times are the times of a CPU, or of all together, since boot. Only the difference of two has a meaning: 300 years of
+// CPU time exceed a Duration and wrap.
 type Times struct {
 	All   time.Duration
-	Idle  time.Duration // waiting for I/O too
-	Steal time.Duration // kept back by a hypervisor
+	Idle  time.Duration // including waiting for I/O
+	Steal time.Duration // taken by a hypervisor
 }
 
-// Busy is all but Idle: what was stolen too, for whoever wanted the CPU.
+// Busy returns all but Idle. It includes stolen time, for which a task wanted the CPU.
 func (t Times) Busy() time.Duration { return t.All - t.Idle }
 
-// Used is what something on this machine ran for: all but Idle and Steal.
+// Used returns the time for which tasks of this machine ran: all but Idle and Steal.
 func (t Times) Used() time.Duration { return t.All - t.Idle - t.Steal }
 
-// Since is what was done after an earlier look.
+// Since returns the difference from an earlier reading.
 func (t Times) Since(earlier Times) Times {
 	return Times{All: t.All - earlier.All, Idle: t.Idle - earlier.Idle, Steal: t.Steal - earlier.Steal}
 }
 
-// Stat is one look at /proc/stat. Times are counted in ticks of 1/100 s, at the tick or exactly as the kernel is built
-// (CONFIG_TICK_CPU_ACCOUNTING, CONFIG_VIRT_CPU_ACCOUNTING_GEN). A CPU that goes offline loses its line, and the sum of
-// all keeps what it had (show_stat, fs/proc/stat.c). The time spent waiting for I/O may go down
+// Stat is one reading of /proc/stat. The kernel counts times in ticks of 1/100 s, at the tick or exactly, depending on
+// its build (CONFIG_TICK_CPU_ACCOUNTING, CONFIG_VIRT_CPU_ACCOUNTING_GEN). A CPU that goes offline loses its line, but
+// the sum of all keeps its time (show_stat, fs/proc/stat.c). The time spent waiting for I/O may decrease
 // (Documentation/filesystems/proc.rst).
 type Stat struct {
-	Total Times         // of all CPUs together, those that are offline now too
-	CPUs  map[int]Times // of each that is online
+	Total Times         // of all CPUs together, including those now offline
+	CPUs  map[int]Times // of each online CPU
 }
 
 // ReadStat reads the file stat of a proc file system.
@@ -58,18 +58,18 @@ func ReadStat(proc fs.FS) (Stat, error) {
 	if err != nil {
 		return Stat{}, err
 	}
-	return ParseStat(string(text))
+	return parseStat(string(text))
 }
 
-// ParseStat reads the text of /proc/stat. Errors say which line is none of a CPU.
-func ParseStat(text string) (Stat, error) {
+// parseStat reads the text of /proc/stat. Its errors name the line that is not a CPU's.
+func parseStat(text string) (Stat, error) {
 	var s Stat
 	first := true
 	for line := range strings.Lines(text) {
 		name, times, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 		number, ok := strings.CutPrefix(name, "cpu")
 		if !ok {
-			break // the CPUs stand first
+			break // the CPUs come first
 		}
 		t, err := parseTimes(times)
 		if err != nil {
@@ -84,7 +84,7 @@ func ParseStat(text string) (Stat, error) {
 		}
 		cpu, err := strconv.Atoi(number)
 		if err != nil || cpu < 0 || cpu >= topology.MaxCPUs {
-			return Stat{}, fmt.Errorf("/proc/stat: %.20q is no CPU", name)
+			return Stat{}, fmt.Errorf("/proc/stat: %.20q is not a CPU", name)
 		}
 		s.CPUs[cpu] = t
 	}
@@ -94,8 +94,8 @@ func ParseStat(text string) (Stat, error) {
 	return s, nil
 }
 
-// parseTimes reads user, nice, system, idle, iowait, irq, softirq, steal; guest times,
-// which may follow, are in user and nice already.
+// parseTimes reads user, nice, system, idle, iowait, irq, softirq, steal. Guest times may follow; user and nice include
+// them already.
 func parseTimes(text string) (t Times, err error) {
 	fields := strings.Fields(text)
 	if len(fields) < 8 {
@@ -104,7 +104,7 @@ func parseTimes(text string) (t Times, err error) {
 	for i, field := range fields[:8] {
 		n, err := strconv.ParseUint(field, 10, 63)
 		if err != nil {
-			return Times{}, fmt.Errorf("%.40q is no number of ticks", field)
+			return Times{}, fmt.Errorf("%.40q is not a number of ticks", field)
 		}
 		d := time.Duration(n) * (time.Second / userHZ)
 		t.All += d

@@ -15,7 +15,7 @@ const example = `cpu  300 1 30 4000 5 3 6 7 50 0
 cpu0 100 1 10 2000 2 3 4 5 50 0
 cpu3 200 0 20 2000 3 0 2 2 0 0
 intr 12345 0 0
-cpu7 is somebody else's line
+cpu7 is another file's line
 `
 
 func TestRead(t *testing.T) {
@@ -35,7 +35,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// What is no such file is refused, by its line, and nothing is made of it.
+// Text that is not of such a file is refused, by its line, without a result.
 func TestRefused(t *testing.T) {
 	const all, one = "cpu 1 2 3 4 5 6 7 8\n", "cpu0 1 2 3 4 5 6 7 8\n"
 	for name, bad := range map[string]struct{ text, says string }{
@@ -45,12 +45,12 @@ func TestRefused(t *testing.T) {
 		"two sums":  {all + one + all, `"cpu": the line of all CPUs comes first`},
 		"sum alone": {all, "no CPUs"},
 		"few":       {all + "cpu0 1 2 3\n", `"cpu0": fewer than 8`},
-		"word":      {all + "cpu0 1 2 3 4 x 6 7 8\n", `"x" is no number`},
-		"minus":     {"cpu 1 2 3 -4 5 6 7 8\n" + one, `"-4" is no number`},
-		"no CPU":    {all + "cpux 1 2 3 4 5 6 7 8\n", `"cpux" is no CPU`},
-		"number":    {all + "cpu99999999 1 2 3 4 5 6 7 8\n", `"cpu99999999" is no CPU`},
+		"word":      {all + "cpu0 1 2 3 4 x 6 7 8\n", `"x" is not a number`},
+		"minus":     {"cpu 1 2 3 -4 5 6 7 8\n" + one, `"-4" is not a number`},
+		"no CPU":    {all + "cpux 1 2 3 4 5 6 7 8\n", `"cpux" is not a CPU`},
+		"number":    {all + "cpu99999999 1 2 3 4 5 6 7 8\n", `"cpu99999999" is not a CPU`},
 	} {
-		if s, err := ParseStat(bad.text); err == nil || !strings.Contains(err.Error(), bad.says) || s.CPUs != nil {
+		if s, err := parseStat(bad.text); err == nil || !strings.Contains(err.Error(), bad.says) || s.CPUs != nil {
 			t.Errorf("%s: %+v, %v", name, s, err)
 		}
 	}
@@ -61,7 +61,7 @@ func TestTimesOfALargeHost(t *testing.T) {
 	for _, ticks := range []int{0, 1 << 32, 1 << 40, 1 << 50} {
 		at := func(busy int) Times {
 			times := " " + strconv.Itoa(ticks+busy) + " 0 0 " + strconv.Itoa(ticks) + " 0 0 0 0\n"
-			got, err := ParseStat("cpu " + times + "cpu0" + times)
+			got, err := parseStat("cpu " + times + "cpu0" + times)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -73,7 +73,7 @@ func TestTimesOfALargeHost(t *testing.T) {
 	}
 }
 
-// The kernel's own.
+// The kernel's own file.
 func TestThisHost(t *testing.T) {
 	s, err := ReadStat(os.DirFS("/proc"))
 	if err != nil {
@@ -90,7 +90,7 @@ func FuzzParse(f *testing.F) {
 	f.Add(example)
 	f.Add("cpu  68719476735 68719476735 0 0 0 0 0 1\ncpu0 99999999999999999999 0 0 0 0 0 0 0\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		s, err := ParseStat(text)
+		s, err := parseStat(text)
 		if err != nil && (len(err.Error()) > 400 || s.CPUs != nil) {
 			t.Errorf("%+v, and at length: %v", s, err)
 		}

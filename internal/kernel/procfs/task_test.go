@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Of a task named "a) (b 1", with flags 4194560 and start time 890123.
+// The stat of a task named "a) (b 1", with flags 4194560 and start time 890123.
 const taskStat = "17 (a) (b 1) S 1 17 17 0 -1 4194560 150 0 0 0 2 3 0 0 20 0 1 0 890123 4096 100 18446744073709551615\n"
 
 func TestTask(t *testing.T) {

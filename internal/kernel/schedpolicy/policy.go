@@ -13,7 +13,7 @@ type Policy struct {
 	Class string
 	// Priority is 1 to 99 of fifo and rr, else 0.
 	Priority int
-	// ResetOnFork: children do not inherit it.
+	// ResetOnFork reports that children do not inherit the policy.
 	ResetOnFork bool
 }
 
@@ -23,13 +23,13 @@ var classes = []string{"other", "fifo", "rr", "batch", "", "idle", "deadline", "
 // Other is the policy of nearly every thread.
 var Other = Policy{Class: "other"}
 
-// Realtime is the one that unthrottle gives: before every ordinary thread, behind every other real-time one, by turns
-// among themselves.
+// Realtime is the policy that unthrottle sets. It runs before every ordinary thread and after every other real-time
+// one; its threads take turns.
 var Realtime = Policy{Class: "rr", Priority: 1}
 
 const resetOnFork = "reset_on_fork"
 
-// String is the form that Parse reads: "other", "rr 1", "fifo 50 reset_on_fork".
+// String returns the form that Parse reads: "other", "rr 1", "fifo 50 reset_on_fork".
 func (p Policy) String() string {
 	text := p.Class
 	if p.HasPriority() {
@@ -47,10 +47,10 @@ func (p Policy) HasPriority() bool { return p.Class == "fifo" || p.Class == "rr"
 // BeforeOthers tells whether it runs before every ordinary thread.
 func (p Policy) BeforeOthers() bool { return p.HasPriority() || p.Class == "deadline" }
 
-// Same tells whether two differ in nothing but what children inherit.
+// Same reports whether two policies differ at most in ResetOnFork.
 func (p Policy) Same(q Policy) bool { return p.Class == q.Class && p.Priority == q.Priority }
 
-// As is q, with what children inherit kept.
+// As returns q with the ResetOnFork of p.
 func (p Policy) As(q Policy) Policy {
 	q.ResetOnFork = p.ResetOnFork
 	return q
@@ -58,7 +58,7 @@ func (p Policy) As(q Policy) Policy {
 
 // Parse is the inverse of String.
 func Parse(text string) (Policy, error) {
-	bad := fmt.Errorf("%.80q is no scheduling policy", text)
+	bad := fmt.Errorf("%.80q is not a scheduling policy", text)
 	words := strings.Fields(text)
 	var p Policy
 	if n := len(words); n > 1 && words[n-1] == resetOnFork {
@@ -99,7 +99,7 @@ func ClassNumber(name string) (number int, ok bool) {
 	return number, number >= 0 && name != ""
 }
 
-// Rest names the threads of a cgroup beside those known by number: who came since.
+// Rest names the threads of a cgroup that have no file of their own because they started later.
 const Rest = "threads"
 
 const filePrefix = "thread/"
@@ -107,7 +107,7 @@ const filePrefix = "thread/"
 // File names a thread in a journal.
 func File(tid int) string { return filePrefix + strconv.Itoa(tid) }
 
-// Thread is the inverse of File; false: it names no thread.
+// Thread is the inverse of File; false means that the file names no thread.
 func Thread(file string) (tid int, ok bool) {
 	text, found := strings.CutPrefix(file, filePrefix)
 	n, err := strconv.ParseUint(text, 10, 31)

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fake is org.freedesktop.systemd1 as far as this package uses it, on the far end of a socket pair: the library's own
-// code speaks on both ends, no bus between.
+// fake is the part of org.freedesktop.systemd1 that this package uses, on the far end of a socket pair. The D-Bus
+// library's own code runs on both ends, without a bus between.
 type fake struct {
 	mu    sync.Mutex
 	units map[string]map[string]any // unit, "Interface.Property", value
@@ -64,7 +64,7 @@ func (m manager) SetUnitProperties(unit string, runtime bool, properties []prope
 	return nil
 }
 
-// object is one unit's.
+// object is the object of one unit.
 type object struct {
 	*fake
 	unit string
@@ -81,21 +81,21 @@ func (o object) Get(iface, name string) (dbus.Variant, *dbus.Error) {
 	return dbus.MakeVariant(value), nil
 }
 
-// bus answers what the library asks of the bus itself.
+// bus answers the library's calls to the bus itself.
 type bus struct{}
 
 func (bus) AddMatch(string) *dbus.Error { return nil }
 
-// settled is a connection whose authentication is played to its owner: the library has a client's side only, so the
-// far end believes that it has logged in, and then talks to the socket.
-type settled struct {
+// authenticated is a connection that simulates its authentication. The library has a client's side only, so the far end
+// thinks that it has logged in, and then talks to the socket.
+type authenticated struct {
 	net.Conn
 	mu     sync.Mutex
 	script []byte
 	begun  bool
 }
 
-func (s *settled) Read(b []byte) (int, error) {
+func (s *authenticated) Read(b []byte) (int, error) {
 	s.mu.Lock()
 	if len(s.script) > 0 {
 		n := copy(b, s.script)
@@ -107,7 +107,7 @@ func (s *settled) Read(b []byte) (int, error) {
 	return s.Conn.Read(b)
 }
 
-func (s *settled) Write(b []byte) (int, error) {
+func (s *authenticated) Write(b []byte) (int, error) {
 	s.mu.Lock()
 	begun := s.begun
 	s.begun = begun || bytes.HasPrefix(b, []byte("BEGIN"))
@@ -119,14 +119,14 @@ func (s *settled) Write(b []byte) (int, error) {
 }
 
 func login(c net.Conn) (*dbus.Conn, error) {
-	conn, err := dbus.NewConn(&settled{Conn: c, script: []byte("REJECTED EXTERNAL\r\nOK 00\r\n")})
+	conn, err := dbus.NewConn(&authenticated{Conn: c, script: []byte("REJECTED EXTERNAL\r\nOK 00\r\n")})
 	if err != nil {
 		return nil, err
 	}
 	return conn, conn.Auth([]dbus.Auth{dbus.AuthExternal("0")})
 }
 
-// socketPair gives both ends.
+// socketPair returns both ends.
 func socketPair() (near, far net.Conn, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -14,13 +14,13 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// DefaultTimeout bounds every call to systemd.
-const DefaultTimeout = 5 * time.Second
+// defaultTimeout bounds every call to systemd.
+const defaultTimeout = 5 * time.Second
 
-// ErrNoUnit: systemd does not know the unit (any more). It is an fs.ErrNotExist.
+// ErrNoUnit means that systemd does not know the unit. It is an fs.ErrNotExist.
 var ErrNoUnit = fmt.Errorf("no such unit: %w", fs.ErrNotExist)
 
-// Error is a failed call: what for, and why.
+// Error is a failed call, with its purpose and its cause.
 type Error struct {
 	Unit, Property string
 	Op             string
@@ -35,29 +35,29 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("systemd: unit %q: cannot %s %s: %v", e.Unit, e.Op, e.Property, e.Err)
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Manager is a connection to the system's systemd. Its methods may be called from several goroutines.
+// Manager is a connection to the system's systemd. Several goroutines may call its methods.
 type Manager struct {
 	conn    *sd.Conn
 	timeout time.Duration
 }
 
-// Dial connects to the systemd that runs this machine. Where the machine was not booted by systemd, or it does not
-// answer, the error says so; callers then write cgroups directly and say that a reload may undo it.
+// Dial connects to the systemd that runs this machine. It fails if systemd did not boot the machine or does not answer.
+// Callers then write cgroups directly and warn that a reload may undo it.
 func Dial(ctx context.Context) (*Manager, error) {
 	// sd_booted(3).
 	if _, err := os.Stat("/run/systemd/system"); err != nil {
 		return nil, fmt.Errorf("systemd does not run this machine: %w", err)
 	}
-	dialCtx, cancel := context.WithTimeout(ctx, DefaultTimeout)
+	dialCtx, cancel := context.WithTimeout(ctx, defaultTimeout)
 	defer cancel()
 	type dialled struct {
 		conn *sd.Conn
 		err  error
 	}
-	// The library ties the connection to the context it is given, so that one must outlive the dialling.
+	// The library ties the connection to the given context, which must therefore outlive Dial.
 	done := make(chan dialled, 1)
 	go func() {
 		conn, err := sd.NewWithContext(context.WithoutCancel(ctx))
@@ -68,7 +68,7 @@ func Dial(ctx context.Context) (*Manager, error) {
 		if d.err != nil {
 			return nil, fmt.Errorf("systemd does not answer on D-Bus: %w", d.err)
 		}
-		return New(d.conn, DefaultTimeout), nil
+		return New(d.conn, defaultTimeout), nil
 	case <-dialCtx.Done():
 		go func() {
 			if d := <-done; d.conn != nil {
@@ -79,16 +79,16 @@ func Dial(ctx context.Context) (*Manager, error) {
 	}
 }
 
-// New uses a connection that is there already; timeout bounds every call.
+// New uses an existing connection; timeout bounds every call.
 func New(conn *sd.Conn, timeout time.Duration) *Manager { return &Manager{conn, timeout} }
 
 // Close ends the connection.
 func (m *Manager) Close() { m.conn.Close() }
 
-// Owns tells which unit a cgroup belongs to as its own: the name fits, and systemd says that the unit's cgroup is
-// this very one. A cgroup below a unit's own is not owned.
+// Owns returns the unit whose own cgroup the path is. The name must fit, and systemd must report this very cgroup for
+// the unit. No unit owns a cgroup below a unit's own.
 func (m *Manager) Owns(path string) (unit string, ok bool) {
-	unit = UnitOf(path)
+	unit = unitOf(path)
 	if unit == "" {
 		return "", false
 	}
@@ -116,7 +116,7 @@ func (m *Manager) Get(ctx context.Context, unit, property string) (string, error
 	}
 	ctx, cancel := context.WithTimeout(ctx, m.timeout)
 	defer cancel()
-	// systemd answers for units that do not exist too, with defaults.
+	// systemd also answers for units that do not exist, with defaults.
 	loaded, err := m.conn.GetUnitPropertyContext(ctx, unit, "LoadState")
 	if err != nil {
 		return fail(err)
@@ -135,7 +135,7 @@ func (m *Manager) Get(ctx context.Context, unit, property string) (string, error
 	return text, nil
 }
 
-// Set sets properties in one call; runtime: until the next reboot only.
+// Set sets properties in one call. They last until the next reboot only.
 func (m *Manager) Set(ctx context.Context, unit string, properties map[string]string, runtime bool) error {
 	names := slices.Sorted(maps.Keys(properties))
 	e := &Error{Unit: unit, Op: "set"}

@@ -73,7 +73,7 @@ func TestErrorsAreNamed(t *testing.T) {
 		{put("never.scope", unitprop.AllowedCPUs, "0"), `unit "never.scope": cannot set AllowedCPUs: no such unit`, true},
 		{put("old.service", unitprop.AllowedCPUs, "0"), "this systemd cannot set it", false},
 		{get(unitName, "MemoryMax"), "this systemd cannot set it", false},
-		{put(unitName, "MemoryMax", "1"), "no property that unthrottle sets", false},
+		{put(unitName, "MemoryMax", "1"), "is not a property that unthrottle sets", false},
 		{put(unitName, unitprop.AllowedCPUs, "a"), `AllowedCPUs="a"`, false},
 		{put(unitName, unitprop.CPUQuotaPerSecUSec, "-1"), `CPUQuotaPerSecUSec="-1"`, false},
 		{get("not a unit", unitprop.AllowedCPUs), "not the name of a unit", false},
@@ -135,7 +135,7 @@ func TestUnitOf(t *testing.T) {
 		"/a/.service": "", "/a/x y.service": "", "/a/x.timer": "", "/a/\xff.service": "", "/": "",
 		"/" + strings.Repeat("x", 250) + ".scope": "",
 	} {
-		if got := UnitOf(path); got != want {
+		if got := unitOf(path); got != want {
 			t.Errorf("%q: got %q, want %q", path, got, want)
 		}
 	}
@@ -143,12 +143,12 @@ func TestUnitOf(t *testing.T) {
 
 func TestMask(t *testing.T) {
 	// The documented example.
-	if got := Mask(cpuset.New(0, 1, 2, 3, 8)); !slices.Equal(got, []byte{0x0f, 0x01}) {
+	if got := mask(cpuset.New(0, 1, 2, 3, 8)); !slices.Equal(got, []byte{0x0f, 0x01}) {
 		t.Errorf("got %x", got)
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		set := cpuset.New(rapid.SliceOf(rapid.IntRange(0, 1023)).Draw(t, "ids")...)
-		padded := append(Mask(set), make([]byte, rapid.IntRange(0, 5).Draw(t, "padding"))...)
+		padded := append(mask(set), make([]byte, rapid.IntRange(0, 5).Draw(t, "padding"))...)
 		if back, err := Set(padded); err != nil || !back.Equals(set) {
 			t.Fatalf("%s came back as %s, %v", set, back, err)
 		}

@@ -14,7 +14,7 @@ var types = map[string]string{
 	"service": "Service", "scope": "Scope", "slice": "Slice", "socket": "Socket", "mount": "Mount", "swap": "Swap",
 }
 
-// unitType is the D-Bus interface of a unit; "" if the name is no unit's that has a cgroup.
+// unitType returns the D-Bus interface of a unit; "" for a name of any other kind.
 func unitType(unit string) string {
 	i := strings.LastIndexByte(unit, '.')
 	if i < 1 || len(unit) > maxUnitName {
@@ -29,9 +29,9 @@ func unitType(unit string) string {
 	return types[unit[i+1:]]
 }
 
-// UnitOf is the unit whose own cgroup a path would be, by its name alone; "" if none. systemd puts a "_" before names
-// that could be mistaken for the kernel's files (cg_escape).
-func UnitOf(path string) string {
+// unitOf returns the unit whose own cgroup has this path, by its name alone; "" for other paths. systemd puts a "_"
+// before names that resemble the kernel's files (cg_escape).
+func unitOf(path string) string {
 	unit := strings.TrimPrefix(cgroup.Base(path), "_")
 	if unitType(unit) == "" {
 		return ""

@@ -19,7 +19,7 @@ const idle = "idle"
 // notSet is USEC_INFINITY and CGROUP_WEIGHT_INVALID.
 const notSet = uint64(math.MaxUint64)
 
-// encode turns a value's text into what D-Bus takes for the property.
+// encode turns a value's text into the D-Bus value of the property.
 func encode(property, text string) (dbus.Variant, error) {
 	switch property {
 	case unitprop.AllowedCPUs, unitprop.AllowedMemoryNodes:
@@ -27,12 +27,12 @@ func encode(property, text string) (dbus.Variant, error) {
 		if err != nil {
 			return dbus.Variant{}, fmt.Errorf("%s=%.60q: %w", property, text, err)
 		}
-		return dbus.MakeVariant(Mask(set)), nil
+		return dbus.MakeVariant(mask(set)), nil
 	case unitprop.CPUQuotaPerSecUSec, unitprop.CPUQuotaPeriodUSec, unitprop.CPUWeight, unitprop.CPUShares:
 		n, err := number(property, text)
 		return dbus.MakeVariant(n), err
 	}
-	return dbus.Variant{}, fmt.Errorf("%s is no property that unthrottle sets", property)
+	return dbus.Variant{}, fmt.Errorf("%s is not a property that unthrottle sets", property)
 }
 
 func number(property, text string) (uint64, error) {
@@ -71,8 +71,8 @@ func decode(property string, value dbus.Variant) (string, error) {
 	return "", fmt.Errorf("%s: unexpected type %s", property, value.Signature())
 }
 
-// Mask is a set as D-Bus carries it: bit i%8 of byte i/8, no trailing zero bytes.
-func Mask(set cpuset.CPUSet) []byte {
+// mask returns a set as D-Bus transports it: bit i%8 of byte i/8, no trailing zero bytes.
+func mask(set cpuset.CPUSet) []byte {
 	mask := []byte{}
 	for _, id := range set.List() {
 		for len(mask) <= id/8 {
@@ -83,7 +83,7 @@ func Mask(set cpuset.CPUSet) []byte {
 	return mask
 }
 
-// Set is the inverse of Mask; trailing zero bytes mean nothing. More than topology.MaxCPUs is an error.
+// Set is the inverse of mask; it ignores trailing zero bytes. It refuses more than topology.MaxCPUs.
 func Set(mask []byte) (cpuset.CPUSet, error) {
 	if len(mask) > topology.MaxCPUs/8 {
 		return cpuset.CPUSet{}, fmt.Errorf("a mask of %d bytes is longer than %d", len(mask), topology.MaxCPUs/8)

@@ -1,9 +1,8 @@
-// Package topologytest holds machines for tests: real ones, saved as reduced
-// copies of /sys under testdata, and made ones of any shape.
+// Package topologytest holds machines for tests: real ones, saved as reduced copies of /sys under testdata, and
+// generated ones of any shape.
 //
-// A saved machine is one text file: lines "path content", each a file below
-// /sys that holds one line; # begins a line on where it comes from and under
-// which licence. For example
+// A saved machine is one text file of lines "path content", each a file below /sys that holds one line. A line that
+// begins with # has the origin and the licence. For example
 //
 //	devices/system/cpu/cpu0/topology/core_cpus_list 0,24
 package topologytest

@@ -12,19 +12,19 @@ import (
 	"github.com/unthrottle/unthrottle/topology"
 )
 
-// Shape describes a machine to make. Sizes of 0 mean 1.
+// Shape describes a generated machine. Sizes of 0 mean 1.
 type Shape struct {
 	Sockets          int
 	NodesPerSocket   int // NUMA nodes
 	L3sPerNode       int
-	NodesShareL3     bool // one L3 per socket, the NUMA nodes being parts of it
+	NodesShareL3     bool // one L3 per socket, which its NUMA nodes share
 	CoresPerL3       int  // per NUMA node where nodes share an L3
 	Threads          int  // per core
 	SiblingsTogether bool // threads of a core numbered one after the other, not half the machine apart
 	FirstCPU         int
 	Offline          cpuset.CPUSet
 	Isolated         cpuset.CPUSet
-	Gone             cpuset.CPUSet // not even present: sockets of different size
+	Gone             cpuset.CPUSet // not even present, for sockets of different size
 	NodeStep         int           // distance between node numbers
 }
 
@@ -34,7 +34,7 @@ func (s Shape) Machine(t testing.TB) topology.Machine {
 	return read(t, s.Tree())
 }
 
-// made is one CPU of a made machine.
+// made is one CPU of a generated machine.
 type made struct{ id, socket, node, l3, core int }
 
 // Tree makes the machine's /sys.

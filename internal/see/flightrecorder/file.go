@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// A slot's file is a header of headerBytes, then the ring's rows in place, little-endian. The header is written after
-// the rows it speaks of: length of the JSON, its CRC-32, the JSON. A crash in between leaves the header before, for
-// which at most the oldest rows are wrong; they are those that would be overwritten next.
+// A slot's file is a header of headerBytes, then the ring's rows in place, little-endian. The header has the length of
+// the JSON, its CRC-32, and the JSON. It is written after its rows. A crash in between leaves the previous header,
+// which is wrong about at most the oldest rows: those that the next write would replace.
 const fileVersion = 1
 
 type fileHeader struct {
@@ -26,13 +26,13 @@ type fileHeader struct {
 	Written   uint64   `json:"written"`
 }
 
-// maxNameBytes bounds a stranger's name in a header.
+// maxNameBytes bounds a container's name in a header.
 const maxNameBytes = 1024
 
 func slotFile(dir string, i int) string { return filepath.Join(dir, fmt.Sprintf("periods-%02d", i)) }
 
-// Flush writes what is new to the files in dir, which it makes (0700: names and habits of containers are nobody
-// else's business). A failure leaves the recorder as it was, and the next Flush tries again.
+// Flush writes new rows to the files in dir. It makes dir with mode 0700, because other users have no right to
+// containers' names and habits. A failure leaves the recorder unchanged, and the next Flush tries again.
 func (r *Recorder) Flush(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("flight recorder: %w", err)
@@ -51,7 +51,7 @@ func (r *Recorder) Flush(dir string) error {
 
 func (s *slot) flush(name string) error {
 	flags := os.O_CREATE | os.O_WRONLY
-	if s.flushed == 0 { // the file, if there is one, is of the container that had the slot before
+	if s.flushed == 0 { // an existing file belongs to the slot's previous container
 		flags |= os.O_TRUNC
 	}
 	f, err := os.OpenFile(name, flags, 0o600)
@@ -114,7 +114,7 @@ func encodeHeader(h fileHeader) ([]byte, error) {
 	}
 	const frame = 8
 	if len(text) > headerBytes-frame {
-		h.Container.Name = "" // escaped, a byte may take six; the id and the path's inode tell it still
+		h.Container.Name = "" // escaped, a byte may take six; the id and the path's inode still identify it
 		h.Container.Path = ""
 		if text, err = json.Marshal(h); err != nil {
 			return nil, err
@@ -160,8 +160,8 @@ func decodeSlot(b []byte) (*slot, error) {
 	return s, nil
 }
 
-// Load reads what an agent has flushed to dir: what is kept goes on where it ended. Files that cannot be read are
-// left out and told in the error, beside a recorder with the rest; no directory is no periods.
+// Load reads the files that an agent flushed to dir; the kept rows continue from their end. It leaves out unreadable
+// files and names them in the error, with a recorder of the rest. Without the directory it returns an empty recorder.
 func Load(dir string) (*Recorder, error) {
 	r := NewRecorder()
 	var failed error
@@ -182,7 +182,8 @@ func Load(dir string) (*Recorder, error) {
 	return r, failed
 }
 
-// rescore gives a slot that was read back the score that its rows had earned, or the first newcomer would take it.
+// rescore gives a loaded slot the score that its rows had earned; without it the first new container would take the
+// slot.
 func (r *Recorder) rescore(s *slot) {
 	for _, p := range s.ring.periods(time.Time{}, time.UnixMilli(s.ring.endMS)) {
 		r.score(s.container.ID, p)

@@ -159,7 +159,7 @@ func TestMostStoppedAreKept(t *testing.T) {
 	}
 	feed(r, Identity{ID: 501, Name: "worse"}, start, 10, 0.9)
 	if r.find(501) < 0 || r.find(1) >= 0 {
-		t.Error("the container that stood still least should have made room for one that stood still most of the time")
+		t.Error("the container that was stopped least should have made room for one that was stopped most of the time")
 	}
 	dropped, n := r.Dropped()
 	if n != 1 || len(dropped) != 1 || dropped[0].Container.ID != 1 || dropped[0].Rows == 0 || dropped[0].Why == "" {
@@ -198,7 +198,7 @@ func TestFlushAndLoad(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "flight")
 	r := NewRecorder()
 	at := start
-	// Flushes at odd moments, over more than one turn of the ring.
+	// Flushes at irregular times, over more than one turn of the ring.
 	for i := range 40 {
 		at = feed(r, name(0), at, 1700+i*37, 0.5)
 		if err := r.Flush(dir); err != nil {
@@ -224,7 +224,7 @@ func TestFlushAndLoad(t *testing.T) {
 			}
 		}
 	}
-	// An agent that comes back goes on, and a newcomer that hardly stood still takes nobody's place.
+	// A restarted agent continues, and a new container that was hardly stopped takes no slot.
 	at = feed(back, name(0), at, 100, 0.5)
 	if err := back.Flush(dir); err != nil {
 		t.Fatal(err)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Moment reads what people say for a moment in the past: "03:12" or "03:12:30", the latest such time before now, where
-// now is; a date with it, "2026-03-04 03:12"; RFC 3339; or how long ago, "20m".
+// Moment reads a time in the past. It accepts "03:12" or "03:12:30" (the latest such time before now, in now's time
+// zone), a date with it ("2026-03-04 03:12"), RFC 3339, or an age ("20m").
 func Moment(text string, now time.Time) (time.Time, error) {
 	for _, layout := range []string{"15:04", "15:04:05"} {
 		if t, err := time.ParseInLocation(layout, text, now.Location()); err == nil {
@@ -21,7 +21,7 @@ func Moment(text string, now time.Time) (time.Time, error) {
 	for _, layout := range []string{"2006-01-02 15:04", "2006-01-02 15:04:05", "2006-01-02T15:04", time.RFC3339} {
 		if t, err := time.ParseInLocation(layout, text, now.Location()); err == nil {
 			if t.After(now) {
-				return time.Time{}, fmt.Errorf("%q is still to come", text)
+				return time.Time{}, fmt.Errorf("%q is in the future: give a past time", text)
 			}
 			return t, nil
 		}
@@ -29,5 +29,5 @@ func Moment(text string, now time.Time) (time.Time, error) {
 	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
 		return now.Add(-ago), nil
 	}
-	return time.Time{}, fmt.Errorf("%q is no moment: give 03:12, 2026-03-04 03:12, or how long ago, 20m", text)
+	return time.Time{}, fmt.Errorf("%q is not a time: give 03:12, 2026-03-04 03:12, or how long ago, 20m", text)
 }

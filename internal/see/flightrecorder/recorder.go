@@ -17,19 +17,19 @@ type Identity struct {
 type Dropped struct {
 	Container Identity  `json:"container"`
 	At        time.Time `json:"at"`
-	// Rows that were given up.
+	// Rows is how many were dropped.
 	Rows int    `json:"rows"`
 	Why  string `json:"why"`
 }
 
-// Recorder keeps the periods of the containers that stood still most. It is a value of its calls: it has no clock and
-// no lock.
+// Recorder keeps the periods of the containers that were stopped most. It depends on its calls alone: it has no clock
+// and no lock.
 type Recorder struct {
 	slots [Slots]*slot
 	// scores is the stopped time of each container seen lately, halved every halfLife.
 	scores  map[uint64]*score
 	dropped []Dropped
-	// droppedInAll counts what dropped no longer holds, too.
+	// droppedInAll also counts drops that dropped has no room for.
 	droppedInAll uint64
 }
 
@@ -46,19 +46,19 @@ type score struct {
 
 const (
 	halfLife = 20 * time.Minute
-	// maxScores bounds the containers whose stopped time is remembered; the least goes first.
+	// maxScores bounds the containers whose stopped time is kept; the least goes first.
 	maxScores = 1024
-	// maxDropped bounds what is told of drops.
+	// maxDropped bounds the list of drops.
 	maxDropped = 64
-	// ahead is how much more a newcomer must have stood still than the one that makes room, lest two change places
-	// all the time and neither has an hour.
+	// ahead is the factor by which a new container must have been stopped more than the one that makes room. Without it
+	// two containers could swap one slot all the time, and neither would have an hour.
 	ahead = 1.5
 )
 
-// NewRecorder has no periods yet.
+// NewRecorder returns a recorder without periods.
 func NewRecorder() *Recorder { return &Recorder{scores: map[uint64]*score{}} }
 
-// Add takes one period of a container in, and decides whether it is kept.
+// Add takes one period of a container, and decides whether to keep it.
 func (r *Recorder) Add(c Identity, p Period) {
 	s := r.score(c.ID, p)
 	at := r.find(c.ID)
@@ -94,7 +94,7 @@ func (s *score) now(t time.Time) float64 {
 	return s.stopped * math.Exp2(-max(0, t.Sub(s.at).Seconds())/halfLife.Seconds())
 }
 
-// forget makes room among the scores: the least stopped that has no slot.
+// forget makes room among the scores: it removes the least stopped that has no slot.
 func (r *Recorder) forget(now time.Time) {
 	var least uint64
 	low := math.Inf(1)
@@ -106,8 +106,8 @@ func (r *Recorder) forget(now time.Time) {
 	delete(r.scores, least)
 }
 
-// place finds a slot for a newcomer: a free one, or that of the container that stood still least, if the newcomer did
-// so clearly more. -1: none.
+// place finds a slot for a new container: a free one, or that of the container that was stopped least, if the new one
+// was stopped clearly more. It returns -1 without a slot.
 func (r *Recorder) place(c Identity, stopped float64, now time.Time) int {
 	if stopped <= 0 {
 		return -1
@@ -129,7 +129,7 @@ func (r *Recorder) place(c Identity, stopped float64, now time.Time) int {
 	if stopped <= low*ahead {
 		return -1
 	}
-	r.drop(least, now, "another container stood still longer")
+	r.drop(least, now, "another container was stopped longer")
 	r.slots[least] = &slot{}
 	return least
 }
@@ -143,7 +143,7 @@ func (r *Recorder) drop(i int, now time.Time, why string) {
 	r.dropped = append(r.dropped, Dropped{Container: s.container, At: now, Rows: len(s.ring.rows), Why: why})
 }
 
-// Containers are those whose periods are kept.
+// Containers returns those whose periods are kept.
 func (r *Recorder) Containers() []Identity {
 	var kept []Identity
 	for _, s := range r.slots {
@@ -154,7 +154,7 @@ func (r *Recorder) Containers() []Identity {
 	return kept
 }
 
-// Periods of a container that end after from and start before to, oldest first; nil: none are kept.
+// Periods returns those of a container that end after from and start before to, oldest first; nil without any.
 func (r *Recorder) Periods(id uint64, from, to time.Time) []Period {
 	i := r.find(id)
 	if i < 0 {
@@ -163,12 +163,12 @@ func (r *Recorder) Periods(id uint64, from, to time.Time) []Period {
 	return r.slots[i].ring.periods(from, to)
 }
 
-// Dropped tells the latest containers that had to make room, oldest first, and how many there were in all.
+// Dropped returns the latest containers that had to make room, oldest first, and their number in all.
 func (r *Recorder) Dropped() (latest []Dropped, inAll uint64) {
 	return slices.Clone(r.dropped), r.droppedInAll
 }
 
-// Bytes that the kept periods take in memory.
+// Bytes returns the memory of the kept periods.
 func (r *Recorder) Bytes() int {
 	n := 0
 	for _, s := range r.slots {

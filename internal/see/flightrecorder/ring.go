@@ -2,26 +2,26 @@ package flightrecorder
 
 import "time"
 
-// joinBelow is the length under which rows are joined: ringRows of them make an hour.
-const joinBelow = time.Duration(KeptFor) * time.Millisecond / ringRows
+// joinBelow is the length under which periods are joined: ringRows of them make an hour.
+const joinBelow = time.Duration(keptFor) * time.Millisecond / ringRows
 
-// gapAbove is how far a period's start may be from the row before without a Gap in between; the period timer is late
+// gapAbove is how far a period's start may be from the previous row without a Gap in between; the period timer is late
 // by less.
 const gapAbove = 2 * time.Millisecond
 
 // ring holds the newest rows of one container.
 type ring struct {
 	rows []Row // grows to ringRows, then wraps
-	next int   // where the next row goes
-	// written counts rows ever written, so that a flush knows which are new.
+	next int   // index of the next row
+	// written counts rows written since the start, so that a flush knows the new ones.
 	written uint64
-	// endMS is the end of the newest row, Unix time in milliseconds; 0: no row yet.
+	// endMS is the end of the newest row, Unix time in milliseconds; 0 means no row yet.
 	endMS int64
 
 	pending Period // periods shorter than joinBelow, until they are long enough
 }
 
-// add takes a period in. One that ends before the newest row's end, as after a step of the clock, is left out.
+// add takes a period. It leaves out one that ends before the newest row's end, as after a step of the clock.
 func (r *ring) add(p Period) {
 	if p.Length <= 0 {
 		return
@@ -42,7 +42,7 @@ func (r *ring) add(p Period) {
 	r.put(p)
 }
 
-// join is two periods as one row, each figure weighted by length.
+// join makes one row of two periods, each figure weighted by length.
 func join(a, b Period) Period {
 	whole := b.End.Sub(a.End.Add(-a.Length))
 	la, lb, lw := a.Length.Seconds(), b.Length.Seconds(), whole.Seconds()
@@ -58,7 +58,7 @@ func join(a, b Period) Period {
 	}
 }
 
-// flushPending stores what waits to be joined.
+// flushPending stores the joined period.
 func (r *ring) flushPending() {
 	if r.pending.Length > 0 {
 		r.put(r.pending)
@@ -82,10 +82,9 @@ func (r *ring) put(p Period) {
 	r.endMS = end
 }
 
-// gap covers the time up to then with rows that say so. After a pause longer than what is kept, nothing before it is
-// worth its rows.
+// gap covers the time up to until with Gap rows. After a pause longer than keptFor it drops all earlier rows.
 func (r *ring) gap(until int64) {
-	if until-r.endMS > KeptFor {
+	if until-r.endMS > keptFor {
 		r.endMS = until
 		r.rows, r.next = r.rows[:0], 0
 		return
@@ -100,7 +99,7 @@ func (r *ring) gap(until int64) {
 func (r *ring) push(row Row) {
 	if len(r.rows) < ringRows {
 		if len(r.rows) == cap(r.rows) {
-			// Not left to append, which would go beyond what all rings together may take.
+			// append would take more than the bound of all rings together.
 			larger := make([]Row, len(r.rows), min(ringRows, max(1024, 2*len(r.rows))))
 			copy(larger, r.rows)
 			r.rows = larger
@@ -113,7 +112,7 @@ func (r *ring) push(row Row) {
 	r.written++
 }
 
-// periods are the rows that end after from and start before to, in order.
+// periods returns the rows that end after from and start before to, in order.
 func (r *ring) periods(from, to time.Time) []Period {
 	var back []Period
 	end := r.endMS

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// Period is what one container did in one period of the quota that binds it, or in a few short ones joined.
+// Period is one container over one period of the quota that binds it, or over a few short ones joined.
 type Period struct {
 	// End on the wall clock, exact to a millisecond once stored.
 	End time.Time
 	// Length; rounded to milliseconds when stored.
 	Length time.Duration
-	// MeanWidth and MostWidth are CPUs in use, on average and at most.
+	// MeanWidth and MostWidth are CPUs in use, mean and maximum.
 	MeanWidth float64
 	MostWidth int
-	// Stopped is the share of the period in which a runnable thread was held back by a quota, 0 to 1.
+	// Stopped is the share of the period in which a quota held back a runnable thread, 0 to 1.
 	Stopped float64
 	Flags   Flags
 }
@@ -23,18 +23,18 @@ type Period struct {
 type Flags uint8
 
 const (
-	// Throttled: the period ended with a CPU of the container throttled.
+	// Throttled means that the period ended with a CPU of the container throttled.
 	Throttled Flags = 1 << iota
-	// Joined: several periods in one row.
+	// Joined means several periods in one row.
 	Joined
-	// Gap: nothing ran, or nothing was seen, for the time of the row.
+	// Gap means that nothing ran, or nothing was seen, for the time of the row.
 	Gap
-	// Lost: events were lost in the period; its figures are too low.
+	// Lost means that events were lost in the period; its figures are too low.
 	Lost
 )
 
-// Row is a stored period, from the highest bit down: 18 bits of milliseconds from the end of the row before to its
-// own end, 16 of mean width in 1/32 CPUs, 13 of most width, 10 of stopped share in 1/1023, 7 of flags.
+// Row is a stored period. From the highest bit down it has 18 bits of milliseconds from the previous row's end to its
+// own, 16 of mean width in 1/32 CPUs, 13 of most width, 10 of stopped share in 1/1023, 7 of flags.
 type Row uint64
 
 const (
@@ -45,7 +45,8 @@ const (
 	maxFlags  = 1<<7 - 1
 )
 
-// pack stores a period that ends stepMS after the row before it. What a field cannot hold is stored as the most it can.
+// pack stores a period that ends stepMS after the previous row. A value that exceeds its field becomes the field's
+// largest.
 func pack(stepMS int64, p Period) Row {
 	return Row(clamp(float64(stepMS), maxStepMS)<<46 |
 		clamp(p.MeanWidth*32, maxMean)<<30 |
@@ -64,11 +65,11 @@ func clamp(v float64, most uint64) uint64 {
 	return uint64(math.Round(v))
 }
 
-// stepMS is from the end of the row before to the end of this one.
+// stepMS returns the time from the previous row's end to this one's.
 func (r Row) stepMS() int64 { return int64(r >> 46) }
 
-// period is the row as a period that ends then. Its length is the step: what lay between two rows was no period, and
-// is kept as a row of its own, a Gap.
+// period converts the row to a period that ends at end. Its length is the step: idle time between two periods has a row
+// of its own, a Gap.
 func (r Row) period(end time.Time) Period {
 	return Period{
 		End:       end,

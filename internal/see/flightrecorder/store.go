@@ -16,11 +16,11 @@ import (
 
 // Bounds of the recordings kept; the oldest go first.
 const (
-	MaxRecordings     = 64
-	MaxRecordingBytes = 256 << 20
+	maxRecordings     = 64
+	maxRecordingBytes = 256 << 20
 )
 
-// Store keeps recordings as files in one directory, the time and the cgroup's id in their names.
+// Store keeps recordings as files in one directory, with the time and the cgroup's id in their names.
 type Store struct{ Dir string }
 
 // Kept is one recording in a store.
@@ -37,8 +37,8 @@ const (
 	timeLayout      = "20060102T150405.000Z"
 )
 
-// Save makes a recording of what write gives it. It is under its name only when it is whole; what was cut off by a
-// crash goes with the next Save. removed are the recordings that had to make room.
+// Save makes a recording from the output of write. The file gets its name only when it is whole; the next Save removes
+// one that a crash cut off. removed are the recordings that had to make room.
 func (s Store) Save(at time.Time, id uint64, write func(io.Writer) error) (kept Kept, removed []Kept, err error) {
 	fail := func(err error) (Kept, []Kept, error) {
 		return Kept{}, nil, fmt.Errorf("flight recorder: recording of %s: %w", at.Format(time.TimeOnly), err)
@@ -52,7 +52,7 @@ func (s Store) Save(at time.Time, id uint64, write func(io.Writer) error) (kept 
 	if err != nil {
 		return fail(err)
 	}
-	out := &limited{w: f, left: MaxRecordingBytes}
+	out := &limited{w: f, left: maxRecordingBytes}
 	err = errors.Join(write(out), f.Close())
 	if err == nil {
 		err = os.Rename(f.Name(), name)
@@ -61,12 +61,12 @@ func (s Store) Save(at time.Time, id uint64, write func(io.Writer) error) (kept 
 		os.Remove(f.Name())
 		return fail(err)
 	}
-	kept = Kept{File: name, At: at.Truncate(time.Millisecond), ID: id, Size: MaxRecordingBytes - out.left}
+	kept = Kept{File: name, At: at.Truncate(time.Millisecond), ID: id, Size: maxRecordingBytes - out.left}
 	removed, err = s.bound()
 	return kept, removed, err
 }
 
-// limited refuses more than is left.
+// limited refuses more than the remaining bytes.
 type limited struct {
 	w    io.Writer
 	left int64
@@ -74,14 +74,14 @@ type limited struct {
 
 func (l *limited) Write(b []byte) (int, error) {
 	if int64(len(b)) > l.left {
-		return 0, fmt.Errorf("larger than the %d MB that all recordings may take", MaxRecordingBytes>>20)
+		return 0, fmt.Errorf("larger than the %d MB that all recordings may take", maxRecordingBytes>>20)
 	}
 	n, err := l.w.Write(b)
 	l.left -= int64(n)
 	return n, err
 }
 
-// sweep removes what a crash left half written.
+// sweep removes half-written files of a crash.
 func (s Store) sweep() {
 	parts, _ := filepath.Glob(filepath.Join(s.Dir, "*"+partSuffix))
 	for _, p := range parts {
@@ -89,7 +89,7 @@ func (s Store) sweep() {
 	}
 }
 
-// bound removes the oldest recordings beyond what may be kept.
+// bound removes the oldest recordings beyond the bounds.
 func (s Store) bound() (removed []Kept, err error) {
 	all, err := s.List()
 	if err != nil {
@@ -98,7 +98,7 @@ func (s Store) bound() (removed []Kept, err error) {
 	var bytes int64
 	for i := len(all) - 1; i >= 0; i-- {
 		bytes += all[i].Size
-		if len(all)-i <= MaxRecordings && bytes <= MaxRecordingBytes {
+		if len(all)-i <= maxRecordings && bytes <= maxRecordingBytes {
 			continue
 		}
 		if err := os.Remove(all[i].File); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -109,7 +109,7 @@ func (s Store) bound() (removed []Kept, err error) {
 	return removed, nil
 }
 
-// List tells the recordings, the oldest first. No directory is no recordings.
+// List returns the recordings, the oldest first. Without the directory it returns none.
 func (s Store) List() ([]Kept, error) {
 	entries, err := os.ReadDir(s.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -145,11 +145,11 @@ func parseName(name string) (Kept, bool) {
 	return Kept{At: t, ID: n}, err == nil && err2 == nil
 }
 
-// Near is how far from the time asked for a recording may begin to answer for it.
+// Near is how far from the requested time a recording may begin to answer for it.
 const Near = 10 * time.Minute
 
-// Nearest is the recording of one of the containers that begins nearest to the time, none further than Near; one that
-// began before is preferred to one that began as long after. ok is false where there is none.
+// Nearest returns the recording of one of the containers that begins nearest to the time, at most Near away. Of two
+// equally near it prefers the earlier. ok is false without one.
 func Nearest(all []Kept, at time.Time, ids ...uint64) (best Kept, ok bool) {
 	for _, k := range all {
 		if !slices.Contains(ids, k.ID) || k.At.Sub(at).Abs() > Near {

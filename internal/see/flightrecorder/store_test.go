@@ -32,12 +32,12 @@ func TestStoreKeepsTheNewest(t *testing.T) {
 		t.Fatalf("before the first: %v, %v", all, err)
 	}
 	var removed []Kept
-	for i := range MaxRecordings + 5 {
+	for i := range maxRecordings + 5 {
 		_, gone := save(t, s, start.Add(time.Duration(i)*time.Minute), uint64(i%3), 10)
 		removed = append(removed, gone...)
 	}
 	all, err := s.List()
-	if err != nil || len(all) != MaxRecordings || len(removed) != 5 {
+	if err != nil || len(all) != maxRecordings || len(removed) != 5 {
 		t.Fatalf("%d kept, %d removed, %v", len(all), len(removed), err)
 	}
 	if !all[0].At.Equal(start.Add(5*time.Minute)) || all[0].ID != 2 || all[0].Size != 10 {
@@ -50,14 +50,14 @@ func TestStoreKeepsTheNewest(t *testing.T) {
 
 func TestStoreBoundsBytes(t *testing.T) {
 	s := Store{Dir: t.TempDir()}
-	save(t, s, start, 1, MaxRecordingBytes/2)
-	save(t, s, start.Add(time.Minute), 1, MaxRecordingBytes/4)
-	_, removed := save(t, s, start.Add(2*time.Minute), 1, MaxRecordingBytes/2)
+	save(t, s, start, 1, maxRecordingBytes/2)
+	save(t, s, start.Add(time.Minute), 1, maxRecordingBytes/4)
+	_, removed := save(t, s, start.Add(2*time.Minute), 1, maxRecordingBytes/2)
 	if len(removed) != 1 || !removed[0].At.Equal(start) {
 		t.Errorf("removed %+v", removed)
 	}
 	if _, _, err := s.Save(start, 2, func(w io.Writer) error {
-		_, err := io.CopyN(w, zero{}, MaxRecordingBytes+1)
+		_, err := io.CopyN(w, zero{}, maxRecordingBytes+1)
 		return err
 	}); err == nil || !strings.Contains(err.Error(), "larger than") {
 		t.Errorf("too large: %v", err)

@@ -15,8 +15,8 @@ import (
 	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
-// A thousand cgroups made and removed at random under a running watcher: nothing above debug is logged, no handle and
-// no goroutine is left, nothing grows, and what is there at the end is what the watcher knows.
+// A thousand cgroups are made and removed at random under a running watcher. It logs nothing above debug and leaks no
+// handle and no goroutine. At the end it knows exactly the cgroups that exist.
 func TestChurn(t *testing.T) {
 	onEachKernelInterface(t, func(t *testing.T) {
 		tr := newTree(t)
@@ -51,7 +51,7 @@ func TestChurn(t *testing.T) {
 			default:
 			}
 			if left != nil {
-				// What is left settles within one full rescan and a sample.
+				// The watcher catches up within one full rescan and a sample.
 				if after++; after > 4 && len(known) == len(left) || after > 300 {
 					cancel()
 				}
@@ -84,8 +84,8 @@ func TestChurn(t *testing.T) {
 	})
 }
 
-// churn makes n cgroups, and removes them at random, never more than 40 at once; it gives those that are left. Names
-// come again, so that cgroups are made anew under old paths.
+// churn makes n cgroups and removes them at random, never more than 40 at one time; it returns those that are left.
+// Names repeat, so that new cgroups appear under old paths.
 func (tr *tree) churn(chance *rand.Rand, n int) map[string]bool {
 	alive := map[string]bool{}
 	for made := 0; made < n; {

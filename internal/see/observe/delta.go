@@ -6,9 +6,9 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
 
-// Delta makes the observation of the window between two samples of one container, the second at the later time. Where
-// the two are no window (another cgroup under the same path, a counter that went backwards, no time between them) the
-// counters' part is not measured, Window is 0 and NotMeasured says why: the later sample starts the next window.
+// Delta returns the observation of the window between two samples of one container; cur is the later one. Three pairs
+// are no window: another cgroup under the same path, a counter that went backwards, no time between the samples. Then
+// no counter is measured, Window is 0 and NotMeasured says why. The later sample starts the next window.
 func Delta(prev, cur *Sample) Observation {
 	o := Observation{Container: cur.Container, CgroupID: cur.cgroupID, Start: cur.At, CPUsAllowed: cur.CPUs}
 	for _, l := range cur.Levels {
@@ -46,7 +46,7 @@ func Delta(prev, cur *Sample) Observation {
 	return o
 }
 
-// ownLevel takes the container's own counters over.
+// ownLevel copies the gain of the container's own counters.
 func ownLevel(o *Observation, t *Throttle, prev, cur *Sample) {
 	was, is := &prev.Levels[0], &cur.Levels[0]
 	t.OwnQuota = was.Limit.Limited() || is.Limit.Limited()
@@ -66,8 +66,8 @@ func ancestor(t *Throttle, was, is *LevelSample) {
 	case was.Stat.HasBandwidth && is.Stat.HasBandwidth:
 		t.Ancestors = append(t.Ancestors, LevelThrottle{is.Path, is.Stat.Throttled - was.Stat.Throttled})
 	case !was.Limit.Limited() && is.Stat.HasBandwidth:
-		// A quota that is younger than the window: its counter was not read before. At most all of it is new, and no
-		// more than all CPUs for the whole window.
+		// The quota is younger than the window, so the earlier sample has no counter. At most the whole counter is new,
+		// and at most all CPUs for the whole window.
 		most := t.Window * time.Duration(max(t.CPUs, 1))
 		t.Ancestors = append(t.Ancestors, LevelThrottle{is.Path, min(is.Stat.Throttled, most)})
 	default:
@@ -75,7 +75,7 @@ func ancestor(t *Throttle, was, is *LevelSample) {
 	}
 }
 
-// restarted says why two samples are no window, "" if they are one.
+// restarted says why two samples are no window. It returns "" if they are one.
 func restarted(prev, cur *Sample) string {
 	switch {
 	case prev == nil:
@@ -104,12 +104,13 @@ func restarted(prev, cur *Sample) string {
 
 const wentBack = "a counter went backwards"
 
-// before tells whether a counter is lower than in the sample before.
+// before reports whether a counter is lower than in the earlier sample.
 func (c Counters) before(was Counters) bool {
 	return c.Periods < was.Periods || c.ThrottledPeriods < was.ThrottledPeriods || c.Throttled < was.Throttled
 }
 
-// cells joins the fine readings of all levels with a quota; levels are read at the same instants, or not at all.
+// cells joins the readings between two full samples of all levels with a quota. Each poll reads all of these levels or
+// none.
 func cells(start time.Time, levels []LevelSample) []Cell {
 	var all []Cell
 	for _, l := range levels {

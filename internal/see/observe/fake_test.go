@@ -67,13 +67,13 @@ func (f *fake) write(name, text string) {
 	}
 }
 
-// set writes a control file in place, as the kernel changes what a file says: the inode stays.
+// set writes a control file in place, as the kernel does: the inode stays.
 func (f *fake) set(c cgroup.Controller, path, file, text string) {
 	f.t.Helper()
 	f.write(filepath.Join(f.dir[c], path, file), text+"\n")
 }
 
-// v1 fills a v1 cgroup: quota in us (-1: none), throttled time own and own with inherited.
+// v1 fills a v1 cgroup: quota in us (-1: none), own throttled time, and own plus inherited.
 func (f *fake) v1(path string, quota int, periods, throttled int, own, all, used time.Duration) {
 	f.set(cgroup.CPU, path, "cgroup.procs", "")
 	f.write(filepath.Join(f.dir[cgroup.CPU], path, "tasks"), "")
@@ -127,7 +127,7 @@ func named(paths ...string) []container.Container {
 	return all
 }
 
-// window observes what change does within a second.
+// window returns the observation of one second in which change runs.
 func (f *fake) window(s *Sampler, containers []container.Container, change func()) []Observation {
 	f.t.Helper()
 	first, err := s.Sample(f.t.Context(), containers, nil)

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxFileBytes bounds one read. cpu.stat has below 1 KiB; the longest list of 8,192 CPUs that the kernel can print has
-// below 48 KiB.
+// maxFileBytes bounds one read. cpu.stat has less than 1 KiB. The longest list of 8,192 CPUs that the kernel can print
+// has less than 48 KiB.
 const maxFileBytes = 64 << 10
 
 var (
@@ -17,34 +17,36 @@ var (
 	errTooLong = fmt.Errorf("longer than %d bytes", maxFileBytes)
 )
 
-// handle is one control file that is read again and again: opened once, read with pread at 0. It is no *os.File: that
-// would bring the runtime's poller and garbage into a loop that only ever reads a few bytes that are there.
+// handle is one control file, opened once and read with pread at offset 0. An *os.File would bring the runtime's poller
+// and garbage into a loop that reads a few bytes which never block.
 type handle struct {
-	fd int32 // 0: not open (descriptor 0 is never ours)
-	// absentUntil: the cgroup is there, the file is not; not tried again before that round. A v2 controller may be
-	// enabled later.
+	fd int32 // 0 means not open; descriptor 0 is never ours
+	// absentUntil is set where the cgroup exists without this file. The next try is in that round, because a v2
+	// controller may be enabled later.
 	absentUntil uint64
-	// inode of the open file: kernfs gives each file of each cgroup an inode of its own and does not use it again
-	// while the machine runs, so another inode under the same path is another cgroup.
+	// inode is that of the open file. kernfs gives each file of each cgroup its own inode and never reuses it until
+	// reboot. So another inode under the same path is another cgroup.
 	inode uint64
 }
 
-// absentRounds is for how many rounds a file that is not there is not looked for again.
+// absentRounds is the number of rounds between two tries to open a missing file.
 const absentRounds = 10
 
 // files opens, reads and counts handles.
 type files struct {
 	buf [maxFileBytes]byte
-	// keepBelow: a descriptor at or above this number is closed after each read. The kernel hands out the lowest free
-	// number, so a high number means that this process, all its parts together, has nearly used up its limit.
+	// keepBelow bounds the descriptors that stay open: one at or above this number is closed after each read. The
+	// kernel hands out the lowest free number. A high number thus means that the whole process has nearly used up its
+	// limit.
 	keepBelow int
-	round     uint64 // counted up with each full sample
+	round     uint64 // incremented by each full sample
 	kept      int
 	reads     uint64
 	opens     uint64
 }
 
-// read gives the content of dir/name, valid until the next read. errGone: the cgroup is gone, the handle is closed.
+// read returns the content of dir/name, valid until the next read. After errGone the cgroup does not exist and the
+// handle is closed.
 func (f *files) read(h *handle, dir, name string) ([]byte, error) {
 	if h.absentUntil > f.round {
 		return nil, errNoFile
@@ -116,7 +118,7 @@ func openRetry(name string) (int, error) {
 	}
 }
 
-// close forgets the descriptor; the inode stays, to be compared with after the next open.
+// close closes the descriptor. The inode stays, for comparison after the next open.
 func (f *files) close(h *handle) {
 	h.absentUntil = 0
 	if h.fd == 0 {
@@ -127,7 +129,7 @@ func (f *files) close(h *handle) {
 	f.kept--
 }
 
-// keepBelow is the first descriptor number that is not kept: share of the soft limit on open files.
+// keepBelow returns the first descriptor number that does not stay open: this share of the soft limit on open files.
 func keepBelow(share float64) int {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {

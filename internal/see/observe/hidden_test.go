@@ -8,9 +8,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
 
-// Where v1 hides the threads of other PID namespaces their sum would be 0: CPU
-// use is not measured then. A file stands for the namespace; its inode is not
-// the host's.
+// v1 may hide the threads of other PID namespaces. Their sum would be 0, so CPU use is not measured. A plain file
+// stands for the namespace; its inode is not the host's.
 func TestCPUTimeOfHiddenThreads(t *testing.T) {
 	for name, c := range map[string]struct {
 		version  cgroup.Version
@@ -19,7 +18,7 @@ func TestCPUTimeOfHiddenThreads(t *testing.T) {
 		word     string
 	}{
 		"another namespace": {cgroup.V1, "self/ns/pid", false, "hostPID: true"},
-		"unknown":           {cgroup.V1, "self/other", true, "cannot be told"},
+		"unknown":           {cgroup.V1, "self/other", true, "cannot determine"},
 		"v2":                {cgroup.V2, "self/ns/pid", true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -19,9 +19,9 @@ import (
 	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
-// envSpin makes this test binary a load: "THREADS:PIN:SECONDS". It waits for a byte on stdin, then its threads spin
-// (pinned to CPU PIN, if that is not negative), or with no threads makes one long system call after the other, until the
-// seconds are over or stdin closes, as it does when the parent is gone.
+// envSpin makes this test binary a load: "THREADS:PIN:SECONDS". It waits for a byte on stdin. Then its threads spin,
+// pinned to CPU PIN if that is not negative. Without threads it makes one long system call after the other. It ends
+// after SECONDS or when stdin closes, as it does when the parent exits.
 const envSpin = "UNTHROTTLE_OBSERVE_SPIN"
 
 func TestMain(m *testing.M) {
@@ -61,7 +61,7 @@ func spin(spec string) {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 
-// longCalls reads 2 GiB of zeros per system call: some 100 ms within the kernel.
+// longCalls reads 2 GiB of zeros per system call, some 100 ms within the kernel.
 func longCalls() {
 	zero, err := os.Open("/dev/zero")
 	if err != nil {
@@ -99,7 +99,8 @@ func newTree(t *testing.T) *tree {
 	return tr
 }
 
-// add makes a cgroup below the top in each hierarchy and gives its identity. On v1 the cpuset gets its parent's values.
+// add makes a cgroup below the top in each hierarchy and returns its identity. On v1 the cpuset gets its parent's
+// values.
 func (tr *tree) add(name string) cgroup.Group {
 	tr.t.Helper()
 	path := tr.path(name)
@@ -114,7 +115,7 @@ func (tr *tree) add(name string) cgroup.Group {
 			}
 		}
 		if c == cgroup.CPU {
-			// The heaviest weight there is: other work on the machine shall not keep loads from spending their quota.
+			// The heaviest possible weight keeps other work on the machine from holding the loads below their quota.
 			heaviest := map[cgroup.Version]string{cgroup.V1: "262144", cgroup.V2: "10000"}[v]
 			if err := tr.host.Write(c, path, cgroup.WeightFile(v), heaviest); err != nil {
 				tr.t.Fatal(err)
@@ -171,7 +172,7 @@ func (tr *tree) limit(g cgroup.Group, quota, period time.Duration) {
 	}
 }
 
-// load runs a spinner in a cgroup until the test ends, at most for the seconds given.
+// load runs a spinner in a cgroup until the test ends, at most for the given seconds.
 func (tr *tree) load(g cgroup.Group, threads, pin, seconds int) {
 	tr.t.Helper()
 	tr.loadIn(tr.hierarchies(), g, threads, pin, seconds)
@@ -204,7 +205,7 @@ func (tr *tree) loadIn(hierarchies []cgroup.Controller, g cgroup.Group, threads,
 	}
 }
 
-// remove removes the subtree, children first; loads have ended by then (cleanups run last in, first out), but a process
+// remove removes the subtree, children first. Loads have ended by then (cleanups run last in, first out), but a process
 // may need a moment to leave its cgroup.
 func (tr *tree) remove() {
 	for _, c := range tr.hierarchies() {
@@ -257,7 +258,7 @@ func deref[T any](p *T) any {
 	return *p
 }
 
-// onEachKernelInterface runs a test on whatever this machine has.
+// onEachKernelInterface runs a test on each interface that this machine has.
 func onEachKernelInterface(t *testing.T, test func(t *testing.T)) {
 	require.Root(t)
 	t.Run("v1", func(t *testing.T) { require.CgroupV1(t); test(t) })
@@ -302,7 +303,7 @@ func TestAQuotaEqualToItsCPUsIsNoFinding(t *testing.T) {
 		o := tr.observe(3*time.Second, g)[0]
 		above, ok := o.Above(0.05)
 		if ok && require.InLab() {
-			t.Log("an emulated CPU stands still for many ms at a time and is charged for it: only measured, not judged")
+			t.Log("an emulated CPU stops for many ms at a time and is charged for it: only measured, not judged")
 			return
 		}
 		if !ok || above {

@@ -8,36 +8,37 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
 
-// level is one cgroup of the cpu hierarchy: a container's own or an ancestor of some. It lives as long as a container
-// below it is sampled. Levels find each other by path, not by pointer: any of them may be gone and made anew.
+// level is one cgroup of the cpu hierarchy: a container's own or an ancestor. It lives as long as the Sampler samples a
+// container below it. Levels find each other by path, not by pointer, because a cgroup may be removed and made again.
 type level struct {
 	path, dir   string
-	top         bool   // the highest that we can see
-	round       uint64 // last full sample
+	top         bool   // the highest level that we can see
+	round       uint64 // of the last full sample
 	gone        bool
 	stat, local handle
 	counters    Counters
 	statErr     error
-	statRead    bool // counters are of this round
+	statRead    bool // the counters belong to this round
 	localTime   time.Duration
 	localErr    error
 	localRound  uint64
 
 	limits     [3]handle
-	raw        []byte // the limit files' content, one after the other; nil: not read
+	raw        []byte // the contents of the limit files, joined; nil: not read
 	limit      cgroup.Limit
 	limitErr   error
-	wasLimited bool // in the round before
+	wasLimited bool // in the previous round
 
 	hot         bool
 	lastStopped time.Time
-	cells       []reading // since the full sample before
+	cells       []reading // since the last full sample
 	cellsDone   bool      // a full sample has ended them
 
-	threads *threadUse // nil: its CPU time has a file
+	threads *threadUse // nil where a file has its CPU time
 }
 
-// level finds or makes the level of a path; nil: there is no place for it below the mount.
+// level returns the level of a path and makes it if necessary. It returns nil for a path that cannot lie below the
+// mount.
 func (s *Sampler) level(path string) *level {
 	if l, ok := s.levels[path]; ok {
 		return l
@@ -51,7 +52,8 @@ func (s *Sampler) level(path string) *level {
 	return l
 }
 
-// readLevel reads a level's limit and, if it is a container's own or has a quota, its counters: once per round.
+// readLevel reads a level's limit. It also reads the counters if the level is a container's own or has a quota. It does
+// so once per round.
 func (s *Sampler) readLevel(l *level, now time.Time, own bool) {
 	if l.round != s.round {
 		l.round, l.statRead, l.gone = s.round, false, false
@@ -61,14 +63,15 @@ func (s *Sampler) readLevel(l *level, now time.Time, own bool) {
 	if !l.statRead && (own || l.wasLimited || l.limit.Limited()) {
 		s.readStat(l, now)
 		l.statRead, l.cellsDone = true, true
-		if l.raw == nil && !l.gone { // made anew: the limit may be another, too
+		if l.raw == nil && !l.gone { // the cgroup is new under this path, so its limit may differ
 			s.readLimit(l)
 		}
 	}
 	l.hot = l.statRead && !l.lastStopped.IsZero() && now.Sub(l.lastStopped) <= s.opt.HotFor
 }
 
-// readStat reads cpu.stat. Another inode under the path is another cgroup: all that was known is forgotten.
+// readStat reads cpu.stat. Another inode under the path is another cgroup, so readStat discards everything it knew
+// about the old one.
 func (s *Sampler) readStat(l *level, now time.Time) {
 	if l.cellsDone {
 		l.cells, l.cellsDone = l.cells[:0], false
@@ -76,7 +79,8 @@ func (s *Sampler) readStat(l *level, now time.Time) {
 	inode := l.stat.inode
 	text, err := s.files.read(&l.stat, l.dir, cgroup.FileStat)
 	if errors.Is(err, errGone) && !l.gone {
-		// Gone, or removed and made again: the handles of the old one are no use, the path may lead to a new one.
+		// The cgroup is gone, or was removed and made again. The old handles are useless either way; the path may lead
+		// to a new cgroup.
 		s.closeLevel(l)
 		text, err = s.files.read(&l.stat, l.dir, cgroup.FileStat)
 	}
@@ -109,10 +113,10 @@ func (s *Sampler) readStat(l *level, now time.Time) {
 	}
 }
 
-// maxCells bounds what is kept between two full samples, whatever the caller's rates.
+// maxCells bounds the readings between two full samples, at any rates that the caller sets.
 const maxCells = 64
 
-// readLocal reads cpu.stat.local, once per round and right after cpu.stat, of which it is a superset.
+// readLocal reads cpu.stat.local once per round, right after cpu.stat: its time includes that of cpu.stat.
 func (s *Sampler) readLocal(l *level) {
 	if l.localRound == s.round {
 		return
@@ -125,7 +129,7 @@ func (s *Sampler) readLocal(l *level) {
 	l.localErr = err
 }
 
-// readLimit reads the limit files; only when their content changed is it parsed, by the room that knows their meaning.
+// readLimit reads the limit files. It has package cgroup parse them only when their content changed.
 func (s *Sampler) readLimit(l *level) {
 	v, ok := s.host.Version(cgroup.CPU)
 	if !ok {
@@ -147,7 +151,7 @@ func (s *Sampler) readLimit(l *level) {
 	}
 }
 
-// limitChanged reads the limit files and tells whether they differ from the last time.
+// limitChanged reads the limit files and reports whether they differ from the last read.
 func (s *Sampler) limitChanged(l *level, names []string) (changed bool, err error) {
 	changed = l.raw == nil
 	at := 0
@@ -163,7 +167,7 @@ func (s *Sampler) limitChanged(l *level, names []string) (changed bool, err erro
 		at += len(text)
 	}
 	if l.raw == nil {
-		l.raw = []byte{} // read, and none of the files is there: the root
+		l.raw = []byte{} // read, but none of the files exists: this is the root
 	}
 	changed = changed || at != len(l.raw)
 	l.raw = l.raw[:at]
@@ -175,7 +179,7 @@ var limitFiles = map[cgroup.Version][]string{
 	cgroup.V2: cgroup.LimitFiles(cgroup.V2),
 }
 
-// addLevel copies what was read of a level into a sample, in memory that the sample had before where it can.
+// addLevel copies a level's values into a sample and reuses the sample's memory where possible.
 func (s *Sample) addLevel(l *level) {
 	n := len(s.Levels)
 	if n < cap(s.Levels) {

@@ -10,12 +10,12 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
 
-// notifier learns of new cgroups from inotify. It only ever says "something was made, look again": a queue that ran
-// over, or a watch that could not be set, costs time until the next full rescan and nothing else. It has no goroutine:
-// made asks the kernel without waiting.
+// notifier learns of new cgroups from inotify. It only reports that a cgroup may be new. After a queue overflow or a
+// failed watch, a new cgroup shows at the next full rescan and nothing else is lost. It has no goroutine: created asks
+// the kernel without waiting.
 type notifier struct {
-	fd      int // -1: there is no inotify
-	watches int // those that the kernel has not told us to be gone
+	fd      int // -1 without inotify
+	watches int // those that the kernel has not reported as removed
 	max     int
 	buf     [16 << 10]byte
 }
@@ -23,7 +23,7 @@ type notifier struct {
 // maxWatches bounds the watches; each costs the kernel about 1 KiB.
 const maxWatches = 16 << 10
 
-// newNotifier never fails: without inotify there are the rescans.
+// newNotifier returns a usable notifier with every error: without inotify, rescans alone find new cgroups.
 func newNotifier() (*notifier, error) {
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err != nil {
@@ -32,10 +32,10 @@ func newNotifier() (*notifier, error) {
 	return &notifier{fd: fd, max: maxWatches}, nil
 }
 
-// errWatchesFull: at one of the limits, ours or fs.inotify.max_user_watches.
+// errWatchesFull reports one of the two limits: maxWatches or fs.inotify.max_user_watches.
 var errWatchesFull = errors.New("no more inotify watches; cgroups made in unwatched ones show at the next rescan")
 
-// watch sets a watch on every cgroup below scope; on those that have one the kernel keeps it.
+// watch sets a watch on every cgroup below scope. The kernel keeps watches that exist.
 func (n *notifier) watch(h *cgroup.Host, scope string) error {
 	if n.fd < 0 {
 		return nil
@@ -59,8 +59,8 @@ func (n *notifier) watch(h *cgroup.Host, scope string) error {
 	})
 }
 
-// made tells whether cgroups were made since it was last asked, or may have been.
-func (n *notifier) made() bool {
+// created reports whether a cgroup was made, or may have been made, since the last call.
+func (n *notifier) created() bool {
 	if n.fd < 0 {
 		return false
 	}
@@ -73,13 +73,13 @@ func (n *notifier) made() bool {
 		if err != nil || size <= 0 {
 			return found
 		}
-		found = found || tellsOfDirectories(n.buf[:size])
+		found = found || reportsDirectory(n.buf[:size])
 	}
 }
 
-// tellsOfDirectories walks through inotify events (inotify(7)): watch, mask, cookie, length of the name, name. What is
-// cut off counts as yes.
-func tellsOfDirectories(events []byte) bool {
+// reportsDirectory walks through inotify events (inotify(7)): watch, mask, cookie, length of the name, name. A
+// truncated event counts as yes.
+func reportsDirectory(events []byte) bool {
 	for len(events) >= unix.SizeofInotifyEvent {
 		mask, length := binary.NativeEndian.Uint32(events[4:]), binary.NativeEndian.Uint32(events[12:])
 		if mask&unix.IN_Q_OVERFLOW != 0 || mask&unix.IN_CREATE != 0 && mask&unix.IN_ISDIR != 0 {

@@ -9,58 +9,60 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
 
-// Values of Observation.ThrottledBy beside a cgroup path and "" (nothing was throttled, or it was not measured).
+// Values of Observation.ThrottledBy other than a cgroup path and "". "" means not throttled or not measured.
 const (
-	// BySelf: the container's own quota cost most.
+	// BySelf means that the container's own quota cost most.
 	BySelf = "self"
-	// ByUnknown: an ancestor's quota held it back, but no level that we can see accounts for it.
+	// ByUnknown means that an ancestor's quota held the container back, but no visible level accounts for it.
 	ByUnknown = "unknown"
 )
 
-// Observation is what one container experienced over one window (Observation v1). Pointers are nil where a thing was
-// not measured; NotMeasured then says what and why. Nothing in it is a rate: divide by Window.
+// Observation is what one container experienced over one window (Observation v1). A nil pointer means not measured;
+// NotMeasured then says what and why. No field is a rate: divide by Window.
 type Observation struct {
 	Container container.Container
-	// CgroupID is the inode of its folder in the cpu controller's hierarchy; 0: not known (it is asked for only where a
-	// probe counts).
+	// CgroupID is the inode of the container's folder in the cpu controller's hierarchy. 0 means not known: only a
+	// probe needs it.
 	CgroupID uint64
-	// Start and Window: the time between two readings of the counters. Window is 0 where there was no pair of
-	// readings of the same cgroup.
+	// Start and Window are the time between two readings of the counters. Window is 0 without two readings of the same
+	// cgroup.
 	Start  time.Time
 	Window time.Duration
-	// CPUsAllowed are the CPUs of its cpuset that are online; empty: not measured.
+	// CPUsAllowed are the online CPUs of the container's cpuset; empty means not measured.
 	CPUsAllowed cpuset.CPUSet
-	// Levels are the limits at the end of the window: its own first, then each ancestor's up to the root.
+	// Levels are the limits at the end of the window: the container's own first, then each ancestor's up to the root.
 	Levels []cgroup.Level
-	// LimitCPUs is the effective limit, the least along Levels, and LimitAt the level that sets it; nil: no limit.
+	// LimitCPUs is the effective limit, the least along Levels; nil means no limit. LimitAt is the level that sets it.
 	LimitCPUs *float64
 	LimitAt   string
 	// UsedCPUs is CPU time used / window.
 	UsedCPUs *float64
-	// Periods and ThrottledPeriods are those of its own quota (nr_periods, nr_throttled).
+	// Periods and ThrottledPeriods count those of the container's own quota (nr_periods, nr_throttled).
 	Periods, ThrottledPeriods *uint64
-	// ThrottledSeconds is cpu.stat.local: throttled by its own or an ancestor's quota, a sum over CPUs; nil where the
-	// kernel has no such file (before 6.6). OwnThrottledSeconds is cpu.stat's throttled time: its own quota only,
-	// a sum over CPUs as well.
+	// ThrottledSeconds is the gain of cpu.stat.local: throttled by the own or an ancestor's quota, a sum over CPUs. It
+	// is nil on kernels before 6.6, which have no such file. OwnThrottledSeconds is the throttled time of cpu.stat: the
+	// own quota only, also a sum over CPUs.
 	ThrottledSeconds, OwnThrottledSeconds *float64
-	// StoppedLow and StoppedHigh bound the stopped time, wall time, within the window; see Stopped.
+	// StoppedLow and StoppedHigh bound the stopped time, as wall time, within the window; see Stopped.
 	StoppedLow, StoppedHigh *time.Duration
-	// StoppedExact: the probe measured stopped time, and the two are equal. They are equal where the probe counted late by
-	// no more than a thousandth of the window; else they are apart by twice what was late, and StoppedExact is false.
-	// StoppedSpells is in how many spells the probe counted it.
-	StoppedExact  bool
-	StoppedSpells *uint64
-	// Width[i] is how long i CPUs ran it at once, Wanted[i] how long i of its threads ran or were runnable, from the
-	// kernel's own scheduling events; together they are the window. nil: there is no probe.
+	// StoppedExact reports that the probe measured stopped time and that StoppedLow equals StoppedHigh. That holds
+	// where the probe counted late by at most a thousandth of the window. Otherwise the two differ by twice the late
+	// time, and StoppedExact is false. StoppedIntervals is the number of stopped intervals that the probe counted.
+	StoppedExact     bool
+	StoppedIntervals *uint64
+	// Width[i] is how long i CPUs ran the container at one instant. Wanted[i] is how long i of its threads ran or were
+	// runnable. Both come from the kernel's own scheduling events, and each adds up to the window. nil means that no
+	// probe counted.
 	Width, Wanted []time.Duration
 	// ThrottledBy is BySelf, the path of the level that cost most, ByUnknown, or "".
 	ThrottledBy string
 	// ThrottledByAll are the levels that cost something, most first. Seconds are sums over CPUs.
 	ThrottledByAll []Share
-	// Cells is the window in steps of a tenth of a second, as far as it was read that finely: only for cgroups that
-	// were stopped within the last ten seconds, and only by a Watcher. Empty: not read.
+	// Cells is the window in steps of a tenth of a second, as far as a Watcher read it that finely. A Watcher does so
+	// only for cgroups that were stopped within the last ten seconds. Empty means not read.
 	Cells []Cell
-	// NotMeasured says what could not be measured and why, "cpu.stat.local: ...", at most maxNotMeasured entries.
+	// NotMeasured says what could not be measured and why, "cpu.stat.local: ...". It has at most maxNotMeasured
+	// entries.
 	NotMeasured []string
 }
 
@@ -70,14 +72,14 @@ type Share struct {
 	Seconds float64
 }
 
-// Cell is the throttled time, a sum over CPUs, that ended within one step of the window: the container's own and that
-// of all ancestors with a quota (which other children of theirs may have had a part in).
+// Cell is the throttled time, a sum over CPUs, that ended within one step of the window. It adds the container's own
+// and that of all ancestors with a quota. Other children of those ancestors may have caused a part.
 type Cell struct {
 	End       time.Duration // since Observation.Start
 	Throttled time.Duration
 }
 
-// StoppedPerSecond is the stopped time as a share of the window, 0 to 1; ok is false where it was not measured.
+// StoppedPerSecond returns the stopped time as a share of the window, 0 to 1. ok is false where it was not measured.
 func (o Observation) StoppedPerSecond() (low, high float64, ok bool) {
 	if o.StoppedLow == nil || o.StoppedHigh == nil || o.Window <= 0 {
 		return 0, 0, false
@@ -85,16 +87,16 @@ func (o Observation) StoppedPerSecond() (low, high float64, ok bool) {
 	return o.StoppedLow.Seconds() / o.Window.Seconds(), o.StoppedHigh.Seconds() / o.Window.Seconds(), true
 }
 
-// Above says whether the stopped time may be above the bound, a share of the window (0.05: 50 ms in a second). It
-// judges by StoppedHigh: on kernels without cpu.stat.local the lower bound is always 0 and would find nothing. ok is
-// false where stopped time was not measured.
+// Above reports whether the stopped time may exceed the bound, a share of the window (0.05: 50 ms in a second). It
+// judges by StoppedHigh, because without cpu.stat.local the lower bound is always 0 and would find nothing. ok is false
+// where stopped time was not measured.
 func (o Observation) Above(bound float64) (above, ok bool) {
 	_, high, ok := o.StoppedPerSecond()
 	return ok && high > bound, ok
 }
 
-// ThrottledRatio is throttled periods / periods of its own quota, 0 to 1; ok is false where there were none or they
-// were not measured. It says how often, not how long: never judge by it alone.
+// ThrottledRatio returns throttled periods / periods of the container's own quota, 0 to 1. ok is false where the window
+// had none or they were not measured. The ratio says how often, not how long: do not judge by it alone.
 func (o Observation) ThrottledRatio() (ratio float64, ok bool) {
 	if o.Periods == nil || o.ThrottledPeriods == nil || *o.Periods == 0 {
 		return 0, false

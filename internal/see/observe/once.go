@@ -9,14 +9,15 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
 
-// The window of Once and of a Watcher: shorter than a few periods says little, longer than this helps nobody.
+// MinWindow and MaxWindow bound the window of Once and of a Watcher. A window of less than a few periods says little,
+// and one of more than an hour has no use.
 const (
 	MinWindow = 10 * time.Millisecond
 	MaxWindow = time.Hour
 )
 
-// Once observes the containers over one window: two samples and the difference. Containers that were gone by the end
-// are left out. The only errors are a window out of bounds and that of ctx.
+// Once observes the containers over one window: it takes two samples and returns the difference. It leaves out
+// containers that do not exist at the end. It fails only for a window out of bounds or with the error of ctx.
 func Once(ctx context.Context, h *cgroup.Host, containers []container.Container, window time.Duration) ([]Observation, error) {
 	if window < MinWindow || window > MaxWindow {
 		return nil, fmt.Errorf("window %v is not within %v to %v", window, MinWindow, MaxWindow)

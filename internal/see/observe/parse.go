@@ -7,7 +7,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
 
-// bandwidthLines are those of a cgroup that has the cpu controller.
+// bandwidthLines are the lines of a cgroup that has the cpu controller.
 const bandwidthLines = cgroup.LinePeriods | cgroup.LineThrottledPeriods | cgroup.LineThrottled
 
 // parseCounters reads cpu.stat of either version.

@@ -8,19 +8,19 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
 
-// A scan that was asked for by inotify comes no sooner after the last one than scanShare times what that one cost, so
-// that cgroups made and removed without end cannot make us spend all our time on looking; but never later than
-// maxScanDelay, so that a newcomer is seen within a second.
+// A scan that inotify asks for waits scanShare times as long as the last scan took, but at most maxScanDelay. The first
+// bound keeps us from scanning all the time while programs make and remove cgroups without end. The second one keeps a
+// new container visible within a second.
 const (
 	scanShare    = 10
 	maxScanDelay = 400 * time.Millisecond
 	rewatchEvery = 6 // rescans
 )
 
-// rescan lists the containers and takes up what came and went.
+// rescan lists the containers and updates the tracks.
 func (w *Watcher) rescan(now time.Time) {
-	// Watches first, the list second: what is made in between is in the list, what is made later is told. Where nothing
-	// was made there is nothing to set a watch on; now and then it is tried all the same.
+	// The watches come before the list. The list then has cgroups made in between, and inotify reports later ones.
+	// Without a new cgroup no watch is missing, but every sixth rescan sets them in any case.
 	if w.dirty || w.unwatched <= 0 {
 		w.unwatched = rewatchEvery
 		if err := w.notifier.watch(w.host, w.opt.Scope); err != nil && !errors.Is(err, cgroup.ErrNoCgroup) {
@@ -49,7 +49,7 @@ func (w *Watcher) listFailed(err error) {
 	level("cannot list the containers; those known before are still watched", "err", err)
 }
 
-// take makes the list the one that is watched.
+// take makes the list the set of watched containers.
 func (w *Watcher) take(list []container.Container) {
 	w.left = max(0, len(list)-w.opt.MaxContainers)
 	list = list[:len(list)-w.left]
@@ -82,9 +82,9 @@ func (w *Watcher) take(list []container.Container) {
 	w.changed(came, gone)
 }
 
-// findCounterparts asks again for a container's cgroups in the other hierarchies, where separate v1 hierarchies are
-// mounted and an ancestor's has to serve: at its making the others may not be there yet, and a cpuset of its own may be
-// made for it at any time, by us too. Likewise where one that it had is gone.
+// findCounterparts looks up a container's cgroups in the other hierarchies again, on separate v1 hierarchies. It does
+// so where an ancestor's cgroup serves or a cgroup is gone. Right after its creation a container may lack the others.
+// Its own cpuset may appear at any time; a remedy may make it.
 func (w *Watcher) findCounterparts(c *container.Container, outdated bool) {
 	g := c.Group
 	if outdated || inherits(g.Path, g.CPUSetPath) || inherits(g.Path, g.CPUAcctPath) {
@@ -94,7 +94,7 @@ func (w *Watcher) findCounterparts(c *container.Container, outdated bool) {
 	}
 }
 
-// inherits tells whether a counterpart is an ancestor's.
+// inherits reports whether a counterpart is an ancestor's.
 func inherits(path, counterpart string) bool {
 	return counterpart != "" && counterpart != path && cgroup.Below(path, counterpart)
 }
@@ -106,7 +106,7 @@ func (w *Watcher) changed(came, gone []container.Container) {
 	}
 }
 
-// sample reads all and makes the observations.
+// sample reads all containers and makes the observations.
 func (w *Watcher) sample(now time.Time) Snapshot {
 	snapshot := Snapshot{At: now, Left: w.left, Observations: make([]Observation, 0, len(w.tracks))}
 	var came, gone []container.Container
@@ -128,7 +128,7 @@ func (w *Watcher) sample(now time.Time) Snapshot {
 			t.outdated = true
 		}
 		if t.outdated = t.outdated || cur.counterpartGone; t.outdated {
-			w.dirty = true // its counterparts are, or may be, others
+			w.dirty = true // its counterparts may have changed
 		}
 		if t.taken {
 			snapshot.Observations = append(snapshot.Observations, Delta(prev, cur))

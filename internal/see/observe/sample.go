@@ -10,51 +10,53 @@ import (
 	"github.com/unthrottle/unthrottle/internal/see/probe/counts"
 )
 
-// Sample is what the kernel's counters of one container said at one instant. Two of them make an Observation: Delta.
-// A Sample that is filled again by a Sampler keeps its memory, so a steady state makes no garbage.
+// Sample is what the kernel's counters of one container said at one instant. Delta makes an Observation of two of them.
+// A Sampler that fills a Sample again reuses its memory, so that repeated samples allocate nothing.
 type Sample struct {
 	Container container.Container
 	At        time.Time
-	// Gone: there is no such cgroup (any more); nothing else but Container and At is set.
+	// Gone reports that the cgroup does not exist. Then only Container and At are set.
 	Gone bool
-	// Levels: the container's own first, then each ancestor up to the highest that we can see.
+	// Levels has the container's own level first, then each ancestor up to the highest that we can see.
 	Levels []LevelSample
-	// Local is cpu.stat.local's throttled time, own and inherited, a sum over CPUs; HasLocal false: not read.
+	// Local is the throttled time of cpu.stat.local, own and inherited, a sum over CPUs. HasLocal is false where it was
+	// not read.
 	Local    time.Duration
 	HasLocal bool
-	// Usage is the CPU time used; HasUsage false: not read.
+	// Usage is the CPU time used. HasUsage is false where it was not read.
 	Usage    time.Duration
 	HasUsage bool
-	// CPUs is the effective cpuset; empty: not read.
+	// CPUs is the effective cpuset; empty means not read.
 	CPUs cpuset.CPUSet
-	// Hidden: above the highest level that we see, or at one that we could not read, there may be quotas.
+	// Hidden reports that quotas may exist above the highest visible level, or at a level that we could not read.
 	Hidden bool
-	// NotMeasured: what could not be read and why.
+	// NotMeasured says what could not be read and why.
 	NotMeasured []string
 	// counts are the probe's; nil: there is no probe, or it does not watch the container yet.
 	counts   *counts.Counts
 	cgroupID uint64
-	// counterpartGone: its cgroup in another hierarchy is gone; container.Group is out of date.
+	// counterpartGone reports that the container's cgroup in another hierarchy is gone, so container.Group is out of
+	// date.
 	counterpartGone bool
 }
 
 // LevelSample is one level of a Sample.
 type LevelSample struct {
 	cgroup.Level
-	// ID tells two cgroups apart that had the same path one after the other; 0: not known.
+	// ID distinguishes two cgroups that have the same path one after the other; 0 means not known.
 	ID    uint64
 	Stat  Counters
 	cells []reading
 }
 
-// Counters are the parts of cpu.stat that we use.
+// Counters are the lines of cpu.stat that we use.
 type Counters struct {
-	// HasBandwidth: the file had nr_periods, nr_throttled and the throttled time. A v2 cgroup for which the cpu
-	// controller is not enabled has a cpu.stat without them.
+	// HasBandwidth reports that the file has nr_periods, nr_throttled and the throttled time. A v2 cgroup without the
+	// cpu controller has a cpu.stat that lacks them.
 	HasBandwidth              bool
 	Periods, ThrottledPeriods uint64
 	Throttled                 time.Duration // sum over CPUs
-	// HasUsage: v2, where cpu.stat has usage_usec.
+	// HasUsage reports that cpu.stat has usage_usec, as on v2.
 	HasUsage bool
 	Usage    time.Duration
 }
@@ -62,7 +64,7 @@ type Counters struct {
 // reading is the throttled time as read between two full samples.
 type reading struct {
 	at        time.Time
-	throttled time.Duration // gained since the reading before
+	throttled time.Duration // gained since the previous reading
 }
 
 // maxNotMeasured bounds the list in a sample and an observation.
@@ -73,7 +75,7 @@ func (s *Sample) reset() {
 	*s = Sample{Levels: s.Levels[:0], NotMeasured: s.NotMeasured[:0]}
 }
 
-// missing notes what could not be measured, bounded and once.
+// missing notes what could not be measured, once, up to maxNotMeasured notes.
 func (s *Sample) missing(what string) { s.NotMeasured = appendNote(s.NotMeasured, what) }
 
 func appendNote(notes []string, what string) []string {

@@ -12,26 +12,27 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
 
-// Options of a Sampler. The zero value is what a real host wants.
+// Options configure a Sampler. The zero value suits a real host.
 type Options struct {
-	// FileLimitShare is the share of the soft limit on open files (RLIMIT_NOFILE) above which handles are not kept
-	// open between samples; 0: 0.8.
+	// FileLimitShare is a share of the soft limit on open files (RLIMIT_NOFILE). Above it the Sampler closes handles
+	// between samples. 0 means 0.8.
 	FileLimitShare float64
-	// Now is the clock; nil: time.Now. Each container's readings carry the time at which they were made.
+	// Now is the clock; nil means time.Now. Each container's readings carry the time at which they were made.
 	Now func() time.Time
-	// Online are the machine's CPUs, used where a container has no cpuset; empty: read from sysfs once.
+	// Online are the machine's CPUs, for containers without a cpuset. Empty means that NewSampler reads them from
+	// sysfs.
 	Online cpuset.CPUSet
-	// Proc is where the proc file system is; "": "/proc".
+	// Proc is the path of the proc file system; "" means "/proc".
 	Proc string
-	// HotFor is how long after it was last stopped a cgroup is read by Poll; 0: 10 s.
+	// HotFor is how long Poll reads a cgroup after it was last stopped; 0 means 10 s.
 	HotFor time.Duration
-	// Probe counts width, wanted and exact stopped time; nil: they are not measured.
+	// Probe counts width, wanted and exact stopped time; nil means that they are not measured.
 	Probe Widths
 }
 
-// Sampler reads the counters of many cgroups again and again, at the least cost: handles are kept, each file is read
-// once per sample however many containers share it, and what is text (limits, cpusets) is parsed only when it changed.
-// It is not safe for concurrent use. Close it.
+// Sampler reads the counters of many cgroups again and again at the least cost. It keeps handles open and reads each
+// file once per sample, however many containers share it. It parses text (limits, cpusets) only when it changed. It is
+// not safe for concurrent use. Close it after use.
 type Sampler struct {
 	host    *cgroup.Host
 	opt     Options
@@ -41,16 +42,16 @@ type Sampler struct {
 	cpusets map[string]*cpusetFile
 	usages  map[string]*usageFile
 	hot     []*level
-	partial bool // levels above the mount may exist that we cannot see
-	// threadsLeft is how many threads may still be read in this round.
+	partial bool // invisible levels may exist above the mount
+	// threadsLeft is how many threads this round may still read.
 	threadsLeft int
-	// hidden: v1 does not list the threads of other PID namespaces here;
-	// hiddenUnknown: whether it does cannot be told.
+	// hidden reports that v1 does not list threads of other PID namespaces here. hiddenUnknown reports that the Sampler
+	// cannot determine this.
 	hidden, hiddenUnknown bool
 	watched               counting
 }
 
-// NewSampler prepares a sampler for the cgroup trees of h; nothing is opened yet.
+// NewSampler returns a sampler for the cgroup trees of h. It opens no cgroup file yet.
 func NewSampler(h *cgroup.Host, o Options) *Sampler {
 	if o.FileLimitShare <= 0 {
 		o.FileLimitShare = 0.8
@@ -79,9 +80,9 @@ func NewSampler(h *cgroup.Host, o Options) *Sampler {
 	return s
 }
 
-// Sample reads everything of the given containers into dst, whose memory it uses again: dst[i] is containers[i]'s.
-// What was kept open for containers that are no longer given is closed. A container whose cgroup is gone is marked so;
-// the only error is that of ctx.
+// Sample reads everything about the given containers into dst and reuses the memory of dst; dst[i] belongs to
+// containers[i]. It closes handles of containers that are not given this time. It marks a container whose cgroup is
+// gone. Its only error is that of ctx.
 func (s *Sampler) Sample(ctx context.Context, containers []container.Container, dst []Sample) ([]Sample, error) {
 	s.begin()
 	for len(dst) < len(containers) {
@@ -98,8 +99,8 @@ func (s *Sampler) Sample(ctx context.Context, containers []container.Container, 
 	return dst, nil
 }
 
-// Poll reads only the throttling counters of the cgroups that were stopped within the last Options.HotFor, and only
-// cpu.stat. What it finds shows as Observation.Cells after the next Sample.
+// Poll reads cpu.stat, and only that, of cgroups that were stopped within the last Options.HotFor. Its readings show as
+// Observation.Cells after the next Sample.
 func (s *Sampler) Poll() {
 	now := s.opt.Now()
 	for _, l := range s.hot {
@@ -107,25 +108,25 @@ func (s *Sampler) Poll() {
 	}
 }
 
-// Hot is the number of cgroups that Poll reads.
+// Hot returns the number of cgroups that Poll reads.
 func (s *Sampler) Hot() int { return len(s.hot) }
 
-// Handles is the number of files kept open.
+// Handles returns the number of open files.
 func (s *Sampler) Handles() int { return s.files.kept }
 
-// Reads is the number of reads made so far.
+// Reads returns the number of reads made so far.
 func (s *Sampler) Reads() uint64 { return s.files.reads }
 
-// Opens is the number of files opened so far.
+// Opens returns the number of files opened so far.
 func (s *Sampler) Opens() uint64 { return s.files.opens }
 
-// Close closes all handles; the sampler may be used again.
+// Close closes all handles. The sampler may be used again.
 func (s *Sampler) Close() {
 	s.begin()
 	s.sweep()
 }
 
-// begin starts a round: a full sample.
+// begin starts a round, which is one full sample.
 func (s *Sampler) begin() {
 	s.round++
 	s.files.round = s.round
@@ -138,7 +139,7 @@ func (s *Sampler) fill(dst *Sample, c *container.Container) {
 	dst.At = s.opt.Now()
 	own := s.level(c.Group.Path)
 	if own == nil {
-		dst.missing("levels: the path cannot be below what is mounted")
+		dst.missing("levels: the path cannot lie below the mounted part of the hierarchy")
 		dst.Gone = true
 		return
 	}
@@ -170,7 +171,7 @@ func (s *Sampler) fill(dst *Sample, c *container.Container) {
 	s.watched.fill(dst, c, s.round)
 }
 
-// sweep closes what this round did not touch.
+// sweep closes handles that this round did not use.
 func (s *Sampler) sweep() {
 	s.watched.sweep(s.round)
 	s.hot = s.hot[:0]
@@ -197,13 +198,13 @@ func (s *Sampler) sweep() {
 	}
 }
 
-// noLocal is said of kernels before 6.6.
+// noLocal notes that the kernel is older than 6.6.
 const noLocal = cgroup.FileStatLocal + ": the kernel has none (before 6.6): what an ancestor's quota costs is only bounded from above"
 
-// noBandwidth is said of v2 cgroups that only have the cpu.stat which all have.
+// noBandwidth notes a v2 cgroup that has only the lines of cpu.stat that every cgroup has.
 const noBandwidth = "periods: the cpu controller is not enabled for this cgroup; it has no quota of its own"
 
-// note words why a file was not measured.
+// note says why a file was not measured.
 func note(file string, err error) string {
 	if errors.Is(err, errNoFile) && file == cgroup.FileStatLocal {
 		return noLocal

@@ -16,8 +16,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
 
-// podTree is a pod with a quota of 200 ms and two containers: one is stopped by the pod and by its own quota, the other
-// has no quota and sleeps. step is how many seconds it has been so.
+// podTree is a pod with a quota of 200 ms and two containers. The pod and its own quota stop the first one; the second
+// has no quota and sleeps. step is how many seconds have passed so.
 func (f *fake) podTree(v cgroup.Version, step int) {
 	n := time.Duration(step)
 	if v == cgroup.V2 {
@@ -117,7 +117,7 @@ func TestNothingIsInventedWhereFilesAreMissing(t *testing.T) {
 			t.Errorf("no word on %s in %q", file, a.NotMeasured)
 		}
 	}
-	if b.UsedCPUs == nil || *b.UsedCPUs != 0 || !strings.Contains(strings.Join(b.NotMeasured, ""), "counted by its threads") {
+	if b.UsedCPUs == nil || *b.UsedCPUs != 0 || !strings.Contains(strings.Join(b.NotMeasured, ""), "the sum of its threads") {
 		t.Errorf("an ancestor's CPU time was taken for the container's: %v, %q", b.UsedCPUs, b.NotMeasured)
 	}
 }
@@ -134,7 +134,7 @@ func TestCPUTimeByThreads(t *testing.T) {
 	s := f.sampler(Options{Proc: proc})
 	f.set(cgroup.CPU, "/pod/a", "tasks", "11\n12\n13")
 	f.set(cgroup.CPU, "/pod/a/below", "tasks", "14")
-	for _, tid := range []string{"11", "12", "14"} { // 13 has ended when it is looked at
+	for _, tid := range []string{"11", "12", "14"} { // 13 ends before it is read
 		ran(tid, 5*time.Second)
 	}
 	o := f.window(s, containers, func() {
@@ -164,7 +164,7 @@ func TestUnreadableCounters(t *testing.T) {
 	f := newFake(t, cgroup.V2, "/")
 	f.podTree(cgroup.V2, 1)
 	f.drop(cgroup.CPU, "/pod/a", cgroup.FileStat)
-	f.set(cgroup.CPU, "/pod/a/"+cgroup.FileStat, "x", "") // a directory in its place: EISDIR, even for root
+	f.set(cgroup.CPU, "/pod/a/"+cgroup.FileStat, "x", "") // a directory at this path: EISDIR, even for root
 	o := f.window(f.sampler(Options{}), named("/pod/a"), func() {
 		f.set(cgroup.CPU, "/pod/a", cgroup.FileStatLocal, "throttled_usec 800000")
 	})[0]
@@ -230,7 +230,7 @@ func TestWindowsThatAreNone(t *testing.T) {
 			f := newFake(t, cgroup.V1, "/")
 			f.podTree(cgroup.V1, 1)
 			containers := named("/pod/a")
-			// Handles are not kept, as the plain files of a fake tree stay readable after their removal.
+			// Handles are not kept, because the plain files of a fake tree stay readable after their removal.
 			s := f.sampler(Options{FileLimitShare: 1e-9})
 			o := f.window(s, containers, func() { tt.change(f) })[0]
 			if o.Window != 0 || o.UsedCPUs != nil || o.Periods != nil || o.StoppedHigh != nil || len(o.NotMeasured) == 0 {
@@ -277,7 +277,7 @@ func TestLimitsThatChange(t *testing.T) {
 		if got.LimitCPUs != nil || got.StoppedHigh == nil {
 			t.Errorf("limit %v after it was lifted, stopped %v", got.LimitCPUs, got.StoppedHigh)
 		}
-		// The quota comes back, and with it counters that were not read while there was none.
+		// The quota returns, and with it counters that were not read without one.
 		got = f.window(s, named("/pod/b"), func() { limit(50000) })[0]
 		if *got.LimitCPUs != 0.5 || got.Window == 0 {
 			t.Errorf("limit %v after it came back: %+v", got.LimitCPUs, got)
@@ -321,7 +321,7 @@ func TestASteadyStateMakesNoGarbage(t *testing.T) {
 		if s.Hot() == 0 {
 			t.Fatal("nothing is hot: Poll would not be tried")
 		}
-		// A file that is not there is looked for every absentRounds: that opens, and so allocates, a little.
+		// The Sampler looks for a missing file every absentRounds. That opens a file and so allocates a little.
 		if n := testing.AllocsPerRun(8*absentRounds, read); n > 2 {
 			t.Errorf("%v allocations per sample", n)
 		}

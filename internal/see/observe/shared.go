@@ -30,11 +30,11 @@ type usageFile struct {
 	err   error
 }
 
-// nameUsage is cpuacct.usage: v1, ns.
+// nameUsage is the v1 file of CPU time used, in ns.
 const nameUsage = "cpuacct.usage"
 
-// fillCPUs reads the CPUs that a container may run on: of its cpuset cgroup, else of the nearest one above that has
-// the file (v2 without the controller), else all that are online.
+// fillCPUs reads the CPUs that a container may run on from its cpuset cgroup. If that has no file (v2 without the
+// controller), it reads the nearest ancestor that has one. Without any it takes all online CPUs.
 func (s *Sampler) fillCPUs(dst *Sample, path string) {
 	v, ok := s.host.Version(cgroup.CPUSet)
 	for ok && path != "" {
@@ -47,7 +47,7 @@ func (s *Sampler) fillCPUs(dst *Sample, path string) {
 			return
 		}
 		if errors.Is(f.err, errGone) {
-			dst.counterpartGone = true // its tasks were moved up, or the path is another by now
+			dst.counterpartGone = true // its tasks were moved up, or its path changed
 		} else if f.err != nil && !errors.Is(f.err, errNoFile) {
 			dst.missing("cpus: cpuset " + path + ": " + f.err.Error())
 			return
@@ -86,8 +86,8 @@ func (s *Sampler) cpusetFile(path string, v cgroup.Version) *cpusetFile {
 	return f
 }
 
-// fillUsage takes the CPU time used: from cpu.stat on v2, from the cpuacct cgroup on v1, unless that one holds others
-// too; then from the threads.
+// fillUsage reads the CPU time used: from cpu.stat on v2, from the cpuacct cgroup on v1. If that cgroup holds other
+// tasks too, fillUsage adds up the threads.
 func (s *Sampler) fillUsage(dst *Sample, own *level, g cgroup.Group) {
 	v, ok := s.host.Version(cgroup.CPUAcct)
 	switch {
@@ -95,7 +95,7 @@ func (s *Sampler) fillUsage(dst *Sample, own *level, g cgroup.Group) {
 		dst.Usage, dst.HasUsage = own.counters.Usage, true
 		return
 	case ok && v == cgroup.V2:
-		return // cpu.stat cannot be read, which was said
+		return // cpu.stat is unreadable, which a note says already
 	case !ok || g.CPUAcctPath == "" || inherits(g.Path, g.CPUAcctPath):
 		s.fillUsageByThreads(dst, own)
 		return
@@ -109,7 +109,7 @@ func (s *Sampler) fillUsage(dst *Sample, own *level, g cgroup.Group) {
 	dst.Usage, dst.HasUsage = f.usage, true
 }
 
-// noUsage is said where threads are read for want of a file.
+// noUsage starts the notes for containers whose threads are read because no file has their sum.
 const noUsage = "used CPUs: it has no cpuacct cgroup of its own: "
 
 func (s *Sampler) fillUsageByThreads(dst *Sample, own *level) {
@@ -119,9 +119,9 @@ func (s *Sampler) fillUsageByThreads(dst *Sample, own *level) {
 		return
 	}
 	dst.Usage, dst.HasUsage = used, true
-	dst.missing(noUsage + "counted by its threads, without those that ended meanwhile")
+	dst.missing(noUsage + "the sum of its threads, without threads that ended meanwhile")
 	if s.hiddenUnknown {
-		dst.missing(noUsage + "whether this is the host's PID namespace cannot be told; in another one threads are missing from the count")
+		dst.missing(noUsage + "cannot determine whether this is the host's PID namespace; in another one the sum misses threads")
 	}
 }
 
@@ -143,7 +143,7 @@ func (s *Sampler) usageFile(path string) *usageFile {
 	return f
 }
 
-// onlineCPUs is the kernel's list of CPUs that are online; empty if it cannot be read.
+// onlineCPUs returns the kernel's list of online CPUs; empty if it cannot be read.
 func onlineCPUs() cpuset.CPUSet {
 	var f files
 	var h handle

@@ -8,66 +8,66 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
 
-// Throttle is what the counters of one container and its ancestors gained over a window: the input of Stopped.
+// Throttle is the input of Stopped: what the counters of one container and its ancestors gained over a window.
 type Throttle struct {
 	Window time.Duration // above 0
-	// CPUs is how many CPUs the container may run on; below 1: not known, and then no lower bound above 0 can be given.
+	// CPUs is how many CPUs the container may run on. Below 1 means not known; then the lower bound is 0.
 	CPUs int
-	// Own is the throttled time of its own quota, a sum over CPUs; nil: not measured.
+	// Own is the throttled time of the container's own quota, a sum over CPUs; nil means not measured.
 	Own *time.Duration
-	// Local is what cpu.stat.local gained, own and inherited, a sum over CPUs; nil: the kernel has none.
+	// Local is the gain of cpu.stat.local, own and inherited, a sum over CPUs; nil where the kernel has none.
 	Local *time.Duration
-	// Path is its own cgroup path; Ancestors are the levels above, nearest first, as far as they have a quota.
+	// Path is the container's own cgroup path. Ancestors are the levels above that have a quota, nearest first.
 	Path      string
 	Ancestors []LevelThrottle
-	// OwnQuota: its own level had a quota at the start or the end of the window. Limit is that of the end.
+	// OwnQuota reports that the container's own level had a quota at the start or the end of the window. Limit is that
+	// of the end.
 	OwnQuota bool
 	Limit    cgroup.Limit
-	// ThrottledPeriods are those of its own quota; Used is the CPU time it used, nil: not measured.
+	// ThrottledPeriods are those of the own quota. Used is the CPU time used; nil means not measured.
 	ThrottledPeriods uint64
 	Used             *time.Duration
-	// Hidden: there are, or may be, levels above that we cannot see (a cgroup namespace, a bind mount) or could not
-	// read.
+	// Hidden reports levels above that we may be unable to see (a cgroup namespace, a bind mount) or to read.
 	Hidden bool
 }
 
-// LevelThrottle is the throttled time that one ancestor's quota caused over the window, in all its children together,
-// a sum over CPUs.
+// LevelThrottle is the throttled time that one ancestor's quota caused over the window, in all its children together, a
+// sum over CPUs.
 type LevelThrottle struct {
 	Path      string
 	Throttled time.Duration
 }
 
-// Verdict is what Stopped makes of a Throttle.
+// Verdict is the result of Stopped.
 type Verdict struct {
-	// Low and High bound the stopped time: 0 <= Low <= High <= window; nil: not measured.
+	// Low and High bound the stopped time: 0 <= Low <= High <= window; nil means not measured.
 	Low, High *time.Duration
-	// By and All as Observation.ThrottledBy and ThrottledByAll.
+	// By and All are Observation.ThrottledBy and ThrottledByAll.
 	By  string
 	All []Share
 }
 
-// Stopped bounds the wall time during which at least one runnable thread was held back, from counters that only know
-// sums over CPUs, and says whose quota it was. The rules, with T the time throttled by any level:
+// Stopped bounds the wall time during which a quota held back at least one runnable thread, from counters that only
+// know sums over CPUs. It also says whose quota it was. The rules, where T is the time throttled by any level:
 //
-//   - With cpu.stat.local, T is its gain. At least one CPU was throttled for T / CPUs, if all were throttled together;
-//     at most for T, if one at a time; never longer than the window: Low = T / CPUs, High = min(T, window).
-//   - Without it (before 6.6), throttled time also counts CPUs on which nothing of the group wanted to run, so Low = 0;
-//     an ancestor's throttled time may all have fallen on other children or all on this one: High = min(own +
+//   - With cpu.stat.local, T is its gain. If the kernel throttled all CPUs together, the container was stopped for T /
+//     CPUs; if one CPU after the other, for T. So Low = T / CPUs, High = min(T, window).
+//   - Without it (before 6.6), throttled time also counts CPUs on which no thread of the group was runnable, so Low =
+//     0. An ancestor's throttled time may all belong to other children, or all to this one. So High = min(own +
 //     ancestors', window).
-//   - No quota at any level at either end of the window, and all levels visible: exactly 0, whatever files there are.
-//     Without a quota the kernel never throttles (tg_set_cfs_bandwidth, runtime_enabled).
-//   - Neither: nil.
-//   - A stop that has not ended is in none of these counters, but nr_throttled goes on. A container whose quota went to
-//     pay a debt (since 6.18 a system call runs to its end and is charged afterwards: 60 ms at 1 ms per period are 60
-//     periods) shows no throttled time and n throttled periods in which it used less than n - 1 quotas. Then High is
-//     n + 1 periods, at most the window.
+//   - Without a quota at any level at either end of the window, and with all levels visible, stopped time is exactly 0.
+//     The kernel then never throttles (tg_set_cfs_bandwidth, runtime_enabled).
+//   - In all other cases it is nil.
+//   - A stop that has not ended is in none of these counters, but nr_throttled grows. Since 6.18 a system call runs to
+//     its end and the kernel charges it afterwards: 60 ms at 1 ms per period take 60 periods. Such a container shows no
+//     throttled time and n throttled periods in which it used less than n - 1 quotas. Then High is n + 1 periods, at
+//     most the window.
 //
-// Shares: the own level's is its own throttled time. What is inherited is T - own; an ancestor's counter holds the
-// throttling of all its children, so its share is at most what this child inherited, and where several ancestors
-// together claim more, each is scaled down alike. What is inherited and claimed by no visible level is ByUnknown where
-// levels are hidden or nobody claims anything; otherwise it is an unthrottling that fell between the reading of two
-// files, and the next window has it the other way round.
+// Shares: the own level's share is its own throttled time, and the inherited time is T - own. An ancestor's counter
+// holds the throttling of all its children, so its share is at most the inherited time. Where several ancestors
+// together claim more, Stopped scales them down alike. If levels are hidden or no level claims anything, the unclaimed
+// inherited time is ByUnknown. Otherwise the kernel unthrottled between the reading of two files, and the next window
+// has the opposite difference.
 func Stopped(t Throttle) Verdict {
 	limited := t.OwnQuota || len(t.Ancestors) > 0
 	if !limited && !t.Hidden {
@@ -97,7 +97,7 @@ func Stopped(t Throttle) Verdict {
 	return underWay(t, v)
 }
 
-// underWay widens a verdict of nothing by a stop that goes on.
+// underWay widens a zero verdict where a stop has not ended.
 func underWay(t Throttle, v Verdict) Verdict {
 	n := time.Duration(min(t.ThrottledPeriods, 1<<20))
 	if *v.High > 0 || n < 2 || t.Used == nil || !t.Limit.Limited() || *t.Used >= (n-1)*t.Limit.Quota {
@@ -107,13 +107,13 @@ func underWay(t Throttle, v Verdict) Verdict {
 	return v
 }
 
-// exactly is a verdict without an interval.
+// exactly returns a verdict whose bounds are equal.
 func exactly(d time.Duration) Verdict { return Verdict{Low: new(d), High: new(d)} }
 
-// shares divides what cpu.stat.local counted among the levels.
+// shares divides the time of cpu.stat.local among the levels.
 func shares(t Throttle, own, inherited time.Duration) []Share {
 	if t.Own != nil && len(t.Ancestors) == 0 && !t.Hidden {
-		own, inherited = own+inherited, 0 // there is no other level
+		own, inherited = own+inherited, 0 // the only level
 	}
 	var claimed time.Duration
 	t.Ancestors = slices.Clone(t.Ancestors)
@@ -149,12 +149,12 @@ func ownAndAncestors(t Throttle, own time.Duration, scale float64) []Share {
 	return all
 }
 
-// sortShares puts the dearest first; among equals the order stays: nearest level first.
+// sortShares sorts by cost, highest first; equal levels keep their order, nearest first.
 func sortShares(all []Share) {
 	slices.SortStableFunc(all, func(a, b Share) int { return cmp.Compare(b.Seconds, a.Seconds) })
 }
 
-// by names the dearest level.
+// by names the level that cost most.
 func by(self string, all []Share) string {
 	switch {
 	case len(all) == 0:

@@ -123,7 +123,7 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// Whatever the counters say, the interval is one, within the window, and the shares are parts of what was throttled.
+// For any counters Low <= High lies within the window, and the shares are parts of the throttled time.
 func TestStoppedIsAnInterval(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		span := rapid.Int64Range(0, int64(time.Hour))

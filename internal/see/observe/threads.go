@@ -9,15 +9,15 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
 
-// threadUse is the CPU time of a cgroup counted up from its threads, for hosts with separate v1 hierarchies where its
-// cpuacct cgroup holds others too, or where there is no cpuacct at all: systemd units on v1, cgroups made by hand.
+// threadUse sums the CPU time of a cgroup's threads, on hosts with separate v1 hierarchies. It serves where the cpuacct
+// cgroup holds other tasks too, or where none exists: systemd units on v1, cgroups made by hand.
 type threadUse struct {
 	at    time.Time
 	last  map[int]time.Duration // by thread, as read at that time
 	total time.Duration
 }
 
-// maxThreadsPerRound bounds how many threads are read per sample in all; the rest of the containers is not measured.
+// maxThreadsPerRound bounds how many threads one sample reads in all; it does not measure the remaining containers.
 const maxThreadsPerRound = 4096
 
 var (
@@ -26,9 +26,9 @@ var (
 	errTooManyThreads = errors.New("too many threads to read one by one")
 )
 
-// addThreads reads the CPU time of all threads of a cgroup and its descendants and counts up what they gained. A thread
-// that was not there before counts with all its time if that fits between the two readings: it has then most likely
-// been started within. The last moments of a thread that ended are lost: the sum is a lower bound.
+// addThreads reads the CPU time of all threads of a cgroup and its descendants and adds up their gains. A thread that
+// is new counts with all its time if that fits between the two readings, because it most likely started within them.
+// The last moments of a thread that ended are lost, so the sum is a lower bound.
 func (s *Sampler) addThreads(l *level) (time.Duration, error) {
 	if s.hidden {
 		return 0, errAllHidden
@@ -79,7 +79,8 @@ func (s *Sampler) addThreads(l *level) (time.Duration, error) {
 	return use.total, nil
 }
 
-// threadTime reads the CPU time of one thread: the first field of schedstat, ns (fs/proc/base.c, proc_pid_schedstat).
+// threadTime reads the CPU time of one thread: the first field of schedstat, in ns (fs/proc/base.c,
+// proc_pid_schedstat).
 func (s *Sampler) threadTime(tid int) (time.Duration, error) {
 	var h handle
 	defer s.files.close(&h)

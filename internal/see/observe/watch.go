@@ -9,36 +9,38 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
 
-// WatchOptions of a Watcher. The zero value watches all containers of the host.
+// WatchOptions configure a Watcher. The zero value watches all containers of the host.
 type WatchOptions struct {
 	Sampler Options
-	// List finds the containers; nil: container.List below Scope with its default options.
+	// List finds the containers; nil means container.List below Scope with its default options.
 	List func() ([]container.Container, error)
-	// Scope limits the search for new cgroups and, with List nil, the list itself; "": all.
+	// Scope limits the search for new cgroups and, with List nil, the list itself; "" means all.
 	Scope string
-	// Interval is the window of the observations; 0: 1 s. At least MinWindow.
+	// Interval is the window of the observations, at least MinWindow; 0 means 1 s.
 	Interval time.Duration
-	// PollInterval is how often cgroups that were stopped lately are read in between; 0: 100 ms, below 0: never.
+	// PollInterval is how often the Watcher reads cgroups that were stopped lately; 0 means 100 ms, below 0 never.
 	PollInterval time.Duration
-	// RescanInterval is how often the containers are listed even when inotify told of nothing; 0: 10 s.
+	// RescanInterval is how often the Watcher lists the containers without a notice from inotify; 0 means 10 s.
 	RescanInterval time.Duration
-	// MaxContainers bounds what is watched; 0: 10,000. Those beyond it are counted in Snapshot.Left.
+	// MaxContainers bounds how many containers are watched; 0 means 10,000. Snapshot.Left counts the rest.
 	MaxContainers int
-	// Changed is called after each change of the containers, before the next snapshot: within a second of a cgroup
-	// being made. One that was removed and made again under its path is both gone and new. nil: not called.
+	// Changed is called after each change of the containers, before the next snapshot, within a second of a cgroup's
+	// creation. A container that was removed and made again under its path is both gone and new. nil means that no call
+	// is made.
 	Changed func(came, gone []container.Container)
-	// Log gets what is worth a word; nil: nothing is logged. Cgroups that vanish while they are read are debug.
+	// Log gets faults at warning level and details at debug level; nil means no log. A cgroup that vanishes while it is
+	// read is a detail.
 	Log *slog.Logger
 }
 
-// Snapshot is what a Watcher gives once per interval. It is the receiver's to keep.
+// Snapshot is what a Watcher gives once per interval. The receiver may keep it.
 type Snapshot struct {
 	At time.Time
-	// Observations of all containers that had been there for a whole window, by path.
+	// Observations of all containers that existed for a whole window, by path.
 	Observations []Observation
-	// Containers is how many are watched, Left how many are not because there are too many.
+	// Containers is how many are watched. Left is how many are not, because of MaxContainers.
 	Containers, Left int
-	// Hot is how many cgroups are read at the finer interval, Handles how many files are kept open, Reads how many
+	// Hot is how many cgroups are read at the finer interval. Handles is how many files are open. Reads is how many
 	// reads were made since the start.
 	Hot, Handles int
 	Reads        uint64
@@ -56,7 +58,7 @@ type Watcher struct {
 	listErr  bool // the last listing failed, which was logged
 
 	nextSample, nextPoll, nextRescan time.Time
-	earliestScan                     time.Time // not before this, whatever inotify says
+	earliestScan                     time.Time // not before this, whatever inotify reports
 	dirty                            bool
 	unwatched                        int // rescans until the watches are set again
 }
@@ -66,12 +68,12 @@ type track struct {
 	container container.Container
 	samples   [2]Sample
 	latest    int
-	taken     bool // samples[latest] is one
-	listed    bool // in the list that is being taken up
-	outdated  bool // container.Group is to be found again
+	taken     bool // samples[latest] is filled
+	listed    bool // in the list that take is reading
+	outdated  bool // container.Group must be looked up again
 }
 
-// NewWatcher prepares a watcher; Run starts it.
+// NewWatcher returns a watcher; Run starts it.
 func NewWatcher(h *cgroup.Host, o WatchOptions) *Watcher {
 	if o.List == nil {
 		options := container.DefaultOptions()
@@ -100,8 +102,8 @@ func setDefault(d *time.Duration, value time.Duration) {
 	}
 }
 
-// Run watches until ctx is done, whose error it returns; each snapshot is given to fn, which may take its time: windows
-// are as long as they were, samples that fell due meanwhile are left out.
+// Run watches until ctx is done and returns its error. It gives each snapshot to fn. If fn is slow, windows are longer
+// and samples that fell due meanwhile are left out.
 func (w *Watcher) Run(ctx context.Context, fn func(Snapshot)) error {
 	w.start()
 	defer w.stop()
@@ -135,10 +137,10 @@ func (w *Watcher) stop() {
 
 func (w *Watcher) now() time.Time { return w.sampler.opt.Now() }
 
-// step does what has fallen due.
+// step does the work that is due.
 func (w *Watcher) step() (Snapshot, bool) {
 	now := w.now()
-	w.dirty = w.notifier.made() || w.dirty
+	w.dirty = w.notifier.created() || w.dirty
 	if !now.Before(w.nextRescan) || w.dirty && !now.Before(w.earliestScan) {
 		w.rescan(now)
 	}
@@ -158,12 +160,12 @@ func (w *Watcher) step() (Snapshot, bool) {
 
 func (w *Watcher) polls() bool { return w.opt.PollInterval > 0 && w.sampler.Hot() > 0 }
 
-// lookInterval is how often inotify is asked when nothing else is due.
-const lookInterval = 500 * time.Millisecond
+// idleInterval is how often the Watcher asks inotify when nothing else is due.
+const idleInterval = 500 * time.Millisecond
 
-// next is when step has something to do again.
+// next returns when step has work again.
 func (w *Watcher) next() time.Time {
-	next := w.now().Add(lookInterval)
+	next := w.now().Add(idleInterval)
 	if w.nextSample.Before(next) {
 		next = w.nextSample
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
 
-// watched is a Watcher on a fake tree with a clock that the test moves.
+// watched is a Watcher on a fake tree; the test moves its clock.
 type watched struct {
 	*Watcher
 	f          *fake
@@ -45,7 +45,7 @@ func (f *fake) watch(o WatchOptions) *watched {
 	return w
 }
 
-// run lets d pass, as Run would see it.
+// run lets d pass, as Run would.
 func (w *watched) run(d time.Duration) {
 	again := 0
 	for end := w.f.now.Add(d); w.f.now.Before(end); {
@@ -114,7 +114,7 @@ func TestNewcomersAreSeenWithinASecond(t *testing.T) {
 	if !slices.Contains(w.came, "/pod/new") {
 		t.Errorf("came %q after a second", w.came)
 	}
-	f.v1("/pod/new/below", -1, 0, 0, 0, 0, 0) // the newcomer is watched, too
+	f.v1("/pod/new/below", -1, 0, 0, 0, 0, 0) // the new cgroup is watched, too
 	w.run(time.Second)
 	if !slices.Contains(w.came, "/pod/new/below") {
 		t.Errorf("came %q after a second", w.came)
@@ -234,7 +234,7 @@ func TestLookingIsBoundedWhateverIsMade(t *testing.T) {
 	scans := 0
 	w := f.watch(WatchOptions{List: func() ([]container.Container, error) {
 		scans++
-		f.now = f.now.Add(20 * ms) // what it costs
+		f.now = f.now.Add(20 * ms) // the cost of the scan
 		return named("/pod/a", "/pod/b"), nil
 	}})
 	w.run(time.Second)

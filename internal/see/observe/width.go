@@ -10,7 +10,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/see/probe/counts"
 )
 
-// Widths is the probe's part of what a Sampler reads; *probe.Probe is one.
+// Widths is the part of the probe that a Sampler reads; *probe.Probe implements it.
 type Widths interface {
 	// Watch begins to count a container, Unwatch ends it; Read tells what was counted since.
 	Watch(counts.Container) error
@@ -18,21 +18,21 @@ type Widths interface {
 	Read(id uint64) (counts.Counts, error)
 }
 
-// counting is which containers a Sampler has the probe count.
+// counting holds the containers that the probe counts for a Sampler.
 type counting struct {
 	probe Widths
 	host  *cgroup.Host
-	known map[uint64]*counted // by LevelSample.ID, which costs no extra call to the kernel
+	known map[uint64]*counted // by LevelSample.ID, which costs no extra system call
 }
 
 // counted is one container that the probe watches.
 type counted struct {
 	id    uint64 // the cgroup's
-	round uint64 // the last one in which it was there
+	round uint64 // the last one in which it existed
 }
 
-// fill reads what the probe counted of one container. A container that is new is watched from now on and has its
-// first counts in the next round.
+// fill reads the probe's counts of one container. For a new container it begins the watch; the next round has its first
+// counts.
 func (w *counting) fill(dst *Sample, c *container.Container, round uint64) {
 	if w.probe == nil {
 		return
@@ -56,7 +56,7 @@ func (w *counting) watch(key uint64, c *container.Container) (*counted, error) {
 		return this, nil
 	}
 	if key == 0 {
-		return nil, errors.New("the cgroup cannot be told from one made later under its path")
+		return nil, errors.New("the cgroup has no inode, so it cannot be distinguished from a later one under its path")
 	}
 	id, err := w.host.ID(cgroup.CPU, c.Group.Path)
 	if err != nil {
@@ -70,19 +70,19 @@ func (w *counting) watch(key uint64, c *container.Container) (*counted, error) {
 	return this, nil
 }
 
-// sweep has the probe forget what was not there in this round.
+// sweep has the probe drop containers that this round did not sample.
 func (w *counting) sweep(round uint64) {
 	for key, this := range w.known {
 		if this.round != round {
-			// It is gone, or not ours to know any longer: nothing depends on whether the probe still knew it.
+			// The cgroup is gone or no longer sampled. It does not matter whether the probe still knew it.
 			_ = w.probe.Unwatch(this.id)
 			delete(w.known, key)
 		}
 	}
 }
 
-// exactPart is how late, as a part of the window, the probe may count and stopped time still be called exact. It is a
-// millisecond of a second, the unit in which stopped time is shown.
+// exactPart is the part of the window by which the probe may count late while stopped time still counts as exact. It is
+// a millisecond of a second, the unit in which views show stopped time.
 const exactPart = 1000
 
 // exact replaces bounds by what the probe counted between the two samples. A hypervisor that takes a CPU away while it
@@ -93,23 +93,23 @@ func (o *Observation) exact(prev, cur *counts.Counts) {
 		return
 	}
 	o.Width, o.Wanted = between(prev.WidthNS, cur.WidthNS), between(prev.WantedNS, cur.WantedNS)
-	if prev.StoppedNS == nil || cur.StoppedNS == nil || prev.Hasty || cur.Hasty {
+	if prev.StoppedNS == nil || cur.StoppedNS == nil || prev.Inexact || cur.Inexact {
 		return
 	}
-	// The probe and the counters are read microseconds apart: never more than the window.
+	// The probe and the counters are read microseconds apart, so cut to the window.
 	stopped := min(max(0, time.Duration(*cur.StoppedNS-*prev.StoppedNS)), o.Window)
 	late := time.Duration(cur.StoppedLateNS - prev.StoppedLateNS)
 	if o.StoppedExact = late <= o.Window/exactPart; o.StoppedExact {
 		late = 0
 	}
 	o.StoppedLow, o.StoppedHigh = new(max(0, stopped-late)), new(min(stopped+late, o.Window))
-	if prev.StoppedSpells != nil && cur.StoppedSpells != nil {
-		o.StoppedSpells = new(*cur.StoppedSpells - *prev.StoppedSpells)
+	if prev.StoppedIntervals != nil && cur.StoppedIntervals != nil {
+		o.StoppedIntervals = new(*cur.StoppedIntervals - *prev.StoppedIntervals)
 	}
 }
 
-// between is what a histogram gained, without the empty levels at its end; nil if it was not measured. The probe gives
-// no more levels than it has seen, so that the later one may have more.
+// between returns the gain of a histogram without empty levels at its end; nil if it was not measured. The probe
+// returns no more levels than it has seen, so the later histogram may be longer.
 func between(was, is []int64) []time.Duration {
 	if was == nil || is == nil {
 		return nil
@@ -127,10 +127,10 @@ func between(was, is []int64) []time.Duration {
 	return slices.Clip(gained)
 }
 
-// Most is the highest level of a histogram with any time; 0 for none.
+// Most returns the highest level of a histogram that has any time; 0 for none.
 func Most(levels []time.Duration) int { return max(0, len(levels)-1) }
 
-// Mean is the time-weighted mean of a histogram; ok is false for an empty one.
+// Mean returns the time-weighted mean of a histogram. ok is false for an empty one.
 func Mean(levels []time.Duration) (mean float64, ok bool) {
 	var sum, all float64
 	for i, d := range levels {

@@ -10,7 +10,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/see/probe"
 )
 
-// fakeProbe counts what the test says.
+// fakeProbe returns the counts that the test sets.
 type fakeProbe struct {
 	counts map[uint64]probe.Counts
 	refuse error
@@ -21,7 +21,7 @@ func (f *fakeProbe) Watch(c probe.Container) error {
 	if f.refuse != nil {
 		return f.refuse
 	}
-	f.counts[c.ID] = probe.Counts{SinceNS: 100, AtNS: 100, WidthNS: make([]int64, 8), WantedNS: make([]int64, 8), StoppedNS: new(int64), StoppedSpells: new(uint64)}
+	f.counts[c.ID] = probe.Counts{SinceNS: 100, AtNS: 100, WidthNS: make([]int64, 8), WantedNS: make([]int64, 8), StoppedNS: new(int64), StoppedIntervals: new(uint64)}
 	return nil
 }
 
@@ -41,12 +41,12 @@ func (f *fakeProbe) Read(id uint64) (probe.Counts, error) {
 
 func TestProbeMakesStoppedTimeExact(t *testing.T) {
 	was := probe.Counts{SinceNS: 5, AtNS: 1e9, WidthNS: []int64{7e8, 3e8, 0, 0}, WantedNS: []int64{1, 1},
-		StoppedNS: new(int64(5e8)), StoppedSpells: new(uint64(3))}
+		StoppedNS: new(int64(5e8)), StoppedIntervals: new(uint64(3))}
 	is := probe.Counts{SinceNS: 5, AtNS: 2e9, WidthNS: []int64{9e8, 3e8, 8e8, 0}, WantedNS: []int64{1, 1, 0, 1e9},
-		StoppedNS: new(int64(7e8)), StoppedSpells: new(uint64(8))}
+		StoppedNS: new(int64(7e8)), StoppedIntervals: new(uint64(8))}
 	o := Observation{Window: time.Second, StoppedLow: new(time.Duration(0)), StoppedHigh: new(time.Second)}
 	o.exact(&was, &is)
-	if !o.StoppedExact || *o.StoppedLow != 200*time.Millisecond || *o.StoppedHigh != 200*time.Millisecond || *o.StoppedSpells != 5 {
+	if !o.StoppedExact || *o.StoppedLow != 200*time.Millisecond || *o.StoppedHigh != 200*time.Millisecond || *o.StoppedIntervals != 5 {
 		t.Errorf("%+v", o)
 	}
 	if len(o.Width) != 3 || o.Width[0] != 200*time.Millisecond || o.Width[1] != 0 || o.Width[2] != 800*time.Millisecond || Most(o.Width) != 2 {
@@ -103,10 +103,10 @@ func TestWhatTheProbeCannotSayStaysAsItWas(t *testing.T) {
 			t.Errorf("%s: %+v", what, o)
 		}
 	}
-	hasty := counts(1, 9)
-	hasty.Hasty = true
+	inexact := counts(1, 9)
+	inexact.Inexact = true
 	unsure := plain()
-	unsure.exact(counts(1, 2), hasty)
+	unsure.exact(counts(1, 2), inexact)
 	if unsure.StoppedExact || *unsure.StoppedHigh != bound || unsure.StoppedLow != nil {
 		t.Errorf("counts that are not exact themselves: %+v", unsure)
 	}

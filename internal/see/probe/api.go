@@ -9,12 +9,12 @@ import (
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 )
 
-// Bounds of what the probe keeps.
+// Bounds of the probe's memory.
 const (
-	// DefaultContainers may be watched at once unless Options say more, MaxContainers at most.
-	DefaultContainers = 1024
+	// defaultContainers may be watched at one time unless Options say otherwise; MaxContainers is the largest option.
+	defaultContainers = 1024
 	MaxContainers     = 16384
-	// Levels of the histograms of width and wanted; the last one holds that many and more.
+	// Levels of the histograms of width and wanted; the last level counts higher values too.
 	Levels = 256
 	// MaxRecording is the longest recording.
 	MaxRecording = time.Hour
@@ -22,13 +22,15 @@ const (
 
 // Options of Open.
 type Options struct {
-	// Containers that may be watched at once, with those that recordings name as neighbours; 0: DefaultContainers.
+	// Containers bounds how many may be watched at one time, including those that recordings name as neighbours. 0
+	// means defaultContainers.
 	Containers int
-	// WidthOnly leaves out wanted, stopped time and recordings: the cheapest form.
+	// WidthOnly leaves out wanted, stopped time and recordings, which makes the probe cheapest.
 	WidthOnly bool
-	// RingBytes of the buffer between kernel and recorder, a power of two; 0: 8 MiB. It is taken only while recording.
+	// RingBytes is the size of the buffer between kernel and recorder, a power of two; 0 means 8 MiB. It takes memory
+	// only while recording.
 	RingBytes int
-	// Proc is the proc file system; "": /proc.
+	// Proc is the path of the proc file system; "" means /proc.
 	Proc string
 }
 
@@ -38,47 +40,49 @@ type Container = counts.Container
 // Counts are cumulative since the container was watched.
 type Counts = counts.Counts
 
-// PeriodRow is one container over one period of its quota. A container without one has a row per tenth of a second
+// PeriodRow is one container over one period of its quota. A container without a quota has a row per tenth of a second
 // while an ancestor's quota stops it, and for some seconds after.
 type PeriodRow struct {
 	// Cgroup is the container's id.
 	Cgroup uint64
-	// EndNS is CLOCK_MONOTONIC; LengthNS since the row before, longer than a period after idling.
+	// EndNS is CLOCK_MONOTONIC. LengthNS is the time since the previous row, longer than a period after idle time.
 	EndNS, LengthNS uint64
-	// MeanWidth and MostWidth are CPUs in use, on average and at most.
+	// MeanWidth and MostWidth are CPUs in use, mean and maximum.
 	MeanWidth    float64
 	MostWidth    int
 	StoppedShare float64 // 0 to 1
-	// Throttled: a CPU was throttled when the period ended; without a quota of its own: the container was stopped.
+	// Throttled reports that a CPU was throttled when the period ended. Without an own quota it reports that the
+	// container was stopped.
 	Throttled bool
-	// Lost: rows before this one were lost, of whichever container.
+	// Lost reports that rows before this one were lost, of any container.
 	Lost bool
 }
 
 // RecordOptions say what to record.
 type RecordOptions struct {
-	// Target is the container, watched already or not.
+	// Target is the container; it need not be watched.
 	Target Container
-	// Others are told apart as owners of CPUs; those beyond Options.Containers are told as processes.
+	// Others are containers that the recording names as owners of CPUs. Those beyond Options.Containers appear as
+	// processes.
 	Others []Container
-	// For is how long, up to MaxRecording. The recording also ends, without error, when ctx does.
+	// For is the length, up to MaxRecording. The end of ctx also ends the recording, without error.
 	For time.Duration
-	// Host reads limits and counters for header and footer; nil: they stay empty, and NotMeasured says so.
+	// Host reads limits and counters for header and footer. With nil they stay empty, and NotMeasured says so.
 	Host *cgroup.Host
-	// Begin gets the header before the first event; nil: not wanted. Its error ends the recording.
+	// Begin gets the header before the first event; it may be nil. Its error ends the recording.
 	Begin func(*recording.Header) error
 }
 
-// Cost is what one program of the probe took.
+// Cost is the time that one program of the probe took.
 type Cost struct {
 	Program string
 	Runs    uint64
 	Total   time.Duration
-	// Missed runs: the kernel left the program out because it ran already on that CPU.
+	// Missed counts runs that the kernel skipped because the program already ran on that CPU.
 	Missed uint64
 }
 
-// PerRun is the mean cost of a run, 0 without runs.
+// PerRun returns the mean cost of a run, 0 without runs.
 func (c Cost) PerRun() time.Duration {
 	if c.Runs == 0 {
 		return 0
@@ -86,11 +90,11 @@ func (c Cost) PerRun() time.Duration {
 	return c.Total / time.Duration(c.Runs)
 }
 
-// Unavailable is why the kernel does not let us look, and what to do.
+// Unavailable says why the kernel refuses the probe, and the way out.
 type Unavailable struct {
-	// Refused is what was refused: "load the program sched_switch".
+	// Refused is the refused step: "load the program sched_switch".
 	Refused string
-	// Err is what the kernel said.
+	// Err is the kernel's error.
 	Err error
 	// Way is the way out: "run as root, or with CAP_BPF and CAP_PERFMON".
 	Way string

@@ -13,9 +13,9 @@ import (
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 )
 
-// BenchmarkOverhead measures what the probe costs: per run of each program, by the kernel's own statistics, with a pair
-// of threads that do nothing but wake each other; and what such a pair loses by it, in CPU time per round trip, as five
-// runs with the probe between six without. `make bench-probe`.
+// BenchmarkOverhead measures what the probe costs with a pair of threads that do nothing but wake each other. It
+// reports the cost per run of each program, by the kernel's own statistics. It also reports what such a pair loses in
+// CPU time per round trip: five runs with the probe between six without. `make bench-probe`.
 func BenchmarkOverhead(b *testing.B) {
 	const rounds, alternations = 100_000, 5
 	for _, form := range []struct {
@@ -56,16 +56,17 @@ func BenchmarkOverhead(b *testing.B) {
 }
 
 const (
-	// switchesPerSecond is what the share of a CPU is told for.
+	// switchesPerSecond is the rate for which the share of a CPU is reported.
 	switchesPerSecond = 5000
-	// Runs are costed by windows, of which the median counts: a host that takes the CPU away within a run spoils one.
+	// Costs are measured in windows, and the median counts: a host that takes the CPU away within a run spoils one
+	// window.
 	costWindow = 50 * time.Millisecond
-	// enoughRuns in a window make its mean count; programs that run less often, such as the timers', are left out.
+	// enoughRuns in a window make its mean count. Programs that run less often, such as those of timers, are left out.
 	enoughRuns = 1000
 )
 
-// withProbe is cpuTime with the probe attached; what its programs took per run goes into costs, window by window. They
-// are measured in a run of their own, as measuring costs itself.
+// withProbe is cpuTime with the probe attached; costs gets what its programs took per run, window by window. The costs
+// have a run of their own, because measuring them costs time itself.
 func withProbe(b *testing.B, tr *cgrouptest.Tree, path string, rounds int, o probe.Options, record bool, costs map[string][]float64) time.Duration {
 	p, err := probe.Open(o)
 	must(b, err)

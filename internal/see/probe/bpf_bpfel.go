@@ -14,48 +14,48 @@ import (
 )
 
 type bpfContainer struct {
-	_           structs.HostLayout
-	Handle      uint64
-	Id          uint64
-	Pad1        [6]uint64
-	WidthWord   uint64
-	WidthOwed   int64
-	WidthMost   uint64
-	Pad2        [5]uint64
-	WantedWord  uint64
-	WantedOwed  int64
-	Pad3        [6]uint64
-	StoppedWord uint64
-	StoppedOwed int64
-	StoppedLate uint64
-	Stopped     [2]uint64
-	Spells      uint64
-	RowAt       uint64
-	RowIntegral uint64
-	RowStopped  uint64
-	Late        uint64
-	Width       [256]uint64
-	Wanted      [256]uint64
+	_                structs.HostLayout
+	Handle           uint64
+	Id               uint64
+	Pad1             [6]uint64
+	WidthWord        uint64
+	WidthOwed        int64
+	WidthMost        uint64
+	Pad2             [5]uint64
+	WantedWord       uint64
+	WantedOwed       int64
+	Pad3             [6]uint64
+	StoppedWord      uint64
+	StoppedOwed      int64
+	StoppedLate      uint64
+	Stopped          [2]uint64
+	StoppedIntervals uint64
+	RowAt            uint64
+	RowIntegral      uint64
+	RowStopped       uint64
+	Late             uint64
+	Width            [256]uint64
+	Wanted           [256]uint64
 }
 
 type bpfCpu struct {
-	_          structs.HostLayout
-	Handle     uint64
-	Since      uint64
-	Group      uint64
-	Holder     uint64
-	Epoch      uint32
-	Generation uint32
-	InTimer    uint32
-	Held       uint32
-	Pid        uint32
-	Unseen     uint32
-	Lost       uint64
-	LostTold   uint64
-	Stack      uint64
-	Inside     uint32
-	Finished   uint32
-	Memos      [8]struct {
+	_            structs.HostLayout
+	Handle       uint64
+	Since        uint64
+	Group        uint64
+	Holder       uint64
+	Epoch        uint32
+	Generation   uint32
+	InTimer      uint32
+	Held         uint32
+	Pid          uint32
+	Unseen       uint32
+	Lost         uint64
+	LostReported uint64
+	Stack        uint64
+	Inside       uint32
+	Finished     uint32
+	Memos        [8]struct {
 		_      structs.HostLayout
 		Id     uint64
 		Handle uint64
@@ -218,13 +218,13 @@ const (
 	bpfMapAncestors           = "ancestors"
 	bpfMapContainers          = "containers"
 	bpfMapCpus                = "cpus"
-	bpfMapDesks               = "desks"
 	bpfMapHeld                = "held"
 	bpfMapListed              = "listed"
 	bpfMapPlaces              = "places"
 	bpfMapProcesses           = "processes"
 	bpfMapRings               = "rings"
 	bpfMapRows                = "rows"
+	bpfMapThreadSlots         = "thread_slots"
 	bpfMapThreads             = "threads"
 	bpfMapTroubles            = "troubles"
 	bpfMapUsages              = "usages"
@@ -252,7 +252,6 @@ const (
 	bpfVarThreadRow           = "_thread_row"
 	bpfVarTrouble             = "_trouble"
 	bpfVarCreateOn            = "create_on"
-	bpfVarDeskShift           = "desk_shift"
 	bpfVarEpoch               = "epoch"
 	bpfVarGeneration          = "generation"
 	bpfVarMarkQueue           = "mark_queue"
@@ -260,6 +259,7 @@ const (
 	bpfVarRecorded            = "recorded"
 	bpfVarRowsLost            = "rows_lost"
 	bpfVarRowsOn              = "rows_on"
+	bpfVarThreadSlotShift     = "thread_slot_shift"
 	bpfVarWantedOn            = "wanted_on"
 )
 
@@ -323,46 +323,46 @@ type bpfProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type bpfMapSpecs struct {
-	Ancestors  *ebpf.MapSpec `ebpf:"ancestors"`
-	Containers *ebpf.MapSpec `ebpf:"containers"`
-	Cpus       *ebpf.MapSpec `ebpf:"cpus"`
-	Desks      *ebpf.MapSpec `ebpf:"desks"`
-	Held       *ebpf.MapSpec `ebpf:"held"`
-	Listed     *ebpf.MapSpec `ebpf:"listed"`
-	Places     *ebpf.MapSpec `ebpf:"places"`
-	Processes  *ebpf.MapSpec `ebpf:"processes"`
-	Rings      *ebpf.MapSpec `ebpf:"rings"`
-	Rows       *ebpf.MapSpec `ebpf:"rows"`
-	Threads    *ebpf.MapSpec `ebpf:"threads"`
-	Troubles   *ebpf.MapSpec `ebpf:"troubles"`
-	Usages     *ebpf.MapSpec `ebpf:"usages"`
-	Watched    *ebpf.MapSpec `ebpf:"watched"`
+	Ancestors   *ebpf.MapSpec `ebpf:"ancestors"`
+	Containers  *ebpf.MapSpec `ebpf:"containers"`
+	Cpus        *ebpf.MapSpec `ebpf:"cpus"`
+	Held        *ebpf.MapSpec `ebpf:"held"`
+	Listed      *ebpf.MapSpec `ebpf:"listed"`
+	Places      *ebpf.MapSpec `ebpf:"places"`
+	Processes   *ebpf.MapSpec `ebpf:"processes"`
+	Rings       *ebpf.MapSpec `ebpf:"rings"`
+	Rows        *ebpf.MapSpec `ebpf:"rows"`
+	ThreadSlots *ebpf.MapSpec `ebpf:"thread_slots"`
+	Threads     *ebpf.MapSpec `ebpf:"threads"`
+	Troubles    *ebpf.MapSpec `ebpf:"troubles"`
+	Usages      *ebpf.MapSpec `ebpf:"usages"`
+	Watched     *ebpf.MapSpec `ebpf:"watched"`
 }
 
 // bpfVariableSpecs contains global variables before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type bpfVariableSpecs struct {
-	HolderKind   *ebpf.VariableSpec `ebpf:"_holder_kind"`
-	Record       *ebpf.VariableSpec `ebpf:"_record"`
-	RecordFlags  *ebpf.VariableSpec `ebpf:"_record_flags"`
-	RecordKind   *ebpf.VariableSpec `ebpf:"_record_kind"`
-	RecordMore   *ebpf.VariableSpec `ebpf:"_record_more"`
-	RecordPeriod *ebpf.VariableSpec `ebpf:"_record_period"`
-	RecordThread *ebpf.VariableSpec `ebpf:"_record_thread"`
-	Row          *ebpf.VariableSpec `ebpf:"_row"`
-	ThreadRow    *ebpf.VariableSpec `ebpf:"_thread_row"`
-	Trouble      *ebpf.VariableSpec `ebpf:"_trouble"`
-	CreateOn     *ebpf.VariableSpec `ebpf:"create_on"`
-	DeskShift    *ebpf.VariableSpec `ebpf:"desk_shift"`
-	Epoch        *ebpf.VariableSpec `ebpf:"epoch"`
-	Generation   *ebpf.VariableSpec `ebpf:"generation"`
-	MarkQueue    *ebpf.VariableSpec `ebpf:"mark_queue"`
-	MarkTask     *ebpf.VariableSpec `ebpf:"mark_task"`
-	Recorded     *ebpf.VariableSpec `ebpf:"recorded"`
-	RowsLost     *ebpf.VariableSpec `ebpf:"rows_lost"`
-	RowsOn       *ebpf.VariableSpec `ebpf:"rows_on"`
-	WantedOn     *ebpf.VariableSpec `ebpf:"wanted_on"`
+	HolderKind      *ebpf.VariableSpec `ebpf:"_holder_kind"`
+	Record          *ebpf.VariableSpec `ebpf:"_record"`
+	RecordFlags     *ebpf.VariableSpec `ebpf:"_record_flags"`
+	RecordKind      *ebpf.VariableSpec `ebpf:"_record_kind"`
+	RecordMore      *ebpf.VariableSpec `ebpf:"_record_more"`
+	RecordPeriod    *ebpf.VariableSpec `ebpf:"_record_period"`
+	RecordThread    *ebpf.VariableSpec `ebpf:"_record_thread"`
+	Row             *ebpf.VariableSpec `ebpf:"_row"`
+	ThreadRow       *ebpf.VariableSpec `ebpf:"_thread_row"`
+	Trouble         *ebpf.VariableSpec `ebpf:"_trouble"`
+	CreateOn        *ebpf.VariableSpec `ebpf:"create_on"`
+	Epoch           *ebpf.VariableSpec `ebpf:"epoch"`
+	Generation      *ebpf.VariableSpec `ebpf:"generation"`
+	MarkQueue       *ebpf.VariableSpec `ebpf:"mark_queue"`
+	MarkTask        *ebpf.VariableSpec `ebpf:"mark_task"`
+	Recorded        *ebpf.VariableSpec `ebpf:"recorded"`
+	RowsLost        *ebpf.VariableSpec `ebpf:"rows_lost"`
+	RowsOn          *ebpf.VariableSpec `ebpf:"rows_on"`
+	ThreadSlotShift *ebpf.VariableSpec `ebpf:"thread_slot_shift"`
+	WantedOn        *ebpf.VariableSpec `ebpf:"wanted_on"`
 }
 
 // bpfObjects contains all objects after they have been loaded into the kernel.
@@ -385,20 +385,20 @@ func (o *bpfObjects) Close() error {
 //
 // It can be passed to loadBpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type bpfMaps struct {
-	Ancestors  *ebpf.Map `ebpf:"ancestors"`
-	Containers *ebpf.Map `ebpf:"containers"`
-	Cpus       *ebpf.Map `ebpf:"cpus"`
-	Desks      *ebpf.Map `ebpf:"desks"`
-	Held       *ebpf.Map `ebpf:"held"`
-	Listed     *ebpf.Map `ebpf:"listed"`
-	Places     *ebpf.Map `ebpf:"places"`
-	Processes  *ebpf.Map `ebpf:"processes"`
-	Rings      *ebpf.Map `ebpf:"rings"`
-	Rows       *ebpf.Map `ebpf:"rows"`
-	Threads    *ebpf.Map `ebpf:"threads"`
-	Troubles   *ebpf.Map `ebpf:"troubles"`
-	Usages     *ebpf.Map `ebpf:"usages"`
-	Watched    *ebpf.Map `ebpf:"watched"`
+	Ancestors   *ebpf.Map `ebpf:"ancestors"`
+	Containers  *ebpf.Map `ebpf:"containers"`
+	Cpus        *ebpf.Map `ebpf:"cpus"`
+	Held        *ebpf.Map `ebpf:"held"`
+	Listed      *ebpf.Map `ebpf:"listed"`
+	Places      *ebpf.Map `ebpf:"places"`
+	Processes   *ebpf.Map `ebpf:"processes"`
+	Rings       *ebpf.Map `ebpf:"rings"`
+	Rows        *ebpf.Map `ebpf:"rows"`
+	ThreadSlots *ebpf.Map `ebpf:"thread_slots"`
+	Threads     *ebpf.Map `ebpf:"threads"`
+	Troubles    *ebpf.Map `ebpf:"troubles"`
+	Usages      *ebpf.Map `ebpf:"usages"`
+	Watched     *ebpf.Map `ebpf:"watched"`
 }
 
 func (m *bpfMaps) Close() error {
@@ -406,13 +406,13 @@ func (m *bpfMaps) Close() error {
 		m.Ancestors,
 		m.Containers,
 		m.Cpus,
-		m.Desks,
 		m.Held,
 		m.Listed,
 		m.Places,
 		m.Processes,
 		m.Rings,
 		m.Rows,
+		m.ThreadSlots,
 		m.Threads,
 		m.Troubles,
 		m.Usages,
@@ -424,26 +424,26 @@ func (m *bpfMaps) Close() error {
 //
 // It can be passed to loadBpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type bpfVariables struct {
-	HolderKind   *ebpf.Variable `ebpf:"_holder_kind"`
-	Record       *ebpf.Variable `ebpf:"_record"`
-	RecordFlags  *ebpf.Variable `ebpf:"_record_flags"`
-	RecordKind   *ebpf.Variable `ebpf:"_record_kind"`
-	RecordMore   *ebpf.Variable `ebpf:"_record_more"`
-	RecordPeriod *ebpf.Variable `ebpf:"_record_period"`
-	RecordThread *ebpf.Variable `ebpf:"_record_thread"`
-	Row          *ebpf.Variable `ebpf:"_row"`
-	ThreadRow    *ebpf.Variable `ebpf:"_thread_row"`
-	Trouble      *ebpf.Variable `ebpf:"_trouble"`
-	CreateOn     *ebpf.Variable `ebpf:"create_on"`
-	DeskShift    *ebpf.Variable `ebpf:"desk_shift"`
-	Epoch        *ebpf.Variable `ebpf:"epoch"`
-	Generation   *ebpf.Variable `ebpf:"generation"`
-	MarkQueue    *ebpf.Variable `ebpf:"mark_queue"`
-	MarkTask     *ebpf.Variable `ebpf:"mark_task"`
-	Recorded     *ebpf.Variable `ebpf:"recorded"`
-	RowsLost     *ebpf.Variable `ebpf:"rows_lost"`
-	RowsOn       *ebpf.Variable `ebpf:"rows_on"`
-	WantedOn     *ebpf.Variable `ebpf:"wanted_on"`
+	HolderKind      *ebpf.Variable `ebpf:"_holder_kind"`
+	Record          *ebpf.Variable `ebpf:"_record"`
+	RecordFlags     *ebpf.Variable `ebpf:"_record_flags"`
+	RecordKind      *ebpf.Variable `ebpf:"_record_kind"`
+	RecordMore      *ebpf.Variable `ebpf:"_record_more"`
+	RecordPeriod    *ebpf.Variable `ebpf:"_record_period"`
+	RecordThread    *ebpf.Variable `ebpf:"_record_thread"`
+	Row             *ebpf.Variable `ebpf:"_row"`
+	ThreadRow       *ebpf.Variable `ebpf:"_thread_row"`
+	Trouble         *ebpf.Variable `ebpf:"_trouble"`
+	CreateOn        *ebpf.Variable `ebpf:"create_on"`
+	Epoch           *ebpf.Variable `ebpf:"epoch"`
+	Generation      *ebpf.Variable `ebpf:"generation"`
+	MarkQueue       *ebpf.Variable `ebpf:"mark_queue"`
+	MarkTask        *ebpf.Variable `ebpf:"mark_task"`
+	Recorded        *ebpf.Variable `ebpf:"recorded"`
+	RowsLost        *ebpf.Variable `ebpf:"rows_lost"`
+	RowsOn          *ebpf.Variable `ebpf:"rows_on"`
+	ThreadSlotShift *ebpf.Variable `ebpf:"thread_slot_shift"`
+	WantedOn        *ebpf.Variable `ebpf:"wanted_on"`
 }
 
 // bpfPrograms contains all programs after they have been loaded into the kernel.

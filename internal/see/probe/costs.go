@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// EnableCosts has the kernel measure every run of every BPF program of this host, which itself takes some 20 ns a run,
-// until Close or the function it gives is called.
+// EnableCosts has the kernel measure every run of every BPF program of this host, which itself costs some 20 ns a run.
+// It ends with Close or with the function that it returns.
 func (p *Probe) EnableCosts() (stop func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -35,8 +35,8 @@ func (p *Probe) EnableCosts() (stop func(), err error) {
 	}, nil
 }
 
-// Costs tells what each program took since EnableCosts, dearest first; nil before. Programs that have not run are
-// left out.
+// Costs returns the time that each program took since EnableCosts, most expensive first; nil before. It leaves out
+// programs that have not run.
 func (p *Probe) Costs() []Cost {
 	p.mu.Lock()
 	defer p.mu.Unlock()

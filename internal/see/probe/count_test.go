@@ -7,7 +7,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
 )
 
-// rewrite changes what the kernel side keeps of a container that counts nothing meanwhile.
+// rewrite changes the kernel side's state of a container that counts nothing meanwhile.
 func rewrite(t *testing.T, p *Probe, id uint64, change func(*bpfContainer)) {
 	t.Helper()
 	countsOf(t, p, id) // it counts from here on
@@ -22,8 +22,9 @@ func rewrite(t *testing.T, p *Probe, id uint64, change func(*bpfContainer)) {
 	}
 }
 
-// TestCountsStandStillAtTheirEnd: one thread more than a word can count is told, and changes neither count nor time.
-func TestCountsStandStillAtTheirEnd(t *testing.T) {
+// TestCountsStayWithinAWord checks that a thread beyond a word's range is reported, and changes neither count nor
+// time.
+func TestCountsStayWithinAWord(t *testing.T) {
 	p := opened(t)
 	tr := cgrouptest.New(t)
 	c := containerOf(t, tr, tr.Make("a"))
@@ -48,8 +49,9 @@ func TestCountsStandStillAtTheirEnd(t *testing.T) {
 	}
 }
 
-// TestWhatIsOwedIsCounted: a change that won no exchange is read at once, and the next change takes it into the word.
-func TestWhatIsOwedIsCounted(t *testing.T) {
+// TestOwedChangesCount checks that a read counts a change that won no exchange, and that the next change adds it to
+// the word.
+func TestOwedChangesCount(t *testing.T) {
 	p := opened(t)
 	tr := cgrouptest.New(t)
 	c := containerOf(t, tr, tr.Make("a"))
@@ -74,8 +76,9 @@ func TestWhatIsOwedIsCounted(t *testing.T) {
 	}
 }
 
-// TestLateStopsAreTold: stops that come after a later change, as by a hypervisor, are off by what StoppedLateNS says.
-func TestLateStopsAreTold(t *testing.T) {
+// TestLateStopsAreReported checks that StoppedLateNS has the error of stops that come after a later change, as a hypervisor
+// causes.
+func TestLateStopsAreReported(t *testing.T) {
 	p := opened(t)
 	if p.Features().Mark == "" {
 		t.Skip("needs a kernel that shows what a quota holds back; runs on Linux 5.15 and later")
@@ -96,12 +99,12 @@ func TestLateStopsAreTold(t *testing.T) {
 	tr.Work(path, 4)
 	time.Sleep(time.Duration(begin+ahead-monotonic()) + 100*time.Millisecond)
 	n := countsOf(t, p, c.ID)
-	if n.StoppedLateNS == 0 || n.LateNS < n.StoppedLateNS || n.Hasty {
-		t.Errorf("stops late by %d ns of %d in all, hasty: %v", n.StoppedLateNS, n.LateNS, n.Hasty)
+	if n.StoppedLateNS == 0 || n.LateNS < n.StoppedLateNS || n.Inexact {
+		t.Errorf("stops late by %d ns of %d in all, hasty: %v", n.StoppedLateNS, n.LateNS, n.Inexact)
 	}
 }
 
-// TestWithOwed: what is owed changes the count within its bits, and never the time.
+// TestWithOwed checks that an owed change alters the count within its bits, and never the time.
 func TestWithOwed(t *testing.T) {
 	const at = 5 << 16
 	for _, tc := range []struct {

@@ -1,14 +1,14 @@
-// Package probe measures how many CPUs a container uses at once, how many it wants, and when a quota holds it back, from
-// the kernel's own scheduling events: exact where others sample.
+// Package probe measures how many CPUs a container uses at one instant, how many it wants, and when a quota holds it
+// back. It counts the kernel's own scheduling events, so its figures are exact where samples are estimates.
 //
 // # Problem
 //
-// Throttling is a matter of milliseconds: 32 threads spend a quota of 200 ms in 19 ms. Counters know sums, samples miss
-// it. The scheduler knows, at every switch, and BPF lets us count there for the price of some 100 ns.
+// Throttling is a matter of milliseconds: 32 threads spend a quota of 200 ms in 19 ms. Counters have only sums, and
+// samples miss it. The scheduler knows at every switch, and BPF lets us count there for some 100 ns.
 //
 // # Use
 //
-//	p, err := probe.Open(probe.Options{})         // *Unavailable: what was refused and what to do
+//	p, err := probe.Open(probe.Options{})         // *Unavailable: what was refused and the way out
 //	p.Watch(probe.Container{ID: id, Path: path})
 //	c, err := p.Read(id)                          // Counts, cumulative: width, wanted, stopped time
 //	p.PeriodRows(ctx, func(r probe.PeriodRow) error)   // a row per period and watched container
@@ -19,27 +19,30 @@
 //
 // # Rule
 //
-// Each CPU remembers which container holds it, each thread which container counts it as wanting a CPU; what was counted
-// up in one place is counted down there, whatever moved meanwhile. Counts change together with the time since when they
-// hold, by one exchange: every nanosecond is counted once. A container is the nearest watched cgroup above a task's own
-// in the cpu controller's hierarchy, on v1 and v2. See bpf/probe.bpf.c; stopped time: bpf/hold.h.
+// Each CPU keeps which container holds it. Each thread keeps which container counts it as wanting a CPU. So every
+// increment gets its decrement in the same container, wherever the thread moved meanwhile. One exchange changes a count
+// together with the time since when it holds, so every nanosecond is counted once. A task's container is the nearest
+// watched cgroup above its own in the cpu controller's hierarchy, on v1 and v2. See bpf/probe.bpf.c; for stopped time
+// see bpf/hold.h.
 //
 // # Worked example
 //
-// Five threads with 400 ms/s of CPU, 3 s: WidthNS [1.86 s, 1.07 s, 0.07 s], whose sum of level x time, 1.21 s, is what
-// the CPUs and the cgroup's usage counter say. WantedNS is mostly at 5: throttled threads want a CPU too.
+// Five threads run for 3 s with 400 ms/s of CPU. WidthNS is [1.86 s, 1.07 s, 0.07 s]. The sum of level x time is 1.21
+// s, and the CPUs and the cgroup's usage counter show the same. WantedNS is mostly at 5, because throttled threads want
+// a CPU too.
 //
 // # Limits
 //
-//   - A running thread that is moved between cgroups without a switch is put right at the next timer of its CPU, at the
-//     latest a tick later; one that waits, when it next runs.
-//   - Before Linux 6.18, threads that wait beside a sibling container's when an ancestor is throttled are seen to be
-//     held back only with the next event of their own.
-//   - A wake-up in an interrupt other than a timer's names whom it interrupted as the waker.
-//   - Recordings name at most 4096 processes outside containers; further ones are told as the root's.
-//   - A kernel may make a switch without telling: counted (recording.Footer.UnseenSwitches). Width is put right at the
-//     next one; a thread that went to sleep in it counts as wanted until its next sleep, and in a recording as asleep.
-//   - Containers without a cgroup of the cpu controller (v2 without cpu in subtree_control) cannot be told apart.
+//   - If a running thread is moved between cgroups without a switch, the next timer of its CPU corrects the count, at
+//     the latest a tick later. For a waiting thread its next run does.
+//   - Before Linux 6.18, threads may wait beside those of a sibling container when an ancestor is throttled. The probe
+//     sees that only with the next event of their own.
+//   - A wake-up in an interrupt other than a timer's names the interrupted thread as the waker.
+//   - Recordings name at most 4096 processes outside containers; further ones appear as the root's.
+//   - A kernel may switch without an event; the probe counts that (recording.Footer.UnseenSwitches). The next switch
+//     corrects width. A thread that slept in such a switch counts as wanted until its next sleep, and in a recording as
+//     asleep.
+//   - Containers without a cgroup of the cpu controller (v2 without cpu in subtree_control) are not distinguishable.
 //
 // # Sources
 //

@@ -1,8 +1,8 @@
 package probe
 
-// SetDeskBits gives probes that are opened from now on other room for threads, until restore.
-func SetDeskBits(n uint32) (restore func()) {
-	was := deskBits
-	deskBits = n
-	return func() { deskBits = was }
+// SetThreadSlotBits sets the number of thread slots of probes that are opened from now on, until restore.
+func SetThreadSlotBits(n uint32) (restore func()) {
+	was := threadSlotBits
+	threadSlotBits = n
+	return func() { threadSlotBits = was }
 }

@@ -8,17 +8,17 @@ import (
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 )
 
-// kernel is what the running kernel's types say of it. Versions say nothing: fields are backported.
+// kernel is what the running kernel's types say about it. Versions say nothing, because distributions backport fields.
 type kernel struct {
-	// markTask: throttled tasks are marked (6.18). markQueue: run queues are.
+	// markTask reports that the kernel marks throttled tasks (6.18), markQueue that it marks run queues.
 	markTask, markQueue bool
-	// create: task storage can be made under a run queue's lock, from memory set aside (6.4).
+	// create reports that task storage can be made under a run queue's lock, from memory set aside (6.4).
 	create bool
-	// slicesExpire: parts of the quota that CPUs have taken expire with the period. cfs_bandwidth.expires_seq came with
-	// Linux 4.18 (512ac999d275), which made expiry work, and went with 5.4 (de53fd7aedb1), which ended it; distributions
-	// that took either took the member too. nil: the kernel has no such struct.
+	// slicesExpire reports that a CPU's slices of the quota expire with the period. cfs_bandwidth.expires_seq came with
+	// Linux 4.18 (512ac999d275), which made expiry work. It went with 5.4 (de53fd7aedb1), which ended expiry.
+	// Distributions that took either change took the member too. nil means that the kernel has no such struct.
 	slicesExpire *bool
-	// timers: the tracepoints of hrtimers are there.
+	// timers reports that the tracepoints of hrtimers exist.
 	timers bool
 }
 
@@ -44,7 +44,7 @@ func readKernel(types *btf.Spec) (kernel, error) {
 	return k, nil
 }
 
-// structOf gives the names of a struct's fields, those of unnamed structs within included.
+// structOf returns the names of a struct's fields, including those of unnamed structs within it.
 func structOf(types *btf.Spec, name string) (map[string]bool, error) {
 	var s *btf.Struct
 	if err := types.TypeByName(name, &s); err != nil {
@@ -80,7 +80,7 @@ func addFields(fields map[string]bool, members []btf.Member) {
 	}
 }
 
-// Features says what this kernel lets the probe see.
+// Features returns what this kernel lets the probe see.
 func (p *Probe) Features() recording.Features {
 	f := recording.Features{Periods: p.kernel.timers && !p.options.WidthOnly, Migrations: !p.options.WidthOnly,
 		SlicesExpire: p.kernel.slicesExpire}

@@ -9,7 +9,7 @@ import (
 // claimed is HELD_CLAIMED of bpf/probe.h.
 const claimed = ^uint64(0)
 
-// TestClaimedEntriesAreLeftAlone: while one program writes an entry of held, no other takes it or ends it.
+// TestClaimedEntriesAreLeftAlone checks that while one program writes an entry of held, no other takes or ends it.
 func TestClaimedEntriesAreLeftAlone(t *testing.T) {
 	p := opened(t)
 	if p.Features().Mark == "" {
@@ -33,7 +33,7 @@ func TestClaimedEntriesAreLeftAlone(t *testing.T) {
 		}
 	}
 	tr.Work(path, 4)
-	eventually(t, "five spells", func() bool { return *countsOf(t, p, c.ID).StoppedSpells >= 5 })
+	eventually(t, "five spells", func() bool { return *countsOf(t, p, c.ID).StoppedIntervals >= 5 })
 	for at := range uint32(p.ncpu * heldPerCPU) {
 		var h bpfHeld
 		if err := all.Lookup(at, &h); err != nil {

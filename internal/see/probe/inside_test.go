@@ -9,7 +9,7 @@ import (
 	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
-// opened is a probe of the test's own, for tests that write what the kernel side keeps.
+// opened is a probe of the test's own, for tests that write the kernel side's state.
 func opened(t *testing.T) *Probe {
 	t.Helper()
 	require.Root(t)
@@ -26,7 +26,7 @@ func opened(t *testing.T) *Probe {
 	return p
 }
 
-// containerOf is a cgroup of a tree as a probe watches it.
+// containerOf returns a cgroup of a tree as a probe watches it.
 func containerOf(t *testing.T, tr *cgrouptest.Tree, path string) Container {
 	t.Helper()
 	id, err := tr.Host.ID(cgroup.CPU, path)
@@ -46,7 +46,7 @@ func countsOf(t *testing.T, p *Probe, id uint64) Counts {
 	return c
 }
 
-// eventually waits for what a burner brings about.
+// eventually waits for an effect of a burner.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(10 * time.Second); !is(); time.Sleep(time.Millisecond) {

@@ -19,7 +19,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/load/workload"
 )
 
-// TestMain lets the test binary stand in for the programs that children run.
+// TestMain lets the test binary serve as the programs that children run.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == workload.ChildCommand {
 		os.Exit(workload.ChildMain())
@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 
 const (
 	childCommand = "probe-test-child"
-	// childLife bounds every child, whatever becomes of the test.
+	// childLife bounds every child, also after a failed test.
 	childLife = 60 * time.Second
 )
 
@@ -100,7 +100,7 @@ func pingPong(n int, oneCPU bool) time.Duration {
 	return time.Since(start)
 }
 
-// rawRead blocks its thread: no Go scheduler in between.
+// rawRead blocks its thread without Go's scheduler.
 func rawRead(fd int, b []byte) {
 	unix.RawSyscall(unix.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), 1)
 }
@@ -109,8 +109,8 @@ func rawWrite(fd int, b []byte) {
 	unix.RawSyscall(unix.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), 1)
 }
 
-// execElsewhere gives the process to another program, from a thread that is not its first: that thread then has the first
-// one's number, start time and place.
+// execElsewhere calls execve from a thread that is not the first. That thread then has the first one's number, start
+// time and slot.
 func execElsewhere() {
 	runtime.LockOSThread()
 	if unix.Gettid() == unix.Getpid() {
@@ -137,12 +137,13 @@ type running struct {
 	out *bufio.Reader
 }
 
-// start puts a child into a cgroup and lets it go. It comes there stopped: of a thread that is moved while it runs, the
-// cgroup's counter knows at once, and the probe at the next tick, which a busy machine's guest may have to wait for long.
+// start moves a child, still waiting, into a cgroup and then lets it work. A waiting thread avoids a difference: after
+// a move of a running thread the cgroup's counter changes immediately, but the probe only at the next tick. On a busy
+// machine's guest that tick may come late.
 func start(t testing.TB, tr *cgrouptest.Tree, path, kind string, args ...string) running {
 	t.Helper()
 	c := exec.Command("/proc/self/exe", append([]string{childCommand, kind}, args...)...)
-	// No preemption: a thread that burns would sleep for it, and on a slow machine for long.
+	// No preemption, because a thread that burns would sleep for it, on a slow machine for long.
 	c.Env = append(os.Environ(), "GOMAXPROCS=4", "GODEBUG=asyncpreemptoff=1")
 	in, err := c.StdinPipe()
 	must(t, err)

@@ -7,7 +7,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/see/probe"
 )
 
-// TestOpenGivesMemoryBack: what it takes to read the kernel's types is not kept by an agent that runs for months.
+// TestOpenGivesMemoryBack checks that an agent that runs for months does not hold the memory for reading the kernel's
+// types.
 func TestOpenGivesMemoryBack(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()

@@ -13,7 +13,8 @@ import (
 
 const sumFile = "bpf/SHA256SUMS"
 
-// TestObjectsAreFresh: the compiled object is that of the sources beside it. `make generate` writes both sums.
+// TestObjectsAreFresh checks that the compiled object belongs to the sources beside it. `make generate` writes both
+// sums.
 func TestObjectsAreFresh(t *testing.T) {
 	names, err := filepath.Glob("bpf/*.[ch]")
 	if err != nil || len(names) < 6 {
@@ -33,7 +34,8 @@ func TestObjectsAreFresh(t *testing.T) {
 	}
 }
 
-// TestObjectHasAllPrograms: what the loader names is there, with the license that GPL-only helpers need.
+// TestObjectHasAllPrograms checks that the object has the programs that the loader names, and the license that GPL-only
+// helpers need.
 func TestObjectHasAllPrograms(t *testing.T) {
 	spec, err := loadBpf()
 	if err != nil {

@@ -18,13 +18,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// deskBits is the logarithm of the desks: 1 MiB, room for the threads of a large host without many a collision.
-var deskBits = uint32(14)
+// threadSlotBits is the logarithm of the number of thread slots: 1 MiB, enough for the threads of a large host with few
+// collisions.
+var threadSlotBits = uint32(14)
 
 // heldPerCPU is HELD_PER_CPU of bpf/probe.h.
 const heldPerCPU = 32
 
-// Probe is the programs in the kernel. Its methods may be called from several goroutines.
+// Probe is the programs in the kernel. Several goroutines may call its methods.
 type Probe struct {
 	options Options
 	kernel  kernel
@@ -32,40 +33,40 @@ type Probe struct {
 	cpus    *ebpf.Memory
 	ncpu    int
 
-	mu      sync.Mutex
-	links   map[string]link.Link
-	slots   slots
-	fresh   []uint64 // watched, not yet settled
-	settler *time.Timer
-	// unsettled is why fresh could not be settled when it was last tried; nil: it was not tried.
-	unsettled error
-	triedAt   time.Time
-	serial    uint32
-	stats     interface{ Close() error }
-	costs     map[string]Cost // when EnableCosts was called
-	// rowsLost is the kernel's count when it was last looked at.
+	mu         sync.Mutex
+	links      map[string]link.Link
+	slots      slots
+	fresh      []uint64 // watched, but counting has not begun
+	beginTimer *time.Timer
+	// beginErr is the error of the last attempt to begin counting in fresh; nil without an attempt.
+	beginErr error
+	triedAt  time.Time
+	serial   uint32
+	stats    interface{ Close() error }
+	costs    map[string]Cost // when EnableCosts was called
+	// rowsLost is the kernel's count at the last read.
 	rowsLost uint64
-	// hasty counts reads that found no moment at which a container's histograms were exact.
-	hasty  uint64
-	closed bool
+	// inexact counts reads that found no moment at which a container's histograms were exact.
+	inexact uint64
+	closed  bool
 
 	recording sync.Mutex
 	rowing    sync.Mutex
 }
 
-// always are the programs attached from the beginning; false: only where wanted is counted.
+// always are the programs attached from the beginning; false means only where wanted is counted.
 var always = map[string]bool{
 	bpfProgSchedSwitch: true, bpfProgHrtimerExpireEntry: true, bpfProgCgroupRmdir: true,
 	bpfProgSchedWakeup: false, bpfProgSchedWakeupNew: false, bpfProgHrtimerExpireExit: false,
 }
 
-// whileRecording are attached only then.
+// whileRecording are programs attached only then.
 var whileRecording = []string{bpfProgSchedWaking, bpfProgSchedMigrateTask, bpfProgTaskRename}
 
-// Open loads and attaches what this kernel has. Where it does not let us, the error is an *Unavailable.
+// Open loads and attaches what this kernel has. If the kernel refuses, the error is an *Unavailable.
 func Open(o Options) (*Probe, error) {
 	if o.Containers == 0 {
-		o.Containers = DefaultContainers
+		o.Containers = defaultContainers
 	}
 	if o.Containers < 1 || o.Containers > MaxContainers {
 		return nil, fmt.Errorf("probe: %d containers; want 1 to %d", o.Containers, MaxContainers)
@@ -84,13 +85,13 @@ func Open(o Options) (*Probe, error) {
 		p.Close()
 		return nil, err
 	}
-	// The kernel's types and the programs took 10 MB, which a process that does little else would keep for minutes.
+	// The kernel's types and the programs took 10 MB, which an idle process would otherwise hold for minutes.
 	debug.FreeOSMemory()
 	return p, nil
 }
 
 func (p *Probe) open() error {
-	cache := btf.NewCache() // one for all programs: else the kernel's types are read twice
+	cache := btf.NewCache() // one for all programs, or the kernel's types are read twice
 	types, err := cache.Kernel()
 	if err != nil {
 		return &Unavailable{"tell its types (BTF)", err, "a kernel with CONFIG_DEBUG_INFO_BTF=y is needed"}
@@ -129,19 +130,19 @@ func (p *Probe) open() error {
 	return nil
 }
 
-// prepare sizes the maps and leaves out what this kernel, or these options, cannot use.
+// prepare sizes the maps and leaves out programs that this kernel or these options cannot use.
 func (p *Probe) prepare(spec *ebpf.CollectionSpec) error {
-	n, desks := uint32(p.options.Containers), deskBits
+	n, threadSlots := uint32(p.options.Containers), threadSlotBits
 	if p.options.WidthOnly {
-		desks = 1 // nobody comes to one
+		threadSlots = 1 // no thread uses one
 	}
 	for name, size := range map[string]uint32{
 		bpfMapContainers: n, bpfMapUsages: n, bpfMapWatched: n,
-		bpfMapDesks: 1 << desks, bpfMapCpus: uint32(p.ncpu), bpfMapHeld: uint32(p.ncpu * heldPerCPU),
+		bpfMapThreadSlots: 1 << threadSlots, bpfMapCpus: uint32(p.ncpu), bpfMapHeld: uint32(p.ncpu * heldPerCPU),
 	} {
 		spec.Maps[name].MaxEntries = size
 	}
-	if err := spec.Variables[bpfVarDeskShift].Set(64 - desks); err != nil {
+	if err := spec.Variables[bpfVarThreadSlotShift].Set(64 - threadSlots); err != nil {
 		return err
 	}
 	wanted := !p.options.WidthOnly
@@ -175,7 +176,7 @@ func (p *Probe) prepare(spec *ebpf.CollectionSpec) error {
 	return nil
 }
 
-// attach attaches a program, once.
+// attach attaches a program once.
 func (p *Probe) attach(name string) error {
 	if p.links[name] != nil {
 		return nil
@@ -200,18 +201,18 @@ func (p *Probe) detach(names ...string) error {
 	return failed
 }
 
-// privileged says whether we have CAP_SYS_ADMIN, or CAP_BPF with CAP_PERFMON.
+// privileged reports whether we have CAP_SYS_ADMIN, or CAP_BPF with CAP_PERFMON.
 func privileged() bool {
 	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var have [2]unix.CapUserData
 	if err := unix.Capget(&head, &have[0]); err != nil {
-		return true // not known: do not blame it
+		return true // unknown, so not the named cause
 	}
 	has := func(capability uint) bool { return have[capability/32].Effective&(1<<(capability%32)) != 0 }
 	return has(unix.CAP_SYS_ADMIN) || has(unix.CAP_BPF) && has(unix.CAP_PERFMON)
 }
 
-// refused makes an *Unavailable of what the kernel said.
+// refused makes an *Unavailable of the kernel's error.
 func refused(what string, err error) error {
 	way := "see whether another tool's BPF programs load on this kernel (bpftool feature), and report this"
 	switch {
@@ -225,7 +226,7 @@ func refused(what string, err error) error {
 	return &Unavailable{what, err, way}
 }
 
-// Close detaches and unloads everything. A recording that runs must have ended before.
+// Close detaches and unloads everything. A running recording must have ended before.
 func (p *Probe) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -233,8 +234,8 @@ func (p *Probe) Close() error {
 		return nil
 	}
 	p.closed = true
-	if p.settler != nil {
-		p.settler.Stop()
+	if p.beginTimer != nil {
+		p.beginTimer.Stop()
 	}
 	var failed error
 	for _, l := range p.links {

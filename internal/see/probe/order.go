@@ -2,11 +2,11 @@ package probe
 
 import "container/heap"
 
-// settleNS is how long an event waits for older ones of other CPUs: between a CPU's look at the clock and its place in
-// the ring it may be held up, by a hypervisor for some ms.
-const settleNS = 50_000_000
+// reorderNS is how long an event waits for older ones of other CPUs. A hypervisor may delay a CPU for some ms between
+// its look at the clock and its write to the ring.
+const reorderNS = 50_000_000
 
-// order puts events into the order of their time. Those that come too late for that are given the time of the last.
+// order sorts events by time. An event that comes too late for that gets the time of the last one.
 type order struct {
 	waiting queue
 	count   uint64
@@ -18,7 +18,7 @@ func (o *order) add(e event) {
 	heap.Push(&o.waiting, queued{e, o.count})
 }
 
-// take gives the events before a time, oldest first.
+// take passes the events before a time, oldest first.
 func (o *order) take(before uint64, each func(*event) error) error {
 	for len(o.waiting) > 0 && o.waiting[0].At < before {
 		q := heap.Pop(&o.waiting).(queued)
@@ -36,7 +36,7 @@ type queued struct {
 	number uint64
 }
 
-// queue is a heap by time; among equals the order of the ring stays.
+// queue is a heap by time; events of one time keep the order of the ring.
 type queue []queued
 
 func (q queue) Len() int { return len(q) }

@@ -10,18 +10,19 @@ import (
 const (
 	wordCount = 1<<16 - 1
 	wordTime  = 1<<48 - 1
-	// A container is read while it is counted in: this often for a moment in which no CPU changes hands, and this
-	// often in all for one in which its histograms are exact, which is shorter.
+	// A container is read while programs count in it. stillTries bounds the attempts to find a moment in which no CPU
+	// switches. After them Read looks for a moment in which the histograms are exact, which is shorter; readTries
+	// bounds all attempts.
 	stillTries = 50
 	readTries  = 500
-	// A CPU in the midst of counting is waited for so many looks, which outlast a program; one that is so for longer was
-	// taken away by a hypervisor, and the container is read again after a while.
+	// finishLooks is how often a CPU in the middle of counting is polled; that outlasts a program. If it takes longer,
+	// a hypervisor took the CPU away, and the container is read again after a while.
 	finishLooks = 100
-	finishNap   = 200 * time.Microsecond
+	finishWait  = 200 * time.Microsecond
 )
 
-// Read tells what was counted of a container since it is watched. Where the kernel did not let the probe see who ran and
-// who wanted to when that began, there is nothing to tell but the kernel's error, and a later Read tries again.
+// Read returns the counts of a container since it was watched. If the kernel did not let the probe see which threads
+// ran at the begin, Read returns the kernel's error. A later Read tries again.
 func (p *Probe) Read(id uint64) (Counts, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -36,8 +37,8 @@ func (p *Probe) Read(id uint64) (Counts, error) {
 }
 
 func (p *Probe) read(s *slot) (Counts, error) {
-	if !s.settled {
-		if err := p.settle(); err != nil {
+	if !s.counting {
+		if err := p.beginCounting(); err != nil {
 			return Counts{}, err
 		}
 	}
@@ -53,12 +54,12 @@ func (p *Probe) read(s *slot) (Counts, error) {
 			break
 		}
 		if try == readTries {
-			p.hasty++
-			out.Hasty = true
+			p.inexact++
+			out.Inexact = true
 			break
 		}
 		if !all {
-			time.Sleep(finishNap)
+			time.Sleep(finishWait)
 		}
 	}
 	out.LateNS, out.StoppedLateNS = c.Late+c.StoppedLate, c.StoppedLate
@@ -75,7 +76,7 @@ func (p *Probe) read(s *slot) (Counts, error) {
 	if len(stopped) > 1 {
 		ns = stopped[1]
 	}
-	out.StoppedNS, out.StoppedSpells, out.Stopped = &ns, &c.Spells, n > 0
+	out.StoppedNS, out.StoppedIntervals, out.Stopped = &ns, &c.StoppedIntervals, n > 0
 	return out, nil
 }
 
@@ -90,16 +91,17 @@ func heldTo(c *Counts, word uint64, histogram []uint64) bool {
 	return sum == to && to <= c.AtNS-c.SinceNS
 }
 
-// elapsed is the time from since to a word's, which knows 48 bits of it only.
+// elapsed returns the time from since to a word's, which has only 48 bits of it.
 func elapsed(word, since uint64) uint64 { return (word>>16 - since>>4) & wordTime << 4 }
 
-// withOwed is a word with what it is owed, as change in bpf/count.h takes it in: its count stays within 16 bits.
+// withOwed adds to a word what it is owed, as change in bpf/count.h does: its count stays within 16 bits.
 func withOwed(word uint64, owed int64) uint64 {
 	count := min(max(int64(word&wordCount)+owed, 0), wordCount)
 	return word&^wordCount | uint64(count)
 }
 
-// upTo closes a histogram at c.AtNS: from its last change on its count has held. Empty levels at the end are cut off.
+// upTo closes a histogram at c.AtNS, because its count has held since its last change. It cuts off empty levels at the
+// end.
 func upTo(c *Counts, word uint64, histogram []uint64) ([]int64, int) {
 	count := int(word & wordCount)
 	level := min(count, len(histogram)-1)
@@ -118,9 +120,9 @@ func upTo(c *Counts, word uint64, histogram []uint64) ([]int64, int) {
 	return out, count
 }
 
-// readAt reads a container's words and histograms, right after c.AtNS, and adds up what the CPUs noted until then with
-// what those that hold the container have not booked yet. still is false where a CPU changed hands meanwhile, all where
-// one may have counted by an earlier clock and not be done.
+// readAt reads a container's words and histograms, right after c.AtNS. It adds the CPUs' notes until then and the time
+// that CPUs which hold the container have not booked yet. still is false if a CPU switched meanwhile. all is false if a
+// CPU may have read an earlier clock and not be done.
 func (p *Probe) readAt(s *slot, c *Counts, from *bpfContainer) (still, all bool, err error) {
 	usages := make([]bpfUsage, p.ncpu)
 	before := make([]cpuState, p.ncpu)
@@ -155,8 +157,8 @@ func (p *Probe) readAt(s *slot, c *Counts, from *bpfContainer) (still, all bool,
 	return sameHolders(before, after, s.handle), all, nil
 }
 
-// finished says whether every CPU was seen outside the programs, or to have finished one, since it was called: whatever
-// looked at the clock before is counted.
+// finished reports whether every CPU was seen outside the programs, or finished one, since the call. Then every program
+// that read the clock before has counted.
 func (p *Probe) finished() (bool, error) {
 	first, now := make([]cpuState, p.ncpu), make([]cpuState, p.ncpu)
 	if err := p.readCPUs(first); err != nil {
@@ -183,7 +185,7 @@ func allFinished(first, now []cpuState) bool {
 	return true
 }
 
-// cpuState is which container holds a CPU, since when, and how many programs count there now and have done so.
+// cpuState is which container holds a CPU and since when, how many programs count there now, and how many have done so.
 type cpuState struct {
 	handle, since    uint64
 	inside, finished uint32

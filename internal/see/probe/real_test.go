@@ -36,13 +36,13 @@ func open(t testing.TB, o probe.Options) *probe.Probe {
 	return p
 }
 
-// A thread or two, remembered at their second event, are no failure: so few cost less than what tests allow.
+// A few threads whose state is made only at their second event are no failure: they cost less than tests allow.
 const (
 	late    = "a thread could not be remembered at once"
 	fewLate = 3
 )
 
-// noTroubles fails the test if the kernel side meets any until its end.
+// noTroubles fails the test if the kernel side has any until its end.
 func noTroubles(t testing.TB, p *probe.Probe) {
 	before := p.Troubles()
 	t.Cleanup(func() {
@@ -126,7 +126,7 @@ func usage(t testing.TB, tr *cgrouptest.Tree, path string) cgroup.Stat {
 	return s
 }
 
-// hostTimes are what the CPUs have done so far.
+// hostTimes are the CPUs' times since boot.
 func hostTimes(t testing.TB) procfs.Stat {
 	t.Helper()
 	s, err := procfs.ReadStat(os.DirFS("/proc"))
@@ -140,8 +140,8 @@ func stolen(t testing.TB) time.Duration {
 	return hostTimes(t).Total.Steal
 }
 
-// TestCounts: the histograms agree with the CPUs' own sums, with the cgroup's usage counter, and with what its throttled
-// time leaves possible.
+// TestCounts checks the histograms against the CPUs' own sums, the cgroup's usage counter, and the range that its
+// throttled time allows.
 func TestCounts(t *testing.T) {
 	p := shared(t)
 	tr := cgrouptest.New(t)
@@ -176,23 +176,23 @@ func TestCounts(t *testing.T) {
 	stopped := time.Duration(*is.StoppedNS - *was.StoppedNS)
 	throttled := after.Throttled - before.Throttled
 	v := observe.Stopped(observe.Throttle{Window: time.Duration(is.AtNS - was.AtNS), CPUs: cpus(t), Own: &throttled, OwnQuota: true, Path: path})
-	// What is under way at either end is in one count and not in the other.
+	// A period in progress at either end is in one count and not in the other.
 	const period = 100 * time.Millisecond
 	if stopped > *v.High+period || stopped < throttled/time.Duration(cpus(t))-period {
 		t.Errorf("stopped for %v; throttled for %v on %d CPUs together", stopped, throttled, cpus(t))
 	}
-	if stopped < 100*time.Millisecond || *is.StoppedSpells-*was.StoppedSpells < 5 {
-		t.Errorf("stopped for %v in %d spells; four threads share 0.4 CPUs for 3 s", stopped, *is.StoppedSpells-*was.StoppedSpells)
+	if stopped < 100*time.Millisecond || *is.StoppedIntervals-*was.StoppedIntervals < 5 {
+		t.Errorf("stopped for %v in %d stopped intervals; four threads share 0.4 CPUs for 3 s", stopped, *is.StoppedIntervals-*was.StoppedIntervals)
 	}
 	t.Logf("width %.0f, usage %.0f, on CPU %.0f, stopped %v, throttled %v", width, used, onCPU, stopped, throttled)
 }
 
-const tick = 10 * time.Millisecond // the longest there is
+const tick = 10 * time.Millisecond // the longest possible
 
-// counterOff is how far a cgroup's usage counter may be from the probe, in ns, where no thread of it runs: on a host they
-// were 0.1 % apart. In the lab the counter was 1.7 to 6 % above the probe: the kernel charges a thread that it wakes on an
-// idle CPU from the wake-up on (wakeup_preempt, rq_clock_skip_update), and an emulated CPU takes long to leave its idling.
-// Package diagnose, which knows the wake-ups, allows for it.
+// counterOff is how far a cgroup's usage counter may be from the probe, in ns, where no thread of it runs. On a host
+// they were 0.1 % apart. In the lab the counter was 1.7 to 6 % above the probe. The kernel charges a thread that it
+// wakes on an idle CPU from the wake-up on (wakeup_preempt, rq_clock_skip_update), and an emulated CPU leaves idle
+// slowly. Package diagnose, which knows the wake-ups, allows for it.
 func counterOff(used, share float64) float64 {
 	if require.InLab() {
 		share = 0.08
@@ -200,9 +200,9 @@ func counterOff(used, share float64) float64 {
 	return max(share*used, float64(tick))
 }
 
-// standing reads the probe and the counters at one moment, in which no thread of the container runs. While one does, the
-// counter lacks what it has used since its CPU's last tick, and in the lab ticks come as late as a busy host lets them:
-// read at any moment, the two were there up to 111 ms of 1.2 s apart, in both directions.
+// standing reads the probe and the counters at one moment, in which no thread of the container runs. While one runs,
+// the counter lacks its use since its CPU's last tick, and in the lab a busy host delays ticks. Read at any moment, the
+// two were up to 111 ms of 1.2 s apart there, in both directions.
 func standing(t testing.TB, p *probe.Probe, tr *cgrouptest.Tree, c probe.Container) (probe.Counts, cgroup.Stat) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
@@ -224,7 +224,7 @@ func cpus(t testing.TB) int {
 	return len(hostTimes(t).CPUs)
 }
 
-// TestWantedAgreesWithProc: sampled states of known work are what the kernel side counts.
+// TestWantedAgreesWithProc checks the kernel side's count against sampled states of known work.
 func TestWantedAgreesWithProc(t *testing.T) {
 	p := shared(t)
 	for _, w := range []struct {
@@ -276,10 +276,10 @@ func wanting(t testing.TB, pid int) int {
 	return n
 }
 
-// TestMoreThreadsThanDesks: with two desks nearly all threads are in task storage, and are counted all the same, those
-// too that come to a desk that a thread has left.
-func TestMoreThreadsThanDesks(t *testing.T) {
-	restore := probe.SetDeskBits(1)
+// TestMoreThreadsThanSlots checks that threads count correctly with two slots. Nearly all are then in task storage, and
+// some take a slot that a thread has left.
+func TestMoreThreadsThanSlots(t *testing.T) {
+	restore := probe.SetThreadSlotBits(1)
 	p := open(t, probe.Options{})
 	restore()
 	tr := cgrouptest.New(t)
@@ -301,11 +301,11 @@ func TestMoreThreadsThanDesks(t *testing.T) {
 		}
 		must(t, r.Process.Kill())
 		_ = r.Wait()
-		rests(t, p, c)
+		atRest(t, p, c)
 	}
 }
 
-// TestExecByAnotherThread: a thread that takes its process over is counted once, and sleeps when it sleeps.
+// TestExecByAnotherThread checks that a thread that takes its process over is counted once, and sleeps when it sleeps.
 func TestExecByAnotherThread(t *testing.T) {
 	p := shared(t)
 	tr := cgrouptest.New(t)
@@ -314,7 +314,7 @@ func TestExecByAnotherThread(t *testing.T) {
 	for range 10 {
 		start(t, tr, c.Path, "exec")
 	}
-	// Once all have started anew, they wait for a line.
+	// Once all have executed again, they wait for a line.
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(100 * time.Millisecond) {
 		was := read(t, p, c)
 		time.Sleep(300 * time.Millisecond)
@@ -354,7 +354,7 @@ func TestWatchAndUnwatch(t *testing.T) {
 	if err := p.Unwatch(all[0].ID); !errors.Is(err, probe.ErrNotWatched) {
 		t.Errorf("a second time: %v", err)
 	}
-	// The slot goes to c while a's threads run on: none of that is c's.
+	// The slot goes to c while a's threads run on; c must count none of that.
 	must(t, p.Watch(all[2]))
 	time.Sleep(300 * time.Millisecond)
 	if c := read(t, p, all[2]); c.OnCPUNS != 0 || c.Wanted != 0 || integral(c.WidthNS) != 0 || integral(c.WantedNS) != 0 {
@@ -365,9 +365,9 @@ func TestWatchAndUnwatch(t *testing.T) {
 	}
 }
 
-// rests reads a container whose processes have ended once no thread of it has a CPU or wants one: a thread is reaped
+// atRest reads a container whose processes have ended, once no thread of it has a CPU or wants one. A thread is reaped
 // before it leaves its CPU for the last time (exit_notify in do_exit).
-func rests(t testing.TB, p *probe.Probe, c probe.Container) probe.Counts {
+func atRest(t testing.TB, p *probe.Probe, c probe.Container) probe.Counts {
 	t.Helper()
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
 		n := read(t, p, c)
@@ -375,12 +375,12 @@ func rests(t testing.TB, p *probe.Probe, c probe.Container) probe.Counts {
 			return n
 		}
 		if time.Now().After(end) {
-			t.Fatalf("%s: %d CPUs in use and %d wanted by nobody", c.Path, n.Width, n.Wanted)
+			t.Fatalf("%s: %d CPUs in use and %d wanted without a thread", c.Path, n.Width, n.Wanted)
 		}
 	}
 }
 
-// TestRemovedCgroup: its counts stay until it is unwatched, and a new cgroup of the same path is another.
+// TestRemovedCgroup checks that its counts stay until Unwatch, and that a new cgroup of the same path is another.
 func TestRemovedCgroup(t *testing.T) {
 	p := shared(t)
 	tr := cgrouptest.New(t)
@@ -390,7 +390,7 @@ func TestRemovedCgroup(t *testing.T) {
 	time.Sleep(200 * time.Millisecond)
 	must(t, r.Process.Kill())
 	_ = r.Wait()
-	was := rests(t, p, c)
+	was := atRest(t, p, c)
 	remove(t, tr, c.Path)
 	is := read(t, p, c)
 	if is.OnCPUNS != was.OnCPUNS || is.Width != 0 || is.Wanted != 0 {
@@ -422,8 +422,8 @@ func remove(t testing.TB, tr *cgrouptest.Tree, path string) {
 	}
 }
 
-// TestMoves: threads that run and wait are moved to and fro; what both containers counted is what was used, and nothing
-// is left behind.
+// TestMoves moves threads that run and wait between two cgroups. Both containers together must count what was used, and
+// keep nothing.
 func TestMoves(t *testing.T) {
 	p := shared(t)
 	tr := cgrouptest.New(t)
@@ -438,12 +438,12 @@ func TestMoves(t *testing.T) {
 	}
 	must(t, r.Process.Kill())
 	_ = r.Wait()
-	atA, atB := rests(t, p, a), rests(t, p, b)
+	atA, atB := atRest(t, p, a), atRest(t, p, b)
 	steal = stolen(t) - steal
 	// From the first thread's arrival to the last one's end: no tick is outstanding at either.
 	used := float64(*usage(t, tr, a.Path).Usage + *usage(t, tr, b.Path).Usage)
 	both := integral(atA.WidthNS) + integral(atB.WidthNS)
-	// In the lab a thread is charged from its wake-up on (counterOff), which can be no more than all have waited.
+	// In the lab a thread is charged from its wake-up on (counterOff), by at most what all have waited.
 	waited := integral(atA.WantedNS) + integral(atB.WantedNS) - both
 	late := float64(atA.LateNS + atB.LateNS)
 	least, most := used-counterOff(used, 0.01)-float64(steal)-late, used+counterOff(used, 0.01)+float64(steal)+late

@@ -13,11 +13,12 @@ import (
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 )
 
-// Record tells every scheduling event of one container, and who held the CPUs meanwhile, in order of time, to sink. It
-// ends after o.For, when ctx does, or with the first error of sink or Begin, which it returns. Begin gets what the
-// probe knows of the start: clock, target, threads, features, kernel and CPUs; limits, processes and machine are the
-// caller's to add. Both are called from one goroutine, that of Record; while they dawdle, events wait, and in the end
-// are lost, counted and told. One recording runs at a time: ErrBusy.
+// Record passes every scheduling event of one container, and the holders of the CPUs meanwhile, to sink, in order of
+// time. It ends after o.For, with ctx, or with the first error of sink or Begin, which it returns.
+//
+// Begin gets what the probe knows about the start: clock, target, threads, features, kernel and CPUs. The caller adds
+// limits, processes and machine. Record calls both from its own goroutine. While they are slow, events wait. In the end
+// events are lost; the recording counts and reports them. One recording runs at a time: ErrBusy.
 func (p *Probe) Record(ctx context.Context, o RecordOptions, sink func(*recording.Event) error) (recording.Footer, error) {
 	if p.options.WidthOnly {
 		return recording.Footer{}, errors.New("cannot record: the probe was opened with WidthOnly")
@@ -26,7 +27,7 @@ func (p *Probe) Record(ctx context.Context, o RecordOptions, sink func(*recordin
 		return recording.Footer{}, fmt.Errorf("cannot record for %v: want more than 0 and at most %v", o.For, MaxRecording)
 	}
 	if sink == nil {
-		return recording.Footer{}, errors.New("cannot record: nowhere to tell the events")
+		return recording.Footer{}, errors.New("cannot record: sink is nil")
 	}
 	if !p.recording.TryLock() {
 		return recording.Footer{}, ErrBusy
@@ -39,20 +40,20 @@ func (p *Probe) Record(ctx context.Context, o RecordOptions, sink func(*recordin
 
 // recorder is one recording.
 type recorder struct {
-	p      *Probe
-	o      RecordOptions
-	sink   func(*recording.Event) error
-	ring   *ring
-	target *slot
-	used   []*slot
-	track  *tracker
-	times  map[uint32]recording.ThreadTime // at the start
-	left   []string                        // what could not be measured
-	// Events lost and switches not shown, on all CPUs, before the start.
+	p           *Probe
+	o           RecordOptions
+	sink        func(*recording.Event) error
+	ring        *ring
+	target      *slot
+	used        []*slot
+	track       *tracker
+	times       map[uint32]recording.ThreadTime // at the start
+	notMeasured []string                        // what could not be measured
+	// Events lost and switches without an event, on all CPUs, before the start.
 	lostAt, unseenAt uint64
 	before           snapshot
 	sorted           order
-	// finishing: the end is about to be fixed, and nothing after it may be told.
+	// finishing reports that the end is about to be fixed, after which no event may be passed.
 	finishing atomic.Bool
 }
 
@@ -71,12 +72,12 @@ func (r *recorder) run(ctx context.Context) (recording.Footer, error) {
 		}
 	}()
 
-	header, err := r.look()
+	header, err := r.startState()
 	if err != nil {
 		return recording.Footer{}, err
 	}
 	startNS := header.StartNS
-	// Beside the events: however long they take, the recording is no longer than asked for.
+	// The end runs beside the events: however long they take, the recording has the requested length.
 	within, end := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	var footer recording.Footer
@@ -139,13 +140,13 @@ func (r *recorder) batch(b batch, upTo func(uint64) error) error {
 	for _, e := range b.events {
 		r.sorted.add(e)
 	}
-	if !b.complete || b.upTo < settleNS || r.finishing.Load() {
+	if !b.complete || b.upTo < reorderNS || r.finishing.Load() {
 		return nil
 	}
-	return upTo(b.upTo - settleNS)
+	return upTo(b.upTo - reorderNS)
 }
 
-// start takes what a recording needs, and has the kernel tell events.
+// start takes what a recording needs and turns on the kernel's events.
 func (r *recorder) start() error {
 	p := r.p
 	p.mu.Lock()
@@ -160,7 +161,7 @@ func (r *recorder) start() error {
 	r.used = append(r.used, r.target)
 	for _, s := range p.slots.byID {
 		if s != r.target {
-			s.users++ // its number must stay its own until the end
+			s.users++ // it must keep its number until the end
 			r.used = append(r.used, s)
 		}
 	}
@@ -177,9 +178,9 @@ func (r *recorder) start() error {
 		r.used = append(r.used, s)
 	}
 	if left > 0 {
-		r.left = append(r.left, fmt.Sprintf("neighbours: %d containers are told by process, as there is no room to watch them", left))
+		r.notMeasured = append(r.notMeasured, fmt.Sprintf("neighbours: %d containers appear as processes, because Options.Containers leaves no room to watch them", left))
 	}
-	if err := p.settle(); err != nil {
+	if err := p.beginCounting(); err != nil {
 		return err
 	}
 	if r.ring, err = p.newRing(); err != nil {
@@ -204,9 +205,9 @@ func (r *recorder) start() error {
 	return errors.Join(p.coll.Variables[bpfVarEpoch].Set(epoch+1), p.coll.Variables[bpfVarRecorded].Set(r.target.handle))
 }
 
-// look finds out how things stand at the start. Events are told already: those from before it put right what was seen
-// of a thread in passing.
-func (r *recorder) look() (recording.Header, error) {
+// startState finds the state at the start. Events run already: those from before the start correct threads whose state
+// changed meanwhile.
+func (r *recorder) startState() (recording.Header, error) {
 	p := r.p
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -236,12 +237,12 @@ func (r *recorder) look() (recording.Header, error) {
 		h.Host.Kernel = unix.ByteSliceToString(u.Release[:])
 	}
 	if h.Host.CPUs, err = onlineCPUs(); err != nil {
-		r.left = append(r.left, fmt.Sprintf("CPUs online: %v", err))
+		r.notMeasured = append(r.notMeasured, fmt.Sprintf("CPUs online: %v", err))
 	}
 	return h, nil
 }
 
-// container gives a slot's container by its number + 1.
+// container returns the container of a slot number + 1.
 func (r *recorder) container(number uint32) *Container {
 	i := slices.IndexFunc(r.used, func(s *slot) bool { return s.number+1 == number })
 	if i < 0 {
@@ -250,10 +251,10 @@ func (r *recorder) container(number uint32) *Container {
 	return &r.used[i].Container
 }
 
-// begin hands out the header and tells how things stand.
+// begin passes the header and the state at the start.
 func (r *recorder) begin(h *recording.Header) error {
 	h.Threads = r.track.snapshot()
-	h.NotMeasured = append(h.NotMeasured, r.left...)
+	h.NotMeasured = append(h.NotMeasured, r.notMeasured...)
 	if r.o.Begin != nil {
 		if err := r.o.Begin(h); err != nil {
 			return err
@@ -262,7 +263,7 @@ func (r *recorder) begin(h *recording.Header) error {
 	return r.track.begin(h.StartNS, r.sink)
 }
 
-// finishAfter finishes the recording when its time is over, or ctx ends.
+// finishAfter finishes the recording when its time is over or ctx ends.
 func (r *recorder) finishAfter(ctx context.Context, startNS uint64) (recording.Footer, error) {
 	over := time.NewTimer(r.o.For - time.Duration(monotonic()-startNS))
 	defer over.Stop()
@@ -274,7 +275,7 @@ func (r *recorder) finishAfter(ctx context.Context, startNS uint64) (recording.F
 	return r.finish(startNS)
 }
 
-// finish reads the counters of the end, while events are still told.
+// finish reads the counters of the end while events still run.
 func (r *recorder) finish(startNS uint64) (recording.Footer, error) {
 	p := r.p
 	p.mu.Lock()
@@ -297,16 +298,16 @@ func (r *recorder) finish(startNS uint64) (recording.Footer, error) {
 	return f, err
 }
 
-// maxThreadTimes is how many threads' times a recording keeps, those that ended included: as many as a diagnosis keeps
+// maxThreadTimes is how many threads' times a recording keeps, including those that ended. A diagnosis keeps as many
 // threads.
 const maxThreadTimes = 1 << 16
 
-// addTime adds what a thread used since the start.
+// addTime adds a thread's use since the start.
 func (r *recorder) addTime(f *recording.Footer, end recording.ThreadTime) {
 	start := r.times[end.TID]
 	end.UserNS -= start.UserNS
 	end.KernelNS -= start.KernelNS
-	if end.UserNS < 0 || end.KernelNS < 0 { // the number of another thread by now
+	if end.UserNS < 0 || end.KernelNS < 0 { // another thread has the number now
 		return
 	}
 	if len(f.Threads) == maxThreadTimes {
@@ -315,7 +316,7 @@ func (r *recorder) addTime(f *recording.Footer, end recording.ThreadTime) {
 	f.Threads = append(f.Threads, end)
 }
 
-// complete adds what only the events told.
+// complete adds what only the events show.
 func (r *recorder) complete(f *recording.Footer) {
 	have := make(map[uint32]bool, len(f.Threads))
 	for _, t := range f.Threads {
@@ -334,7 +335,7 @@ func (r *recorder) complete(f *recording.Footer) {
 	f.Neighbours = slices.DeleteFunc(f.Neighbours, func(n recording.Neighbour) bool { return n.Owner == 0 })
 }
 
-// end gives everything back, whatever happened.
+// end releases everything, also after a failure.
 func (r *recorder) end() error {
 	p := r.p
 	p.mu.Lock()

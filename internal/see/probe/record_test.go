@@ -40,7 +40,7 @@ func record(t testing.TB, p *probe.Probe, tr *cgrouptest.Tree, c probe.Container
 	return r
 }
 
-// replay follows a recording as its reader would, and checks that every event fits what went before.
+// replay follows a recording as its reader would, and checks that every event fits the previous ones.
 type replay struct {
 	t       testing.TB
 	at      int64
@@ -57,7 +57,7 @@ type replay struct {
 type state struct {
 	recording.Thread
 	held    bool
-	entered bool // just now: no event has told its state
+	entered bool // just now: no event has its state yet
 }
 
 func (r *replay) fail(format string, args ...any) {
@@ -119,7 +119,7 @@ func (r *replay) advance(to int64) {
 	r.at = to
 }
 
-// history shows what was told of the threads of an event that does not fit.
+// history shows the events of the threads of an event that does not fit.
 func (r *replay) history(all []recording.Event, wrong recording.Event) {
 	var lines []string
 	for _, e := range all {
@@ -206,7 +206,7 @@ func (r *replay) on(e recording.Event) {
 	}
 }
 
-// onlyOn shows what was told of a CPU and of the threads that were there.
+// onlyOn shows the events of a CPU and of the threads that were there.
 func (r *replay) onlyOn(cpu int32, rec recording.Recording) {
 	there := map[uint32]bool{}
 	for _, e := range rec.Events {
@@ -231,7 +231,7 @@ func (r *replay) onlyOn(cpu int32, rec recording.Recording) {
 
 func near(a, b, ratio, slack float64) bool { return math.Abs(a-b) <= ratio*max(a, b)+slack }
 
-// agrees compares what the events say with what the kernel side counted.
+// agrees compares the events with the kernel side's counts.
 func (r *replay) agrees(rec recording.Recording) {
 	r.t.Helper()
 	f := rec.Footer
@@ -242,7 +242,7 @@ func (r *replay) agrees(rec recording.Recording) {
 		}
 	}
 	r.t.Logf("width x time is %.0f by the events, %.0f by the counters, which were %d ns late", integral(r.width), integral(f.WidthNS), f.LateNS)
-	edge := float64(f.LateNS) + 1e5 // ns: the counters are read a moment after the last event is told
+	edge := float64(f.LateNS) + 1e5 // ns: the counters are read a moment after the last event
 	for name, pair := range map[string][2][]int64{"width": {r.width, f.WidthNS}, "wanted": {r.wanted, f.WantedNS}} {
 		if a, b := integral(pair[0]), integral(pair[1]); !near(a, b, 0.001, edge) {
 			r.t.Errorf("%s x time is %.0f by the events, %.0f by the counters", name, a, b)
@@ -258,7 +258,8 @@ func (r *replay) agrees(rec recording.Recording) {
 	}
 }
 
-// TestRecordingIsConsistent: the events of a throttled container, one by one, add up to what the kernel side counted.
+// TestRecordingIsConsistent checks that the events of a throttled container, one by one, add up to the kernel side's
+// counts.
 func TestRecordingIsConsistent(t *testing.T) {
 	p := shared(t)
 	tr := cgrouptest.New(t)
@@ -282,17 +283,17 @@ func TestRecordingIsConsistent(t *testing.T) {
 	} else if d := r.owners[f.Neighbours[0].Owner]; d.OwnerKind != recording.OwnerContainer || d.Cgroup != n.ID {
 		t.Errorf("the neighbour is defined as %+v", d)
 	}
-	whose, wakers := 0, 0
+	throttlers, wakers := 0, 0
 	for _, e := range rec.Events {
 		if e.Kind == recording.Switch && e.Flags&recording.Throttled != 0 && e.Cgroup == c.ID {
-			whose++
+			throttlers++
 		}
 		if e.Kind == recording.Wakeup && (e.Owner != 0 || e.Waker != 0) {
 			wakers++
 		}
 	}
-	if whose < 3 || wakers == 0 {
-		t.Errorf("%d threads throttled by the container's own quota, %d wake-ups whose waker is known", whose, wakers)
+	if throttlers < 3 || wakers == 0 {
+		t.Errorf("%d threads throttled by the container's own quota, %d wake-ups with a known waker", throttlers, wakers)
 	}
 	times := int64(0)
 	for _, th := range f.Threads {
@@ -306,14 +307,14 @@ func TestRecordingIsConsistent(t *testing.T) {
 	if !near(float64(times), integral(f.WidthNS), off, float64(8*tick)) || times == 0 {
 		t.Errorf("threads used %d ns, the container %.0f", times, integral(f.WidthNS))
 	}
-	// Some of the workload's threads may be made while it is recorded already.
+	// Some of the workload's threads may start after the recording.
 	if len(rec.Header.Threads) < 3 || rec.Header.Features.Mark == "" || !rec.Header.Features.Periods {
 		t.Errorf("header %+v", rec.Header)
 	}
 	t.Logf("%d events %v, stopped %d ms", len(rec.Events), r.kinds, *f.StoppedNS/1e6)
 }
 
-// TestRecordingOfAnAncestorsQuota: the level that holds back is named, whichever child it is that waits.
+// TestRecordingOfAnAncestorsQuota checks that the throttling level is named, whichever child waits.
 func TestRecordingOfAnAncestorsQuota(t *testing.T) {
 	p := shared(t)
 	tr := cgrouptest.New(t)
@@ -324,21 +325,21 @@ func TestRecordingOfAnAncestorsQuota(t *testing.T) {
 	rec := record(t, p, tr, c, 1500*time.Millisecond)
 	r := follow(t, rec)
 	r.agrees(rec)
-	whose := map[uint64]int{}
+	throttlers := map[uint64]int{}
 	for _, e := range rec.Events {
 		if e.Kind == recording.Switch && e.Flags&recording.Throttled != 0 {
-			whose[e.Cgroup]++
+			throttlers[e.Cgroup]++
 		}
 		if e.Kind == recording.Period && e.Cgroup != pod.ID {
 			t.Errorf("a period of %d; only the pod %d has a quota", e.Cgroup, pod.ID)
 		}
 	}
-	if whose[pod.ID] < 3 || whose[c.ID] > 0 || r.kinds[recording.Period] < 10 {
-		t.Errorf("throttled by %v, want the pod %d; %d periods", whose, pod.ID, r.kinds[recording.Period])
+	if throttlers[pod.ID] < 3 || throttlers[c.ID] > 0 || r.kinds[recording.Period] < 10 {
+		t.Errorf("throttled by %v, want the pod %d; %d periods", throttlers, pod.ID, r.kinds[recording.Period])
 	}
 }
 
-// TestRecordingOfMoves: threads that come, go, change their cgroup, are born and die keep the recording consistent.
+// TestRecordingOfMoves checks that threads that start, end and change their cgroup keep the recording consistent.
 func TestRecordingOfMoves(t *testing.T) {
 	p := shared(t)
 	tr := cgrouptest.New(t)
@@ -358,7 +359,7 @@ func TestRecordingOfMoves(t *testing.T) {
 	<-done
 	r := follow(t, rec)
 	r.agrees(rec)
-	// A thread that is moved while it waits is seen to leave when it next runs.
+	// A thread that is moved while it waits leaves when it next runs.
 	for _, k := range []recording.Kind{recording.Enter, recording.Leave, recording.Exit, recording.Name} {
 		if r.kinds[k] == 0 {
 			t.Errorf("no event of kind %d: %v", k, r.kinds)
@@ -394,7 +395,7 @@ func TestRecordingOfExec(t *testing.T) {
 	}
 }
 
-// TestRenames: a thread that renames itself all the time does not fill the recording.
+// TestRenames checks that a thread that renames itself all the time does not fill the recording.
 func TestRenames(t *testing.T) {
 	p := shared(t)
 	tr := cgrouptest.New(t)
@@ -417,12 +418,12 @@ func TestRenames(t *testing.T) {
 	follow(t, rec).agrees(rec)
 }
 
-// TestLostEventsAreCounted: with a ring of a page most events are lost, and every one of them is told.
+// TestLostEventsAreCounted checks that the events lost with a ring of a page are all reported.
 func TestLostEventsAreCounted(t *testing.T) {
 	p := open(t, probe.Options{RingBytes: 4096})
 	tr := cgrouptest.New(t)
 	c := container(t, tr, tr.Make("a"))
-	// It rests at both ends: what switches all the time offers a slow machine no still moment to read its CPUs (stillTries).
+	// It sleeps at both ends: permanent switching leaves a slow machine no moment to read its CPUs (stillTries).
 	pair := start(t, tr, c.Path, "pingpong", "100000000").Process
 	must(t, pair.Signal(unix.SIGSTOP))
 	for at, signal := range map[time.Duration]os.Signal{300 * time.Millisecond: unix.SIGCONT, 1200 * time.Millisecond: unix.SIGSTOP} {
@@ -444,7 +445,7 @@ func TestLostEventsAreCounted(t *testing.T) {
 	if f.LostEvents == 0 || told == 0 || switches == 0 {
 		t.Fatalf("%d lost by the footer, %d by the events, %d switches", f.LostEvents, told, switches)
 	}
-	// The footer's includes what was lost after the last event that got through, and before the start.
+	// The footer's count includes events lost after the last one that got through, and before the start.
 	if told > f.LostEvents || float64(told) < 0.8*float64(f.LostEvents) {
 		t.Errorf("%d lost by the events, %d by the footer", told, f.LostEvents)
 	}

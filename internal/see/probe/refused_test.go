@@ -11,7 +11,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/see/probe"
 )
 
-// TestOpenWithoutRights: who may not load BPF is told what was refused and what to do.
+// TestOpenWithoutRights checks that the error names the refused step and the way out.
 func TestOpenWithoutRights(t *testing.T) {
 	done := make(chan error)
 	go func() {

@@ -15,12 +15,12 @@ import (
 // event is a record of the kernel's, with the parts that only some kinds have.
 type event struct {
 	bpfRecord
-	more   uint64 // RECORD_SWITCH, RECORD_WAKEUP and RECORD_HOLD: whose quota; RECORD_EXIT: kernel time
+	more   uint64 // RECORD_SWITCH, RECORD_WAKEUP and RECORD_HOLD: the throttling cgroup; RECORD_EXIT: kernel time
 	thread *bpfRecordThread
 	period *bpfRecordPeriod
 }
 
-// decode reads one record; ok is false for what is none.
+// decode reads one record; ok is false for anything else.
 func decode(raw []byte) (e event, ok bool) {
 	if len(raw) < int(unsafe.Sizeof(bpfRecord{})) {
 		return e, false
@@ -46,7 +46,7 @@ func decode(raw []byte) (e event, ok bool) {
 	return e, ok
 }
 
-// comm is a thread's name as the kernel has it.
+// comm converts the kernel's name of a thread.
 func comm(raw [16]int8) string {
 	b := make([]byte, 0, len(raw))
 	for _, c := range raw {
@@ -59,9 +59,11 @@ func comm(raw [16]int8) string {
 }
 
 const (
-	// drainEvery is how often the ring is emptied. Its reader is never woken: that would be seen in the recording.
+	// drainEvery is how often the ring is emptied. The kernel never wakes its reader, because the recording would show
+	// that.
 	drainEvery = 10 * time.Millisecond
-	// A batch is what the converter gets at a time; so many wait for it before the ring fills up and events are lost.
+	// A batch is one hand-over to the converter. So many batches wait for it before the ring fills up and events are
+	// lost.
 	batchEvents, batchesWaiting = 4096, 64
 )
 
@@ -91,8 +93,8 @@ func (p *Probe) endRing(r *ring) error {
 	return errors.Join(p.coll.Maps[bpfMapRings].Delete(uint32(0)), r.reader.Close(), r.buffer.Close())
 }
 
-// drain empties the ring into batches until ctx ends, and then once more. Every batch ends with the time before which
-// nothing is left in the ring but what a CPU was about to write.
+// drain empties the ring into batches until ctx ends, and then once more. Every batch ends with a time. Before that
+// time the ring has nothing left except records that a CPU was about to write.
 func (r *ring) drain(ctx context.Context, out chan<- batch) error {
 	defer close(out)
 	var raw ringbuf.Record
@@ -131,10 +133,10 @@ func (r *ring) drain(ctx context.Context, out chan<- batch) error {
 	}
 }
 
-// batch is events as they were in the ring: nearly in the order of time.
+// batch has events as they were in the ring: nearly in the order of time.
 type batch struct {
 	events []event
-	// complete: the ring was empty after upTo.
+	// complete reports that the ring was empty after upTo.
 	complete bool
 	upTo     uint64
 }

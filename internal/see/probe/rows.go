@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// rowsEvery is how often rows are fetched; also the length of rows made here.
+	// rowsEvery is how often rows are fetched, and the length of rows made here.
 	rowsEvery = 100 * time.Millisecond
-	// inheritedEvery is how many rounds pass between looks for containers that an ancestor's quota stops; so long,
-	// and rememberStopped rounds more, they have rows.
+	// inheritedEvery is how many rounds pass between checks for containers that an ancestor's quota stops. They have
+	// rows for that long, and rememberStopped rounds more.
 	inheritedEvery, rememberStopped = 10, 50
 )
 
-// PeriodRows gives a row per period and watched container, at the latest a fifth of a second after it, until ctx ends or
-// each fails. An idle container has no periods, hence no rows. One caller at a time: ErrBusy.
+// PeriodRows passes a row per period and watched container, at most a fifth of a second late. It ends with ctx or with
+// an error of each. An idle container has no periods, hence no rows. It allows one caller at a time: ErrBusy.
 func (p *Probe) PeriodRows(ctx context.Context, each func(PeriodRow) error) error {
 	if p.options.WidthOnly || !p.kernel.timers {
 		return errors.New("no rows per period: the probe counts width only, or this kernel does not show its timers")
@@ -78,7 +78,7 @@ func (p *Probe) setRows(on uint32) {
 	}
 }
 
-// fetchRows empties the ring of rows, and notes whose own they are.
+// fetchRows empties the ring of rows and reports which containers had one of their own.
 func (p *Probe) fetchRows(reader *ringbuf.Reader, own func(id uint64)) ([]PeriodRow, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -108,7 +108,7 @@ func (p *Probe) fetchRows(reader *ringbuf.Reader, own func(id uint64)) ([]Period
 		}
 		r := *(*bpfRow)(unsafe.Pointer(&raw.RawSample[0]))
 		s := p.slotOf(r.Handle)
-		if s == nil || !s.settled || r.Length == 0 {
+		if s == nil || !s.counting || r.Length == 0 {
 			continue
 		}
 		own(s.ID)
@@ -121,7 +121,7 @@ func (p *Probe) fetchRows(reader *ringbuf.Reader, own func(id uint64)) ([]Period
 	}
 }
 
-// slotOf is the slot of a handle, nil if the container is not watched any longer.
+// slotOf returns the slot of a handle, nil if the container is not watched now.
 func (p *Probe) slotOf(handle uint64) *slot {
 	i := int(uint32(handle)) - 1
 	if i < 0 || i >= len(p.slots.byNumber) {
@@ -133,7 +133,7 @@ func (p *Probe) slotOf(handle uint64) *slot {
 	return nil
 }
 
-// inherited makes the rows of containers without a quota that somebody else's stops.
+// inherited makes the rows of containers without a quota that an ancestor's quota stops.
 type inherited struct {
 	p     *Probe
 	round int
@@ -143,7 +143,7 @@ type inherited struct {
 type lastRow struct {
 	counts  Counts
 	ownAt   int // round of the last row of its own quota
-	stopped int // round in which it was last stopped
+	stopped int // last round in which it was stopped
 	has     bool
 }
 
@@ -170,7 +170,7 @@ func (s *inherited) rows() []PeriodRow {
 		l, known := s.last[id]
 		ownQuota := known && l.ownAt > 0 && s.round-l.ownAt < rememberStopped
 		active := known && l.stopped > 0 && s.round-l.stopped < rememberStopped
-		if ownQuota || !slot.settled || !active && (s.round+int(slot.number))%inheritedEvery != 0 {
+		if ownQuota || !slot.counting || !active && (s.round+int(slot.number))%inheritedEvery != 0 {
 			continue
 		}
 		now, err := s.p.read(slot)
@@ -190,7 +190,7 @@ func (s *inherited) rows() []PeriodRow {
 	return rows
 }
 
-// rowBetween is the row between two readings.
+// rowBetween makes the row between two readings.
 func rowBetween(id uint64, was, is Counts) PeriodRow {
 	r := PeriodRow{Cgroup: id, EndNS: is.AtNS, LengthNS: max(is.AtNS-was.AtNS, 1)}
 	for i, ns := range gained(is.WidthNS, was.WidthNS) {

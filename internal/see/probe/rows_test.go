@@ -11,7 +11,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/see/probe"
 )
 
-// rowsFor takes rows until enough says so, or a minute has passed.
+// rowsFor collects rows until enough returns true, or a minute has passed.
 func rowsFor(t testing.TB, p *probe.Probe, enough func(rows []probe.PeriodRow) bool) (rows []probe.PeriodRow) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -28,12 +28,12 @@ func rowsFor(t testing.TB, p *probe.Probe, enough func(rows []probe.PeriodRow) b
 	return rows
 }
 
-// sums are what rows say together.
+// sums are the totals of rows.
 type sums struct {
 	length, width, stopped, throttled float64 // ns, CPUs x ns, ns, ns
 }
 
-// add adds rows up, after it looked at each of them and that none is missing in between.
+// add adds rows up, after it has checked each one and that none is missing in between.
 func add(t testing.TB, rows []probe.PeriodRow, c probe.Container) (s sums) {
 	t.Helper()
 	for i, r := range rows {
@@ -55,13 +55,13 @@ func add(t testing.TB, rows []probe.PeriodRow, c probe.Container) (s sums) {
 	return s
 }
 
-// within says whether rows saw what was counted, but for what came after the last one, tail.
+// within reports whether rows have what was counted, except tail, which came after the last one.
 func within(rows, counted, tail float64) bool {
 	slack := 0.001*counted + 1e5 // a row has no more digits than its quotient
 	return rows <= counted+slack && rows >= counted-tail-slack
 }
 
-// TestPeriodRows: there are as many as periods went by, and together they say what the counters say.
+// TestPeriodRows checks that every period has a row, and that together they agree with the counters.
 func TestPeriodRows(t *testing.T) {
 	p := shared(t)
 	tr := cgrouptest.New(t)
@@ -77,7 +77,7 @@ func TestPeriodRows(t *testing.T) {
 	after := usage(t, tr, path)
 	steal = stolen(t) - steal
 
-	// The first row begins when the container was watched.
+	// The first row begins at Watch.
 	if rows[0].EndNS-rows[0].LengthNS != counts.SinceNS {
 		t.Errorf("the first row begins at %d, counting at %d", rows[0].EndNS-rows[0].LengthNS, counts.SinceNS)
 	}
@@ -98,7 +98,7 @@ func TestPeriodRows(t *testing.T) {
 		t.Errorf("width x time is %.0f by the rows, the usage counter says %.0f", s.width, used)
 	}
 
-	// A timer that comes late counts several periods at once: rows are compared by their length.
+	// A late timer counts several periods together, so rows are compared by their length.
 	const period = float64(100 * time.Millisecond)
 	periods, throttled := float64(after.Periods-before.Periods), float64(after.ThrottledPeriods-before.ThrottledPeriods)
 	if may := 3 + 0.1*periods + tail/period; math.Abs(s.length/period-periods) > may {
@@ -114,12 +114,12 @@ func TestPeriodRows(t *testing.T) {
 		len(rows), s.length/period, periods, s.throttled/period, throttled, s.stopped/1e6, stopped/1e6, tail/1e6)
 }
 
-// TestPeriodRowsOfAnAncestorsQuota: a container without a quota has rows while its pod's stops it.
+// TestPeriodRowsOfAnAncestorsQuota checks that a container without a quota has rows while its pod's quota stops it.
 func TestPeriodRowsOfAnAncestorsQuota(t *testing.T) {
 	p := shared(t)
 	tr := cgrouptest.New(t)
 	pod, c := tr.Make("pod"), container(t, tr, tr.Make("pod/c"))
-	free := container(t, tr, tr.Make("free")) // nobody stops it: no rows
+	free := container(t, tr, tr.Make("free")) // never stopped: no rows
 	tr.Limit(pod, 0.3)
 	tr.Work(c.Path, 3)
 	watch(t, p, c)
@@ -133,7 +133,7 @@ func TestPeriodRowsOfAnAncestorsQuota(t *testing.T) {
 		}
 		return len(rows) >= want
 	})
-	s := add(t, rows[1:], c) // between the first's end and the last's
+	s := add(t, rows[1:], c) // from the first row's end to the last one's
 	edge := float64(first.AtNS-rows[0].EndNS) + float64(last.AtNS-rows[len(rows)-1].EndNS)
 	for what, pair := range map[string][2]float64{
 		"width":   {s.width, integral(last.WidthNS) - integral(first.WidthNS)},
@@ -153,7 +153,7 @@ func TestPeriodRowsOfAnAncestorsQuota(t *testing.T) {
 	}
 }
 
-// TestPeriodRowsEnd: by the sink's error, by the context, by closing; and there is one caller at a time.
+// TestPeriodRowsEnd checks the ends: the sink's error, the context, Close. A second caller is refused.
 func TestPeriodRowsEnd(t *testing.T) {
 	p := open(t, probe.Options{})
 	tr := cgrouptest.New(t)

@@ -17,19 +17,19 @@ import (
 	"github.com/unthrottle/unthrottle/topology"
 )
 
-// snapshot is the counters at one end of a recording.
+// snapshot has the counters at one end of a recording.
 type snapshot struct {
 	counts Counts
 	wall   time.Time
-	// stat are the target's own counters, others' by slot number + 1; nil: not measured.
+	// stat are the target's own counters, others' by slot number + 1; nil means not measured.
 	stat   *cgroup.Stat
 	others map[uint32]cgroup.Stat
 	cpus   map[int]procfs.Times // nil: not known
-	// troubles are the probe's own, with how often each came.
+	// troubles are the probe's own, with their counts.
 	troubles map[string]uint64
 }
 
-// snapshot reads the counters of now. What cannot be read is left out.
+// snapshot reads the current counters. It leaves out unreadable ones.
 func (r *recorder) snapshot() (snapshot, error) {
 	s := snapshot{others: map[uint32]cgroup.Stat{}}
 	if h := r.o.Host; h != nil {
@@ -56,7 +56,7 @@ func (r *recorder) snapshot() (snapshot, error) {
 	return s, nil
 }
 
-// bandwidthStat reads the periods of a cgroup's own quota; ok is false where it has none to tell.
+// bandwidthStat reads the periods of a cgroup's own quota. ok is false without a quota.
 func bandwidthStat(h *cgroup.Host, path string) (cgroup.Stat, bool) {
 	v, ok := h.Version(cgroup.CPU)
 	if !ok || path == "" {
@@ -70,7 +70,7 @@ func bandwidthStat(h *cgroup.Host, path string) (cgroup.Stat, bool) {
 	return s, err == nil && s.Bandwidth
 }
 
-// upTo writes what was gained between two snapshots into a footer. Of neighbours Owner is the slot's number + 1.
+// upTo writes the gain between two snapshots into a footer. A neighbour's Owner is its slot's number + 1.
 func (s snapshot) upTo(end snapshot, f *recording.Footer, used []*slot) {
 	f.WidthNS = gained(end.counts.WidthNS, s.counts.WidthNS)
 	f.WantedNS = gained(end.counts.WantedNS, s.counts.WantedNS)
@@ -82,7 +82,7 @@ func (s snapshot) upTo(end snapshot, f *recording.Footer, used []*slot) {
 	f.LateNS = int64(end.counts.LateNS - s.counts.LateNS)
 	if end.counts.StoppedNS != nil && s.counts.StoppedNS != nil {
 		f.StoppedNS = new(*end.counts.StoppedNS - *s.counts.StoppedNS)
-		f.StoppedSpells = new(*end.counts.StoppedSpells - *s.counts.StoppedSpells)
+		f.StoppedIntervals = new(*end.counts.StoppedIntervals - *s.counts.StoppedIntervals)
 	}
 	f.OnCPUNS = map[int]int64{}
 	for cpu, ns := range end.counts.OnCPU {
@@ -142,7 +142,7 @@ func onlineCPUs() (cpuset.CPUSet, error) {
 	return topology.ParseList(strings.TrimSpace(string(text)))
 }
 
-// lost is how many events had no room since the probe was opened, on all CPUs, and how many switches were not shown.
+// lost returns how many events had no room since the probe was opened, on all CPUs, and how many switches had no event.
 func (p *Probe) lost() (sum, unseen uint64, err error) {
 	for cpu := range p.ncpu {
 		var c bpfCpu
@@ -155,7 +155,7 @@ func (p *Probe) lost() (sum, unseen uint64, err error) {
 	return sum, unseen, nil
 }
 
-// fillAncestors names the levels above the target, whose periods are told too.
+// fillAncestors names the levels above the target; the recording has their periods too.
 func (p *Probe) fillAncestors(o RecordOptions) error {
 	m := p.coll.Maps[bpfMapAncestors]
 	if err := empty[uint64, uint8](m); err != nil {
@@ -169,7 +169,7 @@ func (p *Probe) fillAncestors(o RecordOptions) error {
 		path = cgroup.Parent(path)
 		id, err := o.Host.ID(cgroup.CPU, path)
 		if err != nil {
-			return nil // gone: the recording will be empty, no reason to fail
+			return nil // gone: the recording will be empty, which is no failure
 		}
 		if err := m.Put(id, uint8(1)); err != nil {
 			return fmt.Errorf("the levels above %q: %w", o.Target.Path, err)
@@ -178,7 +178,7 @@ func (p *Probe) fillAncestors(o RecordOptions) error {
 	return nil
 }
 
-// empty deletes all that is in a map.
+// empty deletes all entries of a map.
 func empty[K, V any](m *ebpf.Map) error {
 	var (
 		keys []K

@@ -9,8 +9,8 @@ import (
 	"github.com/cilium/ebpf/link"
 )
 
-// lookAtThreads runs the iterator over all threads: it notes who wants a CPU, and gives a row for each thread of the
-// container that is recorded.
+// lookAtThreads runs the iterator over all threads. It records which want a CPU, and passes a row for each thread of
+// the recorded container.
 func (p *Probe) lookAtThreads(row func(*bpfThreadRow)) error {
 	program := p.coll.Programs[bpfProgLookAtThreads]
 	if program == nil {

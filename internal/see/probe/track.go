@@ -8,17 +8,17 @@ import (
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 )
 
-// tracker turns the kernel's records into a recording's events. It knows what every thread of the container does, and
-// who holds every CPU. Before begin it only follows; from then on it tells.
+// tracker turns the kernel's records into a recording's events. It knows the state of every thread of the container and
+// the holder of every CPU. Before begin it only follows; from then on it passes events.
 type tracker struct {
 	startNS uint64
-	sink    func(*recording.Event) error // nil: not begun
+	sink    func(*recording.Event) error // nil before begin
 	err     error
 	threads map[uint32]*tracked
 	cpus    map[int32]uint64 // holder code
 	owners  map[uint64]uint32
 	names   map[uint64]recording.Event // Define without its number
-	// container gives the watched container of a slot number + 1, or nil.
+	// container returns the watched container of a slot number + 1, or nil.
 	container func(uint32) *Container
 	// times are user and kernel time of threads that ended.
 	times map[uint32]recording.ThreadTime
@@ -28,9 +28,9 @@ type tracker struct {
 // tracked is a thread of the container.
 type tracked struct {
 	recording.Thread
-	held  bool
-	whose uint64
-	seen  uint64 // CLOCK_MONOTONIC of what was last seen of it
+	held      bool
+	throttler uint64
+	seen      uint64 // CLOCK_MONOTONIC of its last record
 }
 
 func newTracker(container func(uint32) *Container) *tracker {
@@ -40,7 +40,7 @@ func newTracker(container func(uint32) *Container) *tracker {
 	}
 }
 
-// row notes a thread as the iterator saw it.
+// row takes a thread as the iterator saw it.
 func (t *tracker) row(r *bpfThreadRow) {
 	t.threads[r.Tid] = &tracked{
 		Thread: recording.Thread{
@@ -51,7 +51,7 @@ func (t *tracker) row(r *bpfThreadRow) {
 	}
 }
 
-// snapshot gives the threads by number, as they are now.
+// snapshot returns the threads by number, as they are now.
 func (t *tracker) snapshot() []recording.Thread {
 	all := make([]recording.Thread, 0, len(t.threads))
 	for _, k := range t.threads {
@@ -61,7 +61,8 @@ func (t *tracker) snapshot() []recording.Thread {
 	return all
 }
 
-// begin tells from now on. First comes what holds at the start: who has the CPUs, and who is held back.
+// begin passes events from now on. The first ones are the state at the start: the holders of the CPUs and the threads
+// held back.
 func (t *tracker) begin(startNS uint64, sink func(*recording.Event) error) error {
 	t.startNS, t.sink = startNS, sink
 	for _, cpu := range slices.Sorted(maps.Keys(t.cpus)) {
@@ -74,7 +75,7 @@ func (t *tracker) begin(startNS uint64, sink func(*recording.Event) error) error
 	}
 	for _, tid := range slices.Sorted(maps.Keys(t.threads)) {
 		if k := t.threads[tid]; k.held && k.State == recording.Runnable {
-			t.tell(startNS, recording.Event{Kind: recording.Hold, CPU: k.CPU, Thread: tid, Cgroup: k.whose})
+			t.tell(startNS, recording.Event{Kind: recording.Hold, CPU: k.CPU, Thread: tid, Cgroup: k.throttler})
 		}
 	}
 	return t.err
@@ -90,7 +91,7 @@ func (t *tracker) tell(at uint64, e recording.Event) {
 
 func kindOf(code uint64) bpfHolderKind { return bpfHolderKind(code >> 32) }
 
-// owner gives the number of whoever is no thread of the container, and defines it when it is first met.
+// owner returns the number of a holder that is no thread of the container, and defines it at its first use.
 func (t *tracker) owner(code uint64, at uint64) uint32 {
 	number := uint32(code)
 	var define recording.Event
@@ -104,7 +105,7 @@ func (t *tracker) owner(code uint64, at uint64) uint32 {
 		}
 		define = recording.Event{OwnerKind: recording.OwnerContainer, Text: cmp.Or(c.Name, c.Path), Cgroup: c.ID}
 	case bpfHolderKindHOLDER_PROCESS:
-		if number == 0 { // more processes than are named
+		if number == 0 { // more processes than the recording names
 			return recording.Root
 		}
 		define = recording.Event{OwnerKind: recording.OwnerProcess, Text: t.names[code].Text, TGID: number}
@@ -115,7 +116,7 @@ func (t *tracker) owner(code uint64, at uint64) uint32 {
 		return n
 	}
 	if t.sink == nil {
-		return recording.Root // nobody asks yet
+		return recording.Root // no sink yet
 	}
 	n := recording.FirstOwner + uint32(len(t.owners))
 	t.owners[code] = n
@@ -124,7 +125,7 @@ func (t *tracker) owner(code uint64, at uint64) uint32 {
 	return n
 }
 
-// sides splits a holder into the thread of the container that it is, or the owner.
+// sides splits a holder into the container's thread or the owner.
 func (t *tracker) sides(code uint64, at uint64) (thread, owner uint32) {
 	if kindOf(code) == bpfHolderKindHOLDER_THREAD {
 		return uint32(code), 0
@@ -132,7 +133,7 @@ func (t *tracker) sides(code uint64, at uint64) (thread, owner uint32) {
 	return 0, t.owner(code, at)
 }
 
-// ended forgets a thread.
+// ended removes a thread.
 func (t *tracker) ended(tid uint32) { delete(t.threads, tid) }
 
 // on takes one record.
@@ -166,7 +167,7 @@ func (t *tracker) on(e *event) error {
 	case bpfRecordKindRECORD_HOLD:
 		t.queue(e, func(k *tracked) {
 			if !k.held {
-				k.held, k.whose = true, e.more
+				k.held, k.throttler = true, e.more
 				t.tell(e.At, recording.Event{Kind: recording.Hold, CPU: k.CPU, Thread: k.TID, Cgroup: e.more})
 			}
 		})
@@ -180,7 +181,7 @@ func (t *tracker) on(e *event) error {
 	case bpfRecordKindRECORD_PERIOD:
 		p := e.period
 		quota := int64(p.Quota)
-		if quota < 0 { // RUNTIME_INF, all bits set: none
+		if quota < 0 { // RUNTIME_INF, all bits set: no quota
 			quota = -1
 		}
 		t.tell(e.At, recording.Event{Kind: recording.Period, CPU: cpu, Cgroup: e.A, Period: recording.PeriodState{
@@ -201,8 +202,8 @@ func (t *tracker) on(e *event) error {
 	return t.err
 }
 
-// holder tells who has a CPU. Of a thread that was seen while its CPU switched, the kernel says the one or the other: who
-// has the CPU runs, and nobody else there does.
+// holder passes who has a CPU. The iterator may see a thread while its CPU switches, in either state. The record of the
+// holder decides: that thread runs, and no other thread there does.
 func (t *tracker) holder(e *event, cpu int32) {
 	t.cpus[cpu] = e.A
 	thread := kindOf(e.A) == bpfHolderKindHOLDER_THREAD
@@ -228,7 +229,7 @@ func (t *tracker) switched(e *event, cpu int32) {
 			k.State = recording.Runnable
 		}
 		if s.Flags&recording.Throttled != 0 {
-			k.held, k.whose = true, e.more
+			k.held, k.throttler = true, e.more
 		}
 	}
 	if k := t.threads[s.NextThread]; k != nil && e.At >= k.seen {
@@ -248,12 +249,12 @@ func (t *tracker) woken(e *event) {
 	}
 	if k := t.threads[w.Thread]; k != nil && e.At >= k.seen {
 		k.State, k.CPU = recording.Runnable, w.CPU
-		k.held, k.whose = w.Flags&recording.Throttled != 0, e.more
+		k.held, k.throttler = w.Flags&recording.Throttled != 0, e.more
 	}
 	t.tell(e.At, w)
 }
 
-// introduced is a thread that is new here, has a new name, or is in another cgroup of the container.
+// introduced takes a thread that is new here, has a new name, or is in another cgroup of the container.
 func (t *tracker) introduced(e *event) {
 	r := e.thread
 	tid, name := uint32(e.A), comm(r.Comm)
@@ -277,7 +278,7 @@ func (t *tracker) introduced(e *event) {
 	t.tell(e.At, out)
 }
 
-// queue goes through the threads that wait in a cgroup on a CPU.
+// queue visits the threads that wait in a cgroup on a CPU.
 func (t *tracker) queue(e *event, each func(*tracked)) {
 	var there []*tracked
 	for _, k := range t.threads {

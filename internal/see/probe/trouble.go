@@ -1,12 +1,11 @@
 package probe
 
-// tooManyCgroups makes counting dearer, and nothing inexact.
+// tooManyCgroups makes counting slower, and nothing inexact.
 const tooManyCgroups = "too many cgroups"
 
-// Troubles tells what went wrong in counting and reading since Open, by what it was, with how often; empty: nothing.
-// None of them is expected; any but tooManyCgroups makes figures inexact. A thread that could not be remembered (the
-// kernel has no memory at hand, or is just making room for another on that CPU) is at its next switch or wake-up: until
-// then wanted lacks it.
+// Troubles returns what went wrong in counting and reading since Open, and how often; empty without any. All except
+// tooManyCgroups make figures inexact. The kernel may have no memory for a thread's state, or may be making room for
+// another on that CPU. Then wanted lacks the thread until its next switch or wake-up.
 func (p *Probe) Troubles() map[string]uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -31,8 +30,8 @@ func (p *Probe) troubles() map[string]uint64 {
 			found[what] = n
 		}
 	}
-	if p.hasty > 0 {
-		found["a container changed faster than it could be read"] = p.hasty
+	if p.inexact > 0 {
+		found["a container changed faster than it could be read"] = p.inexact
 	}
 	return found
 }

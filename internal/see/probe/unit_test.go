@@ -18,7 +18,7 @@ func TestOrder(t *testing.T) {
 		o.add(event{bpfRecord: bpfRecord{At: at}})
 	}
 	_ = o.take(5, each)
-	o.add(event{bpfRecord: bpfRecord{At: 2}}) // too late: given the time of the last
+	o.add(event{bpfRecord: bpfRecord{At: 2}}) // too late: gets the time of the last one
 	_ = o.take(math.MaxUint64, each)
 	if want := []uint64{3, 4, 4, 5, 9}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
@@ -41,7 +41,7 @@ func TestOrderKeepsTheRingsOrder(t *testing.T) {
 	})
 }
 
-// TestWordWraps: a word knows 48 bits of time in 16 ns, 52 days.
+// TestWordWraps checks that a word has 48 bits of time in 16 ns, 52 days.
 func TestWordWraps(t *testing.T) {
 	since := uint64(1)<<52 - 160
 	word := (since>>4 + 100) << 16
@@ -68,7 +68,8 @@ func TestWordWraps(t *testing.T) {
 	}
 }
 
-// TestFinished: a CPU that counted at the first look is waited for, until it is seen outside or has finished since.
+// TestFinished checks that a CPU that counted at the first look is polled until it is seen outside or has finished
+// since.
 func TestFinished(t *testing.T) {
 	for what, tc := range map[string]struct {
 		first, now cpuState
@@ -88,7 +89,7 @@ func TestFinished(t *testing.T) {
 	}
 }
 
-// TestTrackerHoldsAndReleases: a queue's hold and release reach the threads that wait on it, and no others.
+// TestTrackerHoldsAndReleases checks that a queue's hold and release reach the threads that wait on it, and no others.
 func TestTrackerHoldsAndReleases(t *testing.T) {
 	tr := newTracker(func(uint32) *Container { return nil })
 	for i, r := range []bpfThreadRow{
@@ -118,14 +119,15 @@ func TestTrackerHoldsAndReleases(t *testing.T) {
 	}
 }
 
-// TestTrackerSeesWhoRuns: the iterator may find a thread between the two halves of a switch; its CPU's holder decides.
+// TestTrackerSeesWhoRuns checks that the CPU's holder decides for a thread that the iterator finds between the two
+// halves of a switch.
 func TestTrackerSeesWhoRuns(t *testing.T) {
 	tr := newTracker(func(uint32) *Container { return nil })
 	for _, r := range []bpfThreadRow{
 		{Tid: 1, State: 2, Cpu: 2, At: 10}, // has just given CPU 2 up
 		{Tid: 2, State: 1, Cpu: 2, At: 10}, // to this one
 		{Tid: 3, State: 2, Cpu: 3, At: 10},
-		{Tid: 4, State: 2, Cpu: 4, At: 30}, // took the CPU after its holder was asked for
+		{Tid: 4, State: 2, Cpu: 4, At: 30}, // took the CPU after its holder was read
 	} {
 		tr.row(&r)
 	}
@@ -144,7 +146,7 @@ func TestTrackerSeesWhoRuns(t *testing.T) {
 	}
 }
 
-// FuzzDecode: whatever is in the ring, nothing panics.
+// FuzzDecode checks that no content of the ring causes a panic.
 func FuzzDecode(f *testing.F) {
 	r := bpfRecordPeriod{R: bpfRecord{Kind: uint8(bpfRecordKindRECORD_PERIOD)}}
 	whole := unsafe.Slice((*byte)(unsafe.Pointer(&r)), unsafe.Sizeof(r))

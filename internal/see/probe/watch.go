@@ -10,34 +10,34 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Errors of Watch and those that need a watched container.
+// Errors of Watch and of methods that need a watched container.
 var (
-	// ErrFull: as many containers are watched as Options.Containers allows.
+	// ErrFull means that Options.Containers containers are watched already.
 	ErrFull = errors.New("no room to watch another container")
-	// ErrNotWatched: the container is not watched.
+	// ErrNotWatched means that the container is not watched.
 	ErrNotWatched = errors.New("the container is not watched")
-	// ErrClosed: the probe is closed.
+	// ErrClosed means that the probe is closed.
 	ErrClosed = errors.New("the probe is closed")
-	// ErrBusy: a recording runs, of which there is one at a time.
-	ErrBusy = errors.New("another recording runs")
+	// ErrBusy means that another recording runs; only one may run at a time.
+	ErrBusy = errors.New("another recording runs; wait for its end")
 )
 
-// slots are the places of watched containers in the kernel's arrays.
+// slots are the entries of watched containers in the kernel's arrays.
 type slots struct {
-	free []uint32 // first in, first out: a slot rests before it is used again
+	free []uint32 // first in, first out, so that a free slot is reused as late as possible
 	byID map[uint64]*slot
-	// byNumber is the same by slot number.
+	// byNumber has the same slots by number.
 	byNumber []*slot
 }
 
 type slot struct {
 	Container
 	number  uint32
-	handle  uint64 // 0: the kernel does not know it yet
+	handle  uint64 // 0 until the kernel knows the container
 	sinceNS uint64
-	// settled: the kernel has counted it since sinceNS, and had seen by then who ran and who wanted to.
-	settled bool
-	// users: Watch counts as one, each recording that names it as another.
+	// counting reports that the kernel has counted since sinceNS and knew by then which threads ran or wanted a CPU.
+	counting bool
+	// users counts one for Watch and one for each recording that names the container.
 	users         int
 	watchedByUser bool
 }
@@ -51,16 +51,16 @@ func newSlots(n int) slots {
 }
 
 const (
-	// settleAfter is how long newly watched containers are collected, so that a thousand of them cost one look at all
+	// beginDelay is how long newly watched containers are collected, so that a thousand of them cost one pass over all
 	// threads.
-	settleAfter = 2 * time.Millisecond
-	// settleAgain is how long a failure to settle is told before it is tried again: each of a thousand containers that is
-	// read would else begin all of them anew.
-	settleAgain = 100 * time.Millisecond
+	beginDelay = 2 * time.Millisecond
+	// beginRetry is the time between two attempts to begin counting after a failure. Without it each read of a thousand
+	// containers would begin all of them again.
+	beginRetry = 100 * time.Millisecond
 )
 
-// Watch counts a container from now on, or rather from a moment later: Counts.SinceNS says. Watching one that is
-// watched already changes nothing.
+// Watch begins to count a container, after a short delay: Counts.SinceNS has the time. It does nothing for a watched
+// container.
 func (p *Probe) Watch(c Container) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -75,13 +75,13 @@ func (p *Probe) Watch(c Container) error {
 	return nil
 }
 
-// use takes a slot for a container, or shares the one that it has.
+// use takes a slot for a container, or shares its slot if it has one.
 func (p *Probe) use(c Container) (*slot, error) {
 	if p.closed {
 		return nil, ErrClosed
 	}
 	if c.ID == 0 {
-		return nil, fmt.Errorf("cannot watch %q: it has no cgroup id", c.Path)
+		return nil, fmt.Errorf("cannot watch %q: its cgroup id is 0", c.Path)
 	}
 	if s := p.slots.byID[c.ID]; s != nil {
 		s.users++
@@ -94,17 +94,17 @@ func (p *Probe) use(c Container) (*slot, error) {
 	p.slots.free = p.slots.free[1:]
 	p.slots.byID[c.ID], p.slots.byNumber[s.number] = s, s
 	p.fresh = append(p.fresh, c.ID)
-	if p.settler == nil {
-		p.settler = time.AfterFunc(settleAfter, func() {
+	if p.beginTimer == nil {
+		p.beginTimer = time.AfterFunc(beginDelay, func() {
 			p.mu.Lock()
 			defer p.mu.Unlock()
-			_ = p.settle() // Read tries again, and says why it cannot
+			_ = p.beginCounting() // Read tries again and returns the error
 		})
 	}
 	return s, nil
 }
 
-// Unwatch ends counting a container. What a recording needs of it goes on until that ends.
+// Unwatch ends counting a container. A recording that needs it continues to its end.
 func (p *Probe) Unwatch(id uint64) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -116,7 +116,7 @@ func (p *Probe) Unwatch(id uint64) error {
 	return p.drop(s)
 }
 
-// drop gives back a use of a slot, with the last one the slot.
+// drop releases one use of a slot, and with the last use the slot.
 func (p *Probe) drop(s *slot) error {
 	if s.users--; s.users > 0 || p.closed {
 		return nil
@@ -129,16 +129,16 @@ func (p *Probe) drop(s *slot) error {
 		return nil
 	}
 	err := p.coll.Maps[bpfMapWatched].Delete(s.ID)
-	// Without its handle nothing is counted in the slot, whoever still remembers it.
-	err = errors.Join(err, p.coll.Maps[bpfMapContainers].Put(s.number, &bpfContainer{}), p.replace())
+	// Without its handle no program counts in the slot, even one that still has the old handle.
+	err = errors.Join(err, p.coll.Maps[bpfMapContainers].Put(s.number, &bpfContainer{}), p.invalidatePlaces())
 	if err != nil {
 		return fmt.Errorf("end watching %q: %w", s.Path, err)
 	}
 	return nil
 }
 
-// replace has every task's place looked up anew.
-func (p *Probe) replace() error {
+// invalidatePlaces has the kernel side look up every task's container again.
+func (p *Probe) invalidatePlaces() error {
 	var generation uint32
 	v := p.coll.Variables[bpfVarGeneration]
 	if err := v.Get(&generation); err != nil {
@@ -147,37 +147,38 @@ func (p *Probe) replace() error {
 	return v.Set(generation + 1)
 }
 
-// settle begins to count in what was newly watched: makes it known, then looks who runs and who wants to. What it could
-// not do it does again later, from the start: until then counts lack who ran already, and are not told.
-func (p *Probe) settle() error {
-	p.settler = nil
+// beginCounting begins to count the newly watched containers: it names them to the kernel, then looks which threads run
+// or want a CPU. After a failure a later call starts over. Until then the counts lack threads that ran already, and
+// Read returns the error instead.
+func (p *Probe) beginCounting() error {
+	p.beginTimer = nil
 	if len(p.fresh) == 0 || p.closed {
 		return nil
 	}
 	now := time.Now()
-	if p.unsettled != nil && now.Sub(p.triedAt) < settleAgain {
-		return p.unsettled
+	if p.beginErr != nil && now.Sub(p.triedAt) < beginRetry {
+		return p.beginErr
 	}
-	if p.unsettled = p.settleFresh(); p.unsettled != nil {
+	if p.beginErr = p.tryCounting(); p.beginErr != nil {
 		p.triedAt = now
-		return p.unsettled
+		return p.beginErr
 	}
 	for _, id := range p.fresh {
-		p.slots.byID[id].settled = true
+		p.slots.byID[id].counting = true
 	}
 	p.fresh = nil
 	return nil
 }
 
-// settleFresh is one try of settle.
-func (p *Probe) settleFresh() error {
+// tryCounting is one attempt of beginCounting.
+func (p *Probe) tryCounting() error {
 	for _, id := range p.fresh {
 		s := p.slots.byID[id]
 		if err := p.begin(s); err != nil {
 			return fmt.Errorf("watch %q: %w", s.Path, err)
 		}
 	}
-	if err := p.replace(); err != nil {
+	if err := p.invalidatePlaces(); err != nil {
 		return fmt.Errorf("watch: %w", err)
 	}
 	if err := p.syncCPUs(); err != nil {
@@ -186,7 +187,7 @@ func (p *Probe) settleFresh() error {
 	return p.lookAtThreads(nil)
 }
 
-// begin empties a slot for a container and names it in the kernel.
+// begin empties a slot for a container and names it to the kernel.
 func (p *Probe) begin(s *slot) error {
 	p.serial++
 	handle := uint64(p.serial)<<32 | uint64(s.number+1)
@@ -207,7 +208,7 @@ func (p *Probe) begin(s *slot) error {
 	return nil
 }
 
-// syncCPUs runs sync_cpu on every CPU that is online.
+// syncCPUs runs sync_cpu on every online CPU.
 func (p *Probe) syncCPUs() error {
 	for cpu := range p.ncpu {
 		_, err := p.coll.Programs[bpfProgSyncCpu].Run(&ebpf.RunOptions{CPU: uint32(cpu), Flags: unix.BPF_F_TEST_RUN_ON_CPU})
@@ -218,7 +219,7 @@ func (p *Probe) syncCPUs() error {
 	return nil
 }
 
-// monotonic is the clock of bpf_ktime_get_ns.
+// monotonic reads the clock of bpf_ktime_get_ns.
 func monotonic() uint64 {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &t); err != nil {

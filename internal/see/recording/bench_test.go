@@ -10,8 +10,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 )
 
-// busy is what a container with 64 threads on 16 CPUs records in a second of 100,000 switches: irregular times, every
-// switch with a wake-up before it.
+// busy returns the events of a container with 64 threads on 16 CPUs in a second of 100,000 switches. Times are
+// irregular, and every switch has a wake-up before it.
 func busy(n int) []recording.Event {
 	rng := rand.New(rand.NewPCG(1, 2))
 	events := make([]recording.Event, 0, n)
@@ -35,7 +35,8 @@ func busy(n int) []recording.Event {
 
 const benchEvents = 200_000
 
-// BenchmarkWrite beside BenchmarkFixed, the same events as structures of fixed size without compression: the floor.
+// BenchmarkWrite compares with BenchmarkFixed: the same events as structures of fixed size, without compression, are
+// the floor.
 func BenchmarkWrite(b *testing.B) {
 	events := busy(benchEvents)
 	var out bytes.Buffer
@@ -108,7 +109,7 @@ func report(b *testing.B, size int) {
 	b.ReportMetric(benchEvents*float64(b.N)/b.Elapsed().Seconds(), "events/s")
 }
 
-// Half of what structures of fixed size take is the least that the format is worth its trouble for.
+// The format is worth its complexity only if it takes at most half of structures of fixed size.
 func TestSmallerThanFixed(t *testing.T) {
 	size := len(written(t, recording.Recording{Events: busy(20_000)}))
 	if floor := binary.Size(fixed{}) * 20_000; size*4 > floor {

@@ -10,22 +10,22 @@ import (
 	"io"
 )
 
-// magic begins every recording: a byte that no text has, a name, and line ends that a text transfer would change; then
-// two bytes of version.
+// magic begins every recording: a byte that no text has, a name, and line ends that a text transfer would change. Two
+// bytes of version follow.
 const magic = "\x89UTR\r\n\x1a\n"
 
-// Kinds of blocks. One that a reader does not know is skipped if it is a small letter.
+// Kinds of blocks. A reader skips an unknown kind if it is a small letter.
 const (
 	headerBlock = 'H'
 	eventBlock  = 'E'
 	footerBlock = 'F'
 )
 
-// Bounds of blocks, unpacked. Packed ones may be a little larger than that where nothing could be saved.
+// Bounds of unpacked blocks. A packed block may be a little larger where compression saves nothing.
 const (
 	maxHeader = 16 << 20
 	maxEvents = 1 << 20
-	packedTo  = 256 << 10 // a chunk of events is written once it is as large
+	packedTo  = 256 << 10 // a chunk of events is written at this size
 	slack     = 1 << 10
 )
 
@@ -34,7 +34,7 @@ const blockHead = 1 + 4 + 4 + 4
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// ErrDamaged is a recording whose bytes are not those that were written.
+// ErrDamaged reports a recording whose bytes changed after they were written.
 var ErrDamaged = errors.New("damaged")
 
 func limitOf(kind byte) uint32 {
@@ -91,10 +91,10 @@ type unpacker struct {
 	flate  io.ReadCloser
 }
 
-// errCut is the end of the input within a block, or where one should begin.
+// errCut reports the end of the input within a block, or where one should begin.
 var errCut = errors.New("cut off")
 
-// block reads the next one; the bytes are good until the next call.
+// block reads the next block; the bytes are valid until the next call.
 func (u *unpacker) block() (kind byte, raw []byte, err error) {
 	var head [blockHead]byte
 	if _, err := io.ReadFull(u.r, head[:]); err != nil {
@@ -124,7 +124,7 @@ func (u *unpacker) block() (kind byte, raw []byte, err error) {
 	return kind, u.raw, nil
 }
 
-// readUpTo reads exactly n bytes, and takes memory only as they come: n is a stranger's.
+// readUpTo reads exactly n bytes and takes memory only as they arrive, because n comes from the file.
 func readUpTo(r io.Reader, b []byte, n int) ([]byte, error) {
 	const step = 1 << 20
 	for len(b) < n {

@@ -125,7 +125,7 @@ func TestAnyEventIsRead(t *testing.T) {
 	})
 }
 
-// A recording cut off anywhere behind its header gives the events of all whole chunks, in their order.
+// A recording that is cut off after its header gives the events of all whole chunks, in order.
 func TestCutOffAnywhere(t *testing.T) {
 	want := example()
 	want.Events = want.Events[:120]
@@ -135,7 +135,7 @@ func TestCutOffAnywhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	head := b.Len()
-	ends := map[int]int{head: 0} // size to events that are whole
+	ends := map[int]int{head: 0} // size -> number of whole events
 	for i := range want.Events {
 		if err := w.Write(&want.Events[i]); err != nil {
 			t.Fatal(err)
@@ -177,7 +177,7 @@ func TestCutOffAnywhere(t *testing.T) {
 	}
 }
 
-// A changed byte is noticed wherever it is, and what came before is given.
+// A changed byte is noticed at any place, and the events before it are readable.
 func TestDamage(t *testing.T) {
 	want := example()
 	good := written(t, want)
@@ -185,9 +185,9 @@ func TestDamage(t *testing.T) {
 		bad := bytes.Clone(good)
 		bad[i] ^= 0x10
 		r, err := recording.Read(bytes.NewReader(bad))
-		// A length that became larger looks like a file that was cut off.
+		// A larger length looks like a file that was cut off.
 		if err == nil && !r.Truncated {
-			t.Fatalf("byte %d changed and nobody noticed", i)
+			t.Fatalf("byte %d changed without an error", i)
 		}
 		if len(r.Events) > 0 && !slices.Equal(want.Events[:len(r.Events)], r.Events) {
 			t.Fatalf("byte %d: other events", i)
@@ -207,8 +207,8 @@ func TestWhatIsRefused(t *testing.T) {
 		says  string
 	}{
 		"nothing":       {"", recording.ErrNotARecording, "empty"},
-		"text":          {"hello, world, hello", recording.ErrNotARecording, "mark"},
-		"short text":    {"hi", recording.ErrNotARecording, "mark"},
+		"text":          {"hello, world, hello", recording.ErrNotARecording, "first bytes"},
+		"short text":    {"hi", recording.ErrNotARecording, "first bytes"},
 		"a newer one":   {string(newer), nil, "version 2 of the format, and this unthrottle reads up to 1"},
 		"a short mark":  {string(good[:5]), nil, "cut off within its header"},
 		"half a header": {string(good[:40]), nil, "cut off within its header"},
@@ -262,7 +262,7 @@ func TestAFullDisk(t *testing.T) {
 	}
 }
 
-// A reader takes memory as bytes come, not as lengths say.
+// A reader takes memory as bytes arrive, not as lengths claim.
 func TestBoundedMemory(t *testing.T) {
 	good := written(t, example())
 	liar := bytes.Clone(good[:10+13])
@@ -277,7 +277,7 @@ func TestBoundedMemory(t *testing.T) {
 	}
 }
 
-// Blocks for readers that know them are passed over.
+// A reader skips optional blocks that it does not know.
 func TestUnknownBlocksAreSkipped(t *testing.T) {
 	want := example()
 	good := written(t, want)
@@ -311,7 +311,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// FuzzEvents goes behind the checksums, which random bytes hardly pass.
+// FuzzEvents starts after the checksums, which random bytes hardly pass.
 func FuzzEvents(f *testing.F) {
 	f.Add([]byte{1, 0, 2, 3, 1, 4, 1})
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -9,8 +9,8 @@ import (
 // MaxText bounds Event.Text in bytes: a comm has 15, a container's name at most some hundred.
 const MaxText = 4096
 
-// Fields of an event behind its kind and time, as bits of the mask that says which of them are not zero, in the order in
-// which they are written. The order is the format: new fields come last.
+// Fields of an event after its kind and time, as bits of the mask of non-zero fields, in the order in which they are
+// written. The order is the format: append new fields at the end.
 const (
 	hasFlags = 1 << iota
 	hasCPU
@@ -52,7 +52,7 @@ func (e *Event) mask() uint64 {
 	return m
 }
 
-// appendEvent writes an event behind one at time last.
+// appendEvent writes an event that follows one at time last.
 func appendEvent(b []byte, e *Event, last int64) []byte {
 	m := e.mask()
 	b = append(b, byte(e.Kind))
@@ -95,9 +95,9 @@ func appendEvent(b []byte, e *Event, last int64) []byte {
 	return b
 }
 
-var errShort = errors.New("an event ends behind the end of its chunk")
+var errShort = errors.New("an event ends after the end of its chunk")
 
-// source reads the parts of events from a chunk; after an error it gives zeros.
+// source reads the parts of events from a chunk. After an error it returns zeros.
 type source struct {
 	b   []byte
 	err error
@@ -140,7 +140,7 @@ func (s *source) varint() int64 {
 	return v
 }
 
-// uint32 refuses what does not fit.
+// uint32 refuses larger numbers.
 func (s *source) uint32() uint32 {
 	v := s.uvarint()
 	if v > 1<<32-1 {
@@ -159,7 +159,7 @@ func (s *source) int32() int32 {
 	return int32(v)
 }
 
-// readEvent reads the event behind one at time last.
+// readEvent reads the event that follows one at time last.
 func (s *source) readEvent(e *Event, last int64) error {
 	kind := Kind(s.byte())
 	m := s.uvarint()

@@ -10,7 +10,7 @@ func OptionalBlock(kind byte, raw []byte) []byte {
 	return b.Bytes()
 }
 
-// EncodeEvents and DecodeEvents are a chunk, unpacked.
+// EncodeEvents and DecodeEvents convert an unpacked chunk.
 func EncodeEvents(events []Event) []byte {
 	var b []byte
 	last := int64(0)

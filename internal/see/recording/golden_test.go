@@ -12,7 +12,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 )
 
-// golden is what testdata/v1.utr holds.
+// golden is the content of testdata/v1.utr.
 func golden() recording.Recording {
 	return recording.Recording{
 		Header: recording.Header{
@@ -48,8 +48,8 @@ func golden() recording.Recording {
 	}
 }
 
-// The golden file is version 1 of the format as it was first released: it stays readable. UPDATE_GOLDEN=1 writes it anew,
-// which is right only before a release.
+// The golden file is version 1 of the format as first released, and must stay readable. UPDATE_GOLDEN=1 writes it
+// again, which is right only before a release.
 func TestGolden(t *testing.T) {
 	path := filepath.Join("testdata", "v1.utr")
 	if os.Getenv("UPDATE_GOLDEN") != "" {

@@ -14,7 +14,7 @@ import (
 	"github.com/unthrottle/unthrottle/topology"
 )
 
-// headerJSON is a header as it stands in a recording: sets of CPUs as lists.
+// headerJSON is a header as stored in a recording: sets of CPUs are lists.
 type headerJSON struct {
 	Header
 	Host        hostJSON `json:"host"`
@@ -33,7 +33,7 @@ func encodeHeader(h *Header) ([]byte, error) {
 	j.Header.Version = Version
 	b, err := json.Marshal(j)
 	if err == nil {
-		err = tooMany(b) // nor would it be read again
+		err = tooMany(b) // a reader would refuse it
 	}
 	if err != nil {
 		return nil, fmt.Errorf("recording: header: %w", err)
@@ -72,7 +72,7 @@ func decodeHeader(b []byte) (Header, error) {
 	return h.mapped(fromJSON), nil
 }
 
-// cpus reads a list; topology's parser bounds what "0-999999999" would take.
+// cpus reads a list; topology's parser bounds the memory of "0-999999999".
 func cpus(list string) (cpuset.CPUSet, error) {
 	if list == "" {
 		return cpuset.New(), nil
@@ -83,7 +83,7 @@ func cpus(list string) (cpuset.CPUSet, error) {
 func encodeFooter(f *Footer) ([]byte, error) {
 	b, err := json.Marshal(f.mapped(toJSON))
 	if err == nil {
-		err = tooMany(b) // nor would it be read again
+		err = tooMany(b) // a reader would refuse it
 	}
 	if err != nil {
 		return nil, fmt.Errorf("recording: footer: %w", err)
@@ -102,10 +102,10 @@ func decodeFooter(b []byte) (Footer, error) {
 	return f.mapped(fromJSON), nil
 }
 
-// notText marks a string whose bytes are no UTF-8, which JSON could not hold.
+// notText marks a string whose bytes are not UTF-8, which JSON cannot hold.
 const notText = "base64:"
 
-// toJSON lets names be any bytes: a thread may call itself whatever it likes.
+// toJSON accepts any bytes, because a thread may choose any bytes as its name.
 func toJSON(s string) string {
 	if utf8.ValidString(s) && !strings.HasPrefix(s, notText) {
 		return s
@@ -125,7 +125,7 @@ func fromJSON(s string) string {
 	return string(b)
 }
 
-// mapped is a copy with f applied to every string that is a stranger's.
+// mapped returns a copy with f applied to every string that comes from outside.
 func (h *Header) mapped(f func(string) string) Header {
 	c := *h
 	c.Target.Path, c.Target.Name = f(h.Target.Path), f(h.Target.Name)

@@ -7,18 +7,17 @@ import (
 	"io"
 )
 
-// ErrNotARecording is input that does not begin as one.
-var ErrNotARecording = errors.New("this is no recording of unthrottle")
+// ErrNotARecording reports input that does not begin as a recording.
+var ErrNotARecording = errors.New("not a recording of unthrottle")
 
-// VersionError is a recording of a newer format.
+// VersionError reports a recording of a newer format.
 type VersionError struct{ Version int }
 
 func (e *VersionError) Error() string {
 	return fmt.Sprintf("recording: written in version %d of the format, and this unthrottle reads up to %d: use a newer one", e.Version, Version)
 }
 
-// Reader reads a recording event by event, with one chunk of it in memory at a time. Not safe for use by several
-// goroutines at once.
+// Reader reads a recording event by event, with one chunk in memory at a time. It is not safe for concurrent use.
 type Reader struct {
 	Header Header
 
@@ -26,17 +25,17 @@ type Reader struct {
 	chunk     source
 	last      int64
 	footer    Footer
-	done      error // io.EOF or what ended it
+	done      error // io.EOF or the error that ended it
 	truncated bool
 }
 
-// NewReader reads the header. Errors are [ErrNotARecording], *[VersionError], [ErrDamaged], an input that ends within
-// its header, and those of r.
+// NewReader reads the header. Its errors are [ErrNotARecording], *[VersionError], [ErrDamaged], an input that ends
+// within its header, and those of r.
 func NewReader(r io.Reader) (*Reader, error) {
 	var head [len(magic) + 2]byte
 	switch n, err := io.ReadFull(r, head[:]); {
 	case n >= len(magic) && string(head[:len(magic)]) != magic, err != nil && n < len(magic) && magic[:n] != string(head[:n]):
-		return nil, fmt.Errorf("recording: %w: it does not begin with one's mark", ErrNotARecording)
+		return nil, fmt.Errorf("recording: %w: it does not begin with a recording's first bytes", ErrNotARecording)
 	case n == 0 && errors.Is(err, io.EOF):
 		return nil, fmt.Errorf("recording: %w: it is empty", ErrNotARecording)
 	case errors.Is(err, io.ErrUnexpectedEOF):
@@ -70,13 +69,13 @@ func NewReader(r io.Reader) (*Reader, error) {
 	}
 }
 
-var errHeaderCut = errors.New("recording: cut off within its header: nothing of it can be read")
+var errHeaderCut = errors.New("recording: cut off within its header: no event is readable")
 
-// optional blocks are for readers that know them.
+// optional reports whether readers may skip a block of this kind.
 func optional(kind byte) bool { return kind >= 'a' && kind <= 'z' }
 
-// Next reads the next event. io.EOF: there is no more, and Footer and Truncated say how it ended. Other errors are
-// [ErrDamaged] and those of the input; what came before is good.
+// Next reads the next event. io.EOF means the end; Footer and Truncated then say how it ended. Other errors are
+// [ErrDamaged] and those of the input; earlier events are valid.
 func (r *Reader) Next(e *Event) error {
 	for r.done == nil && len(r.chunk.b) == 0 {
 		r.done = r.nextChunk()
@@ -92,7 +91,7 @@ func (r *Reader) Next(e *Event) error {
 	return nil
 }
 
-// nextChunk goes on to the next block of events, or gives what ended the recording.
+// nextChunk reads the next block of events, or returns what ended the recording.
 func (r *Reader) nextChunk() error {
 	kind, raw, err := r.u.block()
 	switch {
@@ -119,15 +118,15 @@ func (r *Reader) nextChunk() error {
 	return io.EOF
 }
 
-// Footer is the recording's footer once Next gave io.EOF. Of one that was cut off it has only EndNS, the time of the
-// last event.
+// Footer returns the recording's footer after Next returned io.EOF. After a cut it has only EndNS, the time of the last
+// event.
 func (r *Reader) Footer() Footer { return r.footer }
 
-// Truncated says, once Next gave io.EOF, that the recording was cut off.
+// Truncated reports, after Next returned io.EOF, that the recording was cut off.
 func (r *Reader) Truncated() bool { return r.truncated }
 
-// Read reads a whole recording into memory; see [Reader] for one event at a time. With an error other than that of the
-// beginning it gives what could be read before, marked as Truncated.
+// Read reads a whole recording into memory; see [Reader] for one event at a time. After damage beyond the header it
+// returns the events before, marked as Truncated, with the error.
 func Read(from io.Reader) (Recording, error) {
 	r, err := NewReader(from)
 	if err != nil {

@@ -8,11 +8,10 @@ import (
 	"github.com/unthrottle/unthrottle/topology"
 )
 
-// Version of the format that this package writes. Older ones are read, newer
-// ones refused with an error that says so.
+// Version of the format that this package writes. It reads older versions and refuses newer ones with a *VersionError.
 const Version = 1
 
-// Header is what was in force when a recording began.
+// Header is the state when a recording began.
 type Header struct {
 	Version int       `json:"version"`
 	Created time.Time `json:"created"` // wall clock at StartNS
@@ -20,8 +19,8 @@ type Header struct {
 	StartNS uint64 `json:"start_ns"`
 	Host    Host   `json:"host"`
 	Target  Target `json:"target"`
-	// Levels are the container's cgroup and its ancestors up to the root, its own
-	// first; SubLevels are cgroups below the container that have a quota of their own.
+	// Levels are the container's cgroup and its ancestors up to the root, its own first. SubLevels are cgroups below
+	// the container that have their own quota.
 	Levels    []Level `json:"levels"`
 	SubLevels []Level `json:"sub_levels,omitempty"`
 	// CPUsAllowed are the online CPUs of its cpuset.
@@ -30,7 +29,7 @@ type Header struct {
 	Threads   []Thread  `json:"threads"`
 	Processes []Process `json:"processes"`
 	Features  Features  `json:"features"`
-	// NotMeasured says what could not be had and why, "steal: ...".
+	// NotMeasured says what could not be measured and why, "steal: ...".
 	NotMeasured []string `json:"not_measured,omitempty"`
 }
 
@@ -38,31 +37,31 @@ type Header struct {
 type Host struct {
 	Kernel string        `json:"kernel"` // uname -r
 	CPUs   cpuset.CPUSet `json:"-"`      // online
-	// Machine is the topology; nil: not read.
+	// Machine is the topology; nil means not read.
 	Machine *topology.Machine `json:"-"`
-	HZ      *int              `json:"hz,omitempty"` // nil: not known
-	// SliceNS is sched_cfs_bandwidth_slice_us; nil: not known.
+	HZ      *int              `json:"hz,omitempty"` // nil means not known
+	// SliceNS is sched_cfs_bandwidth_slice_us; nil means not known.
 	SliceNS *int64 `json:"slice_ns,omitempty"`
 	// SchedExt is the name of a loaded sched_ext scheduler, "" for none.
 	SchedExt string `json:"sched_ext,omitempty"`
 }
 
-// Target is the container recorded.
+// Target is the recorded container.
 type Target struct {
 	Path string `json:"path"` // cgroup path of the cpu controller
 	ID   uint64 `json:"id"`   // cgroup id: inode of its folder
-	Name string `json:"name"` // what people call it
+	Name string `json:"name"` // readable name
 }
 
-// Level is one cgroup with what the cpu controller has for it.
+// Level is one cgroup with its settings of the cpu controller.
 type Level struct {
 	Path string `json:"path"`
 	ID   uint64 `json:"id"`
-	// QuotaNS per PeriodNS; nil: no quota at this level.
+	// QuotaNS per PeriodNS; nil means no quota at this level.
 	QuotaNS  *int64 `json:"quota_ns,omitempty"`
 	PeriodNS int64  `json:"period_ns,omitempty"`
 	BurstNS  int64  `json:"burst_ns,omitempty"`
-	// Weight as cpu.weight (1 to 10,000, usual 100); v1's shares are converted.
+	// Weight as cpu.weight (1 to 10,000, default 100); v1's shares are converted.
 	Weight int `json:"weight,omitempty"`
 }
 
@@ -88,33 +87,33 @@ const (
 	Running
 )
 
-// Process is what is known of a process of the container.
+// Process describes a process of the container.
 type Process struct {
 	TGID      uint32   `json:"tgid"`
 	Comm      string   `json:"comm,omitempty"` // of its first thread, raw
 	Exe       string   `json:"exe,omitempty"`
 	Cmdline   []string `json:"cmdline,omitempty"`
 	Libraries []string `json:"libraries,omitempty"`
-	// Go is the version of Go that built the executable, "" if that is not known to be a Go program.
+	// Go is the version of Go that built the executable; "" unless known to be a Go program.
 	Go string `json:"go,omitempty"`
 	// Holds are libraries known to be linked into the executable, such as "rayon".
 	Holds []string `json:"holds,omitempty"`
 }
 
-// Features says what the kernel let us see.
+// Features says what the kernel lets the probe see.
 type Features struct {
-	// Mark is where throttled threads are told from: MarkTask, MarkQueue or "" (not at all).
+	// Mark is the source of the throttled mark: MarkTask, MarkQueue, or "" for none.
 	Mark string `json:"mark"`
-	// Periods: the period timer's expiries are in the events.
+	// Periods reports that the period timer's expiries are in the events.
 	Periods bool `json:"periods"`
-	// Migrations: moves of waiting threads between CPUs are in the events.
+	// Migrations reports that moves of waiting threads between CPUs are in the events.
 	Migrations bool `json:"migrations"`
-	// SlicesExpire: what a CPU has taken of a quota and not used by the period's end is lost, by the kernel's own types
-	// (seed 001); nil: they were not read.
+	// SlicesExpire reports that a CPU loses the unused rest of its slice of a quota at the period's end. The
+	// kernel's own types show it (seed 001). nil means not read.
 	SlicesExpire *bool `json:"slices_expire,omitempty"`
 }
 
-// Where the throttled mark comes from.
+// The sources of the throttled mark.
 const (
 	MarkTask  = "task"   // task_struct.throttled, Linux 6.18 and later
 	MarkQueue = "cfs_rq" // cfs_rq.throttle_count of the thread's run queue
@@ -123,34 +122,36 @@ const (
 // Kind of an event.
 type Kind uint8
 
-// Kinds of events, and which fields each uses beside AtNS and Kind.
+// Kinds of events, and the fields that each uses, except AtNS and Kind, which all use.
 const (
-	// Switch: CPU gave up Prev (State after it: see Flags) and took Next. A side that is a thread of the container has
-	// Thread or NextThread set; else Owner or NextOwner says who it is. At AtNS 0 there is one per CPU that no thread
-	// of the container held, with Owner and NextOwner alike: who held it when the recording began.
+	// Switch means that CPU gave up Prev (for its state see Flags) and took Next. A side that is a thread of the
+	// container has Thread or NextThread set; otherwise Owner or NextOwner names the owner. At AtNS 0 the recording has
+	// one Switch per CPU that no thread of the container held. Its Owner and NextOwner are equal: the holder when the
+	// recording began.
 	Switch Kind = iota + 1
-	// Wakeup: Thread became runnable on CPU, woken by Waker (a thread of the container) or else by Owner.
+	// Wakeup means that Thread became runnable on CPU. Waker (a thread of the container) or else Owner woke it.
 	Wakeup
-	// Migrate: the waiting Thread was moved to CPU.
+	// Migrate means that the waiting Thread was moved to CPU.
 	Migrate
-	// Exit: Thread ended.
+	// Exit means that Thread ended.
 	Exit
-	// Name: Thread (of TGID) is called Text, from now on; also how a thread not in the header is introduced.
+	// Name means that Thread (of TGID) is called Text from now on. It also introduces a thread that is not in the
+	// header.
 	Name
-	// Enter and Leave: Thread (of TGID, called Text) moved into the container or one of its cgroups (Cgroup), or out.
-	// A thread that Name or Enter introduces is asleep: a Wakeup follows if it wants a CPU.
+	// Enter and Leave mean that Thread (of TGID, called Text) moved into the container or one of its cgroups (Cgroup),
+	// or out. A thread that Name or Enter introduces is asleep: a Wakeup follows if it wants a CPU.
 	Enter
 	Leave
-	// Period: the period timer of Cgroup expired; Period has its state before the refill.
+	// Period means that the period timer of Cgroup expired; Period has its state before the refill.
 	Period
-	// Define: Owner is of OwnerKind, called Text, with Cgroup (containers) or TGID (processes).
+	// Define means that Owner is of OwnerKind, called Text, with Cgroup (containers) or TGID (processes).
 	Define
-	// Lost: Count events were lost since the last one on CPU.
+	// Lost means that Count events were lost since the last one on CPU.
 	Lost
-	// Hold: the waiting Thread is held back by the quota of Cgroup (0: not known) from now on: its run queue on CPU was
-	// throttled while another thread ran.
+	// Hold means that the quota of Cgroup (0: not known) holds back the waiting Thread from now on: its run queue on
+	// CPU was throttled while another thread ran.
 	Hold
-	// Release: no quota holds Thread back any longer; it waits for a CPU.
+	// Release means that no quota holds Thread back from now on; it waits for a CPU.
 	Release
 )
 
@@ -159,20 +160,20 @@ type Flags uint8
 
 // Flags of Switch and Wakeup.
 const (
-	// PrevRunnable: Prev was preempted or yielded: it still wants a CPU.
+	// PrevRunnable means that Prev was preempted or yielded: it still wants a CPU.
 	PrevRunnable Flags = 1 << iota
-	// Throttled: Prev (Switch) or Thread (Wakeup) is held back by a quota from now on, until Release or until it runs
-	// again. Cgroup says whose quota, 0: not known.
+	// Throttled means that a quota holds Prev (Switch) or Thread (Wakeup) back from now on, until Release or until it
+	// runs again. Cgroup has that quota; 0 means not known.
 	Throttled
-	// New: the thread was just created (Wakeup).
+	// New means that the thread was just created (Wakeup).
 	New
-	// InKernel: Prev was switched out inside a system call or fault rather than from user mode, where known.
+	// InKernel means that Prev was switched out inside a system call or fault rather than from user mode, where known.
 	InKernel
 )
 
-// Event is one thing that happened. Which fields count depends on Kind.
+// Event is one thing that happened. Kind says which fields count.
 type Event struct {
-	AtNS       int64 // since Header.StartNS, never less than the event before
+	AtNS       int64 // since Header.StartNS, never before the previous event's
 	Kind       Kind
 	Flags      Flags
 	CPU        int32
@@ -193,26 +194,26 @@ type Event struct {
 // refill (do_sched_cfs_period_timer).
 type PeriodState struct {
 	QuotaNS     int64
-	LeftNS      int64 // cfs_bandwidth.runtime: left in the pool, not counting what CPUs hold
+	LeftNS      int64 // cfs_bandwidth.runtime: left in the pool, without what CPUs hold
 	BurstNS     int64
 	Periods     uint32 // nr_periods
 	Throttled   uint32 // nr_throttled
 	StoppedCPUs uint32 // run queues on the throttled list
 }
 
-// OwnerKind says what holds a CPU that no thread of the container holds.
+// OwnerKind is the kind of holder of a CPU that no thread of the container holds.
 type OwnerKind uint8
 
 // Kinds of owners. The first three have fixed numbers in Event.Owner.
 const (
-	OwnerIdle   OwnerKind = iota // nobody: the CPU idles
+	OwnerIdle   OwnerKind = iota // the CPU is idle
 	OwnerKernel                  // kernel threads, all of them
-	OwnerRoot                    // tasks of the root cgroup and of autogroups that were not told apart further
+	OwnerRoot                    // tasks of the root cgroup and of autogroups, together
 	OwnerContainer
 	OwnerProcess // a process outside any container
 )
 
-// Fixed numbers of owners; others are given by Define, from FirstOwner up.
+// Fixed numbers of owners; Define assigns others, from FirstOwner up.
 const (
 	Idle uint32 = iota
 	Kernel
@@ -220,64 +221,65 @@ const (
 	FirstOwner
 )
 
-// Footer is what only the end of a recording can tell.
+// Footer has what only the end of a recording shows.
 type Footer struct {
 	EndNS int64 `json:"end_ns"` // since Header.StartNS
-	// StealNS per CPU over the recording (/proc/stat, exact to a tick); nil: not known.
+	// StealNS per CPU over the recording (/proc/stat, exact to a tick); nil means not known.
 	StealNS map[int]int64 `json:"steal_ns,omitempty"`
-	// UsageNS is the cgroup's own usage counter over the recording; nil: not measured.
+	// UsageNS is the cgroup's own usage counter over the recording; nil means not measured.
 	UsageNS *int64 `json:"usage_ns,omitempty"`
-	// Counters of the container's own quota over the recording; nil: no quota or not measured.
+	// Counters of the container's own quota over the recording; nil means no quota or not measured.
 	Periods          *uint64 `json:"periods,omitempty"`
 	ThrottledPeriods *uint64 `json:"throttled_periods,omitempty"`
 	ThrottledNS      *int64  `json:"throttled_ns,omitempty"`
-	// WidthNS and WantedNS are the probe's own histograms over the same time, by CPUs or threads; nil: not measured.
+	// WidthNS and WantedNS are the probe's own histograms over the same time, by CPUs or threads; nil means not
+	// measured.
 	WidthNS  []int64 `json:"width_ns,omitempty"`
 	WantedNS []int64 `json:"wanted_ns,omitempty"`
-	// LateNS is how far these, times their levels, may be off: a hypervisor took CPUs away between their look at the clock
-	// and their counting. The events' times are right.
+	// LateNS is how far these, times their levels, may be off. It grows when a hypervisor takes CPUs away between their
+	// look at the clock and their counting. The events' times are right.
 	LateNS int64 `json:"late_ns,omitempty"`
-	// StoppedNS is how long at least one of its threads was held back by a quota, in StoppedSpells spells, as the probe
-	// counted it; nil: not measured.
-	StoppedNS     *int64  `json:"stopped_ns,omitempty"`
-	StoppedSpells *uint64 `json:"stopped_spells,omitempty"`
-	// OnCPUNS is per CPU the time that the container held it, summed in the kernel; nil: not measured.
+	// StoppedNS is how long a quota held back at least one of its threads, in StoppedIntervals intervals, as the probe
+	// counted; nil means not measured.
+	StoppedNS        *int64  `json:"stopped_ns,omitempty"`
+	StoppedIntervals *uint64 `json:"stopped_spells,omitempty"`
+	// OnCPUNS is per CPU the time that the container held it, summed in the kernel; nil means not measured.
 	OnCPUNS map[int]int64 `json:"on_cpu_ns,omitempty"`
 	// Threads' user and kernel time, exact to a tick.
 	Threads []ThreadTime `json:"threads,omitempty"`
-	// LostEvents were told by the probe and never seen; not 0: every figure may be off.
+	// LostEvents counts events that the probe could not store. Above 0, every figure may be off.
 	LostEvents uint64 `json:"lost_events"`
-	// UnseenSwitches the kernel made without telling (Linux 6.18 was seen to leave out one in a thousand). Each was put
-	// right at the next switch on its CPU; until then the CPU is told to have stayed with its holder.
+	// UnseenSwitches counts switches without an event (Linux 6.18 left out one in a thousand). The next switch on the
+	// same CPU corrected each. Until then the recording shows the CPU with its previous holder.
 	UnseenSwitches uint64 `json:"unseen_switches,omitempty"`
-	// Troubles are what else went wrong in the probe, with how often: figures may be off. None is expected.
+	// Troubles are other faults of the probe, with their counts: figures may be off. None is expected.
 	Troubles []string `json:"troubles,omitempty"`
-	// Neighbours are other containers that ran on the CPUs allowed, with what their own counters say.
+	// Neighbours are other containers that ran on the CPUs allowed, with their own counters.
 	Neighbours []Neighbour `json:"neighbours,omitempty"`
 }
 
-// ThreadTime is what a thread used over the recording.
+// ThreadTime is a thread's CPU time over the recording.
 type ThreadTime struct {
 	TID      uint32 `json:"tid"`
 	UserNS   int64  `json:"user_ns"`
 	KernelNS int64  `json:"kernel_ns"`
 }
 
-// Neighbour is another container as its own counters saw the time.
+// Neighbour is another container with its own counters over the recording.
 type Neighbour struct {
 	Owner uint32 `json:"owner"` // its number in events
 	Name  string `json:"name"`
 	Path  string `json:"path"`
-	// Periods and ThrottledPeriods of its own quota; nil: no quota or not measured.
+	// Periods and ThrottledPeriods of its own quota; nil means no quota or not measured.
 	Periods          *uint64 `json:"periods,omitempty"`
 	ThrottledPeriods *uint64 `json:"throttled_periods,omitempty"`
 }
 
-// Recording is a whole one in memory.
+// Recording is a whole recording in memory.
 type Recording struct {
 	Header Header
 	Events []Event
 	Footer Footer
-	// Truncated: it was cut off; Footer then holds only EndNS, the last event's time.
+	// Truncated reports a cut: Footer then has only EndNS, the last event's time.
 	Truncated bool
 }

@@ -7,9 +7,8 @@ import (
 	"io"
 )
 
-// Writer writes a recording as its events come: the header at once, events in chunks of some thousand, the footer at the
-// end. Whatever was written when its process dies can be read, up to the last whole chunk. Not safe for use by several
-// goroutines at once.
+// Writer writes a recording as its events come: the header first, events in chunks of some thousand, the footer at the
+// end. If its process dies, the file is readable up to the last whole chunk. It is not safe for concurrent use.
 type Writer struct {
 	p      *packer
 	chunk  []byte
@@ -19,10 +18,10 @@ type Writer struct {
 	err    error
 }
 
-// ErrClosed is a Write after Close.
-var ErrClosed = errors.New("recording: written to after it was closed")
+// ErrClosed reports a Write after Close.
+var ErrClosed = errors.New("recording: write after close")
 
-// NewWriter writes a header to w, whatever version it says as [Version]. Closing w is the caller's.
+// NewWriter writes a header to w, always as version [Version]. The caller closes w.
 func NewWriter(w io.Writer, h Header) (*Writer, error) {
 	head, err := encodeHeader(&h)
 	if err != nil {
@@ -38,8 +37,8 @@ func NewWriter(w io.Writer, h Header) (*Writer, error) {
 	return wr, nil
 }
 
-// Write adds an event; Text is cut at [MaxText]. An error is that of the underlying writer, a full disk for instance,
-// and stays.
+// Write adds an event and cuts its Text at [MaxText]. An error is that of the underlying writer, such as a full disk,
+// and every later call repeats it.
 func (w *Writer) Write(e *Event) error {
 	switch {
 	case w.closed:
@@ -48,7 +47,7 @@ func (w *Writer) Write(e *Event) error {
 		return w.err
 	}
 	if !w.begun {
-		// A chunk tells its first time in full, so that it can be read without those before it.
+		// A chunk has its first time in full, so that it is readable without those before it.
 		w.last, w.begun = 0, true
 	}
 	w.chunk = appendEvent(w.chunk, e, w.last)
@@ -59,7 +58,7 @@ func (w *Writer) Write(e *Event) error {
 	return nil
 }
 
-// Flush writes the events that are held back for a chunk.
+// Flush writes the events that wait for a full chunk.
 func (w *Writer) Flush() error {
 	if w.err != nil || len(w.chunk) == 0 {
 		return w.err
@@ -69,7 +68,7 @@ func (w *Writer) Flush() error {
 	return w.err
 }
 
-// Close writes what is left and the footer.
+// Close writes the remaining events and the footer.
 func (w *Writer) Close(f Footer) error {
 	if w.closed {
 		return ErrClosed

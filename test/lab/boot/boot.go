@@ -17,7 +17,7 @@ import (
 	"github.com/unthrottle/unthrottle/test/lab/wire"
 )
 
-// Guest is what to boot and what to run in it.
+// Guest says what to boot and what to run in it.
 type Guest struct {
 	Machine lab.Machine
 	// QEMU makes the emulator's command.
@@ -33,19 +33,19 @@ type Guest struct {
 
 	Stdout, Stderr func(step int) io.Writer                       // of the steps; nil drops it
 	Ended          func(step int, status wire.ExitStatus)         // may be nil
-	OutDir         string                                         // where files from the guest go; "" drops them
-	Console        io.Writer                                      // gets the console as it is written; may be nil
+	OutDir         string                                         // folder for files from the guest; "" drops them
+	Console        io.Writer                                      // gets the console's text as it is written; may be nil
 	Terminal       *os.File                                       // console input of a shell; nil for none
 	Booted         func(facts wire.BootFacts, took time.Duration) // may be nil
 }
 
-// ErrLimit is that the guest did not end within its limit.
+// ErrLimit reports that the guest did not end within its limit.
 var ErrLimit = errors.New("the guest did not end within its limit")
 
-// ErrGuest is that the guest ended without doing what it was told.
+// ErrGuest reports that the guest ended before its plan did.
 var ErrGuest = errors.New("the guest ended before its plan did")
 
-// Result is what became of a guest.
+// Result is the outcome of a guest.
 type Result struct {
 	Exits []wire.ExitStatus // one for each step of the plan
 	Facts wire.BootFacts
@@ -54,15 +54,13 @@ type Result struct {
 }
 
 const (
-	// initramfsCopies: once packed, once unpacked; on top of
-	// Machine.MemoryMiB.
+	// initramfsCopies: once packed, once unpacked; on top of Machine.MemoryMiB.
 	initramfsCopies = 2
 	consoleKept     = 64 << 10
 	maxFrames       = 1 << 30
 )
 
-// Run boots the guest and follows it to its end. An error says that the lab,
-// not a step, has failed.
+// Run boots the guest and follows it to its end. An error means that the lab, not a step, has failed.
 func Run(ctx context.Context, g Guest) (Result, error) {
 	initramfs, err := g.initramfs()
 	if err != nil {
@@ -115,7 +113,7 @@ func Run(ctx context.Context, g Guest) (Result, error) {
 	}
 	done, readErr := g.follow(frames, start, &result)
 	if done || readErr != nil {
-		cancel() // its last frame is here, or what it says makes no sense
+		cancel() // its last frame has arrived, or a frame was invalid
 	}
 	exitErr := <-ended
 	result.Total = time.Since(start)
@@ -138,7 +136,7 @@ func Run(ctx context.Context, g Guest) (Result, error) {
 	return result, &Failure{Err: err, Console: text.String(), QEMU: withoutFeatureWarnings(complaints.String())}
 }
 
-// Failure is an error of the lab with what the guest's console said last.
+// Failure is an error of the lab with the last text of the guest's console.
 type Failure struct {
 	Err           error
 	Console, QEMU string
@@ -147,8 +145,8 @@ type Failure struct {
 func (f *Failure) Error() string { return f.Err.Error() }
 func (f *Failure) Unwrap() error { return f.Err }
 
-// startOnOwnThread starts a command from a thread that lives until the
-// command ends: the parent-death signal is sent when that thread ends.
+// startOnOwnThread starts a command from a thread that lives until the command ends, because the kernel sends the
+// parent-death signal when that thread ends.
 func startOnOwnThread(cmd *exec.Cmd) (<-chan error, error) {
 	started, ended := make(chan error), make(chan error, 1)
 	go func() {
@@ -163,8 +161,7 @@ func startOnOwnThread(cmd *exec.Cmd) (<-chan error, error) {
 	return ended, <-started
 }
 
-// follow reads frames until the guest has followed its plan through, which is
-// done, or has ended.
+// follow reads frames until the guest has finished its plan (done) or has ended.
 func (g Guest) follow(frames io.Reader, start time.Time, result *Result) (done bool, err error) {
 	in := wire.NewReader(io.LimitReader(frames, maxFrames))
 	files := &receiver{dir: g.OutDir}
@@ -175,16 +172,16 @@ func (g Guest) follow(frames io.Reader, start time.Time, result *Result) (done b
 			return false, nil
 		}
 		if err != nil {
-			return false, fmt.Errorf("what the guest sent: %w", err)
+			return false, fmt.Errorf("the guest's frames: %w", err)
 		}
 		if f.Step > 0 && f.Step >= len(g.Plan.Steps) {
-			return false, fmt.Errorf("the guest speaks of step %d of %d", f.Step, len(g.Plan.Steps))
+			return false, fmt.Errorf("the guest names step %d of %d", f.Step, len(g.Plan.Steps))
 		}
 		switch f.Kind {
 		case wire.Booted:
 			result.Boot = time.Since(start)
 			if err := json.Unmarshal(f.Payload, &result.Facts); err != nil {
-				return false, fmt.Errorf("what the guest sent: booted: %w", err)
+				return false, fmt.Errorf("the guest's frames: booted: %w", err)
 			}
 			if g.Booted != nil {
 				g.Booted(result.Facts, result.Boot)
@@ -196,7 +193,7 @@ func (g Guest) follow(frames io.Reader, start time.Time, result *Result) (done b
 		case wire.Exit:
 			var status wire.ExitStatus
 			if err := json.Unmarshal(f.Payload, &status); err != nil || len(g.Plan.Steps) == 0 {
-				return false, fmt.Errorf("what the guest sent: exit %q: %w", f.Payload, err)
+				return false, fmt.Errorf("the guest's frames: exit %q: %w", f.Payload, err)
 			}
 			result.Exits[f.Step] = status
 			if g.Ended != nil {
@@ -217,8 +214,7 @@ func (g Guest) follow(frames io.Reader, start time.Time, result *Result) (done b
 	}
 }
 
-// write passes output on; a reader of ours that went away must not end the
-// guest.
+// write passes output on; a failed reader of ours must not end the guest.
 func write(to func(step int) io.Writer, f wire.Frame) {
 	if to != nil {
 		_, _ = to(f.Step).Write(f.Payload)

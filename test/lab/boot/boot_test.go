@@ -21,8 +21,7 @@ import (
 	"github.com/unthrottle/unthrottle/test/lab/wire"
 )
 
-// fake is a guest whose QEMU is a shell script. $frames is where its frames
-// go.
+// fake is a guest whose QEMU is a shell script. $frames is the path for its frames.
 func fake(dir, script string) (Guest, error) {
 	header := elf.Header64{Type: uint16(elf.ET_EXEC), Machine: uint16(elf.EM_X86_64), Version: 1, Ehsize: 64}
 	copy(header.Ident[:], "\x7fELF\x02\x01\x01")
@@ -159,7 +158,7 @@ func TestKilledLabLeavesNoQEMU(t *testing.T) {
 	for range 200 {
 		state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if err != nil || strings.Contains(string(state), ") Z ") {
-			return // gone, or a zombie that some init has yet to reap
+			return // gone, or a zombie that an init has yet to reap
 		}
 		time.Sleep(50 * time.Millisecond)
 	}

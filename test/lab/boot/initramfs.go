@@ -14,8 +14,7 @@ import (
 	"github.com/unthrottle/unthrottle/test/lab/wire"
 )
 
-// File puts something of this machine into the guest: a file, or a folder with
-// all below it.
+// File copies a file of this machine into the guest, or a folder with its content.
 type File struct {
 	In   string // path in the guest
 	From string // path here
@@ -79,7 +78,7 @@ func (g Guest) writeInitramfs(w *cpio.Writer, first string) error {
 	return nil
 }
 
-// checkStatic refuses a program that needs a loader the guest does not have.
+// checkStatic refuses a program that needs a loader, which the guest does not have.
 func checkStatic(program string) error {
 	f, err := elf.Open(program)
 	if err != nil {

@@ -36,8 +36,7 @@ func (t *tail) String() string {
 	return string(t.kept[max(0, len(t.kept)-t.limit):])
 }
 
-// receiver writes the guest's files below dir. Names come from the guest:
-// os.Root keeps them inside.
+// receiver writes the guest's files below dir. Names come from the guest: os.Root keeps them inside.
 type receiver struct {
 	dir  string
 	root *os.Root

@@ -21,8 +21,8 @@ const (
 	typeLink    = 0o120000
 )
 
-// Writer writes one archive. Its methods make missing parent folders, mode
-// 0755. A name is a path in the guest; a slash in front of it is ignored.
+// Writer writes one archive. Its methods make missing parent folders, mode 0755. A name is a path in the guest; a
+// leading slash is ignored.
 type Writer struct {
 	out     *bufio.Writer
 	written int64
@@ -35,7 +35,7 @@ func NewWriter(w io.Writer) *Writer {
 	return &Writer{out: bufio.NewWriterSize(w, 1<<20), names: map[string]bool{}}
 }
 
-// Dir adds a folder, unless it is there already.
+// Dir adds a folder unless it exists already.
 func (w *Writer) Dir(name string) error {
 	name, err := clean(name)
 	if err != nil || name == "" || w.names[name] {
@@ -77,8 +77,8 @@ func (w *Writer) HostFile(name, source string) error {
 	return w.entry(name, typeRegular|uint32(info.Mode().Perm()), 0, 0, info.Size(), f)
 }
 
-// HostTree adds a folder of this machine with all below it. Links stay links;
-// what is neither folder, file nor link is an error.
+// HostTree adds a folder of this machine with its content. Links stay links. Any entry other than a folder, file or
+// link is an error.
 func (w *Writer) HostTree(name, source string) error {
 	return filepath.WalkDir(source, func(file string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -112,10 +112,10 @@ func (w *Writer) Close() error {
 	return w.out.Flush()
 }
 
-// clean gives the name as it stands in the archive: relative, "" for the root.
+// clean returns the name in the archive's form: relative, "" for the root.
 func clean(name string) (string, error) {
 	if strings.ContainsRune(name, 0) {
-		return "", fmt.Errorf("%q: a name may not hold NUL", name)
+		return "", fmt.Errorf("%q: a name must not contain NUL", name)
 	}
 	return strings.TrimPrefix(path.Clean("/"+name), "/"), nil
 }

@@ -16,29 +16,28 @@ import (
 const (
 	// envFib makes this test binary fibtest's load.
 	envFib = "UNTHROTTLE_EXPERIMENT_FIB"
-	// envSlices says what the kernel under test does with what its CPUs have
-	// left of their slices at the end of a period: "kept" or "expire".
+	// envSlices says what the kernel under test does with the rest of its CPUs' slices at the end of a period: "kept"
+	// or "expire".
 	envSlices = "UNTHROTTLE_EXPERIMENT_SLICES"
 
 	fibQuotaUsec = 10_000 // per period of 100 ms
-	// fibNap is 10 ms in fibtest. In the lab a wake-up is charged 0.15 to 0.3 ms,
-	// so that ten of them per period use up what would expire.
-	fibNap = 80 * time.Millisecond
+	// fibSleep is 10 ms in fibtest. In the lab a wake-up is charged 0.15 to 0.3 ms, so that ten of them per period use
+	// up the time that would expire.
+	fibSleep = 80 * time.Millisecond
 
-	// Shares of the quota used on 16 CPUs: 0.95 to 1.00 where slices are kept,
-	// 0.54 to 0.67 where they expire (docs/lab.md).
+	// Shares of the quota used on 16 CPUs: 0.95 to 1.00 where slices are kept, 0.54 to 0.67 where they expire
+	// (docs/lab.md).
 	fibKept, fibExpired = 0.9, 0.8
 )
 
-// TestSlices tells kernels that let slices expire (4.18 to 5.3) from those that
-// keep them, by fibtest's load: a thread that wants all of a small quota, and on
-// every other CPU one that takes a slice, uses a sliver of it and sleeps. Either
-// way the group is throttled all the time. Where what is left of the slices
-// expires, it is throttled without having used its quota.
+// TestSlices distinguishes kernels that let slices expire (4.18 to 5.3) from those that keep them, with fibtest's load.
+// One thread wants all of a small quota. On every other CPU a thread takes a slice, uses a sliver of it and sleeps.
+// Either way the group is throttled all the time. Where the rest of the slices expires, it is throttled before it has
+// used its quota.
 func TestSlices(t *testing.T) {
 	want := os.Getenv(envSlices)
 	if want != "kept" && want != "expire" {
-		t.Skipf("%s is %q: nobody said what to expect of this kernel; runs in make lab-kernel-affected", envSlices, want)
+		t.Skipf("%s is %q: no behaviour is specified for this kernel; runs in make lab-kernel-affected", envSlices, want)
 	}
 	require.Root(t)
 	require.CPUs(t, 8)
@@ -61,9 +60,9 @@ func TestSlices(t *testing.T) {
 	}
 }
 
-// fib is the load: one thread per CPU, pinned to it, the first one spinning.
+// fib is the load: one thread per CPU, pinned to it; the first one spins.
 func fib() {
-	debug.SetGCPercent(-1) // no helper threads beside those pinned
+	debug.SetGCPercent(-1) // no helper threads in addition to the pinned ones
 	cpus := runtime.NumCPU()
 	runtime.GOMAXPROCS(cpus + 1)
 	for cpu := range cpus {
@@ -77,8 +76,8 @@ func fib() {
 			}
 			for x := uint64(1); ; x++ {
 				if cpu != 0 && x%100 == 0 {
-					nap := unix.NsecToTimespec(fibNap.Nanoseconds())
-					_ = unix.Nanosleep(&nap, nil) // a signal only makes it shorter
+					sleep := unix.NsecToTimespec(fibSleep.Nanoseconds())
+					_ = unix.Nanosleep(&sleep, nil) // a signal only makes it shorter
 				}
 			}
 		}()

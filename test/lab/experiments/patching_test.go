@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// TestTracepointsMayBeTurnedOn: the guest outlives what package probe does to its tracepoints, a hundred times over, with
-// all CPUs at work. Without the users that package guest gives them it ended within the first hundred, with another guest
-// beside it.
+// TestTracepointsMayBeTurnedOn checks that the guest survives package probe's changes to its tracepoints a hundred
+// times over, with all CPUs at work. Without the users that package guest gives the tracepoints, it ended within the
+// first hundred, with another guest beside it.
 func TestTracepointsMayBeTurnedOn(t *testing.T) {
 	m := asked(t)
 	const instances = "/sys/kernel/tracing/instances"

@@ -16,13 +16,13 @@ import (
 	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
-// envBurners makes this test binary burn CPU on so many threads.
+// envBurners makes this test binary burn CPU on that many threads.
 const envBurners = "UNTHROTTLE_EXPERIMENT_BURNERS"
 
 const (
 	burners = 32
 	periods = 50 // to observe
-	// burnLimit ends the burners, whatever becomes of the test.
+	// burnLimit ends the burners, also after a failed test.
 	burnLimit = 90 * time.Second
 	attempts  = 6
 )
@@ -53,8 +53,7 @@ func burn(threads int) {
 	os.Exit(1)
 }
 
-// TestQuotaThrottlesAndCpusetDoesNot is seed 003 on a machine with eight times
-// the CPUs of the limit.
+// TestQuotaThrottlesAndCpusetDoesNot is seed 003 on a machine with eight times the CPUs of the limit.
 func TestQuotaThrottlesAndCpusetDoesNot(t *testing.T) {
 	require.Root(t)
 	require.CPUs(t, 16)
@@ -64,8 +63,7 @@ func TestQuotaThrottlesAndCpusetDoesNot(t *testing.T) {
 	if quota <= 0.9 {
 		t.Errorf("quota alone: %.2f of the periods were throttled; want more than 0.9", quota)
 	}
-	// What a busy host adds to the second figure only makes it larger: the
-	// least of a few attempts is the nearest to the truth.
+	// A busy host can only increase the second figure, so the least of a few attempts is the nearest to the truth.
 	cpuset := 1.0
 	for attempt := 0; attempt < attempts && cpuset >= quota/2; attempt++ {
 		cpuset = min(cpuset, throttledShare(t, root, "cpuset", map[string]string{"cpu.max": "200000 100000", "cpuset.cpus": "0-1"}))
@@ -75,8 +73,7 @@ func TestQuotaThrottlesAndCpusetDoesNot(t *testing.T) {
 	}
 }
 
-// TestLimitIsKept checks the plain meaning of a limit on any kernel: the CPU
-// time of a cgroup per wall time.
+// TestLimitIsKept checks the plain meaning of a limit on any kernel: the CPU time of a cgroup per wall time.
 func TestLimitIsKept(t *testing.T) {
 	require.Root(t)
 	require.CPUs(t, 4)
@@ -104,9 +101,8 @@ func burnIn(t *testing.T, root, name string, settings map[string]string) (before
 	return loadIn(t, root, name, envBurners+"="+strconv.Itoa(burners), settings)
 }
 
-// loadIn runs this test binary as the load that env asks for in a new cgroup
-// until it has seen enough periods, and returns its cpu.stat at the start and
-// end of them.
+// loadIn runs this test binary, as the load that env names, in a new cgroup until enough periods have passed. It
+// returns its cpu.stat at their start and end.
 func loadIn(t *testing.T, root, name, env string, settings map[string]string) (before, after map[string]int64, wall time.Duration) {
 	t.Helper()
 	dir := filepath.Join(root, fmt.Sprintf("unthrottle-experiment-%d-%s", os.Getpid(), name))
@@ -131,7 +127,7 @@ func loadIn(t *testing.T, root, name, env string, settings map[string]string) (b
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), env)
 	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(f.Fd()), Pdeathsig: syscall.SIGKILL}
-	runtime.LockOSThread() // Pdeathsig goes by thread
+	runtime.LockOSThread() // Pdeathsig is per thread
 	defer runtime.UnlockOSThread()
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -140,7 +136,7 @@ func loadIn(t *testing.T, root, name, env string, settings map[string]string) (b
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	}()
-	// All threads take a few periods to get going.
+	// All threads need a few periods to start.
 	before = waitForPeriods(t, dir, 10)
 	start := time.Now()
 	after = waitForPeriods(t, dir, before["nr_periods"]+periods)
@@ -181,8 +177,7 @@ func cpuStat(dir string) (map[string]int64, error) {
 	return stat, nil
 }
 
-// remove removes a cgroup whose processes were just killed: the kernel says
-// EBUSY until they are gone.
+// remove removes a cgroup whose processes were just killed: the kernel returns EBUSY until they are gone.
 func remove(dir string) error {
 	for range 100 {
 		if err := os.Remove(dir); !errors.Is(err, syscall.EBUSY) {

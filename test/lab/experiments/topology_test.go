@@ -15,16 +15,15 @@ import (
 	"github.com/unthrottle/unthrottle/test/lab/wire"
 )
 
-// envCapture asks TestTopology to leave the guest's sysfs tree for the host,
-// under this name.
+// envCapture has TestTopology pass the guest's sysfs tree to the host, under this name.
 const envCapture = "UNTHROTTLE_LAB_CAPTURE"
 
-// asked is the machine that this guest was asked to be.
+// asked is the machine that was requested for this guest.
 func asked(t *testing.T) lab.Machine {
 	t.Helper()
 	fields := strings.Fields(os.Getenv(suite.EnvMachine))
 	if !require.InLab() || len(fields) != 3 {
-		t.Skip("needs cpus=16: not a guest of the lab, so nobody said what machine this should be; runs in the lab")
+		t.Skip("needs cpus=16: not a guest of the lab, so no machine is specified; runs in the lab")
 	}
 	l3s, err := strconv.Atoi(fields[1])
 	if err != nil {
@@ -38,8 +37,8 @@ func asked(t *testing.T) lab.Machine {
 	return m
 }
 
-// TestTopology compares what sysfs shows of every CPU with what was asked for:
-// the CPUs it shares its core, L3, socket and NUMA node with.
+// TestTopology compares sysfs with the requested machine, for every CPU: the CPUs with which it shares its core, L3,
+// socket and NUMA node.
 func TestTopology(t *testing.T) {
 	m := asked(t)
 	const cpus = "/sys/devices/system/cpu"
@@ -74,8 +73,7 @@ func TestTopology(t *testing.T) {
 	capture(t)
 }
 
-// capture leaves the tree for `make lab-topologies`, which keeps it as a
-// fixture.
+// capture passes the tree to `make lab-topologies`, which saves it as a fixture.
 func capture(t *testing.T) {
 	name := os.Getenv(envCapture)
 	if name == "" {
@@ -92,7 +90,7 @@ func capture(t *testing.T) {
 	}
 }
 
-// list writes the CPUs for which in holds as the kernel does: "0-3,8".
+// list writes the CPUs for which in returns true in the kernel's form: "0-3,8".
 func list(m lab.Machine, in func(id int) bool) string {
 	var parts []string
 	for id := 0; id < m.CPUs(); id++ {
@@ -121,8 +119,8 @@ func text(t *testing.T, path ...string) string {
 	return strings.TrimSpace(string(b))
 }
 
-// TestGuestHasWhatItPromises fails, rather than skips, in a guest that lacks
-// what `lab list` says of the default kernel.
+// TestGuestHasWhatItPromises fails, rather than skips, in a guest that lacks a feature that `lab list` shows for the
+// default kernel.
 func TestGuestHasWhatItPromises(t *testing.T) {
 	if !require.InLab() {
 		t.Skip("needs cpus=16: not a guest of the lab; runs in the lab")

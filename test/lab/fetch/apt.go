@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// apt runs apt-get and apt-cache with a configuration of our own.
+// apt runs apt-get and apt-cache with its own configuration.
 type apt struct {
 	dir  string // private: sources, lists, state, archives
 	conf string
@@ -19,8 +19,7 @@ type apt struct {
 
 const debianKeyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
-// newAPT reads the index of our suites from where this machine takes Debian
-// packages.
+// newAPT reads the index of our suites from this machine's Debian archive.
 func newAPT(ctx context.Context, dir string) (*apt, error) {
 	for _, tool := range []string{"apt-get", "apt-cache", "dpkg-deb"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -60,9 +59,8 @@ func newAPT(ctx context.Context, dir string) (*apt, error) {
 	return a, nil
 }
 
-// configuration is read by apt after the machine's own, of which it keeps
-// proxies, credentials and keys. The hooks are cleared as they are meant for
-// the machine's own cache.
+// configuration returns a file that apt reads after the machine's own. It keeps the machine's proxies, credentials and
+// keys. It clears the hooks, which are meant for the machine's own cache.
 func configuration(dir string) string {
 	var b strings.Builder
 	for _, kv := range [][2]string{
@@ -76,7 +74,7 @@ func configuration(dir string) string {
 		{"Dir::Cache", filepath.Join(dir, "cache")},
 		{"APT::Architecture", "amd64"},
 		{"APT::Install-Recommends", "false"},
-		{"APT::Sandbox::User", "root"}, // the cache may be where user _apt cannot look
+		{"APT::Sandbox::User", "root"}, // user _apt may have no access to the cache
 		{"Acquire::Languages", "none"},
 		{"Acquire::IndexTargets::deb::DEP-11::DefaultEnabled", "false"},
 		{"Acquire::Retries", "3"},
@@ -90,8 +88,8 @@ func configuration(dir string) string {
 	return b.String()
 }
 
-// debianRepository finds the address of the Debian archive in the output of
-// `apt-get indextargets`: paragraphs of "Field: value".
+// debianRepository finds the address of the Debian archive in the output of `apt-get indextargets`: paragraphs of
+// "Field: value".
 func debianRepository(indexTargets string) (string, error) {
 	for _, paragraph := range strings.Split(indexTargets, "\n\n") {
 		field := map[string]string{}
@@ -104,8 +102,7 @@ func debianRepository(indexTargets string) (string, error) {
 		if uri == "" || strings.ContainsAny(uri, " \t[]") || strings.Contains(release, "security") {
 			continue
 		}
-		// Before the first `apt-get update` there is no Origin; the suite's
-		// name must do then.
+		// Before the first `apt-get update` no Origin is known; then the suite's name decides.
 		if origin == "Debian" || origin == "" && debianSuite(release) {
 			return uri, nil
 		}
@@ -152,8 +149,7 @@ func madison(out, suite string) []string {
 	return found
 }
 
-// unpack downloads packages and unpacks them into root. With all they depend
-// on if closure is set, else just them.
+// unpack downloads packages and unpacks them into root. With closure it includes all dependencies.
 func (a *apt) unpack(ctx context.Context, root string, closure bool, packages ...string) error {
 	archives, err := os.MkdirTemp(a.dir, "archives.")
 	if err != nil {
@@ -193,8 +189,7 @@ func output(ctx context.Context, name string, args ...string) (string, error) {
 	return outputOf(exec.CommandContext(ctx, name, args...))
 }
 
-// outputOf runs a command and puts the last of what it complained about into
-// the error.
+// outputOf runs a command and adds the end of its standard error to the error.
 func outputOf(cmd *exec.Cmd) (string, error) {
 	cmd.Env = append(os.Environ(), "LC_ALL=C", "DEBIAN_FRONTEND=noninteractive")
 	var out, errs bytes.Buffer

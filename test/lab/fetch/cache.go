@@ -16,24 +16,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// recipe counts changes to what is put into the cache; parts of another recipe
-// are fetched anew.
+// recipe counts changes to the cache's content; parts of another recipe are fetched again.
 const recipe = 1
 
 // Cache is the folder that holds the lab's parts.
 type Cache struct {
 	Dir string
-	// Log gets one line for each thing that takes time or is unexpected.
+	// Log gets one line for each step that takes time or is unexpected.
 	Log io.Writer
 
-	apt *apt // once the index was read
+	apt *apt // once the index is read
 }
 
-// DefaultDir is unthrottle/lab below $XDG_CACHE_HOME or ~/.cache.
+// DefaultDir returns unthrottle/lab below $XDG_CACHE_HOME or ~/.cache.
 func DefaultDir() (string, error) {
 	base, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("where may the lab keep its cache? %w; say it with --cache", err)
+		return "", fmt.Errorf("no folder for the lab's cache: %w; name one with --cache", err)
 	}
 	return filepath.Join(base, "unthrottle", "lab"), nil
 }
@@ -46,7 +45,7 @@ type Manifest struct {
 	Note    string `json:"note,omitempty"` // set if Version is not the pin
 }
 
-// Emulator is QEMU with its libraries, and the tools that came along.
+// Emulator is QEMU with its libraries and tools.
 type Emulator struct {
 	Manifest
 	Root string
@@ -56,7 +55,7 @@ type Emulator struct {
 type Kernel struct {
 	Manifest
 	Vmlinux string
-	Modules []string // to be loaded in this order, for the port to the host
+	Modules []string // in the order of loading, for the port to the host
 }
 
 // Emulator returns QEMU, and fetches it if it is missing.
@@ -80,12 +79,12 @@ func (c *Cache) Kernel(ctx context.Context, line Line) (Kernel, error) {
 	return k, err
 }
 
-// Cached tells what a line's part of the cache holds, if it is there.
+// Cached returns the manifest of a line's part of the cache, if it exists.
 func (c *Cache) Cached(line Line) (Manifest, bool) {
 	return readManifest(filepath.Join(c.Dir, "kernel-"+line.Name), line.Pin)
 }
 
-// part makes sure that dir holds what the pin asks for.
+// part makes sure that dir holds the part that the pin names.
 func (c *Cache) part(ctx context.Context, dir, pin string, m *Manifest,
 	fetch func(ctx context.Context, into string) (version, note string, err error)) error {
 	var ok bool
@@ -209,8 +208,8 @@ func (c *Cache) fetchKernel(ctx context.Context, line Line, into string) (versio
 	if err := a.unpack(ctx, tree, false, line.packageName(version)); err != nil {
 		return "", "", err
 	}
-	// The tools that unpack the image come with the emulator, whose lock is
-	// the one we hold: it was fetched before.
+	// The tools that unpack the image belong to the emulator. It was fetched before, and its lock is the one that we
+	// hold.
 	tools := Emulator{Root: filepath.Join(c.Dir, "qemu")}
 	image, err := findFile(tree, "vmlinuz")
 	if err != nil {
@@ -224,8 +223,8 @@ func (c *Cache) fetchKernel(ctx context.Context, line Line, into string) (versio
 		os.RemoveAll(tree))
 }
 
-// findFile finds the file whose name begins with prefix: from 7.1 on kernel
-// packages keep the image among the modules instead of in /boot.
+// findFile finds the file whose name begins with prefix. From 7.1 on kernel packages have the image among the modules
+// instead of in /boot.
 func findFile(tree, prefix string) (string, error) {
 	found := ""
 	err := filepath.WalkDir(tree, func(file string, d fs.DirEntry, err error) error {
@@ -241,8 +240,8 @@ func findFile(tree, prefix string) (string, error) {
 	return found, err
 }
 
-// portModules make the virtio-serial port, each after what it needs. A kernel
-// that has them built in has no such files.
+// portModules returns the modules of the virtio-serial port, each after its dependencies. A kernel that has them built
+// in has no such files.
 func portModules() []string {
 	return []string{"virtio", "virtio_ring", "virtio_pci_legacy_dev", "virtio_pci_modern_dev", "virtio_pci", "virtio_console"}
 }
@@ -264,24 +263,22 @@ func keepModules(tree, into string) error {
 	})
 }
 
-// Command makes a command of one of the emulator's programs, with its own
-// loader and libraries.
+// Command makes a command of one of the emulator's programs, with its own loader and libraries.
 func (e Emulator) Command(ctx context.Context, program string, args ...string) *exec.Cmd {
 	args = append([]string{"--library-path", strings.Join(e.paths("usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu"), ":"),
 		e.paths("usr/bin/"+program, "bin/"+program)[0]}, args...)
 	return exec.CommandContext(ctx, e.paths("usr/lib64/ld-linux-x86-64.so.2", "lib64/ld-linux-x86-64.so.2")[0], args...)
 }
 
-// Busybox is the path of the static busybox.
+// Busybox returns the path of the static busybox.
 func (e Emulator) Busybox() string { return e.paths("usr/bin/busybox", "bin/busybox")[0] }
 
-// DataDirs are where QEMU's firmware is.
+// DataDirs returns the folders of QEMU's firmware.
 func (e Emulator) DataDirs() []string {
 	return e.paths("usr/share/qemu", "usr/share/seabios", "usr/lib/ipxe/qemu")
 }
 
-// paths returns those of the paths that the emulator's folder has; the first
-// one in any case.
+// paths returns the paths that exist in the emulator's folder; it always returns the first one.
 func (e Emulator) paths(below ...string) []string {
 	var found []string
 	for _, p := range below {

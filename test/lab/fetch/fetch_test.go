@@ -75,7 +75,7 @@ func TestMadison(t *testing.T) {
 	}
 }
 
-// TestConfigurationIsPrivate: nothing of the machine's may be written or run.
+// TestConfigurationIsPrivate checks that apt writes or runs none of the machine's files.
 func TestConfigurationIsPrivate(t *testing.T) {
 	text := configuration("/cache/apt")
 	for _, want := range []string{`Dir::State "/cache/apt/state"`, `Dir::State::status "/cache/apt/status"`, `Dir::Cache "/cache/apt/cache"`,
@@ -88,8 +88,8 @@ func TestConfigurationIsPrivate(t *testing.T) {
 
 func TestExtractVmlinux(t *testing.T) {
 	dir := t.TempDir()
-	// The stand-ins for zstd and lz4 drop the mark, so that the kernel is
-	// what follows it; the first mark in the image is there by chance.
+	// The stand-ins for zstd and lz4 drop the mark, so that the text after it is the kernel. The first mark in the
+	// image is a coincidence.
 	command := func(ctx context.Context, tool string, _ ...string) *exec.Cmd {
 		if tool == "lz4" {
 			return exec.CommandContext(ctx, "sh", "-c", "cat >/dev/null; exit 1")
@@ -115,8 +115,7 @@ func TestExtractVmlinux(t *testing.T) {
 	}
 }
 
-// TestPartIsFetchedOnce: many labs that share a cache fetch a part once; after
-// that it is there without any network.
+// TestPartIsFetchedOnce checks that many labs that share a cache fetch a part once, and need no network afterwards.
 func TestPartIsFetchedOnce(t *testing.T) {
 	dir := t.TempDir()
 	var fetched atomic.Int32

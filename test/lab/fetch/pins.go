@@ -7,20 +7,20 @@ import (
 
 // Line is a kernel on offer.
 type Line struct {
-	Name string // "6.18": what --kernel takes
+	Name string // "6.18": the value of --kernel
 	Pin  string // release before "-cloud-amd64"
 	// Prefix of the package that holds the kernel image.
 	Prefix string
 	Suite  string
-	// What its build has, read from its configuration and seen in the guest.
+	// What its build has, read from its configuration and confirmed in the guest.
 	SchedExt, BTF, PSI, CpusetV1 bool
 	Era                          string // of CFS bandwidth control
 }
 
-// DefaultLine is the kernel a guest has unless it asks for another.
+// DefaultLine is the kernel of a guest that names no other.
 const DefaultLine = "6.18"
 
-// Lines are the kernels on offer, the default first.
+// Lines returns the kernels on offer, the default first.
 func Lines() []Line {
 	return []Line{
 		{Name: "6.18", Pin: "6.18.15+deb13", Prefix: "linux-image-", Suite: "trixie-backports", SchedExt: true, BTF: true, PSI: true,
@@ -50,8 +50,8 @@ const flavour = "-cloud-amd64"
 
 func (l Line) packageName(release string) string { return l.Prefix + release + flavour }
 
-// The emulator's packages: the pinned one, of which the line is kept, and what
-// else is needed. All come from one suite, so that their libraries agree.
+// The emulator's packages: the pinned one, whose line stays, and its helpers. All come from one suite, so that their
+// libraries agree.
 const (
 	qemuPackage = "qemu-system-x86"
 	qemuPin     = "1:10.0.13+ds-0+deb13u1"
@@ -59,14 +59,14 @@ const (
 	qemuSuite   = "trixie"
 )
 
-// helperPackages: busybox for the guest; zstd and lz4 unpack kernels.
+// helperPackages returns busybox for the guest, and zstd and lz4, which unpack kernels.
 func helperPackages() []string { return []string{"busybox-static", "zstd", "lz4"} }
 
-// suites that the private sources list.
+// suites returns the suites that the private sources list.
 func suites() []string { return []string{"trixie", "trixie-backports", "bookworm"} }
 
-// choose picks the pinned candidate, or else the newest of the same line (the
-// candidates that match). note is empty for the pin.
+// choose picks the pinned candidate, or else the newest of the same line (the candidates that match). note is empty for
+// the pin.
 func choose(pin, suite string, candidates []string, sameLine func(string) bool) (got, note string, err error) {
 	for _, c := range candidates {
 		if c == pin {
@@ -82,9 +82,8 @@ func choose(pin, suite string, candidates []string, sameLine func(string) bool) 
 	return got, fmt.Sprintf("%s has left %s; took %s", pin, suite, got), nil
 }
 
-// newer compares releases such as 6.18.9+deb13 and 6.18.15+deb13: runs of
-// digits by value, all else by its bytes. That orders the releases of one line;
-// it is not dpkg's full order (no ~, no epochs that differ).
+// newer compares releases such as 6.18.9+deb13 and 6.18.15+deb13: runs of digits by value, all other characters by
+// bytes. That orders the releases of one line. It is not dpkg's full order (no ~, no epochs that differ).
 func newer(a, b string) bool {
 	for a != "" && b != "" {
 		da, ra := cutDigits(a)

@@ -13,8 +13,8 @@ import (
 // maxVmlinux bounds an unpacked kernel, in bytes. 6.18's has 60 MiB.
 const maxVmlinux = 1 << 30
 
-// compressions are the first bytes of what a bzImage may hold, and what unpacks
-// it (the kernel's scripts/extract-vmlinux goes by the same marks).
+// compressions are the first bytes of a compressed kernel in a bzImage, and the tool that unpacks it (the kernel's
+// scripts/extract-vmlinux uses the same marks).
 var compressions = []struct {
 	tool  string
 	magic []byte
@@ -25,9 +25,8 @@ var compressions = []struct {
 
 var elfMagic = []byte("\x7fELF")
 
-// extractVmlinux writes the ELF kernel inside a bzImage to a file. QEMU boots
-// that one by PVH, without decompression in the guest. command makes the
-// command for a tool.
+// extractVmlinux writes the ELF kernel inside a bzImage to a file. QEMU boots that one by PVH, without decompression in
+// the guest. command makes the command for a tool.
 func extractVmlinux(ctx context.Context, bzImage, to string, command func(ctx context.Context, tool string, args ...string) *exec.Cmd) error {
 	image, err := os.ReadFile(bzImage)
 	if err != nil {
@@ -46,8 +45,7 @@ func extractVmlinux(ctx context.Context, bzImage, to string, command func(ctx co
 	return errors.Join(fmt.Errorf("%s: no kernel compressed with zstd or LZ4 in it", bzImage), lastErr)
 }
 
-// offsets lists where mark begins in data; no more than a few dozen, as each
-// costs a process.
+// offsets lists the places of mark in data, at most a few dozen, because each costs a process.
 func offsets(data, mark []byte) []int {
 	var found []int
 	for at := 0; len(found) < 32; {
@@ -61,9 +59,8 @@ func offsets(data, mark []byte) []int {
 	return found
 }
 
-// decompress returns what the tool makes of data. The image goes on after the
-// compressed part, of which the tools complain: so the error tells only
-// why there is no output at all.
+// decompress returns the tool's output for data. The tools complain about the bytes that follow the compressed part. So
+// their error counts only if there is no output.
 func decompress(tool *exec.Cmd, data []byte) ([]byte, error) {
 	tool.Stdin = bytes.NewReader(data)
 	var errs bytes.Buffer

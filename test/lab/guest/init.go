@@ -31,12 +31,11 @@ func Init() {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "lab guest:", err)
 	}
-	// The host ends the machine once it has read the last frame. Switching
-	// off right away would lose what the virtio queue still holds: writes to
-	// the port do not wait for the host (virtio_console.c, port_fops_write).
+	// The host ends the machine once it has read the last frame. An immediate power-off would lose the content of the
+	// virtio queue, because writes to the port do not wait for the host (virtio_console.c, port_fops_write).
 	time.Sleep(lastFrameGrace)
 	for {
-		// Only fails for a process other than the first one.
+		// This fails only for a process other than the first one.
 		_ = unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF)
 		time.Sleep(time.Second)
 	}
@@ -101,8 +100,7 @@ func bootFacts() wire.BootFacts {
 	return facts
 }
 
-// port is the virtio-serial port, opened for blocking writes: those wait for
-// room in the queue.
+// port is the virtio-serial port, opened for blocking writes, which wait for room in the queue.
 type port int
 
 func (p port) Write(b []byte) (int, error) {

@@ -7,21 +7,24 @@ import (
 	"path/filepath"
 )
 
-// The kernel replaces code of its own while it runs: a tracepoint's when its first user comes or goes, and when its second
-// one does (tracepoint_add_func of kernel/tracepoint.c), that which asks for quotas with the first cgroup that has one
-// (cfs_bandwidth_usage_inc of kernel/sched/fair.c). It does so by way of a breakpoint that other CPUs may meet meanwhile
-// (int3, smp_text_poke_batch_finish of arch/x86/kernel/alternative.c). An emulated CPU whose thread the host takes away
-// in the midst of translating that code may meet the breakpoint when it is long gone, which the kernel takes for a fault:
-// "Oops: int3". Turning four tracepoints on and off all the time ended every guest within half a minute, a quota within
-// one. So what tests would have replaced all the time is replaced once, before them.
+// The kernel replaces its own code while it runs. It does so for a tracepoint whose first or second user comes or goes
+// (tracepoint_add_func of kernel/tracepoint.c). It also does so for the check for quotas with the first cgroup that has
+// one (cfs_bandwidth_usage_inc of kernel/sched/fair.c). It uses a breakpoint that other CPUs may meet meanwhile (int3,
+// smp_text_poke_batch_finish of arch/x86/kernel/alternative.c).
+//
+// The host may take away the thread of an emulated CPU while it translates that code. The CPU may then meet the
+// breakpoint after its removal, which the kernel treats as a fault: "Oops: int3". Turning four tracepoints on and off
+// all the time ended every guest within half a minute, a quota within one. So the guest replaces this code once, before
+// the tests.
 
-// patched are the tracepoints that package probe attaches to: in the paths that every CPU of the guest runs all the time.
+// patched are the tracepoints that package probe attaches to: in the paths that every CPU of the guest runs all the
+// time.
 var patched = []string{
 	"sched/sched_switch", "sched/sched_wakeup", "sched/sched_wakeup_new", "sched/sched_waking", "sched/sched_migrate_task",
 	"task/task_newtask", "task/task_rename", "timer/hrtimer_expire_entry", "timer/hrtimer_expire_exit", "cgroup/cgroup_rmdir",
 }
 
-// keepTracepoints gives each of them two users that stay: the events are on in two instances, whose rings are off.
+// keepTracepoints gives each of them two permanent users: the events are on in two instances, whose rings are off.
 func keepTracepoints(tracing string) error {
 	for _, name := range []string{"patched-1", "patched-2"} {
 		instance := filepath.Join(tracing, "instances", name)
@@ -44,8 +47,8 @@ func keepTracepoints(tracing string) error {
 	return nil
 }
 
-// keepQuotas makes a cgroup with a quota and removes it: the kernel does not notice that a quota ended in this way
-// (tg_set_cfs_bandwidth alone calls cfs_bandwidth_usage_dec), and goes on asking for them.
+// keepQuotas makes a cgroup with a quota and removes it. The kernel does not notice that a quota ended in this way
+// (tg_set_cfs_bandwidth alone calls cfs_bandwidth_usage_dec), so its check for quotas stays on.
 func keepQuotas(version int) error {
 	dir, file, quota := filepath.Join(cgroupRoot, "quota"), "cpu.max", "100000 100000"
 	if version == 1 {

@@ -18,7 +18,7 @@ const (
 	tracefs    = "/sys/kernel/tracing"
 )
 
-// mounts are the file systems that the guest has besides its root.
+// mounts are the guest's file systems other than its root.
 var mounts = []struct {
 	fstype, target string
 	optional       bool // a kernel without it is still a usable guest

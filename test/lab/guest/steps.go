@@ -19,8 +19,7 @@ const drainGrace = 2 * time.Second
 
 // reaper waits for every child: process 1 inherits the orphans of all others.
 type reaper struct {
-	// quitGrace is what a step has between SIGQUIT (a Go program prints its
-	// goroutines) and SIGKILL.
+	// quitGrace is the time between SIGQUIT (a Go program prints its goroutines) and SIGKILL.
 	quitGrace time.Duration
 
 	mu      sync.Mutex
@@ -35,11 +34,11 @@ func startReaper() *reaper {
 
 func (r *reaper) loop() {
 	for {
-		// Look before reaping: between the two a child must not be taken
-		// whose waiter is not registered yet, hence the lock in start.
+		// The loop looks before it reaps. In between, no child may be reaped whose waiter is not registered yet, hence
+		// the lock in start.
 		var info unix.Siginfo
 		if err := unix.Waitid(unix.P_ALL, 0, &info, unix.WEXITED|unix.WNOWAIT, nil); err != nil {
-			time.Sleep(10 * time.Millisecond) // ECHILD: nobody to wait for
+			time.Sleep(10 * time.Millisecond) // ECHILD: no child
 			continue
 		}
 		r.mu.Lock()
@@ -70,7 +69,7 @@ func (r *reaper) start(path string, argv []string, attr *os.ProcAttr) (pid int, 
 	return pid, c, nil
 }
 
-// run runs a step to its end, or to its limit, and kills what it left behind.
+// run runs a step to its end, or to its limit, and kills its remaining processes.
 func (r *reaper) run(step wire.Step, stdout, stderr io.Writer) wire.ExitStatus {
 	start := time.Now()
 	status := r.follow(step, stdout, stderr)
@@ -79,8 +78,7 @@ func (r *reaper) run(step wire.Step, stdout, stderr io.Writer) wire.ExitStatus {
 	return status
 }
 
-// killOthers kills every process but this one. It does so as process 1 only:
-// anywhere else they are not ours.
+// killOthers kills every process but this one. It does so only as process 1: elsewhere they are not ours.
 func killOthers() {
 	if os.Getpid() == 1 {
 		_ = unix.Kill(-1, unix.SIGKILL)
@@ -134,7 +132,7 @@ func (r *reaper) follow(step wire.Step, stdout, stderr io.Writer) wire.ExitStatu
 		return exitStatus(s, true)
 	case <-time.After(r.quitGrace):
 	}
-	_ = unix.Kill(-pid, unix.SIGKILL) // its session, of which it is the leader
+	_ = unix.Kill(-pid, unix.SIGKILL) // its session, which it leads
 	return exitStatus(<-ended, true)
 }
 
@@ -160,7 +158,7 @@ func newOutput(to io.Writer) (output, error) {
 	o := output{child, ours, make(chan struct{})}
 	go func() {
 		defer close(o.drained)
-		_, _ = io.Copy(to, ours) // the host being gone ends in the guest's limit
+		_, _ = io.Copy(to, ours) // if the host is gone, the guest's limit ends this
 	}()
 	return o, nil
 }

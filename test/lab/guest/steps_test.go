@@ -10,8 +10,8 @@ import (
 	"github.com/unthrottle/unthrottle/test/lab/wire"
 )
 
-// TestSteps has one reaper for all steps, as a guest has; it reaps every child
-// of this process, so nothing else may start any.
+// TestSteps has one reaper for all steps, as a guest has. It reaps every child of this process, so no other code may
+// start any.
 func TestSteps(t *testing.T) {
 	r := startReaper()
 	r.quitGrace = 100 * time.Millisecond

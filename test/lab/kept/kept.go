@@ -1,6 +1,5 @@
-// Package kept is for long experiments that are started as tests: how much is to
-// be done, and the results of what was, one JSON value a line, so that a run that
-// was interrupted goes on.
+// Package kept is for long experiments that are started as tests. It reads how much to do, and keeps results, one JSON
+// value a line, so that an interrupted run continues.
 package kept
 
 import (
@@ -14,8 +13,7 @@ import (
 	"testing"
 )
 
-// Number is what an environment variable says, a whole number above 0, or
-// otherwise where it is unset.
+// Number returns the value of an environment variable, a whole number above 0, or otherwise if it is unset.
 func Number(t testing.TB, variable string, otherwise int) int {
 	t.Helper()
 	text := os.Getenv(variable)
@@ -29,8 +27,7 @@ func Number(t testing.TB, variable string, otherwise int) int {
 	return n
 }
 
-// Read gives the results that file holds, in the order in which they came; none
-// where there is no file yet.
+// Read returns the results in file, in the order in which they came; none without a file.
 func Read[T any](t testing.TB, file string) (all []T) {
 	t.Helper()
 	f, err := os.Open(file)
@@ -55,7 +52,7 @@ func Read[T any](t testing.TB, file string) (all []T) {
 	return all
 }
 
-// Append adds a result to file, whose folder is made if need be.
+// Append adds a result to file and makes its folder if necessary.
 func Append[T any](t testing.TB, file string, r T) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {

@@ -25,7 +25,7 @@ func (f *failing) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// refused runs what must end its test.
+// refused runs a function that must end its test.
 func refused(run func(t testing.TB)) string {
 	f := &failing{}
 	done := make(chan struct{})

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// Print writes a run the way `go test` does: output of what failed, and one
-// closing line for each package.
+// Print writes a run the way `go test` does: output of failures, and one closing line for each package.
 func (r *Run) Print(w io.Writer) {
 	for _, p := range r.Packages {
 		p.Print(w)
@@ -41,7 +40,7 @@ func (p *Package) Print(w io.Writer) {
 	}
 }
 
-// withoutFraming drops the lines by which -v tells where it is.
+// withoutFraming drops the lines by which -v reports its progress.
 func withoutFraming(output string) string {
 	return keepLines(output, func(line string) bool {
 		for _, mark := range []string{"=== RUN ", "=== PAUSE ", "=== CONT ", "=== NAME "} {
@@ -53,7 +52,7 @@ func withoutFraming(output string) string {
 	})
 }
 
-// withoutVerdict drops the closing lines, as Print writes its own.
+// withoutVerdict drops the closing lines, because Print writes its own.
 func withoutVerdict(output string) string {
 	return keepLines(output, func(line string) bool {
 		word := strings.TrimSpace(line)

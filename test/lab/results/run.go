@@ -19,7 +19,7 @@ type Event struct {
 	Elapsed     float64 `json:",omitempty"` // s
 	Output      string  `json:",omitempty"`
 	ImportPath  string  `json:",omitempty"` // of build events
-	FailedBuild string  `json:",omitempty"` // which build a package failed by
+	FailedBuild string  `json:",omitempty"` // the build that failed the package
 }
 
 // Status is how a test or package ended.
@@ -39,13 +39,13 @@ type Test struct {
 	Output string
 }
 
-// Package is what a run said about one package.
+// Package is the result of one package in a run.
 type Package struct {
 	Name       string
 	Status     Status
 	ElapsedSec float64
 	Output     string // of no test in particular
-	Build      string // what the compiler said
+	Build      string // the compiler's output
 	Tests      map[string]*Test
 }
 
@@ -64,9 +64,8 @@ const (
 	maxPackageOutput = 1 << 20
 )
 
-// Read reads the lines of `go test -json`. A line that is not JSON is kept as
-// output of no package, as the go command prints such lines when it cannot
-// even load the packages.
+// Read reads the lines of `go test -json`. It keeps a line that is not JSON as output of no package: the go command
+// prints such lines if it cannot load the packages.
 func Read(name string, in io.Reader) (*Run, error) {
 	r := &Run{Name: name, index: map[string]*Package{}, build: map[string]string{}}
 	lines := bufio.NewScanner(in)
@@ -90,7 +89,7 @@ func Read(name string, in io.Reader) (*Run, error) {
 		return r, fmt.Errorf("test output of the %s: %w", name, err)
 	}
 	if stray != nil {
-		return r, fmt.Errorf("test output of the %s holds lines that are no events: %s", name, strings.Join(stray, "; "))
+		return r, fmt.Errorf("test output of the %s has lines that are not events: %s", name, strings.Join(stray, "; "))
 	}
 	return r, nil
 }
@@ -134,7 +133,7 @@ func (r *Run) add(e Event) {
 
 func last(s string, n int) string { return s[max(0, len(s)-n):] }
 
-// TestNames are the package's tests in order of their names.
+// TestNames returns the package's tests in order of their names.
 func (p *Package) TestNames() []string {
 	var names []string
 	for name := range p.Tests {
@@ -157,8 +156,8 @@ func (r *Run) Ran() int {
 	return n
 }
 
-// Err says what is wrong with a run: what failed, what did not end, that no
-// test ran. It is nil for a good one.
+// Err returns what is wrong with a run: failures, tests that did not end, a run without tests. It is nil for a good
+// one.
 func (r *Run) Err() error {
 	var wrong []error
 	for _, p := range r.Packages {

@@ -15,8 +15,8 @@ type Skipped struct {
 	Needs         []string // the needs among them, "v2"
 }
 
-// SkippedEverywhere lists the tests that every run that knows them skipped, in
-// order of package and name. Subtests of a listed test are not listed again.
+// SkippedEverywhere lists the tests that every run that knows them skipped, in order of package and name. It does not
+// list subtests of a listed test.
 func SkippedEverywhere(runs []*Run) []Skipped {
 	type key struct{ pkg, test string }
 	found := map[key]*Skipped{}
@@ -54,9 +54,8 @@ func SkippedEverywhere(runs []*Run) []Skipped {
 	return list
 }
 
-// skipReason finds the message of t.Skip in a test's output: what follows
-// "file_test.go:12: " on the last such line, so that what the test logged
-// before does not pass for it.
+// skipReason finds the message of t.Skip in a test's output. It is the text after "file_test.go:12: " on the last such
+// line, so that earlier log lines do not count.
 func skipReason(output string) string {
 	reason := "no reason given"
 	for line := range strings.Lines(output) {

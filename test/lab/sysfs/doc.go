@@ -1,13 +1,10 @@
-// Package sysfs keeps the part of /sys that says how a machine's CPUs are
-// arranged, as one small text file.
+// Package sysfs saves the part of /sys that describes how a machine's CPUs are arranged, as one small text file.
 //
-// Problem: code that reads topologies wants to be tested against trees that
-// real kernels made, with their odd files and missing ones, not against what
-// its author believes they look like.
+// Problem: tests of code that reads topologies need trees of real kernels, with their odd and missing files. An
+// author's idea of such a tree is not enough.
 //
-// Rule: Capture writes one line per file, its path and its text quoted as in
-// Go; Parse makes a file system of it. Only the files that say how CPUs are
-// arranged are kept. Lines that begin with # say where a tree comes from.
+// Rule: Capture writes one line per file, its path and its text quoted as in Go; Parse makes a file system of it.
+// Capture saves only the files that say how CPUs are arranged. Lines that begin with # say where a tree comes from.
 //
 // Example:
 //
@@ -17,6 +14,5 @@
 //
 // Limits: 8 MiB and 200,000 files; symbolic links are left out.
 //
-// Sources: kernel Documentation/ABI/testing/sysfs-devices-system-cpu and
-// admin-guide/cputopology.rst.
+// Sources: kernel Documentation/ABI/testing/sysfs-devices-system-cpu and admin-guide/cputopology.rst.
 package sysfs

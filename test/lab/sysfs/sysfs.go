@@ -17,7 +17,7 @@ const (
 	maxFiles = 200_000
 )
 
-// patterns are the files that are kept, as path.Match has them.
+// patterns returns the saved files, as path.Match patterns.
 func patterns() []string {
 	const cpu, node = "devices/system/cpu/", "devices/system/node/"
 	return []string{
@@ -32,8 +32,8 @@ func patterns() []string {
 	}
 }
 
-// Capture reads a machine's /sys. Files that cannot be read are left out: the
-// kernel has files that give an error on machines without what they tell of.
+// Capture reads a machine's /sys. It leaves out unreadable files, because some files return an error on machines
+// without the hardware that they describe.
 func Capture(sys fs.FS, comment string) ([]byte, error) {
 	var names []string
 	for _, p := range patterns() {
@@ -56,12 +56,12 @@ func Capture(sys fs.FS, comment string) ([]byte, error) {
 		fmt.Fprintf(&out, "%s %q\n", name, text)
 	}
 	if out.Len() > maxBytes {
-		return nil, fmt.Errorf("the tree takes %d bytes; kept are %d at most", out.Len(), maxBytes)
+		return nil, fmt.Errorf("the tree has %d bytes; the bound is %d", out.Len(), maxBytes)
 	}
 	return out.Bytes(), nil
 }
 
-// Parse makes a file system, with / standing for /sys, of what Capture wrote.
+// Parse makes a file system, whose root is /sys, from the output of Capture.
 func Parse(text []byte) (fstest.MapFS, error) {
 	if len(text) > maxBytes {
 		return nil, fmt.Errorf("%d bytes; want at most %d", len(text), maxBytes)
@@ -83,7 +83,7 @@ func Parse(text []byte) (fstest.MapFS, error) {
 			return nil, fmt.Errorf("line %d: %s: text: %w", number, name, err)
 		}
 		if _, twice := tree[name]; twice {
-			return nil, fmt.Errorf("line %d: %s is there twice", number, name)
+			return nil, fmt.Errorf("line %d: %s appears twice", number, name)
 		}
 		tree[name] = &fstest.MapFile{Data: []byte(content), Mode: 0o444}
 		if len(tree) > maxFiles {

@@ -59,8 +59,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// TestKeptTrees checks the fixtures: each is of a machine on offer, and has all
-// its CPUs.
+// TestKeptTrees checks the fixtures: each is of a machine on offer, and has all its CPUs.
 func TestKeptTrees(t *testing.T) {
 	for _, n := range lab.Topologies() {
 		text, err := os.ReadFile(filepath.Join("../testdata/sysfs", n.Name+".txt"))

@@ -10,26 +10,26 @@ import (
 	"sync"
 )
 
-// Where things are in the guest.
+// Paths and names in the guest.
 const (
 	PlanPath = "/lab/plan.json"
-	OutDir   = "/out" // what is left here comes back as files
+	OutDir   = "/out" // files left here return to the host
 	PortName = "unthrottle.lab"
 )
 
-// MaxPayload bounds one frame, in bytes.
-const MaxPayload = 64 << 10
+// maxPayload bounds one frame, in bytes.
+const maxPayload = 64 << 10
 
 const maxHeader = 64
 
-// Plan is what the guest does after boot.
+// Plan is the guest's work after boot.
 type Plan struct {
 	Steps []Step `json:"steps"`
 	// CgroupVersion is the hierarchy to mount, 1 or 2.
 	CgroupVersion int `json:"cgroup_version"`
 	// Shell starts an interactive shell on the console instead of Steps.
 	Shell bool `json:"shell,omitempty"`
-	// LimitSec ends the guest from within, should the host be gone.
+	// LimitSec ends the guest from within, in case the host is gone.
 	LimitSec int `json:"limit_sec"`
 }
 
@@ -38,11 +38,11 @@ type Step struct {
 	Argv []string `json:"argv"`
 	Dir  string   `json:"dir,omitempty"`
 	Env  []string `json:"env,omitempty"` // added to the guest's
-	// LimitSec ends the step with SIGQUIT, then SIGKILL; 0 is no limit.
+	// LimitSec ends the step with SIGQUIT, then SIGKILL; 0 means no limit.
 	LimitSec int `json:"limit_sec,omitempty"`
 }
 
-// Kind says what a frame carries.
+// Kind is the kind of a frame's payload.
 type Kind string
 
 // The kinds of frames.
@@ -53,7 +53,7 @@ const (
 	Exit     Kind = "exit"     // a step ended; payload: ExitStatus as JSON
 	FileName Kind = "filename" // a file of OutDir begins; payload: its path below it
 	FileData Kind = "filedata" // the next bytes of that file
-	Done     Kind = "done"     // the plan is through
+	Done     Kind = "done"     // the plan has ended
 	Broken   Kind = "broken"   // the guest could not follow the plan; payload: why
 )
 
@@ -66,8 +66,8 @@ type BootFacts struct {
 // ExitStatus is the payload of Exit.
 type ExitStatus struct {
 	Code     int    `json:"code"`              // of the command; -1 if a signal ended it
-	Signal   string `json:"signal,omitempty"`  // which one
-	Limit    bool   `json:"limit,omitempty"`   // it ran into its LimitSec
+	Signal   string `json:"signal,omitempty"`  // its name
+	Limit    bool   `json:"limit,omitempty"`   // it reached its LimitSec
 	NotRun   string `json:"not_run,omitempty"` // why it was not started at all
 	WallUsec int64  `json:"wall_usec"`
 }
@@ -88,13 +88,12 @@ type Writer struct {
 // NewWriter writes frames to out.
 func NewWriter(out io.Writer) *Writer { return &Writer{out: out} }
 
-// Write sends the payload, in several frames where it is long. An empty one is
-// sent too.
+// Write sends the payload, a long one in several frames. It sends an empty one too.
 func (w *Writer) Write(kind Kind, step int, payload []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for {
-		part := payload[:min(len(payload), MaxPayload)]
+		part := payload[:min(len(payload), maxPayload)]
 		payload = payload[len(part):]
 		frame := append(fmt.Appendf(nil, "%s %d %d\n", kind, step, len(part)), part...)
 		if _, err := w.out.Write(frame); err != nil {
@@ -115,7 +114,7 @@ func (w *Writer) JSON(kind Kind, step int, v any) error {
 	return w.Write(kind, step, payload)
 }
 
-// Stream is an io.Writer whose bytes are sent as frames of one kind and step.
+// Stream returns an io.Writer whose bytes become frames of one kind and step.
 func (w *Writer) Stream(kind Kind, step int) io.Writer { return stream{w, kind, step} }
 
 type stream struct {
@@ -135,10 +134,9 @@ func (s stream) Write(p []byte) (int, error) {
 type Reader struct{ in *bufio.Reader }
 
 // NewReader reads frames from in.
-func NewReader(in io.Reader) *Reader { return &Reader{bufio.NewReaderSize(in, MaxPayload+maxHeader)} }
+func NewReader(in io.Reader) *Reader { return &Reader{bufio.NewReaderSize(in, maxPayload+maxHeader)} }
 
-// Next returns the next frame, io.EOF after the last one, and
-// io.ErrUnexpectedEOF where the stream ends within a frame.
+// Next returns the next frame, io.EOF after the last one, and io.ErrUnexpectedEOF if the stream ends within a frame.
 func (r *Reader) Next() (Frame, error) {
 	header, err := r.header()
 	if err != nil {
@@ -153,8 +151,8 @@ func (r *Reader) Next() (Frame, error) {
 		return Frame{}, fmt.Errorf("frame header %q: step: %w", header, err)
 	}
 	size, err := strconv.ParseUint(fields[2], 10, 31)
-	if err != nil || size > MaxPayload {
-		return Frame{}, fmt.Errorf("frame header %q: want a size up to %d bytes", header, MaxPayload)
+	if err != nil || size > maxPayload {
+		return Frame{}, fmt.Errorf("frame header %q: want a size up to %d bytes", header, maxPayload)
 	}
 	f := Frame{Kind: Kind(fields[0]), Step: int(step), Payload: make([]byte, size)}
 	if _, err := io.ReadFull(r.in, f.Payload); err != nil {

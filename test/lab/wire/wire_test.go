@@ -12,7 +12,7 @@ import (
 func TestFramesComeBack(t *testing.T) {
 	var buf bytes.Buffer
 	w := NewWriter(&buf)
-	long := bytes.Repeat([]byte{'x', '\n'}, MaxPayload)
+	long := bytes.Repeat([]byte{'x', '\n'}, maxPayload)
 	for _, err := range []error{
 		w.JSON(Booted, 0, BootFacts{Release: "6.18"}),
 		w.Write(Stdout, 3, long),
@@ -36,7 +36,7 @@ func TestFramesComeBack(t *testing.T) {
 	}
 	want := []Frame{
 		{Booted, 0, []byte(`{"release":"6.18","uptime_sec":0}`)},
-		{Stdout, 3, long[:MaxPayload]}, {Stdout, 3, long[MaxPayload:]},
+		{Stdout, 3, long[:maxPayload]}, {Stdout, 3, long[maxPayload:]},
 		{Done, 0, []byte{}},
 	}
 	if !reflect.DeepEqual(got, want) {
@@ -78,7 +78,7 @@ func FuzzReader(f *testing.F) {
 				return
 			}
 			used += len(frame.Payload)
-			if used > len(in) || len(frame.Payload) > MaxPayload {
+			if used > len(in) || len(frame.Payload) > maxPayload {
 				t.Fatalf("%d bytes of payload out of %d", used, len(in))
 			}
 		}

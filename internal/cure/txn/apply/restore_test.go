@@ -214,7 +214,7 @@ func TestRefusedBeforeTheFirstWrite(t *testing.T) {
 		"changed twice":                        {cpus("/pods/a", "0"), cpus("/pods/a", "1")},
 		"exists already and is not ours":       {exists},
 		"would leave nothing":                  {without("/pods/a", "0-7")},
-		"the cgroup is gone, or never was":     {cpus("/pods/none", "0")},
+		"the cgroup does not exist":            {cpus("/pods/none", "0")},
 		"unknown kind":                         {{Kind: "unheard_of", Path: "/pods"}},
 		"outside our PID namespace":            alone,
 		"systemd does not answer":              {{Kind: change.KindSystemd, Path: "/pods/a", Unit: "a.scope", File: "AllowedCPUs", To: "0"}},

@@ -12,7 +12,7 @@ import (
 
 // bandwidth is the cpu controller's state, in the kernel's units.
 type bandwidth struct {
-	quota, period, burst int64 // us; quota < 0: none
+	quota, period, burst int64 // us; quota < 0: no quota
 	weight               uint64
 	idle                 bool
 }
@@ -32,7 +32,7 @@ const (
 	ratioShift                     = 20        // BW_SHIFT
 )
 
-// setBandwidth is tg_set_cfs_bandwidth: bounds first, then on v1 what ancestors and children allow.
+// setBandwidth models tg_set_cfs_bandwidth: bounds first, then on v1 the limits of ancestors and children.
 func (k *Kernel) setBandwidth(t *tree, g *group, want bandwidth) error {
 	switch {
 	case g.parent == nil,
@@ -51,7 +51,7 @@ func (k *Kernel) setBandwidth(t *tree, g *group, want bandwidth) error {
 	return nil
 }
 
-// schedulable is tg_cfs_schedulable_down on v1: a group without a quota takes its parent's ratio, one with a quota
+// schedulable models tg_cfs_schedulable_down on v1. A group without a quota takes its parent's ratio; one with a quota
 // must not exceed it.
 func schedulable(g *group, parent int64) bool {
 	ratio := parent
@@ -69,7 +69,7 @@ func schedulable(g *group, parent int64) bool {
 	return true
 }
 
-// readBandwidth gives a file of the cpu controller; false: not one of its settings.
+// readBandwidth returns a file of the cpu controller; false for other files.
 func (g *group) readBandwidth(file string) (string, bool) {
 	b := g.cpu
 	switch file {
@@ -127,7 +127,7 @@ func (k *Kernel) writeBandwidth(t *tree, g *group, file, value string) error {
 	return k.setBandwidth(t, g, want)
 }
 
-// parseMax is cpu_period_quota_parse; the period stays when only a quota is given.
+// parseMax models cpu_period_quota_parse; the period stays when the text has only a quota.
 func parseMax(b bandwidth, value string) (bandwidth, error) {
 	f := strings.Fields(value)
 	if len(f) == 0 {
@@ -174,7 +174,7 @@ func (g *group) setWeight(value string) error {
 	return nil
 }
 
-// setIdle is sched_group_set_idle: clearing it leaves the default weight, whatever was before.
+// setIdle models sched_group_set_idle: clearing it leaves the default weight, not the previous one.
 func (g *group) setIdle(v cgroup.Version, value string) error {
 	n, err := parseSigned(value)
 	switch {
@@ -189,7 +189,7 @@ func (g *group) setIdle(v cgroup.Version, value string) error {
 	return nil
 }
 
-// parseSigned is kstrtoll in base 0, parseUnsigned kstrtoull, cut to what an int64 holds.
+// parseSigned models kstrtoll in base 0, parseUnsigned kstrtoull, cut to an int64.
 func parseSigned(value string) (int64, error) {
 	n, err := strconv.ParseInt(value, 0, 64)
 	return n, numberError(err)

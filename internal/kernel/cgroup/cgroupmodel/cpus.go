@@ -18,8 +18,8 @@ type cpus struct {
 	exclusiveCPUs    cpuset.CPUSet // v2: cpuset.cpus.exclusive
 }
 
-// effective is what the tasks of g may run on. v1: what was given. v2: what was given and the parent has, or all of
-// the parent's where that is nothing.
+// effective returns the CPUs that the tasks of g may run on. On v1 these are the configured ones. On v2 they are the
+// configured ones that the parent has, or all of the parent's if none is left.
 func (k *Kernel) effective(t *tree, g *group) cpuset.CPUSet {
 	return inForce(t, g, k.config.CPUs, func(c *cpus) cpuset.CPUSet { return c.configured })
 }
@@ -43,8 +43,8 @@ func inForce(t *tree, g *group, all cpuset.CPUSet, given func(*cpus) cpuset.CPUS
 	return own
 }
 
-// cloneFrom copies the parent's CPUs and memory nodes into a new child (v1, cgroup.clone_children), unless a sibling
-// is exclusive.
+// cloneFrom copies the parent's CPUs and memory nodes into a new child (v1, cgroup.clone_children), unless a sibling is
+// exclusive.
 func (g *group) cloneFrom(parent *group) {
 	for _, sibling := range parent.children {
 		if sibling.set.exclusive {
@@ -54,7 +54,7 @@ func (g *group) cloneFrom(parent *group) {
 	g.set.configured, g.set.mems = parent.set.configured, parent.set.mems
 }
 
-// readCPUs gives a file of the cpuset controller; false: not one of its settings.
+// readCPUs returns a file of the cpuset controller; false for other files.
 func (k *Kernel) readCPUs(t *tree, g *group, file string) (string, bool) {
 	switch file {
 	case "cpuset.cpus":
@@ -133,8 +133,8 @@ func (k *Kernel) writeCPUs(t *tree, g *group, file, value string) error {
 	return nil
 }
 
-// parseSet is bitmap_parselist: a number beyond the mask is ERANGE, all else that is wrong EINVAL; then update_cpumask:
-// not among those there are, EINVAL.
+// parseSet models bitmap_parselist: a number beyond the mask is ERANGE, all other faults are EINVAL. Then
+// update_cpumask: a number that does not exist is EINVAL.
 func parseSet(value string, all cpuset.CPUSet) (cpuset.CPUSet, error) {
 	list := all.List()
 	last := uint64(list[len(list)-1])
@@ -148,7 +148,7 @@ func parseSet(value string, all cpuset.CPUSet) (cpuset.CPUSet, error) {
 	return set, nil
 }
 
-// tooLarge tells whether the first part that is wrong is wrong by a number above last.
+// tooLarge reports whether the first wrong part is wrong because of a number above last.
 func tooLarge(value string, last uint64) bool {
 	for part := range strings.SplitSeq(value, ",") {
 		part, _, _ = strings.Cut(part, ":")
@@ -168,7 +168,7 @@ func tooLarge(value string, last uint64) bool {
 	return false
 }
 
-// validate is validate_change of kernel/cgroup/cpuset.c, the v1 part first.
+// validate models validate_change of kernel/cgroup/cpuset.c, the v1 part first.
 func (k *Kernel) validate(t *tree, g *group, want cpus) error {
 	if t.version == cgroup.V1 {
 		for _, child := range g.children {
@@ -200,7 +200,7 @@ func (k *Kernel) validate(t *tree, g *group, want cpus) error {
 	return nil
 }
 
-// within is is_cpuset_subset.
+// within models is_cpuset_subset.
 func (c *cpus) within(outer *cpus) bool {
 	return c.configured.IsSubsetOf(outer.configured) && c.mems.IsSubsetOf(outer.mems) && (!c.exclusive || outer.exclusive)
 }

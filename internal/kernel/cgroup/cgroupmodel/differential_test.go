@@ -20,13 +20,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The differential test: random operations on the real kernel and on the model, below a cgroup of our own. Every errno
-// and, after each operation, every setting and every process must be equal.
+// The differential test runs random operations on the real kernel and on the model, below a cgroup of its own. Every
+// errno must be equal and, after each operation, every setting and every process.
 
 const differentialName = "unthrottle-model-"
 
 // Children can be exclusive only below an exclusive base, and that would refuse the CPUs to every other cgroup of the
-// host meanwhile: done only where somebody who has the machine alone sets this.
+// host meanwhile. The test does so only where this is set: on a machine that runs nothing else.
 const exclusiveVariable = "UNTHROTTLE_TEST_EXCLUSIVE"
 
 func TestModelAgainstKernelV1(t *testing.T) {
@@ -41,13 +41,13 @@ func TestModelAgainstKernelV2(t *testing.T) {
 	differential(t, cgroup.V2)
 }
 
-// rig holds both kernels and a few sleeping processes of ours.
+// rig holds both kernels and a few sleeping processes.
 type rig struct {
 	host    *cgroup.Host
 	version cgroup.Version
 	base    string
 	pids    []int
-	home    map[cgroup.Controller]string // where the processes were before
+	origin  map[cgroup.Controller]string // where the processes were before
 	runs    int
 	seen    map[string]int // "operation errno" -> how often
 }
@@ -62,10 +62,10 @@ func differential(t *testing.T, v cgroup.Version) {
 			t.Skipf("%s is on %v here", c, got)
 		}
 	}
-	r := &rig{host: host, version: v, base: "/" + differentialName + strconv.Itoa(os.Getpid()), home: map[cgroup.Controller]string{}, seen: map[string]int{}}
+	r := &rig{host: host, version: v, base: "/" + differentialName + strconv.Itoa(os.Getpid()), origin: map[cgroup.Controller]string{}, seen: map[string]int{}}
 	r.removeLeftovers(t)
 	for range 3 {
-		// A lifetime of its own, should this test be killed.
+		// Its own end, in case this test is killed.
 		sleeper := exec.Command("sleep", "300")
 		if err := sleeper.Start(); err != nil {
 			t.Fatal(err)
@@ -77,7 +77,7 @@ func differential(t *testing.T, v cgroup.Version) {
 		if path, ok, err := host.Of(r.pids[0], c); err != nil {
 			t.Fatal(err)
 		} else if ok {
-			r.home[c] = path
+			r.origin[c] = path
 		}
 	}
 	rapid.Check(t, func(rt *rapid.T) {
@@ -121,7 +121,7 @@ func (r *rig) compare(t *rapid.T, ops []step) {
 			errs[j] = r.do(fs, op, path)
 		}
 		removed = removed || op.kind == "rmdir" && errs[0] == nil
-		// The quota of a removed cgroup still counts against its parent's until a worker of the kernel has taken it out
+		// The quota of a removed cgroup counts against its parent's until a worker of the kernel has removed it
 		// (cpu_cgroup_css_released, kernel/sched/core.c).
 		for end := time.Now().Add(patience); removed && errs[1] == nil && errors.Is(errs[0], unix.EINVAL) && time.Now().Before(end); {
 			time.Sleep(time.Millisecond)
@@ -140,7 +140,7 @@ func (r *rig) compare(t *rapid.T, ops []step) {
 	}
 }
 
-// trees are the controllers whose trees are operated on, one per hierarchy.
+// trees returns one controller per hierarchy that the test operates on.
 func (r *rig) trees() []cgroup.Controller {
 	if r.host.SameHierarchy(cgroup.CPU, cgroup.CPUSet) {
 		return []cgroup.Controller{cgroup.CPU}
@@ -148,7 +148,7 @@ func (r *rig) trees() []cgroup.Controller {
 	return []cgroup.Controller{cgroup.CPU, cgroup.CPUSet}
 }
 
-// fill gives a new cgroup what makes it usable: on v2 the controllers, on v1 the root's CPUs and memory nodes.
+// fill makes a new cgroup usable: on v2 it enables the controllers, on v1 it sets the root's CPUs and memory nodes.
 func (r *rig) fill(t *rapid.T, fs cgroup.FS, c cgroup.Controller, path string, filled bool) {
 	if !filled {
 		return
@@ -229,7 +229,7 @@ func errnoOf(err error) string {
 	return err.Error()
 }
 
-// state is every setting of every group below the base, and where our processes are.
+// state returns every setting of every group below the base, and the cgroups of our processes.
 func (r *rig) state(fs cgroup.FS) string {
 	var b strings.Builder
 	for _, c := range r.trees() {
@@ -256,7 +256,7 @@ func (r *rig) state(fs cgroup.FS) string {
 	return b.String()
 }
 
-// ours drops the controllers that are not modelled; a real root may hand on memory, too.
+// ours drops the controllers that are not modelled; a real root may enable memory, too.
 func ours(list string) string {
 	return strings.Join(slices.DeleteFunc(strings.Fields(list), func(c string) bool {
 		return c != string(cgroup.CPU) && c != string(cgroup.CPUSet)
@@ -280,11 +280,11 @@ func (r *rig) files(c cgroup.Controller) []string {
 	return set
 }
 
-// clean takes our processes home and removes the base, deepest first.
+// clean moves our processes back and removes the base, deepest first.
 func (r *rig) clean(t *rapid.T) {
 	for _, c := range r.trees() {
 		for _, pid := range r.pids {
-			if err := r.host.Attach(c, r.home[c], pid); err != nil {
+			if err := r.host.Attach(c, r.origin[c], pid); err != nil {
 				t.Errorf("cleaning up: %v", err)
 			}
 		}
@@ -303,7 +303,7 @@ func removeTree(fs cgroup.FS, c cgroup.Controller, path string) {
 	_ = fs.Remove(c, path)
 }
 
-// removeLeftovers removes what a killed run of this test left, if its process is gone.
+// removeLeftovers removes cgroups of a killed run of this test, if its process is gone.
 func (r *rig) removeLeftovers(t *testing.T) {
 	for _, c := range r.trees() {
 		m, _ := r.host.Mount(c)

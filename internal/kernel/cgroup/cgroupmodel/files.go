@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// settings are the writable files of a cgroup, in a fixed order.
+// settings returns the writable files of a cgroup, in a fixed order.
 func (k *Kernel) settings(t *tree, g *group) []string {
 	var all []string
 	add := func(when bool, files ...string) {
@@ -33,7 +33,7 @@ func (k *Kernel) settings(t *tree, g *group) []string {
 	return all
 }
 
-// files are all files of a cgroup.
+// files returns all files of a cgroup.
 func (k *Kernel) files(t *tree, g *group) []string {
 	all := append(k.settings(t, g), cgroup.FileProcs, cgroup.ThreadsFile(t.version))
 	if t.version == cgroup.V2 {
@@ -86,7 +86,7 @@ func (k *Kernel) content(t *tree, g *group, file string) (string, error) {
 		}
 		return join(on), nil
 	case cgroup.FileControllers:
-		return join(t.handed(g)), nil
+		return join(t.enabled(g)), nil
 	case cgroup.FileType:
 		return k.kind(t, g), nil
 	case "cpuacct.usage":
@@ -112,7 +112,7 @@ func (k *Kernel) content(t *tree, g *group, file string) (string, error) {
 	return "", errNoFile
 }
 
-// statText is a cpu.stat whose counters stand at zero.
+// statText returns a cpu.stat whose counters are zero.
 func statText(t *tree, g *group) string {
 	switch {
 	case t.version == cgroup.V1:
@@ -151,8 +151,8 @@ func (k *Kernel) store(t *tree, g *group, file, value string) error {
 	return k.writeCPUs(t, g, file, value)
 }
 
-// Pin makes a file read as text from now on, whatever is written: for counters, and for state that is not modelled.
-// text "" takes that back. It reports whether the cgroup exists.
+// Pin makes a file read as text from now on, whatever is written. It serves for counters, and for state that is not
+// modelled. text "" ends it. It reports whether the cgroup exists.
 func (k *Kernel) Pin(c cgroup.Controller, path, file, text string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -223,7 +223,7 @@ func (k *Kernel) move(c cgroup.Controller, path string, pid int) error {
 	return nil
 }
 
-// mayHold tells whether processes may be moved into g.
+// mayHold returns why processes may not be moved into g, nil if they may.
 func (k *Kernel) mayHold(t *tree, g *group) error {
 	if t.version == cgroup.V2 {
 		if err := k.vetDestination(t, g); err != nil {
@@ -254,7 +254,7 @@ func (q quiet) ID(c cgroup.Controller, path string) (uint64, error) {
 	return g.id, nil
 }
 
-// hasFile tells whether a control file of this name is in a cgroup.
+// hasFile reports whether a control file of this name is in a cgroup.
 func (k *Kernel) hasFile(t *tree, g *group, name string) bool {
 	return slices.Contains(k.files(t, g), name)
 }

@@ -26,12 +26,12 @@ type Config struct {
 	ClearsPopulated bool
 }
 
-// V1 has cpu, cpuset and cpuacct as three hierarchies.
+// V1 returns a configuration with cpu, cpuset and cpuacct as three hierarchies.
 func V1(cpus string) Config {
 	return Config{CPU: cgroup.V1, CPUSet: cgroup.V1, CPUAcct: cgroup.V1, CPUs: mustParse(cpus), Mems: cpuset.New(0)}
 }
 
-// V2 has all on the unified hierarchy.
+// V2 returns a configuration with all controllers on the unified hierarchy.
 func V2(cpus string) Config {
 	return Config{CPU: cgroup.V2, CPUSet: cgroup.V2, CPUAcct: cgroup.V2, CPUs: mustParse(cpus), Mems: cpuset.New(0)}
 }
@@ -39,7 +39,7 @@ func V2(cpus string) Config {
 func mustParse(cpus string) cpuset.CPUSet {
 	set, err := cpuset.Parse(cpus)
 	if err != nil {
-		panic(fmt.Sprintf("cgroupmodel: %q is no CPU list: %v", cpus, err))
+		panic(fmt.Sprintf("cgroupmodel: %q is not a CPU list: %v", cpus, err))
 	}
 	return set
 }
@@ -54,7 +54,7 @@ type Op struct {
 	File, Value string
 }
 
-// Changes tells whether the operation may change anything.
+// Changes reports whether the operation may change anything.
 func (o Op) Changes() bool {
 	switch o.Kind {
 	case cgroup.OpWrite, cgroup.OpMake, cgroup.OpRemove, cgroup.OpAttach:
@@ -63,15 +63,15 @@ func (o Op) Changes() bool {
 	return false
 }
 
-// String is for messages of tests.
+// String formats the operation for messages of tests.
 func (o Op) String() string {
 	return strings.TrimSpace(fmt.Sprintf("%s %s %s %s %s", o.Kind, o.Controller, o.Path, o.File, o.Value))
 }
 
 // Kernel is an in-memory model of the kernel's cgroup rules. It implements cgroup.FS.
 type Kernel struct {
-	// Before, if set, is called before every operation, without any lock held: it may change the model itself, as
-	// another process would. An error stops the operation and is returned as it is.
+	// Before, if set, is called before every operation, without any lock held. It may change the model itself, as
+	// another process would. Its error stops the operation and is returned unchanged.
 	Before func(Op) error
 
 	mu     sync.Mutex
@@ -88,8 +88,8 @@ type tree struct {
 	root        *group
 }
 
-// group is one cgroup of one hierarchy. cpu and set are nil where the controller is not enabled (v2) or lies in
-// another hierarchy (v1).
+// group is one cgroup of one hierarchy. cpu and set are nil where the controller is not enabled (v2) or lies in another
+// hierarchy (v1).
 type group struct {
 	path     string
 	id       uint64
@@ -162,7 +162,7 @@ func (k *Kernel) newGroup(path string, parent *group) *group {
 	return g
 }
 
-// enable gives a cgroup a controller's files, at their defaults.
+// enable gives a cgroup a controller's files, with default values.
 func (k *Kernel) enable(t *tree, g *group, c cgroup.Controller) {
 	switch c {
 	case cgroup.CPU:
@@ -181,7 +181,7 @@ func (g *group) disable(c cgroup.Controller) {
 	}
 }
 
-// find walks to a group; nil if it is not there.
+// find walks to a group; nil if it does not exist.
 func (t *tree) find(path string) *group {
 	g := t.root
 	if path == "/" {
@@ -195,7 +195,7 @@ func (t *tree) find(path string) *group {
 	return g
 }
 
-// lookup finds a group, or says what FS says when it is not there.
+// lookup finds a group, or returns the error that FS defines for a missing one.
 func (k *Kernel) lookup(c cgroup.Controller, path string) (*tree, *group, error) {
 	t := k.trees[c]
 	if t == nil {
@@ -211,7 +211,7 @@ func (k *Kernel) lookup(c cgroup.Controller, path string) (*tree, *group, error)
 	return t, g, nil
 }
 
-// gone is an errno together with its kind.
+// kinded is an errno together with its kind.
 type kinded struct {
 	errno unix.Errno
 	kind  error
@@ -224,7 +224,7 @@ var (
 	errNoFile = kinded{unix.ENOENT, cgroup.ErrNoFile}
 )
 
-// before asks the test.
+// before calls the test's hook.
 func (k *Kernel) before(op Op) error {
 	if k.Before == nil {
 		return nil

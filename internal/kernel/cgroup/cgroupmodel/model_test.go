@@ -47,7 +47,7 @@ const (
 	subtree  = cgroup.FileSubtreeControl
 )
 
-// The rules of v2, each step with what the kernel says.
+// The rules of v2, each step with the kernel's answer.
 func TestV2Rules(t *testing.T) {
 	for name, script := range map[string][]do{
 		"files come with the controller": {
@@ -162,7 +162,7 @@ func TestSnapshotDiff(t *testing.T) {
 	}
 }
 
-// Stopped before any of its operations, a sequence has done exactly what came before.
+// Stopped before any of its operations, a sequence has done exactly the earlier ones.
 func TestBeforeStopsAnywhere(t *testing.T) {
 	script := []do{
 		{c: set, path: "/a"}, {c: set, path: "/a", file: "cpuset.cpus", value: "0-1"}, {c: set, path: "/a", file: "cpuset.mems", value: "0"},

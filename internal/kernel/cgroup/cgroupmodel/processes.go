@@ -10,8 +10,8 @@ import (
 	"k8s.io/utils/cpuset"
 )
 
-// Spawn starts a process in the given cgroup of every hierarchy that has a cgroup of this path, else in the root.
-// Its threads are pid and the further ones. It panics if the pid is taken or cannot be held there: that is a mistake
+// Spawn starts a process in the given cgroup of every hierarchy that has a cgroup of this path, else in the root. Its
+// threads are pid and the further ones. It panics if the pid is taken or the cgroup cannot hold it: that is a mistake
 // in the test.
 func (k *Kernel) Spawn(path string, pid int, threads ...int) {
 	k.mu.Lock()
@@ -48,7 +48,7 @@ func (k *Kernel) start(path string, pid int, foreign bool, threads []int) {
 	k.procs[pid] = p
 }
 
-// Fork starts a process where its parent is, as fork(2) does.
+// Fork starts a process in its parent's cgroups, as fork(2) does.
 func (k *Kernel) Fork(parent, pid int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -63,14 +63,14 @@ func (k *Kernel) Fork(parent, pid int) {
 	k.procs[pid] = p
 }
 
-// Exit ends a process; one that is not there has ended already.
+// Exit ends a process. It does nothing for one that does not exist.
 func (k *Kernel) Exit(pid int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.procs, pid)
 }
 
-// At tells the cgroup of a process in the hierarchy of c.
+// At returns the cgroup of a process in the hierarchy of c.
 func (k *Kernel) At(pid int, c cgroup.Controller) (string, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -81,7 +81,7 @@ func (k *Kernel) At(pid int, c cgroup.Controller) (string, bool) {
 	return p.at[t].path, true
 }
 
-// Allowed is a process's Cpus_allowed_list: the CPUs in force in its cpuset.
+// Allowed returns a process's Cpus_allowed_list: the CPUs in force in its cpuset.
 func (k *Kernel) Allowed(pid int) (cpuset.CPUSet, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -92,8 +92,8 @@ func (k *Kernel) Allowed(pid int) (cpuset.CPUSet, bool) {
 	return k.effective(t, p.at[t]), true
 }
 
-// list is the content of cgroup.procs, or with threads that of tasks. On v2 a process in a threaded cgroup is listed
-// at its thread root, its threads where they are.
+// list returns the content of cgroup.procs, or with threads that of tasks. v2 lists a process of a threaded cgroup at
+// its thread root, and its threads in their own cgroups.
 func (k *Kernel) list(t *tree, g *group, threads bool) string {
 	var ids []int
 	for pid, p := range k.procs {
@@ -119,7 +119,7 @@ func (k *Kernel) list(t *tree, g *group, threads bool) string {
 	return strings.Join(lines, "\n")
 }
 
-// populated tells whether processes are in a cgroup; deep, also in its descendants.
+// populated reports whether a cgroup holds processes; with deep, also its descendants.
 func (k *Kernel) populated(t *tree, g *group, deep bool) bool {
 	for _, p := range k.procs {
 		for at := p.at[t]; at != nil; at = at.parent {

@@ -7,16 +7,16 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
 
-// Setting names one file of one cgroup; File "" is the cgroup itself, "cgroup.procs" the processes in it.
+// Setting names one file of one cgroup. File "" is the cgroup itself, "cgroup.procs" the processes in it.
 type Setting struct {
 	Controller cgroup.Controller
 	Path, File string
 }
 
-// Snapshot holds every setting, the existence of every cgroup and where every process is. Counters are not in it.
+// Snapshot holds every setting, the existence of every cgroup, and the cgroup of every process. It has no counters.
 type Snapshot map[Setting]string
 
-// Snapshot takes one. Of controllers that share a hierarchy the first stands for all.
+// Snapshot takes one. Of controllers that share a hierarchy the first one counts for all.
 func (k *Kernel) Snapshot() Snapshot {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -36,7 +36,7 @@ func (k *Kernel) Snapshot() Snapshot {
 	return s
 }
 
-// Settings is the snapshot without the processes.
+// Settings returns the snapshot without the processes.
 func (s Snapshot) Settings() Snapshot {
 	only := Snapshot{}
 	for setting, value := range s {
@@ -47,7 +47,7 @@ func (s Snapshot) Settings() Snapshot {
 	return only
 }
 
-// Diff lists what is not byte-identical, sorted, in words.
+// Diff lists the differences in words, sorted.
 func (s Snapshot) Diff(now Snapshot) []string {
 	var all []string
 	for setting, value := range s {
@@ -68,7 +68,7 @@ func (s Snapshot) Diff(now Snapshot) []string {
 	return all
 }
 
-// Check looks for what must never be: a task without a CPU or memory node. It lists the violations, sorted.
+// Check lists tasks without a CPU or memory node, which must never exist, sorted.
 func (k *Kernel) Check() []string {
 	k.mu.Lock()
 	defer k.mu.Unlock()

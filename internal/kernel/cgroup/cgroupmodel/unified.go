@@ -9,10 +9,10 @@ import (
 )
 
 // The rules of kernel/cgroup/cgroup.c for the unified hierarchy. cpu and cpuset are both threaded controllers, so a
-// cgroup with processes may hand them to children: it then becomes a thread root ("domain threaded") and its children
-// cannot hold processes ("domain invalid"). EBUSY comes only where it has populated domain children already.
+// cgroup with processes may enable them for children. It then becomes a thread root ("domain threaded") and its
+// children cannot hold processes ("domain invalid"). EBUSY comes only if it has populated domain children already.
 
-// isThreadRoot is cgroup_is_thread_root.
+// isThreadRoot models cgroup_is_thread_root.
 func (k *Kernel) isThreadRoot(t *tree, g *group) bool {
 	if g.threaded {
 		return false
@@ -25,7 +25,7 @@ func (k *Kernel) isThreadRoot(t *tree, g *group) bool {
 	return g.parent != nil && len(g.subtree) > 0 && k.populated(t, g, false)
 }
 
-// canBeThreadRoot is cgroup_can_be_thread_root.
+// canBeThreadRoot models cgroup_can_be_thread_root.
 func (k *Kernel) canBeThreadRoot(t *tree, g *group) bool {
 	if g.parent == nil {
 		return true
@@ -38,7 +38,7 @@ func (k *Kernel) canBeThreadRoot(t *tree, g *group) bool {
 	return !g.threaded
 }
 
-// isValidDomain is cgroup_is_valid_domain.
+// isValidDomain models cgroup_is_valid_domain.
 func (k *Kernel) isValidDomain(t *tree, g *group) bool {
 	if g.threaded {
 		return false
@@ -51,7 +51,7 @@ func (k *Kernel) isValidDomain(t *tree, g *group) bool {
 	return true
 }
 
-// domain is dom_cgrp: the thread root of a threaded cgroup, else itself.
+// domain models dom_cgrp: the thread root of a threaded cgroup, else itself.
 func domain(g *group) *group {
 	for g.threaded {
 		g = g.parent
@@ -59,7 +59,7 @@ func domain(g *group) *group {
 	return g
 }
 
-// kind is the content of cgroup.type.
+// kind returns the content of cgroup.type.
 func (k *Kernel) kind(t *tree, g *group) string {
 	switch {
 	case g.threaded:
@@ -72,7 +72,7 @@ func (k *Kernel) kind(t *tree, g *group) string {
 	return "domain"
 }
 
-// vetDestination is cgroup_migrate_vet_dst.
+// vetDestination models cgroup_migrate_vet_dst.
 func (k *Kernel) vetDestination(t *tree, g *group) error {
 	switch {
 	case !k.isValidDomain(t, domain(g)):
@@ -85,7 +85,7 @@ func (k *Kernel) vetDestination(t *tree, g *group) error {
 	return nil
 }
 
-// setType is cgroup_type_write and cgroup_enable_threaded.
+// setType models cgroup_type_write and cgroup_enable_threaded.
 func (k *Kernel) setType(t *tree, g *group, value string) error {
 	switch {
 	case value != "threaded":
@@ -101,7 +101,7 @@ func (k *Kernel) setType(t *tree, g *group, value string) error {
 	return nil
 }
 
-// setSubtree is cgroup_subtree_control_write.
+// setSubtree models cgroup_subtree_control_write.
 func (k *Kernel) setSubtree(t *tree, g *group, value string) error {
 	enable, disable := map[cgroup.Controller]bool{}, map[cgroup.Controller]bool{}
 	for _, word := range strings.Fields(value) {
@@ -124,7 +124,7 @@ func (k *Kernel) setSubtree(t *tree, g *group, value string) error {
 		if disable[c] && !g.subtree[c] {
 			delete(disable, c)
 		}
-		if enable[c] && !slices.Contains(t.handed(g), c) {
+		if enable[c] && !slices.Contains(t.enabled(g), c) {
 			return unix.ENOENT
 		}
 		for _, child := range g.children {
@@ -151,7 +151,7 @@ func (k *Kernel) setSubtree(t *tree, g *group, value string) error {
 	return nil
 }
 
-// vetEnable is cgroup_vet_subtree_control_enable for threaded controllers.
+// vetEnable models cgroup_vet_subtree_control_enable for threaded controllers.
 func (k *Kernel) vetEnable(t *tree, g *group, enables bool) error {
 	switch {
 	case !enables:
@@ -166,8 +166,8 @@ func (k *Kernel) vetEnable(t *tree, g *group, enables bool) error {
 	return nil
 }
 
-// handed are the controllers that a cgroup has: cgroup.controllers.
-func (t *tree) handed(g *group) []cgroup.Controller {
+// enabled returns the controllers that a cgroup has: cgroup.controllers.
+func (t *tree) enabled(g *group) []cgroup.Controller {
 	if g.parent == nil {
 		return t.controllers
 	}

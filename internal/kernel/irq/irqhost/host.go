@@ -71,7 +71,7 @@ func (h Host) open(file string, flag int) (*os.File, error) {
 	return os.OpenFile(h.path(file), flag, 0)
 }
 
-// Read is the list in a file.
+// Read returns the list in a file.
 func (h Host) Read(file string) (string, error) {
 	f, err := h.open(file, os.O_RDONLY)
 	if err != nil {
@@ -89,7 +89,7 @@ func (h Host) Read(file string) (string, error) {
 	return set.String(), nil
 }
 
-// Write gives a file a list. An empty one is an error: no interrupt is left without a CPU.
+// Write writes a list to a file. It refuses an empty list, because an interrupt needs a CPU.
 func (h Host) Write(file, text string) error {
 	set, err := topology.ParseList(text)
 	if err != nil {
@@ -110,7 +110,7 @@ func (h Host) Write(file, text string) error {
 	return errors.Join(refused(gone(err)), f.Close())
 }
 
-// ID is the inode of the file: proc makes a new one for each interrupt that is set up.
+// ID returns the inode of the file: proc makes a new one for each interrupt that is set up.
 func (h Host) ID(file string) (uint64, error) {
 	if !irq.IsFile(file) {
 		return 0, fmt.Errorf("%.80q is no file of an interrupt's CPUs", file)
@@ -133,8 +133,8 @@ func gone(err error) error {
 	return err
 }
 
-// refused recognises the answers of write_irq_affinity and of the chips behind it. EPERM is one of them: a user without
-// the right does not get as far as writing.
+// refused recognises the answers of write_irq_affinity and of the chips behind it. EPERM is one of them: for a user
+// without the right, open fails first.
 func refused(err error) error {
 	for _, errno := range []error{unix.EIO, unix.EPERM, unix.EINVAL, unix.ENOSPC} {
 		if errors.Is(err, errno) {

@@ -13,7 +13,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/irq"
 )
 
-// tree is a fake /proc with two interrupts and what else lies beside them.
+// tree is a fake /proc with two interrupts and the files beside them.
 func tree(t *testing.T) (proc string, h Host) {
 	t.Helper()
 	proc = t.TempDir()

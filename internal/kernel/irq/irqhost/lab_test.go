@@ -10,9 +10,9 @@ import (
 	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
-// On a real kernel, of the lab's guest only: elsewhere a mistake would cost the
-// machine. Some interrupts take another list and show it, the others refuse and
-// keep theirs; the default list is taken too; all get back what they had.
+// Runs only on the kernel of the lab's guest, because elsewhere a mistake would cost the machine. Some interrupts take
+// another list and show it; the others refuse and keep theirs. The default list is accepted too. All get their previous
+// lists again.
 func TestInterruptsOfTheKernel(t *testing.T) {
 	if !require.InLab() {
 		t.Skip("needs v2: interrupts are moved in the lab's guest only; runs in the lab")

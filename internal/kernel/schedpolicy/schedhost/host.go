@@ -23,7 +23,8 @@ type Host struct{ proc string }
 // New takes where proc is mounted.
 func New(proc string) Host { return Host{proc} }
 
-// The bit of sched_setscheduler's policy (SCHED_RESET_ON_FORK), and of sched_getattr's flags (SCHED_FLAG_RESET_ON_FORK).
+// The bit of sched_setscheduler's policy (SCHED_RESET_ON_FORK), and of sched_getattr's flags
+// (SCHED_FLAG_RESET_ON_FORK).
 const (
 	bitResetOnFork  = 0x40000000
 	flagResetOnFork = 0x01
@@ -102,7 +103,7 @@ func (h Host) read(name ...string) (string, error) {
 	return string(text), err
 }
 
-// Bounded reads sched_rt_runtime_us: -1 is no bound.
+// Bounded reads sched_rt_runtime_us; -1 means no bound.
 func (h Host) Bounded() (bool, error) {
 	text, err := h.read("sys", "kernel", "sched_rt_runtime_us")
 	if err != nil {

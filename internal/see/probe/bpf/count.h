@@ -14,7 +14,7 @@ static __always_inline void trouble(__u32 what)
 		__sync_fetch_and_add(n, 1);
 }
 
-/* within is a count as near as a word can hold it. */
+/* within cuts a count to the range of a word. */
 static __always_inline __u64 within(__s64 count)
 {
 	if (count < 0)
@@ -23,19 +23,19 @@ static __always_inline __u64 within(__s64 count)
 }
 
 /*
- * change adds d to a word's count and the time since its last change to the
- * histogram, at the count that held until now. Whoever wins the exchange adds,
- * so that every nanosecond is counted once and nobody waits for a lock.
+ * change adds d to a word's count. It adds the time since the word's last change to the histogram,
+ * at the count that held until now. The program that wins the exchange adds, so every nanosecond is
+ * counted once and no program waits for a lock.
  *
- * Time never goes back: a change that comes after a later one holds from that one
- * on, and late gets the difference. CPUs' clocks may differ by some ns; and a
- * hypervisor may take a CPU away between its look at the clock and the exchange.
+ * Time never goes back: a change that comes after a later one holds from that one on, and late gets
+ * the difference. CPUs' clocks may differ by some ns. A hypervisor may also take a CPU away between
+ * its look at the clock and the exchange.
  *
- * The count stays within its 16 bits: at either end it stands still, and a trouble
- * says so. A change that wins no exchange is owed: the next one takes it along. It
- * is not added to the word, where it could carry into the time or borrow from it.
+ * The count stays within its 16 bits: at either end it does not change, and a trouble reports it. A
+ * change that wins no exchange is owed: the next change adds it too. Adding it to the word directly
+ * could carry into the time or borrow from it.
  *
- * Gives the count before.
+ * change returns the count before.
  */
 static __always_inline __u32 change(__u64 *word, __s64 *owed, __u64 *histogram, __u32 levels, __u64 *late, int d, __u64 now)
 {
@@ -75,16 +75,15 @@ static __always_inline __u32 change(__u64 *word, __s64 *owed, __u64 *histogram, 
 }
 
 /*
- * enter and leave stand around the programs that count at switches, wake-ups and
- * timers. A hypervisor may take the CPU away between their look at the clock and
- * their counting, for tens of ms. A read of the counts of a moment waits until
- * every CPU was seen outside, or has finished, since then. An interrupt may nest
- * one program in another.
+ * enter and leave enclose the programs that count at switches, wake-ups and timers. A hypervisor
+ * may take the CPU away for tens of ms between their look at the clock and their counting. A read
+ * of the counts waits until it has seen every CPU outside, or finished, since its begin. An
+ * interrupt may nest one program in another.
  *
- * The other programs do without. User space runs sync_cpu and the task iterator,
- * and reads no counts until they are over. sched_waking, sched_migrate_task and
- * task_rename count nothing: what they tell too late gets the time of the last
- * event that was told (order in order.go).
+ * The other programs need neither. User space runs sync_cpu and the task iterator, and reads no
+ * counts until they are over. sched_waking, sched_migrate_task and task_rename count nothing. An
+ * event that they write too late gets the time of the last event in the recording (order in
+ * order.go).
  */
 static __always_inline void enter(struct cpu *c) { *(volatile __u32 *)&c->inside += 1; }
 
@@ -97,7 +96,7 @@ static __always_inline void leave(struct cpu *c)
 	*(volatile __u32 *)&c->inside = left;
 }
 
-/* container_of gives a handle's container, NULL if the slot has another one by now. */
+/* container_of_handle returns a handle's container, NULL if the slot has another one now. */
 static __always_inline struct container *container_of_handle(__u64 handle)
 {
 	__u32 slot = (__u32)handle - 1;
@@ -112,10 +111,9 @@ static __always_inline struct usage *usage_of(__u64 handle)
 }
 
 /*
- * The next three are global functions: the verifier looks at each of them once,
- * with numbers as arguments, and not again on every path that leads to them.
- * ran is how long the CPU that is given up was the container's, 0 of one that it
- * takes.
+ * The next three are global functions. The verifier checks each once, with numbers as arguments,
+ * and not again on every path that leads to them. ran is how long the container held the CPU that
+ * it gives up; 0 for a CPU that it takes.
  */
 __noinline int width_change(__u64 handle, int d, __u64 now, __u64 ran)
 {
@@ -147,14 +145,14 @@ __noinline int stopped_change(__u64 handle, int d, __u64 now)
 	if (!c)
 		return 0;
 	if (change(&c->stopped_word, &c->stopped_owed, c->stopped, 2, &c->stopped_late, d, now) == 0 && d > 0)
-		__sync_fetch_and_add(&c->spells, 1);
+		__sync_fetch_and_add(&c->stopped_intervals, 1);
 	return 0;
 }
 
 /*
- * want notes which container, if any, counts a thread as wanting a CPU. Every
- * transition is an exchange, so that spurious wake-ups, wake-ups of threads
- * whose dequeue was delayed, and moves change each count once.
+ * want records which container, if any, counts a thread as wanting a CPU. Every transition is an
+ * exchange, so it changes each count once. That covers spurious wake-ups, moves and wake-ups of
+ * threads whose dequeue the kernel delayed.
  */
 static __always_inline void want(struct thread *t, __u64 handle, __u64 now)
 {
@@ -169,7 +167,7 @@ static __always_inline void want(struct thread *t, __u64 handle, __u64 now)
 		wanted_change(handle, 1, now);
 }
 
-/* take lets a container (or none) have a CPU, and books the time of the one before. */
+/* take gives a CPU to a container (or to none) and books the time of the previous one. */
 static __always_inline void take(struct cpu *c, __u64 handle, __u64 now)
 {
 	__u64 was = c->handle;

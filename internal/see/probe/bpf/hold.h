@@ -2,16 +2,17 @@
 /*
  * Stopped time: which run queues have threads that a quota holds back.
  *
- * Since Linux 6.18 a thread of a throttled queue is parked on its way back to
- * user mode, and marked (task_struct.throttled); before, the whole queue is
- * taken off its CPU (cfs_rq.throttle_count) and holds back all that wait on it.
- * Either way it begins at a switch or a wake-up that we see. It ends when the
- * queue's throttle_count is back at 0, which no event tells: we look at every
- * switch and every timer of that CPU, and right after the timer that refilled
- * the quota, for all CPUs that it let go.
+ * Since Linux 6.18 the kernel parks a thread of a throttled queue on its way back to user mode and
+ * marks it (task_struct.throttled). Earlier kernels take the whole queue off its CPU
+ * (cfs_rq.throttle_count) and hold back all threads that wait on it. Either way it begins at a
+ * switch or a wake-up, which we see.
  *
- * A container is stopped while any queue of it is in the list; cgroups below it
- * have queues, hence entries, of their own.
+ * It ends when the queue's throttle_count returns to 0. No event reports that. So we check at every
+ * switch and every timer of that CPU. After the timer that refills the quota we check all CPUs that
+ * it let run.
+ *
+ * A container is stopped while the list has any of its queues. Each cgroup below it has its own
+ * queues and therefore its own entries.
  */
 #ifndef PROBE_HOLD_H
 #define PROBE_HOLD_H
@@ -23,8 +24,11 @@ static __always_inline bool throttled_itself(struct cfs_rq *q)
 	return BPF_CORE_READ_BITFIELD_PROBED(q, throttled);
 }
 
-/* whose gives the id of the nearest cgroup whose quota holds a task back, 0 if none does any longer. */
-__noinline __u64 whose(__u64 at)
+/*
+ * throttling_cgroup returns the id of the nearest cgroup whose quota holds a task back, 0 without
+ * one.
+ */
+__noinline __u64 throttling_cgroup(__u64 at)
 {
 	struct sched_entity *se = (void *)at;
 
@@ -40,8 +44,8 @@ __noinline __u64 whose(__u64 at)
 }
 
 /*
- * freed says whether no quota holds back a queue of a task group: any longer, or
- * (soon) as soon as its CPU hears of the refill.
+ * freed reports whether no quota holds back a queue of a task group. With soon it also accepts a
+ * queue that becomes free as soon as its CPU learns of the refill.
  */
 __noinline int freed(__u64 queue, __u64 group, __u32 soon)
 {
@@ -75,7 +79,10 @@ static __always_inline struct held *held_entry(__u32 cpu, __u32 i)
 	return bpf_map_lookup_elem(&held, &at);
 }
 
-/* release_one ends one entry of a CPU if its queue is free. The program that takes the handle out ends it. */
+/*
+ * release_one ends one entry of a CPU if its queue is free. The program that takes the handle out
+ * ends the entry.
+ */
 __noinline int release_one(__u32 cpu, __u32 i, __u64 now, __u32 soon)
 {
 	struct cpu *c = bpf_map_lookup_elem(&cpus, &cpu);
@@ -92,14 +99,13 @@ __noinline int release_one(__u32 cpu, __u32 i, __u64 now, __u32 soon)
 	__sync_fetch_and_add(&c->held, -1);
 	stopped_change(handle, -1, now);
 	if (handle == recorded)
-		tell(&r);
+		emit(&r);
 	return 0;
 }
 
 /*
- * release looks through the entries of one CPU, this one or another. What it
- * calls is global: verified once, not for each round of each loop around it,
- * which Linux 6.1 gives up on.
+ * release checks the entries of one CPU, this one or another. The functions that it calls are
+ * global: Linux 6.1 gives up if it verifies them for each round of each surrounding loop.
  */
 __noinline int release(__u32 cpu, __u64 now, __u32 soon)
 {
@@ -108,7 +114,10 @@ __noinline int release(__u32 cpu, __u64 now, __u32 soon)
 	return 0;
 }
 
-/* claim takes a free entry of a CPU: none but the claimant writes in it until it has a handle. NULL: all are in use. */
+/*
+ * claim takes a free entry of a CPU. Only the claimant writes the entry until it has a handle. NULL
+ * means that all are in use.
+ */
 static __always_inline struct held *claim(__u32 cpu)
 {
 	for (__u32 i = 0; i < HELD_PER_CPU; i++) {
@@ -120,9 +129,9 @@ static __always_inline struct held *claim(__u32 cpu)
 }
 
 /*
- * hold notes that a quota holds back threads of a queue on this CPU or, woken
- * elsewhere, on another. Switches and wake-ups have the queue's lock, the task
- * iterator has not: both may note one queue at once. Two entries of one queue end
+ * hold notes that a quota holds back threads of a queue on this CPU or, for a thread woken
+ * elsewhere, on another. Switches and wake-ups hold the queue's lock, but the task iterator does
+ * not. Two programs may thus note one queue at the same time. Two entries of one queue end
  * together, and a container is stopped while it has any.
  */
 __noinline int hold(__u64 at, __u64 handle, __u64 leaf, __u64 now)
@@ -146,14 +155,17 @@ __noinline int hold(__u64 at, __u64 handle, __u64 leaf, __u64 now)
 	h->queue = (__u64)q;
 	h->leaf = leaf;
 	h->group = (__u64)BPF_CORE_READ(q, tg);
-	/* Counted before it can be seen: another CPU may release it at once. */
+	/*
+	 * Counted before the entry is visible, because another CPU may release a visible entry
+	 * immediately.
+	 */
 	stopped_change(handle, 1, now);
 	__sync_fetch_and_add(&c->held, 1);
 	__sync_lock_test_and_set(&h->handle, handle); /* after all of the above, on every CPU */
 	return 1;
 }
 
-/* waiting is how many entities of a queue want a CPU: tasks, and groups below it. */
+/* waiting returns how many entities of a queue want a CPU: tasks, and groups below it. */
 static __always_inline unsigned int waiting(struct cfs_rq *q)
 {
 	struct cfs_rq___since_6_14 *now = (void *)q;
@@ -162,13 +174,13 @@ static __always_inline unsigned int waiting(struct cfs_rq *q)
 
 	if (bpf_core_field_exists(now->h_nr_runnable))
 		return BPF_CORE_READ(now, h_nr_runnable);
-	/* A sleeper whose dequeue was delayed is still queued, and wants nothing. */
+	/* The kernel keeps a sleeper queued when it delays its dequeue. It wants no CPU. */
 	if (bpf_core_field_exists(delayed->h_nr_delayed))
 		return BPF_CORE_READ(before, h_nr_running) - BPF_CORE_READ(delayed, h_nr_delayed);
 	return BPF_CORE_READ(before, h_nr_running);
 }
 
-/* fair says whether a task is of the class that quotas are for. */
+/* fair reports whether a task is in the class that quotas apply to. */
 static __always_inline bool fair(struct task_struct *t)
 {
 	return t->policy != SCHED_FIFO && t->policy != SCHED_RR && t->policy != SCHED_DEADLINE;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The few kernel types that the probe reads, with only the fields it reads. The
- * loader finds the true offsets in the running kernel's BTF (CO-RE), so that
- * order and size here do not matter, names and kinds do.
+ * The few kernel types that the probe reads, with only the fields it reads. The loader finds the
+ * true offsets in the running kernel's BTF (CO-RE). So order and size here do not matter, but names
+ * and kinds do.
  *
  * A name after ___ is a variant of the same kernel type; the loader ignores it.
  */
@@ -41,7 +41,10 @@ enum { BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
 enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
 enum { BPF_RB_AVAIL_DATA = 0 };
 
-/* include/linux/sched.h: part of user space since the tracepoints show them. */
+/*
+ * include/linux/sched.h. The tracepoints show these values, so they are part of the interface to
+ * user space.
+ */
 enum { TASK_RUNNING = 0, TASK_DEAD = 0x80 };
 enum { PF_KTHREAD = 0x00200000 };
 enum { SCHED_FIFO = 1, SCHED_RR = 2, SCHED_DEADLINE = 6 };

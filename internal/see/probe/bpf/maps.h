@@ -17,7 +17,7 @@ struct {
 	__type(value, struct usage);
 } usages SEC(".maps");
 
-/* cgroup id of what is watched -> handle */
+/* cgroup id of a watched container -> handle */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
@@ -25,7 +25,7 @@ struct {
 	__type(value, __u64);
 } watched SEC(".maps");
 
-/* cgroup id of any task group met -> the watched container that it belongs to */
+/* cgroup id of any task group seen -> the watched container that it belongs to */
 struct place {
 	__u64 handle;
 	__u64 generation;
@@ -37,7 +37,7 @@ struct {
 	__type(value, struct place);
 } places SEC(".maps");
 
-/* By number, not per-CPU maps: a timer on one CPU looks after the others. */
+/* By number, not per-CPU maps: a timer on one CPU reads the entries of the others. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -53,13 +53,16 @@ struct {
 	__type(value, struct held);
 } held SEC(".maps");
 
-/* What is known of most threads. Those whose desk is another's are in task storage, where a look-up costs ten times as much. */
+/*
+ * The state of most threads: a table indexed by a hash of the stack address. On a collision the
+ * thread is in task storage, where a look-up costs ten times as much.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct thread);
-} desks SEC(".maps");
+} thread_slots SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -83,7 +86,7 @@ struct {
 	__type(value, __u8);
 } ancestors SEC(".maps");
 
-/* Processes that the recording has named. Full: the rest are told as the root's. */
+/* Processes that the recording has named. When it is full, further processes count as the root's. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 4096);
@@ -91,7 +94,7 @@ struct {
 	__type(value, __u32);
 } processes SEC(".maps");
 
-/* The ring is there while a recording runs. */
+/* The ring exists only during a recording. */
 struct ring {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4096);
@@ -110,13 +113,13 @@ struct {
 
 /* Set before loading. */
 const volatile __u32 wanted_on;	  /* count wanted and stopped time */
-const volatile __u32 desk_shift;  /* of a hash of 64 bits, which leaves an index of desks */
+const volatile __u32 thread_slot_shift;  /* of a hash of 64 bits, which leaves an index into thread_slots */
 const volatile __u32 create_on;	  /* task storage may be made under run-queue locks */
 const volatile __u32 mark_task;	  /* the kernel marks throttled tasks */
 const volatile __u32 mark_queue;  /* it marks run queues only */
 
 /* Set while running. */
-volatile __u32 generation; /* of places: changes with what is watched */
+volatile __u32 generation; /* of places: incremented when the set of watched containers changes */
 volatile __u32 epoch;	   /* of recordings */
 volatile __u64 recorded;   /* handle of the container that is recorded */
 volatile __u32 rows_on;

@@ -5,7 +5,7 @@
 
 #define MAX_DEPTH 24
 
-/* address makes a number of a pointer, for global functions, which the verifier lets take numbers only. */
+/* address converts a pointer to a number: the verifier lets global functions take numbers only. */
 static __always_inline __u64 address(void *pointer)
 {
 	__u64 a = 0;
@@ -14,9 +14,9 @@ static __always_inline __u64 address(void *pointer)
 }
 
 /*
- * find walks from a task group's cgroup towards the root to the nearest one
- * that is watched, and remembers the answer. The cpu controller's css is right
- * on cgroup v1, on v2, and where v2 hands the controller on to some levels only.
+ * find walks from a task group's cgroup towards the root to the nearest watched one, and caches the
+ * answer. The cpu controller's css is right on cgroup v1, on v2, and where v2 enables the
+ * controller for some levels only.
  */
 __noinline __u64 find(__u64 at, __u64 id)
 {
@@ -37,14 +37,17 @@ __noinline __u64 find(__u64 at, __u64 id)
 	return place.handle;
 }
 
-/* leaf_of gives the id of a task's own cgroup in the cpu controller's hierarchy, 0 for autogroups, which have none. */
+/*
+ * leaf_of returns the id of a task's own cgroup in the cpu controller's hierarchy, 0 for
+ * autogroups, which have none.
+ */
 static __always_inline __u64 leaf_of(struct task_struct *t)
 {
 	struct cgroup *cgroup = t->sched_task_group->css.cgroup;
 	return cgroup ? cgroup->kn->id : 0;
 }
 
-/* placed looks a cgroup's container up in the map, or finds it. */
+/* placed looks up a cgroup's container in the map, or finds it. */
 __noinline __u64 placed(__u64 css, __u64 id)
 {
 	struct place *p = bpf_map_lookup_elem(&places, &id);
@@ -62,7 +65,7 @@ static __always_inline __u64 handle_of(struct task_struct *t)
 	if (!id || !c)
 		return 0;
 	struct memo *m = &c->memos[id & (MEMOS - 1)];
-	__u64 now = (__u64)generation << 32; /* of another generation it is no match */
+	__u64 now = (__u64)generation << 32; /* an entry of another generation does not match */
 	__u64 handle = *(volatile __u64 *)&m->handle;
 	if (m->id == id && m->check == (id ^ handle ^ now))
 		return handle;

@@ -1,21 +1,20 @@
 //go:build ignore
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Counts, at every scheduling event, how many CPUs each watched container uses
- * (width), how many of its threads want one (wanted), and since when a quota
- * holds any of them back (stopped); and tells the events of one container.
+ * At every scheduling event the programs count, for each watched container, how many CPUs it uses
+ * (width) and how many of its threads want one (wanted). They also count since when a quota holds
+ * any of them back (stopped), and write the events of one container.
  *
  *	CPU 0   ..A1 A1 A1 .. .. A2 ..     sched_switch says who gives up a CPU and
  *	CPU 1   ..B1 A2 A2 A2 .. .. ..     who takes it: width of A is 0 1 2 1 0 1 0
  *
- * Each CPU remembers which container holds it (struct cpu). The container of the
- * task that leaves is never looked up again: tasks move between cgroups, and a
- * count that was taken up must be put down in the same place. Each thread
- * remembers which container counts it as wanting a CPU (struct thread), for the
- * same reason.
+ * Each CPU keeps which container holds it (struct cpu). No program looks up the container of a
+ * leaving task again: tasks move between cgroups, and every increment needs its decrement in the
+ * same container. For the same reason each thread keeps which container counts it as wanting a CPU
+ * (struct thread).
  *
- * Cost: one look-up per switch for the task that comes; atomics only where a
- * count changes. Nothing is sent to user space unless a recording runs.
+ * Cost: one look-up per switch for the arriving task; atomics only where a count changes. User
+ * space gets nothing unless a recording runs.
  */
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
@@ -30,7 +29,7 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Keeps these types in the object for the user side's code to be made from. */
+/* Keeps these types in the object, from which bpf2go generates the user side's code. */
 #define SHARE(kind, name) const kind name *_##name __attribute__((unused))
 SHARE(enum, record_kind);
 SHARE(enum, record_flags);
@@ -52,16 +51,15 @@ static __always_inline struct cpu *this_cpu(__u32 *number)
 	return bpf_map_lookup_elem(&cpus, number);
 }
 
-/* stack_anywhere gives the address of a thread's stack as a number. */
+/* stack_anywhere returns the address of a thread's stack as a number. */
 static __always_inline __u64 stack_anywhere(struct task_struct *t)
 {
 	return (__u64)BPF_CORE_READ(t, stack);
 }
 
 /*
- * stack_of is the same without a call, where interrupts are off, as at a switch
- * and at another's wake-up: the verifier takes it for a pointer until it has been
- * in a map.
+ * stack_of is the same without a call, where interrupts are off, as at a switch and at another
+ * thread's wake-up. Until the value has been in a map, the verifier takes it for a pointer.
  */
 static __always_inline __u64 stack_of(struct cpu *c, struct task_struct *t)
 {
@@ -70,28 +68,27 @@ static __always_inline __u64 stack_of(struct cpu *c, struct task_struct *t)
 }
 
 /*
- * thread_of finds what is known of a thread. One of a watched container (ours)
- * is remembered from now on: at the desk that its stack's address leads to, or
- * in task storage where that is taken. A stack is its thread's as long as that
- * lives, whatever else about it changes (exec gives a thread another number).
- * Where the kernel cannot make room under a run-queue's lock, task_newtask and
- * the iterator have made it for all threads of the host: nobody says which ones
- * are moved here later.
+ * thread_of finds a thread's state. Per-thread state lives in an array indexed by a hash of the
+ * stack address. On a collision it is in task storage, which is ten times slower. With ours, the
+ * thread belongs to a watched container, and thread_of makes its state if necessary. A stack
+ * belongs to one thread for its whole life; the thread's number does not (exec). Some kernels
+ * cannot make task storage under a run queue's lock. There task_newtask and the iterator have made
+ * it for all threads of the host, because any may move here later.
  */
 static __always_inline struct thread *thread_of(struct task_struct *t, __u64 stack, bool ours)
 {
-	__u32 at = stack * 0x9e3779b97f4a7c15ULL >> desk_shift;
-	struct thread *desk = bpf_map_lookup_elem(&desks, &at), *known;
+	__u32 at = stack * 0x9e3779b97f4a7c15ULL >> thread_slot_shift;
+	struct thread *thread_slot = bpf_map_lookup_elem(&thread_slots, &at), *known;
 
-	if (!desk)
+	if (!thread_slot)
 		return NULL;
-	if (desk->stack == stack)
-		return desk;
+	if (thread_slot->stack == stack)
+		return thread_slot;
 	if (t->bpf_storage) {
 		known = bpf_task_storage_get(&threads, t, 0, 0);
 		if (known)
 			return known;
-		if (!create_on) { /* it is there, and busy: no second place for this thread */
+		if (!create_on) { /* it exists but is busy: no second state for this thread */
 			if (ours)
 				trouble(TROUBLE_THREADS);
 			return NULL;
@@ -99,17 +96,17 @@ static __always_inline struct thread *thread_of(struct task_struct *t, __u64 sta
 	}
 	if (!ours)
 		return NULL;
-	__u64 owner = __sync_val_compare_and_swap(&desk->stack, 0, stack);
-	if (!owner || owner == stack) /* another CPU may meet it at the same time */
-		return desk;
+	__u64 owner = __sync_val_compare_and_swap(&thread_slot->stack, 0, stack);
+	if (!owner || owner == stack) /* another CPU may do this for the same thread */
+		return thread_slot;
 	known = bpf_task_storage_get(&threads, t, 0, create_on ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
 	if (!known)
 		trouble(TROUBLE_THREADS);
 	return known;
 }
 
-/* vacate leaves the desk of a thread that wants no CPU to others. Task storage ends with its task. */
-static __always_inline void vacate(struct thread *t)
+/* release_slot frees the slot of a thread that wants no CPU. Task storage ends with its task. */
+static __always_inline void release_slot(struct thread *t)
 {
 	if (!t->stack)
 		return;
@@ -119,7 +116,10 @@ static __always_inline void vacate(struct thread *t)
 	*(volatile __u64 *)&t->stack = 0;
 }
 
-/* A queue of a watched container on which this switch or wake-up shows threads to be held back. */
+/*
+ * held_back reports whether this switch or wake-up shows that a quota holds back threads of the
+ * task's queue.
+ */
 static __always_inline bool held_back(struct task_struct *t, bool sleeps)
 {
 	if (mark_task)
@@ -130,28 +130,31 @@ static __always_inline bool held_back(struct task_struct *t, bool sleeps)
 	return q && q->throttle_count > 0 && (!sleeps || waiting(q) > 0);
 }
 
-/* What a recording tells of a switch. Tasks are addresses: see record_switch. */
+/* The part of a switch that a recording needs. Tasks are addresses: see record_switch. */
 struct switched {
 	__u64 now, prev, next, prev_leaf, next_leaf;
 	__u64 was, is;	/* handles */
 	__u64 throttler; /* cgroup whose quota holds prev back, if throttled */
 	__u32 next_cpu, prev_dead;
 	__u32 preempt, sleeps, throttled;
-	__u32 unwoken; /* next takes the CPU, and we have not seen it woken here */
+	__u32 unwoken; /* next takes the CPU, and we saw no wake-up here */
 };
 
-/* wakes tells a wake-up that was not seen: the thread came from another container, or the kernel did not tell. */
-__noinline int wakes(__u32 pid, __u32 cpu, __u64 now)
+/*
+ * emit_wakeup writes a wake-up that we did not see. The thread came from another container, or the
+ * kernel sent no event.
+ */
+__noinline int emit_wakeup(__u32 pid, __u32 cpu, __u64 now)
 {
 	union any_record r = {.r = {.at = now, .kind = RECORD_WAKEUP, .a = pid | (__u64)cpu << 32}};
 
 	r.r.b = holder(HOLDER_KERNEL, 0);
-	tell(&r);
+	emit(&r);
 	return 0;
 }
 
-/* ends tells that a thread has ended, and what it used. */
-__noinline int ends(__u64 at, __u32 tid, __u64 now)
+/* emit_exit writes that a thread has ended, and its CPU time. */
+__noinline int emit_exit(__u64 at, __u32 tid, __u64 now)
 {
 	struct task_struct *t = (void *)at;
 	union any_record x = {.r = {.at = now, .kind = RECORD_EXIT}};
@@ -159,30 +162,36 @@ __noinline int ends(__u64 at, __u32 tid, __u64 now)
 	x.r.a = tid;
 	x.r.b = BPF_CORE_READ(t, utime);
 	x.more.c = BPF_CORE_READ(t, stime);
-	tell_more(&x);
+	emit_more(&x);
 	return 0;
 }
 
-/* holds tells that a quota (throttler: whose) begins to hold back the queue of a cgroup on a CPU. */
-__noinline int holds(__u64 leaf, __u32 cpu, __u64 throttler, __u64 now)
+/* emit_hold writes that the quota of throttler begins to hold back the queue of a cgroup on a CPU. */
+__noinline int emit_hold(__u64 leaf, __u32 cpu, __u64 throttler, __u64 now)
 {
 	union any_record r = {.r = {.at = now, .kind = RECORD_HOLD, .a = leaf, .b = cpu}};
 
 	r.more.c = throttler;
-	tell_more(&r);
+	emit_more(&r);
 	return 0;
 }
 
-/* switches tells a switch, and of one that a quota makes whose (throttler). A record here is none on the caller's stack. */
-__noinline int switches(__u64 from, __u64 to, __u32 flags, __u64 throttler, __u64 now)
+/*
+ * emit_switch writes a switch, with the throttler if a quota caused it. Its record is on its own
+ * stack, not on the caller's.
+ */
+__noinline int emit_switch(__u64 from, __u64 to, __u32 flags, __u64 throttler, __u64 now)
 {
 	union any_record r = {.r = {.at = now, .kind = RECORD_SWITCH, .flags = flags, .a = from, .b = to}};
 
 	r.more.c = throttler;
-	return flags & FLAG_THROTTLED ? tell_more(&r) : tell(&r);
+	return flags & FLAG_THROTTLED ? emit_more(&r) : emit(&r);
 }
 
-/* record_switch is global so that it is verified once; on every path to it, that took seconds. */
+/*
+ * record_switch is global so that the verifier checks it once; on every path to it, that took
+ * seconds.
+ */
 __noinline int record_switch(struct switched *s, struct thread *prev, struct thread *next)
 {
 	__u32 cpu, e = epoch;
@@ -199,7 +208,7 @@ __noinline int record_switch(struct switched *s, struct thread *prev, struct thr
 			introduce(next, s->next, FLAG_MOVED, s->now, s->next_leaf);
 			to = holder(HOLDER_THREAD, next->tid);
 			if (s->unwoken)
-				wakes(next->tid, s->next_cpu, s->now);
+				emit_wakeup(next->tid, s->next_cpu, s->now);
 			if (next->renamed)
 				renamed(next, s->next, 0, s->now);
 		} else {
@@ -217,16 +226,15 @@ __noinline int record_switch(struct switched *s, struct thread *prev, struct thr
 	__u32 flags = (s->preempt ? FLAG_IN_KERNEL : 0) | (s->sleeps ? 0 : FLAG_RUNNABLE);
 	if (s->throttled && from_us && !s->sleeps)
 		flags |= FLAG_THROTTLED;
-	switches(from, to, flags, s->throttler, s->now);
+	emit_switch(from, to, flags, s->throttler, s->now);
 	if (from_us && s->prev_dead)
-		ends(s->prev, from, s->now);
+		emit_exit(s->prev, from, s->now);
 	return 0;
 }
 
 /*
- * place_of gives the container of a task, and what is known of the thread. A
- * thread of a watched container remembers its place: no look-up by cgroup, which
- * is half of a switch's cost.
+ * place_of returns the container of a task and finds the thread's state. A thread of a watched
+ * container keeps its place, which saves a look-up by cgroup, half of a switch's cost.
  */
 static __always_inline __u64 place_of(struct task_struct *t, __u64 stack, struct thread **known)
 {
@@ -250,11 +258,10 @@ static __always_inline __u64 place_of(struct task_struct *t, __u64 stack, struct
 }
 
 /*
- * sync sets a CPU's holder right for the task that runs on it: at the start, and
- * after moves between cgroups, which no switch tells. In a recording such a move
- * looks like a switch. flags: whether who had the CPU still wants it. Where the
- * kernel did not tell a switch that is not known, and not being told so is the
- * lesser error: a whole sleep is longer than a wait.
+ * sync corrects a CPU's holder for the task that runs on it: at the start, and after moves between
+ * cgroups, which cause no switch. In a recording such a move looks like a switch. flags says
+ * whether the previous holder still wants the CPU. After a switch without an event that is unknown,
+ * and "no" is the smaller error: a whole sleep is longer than a wait.
  */
 static __always_inline void sync(struct cpu *c, __u32 cpu, struct task_struct *t, __u32 flags, __u64 now)
 {
@@ -272,7 +279,7 @@ static __always_inline void sync(struct cpu *c, __u32 cpu, struct task_struct *t
 		want(known, is, now);
 	if (!recorded)
 		return;
-	if (c->epoch != epoch) { /* sync_cpu tells who has the CPU */
+	if (c->epoch != epoch) { /* sync_cpu writes the holder of the CPU */
 		if (known && is != recorded)
 			left(known, leaf_of(t), now);
 		return;
@@ -285,8 +292,8 @@ static __always_inline void sync(struct cpu *c, __u32 cpu, struct task_struct *t
 	if (to == c->holder)
 		return;
 	if (known && is == recorded && unwoken)
-		wakes(known->tid, t->thread_info.cpu, now);
-	switches(c->holder, to, flags, 0, now);
+		emit_wakeup(known->tid, t->thread_info.cpu, now);
+	emit_switch(c->holder, to, flags, 0, now);
 	c->holder = to;
 	if (known && is != recorded)
 		left(known, leaf_of(t), now);
@@ -295,9 +302,8 @@ static __always_inline void sync(struct cpu *c, __u32 cpu, struct task_struct *t
 static __always_inline int switched(struct cpu *c, __u32 cpu, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
 	/*
-	 * A kernel may make a switch without telling: 6.18 was seen to leave out one
-	 * in a thousand. Whoever gives up the CPU now has had it since some moment
-	 * after the last switch that we know of.
+	 * A kernel may switch without an event: 6.18 left out one in a thousand. The thread that gives
+	 * up the CPU now has held it since some moment after the last switch that we saw.
 	 */
 	if (c->pid != prev->pid && c->generation) {
 		struct thread *same = recorded ? thread_of(prev, stack_of(c, prev), false) : NULL;
@@ -319,7 +325,7 @@ static __always_inline int switched(struct cpu *c, __u32 cpu, bool preempt, stru
 	c->group = (__u64)next->sched_task_group;
 	c->generation = generation;
 	c->pid = next->pid;
-	/* Nothing that is counted changes: not worth a look at the clock, the dearest part of all. */
+	/* No count changes, so the clock is not read: that is the most expensive part. */
 	if (was == is && !(p && sleeps && (p->counted || dead)) && !(n && n->counted != is) && !throttled && !c->held && !us)
 		return 0;
 
@@ -346,16 +352,16 @@ static __always_inline int switched(struct cpu *c, __u32 cpu, bool preempt, stru
 		goto done;
 	struct switched s = {
 		.now = now, .prev = address(prev), .next = address(next), .prev_leaf = leaf_of(prev), .next_leaf = leaf_of(next),
-		.was = was, .is = is, .throttler = throttled ? whose(address(&prev->se)) : 0,
+		.was = was, .is = is, .throttler = throttled ? throttling_cgroup(address(&prev->se)) : 0,
 		.next_cpu = next->thread_info.cpu, .prev_dead = dead,
 		.preempt = preempt, .sleeps = sleeps, .throttled = throttled, .unwoken = unwoken,
 	};
 	record_switch(&s, p, n);
 	if (begins && mark_queue && was == us)
-		holds(leaf, cpu, s.throttler, now);
+		emit_hold(leaf, cpu, s.throttler, now);
 done:
 	if (p && dead)
-		vacate(p);
+		release_slot(p);
 	return 0;
 }
 
@@ -372,7 +378,7 @@ int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_s
 	return 0;
 }
 
-/* A thread that wakes itself is told so with interrupts on (try_to_wake_up). */
+/* The kernel reports a thread that wakes itself with interrupts on (try_to_wake_up). */
 static __always_inline __u64 woken_stack(struct cpu *c, struct task_struct *t)
 {
 	return (__u64)t == bpf_get_current_task() ? stack_anywhere(t) : stack_of(c, t);
@@ -387,10 +393,13 @@ static __always_inline int woken(struct cpu *c, struct task_struct *t, __u8 flag
 	bool spurious = known->counted != 0;
 	__u64 us = recorded;
 
-	/* Moved while it runs, and woken for nothing: its own CPU puts it right, at the next tick or switch. */
+	/*
+	 * The thread was moved while it ran, and the wake-up was spurious. Its own CPU corrects the
+	 * count at the next tick or switch.
+	 */
 	if (spurious && known->counted != is && t->on_cpu)
 		return 0;
-	/* Nothing that is counted changes: not worth a look at the clock, the dearest part of all. */
+	/* No count changes, so the clock is not read: that is the most expensive part. */
 	if (known->counted == is && !us)
 		return 0;
 	__u64 now = bpf_ktime_get_ns();
@@ -413,10 +422,10 @@ static __always_inline int woken(struct cpu *c, struct task_struct *t, __u8 flag
 	known->waker = 0;
 	if (throttled) {
 		r.r.flags |= FLAG_THROTTLED;
-		r.more.c = whose(address(&t->se));
-		tell_more(&r);
+		r.more.c = throttling_cgroup(address(&t->se));
+		emit_more(&r);
 	} else {
-		tell(&r);
+		emit(&r);
 	}
 	return 0;
 }
@@ -434,7 +443,10 @@ int BPF_PROG(sched_wakeup, struct task_struct *t)
 	return 0;
 }
 
-/* Where a thread's last switch was not told, its desk is found by the next one with that stack. */
+/*
+ * If the event of a thread's last switch was missing, its slot is still in use. The next thread
+ * with that stack finds it.
+ */
 SEC("tp_btf/sched_wakeup_new")
 int BPF_PROG(sched_wakeup_new, struct task_struct *t)
 {
@@ -446,14 +458,14 @@ int BPF_PROG(sched_wakeup_new, struct task_struct *t)
 	struct thread *left = thread_of(t, stack_of(c, t), false);
 	if (left && left->stack) {
 		want(left, 0, bpf_ktime_get_ns());
-		vacate(left);
+		release_slot(left);
 	}
 	woken(c, t, FLAG_NEW);
 	leave(c);
 	return 0;
 }
 
-/* Only where create_on is 0: a new thread gets its room before it runs. */
+/* Only where create_on is 0: task storage for a new thread is made before it runs. */
 SEC("tp_btf/task_newtask")
 int BPF_PROG(task_newtask, struct task_struct *t)
 {
@@ -461,7 +473,10 @@ int BPF_PROG(task_newtask, struct task_struct *t)
 	return 0;
 }
 
-/* sched_waking runs where the waker is; sched_wakeup may run in an interrupt elsewhere. Attached while recording. */
+/*
+ * sched_waking runs on the waker's CPU; sched_wakeup may run in an interrupt elsewhere. Attached
+ * while recording.
+ */
 SEC("tp_btf/sched_waking")
 int BPF_PROG(sched_waking, struct task_struct *t)
 {
@@ -482,7 +497,10 @@ int BPF_PROG(sched_waking, struct task_struct *t)
 	return 0;
 }
 
-/* Attached while recording. A thread that is being woken moves too: not waiting yet, it is not counted. */
+/*
+ * Attached while recording. A thread that is being woken moves too; it is not counted yet, because
+ * it does not wait yet.
+ */
 SEC("tp_btf/sched_migrate_task")
 int BPF_PROG(sched_migrate_task, struct task_struct *t, int to)
 {
@@ -492,7 +510,7 @@ int BPF_PROG(sched_migrate_task, struct task_struct *t, int to)
 	if (!known || !us || known->counted != us || known->epoch != epoch)
 		return 0;
 	union any_record r = {.r = {.at = bpf_ktime_get_ns(), .kind = RECORD_MIGRATE, .a = known->tid, .b = to}};
-	tell(&r);
+	emit(&r);
 	return 0;
 }
 
@@ -513,12 +531,12 @@ int BPF_PROG(cgroup_rmdir, struct cgroup *cgroup)
 {
 	__u64 id = cgroup->kn->id;
 	bpf_map_delete_elem(&places, &id);
-	/* A new group may get the address of the old one: nobody may take it for that. */
+	/* A new group may get the address of the removed one; the generation keeps them apart. */
 	__sync_fetch_and_add(&generation, 1);
 	return 0;
 }
 
-/* The period that ends for a cgroup: a row if it is watched, an event if it concerns the recording. */
+/* The end of a cgroup's period: a row if it is watched, an event if it concerns the recording. */
 __noinline int period(__u64 at, __u64 now, __u32 stopped_cpus)
 {
 	struct cfs_bandwidth *b = (void *)at;
@@ -561,7 +579,7 @@ __noinline int period(__u64 at, __u64 now, __u32 stopped_cpus)
 	if (bpf_core_field_exists(b->burst))
 		r.period.burst = BPF_CORE_READ(b, burst);
 	r.period.stopped_cpus = stopped_cpus;
-	told(&r, sizeof(r.period));
+	emit_sized(&r, sizeof(r.period));
 	return 0;
 }
 
@@ -629,8 +647,8 @@ static __always_inline int expires(struct cpu *c, __u32 cpu, struct hrtimer *tim
 }
 
 /*
- * Every timer, hence every tick of a busy CPU: whoever was moved while it ran is
- * put right here. Of a period's timer: the state before the refill.
+ * Runs at every timer, hence at every tick of a busy CPU, and corrects threads that were moved
+ * while they ran. For a period's timer it sees the state before the refill.
  */
 SEC("tp_btf/hrtimer_expire_entry")
 int BPF_PROG(hrtimer_expire_entry, struct hrtimer *timer)
@@ -666,7 +684,7 @@ static __always_inline int expired(struct cpu *c, struct hrtimer *timer)
 	return 0;
 }
 
-/* After a refill or the return of slack: the CPUs that were let go. */
+/* After a refill or the return of slack: the CPUs that may run again. */
 SEC("tp_btf/hrtimer_expire_exit")
 int BPF_PROG(hrtimer_expire_exit, struct hrtimer *timer)
 {
@@ -680,7 +698,7 @@ int BPF_PROG(hrtimer_expire_exit, struct hrtimer *timer)
 	return 0;
 }
 
-/* Run by user space on each CPU in turn: who holds it now. */
+/* User space runs this on each CPU in turn: it records the holder. */
 SEC("raw_tp")
 int sync_cpu(void *ctx)
 {
@@ -695,21 +713,21 @@ int sync_cpu(void *ctx)
 	if (recorded) {
 		union any_record r = {.r = {.at = now, .kind = RECORD_HOLDER}};
 		struct thread *ours = c->handle == recorded ? thread_of(t, stack_anywhere(t), false) : NULL;
-		/* It may have come since the iterator looked. */
+		/* The task may have arrived since the iterator passed. */
 		if (ours)
 			introduce(ours, address(t), FLAG_MOVED, now, leaf_of(t));
 		c->holder = ours && ours->epoch == epoch ? holder(HOLDER_THREAD, ours->tid) : holder_of(address(t), c->handle, now);
 		r.r.a = c->holder;
 		c->epoch = epoch;
-		tell(&r);
+		emit(&r);
 	}
 	return 0;
 }
 
 /*
- * Run by user space for all threads: who wants a CPU, and, of the recorded
- * container, a row each. A thread may change its state while we look: looked at
- * again, and whatever it does next puts it right.
+ * User space runs this for all threads. It records which want a CPU, and writes a row for each
+ * thread of the recorded container. A thread may change its state meanwhile. The program then reads
+ * it again, and the thread's next event corrects it.
  */
 SEC("iter/task")
 int look_at_threads(struct bpf_iter__task *ctx)
@@ -734,7 +752,7 @@ int look_at_threads(struct bpf_iter__task *ctx)
 		if (!t->on_cpu && t->__state != TASK_RUNNING)
 			want(known, 0, bpf_ktime_get_ns());
 	} else if (known->counted && !t->on_rq && !t->on_cpu) {
-		want(known, 0, now); /* it went to sleep in a switch that was not told */
+		want(known, 0, now); /* it went to sleep in a switch without an event */
 	}
 	bool held = false;
 	if (wants && !t->on_cpu && held_back(t, false))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* What kernel side and user side share: map values and records. */
+/* The types that kernel side and user side share: map values and records. */
 #ifndef PROBE_H
 #define PROBE_H
 
@@ -7,23 +7,22 @@
 #define LEVELS 256
 
 /*
- * A container that is watched: a slot of an array, reused. Whoever counts in it
- * remembers its handle, so that what was begun for the slot's former owner is
- * never ended in the new one's.
+ * A watched container: a slot of an array, reused. Programs that count in it keep its handle. So a
+ * count that began for the slot's former owner never ends in the new one's.
  *
  *	handle = serial << 32 | slot + 1; 0 is no container
  *
- * A word is a count and since when it holds, so that both change at once:
+ * A word is a count and the time since which it holds, so that both change together:
  *
  *	word = time in units of 16 ns (48 bits) << 16 | count (16 bits)
  *
- * What a word is owed is not in its count yet: see change.
+ * A change that a word is owed is not in its count yet: see change.
  */
 struct container {
 	__u64 handle;
-	__u64 id; /* its cgroup's */
+	__u64 id; /* of its cgroup */
 	__u64 _pad1[6];
-	/* The two words are written from all CPUs: a cache line each. */
+	/* All CPUs write the two words: a cache line each. */
 	__u64 width_word;
 	__s64 width_owed;
 	__u64 width_most; /* since the last row */
@@ -31,12 +30,12 @@ struct container {
 	__u64 wanted_word;
 	__s64 wanted_owed;
 	__u64 _pad3[6];
-	__u64 stopped_word; /* run queues on which threads of it are held back */
+	__u64 stopped_word; /* run queues on which a quota holds back its threads */
 	__s64 stopped_owed;
 	__u64 stopped_late; /* ns by which its changes came late */
 	__u64 stopped[2];   /* ns free, ns stopped */
-	__u64 spells;
-	/* As they were at the last row. */
+	__u64 stopped_intervals;
+	/* Values at the last row. */
 	__u64 row_at;
 	__u64 row_integral; /* width x ns */
 	__u64 row_stopped;
@@ -45,15 +44,14 @@ struct container {
 	__u64 wanted[LEVELS];
 };
 
-/* What one CPU did for one container. */
+/* The use of one container on one CPU. */
 struct usage {
 	__u64 ns;
 };
 
 /*
- * A CPU remembers to which container some cgroups belong: a look-up in a hash
- * would be half of the cost of a switch. A wake-up may come in between two
- * writes of another: check tells halves from wholes.
+ * A CPU caches the container of some cgroups, because a look-up in a hash would be half of the cost
+ * of a switch. A wake-up may interrupt another's write: check shows whether an entry is complete.
  */
 struct memo {
 	__u64 id; /* of a task's cgroup */
@@ -62,22 +60,22 @@ struct memo {
 };
 #define MEMOS 8 /* a power of two */
 
-/* What is known of a CPU. */
+/* The state of a CPU. */
 struct cpu {
 	__u64 handle;	/* the container that holds it, 0: none */
 	__u64 since;	/* when it took it */
-	__u64 group;	/* task group of its task, as an address: to see moves */
+	__u64 group;	/* task group of its task, as an address: shows moves */
 	__u64 holder;	/* see holder_of; good while epoch is the recording's */
 	__u32 epoch;
 	__u32 generation;
 	__u32 in_timer;	/* an hrtimer's function runs */
 	__u32 held;	/* entries of held that are in use, roughly */
 	__u32 pid;	/* of its task */
-	__u32 unseen;	/* switches that it made and we were not told of */
+	__u32 unseen;	/* switches that it made without an event to us */
 	__u64 lost;	/* events that had no room in the ring */
-	__u64 lost_told;
+	__u64 lost_reported;
 	__u64 stack;	/* of a thread: see stack_of */
-	__u32 inside;	/* programs that count or tell here now: see enter */
+	__u32 inside;	/* programs that count or write events here now: see enter */
 	__u32 finished;	/* how often that went back to 0 */
 	struct memo memos[MEMOS];
 };
@@ -90,31 +88,34 @@ struct held {
 	__u64 group;  /* its struct task_group, as an address */
 };
 #define HELD_PER_CPU 32
-#define HELD_CLAIMED (~0ULL) /* no container's handle: there is no such slot */
+#define HELD_CLAIMED (~0ULL) /* not a container's handle: no such slot exists */
 
-/* What is known of a thread, at its desk or in task storage. A cache line. */
+/* The state of a thread, in its thread slot or in task storage. A cache line. */
 struct thread {
-	__u64 stack;   /* the thread's, as an address: whose desk this is; 0: nobody's */
+	__u64 stack;   /* the thread's stack address: the owner of this slot; 0: free */
 	__u64 counted; /* handle of the container that counts it as wanting a CPU */
-	__u64 leaf;    /* its cgroup when it was last told */
-	__u64 waker;   /* holder code of whoever wakes it */
-	/* Its container, good while it is of this task group (an address) and places are of this generation. */
+	__u64 leaf;    /* its cgroup in the last event */
+	__u64 waker;   /* holder code of the thread that wakes it */
+	/*
+	 * Its container, valid while the thread is in this task group (an address) and places are of
+	 * this generation.
+	 */
 	__u64 place;
 	__u64 group;
 	__u32 generation;
-	__u32 epoch;	/* the recording that knows it, by this number (see introduce): */
+	__u32 epoch;	/* the recording that knows it, by this number (see introduce) */
 	__u32 tid;
 	__u16 named_at; /* in units of 2^20 ns */
-	__u16 renamed;	/* its name has changed and was not told yet */
+	__u16 renamed;	/* its name has changed since the last event */
 };
 
 /* What went wrong since the probe was opened; index of troubles. */
 enum trouble {
 	TROUBLE_UNDERFLOW,  /* a count would have gone below 0 */
-	TROUBLE_CONTENTION, /* a word changed under us too often: a change is owed, some ns misplaced */
-	TROUBLE_THREADS,    /* no memory to remember a thread */
-	TROUBLE_HELD,	    /* more throttled cgroups on a CPU than it remembers */
-	TROUBLE_PLACES,	    /* more cgroups than are remembered: slower, still right */
+	TROUBLE_CONTENTION, /* a word changed too often meanwhile: a change is owed, some ns misplaced */
+	TROUBLE_THREADS,    /* no memory for a thread's state */
+	TROUBLE_HELD,	    /* more throttled cgroups on a CPU than it has entries for */
+	TROUBLE_PLACES,	    /* more cgroups than the cache holds: slower, still right */
 	TROUBLE_FULL,	    /* a count would have gone above what a word holds */
 	TROUBLES,
 };
@@ -131,7 +132,7 @@ enum record_kind {
 	RECORD_RELEASE,
 	RECORD_PERIOD,
 	RECORD_LOST,
-	RECORD_HOLDER, /* who holds the CPU now */
+	RECORD_HOLDER, /* the new holder of the CPU */
 	RECORD_PROCESS,
 };
 
@@ -154,7 +155,10 @@ struct record {
 	__u64 b;
 };
 
-/* The kinds with one more number: RECORD_SWITCH and RECORD_WAKEUP when throttled (whose quota), RECORD_HOLD. */
+/*
+ * The kinds with one more number: RECORD_SWITCH and RECORD_WAKEUP when throttled (the throttling
+ * cgroup), RECORD_HOLD.
+ */
 struct record_more {
 	struct record r;
 	__u64 c;
@@ -174,7 +178,7 @@ struct record_period {
 	__u64 stopped_cpus;
 };
 
-/* Room for any of them. */
+/* Room for any record. */
 union any_record {
 	struct record r;
 	struct record_more more;
@@ -182,7 +186,7 @@ union any_record {
 	struct record_period period;
 };
 
-/* Who holds a CPU or wakes a thread: kind << 32 | number. */
+/* The holder of a CPU or the waker of a thread: kind << 32 | number. */
 enum holder_kind {
 	HOLDER_IDLE,
 	HOLDER_KERNEL,

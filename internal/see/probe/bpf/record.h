@@ -5,7 +5,10 @@
 
 static __always_inline __u64 holder(__u64 kind, __u64 number) { return kind << 32 | (__u32)number; }
 
-/* The reader is never woken, which would cost switches itself: it looks every few ms. */
+/*
+ * The program never wakes the reader, because that would cost switches itself. The reader polls
+ * every few ms.
+ */
 static __always_inline void *ring(void)
 {
 	__u32 zero = 0;
@@ -13,10 +16,10 @@ static __always_inline void *ring(void)
 }
 
 /*
- * told writes the first size bytes of a record, or counts it as lost. The first
- * one to get through after a loss tells how many were.
+ * emit_sized writes the first size bytes of a record, or counts it as lost. The first record that
+ * gets through after a loss follows one with the number lost.
  */
-__noinline int told(union any_record *record, __u32 size)
+__noinline int emit_sized(union any_record *record, __u32 size)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
 	struct cpu *c = bpf_map_lookup_elem(&cpus, &cpu);
@@ -24,14 +27,14 @@ __noinline int told(union any_record *record, __u32 size)
 
 	if (!r || !c || !record || size > sizeof(*record))
 		return -1;
-	if (c->lost != c->lost_told) {
+	if (c->lost != c->lost_reported) {
 		__u64 lost = c->lost;
-		struct record l = {.at = record->r.at, .kind = RECORD_LOST, .cpu = cpu, .a = lost - c->lost_told};
+		struct record l = {.at = record->r.at, .kind = RECORD_LOST, .cpu = cpu, .a = lost - c->lost_reported};
 		if (bpf_ringbuf_output(r, &l, sizeof(l), BPF_RB_NO_WAKEUP)) {
 			__sync_fetch_and_add(&c->lost, 1);
 			return -1;
 		}
-		c->lost_told = lost;
+		c->lost_reported = lost;
 	}
 	record->r.cpu = cpu;
 	if (bpf_ringbuf_output(r, record, size, BPF_RB_NO_WAKEUP)) {
@@ -41,13 +44,13 @@ __noinline int told(union any_record *record, __u32 size)
 	return 0;
 }
 
-static __always_inline int tell(union any_record *r) { return told(r, sizeof(r->r)); }
-static __always_inline int tell_more(union any_record *r) { return told(r, sizeof(r->more)); }
-static __always_inline int tell_thread(union any_record *r) { return told(r, sizeof(r->thread)); }
+static __always_inline int emit(union any_record *r) { return emit_sized(r, sizeof(r->r)); }
+static __always_inline int emit_more(union any_record *r) { return emit_sized(r, sizeof(r->more)); }
+static __always_inline int emit_thread(union any_record *r) { return emit_sized(r, sizeof(r->thread)); }
 
 /*
- * What follows is told seldom. It is global, so that the verifier looks at it
- * once and not on every path through a switch: tasks are given as addresses.
+ * The next functions write rare events. They are global, so that the verifier checks them once and
+ * not on every path through a switch. Tasks are therefore passed as addresses.
  *
  * process introduces a process outside any container by its leader's name.
  */
@@ -60,11 +63,11 @@ __noinline __u64 process(__u64 task, __u32 tgid, __u64 now)
 	BPF_CORE_READ_INTO(&p.thread.comm, t, group_leader, comm);
 	if (bpf_map_update_elem(&processes, &tgid, &e, BPF_ANY))
 		return holder(HOLDER_PROCESS, 0);
-	tell_thread(&p);
+	emit_thread(&p);
 	return holder(HOLDER_PROCESS, tgid);
 }
 
-/* holder_of says who a task (an address) is, for records. */
+/* holder_of returns the holder code of a task (an address), for records. */
 __noinline __u64 holder_of(__u64 task, __u64 handle, __u64 now)
 {
 	struct task_struct *t = (void *)task;
@@ -98,7 +101,7 @@ __noinline int introduced(struct thread *t, __u64 at, __u32 flags, __u64 now, __
 	r.r.b = BPF_CORE_READ(task, tgid);
 	r.thread.cgroup = leaf;
 	BPF_CORE_READ_INTO(&r.thread.comm, task, comm);
-	if (tell_thread(&r))
+	if (emit_thread(&r))
 		return 0;
 	t->leaf = leaf;
 	t->named_at = now >> 20;
@@ -108,10 +111,10 @@ __noinline int introduced(struct thread *t, __u64 at, __u32 flags, __u64 now, __
 }
 
 /*
- * introduce tells of a thread of the recorded container before the first record
- * that names it: by the number that it then has, and keeps in the recording. It
- * may get another one: who executes a program and is not the first thread of its
- * process changes numbers with that one, which may still be on its way out.
+ * introduce writes a thread of the recorded container before the first record that names it. It
+ * uses the thread's number at that time, which stays its number in the recording. The kernel may
+ * change the number later. A thread that calls execve and is not the first of its process swaps
+ * numbers with the first one, which may not have ended yet.
  */
 static __always_inline void introduce(struct thread *t, __u64 task, __u8 flags, __u64 now, __u64 leaf)
 {
@@ -119,10 +122,10 @@ static __always_inline void introduce(struct thread *t, __u64 task, __u8 flags, 
 		introduced(t, task, flags, now, leaf);
 }
 
-/* A thread's name is told every 20 ms at most, whatever it does. In units of 2^20 ns. */
+/* A thread's name is written every 20 ms at most. In units of 2^20 ns. */
 #define NAMES_EVERY 20
 
-/* renamed tells that a task has the name at an address, 0: its own. */
+/* renamed writes that a task has the name at an address; 0 means its own name. */
 __noinline int renamed(struct thread *t, __u64 at, __u64 name, __u64 now)
 {
 	struct task_struct *task = (void *)at;
@@ -142,7 +145,7 @@ __noinline int renamed(struct thread *t, __u64 at, __u64 name, __u64 now)
 	else
 		BPF_CORE_READ_INTO(&r.thread.comm, task, comm);
 	t->named_at = now >> 20;
-	t->renamed = tell_thread(&r) != 0;
+	t->renamed = emit_thread(&r) != 0;
 	return 0;
 }
 
@@ -153,12 +156,12 @@ __noinline int gone(struct thread *t, __u64 leaf, __u64 now)
 	if (!t)
 		return 0;
 	r.r.a = t->tid;
-	if (tell(&r) == 0)
+	if (emit(&r) == 0)
 		t->epoch = 0;
 	return 0;
 }
 
-/* left tells that a thread which the recording knows is in another container now. */
+/* left writes that a thread which the recording knows is in another container now. */
 static __always_inline void left(struct thread *t, __u64 leaf, __u64 now)
 {
 	if (t->epoch == epoch)

@@ -18,10 +18,10 @@ type Counts struct {
 	WidthNS, WantedNS []int64
 	// Width and Wanted at AtNS.
 	Width, Wanted int
-	// StoppedNS is how long at least one of its threads was held back by a quota, in StoppedSpells spells; nil: the
+	// StoppedNS is how long at least one of its threads was held back by a quota, in StoppedIntervals spells; nil: the
 	// kernel does not show it, or WidthOnly.
-	StoppedNS     *int64
-	StoppedSpells *uint64
+	StoppedNS        *int64
+	StoppedIntervals *uint64
 	// Stopped: it is stopped at AtNS.
 	Stopped bool
 	// LateNS is how far changes of width, wanted and stopped time together were counted too late: a hypervisor took a CPU
@@ -29,9 +29,9 @@ type Counts struct {
 	LateNS uint64
 	// StoppedLateNS is the part of LateNS that changes of stopped time have: StoppedNS is off by no more.
 	StoppedLateNS uint64
-	// Hasty: no moment was found at which the histograms were exact, so that they may be off by more than LateNS. The
+	// Inexact: no moment was found at which the histograms were exact, so that they may be off by more than LateNS. The
 	// container changed all the time while it was read.
-	Hasty bool
+	Inexact bool
 	// OnCPUNS is the time its threads held CPUs, summed per CPU and not from the histogram: a check on it. Where CPUs
 	// change hands faster than it can be read, what they did while it was read may be missing.
 	OnCPUNS int64

@@ -7,7 +7,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 )
 
-// step is how finely the ideal host decides.
+// step is the time between two decisions of the ideal host.
 const step = 100 * time.Microsecond
 
 // host runs a schedule in steps.
@@ -16,8 +16,8 @@ type host struct {
 	now     time.Duration
 	threads map[uint32]*thread
 	order   []uint32
-	cpus    []*thread // that run, nil: none of ours
-	owner   []uint32  // who holds it otherwise
+	cpus    []*thread // the running thread, nil without one of ours
+	owner   []uint32  // the other holder
 	since   []time.Duration
 	levels  []*level
 	events  []recording.Event
@@ -130,7 +130,7 @@ func (h *host) wake(j job) {
 	t.left += j.work
 }
 
-// empty is the id of a level without anything left, 0 if there is none.
+// empty returns the id of a level without runtime, 0 if all have some.
 func (h *host) empty() uint64 {
 	for _, l := range h.levels {
 		if l.left <= 0 {
@@ -140,7 +140,7 @@ func (h *host) empty() uint64 {
 	return 0
 }
 
-// occupy gives CPUs to others and takes them back.
+// occupy gives CPUs to other owners and ends their use.
 func (h *host) occupy() {
 	for c := range h.cpus {
 		owner := recording.Idle
@@ -169,7 +169,7 @@ func (h *host) allowed(c int) bool { return h.s.header.CPUsAllowed.Contains(c) }
 func (h *host) schedule() {
 	waiting := h.waiting()
 	for c, t := range h.cpus {
-		if t != nil && len(waiting) > 0 && h.now-h.since[c] >= Turn {
+		if t != nil && len(waiting) > 0 && h.now-h.since[c] >= turn {
 			next := waiting[0]
 			waiting = waiting[1:]
 			t.running, t.queued = false, h.now
@@ -185,7 +185,7 @@ func (h *host) schedule() {
 	}
 }
 
-// put lets a thread run (nil: nobody) on a CPU after another.
+// put lets a thread (or none, nil) run on a CPU after another.
 func (h *host) put(c int, t, prev *thread, flags recording.Flags, held uint64) {
 	e := recording.Event{Kind: recording.Switch, CPU: int32(c), Flags: flags, Cgroup: held}
 	if prev != nil {
@@ -211,7 +211,7 @@ func (h *host) waiting() []*thread {
 	return all
 }
 
-// count keeps what the kernel would have counted.
+// count keeps the counters that a kernel would have.
 func (h *host) count() {
 	width, wanted := 0, 0
 	for c, t := range h.cpus {
@@ -238,8 +238,8 @@ func at(s []int64, i int) []int64 {
 	return s
 }
 
-// spend uses up the step: work that is done sleeps, a quota that is empty holds everything back. The events are of the
-// step's end.
+// spend uses up the step: a thread whose work is done sleeps, and an empty quota holds all threads back. The events are
+// at the step's end.
 func (h *host) spend() {
 	h.now += step
 	for c, t := range h.cpus {

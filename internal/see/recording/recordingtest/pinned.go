@@ -12,10 +12,10 @@ import (
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 )
 
-// Pinned is a load of one thread per CPU, as fibtest has it (seed 001, part two): thread by thread nobody competes for a
-// CPU, and all that happens is what the kernel's bandwidth control does.
+// Pinned is a load of one thread per CPU, as in fibtest (seed 001, part two). No thread competes for a CPU, so all that
+// happens is the effect of the kernel's bandwidth control.
 type Pinned struct {
-	// Kernel is the release whose rules hold, such as "4.19".
+	// Kernel is the release whose rules apply, such as "4.19".
 	Kernel        string
 	CPUs, HZ      int
 	Quota, Period time.Duration
@@ -25,8 +25,8 @@ type Pinned struct {
 	Seed       uint64
 }
 
-// Record simulates the load by package bandwidth, and marks the recording as simulated. Errors are a release that is not
-// known and a limit that the kernel refuses.
+// Record simulates the load with package bandwidth, and marks the recording as simulated. It fails for an unknown
+// release and for a limit that the kernel refuses.
 func (p Pinned) Record(length time.Duration) (recording.Recording, error) {
 	rules, err := bandwidth.For(p.Kernel)
 	if err != nil {
@@ -82,7 +82,7 @@ type pinnedCPU struct {
 	running, held bool
 	wake          time.Duration // while it sleeps
 	end           time.Duration // of its run, while it runs
-	charged       time.Duration // up to when
+	charged       time.Duration // up to this time
 	left          time.Duration // of its run, while it is held
 }
 
@@ -93,7 +93,7 @@ func (r *pinnedRun) tell(now time.Duration, e recording.Event) {
 
 const never = time.Duration(math.MaxInt64)
 
-// due puts what is never due last.
+// due maps a time that is never due to the largest one.
 func due(at time.Duration) time.Duration {
 	if at == bandwidth.Never {
 		return never
@@ -101,7 +101,7 @@ func due(at time.Duration) time.Duration {
 	return at
 }
 
-// at is when something happens to a CPU next.
+// at returns when a CPU's next event is.
 func (r *pinnedRun) at(c *pinnedCPU) time.Duration {
 	switch {
 	case c.held:
@@ -199,7 +199,7 @@ func (r *pinnedRun) period(now time.Duration) {
 	r.free(now, r.group.PeriodTimer(now, nil))
 }
 
-// free lets CPUs go on that the group has freed.
+// free lets the CPUs run that the group has released.
 func (r *pinnedRun) free(now time.Duration, cpus []int) {
 	for _, i := range cpus {
 		if !r.group.Unthrottle(now, i) || !r.cpus[i].held {

@@ -7,8 +7,8 @@
 //	})
 //	r := s.Run(time.Second)
 //
-// Run is an ideal host: every thread that wants a CPU gets the lowest one that is free, quotas are exact, refills are on
-// time, and a queue for CPUs is served in turns of [Turn]. What such a host would never do is told by hand: [Schedule.Add].
+// Run is an ideal host. Every thread that wants a CPU gets the lowest free one. Quotas are exact, refills are on time,
+// and threads that wait for CPUs run in turns of turn. Tests add by hand what such a host never does: [Schedule.Add].
 package recordingtest
 
 import (
@@ -21,17 +21,17 @@ import (
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 )
 
-// Turn is how long a thread runs while others wait for its CPU.
-const Turn = 4 * time.Millisecond
+// turn is how long a thread runs while others wait for its CPU.
+const turn = 4 * time.Millisecond
 
-// Ids of the cgroups of every schedule, and where its processes' numbers begin.
+// Ids of the cgroups of every schedule, and the first number of its processes.
 const (
 	ContainerID = 100
-	ParentID    = 90
+	parentID    = 90
 	firstTGID   = 1000
 )
 
-// Schedule is what is to happen, before it is run.
+// Schedule is a plan of events before Run.
 type Schedule struct {
 	header recording.Header
 	cpus   int
@@ -43,7 +43,7 @@ type Schedule struct {
 	next   uint32
 	owner  uint32
 	near   []recording.Neighbour
-	hold   bool // the kernel shows who is held back
+	hold   bool // the kernel shows which threads are held back
 }
 
 type quota struct {
@@ -51,21 +51,21 @@ type quota struct {
 	id            uint64
 }
 
-// job is CPU time that a thread wants from a moment on.
+// job is CPU time that a thread wants from a given time on.
 type job struct {
 	at   time.Duration
 	tid  uint32
 	work time.Duration
 }
 
-// occupation is a CPU that somebody else holds.
+// occupation is a CPU that another owner holds.
 type occupation struct {
 	from, to time.Duration
 	cpu      int
 	owner    uint32
 }
 
-// New is a host with so many CPUs, all of them allowed, an idle container on it, and no limits.
+// New returns a host with that many CPUs, all of them allowed, an idle container on it, and no limits.
 func New(cpus int) *Schedule {
 	s := &Schedule{cpus: cpus, next: firstTGID, owner: recording.FirstOwner, hold: true}
 	all := make([]int, cpus)
@@ -77,14 +77,14 @@ func New(cpus int) *Schedule {
 		Host:   recording.Host{Kernel: "6.18.0", CPUs: cpuset.New(all...), HZ: new(250)},
 		Target: recording.Target{Path: "/parent/container", ID: ContainerID, Name: "shop/cart"},
 		Levels: []recording.Level{{Path: "/parent/container", ID: ContainerID, PeriodNS: 100_000_000},
-			{Path: "/parent", ID: ParentID, PeriodNS: 100_000_000}, {Path: "/", ID: 1}},
+			{Path: "/parent", ID: parentID, PeriodNS: 100_000_000}, {Path: "/", ID: 1}},
 		CPUsAllowed: cpuset.New(all...),
 		Features:    recording.Features{Mark: recording.MarkTask, Periods: true, Migrations: true},
 	}
 	return s
 }
 
-// Header is the recording's header, to change.
+// Header returns the recording's header, for changes.
 func (s *Schedule) Header() *recording.Header { return &s.header }
 
 // Limit sets the container's own quota.
@@ -96,18 +96,18 @@ func (s *Schedule) Limit(q, period time.Duration) *Schedule {
 
 // ParentLimit sets the quota of the cgroup above it.
 func (s *Schedule) ParentLimit(q, period time.Duration) *Schedule {
-	s.parent = quota{q, period, ParentID}
+	s.parent = quota{q, period, parentID}
 	s.header.Levels[1].QuotaNS, s.header.Levels[1].PeriodNS = new(q.Nanoseconds()), period.Nanoseconds()
 	return s
 }
 
-// Allow bounds the container to some CPUs.
+// Allow limits the container to some CPUs.
 func (s *Schedule) Allow(cpus ...int) *Schedule {
 	s.header.CPUsAllowed = cpuset.New(cpus...)
 	return s
 }
 
-// Process begins a new process, whose first thread has that name; the threads that follow are of it.
+// Process begins a new process; its first thread has that name, and further threads belong to it.
 func (s *Schedule) Process(name string) *Schedule {
 	s.next = (s.next/100 + 1) * 100
 	s.thread(name)
@@ -132,21 +132,21 @@ func (s *Schedule) thread(comm string) uint32 {
 	return tid
 }
 
-// Work: each of the threads wants that much CPU time, from a moment on.
+// Work gives each of the threads CPU time to use, from a given time on.
 func (s *Schedule) Work(at, work time.Duration, tids ...uint32) {
 	for _, tid := range tids {
 		s.jobs = append(s.jobs, job{at, tid, work})
 	}
 }
 
-// Repeat calls f for n moments that are every apart, from 0.
+// Repeat calls f for n times that are every apart, from 0.
 func (s *Schedule) Repeat(n int, every time.Duration, f func(at time.Duration)) {
 	for i := range n {
 		f(time.Duration(i) * every)
 	}
 }
 
-// Neighbour adds another container; its number is for Occupy.
+// Neighbour adds another container and returns its number for Occupy.
 func (s *Schedule) Neighbour(name, path string, periods, throttled *uint64) uint32 {
 	n := s.owner
 	s.owner++
@@ -155,22 +155,22 @@ func (s *Schedule) Neighbour(name, path string, periods, throttled *uint64) uint
 	return n
 }
 
-// Occupy: somebody else, who is not to be interrupted, holds a CPU.
+// Occupy lets another owner hold a CPU without interruption.
 func (s *Schedule) Occupy(from, to time.Duration, cpu int, owner uint32) {
 	s.others = append(s.others, occupation{from, to, cpu, owner})
 }
 
-// Add adds events as they are, at their times, behind those of the schedule at the same time.
+// Add adds events as they are, after those of the schedule at the same time.
 func (s *Schedule) Add(events ...recording.Event) { s.extra = append(s.extra, events...) }
 
-// Blind: the kernel does not show who is held back.
-func (s *Schedule) Blind() *Schedule {
+// HideThrottling makes a kernel that does not show which threads are held back.
+func (s *Schedule) HideThrottling() *Schedule {
 	s.hold = false
 	s.header.Features.Mark = ""
 	return s
 }
 
-// Run lets it happen and gives the recording of it.
+// Run runs the schedule and returns its recording.
 func (s *Schedule) Run(length time.Duration) recording.Recording {
 	h := newHost(s)
 	h.run(length)
@@ -181,7 +181,7 @@ func (s *Schedule) Run(length time.Duration) recording.Recording {
 	return recording.Recording{Header: s.header, Events: events, Footer: h.footer(length)}
 }
 
-// order of events at one time: definitions come first.
+// order sorts events of one time: definitions come first.
 func order(k recording.Kind) int {
 	if k == recording.Define {
 		return 0

@@ -11,16 +11,16 @@ import (
 	"github.com/unthrottle/unthrottle/test/lab/wire"
 )
 
-// TestVerdict is the table of exit codes that `git bisect run` relies on.
+// TestVerdict is the table of exit codes that `git bisect run` uses.
 func TestVerdict(t *testing.T) {
 	for _, c := range []struct {
 		status wire.ExitStatus
-		want   int // -1: the lab's own failure, which run makes 125
+		want   int // -1: the lab's own failure, which run turns into 125
 	}{
 		{wire.ExitStatus{}, 0},
 		{wire.ExitStatus{Code: 1}, 1},
 		{wire.ExitStatus{Code: 124}, 124},
-		{wire.ExitStatus{Code: 125}, 125}, // the command itself says: cannot be tested
+		{wire.ExitStatus{Code: 125}, 125}, // the command itself reports: cannot be tested
 		{wire.ExitStatus{Code: 126}, -1},
 		{wire.ExitStatus{Code: 127}, -1},
 		{wire.ExitStatus{Code: 139}, 1},
@@ -57,8 +57,7 @@ func TestWrongUseIs125(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		if code := run(append(strings.Fields(c.args), "--cache", cache), &out, &out); code != exitCannotTest || !strings.Contains(out.String(), c.want) {
-			// Flags after -- belong to the command: the cache is not used
-			// before these errors.
+			// Flags after -- belong to the command. These errors come before any use of the cache.
 			t.Errorf("%s: code %d, %q; want %q", c.args, code, &out, c.want)
 		}
 	}

@@ -1,5 +1,5 @@
-// Command lab boots a Linux guest with the CPUs and topology asked for, and
-// runs commands or this tree's tests in it. See docs/lab.md.
+// Command lab boots a Linux guest with the requested CPUs and topology, and runs commands or this tree's tests in it.
+// See docs/lab.md.
 package main
 
 import (

@@ -54,7 +54,7 @@ func (o *options) cache(log io.Writer) (*fetch.Cache, error) {
 	return &fetch.Cache{Dir: dir, Log: log}, nil
 }
 
-// guest makes a guest with everything but its plan and its outputs.
+// guest makes a guest, all except its plan and its outputs.
 func (o *options) guest(ctx context.Context, log io.Writer) (boot.Guest, error) {
 	machine, err := lab.ParseMachine(o.smp, o.l3s, lab.NUMA(o.numa))
 	if err != nil {
@@ -88,8 +88,7 @@ func (o *options) guest(ctx context.Context, log io.Writer) (boot.Guest, error) 
 		DataDirs: emulator.DataDirs(),
 		Busybox:  emulator.Busybox(),
 		Limit:    o.limit,
-		// From within the guest ends itself a little later than the host
-		// would, for the case that the host cannot.
+		// The guest's own limit is a little later than the host's, in case the host cannot end it.
 		Plan: wire.Plan{CgroupVersion: version, LimitSec: int(o.limit.Seconds()) + 30},
 	}
 	if o.console {

@@ -21,7 +21,7 @@ import (
 	"github.com/unthrottle/unthrottle/test/lab/wire"
 )
 
-// exitTestsFailed is told apart from exitCannotTest by the Makefile.
+// The Makefile distinguishes exitTestsFailed from exitCannotTest.
 const exitTestsFailed = 1
 
 func testCommand(o *options) *cobra.Command {
@@ -103,7 +103,7 @@ func runTests(cmd *cobra.Command, g boot.Guest, built suite.Built, jsonFile stri
 	result, err := boot.Run(cmd.Context(), g)
 	for step, status := range result.Exits {
 		if err != nil && status.NotRun != "" {
-			g.Ended(step, status) // what it printed before the guest ended
+			g.Ended(step, status) // output from before the guest ended
 		}
 	}
 	err = errors.Join(err, converting)

@@ -1,7 +1,6 @@
-// Command skips reads the `go test -json` output of several machines, prints it
-// as `go test` would, and then the tests that were skipped on every one of
-// them. It fails if a test or package failed, if a machine ran no test, or if a
-// test was skipped everywhere for a need that UNTHROTTLE_MUST lists.
+// Command skips reads the `go test -json` output of several machines and prints it as `go test` would. Then it prints
+// the tests that every one of them skipped. It fails if a test or package failed, or if a machine ran no test. It also
+// fails if a test was skipped everywhere for a need that UNTHROTTLE_MUST lists.
 //
 //	skips host.json lab.json
 package main
@@ -55,7 +54,7 @@ func run(files []string, must string, stdout, stderr io.Writer) int {
 			known, err := require.Must(must, need)
 			complain(err)
 			if known {
-				complain(fmt.Errorf("%s.%s: skipped for want of %s, which %s says is there", s.Package, s.Test, need, require.EnvMust))
+				complain(fmt.Errorf("%s.%s: skipped for lack of %s, which %s lists as present", s.Package, s.Test, need, require.EnvMust))
 			}
 		}
 	}

@@ -24,7 +24,7 @@ func TestRun(t *testing.T) {
 	}{
 		"good":                {passed + ended, passed + ended, "v2", 0, "ok  \tp\t0.500s"},
 		"skipped":             {passed + skipped + ended, passed + skipped + ended, "", 0, "p.TestB\n    host: needs v2: no mount; runs in the lab\n    lab: needs v2"},
-		"skipped, must":       {passed + skipped + ended, passed + skipped + ended, "v2", 1, "which UNTHROTTLE_MUST says is there"},
+		"skipped, must":       {passed + skipped + ended, passed + skipped + ended, "v2", 1, "which UNTHROTTLE_MUST lists as present"},
 		"ran in the lab":      {passed + skipped + ended, strings.ReplaceAll(passed, "TestA", "TestB") + ended, "v2", 0, "PASS"},
 		"failed":              {failed, passed + ended, "", 1, "p.TestA (host): fail"},
 		"empty":               {passed + ended, "", "", 1, "lab: no test ran"},

@@ -8,27 +8,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// NewError completes an Error: it looks up, on a best effort, why the kernel refused. The look-ups only read.
+// NewError completes an Error: it looks up why the kernel refused, as far as it can. The look-ups only read.
 func NewError(fsys FS, c Controller, e Error) *Error {
 	if e.Why == "" {
-		e.Why = explain(fsys, c, &e)
+		e.Why = why(fsys, c, &e)
 	}
 	return &e
 }
 
-// explain gives the cause in words, "" where the errno says all that is known.
-func explain(fsys FS, c Controller, e *Error) string {
+// why returns the cause in words, "" where the errno says everything.
+func why(fsys FS, c Controller, e *Error) string {
 	switch {
 	case errors.Is(e.Kind, ErrNoController):
 		return fmt.Sprintf("the %s controller is not mounted here", c)
 	case errors.Is(e.Kind, ErrEmptyValue):
-		return "an empty value would be ignored by the kernel"
+		return "the kernel would ignore an empty value"
 	case errors.Is(e.Kind, ErrBadPID):
-		return "0 stands for a process outside our PID namespace, and is never written"
+		return "0 means a process outside our PID namespace"
 	case errors.Is(e.Kind, ErrNoCgroup):
-		return "the cgroup is gone, or never was"
+		return "the cgroup does not exist"
 	case errors.Is(e.Kind, ErrNoFile):
-		return explainNoFile(fsys, c, e)
+		return whyNoFile(fsys, c, e)
 	case errors.Is(e.Errno, unix.EROFS):
 		return "mounted read-only; remount it writable or run outside this container"
 	case errors.Is(e.Errno, unix.EPERM):
@@ -46,9 +46,9 @@ func explain(fsys FS, c Controller, e *Error) string {
 			return fmt.Sprintf("its cgroup.type is %q: only cgroup.threads can be read", kind)
 		}
 	case OpWrite:
-		return explainWrite(fsys, c, v, e)
+		return whyWrite(fsys, c, v, e)
 	case OpAttach:
-		return explainAttach(fsys, c, v, e)
+		return whyAttach(fsys, c, v, e)
 	case OpRemove:
 		if errors.Is(e.Errno, unix.EBUSY) {
 			return "it still holds processes or child cgroups"
@@ -60,7 +60,7 @@ func explain(fsys FS, c Controller, e *Error) string {
 		case errors.Is(e.Errno, unix.EAGAIN):
 			return "the limit cgroup.max.descendants or cgroup.max.depth of an ancestor is reached"
 		case errors.Is(e.Errno, unix.EINVAL):
-			return "the kernel takes no newline in a cgroup's name"
+			return "the kernel accepts no newline in a cgroup's name"
 		}
 	}
 	return accessDenied(e)
@@ -73,14 +73,14 @@ func accessDenied(e *Error) string {
 	return ""
 }
 
-func explainNoFile(fsys FS, c Controller, e *Error) string {
+func whyNoFile(fsys FS, c Controller, e *Error) string {
 	switch v, _ := fsys.Version(c); {
 	case e.Path == "/":
 		return "the root cgroup has no such file"
 	case v != V2, strings.HasPrefix(e.File, "cgroup."):
 		return "this kernel has no such file"
 	}
-	on, err := EnabledControllers(fsys, e.Path)
+	on, err := enabledControllers(fsys, e.Path)
 	for _, have := range on {
 		if have == c {
 			return "this kernel has no such file"
@@ -93,16 +93,16 @@ func explainNoFile(fsys FS, c Controller, e *Error) string {
 		c, c, FileSubtreeControl, show(Parent(e.Path), 4096))
 }
 
-func explainAttach(fsys FS, c Controller, v Version, e *Error) string {
+func whyAttach(fsys FS, c Controller, v Version, e *Error) string {
 	switch {
 	case errors.Is(e.Errno, unix.ESRCH):
 		return "the process has ended"
 	case errors.Is(e.Errno, unix.ENOSPC):
 		return "its cpuset.cpus or cpuset.mems is empty: set both first"
 	case errors.Is(e.Errno, unix.EBUSY):
-		return "it hands controllers to children (cgroup.subtree_control), so it may hold no processes itself"
+		return "it enables controllers for children (cgroup.subtree_control), so it may hold no processes itself"
 	case errors.Is(e.Errno, unix.EOPNOTSUPP):
-		return threadedWhy(fsys, c, e.Path)
+		return whyThreaded(fsys, c, e.Path)
 	case errors.Is(e.Errno, unix.EINVAL):
 		return "a kernel thread bound to its CPU, or a real-time task without a share in this cgroup"
 	case errors.Is(e.Errno, unix.EACCES) && v == V2:
@@ -111,32 +111,32 @@ func explainAttach(fsys FS, c Controller, v Version, e *Error) string {
 	return accessDenied(e)
 }
 
-func threadedWhy(fsys FS, c Controller, path string) string {
+func whyThreaded(fsys FS, c Controller, path string) string {
 	kind, err := ReadType(fsys, c, path)
 	if err != nil || kind == "" {
-		return "a threaded cgroup stands in the way"
+		return "a threaded cgroup prevents it"
 	}
-	return fmt.Sprintf("its cgroup.type is %q: whole processes go only into domain cgroups", kind)
+	return fmt.Sprintf("its cgroup.type is %q: only domain cgroups take whole processes", kind)
 }
 
-func explainWrite(fsys FS, c Controller, v Version, e *Error) string {
+func whyWrite(fsys FS, c Controller, v Version, e *Error) string {
 	why := ""
 	switch e.File {
 	case FileCPUs, FileMems, FileExclusive, FileExclusiveV1:
-		why = explainCPUSet(fsys, v, e)
+		why = whyCPUSet(fsys, v, e)
 	case fileMax, fileMaxBurst, fileQuota, filePeriod, fileBurst:
 		if errors.Is(e.Errno, unix.EINVAL) {
-			why = explainLimit(fsys, v, e)
+			why = whyLimit(fsys, v, e)
 		}
 	case fileShares, fileWeight:
 		if errors.Is(e.Errno, unix.EINVAL) {
-			why = "not a weight the kernel takes here, or cpu.idle is set"
+			why = "the kernel does not accept this weight here, or cpu.idle is set"
 		}
 	case FileSubtreeControl:
-		why = explainSubtree(fsys, e)
+		why = whySubtree(fsys, e)
 	}
 	if why == "" && errors.Is(e.Errno, unix.EOPNOTSUPP) {
-		why = threadedWhy(fsys, c, e.Path)
+		why = whyThreaded(fsys, c, e.Path)
 	}
 	if why == "" {
 		why = accessDenied(e)
@@ -144,20 +144,20 @@ func explainWrite(fsys FS, c Controller, v Version, e *Error) string {
 	return why
 }
 
-func explainSubtree(fsys FS, e *Error) string {
+func whySubtree(fsys FS, e *Error) string {
 	switch {
 	case errors.Is(e.Errno, unix.EBUSY):
 		return "it holds processes itself, or a child still uses the controller (v2: processes live in leaves)"
 	case errors.Is(e.Errno, unix.ENOENT):
-		on, _ := EnabledControllers(fsys, e.Path)
-		return fmt.Sprintf("not among the controllers it has itself %v", on)
+		on, _ := enabledControllers(fsys, e.Path)
+		return fmt.Sprintf("not among its own controllers %v", on)
 	case errors.Is(e.Errno, unix.EOPNOTSUPP):
 		return "not possible in a threaded cgroup, or one whose processes are in threaded children"
 	}
 	return ""
 }
 
-func explainCPUSet(fsys FS, v Version, e *Error) string {
+func whyCPUSet(fsys FS, v Version, e *Error) string {
 	switch {
 	case errors.Is(e.Errno, unix.ENOSPC) && v == V2:
 		return "this kernel does not clear the list while tasks are inside; the parent's list has the same effect"
@@ -187,14 +187,14 @@ func explainCPUSet(fsys FS, v Version, e *Error) string {
 			return "not a list of CPUs"
 		}
 		if e.File == FileMems {
-			return "a memory node that is not there, or that an exclusive sibling holds"
+			return "a memory node that does not exist, or that an exclusive sibling holds"
 		}
-		return "a CPU that is not there, or that an exclusive sibling holds"
+		return "a CPU that does not exist, or that an exclusive sibling holds"
 	}
 	return ""
 }
 
-// uncovered names a child whose list the wanted one would not hold.
+// uncovered names a child whose list is not within the wanted one.
 func uncovered(fsys FS, e *Error) string {
 	want, err := parseCPUs(e.Value)
 	if err != nil {
@@ -202,7 +202,7 @@ func uncovered(fsys FS, e *Error) string {
 	}
 	children, _ := fsys.Children(CPUSet, e.Path)
 	for i, child := range children {
-		if i == maxExplained {
+		if i == maxWhyGroups {
 			break
 		}
 		text, err := fsys.Read(CPUSet, child, e.File)

@@ -5,10 +5,10 @@ import (
 	"io/fs"
 )
 
-// explainLimit says which rule of tg_set_cfs_bandwidth a refused write broke.
-func explainLimit(fsys FS, v Version, e *Error) string {
+// whyLimit says which rule of tg_set_cfs_bandwidth a refused write broke.
+func whyLimit(fsys FS, v Version, e *Error) string {
 	if e.Path == "/" {
-		return "the root cgroup takes no limit"
+		return "the root cgroup has no limit"
 	}
 	cur, err := ReadLimit(fsys, e.Path)
 	if err != nil {
@@ -16,7 +16,7 @@ func explainLimit(fsys FS, v Version, e *Error) string {
 	}
 	want, err := applied(cur, FileValue{e.File, e.Value})
 	if err != nil {
-		return "not a value the kernel takes"
+		return "not a value that the kernel accepts"
 	}
 	if err := want.Check(); err != nil {
 		return err.Error()
@@ -40,10 +40,10 @@ func explainLimit(fsys FS, v Version, e *Error) string {
 	return ""
 }
 
-// maxExplained bounds how many cgroups an error message is worth.
-const maxExplained = 1000
+// maxWhyGroups bounds how many cgroups one error message reads.
+const maxWhyGroups = 1000
 
-// childAbove finds a descendant whose own quota is above what its ancestor shall have.
+// childAbove finds a descendant whose own quota is above its ancestor's wanted one.
 func childAbove(fsys FS, path string, want Limit) (child string, cpus float64) {
 	ratio, limited := want.CPUs()
 	if !limited {
@@ -51,7 +51,7 @@ func childAbove(fsys FS, path string, want Limit) (child string, cpus float64) {
 	}
 	seen := 0
 	_ = Walk(fsys, CPU, path, func(at string) error {
-		if seen++; seen > maxExplained {
+		if seen++; seen > maxWhyGroups {
 			return fs.SkipAll
 		}
 		limit, err := ReadLimit(fsys, at)

@@ -31,9 +31,9 @@ func refuse(t *testing.T, p *Probe, program string) (mend func()) {
 	}
 }
 
-// TestSettlesAgain: a container whose threads or CPUs could not be looked at when it was watched has no counts until they
-// were, and then counts from there on.
-func TestSettlesAgain(t *testing.T) {
+// TestCountingBeginsAgain checks a container whose threads or CPUs could not be read when it was watched. It has no
+// counts until the kernel allows it, and counts from then on.
+func TestCountingBeginsAgain(t *testing.T) {
 	for _, program := range []string{bpfProgSyncCpu, bpfProgLookAtThreads} {
 		t.Run(program, func(t *testing.T) {
 			p := opened(t)
@@ -48,7 +48,7 @@ func TestSettlesAgain(t *testing.T) {
 				if n, err := p.Read(c.ID); err == nil {
 					t.Fatalf("counts that lack who ran already are told: %+v", n)
 				}
-				time.Sleep(settleAgain)
+				time.Sleep(beginRetry)
 			}
 			mended := monotonic()
 			mend()
@@ -64,8 +64,8 @@ func TestSettlesAgain(t *testing.T) {
 	}
 }
 
-// TestUnwatchUnsettled: what was never settled is given up as a whole, and its slot is another's.
-func TestUnwatchUnsettled(t *testing.T) {
+// TestUnwatchBeforeCounting checks that Unwatch ends a watch that never began to count, and frees its slot.
+func TestUnwatchBeforeCounting(t *testing.T) {
 	p := opened(t)
 	mend := refuse(t, p, bpfProgLookAtThreads)
 	tr := cgrouptest.New(t)
@@ -74,7 +74,7 @@ func TestUnwatchUnsettled(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := p.Read(a.ID); err == nil {
-		t.Fatal("it is settled")
+		t.Fatal("it is counting")
 	}
 	if err := p.Unwatch(a.ID); err != nil {
 		t.Fatal(err)
@@ -83,7 +83,7 @@ func TestUnwatchUnsettled(t *testing.T) {
 	if err := p.Watch(b); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(settleAgain)
+	time.Sleep(beginRetry)
 	countsOf(t, p, b.ID)
 	var handle uint64
 	if err := p.coll.Maps[bpfMapWatched].Lookup(a.ID, &handle); err == nil {

@@ -29,7 +29,7 @@ type heldOut struct {
 // heldOutRow is one remedy.
 type heldOutRow struct {
 	Remedy   string
-	Foretold heldOutFigures
+	Predicted heldOutFigures
 	Own      Error            // of the forecast by itself, as shares
 	Came     []heldOutFigures // of each real run
 }

@@ -97,7 +97,7 @@ func TestForecastText(t *testing.T) {
 
 func TestForecastRefuses(t *testing.T) {
 	good, cut, unlimited := writtenRecording(t, true, 0), writtenRecording(t, true, 60), writtenRecording(t, false, 0)
-	if r := unthrottle(t, "forecast", cut, "--seeds", "1"); r.code != 0 || !strings.Contains(r.out, "was cut off") {
+	if r := unthrottle(t, "forecast", cut, "--seeds", "1"); r.code != 0 || !strings.Contains(r.out, "is truncated") {
 		t.Errorf("cut off: exit code %d\n%s%s", r.code, r.out, r.errors)
 	}
 	dir := t.TempDir()
@@ -119,7 +119,7 @@ func TestForecastRefuses(t *testing.T) {
 	}{
 		{"version 9", []string{newer}},
 		{"it is empty", []string{empty}},
-		{"no CPU limit", []string{unlimited}},
+		{"has a CPU limit", []string{unlimited}},
 		{"TARGET is missing", nil},
 		{"takes no TARGET", []string{good, "--all"}},
 		{"--slo fast: give a percentile", []string{good, "--slo", "fast"}},

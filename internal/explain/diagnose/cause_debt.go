@@ -6,8 +6,8 @@ const (
 	// debtShare is the share of the stopped time that must lie in intervals of a whole period or more in
 	// which nothing ran. In such an interval a refill came and went to a debt.
 	debtShare = 0.25
-	// overShare is the CPU time beyond the quota in throttled periods, as a share, from which on it counts as
-	// a debt even if a part of a refill pays it.
+	// overShare is the share of CPU time beyond the quota in throttled periods that is a debt, even if a part
+	// of a refill pays it.
 	overShare = 0.10
 	// debtLead is the share of the stopped time that the debt must account for if the demand is too large as
 	// well. The demand would stay too large without the debt.

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// burstUse is the mean use, as a share of the limit, below which the limit is large enough for the work
-	// and only its shape is bad. The services of the article fell over at 40 to 50 %; 80 % leaves room for
+	// burstUse is the mean use, as a share of the limit, below which the limit is large enough. Only the shape
+	// of the work is then bad. The services of the article fell over at 40 to 50 %; 80 % leaves room for
 	// the waste of waiting.
 	burstUse = 0.80
 	// wideExcess is the share of the CPU time in throttled periods that must come from more CPUs at once than

@@ -62,7 +62,7 @@ func TestWaitingByReason(t *testing.T) {
 		t.Errorf("%v", e.Waiting)
 	}
 	if *e.Stopped != 7*ms || *e.StoppedIntervals != 1 {
-		t.Errorf("stopped for %v in %d spells", *e.Stopped, *e.StoppedIntervals)
+		t.Errorf("stopped for %v in %d intervals", *e.Stopped, *e.StoppedIntervals)
 	}
 	if d := e.Pools[0].Delay; e.Pools[0].Name != "w-*" || e.Pools[1].Delay.Max != 18*ms {
 		t.Errorf("delays %+v", d)

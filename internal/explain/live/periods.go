@@ -13,7 +13,7 @@ import (
 // PeriodsAround is how much before and after a moment of the past is explained from periods alone.
 const PeriodsAround = 30 * time.Second
 
-// Cells per row, and rows, of the strip that is drawn of periods: one cell is one period.
+// Cells per row, and rows, of the timeline of periods: one cell is one period.
 const (
 	periodsPerRow = 50
 	maxPeriodRows = 60

@@ -128,7 +128,7 @@ func TestAdvice(t *testing.T) {
 		{rowOf(t, "netty-nio"), 2, 2, 2, 16, ""},      // fits
 		{rowOf(t, "tomcat"), 200, 3, 4, 16, ""},       // many threads, few at once
 		{rowOf(t, "hotspot-single"), 3, 3, 1, 16, ""}, // nothing sizes it
-		{Row{}, 3, 3, 1, 16, ""},                      // a pool that nobody knows
+		{Row{}, 3, 3, 1, 16, ""},                      // an unknown pool
 	} {
 		if got := c.row.Advice(c.threads, c.widest, c.limit, c.host); got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.row.Key, got, c.want)

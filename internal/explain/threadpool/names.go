@@ -78,8 +78,8 @@ func (p *namesOf) of(folded string, most int) string {
 	return pool
 }
 
-// samePool reports whether one of two folded names is a shortened form of the other, or both come from one
-// name with numbers of different lengths.
+// samePool reports whether one of two folded names is a shortened form of the other. It also holds for
+// shortened forms of one name with numbers of different lengths.
 func samePool(a, b string) bool {
 	headA, tailA, shortA := shortened(a)
 	headB, tailB, shortB := shortened(b)

@@ -111,7 +111,7 @@ func TestNamesHeap(t *testing.T) {
 	runtime.KeepAlive(names)
 }
 
-// TestNamesProperties: bounded, safe to print, and the same for the same thread name as long as nobody is forgotten.
+// TestNamesProperties: bounded, safe to print, and the same for the same thread name for ever.
 func TestNamesProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		most := rapid.IntRange(-1, 6).Draw(t, "most")

@@ -107,12 +107,12 @@ func TestBestRow(t *testing.T) {
 		{"http-nio-8080-e", java, "tomcat"},
 		{"http-nio-8080-P", java, "tomcat-io"},
 		{"http-ni..exec-1", java, "tomcat"},
-		{"http-ni..eptor", java, ""}, // not 15 bytes: shortened by nobody
+		{"http-ni..eptor", java, ""}, // not 15 bytes: not a shortened name
 		{"http-ni..ceptor", java, "tomcat-io"},
 		{"io-compute-bloc", java, "cats-blocker"},
 		{"io-compute-0", java, "cats-compute"},
 		{"parallel-1", java, "reactor-parallel"},
-		{"parallel-1", native, ""}, // somebody else's
+		{"parallel-1", native, ""}, // of another library
 		{"parallel-1", nil, ""},
 		{"nioEventLoopGro", native, "netty-nio"}, // a name of its own: perhaps a native image
 		{"rocksdb:low", java, "rocksdb"},

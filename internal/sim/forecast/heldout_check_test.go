@@ -8,11 +8,11 @@ import (
 
 // heldOutOf makes a workload with the given predicted and real p99 of each remedy. The first real run of each
 // is the recording.
-func heldOutOf(draw uint64, remedies string, foretold []float64, came ...[]float64) heldOut {
+func heldOutOf(draw uint64, remedies string, predicted []float64, came ...[]float64) heldOut {
 	h := heldOut{Draw: draw, Pool: "p"}
 	for i, name := range strings.Fields(remedies) {
-		own := func() *Range { return &Range{foretold[i] * 0.9, foretold[i] * 1.1} }
-		row := heldOutRow{Remedy: name, Foretold: heldOutFigures{P99: foretold[i]}, Own: Error{P50: own(), P99: own(), Max: own(), ThrottledPeriods: own(), Stopped: own()}}
+		own := func() *Range { return &Range{predicted[i] * 0.9, predicted[i] * 1.1} }
+		row := heldOutRow{Remedy: name, Predicted: heldOutFigures{P99: predicted[i]}, Own: Error{P50: own(), P99: own(), Max: own(), ThrottledPeriods: own(), Stopped: own()}}
 		for _, p99 := range came[i] {
 			row.Came = append(row.Came, heldOutFigures{P50: p99, P99: p99, Max: p99, Throttled: p99, Stopped: p99})
 		}
@@ -82,7 +82,7 @@ func TestCalibrate(t *testing.T) {
 		within := count{}
 		for i := range all {
 			row := &all[i].Rows[0]
-			r := row.Own.P99.scaled(off.P99, row.Foretold.P99)
+			r := row.Own.P99.scaled(off.P99, row.Predicted.P99)
 			within.add(row.Came[0].P99 >= r.Low && row.Came[0].P99 <= r.High)
 		}
 		if within.n < 88 || within.n > 93 {

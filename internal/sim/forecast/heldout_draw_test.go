@@ -80,8 +80,8 @@ func figuresOf(l *Load, pool string) (f heldOutFigures, ok bool) {
 	return f, ok
 }
 
-// foretold sets the forecast of a remedy. It returns false if there is none.
-func (row *heldOutRow) foretold(l *Load, f *Forecast, r Remedy, pool string) bool {
+// predicted sets the forecast of a remedy. It returns false if there is none.
+func (row *heldOutRow) predicted(l *Load, f *Forecast, r Remedy, pool string) bool {
 	for i := range f.Rows {
 		of := &f.Rows[i]
 		if of.HostLoad != 0 || of.Refused != "" || of.Remedy.Name != r.Name || of.Remedy.Factor != r.Factor || of.Remedy.Period != r.Period ||
@@ -91,7 +91,7 @@ func (row *heldOutRow) foretold(l *Load, f *Forecast, r Remedy, pool string) boo
 		for _, p := range of.Figures.Pools {
 			if p.Name == pool && p.Response.P99 != nil {
 				periods := l.window.Seconds() / basePeriod.Seconds()
-				row.Foretold = heldOutFigures{
+				row.Predicted = heldOutFigures{
 					P50: *p.Response.P50, P99: *p.Response.P99, Max: *p.Response.Max,
 					Throttled: of.Figures.ThrottledPeriods / periods, Stopped: of.Figures.Stopped.Seconds() / l.window.Seconds(),
 				}

@@ -76,35 +76,35 @@ func judgeHeldOut(all []heldOut) (v heldOutVerdict) {
 		h := &all[i]
 		calibration := calibrate(slices.Concat(all[:i:i], all[i+1:]))
 		none := &h.Rows[0]
-		foretold, best := none, none
+		predicted, best := none, none
 		for k := range h.Rows {
 			row := &h.Rows[k]
-			v.within.add(math.Abs(off(row.Foretold.P99, row.came(p99))) <= nearly)
-			expected := row.Own.P99.scaled(calibration[row.Remedy].ifTested().P99, row.Foretold.P99)
+			v.within.add(math.Abs(off(row.Predicted.P99, row.came(p99))) <= nearly)
+			expected := row.Own.P99.scaled(calibration[row.Remedy].ifTested().P99, row.Predicted.P99)
 			for n, run := range row.Came {
 				v.covered.add(run.P99 >= expected.Low && run.P99 <= expected.High)
 				for _, other := range row.Came[:n] {
 					v.agree.add(math.Abs(off(other.P99, run.P99)) <= nearly)
 				}
 			}
-			if row.Foretold.P99 < foretold.Foretold.P99 {
-				foretold = row
+			if row.Predicted.P99 < predicted.Predicted.P99 {
+				predicted = row
 			}
 			if row.came(p99) < best.came(p99) {
 				best = row
 			}
 			if effect := off(none.came(p99), row.came(p99)); math.Abs(effect) > max(none.noise(), row.noise()) {
-				v.sign.add(effect*(row.Foretold.P99-none.Foretold.P99) > 0)
+				v.sign.add(effect*(row.Predicted.P99-none.Predicted.P99) > 0)
 			}
 		}
 		// Of several remedies that are equal within the noise, each counts as the best.
 		noise := leastNoise
-		for _, row := range []*heldOutRow{best, foretold} {
+		for _, row := range []*heldOutRow{best, predicted} {
 			if n := row.noise(); !math.IsInf(n, 0) {
 				noise = max(noise, n)
 			}
 		}
-		v.named.add(off(best.came(p99), foretold.came(p99)) <= noise)
+		v.named.add(off(best.came(p99), predicted.came(p99)) <= noise)
 	}
 	return v
 }
@@ -196,19 +196,19 @@ runs far apart in time, and forecast from the first recording alone. They are he
 
 Throttled periods per 100 ms (of periods of 20 ms there are five), stopped as a share of the time; p99 in ms, of the pool named.
 
-| draw | pool | remedy | p99 foretold | 90 %% | p99 came | throttled foretold, came | stopped foretold, came |
+| draw | pool | remedy | p99 predicted | 90 %% | p99 came | throttled predicted, came | stopped predicted, came |
 |---|---|---|---|---|---|---|---|
 `, len(all), heldOutRunTime, release, times, heldOutFirst-1, v.sign, v.named, v.within, v.covered, v.agree, 100*mostSteal, 100*mostOthers, mostTries, noisy)
 	for i := range all {
 		for k := range all[i].Rows {
 			row := &all[i].Rows[k]
-			expected := row.Own.P99.scaled(calibrated[row.Remedy].ifTested().P99, row.Foretold.P99)
+			expected := row.Own.P99.scaled(calibrated[row.Remedy].ifTested().P99, row.Predicted.P99)
 			var runs []string
 			for _, run := range row.Came {
 				runs = append(runs, fmt.Sprintf("%.1f", run.P99))
 			}
-			fmt.Fprintf(&b, "| %d | %s | %s | %.1f | %.1f to %.1f | %s | %.2f, %.2f | %.3f, %.3f |\n", all[i].Draw, all[i].Pool, row.Remedy, row.Foretold.P99,
-				expected.Low, expected.High, strings.Join(runs, ", "), row.Foretold.Throttled, row.came(throttled), row.Foretold.Stopped, row.came(stopped))
+			fmt.Fprintf(&b, "| %d | %s | %s | %.1f | %.1f to %.1f | %s | %.2f, %.2f | %.3f, %.3f |\n", all[i].Draw, all[i].Pool, row.Remedy, row.Predicted.P99,
+				expected.Low, expected.High, strings.Join(runs, ", "), row.Predicted.Throttled, row.came(throttled), row.Predicted.Stopped, row.came(stopped))
 		}
 	}
 	return b.String()

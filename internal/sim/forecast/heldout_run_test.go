@@ -199,7 +199,7 @@ func forecastOf(t *testing.T, seed uint64) *heldOut {
 	out := &heldOut{Draw: seed, Pool: pool}
 	for _, r := range heldOutRemedies {
 		row := heldOutRow{Remedy: r.Name}
-		if !row.foretold(l, f, r, pool) {
+		if !row.predicted(l, f, r, pool) {
 			continue // such as a pin to as many CPUs as there are
 		}
 		for repeat := range heldOutRepeats {

@@ -28,10 +28,10 @@ type heldOut struct {
 
 // heldOutRow is one remedy.
 type heldOutRow struct {
-	Remedy   string
-	Foretold heldOutFigures
-	Own      Error            // of the forecast by itself, as shares
-	Came     []heldOutFigures // of each real run
+	Remedy    string
+	Predicted heldOutFigures
+	Own       Error            // of the forecast by itself, as shares
+	Came      []heldOutFigures // of each real run
 }
 
 // heldOutFigures are milliseconds of a pool, and shares of the periods and of the time.

@@ -30,9 +30,9 @@ type Width struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// WorkloadOutcome is the latency of one workload. For sleep-run, fib and kernel it runs from wake-up to the
-// next sleep, for sleeper it is the whole sleep, for service it runs from the intended arrival to the end,
-// and for gc and jvm it is the pause. nil: nothing was counted, or not measured.
+// WorkloadOutcome is the latency of one workload. Sleep-run, fib and kernel
+// have the time from wake-up to the next sleep, and a sleeper has the whole sleep. A service has the time
+// from the intended arrival to the end, and gc and jvm have the pause. nil: nothing was counted, or not measured.
 type WorkloadOutcome struct {
 	Count uint64   `json:"count"`
 	P50   *float64 `json:"p50_ms"`

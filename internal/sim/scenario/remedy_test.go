@@ -69,8 +69,8 @@ cgroups:
 workloads: {x: {kind: burn}}
 `
 
-// Pinned CPUs are nobody else's: not the root's, not those of workloads in a cgroup
-// above, and where nothing is left to somebody the pin is refused.
+// Neither the root nor workloads of an ancestor use pinned CPUs. A pin that leaves another workload no CPU
+// is refused.
 func TestPinLeavesCPUsToOthers(t *testing.T) {
 	const above = "version: 1\nhost: {cpus: 4}\ncgroups:\n  p: {quota: 400ms}\n  q: {}\n  a: {parent: p, quota: 200ms, remedy: {kind: pin, cpus: 2}}\n  b: {parent: a, quota: 50ms}\n" +
 		"workloads: {w: {kind: burn, cgroup: p}, a: {kind: burn, cgroup: a}, b: {kind: burn, cgroup: b}, q: {kind: burn, cgroup: q}, root: {kind: burn}}\n"
@@ -80,7 +80,7 @@ func TestPinLeavesCPUsToOthers(t *testing.T) {
 		refused string
 	}{
 		"two pins and the root":        {twoPins, "", "bad.yaml:5: cgroups.b.remedy: pin to 1 CPUs leaves none for workload x"},
-		"two pins, nobody else":        {strings.Replace(twoPins, "burn}", "burn, cgroup: b}", 1), "0", ""},
+		"two pins, no other use":       {strings.Replace(twoPins, "burn}", "burn, cgroup: b}", 1), "0", ""},
 		"a workload above":             {above, "0-1 2-3 2-3 0-1 0-1", ""},
 		"pins within one another":      {strings.Replace(above, "quota: 50ms", "quota: 50ms, remedy: {kind: pin, cpus: 1}", 1), "0-1 2 3 0-1 0-1", ""},
 		"nothing for a workload above": {strings.Replace(above, "p: {quota: 400ms}", "p: {quota: 400ms, cpus: 2-3}", 1), "", "pin to 2 CPUs leaves none for workload w"},

@@ -43,8 +43,8 @@ type Host struct {
 	UnthrottleIPI time.Duration
 	// WakeCosts are 0 unless the file has them: machines differ tenfold.
 	WakeCosts WakeCosts
-	// LineOwn and LineOther are the CPU time of reading and writing a cache line of a service's shared data
-	// that the same CPU wrote last, or another one.
+	// LineOwn and LineOther are the CPU time of reading and writing a cache line of a service's shared data.
+	// The same CPU wrote the line last, or another one.
 	LineOwn, LineOther time.Duration
 	// Topology says which CPUs share cores, caches and memory.
 	Topology Topology

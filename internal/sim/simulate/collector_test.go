@@ -21,7 +21,7 @@ workloads:
 
 // 80 ms of collecting within a quota of 100: by one thread, 80 ms; by eight, 10
 // ms if the quota lasts. By 8 with a work beyond the quota: stopped until the
-// refill, and nobody is served meanwhile.
+// refill, and the service answers nothing meanwhile.
 func TestCollections(t *testing.T) {
 	gc := func(replace ...string) (pause, served float64) {
 		text := collected

@@ -3,8 +3,8 @@
 //
 // # The problem
 //
-// The effect of a CPU limit on latency depends on when each CPU notices that the quota is used up, which CPU
-// the kernel served first, and which thread woke up in between. No formula has that. A real host is slow and
+// The effect of a CPU limit on latency depends on when each CPU notices that the quota is used up. It also
+// depends on which CPU the kernel served first, and which thread woke up in between. No formula has that. A real host is slow and
 // noisy, and has one number of CPUs. This simulation keeps the kernel's rules exactly and the rest simply. It
 // answers in milliseconds, for 64 CPUs too, and gives the same answer for the same seed.
 //

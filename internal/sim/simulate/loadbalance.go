@@ -57,7 +57,7 @@ func (h *host) emptier(a, b int) bool {
 	return h.speeds.busy[a/per] < h.speeds.busy[b/per]
 }
 
-// steal moves a waiting thread from the busiest CPU to c, if that CPU has at least more threads than c, and
+// steal moves a waiting thread from the busiest CPU to c, if that CPU has at least "more" threads more. It
 // returns the thread or -1.
 func (h *host) steal(c, more int) int {
 	if h.crowded == 0 {

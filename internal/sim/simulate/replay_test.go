@@ -83,7 +83,7 @@ func TestReplayIsChecked(t *testing.T) {
 	for name, r := range map[string]Replay{
 		"no threads":           {},
 		"a bad step":           {Threads: []ReplayThread{{Steps: []ReplayStep{{Kind: StepEnd + 1}}}}},
-		"nobody woken":         {Threads: []ReplayThread{{Steps: []ReplayStep{{Kind: StepWake, Thread: 1}}}}},
+		"no thread woken":      {Threads: []ReplayThread{{Steps: []ReplayStep{{Kind: StepWake, Thread: 1}}}}},
 		"no such sleep":        {Threads: []ReplayThread{{Steps: []ReplayStep{{Kind: StepWake, Idle: true}}}}},
 		"too many wake orders": {Threads: []ReplayThread{{}}, WakeOrders: make([]WakeOrder, 2)},
 		"a CPU too far":        {Threads: []ReplayThread{{CPU: 2}}},

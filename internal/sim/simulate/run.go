@@ -44,8 +44,8 @@ const maxSteps = 400
 const MaxTimeline = 200
 
 // Run simulates a scenario from its beginning to its end, with its cgroups' remedies in force. The same
-// scenario and seed give the same result. It returns an error for a remedy that cannot be applied, a limit
-// that the kernel refuses, and a part of the scenario that the simulator does not have ([Unmodelled]).
+// scenario and seed give the same result. It returns an error for a remedy
+// that cannot be applied, for a limit that the kernel refuses, and [Unmodelled].
 func Run(s scenario.Scenario, o Options) (Result, error) {
 	remedied, refused := s.Remedied()
 	if refused != nil {

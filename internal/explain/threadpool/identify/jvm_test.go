@@ -24,7 +24,7 @@ import (
 	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
-// strangers' ids in tests: nobody's.
+// Ids of other users in tests: those of nobody.
 const otherUser, otherGroup = 61234, 61235
 
 // classes is a folder with Named.class that everybody may read, made once; TestMain removes it. Not below /tmp, which one

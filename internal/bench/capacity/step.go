@@ -48,7 +48,7 @@ const (
 	slack = time.Minute
 )
 
-// testbed is where steps are run: a home with the service's cgroup.
+// testbed is where steps run: a sandbox with the cgroup of the service.
 type testbed struct {
 	exe       string
 	sandbox   *sandbox.Sandbox

@@ -1,10 +1,8 @@
 package workload
 
 import (
-	"bufio"
 	"errors"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"testing"
@@ -119,42 +117,6 @@ func TestChildEndsAtItsDeadline(t *testing.T) {
 
 func TestChildEndsAtItsDeadlineBeforeItIsLetGo(t *testing.T) {
 	ends(t, start(t, Spec{Sleep: 10 * ms, Deadline: 100 * ms}))
-}
-
-// kill -9 of the parent: nobody is left to end the child but the pipe.
-func TestChildEndsWhenItsParentIsKilled(t *testing.T) {
-	parent := exec.Command("/proc/self/exe")
-	parent.Env = append(os.Environ(), envParent+"=1")
-	parent.Stderr = os.Stderr
-	out, err := parent.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := parent.Start(); err != nil {
-		t.Fatal(err)
-	}
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(line))
-	if err != nil {
-		t.Fatal(err)
-	}
-	// A handle that stays this very process, whoever reaps it.
-	fd, err := unix.PidfdOpen(pid, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unix.Close(fd)
-	if err := parent.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = parent.Wait()
-	n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(patience.Milliseconds()))
-	if err != nil || n != 1 {
-		t.Errorf("child %d outlives its parent: %d, %v", pid, n, err)
-	}
 }
 
 func TestStartFailures(t *testing.T) {

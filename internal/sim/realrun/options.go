@@ -5,7 +5,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/sim/scenario"
 )
 
-// Prefix of the homes of runs.
+// Prefix begins the name of the sandbox of a run.
 const Prefix = "unthrottle-run-"
 
 // Options of Run. Host must be given.

@@ -37,8 +37,8 @@ func Enter(config any) (*Inside, error) {
 	return i, decode(i.in, config)
 }
 
-// Begin is how a child's life begins: it reads its configuration, a pointer to what checks itself, and arms its end by
-// the deadline within it.
+// Begin reads and checks the configuration, a pointer, and sets the timers of the
+// child's end by the deadline in it.
 func Begin(config interface{ Check() error }, deadline *time.Duration) (*Inside, error) {
 	i, err := Enter(config)
 	if err != nil {
@@ -77,7 +77,7 @@ func decode(from *bufio.Reader, config any) error {
 	return nil
 }
 
-// EndAfter arms both timers.
+// EndAfter sets both timers.
 func (i *Inside) EndAfter(deadline time.Duration) error {
 	if deadline <= 0 || deadline > MaxDeadline {
 		return fmt.Errorf("deadline %v: outside 0 to %v", deadline, MaxDeadline)

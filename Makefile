@@ -59,6 +59,10 @@ test-host: need-go need-cc
 test: lint test-host lab-test-json ## every test: linters, this host, the lab's many-CPU guest
 	@$(GO) run ./test/lab/cmd/skips $(OUT)/host.json $(OUT)/lab.json
 
+.PHONY: docs
+docs: need-go ## write fresh output into README and docs (as root, on an idle host with cgroup v1)
+	@$(GO) test -count=1 -timeout 15m ./test/docs -update
+
 .PHONY: fuzz
 fuzz: need-go ## every fuzz target for FUZZTIME each
 	@$(GO) list ./... | while read -r pkg; do \

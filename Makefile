@@ -90,6 +90,10 @@ test-kernel: test-kernel-json ## the tests that need this host's kernel (as root
 test: check tidy test-pure-json test-kernel-json lab-test-json ## every test: check, race detector, this host's kernel, the lab's many-CPU guest
 	@$(GO) run ./test/lab/cmd/skips $(OUT)/pure.json $(OUT)/kernel.json $(OUT)/lab.json
 
+.PHONY: docs
+docs: need-go ## write fresh output into README and docs (as root, on an idle host with cgroup v1)
+	@$(GO) test -count=1 -timeout 15m ./test/docs -update
+
 .PHONY: fuzz
 fuzz: need-go ## every fuzz target for FUZZTIME each
 	@$(GO) list ./... | while read -r pkg; do \

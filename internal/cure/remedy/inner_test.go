@@ -143,3 +143,32 @@ func TestInnerSetKeepsACPU(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// What a secondary borrows goes into every cpuset above it, so inside a pin it would
+// widen the pin onto another owner's CPUs.
+func TestNoSecondaryInsideAPin(t *testing.T) {
+	h := newHost(t, cgroupmodel.V2("0-7"), t.TempDir())
+	h.hand("/", cgroup.CPU, cgroup.CPUSet)
+	h.make("/pod")
+	h.hand("/pod", cgroup.CPU, cgroup.CPUSet)
+	h.make("/pod/batch")
+	h.make("/owner")
+	h.limit("/pod", 1)
+	h.limit("/owner", 1)
+	batch, owner := h.run("/pod/batch", 10), h.run("/owner", 11)
+	pod := container.Container{Name: "pod", Group: cgroup.Group{Path: "/pod", CPUSetPath: "/pod", CPUAcctPath: "/pod"}}
+	for _, target := range []struct {
+		container.Container
+		shares bool
+	}{{pod, false}, {owner, true}} {
+		p, err := Make(h.facts(), target.Container, Request{Kind: Pin, Shares: target.shares})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.apply(p)
+	}
+	_, err := Make(h.facts(), batch, Request{Kind: Secondary})
+	if err == nil || !strings.Contains(err.Error(), "it lies inside /pod, which has exclusive CPUs") {
+		t.Errorf("%v", err)
+	}
+}

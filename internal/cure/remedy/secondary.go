@@ -2,7 +2,9 @@ package remedy
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
@@ -21,6 +23,10 @@ func (p *planner) secondary() error {
 	}
 	if _, ours := p.f.placing(p.target.Group.Path); ours {
 		return p.refuse("it has CPUs by a remedy in force", "restore that first")
+	}
+	if outer := p.pinAround(); outer != "" {
+		return p.refuse(fmt.Sprintf("it lies inside %s, which has exclusive CPUs: what it borrows would widen that pin", text.Name(outer)),
+			"make the outer cgroup secondary, or restore its pin first", outer)
 	}
 	yielding := p.yielding()
 	for _, path := range yielding {
@@ -52,6 +58,16 @@ func (p *planner) secondary() error {
 	p.innerQuotas()
 	p.expectNoQuota(width)
 	return nil
+}
+
+// pinAround is the cpuset of a pin that holds the target and more, "" where there is none.
+func (p *planner) pinAround() string {
+	for _, set := range slices.Sorted(maps.Keys(p.f.withdrawn())) {
+		if set != p.target.Group.CPUSetPath && cgroup.Below(p.target.Group.CPUSetPath, set) {
+			return set
+		}
+	}
+	return ""
 }
 
 // yielding are the cgroups that are to be idle: weights compare siblings only,

@@ -15,17 +15,13 @@ import (
 // its types (BTF).
 func BPF(t testing.TB) {
 	t.Helper()
-	if err := tryBPF(); err != nil {
-		unmet(t, need{name: needBPF, runsIn: inLab}, err)
-	}
+	need{name: needBPF, runsIn: inLab}.ask(t, tryBPF)
 }
 
 // SchedExt needs sched_ext, with no scheduler of somebody else loaded.
 func SchedExt(t testing.TB) {
 	t.Helper()
-	if err := trySchedExt(); err != nil {
-		unmet(t, need{name: needSchedExt, runsIn: inLab}, err)
-	}
+	need{name: needSchedExt, runsIn: inLab}.ask(t, trySchedExt)
 }
 
 func trySchedExt() error {

@@ -22,10 +22,11 @@ type V1 struct {
 // that can be made, limited and removed. It returns where they are mounted.
 func CgroupV1(t testing.TB) V1 {
 	t.Helper()
-	mounts, err := tryCgroupV1()
-	if err != nil {
-		unmet(t, need{name: needV1, runsIn: "a host with cgroup v1 cpu and cpuset"}, err)
-	}
+	var mounts V1
+	need{name: needV1, runsIn: "a host with cgroup v1 cpu and cpuset"}.ask(t, func() (err error) {
+		mounts, err = tryCgroupV1()
+		return err
+	})
 	return mounts
 }
 
@@ -33,10 +34,11 @@ func CgroupV1(t testing.TB) V1 {
 // controllers to its children. It returns where it is mounted.
 func CgroupV2(t testing.TB) string {
 	t.Helper()
-	root, err := tryCgroupV2()
-	if err != nil {
-		unmet(t, need{name: needV2, runsIn: inLab}, err)
-	}
+	var root string
+	need{name: needV2, runsIn: inLab}.ask(t, func() (err error) {
+		root, err = tryCgroupV2()
+		return err
+	})
 	return root
 }
 

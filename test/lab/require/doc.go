@@ -27,9 +27,15 @@
 // fails the test instead of skipping it: a lab whose guest lost its cpuset
 // controller must not look green.
 //
-// In the lab's guest UNTHROTTLE_LAB=1 is set. CPU time is scarce there, so that
-// tests that repeat something many times ask Rounds how often: 200 rounds on
-// a host are 20 in the lab.
+// Under -short, and with UNTHROTTLE_PURE=1, every test that states a need is
+// skipped, whatever the machine has and UNTHROTTLE_MUST says. What remains is
+// pure: it can run in parallel, and the go command may cache it. Kernel is the
+// need of a test that any Linux can run, but that starts real processes or
+// waits for real time.
+//
+// In the lab's guest UNTHROTTLE_LAB=1 is set. CPU time is scarce there and
+// under -short, so that tests that repeat something many times ask Rounds how
+// often: 200 rounds on a host are 20 there.
 //
 // Limits: needs are looked at one at a time; CgroupV1 and CgroupV2 look at the
 // first writable mount of the kind, and never enable a controller that the

@@ -12,10 +12,10 @@ import (
 // JDK needs a JDK, with javac. It returns the java commands of every version that is installed.
 func JDK(t testing.TB) (javas []string) {
 	t.Helper()
-	javas, err := findJDKs()
-	if err != nil {
-		unmet(t, need{name: needJDK, runsIn: "a host with a JDK"}, err)
-	}
+	need{name: needJDK, runsIn: "a host with a JDK"}.ask(t, func() (err error) {
+		javas, err = findJDKs()
+		return err
+	})
 	return javas
 }
 

@@ -25,9 +25,7 @@ const (
 // load BPF programs.
 func Root(t testing.TB) {
 	t.Helper()
-	if err := tryRoot(); err != nil {
-		unmet(t, need{name: needRoot, runsIn: inLab}, err)
-	}
+	need{name: needRoot, runsIn: inLab}.ask(t, tryRoot)
 }
 
 func tryRoot() error {
@@ -45,12 +43,17 @@ func tryRoot() error {
 	return nil
 }
 
+// Kernel needs real processes, threads or clocks of the kernel that runs the
+// test, and nothing that some Linux lacks. The lab does not repeat such a test.
+func Kernel(t testing.TB) {
+	t.Helper()
+	need{name: needKernel, runsIn: "a host with Linux"}.ask(t, func() error { return nil })
+}
+
 // CPUs needs n CPUs that this process may run on.
 func CPUs(t testing.TB, n int) {
 	t.Helper()
-	if err := atLeast(n, "CPUs are usable", usableCPUs); err != nil {
-		unmet(t, need{name: needCPUs, count: n, runsIn: runsIn(n, labCPUs, "CPUs")}, err)
-	}
+	need{name: needCPUs, count: n, runsIn: runsIn(n, labCPUs, "CPUs")}.ask(t, atLeast(n, "CPUs are usable", usableCPUs))
 }
 
 func usableCPUs() (int, error) {
@@ -65,9 +68,7 @@ func usableCPUs() (int, error) {
 func L3s(t testing.TB, n int) {
 	t.Helper()
 	count := func() (int, error) { return countL3s("/sys") }
-	if err := atLeast(n, "L3 caches are in sysfs", count); err != nil {
-		unmet(t, need{name: needL3s, count: n, runsIn: runsIn(n, labL3s, "L3 caches")}, err)
-	}
+	need{name: needL3s, count: n, runsIn: runsIn(n, labL3s, "L3 caches")}.ask(t, atLeast(n, "L3 caches are in sysfs", count))
 }
 
 // countL3s counts sets of CPUs rather than cache ids, as some machines give
@@ -95,9 +96,7 @@ func countL3s(sys string) (int, error) {
 func NUMANodes(t testing.TB, n int) {
 	t.Helper()
 	count := func() (int, error) { return countNUMANodes("/sys") }
-	if err := atLeast(n, "NUMA nodes have CPUs", count); err != nil {
-		unmet(t, need{name: needNUMA, count: n, runsIn: runsIn(n, labNUMANodes, "NUMA nodes")}, err)
-	}
+	need{name: needNUMA, count: n, runsIn: runsIn(n, labNUMANodes, "NUMA nodes")}.ask(t, atLeast(n, "NUMA nodes have CPUs", count))
 }
 
 func countNUMANodes(sys string) (int, error) {
@@ -122,9 +121,7 @@ func countNUMANodes(sys string) (int, error) {
 // bus.
 func Systemd(t testing.TB) {
 	t.Helper()
-	if err := trySystemd(); err != nil {
-		unmet(t, need{name: needSystemd, runsIn: "a host with systemd"}, err)
-	}
+	need{name: needSystemd, runsIn: "a host with systemd"}.ask(t, trySystemd)
 }
 
 func trySystemd() error {
@@ -138,16 +135,18 @@ func trySystemd() error {
 	return bus.Close()
 }
 
-// atLeast is the need for n of something that count counts.
-func atLeast(n int, what string, count func() (int, error)) error {
-	have, err := count()
-	if err != nil {
-		return err
+// atLeast tries for n of something that count counts.
+func atLeast(n int, what string, count func() (int, error)) func() error {
+	return func() error {
+		have, err := count()
+		if err != nil {
+			return err
+		}
+		if have < n {
+			return fmt.Errorf("%d %s", have, what)
+		}
+		return nil
 	}
-	if have < n {
-		return fmt.Errorf("%d %s", have, what)
-	}
-	return nil
 }
 
 func runsIn(n, lab int, what string) string {

@@ -21,6 +21,7 @@ const (
 	needBPF      = "bpf"
 	needSystemd  = "systemd"
 	needJDK      = "jdk"
+	needKernel   = "kernel"
 )
 
 // The environment variables that steer this package.
@@ -29,6 +30,8 @@ const (
 	EnvLab = "UNTHROTTLE_LAB"
 	// EnvMust lists the needs that this machine is known to meet.
 	EnvMust = "UNTHROTTLE_MUST"
+	// EnvPure is "1" where every test that states a need is left out.
+	EnvPure = "UNTHROTTLE_PURE"
 )
 
 // need is one thing a test asks of the machine.
@@ -83,7 +86,7 @@ func mustHave(list string, n need) (bool, error) {
 }
 
 func needNames() []string {
-	return []string{needRoot, needV1, needV2, needCPUs, needL3s, needNUMA, needSchedExt, needBPF, needSystemd, needJDK}
+	return []string{needRoot, needV1, needV2, needCPUs, needL3s, needNUMA, needSchedExt, needBPF, needSystemd, needJDK, needKernel}
 }
 
 func known(name string) bool {
@@ -93,6 +96,18 @@ func known(name string) bool {
 		}
 	}
 	return false
+}
+
+// ask tries the need, and ends the test if the need is not met. This is the one
+// place that leaves kernel experiments out of a short or pure run.
+func (n need) ask(t testing.TB, try func() error) {
+	t.Helper()
+	if testing.Short() || os.Getenv(EnvPure) == "1" {
+		t.Skipf("needs %s, which -short and %s leave out", n, EnvPure)
+	}
+	if err := try(); err != nil {
+		unmet(t, n, err)
+	}
 }
 
 // unmet ends the test: skipped, or failed where the machine must have it.
@@ -146,14 +161,14 @@ func Must(list, needed string) (bool, error) {
 // InLab reports whether the test runs in the lab's guest.
 func InLab() bool { return os.Getenv(EnvLab) == "1" }
 
-// Rounds says how often a test that repeats something n times on a host does
-// so here: n, or in the lab a tenth of it, at least once.
+// Rounds returns how often a test that repeats something n times on a host does
+// so here: n, or a tenth of it in the lab and under -short, at least once.
 func Rounds(t testing.TB, n int) int {
 	t.Helper()
 	if n < 1 {
 		t.Fatalf("require.Rounds: %d rounds; want at least 1", n)
 	}
-	if InLab() {
+	if InLab() || testing.Short() {
 		return max(1, n/10)
 	}
 	return n

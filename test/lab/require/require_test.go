@@ -2,10 +2,12 @@ package require
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -18,6 +20,10 @@ type recorder struct {
 
 func (r *recorder) Helper()          {}
 func (r *recorder) Skip(args ...any) { r.skipped = fmt.Sprint(args...); runtime.Goexit() }
+func (r *recorder) Skipf(format string, args ...any) {
+	r.skipped = fmt.Sprintf(format, args...)
+	runtime.Goexit()
+}
 func (r *recorder) Fatal(args ...any) {
 	r.failed = fmt.Sprint(args...)
 	runtime.Goexit()
@@ -38,7 +44,48 @@ func record(f func(testing.TB)) *recorder {
 	return r
 }
 
+// setShort sets -short for the rest of the test.
+func setShort(t *testing.T, to bool) {
+	t.Helper()
+	before := testing.Short()
+	set := func(to bool) {
+		if err := flag.Set("test.short", strconv.FormatBool(to)); err != nil {
+			t.Error(err)
+		}
+	}
+	set(to)
+	t.Cleanup(func() { set(before) })
+}
+
+func TestShortAndPureLeaveNeedsOut(t *testing.T) {
+	t.Setenv(EnvMust, "root,cpus=1048576")
+	for _, c := range []struct {
+		short bool
+		pure  string
+		out   bool
+	}{{true, "", true}, {false, "1", true}, {true, "1", true}, {false, "", false}, {false, "0", false}} {
+		setShort(t, c.short)
+		t.Setenv(EnvPure, c.pure)
+		for name, ask := range map[string]func(testing.TB){
+			"kernel": Kernel, "cpus=1048576": func(tb testing.TB) { CPUs(tb, 1<<20) },
+		} {
+			r := record(ask)
+			if c.out != strings.Contains(r.skipped, "needs "+name+", which -short") {
+				t.Errorf("short %v, pure %q: %s: skipped with %q", c.short, c.pure, name, r.skipped)
+			}
+			if _, _, _, ok := SkipMessage(r.skipped); ok {
+				t.Errorf("%q counts as an unmet need", r.skipped)
+			}
+			if failed := r.failed != ""; failed != (!c.out && name != "kernel") {
+				t.Errorf("short %v, pure %q: %s: failed with %q", c.short, c.pure, name, r.failed)
+			}
+		}
+	}
+}
+
 func TestAnUnmetNeedSkipsOrFails(t *testing.T) {
+	setShort(t, false)
+	t.Setenv(EnvPure, "")
 	ask := func(tb testing.TB) { CPUs(tb, 1<<20) }
 	for _, c := range []struct{ must, skipped, failed string }{
 		{"", "needs cpus=1048576: ", ""},
@@ -76,11 +123,13 @@ func TestSkipMessageRoundTrip(t *testing.T) {
 func TestRounds(t *testing.T) {
 	for _, c := range []struct {
 		lab     string
+		short   bool
 		n, want int
-	}{{"", 200, 200}, {"1", 200, 20}, {"1", 3, 1}, {"0", 200, 200}} {
+	}{{"", false, 200, 200}, {"1", false, 200, 20}, {"1", false, 3, 1}, {"0", false, 200, 200}, {"", true, 200, 20}} {
 		t.Setenv(EnvLab, c.lab)
+		setShort(t, c.short)
 		if got := Rounds(t, c.n); got != c.want {
-			t.Errorf("%s=%q: Rounds(%d) = %d, want %d", EnvLab, c.lab, c.n, got, c.want)
+			t.Errorf("%s=%q, short %v: Rounds(%d) = %d, want %d", EnvLab, c.lab, c.short, c.n, got, c.want)
 		}
 	}
 	if r := record(func(tb testing.TB) { Rounds(tb, 0) }); r.failed == "" {

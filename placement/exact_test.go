@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/kernel/topologytest"
+	"github.com/unthrottle/unthrottle/test/lab/require"
 	"github.com/unthrottle/unthrottle/topology"
 )
 
@@ -97,7 +98,7 @@ func (o *oracle) cores(objective Objective, set cpuset.CPUSet) int {
 // neither room nor distance before it. The gap in the others is counted, and
 // printed with -v.
 func TestAgainstExactSearch(t *testing.T) {
-	rounds := 40
+	rounds := require.Rounds(t, 40)
 	if os.Getenv("PLACEMENT_STEPS") != "" {
 		rounds = 300
 	}

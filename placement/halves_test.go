@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/unthrottle/unthrottle/internal/kernel/topologytest"
+	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
 // Fewer shared cores are paid for with stranded half-cores, whatever the order:
@@ -23,7 +24,7 @@ func TestSharedOrStranded(t *testing.T) {
 			if err := churn.n.SetOrder(o); err != nil {
 				t.Fatal(err)
 			}
-			for i := range 200 {
+			for i := range require.Rounds(t, 200) {
 				if churn.step(t); i%10 != 0 {
 					continue
 				}

@@ -13,15 +13,16 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/kernel/topologytest"
+	"github.com/unthrottle/unthrottle/test/lab/require"
 	"github.com/unthrottle/unthrottle/topology"
 )
 
 // stepsOfTest is how many random steps are taken and checked: 10,000, or as
-// many as PLACEMENT_STEPS says.
+// many as PLACEMENT_STEPS says; a tenth of them under -short.
 func stepsOfTest(t *testing.T) int {
 	text := os.Getenv("PLACEMENT_STEPS")
 	if text == "" {
-		return 10_000
+		return require.Rounds(t, 10_000)
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {
@@ -57,7 +58,7 @@ func TestRandomSteps(t *testing.T) {
 		done, kinds := 0, map[string]int{}
 		for done < steps/len(machines) {
 			walk := newWalk(t, m, rng)
-			for range max(200, len(m.CPUs)) { // until a large machine is full, too
+			for range require.Rounds(t, max(200, len(m.CPUs))) { // until a large machine is full, too
 				did := walk.step()
 				done++
 				if err := walk.check(); err != nil {

@@ -10,11 +10,14 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
 // A good service that serves two requests at a time, 10 ms each, and refuses where 50
 // wait, holds at most 200 a second: that is found, for real, over loopback.
 func TestAServiceOfOnesOwn(t *testing.T) {
+	require.Kernel(t)
 	t.Parallel()
 	free, waiting := make(chan struct{}, 2), atomic.Int64{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -102,6 +105,7 @@ func TestTheGeneratorsEndIsNotTheServices(t *testing.T) {
 // What does not answer, or with errors only, is told after the first step, with how
 // it failed.
 func TestURLsThatCannotBeMeasured(t *testing.T) {
+	require.Kernel(t)
 	failing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }))
 	t.Cleanup(failing.Close)
 	for url, says := range map[string]string{failing.URL: "HTTP status 500", "http://127.0.0.1:1/": "refused"} {

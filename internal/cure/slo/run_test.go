@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
 func TestSplit(t *testing.T) {
@@ -51,6 +53,7 @@ func TestSplit(t *testing.T) {
 }
 
 func TestRunGivesOutput(t *testing.T) {
+	require.Kernel(t)
 	out, err := Run(t.Context(), `printf '1.5\n2\n'`)
 	if err != nil || string(out) != "1.5\n2\n" {
 		t.Fatalf("got %q, %v", out, err)
@@ -58,6 +61,7 @@ func TestRunGivesOutput(t *testing.T) {
 }
 
 func TestRunNamesFailures(t *testing.T) {
+	require.Kernel(t)
 	for command, want := range map[string]string{
 		"sh -c 'sleep 60 & echo 1'":             "still held its output",
 		"/no/such/program":                      "no such file",
@@ -74,6 +78,7 @@ func TestRunNamesFailures(t *testing.T) {
 // The limit must reach grandchildren: one that outlives its parent would keep
 // the pipe open and the command running.
 func TestRunEndsTheWholeGroup(t *testing.T) {
+	require.Kernel(t)
 	mark := filepath.Join(t.TempDir(), "pid")
 	_, err := run(t.Context(), "sh -c 'sleep 60 & echo $! > "+mark+"; wait'", 300*time.Millisecond)
 	if err == nil || !strings.Contains(err.Error(), "still running after") {
@@ -87,6 +92,7 @@ func TestRunEndsTheWholeGroup(t *testing.T) {
 }
 
 func TestRunBoundsOutput(t *testing.T) {
+	require.Kernel(t)
 	_, err := Run(t.Context(), "yes 12345")
 	if err == nil || !strings.Contains(err.Error(), "printed more than 8 MB") {
 		t.Fatalf("error %v, want the output bound", err)
@@ -94,6 +100,7 @@ func TestRunBoundsOutput(t *testing.T) {
 }
 
 func TestRunStopsWithContext(t *testing.T) {
+	require.Kernel(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := Run(ctx, "sleep 60"); err != context.Canceled {

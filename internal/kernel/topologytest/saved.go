@@ -10,6 +10,7 @@ package topologytest
 import (
 	"embed"
 	"io/fs"
+	"path"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -42,8 +43,8 @@ func Tree(t testing.TB, name string) fstest.MapFS {
 	}
 	tree := fstest.MapFS{}
 	for line := range strings.Lines(string(text)) {
-		if path, content, _ := strings.Cut(strings.TrimSpace(line), " "); path != "#" {
-			put(tree, path, content)
+		if name, content, _ := strings.Cut(strings.TrimSpace(line), " "); name != "#" {
+			put(tree, name, content)
 		}
 	}
 	return tree
@@ -55,15 +56,40 @@ func Machine(t testing.TB, name string) topology.Machine {
 	return read(t, Tree(t, name))
 }
 
-func read(t testing.TB, tree fs.FS) topology.Machine {
+func read(t testing.TB, tree fstest.MapFS) topology.Machine {
 	t.Helper()
-	m, err := topology.Read(tree)
+	m, err := topology.Read(index(tree))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return m
 }
 
-func put(tree fstest.MapFS, path, content string) {
-	tree[path] = &fstest.MapFile{Data: []byte(content + "\n"), Mode: 0o444}
+// indexed is a tree that knows its folders. A MapFS walks all of its files to
+// find that one is missing, and a machine lacks several for each CPU.
+type indexed struct {
+	tree   fstest.MapFS
+	exists map[string]bool
+}
+
+func index(tree fstest.MapFS) indexed {
+	exists := map[string]bool{".": true}
+	for name := range tree {
+		for ; !exists[name]; name = path.Dir(name) {
+			exists[name] = true
+		}
+	}
+	return indexed{tree, exists}
+}
+
+// Open opens a file or folder; the error of one that is missing is fs.ErrNotExist.
+func (i indexed) Open(name string) (fs.File, error) {
+	if !i.exists[name] {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	return i.tree.Open(name)
+}
+
+func put(tree fstest.MapFS, name, content string) {
+	tree[name] = &fstest.MapFile{Data: []byte(content + "\n"), Mode: 0o444}
 }

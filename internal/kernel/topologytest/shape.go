@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -80,18 +81,18 @@ func (s Shape) putNodes(tree fstest.MapFS, online []made) {
 		folder := "devices/system/node/node" + strconv.Itoa(n*step)
 		put(tree, folder+"/cpulist", listOf(online, func(c made) bool { return c.node == n }).String())
 		put(tree, folder+"/meminfo", fmt.Sprintf("Node %d MemTotal:       16777216 kB", n*step))
-		distances := ""
+		var distances []string
 		for other := range nodes {
 			switch {
 			case other == n:
-				distances += "10 "
+				distances = append(distances, "10")
 			case other/or1(s.NodesPerSocket) == n/or1(s.NodesPerSocket):
-				distances += "12 "
+				distances = append(distances, "12")
 			default:
-				distances += "21 "
+				distances = append(distances, "21")
 			}
 		}
-		put(tree, folder+"/distance", distances[:len(distances)-1])
+		put(tree, folder+"/distance", strings.Join(distances, " "))
 	}
 }
 

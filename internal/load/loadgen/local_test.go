@@ -13,6 +13,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/load/workload/service"
 	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
 const ms = time.Millisecond
@@ -73,6 +74,7 @@ func steady(addr string, perSecond float64, d time.Duration) Plan {
 }
 
 func TestEveryRequestIsAnswered(t *testing.T) {
+	require.Kernel(t)
 	p := serving(t, one(2, 1000, 200*time.Microsecond))
 	r := run(t, steady(p.Addr(), 300, time.Second))
 	s := r.Phases[0].Streams[0]
@@ -91,6 +93,7 @@ func TestEveryRequestIsAnswered(t *testing.T) {
 // A latency must count from the intended time though the service is stopped and
 // nothing can be sent or answered meanwhile.
 func TestLatencyCountsFromTheIntendedTime(t *testing.T) {
+	require.Kernel(t)
 	p := serving(t, one(1, 1000, 300*ms))
 	plan := steady(p.Addr(), 0, time.Second)
 	plan.Streams[0].PerSecond = 0
@@ -107,6 +110,7 @@ func TestLatencyCountsFromTheIntendedTime(t *testing.T) {
 }
 
 func TestAFullQueueRefuses(t *testing.T) {
+	require.Kernel(t)
 	p := serving(t, one(1, 2, 50*ms))
 	plan := steady(p.Addr(), 0, 100*ms)
 	plan.Streams[0].PerSecond, plan.Streams[0].At = 0, make([]time.Duration, 20)
@@ -122,6 +126,7 @@ func TestAFullQueueRefuses(t *testing.T) {
 }
 
 func TestTimeoutsAndRetries(t *testing.T) {
+	require.Kernel(t)
 	p := serving(t, one(1, 1000, 100*ms))
 	plan := steady(p.Addr(), 0, 100*ms)
 	plan.Streams[0].PerSecond, plan.Streams[0].At = 0, make([]time.Duration, 4)
@@ -140,6 +145,7 @@ func TestTimeoutsAndRetries(t *testing.T) {
 }
 
 func TestUnfinishedRequestsCountWithWhatTheyHaveTaken(t *testing.T) {
+	require.Kernel(t)
 	p := serving(t, one(1, 1000, 10*time.Second))
 	plan := steady(p.Addr(), 0, 100*ms)
 	plan.Streams[0].PerSecond, plan.Streams[0].At = 0, make([]time.Duration, 2)
@@ -151,6 +157,7 @@ func TestUnfinishedRequestsCountWithWhatTheyHaveTaken(t *testing.T) {
 }
 
 func TestThreadsAreNamedAsInRealServices(t *testing.T) {
+	require.Kernel(t)
 	spec := one(2, 10, ms)
 	spec.IO = 2
 	spec.GC = &service.GC{Threads: 3, Work: ms, Requests: 10}
@@ -173,6 +180,7 @@ func TestThreadsAreNamedAsInRealServices(t *testing.T) {
 }
 
 func TestCollectionsStopTheService(t *testing.T) {
+	require.Kernel(t)
 	spec := one(2, 1000, ms)
 	spec.GC = &service.GC{Threads: 2, Work: 20 * ms, Requests: 50}
 	p := serving(t, spec)
@@ -192,6 +200,7 @@ func TestCollectionsStopTheService(t *testing.T) {
 }
 
 func TestWorkOnIOThreads(t *testing.T) {
+	require.Kernel(t)
 	spec := one(1, 10, ms)
 	spec.Classes[0].Pool = ""
 	p := serving(t, spec)
@@ -201,6 +210,7 @@ func TestWorkOnIOThreads(t *testing.T) {
 }
 
 func TestSharedDataAndLocks(t *testing.T) {
+	require.Kernel(t)
 	spec := one(2, 1000, ms)
 	spec.Pools[0].PerThread = true
 	spec.Shared = 1 << 20
@@ -213,6 +223,7 @@ func TestSharedDataAndLocks(t *testing.T) {
 }
 
 func TestServiceThatEnds(t *testing.T) {
+	require.Kernel(t)
 	spec := one(1, 10, ms)
 	spec.Deadline = 300 * ms
 	p := serving(t, spec)
@@ -226,6 +237,7 @@ func TestServiceThatEnds(t *testing.T) {
 }
 
 func TestInterrupted(t *testing.T) {
+	require.Kernel(t)
 	p := serving(t, one(1, 10, ms))
 	ctx, cancel := context.WithTimeout(context.Background(), 100*ms)
 	defer cancel()
@@ -237,6 +249,7 @@ func TestInterrupted(t *testing.T) {
 // A thread that waits for the lock must not keep a collection from beginning while the holder is stopped at a
 // safepoint: the service would stand still for good.
 func TestCollectionsBesideALock(t *testing.T) {
+	require.Kernel(t)
 	spec := one(4, 1000, 2*time.Millisecond)
 	spec.Classes[0].Locked = 0.9
 	spec.GC = &service.GC{Threads: 2, Work: time.Millisecond, Requests: 3}

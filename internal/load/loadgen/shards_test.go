@@ -6,6 +6,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/load/workload/service"
 	"github.com/unthrottle/unthrottle/internal/sim/scenario/balance"
+	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
 // shardsOf is a plan against several services.
@@ -21,6 +22,7 @@ func shardsOf(rule balance.Rule, perSecond float64, d time.Duration, of ...*serv
 
 // Each shard gets its share, and counts what the generator says of it.
 func TestShardsShare(t *testing.T) {
+	require.Kernel(t)
 	for _, rule := range []balance.Rule{{Kind: balance.RoundRobin}, {Kind: balance.Hash, Skew: 1}} {
 		a, b := serving(t, one(2, 1000, 200*time.Microsecond)), serving(t, one(2, 1000, 200*time.Microsecond))
 		p := shardsOf(rule, 300, time.Second, a, b)
@@ -45,6 +47,7 @@ func TestShardsShare(t *testing.T) {
 // A shard that answers nothing in time is marked dead, and the requests that it
 // would have had go to the other one.
 func TestAShardThatHangsIsMarkedDead(t *testing.T) {
+	require.Kernel(t)
 	hangs, works := serving(t, one(1, 1000, 20*time.Second)), serving(t, one(2, 1000, 200*time.Microsecond))
 	p := shardsOf(balance.Rule{Kind: balance.RoundRobin, DeadAfter: 3, DeadFor: time.Minute}, 100, 2*time.Second, hangs, works)
 	p.Timeout = 100 * ms

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
 func web1(url string, n int) Plan {
@@ -14,6 +16,7 @@ func web1(url string, n int) Plan {
 }
 
 func TestHTTP(t *testing.T) {
+	require.Kernel(t)
 	var open, most atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		most.Store(max(most.Load(), open.Add(1)))
@@ -34,6 +37,7 @@ func TestHTTP(t *testing.T) {
 }
 
 func TestHTTPErrors(t *testing.T) {
+	require.Kernel(t)
 	for name, c := range map[string]struct {
 		answer  http.HandlerFunc
 		says    string
@@ -60,6 +64,7 @@ func TestHTTPErrors(t *testing.T) {
 }
 
 func TestUnreachableURL(t *testing.T) {
+	require.Kernel(t)
 	plan := web1("http://127.0.0.1:1/", 3)
 	plan.Retries.Max = 1
 	r := run(t, plan)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
 // TestMain lets the test binary stand in for the program that children run.
@@ -70,6 +72,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 }
 
 func TestThreadsHaveNamesAndWork(t *testing.T) {
+	require.Kernel(t)
 	p := start(t, Pool{Name: "http-worker", Threads: 3, Work: ms, Every: 10 * ms},
 		Pool{Name: "GC Thread", Threads: 1, Work: 5 * ms})
 	eventually(t, "4 named threads", func() bool {
@@ -85,6 +88,7 @@ func TestThreadsHaveNamesAndWork(t *testing.T) {
 }
 
 func TestKernelWorkIsInTheKernel(t *testing.T) {
+	require.Kernel(t)
 	p := start(t, Pool{Name: "reader", Threads: 1, Work: 30 * ms, Kernel: true})
 	eventually(t, "kernel work", func() bool { return threads(t, p.Pid())["reader-1"][1] > 30 })
 	if all := threads(t, p.Pid())["reader-1"]; all[0]*5 > all[1] {

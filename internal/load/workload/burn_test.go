@@ -4,11 +4,14 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
 // A thread uses as much CPU time as is asked for, also where it sleeps in between,
 // which is none.
 func TestBurnFor(t *testing.T) {
+	require.Kernel(t)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	for _, d := range []time.Duration{100 * time.Microsecond, 2 * time.Millisecond, 10 * time.Millisecond} {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
 const ms = time.Millisecond
@@ -43,6 +45,7 @@ func ends(t *testing.T, p *Process) {
 }
 
 func TestChildRecordsSleepsAndWork(t *testing.T) {
+	require.Kernel(t)
 	p := start(t, Spec{Burners: 3, Sleep: 5 * ms, Deadline: time.Minute})
 	if err := p.Go(); err != nil {
 		t.Fatal(err)
@@ -78,6 +81,7 @@ func TestChildRecordsSleepsAndWork(t *testing.T) {
 }
 
 func TestBurnersAreThreadsOfTheirOwn(t *testing.T) {
+	require.Kernel(t)
 	p := start(t, Spec{Burners: 40, Sleep: 10 * ms, Deadline: time.Minute})
 	if err := p.Go(); err != nil {
 		t.Fatal(err)
@@ -93,6 +97,7 @@ func TestBurnersAreThreadsOfTheirOwn(t *testing.T) {
 }
 
 func TestChildWaitsUntilLetGo(t *testing.T) {
+	require.Kernel(t)
 	p := start(t, Spec{Burners: 1, Sleep: ms, Deadline: time.Minute})
 	select {
 	case r := <-p.Records():
@@ -105,6 +110,7 @@ func TestChildWaitsUntilLetGo(t *testing.T) {
 }
 
 func TestChildEndsAtItsDeadline(t *testing.T) {
+	require.Kernel(t)
 	p := start(t, Spec{Burners: 2, Sleep: 10 * ms, Deadline: 300 * ms})
 	if err := p.Go(); err != nil {
 		t.Fatal(err)
@@ -116,16 +122,19 @@ func TestChildEndsAtItsDeadline(t *testing.T) {
 }
 
 func TestChildEndsAtItsDeadlineBeforeItIsLetGo(t *testing.T) {
+	require.Kernel(t)
 	ends(t, start(t, Spec{Sleep: 10 * ms, Deadline: 100 * ms}))
 }
 
 func TestStartFailures(t *testing.T) {
+	require.Kernel(t)
 	if _, err := Start("/nonexistent", Spec{Sleep: ms, Deadline: time.Second}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v, want no such file", err)
 	}
 }
 
 func TestChildThatIsNoneSaysWhatItSaid(t *testing.T) {
+	require.Kernel(t)
 	p, err := Start("/bin/sh", Spec{Sleep: ms, Deadline: time.Second})
 	if err == nil {
 		ends(t, p)

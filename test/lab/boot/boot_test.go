@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/test/lab"
+	"github.com/unthrottle/unthrottle/test/lab/require"
 	"github.com/unthrottle/unthrottle/test/lab/wire"
 )
 
@@ -57,6 +58,7 @@ func mustFake(t *testing.T, script string) Guest {
 const goodFrames = `printf 'booted 0 18\n{"release":"6.18"}stdout 0 3\nhi\nstderr 0 1\n!exit 0 10\n{"code":7}filename 0 3\na/bfiledata 0 2\nokdone 0 0\n' > $frames`
 
 func TestRun(t *testing.T) {
+	require.Kernel(t)
 	g := mustFake(t, `[ -s /proc/self/fd/3 ] || exit 9; echo "$@" >&2; `+goodFrames)
 	var stdout, stderr bytes.Buffer
 	g.Stdout = func(int) io.Writer { return &stdout }
@@ -75,6 +77,7 @@ func TestRun(t *testing.T) {
 }
 
 func TestRunThatFails(t *testing.T) {
+	require.Kernel(t)
 	for name, c := range map[string]struct {
 		script, want string
 		is           error
@@ -111,6 +114,7 @@ func TestRunThatFails(t *testing.T) {
 }
 
 func TestRunIsInterrupted(t *testing.T) {
+	require.Kernel(t)
 	pidFile := filepath.Join(t.TempDir(), "pid")
 	g := mustFake(t, "echo $$ > "+pidFile+"; exec sleep 300")
 	ctx, cancel := context.WithCancel(context.Background())
@@ -135,6 +139,7 @@ const envKilled = "UNTHROTTLE_BOOT_TEST_DIR"
 
 // TestKilledLabLeavesNoQEMU kills a lab with SIGKILL, which it cannot handle.
 func TestKilledLabLeavesNoQEMU(t *testing.T) {
+	require.Kernel(t)
 	if dir := os.Getenv(envKilled); dir != "" {
 		g, err := fake(dir, "echo $$ > "+filepath.Join(dir, "pid.new")+"; mv "+filepath.Join(dir, "pid.new")+" "+filepath.Join(dir, "pid")+"; exec sleep 300")
 		if err == nil {

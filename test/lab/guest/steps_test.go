@@ -7,12 +7,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/unthrottle/unthrottle/test/lab/require"
 	"github.com/unthrottle/unthrottle/test/lab/wire"
 )
 
 // TestSteps has one reaper for all steps, as a guest has. It reaps every child of this process, so no other code may
 // start any.
 func TestSteps(t *testing.T) {
+	require.Kernel(t)
 	r := startReaper()
 	r.quitGrace = 100 * time.Millisecond
 	t.Setenv("FROM_INIT", "yes")

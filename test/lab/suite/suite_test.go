@@ -10,12 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/unthrottle/unthrottle/test/lab/require"
 	"github.com/unthrottle/unthrottle/test/lab/results"
 	"github.com/unthrottle/unthrottle/test/lab/wire"
 )
 
 func needGo(t *testing.T) {
 	t.Helper()
+	require.Kernel(t)
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("the go command is not on PATH")
 	}

@@ -26,6 +26,15 @@ func (s *scene) killAt(n int) {
 	}
 }
 
+// stride is the distance from one point that a test walks to the next: under -short every seventh is enough, of which
+// each fifth falls on a multiple of five.
+func stride() int {
+	if testing.Short() {
+		return 7
+	}
+	return 1
+}
+
 func bothVersions(t *testing.T, fn func(t *testing.T, v cgroup.Version)) {
 	for _, v := range []cgroup.Version{cgroup.V1, cgroup.V2} {
 		t.Run(v.String(), func(t *testing.T) { fn(t, v) })
@@ -38,7 +47,7 @@ func bothVersions(t *testing.T, fn func(t *testing.T, v cgroup.Version)) {
 func TestKilledAtEveryPoint(t *testing.T) {
 	bothVersions(t, func(t *testing.T, v cgroup.Version) {
 		points := 0
-		for n := 1; ; n++ {
+		for n := 1; ; n += stride() {
 			s := newScene(t, v)
 			before := s.k.Snapshot()
 			s.killAt(n)
@@ -59,7 +68,7 @@ func TestKilledAtEveryPoint(t *testing.T) {
 			if !crashed {
 				break
 			}
-			points++
+			points = n
 		}
 		t.Logf("%d points", points)
 		if points < 100 {
@@ -71,7 +80,7 @@ func TestKilledAtEveryPoint(t *testing.T) {
 // TestRestoreKilledAtEveryPoint does the same to restore.
 func TestRestoreKilledAtEveryPoint(t *testing.T) {
 	bothVersions(t, func(t *testing.T, v cgroup.Version) {
-		for n := 1; ; n++ {
+		for n := 1; ; n += stride() {
 			s := newScene(t, v)
 			before := s.k.Snapshot()
 			s.must(s.script())

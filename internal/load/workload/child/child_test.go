@@ -13,6 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 	"k8s.io/utils/cpuset"
+
+	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
 // config of the children of these tests.
@@ -80,6 +82,7 @@ func started(t *testing.T, c config, cpus cpuset.CPUSet) *Process {
 }
 
 func TestWordsAndTheEnd(t *testing.T) {
+	require.Kernel(t)
 	p := started(t, config{Deadline: time.Minute}, cpuset.New())
 	out := bufio.NewReader(p.Out())
 	if _, err := out.ReadString('\n'); err != nil {
@@ -103,6 +106,7 @@ func TestWordsAndTheEnd(t *testing.T) {
 }
 
 func TestChildRunsOnItsCPUsAndItsParentOnAll(t *testing.T) {
+	require.Kernel(t)
 	var before, after unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &before); err != nil {
 		t.Fatal(err)
@@ -134,6 +138,7 @@ func ends(t *testing.T, pid int) {
 }
 
 func TestDeadlineEndsIt(t *testing.T) {
+	require.Kernel(t)
 	ends(t, started(t, config{Deadline: 200 * time.Millisecond}, cpuset.New()).Pid())
 }
 
@@ -141,11 +146,13 @@ func TestDeadlineEndsIt(t *testing.T) {
 // is a goroutine's; this child's deadline is so that both are armed, and SIGKILL
 // comes a second later at most.
 func TestKernelEndsOneThatHangs(t *testing.T) {
+	require.Kernel(t)
 	p := started(t, config{Deadline: 200 * time.Millisecond, Hang: true}, cpuset.New())
 	ends(t, p.Pid())
 }
 
 func TestKilledByAnother(t *testing.T) {
+	require.Kernel(t)
 	p := started(t, config{Deadline: time.Minute}, cpuset.New())
 	if err := unix.Kill(p.Pid(), unix.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -156,6 +163,7 @@ func TestKilledByAnother(t *testing.T) {
 }
 
 func TestChildEndsWhenItsParentIsKilled(t *testing.T) {
+	require.Kernel(t)
 	parent := exec.Command("/proc/self/exe")
 	parent.Env = append(os.Environ(), envParent+"=1")
 	out, err := parent.StdoutPipe()
@@ -188,6 +196,7 @@ func TestChildEndsWhenItsParentIsKilled(t *testing.T) {
 }
 
 func TestFailuresAreTold(t *testing.T) {
+	require.Kernel(t)
 	p := started(t, config{Fail: "no bananas"}, cpuset.New())
 	ends(t, p.Pid())
 	if err := p.Stop(); err == nil || !strings.Contains(err.Error(), "no bananas") {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/load/workload"
+	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
 // TestMain lets the test binary stand in for the program that children run.
@@ -46,9 +47,10 @@ func FuzzParsePause(f *testing.F) {
 	})
 }
 
-// needJVM skips where no JVM is installed.
+// needJVM returns the path of a program of the JDK.
 func needJVM(t *testing.T, name string) string {
 	t.Helper()
+	require.JDK(t)
 	path, err := exec.LookPath(name)
 	if err != nil {
 		t.Skipf("needs %s: not on PATH; runs on a host with a JDK", name)

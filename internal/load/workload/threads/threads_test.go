@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
 // TestMain lets the test binary stand in for the program that children run.
@@ -62,6 +63,7 @@ func ran(t *testing.T, s Spec, look func(pid int)) Result {
 }
 
 func TestSleepRun(t *testing.T) {
+	require.Kernel(t)
 	r := ran(t, spec(scenario.SleepRun, 3), nil)
 	// 3 threads with a cycle of at least 6 ms, in 300 ms.
 	if r.Count == 0 || r.Count > 3*50 || r.P50 == nil || *r.P50 < 1 || *r.Max < *r.P50 || r.Unfinished > 3 || r.Rounds != 0 {
@@ -70,6 +72,7 @@ func TestSleepRun(t *testing.T) {
 }
 
 func TestSleeper(t *testing.T) {
+	require.Kernel(t)
 	r := ran(t, spec(scenario.Sleeper, 1), nil)
 	// Each sleep asked for 5 ms: none is shorter. At the end one is under way, or the work between two.
 	if r.Count == 0 || *r.P50 < 4.95 || *r.Max < 5 || r.Unfinished > 1 {
@@ -95,6 +98,7 @@ func cpuTicks(t *testing.T, stat string) (name string, user, system int) {
 // The fast one burns, the slow ones don't, each is pinned, and all have their
 // names.
 func TestFib(t *testing.T) {
+	require.Kernel(t)
 	s := spec(scenario.Fib, 3)
 	s.Name, s.Run, s.Duration = "a-long-name-of-fibtest", scenario.Fixed(10*time.Microsecond), 600*ms
 	fast, slow := 0, 0
@@ -123,6 +127,7 @@ func TestFib(t *testing.T) {
 
 // What long calls use is system time.
 func TestKernel(t *testing.T) {
+	require.Kernel(t)
 	s := spec(scenario.Kernel, 1)
 	s.Run, s.Duration = scenario.Fixed(20*ms), 600*ms
 	r := ran(t, s, func(pid int) {
@@ -138,6 +143,7 @@ func TestKernel(t *testing.T) {
 
 // All threads of a neighbour are on at once.
 func TestNeighbour(t *testing.T) {
+	require.Kernel(t)
 	s := spec(scenario.Neighbour, 2)
 	s.On, s.Off = 20*ms, 80*ms
 	if r := ran(t, s, nil); r.Rounds == 0 || r.Count != 0 {
@@ -152,6 +158,7 @@ func TestNeighbour(t *testing.T) {
 // A sleep that a phase without load meets lasts to its end, the first one too; and one
 // that the load draws out beyond all bounds does not end at once instead.
 func TestPhases(t *testing.T) {
+	require.Kernel(t)
 	s := spec(scenario.SleepRun, 1)
 	s.Duration = 10 * time.Second
 	for _, test := range []struct {
@@ -223,6 +230,7 @@ func TestCheck(t *testing.T) {
 // Beside a workload's threads nothing of its process runs, and it ends at once
 // nevertheless.
 func TestHold(t *testing.T) {
+	require.Kernel(t)
 	s := spec(scenario.SleepRun, 2)
 	s.Duration = 2 * time.Second
 	p, err := Start("", s)

@@ -103,7 +103,7 @@ func known(name string) bool {
 func (n need) ask(t testing.TB, try func() error) {
 	t.Helper()
 	if testing.Short() || os.Getenv(EnvPure) == "1" {
-		t.Skipf("needs %s, which -short and %s leave out", n, EnvPure)
+		t.Skipf("needs %s%s", n, leftOut)
 	}
 	if err := try(); err != nil {
 		unmet(t, n, err)
@@ -142,6 +142,16 @@ func SkipMessage(text string) (needed, reason, runsIn string, ok bool) {
 		return "", "", "", false
 	}
 	return needed, rest[:i], rest[i+len("; runs in "):], true
+}
+
+// leftOut ends the message of a test that ask has left out.
+const leftOut = ", which -short and " + EnvPure + " leave out"
+
+// IsLeftOut reports whether the text is the message of a test that was left out
+// unlooked at, by -short or UNTHROTTLE_PURE.
+func IsLeftOut(text string) bool {
+	text = strings.TrimSpace(text)
+	return strings.HasPrefix(text, "needs ") && strings.HasSuffix(text, leftOut)
 }
 
 // Must reports whether the list, in the form of UNTHROTTLE_MUST, holds the

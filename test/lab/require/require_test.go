@@ -70,7 +70,7 @@ func TestShortAndPureLeaveNeedsOut(t *testing.T) {
 			"kernel": Kernel, "cpus=1048576": func(tb testing.TB) { CPUs(tb, 1<<20) },
 		} {
 			r := record(ask)
-			if c.out != strings.Contains(r.skipped, "needs "+name+", which -short") {
+			if c.out != (IsLeftOut(r.skipped) && strings.HasPrefix(r.skipped, "needs "+name)) {
 				t.Errorf("short %v, pure %q: %s: skipped with %q", c.short, c.pure, name, r.skipped)
 			}
 			if _, _, _, ok := SkipMessage(r.skipped); ok {

@@ -35,8 +35,9 @@ const (
 
 // Test is one test of a package, subtests included.
 type Test struct {
-	Status Status
-	Output string
+	Status     Status
+	ElapsedSec float64
+	Output     string
 }
 
 // Package is the result of one package in a run.
@@ -127,7 +128,7 @@ func (r *Run) add(e Event) {
 	case "output":
 		t.Output = last(t.Output+e.Output, maxTestOutput)
 	case "pass", "fail", "skip":
-		t.Status = Status(e.Action)
+		t.Status, t.ElapsedSec = Status(e.Action), e.Elapsed
 	}
 }
 

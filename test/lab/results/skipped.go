@@ -13,6 +13,7 @@ type Skipped struct {
 	Package, Test string
 	Reasons       []string // one for each run, "host: needs v2: ..."
 	Needs         []string // the needs among them, "v2"
+	LeftOut       bool     // no run looked at what the machine has: each left the test out
 }
 
 // SkippedEverywhere lists the tests that every run that knows them skipped, in order of package and name. It does not
@@ -31,11 +32,12 @@ func SkippedEverywhere(runs []*Run) []Skipped {
 				}
 				s := found[k]
 				if s == nil {
-					s = &Skipped{Package: p.Name, Test: name}
+					s = &Skipped{Package: p.Name, Test: name, LeftOut: true}
 					found[k] = s
 				}
 				reason := skipReason(t.Output)
 				s.Reasons = append(s.Reasons, r.Name+": "+reason)
+				s.LeftOut = s.LeftOut && require.IsLeftOut(reason)
 				if need, _, _, ok := require.SkipMessage(reason); ok {
 					s.Needs = append(s.Needs, need)
 				}

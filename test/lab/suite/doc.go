@@ -7,7 +7,8 @@
 //
 // Rule: the tests to run are those that state a need through lab/require,
 // directly, through a helper, or through another package of the tree: only
-// these can want what a host lacks. The guest's layout is the tree's below /src. What the machine is known
+// these can want what a host lacks. GoTest selects the same tests for `go test`
+// on this host. The guest's layout is the tree's below /src. What the machine is known
 // to have goes into UNTHROTTLE_MUST, so that in the lab a need that should be
 // met fails the test.
 //

@@ -13,12 +13,11 @@ import (
 
 // needyTests lists the test functions of a folder that state a need: they, or
 // what they call in the package's tests, use a package of users (package
-// require and those built on it). CPU time is scarce in the guest, so the
-// others stay on the host, which lacks nothing they want.
+// require and those built on it). The place says which needs count.
 //
 // It goes by names: a test that mentions a helper's or method's name counts as
 // calling it. That may take a test too many, never one too few.
-func needyTests(dir string, users map[string]bool) ([]string, error) {
+func needyTests(dir string, users map[string]bool, place Place) ([]string, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
 	if err != nil {
 		return nil, err
@@ -45,7 +44,7 @@ func needyTests(dir string, users map[string]bool) ([]string, error) {
 					mentions[f.Name.Name][n.Name] = true
 				case *ast.SelectorExpr:
 					pkg, ok := n.X.(*ast.Ident)
-					if ok && packages[pkg.Name] && n.Sel.Name != "Rounds" && n.Sel.Name != "InLab" {
+					if ok && packages[pkg.Name] && !noNeed(n.Sel.Name, place) {
 						needy[f.Name.Name] = true
 					}
 				}
@@ -71,6 +70,11 @@ func needyTests(dir string, users map[string]bool) ([]string, error) {
 	}
 	slices.Sort(tests)
 	return tests, nil
+}
+
+// noNeed reports whether the name is of package require and no need at that place.
+func noNeed(name string, place Place) bool {
+	return name == "Rounds" || name == "InLab" || name == "Kernel" && place == Guest
 }
 
 // namesOf are the names that a file gives to those of its imports that are

@@ -31,8 +31,19 @@ type listed struct {
 	Imports, TestImports, XTestImports []string
 }
 
-// Find lists the packages among patterns that have tests which state a need.
-func Find(ctx context.Context, patterns ...string) (packages []Package, moduleDir string, err error) {
+// Place is where tests run.
+type Place int
+
+const (
+	// Host is this machine: every test that states a need.
+	Host Place = iota
+	// Guest is the lab's guest, where CPU time is scarce: those whose needs a
+	// host may lack. Package require's Kernel alone is none of these.
+	Guest
+)
+
+// Find lists the packages among patterns that have tests for the place.
+func Find(ctx context.Context, place Place, patterns ...string) (packages []Package, moduleDir string, err error) {
 	all, err := list(ctx, "./...")
 	if err != nil {
 		return nil, "", err
@@ -57,7 +68,7 @@ func Find(ctx context.Context, patterns ...string) (packages []Package, moduleDi
 		if err != nil {
 			return nil, "", err
 		}
-		tests, err := needyTests(p.Dir, users)
+		tests, err := needyTests(p.Dir, users, place)
 		if err != nil {
 			return nil, "", err
 		}

@@ -67,7 +67,7 @@ func TestFindAndBuild(t *testing.T) {
 		".hidden/testdata/secret": "x",
 	})
 	ctx := context.Background()
-	packages, dir, err := Find(ctx)
+	packages, dir, err := Find(ctx, Guest)
 	if err != nil || len(packages) != 2 || packages[0].Rel != "a" || packages[1].Rel != "broken" {
 		t.Fatalf("got %+v %v", packages, err)
 	}
@@ -92,7 +92,7 @@ func TestFindAndBuild(t *testing.T) {
 	if len(b.Failed) != 2 || b.Failed[1].Package != "m/broken" || !strings.Contains(b.Failed[0].Output, "undefined: oops") {
 		t.Errorf("failed %+v", b.Failed)
 	}
-	if _, _, err := Find(ctx, "./plain"); err == nil {
+	if _, _, err := Find(ctx, Guest, "./plain"); err == nil {
 		t.Error("a package without such tests was taken")
 	}
 }
@@ -154,14 +154,26 @@ func TestNeedyTests(t *testing.T) {
 		"a_test.go": "package p\nimport \"m/lab/require\"\nfunc TestMain() { require.Root() }\nfunc TestDirect() { require.Root() }\n" +
 			"func TestRoundsOnly() { require.Rounds() }\nfunc helper() { setUp() }\nfunc setUp() { require.CPUs(2) }\nfunc (x T) method() { helper() }\n",
 		"b_test.go": "package p_test\nimport kit \"m/kit\"\nfunc TestThroughHelper() { helper() }\nfunc TestThroughMethod() { T{}.method() }\n" +
-			"func TestKit() { kit.Start() }\nfunc TestPlain() { other() }\nfunc TestAsValue() { run(helper) }\n",
+			"func TestClock() { kit.Kernel() }\nfunc TestKit() { kit.Start() }\nfunc TestPlain() { other() }\nfunc TestAsValue() { run(helper) }\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	got, err := needyTests(dir, map[string]bool{"m/lab/require": true, "m/kit": true})
-	if want := "TestAsValue TestDirect TestKit TestThroughHelper TestThroughMethod"; err != nil || strings.Join(got, " ") != want {
-		t.Errorf("got %v %v, want %s", got, err, want)
+	for place, want := range map[Place]string{
+		Guest: "TestAsValue TestDirect TestKit TestThroughHelper TestThroughMethod",
+		Host:  "TestAsValue TestClock TestDirect TestKit TestThroughHelper TestThroughMethod",
+	} {
+		got, err := needyTests(dir, map[string]bool{"m/lab/require": true, "m/kit": true}, place)
+		if err != nil || strings.Join(got, " ") != want {
+			t.Errorf("place %d: got %v %v, want %s", place, got, err, want)
+		}
+	}
+}
+
+func TestGoTest(t *testing.T) {
+	got := GoTest([]Package{{ImportPath: "m/a", Tests: []string{"TestB", "TestA"}}, {ImportPath: "m/b", Tests: []string{"TestA"}}})
+	if want := "-run ^(TestA|TestB)$ m/a m/b"; strings.Join(got, " ") != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }

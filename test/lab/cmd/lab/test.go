@@ -40,7 +40,7 @@ the lab could not test.`,
 			if err != nil {
 				return err
 			}
-			packages, moduleDir, err := suite.Find(ctx, patterns...)
+			packages, moduleDir, err := suite.Find(ctx, suite.Guest, patterns...)
 			if err != nil {
 				return err
 			}

@@ -1,8 +1,9 @@
 // Command skips reads the `go test -json` output of several machines and prints it as `go test` would. Then it prints
 // the tests that every one of them skipped. It fails if a test or package failed, or if a machine ran no test. It also
-// fails if a test was skipped everywhere for a need that UNTHROTTLE_MUST lists.
+// fails if a test was skipped everywhere for a need that UNTHROTTLE_MUST lists, or if every run left a test out. The ten
+// slowest tests end the list.
 //
-//	skips host.json lab.json
+//	skips pure.json kernel.json lab.json
 package main
 
 import (
@@ -15,6 +16,9 @@ import (
 	"github.com/unthrottle/unthrottle/test/lab/require"
 	"github.com/unthrottle/unthrottle/test/lab/results"
 )
+
+// slowest is how many of the slowest tests are printed.
+const slowest = 10
 
 func main() {
 	os.Exit(run(os.Args[1:], os.Getenv(require.EnvMust), os.Stdout, os.Stderr))
@@ -50,6 +54,9 @@ func run(files []string, must string, stdout, stderr io.Writer) int {
 	}
 	for _, s := range skipped {
 		fmt.Fprintf(stdout, "%s.%s\n    %s\n", s.Package, s.Test, strings.Join(s.Reasons, "\n    "))
+		if s.LeftOut {
+			complain(fmt.Errorf("%s.%s: left out of a run without kernel experiments, and no other run has it", s.Package, s.Test))
+		}
 		for _, need := range s.Needs {
 			known, err := require.Must(must, need)
 			complain(err)
@@ -57,6 +64,10 @@ func run(files []string, must string, stdout, stderr io.Writer) int {
 				complain(fmt.Errorf("%s.%s: skipped for lack of %s, which %s lists as present", s.Package, s.Test, need, require.EnvMust))
 			}
 		}
+	}
+	fmt.Fprintln(stdout, "== slowest tests")
+	for _, s := range results.Slowest(runs, slowest) {
+		fmt.Fprintf(stdout, "%7.1f s  %s.%s (%s)\n", s.ElapsedSec, s.Package, s.Test, s.Run)
 	}
 	if !good {
 		fmt.Fprintln(stdout, "FAIL")

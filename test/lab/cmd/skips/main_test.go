@@ -14,6 +14,8 @@ const (
 	failed  = `{"Action":"fail","Package":"p","Test":"TestA"}` + "\n" + `{"Action":"fail","Package":"p"}` + "\n"
 	skipped = `{"Action":"output","Package":"p","Test":"TestB","Output":"    b_test.go:9: needs v2: no mount; runs in the lab\n"}` + "\n" +
 		`{"Action":"skip","Package":"p","Test":"TestB"}` + "\n"
+	leftOut = `{"Action":"output","Package":"p","Test":"TestB","Output":"    b_test.go:9: needs root, which -short and UNTHROTTLE_PURE leave out\n"}` + "\n" +
+		`{"Action":"skip","Package":"p","Test":"TestB"}` + "\n"
 )
 
 func TestRun(t *testing.T) {
@@ -22,15 +24,19 @@ func TestRun(t *testing.T) {
 		code            int
 		want            string
 	}{
-		"good":                {passed + ended, passed + ended, "v2", 0, "ok  \tp\t0.500s"},
-		"skipped":             {passed + skipped + ended, passed + skipped + ended, "", 0, "p.TestB\n    host: needs v2: no mount; runs in the lab\n    lab: needs v2"},
-		"skipped, must":       {passed + skipped + ended, passed + skipped + ended, "v2", 1, "which UNTHROTTLE_MUST lists as present"},
-		"ran in the lab":      {passed + skipped + ended, strings.ReplaceAll(passed, "TestA", "TestB") + ended, "v2", 0, "PASS"},
-		"failed":              {failed, passed + ended, "", 1, "p.TestA (host): fail"},
-		"empty":               {passed + ended, "", "", 1, "lab: no test ran"},
-		"misspelt must":       {passed + skipped + ended, passed + ended, "v3", 1, `unknown need "v3"`},
-		"the lab was cut off": {passed + ended, passed, "", 1, "p (lab): did not end"},
-		"the go command said": {"no required module\n", passed + ended, "", 1, "no required module"},
+		"good":                 {passed + ended, passed + ended, "v2", 0, "ok  \tp\t0.500s"},
+		"skipped":              {passed + skipped + ended, passed + skipped + ended, "", 0, "p.TestB\n    host: needs v2: no mount; runs in the lab\n    lab: needs v2"},
+		"skipped, must":        {passed + skipped + ended, passed + skipped + ended, "v2", 1, "which UNTHROTTLE_MUST lists as present"},
+		"ran in the lab":       {passed + skipped + ended, strings.ReplaceAll(passed, "TestA", "TestB") + ended, "v2", 0, "PASS"},
+		"left out everywhere":  {passed + leftOut + ended, passed + ended, "", 1, "p.TestB: left out of a run"},
+		"left out, then ran":   {passed + leftOut + ended, strings.ReplaceAll(passed, "TestA", "TestB") + ended, "", 0, "PASS"},
+		"left out, then unmet": {passed + leftOut + ended, passed + skipped + ended, "root", 0, "p.TestB\n    host: needs root, which"},
+		"slowest":              {passed + ended, strings.Replace(passed, "}", `,"Elapsed":2.5}`, 1) + ended, "", 0, "    2.5 s  p.TestA (lab)\n    0.0 s  p.TestA (host)"},
+		"failed":               {failed, passed + ended, "", 1, "p.TestA (host): fail"},
+		"empty":                {passed + ended, "", "", 1, "lab: no test ran"},
+		"misspelt must":        {passed + skipped + ended, passed + ended, "v3", 1, `unknown need "v3"`},
+		"the lab was cut off":  {passed + ended, passed, "", 1, "p (lab): did not end"},
+		"the go command said":  {"no required module\n", passed + ended, "", 1, "no required module"},
 	} {
 		dir := t.TempDir()
 		host, inLab := filepath.Join(dir, "host.json"), filepath.Join(dir, "lab.json")

@@ -1,6 +1,7 @@
-# unthrottle: two targets do everything.
-#   make demo   builds, and shows throttling and its end on this host (as root)
-#   make test   runs every test: linters, the host's part, the lab's part
+# unthrottle: three targets do most.
+#   make demo    builds, and shows throttling and its end on this host (as root)
+#   make check   linters and every test without a kernel experiment, before a commit
+#   make test    every test: check, race detector, this host's kernel, the lab
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
@@ -34,30 +35,60 @@ build: need-go ## bin/unthrottle, static
 demo: build ## build, then show throttling and its end on this host (as root)
 	@$(BIN)/unthrottle demo
 
+# The modules of the tree beside its own.
+MODULES := $(patsubst %/go.mod,%,$(shell git ls-files '*/go.mod'))
+STATICCHECK = $(GO) tool -modfile=tools/lint/go.mod staticcheck
+
 .PHONY: lint
-lint: need-go ## gofmt, go vet, staticcheck
+lint: need-go ## gofmt, go vet and staticcheck, in every module
 	@bad=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$bad" ]; then echo "gofmt -w these files:"; echo "$$bad"; exit 1; fi
 	@$(GO) vet ./...
-	@$(GO) -C tools/lint build -o ../../$(BIN)/staticcheck honnef.co/go/tools/cmd/staticcheck
-	@$(BIN)/staticcheck ./...
+	@$(GO) vet -tags 'accuracy confusion' ./...
+	@$(STATICCHECK) ./...
+	@for m in $(MODULES); do [ "$$m" = tools/lint ] || $(GO) -C $$m vet ./...; done
+
+# Generated files, the import table and the shown output are tests like any other. The go command caches what has not
+# changed. vet has had its turn.
+.PHONY: check
+check: lint ## before a commit: lint, and every test that needs no kernel experiment (about a minute; unchanged: seconds)
+	@$(GO) test -short -vet=off ./... | sed -u '/^ok  /d; /no test files\]$$/d'
+	@for m in $(MODULES); do [ "$$m" = tools/lint ] || $(GO) -C $$m test -short -vet=off ./... | sed -u '/^ok  /d; /no test files\]$$/d'; done
+
+.PHONY: tidy
+tidy: need-go ## every go.mod and go.sum is tidy (fetches what the modules' own tests import, once)
+	@for m in . $(MODULES); do $(GO) -C $$m mod tidy -diff || { echo "in $$m: go mod tidy" >&2; exit 1; }; done
 
 .PHONY: need-cc
 need-cc:
 	@command -v gcc >/dev/null || command -v cc >/dev/null || { echo "a C compiler is missing, and the race detector needs one: apt-get install gcc libc6-dev" >&2; exit 1; }
 
-.PHONY: test-host
-test-host: need-go need-cc
-	@mkdir -p $(OUT)
-	@echo "== building the tests, race detector on"
-	@$(GO) test -race -run '^$$' ./... > /dev/null || true
-	@echo "== tests on this host"
-	@# One package at a time: two experiments on the real kernel at once would measure each other.
-	@$(GO) test -race -count=1 -p 1 -timeout 15m -json ./... | tee $(OUT)/host.json \
-	  | sed -u -n 's/.*"Output":"\(ok\|FAIL\) *\\t\([^\\]*\)\\t\([^\\"]*\).*/  \1  \2  \3/p' || true
+# go test's events go to a file; a line for each package is shown. Failures are for test/lab/cmd/skips to judge.
+define record
+tee $(OUT)/$(1).json | sed -u -n 's/.*"Output":"\(ok\|FAIL\) *\\t\([^\\]*\)\\t\([^\\"]*\).*/  \1  \2  \3/p' || true
+endef
+
+# Every test without a kernel experiment, with all of its rounds.
+.PHONY: test-pure-json
+test-pure-json: need-go need-cc
+	@mkdir -p $(OUT) && rm -f $(OUT)/pure.json
+	@echo "== tests without kernel experiments, race detector on"
+	@UNTHROTTLE_PURE=1 $(GO) test -race -vet=off -count=1 -timeout 15m -json ./... | $(call record,pure)
+
+# One package at a time: two experiments on the real kernel at once would measure each other. They are compiled before.
+.PHONY: test-kernel-json
+test-kernel-json: need-go need-cc lab
+	@mkdir -p $(OUT) && rm -f $(OUT)/kernel.json
+	@echo "== tests on this host's kernel, race detector on"
+	@needs=($$($(LAB) needs)); $(GO) list -race -test -export -f '' "$${needs[@]:2}" >/dev/null || true; \
+	  $(GO) test -race -vet=off -count=1 -p 1 -timeout 15m -json "$${needs[@]}" | $(call record,kernel)
+
+.PHONY: test-kernel
+test-kernel: test-kernel-json ## the tests that need this host's kernel (as root), one package at a time
+	@$(GO) run ./test/lab/cmd/skips $(OUT)/kernel.json
 
 .PHONY: test
-test: lint test-host lab-test-json ## every test: linters, this host, the lab's many-CPU guest
-	@$(GO) run ./test/lab/cmd/skips $(OUT)/host.json $(OUT)/lab.json
+test: check tidy test-pure-json test-kernel-json lab-test-json ## every test: check, race detector, this host's kernel, the lab's many-CPU guest
+	@$(GO) run ./test/lab/cmd/skips $(OUT)/pure.json $(OUT)/kernel.json $(OUT)/lab.json
 
 .PHONY: fuzz
 fuzz: need-go ## every fuzz target for FUZZTIME each

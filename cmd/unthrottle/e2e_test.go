@@ -206,15 +206,15 @@ func TestTheAncestorIsNamed(t *testing.T) {
 	tr := cgrouptest.New(t)
 	pod := tr.Make("pod")
 	child := tr.Make("pod/child")
-	tr.Limit(pod, 0.2)
+	tr.Limit(pod, 0.02) // so little that it is used up beside any load
 	// One thread, since nothing will limit it for a while.
 	tr.Work(child, 1)
 	got := list1(t, child)
 	if got.ThrottledBy == nil || *got.ThrottledBy != pod {
 		t.Errorf("throttled by %v, want %s", got.ThrottledBy, pod)
 	}
-	if got.Limit == nil || *got.Limit != 0.2 {
-		t.Errorf("effective limit %v, want the parent's 0.2", got.Limit)
+	if got.Limit == nil || *got.Limit != 0.02 {
+		t.Errorf("effective limit %v, want the parent's 0.02", got.Limit)
 	}
 	if got.OwnThrottledSeconds != nil && *got.OwnThrottledSeconds != 0 {
 		t.Errorf("own throttled time %v, want none", *got.OwnThrottledSeconds)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
@@ -69,8 +70,9 @@ func newTestbed(t *testing.T) testbed {
 
 func (b testbed) options() Options {
 	// Few burners: what is cleaned up does not depend on their number, and the
-	// lab's emulated CPUs are slow.
-	return Options{Host: b.Host, Machine: b.machine, Scope: b.Top, Seconds: MinSeconds, Burners: 3}
+	// lab's emulated CPUs are slow: beside a second guest the first sleep may take
+	// longer than a person would wait.
+	return Options{Host: b.Host, Machine: b.machine, Scope: b.Top, Seconds: MinSeconds, Burners: 3, patience: 2 * time.Minute}
 }
 
 // empty checks that no demo is left below the scope.

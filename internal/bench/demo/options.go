@@ -45,6 +45,8 @@ type Options struct {
 	ProcDir string
 	// Progress, if set, is called a few times a second, from one goroutine.
 	Progress func(Event)
+
+	patience time.Duration // for a first sleep; 0: startPatience
 }
 
 // Event tells how far a run is.
@@ -59,6 +61,9 @@ func (o Options) filled() (Options, error) {
 	}
 	if o.Seconds == 0 {
 		o.Seconds = DefaultSeconds
+	}
+	if o.patience == 0 {
+		o.patience = startPatience
 	}
 	if !(o.Seconds >= MinSeconds && o.Seconds <= MaxSeconds) {
 		return o, fmt.Errorf("demo: --seconds %g: outside %g to %g", o.Seconds, MinSeconds, MaxSeconds)

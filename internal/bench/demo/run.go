@@ -174,7 +174,7 @@ func (r *run) variant(ctx context.Context, p plan) (w window, err error) {
 	}
 	child, err := workload.Start(r.o.Exe, workload.Spec{
 		Burners: p.burners, Sleep: sleepLength,
-		Deadline: startPatience + warmUp + seconds(r.o.Seconds) + heldPatience,
+		Deadline: r.o.patience + warmUp + seconds(r.o.Seconds) + heldPatience,
 	})
 	if err != nil {
 		return w, err
@@ -202,8 +202,8 @@ func (r *run) watch(ctx context.Context, variant string, records <-chan workload
 		})
 	}
 	first := func(workload.Record) bool { return true }
-	if came, err := next(workload.Now()+startPatience, first); err != nil || !came {
-		return w, errors.Join(err, notCome(came))
+	if came, err := next(workload.Now()+r.o.patience, first); err != nil || !came {
+		return w, errors.Join(err, r.notCome(came))
 	}
 	skip := func(workload.Record) bool { return false }
 	if _, err := next(workload.Now()+warmUp, skip); err != nil {
@@ -233,11 +233,11 @@ func (r *run) watch(ctx context.Context, variant string, records <-chan workload
 	return w, err
 }
 
-func notCome(came bool) error {
+func (r *run) notCome(came bool) error {
 	if came {
 		return nil
 	}
-	return &NotMeasurable{What: fmt.Sprintf("no sleep ended within %v: the host is too busy to measure on", startPatience), WayOut: "try again when it is quieter"}
+	return &NotMeasurable{What: fmt.Sprintf("no sleep ended within %v: the host is too busy to measure on", r.o.patience), WayOut: "try again when it is quieter"}
 }
 
 // collect hands on records until enough says so (true), or the time has come

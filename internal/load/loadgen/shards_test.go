@@ -49,12 +49,13 @@ func TestShardsShare(t *testing.T) {
 func TestAShardThatHangsIsMarkedDead(t *testing.T) {
 	require.Kernel(t)
 	hangs, works := serving(t, one(1, 1000, 20*time.Second)), serving(t, one(2, 1000, 200*time.Microsecond))
-	p := shardsOf(balance.Rule{Kind: balance.RoundRobin, DeadAfter: 3, DeadFor: time.Minute}, 100, 2*time.Second, hangs, works)
-	p.Timeout = 100 * ms
+	p := shardsOf(balance.Rule{Kind: balance.RoundRobin, DeadAfter: 3, DeadFor: time.Minute}, 100, 3*time.Second, hangs, works)
+	// Longer than a busy host may hold the shard that works off its CPU.
+	p.Timeout = 500 * ms
 	r := run(t, p)
 	bad, good := r.Shards[0], r.Shards[1]
 	// Three that timed out, and those sent meanwhile.
-	if bad.Marked != 1 || bad.Answered != 0 || bad.TimedOut < 3 || bad.TimedOut > 40 || bad.Dead <= 0 || bad.Dead > 3*time.Second {
+	if bad.Marked != 1 || bad.Answered != 0 || bad.TimedOut < 3 || bad.TimedOut > 100 || bad.Dead <= 0 || bad.Dead > 5*time.Second {
 		t.Errorf("the one that hangs: %+v", bad)
 	}
 	if good.Marked != 0 || good.Answered != r.Phases[0].Streams[0].Answered || good.Answered < 100 || good.TimedOut > 0 {

@@ -269,7 +269,7 @@ func TestAParentsQuotaIsNamed(t *testing.T) {
 	onEachKernelInterface(t, func(t *testing.T) {
 		tr := newTree(t)
 		parent, child, sibling := tr.add("parent"), tr.add("parent/child"), tr.add("parent/sibling")
-		tr.limit(parent, 20*ms, 100*ms)
+		tr.limit(parent, 2*ms, 100*ms) // so little that it is used up beside any load
 		tr.load(child, 1, -1, 20)
 		got := tr.observe(2*time.Second, child, sibling)
 		o := got[0]
@@ -279,12 +279,12 @@ func TestAParentsQuotaIsNamed(t *testing.T) {
 		if *o.Periods != 0 || *o.ThrottledPeriods != 0 || *o.OwnThrottledSeconds != 0 {
 			t.Errorf("the child has counters of its own")
 		}
-		if o.LimitCPUs == nil || *o.LimitCPUs != 0.2 || o.LimitAt != parent.Path {
-			t.Errorf("limit %v at %q, want 0.2 at the parent", deref(o.LimitCPUs), o.LimitAt)
+		if o.LimitCPUs == nil || *o.LimitCPUs != 0.02 || o.LimitAt != parent.Path {
+			t.Errorf("limit %v at %q, want 0.02 at the parent", deref(o.LimitCPUs), o.LimitAt)
 		}
 		low, high, ok := o.StoppedPerSecond()
 		if !ok || high < 0.3 || low > high {
-			t.Errorf("stopped %v to %v of a second, a spinner with 0.2 CPUs", low, high)
+			t.Errorf("stopped %v to %v of a second, a spinner with 0.02 CPUs", low, high)
 		}
 		if s := got[1]; s.ThrottledBy != "" || *s.StoppedHigh != 0 {
 			if s.ThrottledSeconds != nil {

@@ -31,7 +31,6 @@ type Analysis struct {
 
 	width, wanted    timeHistogram
 	sampled          timeHistogram
-	sample           int64
 	held             int   // threads that a quota holds back now
 	wide             int64 // time wider than the limit
 	cpuTime          int64

@@ -167,6 +167,7 @@ func TestRunAsTheCallingUser(t *testing.T) {
 // What a source leaves behind is killed, and only while its leader is not
 // reaped, since the group's id may be another's afterwards.
 func TestTheGroupIsKilledBeforeItsLeaderIsReaped(t *testing.T) {
+	require.Kernel(t)
 	for _, script := range []string{
 		"sleep 60 >/dev/null 2>&1 & echo $!",
 		"sleep 60 & echo $!",

@@ -1,8 +1,7 @@
-// Command skips reads the `go test -json` output of several machines, prints it
-// as `go test` would, and then the tests that were skipped on every one of
-// them. It fails if a test or package failed, if a machine ran no test, or if a
-// test was skipped everywhere for a need that UNTHROTTLE_MUST lists. Nor may a
-// test have been left out of every run. The ten slowest tests close the list.
+// Command skips reads the `go test -json` output of several machines and prints it as `go test` would. Then it prints
+// the tests that every one of them skipped. It fails if a test or package failed, or if a machine ran no test. It also
+// fails if a test was skipped everywhere for a need that UNTHROTTLE_MUST lists, or if every run left a test out. The ten
+// slowest tests end the list.
 //
 //	skips pure.json kernel.json lab.json
 package main

@@ -123,7 +123,7 @@ func TestSystem(t *testing.T) {
 }
 
 // What the host offers, without cgroups of ours.
-func TestHost(t *testing.T) {
+func TestHostOffers(t *testing.T) {
 	require.Root(t)
 	require.CgroupV1(t)
 	hold(t, host, map[string]printed{"unthrottle check": {lines: call{args: []string{"check"}}.output(t)}})

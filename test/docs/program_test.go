@@ -194,6 +194,9 @@ var release = regexp.MustCompile(`\b(\d+\.\d+\.\d+)-[\w.+-]+`)
 // stranger names a cgroup that another experiment has made on this host meanwhile.
 var stranger = regexp.MustCompile(`/unthrottle-[a-z]+-[0-9a-f]+\.`)
 
+// port is that of a test's agent; a page shows the default.
+var port = regexp.MustCompile(`127\.0\.0\.1:\d+`)
+
 // printed is what the program printed below a scope; "": below none.
 type printed struct {
 	lines []string
@@ -210,15 +213,17 @@ func (p printed) unscoped(width int) []paragraph {
 	all := unfold(p.lines, width)
 	gap := strings.Repeat(" ", len(p.scope))
 	short := text.Cut(p.scope+"/cart", nameColumns, "…")
+	table := slices.ContainsFunc(p.lines, func(line string) bool { return strings.HasPrefix(line, p.scope) })
 	for i, line := range all {
 		line.text = release.ReplaceAllString(line.text, "$1")
+		line.text = port.ReplaceAllString(line.text, "127.0.0.1:9469")
 		switch {
 		case p.scope == "":
 		case strings.Contains(line.text, p.scope):
 			line.text = strings.ReplaceAll(line.text, p.scope, "")
 		case strings.Contains(line.text, short):
 			line.text = strings.ReplaceAll(line.text, short, "/cart")
-		default:
+		case table:
 			line.text = strings.Replace(line.text, "  "+gap, "  ", 1)
 		}
 		all[i] = line

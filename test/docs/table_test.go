@@ -58,7 +58,7 @@ var table = []row{
 	{page: "README.md", command: "sudo unthrottle demo", scene: alone, width: 80, optional: demoLines},
 	{page: "README.md", command: "unthrottle ls", scene: shop},
 	{page: "README.md", command: "sudo unthrottle explain /cart --for 2s", scene: cart, width: 80, optional: explainLines,
-		parts: []part{{from: "times a second|stood still", to: `^ 1\.`}, {from: `^The worst stretch`, most: 6}}},
+		parts: []part{{from: `^[0-9]+ threads of pool`, to: `^ 1\.`}, {from: `^The worst stretch`, most: 6}}},
 	{page: "README.md", command: "sudo unthrottle fix /shop/checkout", scene: shop, width: fixColumns, byPage: true, optional: fixLines,
 		parts: []part{{to: `quota off`}, {from: `^apply this`, to: `^CPUs used`}, {from: `^verdict`}}},
 

@@ -172,3 +172,20 @@ func TestNoSecondaryInsideAPin(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// A cpuset of v2 that names only CPUs that its parent lacks runs on the parent's. Pinned
+// and restored, it would run on those of a pin that came meanwhile.
+func TestNoPinOfASetThatRunsElsewhere(t *testing.T) {
+	h := newHost(t, cgroupmodel.V2("0-7"), t.TempDir())
+	h.hand("/", cgroup.CPU, cgroup.CPUSet)
+	h.make("/p")
+	h.hand("/p", cgroup.CPU, cgroup.CPUSet)
+	h.make("/p/web")
+	h.limit("/p/web", 1)
+	target := h.run("/p/web", 10)
+	h.write(cgroup.CPUSet, "/p", cgroup.FileCPUs, "0-3")
+	h.write(cgroup.CPUSet, "/p/web", cgroup.FileCPUs, "4")
+	if _, err := Make(h.facts(), target, Request{Kind: Pin}); err == nil || !strings.Contains(err.Error(), "it was given 4, none of which its parent has, so it runs on 0-3 instead") {
+		t.Errorf("%v", err)
+	}
+}

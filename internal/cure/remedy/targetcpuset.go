@@ -38,6 +38,11 @@ func (p *planner) targetCpuset() (targetCpuset, error) {
 			return h, p.refuse(fmt.Sprintf("it has exclusive CPUs %s already", s.Effective),
 				"take only its quota off: --remedy weight")
 		}
+		if elsewhere := s.Configured; !elsewhere.IsEmpty() && elsewhere.Intersection(s.Effective).IsEmpty() {
+			// Restored to these, it would run on its parent's CPUs again, those of a later pin among them.
+			return h, p.refuse(fmt.Sprintf("it was given %s, none of which its parent has, so it runs on %s instead", elsewhere, s.Effective),
+				"set its cpuset.cpus to CPUs that its parent has")
+		}
 	case p.f.CPUSetVersion == cgroup.V2:
 		return h, p.refuse("its cpuset cgroup "+text.Name(at)+" is shared with others", "name the cgroup that holds them all")
 	default:

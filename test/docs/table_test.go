@@ -42,7 +42,7 @@ var (
 	// fixLines: how far the stopped time could be told depends on the run.
 	fixLines = append([]string{`^apply this`, `^pin: stopped for`}, others...)
 	// demoLines: how the figures compare depends on what else runs.
-	demoLines = []string{`^With pin, p0`, `^the same CPU used`, `^Highest weight`}
+	demoLines = []string{`^The quota stopped the container in only`, `^With pin, p0`, `^the same CPU used`, `^Highest weight`}
 	// explainLines: causes besides the first, and neighbours, are what else the host does.
 	explainLines = []string{`^0\. `, `^Not measured`, `^[^ ].*: held CPUs for`, `^and 0 neighbour`, `^Checks: `, `^time on CPUs against`, `^pool own quota`, `^http-worker-\* T`}
 	explainParts = []part{

@@ -2,7 +2,7 @@ package placement
 
 import "fmt"
 
-// Adopt takes over a container that has CPUs already, whoever chose them. The
+// Adopt takes over a container that has CPUs already, from any chooser. The
 // error tells which of them it cannot have; it has the others then.
 func (n *Node) Adopt(c Container) (Handle, error) {
 	if c.Class == "" {
@@ -27,12 +27,12 @@ func (n *Node) adopt(c Container, keep int) Handle {
 		n.leastAt(t)
 	}
 	for slot, id := range n.l.ids {
-		if n.s.owner[slot] == nobody && t.own > 0 && n.pool > keep && c.Current.Contains(id) {
+		if n.s.owner[slot] == unowned && t.own > 0 && n.pool > keep && c.Current.Contains(id) {
 			n.take(int32(slot), h)
 		}
 	}
 	for slot, id := range n.l.ids {
-		if n.s.owner[slot] == nobody && (c.IdleSiblings || c.FullCores) && n.pool > keep && c.Idle.Contains(id) {
+		if n.s.owner[slot] == unowned && (c.IdleSiblings || c.FullCores) && n.pool > keep && c.Idle.Contains(id) {
 			n.s.owner[slot], n.s.idle[slot] = int32(h), true
 			n.pool--
 		}
@@ -43,7 +43,7 @@ func (n *Node) adopt(c Container, keep int) Handle {
 // leastAt finds how many groups a tenant has to touch as things are now.
 func (n *Node) leastAt(t *tenant) {
 	t.least = [3]int{}
-	if _, ok := n.s.choose(wish{n: t.own, me: nobody, full: t.FullCores, idle: t.IdleSiblings}); ok {
+	if _, ok := n.s.choose(wish{n: t.own, me: unowned, full: t.FullCores, idle: t.IdleSiblings}); ok {
 		n.count(n.s.pick, &t.least)
 	}
 }

@@ -18,7 +18,7 @@ func (n *Node) Arrive(c Container) (Handle, error) {
 	t := &n.tenants[h]
 	switch {
 	case t.own > 0:
-		if err := n.give(h, wish{n: t.own, me: nobody, full: c.FullCores, idle: c.IdleSiblings}); err != nil {
+		if err := n.give(h, wish{n: t.own, me: unowned, full: c.FullCores, idle: c.IdleSiblings}); err != nil {
 			n.evict(h)
 			return 0, err
 		}
@@ -55,7 +55,7 @@ func (n *Node) give(h Handle, w wish) error {
 		for _, slot := range n.s.pick {
 			core := n.l.core[slot]
 			for s := n.l.first[core]; s < n.l.first[core+1]; s++ {
-				if s != slot && n.s.owner[s] == nobody {
+				if s != slot && n.s.owner[s] == unowned {
 					taken++
 				}
 			}
@@ -71,7 +71,7 @@ func (n *Node) give(h Handle, w wish) error {
 		}
 		core := n.l.core[slot]
 		for s := n.l.first[core]; s < n.l.first[core+1]; s++ {
-			if s != slot && n.s.owner[s] == nobody {
+			if s != slot && n.s.owner[s] == unowned {
 				n.s.owner[s], n.s.idle[s] = int32(h), true
 				n.pool--
 			}
@@ -103,7 +103,7 @@ func (n *Node) drop(slot int32) {
 }
 
 func (n *Node) release(slot int32) {
-	n.s.owner[slot], n.s.idle[slot] = nobody, false
+	n.s.owner[slot], n.s.idle[slot] = unowned, false
 	if n.out[slot] {
 		n.s.owner[slot] = away
 		return

@@ -43,7 +43,7 @@ func PlaceBeside(s State, spare int, c Container) (Placed, error) {
 	h := n.admit(c)
 	t := &n.tenants[h]
 	n.pool += spare
-	err := n.give(h, wish{n: t.own, me: nobody, full: c.FullCores, idle: c.IdleSiblings})
+	err := n.give(h, wish{n: t.own, me: unowned, full: c.FullCores, idle: c.IdleSiblings})
 	n.pool -= spare
 	if few := new(TooFewError); errors.As(err, &few) {
 		few.Free, few.PoolKeeps = min(few.Free, free), max(0, few.PoolKeeps-spare)

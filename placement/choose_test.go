@@ -70,7 +70,7 @@ func TestExamples(t *testing.T) {
 		{"threads by four", smt4, "1-3,4-7,8-11", 4, "4-7"},
 		{"threads by four, odd", smt4, "1-3,4-7,8-11", 3, "1-3"},
 		{"uneven sockets", uneven, "0-4", 1, "4"},
-		{"an offline sibling is nobody's", offline, "0-3,5-7", 1, "0"},
+		{"an offline sibling is not counted", offline, "0-3,5-7", 1, "0"},
 		{"isolated CPUs are not given", isolated, "0-3", 2, "2-3"},
 		{"no CPU 0", late, "5-12", 2, "5,9"},
 		{"everything", twoL3s, "0-15", 16, "0-15"},

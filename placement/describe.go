@@ -33,9 +33,9 @@ func (n *Node) Containers() []Placed {
 	return out
 }
 
-// Pool returns the shared pool: the CPUs that are nobody's.
+// Pool returns the shared pool: the CPUs that no container owns.
 func (n *Node) Pool() cpuset.CPUSet {
-	return n.where(func(slot int) bool { return n.s.owner[slot] == nobody })
+	return n.where(func(slot int) bool { return n.s.owner[slot] == unowned })
 }
 
 func (n *Node) where(keep func(slot int) bool) cpuset.CPUSet {
@@ -52,7 +52,7 @@ func (n *Node) where(keep func(slot int) bool) cpuset.CPUSet {
 func (n *Node) lent() cpuset.CPUSet {
 	return n.where(func(slot int) bool {
 		owner := n.s.owner[slot]
-		return owner >= 0 && !n.s.idle[slot] && n.tenants[owner].Lends
+		return owner >= 0 && !n.s.idle[slot] && n.tenants[owner].SharesIdle
 	})
 }
 

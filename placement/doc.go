@@ -1,5 +1,5 @@
 // Package placement chooses which CPUs each container of a node gets, judges
-// placements whoever made them, and plans the moves that repair them.
+// placements of any origin, and plans the moves that repair them.
 //
 // # Problem
 //
@@ -45,7 +45,7 @@
 // A [Node] takes arrivals, departures, resizes in place (growing keeps all CPUs,
 // shrinking keeps a part of them), CPUs that go and come back, another order;
 // [NewNode] of a [State] takes another reserve, policy or number of CPUs, and
-// moves nobody who need not move. The shared pool is never empty.
+// moves no container that need not move. The shared pool is never empty.
 //
 //	class      gets
 //	exclusive  n CPUs of its own; whole cores, or one thread per core, on request

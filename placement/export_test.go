@@ -16,7 +16,7 @@ func ChooseFree(m topology.Machine, free cpuset.CPUSet, n int, prefer topology.K
 			s.owner[slot] = away
 		}
 	}
-	if _, ok := s.choose(wish{n: n, me: nobody, efficient: prefer == topology.KindEfficiency}); !ok {
+	if _, ok := s.choose(wish{n: n, me: unowned, efficient: prefer == topology.KindEfficiency}); !ok {
 		return cpuset.New(), false
 	}
 	ids := make([]int, 0, n)

@@ -12,7 +12,7 @@ func (n *Node) refloat() {
 		}
 		valid := len(t.floats) == min(up(t.CPUs), n.pool)
 		for _, slot := range t.floats {
-			valid = valid && n.s.owner[slot] == nobody
+			valid = valid && n.s.owner[slot] == unowned
 		}
 		if !valid {
 			n.float(t)
@@ -37,7 +37,7 @@ func (n *Node) float(t *tenant) {
 	if want == 0 {
 		return
 	}
-	w := wish{n: want, me: nobody}
+	w := wish{n: want, me: unowned}
 	n.s.look(w)
 	node := n.nodeLevel()
 	best, bestLoad := int32(-1), 0
@@ -92,7 +92,7 @@ func (n *Node) gather(d int32, want int) int {
 	for range want {
 		best, least := int32(-1), 0
 		for slot := from; slot < to; slot++ {
-			if n.s.owner[slot] != nobody || n.s.has(slot) {
+			if n.s.owner[slot] != unowned || n.s.has(slot) {
 				continue
 			}
 			busy := int(max(n.load[slot], n.floating[slot])*10 + 0.5)
@@ -133,7 +133,7 @@ func (n *Node) adoptFloating(c Container) Handle {
 	h := n.admit(c)
 	t := &n.tenants[h]
 	for slot, id := range n.l.ids {
-		if c.Current.Contains(id) && n.s.owner[slot] == nobody && len(t.floats) < up(c.CPUs) {
+		if c.Current.Contains(id) && n.s.owner[slot] == unowned && len(t.floats) < up(c.CPUs) {
 			t.floats = append(t.floats, int32(slot))
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 // Fewer shared cores are paid for with stranded half-cores, whatever the order:
 // who has an odd number of CPUs on cores of two threads has part of a core, of
-// which another has the rest, or nobody.
+// which another container has the rest, or none.
 func TestSharedOrStranded(t *testing.T) {
 	for _, order := range []string{"spans", "shared", "stranded", "room,spans"} {
 		for _, c := range shapes {

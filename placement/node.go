@@ -35,7 +35,7 @@ type Node struct {
 	tenants  []tenant
 	vacant   []Handle
 	arrivals uint64
-	pool     int // slots that are nobody's
+	pool     int // slots that no container owns
 	out      []bool
 	reserved []bool
 	load     []float64 // slot -> measured; -1: not known
@@ -129,7 +129,7 @@ func (n *Node) SetLoad(load map[int]float64) {
 	}
 }
 
-// SetOrder changes the order of the objectives; nobody is moved.
+// SetOrder changes the order of the objectives; it moves no container.
 func (n *Node) SetOrder(o Order) error {
 	if err := o.check(); err != nil {
 		return fmt.Errorf("placement: %w", err)

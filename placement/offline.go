@@ -21,7 +21,7 @@ func (n *Node) Offline(cpu int) error {
 		}
 	case owner >= 0:
 		n.s.idle[slot] = false
-	case owner == nobody:
+	case owner == unowned:
 		n.pool--
 	}
 	n.s.owner[slot] = off
@@ -82,11 +82,11 @@ func (n *Node) Online(cpu int) error {
 	return nil
 }
 
-// rejoin gives a CPU that came back to whoever has the rest of its core and is
-// to have nobody else on it: as one of its CPUs if it lacks one, else to idle.
+// rejoin gives a CPU that came back to the container that has the rest of its core and is
+// to be alone on it: as one of its CPUs if it lacks one, else to idle.
 func (n *Node) rejoin(slot int32) {
 	core := n.l.core[slot]
-	for s := n.l.first[core]; s < n.l.first[core+1] && n.s.owner[slot] == nobody; s++ {
+	for s := n.l.first[core]; s < n.l.first[core+1] && n.s.owner[slot] == unowned; s++ {
 		owner := n.s.owner[s]
 		if owner < 0 {
 			continue

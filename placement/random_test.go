@@ -141,9 +141,9 @@ func (w *walk) step() string {
 		case 5:
 			c.Class, c.CPUs = Floating, c.CPUs-0.3
 		case 6:
-			c.Class, c.Lends = Secondary, false
+			c.Class, c.SharesIdle = Secondary, false
 		case 7:
-			c.Lends, c.Stays = true, "asked to stay"
+			c.SharesIdle, c.Immovable = true, "asked to stay"
 		}
 		h, err := w.n.Arrive(c)
 		if err == nil {
@@ -224,7 +224,7 @@ func (w *walk) repair() string {
 			if c.Name != m.Container {
 				continue
 			}
-			if !c.Current.Equals(m.From) || c.Stays != "" || m.From.Equals(m.To) {
+			if !c.Current.Equals(m.From) || c.Immovable != "" || m.From.Equals(m.To) {
 				w.t.Fatalf("move %+v of %+v", m, c)
 			}
 			c.Current, c.Idle = m.To, m.Idle
@@ -270,7 +270,7 @@ func (w *walk) restart() string {
 func (w *walk) check() error {
 	counted := 0
 	for _, owner := range w.n.s.owner {
-		if owner == nobody {
+		if owner == unowned {
 			counted++
 		}
 	}

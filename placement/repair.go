@@ -55,7 +55,7 @@ func (r *repairer) once() bool {
 		if !t.live || t.own == 0 || t.has != t.own {
 			continue
 		}
-		if e, _ := n.Excess(Handle(i)); e != [3]int{} && t.Stays == "" {
+		if e, _ := n.Excess(Handle(i)); e != [3]int{} && t.Immovable == "" {
 			all = append(all, crossing{Handle(i), e})
 		}
 	}
@@ -109,9 +109,9 @@ func (r *repairer) clear(h Handle, d int32, best *repair) *repair {
 	here := map[int32]int{}
 	for slot := n.l.first[n.l.doms[d].lo]; slot < n.l.first[n.l.doms[d].hi]; slot++ {
 		switch owner := n.s.owner[slot]; {
-		case owner == nobody || owner == int32(h):
+		case owner == unowned || owner == int32(h):
 			missing--
-		case owner >= 0 && n.tenants[owner].Stays == "" && n.tenants[owner].has == n.tenants[owner].own:
+		case owner >= 0 && n.tenants[owner].Immovable == "" && n.tenants[owner].has == n.tenants[owner].own:
 			here[owner]++
 		}
 	}
@@ -162,7 +162,7 @@ func (r *repairer) try(h Handle, d int32, others []Handle, best *repair) *repair
 	}
 	for slot, owner := range n.s.owner {
 		if owner >= 0 && slices.Contains(who[1:], Handle(owner)) {
-			n.s.owner[slot], n.s.idle[slot] = nobody, false
+			n.s.owner[slot], n.s.idle[slot] = unowned, false
 		}
 	}
 	ok := r.place(h, d)
@@ -221,7 +221,7 @@ func (r *repairer) place(h Handle, d int32) bool {
 	}
 	for slot, owner := range n.s.owner {
 		if owner == int32(h) {
-			n.s.owner[slot], n.s.idle[slot] = nobody, false
+			n.s.owner[slot], n.s.idle[slot] = unowned, false
 		}
 	}
 	for _, slot := range n.s.pick {
@@ -231,7 +231,7 @@ func (r *repairer) place(h Handle, d int32) bool {
 		for _, slot := range n.s.pick {
 			core := n.l.core[slot]
 			for s := n.l.first[core]; s < n.l.first[core+1]; s++ {
-				if n.s.owner[s] == nobody {
+				if n.s.owner[s] == unowned {
 					n.s.owner[s], n.s.idle[s] = int32(h), true
 				}
 			}

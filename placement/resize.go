@@ -41,7 +41,7 @@ func (n *Node) Resize(h Handle, cpus float64) error {
 func (n *Node) mend(h Handle) error {
 	err := n.settle(h)
 	t := &n.tenants[h]
-	if err == nil || t.Stays != "" || !t.FullCores && !t.IdleSiblings {
+	if err == nil || t.Immovable != "" || !t.FullCores && !t.IdleSiblings {
 		return err
 	}
 	w := wish{n: t.own, me: int32(h), full: t.FullCores, idle: t.IdleSiblings}

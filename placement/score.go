@@ -85,10 +85,10 @@ func (n *Node) Excess(h Handle) (excess, avoidable [3]int) {
 
 func (n *Node) scoreCores(s *Score) {
 	for core := range n.l.kinds {
-		first, several, free, taken := nobody, false, false, false
+		first, several, free, taken := unowned, false, false, false
 		for slot := n.l.first[core]; slot < n.l.first[core+1]; slot++ {
 			switch owner := n.s.owner[slot]; {
-			case owner == nobody:
+			case owner == unowned:
 				free = true
 				s.Pool++
 			case owner >= 0 && n.s.idle[slot]:
@@ -115,7 +115,7 @@ func (n *Node) fits(s *Score) {
 	for i := range n.l.counts {
 		free := make([]int, n.l.counts[i])
 		for slot, owner := range n.s.owner {
-			if g := n.l.groups[i][slot]; owner == nobody && g >= 0 {
+			if g := n.l.groups[i][slot]; owner == unowned && g >= 0 {
 				free[g]++
 				largest[i] = max(largest[i], min(most, free[g]))
 			}

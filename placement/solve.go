@@ -2,15 +2,15 @@ package placement
 
 // Who a slot belongs to, where it is no tenant's.
 const (
-	nobody int32 = -1 // free: the shared pool's
-	away   int32 = -2 // not ours to give: isolated, reserved, unavailable or taken offline
-	off    int32 = -3 // offline: nobody runs there at all
+	unowned int32 = -1 // free: the shared pool's
+	away    int32 = -2 // not ours to give: isolated, reserved, unavailable or taken offline
+	off     int32 = -3 // offline: nothing runs there
 )
 
 // A wish is what the solver is asked for.
 type wish struct {
 	n int
-	// me is the tenant whose CPUs they will be; nobody for a newcomer.
+	// me is the tenant whose CPUs they will be; unowned for a new container.
 	me int32
 	// With keep, me has CPUs that stay and n more are wanted; without, all of
 	// its CPUs count as free, and having had them before is a merit.
@@ -42,11 +42,11 @@ type coreSort struct {
 type solver struct {
 	l     *layout
 	f     fields
-	owner []int32 // slot -> tenant, or nobody, away, off
+	owner []int32 // slot -> tenant, or unowned, away, off
 	idle  []bool  // slot -> left idle by its owner
 
 	avail  []int32    // domain -> CPUs that can be taken
-	free   []int32    // domain -> CPUs of nobody, me included without keep
+	free   []int32    // domain -> unowned CPUs, me included without keep
 	limit  []int32    // domain -> the most that may be taken
 	mine   []int32    // domain -> CPUs that stay mine
 	sorts  []coreSort // of all leaves; leaf d has sorts[from[d]:to[d]]
@@ -82,7 +82,7 @@ func newSolver(l *layout, o Order) *solver {
 	last := l.doms[len(l.doms)-1]
 	s.share = make([]uint16, last.share+int(last.count)*(last.cpus+1))
 	for slot := range s.owner {
-		s.owner[slot] = nobody
+		s.owner[slot] = unowned
 	}
 	return s
 }
@@ -106,7 +106,7 @@ func (s *solver) look(w wish) {
 		var own uint8
 		for slot := l.first[core]; slot < l.first[core+1]; slot++ {
 			switch owner := s.owner[slot]; {
-			case owner == nobody:
+			case owner == unowned:
 				c.free++
 				c.threads++
 			case owner == off:
@@ -413,7 +413,7 @@ func (s *solver) takeOf(core, take int32) {
 		for slot := s.l.first[core]; slot < s.l.first[core+1] && take > 0; slot++ {
 			own := s.w.me >= 0 && s.owner[slot] == s.w.me && !s.idle[slot]
 			mineAnyway := s.w.me >= 0 && s.owner[slot] == s.w.me
-			able := s.owner[slot] == nobody || mineAnyway && !s.w.keep
+			able := s.owner[slot] == unowned || mineAnyway && !s.w.keep
 			if own == had && able && !(s.w.within && !own) && !(s.w.keep && own) {
 				s.pick = append(s.pick, slot)
 				take--

@@ -14,7 +14,7 @@ type Class string
 
 // The classes.
 const (
-	Exclusive Class = "exclusive" // CPUs that nobody else may use
+	Exclusive Class = "exclusive" // CPUs that no other container may use
 	Hybrid    Class = "hybrid"    // the whole part of its CPUs exclusively, and the shared pool for the fraction
 	Floating  Class = "floating"  // as many CPUs as its limit rounded up, which others may use too
 	Secondary Class = "secondary" // what the others leave idle: the shared pool, and CPUs that their owners lend
@@ -26,13 +26,13 @@ type Container struct {
 	CPUs  float64 // wanted: above 0; of an exclusive container rounded up
 	Class Class   // empty: Exclusive
 	// FullCores asks for whole cores: it is refused if the number is none of
-	// whole cores. IdleSiblings asks for one thread per core, of which nobody
-	// gets the others.
+	// whole cores. IdleSiblings asks for one thread per core, whose other
+	// threads stay idle.
 	FullCores, IdleSiblings bool
-	// Lends lets secondary containers use its exclusive CPUs while they idle.
-	Lends bool
-	// Stays says why it must not be moved; empty: it may be.
-	Stays string
+	// SharesIdle lets secondary containers use its exclusive CPUs while they idle.
+	SharesIdle bool
+	// Immovable says why it must not be moved; empty: it may be.
+	Immovable string
 	// Quota is what its quota lets it use, in CPUs; nil: it has none, or that is
 	// not known.
 	Quota *float64
@@ -75,7 +75,7 @@ func (c *Container) check() error {
 		return fmt.Errorf("whole cores and idle siblings are for containers with CPUs of their own: this one has none")
 	}
 	if c.FullCores && c.IdleSiblings {
-		return fmt.Errorf("whole cores and idle siblings at once: with idle siblings nobody else is on its cores anyway")
+		return fmt.Errorf("whole cores and idle siblings at once: with idle siblings no other container is on its cores anyway")
 	}
 	return nil
 }
@@ -83,7 +83,7 @@ func (c *Container) check() error {
 // State is a node: its machine, what of it may not be given, and its containers.
 type State struct {
 	Machine topology.Machine
-	// Reserved are kept for the system; Unavailable are somebody else's, such
+	// Reserved are kept for the system; Unavailable belong to another program, such
 	// as those of the kubelet's static policy. Neither is ever given, and
 	// neither is in the shared pool.
 	Reserved, Unavailable cpuset.CPUSet
@@ -102,7 +102,7 @@ type Placed struct {
 	// secondary one's are the pool and what is lent.
 	CPUs cpuset.CPUSet
 	Own  cpuset.CPUSet // those that are its alone
-	Idle cpuset.CPUSet // threads that nobody uses, for its sake
+	Idle cpuset.CPUSet // threads kept idle for it
 	// Groups that Own touches (of a floating or secondary one: CPUs), 0 where
 	// the kernel does not tell the machine's groups at that level.
 	Sockets, NUMANodes, L3s int

@@ -48,7 +48,7 @@ func (s *steps) arrive() bool {
 		for slot := range s.n.s.owner {
 			wants, has := s.goal.owner[slot] == int32(h), s.n.s.owner[slot] == int32(h)
 			switch {
-			case wants && !has && s.n.s.owner[slot] != nobody:
+			case wants && !has && s.n.s.owner[slot] != unowned:
 				blocked = true
 			case wants && !has:
 				fresh = append(fresh, int32(slot))
@@ -78,7 +78,7 @@ func (s *steps) arrive() bool {
 }
 
 // aside moves a container off CPUs that another one wants, to free ones that
-// nobody wants.
+// no container wants.
 func (s *steps) aside() bool {
 	for _, h := range s.left {
 		t := &s.n.tenants[h]
@@ -91,7 +91,7 @@ func (s *steps) aside() bool {
 			switch {
 			case owner == int32(h) && goal >= 0 && goal != owner:
 				wanted = append(wanted, int32(slot))
-			case owner == nobody && (goal < 0 || goal == int32(h)):
+			case owner == unowned && (goal < 0 || goal == int32(h)):
 				spare = append(spare, int32(slot))
 			}
 		}
@@ -108,7 +108,7 @@ func (s *steps) aside() bool {
 func (s *steps) overlap() bool {
 	fresh := 0
 	for slot, owner := range s.n.s.owner {
-		if s.goal.owner[slot] >= 0 && owner == nobody {
+		if s.goal.owner[slot] >= 0 && owner == unowned {
 			fresh++
 		}
 	}
@@ -147,7 +147,7 @@ func (s *steps) settle(h Handle, fresh, stale []int32, step bool) {
 	n := s.n
 	m := Move{Container: n.tenants[h].Name, From: n.held(h), Repair: s.repair, Step: step}
 	for _, slot := range stale {
-		n.s.owner[slot], n.s.idle[slot] = nobody, false
+		n.s.owner[slot], n.s.idle[slot] = unowned, false
 	}
 	for _, slot := range fresh {
 		n.s.owner[slot] = int32(h)

@@ -51,7 +51,7 @@ func Run(s State, events []Event) (Outcome, error) {
 	return n.outcome(refused), nil
 }
 
-// Judge tells what a state costs that somebody else made, container by
+// Judge tells what a state costs that another program made, container by
 // container as they came; it places nothing. Events are those that led to the
 // state; containers of the state that no event names were there before.
 // Moves are planned within the budget.

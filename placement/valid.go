@@ -10,7 +10,7 @@ import (
 	"github.com/unthrottle/unthrottle/topology"
 )
 
-// CheckState reports everything that is wrong with a state, whoever made it:
+// CheckState reports everything that is wrong with a state of any origin:
 // exclusive CPUs that two have, that are reserved, unavailable, isolated,
 // offline or not there; containers with another number of CPUs than they asked
 // for, with parts of cores where whole ones were asked for, or with siblings
@@ -64,7 +64,7 @@ func CheckState(s State) error {
 type validator struct {
 	machine topology.Machine
 	able    []bool   // may be given
-	owner   []string // "=" and a name; "": nobody's
+	owner   []string // "=" and a name; "": unowned
 	cores   map[topology.ID][]int
 }
 

@@ -24,7 +24,7 @@ type Published struct {
 type Claim struct {
 	Of, Bound, Came string
 	Met             bool
-	Why             string // it was missed; "": it was not, or nobody knows
+	Why             string // it was missed; "": it was not, or the cause is unknown
 }
 
 // claims are a Published under way: the first error ends it.

@@ -19,7 +19,7 @@ type variant struct {
 	limit   cgroup.Limit
 	cpus    cpuset.CPUSet
 	service service.Spec
-	granted float64 // CPUs that it may use on average, with nobody else on the host
+	granted float64 // CPUs that it may use on average, alone on the host
 }
 
 // The remedies, in the order of the table. The first is what the others are

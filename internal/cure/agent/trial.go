@@ -15,7 +15,7 @@ const (
 	// counts, and one that began before the last write belongs to neither.
 	spellRounds = 5
 	// trialPairs is how often lent and not lent take turns before it counts as
-	// harm: if lending changed nothing, all three spells without it would come
+	// harm: if lending changed nothing, all three intervals without it would come
 	// out above all three with it in 1 of 20 cases only.
 	trialPairs = 3
 	// The same holds of latencies: those of each pair must be worse with it.
@@ -39,22 +39,22 @@ const (
 	grant
 )
 
-// spell is what was used over some time.
-type spell struct {
+// interval is what was used over some time.
+type interval struct {
 	cpuSeconds float64
 	length     time.Duration
 	end        time.Time
 }
 
 // use is the mean in CPUs.
-func (s spell) use() float64 { return s.cpuSeconds / s.length.Seconds() }
+func (s interval) use() float64 { return s.cpuSeconds / s.length.Seconds() }
 
 // look is one look at an owner.
 type look struct {
 	cpus string // that it lends
 	out  bool   // they are revoked now
 	seen *observe.Observation
-	// A spell lasts so long.
+	// An interval lasts so long.
 	lasts time.Duration
 	// latencies asks the owner's own source; nil: there is none. quantile is
 	// judged.
@@ -75,14 +75,14 @@ func (l look) ask() []float64 {
 // revoked by turns, because load varies by itself. The first pair without a
 // difference ends the trial.
 type trial struct {
-	cpus    string // that it is about: others are another trial
-	out     bool   // revoked now
-	running bool
-	since   time.Time // rounds that began before belong to no spell
-	spell   spell
-	// Use in the spells of the trial under way, or of the last one.
+	cpus     string // that it is about: others are another trial
+	out      bool   // revoked now
+	running  bool
+	since    time.Time // rounds that began before belong to no interval
+	interval interval
+	// Use in the intervals of the trial under way, or of the last one.
 	with, without []float64
-	lent          []float64 // latencies in the last spell with
+	lent          []float64 // latencies in the last interval with
 	slower        []bool    // pair by pair: latencies were worse with the CPUs lent
 	usual         float64   // use with the CPUs lent, as last found
 	next          time.Time
@@ -110,21 +110,21 @@ func (t *trial) round(l look, now time.Time) order {
 	case t.harmed || o == nil || o.UsedCPUs == nil || o.Start.Before(t.since):
 		return nothing
 	}
-	if o.Start.Sub(t.spell.end) > l.lasts {
-		t.spell = spell{} // too long ago to be one with this
+	if o.Start.Sub(t.interval.end) > l.lasts {
+		t.interval = interval{} // too long ago to be one with this
 	}
-	t.spell.end = o.Start.Add(o.Window)
-	t.spell.cpuSeconds += *o.UsedCPUs * o.Window.Seconds()
-	if t.spell.length += o.Window; t.spell.length < l.lasts {
+	t.interval.end = o.Start.Add(o.Window)
+	t.interval.cpuSeconds += *o.UsedCPUs * o.Window.Seconds()
+	if t.interval.length += o.Window; t.interval.length < l.lasts {
 		return nothing
 	}
-	use := t.spell.use()
-	t.spell = spell{}
+	use := t.interval.use()
+	t.interval = interval{}
 	switch {
 	case !t.running && !t.due(use, now):
 		return nothing
 	case !t.running:
-		// This spell is the first with.
+		// This interval is the first with.
 		t.with, t.without, t.slower, t.running = nil, nil, nil, true
 		fallthrough
 	case !t.out:
@@ -146,7 +146,7 @@ func (t *trial) round(l look, now time.Time) order {
 }
 
 // written notes that the order was carried out.
-func (t *trial) written(now time.Time) { t.since, t.spell = now, spell{} }
+func (t *trial) written(now time.Time) { t.since, t.interval = now, interval{} }
 
 // due tells between trials whether another one is.
 func (t *trial) due(use float64, now time.Time) bool {
@@ -164,7 +164,7 @@ func (t *trial) take() order {
 	return revokeShared
 }
 
-// usesLess tells whether the owner used more in every spell without lending than
+// usesLess tells whether the owner used more in every interval without lending than
 // in every one with it.
 func (t *trial) usesLess() bool { return more(slices.Min(t.without), slices.Max(t.with)) }
 

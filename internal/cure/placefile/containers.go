@@ -184,10 +184,10 @@ func (d *entry) value(e *placement.Event, key string, n *yaml.Node) {
 	case "idle_siblings":
 		e.IdleSiblings = d.truth(key, n)
 	case "lends":
-		e.Lends = d.truth(key, n)
+		e.SharesIdle = d.truth(key, n)
 	case "stays":
 		if d.truth(key, n) {
-			e.Stays = "asked to stay"
+			e.Immovable = "asked to stay"
 		}
 	case "leaves":
 		e.Leaves = d.truth(key, n)

@@ -68,10 +68,10 @@ func Current(file string, data []byte) (containers []placement.Container, shared
 		if err != nil {
 			return nil, shared, wrong("cpus", err.Error())
 		}
-		p := placement.Container{Name: c.Name, Class: placement.Class(c.Class), Current: cpus, Lends: c.Lends,
+		p := placement.Container{Name: c.Name, Class: placement.Class(c.Class), Current: cpus, SharesIdle: c.Lends,
 			FullCores: c.FullCores, IdleSiblings: c.IdleSiblings}
 		if c.Stays {
-			p.Stays = "asked to stay"
+			p.Immovable = "asked to stay"
 		}
 		if p.Idle, err = topology.ParseList(c.Idle); err != nil {
 			return nil, shared, wrong("idle", err.Error())

@@ -31,8 +31,8 @@ func TestContainers(t *testing.T) {
 	}
 	for i, ok := range []bool{
 		events[0].Name == "db" && events[0].CPUs == 8 && events[0].FullCores && *events[0].Quota == 8 && events[0].Class == "",
-		events[1].CPUs == 2.5 && events[1].Class == placement.Hybrid && events[1].Lends && events[1].Quota == nil,
-		events[2].IdleSiblings && events[2].Stays != "",
+		events[1].CPUs == 2.5 && events[1].Class == placement.Hybrid && events[1].SharesIdle && events[1].Quota == nil,
+		events[2].IdleSiblings && events[2].Immovable != "",
 		events[3].Leaves && events[3].Name == "db",
 		events[4].Class == placement.Floating,
 	} {
@@ -106,7 +106,7 @@ func TestCurrent(t *testing.T) {
 			t.Errorf("%s has %s, want %s", got[i].Name, got[i].Current, want)
 		}
 	}
-	if got[0].CPUs != 4 || got[1].CPUs != 2.5 || got[3].Idle.String() != "11" || got[3].Stays == "" || shared.String() != "6-9" {
+	if got[0].CPUs != 4 || got[1].CPUs != 2.5 || got[3].Idle.String() != "11" || got[3].Immovable == "" || shared.String() != "6-9" {
 		t.Errorf("%+v, %s", got, shared)
 	}
 }

@@ -118,8 +118,8 @@ func (d *Defragmented) plan(facts hoststate.Facts, env apply.Env, o DefragmentOp
 	}
 	d.Before = node.Score()
 	for _, c := range state.Containers {
-		if c.Stays != "" {
-			d.LeftAlone = append(d.LeftAlone, LeftAlone{c.Name, names[c.Name], c.Stays})
+		if c.Immovable != "" {
+			d.LeftAlone = append(d.LeftAlone, LeftAlone{c.Name, names[c.Name], c.Immovable})
 		}
 	}
 	moves := node.Repair(placement.Budget{Moves: o.MaxMoves})

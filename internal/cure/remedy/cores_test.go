@@ -99,7 +99,7 @@ func TestTinyHost(t *testing.T) {
 		p := must(t)(Make(h.facts(), target, Request{Kind: Pin}))
 		h.apply(p)
 		state := h.placement(h.facts())
-		if c := state.Containers[0]; c.Current.String() != "1" || !strings.Contains(c.Stays, "no room") {
+		if c := state.Containers[0]; c.Current.String() != "1" || !strings.Contains(c.Immovable, "no room") {
 			t.Errorf("%+v", c)
 		}
 		if got := refusal(t, h.facts(), h.containers[1], Request{Kind: Pin, CPUs: 1}); !strings.Contains(got.Error(), "0 free") {

@@ -104,8 +104,8 @@ func TestInterruptsFollow(t *testing.T) {
 		}
 		check(p.CPUs)
 		state := h.placement(h.facts())
-		if state.Containers[0].Stays != "" {
-			t.Errorf("it is not moved: %s", state.Containers[0].Stays)
+		if state.Containers[0].Immovable != "" {
+			t.Errorf("it is not moved: %s", state.Containers[0].Immovable)
 		}
 		for _, to := range []cpuset.CPUSet{cpuset.New(6), cpuset.New(7)} {
 			move, err := MoveTo(h.facts(), h.heldFor(target.Group.Path).ID, to)
@@ -117,7 +117,7 @@ func TestInterruptsFollow(t *testing.T) {
 		}
 		unread := h.facts()
 		unread.Interrupts = nil
-		if why := h.placement(unread).Containers[0].Stays; !strings.Contains(why, "cannot be read") {
+		if why := h.placement(unread).Containers[0].Immovable; !strings.Contains(why, "cannot be read") {
 			t.Errorf("it stays because %q", why)
 		}
 		if _, err := MoveTo(unread, h.heldFor(target.Group.Path).ID, cpuset.New(6)); err == nil {

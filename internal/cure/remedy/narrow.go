@@ -64,7 +64,7 @@ func (p *planner) narrowed() error {
 	}
 	p.plan.Parameters[paramCPUs] = choice.own.String()
 	p.plan.Parameters[paramSet] = targetCpuset.path
-	p.stays()
+	p.markImmovable()
 	if err := p.enable(targetCpuset); err != nil {
 		return err
 	}

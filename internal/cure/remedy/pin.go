@@ -82,7 +82,7 @@ func (p *planner) pinnedTo(targetCpuset targetCpuset, c chosen) {
 	if p.r.IdleSiblings {
 		p.plan.Parameters[paramIdle] = c.idle.String()
 	}
-	p.stays()
+	p.markImmovable()
 	if p.r.Shares {
 		p.plan.Parameters[paramShares] = "yes"
 		p.warn("secondary containers may use its CPUs while they idle: those that come later, and those there are once the agent or their own " +
@@ -90,8 +90,8 @@ func (p *planner) pinnedTo(targetCpuset targetCpuset, c chosen) {
 	}
 }
 
-// stays notes that the target must not be moved.
-func (p *planner) stays() {
+// markImmovable notes that the target must not be moved.
+func (p *planner) markImmovable() {
 	if p.r.Immovable {
 		p.plan.Parameters[paramImmovable] = "yes"
 	}

@@ -56,8 +56,8 @@ func (f facts) state(reserve *cpuset.CPUSet, stays map[string]string) placement.
 			}
 			continue
 		}
-		c := placement.Container{Name: h.Target, CPUs: float64(current.Size()), Class: placement.Exclusive, Current: current, Stays: stays[h.Target],
-			Lends: !sharedCPUs(h).IsEmpty() && !f.revoked(h)}
+		c := placement.Container{Name: h.Target, CPUs: float64(current.Size()), Class: placement.Exclusive, Current: current, Immovable: stays[h.Target],
+			SharesIdle: !sharedCPUs(h).IsEmpty() && !f.revoked(h)}
 		if _, floats := floatingCPUs(h); floats {
 			c.Class = placement.Floating
 		}
@@ -67,17 +67,17 @@ func (f facts) state(reserve *cpuset.CPUSet, stays map[string]string) placement.
 		}
 		set := h.Parameters[paramSet]
 		switch {
-		case c.Stays != "":
+		case c.Immovable != "":
 		case h.Parameters[paramImmovable] != "":
-			c.Stays = "it asked not to be moved"
+			c.Immovable = "it asked not to be moved"
 		case h.Parameters[paramIRQs] != "" && f.whyInterruptsStay() != "":
-			c.Stays = f.whyInterruptsStay()
+			c.Immovable = f.whyInterruptsStay()
 		case confined[set] != "":
-			c.Stays = confined[set]
+			c.Immovable = confined[set]
 		case !f.inScope(set) || !f.inScope(h.Target):
-			c.Stays = "it lies outside the scope"
+			c.Immovable = "it lies outside the scope"
 		case f.over(h):
-			c.Stays = "it is gone"
+			c.Immovable = "it is gone"
 		}
 		// A container keeps its CPUs although other programs confined cgroups to them since.
 		s.Unavailable = s.Unavailable.Difference(current).Difference(c.Idle)
@@ -101,8 +101,8 @@ func (f facts) fullNode(s *placement.State) {
 	if spare := s.Reserved.Intersection(f.Machine.Online()).Difference(s.Unavailable); pool.IsEmpty() && !spare.IsEmpty() {
 		s.Reserved = s.Reserved.Difference(cpuset.New(spare.List()[0]))
 		for i, c := range s.Containers {
-			if c.Stays == "" && c.Class != placement.Secondary {
-				s.Containers[i].Stays = "every CPU outside the reserve is exclusive: there is no room to move"
+			if c.Immovable == "" && c.Class != placement.Secondary {
+				s.Containers[i].Immovable = "every CPU outside the reserve is exclusive: there is no room to move"
 			}
 		}
 	}

@@ -20,7 +20,7 @@ func Misplaced(s placement.State, node *placement.Node) []placement.Move {
 	var moves []placement.Move
 	for _, c := range s.Containers {
 		h, ok := node.Find(c.Name)
-		if !ok || c.Stays != "" || c.Current.IsEmpty() || c.Class == placement.Floating {
+		if !ok || c.Immovable != "" || c.Current.IsEmpty() || c.Class == placement.Floating {
 			continue
 		}
 		if to := node.Placed(h).Own; !to.IsEmpty() && !to.Equals(c.Current) {

@@ -363,7 +363,7 @@ func TestWithholding(t *testing.T) {
 				t.Errorf("the state %+v", state.Containers)
 			}
 			for _, c := range state.Containers {
-				if second := c.Name == "/a/db"; second != (c.Class == placement.Secondary) || c.Lends != (!second && got[0].Revoked == "") {
+				if second := c.Name == "/a/db"; second != (c.Class == placement.Secondary) || c.SharesIdle != (!second && got[0].Revoked == "") {
 					t.Errorf("in the state %+v", c)
 				}
 			}

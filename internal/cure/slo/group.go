@@ -21,7 +21,7 @@ const outputDelay = time.Second
 // process still held its output outputDelay after its end.
 //
 // The leader is reaped last: while it is a zombie its id, and so the group's, is
-// given to nobody else (alloc_pid, Linux 6.12: an id is freed by release_task of
+// given to no other process (alloc_pid, Linux 6.12: an id is freed by release_task of
 // the last that uses it). kill is called before that only.
 func runGroup(ctx context.Context, cmd *exec.Cmd, out, complaints io.Writer, kill func(group int)) (held bool, err error) {
 	if err := ctx.Err(); err != nil {

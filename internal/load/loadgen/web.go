@@ -69,7 +69,7 @@ func runWeb(p Plan) (Result, error) {
 	defer g.mu.Unlock()
 	for number, a := range g.flying {
 		g.unfinished(a, g.now())
-		delete(g.flying, number) // whoever comes later finds that it was closed
+		delete(g.flying, number) // a later caller finds it closed
 	}
 	return g.finish(g.now(), ownTime()-cpu, false), nil
 }

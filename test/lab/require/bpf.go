@@ -18,7 +18,7 @@ func BPF(t testing.TB) {
 	need{name: needBPF, runsIn: inLab}.ask(t, tryBPF)
 }
 
-// SchedExt needs sched_ext, with no scheduler of somebody else loaded.
+// SchedExt needs sched_ext, with no other scheduler loaded.
 func SchedExt(t testing.TB) {
 	t.Helper()
 	need{name: needSchedExt, runsIn: inLab}.ask(t, trySchedExt)

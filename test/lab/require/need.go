@@ -58,7 +58,7 @@ func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // mustHave reports whether the list, as it stands in UNTHROTTLE_MUST, says
 // that the machine meets n. "cpus" means any number of them, "cpus=16" up to
-// sixteen. An entry nobody knows is an error: a misspelt one would never fail
+// sixteen. An unknown entry is an error: a misspelt one would never fail
 // a test.
 func mustHave(list string, n need) (bool, error) {
 	found := false

@@ -109,7 +109,7 @@ func NewJSON(o placement.Outcome) JSON {
 			Name: p.Name, CPUs: p.CPUs.String(), Sockets: p.Sockets, NUMANodes: p.NUMANodes, L3s: p.L3s,
 			CoresShared: p.CoresShared, Avoidable: p.Avoidable, Why: p.Why, Class: string(p.Class),
 			Dedicated: p.Own.String(), Idle: p.Idle.String(), Wanted: c.CPUs, FullCores: c.FullCores,
-			IdleSiblings: c.IdleSiblings, Lends: c.Lends, Stays: c.Stays != "", QuotaBinds: p.QuotaBinds,
+			IdleSiblings: c.IdleSiblings, Lends: c.SharesIdle, Stays: c.Immovable != "", QuotaBinds: p.QuotaBinds,
 		})
 	}
 	for _, r := range o.Refused {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -25,6 +26,11 @@ type interrupted struct {
 
 func fixUnderWay(t *testing.T, tr *cgrouptest.Tree, target string) interrupted {
 	t.Helper()
+	// Under nohup the tests would hand an ignored SIGHUP on to their children; one
+	// that has a handler here is at its default there.
+	handled := make(chan os.Signal, 1)
+	signal.Notify(handled, syscall.SIGHUP)
+	t.Cleanup(func() { signal.Stop(handled) })
 	dir := t.TempDir()
 	script := filepath.Join(dir, "source")
 	text := fmt.Sprintf("#!/bin/sh\nif [ -e %[1]s/first ]; then touch %[1]s/second; exec sleep 25; fi\ntouch %[1]s/first\nseq 1 600\n", dir)

@@ -13,6 +13,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/clock"
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
+	"github.com/unthrottle/unthrottle/internal/cure/fix/learn"
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
@@ -20,8 +21,9 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
+	"github.com/unthrottle/unthrottle/internal/sim/parallel"
+	explanation "github.com/unthrottle/unthrottle/internal/ui/report/explain"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fix"
-	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
 	"github.com/unthrottle/unthrottle/internal/ui/terminal"
 )
 
@@ -31,20 +33,34 @@ func newFix() *cobra.Command {
 	var yes, asJSON bool
 	var objective, command, boundText string
 	var window time.Duration
+	var tries int
+	var may []string
+	var whole bool
 	cmd := &cobra.Command{
 		Use:     "fix TARGET",
 		GroupID: groupChange,
 		Short:   "Look, propose, ask, apply, verify, and undo what did not help",
-		Long: `Look at a container, propose a remedy, show the exact writes, ask, apply,
-look again, and undo what did not help.
+		Long: `Look at a container, forecast every remedy, recommend one, show the exact
+writes, ask, apply, look again, and undo what did not help.
 
-Without --slo the effect on latency is not known: the verdict is "unverified",
-and the change is kept only if you confirm it (or say --yes). With --slo and
---slo-command your own latency decides. The command prints one number in ms per
-line; it is run without a shell, as the user who called unthrottle, once before
-and once after, and has 30 s each time.
+The container is recorded, and every remedy is replayed on the recording. The
+table shows what each would bring and cost. Chosen is the one with the lowest
+p99 of the thread pool that is hurt most, among those that grant no more CPU
+than the limit; with --slo the cheapest that keeps the objective. "Leave it",
+"more CPU" and "a setting of the service" are answers too.
 
-Exit code 1: at the end the container is still stopped above the bound.`,
+The effect is measured the same way: the responses of that pool before and
+after. With --slo-command your own latency decides. The command prints one
+number in ms per line; it is run without a shell, as the user who called
+unthrottle, once before and once after, and has 30 s each time. A change that
+does not help is undone, and the next best is tried (--tries).
+
+Without BPF nothing is forecast. Then the counters decide, and without
+--slo-command the verdict is "unverified": the change is kept only if you
+confirm it (or say --yes).
+
+Exit code 1: at the end the container is still stopped above the bound, or the
+objective is missed.`,
 		Args: oneTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := rf.rejectEmptyFlags(cmd); err != nil {
@@ -61,11 +77,25 @@ Exit code 1: at the end the container is still stopped above the bound.`,
 			if err != nil {
 				return fmt.Errorf("--bound %s: %w", boundText, err)
 			}
+			if tries < 1 || tries > maxTries {
+				return fmt.Errorf("--tries %d: give a number from 1 to %d", tries, maxTries)
+			}
+			wish := policy.Wish{Request: request, Auto: request.Kind == "", Bound: bound, Judged: command != ""}
+			if wish.May, err = policy.ParseMay(may); err != nil {
+				return fmt.Errorf("--may: %w", err)
+			}
 			o := fix.Options{
-				Wish:   policy.Wish{Request: request, Auto: request.Kind == "", Bound: bound},
-				Window: window, Settle: time.Second, Yes: yes,
-				Shown: func(p policy.Proposal, planned apply.Result) error {
-					return view.Proposal(os.Stderr, p, planned)
+				Wish: wish, Window: window, Settle: time.Second, Yes: yes, Tries: tries,
+				Found: func(p policy.Proposal) error {
+					if whole && p.Known != nil && p.Known.Explanation != nil {
+						if err := explanation.Write(os.Stderr, *p.Known.Explanation, explanation.Options{Width: terminal.Width(os.Stderr)}); err != nil {
+							return err
+						}
+					}
+					return view.Found(os.Stderr, p)
+				},
+				Shown: func(_ policy.Proposal, planned apply.Result) error {
+					return view.Proposal(os.Stderr, planned)
 				},
 			}
 			if terminal.Is(os.Stdin) {
@@ -89,21 +119,30 @@ Exit code 1: at the end the container is still stopped above the bound.`,
 	flags.StringVar(&objective, "slo", "", "the objective your latency is judged by, such as 'p99<20ms' (p50, p90, p95, p99, p99.9, max)")
 	flags.StringVar(&command, "slo-command", "", "`CMD` that prints your latencies, one number in ms per line")
 	flags.StringVar(&boundText, "bound", "1%", "stopped for less than this share of the time is no finding")
+	flags.StringSliceVar(&may, "may", nil, "`REMEDIES` that may grant more CPU than the limit: raise, weight, pin")
+	flags.IntVar(&tries, "tries", 3, "how many remedies to try, one after the other, until one helps")
+	flags.BoolVar(&whole, "explain", false, "also show the whole explanation of the recording")
 	flags.DurationVar(&window, "window", 5*time.Second, "how long to look, before and after")
 	return cmd
 }
 
-// latencySource checks --slo and --slo-command, which need each other.
+// maxTries bounds --tries: each try disturbs the container.
+const maxTries = 8
+
+// latencySource checks --slo and --slo-command. It is nil where no command is given.
 func latencySource(objective, command string, o *fix.Options) (func(context.Context) ([]float64, error), error) {
 	if objective == "" && command == "" {
 		return nil, nil
 	}
-	if objective == "" || command == "" {
-		return nil, errors.New("--slo and --slo-command belong together: the one says what is wanted, the other measures it")
+	if objective == "" {
+		return nil, errors.New("--slo-command measures an objective: say which one with --slo, such as --slo 'p99<20ms'")
 	}
 	var err error
 	if o.Objective, err = policy.ParseObjective(objective); err != nil {
 		return nil, err
+	}
+	if command == "" {
+		return nil, nil // the probe measures
 	}
 	if _, err := slo.Split(command); err != nil {
 		return nil, err
@@ -133,7 +172,9 @@ func runFix(cmd *cobra.Command, w *writeFlags, target string, o fix.Options, lat
 	if terminal.Is(os.Stderr) {
 		o.Say = func(text string) { say("%s", text) }
 	}
-	return fix.Run(ctx, hostEnv(h, env, w, latencies), o)
+	fixEnv := hostEnv(h, env, w, latencies)
+	fixEnv.Learn, fixEnv.Each = learn.Host{Cgroups: h, Root: os.DirFS("/"), All: o.All}.Learn, parallel.OnAllCores(ctx)
+	return fix.Run(ctx, fixEnv, o)
 }
 
 // hostEnv connects package fix to this host.
@@ -157,12 +198,15 @@ func showFix(cmd *cobra.Command, result fix.Result, failure error, asJSON bool) 
 	}
 	var err error
 	if asJSON {
-		err = jsonout.Write(cmd.OutOrStdout(), result)
+		err = view.JSON(cmd.OutOrStdout(), result)
 	} else {
 		err = view.Write(cmd.OutOrStdout(), result)
 	}
 	if failure != nil || err != nil {
 		return errors.Join(failure, err)
+	}
+	if met := result.ObjectiveMet; met != nil && !*met {
+		return exitWith{exitAboveBound, errors.New("the objective is not met")}
 	}
 	if result.StoppedAbove {
 		return exitWith{exitAboveBound, errors.New("the container is still stopped above the bound")}

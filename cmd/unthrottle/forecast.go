@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/explain/live"
 	"github.com/unthrottle/unthrottle/internal/see/probe"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
@@ -46,8 +47,9 @@ RECORDING is a file that 'unthrottle explain --record' wrote. A name that is a
 file's and a container's means the file. A container is recorded first: that
 needs root (or CAP_BPF and CAP_PERFMON) and a kernel with BTF.
 
-The cheapest remedy that keeps the objective (--slo) is marked. Without one it is
-the cheapest that ends the stopped time and makes latency no worse.`,
+The recommended remedy is marked, by the rule of 'fix': with an objective (--slo)
+the cheapest that keeps it; else the lowest p99 of the thread pool that is hurt
+most, among those that grant no more CPU than the limit.`,
 		Example: `  sudo unthrottle forecast cart
   unthrottle forecast cart.rec --slo p99=20ms --load 1..3
   sudo unthrottle forecast --all --for 5s`,
@@ -78,10 +80,12 @@ the cheapest that ends the stopped time and makes latency no worse.`,
 				return fmt.Errorf("--pool %w", err)
 			case err != nil:
 				return err
-			case f.json:
-				return view.JSON(cmd.OutOrStdout(), made)
 			}
-			return view.Write(cmd.OutOrStdout(), made, view.Options{Pools: f.pools})
+			choice := policy.Choose(made, policy.Terms{})
+			if f.json {
+				return view.JSON(cmd.OutOrStdout(), made, &choice)
+			}
+			return view.Write(cmd.OutOrStdout(), made, &choice, view.Options{Pools: f.pools})
 		},
 	}
 	flags := cmd.Flags()
@@ -166,7 +170,7 @@ func forecastAll(ctx context.Context, f forecastFlags, out io.Writer) error {
 		case err != nil:
 			result.NotForecast = append(result.NotForecast, err.Error())
 		default:
-			result.All = append(result.All, made)
+			result.All, result.Choices = append(result.All, made), append(result.Choices, policy.Choose(made, policy.Terms{}))
 		}
 	}
 	if f.json {

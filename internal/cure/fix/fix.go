@@ -14,6 +14,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/cure/verdict"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // Env is what a fix touches; tests put a model of the kernel behind it.
@@ -24,6 +26,10 @@ type Env struct {
 	// Facts gathers what a plan rests on; used is the CPU use by path as just
 	// observed.
 	Facts func(ctx context.Context, all []container.Container, used map[string]float64) (hoststate.Facts, error)
+	// Learn records the target for a while; nil: this host cannot record.
+	Learn func(ctx context.Context, target container.Container, length time.Duration) (Learned, error)
+	// Each runs the replays of a forecast: see forecast.Options.Each.
+	Each func(n int, do func(i int) error) error
 	// Latencies gives the user's own latencies in ms; nil: there is no source.
 	Latencies func(ctx context.Context) ([]float64, error)
 	// Wait waits between applying and looking again.
@@ -36,8 +42,11 @@ type Options struct {
 	// All are the containers of the host, the target among them.
 	All  []container.Container
 	Wish policy.Wish
-	// Objective says which quantile is judged; it needs Env.Latencies.
+	// Objective is the bound to keep, and says which quantile is judged; zero: none. Without Env.Latencies it is
+	// one on the responses of all thread pools, by the probe.
 	Objective policy.Objective
+	// Tries is how many remedies are tried, one after the other; 0: one.
+	Tries int
 	// OnlyIfMissed: where the objective is met beforehand nothing is written and
 	// the error is ErrObjectiveMet.
 	OnlyIfMissed bool
@@ -54,24 +63,33 @@ type Options struct {
 	// there is no user to ask, and Yes stands for the answer.
 	Ask func(question string) (bool, error)
 	Yes bool
+	// Found gets what was found and is recommended, also where nothing is to be written.
+	Found func(policy.Proposal) error
 	// Shown gets the proposal and the exact writes before anything is asked.
 	Shown func(policy.Proposal, apply.Result) error
 	// Say tells people what is going on; nil: silence.
 	Say func(text string)
 }
 
-// QuestionApply is the first question, asked before anything is written.
-const QuestionApply = "apply this?"
+// Questions that are asked before anything is written. QuestionMoreCPU is never answered by Options.Yes.
+const (
+	QuestionApply   = "apply this?"
+	QuestionMoreCPU = "this grants more CPU than the limit: apply it?"
+)
 
-// The verdicts beside those of remedy and apply.
+// The verdicts beside those of verdict and apply. Where a forecast recommends no remedy, its policy.Answer is the
+// verdict.
 const (
 	verdictNothing    = "nothing to fix"
-	verdictNotApplied = "not applied"
+	VerdictNotApplied = "not applied"
 )
 
 // Result is what came of it.
 type Result struct {
 	apply.Result
+	// Target is the container's name, Cause what the explanation says of it in a sentence; "": not known.
+	Target string `json:"target"`
+	Cause  string `json:"cause"`
 	// Remedy is what was proposed; "": nothing.
 	Remedy string `json:"remedy"`
 	// Why is the reason for the choice, and for the verdict where there is one.
@@ -86,6 +104,12 @@ type Result struct {
 	WindowSeconds float64      `json:"window_seconds"`
 	// Judgement has the latencies' quantiles and the neighbours' figures.
 	Judgement *verdict.Judgement `json:"judgement"`
+	// Tries are the remedies that were applied, in order; the last one is the one above.
+	Tries []Try `json:"tries"`
+	// ObjectiveMet is about the last measurement; null: there is no objective, or nothing was measured.
+	ObjectiveMet *bool `json:"objective_met"`
+	// Proposal is the last one made.
+	Proposal policy.Proposal `json:"-"`
 	// StoppedAbove: as last seen, the container is stopped above the bound.
 	StoppedAbove bool `json:"stopped_above_bound"`
 }
@@ -118,10 +142,16 @@ func Run(ctx context.Context, env Env, o Options) (Result, error) {
 	r := &run{env: env, o: o, res: Result{
 		Result:        apply.Result{Writes: []apply.Write{}, Skipped: []txn.Skip{}},
 		Not:           []policy.Rejected{},
+		Tries:         []Try{},
+		Target:        text.EscapePath(o.Target.Name),
 		WindowSeconds: o.Window.Seconds(),
 	}}
 	if o.DryRun {
-		return r.res, r.propose(ctx)
+		err := r.look(ctx)
+		if err == nil {
+			err = r.propose()
+		}
+		return r.res, err
 	}
 	recovered, err := apply.Recover(ctx, env.Apply)
 	if err != nil {
@@ -135,7 +165,7 @@ func Run(ctx context.Context, env Env, o Options) (Result, error) {
 	}
 	err = r.do(ctx)
 	if r.res.ID == "" && !r.noFinding {
-		r.res.Verdict = verdictNotApplied
+		r.res.Verdict = VerdictNotApplied
 	}
 	return r.res, err
 }
@@ -146,8 +176,14 @@ type run struct {
 	o         Options
 	res       Result
 	plan      remedy.Plan
+	own       observe.Observation
+	used      map[string]float64
+	facts     hoststate.Facts
 	neighbour map[string]hoststate.Observed
+	known     *policy.Known // nil: nothing was recorded
+	runs      *forecast.Runs
 	before    []float64
+	asked     bool // the latency source, before
 	noFinding bool
 }
 
@@ -157,34 +193,52 @@ func (r *run) say(format string, args ...any) {
 	}
 }
 
+// do looks, and tries remedies until one is kept.
 func (r *run) do(ctx context.Context) error {
-	if err := r.propose(ctx); err != nil || r.noFinding {
+	if err := r.look(ctx); err != nil {
 		return err
 	}
-	if agreed, err := r.agree(QuestionApply); err != nil || !agreed {
-		return err
+	for try := 1; ; try++ {
+		again, err := r.try(ctx)
+		if err != nil || !again || try >= r.o.Tries {
+			return err
+		}
+		if err := r.lookAround(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// try proposes, applies and judges one remedy. again: it did not help and was undone, and another one may.
+func (r *run) try(ctx context.Context) (again bool, err error) {
+	if err := r.propose(); err != nil || r.noFinding {
+		return false, err
+	}
+	if agreed, err := r.agreeToApply(); err != nil || !agreed {
+		return false, err
 	}
 	if err := r.latenciesBefore(ctx); err != nil {
-		return err
+		return false, err
 	}
 	done, err := apply.Apply(ctx, r.env.Apply, r.plan.Purpose(), r.plan.Changes)
 	r.take(done)
 	if err != nil || done.ID == "" {
-		return err
+		return false, err
 	}
 	r.res.Kept = true
 	if err := r.judge(ctx); err != nil {
 		if r.o.Plain {
 			r.res.Warnings = append(r.res.Warnings, "its effect was not measured: "+err.Error())
-			return nil
+			return false, nil
 		}
 		why := "its effect could not be measured: " + err.Error()
 		if ctx.Err() != nil {
 			why = "interrupted"
 		}
-		return errors.Join(err, r.undo(ctx, why))
+		return false, errors.Join(err, r.undo(ctx, why))
 	}
-	return r.decide(ctx)
+	err = r.decide(ctx)
+	return r.tried() && err == nil, err
 }
 
 // take puts the result of applying over what was planned.
@@ -192,6 +246,19 @@ func (r *run) take(done apply.Result) {
 	done.Skipped = append(done.Skipped, r.plan.Skipped...)
 	done.Warnings = append(done.Warnings, r.plan.Warnings...)
 	r.res.Result = done
+}
+
+// agreeToApply asks whether to write. More CPU than the limit that was not asked for needs a person's own yes.
+func (r *run) agreeToApply() (bool, error) {
+	c := r.res.Proposal.Choice
+	if c == nil || c.Answer != policy.AnswerMoreCPU {
+		return r.agree(QuestionApply)
+	}
+	if r.o.Yes || r.o.Ask == nil {
+		r.res.Why += "; say --may " + r.res.Remedy
+		return false, nil
+	}
+	return r.o.Ask(QuestionMoreCPU)
 }
 
 // agree asks whether to go on. Plain changes were asked for already.

@@ -76,7 +76,7 @@ func newBench(t *testing.T) *bench {
 		},
 		Wait: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
 	}
-	b.options = Options{Target: busy, All: []container.Container{busy, calm}, Wish: policy.Wish{Auto: true}, Window: time.Second,
+	b.options = Options{Target: busy, All: []container.Container{busy, calm}, Wish: policy.Wish{Request: remedy.Request{Kind: remedy.Pin}}, Window: time.Second,
 		Say: func(text string) { b.said = append(b.said, text) }}
 	return b
 }
@@ -178,23 +178,23 @@ func TestRun(t *testing.T) {
 		err     string
 	}{
 		{"unverified, confirmed twice", []func(*bench){answers(true, true)}, verdict.Unverified, true, false, "", ""},
-		{"declined before anything is written", []func(*bench){answers(false)}, verdictNotApplied, false, true, "", ""},
+		{"declined before anything is written", []func(*bench){answers(false)}, VerdictNotApplied, false, true, "", ""},
 		{"unverified, not confirmed", []func(*bench){answers(true, false)}, verdict.Unverified, false, true, "not confirmed", ""},
 		{"unverified, said yes to", []func(*bench){yes}, verdict.Unverified, true, false, "", ""},
-		{"nobody to ask", nil, verdictNotApplied, false, true, "", "say --yes"},
+		{"nobody to ask", nil, VerdictNotApplied, false, true, "", "say --yes"},
 		{"no effect", []func(*bench){yes, func(b *bench) { b.stoppedAfter = 0.9 }}, verdict.Unverified, false, true, "stopped as long as before", ""},
 		{"a neighbour is harmed", []func(*bench){yes, func(b *bench) { b.calmAfter = 0.3 }}, verdict.Unverified, false, true, "CPUs shrank", ""},
 		{"better", []func(*bench){answers(true), func(b *bench) { b.latencies = [][]float64{same(97), same(12)} }}, verdict.Better, true, false, "", ""},
 		{"worse", []func(*bench){yes, func(b *bench) { b.latencies = [][]float64{same(12), same(97)} }}, verdict.Worse, false, true, "worse", ""},
 		{"no change", []func(*bench){yes, func(b *bench) { b.latencies = [][]float64{same(12), same(12)} }}, verdict.NoChange, false, true, "no change", ""},
-		{"too few samples: nothing is written", []func(*bench){yes, func(b *bench) { b.latencies = [][]float64{{1, 2, 3}} }}, verdictNotApplied, false, true, "", "too few"},
+		{"too few samples: nothing is written", []func(*bench){yes, func(b *bench) { b.latencies = [][]float64{{1, 2, 3}} }}, VerdictNotApplied, false, true, "", "too few"},
 		{"the objective is met: nothing is written", []func(*bench){yes, func(b *bench) {
 			b.options.OnlyIfMissed, b.latencies = true, [][]float64{same(12)}
-		}}, verdictNotApplied, false, true, "", ErrObjectiveMet.Error()},
+		}}, VerdictNotApplied, false, true, "", ErrObjectiveMet.Error()},
 		{"the objective is missed", []func(*bench){yes, func(b *bench) {
 			b.options.OnlyIfMissed, b.latencies = true, [][]float64{same(97), same(12)}
 		}}, verdict.Better, true, false, "", ""},
-		{"an empty source: nothing is written", []func(*bench){yes, func(b *bench) { b.latencies = [][]float64{{}} }}, verdictNotApplied, false, true, "", "printed nothing"},
+		{"an empty source: nothing is written", []func(*bench){yes, func(b *bench) { b.latencies = [][]float64{{}} }}, VerdictNotApplied, false, true, "", "printed nothing"},
 		{"the source fails afterwards", []func(*bench){yes, func(b *bench) { b.latencies = [][]float64{same(12)} }}, verdict.Unverified, false, true, "could not be measured", "the source is gone"},
 		{"looking fails afterwards", []func(*bench){yes, func(b *bench) { b.failObserve = 2 }}, verdict.Unverified, false, true, "could not be measured", "counters are gone"},
 		{"nothing to fix", []func(*bench){yes, func(b *bench) {
@@ -202,10 +202,10 @@ func TestRun(t *testing.T) {
 		}}, verdictNothing, false, false, "nothing to fix", ""},
 		{"vetoed", []func(*bench){yes, func(b *bench) {
 			b.options.Shown = func(policy.Proposal, apply.Result) error { return errors.New("over the budget") }
-		}}, verdictNotApplied, false, true, "", "over the budget"},
+		}}, VerdictNotApplied, false, true, "", "over the budget"},
 		{"no remedy", []func(*bench){yes, func(b *bench) {
 			b.options.Wish = policy.Wish{Request: remedy.Request{Kind: remedy.Pin, CPUs: 9}}
-		}}, verdictNotApplied, false, true, "", "not pin"},
+		}}, VerdictNotApplied, false, true, "", "not pin"},
 		{"plain: asked for, nothing asked", []func(*bench){func(b *bench) {
 			b.options.Plain, b.options.Wish = true, policy.Wish{Request: remedy.Request{Kind: remedy.Burst}}
 		}}, verdict.Unverified, true, true, "", ""},

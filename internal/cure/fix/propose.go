@@ -14,51 +14,34 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/cure/verdict"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
-	"github.com/unthrottle/unthrottle/internal/text"
 )
 
-// propose looks at all containers, so that the neighbours' figures from before
-// are there for every possible neighbour, and plans.
-func (r *run) propose(ctx context.Context) error {
-	r.say("looking at %s for %v", text.Sanitize(r.o.Target.Name, 128), r.o.Window)
-	seen, err := r.env.Observe(ctx, r.o.All, r.o.Window)
+// propose chooses and plans. Where there is nothing to write the result says why.
+func (r *run) propose() error {
+	proposal, err := r.proposal(r.own, r.facts)
 	if err != nil {
 		return err
 	}
-	used := map[string]float64{}
-	r.neighbour = map[string]hoststate.Observed{}
-	var own *observe.Observation
-	for i := range seen {
-		path := seen[i].Container.Group.Path
-		if seen[i].UsedCPUs != nil {
-			used[path] = *seen[i].UsedCPUs
-		}
-		r.neighbour[path] = policy.Observed(seen[i])
-		if path == r.o.Target.Group.Path {
-			own = &seen[i]
+	r.res.Proposal, r.res.Why = proposal, proposal.Why
+	r.res.Not = append([]policy.Rejected{}, proposal.Not...)
+	if r.o.Found != nil {
+		if err := r.o.Found(proposal); err != nil {
+			return err
 		}
 	}
-	if own == nil {
-		return fmt.Errorf("cgroup %q: vanished while it was looked at", r.o.Target.Group.Path)
-	}
-	r.res.Before = figures(r.neighbour[r.o.Target.Group.Path])
-	r.res.StoppedAbove = r.above(r.res.Before)
-	facts, err := r.env.Facts(ctx, r.o.All, used)
-	if err != nil {
-		return err
-	}
-	proposal, err := r.proposal(*own, facts)
-	if err != nil {
-		return err
-	}
-	r.res.Why = proposal.Why
-	r.res.Not = append(r.res.Not, proposal.Not...)
 	if proposal.Plan == nil {
-		if !r.res.StoppedAbove {
-			r.noFinding, r.res.Verdict = true, verdictNothing
-			return nil
+		r.noFinding = true
+		switch {
+		case len(r.res.Tries) > 0: // what came of the last one stands
+		case !r.res.StoppedAbove:
+			r.res.Verdict = verdictNothing
+		case proposal.Choice != nil:
+			r.res.Verdict = string(proposal.Choice.Answer)
+		default:
+			r.noFinding = false
+			return &NoRemedy{Target: r.o.Target.Name, Why: proposal.Why, Not: proposal.Not}
 		}
-		return &NoRemedy{Target: r.o.Target.Name, Why: proposal.Why, Not: proposal.Not}
+		return nil
 	}
 	r.plan = *proposal.Plan
 	r.res.Remedy = string(r.plan.Remedy)
@@ -75,7 +58,7 @@ func (r *run) propose(ctx context.Context) error {
 
 func (r *run) proposal(own observe.Observation, facts hoststate.Facts) (policy.Proposal, error) {
 	if !r.o.Plain {
-		return policy.Propose(own, facts, r.o.Wish)
+		return policy.Propose(own, facts, r.o.Wish, r.known)
 	}
 	request := r.o.Wish.Request
 	observed := policy.Observed(own)
@@ -102,9 +85,10 @@ func figures(o hoststate.Observed) *txn.Figures {
 
 // latenciesBefore asks the user's source once before anything is written.
 func (r *run) latenciesBefore(ctx context.Context) error {
-	if r.env.Latencies == nil {
+	if r.env.Latencies == nil || r.asked {
 		return nil
 	}
+	r.asked = true
 	r.say("asking the latency source, before")
 	var err error
 	r.before, err = r.env.Latencies(ctx)
@@ -139,7 +123,7 @@ func (r *run) judge(ctx context.Context) error {
 		}
 	}
 	r.say("looking again for %v", r.o.Window)
-	seen, err := r.env.Observe(ctx, r.watched(), r.o.Window)
+	seen, again, err := r.watch(ctx, r.watched(), r.known != nil && r.known.Forecast != nil && r.env.Latencies == nil)
 	if err != nil {
 		return err
 	}
@@ -152,33 +136,11 @@ func (r *run) judge(ctx context.Context) error {
 		evidence.Neighbours = append(evidence.Neighbours, verdict.Neighbour{Name: seen[i].Container.Name,
 			Before: r.neighbour[path], After: policy.Observed(seen[i]), Lends: slices.Contains(r.plan.Lenders, path)})
 	}
-	j := verdict.Judge(evidence)
+	j := r.judgement(evidence, again)
 	r.res.Judgement = &j
-	if len(evidence.Before) > 0 {
-		r.latencyFigures(j)
-	}
+	r.res.ObjectiveMet = r.objectiveMet(j)
 	r.res.StoppedAbove = r.above(r.res.After)
 	return nil
-}
-
-// latencyFigures puts the quantiles beside the counters' figures, where they
-// have a place there.
-func (r *run) latencyFigures(j verdict.Judgement) {
-	for _, side := range []struct {
-		to   *txn.Figures
-		from *verdict.Spread
-	}{{r.res.Before, j.Before}, {r.res.After, j.After}} {
-		if side.to == nil || side.from == nil {
-			continue
-		}
-		side.to.MaxMs = new(side.from.Longest)
-		switch r.o.Objective.Quantile {
-		case 0.5:
-			side.to.P50Ms = new(side.from.Value)
-		case 0.99:
-			side.to.P99Ms = new(side.from.Value)
-		}
-	}
 }
 
 // watched are the target, those whose CPUs shrink, and who lends it CPUs.

@@ -4,12 +4,26 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 )
+
+// Known is what a recording tells about a container beyond its counters.
+type Known struct {
+	// Explanation has the causes; nil: there is no recording.
+	Explanation *diagnose.Explanation
+	// Forecast has the remedies' rows; nil: nothing could be forecast, and Missing says why.
+	Forecast *forecast.Forecast
+	Missing  string
+	// Tried says of rows of Forecast, by index, what came of them a moment ago.
+	Tried map[int]string
+}
 
 // Proposal is what to do about one container.
 type Proposal struct {
@@ -21,6 +35,10 @@ type Proposal struct {
 	Why string
 	// Not are the remedies that were not chosen.
 	Not []Rejected
+	// Known is what the choice rests on, and Choice what the forecast recommends; nil: nothing was forecast, or a
+	// remedy was asked for by name.
+	Known  *Known
+	Choice *Choice
 }
 
 // Rejected is a remedy that was not chosen, and why.
@@ -37,6 +55,10 @@ type Wish struct {
 	// Bound is the stopped time per second below which nothing is a finding; 0:
 	// DefaultBound.
 	Bound float64
+	// May are the remedies that may grant more CPU than the limit.
+	May []remedy.Kind
+	// Judged: the user's own latency judges what is applied.
+	Judged bool
 }
 
 // Wish is what a rule asks for.
@@ -49,19 +71,16 @@ func (r Rule) Wish(bound float64) Wish {
 // more CPU: there is no unused time that another arrangement could bring.
 const enoughUse = 0.95
 
+// spareUse is the share of its limit below which a container leaves unused time that a burst can borrow.
+const spareUse = 0.8
+
 // Propose chooses a remedy. Time counts, not periods: a container whose stopped
 // time is below the bound has no finding, however many of its periods were
-// throttled. Then pin where it can be done, else narrow, else burst, else raise. Weight only
-// where it is asked for, since nothing bounds a container then.
-//
-// One that uses its limit up needs more CPU for more work, which only raise
-// gives; but pin comes first there too: at the same CPU used, threads that need
-// little no longer stand still with those that need much (seed 003: 32 burning
-// threads, and p99 of a sleeper falls from the period to the sleep). The reason
-// says both.
+// throttled. Then the forecast chooses: see Choose. Without one (known is nil, or
+// has none) the order is by what counters show: see withoutForecast.
 //
 // A secondary that is asked for needs no finding: it is not for its own sake.
-func Propose(o observe.Observation, f hoststate.Facts, w Wish) (Proposal, error) {
+func Propose(o observe.Observation, f hoststate.Facts, w Wish, known *Known) (Proposal, error) {
 	bound := w.Bound
 	if bound == 0 {
 		bound = DefaultBound
@@ -80,13 +99,15 @@ func Propose(o observe.Observation, f hoststate.Facts, w Wish) (Proposal, error)
 		return Proposal{Why: fmt.Sprintf("nothing to fix: stopped for at most %s of each second, and up to %s is no finding",
 			milliseconds(high), milliseconds(bound)) + periods(o)}, nil
 	}
-	seen := Observed(o)
 	found := fmt.Sprintf("stopped for %s to %s of each second", milliseconds(low), milliseconds(high))
-	choice := chooser{f: f, o: o, w: w, seen: seen, found: found}
-	if !w.Auto {
+	choice := chooser{f: f, o: o, w: w, seen: Observed(o), found: found, out: Proposal{Known: known}}
+	switch {
+	case !w.Auto:
 		return choice.asked()
+	case known != nil && known.Forecast != nil:
+		return choice.forecast(known)
 	}
-	return choice.best()
+	return choice.withoutForecast()
 }
 
 // Observed is an observation as remedies read it.
@@ -138,22 +159,48 @@ func (c *chooser) asked() (Proposal, error) {
 	return c.out, err
 }
 
-// merits are why each remedy is chosen, in the order in which they are tried.
+// merits are why each remedy is chosen where nothing was forecast, in the order in which they are tried.
 var merits = []struct {
 	kind remedy.Kind
 	why  string
 }{
-	{remedy.Pin, "CPUs of its own, of the size of its limit, end the stops and keep the limit"},
-	{remedy.Narrow, "as many CPUs as its limit, which others may use too, keep it from spending its quota at once"},
 	{remedy.Burst, "it uses less than its limit on the mean, so unused time of earlier periods can carry it over its peaks"},
+	{remedy.Pin, "CPUs of its own end the stops, and the latency given tells whether that helps"},
+	{remedy.Narrow, "as many CPUs as its limit, which others may use too, keep it from spending its quota at once"},
 	{remedy.Raise, "a larger limit is what is left"},
 }
 
-func (c *chooser) best() (Proposal, error) {
-	if c.o.UsedCPUs != nil && *c.o.UsedCPUs >= enoughUse**c.o.LimitCPUs {
+// withoutForecast chooses by counters alone. Burst comes first where use is below spareUse of the limit. Whether
+// threads that compute share the CPUs with threads that answer cannot be told, and for work of equal threads a pin
+// is worse than the quota: so pin and narrow need the user's own latency as their judge. More CPU is chosen only
+// where it may be.
+func (c *chooser) withoutForecast() (Proposal, error) {
+	share := 0.0
+	if c.o.UsedCPUs != nil {
+		share = *c.o.UsedCPUs / *c.o.LimitCPUs
+	}
+	if share >= enoughUse {
 		c.found += fmt.Sprintf("; it uses %.3g of %.3g CPUs on the mean, so more work needs a larger limit (raise)", *c.o.UsedCPUs, *c.o.LimitCPUs)
 	}
+	missing := "nothing was forecast"
+	if c.out.Known != nil && c.out.Known.Missing != "" {
+		missing += ": " + c.out.Known.Missing
+	}
 	for i, m := range merits {
+		asked := slices.Contains(c.w.May, m.kind)
+		why := ""
+		switch {
+		case m.kind == remedy.Burst && (c.o.UsedCPUs == nil || share >= spareUse):
+			why = fmt.Sprintf("its use is not below %g %% of its limit, so there is little unused time to borrow", 100*spareUse)
+		case (m.kind == remedy.Pin || m.kind == remedy.Narrow) && !c.w.Judged && !asked:
+			why = "without a forecast only your own latency can tell whether it helps (--slo and --slo-command)"
+		case m.kind == remedy.Raise && !asked:
+			why = "it grants more CPU than the limit and was not asked for (--may raise)"
+		}
+		if why != "" {
+			c.not(m.kind, why)
+			continue
+		}
 		ok, err := c.try(m.kind)
 		if err != nil {
 			return c.out, err
@@ -161,15 +208,15 @@ func (c *chooser) best() (Proposal, error) {
 		if !ok {
 			continue
 		}
-		c.out.Why = c.found + "; " + m.why
+		c.out.Why = c.found + "; " + missing + "; " + m.why
 		for _, later := range merits[i+1:] {
-			c.not(later.kind, string(m.kind)+" can be done and keeps the limit better")
+			c.not(later.kind, string(m.kind)+" comes first where nothing was forecast")
 		}
 		break
 	}
 	c.not(remedy.Weight, "not asked for: nothing would bound it")
 	if c.out.Plan == nil {
-		c.out.Why = c.found + "; no remedy can be applied here"
+		c.out.Why = c.found + "; " + missing + "; nothing can be recommended"
 	}
 	return c.out, nil
 }

@@ -60,7 +60,7 @@ func seen(a container.Container, limit, used float64, stopped time.Duration) obs
 }
 
 func TestPropose(t *testing.T) {
-	auto := Wish{Auto: true}
+	auto, judged := Wish{Auto: true}, Wish{Auto: true, Judged: true}
 	for _, tc := range []struct {
 		name     string
 		cpus     int
@@ -73,13 +73,14 @@ func TestPropose(t *testing.T) {
 		rejected string
 	}{
 		{"time counts, not periods", 4, 1, 0.9, 10 * time.Millisecond, auto, "", "9 of 10 periods were throttled, but time counts", ""},
-		{"stopped", 4, 1, 0.5, 300 * time.Millisecond, auto, remedy.Pin, "stopped for 300 ms to 300 ms of each second", "narrow burst raise weight"},
-		{"uses its limit up: pin, and more work needs more", 4, 1, 1, 900 * time.Millisecond, auto, remedy.Pin, "more work needs a larger limit", "narrow burst raise weight"},
-		{"2 CPUs, limit 1: the other CPU is the reserve", 2, 1, 1, 900 * time.Millisecond, auto, remedy.Pin, "", "narrow burst raise weight"},
-		{"no room to pin", 4, 3.5, 2, 300 * time.Millisecond, auto, remedy.Narrow, "others may use too", "pin burst raise weight"},
-		{"no room to pin, nothing to borrow", 8, 7.5, 7.5, 300 * time.Millisecond, auto, remedy.Narrow, "more work needs a larger limit", "pin burst raise weight"},
-		{"more than there is: burst", 2, 2.5, 2, 300 * time.Millisecond, auto, remedy.Burst, "earlier periods", "pin narrow raise weight"},
-		{"nothing is left", 2, 2.5, 2.5, 300 * time.Millisecond, Wish{Auto: true, Request: remedy.Request{To: 3}}, "", "no remedy can be applied here", "pin narrow burst raise weight"},
+		{"use far below the limit: burst", 4, 1, 0.5, 300 * time.Millisecond, auto, remedy.Burst, "stopped for 300 ms to 300 ms of each second; nothing was forecast", "pin narrow raise weight"},
+		{"use near the limit: nothing is certain", 4, 1, 0.9, 300 * time.Millisecond, auto, "", "nothing can be recommended", "burst pin narrow raise weight"},
+		{"use near the limit, judged by latency: pin", 4, 1, 0.9, 300 * time.Millisecond, judged, remedy.Pin, "whether that helps", "burst narrow raise weight"},
+		{"uses its limit up: more work needs more", 4, 1, 1, 900 * time.Millisecond, auto, "", "more work needs a larger limit", "burst pin narrow raise weight"},
+		{"uses its limit up, and raise may be", 4, 1, 1, 900 * time.Millisecond, Wish{Auto: true, May: []remedy.Kind{remedy.Raise}}, remedy.Raise, "what is left", "burst pin narrow weight"},
+		{"2 CPUs, limit 1: the other CPU is the reserve", 2, 1, 1, 900 * time.Millisecond, judged, remedy.Pin, "", "burst narrow raise weight"},
+		{"no room to pin", 4, 3.5, 3, 300 * time.Millisecond, judged, remedy.Narrow, "others may use too", "burst pin raise weight"},
+		{"more than there is", 2, 2.5, 2.4, 300 * time.Millisecond, Wish{Auto: true, Judged: true, Request: remedy.Request{To: 3}}, "", "nothing can be recommended", "burst pin narrow raise weight"},
 		{"asked for", 4, 1, 0.5, 300 * time.Millisecond, Wish{Request: remedy.Request{Kind: remedy.Weight}}, remedy.Weight, "was asked for", ""},
 		{"asked for, refused", 4, 1, 0.5, 300 * time.Millisecond, Wish{Request: remedy.Request{Kind: remedy.Pin, CPUs: 9}}, "", "cannot be done", "pin"},
 		{"no finding though asked for", 4, 1, 0.5, 0, Wish{Request: remedy.Request{Kind: remedy.Pin}}, "", "nothing to fix", ""},
@@ -87,7 +88,7 @@ func TestPropose(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			f, a := facts(t, tc.cpus, tc.limit)
-			got, err := Propose(seen(a, tc.limit, tc.used, tc.stopped), f, tc.wish)
+			got, err := Propose(seen(a, tc.limit, tc.used, tc.stopped), f, tc.wish, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -120,7 +121,7 @@ func TestProposeWithoutMeasurement(t *testing.T) {
 	} {
 		o := seen(a, 1, 1, time.Second)
 		tc.change(&o)
-		got, err := Propose(o, f, Wish{Auto: true})
+		got, err := Propose(o, f, Wish{Auto: true}, nil)
 		if err != nil || got.Plan != nil || !strings.Contains(got.Why, tc.says) {
 			t.Errorf("%s: %+v, error %v", name, got, err)
 		}
@@ -144,11 +145,11 @@ func TestProposeSecondaryOfACalmContainer(t *testing.T) {
 	for _, limit := range []float64{1, -1} {
 		f, a := facts(t, 4, limit)
 		o := seen(a, max(0, limit), 0.2, 0)
-		p, err := Propose(o, f, Wish{Request: remedy.Request{Kind: remedy.Secondary}})
+		p, err := Propose(o, f, Wish{Request: remedy.Request{Kind: remedy.Secondary}}, nil)
 		if err != nil || p.Plan == nil || p.Plan.Remedy != remedy.Secondary || !strings.Contains(p.Why, "leave idle") {
 			t.Errorf("limit %g: %+v, %v", limit, p, err)
 		}
-		if p, err := Propose(o, f, Wish{Request: remedy.Request{Kind: remedy.Pin}}); err != nil || p.Plan != nil {
+		if p, err := Propose(o, f, Wish{Request: remedy.Request{Kind: remedy.Pin}}, nil); err != nil || p.Plan != nil {
 			t.Errorf("limit %g: a calm container is pinned: %+v, %v", limit, p, err)
 		}
 	}

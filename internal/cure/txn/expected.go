@@ -11,6 +11,8 @@ type Figures struct {
 	P50Ms                *float64 `json:"p50_ms,omitempty"`
 	P99Ms                *float64 `json:"p99_ms,omitempty"`
 	MaxMs                *float64 `json:"max_ms,omitempty"`
+	// PoolP99Ms is the 99th percentile of the responses of the thread pool that was judged, by the probe.
+	PoolP99Ms *float64 `json:"pool_p99_ms,omitempty"`
 }
 
 // Expected is a forecast: for each figure the interval it is expected in; nil is not forecast.
@@ -21,6 +23,8 @@ type Expected struct {
 	UsedCPUsHigh         *float64 `json:"used_cpus_high,omitempty"`
 	P99MsLow             *float64 `json:"p99_ms_low,omitempty"`
 	P99MsHigh            *float64 `json:"p99_ms_high,omitempty"`
+	PoolP99MsLow         *float64 `json:"pool_p99_ms_low,omitempty"`
+	PoolP99MsHigh        *float64 `json:"pool_p99_ms_high,omitempty"`
 }
 
 // Outcome is what came of a change.
@@ -36,7 +40,7 @@ type Outcome struct {
 
 // Deviation compares one forecast figure with what came.
 type Deviation struct {
-	// Figure is "stopped_per_second", "used_cpus" or "p99_ms".
+	// Figure is "stopped_per_second", "used_cpus", "p99_ms" or "pool_p99_ms".
 	Figure string `json:"figure"`
 	// Low and High are the interval expected, Got is what was measured: its middle, where it is an interval itself.
 	Low  float64 `json:"low"`
@@ -69,6 +73,7 @@ func Deviations(e *Expected, o *Outcome) []Deviation {
 		middle(o.After.StoppedPerSecondLow, o.After.StoppedPerSecondHigh))
 	add("used_cpus", e.UsedCPUsLow, e.UsedCPUsHigh, o.After.UsedCPUs)
 	add("p99_ms", e.P99MsLow, e.P99MsHigh, o.After.P99Ms)
+	add("pool_p99_ms", e.PoolP99MsLow, e.PoolP99MsHigh, o.After.PoolP99Ms)
 	return all
 }
 

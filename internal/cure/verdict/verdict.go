@@ -46,6 +46,11 @@ type Judgement struct {
 	// measured, too few samples, or a harmed neighbour decided.
 	Before *Spread `json:"before"`
 	After  *Spread `json:"after"`
+	// Quantile is the one that Before and After have, 0 to 1.
+	Quantile float64 `json:"quantile"`
+	// PerCPU: Before and After are multiples of a run's own CPU time and no milliseconds, because the amount of
+	// work differs. See JudgeRuns.
+	PerCPU bool `json:"per_cpu"`
 	// Neighbours says of each neighbour what was seen of it. Harmed are those
 	// that are stopped longer than before, also where the verdict is
 	// "unverified".
@@ -88,7 +93,12 @@ const (
 // it worse whatever the samples say. Samples that depend on each other (requests
 // that queued behind the same stall) make the intervals narrower than they are.
 func Judge(e Evidence) Judgement {
-	j := Judgement{Verdict: Unverified, Neighbours: []string{}, Harmed: []string{}}
+	return judge(e, worthwhile, "ms")
+}
+
+// judge compares samples of a unit; a quantile that moves by less than least is no change.
+func judge(e Evidence, least float64, unit string) Judgement {
+	j := Judgement{Verdict: Unverified, Quantile: e.Quantile, Neighbours: []string{}, Harmed: []string{}}
 	for _, n := range e.Neighbours {
 		j.Neighbours = append(j.Neighbours, n.String())
 		if n.harmed() {
@@ -115,7 +125,7 @@ func Judge(e Evidence) Judgement {
 		return j
 	}
 	j.After = &after
-	quantile, longest := moved(before, after), tails(e.Before, e.After)
+	quantile, longest := moved(before, after, least), tails(e.Before, e.After, least)
 	if e.Quantile >= 1 {
 		// The longest is the quantile: its interval has no upper end.
 		quantile = 0
@@ -128,15 +138,15 @@ func Judge(e Evidence) Judgement {
 	default:
 		j.Verdict = NoChange
 	}
-	j.Why = fmt.Sprintf("%s from %.4g ms (%.4g to %.4g) to %.4g ms (%.4g to %.4g), longest from %.4g ms to %.4g ms, %d and %d samples",
-		quantileName(e.Quantile), before.Value, before.Low, before.High, after.Value, after.Low, after.High,
-		before.Longest, after.Longest, before.Samples, after.Samples)
+	j.Why = fmt.Sprintf("%s from %.4g %s (%.4g to %.4g) to %.4g %s (%.4g to %.4g), longest from %.4g %s to %.4g %s, %d and %d samples",
+		quantileName(e.Quantile), before.Value, unit, before.Low, before.High, after.Value, unit, after.Low, after.High,
+		before.Longest, unit, after.Longest, unit, before.Samples, after.Samples)
 	return j
 }
 
 // moved is 1 where a quantile became larger, -1 smaller, 0 the same.
-func moved(before, after Spread) int {
-	if math.Abs(after.Value-before.Value) < worthwhile*before.Value {
+func moved(before, after Spread, least float64) int {
+	if math.Abs(after.Value-before.Value) < least*before.Value {
 		return 0
 	}
 	switch {
@@ -151,10 +161,10 @@ func moved(before, after Spread) int {
 // tails is 1 where the longest became longer, -1 shorter, 0 the same, by
 // Rosenbaum's test: if both sides were alike, each sample beyond the longest of
 // the other side would be as unlikely as its side's part of all samples. Those
-// that are longer by less than 5 % do not count.
-func tails(before, after []float64) int {
+// that are longer by less than least do not count.
+func tails(before, after []float64, least float64) int {
 	beyond := func(a, b []float64) bool {
-		longest, n := slices.Max(b)*(1+worthwhile), 0
+		longest, n := slices.Max(b)*(1+least), 0
 		for _, x := range a {
 			if x > longest {
 				n++

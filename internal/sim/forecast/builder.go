@@ -40,6 +40,7 @@ type builder struct {
 	steps     int
 	full      bool // maxSteps or maxWindow reached: add ignores further events
 	dropped   int  // threads beyond maxThreads
+	runs      int  // kept one by one
 	lost      uint64
 	footer    recording.Footer
 	load      *Load // nil before finish

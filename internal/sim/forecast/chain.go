@@ -134,6 +134,10 @@ func (b *builder) stopRunning(t *thread, runnable bool) {
 	b.enterSleep(t)
 	if t.woken >= 0 && t.ran {
 		t.pool.recorded.Response.Add(time.Duration(b.now - t.woken))
+		if b.runs < maxRuns {
+			b.runs++
+			t.pool.runs = append(t.pool.runs, Run{time.Duration(b.now - t.woken), time.Duration(t.run)})
+		}
 	}
 	t.longest, t.slept = max(t.longest, t.run), true
 	t.woken, t.run, t.sleptAt = -1, 0, b.now

@@ -119,23 +119,9 @@ func (l *Load) errorOf(results []result, check SelfCheck, o Objective, tested Re
 	tested = tested.ifTested()
 	periods := l.window.Seconds() / l.recordedScenario.Cgroups[l.binding].Limit.Period.Seconds()
 	e := &Error{Tested: tested.N}
-	all := l.mergedTimes(results, o.Pool)
-	one := float64(all.Response.Count()) / float64(len(results))
-	quantile := func(q float64, check Figure, off float64) *Range {
-		r := spread(results, func(r *result) *float64 {
-			times := l.mergedTimes([]result{*r}, o.Pool)
-			return times.Response.Quantile(q)
-		})
-		if r == nil {
-			return nil
-		}
-		caught := sampled(all.Response, q, one)
-		widen := math.Exp(check.ratio())
-		own := Range{math.Min(r.Low, caught.Low) / widen, math.Max(r.High, caught.High) * widen}
-		return own.scaled(off, *all.Response.Quantile(q))
-	}
-	e.P50, e.P99 = quantile(0.5, check.P50, tested.P50), quantile(0.99, check.P99, tested.P99)
-	e.Max = quantile(1, check.Max, tested.Max)
+	e.P50 = l.rangeOf(results, o.Pool, 0.5, check.P50, tested.P50)
+	e.P99 = l.rangeOf(results, o.Pool, 0.99, check.P99, tested.P99)
+	e.Max = l.rangeOf(results, o.Pool, 1, check.Max, tested.Max)
 	sum := func(figure func(*result) float64, off float64) *Range {
 		r := spread(results, func(r *result) *float64 { return new(figure(r)) })
 		middle := median(results, figure)
@@ -147,6 +133,23 @@ func (l *Load) errorOf(results []result, check SelfCheck, o Objective, tested Re
 		check.Stopped.apart()+tested.Stopped*l.window.Seconds())
 	e.Stopped.High = math.Min(e.Stopped.High, l.window.Seconds())
 	return e
+}
+
+// rangeOf is the error of one quantile of the responses of a pool ("": of all): see errorOf. nil: there are no
+// responses.
+func (l *Load) rangeOf(results []result, pool string, q float64, check Figure, off float64) *Range {
+	all := l.mergedTimes(results, pool)
+	r := spread(results, func(r *result) *float64 {
+		times := l.mergedTimes([]result{*r}, pool)
+		return times.Response.Quantile(q)
+	})
+	if r == nil {
+		return nil
+	}
+	caught := sampled(all.Response, q, float64(all.Response.Count())/float64(len(results)))
+	widen := math.Exp(check.ratio())
+	own := Range{math.Min(r.Low, caught.Low) / widen, math.Max(r.High, caught.High) * widen}
+	return own.scaled(off, *all.Response.Quantile(q))
 }
 
 // sampled returns the range of a quantile in Coverage of samples of n responses. The number of responses

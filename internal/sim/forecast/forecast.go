@@ -45,7 +45,9 @@ type Forecast struct {
 	CPUs      int     // of the host
 	Objective *Objective
 	Check     SelfCheck
-	Rows      []Row
+	// Judged says whose responses Row.Judged has; nil: no pool has enough responses.
+	Judged *Judged
+	Rows   []Row
 	// Cheapest is the index of the row of the cheapest remedy that keeps the objective, among those at the
 	// recorded load; -1: none does. Sure says that it does within its error too, or that there is no
 	// objective.
@@ -68,7 +70,11 @@ type Row struct {
 	Price      string
 	Neighbours *Neighbours // nil: there are none, or this row is the base of the comparison
 	Error      *Error      // nil: no error is known
-	Meets      bool        // keeps the objective, or is no worse than none
+	// Judged is the quantile of Forecast.Judged in milliseconds, JudgedRange its error; nil: there are too few
+	// responses, or no error is known.
+	Judged      *float64
+	JudgedRange *Range
+	Meets       bool // keeps the objective, or is no worse than none
 	// BreaksAt is the least load that breaks the objective, or without one that is worse than the recording.
 	// CollapsesAt is the least load that leaves work undone. Both are exact to a sixteenth of the step
 	// between two tried loads; nil: no load does, or none was tried.
@@ -95,6 +101,7 @@ func Make(l *Load, o Options) (*Forecast, error) {
 		}
 	}
 	m.choose()
+	m.judge()
 	if o.From > 0 {
 		if err := m.sweep(); err != nil {
 			return nil, err
@@ -155,7 +162,8 @@ type maker struct {
 	l    *Load
 	o    Options
 	f    *Forecast
-	none []result // of the row "none", at the recorded load
+	none []result   // of the row "none", at the recorded load
+	all  [][]result // of each row; nil: it is refused
 }
 
 // trials runs all trials, several at once.
@@ -195,7 +203,7 @@ func (m *maker) rows(hostLoad float64) error {
 		row := Row{Remedy: r, HostLoad: hostLoad}
 		if err := results[0].refused; err != nil {
 			row.Refused = err.Error()
-			m.f.Rows = append(m.f.Rows, row)
+			m.f.Rows, m.all = append(m.f.Rows, row), append(m.all, nil)
 			continue
 		}
 		row.Figures, row.Reserved = m.l.figures(results), m.l.reserved(r)
@@ -213,11 +221,11 @@ func (m *maker) rows(hostLoad float64) error {
 			if r.limitless() {
 				check = check.unthrottled()
 			}
-			row.Error = m.l.errorOf(results, check, m.objective(), m.o.Calibration[r.Name])
+			row.Error = m.l.errorOf(results, check, m.objective(), r.tested(m.o.Calibration))
 		}
 		row.Meets = m.meets(results)
 		row.Price = m.l.price(&row, m.l.figures(left))
-		m.f.Rows = append(m.f.Rows, row)
+		m.f.Rows, m.all = append(m.f.Rows, row), append(m.all, results)
 	}
 	return nil
 }

@@ -42,6 +42,7 @@ type Pool struct {
 	threads       int
 	workloads     []int // indices in Load.recordedScenario
 	recorded      simulate.ReplayTimes
+	runs          []Run
 }
 
 // recordedFigures has the figures of the recording, to compare the replay with.
@@ -71,33 +72,49 @@ func (l *Load) setRecorded(e diagnose.Explanation) {
 // be simulated, the recording has no events, or the container has no limit. It uses the sound part of a
 // truncated or damaged recording, and notes that.
 func Read(in io.Reader) (*Load, error) {
-	r, err := recording.NewReader(in)
+	b, end, err := readEvents(in)
 	if err != nil {
 		return nil, err
 	}
-	b, err := newBuilder(r.Header)
+	l, err := b.finish(end.footer)
 	if err != nil {
 		return nil, err
+	}
+	switch {
+	case end.damaged:
+		l.note("the recording is damaged: the replay has only its first %.3g s", l.window.Seconds())
+	case end.truncated:
+		l.note("the recording is truncated: the replay has only its first %.3g s, and no counters", l.window.Seconds())
+	}
+	return l, nil
+}
+
+// end is how a recording ended.
+type end struct {
+	footer             recording.Footer
+	damaged, truncated bool
+}
+
+// readEvents gives all sound events of a recording to a builder.
+func readEvents(in io.Reader) (*builder, end, error) {
+	r, err := recording.NewReader(in)
+	if err != nil {
+		return nil, end{}, err
+	}
+	b, err := newBuilder(r.Header)
+	if err != nil {
+		return nil, end{}, err
 	}
 	var e recording.Event
 	for err = r.Next(&e); err == nil; err = r.Next(&e) {
 		b.add(&e)
 	}
 	if !errors.Is(err, io.EOF) && !errors.Is(err, recording.ErrDamaged) {
-		return nil, err
+		return nil, end{}, err
 	}
-	footer, truncated := r.Footer(), r.Truncated()
-	if truncated || !errors.Is(err, io.EOF) {
-		footer = recording.Footer{EndNS: b.now}
+	of := end{r.Footer(), !errors.Is(err, io.EOF), r.Truncated()}
+	if of.truncated || of.damaged {
+		of.footer = recording.Footer{EndNS: b.now}
 	}
-	l, failed := b.finish(footer)
-	switch {
-	case failed != nil:
-		return nil, failed
-	case !errors.Is(err, io.EOF):
-		l.note("the recording is damaged: the replay has only its first %.3g s", l.window.Seconds())
-	case truncated:
-		l.note("the recording is truncated: the replay has only its first %.3g s, and no counters", l.window.Seconds())
-	}
-	return l, nil
+	return b, of, nil
 }

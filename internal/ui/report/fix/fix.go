@@ -13,26 +13,67 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report/changes"
 	"github.com/unthrottle/unthrottle/internal/ui/report/figure"
+	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
+	"github.com/unthrottle/unthrottle/internal/ui/report/rows"
 )
 
-// Proposal writes what is proposed, why, why not something else, and the exact
-// writes.
-func Proposal(w io.Writer, p policy.Proposal, planned apply.Result) error {
+// Found writes the cause, the table of what each remedy would bring, and what is recommended. Without a forecast it
+// writes the reasons for and against each remedy.
+func Found(w io.Writer, p policy.Proposal) error {
 	var b strings.Builder
+	if p.Choice != nil {
+		if e := p.Known.Explanation; e != nil && len(p.Known.Tried) == 0 {
+			fmt.Fprintf(&b, "%s\n\n", text.Shown(e.Verdict))
+		}
+		rows.Table(&b, p.Known.Forecast, p.Choice)
+		b.WriteString("\n")
+		for _, line := range rows.Sentences(p.Choice) {
+			fmt.Fprintln(&b, line)
+		}
+		_, err := io.WriteString(w, b.String())
+		return err
+	}
+	if p.Plan == nil {
+		return nil // the result says why
+	}
 	fmt.Fprintf(&b, "%s: %s\n", p.Plan.Remedy, text.Shown(p.Why))
 	for _, n := range p.Not {
 		fmt.Fprintf(&b, "  not %s: %s\n", n.Remedy, text.Shown(n.Why))
 	}
-	b.WriteString("\nwhat would be written:\n")
-	if _, err := io.WriteString(w, b.String()); err != nil {
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Proposal writes the exact writes.
+func Proposal(w io.Writer, planned apply.Result) error {
+	if _, err := io.WriteString(w, "\nwhat would be written:\n"); err != nil {
 		return err
 	}
 	return changes.Plan(w, planned)
 }
 
+// JSON writes what came of a fix, for programs.
+func JSON(w io.Writer, r fix.Result) error {
+	out := struct {
+		fix.Result
+		Rows   []rows.Row        `json:"rows"`
+		Chosen *rows.Recommended `json:"chosen"`
+	}{r, []rows.Row{}, nil}
+	if p := r.Proposal; p.Choice != nil {
+		for i := range p.Known.Forecast.Rows {
+			out.Rows = append(out.Rows, rows.New(&p.Known.Forecast.Rows[i]))
+		}
+		out.Chosen = rows.NewRecommended(p.Known.Forecast, p.Choice)
+	}
+	return jsonout.Write(w, out)
+}
+
 // Write writes what came of a fix.
 func Write(w io.Writer, r fix.Result) error {
 	if r.ID == "" {
+		if r.Proposal.Choice != nil && r.Verdict != fix.VerdictNotApplied {
+			return nil // Found said it
+		}
 		_, err := io.WriteString(w, text.Shown(r.Why)+"\n")
 		return err
 	}
@@ -41,7 +82,7 @@ func Write(w io.Writer, r fix.Result) error {
 	fmt.Fprintf(&b, "CPUs used           before %s, after %s\n", used(r.Before), used(r.After))
 	if j := r.Judgement; j != nil {
 		if j.Before != nil {
-			fmt.Fprintf(&b, "latency             %s\n", text.Shown(j.Why))
+			fmt.Fprintf(&b, "%-20s%s\n", judgedBy(r), text.Shown(j.Why))
 		}
 		for _, n := range j.Neighbours {
 			fmt.Fprintf(&b, "neighbour           %s\n", text.Shown(n))
@@ -53,7 +94,7 @@ func Write(w io.Writer, r fix.Result) error {
 	for _, warning := range r.Warnings {
 		fmt.Fprintf(&b, "note                %s\n", text.Shown(warning))
 	}
-	fmt.Fprintf(&b, "verdict             %s\n", r.Verdict)
+	fmt.Fprintf(&b, "verdict             %s%s\n", r.Verdict, objective(r))
 	if r.Kept {
 		fmt.Fprintf(&b, "in force as %s; 'unthrottle restore' puts everything back\n", r.ID)
 	} else {
@@ -68,4 +109,22 @@ func used(f *txn.Figures) string {
 		return figure.Missing
 	}
 	return figure.Fixed(f.UsedCPUs, 2)
+}
+
+// judgedBy names whose latency was judged.
+func judgedBy(r fix.Result) string {
+	if r.Proposal.Choice != nil && r.Before != nil && r.Before.MaxMs == nil {
+		return "responses"
+	}
+	return "latency"
+}
+
+func objective(r fix.Result) string {
+	switch met := r.ObjectiveMet; {
+	case met == nil:
+		return ""
+	case *met:
+		return ", the objective is met"
+	}
+	return ", the objective is not met"
 }

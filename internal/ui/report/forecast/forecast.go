@@ -8,8 +8,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/ui/report/rows"
 	"github.com/unthrottle/unthrottle/internal/ui/report/table"
 )
 
@@ -25,7 +27,7 @@ const (
 )
 
 // Write writes what each remedy would do, for people: the self-check, a table for each load of the host, and the answer.
-func Write(w io.Writer, f *forecast.Forecast, o Options) error {
+func Write(w io.Writer, f *forecast.Forecast, c *policy.Choice, o Options) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %.3g s recorded on %s, Linux %s; limit %s.\n", text.Sanitize(f.Target, 0), f.Window.Seconds(),
 		text.Count(f.CPUs, "CPU"), text.Sanitize(f.Kernel, maxName), text.CPUs(f.Limit))
@@ -40,13 +42,13 @@ func Write(w io.Writer, f *forecast.Forecast, o Options) error {
 		if load > 0 {
 			fmt.Fprintf(&b, "\nWith the host %.0f %% busy:\n", 100*load)
 		}
-		writeTable(&b, f, load)
+		writeTable(&b, f, c, load)
 	}
 	if o.Pools {
 		writePools(&b, f)
 	}
 	b.WriteString("\n")
-	for _, line := range answer(f) {
+	for _, line := range answer(f, c) {
 		fmt.Fprintln(&b, line)
 	}
 	for _, note := range f.Notes {
@@ -71,34 +73,7 @@ func selfChecked(b *strings.Builder, f *forecast.Forecast) {
 		pair(c.ThrottledPeriods, 0, ""), pair(c.Stopped, 3, " s"), pair(c.P50, 2, " ms"), pair(c.P99, 2, " ms"), pair(c.CPU, 2, " s"))
 }
 
-// remedyText is a remedy as text: what is done, not how it went.
-func remedyText(r forecast.Remedy, limit float64) string {
-	switch r.Name {
-	case forecast.None:
-		return "leave it"
-	case forecast.Pin:
-		return "pin to " + text.Count(r.CPUs, "CPU")
-	case forecast.Burst:
-		return fmt.Sprintf("burst %v", r.Burst)
-	case forecast.Period:
-		return fmt.Sprintf("period %v", r.Period)
-	case forecast.Raise:
-		return "raise to " + text.CPUs(limit*r.Factor)
-	case forecast.Pools:
-		if r.Pool == forecast.AllPools {
-			return fmt.Sprintf("all pools of %d", r.CPUs)
-		}
-		return fmt.Sprintf("pool of %d", r.CPUs)
-	case forecast.Shards:
-		if r.Factor < 1 {
-			return "half the shards"
-		}
-		return "twice the shards"
-	}
-	return r.Name
-}
-
-func writeTable(b *strings.Builder, f *forecast.Forecast, load float64) {
+func writeTable(b *strings.Builder, f *forecast.Forecast, c *policy.Choice, load float64) {
 	swept, neighbours := false, false
 	for _, row := range f.Rows {
 		if row.HostLoad == load {
@@ -121,10 +96,10 @@ func writeTable(b *strings.Builder, f *forecast.Forecast, load float64) {
 			continue
 		}
 		mark := "  "
-		if i == f.Cheapest {
+		if i == c.Row || c.Answer == policy.AnswerLeave && row.Remedy.Name == forecast.None && load == 0 {
 			mark = "> "
 		}
-		name := mark + remedyText(row.Remedy, f.Limit)
+		name := mark + row.Remedy.Text(f.Limit)
 		if row.Remedy.Modelled() {
 			name += " *"
 		}
@@ -140,8 +115,8 @@ func writeTable(b *strings.Builder, f *forecast.Forecast, load float64) {
 			continue
 		}
 		fmt.Fprintf(t, "%s\t%.0f\t%.3f\t%s\t%s\t%s\t%s\t%s\t", name, row.Figures.ThrottledPeriods, row.Figures.Stopped.Seconds(),
-			timeText(row.Figures.Response.P50), timeText(row.Figures.Response.P99), rangeText(row.Error),
-			timeText(row.Figures.Response.Max), timeText(row.Reserved))
+			rows.Milliseconds(row.Figures.Response.P50), rows.Milliseconds(row.Figures.Response.P99), rangeText(row.Error),
+			rows.Milliseconds(row.Figures.Response.Max), rows.Milliseconds(row.Reserved))
 		if neighbours {
 			lost := "-"
 			if n := row.Neighbours; n != nil {
@@ -157,24 +132,11 @@ func writeTable(b *strings.Builder, f *forecast.Forecast, load float64) {
 	t.Flush()
 }
 
-// timeText is three digits, "-" for none.
-func timeText(v *float64) string {
-	switch {
-	case v == nil:
-		return "-"
-	case *v >= 100:
-		return strconv.FormatFloat(*v, 'f', 0, 64)
-	case *v >= 10:
-		return strconv.FormatFloat(*v, 'f', 1, 64)
-	}
-	return strconv.FormatFloat(*v, 'f', 2, 64)
-}
-
 func rangeText(e *forecast.Error) string {
 	if e == nil || e.P99 == nil {
 		return "not known"
 	}
-	return timeText(&e.P99.Low) + " to " + timeText(&e.P99.High)
+	return rows.Milliseconds(&e.P99.Low) + " to " + rows.Milliseconds(&e.P99.High)
 }
 
 func loadText(at *float64) string {
@@ -192,7 +154,7 @@ func writePools(b *strings.Builder, f *forecast.Forecast) {
 		if row.HostLoad > 0 || row.Refused != "" {
 			continue
 		}
-		name := remedyText(row.Remedy, f.Limit)
+		name := row.Remedy.Text(f.Limit)
 		for k, p := range row.Figures.Pools {
 			if k == maxPools {
 				break
@@ -201,41 +163,17 @@ func writePools(b *strings.Builder, f *forecast.Forecast) {
 				continue
 			}
 			fmt.Fprintf(t, "  %s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", name, text.Sanitize(p.Name, maxName), p.Response.Count,
-				timeText(p.Delay.P50), timeText(p.Delay.P99), timeText(p.Delay.Max),
-				timeText(p.Response.P50), timeText(p.Response.P99), timeText(p.Response.Max))
+				rows.Milliseconds(p.Delay.P50), rows.Milliseconds(p.Delay.P99), rows.Milliseconds(p.Delay.Max),
+				rows.Milliseconds(p.Response.P50), rows.Milliseconds(p.Response.P99), rows.Milliseconds(p.Response.Max))
 			name = ""
 		}
 	}
 	t.Flush()
 }
 
-// answer is what to do.
-func answer(f *forecast.Forecast) []string {
-	goal := "ends at least 90 % of the stopped time without a longer p99"
-	if o := f.Objective; o != nil {
-		of := fmt.Sprintf("p%g", 100*o.Quantile)
-		if o.Quantile >= 1 {
-			of = "the longest"
-		}
-		if o.Pool != "" {
-			of += " of pool " + text.Sanitize(o.Pool, maxName)
-		}
-		goal = fmt.Sprintf("keeps %s within %v", of, o.Bound)
-	}
-	var lines []string
-	switch {
-	case f.Cheapest < 0:
-		lines = append(lines, fmt.Sprintf("No remedy here %s.", goal))
-	case f.Rows[f.Cheapest].Remedy.Name == forecast.None && f.Objective == nil:
-		lines = append(lines, "Leave it: it is hardly ever stopped.")
-	default:
-		r := &f.Rows[f.Cheapest]
-		line := fmt.Sprintf("Cheapest that %s: %s. Price: %s.", goal, remedyText(r.Remedy, f.Limit), text.Sanitize(r.Price, 0))
-		if !f.Sure {
-			line += " The objective lies within the error of this forecast: not certain."
-		}
-		lines = append(lines, line)
-	}
+// answer says in sentences what is recommended.
+func answer(f *forecast.Forecast, c *policy.Choice) []string {
+	lines := rows.Sentences(c)
 	if f.SmallestLimit != nil {
 		lines = append(lines, fmt.Sprintf("Smallest limit that does: %s (now %.3g).", text.CPUs(*f.SmallestLimit), f.Limit))
 	}
@@ -252,12 +190,11 @@ func answer(f *forecast.Forecast) []string {
 func WriteAll(w io.Writer, f *All) error {
 	var b strings.Builder
 	t := table.Left(&b)
-	fmt.Fprintln(t, "container\tlimit\tthrottled\tstopped s\tp99 ms\tcheapest remedy\tp99 ms\tsmallest limit\tback")
-	for _, one := range f.All {
-		cheapest, then := "none does", "-"
-		if one.Cheapest >= 0 {
-			row := &one.Rows[one.Cheapest]
-			cheapest, then = remedyText(row.Remedy, one.Limit), timeText(row.Figures.Response.P99)
+	fmt.Fprintln(t, "container\tlimit\tthrottled\tstopped s\tp99 ms\trecommended\tp99 ms\tsmallest limit\tback")
+	for i, one := range f.All {
+		recommended, then := rows.Recommendation(one, &f.Choices[i]), "-"
+		if row := f.Choices[i].Row; row >= 0 {
+			then = rows.Milliseconds(one.Rows[row].Figures.Response.P99)
 		}
 		smallest, back := "-", "-"
 		if one.SmallestLimit != nil {
@@ -265,7 +202,7 @@ func WriteAll(w io.Writer, f *All) error {
 		}
 		none := &one.Rows[0].Figures
 		fmt.Fprintf(t, "%s\t%.3g\t%.0f\t%.3f\t%s\t%s\t%s\t%s\t%s\n", text.Sanitize(one.Target, maxName), one.Limit,
-			none.ThrottledPeriods, none.Stopped.Seconds(), timeText(none.Response.P99), cheapest, then, smallest, back)
+			none.ThrottledPeriods, none.Stopped.Seconds(), rows.Milliseconds(none.Response.P99), recommended, then, smallest, back)
 	}
 	t.Flush()
 	if cpus, n := f.Back(); n > 0 {

@@ -3,16 +3,21 @@ package forecast
 import (
 	"io"
 
+	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
+	"github.com/unthrottle/unthrottle/internal/ui/report/rows"
 )
 
 // item is `forecast --json`: the contract. Keys are only ever added. null is "not measured", "none" or "not
 // asked for", as docs/reference/forecast.md says of each.
 type item struct {
-	Target   string         `json:"target"`
-	Rows     []jsonRow      `json:"rows"`
+	Target      string            `json:"target"`
+	Rows        []rows.Row        `json:"rows"`
+	Recommended *rows.Recommended `json:"recommended"`
+	// Judged is whose latency decides; null: no thread pool has enough responses.
+	Judged   *jsonJudged    `json:"judged"`
 	Cheapest *string        `json:"cheapest"`
 	Of       map[string]any `json:"cheapest_parameters"`
 	Row      *int           `json:"cheapest_row"`
@@ -29,69 +34,15 @@ type item struct {
 	Notes          []string       `json:"notes"`
 }
 
+type jsonJudged struct {
+	Pool     *string `json:"pool"`
+	Quantile float64 `json:"quantile"`
+}
+
 type jsonObjective struct {
 	Quantile float64 `json:"quantile"`
 	BoundMS  float64 `json:"bound_ms"`
 	Pool     *string `json:"pool"`
-}
-
-type jsonRow struct {
-	Remedy           string         `json:"remedy"`
-	Parameters       map[string]any `json:"parameters"`
-	HostLoad         *float64       `json:"host_load"`
-	ThrottledPeriods *float64       `json:"throttled_periods"`
-	StoppedSeconds   *float64       `json:"stopped_seconds"`
-	P50              *float64       `json:"p50_ms"`
-	P99              *float64       `json:"p99_ms"`
-	Max              *float64       `json:"max_ms"`
-	CPUsReserved     *float64       `json:"cpus_reserved"`
-	Error            *jsonError     `json:"error"`
-	Modelled         bool           `json:"modelled"`
-
-	Refused     *string         `json:"refused"`
-	Price       *string         `json:"price"`
-	Meets       *bool           `json:"meets_objective"`
-	Delay       *jsonTimes      `json:"delay"`
-	Pools       []jsonPool      `json:"pools"`
-	Neighbours  *jsonNeighbours `json:"neighbours"`
-	BreaksAt    *float64        `json:"breaks_at_load"`
-	CollapsesAt *float64        `json:"collapses_at_load"`
-}
-
-type jsonTimes struct {
-	Count uint64   `json:"count"`
-	P50   *float64 `json:"p50_ms"`
-	P90   *float64 `json:"p90_ms"`
-	P99   *float64 `json:"p99_ms"`
-	Max   *float64 `json:"max_ms"`
-}
-
-type jsonPool struct {
-	Name     string    `json:"name"`
-	Process  string    `json:"process"`
-	Delay    jsonTimes `json:"delay"`
-	Response jsonTimes `json:"response"`
-}
-
-type jsonNeighbours struct {
-	LostSeconds float64  `json:"cpu_seconds_lost"`
-	P99         *float64 `json:"p99_ms"`
-	Before      *float64 `json:"p99_ms_before"`
-}
-
-type jsonRange struct {
-	Low  float64 `json:"low"`
-	High float64 `json:"high"`
-}
-
-type jsonError struct {
-	Coverage         float64    `json:"coverage"`
-	P50              *jsonRange `json:"p50_ms"`
-	P99              *jsonRange `json:"p99_ms"`
-	Max              *jsonRange `json:"max_ms"`
-	ThrottledPeriods *jsonRange `json:"throttled_periods"`
-	StoppedSeconds   *jsonRange `json:"stopped_seconds"`
-	Tested           int        `json:"tested"`
 }
 
 type jsonFigure struct {
@@ -109,15 +60,15 @@ type jsonCheck struct {
 }
 
 // JSON writes a forecast for programs.
-func JSON(w io.Writer, f *forecast.Forecast) error {
-	return jsonout.Write(w, newItem(f))
+func JSON(w io.Writer, f *forecast.Forecast, c *policy.Choice) error {
+	return jsonout.Write(w, newItem(f, c))
 }
 
-func newItem(f *forecast.Forecast) item {
+func newItem(f *forecast.Forecast, choice *policy.Choice) item {
 	c := f.Check
 	item := item{
 		Target: text.Sanitize(f.Target, 0), Kernel: text.Sanitize(f.Kernel, 0), WindowSeconds: f.Window.Seconds(), LimitCPUs: f.Limit,
-		HostCPUs: f.CPUs, Rows: []jsonRow{}, SmallestLimit: f.SmallestLimit, SmallestNarrow: f.SmallestNarrow,
+		HostCPUs: f.CPUs, Rows: []rows.Row{}, SmallestLimit: f.SmallestLimit, SmallestNarrow: f.SmallestNarrow,
 		Notes: append([]string{}, f.Notes...),
 		SelfCheck: jsonCheck{
 			jsonFigure(c.ThrottledPeriods), jsonFigure(c.Stopped), jsonFigure(c.P50), jsonFigure(c.P99), jsonFigure(c.Max),
@@ -130,6 +81,13 @@ func newItem(f *forecast.Forecast) item {
 			item.Objective.Pool = new(text.Sanitize(o.Pool, 0))
 		}
 	}
+	item.Recommended = rows.NewRecommended(f, choice)
+	if j := f.Judged; j != nil {
+		item.Judged = &jsonJudged{Quantile: j.Quantile}
+		if j.Pool != "" {
+			item.Judged.Pool = new(text.Sanitize(j.Pool, 0))
+		}
+	}
 	if f.Cheapest >= 0 {
 		r := f.Rows[f.Cheapest].Remedy
 		item.Cheapest, item.Of, item.Row = &r.Name, r.Parameters(), &f.Cheapest
@@ -138,46 +96,16 @@ func newItem(f *forecast.Forecast) item {
 		}
 	}
 	for i := range f.Rows {
-		item.Rows = append(item.Rows, newRow(&f.Rows[i]))
+		item.Rows = append(item.Rows, rows.New(&f.Rows[i]))
 	}
 	return item
-}
-
-func newRow(r *forecast.Row) jsonRow {
-	row := jsonRow{Remedy: r.Remedy.Name, Parameters: r.Remedy.Parameters(), Modelled: r.Remedy.Modelled(), Pools: []jsonPool{}}
-	if r.HostLoad > 0 {
-		row.HostLoad = &r.HostLoad
-	}
-	if r.Refused != "" {
-		row.Refused = &r.Refused
-		return row
-	}
-	f := &r.Figures
-	row.ThrottledPeriods, row.StoppedSeconds = &f.ThrottledPeriods, new(f.Stopped.Seconds())
-	row.P50, row.P99, row.Max = f.Response.P50, f.Response.P99, f.Response.Max
-	row.CPUsReserved, row.Price, row.Meets = r.Reserved, &r.Price, &r.Meets
-	row.Delay = new(jsonTimes(f.Delay))
-	for _, p := range f.Pools {
-		row.Pools = append(row.Pools, jsonPool{
-			text.Sanitize(p.Name, 0), text.Sanitize(p.Process, 0), jsonTimes(p.Delay), jsonTimes(p.Response),
-		})
-	}
-	if n := r.Neighbours; n != nil {
-		row.Neighbours = &jsonNeighbours{n.Lost.Seconds(), n.P99, n.Before}
-	}
-	if e := r.Error; e != nil {
-		between := func(r *forecast.Range) *jsonRange { return (*jsonRange)(r) }
-		row.Error = &jsonError{
-			forecast.Coverage, between(e.P50), between(e.P99), between(e.Max), between(e.ThrottledPeriods), between(e.Stopped), e.Tested,
-		}
-	}
-	row.BreaksAt, row.CollapsesAt = r.BreaksAt, r.CollapsesAt
-	return row
 }
 
 // All is `forecast --all`: every container with a limit.
 type All struct {
 	All []*forecast.Forecast
+	// Choices are what is recommended for each of them.
+	Choices []policy.Choice
 	// NotForecast are the containers that could not be, and why.
 	NotForecast []string
 }
@@ -201,8 +129,8 @@ func AllJSON(w io.Writer, f *All) error {
 		CPUsBack    *float64 `json:"cpus_back"`
 		NotForecast []string `json:"not_forecast"`
 	}{Containers: []item{}, NotForecast: append([]string{}, f.NotForecast...)}
-	for _, one := range f.All {
-		out.Containers = append(out.Containers, newItem(one))
+	for i, one := range f.All {
+		out.Containers = append(out.Containers, newItem(one, &f.Choices[i]))
 	}
 	if cpus, n := f.Back(); n > 0 {
 		out.CPUsBack = &cpus

@@ -1,0 +1,115 @@
+package fix
+
+import (
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/cure/policy"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
+	"github.com/unthrottle/unthrottle/internal/cure/verdict"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
+)
+
+// Try is one remedy that was applied, and what came of it.
+type Try struct {
+	Remedy     string            `json:"remedy"`
+	Parameters map[string]string `json:"parameters"`
+	// Expected is the forecast; null: there is none.
+	Expected *txn.Expected `json:"expected"`
+	Before   *txn.Figures  `json:"before"`
+	After    *txn.Figures  `json:"after"`
+	Verdict  string        `json:"verdict"`
+	Why      string        `json:"why"`
+	// ObjectiveMet: null where there is no objective or nothing was measured.
+	ObjectiveMet *bool `json:"objective_met"`
+	Kept         bool  `json:"kept"`
+}
+
+// judgement compares by the user's own latencies, else by the recorded runs of the pool that the forecast judged.
+func (r *run) judgement(e verdict.Evidence, again Learned) verdict.Judgement {
+	if r.env.Latencies != nil {
+		e.Quantile = r.o.Objective.Quantile
+		j := verdict.Judge(e)
+		r.latencyFigures(j)
+		return j
+	}
+	if r.runs == nil || again.Runs == nil || r.known.Forecast == nil {
+		return verdict.Judge(e)
+	}
+	pool, quantile := "", 0.99
+	if judged := r.known.Forecast.Judged; judged != nil {
+		pool, quantile = judged.Pool, judged.Quantile
+	}
+	j := verdict.JudgeRuns(e, quantile, runsOf(r.runs, pool), runsOf(again.Runs, pool))
+	if !j.PerCPU && j.Quantile == 0.99 {
+		for _, side := range []struct {
+			to   *txn.Figures
+			from *verdict.Spread
+		}{{r.res.Before, j.Before}, {r.res.After, j.After}} {
+			if side.to != nil && side.from != nil {
+				side.to.PoolP99Ms = new(side.from.Value)
+			}
+		}
+	}
+	return j
+}
+
+func runsOf(of *forecast.Runs, pool string) verdict.Runs {
+	runs := verdict.Runs{Window: of.Window}
+	for _, run := range of.Of(pool) {
+		runs.ResponseMs = append(runs.ResponseMs, ms(run.Response))
+		runs.CPUMs = append(runs.CPUMs, ms(run.CPU))
+	}
+	return runs
+}
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// objectiveMet: nil where there is no objective, or no quantile of it was measured.
+func (r *run) objectiveMet(j verdict.Judgement) *bool {
+	if r.o.Objective == (policy.Objective{}) || j.After == nil || j.PerCPU || j.Quantile != r.o.Objective.Quantile {
+		return nil
+	}
+	return new(r.o.Objective.Met(j.After.Value))
+}
+
+// latencyFigures puts the quantiles beside the counters' figures, where they
+// have a place there.
+func (r *run) latencyFigures(j verdict.Judgement) {
+	for _, side := range []struct {
+		to   *txn.Figures
+		from *verdict.Spread
+	}{{r.res.Before, j.Before}, {r.res.After, j.After}} {
+		if side.to == nil || side.from == nil {
+			continue
+		}
+		side.to.MaxMs = new(side.from.Longest)
+		switch r.o.Objective.Quantile {
+		case 0.5:
+			side.to.P50Ms = new(side.from.Value)
+		case 0.99:
+			side.to.P99Ms = new(side.from.Value)
+		}
+	}
+}
+
+// tried notes what came of the remedy. It tells whether the remedy was undone because it did not help, and the
+// forecast may know a better one.
+func (r *run) tried() bool {
+	j := r.res.Judgement
+	t := Try{Remedy: r.res.Remedy, Parameters: r.plan.Parameters, Expected: r.plan.Expected, Before: r.res.Before, After: r.res.After,
+		Verdict: r.res.Verdict, Why: r.res.Why, ObjectiveMet: r.res.ObjectiveMet, Kept: r.res.Kept}
+	if j != nil {
+		t.Why = j.Why
+	}
+	if before := r.res.Before; before != nil {
+		copied := *before
+		t.Before = &copied
+	}
+	r.res.Tries = append(r.res.Tries, t)
+	choice := r.res.Proposal.Choice
+	if choice == nil || r.res.Kept || j == nil || j.Verdict == verdict.Unverified && len(j.Harmed) == 0 {
+		return false
+	}
+	r.known.Tried[choice.Row] = "tried: " + j.Verdict
+	return true
+}

@@ -1,0 +1,68 @@
+// Package learn records a container on this host for package fix, explains the recording and reads it for replays.
+//
+// Problem: a choice between remedies needs the exact schedule, which only a recording has.
+//
+// Rule: the recording goes to a temporary file, which is removed before [Learn] returns. Where the kernel refuses to
+// record, or the recording cannot be replayed, the reason is in [fix.Learned].Missing, and no error is returned.
+package learn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/fix"
+	"github.com/unthrottle/unthrottle/internal/explain/live"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
+)
+
+// Host is what is recorded.
+type Host struct {
+	Cgroups *cgroup.Host
+	// Root is the host's file system ("/").
+	Root fs.FS
+	// All are the containers that may be named as neighbours.
+	All []container.Container
+}
+
+// Learn records a container for that long. The errors are those of the temporary file, and the end of ctx.
+func (h Host) Learn(ctx context.Context, target container.Container, length time.Duration) (fix.Learned, error) {
+	file, err := os.CreateTemp("", "unthrottle-recording-")
+	if err != nil {
+		return fix.Learned{}, fmt.Errorf("no room for the recording: %w", err)
+	}
+	defer file.Close()
+	defer os.Remove(file.Name())
+	explanation, err := live.Live(ctx, live.Options{
+		Host: h.Cgroups, Root: h.Root, Target: target, Others: live.Others(target, h.All), For: length, Keep: file,
+	})
+	if ctx.Err() != nil {
+		return fix.Learned{}, ctx.Err()
+	}
+	var learned fix.Learned
+	if err == nil || errors.As(err, new(*live.NotKept)) {
+		learned.Explanation = &explanation
+	}
+	if err == nil {
+		_, err = file.Seek(0, io.SeekStart)
+	}
+	if err == nil {
+		learned.Runs, err = forecast.ReadRuns(file)
+	}
+	if err == nil {
+		_, err = file.Seek(0, io.SeekStart)
+	}
+	if err == nil {
+		learned.Load, err = forecast.Read(file)
+	}
+	if err != nil {
+		learned.Missing = err.Error()
+	}
+	return learned, nil
+}

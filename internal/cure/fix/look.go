@@ -1,0 +1,148 @@
+package fix
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
+	"github.com/unthrottle/unthrottle/internal/cure/policy"
+	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/see/observe"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
+	"github.com/unthrottle/unthrottle/internal/text"
+)
+
+// Learned is what a recording tells.
+type Learned struct {
+	Explanation *diagnose.Explanation
+	// Load replays the recording; nil: it cannot be replayed, and Missing says why.
+	Load    *forecast.Load
+	Missing string
+	// Runs are the recorded runs of the thread pools; nil: nothing was recorded.
+	Runs *forecast.Runs
+}
+
+const (
+	// enoughPeriods is how many throttled periods a recording needs: fewer show too few of the moments that matter.
+	enoughPeriods = 20
+	// longestLook bounds how long the target is recorded for that.
+	longestLook = 20 * time.Second
+	// seeds is how often each row is replayed, with other phases.
+	seeds = 5
+)
+
+// look observes all containers, so that the neighbours' figures from before are there for every possible
+// neighbour, records the target, and forecasts.
+func (r *run) look(ctx context.Context) error {
+	name := text.Sanitize(r.o.Target.Name, 128)
+	r.say("looking at %s for %v", name, r.o.Window)
+	// A remedy that is asked for by name needs no forecast.
+	learns := r.env.Learn != nil && r.o.Wish.Auto && !r.o.Plain
+	seen, learned, err := r.watch(ctx, r.o.All, learns)
+	if err != nil {
+		return err
+	}
+	r.used, r.neighbour = map[string]float64{}, map[string]hoststate.Observed{}
+	found := false
+	for i := range seen {
+		path := seen[i].Container.Group.Path
+		if seen[i].UsedCPUs != nil {
+			r.used[path] = *seen[i].UsedCPUs
+		}
+		r.neighbour[path] = policy.Observed(seen[i])
+		if path == r.o.Target.Group.Path {
+			r.own, found = seen[i], true
+		}
+	}
+	if !found {
+		return fmt.Errorf("cgroup %q: vanished while it was looked at", r.o.Target.Group.Path)
+	}
+	r.res.Before = figures(r.neighbour[r.o.Target.Group.Path])
+	r.res.StoppedAbove = r.above(r.res.Before)
+	if learns {
+		if learned, err = r.longer(ctx, learned); err != nil {
+			return err
+		}
+		if err := r.forecast(learned); err != nil {
+			return err
+		}
+	}
+	return r.lookAround(ctx)
+}
+
+// lookAround gathers what a plan rests on.
+func (r *run) lookAround(ctx context.Context) (err error) {
+	r.facts, err = r.env.Facts(ctx, r.o.All, r.used)
+	return err
+}
+
+// watch observes containers and, where it is to, records the target at the same time.
+func (r *run) watch(ctx context.Context, all []container.Container, record bool) ([]observe.Observation, Learned, error) {
+	if !record {
+		seen, err := r.env.Observe(ctx, all, r.o.Window)
+		return seen, Learned{}, err
+	}
+	type outcome struct {
+		learned Learned
+		err     error
+	}
+	recorded := make(chan outcome, 1)
+	go func() {
+		learned, err := r.env.Learn(ctx, r.o.Target, r.o.Window)
+		recorded <- outcome{learned, err}
+	}()
+	seen, err := r.env.Observe(ctx, all, r.o.Window)
+	of := <-recorded
+	if err == nil {
+		err = ctx.Err()
+	}
+	if of.err != nil && of.learned.Missing == "" {
+		of.learned.Missing = of.err.Error()
+	}
+	return seen, of.learned, err
+}
+
+// longer records once more, for as long as enoughPeriods take, where too few throttled periods were seen.
+func (r *run) longer(ctx context.Context, learned Learned) (Learned, error) {
+	e := learned.Explanation
+	if learned.Load == nil || e == nil || e.ThrottledPeriods == nil || *e.ThrottledPeriods == 0 || *e.ThrottledPeriods >= enoughPeriods {
+		return learned, nil
+	}
+	length := min(longestLook, r.o.Window*enoughPeriods/time.Duration(*e.ThrottledPeriods)).Round(time.Second)
+	if length <= r.o.Window {
+		return learned, nil
+	}
+	r.say("%s in %v: looking for %v more", text.Count(int(*e.ThrottledPeriods), "throttled period"), r.o.Window, length)
+	more, err := r.env.Learn(ctx, r.o.Target, length)
+	switch {
+	case ctx.Err() != nil:
+		return learned, ctx.Err()
+	case err != nil || more.Load == nil:
+		return learned, nil // the shorter recording is sound
+	}
+	return more, nil
+}
+
+// forecast replays the recording under every remedy.
+func (r *run) forecast(learned Learned) error {
+	r.known = &policy.Known{Explanation: learned.Explanation, Missing: learned.Missing, Tried: map[int]string{}}
+	if e := learned.Explanation; e != nil {
+		r.res.Cause = text.Sanitize(e.Verdict, 0)
+	}
+	if r.runs = learned.Runs; learned.Load == nil {
+		return nil
+	}
+	o := forecast.Options{Seeds: seeds, Seed: 1, Calibration: forecast.Tested(), Each: r.env.Each}
+	// The user's own latency is measured elsewhere than a thread pool's: its bound says nothing about theirs.
+	if r.o.Objective != (policy.Objective{}) && r.env.Latencies == nil {
+		o.Objective = &forecast.Objective{Quantile: r.o.Objective.Quantile, Bound: r.o.Objective.Bound}
+	}
+	made, err := forecast.Make(learned.Load, o)
+	if err != nil {
+		return fmt.Errorf("forecast: %w", err)
+	}
+	r.known.Forecast = made
+	return nil
+}

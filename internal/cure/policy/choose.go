@@ -1,0 +1,306 @@
+package policy
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
+)
+
+// Answer is what a choice says to do.
+type Answer string
+
+// The answers. Each of them is a result of equal rank.
+const (
+	// AnswerRemedy: apply the row.
+	AnswerRemedy Answer = "remedy"
+	// AnswerLeave: leave the container as it is.
+	AnswerLeave Answer = "leave"
+	// AnswerMoreCPU: at the same CPU nothing helps. The row grants more than the limit.
+	AnswerMoreCPU Answer = "more-cpu"
+	// AnswerSetting: no remedy helps, but a setting of the service does. The row names it.
+	AnswerSetting Answer = "setting"
+	// AnswerUnknown: the forecast cannot be relied on, so nothing is recommended.
+	AnswerUnknown Answer = "unknown"
+)
+
+// Terms are what bounds a choice, beside the forecast.
+type Terms struct {
+	// May are the remedies that may grant more CPU than the limit.
+	May []remedy.Kind
+	// Refused says of rows, by index, why they cannot be done on this host.
+	Refused map[int]string
+}
+
+// Choice is what a forecast recommends.
+type Choice struct {
+	Answer Answer
+	// Row is the index of the recommended row in Forecast.Rows; -1: there is none.
+	Row int
+	// Next are the rows to try if that one does not help, best first.
+	Next []int
+	// Why is one sentence with the figures.
+	Why string
+	// Certain: the whole interval of the forecast is better than leaving it, or within the objective.
+	Certain bool
+	// Advice is a setting of the service that would help beside the remedy; "": none.
+	Advice string
+	// Not says of every other row, in the order of the table, why it is not the first.
+	Not []NotChosen
+}
+
+// NotChosen is a row that is not recommended, and why.
+type NotChosen struct {
+	Row int
+	Why string
+}
+
+const (
+	// leastGain is the share of the judged latency that a remedy must take off, and leastGainMs how many
+	// milliseconds.
+	leastGain, leastGainMs = 0.1, 0.5
+	// tieShare is how much longer than the best a latency may be forecast and still count as equal: two runs
+	// of the kernel differ by as much.
+	tieShare = 0.1
+	// leastStopped is the share of the time below which a container is hardly ever stopped.
+	leastStopped = 0.001
+	// leastExtra is how many CPUs beyond the limit count as more than the limit.
+	leastExtra = 0.01
+)
+
+// intervention orders remedies by how much they change. A burst keeps the limit and its period. A narrow
+// cpuset leaves the CPUs to others, a pin does not. A larger limit is a promise to the container, and no limit
+// is one at the cost of all others.
+var intervention = map[string]int{forecast.None: 0, forecast.Burst: 1, forecast.Period: 2, forecast.Narrow: 3, forecast.Pin: 4,
+	forecast.Raise: 5, forecast.Weight: 6}
+
+// Choose chooses a row of a forecast. explain, forecast, fix and the agent all use this rule.
+//
+// Judged is the latency of the objective, else the p99 of the pool that is hurt most. Rows that grant no more
+// CPU than the limit come first. CPUs granted count as they are: one exclusive CPU for a limit of 0.5 is half a
+// CPU more. More CPU is chosen only where Terms.May names the remedy; else it is an answer of its own where
+// nothing else helps.
+//
+// With an objective the cheapest row wins whose whole interval meets it: the fewest CPUs beyond the limit, then
+// the smaller intervention. Without one the lowest latency wins, and a tie goes to the smaller intervention.
+// A row must take off a tenth and half a millisecond to be worth a change.
+//
+// Worked example: limit 0.6, p99 115 ms; burst 66 ms (60 to 73), pin to 1 CPU 121 ms, raise to 0.9 3 ms. Burst
+// is chosen: pin grants 0.4 CPUs more and does not help, and raise was not asked for. With --may raise and an
+// objective of 20 ms, raise is chosen.
+func Choose(f *forecast.Forecast, t Terms) Choice {
+	c := &choice{f: f, t: t, out: Choice{Row: -1, Next: []int{}, Not: []NotChosen{}}}
+	c.decide()
+	c.explainRest()
+	return c.out
+}
+
+// choice is the state of Choose.
+type choice struct {
+	f    *forecast.Forecast
+	t    Terms
+	none *forecast.Row
+	out  Choice
+}
+
+func (c *choice) decide() {
+	for i := range c.f.Rows {
+		if r := &c.f.Rows[i]; r.Remedy.Name == forecast.None && r.HostLoad == 0 {
+			c.none = r
+		}
+	}
+	if c.none == nil || c.none.Refused != "" {
+		c.answer(AnswerUnknown, -1, "the recording could not be replayed as it was")
+		return
+	}
+	if figure := c.f.Check.Failed(); figure != "" {
+		c.answer(AnswerUnknown, -1, "the replay of the recording differs from the recording in "+figure+", so its forecasts mean nothing")
+		return
+	}
+	share := c.none.Figures.Stopped.Seconds() / c.f.Window.Seconds()
+	objective := c.f.Objective
+	switch {
+	case objective != nil && c.none.Judged != nil && *c.none.Judged <= bound(objective):
+		c.answer(AnswerLeave, -1, "the objective is met as it is: "+c.judged(c.none))
+		c.out.Certain = c.none.JudgedRange != nil && c.none.JudgedRange.High <= bound(objective)
+	case objective == nil && share <= leastStopped:
+		c.answer(AnswerLeave, -1, "it is hardly ever stopped")
+		c.out.Certain = true
+	case c.none.Judged == nil:
+		c.nothingWaits()
+	case objective != nil:
+		c.forObjective(bound(objective))
+	default:
+		c.lowest()
+	}
+}
+
+func bound(o *forecast.Objective) float64 { return float64(o.Bound.Microseconds()) / 1000 }
+
+func (c *choice) answer(a Answer, row int, why string) {
+	c.out.Answer, c.out.Row, c.out.Why = a, row, why
+}
+
+// nothingWaits answers for threads that compute without a pause: a stop costs them no latency.
+func (c *choice) nothingWaits() {
+	used := c.none.Figures.CPU.Seconds() / c.f.Window.Seconds()
+	if used < enoughUse*c.f.Limit {
+		c.answer(AnswerLeave, -1, "too few wake-ups were recorded to judge latency by; record for longer")
+		return
+	}
+	row := -1
+	for i := range c.f.Rows {
+		if c.possible(i) && c.f.Rows[i].Remedy.Name == forecast.Raise && (row < 0 || c.extra(i) < c.extra(row)) {
+			row = i
+		}
+	}
+	a := AnswerMoreCPU
+	if row >= 0 && c.may(row) {
+		a = AnswerRemedy
+	}
+	c.answer(a, row, fmt.Sprintf("it uses its whole limit (%.3g of %.3g CPUs) and no thread of it waits for an answer: only more CPU brings more work", used, c.f.Limit))
+	c.out.Certain = true
+}
+
+// possible: the row is a remedy that was replayed at the recorded load of the host, and can be done here.
+func (c *choice) possible(i int) bool {
+	r := &c.f.Rows[i]
+	return r.HostLoad == 0 && r.Refused == "" && c.t.Refused[i] == "" && !r.Remedy.Modelled() && r.Remedy.Name != forecast.None
+}
+
+// extra is how many CPUs beyond the limit a row grants; without any bound, infinitely many.
+func (c *choice) extra(i int) float64 {
+	reserved := c.f.Rows[i].Reserved
+	if reserved == nil {
+		return math.Inf(1)
+	}
+	return max(0, *reserved-c.f.Limit)
+}
+
+// may tells whether a row grants no more CPU than the limit, or was asked for.
+func (c *choice) may(i int) bool {
+	return c.extra(i) <= leastExtra || slices.Contains(c.t.May, remedy.Kind(c.f.Rows[i].Remedy.Name))
+}
+
+// helps tells whether a latency is worth a change.
+func (c *choice) helps(ms *float64) bool {
+	was := *c.none.Judged
+	return ms != nil && *ms <= was*(1-leastGain) && was-*ms >= leastGainMs
+}
+
+// rows are the possible rows that pass, in an order: equal ones by the smaller intervention.
+func (c *choice) rows(pass func(i int) bool, order func(a, b int) int) []int {
+	var all []int
+	for i := range c.f.Rows {
+		if c.possible(i) && c.f.Rows[i].Judged != nil && pass(i) {
+			all = append(all, i)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b int) int { return cmp.Or(order(a, b), c.change(a)-c.change(b)) })
+	return all
+}
+
+func (c *choice) change(i int) int { return intervention[c.f.Rows[i].Remedy.Name] }
+
+func (c *choice) byCPUs(a, b int) int { return cmp.Compare(c.extra(a), c.extra(b)) }
+
+func (c *choice) byLatency(a, b int) int {
+	return cmp.Compare(*c.f.Rows[a].Judged, *c.f.Rows[b].Judged)
+}
+
+// forObjective chooses the cheapest row that meets the objective.
+func (c *choice) forObjective(ms float64) {
+	surely := func(i int) bool { r := c.f.Rows[i].JudgedRange; return r != nil && r.High <= ms }
+	likely := func(i int) bool { return *c.f.Rows[i].Judged <= ms }
+	for _, may := range []bool{true, false} {
+		sure := c.rows(func(i int) bool { return c.may(i) == may && surely(i) }, c.byCPUs)
+		hope := c.rows(func(i int) bool { return c.may(i) == may && likely(i) && !surely(i) }, c.byLatency)
+		all := append(sure, hope...)
+		if len(all) == 0 {
+			continue
+		}
+		why := fmt.Sprintf("%s: %s; the objective is at most %s", c.name(all[0]), c.latencies(all[0]), milli(ms))
+		if len(sure) == 0 {
+			why += ", within the forecast's error"
+		}
+		c.recommend(all, may, why+c.price(all[0]))
+		c.out.Certain = len(sure) > 0
+		return
+	}
+	c.lowest()
+	c.out.Certain = false
+	c.out.Why = fmt.Sprintf("no remedy meets the objective of %s; %s", milli(ms), c.out.Why)
+}
+
+// lowest chooses the row with the lowest latency.
+func (c *choice) lowest() {
+	helps := func(may bool) func(int) bool {
+		return func(i int) bool { return c.may(i) == may && c.helps(c.f.Rows[i].Judged) }
+	}
+	if all := c.tied(c.rows(helps(true), c.byLatency)); len(all) > 0 {
+		c.recommend(all, true, fmt.Sprintf("%s: %s%s", c.name(all[0]), c.latencies(all[0]), c.price(all[0])))
+		return
+	}
+	if row := c.setting(); row >= 0 {
+		c.answer(AnswerSetting, row, fmt.Sprintf("no remedy at the same CPU shortens %s; a smaller pool would: %s (modelled)", c.judged(c.none), c.name(row)))
+		return
+	}
+	if all := c.rows(helps(false), c.byCPUs); len(all) > 0 {
+		c.recommend(all, false, fmt.Sprintf("no remedy at the same CPU shortens it; %s: %s%s", c.name(all[0]), c.latencies(all[0]), c.price(all[0])))
+		return
+	}
+	c.answer(AnswerLeave, -1, fmt.Sprintf("no remedy shortens %s by more than a tenth", c.judged(c.none)))
+}
+
+// tied moves the smallest intervention among the rows that tie with the first to the front.
+func (c *choice) tied(all []int) []int {
+	if len(all) == 0 {
+		return all
+	}
+	first, best := 0, *c.f.Rows[all[0]].Judged
+	for i, row := range all {
+		if *c.f.Rows[row].Judged <= best*(1+tieShare) && c.change(row) < c.change(all[first]) {
+			first = i
+		}
+	}
+	row := all[first]
+	return slices.Insert(slices.Delete(all, first, first+1), 0, row)
+}
+
+// recommend takes the first row. granted: all of them are ones that may be chosen.
+func (c *choice) recommend(all []int, granted bool, why string) {
+	a := AnswerRemedy
+	if !granted {
+		a = AnswerMoreCPU
+	}
+	c.answer(a, all[0], why)
+	if granted {
+		c.out.Next = append(c.out.Next, all[1:]...)
+	}
+	row := &c.f.Rows[all[0]]
+	c.out.Certain = row.JudgedRange != nil && c.none.Judged != nil && row.JudgedRange.High <= *c.none.Judged
+	if !c.out.Certain {
+		c.out.Why += "; the forecast's interval reaches above leaving it"
+	}
+	if i := c.setting(); i >= 0 && *c.f.Rows[i].Judged < *row.Judged {
+		c.out.Advice = fmt.Sprintf("%s: %s (modelled, a setting of the service)", c.name(i), c.latencies(i))
+	}
+}
+
+// setting is the resized pool that helps most; -1: none does.
+func (c *choice) setting() int {
+	best := -1
+	for i := range c.f.Rows {
+		r := &c.f.Rows[i]
+		if r.Remedy.Name != forecast.Pools || r.HostLoad != 0 || r.Refused != "" || !c.helps(r.Judged) {
+			continue
+		}
+		if best < 0 || *r.Judged < *c.f.Rows[best].Judged {
+			best = i
+		}
+	}
+	return best
+}

@@ -1,0 +1,172 @@
+package policy
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
+)
+
+// row is a row with a judged latency in ms, and an interval of a tenth around it.
+func row(r forecast.Remedy, ms float64, reserved float64) forecast.Row {
+	made := forecast.Row{Remedy: r, Reserved: &reserved}
+	if reserved == 0 {
+		made.Reserved = nil
+	}
+	if ms > 0 {
+		made.Judged, made.JudgedRange = new(ms), &forecast.Range{Low: ms * 0.9, High: ms * 1.1}
+	}
+	if r.Modelled() {
+		made.JudgedRange = nil
+	}
+	return made
+}
+
+// made is a forecast of a container with a limit. The first row is "none".
+func made(limit float64, rows ...forecast.Row) *forecast.Forecast {
+	f := &forecast.Forecast{Window: 10 * time.Second, Limit: limit, CPUs: 8, Rows: rows}
+	if rows[0].Judged != nil {
+		f.Judged = &forecast.Judged{Pool: "get", Quantile: 0.99}
+	}
+	f.Rows[0].Figures.Stopped = 5 * time.Second
+	f.Rows[0].Figures.CPU = time.Duration(limit * float64(f.Window))
+	return f
+}
+
+// The remedies as rows.
+func none(ms float64, limit float64) forecast.Row {
+	return row(forecast.Remedy{Name: forecast.None}, ms, limit)
+}
+
+func burst(ms float64, limit float64) forecast.Row {
+	return row(forecast.Remedy{Name: forecast.Burst, Burst: 100 * time.Millisecond}, ms, limit)
+}
+
+func narrow(ms float64, limit float64) forecast.Row {
+	return row(forecast.Remedy{Name: forecast.Narrow}, ms, limit)
+}
+
+func pin(ms float64, cpus int) forecast.Row {
+	return row(forecast.Remedy{Name: forecast.Pin, CPUs: cpus}, ms, float64(cpus))
+}
+
+func raise(ms, factor, limit float64) forecast.Row {
+	return row(forecast.Remedy{Name: forecast.Raise, Factor: factor}, ms, limit*factor)
+}
+
+func weight(ms float64) forecast.Row { return row(forecast.Remedy{Name: forecast.Weight}, ms, 0) }
+
+func pools(ms float64, limit float64) forecast.Row {
+	return row(forecast.Remedy{Name: forecast.Pools, CPUs: 2}, ms, limit)
+}
+
+// The first cases are the measured ones that the rule must get right (docs/results, and real services).
+func TestChoose(t *testing.T) {
+	objective := func(d time.Duration) *forecast.Objective { return &forecast.Objective{Quantile: 0.99, Bound: d} }
+	mayRaise := Terms{May: []remedy.Kind{remedy.Raise}}
+	for _, tc := range []struct {
+		name      string
+		f         *forecast.Forecast
+		objective *forecast.Objective
+		terms     Terms
+		answer    Answer
+		remedy    string
+		certain   bool
+		says      string
+	}{
+		{"nginx with gzip: burst, though raise is best", made(0.6, none(115, 0.6), pin(121, 1), narrow(110, 0.6), burst(66, 0.6), raise(3, 1.5, 0.6), weight(2)),
+			nil, Terms{}, AnswerRemedy, forecast.Burst, true, "p99 of pool get from 115 ms to 66.0 ms (59.4 to 72.6 ms)"},
+		{"redis beside its saver: only a pin helps, which is more CPU", made(0.5, none(53, 0.5), pin(4, 1), narrow(52, 0.5), burst(50, 0.5), weight(3)),
+			nil, Terms{}, AnswerMoreCPU, forecast.Pin, true, "0.5 more than the limit"},
+		{"the same, and a pin may be", made(0.5, none(53, 0.5), pin(4, 1), narrow(52, 0.5), burst(50, 0.5)),
+			nil, Terms{May: []remedy.Kind{remedy.Pin}}, AnswerRemedy, forecast.Pin, true, ""},
+		{"pools, twice the load: burst", made(20, none(72, 20), pin(131, 20), narrow(114, 20), burst(14, 20)), nil, Terms{}, AnswerRemedy, forecast.Burst, true, ""},
+		{"seed 003: pin", made(8, none(99, 8), pin(11, 8), narrow(80, 8), burst(98, 8)), nil, Terms{}, AnswerRemedy, forecast.Pin, true, ""},
+		{"a tie goes to the smaller intervention", made(2, none(90, 2), pin(10, 2), narrow(10.5, 2), burst(10.9, 2)), nil, Terms{}, AnswerRemedy, forecast.Burst, true, ""},
+		{"nothing helps", made(1, none(10, 1), pin(12, 1), narrow(10, 1), burst(9.5, 1)), nil, Terms{}, AnswerLeave, "", false, "no remedy shortens p99"},
+		{"less than half a millisecond is nothing", made(1, none(0.6, 1), burst(0.2, 1)), nil, Terms{}, AnswerLeave, "", false, ""},
+		{"only more CPU helps: the least of it", made(1, none(90, 1), pin(95, 1), raise(40, 1.5, 1), raise(5, 2, 1), weight(4)), nil, Terms{}, AnswerMoreCPU, forecast.Raise, true, "it grants 1.5 CPUs, 0.5 more than the limit"},
+		{"raise may be: it is the best", made(1, none(90, 1), burst(60, 1), raise(5, 2, 1)), nil, mayRaise, AnswerRemedy, forecast.Raise, true, ""},
+		{"a smaller pool is the only help", made(1, none(90, 1), burst(89, 1), pools(20, 1), raise(5, 2, 1)), nil, Terms{}, AnswerSetting, forecast.Pools, false, "modelled"},
+		{"an uncertain gain is said", made(1, none(90, 1), burst(79, 1), raise(85, 1.1, 1)), nil, Terms{}, AnswerRemedy, forecast.Burst, true, ""},
+		{"nothing waits: more CPU", made(1, none(0, 1), pin(0, 1), raise(0, 1.5, 1), raise(0, 2, 1)), nil, Terms{}, AnswerMoreCPU, forecast.Raise, true, "only more CPU brings more work"},
+
+		{"objective met as it is", made(1, none(15, 1), burst(3, 1)), objective(20 * time.Millisecond), Terms{}, AnswerLeave, "", true, "met as it is"},
+		{"the cheapest that meets it, not the best", made(1, none(90, 1), burst(15, 1), narrow(12, 1), pin(2, 1)), objective(20 * time.Millisecond), Terms{}, AnswerRemedy, forecast.Burst, true, ""},
+		{"its interval must meet it", made(1, none(90, 1), burst(19, 1), narrow(12, 1)), objective(20 * time.Millisecond), Terms{}, AnswerRemedy, forecast.Narrow, true, ""},
+		{"within the error", made(1, none(90, 1), burst(19, 1), narrow(30, 1)), objective(20 * time.Millisecond), Terms{}, AnswerRemedy, forecast.Burst, false, "within the forecast's error"},
+		{"met by more CPU only", made(1, none(90, 1), burst(60, 1), raise(30, 1.5, 1), raise(5, 2, 1)), objective(20 * time.Millisecond), Terms{}, AnswerMoreCPU, forecast.Raise, true, "it grants 2 CPUs"},
+		{"met by nothing", made(1, none(90, 1), burst(60, 1), raise(50, 2, 1)), objective(20 * time.Millisecond), Terms{}, AnswerRemedy, forecast.Burst, false, "no remedy meets the objective of 20.0 ms; burst"},
+
+		{"a row that cannot be done here", made(2, none(90, 2), burst(10, 2), narrow(40, 2)), nil, Terms{Refused: map[int]string{1: "no burst here"}}, AnswerRemedy, forecast.Narrow, true, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			tc.f.Objective = tc.objective
+			got := Choose(tc.f, tc.terms)
+			chosen := ""
+			if got.Row >= 0 {
+				chosen = tc.f.Rows[got.Row].Remedy.Name
+			}
+			if got.Answer != tc.answer || chosen != tc.remedy || got.Certain != tc.certain || !strings.Contains(got.Why, tc.says) {
+				t.Errorf("%s %q, certain %v: %s", got.Answer, chosen, got.Certain, got.Why)
+			}
+		})
+	}
+}
+
+func TestChooseNothingOfAReplayThatDiffers(t *testing.T) {
+	f := made(1, none(90, 1), burst(10, 1))
+	f.Check.P99 = forecast.Figure{Recorded: new(10.0), Replayed: new(90.0)}
+	if got := Choose(f, Terms{}); got.Answer != AnswerUnknown || got.Row >= 0 || !strings.Contains(got.Why, "p99") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Whatever a forecast says, a row that is applied is better than leaving it, is possible, and grants no more than
+// the limit unless it may; every other row has a reason.
+func TestChooseNeverWorse(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ms := rapid.Float64Range(0.01, 500)
+		limit := rapid.SampledFrom([]float64{0.5, 1, 2.5, 4}).Draw(t, "limit")
+		f := made(limit, none(ms.Draw(t, "none"), limit), burst(ms.Draw(t, "burst"), limit), narrow(ms.Draw(t, "narrow"), limit),
+			pin(ms.Draw(t, "pin"), int(math.Ceil(limit))), raise(ms.Draw(t, "raise"), 1.5, limit), weight(ms.Draw(t, "weight")),
+			pools(ms.Draw(t, "pools"), limit))
+		terms := Terms{Refused: map[int]string{}}
+		for i := 1; i < len(f.Rows); i++ {
+			if rapid.Bool().Draw(t, "refused") {
+				terms.Refused[i] = "not here"
+			}
+		}
+		if rapid.Bool().Draw(t, "may") {
+			terms.May = []remedy.Kind{remedy.Raise}
+		}
+		if rapid.Bool().Draw(t, "objective") {
+			f.Objective = &forecast.Objective{Quantile: 0.99, Bound: time.Duration(ms.Draw(t, "bound") * float64(time.Millisecond))}
+		}
+		got := Choose(f, terms)
+		for _, i := range append([]int{got.Row}, got.Next...) {
+			if i < 0 || got.Answer != AnswerRemedy && i == got.Row {
+				continue
+			}
+			r := &f.Rows[i]
+			better := *r.Judged < *f.Rows[0].Judged
+			granted := r.Reserved != nil && *r.Reserved <= limit+leastExtra || r.Remedy.Name == forecast.Raise && len(terms.May) > 0
+			if !better || !granted || terms.Refused[i] != "" {
+				t.Fatalf("row %d (%s): better %v, granted %v, refused %q: %+v", i, r.Remedy.Name, better, granted, terms.Refused[i], got)
+			}
+		}
+		for _, n := range got.Not {
+			if n.Why == "" {
+				t.Fatalf("row %d has no reason", n.Row)
+			}
+		}
+		if got.Why == "" {
+			t.Fatal("no reason")
+		}
+	})
+}

@@ -1,0 +1,102 @@
+package policy
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
+	"github.com/unthrottle/unthrottle/internal/text"
+)
+
+// explainRest says of every other row why it is not recommended.
+func (c *choice) explainRest() {
+	for i := range c.f.Rows {
+		r := &c.f.Rows[i]
+		if i == c.out.Row || r == c.none || r.HostLoad != 0 || r.Remedy.Modelled() {
+			continue
+		}
+		c.out.Not = append(c.out.Not, NotChosen{i, c.whyNot(i)})
+	}
+}
+
+func (c *choice) whyNot(i int) string {
+	r := &c.f.Rows[i]
+	switch {
+	case r.Refused != "":
+		return r.Refused
+	case c.t.Refused[i] != "":
+		return c.t.Refused[i]
+	case c.none == nil || r.Judged == nil || c.none.Judged == nil:
+		return "nothing can be said about latency"
+	case *r.Judged > *c.none.Judged*(1+tieShare):
+		return "worse than leaving it"
+	case !c.helps(r.Judged):
+		return "no better than leaving it"
+	case !c.may(i):
+		return fmt.Sprintf("more CPU than the limit, not asked for (--may %s)", r.Remedy.Name)
+	case c.out.Row >= 0 && c.f.Rows[c.out.Row].Judged != nil && *r.Judged > *c.f.Rows[c.out.Row].Judged*(1+tieShare):
+		return "a longer latency than the recommended one"
+	}
+	return "as good, and a larger change or more CPU"
+}
+
+// latencies shows the judged latency before and after a row.
+func (c *choice) latencies(i int) string {
+	r := &c.f.Rows[i]
+	s := fmt.Sprintf("%s from %s to %s", c.figure(), milli(*c.none.Judged), milli(*r.Judged))
+	if e := r.JudgedRange; e != nil {
+		s += fmt.Sprintf(" (%s to %s)", milliNumber(e.Low), milli(e.High))
+	}
+	return s
+}
+
+// judged shows the latency of a row.
+func (c *choice) judged(r *forecast.Row) string {
+	return c.figure() + " of " + milli(*r.Judged)
+}
+
+// figure names what is judged.
+func (c *choice) figure() string {
+	name := "the longest response"
+	if q := c.f.Judged.Quantile; q < 1 {
+		name = "p" + strconv.FormatFloat(math.Round(q*1e6)/1e4, 'f', -1, 64)
+	}
+	if c.f.Judged.Pool != "" {
+		name += " of pool " + text.Sanitize(c.f.Judged.Pool, 40)
+	}
+	return name
+}
+
+// price says what a row costs beside the limit.
+func (c *choice) price(i int) string {
+	r := &c.f.Rows[i]
+	price := ""
+	switch extra := c.extra(i); {
+	case math.IsInf(extra, 1):
+		price = "; nothing bounds its CPU use then"
+	case extra > leastExtra:
+		price = fmt.Sprintf("; it grants %s, %.3g more than the limit", text.CPUs(*r.Reserved), extra)
+	}
+	if n := r.Neighbours; n != nil {
+		if lost := n.Lost.Seconds() / c.f.Window.Seconds(); lost > 0.01*float64(c.f.CPUs) {
+			price += fmt.Sprintf("; other containers lose %.3g CPUs", lost)
+		}
+	}
+	return price
+}
+
+// name is a row's remedy for people.
+func (c *choice) name(i int) string { return c.f.Rows[i].Remedy.Text(c.f.Limit) }
+
+func milli(ms float64) string { return milliNumber(ms) + " ms" }
+
+func milliNumber(ms float64) string {
+	switch {
+	case ms >= 100:
+		return strconv.FormatFloat(ms, 'f', 0, 64)
+	case ms >= 10:
+		return strconv.FormatFloat(ms, 'f', 1, 64)
+	}
+	return strconv.FormatFloat(ms, 'f', 2, 64)
+}

@@ -1,0 +1,88 @@
+package policy
+
+import (
+	"errors"
+
+	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
+)
+
+// requestOf is how a row of a forecast is asked of a plan, with the settings of the wish. The text says why no
+// plan can do it.
+func requestOf(row forecast.Remedy, settings remedy.Request) (r remedy.Request, refused string) {
+	r = settings
+	switch row.Name {
+	case forecast.Pin:
+		r.Kind, r.CPUs = remedy.Pin, row.CPUs
+	case forecast.Narrow:
+		r.Kind = remedy.Narrow
+	case forecast.Burst:
+		r.Kind, r.Burst, r.Period = remedy.Burst, row.Burst, row.Period
+	case forecast.Weight:
+		r.Kind = remedy.Weight
+	case forecast.Raise:
+		r.Kind, r.Factor = remedy.Raise, row.Factor
+	case forecast.Period:
+		return r, "a shorter period is applied together with a burst only"
+	default:
+		return r, "it is a setting of the service"
+	}
+	return r, ""
+}
+
+// forecast plans every row of the forecast, and takes the one that Choose recommends.
+func (c *chooser) forecast(known *Known) (Proposal, error) {
+	rows := known.Forecast.Rows
+	terms := Terms{May: c.w.May, Refused: map[int]string{}}
+	plans := make([]*Proposal, len(rows))
+	for i := range rows {
+		if rows[i].HostLoad != 0 || rows[i].Refused != "" || rows[i].Remedy.Name == forecast.None || rows[i].Remedy.Modelled() {
+			continue
+		}
+		if tried := known.Tried[i]; tried != "" {
+			terms.Refused[i] = tried
+			continue
+		}
+		request, refused := requestOf(rows[i].Remedy, c.w.Request)
+		if refused == "" {
+			request.Observed = &c.seen
+			plan, err := remedy.Make(c.f, c.o.Container, request)
+			no := new(remedy.Refused)
+			switch {
+			case errors.As(err, &no):
+				refused = no.Reason()
+			case err != nil:
+				return c.out, err
+			default:
+				plan.Expected = expected(known.Forecast, &rows[i])
+				plans[i] = &Proposal{Plan: &plan, Request: request}
+			}
+		}
+		if refused != "" {
+			terms.Refused[i] = refused
+		}
+	}
+	choice := Choose(known.Forecast, terms)
+	c.out.Choice, c.out.Why = &choice, c.found+"; "+choice.Why
+	for _, n := range choice.Not {
+		c.not(remedy.Kind(rows[n.Row].Remedy.Name), n.Why)
+	}
+	if choice.Row >= 0 && plans[choice.Row] != nil {
+		c.out.Plan, c.out.Request = plans[choice.Row].Plan, plans[choice.Row].Request
+	}
+	return c.out, nil
+}
+
+// expected is a row as the journal keeps it.
+func expected(f *forecast.Forecast, row *forecast.Row) *txn.Expected {
+	var e txn.Expected
+	if row.Error != nil && row.Error.Stopped != nil {
+		e.StoppedPerSecondLow = new(row.Error.Stopped.Low / f.Window.Seconds())
+		e.StoppedPerSecondHigh = new(row.Error.Stopped.High / f.Window.Seconds())
+	}
+	if row.JudgedRange != nil && f.Judged.Quantile == 0.99 {
+		e.PoolP99MsLow, e.PoolP99MsHigh = new(row.JudgedRange.Low), new(row.JudgedRange.High)
+	}
+	return &e
+}

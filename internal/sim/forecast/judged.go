@@ -1,0 +1,113 @@
+package forecast
+
+import "math"
+
+// minRuns is how many responses a pool must have in a recording for its p99 to be judged.
+const minRuns = 20
+
+// Judged says whose responses decide between remedies, and which quantile of them.
+type Judged struct {
+	// Pool is the name of a thread pool; "": all pools together.
+	Pool string
+	// Quantile is 0 to 1; 1 is the longest response.
+	Quantile float64
+}
+
+// judge sets the figure by which remedies are compared: that of the user's objective, else the p99 of the pool
+// that is hurt most.
+func (m *maker) judge() {
+	judged := Judged{Quantile: 0.99}
+	if o := m.o.Objective; o != nil {
+		judged = Judged{o.Pool, o.Quantile}
+	} else {
+		pool := m.hurtMost()
+		if pool < 0 {
+			return
+		}
+		judged.Pool = m.l.Pools[pool].Name
+	}
+	m.f.Judged = &judged
+	var check SelfCheck
+	for i := range m.f.Rows {
+		if m.f.Rows[i].Remedy.Name == None && m.f.Rows[i].HostLoad == 0 {
+			check = m.l.selfCheck(m.f.Rows[i].Figures, judged.Pool)
+		}
+	}
+	for i, results := range m.all {
+		if results == nil {
+			continue
+		}
+		row := &m.f.Rows[i]
+		row.Judged = m.l.mergedTimes(results, judged.Pool).Response.Quantile(judged.Quantile)
+		if row.Remedy.Modelled() {
+			continue
+		}
+		tested := row.Remedy.tested(m.o.Calibration).ifTested()
+		of, off := check.P99, tested.P99
+		switch {
+		case judged.Quantile > 0.99: // beyond p99 only the longest response has an error
+			of, off = check.Max, tested.Max
+		case judged.Quantile <= 0.5:
+			of, off = check.P50, tested.P50
+		}
+		row.JudgedRange = m.l.rangeOf(results, judged.Pool, judged.Quantile, of, off)
+	}
+}
+
+// hurtMost is the index of the pool whose p99 would fall by the most milliseconds under the best replayed
+// remedy, among pools with minRuns responses or more; -1: there is no such pool.
+func (m *maker) hurtMost() int {
+	worst, most := -1, -1.0
+	for p := range m.l.Pools {
+		none, best := (*float64)(nil), math.Inf(1)
+		for i := range m.f.Rows {
+			row := &m.f.Rows[i]
+			if m.all[i] == nil || row.HostLoad != 0 || row.Remedy.Modelled() {
+				continue
+			}
+			of := row.Figures.Pools[p].Response
+			if row.Remedy.Name == None && of.Count >= uint64(minRuns*m.o.Seeds) {
+				none = of.P99
+			}
+			if of.P99 != nil {
+				best = math.Min(best, *of.P99)
+			}
+		}
+		if none != nil && *none-best > most {
+			worst, most = p, *none-best
+		}
+	}
+	return worst
+}
+
+// The bounds of a self-check: how far a replay may be from its recording. A larger difference means that the
+// replay is of something else.
+const (
+	failedRatio   = 2.0  // of a p99, of the stopped time, of the throttled periods
+	failedMs      = 2.0  // and the p99 differs by this at least
+	failedStopped = 0.1  // and the stopped time by these seconds
+	failedPeriods = 5.0  // and the throttled periods by this many
+	failedCPU     = 0.25 // of the CPU time
+)
+
+// Failed says in which figure the replay of the unchanged recording is not what was recorded; "": in none.
+func (c SelfCheck) Failed() string {
+	far := func(f Figure, least float64) bool {
+		if f.Recorded == nil || f.Replayed == nil || f.apart() < least {
+			return false
+		}
+		low, high := math.Min(*f.Recorded, *f.Replayed), math.Max(*f.Recorded, *f.Replayed)
+		return high > failedRatio*low
+	}
+	switch {
+	case far(c.P99, failedMs):
+		return "p99"
+	case far(c.Stopped, failedStopped):
+		return "stopped time"
+	case far(c.ThrottledPeriods, failedPeriods):
+		return "throttled periods"
+	case c.CPU.Recorded != nil && c.CPU.apart() > failedCPU**c.CPU.Recorded:
+		return "CPU time"
+	}
+	return ""
+}

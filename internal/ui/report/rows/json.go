@@ -1,0 +1,130 @@
+package rows
+
+import (
+	"github.com/unthrottle/unthrottle/internal/cure/policy"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
+	"github.com/unthrottle/unthrottle/internal/text"
+)
+
+type Row struct {
+	Remedy           string         `json:"remedy"`
+	Parameters       map[string]any `json:"parameters"`
+	HostLoad         *float64       `json:"host_load"`
+	ThrottledPeriods *float64       `json:"throttled_periods"`
+	StoppedSeconds   *float64       `json:"stopped_seconds"`
+	P50              *float64       `json:"p50_ms"`
+	P99              *float64       `json:"p99_ms"`
+	Max              *float64       `json:"max_ms"`
+	CPUsReserved     *float64       `json:"cpus_reserved"`
+	Error            *rowError      `json:"error"`
+	// Judged is the latency that decides, and its error; null: not known.
+	Judged      *float64 `json:"judged_ms"`
+	JudgedRange *bounds  `json:"judged_error_ms"`
+	Modelled    bool     `json:"modelled"`
+
+	Refused     *string     `json:"refused"`
+	Price       *string     `json:"price"`
+	Meets       *bool       `json:"meets_objective"`
+	Delay       *times      `json:"delay"`
+	Pools       []pool      `json:"pools"`
+	Neighbours  *neighbours `json:"neighbours"`
+	BreaksAt    *float64    `json:"breaks_at_load"`
+	CollapsesAt *float64    `json:"collapses_at_load"`
+}
+
+type times struct {
+	Count uint64   `json:"count"`
+	P50   *float64 `json:"p50_ms"`
+	P90   *float64 `json:"p90_ms"`
+	P99   *float64 `json:"p99_ms"`
+	Max   *float64 `json:"max_ms"`
+}
+
+type pool struct {
+	Name     string `json:"name"`
+	Process  string `json:"process"`
+	Delay    times  `json:"delay"`
+	Response times  `json:"response"`
+}
+
+type neighbours struct {
+	LostSeconds float64  `json:"cpu_seconds_lost"`
+	P99         *float64 `json:"p99_ms"`
+	Before      *float64 `json:"p99_ms_before"`
+}
+
+type bounds struct {
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+}
+
+type rowError struct {
+	Coverage         float64 `json:"coverage"`
+	P50              *bounds `json:"p50_ms"`
+	P99              *bounds `json:"p99_ms"`
+	Max              *bounds `json:"max_ms"`
+	ThrottledPeriods *bounds `json:"throttled_periods"`
+	StoppedSeconds   *bounds `json:"stopped_seconds"`
+	Tested           int     `json:"tested"`
+}
+
+// New is a row of a forecast.
+func New(r *forecast.Row) Row {
+	row := Row{Remedy: r.Remedy.Name, Parameters: r.Remedy.Parameters(), Modelled: r.Remedy.Modelled(), Pools: []pool{}}
+	if r.HostLoad > 0 {
+		row.HostLoad = &r.HostLoad
+	}
+	if r.Refused != "" {
+		row.Refused = &r.Refused
+		return row
+	}
+	f := &r.Figures
+	row.ThrottledPeriods, row.StoppedSeconds = &f.ThrottledPeriods, new(f.Stopped.Seconds())
+	row.P50, row.P99, row.Max = f.Response.P50, f.Response.P99, f.Response.Max
+	row.CPUsReserved, row.Price, row.Meets = r.Reserved, &r.Price, &r.Meets
+	row.Delay = new(times(f.Delay))
+	for _, p := range f.Pools {
+		row.Pools = append(row.Pools, pool{
+			text.Sanitize(p.Name, 0), text.Sanitize(p.Process, 0), times(p.Delay), times(p.Response),
+		})
+	}
+	if n := r.Neighbours; n != nil {
+		row.Neighbours = &neighbours{n.Lost.Seconds(), n.P99, n.Before}
+	}
+	if e := r.Error; e != nil {
+		between := func(r *forecast.Range) *bounds { return (*bounds)(r) }
+		row.Error = &rowError{
+			forecast.Coverage, between(e.P50), between(e.P99), between(e.Max), between(e.ThrottledPeriods), between(e.Stopped), e.Tested,
+		}
+	}
+	row.Judged, row.JudgedRange = r.Judged, (*bounds)(r.JudgedRange)
+	row.BreaksAt, row.CollapsesAt = r.BreaksAt, r.CollapsesAt
+	return row
+}
+
+// Recommended is what a forecast recommends, as JSON shows it.
+type Recommended struct {
+	// Answer is "remedy", "leave", "more-cpu", "setting" or "unknown".
+	Answer string `json:"answer"`
+	// Row is the index in rows; null: there is none.
+	Row        *int           `json:"row"`
+	Remedy     *string        `json:"remedy"`
+	Parameters map[string]any `json:"parameters"`
+	Why        string         `json:"why"`
+	// WithinError: the whole interval is better than leaving it, or within the objective.
+	WithinError bool    `json:"within_error"`
+	Advice      *string `json:"advice"`
+}
+
+// NewRecommended shows a choice.
+func NewRecommended(f *forecast.Forecast, c *policy.Choice) *Recommended {
+	r := &Recommended{Answer: string(c.Answer), Why: c.Why, WithinError: c.Certain}
+	if c.Row >= 0 {
+		of := f.Rows[c.Row].Remedy
+		r.Row, r.Remedy, r.Parameters = &c.Row, &of.Name, of.Parameters()
+	}
+	if c.Advice != "" {
+		r.Advice = &c.Advice
+	}
+	return r
+}

@@ -183,6 +183,7 @@ type run struct {
 	known     *policy.Known // nil: nothing was recorded
 	runs      *forecast.Runs
 	before    []float64
+	last      apply.Result // of the try before
 	asked     bool // the latency source, before
 	noFinding bool
 }
@@ -200,9 +201,18 @@ func (r *run) do(ctx context.Context) error {
 	}
 	for try := 1; ; try++ {
 		again, err := r.try(ctx)
+		if r.res.ID == "" && try > 1 {
+			// Nothing more was applied: what came of the last try stands.
+			why := r.res.Why
+			r.res.Result, r.res.Why = r.last, r.res.Tries[try-2].Why
+			if err == nil {
+				r.res.Why += "; then: " + why
+			}
+		}
 		if err != nil || !again || try >= r.o.Tries {
 			return err
 		}
+		r.last = r.res.Result
 		if err := r.lookAround(ctx); err != nil {
 			return err
 		}

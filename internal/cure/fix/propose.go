@@ -32,7 +32,8 @@ func (r *run) propose() error {
 	if proposal.Plan == nil {
 		r.noFinding = true
 		switch {
-		case len(r.res.Tries) > 0: // what came of the last one stands
+		case len(r.res.Tries) > 0:
+			r.res.Result = apply.Result{} // what came of the last try stands: see do
 		case !r.res.StoppedAbove:
 			r.res.Verdict = verdictNothing
 		case proposal.Choice != nil:

@@ -81,7 +81,7 @@ func Write(w io.Writer, r fix.Result) error {
 	fmt.Fprintf(&b, "stopped per second  before %s, after %s\n", changes.Stopped(r.Before), changes.Stopped(r.After))
 	fmt.Fprintf(&b, "CPUs used           before %s, after %s\n", used(r.Before), used(r.After))
 	if j := r.Judgement; j != nil {
-		if j.Before != nil {
+		if j.Before != nil || r.Proposal.Choice != nil {
 			fmt.Fprintf(&b, "%-20s%s\n", judgedBy(r), text.Shown(j.Why))
 		}
 		for _, n := range j.Neighbours {

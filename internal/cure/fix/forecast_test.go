@@ -1,0 +1,193 @@
+package fix
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/policy"
+	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/cure/verdict"
+	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/see/recording/recordingtest"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
+)
+
+const tick = time.Millisecond
+
+// recorded is what a container's threads do in a time, under the limit that it has just then.
+type recorded func(s *recordingtest.Schedule, length time.Duration)
+
+// bursts are 16 threads that wake together four times a second, each for 8 ms: 128 ms of work at once, where the limit of
+// 1 CPU gives 100 ms. A burst carries it over the end of the quota.
+func bursts(s *recordingtest.Schedule, length time.Duration) {
+	w := s.Threads("http-worker", 16)
+	s.Repeat(int(length/(250*tick)), 250*tick, func(at time.Duration) { s.Work(at, 8*tick, w...) })
+}
+
+// burners compute without a pause.
+func burners(s *recordingtest.Schedule, length time.Duration) {
+	s.Work(0, length, s.Threads("batch", 3)...)
+}
+
+// learns puts a recording of such work behind Env.Learn. It runs under the limit in force, or under none.
+func (b *bench) learns(work recorded) {
+	b.options.Wish, b.options.Tries = policy.Wish{Auto: true}, 3
+	b.env.Learn = func(_ context.Context, target container.Container, _ time.Duration) (Learned, error) {
+		const length = 10 * time.Second
+		levels, err := cgroup.Levels(b.kernel, target.Group.Path)
+		if err != nil {
+			return Learned{}, err
+		}
+		s := recordingtest.New(4).Process("java")
+		if l := levels[0].Limit; l.Limited() {
+			// The model host has no burst: with one, its quota is as if it were larger.
+			s.Limit(l.Quota+l.Burst, l.Period)
+		}
+		work(s, length)
+		r := s.Run(length)
+		var file bytes.Buffer
+		if err := r.Write(&file); err != nil {
+			return Learned{}, err
+		}
+		var learned Learned
+		analysis := diagnose.New(r.Header, diagnose.Options{})
+		for i := range r.Events {
+			analysis.Add(&r.Events[i])
+		}
+		learned.Explanation = new(analysis.Finish(r.Footer))
+		if learned.Runs, err = forecast.ReadRuns(bytes.NewReader(file.Bytes())); err != nil {
+			return Learned{}, err
+		}
+		learned.Load, err = forecast.Read(&file)
+		if err != nil {
+			learned.Missing = err.Error()
+		}
+		return learned, nil
+	}
+}
+
+// A pool that works in bursts gets a burst, not a pin, and the recorded responses confirm it: no user is asked whether
+// to keep it.
+func TestForecastChoosesBurst(t *testing.T) {
+	b := newBench(t)
+	b.learns(bursts)
+	asked := []string{}
+	b.options.Ask = func(question string) (bool, error) { asked = append(asked, question); return true, nil }
+	found := policy.Proposal{}
+	b.options.Found = func(p policy.Proposal) error { found = p; return nil }
+	got, err := b.run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Remedy != string(remedy.Burst) || got.Verdict != verdict.Better || !got.Kept || !slices.Equal(asked, []string{QuestionApply}) {
+		t.Errorf("%s: %s, kept %v, asked %q: %s; %+v", got.Remedy, got.Verdict, got.Kept, asked, got.Why, got.Judgement)
+	}
+	if found.Choice == nil || found.Choice.Answer != policy.AnswerRemedy || got.Cause == "" || len(got.Tries) != 1 || !got.Tries[0].Kept {
+		t.Errorf("found %+v, cause %q, tries %+v", found.Choice, got.Cause, got.Tries)
+	}
+	e, o := got.Tries[0].Expected, got.Tries[0].After
+	if e == nil || e.PoolP99MsHigh == nil || o == nil || o.PoolP99Ms == nil || *o.PoolP99Ms > *e.PoolP99MsHigh {
+		t.Errorf("expected %+v, came %+v", e, o)
+	}
+	held, err := apply.Status(b.env.Apply)
+	if err != nil || len(held) != 1 || held[0].Outcome == nil || held[0].Outcome.After.PoolP99Ms == nil || held[0].Expected == nil {
+		t.Errorf("in force %+v, %v", held, err)
+	}
+}
+
+// What does not help is undone, and the next best row is tried; when none helps, nothing stays.
+func TestTriesTheNextBest(t *testing.T) {
+	for _, tc := range []struct {
+		tries, want int
+	}{{1, 1}, {3, 2}} {
+		b := newBench(t)
+		b.learns(bursts)
+		learn := b.env.Learn
+		calls := 0
+		var first Learned
+		b.env.Learn = func(ctx context.Context, c container.Container, d time.Duration) (Learned, error) {
+			calls++
+			if calls == 1 {
+				var err error
+				first, err = learn(ctx, c, d)
+				return first, err
+			}
+			return first, nil // whatever is done, it comes out as before
+		}
+		b.options.Tries, b.options.Yes, b.options.Wish.May = tc.tries, true, []remedy.Kind{remedy.Raise}
+		before := b.kernel.Snapshot()
+		got, err := b.run()
+		if err != nil || got.Kept || got.Verdict != verdict.NoChange || len(got.Tries) < 1 || len(got.Tries) > tc.tries || tc.tries == 1 && len(got.Tries) != 1 {
+			t.Errorf("%d tries: %v, kept %v, %s: %+v", tc.tries, err, got.Kept, got.Verdict, got.Tries)
+		}
+		if tc.tries > 1 && (len(got.Tries) < tc.want || got.Tries[0].Remedy == got.Tries[1].Remedy && got.Tries[0].Parameters["to"] == got.Tries[1].Parameters["to"]) {
+			t.Errorf("the same again: %+v", got.Tries)
+		}
+		if diff := before.Settings().Diff(b.kernel.Snapshot().Settings()); len(diff) > 0 {
+			t.Errorf("left behind: %q", diff)
+		}
+	}
+}
+
+// Threads that compute without a pause need more CPU, which nobody but a person grants.
+func TestMoreCPUIsAsked(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		set    func(*bench)
+		kept   bool
+		asked  string
+		remedy string
+	}{
+		{"not by --yes", func(b *bench) { b.options.Yes = true }, false, "", string(remedy.Raise)},
+		{"declined", func(b *bench) { b.options.Ask = func(string) (bool, error) { return false, nil } }, false, QuestionMoreCPU, ""},
+		{"--may raise", func(b *bench) {
+			b.options.Yes, b.options.Wish.May = true, []remedy.Kind{remedy.Raise}
+			b.used = 1
+		}, true, "", string(remedy.Raise)},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			b := newBench(t)
+			b.learns(burners)
+			tc.set(b)
+			asked := ""
+			if ask := b.options.Ask; ask != nil {
+				b.options.Ask = func(q string) (bool, error) { asked = q; return ask(q) }
+			}
+			before := b.kernel.Snapshot()
+			got, err := b.run()
+			if err != nil || asked != tc.asked || tc.remedy != "" && got.Remedy != tc.remedy {
+				t.Fatalf("%s, asked %q, %v: %s", got.Remedy, asked, err, got.Why)
+			}
+			applied := len(before.Settings().Diff(b.kernel.Snapshot().Settings())) > 0
+			if !tc.kept && applied {
+				t.Error("more CPU was granted")
+			}
+			if tc.kept && len(got.Tries) != 1 {
+				t.Errorf("tries %+v", got.Tries)
+			}
+			if !tc.kept && !strings.Contains(got.Why, "only more CPU brings more work") {
+				t.Errorf("why %q", got.Why)
+			}
+		})
+	}
+}
+
+// A recording that cannot be had is said, and the counters decide.
+func TestWithoutARecording(t *testing.T) {
+	b := newBench(t)
+	b.options.Wish, b.options.Yes = policy.Wish{Auto: true}, true
+	b.env.Learn = func(context.Context, container.Container, time.Duration) (Learned, error) {
+		return Learned{Missing: "this kernel has no BTF"}, nil
+	}
+	got, err := b.run()
+	if err != nil || got.Remedy != string(remedy.Burst) || !strings.Contains(got.Proposal.Why, "nothing was forecast: this kernel has no BTF") {
+		t.Errorf("%s, %v: %s", got.Remedy, err, got.Proposal.Why)
+	}
+}

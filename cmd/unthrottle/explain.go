@@ -5,18 +5,24 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/explain/live"
 	"github.com/unthrottle/unthrottle/internal/see/probe"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
+	"github.com/unthrottle/unthrottle/internal/sim/parallel"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/outfile"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/explain"
 	"github.com/unthrottle/unthrottle/internal/ui/report/progress"
+	"github.com/unthrottle/unthrottle/internal/ui/report/rows"
 	"github.com/unthrottle/unthrottle/internal/ui/terminal"
 )
 
@@ -93,6 +99,7 @@ func (f *explainFlags) check(cmd *cobra.Command) error {
 func runExplain(ctx context.Context, target string, f explainFlags, out io.Writer) error {
 	var e diagnose.Explanation
 	var kept error // the recording could not be kept: told after the explanation
+	recorded := "" // the file that has the recording; "": there is none
 	// Begun before the recording: a page that cannot be written is an error now.
 	page, err := beginPage(f.html)
 	if err != nil {
@@ -104,24 +111,74 @@ func runExplain(ctx context.Context, target string, f explainFlags, out io.Write
 	case isFile(target) && (f.record != "" || f.ask):
 		err = fmt.Errorf("%s is a recording: --record and --ask-jvm are for containers that run", text.Sanitize(target, 0))
 	case isFile(target):
+		recorded = target
 		e, err = live.File(target)
 	default:
-		e, kept, err = explainLive(ctx, target, f)
+		if recorded = f.record; recorded == "" {
+			dir, failed := os.MkdirTemp("", "unthrottle-explain-")
+			if failed != nil {
+				return fmt.Errorf("no room for the recording: %w", failed)
+			}
+			defer os.RemoveAll(dir)
+			recorded = filepath.Join(dir, "recording")
+		}
+		e, kept, err = explainLive(ctx, target, f, recorded)
+		if f.record == "" && errors.As(err, new(*probe.Unavailable)) {
+			recorded = ""
+			e, kept, err = explainLive(ctx, target, f, recorded) // from counters
+		}
 	}
 	if err != nil {
 		page.abandon()
 		return err
 	}
-	if f.json {
-		err = view.JSON(out, e)
-	} else {
-		err = view.Write(out, e, view.Options{Width: terminal.Width(os.Stdout), ASCII: f.ascii, Color: terminal.Color(os.Stdout)})
-	}
+	err = showExplanation(ctx, e, target, recorded, f, out)
 	err = errors.Join(err, page.write(func(w io.Writer) error { return view.HTML(w, e) }))
 	if err := errors.Join(err, kept); err != nil {
 		return err
 	}
 	return judged(e, f)
+}
+
+// showExplanation writes the explanation and what the forecast of the same recording recommends.
+func showExplanation(ctx context.Context, e diagnose.Explanation, target, recorded string, f explainFlags, out io.Writer) error {
+	o := view.Options{Width: terminal.Width(os.Stdout), ASCII: f.ascii, Color: terminal.Color(os.Stdout)}
+	made, err := forecastOf(ctx, recorded)
+	var shown *rows.Recommended
+	switch {
+	case err != nil:
+		o.NotForecast = err.Error()
+	case made != nil:
+		choice := policy.Choose(made, policy.Terms{})
+		o.Recommended, shown = &choice, rows.NewRecommended(made, &choice)
+		if choice.Answer == policy.AnswerRemedy && recorded != target {
+			o.Next = "sudo unthrottle fix " + text.Sanitize(target, 0)
+		}
+	}
+	if f.json {
+		return view.JSON(out, e, shown)
+	}
+	return view.Write(out, e, o)
+}
+
+// forecastOf forecasts from the file of a recording; nil: there is none.
+func forecastOf(ctx context.Context, name string) (*forecast.Forecast, error) {
+	if name == "" {
+		return nil, nil
+	}
+	file, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // nothing was recorded, and the explanation says why
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	load, err := forecast.Read(file)
+	if err != nil {
+		return nil, err
+	}
+	return policy.Forecast(load, nil, parallel.OnAllCores(ctx))
 }
 
 // judged sets the exit code, against the bound of --fail-above if there is one.
@@ -147,7 +204,7 @@ func isFile(name string) bool {
 
 // explainLive records the container now. kept says why the recording could not be kept;
 // the explanation is sound then.
-func explainLive(ctx context.Context, target string, f explainFlags) (e diagnose.Explanation, kept, err error) {
+func explainLive(ctx context.Context, target string, f explainFlags, record string) (e diagnose.Explanation, kept, err error) {
 	h, err := openCgroups()
 	if err != nil {
 		return e, nil, err
@@ -161,9 +218,9 @@ func explainLive(ctx context.Context, target string, f explainFlags) (e diagnose
 	o.Began = line.Began
 	defer line.Done()
 	var file *outfile.File
-	if f.record != "" {
+	if record != "" {
 		// Begun before the recording: a file that cannot be written is an error now.
-		if file, err = outfile.Create(f.record); err != nil {
+		if file, err = outfile.Create(record); err != nil {
 			return e, nil, err
 		}
 		o.Keep = file
@@ -174,7 +231,7 @@ func explainLive(ctx context.Context, target string, f explainFlags) (e diagnose
 		err = live.LongEnough(e, c.Name, ctx.Err() != nil)
 	}
 	if notKept := new(live.NotKept); errors.As(err, &notKept) {
-		kept, err = outfile.NotWritten(f.record, notKept.Err), nil
+		kept, err = outfile.NotWritten(record, notKept.Err), nil
 	}
 	if file != nil {
 		kept = errors.Join(kept, file.End(err == nil && kept == nil))

@@ -119,7 +119,7 @@ func (f *forecastFlags) loadOf(ctx context.Context, target string) (*forecast.Lo
 	}
 	defer os.RemoveAll(dir)
 	name := filepath.Join(dir, "recording")
-	if _, kept, err := explainLive(ctx, target, explainFlags{length: f.length, record: name}); err != nil || kept != nil {
+	if _, kept, err := explainLive(ctx, target, explainFlags{length: f.length}, name); err != nil || kept != nil {
 		return nil, errors.Join(err, kept)
 	}
 	file, err := os.Open(name)

@@ -29,8 +29,6 @@ const (
 	enoughPeriods = 20
 	// longestLook bounds how long the target is recorded for that.
 	longestLook = 20 * time.Second
-	// seeds is how often each row is replayed, with other phases.
-	seeds = 5
 )
 
 // look observes all containers, so that the neighbours' figures from before are there for every possible
@@ -134,14 +132,14 @@ func (r *run) forecast(learned Learned) error {
 	if r.runs = learned.Runs; learned.Load == nil {
 		return nil
 	}
-	o := forecast.Options{Seeds: seeds, Seed: 1, Calibration: forecast.Tested(), Each: r.env.Each}
+	var objective *forecast.Objective
 	// The user's own latency is measured elsewhere than a thread pool's: its bound says nothing about theirs.
 	if r.o.Objective != (policy.Objective{}) && r.env.Latencies == nil {
-		o.Objective = &forecast.Objective{Quantile: r.o.Objective.Quantile, Bound: r.o.Objective.Bound}
+		objective = &forecast.Objective{Quantile: r.o.Objective.Quantile, Bound: r.o.Objective.Bound}
 	}
-	made, err := forecast.Make(learned.Load, o)
+	made, err := policy.Forecast(learned.Load, objective, r.env.Each)
 	if err != nil {
-		return fmt.Errorf("forecast: %w", err)
+		return err
 	}
 	r.known.Forecast = made
 	return nil

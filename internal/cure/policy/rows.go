@@ -2,11 +2,25 @@ package policy
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 )
+
+// seeds is how often each row is replayed, with other phases.
+const seeds = 5
+
+// Forecast replays a recording under every remedy, as explain and fix do before they choose. objective is nil where
+// there is none, each as in forecast.Options. The errors are those of forecast.Make.
+func Forecast(l *forecast.Load, objective *forecast.Objective, each func(n int, do func(i int) error) error) (*forecast.Forecast, error) {
+	made, err := forecast.Make(l, forecast.Options{Seeds: seeds, Seed: 1, Calibration: forecast.Tested(), Objective: objective, Each: each})
+	if err != nil {
+		return nil, fmt.Errorf("forecast: %w", err)
+	}
+	return made, nil
+}
 
 // requestOf is how a row of a forecast is asked of a plan, with the settings of the wish. The text says why no
 // plan can do it.

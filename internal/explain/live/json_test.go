@@ -36,7 +36,7 @@ func TestJSONOfLess(t *testing.T) {
 		"periods-none":       FromPeriods(who, nil),
 	} {
 		var got bytes.Buffer
-		if err := view.JSON(&got, e); err != nil {
+		if err := view.JSON(&got, e, nil); err != nil {
 			t.Fatal(err)
 		}
 		path := filepath.Join("testdata", name+".json")

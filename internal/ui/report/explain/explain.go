@@ -9,10 +9,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report/figure"
 	"github.com/unthrottle/unthrottle/internal/ui/report/page"
+	"github.com/unthrottle/unthrottle/internal/ui/report/rows"
 )
 
 // Options of Write.
@@ -20,6 +22,11 @@ type Options struct {
 	Width int  // of the terminal in columns; 0: 80
 	ASCII bool // no block characters
 	Color bool // what is stopped in red
+	// Recommended is what the forecast of the same recording recommends; nil: NotForecast says why there is none.
+	Recommended *policy.Choice
+	NotForecast string
+	// Next is the command to type next; "": none.
+	Next string
 }
 
 // Bounds of the width, and on how much is shown for people; JSON has all of it.
@@ -44,7 +51,7 @@ type view struct {
 
 // Write writes why a container was stopped: the verdict with its evidence, the histogram of CPUs in use, the timeline,
 // who spent the quota, where waiting went, the runnable threads per reserved core. Then come the checks that failed and
-// what was not measured. A section without a figure is left out; the last section has the reason.
+// what was not measured, and at the end what is recommended. A section without a figure is left out; the last section has the reason.
 func Write(w io.Writer, e diagnose.Explanation, o Options) error {
 	x := &view{page.New(o.Width, minWidth, maxWidth, o.Color), &e, o.ASCII}
 	x.verdict()
@@ -54,7 +61,25 @@ func Write(w io.Writer, e diagnose.Explanation, o Options) error {
 	x.waiting()
 	x.perCore()
 	x.doubts()
+	x.recommended(o)
 	return x.Send(w)
+}
+
+// recommended ends the report with the line that forecast and fix would act on.
+func (x *view) recommended(o Options) {
+	switch {
+	case o.Recommended != nil:
+		x.Line("")
+		for _, line := range rows.Sentences(o.Recommended) {
+			x.Hanging("", line)
+		}
+	case o.NotForecast != "":
+		x.Line("")
+		x.Hanging("", "Nothing is recommended: "+shownText(o.NotForecast)+".")
+	}
+	if o.Next != "" {
+		x.Line("Next: " + o.Next)
+	}
 }
 
 func (x *view) narrow() bool { return x.Columns < narrowWidth }

@@ -176,7 +176,7 @@ func TestOfCountersAlone(t *testing.T) {
 func keys(t *testing.T, e diagnose.Explanation) map[string]json.RawMessage {
 	t.Helper()
 	var b bytes.Buffer
-	if err := JSON(&b, e); err != nil {
+	if err := JSON(&b, e, nil); err != nil {
 		t.Fatal(err)
 	}
 	var item map[string]json.RawMessage
@@ -289,7 +289,7 @@ func TestTakesAnything(t *testing.T) {
 		if err := Write(&out, e, Options{Width: rapid.IntRange(0, 400).Draw(t, "columns")}); err != nil {
 			t.Fatal(err)
 		}
-		if err := JSON(&out, e); err != nil {
+		if err := JSON(&out, e, nil); err != nil {
 			t.Fatal(err)
 		}
 		bins := binsOf(&e)

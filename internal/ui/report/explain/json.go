@@ -9,25 +9,28 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report/figure"
 	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
+	"github.com/unthrottle/unthrottle/internal/ui/report/rows"
 )
 
 // item is `explain --json`: the contract. Keys are only ever added. null is "not measured", except for
 // limit_cpus (no limit; not_measured tells where it is not known), periods and throttled_periods (no quota), and what the
 // pool table does not know.
 type item struct {
-	Cause            *diagnose.Cause `json:"cause"`
-	Causes           []jsonCause     `json:"causes"`
-	LimitCPUs        *float64        `json:"limit_cpus"`
-	Periods          *uint64         `json:"periods"`
-	ThrottledPeriods *uint64         `json:"throttled_periods"`
-	StoppedSeconds   *float64        `json:"stopped_seconds"`
-	Width            []jsonBar       `json:"width"`
-	Wanted           []jsonBar       `json:"wanted"`
-	Pools            []jsonPool      `json:"pools"`
-	Waiting          jsonWaits       `json:"waiting"`
-	Neighbours       []jsonNeighbour `json:"neighbours"`
-	LostEvents       *uint64         `json:"lost_events"`
-	Checks           []jsonCheck     `json:"checks"`
+	// Recommended is what forecast and fix recommend too; null: nothing could be forecast.
+	Recommended      *rows.Recommended `json:"recommended"`
+	Cause            *diagnose.Cause   `json:"cause"`
+	Causes           []jsonCause       `json:"causes"`
+	LimitCPUs        *float64          `json:"limit_cpus"`
+	Periods          *uint64           `json:"periods"`
+	ThrottledPeriods *uint64           `json:"throttled_periods"`
+	StoppedSeconds   *float64          `json:"stopped_seconds"`
+	Width            []jsonBar         `json:"width"`
+	Wanted           []jsonBar         `json:"wanted"`
+	Pools            []jsonPool        `json:"pools"`
+	Waiting          jsonWaits         `json:"waiting"`
+	Neighbours       []jsonNeighbour   `json:"neighbours"`
+	LostEvents       *uint64           `json:"lost_events"`
+	Checks           []jsonCheck       `json:"checks"`
 
 	Target          string     `json:"target"`
 	Start           *time.Time `json:"start"`
@@ -114,10 +117,11 @@ type jsonWidth struct {
 	WideRuns            int     `json:"wide_runs"`
 }
 
-// JSON writes an explanation as one JSON object. Names in it are as text.Sanitize made them, bytes that are
-// no UTF-8 as \xNN; escaping them again would double the backslashes.
-func JSON(w io.Writer, e diagnose.Explanation) error {
-	return jsonout.Write(w, itemOf(e))
+// JSON writes an explanation for programs. r is what is recommended; nil: nothing could be forecast.
+func JSON(w io.Writer, e diagnose.Explanation, r *rows.Recommended) error {
+	shown := itemOf(e)
+	shown.Recommended = r
+	return jsonout.Write(w, shown)
 }
 
 func itemOf(e diagnose.Explanation) item {
@@ -127,7 +131,7 @@ func itemOf(e diagnose.Explanation) item {
 		Width: bars(e.Width), Wanted: bars(e.Wanted), SampledWidth: bars(e.SampledWidth),
 		Waiting: waitsOf(e.Waiting), LostEvents: e.LostEvents, MeanWidth: e.MeanWidth,
 		Target: validText(e.Target), Verdict: validText(e.Verdict),
-		EndedEarly: known(e.EndedEarly), StoppedSpells: e.StoppedIntervals, Strip: rows(e), RunnablePerCore: e.RunnablePerCore, NotMeasured: []string{},
+		EndedEarly: known(e.EndedEarly), StoppedSpells: e.StoppedIntervals, Strip: stripOf(e), RunnablePerCore: e.RunnablePerCore, NotMeasured: []string{},
 	}
 	if e.Window > 0 {
 		item.WindowSeconds = new(e.Window.Seconds())
@@ -228,7 +232,7 @@ func waitsOf(waiting map[diagnose.Reason]time.Duration) jsonWaits {
 	return all
 }
 
-func rows(e diagnose.Explanation) []jsonRow {
+func stripOf(e diagnose.Explanation) []jsonRow {
 	return listed(e.Timeline, func(r diagnose.Row) jsonRow {
 		row := jsonRow{r.Start.Seconds(), r.Length.Seconds(), r.Throttled, []jsonCell{}}
 		for _, c := range r.Cells {

@@ -25,7 +25,7 @@ func TestJSONGolden(t *testing.T) {
 		Pools: []diagnose.PoolUse{}, Neighbours: []diagnose.NeighbourUse{}, LostEvents: new(uint64(0))}
 	for name, e := range map[string]diagnose.Explanation{"whole": e, "calm": calm} {
 		var got bytes.Buffer
-		if err := JSON(&got, e); err != nil {
+		if err := JSON(&got, e, nil); err != nil {
 			t.Fatal(err)
 		}
 		path := filepath.Join("testdata", "explain-"+name+".json")

@@ -21,6 +21,10 @@ import (
 // ask for. A fix takes as long as its windows; newcomers are looked after in
 // between, by the same goroutine, because two writers would wait for each other.
 func (a *agent) act(ctx context.Context) error {
+	if a.Rules.Mode == policy.Apply {
+		a.recover(ctx)
+		defer a.endTrials(ctx)
+	}
 	chooser := newChooser(a.Rules, a.Untrusted)
 	var nextChores time.Time
 	for {

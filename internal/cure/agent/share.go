@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -27,6 +28,10 @@ const (
 	lenderOnTrial = "taken_back"
 	lenderHarmed  = "harmful"
 )
+
+// trialSlack is by how much an interval of a trial may be late before another process takes the trial for lost: a busy host
+// delays rounds, and the latency source takes its time.
+const trialSlack = 2 * time.Minute
 
 // lender watches what lending costs those who lend. Of the acting goroutine
 // alone, but for what is exported.
@@ -68,7 +73,7 @@ func (a *agent) lending(ctx context.Context, round []observe.Observation, now ti
 			was := t.running
 			want := t.round(a.look(ctx, lend, seen[lend.Target]), now)
 			if was && !t.running {
-				a.tried(lend, t)
+				a.tried(ctx, lend, t)
 			}
 			if out = a.lend(ctx, lend, want); want != nothing {
 				t.written(time.Now())
@@ -114,9 +119,15 @@ func (a *agent) look(ctx context.Context, lend remedy.Sharing, seen *observe.Obs
 	return l
 }
 
-// tried counts a trial that has ended.
-func (a *agent) tried(lend remedy.Sharing, t *trial) {
+// tried counts a trial that has ended. Where it shows harm, the CPUs stay revoked, and that is no longer on trial.
+func (a *agent) tried(ctx context.Context, lend remedy.Sharing, t *trial) {
 	l := &a.lender
+	if t.harmed && lend.Revoked != "" {
+		_, err := apply.Keep(ctx, a.Env, lend.Revoked)
+		if err != nil && !errors.As(err, new(*apply.NotOnTrial)) { // an agent before trials revoked it
+			a.Log.Warn("its CPUs are revoked on trial still", "owner", boundedPath(lend.Target), "error", err)
+		}
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	log := a.Log.With("owner", boundedPath(lend.Target), "cpus", lend.CPUs.String(), "used_lent", t.with, "used_alone", t.without, "slower", t.slower)
@@ -175,7 +186,9 @@ func (a *agent) revoke(ctx context.Context, lend remedy.Sharing) error {
 	if len(plan.Changes) == 0 {
 		return nil // no secondary has them any more; the next round sees that
 	}
-	done, err := apply.Apply(ctx, a.Env, plan.Purpose(), plan.Changes)
+	purpose := plan.Purpose()
+	purpose.Trial = spellRounds*a.Rules.Interval + trialSlack
+	done, err := apply.Apply(ctx, a.Env, purpose, plan.Changes)
 	for _, text := range done.Warnings {
 		a.Log.Warn("lending", "transaction", done.ID, "note", text)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/irq"
@@ -94,6 +96,9 @@ func TestAgentRevokesWhatHarms(t *testing.T) {
 	if p.at(1) != "0-1,4-7" || p.lends("unthrottle_lent_cpus") != "0" || p.lends("unthrottle_lenders harmful") != "1" ||
 		p.lends("unthrottle_lending_trials_total harmful") != "1" || !strings.Contains(p.log.String(), "sharing its CPUs slows it") {
 		t.Errorf("harmed, and the secondary is on %s\n%s", p.at(1), p.log.String())
+	}
+	if held := p.facts().Held; slices.ContainsFunc(held, func(f txn.InForce) bool { return f.Trial != nil }) {
+		t.Errorf("judged, and still on trial: %+v", held)
 	}
 	p.rounds(60, later.Add(2*retryAfter), 2, 0)
 	if p.at(1) != "0-7" {

@@ -167,16 +167,16 @@ func (r *run) do(ctx context.Context) error {
 	if err := r.latenciesBefore(ctx); err != nil {
 		return err
 	}
-	done, err := apply.Apply(ctx, r.env.Apply, r.plan.Purpose(), r.plan.Changes)
+	done, err := apply.Apply(ctx, r.env.Apply, r.purpose(), r.plan.Changes)
 	r.take(done)
 	if err != nil || done.ID == "" {
 		return err
 	}
 	r.res.Kept = true
 	if err := r.judge(ctx); err != nil {
-		if r.o.Plain {
+		if r.o.Plain && (ctx.Err() == nil || !r.onTrial()) {
 			r.res.Warnings = append(r.res.Warnings, "its effect was not measured: "+err.Error())
-			return nil
+			return r.keep(ctx)
 		}
 		why := "its effect could not be measured: " + err.Error()
 		if ctx.Err() != nil {
@@ -184,7 +184,10 @@ func (r *run) do(ctx context.Context) error {
 		}
 		return errors.Join(err, r.undo(ctx, why))
 	}
-	return r.decide(ctx)
+	if err := r.decide(ctx); err != nil || !r.res.Kept {
+		return err
+	}
+	return r.keep(ctx)
 }
 
 // take puts the result of applying over what was planned.

@@ -29,7 +29,8 @@ func newFix() *cobra.Command {
 	var w writeFlags
 	var rf remedyFlags
 	var yes, asJSON bool
-	var objective, command, boundText string
+	var sf sloFlags
+	var boundText string
 	var window time.Duration
 	cmd := &cobra.Command{
 		Use:     "fix TARGET",
@@ -41,8 +42,10 @@ look again, and undo what did not help.
 Without --slo the effect on latency is not known: the verdict is "unverified",
 and the change is kept only if you confirm it (or say --yes). With --slo and
 --slo-command your own latency decides. The command prints one number in ms per
-line; it is run without a shell, as the user who called unthrottle, once before
-and once after, and has 30 s each time.
+line; it is run without a shell, as the user who called unthrottle, before and
+after, and has 30 s each time. UNTHROTTLE_SINCE in its environment and {since} in
+its words say from when on latencies are wanted. A command that cannot choose, and
+always gives the last 20 s, needs --slo-look-back 20s.
 
 Exit code 1: at the end the container is still stopped above the bound.`,
 		Args: oneTarget,
@@ -71,7 +74,7 @@ Exit code 1: at the end the container is still stopped above the bound.`,
 			if terminal.Is(os.Stdin) {
 				o.Ask = func(question string) (bool, error) { return terminal.Ask(cmd.Context(), os.Stdin, os.Stderr, question) }
 			}
-			latencies, err := latencySource(objective, command, &o)
+			latencies, err := sf.source(cmd, &o)
 			if err != nil {
 				return err
 			}
@@ -86,33 +89,15 @@ Exit code 1: at the end the container is still stopped above the bound.`,
 	flags.Lookup("remedy").Usage = remedy.Names() + " (default: what fits)"
 	flags.BoolVarP(&yes, "yes", "y", false, "apply and keep without asking")
 	flags.BoolVar(&asJSON, "json", false, "print JSON")
-	flags.StringVar(&objective, "slo", "", "the objective your latency is judged by, such as 'p99<20ms' (p50, p90, p95, p99, p99.9, max)")
-	flags.StringVar(&command, "slo-command", "", "`CMD` that prints your latencies, one number in ms per line")
+	sf.add(cmd, "the objective your latency is judged by, such as 'p99<20ms' (p50, p90, p95, p99, p99.9, max)",
+		"`CMD` that prints your latencies, one number in ms per line")
 	flags.StringVar(&boundText, "bound", "1%", "stopped for less than this share of the time is no finding")
 	flags.DurationVar(&window, "window", 5*time.Second, "how long to look, before and after")
 	return cmd
 }
 
-// latencySource checks --slo and --slo-command, which need each other.
-func latencySource(objective, command string, o *fix.Options) (func(context.Context) ([]float64, error), error) {
-	if objective == "" && command == "" {
-		return nil, nil
-	}
-	if objective == "" || command == "" {
-		return nil, errors.New("--slo and --slo-command belong together: the one says what is wanted, the other measures it")
-	}
-	var err error
-	if o.Objective, err = policy.ParseObjective(objective); err != nil {
-		return nil, err
-	}
-	if _, err := slo.Split(command); err != nil {
-		return nil, err
-	}
-	return slo.Latencies(command), nil
-}
-
 // runFix resolves the target and puts this host behind fix.Run.
-func runFix(cmd *cobra.Command, w *writeFlags, target string, o fix.Options, latencies func(context.Context) ([]float64, error)) (fix.Result, error) {
+func runFix(cmd *cobra.Command, w *writeFlags, target string, o fix.Options, latencies slo.Source) (fix.Result, error) {
 	ctx := cmd.Context()
 	h, err := openCgroups()
 	if err != nil {
@@ -137,7 +122,7 @@ func runFix(cmd *cobra.Command, w *writeFlags, target string, o fix.Options, lat
 }
 
 // hostEnv connects package fix to this host.
-func hostEnv(h *cgroup.Host, env apply.Env, w *writeFlags, latencies func(context.Context) ([]float64, error)) fix.Env {
+func hostEnv(h *cgroup.Host, env apply.Env, w *writeFlags, latencies slo.Source) fix.Env {
 	return fix.Env{
 		Apply: env,
 		Observe: func(ctx context.Context, all []container.Container, window time.Duration) ([]observe.Observation, error) {

@@ -71,11 +71,12 @@ func (a *agent) lending(ctx context.Context, round []observe.Observation, now ti
 			}
 			trials[lend.Target] = t
 			was := t.running
-			want := t.round(a.look(ctx, lend, seen[lend.Target]), now)
+			look := a.look(ctx, lend, seen[lend.Target])
+			want := t.round(look, now)
 			if was && !t.running {
 				a.tried(ctx, lend, t)
 			}
-			if out = a.lend(ctx, lend, want); want != nothing {
+			if out = a.lend(ctx, lend, want, look.lasts); want != nothing {
 				t.written(time.Now())
 			}
 			if t.harmed {
@@ -108,8 +109,10 @@ func (a *agent) look(ctx context.Context, lend remedy.Sharing, seen *observe.Obs
 		return l
 	}
 	l.quantile = rule.Objective.Quantile
-	l.latencies = func() []float64 {
-		ms, err := a.Latencies(rule.SLOCommand)(ctx)
+	// What the source looks back on lies within one interval.
+	l.lasts = max(l.lasts, rule.SLOLookBack+a.Rules.Interval)
+	l.latencies = func(since time.Time) []float64 {
+		ms, err := a.Latencies(rule.SLOCommand)(ctx, since)
 		if err != nil {
 			a.Log.Warn("what lending costs cannot be told from its slo", "owner", boundedPath(lend.Target), "error", err)
 			return nil
@@ -131,6 +134,9 @@ func (a *agent) tried(ctx context.Context, lend remedy.Sharing, t *trial) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	log := a.Log.With("owner", boundedPath(lend.Target), "cpus", lend.CPUs.String(), "used_lent", t.with, "used_alone", t.without, "slower", t.slower)
+	if t.unjudged != "" {
+		log.Warn("what lending costs was told by its CPU use alone, not by its slo", "why", t.unjudged)
+	}
 	if !t.harmed {
 		l.harmless++
 		log.Debug("lending its CPUs costs it nothing")
@@ -140,13 +146,14 @@ func (a *agent) tried(ctx context.Context, lend remedy.Sharing, t *trial) {
 	log.Warn("sharing its CPUs slows it: they stay revoked from the secondaries", "again_in", retryAfter)
 }
 
-// lend does what a trial wants, and reports whether the CPUs are revoked then.
-func (a *agent) lend(ctx context.Context, lend remedy.Sharing, want order) (out bool) {
+// lend does what a trial wants, whose intervals last so long, and reports whether
+// the CPUs are revoked then.
+func (a *agent) lend(ctx context.Context, lend remedy.Sharing, want order, lasts time.Duration) (out bool) {
 	out = lend.Revoked != ""
 	log := a.Log.With("owner", boundedPath(lend.Target), "cpus", lend.CPUs.String())
 	switch want {
 	case revokeShared:
-		if err := a.revoke(ctx, lend); err != nil {
+		if err := a.revoke(ctx, lend, lasts); err != nil {
 			log.Warn("its shared CPUs could not be revoked", "error", err)
 			return out
 		}
@@ -170,7 +177,7 @@ func (a *agent) lend(ctx context.Context, lend remedy.Sharing, want order) (out 
 	return out
 }
 
-func (a *agent) revoke(ctx context.Context, lend remedy.Sharing) error {
+func (a *agent) revoke(ctx context.Context, lend remedy.Sharing, lasts time.Duration) error {
 	all, err := a.List()
 	if err != nil {
 		return err
@@ -187,7 +194,7 @@ func (a *agent) revoke(ctx context.Context, lend remedy.Sharing) error {
 		return nil // no secondary has them any more; the next round sees that
 	}
 	purpose := plan.Purpose()
-	purpose.Trial = spellRounds*a.Rules.Interval + trialSlack
+	purpose.Trial = lasts + trialSlack
 	done, err := apply.Apply(ctx, a.Env, purpose, plan.Changes)
 	for _, text := range done.Warnings {
 		a.Log.Warn("lending", "transaction", done.ID, "note", text)

@@ -18,6 +18,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/slo"
 	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
@@ -171,9 +172,9 @@ func TestAgentMovesInterruptsByRule(t *testing.T) {
 			all := cpuset.New(0, 1, 2, 3, 4, 5, 6, 7)
 			return hoststate.Interrupts{All: []irq.Interrupt{{Number: 24, CPUs: all}}, Default: all}, nil
 		}
-		p.Latencies = func(string) func(context.Context) ([]float64, error) {
+		p.Latencies = func(string) slo.Source {
 			asked := 0
-			return func(context.Context) ([]float64, error) {
+			return func(context.Context, time.Time) ([]float64, error) {
 				asked++
 				out := make([]float64, 1000)
 				for i := range out {
@@ -182,7 +183,7 @@ func TestAgentMovesInterruptsByRule(t *testing.T) {
 				return out, nil
 			}
 		}
-		p.Fix = func(latencies func(context.Context) ([]float64, error)) fix.Env {
+		p.Fix = func(latencies slo.Source) fix.Env {
 			return fix.Env{Apply: p.Env, Latencies: latencies, Wait: func(context.Context, time.Duration) error { return nil }, Facts: p.Facts,
 				Observe: func(_ context.Context, all []container.Container, _ time.Duration) ([]observe.Observation, error) {
 					limit, used, stopped := 2.0, 1.0, 500*time.Millisecond

@@ -10,6 +10,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/slo"
 	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/cure/verdict"
@@ -24,8 +25,8 @@ type Env struct {
 	// Facts gathers what a plan rests on; used is the CPU use by path as just
 	// observed.
 	Facts func(ctx context.Context, all []container.Container, used map[string]float64) (hoststate.Facts, error)
-	// Latencies gives the user's own latencies in ms; nil: there is no source.
-	Latencies func(ctx context.Context) ([]float64, error)
+	// Latencies gives the user's own latencies; nil: there is no source.
+	Latencies slo.Source
 	// Wait waits between applying and looking again.
 	Wait func(ctx context.Context, d time.Duration) error
 }
@@ -38,6 +39,9 @@ type Options struct {
 	Wish policy.Wish
 	// Objective says which quantile is judged; it needs Env.Latencies.
 	Objective policy.Objective
+	// LookBack is how far Env.Latencies looks back, whatever it is asked for: so
+	// long is waited after the change. 0: that is not known.
+	LookBack time.Duration
 	// OnlyIfMissed: where the objective is met beforehand nothing is written and
 	// the error is ErrObjectiveMet.
 	OnlyIfMissed bool

@@ -4,15 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/slo"
 	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 )
-
-// sourceTime is how long a latency source may take; package slo ends it then.
-const sourceTime = 30 * time.Second
 
 // onTrial reports whether the change may be undone after it is looked at. If this process ends before that, the next
 // command that writes undoes it.
@@ -26,9 +23,9 @@ func (r *run) purpose() txn.Purpose {
 	if !r.onTrial() {
 		return p
 	}
-	p.Trial = r.o.Settle + r.o.Window
+	p.Trial = r.o.Settle + r.o.Window + r.o.LookBack
 	if r.env.Latencies != nil {
-		p.Trial += 2 * sourceTime
+		p.Trial += 2 * slo.Limit
 	}
 	return p
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/slo"
 	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
@@ -21,6 +22,10 @@ import (
 // ask for. A fix takes as long as its windows; newcomers are looked after in
 // between, by the same goroutine, because two writers would wait for each other.
 func (a *agent) act(ctx context.Context) error {
+	if a.Rules.Mode == policy.Apply {
+		a.recover(ctx)
+		defer a.endTrials(ctx)
+	}
 	chooser := newChooser(a.Rules, a.Untrusted)
 	var nextChores time.Time
 	for {
@@ -108,7 +113,7 @@ func (a *agent) fix(ctx context.Context, f finding, held []txn.InForce) error {
 		return err
 	}
 	wish := f.rule.Wish(a.Rules.Bound)
-	var latencies func(context.Context) ([]float64, error)
+	var latencies slo.Source
 	if f.rule.SLOCommand != "" {
 		latencies = a.Latencies(f.rule.SLOCommand)
 	}
@@ -134,7 +139,7 @@ func (a *agent) fix(ctx context.Context, f finding, held []txn.InForce) error {
 	result, err := fix.Run(ctx, env, fix.Options{
 		Target: f.observation.Container, All: all,
 		Wish:      wish,
-		Objective: f.rule.Objective, OnlyIfMissed: !second, Plain: second,
+		Objective: f.rule.Objective, LookBack: f.rule.SLOLookBack, OnlyIfMissed: !second, Plain: second,
 		Window: max(a.Rules.Interval, window(second && latencies == nil)), Settle: settle,
 		Ask: func(question string) (bool, error) { return question == fix.QuestionApply, nil },
 		Shown: func(p policy.Proposal, _ apply.Result) error {

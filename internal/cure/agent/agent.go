@@ -16,6 +16,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
+	"github.com/unthrottle/unthrottle/internal/cure/slo"
 	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
@@ -29,13 +30,13 @@ type Config struct {
 	Host *cgroup.Host
 	Env  apply.Env
 	// Fix is this host as package fix sees it, with the given latency source.
-	Fix func(latencies func(context.Context) ([]float64, error)) fix.Env
+	Fix func(latencies slo.Source) fix.Env
 	// List finds the containers, Facts what plans rest on (used: CPU use by
 	// path where known; nil: not needed).
 	List  func() ([]container.Container, error)
 	Facts func(ctx context.Context, all []container.Container, used map[string]float64) (hoststate.Facts, error)
 	// Latencies makes a latency source of a rule's command.
-	Latencies func(command string) func(context.Context) ([]float64, error)
+	Latencies func(command string) slo.Source
 	// Interrupts looks at the host's, for rules with irqs.
 	Interrupts func() (hoststate.Interrupts, error)
 	// Untrusted says why commands from the configuration must not be run; "":

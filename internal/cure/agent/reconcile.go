@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
@@ -19,6 +20,9 @@ func (a *agent) reconcile(ctx context.Context) {
 		return
 	}
 	a.count(held)
+	if slices.ContainsFunc(held, func(f txn.InForce) bool { return f.Trial.Lost() }) && a.recover(ctx) {
+		return // the next time sees what is in force then
+	}
 	if len(held) == 0 {
 		a.placer.figures.none()
 		a.placer.forget(hoststate.Facts{}, time.Now())
@@ -97,7 +101,8 @@ func (a *agent) held() ([]txn.InForce, error) {
 	if err != nil {
 		return nil, err
 	}
-	if stamp == a.heldStamp && a.heldStamp != "" {
+	if onTrial := func(f txn.InForce) bool { return f.Trial != nil }; stamp == a.heldStamp && a.heldStamp != "" &&
+		!slices.ContainsFunc(a.heldNow, onTrial) { // a trial changes with the process that judges it
 		return a.heldNow, nil
 	}
 	held, err := apply.Status(a.Env)

@@ -237,6 +237,9 @@ func (r *Rule) readSLO(n *yaml.Node) error {
 		},
 		"command":  func(n *yaml.Node) error { return words(n, &r.SLOCommand) },
 		"interval": func(n *yaml.Node) error { return duration(n, &r.SLOInterval, time.Second, time.Hour) },
+		"look_back": func(n *yaml.Node) error {
+			return duration(n, &r.SLOLookBack, time.Second, MaxLookBack)
+		},
 	})
 	if err == nil && (!given || r.SLOCommand == "") {
 		err = wrong(n, "an slo needs objective and command")

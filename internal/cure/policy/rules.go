@@ -81,10 +81,11 @@ type Rule struct {
 	Leave bool
 	// Objective, where SLOCommand is given, is what decides whether a remedy
 	// helped, and whether one is needed; while it is met the command is asked
-	// again after SLOInterval.
+	// again after SLOInterval. It looks back SLOLookBack; 0: that is not declared.
 	Objective   Objective
 	SLOCommand  string
 	SLOInterval time.Duration
+	SLOLookBack time.Duration
 }
 
 // Match says which containers a rule is for: all that is given must fit. Name,
@@ -106,6 +107,9 @@ const (
 
 // DefaultBudget is what the agent may do when the file does not say.
 func DefaultBudget() Budget { return Budget{Containers: 10, MovesPerMinute: 2, CPUShare: 0.5} }
+
+// MaxLookBack bounds the time that a latency source may be declared to look back.
+const MaxLookBack = 10 * time.Minute
 
 // Limits of a configuration.
 const (

@@ -23,7 +23,14 @@ func Status(env Env) ([]txn.InForce, error) {
 	}
 	all := []txn.InForce{}
 	for _, t := range s.Open() {
-		all = append(all, inForce(t))
+		f := inForce(t)
+		if f.Trial = env.trial(t); f.Trial != nil {
+			f.Verdict = verdictOnTrial
+		}
+		if f.Trial.Lost() {
+			f.Verdict = verdictLost
+		}
+		all = append(all, f)
 	}
 	return all, nil
 }
@@ -110,7 +117,7 @@ func Drift(env Env) ([]txn.DriftItem, error) {
 	w := world{env}
 	all := []txn.DriftItem{}
 	for _, t := range s.Open() {
-		if t.Phase != journal.InForce {
+		if !t.Held() {
 			continue
 		}
 		for _, h := range t.Holds {

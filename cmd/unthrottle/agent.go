@@ -77,7 +77,7 @@ func runAgent(cmd *cobra.Command, w writeFlags, rules policy.Rules, untrusted st
 	return agent.Run(cmd.Context(), agent.Config{
 		Rules: rules, Host: h, Env: env, Untrusted: untrusted, Version: version, Log: env.Log, Flight: recorder,
 		Fix: func(latencies slo.Source) fix.Env {
-			return hostEnv(h, env, &w, latencies)
+			return hostEnv(cmd.Context(), h, env, &w, latencies)
 		},
 		List: func() ([]container.Container, error) { return list(h, "") },
 		Facts: func(ctx context.Context, all []container.Container, used map[string]float64) (hoststate.Facts, error) {

@@ -152,13 +152,11 @@ func runFix(cmd *cobra.Command, w *writeFlags, target string, o fix.Options, lat
 	if terminal.Is(os.Stderr) {
 		o.Say = func(text string) { say("%s", text) }
 	}
-	fixEnv := hostEnv(h, env, w, latencies)
-	fixEnv.Learn, fixEnv.Each = learn.Host{Cgroups: h, Root: os.DirFS("/"), All: o.All}.Learn, parallel.OnAllCores(ctx)
-	return fix.Run(ctx, fixEnv, o)
+	return fix.Run(ctx, hostEnv(ctx, h, env, w, latencies), o)
 }
 
 // hostEnv connects package fix to this host.
-func hostEnv(h *cgroup.Host, env apply.Env, w *writeFlags, latencies slo.Source) fix.Env {
+func hostEnv(ctx context.Context, h *cgroup.Host, env apply.Env, w *writeFlags, latencies slo.Source) fix.Env {
 	return fix.Env{
 		Apply: env,
 		Observe: func(ctx context.Context, all []container.Container, window time.Duration) ([]observe.Observation, error) {
@@ -167,6 +165,14 @@ func hostEnv(h *cgroup.Host, env apply.Env, w *writeFlags, latencies slo.Source)
 		Facts: func(ctx context.Context, all []container.Container, used map[string]float64) (hoststate.Facts, error) {
 			return w.facts(ctx, h, env, all, used)
 		},
+		Learn: func(ctx context.Context, target container.Container, length time.Duration) (fix.Learned, error) {
+			all, err := list(h, "") // its neighbours by name; without them they are cgroups
+			if err != nil {
+				all = nil
+			}
+			return learn.Host{Cgroups: h, Root: os.DirFS("/"), All: all}.Learn(ctx, target, length)
+		},
+		Each:      parallel.OnAllCores(ctx),
 		Latencies: latencies,
 		Wait:      clock.Sleep,
 	}

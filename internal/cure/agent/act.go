@@ -137,7 +137,7 @@ func (a *agent) fix(ctx context.Context, f finding, held []txn.InForce) error {
 		return facts, err
 	}
 	result, err := fix.Run(ctx, env, fix.Options{
-		Target: f.observation.Container, All: all,
+		Target: f.observation.Container, All: all, Tries: tries, Both: f.rule.Verify == policy.VerifyBoth,
 		Wish:      wish,
 		Objective: f.rule.Objective, LookBack: f.rule.SLOLookBack, OnlyIfMissed: !second, Plain: second,
 		Window: max(a.Rules.Interval, window(second && latencies == nil)), Settle: settle,
@@ -161,6 +161,8 @@ func (a *agent) fix(ctx context.Context, f finding, held []txn.InForce) error {
 const (
 	fixWindow = 5 * time.Second
 	settle    = time.Second
+	// tries is how many remedies a fix tries until one helps.
+	tries = 3
 )
 
 // window is how long a fix looks before and after. What is judged by nothing needs

@@ -46,6 +46,8 @@ type Options struct {
 	// Objective is the bound to keep, and says which quantile is judged; zero: none. Without Env.Latencies it is
 	// one on the responses of all thread pools, by the probe.
 	Objective policy.Objective
+	// Both: with Env.Latencies the recorded responses judge too, and the worse verdict counts.
+	Both bool
 	// Tries is how many remedies are tried, one after the other; 0: one.
 	Tries int
 	// LookBack is how far Env.Latencies looks back, whatever it is asked for: so

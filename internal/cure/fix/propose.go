@@ -93,7 +93,7 @@ func (r *run) judge(ctx context.Context) error {
 		return err
 	}
 	r.say("looking again for %v", r.o.Window)
-	seen, again, err := r.watch(ctx, r.watched(), r.known != nil && r.known.Forecast != nil && r.env.Latencies == nil)
+	seen, again, err := r.watch(ctx, r.watched(), r.known != nil && r.known.Forecast != nil && (r.env.Latencies == nil || r.o.Both))
 	if err != nil {
 		return err
 	}

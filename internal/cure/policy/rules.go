@@ -77,6 +77,10 @@ type Rule struct {
 	// Shares: secondary containers may use what pin gave while it idles. Strict:
 	// a hybrid pin or a secondary keeps its quota.
 	Shares, Strict bool
+	// May are the remedies that may grant more CPU than the limit.
+	May []remedy.Kind
+	// Verify says what judges a remedy: VerifySLO, VerifyProbe or VerifyBoth.
+	Verify string
 	// Leave: containers that match are never touched.
 	Leave bool
 	// Objective, where SLOCommand is given, is what decides whether a remedy
@@ -87,6 +91,13 @@ type Rule struct {
 	SLOInterval time.Duration
 	SLOLookBack time.Duration
 }
+
+// What judges a remedy.
+const (
+	VerifySLO   = "slo"   // the user's own latency; the default
+	VerifyProbe = "probe" // the recorded responses of the pool that is hurt most
+	VerifyBoth  = "both"  // both, and the worse of them counts
+)
 
 // Match says which containers a rule is for: all that is given must fit. Name,
 // Namespace and Cgroup are globs as of path.Match, in which "*" does not cross

@@ -96,11 +96,12 @@ const (
 // time after the change leaves the effect unverified. Samples that depend on each other (requests
 // that queued behind the same stall) make the intervals narrower than they are.
 func Judge(e Evidence) Judgement {
-	return judge(e, worthwhile, "ms")
+	return judge(e, worthwhile, "ms", true)
 }
 
-// judge compares samples of a unit; a quantile that moves by less than least is no change.
-func judge(e Evidence, least float64, unit string) Judgement {
+// judge compares samples of a unit; a quantile that moves by less than least is no change. asked: a source was asked
+// for them, which may answer for a time before the change.
+func judge(e Evidence, least float64, unit string, asked bool) Judgement {
 	j := Judgement{Verdict: Unverified, Quantile: e.Quantile, Neighbours: []string{}, Harmed: []string{}}
 	for _, n := range e.Neighbours {
 		j.Neighbours = append(j.Neighbours, n.String())
@@ -128,7 +129,7 @@ func judge(e Evidence, least float64, unit string) Judgement {
 		return j
 	}
 	j.After = &after
-	if why := e.notFresh(); why != "" {
+	if why := e.notFresh(); asked && why != "" {
 		j.Why = why
 		return j
 	}
@@ -145,7 +146,7 @@ func judge(e Evidence, least float64, unit string) Judgement {
 	default:
 		j.Verdict = NoChange
 	}
-	if why := e.looksBack(); j.Verdict == NoChange && why != "" {
+	if why := e.looksBack(); asked && j.Verdict == NoChange && why != "" {
 		j.Verdict, j.Why = Unverified, why
 		return j
 	}

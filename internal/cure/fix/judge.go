@@ -87,7 +87,7 @@ func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond)
 
 // objectiveMet: nil where there is no objective, or no quantile of it was measured.
 func (r *run) objectiveMet(j verdict.Judgement) *bool {
-	if r.o.Objective == (policy.Objective{}) || j.After == nil || j.PerCPU || j.Quantile != r.o.Objective.Quantile {
+	if r.o.Objective == (policy.Objective{}) || j.After == nil || j.Verdict == verdict.Unverified || j.PerCPU || j.Quantile != r.o.Objective.Quantile {
 		return nil
 	}
 	return new(r.o.Objective.Met(j.After.Value))

@@ -19,8 +19,8 @@ import (
 )
 
 // act looks after what is in force and, round by round, applies what the rules
-// ask for. A fix takes as long as its windows; newcomers are looked after in
-// between, by the same goroutine, because two writers would wait for each other.
+// ask for. What takes long, such as a fix, runs beside it (meanwhile), so that
+// newcomers are moved off exclusive CPUs all the time.
 func (a *agent) act(ctx context.Context) error {
 	if a.Rules.Mode == policy.Apply {
 		a.recover(ctx)
@@ -29,14 +29,16 @@ func (a *agent) act(ctx context.Context) error {
 	chooser := newChooser(a.Rules, a.Untrusted)
 	var nextChores time.Time
 	for {
+		a.resume(task{})
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-a.wake:
 		}
+		a.busy("a round", roundLimit)
 		now := time.Now()
-		round, fresh, newcomers := a.take()
-		if newcomers || !now.Before(nextChores) {
+		round, fresh := a.take()
+		if a.newcomersCame() || !now.Before(nextChores) {
 			nextChores = now.Add(choreInterval)
 			a.reconcile(ctx)
 		}
@@ -57,18 +59,13 @@ func (a *agent) act(ctx context.Context) error {
 	}
 }
 
-// take gives the newest round, whether it was not taken before, and whether
-// newcomers are to be looked after.
-func (a *agent) take() (round observe.Snapshot, fresh, newcomers bool) {
+// take gives the newest round, and whether it was not taken before.
+func (a *agent) take() (round observe.Snapshot, fresh bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	round, fresh = a.latest, !a.latest.At.IsZero()
 	a.latest = observe.Snapshot{}
-	if a.newcomers > 0 {
-		a.newcomers--
-		newcomers = true
-	}
-	return round, fresh, newcomers
+	return round, fresh
 }
 
 // finding acts on one container, or says why not. It tells whether something is in
@@ -95,6 +92,9 @@ func (a *agent) finding(ctx context.Context, c *chooser, f finding, held []txn.I
 		case errors.Is(err, fix.ErrObjectiveMet):
 			log.Debug(f.because() + ", but its objective is met")
 			c.later(o.Container.Group.Path, time.Now().Add(f.rule.SLOInterval))
+		case stale(err):
+			log.Info("the host changed before the plan was carried out: planned again", "why", err)
+			c.later(o.Container.Group.Path, time.Now().Add(staleRetry))
 		default:
 			log.Warn("not fixed", "why", err)
 			c.tried(o.Container.Group.Path, time.Now(), retryAfter)
@@ -136,7 +136,7 @@ func (a *agent) fix(ctx context.Context, f finding, held []txn.InForce) error {
 		online = facts.Machine.Online().Size()
 		return facts, err
 	}
-	result, err := fix.Run(ctx, env, fix.Options{
+	options := fix.Options{
 		Target: f.observation.Container, All: all, Tries: tries, Both: f.rule.Verify == policy.VerifyBoth,
 		Wish:      wish,
 		Objective: f.rule.Objective, LookBack: f.rule.SLOLookBack, OnlyIfMissed: !second, Plain: second,
@@ -145,7 +145,10 @@ func (a *agent) fix(ctx context.Context, f finding, held []txn.InForce) error {
 		Shown: func(p policy.Proposal, _ apply.Result) error {
 			return withinShare(a.Rules.Budget, *p.Plan, held, online)
 		},
-	})
+	}
+	var result fix.Result
+	limit := 2*options.Window + options.Settle + options.LookBack + 3*slo.Limit + planTime
+	a.meanwhile(ctx, "a fix of "+boundedPath(f.observation.Container.Group.Path), limit, func() { result, err = fix.Run(ctx, env, options) })
 	switch {
 	case err != nil:
 		return err

@@ -85,6 +85,7 @@ type agent struct {
 	latest    observe.Snapshot // the newest round
 	lastRound time.Time
 	newcomers int           // rounds for which to look after newcomers still
+	task      task          // of the acting goroutine
 	wake      chan struct{} // told of each round; holds one
 }
 
@@ -163,15 +164,4 @@ func (a *agent) signal() {
 	case a.wake <- struct{}{}:
 	default:
 	}
-}
-
-// healthy: rounds keep coming.
-func (a *agent) healthy() error {
-	a.mu.Lock()
-	silent := time.Since(a.lastRound)
-	a.mu.Unlock()
-	if most := max(10*time.Second, 5*a.Rules.Interval); silent > most {
-		return fmt.Errorf("no round for %v", silent.Round(time.Second))
-	}
-	return nil
 }

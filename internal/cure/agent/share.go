@@ -10,6 +10,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/slo"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 )
@@ -112,7 +113,11 @@ func (a *agent) look(ctx context.Context, lend remedy.Sharing, seen *observe.Obs
 	// What the source looks back on lies within one interval.
 	l.lasts = max(l.lasts, rule.SLOLookBack+a.Rules.Interval)
 	l.latencies = func(since time.Time) []float64 {
-		ms, err := a.Latencies(rule.SLOCommand)(ctx, since)
+		var ms []float64
+		var err error
+		a.meanwhile(ctx, "asking the latency source of "+boundedPath(lend.Target), slo.Limit+roundLimit, func() {
+			ms, err = a.Latencies(rule.SLOCommand)(ctx, since)
+		})
 		if err != nil {
 			a.Log.Warn("what lending costs cannot be told from its slo", "owner", boundedPath(lend.Target), "error", err)
 			return nil

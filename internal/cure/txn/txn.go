@@ -78,6 +78,8 @@ type InForce struct {
 	Outcome    *Outcome          `json:"outcome,omitempty"`
 	// Trial is set while the transaction is on trial.
 	Trial *Trial `json:"trial,omitempty"`
+	// Unfinished: a process is applying or restoring it, or was when it ended.
+	Unfinished bool `json:"-"`
 	// Changes are the settings that it holds: From is the original value, To the operand of Op.
 	Changes []change.Change `json:"-"`
 }

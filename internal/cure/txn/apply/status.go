@@ -58,7 +58,7 @@ func History(env Env, limit int) ([]txn.Past, error) {
 
 func inForce(t *journal.Txn) txn.InForce {
 	f := txn.InForce{ID: t.Begin.Txn, Target: string(t.Target), Name: t.Name, Remedy: t.Remedy, Since: t.Time, By: t.By,
-		Verdict: verdictUnverified, Parameters: t.Parameters}
+		Verdict: verdictUnverified, Parameters: t.Parameters, Unfinished: !t.Held() && t.Phase != journal.Closed}
 	var e txn.Expected
 	if len(t.Expected) > 0 && json.Unmarshal(t.Expected, &e) == nil {
 		f.Expected = &e

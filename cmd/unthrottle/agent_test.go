@@ -197,7 +197,7 @@ func TestAgentAppliesByRules(t *testing.T) {
 	source := filepath.Join(rootOnly(t), "latency")
 	// Stands for a service: it is as fast as its container is free of a quota.
 	script := fmt.Sprintf("#!/bin/sh\nif grep -q -e '^-1' -e '^max' %s/cpu.cfs_quota_us %s/cpu.max 2>/dev/null; then v=12; else v=97; fi\n"+
-		"i=0; while [ $i -lt 1000 ]; do echo $v.$i; i=$((i+1)); done\n",
+		"i=0; while [ $i -lt 1000 ]; do echo $v.$i$$; i=$((i+1)); done\n",
 		tr.Host.Dir(cgroup.CPU, busy), tr.Host.Dir(cgroup.CPU, busy))
 	if err := os.WriteFile(source, []byte(script), 0o700); err != nil {
 		t.Fatal(err)

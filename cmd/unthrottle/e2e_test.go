@@ -275,10 +275,10 @@ func TestFix(t *testing.T) {
 		{"worse", "300", "worse", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			// 1,000 samples: the first call prints the old latency, the second the new one.
+			// 1,000 samples, others for each call: the first call prints the old latency, the later ones the new.
 			script := fmt.Sprintf(`#!/bin/sh
-if [ -e "$0.second" ]; then v=%s; rm "$0.second"; else v=97; : > "$0.second"; fi
-i=0; while [ $i -lt 1000 ]; do echo $v.$i; i=$((i+1)); done
+if [ -e "$0.%[1]s" ]; then v=%[1]s; else v=97; : > "$0.%[1]s"; fi
+i=0; while [ $i -lt 1000 ]; do echo $v.$i$$; i=$((i+1)); done
 `, tc.after)
 			if err := os.WriteFile(source, []byte(script), 0o755); err != nil {
 				t.Fatal(err)

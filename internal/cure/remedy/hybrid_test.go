@@ -199,7 +199,7 @@ func TestHybridOnTheKernel(t *testing.T) {
 			var mean float64
 			const rounds = 3
 			for range rounds {
-				stop := []func(){r.burn(r.target, 8*(own+1)), r.burn(r.neighbour, 2)}
+				stop := r.burn(burners{r.target, 8 * (own + 1)}, burners{r.neighbour, 2})
 				time.Sleep(time.Second)
 				var shares []float64
 				for range 3 {
@@ -208,9 +208,7 @@ func TestHybridOnTheKernel(t *testing.T) {
 					target, neighbour := used()
 					shares = append(shares, target/(target+neighbour))
 				}
-				for _, f := range stop {
-					f()
-				}
+				stop()
 				slices.Sort(shares)
 				t.Logf("shares of the shared CPU %.3f", shares)
 				mean += shares[1] / rounds
@@ -224,37 +222,50 @@ func TestHybridOnTheKernel(t *testing.T) {
 	}
 }
 
-// burn runs n single threads in a cgroup until stop is called or the test ends.
+// burners are n processes of one thread each in a cgroup.
+type burners struct {
+	path string
+	n    int
+}
+
+// burn runs burners until stop is called or the test ends. They begin together, as
+// the test itself gets little CPU beside them.
 // A Go program would not do: its helper threads wake up and sleep all the time,
 // and kernels without 101f3498b4bd (6.12 to 6.19) favour a group on every such
 // change of its load.
-func (r *real) burn(path string, n int) (stop func()) {
+func (r *real) burn(groups ...burners) (stop func()) {
 	r.t.Helper()
 	var all []*exec.Cmd
 	stop = sync.OnceFunc(func() {
 		for _, cmd := range all {
-			_, _ = cmd.Process.Kill(), cmd.Wait()
+			_ = cmd.Process.Kill()
+		}
+		for _, cmd := range all {
+			_ = cmd.Wait()
 		}
 	})
 	r.t.Cleanup(stop)
-	for range n {
-		cmd := exec.Command("sh", "-c", "read go; while :; do :; done")
-		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-		begin, err := cmd.StdinPipe()
-		if err == nil {
-			err = cmd.Start()
-		}
-		if err != nil {
-			r.t.Fatal(err)
-		}
-		all = append(all, cmd)
-		for _, c := range cgroup.Controllers() {
-			if err := r.Host.Attach(c, path, cmd.Process.Pid); err != nil {
+	// Every burner has this one pipe as its input, and begins when it ends.
+	input, begin, err := os.Pipe()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer begin.Close()
+	defer input.Close()
+	for _, g := range groups {
+		for range g.n {
+			cmd := exec.Command("sh", "-c", "read go; while :; do :; done")
+			cmd.Stdin = input
+			cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+			if err := cmd.Start(); err != nil {
 				r.t.Fatal(err)
 			}
-		}
-		if _, err := begin.Write([]byte("\n")); err != nil {
-			r.t.Fatal(err)
+			all = append(all, cmd)
+			for _, c := range cgroup.Controllers() {
+				if err := r.Host.Attach(c, g.path, cmd.Process.Pid); err != nil {
+					r.t.Fatal(err)
+				}
+			}
 		}
 	}
 	return stop

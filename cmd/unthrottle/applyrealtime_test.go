@@ -12,6 +12,7 @@ import (
 // refused with the reason and the way out, beforehand and in a dry run, and
 // nothing is written.
 func TestRealtimeWithoutRuntime(t *testing.T) {
+	t.Parallel()
 	tr := cgrouptest.New(t)
 	busy := tr.Make("busy")
 	tr.Limit(busy, 0.3)

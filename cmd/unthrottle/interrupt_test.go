@@ -88,6 +88,7 @@ func (i interrupted) end(t *testing.T) string {
 
 // Ctrl-C, SIGTERM and SIGHUP undo what was applied, and say so.
 func TestInterruptUndoes(t *testing.T) {
+	t.Parallel()
 	tr := cgrouptest.New(t)
 	busy := tr.Make("pod/busy")
 	tr.Limit(busy, 0.3)
@@ -109,6 +110,7 @@ func TestInterruptUndoes(t *testing.T) {
 // which is the test's; restore then takes back what is left. A second hang-up
 // does nothing.
 func TestASecondInterruptLeavesItForRestore(t *testing.T) {
+	t.Parallel()
 	tr := cgrouptest.New(t)
 	busy := tr.Make("pod/busy")
 	tr.Limit(busy, 0.3)

@@ -15,6 +15,7 @@ import (
 // What killed runs left below a scope is removed by a restore with that scope,
 // what lies elsewhere is not, and a wrong flag removes nothing.
 func TestRestoreRemovesLeftoversInItsScope(t *testing.T) {
+	t.Parallel()
 	tr := cgrouptest.New(t)
 	ended := exec.Command("true")
 	if err := ended.Run(); err != nil {

@@ -12,6 +12,7 @@ import (
 
 // The contract of run --json: the same keys as simulate --json.
 func TestRun(t *testing.T) {
+	t.Parallel()
 	tree := cgrouptest.New(t)
 	tree.Make("inner") // on v2: makes the top hand its controllers on
 	const text = "version: 1\nhost: {cpus: 1}\ncgroups: {app: {quota: 20ms}}\nworkloads: {burner: {kind: burn, cgroup: app}}\n"

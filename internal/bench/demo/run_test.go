@@ -18,7 +18,7 @@ import (
 func TestRunShowsThrottlingAndItsEnd(t *testing.T) {
 	b := newTestbed(t)
 	o := b.options()
-	o.Seconds, o.Burners = 3, 0
+	o.Seconds, o.Burners = 2, 0
 	var events []string
 	o.Progress = func(e Event) { events = append(events, e.Doing) }
 	r, err := Run(t.Context(), o)

@@ -346,7 +346,7 @@ func TestRecordingOfMoves(t *testing.T) {
 	c, away := container(t, tr, tr.Make("a")), container(t, tr, tr.Make("b"))
 	below := tr.Make("d/below")
 	mover := start(t, tr, c.Path, "burn", "1", "2")
-	start(t, tr, c.Path, "fork")
+	forker := start(t, tr, c.Path, "fork")
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -357,6 +357,9 @@ func TestRecordingOfMoves(t *testing.T) {
 	}()
 	rec := record(t, p, tr, c, 1800*time.Millisecond, away)
 	<-done
+	for _, busy := range []running{mover, forker} {
+		must(t, busy.Process.Kill())
+	}
 	r := follow(t, rec)
 	r.agrees(rec)
 	// A thread that is moved while it waits leaves when it next runs.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
+	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
 // background is a running agent.
@@ -130,6 +131,7 @@ func metric(page, series string) string {
 
 func TestAgentObservesOnly(t *testing.T) {
 	t.Parallel()
+	require.Once(t, "metrics; TestAgentAppliesByRules looks and writes on v2")
 	tr := cgrouptest.New(t)
 	busy := tr.Make("busy")
 	tr.Limit(busy, 0.2)

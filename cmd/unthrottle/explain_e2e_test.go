@@ -263,6 +263,7 @@ func explainWithoutRights(t *testing.T, busy string) {
 // TestExplainEndsWithItsTarget: nothing is recorded on in silence when the target is gone.
 func TestExplainEndsWithItsTarget(t *testing.T) {
 	t.Parallel()
+	require.Once(t, "how the command ends; TestRemovedCgroup of package probe runs in both")
 	require.Root(t)
 	require.BPF(t)
 	tr := cgrouptest.New(t)

@@ -374,6 +374,7 @@ func TestRecordingOfMoves(t *testing.T) {
 // TestRecordingOfExec: a thread that takes over its process's first number keeps its own in the recording, and sleeps when
 // it sleeps.
 func TestRecordingOfExec(t *testing.T) {
+	require.Once(t, "the probe's own tables, whatever the cgroup and the number of CPUs")
 	p := shared(t)
 	tr := cgrouptest.New(t)
 	c := container(t, tr, tr.Make("a"))
@@ -400,6 +401,7 @@ func TestRecordingOfExec(t *testing.T) {
 
 // TestRenames checks that a thread that renames itself all the time does not fill the recording.
 func TestRenames(t *testing.T) {
+	require.Once(t, "the probe's own tables, whatever the cgroup and the number of CPUs")
 	p := shared(t)
 	tr := cgrouptest.New(t)
 	c := container(t, tr, tr.Make("a"))
@@ -465,6 +467,7 @@ func sum(m map[int]int64) (n int64) {
 }
 
 func TestRecordRefuses(t *testing.T) {
+	require.Once(t, "the probe's own tables, whatever the cgroup and the number of CPUs")
 	p := shared(t)
 	tr := cgrouptest.New(t)
 	c := container(t, tr, tr.Make("a"))

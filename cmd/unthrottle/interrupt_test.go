@@ -109,8 +109,7 @@ func TestInterruptUndoes(t *testing.T) {
 }
 
 // A second Ctrl-C ends it at once, though undoing waits for the journal's lock,
-// which is the test's; restore then takes back what is left. A second hang-up
-// does nothing.
+// which is the test's. Restore then undoes the pin. A second hang-up does nothing.
 func TestASecondInterruptLeavesItForRestore(t *testing.T) {
 	t.Parallel()
 	require.Once(t, "signals and the journal; TestSeeApplyRestore restores on v2")

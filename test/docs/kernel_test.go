@@ -109,7 +109,7 @@ func TestCart(t *testing.T) {
 	}
 	time.Sleep(300 * time.Millisecond) // the first wake-ups and the first quota are not like the rest
 	s.run("sudo unthrottle explain /cart --for 2s", call{dataOnly: true})
-	s.run("unthrottle explain /cart --for 2s", call{nobody: true, dataOnly: true})
+	s.run("unthrottle explain /cart --for 2s", call{unprivileged: true, dataOnly: true})
 	hold(t, cart, s.made)
 }
 

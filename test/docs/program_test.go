@@ -66,8 +66,8 @@ type call struct {
 	answer string
 	// until ends the program by an interrupt when it has printed that.
 	until string
-	// nobody: not as root.
-	nobody bool
+	// unprivileged: not as root.
+	unprivileged bool
 	// dataOnly: without standard error, where a terminal shows progress and wipes it.
 	dataOnly bool
 }
@@ -82,7 +82,7 @@ func (c call) output(t *testing.T) []string {
 		cmd.Dir = root
 	}
 	cmd.Env = append(os.Environ(), "NO_COLOR=1", "TZ=UTC", "TERM=xterm")
-	if c.nobody {
+	if c.unprivileged {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	}
 	var seen string

@@ -22,8 +22,8 @@ import (
 	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
-// The whole part alone, the fraction with everybody: nobody else is on the
-// first, and the quota is gone, or with strict stays in short periods.
+// The whole part is exclusive and the fraction shared. The quota is gone, or with strict
+// stays in short periods.
 func TestHybrid(t *testing.T) {
 	for _, strict := range []bool{false, true} {
 		onEach(t, "0-7", func(t *testing.T, h *host, web container.Container) {

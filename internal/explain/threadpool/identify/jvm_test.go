@@ -24,7 +24,7 @@ import (
 	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
-// Ids of other users in tests: those of nobody.
+// Ids of other users in tests. No account has them.
 const otherUser, otherGroup = 61234, 61235
 
 // classes is a folder with Named.class that everybody may read, made once; TestMain removes it. Not below /tmp, which one
@@ -135,7 +135,7 @@ func TestJVMForReal(t *testing.T) {
 			{"another PID namespace", &syscall.SysProcAttr{Credential: stranger, Cloneflags: unix.CLONE_NEWPID}, nil},
 			{"another user namespace", &syscall.SysProcAttr{
 				Cloneflags:                 unix.CLONE_NEWPID | unix.CLONE_NEWUSER,
-				Credential:                 &syscall.Credential{}, // root there, nobody here
+				Credential:                 &syscall.Credential{}, // root there, an ordinary user here
 				UidMappings:                []syscall.SysProcIDMap{{ContainerID: 0, HostID: otherUser, Size: 1}},
 				GidMappings:                []syscall.SysProcIDMap{{ContainerID: 0, HostID: otherGroup, Size: 1}},
 				GidMappingsEnableSetgroups: true,

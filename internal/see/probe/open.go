@@ -32,6 +32,7 @@ type Probe struct {
 	coll    *ebpf.Collection
 	cpus    *ebpf.Memory
 	ncpu    int
+	mark    string // Features().Mark
 
 	mu         sync.Mutex
 	links      map[string]link.Link
@@ -49,6 +50,7 @@ type Probe struct {
 	// inexact counts reads that found no moment at which a container's histograms were exact.
 	inexact uint64
 	closed  bool
+	reading *reading
 
 	recording sync.Mutex
 	rowing    sync.Mutex
@@ -119,7 +121,7 @@ func (p *Probe) open() error {
 	if p.cpus, err = p.coll.Maps[bpfMapCpus].Memory(); err != nil {
 		return refused("map memory of a BPF map", err)
 	}
-	p.slots = newSlots(p.options.Containers)
+	p.slots, p.reading, p.mark = newSlots(p.options.Containers), newReading(p.ncpu), p.Features().Mark
 	for name := range p.coll.Programs {
 		if _, ok := always[name]; ok || name == bpfProgTaskNewtask {
 			if err := p.attach(name); err != nil {

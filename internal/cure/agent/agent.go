@@ -136,6 +136,7 @@ func (a *agent) watch(ctx context.Context) error {
 	w := observe.NewWatcher(a.Host, observe.WatchOptions{
 		Sampler: sampler,
 		Scope:   a.Rules.Scope, Interval: a.Rules.Interval, Log: a.Log,
+		PollInterval: -1, // cells show in `top` alone
 		Changed: func(came, gone []container.Container) {
 			a.Log.Debug("containers changed", "came", len(came), "gone", len(gone))
 			a.mu.Lock()

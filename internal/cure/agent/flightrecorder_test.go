@@ -25,9 +25,9 @@ import (
 // rowsProbe gives the rows that a test sends.
 type rowsProbe struct{ rows chan probe.PeriodRow }
 
-func (rowsProbe) Watch(probe.Container) error             { return nil }
-func (rowsProbe) Unwatch(uint64) error                    { return nil }
-func (rowsProbe) Read(uint64) (c probe.Counts, err error) { return c, nil }
+func (rowsProbe) Watch(probe.Container) error          { return nil }
+func (rowsProbe) Unwatch(uint64) error                 { return nil }
+func (rowsProbe) ReadInto(uint64, *probe.Counts) error { return nil }
 func (p rowsProbe) PeriodRows(ctx context.Context, sink func(probe.PeriodRow) error) error {
 	for {
 		select {

@@ -60,7 +60,8 @@ type Watcher struct {
 	nextSample, nextPoll, nextRescan time.Time
 	earliestScan                     time.Time // not before this, whatever inotify reports
 	dirty                            bool
-	unwatched                        int // rescans until the watches are set again
+	written                          bool // a setting was written, or a cgroup removed, since the last sample
+	unwatched                        int  // rescans until the watches are set again
 }
 
 // track is one container with its two latest samples.
@@ -124,6 +125,7 @@ func (w *Watcher) Run(ctx context.Context, fn func(Snapshot)) error {
 
 func (w *Watcher) start() {
 	w.sampler = NewSampler(w.host, w.opt.Sampler)
+	w.sampler.scope = w.opt.Scope
 	var err error
 	if w.notifier, err = newNotifier(); err != nil {
 		w.opt.Log.Warn("watching without notifications", "err", err)
@@ -140,7 +142,8 @@ func (w *Watcher) now() time.Time { return w.sampler.opt.Now() }
 // step does the work that is due.
 func (w *Watcher) step() (Snapshot, bool) {
 	now := w.now()
-	w.dirty = w.notifier.created() || w.dirty
+	happened := w.notifier.look()
+	w.dirty, w.written = w.dirty || happened.made, w.written || happened.written
 	if !now.Before(w.nextRescan) || w.dirty && !now.Before(w.earliestScan) {
 		w.rescan(now)
 	}

@@ -28,6 +28,8 @@ type WatchOptions struct {
 	// creation. A container that was removed and made again under its path is both gone and new. nil means that no call
 	// is made.
 	Changed func(came, gone []container.Container)
+	// Step runs each step's work, so that the caller can measure it; nil: it just runs.
+	Step func(work func())
 	// Log gets faults at warning level and details at debug level; nil means no log. A cgroup that vanishes while it is
 	// read is a detail.
 	Log *slog.Logger
@@ -91,6 +93,9 @@ func NewWatcher(h *cgroup.Host, o WatchOptions) *Watcher {
 	if o.Changed == nil {
 		o.Changed = func(_, _ []container.Container) {}
 	}
+	if o.Step == nil {
+		o.Step = func(work func()) { work() }
+	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -116,9 +121,11 @@ func (w *Watcher) Run(ctx context.Context, fn func(Snapshot)) error {
 			return ctx.Err()
 		case <-timer.C:
 		}
-		if snapshot, ok := w.step(); ok {
-			fn(snapshot)
-		}
+		w.opt.Step(func() {
+			if snapshot, ok := w.step(); ok {
+				fn(snapshot)
+			}
+		})
 		timer.Reset(max(0, w.next().Sub(w.now())))
 	}
 }

@@ -33,6 +33,7 @@ type Probe struct {
 	cpus    *ebpf.Memory
 	ncpu    int
 	mark    string // Features().Mark
+	measure func(Work, func())
 
 	mu         sync.Mutex
 	links      map[string]link.Link
@@ -83,6 +84,7 @@ func Open(o Options) (*Probe, error) {
 		o.Proc = "/proc"
 	}
 	p := &Probe{options: o, links: map[string]link.Link{}}
+	p.Measure(func(_ Work, work func()) { work() })
 	if err := p.open(); err != nil {
 		p.Close()
 		return nil, err
@@ -91,6 +93,10 @@ func Open(o Options) (*Probe, error) {
 	debug.FreeOSMemory()
 	return p, nil
 }
+
+// Measure has run do the work of the probe's own goroutines from now on, so that the caller can measure it. Work on a
+// recording takes as long as the recording, and mostly waits. Measure is called before PeriodRows and Record.
+func (p *Probe) Measure(run func(w Work, work func())) { p.measure = run }
 
 func (p *Probe) open() error {
 	cache := btf.NewCache() // one for all programs, or the kernel's types are read twice

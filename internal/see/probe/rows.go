@@ -45,16 +45,25 @@ func (p *Probe) PeriodRows(ctx context.Context, each func(PeriodRow) error) erro
 			return nil
 		case <-tick.C:
 		}
-		rows, err := p.fetchRows(reader, s.own)
+		p.measure(WorkRows, func() { err = s.pass(reader, each) })
 		if err != nil {
 			return err
 		}
-		for _, r := range append(rows, s.rows()...) {
-			if err := each(r); err != nil {
-				return err
-			}
+	}
+}
+
+// pass passes the rows since the last call.
+func (s *inherited) pass(reader *ringbuf.Reader, each func(PeriodRow) error) error {
+	rows, err := s.p.fetchRows(reader, s.own)
+	if err != nil {
+		return err
+	}
+	for _, r := range append(rows, s.rows()...) {
+		if err := each(r); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 func (p *Probe) beginRows() (*ringbuf.Reader, error) {

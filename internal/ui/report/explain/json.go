@@ -16,21 +16,19 @@ import (
 // limit_cpus (no limit; not_measured tells where it is not known), periods and throttled_periods (no quota), and what the
 // pool table does not know.
 type item struct {
-	// Recommended is what forecast and fix recommend too; null: nothing could be forecast.
-	Recommended      *rows.Recommended `json:"recommended"`
-	Cause            *diagnose.Cause   `json:"cause"`
-	Causes           []jsonCause       `json:"causes"`
-	LimitCPUs        *float64          `json:"limit_cpus"`
-	Periods          *uint64           `json:"periods"`
-	ThrottledPeriods *uint64           `json:"throttled_periods"`
-	StoppedSeconds   *float64          `json:"stopped_seconds"`
-	Width            []jsonBar         `json:"width"`
-	Wanted           []jsonBar         `json:"wanted"`
-	Pools            []jsonPool        `json:"pools"`
-	Waiting          jsonWaits         `json:"waiting"`
-	Neighbours       []jsonNeighbour   `json:"neighbours"`
-	LostEvents       *uint64           `json:"lost_events"`
-	Checks           []jsonCheck       `json:"checks"`
+	Cause            *diagnose.Cause `json:"cause"`
+	Causes           []jsonCause     `json:"causes"`
+	LimitCPUs        *float64        `json:"limit_cpus"`
+	Periods          *uint64         `json:"periods"`
+	ThrottledPeriods *uint64         `json:"throttled_periods"`
+	StoppedSeconds   *float64        `json:"stopped_seconds"`
+	Width            []jsonBar       `json:"width"`
+	Wanted           []jsonBar       `json:"wanted"`
+	Pools            []jsonPool      `json:"pools"`
+	Waiting          jsonWaits       `json:"waiting"`
+	Neighbours       []jsonNeighbour `json:"neighbours"`
+	LostEvents       *uint64         `json:"lost_events"`
+	Checks           []jsonCheck     `json:"checks"`
 
 	Target          string     `json:"target"`
 	Start           *time.Time `json:"start"`
@@ -44,6 +42,8 @@ type item struct {
 	CostOfWidth     *jsonWidth `json:"cost_of_width"`
 	RunnablePerCore *float64   `json:"runnable_per_reserved_core"`
 	NotMeasured     []string   `json:"not_measured"`
+	// Recommended is what forecast and fix recommend too; null: nothing could be forecast.
+	Recommended *rows.Recommended `json:"recommended"`
 }
 
 type jsonCause struct {

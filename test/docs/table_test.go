@@ -47,7 +47,7 @@ var (
 	recommendedLines = []string{`^(Recommended|Leave it|More CPU than the limit|A setting of the service|Nothing is recommended): `, `^Beside it: `, `^Next: `}
 	// fixLines: rows and the sentences about them depend on what else the host does.
 	fixLines = append(slices.Concat(recommendedLines, []string{`^(> )?(leave it|pin to|narrow|burst|period|weight|raise to|pool of|all pools)\b`, `^0 threads? of pool`,
-		`throttled periods in T`, `^stopped per second`, `^CPUs used`, `^responses`, `^neighbour`}), others...)
+		`throttled periods? in T`, `^stopped per second`, `^CPUs used`, `^responses`, `^neighbour`}), others...)
 	// shopLines: a container at rest, and what a stall of the host shows of it.
 	shopLines = []string{`^/shop/mail `}
 	// systemLines: what the host's own processes used, if that could be measured.

@@ -189,8 +189,9 @@ type run struct {
 	known     *policy.Known // nil: nothing was recorded
 	runs      *forecast.Runs
 	before    []float64
-	last      apply.Result // of the try before
-	asked     bool         // the latency source, before
+	last      apply.Result  // of the try before
+	looked    time.Duration // how long the target was recorded
+	asked     bool          // the latency source, before
 	noFinding bool
 }
 

@@ -41,6 +41,7 @@ func (r *run) look(ctx context.Context) error {
 	r.say("looking at %s for %v", name, r.o.Window)
 	// A remedy that is asked for by name needs no forecast.
 	learns := r.env.Learn != nil && r.o.Wish.Auto && !r.o.Plain
+	r.looked = r.o.Window
 	seen, learned, err := r.watch(ctx, r.o.All, learns)
 	if err != nil {
 		return err
@@ -79,7 +80,8 @@ func (r *run) lookAround(ctx context.Context) (err error) {
 	return err
 }
 
-// watch observes containers and, where it is to, records the target at the same time.
+// watch observes containers and, where it is to, records the target at the same time: for as long as it was
+// recorded before, so that there are as many runs to compare.
 func (r *run) watch(ctx context.Context, all []container.Container, record bool) ([]observe.Observation, Learned, error) {
 	if !record {
 		seen, err := r.env.Observe(ctx, all, r.o.Window)
@@ -91,7 +93,7 @@ func (r *run) watch(ctx context.Context, all []container.Container, record bool)
 	}
 	recorded := make(chan outcome, 1)
 	go func() {
-		learned, err := r.env.Learn(ctx, r.o.Target, r.o.Window)
+		learned, err := r.env.Learn(ctx, r.o.Target, r.looked)
 		recorded <- outcome{learned, err}
 	}()
 	seen, err := r.env.Observe(ctx, all, r.o.Window)
@@ -123,6 +125,7 @@ func (r *run) longer(ctx context.Context, learned Learned) (Learned, error) {
 	case err != nil || more.Load == nil:
 		return learned, nil // the shorter recording is sound
 	}
+	r.looked = length
 	return more, nil
 }
 

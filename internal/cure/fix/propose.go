@@ -92,8 +92,13 @@ func (r *run) judge(ctx context.Context) error {
 	if err := r.latenciesAtOnce(ctx, since, &evidence); err != nil {
 		return err
 	}
-	r.say("looking again for %v", r.o.Window)
-	seen, again, err := r.watch(ctx, r.watched(), r.known != nil && r.known.Forecast != nil && (r.env.Latencies == nil || r.o.Both))
+	records := r.known != nil && r.known.Forecast != nil && (r.env.Latencies == nil || r.o.Both)
+	length := r.o.Window
+	if records {
+		length = max(length, r.looked)
+	}
+	r.say("looking again for %v", length)
+	seen, again, err := r.watch(ctx, r.watched(), records)
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ func (r *run) purpose() txn.Purpose {
 	if !r.onTrial() {
 		return p
 	}
-	p.Trial = r.o.Settle + r.o.Window + r.o.LookBack
+	p.Trial = r.o.Settle + max(r.o.Window, r.looked) + r.o.LookBack
 	if r.env.Latencies != nil {
 		p.Trial += 2 * slo.Limit
 	}

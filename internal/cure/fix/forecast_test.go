@@ -209,3 +209,15 @@ func TestBothJudge(t *testing.T) {
 		}
 	}
 }
+
+// A remedy that is asked for by name is judged by the recording too.
+func TestAskedForIsJudged(t *testing.T) {
+	b := newBench(t)
+	b.learns(bursts)
+	b.options.Wish = policy.Wish{Request: remedy.Request{Kind: remedy.Burst}}
+	b.options.Yes = true
+	got, err := b.run()
+	if err != nil || got.Verdict != verdict.Better || !got.Kept || got.Proposal.Choice != nil {
+		t.Errorf("%s, kept %v, %v: %+v", got.Verdict, got.Kept, err, got.Judgement)
+	}
+}

@@ -39,8 +39,8 @@ const (
 func (r *run) look(ctx context.Context) error {
 	name := text.Sanitize(r.o.Target.Name, 128)
 	r.say("looking at %s for %v", name, r.o.Window)
-	// A remedy that is asked for by name needs no forecast.
-	learns := r.env.Learn != nil && r.o.Wish.Auto && !r.o.Plain
+	// A remedy that is asked for by name is judged by the recording, unless the user's own latency judges it.
+	learns := r.env.Learn != nil && !r.o.Plain && (r.o.Wish.Auto || r.env.Latencies == nil)
 	r.looked = r.o.Window
 	seen, learned, err := r.watch(ctx, r.o.All, learns)
 	if err != nil {

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/utils/cpuset"
+
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
@@ -46,6 +48,15 @@ func (b *bench) learns(work recorded) {
 			return Learned{}, err
 		}
 		s := recordingtest.New(4).Process("java")
+		allowed, err := b.kernel.Read(cgroup.CPUSet, target.Group.Path, "cpuset.cpus")
+		if err != nil {
+			return Learned{}, err
+		}
+		cpus, err := cpuset.Parse(strings.TrimSpace(allowed))
+		if err != nil {
+			return Learned{}, err
+		}
+		s.Allow(cpus.List()...)
 		if l := levels[0].Limit; l.Limited() {
 			// The model host has no burst: with one, its quota is as if it were larger.
 			s.Limit(l.Quota+l.Burst, l.Period)

@@ -53,7 +53,7 @@ func sayLeft() {
 	if env == nil {
 		return
 	}
-	all, err := apply.Unfinished(*env)
+	all, err := apply.WouldLeave(*env)
 	if err != nil {
 		say("what is left in force cannot be told: %v; run 'unthrottle restore'", err)
 		return

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -58,5 +61,45 @@ func TestKilledTrial(t *testing.T) {
 		if got := tr.Settings(); got != before {
 			t.Errorf("%v: settings\n%s\nwant\n%s", next, got, before)
 		}
+	}
+}
+
+// An agent that is killed while it judges a change leaves a trial. The next agent
+// rolls it back when it starts, whatever its own rules ask for.
+func TestAgentKilledOnTrial(t *testing.T) {
+	tr := cgrouptest.New(t)
+	busy := tr.Make("busy")
+	tr.Limit(busy, 0.3)
+	tr.Work(busy, 2)
+	before := tr.Settings()
+	dir := rootOnly(t)
+	source, asked := filepath.Join(dir, "latency"), filepath.Join(dir, "asked")
+	script := fmt.Sprintf("#!/bin/sh\nif [ -e %[1]s ]; then touch %[1]s.again; exec sleep 25; fi\ntouch %[1]s\nseq 100 700\n", asked)
+	if err := os.WriteFile(source, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	rules := "mode: apply\nscope: " + tr.Top + "\nrules:\n- match: {cgroup: " + busy + "}\n  "
+	first := start(t, rules+"remedy: raise\n  to: 0.4\n  slo: {objective: p99<20ms, command: "+source+"}\n", "--state-dir", tr.StateDir)
+	eventually(t, "the change is on trial", func() bool {
+		_, err := os.Stat(asked + ".again")
+		return err == nil
+	})
+	if err := first.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = first.cmd.Wait()
+	if tr.Settings() == before {
+		t.Error("nothing was in force")
+	}
+	if r := unthrottle(t, "status", "--state-dir", tr.StateDir); !strings.Contains(r.out, "trial: raise of") {
+		t.Errorf("status %q", r.out)
+	}
+	second := start(t, rules+"remedy: none\n", "--state-dir", tr.StateDir)
+	eventually(t, "the trial is rolled back", func() bool { return tr.Settings() == before })
+	if got := second.get("/healthz"); got != "ok\n" {
+		t.Errorf("/healthz: %q", got)
+	}
+	if r := unthrottle(t, "status", "--history", "--state-dir", tr.StateDir); !strings.Contains(r.out, "trial abandoned") {
+		t.Errorf("history %q", r.out)
 	}
 }

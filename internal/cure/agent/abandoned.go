@@ -30,7 +30,7 @@ func (a *agent) recover(ctx context.Context) bool {
 func (a *agent) endTrials(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
 	defer cancel()
-	left, err := apply.Unfinished(a.Env)
+	left, err := apply.WouldLeave(a.Env)
 	var ids []string
 	for _, f := range left {
 		if f.Trial != nil {

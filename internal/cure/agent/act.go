@@ -23,6 +23,7 @@ import (
 // newcomers are moved off exclusive CPUs all the time.
 func (a *agent) act(ctx context.Context) error {
 	if a.Rules.Mode == policy.Apply {
+		a.busy("rolling back what a process left behind", roundLimit)
 		a.recover(ctx)
 		defer a.endTrials(ctx)
 	}

@@ -9,6 +9,10 @@
 // tails (rule "never worse" of the house). A change is undone that made latencies worse, that did not change them, that
 // harmed a neighbour, or that left the container stopped as long as before. Then the next best row of the forecast is tried.
 //
+// From the write to the verdict the change is on trial in the journal: if the process ends first, the next writer undoes
+// the change. The latency source is asked for the time after the change only, after as long as it looks back; an answer
+// that is not of that time leaves the effect unverified.
+//
 // # Worked example
 //
 // A pool of 8 threads wakes four times a second for 80 ms of work, under a limit of 0.6 CPUs. It is stopped for 180 ms of

@@ -142,8 +142,8 @@ var errNobodyToAsk = errors.New("this must be confirmed and there is no terminal
 // say.
 var ErrObjectiveMet = errors.New("the objective is met as it is")
 
-// Run does one fix. An error leaves nothing half done: what was applied is taken
-// back first, also when ctx ends.
+// Run does one fix. An error leaves nothing half done: what was applied is rolled
+// back first, also when ctx ends; where this process is killed, by the next writer.
 func Run(ctx context.Context, env Env, o Options) (Result, error) {
 	r := &run{env: env, o: o, res: Result{
 		Result:        apply.Result{Writes: []apply.Write{}, Skipped: []txn.Skip{}},

@@ -113,7 +113,10 @@ func judge(e Evidence, least float64, unit string, asked bool) Judgement {
 	case len(e.Before) > 0 && len(e.After) > 0 && len(j.Harmed) > 0:
 		j.Verdict, j.Why = Worse, "these containers, whose CPUs shrank or are shared, are now stopped longer or use less than before: "+text.Names(j.Harmed)
 		return j
-	case len(e.Before) == 0 || len(e.After) == 0:
+	case len(e.Before) > 0 && len(e.After) == 0:
+		j.Why = "the latency source gave nothing for the time after the change"
+		return j
+	case len(e.Before) == 0:
 		j.Why = "no latencies of the user's own were given (--slo), so the effect on tails is not known"
 		return j
 	}

@@ -34,7 +34,7 @@ func TestJudge(t *testing.T) {
 		why  string
 	}{
 		"no source":                 {Evidence{Quantile: 0.99}, Unverified, "--slo"},
-		"only before":               {Evidence{Quantile: 0.99, Before: quiet}, Unverified, "--slo"},
+		"only before":               {Evidence{Quantile: 0.99, Before: quiet}, Unverified, "gave nothing"},
 		"stalls end":                {Evidence{Quantile: 0.99, Before: stalled, After: quiet}, Better, "p99 from"},
 		"stalls begin":              {Evidence{Quantile: 0.99, Before: quiet, After: stalled}, Worse, "p99 from"},
 		"alike":                     {Evidence{Quantile: 0.99, Before: quiet, After: latencies(3, 2000, 5, 0, 0)}, NoChange, ""},

@@ -189,6 +189,7 @@ func Recover(ctx context.Context, env Env) (Result, error) {
 // recover finishes what is unfinished and inside the scope.
 func (r *run) recover(ctx context.Context) error {
 	var ids []string
+	reason := "trial abandoned"
 	for _, t := range r.j.State().Open() {
 		trial := r.trial(t)
 		if t.Held() && !trial.Lost() {
@@ -198,7 +199,9 @@ func (r *run) recover(ctx context.Context) error {
 			r.warn("transaction %s was interrupted and is left as it is: %v", t.Txn, err)
 			continue
 		}
-		if trial.Lost() {
+		if !trial.Lost() {
+			reason = "interrupted"
+		} else {
 			r.warn("%s of %.200q was on trial, and %s", t.Remedy, string(t.Target), trial.Why())
 		}
 		ids = append(ids, t.Txn)
@@ -207,7 +210,7 @@ func (r *run) recover(ctx context.Context) error {
 		return nil
 	}
 	r.warn("%d interrupted transactions were rolled back first; their writes are listed too", len(ids))
-	complete, err := r.release(ctx, ids, "interrupted")
+	complete, err := r.release(ctx, ids, reason)
 	if err == nil && !complete {
 		// What is left stands in Skipped and stays open; it need not concern what is asked for now.
 		r.warn("the rollback of an interrupted transaction is incomplete; unthrottle status shows it")

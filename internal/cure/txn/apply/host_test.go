@@ -21,6 +21,7 @@ const (
 	envChild     = "UNTHROTTLE_APPLY_CHILD"
 	childSleeper = "sleeper"
 	childWriter  = "writer"
+	childTrier   = "trier"
 	childLooker  = "looker"
 	envRoot      = "UNTHROTTLE_APPLY_ROOT"
 	envState     = "UNTHROTTLE_APPLY_STATE"
@@ -44,8 +45,9 @@ func TestMain(m *testing.M) {
 		fmt.Println(NewProc("/proc").AllProcesses())
 		os.Exit(0)
 	}
-	if kind == childWriter {
-		if err := writeForEver(os.Getenv(envRoot), os.Getenv(envState)); err != nil {
+	if kind == childWriter || kind == childTrier {
+		trial := map[string]time.Duration{childTrier: time.Hour}[kind]
+		if err := writeForEver(os.Getenv(envRoot), os.Getenv(envState), trial); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

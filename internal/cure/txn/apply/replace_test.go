@@ -29,7 +29,8 @@ func (s *scene) moves() error {
 		name string
 		make func() (txn.Purpose, []change.Change)
 	}{{"a", s.pinA}, {"c", s.pinC}, {"alone", s.pinAlone}} {
-		r, err := Apply(ctx, s.env, first(pin.make()), second(pin.make()))
+		purpose, changes := pin.make()
+		r, err := Apply(ctx, s.env, purpose, changes)
 		if err != nil {
 			return err
 		}

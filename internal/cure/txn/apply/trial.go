@@ -99,9 +99,9 @@ func (e Env) trial(t *journal.Txn) *txn.Trial {
 	return out
 }
 
-// Unfinished lists the transactions that this process would leave behind if it ended now: half applied or half restored,
+// WouldLeave lists the transactions that this process would leave behind if it ended now: half applied or half restored,
 // and those on trial that it judges. It takes no lock.
-func Unfinished(env Env) ([]txn.InForce, error) {
+func WouldLeave(env Env) ([]txn.InForce, error) {
 	s, err := journal.Load(env.StateDir)
 	if err != nil {
 		return nil, err

@@ -341,6 +341,12 @@ func TestNamesThatAreNoText(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	line, _ := encode(begin("1", "/a"))
 	f.Add(append(line, line[:20]...))
+	var tried []byte
+	for _, r := range append(trial("1", "1", "/a"), Record{Kept: &Kept{Trial: "1"}}) {
+		line, _ := encode(r)
+		tried = append(tried, line...)
+	}
+	f.Add(tried)
 	f.Add([]byte("{}\n\n\x00\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s := Parse(data)

@@ -29,8 +29,12 @@ func Write(w io.Writer, all []txn.InForce, drift []txn.DriftItem, now time.Time)
 		}
 		t.Flush()
 	}
+	said := map[string]bool{} // once for all that share a trial
 	for _, f := range all {
-		b.WriteString(lostTrial(f))
+		if f.Trial.Lost() && !said[f.Trial.Of] {
+			said[f.Trial.Of] = true
+			b.WriteString(lostTrial(f))
+		}
 	}
 	for _, d := range drift {
 		why := "was changed by another program to " + text.Quoted(d.Current)
@@ -43,11 +47,8 @@ func Write(w io.Writer, all []txn.InForce, drift []txn.DriftItem, now time.Time)
 	return err
 }
 
-// lostTrial is a line about a transaction that nothing will judge any more; "" for any other.
+// lostTrial is a line about a transaction that nothing will judge any more.
 func lostTrial(f txn.InForce) string {
-	if !f.Trial.Lost() {
-		return ""
-	}
 	return fmt.Sprintf("trial: %s of %s (%s) was on trial, and %s: 'unthrottle restore' puts it back, and so does the next command "+
 		"that writes\n", f.Remedy, target(f), f.ID, f.Trial.Why())
 }

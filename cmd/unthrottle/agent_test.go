@@ -190,7 +190,6 @@ func TestAgentObservesOnly(t *testing.T) {
 // moves newcomers off the CPUs, survives SIGKILL without losing anything, and
 // leaves alone what its rules do not name.
 func TestAgentAppliesByRules(t *testing.T) {
-	t.Parallel()
 	tr := cgrouptest.New(t)
 	busy, other := tr.Make("busy"), tr.Make("other")
 	tr.Limit(busy, 0.3)

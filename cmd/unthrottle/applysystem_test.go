@@ -15,7 +15,6 @@ import (
 // The host's own slices, played by a subtree: confined to the reserve, no
 // other one touched, once more without effect, put back; also after kill -9.
 func TestSystemSlices(t *testing.T) {
-	t.Parallel()
 	require.CPUs(t, 2)
 	tr := cgrouptest.New(t)
 	service, web := tr.Make("system.slice/sshd.service"), tr.Make("pods/web")

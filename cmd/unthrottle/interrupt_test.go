@@ -89,7 +89,6 @@ func (i interrupted) end(t *testing.T) string {
 
 // Ctrl-C, SIGTERM and SIGHUP undo what was applied, and say so.
 func TestInterruptUndoes(t *testing.T) {
-	t.Parallel()
 	require.Once(t, "signals and the journal; TestSeeApplyRestore restores on v2")
 	tr := cgrouptest.New(t)
 	busy := tr.Make("pod/busy")
@@ -111,7 +110,6 @@ func TestInterruptUndoes(t *testing.T) {
 // A second Ctrl-C ends it at once, though undoing waits for the journal's lock,
 // which is the test's. Restore then undoes the pin. A second hang-up does nothing.
 func TestASecondInterruptLeavesItForRestore(t *testing.T) {
-	t.Parallel()
 	require.Once(t, "signals and the journal; TestSeeApplyRestore restores on v2")
 	tr := cgrouptest.New(t)
 	busy := tr.Make("pod/busy")

@@ -109,6 +109,7 @@ func TestRecord(t *testing.T) {
 	if require.InLab() {
 		t.Skip("needs a host: sixteen emulated CPUs share two real ones and serve nothing within the clients' time; runs on any host")
 	}
+	t.Parallel() // asks for no more than that something was recorded
 	_, _, o := onKernel(t)
 	o.Remedies, o.Repeats, o.Steps, o.Step, o.Patience = []string{Quota}, 2, 2, time.Second, 20
 	if err := o.Objective.ParseSLO("p99=900ms"); err != nil {

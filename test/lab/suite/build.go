@@ -28,9 +28,9 @@ const (
 	EnvMachine = "UNTHROTTLE_LAB_MACHINE"
 )
 
-// parallel bounds the tests of a package that run at once: all of the guest's CPUs
-// share what the host has.
-const parallel = "-test.parallel=3"
+// parallel lets the tests of a package run one after the other, also those that may run
+// beside others: all of the guest's CPUs share what the host has.
+const parallel = "-test.parallel=1"
 
 // Options say how to run the tests.
 type Options struct {

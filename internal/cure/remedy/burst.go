@@ -21,7 +21,9 @@ func (p *planner) burst() error {
 	if !limited {
 		return p.refuse("neither it nor an ancestor has a quota", "")
 	}
-	if o := p.r.Observed; o != nil && o.UsedCPUs != nil && *o.UsedCPUs >= saturated*limit {
+	// A shorter period shortens each stop even where nothing is left to save up.
+	shorter := p.r.Period > 0 && p.r.Period < p.f.Groups[p.target.Group.Path].Limit.Period
+	if o := p.r.Observed; o != nil && o.UsedCPUs != nil && *o.UsedCPUs >= saturated*limit && !shorter {
 		return p.refuse(fmt.Sprintf("it uses %s of %s on the mean, so there is never any unused time that a burst could borrow",
 			text.CPUs(*o.UsedCPUs), text.CPUs(limit)), "it needs more CPU: try --remedy raise or pin")
 	}

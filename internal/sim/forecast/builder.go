@@ -224,6 +224,7 @@ func (b *builder) finish(f recording.Footer) (*Load, error) {
 	for _, t := range b.order {
 		b.endRecording(t)
 	}
+	b.splitRoles()
 	l := &Load{
 		target: b.h.Target.Name, kernel: b.h.Host.Kernel, window: time.Duration(b.now),
 	}

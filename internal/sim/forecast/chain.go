@@ -33,7 +33,10 @@ type thread struct {
 	ranks       []sleepRank // of each sleep that another pool's thread ended
 	timerSleeps []timerSleep
 	timerKnown  bool // detectPeriodicTimer has decided about its timerSleeps
-	closed      bool // the thread has ended
+	ended       []endedRun
+	total       int64 // CPU time
+	delay       int64 // of the run under way
+	closed      bool  // the thread has ended
 }
 
 // addThread adds a thread of the header.
@@ -86,8 +89,7 @@ func (b *builder) step(t *thread, s simulate.ReplayStep) {
 // flush makes a step of the CPU time that a thread has used up to now.
 func (b *builder) flush(t *thread) {
 	if t.state == recording.Running {
-		t.used += b.now - t.onAt
-		t.run += b.now - t.onAt
+		t.charge(b.now - t.onAt)
 		t.onAt = b.now
 	}
 	if t.used > 0 {
@@ -109,7 +111,8 @@ func (b *builder) startRunning(t *thread, c int32) {
 	t.state, t.cpu, t.onAt = recording.Running, c, b.now
 	if t.woken >= 0 && !t.ran {
 		t.ran = true
-		t.pool.recorded.Delay.Add(time.Duration(b.now - t.woken))
+		t.delay = b.now - t.woken
+		t.pool.recorded.Delay.Add(time.Duration(t.delay))
 	}
 }
 
@@ -123,8 +126,7 @@ func (b *builder) stopRunning(t *thread, runnable bool) {
 	}
 	if runnable {
 		if t.state == recording.Running {
-			t.used += b.now - t.onAt
-			t.run += b.now - t.onAt
+			t.charge(b.now - t.onAt)
 		}
 		t.state = recording.Runnable
 		return
@@ -134,13 +136,17 @@ func (b *builder) stopRunning(t *thread, runnable bool) {
 	b.enterSleep(t)
 	if t.woken >= 0 && t.ran {
 		t.pool.recorded.Response.Add(time.Duration(b.now - t.woken))
-		if b.runs < maxRuns {
-			b.runs++
-			t.pool.runs = append(t.pool.runs, Run{time.Duration(b.now - t.woken), time.Duration(t.run)})
-		}
+		b.keepRun(t)
 	}
 	t.longest, t.slept = max(t.longest, t.run), true
 	t.woken, t.run, t.sleptAt = -1, 0, b.now
+}
+
+// charge notes CPU time.
+func (t *thread) charge(ns int64) {
+	t.used += ns
+	t.run += ns
+	t.total += ns
 }
 
 // exit ends a thread.

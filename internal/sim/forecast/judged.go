@@ -5,6 +5,9 @@ import "math"
 // minRuns is how many responses a pool must have in a recording for its p99 to be judged.
 const minRuns = 20
 
+// leastHurtMs is by how many milliseconds a p99 must fall for its pool to count as hurt.
+const leastHurtMs = 0.5
+
 // Judged says whose responses decide between remedies, and which quantile of them.
 type Judged struct {
 	// Pool is the name of a thread pool; "": all pools together.
@@ -54,10 +57,11 @@ func (m *maker) judge() {
 	}
 }
 
-// hurtMost is the index of the pool whose p99 would fall by the most milliseconds under the best replayed
-// remedy, among pools with minRuns responses or more; -1: there is no such pool.
+// hurtMost is the index of the pool whose p99 would fall by the largest factor under the best replayed remedy, among
+// pools with minRuns responses or more, and p99 that would fall by leastHurtMs; -1: there is no such pool. A factor
+// and no difference: of a batch that takes a second twice as long is a smaller hurt than ten times as long of an answer.
 func (m *maker) hurtMost() int {
-	worst, most := -1, -1.0
+	worst, most, measured := -1, 1.0, -1
 	for p := range m.l.Pools {
 		none, best := (*float64)(nil), math.Inf(1)
 		for i := range m.f.Rows {
@@ -73,9 +77,18 @@ func (m *maker) hurtMost() int {
 				best = math.Min(best, *of.P99)
 			}
 		}
-		if none != nil && *none-best > most {
-			worst, most = p, *none-best
+		if none == nil {
+			continue
 		}
+		if measured < 0 {
+			measured = p
+		}
+		if *none-best >= leastHurtMs && *none/best > most {
+			worst, most = p, *none/best
+		}
+	}
+	if worst < 0 {
+		return measured // none is hurt, and one can be shown
 	}
 	return worst
 }

@@ -42,7 +42,6 @@ type Pool struct {
 	threads       int
 	workloads     []int // indices in Load.recordedScenario
 	recorded      simulate.ReplayTimes
-	runs          []Run
 }
 
 // recordedFigures has the figures of the recording, to compare the replay with.

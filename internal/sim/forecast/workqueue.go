@@ -38,6 +38,9 @@ func (q *workQueue) wakeOrder() simulate.WakeOrder {
 	return simulate.NotShared
 }
 
+// forget drops what was counted, so that the queue is not shared.
+func (q *workQueue) forget() { q.wakeups, q.oldest, q.newest, q.timed, q.chance = 0, 0, 0, 0, 0 }
+
 // enterSleep notes that a thread fell asleep.
 func (b *builder) enterSleep(t *thread) {
 	b.leaveSleep(t)

@@ -153,8 +153,8 @@ func (a *agent) fix(ctx context.Context, f finding, held []txn.InForce) error {
 		},
 	}
 	var result fix.Result
-	limit := 2*options.Window + options.Settle + options.LookBack + 3*slo.Limit + planTime
-	a.meanwhile(ctx, "a fix of "+boundedPath(f.observation.Container.Group.Path), limit, func() { result, err = fix.Run(ctx, env, options) })
+	what := "a fix of " + boundedPath(f.observation.Container.Group.Path)
+	a.meanwhile(ctx, what, options.Longest(), func() { result, err = fix.Run(ctx, env, options) })
 	switch {
 	case err != nil:
 		return err

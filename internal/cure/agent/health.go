@@ -11,8 +11,6 @@ const (
 	roundLimit = time.Minute
 	// moveLimit is for moving containers with their memory, which takes a second for about a gigabyte.
 	moveLimit = 30 * time.Minute
-	// planTime is for what a fix does beside looking and asking the latency source.
-	planTime = 2 * time.Minute
 )
 
 // task is what the acting goroutine is busy with; the zero value: it waits for the next round.

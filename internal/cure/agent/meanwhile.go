@@ -19,7 +19,7 @@ func (a *agent) meanwhile(ctx context.Context, what string, limit time.Duration,
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		run()
+		a.spent.do(partActing, run)
 	}()
 	for {
 		select {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/slo"
@@ -28,6 +29,17 @@ func (r *run) purpose() txn.Purpose {
 		p.Trial += 2 * slo.Limit
 	}
 	return p
+}
+
+// planning is what a fix needs at most, at the start and for each try, beside looking and asking: reading the host, replaying
+// a recording, writing.
+const planning = time.Minute
+
+// Longest is how long a fix takes at most where it asks no question.
+func (o Options) Longest() time.Duration {
+	look := max(o.Window, longestLook)
+	try := planning + o.Settle + look + o.LookBack + 3*slo.Limit
+	return o.Window + look + planning + time.Duration(max(1, o.Tries))*try
 }
 
 // keep ends the trial. A change whose trial cannot be ended is undone.

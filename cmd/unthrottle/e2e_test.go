@@ -260,8 +260,9 @@ func TestFix(t *testing.T) {
 		t.Errorf("no terminal to ask: exit code %d, %q; settings changed: %v", got.code, got.errors, tr.Settings() != settings)
 	}
 
-	got := decoded[changed](t, unthrottle(t, append(write, "fix", busy, "--yes", "--remedy", "pin", "--json")...), 0)
-	if got.Verdict != "unverified" || !got.Kept || got.Remedy != "pin" {
+	// A sleeper beside burners is what a pin is for; the probe sees it where there is one.
+	got := decoded[changed](t, unthrottle(t, append(write, "fix", busy, "--yes", "--remedy", "pin", "--json", "--window", "3s")...), 0)
+	if got.Verdict != "better" && got.Verdict != "unverified" || !got.Kept || got.Remedy != "pin" {
 		t.Errorf("without slo: %+v", got)
 	}
 	putBack(t, tr)

@@ -76,8 +76,8 @@ func runAgent(cmd *cobra.Command, w writeFlags, rules policy.Rules, untrusted st
 	defer closeProbe()
 	return agent.Run(cmd.Context(), agent.Config{
 		Rules: rules, Host: h, Env: env, Untrusted: untrusted, Version: version, Log: env.Log, Flight: recorder,
-		Fix: func(latencies func(context.Context) ([]float64, error)) fix.Env {
-			return hostEnv(h, env, &w, latencies)
+		Fix: func(latencies slo.Source) fix.Env {
+			return hostEnv(cmd.Context(), h, env, &w, latencies)
 		},
 		List: func() ([]container.Container, error) { return list(h, "") },
 		Facts: func(ctx context.Context, all []container.Container, used map[string]float64) (hoststate.Facts, error) {

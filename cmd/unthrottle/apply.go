@@ -137,7 +137,7 @@ func newApply() *cobra.Command {
 	var w writeFlags
 	var rf remedyFlags
 	var dryRun, asJSON, mems, system bool
-	var objective, command string
+	var sf sloFlags
 	var window time.Duration
 	cmd := &cobra.Command{
 		Use:     "apply TARGET --remedy " + strings.Join(kindNames(), "|"),
@@ -168,10 +168,10 @@ func newApply() *cobra.Command {
 				return err
 			}
 			o := fix.Options{Wish: policy.Wish{Request: request}, Window: window, Settle: settle, Plain: true, DryRun: dryRun}
-			if (objective != "" || command != "") && request.Kind != remedy.Secondary {
+			if sf.given(cmd) && request.Kind != remedy.Secondary {
 				return errors.New("--slo and --slo-command are for secondary here; for the other remedies 'unthrottle fix' judges by them")
 			}
-			latencies, err := latencySource(objective, command, &o)
+			latencies, err := sf.source(cmd, &o, false)
 			if err != nil {
 				return err
 			}
@@ -188,8 +188,8 @@ func newApply() *cobra.Command {
 	cmd.Flags().BoolVar(&system, "system", false, "no TARGET: keep system.slice, user.slice and init.scope on the reserve, which follows their measured use (--reserve: on these CPUs)")
 	cmd.Flags().BoolVarP(&dryRun, "dry-run", "n", false, "print the exact writes and change nothing")
 	cmd.Flags().BoolVar(&mems, "mems", false, "pin, narrow: its memory follows to the NUMA nodes of its CPUs, also when it is moved later")
-	cmd.Flags().StringVar(&objective, "slo", "", "secondary: the objective of who lends CPUs, such as 'p99<20ms'; undone where it gets worse")
-	cmd.Flags().StringVar(&command, "slo-command", "", "secondary: `CMD` that prints the latencies of who lends CPUs, one number in ms per line")
+	sf.add(cmd, "secondary: the objective of who lends CPUs, such as 'p99<20ms'; undone where it gets worse",
+		"secondary: `CMD` that prints the latencies of who lends CPUs, one number in ms per line")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().DurationVar(&window, "window", time.Second, "how long to look, before and after, for the record of the effect")
 	return cmd

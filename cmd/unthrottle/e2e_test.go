@@ -338,7 +338,7 @@ func TestBadInput(t *testing.T) {
 		{"apply x --remedy pin --cpus -1", 2, "above 0"},
 		{"apply x --remedy pin --reserve 0-99999999", 2, "--reserve"},
 		{"apply", 2, "TARGET is missing"},
-		{"fix x --slo p99<20ms", 2, "belong together"},
+		{"fix x --slo-command y", 2, "belong together"},
 		{"fix x --slo p99 --slo-command true", 2, "p99<20ms"},
 		{"topology --sysfs /no/such/dir", 2, "/no/such/dir"},
 		{"agent", 2, "--config is missing"},

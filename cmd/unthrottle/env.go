@@ -93,9 +93,11 @@ func (f *writeFlags) env(cmd *cobra.Command, h *cgroup.Host) (env apply.Env, don
 		if _, booted := os.Stat("/run/systemd/system"); booted == nil {
 			say("systemd cannot be asked (%v): settings are written directly, and a reload of systemd may undo them", err)
 		}
+		writing.Store(&env)
 		return env, func() {}, nil
 	}
 	env.Systemd = manager
+	writing.Store(&env)
 	return env, manager.Close, nil
 }
 

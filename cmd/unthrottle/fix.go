@@ -31,7 +31,8 @@ func newFix() *cobra.Command {
 	var w writeFlags
 	var rf remedyFlags
 	var yes, asJSON bool
-	var objective, command, boundText string
+	var sf sloFlags
+	var boundText string
 	var window time.Duration
 	var tries int
 	var may []string
@@ -80,7 +81,7 @@ objective is missed.`,
 			if tries < 1 || tries > maxTries {
 				return fmt.Errorf("--tries %d: give a number from 1 to %d", tries, maxTries)
 			}
-			wish := policy.Wish{Request: request, Auto: request.Kind == "", Bound: bound, Judged: command != ""}
+			wish := policy.Wish{Request: request, Auto: request.Kind == "", Bound: bound, Judged: sf.command != ""}
 			if wish.May, err = policy.ParseMay(may); err != nil {
 				return fmt.Errorf("--may: %w", err)
 			}
@@ -101,7 +102,7 @@ objective is missed.`,
 			if terminal.Is(os.Stdin) {
 				o.Ask = func(question string) (bool, error) { return terminal.Ask(cmd.Context(), os.Stdin, os.Stderr, question) }
 			}
-			latencies, err := latencySource(objective, command, &o)
+			latencies, err := sf.source(cmd, &o, true)
 			if err != nil {
 				return err
 			}
@@ -116,8 +117,8 @@ objective is missed.`,
 	flags.Lookup("remedy").Usage = remedy.Names() + " (default: what fits)"
 	flags.BoolVarP(&yes, "yes", "y", false, "apply and keep without asking")
 	flags.BoolVar(&asJSON, "json", false, "print JSON")
-	flags.StringVar(&objective, "slo", "", "the objective your latency is judged by, such as 'p99<20ms' (p50, p90, p95, p99, p99.9, max)")
-	flags.StringVar(&command, "slo-command", "", "`CMD` that prints your latencies, one number in ms per line")
+	sf.add(cmd, "the objective your latency is judged by, such as 'p99<20ms' (p50, p90, p95, p99, p99.9, max)",
+		"`CMD` that prints your latencies, one number in ms per line")
 	flags.StringVar(&boundText, "bound", "1%", "stopped for less than this share of the time is no finding")
 	flags.StringSliceVar(&may, "may", nil, "`REMEDIES` that may grant more CPU than the limit: raise, weight, pin")
 	flags.IntVar(&tries, "tries", 3, "how many remedies to try, one after the other, until one helps")
@@ -129,29 +130,8 @@ objective is missed.`,
 // maxTries bounds --tries: each try disturbs the container.
 const maxTries = 8
 
-// latencySource checks --slo and --slo-command. It is nil where no command is given.
-func latencySource(objective, command string, o *fix.Options) (func(context.Context) ([]float64, error), error) {
-	if objective == "" && command == "" {
-		return nil, nil
-	}
-	if objective == "" {
-		return nil, errors.New("--slo-command measures an objective: say which one with --slo, such as --slo 'p99<20ms'")
-	}
-	var err error
-	if o.Objective, err = policy.ParseObjective(objective); err != nil {
-		return nil, err
-	}
-	if command == "" {
-		return nil, nil // the probe measures
-	}
-	if _, err := slo.Split(command); err != nil {
-		return nil, err
-	}
-	return slo.Latencies(command), nil
-}
-
 // runFix resolves the target and puts this host behind fix.Run.
-func runFix(cmd *cobra.Command, w *writeFlags, target string, o fix.Options, latencies func(context.Context) ([]float64, error)) (fix.Result, error) {
+func runFix(cmd *cobra.Command, w *writeFlags, target string, o fix.Options, latencies slo.Source) (fix.Result, error) {
 	ctx := cmd.Context()
 	h, err := openCgroups()
 	if err != nil {
@@ -172,13 +152,11 @@ func runFix(cmd *cobra.Command, w *writeFlags, target string, o fix.Options, lat
 	if terminal.Is(os.Stderr) {
 		o.Say = func(text string) { say("%s", text) }
 	}
-	fixEnv := hostEnv(h, env, w, latencies)
-	fixEnv.Learn, fixEnv.Each = learn.Host{Cgroups: h, Root: os.DirFS("/"), All: o.All}.Learn, parallel.OnAllCores(ctx)
-	return fix.Run(ctx, fixEnv, o)
+	return fix.Run(ctx, hostEnv(ctx, h, env, w, latencies), o)
 }
 
 // hostEnv connects package fix to this host.
-func hostEnv(h *cgroup.Host, env apply.Env, w *writeFlags, latencies func(context.Context) ([]float64, error)) fix.Env {
+func hostEnv(ctx context.Context, h *cgroup.Host, env apply.Env, w *writeFlags, latencies slo.Source) fix.Env {
 	return fix.Env{
 		Apply: env,
 		Observe: func(ctx context.Context, all []container.Container, window time.Duration) ([]observe.Observation, error) {
@@ -187,6 +165,14 @@ func hostEnv(h *cgroup.Host, env apply.Env, w *writeFlags, latencies func(contex
 		Facts: func(ctx context.Context, all []container.Container, used map[string]float64) (hoststate.Facts, error) {
 			return w.facts(ctx, h, env, all, used)
 		},
+		Learn: func(ctx context.Context, target container.Container, length time.Duration) (fix.Learned, error) {
+			all, err := list(h, "") // its neighbours by name; without them they are cgroups
+			if err != nil {
+				all = nil
+			}
+			return learn.Host{Cgroups: h, Root: os.DirFS("/"), All: all}.Learn(ctx, target, length)
+		},
+		Each:      parallel.OnAllCores(ctx),
 		Latencies: latencies,
 		Wait:      clock.Sleep,
 	}

@@ -5,12 +5,17 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
+
+	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // interruptible ends its context at the first Ctrl-C, SIGTERM or SIGHUP, so that
-// a command undoes what it has begun. The second ends the program at once: what
-// is undone by half then is in the journal, for restore. A hang-up is never the
+// a command undoes what it has begun. The second ends the program at once, and
+// says what it leaves in force or half undone, which is in the journal: the next
+// command that writes, or restore, puts it back. A hang-up is never the
 // second, since shell and kernel both send one when a terminal closes. Under
 // nohup it stays ignored.
 func interruptible(parent context.Context) (context.Context, func()) {
@@ -25,6 +30,7 @@ func interruptible(parent context.Context) (context.Context, func()) {
 		cancel()
 		for s := range signals {
 			if s != syscall.SIGHUP {
+				sayLeft()
 				os.Exit(exitInterrupted)
 			}
 		}
@@ -32,6 +38,33 @@ func interruptible(parent context.Context) (context.Context, func()) {
 	return ctx, func() {
 		signal.Stop(signals)
 		cancel()
+	}
+}
+
+// writing is what the command under way may write with; nil: nothing.
+var writing atomic.Pointer[apply.Env]
+
+// maxLeft bounds how many transactions are named.
+const maxLeft = 8
+
+// sayLeft names what the program leaves when it ends now.
+func sayLeft() {
+	env := writing.Load()
+	if env == nil {
+		return
+	}
+	all, err := apply.Unfinished(*env)
+	if err != nil {
+		say("what is left in force cannot be told: %v; run 'unthrottle restore'", err)
+		return
+	}
+	for i, f := range all {
+		if i == maxLeft {
+			say("and %d more: 'unthrottle status' lists them", len(all)-maxLeft)
+			return
+		}
+		say("left as it is: %s of %.200q (%s), %s; 'unthrottle restore' puts it back, and so does the next command that writes",
+			f.Remedy, f.Target, f.ID, text.Count(len(f.Changes), "setting"))
 	}
 }
 

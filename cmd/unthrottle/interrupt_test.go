@@ -132,9 +132,13 @@ func TestASecondInterruptLeavesItForRestore(t *testing.T) {
 	}
 	i.signal(t, syscall.SIGHUP)
 	i.signal(t, os.Interrupt)
-	i.end(t)
-	if open := j.State().Open(); len(open) != 1 {
-		t.Errorf("open %v, want the pin", open)
+	said := i.end(t)
+	open := j.State().Open()
+	if len(open) != 1 {
+		t.Fatalf("open %v, want the pin", open)
+	}
+	if want := fmt.Sprintf("left as it is: pin of %q (%s), %d settings", busy, open[0].Txn, len(open[0].Holds)); !strings.Contains(said, want) {
+		t.Errorf("said %q, want %q in it", said, want)
 	}
 	if tr.Settings() == before {
 		t.Error("the pin was undone")

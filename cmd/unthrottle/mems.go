@@ -34,9 +34,11 @@ func followMems(cmd *cobra.Command, w *writeFlags, target string, result *fix.Re
 	switch {
 	case out.Unseen != nil:
 		text = fmt.Sprintf("memory: its memory nodes stay wide, because where all of it is could not be seen: %v", out.Unseen)
+	case out.Remote == nil:
+		text = "memory: its memory nodes stay wide, because it has no memory yet that could be looked at"
 	case !out.Narrowed:
 		text = fmt.Sprintf("memory: %.1f %% is still on other nodes than %s, so that its memory nodes stay as they were",
-			100*out.Remote, out.Nodes)
+			100**out.Remote, out.Nodes)
 	}
 	result.Warnings = append(result.Warnings, text)
 	return nil

@@ -39,8 +39,9 @@ const fixColumns = 100
 var (
 	// Whom else the host has outside the scope, and what it did meanwhile.
 	others = []string{`^note `, `^left `, `not moved`}
-	// fixLines: how far the stopped time could be told depends on the run.
-	fixLines = append([]string{`^apply this`, `^pin: stopped for`}, others...)
+	// fixLines: rows and the sentences about them depend on what else the host does.
+	fixLines = append([]string{`^(> )?(leave it|pin to|narrow|burst|period|weight|raise to|pool of|all pools)\b`, `^0 threads of pool`, `^Recommended: `, `^Beside it: `,
+		`throttled periods in T`, `^stopped per second`, `^CPUs used`, `^responses`, `^neighbour`}, others...)
 	// demoLines: how the figures compare depends on what else runs.
 	demoLines = []string{`^The quota stopped the container in only`, `^With pin, p0`, `^the same CPU used`, `^Highest weight`}
 	// latencyLines: whether the rounds of a remedy agree is what else runs.
@@ -61,8 +62,8 @@ var table = []row{
 	{page: "README.md", command: "unthrottle ls", scene: shop},
 	{page: "README.md", command: "sudo unthrottle explain /cart --for 2s", scene: cart, width: 80, optional: explainLines,
 		parts: []part{{from: `^[0-9]+ threads of pool`, to: `^ 1\.`}, {from: `^The worst stretch`, most: 6}}},
-	{page: "README.md", command: "sudo unthrottle fix /shop/checkout", scene: shop, width: fixColumns, byPage: true, optional: fixLines,
-		parts: []part{{to: `quota off`}, {from: `^apply this`, to: `^CPUs used`}, {from: `^verdict`}}},
+	{page: "README.md", command: "sudo unthrottle fix /cart", scene: cart, width: fixColumns, byPage: true, optional: fixLines,
+		parts: []part{{to: `^what would be written`}, {from: `^apply this`}}},
 
 	{page: "docs/lab.md", command: "make lab", elsewhere: "boots a guest; test/lab has the test of it"},
 	{page: "docs/lab.md", command: "bin/lab list", elsewhere: "names what the cache holds; TestList in test/lab/cmd/lab"},
@@ -78,7 +79,7 @@ var table = []row{
 	{page: "docs/reference/demo.md", command: "sudo unthrottle demo", scene: alone, width: 80, optional: demoLines},
 	{page: "docs/reference/explain.md", command: "sudo unthrottle explain /cart --for 2s", scene: cart, width: 80, optional: explainLines, parts: explainParts},
 	{page: "docs/reference/explain.md", command: "unthrottle explain /cart --for 2s", scene: cart, width: 80, optional: explainLines},
-	{page: "docs/reference/fix.md", command: "sudo unthrottle fix /shop/checkout", scene: shop, width: fixColumns, byPage: true, optional: fixLines},
+	{page: "docs/reference/fix.md", command: "sudo unthrottle fix /cart", scene: cart, width: fixColumns, byPage: true, optional: fixLines},
 	{page: "docs/reference/flight-recorder.md", command: "sudo unthrottle explain checkout --at 03:12", elsewhere: "shows no output; internal/cure/agent and internal/explain/live have the tests of the flight recorder"},
 	{page: "docs/reference/forecast.md", command: "unthrottle forecast service-pools-small.utr --slo p99=50ms --load 1..3 --host-load 0%", elsewhere: "searches loads for minutes; TestForecastJSON and its neighbours in cmd/unthrottle"},
 	{page: "docs/reference/ls.md", command: "unthrottle ls", scene: shop},

@@ -11,6 +11,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/slo"
 	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
@@ -18,20 +19,26 @@ import (
 )
 
 // act looks after what is in force and, round by round, applies what the rules
-// ask for. A fix takes as long as its windows; newcomers are looked after in
-// between, by the same goroutine, because two writers would wait for each other.
+// ask for. What takes long, such as a fix, runs beside it (meanwhile), so that
+// newcomers are moved off exclusive CPUs all the time.
 func (a *agent) act(ctx context.Context) error {
+	if a.Rules.Mode == policy.Apply {
+		a.recover(ctx)
+		defer a.endTrials(ctx)
+	}
 	chooser := newChooser(a.Rules, a.Untrusted)
 	var nextChores time.Time
 	for {
+		a.resume(task{})
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-a.wake:
 		}
+		a.busy("a round", roundLimit)
 		now := time.Now()
-		round, fresh, newcomers := a.take()
-		if newcomers || !now.Before(nextChores) {
+		round, fresh := a.take()
+		if a.newcomersCame() || !now.Before(nextChores) {
 			nextChores = now.Add(choreInterval)
 			a.reconcile(ctx)
 		}
@@ -52,18 +59,13 @@ func (a *agent) act(ctx context.Context) error {
 	}
 }
 
-// take gives the newest round, whether it was not taken before, and whether
-// newcomers are to be looked after.
-func (a *agent) take() (round observe.Snapshot, fresh, newcomers bool) {
+// take gives the newest round, and whether it was not taken before.
+func (a *agent) take() (round observe.Snapshot, fresh bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	round, fresh = a.latest, !a.latest.At.IsZero()
 	a.latest = observe.Snapshot{}
-	if a.newcomers > 0 {
-		a.newcomers--
-		newcomers = true
-	}
-	return round, fresh, newcomers
+	return round, fresh
 }
 
 // finding acts on one container, or says why not. It tells whether something is in
@@ -90,6 +92,9 @@ func (a *agent) finding(ctx context.Context, c *chooser, f finding, held []txn.I
 		case errors.Is(err, fix.ErrObjectiveMet):
 			log.Debug(f.because() + ", but its objective is met")
 			c.later(o.Container.Group.Path, time.Now().Add(f.rule.SLOInterval))
+		case stale(err):
+			log.Info("the host changed before the plan was carried out: planned again", "why", err)
+			c.later(o.Container.Group.Path, time.Now().Add(staleRetry))
 		default:
 			log.Warn("not fixed", "why", err)
 			c.tried(o.Container.Group.Path, time.Now(), retryAfter)
@@ -108,7 +113,7 @@ func (a *agent) fix(ctx context.Context, f finding, held []txn.InForce) error {
 		return err
 	}
 	wish := f.rule.Wish(a.Rules.Bound)
-	var latencies func(context.Context) ([]float64, error)
+	var latencies slo.Source
 	if f.rule.SLOCommand != "" {
 		latencies = a.Latencies(f.rule.SLOCommand)
 	}
@@ -131,16 +136,19 @@ func (a *agent) fix(ctx context.Context, f finding, held []txn.InForce) error {
 		online = facts.Machine.Online().Size()
 		return facts, err
 	}
-	result, err := fix.Run(ctx, env, fix.Options{
-		Target: f.observation.Container, All: all,
+	options := fix.Options{
+		Target: f.observation.Container, All: all, Tries: tries, Both: f.rule.Verify == policy.VerifyBoth,
 		Wish:      wish,
-		Objective: f.rule.Objective, OnlyIfMissed: !second, Plain: second,
+		Objective: f.rule.Objective, LookBack: f.rule.SLOLookBack, OnlyIfMissed: !second, Plain: second,
 		Window: max(a.Rules.Interval, window(second && latencies == nil)), Settle: settle,
 		Ask: func(question string) (bool, error) { return question == fix.QuestionApply, nil },
 		Shown: func(p policy.Proposal, _ apply.Result) error {
 			return withinShare(a.Rules.Budget, *p.Plan, held, online)
 		},
-	})
+	}
+	var result fix.Result
+	limit := 2*options.Window + options.Settle + options.LookBack + 3*slo.Limit + planTime
+	a.meanwhile(ctx, "a fix of "+boundedPath(f.observation.Container.Group.Path), limit, func() { result, err = fix.Run(ctx, env, options) })
 	switch {
 	case err != nil:
 		return err
@@ -156,6 +164,8 @@ func (a *agent) fix(ctx context.Context, f finding, held []txn.InForce) error {
 const (
 	fixWindow = 5 * time.Second
 	settle    = time.Second
+	// tries is how many remedies a fix tries until one helps.
+	tries = 3
 )
 
 // window is how long a fix looks before and after. What is judged by nothing needs

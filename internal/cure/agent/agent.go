@@ -16,6 +16,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
+	"github.com/unthrottle/unthrottle/internal/cure/slo"
 	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
@@ -29,13 +30,13 @@ type Config struct {
 	Host *cgroup.Host
 	Env  apply.Env
 	// Fix is this host as package fix sees it, with the given latency source.
-	Fix func(latencies func(context.Context) ([]float64, error)) fix.Env
+	Fix func(latencies slo.Source) fix.Env
 	// List finds the containers, Facts what plans rest on (used: CPU use by
 	// path where known; nil: not needed).
 	List  func() ([]container.Container, error)
 	Facts func(ctx context.Context, all []container.Container, used map[string]float64) (hoststate.Facts, error)
 	// Latencies makes a latency source of a rule's command.
-	Latencies func(command string) func(context.Context) ([]float64, error)
+	Latencies func(command string) slo.Source
 	// Interrupts looks at the host's, for rules with irqs.
 	Interrupts func() (hoststate.Interrupts, error)
 	// Untrusted says why commands from the configuration must not be run; "":
@@ -84,6 +85,7 @@ type agent struct {
 	latest    observe.Snapshot // the newest round
 	lastRound time.Time
 	newcomers int           // rounds for which to look after newcomers still
+	task      task          // of the acting goroutine
 	wake      chan struct{} // told of each round; holds one
 }
 
@@ -162,15 +164,4 @@ func (a *agent) signal() {
 	case a.wake <- struct{}{}:
 	default:
 	}
-}
-
-// healthy: rounds keep coming.
-func (a *agent) healthy() error {
-	a.mu.Lock()
-	silent := time.Since(a.lastRound)
-	a.mu.Unlock()
-	if most := max(10*time.Second, 5*a.Rules.Interval); silent > most {
-		return fmt.Errorf("no round for %v", silent.Round(time.Second))
-	}
-	return nil
 }

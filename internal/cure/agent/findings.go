@@ -24,10 +24,11 @@ type chooser struct {
 	said    map[string]time.Time // when a finding was last given
 	retry   map[string]time.Time // not before this
 	applied []time.Time          // of the last minute
+	misses  map[string]int       // attempts in a row that did not help
 }
 
 func newChooser(r policy.Rules, untrusted string) *chooser {
-	return &chooser{rules: r, untrusted: untrusted, stopped: map[string]int{}, said: map[string]time.Time{}, retry: map[string]time.Time{}}
+	return &chooser{rules: r, untrusted: untrusted, stopped: map[string]int{}, said: map[string]time.Time{}, retry: map[string]time.Time{}, misses: map[string]int{}}
 }
 
 // finding is a container that is stopped above the bound for long enough, or one
@@ -109,6 +110,7 @@ func (c *chooser) forget(stopped map[string]int, now time.Time) {
 	for path, until := range c.retry {
 		if stopped[path] == 0 && c.calm[path] == 0 && now.After(until) {
 			delete(c.retry, path)
+			delete(c.misses, path)
 		}
 	}
 }
@@ -160,20 +162,28 @@ func (c *chooser) hindrance(rule *policy.Rule) string {
 		return "observing only"
 	case rule == nil || rule.Leave:
 		return "no rule asks for a remedy"
-	case rule.SLOCommand == "" && !secondary(rule):
-		return "not applied: the rule has no slo, so the effect could not be verified"
+	case rule.SLOCommand == "" && !secondary(rule) && rule.Verify != policy.VerifyProbe:
+		return "not applied: the rule has neither an slo nor verify: probe, so the effect could not be verified"
 	case rule.SLOCommand != "" && c.untrusted != "":
 		return "not applied: its slo command must not be run: " + c.untrusted
 	}
 	return ""
 }
 
+// mostDoublings bounds the wait after attempts that did not help, to a bit less than a day.
+const mostDoublings = 4
+
 // tried remembers an attempt, which counts against the budget. It is not made
-// again for a while if it did not help; 0: it did.
+// again for a while if it did not help, and each time for twice as long; 0: it did.
 func (c *chooser) tried(path string, now time.Time, wait time.Duration) {
 	c.applied = append(c.applied, now)
-	if wait > 0 {
-		c.later(path, now.Add(wait))
+	if wait == 0 {
+		delete(c.misses, path)
+		return
+	}
+	c.later(path, now.Add(wait<<min(c.misses[path], mostDoublings)))
+	if len(c.misses) < maxContainers {
+		c.misses[path]++
 	}
 }
 

@@ -126,6 +126,36 @@ func TestChooserRemembersWhatDidNotHelp(t *testing.T) {
 	if got := paths(c.round(all, nil, start.Add(retryAfter+time.Second))); got != "/a" {
 		t.Errorf("not tried again: %q", got)
 	}
+	// Each time in a row that it did not help doubles the wait, up to a bound; a success ends that.
+	at := start
+	for i, want := range []time.Duration{2, 4, 8, 16, 16} {
+		c.tried("/a", at, retryAfter)
+		if got := c.retry["/a"].Sub(at); got != want*retryAfter {
+			t.Errorf("attempt %d: not before %v, want %v", i+2, got, want*retryAfter)
+		}
+	}
+	c.tried("/a", at, 0)
+	c.tried("/a", at, retryAfter)
+	if got := c.retry["/a"].Sub(at); got != retryAfter {
+		t.Errorf("after a success: %v", got)
+	}
+}
+
+// The probe may judge where the rule says so.
+func TestHindranceOfTheVerifier(t *testing.T) {
+	c := newChooser(rules(nil), "not owned by root")
+	for _, tc := range []struct {
+		rule policy.Rule
+		want string
+	}{
+		{policy.Rule{Auto: true}, "neither an slo nor verify: probe"},
+		{policy.Rule{Auto: true, Verify: policy.VerifyProbe}, ""},
+		{policy.Rule{Auto: true, Verify: policy.VerifyBoth, SLOCommand: "x"}, "must not be run"},
+	} {
+		if got := c.hindrance(&tc.rule); (tc.want == "") != (got == "") || !strings.Contains(got, tc.want) {
+			t.Errorf("%+v: %q", tc.rule, got)
+		}
+	}
 }
 
 // What is only said is said once an hour, and the memory of it is bounded by

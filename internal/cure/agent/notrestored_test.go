@@ -13,6 +13,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/slo"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
@@ -83,10 +84,10 @@ func TestAgentInterruptedSaysWhatStays(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	limit, used, stopped := 2.0, 1.0, 500*time.Millisecond
 	seen := observe.Observation{Container: p.all[0], Window: time.Second, LimitCPUs: &limit, UsedCPUs: &used, StoppedLow: &stopped, StoppedHigh: &stopped}
-	p.Latencies = func(string) func(context.Context) ([]float64, error) {
-		return func(context.Context) ([]float64, error) { return slices.Repeat([]float64{100}, 1000), nil }
+	p.Latencies = func(string) slo.Source {
+		return func(context.Context, time.Time) ([]float64, error) { return slices.Repeat([]float64{100}, 1000), nil }
 	}
-	p.Fix = func(latencies func(context.Context) ([]float64, error)) fix.Env {
+	p.Fix = func(latencies slo.Source) fix.Env {
 		return fix.Env{Apply: p.Env, Latencies: latencies, Facts: p.Facts,
 			Observe: func(context.Context, []container.Container, time.Duration) ([]observe.Observation, error) {
 				return []observe.Observation{seen}, nil

@@ -79,6 +79,7 @@ func (a *agent) place(ctx context.Context, facts hoststate.Facts, now time.Time)
 		return
 	}
 	p.moves -= float64(len(moves))
+	defer a.resume(a.busy("moving containers", moveLimit))
 	done, err := rebalance.Run(ctx, rebalance.Env{Apply: a.Env, Wait: clock.Sleep, Pager: rebalance.HostPager{}, Facts: func(ctx context.Context) (hoststate.Facts, error) {
 		all, err := a.List()
 		if err != nil {

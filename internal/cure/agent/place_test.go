@@ -21,6 +21,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/cure/txn/journal"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
 	"github.com/unthrottle/unthrottle/topology"
@@ -37,6 +38,7 @@ type placing struct {
 	log  bytes.Buffer
 	load map[int]float64
 	used map[string]float64
+	gone bool // the process that judges trials
 }
 
 func newPlacing(t *testing.T, containers int) *placing {
@@ -122,9 +124,11 @@ func (p *placing) Allowed(tid int) (cpuset.CPUSet, error) {
 	}
 	return set, nil
 }
-func (*placing) KernelThread(int) (bool, error) { return false, nil }
-func (*placing) AllProcesses() (bool, error)    { return true, nil }
-func (*placing) Threads(pid int) ([]int, error) { return []int{pid}, nil }
+func (*placing) Self() (journal.Process, error)       { return journal.Process{PID: 1, Started: 1}, nil }
+func (p *placing) Runs(journal.Process) (bool, error) { return !p.gone, nil }
+func (*placing) KernelThread(int) (bool, error)       { return false, nil }
+func (*placing) AllProcesses() (bool, error)          { return true, nil }
+func (*placing) Threads(pid int) ([]int, error)       { return []int{pid}, nil }
 
 func (p *placing) at(i int) string {
 	set, _ := p.k.Allowed(10 + i)

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
@@ -19,25 +20,16 @@ func (a *agent) reconcile(ctx context.Context) {
 		return
 	}
 	a.count(held)
+	if slices.ContainsFunc(held, func(f txn.InForce) bool { return f.Trial.Lost() }) && a.recover(ctx) {
+		return // the next time sees what is in force then
+	}
 	if len(held) == 0 {
 		a.placer.figures.none()
 		a.placer.forget(hoststate.Facts{}, time.Now())
 		return
 	}
-	all, err := a.List()
-	if err != nil {
-		a.Log.Warn("containers cannot be listed", "error", err)
-		return
-	}
-	// Chores need no measured use: they give no CPU away that was not given before.
-	facts, err := a.Facts(ctx, all, map[string]float64{})
-	if err != nil {
-		a.Log.Warn("the transactions in force cannot be reconciled", "error", err)
-		return
-	}
-	due, err := remedy.Reconcile(facts)
-	if err != nil {
-		a.Log.Error("the transactions in force cannot be reconciled", "error", err)
+	facts, due, ok := a.due(ctx)
+	if !ok {
 		return
 	}
 	acted := false
@@ -51,6 +43,26 @@ func (a *agent) reconcile(ctx context.Context) {
 		return // the facts are out of date: the placement's turn is next time
 	}
 	a.place(ctx, facts, time.Now())
+}
+
+// due is what the transactions in force need by now, and the facts that say so; ok
+// is false, and the log says why, if that cannot be told.
+func (a *agent) due(ctx context.Context) (facts hoststate.Facts, due []remedy.Reconciliation, ok bool) {
+	all, err := a.List()
+	if err != nil {
+		a.Log.Warn("containers cannot be listed", "error", err)
+		return facts, nil, false
+	}
+	// Chores need no measured use: they give no CPU away that was not given before.
+	if facts, err = a.Facts(ctx, all, map[string]float64{}); err != nil {
+		a.Log.Warn("the transactions in force cannot be reconciled", "error", err)
+		return facts, nil, false
+	}
+	if due, err = remedy.Reconcile(facts); err != nil {
+		a.Log.Error("the transactions in force cannot be reconciled", "error", err)
+		return facts, nil, false
+	}
+	return facts, due, true
 }
 
 func (a *agent) carryOut(ctx context.Context, c remedy.Reconciliation) {
@@ -73,6 +85,10 @@ func (a *agent) carryOut(ctx context.Context, c remedy.Reconciliation) {
 		return
 	}
 	done, err := apply.Replace(ctx, a.Env, []txn.Part{c.Plan.Part()})
+	if stale(err) {
+		a.Log.Debug("newcomers are moved off exclusive CPUs with the next round", "transaction", c.ID, "why", err)
+		return
+	}
 	if err != nil {
 		a.Log.Warn("newcomers could not be moved off exclusive CPUs", "transaction", c.ID, "error", err)
 		return
@@ -97,7 +113,8 @@ func (a *agent) held() ([]txn.InForce, error) {
 	if err != nil {
 		return nil, err
 	}
-	if stamp == a.heldStamp && a.heldStamp != "" {
+	if onTrial := func(f txn.InForce) bool { return f.Trial != nil }; stamp == a.heldStamp && a.heldStamp != "" &&
+		!slices.ContainsFunc(a.heldNow, onTrial) { // a trial changes with the process that judges it
 		return a.heldNow, nil
 	}
 	held, err := apply.Status(a.Env)

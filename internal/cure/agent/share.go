@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/slo"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 )
@@ -27,6 +29,10 @@ const (
 	lenderOnTrial = "taken_back"
 	lenderHarmed  = "harmful"
 )
+
+// trialSlack is by how much an interval of a trial may be late before another process takes the trial for lost: a busy host
+// delays rounds, and the latency source takes its time.
+const trialSlack = 2 * time.Minute
 
 // lender watches what lending costs those who lend. Of the acting goroutine
 // alone, but for what is exported.
@@ -66,11 +72,12 @@ func (a *agent) lending(ctx context.Context, round []observe.Observation, now ti
 			}
 			trials[lend.Target] = t
 			was := t.running
-			want := t.round(a.look(ctx, lend, seen[lend.Target]), now)
+			look := a.look(ctx, lend, seen[lend.Target])
+			want := t.round(look, now)
 			if was && !t.running {
-				a.tried(lend, t)
+				a.tried(ctx, lend, t)
 			}
-			if out = a.lend(ctx, lend, want); want != nothing {
+			if out = a.lend(ctx, lend, want, look.lasts); want != nothing {
 				t.written(time.Now())
 			}
 			if t.harmed {
@@ -103,8 +110,14 @@ func (a *agent) look(ctx context.Context, lend remedy.Sharing, seen *observe.Obs
 		return l
 	}
 	l.quantile = rule.Objective.Quantile
-	l.latencies = func() []float64 {
-		ms, err := a.Latencies(rule.SLOCommand)(ctx)
+	// What the source looks back on lies within one interval.
+	l.lasts = max(l.lasts, rule.SLOLookBack+a.Rules.Interval)
+	l.latencies = func(since time.Time) []float64 {
+		var ms []float64
+		var err error
+		a.meanwhile(ctx, "asking the latency source of "+boundedPath(lend.Target), slo.Limit+roundLimit, func() {
+			ms, err = a.Latencies(rule.SLOCommand)(ctx, since)
+		})
 		if err != nil {
 			a.Log.Warn("what lending costs cannot be told from its slo", "owner", boundedPath(lend.Target), "error", err)
 			return nil
@@ -114,12 +127,21 @@ func (a *agent) look(ctx context.Context, lend remedy.Sharing, seen *observe.Obs
 	return l
 }
 
-// tried counts a trial that has ended.
-func (a *agent) tried(lend remedy.Sharing, t *trial) {
+// tried counts a trial that has ended. Where it shows harm, the CPUs stay revoked, and that is no longer on trial.
+func (a *agent) tried(ctx context.Context, lend remedy.Sharing, t *trial) {
 	l := &a.lender
+	if t.harmed && lend.Revoked != "" {
+		_, err := apply.Keep(ctx, a.Env, lend.Revoked)
+		if err != nil && !errors.As(err, new(*apply.NotOnTrial)) { // an agent before trials revoked it
+			a.Log.Warn("its CPUs are revoked on trial still", "owner", boundedPath(lend.Target), "error", err)
+		}
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	log := a.Log.With("owner", boundedPath(lend.Target), "cpus", lend.CPUs.String(), "used_lent", t.with, "used_alone", t.without, "slower", t.slower)
+	if t.unjudged != "" {
+		log.Warn("what lending costs was told by its CPU use alone, not by its slo", "why", t.unjudged)
+	}
 	if !t.harmed {
 		l.harmless++
 		log.Debug("lending its CPUs costs it nothing")
@@ -129,13 +151,14 @@ func (a *agent) tried(lend remedy.Sharing, t *trial) {
 	log.Warn("sharing its CPUs slows it: they stay revoked from the secondaries", "again_in", retryAfter)
 }
 
-// lend does what a trial wants, and reports whether the CPUs are revoked then.
-func (a *agent) lend(ctx context.Context, lend remedy.Sharing, want order) (out bool) {
+// lend does what a trial wants, whose intervals last so long, and reports whether
+// the CPUs are revoked then.
+func (a *agent) lend(ctx context.Context, lend remedy.Sharing, want order, lasts time.Duration) (out bool) {
 	out = lend.Revoked != ""
 	log := a.Log.With("owner", boundedPath(lend.Target), "cpus", lend.CPUs.String())
 	switch want {
 	case revokeShared:
-		if err := a.revoke(ctx, lend); err != nil {
+		if err := a.revoke(ctx, lend, lasts); err != nil {
 			log.Warn("its shared CPUs could not be revoked", "error", err)
 			return out
 		}
@@ -159,7 +182,7 @@ func (a *agent) lend(ctx context.Context, lend remedy.Sharing, want order) (out 
 	return out
 }
 
-func (a *agent) revoke(ctx context.Context, lend remedy.Sharing) error {
+func (a *agent) revoke(ctx context.Context, lend remedy.Sharing, lasts time.Duration) error {
 	all, err := a.List()
 	if err != nil {
 		return err
@@ -175,7 +198,9 @@ func (a *agent) revoke(ctx context.Context, lend remedy.Sharing) error {
 	if len(plan.Changes) == 0 {
 		return nil // no secondary has them any more; the next round sees that
 	}
-	done, err := apply.Apply(ctx, a.Env, plan.Purpose(), plan.Changes)
+	purpose := plan.Purpose()
+	purpose.Trial = lasts + trialSlack
+	done, err := apply.Apply(ctx, a.Env, purpose, plan.Changes)
 	for _, text := range done.Warnings {
 		a.Log.Warn("lending", "transaction", done.ID, "note", text)
 	}

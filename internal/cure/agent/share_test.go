@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/slo"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/irq"
@@ -95,6 +98,9 @@ func TestAgentRevokesWhatHarms(t *testing.T) {
 		p.lends("unthrottle_lending_trials_total harmful") != "1" || !strings.Contains(p.log.String(), "sharing its CPUs slows it") {
 		t.Errorf("harmed, and the secondary is on %s\n%s", p.at(1), p.log.String())
 	}
+	if held := p.facts().Held; slices.ContainsFunc(held, func(f txn.InForce) bool { return f.Trial != nil }) {
+		t.Errorf("judged, and still on trial: %+v", held)
+	}
 	p.rounds(60, later.Add(2*retryAfter), 2, 0)
 	if p.at(1) != "0-7" {
 		t.Errorf("not harmed any more, and the secondary is on %s", p.at(1))
@@ -166,9 +172,9 @@ func TestAgentMovesInterruptsByRule(t *testing.T) {
 			all := cpuset.New(0, 1, 2, 3, 4, 5, 6, 7)
 			return hoststate.Interrupts{All: []irq.Interrupt{{Number: 24, CPUs: all}}, Default: all}, nil
 		}
-		p.Latencies = func(string) func(context.Context) ([]float64, error) {
+		p.Latencies = func(string) slo.Source {
 			asked := 0
-			return func(context.Context) ([]float64, error) {
+			return func(context.Context, time.Time) ([]float64, error) {
 				asked++
 				out := make([]float64, 1000)
 				for i := range out {
@@ -177,7 +183,7 @@ func TestAgentMovesInterruptsByRule(t *testing.T) {
 				return out, nil
 			}
 		}
-		p.Fix = func(latencies func(context.Context) ([]float64, error)) fix.Env {
+		p.Fix = func(latencies slo.Source) fix.Env {
 			return fix.Env{Apply: p.Env, Latencies: latencies, Wait: func(context.Context, time.Duration) error { return nil }, Facts: p.Facts,
 				Observe: func(_ context.Context, all []container.Container, _ time.Duration) ([]observe.Observation, error) {
 					limit, used, stopped := 2.0, 1.0, 500*time.Millisecond

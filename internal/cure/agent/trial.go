@@ -56,18 +56,18 @@ type look struct {
 	seen *observe.Observation
 	// An interval lasts so long.
 	lasts time.Duration
-	// latencies asks the owner's own source; nil: there is none. quantile is
-	// judged.
-	latencies func() []float64
+	// latencies asks the owner's own source for those since a time; nil: there is
+	// none. quantile is judged.
+	latencies func(since time.Time) []float64
 	quantile  float64
 }
 
 // ask gives the owner's latencies; nil: there is no source, or it failed.
-func (l look) ask() []float64 {
+func (l look) ask(since time.Time) []float64 {
 	if l.latencies == nil {
 		return nil
 	}
-	return l.latencies()
+	return l.latencies(since)
 }
 
 // trial measures for one owner what sharing its idle CPUs costs it. It compares the
@@ -84,6 +84,7 @@ type trial struct {
 	with, without []float64
 	lent          []float64 // latencies in the last interval with
 	slower        []bool    // pair by pair: latencies were worse with the CPUs lent
+	unjudged      string    // why the latencies of a pair told nothing; "": they did, or there is no source
 	usual         float64   // use with the CPUs lent, as last found
 	next          time.Time
 	harmed        bool
@@ -118,22 +119,25 @@ func (t *trial) round(l look, now time.Time) order {
 	if t.interval.length += o.Window; t.interval.length < l.lasts {
 		return nothing
 	}
-	use := t.interval.use()
+	use, began := t.interval.use(), t.interval.end.Add(-t.interval.length)
 	t.interval = interval{}
 	switch {
 	case !t.running && !t.due(use, now):
 		return nothing
 	case !t.running:
 		// This interval is the first with.
-		t.with, t.without, t.slower, t.running = nil, nil, nil, true
+		t.with, t.without, t.slower, t.unjudged, t.running = nil, nil, nil, "", true
 		fallthrough
 	case !t.out:
-		t.with, t.usual, t.lent = append(t.with, use), use, l.ask()
+		t.with, t.usual, t.lent = append(t.with, use), use, l.ask(began)
 		return t.take()
 	}
 	t.without = append(t.without, use)
-	judged := verdict.Judge(verdict.Evidence{Quantile: l.quantile, Before: l.ask(), After: t.lent})
+	judged := verdict.Judge(verdict.Evidence{Quantile: l.quantile, Before: l.ask(began), After: t.lent})
 	t.slower = append(t.slower, judged.Verdict == verdict.Worse)
+	if l.latencies != nil && judged.Verdict == verdict.Unverified {
+		t.unjudged = judged.Why
+	}
 	switch {
 	case !t.usesLess() && slices.Contains(t.slower, false):
 		t.running, t.next = false, now.Add(trialInterval)

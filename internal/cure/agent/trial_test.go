@@ -175,7 +175,7 @@ func TestTrialAsksLatencies(t *testing.T) {
 		for i := range 60 {
 			at := start.Add(time.Duration(i) * time.Second)
 			l := look{cpus: "1", out: out, seen: &observe.Observation{Start: at, Window: time.Second, UsedCPUs: &u}, lasts: spellRounds * time.Second, quantile: 0.99,
-				latencies: func() []float64 {
+				latencies: func(time.Time) []float64 {
 					asked++
 					ms := map[bool]float64{true: c.alone, false: c.lent}[out]
 					if ms < 0 {

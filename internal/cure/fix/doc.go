@@ -1,23 +1,24 @@
-// Package fix takes one container through the whole journey: observe, propose, show the plan, ask, apply, observe again,
-// judge, and keep or undo.
+// Package fix takes one container through the whole journey: record, forecast, choose, show the plan, ask, apply, measure
+// again, judge, and keep or undo; then the next best.
 //
 // # The rule
 //
-// A change stays only if it helped, or if a user keeps it who saw that its effect is unverified. The user's own latencies
-// decide whether it helped, where a source is given. Counters alone cannot decide, because they show stops and not tails
-// (rule "never worse" of the house). A change is undone that made latencies worse, that did not change them, that harmed a
-// neighbour, or that left the container stopped as long as before.
+// policy.Choose chooses from the forecast of a recording. A change stays only if it helped, or if a user keeps it who saw
+// that its effect is unverified. The user's own latencies decide whether it helped, where a source is given, else the
+// recorded responses of the thread pool that is hurt most. Counters alone cannot decide, because they show stops and not
+// tails (rule "never worse" of the house). A change is undone that made latencies worse, that did not change them, that
+// harmed a neighbour, or that left the container stopped as long as before. Then the next best row of the forecast is tried.
 //
 // # Worked example
 //
-// A container with a limit of 0.5 CPU runs 32 busy threads. It is stopped for 750 ms to 1 s of each second. The proposal is
-// pin: CPU 1, quota off, two other containers moved to CPU 0. After the answer "y" four settings are written, and a second
-// window shows 0 ms stopped. The verdict is "unverified", because no latencies were given, and the change stays, because
-// the user said so. With --slo 'p99<20ms' and p99 going from 97 ms to 12 ms the verdict is "better", and the change stays
-// without a further question. From 12 ms to 12 ms it is "no change", and the change is undone.
+// A pool of 8 threads wakes four times a second for 80 ms of work, under a limit of 0.6 CPUs. It is stopped for 180 ms of
+// each second, and its p99 is 90 ms. The forecast says 45 ms with a burst of one quota, 80 ms pinned to a CPU, 45 ms with a
+// larger limit. Burst is proposed: it grants no more CPU. After the answer "y" one setting is written, and a second
+// recording shows a p99 of 46 ms. The verdict is "better", and the change stays without a further question.
 //
 // # Limits
 //
-// Two windows are compared, not two controlled runs: load that changes between them shows as an effect. The length of the
-// window and the number of samples are in the result.
+// Two windows are compared, not two controlled runs: load that changes between them shows as an effect. Where the work
+// differs by more than a fifth, runs are judged as multiples of their own CPU time. The length of the window and the number
+// of samples are in the result.
 package fix

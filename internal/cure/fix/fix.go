@@ -10,6 +10,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/slo"
 	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/cure/verdict"
@@ -30,8 +31,8 @@ type Env struct {
 	Learn func(ctx context.Context, target container.Container, length time.Duration) (Learned, error)
 	// Each runs the replays of a forecast: see forecast.Options.Each.
 	Each func(n int, do func(i int) error) error
-	// Latencies gives the user's own latencies in ms; nil: there is no source.
-	Latencies func(ctx context.Context) ([]float64, error)
+	// Latencies gives the user's own latencies; nil: there is no source.
+	Latencies slo.Source
 	// Wait waits between applying and looking again.
 	Wait func(ctx context.Context, d time.Duration) error
 }
@@ -45,8 +46,13 @@ type Options struct {
 	// Objective is the bound to keep, and says which quantile is judged; zero: none. Without Env.Latencies it is
 	// one on the responses of all thread pools, by the probe.
 	Objective policy.Objective
+	// Both: with Env.Latencies the recorded responses judge too, and the worse verdict counts.
+	Both bool
 	// Tries is how many remedies are tried, one after the other; 0: one.
 	Tries int
+	// LookBack is how far Env.Latencies looks back, whatever it is asked for: so
+	// long is waited after the change. 0: that is not known.
+	LookBack time.Duration
 	// OnlyIfMissed: where the objective is met beforehand nothing is written and
 	// the error is ErrObjectiveMet.
 	OnlyIfMissed bool
@@ -184,7 +190,7 @@ type run struct {
 	runs      *forecast.Runs
 	before    []float64
 	last      apply.Result // of the try before
-	asked     bool // the latency source, before
+	asked     bool         // the latency source, before
 	noFinding bool
 }
 
@@ -230,16 +236,16 @@ func (r *run) try(ctx context.Context) (again bool, err error) {
 	if err := r.latenciesBefore(ctx); err != nil {
 		return false, err
 	}
-	done, err := apply.Apply(ctx, r.env.Apply, r.plan.Purpose(), r.plan.Changes)
+	done, err := apply.Apply(ctx, r.env.Apply, r.purpose(), r.plan.Changes)
 	r.take(done)
 	if err != nil || done.ID == "" {
 		return false, err
 	}
 	r.res.Kept = true
 	if err := r.judge(ctx); err != nil {
-		if r.o.Plain {
+		if r.o.Plain && (ctx.Err() == nil || !r.onTrial()) {
 			r.res.Warnings = append(r.res.Warnings, "its effect was not measured: "+err.Error())
-			return false, nil
+			return false, r.keep(ctx)
 		}
 		why := "its effect could not be measured: " + err.Error()
 		if ctx.Err() != nil {
@@ -248,6 +254,9 @@ func (r *run) try(ctx context.Context) (again bool, err error) {
 		return false, errors.Join(err, r.undo(ctx, why))
 	}
 	err = r.decide(ctx)
+	if err == nil && r.res.Kept {
+		err = r.keep(ctx)
+	}
 	return r.tried() && err == nil, err
 }
 

@@ -134,9 +134,15 @@ func (b *bench) observe(ctx context.Context, all []container.Container, window t
 }
 
 func (b *bench) run() (Result, error) {
+	b.source()
+	return Run(b.t.Context(), b.env, b.options)
+}
+
+// source puts the latencies of each call behind the fix.
+func (b *bench) source() {
 	if b.latencies != nil {
 		b.options.Objective = policy.Objective{Quantile: 0.99, Bound: 20 * time.Millisecond}
-		b.env.Latencies = func(context.Context) ([]float64, error) {
+		b.env.Latencies = func(context.Context, time.Time) ([]float64, error) {
 			if len(b.latencies) == 0 {
 				return nil, errors.New("the source is gone")
 			}
@@ -145,7 +151,6 @@ func (b *bench) run() (Result, error) {
 			return next, nil
 		}
 	}
-	return Run(b.t.Context(), b.env, b.options)
 }
 
 // same are latencies around a value, enough of them for a p99.
@@ -184,15 +189,15 @@ func TestRun(t *testing.T) {
 		{"nobody to ask", nil, VerdictNotApplied, false, true, "", "say --yes"},
 		{"no effect", []func(*bench){yes, func(b *bench) { b.stoppedAfter = 0.9 }}, verdict.Unverified, false, true, "stopped as long as before", ""},
 		{"a neighbour is harmed", []func(*bench){yes, func(b *bench) { b.calmAfter = 0.3 }}, verdict.Unverified, false, true, "CPUs shrank", ""},
-		{"better", []func(*bench){answers(true), func(b *bench) { b.latencies = [][]float64{same(97), same(12)} }}, verdict.Better, true, false, "", ""},
-		{"worse", []func(*bench){yes, func(b *bench) { b.latencies = [][]float64{same(12), same(97)} }}, verdict.Worse, false, true, "worse", ""},
-		{"no change", []func(*bench){yes, func(b *bench) { b.latencies = [][]float64{same(12), same(12)} }}, verdict.NoChange, false, true, "no change", ""},
+		{"better", []func(*bench){answers(true), func(b *bench) { b.latencies = [][]float64{same(97), same(50), same(12)} }}, verdict.Better, true, false, "", ""},
+		{"worse", []func(*bench){yes, func(b *bench) { b.latencies = [][]float64{same(12), same(50), same(97)} }}, verdict.Worse, false, true, "worse", ""},
+		{"no change", []func(*bench){yes, func(b *bench) { b.latencies = [][]float64{same(12), same(50), same(12.005)} }}, verdict.NoChange, false, true, "no change", ""},
 		{"too few samples: nothing is written", []func(*bench){yes, func(b *bench) { b.latencies = [][]float64{{1, 2, 3}} }}, VerdictNotApplied, false, true, "", "too few"},
 		{"the objective is met: nothing is written", []func(*bench){yes, func(b *bench) {
 			b.options.OnlyIfMissed, b.latencies = true, [][]float64{same(12)}
 		}}, VerdictNotApplied, false, true, "", ErrObjectiveMet.Error()},
 		{"the objective is missed", []func(*bench){yes, func(b *bench) {
-			b.options.OnlyIfMissed, b.latencies = true, [][]float64{same(97), same(12)}
+			b.options.OnlyIfMissed, b.latencies = true, [][]float64{same(97), same(50), same(12)}
 		}}, verdict.Better, true, false, "", ""},
 		{"an empty source: nothing is written", []func(*bench){yes, func(b *bench) { b.latencies = [][]float64{{}} }}, VerdictNotApplied, false, true, "", "printed nothing"},
 		{"the source fails afterwards", []func(*bench){yes, func(b *bench) { b.latencies = [][]float64{same(12)} }}, verdict.Unverified, false, true, "could not be measured", "the source is gone"},
@@ -291,7 +296,7 @@ func TestUndoingIsRefused(t *testing.T) {
 func TestOutcomeIsRecorded(t *testing.T) {
 	b := newBench(t)
 	b.options.Yes = true
-	b.latencies = [][]float64{same(97), same(12)}
+	b.latencies = [][]float64{same(97), same(50), same(12)}
 	if _, err := b.run(); err != nil {
 		t.Fatal(err)
 	}
@@ -323,7 +328,7 @@ func TestLendersDecide(t *testing.T) {
 		{name: "less CPU time", uses: 0.3},
 		{name: "stopped", uses: 0.5, stopped: 0.2},
 		{name: "slower", uses: 0.5, after: 97},
-		{name: "as fast", uses: 0.5, after: 12, kept: true},
+		{name: "as fast", uses: 0.5, after: 12.005, kept: true},
 		{name: "less CPU time, but nothing is lent", uses: 0.3, kept: true, harmless: true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -337,7 +342,7 @@ func TestLendersDecide(t *testing.T) {
 			b.observations, b.calmUses, b.calmAfter, b.options.Target = 0, tc.uses, tc.stopped, busy
 			b.options.Wish.Request = remedy.Request{Kind: remedy.Secondary}
 			if tc.after > 0 {
-				b.latencies = [][]float64{same(12), same(tc.after)}
+				b.latencies = [][]float64{same(12), same(50), same(tc.after)}
 			}
 			got, err := b.run()
 			if err != nil || got.Kept != tc.kept {

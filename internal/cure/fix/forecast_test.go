@@ -191,3 +191,21 @@ func TestWithoutARecording(t *testing.T) {
 		t.Errorf("%s, %v: %s", got.Remedy, err, got.Proposal.Why)
 	}
 }
+
+// With both judges the worse verdict counts.
+func TestBothJudge(t *testing.T) {
+	for _, tc := range []struct {
+		after   float64
+		verdict string
+		kept    bool
+	}{{12, verdict.Better, true}, {97.001, verdict.NoChange, false}} {
+		b := newBench(t)
+		b.learns(bursts)
+		b.options.Yes, b.options.Both, b.options.Tries = true, true, 1
+		b.latencies = [][]float64{same(97), same(50), same(tc.after)}
+		got, err := b.run()
+		if err != nil || got.Verdict != tc.verdict || got.Kept != tc.kept || !strings.Contains(got.Judgement.Why, "recorded: p99") {
+			t.Errorf("%s, kept %v, %v: %+v", got.Verdict, got.Kept, err, got.Judgement)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package fix
 
 import (
+	"slices"
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
@@ -24,30 +25,50 @@ type Try struct {
 	Kept         bool  `json:"kept"`
 }
 
-// judgement compares by the user's own latencies, else by the recorded runs of the pool that the forecast judged.
+// judgement compares by the user's own latencies, else by the recorded runs of the pool that the forecast judged;
+// with Options.Both by both, and the worse verdict counts.
 func (r *run) judgement(e verdict.Evidence, again Learned) verdict.Judgement {
-	if r.env.Latencies != nil {
-		e.Quantile = r.o.Objective.Quantile
-		j := verdict.Judge(e)
-		r.latencyFigures(j)
+	recorded := r.runs != nil && again.Runs != nil && r.known.Forecast != nil
+	if r.env.Latencies == nil {
+		if !recorded {
+			return verdict.Judge(e)
+		}
+		return r.byRuns(e, again)
+	}
+	e.Quantile = r.o.Objective.Quantile
+	j := verdict.Judge(e)
+	r.latencyFigures(j)
+	if !r.o.Both {
 		return j
 	}
-	if r.runs == nil || again.Runs == nil || r.known.Forecast == nil {
-		return verdict.Judge(e)
+	if !recorded {
+		j.Verdict, j.Why = verdict.Unverified, "the responses were not recorded, and both were to judge; "+j.Why
+		return j
 	}
+	runs := r.byRuns(verdict.Evidence{}, again)
+	j.Why += "; recorded: " + runs.Why
+	if worse := []string{verdict.Worse, verdict.NoChange, verdict.Unverified, verdict.Better}; slices.Index(worse, runs.Verdict) < slices.Index(worse, j.Verdict) {
+		j.Verdict = runs.Verdict
+	}
+	return j
+}
+
+// byRuns compares the recorded runs of the pool that the forecast judged.
+func (r *run) byRuns(e verdict.Evidence, again Learned) verdict.Judgement {
 	pool, quantile := "", 0.99
 	if judged := r.known.Forecast.Judged; judged != nil {
 		pool, quantile = judged.Pool, judged.Quantile
 	}
 	j := verdict.JudgeRuns(e, quantile, runsOf(r.runs, pool), runsOf(again.Runs, pool))
-	if !j.PerCPU && j.Quantile == 0.99 {
-		for _, side := range []struct {
-			to   *txn.Figures
-			from *verdict.Spread
-		}{{r.res.Before, j.Before}, {r.res.After, j.After}} {
-			if side.to != nil && side.from != nil {
-				side.to.PoolP99Ms = new(side.from.Value)
-			}
+	if j.PerCPU || j.Quantile != 0.99 {
+		return j
+	}
+	for _, side := range []struct {
+		to   *txn.Figures
+		from *verdict.Spread
+	}{{r.res.Before, j.Before}, {r.res.After, j.After}} {
+		if side.to != nil && side.from != nil {
+			side.to.PoolP99Ms = new(side.from.Value)
 		}
 	}
 	return j
@@ -66,7 +87,7 @@ func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond)
 
 // objectiveMet: nil where there is no objective, or no quantile of it was measured.
 func (r *run) objectiveMet(j verdict.Judgement) *bool {
-	if r.o.Objective == (policy.Objective{}) || j.After == nil || j.PerCPU || j.Quantile != r.o.Objective.Quantile {
+	if r.o.Objective == (policy.Objective{}) || j.After == nil || j.Verdict == verdict.Unverified || j.PerCPU || j.Quantile != r.o.Objective.Quantile {
 		return nil
 	}
 	return new(r.o.Objective.Met(j.After.Value))

@@ -2,8 +2,6 @@ package fix
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/unthrottle/unthrottle/internal/container"
@@ -84,48 +82,22 @@ func figures(o hoststate.Observed) *txn.Figures {
 	return &txn.Figures{StoppedPerSecondLow: o.StoppedLow, StoppedPerSecondHigh: o.StoppedHigh, UsedCPUs: o.UsedCPUs}
 }
 
-// latenciesBefore asks the user's source once before anything is written.
-func (r *run) latenciesBefore(ctx context.Context) error {
-	if r.env.Latencies == nil || r.asked {
-		return nil
-	}
-	r.asked = true
-	r.say("asking the latency source, before")
-	var err error
-	r.before, err = r.env.Latencies(ctx)
-	if err == nil && len(r.before) == 0 {
-		err = errors.New("the latency source printed nothing")
-	}
-	quantile, enough := verdict.Quantile(r.before, r.o.Objective.Quantile)
-	switch {
-	case err != nil:
-	case !enough:
-		err = fmt.Errorf("the latency source printed %d latencies, too few to tell %v", len(r.before), r.o.Objective)
-	case r.o.OnlyIfMissed && r.o.Objective.Met(quantile.Value):
-		err = ErrObjectiveMet
-	}
-	if err != nil {
-		return fmt.Errorf("before anything was changed: %w", err)
-	}
-	return nil
-}
-
 // judge looks again and compares.
 func (r *run) judge(ctx context.Context) error {
 	if err := r.env.Wait(ctx, r.o.Settle); err != nil {
 		return err
 	}
+	since := r.now()
 	evidence := verdict.Evidence{Quantile: r.o.Objective.Quantile, Before: r.before}
-	if r.env.Latencies != nil {
-		r.say("asking the latency source, after")
-		var err error
-		if evidence.After, err = r.env.Latencies(ctx); err != nil {
-			return err
-		}
+	if err := r.latenciesAtOnce(ctx, since, &evidence); err != nil {
+		return err
 	}
 	r.say("looking again for %v", r.o.Window)
-	seen, again, err := r.watch(ctx, r.watched(), r.known != nil && r.known.Forecast != nil && r.env.Latencies == nil)
+	seen, again, err := r.watch(ctx, r.watched(), r.known != nil && r.known.Forecast != nil && (r.env.Latencies == nil || r.o.Both))
 	if err != nil {
+		return err
+	}
+	if err := r.latenciesAfter(ctx, since, &evidence); err != nil {
 		return err
 	}
 	for i := range seen {

@@ -150,6 +150,8 @@ func (r *Rule) read(n *yaml.Node) error {
 		"factor": func(n *yaml.Node) error { return above(n, &r.Factor, 1, 1000) },
 		"to":     func(n *yaml.Node) error { return above(n, &r.To, 0, 8192) },
 		"slo":    r.readSLO,
+		"may":    r.readMay,
+		"verify": func(n *yaml.Node) error { return oneOf(n, &r.Verify, VerifySLO, VerifyProbe, VerifyBoth) },
 		"lends":  func(n *yaml.Node) error { return truth(n, &r.Shares) },
 		"strict": func(n *yaml.Node) error { return truth(n, &r.Strict) },
 		"stays":  func(n *yaml.Node) error { return truth(n, &r.Immovable) },
@@ -164,8 +166,18 @@ func (r *Rule) read(n *yaml.Node) error {
 	switch {
 	case err != nil:
 		return err
-	case r.Leave && (r.CPUs > 0 || r.Factor > 0 || r.To > 0 || r.SLOCommand != ""):
+	case r.Leave && (r.CPUs > 0 || r.Factor > 0 || r.To > 0 || r.Objective != Objective{} || r.Verify != "" || r.May != nil):
 		return wrong(n, "a rule with remedy none has no settings")
+	case r.Objective != Objective{} && r.SLOCommand == "" && r.Verify != VerifyProbe:
+		return wrong(n, "an slo needs objective and command, or verify: probe beside it")
+	case r.SLOCommand == "" && (r.Verify == VerifySLO || r.Verify == VerifyBoth):
+		return wrong(n, "verify: %s needs an slo with a command", r.Verify)
+	case (r.Verify == VerifyProbe || r.Verify == VerifyBoth) && !r.Auto:
+		return wrong(n, "verify: %s needs remedy: auto, whose recording it compares", r.Verify)
+	case r.Verify == VerifyProbe && r.SLOCommand != "":
+		return wrong(n, "verify: probe asks no slo command: say both, or leave out the command")
+	case r.May != nil && !r.Auto:
+		return wrong(n, "may goes with remedy: auto, which chooses")
 	case r.Leave && (r.Immovable || r.Shares || r.Strict || r.IRQs):
 		return wrong(n, "a rule with remedy none has no settings")
 	case r.Shares && r.Remedy != remedy.Pin:
@@ -237,11 +249,33 @@ func (r *Rule) readSLO(n *yaml.Node) error {
 		},
 		"command":  func(n *yaml.Node) error { return words(n, &r.SLOCommand) },
 		"interval": func(n *yaml.Node) error { return duration(n, &r.SLOInterval, time.Second, time.Hour) },
+		"look_back": func(n *yaml.Node) error {
+			return duration(n, &r.SLOLookBack, time.Second, MaxLookBack)
+		},
 	})
-	if err == nil && (!given || r.SLOCommand == "") {
-		err = wrong(n, "an slo needs objective and command")
+	if err == nil && !given {
+		err = wrong(n, "an slo needs an objective")
 	}
 	return err
+}
+
+func (r *Rule) readMay(n *yaml.Node) error {
+	if n.Kind != yaml.SequenceNode || len(n.Content) == 0 {
+		return wrong(n, "may must be a list of remedies")
+	}
+	var names []string
+	for _, item := range n.Content {
+		var name string
+		if err := words(item, &name); err != nil {
+			return err
+		}
+		names = append(names, name)
+	}
+	var err error
+	if r.May, err = ParseMay(names); err != nil {
+		return wrong(n, "may: %s", err.Error())
+	}
+	return nil
 }
 
 func (m *Match) read(n *yaml.Node) error {

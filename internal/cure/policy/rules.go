@@ -77,15 +77,27 @@ type Rule struct {
 	// Shares: secondary containers may use what pin gave while it idles. Strict:
 	// a hybrid pin or a secondary keeps its quota.
 	Shares, Strict bool
+	// May are the remedies that may grant more CPU than the limit.
+	May []remedy.Kind
+	// Verify says what judges a remedy: VerifySLO, VerifyProbe or VerifyBoth.
+	Verify string
 	// Leave: containers that match are never touched.
 	Leave bool
 	// Objective, where SLOCommand is given, is what decides whether a remedy
 	// helped, and whether one is needed; while it is met the command is asked
-	// again after SLOInterval.
+	// again after SLOInterval. It looks back SLOLookBack; 0: that is not declared.
 	Objective   Objective
 	SLOCommand  string
 	SLOInterval time.Duration
+	SLOLookBack time.Duration
 }
+
+// What judges a remedy.
+const (
+	VerifySLO   = "slo"   // the user's own latency; the default
+	VerifyProbe = "probe" // the recorded responses of the pool that is hurt most
+	VerifyBoth  = "both"  // both, and the worse of them counts
+)
 
 // Match says which containers a rule is for: all that is given must fit. Name,
 // Namespace and Cgroup are globs as of path.Match, in which "*" does not cross
@@ -106,6 +118,9 @@ const (
 
 // DefaultBudget is what the agent may do when the file does not say.
 func DefaultBudget() Budget { return Budget{Containers: 10, MovesPerMinute: 2, CPUShare: 0.5} }
+
+// MaxLookBack bounds the time that a latency source may be declared to look back.
+const MaxLookBack = 10 * time.Minute
 
 // Limits of a configuration.
 const (

@@ -41,6 +41,7 @@ rules:
       objective: p99<20ms
       command: /usr/local/bin/latencies --last 10s
       interval: 30s
+      look_back: 20s
   - match: {cgroup: "/kubepods.slice/**"}
 `
 
@@ -55,8 +56,8 @@ func TestParseRules(t *testing.T) {
 			{Line: 14, Match: Match{Namespace: "kube-system"}, Leave: true, SLOInterval: 10 * time.Second},
 			{Line: 16, Match: Match{Name: "web-*", Labels: map[string]string{"tier": "front"}}, Remedy: remedy.Pin, CPUs: 4,
 				Objective: Objective{0.99, 20 * time.Millisecond}, SLOCommand: "/usr/local/bin/latencies --last 10s",
-				SLOInterval: 30 * time.Second},
-			{Line: 25, Match: Match{Cgroup: "/kubepods.slice/**"}, Auto: true, SLOInterval: 10 * time.Second},
+				SLOInterval: 30 * time.Second, SLOLookBack: 20 * time.Second},
+			{Line: 26, Match: Match{Cgroup: "/kubepods.slice/**"}, Auto: true, SLOInterval: 10 * time.Second},
 		}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -105,6 +106,14 @@ func TestParseRulesRefuses(t *testing.T) {
 		"factor below one":    {rule("remedy: raise\n    factor: 0.5"), 4, "above 1"},
 		"none with settings":  {rule("remedy: none\n    cpus: 2"), 3, "no settings"},
 		"slo without command": {rule("slo: {objective: p99<20ms}"), 3, "needs objective and command"},
+		"probe of pin":        {rule("remedy: pin\n    verify: probe"), 3, "needs remedy: auto"},
+		"both without slo":    {rule("verify: both"), 3, "needs an slo with a command"},
+		"probe with command":  {rule("verify: probe\n    slo: {objective: p99<20ms, command: x}"), 3, "asks no slo command"},
+		"verify what":         {rule("verify: hope"), 3, "slo"},
+		"may burst":           {rule("may: [burst]"), 3, "grants no more CPU than the limit"},
+		"may nothing":         {rule("may: []"), 3, "list of remedies"},
+		"may of pin":          {rule("remedy: pin\n    may: [raise]"), 3, "goes with remedy: auto"},
+		"looks back too far":  {rule("slo: {objective: p99<20ms, command: x, look_back: 1h}"), 3, "10m"},
 		"bad objective":       {rule("slo: {objective: fast, command: x}"), 3, "write it as p99<20ms"},
 		"bad pattern":         {rule(`match: {name: "[a"}`), 3, "not a pattern"},
 		"rules no list":       {"version: 1\nrules: {}\n", 2, "must be a list"},
@@ -170,12 +179,12 @@ func TestFor(t *testing.T) {
 		line   int
 	}{
 		"name and label":         {web, map[string]string{"tier": "front", "x": "y"}, 16},
-		"another label":          {web, map[string]string{"tier": "back"}, 25},
-		"labels not known":       {web, nil, 25},
+		"another label":          {web, map[string]string{"tier": "back"}, 26},
+		"labels not known":       {web, nil, 26},
 		"the first that fits":    {system, map[string]string{"tier": "front"}, 14},
 		"nothing fits":           {container.Container{Name: "sshd", Group: cgroup.Group{Path: "/system.slice/sshd"}}, nil, 0},
 		"unknown is no wild *":   {container.Container{Name: "x", Group: cgroup.Group{Path: "/"}}, nil, 0},
-		"the top of the subtree": {container.Container{Name: "x", Group: cgroup.Group{Path: "/kubepods.slice"}}, nil, 25},
+		"the top of the subtree": {container.Container{Name: "x", Group: cgroup.Group{Path: "/kubepods.slice"}}, nil, 26},
 	} {
 		rule, line := r.For(c.c, c.labels), 0
 		if rule != nil {

@@ -46,9 +46,9 @@ func (HostPager) Move(ctx context.Context, pid int, nodes []int) error {
 type Followed struct {
 	// Nodes are those that its CPUs want memory on.
 	Nodes cpuset.CPUSet
-	// Remote is the part of its memory that is elsewhere now, of what could be
-	// looked at.
-	Remote float64
+	// Remote is the part of its memory that is elsewhere now, 0 to 1; nil: not all
+	// of it could be looked at (Unseen), or it has none.
+	Remote *float64
 	// Unseen says why the memory of one of its processes could not be looked at;
 	// nil: that of all was. Memory that was not seen may be anywhere.
 	Unseen error
@@ -60,7 +60,7 @@ type Followed struct {
 // Follow moves the memory of a container that asked for it to the NUMA nodes of
 // its CPUs: cpuset.mems is widened to what it is and what it shall be, pages are
 // moved, and only when all of them were seen and all but mostRemote are there it
-// is narrowed.
+// is narrowed. A container whose memory was not seen keeps its nodes.
 // Both writes are in the journal and end with the pin. Killed between, the memory
 // nodes are wide, and Follow may be called again.
 func Follow(ctx context.Context, env Env, pager Pager, target string) (Followed, error) {
@@ -81,7 +81,7 @@ func Follow(ctx context.Context, env Env, pager Pager, target string) (Followed,
 	if out.Remote, out.Unseen, err = movePages(ctx, env.Apply.FS, pager, plan.Set, plan.Mems.List()); err != nil {
 		return out, err
 	}
-	if out.Remote >= mostRemote || out.Unseen != nil {
+	if out.Remote == nil || *out.Remote >= mostRemote {
 		return out, nil
 	}
 	if facts, err = env.Facts(ctx); err != nil {
@@ -110,8 +110,9 @@ func widen(ctx context.Context, env Env, facts hoststate.Facts, target string, a
 }
 
 // movePages moves the memory of all processes at and below a cpuset and tells
-// which part of it is elsewhere then, and why some was not seen.
-func movePages(ctx context.Context, fsys cgroup.FS, pager Pager, set string, nodes []int) (remote float64, unseen, err error) {
+// which part of it is elsewhere then (nil: not all was seen, or there is none),
+// and why some was not seen.
+func movePages(ctx context.Context, fsys cgroup.FS, pager Pager, set string, nodes []int) (remote *float64, unseen, err error) {
 	all := map[int]uint64{}
 	err = cgroup.Walk(fsys, cgroup.CPUSet, set, func(path string) error {
 		pids, err := fsys.Procs(cgroup.CPUSet, path)
@@ -144,9 +145,12 @@ func movePages(ctx context.Context, fsys cgroup.FS, pager Pager, set string, nod
 		return nil
 	})
 	if err != nil {
-		return 0, nil, fmt.Errorf("moving the memory of %.200q: %w", set, err)
+		return nil, nil, fmt.Errorf("moving the memory of %.200q: %w", set, err)
 	}
-	return numa.Remote(all, nodes), unseen, nil
+	if share, ok := numa.Remote(all, nodes); ok && unseen == nil {
+		remote = &share
+	}
+	return remote, unseen, nil
 }
 
 // ended tells whether err means no more than that a process is no longer there.

@@ -74,7 +74,7 @@ func TestMemoryFollows(t *testing.T) {
 		env.Pager = m
 		got, err := Follow(t.Context(), env, m, "/a/0")
 		h.must(err)
-		if !got.Narrowed || got.Remote != 0 || h.mems(0) != "0" || m.seen[0] != "0-1" {
+		if !got.Narrowed || got.Remote == nil || *got.Remote != 0 || h.mems(0) != "0" || m.seen[0] != "0-1" {
 			t.Errorf("%+v, nodes %s, while moving %v", got, h.mems(0), m.seen)
 		}
 		_, err = Run(t.Context(), env, Options{Moves: []placement.Move{{Container: "/a/0", From: cpuset.New(1, 2), To: cpuset.New(5, 6)}}})
@@ -100,7 +100,7 @@ func TestMemoryThatStaysKeepsItsNodes(t *testing.T) {
 	m := &memory{h: h, stuck: 50, at: map[int]map[int]uint64{10: {0: 900, 1: 100}}}
 	got, err := Follow(t.Context(), h.mover(), m, "/a/0")
 	h.must(err)
-	if got.Narrowed || got.Remote != 0.05 || h.mems(0) != "0-1" {
+	if got.Narrowed || got.Remote == nil || *got.Remote != 0.05 || h.mems(0) != "0-1" {
 		t.Errorf("%+v, nodes %s", got, h.mems(0))
 	}
 	m.stuck = 9
@@ -140,8 +140,33 @@ func TestMemoryNotSeenKeepsItsNodes(t *testing.T) {
 				got, err := Follow(t.Context(), h.mover(), m, "/a/0")
 				h.must(err)
 				want := map[bool]string{true: "1", false: "0-1"}[tc.want == nil]
-				if got.Narrowed != (tc.want == nil) || !errors.Is(got.Unseen, tc.want) || h.mems(0) != want {
+				if got.Narrowed != (tc.want == nil) || (got.Remote != nil) != got.Narrowed || !errors.Is(got.Unseen, tc.want) || h.mems(0) != want {
 					t.Errorf("%+v, nodes %s, want %s and %v", got, h.mems(0), want, tc.want)
+				}
+			})
+		})
+	}
+}
+
+// Where none of it could be looked at, that is not 0 on other nodes: cpuset.mems
+// is left as it was, for one process that is there as for a container without
+// any memory.
+func TestMemoryOfNothingSeen(t *testing.T) {
+	for name, where := range map[string]func(h *host, pid int) error{
+		"denied":    func(*host, int) error { return fs.ErrPermission },
+		"none left": func(h *host, pid int) error { h.k.Exit(pid); return unix.ESRCH },
+	} {
+		t.Run(name, func(t *testing.T) {
+			both(t, func(t *testing.T, v cgroup.Version) {
+				h := newHost(t, v, 1)
+				h.pin("5,6")
+				before := h.mems(0)
+				m := &memory{h: h, at: map[int]map[int]uint64{10: {0: 1000}}}
+				m.where = func(pid int) error { return where(h, pid) }
+				got, err := Follow(t.Context(), h.mover(), m, "/a/0")
+				h.must(err)
+				if got.Narrowed || got.Remote != nil || h.mems(0) != before {
+					t.Errorf("%+v, nodes %s, before %s", got, h.mems(0), before)
 				}
 			})
 		})

@@ -17,6 +17,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/cure/txn/journal"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
 	"github.com/unthrottle/unthrottle/placement"
@@ -149,6 +150,8 @@ func (h *host) Allowed(tid int) (cpuset.CPUSet, error) {
 	}
 	return set, nil
 }
+func (*host) Self() (journal.Process, error)            { return journal.Process{PID: 1, Started: 1}, nil }
+func (*host) Runs(p journal.Process) (bool, error)      { return p.PID == 1, nil }
 func (*host) KernelThread(int) (bool, error)            { return false, nil }
 func (*host) AllProcesses() (bool, error)               { return true, nil }
 func (*host) Threads(pid int) ([]int, error)            { return []int{pid}, nil }

@@ -100,7 +100,7 @@ type Plan struct {
 // Purpose is how the plan goes to package apply.
 func (p Plan) Purpose() txn.Purpose {
 	return txn.Purpose{Target: txn.Target{Path: p.Target.Group.Path, Name: p.Target.Name}, Remedy: string(p.Remedy),
-		Parameters: p.Parameters, Expected: p.Expected}
+		Parameters: p.Parameters, Expected: p.Expected, BelongsTo: p.Parameters[paramFor]}
 }
 
 // Refused tells why a remedy is not applied here, and what would help.

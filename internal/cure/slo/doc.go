@@ -8,9 +8,13 @@
 // It runs as the user who called unthrottle; under sudo that is the user behind it, not root. It has 30 seconds. Then its
 // whole process group is killed, and its output so far does not count. Its output is bounded.
 //
+// A source should give latencies of requests that began after a moment: the whole second, rounded up, that stands in RFC 3339
+// in the environment variable UNTHROTTLE_SINCE and in place of {since} in the command. A source that cannot do that, such as
+// one that always gives the last 20 s, declares how far it looks back, and the caller waits for that long before it asks.
+//
 // # Worked example
 //
-//	slo.Run(ctx, `curl -s http://127.0.0.1:8080/latencies?last=10s`)
+//	slo.Run(ctx, `curl -s http://127.0.0.1:8080/latencies?since={since}`, applied)
 //
 // prints "3.1\n2.9\n97.4\n"; the caller takes the objective's quantile of it.
 //

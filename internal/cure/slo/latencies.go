@@ -6,15 +6,20 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
+// A Source gives the user's own latencies in ms. since is from when on they are wanted; a source that knows no times
+// disregards it.
+type Source func(ctx context.Context, since time.Time) ([]float64, error)
+
 // Latencies makes a latency source of a command. Each call of the source runs the command once and returns the
 // latencies in ms that it printed, one per line.
-func Latencies(command string) func(context.Context) ([]float64, error) {
-	return func(ctx context.Context) ([]float64, error) {
-		out, err := Run(ctx, command)
+func Latencies(command string) Source {
+	return func(ctx context.Context, since time.Time) ([]float64, error) {
+		out, err := Run(ctx, command, since)
 		if err != nil {
 			return nil, err
 		}

@@ -45,17 +45,29 @@ func Split(command string) ([]string, error) {
 	return words, nil
 }
 
+// The command is told since when latencies are wanted: in this variable of its environment, and in place of this text in
+// its words.
+const (
+	sinceVariable = "UNTHROTTLE_SINCE"
+	sinceWord     = "{since}"
+)
+
 // Run runs command once, within Limit, and gives what it printed on standard
-// output. The error tells a program that could not be started from one that
-// failed (with the end of its standard error) and one that took too long.
-func Run(ctx context.Context, command string) ([]byte, error) {
-	return run(ctx, command, Limit)
+// output. since is from when on latencies are wanted. The error tells a program
+// that could not be started from one that failed (with the end of its standard
+// error) and one that took too long.
+func Run(ctx context.Context, command string, since time.Time) ([]byte, error) {
+	return run(ctx, command, since, Limit)
 }
 
-func run(ctx context.Context, command string, limit time.Duration) ([]byte, error) {
+func run(ctx context.Context, command string, since time.Time, limit time.Duration) ([]byte, error) {
 	words, err := Split(command)
 	if err != nil {
 		return nil, err
+	}
+	from := wholeSecond(since)
+	for i := range words {
+		words[i] = strings.ReplaceAll(words[i], sinceWord, from)
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -64,7 +76,7 @@ func run(ctx context.Context, command string, limit time.Duration) ([]byte, erro
 	cmd := exec.Command(words[0], words[1:]...)
 	who := callingUser(os.Getuid(), os.Getenv, lookUp)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: who.credential}
-	cmd.Env = append(os.Environ(), who.env...)
+	cmd.Env = append(append(os.Environ(), who.env...), sinceVariable+"="+from)
 	held, err := runGroup(ctx, cmd, out, complaints, func(group int) { _ = syscall.Kill(-group, syscall.SIGKILL) })
 	switch {
 	case out.full:
@@ -79,6 +91,15 @@ func run(ctx context.Context, command string, limit time.Duration) ([]byte, erro
 		return nil, fmt.Errorf("slo command %q: it ended, but a process that it started still held its output, so that there may be more: let it wait for its children", words[0])
 	}
 	return out.kept.Bytes(), nil
+}
+
+// wholeSecond is a time as RFC 3339 in UTC, rounded up to a second: no latency from before it is meant.
+func wholeSecond(at time.Time) string {
+	second := at.Truncate(time.Second)
+	if second.Before(at) {
+		second = second.Add(time.Second)
+	}
+	return second.UTC().Format(time.RFC3339)
 }
 
 // bounded is a buffer that takes max bytes and drops the rest, remembering

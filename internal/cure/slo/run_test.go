@@ -54,7 +54,7 @@ func TestSplit(t *testing.T) {
 
 func TestRunGivesOutput(t *testing.T) {
 	require.Kernel(t)
-	out, err := Run(t.Context(), `printf '1.5\n2\n'`)
+	out, err := Run(t.Context(), `printf '1.5\n2\n'`, time.Time{})
 	if err != nil || string(out) != "1.5\n2\n" {
 		t.Fatalf("got %q, %v", out, err)
 	}
@@ -68,7 +68,7 @@ func TestRunNamesFailures(t *testing.T) {
 		"sh -c 'echo one >&2; exit 7'":          `exit status 7: "one"`,
 		"sh -c 'echo \"\x1b[31m\" >&2; exit 1'": `\x1b[31m`,
 	} {
-		_, err := Run(t.Context(), command)
+		_, err := Run(t.Context(), command, time.Time{})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want one with %q", command, err, want)
 		}
@@ -80,7 +80,7 @@ func TestRunNamesFailures(t *testing.T) {
 func TestRunEndsTheWholeGroup(t *testing.T) {
 	require.Kernel(t)
 	mark := filepath.Join(t.TempDir(), "pid")
-	_, err := run(t.Context(), "sh -c 'sleep 60 & echo $! > "+mark+"; wait'", 300*time.Millisecond)
+	_, err := run(t.Context(), "sh -c 'sleep 60 & echo $! > "+mark+"; wait'", time.Time{}, 300*time.Millisecond)
 	if err == nil || !strings.Contains(err.Error(), "still running after") {
 		t.Fatalf("error %v, want the limit", err)
 	}
@@ -93,7 +93,7 @@ func TestRunEndsTheWholeGroup(t *testing.T) {
 
 func TestRunBoundsOutput(t *testing.T) {
 	require.Kernel(t)
-	_, err := Run(t.Context(), "yes 12345")
+	_, err := Run(t.Context(), "yes 12345", time.Time{})
 	if err == nil || !strings.Contains(err.Error(), "printed more than 8 MB") {
 		t.Fatalf("error %v, want the output bound", err)
 	}
@@ -103,7 +103,7 @@ func TestRunStopsWithContext(t *testing.T) {
 	require.Kernel(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Run(ctx, "sleep 60"); err != context.Canceled {
+	if _, err := Run(ctx, "sleep 60", time.Time{}); err != context.Canceled {
 		t.Fatalf("error %v, want %v", err, context.Canceled)
 	}
 }
@@ -154,7 +154,7 @@ func TestRunAsTheCallingUser(t *testing.T) {
 	}
 	t.Setenv("SUDO_UID", "65534")
 	t.Setenv("SUDO_GID", "65534")
-	out, err := Run(t.Context(), `sh -c 'id -u; id -G; echo $HOME'`)
+	out, err := Run(t.Context(), `sh -c 'id -u; id -G; echo $HOME'`, time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,4 +214,16 @@ func awaitEnd(t *testing.T, pid string) {
 		time.Sleep(20 * time.Millisecond)
 	}
 	t.Errorf("process %q is still there", pid)
+}
+
+// The command learns since when latencies are wanted, by its environment and in
+// its words: the whole second that is not before it.
+func TestSince(t *testing.T) {
+	at := time.Date(2026, 11, 23, 1, 2, 3, 400_000_000, time.FixedZone("", 3600))
+	for since, want := range map[time.Time]string{at: "2026-11-23T00:02:04Z", at.Truncate(time.Second): "2026-11-23T00:02:03Z"} {
+		out, err := Run(t.Context(), `sh -c 'echo "$0 $UNTHROTTLE_SINCE"' 'x={since},{since}'`, since)
+		if got := string(out); err != nil || got != fmt.Sprintf("x=%s,%s %s\n", want, want, want) {
+			t.Errorf("%v: %q, %v", since, got, err)
+		}
+	}
 }

@@ -33,6 +33,11 @@ type Purpose struct {
 	Parameters map[string]string
 	// Expected is the forecast; nil: there is none.
 	Expected *Expected
+	// Trial is how long the caller needs at most to judge the transaction. Until apply.Keep it is on trial: if the caller
+	// ends first, the next writer rolls it back. 0: it is not on trial.
+	Trial time.Duration
+	// BelongsTo is the transaction that this one looks after, whose trial it shares; "": none.
+	BelongsTo string
 }
 
 // Part is one transaction, ready to be carried out alone or together with others.
@@ -71,6 +76,10 @@ type InForce struct {
 	Parameters map[string]string `json:"parameters,omitempty"`
 	Expected   *Expected         `json:"expected,omitempty"`
 	Outcome    *Outcome          `json:"outcome,omitempty"`
+	// Trial is set while the transaction is on trial.
+	Trial *Trial `json:"trial,omitempty"`
+	// Unfinished: a process is applying or restoring it, or was when it ended.
+	Unfinished bool `json:"-"`
 	// Changes are the settings that it holds: From is the original value, To the operand of Op.
 	Changes []change.Change `json:"-"`
 }

@@ -40,17 +40,17 @@ func JudgeRuns(e Evidence, quantile float64, before, after Runs) Judgement {
 	e.Quantile = quantile
 	if len(before.ResponseMs) == 0 || len(after.ResponseMs) == 0 {
 		e.Before, e.After = nil, nil
-		j := judge(e, worthwhileRuns, "ms")
+		j := judge(e, worthwhileRuns, "ms", false)
 		j.Why = fmt.Sprintf("%d runs were recorded before and %d after, so the effect on tails is not known", len(before.ResponseMs), len(after.ResponseMs))
 		return j
 	}
 	was, is := before.work(), after.work()
 	if was > 0 && is >= was*(1-sameWork) && is <= was*(1+sameWork) {
 		e.Before, e.After = before.ResponseMs, after.ResponseMs
-		return judge(e, worthwhileRuns, "ms")
+		return judge(e, worthwhileRuns, "ms", false)
 	}
 	e.Before, e.After = before.perCPU(), after.perCPU()
-	j := judge(e, worthwhileRuns, "times its CPU time")
+	j := judge(e, worthwhileRuns, "times its CPU time", false)
 	j.PerCPU = true
 	j.Why += fmt.Sprintf("; judged by run, because %.3g CPUs of work came before and %.3g after", was, is)
 	return j

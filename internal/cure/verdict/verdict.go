@@ -23,6 +23,8 @@ type Evidence struct {
 	Quantile float64
 	// Before and After are the user's latencies in ms; nil: there is no source.
 	Before, After []float64
+	// First is what the source gave at once after the change, where it was asked twice; nil: it was not.
+	First []float64
 	// Neighbours are the containers whose CPUs shrank.
 	Neighbours []Neighbour
 }
@@ -90,14 +92,16 @@ const (
 // meet and the values differ by 5 %; and the longest, different where so many
 // samples of one side lie beyond the longest of the other that chance would do
 // it in fewer than 5 of 100 cases. A neighbour that is now stopped longer makes
-// it worse whatever the samples say. Samples that depend on each other (requests
+// it worse whatever the samples say. An answer of the source that is not of the
+// time after the change leaves the effect unverified. Samples that depend on each other (requests
 // that queued behind the same stall) make the intervals narrower than they are.
 func Judge(e Evidence) Judgement {
-	return judge(e, worthwhile, "ms")
+	return judge(e, worthwhile, "ms", true)
 }
 
-// judge compares samples of a unit; a quantile that moves by less than least is no change.
-func judge(e Evidence, least float64, unit string) Judgement {
+// judge compares samples of a unit; a quantile that moves by less than least is no change. asked: a source was asked
+// for them, which may answer for a time before the change.
+func judge(e Evidence, least float64, unit string, asked bool) Judgement {
 	j := Judgement{Verdict: Unverified, Quantile: e.Quantile, Neighbours: []string{}, Harmed: []string{}}
 	for _, n := range e.Neighbours {
 		j.Neighbours = append(j.Neighbours, n.String())
@@ -125,6 +129,10 @@ func judge(e Evidence, least float64, unit string) Judgement {
 		return j
 	}
 	j.After = &after
+	if why := e.notFresh(); asked && why != "" {
+		j.Why = why
+		return j
+	}
 	quantile, longest := moved(before, after, least), tails(e.Before, e.After, least)
 	if e.Quantile >= 1 {
 		// The longest is the quantile: its interval has no upper end.
@@ -137,6 +145,10 @@ func judge(e Evidence, least float64, unit string) Judgement {
 		j.Verdict = Better
 	default:
 		j.Verdict = NoChange
+	}
+	if why := e.looksBack(); asked && j.Verdict == NoChange && why != "" {
+		j.Verdict, j.Why = Unverified, why
+		return j
 	}
 	j.Why = fmt.Sprintf("%s from %.4g %s (%.4g to %.4g) to %.4g %s (%.4g to %.4g), longest from %.4g %s to %.4g %s, %d and %d samples",
 		quantileName(e.Quantile), before.Value, unit, before.Low, before.High, after.Value, unit, after.Low, after.High,

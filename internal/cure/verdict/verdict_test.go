@@ -42,7 +42,7 @@ func TestJudge(t *testing.T) {
 		"3 % is nothing":            {Evidence{Quantile: 0.5, Before: quiet, After: scaled(quiet, 1.03)}, NoChange, ""},
 		"the median hides the tail": {Evidence{Quantile: 0.5, Before: quiet, After: stalled}, Worse, "longest"},
 		"the longest":               {Evidence{Quantile: 1, Before: stalled, After: quiet}, Better, "the longest from"},
-		"one outlier is chance":     {Evidence{Quantile: 0.99, Before: quiet, After: append(slices.Clone(quiet), 500)}, NoChange, ""},
+		"one outlier is chance":     {Evidence{Quantile: 0.99, Before: quiet, After: append(latencies(5, 2000, 5, 0, 0), 500)}, NoChange, ""},
 		"too few":                   {Evidence{Quantile: 0.99, Before: quiet[:499], After: quiet}, Unverified, "at least 500"},
 		"a neighbour suffers": {Evidence{Quantile: 0.99, Before: stalled, After: quiet, Neighbours: []Neighbour{{Name: "db",
 			Before: hoststate.Observed{StoppedHigh: new(0.01)}, After: hoststate.Observed{StoppedLow: new(0.2), StoppedHigh: new(0.5)}}}}, Worse, "db"},

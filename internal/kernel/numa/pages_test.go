@@ -33,10 +33,10 @@ zz default anon=1 N0=1
 	if bytes[0] != 8*4096 || bytes[1] != 4*4096+2*2<<20 {
 		t.Errorf("%v", bytes)
 	}
-	if r := Remote(map[int]uint64{0: 1, 1: 3}, []int{1}); r != 0.25 {
+	if r, ok := Remote(map[int]uint64{0: 1, 1: 3}, []int{1}); !ok || r != 0.25 {
 		t.Errorf("remote %g", r)
 	}
-	if r := Remote(nil, []int{1}); r != 0 {
+	if r, ok := Remote(nil, []int{1}); ok {
 		t.Errorf("remote %g of nothing", r)
 	}
 }
@@ -109,7 +109,7 @@ func TestMove(t *testing.T) {
 	if errors.Is(err, fs.ErrNotExist) {
 		t.Skip("this kernel has no NUMA")
 	}
-	if err != nil || Remote(bytes, nil) != 1 {
+	if remote, ok := Remote(bytes, nil); err != nil || !ok || remote != 1 {
 		t.Fatalf("%v, %v", bytes, err)
 	}
 	nodes := []int{0}
@@ -126,7 +126,7 @@ func TestMove(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Logf("to node %d: %+v, now %v", node, r, bytes)
-		if remote := Remote(bytes, []int{node}); remote > 0.02 || bytes[node] < childBytes {
+		if remote, ok := Remote(bytes, []int{node}); !ok || remote > 0.02 || bytes[node] < childBytes {
 			t.Errorf("node %d: %.3f is elsewhere: %v", node, remote, bytes)
 		}
 	}

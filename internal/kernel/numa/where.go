@@ -40,8 +40,8 @@ func Where(pid int) (map[int]uint64, error) {
 	return bytes, nil
 }
 
-// Remote returns the share of the bytes that is on other nodes; 0 for no bytes.
-func Remote(bytes map[int]uint64, nodes []int) float64 {
+// Remote returns the share of the bytes that is on other nodes, 0 to 1. Without any bytes there is none: ok is false.
+func Remote(bytes map[int]uint64, nodes []int) (share float64, ok bool) {
 	var all, there uint64
 	for _, n := range bytes {
 		all += n
@@ -50,9 +50,9 @@ func Remote(bytes map[int]uint64, nodes []int) float64 {
 		there += bytes[node]
 	}
 	if all == 0 {
-		return 0
+		return 0, false
 	}
-	return float64(all-there) / float64(all)
+	return float64(all-there) / float64(all), true
 }
 
 func mappings(pid int) ([]mapping, error) {

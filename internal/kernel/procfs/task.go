@@ -9,6 +9,7 @@ import (
 
 // Fields of /proc/PID/stat by their number in proc_pid_stat(5).
 const (
+	fieldState     = 3
 	fieldFlags     = 9
 	fieldStartTime = 22
 )
@@ -20,20 +21,36 @@ func StartTime(stat string) (ticks uint64, err error) { return taskField(stat, f
 // Flags returns the PF_ bits of a task (include/linux/sched.h): field 9 of the text of /proc/PID/stat.
 func Flags(stat string) (uint64, error) { return taskField(stat, fieldFlags) }
 
-// taskField reads one number. Field 2, the name, may hold blanks and parentheses: the last ")" of the line ends it
-// (do_task_stat, fs/proc/array.c).
+// Ended reports whether a task has ended and only waits for its parent: a zombie or dead, by field 3 of the text of
+// /proc/PID/stat.
+func Ended(stat string) (bool, error) {
+	state, err := taskText(stat, fieldState)
+	return state == "Z" || state == "X", err
+}
+
+// taskField reads one number.
 func taskField(stat string, number int) (uint64, error) {
+	value, err := taskText(stat, number)
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.ParseUint(value, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("/proc/PID/stat: field %d is %.40q, not a number", number, value)
+	}
+	return n, nil
+}
+
+// taskText reads one field after the name. Field 2, the name, may hold blanks and parentheses: the last ")" of the line
+// ends it (do_task_stat, fs/proc/array.c).
+func taskText(stat string, number int) (string, error) {
 	end := strings.LastIndexByte(stat, ')')
 	fields := strings.Fields(stat[end+1:])
 	i := number - 3
 	if end < 0 || i >= len(fields) {
-		return 0, errors.New("/proc/PID/stat: fewer fields than proc_pid_stat(5) has")
+		return "", errors.New("/proc/PID/stat: fewer fields than proc_pid_stat(5) has")
 	}
-	n, err := strconv.ParseUint(fields[i], 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("/proc/PID/stat: field %d is %.40q, not a number", number, fields[i])
-	}
-	return n, nil
+	return fields[i], nil
 }
 
 // StatusField returns the value of a line of /proc/PID/status, without blanks around it. Name has no colon:

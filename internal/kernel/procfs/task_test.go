@@ -29,6 +29,11 @@ func TestTask(t *testing.T) {
 			t.Errorf("%q: %d, %v", stat, got, err)
 		}
 	}
+	for state, want := range map[string]bool{"S": false, "R": false, "Z": true, "X": true} {
+		if got, err := Ended("9 (a) Z (b) " + state + " 1 9 9"); err != nil || got != want {
+			t.Errorf("state %s: ended %v, %v", state, got, err)
+		}
+	}
 	own, err := os.ReadFile("/proc/self/stat")
 	if err != nil {
 		t.Fatal(err)
@@ -56,6 +61,7 @@ func FuzzTask(f *testing.F) {
 	f.Fuzz(func(t *testing.T, stat string) {
 		_, _ = StartTime(stat)
 		_, _ = Flags(stat)
+		_, _ = Ended(stat)
 		_, _ = StatusField(stat, "x")
 	})
 }

@@ -2,7 +2,7 @@
 //
 // Problem: a choice between remedies needs the exact schedule, which only a recording has.
 //
-// Rule: the recording goes to a temporary file, which is removed before [Learn] returns. Where the kernel refuses to
+// Rule: the recording goes to a temporary file without a name, which is gone when [Host.Learn] returns. Where the kernel refuses to
 // record, or the recording cannot be replayed, the reason is in [fix.Learned].Missing, and no error is returned.
 package learn
 
@@ -38,7 +38,10 @@ func (h Host) Learn(ctx context.Context, target container.Container, length time
 		return fix.Learned{}, fmt.Errorf("no room for the recording: %w", err)
 	}
 	defer file.Close()
-	defer os.Remove(file.Name())
+	// The file has no name from here on, so that a kill leaves nothing behind.
+	if err := os.Remove(file.Name()); err != nil {
+		return fix.Learned{}, fmt.Errorf("the temporary recording cannot be unlinked: %w", err)
+	}
 	explanation, err := live.Live(ctx, live.Options{
 		Host: h.Cgroups, Root: h.Root, Target: target, Others: live.Others(target, h.All), For: length, Keep: file,
 	})

@@ -110,7 +110,8 @@ func (r *run) undo(ctx context.Context, begun []journal.Begin, cause error) erro
 }
 
 // begin makes the first record of a transaction, with an id that neither the journal nor a begun one has.
-func (r *run) begin(purpose txn.Purpose, holds []journal.Hold, begun []journal.Begin) (journal.Begin, error) {
+func (r *run) begin(part txn.Part, holds []journal.Hold, begun []journal.Begin) (journal.Begin, error) {
+	purpose := part.Purpose
 	id, err := newID(r.now(), r.chanceOf(), func(id string) bool {
 		_, taken := r.j.State().Txn(id)
 		return taken || slices.ContainsFunc(begun, func(b journal.Begin) bool { return b.Txn == id })
@@ -120,7 +121,7 @@ func (r *run) begin(purpose txn.Purpose, holds []journal.Hold, begun []journal.B
 	}
 	b := journal.Begin{Txn: id, Time: r.now(), By: r.By, PID: os.Getpid(), Boot: r.BootID,
 		Target: journal.Path(purpose.Target.Path), Name: purpose.Target.Name, Remedy: purpose.Remedy, Parameters: purpose.Parameters,
-		Holds: holds}
+		Trial: r.trialOf(id, part), Holds: holds}
 	if purpose.Expected != nil {
 		if b.Expected, err = json.Marshal(purpose.Expected); err != nil {
 			return journal.Begin{}, err
@@ -163,8 +164,8 @@ func reserveFor(p prepared) int64 {
 	return room
 }
 
-// Recover rolls back what a writer that died left half applied or half restored. Commands that plan call it before they
-// read the host, because Apply would call it too, and the plan would then be stale.
+// Recover rolls back what a writer that died left half applied, half restored or on trial. Commands that plan call it
+// before they read the host, because Apply would call it too, and the plan would then be stale.
 func Recover(ctx context.Context, env Env) (Result, error) {
 	r, err := start(ctx, env)
 	if err != nil {
@@ -189,12 +190,16 @@ func Recover(ctx context.Context, env Env) (Result, error) {
 func (r *run) recover(ctx context.Context) error {
 	var ids []string
 	for _, t := range r.j.State().Open() {
-		if t.Phase == journal.InForce {
+		trial := r.trial(t)
+		if t.Held() && !trial.Lost() {
 			continue
 		}
 		if err := r.allInScope(t); err != nil {
 			r.warn("transaction %s was interrupted and is left as it is: %v", t.Txn, err)
 			continue
+		}
+		if trial.Lost() {
+			r.warn("%s of %.200q was on trial, and %s", t.Remedy, string(t.Target), trial.Why())
 		}
 		ids = append(ids, t.Txn)
 	}

@@ -22,6 +22,9 @@
 //  6. Apply and Restore write nothing outside Env.Scope.
 //  7. Replace puts transactions in the place of others. The values go straight from the old ones to the new ones, one
 //     journal record ends the old transactions and commits the new ones, and the original values are kept.
+//  8. A transaction may be on trial (txn.Purpose.Trial) until Keep. If the process that judges it ends first, or is overdue
+//     by trialGrace, the next Apply, Recover or Restore rolls it back. What belongs to a transaction on trial
+//     (txn.Purpose.BelongsTo), or replaces it, shares its trial.
 //
 // Worked example: /pods/b has 0-7. A pin of 6-7 and a pin of 4-5 leave it 0-3. Another program sets it to 0-1. The
 // rollback of the first pin finds 0-1, which is not ours. It leaves it, reports it in Skipped, and restores the rest.
@@ -60,6 +63,8 @@
 // that moment counts as ours. Another program's write between our read and our write is lost: the kernel has no
 // compare-and-swap. If the journal cannot be written, everything stops: Apply rolls back if the journal recovers, else
 // restore does.
+// Where the end of a trial is damaged in the journal, the transaction is on trial again, and the next writer rolls it back.
+// Of a process in another PID namespace only the time is known.
 //
 // Sources: design.md (Journal v1); kernel/cgroup/cpuset.c (validate_change, cpuset_attach), kernel/sched/core.c;
 // include/linux/proc_ns.h (PROC_PID_INIT_INO), kernel/cgroup/cgroup-v1.c (pidlist_array_load);

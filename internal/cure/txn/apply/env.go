@@ -38,7 +38,8 @@ type Env struct {
 	By string
 	// Log takes what is worth a debug line; nil is silence.
 	Log *slog.Logger
-	// Proc reads processes, for the affinity of threads and to tell kernel threads; nil: not looked at, and said so.
+	// Proc reads processes, for the affinity of threads, to tell kernel threads, and whether a trial is abandoned; nil: not
+	// looked at, and said so.
 	Proc Proc
 	// LockWait is how long to wait for another writer; 0 is journal.DefaultWait.
 	LockWait time.Duration
@@ -70,6 +71,10 @@ type Proc interface {
 	AllProcesses() (bool, error)
 	// Threads lists the threads of a process.
 	Threads(pid int) ([]int, error)
+	// Self is this process.
+	Self() (journal.Process, error)
+	// Runs reports whether a process still runs. An error: that cannot be told, for example of another PID namespace.
+	Runs(journal.Process) (bool, error)
 }
 
 func (e Env) now() time.Time {

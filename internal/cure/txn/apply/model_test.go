@@ -36,7 +36,11 @@ func stateDir(t testing.TB) string {
 }
 
 // modelProc answers from the model.
-type modelProc struct{ k *cgroupmodel.Kernel }
+type modelProc struct {
+	k *cgroupmodel.Kernel
+	// ended: the process that judges trials is gone.
+	ended bool
+}
 
 func (p modelProc) Allowed(tid int) (cpuset.CPUSet, error) {
 	if set, ok := p.k.Allowed(tid); ok {
@@ -44,6 +48,13 @@ func (p modelProc) Allowed(tid int) (cpuset.CPUSet, error) {
 	}
 	return cpuset.CPUSet{}, os.ErrNotExist
 }
+
+// self is the process that tests are, as modelProc knows it.
+var self = journal.Process{PID: 1000, Started: 1}
+
+func (p modelProc) Self() (journal.Process, error) { return self, nil }
+
+func (p modelProc) Runs(of journal.Process) (bool, error) { return of == self && !p.ended, nil }
 
 func (modelProc) KernelThread(int) (bool, error) { return false, nil }
 
@@ -75,7 +86,7 @@ func newScene(t testing.TB, v cgroup.Version) *scene {
 	}
 	k := cgroupmodel.New(config)
 	s := &scene{t: t, k: k, fs: k, v: v, env: Env{FS: k, StateDir: stateDir(t), BootID: "boot-1", By: "test",
-		Proc: modelProc{k}, LockWait: -1, wrap: wrapNoSync}}
+		Proc: modelProc{k: k}, LockWait: -1, wrap: wrapNoSync}}
 	paths := []string{"/pods", "/pods/a", "/pods/b", "/pods/c"}
 	if v == cgroup.V2 {
 		s.must(k.Write(cgroup.CPU, "/", "cgroup.subtree_control", "+cpu +cpuset"))

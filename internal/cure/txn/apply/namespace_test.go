@@ -28,7 +28,7 @@ func (p partProc) AllProcesses() (bool, error) { return false, p.err }
 func TestNothingIsMovedFromAnotherNamespace(t *testing.T) {
 	for want, proc := range map[error]partProc{errNotAllProcesses: {}, os.ErrPermission: {err: os.ErrPermission}} {
 		s := newScene(t, cgroup.V1)
-		proc.modelProc = modelProc{s.k}
+		proc.modelProc = modelProc{k: s.k}
 		before := fmt.Sprint(s.k.Snapshot())
 		notSplit := s.env.Proc
 		s.env.Proc = proc

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 	"k8s.io/utils/cpuset"
 
+	"github.com/unthrottle/unthrottle/internal/cure/txn/journal"
 	"github.com/unthrottle/unthrottle/internal/kernel/procfs"
 )
 
@@ -61,17 +62,9 @@ const initialPIDNamespace = 0xEFFFFFFC
 
 // AllProcesses implements Proc.
 func (p procFS) AllProcesses() (bool, error) {
-	var st unix.Stat_t
-	file := filepath.Join(string(p), "self/ns/pid")
-	err := unix.Stat(file, &st)
-	if errors.Is(err, unix.ENOENT) && unix.Stat(filepath.Join(string(p), "self/stat"), &st) == nil {
-		// A kernel without CONFIG_PID_NS has one namespace only.
-		return true, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("%s: which PID namespace this is cannot be told: %w", file, err)
-	}
-	return st.Ino == initialPIDNamespace, nil
+	namespace, err := p.namespace()
+	// A kernel without CONFIG_PID_NS has one namespace only.
+	return err == nil && (namespace == 0 || namespace == initialPIDNamespace), err
 }
 
 // Threads implements Proc.
@@ -92,6 +85,63 @@ func (p procFS) Threads(pid int) ([]int, error) {
 		}
 	}
 	return tids, nil
+}
+
+// Self implements Proc.
+func (p procFS) Self() (journal.Process, error) {
+	pid := os.Getpid()
+	started, err := p.started(pid)
+	if err != nil {
+		return journal.Process{}, err
+	}
+	namespace, err := p.namespace()
+	return journal.Process{PID: pid, Started: started, Namespace: namespace}, err
+}
+
+// Runs implements Proc. A process that ended and was not waited for does not run.
+func (p procFS) Runs(of journal.Process) (bool, error) {
+	namespace, err := p.namespace()
+	if err != nil {
+		return false, err
+	}
+	if namespace != of.Namespace {
+		return false, fmt.Errorf("process %d is of another PID namespace", of.PID)
+	}
+	started, err := p.started(of.PID)
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH) {
+		return false, nil
+	}
+	return started == of.Started, err
+}
+
+// started is the start time of a process; os.ErrNotExist: it ended.
+func (p procFS) started(pid int) (uint64, error) {
+	text, err := p.read(pid, "stat")
+	if err != nil {
+		return 0, err
+	}
+	ended, err := procfs.Ended(text)
+	if err != nil {
+		return 0, err
+	}
+	if tids, err := p.Threads(pid); ended && err == nil && len(tids) <= 1 {
+		return 0, os.ErrNotExist
+	}
+	return procfs.StartTime(text)
+}
+
+// namespace is the inode of our PID namespace; 0: the kernel has no namespaces.
+func (p procFS) namespace() (uint64, error) {
+	var st unix.Stat_t
+	file := filepath.Join(string(p), "self/ns/pid")
+	err := unix.Stat(file, &st)
+	if errors.Is(err, unix.ENOENT) && unix.Stat(filepath.Join(string(p), "self/stat"), &st) == nil {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("%s: which PID namespace this is cannot be told: %w", file, err)
+	}
+	return st.Ino, nil
 }
 
 // BootID is the running kernel's: procDir/sys/kernel/random/boot_id.

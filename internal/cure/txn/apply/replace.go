@@ -40,7 +40,7 @@ func Replace(ctx context.Context, env Env, parts []txn.Part) (Result, error) {
 	}
 	var begun []journal.Begin
 	for i, part := range parts {
-		b, err := r.begin(part.Purpose, p.holds[i], begun)
+		b, err := r.begin(part, p.holds[i], begun)
 		if err != nil {
 			return *r.res, err
 		}
@@ -78,7 +78,7 @@ func (w world) inherited(s *journal.State, part txn.Part, named []change.Change)
 	var all []change.Change
 	for _, id := range part.Replaces {
 		t, ok := s.Txn(id)
-		if !ok || t.Phase != journal.InForce {
+		if !ok || !t.Held() {
 			return nil, fmt.Errorf("transaction %q is no longer in force: plan again", id)
 		}
 		for _, h := range t.Holds {

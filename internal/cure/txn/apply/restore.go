@@ -11,7 +11,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
 
-// Selector says which transactions: by id, or by target path; both empty means all.
+// Selector says which transactions: by id, or by target path; both empty means all. The id of a transaction on trial
+// stands for what belongs to it, or took its place, as well.
 type Selector struct {
 	Target string
 	IDs    []string
@@ -118,7 +119,8 @@ func (r *run) selectTransactions(sel Selector) ([]string, error) {
 		}
 	}
 	for _, t := range r.j.State().Open() {
-		named := slices.Contains(sel.IDs, t.Txn) || sel.Target != "" && string(t.Target) == sel.Target
+		named := slices.Contains(sel.IDs, t.Txn) || t.Phase == journal.OnTrial && slices.Contains(sel.IDs, t.Trial.Of) ||
+			sel.Target != "" && string(t.Target) == sel.Target
 		if !named && (len(sel.IDs) > 0 || sel.Target != "") {
 			continue
 		}

@@ -297,7 +297,7 @@ func TestMadeCgroupStaysWhileNeeded(t *testing.T) {
 func TestKernelThreadsAreRefused(t *testing.T) {
 	s := newScene(t, cgroup.V1)
 	before := s.k.Snapshot()
-	s.env.Proc = kernelThreads{modelProc{s.k}}
+	s.env.Proc = kernelThreads{modelProc{k: s.k}}
 	purpose, changes := s.pinAlone()
 	if _, err := Apply(t.Context(), s.env, purpose, changes); err == nil || !strings.Contains(err.Error(), "kernel thread") {
 		t.Errorf("got %v", err)
@@ -309,7 +309,7 @@ func TestKernelThreadsAreRefused(t *testing.T) {
 func TestSplitProcessesAreRefused(t *testing.T) {
 	s := newScene(t, cgroup.V1)
 	before := fmt.Sprint(s.k.Snapshot())
-	s.env.Proc = splitProcess{modelProc{s.k}}
+	s.env.Proc = splitProcess{modelProc{k: s.k}}
 	purpose, changes := s.pinAlone()
 	if _, err := Apply(t.Context(), s.env, purpose, changes); err == nil || !strings.Contains(err.Error(), "thread 777 of process 51") {
 		t.Errorf("got %v", err)

@@ -22,6 +22,8 @@ const (
 	verdictNotRestored = "not restored"       // something was refused and stays in force; Skipped says what and why
 	verdictInterrupted = "interrupted"        // Status: the writer died while applying
 	verdictReleasing   = "restore unfinished" // Status: the writer died while restoring
+	verdictOnTrial     = "on trial"           // Status: written, and a process is judging it
+	verdictLost        = "trial abandoned"    // Status: the process that was to judge it ended, or is long overdue
 )
 
 // Write is one write to one setting.

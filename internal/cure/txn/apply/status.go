@@ -23,7 +23,14 @@ func Status(env Env) ([]txn.InForce, error) {
 	}
 	all := []txn.InForce{}
 	for _, t := range s.Open() {
-		all = append(all, inForce(t))
+		f := inForce(t)
+		if f.Trial = env.trial(t); f.Trial != nil {
+			f.Verdict = verdictOnTrial
+		}
+		if f.Trial.Lost() {
+			f.Verdict = verdictLost
+		}
+		all = append(all, f)
 	}
 	return all, nil
 }
@@ -51,7 +58,7 @@ func History(env Env, limit int) ([]txn.Past, error) {
 
 func inForce(t *journal.Txn) txn.InForce {
 	f := txn.InForce{ID: t.Begin.Txn, Target: string(t.Target), Name: t.Name, Remedy: t.Remedy, Since: t.Time, By: t.By,
-		Verdict: verdictUnverified, Parameters: t.Parameters}
+		Verdict: verdictUnverified, Parameters: t.Parameters, Unfinished: !t.Held() && t.Phase != journal.Closed}
 	var e txn.Expected
 	if len(t.Expected) > 0 && json.Unmarshal(t.Expected, &e) == nil {
 		f.Expected = &e
@@ -110,7 +117,7 @@ func Drift(env Env) ([]txn.DriftItem, error) {
 	w := world{env}
 	all := []txn.DriftItem{}
 	for _, t := range s.Open() {
-		if t.Phase != journal.InForce {
+		if !t.Held() {
 			continue
 		}
 		for _, h := range t.Holds {

@@ -7,8 +7,13 @@
 //
 // Rule: a transaction is a line "begin" with every setting that it will hold and the value of each. Then each single
 // write has a line "write" (before, want, cgroup id, boot id), forced to disk; then the write itself; then a line "done"
-// with the value as read back. A line "commit" ends it. A rollback writes "release", then its writes, then "close". From
-// the lines follows, wherever they end, for each setting:
+// with the value as read back. A line "commit" ends it. A rollback writes "release", then its writes, then "close".
+//
+// A "begin" may say that the transaction is on trial: which process judges it (PID, start time, PID namespace), and until
+// when. It is on trial from "commit" to "kept". If the process ends in between, the next writer rolls the transaction
+// back. Programs that do not know trials read it as in force, and keep a "kept" that they do not know.
+//
+// From the lines follows, wherever they end, for each setting:
 //
 //   - who holds it: transactions that began and were not released, unless another program's write voided the hold;
 //   - its original value: the one that the first of the open holders found;

@@ -37,6 +37,7 @@ type Record struct {
 	Close   *Close   `json:"close,omitempty"`
 	Outcome *Outcome `json:"outcome,omitempty"`
 	Damage  *Damage  `json:"damage,omitempty"`
+	Kept    *Kept    `json:"kept,omitempty"`
 }
 
 // Header opens every journal.
@@ -92,7 +93,10 @@ type Begin struct {
 	Parameters map[string]string `json:"parameters,omitempty"`
 	// Expected is the caller's forecast, as JSON.
 	Expected json.RawMessage `json:"expected,omitempty"`
-	Holds    []Hold          `json:"holds"`
+	// Trial, if set, says that the transaction is on trial from the commit until a Kept ends the trial. A program that
+	// does not know trials reads the transaction as one in force.
+	Trial *Trial `json:"trial,omitempty"`
+	Holds []Hold `json:"holds"`
 }
 
 // Write says that a setting is about to be written: it is on disk before the setting is touched.

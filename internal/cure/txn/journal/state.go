@@ -15,6 +15,8 @@ type Phase string
 const (
 	// Applying: begun, not finished. If no writer is at work it was interrupted.
 	Applying Phase = "applying"
+	// OnTrial: everything it wanted was written, and its effect is not judged yet.
+	OnTrial Phase = "on trial"
 	// InForce: everything it wanted was written.
 	InForce Phase = "in force"
 	// Releasing: a rollback has begun. If no writer is at work, it was interrupted.
@@ -212,6 +214,8 @@ func (s *State) fold(r Record, lineNo int) {
 		}
 	case r.Damage != nil:
 		s.foldDamage(*r.Damage, lineNo)
+	case r.Kept != nil:
+		s.foldKept(*r.Kept, lineNo)
 	default:
 		s.Unknown++
 		s.always = append(s.always, lineNo)
@@ -243,6 +247,9 @@ func (s *State) foldCommit(c Commit, lineNo int) {
 	for _, id := range append([]string{c.Txn}, c.Also...) {
 		if t := s.mark(id, lineNo); t != nil && t.Phase == Applying {
 			t.Phase = InForce
+			if t.Trial != nil {
+				t.Phase = OnTrial
+			}
 		}
 	}
 	for _, id := range c.Replaced {

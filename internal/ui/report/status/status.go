@@ -29,6 +29,9 @@ func Write(w io.Writer, all []txn.InForce, drift []txn.DriftItem, now time.Time)
 		}
 		t.Flush()
 	}
+	for _, f := range all {
+		b.WriteString(lostTrial(f))
+	}
 	for _, d := range drift {
 		why := "was changed by another program to " + text.Quoted(d.Current)
 		if d.Gone {
@@ -38,6 +41,15 @@ func Write(w io.Writer, all []txn.InForce, drift []txn.DriftItem, now time.Time)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// lostTrial is a line about a transaction that nothing will judge any more; "" for any other.
+func lostTrial(f txn.InForce) string {
+	if !f.Trial.Lost() {
+		return ""
+	}
+	return fmt.Sprintf("trial: %s of %s (%s) was on trial, and %s: 'unthrottle restore' puts it back, and so does the next command "+
+		"that writes\n", f.Remedy, target(f), f.ID, f.Trial.Why())
 }
 
 // History writes the transactions that ended, newest first, with expected and measured

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
+	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
+)
+
+// A fix that is killed while it looks at the effect leaves a trial that status
+// names. The next command that writes puts everything back, and so does restore.
+func TestKilledTrial(t *testing.T) {
+	tr := cgrouptest.New(t)
+	busy, other := tr.Make("pod/busy"), tr.Make("pod/other")
+	for _, path := range []string{busy, other} {
+		tr.Limit(path, 0.3)
+		tr.Work(path, 4)
+	}
+	before := tr.Settings()
+	for _, next := range [][]string{
+		{"restore", "--scope", tr.Top},
+		{"apply", other, "--remedy", "raise", "--to", "0.4", "--window", "100ms", "--scope", tr.Top},
+	} {
+		i := fixUnderWay(t, tr, busy)
+		pid := i.cmd.Process.Pid
+		running := decoded[[]txn.InForce](t, unthrottle(t, "status", "--json", "--state-dir", tr.StateDir), 0)
+		if len(running) != 1 || running[0].Trial == nil || running[0].Trial.State != txn.TrialRunning || running[0].Trial.PID != pid || running[0].Verdict != "on trial" {
+			t.Errorf("under way: %+v", running)
+		}
+		if err := i.cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = i.cmd.Wait()
+		if tr.Settings() == before {
+			t.Error("nothing was in force")
+		}
+		abandoned := decoded[[]txn.InForce](t, unthrottle(t, "status", "--json", "--state-dir", tr.StateDir), 0)
+		if len(abandoned) != 1 || abandoned[0].Trial == nil || abandoned[0].Trial.State != txn.TrialAbandoned || abandoned[0].Verdict != "trial abandoned" {
+			t.Errorf("killed: %+v", abandoned)
+		}
+		r := unthrottle(t, "status", "--state-dir", tr.StateDir)
+		for _, want := range []string{"trial: pin of", "which was to judge it, has ended", "'unthrottle restore' puts it back"} {
+			if !strings.Contains(r.out, want) {
+				t.Errorf("status %q, want %q in it", r.out, want)
+			}
+		}
+		if r := unthrottle(t, append(next, "--state-dir", tr.StateDir)...); r.code != 0 {
+			t.Errorf("%v: exit code %d: %s%s", next, r.code, r.out, r.errors)
+		}
+		if next[0] != "restore" {
+			held := decoded[[]txn.InForce](t, unthrottle(t, "status", "--json", "--state-dir", tr.StateDir), 0)
+			if len(held) != 1 || held[0].Target != other || held[0].Trial != nil {
+				t.Errorf("in force: %+v", held)
+			}
+			putBack(t, tr)
+		}
+		if got := tr.Settings(); got != before {
+			t.Errorf("%v: settings\n%s\nwant\n%s", next, got, before)
+		}
+	}
+}

@@ -1,0 +1,49 @@
+package fix
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/slo"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
+	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+)
+
+// onTrial reports whether the change may be undone after it is looked at. If this process ends before that, the next
+// command that writes undoes it.
+func (r *run) onTrial() bool {
+	return !r.o.Plain || len(r.plan.Lenders) > 0 || r.plan.Remedy == remedy.Secondary && r.env.Latencies != nil
+}
+
+// purpose is the plan's, with the time that judging takes at most where the change is on trial.
+func (r *run) purpose() txn.Purpose {
+	p := r.plan.Purpose()
+	if !r.onTrial() {
+		return p
+	}
+	p.Trial = r.o.Settle + r.o.Window + r.o.LookBack
+	if r.env.Latencies != nil {
+		p.Trial += 2 * slo.Limit
+	}
+	return p
+}
+
+// keep ends the trial. A change whose trial cannot be ended is undone.
+func (r *run) keep(ctx context.Context) error {
+	if !r.onTrial() {
+		return nil
+	}
+	ids, err := apply.Keep(ctx, r.env.Apply, r.res.ID)
+	switch {
+	case errors.As(err, new(*apply.NotOnTrial)):
+		r.res.Kept = false
+		r.res.StoppedAbove = r.above(r.res.Before)
+		return err
+	case err != nil:
+		return errors.Join(fmt.Errorf("keeping it: %w", err), r.undo(ctx, "it could not be kept"))
+	}
+	r.res.ID = ids[0]
+	return nil
+}

@@ -1,0 +1,30 @@
+package status
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
+)
+
+// A trial that nothing will judge any more is named, with the way out.
+func TestTrials(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0).UTC()
+	for state, want := range map[txn.TrialState]string{
+		txn.TrialRunning:   "",
+		txn.TrialAbandoned: "trial: pin of web (7) was on trial, and process 4711, which was to judge it, has ended: 'unthrottle restore' puts it back",
+		txn.TrialOverdue:   "trial: pin of web (7) was on trial, and process 4711 was to judge it by 2023-11-14T22:13:20Z: 'unthrottle restore'",
+	} {
+		var b strings.Builder
+		f := txn.InForce{ID: "7", Target: "/web", Name: "web", Remedy: "pin", Since: now, Trial: &txn.Trial{Of: "7", PID: 4711, Until: now, State: state}}
+		if err := Write(&b, []txn.InForce{f}, nil, now); err != nil {
+			t.Fatal(err)
+		}
+		_, line, _ := strings.Cut(b.String(), "0s ago")
+		_, line, _ = strings.Cut(line, "\n")
+		if !strings.HasPrefix(line, want) || want == "" && line != "" {
+			t.Errorf("%s: %q, want %q", state, line, want)
+		}
+	}
+}

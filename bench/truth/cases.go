@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 
@@ -23,7 +24,7 @@ type testCase struct {
 	start   func(ctx context.Context, s *stage) (service, error)
 }
 
-// need is a program and the Debian package that has it.
+// need is a program or the path of a file, and the Debian package that has it.
 type need struct{ program, debian string }
 
 // service is a running one and its load.
@@ -43,7 +44,11 @@ type service struct {
 func (c testCase) missing() string {
 	var programs, packages []string
 	for _, n := range c.needs {
-		if _, err := exec.LookPath(n.program); err != nil {
+		_, err := exec.LookPath(n.program)
+		if strings.HasPrefix(n.program, "/") { // also files that are no programs
+			_, err = os.Stat(n.program)
+		}
+		if err != nil {
 			programs, packages = append(programs, n.program), append(packages, n.debian)
 		}
 	}
@@ -61,6 +66,6 @@ func (c testCase) missing() string {
 func cases() []testCase {
 	return []testCase{
 		redisSave(), memcachedHealthy(), nginxGzip(), nodeLogins(), gunicornHash(), jvmGC(), postgresReport(), podSidecar(),
-		makeBuild(), uwsgiHealthy(), pythonReport(),
+		makeBuild(), uwsgiHealthy(), pythonReport(), phpShop(),
 	}
 }

@@ -74,6 +74,7 @@ func run(ctx context.Context) error {
 	which := flag.String("cases", "", "`NAMES` of cases to measure, complete ones again; none: all that are not complete")
 	pageOnly := flag.Bool("page-only", false, "measure nothing: write the page of the kept cases")
 	o := options{}
+	only := flag.Bool("try", false, "start each case, load it for 3 s, show what came, and keep nothing")
 	flag.IntVar(&o.rounds, "rounds", 3, "how often each remedy is measured")
 	flag.DurationVar(&o.each, "each", 8*time.Second, "how long each measurement takes")
 	flag.Parse()
@@ -98,6 +99,19 @@ func run(ctx context.Context) error {
 	}
 	if o.host, err = cgroup.Open("/proc"); err != nil {
 		return err
+	}
+	if *only {
+		o.tryOnly = true
+		for _, c := range chosen {
+			err := measure(ctx, o, c, &kept{Case: c.name}, func() error { return nil })
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err != nil {
+				say("%s: %v", c.name, err)
+			}
+		}
+		return nil
 	}
 	var failed []error
 	for _, c := range chosen {

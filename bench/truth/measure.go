@@ -21,6 +21,8 @@ type options struct {
 	keep   string // folder
 	rounds int
 	each   time.Duration
+	// tryOnly ends a case after its warming up.
+	tryOnly bool
 }
 
 // lookFor is how long is recorded before anything is changed.
@@ -75,8 +77,13 @@ func (m *measurement) all(ctx context.Context) error {
 	}
 	// A service is not at its usual pace in its first seconds.
 	const warm = 3 * time.Second
-	if _, err := m.run(ctx, leaveIt, 0, warm); err != nil {
+	first, err := m.run(ctx, leaveIt, 0, warm)
+	if err != nil {
 		return err
+	}
+	say("%s: warm: %s, throttled %d of %d", m.c.name, first.text(), first.Throttled, first.Periods)
+	if m.o.tryOnly {
+		return nil
 	}
 	if err := m.ask(ctx); err != nil {
 		return err

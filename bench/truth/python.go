@@ -11,13 +11,13 @@ import (
 //go:embed files/hash.py
 var hashPy string
 
-// hashIterations of pbkdf2 take about 6 ms.
-const hashIterations = "HASH_ITERATIONS=12000"
+// hashIterations of pbkdf2 take about 9 ms.
+const hashIterations = "HASH_ITERATIONS=24000"
 
 func gunicornHash() testCase {
 	return testCase{
 		name:  "gunicorn-pbkdf2",
-		truth: "gunicorn's four worker processes hash passwords, 45 a second of some 6 ms each, by chance in time. It needs nearly its whole limit, and more at times.",
+		truth: "gunicorn's four worker processes hash passwords, 45 a second of some 9 ms each, by chance in time. It needs nearly its whole limit, and more at times.",
 		limit: 0.5,
 		needs: []need{{"gunicorn", "gunicorn"}},
 		start: startGunicorn,

@@ -3,11 +3,12 @@ import subprocess
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-DATA = bytes(i * i % 251 for i in range(1 << 20)) * 2
+DATA = " ".join(str(i * 7919 % 100003) for i in range(250_000)).encode()
 
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    wbufsize = -1  # head and body in one packet
 
     def do_GET(self):
         if self.path == "/export":

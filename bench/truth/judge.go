@@ -58,10 +58,12 @@ const leastExtra = 0.01
 type finding struct {
 	// Chosen is the variant that fix's choice comes to, Best the lowest at equal CPU.
 	Chosen, Best string
-	// Known: both were measured, so that the next two mean something.
+	// Known: both were measured, so that the next three mean something.
 	Known bool
 	// IsBest: no variant at equal CPU is lower than the chosen one beyond the noise.
 	IsBest bool
+	// LeftIsBest says the same of what fix left in force after its own verdict.
+	LeftIsBest bool
 	// Worse: the chosen one, or what fix left in force, is higher than leaving it
 	// beyond the noise.
 	Worse bool
@@ -97,10 +99,16 @@ func judge(c testCase, k kept) finding {
 	work := k.work()
 	best := slices.MinFunc(all, func(a, b variant) int { return compare(k.figures(a.Name).Median, k.figures(b.Name).Median) })
 	f.Known, f.Best = true, best.Name
-	f.IsBest = !slices.ContainsFunc(all, func(v variant) bool { return less(k.figures(v.Name), chosen, work) })
+	none := func(lower spread) bool {
+		return !slices.ContainsFunc(all, func(v variant) bool { return less(k.figures(v.Name), lower, work) })
+	}
 	left := leave
 	if k.Fix.Left != "" {
 		left = k.figures(k.Fix.Left)
+	}
+	f.IsBest, f.LeftIsBest = none(chosen), left.Rounds > 0 && none(left)
+	if c.healthy { // another remedy may win by the neighbours' load, and none is called for
+		f.IsBest, f.LeftIsBest = f.Chosen == leaveIt, k.Fix.Left == ""
 	}
 	f.Worse = less(leave, chosen, work) || left.Rounds > 0 && less(leave, left, work)
 	f.Why = f.differs(c, k, work)
@@ -123,8 +131,11 @@ func (f *finding) differs(c testCase, k kept, work bool) string {
 	if f.Worse {
 		all = append(all, fmt.Sprintf("worse than leaving it (%s, leaving it %s)", k.figures(f.Chosen).text(work), k.figures(leaveIt).text(work)))
 	}
-	if !f.IsBest {
+	if !f.IsBest && !c.healthy {
 		all = append(all, fmt.Sprintf("%s is better (%s, %s %s)", f.Best, k.figures(f.Best).text(work), f.Chosen, k.figures(f.Chosen).text(work)))
+	}
+	if f.IsBest && !f.LeftIsBest {
+		all = append(all, fmt.Sprintf("fix undid it, and it helps (%s, leaving it %s)", k.figures(f.Chosen).text(work), k.figures(leaveIt).text(work)))
 	}
 	if c.healthy && f.Chosen != leaveIt {
 		all = append(all, "nothing was wrong, and fix changed it")

@@ -62,6 +62,14 @@ func TestJudgeUndone(t *testing.T) {
 	if f := judge(testCase{limit: 0.5}, k); !f.good() {
 		t.Errorf("%+v", f)
 	}
+	if f := judge(testCase{limit: 0.5, healthy: true}, measuredCase("", map[string][]float64{leaveIt: {8, 8, 9}, "narrow": {3, 3, 4}})); !f.good() {
+		t.Errorf("a healthy service was left, though another remedy wins by chance: %+v", f)
+	}
+	helps := measuredCase("narrow", map[string][]float64{leaveIt: {100, 110, 120}, "narrow": {10, 11, 12}})
+	helps.Fix.Left = ""
+	if f := judge(testCase{limit: 0.5}, helps); f.good() || !f.IsBest || f.LeftIsBest || !strings.Contains(f.Why, "fix undid it, and it helps") {
+		t.Errorf("%+v", f)
+	}
 	if f := judge(testCase{limit: 0.5, healthy: true}, k); f.good() || !strings.Contains(f.Why, "nothing was wrong") {
 		t.Errorf("a healthy service was changed: %+v", f)
 	}

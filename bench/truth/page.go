@@ -68,20 +68,25 @@ func (p *page) head() {
 	p.line("rounds of the other, and the medians differ by a tenth and by half a millisecond. It is")
 	p.line("*worse* where the chosen remedy, or what fix left in force, is worse than leaving it.")
 	p.line("An answer that applies nothing (leave it, more CPU, a setting) counts as leaving it.")
+	p.line("Of a service with which nothing is wrong, leaving it is the best by definition.")
 }
 
 func (p *page) summary(done []judged) {
 	p.line("\n## In short")
-	best, worse := 0, 0
+	best, left, worse := 0, 0, 0
 	for _, j := range done {
 		if j.f.Known && j.f.IsBest {
 			best++
+		}
+		if j.f.Known && j.f.LeftIsBest {
+			left++
 		}
 		if j.f.Worse {
 			worse++
 		}
 	}
-	p.line("\nOf %s the choice was the best at equal CPU in %d, and worse than leaving it in %d.", text.Count(len(done), "service"), best, worse)
+	p.line("\nOf %s the choice was the best at equal CPU in %d, what fix left in force in %d. The choice was worse than leaving it in %d.",
+		text.Count(len(done), "service"), best, left, worse)
 	if len(done) == 0 {
 		return
 	}

@@ -22,7 +22,7 @@ func TestPage(t *testing.T) {
 	page := markdown(of, []kept{good, bad, {NotRun: "memcached is not installed: apt-get install memcached"}, {}})
 	rest := page
 	for _, want := range []string{
-		"Of 2 services the choice was the best at equal CPU in 1, and worse than leaving it in 0.",
+		"Of 2 services the choice was the best at equal CPU in 1, what fix left in force in 1. The choice was worse than leaving it in 0.",
 		"| `good` | 0.5 | burst | burst 50ms | 0.20 | 0.10 | burst 50ms (0.10) | burst 50ms | best |",
 		"| `bad` | 0.5 | burst | - | - | - | narrow (0.10) | nothing | **miss** |",
 		"## Misses", "- `bad`: fix chose -; narrow is better (11.0 ms (10.0 to 12.0), leave it 110 ms (100 to 120))",

@@ -83,7 +83,7 @@ func judge(c testCase, k kept) finding {
 	}
 	var all []variant
 	for _, v := range k.Variants {
-		if v.Refused == "" && v.Granted != nil && *v.Granted <= c.limit+leastExtra && k.figures(v.Name).Rounds > 0 {
+		if v.Granted != nil && *v.Granted <= c.limit+leastExtra && k.figures(v.Name).Rounds > 0 {
 			all = append(all, v)
 		}
 	}

@@ -94,7 +94,7 @@ func (m *measurement) all(ctx context.Context) error {
 		shift := (round - 1) * len(variants) / m.o.rounds
 		for i := range variants {
 			v := &variants[(i+shift)%len(variants)]
-			if v.Refused != "" || m.k.has(v.Name, round) {
+			if m.k.has(v.Name, round) {
 				continue
 			}
 			if err := m.variant(ctx, v, round); err != nil {

@@ -215,11 +215,11 @@ func (p *page) variant(j judged, v variant) {
 	if v.Granted != nil {
 		granted = fmt.Sprintf("%.3g", *v.Granted)
 	}
-	if v.Refused != "" {
+	runs := j.k.runsOf(v.Name)
+	if v.Refused != "" && len(runs) == 0 {
 		p.line("| %s | %s | refused: %s |", v.Name, granted, text.Shown(v.Refused))
 		return
 	}
-	runs := j.k.runsOf(v.Name)
 	used, others := medianOf(runs, func(r oneRun) float64 { return r.UsedCPUs }), medianOf(runs, func(r oneRun) float64 { return r.OthersCPUs })
 	throttled, periods := uint64(0), uint64(0)
 	for _, r := range runs {
@@ -281,6 +281,11 @@ func medianOf(runs []oneRun, of func(oneRun) float64) string {
 // notes are what makes figures of a case worth less, each once.
 func (j judged) notes() []string {
 	var all []string
+	for _, v := range j.k.Variants {
+		if n := len(j.k.runsOf(v.Name)); v.Refused != "" && n > 0 {
+			all = append(all, fmt.Sprintf("- %s: refused in %s: %s", v.Name, text.Count(j.k.Rounds-n, "round"), text.Shown(v.Refused)))
+		}
+	}
 	for _, r := range j.k.Runs {
 		if r.Saturated != "" {
 			all = append(all, fmt.Sprintf("- %s, round %d: %s", r.Variant, r.Round, text.Shown(r.Saturated)))

@@ -18,7 +18,7 @@ type variant struct {
 	Args []string `json:"args"`
 	// Granted is how many CPUs it grants; null: nothing bounds its use.
 	Granted *float64 `json:"granted_cpus"`
-	// Refused says why apply did not do it; "": it did, or was not asked yet.
+	// Refused says why apply did not do it when it last refused; "": it never has.
 	Refused string `json:"refused,omitempty"`
 }
 

@@ -11,8 +11,12 @@ BIN := bin
 OUT := .cache/test
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X main.version=$(VERSION)
-# Fuzz targets run this long each in `make fuzz`.
+# Fuzz targets of these packages run this long each in `make fuzz`.
 FUZZTIME ?= 20s
+FUZZ_PACKAGES ?= ./...
+# Flags of `make demo`; what `make release` builds for.
+DEMO ?=
+ARCHS ?= amd64 arm64
 
 include test/lab/lab.mk
 include bench/bench.mk
@@ -33,7 +37,7 @@ build: need-go ## bin/unthrottle, static
 
 .PHONY: demo
 demo: build ## build, then show throttling and its end on this host (as root)
-	@$(BIN)/unthrottle demo
+	@$(BIN)/unthrottle demo $(DEMO)
 
 # The modules of the tree beside its own.
 MODULES := $(patsubst %/go.mod,%,$(shell git ls-files '*/go.mod'))
@@ -50,8 +54,11 @@ lint: need-go ## gofmt, go vet and staticcheck, in every module
 # Generated files, the import table and the shown output are tests like any other. The go command caches what has not
 # changed. vet has had its turn.
 .PHONY: check
-check: lint ## before a commit: lint, and every test that needs no kernel experiment (about a minute; unchanged: seconds)
+check: lint test-modules ## before a commit: lint, and every test that needs no kernel experiment (about a minute; unchanged: seconds)
 	@$(GO) test -short -vet=off ./... | sed -u '/^ok  /d; /no test files\]$$/d'
+
+.PHONY: test-modules
+test-modules: need-go
 	@for m in $(MODULES); do [ "$$m" = tools/lint ] || $(GO) -C $$m test -short -vet=off ./... | sed -u '/^ok  /d; /no test files\]$$/d'; done
 
 .PHONY: tidy
@@ -67,7 +74,7 @@ define record
 tee $(OUT)/$(1).json | sed -u -n 's/.*"Output":"\(ok\|FAIL\) *\\t\([^\\]*\)\\t\([^\\"]*\).*/  \1  \2  \3/p' || true
 endef
 
-# Every test without a kernel experiment, with all of its rounds.
+# Every test without a kernel experiment, with all of its rounds: what check runs in short.
 .PHONY: test-pure-json
 test-pure-json: need-go need-cc
 	@mkdir -p $(OUT) && rm -f $(OUT)/pure.json
@@ -87,8 +94,12 @@ test-kernel: test-kernel-json ## the tests that need this host's kernel (as root
 	@$(GO) run ./test/lab/cmd/skips $(OUT)/kernel.json
 
 .PHONY: test
-test: check tidy test-pure-json test-kernel-json lab-test-json ## every test: check, race detector, this host's kernel, the lab's many-CPU guest
+test: lint test-modules tidy test-pure-json test-kernel-json lab-test-json ## every test: lint, race detector, this host's kernel, the lab's many-CPU guest
 	@$(GO) run ./test/lab/cmd/skips $(OUT)/pure.json $(OUT)/kernel.json $(OUT)/lab.json
+
+.PHONY: smoke
+smoke: need-go need-cc ## every target in its shortest form, in a fresh clone of HEAD (as root, a few minutes)
+	@$(GO) run ./test/smoke
 
 .PHONY: docs
 docs: need-go ## write fresh output into README and docs (as root, on an idle host with cgroup v1)
@@ -96,14 +107,14 @@ docs: need-go ## write fresh output into README and docs (as root, on an idle ho
 
 .PHONY: fuzz
 fuzz: need-go ## every fuzz target for FUZZTIME each
-	@$(GO) list ./... | while read -r pkg; do \
+	@$(GO) list $(FUZZ_PACKAGES) | while read -r pkg; do \
 	  for f in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
 	    echo "== $$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$pkg; done; done
 
 .PHONY: release
 release: need-go ## dist/: static binaries for linux amd64 and arm64, with checksums
 	@rm -rf dist && mkdir -p dist
-	@for arch in amd64 arm64; do \
+	@for arch in $(ARCHS); do \
 	  name=unthrottle-$(VERSION)-linux-$$arch; mkdir -p dist/$$name; \
 	  CGO_ENABLED=0 GOOS=linux GOARCH=$$arch $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o dist/$$name/unthrottle ./cmd/unthrottle; \
 	  cp LICENSE README.md CHANGELOG.md dist/$$name/; \

@@ -1,5 +1,5 @@
 # What observing costs: our sampler, a bare loop over the same files, and cAdvisor's library, on cgroups of its own.
-# BENCH=--quick for the short form. Needs root and writable cgroups.
+# BENCH=--quick for the short form, --smoke for the shortest, whose figures mean nothing. Needs root and writable cgroups.
 BENCH ?=
 
 .PHONY: bench
@@ -11,7 +11,7 @@ bench: build ## what observing costs, beside a bare loop and cAdvisor's library;
 	@$(MAKE) --no-print-directory bench-probe
 
 # What the remedies are worth on this host: docs/results/service.md. Needs root and writable cgroups; a host with nothing else
-# on it, or the rows come out noisy. RESULTS_SCALE=quick for about a third of the time. RESULTS_PARTS=pools,spike measures
+# on it, or the rows come out noisy. RESULTS_SCALE=quick for about a third of the time, smoke for the least. RESULTS_PARTS=pools,spike measures
 # these alone, in this order (pool,pools,gc,mixed,spike,price); what was measured before is kept in .cache/results, and the
 # page has all of it.
 RESULTS_SCALE ?= full
@@ -36,9 +36,11 @@ soak-placement: need-go ## PLACEMENT_STEPS random steps of the placer, each chec
 	@PLACEMENT_STEPS=$(PLACEMENT_STEPS) PLACEMENT_RECORD=$(CURDIR)/bench/placement/soak.json $(GO) test -count=1 -timeout 2h \
 	  -run 'TestRandomSteps|TestAgainstExactSearch' -v ./placement
 
+BENCHTIME ?= 1s
+
 .PHONY: bench-simulate
 bench-simulate: need-go ## the simulator's events per second beside a bare heap's (x-heap: how many times slower), and the period model's
-	@$(GO) test -run xx -bench . ./internal/sim/simulate ./internal/sim/simulate/coarse
+	@$(GO) test -run xx -bench . -benchtime $(BENCHTIME) ./internal/sim/simulate ./internal/sim/simulate/coarse
 
 .PHONY: results-coarse
 results-coarse: need-go ## docs/results/coarse.md: the error of the period model against the simulator (seconds)

@@ -10,8 +10,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/topologytest"
 )
 
-// Others run on the reserve: all the rest may be somebody's alone, on two CPUs
-// as on many, and who has CPUs keeps them.
+// The other containers run on the reserve. Every other CPU may be exclusive, on two
+// CPUs as on many, and an owner of CPUs keeps them.
 func TestPlaceBeside(t *testing.T) {
 	two := topologytest.Shape{CoresPerL3: 2}.Machine(t)
 	eight := topologytest.Shape{CoresPerL3: 4, Threads: 2, SiblingsTogether: true}.Machine(t)

@@ -77,7 +77,7 @@ func price(h freeOf, levels []topology.Level, ids []int) []int {
 		if !all.Difference(set).Intersection(able).IsEmpty() {
 			stranded++
 		}
-		if !all.IsSubsetOf(able) { // a part is somebody's, or isolated: partly taken before, too
+		if !all.IsSubsetOf(able) { // a part is exclusive or isolated: partly taken before, too
 			stranded--
 			shared++
 		}

@@ -206,7 +206,7 @@ func (w *walk) resize() string {
 // repair checks the state after each move.
 func (w *walk) repair() string {
 	before := w.n.State()
-	// Floating containers leave CPUs before they become somebody's.
+	// Floating containers leave CPUs before these become exclusive.
 	before.Containers = slices.DeleteFunc(before.Containers, func(c Container) bool { return c.Class == Floating })
 	worse := w.n.Score()
 	moves := w.n.Repair(Budget{Moves: 8})

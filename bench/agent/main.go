@@ -40,6 +40,11 @@ func quick() plan {
 	return plan{warm: 5 * time.Second, window: 10 * time.Second, scenarios: []scenario{{50, 5}, {50, 50}, {200, 20}, {200, 200}}}
 }
 
+// smoke shows that it runs. Its figures mean nothing.
+func smoke() plan {
+	return plan{warm: time.Second, window: 2 * time.Second, scenarios: []scenario{{5, 5}}}
+}
+
 func main() {
 	variant := flag.String("arm", "", "run one variant (used by the benchmark itself)")
 	job := flag.String("job", "", "what the variant is to do")
@@ -47,6 +52,7 @@ func main() {
 	flag.StringVar(&others.cadvisor, "cadvisor", "", "the cadvisor program beside this one; empty: without it")
 	flag.StringVar(&others.unthrottle, "unthrottle", "", "the unthrottle program, to run its agent; empty: without it")
 	short := flag.Bool("quick", false, "fewer cgroups, shorter windows")
+	least := flag.Bool("smoke", false, "five cgroups for two seconds: whether it runs at all")
 	flag.Parse()
 	runtime.LockOSThread()
 	var err error
@@ -55,7 +61,10 @@ func main() {
 		err = runVariant(*variant, *job)
 	default:
 		p := full()
-		if *short {
+		switch {
+		case *least:
+			p = smoke()
+		case *short:
 			p = quick()
 		}
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
+	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
 // background is a running agent.
@@ -129,6 +130,8 @@ func metric(page, series string) string {
 }
 
 func TestAgentObservesOnly(t *testing.T) {
+	t.Parallel()
+	require.Once(t, "metrics; TestAgentAppliesByRules looks and writes on v2")
 	tr := cgrouptest.New(t)
 	busy := tr.Make("busy")
 	tr.Limit(busy, 0.2)
@@ -187,6 +190,7 @@ func TestAgentObservesOnly(t *testing.T) {
 // moves newcomers off the CPUs, survives SIGKILL without losing anything, and
 // leaves alone what its rules do not name.
 func TestAgentAppliesByRules(t *testing.T) {
+	t.Parallel()
 	tr := cgrouptest.New(t)
 	busy, other := tr.Make("busy"), tr.Make("other")
 	tr.Limit(busy, 0.3)
@@ -197,7 +201,7 @@ func TestAgentAppliesByRules(t *testing.T) {
 	source := filepath.Join(rootOnly(t), "latency")
 	// Stands for a service: it is as fast as its container is free of a quota.
 	script := fmt.Sprintf("#!/bin/sh\nif grep -q -e '^-1' -e '^max' %s/cpu.cfs_quota_us %s/cpu.max 2>/dev/null; then v=12; else v=97; fi\n"+
-		"i=0; while [ $i -lt 1000 ]; do echo $v.$i; i=$((i+1)); done\n",
+		"i=0; while [ $i -lt 1000 ]; do echo $v.$i$$; i=$((i+1)); done\n",
 		tr.Host.Dir(cgroup.CPU, busy), tr.Host.Dir(cgroup.CPU, busy))
 	if err := os.WriteFile(source, []byte(script), 0o700); err != nil {
 		t.Fatal(err)

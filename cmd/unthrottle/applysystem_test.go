@@ -15,6 +15,7 @@ import (
 // The host's own slices, played by a subtree: confined to the reserve, no
 // other one touched, once more without effect, put back; also after kill -9.
 func TestSystemSlices(t *testing.T) {
+	t.Parallel()
 	require.CPUs(t, 2)
 	tr := cgrouptest.New(t)
 	service, web := tr.Make("system.slice/sshd.service"), tr.Make("pods/web")
@@ -56,7 +57,7 @@ func TestSystemSlices(t *testing.T) {
 	}
 
 	killed := 0
-	for round := range require.Rounds(t, 10) {
+	for round := range require.Rounds(t, 5) {
 		exe, err := os.Executable()
 		if err != nil {
 			t.Fatal(err)
@@ -72,7 +73,7 @@ func TestSystemSlices(t *testing.T) {
 				break
 			}
 		}
-		time.Sleep(time.Duration(round) * time.Millisecond)
+		time.Sleep(time.Duration(2*round) * time.Millisecond)
 		_ = cmd.Process.Kill()
 		if cmd.Wait() != nil {
 			killed++
@@ -86,6 +87,8 @@ func TestSystemSlices(t *testing.T) {
 }
 
 func TestSystemSlicesRefused(t *testing.T) {
+	t.Parallel()
+	require.Once(t, "what is refused are flags")
 	tr := cgrouptest.New(t)
 	tr.Make("pods/web")
 	write := []string{"--scope", tr.Top, "--state-dir", tr.StateDir, "apply", "--system"}

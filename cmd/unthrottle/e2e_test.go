@@ -14,12 +14,15 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
+	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
 // envMain makes the test binary the program itself, so that what is tested is
 // what users run, exit codes and streams included.
 const envMain = "UNTHROTTLE_TEST_MAIN"
 
+// Tests with t.Parallel wait for windows and rounds in cgroups of their own, and need
+// little CPU. Those that find out what sharing CPUs costs are alone.
 func TestMain(m *testing.M) {
 	if os.Getenv(envMain) != "" || len(os.Args) > 1 && strings.HasPrefix(os.Args[1], "__") {
 		main()
@@ -130,6 +133,7 @@ func putBack(t *testing.T, tr *cgrouptest.Tree) {
 // The whole journey on one container: see it, plan, apply, see it gone, put it
 // back byte by byte.
 func TestSeeApplyRestore(t *testing.T) {
+	t.Parallel()
 	tr := cgrouptest.New(t)
 	busy, quiet := tr.Make("pod/busy"), tr.Make("pod/quiet")
 	tr.Limit(busy, 0.3)
@@ -203,6 +207,7 @@ func TestSeeApplyRestore(t *testing.T) {
 
 // A child that its parent's quota stops looks clean in its own counters.
 func TestTheAncestorIsNamed(t *testing.T) {
+	t.Parallel()
 	tr := cgrouptest.New(t)
 	pod := tr.Make("pod")
 	child := tr.Make("pod/child")
@@ -244,6 +249,8 @@ func TestTheAncestorIsNamed(t *testing.T) {
 }
 
 func TestFix(t *testing.T) {
+	t.Parallel()
+	require.Once(t, "the verdict decides; TestSeeApplyRestore writes on v2")
 	tr := cgrouptest.New(t)
 	busy := tr.Make("busy")
 	tr.Limit(busy, 0.3)
@@ -275,10 +282,10 @@ func TestFix(t *testing.T) {
 		{"worse", "300", "worse", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			// 1,000 samples: the first call prints the old latency, the second the new one.
+			// 1,000 samples, others for each call: the first call prints the old latency, the later ones the new.
 			script := fmt.Sprintf(`#!/bin/sh
-if [ -e "$0.second" ]; then v=%s; rm "$0.second"; else v=97; : > "$0.second"; fi
-i=0; while [ $i -lt 1000 ]; do echo $v.$i; i=$((i+1)); done
+if [ -e "$0.%[1]s" ]; then v=%[1]s; else v=97; : > "$0.%[1]s"; fi
+i=0; while [ $i -lt 1000 ]; do echo $v.$i$$; i=$((i+1)); done
 `, tc.after)
 			if err := os.WriteFile(source, []byte(script), 0o755); err != nil {
 				t.Fatal(err)
@@ -301,6 +308,8 @@ i=0; while [ $i -lt 1000 ]; do echo $v.$i; i=$((i+1)); done
 }
 
 func TestFixLeavesAloneWhatIsFine(t *testing.T) {
+	t.Parallel()
+	require.Once(t, "nothing is written")
 	tr := cgrouptest.New(t)
 	calm := tr.Make("calm")
 	// Far above what it needs: emulated CPUs stall for many ms and are charged for it.

@@ -69,6 +69,7 @@ type explained struct {
 
 // TestExplain goes the user's way with one throttled container: text, JSON, page and recording, then the recording.
 func TestExplain(t *testing.T) {
+	t.Parallel()
 	require.Root(t)
 	require.BPF(t)
 	tr := cgrouptest.New(t)
@@ -261,6 +262,8 @@ func explainWithoutRights(t *testing.T, busy string) {
 
 // TestExplainEndsWithItsTarget: nothing is recorded on in silence when the target is gone.
 func TestExplainEndsWithItsTarget(t *testing.T) {
+	t.Parallel()
+	require.Once(t, "how the command ends; TestRemovedCgroup of package probe runs in both")
 	require.Root(t)
 	require.BPF(t)
 	tr := cgrouptest.New(t)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/cure/txn/journal"
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
+	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
 // interrupted is a fix under way. It has applied its remedy and now looks at
@@ -88,6 +89,8 @@ func (i interrupted) end(t *testing.T) string {
 
 // Ctrl-C, SIGTERM and SIGHUP undo what was applied, and say so.
 func TestInterruptUndoes(t *testing.T) {
+	t.Parallel()
+	require.Once(t, "signals and the journal; TestSeeApplyRestore restores on v2")
 	tr := cgrouptest.New(t)
 	busy := tr.Make("pod/busy")
 	tr.Limit(busy, 0.3)
@@ -106,9 +109,10 @@ func TestInterruptUndoes(t *testing.T) {
 }
 
 // A second Ctrl-C ends it at once, though undoing waits for the journal's lock,
-// which is the test's; restore then takes back what is left. A second hang-up
-// does nothing.
+// which is the test's. Restore then undoes the pin. A second hang-up does nothing.
 func TestASecondInterruptLeavesItForRestore(t *testing.T) {
+	t.Parallel()
+	require.Once(t, "signals and the journal; TestSeeApplyRestore restores on v2")
 	tr := cgrouptest.New(t)
 	busy := tr.Make("pod/busy")
 	tr.Limit(busy, 0.3)

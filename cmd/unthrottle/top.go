@@ -73,7 +73,7 @@ func runTop(ctx context.Context, h *cgroup.Host, f topFlags) error {
 			}
 		},
 	}
-	p, note := openProbe()
+	p, note := openProbe(probe.Options{})
 	if p != nil {
 		defer p.Close()
 	}
@@ -90,8 +90,8 @@ func runTop(ctx context.Context, h *cgroup.Host, f topFlags) error {
 const topExplainFor = 10 * time.Second
 
 // openProbe loads the probe. Where the kernel refuses, p is nil and missing says why.
-func openProbe() (p *probe.Probe, missing string) {
-	p, err := probe.Open(probe.Options{})
+func openProbe(o probe.Options) (p *probe.Probe, missing string) {
+	p, err := probe.Open(o)
 	if err != nil {
 		return nil, "widths are not measured: " + err.Error()
 	}

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	}
 	code := m.Run()
 	if builtIn != "" {
-		_ = os.RemoveAll(builtIn) // what is left of a temporary folder harms nobody
+		_ = os.RemoveAll(builtIn) // a leftover in the temporary folder does no harm
 	}
 	os.Exit(code)
 }

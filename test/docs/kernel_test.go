@@ -41,7 +41,9 @@ func (s *stage) run(command string, c call, more ...string) {
 		}
 	}
 	c.args = append(c.args, more...)
+	begun := time.Now()
 	s.made[command] = printed{c.output(s.t), s.tree.Top}
+	s.t.Logf("%.1f s: %s", time.Since(begun).Seconds(), command)
 }
 
 // scope are the flags that keep a command within the scene.
@@ -107,7 +109,7 @@ func TestCart(t *testing.T) {
 	}
 	time.Sleep(300 * time.Millisecond) // the first wake-ups and the first quota are not like the rest
 	s.run("sudo unthrottle explain /cart --for 2s", call{dataOnly: true})
-	s.run("unthrottle explain /cart --for 2s", call{nobody: true, dataOnly: true})
+	s.run("unthrottle explain /cart --for 2s", call{unprivileged: true, dataOnly: true})
 	s.run("sudo unthrottle fix /cart", call{answer: "y"}, s.scope()...)
 	hold(t, cart, s.made)
 }
@@ -143,7 +145,7 @@ func TestAlone(t *testing.T) {
 		call{args: []string{"agent", "--config", config}, until: "mode observe"}, s.scope()...)
 	s.run("sudo unthrottle run examples/scenarios/lat-small.yaml --for 4s", call{}, append(below, shorter("--for", "1s")...)...)
 	s.run("sudo unthrottle demo", call{}, append(below, shorter("--seconds", "1")...)...)
-	s.run("sudo unthrottle bench latency --repeat 2 --seconds 3", call{}, append(below, shorter("--seconds", "1")...)...)
-	s.run("sudo unthrottle bench fibtest --repeat 2 --seconds 3", call{}, append(below, shorter("--seconds", "1")...)...)
+	s.run("sudo unthrottle bench latency --repeat 2 --seconds 3", call{}, append(below, shorter("--seconds", "1", "--repeat", "1")...)...)
+	s.run("sudo unthrottle bench fibtest --repeat 2 --seconds 3", call{}, append(below, shorter("--seconds", "1", "--repeat", "1")...)...)
 	hold(t, alone, s.made)
 }

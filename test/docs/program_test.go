@@ -66,8 +66,8 @@ type call struct {
 	answer string
 	// until ends the program by an interrupt when it has printed that.
 	until string
-	// nobody: not as root.
-	nobody bool
+	// unprivileged: not as root.
+	unprivileged bool
 	// dataOnly: without standard error, where a terminal shows progress and wipes it.
 	dataOnly bool
 }
@@ -82,7 +82,7 @@ func (c call) output(t *testing.T) []string {
 		cmd.Dir = root
 	}
 	cmd.Env = append(os.Environ(), "NO_COLOR=1", "TZ=UTC", "TERM=xterm")
-	if c.nobody {
+	if c.unprivileged {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	}
 	var seen string
@@ -95,6 +95,9 @@ func (c call) output(t *testing.T) []string {
 	// Stopped above a bound is a result too.
 	if exit := new(exec.ExitError); c.until == "" && err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 1) {
 		t.Fatalf("unthrottle %s: %v\n%s", strings.Join(c.args, " "), err, seen)
+	}
+	if c.until != "" && !strings.Contains(seen, c.until) || ctx.Err() != nil {
+		t.Fatalf("unthrottle %s: it did not end by itself, or did not print %q: %v\n%s", strings.Join(c.args, " "), c.until, err, seen)
 	}
 	lines := strings.Split(strings.TrimRight(seen, "\n"), "\n")
 	for i, line := range lines {
@@ -112,19 +115,20 @@ func (c call) piped(cmd *exec.Cmd) (string, error) {
 		cmd.Stderr = nil
 	}
 	err := cmd.Run()
-	return seen.String(), err
+	return seen.text.String(), err
 }
 
-// watched is an output; it calls found once when it contains until.
+// watched is an output; it calls found once when it contains until. The buffer is not
+// embedded: io.Copy would call its ReadFrom, and never Write.
 type watched struct {
-	bytes.Buffer
+	text  bytes.Buffer
 	until string
 	found func()
 }
 
 func (w *watched) Write(p []byte) (int, error) {
-	n, err := w.Buffer.Write(p)
-	if w.until != "" && strings.Contains(w.String(), w.until) {
+	n, err := w.text.Write(p)
+	if w.until != "" && strings.Contains(w.text.String(), w.until) {
 		w.until = ""
 		w.found()
 	}

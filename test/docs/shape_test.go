@@ -140,6 +140,10 @@ var reductions = []struct {
 	{regexp.MustCompile(`<?\b\d+([-.,:/]\d+)*`), "0"},
 	{regexp.MustCompile(`\b0 ?([num]?s|min|h)\b`), "T"},
 	{regexp.MustCompile(`\b0 ([A-Za-z]+)s\b`), "0 $1"},
+	// A bound and its interval, a median and its spread, a mark of noise, a figure that
+	// was not measured: which of them a figure has is the run's.
+	{regexp.MustCompile(`\b[0T] to ([0T])\b`), "$1"},
+	{regexp.MustCompile(`\b([0T]) \([0T]\)`), "$1"},
 	{regexp.MustCompile(` ~ `), " "},
 	{regexp.MustCompile(`( -)+( |$)`), " 0$2"},
 	{regexp.MustCompile(`\s+`), " "},
@@ -163,7 +167,7 @@ func reduce(line string, firstCell bool) string {
 	line = strings.TrimSpace(line)
 	words := strings.Fields(line)
 	words = slices.DeleteFunc(words, func(w string) bool { return w == "X" || w == "T" || w == "Q" })
-	if !strings.ContainsFunc(strings.Join(words, " "), unicode.IsLetter) && line != cutMark {
+	if !strings.ContainsFunc(strings.Join(words, " "), unicode.IsLetter) {
 		return ""
 	}
 	return line
@@ -173,7 +177,8 @@ func reduce(line string, firstCell bool) string {
 var sentenceEnd = regexp.MustCompile(`([a-z0-9)]\.) ([A-Z])`)
 
 // shape is that of an output: its lines, reduced, each run of equal ones once. What
-// matches an optional pattern is left out.
+// matches an optional pattern is left out. Cut marks have no shape: whether lines lie
+// between two parts may depend on the run.
 func shape(lines []paragraph, r row) []string {
 	var all []string
 	// Short sentences below one another may have been taken for one paragraph.
@@ -184,6 +189,9 @@ func shape(lines []paragraph, r row) []string {
 		if reduced != "" && !slices.ContainsFunc(r.optional, optional) {
 			all = append(all, reduced)
 		}
+	}
+	if r.anyOrder {
+		slices.Sort(all)
 	}
 	return slices.Compact(all)
 }
@@ -218,14 +226,18 @@ func TestReduce(t *testing.T) {
 		"in force as 20261121-092021-2a262b; 'x'":                              "in force as X; 'x'",
 		"   818.7 ms ............██▄▂▂█░░░ throttled":                          "",
 		"  1118.7 ms ▆": "",
-		" mean 0  ███ 72.6 %  ██▊ 71.5 %":            "",
-		"use, full is 2; ░ stopped by a quota":       "use, full is 0; ░ stopped by a quota",
-		"1 CPU and 2 CPUs":                           "0 CPU and 0 CPU",
-		"120-140":                                    "",
-		`1. /a cpuset.cpus: "0-1" -> "0"`:            "0. /a cpuset.cpus: Q -> Q",
-		"waiting 1.02 s (0.60 ms, steal 0 us)":       "waiting T (T, steal T)",
-		"...":                                        "...",
-		"http-worker-*  8  802 ms  2  10 ms  107 ms": "http-worker-* 0 T 0 T T",
+		" mean 0  ███ 72.6 %  ██▊ 71.5 %":      "",
+		"use, full is 2; ░ stopped by a quota": "use, full is 0; ░ stopped by a quota",
+		"1 CPU and 2 CPUs":                     "0 CPU and 0 CPU",
+		"120-140":                              "",
+		`1. /a cpuset.cpus: "0-1" -> "0"`:      "0. /a cpuset.cpus: Q -> Q",
+		"waiting 1.02 s (0.60 ms, steal 0 us)": "waiting T (T, steal T)",
+		"...":                                  "",
+		"/shop/mail: stopped 0 ms of each second, now 0 to 3 ms; CPUs used 0.01": "/shop/mail: stopped T of each second, now T; CPUs used 0",
+		"held back for 141ms to 282ms of 2.001s":                                 "held back for T of T",
+		"raise ~  1.5  1.50   29 of 30  70  10.1  -  0.87 (0.87-0.91)":           "raise 0 0 0 of 0 0 0 0 0",
+		"raise    1.5  1.50   29 of 30  70  10.1  99.2  -":                       "raise 0 0 0 of 0 0 0 0 0",
+		"http-worker-*  8  802 ms  2  10 ms  107 ms":                             "http-worker-* 0 T 0 T T",
 	} {
 		if got := reduce(line, false); got != want {
 			t.Errorf("%q: got %q, want %q", line, got, want)

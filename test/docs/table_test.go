@@ -1,5 +1,7 @@
 package docs
 
+import "slices"
+
 // row is a block that a page shows.
 type row struct {
 	page, command string
@@ -20,6 +22,8 @@ type row struct {
 	firstCell bool
 	// optional are shapes of lines that only some runs print.
 	optional []string
+	// anyOrder: the figures of the run order the lines.
+	anyOrder bool
 }
 
 // The scenes.
@@ -39,15 +43,29 @@ const fixColumns = 100
 var (
 	// Whom else the host has outside the scope, and what it did meanwhile.
 	others = []string{`^note `, `^left `, `not moved`}
+	// recommendedLines: what is recommended depends on what else the host does.
+	recommendedLines = []string{`^(Recommended|Leave it|More CPU than the limit|A setting of the service|Nothing is recommended): `, `^Beside it: `, `^Next: `}
 	// fixLines: rows and the sentences about them depend on what else the host does.
-	fixLines = append([]string{`^(> )?(leave it|pin to|narrow|burst|period|weight|raise to|pool of|all pools)\b`, `^0 threads of pool`, `^Recommended: `, `^Beside it: `,
-		`throttled periods in T`, `^stopped per second`, `^CPUs used`, `^responses`, `^neighbour`}, others...)
-	// demoLines: how the figures compare depends on what else runs.
-	demoLines = []string{`^The quota stopped the container in only`, `^With pin, p0`, `^the same CPU used`, `^Highest weight`}
+	fixLines = append(slices.Concat(recommendedLines, []string{`^(> )?(leave it|pin to|narrow|burst|period|weight|raise to|pool of|all pools)\b`, `^0 threads? of pool`,
+		`throttled periods in T`, `^stopped per second`, `^CPUs used`, `^responses`, `^neighbour`}), others...)
+	// shopLines: a container at rest, and what a stall of the host shows of it.
+	shopLines = []string{`^/shop/mail `}
+	// systemLines: what the host's own processes used, if that could be measured.
+	systemLines = []string{`^note the host's own processes used`, `^note how much CPU they use was not measured`, `stay where they are`}
+	// demoLines: the verdict, and who else wanted the CPUs.
+	demoLines = []string{`^The quota stopped the container in only`, `^With pin, p99`, `^Pin (changed nothing|made it worse) here`, `^No verdict`, `^the same CPU used`, `^other CPU used`, `^but at other CPU used`,
+		`^In variant`, `^It moves no other process`, `^Note: `, `^Highest weight`}
+	// disturbedLines: what a runtime, or a run that was killed before, did beside the work.
+	disturbedLines = []string{`took part, with up to`, `^the cgroups of 0 killed run`, `did not get real-time priority`}
 	// latencyLines: whether the rounds of a remedy agree is what else runs.
-	latencyLines = []string{`^~ the rounds lie`}
-	// explainLines: causes besides the first, and neighbours, are what else the host does.
-	explainLines = []string{`^0\. `, `^Not measured`, `^[^ ].*: held CPUs for`, `^and 0 neighbour`, `^Checks: `, `^time on CPUs against`, `^pool own quota`, `^http-worker-\* T`}
+	latencyLines = append([]string{`^~ the rounds lie`}, disturbedLines...)
+	// fibtestLines: the verdict, and its reason.
+	fibtestLines = append([]string{`^(Fixed|Affected|Unmeasurable): `}, disturbedLines...)
+	// explainLines: causes besides the first, neighbours, and which checks passed are what
+	// else the host does. So are the pools that waited, and the mark of a row without a bar.
+	explainLines = append([]string{`^0\. `, `^Not measured`, `^[^ ].*: held CPUs for`, `^and 0 neighbour`, `^and 0 weaker cause`, `^Checks: `, `^time on CPUs against`,
+		`: (FAILED, off by|not judged)`, `^0 event`, `^Cost of width`, `^Runnable threads per reserved core`, `^pool own quota`, `^http-worker-\* T`, `^all T`,
+		`^(mean|limit|mean, limit) 0$`}, recommendedLines...)
 	explainParts = []part{
 		{to: `^ 1\. `},
 		{from: `^CPUs at once`, to: `^$`},
@@ -59,7 +77,7 @@ var (
 
 var table = []row{
 	{page: "README.md", command: "sudo unthrottle demo", scene: alone, width: 80, optional: demoLines},
-	{page: "README.md", command: "unthrottle ls", scene: shop},
+	{page: "README.md", command: "unthrottle ls", scene: shop, optional: shopLines, anyOrder: true},
 	{page: "README.md", command: "sudo unthrottle explain /cart --for 2s", scene: cart, width: 80, optional: explainLines,
 		parts: []part{{from: `^[0-9]+ threads of pool`, to: `^ 1\.`}, {from: `^The worst stretch`, most: 6}}},
 	{page: "README.md", command: "sudo unthrottle fix /cart", scene: cart, width: fixColumns, byPage: true, optional: fixLines,
@@ -70,10 +88,10 @@ var table = []row{
 
 	{page: "docs/reference/agent.md", command: "sudo unthrottle agent --config /etc/unthrottle.yaml", scene: alone},
 	{page: "docs/reference/apply.md", command: "sudo unthrottle apply /shop/checkout --remedy pin --dry-run", scene: shop, width: fixColumns, byPage: true, optional: others},
-	{page: "docs/reference/apply.md", command: "sudo unthrottle apply --system", scene: system},
+	{page: "docs/reference/apply.md", command: "sudo unthrottle apply --system", scene: system, optional: systemLines},
 	{page: "docs/reference/bench.md", command: "sudo unthrottle bench latency --repeat 2 --seconds 3", scene: alone, optional: latencyLines},
 	{page: "docs/reference/bench.md", command: "sudo unthrottle bench fibtest --repeat 2 --seconds 3", scene: alone,
-		optional: []string{`^(Fixed|Affected|Unmeasurable)`}},
+		optional: fibtestLines},
 	{page: "docs/reference/check.md", command: "unthrottle check", scene: host, firstCell: true},
 	{page: "docs/reference/defrag.md", command: "sudo unthrottle defrag --plan", elsewhere: "needs several L3 caches; internal/ui/report/defrag has the test of the view"},
 	{page: "docs/reference/demo.md", command: "sudo unthrottle demo", scene: alone, width: 80, optional: demoLines},
@@ -82,10 +100,10 @@ var table = []row{
 	{page: "docs/reference/fix.md", command: "sudo unthrottle fix /cart", scene: cart, width: fixColumns, byPage: true, optional: fixLines},
 	{page: "docs/reference/flight-recorder.md", command: "sudo unthrottle explain checkout --at 03:12", elsewhere: "shows no output; internal/cure/agent and internal/explain/live have the tests of the flight recorder"},
 	{page: "docs/reference/forecast.md", command: "unthrottle forecast service-pools-small.utr --slo p99=50ms --load 1..3 --host-load 0%", elsewhere: "searches loads for minutes; TestForecastJSON and its neighbours in cmd/unthrottle"},
-	{page: "docs/reference/ls.md", command: "unthrottle ls", scene: shop},
+	{page: "docs/reference/ls.md", command: "unthrottle ls", scene: shop, optional: shopLines, anyOrder: true},
 	{page: "docs/reference/place.md", command: "unthrottle place --topology machine.json --containers wanted.yaml", scene: offline, exact: true},
 	{page: "docs/reference/restore.md", command: "sudo unthrottle restore /shop/checkout", scene: shop, width: fixColumns, byPage: true, optional: others},
-	{page: "docs/reference/run.md", command: "sudo unthrottle run examples/scenarios/lat-small.yaml --for 4s", scene: alone},
+	{page: "docs/reference/run.md", command: "sudo unthrottle run examples/scenarios/lat-small.yaml --for 4s", scene: alone, optional: disturbedLines},
 	{page: "docs/reference/simulate.md", command: "unthrottle simulate examples/scenarios/cgroup-lat-quota.yaml --timeline", scene: offline, exact: true,
 		parts: []part{{most: 15}}},
 	{page: "docs/reference/simulate.md", command: "unthrottle simulate examples/scenarios/conceptual.yaml --explain", scene: offline, exact: true,

@@ -13,12 +13,13 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/sandbox"
+	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
 func TestRunShowsThrottlingAndItsEnd(t *testing.T) {
 	b := newTestbed(t)
 	o := b.options()
-	o.Seconds, o.Burners = 3, 0
+	o.Seconds, o.Burners = 2, 0
 	var events []string
 	o.Progress = func(e Event) { events = append(events, e.Doing) }
 	r, err := Run(t.Context(), o)
@@ -77,6 +78,7 @@ func checkVariant(t *testing.T, a Variant, r Result) {
 }
 
 func TestInterruptedRunCleansUp(t *testing.T) {
+	require.Once(t, "the order of cleaning up; TestFailureAtAnyStepCleansUp runs in both")
 	for _, at := range []string{"looking for idle CPUs", "quota", "pin"} {
 		t.Run(at, func(t *testing.T) {
 			b := newTestbed(t)
@@ -173,6 +175,7 @@ func TestFailureAtAnyStepCleansUp(t *testing.T) {
 }
 
 func TestKilledRunIsCleanedUpByTheNext(t *testing.T) {
+	require.Once(t, "package sandbox removes leftovers, whose tests run in both")
 	b := newTestbed(t)
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), envVictim+"="+b.Top)
@@ -209,6 +212,7 @@ func TestKilledRunIsCleanedUpByTheNext(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
+	require.Once(t, "what is refused are options")
 	b := newTestbed(t)
 	for name, c := range map[string]struct {
 		change func(*Options)

@@ -36,27 +36,32 @@ func (a *agent) act(ctx context.Context) error {
 		case <-a.wake:
 		}
 		a.busy("a round", roundLimit)
-		now := time.Now()
-		round, fresh := a.take()
-		if a.newcomersCame() || !now.Before(nextChores) {
-			nextChores = now.Add(choreInterval)
-			a.reconcile(ctx)
-		}
-		if !fresh {
-			continue
-		}
-		held, err := a.held()
-		if err != nil {
-			a.Log.Error("the journal cannot be read", "error", err)
-			continue
-		}
-		for _, f := range chooser.round(round.Observations, held, now) {
-			if a.finding(ctx, chooser, f, held) {
-				nextChores = now // a secondary gets what is lent, newcomers make way
-			}
-		}
-		a.lending(ctx, round.Observations, now)
+		a.spent.do(partActing, func() { a.actOnce(ctx, chooser, &nextChores) })
 	}
+}
+
+// actOnce takes the newest round in.
+func (a *agent) actOnce(ctx context.Context, chooser *chooser, nextChores *time.Time) {
+	now := time.Now()
+	round, fresh := a.take()
+	if a.newcomersCame() || !now.Before(*nextChores) {
+		*nextChores = now.Add(choreInterval)
+		a.reconcile(ctx)
+	}
+	if !fresh {
+		return
+	}
+	held, err := a.held()
+	if err != nil {
+		a.Log.Error("the journal cannot be read", "error", err)
+		return
+	}
+	for _, f := range chooser.round(round.Observations, held, now) {
+		if a.finding(ctx, chooser, f, held) {
+			*nextChores = now // a secondary gets what is lent, newcomers make way
+		}
+	}
+	a.lending(ctx, round.Observations, now)
 }
 
 // take gives the newest round, and whether it was not taken before.

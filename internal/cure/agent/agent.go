@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -71,6 +72,7 @@ type agent struct {
 	journal journalFigures
 	placer  placer
 	lender  lender
+	spent   *spent
 	rounds  prometheus.Counter
 	// recorder is nil where there is no probe; it is set before anything runs.
 	recorder *recorder
@@ -91,7 +93,10 @@ type agent struct {
 
 // Run runs an agent until ctx ends or it cannot go on.
 func Run(ctx context.Context, c Config) error {
-	a := &agent{Config: c, wake: make(chan struct{}, 1), lastRound: time.Now()}
+	a := &agent{Config: c, spent: &spent{}, wake: make(chan struct{}, 1), lastRound: time.Now()}
+	if c.Flight.Probe != nil {
+		c.Flight.Probe.Measure(a.spent.probeWork)
+	}
 	if c.Untrusted != "" && c.Rules.Mode == policy.Apply {
 		c.Log.Warn("slo commands must not be run, so nothing will be applied", "why", c.Untrusted)
 	}
@@ -107,7 +112,11 @@ func Run(ctx context.Context, c Config) error {
 	}
 	a.startFlight(part)
 	registry := a.registry()
-	part("metrics", func(ctx context.Context) error { return serve(ctx, c.Rules.Listen, registry, a.healthy, c.Ready) })
+	part("metrics", func(ctx context.Context) error {
+		return serve(ctx, c.Rules.Listen, a.spent, registry, a.healthy, c.Ready)
+	})
+	debug.SetGCPercent(gcPercent)
+	part("memory", a.trimNowAndThen)
 	part("watching", a.watch)
 	part("acting", a.act)
 	<-ctx.Done()
@@ -124,8 +133,10 @@ func (a *agent) registry() *prometheus.Registry {
 	info := prometheus.NewGauge(prometheus.GaugeOpts{Name: "unthrottle_build_info", Help: "1, with the version and what the agent may do.",
 		ConstLabels: prometheus.Labels{"version": a.Version, "mode": string(a.Rules.Mode)}})
 	info.Set(1)
-	r.MustRegister(&a.totals, &a.journal, &a.placer.figures, &a.lender, flightFigures{a}, a.rounds, info,
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	for _, c := range []prometheus.Collector{&a.totals, &a.journal, &a.placer.figures, &a.lender, flightFigures{a}, a.rounds, info,
+		a.spent, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})} {
+		r.MustRegister(measured{c, a.spent})
+	}
 	return r
 }
 
@@ -133,11 +144,15 @@ func (a *agent) registry() *prometheus.Registry {
 func (a *agent) watch(ctx context.Context) error {
 	var sampler observe.Options
 	if a.recorder != nil {
-		sampler.Probe = a.Flight.Probe
+		sampler.Probe = measuredProbe{a.Flight.Probe, a.spent}
 	}
+	listed := container.DefaultOptions()
+	listed.Scope = a.Rules.Scope
 	w := observe.NewWatcher(a.Host, observe.WatchOptions{
 		Sampler: sampler,
 		Scope:   a.Rules.Scope, Interval: a.Rules.Interval, Log: a.Log,
+		PollInterval: -1, // cells show in `top` alone
+		List:         a.spent.listing(container.NewLister(a.Host, listed).List), Step: a.spent.step,
 		Changed: func(came, gone []container.Container) {
 			a.Log.Debug("containers changed", "came", len(came), "gone", len(gone))
 			a.mu.Lock()

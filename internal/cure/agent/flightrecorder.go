@@ -20,6 +20,8 @@ import (
 // Probe counts what the kernel's scheduler does; *probe.Probe is one.
 type Probe interface {
 	observe.Widths
+	// Measure has run do what the probe does in goroutines of its own.
+	Measure(run func(w probe.Work, work func()))
 	PeriodRows(ctx context.Context, sink func(probe.PeriodRow) error) error
 }
 
@@ -124,9 +126,12 @@ func (r *recorder) flush(ctx context.Context) error {
 			ended = true
 		case <-tick.C:
 		}
-		r.mu.Lock()
-		err := r.periods.Flush(r.Flight.Dir)
-		r.mu.Unlock()
+		var err error
+		r.spent.do(partPeriods, func() {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			err = r.periods.Flush(r.Flight.Dir)
+		})
 		if err != nil {
 			r.Log.Warn("the flight recorder's periods are not on disk", "error", err)
 		}
@@ -173,7 +178,7 @@ func (r *recorder) record(ctx context.Context) error {
 			return nil
 		case d := <-r.due:
 			if r.mayRecord(d.id, time.Now()) {
-				r.recordOne(ctx, d)
+				r.spent.do(partRecording, func() { r.recordOne(ctx, d) })
 			}
 		}
 	}

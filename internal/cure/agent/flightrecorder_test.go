@@ -25,9 +25,10 @@ import (
 // rowsProbe gives the rows that a test sends.
 type rowsProbe struct{ rows chan probe.PeriodRow }
 
-func (rowsProbe) Watch(probe.Container) error             { return nil }
-func (rowsProbe) Unwatch(uint64) error                    { return nil }
-func (rowsProbe) Read(uint64) (c probe.Counts, err error) { return c, nil }
+func (rowsProbe) Watch(probe.Container) error          { return nil }
+func (rowsProbe) Unwatch(uint64) error                 { return nil }
+func (rowsProbe) Measure(func(probe.Work, func()))     {}
+func (rowsProbe) ReadInto(uint64, *probe.Counts) error { return nil }
 func (p rowsProbe) PeriodRows(ctx context.Context, sink func(probe.PeriodRow) error) error {
 	for {
 		select {
@@ -44,7 +45,7 @@ func (p rowsProbe) PeriodRows(ctx context.Context, sink func(probe.PeriodRow) er
 func flightAgent(t *testing.T, record func(context.Context, container.Container, io.Writer) error) (*agent, rowsProbe) {
 	t.Helper()
 	p := rowsProbe{make(chan probe.PeriodRow)}
-	a := &agent{Config: Config{
+	a := &agent{spent: &spent{}, Config: Config{
 		Log: slog.New(slog.DiscardHandler), Rules: policy.Rules{Flight: policy.DefaultFlight()},
 		Flight: Flight{Probe: p, Record: record, Dir: t.TempDir()},
 	}}

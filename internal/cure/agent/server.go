@@ -15,13 +15,14 @@ import (
 // serve answers /metrics and /healthz until ctx ends. Nothing can be changed
 // over it: every other path and method is refused. ready, if not nil, is told
 // the address that was bound.
-func serve(ctx context.Context, listen string, reg *prometheus.Registry, healthy func() error, ready func(net.Addr)) error {
+func serve(ctx context.Context, listen string, cost *spent, reg *prometheus.Registry, healthy func() error, ready func(net.Addr)) error {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", listen)
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", listen, err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(reg, promhttp.HandlerOpts{MaxRequestsInFlight: 4, EnableOpenMetrics: true}))
+	page := promhttp.HandlerFor(reg, promhttp.HandlerOpts{MaxRequestsInFlight: 4, EnableOpenMetrics: true})
+	mux.Handle("GET /metrics", cost.handler(page))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		if err := healthy(); err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)

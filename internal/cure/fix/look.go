@@ -8,6 +8,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
+	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
@@ -29,6 +30,8 @@ const (
 	enoughPeriods = 20
 	// longestLook bounds how long the target is recorded for that.
 	longestLook = 20 * time.Second
+	// mostPast bounds the past changes, of all containers, from which forecasts learn.
+	mostPast = 1000
 )
 
 // look observes all containers, so that the neighbours' figures from before are there for every possible
@@ -137,6 +140,11 @@ func (r *run) forecast(learned Learned) error {
 	if r.o.Objective != (policy.Objective{}) && r.env.Latencies == nil {
 		objective = &forecast.Objective{Quantile: r.o.Objective.Quantile, Bound: r.o.Objective.Bound}
 	}
+	past, err := apply.History(r.env.Apply, mostPast)
+	if err != nil {
+		return err
+	}
+	r.known.Corrections = policy.Corrections(r.o.Target.Group.Path, past)
 	made, err := policy.Forecast(learned.Load, objective, r.env.Each)
 	if err != nil {
 		return err

@@ -21,6 +21,8 @@ type Known struct {
 	// Forecast has the remedies' rows; nil: nothing could be forecast, and Missing says why.
 	Forecast *forecast.Forecast
 	Missing  string
+	// Corrections are factors by which the container's own past outcomes move the forecast, by remedy.
+	Corrections map[string]float64
 	// Tried says of rows of Forecast, by index, what came of them a moment ago.
 	Tried map[int]string
 }
@@ -105,7 +107,10 @@ func Propose(o observe.Observation, f hoststate.Facts, w Wish, known *Known) (Pr
 	case !w.Auto:
 		return choice.asked()
 	case known != nil && known.Forecast != nil:
-		return choice.forecast(known)
+		moved := *known
+		moved.Forecast = corrected(known.Forecast, known.Corrections)
+		choice.out.Known = &moved
+		return choice.forecast(&moved)
 	}
 	return choice.withoutForecast()
 }

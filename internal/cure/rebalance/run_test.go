@@ -32,8 +32,8 @@ func sockets(set cpuset.CPUSet) int {
 	return n
 }
 
-// One that crosses, another in its way: after the run nobody crosses, all is
-// exclusive, and restore brings back what was before the pins.
+// One container crosses L3s, another is in its way. After the run no container
+// crosses, all CPUs are exclusive, and restore sets what was before the pins.
 func TestRunRepairs(t *testing.T) {
 	both(t, func(t *testing.T, v cgroup.Version) {
 		h := newHost(t, v, 3)
@@ -92,8 +92,8 @@ func swaps(v cgroup.Version) map[string][]placement.Move {
 	}
 }
 
-// Killed before any operation: what was interrupted is taken back, sets stay
-// disjoint, and restore brings back all.
+// Killed before any operation: the next run undoes the interrupted change, sets stay
+// disjoint, and restore undoes everything.
 func TestKilledAtEveryPoint(t *testing.T) {
 	both(t, func(t *testing.T, v cgroup.Version) {
 		for name, moves := range swaps(v) {

@@ -10,8 +10,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
 
-// Whole cores, and cores of which one thread idles: nobody else gets the other
-// one, not by moving and not as a newcomer; both are known again to a move.
+// Whole cores, and cores of which one thread idles: no other container gets the other
+// one, not by moving and not as a newcomer. A move knows both again.
 func TestWholeCoresAndIdleSiblings(t *testing.T) {
 	onEach(t, "0-7", func(t *testing.T, h *host, target container.Container) {
 		before := h.k.Snapshot()
@@ -92,8 +92,8 @@ func TestWholeCoresAndIdleSiblings(t *testing.T) {
 	})
 }
 
-// On two CPUs one is the system's and the other may be somebody's alone; the state
-// says that there is no room then, and nobody loses his CPU.
+// On two CPUs one is the system's and the other may be exclusive. The state says that
+// there is no room then, and no container loses its CPU.
 func TestTinyHost(t *testing.T) {
 	onEach(t, "0-1", func(t *testing.T, h *host, target container.Container) {
 		p := must(t)(Make(h.facts(), target, Request{Kind: Pin}))

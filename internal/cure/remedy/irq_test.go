@@ -60,9 +60,9 @@ func TestPinKeepsInterruptsOff(t *testing.T) {
 	})
 }
 
-// A pin that keeps interrupts off moves, and they follow: back on the old CPUs,
-// off the new ones, one that had no others to where nobody is alone. Another pin's
-// are left as they are. Taken back, all is as it was.
+// A pin that keeps interrupts off moves, and they follow: back on the old CPUs, off the
+// new ones. One that had no others goes to CPUs that are not exclusive. Another pin's
+// are left as they are. After the restore all is as it was.
 func TestInterruptsFollow(t *testing.T) {
 	onEach(t, "0-7", func(t *testing.T, h *host, target container.Container) {
 		all := cpuset.New(0, 1, 2, 3, 4, 5, 6, 7)

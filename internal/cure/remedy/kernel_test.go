@@ -77,7 +77,7 @@ func (r *real) plan(path string, request Request) (Plan, error) {
 }
 
 // On the real kernel, v1 and v2: the target's processes run on its CPUs only,
-// the neighbour's on the others, no quota binds; taken back, all is as it was,
+// the neighbour's on the others, no quota binds. After the restore all is as it was,
 // to the byte.
 func TestPinOnTheKernel(t *testing.T) {
 	r := newReal(t)
@@ -110,7 +110,7 @@ func TestPinOnTheKernel(t *testing.T) {
 	}
 	r.takeBack(before)
 	if got := cgrouptest.Allowed(t, r.pids[r.target]); got != allowed {
-		t.Errorf("taken back, the target runs on %s, before on %s", got, allowed)
+		t.Errorf("after the restore the target runs on %s, before on %s", got, allowed)
 	}
 }
 

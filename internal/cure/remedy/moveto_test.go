@@ -148,7 +148,7 @@ func TestMoveToExchange(t *testing.T) {
 	})
 }
 
-// What was narrowed moves, and takes nobody's CPUs.
+// A narrowed container moves, and takes no other container's CPUs.
 func TestMoveToFloating(t *testing.T) {
 	onEach(t, "0-7", func(t *testing.T, h *host, web container.Container) {
 		before := h.k.Snapshot()

@@ -63,7 +63,7 @@ func TestNarrow(t *testing.T) {
 }
 
 // A pod's quota that may bind is shortened as well, or goes if what is below it
-// is bounded; one of a slice that nobody named stays and is said.
+// is bounded. That of a slice which the user did not name stays, and the plan says so.
 func TestNarrowAncestors(t *testing.T) {
 	onEach(t, "0-7", func(t *testing.T, h *host, target container.Container) {
 		h.limit("/a", 1)

@@ -117,8 +117,8 @@ func TestPinRefusals(t *testing.T) {
 
 func limitFile(h *host) string { return cgroup.LimitFiles(h.v)[0] }
 
-// A systemd unit on v1 has no cpuset of its own; nor has a cgroup that somebody
-// made in the cpu hierarchy only.
+// A systemd unit on v1 has no cpuset of its own, nor has a cgroup that exists in the
+// cpu hierarchy only.
 func TestPinMakesACpusetWhereThereIsNone(t *testing.T) {
 	for scope, want := range map[string]string{"": "/unthrottle-run-units-web", "/run": "/run/units/web", "/run/units": ""} {
 		t.Run("scope "+scope, func(t *testing.T) {

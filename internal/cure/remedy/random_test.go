@@ -126,8 +126,8 @@ func randomRequest(t *rapid.T) Request {
 }
 
 // TestRandomHosts applies remedies to random containers of random hosts and
-// takes them back in a random order. At every step each task has a CPU; while a
-// pin is in force nobody else can run on its CPUs; in the end every setting is
+// undoes them in a random order. At every step each task has a CPU. While a
+// pin is in force no other container can run on its CPUs. In the end every setting is
 // as it was (a populated cpuset that was empty is not, on v2 before 7.0: the
 // kernel refuses that).
 func TestRandomHosts(t *testing.T) {

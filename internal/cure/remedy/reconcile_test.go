@@ -21,7 +21,7 @@ func TestUpkeepMovesNewcomersAndEndsWhatIsGone(t *testing.T) {
 		}
 		h.apply(p)
 		if due := h.reconcile(); len(due) > 0 {
-			t.Fatalf("nobody came, and there is to do: %+v", due)
+			t.Fatalf("no container came, and there is to do: %+v", due)
 		}
 
 		h.make("/late")
@@ -73,7 +73,7 @@ func TestUpkeepMovesNewcomersAndEndsWhatIsGone(t *testing.T) {
 	})
 }
 
-// Who is given the target's CPUs by somebody else is left alone, and said.
+// A container that another program gave the target's CPUs is left alone, and named.
 func TestUpkeepLeavesWhatOthersConfine(t *testing.T) {
 	onEach(t, "0-7", func(t *testing.T, h *host, target container.Container) {
 		p, err := Make(h.facts(), target, Request{Kind: Pin, CPUs: 2})

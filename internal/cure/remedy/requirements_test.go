@@ -21,9 +21,9 @@ func TestRequests(t *testing.T) {
 	}{
 		"v1 pod of 1 CPU":                    {cgroup.V1, pod, 1024, 0, 1},
 		"v1 pod of 250m":                     {cgroup.V1, pod, 256, 0, 0.25},
-		"v1 default of nobody":               {cgroup.V1, plain, 1024, 0, 0},
+		"v1 default of no group":             {cgroup.V1, plain, 1024, 0, 0},
 		"v1 chosen":                          {cgroup.V1, plain, 3072, 0, 3},
-		"v2 default of nobody":               {cgroup.V2, plain, cgroup.SharesOfWeight(100), 0, 0},
+		"v2 default of no group":             {cgroup.V2, plain, cgroup.SharesOfWeight(100), 0, 0},
 		"v2 pod of 1 CPU, older formula":     {cgroup.V2, pod, cgroup.SharesOfWeight(39), 305, 0.975},
 		"v2 pod of 1 CPU, newer formula":     {cgroup.V2, pod, cgroup.SharesOfWeight(100), 502, 1},
 		"v2 pod of 250m, newer formula":      {cgroup.V2, pod, cgroup.SharesOfWeight(35), 502, 0.25},

@@ -11,7 +11,7 @@ import (
 )
 
 // The reserve follows what the host's own services use, in whole cores, past
-// CPUs that somebody has alone, up to a quarter of the machine.
+// exclusive CPUs, up to a quarter of the machine.
 func TestReserveFollowsTheSystem(t *testing.T) {
 	for name, tc := range map[string]struct {
 		path, id string

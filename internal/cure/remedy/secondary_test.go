@@ -18,8 +18,8 @@ import (
 	"github.com/unthrottle/unthrottle/placement"
 )
 
-// Idle weight and no quota; taken back, the weight it had is there again, which
-// the kernel itself would not remember.
+// Idle weight and no quota. The restore sets the weight it had, which the kernel itself
+// would not remember.
 func TestSecondary(t *testing.T) {
 	for _, noIdle := range []bool{false, true} {
 		for _, strict := range []bool{false, true} {
@@ -56,9 +56,9 @@ func TestSecondary(t *testing.T) {
 	}
 }
 
-// Weights compare siblings: the level above becomes idle too where nobody else
-// is at work in it and it is ours; otherwise the plan says against whom it does
-// not give way.
+// Weights compare siblings. The level above becomes idle too where no other container is
+// at work in it and it is ours. Otherwise the plan names those to which it does not give
+// way.
 func TestSecondaryInItsPod(t *testing.T) {
 	onEach(t, "0-3", func(t *testing.T, h *host, web container.Container) {
 		p := must(t)(Make(h.facts(), web, Request{Kind: Secondary}))
@@ -87,8 +87,8 @@ func (p Plan) changes(path string) bool {
 	return false
 }
 
-// What a pin lends the secondary may use, and nobody else; whichever came first,
-// and whichever goes first.
+// The secondary alone may use what a pin shares, whichever of the two came first, and
+// whichever goes first.
 func TestLending(t *testing.T) {
 	for _, first := range []Kind{Pin, Secondary} {
 		for _, goes := range []string{"/a/web", "/a/db"} {
@@ -304,7 +304,7 @@ func TestSecondaryOnTheKernel(t *testing.T) {
 	if len(p.Lenders) != 1 || p.Parameters[paramBorrowed] != pin.CPUs.String() {
 		t.Fatalf("lent %q by %q, warnings %q", p.Parameters[paramBorrowed], p.Lenders, p.Warnings)
 	}
-	// By turns, so that somebody else's spell of work meets both alike.
+	// By turns, so that other load on the host meets both alike.
 	const unharmed = 0.95
 	var alone, beside, secondary time.Duration
 	for range 3 {
@@ -329,7 +329,7 @@ func TestSecondaryOnTheKernel(t *testing.T) {
 	idle, gained := over(2 * time.Second)
 	tell(r.target, unix.SIGCONT)
 	t.Logf("while the owner rests (%v) the secondary uses %v", idle, gained)
-	// With CPUs that nobody uses the secondary had all that it wants before, and gains nothing.
+	// On idle CPUs the secondary had all that it wants before, and gains nothing.
 	starved := secondary < time.Second
 	if idle > 100*time.Millisecond || starved && gained < secondary+200*time.Millisecond {
 		t.Errorf("while the owner rests (%v) the secondary uses %v, before %v", idle, gained, secondary)
@@ -337,9 +337,9 @@ func TestSecondaryOnTheKernel(t *testing.T) {
 	r.takeBack(before)
 }
 
-// What is lent can be taken back from all who have it, and lent again; meanwhile
-// neither upkeep nor a new secondary gives it to anybody. Where the owner moves,
-// what it has then is lent.
+// Shared CPUs can be revoked from every secondary, and shared again. Meanwhile neither
+// reconciling nor a new secondary shares them. Where the owner moves, it shares what it
+// has then.
 func TestWithholding(t *testing.T) {
 	onEach(t, "0-7", func(t *testing.T, h *host, web container.Container) {
 		before := h.k.Snapshot()
@@ -388,11 +388,11 @@ func TestWithholding(t *testing.T) {
 		h.upkeep()
 		may(all.Difference(pin.CPUs))
 		if again := h.revoke(owner().ID); len(again.Changes) > 0 {
-			t.Errorf("taken back twice: %+v", again.Changes)
+			t.Errorf("revoked twice: %+v", again.Changes)
 		}
 		lent := Sharings(h.facts().Held)[0]
 		if lent.Revoked == "" {
-			t.Fatal("nobody says that it is taken back")
+			t.Fatal("the owner is not marked as revoked")
 		}
 		if _, err := apply.Restore(context.Background(), h.env(), apply.Selector{IDs: []string{lent.Revoked}}); err != nil {
 			t.Fatal(err)

@@ -7,8 +7,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
 
-// Two transactions that rest on one setting, taken back in either order: the
-// one that stays keeps what it needs, and in the end all is as it was.
+// Two transactions rest on one setting and are undone in either order. The one that
+// stays keeps what it needs, and in the end all is as it was.
 func TestSharedSettings(t *testing.T) {
 	for name, c := range map[string]struct {
 		version string

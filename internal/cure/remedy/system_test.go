@@ -62,8 +62,8 @@ func (h *host) allowed(pid int) string {
 	return set.String()
 }
 
-// The slices run on the reserve and nobody else is touched; it follows their
-// use, up at once and down late; taken back, all is as it was.
+// The slices run on the reserve, and no other cgroup is touched. The reserve follows their
+// use, up at once and down late. After the restore all is as it was.
 func TestSystemOnTheReserve(t *testing.T) {
 	eachSystem(t, 0.5, func(t *testing.T, h *host) {
 		before := h.k.Snapshot()

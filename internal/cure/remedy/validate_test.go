@@ -47,7 +47,7 @@ func TestReserveThatIsNotThere(t *testing.T) {
 	}
 }
 
-// One CPU is the least: nobody is told to ask for fewer.
+// One CPU is the least: no hint says to ask for fewer.
 func TestHintWhereOneCPUIsTooMuch(t *testing.T) {
 	onEach(t, "0-1", func(t *testing.T, h *host, target container.Container) {
 		h.options.Used = map[string]float64{"/a/db": 1.9}

@@ -12,6 +12,8 @@
 //	       ─► probe.Record ─► diagnose ─► pools' advice ─► Explanation
 //	                      └─► recording.Writer (--record)
 //
+// [Keep] takes the lower way alone: the agent records with the probe that it has open, and explains later.
+//
 // If the kernel refuses BPF, [Live] observes counters for the same time instead ([FromCounters]). Counters
 // show how long which quota stopped the container, not which threads spent it. The explanation says what is
 // missing.

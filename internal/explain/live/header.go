@@ -34,7 +34,7 @@ func (o Options) complete(h *recording.Header) {
 }
 
 func (o Options) completeHost(h *recording.Header) {
-	k := features.ReadKernel(o.Root, features.Unknown, features.Unknown)
+	k := features.ReadScheduler(o.Root)
 	if h.Host.Kernel == "" {
 		h.Host.Kernel = k.Release
 	}

@@ -1,12 +1,14 @@
 package live
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/see/probe"
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 )
 
@@ -50,6 +52,20 @@ func Recording(r io.Reader) (diagnose.Explanation, error) {
 		e.NotMeasured = append(e.NotMeasured, "the end: the recording was cut off, and what only its end tells is missing")
 	}
 	return e, nil
+}
+
+// Keep records a container with a probe that is open already, into Options.Keep, and explains nothing: the recording
+// can be explained later ([Recording]). That leaves out what costs most, the load of the probe and the diagnosis. The
+// end of ctx, or of the target itself, ends the recording early. The errors are *Gone, and failures of the probe and
+// of writing.
+func Keep(ctx context.Context, p *probe.Probe, o Options) error {
+	var k keeper
+	footer, _, err := o.take(ctx, p, func() {}, func(h *recording.Header) { k.begin(o.Keep, h) }, k.add)
+	if err != nil {
+		return err
+	}
+	k.end(footer)
+	return k.err
 }
 
 // keeper writes the recording. Its first failure ends the writing, but not the recording.

@@ -110,45 +110,21 @@ func (o Options) counters(ctx context.Context, refused *probe.Unavailable) (diag
 }
 
 func (o Options) record(ctx context.Context, p *probe.Probe) (diagnose.Explanation, error) {
-	target, err := o.watched(o.Target)
-	if err != nil {
-		return diagnose.Explanation{}, &Gone{o.Target.Name, err}
-	}
-	o.lookAtProcesses()
-	jvm := o.askJVMs(ctx)
-	var others []probe.Container
-	for _, c := range o.Others {
-		if other, err := o.watched(c); err == nil {
-			others = append(others, other)
-		}
-	}
 	a := newAnalysis()
 	var k keeper
-	within, over := o.whileItLasts(ctx)
-	footer, err := p.Record(within, probe.RecordOptions{
-		Target: target, Others: others, For: o.For, Host: o.Host,
-		Begin: func(h *recording.Header) error {
-			o.complete(h)
-			a.begin(h, jvm, o.processes)
-			if o.Keep != nil {
-				k.begin(o.Keep, h)
-			}
-			if o.Began != nil {
-				o.Began()
-			}
-			return nil
-		},
-	}, func(e *recording.Event) error {
+	var jvm map[uint32]string
+	looked := func() { jvm = o.askJVMs(ctx) }
+	footer, ended, err := o.take(ctx, p, looked, func(h *recording.Header) {
+		a.begin(h, jvm, o.processes)
+		if o.Keep != nil {
+			k.begin(o.Keep, h)
+		}
+	}, func(e *recording.Event) {
 		k.add(e)
 		a.add(e)
-		return nil
 	})
-	ended := over()
 	if err != nil {
-		return diagnose.Explanation{}, fmt.Errorf("%s: %w", o.Target.Name, err)
-	}
-	if acct := o.Target.Group.CPUAcctPath; acct != o.Target.Group.Path {
-		footer.UsageNS = nil // that of another cgroup: on v1 cpuacct may be a hierarchy of its own
+		return diagnose.Explanation{}, err
 	}
 	k.end(footer)
 	e := a.end(footer)
@@ -157,6 +133,47 @@ func (o Options) record(ctx context.Context, p *probe.Probe) (diagnose.Explanati
 		return e, &NotKept{k.err}
 	}
 	return e, nil
+}
+
+// take records the target with a probe. It calls looked when the target's processes are known and nothing is recorded
+// yet. ended says how the target ended meanwhile, "" if it has not.
+func (o *Options) take(ctx context.Context, p *probe.Probe, looked func(), begin func(*recording.Header),
+	add func(*recording.Event)) (footer recording.Footer, ended string, err error) {
+	target, err := o.watched(o.Target)
+	if err != nil {
+		return footer, "", &Gone{o.Target.Name, err}
+	}
+	o.lookAtProcesses()
+	looked()
+	var others []probe.Container
+	for _, c := range o.Others {
+		if other, err := o.watched(c); err == nil {
+			others = append(others, other)
+		}
+	}
+	within, over := o.whileItLasts(ctx)
+	footer, err = p.Record(within, probe.RecordOptions{
+		Target: target, Others: others, For: o.For, Host: o.Host,
+		Begin: func(h *recording.Header) error {
+			o.complete(h)
+			begin(h)
+			if o.Began != nil {
+				o.Began()
+			}
+			return nil
+		},
+	}, func(e *recording.Event) error {
+		add(e)
+		return nil
+	})
+	ended = over()
+	if err != nil {
+		return footer, ended, fmt.Errorf("%s: %w", o.Target.Name, err)
+	}
+	if acct := o.Target.Group.CPUAcctPath; acct != o.Target.Group.Path {
+		footer.UsageNS = nil // that of another cgroup: on v1 cpuacct may be a hierarchy of its own
+	}
+	return footer, ended, nil
 }
 
 // watched returns a container as the probe takes it.

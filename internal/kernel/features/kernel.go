@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -69,13 +70,25 @@ const maxConfig = 4 << 20
 // ReadKernel reads the kernel's side from root, the file system of "/". An ordinary user's rights suffice. Unreadable
 // values stay nil or Unknown. The caller passes burst and statLocal, because files in a cgroup decide them.
 func ReadKernel(root fs.FS, burst, statLocal Answer) Kernel {
+	k := ReadScheduler(root)
+	k.Burst, k.StatLocal = burst, statLocal
+	k.readBTF(root)
+	return k
+}
+
+// ReadScheduler is ReadKernel without what only the kernel's type information tells, 6 MB to read: TaskThrottle,
+// SliceExpiry and BTF stay Unknown, and so do Burst and StatLocal.
+func ReadScheduler(root fs.FS) Kernel {
 	k := Kernel{
-		Release:   trimmed(root, "proc/sys/kernel/osrelease"),
-		HZ:        readHZ(root),
-		Burst:     burst,
-		StatLocal: statLocal,
-		Autogroup: Unknown,
-		SchedExt:  Unknown,
+		Release:      trimmed(root, "proc/sys/kernel/osrelease"),
+		HZ:           readHZ(root),
+		Burst:        Unknown,
+		StatLocal:    Unknown,
+		Autogroup:    Unknown,
+		SchedExt:     Unknown,
+		TaskThrottle: Unknown,
+		SliceExpiry:  Unknown,
+		BTF:          Unknown,
 	}
 	if v, err := strconv.ParseInt(trimmed(root, "proc/sys/kernel/sched_cfs_bandwidth_slice_us"), 10, 64); err == nil {
 		k.SliceMicroseconds = &v
@@ -93,31 +106,43 @@ func ReadKernel(root fs.FS, burst, statLocal Answer) Kernel {
 			k.SchedExtScheduler = "(unnamed)"
 		}
 	}
-	k.readBTF(root)
 	return k
 }
 
 // readBTF looks for member names in the string section of the kernel's type information. Each name below exists in
 // exactly one structure (struct cfs_rq or struct cfs_bandwidth of kernel/sched/sched.h). So its presence alone decides.
 func (k *Kernel) readBTF(root fs.FS) {
-	k.TaskThrottle, k.SliceExpiry = Unknown, Unknown
 	f, err := root.Open("sys/kernel/btf/vmlinux")
 	if err != nil {
 		k.BTF = No
 		return
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxBTF))
-	if err != nil || len(data) == 0 {
+	taskThrottle, sliceExpiry := []byte("\x00throttled_limbo_list\x00"), []byte("\x00expires_seq\x00")
+	var size int64
+	var parked, expires bool
+	overlap := max(len(taskThrottle), len(sliceExpiry)) - 1
+	buf := make([]byte, 64<<10) // a block at a time: the whole is 6 MB
+	for kept := 0; size < maxBTF; {
+		n, err := f.Read(buf[kept:])
+		size += int64(n)
+		seen := buf[:kept+n]
+		parked = parked || bytes.Contains(seen, taskThrottle)
+		expires = expires || bytes.Contains(seen, sliceExpiry)
+		kept = copy(buf, seen[max(0, len(seen)-overlap):])
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			k.BTF = Unknown
+			return
+		}
+	}
+	if size == 0 {
 		k.BTF = Unknown
 		return
 	}
-	k.BTF = Yes
-	has := func(member string) Answer {
-		return answer(bytes.Contains(data, []byte("\x00"+member+"\x00")))
-	}
-	k.TaskThrottle = has("throttled_limbo_list")
-	k.SliceExpiry = has("expires_seq")
+	k.BTF, k.TaskThrottle, k.SliceExpiry = Yes, answer(parked), answer(expires)
 }
 
 // readHZ reads CONFIG_HZ from the kernel's own copy of its configuration, or from the distribution's copy beside the

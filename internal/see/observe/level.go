@@ -35,6 +35,10 @@ type level struct {
 	cellsDone   bool      // a full sample has ended them
 
 	threads *threadUse // nil where a file has its CPU time
+
+	above  uint64    // the last round in which a container was below it
+	number uint64    // spreads the levels over the rounds: see turn
+	readAt time.Time // of the counters
 }
 
 // level returns the level of a path and makes it if necessary. It returns nil for a path that cannot lie below the
@@ -47,18 +51,25 @@ func (s *Sampler) level(path string) *level {
 	if dir == "" {
 		return nil
 	}
-	l := &level{path: path, dir: dir, limit: cgroup.Unlimited(), top: path == "/" || path == s.host.Top(cgroup.CPU)}
+	l := &level{path: path, dir: dir, number: s.made, limit: cgroup.Unlimited(), top: path == "/" || path == s.host.Top(cgroup.CPU)}
 	s.levels[path] = l
+	s.made++
 	return l
 }
 
 // readLevel reads a level's limit. It also reads the counters if the level is a container's own or has a quota. It does
-// so once per round.
-func (s *Sampler) readLevel(l *level, now time.Time, own bool) {
+// so once per round. The counters of a level that rests are those of the last reading.
+func (s *Sampler) readLevel(l *level, now time.Time, own, rests bool) {
 	if l.round != s.round {
 		l.round, l.statRead, l.gone = s.round, false, false
 		l.wasLimited = l.limit.Limited()
-		s.readLimit(l)
+		if !s.limitHolds(l) {
+			s.readLimit(l)
+		}
+	}
+	if rests && !l.statRead {
+		l.statRead, l.localRound = true, s.round
+		l.cells = l.cells[:0]
 	}
 	if !l.statRead && (own || l.wasLimited || l.limit.Limited()) {
 		s.readStat(l, now)
@@ -97,7 +108,7 @@ func (s *Sampler) readStat(l *level, now time.Time) {
 	if err == nil {
 		l.counters, err = parseCounters(text)
 	}
-	l.gone, l.statErr = false, err
+	l.gone, l.statErr, l.readAt = false, err, now
 	if err != nil {
 		l.counters = Counters{}
 		return

@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -10,14 +11,22 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
 
-// notifier learns of new cgroups from inotify. It only reports that a cgroup may be new. After a queue overflow or a
-// failed watch, a new cgroup shows at the next full rescan and nothing else is lost. It has no goroutine: created asks
-// the kernel without waiting.
+// notifier learns from inotify of new and removed cgroups, and of writes to their settings. It only reports that there
+// may be one. After a queue overflow or a failed watch, a new cgroup shows at the next full rescan and nothing else is
+// lost. It has no goroutine: events asks the kernel without waiting.
 type notifier struct {
 	fd      int // -1 without inotify
 	watches int // those that the kernel has not reported as removed
 	max     int
-	buf     [16 << 10]byte
+	// whole reports that every cgroup below the scope is watched, so that no event means no write.
+	whole bool
+	buf   [16 << 10]byte
+}
+
+// events is what happened since the last look.
+type events struct {
+	made    bool // a cgroup was made, or may have been made
+	written bool // a cgroup was removed or its settings were written, or may have been
 }
 
 // maxWatches bounds the watches; each costs the kernel about 1 KiB.
@@ -41,11 +50,11 @@ func (n *notifier) watch(h *cgroup.Host, scope string) error {
 		return nil
 	}
 	n.watches = 0
-	return h.Walk(scope, func(path string) error {
+	err := h.Walk(scope, func(path string) error {
 		if n.watches == n.max {
 			return errWatchesFull
 		}
-		_, err := unix.InotifyAddWatch(n.fd, h.Dir(cgroup.CPU, path), unix.IN_CREATE|unix.IN_ONLYDIR)
+		_, err := unix.InotifyAddWatch(n.fd, h.Dir(cgroup.CPU, path), unix.IN_CREATE|unix.IN_DELETE|unix.IN_MODIFY|unix.IN_ONLYDIR)
 		switch {
 		case errors.Is(err, unix.ENOSPC):
 			return errWatchesFull
@@ -57,14 +66,15 @@ func (n *notifier) watch(h *cgroup.Host, scope string) error {
 		n.watches++
 		return nil
 	})
+	n.whole = err == nil
+	return err
 }
 
-// created reports whether a cgroup was made, or may have been made, since the last call.
-func (n *notifier) created() bool {
+// look returns the events since the last call.
+func (n *notifier) look() (found events) {
 	if n.fd < 0 {
-		return false
+		return found
 	}
-	found := false
 	for {
 		size, err := unix.Read(n.fd, n.buf[:])
 		if err == unix.EINTR {
@@ -73,25 +83,36 @@ func (n *notifier) created() bool {
 		if err != nil || size <= 0 {
 			return found
 		}
-		found = found || reportsDirectory(n.buf[:size])
+		found.take(n.buf[:size])
 	}
 }
 
-// reportsDirectory walks through inotify events (inotify(7)): watch, mask, cookie, length of the name, name. A
-// truncated event counts as yes.
-func reportsDirectory(events []byte) bool {
-	for len(events) >= unix.SizeofInotifyEvent {
-		mask, length := binary.NativeEndian.Uint32(events[4:]), binary.NativeEndian.Uint32(events[12:])
-		if mask&unix.IN_Q_OVERFLOW != 0 || mask&unix.IN_CREATE != 0 && mask&unix.IN_ISDIR != 0 {
-			return true
-		}
+// take walks through inotify events (inotify(7)): watch, mask, cookie, length of the name, name. A truncated event
+// counts as anything.
+func (e *events) take(raw []byte) {
+	for len(raw) >= unix.SizeofInotifyEvent {
+		mask, length := binary.NativeEndian.Uint32(raw[4:]), binary.NativeEndian.Uint32(raw[12:])
 		size := unix.SizeofInotifyEvent + int(length)
-		if size > len(events) {
-			return true
+		directory := mask&unix.IN_ISDIR != 0
+		switch {
+		case mask&unix.IN_Q_OVERFLOW != 0 || size > len(raw):
+			*e = events{true, true}
+			return
+		case mask&unix.IN_CREATE != 0 && directory:
+			e.made = true
+		case mask&unix.IN_IGNORED != 0, mask&unix.IN_DELETE != 0 && directory:
+			e.written = true
+		case mask&unix.IN_MODIFY != 0:
+			e.written = e.written || isSetting(raw[unix.SizeofInotifyEvent:size])
 		}
-		events = events[size:]
+		raw = raw[size:]
 	}
-	return false
+}
+
+// isSetting reports whether a file, whose name zeros follow, is a setting of the cpu or cpuset controller. Programs write
+// cgroup.procs and tasks far more often.
+func isSetting(name []byte) bool {
+	return bytes.HasPrefix(name, []byte("cpu.")) || bytes.HasPrefix(name, []byte("cpuset."))
 }
 
 func (n *notifier) close() {

@@ -73,5 +73,5 @@ func FuzzInotifyEvents(f *testing.F) {
 	f.Add(make([]byte, 16))
 	f.Add([]byte{1, 0, 0, 0, 0, 1, 0, 0x40, 0, 0, 0, 0, 0, 0, 0, 0})
 	f.Add([]byte{1, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff})
-	f.Fuzz(func(t *testing.T, events []byte) { reportsDirectory(events) })
+	f.Fuzz(func(t *testing.T, raw []byte) { new(events).take(raw) })
 }

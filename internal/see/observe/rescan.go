@@ -111,6 +111,7 @@ func (w *Watcher) sample(now time.Time) Snapshot {
 	snapshot := Snapshot{At: now, Left: w.left, Observations: make([]Observation, 0, len(w.tracks))}
 	var came, gone []container.Container
 	w.sampler.begin()
+	w.sampler.unwritten, w.written = w.notifier.whole && !w.written, false
 	kept := w.tracks[:0]
 	for _, t := range w.tracks {
 		prev := &t.samples[t.latest]

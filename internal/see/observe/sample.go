@@ -34,6 +34,7 @@ type Sample struct {
 	NotMeasured []string
 	// counts are the probe's; nil: there is no probe, or it does not watch the container yet.
 	counts   *counts.Counts
+	memory   *counts.Counts // of counts, kept from one filling to the next
 	cgroupID uint64
 	// counterpartGone reports that the container's cgroup in another hierarchy is gone, so container.Group is out of
 	// date.
@@ -72,7 +73,7 @@ const maxNotMeasured = 16
 
 // reset empties a sample for the next filling and keeps its memory.
 func (s *Sample) reset() {
-	*s = Sample{Levels: s.Levels[:0], NotMeasured: s.NotMeasured[:0]}
+	*s = Sample{Levels: s.Levels[:0], NotMeasured: s.NotMeasured[:0], memory: s.memory}
 }
 
 // missing notes what could not be measured, once, up to maxNotMeasured notes.

@@ -49,6 +49,12 @@ type Sampler struct {
 	// cannot determine this.
 	hidden, hiddenUnknown bool
 	watched               counting
+	// unwritten reports that since the last round no cgroup below scope was removed, and none had its settings written.
+	// Then most settings, and most files of idle containers, are as they were: see resting. It is false where the caller
+	// cannot tell.
+	unwritten bool
+	scope     string
+	made      uint64 // levels made so far
 }
 
 // NewSampler returns a sampler for the cgroup trees of h. It opens no cgroup file yet.
@@ -130,6 +136,7 @@ func (s *Sampler) Close() {
 func (s *Sampler) begin() {
 	s.round++
 	s.files.round = s.round
+	s.unwritten = false
 	s.threadsLeft = maxThreadsPerRound
 }
 
@@ -143,19 +150,24 @@ func (s *Sampler) fill(dst *Sample, c *container.Container) {
 		dst.Gone = true
 		return
 	}
-	s.readLevel(own, dst.At, true)
+	s.watched.read(dst, own.stat.inode, s.round)
+	rests := s.rests(own, dst.counts, dst.At)
+	s.readLevel(own, dst.At, true, rests)
 	if own.gone {
 		dst.Gone = true
 		return
 	}
-	s.readLocal(own)
+	if !rests {
+		s.readLocal(own)
+	}
 	dst.addLevel(own)
 	for l := own; !l.top; {
 		if l = s.level(cgroup.Parent(l.path)); l == nil {
 			dst.Hidden = true
 			break
 		}
-		s.readLevel(l, dst.At, false)
+		l.above = s.round
+		s.readLevel(l, dst.At, false, false)
 		dst.addLevel(l)
 	}
 	dst.Hidden = dst.Hidden || s.partial
@@ -166,9 +178,9 @@ func (s *Sampler) fill(dst *Sample, c *container.Container) {
 	if !dst.HasLocal {
 		dst.missing(note(cgroup.FileStatLocal, own.localErr))
 	}
-	s.fillUsage(dst, own, c.Group)
-	s.fillCPUs(dst, c.Group.CPUSetPath)
-	s.watched.fill(dst, c, s.round)
+	s.fillUsage(dst, own, c.Group, rests)
+	s.fillCPUs(dst, c.Group.CPUSetPath, rests)
+	s.watched.begin(dst, c, s.round)
 }
 
 // sweep closes handles that this round did not use.

@@ -34,11 +34,12 @@ type usageFile struct {
 const nameUsage = "cpuacct.usage"
 
 // fillCPUs reads the CPUs that a container may run on from its cpuset cgroup. If that has no file (v2 without the
-// controller), it reads the nearest ancestor that has one. Without any it takes all online CPUs.
-func (s *Sampler) fillCPUs(dst *Sample, path string) {
+// controller), it reads the nearest ancestor that has one. Without any it takes all online CPUs. Of a container that
+// rests it takes the list of the last reading, up to turnRounds old.
+func (s *Sampler) fillCPUs(dst *Sample, path string, rests bool) {
 	v, ok := s.host.Version(cgroup.CPUSet)
 	for ok && path != "" {
-		f := s.cpusetFile(path, v)
+		f := s.cpusetFile(path, v, rests)
 		if f == nil {
 			break
 		}
@@ -63,7 +64,7 @@ func (s *Sampler) fillCPUs(dst *Sample, path string) {
 	}
 }
 
-func (s *Sampler) cpusetFile(path string, v cgroup.Version) *cpusetFile {
+func (s *Sampler) cpusetFile(path string, v cgroup.Version, rests bool) *cpusetFile {
 	f, ok := s.cpusets[path]
 	if !ok {
 		dir := s.host.Dir(cgroup.CPUSet, path)
@@ -73,7 +74,9 @@ func (s *Sampler) cpusetFile(path string, v cgroup.Version) *cpusetFile {
 		f = &cpusetFile{dir: dir}
 		s.cpusets[path] = f
 	}
-	if f.round == s.round {
+	read := f.raw != nil && f.err == nil
+	if f.round == s.round || rests && read {
+		f.round = s.round
 		return f
 	}
 	f.round = s.round
@@ -88,7 +91,7 @@ func (s *Sampler) cpusetFile(path string, v cgroup.Version) *cpusetFile {
 
 // fillUsage reads the CPU time used: from cpu.stat on v2, from the cpuacct cgroup on v1. If that cgroup holds other
 // tasks too, fillUsage adds up the threads.
-func (s *Sampler) fillUsage(dst *Sample, own *level, g cgroup.Group) {
+func (s *Sampler) fillUsage(dst *Sample, own *level, g cgroup.Group, rests bool) {
 	v, ok := s.host.Version(cgroup.CPUAcct)
 	switch {
 	case own.statErr == nil && own.counters.HasUsage:
@@ -97,10 +100,10 @@ func (s *Sampler) fillUsage(dst *Sample, own *level, g cgroup.Group) {
 	case ok && v == cgroup.V2:
 		return // cpu.stat is unreadable, which a note says already
 	case !ok || g.CPUAcctPath == "" || inherits(g.Path, g.CPUAcctPath):
-		s.fillUsageByThreads(dst, own)
+		s.fillUsageByThreads(dst, own, rests)
 		return
 	}
-	f := s.usageFile(g.CPUAcctPath)
+	f := s.usageFile(g.CPUAcctPath, rests)
 	if f.err != nil {
 		dst.counterpartGone = dst.counterpartGone || errors.Is(f.err, errGone)
 		dst.missing(note(nameUsage, f.err))
@@ -112,8 +115,8 @@ func (s *Sampler) fillUsage(dst *Sample, own *level, g cgroup.Group) {
 // noUsage starts the notes for containers whose threads are read because no file has their sum.
 const noUsage = "used CPUs: it has no cpuacct cgroup of its own: "
 
-func (s *Sampler) fillUsageByThreads(dst *Sample, own *level) {
-	used, err := s.addThreads(own)
+func (s *Sampler) fillUsageByThreads(dst *Sample, own *level, rests bool) {
+	used, err := s.addThreads(own, rests)
 	if err != nil {
 		dst.missing(noUsage + err.Error())
 		return
@@ -125,13 +128,15 @@ func (s *Sampler) fillUsageByThreads(dst *Sample, own *level) {
 	}
 }
 
-func (s *Sampler) usageFile(path string) *usageFile {
+func (s *Sampler) usageFile(path string, rests bool) *usageFile {
 	f, ok := s.usages[path]
 	if !ok {
 		f = &usageFile{dir: s.host.Dir(cgroup.CPUAcct, path)}
 		s.usages[path] = f
 	}
-	if f.round == s.round {
+	read := f.inode != 0 && f.err == nil
+	if f.round == s.round || rests && read {
+		f.round = s.round
 		return f
 	}
 	f.round = s.round

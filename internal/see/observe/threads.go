@@ -28,13 +28,17 @@ var (
 
 // addThreads reads the CPU time of all threads of a cgroup and its descendants and adds up their gains. A thread that
 // is new counts with all its time if that fits between the two readings, because it most likely started within them.
-// The last moments of a thread that ended are lost, so the sum is a lower bound.
-func (s *Sampler) addThreads(l *level) (time.Duration, error) {
+// The last moments of a thread that ended are lost, so the sum is a lower bound. Of a level that rests it reads none.
+func (s *Sampler) addThreads(l *level, rests bool) (time.Duration, error) {
 	if s.hidden {
 		return 0, errAllHidden
 	}
 	now := s.opt.Now()
 	use := l.threads
+	if use != nil && rests {
+		use.at = now
+		return use.total, nil
+	}
 	if use == nil {
 		use = &threadUse{at: now}
 	}

@@ -28,6 +28,8 @@ type WatchOptions struct {
 	// creation. A container that was removed and made again under its path is both gone and new. nil means that no call
 	// is made.
 	Changed func(came, gone []container.Container)
+	// Step runs each step's work, so that the caller can measure it; nil: it just runs.
+	Step func(work func())
 	// Log gets faults at warning level and details at debug level; nil means no log. A cgroup that vanishes while it is
 	// read is a detail.
 	Log *slog.Logger
@@ -60,7 +62,8 @@ type Watcher struct {
 	nextSample, nextPoll, nextRescan time.Time
 	earliestScan                     time.Time // not before this, whatever inotify reports
 	dirty                            bool
-	unwatched                        int // rescans until the watches are set again
+	written                          bool // a setting was written, or a cgroup removed, since the last sample
+	unwatched                        int  // rescans until the watches are set again
 }
 
 // track is one container with its two latest samples.
@@ -90,6 +93,9 @@ func NewWatcher(h *cgroup.Host, o WatchOptions) *Watcher {
 	if o.Changed == nil {
 		o.Changed = func(_, _ []container.Container) {}
 	}
+	if o.Step == nil {
+		o.Step = func(work func()) { work() }
+	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -115,15 +121,18 @@ func (w *Watcher) Run(ctx context.Context, fn func(Snapshot)) error {
 			return ctx.Err()
 		case <-timer.C:
 		}
-		if snapshot, ok := w.step(); ok {
-			fn(snapshot)
-		}
+		w.opt.Step(func() {
+			if snapshot, ok := w.step(); ok {
+				fn(snapshot)
+			}
+		})
 		timer.Reset(max(0, w.next().Sub(w.now())))
 	}
 }
 
 func (w *Watcher) start() {
 	w.sampler = NewSampler(w.host, w.opt.Sampler)
+	w.sampler.scope = w.opt.Scope
 	var err error
 	if w.notifier, err = newNotifier(); err != nil {
 		w.opt.Log.Warn("watching without notifications", "err", err)
@@ -140,7 +149,8 @@ func (w *Watcher) now() time.Time { return w.sampler.opt.Now() }
 // step does the work that is due.
 func (w *Watcher) step() (Snapshot, bool) {
 	now := w.now()
-	w.dirty = w.notifier.created() || w.dirty
+	happened := w.notifier.look()
+	w.dirty, w.written = w.dirty || happened.made, w.written || happened.written
 	if !now.Before(w.nextRescan) || w.dirty && !now.Before(w.earliestScan) {
 		w.rescan(now)
 	}

@@ -12,10 +12,10 @@ import (
 
 // Widths is the part of the probe that a Sampler reads; *probe.Probe implements it.
 type Widths interface {
-	// Watch begins to count a container, Unwatch ends it; Read tells what was counted since.
+	// Watch begins to count a container, Unwatch ends it; ReadInto tells what was counted since, and reuses the memory.
 	Watch(counts.Container) error
 	Unwatch(id uint64) error
-	Read(id uint64) (counts.Counts, error)
+	ReadInto(id uint64, into *counts.Counts) error
 }
 
 // counting holds the containers that the probe counts for a Sampler.
@@ -31,24 +31,39 @@ type counted struct {
 	round uint64 // the last one in which it existed
 }
 
-// fill reads the probe's counts of one container. For a new container it begins the watch; the next round has its first
-// counts.
-func (w *counting) fill(dst *Sample, c *container.Container, round uint64) {
+// read reads the probe's counts of a container that is counted already, by its key in known.
+func (w *counting) read(dst *Sample, key, round uint64) {
+	this := w.known[key]
+	if w.probe == nil || this == nil {
+		return
+	}
+	if dst.memory == nil {
+		dst.memory = new(counts.Counts)
+	}
+	this.round = round
+	dst.cgroupID = this.id
+	if err := w.probe.ReadInto(this.id, dst.memory); err != nil {
+		dst.missing("width: " + err.Error())
+		return
+	}
+	dst.counts = dst.memory
+}
+
+// begin begins the watch of a container that is not counted yet, and reads its first counts.
+func (w *counting) begin(dst *Sample, c *container.Container, round uint64) {
+	key := dst.Levels[0].ID
 	if w.probe == nil {
 		return
 	}
-	this, err := w.watch(dst.Levels[0].ID, c)
-	if err == nil {
-		this.round = round
-		dst.cgroupID = this.id
-		var read counts.Counts
-		if read, err = w.probe.Read(this.id); err == nil {
-			dst.counts = &read
-		}
+	if this := w.known[key]; this != nil && this.round == round && dst.cgroupID == this.id {
+		return
 	}
-	if err != nil {
+	if _, err := w.watch(key, c); err != nil {
 		dst.missing("width: " + err.Error())
+		return
 	}
+	dst.counts = nil
+	w.read(dst, key, round)
 }
 
 func (w *counting) watch(key uint64, c *container.Container) (*counted, error) {

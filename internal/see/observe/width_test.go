@@ -31,12 +31,13 @@ func (f *fakeProbe) Unwatch(id uint64) error {
 	return nil
 }
 
-func (f *fakeProbe) Read(id uint64) (probe.Counts, error) {
+func (f *fakeProbe) ReadInto(id uint64, into *probe.Counts) error {
 	c, ok := f.counts[id]
 	if !ok {
-		return c, errors.New("not watched")
+		return errors.New("not watched")
 	}
-	return c, nil
+	*into = c
+	return nil
 }
 
 func TestProbeMakesStoppedTimeExact(t *testing.T) {

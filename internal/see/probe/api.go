@@ -34,6 +34,15 @@ type Options struct {
 	Proc string
 }
 
+// Work is what the probe does in goroutines of its own.
+type Work int
+
+// The kinds of work.
+const (
+	WorkRows      Work = iota // rows per period
+	WorkRecording             // a recording's events, and its end
+)
+
 // Container is what is watched.
 type Container = counts.Container
 

@@ -32,6 +32,8 @@ type Probe struct {
 	coll    *ebpf.Collection
 	cpus    *ebpf.Memory
 	ncpu    int
+	mark    string // Features().Mark
+	measure func(Work, func())
 
 	mu         sync.Mutex
 	links      map[string]link.Link
@@ -49,6 +51,7 @@ type Probe struct {
 	// inexact counts reads that found no moment at which a container's histograms were exact.
 	inexact uint64
 	closed  bool
+	reading *reading
 
 	recording sync.Mutex
 	rowing    sync.Mutex
@@ -81,6 +84,7 @@ func Open(o Options) (*Probe, error) {
 		o.Proc = "/proc"
 	}
 	p := &Probe{options: o, links: map[string]link.Link{}}
+	p.Measure(func(_ Work, work func()) { work() })
 	if err := p.open(); err != nil {
 		p.Close()
 		return nil, err
@@ -89,6 +93,10 @@ func Open(o Options) (*Probe, error) {
 	debug.FreeOSMemory()
 	return p, nil
 }
+
+// Measure has run do the work of the probe's own goroutines from now on, so that the caller can measure it. Work on a
+// recording takes as long as the recording, and mostly waits. Measure is called before PeriodRows and Record.
+func (p *Probe) Measure(run func(w Work, work func())) { p.measure = run }
 
 func (p *Probe) open() error {
 	cache := btf.NewCache() // one for all programs, or the kernel's types are read twice
@@ -119,7 +127,7 @@ func (p *Probe) open() error {
 	if p.cpus, err = p.coll.Maps[bpfMapCpus].Memory(); err != nil {
 		return refused("map memory of a BPF map", err)
 	}
-	p.slots = newSlots(p.options.Containers)
+	p.slots, p.reading, p.mark = newSlots(p.options.Containers), newReading(p.ncpu), p.Features().Mark
 	for name := range p.coll.Programs {
 		if _, ok := always[name]; ok || name == bpfProgTaskNewtask {
 			if err := p.attach(name); err != nil {

@@ -26,30 +26,55 @@ const (
 func (p *Probe) Read(id uint64) (Counts, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed {
-		return Counts{}, ErrClosed
-	}
-	s := p.slots.byID[id]
-	if s == nil {
-		return Counts{}, ErrNotWatched
+	s, err := p.watched(id)
+	if err != nil {
+		return Counts{}, err
 	}
 	return p.read(s)
 }
 
-func (p *Probe) read(s *slot) (Counts, error) {
+// ReadInto is Read without OnCPU and OnCPUNS, which take a look-up of their own. It reuses the memory of into, so that
+// a round over many containers allocates nothing. After an error into is not to be used.
+func (p *Probe) ReadInto(id uint64, into *Counts) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s, err := p.watched(id)
+	if err != nil {
+		return err
+	}
+	return p.readInto(s, into, false)
+}
+
+func (p *Probe) watched(id uint64) (*slot, error) {
+	if p.closed {
+		return nil, ErrClosed
+	}
+	s := p.slots.byID[id]
+	if s == nil {
+		return nil, ErrNotWatched
+	}
+	return s, nil
+}
+
+func (p *Probe) read(s *slot) (c Counts, err error) {
+	err = p.readInto(s, &c, true)
+	return c, err
+}
+
+func (p *Probe) readInto(s *slot, out *Counts, perCPU bool) error {
 	if !s.counting {
 		if err := p.beginCounting(); err != nil {
-			return Counts{}, err
+			return err
 		}
 	}
-	var c bpfContainer
-	out := Counts{SinceNS: s.sinceNS}
+	c := &p.reading.container
+	*out = Counts{SinceNS: s.sinceNS, WidthNS: out.WidthNS, WantedNS: out.WantedNS, StoppedNS: out.StoppedNS, StoppedIntervals: out.StoppedIntervals}
 	for try := 0; ; try++ {
-		still, all, err := p.readAt(s, &out, &c)
+		still, all, err := p.readAt(s, out, perCPU)
 		if err != nil {
-			return Counts{}, fmt.Errorf("read %q: %w", s.Path, err)
+			return fmt.Errorf("read %q: %w", s.Path, err)
 		}
-		exact := all && heldTo(&out, c.WidthWord, c.Width[:]) && heldTo(&out, c.WantedWord, c.Wanted[:]) && heldTo(&out, c.StoppedWord, c.Stopped[:])
+		exact := all && heldTo(out, c.WidthWord, c.Width[:]) && heldTo(out, c.WantedWord, c.Wanted[:]) && heldTo(out, c.StoppedWord, c.Stopped[:])
 		if exact && (still || try >= stillTries) {
 			break
 		}
@@ -63,21 +88,36 @@ func (p *Probe) read(s *slot) (Counts, error) {
 		}
 	}
 	out.LateNS, out.StoppedLateNS = c.Late+c.StoppedLate, c.StoppedLate
-	out.WidthNS, out.Width = upTo(&out, withOwed(c.WidthWord, c.WidthOwed), c.Width[:])
+	out.WidthNS, out.Width = upTo(out, out.WidthNS, withOwed(c.WidthWord, c.WidthOwed), c.Width[:])
 	if p.options.WidthOnly {
-		return out, nil
+		out.WantedNS, out.StoppedNS, out.StoppedIntervals = nil, nil, nil
+		return nil
 	}
-	out.WantedNS, out.Wanted = upTo(&out, withOwed(c.WantedWord, c.WantedOwed), c.Wanted[:])
-	if p.Features().Mark == "" {
-		return out, nil
+	out.WantedNS, out.Wanted = upTo(out, out.WantedNS, withOwed(c.WantedWord, c.WantedOwed), c.Wanted[:])
+	if p.mark == "" {
+		out.StoppedNS, out.StoppedIntervals = nil, nil
+		return nil
 	}
-	stopped, n := upTo(&out, withOwed(c.StoppedWord, c.StoppedOwed), c.Stopped[:])
-	var ns int64
-	if len(stopped) > 1 {
-		ns = stopped[1]
+	ns, n := stopped(out, c)
+	if out.StoppedNS == nil || out.StoppedIntervals == nil {
+		out.StoppedNS, out.StoppedIntervals = new(int64), new(uint64)
 	}
-	out.StoppedNS, out.StoppedIntervals, out.Stopped = &ns, &c.StoppedIntervals, n > 0
-	return out, nil
+	*out.StoppedNS, *out.StoppedIntervals, out.Stopped = ns, c.StoppedIntervals, n > 0
+	if !out.Inexact && out.Width+out.Wanted+n == 0 {
+		out.IdleNS = out.AtNS - out.SinceNS - max(elapsed(c.WidthWord, out.SinceNS), elapsed(c.WantedWord, out.SinceNS), elapsed(c.StoppedWord, out.SinceNS))
+	}
+	return nil
+}
+
+// stopped returns for how long a quota has held the container back until out.AtNS, and on how many queues it does then.
+func stopped(out *Counts, c *bpfContainer) (ns int64, queues int) {
+	word := withOwed(c.StoppedWord, c.StoppedOwed)
+	queues = int(word & wordCount)
+	ns = int64(c.Stopped[1])
+	if queues > 0 {
+		ns += max(int64(out.AtNS-out.SinceNS)-int64(elapsed(word, out.SinceNS)), 0)
+	}
+	return ns, queues
 }
 
 // heldTo says whether a word's count has held until c.AtNS, and its histogram sums to the time between c.SinceNS and the
@@ -101,8 +141,8 @@ func withOwed(word uint64, owed int64) uint64 {
 }
 
 // upTo closes a histogram at c.AtNS, because its count has held since its last change. It cuts off empty levels at the
-// end.
-func upTo(c *Counts, word uint64, histogram []uint64) ([]int64, int) {
+// end, and uses the memory of into.
+func upTo(c *Counts, into []int64, word uint64, histogram []uint64) ([]int64, int) {
 	count := int(word & wordCount)
 	level := min(count, len(histogram)-1)
 	open := int64(c.AtNS-c.SinceNS) - int64(elapsed(word, c.SinceNS))
@@ -112,55 +152,73 @@ func upTo(c *Counts, word uint64, histogram []uint64) ([]int64, int) {
 			last = max(last, i)
 		}
 	}
-	out := make([]int64, last+1)
-	for i := range out {
-		out[i] = int64(histogram[i])
+	out := into[:0]
+	for _, ns := range histogram[:last+1] {
+		out = append(out, int64(ns))
 	}
 	out[level] += max(open, 0)
 	return out, count
 }
 
-// readAt reads a container's words and histograms, right after c.AtNS. It adds the CPUs' notes until then and the time
-// that CPUs which hold the container have not booked yet. still is false if a CPU switched meanwhile. all is false if a
-// CPU may have read an earlier clock and not be done.
-func (p *Probe) readAt(s *slot, c *Counts, from *bpfContainer) (still, all bool, err error) {
-	usages := make([]bpfUsage, p.ncpu)
-	before := make([]cpuState, p.ncpu)
-	after := make([]cpuState, p.ncpu)
-	if err := p.readCPUs(before); err != nil {
+// reading is the memory of a read, reused by the next one. Probe.mu guards it.
+type reading struct {
+	container     bpfContainer
+	usages        []bpfUsage
+	before, after []cpuState
+	first, now    []cpuState
+	cpus          []byte
+}
+
+func newReading(ncpu int) *reading {
+	return &reading{
+		usages: make([]bpfUsage, ncpu), before: make([]cpuState, ncpu), after: make([]cpuState, ncpu),
+		first: make([]cpuState, ncpu), now: make([]cpuState, ncpu), cpus: make([]byte, ncpu*int(unsafe.Sizeof(bpfCpu{}))),
+	}
+}
+
+// readAt reads a container's words and histograms into p.reading, right after c.AtNS. With perCPU it adds the CPUs'
+// notes until then and the time that CPUs which hold the container have not booked yet. still is false if a CPU switched
+// meanwhile. all is false if a CPU may have read an earlier clock and not be done.
+func (p *Probe) readAt(s *slot, c *Counts, perCPU bool) (still, all bool, err error) {
+	r := p.reading
+	if err := p.readCPUs(r.before); err != nil {
 		return false, false, err
 	}
-	if err := p.coll.Maps[bpfMapUsages].Lookup(s.number, &usages); err != nil {
-		return false, false, err
+	if perCPU {
+		if err := p.coll.Maps[bpfMapUsages].Lookup(s.number, &r.usages); err != nil {
+			return false, false, err
+		}
 	}
 	c.AtNS = monotonic() &^ 15
 	if all, err = p.finished(); err != nil {
 		return false, false, err
 	}
-	if err := p.coll.Maps[bpfMapContainers].Lookup(s.number, from); err != nil {
+	if err := p.coll.Maps[bpfMapContainers].Lookup(s.number, &r.container); err != nil {
 		return false, false, err
 	}
-	if err := p.readCPUs(after); err != nil {
+	if err := p.readCPUs(r.after); err != nil {
 		return false, false, err
 	}
-	c.OnCPU, c.OnCPUNS = map[int]int64{}, 0
-	for cpu, u := range usages {
-		ns := int64(u.Ns)
-		if h := before[cpu]; h.handle == s.handle && h.since < c.AtNS {
-			ns += int64(c.AtNS - h.since)
+	if perCPU {
+		c.OnCPU, c.OnCPUNS = map[int]int64{}, 0
+		for cpu, u := range r.usages {
+			ns := int64(u.Ns)
+			if h := r.before[cpu]; h.handle == s.handle && h.since < c.AtNS {
+				ns += int64(c.AtNS - h.since)
+			}
+			if ns > 0 {
+				c.OnCPU[cpu] = ns
+			}
+			c.OnCPUNS += ns
 		}
-		if ns > 0 {
-			c.OnCPU[cpu] = ns
-		}
-		c.OnCPUNS += ns
 	}
-	return sameHolders(before, after, s.handle), all, nil
+	return sameHolders(r.before, r.after, s.handle), all, nil
 }
 
 // finished reports whether every CPU was seen outside the programs, or finished one, since the call. Then every program
 // that read the clock before has counted.
 func (p *Probe) finished() (bool, error) {
-	first, now := make([]cpuState, p.ncpu), make([]cpuState, p.ncpu)
+	first, now := p.reading.first, p.reading.now
 	if err := p.readCPUs(first); err != nil {
 		return false, err
 	}
@@ -193,7 +251,7 @@ type cpuState struct {
 
 func (p *Probe) readCPUs(into []cpuState) error {
 	const size = int(unsafe.Sizeof(bpfCpu{}))
-	buf := make([]byte, size*len(into))
+	buf := p.reading.cpus
 	if _, err := p.cpus.ReadAt(buf, 0); err != nil {
 		return err
 	}

@@ -65,7 +65,7 @@ func (r *recorder) run(ctx context.Context) (recording.Footer, error) {
 	draining, stop := context.WithCancel(context.Background())
 	batches := make(chan batch, batchesWaiting)
 	drained := make(chan error, 1)
-	go func() { drained <- r.ring.drain(draining, batches) }()
+	go r.p.measure(WorkRecording, func() { drained <- r.ring.drain(draining, batches) })
 	defer func() {
 		stop()
 		for range batches {
@@ -82,10 +82,10 @@ func (r *recorder) run(ctx context.Context) (recording.Footer, error) {
 	ended := make(chan struct{})
 	var footer recording.Footer
 	var unfinished error
-	go func() {
+	go r.p.measure(WorkRecording, func() {
 		defer close(ended)
 		footer, unfinished = r.finishAfter(within, startNS)
-	}()
+	})
 	defer func() {
 		end()
 		<-ended

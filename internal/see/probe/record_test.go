@@ -346,7 +346,7 @@ func TestRecordingOfMoves(t *testing.T) {
 	c, away := container(t, tr, tr.Make("a")), container(t, tr, tr.Make("b"))
 	below := tr.Make("d/below")
 	mover := start(t, tr, c.Path, "burn", "1", "2")
-	start(t, tr, c.Path, "fork")
+	forker := start(t, tr, c.Path, "fork")
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -357,6 +357,9 @@ func TestRecordingOfMoves(t *testing.T) {
 	}()
 	rec := record(t, p, tr, c, 1800*time.Millisecond, away)
 	<-done
+	for _, busy := range []running{mover, forker} {
+		must(t, busy.Process.Kill())
+	}
 	r := follow(t, rec)
 	r.agrees(rec)
 	// A thread that is moved while it waits leaves when it next runs.
@@ -371,6 +374,7 @@ func TestRecordingOfMoves(t *testing.T) {
 // TestRecordingOfExec: a thread that takes over its process's first number keeps its own in the recording, and sleeps when
 // it sleeps.
 func TestRecordingOfExec(t *testing.T) {
+	require.Once(t, "the probe's own tables, whatever the cgroup and the number of CPUs")
 	p := shared(t)
 	tr := cgrouptest.New(t)
 	c := container(t, tr, tr.Make("a"))
@@ -397,6 +401,7 @@ func TestRecordingOfExec(t *testing.T) {
 
 // TestRenames checks that a thread that renames itself all the time does not fill the recording.
 func TestRenames(t *testing.T) {
+	require.Once(t, "the probe's own tables, whatever the cgroup and the number of CPUs")
 	p := shared(t)
 	tr := cgrouptest.New(t)
 	c := container(t, tr, tr.Make("a"))
@@ -462,6 +467,7 @@ func sum(m map[int]int64) (n int64) {
 }
 
 func TestRecordRefuses(t *testing.T) {
+	require.Once(t, "the probe's own tables, whatever the cgroup and the number of CPUs")
 	p := shared(t)
 	tr := cgrouptest.New(t)
 	c := container(t, tr, tr.Make("a"))

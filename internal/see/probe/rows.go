@@ -45,16 +45,25 @@ func (p *Probe) PeriodRows(ctx context.Context, each func(PeriodRow) error) erro
 			return nil
 		case <-tick.C:
 		}
-		rows, err := p.fetchRows(reader, s.own)
+		p.measure(WorkRows, func() { err = s.pass(reader, each) })
 		if err != nil {
 			return err
 		}
-		for _, r := range append(rows, s.rows()...) {
-			if err := each(r); err != nil {
-				return err
-			}
+	}
+}
+
+// pass passes the rows since the last call.
+func (s *inherited) pass(reader *ringbuf.Reader, each func(PeriodRow) error) error {
+	rows, err := s.p.fetchRows(reader, s.own)
+	if err != nil {
+		return err
+	}
+	for _, r := range append(rows, s.rows()...) {
+		if err := each(r); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 func (p *Probe) beginRows() (*ringbuf.Reader, error) {
@@ -142,14 +151,16 @@ type inherited struct {
 
 type lastRow struct {
 	counts  Counts
-	ownAt   int // round of the last row of its own quota
-	stopped int // last round in which it was stopped
 	has     bool
+	ownAt   int    // round of the last row of its own quota
+	stopped int    // last round in which it was stopped
+	seen    uint64 // its stopped time at the last look, in ns
+	looked  bool
 }
 
 func (s *inherited) own(id uint64) {
 	l := s.last[id]
-	l.ownAt, l.has = s.round, false
+	l.ownAt, l.has, l.looked = s.round, false, false
 	s.last[id] = l
 }
 
@@ -173,21 +184,40 @@ func (s *inherited) rows() []PeriodRow {
 		if ownQuota || !slot.counting || !active && (s.round+int(slot.number))%inheritedEvery != 0 {
 			continue
 		}
-		now, err := s.p.read(slot)
-		if err != nil || now.StoppedNS == nil {
+		if !active {
+			if stops, err := s.stops(slot, &l); err != nil || !stops {
+				s.last[id] = l
+				continue
+			}
+			l.stopped, l.has = s.round, false
+		}
+		var now Counts
+		if err := s.p.readInto(slot, &now, false); err != nil || now.StoppedNS == nil {
 			continue
 		}
-		stops := l.has && *now.StoppedNS > *l.counts.StoppedNS
-		if active && l.has {
+		if l.has {
 			rows = append(rows, rowBetween(id, l.counts, now))
-		}
-		if stops {
-			l.stopped = s.round
+			if *now.StoppedNS > *l.counts.StoppedNS {
+				l.stopped = s.round
+			}
 		}
 		l.counts, l.has = now, true
+		l.seen, l.looked = s.p.reading.container.Stopped[1], true
 		s.last[id] = l
 	}
 	return rows
+}
+
+// stops looks with one look-up whether a quota holds a container back, or has done so since the last look.
+func (s *inherited) stops(slot *slot, l *lastRow) (bool, error) {
+	c := &s.p.reading.container
+	if err := s.p.coll.Maps[bpfMapContainers].Lookup(slot.number, c); err != nil {
+		return false, err
+	}
+	queues := withOwed(c.StoppedWord, c.StoppedOwed) & wordCount
+	stops := l.looked && (queues > 0 || c.Stopped[1] > l.seen)
+	l.seen, l.looked = c.Stopped[1], true
+	return stops, nil
 }
 
 // rowBetween makes the row between two readings.

@@ -63,7 +63,7 @@ func TestWordWraps(t *testing.T) {
 			t.Errorf("%s: held is %v", what, got)
 		}
 	}
-	if levels, n := upTo(&c, word|1, h); n != 1 || !slices.Equal(levels, []int64{600, 1400}) {
+	if levels, n := upTo(&c, nil, word|1, h); n != 1 || !slices.Equal(levels, []int64{600, 1400}) {
 		t.Errorf("got %v %d", levels, n)
 	}
 }

@@ -146,6 +146,7 @@ workloads:
 
 // A real run and a simulated one have the same keys.
 func TestSameKeysAsSimulated(t *testing.T) {
+	require.Once(t, "the keys of JSON; TestEveryKind runs in both")
 	o, _ := options(t)
 	s := parsed(t, `version: 1
 duration: 300ms
@@ -258,6 +259,7 @@ workloads: {w: {kind: burn, cgroup: app, threads: 2}}
 }
 
 func TestInterrupted(t *testing.T) {
+	require.Once(t, "how a run ends; package sandbox removes its cgroups in both")
 	o, tree := options(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 700*time.Millisecond)
 	defer cancel()
@@ -273,6 +275,7 @@ func TestInterrupted(t *testing.T) {
 // kill -9 in the middle: the processes end by themselves, and the next one who
 // looks removes the cgroups.
 func TestKilled(t *testing.T) {
+	require.Once(t, "how a run ends; package sandbox removes its cgroups in both")
 	require.CPUs(t, 2)
 	_, tree := options(t)
 	exe, err := os.Executable()
@@ -324,6 +327,7 @@ func TestKilled(t *testing.T) {
 }
 
 func TestRefused(t *testing.T) {
+	require.Once(t, "what is refused are scenarios")
 	o, tree := options(t)
 	for want, text := range map[string]string{
 		"needs 1024 CPUs, and": "version: 1\nhost: {cpus: 1024}\nworkloads: {w: {kind: burn}}\n",

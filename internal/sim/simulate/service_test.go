@@ -45,7 +45,7 @@ func TestQueues(t *testing.T) {
 	if *each.P90 < 1.1**shared.P90 || each.Refused < 2*shared.Refused {
 		t.Errorf("shared: %v ms, %d refused; per thread: %v ms, %d refused", *shared.P90, shared.Refused, *each.P90, each.Refused)
 	}
-	// Nobody waits longer than 8 others take.
+	// No request waits longer than 8 others take.
 	if *each.Max > 100 {
 		t.Errorf("max %v ms behind a queue of 2 per thread", *each.Max)
 	}

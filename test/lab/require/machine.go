@@ -50,6 +50,16 @@ func Kernel(t testing.TB) {
 	need{name: needKernel, runsIn: "a host with Linux"}.ask(t, func() error { return nil })
 }
 
+// Once says that one machine is enough for a test, and why: neither cgroup v2 nor
+// many CPUs change what it checks. The lab does not repeat it where the host's run
+// took it. It is no need, and skips nothing.
+func Once(t testing.TB, why string) {
+	t.Helper()
+	if why == "" {
+		t.Fatal("require.Once: say why the lab need not repeat this test")
+	}
+}
+
 // CPUs needs n CPUs that this process may run on.
 func CPUs(t testing.TB, n int) {
 	t.Helper()

@@ -157,6 +157,16 @@ func (r *Run) Ran() int {
 	return n
 }
 
+// Took reports whether a test ran here, whatever came of it.
+func (r *Run) Took(pkg, test string) bool {
+	p := r.index[pkg]
+	if p == nil || p.Tests[test] == nil {
+		return false
+	}
+	status := p.Tests[test].Status
+	return status == Pass || status == Fail
+}
+
 // Err returns what is wrong with a run: failures, tests that did not end, a run without tests. It is nil for a good
 // one.
 func (r *Run) Err() error {

@@ -28,6 +28,10 @@ const (
 	EnvMachine = "UNTHROTTLE_LAB_MACHINE"
 )
 
+// parallel bounds the tests of a package that run at once: all of the guest's CPUs
+// share what the host has.
+const parallel = "-test.parallel=3"
+
 // Options say how to run the tests.
 type Options struct {
 	Run          string        // -test.run; "" is each package's Tests
@@ -93,7 +97,7 @@ func Build(ctx context.Context, packages []Package, moduleDir, dir string, o Opt
 // step runs a package's test binary in the package's folder.
 func (p Package) step(o Options, env []string) wire.Step {
 	dir := path.Join(guestSource, p.Rel)
-	argv := []string{path.Join(dir, path.Base(p.Rel)+".test"), "-test.v=test2json", "-test.paniconexit0", "-test.timeout=" + o.PackageLimit.String()}
+	argv := []string{path.Join(dir, path.Base(p.Rel)+".test"), "-test.v=test2json", "-test.paniconexit0", "-test.timeout=" + o.PackageLimit.String(), parallel}
 	argv = append(argv, "-test.run="+cmp.Or(o.Run, "^("+strings.Join(p.Tests, "|")+")$"))
 	return wire.Step{
 		Argv: argv,

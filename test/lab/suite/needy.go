@@ -13,21 +13,22 @@ import (
 
 // needyTests lists the test functions of a folder that state a need: they, or
 // what they call in the package's tests, use a package of users (package
-// require and those built on it). The place says which needs count.
+// require and those built on it). The place says which needs count. once are those
+// of them that call require.Once themselves.
 //
 // It goes by names: a test that mentions a helper's or method's name counts as
 // calling it. That may take a test too many, never one too few.
-func needyTests(dir string, users map[string]bool, place Place) ([]string, error) {
+func needyTests(dir string, users map[string]bool, place Place) (tests, once []string, err error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	mentions := map[string]map[string]bool{} // of each function, by name
-	needy := map[string]bool{}
+	needy, enough := map[string]bool{}, map[string]bool{}
 	for _, name := range files {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		packages := namesOf(file, users)
 		for _, decl := range file.Decls {
@@ -44,8 +45,14 @@ func needyTests(dir string, users map[string]bool, place Place) ([]string, error
 					mentions[f.Name.Name][n.Name] = true
 				case *ast.SelectorExpr:
 					pkg, ok := n.X.(*ast.Ident)
-					if ok && packages[pkg.Name] && !noNeed(n.Sel.Name, place) {
+					if !ok || !packages[pkg.Name] {
+						return true
+					}
+					if !noNeed(n.Sel.Name, place) {
 						needy[f.Name.Name] = true
+					}
+					if n.Sel.Name == onceName {
+						enough[f.Name.Name] = true
 					}
 				}
 				return true
@@ -62,19 +69,26 @@ func needyTests(dir string, users map[string]bool, place Place) ([]string, error
 			}
 		}
 	}
-	var tests []string
 	for name := range needy {
 		if strings.HasPrefix(name, "Test") && name != "TestMain" {
 			tests = append(tests, name)
+			if enough[name] {
+				once = append(once, name)
+			}
 		}
 	}
 	slices.Sort(tests)
-	return tests, nil
+	slices.Sort(once)
+	return tests, once, nil
 }
+
+// onceName is the function of package require by which a test says that one machine
+// is enough.
+const onceName = "Once"
 
 // noNeed reports whether the name is of package require and no need at that place.
 func noNeed(name string, place Place) bool {
-	return name == "Rounds" || name == "InLab" || name == "Kernel" && place == Guest
+	return name == "Rounds" || name == "InLab" || name == onceName || name == "Kernel" && place == Guest
 }
 
 // namesOf are the names that a file gives to those of its imports that are

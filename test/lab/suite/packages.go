@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/unthrottle/unthrottle/test/lab/results"
 )
 
 // requirePath ends the import path of package require.
@@ -23,6 +25,7 @@ type Package struct {
 	Dir        string   // here
 	Rel        string   // below the module's root
 	Tests      []string // those that state a need
+	Once       []string // of Tests, those for which one machine is enough
 }
 
 type listed struct {
@@ -68,18 +71,33 @@ func Find(ctx context.Context, place Place, patterns ...string) (packages []Pack
 		if err != nil {
 			return nil, "", err
 		}
-		tests, err := needyTests(p.Dir, users, place)
+		tests, once, err := needyTests(p.Dir, users, place)
 		if err != nil {
 			return nil, "", err
 		}
 		if len(tests) > 0 {
-			packages = append(packages, Package{ImportPath: p.ImportPath, Dir: p.Dir, Rel: filepath.ToSlash(rel), Tests: tests})
+			packages = append(packages, Package{ImportPath: p.ImportPath, Dir: p.Dir, Rel: filepath.ToSlash(rel), Tests: tests, Once: once})
 		}
 	}
 	if len(packages) == 0 {
 		return nil, "", errors.New("no package with tests that use lab/require; run it in the tree's top folder")
 	}
 	return packages, moduleDir, nil
+}
+
+// NotRepeated takes out the tests for which one machine is enough and that another
+// run took, passed or failed. left counts them.
+func NotRepeated(packages []Package, other *results.Run) (rest []Package, left int) {
+	for _, p := range packages {
+		tests := slices.DeleteFunc(slices.Clone(p.Tests), func(name string) bool {
+			return slices.Contains(p.Once, name) && other.Took(p.ImportPath, name)
+		})
+		left += len(p.Tests) - len(tests)
+		if p.Tests = tests; len(tests) > 0 {
+			rest = append(rest, p)
+		}
+	}
+	return rest, left
 }
 
 // usersOf is the package whose path ends in suffix and the test helpers built

@@ -154,7 +154,7 @@ func TestNeedyTests(t *testing.T) {
 		"a_test.go": "package p\nimport \"m/lab/require\"\nfunc TestMain() { require.Root() }\nfunc TestDirect() { require.Root() }\n" +
 			"func TestRoundsOnly() { require.Rounds() }\nfunc helper() { setUp() }\nfunc setUp() { require.CPUs(2) }\nfunc (x T) method() { helper() }\n",
 		"b_test.go": "package p_test\nimport kit \"m/kit\"\nfunc TestThroughHelper() { helper() }\nfunc TestThroughMethod() { T{}.method() }\n" +
-			"func TestClock() { kit.Kernel() }\nfunc TestKit() { kit.Start() }\nfunc TestPlain() { other() }\nfunc TestAsValue() { run(helper) }\n",
+			"func TestClock() { kit.Kernel() }\nfunc TestKit() { kit.Start(); kit.Once() }\nfunc TestOnceOnly() { kit.Once() }\nfunc TestPlain() { other() }\nfunc TestAsValue() { run(helper) }\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -164,10 +164,30 @@ func TestNeedyTests(t *testing.T) {
 		Guest: "TestAsValue TestDirect TestKit TestThroughHelper TestThroughMethod",
 		Host:  "TestAsValue TestClock TestDirect TestKit TestThroughHelper TestThroughMethod",
 	} {
-		got, err := needyTests(dir, map[string]bool{"m/lab/require": true, "m/kit": true}, place)
-		if err != nil || strings.Join(got, " ") != want {
-			t.Errorf("place %d: got %v %v, want %s", place, got, err, want)
+		got, once, err := needyTests(dir, map[string]bool{"m/lab/require": true, "m/kit": true}, place)
+		if err != nil || strings.Join(got, " ") != want || strings.Join(once, " ") != "TestKit" {
+			t.Errorf("place %d: got %v, once %v, %v, want %s, once TestKit", place, got, once, err, want)
 		}
+	}
+}
+
+// A test that one machine is enough for is repeated where the other has not run it.
+func TestNotRepeated(t *testing.T) {
+	host, err := results.Read("host", strings.NewReader(`{"Action":"pass","Package":"m/a","Test":"TestA"}
+{"Action":"skip","Package":"m/a","Test":"TestB"}
+{"Action":"pass","Package":"m/a","Test":"TestC"}
+{"Action":"fail","Package":"m/b","Test":"TestA"}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rest, left := NotRepeated([]Package{
+		{ImportPath: "m/a", Tests: []string{"TestA", "TestB", "TestC"}, Once: []string{"TestA", "TestB"}},
+		{ImportPath: "m/b", Tests: []string{"TestA"}, Once: []string{"TestA"}},
+		{ImportPath: "m/c", Tests: []string{"TestA"}, Once: []string{"TestA"}},
+	}, host)
+	if left != 2 || len(rest) != 2 || strings.Join(rest[0].Tests, " ") != "TestB TestC" || rest[1].ImportPath != "m/c" {
+		t.Errorf("left %d, rest %+v", left, rest)
 	}
 }
 

@@ -42,6 +42,7 @@ func TestFirstThreadKeepsItsRights(t *testing.T) {
 
 // TestAsChangesNobodyElse: the rights are those of one thread, for as long as it lasts.
 func TestAsChangesNobodyElse(t *testing.T) {
+	require.Once(t, "processes and their files, no cgroup")
 	require.Root(t)
 	file := filepath.Join(t.TempDir(), "made")
 	os.Chmod(filepath.Dir(file), 0o777)

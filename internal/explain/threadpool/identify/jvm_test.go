@@ -24,7 +24,7 @@ import (
 	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
-// Ids of other users in tests: those of nobody.
+// Ids of other users in tests. No account has them.
 const otherUser, otherGroup = 61234, 61235
 
 // classes is a folder with Named.class that everybody may read, made once; TestMain removes it. Not below /tmp, which one
@@ -120,6 +120,7 @@ func runs(t *testing.T, cmd *exec.Cmd) {
 // TestJVMForReal asks JVMs that run as us, as another user, and as another user in namespaces of their own, as
 // containers do. Every name must be that of the thread it is told for, by the comm that the kernel has.
 func TestJVMForReal(t *testing.T) {
+	require.Once(t, "processes and their files, no cgroup")
 	require.Root(t)
 	javas := require.JDK(t)
 	stranger := &syscall.Credential{Uid: otherUser, Gid: otherGroup}
@@ -134,7 +135,7 @@ func TestJVMForReal(t *testing.T) {
 			{"another PID namespace", &syscall.SysProcAttr{Credential: stranger, Cloneflags: unix.CLONE_NEWPID}, nil},
 			{"another user namespace", &syscall.SysProcAttr{
 				Cloneflags:                 unix.CLONE_NEWPID | unix.CLONE_NEWUSER,
-				Credential:                 &syscall.Credential{}, // root there, nobody here
+				Credential:                 &syscall.Credential{}, // root there, an ordinary user here
 				UidMappings:                []syscall.SysProcIDMap{{ContainerID: 0, HostID: otherUser, Size: 1}},
 				GidMappings:                []syscall.SysProcIDMap{{ContainerID: 0, HostID: otherGroup, Size: 1}},
 				GidMappingsEnableSetgroups: true,
@@ -193,6 +194,7 @@ func checkNames(t *testing.T, pid int, names map[uint32]string) {
 
 // TestNoHarm: what is no JVM, or would die of the signal, is left alone and goes on.
 func TestNoHarm(t *testing.T) {
+	require.Once(t, "processes and their files, no cgroup")
 	require.Root(t)
 	sleeper := start(t, nil, "", "sleep", "600")
 	t.Cleanup(func() { sleeper.Process.Kill() })

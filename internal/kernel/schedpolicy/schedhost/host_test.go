@@ -64,7 +64,7 @@ func TestNoThread(t *testing.T) {
 		}
 	}
 	if err := h.Write(0, schedpolicy.Other); err == nil {
-		t.Error("0 stands for oneself, and is nobody here")
+		t.Error("0 stands for oneself, and is no thread here")
 	}
 	if !errors.Is(gone(unix.EPERM), schedpolicy.ErrRefused) || errors.Is(gone(unix.EINVAL), schedpolicy.ErrRefused) {
 		t.Error("EPERM alone is a refusal")

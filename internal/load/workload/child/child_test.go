@@ -158,7 +158,7 @@ func TestKilledByAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := p.Stop(); err == nil || !strings.Contains(err.Error(), "signal: killed") {
-		t.Errorf("Stop after somebody's SIGKILL: %v", err)
+		t.Errorf("Stop after another process's SIGKILL: %v", err)
 	}
 }
 
@@ -181,7 +181,7 @@ func TestChildEndsWhenItsParentIsKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fd, err := unix.PidfdOpen(pid, 0) // stays this very process, whoever reaps it
+	fd, err := unix.PidfdOpen(pid, 0) // stays this very process when it is reaped
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/sim/scenario"
 )
 
-// A queue that nobody takes from holds its bound and no more, in order.
+// A queue without a reader holds its bound and no more, in order.
 func TestQueueHoldsItsBound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		bound, threads := rapid.IntRange(0, 20).Draw(t, "bound"), rapid.IntRange(1, 5).Draw(t, "threads")

@@ -22,6 +22,9 @@ type Counts struct {
 	// kernel does not show it, or WidthOnly.
 	StoppedNS        *int64
 	StoppedIntervals *uint64
+	// IdleNS is for how long before AtNS none of its threads has run, wanted a CPU or been held back by a quota, and no
+	// period of its quota has ended; 0: one does so at AtNS, or it is not known.
+	IdleNS uint64
 	// Stopped: it is stopped at AtNS.
 	Stopped bool
 	// LateNS is how far changes of width, wanted and stopped time together were counted too late: a hypervisor took a CPU

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/test/lab"
 	"github.com/unthrottle/unthrottle/test/lab/boot"
 	"github.com/unthrottle/unthrottle/test/lab/fetch"
@@ -25,7 +26,7 @@ import (
 const exitTestsFailed = 1
 
 func testCommand(o *options) *cobra.Command {
-	var jsonFile, out string
+	var jsonFile, out, taken string
 	var so suite.Options
 	cmd := &cobra.Command{
 		Use:   "test [PACKAGE...]",
@@ -42,6 +43,9 @@ the lab could not test.`,
 			}
 			packages, moduleDir, err := suite.Find(ctx, suite.Guest, patterns...)
 			if err != nil {
+				return err
+			}
+			if packages, err = notRepeated(packages, taken, cmd.ErrOrStderr()); err != nil {
 				return err
 			}
 			dir, err := os.MkdirTemp("", "unthrottle-lab-")
@@ -72,11 +76,32 @@ the lab could not test.`,
 	o.add(cmd, 10*time.Minute)
 	f := cmd.Flags()
 	f.StringVar(&jsonFile, "json", "", "write go test -json events to this file")
+	f.StringVar(&taken, "taken", "", "go test -json events of the host's run: the tests with require.Once that it took are not repeated")
 	f.StringVar(&out, "out", "", "folder that gets what tests leave in "+wire.OutDir)
 	f.StringVar(&so.Run, "run", "", "only tests that match this regular expression")
 	f.DurationVar(&so.PackageLimit, "package-timeout", 4*time.Minute, "end the tests of a package after this time")
 	f.StringArrayVar(&so.Env, "env", nil, "NAME=VALUE in the tests' environment (repeat)")
 	return cmd
+}
+
+// notRepeated takes out the tests that need not run twice, and did in the run that a
+// file has; "": none.
+func notRepeated(packages []suite.Package, file string, stderr io.Writer) ([]suite.Package, error) {
+	if file == "" {
+		return packages, nil
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("--taken: %w", err)
+	}
+	defer f.Close()
+	host, err := results.Read("host", f)
+	if err != nil { // skips judges that run; what it took is known all the same
+		fmt.Fprintln(stderr, "lab: --taken:", err)
+	}
+	rest, left := suite.NotRepeated(packages, host)
+	fmt.Fprintf(stderr, "lab: not repeated: %s (require.Once)\n", text.Count(left, "test"))
+	return rest, nil
 }
 
 // runTests boots the guest and prints each package as it ends.

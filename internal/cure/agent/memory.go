@@ -1,0 +1,80 @@
+package agent
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/unthrottle/unthrottle/internal/clock"
+)
+
+// gcPercent is how much the heap may grow, in percent of what is in use, until it is collected (GOGC). The default of
+// 100 holds twice what is in use; collecting more often costs little, because the agent makes little garbage.
+const gcPercent = 40
+
+const (
+	// trimFirst is how long after the start its memory is given back, and trimEvery how often again.
+	trimFirst = 10 * time.Second
+	trimEvery = time.Minute
+)
+
+// trimNowAndThen gives memory back until ctx ends.
+func (a *agent) trimNowAndThen(ctx context.Context) error {
+	for wait := trimFirst; clock.Sleep(ctx, wait) == nil; wait = trimEvery {
+		if err := trim(); err != nil {
+			a.Log.Debug("the program's own pages stay resident", "error", err)
+		}
+	}
+	return nil
+}
+
+// trim gives memory back that only the start, or a recording, needed: free heap, and pages of the program's own file.
+// Such pages of code and constants are clean. Those that are used again come back from the page cache. It returns an
+// error only where the process cannot read its own mappings.
+func trim() error {
+	debug.FreeOSMemory()
+	self, err := os.Readlink("/proc/self/exe")
+	if err != nil {
+		return err
+	}
+	f, err := os.Open("/proc/self/maps")
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for _, m := range unwritable(f, self) {
+		// The kernel may refuse, for example a locked mapping: then its pages stay.
+		_, _, _ = unix.Syscall(unix.SYS_MADVISE, m.from, m.to-m.from, unix.MADV_DONTNEED)
+	}
+	return nil
+}
+
+// mapping is a range of addresses of this process.
+type mapping struct{ from, to uintptr }
+
+// unwritable returns the mappings of a file that nothing can write, from the text of proc_pid_maps(5). A writable
+// mapping would lose what was written.
+func unwritable(maps io.Reader, file string) []mapping {
+	var all []mapping
+	lines := bufio.NewScanner(maps)
+	for lines.Scan() {
+		var from, to uintptr
+		var mode string
+		text := lines.Text()
+		if n, _ := fmt.Sscanf(text, "%x-%x %s", &from, &to, &mode); n != 3 || !strings.HasSuffix(text, " "+file) {
+			continue
+		}
+		if strings.Contains(mode, "w") || !strings.HasSuffix(mode, "p") || to <= from {
+			continue
+		}
+		all = append(all, mapping{from, to})
+	}
+	return all
+}

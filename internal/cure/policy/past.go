@@ -1,0 +1,59 @@
+package policy
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
+)
+
+// mostCorrection bounds by which factor past outcomes may move a forecast.
+const mostCorrection = 4.0
+
+// Corrections are how far the forecasts of a container's past remedies were off: the factor from forecast to outcome of
+// the judged pool's p99, by remedy. One outcome counts half, two count two thirds, and so on, because each has noise.
+func Corrections(target string, past []txn.Past) map[string]float64 {
+	sums, counts := map[string]float64{}, map[string]int{}
+	for _, p := range past {
+		e, o := p.Expected, p.Outcome
+		if p.Target != target || e == nil || o == nil || o.After == nil || e.PoolP99MsLow == nil || e.PoolP99MsHigh == nil || o.After.PoolP99Ms == nil {
+			continue
+		}
+		middle, came := math.Sqrt(*e.PoolP99MsLow**e.PoolP99MsHigh), *o.After.PoolP99Ms
+		if middle <= 0 || came <= 0 {
+			continue
+		}
+		sums[p.Remedy] += math.Log(came / middle)
+		counts[p.Remedy]++
+	}
+	factors := map[string]float64{}
+	for remedy, sum := range sums {
+		limit := math.Log(mostCorrection)
+		factors[remedy] = math.Exp(max(-limit, min(limit, sum/float64(counts[remedy]+1))))
+	}
+	return factors
+}
+
+// corrected is a forecast whose judged figures are moved by past outcomes. The one that is given stays as it is.
+func corrected(f *forecast.Forecast, factors map[string]float64) *forecast.Forecast {
+	if len(factors) == 0 {
+		return f
+	}
+	moved := *f
+	moved.Rows = slices.Clone(f.Rows)
+	for i := range moved.Rows {
+		row := &moved.Rows[i]
+		factor, known := factors[row.Remedy.Name]
+		if !known || row.Judged == nil || row.HostLoad != 0 {
+			continue
+		}
+		row.Judged = new(*row.Judged * factor)
+		if r := row.JudgedRange; r != nil {
+			row.JudgedRange = &forecast.Range{Low: r.Low * factor, High: r.High * factor}
+		}
+		row.Price += fmt.Sprintf("; moved by %.2g: its own past outcomes", factor)
+	}
+	return &moved
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+)
+
+// form is how a target runs in the shortest way.
+type form struct {
+	target string
+	args   []string // for make
+	// elsewhere says why the target does not run here, and what covers it.
+	elsewhere string
+}
+
+// inTest covers what make test is made of.
+const inTest = "make test runs it"
+
+var forms = []form{
+	{target: "help"},
+	{target: "need-go"},
+	{target: "need-cc"},
+	{target: "build"},
+	{target: "demo", args: []string{"DEMO=--seconds 1"}},
+	{target: "lab"},
+	{target: "lab-fetch"},
+	{target: "lab-topologies", args: []string{"LAB_TOPOLOGIES=one-socket-8"}},
+	{target: "lab-kernels", args: []string{"LAB_KERNELS=6.18", "LAB_KERNEL_TESTS=TestGuestHasWhatItPromises"}},
+	{target: "release", args: []string{"ARCHS=arm64"}},
+	{target: "fuzz", args: []string{"FUZZTIME=1x", "FUZZ_PACKAGES=./internal/kernel/procfs"}},
+	{target: "accuracy", args: []string{"DRAWS=1", "REPEATS=1", "SECONDS=1"}},
+	{target: "confusion", args: []string{"MIXES=1"}},
+	{target: "bench", args: []string{"BENCH=--smoke"}},
+	{target: "results", args: []string{"RESULTS_SCALE=smoke", "RESULTS_PARTS=price"}},
+	{target: "bench-placement", args: []string{"BENCH=-machine rpi4 -arrivals 1 -seeds 1"}},
+	{target: "soak-placement", args: []string{"PLACEMENT_STEPS=1000"}},
+	{target: "bench-simulate", args: []string{"BENCHTIME=1x"}},
+	{target: "results-coarse"},
+
+	{target: "lint", elsewhere: inTest},
+	{target: "check", elsewhere: inTest + ", its tests with all rounds"},
+	{target: "test-modules", elsewhere: inTest},
+	{target: "tidy", elsewhere: inTest},
+	{target: "test-pure-json", elsewhere: inTest},
+	{target: "test-kernel-json", elsewhere: inTest},
+	{target: "test-kernel", elsewhere: inTest + ", as test-kernel-json"},
+	{target: "lab-test", elsewhere: inTest + ", as lab-test-json"},
+	{target: "lab-test-json", elsewhere: inTest},
+	{target: "test", elsewhere: "make smoke comes after it"},
+	{target: "smoke", elsewhere: "it is this"},
+	{target: "bench-probe", elsewhere: "make bench runs it"},
+	{target: "docs", elsewhere: "make test compares what it would write (test/docs)"},
+	{target: "generate", elsewhere: "needs clang 14; TestObjectsAreFresh of internal/see/probe asks for it after a change"},
+	{target: "accuracy-lab", elsewhere: "fetches kernels, and runs for minutes on each; make lab-test has the same test in short"},
+	{target: "accuracy-forecast", elsewhere: "an hour, and six minutes with one workload; its parts are tested in internal/sim/forecast"},
+	{target: "lab-kernel-affected", elsewhere: "builds two kernels for minutes, from sources that apt must know"},
+}
+
+// targets lists the targets of the Makefile in dir and of the files that it includes.
+func targets(dir string) ([]string, error) {
+	var found []string
+	include := regexp.MustCompile(`(?m)^include +(\S+)`)
+	rule := regexp.MustCompile(`(?m)^([a-z][a-z0-9-]*):(?:[^=]|$)`)
+	for files := []string{"Makefile"}; len(files) > 0; files = files[1:] {
+		text, err := os.ReadFile(filepath.Join(dir, files[0]))
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range include.FindAllSubmatch(text, -1) {
+			files = append(files, string(m[1]))
+		}
+		for _, m := range rule.FindAllSubmatch(text, -1) {
+			found = append(found, string(m[1]))
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found), nil
+}

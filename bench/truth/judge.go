@@ -108,7 +108,7 @@ func judge(c testCase, k kept) finding {
 	}
 	f.IsBest, f.LeftIsBest = none(chosen), left.Rounds > 0 && none(left)
 	if c.healthy { // another remedy may win by the neighbours' load, and none is called for
-		f.IsBest, f.LeftIsBest = f.Chosen == leaveIt, k.Fix.Left == ""
+		f.Best, f.IsBest, f.LeftIsBest = leaveIt, f.Chosen == leaveIt, k.Fix.Left == ""
 	}
 	f.Worse = less(leave, chosen, work) || left.Rounds > 0 && less(leave, left, work)
 	f.Why = f.differs(c, k, work)

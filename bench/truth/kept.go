@@ -92,8 +92,8 @@ type oneRun struct {
 	// Throttled periods of Periods of the limit that binds; 0 of 0: there was none.
 	Throttled uint64 `json:"throttled_periods"`
 	Periods   uint64 `json:"periods"`
-	// Saturated says why the client was the bottleneck; "": it was not.
-	Saturated string `json:"saturated,omitempty"`
+	// LateP99 is the p99 of how late the client itself sent, in ms; null: no client.
+	LateP99 *float64 `json:"client_late_p99_ms"`
 }
 
 func keptName(dir, name string) string { return filepath.Join(dir, name+".json") }

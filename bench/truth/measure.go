@@ -161,7 +161,7 @@ func (m *measurement) keepLoad(ctx context.Context) (stop func(), err error) {
 func (m *measurement) order(round int, d time.Duration) order {
 	const warm = 500 * time.Millisecond
 	return order{Requests: m.of.requests, Plan: loadgen.Plan{
-		Seed: uint64(round + 1), Streams: m.of.streams, Connections: m.of.connections, Drain: 2 * time.Second, LateAfter: 2 * time.Millisecond,
+		Seed: uint64(round + 1), Streams: m.of.streams, Connections: m.of.connections, Drain: 2 * time.Second,
 		Phases: []loadgen.Phase{{For: warm, Factor: 1}, {For: d, Factor: 1, Measured: true}},
 	}}
 }
@@ -258,7 +258,7 @@ func (r *oneRun) count(before, after counters, done bool) {
 
 // take fills in what the client measured: the first stream is judged.
 func (r *oneRun) take(streams []loadgen.Stream, result loadgen.Result) {
-	r.Saturated, r.FirstFail = result.Own.Saturated(), result.FirstFailure
+	r.LateP99, r.FirstFail = new(milliseconds(result.Own.LateP99)), result.FirstFailure
 	measured := result.Phases[len(result.Phases)-1].Streams
 	for i, s := range measured {
 		p99, ok := s.Latency.Quantile(0.99, 0)

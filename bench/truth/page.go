@@ -124,8 +124,11 @@ func (j judged) chose() string {
 }
 
 func (j judged) best() string {
-	if j.f.Best == "" {
+	switch j.f.Best {
+	case "":
 		return "-"
+	case leaveIt:
+		return leaveIt
 	}
 	return fmt.Sprintf("%s (%s)", j.f.Best, j.came(j.f.Best))
 }
@@ -282,19 +285,27 @@ func medianOf(runs []oneRun, of func(oneRun) float64) string {
 func (j judged) notes() []string {
 	var all []string
 	for _, v := range j.k.Variants {
-		if n := len(j.k.runsOf(v.Name)); v.Refused != "" && n > 0 {
+		if n := len(j.k.runsOf(v.Name)); v.Refused != "" && n > 0 && n < j.k.Rounds {
 			all = append(all, fmt.Sprintf("- %s: refused in %s: %s", v.Name, text.Count(j.k.Rounds-n, "round"), text.Shown(v.Refused)))
 		}
 	}
 	for _, r := range j.k.Runs {
-		if r.Saturated != "" {
-			all = append(all, fmt.Sprintf("- %s, round %d: %s", r.Variant, r.Round, text.Shown(r.Saturated)))
+		if r.clientLate() {
+			all = append(all, fmt.Sprintf("- %s, round %d: the client itself was late (p99 %s ms of %s ms)", r.Variant, r.Round, short(*r.LateP99), short(*r.P99)))
 		}
 		if r.Errors > 0 {
 			all = append(all, fmt.Sprintf("- %s, round %d: %d of %d requests failed: %s", r.Variant, r.Round, r.Errors, r.Requests, text.Shown(r.FirstFail)))
 		}
 	}
 	return slices.Compact(all)
+}
+
+// mostLate is the share of a p99 that the client's own lateness may have.
+const mostLate = 0.2
+
+// clientLate tells whether the client lacked CPU itself, so that the figure is too high.
+func (r *oneRun) clientLate() bool {
+	return r.LateP99 != nil && r.P99 != nil && *r.LateP99 > mostLate**r.P99
 }
 
 func orMissing(s string) string {

@@ -18,6 +18,7 @@ func TestPage(t *testing.T) {
 	good.Fix.Tries = []try{{Remedy: "burst 50ms", Verdict: "better", Why: "p99 fell", Kept: true}}
 	good.Variants = append(good.Variants, variant{Name: "weight", Refused: "not here"})
 	bad := measuredCase("", map[string][]float64{leaveIt: {100, 110, 120}, "narrow": {10, 11, 12}})
+	bad.Runs[1].LateP99 = new(30.0)
 	bad.Runs[0].Errors, bad.Runs[0].FirstFail = 3, "refused"
 	page := markdown(of, []kept{good, bad, {NotRun: "memcached is not installed: apt-get install memcached"}, {}})
 	rest := page
@@ -32,7 +33,7 @@ func TestPage(t *testing.T) {
 		"| **burst 50ms** | 0.5 | 10.0 | 0.20 | 0.10 | 11.0 (10.0 to 12.0) | 1.10 |",
 		"| pin 1 | 1 | - | - | 0.08 | 9.00 (9.00 to 9.00) |", "| weight | no bound | refused: not here |",
 		"a host, on 2026-03-04; 3 rounds of 8s each.",
-		"## `bad`", "- leave it, round 1: 3 of 0 requests failed: refused",
+		"## `bad`", "- leave it, round 1: 3 of 0 requests failed: refused", "- leave it, round 2: the client itself was late (p99 30.0 ms of 110 ms)",
 	} {
 		i := strings.Index(rest, want)
 		if i < 0 {

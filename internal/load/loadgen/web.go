@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/unthrottle/unthrottle/internal/clock"
 	"github.com/unthrottle/unthrottle/internal/load/workload"
 )
 
@@ -19,31 +20,58 @@ const webTimeout = 30 * time.Second
 // connection with it.
 const maxBody = 16 << 20
 
-// web sends to any HTTP service.
-type web struct {
-	mu sync.Mutex // of the tracker and flying
-	*tracker
-	client *http.Client
-	start  time.Duration
-	flying map[uint64]arrival
-}
-
 // runWeb runs a plan against a URL.
 func runWeb(p Plan) (Result, error) {
-	timeout := p.Timeout
+	get := Web(p.Connections, p.Timeout)
+	return drive(context.Background(), p, func(ctx context.Context, _ int) error { return get(ctx, p.URL) }), nil
+}
+
+// Web returns a client that gets URLs over at most so many connections to a host.
+// timeout of 0 is 30 s. An answer other than 2xx is an error.
+func Web(connections int, timeout time.Duration) func(ctx context.Context, url string) error {
 	if timeout == 0 {
 		timeout = webTimeout
 	}
-	g := &web{tracker: newTracker(p), flying: map[uint64]arrival{}, client: &http.Client{
+	w := &web{&http.Client{
 		Timeout: timeout,
 		Transport: &http.Transport{
-			MaxConnsPerHost: p.Connections, MaxIdleConnsPerHost: p.Connections, IdleConnTimeout: time.Minute,
+			MaxConnsPerHost: connections, MaxIdleConnsPerHost: connections, IdleConnTimeout: time.Minute,
 			MaxResponseHeaderBytes: 1 << 20,
+			DisableCompression:     true, // the client asks for gzip itself and need not spend CPU on undoing it
 		},
 		// A redirect is an answer of this service; where it leads is another load.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
-	ctx, cancel := context.WithCancel(context.Background())
+	return w.get
+}
+
+// Exchange sends one request of the plan's stream with that index, and waits for the
+// answer. An error is a try that failed.
+type Exchange func(ctx context.Context, stream int) error
+
+// Drive runs a plan in this process: each request is an exchange, in a goroutine of
+// its own. The plan has no target; its Connections and Timeout are for the exchange
+// to keep. When ctx ends, requests on their way end, and no more are sent.
+func Drive(ctx context.Context, p Plan, exchange Exchange) (Result, error) {
+	p = p.filled()
+	if err := p.CheckLoad(); err != nil {
+		return Result{}, fmt.Errorf("load: %w", err)
+	}
+	return drive(ctx, p, exchange), ctx.Err()
+}
+
+// driver sends requests by an exchange.
+type driver struct {
+	mu sync.Mutex // of the tracker and flying
+	*tracker
+	exchange Exchange
+	start    time.Duration
+	flying   map[uint64]arrival
+}
+
+func drive(ctx context.Context, p Plan, exchange Exchange) Result {
+	g := &driver{tracker: newTracker(p), flying: map[uint64]arrival{}, exchange: exchange}
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	g.start = p.Start
 	if g.start == 0 {
@@ -53,12 +81,14 @@ func runWeb(p Plan) (Result, error) {
 	var under sync.WaitGroup
 	coming := newSchedule(p)
 	for a, ok := coming.next(); ok; a, ok = coming.next() {
-		time.Sleep(a.at - g.now())
+		if clock.Sleep(ctx, a.at-g.now()) != nil {
+			break
+		}
 		if g.admit(a) {
 			under.Go(func() { g.request(ctx, a) })
 		}
 	}
-	time.Sleep(p.Duration() - g.now())
+	_ = clock.Sleep(ctx, p.Duration()-g.now())
 	done := make(chan struct{})
 	go func() { under.Wait(); close(done) }()
 	select {
@@ -71,12 +101,12 @@ func runWeb(p Plan) (Result, error) {
 		g.unfinished(a, g.now())
 		delete(g.flying, number) // a later caller finds it closed
 	}
-	return g.finish(g.now(), ownTime()-cpu, false), nil
+	return g.finish(g.now(), ownTime()-cpu, false)
 }
 
-func (g *web) now() time.Duration { return workload.Now() - g.start }
+func (g *driver) now() time.Duration { return workload.Now() - g.start }
 
-func (g *web) admit(a arrival) bool {
+func (g *driver) admit(a arrival) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.begin(a, g.now()-a.at)
@@ -92,12 +122,12 @@ func (g *web) admit(a arrival) bool {
 const maxWebInFlight = 10_000
 
 // request tries until there is a good answer or no hope.
-func (g *web) request(ctx context.Context, a arrival) {
+func (g *driver) request(ctx context.Context, a arrival) {
 	for tried := 1; ; tried++ {
 		if !g.still(a, func() { g.try(a, g.now()) }) {
 			return
 		}
-		err := g.get(ctx)
+		err := g.exchange(ctx, a.stream)
 		wait, again := time.Duration(0), false
 		if !g.still(a, func() {
 			if wait, again = g.judge(a, tried, err); !again {
@@ -111,7 +141,7 @@ func (g *web) request(ctx context.Context, a arrival) {
 }
 
 // still does something under the lock if the request is not closed yet.
-func (g *web) still(a arrival, do func()) bool {
+func (g *driver) still(a arrival, do func()) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	_, ok := g.flying[a.number]
@@ -122,7 +152,7 @@ func (g *web) still(a arrival, do func()) bool {
 }
 
 // judge notes what a try came to, and whether there is another.
-func (g *web) judge(a arrival, tried int, err error) (wait time.Duration, again bool) {
+func (g *driver) judge(a arrival, tried int, err error) (wait time.Duration, again bool) {
 	if err == nil {
 		g.answered(a, g.now())
 		return 0, false
@@ -149,13 +179,17 @@ func (e *badStatus) Error() string {
 	return fmt.Sprintf("HTTP status %d %s", e.code, http.StatusText(e.code))
 }
 
-func (g *web) get(ctx context.Context) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, g.plan.URL, nil)
+// web is an HTTP client.
+type web struct{ client *http.Client }
+
+func (w *web) get(ctx context.Context, url string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err
 	}
 	req.Header.Set("User-Agent", "unthrottle-bench")
-	answer, err := g.client.Do(req)
+	req.Header.Set("Accept-Encoding", "gzip")
+	answer, err := w.client.Do(req)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/unthrottle/unthrottle/internal/load/loadgen"
+	"github.com/unthrottle/unthrottle/internal/load/workload/child"
+)
+
+// clientCommand is the hidden first argument that makes this program a client.
+const clientCommand = "__client"
+
+// order is what a client sends.
+type order struct {
+	Plan loadgen.Plan
+	// Requests, one for each stream of the plan.
+	Requests []request
+}
+
+// startClient starts a client in a process outside all cgroups of the case. ctx ends it.
+func startClient(ctx context.Context, o order) (*child.Process, func(), error) {
+	c, err := child.Start(child.Options{Command: clientCommand, Config: o, Env: []string{"GOGC=400", "GOMEMLIMIT=1GiB"}})
+	if err != nil {
+		return nil, nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = c.Stop() })
+	return c, func() { stop(); _ = c.Stop() }, nil
+}
+
+// runClient runs a client to its end.
+func runClient(ctx context.Context, o order) (loadgen.Result, error) {
+	var r loadgen.Result
+	c, done, err := startClient(ctx, o)
+	if err != nil {
+		return r, err
+	}
+	defer done()
+	const maxResult = 64 << 20
+	if err := json.NewDecoder(io.LimitReader(c.Out(), maxResult)).Decode(&r); err != nil {
+		if failed := c.Stop(); failed != nil {
+			err = failed
+		}
+		return r, fmt.Errorf("client: %w", err)
+	}
+	return r, ctx.Err()
+}
+
+// clientMain is the whole life of a client; its result is the exit code.
+func clientMain() int {
+	if err := client(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	return 0
+}
+
+func client() error {
+	var o order
+	inside, err := child.Enter(&o)
+	if err != nil {
+		return err
+	}
+	const patience = 30 * time.Second
+	if err := inside.EndAfter(o.Plan.Duration() + o.Plan.Drain + patience); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		inside.Word() // none comes: the pipe closes
+		os.Exit(0)
+	}()
+	becomeRealTime()
+	send, err := exchangeOf(o)
+	if err != nil {
+		return err
+	}
+	result, err := loadgen.Drive(ctx, o.Plan, send)
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(result)
+}
+
+// becomeRealTime asks for the least real-time priority for all threads, so that other
+// load does not make the client late. New threads inherit it from those that make them.
+// Where the kernel refuses, the result's lateness shows it.
+func becomeRealTime() {
+	threads, _ := os.ReadDir("/proc/self/task")
+	for _, t := range threads {
+		tid, _ := strconv.Atoi(t.Name())
+		_ = unix.SchedSetAttr(tid, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1}, 0)
+	}
+}

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/unthrottle/unthrottle/internal/stats"
+)
+
+// spread is what the rounds of a variant measured.
+type spread struct {
+	Median, Low, High float64
+	Rounds            int
+}
+
+// spreadOf returns the spread of values; Rounds is 0 where there is none.
+func spreadOf(values []float64) spread {
+	if len(values) == 0 {
+		return spread{}
+	}
+	return spread{stats.Median(values), slices.Min(values), slices.Max(values), len(values)}
+}
+
+// figures of a variant that decide: p99s in ms, or seconds for a unit of work.
+func (k *kept) figures(variant string) spread {
+	var values []float64
+	for _, r := range k.Runs {
+		switch {
+		case r.Variant != variant || r.Round == 0:
+		case r.Done != nil && *r.Done > 0:
+			values = append(values, 1 / *r.Done)
+		case r.P99 != nil:
+			values = append(values, *r.P99)
+		}
+	}
+	return spreadOf(values)
+}
+
+// The smallest difference that counts, whatever the spread: a share of the larger
+// figure, and ms.
+const (
+	leastShare = 0.1
+	leastMs    = 0.5
+)
+
+// less tells whether a is lower than b beyond the noise: the rounds do not overlap, and
+// the medians differ by leastShare and leastMs. work: the figures are no latencies.
+func less(a, b spread, work bool) bool {
+	return a.High < b.Low && a.Median < b.Median*(1-leastShare) && (work || b.Median-a.Median >= leastMs)
+}
+
+// leastExtra is how many CPUs beyond the limit count as more than the limit.
+const leastExtra = 0.01
+
+// finding is what a case shows about fix's choice.
+type finding struct {
+	// Chosen is the variant that fix's choice comes to, Best the lowest at equal CPU.
+	Chosen, Best string
+	// Known: both were measured, so that the next three mean something.
+	Known bool
+	// IsBest: no variant at equal CPU is lower than the chosen one beyond the noise.
+	IsBest bool
+	// LeftIsBest says the same of what fix left in force after its own verdict.
+	LeftIsBest bool
+	// Worse: the chosen one, or what fix left in force, is higher than leaving it
+	// beyond the noise.
+	Worse bool
+	// Why says what differs, where something does.
+	Why string
+}
+
+// judge compares what fix chose with every variant that grants no more CPU than the
+// limit. An answer without a remedy at equal CPU comes to leaving it.
+func judge(c testCase, k kept) finding {
+	if k.Fix == nil {
+		return finding{Why: "fix was not run"}
+	}
+	f := finding{Chosen: leaveIt}
+	if k.Fix.Applied {
+		f.Chosen = k.Fix.Chosen
+	}
+	var all []variant
+	for _, v := range k.Variants {
+		if v.Granted != nil && *v.Granted <= c.limit+leastExtra && k.figures(v.Name).Rounds > 0 {
+			all = append(all, v)
+		}
+	}
+	chosen, leave := k.figures(f.Chosen), k.figures(leaveIt)
+	if k.Fix.Failed != "" {
+		f.Why = "fix failed: " + k.Fix.Failed
+		return f
+	}
+	if chosen.Rounds == 0 || leave.Rounds == 0 || len(all) == 0 {
+		f.Why = "nothing was measured of " + f.Chosen
+		return f
+	}
+	work := k.work()
+	best := slices.MinFunc(all, func(a, b variant) int { return compare(k.figures(a.Name).Median, k.figures(b.Name).Median) })
+	f.Known, f.Best = true, best.Name
+	none := func(lower spread) bool {
+		return !slices.ContainsFunc(all, func(v variant) bool { return less(k.figures(v.Name), lower, work) })
+	}
+	left := leave
+	if k.Fix.Left != "" {
+		left = k.figures(k.Fix.Left)
+	}
+	f.IsBest, f.LeftIsBest = none(chosen), left.Rounds > 0 && none(left)
+	if c.healthy { // another remedy may win by the neighbours' load, and none is called for
+		f.Best, f.IsBest, f.LeftIsBest = leaveIt, f.Chosen == leaveIt, k.Fix.Left == ""
+	}
+	f.Worse = less(leave, chosen, work) || left.Rounds > 0 && less(leave, left, work)
+	f.Why = f.differs(c, k, work)
+	return f
+}
+
+func compare(a, b float64) int {
+	switch {
+	case a < b || math.IsNaN(b):
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// differs says in a sentence what is wrong; "": nothing is.
+func (f *finding) differs(c testCase, k kept, work bool) string {
+	var all []string
+	if f.Worse {
+		all = append(all, fmt.Sprintf("worse than leaving it (%s, leaving it %s)", k.figures(f.Chosen).text(work), k.figures(leaveIt).text(work)))
+	}
+	if !f.IsBest && !c.healthy {
+		all = append(all, fmt.Sprintf("%s is better (%s, %s %s)", f.Best, k.figures(f.Best).text(work), f.Chosen, k.figures(f.Chosen).text(work)))
+	}
+	if f.IsBest && !f.LeftIsBest {
+		all = append(all, fmt.Sprintf("fix undid it, and it helps (%s, leaving it %s)", k.figures(f.Chosen).text(work), k.figures(leaveIt).text(work)))
+	}
+	if c.healthy && f.Chosen != leaveIt {
+		all = append(all, "nothing was wrong, and fix changed it")
+	}
+	return strings.Join(all, "; ")
+}
+
+// good tells whether nothing is wrong with the choice.
+func (f *finding) good() bool { return f.Known && f.IsBest && !f.Worse && f.Why == "" }
+
+// work tells whether the case counts work instead of latencies.
+func (k *kept) work() bool {
+	return slices.ContainsFunc(k.Runs, func(r oneRun) bool { return r.Done != nil })
+}
+
+// text shows the median and the rounds.
+func (s spread) text(work bool) string {
+	if s.Rounds == 0 {
+		return "-"
+	}
+	if work {
+		return fmt.Sprintf("%.2f s each (%.2f to %.2f)", s.Median, s.Low, s.High)
+	}
+	return fmt.Sprintf("%s ms (%s to %s)", short(s.Median), short(s.Low), short(s.High))
+}
+
+// short shows three digits or so.
+func short(v float64) string {
+	switch {
+	case v >= 100:
+		return fmt.Sprintf("%.0f", v)
+	case v >= 10:
+		return fmt.Sprintf("%.1f", v)
+	}
+	return fmt.Sprintf("%.2f", v)
+}

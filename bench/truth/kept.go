@@ -1,0 +1,139 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/google/renameio/v2"
+)
+
+// kept is one case as it is kept, complete or under way.
+type kept struct {
+	Case     string        `json:"case"`
+	Host     string        `json:"host"`
+	Begun    time.Time     `json:"begun"`
+	Rounds   int           `json:"rounds"`
+	Each     time.Duration `json:"each_ns"`
+	Complete bool          `json:"complete"`
+	// NotRun says why the case could not be measured; "": it could.
+	NotRun string `json:"not_run,omitempty"`
+	Look   *look  `json:"look"`
+	Fix    *fixed `json:"fix"`
+	// Variants are what was applied, "leave it" first.
+	Variants []variant `json:"variants"`
+	Runs     []oneRun  `json:"runs"`
+}
+
+// look is what the tool says before anything is changed.
+type look struct {
+	Cause   string  `json:"cause"` // the key of the first cause; "": none
+	Verdict string  `json:"verdict"`
+	Stopped float64 `json:"stopped_per_second"` // seconds per second
+	// Window is how long was recorded, in seconds.
+	Window float64 `json:"window_seconds"`
+	// Judged is the thread pool whose responses decide; "": all, or none has enough.
+	Judged string `json:"judged_pool"`
+	// Recommended is what forecast marks, by the name of a variant; "": leave it.
+	Recommended string `json:"recommended"`
+	Answer      string `json:"answer"`
+	Rows        []row  `json:"rows"`
+	// ForecastCPU is the CPU time that the forecast of the recording took, in seconds.
+	ForecastCPU float64 `json:"forecast_cpu_seconds"`
+}
+
+// fixed is what fix did by itself.
+type fixed struct {
+	Answer string `json:"answer"`
+	Why    string `json:"why"`
+	// Chosen is the first row that fix took or recommends, by the name of a variant; "":
+	// none.
+	Chosen string `json:"chosen"`
+	// Applied: fix wrote it. More CPU than the limit is only named.
+	Applied bool   `json:"applied"`
+	Tries   []try  `json:"tries"`
+	Verdict string `json:"verdict"`
+	// Left is what fix left in force, by the name of a variant; "": nothing.
+	Left string `json:"left"`
+	Rows []row  `json:"rows"`
+	// Failed is the error where fix ended without a result.
+	Failed string `json:"failed,omitempty"`
+}
+
+// try is one remedy that fix applied.
+type try struct {
+	Remedy  string `json:"remedy"`
+	Verdict string `json:"verdict"`
+	Why     string `json:"why"`
+	Kept    bool   `json:"kept"`
+}
+
+// oneRun is one measurement of one variant.
+type oneRun struct {
+	Variant string `json:"variant"`
+	Round   int    `json:"round"`
+	// P50, P99 are of the requests that the case judges by, in ms; null: not measured.
+	P50       *float64 `json:"p50_ms"`
+	P99       *float64 `json:"p99_ms"`
+	Requests  uint64   `json:"requests"`
+	Errors    uint64   `json:"errors"`
+	FirstFail string   `json:"first_failure,omitempty"`
+	// Done is the work done per second, where a case counts work; null: it does not.
+	Done *float64 `json:"done_per_second"`
+	// Beside are p99s of the other streams, in ms, by name.
+	Beside map[string]float64 `json:"beside_p99_ms,omitempty"`
+	// UsedCPUs are those of the container, OthersCPUs those of all else on the host.
+	UsedCPUs   float64 `json:"used_cpus"`
+	OthersCPUs float64 `json:"others_cpus"`
+	// Throttled periods of Periods of the limit that binds; 0 of 0: there was none.
+	Throttled uint64 `json:"throttled_periods"`
+	Periods   uint64 `json:"periods"`
+	// LateP99 is the p99 of how late the client itself sent, in ms; null: no client.
+	LateP99 *float64 `json:"client_late_p99_ms"`
+}
+
+func keptName(dir, name string) string { return filepath.Join(dir, name+".json") }
+
+// recordedName is the recording that a case's first look is made of.
+func recordedName(dir, name string) string { return filepath.Join(dir, name+".rec") }
+
+// readKept reads a case; one that was never begun is empty.
+func readKept(dir, name string) (kept, error) {
+	k := kept{Case: name}
+	text, err := os.ReadFile(keptName(dir, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return k, nil
+	}
+	if err != nil {
+		return k, err
+	}
+	if err := json.Unmarshal(text, &k); err != nil || k.Case != name {
+		return k, fmt.Errorf("%s: not a case that was kept (%v): remove it, and it is measured again", keptName(dir, name), err)
+	}
+	return k, nil
+}
+
+// write keeps the case, whole or not at all.
+func (k *kept) write(dir string) error {
+	text, err := json.MarshalIndent(k, "", " ")
+	if err != nil {
+		return fmt.Errorf("case %s: %w", k.Case, err)
+	}
+	return replaceFile(keptName(dir, k.Case), append(text, '\n'))
+}
+
+func replaceFile(name string, text []byte) error { return renameio.WriteFile(name, text, 0o644) }
+
+// has tells whether a variant was measured in a round.
+func (k *kept) has(variant string, round int) bool {
+	for _, r := range k.Runs {
+		if r.Variant == variant && r.Round == round {
+			return true
+		}
+	}
+	return false
+}

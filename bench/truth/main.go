@@ -1,0 +1,181 @@
+// Command truth tries fix on real services and writes docs/results/fix.md: what
+// `make truth` runs.
+//
+// # Problem
+//
+// Our own workloads name their threads and do one thing each. Real services share
+// names, fork, collect garbage and talk to clients. Only they show whether the
+// remedy that fix chooses is the best one.
+//
+// # Rule
+//
+// Each case is one service from Debian's packages, on loopback, in a cgroup of its
+// own with a limit. An open-loop client outside that cgroup measures latency from
+// the intended time of each request. The tool records and forecasts the service, then
+// runs fix on it and notes what fix chose. It restores everything. Then it applies
+// every remedy for real, in rounds that also leave the service alone, and measures
+// each. [judge] compares the chosen remedy with the best at equal CPU.
+//
+// It keeps every run in a file as the run ends. An interrupted case goes on where it
+// stopped.
+//
+// # Worked example
+//
+//	TRUTH=redis-bgsave make truth
+//
+// measures that case alone and writes the page of all kept cases.
+//
+// # Limits
+//
+// A host with two CPUs and other work on it gives noisy figures. The page shows the
+// others' CPU use beside each figure; ratios within a case are worth more than
+// milliseconds.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+)
+
+func init() {
+	// Services end with the thread that started them (PR_SET_PDEATHSIG in prctl(2)):
+	// it must be one that lives as long as this program.
+	runtime.LockOSThread()
+}
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == clientCommand {
+		os.Exit(clientMain())
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "truth:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) error {
+	exe := flag.String("exe", "bin/unthrottle", "the unthrottle `PROGRAM` to try")
+	out := flag.String("out", "docs/results/fix.md", "`FILE` to write")
+	dir := flag.String("keep", ".cache/truth", "`FOLDER` of the cases measured before")
+	which := flag.String("cases", "", "`NAMES` of cases to measure, complete ones again; none: all that are not complete")
+	pageOnly := flag.Bool("page-only", false, "measure nothing: write the page of the kept cases")
+	o := options{}
+	only := flag.Bool("try", false, "start each case, load it for 3 s, show what came, and keep nothing")
+	flag.IntVar(&o.rounds, "rounds", 3, "how often each remedy is measured")
+	flag.DurationVar(&o.each, "each", 8*time.Second, "how long each measurement takes")
+	flag.Parse()
+	if flag.NArg() > 0 {
+		return fmt.Errorf("%q: it takes no arguments", flag.Arg(0))
+	}
+	chosen, err := choose(*which)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(*dir, 0o755); err != nil {
+		return err
+	}
+	if o.keep, err = filepath.Abs(*dir); err != nil {
+		return err
+	}
+	if *pageOnly {
+		chosen = nil
+	}
+	if o.exe, err = filepath.Abs(*exe); err != nil {
+		return err
+	}
+	if o.host, err = cgroup.Open("/proc"); err != nil {
+		return err
+	}
+	if *only {
+		o.tryOnly = true
+		for _, c := range chosen {
+			err := measure(ctx, o, c, &kept{Case: c.name}, func() error { return nil })
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err != nil {
+				say("%s: %v", c.name, err)
+			}
+		}
+		return nil
+	}
+	var failed []error
+	for _, c := range chosen {
+		k, err := readKept(*dir, c.name)
+		if err != nil {
+			return err
+		}
+		if k.Complete && *which == "" {
+			continue
+		}
+		if k.Complete || k.Rounds != o.rounds || k.Each != o.each {
+			k = kept{Case: c.name}
+		}
+		err = measure(ctx, o, c, &k, func() error { return k.write(*dir) })
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", c.name, err))
+			k.NotRun = err.Error()
+		}
+		if err := k.write(*dir); err != nil {
+			return err
+		}
+		if err := writePage(*dir, *out); err != nil {
+			return err
+		}
+	}
+	return errors.Join(append(failed, writePage(*dir, *out))...)
+}
+
+// choose returns the named cases, in that order, or all.
+func choose(names string) ([]testCase, error) {
+	if names == "" {
+		return cases(), nil
+	}
+	var chosen []testCase
+	for name := range strings.SplitSeq(names, ",") {
+		i := slices.IndexFunc(cases(), func(c testCase) bool { return c.name == name })
+		if i < 0 {
+			var all []string
+			for _, c := range cases() {
+				all = append(all, c.name)
+			}
+			return nil, fmt.Errorf("-cases %.60q: choose from %s", name, strings.Join(all, ", "))
+		}
+		chosen = append(chosen, cases()[i])
+	}
+	return chosen, nil
+}
+
+// writePage writes the page of all kept cases.
+func writePage(dir, out string) error {
+	var all []kept
+	for _, c := range cases() {
+		k, err := readKept(dir, c.name)
+		if err != nil {
+			return err
+		}
+		all = append(all, k)
+	}
+	return replaceFile(out, []byte(markdown(cases(), all)))
+}
+
+func say(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "%s  %s\n", time.Now().Format("15:04:05"), fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,297 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/clock"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/kernel/procfs"
+	"github.com/unthrottle/unthrottle/internal/load/loadgen"
+)
+
+// options of all measurements.
+type options struct {
+	host   *cgroup.Host
+	exe    string
+	keep   string // folder
+	rounds int
+	each   time.Duration
+	// tryOnly ends a case after its warming up.
+	tryOnly bool
+}
+
+// lookFor is how long is recorded before anything is changed.
+const lookFor = 6 * time.Second
+
+// measure measures what a case still lacks, and saves after each step. The error says
+// why the case could not be measured.
+func measure(ctx context.Context, o options, c testCase, k *kept, save func() error) (err error) {
+	if missing := c.missing(); missing != "" {
+		return errors.New(missing)
+	}
+	k.Host, k.Rounds, k.Each, k.NotRun = machine(), o.rounds, o.each, ""
+	if k.Begun.IsZero() {
+		k.Begun = time.Now().UTC()
+	}
+	s, err := openStage(o.host, c)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	m := &measurement{o: o, c: c, k: k, s: s, t: newTool(o.exe, s), save: save}
+	defer func() {
+		// Also after an interrupt: what is in force goes before its cgroups do.
+		err = errors.Join(err, m.t.restore(context.WithoutCancel(ctx)))
+		cancel()
+		err = errors.Join(err, s.close())
+	}()
+	say("%s: starting", c.name)
+	if m.of, err = c.start(ctx, s); err != nil {
+		return fmt.Errorf("start: %w", err)
+	}
+	return m.all(ctx)
+}
+
+// measurement is a case under way.
+type measurement struct {
+	o    options
+	c    testCase
+	k    *kept
+	s    *stage
+	t    tool
+	of   service
+	save func() error
+}
+
+func (m *measurement) all(ctx context.Context) error {
+	if m.of.disturb != nil {
+		ended := make(chan struct{})
+		ctx, cancel := context.WithCancel(ctx)
+		go func() { defer close(ended); m.of.disturb(ctx) }()
+		defer func() { cancel(); <-ended }()
+	}
+	// A service is not at its usual pace in its first seconds.
+	const warm = 3 * time.Second
+	first, err := m.run(ctx, leaveIt, 0, warm)
+	if err != nil {
+		return err
+	}
+	say("%s: warm: %s, throttled %d of %d", m.c.name, first.text(), first.Throttled, first.Periods)
+	if m.o.tryOnly {
+		return nil
+	}
+	if err := m.ask(ctx); err != nil {
+		return err
+	}
+	variants := m.k.Variants
+	for round := 1; round <= m.o.rounds; round++ {
+		// Every round has another order, so that a slow change of the host hits all alike.
+		shift := (round - 1) * len(variants) / m.o.rounds
+		for i := range variants {
+			v := &variants[(i+shift)%len(variants)]
+			if m.k.has(v.Name, round) {
+				continue
+			}
+			if err := m.variant(ctx, v, round); err != nil {
+				return err
+			}
+			if err := m.save(); err != nil {
+				return err
+			}
+		}
+	}
+	m.k.Complete = true
+	return nil
+}
+
+// ask lets the tool look and fix, under the load of the client.
+func (m *measurement) ask(ctx context.Context) error {
+	if m.k.Look != nil && m.k.Fix != nil {
+		return nil
+	}
+	stop, err := m.keepLoad(ctx)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	say("%s: explain and forecast", m.c.name)
+	if m.k.Look, err = m.t.look(ctx, lookFor, recordedName(m.o.keep, m.c.name)); err != nil {
+		return err
+	}
+	say("%s: %s; recommended: %s %s", m.c.name, m.k.Look.Cause, m.k.Look.Answer, m.k.Look.Recommended)
+	if m.k.Fix, err = m.t.fix(ctx); err != nil {
+		return err
+	}
+	say("%s: fix: %s %s: %s %s", m.c.name, m.k.Fix.Answer, m.k.Fix.Chosen, m.k.Fix.Verdict, m.k.Fix.Failed)
+	m.k.Variants = m.toApply()
+	return errors.Join(m.t.restore(ctx), m.save())
+}
+
+// toApply are the variants to measure. Of several raises only the largest and the one
+// that fix names are worth their time.
+func (m *measurement) toApply() []variant {
+	rows := m.k.Fix.Rows
+	if len(rows) == 0 {
+		rows = m.k.Look.Rows
+	}
+	named := []string{m.k.Fix.Chosen, m.k.Look.Recommended, "raise 2x"}
+	return slices.DeleteFunc(variantsOf(rows), func(v variant) bool {
+		return len(v.Args) > 1 && v.Args[1] == "raise" && !slices.Contains(named, v.Name)
+	})
+}
+
+// keepLoad runs a client until stop is called.
+func (m *measurement) keepLoad(ctx context.Context) (stop func(), err error) {
+	if len(m.of.streams) == 0 {
+		return func() {}, nil
+	}
+	const longest = 10 * time.Minute
+	o := m.order(0, longest)
+	_, stop, err = startClient(ctx, o)
+	return stop, err
+}
+
+// order is the client's for one measurement. Rounds have arrivals of their own, and the
+// variants of a round have the same.
+func (m *measurement) order(round int, d time.Duration) order {
+	const warm = 500 * time.Millisecond
+	return order{Requests: m.of.requests, Plan: loadgen.Plan{
+		Seed: uint64(round + 1), Streams: m.of.streams, Connections: m.of.connections, Drain: 2 * time.Second,
+		Phases: []loadgen.Phase{{For: warm, Factor: 1}, {For: d, Factor: 1, Measured: true}},
+	}}
+}
+
+// variant applies one, measures, and restores.
+func (m *measurement) variant(ctx context.Context, v *variant, round int) error {
+	refused, err := m.t.apply(ctx, *v)
+	if err != nil {
+		return err
+	}
+	if refused != "" {
+		v.Refused = refused
+		say("%s: %s: refused: %s", m.c.name, v.Name, refused)
+		return m.t.restore(ctx)
+	}
+	const settle = 500 * time.Millisecond
+	if err := clock.Sleep(ctx, settle); err != nil {
+		return err
+	}
+	r, err := m.run(ctx, v.Name, round, m.o.each)
+	if err != nil {
+		return err
+	}
+	m.k.Runs = append(m.k.Runs, r)
+	say("%s: round %d of %d: %s: %s", m.c.name, round, m.o.rounds, v.Name, r.text())
+	if len(v.Args) == 0 {
+		return nil
+	}
+	return m.t.restore(ctx)
+}
+
+// counters are what is read before and after a run.
+type counters struct {
+	at   time.Time
+	stat cgroup.Stat
+	busy time.Duration
+	done float64
+}
+
+func (m *measurement) counters() (c counters, err error) {
+	c.at = time.Now()
+	if c.stat, err = m.s.limited.Stat(); err != nil {
+		return c, err
+	}
+	if c.stat.Usage == nil {
+		return c, errors.New("the kernel does not measure the container's CPU use: mount the cpuacct controller")
+	}
+	host, err := procfs.ReadStat(os.DirFS("/proc"))
+	if err != nil {
+		return c, err
+	}
+	c.busy = host.Total.Busy()
+	if m.of.done != nil {
+		c.done = m.of.done()
+	}
+	return c, nil
+}
+
+// run measures once, without changing anything.
+func (m *measurement) run(ctx context.Context, name string, round int, d time.Duration) (oneRun, error) {
+	r := oneRun{Variant: name, Round: round}
+	before, err := m.counters()
+	if err != nil {
+		return r, err
+	}
+	if len(m.of.streams) > 0 {
+		result, err := runClient(ctx, m.order(round, d))
+		if err != nil {
+			return r, err
+		}
+		r.take(m.of.streams, result)
+	} else if err := clock.Sleep(ctx, d); err != nil {
+		return r, err
+	}
+	after, err := m.counters()
+	if err != nil {
+		return r, err
+	}
+	r.count(before, after, m.of.done != nil)
+	return r, nil
+}
+
+// count fills in what the kernel counted.
+func (r *oneRun) count(before, after counters, done bool) {
+	seconds := after.at.Sub(before.at).Seconds()
+	r.UsedCPUs = (*after.stat.Usage - *before.stat.Usage).Seconds() / seconds
+	r.OthersCPUs = max(0, (after.busy-before.busy).Seconds()/seconds-r.UsedCPUs)
+	r.Periods = after.stat.Periods - before.stat.Periods
+	r.Throttled = after.stat.ThrottledPeriods - before.stat.ThrottledPeriods
+	if done {
+		r.Done = new((after.done - before.done) / seconds)
+	}
+}
+
+// take fills in what the client measured: the first stream is judged.
+func (r *oneRun) take(streams []loadgen.Stream, result loadgen.Result) {
+	r.LateP99, r.FirstFail = new(milliseconds(result.Own.LateP99)), result.FirstFailure
+	measured := result.Phases[len(result.Phases)-1].Streams
+	for i, s := range measured {
+		p99, ok := s.Latency.Quantile(0.99, 0)
+		if i > 0 {
+			if ok {
+				if r.Beside == nil {
+					r.Beside = map[string]float64{}
+				}
+				r.Beside[streams[i].Name] = milliseconds(p99)
+			}
+			continue
+		}
+		r.Requests, r.Errors = s.Intended, s.Errors()
+		if p50, fine := s.Latency.Quantile(0.5, 0); ok && fine {
+			r.P50, r.P99 = new(milliseconds(p50)), new(milliseconds(p99))
+		}
+	}
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// text is a run in a line.
+func (r *oneRun) text() string {
+	s := ""
+	if r.P99 != nil {
+		s = fmt.Sprintf("p50 %.2f ms, p99 %.2f ms of %d requests, ", *r.P50, *r.P99, r.Requests)
+	}
+	if r.Done != nil {
+		s += fmt.Sprintf("%.2f done per second, ", *r.Done)
+	}
+	s += fmt.Sprintf("%.2f CPUs used, others %.2f", r.UsedCPUs, r.OthersCPUs)
+	if r.Errors > 0 {
+		s += fmt.Sprintf(", %d errors (%s)", r.Errors, r.FirstFail)
+	}
+	return s
+}

@@ -1,0 +1,336 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/unthrottle/unthrottle/internal/text"
+)
+
+// page is docs/results/fix.md under way.
+type page struct{ b strings.Builder }
+
+func (p *page) line(format string, args ...any) { fmt.Fprintf(&p.b, format+"\n", args...) }
+
+// judged is a case with what was kept of it.
+type judged struct {
+	c testCase
+	k kept
+	f finding
+}
+
+// markdown is the page of all cases: misses first, then all in their order.
+func markdown(of []testCase, all []kept) string {
+	var p page
+	var done, missed []judged
+	var open []string
+	for i, c := range of {
+		k := all[i]
+		j := judged{c, k, judge(c, k)}
+		switch {
+		case k.NotRun != "":
+			open = append(open, fmt.Sprintf("- `%s`: not run: %s", c.name, text.Shown(k.NotRun)))
+		case !k.Complete:
+			open = append(open, fmt.Sprintf("- `%s`: not measured yet", c.name))
+		default:
+			done = append(done, j)
+			if !j.f.good() {
+				missed = append(missed, j)
+			}
+		}
+	}
+	p.head()
+	p.summary(done)
+	p.misses(missed)
+	if len(open) > 0 {
+		p.line("\n## Not measured\n\n%s", strings.Join(open, "\n"))
+	}
+	for _, j := range done {
+		p.service(j)
+	}
+	return p.b.String()
+}
+
+func (p *page) head() {
+	p.line("# What fix chooses for real services")
+	p.line("\nWritten by `make truth`. Each case is a real program from Debian's packages, in a")
+	p.line("cgroup of its own with a limit. A client outside that cgroup sends requests at times")
+	p.line("of its own choosing and measures from the intended time. `fix --yes` ran on each")
+	p.line("service first and was undone. Then every remedy was applied for real, in rounds that")
+	p.line("also leave the service alone.")
+	p.line("\nThe choice is *the best at equal CPU* where no remedy that grants no more CPU than the")
+	p.line("limit is better beyond the noise. Beyond the noise means: all rounds of one are below all")
+	p.line("rounds of the other, and the medians differ by a tenth and by half a millisecond. It is")
+	p.line("*worse* where the chosen remedy, or what fix left in force, is worse than leaving it.")
+	p.line("An answer that applies nothing (leave it, more CPU, a setting) counts as leaving it.")
+	p.line("Of a service with which nothing is wrong, leaving it is the best by definition.")
+}
+
+func (p *page) summary(done []judged) {
+	p.line("\n## In short")
+	best, left, worse := 0, 0, 0
+	for _, j := range done {
+		if j.f.Known && j.f.IsBest {
+			best++
+		}
+		if j.f.Known && j.f.LeftIsBest {
+			left++
+		}
+		if j.f.Worse {
+			worse++
+		}
+	}
+	p.line("\nOf %s the choice was the best at equal CPU in %d, what fix left in force in %d. The choice was worse than leaving it in %d.",
+		text.Count(len(done), "service"), best, left, worse)
+	if len(done) == 0 {
+		return
+	}
+	p.line("\nChange is that of p99 against leaving it, as a factor: what the forecast said, and what came.")
+	p.line("\n| service | limit | cause | fix chose | forecast | came | best at equal CPU | fix left in force | verdict |")
+	p.line("|---|---|---|---|---|---|---|---|---|")
+	for _, j := range done {
+		p.line("| `%s` | %g | %s | %s | %s | %s | %s | %s | %s |", j.c.name, j.c.limit, orMissing(j.k.Look.Cause), j.chose(),
+			j.forecast(j.named()), j.came(j.named()), j.best(), j.left(), j.verdict())
+	}
+}
+
+// named is the variant that fix names, applied or not.
+func (j judged) named() string {
+	if j.k.Fix.Chosen != "" {
+		return j.k.Fix.Chosen
+	}
+	return leaveIt
+}
+
+// chose is fix's answer in words.
+func (j judged) chose() string {
+	x := j.k.Fix
+	switch {
+	case x.Failed != "":
+		return "failed"
+	case x.Applied:
+		return x.Chosen
+	case x.Chosen != "":
+		return fmt.Sprintf("%s: %s (not applied)", x.Answer, x.Chosen)
+	case x.Answer != "":
+		return x.Answer
+	}
+	return orMissing(x.Verdict)
+}
+
+func (j judged) best() string {
+	switch j.f.Best {
+	case "":
+		return "-"
+	case leaveIt:
+		return leaveIt
+	}
+	return fmt.Sprintf("%s (%s)", j.f.Best, j.came(j.f.Best))
+}
+
+func (j judged) left() string {
+	if j.k.Fix.Left == "" {
+		return "nothing"
+	}
+	return j.k.Fix.Left
+}
+
+func (j judged) verdict() string {
+	switch {
+	case j.f.good():
+		return "best"
+	case !j.f.Known:
+		return "not known"
+	case j.f.Worse:
+		return "**worse**"
+	}
+	return "**miss**"
+}
+
+// rows are those of the forecast that fix made, else of the one before it.
+func (j judged) rows() []row {
+	if len(j.k.Fix.Rows) > 0 {
+		return j.k.Fix.Rows
+	}
+	return j.k.Look.Rows
+}
+
+// forecast is the predicted change of the judged figure as a factor.
+func (j judged) forecast(name string) string {
+	r, none := rowOf(j.rows(), name), rowOf(j.rows(), leaveIt)
+	if name == leaveIt || r == nil || none == nil || r.Judged == nil || none.Judged == nil || *none.Judged <= 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f", *r.Judged / *none.Judged)
+}
+
+// came is the measured change of the deciding figure as a factor.
+func (j judged) came(name string) string {
+	of, leave := j.k.figures(name), j.k.figures(leaveIt)
+	if name == leaveIt || of.Rounds == 0 || leave.Rounds == 0 || leave.Median <= 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f", of.Median/leave.Median)
+}
+
+func (p *page) misses(all []judged) {
+	if len(all) == 0 {
+		return
+	}
+	p.line("\n## Misses\n")
+	for _, j := range all {
+		p.line("- `%s`: fix chose %s; %s", j.c.name, j.chose(), text.Shown(j.f.Why))
+	}
+}
+
+func (p *page) service(j judged) {
+	p.line("\n## `%s`, limit %s\n\n%s", j.c.name, text.CPUs(j.c.limit), j.c.truth)
+	p.line("\n- **explain**: %s. %s", orMissing(j.k.Look.Cause), text.Sanitize(j.k.Look.Verdict, 0))
+	p.line("- **forecast** recommends: %s. It took %.1f s of CPU time.", orMissing(strings.TrimSpace(j.k.Look.Answer+" "+j.k.Look.Recommended)), j.k.Look.ForecastCPU)
+	p.line("- **fix**: %s. %s", j.chose(), text.Sanitize(j.k.Fix.Why+j.k.Fix.Failed, 0))
+	for _, t := range j.k.Fix.Tries {
+		p.line("  - tried %s: %s (%s), %s", t.Remedy, t.Verdict, text.Shown(t.Why), text.Either(t.Kept, "kept", "undone"))
+	}
+	p.line("- **verdict**: %s", strings.TrimSuffix(j.verdict()+": "+j.f.Why, ": "))
+	if j.k.work() {
+		p.line("\n| remedy | CPUs granted | seconds for one (rounds) | came | CPUs used | others' CPUs | throttled |")
+		p.line("|---|---|---|---|---|---|---|")
+	} else {
+		p.line("\n| remedy | CPUs granted | forecast (ms) | forecast | came | p99 in ms (rounds) | p50 in ms | CPUs used | others' CPUs | throttled |")
+		p.line("|---|---|---|---|---|---|---|---|---|---|")
+	}
+	for _, v := range j.k.Variants {
+		p.variant(j, v)
+	}
+	if notes := j.notes(); len(notes) > 0 {
+		p.line("\n%s", strings.Join(notes, "\n"))
+	}
+	p.line("\n%s, on %s; %s of %v each.", j.k.Host, j.k.Begun.Format("2006-01-02"), text.Count(j.k.Rounds, "round"), j.k.Each)
+}
+
+func (p *page) variant(j judged, v variant) {
+	granted := "no bound"
+	if v.Granted != nil {
+		granted = fmt.Sprintf("%.3g", *v.Granted)
+	}
+	runs := j.k.runsOf(v.Name)
+	if v.Refused != "" && len(runs) == 0 {
+		p.line("| %s | %s | refused: %s |", v.Name, granted, text.Shown(v.Refused))
+		return
+	}
+	used, others := medianOf(runs, func(r oneRun) float64 { return r.UsedCPUs }), medianOf(runs, func(r oneRun) float64 { return r.OthersCPUs })
+	throttled, periods := uint64(0), uint64(0)
+	for _, r := range runs {
+		throttled, periods = throttled+r.Throttled, periods+r.Periods
+	}
+	name := v.Name
+	if name == j.f.Chosen {
+		name = "**" + name + "**"
+	}
+	tail := fmt.Sprintf("%s | %s | %d of %d |", used, others, throttled, periods)
+	figures := j.k.figures(v.Name).text(j.k.work())
+	if j.k.work() {
+		p.line("| %s | %s | %s | %s | %s", name, granted, figures, j.came(v.Name), tail)
+		return
+	}
+	forecast := "-"
+	if r := rowOf(j.rows(), v.Name); r != nil && r.Judged != nil {
+		forecast = short(*r.Judged)
+		if r.Range != nil {
+			forecast += fmt.Sprintf(" (%s to %s)", short(r.Range.Low), short(r.Range.High))
+		}
+	}
+	p50 := "-"
+	var medians []float64
+	for _, r := range runs {
+		if r.P50 != nil {
+			medians = append(medians, *r.P50)
+		}
+	}
+	if s := spreadOf(medians); s.Rounds > 0 {
+		p50 = short(s.Median)
+	}
+	p.line("| %s | %s | %s | %s | %s | %s | %s | %s", name, granted, forecast, j.forecast(v.Name), j.came(v.Name), strings.Replace(figures, " ms", "", 1), p50, tail)
+}
+
+// runsOf returns the measured rounds of a variant.
+func (k *kept) runsOf(variant string) []oneRun {
+	var all []oneRun
+	for _, r := range k.Runs {
+		if r.Variant == variant && r.Round > 0 {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// medianOf shows the median of a figure; "-": there is none.
+func medianOf(runs []oneRun, of func(oneRun) float64) string {
+	var all []float64
+	for _, r := range runs {
+		all = append(all, of(r))
+	}
+	if len(all) == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f", spreadOf(all).Median)
+}
+
+// notes are what makes figures of a case worth less, each once.
+func (j judged) notes() []string {
+	var all []string
+	for _, v := range j.k.Variants {
+		if n := len(j.k.runsOf(v.Name)); v.Refused != "" && n > 0 && n < j.k.Rounds {
+			all = append(all, fmt.Sprintf("- %s: refused in %s: %s", v.Name, text.Count(j.k.Rounds-n, "round"), text.Shown(v.Refused)))
+		}
+	}
+	for _, r := range j.k.Runs {
+		if r.clientLate() {
+			all = append(all, fmt.Sprintf("- %s, round %d: the client itself was late (p99 %s ms of %s ms)", r.Variant, r.Round, short(*r.LateP99), short(*r.P99)))
+		}
+		if r.Errors > 0 {
+			all = append(all, fmt.Sprintf("- %s, round %d: %d of %d requests failed: %s", r.Variant, r.Round, r.Errors, r.Requests, text.Shown(r.FirstFail)))
+		}
+	}
+	return slices.Compact(all)
+}
+
+// mostLate is the share of a p99 that the client's own lateness may have.
+const mostLate = 0.2
+
+// clientLate tells whether the client lacked CPU itself, so that the figure is too high.
+func (r *oneRun) clientLate() bool {
+	return r.LateP99 != nil && r.P99 != nil && *r.LateP99 > mostLate**r.P99
+}
+
+func orMissing(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// machine says what it was measured on.
+func machine() string {
+	var u unix.Utsname
+	_ = unix.Uname(&u) // fails for a bad pointer only
+	model, cpus := "unknown processor", 0
+	if f, err := os.Open("/proc/cpuinfo"); err == nil {
+		defer f.Close()
+		for lines := bufio.NewScanner(f); lines.Scan(); {
+			key, value, _ := strings.Cut(lines.Text(), ":")
+			switch strings.TrimSpace(key) {
+			case "processor":
+				cpus++
+			case "model name":
+				model = strings.TrimSpace(value)
+			}
+		}
+	}
+	return fmt.Sprintf("%s (%s), Linux %s", text.Count(cpus, "CPU"), model, unix.ByteSliceToString(u.Release[:]))
+}

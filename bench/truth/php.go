@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+
+	"github.com/unthrottle/unthrottle/internal/load/loadgen"
+)
+
+//go:embed files/basket.php
+var basketPHP string
+
+const phpConfig = `[global]
+daemonize = no
+error_log = %[1]s/php.log
+[www]
+listen = %[1]s/php.sock
+user = root
+group = root
+pm = static
+pm.max_children = 8
+`
+
+// phpLocation hands scripts to php-fpm.
+const phpLocation = `location ~ \.php$ { fastcgi_pass unix:%[1]s/php.sock; fastcgi_param SCRIPT_FILENAME %[1]s$fastcgi_script_name; fastcgi_param REQUEST_METHOD $request_method; fastcgi_param QUERY_STRING $query_string; }`
+
+func phpShop() testCase {
+	return testCase{
+		name:  "nginx-php-fpm",
+		truth: "nginx hands pages to eight php-fpm processes, 12 at once, six times a second. Bursts spend the quota early; the mean use is about half of the limit.",
+		limit: 0.8,
+		needs: []need{{"nginx", "nginx-light"}, {"/usr/sbin/php-fpm8.2", "php8.2-fpm"}},
+		start: startPHP,
+	}
+}
+
+func startPHP(ctx context.Context, s *stage) (service, error) {
+	addr, port, err := freeAddr()
+	if err != nil {
+		return service{}, err
+	}
+	if _, err := s.file("basket.php", basketPHP); err != nil {
+		return service{}, err
+	}
+	php, err := s.file("php.conf", fmt.Sprintf(phpConfig, s.dir))
+	if err != nil {
+		return service{}, err
+	}
+	nginx, err := s.file("nginx.conf", fmt.Sprintf(nginxConfig, s.dir, port, fmt.Sprintf(phpLocation, s.dir)))
+	if err != nil {
+		return service{}, err
+	}
+	if err := s.start(program{args: []string{"/usr/sbin/php-fpm8.2", "--nodaemonize", "--allow-to-run-as-root", "--fpm-config", php}}); err != nil {
+		return service{}, err
+	}
+	if err := s.start(program{args: []string{"nginx", "-c", nginx, "-e", s.dir + "/error.log"}}); err != nil {
+		return service{}, err
+	}
+	page := request{Protocol: protocolHTTP, Text: "http://" + addr + "/basket.php"}
+	return service{
+		streams: []loadgen.Stream{{Name: "page", PerSecond: 72, Burst: 12}}, requests: []request{page}, connections: 16,
+	}, s.ready(ctx, page)
+}

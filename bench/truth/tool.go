@@ -1,0 +1,220 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// tool runs the unthrottle program on a stage, with a journal of its own.
+type tool struct {
+	exe, target, scope, dir string
+}
+
+func newTool(exe string, s *stage) tool {
+	return tool{exe: exe, target: s.target.At().Path, scope: s.box.Top().At().Path, dir: s.dir}
+}
+
+// run runs a command and returns its standard output. When ctx ends, the program is
+// interrupted and undoes what it did. On a busy host a forecast would take minutes at
+// the usual priority.
+func (t tool) run(ctx context.Context, args ...string) (out []byte, err error) {
+	cmd := exec.CommandContext(ctx, "nice", append([]string{"-n", "-10", t.exe}, args...)...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
+	cmd.WaitDelay = time.Minute
+	var words bytes.Buffer
+	cmd.Stderr = &words
+	out, err = cmd.Output()
+	if err != nil {
+		err = fmt.Errorf("unthrottle %s: %w: %s", args[0], err, lastLines(words.String(), 600))
+	}
+	return out, err
+}
+
+// lastLines cuts a text from the front.
+func lastLines(s string, most int) string {
+	s = strings.TrimSpace(s)
+	return s[max(0, len(s)-most):]
+}
+
+// changing adds the flags of commands that write.
+func (t tool) changing(args ...string) []string {
+	return append(args, "--scope", t.scope, "--state-dir", filepath.Join(t.dir, "state"))
+}
+
+// look records, explains and forecasts. It keeps the recording.
+func (t tool) look(ctx context.Context, window time.Duration, recording string) (*look, error) {
+	out, err := t.run(ctx, "explain", t.target, "--for", window.String(), "--record", recording, "--json")
+	if err != nil {
+		return nil, err
+	}
+	var e struct {
+		Cause   *string  `json:"cause"`
+		Verdict string   `json:"verdict"`
+		Stopped *float64 `json:"stopped_seconds"`
+		Window  *float64 `json:"window_seconds"`
+	}
+	if err := json.Unmarshal(out, &e); err != nil {
+		return nil, fmt.Errorf("explain --json: %w", err)
+	}
+	used := childrenTime()
+	if out, err = t.run(ctx, "forecast", recording, "--json"); err != nil {
+		return nil, err
+	}
+	used = childrenTime() - used
+	var f struct {
+		Rows        []row        `json:"rows"`
+		Recommended *recommended `json:"recommended"`
+		Judged      *struct {
+			Pool *string `json:"pool"`
+		} `json:"judged"`
+	}
+	if err := json.Unmarshal(out, &f); err != nil {
+		return nil, fmt.Errorf("forecast --json: %w", err)
+	}
+	l := &look{Verdict: e.Verdict, Rows: f.Rows, ForecastCPU: used.Seconds()}
+	if e.Cause != nil {
+		l.Cause = *e.Cause
+	}
+	if e.Window != nil && e.Stopped != nil {
+		l.Window, l.Stopped = *e.Window, *e.Stopped / *e.Window
+	}
+	if f.Judged != nil && f.Judged.Pool != nil {
+		l.Judged = *f.Judged.Pool
+	}
+	l.Answer, l.Recommended = f.Recommended.in(f.Rows)
+	return l, nil
+}
+
+// childrenTime is the CPU time of all children that have ended.
+func childrenTime() time.Duration {
+	var u unix.Rusage
+	_ = unix.Getrusage(unix.RUSAGE_CHILDREN, &u) // fails for a bad pointer only
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// recommended is what forecast --json and fix --json call so.
+type recommended struct {
+	Answer string `json:"answer"`
+	Row    *int   `json:"row"`
+}
+
+// in returns the answer and the name of the row that it is about; "": none.
+func (r *recommended) in(rows []row) (answer, name string) {
+	if r == nil {
+		return "", ""
+	}
+	if r.Row != nil && *r.Row >= 0 && *r.Row < len(rows) {
+		name = rows[*r.Row].name()
+	}
+	return r.Answer, name
+}
+
+// answerRemedy is the answer whose row fix applies; the others only name one.
+const answerRemedy = "remedy"
+
+// fixJSON is the part of fix --json that matters here.
+type fixJSON struct {
+	Verdict string       `json:"verdict"`
+	Why     string       `json:"why"`
+	Kept    bool         `json:"kept"`
+	Rows    []row        `json:"rows"`
+	Chosen  *recommended `json:"chosen"`
+	Tries   []struct {
+		try
+		Expected *struct {
+			Low *float64 `json:"pool_p99_ms_low"`
+		} `json:"expected"`
+	} `json:"tries"`
+}
+
+// fix runs fix as a user would who says yes. Exit code 1 means that the container is
+// still stopped; the result is told all the same.
+func (t tool) fix(ctx context.Context) (*fixed, error) {
+	out, err := t.run(ctx, t.changing("fix", t.target, "--yes", "--json")...)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	var f fixJSON
+	if json.Unmarshal(out, &f) != nil {
+		if err == nil {
+			err = errors.New("fix --json: no JSON")
+		}
+		return &fixed{Failed: err.Error(), Tries: []try{}}, nil
+	}
+	return f.outcome(), nil
+}
+
+// outcome names the variants that fix tried.
+func (f *fixJSON) outcome() *fixed {
+	r := &fixed{Why: f.Why, Verdict: f.Verdict, Rows: f.Rows, Tries: []try{}}
+	r.Answer, r.Chosen = f.Chosen.in(f.Rows)
+	for i, t := range f.Tries {
+		name := t.Remedy
+		var low *float64
+		if t.Expected != nil {
+			low = t.Expected.Low
+		}
+		if found := appliedRow(f.Rows, t.Remedy, low); found != nil {
+			name = found.name()
+		}
+		t.try.Remedy = name
+		r.Tries = append(r.Tries, t.try)
+		if i == 0 {
+			r.Answer, r.Chosen, r.Applied = answerRemedy, name, true
+		}
+		if t.Kept {
+			r.Left = name
+		}
+	}
+	return r
+}
+
+// appliedRow finds the row of a try: of rows of the same kind, the one with the
+// forecast interval that the try expected.
+func appliedRow(rows []row, remedy string, low *float64) *row {
+	var first *row
+	for i := range rows {
+		r := &rows[i]
+		if r.Remedy != remedy || r.HostLoad != nil || r.Modelled {
+			continue
+		}
+		if first == nil {
+			first = r
+		}
+		if low != nil && r.Range != nil && math.Abs(r.Range.Low-*low) < 1e-6 {
+			return r
+		}
+	}
+	return first
+}
+
+// apply applies a variant. refused is the tool's reason where it does not.
+func (t tool) apply(ctx context.Context, v variant) (refused string, err error) {
+	if len(v.Args) == 0 {
+		return "", nil
+	}
+	args := append([]string{"apply", t.target, "--window", "1s"}, v.Args...)
+	_, err = t.run(ctx, t.changing(args...)...)
+	if err != nil && ctx.Err() == nil {
+		return err.Error(), nil
+	}
+	return "", err
+}
+
+// restore puts everything back.
+func (t tool) restore(ctx context.Context) error {
+	_, err := t.run(ctx, t.changing("restore")...)
+	return err
+}

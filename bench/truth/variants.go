@@ -1,0 +1,137 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+)
+
+// leaveIt is the variant in which nothing is applied.
+const leaveIt = "leave it"
+
+// variant is one thing to apply.
+type variant struct {
+	// Name is the remedy with its parameters, such as "burst 50ms".
+	Name string `json:"name"`
+	// Args are those of 'unthrottle apply', after the target; none: nothing is applied.
+	Args []string `json:"args"`
+	// Granted is how many CPUs it grants; null: nothing bounds its use.
+	Granted *float64 `json:"granted_cpus"`
+	// Refused says why apply did not do it when it last refused; "": it never has.
+	Refused string `json:"refused,omitempty"`
+}
+
+// row is a row of a forecast, as forecast --json and fix --json show it.
+type row struct {
+	Remedy     string         `json:"remedy"`
+	Parameters map[string]any `json:"parameters"`
+	HostLoad   *float64       `json:"host_load"`
+	Judged     *float64       `json:"judged_ms"`
+	Range      *struct {
+		Low  float64 `json:"low"`
+		High float64 `json:"high"`
+	} `json:"judged_error_ms"`
+	P50          *float64 `json:"p50_ms"`
+	P99          *float64 `json:"p99_ms"`
+	Stopped      *float64 `json:"stopped_seconds"`
+	CPUsReserved *float64 `json:"cpus_reserved"`
+	Modelled     bool     `json:"modelled"`
+	Refused      *string  `json:"refused"`
+}
+
+// number returns a parameter; 0: there is none.
+func (r row) number(key string) float64 { return numberOf(r.Parameters[key]) }
+
+// numberOf reads a number or the text of one.
+func numberOf(v any) float64 {
+	switch v := v.(type) {
+	case float64:
+		return v
+	case string:
+		if n, err := strconv.ParseFloat(v, 64); err == nil {
+			return n
+		}
+	}
+	return 0
+}
+
+// millis is a parameter of milliseconds, as a Go duration shows it.
+func (r row) millis(key string) string {
+	return time.Duration(math.Round(r.number(key) * float64(time.Millisecond))).String()
+}
+
+// name is the row's remedy with its parameters.
+func (r row) name() string {
+	switch r.Remedy {
+	case "none":
+		return leaveIt
+	case "pin":
+		return fmt.Sprintf("pin %g", r.number("cpus"))
+	case "burst":
+		if r.number("period_ms") > 0 {
+			return fmt.Sprintf("burst %s, period %s", r.millis("burst_ms"), r.millis("period_ms"))
+		}
+		return "burst " + r.millis("burst_ms")
+	case "period":
+		return "period " + r.millis("period_ms")
+	case "raise":
+		return fmt.Sprintf("raise %gx", r.number("factor"))
+	case "pools":
+		return fmt.Sprintf("pool of %g", r.number("threads"))
+	case "shards":
+		return fmt.Sprintf("shards %gx", r.number("factor"))
+	}
+	return r.Remedy
+}
+
+// variantOf returns how a row is applied. ok is false where apply has no such remedy:
+// rows at another load of the host, of a setting of the service, and of a period alone.
+func variantOf(r row) (v variant, ok bool) {
+	v = variant{Name: r.name(), Granted: r.CPUsReserved}
+	if r.HostLoad != nil || r.Modelled {
+		return v, false
+	}
+	switch r.Remedy {
+	case "none":
+		return v, true
+	case "pin":
+		v.Args = []string{"--remedy", "pin", "--cpus", fmt.Sprint(r.number("cpus"))}
+	case "burst":
+		v.Args = []string{"--remedy", "burst", "--burst", r.millis("burst_ms")}
+		if r.number("period_ms") > 0 {
+			v.Args = append(v.Args, "--period", r.millis("period_ms"))
+		}
+	case "raise":
+		v.Args = []string{"--remedy", "raise", "--factor", fmt.Sprint(r.number("factor"))}
+	case "narrow", "weight":
+		v.Args = []string{"--remedy", r.Remedy}
+	default:
+		return v, false
+	}
+	if r.Refused != nil {
+		v.Refused = *r.Refused
+	}
+	return v, true
+}
+
+// variantsOf returns what a forecast's rows apply, leaving it first.
+func variantsOf(rows []row) []variant {
+	var all []variant
+	for _, r := range rows {
+		if v, ok := variantOf(r); ok {
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
+// rowOf returns the row of a variant at the recorded load of the host; nil: there is none.
+func rowOf(rows []row, name string) *row {
+	for i := range rows {
+		if rows[i].HostLoad == nil && !rows[i].Modelled && rows[i].name() == name {
+			return &rows[i]
+		}
+	}
+	return nil
+}

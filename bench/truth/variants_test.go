@@ -1,0 +1,91 @@
+package main
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const forecastRows = `[
+ {"remedy":"none","parameters":{},"judged_ms":50,"cpus_reserved":0.5},
+ {"remedy":"pin","parameters":{"cpus":1},"judged_ms":4,"cpus_reserved":1,"judged_error_ms":{"low":3,"high":6}},
+ {"remedy":"narrow","parameters":{},"cpus_reserved":0.5},
+ {"remedy":"burst","parameters":{"burst_ms":50},"cpus_reserved":0.5,"judged_error_ms":{"low":40,"high":60}},
+ {"remedy":"burst","parameters":{"burst_ms":10,"period_ms":20},"cpus_reserved":0.5,"judged_error_ms":{"low":9,"high":20}},
+ {"remedy":"period","parameters":{"period_ms":10},"cpus_reserved":0.5},
+ {"remedy":"weight","parameters":{},"cpus_reserved":null},
+ {"remedy":"raise","parameters":{"factor":1.5},"cpus_reserved":0.75,"refused":"no room"},
+ {"remedy":"pools","parameters":{"threads":2},"modelled":true},
+ {"remedy":"pin","parameters":{"cpus":1},"host_load":0.9,"cpus_reserved":1}
+]`
+
+func rowsOf(t *testing.T) (rows []row) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(forecastRows), &rows); err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+func TestVariants(t *testing.T) {
+	var got []string
+	for _, v := range variantsOf(rowsOf(t)) {
+		got = append(got, v.Name+": "+strings.Join(v.Args, " ")+v.Refused)
+	}
+	want := []string{
+		"leave it: ", "pin 1: --remedy pin --cpus 1", "narrow: --remedy narrow", "burst 50ms: --remedy burst --burst 50ms",
+		"burst 10ms, period 20ms: --remedy burst --burst 10ms --period 20ms", "weight: --remedy weight", "raise 1.5x: --remedy raise --factor 1.5no room",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+	if r := rowOf(rowsOf(t), "pin 1"); r == nil || r.HostLoad != nil {
+		t.Errorf("row of pin: %+v", r)
+	}
+}
+
+// The tries of fix name the remedy; the interval that they expected tells which row it was.
+func TestOutcome(t *testing.T) {
+	var f fixJSON
+	text := `{"verdict":"better","rows":` + forecastRows + `,"chosen":{"answer":"remedy","row":1},"tries":[
+	 {"remedy":"burst","verdict":"no change","kept":false,"expected":{"pool_p99_ms_low":9}},
+	 {"remedy":"pin","verdict":"better","kept":true,"expected":{"pool_p99_ms_low":3}}]}`
+	if err := json.Unmarshal([]byte(text), &f); err != nil {
+		t.Fatal(err)
+	}
+	if r := f.outcome(); r.Chosen != "burst 10ms, period 20ms" || r.Left != "pin 1" || !r.Applied || len(r.Tries) != 2 || r.Tries[0].Kept {
+		t.Errorf("%+v", r)
+	}
+	f.Tries, f.Chosen = nil, &recommended{Answer: "more-cpu", Row: new(6)}
+	if r := f.outcome(); r.Chosen != "weight" || r.Applied || r.Answer != "more-cpu" || r.Left != "" {
+		t.Errorf("%+v", r)
+	}
+	f.Chosen = nil
+	if r := f.outcome(); r.Chosen != "" || r.Answer != "" || r.Verdict != "better" {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestMissing(t *testing.T) {
+	c := testCase{needs: []need{{"no-such-program", "some-package"}, {"sh", "dash"}, {"nor-this", "other"}}}
+	if got := c.missing(); got != "no-such-program, nor-this are not installed: apt-get install some-package other" {
+		t.Error(got)
+	}
+	if got := (testCase{needs: []need{{"sh", "dash"}}}).missing(); got != "" {
+		t.Error(got)
+	}
+}
+
+func TestCases(t *testing.T) {
+	names := map[string]bool{}
+	for _, c := range cases() {
+		if names[c.name] || c.name == "" || c.truth == "" || c.limit <= 0 || c.start == nil || len(c.needs) == 0 {
+			t.Errorf("case %q is not whole, or twice there", c.name)
+		}
+		names[c.name] = true
+	}
+	if _, err := choose("redis-bgsave,nothing"); err == nil || !strings.Contains(err.Error(), "choose from redis-bgsave") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/unthrottle/unthrottle/internal/load/loadgen"
+)
+
+// pageOfText is a page that compresses as pages do.
+func pageOfText(bytes int) string {
+	chance := rand.New(rand.NewPCG(1, 2))
+	var b strings.Builder
+	for b.Len() < bytes {
+		fmt.Fprintf(&b, "<li id=\"n%d\">item %x of the list</li>\n", b.Len(), chance.Uint32())
+	}
+	return b.String()
+}
+
+func nginxGzip() testCase {
+	return testCase{
+		name:  "nginx-gzip",
+		truth: "nginx compresses pages of 220 kB for 30 browsers at once, 2.5 times a second. Bursts spend the quota early; the mean use is low.",
+		limit: 0.6,
+		needs: []need{{"nginx", "nginx-light"}},
+		start: startNginxGzip,
+	}
+}
+
+const nginxConfig = `worker_processes 4;
+daemon off;
+pid %[1]s/nginx.pid;
+error_log %[1]s/error.log;
+user root;
+events { worker_connections 512; }
+http {
+  access_log off; default_type text/html;
+  client_body_temp_path %[1]s/a; proxy_temp_path %[1]s/b; fastcgi_temp_path %[1]s/c; uwsgi_temp_path %[1]s/d; scgi_temp_path %[1]s/e;
+  gzip on; gzip_comp_level 6; gzip_proxied any;
+  server { listen 127.0.0.1:%[2]s reuseport; root %[1]s; %[3]s }
+}
+`
+
+func startNginxGzip(ctx context.Context, s *stage) (service, error) {
+	addr, port, err := freeAddr()
+	if err != nil {
+		return service{}, err
+	}
+	if _, err := s.file("page.html", pageOfText(220_000)); err != nil {
+		return service{}, err
+	}
+	config, err := s.file("nginx.conf", fmt.Sprintf(nginxConfig, s.dir, port, ""))
+	if err != nil {
+		return service{}, err
+	}
+	if err := s.start(program{args: []string{"nginx", "-c", config, "-e", s.dir + "/error.log"}}); err != nil {
+		return service{}, err
+	}
+	page := request{Protocol: protocolHTTP, Text: "http://" + addr + "/page.html"}
+	return service{
+		streams: []loadgen.Stream{{Name: "page", PerSecond: 75, Burst: 30}}, requests: []request{page}, connections: 30,
+	}, s.ready(ctx, page)
+}
+
+//go:embed files/logins.js
+var loginsJS string
+
+func nodeLogins() testCase {
+	return testCase{
+		name:  "node-logins",
+		truth: "Node answers 200 small requests a second on its event loop, beside 10 logins a second whose pbkdf2 runs on libuv's four workers. The workers spend the quota, the event loop waits.",
+		limit: 0.8,
+		needs: []need{{"node", "nodejs"}},
+		start: startNode,
+	}
+}
+
+func startNode(ctx context.Context, s *stage) (service, error) {
+	addr, port, err := freeAddr()
+	if err != nil {
+		return service{}, err
+	}
+	script, err := s.file("logins.js", loginsJS)
+	if err != nil {
+		return service{}, err
+	}
+	if err := s.start(program{args: []string{"node", script, port}}); err != nil {
+		return service{}, err
+	}
+	hello := request{Protocol: protocolHTTP, Text: "http://" + addr + "/"}
+	login := request{Protocol: protocolHTTP, Text: "http://" + addr + "/login"}
+	return service{
+		streams:  []loadgen.Stream{{Name: "hello", PerSecond: 200}, {Name: "login", PerSecond: 10, Background: true}},
+		requests: []request{hello, login}, connections: 32,
+	}, s.ready(ctx, login)
+}

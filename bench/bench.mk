@@ -11,7 +11,7 @@ bench: build ## what observing costs, beside a bare loop and cAdvisor's library;
 	@$(MAKE) --no-print-directory bench-probe
 
 # What the remedies are worth on this host: docs/results/service.md. Needs root and writable cgroups; a host with nothing else
-# on it, or the rows come out noisy. RESULTS_SCALE=quick for about a third of the time, smoke for the least. RESULTS_PARTS=pools,spike measures
+# on it, or the rows come out noisy. RESULTS_SCALE=quick for about a third of the time. RESULTS_PARTS=pools,spike measures
 # these alone, in this order (pool,pools,gc,mixed,spike,price); what was measured before is kept in .cache/results, and the
 # page has all of it.
 RESULTS_SCALE ?= full

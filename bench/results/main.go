@@ -44,13 +44,12 @@ type scale struct {
 var scales = []scale{
 	{"full", 5, 3, 2 * time.Second, 2, 3, 5 * time.Second},
 	{"quick", 3, 2, 2 * time.Second, 1, 2, 5 * time.Second},
-	{"smoke", 2, 2, time.Second, 1, 2, time.Second}, // whether it runs at all
 }
 
 func run(ctx context.Context) error {
 	exe := flag.String("exe", "bin/unthrottle", "the unthrottle `PROGRAM` to run as service and generator")
 	out := flag.String("out", "docs/results/service.md", "`FILE` to write")
-	name := flag.String("scale", "full", "full (under an hour), quick (about 20 minutes) or smoke (the least)")
+	name := flag.String("scale", "full", "full (under an hour) or quick (about 20 minutes)")
 	which := flag.String("parts", strings.Join(parts(), ","), "what to measure, in this order")
 	dir := flag.String("keep", ".cache/results", "`FOLDER` of the parts measured before")
 	again := flag.Bool("foretell", false, "measure nothing: make the forecasts of the kept measurements again")
@@ -80,7 +79,7 @@ func run(ctx context.Context) error {
 			return measure(ctx, capacity.Options{Host: host, Exe: path, Progress: progress, Patience: patience}, s, chosen, *dir, *out)
 		}
 	}
-	return fmt.Errorf("-scale %s: choose full, quick or smoke", *name)
+	return fmt.Errorf("-scale %s: choose full or quick", *name)
 }
 
 // patience with a busy host: a page is measured once and read for long.

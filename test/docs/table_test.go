@@ -45,9 +45,11 @@ var (
 	others = []string{`^note `, `^left `, `not moved`}
 	// recommendedLines: what is recommended depends on what else the host does.
 	recommendedLines = []string{`^(Recommended|Leave it|More CPU than the limit|A setting of the service|Nothing is recommended): `, `^Beside it: `, `^Next: `}
-	// fixLines: rows and the sentences about them depend on what else the host does.
+	// fixLines: rows and the sentences about them depend on what else the host does. So do
+	// which remedy is written, and what came of it.
 	fixLines = append(slices.Concat(recommendedLines, []string{`^(> )?(leave it|pin to|narrow|burst|period|weight|raise to|pool of|all pools)\b`, `^0 threads? of pool`,
-		`throttled periods? in T`, `^stopped per second`, `^CPUs used`, `^responses`, `^neighbour`}), others...)
+		`throttled periods? in T`, `^stopped per second`, `^CPUs used`, `^responses`, `^neighbour`,
+		`^0\. /cart `, `^unused time of earlier periods`, `^apply this`, `^the effect is unverified`, `^verdict `, `^(in force as|undone:) `}), others...)
 	// shopLines: a container at rest, and what a stall of the host shows of it.
 	shopLines = []string{`^/shop/mail `}
 	// systemLines: what the host's own processes used, if that could be measured.

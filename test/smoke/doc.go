@@ -9,8 +9,8 @@
 // does a row without a target. The clone is one of HEAD: what is not committed is not
 // in it, and the pages that targets write are not those of the tree.
 //
-// Example: "results" runs as make results RESULTS_SCALE=smoke RESULTS_PARTS=price, in
-// half a minute instead of 40.
+// Example: "fuzz" runs as make fuzz FUZZTIME=1x FUZZ_PACKAGES=./internal/kernel/procfs:
+// each fuzz target of one package once, not all of them for 20 s each.
 //
 // Limits: a target counts as good if make ends with 0. Its figures mean nothing in so
 // short a time. It needs root, as make test does, and what make test has fetched.

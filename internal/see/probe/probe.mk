@@ -7,6 +7,8 @@ generate: ## compile the BPF programs anew (clang, llvm, libbpf-dev)
 	@$(GO) generate ./internal/see/probe
 	@cd internal/see/probe && LC_ALL=C sha256sum $$(ls bpf/*.[ch] | LC_ALL=C sort) bpf_bpfel.o > bpf/SHA256SUMS
 
+# PROBE_FORM=width, all or recording measures this alone.
+PROBE_FORM ?= .
 .PHONY: bench-probe
 bench-probe: ## what the probe costs per switch and wake-up, and a ping-pong by it (as root)
-	@$(GO) test -run '^$$' -bench Overhead -benchtime 1x -timeout 10m ./internal/see/probe
+	@$(GO) test -run '^$$' -bench 'Overhead/$(PROBE_FORM)' -benchtime 1x -timeout 10m ./internal/see/probe

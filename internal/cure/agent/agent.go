@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -100,6 +99,7 @@ func Run(ctx context.Context, c Config) error {
 	if c.Untrusted != "" && c.Rules.Mode == policy.Apply {
 		c.Log.Warn("slo commands must not be run, so nothing will be applied", "why", c.Untrusted)
 	}
+	defer frugal()()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var group sync.WaitGroup
@@ -115,7 +115,6 @@ func Run(ctx context.Context, c Config) error {
 	part("metrics", func(ctx context.Context) error {
 		return serve(ctx, c.Rules.Listen, a.spent, registry, a.healthy, c.Ready)
 	})
-	debug.SetGCPercent(gcPercent)
 	part("memory", a.trimNowAndThen)
 	part("watching", a.watch)
 	part("acting", a.act)

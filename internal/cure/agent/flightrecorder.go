@@ -178,7 +178,7 @@ func (r *recorder) record(ctx context.Context) error {
 			return nil
 		case d := <-r.due:
 			if r.mayRecord(d.id, time.Now()) {
-				r.spent.do(partRecording, func() { r.recordOne(ctx, d) })
+				busily(func() { r.spent.do(partRecording, func() { r.recordOne(ctx, d) }) })
 			}
 		}
 	}

@@ -68,10 +68,10 @@ func (c agentCost) perMinute() float64 {
 	return sum
 }
 
-// per100 is perMinute per 100 containers.
-func (c agentCost) per100() float64 { return c.perMinute() * 100 / float64(c.Cgroups) }
+// per100 converts seconds per minute to those per 100 containers.
+func (c agentCost) per100(perMinute float64) float64 { return perMinute * 100 / float64(c.Cgroups) }
 
-// bound is the most that per100 may be.
+// bound is the most CPU-seconds per 100 containers per minute.
 func (c agentCost) bound() float64 {
 	if c.Stopped*10 <= c.Cgroups {
 		return 0.5

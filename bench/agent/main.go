@@ -60,12 +60,18 @@ func main() {
 	flag.StringVar(&k.label, "label", "", "what this run is called in the file and on the page, for example the version; empty: the version")
 	flag.StringVar(&k.page, "page", "", "a `FILE` for the page of all runs in -runs")
 	flag.StringVar(&k.readme, "readme", "", "a `FILE` whose line about the cost gets this run's figures")
+	show := flag.Bool("show", false, "measure nothing, and write the page and README's figure of the runs in -runs")
 	flag.Parse()
 	runtime.LockOSThread()
 	var err error
 	switch {
 	case *variant != "":
 		err = runVariant(*variant, *job)
+	case *show:
+		var all []run
+		if all, err = k.read(); err == nil {
+			err = k.show(all)
+		}
 	default:
 		p := full()
 		switch {

@@ -44,7 +44,7 @@ func page(all []run) string {
 	var b strings.Builder
 	last := all[len(all)-1]
 	b.WriteString(pageHead)
-	fmt.Fprintf(&b, "## Measured\n\nVersion %s, Linux %s, %d CPUs, %s. The last column is what everything else on this host used.\n\n",
+	fmt.Fprintf(&b, "## Measured\n\nVersion %s, Linux %s, %d CPUs, %s. CPU-seconds per 100 containers per minute; the last column is how many CPUs\neverything else on this host used. Beside much other work every figure is too high: caches are cold, and the probe's\nprograms run at each switch of that work too.\n\n",
 		last.Label, last.Kernel, last.CPUs, last.At.Format(time.DateOnly))
 	b.WriteString(last.totals() + "\n")
 	b.WriteString(pageParts)
@@ -78,7 +78,7 @@ func runsTable(all []run) string {
 			cell := "-"
 			for _, c := range r.Agents {
 				if c.Cgroups == s.cgroups && c.Stopped == s.stopped {
-					cell = fmt.Sprintf("%.2f, %.0f MB", c.per100(), float64(c.Resident)/1e6)
+					cell = fmt.Sprintf("%.2f, %.0f MB", c.per100(c.perMinute()), float64(c.Resident)/1e6)
 				}
 			}
 			fmt.Fprintf(&b, " %s |", cell)

@@ -52,19 +52,24 @@ func (r run) print(w io.Writer) {
 // totals is the table of the whole agent.
 func (r run) totals() string {
 	var b strings.Builder
-	b.WriteString("| containers, stopped | CPU-s per 100 containers per minute | at most | | resident MB | at most | | while recording | start, CPU-s | others used, CPUs |\n")
-	b.WriteString("|---|---|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("| containers, stopped | the whole | at most | | its process | the probe's programs | their runs per s | resident MB | at most | | while recording | start, CPU-s | others, CPUs |\n")
+	b.WriteString("|" + strings.Repeat("---|", 13) + "\n")
 	for _, c := range r.Agents {
 		memory, met := "-", ""
 		if bound := c.residentBound(); bound > 0 {
 			memory, met = fmt.Sprint(bound/1e6), verdict(float64(c.Resident), float64(bound))
 		}
-		recording := "-"
+		var recording, programs *float64
 		if c.ResidentRecording != nil {
-			recording = fmt.Sprintf("%.1f", float64(*c.ResidentRecording)/1e6)
+			recording = new(float64(*c.ResidentRecording) / 1e6)
 		}
-		fmt.Fprintf(&b, "| %d, %d | %.2f | %.1f | %s | %.1f | %s | %s | %s | %.2f | %s |\n", c.Cgroups, c.Stopped, c.per100(), c.bound(),
-			verdict(c.per100(), c.bound()), float64(c.Resident)/1e6, memory, met, recording, c.Start, figure(c.OthersCPUs, "%.2f"))
+		if c.Programs != nil {
+			programs = new(c.per100(*c.Programs))
+		}
+		whole := c.per100(c.perMinute())
+		fmt.Fprintf(&b, "| %d, %d | %.2f | %.1f | %s | %.2f | %s | %s | %.1f | %s | %s | %s | %.2f | %s |\n", c.Cgroups, c.Stopped, whole, c.bound(),
+			verdict(whole, c.bound()), c.per100(c.Process), figure(programs, "%.2f"), figure(c.Runs, "%.0f"), float64(c.Resident)/1e6, memory, met,
+			figure(recording, "%.1f"), c.Start, figure(c.OthersCPUs, "%.2f"))
 	}
 	return b.String()
 }
@@ -153,23 +158,40 @@ func (c agentCost) unaccounted() *float64 {
 // keep says where a run is kept and shown.
 type keep struct{ runs, label, page, readme string }
 
-// add adds a run to the file of runs and writes the page of all of them.
-func (k keep) add(r run) error {
-	var all []run
+func (k keep) read() (all []run, err error) {
 	text, err := os.ReadFile(k.runs)
 	if err == nil {
 		err = json.Unmarshal(text, &all)
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return all, err
+}
+
+// add adds a run to the file of runs, and shows it.
+func (k keep) add(r run) error {
+	all, err := k.read()
+	if err != nil {
 		return err
 	}
 	all = append(all, r)
-	if text, err = json.MarshalIndent(all, "", "\t"); err != nil {
+	text, err := json.MarshalIndent(all, "", "\t")
+	if err != nil {
 		return err
 	}
 	if err := os.WriteFile(k.runs, append(text, '\n'), 0o644); err != nil {
 		return err
 	}
+	return k.show(all)
+}
+
+// show writes the page of all runs, and README's figure of the last.
+func (k keep) show(all []run) error {
+	if len(all) == 0 {
+		return fmt.Errorf("%s has no run to show", k.runs)
+	}
+	r := all[len(all)-1]
 	if k.page != "" {
 		if err := os.WriteFile(k.page, []byte(page(all)), 0o644); err != nil {
 			return err
@@ -178,7 +200,8 @@ func (k keep) add(r run) error {
 	if k.readme == "" {
 		return nil
 	}
-	if text, err = os.ReadFile(k.readme); err != nil {
+	text, err := os.ReadFile(k.readme)
+	if err != nil {
 		return err
 	}
 	line, err := inReadme(string(text), r)
@@ -203,12 +226,12 @@ func inReadme(text string, r run) (string, error) {
 		}
 	}
 	item := fmt.Sprintf("- **Cost**: the whole agent, with probe and recordings, takes %.2f to %.2f CPU-seconds\n"+
-		"  per 100 containers per minute%s ([measured](docs/results/cost.md)).\n\n", low.per100(), high.per100(), memory)
+		"  per 100 containers per minute%s ([measured](docs/results/cost.md)).\n\n", low.per100(low.perMinute()), high.per100(high.perMinute()), memory)
 	return costLine.ReplaceAllLiteralString(text, item), nil
 }
 
 func byCost(a, b agentCost) int {
-	switch d := a.per100() - b.per100(); {
+	switch d := a.per100(a.perMinute()) - b.per100(b.perMinute()); {
 	case d < 0:
 		return -1
 	case d > 0:

@@ -56,8 +56,8 @@ func (a *agent) trimNowAndThen(ctx context.Context) error {
 }
 
 // trim gives memory back that only the start, or a recording, needed: free heap, and pages of the program's own file.
-// Such pages of code and constants are clean. Those that are used again come back from the page cache. It returns an
-// error only where the process cannot read its own mappings.
+// Such pages of code and constants are clean. Those that are used again come back from the page cache. A debugger's
+// breakpoints in them are lost. It returns an error only where the process cannot read its own mappings.
 func trim() error {
 	debug.FreeOSMemory()
 	self, err := os.Readlink("/proc/self/exe")

@@ -21,10 +21,6 @@ import (
 )
 
 const (
-	// scrapeInterval is how often the agent's metrics are collected.
-	scrapeInterval = 15 * time.Second
-	// startFor is the time from "watching" on that counts as the agent's start: its first two rounds.
-	startFor = 3 * time.Second
 	// recordingsPerHour is what the agent allows itself (recordsPerHour of package agent).
 	recordingsPerHour = 12
 	// recordFor is how long the agent records.
@@ -93,7 +89,7 @@ func (c agentCost) residentBound() int64 {
 // measureAgent measures the agent alone over one scenario: first without recordings, then with them.
 func measureAgent(ctx context.Context, s scenario, p plan, program string) (c agentCost, err error) {
 	c = agentCost{Cgroups: s.cgroups, Stopped: s.stopped}
-	life := 2*(p.warm+p.agentWindow()) + programsFor + 4*recordFor + time.Minute
+	life := 2*(p.warm+p.agentWindow()) + p.programs + 6*recordFor + 2*time.Minute
 	b, load, err := loaded(s, life)
 	defer func() {
 		stopAll(load)
@@ -105,12 +101,15 @@ func measureAgent(ctx context.Context, s scenario, p plan, program string) (c ag
 	if err := b.withAgent(ctx, program, "flight: {record_above: 100%}\n", func(a *child) error { return c.steady(ctx, a, p) }); err != nil {
 		return c, err
 	}
-	return c, b.withAgent(ctx, program, "", func(a *child) error { return c.recording(ctx, a, p) })
+	if !p.recordings {
+		return c, nil
+	}
+	return c, b.withAgent(ctx, program, "", func(a *child) error { return c.recording(ctx, a) })
 }
 
 // agentWindow is a plan's window in whole scrape intervals.
 func (p plan) agentWindow() time.Duration {
-	return max(1, (p.window+scrapeInterval-1)/scrapeInterval) * scrapeInterval
+	return max(1, (p.window+p.scrape-1)/p.scrape) * p.scrape
 }
 
 // withAgent runs the agent, with more lines of its rules, for a measurement.
@@ -172,7 +171,7 @@ func (c *child) over(f func() error) (perMinute float64, err error) {
 
 // steady measures the agent while it records nothing.
 func (c *agentCost) steady(ctx context.Context, a *child, p plan) (err error) {
-	if err := clock.Sleep(ctx, startFor); err != nil {
+	if err := clock.Sleep(ctx, p.start); err != nil {
 		return err
 	}
 	if c.Start, err = a.cpu(); err != nil {
@@ -189,8 +188,8 @@ func (c *agentCost) steady(ctx context.Context, a *child, p plan) (err error) {
 	var after map[string]float64
 	begin, busy := time.Now(), hostUsed()
 	c.Process, err = a.over(func() error {
-		for range p.agentWindow() / scrapeInterval {
-			if err := clock.Sleep(ctx, scrapeInterval); err != nil {
+		for range p.agentWindow() / p.scrape {
+			if err := clock.Sleep(ctx, p.scrape); err != nil {
 				return err
 			}
 			if after, err = a.parts(); err != nil {
@@ -211,7 +210,7 @@ func (c *agentCost) steady(ctx context.Context, a *child, p plan) (err error) {
 			c.Parts[name] = (seconds - before[name]) / minutes
 		}
 	}
-	return c.programs(ctx, a)
+	return c.programs(ctx, a, p.programs)
 }
 
 // hostUsed is the CPU time that the host's tasks used so far; nil where it cannot be read.
@@ -254,12 +253,9 @@ func (c *child) parts() (map[string]float64, error) {
 	return parts, nil
 }
 
-// programsFor is how long the probe's programs are measured.
-const programsFor = 10 * time.Second
-
 // programs measures the BPF programs that the agent holds. The kernel measures all programs of the host meanwhile, which
 // costs each run some 20 ns; it ends with the descriptor.
-func (c *agentCost) programs(ctx context.Context, a *child) error {
+func (c *agentCost) programs(ctx context.Context, a *child, d time.Duration) error {
 	attr := struct{ kind uint32 }{unix.BPF_STATS_RUN_TIME}
 	fd, _, errno := unix.Syscall(unix.SYS_BPF, unix.BPF_ENABLE_STATS, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
 	if errno != 0 {
@@ -269,7 +265,7 @@ func (c *agentCost) programs(ctx context.Context, a *child) error {
 	pid := a.cmd.Process.Pid
 	begin := time.Now()
 	wasNS, wasRuns := programTimes(pid)
-	if err := clock.Sleep(ctx, programsFor); err != nil {
+	if err := clock.Sleep(ctx, d); err != nil {
 		return err
 	}
 	ns, runs := programTimes(pid)
@@ -304,7 +300,7 @@ func programTimes(pid int) (ns, runs uint64) {
 
 // recording measures what a recording costs beyond the steady agent: the CPU time from the end of one to the end of the
 // next. Where too little is stopped for two recordings the figures stay nil.
-func (c *agentCost) recording(ctx context.Context, a *child, p plan) error {
+func (c *agentCost) recording(ctx context.Context, a *child) error {
 	if a.says(ctx, recorded, 1, 4*recordFor) != nil {
 		return ctx.Err()
 	}

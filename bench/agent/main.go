@@ -30,20 +30,28 @@ type programs struct{ cadvisor, unthrottle string }
 type plan struct {
 	scenarios    []scenario
 	warm, window time.Duration
+	// Of the agent alone: what counts as its start, how often its metrics are collected, how long the probe's programs are
+	// measured, and whether recordings are.
+	start, scrape, programs time.Duration
+	recordings              bool
 }
 
 func full() plan {
-	return plan{warm: 12 * time.Second, window: 40 * time.Second,
-		scenarios: []scenario{{50, 5}, {50, 50}, {200, 20}, {200, 200}, {1000, 100}, {1000, 1000}}}
+	p := quick()
+	p.warm, p.window = 12*time.Second, 40*time.Second
+	p.scenarios = append(p.scenarios, scenario{1000, 100}, scenario{1000, 1000})
+	return p
 }
 
 func quick() plan {
-	return plan{warm: 5 * time.Second, window: 10 * time.Second, scenarios: []scenario{{50, 5}, {50, 50}, {200, 20}, {200, 200}}}
+	return plan{warm: 5 * time.Second, window: 10 * time.Second, scenarios: []scenario{{50, 5}, {50, 50}, {200, 20}, {200, 200}},
+		start: 3 * time.Second, scrape: 15 * time.Second, programs: 10 * time.Second, recordings: true}
 }
 
 // smoke shows that it runs. Its figures mean nothing.
 func smoke() plan {
-	return plan{warm: time.Second, window: 2 * time.Second, scenarios: []scenario{{5, 5}}}
+	return plan{warm: time.Second, window: 2 * time.Second, scenarios: []scenario{{5, 5}},
+		start: time.Second, scrape: time.Second, programs: time.Second}
 }
 
 func main() {

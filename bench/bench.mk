@@ -1,14 +1,22 @@
-# What observing costs: our sampler, a bare loop over the same files, and cAdvisor's library, on cgroups of its own.
-# BENCH=--quick for the short form, --smoke for the shortest, whose figures mean nothing. Needs root and writable cgroups.
+# What observing costs: the whole agent with a profile of its parts; then our sampler, a bare loop over the same files, and
+# cAdvisor's library, on cgroups of its own. BENCH=--quick for the short form, --smoke for the shortest, whose figures mean
+# nothing. Needs root and writable cgroups.
 BENCH ?=
 
 .PHONY: bench
-bench: build ## what observing costs, beside a bare loop and cAdvisor's library; then bench-probe (as root; BENCH=--quick: short)
+bench: bench-build ## what the agent costs and where, beside a bare loop and cAdvisor's library; then bench-probe (as root; BENCH=--quick: short)
+	@$(BIN)/bench -cadvisor $(BIN)/bench-cadvisor -unthrottle $(BIN)/unthrottle $(BENCH)
+	@$(MAKE) --no-print-directory bench-probe
+
+.PHONY: bench-build
+bench-build: build
 	@mkdir -p $(BIN)
 	@$(GO) -C bench/agent build -o ../../$(BIN)/bench .
 	@$(GO) -C bench/agent build -o ../../$(BIN)/bench-cadvisor ./cadvisor
-	@$(BIN)/bench -cadvisor $(BIN)/bench-cadvisor -unthrottle $(BIN)/unthrottle $(BENCH)
-	@$(MAKE) --no-print-directory bench-probe
+
+.PHONY: results-cost
+results-cost: bench-build ## docs/results/cost.md and README's figure: what the whole agent costs (as root, 15 minutes; BENCH=--quick)
+	@$(BIN)/bench -unthrottle $(BIN)/unthrottle -runs bench/agent/runs.json -page docs/results/cost.md -readme README.md $(BENCH)
 
 # What the remedies are worth on this host: docs/results/service.md. Needs root and writable cgroups; a host with nothing else
 # on it, or the rows come out noisy. RESULTS_SCALE=quick for about a third of the time. RESULTS_PARTS=pools,spike measures

@@ -1,6 +1,6 @@
-// Command bench measures the cost of observing. It measures CPU time and memory of unthrottle's sampler, of a
-// bare loop over the same files, and of cAdvisor's library. All run at the same time over the same cgroups,
-// which it makes and removes. See docs/reference/bench.md.
+// Command bench measures the cost of observing. First it runs the whole agent alone, and tells its parts apart. Then it
+// measures unthrottle's sampler, a bare loop over the same files, and cAdvisor's library, all at the same time over the
+// same cgroups, which it makes and removes. See docs/reference/bench.md.
 package main
 
 import (
@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -29,20 +30,28 @@ type programs struct{ cadvisor, unthrottle string }
 type plan struct {
 	scenarios    []scenario
 	warm, window time.Duration
+	// Of the agent alone: what counts as its start, how often its metrics are collected, how long the probe's programs are
+	// measured, and whether recordings are.
+	start, scrape, programs time.Duration
+	recordings              bool
 }
 
 func full() plan {
-	return plan{warm: 12 * time.Second, window: 40 * time.Second,
-		scenarios: []scenario{{50, 5}, {50, 50}, {200, 20}, {200, 200}, {1000, 100}, {1000, 1000}}}
+	p := quick()
+	p.warm, p.window = 12*time.Second, 40*time.Second
+	p.scenarios = append(p.scenarios, scenario{1000, 100}, scenario{1000, 1000})
+	return p
 }
 
 func quick() plan {
-	return plan{warm: 5 * time.Second, window: 10 * time.Second, scenarios: []scenario{{50, 5}, {50, 50}, {200, 20}, {200, 200}}}
+	return plan{warm: 5 * time.Second, window: 10 * time.Second, scenarios: []scenario{{50, 5}, {50, 50}, {200, 20}, {200, 200}},
+		start: 3 * time.Second, scrape: 15 * time.Second, programs: 10 * time.Second, recordings: true}
 }
 
 // smoke shows that it runs. Its figures mean nothing.
 func smoke() plan {
-	return plan{warm: time.Second, window: 2 * time.Second, scenarios: []scenario{{5, 5}}}
+	return plan{warm: time.Second, window: 2 * time.Second, scenarios: []scenario{{5, 5}},
+		start: time.Second, scrape: time.Second, programs: time.Second}
 }
 
 func main() {
@@ -53,12 +62,24 @@ func main() {
 	flag.StringVar(&others.unthrottle, "unthrottle", "", "the unthrottle program, to run its agent; empty: without it")
 	short := flag.Bool("quick", false, "fewer cgroups, shorter windows")
 	least := flag.Bool("smoke", false, "five cgroups for two seconds: whether it runs at all")
+	only := flag.String("only", "", "these scenarios alone, for example 50/5,200/200: cgroups and how many of them are stopped")
+	var k keep
+	flag.StringVar(&k.runs, "runs", "", "a `FILE` with the agent's figures of earlier runs, to which this run is added")
+	flag.StringVar(&k.label, "label", "", "what this run is called in the file and on the page, for example the version; empty: the version")
+	flag.StringVar(&k.page, "page", "", "a `FILE` for the page of all runs in -runs")
+	flag.StringVar(&k.readme, "readme", "", "a `FILE` whose line about the cost gets this run's figures")
+	show := flag.Bool("show", false, "measure nothing, and write the page and README's figure of the runs in -runs")
 	flag.Parse()
 	runtime.LockOSThread()
 	var err error
 	switch {
 	case *variant != "":
 		err = runVariant(*variant, *job)
+	case *show:
+		var all []run
+		if all, err = k.read(); err == nil {
+			err = k.show(all)
+		}
 	default:
 		p := full()
 		switch {
@@ -67,9 +88,12 @@ func main() {
 		case *short:
 			p = quick()
 		}
+		if p.scenarios, err = chosen(p.scenarios, *only); err != nil {
+			break
+		}
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
-		err = bench(ctx, p, others)
+		err = bench(ctx, p, others, k)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -77,16 +101,51 @@ func main() {
 	}
 }
 
-// bench runs all scenarios and prints the table.
-func bench(ctx context.Context, p plan, others programs) error {
+// chosen are the scenarios of a list such as "50/5,200/200"; all for "".
+func chosen(all []scenario, list string) ([]scenario, error) {
+	if list == "" {
+		return all, nil
+	}
+	all = nil
+	for text := range strings.SplitSeq(list, ",") {
+		var s scenario
+		if n, err := fmt.Sscanf(text, "%d/%d", &s.cgroups, &s.stopped); n != 2 || err != nil || s.cgroups < 1 || s.stopped > s.cgroups {
+			return nil, fmt.Errorf("-only %s: %q is no scenario; an example is 50/5", list, text)
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// bench runs all scenarios and prints the tables. With -runs it measures the agent alone.
+func bench(ctx context.Context, p plan, others programs, k keep) error {
 	var t table
+	r, err := newRun(k.label, others.unthrottle)
+	if err != nil {
+		return err
+	}
 	for _, s := range p.scenarios {
+		if others.unthrottle != "" {
+			fmt.Fprintf(os.Stderr, "bench: %v, the agent alone ...\n", s)
+			cost, err := measureAgent(ctx, s, p, others.unthrottle)
+			if err != nil {
+				return err
+			}
+			r.Agents = append(r.Agents, cost)
+		}
+		if k.runs != "" {
+			continue
+		}
 		fmt.Fprintf(os.Stderr, "bench: %v, %v ...\n", s, p.warm+p.window)
 		results, err := measure(ctx, s, p, others)
 		if err != nil {
 			return err
 		}
 		t.add(s, results)
+	}
+	r.print(os.Stdout)
+	if k.runs != "" {
+		return k.add(r)
 	}
 	t.print(os.Stdout)
 	return nil

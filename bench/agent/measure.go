@@ -4,43 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"os"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/clock"
 )
 
-// scrapeInterval is how often metrics are collected, by cAdvisor's variant itself and from the agent.
-const scrapeInterval = 15 * time.Second
-
 // measure runs all variants over one scenario at the same time and takes their CPU time over the window.
 func measure(ctx context.Context, s scenario, p plan, others programs) (results []result, err error) {
-	b, err := newTestbed(s.cgroups)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, b.remove()) }()
 	life := p.warm + p.window + 30*time.Second
-	var load, variants []*child
-	defer func() { stopAll(load) }()
-	defer func() { stopAll(variants) }()
-	sleepers, err := b.occupy(life)
-	load = append(load, sleepers...)
+	b, load, err := loaded(s, life)
+	defer func() {
+		stopAll(load)
+		err = errors.Join(err, b.remove())
+	}()
 	if err != nil {
 		return nil, err
 	}
-	walkers := (s.stopped + cgroupsPerWalker - 1) / cgroupsPerWalker
-	for i := range walkers {
-		c, err := startVariant(variantWalker, job{Top: b.top, Cgroups: s.stopped, First: i, Step: walkers, Life: life})
-		if err != nil {
-			return nil, err
-		}
-		load = append(load, c)
-	}
+	var variants []*child
+	defer func() { stopAll(variants) }()
 	for _, name := range []string{variantOnce, variantHot, variantBareOnce, variantBareHot} {
 		c, err := startVariant(name, job{Top: b.top, Cgroups: s.cgroups, Stopped: s.stopped, Life: life})
 		if err != nil {
@@ -52,11 +33,6 @@ func measure(ctx context.Context, s scenario, p plan, others programs) (results 
 	variants = append(variants, more...)
 	if err != nil {
 		return nil, err
-	}
-	scraping, end := context.WithCancel(ctx)
-	defer end()
-	for _, c := range more {
-		go scrape(scraping, c)
 	}
 	if err := clock.Sleep(ctx, p.warm); err != nil {
 		return nil, err
@@ -81,6 +57,26 @@ func measure(ctx context.Context, s scenario, p plan, others programs) (results 
 	return results, nil
 }
 
+// loaded makes the cgroups of a scenario, with a process in each, and has some of them stopped again and again. The caller
+// stops the load and removes the testbed, also after an error.
+func loaded(s scenario, life time.Duration) (b *testbed, load []*child, err error) {
+	if b, err = newTestbed(s.cgroups); err != nil {
+		return b, nil, err
+	}
+	if load, err = b.occupy(life); err != nil {
+		return b, load, err
+	}
+	walkers := (s.stopped + cgroupsPerWalker - 1) / cgroupsPerWalker
+	for i := range walkers {
+		c, err := startVariant(variantWalker, job{Top: b.top, Cgroups: s.stopped, First: i, Step: walkers, Life: life})
+		if err != nil {
+			return b, load, err
+		}
+		load = append(load, c)
+	}
+	return b, load, nil
+}
+
 // startOthers starts the programs that are not variants of this one.
 func (b *testbed) startOthers(others programs) ([]*child, error) {
 	var all []*child
@@ -91,16 +87,6 @@ func (b *testbed) startOthers(others programs) ([]*child, error) {
 		}
 		return err
 	}
-	if others.unthrottle != "" {
-		config := filepath.Join(b.dir, "agent.yaml")
-		text := "version: 1\nmode: observe\nlisten: 127.0.0.1:0\nscope: " + b.top + "\nrules: []\n"
-		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-			return all, err
-		}
-		if err := add(variantAgent, others.unthrottle, "agent", "--config", config, "--state-dir", filepath.Join(b.dir, "state")); err != nil {
-			return all, err
-		}
-	}
 	if others.cadvisor != "" {
 		if err := add(variantCadvisor, others.cadvisor, "-prefix", b.top); err != nil {
 			return all, err
@@ -108,24 +94,4 @@ func (b *testbed) startOthers(others programs) ([]*child, error) {
 		return all, add(variantCadvisorCPU, others.cadvisor, "-prefix", b.top, "-only-cpu")
 	}
 	return all, nil
-}
-
-// scrape reads the metrics of a child that says where they are.
-func scrape(ctx context.Context, c *child) {
-	for {
-		if clock.Sleep(ctx, scrapeInterval) != nil {
-			return
-		}
-		_, rest, ok := strings.Cut(c.stderr.String(), "http://")
-		address, _, _ := strings.Cut(rest, ";")
-		if !ok {
-			continue
-		}
-		answer, err := http.Get("http://" + strings.TrimSpace(address))
-		if err != nil {
-			continue
-		}
-		_, _ = io.Copy(io.Discard, answer.Body)
-		_ = answer.Body.Close()
-	}
 }

@@ -43,7 +43,7 @@ func (t *table) add(s scenario, results []result) {
 			polled = strconv.Itoa(r.polled)
 		}
 		t.rows = append(t.rows, fmt.Sprintf("%s\t%s\t%s\t%.3f\t%s\t%.1f", where, r.name, polled, r.cost, ratio, float64(r.rss)/1e6))
-		if r.name != variantHot && r.name != variantAgent {
+		if r.name != variantHot {
 			continue
 		}
 		bound := 1.5

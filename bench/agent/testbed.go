@@ -83,6 +83,9 @@ func (b *testbed) occupy(life time.Duration) ([]*child, error) {
 
 // remove removes the cgroups, whose processes must have ended, and the folder.
 func (b *testbed) remove() error {
+	if b == nil {
+		return nil
+	}
 	err := b.sandbox.Remove()
 	if b.dir != "" {
 		err = errors.Join(err, os.RemoveAll(b.dir))

@@ -8,6 +8,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -26,7 +28,7 @@ import (
 
 func newAgent() *cobra.Command {
 	var w writeFlags
-	var config string
+	var config, cpu, memory string
 	cmd := &cobra.Command{
 		Use:     "agent --config FILE",
 		GroupID: groupChange,
@@ -46,16 +48,41 @@ otherwise, and nothing can be changed over the network.`,
 			if err != nil {
 				return err
 			}
-			return runAgent(cmd, w, rules, untrusted)
+			own, err := ownBudget(cpu, memory)
+			if err != nil {
+				return err
+			}
+			return runAgent(cmd, w, rules, untrusted, own)
 		},
 	}
 	w.add(cmd)
 	w.addLift(cmd)
 	cmd.Flags().StringVar(&config, "config", "", "`FILE` with the rules")
+	cmd.Flags().StringVar(&cpu, "budget-cpu", "", "what the agent itself may take of a CPU, for example `1%`; beyond it drops recordings, then periods, then its rate")
+	cmd.Flags().StringVar(&memory, "budget-memory", "", "what it may hold resident, for example `64MiB`; else as above")
 	return cmd
 }
 
-func runAgent(cmd *cobra.Command, w writeFlags, rules policy.Rules, untrusted string) error {
+// ownBudget reads what the agent itself may take; "" is no bound.
+func ownBudget(cpu, memory string) (own agent.Own, err error) {
+	if number, percent := strings.CutSuffix(cpu, "%"); cpu != "" {
+		own.CPU, err = strconv.ParseFloat(number, 64)
+		own.CPU /= 100
+		if err != nil || !percent || !(own.CPU > 0) || own.CPU > 100 {
+			return own, fmt.Errorf("--budget-cpu %.40q: want a share of one CPU, for example 1%%", cpu)
+		}
+	}
+	if number, mebi := strings.CutSuffix(memory, "MiB"); memory != "" {
+		n, err := strconv.ParseInt(number, 10, 32)
+		if err != nil || !mebi || n < 1 {
+			return own, fmt.Errorf("--budget-memory %.40q: want a number of MiB, for example 64MiB", memory)
+		}
+		own.MemoryBytes = n << 20
+	}
+	return own, nil
+}
+
+func runAgent(cmd *cobra.Command, w writeFlags, rules policy.Rules, untrusted string, own agent.Own) error {
 	h, err := openCgroups()
 	if err != nil {
 		return err
@@ -76,7 +103,7 @@ func runAgent(cmd *cobra.Command, w writeFlags, rules policy.Rules, untrusted st
 	recorder, closeProbe := flightOf(h, rules, w.stateDir)
 	defer closeProbe()
 	return agent.Run(cmd.Context(), agent.Config{
-		Rules: rules, Host: h, Env: env, Untrusted: untrusted, Version: version, Log: env.Log, Flight: recorder,
+		Rules: rules, Host: h, Env: env, Untrusted: untrusted, Version: version, Log: env.Log, Flight: recorder, Own: own,
 		Fix: func(latencies slo.Source) fix.Env {
 			return hostEnv(cmd.Context(), h, env, &w, latencies)
 		},

@@ -3,10 +3,12 @@ package main
 import (
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/unthrottle/unthrottle/internal/cure/agent"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
@@ -39,6 +41,9 @@ func newStatus() *cobra.Command {
 				say("only what this user has in force, from %s; root's journal (%s) is for root to read", w.stateDir, systemStateDir)
 			}
 			if err := sayHealth(env); err != nil {
+				return err
+			}
+			if err := sayDropped(w.stateDir); err != nil {
 				return err
 			}
 			out := cmd.OutOrStdout()
@@ -93,5 +98,16 @@ func sayHealth(env apply.Env) error {
 	for _, kept := range health.Kept {
 		say("a damaged journal was kept as %s: look at it, and remove it when it is of no more use", kept)
 	}
+	return nil
+}
+
+// sayDropped says what a running agent has dropped to keep to its own budget.
+func sayDropped(stateDir string) error {
+	d, err := agent.ReadDropped(stateDir)
+	if err != nil || d == nil {
+		return err
+	}
+	say("the agent (process %d) keeps to its own budget and has dropped %s since %s: %s", d.Process, strings.Join(d.What, ", "),
+		d.Since.Local().Format(time.DateTime), d.Why)
 	return nil
 }

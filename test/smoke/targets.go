@@ -50,6 +50,8 @@ var forms = []form{
 	{target: "test", elsewhere: "make smoke comes after it"},
 	{target: "smoke", elsewhere: "it is this"},
 	{target: "bench-probe", elsewhere: "make bench runs it"},
+	{target: "bench-build", elsewhere: "make bench runs it"},
+	{target: "results-cost", elsewhere: "writes README; make bench runs the same measurement"},
 	{target: "docs", elsewhere: "make test compares what it would write (test/docs)"},
 	{target: "generate", elsewhere: "needs clang 14; TestObjectsAreFresh of internal/see/probe asks for it after a change"},
 	{target: "results", elsewhere: "wants a quiet host for minutes; TestRecord and its neighbours in internal/bench/capacity run its parts"},

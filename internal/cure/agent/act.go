@@ -45,7 +45,11 @@ func (a *agent) act(ctx context.Context) error {
 func (a *agent) actOnce(ctx context.Context, chooser *chooser, nextChores *time.Time) {
 	now := time.Now()
 	round, fresh := a.take()
-	if a.newcomersCame() || !now.Before(*nextChores) {
+	newcomers := a.newcomersCame()
+	if newcomers && a.budget.sheds(shedRate) {
+		time.AfterFunc(a.Rules.Interval, a.signal) // newcomers do not wait for slow rounds
+	}
+	if newcomers || !now.Before(*nextChores) {
 		*nextChores = now.Add(choreInterval)
 		a.reconcile(ctx)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -44,8 +43,10 @@ type Config struct {
 	// they may.
 	Untrusted string
 	Flight    Flight
-	Version   string
-	Log       *slog.Logger
+	// Own bounds what the agent itself takes; the zero value bounds nothing.
+	Own     Own
+	Version string
+	Log     *slog.Logger
 	// Ready, if not nil, is told where /metrics listens.
 	Ready func(net.Addr)
 }
@@ -73,6 +74,7 @@ type agent struct {
 	placer  placer
 	lender  lender
 	spent   *spent
+	budget  *budget
 	rounds  prometheus.Counter
 	// recorder is nil where there is no probe; it is set before anything runs.
 	recorder *recorder
@@ -93,13 +95,14 @@ type agent struct {
 
 // Run runs an agent until ctx ends or it cannot go on.
 func Run(ctx context.Context, c Config) error {
-	a := &agent{Config: c, spent: &spent{}, wake: make(chan struct{}, 1), lastRound: time.Now()}
+	a := &agent{Config: c, spent: &spent{}, budget: newBudget(), wake: make(chan struct{}, 1), lastRound: time.Now()}
 	if c.Flight.Probe != nil {
 		c.Flight.Probe.Measure(a.spent.probeWork)
 	}
 	if c.Untrusted != "" && c.Rules.Mode == policy.Apply {
 		c.Log.Warn("slo commands must not be run, so nothing will be applied", "why", c.Untrusted)
 	}
+	defer frugal()()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var group sync.WaitGroup
@@ -115,8 +118,8 @@ func Run(ctx context.Context, c Config) error {
 	part("metrics", func(ctx context.Context) error {
 		return serve(ctx, c.Rules.Listen, a.spent, registry, a.healthy, c.Ready)
 	})
-	debug.SetGCPercent(gcPercent)
 	part("memory", a.trimNowAndThen)
+	part("budget", a.keepBudget)
 	part("watching", a.watch)
 	part("acting", a.act)
 	<-ctx.Done()
@@ -134,7 +137,7 @@ func (a *agent) registry() *prometheus.Registry {
 		ConstLabels: prometheus.Labels{"version": a.Version, "mode": string(a.Rules.Mode)}})
 	info.Set(1)
 	for _, c := range []prometheus.Collector{&a.totals, &a.journal, &a.placer.figures, &a.lender, flightFigures{a}, a.rounds, info,
-		a.spent, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})} {
+		a.spent, a.budget, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})} {
 		r.MustRegister(measured{c, a.spent})
 	}
 	return r
@@ -150,7 +153,7 @@ func (a *agent) watch(ctx context.Context) error {
 	listed.Scope = a.Rules.Scope
 	w := observe.NewWatcher(a.Host, observe.WatchOptions{
 		Sampler: sampler,
-		Scope:   a.Rules.Scope, Interval: a.Rules.Interval, Log: a.Log,
+		Scope:   a.Rules.Scope, Interval: a.Rules.Interval, Pace: a.interval, Log: a.Log,
 		PollInterval: -1, // cells show in `top` alone
 		List:         a.spent.listing(container.NewLister(a.Host, listed).List), Step: a.spent.step,
 		Changed: func(came, gone []container.Container) {

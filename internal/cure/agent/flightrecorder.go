@@ -161,7 +161,7 @@ func (r *recorder) round(s observe.Snapshot) {
 	r.mu.Lock()
 	r.names = names
 	r.mu.Unlock()
-	if worst.id == 0 || r.Flight.Record == nil {
+	if worst.id == 0 || r.Flight.Record == nil || r.budget.sheds(shedRecordings) {
 		return
 	}
 	select {
@@ -178,7 +178,7 @@ func (r *recorder) record(ctx context.Context) error {
 			return nil
 		case d := <-r.due:
 			if r.mayRecord(d.id, time.Now()) {
-				r.spent.do(partRecording, func() { r.recordOne(ctx, d) })
+				busily(func() { r.spent.do(partRecording, func() { r.recordOne(ctx, d) }) })
 			}
 		}
 	}
@@ -240,7 +240,7 @@ func (a *agent) startFlight(part func(name string, run func(context.Context) err
 		a.Log.Warn("the flight recorder has nowhere to write", "error", err)
 	}
 	a.recorder = newRecorder(a)
-	part("flight recorder", a.recorder.keepPeriods)
+	part("flight recorder", func(ctx context.Context) error { return a.budget.unless(ctx, shedPeriods, a.recorder.keepPeriods) })
 	part("flight recorder's files", a.recorder.flush)
 	part("recording", a.recorder.record)
 }

@@ -157,10 +157,11 @@ func (s *spent) seconds() map[string]float64 {
 	for _, g := range gc {
 		if g.Value.Kind() == metrics.KindFloat64 {
 			now[spentCollecting] += g.Value.Float64()
-			left -= g.Value.Float64()
 		}
 	}
-	now[spentElsewhere] = left
+	// Go estimates by the wall clock, which is too much where others hold the CPUs.
+	now[spentCollecting] = max(0, min(now[spentCollecting], left))
+	now[spentElsewhere] = left - now[spentCollecting]
 	for name, was := range s.elapsed {
 		now[name] = max(now[name], was)
 	}

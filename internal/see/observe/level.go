@@ -104,7 +104,7 @@ func (s *Sampler) readStat(l *level, now time.Time) {
 	if again {
 		l.lastStopped, l.cells, l.threads = time.Time{}, l.cells[:0], nil
 	}
-	was, had := l.counters, l.statErr == nil && inode != 0 && !again
+	was, had := l.counters, l.statErr == nil && inode != 0 && !again && !l.readAt.IsZero()
 	if err == nil {
 		l.counters, err = parseCounters(text)
 	}

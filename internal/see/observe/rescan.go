@@ -112,6 +112,9 @@ func (w *Watcher) sample(now time.Time) Snapshot {
 	var came, gone []container.Container
 	w.sampler.begin()
 	w.sampler.unwritten, w.written = w.notifier.whole && !w.written, false
+	for _, t := range w.tracks {
+		w.sampler.greet(&t.container)
+	}
 	kept := w.tracks[:0]
 	for _, t := range w.tracks {
 		prev := &t.samples[t.latest]

@@ -96,6 +96,9 @@ func (s *Sampler) Sample(ctx context.Context, containers []container.Container, 
 	}
 	dst = dst[:len(containers)]
 	for i := range containers {
+		s.greet(&containers[i])
+	}
+	for i := range containers {
 		if err := ctx.Err(); err != nil {
 			return dst[:0], err
 		}
@@ -138,6 +141,21 @@ func (s *Sampler) begin() {
 	s.files.round = s.round
 	s.unwritten = false
 	s.threadsLeft = maxThreadsPerRound
+}
+
+// greet begins the probe's watch of a container that no round has read yet. All are greeted before the first is read,
+// because the first read ends a pass over all threads of the host for all that are new.
+func (s *Sampler) greet(c *container.Container) {
+	if s.watched.probe == nil {
+		return
+	}
+	own := s.level(c.Group.Path)
+	if own == nil || own.stat.inode != 0 {
+		return
+	}
+	if _, err := s.files.read(&own.stat, own.dir, cgroup.FileStat); err == nil {
+		_, _ = s.watched.watch(own.stat.inode, c) // its round tries again, and tells the error
+	}
 }
 
 func (s *Sampler) fill(dst *Sample, c *container.Container) {

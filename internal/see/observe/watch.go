@@ -18,6 +18,8 @@ type WatchOptions struct {
 	Scope string
 	// Interval is the window of the observations, at least MinWindow; 0 means 1 s.
 	Interval time.Duration
+	// Pace returns how long the next window is; nil: Interval.
+	Pace func() time.Duration
 	// PollInterval is how often the Watcher reads cgroups that were stopped lately; 0 means 100 ms, below 0 never.
 	PollInterval time.Duration
 	// RescanInterval is how often the Watcher lists the containers without a notice from inotify; 0 means 10 s.
@@ -85,6 +87,9 @@ func NewWatcher(h *cgroup.Host, o WatchOptions) *Watcher {
 	}
 	setDefault(&o.Interval, time.Second)
 	o.Interval = max(o.Interval, MinWindow)
+	if o.Pace == nil {
+		o.Pace = func() time.Duration { return o.Interval }
+	}
 	setDefault(&o.PollInterval, 100*time.Millisecond)
 	setDefault(&o.RescanInterval, 10*time.Second)
 	if o.MaxContainers <= 0 {
@@ -156,8 +161,9 @@ func (w *Watcher) step() (Snapshot, bool) {
 	}
 	switch {
 	case !now.Before(w.nextSample):
-		if w.nextSample = w.nextSample.Add(w.opt.Interval); !w.nextSample.After(now) {
-			w.nextSample = now.Add(w.opt.Interval)
+		interval := max(w.opt.Pace(), MinWindow)
+		if w.nextSample = w.nextSample.Add(interval); !w.nextSample.After(now) {
+			w.nextSample = now.Add(interval)
 		}
 		w.nextPoll = now.Add(w.opt.PollInterval)
 		return w.sample(now), true

@@ -140,3 +140,31 @@ func TestSamplerWatchesWhatItSamples(t *testing.T) {
 		t.Errorf("refused: %v, %v", err, second[1].NotMeasured)
 	}
 }
+
+// orderProbe counts how many containers are watched when the first is read.
+type orderProbe struct {
+	fakeProbe
+	atFirstRead int
+}
+
+func (f *orderProbe) ReadInto(id uint64, into *probe.Counts) error {
+	if f.atFirstRead == 0 {
+		f.atFirstRead = len(f.counts)
+	}
+	return f.fakeProbe.ReadInto(id, into)
+}
+
+func TestAllAreWatchedBeforeTheFirstIsRead(t *testing.T) {
+	onBothVersions(t, func(t *testing.T, v cgroup.Version, f *fake) {
+		f.podTree(v, 1)
+		p := &orderProbe{fakeProbe: fakeProbe{counts: map[uint64]probe.Counts{}}}
+		w := f.watch(WatchOptions{Sampler: Options{Probe: p}})
+		w.run(2 * time.Second)
+		if p.atFirstRead != 2 {
+			t.Errorf("%d of 2 containers are watched when the first is read: each read costs a pass over all threads", p.atFirstRead)
+		}
+		if last := w.snapshots[len(w.snapshots)-1]; last.Hot != 0 {
+			t.Errorf("%d are hot, of which one was stopped before we looked", last.Hot)
+		}
+	})
+}

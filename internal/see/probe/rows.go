@@ -12,14 +12,18 @@ import (
 )
 
 const (
-	// rowsEvery is how often rows are fetched, and the length of rows made here.
-	rowsEvery = 100 * time.Millisecond
-	// inheritedEvery is how many rounds pass between checks for containers that an ancestor's quota stops. They have
-	// rows for that long, and rememberStopped rounds more.
+	// rowLength is the length of rows made here, and how often rows are fetched where some are made here or the ring fills
+	// fast. Else they are fetched every rowsEvery, because each wake-up costs more than a look at an empty ring.
+	rowLength = 100 * time.Millisecond
+	rowsEvery = 300 * time.Millisecond
+	// manyRows in one fetch are an eighth of the ring.
+	manyRows = 512
+	// Times in units of rowLength: inheritedEvery is between two checks whether an ancestor's quota stops a container. It
+	// has rows then, and for rememberStopped more.
 	inheritedEvery, rememberStopped = 10, 50
 )
 
-// PeriodRows passes a row per period and watched container, at most a fifth of a second late. It ends with ctx or with
+// PeriodRows passes a row per period and watched container, at most half a second late. It ends with ctx or with
 // an error of each. An idle container has no periods, hence no rows. It allows one caller at a time: ErrBusy.
 func (p *Probe) PeriodRows(ctx context.Context, each func(PeriodRow) error) error {
 	if p.options.WidthOnly || !p.kernel.timers {
@@ -36,34 +40,41 @@ func (p *Probe) PeriodRows(ctx context.Context, each func(PeriodRow) error) erro
 	defer reader.Close()
 	defer p.setRows(0)
 
-	tick := time.NewTicker(rowsEvery)
-	defer tick.Stop()
+	begin := time.Now()
 	s := inherited{p: p, last: map[uint64]lastRow{}}
-	for {
+	for next := time.NewTimer(rowLength); ; {
 		select {
 		case <-ctx.Done():
+			next.Stop()
 			return nil
-		case <-tick.C:
+		case <-next.C:
 		}
-		p.measure(WorkRows, func() { err = s.pass(reader, each) })
+		s.round = int(time.Since(begin) / rowLength)
+		wait := rowsEvery
+		p.measure(WorkRows, func() { wait, err = s.pass(reader, each) })
 		if err != nil {
 			return err
 		}
+		next.Reset(wait)
 	}
 }
 
-// pass passes the rows since the last call.
-func (s *inherited) pass(reader *ringbuf.Reader, each func(PeriodRow) error) error {
-	rows, err := s.p.fetchRows(reader, s.own)
+// pass passes the rows since the last call, and returns how long to wait for the next call.
+func (s *inherited) pass(reader *ringbuf.Reader, each func(PeriodRow) error) (time.Duration, error) {
+	own, err := s.p.fetchRows(reader, s.own)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	for _, r := range append(rows, s.rows()...) {
+	made, active := s.rows()
+	for _, r := range append(own, made...) {
 		if err := each(r); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	return nil
+	if active || len(own) > manyRows {
+		return rowLength, nil
+	}
+	return rowsEvery, nil
 }
 
 func (p *Probe) beginRows() (*ringbuf.Reader, error) {
@@ -145,7 +156,7 @@ func (p *Probe) slotOf(handle uint64) *slot {
 // inherited makes the rows of containers without a quota that an ancestor's quota stops.
 type inherited struct {
 	p     *Probe
-	round int
+	round int // units of rowLength since the begin
 	last  map[uint64]lastRow
 }
 
@@ -156,6 +167,7 @@ type lastRow struct {
 	stopped int    // last round in which it was stopped
 	seen    uint64 // its stopped time at the last look, in ns
 	looked  bool
+	at      int // round of the last look
 }
 
 func (s *inherited) own(id uint64) {
@@ -164,26 +176,26 @@ func (s *inherited) own(id uint64) {
 	s.last[id] = l
 }
 
-func (s *inherited) rows() []PeriodRow {
+// rows makes the rows, and reports whether a container has them now.
+func (s *inherited) rows() (rows []PeriodRow, any bool) {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
-	s.round++
 	for id := range s.last {
 		if s.p.slots.byID[id] == nil {
 			delete(s.last, id)
 		}
 	}
 	if s.p.closed {
-		return nil
+		return nil, false
 	}
-	var rows []PeriodRow
 	for id, slot := range s.p.slots.byID {
 		l, known := s.last[id]
 		ownQuota := known && l.ownAt > 0 && s.round-l.ownAt < rememberStopped
 		active := known && l.stopped > 0 && s.round-l.stopped < rememberStopped
-		if ownQuota || !slot.counting || !active && (s.round+int(slot.number))%inheritedEvery != 0 {
+		if ownQuota || !slot.counting || !active && known && s.round-l.at < inheritedEvery {
 			continue
 		}
+		l.at = s.round
 		if !active {
 			if stops, err := s.stops(slot, &l); err != nil || !stops {
 				s.last[id] = l
@@ -191,6 +203,7 @@ func (s *inherited) rows() []PeriodRow {
 			}
 			l.stopped, l.has = s.round, false
 		}
+		any = true
 		var now Counts
 		if err := s.p.readInto(slot, &now, false); err != nil || now.StoppedNS == nil {
 			continue
@@ -205,7 +218,7 @@ func (s *inherited) rows() []PeriodRow {
 		l.seen, l.looked = s.p.reading.container.Stopped[1], true
 		s.last[id] = l
 	}
-	return rows
+	return rows, any
 }
 
 // stops looks with one look-up whether a quota holds a container back, or has done so since the last look.

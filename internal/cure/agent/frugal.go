@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -20,10 +21,29 @@ import (
 const gcPercent = 40
 
 const (
+	// cpusAtOnce is how many threads run the agent's own code at once (GOMAXPROCS). With one, Go wakes no second thread
+	// for each event, which is half of the cost of an agent that mostly sleeps. A recording has more to do.
+	cpusAtOnce, cpusRecording = 1, 4
 	// trimFirst is how long after the start its memory is given back, and trimEvery how often again.
 	trimFirst = 10 * time.Second
 	trimEvery = time.Minute
 )
+
+// frugal sets Go's runtime up for a program that mostly sleeps, and returns what restores it.
+func frugal() (restore func()) {
+	percent, cpus := debug.SetGCPercent(gcPercent), runtime.GOMAXPROCS(cpusAtOnce)
+	return func() {
+		debug.SetGCPercent(percent)
+		runtime.GOMAXPROCS(cpus)
+	}
+}
+
+// busily runs work that is to keep up with the kernel's events on more CPUs.
+func busily(work func()) {
+	was := runtime.GOMAXPROCS(min(cpusRecording, runtime.NumCPU()))
+	defer runtime.GOMAXPROCS(was)
+	work()
+}
 
 // trimNowAndThen gives memory back until ctx ends.
 func (a *agent) trimNowAndThen(ctx context.Context) error {
@@ -36,8 +56,8 @@ func (a *agent) trimNowAndThen(ctx context.Context) error {
 }
 
 // trim gives memory back that only the start, or a recording, needed: free heap, and pages of the program's own file.
-// Such pages of code and constants are clean. Those that are used again come back from the page cache. It returns an
-// error only where the process cannot read its own mappings.
+// Such pages of code and constants are clean. Those that are used again come back from the page cache. A debugger's
+// breakpoints in them are lost. It returns an error only where the process cannot read its own mappings.
 func trim() error {
 	debug.FreeOSMemory()
 	self, err := os.Readlink("/proc/self/exe")

@@ -1,0 +1,241 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// run is one run of the benchmark of the whole agent.
+type run struct {
+	At     time.Time   `json:"at"`
+	Label  string      `json:"label"`
+	Kernel string      `json:"kernel"`
+	CPUs   int         `json:"cpus"`
+	Agents []agentCost `json:"agents"`
+}
+
+func newRun(label, program string) (run, error) {
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		return run{}, err
+	}
+	if label == "" && program != "" {
+		version, err := exec.Command(program, "--version").Output()
+		if err != nil {
+			return run{}, fmt.Errorf("the version of %s: %w", program, err)
+		}
+		label = strings.TrimSpace(strings.TrimPrefix(string(version), "unthrottle version "))
+	}
+	return run{At: time.Now().UTC().Truncate(time.Second), Label: label, Kernel: unix.ByteSliceToString(u.Release[:]), CPUs: runtime.NumCPU()}, nil
+}
+
+// print prints a run's tables.
+func (r run) print(w io.Writer) {
+	if len(r.Agents) > 0 {
+		_, _ = io.WriteString(w, r.totals()+"\n"+r.profile()+"\n")
+	}
+}
+
+// totals is the table of the whole agent.
+func (r run) totals() string {
+	var b strings.Builder
+	b.WriteString("| containers, stopped | the whole | at most | | its process | the probe's programs | their runs per s | resident MB | at most | | while recording | start, CPU-s | others, CPUs |\n")
+	b.WriteString("|" + strings.Repeat("---|", 13) + "\n")
+	for _, c := range r.Agents {
+		memory, met := "-", ""
+		if bound := c.residentBound(); bound > 0 {
+			memory, met = fmt.Sprint(bound/1e6), verdict(float64(c.Resident), float64(bound))
+		}
+		var recording, programs *float64
+		if c.ResidentRecording != nil {
+			recording = new(float64(*c.ResidentRecording) / 1e6)
+		}
+		if c.Programs != nil {
+			programs = new(c.per100(*c.Programs))
+		}
+		whole := c.per100(c.perMinute())
+		fmt.Fprintf(&b, "| %d, %d | %.2f | %.1f | %s | %.2f | %s | %s | %.1f | %s | %s | %s | %.2f | %s |\n", c.Cgroups, c.Stopped, whole, c.bound(),
+			verdict(whole, c.bound()), c.per100(c.Process), figure(programs, "%.2f"), figure(c.Runs, "%.0f"), float64(c.Resident)/1e6, memory, met,
+			figure(recording, "%.1f"), c.Start, figure(c.OthersCPUs, "%.2f"))
+	}
+	return b.String()
+}
+
+func verdict(is, bound float64) string {
+	if is > bound {
+		return "MISSED"
+	}
+	return "met"
+}
+
+func figure(v *float64, format string) string {
+	if v == nil {
+		return "-"
+	}
+	return fmt.Sprintf(format, *v)
+}
+
+// Rows of the profile that are not parts of the process.
+const (
+	rowPrograms    = "the probe's programs"
+	rowRecordings  = "automatic recordings, 12 an hour"
+	rowUnaccounted = "unaccounted"
+	rowWhole       = "the whole"
+)
+
+// profile is the table of parts: CPU-ms per minute of all containers together, and the share of the whole.
+func (r run) profile() string {
+	names := map[string]bool{}
+	for _, c := range r.Agents {
+		for name := range c.Parts {
+			names[name] = true
+		}
+	}
+	var b strings.Builder
+	b.WriteString("| CPU-ms per minute |")
+	for _, c := range r.Agents {
+		fmt.Fprintf(&b, " %d, %d |", c.Cgroups, c.Stopped)
+	}
+	b.WriteString("\n|---|" + strings.Repeat("---|", len(r.Agents)) + "\n")
+	row := func(name string, of func(agentCost) *float64) {
+		fmt.Fprintf(&b, "| %s |", name)
+		for _, c := range r.Agents {
+			v := of(c)
+			if v == nil {
+				b.WriteString(" - |")
+				continue
+			}
+			fmt.Fprintf(&b, " %.1f (%.0f %%) |", *v*1000, 100**v/c.perMinute())
+		}
+		b.WriteString("\n")
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		row(name, func(c agentCost) *float64 {
+			if v, ok := c.Parts[name]; ok {
+				return &v
+			}
+			return nil
+		})
+	}
+	row(rowUnaccounted, agentCost.unaccounted)
+	row(rowPrograms, func(c agentCost) *float64 { return c.Programs })
+	row(rowRecordings, func(c agentCost) *float64 {
+		if c.Recording == nil {
+			return nil
+		}
+		return new(*c.Recording * recordingsPerHour / 60)
+	})
+	row(rowWhole, func(c agentCost) *float64 { return new(c.perMinute()) })
+	return b.String()
+}
+
+// unaccounted is the process's CPU time by its clock that its own metrics do not name, or name twice; nil where it names
+// none.
+func (c agentCost) unaccounted() *float64 {
+	if c.Parts == nil {
+		return nil
+	}
+	rest := c.Process
+	for _, v := range c.Parts {
+		rest -= v
+	}
+	return &rest
+}
+
+// keep says where a run is kept and shown.
+type keep struct{ runs, label, page, readme string }
+
+func (k keep) read() (all []run, err error) {
+	text, err := os.ReadFile(k.runs)
+	if err == nil {
+		err = json.Unmarshal(text, &all)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return all, err
+}
+
+// add adds a run to the file of runs, and shows it.
+func (k keep) add(r run) error {
+	all, err := k.read()
+	if err != nil {
+		return err
+	}
+	all = append(all, r)
+	text, err := json.MarshalIndent(all, "", "\t")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(k.runs, append(text, '\n'), 0o644); err != nil {
+		return err
+	}
+	return k.show(all)
+}
+
+// show writes the page of all runs, and README's figure of the last.
+func (k keep) show(all []run) error {
+	if len(all) == 0 {
+		return fmt.Errorf("%s has no run to show", k.runs)
+	}
+	r := all[len(all)-1]
+	if k.page != "" {
+		if err := os.WriteFile(k.page, []byte(page(all)), 0o644); err != nil {
+			return err
+		}
+	}
+	if k.readme == "" {
+		return nil
+	}
+	text, err := os.ReadFile(k.readme)
+	if err != nil {
+		return err
+	}
+	line, err := inReadme(string(text), r)
+	if err != nil {
+		return fmt.Errorf("%s: %w", k.readme, err)
+	}
+	return os.WriteFile(k.readme, []byte(line), 0o644)
+}
+
+var costLine = regexp.MustCompile(`(?s)- \*\*Cost\*\*: .*?\n\n`)
+
+// inReadme replaces the item about the cost.
+func inReadme(text string, r run) (string, error) {
+	if len(costLine.FindAllString(text, -1)) != 1 {
+		return "", errors.New("it has no item, or several, that begin with \"- **Cost**: \"")
+	}
+	low, high := slices.MinFunc(r.Agents, byCost), slices.MaxFunc(r.Agents, byCost)
+	memory := ""
+	for _, c := range r.Agents {
+		if c.Cgroups == 200 {
+			memory = fmt.Sprintf("\n  and %.0f MB with 200 containers", float64(c.Resident)/1e6)
+		}
+	}
+	item := fmt.Sprintf("- **Cost**: the whole agent, with probe and recordings, takes %.2f to %.2f CPU-seconds\n"+
+		"  per 100 containers per minute%s ([measured](docs/results/cost.md)).\n\n", low.per100(low.perMinute()), high.per100(high.perMinute()), memory)
+	return costLine.ReplaceAllLiteralString(text, item), nil
+}
+
+func byCost(a, b agentCost) int {
+	switch d := a.per100(a.perMinute()) - b.per100(b.perMinute()); {
+	case d < 0:
+		return -1
+	case d > 0:
+		return 1
+	}
+	return 0
+}

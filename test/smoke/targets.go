@@ -54,6 +54,7 @@ var forms = []form{
 	{target: "results-cost", elsewhere: "writes README; make bench runs the same measurement"},
 	{target: "docs", elsewhere: "make test compares what it would write (test/docs)"},
 	{target: "generate", elsewhere: "needs clang 14; TestObjectsAreFresh of internal/see/probe asks for it after a change"},
+	{target: "truth", elsewhere: "needs other people's services, and six minutes for each; what it computes is tested in bench/truth"},
 	{target: "results", elsewhere: "wants a quiet host for minutes; TestRecord and its neighbours in internal/bench/capacity run its parts"},
 	{target: "accuracy-lab", elsewhere: "fetches kernels, and runs for minutes on each; make lab-test has the same test in short"},
 	{target: "accuracy-forecast", elsewhere: "an hour, and six minutes with one workload; its parts are tested in internal/sim/forecast"},

@@ -55,15 +55,29 @@ func (p *planner) borrow(width *float64) error {
 	if err := p.enable(targetCpuset); err != nil {
 		return err
 	}
+	usable := targetCpuset.allowed.Union(possible)
 	if len(targetCpuset.create) > 0 {
-		p.settle(targetCpuset, targetCpuset.allowed.Union(possible), "the shared CPUs, and what others lend")
+		// No pin took its CPUs out of a cpuset that did not exist.
+		usable = p.unclaimed(targetCpuset).Union(possible)
+		p.settle(targetCpuset, usable, "the shared CPUs, and what others lend")
 	}
 	p.putIn(targetCpuset.path, possible)
 	p.plan.Parameters[paramSet], p.plan.Parameters[paramBorrowed] = targetCpuset.path, possible.String()
 	p.plan.Lenders = lenders
-	*width = float64(targetCpuset.allowed.Union(possible).Size())
+	*width = float64(usable.Size())
 	p.warn("it also runs on CPUs %s, lent by %s, while they idle", possible, text.Names(lenders))
 	return nil
+}
+
+// unclaimed are the CPUs that the target may use and that nothing else has alone.
+func (p *planner) unclaimed(targetCpuset targetCpuset) cpuset.CPUSet {
+	left := targetCpuset.allowed
+	for _, claim := range p.unavailable(targetCpuset) {
+		if !claim.Shares {
+			left = left.Difference(claim.CPUs)
+		}
+	}
+	return left
 }
 
 // lent are the CPUs that others lend, and who.
@@ -163,13 +177,17 @@ func (f facts) lastly(op change.Op) map[string]cpuset.CPUSet {
 	all := map[string]cpuset.CPUSet{}
 	for _, h := range f.Held {
 		for _, c := range h.Changes {
-			if c.Op != change.OpRemoveCPUs && c.Op != change.OpAddCPUs || f.lost(h.ID, c.Path) {
+			does, list := c.Op, c.To
+			if does == change.OpSet && isCPUs(c.File) && c.Path == h.Parameters[paramSet] && h.Remedy == string(Secondary) {
+				does, list = change.OpAddCPUs, h.Parameters[paramBorrowed] // a cpuset that borrow created
+			}
+			if does != change.OpRemoveCPUs && does != change.OpAddCPUs || f.lost(h.ID, c.Path) {
 				continue
 			}
-			set, err := topology.ParseList(c.To)
+			set, err := topology.ParseList(list)
 			switch {
 			case err != nil:
-			case c.Op == op:
+			case does == op:
 				all[c.Path] = all[c.Path].Union(set)
 			default:
 				all[c.Path] = all[c.Path].Difference(set)

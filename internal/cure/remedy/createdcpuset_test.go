@@ -1,0 +1,64 @@
+package remedy
+
+import (
+	"testing"
+
+	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
+)
+
+// A secondary in the root cpuset (v1) gets a cpuset that we create. It holds what the lender
+// lends and no CPU that another has alone; a revocation reaches it, and it bars no later pin.
+func TestSecondaryInACreatedCpuset(t *testing.T) {
+	for name, c := range map[string]struct {
+		confined string // the CPUs that another program gave to the cgroup beside; "": all
+		pinned   bool   // the cgroup beside has 2 CPUs alone, and lends none
+		want     string // the CPUs of the secondary
+	}{
+		"a lender alone":                             {want: "0-7"},
+		"beside a pin that lends nothing":            {pinned: true, want: "0-3,6-7"},
+		"beside a cpuset that another program wrote": {confined: "6-7", want: "0-7"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHost(t, cgroupmodel.V1("0-7"), t.TempDir())
+			owner, beside, late := h.inCpuset("/owner", 10), h.inCpuset("/beside", 11), h.inCpuset("/late", 12)
+			h.makeIn(cgroup.CPU, "/unit")
+			unit := h.run("/unit", 13)
+			if c.confined != "" {
+				h.write(cgroup.CPUSet, "/beside", cgroup.FileCPUs, c.confined)
+			}
+			before := h.k.Snapshot()
+			pin := must(t)(Make(h.facts(), owner, Request{Kind: Pin, CPUs: 2, Shares: true}))
+			h.apply(pin)
+			if c.pinned {
+				h.apply(must(t)(Make(h.facts(), beside, Request{Kind: Pin, CPUs: 2})))
+			}
+			h.apply(must(t)(Make(h.facts(), unit, Request{Kind: Secondary})))
+			want := parse(t, c.want)
+			if now, _ := h.k.Allowed(13); !now.Equals(want) {
+				t.Errorf("the secondary may use %s, want %s (lent %s)", now, want, pin.CPUs)
+			}
+			if due := h.reconcile(); len(due) > 0 {
+				t.Errorf("still to do: %+v", due)
+			}
+			h.apply(must(t)(Make(h.facts(), late, Request{Kind: Pin, CPUs: 1})))
+			h.restore("/late")
+			h.apply(h.revoke(h.heldFor("/owner").ID))
+			if now, _ := h.k.Allowed(13); !now.Equals(want.Difference(pin.CPUs)) {
+				t.Errorf("revoked, the secondary may use %s", now)
+			}
+			h.restore("")
+			if diff := before.Diff(h.k.Snapshot()); len(diff) > 0 {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// inCpuset makes a cgroup with one process in both hierarchies.
+func (h *host) inCpuset(path string, pid int) container.Container {
+	h.t.Helper()
+	h.make(path)
+	return h.run(path, pid)
+}

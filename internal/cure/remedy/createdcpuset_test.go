@@ -56,6 +56,67 @@ func TestSecondaryInACreatedCpuset(t *testing.T) {
 	}
 }
 
+// The kernel refuses a cpuset that overlaps an exclusive sibling (v1), also one that is only on the
+// way to the target's.
+func TestCreatedCpusetBesideAnExclusiveOne(t *testing.T) {
+	for _, scope := range []string{"/", "/pod"} {
+		for _, kind := range []Kind{Pin, Narrow, Secondary} {
+			t.Run(string(kind)+" in "+scope, func(t *testing.T) {
+				h := newHost(t, cgroupmodel.V1("0-7"), t.TempDir())
+				h.make("/exclusive")
+				h.write(cgroup.CPUSet, "/exclusive", cgroup.FileCPUs, "6-7")
+				h.write(cgroup.CPUSet, "/exclusive", cgroup.FileExclusiveV1, "1")
+				for _, path := range []string{"/pod", "/pod/unit", "/owner"} {
+					h.makeIn(cgroup.CPU, path)
+				}
+				h.limit("/pod/unit", 1)
+				owner, unit := h.run("/owner", 10), h.run("/pod/unit", 11)
+				before := h.k.Snapshot()
+				h.apply(must(t)(Make(h.facts(), owner, Request{Kind: Pin, CPUs: 1, Shares: true})))
+				h.options.Scope = scope
+				h.apply(must(t)(Make(h.facts(), unit, Request{Kind: kind})))
+				if now, _ := h.k.Allowed(11); !now.IsSubsetOf(parse(t, "0-5")) {
+					t.Errorf("it may use %s", now)
+				}
+				h.restore("/pod/unit")
+				h.options.Scope = ""
+				h.restore("")
+				if diff := before.Diff(h.k.Snapshot()); len(diff) > 0 {
+					t.Error(diff)
+				}
+			})
+		}
+	}
+}
+
+// A created cpuset is lent what its parent has: a parent that is widened for it could not be narrowed
+// again before the created one is removed.
+func TestNothingIsLentBelowANarrowerParent(t *testing.T) {
+	h := newHost(t, cgroupmodel.V1("0-7"), t.TempDir())
+	owner := h.inCpuset("/owner", 10)
+	h.make("/pod")
+	h.makeIn(cgroup.CPU, "/pod/unit")
+	unit := h.run("/pod/unit", 11)
+	if err := h.k.Attach(cgroup.CPUSet, "/", 11); err != nil {
+		t.Fatal(err)
+	}
+	unit = h.refresh(unit)
+	before := h.k.Snapshot()
+	h.apply(must(t)(Make(h.facts(), owner, Request{Kind: Pin, CPUs: 2, Shares: true})))
+	h.options.Scope = "/pod"
+	p := must(t)(Make(h.facts(), unit, Request{Kind: Secondary}))
+	if lent := p.Parameters[paramBorrowed]; lent != "" {
+		t.Errorf("lent %s", lent)
+	}
+	h.apply(p)
+	h.restore("/pod/unit")
+	h.options.Scope = ""
+	h.restore("")
+	if diff := before.Diff(h.k.Snapshot()); len(diff) > 0 {
+		t.Error(diff)
+	}
+}
+
 // inCpuset makes a cgroup with one process in both hierarchies.
 func (h *host) inCpuset(path string, pid int) container.Container {
 	h.t.Helper()

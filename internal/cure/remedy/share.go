@@ -97,6 +97,11 @@ func (p *planner) lent() (cpuset.CPUSet, []string) {
 // grantable are those of the lent CPUs that every cpuset on the way down to the
 // target had before ours were taken out of it.
 func (p *planner) grantable(targetCpuset targetCpuset, lent cpuset.CPUSet) cpuset.CPUSet {
+	if len(targetCpuset.create) > 0 {
+		// The rollback narrows the cpusets above before it removes a created one, which the kernel refuses:
+		// those above must have the CPUs already.
+		lent = lent.Intersection(targetCpuset.allowed)
+	}
 	taken := p.f.taken()
 	for _, path := range p.chain(targetCpuset.path) {
 		s := p.f.Sets[path]

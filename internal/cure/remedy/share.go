@@ -214,7 +214,11 @@ func (p *planner) grantSecondary(h txn.InForce, target hoststate.Container) {
 	if err != nil || len(targetCpuset.create) > 0 {
 		return
 	}
-	possible := p.grantable(targetCpuset, lent)
+	possible, before := p.grantable(targetCpuset, lent), len(p.plan.Changes)
 	p.putIn(targetCpuset.path, possible)
+	if len(p.plan.Changes) > before && p.enable(targetCpuset) != nil {
+		p.plan.Changes = p.plan.Changes[:before] // those beside it would inherit the CPUs
+		return
+	}
 	p.plan.Parameters[paramSet], p.plan.Parameters[paramBorrowed] = targetCpuset.path, possible.String()
 }

@@ -117,6 +117,39 @@ func TestNothingIsLentBelowANarrowerParent(t *testing.T) {
 	}
 }
 
+// Two pins below cpusets that the first of them created (v1, with a scope): the second takes CPUs out of
+// one that only leads to the first. Restored in either order, each ends as a whole.
+func TestPinsBesideEachOtherBelowACreatedCpuset(t *testing.T) {
+	for _, first := range []string{"/top/a/unit", "/top/b/unit"} {
+		t.Run(first+" first", func(t *testing.T) {
+			h := newHost(t, cgroupmodel.V1("0-7"), t.TempDir())
+			h.options.Scope = "/top"
+			for _, path := range []string{"/top", "/top/a", "/top/b", "/top/a/unit", "/top/b/unit"} {
+				h.makeIn(cgroup.CPU, path)
+			}
+			h.run("/top/a/unit", 10)
+			h.run("/top/b/unit", 11)
+			before := h.k.Snapshot()
+			plans := map[string]Plan{}
+			for _, c := range h.containers {
+				plans[c.Group.Path] = must(t)(Make(h.facts(), c, Request{Kind: Pin, CPUs: 1}))
+				h.apply(plans[c.Group.Path])
+			}
+			h.restore(first)
+			delete(plans, first)
+			for _, p := range plans {
+				if wrong := h.exclusive(p.Target, p.CPUs); len(wrong) > 0 {
+					t.Error(wrong)
+				}
+			}
+			h.restore("")
+			if diff := before.Diff(h.k.Snapshot()); len(diff) > 0 {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
 // inCpuset makes a cgroup with one process in both hierarchies.
 func (h *host) inCpuset(path string, pid int) container.Container {
 	h.t.Helper()

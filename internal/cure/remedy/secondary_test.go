@@ -172,6 +172,26 @@ func TestLendingWhereNoCpusetIs(t *testing.T) {
 	}
 }
 
+// What a secondary borrows its children inherit (v2): they are no newcomers on the lender's CPUs.
+func TestLendingToAnInnerCgroup(t *testing.T) {
+	h := newHost(t, configs("0-7")["v2"], t.TempDir())
+	h.hand("/", cgroup.CPU)
+	h.make("/batch")
+	h.hand("/batch", cgroup.CPU)
+	h.make("/owner")
+	h.make("/batch/job")
+	owner := h.run("/owner", 10)
+	h.run("/batch/job", 11)
+	h.apply(must(t)(Make(h.facts(), owner, Request{Kind: Pin, CPUs: 2, Shares: true})))
+	h.apply(must(t)(Make(h.facts(), h.at("/batch"), Request{Kind: Secondary})))
+	if due := h.reconcile(); len(due) > 0 {
+		t.Errorf("to do: %+v", due)
+	}
+	if now, _ := h.k.Allowed(11); !now.Equals(parse(t, "0-7")) {
+		t.Errorf("the child may use %s", now)
+	}
+}
+
 // An owner that did not say so lends nothing.
 func TestNoLendingUnasked(t *testing.T) {
 	onEach(t, "0-3", func(t *testing.T, h *host, web container.Container) {

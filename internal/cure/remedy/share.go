@@ -202,6 +202,23 @@ func (f facts) lastly(op change.Op) map[string]cpuset.CPUSet {
 	return all
 }
 
+// lentSets are the lent CPUs of each cpuset: those put into it, and at and below the cpuset of a secondary, which
+// may inherit them (v2), all that it borrows. While the CPUs of the lender are revoked, nothing is inherited.
+func (f facts) lentSets(lender txn.InForce) map[string]cpuset.CPUSet {
+	all := f.lastly(change.OpAddCPUs)
+	if f.revoked(lender) {
+		return all
+	}
+	for set, borrowed := range f.bySet(borrowedCPUs) {
+		for path := range f.Sets {
+			if cgroup.Below(path, set) {
+				all[path] = all[path].Union(borrowed)
+			}
+		}
+	}
+	return all
+}
+
 // grantSecondary plans to give a secondary in force the CPUs that are lent by now and
 // that it lacks: a pin that lends came later, or moved.
 func (p *planner) grantSecondary(h txn.InForce, target hoststate.Container) {

@@ -27,6 +27,7 @@
 //     spend.
 //   - weight takes the quota away and leaves the weight.
 //   - secondary gives idle weight and takes the quota away. Its cpuset, and those above it, get the CPUs that pins share.
+//     A cpuset that the plan creates leaves out the CPUs that others have alone.
 //   - system ([ConfineSystem], for no container) confines the host's own slices to the reserve, unless they hold
 //     containers, limited units or units with their own CPUs. The reserve follows their measured use.
 //   - raise multiplies the limit (by 2) or sets it; at most to the host's CPUs.

@@ -165,10 +165,10 @@ func (p *planner) unavailable(targetCpuset targetCpuset) []hoststate.Claim {
 }
 
 // confinedByOthers reports whether another program confined a cpuset to fewer CPUs than its
-// parent has: what we took out of it ourselves does not count.
+// parent has: what we took out of it ourselves does not count, nor a cpuset that we created.
 func (p *planner) confinedByOthers(path string, removed map[string]cpuset.CPUSet) bool {
 	s, above := p.f.Sets[path], p.f.Sets[parent(path)]
-	if s.Configured.IsEmpty() {
+	if s.Configured.IsEmpty() || p.f.madeByUs(change.KindCgroup, path) {
 		return false
 	}
 	return !above.Effective.IsSubsetOf(s.Effective.Union(removed[path]))

@@ -125,6 +125,24 @@ func randomRequest(t *rapid.T) Request {
 	return r
 }
 
+// reconcileOrRevoke does at times what the agent does: it reconciles what is in force, or revokes
+// what is lent, which leaves nothing to revoke.
+func (h *host) reconcileOrRevoke(t *rapid.T) {
+	switch rapid.IntRange(0, 3).Draw(t, "later") {
+	case 0:
+		h.upkeep()
+	case 1:
+		for _, lender := range Sharings(h.facts().Held) {
+			if p := h.revoke(lender.ID); len(p.Changes) > 0 {
+				h.apply(p)
+			}
+			if again := h.revoke(lender.ID); len(again.Changes) > 0 {
+				t.Fatalf("%s still lends: %+v", lender.Target, again.Changes)
+			}
+		}
+	}
+}
+
 // TestRandomHosts applies remedies to random containers of random hosts and
 // undoes them in a random order. At every step each task has a CPU. While a
 // pin is in force no other container can run on its CPUs. In the end every setting is
@@ -177,6 +195,7 @@ func TestRandomHosts(t *testing.T) {
 			if r.Kind == Pin {
 				pins[target.Group.Path] = p
 			}
+			h.reconcileOrRevoke(t)
 			for _, pin := range pins {
 				if wrong := h.exclusive(pin.Target, pin.CPUs); len(wrong) > 0 {
 					t.Fatalf("%s pinned to %s: %q", pin.Target.Group.Path, pin.CPUs, wrong)

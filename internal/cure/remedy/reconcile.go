@@ -91,7 +91,7 @@ func newcomers(f facts, h txn.InForce) Plan {
 	}
 	p.moveRestartedProcesses(h, target, set)
 	if !sharedCPUs(h).IsEmpty() {
-		p.sharedWithSets = f.lastly(change.OpAddCPUs)
+		p.sharedWithSets = f.lentSets(h)
 	}
 	if !exclusive {
 		p.viaSystemd()

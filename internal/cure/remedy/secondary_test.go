@@ -140,6 +140,58 @@ func TestLending(t *testing.T) {
 	}
 }
 
+// A lender comes after the secondary, where nothing hands the cpuset controller down to it (v2): the
+// siblings get cpusets too, so that they do not inherit what is lent.
+func TestLendingWhereNoCpusetIs(t *testing.T) {
+	h := newHost(t, configs("0-7")["v2"], t.TempDir())
+	h.hand("/", cgroup.CPU)
+	h.make("/pod")
+	h.hand("/pod", cgroup.CPU)
+	for _, path := range []string{"/owner", "/pod/batch", "/pod/beside"} {
+		h.make(path)
+	}
+	owner, batch := h.run("/owner", 10), h.run("/pod/batch", 11)
+	h.run("/pod/beside", 12)
+	before := h.k.Snapshot()
+	h.apply(must(t)(Make(h.facts(), batch, Request{Kind: Secondary})))
+	pin := must(t)(Make(h.facts(), owner, Request{Kind: Pin, CPUs: 2, Shares: true}))
+	h.apply(pin)
+	h.upkeep()
+	all := parse(t, "0-7")
+	for pid, want := range map[int]cpuset.CPUSet{10: pin.CPUs, 11: all, 12: all.Difference(pin.CPUs)} {
+		if now, _ := h.k.Allowed(pid); !now.Equals(want) {
+			t.Errorf("pid %d may use %s, want %s", pid, now, want)
+		}
+	}
+	if due := h.reconcile(); len(due) > 0 {
+		t.Errorf("still to do: %+v", due)
+	}
+	h.restore("")
+	if diff := before.Diff(h.k.Snapshot()); len(diff) > 0 {
+		t.Error(diff)
+	}
+}
+
+// What a secondary borrows its children inherit (v2): they are no newcomers on the lender's CPUs.
+func TestLendingToAnInnerCgroup(t *testing.T) {
+	h := newHost(t, configs("0-7")["v2"], t.TempDir())
+	h.hand("/", cgroup.CPU)
+	h.make("/batch")
+	h.hand("/batch", cgroup.CPU)
+	h.make("/owner")
+	h.make("/batch/job")
+	owner := h.run("/owner", 10)
+	h.run("/batch/job", 11)
+	h.apply(must(t)(Make(h.facts(), owner, Request{Kind: Pin, CPUs: 2, Shares: true})))
+	h.apply(must(t)(Make(h.facts(), h.at("/batch"), Request{Kind: Secondary})))
+	if due := h.reconcile(); len(due) > 0 {
+		t.Errorf("to do: %+v", due)
+	}
+	if now, _ := h.k.Allowed(11); !now.Equals(parse(t, "0-7")) {
+		t.Errorf("the child may use %s", now)
+	}
+}
+
 // An owner that did not say so lends nothing.
 func TestNoLendingUnasked(t *testing.T) {
 	onEach(t, "0-3", func(t *testing.T, h *host, web container.Container) {

@@ -55,15 +55,29 @@ func (p *planner) borrow(width *float64) error {
 	if err := p.enable(targetCpuset); err != nil {
 		return err
 	}
+	usable := targetCpuset.allowed.Union(possible)
 	if len(targetCpuset.create) > 0 {
-		p.settle(targetCpuset, targetCpuset.allowed.Union(possible), "the shared CPUs, and what others lend")
+		// No pin took its CPUs out of a cpuset that did not exist.
+		usable = p.unclaimed(targetCpuset).Union(possible)
+		p.settle(targetCpuset, usable, "the shared CPUs, and what others lend")
 	}
 	p.putIn(targetCpuset.path, possible)
 	p.plan.Parameters[paramSet], p.plan.Parameters[paramBorrowed] = targetCpuset.path, possible.String()
 	p.plan.Lenders = lenders
-	*width = float64(targetCpuset.allowed.Union(possible).Size())
+	*width = float64(usable.Size())
 	p.warn("it also runs on CPUs %s, lent by %s, while they idle", possible, text.Names(lenders))
 	return nil
+}
+
+// unclaimed are the CPUs that the target may use and that nothing else has alone.
+func (p *planner) unclaimed(targetCpuset targetCpuset) cpuset.CPUSet {
+	left := targetCpuset.allowed
+	for _, claim := range p.unavailable(targetCpuset) {
+		if !claim.Shares {
+			left = left.Difference(claim.CPUs)
+		}
+	}
+	return left
 }
 
 // lent are the CPUs that others lend, and who.
@@ -83,6 +97,11 @@ func (p *planner) lent() (cpuset.CPUSet, []string) {
 // grantable are those of the lent CPUs that every cpuset on the way down to the
 // target had before ours were taken out of it.
 func (p *planner) grantable(targetCpuset targetCpuset, lent cpuset.CPUSet) cpuset.CPUSet {
+	if len(targetCpuset.create) > 0 {
+		// The rollback narrows the cpusets above before it removes a created one, which the kernel refuses:
+		// those above must have the CPUs already.
+		lent = lent.Intersection(targetCpuset.allowed)
+	}
 	taken := p.f.taken()
 	for _, path := range p.chain(targetCpuset.path) {
 		s := p.f.Sets[path]
@@ -163,16 +182,37 @@ func (f facts) lastly(op change.Op) map[string]cpuset.CPUSet {
 	all := map[string]cpuset.CPUSet{}
 	for _, h := range f.Held {
 		for _, c := range h.Changes {
-			if c.Op != change.OpRemoveCPUs && c.Op != change.OpAddCPUs || f.lost(h.ID, c.Path) {
+			does, list := c.Op, c.To
+			if does == change.OpSet && isCPUs(c.File) && c.Path == h.Parameters[paramSet] && h.Remedy == string(Secondary) {
+				does, list = change.OpAddCPUs, h.Parameters[paramBorrowed] // a cpuset that borrow created
+			}
+			if does != change.OpRemoveCPUs && does != change.OpAddCPUs || f.lost(h.ID, c.Path) {
 				continue
 			}
-			set, err := topology.ParseList(c.To)
+			set, err := topology.ParseList(list)
 			switch {
 			case err != nil:
-			case c.Op == op:
+			case does == op:
 				all[c.Path] = all[c.Path].Union(set)
 			default:
 				all[c.Path] = all[c.Path].Difference(set)
+			}
+		}
+	}
+	return all
+}
+
+// lentSets are the lent CPUs of each cpuset: those put into it, and at and below the cpuset of a secondary, which
+// may inherit them (v2), all that it borrows. While the CPUs of the lender are revoked, nothing is inherited.
+func (f facts) lentSets(lender txn.InForce) map[string]cpuset.CPUSet {
+	all := f.lastly(change.OpAddCPUs)
+	if f.revoked(lender) {
+		return all
+	}
+	for set, borrowed := range f.bySet(borrowedCPUs) {
+		for path := range f.Sets {
+			if cgroup.Below(path, set) {
+				all[path] = all[path].Union(borrowed)
 			}
 		}
 	}
@@ -191,7 +231,11 @@ func (p *planner) grantSecondary(h txn.InForce, target hoststate.Container) {
 	if err != nil || len(targetCpuset.create) > 0 {
 		return
 	}
-	possible := p.grantable(targetCpuset, lent)
+	possible, before := p.grantable(targetCpuset, lent), len(p.plan.Changes)
 	p.putIn(targetCpuset.path, possible)
+	if len(p.plan.Changes) > before && p.enable(targetCpuset) != nil {
+		p.plan.Changes = p.plan.Changes[:before] // those beside it would inherit the CPUs
+		return
+	}
 	p.plan.Parameters[paramSet], p.plan.Parameters[paramBorrowed] = targetCpuset.path, possible.String()
 }

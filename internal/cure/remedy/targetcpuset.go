@@ -62,7 +62,7 @@ func (p *planner) targetCpuset() (targetCpuset, error) {
 		// Where a scope made us go below a cgroup that the tasks are not in, its
 		// CPUs bound them too.
 		within := p.f.Sets[parent(h.create[0])]
-		h.allowed = h.allowed.Intersection(within.Effective)
+		h.allowed = h.allowed.Intersection(within.Effective).Difference(p.exclusiveBeside(h.create[0]))
 		if h.mems = h.mems.Intersection(within.EffectiveMems); h.mems.IsEmpty() {
 			return h, p.refuse("its memory nodes are not those of "+text.Name(parent(h.create[0])), "")
 		}
@@ -74,6 +74,18 @@ func (p *planner) targetCpuset() (targetCpuset, error) {
 		return h, p.refuse("its cpuset "+text.Name(h.path)+" lies outside the scope "+text.Name(p.f.Scope), "")
 	}
 	return h, nil
+}
+
+// exclusiveBeside are the CPUs of v1's exclusive cpusets beside a cpuset: the kernel refuses a sibling
+// that overlaps one (validate_change, kernel/cgroup/cpuset.c).
+func (p *planner) exclusiveBeside(path string) cpuset.CPUSet {
+	held := cpuset.New()
+	for _, beside := range children(p.f.Sets, parent(path)) {
+		if s := p.f.Sets[beside]; s.Exclusive && beside != path {
+			held = held.Union(s.Configured).Union(s.Effective)
+		}
+	}
+	return held
 }
 
 // foreign tells whether processes of the target are outside our PID namespace.

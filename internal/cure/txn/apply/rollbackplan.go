@@ -174,7 +174,7 @@ func (r *run) planRestore(ctx context.Context, s journal.Setting, removedCgroups
 		return retryLater(fmt.Errorf(whyTogether, err, strings.Join(blockingTransactions(k.File, original, base, held), " and ")))
 	case change.Same(k.File, current, want):
 		return settingAction{}
-	case len(held) == 0 && s.Kind == change.KindFile && r.inCreatedCgroup(s):
+	case s.Kind == change.KindFile && valueless(original, held) && r.inCreatedCgroup(s):
 		// Another transaction still needs the cgroup that we created: the setting ends with it.
 		return settingAction{}
 	case wrote && last.Ours(k.File, current):
@@ -192,6 +192,14 @@ func (r *run) planRestore(ctx context.Context, s journal.Setting, removedCgroups
 		return leaveAlone(whyInUse)
 	}
 	return settingAction{change: &c}
+}
+
+// valueless reports whether the holders of a setting in a cgroup that we created give it no value. There was none before,
+// so that CPUs removed from it leave none: an empty cpuset, which the kernel refuses above another.
+func valueless(original string, held []journal.Held) bool {
+	return len(held) == 0 || original == "" && !slices.ContainsFunc(held, func(by journal.Held) bool {
+		return by.Hold.Op == change.OpSet || by.Hold.Op == ""
+	})
 }
 
 // blockingTransactions names the transactions, newest first, without which the others leave something of a value.

@@ -32,8 +32,8 @@ const pageParts = `## Where it goes
 | recording | nothing: the agent recorded nothing in this window |
 | metrics | four answers to /metrics a minute |
 | acting | rules, and what is in force |
-| garbage | Go's garbage collector, as Go estimates it |
-| runtime | the rest of the process: Go's scheduler, its timers and threads, and giving memory back. It is a difference, not a measurement |
+| memory | giving memory back, once a minute |
+| runtime | the rest of the process: Go's collector, its scheduler with timers and threads. It is a difference, not a measurement |
 
 The programs of the probe run at each switch and wake-up of the whole host, whoever causes it.
 
@@ -49,7 +49,7 @@ func page(all []run) string {
 	b.WriteString(last.totals() + "\n")
 	b.WriteString(pageParts)
 	b.WriteString(last.profile())
-	b.WriteString("\n## All runs\n\nCPU-seconds per 100 containers per minute, and resident MB:\n\n")
+	b.WriteString("\n## All runs\n\nCPU-seconds per 100 containers per minute: the whole, and without the probe's programs; resident MB:\n\n")
 	b.WriteString(runsTable(all))
 	return b.String()
 }
@@ -78,7 +78,7 @@ func runsTable(all []run) string {
 			cell := "-"
 			for _, c := range r.Agents {
 				if c.Cgroups == s.cgroups && c.Stopped == s.stopped {
-					cell = fmt.Sprintf("%.2f, %.0f MB", c.per100(c.perMinute()), float64(c.Resident)/1e6)
+					cell = fmt.Sprintf("%.2f, %.2f, %.0f MB", c.per100(c.perMinute()), c.per100(c.Process+c.recordings()), float64(c.Resident)/1e6)
 				}
 			}
 			fmt.Fprintf(&b, " %s |", cell)

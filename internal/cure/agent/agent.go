@@ -73,8 +73,8 @@ type agent struct {
 	journal journalFigures
 	placer  placer
 	lender  lender
-	spent   *spent
-	budget  *budget
+	spent   spent
+	budget  budget
 	rounds  prometheus.Counter
 	// recorder is nil where there is no probe; it is set before anything runs.
 	recorder *recorder
@@ -95,7 +95,7 @@ type agent struct {
 
 // Run runs an agent until ctx ends or it cannot go on.
 func Run(ctx context.Context, c Config) error {
-	a := &agent{Config: c, spent: &spent{}, budget: newBudget(), wake: make(chan struct{}, 1), lastRound: time.Now()}
+	a := &agent{Config: c, wake: make(chan struct{}, 1), lastRound: time.Now()}
 	if c.Flight.Probe != nil {
 		c.Flight.Probe.Measure(a.spent.probeWork)
 	}
@@ -116,7 +116,7 @@ func Run(ctx context.Context, c Config) error {
 	a.startFlight(part)
 	registry := a.registry()
 	part("metrics", func(ctx context.Context) error {
-		return serve(ctx, c.Rules.Listen, a.spent, registry, a.healthy, c.Ready)
+		return serve(ctx, c.Rules.Listen, &a.spent, registry, a.healthy, c.Ready)
 	})
 	part("memory", a.trimNowAndThen)
 	part("budget", a.keepBudget)
@@ -137,8 +137,8 @@ func (a *agent) registry() *prometheus.Registry {
 		ConstLabels: prometheus.Labels{"version": a.Version, "mode": string(a.Rules.Mode)}})
 	info.Set(1)
 	for _, c := range []prometheus.Collector{&a.totals, &a.journal, &a.placer.figures, &a.lender, flightFigures{a}, a.rounds, info,
-		a.spent, a.budget, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})} {
-		r.MustRegister(measured{c, a.spent})
+		&a.spent, &a.budget, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})} {
+		r.MustRegister(measured{c, &a.spent})
 	}
 	return r
 }
@@ -147,7 +147,7 @@ func (a *agent) registry() *prometheus.Registry {
 func (a *agent) watch(ctx context.Context) error {
 	var sampler observe.Options
 	if a.recorder != nil {
-		sampler.Probe = measuredProbe{a.Flight.Probe, a.spent}
+		sampler.Probe = measuredProbe{a.Flight.Probe, &a.spent}
 	}
 	listed := container.DefaultOptions()
 	listed.Scope = a.Rules.Scope

@@ -45,7 +45,7 @@ func (p rowsProbe) PeriodRows(ctx context.Context, sink func(probe.PeriodRow) er
 func flightAgent(t *testing.T, record func(context.Context, container.Container, io.Writer) error) (*agent, rowsProbe) {
 	t.Helper()
 	p := rowsProbe{make(chan probe.PeriodRow)}
-	a := &agent{spent: &spent{}, budget: newBudget(), Config: Config{
+	a := &agent{Config: Config{
 		Log: slog.New(slog.DiscardHandler), Rules: policy.Rules{Flight: policy.DefaultFlight()},
 		Flight: Flight{Probe: p, Record: record, Dir: t.TempDir()},
 	}}

@@ -95,15 +95,16 @@ func (s *shedder) judge(cpu float64, resident int64) (why string) {
 type budget struct {
 	mu      sync.Mutex
 	level   shedding
-	changed chan struct{} // closed at the next change
+	changed chan struct{} // closed at the next change; nil until one is awaited
 }
-
-func newBudget() *budget { return &budget{changed: make(chan struct{})} }
 
 // now returns what is shed, and a channel that closes when that changes.
 func (b *budget) now() (shedding, <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.changed == nil {
+		b.changed = make(chan struct{})
+	}
 	return b.level, b.changed
 }
 
@@ -116,8 +117,10 @@ func (b *budget) set(level shedding) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.level = level
-	close(b.changed)
-	b.changed = make(chan struct{})
+	if b.changed != nil {
+		close(b.changed)
+		b.changed = nil
+	}
 }
 
 // unless runs work again and again while s is not shed, until ctx ends or work fails. A change that sheds s ends the

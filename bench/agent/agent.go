@@ -58,10 +58,15 @@ func (c agentCost) perMinute() float64 {
 	if c.Programs != nil {
 		sum += *c.Programs
 	}
-	if c.Recording != nil {
-		sum += *c.Recording * recordingsPerHour / 60
+	return sum + c.recordings()
+}
+
+// recordings is the CPU time per minute of as many recordings as the agent allows itself.
+func (c agentCost) recordings() float64 {
+	if c.Recording == nil {
+		return 0
 	}
-	return sum
+	return *c.Recording * recordingsPerHour / 60
 }
 
 // per100 converts seconds per minute to those per 100 containers.

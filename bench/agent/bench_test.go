@@ -37,7 +37,7 @@ func TestOutputIsBounded(t *testing.T) {
 func exampleRun() run {
 	return run{Label: "1.2", Kernel: "6.18", CPUs: 2, Agents: []agentCost{
 		{Cgroups: 50, Stopped: 5, Start: 0.7, Process: 0.1, Resident: 20e6},
-		{Cgroups: 200, Stopped: 200, Process: 1.7, Parts: map[string]float64{"sampling": 1, "runtime": 0.6}, Programs: new(0.2),
+		{Cgroups: 200, Stopped: 200, Process: 1.7, Parts: map[string]float64{"sampling": 1, "runtime": 0.6}, Programs: new(0.2), Runs: new(1e4),
 			Recording: new(1.0), Resident: 26e6, ResidentRecording: new(int64(28e6))},
 	}}
 }
@@ -48,9 +48,9 @@ func TestTheWholeAgentIsItsProcessItsProgramsAndItsRecordings(t *testing.T) {
 		t.Errorf("%v CPU-s per minute; the process takes 1.7, the programs 0.2, 12 recordings an hour 0.2", got)
 	}
 	for text, wants := range map[string][]string{
-		r.totals():        {"| 50, 5 | 0.20 | 0.5 | met | 0.20 | - | - | 20.0 | - |  | - | 0.70 | - |", "| 200, 200 | 1.05 | 1.0 | MISSED | 0.85 | 0.10 | - | 26.0 | 25 | MISSED | 28.0 |"},
+		r.totals():        {"| 50, 5 | 0.20 | 0.5 | met | 0.20 | - | - | 20.0 | - |  | - | 0.70 | - |", "| 200, 200 | 1.05 | 1.0 | MISSED | 0.85 | 0.10 | 10000 | 26.0 | 25 | MISSED | 28.0 |"},
 		r.profile():       {"| sampling | - | 1000.0 (48 %) |", "| unaccounted | - | 100.0 (5 %) |", "| the probe's programs | - | 200.0 (10 %) |"},
-		page([]run{r, r}): {"Version 1.2, Linux 6.18, 2 CPUs", "1.2 | 0.20, 20 MB | 1.05, 26 MB |"},
+		page([]run{r, r}): {"Version 1.2, Linux 6.18, 2 CPUs", "1.2 | 0.20, 0.20, 20 MB | 1.05, 0.95, 26 MB |"},
 	} {
 		for _, want := range wants {
 			if !strings.Contains(text, want) {
@@ -62,7 +62,7 @@ func TestTheWholeAgentIsItsProcessItsProgramsAndItsRecordings(t *testing.T) {
 
 func TestReadmesFigureIsTheWholeAgents(t *testing.T) {
 	text, err := inReadme("- **X**: y\n- **Cost**: old\n  line\n\n## Next\n", exampleRun())
-	if want := "takes 0.20 to 1.05 CPU-seconds\n  per 100 containers per minute\n  and 26 MB with 200 containers"; err != nil || !strings.Contains(text, want) ||
+	if want := "takes 0.20 to 0.95 CPU-seconds per 100 containers per\n  minute, with recordings, and 26 MB with 200 containers; and its probe 0.3 µs\n"; err != nil || !strings.Contains(text, want) ||
 		strings.Contains(text, "old") || !strings.HasSuffix(text, "\n\n## Next\n") {
 		t.Errorf("%v:\n%s", err, text)
 	}

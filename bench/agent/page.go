@@ -49,7 +49,7 @@ func page(all []run) string {
 	b.WriteString(last.totals() + "\n")
 	b.WriteString(pageParts)
 	b.WriteString(last.profile())
-	b.WriteString("\n## All runs\n\nCPU-seconds per 100 containers per minute, and resident MB:\n\n")
+	b.WriteString("\n## All runs\n\nCPU-seconds per 100 containers per minute: the whole, and without the probe's programs; resident MB:\n\n")
 	b.WriteString(runsTable(all))
 	return b.String()
 }
@@ -78,7 +78,7 @@ func runsTable(all []run) string {
 			cell := "-"
 			for _, c := range r.Agents {
 				if c.Cgroups == s.cgroups && c.Stopped == s.stopped {
-					cell = fmt.Sprintf("%.2f, %.0f MB", c.per100(c.perMinute()), float64(c.Resident)/1e6)
+					cell = fmt.Sprintf("%.2f, %.2f, %.0f MB", c.per100(c.perMinute()), c.per100(c.Process+c.recordings()), float64(c.Resident)/1e6)
 				}
 			}
 			fmt.Fprintf(&b, " %s |", cell)

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
 // run is one run of the benchmark of the whole agent.
@@ -136,7 +138,7 @@ func (r run) profile() string {
 		if c.Recording == nil {
 			return nil
 		}
-		return new(*c.Recording * recordingsPerHour / 60)
+		return new(c.recordings())
 	})
 	row(rowWhole, func(c agentCost) *float64 { return new(c.perMinute()) })
 	return b.String()
@@ -218,24 +220,23 @@ func inReadme(text string, r run) (string, error) {
 	if len(costLine.FindAllString(text, -1)) != 1 {
 		return "", errors.New("it has no item, or several, that begin with \"- **Cost**: \"")
 	}
-	low, high := slices.MinFunc(r.Agents, byCost), slices.MaxFunc(r.Agents, byCost)
+	var costs, runs []float64
 	memory := ""
 	for _, c := range r.Agents {
+		costs = append(costs, c.per100(c.Process+c.recordings()))
+		if c.Programs != nil && c.Runs != nil && *c.Runs > 0 {
+			runs = append(runs, *c.Programs/60 / *c.Runs)
+		}
 		if c.Cgroups == 200 {
-			memory = fmt.Sprintf("\n  and %.0f MB with 200 containers", float64(c.Resident)/1e6)
+			memory = fmt.Sprintf(", and %.0f MB with 200 containers", float64(c.Resident)/1e6)
 		}
 	}
-	item := fmt.Sprintf("- **Cost**: the whole agent, with probe and recordings, takes %.2f to %.2f CPU-seconds\n"+
-		"  per 100 containers per minute%s ([measured](docs/results/cost.md)).\n\n", low.per100(low.perMinute()), high.per100(high.perMinute()), memory)
-	return costLine.ReplaceAllLiteralString(text, item), nil
-}
-
-func byCost(a, b agentCost) int {
-	switch d := a.per100(a.perMinute()) - b.per100(b.perMinute()); {
-	case d < 0:
-		return -1
-	case d > 0:
-		return 1
+	if len(runs) == 0 {
+		return "", errors.New("the probe's programs were not measured")
 	}
-	return 0
+	item := fmt.Sprintf("- **Cost**: the whole agent takes %.2f to %.2f CPU-seconds per 100 containers per\n"+
+		"  minute, with recordings%s; and its probe %.1f µs\n"+
+		"  at each switch and wake-up of the host ([measured](docs/results/cost.md)).\n\n",
+		slices.Min(costs), slices.Max(costs), memory, stats.Median(runs)*1e6)
+	return costLine.ReplaceAllLiteralString(text, item), nil
 }

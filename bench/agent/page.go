@@ -32,8 +32,8 @@ const pageParts = `## Where it goes
 | recording | nothing: the agent recorded nothing in this window |
 | metrics | four answers to /metrics a minute |
 | acting | rules, and what is in force |
-| garbage | Go's garbage collector, as Go estimates it |
-| runtime | the rest of the process: Go's scheduler, its timers and threads, and giving memory back. It is a difference, not a measurement |
+| memory | giving memory back, once a minute |
+| runtime | the rest of the process: Go's collector, its scheduler with timers and threads. It is a difference, not a measurement |
 
 The programs of the probe run at each switch and wake-up of the whole host, whoever causes it.
 

@@ -48,7 +48,8 @@ func busily(work func()) {
 // trimNowAndThen gives memory back until ctx ends.
 func (a *agent) trimNowAndThen(ctx context.Context) error {
 	for wait := trimFirst; clock.Sleep(ctx, wait) == nil; wait = trimEvery {
-		if err := trim(); err != nil {
+		var err error
+		if a.spent.do(partMemory, func() { err = trim() }); err != nil {
 			a.Log.Debug("the program's own pages stay resident", "error", err)
 		}
 	}

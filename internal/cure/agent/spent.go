@@ -3,7 +3,6 @@ package agent
 import (
 	"net/http"
 	"runtime"
-	"runtime/metrics"
 	"sync"
 	"time"
 
@@ -26,19 +25,17 @@ const (
 	partRecording             // recordings that the agent makes by itself
 	partMetrics               // answers to /metrics
 	partActing                // rules, and what is in force
+	partMemory                // giving memory back
 	parts
 )
 
 func (p part) String() string {
-	return [...]string{"naming", "sampling", "probe", "periods", "recording", "metrics", "acting"}[p]
+	return [...]string{"naming", "sampling", "probe", "periods", "recording", "metrics", "acting", "memory"}[p]
 }
 
-// Names of what is left of the process's CPU time: Go's garbage collector as Go estimates it, and the rest, which is Go's
-// scheduler with its timers and idle threads, and the start.
-const (
-	spentCollecting = "garbage"
-	spentElsewhere  = "runtime"
-)
+// spentElsewhere names what is left of the process's CPU time: Go's collector, its scheduler with timers and idle threads,
+// and the start. Go's own estimate of its collector goes by the wall clock: on a busy host it is several times too much.
+const spentElsewhere = "runtime"
 
 // spent adds up the CPU time of each part.
 type spent struct {
@@ -144,8 +141,6 @@ func cpuTime(clock int32) time.Duration {
 
 // seconds returns the CPU time since the start by part. None ever falls; together they are the process's.
 func (s *spent) seconds() map[string]float64 {
-	gc := []metrics.Sample{{Name: "/cpu/classes/gc/mark/dedicated:cpu-seconds"}, {Name: "/cpu/classes/gc/mark/idle:cpu-seconds"}}
-	metrics.Read(gc)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	left := cpuTime(unix.CLOCK_PROCESS_CPUTIME_ID).Seconds()
@@ -154,14 +149,7 @@ func (s *spent) seconds() map[string]float64 {
 		now[part(p).String()] = d.Seconds()
 		left -= d.Seconds()
 	}
-	for _, g := range gc {
-		if g.Value.Kind() == metrics.KindFloat64 {
-			now[spentCollecting] += g.Value.Float64()
-		}
-	}
-	// Go estimates by the wall clock, which is too much where others hold the CPUs.
-	now[spentCollecting] = max(0, min(now[spentCollecting], left))
-	now[spentElsewhere] = left - now[spentCollecting]
+	now[spentElsewhere] = left
 	for name, was := range s.elapsed {
 		now[name] = max(now[name], was)
 	}

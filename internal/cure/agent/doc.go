@@ -17,6 +17,11 @@
 // transactions of containers that are gone. It counts settings that another program changed as drift. If another program
 // overwrites CPUs of ours, the agent writes them again, at most maxReasserts times. Then it gives up and logs an error.
 //
+// # Cost
+//
+// The agent mostly sleeps, and is set up for that (frugal). It tells what its CPU time goes to (spent). With a budget of
+// its own it drops recordings, then period rows, then its rate, and never what keeps others safe (shedder).
+//
 // # Worked example
 //
 // With interval 1s and bound 1%, a container that is stopped for 750 ms of each second gets a remedy after 5 s. Its rule

@@ -61,7 +61,7 @@ func newPlacing(t *testing.T, containers int) *placing {
 		p.k.Spawn(path, 10+i)
 		p.all = append(p.all, container.Container{Name: cgroup.Base(path), Group: cgroup.Group{Path: path, CPUSetPath: path, CPUAcctPath: path}})
 	}
-	p.agent = &agent{spent: spent{}, Config: Config{
+	p.agent = &agent{Config: Config{
 		Rules: policy.Rules{Mode: policy.Apply, Interval: time.Second, Placement: policy.Placement{MovesPerMinute: 60}},
 		Env:   apply.Env{FS: p.k, StateDir: t.TempDir(), BootID: "boot", By: "test", Proc: p},
 		Log:   slog.New(slog.NewTextHandler(&p.log, nil)),

@@ -33,7 +33,9 @@
 //   - the limits of the ancestors, and cpu.stat of those with a quota,
 //   - the cpuset of each container, and on v1 cpuacct.usage.
 //
-// It parses limits and cpusets only when their text changed. A Watcher reads cpu.stat, and only that, ten times a
+// It parses limits and cpusets only when their text changed. In a Watcher it reads less. inotify tells which limits were
+// written. Where a probe counts, it tells which containers ran, and the others' own files are as they were: see rests. In
+// every tenth round each container is read in any case, for writes that make no event here. A Watcher reads cpu.stat, and only that, ten times a
 // second for cgroups that were stopped within the last ten seconds. Observation.Cells shows these tenths. Once all
 // handles are open, only the observations allocate memory. Above 80 % of the limit on open files the Sampler opens and
 // closes a handle for each read. It closes handles of removed cgroups (ENODEV) immediately. docs/reference/bench.md has
@@ -53,6 +55,8 @@
 //   - In a cgroup namespace, or with only a part of the tree mounted, ancestors above are invisible. With
 //     cpu.stat.local their part is ByUnknown. Without it a container that has no visible quota is not measured.
 //   - Without cpu.stat.local a quota that is set and removed within one window leaves no trace.
+//   - In a Watcher a limit that is written through another mount of the cgroup file system shows up to turnRounds late.
+//     So do the CPUs of a container that rests.
 //
 // Sources: kernel/sched/fair.c and core.c (throttle_cfs_rq, tg_unthrottle_up, cpu_cfs_local_stat_show; 6.6 added
 // cpu.stat.local in 677ea015f231), kernel/cgroup/cpuset.c, fs/kernfs (inode numbers), inotify(7).

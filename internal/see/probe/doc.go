@@ -11,6 +11,7 @@
 //	p, err := probe.Open(probe.Options{})         // *Unavailable: what was refused and the way out
 //	p.Watch(probe.Container{ID: id, Path: path})
 //	c, err := p.Read(id)                          // Counts, cumulative: width, wanted, stopped time
+//	err = p.ReadInto(id, &c)                      // the same of many containers in turn, without garbage
 //	p.PeriodRows(ctx, func(r probe.PeriodRow) error)   // a row per period and watched container
 //	footer, err := p.Record(ctx, probe.RecordOptions{Target: c, For: 10 * time.Second, Begin: …},
 //		func(e *recording.Event) error)       // every event of one container, in order of time

@@ -62,7 +62,7 @@ func TestTheWholeAgentIsItsProcessItsProgramsAndItsRecordings(t *testing.T) {
 
 func TestReadmesFigureIsTheWholeAgents(t *testing.T) {
 	text, err := inReadme("- **X**: y\n- **Cost**: old\n  line\n\n## Next\n", exampleRun())
-	if want := "takes 0.20 to 0.95 CPU-seconds per 100 containers per\n  minute, with recordings, and 26 MB with 200 containers; and its probe 0.3 µs\n"; err != nil || !strings.Contains(text, want) ||
+	if want := "takes 0.20 to 0.95 CPU-seconds per 100 containers per minute,\n  with recordings, and 26 MB with 200 containers; and its probe 0.3 µs at each\n"; err != nil || !strings.Contains(text, want) ||
 		strings.Contains(text, "old") || !strings.HasSuffix(text, "\n\n## Next\n") {
 		t.Errorf("%v:\n%s", err, text)
 	}

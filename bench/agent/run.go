@@ -234,9 +234,9 @@ func inReadme(text string, r run) (string, error) {
 	if len(runs) == 0 {
 		return "", errors.New("the probe's programs were not measured")
 	}
-	item := fmt.Sprintf("- **Cost**: the whole agent takes %.2f to %.2f CPU-seconds per 100 containers per\n"+
-		"  minute, with recordings%s; and its probe %.1f µs\n"+
-		"  at each switch and wake-up of the host ([measured](docs/results/cost.md)).\n\n",
+	item := fmt.Sprintf("- **Cost**: the agent takes %.2f to %.2f CPU-seconds per 100 containers per minute,\n"+
+		"  with recordings%s; and its probe %.1f µs at each\n"+
+		"  switch and wake-up of the host ([measured](docs/results/cost.md)).\n\n",
 		slices.Min(costs), slices.Max(costs), memory, stats.Median(runs)*1e6)
 	return costLine.ReplaceAllLiteralString(text, item), nil
 }

@@ -39,7 +39,8 @@ type bench struct {
 	calmUses                float64     // CPUs that the calm one uses afterwards; 0: as before
 	latencies               [][]float64 // of each call
 	observations            int
-	failObserve             int // the call that fails; 0: none
+	failObserve             int           // the call that fails; 0: none
+	length                  time.Duration // of recordings; 0: 10 s
 }
 
 var (

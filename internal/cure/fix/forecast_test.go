@@ -42,7 +42,10 @@ func burners(s *recordingtest.Schedule, length time.Duration) {
 func (b *bench) learns(work recorded) {
 	b.options.Wish, b.options.Tries = policy.Wish{Auto: true}, 3
 	b.env.Learn = func(_ context.Context, target container.Container, _ time.Duration) (Learned, error) {
-		const length = 10 * time.Second
+		length := b.length
+		if length == 0 {
+			length = 10 * time.Second
+		}
 		levels, err := cgroup.Levels(b.kernel, target.Group.Path)
 		if err != nil {
 			return Learned{}, err

@@ -25,12 +25,14 @@ import (
 // What the container does under each setting comes from a model of the scheduler, so that a forecast can be right.
 type world struct {
 	*bench
-	t        *rapid.T
-	work     string
-	proc     *processes
-	recorded map[string]Learned // by work and setting: the same setting gives the same recording
-	owner    string             // the quota that the owner wrote last
+	t     *rapid.T
+	work  string
+	proc  *processes
+	owner string // the quota that the owner wrote last
 }
+
+// worldRecordings are recordings by work and setting: the same setting gives the same one.
+var worldRecordings = map[string]Learned{}
 
 // works are what the container may do.
 var works = map[string]recorded{
@@ -45,7 +47,8 @@ var works = map[string]recorded{
 }
 
 func newWorld(tt *testing.T, t *rapid.T) *world {
-	w := &world{bench: newBench(tt), t: t, work: "bursts", proc: &processes{}, recorded: map[string]Learned{}, owner: "100000"}
+	w := &world{bench: newBench(tt), t: t, work: "bursts", proc: &processes{}, owner: "100000"}
+	w.length = 4 * time.Second
 	w.env.Apply.Proc = w.proc
 	w.learns(func(s *recordingtest.Schedule, length time.Duration) { works[w.work](s, length) })
 	record := w.env.Learn
@@ -54,14 +57,14 @@ func newWorld(tt *testing.T, t *rapid.T) *world {
 			return Learned{}, err
 		}
 		key := w.work + fmt.Sprint(w.settings())
-		if _, ok := w.recorded[key]; !ok {
+		if _, ok := worldRecordings[key]; !ok {
 			learned, err := record(ctx, target, length)
 			if err != nil {
 				return learned, err
 			}
-			w.recorded[key] = learned
+			worldRecordings[key] = learned
 		}
-		return w.recorded[key], nil
+		return worldRecordings[key], nil
 	}
 	return w
 }
@@ -176,7 +179,7 @@ func (w *world) restore() {
 // TestWorld: whatever happens, and in whatever order, no task is without a CPU, what is in force at rest is no worse than
 // before, and at the end everything can be put back but for what the owner wrote.
 func TestWorld(tt *testing.T) {
-	most := 6
+	most := 4
 	if testing.Short() {
 		most = 2
 	}

@@ -256,7 +256,7 @@ func TestFix(t *testing.T) {
 	write := []string{"--scope", tr.Top, "--state-dir", tr.StateDir, "--window", "1s"}
 	settings := tr.Settings()
 
-	if got := unthrottle(t, append(write, "fix", busy)...); got.code != 2 || !strings.Contains(got.errors, "--yes") || tr.Settings() != settings {
+	if got := unthrottle(t, append(write, "fix", busy, "--remedy", "pin")...); got.code != 2 || !strings.Contains(got.errors, "--yes") || tr.Settings() != settings {
 		t.Errorf("no terminal to ask: exit code %d, %q; settings changed: %v", got.code, got.errors, tr.Settings() != settings)
 	}
 

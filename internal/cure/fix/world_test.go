@@ -48,7 +48,7 @@ var works = map[string]recorded{
 
 func newWorld(tt *testing.T, t *rapid.T) *world {
 	w := &world{bench: newBench(tt), t: t, work: "bursts", proc: &processes{}, owner: "100000"}
-	w.length = 4 * time.Second
+	w.length = 2 * time.Second
 	w.env.Apply.Proc = w.proc
 	w.learns(func(s *recordingtest.Schedule, length time.Duration) { works[w.work](s, length) })
 	record := w.env.Learn
@@ -179,7 +179,7 @@ func (w *world) restore() {
 // TestWorld: whatever happens, and in whatever order, no task is without a CPU, what is in force at rest is no worse than
 // before, and at the end everything can be put back but for what the owner wrote.
 func TestWorld(tt *testing.T) {
-	most := 4
+	most := 3
 	if testing.Short() {
 		most = 2
 	}

@@ -82,7 +82,7 @@ var table = []row{
 	{page: "README.md", command: "unthrottle ls", scene: shop, optional: shopLines, anyOrder: true},
 	{page: "README.md", command: "sudo unthrottle explain /cart --for 2s", scene: cart, width: 80, optional: explainLines,
 		parts: []part{{from: `^[0-9]+ threads of pool`, to: `^ 1\.`}, {from: `^The worst stretch`, most: 6}}},
-	{page: "README.md", command: "sudo unthrottle fix /cart", scene: cart, width: fixColumns, byPage: true, optional: fixLines,
+	{page: "README.md", command: fixCart, scene: cart, width: fixColumns, byPage: true, optional: fixLines,
 		parts: []part{{to: `^what would be written`}, {from: `^apply this`}}},
 
 	{page: "docs/lab.md", command: "make lab", elsewhere: "boots a guest; test/lab has the test of it"},
@@ -99,7 +99,7 @@ var table = []row{
 	{page: "docs/reference/demo.md", command: "sudo unthrottle demo", scene: alone, width: 80, optional: demoLines},
 	{page: "docs/reference/explain.md", command: "sudo unthrottle explain /cart --for 2s", scene: cart, width: 80, optional: explainLines, parts: explainParts},
 	{page: "docs/reference/explain.md", command: "unthrottle explain /cart --for 2s", scene: cart, width: 80, optional: explainLines},
-	{page: "docs/reference/fix.md", command: "sudo unthrottle fix /cart", scene: cart, width: fixColumns, byPage: true, optional: fixLines},
+	{page: "docs/reference/fix.md", command: fixCart, scene: cart, width: fixColumns, byPage: true, optional: fixLines},
 	{page: "docs/reference/flight-recorder.md", command: "sudo unthrottle explain checkout --at 03:12", elsewhere: "shows no output; internal/cure/agent and internal/explain/live have the tests of the flight recorder"},
 	{page: "docs/reference/forecast.md", command: "unthrottle forecast service-pools-small.utr --slo p99=50ms --load 1..3 --host-load 0%", elsewhere: "searches loads for minutes; TestForecastJSON and its neighbours in cmd/unthrottle"},
 	{page: "docs/reference/ls.md", command: "unthrottle ls", scene: shop, optional: shopLines, anyOrder: true},

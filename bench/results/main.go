@@ -19,6 +19,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/unthrottle/unthrottle/bench/machine"
 	"github.com/unthrottle/unthrottle/internal/bench/capacity"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
@@ -125,7 +126,7 @@ func measure(ctx context.Context, o capacity.Options, s scale, chosen []string, 
 
 // part measures one. A recording goes into the folder.
 func part(ctx context.Context, o capacity.Options, s scale, name, dir string) (m measured, err error) {
-	m = measured{Part: name, Scale: s.name, Host: machine(), Begun: time.Now().UTC()}
+	m = measured{Part: name, Scale: s.name, Host: machine.Text(), Begun: time.Now().UTC()}
 	defer func() { m.Took = time.Since(m.Begun) }()
 	switch name {
 	case "spike":

@@ -1,16 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/unthrottle/unthrottle/internal/bench/capacity"
 	"github.com/unthrottle/unthrottle/internal/text"
@@ -125,26 +121,6 @@ func (p *page) head() {
 	p.line("holds 95 %% (Student's t over the logarithms) of the scatter of the repeats, not the grid of the searches: with two steps")
 	p.line("10 to 20 %%, with four 3 to 5 %%. \"Noisy\" rows say why, and are worth that much less. Rows that are granted more CPUs")
 	p.line("than the quota are no comparison, but a price list.")
-}
-
-// machine says what it was measured on.
-func machine() string {
-	var u unix.Utsname
-	_ = unix.Uname(&u) // fails for a bad pointer only
-	model, cpus := "unknown processor", 0
-	if f, err := os.Open("/proc/cpuinfo"); err == nil {
-		defer f.Close()
-		for lines := bufio.NewScanner(f); lines.Scan(); {
-			key, value, _ := strings.Cut(lines.Text(), ":")
-			switch strings.TrimSpace(key) {
-			case "processor":
-				cpus++
-			case "model name":
-				model = strings.TrimSpace(value)
-			}
-		}
-	}
-	return fmt.Sprintf("%d CPUs (%s), Linux %s", cpus, model, unix.ByteSliceToString(u.Release[:]))
 }
 
 func (p *page) shape(of measured) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/unthrottle/unthrottle/bench/machine"
 	"github.com/unthrottle/unthrottle/internal/bench/capacity"
 )
 
@@ -32,7 +33,7 @@ func TestPage(t *testing.T) {
 		{Part: "price", Scale: "quick", Price: &price},
 		{Part: "gc", Failed: "no luck"},
 		{Part: "spike", Scale: "full", Spiral: &spiral, Repeats: 1},
-		{Part: "pools", Scale: "quick", Host: machine(), Shape: &pools, Predicted: &forecasts, Repeats: 3, Steps: 2, Step: 2 * time.Second},
+		{Part: "pools", Scale: "quick", Host: machine.Text(), Shape: &pools, Predicted: &forecasts, Repeats: 3, Steps: 2, Step: 2 * time.Second},
 	} {
 		if err := keep(dir, m); err != nil {
 			t.Fatal(err)

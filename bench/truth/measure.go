@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/unthrottle/unthrottle/bench/machine"
 	"github.com/unthrottle/unthrottle/internal/clock"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/procfs"
@@ -34,7 +35,7 @@ func measure(ctx context.Context, o options, c testCase, k *kept, save func() er
 	if missing := c.missing(); missing != "" {
 		return errors.New(missing)
 	}
-	k.Host, k.Rounds, k.Each, k.NotRun = machine(), o.rounds, o.each, ""
+	k.Host, k.Rounds, k.Each, k.NotRun = machine.Text(), o.rounds, o.each, ""
 	if k.Begun.IsZero() {
 		k.Begun = time.Now().UTC()
 	}

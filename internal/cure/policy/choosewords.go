@@ -46,7 +46,7 @@ func (c *choice) latencies(i int) string {
 	r := &c.f.Rows[i]
 	s := fmt.Sprintf("%s from %s to %s", c.figure(), milli(*c.none.Judged), milli(*r.Judged))
 	if e := r.JudgedRange; e != nil {
-		s += fmt.Sprintf(" (%s to %s)", milliNumber(e.Low), milli(e.High))
+		s += fmt.Sprintf(" (%s to %s)", text.Milliseconds(e.Low), milli(e.High))
 	}
 	return s
 }
@@ -89,14 +89,4 @@ func (c *choice) price(i int) string {
 // name is a row's remedy for people.
 func (c *choice) name(i int) string { return c.f.Rows[i].Remedy.Text(c.f.Limit) }
 
-func milli(ms float64) string { return milliNumber(ms) + " ms" }
-
-func milliNumber(ms float64) string {
-	switch {
-	case ms >= 100:
-		return strconv.FormatFloat(ms, 'f', 0, 64)
-	case ms >= 10:
-		return strconv.FormatFloat(ms, 'f', 1, 64)
-	}
-	return strconv.FormatFloat(ms, 'f', 2, 64)
-}
+func milli(ms float64) string { return text.Milliseconds(ms) + " ms" }

@@ -98,13 +98,8 @@ func Figure(j *forecast.Judged) string {
 
 // Milliseconds shows a figure with three digits or so; "-": not measured.
 func Milliseconds(v *float64) string {
-	switch {
-	case v == nil:
+	if v == nil {
 		return "-"
-	case *v >= 100:
-		return strconv.FormatFloat(*v, 'f', 0, 64)
-	case *v >= 10:
-		return strconv.FormatFloat(*v, 'f', 1, 64)
 	}
-	return strconv.FormatFloat(*v, 'f', 2, 64)
+	return text.Milliseconds(*v)
 }

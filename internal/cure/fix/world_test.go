@@ -128,7 +128,7 @@ func (w *world) fix() {
 	if rapid.IntRange(0, 3).Draw(t, "asked") == 0 {
 		o.Wish = policy.Wish{Request: remedy.Request{Kind: rapid.SampledFrom([]remedy.Kind{remedy.Pin, remedy.Burst, remedy.Raise, remedy.Narrow}).Draw(t, "kind")}}
 	}
-	before, was, had := w.settings(), w.p99(), w.held()
+	before, was, had, unfinished := w.settings(), w.p99(), w.held(), w.unfinished()
 	kill, n := rapid.Bool().Draw(t, "kill"), rapid.IntRange(0, 12).Draw(t, "at")
 	w.disturb(kill, n)
 	var got Result
@@ -147,6 +147,8 @@ func (w *world) fix() {
 	case survived && got.Kept || refused:
 	case !survived && w.held() > had:
 		// Killed after the verdict was on disk.
+	case unfinished > 0 && w.held() <= had-unfinished:
+		// What the kernel refused to let an earlier fix or restore put back was put back first.
 	case len(diff) > 0:
 		t.Fatalf("nothing is kept (%s, %v), and this is left: %q", got.Verdict, err, diff)
 	}
@@ -168,6 +170,21 @@ func (w *world) held() int {
 		w.t.Fatal(err)
 	}
 	return len(all)
+}
+
+// unfinished is how many of those changes the next writer undoes before it does anything else.
+func (w *world) unfinished() int {
+	all, err := apply.Status(w.env.Apply)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	n := 0
+	for _, f := range all {
+		if f.Unfinished || f.Trial.Lost() {
+			n++
+		}
+	}
+	return n
 }
 
 func (w *world) restore() {

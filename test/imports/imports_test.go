@@ -25,7 +25,7 @@ var (
 	// public are the packages that other projects import.
 	public = []string{"bandwidth", "topology", "placement"}
 	// forTests are helpers that only tests import.
-	forTests = []string{"test/lab", "internal/load", "internal/kernel/topologytest", "internal/see/recording/recordingtest", "bench"}
+	forTests = []string{"test/lab", "internal/load", "internal/kernel/topologytest", "internal/see/recording/recordingtest", "internal/cure/curetest", "bench"}
 )
 
 // table reads from left to right along the journey; a row names only what is to its left.

@@ -1,89 +1,34 @@
 package fix
 
 import (
-	"bytes"
 	"context"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"k8s.io/utils/cpuset"
-
 	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/curetest"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/cure/verdict"
-	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
-	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
-	"github.com/unthrottle/unthrottle/internal/see/recording/recordingtest"
-	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 )
 
-const tick = time.Millisecond
-
-// recorded is what a container's threads do in a time, under the limit that it has just then.
-type recorded func(s *recordingtest.Schedule, length time.Duration)
-
-// bursts are 16 threads that wake together four times a second, each for 8 ms: 128 ms of work at once, where the limit of
-// 1 CPU gives 100 ms. A burst carries it over the end of the quota.
-func bursts(s *recordingtest.Schedule, length time.Duration) {
-	w := s.Threads("http-worker", 16)
-	s.Repeat(int(length/(250*tick)), 250*tick, func(at time.Duration) { s.Work(at, 8*tick, w...) })
-}
-
-// burners compute without a pause.
-func burners(s *recordingtest.Schedule, length time.Duration) {
-	s.Work(0, length, s.Threads("batch", 3)...)
-}
-
 // learns puts a recording of such work behind Env.Learn. It runs under the limit in force, or under none.
-func (b *bench) learns(work recorded) {
+func (b *bench) learns(work curetest.Work) {
 	b.options.Wish, b.options.Tries = policy.Wish{Auto: true}, 3
 	b.env.Learn = func(_ context.Context, target container.Container, _ time.Duration) (Learned, error) {
 		length := b.length
 		if length == 0 {
 			length = 10 * time.Second
 		}
-		levels, err := cgroup.Levels(b.kernel, target.Group.Path)
+		under, err := curetest.SettingOf(b.kernel, target.Group.Path)
 		if err != nil {
 			return Learned{}, err
 		}
-		s := recordingtest.New(4).Process("java")
-		allowed, err := b.kernel.Read(cgroup.CPUSet, target.Group.Path, "cpuset.cpus")
-		if err != nil {
-			return Learned{}, err
-		}
-		cpus, err := cpuset.Parse(strings.TrimSpace(allowed))
-		if err != nil {
-			return Learned{}, err
-		}
-		s.Allow(cpus.List()...)
-		if l := levels[0].Limit; l.Limited() {
-			// The model host has no burst: with one, its quota is as if it were larger.
-			s.Limit(l.Quota+l.Burst, l.Period)
-		}
-		work(s, length)
-		r := s.Run(length)
-		var file bytes.Buffer
-		if err := r.Write(&file); err != nil {
-			return Learned{}, err
-		}
-		var learned Learned
-		analysis := diagnose.New(r.Header, diagnose.Options{})
-		for i := range r.Events {
-			analysis.Add(&r.Events[i])
-		}
-		learned.Explanation = new(analysis.Finish(r.Footer))
-		if learned.Runs, err = forecast.ReadRuns(bytes.NewReader(file.Bytes())); err != nil {
-			return Learned{}, err
-		}
-		learned.Load, err = forecast.Read(&file)
-		if err != nil {
-			learned.Missing = err.Error()
-		}
-		return learned, nil
+		r, err := curetest.Record(work, under, 4, length)
+		return Learned{Explanation: r.Explanation, Load: r.Load, Missing: r.Missing, Runs: r.Runs}, err
 	}
 }
 
@@ -91,7 +36,7 @@ func (b *bench) learns(work recorded) {
 // to keep it.
 func TestForecastChoosesBurst(t *testing.T) {
 	b := newBench(t)
-	b.learns(bursts)
+	b.learns(curetest.Bursts)
 	asked := []string{}
 	b.options.Ask = func(question string) (bool, error) { asked = append(asked, question); return true, nil }
 	found := policy.Proposal{}
@@ -122,7 +67,7 @@ func TestTriesTheNextBest(t *testing.T) {
 		tries, want int
 	}{{1, 1}, {3, 2}} {
 		b := newBench(t)
-		b.learns(bursts)
+		b.learns(curetest.Bursts)
 		learn := b.env.Learn
 		calls := 0
 		var first Learned
@@ -168,7 +113,7 @@ func TestMoreCPUIsAsked(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b := newBench(t)
-			b.learns(burners)
+			b.learns(curetest.Burners)
 			tc.set(b)
 			asked := ""
 			if ask := b.options.Ask; ask != nil {
@@ -214,7 +159,7 @@ func TestBothJudge(t *testing.T) {
 		kept    bool
 	}{{12, verdict.Better, true}, {97.001, verdict.NoChange, false}} {
 		b := newBench(t)
-		b.learns(bursts)
+		b.learns(curetest.Bursts)
 		b.options.Yes, b.options.Both, b.options.Tries = true, true, 1
 		b.latencies = [][]float64{same(97), same(50), same(tc.after)}
 		got, err := b.run()
@@ -227,7 +172,7 @@ func TestBothJudge(t *testing.T) {
 // A remedy that is asked for by name is judged by the recording too.
 func TestAskedForIsJudged(t *testing.T) {
 	b := newBench(t)
-	b.learns(bursts)
+	b.learns(curetest.Bursts)
 	b.options.Wish = policy.Wish{Request: remedy.Request{Kind: remedy.Burst}}
 	b.options.Yes = true
 	got, err := b.run()

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/curetest"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
@@ -34,23 +35,11 @@ type world struct {
 // worldRecordings are recordings by work and setting: the same setting gives the same one.
 var worldRecordings = map[string]Learned{}
 
-// works are what the container may do.
-var works = map[string]recorded{
-	"bursts":  bursts,
-	"burners": burners,
-	"calm":    func(s *recordingtest.Schedule, _ time.Duration) { s.Work(0, tick, s.Threads("main", 1)...) },
-	"burners beside a sleeper": func(s *recordingtest.Schedule, length time.Duration) {
-		s.Work(0, length, s.Threads("batch", 3)...)
-		w := s.Threads("timer", 1)
-		s.Repeat(int(length/(10*tick)), 10*tick, func(at time.Duration) { s.Work(at, tick/10, w...) })
-	},
-}
-
 func newWorld(tt *testing.T, t *rapid.T) *world {
 	w := &world{bench: newBench(tt), t: t, work: "bursts", proc: &processes{}, owner: "100000"}
 	w.length = 2 * time.Second
 	w.env.Apply.Proc = w.proc
-	w.learns(func(s *recordingtest.Schedule, length time.Duration) { works[w.work](s, length) })
+	w.learns(func(s *recordingtest.Schedule, length time.Duration) { curetest.Works[w.work](s, length) })
 	record := w.env.Learn
 	w.env.Learn = func(ctx context.Context, target container.Container, length time.Duration) (Learned, error) {
 		if err := ctx.Err(); err != nil {

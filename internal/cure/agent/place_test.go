@@ -41,17 +41,23 @@ type placing struct {
 	gone bool // the process that judges trials
 }
 
-func newPlacing(t *testing.T, containers int) *placing {
-	t.Helper()
-	p := &placing{t: t, k: cgroupmodel.New(cgroupmodel.V1("0-7")), used: map[string]float64{}}
-	p.root = fstest.MapFS{"sys/devices/system/cpu/present": {Data: []byte("0-7\n")}, "sys/devices/system/cpu/online": {Data: []byte("0-7\n")}}
+// twoSockets are the files of a machine of two sockets of four CPUs.
+func twoSockets() fstest.MapFS {
+	root := fstest.MapFS{"sys/devices/system/cpu/present": {Data: []byte("0-7\n")}, "sys/devices/system/cpu/online": {Data: []byte("0-7\n")}}
 	for id := range 8 {
 		socket := []string{"0-3", "4-7"}[id/4]
 		dir := fmt.Sprintf("sys/devices/system/cpu/cpu%d/topology/", id)
-		p.root[dir+"core_cpus_list"] = &fstest.MapFile{Data: fmt.Append(nil, id)}
-		p.root[dir+"package_cpus_list"] = &fstest.MapFile{Data: []byte(socket)}
-		p.root[fmt.Sprintf("sys/devices/system/node/node%d/cpulist", id/4)] = &fstest.MapFile{Data: []byte(socket)}
+		root[dir+"core_cpus_list"] = &fstest.MapFile{Data: fmt.Append(nil, id)}
+		root[dir+"package_cpus_list"] = &fstest.MapFile{Data: []byte(socket)}
+		root[fmt.Sprintf("sys/devices/system/node/node%d/cpulist", id/4)] = &fstest.MapFile{Data: []byte(socket)}
 	}
+	return root
+}
+
+func newPlacing(t *testing.T, containers int) *placing {
+	t.Helper()
+	p := &placing{t: t, k: cgroupmodel.New(cgroupmodel.V1("0-7")), used: map[string]float64{}}
+	p.root = twoSockets()
 	p.make("/a")
 	p.make("/slice")
 	p.k.Spawn("/slice", 99)

@@ -7,10 +7,7 @@ package curetest
 
 import (
 	"bytes"
-	"strings"
 	"time"
-
-	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
@@ -64,16 +61,12 @@ type Setting struct {
 
 // SettingOf reads the setting of a container that has one path in all hierarchies.
 func SettingOf(fs cgroup.FS, path string) (Setting, error) {
-	levels, err := cgroup.Levels(fs, path)
+	limit, err := cgroup.ReadLimit(fs, path)
 	if err != nil {
 		return Setting{}, err
 	}
-	allowed, err := fs.Read(cgroup.CPUSet, path, cgroup.FileCPUs)
-	if err != nil {
-		return Setting{}, err
-	}
-	cpus, err := cpuset.Parse(strings.TrimSpace(allowed))
-	return Setting{Limit: levels[0].Limit, CPUs: cpus.Size()}, err
+	_, allowed, err := cgroup.CPUs(fs, path)
+	return Setting{Limit: limit, CPUs: allowed.Size()}, err
 }
 
 // Recording is what a recording tells.

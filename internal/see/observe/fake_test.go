@@ -2,6 +2,7 @@ package observe
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,12 +21,16 @@ type fake struct {
 	host *cgroup.Host
 	dir  map[cgroup.Controller]string
 	now  time.Time
+	// identities are those of the files that were opened, by path. Plain files, unlike those of kernfs, may get the
+	// inode of a removed one.
+	identities   map[string]uint64
+	lastIdentity uint64
 }
 
 // newFake makes a host with one v2 tree, or with three separate v1 trees.
 func newFake(t *testing.T, v cgroup.Version, root string) *fake {
 	t.Helper()
-	f := &fake{t: t, dir: map[cgroup.Controller]string{}, now: time.Unix(1000, 0)}
+	f := &fake{t: t, dir: map[cgroup.Controller]string{}, identities: map[string]uint64{}, now: time.Unix(1000, 0)}
 	proc := t.TempDir()
 	var mounts strings.Builder
 	for i, c := range cgroup.Controllers() {
@@ -67,7 +72,7 @@ func (f *fake) write(name, text string) {
 	}
 }
 
-// set writes a control file in place, as the kernel does: the inode stays.
+// set writes a control file in place, as the kernel does: its identity stays.
 func (f *fake) set(c cgroup.Controller, path, file, text string) {
 	f.t.Helper()
 	f.write(filepath.Join(f.dir[c], path, file), text+"\n")
@@ -102,15 +107,28 @@ func (f *fake) v2(path, max string, periods, throttled int, own, all, used time.
 // drop removes one file or a whole cgroup.
 func (f *fake) drop(c cgroup.Controller, path, file string) {
 	f.t.Helper()
-	if err := os.RemoveAll(filepath.Join(f.dir[c], path, file)); err != nil {
+	removed := filepath.Join(f.dir[c], path, file)
+	if err := os.RemoveAll(removed); err != nil {
 		f.t.Fatal(err)
 	}
+	maps.DeleteFunc(f.identities, func(name string, _ uint64) bool {
+		return name == removed || strings.HasPrefix(name, removed+"/")
+	})
+}
+
+// identity gives each file that was made a number that no other one gets, as kernfs does with inodes.
+func (f *fake) identity(_ int, name string) (uint64, error) {
+	if f.identities[name] == 0 {
+		f.lastIdentity++
+		f.identities[name] = f.lastIdentity
+	}
+	return f.identities[name], nil
 }
 
 func (f *fake) clock() time.Time { return f.now }
 
 func (f *fake) sampler(o Options) *Sampler {
-	o.Now = f.clock
+	o.Now, o.identity = f.clock, f.identity
 	if o.Online.IsEmpty() {
 		o.Online = cpuset.New(0, 1)
 	}

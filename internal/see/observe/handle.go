@@ -24,8 +24,8 @@ type handle struct {
 	// absentUntil is set where the cgroup exists without this file. The next try is in that round, because a v2
 	// controller may be enabled later.
 	absentUntil uint64
-	// inode is that of the open file. kernfs gives each file of each cgroup its own inode and never reuses it until
-	// reboot. So another inode under the same path is another cgroup.
+	// inode is that of the open file, or files.identity in its place. kernfs gives each file of each cgroup its own
+	// inode and never reuses it until reboot. So another inode under the same path is another cgroup.
 	inode uint64
 }
 
@@ -39,7 +39,8 @@ type files struct {
 	// kernel hands out the lowest free number. A high number thus means that the whole process has nearly used up its
 	// limit.
 	keepBelow int
-	round     uint64 // incremented by each full sample
+	identity  func(fd int, name string) (uint64, error) // of an open file; nil means its inode
+	round     uint64                                    // incremented by each full sample
 	kept      int
 	reads     uint64
 	opens     uint64
@@ -98,15 +99,25 @@ func (f *files) open(h *handle, dir, name string) error {
 	case err != nil:
 		return err
 	}
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
+	identity := f.identity
+	if identity == nil {
+		identity = inodeOf
+	}
+	inode, err := identity(fd, dir+"/"+name)
+	if err != nil {
 		unix.Close(fd)
 		return err
 	}
-	h.fd, h.inode = int32(fd), st.Ino
+	h.fd, h.inode = int32(fd), inode
 	f.opens++
 	f.kept++
 	return nil
+}
+
+func inodeOf(fd int, _ string) (uint64, error) {
+	var st unix.Stat_t
+	err := unix.Fstat(fd, &st)
+	return st.Ino, err
 }
 
 func openRetry(name string) (int, error) {

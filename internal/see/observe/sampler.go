@@ -28,6 +28,8 @@ type Options struct {
 	HotFor time.Duration
 	// Probe counts width, wanted and exact stopped time; nil means that they are not measured.
 	Probe Widths
+	// identity distinguishes the files of a cgroup from those of a later one under its path; nil means by inode.
+	identity func(fd int, name string) (uint64, error)
 }
 
 // Sampler reads the counters of many cgroups again and again at the least cost. It keeps handles open and reads each
@@ -76,7 +78,7 @@ func NewSampler(h *cgroup.Host, o Options) *Sampler {
 	}
 	s := &Sampler{host: h, opt: o, levels: map[string]*level{}, cpusets: map[string]*cpusetFile{},
 		usages: map[string]*usageFile{}, watched: counting{o.Probe, h, map[uint64]*counted{}}}
-	s.files.keepBelow = keepBelow(o.FileLimitShare)
+	s.files.keepBelow, s.files.identity = keepBelow(o.FileLimitShare), o.identity
 	if v, _ := h.Version(cgroup.CPU); v == cgroup.V1 {
 		var err error
 		s.hidden, err = cgroup.OutsideHostPIDs(os.DirFS(o.Proc))

@@ -221,7 +221,6 @@ func TestWindowsThatAreNone(t *testing.T) {
 		{"made anew", func(f *fake) {
 			f.podTree(cgroup.V1, 2)
 			f.drop(cgroup.CPU, "/pod/a", "")
-			f.set(cgroup.CPU, "/pod/other", cgroup.FileStat, "") // takes the free inode
 			f.v1("/pod/a", 100000, 20, 9, 700*ms, 900*ms, 2*time.Second)
 		}},
 	}

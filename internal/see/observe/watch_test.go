@@ -26,7 +26,7 @@ type watched struct {
 
 func (f *fake) watch(o WatchOptions) *watched {
 	w := &watched{f: f}
-	o.Sampler.Now = f.clock
+	o.Sampler.Now, o.Sampler.identity = f.clock, f.identity
 	o.Changed = func(came, gone []container.Container) {
 		for _, c := range came {
 			w.came = append(w.came, c.Group.Path)
@@ -156,7 +156,6 @@ func TestOneMadeAnewIsGoneAndNew(t *testing.T) {
 	w.run(3 * time.Second)
 	w.came = nil
 	f.drop(cgroup.CPU, "/pod/a", "")
-	f.set(cgroup.CPU, "/pod/other", cgroup.FileStat, "") // takes the free inode
 	f.v1("/pod/a", 100000, 0, 0, 0, 0, 0)
 	w.run(time.Second)
 	if !slices.Contains(w.came, "/pod/a") || !slices.Contains(w.gone, "/pod/a") {

@@ -12,6 +12,9 @@ import (
 // that could be saved up.
 const saturated = 0.95
 
+// burst is the row of Burst.
+var burst = Remedy{Kind: Burst, plan: (*planner).burst}
+
 // burst keeps the quota and lets unused time of earlier periods be spent.
 func (p *planner) burst() error {
 	if !p.f.HasBurst {

@@ -7,7 +7,6 @@ import (
 
 	"k8s.io/utils/cpuset"
 
-	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
@@ -23,16 +22,23 @@ const shortPeriod = 10 * time.Millisecond
 
 // floatingCPUs are the CPUs that a transaction in force confines its target to,
 // which others may use too; false: it is no narrow.
-func floatingCPUs(h txn.InForce) (cpuset.CPUSet, bool) {
+func floatingCPUs(h Held) (cpuset.CPUSet, bool) {
 	return chosenBy(Narrow, h)
 }
 
 // floating are the CPUs of our narrowed containers, by the path of their cpuset.
 func (f facts) floating() map[string]cpuset.CPUSet {
-	return f.bySet(func(h txn.InForce) cpuset.CPUSet {
+	return f.bySet(func(h Held) cpuset.CPUSet {
 		set, _ := floatingCPUs(h)
 		return set
 	})
+}
+
+// narrow is the row of Narrow.
+var narrow = Remedy{
+	Kind: Narrow, plan: (*planner).narrowed,
+	parameters: []string{paramCPUs, paramSet, paramImmovable},
+	needs:      []string{paramCPUs},
 }
 
 // narrowed plans a cpuset of as many CPUs as the limit has, which others may use

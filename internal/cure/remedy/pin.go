@@ -12,6 +12,13 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
+// pin is the row of Pin.
+var pin = Remedy{
+	Kind: Pin, plan: (*planner).pin,
+	parameters: []string{paramCPUs, paramSet, paramPool, paramLimit, paramShares, paramImmovable, paramIRQs, paramCores, paramIdle},
+	needs:      []string{paramCPUs},
+}
+
 // pin plans exclusive CPUs: which, who leaves them, and whose quota goes.
 func (p *planner) pin() error {
 	if p.f.CPUSetVersion == 0 {

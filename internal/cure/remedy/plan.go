@@ -29,7 +29,13 @@ const (
 )
 
 // Kinds are all of them, in the order in which people read them.
-func Kinds() []Kind { return []Kind{Pin, Narrow, Burst, Weight, Raise, Secondary} }
+func Kinds() []Kind {
+	kinds := make([]Kind, len(table))
+	for i, r := range table {
+		kinds[i] = r.Kind
+	}
+	return kinds
+}
 
 // Request is one remedy and its settings. A zero setting
 // was not given and stands for its default; those who read settings of people
@@ -138,20 +144,9 @@ func Make(host hoststate.Facts, target container.Container, r Request) (Plan, er
 	if err := p.common(); err != nil {
 		return Plan{}, err
 	}
-	switch r.Kind {
-	case Pin:
-		err = p.pin()
-	case Narrow:
-		err = p.narrowed()
-	case Burst:
-		err = p.burst()
-	case Weight:
-		err = p.weight()
-	case Raise:
-		err = p.raise()
-	case Secondary:
-		err = p.secondary()
-	default:
+	if row, ok := find(r.Kind); ok && row.plan != nil {
+		err = row.plan(p)
+	} else {
 		err = p.refuse("there is no such remedy", "choose "+Names())
 	}
 	if err == nil {
@@ -214,7 +209,7 @@ func (p *planner) common() error {
 			"name the domain above it")
 	}
 	for _, h := range p.f.Held {
-		if h.Target == path && h.Parameters[paramFor] == "" {
+		if h.Target == path && h.For == "" {
 			return p.refuse(fmt.Sprintf("%s %s is in force already", h.Remedy, h.ID), "restore it first")
 		}
 	}

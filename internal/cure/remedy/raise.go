@@ -9,6 +9,9 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
+// raise is the row of Raise.
+var raise = Remedy{Kind: Raise, plan: (*planner).raise, parameters: []string{paramTo}}
+
 // raise gives a larger limit, and ancestors the difference as far as they would
 // bind otherwise.
 func (p *planner) raise() error {
@@ -21,7 +24,7 @@ func (p *planner) raise() error {
 	if err != nil {
 		return err
 	}
-	p.plan.Parameters["to"] = strconv.FormatFloat(to, 'g', 6, 64)
+	p.plan.Parameters[paramTo] = strconv.FormatFloat(to, 'g', 6, 64)
 	more, demand := to-limit, to
 	if own, ok := p.f.Groups[path].Limit.CPUs(); ok {
 		more, demand = max(0, to-own), max(to, own)

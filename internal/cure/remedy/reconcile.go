@@ -3,7 +3,6 @@ package remedy
 import (
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
-	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/text"
@@ -37,7 +36,7 @@ func Reconcile(host hoststate.Facts) ([]Reconciliation, error) {
 			due = append(due, Reconciliation{ID: h.ID, Gone: true})
 			continue
 		}
-		if h.Parameters[paramFor] != "" {
+		if h.For != "" {
 			continue
 		}
 		if h.Remedy == string(System) {
@@ -54,12 +53,12 @@ func Reconcile(host hoststate.Facts) ([]Reconciliation, error) {
 }
 
 // over tells whether there is nothing left that a transaction is for.
-func (f facts) over(h txn.InForce) bool {
+func (f facts) over(h Held) bool {
 	if _, exists := f.Groups[h.Target]; !exists {
 		return true
 	}
-	if h.Parameters[paramFor] == "" {
-		return f.lost(h.ID, h.Target) || f.lost(h.ID, h.Parameters[paramSet])
+	if h.For == "" {
+		return f.lost(h.ID, h.Target) || f.lost(h.ID, h.CPUSet)
 	}
 	for _, c := range h.Changes {
 		if _, exists := f.Sets[c.Path]; exists && !f.lost(h.ID, c.Path) {
@@ -70,10 +69,10 @@ func (f facts) over(h txn.InForce) bool {
 }
 
 // newcomers plans to take the CPUs of a pin out of the cpusets that came later.
-func newcomers(f facts, h txn.InForce) Plan {
+func newcomers(f facts, h Held) Plan {
 	pinned, exclusive := pinnedCPUs(h)
 	_, shared := floatingCPUs(h)
-	set := h.Parameters[paramSet]
+	set := h.CPUSet
 	secondary := h.Remedy == string(Secondary)
 	if _, exists := f.Sets[set]; !secondary && (!exclusive && !shared || !exists) {
 		return Plan{}
@@ -97,7 +96,7 @@ func newcomers(f facts, h txn.InForce) Plan {
 		p.viaSystemd()
 		return p.plan
 	}
-	pinned = Withdrawn(h)
+	pinned = h.Withdrawn()
 	inside, _ := p.movers(targetCpuset{path: set}, pinned)
 	removed := f.removed()
 	for _, path := range inside {
@@ -123,7 +122,7 @@ func newcomers(f facts, h txn.InForce) Plan {
 
 // moveRestartedProcesses moves the target's processes into the cpuset that a pin made for it,
 // where they came into being outside: a unit that was started again.
-func (p *planner) moveRestartedProcesses(h txn.InForce, target hoststate.Container, set string) {
+func (p *planner) moveRestartedProcesses(h Held, target hoststate.Container, set string) {
 	from := target.Group.CPUSetPath
 	for _, c := range h.Changes {
 		if c.Kind == change.KindTask && c.To == set && p.f.HiddenProcesses {

@@ -12,6 +12,9 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
+// secondary is the row of Secondary.
+var secondary = Remedy{Kind: Secondary, plan: (*planner).secondary, parameters: []string{paramSet, paramBorrowed}}
+
 // secondary plans the second of two tiers: a container that runs on what the
 // others leave idle and gives way at once, at idle weight, or at the least
 // weight where the kernel has no cpu.idle. Its quota goes, because it uses no CPU

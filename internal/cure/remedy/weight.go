@@ -5,6 +5,9 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
+// weight is the row of Weight.
+var weight = Remedy{Kind: Weight, plan: (*planner).weight}
+
 // weight takes the quota off and leaves the weight to share the CPUs.
 func (p *planner) weight() error {
 	path := p.target.Group.Path

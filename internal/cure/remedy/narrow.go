@@ -8,7 +8,9 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/placement"
 )
 
 // ViaCPUSet is the way in which narrow bounds how many CPUs a container uses at
@@ -34,9 +36,18 @@ func (f facts) floating() map[string]cpuset.CPUSet {
 	})
 }
 
+// Narrow gives as many CPUs as the limit, which others may use too.
+const Narrow Kind = "narrow"
+
 // narrow is the row of Narrow.
 var narrow = Remedy{
-	Kind: Narrow, plan: (*planner).narrowed,
+	Kind:       Narrow,
+	Settings:   []Setting{{Flag: "cpus"}, {Flag: "reserve"}, {Flag: "via"}, {Flag: "mems"}, {Flag: "immovable"}, {Flag: "stays"}, {Flag: "period"}},
+	Classes:    []placement.Class{placement.Floating},
+	Effects:    []*forecast.Effect{forecast.NarrowEffect},
+	Merit:      &Merit{Rank: 2, Why: "as many CPUs as its limit, which others may use too, keep it from spending its quota at once", Judged: true},
+	here:       cpusetHere,
+	plan:       (*planner).narrowed,
 	parameters: []string{paramCPUs, paramSet, paramImmovable},
 	needs:      []string{paramCPUs},
 }

@@ -127,8 +127,10 @@ func cpusetPath(s *Notes, value string) error {
 // notesOf decodes parameters. Every one must be readable, and one that the remedy of that kind has. On an error, name
 // says what cannot be read.
 func notesOf(kind Kind, parameters map[string]string) (s Notes, name string, err error) {
-	r, known := find(kind)
-	if !known {
+	r, known := Find(kind)
+	if kind == System {
+		r = system
+	} else if !known {
 		return s, "remedy", errors.New("this version does not know it")
 	}
 	own, needs := r.parameters, r.needs

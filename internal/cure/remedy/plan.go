@@ -17,26 +17,6 @@ import (
 // Kind names a remedy.
 type Kind string
 
-// The remedies of this room.
-const (
-	Pin    Kind = "pin"    // exclusive CPUs close together, no quota
-	Narrow Kind = "narrow" // as many CPUs as the limit, which others may use too
-	Burst  Kind = "burst"  // the quota stays, unused time of earlier periods may be spent
-	Weight Kind = "weight" // no quota, only the weight
-	Raise  Kind = "raise"  // a larger limit
-	// Secondary runs on what the others leave idle, and gives way at once.
-	Secondary Kind = "secondary"
-)
-
-// Kinds are all of them, in the order in which people read them.
-func Kinds() []Kind {
-	kinds := make([]Kind, len(table))
-	for i, r := range table {
-		kinds[i] = r.Kind
-	}
-	return kinds
-}
-
 // Request is one remedy and its settings. A zero setting
 // was not given and stands for its default; those who read settings of people
 // refuse a zero. Values that make no sense are refused by Make.
@@ -144,7 +124,7 @@ func Make(host hoststate.Facts, target container.Container, r Request) (Plan, er
 	if err := p.common(); err != nil {
 		return Plan{}, err
 	}
-	if row, ok := find(r.Kind); ok && row.plan != nil {
+	if row, ok := Find(r.Kind); ok {
 		err = row.plan(p)
 	} else {
 		err = p.refuse("there is no such remedy", "choose "+Names())

@@ -12,6 +12,9 @@ import (
 type Reconciliation struct {
 	// ID is the transaction it is for.
 	ID string
+	// Does says what the plan does, for people. Newcomers: it moves containers off CPUs that are exclusive.
+	Does      string
+	Newcomers bool
 	// Gone: its container is gone; the transaction is to be restored, which
 	// ends it.
 	Gone bool
@@ -41,12 +44,16 @@ func Reconcile(host hoststate.Facts) ([]Reconciliation, error) {
 		}
 		if h.Remedy == string(System) {
 			if plan := followSystem(f, h); len(plan.Changes)+len(plan.Warnings) > 0 {
-				due = append(due, Reconciliation{ID: h.ID, Plan: plan})
+				due = append(due, Reconciliation{ID: h.ID, Plan: plan, Does: "the reserve follows what the host's own processes use"})
 			}
 			continue
 		}
 		if plan := newcomers(f, h); len(plan.Changes)+len(plan.Warnings) > 0 {
-			due = append(due, Reconciliation{ID: h.ID, Plan: plan})
+			c := Reconciliation{ID: h.ID, Plan: plan, Does: "newcomers moved off exclusive CPUs", Newcomers: true}
+			if h.Remedy == string(Secondary) {
+				c.Does, c.Newcomers = "a secondary got the shared CPUs", false
+			}
+			due = append(due, c)
 		}
 	}
 	return due, nil

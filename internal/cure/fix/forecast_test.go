@@ -76,11 +76,7 @@ func (b *bench) learns(work recorded) {
 			analysis.Add(&r.Events[i])
 		}
 		learned.Explanation = new(analysis.Finish(r.Footer))
-		if learned.Runs, err = forecast.ReadRuns(bytes.NewReader(file.Bytes())); err != nil {
-			return Learned{}, err
-		}
-		learned.Load, err = forecast.Read(&file)
-		if err != nil {
+		if learned.Load, learned.Runs, err = forecast.ReadWithRuns(&file); err != nil {
 			learned.Missing = err.Error()
 		}
 		return learned, nil

@@ -15,6 +15,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate/gather"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/cure/txn/journal"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/irq/irqhost"
 	"github.com/unthrottle/unthrottle/internal/kernel/schedpolicy/schedhost"
@@ -144,7 +145,7 @@ func (f *writeFlags) facts(ctx context.Context, h *cgroup.Host, env apply.Env, a
 		return hoststate.Facts{}, err
 	}
 	o := gather.Options{
-		Root: os.DirFS("/"), Held: held, Drift: drift, Scope: env.Scope, Named: named, Used: used, Window: time.Second,
+		Root: os.DirFS("/"), Held: held, Journal: journal.File(env.StateDir), Drift: drift, Scope: env.Scope, Named: named, Used: used, Window: time.Second,
 		IRQ: env.IRQ,
 	}
 	if units, ok := env.Systemd.(gather.Units); ok {

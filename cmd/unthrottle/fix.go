@@ -120,7 +120,7 @@ objective is missed.`,
 	sf.add(cmd, "the objective your latency is judged by, such as 'p99<20ms' (p50, p90, p95, p99, p99.9, max)",
 		"`CMD` that prints your latencies, one number in ms per line")
 	flags.StringVar(&boundText, "bound", "1%", "stopped for less than this share of the time is no finding")
-	flags.StringSliceVar(&may, "may", nil, "`REMEDIES` that may grant more CPU than the limit: raise, weight, pin")
+	flags.StringSliceVar(&may, "may", nil, "`REMEDIES` that may grant more CPU than the limit: "+policy.MayNames())
 	flags.IntVar(&tries, "tries", 3, "how many remedies to try, one after the other, until one helps")
 	flags.BoolVar(&whole, "explain", false, "also show the whole explanation of the recording")
 	flags.DurationVar(&window, "window", 5*time.Second, "how long to look, before and after")

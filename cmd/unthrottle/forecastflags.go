@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/explain/live"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/probe"
@@ -26,7 +27,7 @@ func (f *forecastFlags) check() error {
 	if f.cpus < 0 {
 		return fmt.Errorf("--cpus %d: give how many CPUs to pin to", f.cpus)
 	}
-	f.o.Seeds, f.o.Seed, f.o.CPUs, f.o.Calibration = f.seeds, f.seed, f.cpus, forecast.Tested()
+	f.o.Seeds, f.o.Seed, f.o.CPUs, f.o.Calibration, f.o.Effects = f.seeds, f.seed, f.cpus, forecast.Tested(), remedy.Effects()
 	var err error
 	if f.o.HostLoad, err = parseShare(f.hostLoad); err != nil {
 		return fmt.Errorf("--host-load %s: give a share of the host's CPUs from 0%% to 100%%", f.hostLoad)

@@ -75,7 +75,11 @@ func newStatus() *cobra.Command {
 			for _, f := range all {
 				names[f.Target] = f.Name
 			}
-			return view.Lends(out, remedy.Sharings(all), names)
+			sharings, err := remedy.Sharings(all)
+			if err != nil {
+				return err
+			}
+			return view.Lends(out, sharings, names)
 		},
 	}
 	w.addStateDir(cmd)

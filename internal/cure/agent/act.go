@@ -195,7 +195,11 @@ func withinShare(b policy.Budget, p remedy.Plan, held []txn.InForce, online int)
 	}
 	exclusive := p.CPUs
 	for _, h := range held {
-		exclusive = exclusive.Union(remedy.Withdrawn(h))
+		read, err := remedy.Decode(h, "")
+		if err != nil {
+			return err
+		}
+		exclusive = exclusive.Union(read.Withdrawn())
 	}
 	if most := b.CPUShare * float64(online); float64(exclusive.Size()) > most {
 		return fmt.Errorf("%w: %d exclusive CPUs would be more than %.3g of %d", errBudget, exclusive.Size(), b.CPUShare, online)

@@ -40,7 +40,13 @@ type finding struct {
 }
 
 // secondary tells whether a rule makes a container secondary.
-func secondary(r *policy.Rule) bool { return r != nil && !r.Auto && r.Remedy == remedy.Secondary }
+func secondary(r *policy.Rule) bool {
+	if r == nil || r.Auto {
+		return false
+	}
+	of, _ := remedy.Find(r.Remedy)
+	return of.ForOthers
+}
 
 // because says what makes it one, for people.
 func (f finding) because() string {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
-	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 )
@@ -63,7 +62,7 @@ func (a *agent) moveNewcomers(ctx context.Context) {
 		return
 	}
 	for _, c := range due {
-		if !c.Gone && c.Plan.Remedy != remedy.Secondary && c.Plan.Remedy != remedy.System {
+		if !c.Gone && c.Newcomers {
 			a.carryOut(ctx, c)
 		}
 	}

@@ -70,7 +70,9 @@ func TestNewcomersDuringAFix(t *testing.T) {
 							p.must(err)
 							for _, f := range held {
 								if f.Trial != nil && f.Trial.Of == f.ID {
-									trial = remedy.Placed(f).String()
+									read, err := remedy.Decode(f, "")
+									p.must(err)
+									trial = read.Placed().String()
 								}
 							}
 							p.newcomer("/n-tried", 32, map[string]string{"1-2": "0,3-5", "2-3": "0-1,4-5", "4-5": "0-3"}[trial])

@@ -127,7 +127,7 @@ func (p *placer) spread(facts hoststate.Facts) []placement.Move {
 	worth := map[string]int{}
 	var moves []placement.Move
 	for _, h := range facts.Held {
-		move, ok := remedy.Respread(facts, h)
+		move, ok := remedy.Respread(facts, h.ID)
 		if !ok {
 			continue
 		}
@@ -145,9 +145,14 @@ func (p *placer) spread(facts hoststate.Facts) []placement.Move {
 // whether anything was written.
 func (a *agent) reassert(ctx context.Context, facts hoststate.Facts, now time.Time) bool {
 	p := &a.placer
+	conflicts, err := remedy.Conflicts(facts)
+	if err != nil {
+		a.Log.Warn("whether another program changed CPUs cannot be told", "error", err)
+		return false
+	}
 	p.forget(facts, now)
 	var ids []string
-	for target, id := range remedy.Conflicts(facts) {
+	for target, id := range conflicts {
 		switch {
 		case p.gaveUp[target]:
 		case len(p.conflicts[target]) >= maxReasserts:
@@ -187,7 +192,7 @@ func (p *placer) forget(facts hoststate.Facts, now time.Time) {
 		p.conflicts, p.gaveUp = map[string][]time.Time{}, map[string]bool{}
 	}
 	for target, times := range p.conflicts {
-		_, ours := remedy.Placing(facts, target)
+		_, ours, _ := remedy.Placing(facts, target) // reassert has read all of them
 		for len(times) > 0 && now.Sub(times[0]) >= conflictMemory && !p.gaveUp[target] {
 			times = times[1:]
 		}

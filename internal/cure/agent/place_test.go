@@ -258,7 +258,9 @@ func TestAgentReplacesOfflineCPUs(t *testing.T) {
 	delete(p.root, "sys/devices/system/cpu/cpu6/topology/package_cpus_list")
 	p.reconcileOnce()
 	held := p.facts().Held
-	if set := remedy.Placed(held[0]); set.Size() != 2 || set.Contains(6) || !set.Contains(5) {
+	read, err := remedy.Decode(held[0], "")
+	p.must(err)
+	if set := read.Placed(); set.Size() != 2 || set.Contains(6) || !set.Contains(5) {
 		t.Errorf("it has %s\n%s", set, p.log.String())
 	}
 }

@@ -96,14 +96,7 @@ func (a *agent) carryOut(ctx context.Context, c remedy.Reconciliation) {
 	for _, text := range done.Warnings {
 		a.Log.Warn("exclusive CPUs", "transaction", c.ID, "note", text)
 	}
-	what := "newcomers moved off exclusive CPUs"
-	switch c.Plan.Remedy {
-	case remedy.Secondary:
-		what = "a secondary got the shared CPUs"
-	case remedy.System:
-		what = "the reserve follows what the host's own processes use"
-	}
-	a.Log.Info(what, "transaction", c.ID, "writes", len(done.Writes))
+	a.Log.Info(c.Does, "transaction", c.ID, "writes", len(done.Writes))
 }
 
 // held is what is in force. The journal is read again only when it has changed.

@@ -53,13 +53,18 @@ func (a *agent) lending(ctx context.Context, round []observe.Observation, now ti
 	if err != nil {
 		return // said where findings are
 	}
+	sharings, err := remedy.Sharings(held)
+	if err != nil {
+		a.Log.Warn("what is shared cannot be told, so that nothing is revoked", "error", err)
+		return
+	}
 	seen := map[string]*observe.Observation{}
 	for i := range round {
 		seen[round[i].Container.Group.Path] = &round[i]
 	}
 	l, trials := &a.lender, map[string]*trial{}
 	lent, states := 0, map[string]int{}
-	for _, lend := range remedy.Sharings(held) {
+	for _, lend := range sharings {
 		out := lend.Revoked != ""
 		switch {
 		case len(lend.To) == 0 && !out:

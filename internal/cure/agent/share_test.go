@@ -195,7 +195,9 @@ func TestAgentMovesInterruptsByRule(t *testing.T) {
 		p.must(err)
 		p.Rules = rules
 		p.must(p.fix(t.Context(), finding{observation: observe.Observation{Container: p.all[0]}, rule: &rules.Rules[0]}, nil))
-		pinned := remedy.Placed(p.facts().Held[0])
+		read, err := remedy.Decode(p.facts().Held[0], "")
+		p.must(err)
+		pinned := read.Placed()
 		for file, list := range devices {
 			if off := !strings.Contains(before[file], list); off != irqs {
 				t.Errorf("irqs %v: %s is at %s, the pin on %s", irqs, file, list, pinned)

@@ -154,8 +154,8 @@ func (k *kernelOf) change(op cgroupmodel.Op) error {
 	if k.refuses && k.w.chance(10) == 0 {
 		k.w.mu.Lock()
 		k.w.refused = time.Now()
-		k.w.counts["refused"]++
 		k.w.mu.Unlock()
+		k.w.count("refused")
 		return &cgroup.Error{Op: op.Kind, Path: op.Path, File: op.File, Value: op.Value, Errno: unix.EINVAL}
 	}
 	return nil
@@ -238,6 +238,13 @@ func (w *world) must(err error) {
 	if err != nil {
 		w.fail("%v", err)
 	}
+}
+
+// count counts what happened, so that a world in which nothing does is noticed.
+func (w *world) count(what string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.counts[what]++
 }
 
 // fail ends the test with what the agents said last.
@@ -346,7 +353,7 @@ func (w *world) remove() {
 	w.mu.Unlock()
 	w.gone[path] = time.Now()
 	w.note("%s is removed", path)
-	w.counts["removed"]++
+	w.count("removed")
 	w.changed()
 }
 
@@ -562,7 +569,6 @@ func (w *world) die(l *life) {
 		panic(err)
 	}
 	w.stateDir, w.running[l.pid] = left, false
-	w.counts["killed"]++
 	l.dead.Store(true)
 }
 
@@ -576,6 +582,7 @@ func (w *world) stop() {
 	w.running[l.pid] = false
 	w.mu.Unlock()
 	if l.dead.Load() {
+		w.count("killed")
 		w.note("agent %d was killed", l.pid)
 		return
 	}
@@ -622,7 +629,7 @@ func (w *world) command(what string, run func(apply.Env) error) {
 	if w.now == nil || !w.now.dead.Load() {
 		err := run(w.person())
 		w.note("%s: %v", what, err)
-		w.counts["commands"]++
+		w.count("commands")
 	}
 	w.mu.Lock()
 	w.busy, w.running[1] = false, false
@@ -650,7 +657,7 @@ func (w *world) happen() {
 			if b := w.boxes[path]; w.setLimit(path, want) {
 				b.limit, b.changed = want, time.Now()
 				w.note("%s: its owner writes %v", path, want.Quota)
-				w.counts["owner"]++
+				w.count("owner")
 			}
 		}
 	case n < 21:
@@ -743,7 +750,9 @@ func (w *world) check() {
 
 // alone: what is pinned for one container runs no other that has been there for some seconds, except what may share.
 func (w *world) alone(f txn.InForce) {
-	taken := remedy.Withdrawn(f)
+	notes, err := remedy.Decode(f, "")
+	w.must(err)
+	taken := notes.Withdrawn()
 	if taken.IsEmpty() {
 		return
 	}
@@ -754,7 +763,7 @@ func (w *world) alone(f txn.InForce) {
 		if runs, _ := w.k.Allowed(b.pid); !runs.Intersection(taken).IsEmpty() {
 			w.fail("%s runs on %s, and %s has %s alone: %+v", path, runs, f.Target, taken, f)
 		}
-		w.counts["apart"]++
+		w.count("apart")
 	}
 }
 
@@ -769,7 +778,7 @@ func (w *world) notWorse(f txn.InForce, b *box) {
 	if p99(is) > 1.15*p99(was)+0.1 {
 		w.fail("%s of %s, which does %s: p99 %.3g ms, without it %.3g: %+v", f.Remedy, f.Target, b.work, p99(is), p99(was), f)
 	}
-	w.counts["kept rounds"]++
+	w.count("kept rounds")
 }
 
 // end restores everything, and compares the host with what its owners wrote.

@@ -102,10 +102,7 @@ func Record(work Work, under Setting, hostCPUs int, length time.Duration) (Recor
 	}
 	out := Recording{Explanation: new(analysis.Finish(r.Footer))}
 	var err error
-	if out.Runs, err = forecast.ReadRuns(bytes.NewReader(file.Bytes())); err != nil {
-		return Recording{}, err
-	}
-	if out.Load, err = forecast.Read(&file); err != nil {
+	if out.Load, out.Runs, err = forecast.ReadWithRuns(&file); err != nil {
 		out.Missing = err.Error()
 	}
 	return out, nil

@@ -306,7 +306,7 @@ func (r *run) decide(ctx context.Context) error {
 			return r.undo(ctx, fmt.Sprintf("who lends it CPUs got worse: %.400q (%s)", j.Harmed, j.Why))
 		}
 		// An objective that a secondary is given is that of others, too.
-		if r.plan.Remedy == remedy.Secondary && j.Verdict == verdict.Worse {
+		if r.forOthers() && j.Verdict == verdict.Worse {
 			return r.undo(ctx, j.Verdict+": "+j.Why)
 		}
 		return nil

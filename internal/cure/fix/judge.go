@@ -60,18 +60,20 @@ func (r *run) byRuns(e verdict.Evidence, again Learned) verdict.Judgement {
 		pool, quantile = judged.Pool, judged.Quantile
 	}
 	j := verdict.JudgeRuns(e, quantile, runsOf(r.runs, pool), runsOf(again.Runs, pool))
-	if j.PerCPU || j.Quantile != 0.99 {
-		return j
-	}
-	for _, side := range []struct {
-		to   *txn.Figures
-		from *verdict.Spread
-	}{{r.res.Before, j.Before}, {r.res.After, j.After}} {
-		if side.to != nil && side.from != nil {
-			side.to.PoolP99Ms = new(side.from.Value)
-		}
+	if !j.PerCPU && j.Quantile == 0.99 {
+		r.eachSide(j, func(to *txn.Figures, from verdict.Spread) { to.PoolP99Ms = new(from.Value) })
 	}
 	return j
+}
+
+// eachSide visits the figures before and after with what was judged on that side, where both are there.
+func (r *run) eachSide(j verdict.Judgement, visit func(to *txn.Figures, from verdict.Spread)) {
+	if r.res.Before != nil && j.Before != nil {
+		visit(r.res.Before, *j.Before)
+	}
+	if r.res.After != nil && j.After != nil {
+		visit(r.res.After, *j.After)
+	}
 }
 
 func runsOf(of *forecast.Runs, pool string) verdict.Runs {
@@ -96,21 +98,15 @@ func (r *run) objectiveMet(j verdict.Judgement) *bool {
 // latencyFigures puts the quantiles beside the counters' figures, where they
 // have a place there.
 func (r *run) latencyFigures(j verdict.Judgement) {
-	for _, side := range []struct {
-		to   *txn.Figures
-		from *verdict.Spread
-	}{{r.res.Before, j.Before}, {r.res.After, j.After}} {
-		if side.to == nil || side.from == nil {
-			continue
-		}
-		side.to.MaxMs = new(side.from.Longest)
+	r.eachSide(j, func(to *txn.Figures, from verdict.Spread) {
+		to.MaxMs = new(from.Longest)
 		switch r.o.Objective.Quantile {
 		case 0.5:
-			side.to.P50Ms = new(side.from.Value)
+			to.P50Ms = new(from.Value)
 		case 0.99:
-			side.to.P99Ms = new(side.from.Value)
+			to.P99Ms = new(from.Value)
 		}
-	}
+	})
 }
 
 // tried notes what came of the remedy. It tells whether the remedy was undone because it did not help, and the

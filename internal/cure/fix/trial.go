@@ -15,7 +15,13 @@ import (
 // onTrial reports whether the change may be undone after it is looked at. If this process ends before that, the next
 // command that writes undoes it.
 func (r *run) onTrial() bool {
-	return !r.o.Plain || len(r.plan.Lenders) > 0 || r.plan.Remedy == remedy.Secondary && r.env.Latencies != nil
+	return !r.o.Plain || len(r.plan.Lenders) > 0 || r.forOthers() && r.env.Latencies != nil
+}
+
+// forOthers reports whether the remedy is applied for the sake of the containers beside the target.
+func (r *run) forOthers() bool {
+	of, _ := remedy.Find(r.plan.Remedy)
+	return of.ForOthers
 }
 
 // purpose is the plan's, with the time that judging takes at most where the change is on trial.

@@ -27,8 +27,9 @@ type Facts struct {
 	Sets   map[string]Set
 	// Containers are the leaf cgroups that people have a name for.
 	Containers []Container
-	// Held are our transactions in force.
-	Held []txn.InForce
+	// Held are our transactions in force, Journal the file that they are from; "": not known.
+	Held    []txn.InForce
+	Journal string
 	// Drift is where values are no longer ours (apply.Drift); only cgroups
 	// that are gone, or whose path another cgroup has now, count here.
 	Drift []txn.DriftItem

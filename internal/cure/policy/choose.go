@@ -71,12 +71,6 @@ const (
 	leastExtra = 0.01
 )
 
-// intervention orders remedies by how much they change. A burst keeps the limit and its period. A narrow
-// cpuset leaves the CPUs to others, a pin does not. A larger limit is a promise to the container, and no limit
-// is one at the cost of all others.
-var intervention = map[string]int{forecast.None: 0, forecast.Burst: 1, forecast.Period: 2, forecast.Narrow: 3, forecast.Pin: 4,
-	forecast.Raise: 5, forecast.Weight: 6}
-
 // Choose chooses a row of a forecast. explain, forecast, fix and the agent all use this rule.
 //
 // Judged is the latency of the objective, else the p99 of the pool that is hurt most. Rows that grant no more
@@ -153,7 +147,8 @@ func (c *choice) nothingWaits() {
 	}
 	row := -1
 	for i := range c.f.Rows {
-		if c.possible(i) && c.f.Rows[i].Remedy.Name == forecast.Raise && (row < 0 || c.extra(i) < c.extra(row)) {
+		of, _ := remedy.OfRow(c.f.Rows[i].Remedy)
+		if c.possible(i) && of.LargerLimit && (row < 0 || c.extra(i) < c.extra(row)) {
 			row = i
 		}
 	}
@@ -203,7 +198,7 @@ func (c *choice) rows(pass func(i int) bool, order func(a, b int) int) []int {
 	return all
 }
 
-func (c *choice) change(i int) int { return intervention[c.f.Rows[i].Remedy.Name] }
+func (c *choice) change(i int) int { return c.f.Rows[i].Remedy.Change() }
 
 func (c *choice) byCPUs(a, b int) int { return cmp.Compare(c.extra(a), c.extra(b)) }
 

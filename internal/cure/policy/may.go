@@ -3,21 +3,28 @@ package policy
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 )
 
-// grantsMore are the remedies that can grant more CPU than the limit: a pin does where the limit is no whole
-// number of CPUs.
-var grantsMore = []remedy.Kind{remedy.Raise, remedy.Weight, remedy.Pin}
+// MayNames are the remedies that can grant more CPU than the limit, in one text.
+func MayNames() string {
+	var names []string
+	for _, k := range remedy.GrantingMore() {
+		names = append(names, string(k))
+	}
+	return strings.Join(names, ", ")
+}
 
 // ParseMay reads the names of remedies that may grant more CPU than the limit.
 func ParseMay(names []string) ([]remedy.Kind, error) {
 	var may []remedy.Kind
+	granting := remedy.GrantingMore()
 	for _, name := range names {
 		kind := remedy.Kind(name)
-		if !slices.Contains(grantsMore, kind) {
-			return nil, fmt.Errorf("%.30q grants no more CPU than the limit: give some of raise, weight, pin", name)
+		if !slices.Contains(granting, kind) {
+			return nil, fmt.Errorf("%.30q grants no more CPU than the limit: give some of %s", name, MayNames())
 		}
 		may = append(may, kind)
 	}

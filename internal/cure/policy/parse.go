@@ -8,6 +8,7 @@ import (
 	"math"
 	"net"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -180,33 +181,58 @@ func (r *Rule) read(n *yaml.Node) error {
 		return wrong(n, "may goes with remedy: auto, which chooses")
 	case r.Leave && (r.Immovable || r.Shares || r.Strict || r.IRQs):
 		return wrong(n, "a rule with remedy none has no settings")
-	case r.Shares && r.Remedy != remedy.Pin:
-		return wrong(n, "lends is a setting of pin: say remedy: pin")
-	case r.IRQs && r.Remedy != remedy.Pin:
-		return wrong(n, "irqs is a setting of pin: say remedy: pin")
-	case r.Strict && r.Remedy != remedy.Secondary && (r.Remedy != remedy.Pin || r.Class != remedy.ClassHybrid):
+	case r.Strict && r.has("class") && r.Class != remedy.ClassHybrid:
 		return wrong(n, "strict is a setting of secondary and of pin with class: hybrid")
-	case r.Immovable && !r.Auto && r.Remedy != remedy.Pin && r.Remedy != remedy.Narrow:
-		return wrong(n, "stays is a setting of pin and narrow, not of %s", r.Remedy)
-	case r.CPUs > 0 && !r.Auto && r.Remedy != remedy.Pin && r.Remedy != remedy.Narrow:
-		return wrong(n, "cpus is a setting of pin and narrow, not of %s", r.Remedy)
-	case (r.Factor > 0 || r.To > 0) && !r.Auto && r.Remedy != remedy.Raise:
-		return wrong(n, "factor and to are settings of raise, not of %s", r.Remedy)
 	case r.Factor > 0 && r.To > 0:
 		return wrong(n, "give factor or to, not both")
+	}
+	return r.settingsBelong(n)
+}
+
+// has reports whether the rule's remedy has a setting.
+func (r *Rule) has(flag string) bool {
+	of, _ := remedy.Find(r.Remedy)
+	return of.Has(flag)
+}
+
+// settingsBelong refuses settings of another remedy. Where the remedy is chosen by itself, only those go that some
+// remedies of the choice have, and that grant nothing by themselves.
+func (r *Rule) settingsBelong(n *yaml.Node) error {
+	for _, s := range []struct {
+		key          string
+		given, named bool // named: the remedy must be named beside it
+	}{
+		{"lends", r.Shares, true}, {"irqs", r.IRQs, true}, {"strict", r.Strict, true}, {"stays", r.Immovable, false},
+		{"cpus", r.CPUs > 0, false}, {"factor", r.Factor > 0, false}, {"to", r.To > 0, false},
+	} {
+		if !s.given || r.Auto && !s.named || r.has(s.key) {
+			continue
+		}
+		all := remedy.Settings()
+		i := slices.IndexFunc(all, func(o remedy.Setting) bool { return o.Flag == s.key })
+		of := fmt.Sprintf("%s is a setting of %s", s.key, all[i].Owners())
+		if r.Auto {
+			return wrong(n, "%s: name the remedy", of)
+		}
+		return wrong(n, "%s, not of %s", of, r.Remedy)
 	}
 	return nil
 }
 
 // classRemedy is the remedy that gives a container the CPUs of a class.
-var classRemedy = map[placement.Class]remedy.Kind{
-	placement.Exclusive: remedy.Pin, placement.Hybrid: remedy.Pin, placement.Floating: remedy.Narrow, placement.Secondary: remedy.Secondary,
+func classRemedy(class placement.Class) remedy.Kind {
+	for _, r := range remedy.All() {
+		if slices.Contains(r.Classes, class) {
+			return r.Kind
+		}
+	}
+	return ""
 }
 
 // setClass makes the rule's remedy the one that gives CPUs of a class; a remedy
 // that gives others contradicts it.
 func (r *Rule) setClass(n *yaml.Node, class placement.Class) error {
-	kind := classRemedy[class]
+	kind := classRemedy(class)
 	switch {
 	case r.Leave:
 		return wrong(n, "a rule with remedy none has no settings")
@@ -214,7 +240,7 @@ func (r *Rule) setClass(n *yaml.Node, class placement.Class) error {
 		return wrong(n, "class: %s is what remedy: %s gives, not %s", class, kind, r.Remedy)
 	}
 	r.Auto, r.Remedy = false, kind
-	if kind == remedy.Pin {
+	if r.has("class") {
 		r.Class = string(class)
 	}
 	return nil
@@ -222,7 +248,11 @@ func (r *Rule) setClass(n *yaml.Node, class placement.Class) error {
 
 func (r *Rule) readRemedy(n *yaml.Node) error {
 	var name string
-	if err := oneOf(n, &name, "auto", "none", string(remedy.Pin), string(remedy.Narrow), string(remedy.Burst), string(remedy.Weight), string(remedy.Raise), string(remedy.Secondary)); err != nil {
+	names := []string{"auto", "none"}
+	for _, k := range remedy.Kinds() {
+		names = append(names, string(k))
+	}
+	if err := oneOf(n, &name, names...); err != nil {
 		return err
 	}
 	r.Auto, r.Leave = name == "auto", name == "none"

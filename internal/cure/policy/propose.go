@@ -88,7 +88,7 @@ func Propose(o observe.Observation, f hoststate.Facts, w Wish, known *Known) (Pr
 		bound = DefaultBound
 	}
 	low, high, measured := o.StoppedPerSecond()
-	if !w.Auto && w.Request.Kind == remedy.Secondary {
+	if of, _ := remedy.Find(w.Request.Kind); !w.Auto && of.ForOthers {
 		choice := chooser{f: f, o: o, w: w, seen: Observed(o), found: "it is to run on what the others leave idle"}
 		return choice.asked()
 	}
@@ -164,15 +164,11 @@ func (c *chooser) asked() (Proposal, error) {
 	return c.out, err
 }
 
-// merits are why each remedy is chosen where nothing was forecast, in the order in which they are tried.
-var merits = []struct {
-	kind remedy.Kind
-	why  string
-}{
-	{remedy.Burst, "it uses less than its limit on the mean, so unused time of earlier periods can carry it over its peaks"},
-	{remedy.Pin, "CPUs of its own end the stops, and the latency given tells whether that helps"},
-	{remedy.Narrow, "as many CPUs as its limit, which others may use too, keep it from spending its quota at once"},
-	{remedy.Raise, "a larger limit is what is left"},
+// byMerit are the remedies that may be chosen where nothing was forecast, in the order in which they are tried.
+func byMerit() []remedy.Remedy {
+	all := slices.DeleteFunc(remedy.All(), func(r remedy.Remedy) bool { return r.Merit == nil })
+	slices.SortFunc(all, func(a, b remedy.Remedy) int { return a.Merit.Rank - b.Merit.Rank })
+	return all
 }
 
 // withoutForecast chooses by counters alone. Burst comes first where use is below spareUse of the limit. Whether
@@ -191,35 +187,40 @@ func (c *chooser) withoutForecast() (Proposal, error) {
 	if c.out.Known != nil && c.out.Known.Missing != "" {
 		missing += ": " + c.out.Known.Missing
 	}
-	for i, m := range merits {
-		asked := slices.Contains(c.w.May, m.kind)
+	order := byMerit()
+	for i, m := range order {
+		asked := slices.Contains(c.w.May, m.Kind)
 		why := ""
 		switch {
-		case m.kind == remedy.Burst && (c.o.UsedCPUs == nil || share >= spareUse):
+		case m.Merit.Spare && (c.o.UsedCPUs == nil || share >= spareUse):
 			why = fmt.Sprintf("its use is not below %g %% of its limit, so there is little unused time to borrow", 100*spareUse)
-		case (m.kind == remedy.Pin || m.kind == remedy.Narrow) && !c.w.Judged && !asked:
+		case m.Merit.Judged && !c.w.Judged && !asked:
 			why = "without a forecast only your own latency can tell whether it helps (--slo and --slo-command)"
-		case m.kind == remedy.Raise && !asked:
-			why = "it grants more CPU than the limit and was not asked for (--may raise)"
+		case m.LargerLimit && !asked:
+			why = fmt.Sprintf("it grants more CPU than the limit and was not asked for (--may %s)", m.Kind)
 		}
 		if why != "" {
-			c.not(m.kind, why)
+			c.not(m.Kind, why)
 			continue
 		}
-		ok, err := c.try(m.kind)
+		ok, err := c.try(m.Kind)
 		if err != nil {
 			return c.out, err
 		}
 		if !ok {
 			continue
 		}
-		c.out.Why = c.found + "; " + missing + "; " + m.why
-		for _, later := range merits[i+1:] {
-			c.not(later.kind, string(m.kind)+" comes first where nothing was forecast")
+		c.out.Why = c.found + "; " + missing + "; " + m.Merit.Why
+		for _, later := range order[i+1:] {
+			c.not(later.Kind, string(m.Kind)+" comes first where nothing was forecast")
 		}
 		break
 	}
-	c.not(remedy.Weight, "not asked for: nothing would bound it")
+	for _, r := range remedy.All() {
+		if r.Merit == nil && len(r.Effects) > 0 {
+			c.not(r.Kind, "not asked for: nothing would bound it")
+		}
+	}
 	if c.out.Plan == nil {
 		c.out.Why = c.found + "; " + missing + "; nothing can be recommended"
 	}

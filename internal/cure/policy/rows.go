@@ -15,34 +15,11 @@ const seeds = 5
 // Forecast replays a recording under every remedy, as explain and fix do before they choose. objective is nil where
 // there is none, each as in forecast.Options. The errors are those of forecast.Make.
 func Forecast(l *forecast.Load, objective *forecast.Objective, each func(n int, do func(i int) error) error) (*forecast.Forecast, error) {
-	made, err := forecast.Make(l, forecast.Options{Seeds: seeds, Seed: 1, Calibration: forecast.Tested(), Objective: objective, Each: each})
+	made, err := forecast.Make(l, forecast.Options{Seeds: seeds, Seed: 1, Calibration: forecast.Tested(), Objective: objective, Each: each, Effects: remedy.Effects()})
 	if err != nil {
 		return nil, fmt.Errorf("forecast: %w", err)
 	}
 	return made, nil
-}
-
-// requestOf is how a row of a forecast is asked of a plan, with the settings of the wish. The text says why no
-// plan can do it.
-func requestOf(row forecast.Remedy, settings remedy.Request) (r remedy.Request, refused string) {
-	r = settings
-	switch row.Name {
-	case forecast.Pin:
-		r.Kind, r.CPUs = remedy.Pin, row.CPUs
-	case forecast.Narrow:
-		r.Kind = remedy.Narrow
-	case forecast.Burst:
-		r.Kind, r.Burst, r.Period = remedy.Burst, row.Burst, row.Period
-	case forecast.Weight:
-		r.Kind = remedy.Weight
-	case forecast.Raise:
-		r.Kind, r.Factor = remedy.Raise, row.Factor
-	case forecast.Period:
-		return r, "a shorter period is applied together with a burst only"
-	default:
-		return r, "it is a setting of the service"
-	}
-	return r, ""
 }
 
 // forecast plans every row of the forecast, and takes the one that Choose recommends.
@@ -58,7 +35,7 @@ func (c *chooser) forecast(known *Known) (Proposal, error) {
 			terms.Refused[i] = tried
 			continue
 		}
-		request, refused := requestOf(rows[i].Remedy, c.w.Request)
+		request, refused := remedy.RequestOf(rows[i].Remedy, c.w.Request)
 		if refused == "" {
 			request.Observed = &c.seen
 			plan, err := remedy.Make(c.f, c.o.Container, request)

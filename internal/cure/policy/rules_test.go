@@ -101,7 +101,7 @@ func TestParseRulesRefuses(t *testing.T) {
 		"irqs of auto":        {rule("irqs: true"), 3, "irqs is a setting of pin"},
 		"irqs of floating":    {rule("class: floating\n    irqs: true"), 3, "irqs is a setting of pin"},
 		"irqs and a scope":    {"version: 1\nscope: /a\nrules:\n  - class: exclusive\n    irqs: true\n", 4, "belong to the whole host"},
-		"factor of pin":       {rule("remedy: pin\n    factor: 2"), 3, "settings of raise"},
+		"factor of pin":       {rule("remedy: pin\n    factor: 2"), 3, "a setting of raise"},
 		"factor and to":       {rule("remedy: raise\n    factor: 2\n    to: 3"), 3, "not both"},
 		"factor below one":    {rule("remedy: raise\n    factor: 0.5"), 4, "above 1"},
 		"none with settings":  {rule("remedy: none\n    cpus: 2"), 3, "no settings"},

@@ -19,11 +19,15 @@ const maxThreads = 20_000
 func Immovable(fsys cgroup.FS, proc apply.Proc, held []txn.InForce) map[string]string {
 	stays := map[string]string{}
 	for _, h := range held {
-		set := remedy.CPUSetOf(h)
-		if set == "" {
+		read, err := remedy.Decode(h, "")
+		if err != nil {
+			stays[h.Target] = err.Error()
 			continue
 		}
-		switch own, looked, err := ownAffinity(fsys, proc, set); {
+		if read.CPUSet == "" {
+			continue
+		}
+		switch own, looked, err := ownAffinity(fsys, proc, read.CPUSet); {
 		case err != nil:
 			stays[h.Target] = fmt.Sprintf("where its threads may run cannot be told: %v", err)
 		case own > 0:

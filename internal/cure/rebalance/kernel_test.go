@@ -91,7 +91,7 @@ func (r *real) give(i int, request remedy.Request, to cpuset.CPUSet) {
 	r.must(err)
 	f, err = r.facts(r.t.Context())
 	r.must(err)
-	if h, _ := remedy.Placing(f, r.paths[i]); remedy.Placed(h).Equals(to) {
+	if h, _, _ := remedy.Placing(f, r.paths[i]); h.Placed().Equals(to) {
 		return
 	}
 	move, err := remedy.MoveTo(f, done.ID, to)

@@ -69,13 +69,16 @@ func Follow(ctx context.Context, env Env, pager Pager, target string) (Followed,
 	if err != nil {
 		return out, err
 	}
-	h, _ := remedy.Placing(facts, target)
-	plan, err := remedy.WidenMems(facts, target, remedy.Placed(h))
+	h, _, err := remedy.Placing(facts, target)
+	if err != nil {
+		return out, err
+	}
+	plan, err := remedy.WidenMems(facts, target, h.Placed())
 	if err != nil {
 		return out, err
 	}
 	out.Nodes = plan.Mems
-	if err := widen(ctx, env, facts, target, remedy.Placed(h)); err != nil {
+	if err := widen(ctx, env, facts, target, h.Placed()); err != nil {
 		return out, err
 	}
 	if out.Remote, out.Unseen, err = movePages(ctx, env.Apply.FS, pager, plan.Set, plan.Mems.List()); err != nil {

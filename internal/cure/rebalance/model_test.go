@@ -168,10 +168,10 @@ func (h *host) facts() hoststate.Facts {
 	return f
 }
 
-func (h *host) held(i int) txn.InForce {
+func (h *host) held(i int) remedy.Held {
 	h.t.Helper()
-	held, ok := remedy.Placing(h.facts(), h.containers[i].Group.Path)
-	if !ok {
+	held, ok, err := remedy.Placing(h.facts(), h.containers[i].Group.Path)
+	if err != nil || !ok {
 		h.t.Fatalf("nothing is in force for %d", i)
 	}
 	return held

@@ -116,24 +116,31 @@ func (r *runner) step(ctx context.Context, moves []placement.Move) error {
 		return err
 	}
 	stays := Immovable(r.env.Apply.FS, r.env.Apply.Proc, facts.Held)
-	held := make([]txn.InForce, len(moves))
+	held, follows := make([]remedy.Held, len(moves)), make([]bool, len(moves))
 	var ids []string
 	for i, m := range moves {
-		h, ok := remedy.Placing(facts, m.Container)
+		h, ok, err := remedy.Placing(facts, m.Container)
+		if err != nil {
+			return err
+		}
 		if !ok {
 			return errors.New("nothing of ours is in force for it any more: plan again")
 		}
-		if at := remedy.Placed(h); !at.Equals(m.From) {
+		if at := h.Placed(); !at.Equals(m.From) {
 			return fmt.Errorf("it is on %s and not on %s as planned: plan again", at, m.From)
 		}
 		if why := stays[m.Container]; why != "" {
 			return fmt.Errorf("it is left alone: %s", why)
 		}
-		held[i] = h
+		if held[i] = h; r.env.Pager != nil {
+			if follows[i], err = remedy.FollowsMemory(facts, m.Container); err != nil {
+				return err
+			}
+		}
 		ids = append(ids, h.ID)
 	}
-	for _, m := range moves {
-		if r.env.Pager == nil || !remedy.FollowsMemory(facts, m.Container) {
+	for i, m := range moves {
+		if !follows[i] {
 			continue
 		}
 		// What it allocates from now on may be where it will run.
@@ -186,10 +193,10 @@ func (r *runner) step(ctx context.Context, moves []placement.Move) error {
 		r.done = append(r.done, done)
 	}
 	for i, m := range moves {
-		if err := r.verify(remedy.CPUSetOf(held[i]), m.To); err != nil {
+		if err := r.verify(held[i].CPUSet, m.To); err != nil {
 			return err
 		}
-		if r.env.Pager != nil && remedy.FollowsMemory(facts, m.Container) {
+		if follows[i] {
 			if _, err := Follow(ctx, r.env, r.env.Pager, m.Container); err != nil {
 				return fmt.Errorf("its CPUs are moved, its memory is not: %w", err)
 			}
@@ -200,9 +207,9 @@ func (r *runner) step(ctx context.Context, moves []placement.Move) error {
 
 // mayOverlap refuses an exchange that could take too long, or that the kernel
 // forbids: exclusive cpusets of v1 and partitions of v2 may not overlap.
-func (r *runner) mayOverlap(facts hoststate.Facts, held []txn.InForce, writes int) error {
+func (r *runner) mayOverlap(facts hoststate.Facts, held []remedy.Held, writes int) error {
 	for _, h := range held {
-		s := facts.Sets[remedy.CPUSetOf(h)]
+		s := facts.Sets[h.CPUSet]
 		if s.Exclusive || s.InPartition() || !s.ExclusiveCPUs.IsEmpty() {
 			return errors.New("no free CPU is left to step aside to, and exclusive cpusets must not overlap")
 		}

@@ -5,12 +5,33 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // saturated is the share of its limit from which on a container leaves nothing
 // that could be saved up.
 const saturated = 0.95
+
+// Burst keeps the quota. Unused time of earlier periods may be spent.
+const Burst Kind = "burst"
+
+// burst is the row of Burst.
+var burst = Remedy{
+	Kind:     Burst,
+	Settings: []Setting{{Flag: "burst"}, {Flag: "period"}},
+	Effects:  []*forecast.Effect{forecast.BurstEffect, forecast.PeriodEffect},
+	Merit:    &Merit{Rank: 0, Why: "it uses less than its limit on the mean, so unused time of earlier periods can carry it over its peaks", Spare: true},
+	here:     burstHere,
+	request: func(row forecast.Remedy, r *Request) string {
+		r.Burst, r.Period = row.Burst, row.Period
+		if row.Burst == 0 {
+			return "a shorter period is applied together with a burst only"
+		}
+		return ""
+	},
+	plan: (*planner).burst,
+}
 
 // burst keeps the quota and lets unused time of earlier periods be spent.
 func (p *planner) burst() error {

@@ -58,7 +58,7 @@ func (p *planner) around(targetCpuset targetCpuset) (placement.State, []hoststat
 	others := s.Containers[:0]
 	for _, c := range s.Containers {
 		h, _ := p.f.placing(c.Name)
-		if set := h.Parameters[paramSet]; c.Name != p.target.Group.Path && !(cgroup.Below(set, targetCpuset.path) || cgroup.Below(targetCpuset.path, set)) {
+		if set := h.CPUSet; c.Name != p.target.Group.Path && !(cgroup.Below(set, targetCpuset.path) || cgroup.Below(targetCpuset.path, set)) {
 			if c.Class == placement.Floating {
 				// Others may use its CPUs too, but the target no more than it may anyway.
 				if c.Current = c.Current.Intersection(targetCpuset.allowed); c.Current.IsEmpty() {

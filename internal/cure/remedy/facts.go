@@ -63,7 +63,7 @@ func (f facts) confined() map[string]bool {
 // madeByUs tells whether a transaction in force created the cpuset, or enabled
 // the controller below the cgroup.
 func (f facts) madeByUs(kind change.Kind, path string) bool {
-	return slices.ContainsFunc(f.Held, func(h txn.InForce) bool {
+	return slices.ContainsFunc(f.Held, func(h Held) bool {
 		return slices.ContainsFunc(h.Changes, func(c change.Change) bool { return c.Kind == kind && c.Path == path })
 	})
 }
@@ -71,7 +71,7 @@ func (f facts) madeByUs(kind change.Kind, path string) bool {
 // holdsLimit tells whether a transaction in force holds a part of a limit.
 func (f facts) holdsLimit(path string) bool {
 	files := cgroup.LimitFiles(f.CPUVersion)
-	return slices.ContainsFunc(f.Held, func(h txn.InForce) bool {
+	return slices.ContainsFunc(f.Held, func(h Held) bool {
 		return slices.ContainsFunc(h.Changes, func(c change.Change) bool {
 			return c.Path == path && (slices.Contains(files, c.File) || c.File == unitprop.CPUQuotaPerSecUSec)
 		})

@@ -7,11 +7,9 @@ import (
 
 	"k8s.io/utils/cpuset"
 
-	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/text"
-	"github.com/unthrottle/unthrottle/topology"
 )
 
 // Classes of pin.
@@ -22,12 +20,11 @@ const (
 
 // pool are the shared CPUs that a hybrid pin in force may use beside its own;
 // empty: it is no hybrid.
-func pool(h txn.InForce) cpuset.CPUSet {
-	set, err := topology.ParseList(h.Parameters[paramPool])
-	if _, ok := pinnedCPUs(h); !ok || err != nil {
+func pool(h Held) cpuset.CPUSet {
+	if _, ok := pinnedCPUs(h); !ok {
 		return cpuset.New()
 	}
-	return set
+	return h.Pool
 }
 
 // hybrid plans the whole part of a limit as exclusive CPUs and the fraction out

@@ -76,7 +76,7 @@ func TestHybridBesideOthers(t *testing.T) {
 		if wrong := h.exclusive(h.containers[1], q.CPUs); len(wrong) > 0 {
 			t.Error(wrong)
 		}
-		if n, ok := (&planner{f: facts{h.facts()}}).confined("/a/web"); !ok || n < 1 {
+		if n, ok := (&planner{f: decoded(t, h.facts())}).confined("/a/web"); !ok || n < 1 {
 			t.Errorf("it is confined to %g CPUs, %v", n, ok)
 		}
 		to := cpuset.New(7)

@@ -81,14 +81,14 @@ func TestOwnSetOfANonLeaf(t *testing.T) {
 	}
 	h.run("/p/a", 10)
 	h.run("/q", 11)
-	p := &planner{target: container.Container{Group: cgroup.Group{Path: "/p", CPUSetPath: "/p"}}, f: facts{h.facts()}}
+	p := &planner{target: container.Container{Group: cgroup.Group{Path: "/p", CPUSetPath: "/p"}}, f: decoded(t, h.facts())}
 	if !p.ownSet() {
 		t.Error("/p holds only its own")
 	}
 	if err := h.k.Attach(cgroup.CPUSet, "/p/a", 11); err != nil {
 		t.Fatal(err)
 	}
-	if p.f = (facts{h.facts()}); p.ownSet() {
+	if p.f = decoded(t, h.facts()); p.ownSet() {
 		t.Error("/p/a holds a process of /q")
 	}
 }
@@ -110,7 +110,7 @@ func TestControllersAreNotHandedDownAmongProcesses(t *testing.T) {
 		t.Error(why)
 	}
 	f.OneTree, f.CPUVersion = true, cgroup.V2
-	p := &planner{f: facts{f}, r: Request{Kind: Pin}, target: target("/a/b/c", "")}
+	p := &planner{f: decoded(t, f), r: Request{Kind: Pin}, target: target("/a/b/c", "")}
 	if err := p.enable(targetCpuset{path: "/a/b/c"}); err == nil || !strings.Contains(err.Error(), "/a above it holds 2 processes") {
 		t.Errorf("enable: %v", err)
 	}

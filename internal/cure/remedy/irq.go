@@ -22,7 +22,7 @@ func (p *planner) interruptsOff() error {
 	}
 	rest := p.f.Machine.Online().Difference(p.f.Machine.Isolated()).Difference(pinned)
 	for _, h := range p.f.Held {
-		rest = rest.Difference(Withdrawn(h))
+		rest = rest.Difference(h.Withdrawn())
 	}
 	if rest.IsEmpty() {
 		return p.refuse("no CPU would be left for interrupts", "leave out --irqs, or pin fewer CPUs")

@@ -22,7 +22,7 @@ func (f facts) whyInterruptsStay() string {
 // interruptsFollow keeps interrupts off the new CPUs, and lets them back on the
 // old ones. with tells that another container exchanges CPUs with it.
 func (m *mover) interruptsFollow(with bool) error {
-	if m.held.Parameters[paramIRQs] == "" {
+	if !m.held.Interrupts {
 		return nil
 	}
 	if why := m.f.whyInterruptsStay(); why != "" {

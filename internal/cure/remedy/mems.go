@@ -37,7 +37,7 @@ func NarrowMems(host hoststate.Facts, target string) (MemsPlan, error) {
 		return MemsPlan{}, err
 	}
 	h, _ := f.placing(target)
-	return mems(f, target, Placed(h), false)
+	return mems(f, target, h.Placed(), false)
 }
 
 func mems(f facts, target string, at cpuset.CPUSet, widen bool) (MemsPlan, error) {
@@ -46,7 +46,7 @@ func mems(f facts, target string, at cpuset.CPUSet, widen bool) (MemsPlan, error
 	if !ok {
 		return MemsPlan{}, p.refuse("it has no CPUs by us that its memory could follow", "pin it first")
 	}
-	set := h.Parameters[paramSet]
+	set := h.CPUSet
 	p.target.Group.CPUSetPath = set
 	s, exists := f.Sets[set]
 	if !exists || f.lost(h.ID, set) {
@@ -73,14 +73,16 @@ func mems(f facts, target string, at cpuset.CPUSet, widen bool) (MemsPlan, error
 }
 
 // FollowsMemory tells whether the memory of a container was to follow its CPUs.
-func FollowsMemory(host hoststate.Facts, target string) bool {
-	return len(facts{host}.memsOf(target)) > 0
+// The error is an *Unreadable.
+func FollowsMemory(host hoststate.Facts, target string) (bool, error) {
+	f, err := decode(host)
+	return err == nil && len(f.memsOf(target)) > 0, err
 }
 
 // memsOf are the transactions that set the memory nodes of a container.
 func (f facts) memsOf(target string) (ids []string) {
 	for _, held := range f.Held {
-		if held.Target == target && held.Parameters[paramFor] != "" && held.Parameters[paramMems] != "" {
+		if held.Target == target && held.For != "" && held.Mems != nil {
 			ids = append(ids, held.ID)
 		}
 	}

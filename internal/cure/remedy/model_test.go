@@ -227,7 +227,7 @@ func (h *host) exclusive(target container.Container, pinned cpuset.CPUSet) []str
 	h.t.Helper()
 	var wrong []string
 	// What is pinned inside the target is lost to the rest of it.
-	now := facts{h.facts()}
+	now := decoded(h.t, h.facts())
 	inner := cpuset.New()
 	for at, cpus := range now.pins() {
 		if below(at, target.Group.CPUSetPath) {
@@ -268,12 +268,12 @@ func (f facts) secondary(path string) bool {
 
 // pinnedInside tells whether a cpuset inside the target is pinned to these CPUs, or narrowed.
 func (h *host) pinnedInside(set string, target container.Container, allowed cpuset.CPUSet) bool {
-	for at, cpus := range (facts{h.facts()}).pins() {
+	for at, cpus := range decoded(h.t, h.facts()).pins() {
 		if below(at, target.Group.CPUSetPath) && cgroup.Below(set, at) && allowed.Equals(cpus) {
 			return true
 		}
 	}
-	for at := range (facts{h.facts()}).floating() {
+	for at := range decoded(h.t, h.facts()).floating() {
 		if below(at, target.Group.CPUSetPath) && cgroup.Below(set, at) {
 			return true
 		}

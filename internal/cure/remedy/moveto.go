@@ -19,7 +19,7 @@ import (
 
 // placed are the CPUs that a transaction in force chose for its target, its
 // alone or not; false: it chose none.
-func placed(h txn.InForce) (cpuset.CPUSet, bool) {
+func placed(h Held) (cpuset.CPUSet, bool) {
 	if set, ok := pinnedCPUs(h); ok {
 		return set, true
 	}
@@ -28,7 +28,7 @@ func placed(h txn.InForce) (cpuset.CPUSet, bool) {
 
 // Placed are the CPUs that a transaction in force chose for its target; empty:
 // it chose none.
-func Placed(h txn.InForce) cpuset.CPUSet {
+func (h Held) Placed() cpuset.CPUSet {
 	set, _ := placed(h)
 	return set
 }
@@ -43,7 +43,7 @@ func MoveTo(host hoststate.Facts, id string, to cpuset.CPUSet, with ...string) (
 	if err != nil {
 		return Plan{}, err
 	}
-	i := slices.IndexFunc(f.Held, func(h txn.InForce) bool { return h.ID == id })
+	i := slices.IndexFunc(f.Held, func(h Held) bool { return h.ID == id })
 	if i < 0 {
 		return Plan{}, fmt.Errorf("transaction %q is no longer in force: plan again", id)
 	}
@@ -54,13 +54,13 @@ func MoveTo(host hoststate.Facts, id string, to cpuset.CPUSet, with ...string) (
 	}
 	target, known := f.container(h.Target)
 	if !known {
-		target.Container = container.Container{Group: cgroup.Group{Path: h.Target, CPUSetPath: h.Parameters[paramSet]}, Name: h.Name}
+		target.Container = container.Container{Group: cgroup.Group{Path: h.Target, CPUSetPath: h.CPUSet}, Name: h.Name}
 	}
-	m := &mover{held: h, from: from, to: to, set: h.Parameters[paramSet], byKey: map[change.Key]int{}}
+	m := &mover{held: h, from: from, to: to, set: h.CPUSet, byKey: map[change.Key]int{}}
 	_, m.exclusive = pinnedCPUs(h)
 	m.pool = pool(h)
 	m.gone, m.taken = from.Union(keptIdle(h)), to
-	if h.Parameters[paramIdle] != "" {
+	if h.Idle != nil {
 		m.taken = to.Union(siblings(f.Machine, to))
 	}
 	m.planner = planner{f: f.gaveBack(h, m.gone), r: Request{Kind: Kind(h.Remedy)}, target: target.Container,
@@ -72,7 +72,7 @@ func MoveTo(host hoststate.Facts, id string, to cpuset.CPUSet, with ...string) (
 	if m.exclusive {
 		m.plan.CPUs = to
 	}
-	if h.Parameters[paramIdle] != "" {
+	if h.Idle != nil {
 		m.plan.Parameters[paramIdle] = m.taken.Difference(to).String()
 	}
 	if !m.pool.IsEmpty() {
@@ -80,7 +80,7 @@ func MoveTo(host hoststate.Facts, id string, to cpuset.CPUSet, with ...string) (
 	}
 	m.rewrite(h)
 	for _, child := range f.Held {
-		if child.Parameters[paramFor] == id && child.Parameters[paramMems] == "" {
+		if child.For == id && child.Mems == nil {
 			m.plan.Replaces = append(m.plan.Replaces, child.ID)
 			m.rewrite(child)
 		}
@@ -96,10 +96,10 @@ func MoveTo(host hoststate.Facts, id string, to cpuset.CPUSet, with ...string) (
 }
 
 // gaveBack are the facts as if the CPUs of a pin were shared again.
-func (f facts) gaveBack(h txn.InForce, from cpuset.CPUSet) facts {
+func (f facts) gaveBack(h Held, from cpuset.CPUSet) facts {
 	lost := map[string]bool{}
 	for _, t := range f.Held {
-		if t.ID != h.ID && t.Parameters[paramFor] != h.ID {
+		if t.ID != h.ID && t.For != h.ID {
 			continue
 		}
 		for _, c := range t.Changes {
@@ -111,7 +111,7 @@ func (f facts) gaveBack(h txn.InForce, from cpuset.CPUSet) facts {
 	sets := make(map[string]hoststate.Set, len(f.Sets))
 	for path, s := range f.Sets {
 		back := lost[path] || f.CPUSetVersion == cgroup.V2 && under(lost, path)
-		if back && !cgroup.Below(path, h.Parameters[paramSet]) {
+		if back && !cgroup.Below(path, h.CPUSet) {
 			gain := from
 			if f.CPUSetVersion == cgroup.V2 && !lost[path] && !s.Configured.IsEmpty() {
 				gain = from.Intersection(s.Configured)
@@ -130,7 +130,7 @@ func (f facts) gaveBack(h txn.InForce, from cpuset.CPUSet) facts {
 // mover is one move in the making.
 type mover struct {
 	planner
-	held      txn.InForce
+	held      Held
 	from, to  cpuset.CPUSet
 	set       string
 	exclusive bool
@@ -169,7 +169,7 @@ func (m *mover) possible(with []string) error {
 }
 
 // rewrite takes over what a transaction does with the old CPUs, with the new ones.
-func (m *mover) rewrite(h txn.InForce) {
+func (m *mover) rewrite(h Held) {
 	property := map[string]bool{}
 	for _, c := range h.Changes {
 		if c.Kind == change.KindSystemd {
@@ -255,7 +255,7 @@ func (f facts) cpusetsOf(ids []string) map[string]bool {
 	all := map[string]bool{}
 	for _, h := range f.Held {
 		if slices.Contains(ids, h.ID) {
-			all[h.Parameters[paramSet]] = true
+			all[h.CPUSet] = true
 		}
 	}
 	return all

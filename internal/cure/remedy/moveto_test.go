@@ -30,15 +30,25 @@ func (h *host) replace(plans ...Plan) apply.Result {
 }
 
 // heldFor is the transaction in force for a target.
-func (h *host) heldFor(path string) txn.InForce {
+func (h *host) heldFor(path string) Held {
 	h.t.Helper()
-	for _, held := range h.facts().Held {
-		if held.Target == path && held.Parameters[paramFor] == "" {
+	for _, held := range decoded(h.t, h.facts()).Held {
+		if held.Target == path && held.For == "" {
 			return held
 		}
 	}
 	h.t.Fatalf("nothing is in force for %s", path)
-	return txn.InForce{}
+	return Held{}
+}
+
+// decoded reads facts, whose transactions in force are readable.
+func decoded(t tester, host hoststate.Facts) facts {
+	t.Helper()
+	f, err := decode(host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
 }
 
 // watch checks at every operation that no task is without a CPU.

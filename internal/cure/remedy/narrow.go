@@ -7,9 +7,10 @@ import (
 
 	"k8s.io/utils/cpuset"
 
-	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/placement"
 )
 
 // ViaCPUSet is the way in which narrow bounds how many CPUs a container uses at
@@ -23,16 +24,32 @@ const shortPeriod = 10 * time.Millisecond
 
 // floatingCPUs are the CPUs that a transaction in force confines its target to,
 // which others may use too; false: it is no narrow.
-func floatingCPUs(h txn.InForce) (cpuset.CPUSet, bool) {
+func floatingCPUs(h Held) (cpuset.CPUSet, bool) {
 	return chosenBy(Narrow, h)
 }
 
 // floating are the CPUs of our narrowed containers, by the path of their cpuset.
 func (f facts) floating() map[string]cpuset.CPUSet {
-	return f.bySet(func(h txn.InForce) cpuset.CPUSet {
+	return f.bySet(func(h Held) cpuset.CPUSet {
 		set, _ := floatingCPUs(h)
 		return set
 	})
+}
+
+// Narrow gives as many CPUs as the limit, which others may use too.
+const Narrow Kind = "narrow"
+
+// narrow is the row of Narrow.
+var narrow = Remedy{
+	Kind:       Narrow,
+	Settings:   []Setting{{Flag: "cpus"}, {Flag: "reserve"}, {Flag: "via"}, {Flag: "mems"}, {Flag: "immovable"}, {Flag: "stays"}, {Flag: "period"}},
+	Classes:    []placement.Class{placement.Floating},
+	Effects:    []*forecast.Effect{forecast.NarrowEffect},
+	Merit:      &Merit{Rank: 2, Why: "as many CPUs as its limit, which others may use too, keep it from spending its quota at once", Judged: true},
+	here:       cpusetHere,
+	plan:       (*planner).narrowed,
+	parameters: []string{paramCPUs, paramSet, paramImmovable},
+	needs:      []string{paramCPUs},
 }
 
 // narrowed plans a cpuset of as many CPUs as the limit has, which others may use

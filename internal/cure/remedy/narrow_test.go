@@ -172,7 +172,7 @@ func TestSpread(t *testing.T) {
 		t.Helper()
 		none := cpuset.New()
 		f := hoststate.Facts{Machine: m, Load: load, CPUSetVersion: cgroup.V2, Sets: map[string]hoststate.Set{"/": {CPUSetState: cgroup.CPUSetState{Effective: m.Online()}}}}
-		p := &planner{f: facts{f}, r: Request{Kind: Narrow, Reserve: &none}}
+		p := &planner{f: decoded(t, f), r: Request{Kind: Narrow, Reserve: &none}}
 		choice, err := p.float(targetCpuset{path: "/x", allowed: m.Online()}, n)
 		if err != nil {
 			t.Fatal(err)

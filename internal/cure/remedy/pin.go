@@ -9,8 +9,37 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/placement"
 )
+
+// Pin gives exclusive CPUs close together, and takes the quota away.
+const Pin Kind = "pin"
+
+// pin is the row of Pin.
+var pin = Remedy{
+	Kind: Pin,
+	Settings: []Setting{
+		{Flag: "cpus"}, {Flag: "reserve"}, {Flag: "class", needs: hybridHere, value: ClassHybrid}, {Flag: "strict"},
+		{Flag: "lends", needs: lendingHere}, {Flag: "irqs", needs: interruptsHere}, {Flag: "realtime", needs: realtimeHere},
+		{Flag: "full-cores", needs: coresHere}, {Flag: "idle-siblings", needs: siblingsHere}, {Flag: "mems", needs: memoryHere},
+		{Flag: "immovable"}, {Flag: "stays"},
+	},
+	Classes: []placement.Class{placement.Exclusive, placement.Hybrid},
+	Effects: []*forecast.Effect{forecast.PinEffect},
+	// A limit that is no whole number of CPUs is rounded up.
+	MayGrantMore: true,
+	Merit:        &Merit{Rank: 1, Why: "CPUs of its own end the stops, and the latency given tells whether that helps", Judged: true},
+	here:         cpusHere,
+	request: func(row forecast.Remedy, r *Request) string {
+		r.CPUs = row.CPUs
+		return ""
+	},
+	plan:       (*planner).pin,
+	parameters: []string{paramCPUs, paramSet, paramPool, paramLimit, paramShares, paramImmovable, paramIRQs, paramCores, paramIdle},
+	needs:      []string{paramCPUs},
+}
 
 // pin plans exclusive CPUs: which, who leaves them, and whose quota goes.
 func (p *planner) pin() error {

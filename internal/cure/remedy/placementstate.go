@@ -2,12 +2,10 @@ package remedy
 
 import (
 	"slices"
-	"strconv"
 
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
-	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/placement"
 )
@@ -33,7 +31,7 @@ func (f facts) state(reserve *cpuset.CPUSet, stays map[string]string) placement.
 	cpusetsOf := map[string]bool{}
 	for _, h := range f.Held {
 		if _, ok := placed(h); ok {
-			cpusetsOf[h.Parameters[paramSet]] = true
+			cpusetsOf[h.CPUSet] = true
 		}
 	}
 	confined := map[string]string{}
@@ -51,7 +49,7 @@ func (f facts) state(reserve *cpuset.CPUSet, stays map[string]string) placement.
 	for _, h := range f.Held {
 		current, ok := placed(h)
 		if !ok {
-			if h.Remedy == string(Secondary) && h.Parameters[paramFor] == "" && !f.over(h) {
+			if h.Remedy == string(Secondary) && h.For == "" && !f.over(h) {
 				s.Containers = append(s.Containers, placement.Container{Name: h.Target, CPUs: f.mayUse(h.Target), Class: placement.Secondary})
 			}
 			continue
@@ -61,16 +59,16 @@ func (f facts) state(reserve *cpuset.CPUSet, stays map[string]string) placement.
 		if _, floats := floatingCPUs(h); floats {
 			c.Class = placement.Floating
 		}
-		c.FullCores, c.IdleSiblings, c.Idle = h.Parameters[paramCores] != "", h.Parameters[paramIdle] != "", keptIdle(h)
-		if limit, err := strconv.ParseFloat(h.Parameters[paramLimit], 64); err == nil && !pool(h).IsEmpty() {
-			c.Class, c.CPUs = placement.Hybrid, limit
+		c.FullCores, c.IdleSiblings, c.Idle = h.FullCores, h.Idle != nil, keptIdle(h)
+		if h.Limit > 0 && !pool(h).IsEmpty() {
+			c.Class, c.CPUs = placement.Hybrid, h.Limit
 		}
-		set := h.Parameters[paramSet]
+		set := h.CPUSet
 		switch {
 		case c.Immovable != "":
-		case h.Parameters[paramImmovable] != "":
+		case h.Immovable:
 			c.Immovable = "it asked not to be moved"
-		case h.Parameters[paramIRQs] != "" && f.whyInterruptsStay() != "":
+		case h.Interrupts && f.whyInterruptsStay() != "":
 			c.Immovable = f.whyInterruptsStay()
 		case confined[set] != "":
 			c.Immovable = confined[set]
@@ -120,21 +118,23 @@ func (f facts) mayUse(path string) float64 {
 	return 1
 }
 
-// Placing finds the transaction that gave a container its CPUs.
-func Placing(host hoststate.Facts, target string) (txn.InForce, bool) {
-	return facts{host}.placing(target)
+// Placing finds the transaction that gave a container its CPUs. The error is an *Unreadable.
+func Placing(host hoststate.Facts, target string) (Held, bool, error) {
+	f, err := decode(host)
+	if err != nil {
+		return Held{}, false, err
+	}
+	h, ok := f.placing(target)
+	return h, ok, nil
 }
 
-func (f facts) placing(target string) (txn.InForce, bool) {
-	i := slices.IndexFunc(f.Held, func(h txn.InForce) bool {
+func (f facts) placing(target string) (Held, bool) {
+	i := slices.IndexFunc(f.Held, func(h Held) bool {
 		_, ok := placed(h)
 		return ok && h.Target == target
 	})
 	if i < 0 {
-		return txn.InForce{}, false
+		return Held{}, false
 	}
 	return f.Held[i], true
 }
-
-// CPUSetOf is the path of the cpuset that holds a transaction's CPUs.
-func CPUSetOf(h txn.InForce) string { return h.Parameters[paramSet] }

@@ -17,20 +17,6 @@ import (
 // Kind names a remedy.
 type Kind string
 
-// The remedies of this room.
-const (
-	Pin    Kind = "pin"    // exclusive CPUs close together, no quota
-	Narrow Kind = "narrow" // as many CPUs as the limit, which others may use too
-	Burst  Kind = "burst"  // the quota stays, unused time of earlier periods may be spent
-	Weight Kind = "weight" // no quota, only the weight
-	Raise  Kind = "raise"  // a larger limit
-	// Secondary runs on what the others leave idle, and gives way at once.
-	Secondary Kind = "secondary"
-)
-
-// Kinds are all of them, in the order in which people read them.
-func Kinds() []Kind { return []Kind{Pin, Narrow, Burst, Weight, Raise, Secondary} }
-
 // Request is one remedy and its settings. A zero setting
 // was not given and stands for its default; those who read settings of people
 // refuse a zero. Values that make no sense are refused by Make.
@@ -138,20 +124,9 @@ func Make(host hoststate.Facts, target container.Container, r Request) (Plan, er
 	if err := p.common(); err != nil {
 		return Plan{}, err
 	}
-	switch r.Kind {
-	case Pin:
-		err = p.pin()
-	case Narrow:
-		err = p.narrowed()
-	case Burst:
-		err = p.burst()
-	case Weight:
-		err = p.weight()
-	case Raise:
-		err = p.raise()
-	case Secondary:
-		err = p.secondary()
-	default:
+	if row, ok := Find(r.Kind); ok {
+		err = row.plan(p)
+	} else {
 		err = p.refuse("there is no such remedy", "choose "+Names())
 	}
 	if err == nil {
@@ -214,7 +189,7 @@ func (p *planner) common() error {
 			"name the domain above it")
 	}
 	for _, h := range p.f.Held {
-		if h.Target == path && h.Parameters[paramFor] == "" {
+		if h.Target == path && h.For == "" {
 			return p.refuse(fmt.Sprintf("%s %s is in force already", h.Remedy, h.ID), "restore it first")
 		}
 	}

@@ -6,8 +6,28 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
+
+// Raise gives a larger limit.
+const Raise Kind = "raise"
+
+// raise is the row of Raise.
+var raise = Remedy{
+	Kind:         Raise,
+	Settings:     []Setting{{Flag: "factor"}, {Flag: "to"}},
+	Effects:      []*forecast.Effect{forecast.RaiseEffect},
+	MayGrantMore: true,
+	LargerLimit:  true,
+	Merit:        &Merit{Rank: 3, Why: "a larger limit is what is left"},
+	request: func(row forecast.Remedy, r *Request) string {
+		r.Factor = row.Factor
+		return ""
+	},
+	plan:       (*planner).raise,
+	parameters: []string{paramTo},
+}
 
 // raise gives a larger limit, and ancestors the difference as far as they would
 // bind otherwise.
@@ -21,7 +41,7 @@ func (p *planner) raise() error {
 	if err != nil {
 		return err
 	}
-	p.plan.Parameters["to"] = strconv.FormatFloat(to, 'g', 6, 64)
+	p.plan.Parameters[paramTo] = strconv.FormatFloat(to, 'g', 6, 64)
 	more, demand := to-limit, to
 	if own, ok := p.f.Groups[path].Limit.CPUs(); ok {
 		more, demand = max(0, to-own), max(to, own)

@@ -132,7 +132,7 @@ func (h *host) reconcileOrRevoke(t *rapid.T) {
 	case 0:
 		h.upkeep()
 	case 1:
-		for _, lender := range Sharings(h.facts().Held) {
+		for _, lender := range h.sharings() {
 			if p := h.revoke(lender.ID); len(p.Changes) > 0 {
 				h.apply(p)
 			}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
-	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/systemd/unitprop"
 	"github.com/unthrottle/unthrottle/placement"
@@ -38,14 +37,19 @@ const worthMoving = 1.0
 // the CPUs without its own: where it lost CPUs to others, or where it would meet
 // less of others' work, by a CPU or more. false: it is well where it is, or the
 // load is not known.
-func Respread(host hoststate.Facts, h txn.InForce) (placement.Move, bool) {
+func Respread(host hoststate.Facts, id string) (placement.Move, bool) {
 	f, err := decode(host)
 	if err != nil {
 		return placement.Move{}, false
 	}
+	i := slices.IndexFunc(f.Held, func(h Held) bool { return h.ID == id })
+	if i < 0 {
+		return placement.Move{}, false
+	}
+	h := f.Held[i]
 	from, ok := floatingCPUs(h)
-	set, exists := f.Sets[h.Parameters[paramSet]]
-	if !ok || !exists || f.over(h) || h.Parameters[paramImmovable] != "" {
+	set, exists := f.Sets[h.CPUSet]
+	if !ok || !exists || f.over(h) || h.Immovable {
 		return placement.Move{}, false
 	}
 	used := f.Groups[h.Target].UsedCPUs
@@ -61,7 +65,7 @@ func Respread(host hoststate.Facts, h txn.InForce) (placement.Move, bool) {
 	}
 	f.Load = others
 	p := &planner{f: f, r: Request{Kind: Narrow}, target: container.Container{Group: cgroup.Group{Path: h.Target}}}
-	at := targetCpuset{path: h.Parameters[paramSet], allowed: f.Sets[parent(h.Parameters[paramSet])].Effective}
+	at := targetCpuset{path: h.CPUSet, allowed: f.Sets[parent(h.CPUSet)].Effective}
 	choice, err := p.float(at, from.Size())
 	if err != nil || choice.own.Equals(from) {
 		return placement.Move{}, false
@@ -103,7 +107,7 @@ func Reassert(host hoststate.Facts, ids []string) ([]Plan, error) {
 		}
 		mine := slices.Contains(ids, h.ID)
 		for _, t := range f.Held {
-			if t.ID != h.ID && t.Parameters[paramFor] != h.ID {
+			if t.ID != h.ID && t.For != h.ID {
 				continue
 			}
 			for _, c := range t.Changes {
@@ -131,20 +135,24 @@ func Reassert(host hoststate.Facts, ids []string) ([]Plan, error) {
 
 // Conflicts are the transactions that gave CPUs and whose cpusets another program
 // changed since, by the path of the container.
-func Conflicts(host hoststate.Facts) map[string]string {
-	f := facts{host}
+// The error is an *Unreadable.
+func Conflicts(host hoststate.Facts) (map[string]string, error) {
+	f, err := decode(host)
+	if err != nil {
+		return nil, err
+	}
 	conflicts := map[string]string{}
 	for _, d := range f.Drift {
 		for _, h := range f.Held {
 			_, ok := placed(h)
-			if ok && !d.Gone && isCPUs(d.File) && (d.ID == h.ID || slices.ContainsFunc(f.Held, func(t txn.InForce) bool {
-				return t.ID == d.ID && t.Parameters[paramFor] == h.ID
+			if ok && !d.Gone && isCPUs(d.File) && (d.ID == h.ID || slices.ContainsFunc(f.Held, func(t Held) bool {
+				return t.ID == d.ID && t.For == h.ID
 			})) {
 				conflicts[h.Target] = h.ID
 			}
 		}
 	}
-	return conflicts
+	return conflicts, nil
 }
 
 func isCPUs(file string) bool { return file == cgroup.FileCPUs || file == unitprop.AllowedCPUs }

@@ -3,7 +3,6 @@ package remedy
 import (
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
-	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/text"
@@ -13,6 +12,9 @@ import (
 type Reconciliation struct {
 	// ID is the transaction it is for.
 	ID string
+	// Does says what the plan does, for people. Newcomers: it moves containers off CPUs that are exclusive.
+	Does      string
+	Newcomers bool
 	// Gone: its container is gone; the transaction is to be restored, which
 	// ends it.
 	Gone bool
@@ -37,29 +39,33 @@ func Reconcile(host hoststate.Facts) ([]Reconciliation, error) {
 			due = append(due, Reconciliation{ID: h.ID, Gone: true})
 			continue
 		}
-		if h.Parameters[paramFor] != "" {
+		if h.For != "" {
 			continue
 		}
 		if h.Remedy == string(System) {
 			if plan := followSystem(f, h); len(plan.Changes)+len(plan.Warnings) > 0 {
-				due = append(due, Reconciliation{ID: h.ID, Plan: plan})
+				due = append(due, Reconciliation{ID: h.ID, Plan: plan, Does: "the reserve follows what the host's own processes use"})
 			}
 			continue
 		}
 		if plan := newcomers(f, h); len(plan.Changes)+len(plan.Warnings) > 0 {
-			due = append(due, Reconciliation{ID: h.ID, Plan: plan})
+			c := Reconciliation{ID: h.ID, Plan: plan, Does: "newcomers moved off exclusive CPUs", Newcomers: true}
+			if h.Remedy == string(Secondary) {
+				c.Does, c.Newcomers = "a secondary got the shared CPUs", false
+			}
+			due = append(due, c)
 		}
 	}
 	return due, nil
 }
 
 // over tells whether there is nothing left that a transaction is for.
-func (f facts) over(h txn.InForce) bool {
+func (f facts) over(h Held) bool {
 	if _, exists := f.Groups[h.Target]; !exists {
 		return true
 	}
-	if h.Parameters[paramFor] == "" {
-		return f.lost(h.ID, h.Target) || f.lost(h.ID, h.Parameters[paramSet])
+	if h.For == "" {
+		return f.lost(h.ID, h.Target) || f.lost(h.ID, h.CPUSet)
 	}
 	for _, c := range h.Changes {
 		if _, exists := f.Sets[c.Path]; exists && !f.lost(h.ID, c.Path) {
@@ -70,10 +76,10 @@ func (f facts) over(h txn.InForce) bool {
 }
 
 // newcomers plans to take the CPUs of a pin out of the cpusets that came later.
-func newcomers(f facts, h txn.InForce) Plan {
+func newcomers(f facts, h Held) Plan {
 	pinned, exclusive := pinnedCPUs(h)
 	_, shared := floatingCPUs(h)
-	set := h.Parameters[paramSet]
+	set := h.CPUSet
 	secondary := h.Remedy == string(Secondary)
 	if _, exists := f.Sets[set]; !secondary && (!exclusive && !shared || !exists) {
 		return Plan{}
@@ -97,7 +103,7 @@ func newcomers(f facts, h txn.InForce) Plan {
 		p.viaSystemd()
 		return p.plan
 	}
-	pinned = Withdrawn(h)
+	pinned = h.Withdrawn()
 	inside, _ := p.movers(targetCpuset{path: set}, pinned)
 	removed := f.removed()
 	for _, path := range inside {
@@ -123,7 +129,7 @@ func newcomers(f facts, h txn.InForce) Plan {
 
 // moveRestartedProcesses moves the target's processes into the cpuset that a pin made for it,
 // where they came into being outside: a unit that was started again.
-func (p *planner) moveRestartedProcesses(h txn.InForce, target hoststate.Container, set string) {
+func (p *planner) moveRestartedProcesses(h Held, target hoststate.Container, set string) {
 	from := target.Group.CPUSetPath
 	for _, c := range h.Changes {
 		if c.Kind == change.KindTask && c.To == set && p.f.HiddenProcesses {

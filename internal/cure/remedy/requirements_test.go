@@ -33,7 +33,7 @@ func TestRequests(t *testing.T) {
 		if c.node > 0 {
 			f.Groups["/kubepods.slice"] = hoststate.Group{Shares: cgroup.SharesOfWeight(c.node)}
 		}
-		if got := (facts{f}).request(c.c, c.shares); math.Abs(got-c.want) > 0.05*c.want {
+		if got := decoded(t, f).request(c.c, c.shares); math.Abs(got-c.want) > 0.05*c.want {
 			t.Errorf("%s: got %.4g CPUs, want %.4g", name, got, c.want)
 		}
 	}

@@ -38,7 +38,7 @@ func (p *planner) measuredReserve() cpuset.CPUSet {
 	want := min(int(math.Ceil(reserveHeadroom*p.f.systemUse()-epsilon)), able.Size()/4)
 	// CPUs with an owner cannot be kept; the next cores are.
 	for _, h := range p.f.Held {
-		able = able.Difference(Withdrawn(h))
+		able = able.Difference(h.Withdrawn())
 	}
 	for _, id := range able.List() {
 		if kept.Size() >= want {

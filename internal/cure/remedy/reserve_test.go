@@ -48,14 +48,14 @@ func TestReserveFollowsTheSystem(t *testing.T) {
 			if tc.pinned != "" {
 				f.Held = []txn.InForce{{ID: "a", Target: "/x", Remedy: string(Pin), Parameters: map[string]string{paramCPUs: tc.pinned, paramSet: "/x"}}}
 			}
-			if got := (&planner{f: facts{f}}).reserve(); got.String() != tc.want {
+			if got := (&planner{f: decoded(t, f)}).reserve(); got.String() != tc.want {
 				t.Errorf("reserve %s, want %s", got, tc.want)
 			}
 			asked, err := topology.ParseList("5")
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := (&planner{f: facts{f}, r: Request{Reserve: &asked}}).reserve(); !got.Equals(asked) {
+			if got := (&planner{f: decoded(t, f), r: Request{Reserve: &asked}}).reserve(); !got.Equals(asked) {
 				t.Errorf("asked for 5, got %s", got)
 			}
 		})

@@ -10,7 +10,6 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
-	"github.com/unthrottle/unthrottle/topology"
 )
 
 // A Sharing is what one pin in force lends, and to whom it goes.
@@ -24,25 +23,29 @@ type Sharing struct {
 	Revoked string
 }
 
-// Sharings lists our pins in force that share their CPUs, oldest first.
-func Sharings(held []txn.InForce) []Sharing {
+// Sharings lists our pins in force that share their CPUs, oldest first. The error is an *Unreadable.
+func Sharings(held []txn.InForce) ([]Sharing, error) {
+	f, err := decode(hoststate.Facts{Held: held})
+	if err != nil {
+		return nil, err
+	}
 	live := map[string]bool{}
-	for _, h := range held {
+	for _, h := range f.Held {
 		live[h.ID] = true
 	}
 	var all []Sharing
-	for _, h := range held {
+	for _, h := range f.Held {
 		set := sharedCPUs(h)
 		if set.IsEmpty() {
 			continue
 		}
 		l := Sharing{ID: h.ID, Target: h.Target, CPUs: set}
 		got := map[string]bool{}
-		for _, other := range held {
-			of := other.Parameters[paramFor]
+		for _, other := range f.Held {
+			of := other.For
 			switch {
 			case of != "" && !live[of]:
-			case of == h.ID && other.Parameters[paramRevoked] != "":
+			case of == h.ID && !other.Revoked.IsEmpty():
 				l.Revoked = other.ID
 			case !got[other.Target] && !borrowedCPUs(other).Intersection(set).IsEmpty():
 				got[other.Target] = true
@@ -51,7 +54,7 @@ func Sharings(held []txn.InForce) []Sharing {
 		}
 		all = append(all, l)
 	}
-	return all
+	return all, nil
 }
 
 // Revoke plans to remove the shared CPUs of a pin in force from all secondaries.
@@ -70,10 +73,10 @@ func Revoke(host hoststate.Facts, id string) (Plan, error) {
 		}
 		target, known := f.container(h.Target)
 		if !known {
-			target.Container = container.Container{Group: cgroup.Group{Path: h.Target, CPUSetPath: h.Parameters[paramSet]}, Name: h.Name}
+			target.Container = container.Container{Group: cgroup.Group{Path: h.Target, CPUSetPath: h.CPUSet}, Name: h.Name}
 		}
 		p := &planner{f: f, r: Request{Kind: Pin}, target: target.Container, plan: Plan{Target: target.Container, Remedy: Pin,
-			Parameters: map[string]string{paramFor: h.ID, paramSet: h.Parameters[paramSet], paramRevoked: alone.String()}}}
+			Parameters: map[string]string{paramFor: h.ID, paramSet: h.CPUSet, paramRevoked: alone.String()}}}
 		given := f.lastly(change.OpAddCPUs)
 		for _, path := range p.sets() {
 			if back := given[path].Intersection(alone); !back.IsEmpty() && f.inScope(path) {
@@ -87,9 +90,9 @@ func Revoke(host hoststate.Facts, id string) (Plan, error) {
 }
 
 // revoked reports whether the shared CPUs of a pin are revoked.
-func (f facts) revoked(h txn.InForce) bool {
+func (f facts) revoked(h Held) bool {
 	for _, other := range f.Held {
-		if set, err := topology.ParseList(other.Parameters[paramRevoked]); err == nil && !set.IsEmpty() && other.Parameters[paramFor] == h.ID {
+		if !other.Revoked.IsEmpty() && other.For == h.ID {
 			return true
 		}
 	}
@@ -98,7 +101,7 @@ func (f facts) revoked(h txn.InForce) bool {
 
 // orphan tells whether a transaction looked after one that is not in force any
 // more. Memory nodes are looked after whichever transaction gave the CPUs.
-func (f facts) orphan(h txn.InForce) bool {
-	of := h.Parameters[paramFor]
-	return of != "" && h.Parameters[paramMems] == "" && !slices.ContainsFunc(f.Held, func(t txn.InForce) bool { return t.ID == of })
+func (f facts) orphan(h Held) bool {
+	of := h.For
+	return of != "" && h.Mems == nil && !slices.ContainsFunc(f.Held, func(t Held) bool { return t.ID == of })
 }

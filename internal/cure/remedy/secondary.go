@@ -10,7 +10,22 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/placement"
 )
+
+// Secondary runs on what the others leave idle, and gives way at once.
+const Secondary Kind = "secondary"
+
+// secondary is the row of Secondary.
+var secondary = Remedy{
+	Kind:       Secondary,
+	Settings:   []Setting{{Flag: "strict"}},
+	Classes:    []placement.Class{placement.Secondary},
+	ForOthers:  true,
+	here:       idleHere,
+	plan:       (*planner).secondary,
+	parameters: []string{paramSet, paramBorrowed},
+}
 
 // secondary plans the second of two tiers: a container that runs on what the
 // others leave idle and gives way at once, at idle weight, or at the least

@@ -11,7 +11,6 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/container"
-	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
@@ -392,6 +391,16 @@ func TestSecondaryOnTheKernel(t *testing.T) {
 // Shared CPUs can be revoked from every secondary, and shared again. Meanwhile neither
 // reconciling nor a new secondary shares them. Where the owner moves, it shares what it
 // has then.
+// sharings are what pins in force share.
+func (h *host) sharings() []Sharing {
+	h.t.Helper()
+	all, err := Sharings(h.facts().Held)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return all
+}
+
 func TestWithholding(t *testing.T) {
 	onEach(t, "0-7", func(t *testing.T, h *host, web container.Container) {
 		before := h.k.Snapshot()
@@ -403,10 +412,10 @@ func TestWithholding(t *testing.T) {
 			t.Errorf("lent at once: %+v", later)
 		}
 		h.apply(later)
-		owner := func() txn.InForce { return h.heldFor("/a/web") }
+		owner := func() Held { return h.heldFor("/a/web") }
 		lend := func(want string, to ...string) {
 			t.Helper()
-			got := Sharings(h.facts().Held)
+			got := h.sharings()
 			if len(got) != 1 || got[0].Target != "/a/web" || strings.Join(got[0].To, ",") != strings.Join(to, ",") || got[0].CPUs.String() != want {
 				t.Fatalf("lends %+v, want %s to %q", got, want, to)
 			}
@@ -442,7 +451,7 @@ func TestWithholding(t *testing.T) {
 		if again := h.revoke(owner().ID); len(again.Changes) > 0 {
 			t.Errorf("revoked twice: %+v", again.Changes)
 		}
-		lent := Sharings(h.facts().Held)[0]
+		lent := h.sharings()[0]
 		if lent.Revoked == "" {
 			t.Fatal("the owner is not marked as revoked")
 		}

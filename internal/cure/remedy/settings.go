@@ -11,7 +11,8 @@ import (
 // Setting is one setting of remedies, by the name of its flag.
 type Setting struct {
 	Flag string
-	Of   []Kind
+	// Of are the remedies that have it, as Settings returns it.
+	Of []Kind
 	// needs says for a host on which the remedy can be applied whether the setting
 	// can; nil: wherever its remedy can, and then `check` has no row for it.
 	needs func(features.Report) (can bool, why string)
@@ -21,26 +22,17 @@ type Setting struct {
 // Settings are all settings of all remedies. The flags of apply and fix, and what
 // `check` tells, follow from this list.
 func Settings() []Setting {
-	return []Setting{
-		{Flag: "cpus", Of: []Kind{Pin, Narrow}},
-		{Flag: "reserve", Of: []Kind{Pin, Narrow}},
-		{Flag: "via", Of: []Kind{Narrow}},
-		{Flag: "class", Of: []Kind{Pin}, needs: hybridHere, value: ClassHybrid},
-		{Flag: "strict", Of: []Kind{Pin, Secondary}},
-		{Flag: "lends", Of: []Kind{Pin}, needs: lendingHere},
-		{Flag: "irqs", Of: []Kind{Pin}, needs: interruptsHere},
-		{Flag: "realtime", Of: []Kind{Pin}, needs: realtimeHere},
-		{Flag: "full-cores", Of: []Kind{Pin}, needs: coresHere},
-		{Flag: "idle-siblings", Of: []Kind{Pin}, needs: siblingsHere},
-		{Flag: "mems", Of: []Kind{Pin, Narrow}, needs: memoryHere},
-		{Flag: "immovable", Of: []Kind{Pin, Narrow}},
-		{Flag: "stays", Of: []Kind{Pin, Narrow}},
-		{Flag: "burst", Of: []Kind{Burst}},
-		{Flag: "period", Of: []Kind{Burst, Narrow}},
-		{Flag: "factor", Of: []Kind{Raise}},
-		{Flag: "to", Of: []Kind{Raise}},
-		{Flag: "weight-from-limit", Of: []Kind{Weight}},
+	var all []Setting
+	for _, r := range table {
+		for _, s := range r.Settings {
+			i := slices.IndexFunc(all, func(other Setting) bool { return other.Flag == s.Flag })
+			if i < 0 {
+				i, all = len(all), append(all, s)
+			}
+			all[i].Of = append(all[i].Of, r.Kind)
+		}
 	}
+	return all
 }
 
 // Names are the remedies in one text: "pin, narrow, burst, weight, raise or secondary".
@@ -64,14 +56,14 @@ func (s Setting) Owners() string { return strings.Join(kindNames(s.Of), " and ")
 // host, whether it can be applied here, and why. A container may still be refused.
 func Abilities(r features.Report) []features.Ability {
 	var all []features.Ability
-	for _, k := range Kinds() {
-		of := kindHere(k, r)
+	for _, k := range table {
+		of := k.ability(r)
 		all = append(all, of)
-		for _, s := range Settings() {
-			if s.needs == nil || s.Of[0] != k {
+		for _, s := range k.Settings {
+			if s.needs == nil {
 				continue
 			}
-			a := features.Ability{What: strings.TrimSpace(string(k) + " --" + s.Flag + " " + s.value), Can: of.Can, Why: of.Why}
+			a := features.Ability{What: strings.TrimSpace(string(k.Kind) + " --" + s.Flag + " " + s.value), Can: of.Can, Why: of.Why}
 			if a.Can {
 				a.Can, a.Why = s.needs(r)
 			}
@@ -81,44 +73,58 @@ func Abilities(r features.Report) []features.Ability {
 	return append(all, systemHere(r))
 }
 
-// kindHere says whether a remedy can be applied here.
-func kindHere(k Kind, r features.Report) features.Ability {
-	cpu, cpus := r.Writable(cgroup.CPU), r.Writable(cgroup.CPUSet)
-	a := features.Ability{What: string(k), Can: cpu.Can, Why: cpu.Why}
-	if !cpu.Can {
+// ability says whether a remedy can be applied on a host.
+func (k Remedy) ability(r features.Report) features.Ability {
+	cpu := r.Writable(cgroup.CPU)
+	a := features.Ability{What: string(k.Kind), Can: cpu.Can, Why: cpu.Why}
+	if !cpu.Can || k.here == nil {
 		return a
 	}
-	switch k {
-	case Pin, Narrow:
-		switch {
-		case !cpus.Can:
-			a.Can, a.Why = false, cpus.Why
-		case k == Pin && r.CPUs < 2:
-			a.Can, a.Why = false, "one CPU: none would be left for the rest of the host"
-		default:
-			a.Why = "cpu and cpuset are writable"
-		}
-	case Burst:
-		switch r.Kernel.Burst {
-		case features.No:
-			a.Can, a.Why = false, "the kernel has no cpu burst (since 5.14)"
-		case features.Unknown:
-			a.Why = "not known before a cgroup with the cpu controller exists"
-		}
-	case Secondary:
-		switch r.Means.Idle {
-		case features.Yes:
-			a.Why = "cpu.idle: it gives way at once"
-		case features.No:
-			a.Why = "no cpu.idle (since 5.15): the least weight instead, so that it gives way after a few ms"
-		}
+	if can, why := k.here(r); !can || why != "" {
+		a.Can, a.Why = can, why
 	}
 	return a
 }
 
+// cpusetHere says whether cpusets can be set.
+func cpusetHere(r features.Report) (bool, string) {
+	if cpus := r.Writable(cgroup.CPUSet); !cpus.Can {
+		return false, cpus.Why
+	}
+	return true, "cpu and cpuset are writable"
+}
+
+// cpusHere says whether a container can have CPUs alone.
+func cpusHere(r features.Report) (bool, string) {
+	if can, why := cpusetHere(r); !can || r.CPUs >= 2 {
+		return can, why
+	}
+	return false, "one CPU: none would be left for the rest of the host"
+}
+
+func burstHere(r features.Report) (bool, string) {
+	switch r.Kernel.Burst {
+	case features.No:
+		return false, "the kernel has no cpu burst (since 5.14)"
+	case features.Unknown:
+		return true, "not known before a cgroup with the cpu controller exists"
+	}
+	return true, ""
+}
+
+func idleHere(r features.Report) (bool, string) {
+	switch r.Means.Idle {
+	case features.Yes:
+		return true, "cpu.idle: it gives way at once"
+	case features.No:
+		return true, "no cpu.idle (since 5.15): the least weight instead, so that it gives way after a few ms"
+	}
+	return true, ""
+}
+
 // systemHere says whether `apply --system` can confine the host's own slices.
 func systemHere(r features.Report) features.Ability {
-	a := kindHere(Pin, r)
+	a := pin.ability(r)
 	a.What = "apply --system"
 	switch {
 	case a.Can && !r.Manages("systemd"):

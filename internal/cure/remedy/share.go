@@ -6,7 +6,6 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
-	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/text"
@@ -15,21 +14,20 @@ import (
 
 // sharedCPUs are the CPUs that a pin in force lends to secondary containers; empty:
 // none.
-func sharedCPUs(h txn.InForce) cpuset.CPUSet {
+func sharedCPUs(h Held) cpuset.CPUSet {
 	alone, ok := pinnedCPUs(h)
-	if !ok || h.Parameters[paramShares] == "" {
+	if !ok || !h.Shares {
 		return cpuset.New()
 	}
 	return alone
 }
 
 // borrowedCPUs are the CPUs that a secondary in force, or what keeps it so, was lent.
-func borrowedCPUs(h txn.InForce) cpuset.CPUSet {
-	set, err := topology.ParseList(h.Parameters[paramBorrowed])
-	if err != nil || h.Remedy != string(Secondary) {
+func borrowedCPUs(h Held) cpuset.CPUSet {
+	if h.Remedy != string(Secondary) {
 		return cpuset.New()
 	}
-	return set
+	return h.Borrowed
 }
 
 // borrow puts the CPUs that pinned containers lend into the target's cpuset.
@@ -183,8 +181,8 @@ func (f facts) lastly(op change.Op) map[string]cpuset.CPUSet {
 	for _, h := range f.Held {
 		for _, c := range h.Changes {
 			does, list := c.Op, c.To
-			if does == change.OpSet && isCPUs(c.File) && c.Path == h.Parameters[paramSet] && h.Remedy == string(Secondary) {
-				does, list = change.OpAddCPUs, h.Parameters[paramBorrowed] // a cpuset that borrow created
+			if does == change.OpSet && isCPUs(c.File) && c.Path == h.CPUSet && h.Remedy == string(Secondary) {
+				does, list = change.OpAddCPUs, h.Borrowed.String() // a cpuset that borrow created
 			}
 			if does != change.OpRemoveCPUs && does != change.OpAddCPUs || f.lost(h.ID, c.Path) {
 				continue
@@ -204,7 +202,7 @@ func (f facts) lastly(op change.Op) map[string]cpuset.CPUSet {
 
 // lentSets are the lent CPUs of each cpuset: those put into it, and at and below the cpuset of a secondary, which
 // may inherit them (v2), all that it borrows. While the CPUs of the lender are revoked, nothing is inherited.
-func (f facts) lentSets(lender txn.InForce) map[string]cpuset.CPUSet {
+func (f facts) lentSets(lender Held) map[string]cpuset.CPUSet {
 	all := f.lastly(change.OpAddCPUs)
 	if f.revoked(lender) {
 		return all
@@ -221,8 +219,8 @@ func (f facts) lentSets(lender txn.InForce) map[string]cpuset.CPUSet {
 
 // grantSecondary plans to give a secondary in force the CPUs that are lent by now and
 // that it lacks: a pin that lends came later, or moved.
-func (p *planner) grantSecondary(h txn.InForce, target hoststate.Container) {
-	p.moveRestartedProcesses(h, target, h.Parameters[paramSet])
+func (p *planner) grantSecondary(h Held, target hoststate.Container) {
+	p.moveRestartedProcesses(h, target, h.CPUSet)
 	lent, _ := p.lent()
 	if lent.IsEmpty() {
 		return

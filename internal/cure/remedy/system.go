@@ -20,6 +20,9 @@ const System Kind = "system"
 // systemName is what people call its target.
 const systemName = "system"
 
+// system is the row of System, which no container gets: it is not in the table.
+var system = Remedy{Kind: System, parameters: []string{paramCPUs, paramAsked}, needs: []string{paramCPUs}}
+
 // ConfineSystem plans to keep the host's own slices on the reserve
 // (systemSlices, directly below the scope where there is one): their cpusets
 // become the CPUs of Request.Reserve, else as many as their measured use asks

@@ -7,7 +7,6 @@ import (
 
 	"k8s.io/utils/cpuset"
 
-	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/topology"
@@ -45,10 +44,10 @@ func (p *planner) takesPlace() {
 }
 
 // system is the transaction that confines the host's own processes.
-func (f facts) system() (txn.InForce, bool) {
-	i := slices.IndexFunc(f.Held, func(h txn.InForce) bool { return h.Remedy == string(System) && h.Target == f.systemTop() })
+func (f facts) system() (Held, bool) {
+	i := slices.IndexFunc(f.Held, func(h Held) bool { return h.Remedy == string(System) && h.Target == f.systemTop() })
 	if i < 0 {
-		return txn.InForce{}, false
+		return Held{}, false
 	}
 	return f.Held[i], true
 }
@@ -58,8 +57,8 @@ func (f facts) system() (txn.InForce, bool) {
 func (f facts) systemConfined() cpuset.CPUSet {
 	all := cpuset.New()
 	for _, h := range f.Held {
-		if set, err := topology.ParseList(h.Parameters[paramCPUs]); err == nil && h.Remedy == string(System) {
-			all = all.Union(set)
+		if h.Remedy == string(System) {
+			all = all.Union(h.CPUs)
 		}
 	}
 	return all
@@ -80,22 +79,18 @@ func (f facts) systemSets() map[string]bool {
 
 // followSystem plans the reserve that the use of the host's own processes asks
 // for by now; no changes: they have it, or it cannot be told.
-func followSystem(f facts, h txn.InForce) Plan {
+func followSystem(f facts, h Held) Plan {
 	if !f.inScope(h.Target) {
 		return Plan{}
 	}
 	var r Request
-	if h.Parameters[paramAsked] != "" {
-		asked, err := topology.ParseList(h.Parameters[paramCPUs])
-		if err != nil {
-			return Plan{}
-		}
-		r.Reserve = &asked
+	if h.Asked {
+		r.Reserve = &h.CPUs
 	}
 	f.Scope = h.Target
 	plan, err := ConfineSystem(f.Facts, r)
 	if err != nil {
-		return Plan{Warnings: []string{fmt.Sprintf("the reserve stays %s: %v", h.Parameters[paramCPUs], err)}}
+		return Plan{Warnings: []string{fmt.Sprintf("the reserve stays %s: %v", h.CPUs, err)}}
 	}
 	if len(plan.Changes) == 0 || fewerThan(plan, h) && f.At.Sub(h.Since) < calm {
 		return Plan{}
@@ -107,8 +102,7 @@ func followSystem(f facts, h txn.InForce) Plan {
 // goes, and each change moves the host's processes.
 const calm = time.Minute
 
-func fewerThan(plan Plan, h txn.InForce) bool {
+func fewerThan(plan Plan, h Held) bool {
 	want, err := topology.ParseList(plan.Parameters[paramCPUs])
-	has, hasErr := topology.ParseList(h.Parameters[paramCPUs])
-	return err == nil && hasErr == nil && want.Size() < has.Size()
+	return err == nil && want.Size() < h.CPUs.Size()
 }

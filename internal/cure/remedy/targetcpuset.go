@@ -161,7 +161,7 @@ func (p *planner) insideTarget(h targetCpuset) error {
 		return nil
 	}
 	for _, held := range p.f.Held {
-		if set := held.Parameters[paramSet]; held.Parameters[paramFor] == "" && below(set, h.path) {
+		if set := held.CPUSet; held.For == "" && below(set, h.path) {
 			return p.refuse("a cgroup inside it has CPUs by us already", "restore that one first", set)
 		}
 	}

@@ -2,8 +2,21 @@ package remedy
 
 import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
+
+// Weight takes the quota away and leaves only the weight.
+const Weight Kind = "weight"
+
+// weight is the row of Weight.
+var weight = Remedy{
+	Kind:         Weight,
+	Settings:     []Setting{{Flag: "weight-from-limit"}},
+	Effects:      []*forecast.Effect{forecast.WeightEffect},
+	MayGrantMore: true,
+	plan:         (*planner).weight,
+}
 
 // weight takes the quota off and leaves the weight to share the CPUs.
 func (p *planner) weight() error {

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 	"time"
-
-	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 const (
@@ -42,13 +40,8 @@ func (m *maker) noWorse(p99 *float64) bool {
 	return p99 == nil || was == nil || *p99 <= *was*toleratedP99
 }
 
-// changeRank orders remedies that take as many CPUs, by how much they change. A shorter period keeps the
-// limit's promise. A burst or no quota let the container be wide at others' cost. A pin takes CPUs from
-// others even while they are idle.
-var changeRank = map[string]int{None: 0, Period: 1, Narrow: 2, Burst: 3, Weight: 4, Raise: 5, Pin: 6}
-
 // cost of a row: CPUs that it takes beyond the limit, CPU time that neighbours lose beyond toleratedLoss,
-// then its changeRank. Without a quota a container can take the whole host, so its largest width counts.
+// then Remedy.Change. Without a quota a container can take the whole host, so its largest width counts.
 func (m *maker) cost(row *Row) (cpus, lost float64, changes int) {
 	reserved := float64(row.Figures.Widest)
 	if row.Reserved != nil {
@@ -59,7 +52,7 @@ func (m *maker) cost(row *Row) (cpus, lost float64, changes int) {
 			lost = share
 		}
 	}
-	return math.Max(0, reserved-m.l.limit), lost, changeRank[row.Remedy.Name]
+	return math.Max(0, reserved-m.l.limit), lost, row.Remedy.Change()
 }
 
 // choose finds the cheapest remedy that keeps the objective at the recorded load of the host. It chooses
@@ -102,31 +95,16 @@ func (m *maker) compare(a, b *Row) int {
 
 // price describes the cost of a row.
 func (l *Load) price(row *Row, none Figures) string {
-	used := row.Figures.CPU.Seconds() / l.window.Seconds()
-	price := ""
-	switch r := row.Remedy; r.Name {
-	case None:
+	of := Priced{Limit: l.limit, Used: row.Figures.CPU.Seconds() / l.window.Seconds(), Widest: row.Figures.Widest}
+	if row.Remedy.Name == None {
 		return "nothing"
-	case Pin:
-		price = fmt.Sprintf("%s that no other container gets, %.2f used", text.Count(r.CPUs, "CPU"), used)
-	case Narrow:
-		price = fmt.Sprintf("never wider than %d", int(math.Ceil(l.limit)))
-	case Burst:
-		price = fmt.Sprintf("up to %s at once from others, from earlier unused quota", text.Count(row.Figures.Widest, "CPU"))
-	case Period:
-		price = fmt.Sprintf("a refill every %v; one stretch gets %v at most", r.Period, time.Duration(float64(r.Period)*l.limit).Round(100*time.Microsecond))
-	case Weight:
-		price = fmt.Sprintf("no bound: up to %s at once", text.Count(row.Figures.Widest, "CPU"))
-	case Raise:
-		price = fmt.Sprintf("%s more of limit", text.CPUs(l.limit*(r.Factor-1)))
-	case Pools:
-		which := "each pool"
-		if r.Pool != AllPools {
-			which = l.Pools[r.Pool].Name
-		}
-		price = fmt.Sprintf("a setting of the service: %s of %s", which, text.Count(r.CPUs, "thread"))
-	case Shards:
-		price = fmt.Sprintf("limits of %s each", text.CPUs(l.limit/r.Factor))
+	}
+	if row.Remedy.Name == Pools && row.Remedy.Pool != AllPools {
+		of.Pool = l.Pools[row.Remedy.Pool].Name
+	}
+	price := ""
+	if says := row.Remedy.effect().Price; says != nil {
+		price = says(row.Remedy, of)
 	}
 	if a, b := row.Figures.Response.P50, none.Response.P50; a != nil && b != nil && *a > *b*1.1 && *a-*b > 0.1 {
 		price += fmt.Sprintf("; p50 %+.1f ms", *a-*b)

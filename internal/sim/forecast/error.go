@@ -161,7 +161,7 @@ func sampled(of *simulate.Times, q, n float64) *Range {
 
 // limitless reports whether the remedy leaves no quota that could throttle. The self-check's error of
 // throttling then does not apply.
-func (r Remedy) limitless() bool { return r.Name == Pin || r.Name == Weight }
+func (r Remedy) limitless() bool { return r.effect().NoQuota }
 
 // unthrottled returns the check without the figures that need a quota.
 func (c SelfCheck) unthrottled() SelfCheck {

@@ -20,6 +20,8 @@ type Options struct {
 	Seed  uint64
 	// HostLoad adds rows for a busier host, as a share of its CPUs; 0: none.
 	HostLoad float64
+	// Effects are the remedies to forecast; nil: Effects().
+	Effects []*Effect
 	// CPUs is the number of CPUs to pin to; 0: the limit rounded up.
 	CPUs int
 	// Objective is the latency to keep; nil: stopped time must end and latency get no worse.
@@ -186,7 +188,7 @@ func (m *maker) trials(of []trial) ([]result, error) {
 
 // rows forecasts all remedies at one load of the host.
 func (m *maker) rows(hostLoad float64) error {
-	remedies := m.l.remedies(m.o.CPUs)
+	remedies := m.l.remedies(m.o.Effects, m.o.CPUs)
 	var trials []trial
 	for _, r := range remedies {
 		for seed := range m.o.Seeds {

@@ -118,7 +118,7 @@ func TestPoolsResized(t *testing.T) {
 	})
 	l := loadOf(t, s.Run(2*time.Second))
 	widest := map[int]int{}
-	for _, r := range l.remedies(0) {
+	for _, r := range l.remedies(nil, 0) {
 		if r.Name != Pools {
 			continue
 		}

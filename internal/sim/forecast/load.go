@@ -75,6 +75,11 @@ func Read(in io.Reader) (*Load, error) {
 	if err != nil {
 		return nil, err
 	}
+	return b.replayable(end)
+}
+
+// replayable is the Load of a recording that was read.
+func (b *builder) replayable(end end) (*Load, error) {
 	l, err := b.finish(end.footer)
 	if err != nil {
 		return nil, err

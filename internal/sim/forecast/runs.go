@@ -7,20 +7,21 @@ import (
 	"time"
 )
 
-// Run is one run of a thread as recorded: the time from its wake-up to its next sleep, and the CPU time in it.
-type Run struct{ Response, CPU time.Duration }
+// Run is one run of a thread as recorded: when it was woken, since the recording's start, the time from then to its next
+// sleep, and the CPU time in it.
+type Run struct{ Woken, Response, CPU time.Duration }
 
-// maxRuns bounds the runs that a recording keeps one by one, for all pools together; 24 bytes each.
+// maxRuns bounds the runs that a recording keeps one by one, for all pools together; 32 bytes each.
 const maxRuns = 1 << 18
 
 // endedRun is a run of a thread, in ns.
-type endedRun struct{ delay, response, cpu int64 }
+type endedRun struct{ woken, delay, response, cpu int64 }
 
 // keepRun keeps the run that ends now.
 func (b *builder) keepRun(t *thread) {
 	if b.runs < maxRuns {
 		b.runs++
-		t.ended = append(t.ended, endedRun{t.delay, b.now - t.woken, t.run})
+		t.ended = append(t.ended, endedRun{t.woken, t.delay, b.now - t.woken, t.run})
 	}
 }
 
@@ -43,23 +44,28 @@ func (r *Runs) Of(pool string) []Run {
 	return all
 }
 
-// ReadRuns reads the runs of a recording. Other than for Read, the container needs no limit. It returns the errors
-// of recording.NewReader, and one if the recording has no events.
-func ReadRuns(in io.Reader) (*Runs, error) {
+// ReadWithRuns reads a recording once, as a Load and as its runs. Where there is no Load, such as of a container without a
+// limit, the error is that of Read, and the runs are there all the same; nil: the recording has no events, or is none.
+func ReadWithRuns(in io.Reader) (*Load, *Runs, error) {
 	b, end, err := readEvents(in)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	l, err := b.replayable(end)
+	return l, b.keptRuns(end), err
+}
+
+// keptRuns are the runs of a recording that was read; nil: it has no events.
+func (b *builder) keptRuns(end end) *Runs {
 	window := max(b.now, end.footer.EndNS)
 	if window <= 0 || len(b.order) == 0 {
-		return nil, errEmpty
+		return nil
 	}
-	b.splitRoles()
 	runs := &Runs{time.Duration(window), map[string][]Run{}}
 	for _, t := range b.order {
 		for _, r := range t.ended {
-			runs.pools[t.pool.Name] = append(runs.pools[t.pool.Name], Run{time.Duration(r.response), time.Duration(r.cpu)})
+			runs.pools[t.pool.Name] = append(runs.pools[t.pool.Name], Run{time.Duration(r.woken), time.Duration(r.response), time.Duration(r.cpu)})
 		}
 	}
-	return runs, nil
+	return runs
 }

@@ -185,9 +185,12 @@ func (d *decoder) cgroups(n *yaml.Node, s *Scenario) {
 
 func (d *decoder) remedy(n *yaml.Node, key string) *Remedy {
 	var r Remedy
-	kind := ""
+	kind, kinds, keys := "", []string(nil), map[string][]string{}
+	for _, e := range effects {
+		kinds, keys[string(e.kind)] = append(kinds, string(e.kind)), e.keys
+	}
 	d.object(n, key, fields{
-		"kind!":  d.choice(&kind, string(Pin), string(Burst), string(Weight), string(Raise), string(Narrow), string(Period)),
+		"kind!":  d.choice(&kind, kinds...),
 		"cpus":   d.integer(&r.CPUs, 1, MaxCPUs),
 		"burst":  d.duration(&r.Burst, minTime, maxTime),
 		"factor": d.number(&r.Factor, 1000),
@@ -195,10 +198,7 @@ func (d *decoder) remedy(n *yaml.Node, key string) *Remedy {
 		"period": d.duration(&r.Period, minTime, maxTime),
 	})
 	r.Kind = RemedyKind(kind)
-	d.keysOfKind(n, key, kind, map[string][]string{
-		string(Pin): {"cpus!"}, string(Burst): {"burst!"}, string(Weight): {}, string(Raise): {"factor!"},
-		string(Narrow): {"credit"}, string(Period): {"period!"},
-	}, "kind")
+	d.keysOfKind(n, key, kind, keys, "kind")
 	return &r
 }
 

@@ -51,27 +51,59 @@ func (s *Scenario) checkOrder(changed []bool) *Refused {
 	return nil
 }
 
+// effect is what a remedy does to a cgroup of a scenario.
+type effect struct {
+	kind RemedyKind
+	// keys are those of its mapping in a scenario file; "!" marks one that must be there.
+	keys []string
+	// always: it needs no quota.
+	always bool
+	// apply puts it in force at a cgroup. The text says why it cannot be in force.
+	apply func(s *Scenario, i int, r Remedy) string
+}
+
+// effects are those of all remedies that a scenario can have.
+var effects = []effect{
+	{Pin, []string{"cpus!"}, true, func(s *Scenario, i int, r Remedy) string { return s.pin(i, r.CPUs) }},
+	{Burst, []string{"burst!"}, false, func(s *Scenario, i int, r Remedy) string {
+		s.Cgroups[i].Limit.Burst = r.Burst
+		return ""
+	}},
+	{Weight, nil, true, func(s *Scenario, i int, _ Remedy) string {
+		s.Cgroups[i].Limit.Quota, s.Cgroups[i].Limit.Burst = bandwidth.NoQuota, 0
+		return ""
+	}},
+	{Raise, []string{"factor!"}, false, func(s *Scenario, i int, r Remedy) string {
+		s.Cgroups[i].Limit.Quota = time.Duration(float64(s.Cgroups[i].Limit.Quota) * r.Factor)
+		return ""
+	}},
+	{Narrow, []string{"credit"}, false, func(s *Scenario, i int, r Remedy) string { return s.narrow(i, r.Credit) }},
+	{Period, []string{"period!"}, false, func(s *Scenario, i int, r Remedy) string {
+		s.Cgroups[i].Limit = inPeriod(s.Cgroups[i].Limit, r.Period)
+		return ""
+	}},
+}
+
+// Kinds are the remedies that a scenario can have.
+func Kinds() []RemedyKind {
+	kinds := make([]RemedyKind, len(effects))
+	for i, e := range effects {
+		kinds[i] = e.kind
+	}
+	return kinds
+}
+
 func (s *Scenario) apply(i int, r Remedy) string {
 	c := &s.Cgroups[i]
-	switch r.Kind {
-	case Pin:
-		return s.pin(i, r.CPUs)
-	case Weight:
-		c.Limit.Quota, c.Limit.Burst = bandwidth.NoQuota, 0
-		return ""
-	}
-	if !c.Limit.Limited() {
+	at := slices.IndexFunc(effects, func(e effect) bool { return e.kind == r.Kind })
+	switch {
+	case at < 0:
+		return fmt.Sprintf("there is no remedy %q", r.Kind)
+	case !effects[at].always && !c.Limit.Limited():
 		return fmt.Sprintf("%s needs a quota, and this cgroup has none", r.Kind)
 	}
-	switch r.Kind {
-	case Burst:
-		c.Limit.Burst = r.Burst
-	case Narrow:
-		return s.narrow(i, r.Credit)
-	case Period:
-		c.Limit = inPeriod(c.Limit, r.Period)
-	default:
-		c.Limit.Quota = time.Duration(float64(c.Limit.Quota) * r.Factor)
+	if why := effects[at].apply(s, i, r); why != "" || effects[at].always {
+		return why
 	}
 	if err := c.Limit.Check(&s.Host.Rules); err != nil {
 		return err.Error()

@@ -56,13 +56,7 @@ func (h Host) Learn(ctx context.Context, target container.Container, length time
 		_, err = file.Seek(0, io.SeekStart)
 	}
 	if err == nil {
-		learned.Runs, err = forecast.ReadRuns(file)
-	}
-	if err == nil {
-		_, err = file.Seek(0, io.SeekStart)
-	}
-	if err == nil {
-		learned.Load, err = forecast.Read(file)
+		learned.Load, learned.Runs, err = forecast.ReadWithRuns(file)
 	}
 	if err != nil {
 		learned.Missing = err.Error()

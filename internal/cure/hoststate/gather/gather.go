@@ -24,6 +24,7 @@ type Options struct {
 	// Held are our transactions in force (apply.Status), Drift what became of
 	// their values (apply.Drift); Scope and Named as in Facts.
 	Held         []txn.InForce
+	Journal      string // the file that Held is from; "": not known
 	Drift        []txn.DriftItem
 	Scope, Named string
 	// Used is the CPU use by path where it is known already; for the others it
@@ -59,7 +60,7 @@ func From(ctx context.Context, fsys cgroup.FS, oneTree bool, containers []contai
 	if err != nil {
 		return hoststate.Facts{}, err
 	}
-	f := hoststate.Facts{At: time.Now(), OneTree: oneTree, Groups: map[string]hoststate.Group{}, Sets: map[string]hoststate.Set{}, Held: o.Held, Drift: o.Drift, Scope: o.Scope, Named: o.Named}
+	f := hoststate.Facts{At: time.Now(), OneTree: oneTree, Groups: map[string]hoststate.Group{}, Sets: map[string]hoststate.Set{}, Held: o.Held, Journal: o.Journal, Drift: o.Drift, Scope: o.Scope, Named: o.Named}
 	if f.Machine, err = topology.Read(sys); err != nil {
 		return hoststate.Facts{}, err
 	}

@@ -1,0 +1,170 @@
+package forecast
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/unthrottle/unthrottle/bandwidth"
+	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/text"
+)
+
+// shortPeriod is the period of a burst that is combined with a shorter one.
+const shortPeriod = 20 * time.Millisecond
+
+// PinEffect is that of exclusive CPUs. They are taken from others even while they are idle.
+var PinEffect = &Effect{
+	Name: Pin, Change: 4, NoQuota: true,
+	Rows: func(c Container) []Remedy { return []Remedy{{Name: Pin, CPUs: c.CPUs}} },
+	Simulate: func(s *scenario.Scenario, at Cgroups, r Remedy) {
+		s.Cgroups[at.Container].Remedy = &scenario.Remedy{Kind: scenario.Pin, CPUs: r.CPUs}
+	},
+	Granted:    func(_ float64, r Remedy) *float64 { return new(float64(r.CPUs)) },
+	Text:       func(_ float64, r Remedy) string { return "pin to " + text.Count(r.CPUs, "CPU") },
+	Parameters: func(r Remedy) map[string]any { return map[string]any{"cpus": r.CPUs} },
+	Price: func(r Remedy, p Priced) string {
+		return fmt.Sprintf("%s that no other container gets, %.2f used", text.Count(r.CPUs, "CPU"), p.Used)
+	},
+}
+
+// NarrowEffect is that of as many CPUs as the limit, which others may use too.
+var NarrowEffect = &Effect{
+	Name: Narrow, Change: 3,
+	Rows: func(Container) []Remedy { return []Remedy{{Name: Narrow}} },
+	Simulate: func(s *scenario.Scenario, at Cgroups, r Remedy) {
+		of := &s.Cgroups[at.Binding]
+		if r.CPUs > 0 {
+			of.Limit.Quota = time.Duration(r.CPUs) * of.Limit.Period
+		}
+		of.Remedy = &scenario.Remedy{Kind: scenario.Narrow}
+	},
+	Price: func(_ Remedy, p Priced) string { return fmt.Sprintf("never wider than %d", int(math.Ceil(p.Limit))) },
+}
+
+// BurstEffect is that of unused quota that later periods may spend, also with a shorter period. The container may be
+// wide then, at the cost of others.
+var BurstEffect = &Effect{
+	Name: Burst, Change: 1,
+	Rows: func(c Container) []Remedy {
+		all := []Remedy{{Name: Burst, Burst: c.Quota.Quota}}
+		if c.Quota.Period > shortPeriod {
+			quota := time.Duration(c.Limit * float64(shortPeriod)).Round(time.Microsecond)
+			all = append(all, Remedy{Name: Burst, Burst: quota, Period: shortPeriod})
+		}
+		return all
+	},
+	Simulate: func(s *scenario.Scenario, at Cgroups, r Remedy) {
+		of := &s.Cgroups[at.Binding]
+		of.Remedy = &scenario.Remedy{Kind: scenario.Burst, Burst: r.Burst}
+		if r.Period > 0 && of.Limit.Period > 0 {
+			of.Limit.Quota = time.Duration(float64(of.Limit.Quota) / float64(of.Limit.Period) * float64(r.Period)).Round(time.Microsecond)
+			of.Limit.Period = r.Period
+		}
+	},
+	Text: func(_ float64, r Remedy) string {
+		if r.Period > 0 {
+			return fmt.Sprintf("burst %v, period %v", r.Burst, r.Period)
+		}
+		return fmt.Sprintf("burst %v", r.Burst)
+	},
+	Parameters: func(r Remedy) map[string]any {
+		p := map[string]any{"burst_ms": milliseconds(r.Burst)}
+		if r.Period > 0 {
+			p["period_ms"] = milliseconds(r.Period)
+		}
+		return p
+	},
+	Price: func(_ Remedy, p Priced) string {
+		return fmt.Sprintf("up to %s at once from others, from earlier unused quota", text.Count(p.Widest, "CPU"))
+	},
+}
+
+// PeriodEffect is that of the same limit in another period.
+var PeriodEffect = &Effect{
+	Name: Period, Change: 2,
+	Rows: func(c Container) (all []Remedy) {
+		for _, period := range []time.Duration{10 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond} {
+			if period != c.Quota.Period {
+				all = append(all, Remedy{Name: Period, Period: period})
+			}
+		}
+		return all
+	},
+	Simulate: func(s *scenario.Scenario, at Cgroups, r Remedy) {
+		s.Cgroups[at.Binding].Remedy = &scenario.Remedy{Kind: scenario.Period, Period: r.Period}
+	},
+	Text:       func(_ float64, r Remedy) string { return fmt.Sprintf("period %v", r.Period) },
+	Parameters: func(r Remedy) map[string]any { return map[string]any{"period_ms": milliseconds(r.Period)} },
+	Price: func(r Remedy, p Priced) string {
+		return fmt.Sprintf("a refill every %v; one stretch gets %v at most", r.Period, time.Duration(float64(r.Period)*p.Limit).Round(100*time.Microsecond))
+	},
+}
+
+// WeightEffect is that of no quota at all. A quota left at any level would still throttle, so all of them go.
+var WeightEffect = &Effect{
+	Name: Weight, Change: 6, NoQuota: true,
+	Rows: func(Container) []Remedy { return []Remedy{{Name: Weight}} },
+	Simulate: func(s *scenario.Scenario, at Cgroups, _ Remedy) {
+		for up := at.Container; up >= 0; up = s.Cgroups[up].Parent {
+			s.Cgroups[up].Limit.Quota, s.Cgroups[up].Limit.Burst = bandwidth.NoQuota, 0
+		}
+	},
+	Granted: func(float64, Remedy) *float64 { return nil },
+	Price: func(_ Remedy, p Priced) string {
+		return fmt.Sprintf("no bound: up to %s at once", text.Count(p.Widest, "CPU"))
+	},
+}
+
+// RaiseEffect is that of a larger limit.
+var RaiseEffect = &Effect{
+	Name: Raise, Change: 5,
+	Rows: func(Container) []Remedy { return []Remedy{{Name: Raise, Factor: 1.5}, {Name: Raise, Factor: 2}} },
+	Simulate: func(s *scenario.Scenario, at Cgroups, r Remedy) {
+		s.Cgroups[at.Binding].Remedy = &scenario.Remedy{Kind: scenario.Raise, Factor: r.Factor}
+	},
+	Granted:    func(limit float64, r Remedy) *float64 { return new(limit * r.Factor) },
+	Text:       func(limit float64, r Remedy) string { return "raise to " + text.CPUs(limit*r.Factor) },
+	Parameters: factorOf,
+	Price:      func(r Remedy, p Priced) string { return text.CPUs(p.Limit*(r.Factor-1)) + " more of limit" },
+}
+
+// poolsEffect is that of fewer threads in a pool, shardsEffect that of more or fewer containers.
+var (
+	poolsEffect = &Effect{
+		Name: Pools, Modelled: true,
+		Text: func(_ float64, r Remedy) string {
+			if r.Pool == AllPools {
+				return fmt.Sprintf("all pools of %d", r.CPUs)
+			}
+			return fmt.Sprintf("pool of %d", r.CPUs)
+		},
+		Parameters: func(r Remedy) map[string]any {
+			p := map[string]any{"threads": r.CPUs}
+			if r.Pool == AllPools {
+				p["all_pools"] = true
+			}
+			return p
+		},
+		Price: func(r Remedy, p Priced) string {
+			which := p.Pool
+			if which == "" {
+				which = "each pool"
+			}
+			return fmt.Sprintf("a setting of the service: %s of %s", which, text.Count(r.CPUs, "thread"))
+		},
+	}
+	shardsEffect = &Effect{
+		Name: Shards, Modelled: true,
+		Text: func(_ float64, r Remedy) string {
+			if r.Factor < 1 {
+				return "half the shards"
+			}
+			return "twice the shards"
+		},
+		Parameters: factorOf,
+		Price:      func(r Remedy, p Priced) string { return fmt.Sprintf("limits of %s each", text.CPUs(p.Limit/r.Factor)) },
+	}
+)
+
+func factorOf(r Remedy) map[string]any { return map[string]any{"factor": r.Factor} }

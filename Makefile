@@ -22,6 +22,7 @@ include test/lab/lab.mk
 include bench/bench.mk
 include bench/accuracy.mk
 include internal/see/probe/probe.mk
+include packaging/packaging.mk
 
 .PHONY: help
 help: ## this list

@@ -28,6 +28,8 @@ var forms = []form{
 	{target: "lab-fetch"},
 	{target: "lab-topologies", args: []string{"LAB_TOPOLOGIES=one-socket-8"}},
 	{target: "lab-kernels", args: []string{"LAB_KERNELS=6.18", "LAB_KERNEL_TESTS=TestGuestHasWhatItPromises"}},
+	{target: "install", args: []string{"DESTDIR=.cache/install"}},
+	{target: "uninstall", args: []string{"DESTDIR=.cache/install"}},
 	{target: "release", args: []string{"ARCHS=arm64"}},
 	{target: "fuzz", args: []string{"FUZZTIME=1x", "FUZZ_PACKAGES=./internal/kernel/procfs"}},
 	{target: "accuracy", args: []string{"DRAWS=1", "REPEATS=1", "SECONDS=1"}},

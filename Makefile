@@ -14,14 +14,14 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 # Fuzz targets of these packages run this long each in `make fuzz`.
 FUZZTIME ?= 20s
 FUZZ_PACKAGES ?= ./...
-# Flags of `make demo`; what `make release` builds for.
+# Flags of `make demo`.
 DEMO ?=
-ARCHS ?= amd64 arm64
 
 include test/lab/lab.mk
 include bench/bench.mk
 include bench/accuracy.mk
 include internal/see/probe/probe.mk
+include packaging/packaging.mk
 
 .PHONY: help
 help: ## this list
@@ -39,8 +39,10 @@ build: need-go ## bin/unthrottle, static
 demo: build ## build, then show throttling and its end on this host (as root)
 	@$(BIN)/unthrottle demo $(DEMO)
 
-# The modules of the tree beside its own.
+# The modules of the tree beside its own. Some only pin a tool and hold no package.
 MODULES := $(patsubst %/go.mod,%,$(shell git ls-files '*/go.mod'))
+TOOL_MODULES := tools/lint tools/nfpm
+TESTED_MODULES := $(filter-out $(TOOL_MODULES),$(MODULES))
 STATICCHECK = $(GO) tool -modfile=tools/lint/go.mod staticcheck
 
 .PHONY: lint
@@ -49,7 +51,7 @@ lint: need-go ## gofmt, go vet and staticcheck, in every module
 	@$(GO) vet ./...
 	@$(GO) vet -tags 'accuracy confusion' ./...
 	@$(STATICCHECK) ./...
-	@for m in $(MODULES); do [ "$$m" = tools/lint ] || $(GO) -C $$m vet ./...; done
+	@for m in $(TESTED_MODULES); do $(GO) -C $$m vet ./...; done
 
 # Generated files, the import table and the shown output are tests like any other. The go command caches what has not
 # changed. vet has had its turn.
@@ -59,7 +61,7 @@ check: lint test-modules ## before a commit: lint, and every test that needs no 
 
 .PHONY: test-modules
 test-modules: need-go
-	@for m in $(MODULES); do [ "$$m" = tools/lint ] || $(GO) -C $$m test -short -vet=off ./... | sed -u '/^ok  /d; /no test files\]$$/d'; done
+	@for m in $(TESTED_MODULES); do $(GO) -C $$m test -short -vet=off ./... | sed -u '/^ok  /d; /no test files\]$$/d'; done
 
 .PHONY: tidy
 tidy: need-go ## every go.mod and go.sum is tidy (fetches what the modules' own tests import, once)
@@ -110,13 +112,3 @@ fuzz: need-go ## every fuzz target for FUZZTIME each
 	@$(GO) list $(FUZZ_PACKAGES) | while read -r pkg; do \
 	  for f in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
 	    echo "== $$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$pkg; done; done
-
-.PHONY: release
-release: need-go ## dist/: static binaries for linux amd64 and arm64, with checksums
-	@rm -rf dist && mkdir -p dist
-	@for arch in $(ARCHS); do \
-	  name=unthrottle-$(VERSION)-linux-$$arch; mkdir -p dist/$$name; \
-	  CGO_ENABLED=0 GOOS=linux GOARCH=$$arch $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o dist/$$name/unthrottle ./cmd/unthrottle; \
-	  cp LICENSE README.md CHANGELOG.md dist/$$name/; \
-	  tar --sort=name --owner=0 --group=0 --numeric-owner --mtime='@0' -C dist -czf dist/$$name.tar.gz $$name; rm -r dist/$$name; done
-	@cd dist && sha256sum *.tar.gz > SHA256SUMS && cat SHA256SUMS

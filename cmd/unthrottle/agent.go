@@ -3,13 +3,11 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -27,8 +25,8 @@ import (
 )
 
 func newAgent() *cobra.Command {
-	var w writeFlags
-	var config, cpu, memory string
+	var f agentFlags
+	var check bool
 	cmd := &cobra.Command{
 		Use:     "agent --config FILE",
 		GroupID: groupChange,
@@ -38,51 +36,38 @@ the rules in the file ask for it, apply remedies and keep them true.
 
 It observes only, unless the file says 'mode: apply'; and applies only what the
 user's own latency (slo) shows to be better. It listens on 127.0.0.1 unless told
-otherwise, and nothing can be changed over the network.`,
+otherwise, and nothing can be changed over the network.
+
+SIGHUP makes it read the file again. If the new file has a mistake, the agent
+names it and goes on with the old one.`,
+		Example: `  unthrottle agent --check --config /etc/unthrottle.yaml
+  sudo unthrottle agent --config /etc/unthrottle.yaml`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if config == "" {
+			if f.config == "" {
 				return errors.New("--config is missing: a file with at least 'version: 1' (docs/reference/agent.md)")
 			}
-			rules, untrusted, err := policy.ReadRules(config)
+			c, err := f.read(cmd)
+			if check {
+				return f.check(cmd.OutOrStdout(), c, err)
+			}
 			if err != nil {
 				return err
 			}
-			own, err := ownBudget(cpu, memory)
-			if err != nil {
-				return err
-			}
-			return runAgent(cmd, w, rules, untrusted, own)
+			return runAgent(cmd, f, c)
 		},
 	}
-	w.add(cmd)
-	w.addLift(cmd)
-	cmd.Flags().StringVar(&config, "config", "", "`FILE` with the rules")
-	cmd.Flags().StringVar(&cpu, "budget-cpu", "", "what the agent itself may take of a CPU, for example `1%`; beyond it drops recordings, then periods, then its rate")
-	cmd.Flags().StringVar(&memory, "budget-memory", "", "what it may hold resident, for example `64MiB`; else as above")
+	f.write.add(cmd)
+	f.write.addLift(cmd)
+	cmd.Flags().StringVar(&f.config, "config", "", "`FILE` with the rules")
+	cmd.Flags().BoolVar(&check, "check", false, "read the file, name every mistake in it, and start nothing")
+	cmd.Flags().StringVar(&f.cpu, "budget-cpu", "", "what the agent itself may take of a CPU, for example 1%; beyond it drops recordings, then periods, then its rate (default: own_budget of the file)")
+	cmd.Flags().StringVar(&f.memory, "budget-memory", "", "what it may hold resident, for example 64MiB; else as above")
 	return cmd
 }
 
-// ownBudget reads what the agent itself may take; "" is no bound.
-func ownBudget(cpu, memory string) (own agent.Own, err error) {
-	if number, percent := strings.CutSuffix(cpu, "%"); cpu != "" {
-		own.CPU, err = strconv.ParseFloat(number, 64)
-		own.CPU /= 100
-		if err != nil || !percent || !(own.CPU > 0) || own.CPU > 100 {
-			return own, fmt.Errorf("--budget-cpu %.40q: want a share of one CPU, for example 1%%", cpu)
-		}
-	}
-	if number, mebi := strings.CutSuffix(memory, "MiB"); memory != "" {
-		n, err := strconv.ParseInt(number, 10, 32)
-		if err != nil || !mebi || n < 1 {
-			return own, fmt.Errorf("--budget-memory %.40q: want a number of MiB, for example 64MiB", memory)
-		}
-		own.MemoryBytes = n << 20
-	}
-	return own, nil
-}
-
-func runAgent(cmd *cobra.Command, w writeFlags, rules policy.Rules, untrusted string, own agent.Own) error {
+// watchOnce runs an agent until ctx ends. ready is told where it listens.
+func watchOnce(ctx context.Context, cmd *cobra.Command, c agentConfig, ready func(net.Addr)) error {
 	h, err := openCgroups()
 	if err != nil {
 		return err
@@ -90,22 +75,23 @@ func runAgent(cmd *cobra.Command, w writeFlags, rules policy.Rules, untrusted st
 	if err := needCPU(h); err != nil {
 		return err
 	}
-	if err := w.fromRules(cmd, rules); err != nil {
-		return err
-	}
+	w, rules := c.write, c.rules
 	env, done, err := w.env(cmd, h)
 	if err != nil {
 		return err
 	}
 	defer done()
 	rules.Scope = env.Scope
-	env.Log = w.logAt(levelInfo)
+	if c.listens != "" {
+		rules.Listen = c.listens
+	}
+	env.Log = slog.New(agent.OncePerMinute(w.logAt(levelInfo).Handler()))
 	recorder, closeProbe := flightOf(h, rules, w.stateDir)
 	defer closeProbe()
-	return agent.Run(cmd.Context(), agent.Config{
-		Rules: rules, Host: h, Env: env, Untrusted: untrusted, Version: version, Log: env.Log, Flight: recorder, Own: own,
+	return agent.Run(ctx, agent.Config{
+		Rules: rules, Host: h, Env: env, Untrusted: c.untrusted, Version: version, Log: env.Log, Flight: recorder,
 		Fix: func(latencies slo.Source) fix.Env {
-			return hostEnv(cmd.Context(), h, env, &w, latencies)
+			return hostEnv(ctx, h, env, &w, latencies)
 		},
 		List: func() ([]container.Container, error) { return list(h, "") },
 		Facts: func(ctx context.Context, all []container.Container, used map[string]float64) (hoststate.Facts, error) {
@@ -115,9 +101,7 @@ func runAgent(cmd *cobra.Command, w writeFlags, rules policy.Rules, untrusted st
 		Interrupts: func() (hoststate.Interrupts, error) {
 			return gather.Interrupts(irqhost.New("/proc"), os.DirFS("/"))
 		},
-		Ready: func(at net.Addr) {
-			say("watching; http://%s/metrics; mode %s", at, rules.Mode)
-		},
+		Ready: ready,
 	})
 }
 
@@ -142,19 +126,4 @@ func flightOf(h *cgroup.Host, rules policy.Rules, stateDir string) (f agent.Flig
 		}
 		return live.Keep(ctx, p, live.Options{Host: h, Root: os.DirFS("/"), Target: c, Others: live.Others(c, all), For: agent.RecordFor, Keep: w})
 	}}, func() { p.Close() }
-}
-
-// fromRules takes scope and state directory from the file where the command
-// line does not give them. Two different scopes are a contradiction.
-func (f *writeFlags) fromRules(cmd *cobra.Command, r policy.Rules) error {
-	if r.Scope != "" {
-		if f.scope != "" && f.scope != r.Scope {
-			return fmt.Errorf("--scope %s and the file's scope %s differ: give one of them", f.scope, r.Scope)
-		}
-		f.scope = r.Scope
-	}
-	if r.StateDir != "" && !cmd.Flags().Changed("state-dir") {
-		f.stateDir = r.StateDir
-	}
-	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -24,8 +25,25 @@ import (
 type background struct {
 	t       *testing.T
 	cmd     *exec.Cmd
+	config  string
 	address string
 	said    chan string // what it said by its end
+
+	mu    sync.Mutex
+	sofar strings.Builder
+}
+
+// hasSaid tells whether a text is in what it said so far.
+func (b *background) hasSaid(text string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return strings.Contains(b.sofar.String(), text)
+}
+
+func (b *background) say(line string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	fmt.Fprintln(&b.sofar, line)
 }
 
 // start runs an agent on a port of the kernel's choice and waits until it
@@ -43,7 +61,7 @@ func start(t *testing.T, rules string, args ...string) *background {
 	// A deadline of its own, should the test be killed.
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
-	b := &background{t: t, cmd: exec.CommandContext(ctx, exe, append([]string{"agent", "--config", config}, args...)...), said: make(chan string, 1)}
+	b := &background{t: t, config: config, cmd: exec.CommandContext(ctx, exe, append([]string{"agent", "--config", config}, args...)...), said: make(chan string, 1)}
 	b.cmd.Env = append(os.Environ(), envMain+"=1")
 	pipe, err := b.cmd.StderrPipe()
 	if err != nil {
@@ -54,16 +72,16 @@ func start(t *testing.T, rules string, args ...string) *background {
 	}
 	listens := make(chan string, 1)
 	go func() {
-		var all strings.Builder
 		lines := bufio.NewScanner(pipe)
-		for lines.Scan() {
-			fmt.Fprintln(&all, lines.Text())
-			if m := regexp.MustCompile(`http://(\S+)/metrics`).FindStringSubmatch(lines.Text()); m != nil {
+		for told := false; lines.Scan(); {
+			b.say(lines.Text())
+			if m := regexp.MustCompile(`http://(\S+)/metrics`).FindStringSubmatch(lines.Text()); m != nil && !told {
+				told = true
 				listens <- m[1]
 			}
 		}
 		close(listens)
-		b.said <- all.String()
+		b.said <- b.sofar.String()
 	}()
 	var ok bool
 	if b.address, ok = <-listens; !ok {
@@ -93,17 +111,22 @@ func rootOnly(t *testing.T) string {
 
 func (b *background) get(path string) string {
 	b.t.Helper()
+	text, err := b.page(path)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return text
+}
+
+func (b *background) page(path string) (string, error) {
 	client := http.Client{Timeout: 10 * time.Second}
 	r, err := client.Get("http://" + b.address + path)
 	if err != nil {
-		b.t.Fatal(err)
+		return "", err
 	}
 	defer r.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(r.Body, 16<<20))
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return string(text)
+	return string(text), err
 }
 
 // eventually waits until something holds; a minute is the bound of patience,

@@ -26,10 +26,12 @@ func interruptible(parent context.Context) (context.Context, func()) {
 		signal.Notify(signals, syscall.SIGHUP)
 	}
 	go func() {
-		<-signals
-		cancel()
 		for s := range signals {
-			if s != syscall.SIGHUP {
+			switch {
+			case s == syscall.SIGHUP && hangupReloads.Load():
+			case ctx.Err() == nil:
+				cancel()
+			case s != syscall.SIGHUP:
 				sayLeft()
 				os.Exit(exitInterrupted)
 			}
@@ -40,6 +42,9 @@ func interruptible(parent context.Context) (context.Context, func()) {
 		cancel()
 	}
 }
+
+// hangupReloads tells that a hang-up is no interrupt: the agent reads its configuration again.
+var hangupReloads atomic.Bool
 
 // writing is what the command under way may write with; nil: nothing.
 var writing atomic.Pointer[apply.Env]

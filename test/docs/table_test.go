@@ -89,6 +89,7 @@ var table = []row{
 	{page: "docs/lab.md", command: "bin/lab list", elsewhere: "names what the cache holds; TestList in test/lab/cmd/lab"},
 
 	{page: "docs/reference/agent.md", command: "sudo unthrottle agent --config /etc/unthrottle.yaml", scene: alone},
+	{page: "docs/reference/agent.md", command: "unthrottle agent --check --config packaging/unthrottle.yaml", scene: offline, exact: true},
 	{page: "docs/reference/apply.md", command: "sudo unthrottle apply /shop/checkout --remedy pin --dry-run", scene: shop, width: fixColumns, byPage: true, optional: others},
 	{page: "docs/reference/apply.md", command: "sudo unthrottle apply --system", scene: system, optional: systemLines},
 	{page: "docs/reference/bench.md", command: "sudo unthrottle bench latency --repeat 2 --seconds 3", scene: alone, optional: latencyLines},

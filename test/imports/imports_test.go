@@ -54,6 +54,7 @@ var table = []row{
 	{"test/lab", []string{"internal/text"}},
 	{"test/imports", nil},
 	{"test/docs", nil},
+	{"test/install", nil},
 	{"test/smoke", nil},
 }
 

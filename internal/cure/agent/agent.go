@@ -43,10 +43,8 @@ type Config struct {
 	// they may.
 	Untrusted string
 	Flight    Flight
-	// Own bounds what the agent itself takes; the zero value bounds nothing.
-	Own     Own
-	Version string
-	Log     *slog.Logger
+	Version   string
+	Log       *slog.Logger
 	// Ready, if not nil, is told where /metrics listens.
 	Ready func(net.Addr)
 }

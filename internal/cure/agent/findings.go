@@ -168,7 +168,7 @@ func (c *chooser) hindrance(rule *policy.Rule) string {
 		return "observing only"
 	case rule == nil || rule.Leave:
 		return "no rule asks for a remedy"
-	case rule.SLOCommand == "" && !secondary(rule) && rule.Verify != policy.VerifyProbe:
+	case !rule.Judged():
 		return "not applied: the rule has neither an slo nor verify: probe, so the effect could not be verified"
 	case rule.SLOCommand != "" && c.untrusted != "":
 		return "not applied: its slo command must not be run: " + c.untrusted

@@ -10,17 +10,25 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"golang.org/x/sys/unix"
 )
 
-// serve answers /metrics and /healthz until ctx ends. Nothing can be changed
+// serve answers /metrics, /healthz and a page that links them until ctx ends. Nothing can be changed
 // over it: every other path and method is refused. ready, if not nil, is told
 // the address that was bound.
 func serve(ctx context.Context, listen string, cost *spent, reg *prometheus.Registry, healthy func() error, ready func(net.Addr)) error {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", listen)
+	if errors.Is(err, unix.EADDRINUSE) {
+		return fmt.Errorf("%w: another agent may run already; end it, or give this one another listen address in its file", err)
+	}
 	if err != nil {
-		return fmt.Errorf("listen on %s: %w", listen, err)
+		return err
 	}
 	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		fmt.Fprintln(w, `<!doctype html><title>unthrottle agent</title><p><a href="/metrics">/metrics</a> <a href="/healthz">/healthz</a>`)
+	})
 	page := promhttp.HandlerFor(reg, promhttp.HandlerOpts{MaxRequestsInFlight: 4, EnableOpenMetrics: true})
 	mux.Handle("GET /metrics", cost.handler(page))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {

@@ -17,16 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/unthrottle/unthrottle/internal/clock"
+	"github.com/unthrottle/unthrottle/internal/cure/policy"
 )
-
-// Own is what the agent's process itself may take. What it takes beyond it sheds, in the order of shedding: see shedder. It
-// never sheds what keeps others safe: newcomers off exclusive CPUs, and restore.
-type Own struct {
-	// CPU is a share of one CPU on the mean, 0: no bound. The probe's programs run in other processes and are not in it.
-	CPU float64
-	// MemoryBytes is resident memory, 0: no bound.
-	MemoryBytes int64
-}
 
 // shedding is how much is shed; each step includes those before it.
 type shedding int
@@ -53,9 +45,9 @@ const (
 	comfortable             = 0.6
 )
 
-// shedder decides what to shed.
+// shedder decides what to shed, in the order of shedding.
 type shedder struct {
-	own         Own
+	own         policy.Own
 	level       shedding
 	over, under int
 }
@@ -158,11 +150,11 @@ func (b *budget) unless(ctx context.Context, s shedding, work func(context.Conte
 
 // keepBudget looks at what the agent takes until ctx ends.
 func (a *agent) keepBudget(ctx context.Context) error {
-	if a.Own == (Own{}) {
+	if a.Rules.Own == (policy.Own{}) {
 		return nil
 	}
 	defer a.tellDropped(shedNothing, "")
-	s := shedder{own: a.Own}
+	s := shedder{own: a.Rules.Own}
 	for at, used := time.Now(), cpuTime(unix.CLOCK_PROCESS_CPUTIME_ID); clock.Sleep(ctx, judgeEvery) == nil; {
 		now, nowUsed := time.Now(), cpuTime(unix.CLOCK_PROCESS_CPUTIME_ID)
 		share := (nowUsed - used).Seconds() / now.Sub(at).Seconds()

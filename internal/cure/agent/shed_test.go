@@ -15,7 +15,7 @@ import (
 )
 
 func TestSheddingFollowsTheBudget(t *testing.T) {
-	s := shedder{own: Own{CPU: 0.01, MemoryBytes: 64 << 20}}
+	s := shedder{own: policy.Own{CPU: 0.01, MemoryBytes: 64 << 20}}
 	looks := func(n int, cpu float64, resident int64) (changes int) {
 		for range n {
 			if s.judge(cpu, resident) != "" {

@@ -20,26 +20,9 @@ import (
 	"github.com/unthrottle/unthrottle/placement"
 )
 
-// ConfigError is what is wrong with a configuration, and on which line.
-type ConfigError struct {
-	Line int
-	Why  string
-}
-
-func (e *ConfigError) Error() string {
-	if e.Line == 0 {
-		return "config: " + e.Why
-	}
-	return fmt.Sprintf("config line %d: %s", e.Line, e.Why)
-}
-
-func wrong(n *yaml.Node, format string, args ...any) error {
-	return &ConfigError{n.Line, fmt.Sprintf(format, args...)}
-}
-
 // ParseRules reads a configuration (YAML, version 1). Every key must be known
 // and no key may stand twice; aliases and several documents are refused. The
-// error is a *ConfigError with the line.
+// error is a *ConfigError with the line, or a Mistakes that names several.
 func ParseRules(text []byte) (Rules, error) {
 	if len(text) > MaxConfigBytes {
 		return Rules{}, &ConfigError{0, fmt.Sprintf("%d bytes, more than %d", len(text), MaxConfigBytes)}
@@ -75,9 +58,9 @@ func yamlLine(err error) int {
 }
 
 func (r *Rules) read(doc *yaml.Node) error {
-	version := 0
+	version, given := 0, false
 	err := mapping(doc, map[string]func(*yaml.Node) error{
-		"version": func(n *yaml.Node) error { return whole(n, &version, 1, 1) },
+		"version": func(n *yaml.Node) error { given = true; return whole(n, &version, 1, 1) },
 		"mode": func(n *yaml.Node) error {
 			return oneOf(n, (*string)(&r.Mode), string(Observe), string(Apply))
 		},
@@ -93,9 +76,10 @@ func (r *Rules) read(doc *yaml.Node) error {
 			}
 			return nil
 		},
-		"bound":  func(n *yaml.Node) error { return share(n, &r.Bound) },
-		"budget": r.Budget.read,
-		"flight": r.Flight.read,
+		"bound":      func(n *yaml.Node) error { return share(n, &r.Bound) },
+		"budget":     r.Budget.read,
+		"own_budget": r.Own.read,
+		"flight":     r.Flight.read,
 		"placement": func(n *yaml.Node) error {
 			return mapping(n, map[string]func(*yaml.Node) error{
 				"moves_per_minute": func(n *yaml.Node) error { return whole(n, &r.Placement.MovesPerMinute, 0, 60) },
@@ -103,8 +87,8 @@ func (r *Rules) read(doc *yaml.Node) error {
 		},
 		"rules": r.readRules,
 	})
-	if err == nil && version == 0 {
-		err = wrong(doc, `the key "version" is missing: write "version: 1"`)
+	if !given && doc.Kind == yaml.MappingNode {
+		err = together(err, wrong(doc, `the key "version" is missing: write "version: 1"`))
 	}
 	if err != nil || r.Scope == "" || r.Scope == "/" {
 		return err
@@ -132,14 +116,13 @@ func (r *Rules) readRules(n *yaml.Node) error {
 	if len(n.Content) > maxRules {
 		return wrong(n, "%d rules, more than %d", len(n.Content), maxRules)
 	}
+	var all error
 	for _, item := range n.Content {
 		rule := Rule{Line: item.Line, Auto: true, SLOInterval: 10 * time.Second}
-		if err := rule.read(item); err != nil {
-			return err
-		}
+		all = together(all, rule.read(item))
 		r.Rules = append(r.Rules, rule)
 	}
-	return nil
+	return all
 }
 
 func (r *Rule) read(n *yaml.Node) error {

@@ -26,6 +26,8 @@ type Rules struct {
 	// Placement says how the agent keeps containers well placed.
 	Placement Placement
 	Flight    Flight
+	// Own bounds what the agent itself takes.
+	Own Own
 	// Rules are tried in order; the first that matches a container counts.
 	Rules []Rule
 }
@@ -90,6 +92,12 @@ type Rule struct {
 	SLOCommand  string
 	SLOInterval time.Duration
 	SLOLookBack time.Duration
+}
+
+// Judged tells whether something judges what the rule applies, or nothing has to: a secondary uses only idle CPUs.
+// Nothing else is applied unjudged.
+func (r Rule) Judged() bool {
+	return r.SLOCommand != "" || r.Verify == VerifyProbe || !r.Auto && r.Remedy == remedy.Secondary
 }
 
 // What judges a remedy.

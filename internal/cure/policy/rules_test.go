@@ -29,6 +29,7 @@ budget:
   containers: 3
   moves_per_minute: 1
   cpu_share: 25%
+own_budget: {cpu: 1.5%, memory: 64MiB}
 rules:
   - match: {namespace: kube-system}
     remedy: none
@@ -51,13 +52,13 @@ func TestParseRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Rules{Mode: Apply, Listen: "127.0.0.1:9000", Interval: 2 * time.Second, Scope: "/kubepods.slice",
-		StateDir: "/var/lib/unthrottle", Bound: 0.05, Budget: Budget{3, 1, 0.25}, Flight: DefaultFlight(),
+		StateDir: "/var/lib/unthrottle", Bound: 0.05, Budget: Budget{3, 1, 0.25}, Flight: DefaultFlight(), Own: Own{0.015, 64 << 20},
 		Rules: []Rule{
-			{Line: 14, Match: Match{Namespace: "kube-system"}, Leave: true, SLOInterval: 10 * time.Second},
-			{Line: 16, Match: Match{Name: "web-*", Labels: map[string]string{"tier": "front"}}, Remedy: remedy.Pin, CPUs: 4,
+			{Line: 15, Match: Match{Namespace: "kube-system"}, Leave: true, SLOInterval: 10 * time.Second},
+			{Line: 17, Match: Match{Name: "web-*", Labels: map[string]string{"tier": "front"}}, Remedy: remedy.Pin, CPUs: 4,
 				Objective: Objective{0.99, 20 * time.Millisecond}, SLOCommand: "/usr/local/bin/latencies --last 10s",
 				SLOInterval: 30 * time.Second, SLOLookBack: 20 * time.Second},
-			{Line: 26, Match: Match{Cgroup: "/kubepods.slice/**"}, Auto: true, SLOInterval: 10 * time.Second},
+			{Line: 27, Match: Match{Cgroup: "/kubepods.slice/**"}, Auto: true, SLOInterval: 10 * time.Second},
 		}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -87,6 +88,9 @@ func TestParseRulesRefuses(t *testing.T) {
 		"half a CPU":          {rule("remedy: pin\n    cpus: 1.5"), 4, `"1.5" is not a whole number`},
 		"negative budget":     {"version: 1\nbudget:\n  containers: -1\n", 3, "whole number from 0"},
 		"share above one":     {"version: 1\nbudget: {cpu_share: 150%}\n", 2, "not a share"},
+		"own CPU":             {"version: 1\nown_budget: {cpu: 1}\n", 2, "percent sign, for example 1%"},
+		"own CPU of nothing":  {"version: 1\nown_budget: {cpu: 0%}\n", 2, "not a share of one CPU"},
+		"own memory":          {"version: 1\nown_budget: {memory: 64}\n", 2, "for example, 64MiB"},
 		"share of nothing":    {"version: 1\nbound: .nan\n", 2, "not a share"},
 		"share in base 16":    {"version: 1\nbound: 0x1p-4\n", 2, "not a share"},
 		"no remedy":           {rule("remedy: pray"), 3, "none of auto, none, pin"},
@@ -141,6 +145,26 @@ func TestParseRulesRefuses(t *testing.T) {
 	}
 }
 
+// Every mistake is named, by line, up to a bound.
+func TestEveryMistakeIsNamed(t *testing.T) {
+	_, err := ParseRules([]byte("mode: destroy\nbudget: {containers: -1, moves: 3}\nrules:\n- remedy: pray\n- match: {nmae: x}\n  cpus: 0\n"))
+	var all Mistakes
+	if !errors.As(err, &all) {
+		t.Fatalf("%v", err)
+	}
+	var lines []int
+	for _, m := range all {
+		lines = append(lines, m.Line)
+	}
+	if d := cmp.Diff([]int{1, 1, 2, 2, 4, 5, 6}, lines); d != "" {
+		t.Errorf("%s\n%v", d, err)
+	}
+	_, err = ParseRules([]byte("version: 1\nrules:\n" + strings.Repeat("- remedy: pray\n", maxRules)))
+	if said := strings.Split(err.Error(), "\n"); len(said) != maxMistakes+1 || !strings.Contains(said[maxMistakes], "and more") {
+		t.Errorf("%d lines: %v", len(said), err)
+	}
+}
+
 func FuzzParseRules(f *testing.F) {
 	f.Add([]byte(full))
 	f.Add([]byte("version: 1\nrules: &x\n  - match: *x\n"))
@@ -150,7 +174,7 @@ func FuzzParseRules(f *testing.F) {
 		r, err := ParseRules(text)
 		if err != nil {
 			var wrong *ConfigError
-			if !errors.As(err, &wrong) || len(err.Error()) > 4000 {
+			if !errors.As(err, &wrong) || len(err.Error()) > 16_000 {
 				t.Fatalf("error of another kind, or too long: %v", err)
 			}
 			return
@@ -178,13 +202,13 @@ func TestFor(t *testing.T) {
 		labels map[string]string
 		line   int
 	}{
-		"name and label":         {web, map[string]string{"tier": "front", "x": "y"}, 16},
-		"another label":          {web, map[string]string{"tier": "back"}, 26},
-		"labels not known":       {web, nil, 26},
-		"the first that fits":    {system, map[string]string{"tier": "front"}, 14},
+		"name and label":         {web, map[string]string{"tier": "front", "x": "y"}, 17},
+		"another label":          {web, map[string]string{"tier": "back"}, 27},
+		"labels not known":       {web, nil, 27},
+		"the first that fits":    {system, map[string]string{"tier": "front"}, 15},
 		"nothing fits":           {container.Container{Name: "sshd", Group: cgroup.Group{Path: "/system.slice/sshd"}}, nil, 0},
 		"unknown is no wild *":   {container.Container{Name: "x", Group: cgroup.Group{Path: "/"}}, nil, 0},
-		"the top of the subtree": {container.Container{Name: "x", Group: cgroup.Group{Path: "/kubepods.slice"}}, nil, 26},
+		"the top of the subtree": {container.Container{Name: "x", Group: cgroup.Group{Path: "/kubepods.slice"}}, nil, 27},
 	} {
 		rule, line := r.For(c.c, c.labels), 0
 		if rule != nil {

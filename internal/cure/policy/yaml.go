@@ -18,21 +18,21 @@ func mapping(n *yaml.Node, known map[string]func(*yaml.Node) error) error {
 		return wrong(n, "keys with values are wanted here")
 	}
 	seen := map[string]bool{}
+	var all error
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		read, ok := known[key.Value]
 		switch {
 		case key.Kind != yaml.ScalarNode || !ok:
-			return wrong(key, "unknown key %.60q; known here: %s", key.Value, keys(known))
+			all = together(all, wrong(key, "unknown key %.60q; known here: %s", key.Value, keys(known)))
 		case seen[key.Value]:
-			return wrong(key, "key %q stands twice", key.Value)
-		}
-		seen[key.Value] = true
-		if err := read(value); err != nil {
-			return err
+			all = together(all, wrong(key, "key %q stands twice", key.Value))
+		default:
+			seen[key.Value] = true
+			all = together(all, read(value))
 		}
 	}
-	return nil
+	return all
 }
 
 func keys(known map[string]func(*yaml.Node) error) string {

@@ -45,6 +45,18 @@ func Split(command string) ([]string, error) {
 	return words, nil
 }
 
+// Check tells whether the command's program is there and can be run, without running it.
+func Check(command string) error {
+	words, err := Split(command)
+	if err != nil {
+		return err
+	}
+	if _, err := exec.LookPath(words[0]); err != nil {
+		return fmt.Errorf("slo command %q: %w: give the path of a program that can be run", words[0], errors.Unwrap(err))
+	}
+	return nil
+}
+
 // The command is told since when latencies are wanted: in this variable of its environment, and in place of this text in
 // its words.
 const (

@@ -96,15 +96,23 @@ func Open(ctx context.Context, stateDir string, o Options) (*Journal, error) {
 	return j, nil
 }
 
-// makeStateDir makes the directory for us alone. It refuses a directory that other users own or can write to: a user who
-// can write the journal decides what restore writes as root.
+// makeStateDir makes the directory for us alone, or checks the one that is there.
 func makeStateDir(dir string) error {
-	info, err := os.Stat(dir)
-	if errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return fmt.Errorf("state directory: %w", wayOut(err))
 		}
 		return wayOut(syncDir(filepath.Dir(dir)))
+	}
+	return CheckStateDir(dir)
+}
+
+// CheckStateDir refuses a directory that other users own or can write to: a user who can write the journal decides what
+// restore writes as root. One that does not exist is fine: it is made with the first write.
+func CheckStateDir(dir string) error {
+	info, err := os.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("state directory: %w", wayOut(err))

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/unthrottle/unthrottle/internal/cure/policy"
+	"github.com/unthrottle/unthrottle/internal/cure/slo"
+	"github.com/unthrottle/unthrottle/internal/cure/txn/journal"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/text"
+)
+
+// agentFlags are the flags of the agent.
+type agentFlags struct {
+	write               writeFlags
+	config, cpu, memory string
+}
+
+// agentConfig is the file with the flags that go before it.
+type agentConfig struct {
+	rules policy.Rules
+	// untrusted says why commands in the file must not be run; "": they may.
+	untrusted string
+	write     writeFlags
+	// listens is the address in use, so that a port of the kernel's choice stays over a reload; "": none yet.
+	listens string
+}
+
+// read reads the file.
+func (f agentFlags) read(cmd *cobra.Command) (agentConfig, error) {
+	c := agentConfig{write: f.write}
+	var err error
+	if c.rules, c.untrusted, err = policy.ReadRules(f.config); err != nil {
+		return c, err
+	}
+	if f.cpu != "" {
+		if err := c.rules.Own.SetCPU(f.cpu); err != nil {
+			return c, fmt.Errorf("--budget-cpu %w", err)
+		}
+	}
+	if f.memory != "" {
+		if err := c.rules.Own.SetMemory(f.memory); err != nil {
+			return c, fmt.Errorf("--budget-memory %w", err)
+		}
+	}
+	return c, c.write.fromRules(cmd, c.rules)
+}
+
+// check says what is wrong with a configuration, which read returned with err, and what it amounts to if nothing is.
+func (f agentFlags) check(out io.Writer, c agentConfig, err error) error {
+	if several := policy.Mistakes(nil); errors.As(err, &several) {
+		return fmt.Errorf("%s has %s, and nothing was started:\n%w", f.config, text.Count(len(several), "mistake"), several)
+	}
+	if err != nil {
+		return err
+	}
+	found, err := c.problems()
+	if err != nil {
+		return err
+	}
+	if len(found) > 0 {
+		return fmt.Errorf("%s has %s, and nothing was started:\n%s", f.config, text.Count(len(found), "mistake"), strings.Join(found, "\n"))
+	}
+	r := c.rules
+	fmt.Fprintf(out, "%s is fine: mode %s, %s, metrics on %s\n", f.config, r.Mode, text.Count(len(r.Rules), "rule"), r.Listen)
+	for _, rule := range r.Rules {
+		if r.Mode == policy.Apply && !rule.Leave && !rule.Judged() {
+			fmt.Fprintf(out, "note: config line %d: this rule applies nothing: it has neither an slo with a command nor verify: probe\n", rule.Line)
+		}
+	}
+	return nil
+}
+
+// problems are the mistakes that show on this host only.
+func (c agentConfig) problems() (found []string, err error) {
+	if err := journal.CheckStateDir(c.write.stateDir); err != nil {
+		found = append(found, err.Error())
+	}
+	if c.write.scope != "" {
+		h, err := openCgroups()
+		if err != nil {
+			return nil, err
+		}
+		if why := missingScope(h, c.write.scope); why != nil {
+			found = append(found, why.Error())
+		}
+	}
+	commands := false
+	for _, rule := range c.rules.Rules {
+		if rule.SLOCommand == "" {
+			continue
+		}
+		commands = true
+		if err := slo.Check(rule.SLOCommand); err != nil {
+			found = append(found, fmt.Sprintf("config line %d: %v", rule.Line, err))
+		}
+	}
+	if commands && c.untrusted != "" && c.rules.Mode == policy.Apply {
+		found = append(found, "slo commands of this file must not be run: "+c.untrusted)
+	}
+	return found, nil
+}
+
+// missingScope says why nothing can be watched in a scope.
+func missingScope(h *cgroup.Host, scope string) error {
+	path, err := cleanScope(h, scope)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(h.Dir(cgroup.CPU, path)); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("scope %.200s: there is no such cgroup: start what is in it, or leave the scope out", path)
+	}
+	return nil
+}
+
+// fromRules takes scope and state directory from the file where the command
+// line does not give them. Two different scopes are a contradiction.
+func (f *writeFlags) fromRules(cmd *cobra.Command, r policy.Rules) error {
+	if r.Scope != "" {
+		if f.scope != "" && f.scope != r.Scope {
+			return fmt.Errorf("--scope %s and the file's scope %s differ: give one of them", f.scope, r.Scope)
+		}
+		f.scope = r.Scope
+	}
+	if r.StateDir != "" && !cmd.Flags().Changed("state-dir") {
+		f.stateDir = r.StateDir
+	}
+	return nil
+}

@@ -1,0 +1,82 @@
+# Installing and packaging. `make install` is the one list of what is installed and where; the tarballs, packages and
+# images are made of what it installs.
+PREFIX ?= /usr/local
+SYSCONFDIR ?= /etc
+
+# Where things are installed.
+BINDIR = $(DESTDIR)$(PREFIX)/bin
+UNITDIR = $(DESTDIR)$(PREFIX)/lib/systemd/system
+SHARE = $(DESTDIR)$(PREFIX)/share
+CONFIG = $(DESTDIR)$(SYSCONFDIR)/unthrottle.yaml
+BASH_COMPLETION = $(SHARE)/bash-completion/completions/unthrottle
+ZSH_COMPLETION = $(SHARE)/zsh/site-functions/_unthrottle
+FISH_COMPLETION = $(SHARE)/fish/vendor_completions.d/unthrottle.fish
+# PROGRAM is what `make install` installs; packages for another processor give another one.
+PROGRAM ?= $(BIN)/unthrottle
+
+.PHONY: install
+install: build ## program, completions, systemd unit and sample configuration (PREFIX, DESTDIR)
+	@install -d -m 755 $(BINDIR) $(UNITDIR) $(dir $(BASH_COMPLETION) $(ZSH_COMPLETION) $(FISH_COMPLETION)) $(SHARE)/doc/unthrottle $(dir $(CONFIG))
+	@install -m 755 $(PROGRAM) $(BINDIR)/unthrottle
+	@$(BIN)/unthrottle completion bash | install -m 644 /dev/stdin $(BASH_COMPLETION)
+	@$(BIN)/unthrottle completion zsh | install -m 644 /dev/stdin $(ZSH_COMPLETION)
+	@$(BIN)/unthrottle completion fish | install -m 644 /dev/stdin $(FISH_COMPLETION)
+	@sed 's#/usr/bin/#$(PREFIX)/bin/#; s#/etc/#$(SYSCONFDIR)/#' packaging/unthrottle.service | install -m 644 /dev/stdin $(UNITDIR)/unthrottle.service
+	@install -m 644 LICENSE README.md CHANGELOG.md packaging/unthrottle.yaml $(SHARE)/doc/unthrottle/
+	@if [ -e $(CONFIG) ]; then echo "$(CONFIG) stays as it is; a sample is in $(SHARE)/doc/unthrottle"; \
+	  else install -m 644 packaging/unthrottle.yaml $(CONFIG); fi
+
+.PHONY: uninstall
+uninstall: ## removes what make install wrote; a changed configuration stays
+	@if cmp -s $(CONFIG) $(SHARE)/doc/unthrottle/unthrottle.yaml; then rm $(CONFIG); \
+	  elif [ -e $(CONFIG) ]; then echo "$(CONFIG) was changed and stays: remove it by hand"; fi
+	@rm -f $(BINDIR)/unthrottle $(UNITDIR)/unthrottle.service $(BASH_COMPLETION) $(ZSH_COMPLETION) $(FISH_COMPLETION)
+	@rm -rf $(SHARE)/doc/unthrottle
+
+# What the targets below build for, and where to.
+ARCHS ?= amd64 arm64
+DIST ?= dist
+STAGE ?= .cache/stage
+NFPM = $(GO) tool -modfile=tools/nfpm/go.mod nfpm
+# The time of the commit stands in archives and packages, so that a commit gives the same bytes again.
+SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
+# A package's version starts with a digit. v1.2-3-gabc is 1.2+3.gabc; a bare commit is older than every release.
+PACKAGE_VERSION ?= $(or $(shell sed -n '/^v[0-9]/{s/^v//; s/-/+/; s/-/./g; p}' <<< '$(VERSION)'),0.0.0~git$(shell date -u -d @$(SOURCE_DATE_EPOCH) +%Y%m%d.)$(subst -,.,$(VERSION)))
+
+# Everything is made from what make install would install, once for each processor.
+.PHONY: stage
+stage: build
+	@mkdir -p $(DIST)
+	@rm -rf $(STAGE)
+	@for arch in $(ARCHS); do \
+	  CGO_ENABLED=0 GOOS=linux GOARCH=$$arch $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(STAGE)/program/$$arch/unthrottle ./cmd/unthrottle; \
+	  $(MAKE) --no-print-directory -s install DESTDIR=$(STAGE)/$$arch PREFIX=/usr SYSCONFDIR=/etc PROGRAM=$(STAGE)/program/$$arch/unthrottle; done
+
+.PHONY: release
+release: stage ## static tarballs for linux amd64 and arm64 in dist, with checksums
+	@rm -f $(DIST)/*.tar.gz
+	@for arch in $(ARCHS); do name=unthrottle-$(VERSION)-linux-$$arch; from=$(STAGE)/$$arch; to=$(STAGE)/$$name; \
+	  mkdir -p $$to/completions; \
+	  cp $$from/usr/bin/unthrottle $$from/usr/share/doc/unthrottle/* $$from/usr/lib/systemd/system/unthrottle.service $$to/; \
+	  cp $$from/usr/share/bash-completion/completions/unthrottle $$to/completions/unthrottle.bash; \
+	  cp $$from/usr/share/zsh/site-functions/_unthrottle $$from/usr/share/fish/vendor_completions.d/unthrottle.fish $$to/completions/; \
+	  tar --sort=name --owner=0 --group=0 --numeric-owner --mode=go-w --mtime=@$(SOURCE_DATE_EPOCH) -C $(STAGE) -c $$name | gzip -n > $(DIST)/$$name.tar.gz; done
+	@$(checksums)
+
+.PHONY: packages
+packages: release ## the tarballs, and deb and rpm packages, in dist, with checksums
+	@rm -f $(DIST)/*.deb $(DIST)/*.rpm
+	@for arch in $(ARCHS); do for format in deb rpm; do \
+	  ARCH=$$arch STAGE=$(STAGE)/$$arch PACKAGE_VERSION='$(PACKAGE_VERSION)' SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) \
+	    $(NFPM) package --config packaging/nfpm.yaml --packager $$format --target $(DIST)/ > /dev/null; done; done
+	@$(checksums)
+
+.PHONY: image
+image: stage ## a container image for each processor, as an OCI layout in a tar file in dist, with checksums
+	@rm -f $(DIST)/*.oci.tar
+	@for arch in $(ARCHS); do $(GO) -C tools/image run . --arch $$arch --version '$(VERSION)' --epoch $(SOURCE_DATE_EPOCH) \
+	  --program $(abspath $(STAGE))/$$arch/usr/bin/unthrottle --output $(abspath $(DIST))/unthrottle-$(VERSION)-linux-$$arch.oci.tar; done
+	@$(checksums)
+
+# SHA256SUMS lists what is in DIST.
+checksums = cd $(DIST) && sha256sum $$(ls | grep -v SHA256SUMS) > SHA256SUMS && cat SHA256SUMS

@@ -1,0 +1,99 @@
+package install
+
+import (
+	"bytes"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Each package holds what it should, the same program is in all of them and runs, and making them again gives the same
+// bytes.
+func TestPackages(t *testing.T) {
+	if testing.Short() {
+		t.Skip("packs for half a minute")
+	}
+	packager := exec.CommandContext(t.Context(), "go", "tool", "-modfile=tools/nfpm/go.mod", "nfpm", "--version")
+	packager.Dir = root
+	if out, err := packager.CombinedOutput(); err != nil {
+		t.Skipf("the packager cannot be built here: %v\n%s", err, out)
+	}
+	dir := t.TempDir()
+	dist := filepath.Join(dir, "dist")
+	pack := func(to string) string {
+		makes(t, dir, "packages", "ARCHS="+runtime.GOARCH, "DIST="+to, "SOURCE_DATE_EPOCH=1700000000")
+		return makes(t, dir, "image", "ARCHS="+runtime.GOARCH, "DIST="+to, "SOURCE_DATE_EPOCH=1700000000")
+	}
+	sums := pack(dist)
+	if again := pack(filepath.Join(dir, "again")); again != sums {
+		t.Errorf("not the same bytes again:\n%s\nwere\n%s", again, sums)
+	}
+	one := func(pattern string) []byte {
+		names, err := filepath.Glob(filepath.Join(dist, pattern))
+		if err != nil || len(names) != 1 {
+			t.Fatalf("%s: %q, %v", pattern, names, err)
+		}
+		return fileOf(t, names[0])
+	}
+
+	deb := members(t, one("unthrottle_1.2.3-1_*.deb"))
+	files := untarred(t, unzipped(t, deb["/data.tar.gz"]))
+	control := untarred(t, unzipped(t, deb["/control.tar.gz"]))
+	program := files["/usr/bin/unthrottle"]
+	installed := []string{
+		"/etc/unthrottle.yaml", "/usr/bin/unthrottle", "/usr/lib/systemd/system/unthrottle.service",
+		"/usr/share/bash-completion/completions/unthrottle", "/usr/share/doc/unthrottle/CHANGELOG.md", "/usr/share/doc/unthrottle/LICENSE",
+		"/usr/share/doc/unthrottle/README.md", "/usr/share/doc/unthrottle/unthrottle.yaml", "/usr/share/fish/vendor_completions.d/unthrottle.fish",
+	}
+	holds := func(what string, got contents, more ...string) {
+		t.Helper()
+		want := slices.Sorted(slices.Values(append(more, installed...)))
+		if names := slices.Sorted(maps.Keys(got)); !slices.Equal(names, want) {
+			t.Errorf("%s holds\n%q, want\n%q", what, names, want)
+		}
+	}
+	holds("deb", files, "/usr/share/doc/unthrottle/copyright", "/usr/share/zsh/vendor-completions/_unthrottle")
+	if got := string(control["/conffiles"]); got != "/etc/unthrottle.yaml\n" {
+		t.Errorf("conffiles: %q", got)
+	}
+	for name, says := range map[string]string{"/control": "Version: 1.2.3-1\n", "/prerm": "unthrottle restore", "/postrm": "purge"} {
+		if !strings.Contains(string(control[name]), says) {
+			t.Errorf("%s does not say %q", name, says)
+		}
+	}
+	rpm := payload(t, one("unthrottle-1.2.3-1.*.rpm"))
+	holds("rpm", rpm, "/usr/share/zsh/site-functions/_unthrottle")
+	tarball := untarred(t, unzipped(t, one("unthrottle-v1.2.3-linux-*.tar.gz")))
+	image := imageLayer(t, one("unthrottle-v1.2.3-linux-*.oci.tar"))
+	for what, other := range map[string][]byte{
+		"rpm": rpm["/usr/bin/unthrottle"], "tarball": tarball["/unthrottle-v1.2.3-linux-"+runtime.GOARCH+"/unthrottle"], "image": image["/usr/bin/unthrottle"],
+	} {
+		if !bytes.Equal(other, program) {
+			t.Errorf("%s has another program than the deb: %d bytes and %d", what, len(other), len(program))
+		}
+	}
+	if len(image) != 1 {
+		t.Errorf("the image holds more than the program: %q", slices.Sorted(maps.Keys(image)))
+	}
+
+	unpacked := filepath.Join(dir, "unthrottle")
+	if err := os.WriteFile(unpacked, program, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	static(t, unpacked)
+	if out, err := exec.CommandContext(t.Context(), unpacked, "--version").Output(); err != nil || !strings.Contains(string(out), "v1.2.3") {
+		t.Errorf("--version: %q, %v", out, err)
+	}
+	config := filepath.Join(dir, "unthrottle.yaml")
+	if err := os.WriteFile(config, files["/etc/unthrottle.yaml"], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.CommandContext(t.Context(), unpacked, "agent", "--check", "--config", config, "--state-dir", dir).CombinedOutput(); err != nil {
+		t.Errorf("the configuration in the package: %v\n%s", err, out)
+	}
+}

@@ -29,15 +29,14 @@ type writeFlags struct {
 }
 
 func (f *writeFlags) add(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	flags.StringVar(&f.scope, "scope", "", "touch nothing outside this cgroup `PREFIX`")
+	shareString(cmd, &f.scope, "scope", "", "")
 	f.addStateDir(cmd)
-	flags.BoolVarP(&f.verbose, "verbose", "v", false, "say more on standard error")
+	cmd.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "say more on standard error")
 }
 
 // addStateDir adds the flag of commands that read the journal.
 func (f *writeFlags) addStateDir(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.stateDir, "state-dir", defaultStateDir(), "`DIR` of the journal and its lock")
+	shareString(cmd, &f.stateDir, "state-dir", defaultStateDir(), "")
 }
 
 // addLift adds the flag of commands that make plans.
@@ -68,7 +67,7 @@ func (f *writeFlags) env(cmd *cobra.Command, h *cgroup.Host) (env apply.Env, don
 	if err := rejectEmptyFlags(cmd, "scope", "state-dir", "lift-below"); err != nil {
 		return apply.Env{}, nil, err
 	}
-	scope, err := cleanScope(h, f.scope)
+	scope, err := cleanPrefix(h, "scope", f.scope)
 	if err != nil {
 		return apply.Env{}, nil, err
 	}

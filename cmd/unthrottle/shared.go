@@ -74,14 +74,14 @@ func rejectEmptyFlags(cmd *cobra.Command, flags ...string) error {
 	return nil
 }
 
-// cleanScope makes a kernel path of a --scope; "" stays "".
-func cleanScope(h *cgroup.Host, scope string) (string, error) {
-	if scope == "" {
+// cleanPrefix makes a kernel path of the cgroup that a flag names; "" stays "".
+func cleanPrefix(h *cgroup.Host, flag, prefix string) (string, error) {
+	if prefix == "" {
 		return "", nil
 	}
-	path, err := cgroup.CleanPath(h, scope)
+	path, err := cgroup.CleanPath(h, prefix)
 	if err != nil {
-		return "", fmt.Errorf("--scope %s: %w", scope, err)
+		return "", fmt.Errorf("--%s %s: %w", flag, prefix, err)
 	}
 	return path, nil
 }

@@ -46,7 +46,7 @@ otherwise, and nothing can be changed over the network.`,
 			}
 			rules, untrusted, err := policy.ReadRules(config)
 			if err != nil {
-				return err
+				return missingFile(config, err)
 			}
 			own, err := ownBudget(cpu, memory)
 			if err != nil {

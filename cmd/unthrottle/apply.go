@@ -17,6 +17,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/irq/irqhost"
+	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report/changes"
 	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
 	"github.com/unthrottle/unthrottle/topology"
@@ -79,7 +80,7 @@ func (f *remedyFlags) request(cmd *cobra.Command) (remedy.Request, error) {
 		FullCores: f.fullCores, IdleSiblings: f.idle, Burst: f.burst, Period: f.period,
 		Factor: f.factor, To: f.to, WeightFromLimit: f.weightFromLimit}
 	if f.kind != "" && !slices.Contains(remedy.Kinds(), r.Kind) {
-		return r, fmt.Errorf("--remedy %s: choose %s", f.kind, remedy.Names())
+		return r, fmt.Errorf("--remedy %s: choose %s%s", f.kind, remedy.Names(), text.DidYouMean(f.kind, kindNames()))
 	}
 	if err := f.validateFlags(cmd); err != nil {
 		return r, err

@@ -335,7 +335,7 @@ func TestBadInput(t *testing.T) {
 		{"ls --nonsense", 2, "see 'unthrottle ls --help'"},
 		{"bench service --html /", 2, "a folder: give a file"},
 		{"bench service --html /dev/null", 2, "give a file of your own"},
-		{"ls -o yaml", 2, "choose json or wide"},
+		{"ls -o yaml", 2, "choose text, json or wide"},
 		{"ls --bound 105%", 2, "0% to 100%"},
 		{"ls --for 1us", 2, "--for"},
 		{"ls --below /a/../b", 2, "--below"},

@@ -205,7 +205,7 @@ func explainLive(ctx context.Context, target string, f explainFlags, record stri
 	}
 	c, all, err := resolve(h, target)
 	if err != nil {
-		return e, nil, err
+		return e, nil, orFile(target, err)
 	}
 	o := live.Options{Host: h, Root: os.DirFS("/"), Target: c, Others: live.Others(c, all), For: f.length, AskJVM: f.ask}
 	line := progress.NewRecording(os.Stderr, terminal.FullScreen(os.Stderr), c.Name, f.length)

@@ -180,7 +180,7 @@ func readBounded(name string, stdin io.Reader) ([]byte, error) {
 	if name != "-" {
 		info, err := os.Stat(name)
 		if err != nil {
-			return nil, err
+			return nil, missingFile(name, err)
 		}
 		if info.IsDir() {
 			return nil, fmt.Errorf("%s: %w", name, errors.New("a folder: give a file"))

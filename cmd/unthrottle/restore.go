@@ -22,6 +22,9 @@ func newRestore() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := w.mustExist(cmd); err != nil {
+				return err
+			}
 			h, err := openCgroups()
 			if err != nil {
 				return err

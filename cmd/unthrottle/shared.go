@@ -4,7 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -58,6 +61,25 @@ func resolve(h *cgroup.Host, target string) (container.Container, []container.Co
 		return c, all, exitWith{exitNotMeasurable, err}
 	}
 	return c, all, err
+}
+
+// missingFile says in our words that a file which the user named is not there; another error stays as it is.
+func missingFile(name string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s: no such file", text.Sanitize(name, 0))
+	}
+	return err
+}
+
+// orFile adds to the error of a TARGET that nothing here is called so that it is no file either, where a file may be meant.
+func orFile(target string, err error) error {
+	if unknown := new(container.NotFound); err == nil || !errors.As(err, &unknown) || strings.HasPrefix(target, "pid:") {
+		return err
+	}
+	if strings.Contains(filepath.Base(target), ".") {
+		return fmt.Errorf("%s: no such file; and %w", text.Sanitize(target, 0), err)
+	}
+	return fmt.Errorf("%w; and there is no file of that name", err)
 }
 
 // say writes a message for people; data goes to standard output only.

@@ -96,7 +96,7 @@ func readScenario(name string, stdin io.Reader) (scenario.Scenario, error) {
 	if name != "-" {
 		file, err := os.Open(name)
 		if err != nil {
-			return scenario.Scenario{}, err
+			return scenario.Scenario{}, missingFile(name, err)
 		}
 		defer file.Close()
 		in = file

@@ -26,6 +26,9 @@ func newStatus() *cobra.Command {
 		Short:   "Show what is in force, by whom, since when and with what effect",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := w.mustExist(cmd); err != nil {
+				return err
+			}
 			h, err := openCgroups()
 			if err != nil {
 				return err

@@ -57,7 +57,7 @@ func readSysfs(dir string) (topology.Machine, error) {
 	// To open a pipe would block.
 	info, err := os.Stat(dir)
 	if err != nil {
-		return topology.Machine{}, err
+		return topology.Machine{}, missingFile(dir, err)
 	}
 	if !info.IsDir() {
 		return topology.Machine{}, fmt.Errorf("%s: no folder: give one that stands for /sys", dir)

@@ -205,7 +205,7 @@ func (t tool) apply(ctx context.Context, v variant) (refused string, err error) 
 	if len(v.Args) == 0 {
 		return "", nil
 	}
-	args := append([]string{"apply", t.target, "--window", "1s"}, v.Args...)
+	args := append([]string{"apply", t.target, "--for", "1s"}, v.Args...)
 	_, err = t.run(ctx, t.changing(args...)...)
 	if err != nil && ctx.Err() == nil {
 		return err.Error(), nil

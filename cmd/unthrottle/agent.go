@@ -52,7 +52,7 @@ names it and goes on with the old one.`,
 				return f.check(cmd.OutOrStdout(), c, err)
 			}
 			if err != nil {
-				return err
+				return missingFile(f.config, err)
 			}
 			return runAgent(cmd, f, c)
 		},

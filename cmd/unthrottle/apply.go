@@ -17,6 +17,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/irq/irqhost"
+	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report/changes"
 	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
 	"github.com/unthrottle/unthrottle/topology"
@@ -41,8 +42,8 @@ type remedyFlags struct {
 func (f *remedyFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.kind, "remedy", "", remedy.Names())
-	flags.IntVar(&f.cpus, "cpus", 0, "pin, narrow: how many CPUs (default: the limit, rounded up)")
-	flags.StringVar(&f.reserve, "reserve", "", "pin, narrow: `CPUS` that are never given away, such as 0-1 (default: the lowest core; one CPU below 4 CPUs)")
+	shareCount(cmd, &f.cpus, "cpus", 0, ", or to narrow to (default: the limit, rounded up)")
+	shareString(cmd, &f.reserve, "reserve", "", " (default: the lowest core; one CPU below 4 CPUs)")
 	flags.StringVar(&f.via, "via", "", "narrow: what bounds the CPUs used at once: cpuset (default)")
 	flags.StringVar(&f.class, "class", "", "pin: exclusive (default), or hybrid: the whole part of the limit, and shared CPUs for the fraction")
 	flags.BoolVar(&f.strict, "strict", false, "pin --class hybrid: keep a quota of the limit, which can throttle again; secondary: keep its quota")
@@ -52,10 +53,8 @@ func (f *remedyFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.idle, "idle-siblings", false, "pin: one thread of each core; the others idle")
 	flags.BoolVar(&f.realtime, "realtime", false, "pin: its threads run before everything else on its CPUs (SCHED_RR, priority 1)")
 	flags.BoolVar(&f.immovable, "immovable", false, "pin, narrow: never move it to other CPUs afterwards (defrag, agent)")
-	flags.BoolVar(&f.immovable, "stays", false, "the older name of --immovable")
-	_ = flags.MarkHidden("stays")
-	flags.DurationVar(&f.burst, "burst", 0, "burst: CPU time that may be saved up, such as 50ms (default: as much as the quota)")
-	flags.DurationVar(&f.period, "period", 0, "burst, narrow: another period, the limit staying the same (narrow: 10ms)")
+	timeVar(cmd, &f.burst, "burst", 0, "burst: CPU time that may be saved up, such as 50ms (default: as much as the quota)")
+	timeVar(cmd, &f.period, "period", 0, "burst, narrow: another period, the limit staying the same (narrow: 10ms)")
 	decimalVar(cmd, &f.factor, "factor", 0, "raise: times the limit (default 2)")
 	decimalVar(cmd, &f.to, "to", 0, "raise: the new limit in CPUs")
 	flags.BoolVar(&f.weightFromLimit, "weight-from-limit", false, "weight: set the weight to that of the limit")
@@ -81,7 +80,7 @@ func (f *remedyFlags) request(cmd *cobra.Command) (remedy.Request, error) {
 		FullCores: f.fullCores, IdleSiblings: f.idle, Burst: f.burst, Period: f.period,
 		Factor: f.factor, To: f.to, WeightFromLimit: f.weightFromLimit}
 	if f.kind != "" && !slices.Contains(remedy.Kinds(), r.Kind) {
-		return r, fmt.Errorf("--remedy %s: choose %s", f.kind, remedy.Names())
+		return r, fmt.Errorf("--remedy %s: choose %s%s", f.kind, remedy.Names(), text.DidYouMean(f.kind, kindNames()))
 	}
 	if err := f.validateFlags(cmd); err != nil {
 		return r, err
@@ -136,7 +135,8 @@ func (f *remedyFlags) validateFlags(cmd *cobra.Command) error {
 func newApply() *cobra.Command {
 	var w writeFlags
 	var rf remedyFlags
-	var dryRun, asJSON, mems, system bool
+	var dryRun, mems, system bool
+	var out output
 	var sf sloFlags
 	var window time.Duration
 	cmd := &cobra.Command{
@@ -152,7 +152,7 @@ func newApply() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if system {
 				result, err := confineSystem(cmd, &w, rf.reserve, dryRun)
-				return show(cmd, result, err, asJSON, dryRun)
+				return show(cmd, result, err, out, dryRun)
 			}
 			if err := rf.rejectEmptyFlags(cmd); err != nil {
 				return err
@@ -179,19 +179,19 @@ func newApply() *cobra.Command {
 			if mems && err == nil && !dryRun && result.Kept {
 				err = followMems(cmd, &w, args[0], &result)
 			}
-			return show(cmd, result.Result, err, asJSON, dryRun)
+			return show(cmd, result.Result, err, out, dryRun)
 		},
 	}
 	w.add(cmd)
 	w.addLift(cmd)
 	rf.add(cmd)
 	cmd.Flags().BoolVar(&system, "system", false, "no TARGET: keep system.slice, user.slice and init.scope on the reserve, which follows their measured use (--reserve: on these CPUs)")
-	cmd.Flags().BoolVarP(&dryRun, "dry-run", "n", false, "print the exact writes and change nothing")
+	shareSwitch(cmd, &dryRun, "dry-run", "")
 	cmd.Flags().BoolVar(&mems, "mems", false, "pin, narrow: its memory follows to the NUMA nodes of its CPUs, also when it is moved later")
-	sf.add(cmd, "secondary: the objective of who lends CPUs, such as 'p99<20ms'; undone where it gets worse",
-		"secondary: `CMD` that prints the latencies of who lends CPUs, one number in ms per line")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().DurationVar(&window, "window", time.Second, "how long to look, before and after, for the record of the effect")
+	sf.add(cmd, "; secondary: of the containers that lend CPUs; undone where it gets worse",
+		"secondary: `CMD` that prints the latencies of the containers that lend CPUs, one number in ms per line")
+	out.add(cmd)
+	lengthVar(cmd, &window, time.Second, " to look, before and after, for the record of the effect")
 	return cmd
 }
 
@@ -199,13 +199,13 @@ func newApply() *cobra.Command {
 const settle = 500 * time.Millisecond
 
 // show prints a result, also that of a failure: users first want to know what was written.
-func show(cmd *cobra.Command, result apply.Result, failure error, asJSON, planned bool) error {
+func show(cmd *cobra.Command, result apply.Result, failure error, out output, planned bool) error {
 	if failure != nil && len(result.Writes)+len(result.Skipped) == 0 {
 		return failure
 	}
 	var err error
 	switch {
-	case asJSON:
+	case out.json():
 		err = jsonout.Write(cmd.OutOrStdout(), result)
 	case planned:
 		err = changes.Plan(cmd.OutOrStdout(), result)

@@ -14,7 +14,7 @@ import (
 )
 
 // systemFlags are the flags that --system takes.
-var systemFlags = []string{"system", "reserve", "scope", "state-dir", "verbose", "dry-run", "json"}
+var systemFlags = []string{"system", "reserve", "scope", "state-dir", "verbose", "dry-run", "json", "output"}
 
 // confineSystem reads the flags of --system and confines the host's own slices.
 func confineSystem(cmd *cobra.Command, w *writeFlags, reserve string, dryRun bool) (apply.Result, error) {

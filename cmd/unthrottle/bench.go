@@ -8,7 +8,7 @@ func newBench() *cobra.Command {
 		Use:     "bench",
 		GroupID: groupTry,
 		Short:   "Measure what remedies are worth, in cgroups of its own",
-		Args:    noArgs,
+		Args:    subcommandsOnly,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newBenchService(), newBenchLatency(), newBenchFibtest())

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,35 +19,38 @@ import (
 
 // benchRunFlags are those of benches that repeat short runs.
 type benchRunFlags struct {
-	seconds      float64
-	repeat       int
-	scope        string
-	fair, asJSON bool
+	length time.Duration // of each run
+	repeat int
+	parent string
+	fair   bool
+	out    output
 }
 
 func (f *benchRunFlags) add(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	decimalVar(cmd, &f.seconds, "seconds", f.seconds, "how long each run is measured")
-	flags.IntVar(&f.repeat, "repeat", f.repeat, "rounds, interleaved")
-	flags.StringVar(&f.scope, "scope", "", "make the bench's cgroups below this cgroup `PREFIX`")
-	flags.BoolVar(&f.fair, "fair", false, "leave the bench's cgroup at the ordinary weight: other load then has a say in the figures")
-	flags.BoolVar(&f.asJSON, "json", false, "print JSON")
+	lengthVar(cmd, &f.length, f.length, " each run is measured")
+	shareCount(cmd, &f.repeat, "repeat", f.repeat, ": rounds, interleaved")
+	shareString(cmd, &f.parent, "parent", "", "")
+	shareSwitch(cmd, &f.fair, "fair", "")
+	f.out.add(cmd)
 }
+
+// inTime is a number of seconds as a length of time.
+func inTime(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
 
 // open checks the flags and finds the host's cgroups and usable CPUs.
 func (f *benchRunFlags) open(cmd *cobra.Command, least, most float64, maxRepeat int) (h *cgroup.Host, scope string, cpus int, err error) {
-	switch err := rejectEmptyFlags(cmd, "scope"); {
+	switch err := rejectEmptyFlags(cmd, "parent"); {
 	case err != nil:
 		return nil, "", 0, err
-	case !(f.seconds >= least && f.seconds <= most):
-		return nil, "", 0, fmt.Errorf("--seconds %g: give %g to %g", f.seconds, least, most)
+	case f.length < inTime(least) || f.length > inTime(most):
+		return nil, "", 0, fmt.Errorf("--for %v: give a time from %v to %v", plainTime(f.length), inTime(least), plainTime(inTime(most)))
 	case f.repeat < 1 || f.repeat > maxRepeat:
 		return nil, "", 0, fmt.Errorf("--repeat %d: give 1 to %d", f.repeat, maxRepeat)
 	}
 	if h, err = openCgroups(); err != nil {
 		return nil, "", 0, err
 	}
-	if scope, err = cleanScope(h, f.scope); err != nil {
+	if scope, err = cleanPrefix(h, "parent", f.parent); err != nil {
 		return nil, "", 0, err
 	}
 	usable, err := sandbox.Usable(h, scope)
@@ -70,12 +74,12 @@ func doing() func(string) {
 }
 
 func newBenchLatency() *cobra.Command {
-	f := benchRunFlags{seconds: latency.DefaultSeconds, repeat: latency.DefaultRepeat}
+	f := benchRunFlags{length: inTime(latency.DefaultSeconds), repeat: latency.DefaultRepeat}
 	cmd := &cobra.Command{
 		Use:   "latency",
 		Short: "How long a sleep of 10 ms takes beside threads that burn, under each remedy",
-		Long: `Run seed 003's experiment under each remedy in turn, round after round: threads
-that burn and one that sleeps 10 ms, under a plain quota, with a burst, over a
+		Long: `Run the demo's threads under each remedy in turn, round after round: threads
+that burn CPU and one that sleeps 10 ms, under a plain quota, with a burst, over a
 short period, with a raised limit, without one, and pinned.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -84,12 +88,12 @@ short period, with a raised limit, without one, and pinned.`,
 				return err
 			}
 			r, err := latency.Compare(cmd.Context(), latency.Options{
-				Host: h, CPUs: cpus, Seconds: f.seconds, Repeat: f.repeat, Scope: scope, Fair: f.fair, Progress: doing(),
+				Host: h, CPUs: cpus, Seconds: f.length.Seconds(), Repeat: f.repeat, Scope: scope, Fair: f.fair, Progress: doing(),
 			})
 			if err != nil {
 				return notMeasurable(err)
 			}
-			if f.asJSON {
+			if f.out.json() {
 				return jsonout.Write(cmd.OutOrStdout(), r)
 			}
 			return view.Latency(cmd.OutOrStdout(), r)
@@ -100,11 +104,11 @@ short period, with a raised limit, without one, and pinned.`,
 }
 
 func newBenchFibtest() *cobra.Command {
-	f := benchRunFlags{seconds: fibtest.DefaultSeconds, repeat: fibtest.DefaultRepeat}
+	f := benchRunFlags{length: inTime(fibtest.DefaultSeconds), repeat: fibtest.DefaultRepeat}
 	cmd := &cobra.Command{
 		Use:   "fibtest",
 		Short: "Which behaviour this kernel has: does unused quota of a CPU expire?",
-		Long: `Run seed 001's reproducer: one thread that burns and, on every other CPU, one
+		Long: `Run a container that loses quota on some kernels: one thread that burns and, on every other CPU, one
 that runs for a moment and sleeps, under a small quota. From 4.18 to 5.3 the
 kernel let what a CPU had left expire, and such a container could not use its
 quota. Distributions carry fault and fix back, so versions do not tell.`,
@@ -115,12 +119,12 @@ quota. Distributions carry fault and fix back, so versions do not tell.`,
 				return err
 			}
 			r, err := fibtest.Test(cmd.Context(), fibtest.Options{
-				Host: h, CPUs: cpus, Seconds: f.seconds, Repeat: f.repeat, Scope: scope, Fair: f.fair, Progress: doing(),
+				Host: h, CPUs: cpus, Seconds: f.length.Seconds(), Repeat: f.repeat, Scope: scope, Fair: f.fair, Progress: doing(),
 			})
 			if err != nil {
 				return notMeasurable(err)
 			}
-			if f.asJSON {
+			if f.out.json() {
 				return jsonout.Write(cmd.OutOrStdout(), r)
 			}
 			return view.Fibtest(cmd.OutOrStdout(), r)

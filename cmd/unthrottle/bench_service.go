@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/unthrottle/unthrottle/internal/bench/capacity"
-	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/sandbox"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/bench"
 	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
@@ -20,12 +19,13 @@ import (
 
 // benchServiceFlags are those of `bench service`.
 type benchServiceFlags struct {
-	shape, url, slo, errors, html, scope string
-	remedies                             []string
-	repeats, steps                       int
-	step                                 time.Duration
-	seed                                 uint64
-	quick, fair, asJSON                  bool
+	shape, url, slo, errors, html, parent string
+	remedies                              []string
+	repeat, steps                         int
+	length                                time.Duration // of each step
+	seed                                  uint64
+	quick, fair                           bool
+	out                                   output
 }
 
 func newBenchService() *cobra.Command {
@@ -48,36 +48,36 @@ about it, and this load is real. Do not point it at what others depend on.`,
 	flags := cmd.Flags()
 	flags.StringVar(&f.shape, "shape", "pools", "`SHAPE` of the service: "+strings.Join(capacity.Shapes(), ", "))
 	flags.StringVar(&f.url, "url", "", "ask this HTTP service instead (GET `URL`)")
-	flags.StringVar(&f.slo, "slo", capacity.DefaultObjective().String(), "objective: a quantile and its bound")
-	flags.StringVar(&f.errors, "errors", "0.1%", "objective: the share of requests that may fail")
+	shareString(cmd, &f.slo, "slo", capacity.DefaultObjective().String(), "")
+	flags.StringVar(&f.errors, "errors", "0.1%", "objective: the `SHARE` of requests that may fail")
 	flags.StringSliceVar(&f.remedies, "remedies", nil, "remedies to compare, quota first (default: all; with --quick quota,burst,pin)")
 	flags.BoolVar(&f.quick, "quick", false, "three repeats, four steps of 5 s, three remedies: within five minutes")
-	flags.IntVar(&f.repeats, "repeats", 0, "searches of each remedy (default 5)")
+	shareCount(cmd, &f.repeat, "repeat", 0, ": the search of each remedy (default 5)")
 	flags.IntVar(&f.steps, "steps", 0, "loads that a search tries (default 5)")
-	flags.DurationVar(&f.step, "step", 0, "how long each load is measured (default 6s)")
-	flags.Uint64Var(&f.seed, "seed", 1, "of arrivals and work")
-	flags.StringVar(&f.scope, "scope", "", "make the bench's cgroups below this cgroup `PREFIX`")
-	flags.BoolVar(&f.fair, "fair", false, "leave the bench's cgroup at the ordinary weight: other load then has a say in the figures")
-	flags.StringVar(&f.html, "html", "", "also write a page with plots to `FILE`")
-	flags.BoolVar(&f.asJSON, "json", false, "print JSON")
+	lengthVar(cmd, &f.length, 0, " each load is measured (default 6s)")
+	shareSeed(cmd, &f.seed)
+	shareString(cmd, &f.parent, "parent", "", "")
+	shareSwitch(cmd, &f.fair, "fair", "")
+	shareString(cmd, &f.html, "html", "", ", with plots")
+	f.out.add(cmd)
 	cmd.MarkFlagsMutuallyExclusive("url", "shape")
 	cmd.MarkFlagsMutuallyExclusive("url", "remedies")
-	cmd.MarkFlagsMutuallyExclusive("url", "scope")
+	cmd.MarkFlagsMutuallyExclusive("url", "parent")
 	return cmd
 }
 
 func benchService(cmd *cobra.Command, f benchServiceFlags) error {
-	if err := rejectEmptyFlags(cmd, "url", "slo", "errors", "html", "scope"); err != nil {
+	if err := rejectEmptyFlags(cmd, "url", "slo", "errors", "html", "parent"); err != nil {
 		return err
 	}
-	for name, n := range map[string]int{"repeats": f.repeats, "steps": f.steps, "step": int(f.step)} {
+	for name, n := range map[string]int{"repeat": f.repeat, "steps": f.steps, "for": int(f.length)} {
 		if n <= 0 && cmd.Flags().Changed(name) {
 			return usage(cmd, "--%s %s: give more than 0", name, cmd.Flags().Lookup(name).Value)
 		}
 	}
 	o := capacity.Options{
 		Shape: f.shape, URL: f.url, Objective: capacity.DefaultObjective(), Remedies: f.remedies, Quick: f.quick,
-		Repeats: f.repeats, Steps: f.steps, Step: f.step, Fair: f.fair, Seed: f.seed,
+		Repeats: f.repeat, Steps: f.steps, Step: f.length, Fair: f.fair, Seed: f.seed,
 	}
 	if err := o.Objective.ParseSLO(f.slo); err != nil {
 		return usage(cmd, "--slo %v", err)
@@ -91,10 +91,8 @@ func benchService(cmd *cobra.Command, f benchServiceFlags) error {
 			return err
 		}
 		o.Host = h
-		if f.scope != "" {
-			if o.Scope, err = cgroup.CleanPath(h, f.scope); err != nil {
-				return fmt.Errorf("--scope %s: %w", f.scope, err)
-			}
+		if o.Scope, err = cleanPrefix(h, "parent", f.parent); err != nil {
+			return err
 		}
 	}
 	// Begun before the measurement: a page that cannot be written is an error now.
@@ -113,7 +111,7 @@ func benchService(cmd *cobra.Command, f benchServiceFlags) error {
 		return notMeasured(err)
 	}
 	// The text is written first: a full disk loses the page only.
-	if f.asJSON {
+	if f.out.json() {
 		err = jsonout.Write(cmd.OutOrStdout(), result)
 	} else {
 		err = view.Service(cmd.OutOrStdout(), result, terminal.Width(os.Stdout))

@@ -13,7 +13,7 @@ import (
 )
 
 func newCheck() *cobra.Command {
-	var asJSON bool
+	var out output
 	cmd := &cobra.Command{
 		Use:     "check",
 		GroupID: groupLook,
@@ -27,12 +27,12 @@ func newCheck() *cobra.Command {
 			r := features.Gather(h, os.DirFS("/"), os.Geteuid())
 			// The last row, about restore, stays the last.
 			r.Can = slices.Insert(r.Can, len(r.Can)-1, remedy.Abilities(r)...)
-			if asJSON {
+			if out.json() {
 				return jsonout.Write(cmd.OutOrStdout(), r)
 			}
 			return view.Write(cmd.OutOrStdout(), r)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	out.add(cmd)
 	return cmd
 }

@@ -30,4 +30,4 @@ func (d *decimal) Set(value string) error {
 func (d *decimal) String() string { return strconv.FormatFloat(float64(*d), 'g', -1, 64) }
 
 // Type implements pflag.Value: the help shows it.
-func (d *decimal) Type() string { return "float64" }
+func (d *decimal) Type() string { return "NUMBER" }

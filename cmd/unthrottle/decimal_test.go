@@ -4,6 +4,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/unthrottle/unthrottle/internal/objective"
 )
 
 // TestNumbersThatAreNoDecimals gives each kind of number in a notation that Go's parser knows and people do not mean.
@@ -15,7 +17,7 @@ func TestNumbersThatAreNoDecimals(t *testing.T) {
 		if _, _, err := parseLoads("1.." + number); err == nil {
 			t.Errorf("loads up to %s", number)
 		}
-		if _, err := parseObjective("p" + number + "=20ms"); err == nil {
+		if _, err := objective.Parse("p" + number + "=20ms"); err == nil {
 			t.Errorf("the percentile %s", number)
 		}
 		for _, call := range []string{"apply x --remedy raise --to", "apply x --remedy raise --factor", "demo --seconds", "bench latency --seconds"} {

@@ -20,7 +20,8 @@ const defaultMoves = 16
 
 func newDefrag() *cobra.Command {
 	var w writeFlags
-	var plan, asJSON bool
+	var dryRun bool
+	var out output
 	var maxMoves int
 	var pause time.Duration
 	var reserve string
@@ -62,27 +63,26 @@ CPU. 'unthrottle restore' puts everything back.`,
 			defer done()
 			moving := rebalance.Env{Apply: env, Facts: w.hostFacts(h, env), Wait: clock.Sleep, Pager: rebalance.HostPager{}}
 			result, err := rebalance.Defragment(cmd.Context(), moving, rebalance.DefragmentOptions{
-				Plan: plan, Reserve: kept, MaxMoves: maxMoves, Pause: pause, Say: func(text string) { say("%s", text) },
+				Plan: dryRun, Reserve: kept, MaxMoves: maxMoves, Pause: pause, Say: func(text string) { say("%s", text) },
 			})
-			return showDefrag(cmd, view.New(result), err, asJSON)
+			return showDefrag(cmd, view.New(result), err, out)
 		},
 	}
 	w.add(cmd)
-	flags := cmd.Flags()
-	flags.BoolVarP(&plan, "plan", "n", false, "print the moves and change nothing")
-	flags.IntVar(&maxMoves, "max-moves", defaultMoves, "at most `N` moves")
-	flags.DurationVar(&pause, "pause", rebalance.DefaultPause, "how long to wait between two moves")
-	flags.StringVar(&reserve, "reserve", "", "`CPUS` that are never given away, such as 0-1 (default: the lowest core; one CPU below 4 CPUs)")
-	flags.BoolVar(&asJSON, "json", false, "print JSON")
+	shareSwitch(cmd, &dryRun, "dry-run", "")
+	shareCount(cmd, &maxMoves, "max-moves", defaultMoves, "; the next call goes on")
+	timeVar(cmd, &pause, "pause", rebalance.DefaultPause, "how long to wait between two moves")
+	shareString(cmd, &reserve, "reserve", "", " (default: the lowest core; one CPU below 4 CPUs)")
+	out.add(cmd)
 	return cmd
 }
 
-func showDefrag(cmd *cobra.Command, result view.Repair, failure error, asJSON bool) error {
+func showDefrag(cmd *cobra.Command, result view.Repair, failure error, out output) error {
 	if failure != nil && len(result.Moves) == 0 {
 		return failure
 	}
 	var err error
-	if asJSON {
+	if out.json() {
 		err = jsonout.Write(cmd.OutOrStdout(), result)
 	} else {
 		err = view.Write(cmd.OutOrStdout(), result)

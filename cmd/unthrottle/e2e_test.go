@@ -96,7 +96,7 @@ type listed struct {
 
 func list1(t *testing.T, path string, args ...string) listed {
 	t.Helper()
-	all := decoded[[]listed](t, unthrottle(t, append([]string{"ls", "-o", "json", "--scope", path}, args...)...), 0)
+	all := decoded[[]listed](t, unthrottle(t, append([]string{"ls", "-o", "json", "--below", path}, args...)...), 0)
 	if len(all) != 1 || all[0].Path != path {
 		t.Fatalf("want one line for %s, got %+v", path, all)
 	}
@@ -150,8 +150,8 @@ func TestSeeApplyRestore(t *testing.T) {
 	if *before.ThrottledPeriods*2 < *before.Periods || *before.Periods == 0 {
 		t.Errorf("%d of %d periods throttled, want most", *before.ThrottledPeriods, *before.Periods)
 	}
-	if got := unthrottle(t, "ls", "--scope", tr.Top, "--fail-above", "5%"); got.code != 1 {
-		t.Errorf("--fail-above 5%%: exit code %d, want 1: %s", got.code, got.errors)
+	if got := unthrottle(t, "ls", "--below", tr.Top, "--bound", "5%"); got.code != 1 {
+		t.Errorf("--bound 5%%: exit code %d, want 1: %s", got.code, got.errors)
 	}
 	settings := tr.Settings()
 
@@ -253,7 +253,7 @@ func TestFix(t *testing.T) {
 	busy := tr.Make("busy")
 	tr.Limit(busy, 0.3)
 	tr.Work(busy, 6)
-	write := []string{"--scope", tr.Top, "--state-dir", tr.StateDir, "--window", "1s"}
+	write := []string{"--scope", tr.Top, "--state-dir", tr.StateDir, "--for", "1s"}
 	settings := tr.Settings()
 
 	if got := unthrottle(t, append(write, "fix", busy, "--remedy", "pin")...); got.code != 2 || !strings.Contains(got.errors, "--yes") || tr.Settings() != settings {
@@ -261,7 +261,7 @@ func TestFix(t *testing.T) {
 	}
 
 	// A sleeper beside burners is what a pin is for; the probe sees it where there is one.
-	got := decoded[changed](t, unthrottle(t, append(write, "fix", busy, "--yes", "--remedy", "pin", "--json", "--window", "3s")...), 0)
+	got := decoded[changed](t, unthrottle(t, append(write, "fix", busy, "--yes", "--remedy", "pin", "--json", "--for", "3s")...), 0)
 	if got.Verdict != "better" && got.Verdict != "unverified" || !got.Kept || got.Remedy != "pin" {
 		t.Errorf("without slo: %+v", got)
 	}
@@ -314,7 +314,7 @@ func TestFixLeavesAloneWhatIsFine(t *testing.T) {
 	// Far above what it needs: emulated CPUs stall for many ms and are charged for it.
 	tr.Limit(calm, 1.5)
 	tr.Work(calm, 0)
-	got := decoded[changed](t, unthrottle(t, "fix", calm, "--json", "--window", "1s", "--scope", tr.Top, "--state-dir", tr.StateDir), 0)
+	got := decoded[changed](t, unthrottle(t, "fix", calm, "--json", "--for", "1s", "--scope", tr.Top, "--state-dir", tr.StateDir), 0)
 	if got.Verdict != "nothing to fix" || len(got.Writes) != 0 {
 		t.Errorf("got %+v", got)
 	}
@@ -335,10 +335,10 @@ func TestBadInput(t *testing.T) {
 		{"ls --nonsense", 2, "see 'unthrottle ls --help'"},
 		{"bench service --html /", 2, "a folder: give a file"},
 		{"bench service --html /dev/null", 2, "give a file of your own"},
-		{"ls -o yaml", 2, "choose json or wide"},
-		{"ls --fail-above 105%", 2, "0% to 100%"},
-		{"ls --window 1us", 2, "--window"},
-		{"ls --scope /a/../b", 2, "--scope"},
+		{"ls -o yaml", 2, "choose text, json or wide"},
+		{"ls --bound 105%", 2, "0% to 100%"},
+		{"ls --for 1us", 2, "--for"},
+		{"ls --below /a/../b", 2, "--below"},
 		{"apply no-such-thing --remedy pin", 2, "no-such-thing"},
 		{"apply pid:999999999 --remedy pin", 2, "pid:999999999"},
 		{"apply x", 2, "--remedy is missing"},
@@ -352,8 +352,8 @@ func TestBadInput(t *testing.T) {
 		{"agent", 2, "--config is missing"},
 		{"agent --config /no/such/file", 2, "/no/such/file"},
 		{"agent --config " + rules, 2, "line 2"},
-		{"demo --seconds -1", 2, "--seconds"},
-		{"demo --seconds 0", 2, "--seconds"},
+		{"demo --for -1s", 2, "give a time from"},
+		{"demo --for 0s", 2, "give a time from"},
 		{"ls extra", 2, "takes no arguments"},
 		{"rstore", 2, "restore"},
 		{"fix", 2, "TARGET is missing"},
@@ -370,12 +370,12 @@ func TestBadInput(t *testing.T) {
 		{"status --limit -1", 2, "--limit"},
 		{"explain", 2, "TARGET is missing"},
 		{"explain no-such-thing", 2, "no-such-thing"},
-		{"explain x --for 0", 2, "give a time from 200ms to 1h0m0s"},
-		{"explain x --for -1s", 2, "give a time from 200ms to 1h0m0s"},
-		{"explain x --for 2h", 2, "give a time from 200ms to 1h0m0s"},
+		{"explain x --for 0s", 2, "give a time from 200ms to 1h"},
+		{"explain x --for -1s", 2, "give a time from 200ms to 1h"},
+		{"explain x --for 2h", 2, "give a time from 200ms to 1h"},
 		{"explain x --at 03:12 --record y", 2, "goes with none of"},
 		{"explain x --at noon", 2, "--at noon"},
-		{"explain x --fail-above x", 2, "--fail-above"},
+		{"explain x --bound x", 2, "--bound"},
 		{"explain / --record /dev/null", 2, "/dev/null"},
 	} {
 		t.Run(tc.args, func(t *testing.T) {

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"os/user"
@@ -30,20 +32,38 @@ type writeFlags struct {
 }
 
 func (f *writeFlags) add(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	flags.StringVar(&f.scope, "scope", "", "touch nothing outside this cgroup `PREFIX`")
+	shareString(cmd, &f.scope, "scope", "", "")
 	f.addStateDir(cmd)
-	flags.BoolVarP(&f.verbose, "verbose", "v", false, "say more on standard error")
+	cmd.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "say more on standard error")
 }
 
 // addStateDir adds the flag of commands that read the journal.
 func (f *writeFlags) addStateDir(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.stateDir, "state-dir", defaultStateDir(), "`DIR` of the journal and its lock")
+	shareString(cmd, &f.stateDir, "state-dir", defaultStateDir(), "")
 }
 
 // addLift adds the flag of commands that make plans.
 func (f *writeFlags) addLift(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.liftBelow, "lift-below", "", "quotas of cgroups below this one may be lifted too, where they would still bind (default: those below --scope)")
+}
+
+// mustExist refuses a --state-dir that is not there: to say that nothing is in force would be a guess. The default may be
+// missing: then nothing was ever written from there.
+func (f *writeFlags) mustExist(cmd *cobra.Command) error {
+	if !cmd.Flags().Changed("state-dir") || f.stateDir == "" {
+		return nil
+	}
+	info, err := os.Stat(f.stateDir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("--state-dir %s: no such folder, so what is in force is not known: give the folder that the writing command had, or leave it out for %s",
+			text.Sanitize(f.stateDir, 0), defaultStateDir())
+	case err != nil:
+		return fmt.Errorf("--state-dir %w", err)
+	case !info.IsDir():
+		return fmt.Errorf("--state-dir %s: this is no folder", text.Sanitize(f.stateDir, 0))
+	}
+	return nil
 }
 
 // defaultStateDir is the folder of the journal: the system's for root, else the user's.
@@ -69,7 +89,7 @@ func (f *writeFlags) env(cmd *cobra.Command, h *cgroup.Host) (env apply.Env, don
 	if err := rejectEmptyFlags(cmd, "scope", "state-dir", "lift-below"); err != nil {
 		return apply.Env{}, nil, err
 	}
-	scope, err := cleanScope(h, f.scope)
+	scope, err := cleanPrefix(h, "scope", f.scope)
 	if err != nil {
 		return apply.Env{}, nil, err
 	}

@@ -27,11 +27,12 @@ import (
 )
 
 type explainFlags struct {
-	length            time.Duration
-	json, ask, ascii  bool
-	html, record, at  string
-	failAbove, flight string
-	bound             float64 // below 0: none
+	length           time.Duration
+	out              output
+	ask, ascii       bool
+	html, record, at string
+	flight           string
+	bound            bound
 }
 
 func newExplain() *cobra.Command {
@@ -64,34 +65,27 @@ cannot tell is said.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.DurationVar(&f.length, "for", 10*time.Second, "how long to record")
-	flags.BoolVar(&f.json, "json", false, "print JSON")
-	flags.StringVar(&f.html, "html", "", "also write a page for an incident to `FILE`, all in one file")
+	lengthVar(cmd, &f.length, 10*time.Second, " to record")
+	f.out.add(cmd)
+	shareString(cmd, &f.html, "html", "", ", for an incident")
 	flags.StringVar(&f.record, "record", "", "also keep the recording in `FILE`")
 	flags.StringVar(&f.at, "at", "", "explain a `MOMENT` of the past from the agent's flight recorder: 03:12, \"2026-03-04 03:12\", 20m ago as 20m")
 	flags.StringVar(&f.flight, "flight-dir", defaultFlightDir(), "`DIR` of the agent's flight recorder")
 	flags.BoolVar(&f.ask, "ask-jvm", false, "ask JVMs for their threads' full names: stops each at a safepoint for a moment")
-	flags.StringVar(&f.failAbove, "fail-above", "", "exit with 1 if it was stopped for more than this share of the time, such as 5%")
-	flags.BoolVar(&f.ascii, "ascii", false, "no bars beyond ASCII")
+	boundVar(cmd, &f.bound, "", ": exit with 1 if it was, such as 5%")
+	shareSwitch(cmd, &f.ascii, "ascii", "")
 	return cmd
 }
 
 func (f *explainFlags) check(cmd *cobra.Command) error {
 	if f.length < live.MinRecording || f.length > probe.MaxRecording {
-		return fmt.Errorf("--for %v: give a time from %v to %v", f.length, live.MinRecording, probe.MaxRecording)
+		return fmt.Errorf("--for %v: give a time from %v to %v", plainTime(f.length), live.MinRecording, plainTime(probe.MaxRecording))
 	}
 	if f.at != "" && (f.record != "" || cmd.Flags().Changed("for") || f.ask) {
 		return errors.New("--at looks at the past: it goes with none of --for, --record and --ask-jvm")
 	}
 	if f.html != "" && f.record != "" && outfile.Same(f.html, f.record) {
 		return errors.New("--html and --record name the same file: one would replace the other")
-	}
-	f.bound = -1
-	if cmd.Flags().Changed("fail-above") {
-		var err error
-		if f.bound, err = parseShare(f.failAbove); err != nil {
-			return fmt.Errorf("--fail-above %s: %w", f.failAbove, err)
-		}
 	}
 	return nil
 }
@@ -155,7 +149,7 @@ func showExplanation(ctx context.Context, e diagnose.Explanation, target, record
 			o.Next = "sudo unthrottle fix " + text.Sanitize(target, 0)
 		}
 	}
-	if f.json {
+	if f.out.json() {
 		return view.JSON(out, e, shown)
 	}
 	return view.Write(out, e, o)
@@ -181,17 +175,17 @@ func forecastOf(ctx context.Context, name string) (*forecast.Forecast, error) {
 	return policy.Forecast(load, nil, parallel.OnAllCores(ctx))
 }
 
-// judged sets the exit code, against the bound of --fail-above if there is one.
+// judged sets the exit code, against the bound if there is one.
 func judged(e diagnose.Explanation, f explainFlags) error {
 	switch {
-	case e.Cause == "" && f.bound < 0:
+	case e.Cause == "" && f.bound.share < 0:
 		return exitWith{exitNotMeasurable, errors.New("counters alone do not decide the cause; what is missing stands at the end of the report")}
-	case f.bound < 0:
+	case f.bound.share < 0:
 		return nil
 	case e.Stopped == nil || e.Window <= 0:
 		return exitWith{exitNotMeasurable, errors.New("stopped time could not be measured exactly")}
-	case e.Stopped.Seconds()/e.Window.Seconds() > f.bound:
-		return exitWith{exitAboveBound, fmt.Errorf("it was stopped for more than %s of the time", f.failAbove)}
+	case e.Stopped.Seconds()/e.Window.Seconds() > f.bound.share:
+		return exitWith{exitAboveBound, fmt.Errorf("it was stopped for more than %s of the time", f.bound.text)}
 	}
 	return nil
 }
@@ -211,7 +205,7 @@ func explainLive(ctx context.Context, target string, f explainFlags, record stri
 	}
 	c, all, err := resolve(h, target)
 	if err != nil {
-		return e, nil, err
+		return e, nil, orFile(target, err)
 	}
 	o := live.Options{Host: h, Root: os.DirFS("/"), Target: c, Others: live.Others(c, all), For: f.length, AskJVM: f.ask}
 	line := progress.NewRecording(os.Stderr, terminal.FullScreen(os.Stderr), c.Name, f.length)

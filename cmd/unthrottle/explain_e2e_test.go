@@ -122,7 +122,7 @@ func TestExplain(t *testing.T) {
 	if !reflect.DeepEqual(again, e) {
 		t.Errorf("of the recording: %+v\nlive: %+v", again, e)
 	}
-	text := unthrottle(t, "explain", kept, "--ascii", "--fail-above", "1%")
+	text := unthrottle(t, "explain", kept, "--ascii", "--bound", "1%")
 	for _, want := range []string{"/unthrottle-test-", "limit 0.3 CPUs", "CPUs at once", "Who spent it", "Where waiting went", "own quota"} {
 		if !strings.Contains(strings.Join(strings.Fields(text.out), " "), want) {
 			t.Errorf("%q is missing in\n%s", want, text.out)

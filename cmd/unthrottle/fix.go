@@ -30,9 +30,10 @@ import (
 func newFix() *cobra.Command {
 	var w writeFlags
 	var rf remedyFlags
-	var yes, asJSON bool
+	var yes, dryRun bool
+	var out output
 	var sf sloFlags
-	var boundText string
+	var least bound
 	var window time.Duration
 	var tries int
 	var may []string
@@ -74,19 +75,15 @@ objective is missed.`,
 			if err := checkWindow(window); err != nil {
 				return err
 			}
-			bound, err := parseShare(boundText)
-			if err != nil {
-				return fmt.Errorf("--bound %s: %w", boundText, err)
-			}
 			if tries < 1 || tries > maxTries {
 				return fmt.Errorf("--tries %d: give a number from 1 to %d", tries, maxTries)
 			}
-			wish := policy.Wish{Request: request, Auto: request.Kind == "", Bound: bound, Judged: sf.command != ""}
+			wish := policy.Wish{Request: request, Auto: request.Kind == "", Bound: least.share, Judged: sf.command != ""}
 			if wish.May, err = policy.ParseMay(may); err != nil {
 				return fmt.Errorf("--may: %w", err)
 			}
 			o := fix.Options{
-				Wish: wish, Window: window, Settle: time.Second, Yes: yes, Tries: tries,
+				Wish: wish, Window: window, Settle: time.Second, Yes: yes, Tries: tries, DryRun: dryRun,
 				Found: func(p policy.Proposal) error {
 					if whole && p.Known != nil && p.Known.Explanation != nil {
 						if err := explanation.Write(os.Stderr, *p.Known.Explanation, explanation.Options{Width: terminal.Width(os.Stderr)}); err != nil {
@@ -107,7 +104,7 @@ objective is missed.`,
 				return err
 			}
 			result, err := runFix(cmd, &w, args[0], o, latencies)
-			return showFix(cmd, result, err, asJSON)
+			return showFix(cmd, result, err, out)
 		},
 	}
 	w.add(cmd)
@@ -115,15 +112,16 @@ objective is missed.`,
 	rf.add(cmd)
 	flags := cmd.Flags()
 	flags.Lookup("remedy").Usage = remedy.Names() + " (default: what fits)"
-	flags.BoolVarP(&yes, "yes", "y", false, "apply and keep without asking")
-	flags.BoolVar(&asJSON, "json", false, "print JSON")
-	sf.add(cmd, "the objective your latency is judged by, such as 'p99<20ms' (p50, p90, p95, p99, p99.9, max)",
+	shareSwitch(cmd, &yes, "yes", ": apply and keep")
+	shareSwitch(cmd, &dryRun, "dry-run", "")
+	out.add(cmd)
+	sf.add(cmd, " (p50, p90, p95, p99, p99.9, max)",
 		"`CMD` that prints your latencies, one number in ms per line")
-	flags.StringVar(&boundText, "bound", "1%", "stopped for less than this share of the time is no finding")
+	boundVar(cmd, &least, "1%", ": less is no finding")
 	flags.StringSliceVar(&may, "may", nil, "`REMEDIES` that may grant more CPU than the limit: "+policy.MayNames())
 	flags.IntVar(&tries, "tries", 3, "how many remedies to try, one after the other, until one helps")
-	flags.BoolVar(&whole, "explain", false, "also show the whole explanation of the recording")
-	flags.DurationVar(&window, "window", 5*time.Second, "how long to look, before and after")
+	shareSwitch(cmd, &whole, "explain", " of the recording, whole")
+	lengthVar(cmd, &window, 5*time.Second, " to look, before and after")
 	return cmd
 }
 
@@ -178,12 +176,12 @@ func hostEnv(ctx context.Context, h *cgroup.Host, env apply.Env, w *writeFlags, 
 	}
 }
 
-func showFix(cmd *cobra.Command, result fix.Result, failure error, asJSON bool) error {
+func showFix(cmd *cobra.Command, result fix.Result, failure error, out output) error {
 	if failure != nil && result.ID == "" {
 		return failure
 	}
 	var err error
-	if asJSON {
+	if out.json() {
 		err = view.JSON(cmd.OutOrStdout(), result)
 	} else {
 		err = view.Write(cmd.OutOrStdout(), result)

@@ -23,9 +23,9 @@ func TestFlagsThatCannotBeMeant(t *testing.T) {
 		{"fix x --reserve=", "--reserve is empty"},
 		{"fix x --slo= --slo-command=", "--slo is empty"},
 		{"fix x --slo-command=", "--slo-command is empty"},
-		{"defrag --plan --reserve=", "--reserve is empty"},
+		{"defrag --dry-run --reserve=", "--reserve is empty"},
 		{"restore x --scope=", "--scope is empty"},
-		{"ls --watch --fail-above 5%", "--watch and --fail-above: give one of them"},
+		{"ls --watch --bound 5%", "--watch and --bound: give one of them"},
 		{"status --scope /", "unknown flag: --scope"},
 	} {
 		got := unthrottle(t, append(strings.Fields(tc.args), "--state-dir", state)...)

@@ -21,9 +21,10 @@ import (
 
 type forecastFlags struct {
 	length                          time.Duration
-	json, all, pools                bool
+	out                             output
+	all, pools                      bool
 	hostLoad, load, objective, pool string
-	cpus, seeds                     int
+	cpus, repeat                    int
 	seed                            uint64
 	o                               forecast.Options
 }
@@ -37,7 +38,7 @@ func newForecast() *cobra.Command {
 		Long: `Replay what a container did under every remedy: leave it, pin, narrow, burst,
 another period, weight, raise; and, modelled, a smaller pool and other shards.
 A table of throttled periods, stopped time and latencies, as the host was and
-with a full one, with the price and the error of each. Nothing is changed.
+with a full one, with the cost and the margin of error of each. Nothing is changed.
 
 A replay keeps causes: a thread that another of the container wakes waits for
 that one; what came from outside comes when it came. Latency is from the moment
@@ -51,7 +52,7 @@ The recommended remedy is marked, by the rule of 'fix': with an objective (--slo
 the cheapest that keeps it; else the lowest p99 of the thread pool that is hurt
 most, among those that grant no more CPU than the limit.`,
 		Example: `  sudo unthrottle forecast cart
-  unthrottle forecast cart.rec --slo p99=20ms --load 1..3
+  unthrottle forecast cart.rec --slo 'p99<20ms' --load 1..3
   sudo unthrottle forecast --all --for 5s`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if f.all {
@@ -82,24 +83,24 @@ most, among those that grant no more CPU than the limit.`,
 				return err
 			}
 			choice := policy.Choose(made, policy.Terms{})
-			if f.json {
+			if f.out.json() {
 				return view.JSON(cmd.OutOrStdout(), made, &choice)
 			}
 			return view.Write(cmd.OutOrStdout(), made, &choice, view.Options{Pools: f.pools})
 		},
 	}
 	flags := cmd.Flags()
-	flags.DurationVar(&f.length, "for", 10*time.Second, "how long to record a container")
-	flags.BoolVar(&f.json, "json", false, "print JSON")
+	lengthVar(cmd, &f.length, 10*time.Second, " to record a container")
+	f.out.add(cmd)
 	flags.BoolVar(&f.all, "all", false, "every container with a limit, one after the other, and the CPUs that the host gets back")
 	flags.BoolVar(&f.pools, "pools", false, "also show delay and response of each thread pool")
-	flags.StringVar(&f.objective, "slo", "", "the objective, such as 'p99=20ms' (p50 to p99.9, max)")
+	shareString(cmd, &f.objective, "slo", "", "")
 	flags.StringVar(&f.pool, "pool", "", "the thread pool `NAME` whose latency counts; all together if left out")
 	flags.StringVar(&f.hostLoad, "host-load", "90%", "forecast also for a host as busy as this; 0% leaves that out")
 	flags.StringVar(&f.load, "load", "", "look for where each remedy breaks from a `LOAD` to another, such as 1..3 times the arrivals")
-	flags.IntVar(&f.cpus, "cpus", 0, "pin to `N` CPUs; the limit rounded up if left out")
-	flags.IntVar(&f.seeds, "seeds", 5, "runs per row, each with other phases")
-	flags.Uint64Var(&f.seed, "seed", 1, "of everything that is left to chance")
+	shareCount(cmd, &f.cpus, "cpus", 0, " (default: the limit, rounded up)")
+	shareCount(cmd, &f.repeat, "repeat", 5, ": each row, each time with other phases")
+	shareSeed(cmd, &f.seed)
 	return cmd
 }
 
@@ -173,7 +174,7 @@ func forecastAll(ctx context.Context, f forecastFlags, out io.Writer) error {
 			result.All, result.Choices = append(result.All, made), append(result.Choices, policy.Choose(made, policy.Terms{}))
 		}
 	}
-	if f.json {
+	if f.out.json() {
 		return view.AllJSON(out, result)
 	}
 	if len(result.All) == 0 && len(result.NotForecast) == 0 {

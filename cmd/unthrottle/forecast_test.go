@@ -55,7 +55,7 @@ func writtenRecording(t *testing.T, limited bool, less int) string {
 // The contract of --json.
 func TestForecastJSON(t *testing.T) {
 	name := writtenRecording(t, true, 0)
-	out := decoded[map[string]any](t, unthrottle(t, "forecast", name, "--json", "--slo", "p99=20ms", "--load", "1..2", "--seeds", "2"), 0)
+	out := decoded[map[string]any](t, unthrottle(t, "forecast", name, "--json", "--slo", "p99=20ms", "--load", "1..2", "--repeat", "2"), 0)
 	if out["target"] != "shop/cart" || out["cheapest"] != "raise" && out["cheapest"] != "burst" {
 		t.Errorf("target %v, cheapest %v", out["target"], out["cheapest"])
 	}
@@ -87,7 +87,7 @@ func TestForecastJSON(t *testing.T) {
 
 func TestForecastText(t *testing.T) {
 	name := writtenRecording(t, true, 0)
-	r := unthrottle(t, "forecast", name, "--slo", "p99=20ms", "--seeds", "2", "--pools")
+	r := unthrottle(t, "forecast", name, "--slo", "p99=20ms", "--repeat", "2", "--pools")
 	for _, want := range []string{"raise to 0.75 CPUs", "the objective is at most 20.0 ms", "With the host 90 % busy", "Self-check", "modelled, not replayed", "Smallest limit that does", "http-worker-*"} {
 		if r.code != 0 || !strings.Contains(r.out, want) {
 			t.Errorf("exit code %d, no %q in\n%s%s", r.code, want, r.out, r.errors)
@@ -97,7 +97,7 @@ func TestForecastText(t *testing.T) {
 
 func TestForecastRefuses(t *testing.T) {
 	good, cut, unlimited := writtenRecording(t, true, 0), writtenRecording(t, true, 60), writtenRecording(t, false, 0)
-	if r := unthrottle(t, "forecast", cut, "--seeds", "1"); r.code != 0 || !strings.Contains(r.out, "is truncated") {
+	if r := unthrottle(t, "forecast", cut, "--repeat", "1"); r.code != 0 || !strings.Contains(r.out, "is truncated") {
 		t.Errorf("cut off: exit code %d\n%s%s", r.code, r.out, r.errors)
 	}
 	dir := t.TempDir()
@@ -122,12 +122,12 @@ func TestForecastRefuses(t *testing.T) {
 		{"has a CPU limit", []string{unlimited}},
 		{"TARGET is missing", nil},
 		{"takes no TARGET", []string{good, "--all"}},
-		{"--slo fast: give a percentile", []string{good, "--slo", "fast"}},
-		{"--slo p99=-1ms", []string{good, "--slo", "p99=-1ms"}},
+		{`--slo "fast": there is no "<"`, []string{good, "--slo", "fast"}},
+		{`--slo "p99=-1ms"`, []string{good, "--slo", "p99=-1ms"}},
 		{"--load 3..1: give two factors", []string{good, "--load", "3..1"}},
 		{"--load NaN..NaN", []string{good, "--load", "NaN..NaN"}},
 		{"--host-load 200%", []string{good, "--host-load", "200%"}},
-		{"--seeds 0", []string{good, "--seeds", "0"}},
+		{"--repeat 0", []string{good, "--repeat", "0"}},
 		{"--pool goes with --slo", []string{good, "--pool", "x"}},
 		{`--pool pool "x": the recording has`, []string{good, "--pool", "x", "--slo", "p99=1ms"}},
 		{"--for 1ms", []string{"cart", "--for", "1ms"}},
@@ -137,7 +137,7 @@ func TestForecastRefuses(t *testing.T) {
 		}
 	}
 	// Not enough CPUs is told in the row.
-	if r := unthrottle(t, "forecast", good, "--cpus", "8", "--seeds", "1"); r.code != 0 || !strings.Contains(r.out, "not possible: pin to 8 of 8 CPUs leaves none for others") {
+	if r := unthrottle(t, "forecast", good, "--cpus", "8", "--repeat", "1"); r.code != 0 || !strings.Contains(r.out, "not possible: pin to 8 of 8 CPUs leaves none for others") {
 		t.Errorf("pin to all: exit code %d\n%s%s", r.code, r.out, r.errors)
 	}
 }

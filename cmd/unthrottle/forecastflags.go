@@ -3,14 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
-	"math"
 	"strings"
-	"time"
 
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/explain/live"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/objective"
 	"github.com/unthrottle/unthrottle/internal/see/probe"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/text"
@@ -19,15 +18,15 @@ import (
 // check reads the flags into options.
 func (f *forecastFlags) check() error {
 	if f.length < live.MinRecording || f.length > probe.MaxRecording {
-		return fmt.Errorf("--for %v: give a time from %v to %v", f.length, live.MinRecording, probe.MaxRecording)
+		return fmt.Errorf("--for %v: give a time from %v to %v", plainTime(f.length), live.MinRecording, plainTime(probe.MaxRecording))
 	}
-	if f.seeds < 1 || f.seeds > forecast.MaxSeeds {
-		return fmt.Errorf("--seeds %d: give a number from 1 to %d", f.seeds, forecast.MaxSeeds)
+	if f.repeat < 1 || f.repeat > forecast.MaxSeeds {
+		return fmt.Errorf("--repeat %d: give a number from 1 to %d", f.repeat, forecast.MaxSeeds)
 	}
 	if f.cpus < 0 {
 		return fmt.Errorf("--cpus %d: give how many CPUs to pin to", f.cpus)
 	}
-	f.o.Seeds, f.o.Seed, f.o.CPUs, f.o.Calibration, f.o.Effects = f.seeds, f.seed, f.cpus, forecast.Tested(), remedy.Effects()
+	f.o.Seeds, f.o.Seed, f.o.CPUs, f.o.Calibration, f.o.Effects = f.repeat, f.seed, f.cpus, forecast.Tested(), remedy.Effects()
 	var err error
 	if f.o.HostLoad, err = parseShare(f.hostLoad); err != nil {
 		return fmt.Errorf("--host-load %s: give a share of the host's CPUs from 0%% to 100%%", f.hostLoad)
@@ -38,12 +37,11 @@ func (f *forecastFlags) check() error {
 		}
 	}
 	if f.objective != "" {
-		o, err := parseObjective(f.objective)
+		o, err := objective.Parse(f.objective)
 		if err != nil {
-			return fmt.Errorf("--slo %s: %w", f.objective, err)
+			return fmt.Errorf("--slo %w", err)
 		}
-		o.Pool = f.pool
-		f.o.Objective = &o
+		f.o.Objective = &forecast.Objective{Quantile: o.Quantile, Bound: o.Bound, Pool: f.pool}
 	} else if f.pool != "" {
 		return errors.New("--pool goes with --slo: it says whose latency the objective is of")
 	}
@@ -64,28 +62,6 @@ func parseLoads(value string) (from, to float64, err error) {
 		return 0, 0, fmt.Errorf("give two factors above 0 and up to %g, the smaller one first, such as 1..3", forecast.MaxLoad)
 	}
 	return from, to, nil
-}
-
-// parseObjective reads "p99=20ms" or, as for 'fix', "p99<20ms".
-func parseObjective(value string) (forecast.Objective, error) {
-	wrong := errors.New("give a percentile and a time, such as p99=20ms, or max=100ms")
-	of, bound, ok := strings.Cut(strings.Replace(value, "<", "=", 1), "=")
-	if !ok {
-		return forecast.Objective{}, wrong
-	}
-	d, err := time.ParseDuration(bound)
-	if err != nil || d <= 0 {
-		return forecast.Objective{}, wrong
-	}
-	if of == "max" {
-		return forecast.Objective{Quantile: 1, Bound: d}, nil
-	}
-	number, isP := strings.CutPrefix(of, "p")
-	p, err := text.ParseDecimal(number)
-	if err != nil || !isP || !(p > 0 && p < 100) {
-		return forecast.Objective{}, wrong
-	}
-	return forecast.Objective{Quantile: math.Round(p*1e6) / 1e8, Bound: d}, nil
 }
 
 // hasLimit says whether a container or an ancestor of it has a quota.

@@ -42,7 +42,7 @@ func fixUnderWay(t *testing.T, tr *cgrouptest.Tree, target string) interrupted {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(exe, "fix", target, "--yes", "--remedy", "pin", "--window", "1s", "--slo", "p99<20ms", "--slo-command", script,
+	cmd := exec.Command(exe, "fix", target, "--yes", "--remedy", "pin", "--for", "1s", "--slo", "p99<20ms", "--slo-command", script,
 		"--scope", tr.Top, "--state-dir", tr.StateDir)
 	cmd.Env = append(os.Environ(), envMain+"=1")
 	complaints, err := cmd.StderrPipe()

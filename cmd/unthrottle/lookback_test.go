@@ -59,7 +59,7 @@ func TestFixWithASourceThatLooksBack(t *testing.T) {
 	log := answering(t, tr, busy)
 	time.Sleep(3 * time.Second) // so that there are three seconds of it
 	for _, lookBack := range []string{"3s", ""} {
-		args := []string{"fix", busy, "--yes", "--remedy", "raise", "--to", "2", "--json", "--window", "1s", "--scope", tr.Top, "--state-dir", tr.StateDir,
+		args := []string{"fix", busy, "--yes", "--remedy", "raise", "--to", "2", "--json", "--for", "1s", "--scope", tr.Top, "--state-dir", tr.StateDir,
 			"--slo", "p90<20ms", "--slo-command", "tail -n 150 " + log}
 		if lookBack != "" {
 			args = append(args, "--slo-look-back", lookBack)

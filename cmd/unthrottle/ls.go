@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,10 +18,11 @@ import (
 )
 
 type lsFlags struct {
-	output, scope, failAbove string
-	window                   time.Duration
-	watch                    bool
-	bound                    float64
+	out    output
+	below  string
+	length time.Duration
+	watch  bool
+	bound  bound
 }
 
 func newLs() *cobra.Command {
@@ -34,7 +34,7 @@ func newLs() *cobra.Command {
 		Short:   "List containers, the most stopped first, and whose quota stopped them",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := errors.Join(rejectEmptyFlags(cmd, "scope"), f.check(cmd)); err != nil {
+			if err := errors.Join(rejectEmptyFlags(cmd, "below"), f.check()); err != nil {
 				return err
 			}
 			h, err := openCgroups()
@@ -45,77 +45,47 @@ func newLs() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&f.output, "output", "o", "", "json or wide")
-	flags.DurationVar(&f.window, "window", time.Second, "how long to look")
+	f.out.add(cmd)
+	lengthVar(cmd, &f.length, time.Second, " to look")
 	flags.BoolVarP(&f.watch, "watch", "w", false, "look again and again, until interrupted")
-	flags.StringVar(&f.failAbove, "fail-above", "", "exit with 1 if a container may be stopped for more than this share of the time, such as 5%")
-	flags.StringVar(&f.scope, "scope", "", "only containers at or below this cgroup `PREFIX`")
+	boundVar(cmd, &f.bound, "", ": exit with 1 if a container may be, such as 5%")
+	shareString(cmd, &f.below, "below", "", "")
 	return cmd
 }
 
-func (f *lsFlags) check(cmd *cobra.Command) error {
-	switch f.output {
-	case "", "json", "wide":
-	default:
-		return fmt.Errorf("--output %s: choose json or wide", f.output)
+func (f *lsFlags) check() error {
+	if f.watch && f.bound.share >= 0 {
+		return errors.New("--watch and --bound: give one of them; an interrupt ends --watch, and no bound decides how")
 	}
-	if err := checkWindow(f.window); err != nil {
-		return err
-	}
-	if !cmd.Flags().Changed("fail-above") {
-		f.bound = -1
-		return nil
-	}
-	if f.watch {
-		return errors.New("--watch and --fail-above: give one of them; who watches ends it by an interrupt, and no bound decides how")
-	}
-	var err error
-	f.bound, err = parseShare(f.failAbove)
-	if err != nil {
-		return fmt.Errorf("--fail-above %s: %w", f.failAbove, err)
-	}
-	return nil
+	return checkWindow(f.length)
 }
 
 // checkWindow bounds the window of observation.
 func checkWindow(window time.Duration) error {
 	if window < observe.MinWindow || window > time.Hour {
-		return fmt.Errorf("--window %v: give a time from %v to 1h", window, observe.MinWindow)
+		return fmt.Errorf("--for %v: give a time from %v to 1h", plainTime(window), observe.MinWindow)
 	}
 	return nil
 }
 
-// parseShare reads a share of the time: "5%" or "0.05".
-func parseShare(value string) (float64, error) {
-	number, percent := strings.CutSuffix(value, "%")
-	v, err := text.ParseDecimal(number)
-	if percent {
-		v /= 100
-	}
-	if err != nil || !(v >= 0 && v <= 1) {
-		return 0, errors.New("give a share of the time from 0% to 100%")
-	}
-	return v, nil
-}
-
 func runLs(ctx context.Context, h *cgroup.Host, f lsFlags, out io.Writer) error {
-	scope, err := cleanScope(h, f.scope)
+	prefix, err := cleanPrefix(h, "below", f.below)
 	if err != nil {
 		return err
 	}
 	above, notMeasured, looked := 0, 0, false
 	for {
-		containers, err := list(h, scope)
+		containers, err := list(h, prefix)
 		if err != nil {
 			return err
 		}
 		if len(containers) == 0 && !f.watch {
-			say("no containers and no leaf cgroups%s", below(scope))
+			say("no containers and no leaf cgroups%s", below(prefix))
 		}
 		if terminal.Is(os.Stderr) && !looked {
-			say("looking at %d cgroups for %v", len(containers), f.window)
+			say("looking at %d cgroups for %v", len(containers), f.length)
 		}
-		seen, err := observe.Once(ctx, h, containers, f.window)
+		seen, err := observe.Once(ctx, h, containers, f.length)
 		if err != nil {
 			return err
 		}
@@ -126,16 +96,16 @@ func runLs(ctx context.Context, h *cgroup.Host, f lsFlags, out io.Writer) error 
 		if err := printLs(out, seen, f); err != nil {
 			return err
 		}
-		above, notMeasured = count(seen, f.bound)
+		above, notMeasured = count(seen, f.bound.share)
 		if !f.watch {
 			break
 		}
 	}
 	switch {
-	case f.bound < 0:
+	case f.bound.share < 0:
 		return nil
 	case above > 0:
-		return exitWith{exitAboveBound, fmt.Errorf("%d of the containers may be stopped for more than %s of the time", above, f.failAbove)}
+		return exitWith{exitAboveBound, fmt.Errorf("%d of the containers may be stopped for more than %s of the time", above, f.bound.text)}
 	case notMeasured > 0:
 		return exitWith{exitNotMeasurable, fmt.Errorf("stopped time of %d containers could not be measured", notMeasured)}
 	}
@@ -143,14 +113,14 @@ func runLs(ctx context.Context, h *cgroup.Host, f lsFlags, out io.Writer) error 
 }
 
 func printLs(out io.Writer, seen []observe.Observation, f lsFlags) error {
-	if f.output == "json" {
+	if f.out.json() {
 		return view.JSON(out, seen)
 	}
 	width := 0
 	if terminal.Is(os.Stdout) {
 		width = terminal.Width(os.Stdout)
 	}
-	return view.Write(out, seen, view.Options{Wide: f.output == "wide", Width: width, Color: terminal.Color(os.Stdout)})
+	return view.Write(out, seen, view.Options{Wide: f.out.wide(), Width: width, Color: terminal.Color(os.Stdout)})
 }
 
 // count tells how many containers are above the bound, and how many could not
@@ -168,9 +138,9 @@ func count(seen []observe.Observation, bound float64) (above, notMeasured int) {
 	return above, notMeasured
 }
 
-func below(scope string) string {
-	if scope == "" {
+func below(prefix string) string {
+	if prefix == "" {
 		return ""
 	}
-	return " at or below " + text.EscapePath(scope)
+	return " at or below " + text.EscapePath(prefix)
 }

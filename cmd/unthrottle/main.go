@@ -51,6 +51,7 @@ Exit codes: 0 fine, 1 stopped above the bound, 2 usage or failure,
 		Version:       version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		Args:          subcommandsOnly,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		Example: `  sudo unthrottle demo          throttling and its end on this host
   unthrottle ls                 who is stopped, and by whose quota
@@ -64,20 +65,22 @@ Exit codes: 0 fine, 1 stopped above the bound, 2 usage or failure,
 	)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(
-		newLs(), newTop(), newExplain(), newForecast(), newCheck(), newTopology(), newStatus(),
+		newLs(), newTop(), newExplain(), newForecast(), newCheck(), newTopology(), newStatus(), newVersion(),
 		newDemo(), newSimulate(), newRun(), newPlace(), newBench(),
 		newFix(), newApply(), newDefrag(), newRestore(), newAgent(),
 	)
 	root.AddCommand(newChildren()...)
+	takeOlderFlags(root)
+	addExamples(root)
+	root.SetHelpCommand(newHelp(root))
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usage(cmd, "%s", goWords.ReplaceAllString(err.Error(), ""))
+		return usage(cmd, "%s", goWords.ReplaceAllString(err.Error(), "give a whole number"))
 	})
-	root.InitDefaultHelpCmd()
 	return root
 }
 
-// goWords matches names of Go's parsers in errors, which tell a user nothing.
-var goWords = regexp.MustCompile(`strconv\.\w+: parsing "[^"]*": |time: `)
+// goWords matches the words of Go's parser of whole numbers in errors, which tell a user nothing.
+var goWords = regexp.MustCompile(`strconv\.\w+: parsing "[^"]*": (invalid syntax|value out of range)`)
 
 // usage is an error in the call, with the command that shows help.
 func usage(cmd *cobra.Command, format string, args ...any) error {

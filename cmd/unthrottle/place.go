@@ -22,7 +22,8 @@ type placeFlags struct {
 	topology, sysfs, containers, current string
 	order, reserve, unavailable          string
 	moves                                int
-	score, asJSON, ascii                 bool
+	score, ascii                         bool
+	out                                  output
 }
 
 func newPlace() *cobra.Command {
@@ -43,16 +44,16 @@ the moves that would repair it are listed. FILE "-" reads standard input.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.topology, "topology", "", "`FILE` that 'unthrottle topology --json' printed: the machine")
-	flags.StringVar(&f.sysfs, "sysfs", "/sys", "`DIR` that stands for /sys, such as a saved tree: the machine")
+	flags.StringVar(&f.sysfs, "sysfs", "/sys", "`DIR` that stands for /sys, such as a saved tree")
 	flags.StringVar(&f.containers, "containers", "", "YAML `FILE`: the containers, in the order of arrival")
 	flags.StringVar(&f.current, "current", "", "`FILE` that 'place --json' printed: who has which CPUs already")
 	flags.BoolVar(&f.score, "score", false, "only judge what --current says, and list the moves that would repair it")
 	flags.StringVar(&f.order, "order", placement.DefaultOrder().String(), "`OBJECTIVES`, the first one deciding; those left out follow")
-	flags.StringVar(&f.reserve, "reserve", "", "CPU `LIST` kept for the system")
-	flags.StringVar(&f.unavailable, "unavailable", "", "CPU `LIST` that another program owns, such as the kubelet")
-	flags.IntVar(&f.moves, "max-moves", 32, "list at most that many moves (with --score)")
-	flags.BoolVar(&f.asJSON, "json", false, "print JSON")
-	flags.BoolVar(&f.ascii, "ascii", false, "no lines beyond ASCII")
+	shareString(cmd, &f.reserve, "reserve", "", ": kept for the system")
+	flags.StringVar(&f.unavailable, "unavailable", "", "`CPUS` that another program owns, such as the kubelet")
+	shareCount(cmd, &f.moves, "max-moves", 32, ", with --score")
+	f.out.add(cmd)
+	shareSwitch(cmd, &f.ascii, "ascii", "")
 	cmd.MarkFlagsMutuallyExclusive("topology", "sysfs")
 	return cmd
 }
@@ -103,7 +104,7 @@ func (f *placeFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if f.asJSON {
+	if f.out.json() {
 		return jsonout.Write(cmd.OutOrStdout(), view.NewJSON(out))
 	}
 	return view.Write(cmd.OutOrStdout(), out, view.Options{Width: terminal.Width(os.Stdout), ASCII: f.ascii, Color: terminal.Color(os.Stdout)})
@@ -179,7 +180,7 @@ func readBounded(name string, stdin io.Reader) ([]byte, error) {
 	if name != "-" {
 		info, err := os.Stat(name)
 		if err != nil {
-			return nil, err
+			return nil, missingFile(name, err)
 		}
 		if info.IsDir() {
 			return nil, fmt.Errorf("%s: %w", name, errors.New("a folder: give a file"))

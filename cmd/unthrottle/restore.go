@@ -9,13 +9,22 @@ import (
 
 func newRestore() *cobra.Command {
 	var w writeFlags
-	var asJSON bool
+	var out output
+	var dryRun bool
 	cmd := &cobra.Command{
 		Use:     "restore [TARGET]",
 		GroupID: groupChange,
 		Short:   "Put back everything unthrottle changed and has not yet put back",
-		Args:    cobra.MaximumNArgs(1),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usage(cmd, "one TARGET at most is wanted, not %d", len(args))
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := w.mustExist(cmd); err != nil {
+				return err
+			}
 			h, err := openCgroups()
 			if err != nil {
 				return err
@@ -25,7 +34,7 @@ func newRestore() *cobra.Command {
 				return err
 			}
 			defer done()
-			if len(args) == 0 {
+			if len(args) == 0 && !dryRun {
 				removeLeftovers(h, env.Scope)
 			}
 			selector := apply.Selector{}
@@ -34,12 +43,17 @@ func newRestore() *cobra.Command {
 					return err
 				}
 			}
-			result, err := apply.Restore(cmd.Context(), env, selector)
-			return show(cmd, result, err, asJSON, false)
+			do := apply.Restore
+			if dryRun {
+				do = apply.PlanRestore
+			}
+			result, err := do(cmd.Context(), env, selector)
+			return show(cmd, result, err, out, dryRun)
 		},
 	}
 	w.add(cmd)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	out.add(cmd)
+	shareSwitch(cmd, &dryRun, "dry-run", "")
 	return cmd
 }
 

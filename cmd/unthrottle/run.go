@@ -24,11 +24,12 @@ import (
 const maxRealRepeat = 1000
 
 type runFlags struct {
-	asJSON, fair bool
+	fair, dryRun bool
 	seed         uint64
 	repeat       int
 	length       time.Duration
-	scope        string
+	parent       string
+	out          output
 }
 
 func newRun() *cobra.Command {
@@ -40,7 +41,7 @@ func newRun() *cobra.Command {
 		Long: `Run a scenario file (docs/reference/scenarios.md) for real on this host: real threads,
 in cgroups of its own with the file's limits. Only those are written, and all of
 them are removed, also after Ctrl-C; after a kill -9 by the next start or by
-'unthrottle restore', with the same --scope. The kernel is this host's, whatever the file says of one:
+'unthrottle restore --scope' with the same cgroup. The kernel is this host's, whatever the file says of one:
 'unthrottle simulate' takes the same file. "-" reads standard input.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -49,7 +50,7 @@ them are removed, also after Ctrl-C; after a kill -9 by the next start or by
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := rejectEmptyFlags(cmd, "scope"); err != nil {
+			if err := rejectEmptyFlags(cmd, "parent"); err != nil {
 				return err
 			}
 			if f.repeat < 1 || f.repeat > maxRealRepeat {
@@ -62,30 +63,33 @@ them are removed, also after Ctrl-C; after a kill -9 by the next start or by
 			if err != nil {
 				return err
 			}
+			if f.dryRun {
+				return f.plan(cmd, s, filepath.Base(args[0]))
+			}
 			out, err := f.run(cmd.Context(), s, filepath.Base(args[0]))
 			if err != nil {
 				return notMeasurable(err)
 			}
-			if f.asJSON {
+			if f.out.json() {
 				return jsonout.Write(cmd.OutOrStdout(), out)
 			}
 			return view.Write(cmd.OutOrStdout(), out)
 		},
 	}
-	flags := cmd.Flags()
-	flags.BoolVar(&f.asJSON, "json", false, "print JSON")
-	flags.IntVar(&f.repeat, "repeat", 1, "run it `N` times: medians, with the lowest and the highest")
-	flags.DurationVar(&f.length, "for", 0, "run it for `D` instead of the file's duration")
-	flags.Uint64Var(&f.seed, "seed", 1, "another draw of arrivals, work and sleeps")
-	flags.StringVar(&f.scope, "scope", "", "make its cgroups below this cgroup `PREFIX`")
-	flags.BoolVar(&f.fair, "fair", false, "leave its cgroups' parent at the ordinary weight: other load then has a say in the figures")
+	f.out.add(cmd)
+	shareCount(cmd, &f.repeat, "repeat", 1, ": medians, with the lowest and the highest")
+	lengthVar(cmd, &f.length, 0, " to run, instead of the file's duration")
+	shareSeed(cmd, &f.seed)
+	shareString(cmd, &f.parent, "parent", "", "")
+	shareSwitch(cmd, &f.fair, "fair", "")
+	shareSwitch(cmd, &f.dryRun, "dry-run", "")
 	return cmd
 }
 
 // lasting sets the duration of a scenario.
 func lasting(s *scenario.Scenario, d time.Duration) error {
 	if d < time.Millisecond || d > scenario.MaxDuration {
-		return fmt.Errorf("--for %v: give a time from 1ms to %v", d, scenario.MaxDuration)
+		return fmt.Errorf("--for %v: give a time from 1ms to %v", plainTime(d), plainTime(scenario.MaxDuration))
 	}
 	for _, w := range s.Workloads {
 		if w.Start >= d {
@@ -96,13 +100,32 @@ func lasting(s *scenario.Scenario, d time.Duration) error {
 	return nil
 }
 
+// plan shows what a run would make.
+func (f *runFlags) plan(cmd *cobra.Command, s scenario.Scenario, name string) error {
+	h, err := openCgroups()
+	if err != nil {
+		return err
+	}
+	p := view.Plan{Scenario: name, About: s.About, Seconds: s.Duration.Seconds(), Repeat: f.repeat}
+	if p.Parent, err = cleanPrefix(h, "parent", f.parent); err != nil {
+		return err
+	}
+	if p.Plan, err = realrun.Check(s, realrun.Options{Host: h, Scope: p.Parent}); err != nil {
+		return notMeasurable(err)
+	}
+	if f.out.json() {
+		return jsonout.Write(cmd.OutOrStdout(), p)
+	}
+	return view.WritePlan(cmd.OutOrStdout(), p)
+}
+
 func (f *runFlags) run(ctx context.Context, s scenario.Scenario, name string) (out trial.Trial, err error) {
 	h, err := openCgroups()
 	if err != nil {
 		return out, err
 	}
 	o := realrun.Options{Host: h, Fair: f.fair, Probe: realrun.Probed{Host: h}}
-	if o.Scope, err = cleanScope(h, f.scope); err != nil {
+	if o.Scope, err = cleanPrefix(h, "parent", f.parent); err != nil {
 		return out, err
 	}
 	var uts unix.Utsname

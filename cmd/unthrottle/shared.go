@@ -4,7 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -60,6 +63,25 @@ func resolve(h *cgroup.Host, target string) (container.Container, []container.Co
 	return c, all, err
 }
 
+// missingFile says in our words that a file which the user named is not there; another error stays as it is.
+func missingFile(name string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s: no such file", text.Sanitize(name, 0))
+	}
+	return err
+}
+
+// orFile adds to the error of a TARGET that nothing here is called so that it is no file either, where a file may be meant.
+func orFile(target string, err error) error {
+	if unknown := new(container.NotFound); err == nil || !errors.As(err, &unknown) || strings.HasPrefix(target, "pid:") {
+		return err
+	}
+	if strings.Contains(filepath.Base(target), ".") {
+		return fmt.Errorf("%s: no such file; and %w", text.Sanitize(target, 0), err)
+	}
+	return fmt.Errorf("%w; and there is no file of that name", err)
+}
+
 // say writes a message for people; data goes to standard output only.
 func say(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
 
@@ -74,14 +96,14 @@ func rejectEmptyFlags(cmd *cobra.Command, flags ...string) error {
 	return nil
 }
 
-// cleanScope makes a kernel path of a --scope; "" stays "".
-func cleanScope(h *cgroup.Host, scope string) (string, error) {
-	if scope == "" {
+// cleanPrefix makes a kernel path of the cgroup that a flag names; "" stays "".
+func cleanPrefix(h *cgroup.Host, flag, prefix string) (string, error) {
+	if prefix == "" {
 		return "", nil
 	}
-	path, err := cgroup.CleanPath(h, scope)
+	path, err := cgroup.CleanPath(h, prefix)
 	if err != nil {
-		return "", fmt.Errorf("--scope %s: %w", scope, err)
+		return "", fmt.Errorf("--%s %s: %w", flag, prefix, err)
 	}
 	return path, nil
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -22,10 +23,12 @@ import (
 const maxRepeat = 10_000
 
 type simulateFlags struct {
-	asJSON, ascii, timeline, explain bool
-	seed                             uint64
-	repeat                           int
-	set                              []string
+	ascii, timeline, explain bool
+	seed                     uint64
+	repeat                   int
+	length                   time.Duration
+	set                      []string
+	out                      output
 }
 
 func newSimulate() *cobra.Command {
@@ -46,7 +49,13 @@ for real, and no rights are needed. "-" reads standard input.`,
 			if f.repeat < 1 || f.repeat > maxRepeat {
 				return fmt.Errorf("--repeat %d: give a number from 1 to %d", f.repeat, maxRepeat)
 			}
+			if f.out.json() && (f.timeline || f.explain) {
+				return usage(cmd, "--timeline and --explain are for people: they go with no --json")
+			}
 			s, err := readScenario(args[0], cmd.InOrStdin())
+			if err == nil && cmd.Flags().Changed("for") {
+				err = lasting(&s, f.length)
+			}
 			if err != nil {
 				return err
 			}
@@ -63,22 +72,21 @@ for real, and no rights are needed. "-" reads standard input.`,
 			if err != nil {
 				return err
 			}
-			if f.asJSON {
+			if f.out.json() {
 				return jsonout.Write(cmd.OutOrStdout(), result)
 			}
 			return view.Write(cmd.OutOrStdout(), result, view.Options{ASCII: f.ascii})
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&f.asJSON, "json", false, "print JSON")
-	flags.Uint64Var(&f.seed, "seed", 1, "of everything that is left to chance")
-	flags.IntVar(&f.repeat, "repeat", 1, "run with that many seeds, and show the spread")
+	f.out.add(cmd)
+	shareSeed(cmd, &f.seed)
+	shareCount(cmd, &f.repeat, "repeat", 1, ", each with the next seed, and show the spread")
+	lengthVar(cmd, &f.length, 0, " to simulate, instead of the file's duration")
 	flags.BoolVar(&f.timeline, "timeline", false, "draw the first ten periods of each limited cgroup")
-	flags.BoolVar(&f.explain, "explain", false, "say each step of one period's accounting")
+	shareSwitch(cmd, &f.explain, "explain", ": each step of one period's accounting")
 	flags.StringArrayVar(&f.set, "set", nil, "override a constant of the kernel, `NAME=TIME`: "+strings.Join(scenario.Constants(), ", "))
-	flags.BoolVar(&f.ascii, "ascii", false, "no characters beyond ASCII in the timeline")
-	cmd.MarkFlagsMutuallyExclusive("json", "timeline")
-	cmd.MarkFlagsMutuallyExclusive("json", "explain")
+	shareSwitch(cmd, &f.ascii, "ascii", " in the timeline")
 	return cmd
 }
 
@@ -88,7 +96,7 @@ func readScenario(name string, stdin io.Reader) (scenario.Scenario, error) {
 	if name != "-" {
 		file, err := os.Open(name)
 		if err != nil {
-			return scenario.Scenario{}, err
+			return scenario.Scenario{}, missingFile(name, err)
 		}
 		defer file.Close()
 		in = file

@@ -80,7 +80,7 @@ func TestSimulate(t *testing.T) {
 		{[]string{conceptual, "--set", "min_cfs_rq_runtime"}, 2, "give NAME=TIME"},
 		{[]string{conceptual, "--set", "slice=1ms"}, 2, "no such constant: choose from sched_cfs_bandwidth_slice"},
 		{[]string{conceptual, "--repeat", "0"}, 2, "--repeat 0: give a number from 1"},
-		{[]string{conceptual, "--json", "--explain"}, 2, "none of the others can be"},
+		{[]string{conceptual, "--json", "--explain"}, 2, "they go with no --json"},
 		{nil, 2, "one SCENARIO.yaml is wanted, not 0"},
 		{[]string{"../../examples/scenarios/none.yaml"}, 2, "no such file"},
 	} {

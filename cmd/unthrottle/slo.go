@@ -19,10 +19,9 @@ type sloFlags struct {
 }
 
 func (f *sloFlags) add(cmd *cobra.Command, objective, command string) {
-	flags := cmd.Flags()
-	flags.StringVar(&f.objective, "slo", "", objective)
-	flags.StringVar(&f.command, "slo-command", "", command)
-	flags.DurationVar(&f.lookBack, "slo-look-back", 0, "how far the command always looks back, such as 20s: so long is waited after the change")
+	shareString(cmd, &f.objective, "slo", "", objective)
+	cmd.Flags().StringVar(&f.command, "slo-command", "", command)
+	timeVar(cmd, &f.lookBack, "slo-look-back", 0, "how far the command always looks back, such as 20s: so long is waited after the change")
 }
 
 // given reports whether any of them is.

@@ -17,7 +17,8 @@ import (
 
 func newStatus() *cobra.Command {
 	var w writeFlags
-	var asJSON, history bool
+	var history bool
+	var form output
 	var limit int
 	cmd := &cobra.Command{
 		Use:     "status",
@@ -25,6 +26,9 @@ func newStatus() *cobra.Command {
 		Short:   "Show what is in force, by whom, since when and with what effect",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := w.mustExist(cmd); err != nil {
+				return err
+			}
 			h, err := openCgroups()
 			if err != nil {
 				return err
@@ -52,7 +56,7 @@ func newStatus() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if asJSON {
+				if form.json() {
 					return jsonout.Write(out, past)
 				}
 				return view.History(out, past, time.Now())
@@ -61,7 +65,7 @@ func newStatus() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if asJSON {
+			if form.json() {
 				return jsonout.Write(out, all)
 			}
 			drift, err := apply.Drift(env)
@@ -84,7 +88,7 @@ func newStatus() *cobra.Command {
 	}
 	w.addStateDir(cmd)
 	flags := cmd.Flags()
-	flags.BoolVar(&asJSON, "json", false, "print JSON")
+	form.add(cmd)
 	flags.BoolVar(&history, "history", false, "show what has ended: expected beside what came")
 	flags.IntVar(&limit, "limit", 50, "with --history: at most so many, newest first")
 	return cmd

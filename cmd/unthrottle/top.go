@@ -20,7 +20,7 @@ import (
 )
 
 type topFlags struct {
-	scope    string
+	below    string
 	interval time.Duration
 	ascii    bool
 }
@@ -33,7 +33,7 @@ func newTop() *cobra.Command {
 		Short:   "Watch all containers live, the most stopped first, with cause and timeline",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := rejectEmptyFlags(cmd, "scope"); err != nil {
+			if err := rejectEmptyFlags(cmd, "below"); err != nil {
 				return err
 			}
 			if err := checkWindow(f.interval); err != nil {
@@ -49,15 +49,14 @@ func newTop() *cobra.Command {
 			return runTop(cmd.Context(), h, f)
 		},
 	}
-	flags := cmd.Flags()
-	flags.StringVar(&f.scope, "scope", "", "only containers at or below this cgroup `PREFIX`")
-	flags.DurationVar(&f.interval, "window", time.Second, "how long each look is")
-	flags.BoolVar(&f.ascii, "ascii", false, "plain characters only")
+	shareString(cmd, &f.below, "below", "", "")
+	lengthVar(cmd, &f.interval, time.Second, " each look is")
+	shareSwitch(cmd, &f.ascii, "ascii", "")
 	return cmd
 }
 
 func runTop(ctx context.Context, h *cgroup.Host, f topFlags) error {
-	scope, err := cleanScope(h, f.scope)
+	prefix, err := cleanPrefix(h, "below", f.below)
 	if err != nil {
 		return err
 	}
@@ -78,7 +77,7 @@ func runTop(ctx context.Context, h *cgroup.Host, f topFlags) error {
 		defer p.Close()
 	}
 	return top.Run(ctx, m, os.Stdin, os.Stdout, func(ctx context.Context, show func(top.Frame)) error {
-		o := observe.WatchOptions{Scope: scope, Interval: f.interval}
+		o := observe.WatchOptions{Scope: prefix, Interval: f.interval}
 		if p == nil {
 			return top.Watch(ctx, h, o, nil, note, show)
 		}

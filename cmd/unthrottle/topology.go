@@ -13,7 +13,8 @@ import (
 )
 
 func newTopology() *cobra.Command {
-	var asJSON, ascii bool
+	var ascii bool
+	var out output
 	var sysfs string
 	cmd := &cobra.Command{
 		Use:     "topology",
@@ -28,7 +29,7 @@ func newTopology() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if asJSON {
+			if out.json() {
 				return jsonout.Write(cmd.OutOrStdout(), m)
 			}
 			return view.Write(cmd.OutOrStdout(), m, view.Options{
@@ -36,9 +37,9 @@ func newTopology() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	out.add(cmd)
 	cmd.Flags().StringVar(&sysfs, "sysfs", "/sys", "`DIR` that stands for /sys, such as a saved tree")
-	cmd.Flags().BoolVar(&ascii, "ascii", false, "no lines beyond ASCII")
+	shareSwitch(cmd, &ascii, "ascii", "")
 	return cmd
 }
 
@@ -56,7 +57,7 @@ func readSysfs(dir string) (topology.Machine, error) {
 	// To open a pipe would block.
 	info, err := os.Stat(dir)
 	if err != nil {
-		return topology.Machine{}, err
+		return topology.Machine{}, missingFile(dir, err)
 	}
 	if !info.IsDir() {
 		return topology.Machine{}, fmt.Errorf("%s: no folder: give one that stands for /sys", dir)

@@ -23,7 +23,7 @@ func TestKilledTrial(t *testing.T) {
 	before := tr.Settings()
 	for _, next := range [][]string{
 		{"restore", "--scope", tr.Top},
-		{"apply", other, "--remedy", "raise", "--to", "0.4", "--window", "100ms", "--scope", tr.Top},
+		{"apply", other, "--remedy", "raise", "--to", "0.4", "--for", "100ms", "--scope", tr.Top},
 	} {
 		i := fixUnderWay(t, tr, busy)
 		pid := i.cmd.Process.Pid

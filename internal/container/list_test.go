@@ -112,6 +112,7 @@ func TestResolve(t *testing.T) {
 		pod: pod, n.dir + "/cg" + pod: pod, pod[1:]: pod,
 		text.EscapePath("/mine/leaf \xff\n\x1b[31m"): `/mine/leaf \xff\n\x1b[31m`,
 		"/mine/leaf \xff\n\x1b[31m":                  `/mine/leaf \xff\n\x1b[31m`,
+		"leaf \xff\n\x1b[31m":                        `/mine/leaf \xff\n\x1b[31m`, // its last component
 	} {
 		if got, err := Resolve(h, all, target); err != nil || got.Name != name {
 			t.Errorf("%q: %q, %v; want %q", target, got.Name, err, name)

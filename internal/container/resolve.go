@@ -27,7 +27,7 @@ func (e *NotFound) Error() string {
 		text += ": " + e.Why
 	}
 	if len(e.Near) > 0 {
-		text += "; near it: " + strings.Join(e.Near, ", ")
+		text += "; did you mean " + alternatives(e.Near) + "?"
 	}
 	return text
 }
@@ -55,6 +55,15 @@ func (e *NotMeasurable) Error() string {
 	return fmt.Sprintf("%s cannot be resolved here: %s", quote(e.Target), e.Why)
 }
 
+// alternatives are names as people list what they choose from: "a, b or c".
+func alternatives(names []string) string {
+	last := len(names) - 1
+	if last == 0 {
+		return names[0]
+	}
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
 func quote(s string) string { return `"` + text.Sanitize(s, 200) + `"` }
 
 // Resolve finds the container that a user means by target; containers are those of List. A target is one of:
@@ -62,7 +71,8 @@ func quote(s string) string { return `"` + text.Sanitize(s, 200) + `"` }
 //   - "pid:N",
 //   - a cgroup's path or directory, also one without its own line, and text written by text.EscapePath,
 //   - an id or a unique prefix of one,
-//   - a name: container, pod, "pod/container", also with "namespace/" before it, or a unit, also without its suffix.
+//   - a name: container, pod, "pod/container", also with "namespace/" before it, or a unit, also without its suffix,
+//   - the last components of a cgroup's path, if only one container's ends with them: "checkout" for /shop/checkout.
 //
 // A pod's name means its only named container. Errors are *NotFound, *Ambiguous and *NotMeasurable.
 func Resolve(h *cgroup.Host, containers []Container, target string) (Container, error) {
@@ -83,6 +93,9 @@ func Resolve(h *cgroup.Host, containers []Container, target string) (Container, 
 	}
 	if path, err := cgroup.CleanPath(h, target); err == nil && cgroup.Exists(h, cgroup.CPU, path) {
 		return at(h, containers, path)
+	}
+	if found := filter(containers, func(c Container) bool { return strings.HasSuffix(c.Group.Path, "/"+target) }); len(found) > 0 {
+		return only(found, target)
 	}
 	if found := filter(containers, func(c Container) bool { return c.ID != "" && strings.HasPrefix(c.ID, target) }); len(found) > 0 {
 		return only(found, target)

@@ -76,7 +76,7 @@ func TestShop(t *testing.T) {
 	s.tree.Work(checkout, 6)
 	s.tree.Work(mail, 0)
 
-	s.run("unthrottle ls", call{}, "--scope", s.tree.Top)
+	s.run("unthrottle ls", call{}, "--below", s.tree.Top)
 	s.run("sudo unthrottle apply /shop/checkout --remedy pin --dry-run", call{}, s.scope()...)
 	call{args: append([]string{"apply", checkout, "--remedy", "pin"}, s.scope()...)}.output(t)
 	s.run("sudo unthrottle status", call{}, "--state-dir", s.tree.StateDir)
@@ -147,7 +147,7 @@ func TestHostOffers(t *testing.T) {
 func TestAlone(t *testing.T) {
 	require.BPF(t)
 	s := newStage(t)
-	below := []string{"--scope", s.tree.Top}
+	below := []string{"--parent", s.tree.Top}
 	config := filepath.Join(t.TempDir(), "unthrottle.yaml")
 	if err := os.WriteFile(config, []byte("version: 1\nlisten: 127.0.0.1:0\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -155,8 +155,8 @@ func TestAlone(t *testing.T) {
 	s.run("sudo unthrottle agent --config /etc/unthrottle.yaml",
 		call{args: []string{"agent", "--config", config}, until: "mode observe"}, s.scope()...)
 	s.run("sudo unthrottle run examples/scenarios/lat-small.yaml --for 4s", call{}, append(below, shorter("--for", "1s")...)...)
-	s.run("sudo unthrottle demo", call{}, append(below, shorter("--seconds", "1")...)...)
-	s.run("sudo unthrottle bench latency --repeat 2 --seconds 3", call{}, append(below, shorter("--seconds", "1", "--repeat", "1")...)...)
-	s.run("sudo unthrottle bench fibtest --repeat 2 --seconds 3", call{}, append(below, shorter("--seconds", "1", "--repeat", "1")...)...)
+	s.run("sudo unthrottle demo", call{}, append(below, shorter("--for", "1s")...)...)
+	s.run("sudo unthrottle bench latency --repeat 2 --for 3s", call{}, append(below, shorter("--for", "1s", "--repeat", "1")...)...)
+	s.run("sudo unthrottle bench fibtest --repeat 2 --for 3s", call{}, append(below, shorter("--for", "1s", "--repeat", "1")...)...)
 	hold(t, alone, s.made)
 }

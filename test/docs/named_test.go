@@ -91,7 +91,7 @@ func TestFlagsAreInTheirPage(t *testing.T) {
 		"apply": "docs/reference/apply.md", "fix": "docs/reference/fix.md docs/reference/apply.md",
 		"defrag": "docs/reference/defrag.md docs/reference/apply.md", "ls": "docs/reference/ls.md", "explain": "docs/reference/explain.md",
 	} {
-		var text string
+		text := read(t, "docs/reference/flags.md") // what all commands share
 		for _, p := range strings.Fields(page) {
 			text += read(t, p)
 		}

@@ -21,7 +21,7 @@ type row struct {
 
 var (
 	// leaves import nothing of ours, and anyone may import them.
-	leaves = []string{"internal/text", "internal/clock", "internal/stats"}
+	leaves = []string{"internal/text", "internal/clock", "internal/stats", "internal/objective"}
 	// public are the packages that other projects import.
 	public = []string{"bandwidth", "topology", "placement"}
 	// forTests are helpers that only tests import.
@@ -33,6 +33,7 @@ var table = []row{
 	{"internal/text", nil},
 	{"internal/clock", nil},
 	{"internal/stats", nil},
+	{"internal/objective", nil},
 	{"bandwidth", nil},
 	{"topology", nil},
 	{"placement", []string{"topology"}},
@@ -66,7 +67,7 @@ var unreached = []struct {
 }{
 	{"the shipped binary has no tools in it", []string{"cmd/unthrottle"}, []string{module + "bench", module + "test"}},
 	{"pure rooms load no BPF, start no process and make no system call of their own", []string{
-		"bandwidth", "topology", "placement", "internal/text", "internal/stats",
+		"bandwidth", "topology", "placement", "internal/text", "internal/stats", "internal/objective",
 		"internal/explain/diagnose", "internal/explain/threadpool",
 		"internal/sim/scenario", "internal/sim/simulate", "internal/sim/forecast",
 	}, []string{"github.com/cilium/ebpf", "golang.org/x/sys", "os/exec", "net", "os/signal"}},

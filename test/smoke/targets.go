@@ -23,7 +23,7 @@ var forms = []form{
 	{target: "need-go"},
 	{target: "need-cc"},
 	{target: "build"},
-	{target: "demo", args: []string{"DEMO=--seconds 1"}},
+	{target: "demo", args: []string{"DEMO=--for 1s"}},
 	{target: "lab"},
 	{target: "lab-fetch"},
 	{target: "lab-topologies", args: []string{"LAB_TOPOLOGIES=one-socket-8"}},

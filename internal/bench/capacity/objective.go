@@ -2,11 +2,11 @@ package capacity
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/load/loadgen"
+	"github.com/unthrottle/unthrottle/internal/objective"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
@@ -24,28 +24,21 @@ func DefaultObjective() Objective {
 
 // String is as ParseSLO reads it.
 func (o Objective) String() string {
-	return fmt.Sprintf("p%s=%v", strconv.FormatFloat(100*o.Quantile, 'f', -1, 64), o.Bound)
+	return objective.Objective{Quantile: o.Quantile, Bound: o.Bound}.String()
 }
 
-// ParseSLO reads "p99=50ms" into the objective.
+// ParseSLO reads "p99<50ms" into the objective, as package objective does: percentiles from p50 to p99.99, bounds up to 1m.
 func (o *Objective) ParseSLO(s string) error {
-	quantile, bound, ok := strings.Cut(s, "=")
-	percent, isP := strings.CutPrefix(quantile, "p")
-	if !ok || !isP {
-		return fmt.Errorf("%.60q: give a quantile and its bound, such as p99=50ms", s)
-	}
-	q, err := text.ParseDecimal(percent)
-	if err != nil || !(q >= 50 && q <= 99.99) {
-		return fmt.Errorf("%.60q: give a quantile from p50 to p99.99", s)
-	}
-	d, err := time.ParseDuration(bound)
-	if err != nil {
-		return fmt.Errorf("%.60q: give a time with its unit, such as 50ms", s)
-	}
-	if d <= 0 || d > time.Minute {
+	read, err := objective.Parse(s)
+	switch {
+	case err != nil:
+		return err
+	case !(read.Quantile >= 0.5 && read.Quantile <= 0.9999):
+		return fmt.Errorf("%.60q: give a percentile from p50 to p99.99", s)
+	case read.Bound > time.Minute:
 		return fmt.Errorf("%.60q: give a bound above 0, at most 1m", s)
 	}
-	o.Quantile, o.Bound = q/100, d
+	o.Quantile, o.Bound = read.Quantile, read.Bound
 	return nil
 }
 
@@ -74,7 +67,7 @@ func (o Objective) judge(s loadgen.StreamResult) (why string) {
 	// A proportion needs no sample beyond the quantile to be a yes or no; a figure
 	// to print would.
 	if at, ok := s.Latency.Quantile(o.Quantile, 0); !ok || at > o.Bound {
-		return fmt.Sprintf("p%s was %v", strconv.FormatFloat(100*o.Quantile, 'f', -1, 64), at.Round(10*time.Microsecond))
+		return fmt.Sprintf("%s was %v", objective.Percentile(o.Quantile), at.Round(10*time.Microsecond))
 	}
 	return ""
 }

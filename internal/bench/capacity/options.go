@@ -3,6 +3,7 @@ package capacity
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
@@ -107,7 +108,7 @@ func (o Options) filled() (Options, error) {
 		return o, fmt.Errorf("%d steps: give %d to %d", o.Steps, minSteps, maxSteps)
 	case o.Step < minStep || o.Step > maxStep:
 		return o, fmt.Errorf("steps of %v: give %v to %v", o.Step, minStep, maxStep)
-	case o.Remedies[0] != Quota:
+	case o.Remedies[0] != Quota && slices.Contains(remedies(), o.Remedies[0]): // what is no remedy is told as such
 		return o, fmt.Errorf("the first remedy must be %s, which the others are compared with", Quota)
 	}
 	return o, nil

@@ -81,7 +81,7 @@ func TestUnmet(t *testing.T) {
 	s := step{load: 300, service: loadgen.StreamResult{Intended: 1, Answered: 1}}
 	s.service.Latency.Add(80 * ms)
 	err := unmet(DefaultObjective(), s)
-	if err == nil || !strings.Contains(err.Error(), "nothing can meet p99=50ms") || !strings.Contains(err.Error(), "p99 was 80") || !strings.Contains(err.Error(), "300 requests per second") {
+	if err == nil || !strings.Contains(err.Error(), "nothing can meet p99<50ms") || !strings.Contains(err.Error(), "p99 was 80") || !strings.Contains(err.Error(), "300 requests per second") {
 		t.Errorf("got %v", err)
 	}
 	others := 1.5

@@ -9,7 +9,7 @@ type Result struct {
 	Shape     string  `json:"shape"` // "" with a URL
 	About     string  `json:"about"`
 	URL       string  `json:"url"`
-	Objective string  `json:"objective"` // "p99=50ms"
+	Objective string  `json:"objective"` // "p99<50ms"
 	Quantile  float64 `json:"quantile"`  // 0.99
 	BoundMs   float64 `json:"bound_ms"`  // of that quantile
 	Errors    float64 `json:"errors"`    // share of requests that may fail

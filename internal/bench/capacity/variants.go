@@ -10,6 +10,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/workload/service"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // variant is one remedy as the bench sets it: the limit and the CPUs of its own
@@ -73,7 +74,7 @@ func variants(names []string, shape Shape, cpus, pinned cpuset.CPUSet, limit int
 		case Pools:
 			a.service = shape.Sized
 		default:
-			return nil, fmt.Errorf("remedy %.40q: choose from %s", name, strings.Join(remedies(), ", "))
+			return nil, fmt.Errorf("remedy %.40q: choose from %s%s", name, strings.Join(remedies(), ", "), text.DidYouMean(name, remedies()))
 		}
 		if slices.ContainsFunc(all, func(b variant) bool { return b.name == name }) {
 			return nil, fmt.Errorf("remedy %s: is there twice", name)

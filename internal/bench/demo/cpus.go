@@ -61,7 +61,7 @@ func checkRoom(box *sandbox.Sandbox, n int) error {
 	if cpus := box.CPUs(); cpus.Size() <= n {
 		return &NotMeasurable{
 			What:   fmt.Sprintf("%d CPU(s) (%q) can be used: a quota of %d would never bind", cpus.Size(), cpus, n),
-			WayOut: "run it on a host with more CPUs, or leave --scope out",
+			WayOut: "run it on a host with more CPUs, or leave --parent out",
 		}
 	}
 	levels, err := box.Levels()
@@ -72,7 +72,7 @@ func checkRoom(box *sandbox.Sandbox, n int) error {
 		return &NotMeasurable{
 			What: fmt.Sprintf("cgroup %s has a limit of %.2f CPUs itself, which would stop the demo in every variant",
 				text.EscapePath(at), least),
-			WayOut: "name a cgroup without a limit with --scope",
+			WayOut: "name a cgroup without a limit with --parent",
 		}
 	}
 	return nil

@@ -66,7 +66,7 @@ func (o Options) filled() (Options, error) {
 		o.patience = startPatience
 	}
 	if !(o.Seconds >= MinSeconds && o.Seconds <= MaxSeconds) {
-		return o, fmt.Errorf("demo: --seconds %g: outside %g to %g", o.Seconds, MinSeconds, MaxSeconds)
+		return o, fmt.Errorf("demo: --for %gs: outside %gs to %gs", o.Seconds, MinSeconds, MaxSeconds)
 	}
 	if o.Burners < 0 || o.Burners > workload.MaxBurners {
 		return o, fmt.Errorf("demo: %d burners: outside 0 to %d", o.Burners, workload.MaxBurners)

@@ -30,7 +30,7 @@ func Simulated(seconds float64) (Result, error) {
 		seconds = DefaultSeconds
 	}
 	if !(seconds >= MinSeconds && seconds <= maxSimulatedSeconds) {
-		return Result{}, fmt.Errorf("demo: --seconds %g: outside %g to %g", seconds, MinSeconds, maxSimulatedSeconds)
+		return Result{}, fmt.Errorf("demo: --for %gs: outside %gs to %gs", seconds, MinSeconds, maxSimulatedSeconds)
 	}
 	pinned := cpuset.New(0, 1)
 	r := Result{

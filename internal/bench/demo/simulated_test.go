@@ -33,7 +33,7 @@ func TestSimulatedShowsWhatSeed003Saw(t *testing.T) {
 
 func TestSimulatedSecondsAreBounded(t *testing.T) {
 	for _, s := range []float64{-1, 0.1, 1e9} {
-		if _, err := Simulated(s); err == nil || !strings.Contains(err.Error(), "--seconds") {
+		if _, err := Simulated(s); err == nil || !strings.Contains(err.Error(), "--for") {
 			t.Errorf("%g s: %v", s, err)
 		}
 	}

@@ -218,7 +218,7 @@ func (k Kernel) Behaviour() []string {
 	}
 	switch k.SliceExpiry {
 	case Yes:
-		says = append(says, "slices expire at each period's end (seed 001's bug): throttled far below the quota on hosts with many CPUs")
+		says = append(says, "slices expire at each period's end (a bug of Linux 4.18 to 5.3): throttled far below the quota on hosts with many CPUs")
 	case No:
 		says = append(says, "unused slices survive the period's end")
 	}

@@ -50,7 +50,7 @@ func findPlaces(host *cgroup.Host, fsys cgroup.FS, scope string) (places, error)
 	}
 	var err error
 	if p.scope, err = host.Group(scope); err != nil {
-		return p, fmt.Errorf("--scope: make the cgroup first, or leave --scope out: %w", err)
+		return p, fmt.Errorf("--parent: make the cgroup first, or leave --parent out: %w", err)
 	}
 	return p, nil
 }
@@ -74,7 +74,7 @@ func (p *places) checkScope() error {
 		if !slices.Contains(enabled, c) {
 			return &NotMeasurable{
 				What:   fmt.Sprintf("cgroup %s: cgroup.subtree_control lacks %s, and that file is not ours to change", text.EscapePath(path), c),
-				WayOut: fmt.Sprintf("write +%s to it yourself, or name with --scope a cgroup that hands cpu and cpuset to its children", c),
+				WayOut: fmt.Sprintf("write +%s to it yourself, or name with --parent a cgroup that hands cpu and cpuset to its children", c),
 			}
 		}
 	}

@@ -139,7 +139,7 @@ func wayOut(err error) string {
 	case errors.Is(err, unix.EROFS):
 		return "cgroups are mounted read-only here: run on the host, or in a container that may write them"
 	}
-	return "'unthrottle check' shows what this host offers; --scope names another place"
+	return "'unthrottle check' shows what this host offers; --parent names another place"
 }
 
 // Usable returns the CPUs that a sandbox below the scope can use. A scope of ""

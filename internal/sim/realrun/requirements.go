@@ -60,12 +60,8 @@ func checkSupported(s *scenario.Scenario, v2 bool) error {
 // checkCPUs checks that the sandbox has the CPUs that are asked for, and that no limit
 // above it decides.
 func checkCPUs(box *sandbox.Sandbox, need int) error {
-	have := box.CPUs()
-	if have.Size() < need {
-		return &sandbox.NotMeasurable{
-			What:   fmt.Sprintf("the scenario needs %d CPUs, and %d (%s) can be used here", need, have.Size(), have),
-			WayOut: "simulate it ('unthrottle simulate'), or run it on a larger host",
-		}
+	if err := enough(box.CPUs(), need); err != nil {
+		return err
 	}
 	levels, err := box.Levels()
 	if err != nil {
@@ -74,10 +70,21 @@ func checkCPUs(box *sandbox.Sandbox, need int) error {
 	if least, limited, at := cgroup.Effective(levels); limited && least < float64(need) {
 		return &sandbox.NotMeasurable{
 			What:   fmt.Sprintf("the scenario needs %d CPUs, and cgroup %s has a limit of %.2f itself", need, text.EscapePath(at), least),
-			WayOut: "name a cgroup without a limit with --scope",
+			WayOut: "name a cgroup without a limit with --parent",
 		}
 	}
 	return nil
+}
+
+// enough checks that the usable CPUs are as many as the scenario needs.
+func enough(have cpuset.CPUSet, need int) error {
+	if have.Size() >= need {
+		return nil
+	}
+	return &sandbox.NotMeasurable{
+		What:   fmt.Sprintf("the scenario needs %d CPUs, and %d (%s) can be used here", need, have.Size(), have),
+		WayOut: "simulate it ('unthrottle simulate'), or run it on a larger host",
+	}
 }
 
 // Bytes that parts of a run take, about.

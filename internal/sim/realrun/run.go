@@ -41,23 +41,7 @@ type job interface {
 // something fails. An error of type [*NotMeasurable] says that this host or
 // user cannot run it.
 func Run(ctx context.Context, s scenario.Scenario, o Options) (result Result, err error) {
-	remedied, refused := s.Remedied()
-	if refused != nil {
-		return result, refused
-	}
-	s = remedied
-	version, _ := o.Host.Version(cgroup.CPU)
-	if err := checkSupported(&s, version == cgroup.V2); err != nil {
-		return result, err
-	}
-	if err := checkLoads(&s); err != nil {
-		return result, err
-	}
-	meminfo, err := readMeminfo()
-	if err != nil {
-		return result, err
-	}
-	if err := checkMemory(&s, meminfo); err != nil {
+	if s, err = required(s, o); err != nil {
 		return result, err
 	}
 	b, err := open(&s, o)
@@ -79,6 +63,90 @@ func Run(ctx context.Context, s scenario.Scenario, o Options) (result Result, er
 	outcome, notes, err := measure(ctx, &s, b, jobs, o)
 	result.Outcome, result.Notes = outcome, append(result.Notes, notes...)
 	return result, err
+}
+
+// required gives the scenario with its remedies carried out, or an error where this host cannot run it. It makes nothing.
+func required(s scenario.Scenario, o Options) (scenario.Scenario, error) {
+	remedied, refused := s.Remedied()
+	if refused != nil {
+		return s, refused
+	}
+	s = remedied
+	version, _ := o.Host.Version(cgroup.CPU)
+	if err := checkSupported(&s, version == cgroup.V2); err != nil {
+		return s, err
+	}
+	if err := checkLoads(&s); err != nil {
+		return s, err
+	}
+	meminfo, err := readMeminfo()
+	if err != nil {
+		return s, err
+	}
+	return s, checkMemory(&s, meminfo)
+}
+
+// Plan is what a run would make, in the order of the scenario.
+type Plan struct {
+	Cgroups   []PlannedCgroup   `json:"cgroups"`
+	Workloads []PlannedWorkload `json:"workloads"`
+	// Notes say what of the file would not matter.
+	Notes []string `json:"notes"`
+}
+
+// PlannedCgroup is one cgroup with its limit.
+type PlannedCgroup struct {
+	Name   string `json:"name"`
+	Parent string `json:"parent"` // "": the run's own
+	// LimitCPUs is quota / period; null: no limit.
+	LimitCPUs     *float64 `json:"limit_cpus"`
+	PeriodSeconds *float64 `json:"period_seconds"`
+	BurstSeconds  *float64 `json:"burst_seconds"`
+	CPUs          string   `json:"cpus"` // "": the parent's
+}
+
+// PlannedWorkload is one workload with its threads.
+type PlannedWorkload struct {
+	Name    string `json:"name"`
+	Kind    string `json:"kind"`
+	Cgroup  string `json:"cgroup"` // "": the run's own
+	Threads int    `json:"threads"`
+}
+
+// Check says what Run would make, and makes nothing. Its errors are those of Run that come before the first write.
+func Check(s scenario.Scenario, o Options) (Plan, error) {
+	p := Plan{Cgroups: []PlannedCgroup{}, Workloads: []PlannedWorkload{}, Notes: []string{}}
+	s, err := required(s, o)
+	if err != nil {
+		return p, err
+	}
+	have, err := sandbox.Usable(o.Host, o.Scope)
+	if err == nil {
+		err = enough(have, s.Host.CPUs)
+	}
+	if err != nil {
+		return p, err
+	}
+	named := func(i int) string {
+		if i < 0 {
+			return ""
+		}
+		return s.Cgroups[i].Name
+	}
+	for _, c := range s.Cgroups {
+		planned := PlannedCgroup{Name: c.Name, Parent: named(c.Parent), CPUs: c.CPUs.String()}
+		if c.Limit.Limited() {
+			limit, period, burst := c.Limit.CPUs(), c.Limit.Period.Seconds(), c.Limit.Burst.Seconds()
+			planned.LimitCPUs, planned.PeriodSeconds, planned.BurstSeconds = &limit, &period, &burst
+		}
+		p.Cgroups = append(p.Cgroups, planned)
+	}
+	for i := range s.Workloads {
+		w := &s.Workloads[i]
+		p.Workloads = append(p.Workloads, PlannedWorkload{Name: w.Name, Kind: string(w.Kind), Cgroup: named(w.Cgroup), Threads: w.AllThreads()})
+	}
+	p.Notes = append(p.Notes, notReproduced(&s)...)
+	return p, nil
 }
 
 // start starts all processes, each in its cgroup, waiting. On failure it returns the

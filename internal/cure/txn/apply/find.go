@@ -16,14 +16,19 @@ const maxTargets = 8
 // none. path is the name taken for a path. Several targets of the name are an
 // error that lists them: the user says which one is meant.
 func FindTarget(all []txn.InForce, name, path string) (string, error) {
-	var named []string
+	var named, ending []string
 	for _, f := range all {
 		switch {
 		case f.ID == name, strings.HasPrefix(name, "/") && f.Target == path:
 			return f.Target, nil
 		case (f.Name == name || f.Target == path) && !slices.Contains(named, f.Target):
 			named = append(named, f.Target)
+		case name != "" && strings.HasSuffix(f.Target, "/"+name) && !slices.Contains(ending, f.Target):
+			ending = append(ending, f.Target)
 		}
+	}
+	if len(named) == 0 {
+		named = ending // the last components of a path, as for every other command
 	}
 	if len(named) <= 1 {
 		return strings.Join(named, ""), nil

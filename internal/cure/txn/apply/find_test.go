@@ -28,6 +28,8 @@ func TestFindTarget(t *testing.T) {
 		{"pods/b", "/pods/b", "/pods/b", ""},
 		{"/cache", "/cache", "/cache", ""},
 		{"other", "/other", "", ""},
+		{"c", "/c", "/pods/c", ""},
+		{"3", "/3", "/pods/b", ""}, // an id comes before the end of a path
 		{"web", "/web", "", `"web" is the name of 2 targets, "/pods/a\n", "/pods/b"`},
 		{"cache", "/cache", "", `2 targets, "/cache", "/pods/d"`},
 		{"many", "/many", "", `20 targets, "/many/0", "/many/1", "/many/2", "/many/3", "/many/4", "/many/5", "/many/6", "/many/7", 12 more: give the path`},

@@ -110,6 +110,38 @@ func Restore(ctx context.Context, env Env, sel Selector) (Result, error) {
 	return *r.res, err
 }
 
+// PlanRestore says what Restore would write now, in order, and what it would leave alone. It writes nothing, not even the
+// journal, and needs no lock.
+func PlanRestore(ctx context.Context, env Env, sel Selector) (Result, error) {
+	j, err := journal.Peek(env.StateDir)
+	if err != nil {
+		return newResult(), err
+	}
+	res := newResult()
+	r := &run{world: world{env}, j: j, res: &res}
+	if d := damagedOf(env.StateDir, j.State()); d != nil {
+		res.Warnings = append(res.Warnings, d.Error())
+	}
+	ids, err := r.selectTransactions(sel)
+	if err != nil {
+		return res, err
+	}
+	if len(ids) == 0 {
+		res.Verdict = VerdictNothing
+		return res, nil
+	}
+	j.Suppose(journal.Record{Release: &journal.Release{Txns: ids, Reason: "restored", Time: r.now(), By: r.By}})
+	back, err := r.planRollback(ctx, ids)
+	if err != nil {
+		return res, err
+	}
+	for _, c := range r.orderBack(back) {
+		res.Writes = append(res.Writes, writeOf(c))
+	}
+	res.Verdict = verdictPlanned
+	return res, nil
+}
+
 // selectTransactions finds the transactions meant. One outside the scope is an error if it was named, and skipped otherwise.
 func (r *run) selectTransactions(sel Selector) ([]string, error) {
 	var ids []string

@@ -71,6 +71,42 @@ func TestPlanIsWhatApplyDoes(t *testing.T) {
 	})
 }
 
+func TestPlanRestoreIsWhatRestoreDoes(t *testing.T) {
+	bothVersions(t, func(t *testing.T, v cgroup.Version) {
+		s := newScene(t, v)
+		s.apply(s.pinA())
+		s.must(s.k.Write(cgroup.CPUSet, "/pods/b", cgroup.FileCPUs, "0-1")) // another program's
+		before := fmt.Sprint(s.k.Snapshot())
+		kept, err := os.ReadFile(journal.File(s.env.StateDir))
+		s.must(err)
+		plan, err := PlanRestore(context.Background(), s.env, Selector{})
+		s.must(err)
+		if after := fmt.Sprint(s.k.Snapshot()); after != before {
+			t.Error("planning changed something")
+		}
+		if now, err := os.ReadFile(journal.File(s.env.StateDir)); err != nil || string(now) != string(kept) {
+			t.Errorf("planning wrote to the journal: %v", err)
+		}
+		done, err := Restore(context.Background(), s.env, Selector{})
+		s.must(err)
+		if plan.Verdict != verdictPlanned || len(plan.Writes) == 0 {
+			t.Errorf("%d writes, %s", len(plan.Writes), plan.Verdict)
+		}
+		for i := range plan.Writes {
+			plan.Writes[i].Done = true
+		}
+		if diff := cmp.Diff(plan.Writes, done.Writes); diff != "" {
+			t.Error(diff)
+		}
+		if diff := cmp.Diff(plan.Skipped, done.Skipped); diff != "" {
+			t.Error(diff)
+		}
+		if again, err := PlanRestore(context.Background(), s.env, Selector{}); err != nil || again.Verdict != VerdictNothing {
+			t.Errorf("with nothing in force: %s, %v", again.Verdict, err)
+		}
+	})
+}
+
 // TestForeignValuesAreLeft: a value that somebody else wrote since stays, is reported, and the rest is put back.
 func TestForeignValuesAreLeft(t *testing.T) {
 	bothVersions(t, func(t *testing.T, v cgroup.Version) {

@@ -16,11 +16,7 @@ import (
 
 // writeBack does the steps of the way back. A step that fails leaves its transactions open and the others go on.
 func (r *run) writeBack(ctx context.Context, b *rollbackPlan) error {
-	steps, impossible := change.OrderPossible(r.orderState(b.changes), b.changes)
-	for _, l := range impossible {
-		r.keepInForce(b, l.Change, fmt.Sprintf(whyImpossible, l.Err))
-	}
-	for _, c := range steps {
+	for _, c := range r.orderBack(b) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -43,6 +39,15 @@ func (r *run) writeBack(ctx context.Context, b *rollbackPlan) error {
 		}
 	}
 	return nil
+}
+
+// orderBack is the steps in the order in which the kernel takes them. What cannot be ordered stays in force.
+func (r *run) orderBack(b *rollbackPlan) []change.Change {
+	steps, impossible := change.OrderPossible(r.orderState(b.changes), b.changes)
+	for _, l := range impossible {
+		r.keepInForce(b, l.Change, fmt.Sprintf(whyImpossible, l.Err))
+	}
+	return steps
 }
 
 // putBack does one step, or what comes nearest to it and why.

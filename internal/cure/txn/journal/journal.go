@@ -96,6 +96,23 @@ func Open(ctx context.Context, stateDir string, o Options) (*Journal, error) {
 	return j, nil
 }
 
+// Peek reads the journal for a plan. It takes no lock and makes no directory. Of what it returns only State and Suppose may
+// be called. Errors: *Newer, *NotRegular.
+func Peek(stateDir string) (*Journal, error) {
+	data, err := read(stateDir)
+	if err != nil {
+		return nil, err
+	}
+	s := Parse(data)
+	if s.Version > Version {
+		return nil, &Newer{File: File(stateDir), Version: s.Version}
+	}
+	return &Journal{dir: stateDir, state: s}, nil
+}
+
+// Suppose makes State what it would be after one more record, which is written nowhere.
+func (j *Journal) Suppose(r Record) { j.state.fold(r, 0) }
+
 // makeStateDir makes the directory for us alone, or checks the one that is there.
 func makeStateDir(dir string) error {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// called is what a call within this process prints, and its error.
+func called(args ...string) (string, error) {
+	var out bytes.Buffer
+	root := newRoot()
+	root.SetOut(&out)
+	root.SetErr(io.Discard)
+	root.SetArgs(args)
+	err := root.Execute()
+	return out.String(), err
+}
+
+// Each help has an example whose flags the command has.
+func TestEveryHelpHasExamples(t *testing.T) {
+	flag := regexp.MustCompile(`--?[a-z][a-z-]*`)
+	walk(newRoot(), func(cmd *cobra.Command) {
+		if cmd.Example == "" {
+			t.Errorf("%s has no example", cmd.CommandPath())
+		}
+		for _, line := range strings.Split(cmd.Example, "\n") {
+			call, _, _ := strings.Cut(strings.TrimSpace(line), "   ")
+			_, args, ok := strings.Cut(call, "unthrottle")
+			if !ok {
+				t.Errorf("%s: %q is no call", cmd.CommandPath(), line)
+				continue
+			}
+			args = regexp.MustCompile(`'[^']*'`).ReplaceAllString(args, "''")
+			of, _, err := cmd.Root().Find(strings.Fields(args))
+			if err != nil || cmd.HasParent() && of != cmd && of.Parent() != cmd {
+				t.Errorf("%s: %q is a call of %s, %v", cmd.CommandPath(), line, of.CommandPath(), err)
+			}
+			for _, word := range strings.Fields(args) {
+				name := flag.FindString(word)
+				if name == "" || !strings.HasPrefix(word, name) {
+					continue
+				}
+				known := of.Flags().Lookup(strings.TrimLeft(name, "-"))
+				if !strings.HasPrefix(name, "--") {
+					known = of.Flags().ShorthandLookup(strings.TrimPrefix(name, "-"))
+				}
+				if known == nil || known.Hidden {
+					t.Errorf("%s: there is no %s in %q", cmd.CommandPath(), name, line)
+				}
+			}
+		}
+		if help := cmd.Long + cmd.Short + cmd.UsageString(); regexp.MustCompile(`seed 0`).MatchString(help) {
+			t.Errorf("%s: its help has an insider's name", cmd.CommandPath())
+		}
+	})
+}
+
+func TestHelpOfWhatIsNotThere(t *testing.T) {
+	for _, c := range []struct{ args, says string }{
+		{"help nonsense", `unknown command "nonsense"`},
+		{"help bench servce", "did you mean service?"},
+		{"bench servce", "did you mean service?"},
+		{"bench foo", `unknown command "bench foo"`},
+		{"rstore", "did you mean restore?"},
+		{"apply x --remedy brust", "did you mean burst?"},
+		{"simulate nope.yaml", "nope.yaml: no such file"},
+		{"place --containers nope.yaml", "nope.yaml: no such file"},
+		{"agent --config nope.yaml", "nope.yaml: no such file"},
+		{"topology --sysfs /no/such", "/no/such: no such file"},
+		{"restore a b", "one TARGET at most"},
+	} {
+		if _, err := called(strings.Fields(c.args)...); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v, want %q in it", c.args, err, c.says)
+		}
+	}
+	if out, err := called("help", "bench", "service"); err != nil || !strings.Contains(out, "unthrottle bench service") {
+		t.Errorf("help bench service: %v, %q", err, out)
+	}
+}
+
+// A folder that is not there tells nothing of what is in force.
+func TestStateDirThatIsNotThere(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "smal")
+	for _, command := range []string{"status", "restore"} {
+		r := unthrottle(t, command, "--state-dir", missing)
+		if r.code != exitFailure || r.out != "" || !strings.Contains(r.errors, "no such folder") {
+			t.Errorf("%s: %+v", command, r)
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	out, err := called("version")
+	if err != nil || !strings.HasPrefix(out, "unthrottle ") || !strings.Contains(out, "Go  ") || !strings.Contains(out, "6.18") {
+		t.Errorf("%v, %q", err, out)
+	}
+	var b build
+	out, err = called("version", "--json")
+	if err != nil || json.Unmarshal([]byte(out), &b) != nil || b.Go == "" || len(b.KernelsTried) == 0 {
+		t.Errorf("%v, %q", err, out)
+	}
+	before := version
+	defer func() { version = before }()
+	for described, want := range map[string]struct {
+		release, commit string
+		modified        bool
+	}{
+		"dev":                      {},
+		"v0.3.1":                   {release: "v0.3.1"},
+		"0.3.1~rc1":                {release: "0.3.1~rc1"},
+		"v0.3.1-4-g0123abc":        {"v0.3.1-4-g0123abc", "0123abc", false},
+		"0123abc":                  {commit: "0123abc"},
+		"v0.3.1-4-g0123abcd-dirty": {"v0.3.1-4-g0123abcd-dirty", "0123abcd", true},
+	} {
+		version = described
+		b := thisBuild()
+		if release := b.Release; (release == nil) != (want.release == "") || release != nil && *release != want.release {
+			t.Errorf("%s: release %v", described, release)
+		}
+		if want.commit != "" && (b.Commit == nil || b.Modified == nil) {
+			t.Errorf("%s: no commit", described)
+		}
+	}
+}

@@ -92,7 +92,7 @@ short period, with a raised limit, without one, and pinned.`,
 			if f.asJSON {
 				return jsonout.Write(cmd.OutOrStdout(), r)
 			}
-			return view.Latency(cmd.OutOrStdout(), r)
+			return view.Latency(cmd.OutOrStdout(), r, outStyle())
 		},
 	}
 	f.add(cmd)
@@ -123,7 +123,7 @@ quota. Distributions carry fault and fix back, so versions do not tell.`,
 			if f.asJSON {
 				return jsonout.Write(cmd.OutOrStdout(), r)
 			}
-			return view.Fibtest(cmd.OutOrStdout(), r)
+			return view.Fibtest(cmd.OutOrStdout(), r, outStyle())
 		},
 	}
 	f.add(cmd)

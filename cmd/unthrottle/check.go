@@ -30,7 +30,7 @@ func newCheck() *cobra.Command {
 			if asJSON {
 				return jsonout.Write(cmd.OutOrStdout(), r)
 			}
-			return view.Write(cmd.OutOrStdout(), r)
+			return view.Write(cmd.OutOrStdout(), r, outStyle())
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")

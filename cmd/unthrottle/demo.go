@@ -45,7 +45,7 @@ Where the host cannot run it, it runs in the simulator, and says so.`,
 			if asJSON {
 				return jsonout.Write(cmd.OutOrStdout(), result)
 			}
-			return view.Write(cmd.OutOrStdout(), result, view.Options{Width: terminal.Width(os.Stdout), ASCII: ascii})
+			return view.Write(cmd.OutOrStdout(), result, styleOf(ascii))
 		},
 	}
 	flags := cmd.Flags()
@@ -88,7 +88,7 @@ func realDemo(ctx context.Context, o demo.Options, scope string, ascii bool) (de
 		return demo.Result{}, &demo.NotMeasurable{What: "no CPU topology", WayOut: "mount sysfs on /sys", Err: err}
 	}
 	if terminal.Is(os.Stderr) {
-		progress := view.NewProgress(os.Stderr, ascii)
+		progress := view.NewProgress(os.Stderr, ascii || terminal.ASCII())
 		o.Progress = progress.Event
 		defer progress.Done()
 	}

@@ -55,7 +55,7 @@ func newStatus() *cobra.Command {
 				if asJSON {
 					return jsonout.Write(out, past)
 				}
-				return view.History(out, past, time.Now())
+				return view.History(out, past, time.Now(), outStyle())
 			}
 			all, err := apply.Status(env)
 			if err != nil {
@@ -68,14 +68,14 @@ func newStatus() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := view.Write(out, all, drift, time.Now()); err != nil {
+			if err := view.Write(out, all, drift, time.Now(), outStyle()); err != nil {
 				return err
 			}
 			names := map[string]string{}
 			for _, f := range all {
 				names[f.Target] = f.Name
 			}
-			return view.Lends(out, remedy.Sharings(all), names)
+			return view.Lends(out, remedy.Sharings(all), names, outStyle())
 		},
 	}
 	w.addStateDir(cmd)

@@ -208,9 +208,9 @@ func show(cmd *cobra.Command, result apply.Result, failure error, out output, pl
 	case out.json():
 		err = jsonout.Write(cmd.OutOrStdout(), result)
 	case planned:
-		err = changes.Plan(cmd.OutOrStdout(), result)
+		err = changes.Plan(cmd.OutOrStdout(), result, outStyle())
 	default:
-		err = changes.Done(cmd.OutOrStdout(), result)
+		err = changes.Done(cmd.OutOrStdout(), result, outStyle())
 	}
 	return errors.Join(failure, err)
 }

@@ -96,7 +96,7 @@ short period, with a raised limit, without one, and pinned.`,
 			if f.out.json() {
 				return jsonout.Write(cmd.OutOrStdout(), r)
 			}
-			return view.Latency(cmd.OutOrStdout(), r)
+			return view.Latency(cmd.OutOrStdout(), r, outStyle())
 		},
 	}
 	f.add(cmd)
@@ -127,7 +127,7 @@ quota. Distributions carry fault and fix back, so versions do not tell.`,
 			if f.out.json() {
 				return jsonout.Write(cmd.OutOrStdout(), r)
 			}
-			return view.Fibtest(cmd.OutOrStdout(), r)
+			return view.Fibtest(cmd.OutOrStdout(), r, outStyle())
 		},
 	}
 	f.add(cmd)

@@ -114,7 +114,7 @@ func benchService(cmd *cobra.Command, f benchServiceFlags) error {
 	if f.out.json() {
 		err = jsonout.Write(cmd.OutOrStdout(), result)
 	} else {
-		err = view.Service(cmd.OutOrStdout(), result, terminal.Width(os.Stdout))
+		err = view.Service(cmd.OutOrStdout(), result, outStyle())
 	}
 	return errors.Join(err, page.write(func(w io.Writer) error { return view.ServiceHTML(w, result) }))
 }

@@ -30,7 +30,7 @@ func newCheck() *cobra.Command {
 			if out.json() {
 				return jsonout.Write(cmd.OutOrStdout(), r)
 			}
-			return view.Write(cmd.OutOrStdout(), r)
+			return view.Write(cmd.OutOrStdout(), r, outStyle())
 		},
 	}
 	out.add(cmd)

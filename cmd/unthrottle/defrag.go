@@ -85,7 +85,7 @@ func showDefrag(cmd *cobra.Command, result view.Repair, failure error, out outpu
 	if out.json() {
 		err = jsonout.Write(cmd.OutOrStdout(), result)
 	} else {
-		err = view.Write(cmd.OutOrStdout(), result)
+		err = view.Write(cmd.OutOrStdout(), result, outStyle())
 	}
 	return errors.Join(failure, err)
 }

@@ -46,7 +46,7 @@ Where the host cannot run it, it runs in the simulator, and says so.`,
 			if out.json() {
 				return jsonout.Write(cmd.OutOrStdout(), result)
 			}
-			return view.Write(cmd.OutOrStdout(), result, view.Options{Width: terminal.Width(os.Stdout), ASCII: ascii})
+			return view.Write(cmd.OutOrStdout(), result, styleOf(ascii))
 		},
 	}
 	lengthVar(cmd, &measured, inTime(demo.DefaultSeconds), " each of the four variants is measured")
@@ -86,7 +86,7 @@ func realDemo(ctx context.Context, o demo.Options, parent string, ascii bool) (d
 		return demo.Result{}, &demo.NotMeasurable{What: "no CPU topology", WayOut: "mount sysfs on /sys", Err: err}
 	}
 	if terminal.Is(os.Stderr) {
-		progress := view.NewProgress(os.Stderr, ascii)
+		progress := view.NewProgress(os.Stderr, ascii || terminal.ASCII())
 		o.Progress = progress.Event
 		defer progress.Done()
 	}

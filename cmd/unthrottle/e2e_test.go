@@ -51,7 +51,7 @@ func runIn(ctx context.Context, t *testing.T, input string, args ...string) run 
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(ctx, exe, args...)
-	cmd.Env = append(os.Environ(), envMain+"=1")
+	cmd.Env = append(os.Environ(), envMain+"=1", "COLUMNS=300") // messages in one line
 	cmd.Stdin = strings.NewReader(input)
 	var out, complaints bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &complaints

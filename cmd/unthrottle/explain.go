@@ -136,7 +136,7 @@ func runExplain(ctx context.Context, target string, f explainFlags, out io.Write
 
 // showExplanation writes the explanation and what the forecast of the same recording recommends.
 func showExplanation(ctx context.Context, e diagnose.Explanation, target, recorded string, f explainFlags, out io.Writer) error {
-	o := view.Options{Width: terminal.Width(os.Stdout), ASCII: f.ascii, Color: terminal.Color(os.Stdout)}
+	o := view.Options{Style: styleOf(f.ascii)}
 	made, err := forecastOf(ctx, recorded)
 	var shown *rows.Recommended
 	switch {

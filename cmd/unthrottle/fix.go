@@ -86,14 +86,14 @@ objective is missed.`,
 				Wish: wish, Window: window, Settle: time.Second, Yes: yes, Tries: tries, DryRun: dryRun,
 				Found: func(p policy.Proposal) error {
 					if whole && p.Known != nil && p.Known.Explanation != nil {
-						if err := explanation.Write(os.Stderr, *p.Known.Explanation, explanation.Options{Width: terminal.Width(os.Stderr)}); err != nil {
+						if err := explanation.Write(os.Stderr, *p.Known.Explanation, explanation.Options{Style: terminal.Style(os.Stderr)}); err != nil {
 							return err
 						}
 					}
-					return view.Found(os.Stderr, p)
+					return view.Found(os.Stderr, p, terminal.Style(os.Stderr))
 				},
 				Shown: func(_ policy.Proposal, planned apply.Result) error {
-					return view.Proposal(os.Stderr, planned)
+					return view.Proposal(os.Stderr, planned, terminal.Style(os.Stderr))
 				},
 			}
 			if terminal.Is(os.Stdin) {
@@ -184,7 +184,7 @@ func showFix(cmd *cobra.Command, result fix.Result, failure error, out output) e
 	if out.json() {
 		err = view.JSON(cmd.OutOrStdout(), result)
 	} else {
-		err = view.Write(cmd.OutOrStdout(), result)
+		err = view.Write(cmd.OutOrStdout(), result, outStyle())
 	}
 	if failure != nil || err != nil {
 		return errors.Join(failure, err)

@@ -86,7 +86,7 @@ most, among those that grant no more CPU than the limit.`,
 			if f.out.json() {
 				return view.JSON(cmd.OutOrStdout(), made, &choice)
 			}
-			return view.Write(cmd.OutOrStdout(), made, &choice, view.Options{Pools: f.pools})
+			return view.Write(cmd.OutOrStdout(), made, &choice, view.Options{Pools: f.pools}, outStyle())
 		},
 	}
 	flags := cmd.Flags()
@@ -181,5 +181,5 @@ func forecastAll(ctx context.Context, f forecastFlags, out io.Writer) error {
 		say("no container here has a CPU limit: there is nothing to forecast")
 		return nil
 	}
-	return view.WriteAll(out, result)
+	return view.WriteAll(out, result, outStyle())
 }

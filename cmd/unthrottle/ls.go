@@ -117,10 +117,10 @@ func printLs(out io.Writer, seen []observe.Observation, f lsFlags) error {
 		return view.JSON(out, seen)
 	}
 	width := 0
-	if terminal.Is(os.Stdout) {
+	if terminal.Bounded(os.Stdout) {
 		width = terminal.Width(os.Stdout)
 	}
-	return view.Write(out, seen, view.Options{Wide: f.out.wide(), Width: width, Color: terminal.Color(os.Stdout)})
+	return view.Write(out, seen, view.Options{Wide: f.out.wide(), Width: width, Color: terminal.Color(os.Stdout), ASCII: terminal.ASCII()})
 }
 
 // count tells how many containers are above the bound, and how many could not

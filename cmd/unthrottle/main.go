@@ -147,7 +147,7 @@ func exitCode(err error, interrupted bool) int {
 		return exitFine
 	}
 	if interrupted && errors.Is(err, context.Canceled) {
-		fmt.Fprintln(os.Stderr, "unthrottle:", interruption(err))
+		say("unthrottle: %s", interruption(err))
 		return exitInterrupted
 	}
 	code := exitFailure
@@ -158,6 +158,6 @@ func exitCode(err error, interrupted bool) int {
 			return code
 		}
 	}
-	fmt.Fprintln(os.Stderr, "unthrottle:", err)
+	say("unthrottle: %v", err)
 	return code
 }

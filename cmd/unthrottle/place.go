@@ -107,7 +107,7 @@ func (f *placeFlags) run(cmd *cobra.Command) error {
 	if f.out.json() {
 		return jsonout.Write(cmd.OutOrStdout(), view.NewJSON(out))
 	}
-	return view.Write(cmd.OutOrStdout(), out, view.Options{Width: terminal.Width(os.Stdout), ASCII: f.ascii, Color: terminal.Color(os.Stdout)})
+	return view.Write(cmd.OutOrStdout(), out, view.Options{Width: terminal.Width(os.Stdout), ASCII: f.ascii || terminal.ASCII(), Color: terminal.Color(os.Stdout)})
 }
 
 // check refuses calls that make no sense.

@@ -73,7 +73,7 @@ them are removed, also after Ctrl-C; after a kill -9 by the next start or by
 			if f.out.json() {
 				return jsonout.Write(cmd.OutOrStdout(), out)
 			}
-			return view.Write(cmd.OutOrStdout(), out)
+			return view.Write(cmd.OutOrStdout(), out, outStyle())
 		},
 	}
 	f.out.add(cmd)

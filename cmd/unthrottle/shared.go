@@ -15,6 +15,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/outfile"
+	"github.com/unthrottle/unthrottle/internal/ui/report/page"
+	"github.com/unthrottle/unthrottle/internal/ui/terminal"
 )
 
 // openCgroups finds this host's cgroup mounts; without a cpu controller
@@ -83,7 +85,17 @@ func orFile(target string, err error) error {
 }
 
 // say writes a message for people; data goes to standard output only.
-func say(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
+func say(format string, args ...any) { terminal.Message(os.Stderr, fmt.Sprintf(format, args...)) }
+
+// outStyle is how text on standard output looks.
+func outStyle() page.Style { return styleOf(false) }
+
+// styleOf is how text on standard output looks with the flag --ascii.
+func styleOf(ascii bool) page.Style {
+	style := terminal.Style(os.Stdout)
+	style.ASCII = style.ASCII || ascii
+	return style
+}
 
 // rejectEmptyFlags refuses flags that were given as "", most likely from a shell
 // variable that is not set. An empty scope would mean the whole host.

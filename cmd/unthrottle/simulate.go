@@ -75,7 +75,7 @@ for real, and no rights are needed. "-" reads standard input.`,
 			if f.out.json() {
 				return jsonout.Write(cmd.OutOrStdout(), result)
 			}
-			return view.Write(cmd.OutOrStdout(), result, view.Options{ASCII: f.ascii})
+			return view.Write(cmd.OutOrStdout(), result, styleOf(f.ascii))
 		},
 	}
 	flags := cmd.Flags()

@@ -75,7 +75,7 @@ func TestSimulate(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{conceptual, "--set", "sched_cfs_bandwidth_slice=20ms", "--explain"}, 0, "takes 20ms from the pool"},
+		{[]string{conceptual, "--set", "sched_cfs_bandwidth_slice=20ms", "--explain"}, 0, "takes 20 ms from the pool"},
 		{[]string{conceptual, "--timeline", "--ascii"}, 0, "999xxx"},
 		{[]string{conceptual, "--set", "min_cfs_rq_runtime"}, 2, "give NAME=TIME"},
 		{[]string{conceptual, "--set", "slice=1ms"}, 2, "no such constant: choose from sched_cfs_bandwidth_slice"},

@@ -59,7 +59,7 @@ func newStatus() *cobra.Command {
 				if form.json() {
 					return jsonout.Write(out, past)
 				}
-				return view.History(out, past, time.Now())
+				return view.History(out, past, time.Now(), outStyle())
 			}
 			all, err := apply.Status(env)
 			if err != nil {
@@ -72,7 +72,7 @@ func newStatus() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := view.Write(out, all, drift, time.Now()); err != nil {
+			if err := view.Write(out, all, drift, time.Now(), outStyle()); err != nil {
 				return err
 			}
 			names := map[string]string{}
@@ -83,7 +83,7 @@ func newStatus() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return view.Lends(out, sharings, names)
+			return view.Lends(out, sharings, names, outStyle())
 		},
 	}
 	w.addStateDir(cmd)

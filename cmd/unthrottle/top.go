@@ -15,6 +15,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/see/probe"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/explain"
+	"github.com/unthrottle/unthrottle/internal/ui/report/page"
 	"github.com/unthrottle/unthrottle/internal/ui/terminal"
 	"github.com/unthrottle/unthrottle/internal/ui/top"
 )
@@ -64,10 +65,10 @@ func runTop(ctx context.Context, h *cgroup.Host, f topFlags) error {
 		return err
 	}
 	m := top.Model{
-		Color: terminal.Color(os.Stdout), ASCII: f.ascii, ExplainFor: topExplainFor,
+		Color: terminal.Color(os.Stdout), ASCII: f.ascii || terminal.ASCII(), ExplainFor: topExplainFor,
 		Explain: func(path string, width int) tea.Cmd {
 			return func() tea.Msg {
-				text, err := explainText(ctx, h, path, width, f.ascii)
+				text, err := explainText(ctx, h, path, width, f.ascii || terminal.ASCII())
 				return top.Explained{Path: path, Text: text, Err: err}
 			}
 		},
@@ -108,6 +109,6 @@ func explainText(ctx context.Context, h *cgroup.Host, path string, width int, as
 		return "", err
 	}
 	var b strings.Builder
-	err = view.Write(&b, e, view.Options{Width: width, ASCII: ascii, Color: terminal.Color(os.Stdout)})
+	err = view.Write(&b, e, view.Options{Style: page.Style{Width: width, ASCII: ascii, Color: terminal.Color(os.Stdout)}})
 	return b.String(), err
 }

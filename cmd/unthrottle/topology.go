@@ -33,7 +33,7 @@ func newTopology() *cobra.Command {
 				return jsonout.Write(cmd.OutOrStdout(), m)
 			}
 			return view.Write(cmd.OutOrStdout(), m, view.Options{
-				Width: terminal.Width(os.Stdout), ASCII: ascii, Color: terminal.Color(os.Stdout),
+				Width: terminal.Width(os.Stdout), ASCII: ascii || terminal.ASCII(), Color: terminal.Color(os.Stdout),
 			})
 		},
 	}

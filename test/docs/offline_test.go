@@ -46,7 +46,7 @@ func TestOffline(t *testing.T) {
 		if r.scene != offline {
 			continue
 		}
-		c := call{args: words(r.command)}
+		c := call{args: words(r.command), columns: "100"}
 		switch c.args[0] {
 		case "place":
 			c.dir = dir

@@ -2,6 +2,7 @@ package docs
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -68,6 +69,8 @@ type call struct {
 	until string
 	// unprivileged: not as root.
 	unprivileged bool
+	// columns is the width of its output; "": 80.
+	columns string
 	// dataOnly: without standard error, where a terminal shows progress and wipes it.
 	dataOnly bool
 }
@@ -81,7 +84,7 @@ func (c call) output(t *testing.T) []string {
 	if cmd.Dir = c.dir; c.dir == "" {
 		cmd.Dir = root
 	}
-	cmd.Env = append(os.Environ(), "NO_COLOR=1", "TZ=UTC", "TERM=xterm")
+	cmd.Env = append(os.Environ(), "NO_COLOR=1", "TZ=UTC", "TERM=xterm", "LC_ALL=C.UTF-8", "COLUMNS="+cmp.Or(c.columns, "80"))
 	if c.unprivileged {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	}

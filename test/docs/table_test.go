@@ -110,7 +110,7 @@ var table = []row{
 	{page: "docs/reference/simulate.md", command: "unthrottle simulate examples/scenarios/cgroup-lat-quota.yaml --timeline", scene: offline, exact: true,
 		parts: []part{{most: 15}}},
 	{page: "docs/reference/simulate.md", command: "unthrottle simulate examples/scenarios/conceptual.yaml --explain", scene: offline, exact: true,
-		parts: []part{{from: "^One period", most: 5}, {from: "^   35.0"}}},
+		parts: []part{{from: "^One period", most: 5}, {from: "^ *35.0"}}},
 	{page: "docs/reference/status.md", command: "sudo unthrottle status", scene: shop},
 	{page: "docs/reference/top.md", command: "sudo unthrottle top", elsewhere: "fills a screen; internal/ui/top has the tests of it"},
 	{page: "docs/reference/topology.md", command: "unthrottle topology", scene: offline, exact: true},

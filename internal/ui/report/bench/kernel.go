@@ -9,15 +9,16 @@ import (
 	"github.com/unthrottle/unthrottle/internal/bench/latency"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report/figure"
+	"github.com/unthrottle/unthrottle/internal/ui/report/page"
 	"github.com/unthrottle/unthrottle/internal/ui/report/table"
 )
 
 // Latency writes what `unthrottle bench latency` measured.
-func Latency(w io.Writer, r latency.Result) error {
+func Latency(w io.Writer, r latency.Result, style page.Style) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "A sleep of %g ms beside %s that burn, limit %s.\n", r.SleepMs, text.Count(r.Burners, "thread"), text.Count(r.Limit, "CPU"))
 	fmt.Fprintf(&b, "%s, Linux %s, cgroup %s; medians of %s of %g s each.\n\n", text.Count(r.CPUs, "CPU"), text.Shown(r.Kernel), r.Mode, text.Count(r.Repeat, "round"), r.Seconds)
-	t := table.Right(&b)
+	t := table.Right(&b, style)
 	fmt.Fprintln(t, "remedy\tCPUs granted\tused\tthrottled\tsleeps\tp50\tp90\tp99\tmax ms\tp90 to quota's\t")
 	noisy := false
 	for _, row := range r.Remedies {
@@ -40,16 +41,15 @@ func Latency(w io.Writer, r latency.Result) error {
 	for _, note := range r.Notes {
 		fmt.Fprintf(&b, "%s\n", text.Shown(note))
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return style.Send(w, b.String())
 }
 
 // Fibtest writes what `unthrottle bench fibtest` measured.
-func Fibtest(w io.Writer, r fibtest.Result) error {
+func Fibtest(w io.Writer, r fibtest.Result, style page.Style) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s.\n\n", strings.ToUpper(string(r.Verdict)[:1])+string(r.Verdict)[1:], r.Why)
 	fmt.Fprintf(&b, "%s, Linux %s, %d Hz, cgroup %s; medians of %s of %g s each.\n\n", text.Count(r.CPUs, "CPU"), text.Shown(r.Kernel), r.HZ, r.Mode, text.Count(r.Repeat, "round"), r.Seconds)
-	t := table.Right(&b)
+	t := table.Right(&b, style)
 	fmt.Fprintln(t, "threads\tfast\tslow\tquota ms\titerations M\tthrottled\tused ms\tof the quota\tif affected\tif fixed\t")
 	span := func(s fibtest.Range) string { return fmt.Sprintf("%.2f-%.2f", s.Low, s.High) }
 	for _, run := range r.Runs {
@@ -64,6 +64,5 @@ func Fibtest(w io.Writer, r fibtest.Result) error {
 	for _, note := range r.Notes {
 		fmt.Fprintf(&b, "%s\n", text.Shown(note))
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return style.Send(w, b.String())
 }

@@ -7,30 +7,31 @@ import (
 	"strings"
 
 	"github.com/unthrottle/unthrottle/internal/bench/capacity"
+	"github.com/unthrottle/unthrottle/internal/ui/report/page"
 )
 
 // ServiceHTML writes a bench as one page that loads nothing: no script, no font, no
 // picture.
 func ServiceHTML(w io.Writer, r capacity.Result) error {
-	var loads, points strings.Builder
-	writeLoads(&loads, r)
-	writePoints(&points, r)
-	page := servicePage{
+	loads, points := page.New(page.Style{Width: page.Unbounded}, 0, 0), page.New(page.Style{Width: page.Unbounded}, 0, 0)
+	writeLoads(loads, r)
+	writePoints(points, r)
+	shown := servicePage{
 		Title: "unthrottle bench service", Head: head(r), Verdict: verdict(r), Notes: notes(r),
 		Loads: loads.String(), Points: points.String(),
 		Curve: template.HTML(curves(r)), // our own drawing: numbers, and names that are escaped
 	}
 	if r.Shape != "" {
-		page.Title += " --shape " + r.Shape
+		shown.Title += " --shape " + r.Shape
 	}
 	for i, m := range r.Remedies {
 		for _, p := range m.Points {
 			if p.OfBest == shownLevel {
-				page.Histograms = append(page.Histograms, template.HTML(latencies(r, m.Remedy, p, i)))
+				shown.Histograms = append(shown.Histograms, template.HTML(latencies(r, m.Remedy, p, i)))
 			}
 		}
 	}
-	return serviceTemplate.Execute(w, page)
+	return serviceTemplate.Execute(w, shown)
 }
 
 // shownLevel is the point whose histograms are drawn.

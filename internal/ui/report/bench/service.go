@@ -16,14 +16,14 @@ import (
 
 // Bounds of the width of the text, in columns.
 const (
-	minWidth = 60
+	minWidth = 40
 	maxWidth = 110
 )
 
 // Service writes the result of a bench of a service: the highest load of each remedy,
 // and the latencies at equal loads.
-func Service(w io.Writer, r capacity.Result, columns int) error {
-	p := page.New(columns, minWidth, maxWidth, false)
+func Service(w io.Writer, r capacity.Result, style page.Style) error {
+	p := page.New(style, minWidth, maxWidth)
 	p.Paragraph(head(r))
 	p.Line("")
 	writeLoads(p, r)
@@ -52,8 +52,8 @@ func head(r capacity.Result) string {
 	return fmt.Sprintf("Shape %s: %s. Linux %s, %s, limit %s. %s %s%s", r.Shape, r.About, text.Shown(r.Kernel), text.Count(r.CPUs, "CPU"), text.Count(r.Limit, "CPU"), objective, repeats, weight)
 }
 
-func writeLoads(w io.Writer, r capacity.Result) {
-	t := table.Right(w)
+func writeLoads(p *page.Page, r capacity.Result) {
+	t := table.Right(p, p.Style)
 	fmt.Fprintln(t, "remedy\tCPUs\thighest load /s\tspread\tto the quota\t95 % interval\t\t")
 	for _, m := range r.Remedies {
 		noisy := ""
@@ -92,8 +92,8 @@ func interval(m capacity.Remedy) string {
 
 // writePoints writes two tables over the same points, each of which fits a
 // terminal of 80 columns.
-func writePoints(w io.Writer, r capacity.Result) {
-	t := table.Right(w)
+func writePoints(p *page.Page, r capacity.Result) {
+	t := table.Right(p, p.Style)
 	fmt.Fprintln(t, "at\tload /s\tremedy\tp50\tp90\tp99\tp99.9\tmax ms\tfailed\t")
 	eachPoint(r, func(remedy string, p capacity.Point) {
 		fmt.Fprintf(t, "%.0f %%\t%.0f\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t\n", 100*p.OfBest, p.Load, remedy,
@@ -103,8 +103,8 @@ func writePoints(w io.Writer, r capacity.Result) {
 	if r.URL != "" {
 		return // its cgroup is not known
 	}
-	fmt.Fprintln(w)
-	t = table.Right(w)
+	p.Line("")
+	t = table.Right(p, p.Style)
 	fmt.Fprintln(t, "at\tremedy\tCPUs used\tthrottled periods\tstopped %\tswitches /s\t")
 	eachPoint(r, func(remedy string, p capacity.Point) {
 		fmt.Fprintf(t, "%.0f %%\t%s\t%s\t%s\t%s\t%s\t\n", 100*p.OfBest, remedy,

@@ -7,6 +7,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/bench/capacity"
 	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/ui/report/page"
 )
 
 // example is two remedies: one measured in full, one of which little is
@@ -40,7 +41,7 @@ func example() capacity.Result {
 
 func TestService(t *testing.T) {
 	var b bytes.Buffer
-	if err := Service(&b, example(), 80); err != nil {
+	if err := Service(&b, example(), page.Style{Width: 80}); err != nil {
 		t.Fatal(err)
 	}
 	got := b.String()
@@ -68,7 +69,7 @@ func TestService(t *testing.T) {
 func TestServiceNotMeasured(t *testing.T) {
 	var b bytes.Buffer
 	r := capacity.Result{URL: "http://localhost/", Remedies: []capacity.Remedy{{Remedy: "as it is", Points: []capacity.Point{{OfBest: 0.5, Load: 10}}}}}
-	if err := Service(&b, r, 80); err != nil {
+	if err := Service(&b, r, page.Style{Width: 80}); err != nil {
 		t.Fatal(err)
 	}
 	if text := b.String(); strings.Contains(text, "0.0") || !strings.Contains(text, "none met") || strings.Contains(text, "CPUs used") {

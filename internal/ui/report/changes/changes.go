@@ -11,10 +11,11 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report/figure"
+	"github.com/unthrottle/unthrottle/internal/ui/report/page"
 )
 
 // Plan writes the planned writes in their order, and what they leave alone.
-func Plan(w io.Writer, r apply.Result) error {
+func Plan(w io.Writer, r apply.Result, style page.Style) error {
 	var b strings.Builder
 	if len(r.Writes) == 0 {
 		b.WriteString("nothing to write\n")
@@ -26,20 +27,18 @@ func Plan(w io.Writer, r apply.Result) error {
 		}
 	}
 	rest(&b, r)
-	_, err := io.WriteString(w, b.String())
-	return err
+	return style.Send(w, b.String())
 }
 
 // Done writes the writes that were made, with the verdict last.
-func Done(w io.Writer, r apply.Result) error {
+func Done(w io.Writer, r apply.Result, style page.Style) error {
 	var b strings.Builder
 	for _, c := range r.Writes {
 		fmt.Fprintf(&b, "%-8s %s\n", text.Either(c.Done, "wrote", "not done"), sentence(c))
 	}
 	rest(&b, r)
 	fmt.Fprintf(&b, "verdict: %s\n", r.Verdict)
-	_, err := io.WriteString(w, b.String())
-	return err
+	return style.Send(w, b.String())
 }
 
 func rest(b *strings.Builder, r apply.Result) {

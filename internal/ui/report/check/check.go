@@ -8,13 +8,14 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/kernel/features"
 	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/ui/report/page"
 	"github.com/unthrottle/unthrottle/internal/ui/report/table"
 )
 
 // Write writes what a host offers, for people.
-func Write(w io.Writer, r features.Report) error {
+func Write(w io.Writer, r features.Report, style page.Style) error {
 	var b strings.Builder
-	t := table.Left(&b)
+	t := table.Left(&b, style)
 	row := func(name string, cells ...string) { fmt.Fprintf(t, "  %s\t%s\n", name, strings.Join(cells, "\t")) }
 
 	fmt.Fprintln(t, "Cgroups")
@@ -59,8 +60,7 @@ func Write(w io.Writer, r features.Report) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return style.Send(w, b.String())
 }
 
 func number[T int | int64](v *T, unit, missing string) string {

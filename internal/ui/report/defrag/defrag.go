@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/ui/report/page"
 	"github.com/unthrottle/unthrottle/placement"
 )
 
@@ -108,7 +109,7 @@ func qualityOf(s placement.Score) jsonQuality {
 }
 
 // Write writes a plan, or what came of it, a line per move.
-func Write(w io.Writer, d Repair) error {
+func Write(w io.Writer, d Repair, style page.Style) error {
 	var b strings.Builder
 	if len(d.Moves) == 0 {
 		b.WriteString("nothing to move: no crossing can be repaired within the budget\n")
@@ -126,8 +127,7 @@ func Write(w io.Writer, d Repair) error {
 	fmt.Fprintf(&b, "crossings   %s\n", crossings(d.Before, d.After))
 	fmt.Fprintf(&b, "fits        largest request in one NUMA node: %d -> %d CPUs; stranded half-cores: %d -> %d\n",
 		d.Before.LargestFit.NUMANode, d.After.LargestFit.NUMANode, d.Before.StrandedHalfCores, d.After.StrandedHalfCores)
-	_, err := io.WriteString(w, b.String())
-	return err
+	return style.Send(w, b.String())
 }
 
 // why says what a move is for and what it costs.
@@ -137,7 +137,7 @@ func (m jsonMove) why() string {
 	case m.Step:
 		parts = append(parts, "a step on its way")
 	case m.Gain > 0:
-		parts = append(parts, fmt.Sprintf("%d fewer groups crossed", m.Gain))
+		parts = append(parts, text.CountOf(m.Gain, "fewer group", "fewer groups")+" crossed")
 	default:
 		parts = append(parts, "makes way")
 	}
@@ -146,7 +146,7 @@ func (m jsonMove) why() string {
 		parts = append(parts, "overlaps with the next for a moment")
 	}
 	if m.Seconds > 0 {
-		parts = append(parts, time.Duration(m.Seconds*float64(time.Second)).Round(100*time.Microsecond).String())
+		parts = append(parts, text.Duration(time.Duration(m.Seconds*float64(time.Second))))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/cure/rebalance"
+	"github.com/unthrottle/unthrottle/internal/ui/report/page"
 	"github.com/unthrottle/unthrottle/placement"
 	"github.com/unthrottle/unthrottle/topology"
 )
@@ -30,7 +31,7 @@ func TestWrite(t *testing.T) {
 	d.Moves[1].Done = false
 	show := func() string {
 		var b strings.Builder
-		if err := Write(&b, d); err != nil {
+		if err := Write(&b, d, page.Style{Width: page.Unbounded}); err != nil {
 			t.Fatal(err)
 		}
 		return b.String()
@@ -46,7 +47,7 @@ func TestWrite(t *testing.T) {
 		t.Errorf("a stranger's name is not escaped: %q", text)
 	}
 	d.Planned, d.Moves[0].Done, d.Moves[0].Seconds = false, true, 0.0123
-	if text := show(); !strings.Contains(text, "1. moved  way") || !strings.Contains(text, "12.3ms") || !strings.Contains(text, "2. not moved  b") {
+	if text := show(); !strings.Contains(text, "1. moved  way") || !strings.Contains(text, "12 ms") || !strings.Contains(text, "2. not moved  b") {
 		t.Error(text)
 	}
 	d.Moves = nil

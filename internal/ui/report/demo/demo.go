@@ -13,23 +13,17 @@ import (
 	"github.com/unthrottle/unthrottle/internal/ui/report/table"
 )
 
-// Options of Write.
-type Options struct {
-	Width int  // of the terminal in columns; 0: 80
-	ASCII bool // no block characters
-}
-
 // Bounds of the width in columns. Lines are too wide for less; bars are harder to
 // compare with more.
 const (
-	minWidth = 60
+	minWidth = 40
 	maxWidth = 110
 )
 
 // Write writes a run of the demo: the sleeps of the quota and the pin variant as
 // histograms side by side, the figures of all four variants, and the verdict.
-func Write(w io.Writer, r demo.Result, o Options) error {
-	p := page.New(o.Width, minWidth, maxWidth, false)
+func Write(w io.Writer, r demo.Result, style page.Style) error {
+	p := page.New(style, minWidth, maxWidth)
 	p.Paragraph(fmt.Sprintf("%s burn CPU under a limit of %s; one more sleeps %s ms at a time.",
 		text.Count(r.Burners, "thread"), text.Count(r.Quota, "CPU"), figure.Trimmed(r.Sleep)))
 	if r.Simulated {
@@ -44,7 +38,7 @@ func Write(w io.Writer, r demo.Result, o Options) error {
 	fmt.Fprintf(p, "\nHow long a sleep of %s ms really took, in ms:\n\n", figure.Trimmed(r.Sleep))
 	p.Lines(histogram.Lines(labels(r.Before.Histogram), []histogram.Column{
 		{Title: "quota", Counts: counts(r.Before.Histogram)}, {Title: "pin", Counts: counts(r.After.Histogram)},
-	}, p.Columns, histogram.Bars{ASCII: o.ASCII}))
+	}, p.Columns, histogram.Bars{ASCII: style.ASCII}))
 	p.Line("")
 	writeTable(p, r)
 	p.Line("")
@@ -77,7 +71,7 @@ func counts(bins []demo.Bin) []int {
 }
 
 func writeTable(p *page.Page, r demo.Result) {
-	t := table.Right(p)
+	t := table.Right(p, p.Style)
 	fmt.Fprintln(t, "arm\tburn\ton CPU\tthrottled\tCPUs used\tp50\tp99\tmax ms\tlate s\t")
 	for _, a := range r.Variants() {
 		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", a.Name, a.Burners, text.Cut(a.CPUs, 11, ".."), figure.OfPeriods(a.ThrottledPeriods, a.Periods),

@@ -100,7 +100,7 @@ func pageChartOf(e *diagnose.Explanation, bins []bin, of func(bin) time.Duration
 		x := float64(chartLeft + chartColumn*i)
 		s := share(of(b), total)
 		bar := pageBar{X: x + 3, W: chartColumn - 6, Y: chartY(s), H: chartFloor - chartY(s), LabelX: x + chartColumn/2,
-			Label: b.label(), Title: fmt.Sprintf("%s: %s (%s)", binText(b), shareText(of(b), total), timeText(of(b)))}
+			Label: b.label(), Title: fmt.Sprintf("%s: %s (%s)", binText(b), shareText(of(b), total), text.Duration(of(b)))}
 		if b.OverLimit {
 			bar.Class = "over"
 		}
@@ -184,8 +184,8 @@ func timelineOf(e *diagnose.Explanation) *pageTimeline {
 		row := pageRow{At: fmt.Sprintf("%.1f ms", float64(r.Start)/1e6), Throttled: r.Throttled,
 			Gap: i > 0 && r.Start != e.Timeline[i-1].Start+e.Timeline[i-1].Length}
 		if i == 0 {
-			s.Line = timeText(r.Length.Round(time.Millisecond))
-			s.Cell = timeText(cellLength(r, len(cells)))
+			s.Line = text.Duration(r.Length.Round(time.Millisecond))
+			s.Cell = text.Duration(cellLength(r, len(cells)))
 		}
 		s.Width = max(s.Width, timelineCell*len(cells))
 		length := cellLength(r, len(cells))

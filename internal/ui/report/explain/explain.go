@@ -4,7 +4,6 @@ package explain
 import (
 	"fmt"
 	"io"
-	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -19,9 +18,7 @@ import (
 
 // Options of Write.
 type Options struct {
-	Width int  // of the terminal in columns; 0: 80
-	ASCII bool // no block characters
-	Color bool // what is stopped in red
+	page.Style // red: it is stopped; yellow: a cause without stopped time; green: fine
 	// Recommended is what the forecast of the same recording recommends; nil: NotForecast says why there is none.
 	Recommended *policy.Choice
 	NotForecast string
@@ -53,7 +50,7 @@ type view struct {
 // who spent the quota, where waiting went, the runnable threads per reserved core. Then come the checks that failed and
 // what was not measured, and at the end what is recommended. A section without a figure is left out; the last section has the reason.
 func Write(w io.Writer, e diagnose.Explanation, o Options) error {
-	x := &view{page.New(o.Width, minWidth, maxWidth, o.Color), &e, o.ASCII}
+	x := &view{page.New(o.Style, minWidth, maxWidth), &e, o.ASCII}
 	x.verdict()
 	x.histogram()
 	x.timeline()
@@ -92,7 +89,7 @@ func (x *view) verdict() {
 	}
 	x.Line("")
 	for _, line := range text.Fill(shownText(e.Verdict), x.Columns) {
-		x.Line(x.Bolden(line))
+		x.Line(x.Paint(severity(e), x.Bolden(line)))
 	}
 	if len(e.Causes) < 2 && e.Cause == diagnose.None {
 		return
@@ -105,20 +102,37 @@ func (x *view) verdict() {
 		}
 		cost := ""
 		if c.Stopped != nil {
-			cost = " (" + timeText(*c.Stopped) + ")"
+			cost = " (" + text.Duration(*c.Stopped) + ")"
 		}
 		x.Hanging(fmt.Sprintf("%2d. ", i+1), fmt.Sprintf("%s%s: %s", c.Cause, cost, shownText(c.Evidence)))
 	}
 }
 
+// alarm is the share of stopped time from which a container counts as stopped now; below it is near a stop.
+const alarm = 0.05
+
+// severity is the colour of an explanation: red where it is stopped, yellow where another cause was found or it is
+// stopped now and then, green where it is fine, none where that was not measured.
+func severity(e *diagnose.Explanation) string {
+	switch {
+	case e.Cause == diagnose.None:
+		return page.Green
+	case e.Cause == "":
+		return ""
+	case e.Stopped != nil && e.Window > 0 && e.Stopped.Seconds() >= alarm*e.Window.Seconds():
+		return page.Red
+	}
+	return page.Amber
+}
+
 // endedEarly says that the target ended early.
 func endedEarly(e *diagnose.Explanation) string {
-	return fmt.Sprintf("Ended early, after %s: %s.", timeText(e.Window), shownText(e.EndedEarly))
+	return fmt.Sprintf("Ended early, after %s: %s.", text.Duration(e.Window), shownText(e.EndedEarly))
 }
 
 // facts are the figures of the first line.
 func facts(e *diagnose.Explanation) []string {
-	facts := []string{timeText(e.Window)}
+	facts := []string{text.Duration(e.Window)}
 	if !e.Start.IsZero() {
 		facts[0] += " from " + e.Start.UTC().Format("2006-01-02 15:04:05") + " UTC"
 	}
@@ -134,7 +148,7 @@ func facts(e *diagnose.Explanation) []string {
 		facts = append(facts, fmt.Sprintf("%d of %d periods throttled", *e.ThrottledPeriods, *e.Periods))
 	}
 	if e.Stopped != nil {
-		stopped := "stopped for " + timeText(*e.Stopped)
+		stopped := "stopped for " + text.Duration(*e.Stopped)
 		if e.StoppedIntervals != nil && *e.StoppedIntervals > 0 {
 			stopped += " in " + text.Count(*e.StoppedIntervals, "interval")
 		}
@@ -158,30 +172,6 @@ func cpusText(n float64) string {
 		return "1 CPU"
 	}
 	return text + " CPUs"
-}
-
-// timeText keeps three digits: 81 ms, 2.31 s.
-func timeText(d time.Duration) string {
-	switch ms := float64(d) / 1e6; {
-	case d == 0:
-		return "0 ms"
-	case ms < 0.01:
-		return "<0.01 ms"
-	case ms < 1:
-		return strconv.FormatFloat(ms, 'f', 2, 64) + " ms"
-	case ms < 9.95:
-		return strconv.FormatFloat(ms, 'f', 1, 64) + " ms"
-	case ms < 999.5:
-		return strconv.FormatFloat(ms, 'f', 0, 64) + " ms"
-	}
-	s := d.Seconds()
-	switch {
-	case s == math.Trunc(s):
-		return strconv.FormatFloat(s, 'f', 0, 64) + " s"
-	case s < 9.995:
-		return strconv.FormatFloat(s, 'f', 2, 64) + " s"
-	}
-	return strconv.FormatFloat(s, 'f', 1, 64) + " s"
 }
 
 // shareText is a share of a whole: 12.3 %.

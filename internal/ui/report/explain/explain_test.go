@@ -12,6 +12,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/ui/report/page"
 )
 
 const ms = time.Millisecond
@@ -95,7 +96,7 @@ func inOrder(t *testing.T, s string, texts ...string) {
 }
 
 func TestSaysEverythingInItsOrder(t *testing.T) {
-	s := written(t, example(), Options{Width: 100})
+	s := written(t, example(), Options{Style: page.Style{Width: 100}})
 	inOrder(t, s,
 		"shop/cart: 10 s from 2026-11-21 03:12:00 UTC, limit 2 CPUs", "62 of 100", "stopped for 5.02 s",
 		"32 threads of pool http-worker-* ran 11 wide",
@@ -113,7 +114,7 @@ func TestSaysEverythingInItsOrder(t *testing.T) {
 		"7 events were lost", "Not measured:", "steal: /proc/stat has none")
 	ended := example()
 	ended.EndedEarly = "its cgroup was removed"
-	inOrder(t, written(t, ended, Options{Width: 100}), "Ended early, after 10 s: its cgroup was removed.", "32 threads")
+	inOrder(t, written(t, ended, Options{Style: page.Style{Width: 100}}), "Ended early, after 10 s: its cgroup was removed.", "32 threads")
 	if !strings.Contains(s, "throttled\n\n   200.0 ms") {
 		t.Error("two stretches are not told apart")
 	}
@@ -133,7 +134,7 @@ func TestFitsTheTerminal(t *testing.T) {
 		e := example()
 		// Words longer than a line are left whole: they are to be copied.
 		e.Pools[0].Advice, e.Pools[0].Setting = "", ""
-		s := written(t, e, Options{Width: columns})
+		s := written(t, e, Options{Style: page.Style{Width: columns}})
 		for i, line := range strings.Split(s, "\n") {
 			if n := text.Width(line); n > columns {
 				t.Errorf("%d columns: line %d is %d wide: %s", columns, i+1, n, line)
@@ -145,7 +146,7 @@ func TestFitsTheTerminal(t *testing.T) {
 }
 
 func TestInASCII(t *testing.T) {
-	for i, r := range written(t, example(), Options{Width: 90, ASCII: true}) {
+	for i, r := range written(t, example(), Options{Style: page.Style{Width: 90, ASCII: true}}) {
 		if r > unicode.MaxASCII {
 			t.Fatalf("%q at %d", r, i)
 		}
@@ -249,7 +250,7 @@ func hostileExplanation() diagnose.Explanation {
 }
 
 func TestEscapesNames(t *testing.T) {
-	for i, r := range written(t, hostileExplanation(), Options{Width: 100}) {
+	for i, r := range written(t, hostileExplanation(), Options{Style: page.Style{Width: 100}}) {
 		if r != '\n' && (unicode.IsControl(r) || r == '\u202e' || r == unicode.ReplacementChar) {
 			t.Fatalf("%q at %d", r, i)
 		}
@@ -286,7 +287,7 @@ func TestTakesAnything(t *testing.T) {
 			e.LimitCPUs = new(rapid.Float64Range(0.01, 1e9).Draw(t, "limit"))
 		}
 		var out bytes.Buffer
-		if err := Write(&out, e, Options{Width: rapid.IntRange(0, 400).Draw(t, "columns")}); err != nil {
+		if err := Write(&out, e, Options{Style: page.Style{Width: rapid.IntRange(0, 400).Draw(t, "columns")}}); err != nil {
 			t.Fatal(err)
 		}
 		if err := JSON(&out, e, nil); err != nil {
@@ -314,7 +315,7 @@ func TestTime(t *testing.T) {
 		0: "0 ms", 3 * time.Microsecond: "<0.01 ms", 340 * time.Microsecond: "0.34 ms", 1234 * time.Microsecond: "1.2 ms",
 		81 * ms: "81 ms", 999600 * time.Microsecond: "1.00 s", time.Second: "1 s", 2310 * ms: "2.31 s", 90*time.Second + 30*ms: "90.0 s",
 	} {
-		if got := timeText(d); got != want {
+		if got := text.Duration(d); got != want {
 			t.Errorf("%v is %q, want %q", d, got, want)
 		}
 	}

@@ -101,7 +101,7 @@ func pageOf(e *diagnose.Explanation) htmlPage {
 	if e.LostEvents != nil {
 		p.Lost = *e.LostEvents
 	}
-	p.When = timeText(e.Window)
+	p.When = text.Duration(e.Window)
 	if !e.Start.IsZero() {
 		p.When += " from " + e.Start.UTC().Format("2006-01-02 15:04:05") + " UTC"
 	}
@@ -112,14 +112,14 @@ func pageOf(e *diagnose.Explanation) htmlPage {
 	p.Pools = pagePools(e)
 	p.MorePools = len(e.Pools) - len(p.Pools)
 	for _, r := range reasonsSeen(e.Waiting) {
-		p.Reasons = append(p.Reasons, pageReason{reasonClass(r), r.Long, timeText(e.Waiting[r.Reason])})
+		p.Reasons = append(p.Reasons, pageReason{reasonClass(r), r.Long, text.Duration(e.Waiting[r.Reason])})
 	}
 	for i, n := range e.Neighbours {
 		if i == maxPageNeighbours {
 			p.MoreNeighbours = len(e.Neighbours) - i
 			break
 		}
-		p.Neighbours = append(p.Neighbours, pageNeighbour{shownName(n.Name), timeText(n.CPU), timeText(n.Waited), neighbourAlso(n)})
+		p.Neighbours = append(p.Neighbours, pageNeighbour{shownName(n.Name), text.Duration(n.CPU), text.Duration(n.Waited), neighbourAlso(n)})
 	}
 	for _, c := range e.Checks {
 		check := pageCheck{Name: shownText(c.Name), Note: shownText(c.Note), Judged: c.ErrorRatio != nil, Passed: c.ErrorRatio != nil && c.OK}
@@ -141,7 +141,7 @@ func pageOf(e *diagnose.Explanation) htmlPage {
 func pageFacts(e *diagnose.Explanation) []pageFact {
 	var facts []pageFact
 	if e.Stopped != nil {
-		f := pageFact{Name: "stopped", Value: timeText(*e.Stopped), Bad: *e.Stopped > e.Window/100,
+		f := pageFact{Name: "stopped", Value: text.Duration(*e.Stopped), Bad: *e.Stopped > e.Window/100,
 			Note: shareText(*e.Stopped, e.Window) + " of the time"}
 		if e.StoppedIntervals != nil {
 			f.Note += ", " + text.Count(*e.StoppedIntervals, "interval")
@@ -194,7 +194,7 @@ func pageCauses(e *diagnose.Explanation) []pageCause {
 		}
 		cause := pageCause{Cause: c.Cause, Evidence: shownText(c.Evidence)}
 		if c.Stopped != nil {
-			cause.Cost, cause.Percent = timeText(*c.Stopped), percentOf(*c.Stopped, most)
+			cause.Cost, cause.Percent = text.Duration(*c.Stopped), percentOf(*c.Stopped, most)
 		}
 		causes = append(causes, cause)
 	}
@@ -220,21 +220,21 @@ func pagePools(e *diagnose.Explanation) []pagePool {
 			break
 		}
 		pool := pagePool{Name: shownName(p.Name), Process: shownName(p.Process), Threads: p.Threads, Widest: p.Widest,
-			CPU: timeText(p.CPU), Percent: percentOf(p.CPU, mostCPU), Throttled: figure.Missing,
+			CPU: text.Duration(p.CPU), Percent: percentOf(p.CPU, mostCPU), Throttled: figure.Missing,
 			Delay: figure.Missing, DelayMax: figure.Missing, Response: figure.Missing, Advice: poolAdvice(p),
-			WaitingSum: timeText(waitingSum(p.Waiting))}
+			WaitingSum: text.Duration(waitingSum(p.Waiting))}
 		if p.CPUThrottled != nil {
-			pool.Throttled, pool.ThrottledPercent = timeText(*p.CPUThrottled), percentOf(*p.CPUThrottled, mostCPU)
+			pool.Throttled, pool.ThrottledPercent = text.Duration(*p.CPUThrottled), percentOf(*p.CPUThrottled, mostCPU)
 		}
 		if d := p.Delay; d != nil {
-			pool.Delay, pool.DelayMax = timeText(d.P99), timeText(d.Max)
+			pool.Delay, pool.DelayMax = text.Duration(d.P99), text.Duration(d.Max)
 		}
 		if r := p.Response; r != nil {
-			pool.Response = timeText(r.P99)
+			pool.Response = text.Duration(r.P99)
 		}
 		for _, r := range seen {
 			if d := p.Waiting[r.Reason]; d > 0 {
-				pool.Waiting = append(pool.Waiting, pagePart{reasonClass(r), r.Long + ": " + timeText(d), percentOf(d, mostWaiting)})
+				pool.Waiting = append(pool.Waiting, pagePart{reasonClass(r), r.Long + ": " + text.Duration(d), percentOf(d, mostWaiting)})
 			}
 		}
 		pools = append(pools, pool)

@@ -68,25 +68,25 @@ func (x *view) spenders() {
 
 // poolFigures has as text what poolTable has in columns.
 func poolFigures(p diagnose.PoolUse) string {
-	text := fmt.Sprintf("%s, CPU time %s, in throttled %s, widest %d", text.Count(p.Threads, "thread"), timeText(p.CPU), throttledTime(p), p.Widest)
+	figures := fmt.Sprintf("%s, CPU time %s, in throttled %s, widest %d", text.Count(p.Threads, "thread"), text.Duration(p.CPU), throttledTime(p), p.Widest)
 	if p.Delay != nil {
-		text += ", delay p99 " + timeText(p.Delay.P99)
+		figures += ", delay p99 " + text.Duration(p.Delay.P99)
 	}
 	if p.Response != nil {
-		text += ", response p99 " + timeText(p.Response.P99)
+		figures += ", response p99 " + text.Duration(p.Response.P99)
 	}
-	return text
+	return figures
 }
 
 func throttledTime(p diagnose.PoolUse) string {
 	if p.CPUThrottled == nil {
 		return figure.Missing
 	}
-	return timeText(*p.CPUThrottled)
+	return text.Duration(*p.CPUThrottled)
 }
 
 func (x *view) poolTable(pools []diagnose.PoolUse) {
-	t := table.Right(x)
+	t := table.Right(x, x.Style)
 	roomy, room := x.Columns >= roomyWidth, x.Columns-numbersWidth
 	if roomy {
 		room -= moreNumbersWidth
@@ -101,12 +101,12 @@ func (x *view) poolTable(pools []diagnose.PoolUse) {
 			if q == nil {
 				return figure.Missing
 			}
-			return timeText(of(q))
+			return text.Duration(of(q))
 		}
 		p50 := func(q *diagnose.Quantiles) time.Duration { return q.P50 }
 		p99 := func(q *diagnose.Quantiles) time.Duration { return q.P99 }
 		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%d\t%s\t%s\t", x.poolName(p, room), p.Threads,
-			timeText(p.CPU), throttledTime(p), p.Widest, quantile(p.Delay, p99), quantile(p.Response, p99))
+			text.Duration(p.CPU), throttledTime(p), p.Widest, quantile(p.Delay, p99), quantile(p.Response, p99))
 		if roomy {
 			fmt.Fprintf(t, "%s\t%s\t%s\t", quantile(p.Delay, p50),
 				quantile(p.Delay, func(q *diagnose.Quantiles) time.Duration { return q.Max }), quantile(p.Response, p50))
@@ -145,6 +145,6 @@ func widthCost(e *diagnose.Explanation) string {
 		more, verb = -more, "less"
 	}
 	return fmt.Sprintf("Cost of width: a run takes %s of CPU time within the limit (%s) and %s above it (%s): %s %% %s.",
-		timeText(c.Narrow), text.Count(c.NarrowRuns, "run"), timeText(c.Wide), text.Count(c.WideRuns, "run"),
+		text.Duration(c.Narrow), text.Count(c.NarrowRuns, "run"), text.Duration(c.Wide), text.Count(c.WideRuns, "run"),
 		strconv.FormatFloat(more, 'f', 0, 64), verb)
 }

@@ -74,7 +74,7 @@ func (x *view) timeline() {
 	most := fullWidth(x.e)
 	first := cellsJoined(rows[0].Cells, x.Columns-lead-tail)
 	x.Section(fmt.Sprintf("The worst stretch: a line is %s, a character %s; the height is CPUs in use, full is %s; %c stopped by a quota, %c idle",
-		timeText(rows[0].Length.Round(time.Millisecond)), timeText(cellLength(rows[0], len(first))), figure.Trimmed(math.Round(most*100)/100), glyphs.Held, timeline.Idle))
+		text.Duration(rows[0].Length.Round(time.Millisecond)), text.Duration(cellLength(rows[0], len(first))), figure.Trimmed(math.Round(most*100)/100), glyphs.Held, timeline.Idle))
 	for i, r := range rows {
 		if i == maxRows {
 			x.Line(fmt.Sprintf("%12s%s more in --json", "", text.Count(len(rows)-i, "period")))

@@ -71,7 +71,7 @@ func (x *view) waiting() {
 		return
 	}
 	x.Section("Where waiting went, in thread time:")
-	t := table.Right(x)
+	t := table.Right(x, x.Style)
 	if !x.narrow() {
 		head := "pool\t"
 		for _, r := range seen {
@@ -86,9 +86,9 @@ func (x *view) waiting() {
 		}
 		line := name + "\t"
 		for _, r := range seen {
-			line += timeText(waiting[r.Reason]) + "\t"
+			line += text.Duration(waiting[r.Reason]) + "\t"
 		}
-		fmt.Fprintln(t, line+timeText(waitingSum(waiting))+"\t")
+		fmt.Fprintln(t, line+text.Duration(waitingSum(waiting))+"\t")
 	}
 	shownPools := 0
 	for _, p := range e.Pools {
@@ -122,14 +122,14 @@ func (x *view) waiting() {
 func waitingText(waiting map[diagnose.Reason]time.Duration) string {
 	var parts []string
 	for _, r := range reasonsSeen(waiting) {
-		parts = append(parts, r.Short+" "+timeText(waiting[r.Reason]))
+		parts = append(parts, r.Short+" "+text.Duration(waiting[r.Reason]))
 	}
-	return strings.Join(append(parts, "all "+timeText(waitingSum(waiting))), ", ")
+	return strings.Join(append(parts, "all "+text.Duration(waitingSum(waiting))), ", ")
 }
 
 // neighbourText says who held the CPU while the container waited.
 func neighbourText(n diagnose.NeighbourUse) string {
-	text := fmt.Sprintf("%s: held CPUs for %s, %s of thread time waited for it", shownName(n.Name), timeText(n.CPU), timeText(n.Waited))
+	text := fmt.Sprintf("%s: held CPUs for %s, %s of thread time waited for it", shownName(n.Name), text.Duration(n.CPU), text.Duration(n.Waited))
 	if also := neighbourAlso(n); also != "" {
 		text += "; it " + also
 	}

@@ -8,13 +8,15 @@
 // # Example
 //
 // Fixed(nil, 2) is "-", Fixed(1.5, 2) "1.50", Trimmed(1.50) "1.5", PerSecond(0.081,
-// 0.24) "81-240 ms".
+// 0.24) "81-240 ms/s".
 package figure
 
 import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // Missing stands for what was not measured.
@@ -39,15 +41,12 @@ func OfPeriods(throttled, all *uint64) string {
 	return fmt.Sprintf("%d of %d", *throttled, *all)
 }
 
-// PerSecond is stopped time in ms per second, from its bounds in seconds per second.
+// PerSecond is stopped time in ms per second, from its bounds in seconds per second; Missing without them.
 func PerSecond(low, high *float64) string {
-	switch {
-	case low == nil || high == nil:
+	if low == nil || high == nil {
 		return Missing
-	case *low == *high:
-		return fmt.Sprintf("%.0f ms", *low*1000)
 	}
-	return fmt.Sprintf("%.0f-%.0f ms", *low*1000, *high*1000)
+	return text.PerSecond(*low, *high)
 }
 
 // Seconds is a duration as JSON has it; nil stays nil.

@@ -10,46 +10,50 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/cure/verdict"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report/changes"
 	"github.com/unthrottle/unthrottle/internal/ui/report/figure"
 	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
+	"github.com/unthrottle/unthrottle/internal/ui/report/page"
 	"github.com/unthrottle/unthrottle/internal/ui/report/rows"
 )
 
 // Found writes the cause, the table of what each remedy would bring, and what is recommended. Without a forecast it
 // writes the reasons for and against each remedy.
-func Found(w io.Writer, p policy.Proposal) error {
-	var b strings.Builder
-	if p.Choice != nil {
-		if e := p.Known.Explanation; e != nil && len(p.Known.Tried) == 0 {
-			fmt.Fprintf(&b, "%s\n\n", text.Shown(e.Verdict))
+func Found(w io.Writer, found policy.Proposal, style page.Style) error {
+	p := page.New(style, 0, 0)
+	if found.Choice != nil {
+		if e := found.Known.Explanation; e != nil && len(found.Known.Tried) == 0 {
+			p.Paragraph(text.Shown(e.Verdict))
+			p.Line("")
 		}
-		rows.Table(&b, p.Known.Forecast, p.Choice)
-		b.WriteString("\n")
-		for _, line := range rows.Sentences(p.Choice) {
-			fmt.Fprintln(&b, line)
+		rows.Table(p, found.Known.Forecast, found.Choice)
+		p.Line("")
+		for i, line := range rows.Sentences(found.Choice) {
+			if i == 0 {
+				line = p.Bolden(line)
+			}
+			p.Paragraph(line)
 		}
-		_, err := io.WriteString(w, b.String())
-		return err
+		return p.Send(w)
 	}
-	if p.Plan == nil {
+	if found.Plan == nil {
 		return nil // the result says why
 	}
-	fmt.Fprintf(&b, "%s: %s\n", p.Plan.Remedy, text.Shown(p.Why))
-	for _, n := range p.Not {
-		fmt.Fprintf(&b, "  not %s: %s\n", n.Remedy, text.Shown(n.Why))
+	p.Hanging("", fmt.Sprintf("%s: %s", found.Plan.Remedy, text.Shown(found.Why)))
+	for _, n := range found.Not {
+		p.Hanging("  ", fmt.Sprintf("not %s: %s", n.Remedy, text.Shown(n.Why)))
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return p.Send(w)
 }
 
 // Proposal writes the exact writes.
-func Proposal(w io.Writer, planned apply.Result) error {
+func Proposal(w io.Writer, planned apply.Result, style page.Style) error {
 	if _, err := io.WriteString(w, "\nwhat would be written:\n"); err != nil {
 		return err
 	}
-	return changes.Plan(w, planned)
+	return changes.Plan(w, planned, style)
 }
 
 // JSON writes what came of a fix, for programs.
@@ -69,16 +73,15 @@ func JSON(w io.Writer, r fix.Result) error {
 }
 
 // Write writes what came of a fix.
-func Write(w io.Writer, r fix.Result) error {
+func Write(w io.Writer, r fix.Result, style page.Style) error {
 	if r.ID == "" {
 		if r.Proposal.Choice != nil && r.Verdict != fix.VerdictNotApplied {
 			return nil // Found said it
 		}
-		_, err := io.WriteString(w, text.Shown(r.Why)+"\n")
-		return err
+		return style.Send(w, text.Shown(r.Why)+"\n")
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "stopped per second  before %s, after %s\n", changes.Stopped(r.Before), changes.Stopped(r.After))
+	fmt.Fprintf(&b, "stopped             before %s, after %s\n", stopped(r.Before, style), stopped(r.After, style))
 	fmt.Fprintf(&b, "CPUs used           before %s, after %s\n", used(r.Before), used(r.After))
 	if j := r.Judgement; j != nil {
 		if j.Before != nil || r.Proposal.Choice != nil {
@@ -94,14 +97,32 @@ func Write(w io.Writer, r fix.Result) error {
 	for _, warning := range r.Warnings {
 		fmt.Fprintf(&b, "note                %s\n", text.Shown(warning))
 	}
-	fmt.Fprintf(&b, "verdict             %s%s\n", r.Verdict, objective(r))
+	fmt.Fprintf(&b, "verdict             %s%s\n", style.Paint(verdictColor(r), r.Verdict), objective(r))
 	if r.Kept {
 		fmt.Fprintf(&b, "in force as %s; 'unthrottle restore' puts everything back\n", r.ID)
 	} else {
 		fmt.Fprintf(&b, "undone: %s\n", text.Shown(r.Why))
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return style.Send(w, b.String())
+}
+
+// stopped is stopped time in the colour of its severity.
+func stopped(f *txn.Figures, style page.Style) string {
+	if f == nil || f.StoppedPerSecondHigh == nil {
+		return changes.Stopped(f)
+	}
+	return style.Paint(rows.Severity(*f.StoppedPerSecondHigh), changes.Stopped(f))
+}
+
+// verdictColor is green for a change that is kept, yellow for one that nothing judged, red for one that was undone.
+func verdictColor(r fix.Result) string {
+	switch {
+	case !r.Kept:
+		return page.Red
+	case r.Verdict == verdict.Better:
+		return page.Green
+	}
+	return page.Amber
 }
 
 func used(f *txn.Figures) string {

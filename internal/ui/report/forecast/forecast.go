@@ -11,6 +11,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/ui/report/page"
 	"github.com/unthrottle/unthrottle/internal/ui/report/rows"
 	"github.com/unthrottle/unthrottle/internal/ui/report/table"
 )
@@ -26,39 +27,31 @@ const (
 	maxPools = 12
 )
 
-// Write writes what each remedy would do, for people: the self-check, a table for each load of the host, and the answer.
-func Write(w io.Writer, f *forecast.Forecast, c *policy.Choice, o Options) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %.3g s recorded on %s, Linux %s; limit %s.\n", text.Sanitize(f.Target, 0), f.Window.Seconds(),
-		text.Count(f.CPUs, "CPU"), text.Sanitize(f.Kernel, maxName), text.CPUs(f.Limit))
-	selfChecked(&b, f)
-	loads := []float64{0}
-	for _, row := range f.Rows {
-		if !slices.Contains(loads, row.HostLoad) {
-			loads = append(loads, row.HostLoad)
-		}
-	}
-	for _, load := range loads {
-		if load > 0 {
-			fmt.Fprintf(&b, "\nWith the host %.0f %% busy:\n", 100*load)
-		}
-		writeTable(&b, f, c, load)
-	}
+// Write writes what each remedy would do, for people: the self-check, a table with a column for each load of the host,
+// and the answer.
+func Write(w io.Writer, f *forecast.Forecast, c *policy.Choice, o Options, style page.Style) error {
+	p := page.New(style, 0, 0)
+	p.Paragraph(fmt.Sprintf("%s: %.3g s recorded on %s, Linux %s; limit %s.", text.Sanitize(f.Target, 0), f.Window.Seconds(),
+		text.Count(f.CPUs, "CPU"), text.Sanitize(f.Kernel, maxName), text.CPUs(f.Limit)))
+	selfChecked(p, f)
+	writeTable(p, f, c)
 	if o.Pools {
-		writePools(&b, f)
+		writePools(p, f)
 	}
-	b.WriteString("\n")
-	for _, line := range answer(f, c) {
-		fmt.Fprintln(&b, line)
+	p.Line("")
+	for i, line := range answer(f, c) {
+		if i == 0 {
+			line = p.Bolden(line)
+		}
+		p.Paragraph(line)
 	}
 	for _, note := range f.Notes {
-		fmt.Fprintf(&b, "Note: %s.\n", note)
+		p.Paragraph("Note: " + note + ".")
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return p.Send(w)
 }
 
-func selfChecked(b *strings.Builder, f *forecast.Forecast) {
+func selfChecked(p *page.Page, f *forecast.Forecast) {
 	pair := func(of forecast.Figure, decimals int, unit string) string {
 		text := func(v *float64) string {
 			if v == nil {
@@ -69,67 +62,109 @@ func selfChecked(b *strings.Builder, f *forecast.Forecast) {
 		return fmt.Sprintf("%s%s (%s)", text(of.Replayed), unit, text(of.Recorded))
 	}
 	c := f.Check
-	fmt.Fprintf(b, "Self-check, replayed as it was (recorded): throttled periods %s, stopped %s, p50 %s, p99 %s, CPU time %s.\n\n",
-		pair(c.ThrottledPeriods, 0, ""), pair(c.Stopped, 3, " s"), pair(c.P50, 2, " ms"), pair(c.P99, 2, " ms"), pair(c.CPU, 2, " s"))
+	p.Paragraph(fmt.Sprintf("Self-check, replayed as it was (recorded): throttled periods %s, stopped %s, p50 %s, p99 %s, CPU time %s.",
+		pair(c.ThrottledPeriods, 0, ""), pair(c.Stopped, 3, " s"), pair(c.P50, 2, " ms"), pair(c.P99, 2, " ms"), pair(c.CPU, 2, " s")))
+	p.Line("")
 }
 
-func writeTable(b *strings.Builder, f *forecast.Forecast, c *policy.Choice, load float64) {
-	swept, neighbours := false, false
+// column is a column of the table with what it shows of a row; on a busy host only that of its own column.
+type column struct {
+	table.Column
+	cell func(i int, row *forecast.Row) table.Cell
+}
+
+// columns are those that have anything to show. The less telling ones may be left out on a narrow terminal.
+func columns(f *forecast.Forecast, c *policy.Choice) []column {
+	plain := func(of func(*forecast.Row) string) func(int, *forecast.Row) table.Cell {
+		return func(_ int, row *forecast.Row) table.Cell { return table.Cell{Text: of(row)} }
+	}
+	has := func(of func(*forecast.Row) bool) bool {
+		return slices.ContainsFunc(f.Rows, func(r forecast.Row) bool { return r.HostLoad == 0 && of(&r) })
+	}
+	all := []column{
+		{table.Column{Name: "  remedy"}, func(i int, _ *forecast.Row) table.Cell { return rows.Cell(f, c, i) }},
+		{table.Column{Name: "throttled", Right: true, Spare: 6}, plain(func(r *forecast.Row) string { return fmt.Sprintf("%.0f", r.Figures.ThrottledPeriods) })},
+		{table.Column{Name: "stopped", Right: true}, func(_ int, r *forecast.Row) table.Cell {
+			return table.Cell{Text: text.Duration(r.Figures.Stopped), Color: rows.Severity(r.Figures.Stopped.Seconds() / f.Window.Seconds())}
+		}},
+		{table.Column{Name: "p50 ms", Right: true, Spare: 4}, plain(func(r *forecast.Row) string { return rows.Milliseconds(r.Figures.Response.P50) })},
+		{table.Column{Name: "p99 ms", Right: true}, plain(func(r *forecast.Row) string { return rows.Milliseconds(r.Figures.Response.P99) })},
+		{table.Column{Name: "90 % of cases", Right: true}, plain(func(r *forecast.Row) string { return rangeText(r.Error) })},
+		{table.Column{Name: "max ms", Right: true, Spare: 5}, plain(func(r *forecast.Row) string { return rows.Milliseconds(r.Figures.Response.Max) })},
+	}
+	for _, load := range busyLoads(f) {
+		busy := map[string]*forecast.Row{}
+		for i := range f.Rows {
+			if row := &f.Rows[i]; row.HostLoad == load && row.Refused == "" {
+				busy[rows.Name(f, row)] = row
+			}
+		}
+		all = append(all, column{table.Column{Name: busyName(load), Right: true, Spare: 3}, plain(func(r *forecast.Row) string {
+			if then := busy[rows.Name(f, r)]; then != nil {
+				return rows.Milliseconds(then.Figures.Response.P99)
+			}
+			return "-"
+		})})
+	}
+	all = append(all, column{table.Column{Name: "CPUs", Right: true}, plain(func(r *forecast.Row) string { return rows.Milliseconds(r.Reserved) })})
+	if has(func(r *forecast.Row) bool { return r.Neighbours != nil }) {
+		all = append(all, column{table.Column{Name: "others lose", Right: true, Spare: 7}, plain(func(r *forecast.Row) string { return rows.Lost(f, r) })})
+	}
+	if has(func(r *forecast.Row) bool { return r.BreaksAt != nil || r.CollapsesAt != nil }) {
+		all = append(all,
+			column{table.Column{Name: "breaks at", Right: true, Spare: 1}, plain(func(r *forecast.Row) string { return loadText(r.BreaksAt) })},
+			column{table.Column{Name: "collapses at", Right: true, Spare: 2}, plain(func(r *forecast.Row) string { return loadText(r.CollapsesAt) })})
+	}
+	return all
+}
+
+// busyName heads the column of a host with that load.
+func busyName(load float64) string { return fmt.Sprintf("p99 at %.0f %%", 100*load) }
+
+// busyLoads are the loads of the host beside the one recorded, as they come.
+func busyLoads(f *forecast.Forecast) []float64 {
+	var loads []float64
 	for _, row := range f.Rows {
-		if row.HostLoad == load {
-			swept = swept || row.BreaksAt != nil || row.CollapsesAt != nil
-			neighbours = neighbours || row.Neighbours != nil
+		if row.HostLoad > 0 && !slices.Contains(loads, row.HostLoad) {
+			loads = append(loads, row.HostLoad)
 		}
 	}
-	t := table.Left(b)
-	fmt.Fprint(t, "  remedy\tthrottled\tstopped s\tp50 ms\tp99 ms\t90 % of cases\tmax ms\tCPUs\t")
-	if neighbours {
-		fmt.Fprint(t, "others lose\t")
+	return loads
+}
+
+func writeTable(p *page.Page, f *forecast.Forecast, c *policy.Choice) {
+	columns := columns(f, c)
+	heads := make([]table.Column, len(columns))
+	for i, c := range columns {
+		heads[i] = c.Column
 	}
-	if swept {
-		fmt.Fprint(t, "breaks at\tcollapses at\t")
-	}
-	fmt.Fprintln(t, "price")
+	t := table.New(heads)
+	var prices rows.Reasons
 	for i := range f.Rows {
 		row := &f.Rows[i]
-		if row.HostLoad != load {
+		if row.HostLoad != 0 {
 			continue
-		}
-		mark := "  "
-		if i == c.Row || c.Answer == policy.AnswerLeave && row.Remedy.Name == forecast.None && load == 0 {
-			mark = "> "
-		}
-		name := mark + row.Remedy.Text(f.Limit)
-		if row.Remedy.Modelled() {
-			name += " *"
 		}
 		if row.Refused != "" {
-			columns := 7
-			if neighbours {
-				columns++
-			}
-			if swept {
-				columns += 2
-			}
-			fmt.Fprintf(t, "%s%s\tnot possible: %s\n", name, strings.Repeat("\t-", columns), text.Sanitize(row.Refused, 0))
+			prices.Add(rows.Name(f, row), "not possible: "+text.Sanitize(row.Refused, 0))
 			continue
 		}
-		fmt.Fprintf(t, "%s\t%.0f\t%.3f\t%s\t%s\t%s\t%s\t%s\t", name, row.Figures.ThrottledPeriods, row.Figures.Stopped.Seconds(),
-			rows.Milliseconds(row.Figures.Response.P50), rows.Milliseconds(row.Figures.Response.P99), rangeText(row.Error),
-			rows.Milliseconds(row.Figures.Response.Max), rows.Milliseconds(row.Reserved))
-		if neighbours {
-			lost := "-"
-			if n := row.Neighbours; n != nil {
-				lost = fmt.Sprintf("%.3f s", max(0, n.Lost.Seconds()))
-			}
-			fmt.Fprintf(t, "%s\t", lost)
+		cells := make([]table.Cell, len(columns))
+		for k, c := range columns {
+			cells[k] = c.cell(i, row)
 		}
-		if swept {
-			fmt.Fprintf(t, "%s\t%s\t", loadText(row.BreaksAt), loadText(row.CollapsesAt))
+		t.Add(cells)
+		if row.Price != "" {
+			prices.Add(rows.Name(f, row), text.Sanitize(row.Price, 0))
 		}
-		fmt.Fprintln(t, text.Sanitize(row.Price, 0))
 	}
-	t.Flush()
+	t.Fit(p.Columns)
+	t.Write(p, true)
+	t.Missing(p)
+	if slices.ContainsFunc(busyLoads(f), func(load float64) bool { return t.Has(busyName(load)) }) {
+		p.Paragraph("A column \"p99 at\" is p99 in ms with the host that busy.")
+	}
+	prices.Write(p)
 }
 
 func rangeText(e *forecast.Error) string {
@@ -146,29 +181,35 @@ func loadText(at *float64) string {
 	return fmt.Sprintf("x%.2f", *at)
 }
 
-func writePools(b *strings.Builder, f *forecast.Forecast) {
-	t := table.Left(b)
-	fmt.Fprintln(t, "\n  remedy\tpool\truns\tdelay p50 ms\tp99\tmax\tresponse p50 ms\tp99\tmax")
+func writePools(p *page.Page, f *forecast.Forecast) {
+	p.Section("Of each pool, in ms:")
+	t := table.New([]table.Column{{Name: "  remedy"}, {Name: "pool", Least: 12}, {Name: "runs", Right: true, Spare: 1},
+		{Name: "delay p50", Right: true, Spare: 4}, {Name: "delay p99", Right: true}, {Name: "delay max", Right: true, Spare: 3},
+		{Name: "response p50", Right: true}, {Name: "response p99", Right: true}, {Name: "response max", Right: true, Spare: 2}})
 	for i := range f.Rows {
 		row := &f.Rows[i]
 		if row.HostLoad > 0 || row.Refused != "" {
 			continue
 		}
-		name := row.Remedy.Text(f.Limit)
-		for k, p := range row.Figures.Pools {
+		name := "  " + row.Remedy.Text(f.Limit)
+		for k, of := range row.Figures.Pools {
 			if k == maxPools {
 				break
 			}
-			if p.Response.Count == 0 && p.Delay.Count == 0 {
+			if of.Response.Count == 0 && of.Delay.Count == 0 {
 				continue
 			}
-			fmt.Fprintf(t, "  %s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", name, text.Sanitize(p.Name, maxName), p.Response.Count,
-				rows.Milliseconds(p.Delay.P50), rows.Milliseconds(p.Delay.P99), rows.Milliseconds(p.Delay.Max),
-				rows.Milliseconds(p.Response.P50), rows.Milliseconds(p.Response.P99), rows.Milliseconds(p.Response.Max))
+			cells := []table.Cell{{Text: name}, {Text: text.Sanitize(of.Name, maxName)}, {Text: strconv.FormatUint(of.Response.Count, 10)}}
+			for _, v := range []*float64{of.Delay.P50, of.Delay.P99, of.Delay.Max, of.Response.P50, of.Response.P99, of.Response.Max} {
+				cells = append(cells, table.Cell{Text: rows.Milliseconds(v)})
+			}
+			t.Add(cells)
 			name = ""
 		}
 	}
-	t.Flush()
+	t.Fit(p.Columns)
+	t.Write(p, true)
+	t.Missing(p)
 }
 
 // answer says in sentences what is recommended.
@@ -187,9 +228,9 @@ func answer(f *forecast.Forecast, c *policy.Choice) []string {
 }
 
 // WriteAll writes a line for each container, and what the host gets back.
-func WriteAll(w io.Writer, f *All) error {
+func WriteAll(w io.Writer, f *All, style page.Style) error {
 	var b strings.Builder
-	t := table.Left(&b)
+	t := table.Left(&b, style)
 	fmt.Fprintln(t, "container\tlimit\tthrottled\tstopped s\tp99 ms\trecommended\tp99 ms\tsmallest limit\tback")
 	for i, one := range f.All {
 		recommended, then := rows.Recommendation(one, &f.Choices[i]), "-"
@@ -211,6 +252,5 @@ func WriteAll(w io.Writer, f *All) error {
 	for _, why := range f.NotForecast {
 		fmt.Fprintf(&b, "Not forecast: %s.\n", text.Sanitize(why, 0))
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return style.Send(w, b.String())
 }

@@ -49,31 +49,13 @@ func periodsCell(o *observe.Observation) string {
 	return fmt.Sprintf("%d/%d", *o.ThrottledPeriods, *o.Periods)
 }
 
-// stoppedCell is stopped time per second: "81-240ms/s", or one figure where both bounds are the same.
+// stoppedCell is stopped time per second: "81-240 ms/s", or one figure where both bounds are the same.
 func stoppedCell(o *observe.Observation) string {
 	low, high, ok := o.StoppedPerSecond()
 	if !ok {
 		return figure.Missing
 	}
-	from, to := millis(low), millis(high)
-	if from == to {
-		return to + "ms/s"
-	}
-	return from + "-" + to + "ms/s"
-}
-
-// millis keeps one digit behind the point below 10: what is little shall not look like nothing.
-func millis(share float64) string {
-	ms := share * 1000
-	switch {
-	case ms == 0:
-		return "0"
-	case ms < 0.1:
-		return "<0.1"
-	case ms < 9.95:
-		return strconv.FormatFloat(ms, 'f', 1, 64)
-	}
-	return strconv.FormatFloat(ms, 'f', 0, 64)
+	return text.PerSecond(low, high)
 }
 
 func cpusCell(o *observe.Observation) string {
@@ -101,7 +83,7 @@ func ownLimitCell(o *observe.Observation, of func(cgroup.Limit) time.Duration) s
 	case !o.Levels[0].Limit.Limited():
 		return none
 	}
-	return of(o.Levels[0].Limit).String()
+	return text.ExactDuration(of(o.Levels[0].Limit))
 }
 
 func periodCell(o *observe.Observation) string {
@@ -121,5 +103,5 @@ func throttledTimeCell(o *observe.Observation) string {
 	if seconds == nil {
 		return figure.Missing
 	}
-	return strconv.FormatFloat(*seconds, 'f', 3, 64) + "s"
+	return text.Duration(time.Duration(*seconds * float64(time.Second)))
 }

@@ -17,8 +17,10 @@ type Options struct {
 	Wide bool
 	// Width is that of the terminal in columns; names and paths are cut to fit it. 0: nothing is cut.
 	Width int
-	// Color marks what is stopped.
+	// Color marks what is stopped red, what is near it yellow, and what is fine green.
 	Color bool
+	// ASCII is for a terminal without other characters.
+	ASCII bool
 	// NoHeader leaves out the header and the footnotes: one line per container and nothing else.
 	NoHeader bool
 }
@@ -33,12 +35,15 @@ const (
 // the share of throttled periods, then by name. "-" is what was not measured; footnotes say what and why.
 func Write(w io.Writer, observations []observe.Observation, o Options) error {
 	sorted := worstFirst(observations)
-	p := page.New(0, 0, 0, o.Color)
+	p := page.New(page.Style{Width: cmp.Or(o.Width, page.Unbounded), ASCII: o.ASCII, Color: o.Color}, 0, 0)
 	t := newTable(columns(o.Wide), sorted)
 	t.Fit(o.Width)
 	t.Write(p, !o.NoHeader)
 	if !o.NoHeader {
 		footnotes(p, sorted)
+		if o.Wide {
+			p.Paragraph(throttledTimeColumn + " is the kernel's own figure: a sum over CPUs, no wall time.")
+		}
 	}
 	return p.Send(w)
 }
@@ -70,6 +75,9 @@ func throttledRatio(o *observe.Observation) float64 {
 // stoppedColumn is the column that is coloured.
 const stoppedColumn = "STOPPED"
 
+// throttledTimeColumn needs a word below the table: it looks like wall time and is none.
+const throttledTimeColumn = "THROTTLED_TIME"
+
 // column is a column of the table with what it shows.
 type column struct {
 	table.Column
@@ -95,6 +103,6 @@ func columns(wide bool) []column {
 		column{Column: table.Column{Name: "NAMESPACE", Least: 12}, cell: func(o *observe.Observation) string { return nameCell(o.Container.Namespace) }},
 		column{Column: table.Column{Name: "PERIOD", Right: true}, cell: periodCell},
 		column{Column: table.Column{Name: "BURST", Right: true}, cell: burstCell},
-		column{Column: table.Column{Name: "THROTTLED_TIME_SUM_OVER_CPUS", Right: true}, cell: throttledTimeCell},
+		column{Column: table.Column{Name: throttledTimeColumn, Right: true}, cell: throttledTimeCell},
 	)
 }

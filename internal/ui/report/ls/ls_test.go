@@ -3,7 +3,6 @@ package ls
 import (
 	"bytes"
 	"encoding/json"
-	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -61,11 +60,11 @@ func written(t *testing.T, all []observe.Observation, o Options) string {
 }
 
 func TestWrite(t *testing.T) {
-	want := `NAME       LIMIT  USED  THROTTLED      STOPPED  CPUS  BY
-shop/cart    0.2  0.20        0/0  204-815ms/s  0-3   /kubepods/podx
-batch        0.5  0.50       1/10      4.0ms/s  0     self
-fine        none  0.01        0/0        0ms/s  0-1   none
-blind          -     -          -            -  -     -
+	want := `NAME       LIMIT  USED  THROTTLED       STOPPED  CPUS  BY
+shop/cart    0.2  0.20        0/0  204-815 ms/s  0-3   /kubepods/podx
+batch        0.5  0.50       1/10      4.0 ms/s  0     self
+fine        none  0.01        0/0        0 ms/s  0-1   none
+blind          -     -          -             -  -     -
 
 Not measured:
   cpu.stat of /blind: permission denied (1 container)
@@ -78,8 +77,8 @@ Not measured:
 func TestWide(t *testing.T) {
 	got := written(t, examples(), Options{Wide: true, NoHeader: true})
 	first, _, _ := strings.Cut(got, "\n")
-	want := []string{"shop/cart", "0.2", "0.20", "0/0", "204-815ms/s", "0-3", "/kubepods/podx", "/kubepods/podx/c", "cart-0",
-		"shop", "none", "none", "0.815s"}
+	want := []string{"shop/cart", "0.2", "0.20", "0/0", "204-815", "ms/s", "0-3", "/kubepods/podx", "/kubepods/podx/c", "cart-0",
+		"shop", "none", "none", "815", "ms"}
 	if diff := cmp.Diff(want, strings.Fields(first)); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
@@ -90,7 +89,7 @@ func TestWide(t *testing.T) {
 
 func TestMarksWhatIsStopped(t *testing.T) {
 	got := written(t, examples(), Options{Color: true})
-	if !strings.Contains(got, page.Red+"204-815ms/s"+page.Plain) || strings.Contains(got, page.Red+"0ms/s") {
+	if !strings.Contains(got, page.Red+"204-815 ms/s"+page.Plain) || strings.Contains(got, page.Red+"0 ms/s") || !strings.Contains(got, page.Green+"0 ms/s") {
 		t.Errorf("not marked as it should be:\n%q", got)
 	}
 	if strings.Contains(written(t, examples(), Options{}), "\x1b") {
@@ -112,11 +111,11 @@ func TestNamesAreData(t *testing.T) {
 			t.Fatal(err)
 		}
 		lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
-		if len(lines) != 6 || !utf8.Valid(b.Bytes()) {
+		if len(lines) < 6 || !utf8.Valid(b.Bytes()) {
 			t.Fatalf("%d lines:\n%q", len(lines), b.String())
 		}
 		for i, l := range lines {
-			if i < 3 && utf8.RuneCountInString(l) > width {
+			if utf8.RuneCountInString(l) > width && (i < 3 || strings.Contains(strings.TrimLeft(l, " "), " ")) {
 				t.Fatalf("%d columns in a terminal of %d:\n%s", utf8.RuneCountInString(l), width, l)
 			}
 			if strings.ContainsFunc(l, func(r rune) bool { return r < ' ' || r == 0x7f || r == 0x202e }) {
@@ -177,14 +176,5 @@ func TestJSONOfNothingAndOfBadBytes(t *testing.T) {
 	var got []struct{ Path string }
 	if err := json.Unmarshal(b.Bytes(), &got); err != nil || text.UnescapePath(got[0].Path) != "/a\xff\n" {
 		t.Errorf("path %q does not lead back, %v", got, err)
-	}
-}
-
-func TestMillis(t *testing.T) {
-	for share, want := range map[float64]string{0: "0", 0.00000001: "<0.1", 0.0012: "1.2", 0.00994: "9.9", 0.00996: "10",
-		0.081: "81", 1: "1000", math.SmallestNonzeroFloat64: "<0.1"} {
-		if got := millis(share); got != want {
-			t.Errorf("millis(%v) = %q, want %q", share, got, want)
-		}
 	}
 }

@@ -39,8 +39,10 @@ func color(o *observe.Observation) string {
 		return page.Red
 	case stopped >= noticed:
 		return page.Amber
+	case stopped >= 0:
+		return page.Green
 	}
-	return ""
+	return "" // not measured
 }
 
 // maxFootnotes bounds the footnotes; hosts where nothing can be read have one for each container.

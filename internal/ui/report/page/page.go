@@ -8,7 +8,8 @@
 // # Rule
 //
 // A line ends without blanks. Wrapping counts columns without colours. A word
-// that is wider than the page stays whole: readers copy it.
+// that is wider than the page stays whole: readers copy it. [Style.Send] is the last
+// step of every view: it breaks what is still too wide, and makes ASCII of it.
 //
 // # Example
 //
@@ -32,32 +33,65 @@ import (
 // defaultWidth is the width of a page, in columns, where none is given.
 const defaultWidth = 80
 
+// Unbounded is a width that no line has.
+const Unbounded = 1 << 30
+
 // ANSI sequences of the colours that views use; Plain ends each.
 const (
 	Bold  = "\x1b[1m"
 	Red   = "\x1b[31m"
 	Amber = "\x1b[33m"
+	Green = "\x1b[32m"
 	Plain = "\x1b[0m"
 )
+
+// Style is how the text of a view looks. The zero value is 80 columns in black and white, with characters beyond ASCII.
+type Style struct {
+	Width int  // of the terminal in columns; 0: 80
+	ASCII bool // no character beyond ASCII
+	Color bool // ANSI colours
+}
+
+// Columns is the width, 80 where none is given.
+func (s Style) Columns() int {
+	if s.Width <= 0 {
+		return defaultWidth
+	}
+	return s.Width
+}
+
+// Paint colours a text where the style has colours.
+func (s Style) Paint(code, text string) string {
+	if !s.Color || text == "" || code == "" {
+		return text
+	}
+	return code + text + Plain
+}
+
+// Send writes a view's text to w: broken where a line is too wide, and in ASCII where the style is.
+func (s Style) Send(w io.Writer, t string) error {
+	if s.ASCII {
+		t = text.ASCII(t)
+	}
+	_, err := io.WriteString(w, text.Fit(t, s.Columns()))
+	return err
+}
 
 // Page is a view under way. The zero value is a page of no width in black and white.
 type Page struct {
 	strings.Builder
-	Columns int  // its width
-	Color   bool // ANSI colours
+	Columns int   // its width
+	Style   Style // Style.Width is Columns
 }
 
-// New begins a page of width columns, bounded by least and most (0: not bounded);
-// width 0 or below means defaultWidth.
-func New(width, least, most int, color bool) *Page {
-	if width <= 0 {
-		width = defaultWidth
-	}
-	width = max(width, least)
+// New begins a page in a style, its width bounded by least and most (0: not bounded).
+func New(style Style, least, most int) *Page {
+	width := max(style.Columns(), least)
 	if most > 0 {
 		width = min(width, most)
 	}
-	return &Page{Columns: width, Color: color}
+	style.Width = width
+	return &Page{Columns: width, Style: style}
 }
 
 // Line writes one line as it is, without the blanks at its end.
@@ -118,18 +152,10 @@ func (p *Page) Wrapped(first, next, separator string, parts []string) {
 }
 
 // Paint colours a text where the page has colours.
-func (p *Page) Paint(code, s string) string {
-	if !p.Color || s == "" {
-		return s
-	}
-	return code + s + Plain
-}
+func (p *Page) Paint(code, s string) string { return p.Style.Paint(code, s) }
 
 // Bolden is Paint in bold.
 func (p *Page) Bolden(s string) string { return p.Paint(Bold, s) }
 
 // Send writes the page to w.
-func (p *Page) Send(w io.Writer) error {
-	_, err := io.WriteString(w, p.String())
-	return err
-}
+func (p *Page) Send(w io.Writer) error { return p.Style.Send(w, p.String()) }

@@ -9,6 +9,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report/cputree"
 	"github.com/unthrottle/unthrottle/internal/ui/report/page"
+	"github.com/unthrottle/unthrottle/internal/ui/report/table"
 	"github.com/unthrottle/unthrottle/placement"
 	"github.com/unthrottle/unthrottle/topology"
 )
@@ -138,7 +139,7 @@ func newScore(s placement.Score) jsonScore {
 // where and why, what it costs, and the moves that would repair it.
 func Write(w io.Writer, o placement.Outcome, options Options) error {
 	d := &drawing{
-		Page: page.New(options.Width, leastWidth, 0, options.Color), outcome: o,
+		Page: page.New(page.Style{Width: options.Width, ASCII: options.ASCII, Color: options.Color}, leastWidth, 0), outcome: o,
 		branches: cputree.NewBranches(options.ASCII), signs: newSigns(o),
 	}
 	d.machine(cputree.Of(o.State.Machine), "")
@@ -171,31 +172,38 @@ const maxName = 32
 
 func shownName(name string) string { return text.Sanitize(name, maxName) }
 
+// longList is the length from which a list of CPUs is their number; leastWhy the least width of the column WHY.
+const (
+	longList = 24
+	leastWhy = 24
+)
+
 // table is a line per container, and one per refusal.
 func (d *drawing) table() {
-	o, s := d.outcome, d.signs
-	wide, list := len("CONTAINER"), len("CPUS")
-	const longList = 24
+	o := d.outcome
+	t := table.New([]table.Column{{}, {Name: "CONTAINER", Least: 12}, {Name: "CLASS", Spare: 1}, {Name: "CPUS"}, {Name: "SOCKETS", Right: true, Spare: 2},
+		{Name: "NUMA NODES", Right: true, Spare: 3}, {Name: "L3S", Right: true, Spare: 4}, {Name: "WHY", Fill: true, Least: leastWhy}})
 	for _, c := range o.Containers {
-		wide, list = max(wide, text.Width(shownName(c.Name))), max(list, min(longList, len(c.CPUs.String())))
-	}
-	d.Line(d.Bolden(fmt.Sprintf("   %-*s  %-9s  %-*s  %7s  %10s  %3s  %s", wide, "CONTAINER", "CLASS", list, "CPUS", "SOCKETS", "NUMA NODES", "L3S", "WHY")))
-	for _, c := range o.Containers {
-		cpus := c.CPUs.String()
+		cpus, why, color := c.CPUs.String(), c.Why, ""
 		if len(cpus) > longList {
-			cpus = fmt.Sprintf("%d CPUs", c.CPUs.Size())
+			cpus = text.Count(c.CPUs.Size(), "CPU")
 		}
-		line := fmt.Sprintf("%c  %s%s  %-9s  %-*s  %7s  %10s  %3s  %s", s.of[c.Name], shownName(c.Name),
-			strings.Repeat(" ", max(0, wide-text.Width(shownName(c.Name)))), c.Class, list, cpus,
-			groupCount(c.Sockets), groupCount(c.NUMANodes), groupCount(c.L3s), c.Why)
 		if c.QuotaBinds != nil && *c.QuotaBinds {
-			line += "; its quota can still stop it"
+			why += "; its quota can still stop it"
 		}
 		if c.Avoidable {
-			line = d.Paint(page.Amber, line)
+			color = page.Amber
 		}
-		d.Line(line)
+		var row []table.Cell
+		for _, cell := range []string{string(d.signs.of[c.Name]), shownName(c.Name), string(c.Class), cpus,
+			groupCount(c.Sockets), groupCount(c.NUMANodes), groupCount(c.L3s), why} {
+			row = append(row, table.Cell{Text: cell, Color: color})
+		}
+		t.Add(row)
 	}
+	t.Fit(d.Columns)
+	t.Write(d.Page, true)
+	t.Missing(d.Page)
 	for _, r := range o.Refused {
 		d.Wrapped(d.Paint(page.Amber, "!")+"  "+shownName(r.Name)+": ", "   ", " ",
 			strings.Fields(strings.TrimPrefix(r.Err.Error(), "placement: ")))
@@ -229,7 +237,7 @@ func (d *drawing) costs() {
 	}
 	d.Line(fmt.Sprintf("%s shared by two containers, %s stranded, %s in the shared pool",
 		text.Count(s.CoresShared, "core"), text.Count(s.Stranded, "half-core"), text.Count(s.Pool, "CPU")))
-	fits := fmt.Sprintf("Largest request that still fits: %d CPUs", s.Fits.Machine)
+	fits := "Largest request that still fits: " + text.Count(s.Fits.Machine, "CPU")
 	for _, f := range []struct {
 		level topology.Level
 		n     int

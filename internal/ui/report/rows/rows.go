@@ -3,12 +3,13 @@ package rows
 
 import (
 	"fmt"
-	"io"
 	"strconv"
+	"strings"
 
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/ui/report/page"
 	"github.com/unthrottle/unthrottle/internal/ui/report/table"
 )
 
@@ -44,45 +45,110 @@ func Sentences(c *policy.Choice) []string {
 }
 
 // Table writes the rows that a fix chooses from: what each brings and costs, and why it is not recommended.
-func Table(w io.Writer, f *forecast.Forecast, c *policy.Choice) {
+func Table(p *page.Page, f *forecast.Forecast, c *policy.Choice) {
 	why := map[int]string{}
 	for _, n := range c.Not {
 		why[n.Row] = n.Why
 	}
-	t := table.Left(w)
-	fmt.Fprintf(t, "  remedy\t%s ms\t90 %% of cases\tp50 ms\tstopped\tCPUs\tothers lose\t\n", Figure(f.Judged))
+	t := table.New([]table.Column{
+		{Name: "  remedy"}, {Name: Figure(f.Judged) + " ms", Right: true}, {Name: "90 % of cases", Right: true}, {Name: "p50 ms", Right: true, Spare: 1},
+		{Name: "stopped", Right: true}, {Name: "CPUs", Right: true}, {Name: "others lose", Right: true, Spare: 2},
+	})
+	var reasons Reasons
 	for i := range f.Rows {
 		row := &f.Rows[i]
-		if row.HostLoad != 0 {
+		if row.HostLoad != 0 || row.Remedy.Modelled() && (row.Refused != "" || row.Remedy.Name != forecast.Pools) {
 			continue
 		}
-		mark := "  "
-		if i == c.Row || c.Answer == policy.AnswerLeave && row.Remedy.Name == forecast.None {
-			mark = "> "
-		}
-		name := mark + row.Remedy.Text(f.Limit)
-		if row.Remedy.Modelled() {
-			if row.Refused != "" || row.Remedy.Name != forecast.Pools {
-				continue
-			}
-			name += " *"
-		}
+		name, mark := Name(f, row), Cell(f, c, i)
 		if row.Refused != "" {
-			fmt.Fprintf(t, "%s\t-\t-\t-\t-\t-\t-\tnot possible: %s\n", name, text.Sanitize(row.Refused, 0))
+			reasons.Add(name, "not possible: "+text.Sanitize(row.Refused, 0))
 			continue
+		}
+		if why[i] != "" {
+			reasons.Add(name, text.Shown(why[i]))
 		}
 		spread := "not known"
 		if e := row.JudgedRange; e != nil {
 			spread = Milliseconds(&e.Low) + " to " + Milliseconds(&e.High)
 		}
-		lost := "-"
-		if n := row.Neighbours; n != nil {
-			lost = fmt.Sprintf("%.2g CPUs", max(0, n.Lost.Seconds()/f.Window.Seconds()))
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%.0f ms/s\t%s\t%s\t%s\n", name, Milliseconds(row.Judged), spread, Milliseconds(row.Figures.Response.P50),
-			1000*row.Figures.Stopped.Seconds()/f.Window.Seconds(), Milliseconds(row.Reserved), lost, text.Shown(why[i]))
+		share := row.Figures.Stopped.Seconds() / f.Window.Seconds()
+		t.Add([]table.Cell{mark, {Text: Milliseconds(row.Judged), Color: mark.Color}, {Text: spread}, {Text: Milliseconds(row.Figures.Response.P50)},
+			{Text: text.PerSecond(share, share), Color: Severity(share)}, {Text: Milliseconds(row.Reserved)}, {Text: Lost(f, row)}})
 	}
-	t.Flush() // writes to memory: cannot fail
+	t.Fit(p.Columns)
+	t.Write(p, true)
+	t.Missing(p)
+	reasons.Write(p)
+}
+
+// Name is a remedy as a row of a table names it; a star marks one that is modelled.
+func Name(f *forecast.Forecast, row *forecast.Row) string {
+	if row.Remedy.Modelled() {
+		return row.Remedy.Text(f.Limit) + " *"
+	}
+	return row.Remedy.Text(f.Limit)
+}
+
+// Cell is the first cell of row i: "> " and green marks what is recommended.
+func Cell(f *forecast.Forecast, c *policy.Choice, i int) table.Cell {
+	row := &f.Rows[i]
+	if i == c.Row || c.Answer == policy.AnswerLeave && row.Remedy.Name == forecast.None && row.HostLoad == 0 {
+		return table.Cell{Text: "> " + Name(f, row), Color: page.Green}
+	}
+	return table.Cell{Text: "  " + Name(f, row)}
+}
+
+// Shares of stopped time from which a figure is near a stop, and is one.
+const (
+	near  = 0.01
+	alarm = 0.05
+)
+
+// Severity is the colour of a share of stopped time: green fine, yellow near, red stopped.
+func Severity(share float64) string {
+	switch {
+	case share >= alarm:
+		return page.Red
+	case share >= near:
+		return page.Amber
+	}
+	return page.Green
+}
+
+// Lost is the CPU time that other containers lose to a row, in CPUs.
+func Lost(f *forecast.Forecast, row *forecast.Row) string {
+	if row.Neighbours == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.2g CPUs", max(0, row.Neighbours.Lost.Seconds()/f.Window.Seconds()))
+}
+
+// Reasons are sentences about rows, each once with all the rows that it holds for.
+type Reasons struct {
+	order []string
+	rows  map[string][]string
+}
+
+// Add says something of a row.
+func (r *Reasons) Add(row, why string) {
+	if r.rows == nil {
+		r.rows = map[string][]string{}
+	}
+	if len(r.rows[why]) == 0 {
+		r.order = append(r.order, why)
+	}
+	r.rows[why] = append(r.rows[why], row)
+}
+
+// Write writes a line for each reason.
+func (r *Reasons) Write(p *page.Page) {
+	if len(r.order) > 0 {
+		p.Line("")
+	}
+	for _, why := range r.order {
+		p.Hanging("  ", strings.Join(r.rows[why], "; ")+": "+why)
+	}
 }
 
 // Figure names what is judged, for a column.

@@ -11,12 +11,13 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/sim/scenario"
 	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/ui/report/page"
 	"github.com/unthrottle/unthrottle/internal/ui/report/table"
 	"github.com/unthrottle/unthrottle/internal/ui/report/trial"
 )
 
 // Write writes what `unthrottle run` shows, for people.
-func Write(w io.Writer, r trial.Trial) error {
+func Write(w io.Writer, r trial.Trial, style page.Style) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", text.Shown(r.Scenario), text.Shown(r.About))
 	fmt.Fprintf(&b, "Run for real: %s, Linux %s, cgroup %s, %s s, %s.\n", text.Count(r.CPUs, "CPU"), text.Shown(r.Kernel), *r.Mode, strconv.FormatFloat(r.Seconds, 'f', 1, 64), text.Count(r.Repeat, "time"))
@@ -24,20 +25,19 @@ func Write(w io.Writer, r trial.Trial) error {
 		b.WriteString("Figures are medians, with the lowest and the highest of all runs.\n")
 	}
 	b.WriteString("\n")
-	trial.Cgroups(&b, &r)
-	trial.Workloads(&b, &r)
-	servedClasses(&b, r.Outcome)
+	trial.Cgroups(&b, &r, style)
+	trial.Workloads(&b, &r, style)
+	servedClasses(&b, r.Outcome, style)
 	for _, note := range r.Notes {
 		fmt.Fprintf(&b, "\n%s\n", text.Shown(note))
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return style.Send(w, b.String())
 }
 
 // servedClasses writes a table of the classes of services that have several, and
 // what clients met.
-func servedClasses(b *strings.Builder, o scenario.Outcome) {
-	t := table.Right(b)
+func servedClasses(b *strings.Builder, o scenario.Outcome, style page.Style) {
+	t := table.Right(b, style)
 	some := false
 	ms := func(v *float64) string {
 		if v == nil {
@@ -63,7 +63,7 @@ func servedClasses(b *strings.Builder, o scenario.Outcome) {
 		if w.Failed == nil {
 			continue
 		}
-		fmt.Fprintf(b, "\n%s: %d requests failed at every try", name, *w.Failed)
+		fmt.Fprintf(b, "\n%s: %s failed at every try", name, text.Count(int(*w.Failed), "request"))
 		if w.RecoverySeconds != nil {
 			fmt.Fprintf(b, "; %.2f s after the load fell it was well again", *w.RecoverySeconds)
 		}

@@ -8,31 +8,40 @@ import (
 	"github.com/unthrottle/unthrottle/bandwidth"
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
 	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/ui/report/page"
+	"github.com/unthrottle/unthrottle/internal/ui/report/table"
 )
 
 // explainPeriod writes each step of one period's accounting as a sentence.
-func explainPeriod(b *strings.Builder, a simulate.Account) {
-	limit := fmt.Sprintf("%v in %v", a.Limit.Quota, a.Limit.Period)
+func explainPeriod(b *strings.Builder, a simulate.Account, style page.Style) {
+	limit := text.ExactDuration(a.Limit.Quota) + " in " + text.ExactDuration(a.Limit.Period)
 	if a.Limit.Burst > 0 {
-		limit += fmt.Sprintf(", burst %v", a.Limit.Burst)
+		limit += ", burst " + text.ExactDuration(a.Limit.Burst)
 	}
 	if len(a.Steps) == 0 {
 		fmt.Fprintf(b, "\n%s (%s) did not use a whole period: nothing to explain.\n", a.Cgroup, limit)
 		return
 	}
 	fmt.Fprintf(b, "\nOne period of %s (%s), step by step:\n\n", a.Cgroup, limit)
-	fmt.Fprintf(b, "%12s  %-66s %12s %12s\n", "ms", "", "pool ms", "CPU has ms")
+	t := table.New([]table.Column{{Name: "ms", Right: true}, {Name: "pool ms", Right: true}, {Name: "CPU has ms", Right: true}, {Fill: true, Least: leastStep}})
 	for _, s := range a.Steps {
 		left := ""
 		if perCPU(s.Kind) {
 			left = milli(s.Left)
 		}
-		fmt.Fprintf(b, "%12s  %-66s %12s %12s\n", milli(s.At), stepText(s), milli(s.Pool), left)
+		t.Add([]table.Cell{{Text: milli(s.At)}, {Text: milli(s.Pool)}, {Text: left}, {Text: stepText(s)}})
 	}
 	if a.Dropped > 0 {
-		fmt.Fprintf(b, "%12s  and %s more\n", "", text.Count(a.Dropped, "step"))
+		t.Add([]table.Cell{{}, {}, {}, {Text: "and " + text.Count(a.Dropped, "step") + " more"}})
 	}
+	p := page.New(style, 0, 0)
+	t.Fit(p.Columns)
+	t.Write(p, true)
+	b.WriteString(p.String())
 }
+
+// leastStep is the least width of the text of a step.
+const leastStep = 28
 
 func perCPU(k bandwidth.StepKind) bool {
 	switch k {
@@ -45,16 +54,16 @@ func perCPU(k bandwidth.StepKind) bool {
 func milli(d time.Duration) string { return fmt.Sprintf("%.6f", float64(d)/1e6) }
 
 func stepText(s bandwidth.Step) string {
-	cpu := fmt.Sprintf("CPU %d", s.CPU)
+	cpu, amount := fmt.Sprintf("CPU %d", s.CPU), text.ExactDuration(s.Amount)
 	switch s.Kind {
 	case bandwidth.Took:
-		return fmt.Sprintf("%s has nothing left and takes %v from the pool", cpu, s.Amount)
+		return fmt.Sprintf("%s has nothing left and takes %s from the pool", cpu, amount)
 	case bandwidth.Returned:
-		return fmt.Sprintf("%s has no thread to run and gives %v back", cpu, s.Amount)
+		return fmt.Sprintf("%s has no thread to run and gives %s back", cpu, amount)
 	case bandwidth.Lost:
-		return fmt.Sprintf("%s goes idle, and %v of an earlier period are lost", cpu, s.Amount)
+		return fmt.Sprintf("%s goes idle, and %s of an earlier period are lost", cpu, amount)
 	case bandwidth.Expired:
-		return fmt.Sprintf("what %s has kept, %v, expires", cpu, s.Amount)
+		return fmt.Sprintf("what %s has kept, %s, expires", cpu, amount)
 	case bandwidth.Throttled:
 		return fmt.Sprintf("%s is throttled: it has nothing left, nor has the pool", cpu)
 	case bandwidth.Unthrottled:
@@ -66,11 +75,11 @@ func stepText(s bandwidth.Step) string {
 		return fmt.Sprintf("the period ends, counted as throttled: %s waiting", text.Count(int(s.Amount), "CPU"))
 	case bandwidth.Refilled:
 		if s.Amount < 0 {
-			return fmt.Sprintf("refill: returned slack beyond the quota, %v, is lost", -s.Amount)
+			return fmt.Sprintf("refill: returned slack beyond the quota, %s, is lost", text.ExactDuration(-s.Amount))
 		}
-		return fmt.Sprintf("refill: %v into the pool", s.Amount)
+		return "refill: " + amount + " into the pool"
 	case bandwidth.Given:
-		return fmt.Sprintf("%s, next in the queue, gets %v for its debt and 1ns", cpu, s.Amount)
+		return fmt.Sprintf("%s, next in the queue, gets %s for its debt and 1 ns", cpu, amount)
 	case bandwidth.SlackTime:
 		return "what was given back goes to the CPUs that wait"
 	case bandwidth.TimerStopped:

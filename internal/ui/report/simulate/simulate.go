@@ -11,6 +11,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report/figure"
+	"github.com/unthrottle/unthrottle/internal/ui/report/page"
 	"github.com/unthrottle/unthrottle/internal/ui/report/trial"
 )
 
@@ -23,13 +24,8 @@ type Simulation struct {
 	Explain  []simulate.Account  `json:"-"`
 }
 
-// Options of Write.
-type Options struct {
-	ASCII bool // no block characters
-}
-
 // Write writes a simulation for people.
-func Write(w io.Writer, s Simulation, o Options) error {
+func Write(w io.Writer, s Simulation, style page.Style) error {
 	var b strings.Builder
 	hz := strconv.Itoa(*s.HZ) + " Hz"
 	if *s.HZ == 0 {
@@ -42,14 +38,13 @@ func Write(w io.Writer, s Simulation, o Options) error {
 		b.WriteString("Figures are medians, with the lowest and the highest of all runs.\n")
 	}
 	b.WriteString("\n")
-	trial.Cgroups(&b, &s.Trial)
-	trial.Workloads(&b, &s.Trial)
+	trial.Cgroups(&b, &s.Trial, style)
+	trial.Workloads(&b, &s.Trial, style)
 	for _, t := range s.Timeline {
-		drawTimeline(&b, t, o.ASCII)
+		drawTimeline(&b, t, style)
 	}
 	for _, account := range s.Explain {
-		explainPeriod(&b, account)
+		explainPeriod(&b, account, style)
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return style.Send(w, b.String())
 }

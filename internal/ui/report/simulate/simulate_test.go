@@ -9,6 +9,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/sim/scenario"
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
+	"github.com/unthrottle/unthrottle/internal/ui/report/page"
 	"github.com/unthrottle/unthrottle/internal/ui/report/trial"
 )
 
@@ -40,17 +41,17 @@ func simulation(t *testing.T, name string, seeds int) Simulation {
 
 func TestWrite(t *testing.T) {
 	var b bytes.Buffer
-	if err := Write(&b, simulation(t, "conceptual.yaml", 1), Options{ASCII: true}); err != nil {
+	if err := Write(&b, simulation(t, "conceptual.yaml", 1), page.Style{ASCII: true, Width: 120}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
 		"Simulated: 1 CPU, Linux 5.15 (bandwidth rules of 5.14), continuous accounting, 1 s, 1 seed from 1.\n",
-		"     app          4          5        6        0.240      0.240      0.200             1\n",
+		"     app          4          5        6        0.240      0.240      0.200       1\n",
 		"   request      1  440.00  440.00  440.00  440.00        0           0      0.200\n",
 		"        0 ms  " + strings.Repeat("9", 20) + strings.Repeat("x", 30) + "\n",
-		"   40.000000  CPU 0 is throttled: it has nothing left, nor has the pool ",
-		"  100.000000  the period ends, counted as throttled: 1 CPU waiting ",
-		"  100.000000  CPU 0, next in the queue, gets 1ns for its debt and 1ns ",
+		" 40.000000   0.000000    0.000000  CPU 0 is throttled: it has nothing left, nor has the pool\n",
+		"100.000000   0.000000              the period ends, counted as throttled: 1 CPU waiting\n",
+		"100.000000  39.999999    0.000001  CPU 0, next in the queue, gets 1 ns for its debt and 1 ns\n",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
@@ -61,7 +62,7 @@ func TestWrite(t *testing.T) {
 func TestSpread(t *testing.T) {
 	s := simulation(t, "fibtest-affected.yaml", 3)
 	var b bytes.Buffer
-	if err := Write(&b, s, Options{}); err != nil {
+	if err := Write(&b, s, page.Style{Width: 120}); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(b.String(), "Figures are medians") || !strings.Contains(b.String(), "(313") {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/ui/report/page"
 )
 
 // maxLentTo bounds how many secondaries are named for one owner.
@@ -14,7 +15,7 @@ const maxLentTo = 8
 
 // Lends writes a line for each container that shares its CPUs: with which secondaries,
 // or why with none. names are the containers' by path.
-func Lends(w io.Writer, all []remedy.Sharing, names map[string]string) error {
+func Lends(w io.Writer, all []remedy.Sharing, names map[string]string, style page.Style) error {
 	name := func(path string) string {
 		if n := names[path]; n != "" {
 			return text.Shown(n)
@@ -42,6 +43,5 @@ func Lends(w io.Writer, all []remedy.Sharing, names map[string]string) error {
 		}
 		b.WriteByte('\n')
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return style.Send(w, b.String())
 }

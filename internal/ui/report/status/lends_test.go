@@ -8,6 +8,7 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/ui/report/page"
 )
 
 func TestLends(t *testing.T) {
@@ -22,7 +23,7 @@ func TestLends(t *testing.T) {
 		{Target: "/db", CPUs: cpuset.New(4)},
 		{Target: "/web", CPUs: cpuset.New(5), To: []string{"/b"}, Revoked: "7"},
 		{Target: "/web", CPUs: cpuset.New(6), To: crowd},
-	}, names)
+	}, names, page.Style{Width: page.Unbounded})
 	if err != nil {
 		t.Fatal(err)
 	}

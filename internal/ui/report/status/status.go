@@ -8,26 +8,26 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/cure/txn"
+	"github.com/unthrottle/unthrottle/internal/cure/verdict"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report/changes"
 	"github.com/unthrottle/unthrottle/internal/ui/report/figure"
+	"github.com/unthrottle/unthrottle/internal/ui/report/page"
 	"github.com/unthrottle/unthrottle/internal/ui/report/table"
 )
 
 // Write writes the transactions in force, and the settings that other programs changed.
 // now is for ages.
-func Write(w io.Writer, all []txn.InForce, drift []txn.DriftItem, now time.Time) error {
+func Write(w io.Writer, all []txn.InForce, drift []txn.DriftItem, now time.Time, style page.Style) error {
 	var b strings.Builder
 	if len(all) == 0 {
 		b.WriteString("nothing is in force\n")
 	} else {
-		t := table.Left(&b)
-		fmt.Fprintln(t, "TARGET\tREMEDY\tSINCE\tVERDICT\tSTOPPED/s BEFORE\tEXPECTED\tAFTER\tBY")
+		t := table.New(append(columns(), table.Column{Name: "BY", Fill: true, Least: leastLast}))
 		for _, f := range all {
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", target(f), f.Remedy, age(now.Sub(f.Since)), f.Verdict,
-				before(f.Outcome), expected(f.Expected), after(f.Outcome), text.Shown(f.By))
+			t.Add(append(cells(f, now), table.Cell{Text: text.Shown(f.By)}))
 		}
-		t.Flush()
+		fitted(&b, t, style)
 	}
 	said := map[string]bool{} // once for all that share a trial
 	for _, f := range all {
@@ -43,8 +43,7 @@ func Write(w io.Writer, all []txn.InForce, drift []txn.DriftItem, now time.Time)
 		}
 		fmt.Fprintf(&b, "drift: %s %s, which we set to %s, %s\n", text.Shown(d.Path), d.File, text.Quoted(d.Want), why)
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return style.Send(w, b.String())
 }
 
 // lostTrial is a line about a transaction that nothing will judge any more.
@@ -55,21 +54,52 @@ func lostTrial(f txn.InForce) string {
 
 // History writes the transactions that ended, newest first, with expected and measured
 // effect.
-func History(w io.Writer, all []txn.Past, now time.Time) error {
+func History(w io.Writer, all []txn.Past, now time.Time, style page.Style) error {
 	var b strings.Builder
 	if len(all) == 0 {
 		b.WriteString("no history yet\n")
 	} else {
-		t := table.Left(&b)
-		fmt.Fprintln(t, "TARGET\tREMEDY\tSINCE\tFOR\tVERDICT\tSTOPPED/s BEFORE\tEXPECTED\tAFTER\tENDED")
+		t := table.New(append(columns(), table.Column{Name: "FOR", Spare: 2}, table.Column{Name: "ENDED", Fill: true, Least: leastLast}))
 		for _, p := range all {
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", target(p.InForce), p.Remedy, age(now.Sub(p.Since)),
-				duration(p.Until.Sub(p.Since)), p.Verdict, before(p.Outcome), expected(p.Expected), after(p.Outcome), text.Shown(p.Reason))
+			t.Add(append(cells(p.InForce, now), table.Cell{Text: duration(p.Until.Sub(p.Since))}, table.Cell{Text: text.Shown(p.Reason)}))
 		}
-		t.Flush()
+		fitted(&b, t, style)
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return style.Send(w, b.String())
+}
+
+// leastLast is the least width of the last column, which goes on below.
+const leastLast = 12
+
+// columns are those that status and history share; cells are a transaction's.
+func columns() []table.Column {
+	return []table.Column{{Name: "TARGET", Least: 12, Tail: true}, {Name: "REMEDY"}, {Name: "SINCE"}, {Name: "VERDICT"}, {Name: "STOPPED BEFORE"},
+		{Name: "EXPECTED", Spare: 1}, {Name: "AFTER"}}
+}
+
+func cells(f txn.InForce, now time.Time) []table.Cell {
+	return []table.Cell{{Text: target(f)}, {Text: f.Remedy}, {Text: age(now.Sub(f.Since))}, {Text: f.Verdict, Color: verdictColor(f.Verdict)},
+		{Text: before(f.Outcome)}, {Text: expected(f.Expected)}, {Text: after(f.Outcome)}}
+}
+
+// verdictColor is green for what helped, red for what harmed, yellow for what nothing judged.
+func verdictColor(of string) string {
+	switch of {
+	case verdict.Better:
+		return page.Green
+	case verdict.Worse:
+		return page.Red
+	}
+	return page.Amber
+}
+
+// fitted writes a table in the style.
+func fitted(b *strings.Builder, t *table.Table, style page.Style) {
+	p := page.New(style, 0, 0)
+	t.Fit(p.Columns)
+	t.Write(p, true)
+	t.Missing(p)
+	b.WriteString(p.String())
 }
 
 func target(f txn.InForce) string {
@@ -100,19 +130,7 @@ func expected(e *txn.Expected) string {
 	return figure.PerSecond(e.StoppedPerSecondLow, e.StoppedPerSecondHigh)
 }
 
+// age is rounded to seconds: nothing here is exact.
 func age(d time.Duration) string { return duration(d) + " ago" }
 
-// duration is rounded to its largest one or two units.
-func duration(d time.Duration) string {
-	switch {
-	case d < 0:
-		return "0s"
-	case d < time.Minute:
-		return d.Round(time.Second).String()
-	case d < time.Hour:
-		return fmt.Sprintf("%dm", d/time.Minute)
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh%dm", d/time.Hour, d%time.Hour/time.Minute)
-	}
-	return fmt.Sprintf("%dd", d/(24*time.Hour))
-}
+func duration(d time.Duration) string { return text.Duration(max(0, d.Round(time.Second))) }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/cure/txn"
+	"github.com/unthrottle/unthrottle/internal/ui/report/page"
 )
 
 // A trial that nothing will judge any more is named, with the way out.
@@ -18,10 +19,10 @@ func TestTrials(t *testing.T) {
 	} {
 		var b strings.Builder
 		f := txn.InForce{ID: "7", Target: "/web", Name: "web", Remedy: "pin", Since: now, Trial: &txn.Trial{Of: "7", PID: 4711, Until: now, State: state}}
-		if err := Write(&b, []txn.InForce{f}, nil, now); err != nil {
+		if err := Write(&b, []txn.InForce{f}, nil, now, page.Style{Width: page.Unbounded}); err != nil {
 			t.Fatal(err)
 		}
-		_, line, _ := strings.Cut(b.String(), "0s ago")
+		_, line, _ := strings.Cut(b.String(), "0 ms ago")
 		_, line, _ = strings.Cut(line, "\n")
 		if !strings.HasPrefix(line, want) || want == "" && line != "" {
 			t.Errorf("%s: %q, want %q", state, line, want)

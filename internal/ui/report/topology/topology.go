@@ -34,7 +34,7 @@ const (
 // Groups that hold the same CPUs share a line.
 func Write(w io.Writer, m topology.Machine, o Options) error {
 	p := &drawing{
-		Page: page.New(o.Width, leastWidth, 0, o.Color), machine: m,
+		Page: page.New(page.Style{Width: o.Width, ASCII: o.ASCII, Color: o.Color}, leastWidth, 0), machine: m,
 		branches: cputree.NewBranches(o.ASCII), detailed: m.Online().Size() <= mostCores,
 	}
 	p.summary()

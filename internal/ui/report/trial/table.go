@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/ui/report/page"
 	"github.com/unthrottle/unthrottle/internal/ui/report/table"
 )
 
@@ -31,12 +32,12 @@ func (s *Trial) spread(of func(*scenario.Outcome) (float64, bool), decimals int)
 }
 
 // Cgroups writes a table of the trial's cgroups.
-func Cgroups(b io.Writer, s *Trial) {
+func Cgroups(b io.Writer, s *Trial, style page.Style) {
 	if len(s.Cgroups) == 0 {
 		return
 	}
-	t := table.Right(b)
-	fmt.Fprintln(t, "cgroup\tthrottled\tof active\tperiods\tthrottled s\tstopped s\tCPUs used\tmost at once\t")
+	t := table.Right(b, style).Spare("of active", "periods", "widest", "throttled s")
+	fmt.Fprintln(t, "cgroup\tthrottled\tof active\tperiods\tthrottled s\tstopped s\tCPUs used\twidest\t")
 	for _, name := range slices.Sorted(maps.Keys(s.Cgroups)) {
 		of := func(decimals int, value func(scenario.CgroupOutcome) *float64) string {
 			return s.spread(func(o *scenario.Outcome) (float64, bool) { return measured(value(o.Cgroups[name])) }, decimals)
@@ -76,8 +77,8 @@ func widest(width []scenario.Width) string {
 }
 
 // Workloads writes a table of the trial's workloads.
-func Workloads(b io.Writer, s *Trial) {
-	t := table.Right(b)
+func Workloads(b io.Writer, s *Trial, style page.Style) {
+	t := table.Right(b, style).Spare("refused", "unfinished", "p90", "count")
 	marks := slices.ContainsFunc(slices.Collect(maps.Values(s.Workloads)), func(w scenario.WorkloadOutcome) bool { return w.DeadSeconds != nil })
 	fmt.Fprint(t, "workload\tcount\tp50\tp90\tp99\tmax ms\trefused\tunfinished\tCPUs used\t")
 	if marks {

@@ -110,7 +110,7 @@ func (c agentConfig) problems() (found []string, err error) {
 
 // missingScope says why nothing can be watched in a scope.
 func missingScope(h *cgroup.Host, scope string) error {
-	path, err := cleanScope(h, scope)
+	path, err := cleanPrefix(h, "scope", scope)
 	if err != nil {
 		return err
 	}

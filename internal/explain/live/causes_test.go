@@ -15,6 +15,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/load/provoke"
 	"github.com/unthrottle/unthrottle/internal/see/probe"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/explain"
+	"github.com/unthrottle/unthrottle/internal/ui/report/page"
 	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
@@ -49,7 +50,7 @@ func (s *stage) explained(p *probe.Probe, target container.Container, others []c
 func printed(t testing.TB, e diagnose.Explanation) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := view.Write(&b, e, view.Options{Width: 120}); err != nil {
+	if err := view.Write(&b, e, view.Options{Style: page.Style{Width: 120}}); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()

@@ -39,6 +39,12 @@ bench-placement: need-go ## our placement beside the kubelet's and nri-plugins',
 # Random steps on nodes of all shapes, each checked by the validator that shares no code with the placer.
 PLACEMENT_STEPS ?= 3000000
 
+WORLD_ROUNDS ?= 1000000
+
+.PHONY: soak-world
+soak-world: need-go ## WORLD_ROUNDS seconds of an agent's life in a simulated world (about half an hour)
+	UNTHROTTLE_WORLD_ROUNDS=$(WORLD_ROUNDS) $(GO) test -count 1 -timeout 0 -v -run '^TestWorld$$' ./internal/cure/agent
+
 .PHONY: soak-placement
 soak-placement: need-go ## PLACEMENT_STEPS random steps of the placer, each checked (about 10 min)
 	@PLACEMENT_STEPS=$(PLACEMENT_STEPS) PLACEMENT_RECORD=$(CURDIR)/bench/placement/soak.json $(GO) test -count=1 -timeout 2h \

@@ -24,18 +24,18 @@ func Duration(d time.Duration) string {
 		return fixed(d, time.Millisecond, 1) + " ms"
 	case d < 999500*time.Microsecond:
 		return fixed(d, time.Millisecond, 0) + " ms"
-	case d%time.Second == 0 && d < longSeconds:
+	case d%time.Second == 0 && d < inMinutes:
 		return fixed(d, time.Second, 0) + " s"
 	case d < 9995*time.Millisecond:
 		return fixed(d, time.Second, 2) + " s"
-	case d < longSeconds-50*time.Millisecond:
+	case d < inMinutes-50*time.Millisecond:
 		return fixed(d, time.Second, 1) + " s"
 	}
 	return twoUnits(d)
 }
 
-// longSeconds is the length from which a duration is in minutes.
-const longSeconds = 2 * time.Minute
+// inMinutes is the length from which a duration is told in minutes.
+const inMinutes = 2 * time.Minute
 
 // fixed is d in a unit, with that many decimals.
 func fixed(d, unit time.Duration, decimals int) string {

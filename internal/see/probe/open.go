@@ -227,7 +227,7 @@ func refused(what string, err error) error {
 	case errors.Is(err, fs.ErrPermission) || !privileged():
 		way = "run as root, or with CAP_BPF and CAP_PERFMON, and with CAP_SYSLOG where kernel.perf_event_paranoid is above 1; in a container, outside it or privileged; a kernel in lockdown mode refuses always"
 	case strings.Contains(err.Error(), "kptr_restrict"): // cilium/ebpf has no error of its own for it
-		way = "let root see the kernel's symbols: sysctl kernel.kptr_restrict=1"
+		way = "let it see the kernel's symbols: run with CAP_SYSLOG, and sysctl kernel.kptr_restrict=1"
 	case errors.Is(err, ebpf.ErrNotSupported):
 		way = "a kernel of 5.15 or later with BPF tracing is needed"
 	}

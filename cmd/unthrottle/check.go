@@ -1,32 +1,39 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/txn/journal"
 	"github.com/unthrottle/unthrottle/internal/kernel/features"
+	"github.com/unthrottle/unthrottle/internal/see/probe"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/check"
 	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
 )
 
 func newCheck() *cobra.Command {
 	var out output
+	var w writeFlags
 	cmd := &cobra.Command{
 		Use:     "check",
 		GroupID: groupLook,
 		Short:   "Show what this host offers and what unthrottle can do here",
-		Args:    noArgs,
+		Long: `Show what this host offers, who else gives out CPUs on it, what unthrottle can
+do here as this user, and how to get what is missing.
+
+It changes nothing. It loads the probe's BPF programs for a moment, since only
+that tells whether explain, forecast and fix can record.`,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			h, err := openCgroups()
+			r, err := checkHost(w.stateDir)
 			if err != nil {
 				return err
 			}
-			r := features.Gather(h, os.DirFS("/"), os.Geteuid())
-			// The last row, about restore, stays the last.
-			r.Can = slices.Insert(r.Can, len(r.Can)-1, remedy.Abilities(r)...)
 			if out.json() {
 				return jsonout.Write(cmd.OutOrStdout(), r)
 			}
@@ -34,5 +41,41 @@ func newCheck() *cobra.Command {
 		},
 	}
 	out.add(cmd)
+	w.addStateDir(cmd)
 	return cmd
+}
+
+// checkHost finds out what can be done here, and tries what only a try can tell.
+func checkHost(stateDir string) (features.Report, error) {
+	h, err := openCgroups()
+	if err != nil {
+		return features.Report{}, err
+	}
+	r := features.Gather(h, os.DirFS("/"), os.Geteuid())
+	tried := features.Tried{Probe: tryProbe(), StateDir: tryStateDir(stateDir)}
+	looking, changing := features.Commands(r, tried)
+	r.Can = slices.Concat(r.Can[:1], looking, r.Can[1:], remedy.Abilities(r), changing)
+	r.Missing = append(r.Missing, features.Lacks(r, tried)...)
+	return r, nil
+}
+
+// tryProbe loads the probe for a moment. It says why that fails; "": it does not.
+func tryProbe() string {
+	p, err := probe.Open(probe.Options{Containers: 1, RingBytes: agentRingBytes})
+	if err != nil {
+		return err.Error()
+	}
+	p.Close()
+	return ""
+}
+
+// tryStateDir says why the journal cannot be kept in a directory; "": nothing speaks against it. It makes nothing.
+func tryStateDir(dir string) string {
+	if err := journal.CheckStateDir(dir); err != nil {
+		return err.Error()
+	}
+	if err := unix.Access(dir, unix.W_OK); err != nil && !errors.Is(err, unix.ENOENT) {
+		return "state directory " + dir + ": " + err.Error() + ": run as its owner, or use another --state-dir"
+	}
+	return ""
 }

@@ -24,8 +24,11 @@ type Report struct {
 	// CPUs counts the hardware threads that this process may run on.
 	CPUs     int       `json:"cpus"`
 	Root     bool      `json:"root"`
+	Rights   Rights    `json:"rights"`
 	Managers []Manager `json:"managers"`
 	Can      []Ability `json:"can"`
+	// Missing is what the host or this user lacks, and how to get it.
+	Missing []Missing `json:"missing"`
 	// Means decide what remedies can do; Can says what follows from them.
 	Means Means `json:"-"`
 }
@@ -46,7 +49,8 @@ type Ability struct {
 	Why  string `json:"why"`
 }
 
-// Gather reads everything. root is the file system of "/", euid is the effective user.
+// Gather reads everything but what only a try can tell: Missing stays empty, and Can has no row about commands that record
+// or write. root is the file system of "/", euid is the effective user.
 func Gather(h *cgroup.Host, root fs.FS, euid int) Report {
 	r := Report{
 		CgroupMode:       h.Mode(),
@@ -54,7 +58,13 @@ func Gather(h *cgroup.Host, root fs.FS, euid int) Report {
 		CPUs:             runtime.NumCPU(),
 		Root:             euid == 0,
 		Managers:         readManagers(root),
+		Missing:          []Missing{},
 	}
+	processes, err := os.Readlink("/proc/self/ns/pid")
+	if err != nil {
+		processes = ""
+	}
+	r.Rights = readRights(root, euid, r.PrivateNamespace, processes)
 	for _, c := range cgroup.Controllers() {
 		r.Controllers = append(r.Controllers, readController(h, c))
 	}
@@ -130,26 +140,30 @@ func defaultPeriod(h *cgroup.Host, group string) *int64 {
 	return &us
 }
 
-// abilities draws the conclusions that need no remedy; it is a pure function of the rest of the report. Package remedy
-// draws those about remedies.
+// abilities draws the conclusions that need no remedy and no try; it is a pure function of the rest of the report. Package
+// remedy draws those about remedies, Commands those about commands that record or write.
 func abilities(r Report) []Ability {
-	cpu := r.controller(cgroup.CPU)
-	see := Ability{What: "see throttling (ls)", Can: true, Why: "cpu.stat is readable"}
-	switch {
-	case cpu.Version == 0:
-		see.Can, see.Why = false, "no cgroup hierarchy with the cpu controller is mounted"
-	case r.PrivateNamespace:
-		see.Why = "only of what is below this cgroup namespace"
-	case r.Kernel.StatLocal == Yes:
-		see.Why = "cpu.stat and cpu.stat.local: own and ancestors' quotas told apart"
-	}
 	demo := Ability{What: "demo", Can: true, Why: "cgroups of its own can be made"}
 	for _, c := range []cgroup.Controller{cgroup.CPUSet, cgroup.CPU} {
 		if w := r.Writable(c); !w.Can {
 			demo.Can, demo.Why = false, w.Why
 		}
 	}
-	return []Ability{see, demo, {What: "undo (restore)", Can: true, Why: "every setting is journalled before it is written"}}
+	return []Ability{r.seeThrottling(), demo}
+}
+
+// seeThrottling says what the counters tell here.
+func (r Report) seeThrottling() Ability {
+	see := Ability{What: "see throttling (ls)", Can: true, Why: "cpu.stat is readable"}
+	switch {
+	case r.controller(cgroup.CPU).Version == 0:
+		see.Can, see.Why = false, "no cgroup hierarchy with the cpu controller is mounted"
+	case r.PrivateNamespace:
+		see.Why = "only of what is below this cgroup namespace"
+	case r.Kernel.StatLocal == Yes:
+		see.Why = "cpu.stat and cpu.stat.local: own and ancestors' quotas told apart"
+	}
+	return see
 }
 
 func (r Report) controller(name cgroup.Controller) Controller {

@@ -45,6 +45,18 @@ func Write(w io.Writer, r features.Report, style page.Style) error {
 		row(text.Either(i == 0, "behaviour", ""), says)
 	}
 
+	fmt.Fprintln(t, "\nWho asks")
+	row("user", fmt.Sprintf("%d%s", r.Rights.UID, text.Either(r.Rights.UID == 0, ", root", "")))
+	switch {
+	case r.Rights.Missing == nil:
+		row("capabilities", "not readable")
+	case len(r.Rights.Missing) == 0:
+		row("capabilities", "all that unthrottle uses")
+	default:
+		row("capabilities", "without "+strings.Join(r.Rights.Missing, ", "))
+	}
+	row("inside", text.Either(r.Rights.Container == "", "no container: it sees the host's processes and cgroups", "a container: "+r.Rights.Container))
+
 	fmt.Fprintln(t, "\nWho else manages CPUs")
 	if len(r.Managers) == 0 {
 		row("none found", "looked for: kubelet CPU manager, DRA CPU driver, systemd, isolcpus, sched_ext")
@@ -56,6 +68,12 @@ func Write(w io.Writer, r features.Report, style page.Style) error {
 	fmt.Fprintln(t, "\nWhat unthrottle can do here")
 	for _, a := range r.Can {
 		row(a.What, text.Either(a.Can, "yes", "no"), a.Why)
+	}
+	if len(r.Missing) > 0 {
+		fmt.Fprintln(t, "\nWhat is missing, and how to get it")
+	}
+	for _, m := range r.Missing {
+		row(m.What, "for "+m.For, m.Way)
 	}
 	if err := t.Flush(); err != nil {
 		return err

@@ -1,0 +1,113 @@
+package features
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+)
+
+func TestRights(t *testing.T) {
+	status := func(set string) fstest.MapFS {
+		return fstest.MapFS{"proc/self/status": file("Name:\tx\nCapEff:\t" + set + "\n")}
+	}
+	for name, c := range map[string]struct {
+		root    fstest.MapFS
+		missing []string // nil: not known
+	}{
+		"all":              {status("000001ffffffffff"), []string{}},
+		"none":             {status("0000000000000000"), []string{"CAP_BPF", "CAP_PERFMON", "CAP_SYSLOG", "CAP_SYS_PTRACE", "CAP_SYS_NICE"}},
+		"CAP_SYS_ADMIN":    {status("0000000000200000"), []string{"CAP_SYSLOG", "CAP_SYS_PTRACE", "CAP_SYS_NICE"}},
+		"the systemd unit": {status("000000c400880000"), []string{}},
+		"junk":             {status("many"), nil},
+		"unreadable":       {fstest.MapFS{}, nil},
+	} {
+		got := readRights(c.root, 0, false, hostProcesses)
+		if !slices.Equal(got.Missing, c.missing) || (got.Missing == nil) != (c.missing == nil) || got.Container != "" || got.PrivateProcesses != No {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	for name, c := range map[string]struct {
+		root      fstest.MapFS
+		processes string
+		private   bool // cgroups
+		container string
+		answer    Answer
+	}{
+		"docker":                {fstest.MapFS{".dockerenv": file("")}, "pid:[4026532001]", true, "docker", Yes},
+		"docker, host's pids":   {fstest.MapFS{".dockerenv": file("")}, hostProcesses, true, "docker", No},
+		"podman":                {fstest.MapFS{"run/.containerenv": file("")}, "pid:[4026532001]", true, "podman", Yes},
+		"kubernetes":            {fstest.MapFS{"var/run/secrets/kubernetes.io/x": file("")}, "pid:[4026532001]", false, "kubernetes", Yes},
+		"another":               {fstest.MapFS{}, "pid:[4026532001]", false, "container", Yes},
+		"a file, but no fences": {fstest.MapFS{".dockerenv": file("")}, hostProcesses, false, "", No},
+		"not told":              {fstest.MapFS{}, "", false, "", Unknown},
+	} {
+		if got := readRights(c.root, 0, c.private, c.processes); got.Container != c.container || got.PrivateProcesses != c.answer {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+func TestCommandsAndWhatIsMissing(t *testing.T) {
+	full := Report{Rights: Rights{Missing: []string{}, PrivateProcesses: No}, Controllers: []Controller{
+		{Name: cgroup.CPU, Version: cgroup.V2, Dir: "/c", Writable: true},
+		{Name: cgroup.CPUSet, Version: cgroup.V2, Dir: "/c", Writable: true},
+	}}
+	none := []string{"CAP_BPF", "CAP_PERFMON", "CAP_SYSLOG", "CAP_SYS_PTRACE", "CAP_SYS_NICE"}
+	everything := []string{"explain", "forecast", "fix", "agent, mode observe", "agent, mode apply", "undo (restore)"}
+	for name, c := range map[string]struct {
+		change func(*Report, *Tried)
+		cannot []string
+		ways   []string // in what is missing
+	}{
+		"everything": {func(*Report, *Tried) {}, nil, nil},
+		"ordinary user": {func(r *Report, tried *Tried) {
+			r.Rights.UID, r.Rights.Missing, tried.Probe = 1000, none, "not permitted"
+			r.Controllers[0].Writable, r.Controllers[1].Writable = false, false
+		}, slices.DeleteFunc(slices.Clone(everything), func(s string) bool { return s == "agent, mode observe" }), []string{"run with sudo", "run with sudo"}},
+		"kernel without BTF": {func(_ *Report, tried *Tried) { tried.Probe = "a kernel with BTF is needed" },
+			[]string{"explain", "forecast", "fix", "agent, mode apply"}, []string{"a kernel with BTF is needed"}},
+		"docker": {func(r *Report, tried *Tried) {
+			r.Rights = Rights{Missing: none[:3], Container: "docker", PrivateProcesses: Yes}
+			r.PrivateNamespace, tried.Probe = true, "not permitted"
+		}, []string{"explain", "forecast", "fix", "agent, mode apply"}, []string{"--cap-add BPF --cap-add PERFMON --cap-add SYSLOG", "--cgroupns host", "--pid host"}},
+		"kubernetes": {func(r *Report, tried *Tried) {
+			r.Rights = Rights{Missing: none[:2], Container: "kubernetes", PrivateProcesses: Yes}
+			tried.Probe = "not permitted"
+		}, []string{"explain", "forecast", "fix", "agent, mode apply"}, []string{"add: [BPF, PERFMON]", "hostPID: true"}},
+		"restricted root": {func(r *Report, _ *Tried) { r.Rights.Missing = none[3:] }, nil,
+			[]string{"CapabilityBoundingSet=CAP_SYS_PTRACE", "CapabilityBoundingSet=CAP_SYS_NICE"}},
+		"bad state directory": {func(_ *Report, tried *Tried) { tried.StateDir = "others can write it: chmod go-w" },
+			[]string{"fix", "agent, mode apply", "undo (restore)"}, []string{"chmod go-w"}},
+		"no cpu controller": {func(r *Report, _ *Tried) { r.Controllers = nil }, everything, nil},
+	} {
+		r, tried := full, Tried{}
+		r.Controllers = slices.Clone(full.Controllers)
+		c.change(&r, &tried)
+		looking, changing := Commands(r, tried)
+		var cannot []string
+		for _, a := range append(looking, changing...) {
+			if a.Why == "" {
+				t.Errorf("%s: %s: no reason given", name, a.What)
+			}
+			if !a.Can {
+				cannot = append(cannot, a.What)
+			}
+		}
+		if !slices.Equal(cannot, c.cannot) {
+			t.Errorf("%s: cannot %q, want %q", name, cannot, c.cannot)
+		}
+		lacks := Lacks(r, tried)
+		if len(lacks) != len(c.ways) {
+			t.Errorf("%s: %d missing, want %d: %+v", name, len(lacks), len(c.ways), lacks)
+			continue
+		}
+		for i, m := range lacks {
+			if m.What == "" || m.For == "" || !strings.Contains(m.Way, c.ways[i]) {
+				t.Errorf("%s: %+v does not say %q", name, m, c.ways[i])
+			}
+		}
+	}
+}

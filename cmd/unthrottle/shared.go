@@ -45,6 +45,9 @@ func list(h *cgroup.Host, scope string) ([]container.Container, error) {
 	o := container.DefaultOptions()
 	o.Scope = scope
 	all, err := container.List(h, o)
+	for _, warning := range o.Runtimes.Warnings() {
+		say("%s", warning)
+	}
 	if err != nil {
 		return nil, exitWith{exitNotMeasurable, err}
 	}

@@ -20,6 +20,7 @@ type Lister struct {
 	host  *cgroup.Host
 	o     Options
 	known map[string]remembered
+	plain map[string]unmarked
 }
 
 type remembered struct {
@@ -30,7 +31,7 @@ type remembered struct {
 
 // NewLister returns a lister; it reads nothing yet.
 func NewLister(h *cgroup.Host, o Options) *Lister {
-	return &Lister{host: h, o: o, known: map[string]remembered{}}
+	return &Lister{host: h, o: o, known: map[string]remembered{}, plain: map[string]unmarked{}}
 }
 
 // complete reports whether a group has its own cgroup in every hierarchy. One that shares an ancestor's may get its own
@@ -52,7 +53,8 @@ func (l *Lister) List() ([]Container, error) {
 	if candidates == nil && tooMuch != nil {
 		return nil, tooMuch
 	}
-	names := namer{o: l.o}
+	names := namer{host: l.host, o: l.o}
+	candidates = l.owned(candidates, &names)
 	known := make(map[string]remembered, len(candidates))
 	containers := make([]Container, 0, len(candidates))
 	for _, c := range candidates {

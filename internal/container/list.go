@@ -63,7 +63,7 @@ func (l *Lister) List() ([]Container, error) {
 			continue
 		}
 		r, ok := l.known[c.path]
-		ok = ok && r.id == id
+		ok = ok && r.id == id && r.container.ID == c.id
 		if !ok || !complete(r.container.Group) {
 			group, err := l.host.Group(c.path)
 			if err != nil {

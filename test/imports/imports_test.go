@@ -58,6 +58,7 @@ var table = []row{
 	{"test/docs", nil},
 	{"test/install", nil},
 	{"test/smoke", nil},
+	{"test/e2e", nil},
 }
 
 // unreached says what a package must not reach, over any number of imports.

@@ -65,6 +65,9 @@ func resolve(h *cgroup.Host, target string) (container.Container, []container.Co
 	if notMeasurable := new(container.NotMeasurable); errors.As(err, &notMeasurable) {
 		return c, all, exitWith{exitNotMeasurable, err}
 	}
+	if described := c.Describe(); err == nil && described != "" {
+		say("%s: %s", c.Name, described)
+	}
 	return c, all, err
 }
 

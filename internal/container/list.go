@@ -43,7 +43,8 @@ func complete(g cgroup.Group) bool {
 // candidate is a cgroup that gets a line, before its names are looked up.
 type candidate struct {
 	path  string
-	known bool // a container or unit
+	inode uint64 // the cgroup's id; 0: not read yet
+	known bool   // a container or unit
 	identity
 }
 
@@ -58,7 +59,10 @@ func (l *Lister) List() ([]Container, error) {
 	known := make(map[string]remembered, len(candidates))
 	containers := make([]Container, 0, len(candidates))
 	for _, c := range candidates {
-		id, err := l.host.ID(cgroup.CPU, c.path)
+		id, err := c.inode, error(nil)
+		if id == 0 {
+			id, err = l.host.ID(cgroup.CPU, c.path)
+		}
 		if err != nil {
 			continue
 		}

@@ -32,7 +32,7 @@ func TestChoose(t *testing.T) {
 		var met []candidate
 		for _, path := range c.met {
 			found, known := recognise(relative(path, c.top))
-			met = append(met, candidate{path, known, found})
+			met = append(met, candidate{path: path, known: known, identity: found})
 		}
 		got := []string{}
 		for _, chosen := range choose(met, c.top, func(path string) bool { return path == c.working }) {

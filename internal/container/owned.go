@@ -26,9 +26,9 @@ func (l *Lister) owned(candidates []candidate, n *namer) []candidate {
 	kept := candidates[:0]
 	for _, c := range candidates {
 		if !c.known {
-			if owner, ok := l.owner(c.path, n, asked); ok && cgroup.Below(owner.Cgroup, l.o.Scope) {
-				c.path, c.known = owner.Cgroup, true
-				c.runtime, c.id = owner.Runtime, owner.ID
+			var owner runtimes.Owner
+			if c.inode, owner = l.owner(c.path, n, asked); owner.ID != "" && cgroup.Below(owner.Cgroup, l.o.Scope) {
+				c = candidate{path: owner.Cgroup, known: true, identity: identity{runtime: owner.Runtime, id: owner.ID, podUID: c.podUID, qos: c.qos}}
 			}
 		}
 		if !listed[c.path] {
@@ -40,11 +40,11 @@ func (l *Lister) owned(candidates []candidate, n *namer) []candidate {
 	return kept
 }
 
-// owner looks a cgroup up, and keeps what it found in asked.
-func (l *Lister) owner(path string, n *namer, asked map[string]unmarked) (runtimes.Owner, bool) {
+// owner looks a cgroup up, and keeps what it found in asked. The id is 0 for a cgroup that is gone.
+func (l *Lister) owner(path string, n *namer, asked map[string]unmarked) (id uint64, owner runtimes.Owner) {
 	id, err := l.host.ID(cgroup.CPU, path)
 	if err != nil {
-		return runtimes.Owner{}, false
+		return 0, runtimes.Owner{}
 	}
 	p := l.plain[path]
 	if p.id != id {
@@ -57,5 +57,5 @@ func (l *Lister) owner(path string, n *namer, asked map[string]unmarked) (runtim
 		}
 	}
 	asked[path] = p
-	return p.owner, p.owner.ID != ""
+	return id, p.owner
 }

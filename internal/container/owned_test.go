@@ -3,6 +3,7 @@ package container
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -61,7 +62,8 @@ func TestComposeServices(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, target := range []string{"cart", "shop/cart", "docker:cart"} {
-		if _, err := Resolve(h, all, target); err == nil || len(err.(*Ambiguous).Candidates) != 2 {
+		if _, err := Resolve(h, all, target); err == nil || len(err.(*Ambiguous).Candidates) != 2 ||
+			!strings.HasPrefix(err.(*Ambiguous).Candidates[0], "docker:shop-cart-1 (/docker/") {
 			t.Errorf("%s: %v", target, err)
 		}
 		if got, err := Resolve(h, all[:1], target); err != nil || got.Name != "shop-cart-1" {
@@ -70,5 +72,18 @@ func TestComposeServices(t *testing.T) {
 	}
 	if got, err := Resolve(h, all, "docker:shop-cart-2"); err != nil || got.ID != idB {
 		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	for want, c := range map[string]Container{
+		"docker container, image cart:2, service shop/cart": {ID: idA, Runtime: Docker, Image: "cart:2", Project: "shop", Service: "cart"},
+		"containerd container, QoS Burstable, image cart:2": {ID: idA, Runtime: Containerd, QoS: Burstable, Image: "cart:2"},
+		"podman container, service post":                    {ID: idA, Runtime: Podman, Service: "post"},
+		"":                                                  {Runtime: Systemd, Unit: "a.service"},
+	} {
+		if got := c.Describe(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }

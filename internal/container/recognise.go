@@ -139,8 +139,8 @@ func byFolder(above []string, part, bare string) (identity, bool) {
 		return identity{runtime: Docker, id: part}, true
 	case (parent == "lxc" || parent == "lxc.payload") && part != "":
 		return identity{runtime: LXC, id: part, name: part}, true
-	case parent == "mesos" && isUUID(part):
-		return identity{runtime: Mesos, id: part}, true
+	case parent == "mesos" && (isUUID(part) || len(above) == 1 && names.IsPlain(part)):
+		return identity{runtime: Mesos, id: part, name: "mesos/" + part}, true
 	case above[0] == "ecs" && len(above) >= 2 && isECS(part):
 		return identity{runtime: ECS, id: part}, true
 	case above[0] == "nomad" || above[0] == "nomad.slice":

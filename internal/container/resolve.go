@@ -210,7 +210,7 @@ func hasName(c Container, target string) bool {
 }
 
 func hasService(c Container, target string) bool {
-	return c.Service != "" && (target == c.Service || target == c.Project+"/"+c.Service)
+	return c.Service != "" && (target == c.Service || target == c.ComposeService())
 }
 
 func hasPod(c Container, target string) bool {
@@ -234,6 +234,14 @@ func filter(containers []Container, match func(Container) bool) []Container {
 	return found
 }
 
+// prefixed is a container's name with its runtime, as a target may be given.
+func prefixed(c Container) string {
+	if c.ID == "" || c.Runtime == "" {
+		return c.Name
+	}
+	return c.Runtime + ":" + c.Name
+}
+
 // only decides among several. In a pod, containers with a name precede those without; the sandbox has none.
 func only(found []Container, target string) (Container, error) {
 	if named := filter(found, func(c Container) bool { return c.ContainerName != "" }); len(named) > 0 {
@@ -247,7 +255,7 @@ func only(found []Container, target string) (Container, error) {
 		if len(e.Candidates) == maxNear {
 			break
 		}
-		e.Candidates = append(e.Candidates, fmt.Sprintf("%s (%s)", c.Name, text.Sanitize(c.Group.Path, 200)))
+		e.Candidates = append(e.Candidates, fmt.Sprintf("%s (%s)", prefixed(c), text.Sanitize(c.Group.Path, 200)))
 	}
 	e.More = len(found) - len(e.Candidates)
 	slices.Sort(e.Candidates)

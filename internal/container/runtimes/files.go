@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -63,6 +64,9 @@ func (h *Host) fromFiles(q Query) names.Names {
 type monitor struct {
 	names.Monitor
 	pid int
+	// foreign says that it belongs to another user than root and us. Its folders are that user's, who may make reading
+	// them take forever; only its command line is read.
+	foreign bool
 }
 
 // monitor finds the farthest ancestor of a process that is a monitor.
@@ -75,7 +79,7 @@ func (h *Host) monitor(pid int) (found monitor, ok bool) {
 		if comm := procfs.Command(stat); names.IsMonitor(comm) {
 			if commandLine, err := h.proc(pid, "cmdline"); err == nil {
 				if m, is := names.ParseMonitor(comm, commandLine); is {
-					found, ok = monitor{m, pid}, true
+					found, ok = monitor{m, pid, h.foreign(pid)}, true
 				}
 			}
 		}
@@ -88,6 +92,15 @@ func (h *Host) monitor(pid int) (found monitor, ok bool) {
 	return found, ok
 }
 
+func (h *Host) foreign(pid int) bool {
+	info, err := os.Stat(filepath.Join(h.o.Proc, strconv.Itoa(pid)))
+	if err != nil {
+		return true
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return !ok || stat.Uid != 0 && int(stat.Uid) != os.Geteuid()
+}
+
 // monitored reads the bundle of a container that a monitor waits for, and the files that it leads to. Paths go through
 // the monitor's own working folder and root: what they are there needs not be visible to us under the same name.
 func (h *Host) monitored(m monitor, id string) names.Bundle {
@@ -96,7 +109,13 @@ func (h *Host) monitored(m monitor, id string) names.Bundle {
 		if m.ID != id {
 			return names.Bundle{}
 		}
+		if m.foreign {
+			return names.Bundle{Names: names.Names{Name: m.Name}}
+		}
 		return conmon(m.Monitor, dir+"/root")
+	}
+	if m.foreign {
+		return names.Bundle{}
 	}
 	at := dir + "/cwd"
 	if m.ID != id {

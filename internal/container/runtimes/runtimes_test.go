@@ -313,6 +313,25 @@ func TestHostileFiles(t *testing.T) {
 	}
 }
 
+// The folders of another user's monitor are not read: reading them may take forever.
+func TestForeignMonitors(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root makes files of other users")
+	}
+	fake, h := newHost(t)
+	for _, pid := range []string{"10", "40"} {
+		if err := os.Chown(filepath.Join(fake.dir, "proc", pid), 4711, 4711); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, _ := h.Names(query(names.Docker, idA, 11)); got != (names.Names{}) {
+		t.Errorf("%+v", got)
+	}
+	if got, _ := h.Names(query(names.Podman, idA, 41)); got != (names.Names{Name: "db"}) {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestDefaultSockets(t *testing.T) {
 	o := DefaultOptions(func(name string) string {
 		return map[string]string{"DOCKER_HOST": "tcp://10.0.0.1:2375", "CONTAINER_HOST": "unix:///tmp/p.sock", "XDG_RUNTIME_DIR": "/run/user/7"}[name]

@@ -24,14 +24,6 @@ func nameCell(s string) string {
 	return shownText(s)
 }
 
-// serviceOf is compose's "project/service".
-func serviceOf(o *observe.Observation) string {
-	if c := o.Container; c.Project != "" && c.Service != "" {
-		return c.Project + "/" + c.Service
-	}
-	return o.Container.Service
-}
-
 func limitCell(o *observe.Observation) string {
 	switch {
 	case o.LimitCPUs != nil:

@@ -102,7 +102,7 @@ func columns(wide bool) []column {
 		column{Column: table.Column{Name: "POD", Least: 12}, cell: func(o *observe.Observation) string { return nameCell(o.Container.Pod) }},
 		column{Column: table.Column{Name: "NAMESPACE", Least: 12}, cell: func(o *observe.Observation) string { return nameCell(o.Container.Namespace) }},
 		column{Column: table.Column{Name: "QOS"}, cell: func(o *observe.Observation) string { return nameCell(o.Container.QoS) }},
-		column{Column: table.Column{Name: "SERVICE", Least: 12}, cell: func(o *observe.Observation) string { return nameCell(serviceOf(o)) }},
+		column{Column: table.Column{Name: "SERVICE", Least: 12}, cell: func(o *observe.Observation) string { return nameCell(o.Container.ComposeService()) }},
 		column{Column: table.Column{Name: "IMAGE", Least: 12}, cell: func(o *observe.Observation) string { return nameCell(o.Container.Image) }},
 		column{Column: table.Column{Name: "RUNTIME"}, cell: func(o *observe.Observation) string { return nameCell(o.Container.Runtime) }},
 		column{Column: table.Column{Name: "PERIOD", Right: true}, cell: periodCell},

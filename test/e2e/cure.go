@@ -24,7 +24,6 @@ func (s *suite) cure(d *docker) {
 	}
 	// Work that never rests has "more CPU" for an answer: that is asked for here.
 	err := s.decode(&fixed, d.env, args("fix", "docker:shop-cart-1", "--remedy", "raise", "--to", "0.2", "--may", "raise", "--yes", "--window", "2s")...)
-	after := kernel.read()
 	switch {
 	case err != nil:
 	case !fixed.Kept:
@@ -53,7 +52,7 @@ func (s *suite) cure(d *docker) {
 	_, err = s.run(nil, d.env, "docker", "update", "--cpus", "0.1", "shop-cart-1")
 	s.check("docker: docker update --cpus 0.1 makes it as it was", errors.Join(err, equal("settings", kernel.read(), before)))
 	err = s.decode(nil, d.env, args("apply", "docker:shop-cart-1", "--remedy", "burst", "--burst", "10ms")...)
-	if after = kernel.read(); err == nil && after == before {
+	if err == nil && kernel.read() == before {
 		err = errors.New("the kernel has no burst")
 	}
 	s.check("docker: apply burst, and the kernel has it", err)

@@ -106,7 +106,7 @@ func TestSocketsThatHangOrLie(t *testing.T) {
 		}, "did not answer"},
 		"no JSON":   {says("<html>\x1b[31m"), "no answer that can be used (not a list"},
 		"an error":  {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "\x1b[31m", 500) }, "HTTP status 500"},
-		"redirects": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://else/", 302) }, "HTTP status 302"},
+		"redirects": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://else/", http.StatusFound) }, "HTTP status 302"},
 		"endless":   {says(strings.Repeat(" ", maxAnswer+2)), "more than"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -41,7 +41,7 @@ demo: build ## build, then show throttling and its end on this host (as root)
 
 # The modules of the tree beside its own. Some only pin a tool and hold no package.
 MODULES := $(patsubst %/go.mod,%,$(shell git ls-files '*/go.mod'))
-TOOL_MODULES := tools/lint tools/nfpm
+TOOL_MODULES := tools/lint tools/nfpm tools/crictl
 TESTED_MODULES := $(filter-out $(TOOL_MODULES),$(MODULES))
 STATICCHECK = $(GO) tool -modfile=tools/lint/go.mod staticcheck
 
@@ -102,6 +102,20 @@ test: lint test-modules tidy test-pure-json test-kernel-json lab-test-json ## ev
 .PHONY: smoke
 smoke: need-go need-cc ## every target in its shortest form, in a fresh clone of HEAD (as root, a few minutes)
 	@$(GO) run ./test/smoke
+
+# Needs Docker, Podman and containerd; each runs in folders of its own. crictl takes two minutes to build, once.
+.PHONY: e2e
+e2e: build $(BIN)/crictl ## beside real Docker, Podman and containerd: names, fixes, drift, restore (as root, 2 minutes)
+	@$(GO) run ./test/e2e -exe $(BIN)/unthrottle -crictl $(BIN)/crictl
+
+$(BIN)/crictl: tools/crictl/go.sum
+	@mkdir -p $(BIN)
+	@CGO_ENABLED=0 $(GO) -C tools/crictl build -trimpath -ldflags '-s -w' -o ../../$(BIN)/crictl sigs.k8s.io/cri-tools/cmd/crictl
+	@touch $(BIN)/crictl
+
+.PHONY: e2e-install
+e2e-install: ## installs what make e2e runs, on Debian (as root; a package may start its service)
+	@apt-get install -y --no-install-recommends docker.io podman conmon containerd runc busybox-static
 
 .PHONY: docs
 docs: need-go ## write fresh output into README and docs (as root, on an idle host with cgroup v1)

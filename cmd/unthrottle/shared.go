@@ -45,6 +45,9 @@ func list(h *cgroup.Host, scope string) ([]container.Container, error) {
 	o := container.DefaultOptions()
 	o.Scope = scope
 	all, err := container.List(h, o)
+	for _, warning := range o.Runtimes.Warnings() {
+		say("%s", warning)
+	}
 	if err != nil {
 		return nil, exitWith{exitNotMeasurable, err}
 	}
@@ -61,6 +64,9 @@ func resolve(h *cgroup.Host, target string) (container.Container, []container.Co
 	c, err := container.Resolve(h, all, target)
 	if notMeasurable := new(container.NotMeasurable); errors.As(err, &notMeasurable) {
 		return c, all, exitWith{exitNotMeasurable, err}
+	}
+	if described := c.Describe(); err == nil && described != "" {
+		say("%s: %s", c.Name, described)
 	}
 	return c, all, err
 }

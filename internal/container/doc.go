@@ -3,15 +3,15 @@
 // # Problem
 //
 // The kernel knows cgroups; users know containers, pods and services. A tool that translates with a runtime's socket or
-// the Kubernetes API stops where it has neither. It must also trust the program that answers. The cgroup path and the
-// folders that the node keeps in any case suffice.
+// the Kubernetes API stops where it has neither. It must also trust the program that answers.
 //
 // # Rule
 //
 // The topmost part of a path that a runtime marks as its own is the container. All cgroups below belong to it, nested
-// containers too. Without one, it is the deepest systemd unit; without that, the leaf cgroup. Names come from three
-// sources: the pod uid in the path, docker's own config.v2.json, and the kubelet's log folders, whose names have
-// namespace, pod, uid and container. All names are data: bounded, never interpreted, and sanitized for display.
+// containers too. A path without such a part is a container's if the process that a runtime leaves beside each of its
+// containers says so (package runtimes). Else it is the deepest systemd unit; without that, the leaf cgroup. Names come
+// from the runtime's socket or files (package runtimes), then from the kubelet's log folders, whose names have namespace,
+// pod, uid and container, then from the path. All names are data: bounded, never interpreted, and sanitized for display.
 //
 // # Example
 //
@@ -19,14 +19,13 @@
 //
 // is in the container 9b1c... of the pod with uid 3f5a...-8e77. The folder /var/log/pods/shop_cart-0_3f5a...-8e77 shows
 // pod cart-0 in namespace shop. The link /var/log/containers/cart-0_shop_app-9b1c....log shows the container app. So
-// Name is "cart-0/app". [Resolve] finds it by "cart-0", "shop/cart-0", "app", "9b1c", its path, or the number of any of
-// its processes.
+// Name is "shop/cart-0/app". [Resolve] finds it by "cart-0", "shop/cart-0", "cart-0/app", "app", "9b1c", "containerd:app",
+// its path, or the number of any of its processes.
 //
 // # Limits
 //
-// A pod's sandbox looks like its containers by path; it is listed, without a ContainerName. The package does not read
-// Podman's and containerd's own names outside Kubernetes, and shows the short id instead. Only [Container].Name is safe
-// to print unchanged: ID, Unit and paths are raw.
+// A pod's sandbox looks like its containers by path; it is listed, without a ContainerName. ID, Unit and paths are raw:
+// not safe to print unchanged, as the names are.
 //
 // # Sources
 //

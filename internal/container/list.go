@@ -20,6 +20,7 @@ type Lister struct {
 	host  *cgroup.Host
 	o     Options
 	known map[string]remembered
+	plain map[string]unmarked
 }
 
 type remembered struct {
@@ -30,7 +31,7 @@ type remembered struct {
 
 // NewLister returns a lister; it reads nothing yet.
 func NewLister(h *cgroup.Host, o Options) *Lister {
-	return &Lister{host: h, o: o, known: map[string]remembered{}}
+	return &Lister{host: h, o: o, known: map[string]remembered{}, plain: map[string]unmarked{}}
 }
 
 // complete reports whether a group has its own cgroup in every hierarchy. One that shares an ancestor's may get its own
@@ -42,7 +43,8 @@ func complete(g cgroup.Group) bool {
 // candidate is a cgroup that gets a line, before its names are looked up.
 type candidate struct {
 	path  string
-	known bool // a container or unit
+	inode uint64 // the cgroup's id; 0: not read yet
+	known bool   // a container or unit
 	identity
 }
 
@@ -52,16 +54,20 @@ func (l *Lister) List() ([]Container, error) {
 	if candidates == nil && tooMuch != nil {
 		return nil, tooMuch
 	}
-	names := namer{o: l.o}
+	names := namer{host: l.host, o: l.o}
+	candidates = l.owned(candidates, &names)
 	known := make(map[string]remembered, len(candidates))
 	containers := make([]Container, 0, len(candidates))
 	for _, c := range candidates {
-		id, err := l.host.ID(cgroup.CPU, c.path)
+		id, err := c.inode, error(nil)
+		if id == 0 {
+			id, err = l.host.ID(cgroup.CPU, c.path)
+		}
 		if err != nil {
 			continue
 		}
 		r, ok := l.known[c.path]
-		ok = ok && r.id == id
+		ok = ok && r.id == id && r.container.ID == c.id
 		if !ok || !complete(r.container.Group) {
 			group, err := l.host.Group(c.path)
 			if err != nil {

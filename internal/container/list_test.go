@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/unthrottle/unthrottle/internal/container/runtimes"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
@@ -50,7 +51,8 @@ func (n *node) open() (*cgroup.Host, Options) {
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	return h, Options{VarLog: filepath.Join(n.dir, "log"), DockerDir: filepath.Join(n.dir, "docker")}
+	return h, Options{VarLog: filepath.Join(n.dir, "log"), Runtimes: runtimes.New(runtimes.Options{
+		Proc: filepath.Join(n.dir, "proc"), DockerDir: filepath.Join(n.dir, "docker")})}
 }
 
 func kubernetesNode(t *testing.T) *node {
@@ -80,10 +82,10 @@ func TestList(t *testing.T) {
 		names = append(names, fmt.Sprintf("%s|%s|%s|%s", c.Name, c.Runtime, c.Namespace, c.ContainerName))
 	}
 	want := []string{
-		"cart-0/app|containerd|shop|app",
-		"cart-0/fedcba987654|containerd|shop|",
+		"shop/cart-0/app|containerd|shop|app",
+		"shop/cart-0/fedcba987654|containerd|shop|",
 		`/mine/leaf \xff\n\x1b[31m|||`,
-		"web|docker||",
+		"web|docker||web",
 		"nginx.service|systemd||",
 		"init.scope|systemd||",
 	}
@@ -104,11 +106,13 @@ func TestResolve(t *testing.T) {
 		t.Fatal(err)
 	}
 	pod := "/kubepods.slice/kubepods-pod" + uidU + ".slice"
+	const app = "shop/cart-0/app"
 	for target, name := range map[string]string{
-		"cart-0/app": "cart-0/app", "app": "cart-0/app", "cart-0": "cart-0/app", "shop/cart-0": "cart-0/app",
-		"shop/cart-0/app": "cart-0/app", uid: "cart-0/app", idA: "cart-0/app", "0123": "cart-0/app", "fe": "cart-0/fedcba987654",
-		"web": "web", "ccc": "web", "nginx": "nginx.service", "nginx.service": "nginx.service", "pid:7": "cart-0/app",
-		all[0].Group.Path: "cart-0/app", all[0].Group.Path + "/nested": all[0].Group.Path + "/nested",
+		"cart-0/app": app, "app": app, "cart-0": app, "shop/cart-0": app,
+		"shop/cart-0/app": app, uid: app, idA: app, "0123": app, "fe": "shop/cart-0/fedcba987654",
+		"containerd:cart-0": app, "kubernetes:shop/cart-0/app": app, "containerd:0123": app, "docker:web": "web", "docker:cc": "web",
+		"web": "web", "ccc": "web", "nginx": "nginx.service", "nginx.service": "nginx.service", "pid:7": app,
+		all[0].Group.Path: app, all[0].Group.Path + "/nested": all[0].Group.Path + "/nested",
 		pod: pod, n.dir + "/cg" + pod: pod, pod[1:]: pod,
 		text.EscapePath("/mine/leaf \xff\n\x1b[31m"): `/mine/leaf \xff\n\x1b[31m`,
 		"/mine/leaf \xff\n\x1b[31m":                  `/mine/leaf \xff\n\x1b[31m`,
@@ -118,7 +122,7 @@ func TestResolve(t *testing.T) {
 			t.Errorf("%q: %q, %v; want %q", target, got.Name, err, name)
 		}
 	}
-	for target, near := range map[string]string{"ngimx": "nginx.service", "cart": "cart-0/app", "weeb": "web", "zzzzzzzzz": "", "pid:999": "", "pid:0": "", "pid:-1": "", "": ""} {
+	for target, near := range map[string]string{"ngimx": "nginx.service", "cart": app, "weeb": "web", "docker:cart-0": "", "docker:weeb": "web", "podman:web": "", "docker:": "", "zzzzzzzzz": "", "pid:999": "", "pid:0": "", "pid:-1": "", "": ""} {
 		_, err := Resolve(h, all, target)
 		var e *NotFound
 		if !errors.As(err, &e) || near != "" && (len(e.Near) == 0 || e.Near[0] != near) || len(e.Near) > 5 {

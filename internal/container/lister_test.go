@@ -32,7 +32,7 @@ func TestChoose(t *testing.T) {
 		var met []candidate
 		for _, path := range c.met {
 			found, known := recognise(relative(path, c.top))
-			met = append(met, candidate{path, known, found})
+			met = append(met, candidate{path: path, known: known, identity: found})
 		}
 		got := []string{}
 		for _, chosen := range choose(met, c.top, func(path string) bool { return path == c.working }) {
@@ -121,17 +121,17 @@ func TestListerRemembers(t *testing.T) {
 		t.Errorf("without logs: %q", got)
 	}
 	n.write("log/pods/shop_cart-0_"+uid+"/app/0.log", "")
-	if got := name(); got != "cart-0/"+idA[:12] {
+	if got := name(); got != "shop/cart-0/"+idA[:12] {
 		t.Errorf("with the pod's logs: %q", got)
 	}
 	n.write("log/containers/cart-0_shop_app-"+idA+".log", "")
-	if got := name(); got != "cart-0/app" {
+	if got := name(); got != "shop/cart-0/app" {
 		t.Errorf("with the container's log: %q", got)
 	}
 	if err := os.RemoveAll(filepath.Join(n.dir, "log")); err != nil {
 		t.Fatal(err)
 	}
-	if got := name(); got != "cart-0/app" {
+	if got := name(); got != "shop/cart-0/app" {
 		t.Errorf("a name once known stays: %q", got)
 	}
 	// Another cgroup under the same path has another inode; the old one stays, so that its number is not reused.
@@ -145,19 +145,20 @@ func TestListerRemembers(t *testing.T) {
 	}
 }
 
-func TestDockerNamesAreBounded(t *testing.T) {
+func TestDockerNamesAreData(t *testing.T) {
 	n := newNode(t)
 	n.group("/docker/"+idA, "5\n")
 	n.group("/docker/"+idB, "6\n")
-	n.write("docker/containers/"+idA+"/config.v2.json", `{"Name":"/`+strings.Repeat("x", maxDockerBytes)+`"}`)
-	n.write("docker/containers/"+idB+"/config.v2.json", `{"Name":"/evil\u001b[31m","Config":{"Labels":{"io.kubernetes.pod.name":"UP/../x","io.kubernetes.container.name":"c"}}}`)
+	n.write("docker/containers/"+idA+"/config.v2.json", `{"Name":"/`+strings.Repeat("x", 16<<20)+`"}`)
+	n.write("docker/containers/"+idB+"/config.v2.json", `{"Name":"/evil\u001b[31m","Config":{"Image":"a\nb","Labels":{
+		"io.kubernetes.pod.name":"spoofed","io.kubernetes.pod.namespace":"kube-system","io.kubernetes.container.name":"c"}}}`)
 	h, o := n.open()
 	all, err := List(h, o)
 	if err != nil || len(all) != 2 {
 		t.Fatalf("%+v, %v", all, err)
 	}
-	if all[0].Name != idA[:12] || all[1].Name != `evil\x1b[31m` || all[1].Pod != "" {
-		t.Errorf("%q %q %q", all[0].Name, all[1].Name, all[1].Pod)
+	if got := all[1]; all[0].Name != idA[:12] || got.Name != `evil\x1b[31m` || got.ContainerName != got.Name || got.Image != `a\nb` || got.Pod != "" || got.Namespace != "" {
+		t.Errorf("%+v", all)
 	}
 }
 

@@ -2,6 +2,8 @@ package container
 
 import (
 	"strings"
+
+	"github.com/unthrottle/unthrottle/internal/container/names"
 )
 
 // identity is the result of a path alone.
@@ -12,6 +14,7 @@ type identity struct {
 	name    string // the readable part, where the path has one
 	podUID  string
 	unit    string
+	qos     string
 }
 
 // maxParts bounds how many parts of a path are read.
@@ -27,10 +30,10 @@ func recognise(path string) (identity, bool) {
 	if len(parts) > maxParts {
 		parts = parts[:maxParts]
 	}
-	podUID := ""
+	podUID, qos := "", ""
 	for i, part := range parts {
 		if uid := podUIDOf(part); uid != "" {
-			podUID = uid
+			podUID, qos = uid, qosOf(parts[:i], part)
 		}
 		found, ok := containerAt(parts[:i], part, podUID != "")
 		if !ok {
@@ -40,6 +43,7 @@ func recognise(path string) (identity, bool) {
 		if found.podUID == "" {
 			found.podUID = podUID
 		}
+		found.qos = qos
 		if isUnit(part) {
 			found.unit = part
 		}
@@ -50,7 +54,26 @@ func recognise(path string) (identity, bool) {
 			return identity{depth: i + 1, runtime: Systemd, name: parts[i], unit: parts[i]}, true
 		}
 	}
-	return identity{podUID: podUID}, false
+	return identity{podUID: podUID, qos: qos}, false
+}
+
+// qosOf reads the class of a pod from its cgroup's name or the one above it. A pod directly below the kubelet's cgroup
+// is Guaranteed (kubernetes pkg/kubelet/cm/pod_container_manager_linux.go GetPodContainerName).
+func qosOf(above []string, pod string) string {
+	parent := ""
+	if len(above) > 0 {
+		parent = above[len(above)-1]
+	}
+	name, _, _ := strings.Cut(pod, ":")
+	for word, class := range map[string]string{"burstable": Burstable, "besteffort": BestEffort} {
+		if parent == word || strings.HasSuffix(parent, "-"+word+".slice") || strings.Contains(name, "-"+word+"-pod") {
+			return class
+		}
+	}
+	if parent == "kubepods" || strings.HasSuffix(parent, "kubepods.slice") || strings.Contains(name, "kubepods-pod") {
+		return Guaranteed
+	}
+	return ""
 }
 
 // containerAt reports whether part, below the parts above it, is a container's topmost cgroup.
@@ -64,14 +87,14 @@ func containerAt(above []string, part string, inPod bool) (identity, bool) {
 	}
 	bare := strings.TrimSuffix(part, ".scope")
 	for _, mark := range marks {
-		if id, ok := strings.CutPrefix(bare, mark.prefix); ok && isID(id) {
+		if id, ok := strings.CutPrefix(bare, mark.prefix); ok && names.IsID(id) {
 			return identity{runtime: mark.runtime, id: id}, true
 		}
 	}
 	if found, ok := byFolder(above, part, bare); ok {
 		return found, true
 	}
-	if inPod && isID(bare) && podUIDOf(part) == "" {
+	if inPod && names.IsID(bare) && podUIDOf(part) == "" {
 		return identity{runtime: Kubernetes, id: bare}, true
 	}
 	return identity{}, false
@@ -89,7 +112,7 @@ var marks = []struct{ prefix, runtime string }{
 // mismatched reads "<slice>:cri-containerd:<id>". runc writes that for a systemd path when it uses the cgroupfs driver.
 func mismatched(part string) (id, runtime string, ok bool) {
 	f := strings.Split(part, ":")
-	if len(f) != 3 || !isID(f[2]) {
+	if len(f) != 3 || !names.IsID(f[2]) {
 		return "", "", false
 	}
 	for _, mark := range marks {
@@ -110,14 +133,14 @@ func byFolder(above []string, part, bare string) (identity, bool) {
 	}
 	parent := above[len(above)-1]
 	switch {
-	case parent == "docker" && isID(part):
+	case parent == "docker" && names.IsID(part):
 		return identity{runtime: Docker, id: part}, true
 	case parent == "buildkit" && plain(part):
 		return identity{runtime: Docker, id: part}, true
 	case (parent == "lxc" || parent == "lxc.payload") && part != "":
 		return identity{runtime: LXC, id: part, name: part}, true
-	case parent == "mesos" && isUUID(part):
-		return identity{runtime: Mesos, id: part}, true
+	case parent == "mesos" && (isUUID(part) || len(above) == 1 && names.IsPlain(part)):
+		return identity{runtime: Mesos, id: part, name: "mesos/" + part}, true
 	case above[0] == "ecs" && len(above) >= 2 && isECS(part):
 		return identity{runtime: ECS, id: part}, true
 	case above[0] == "nomad" || above[0] == "nomad.slice":
@@ -166,13 +189,10 @@ func isUnit(part string) bool {
 	return false
 }
 
-// isID accepts 64 hex digits, the id of docker, containerd, CRI-O and podman containers.
-func isID(s string) bool { return len(s) == 64 && isHex(s) }
-
 // isECS accepts docker's ids and Fargate's "<32 hex>-<digits>".
 func isECS(s string) bool {
 	task, runtime, ok := strings.Cut(s, "-")
-	return isID(s) || ok && len(task) == 32 && isHex(task) && plain(runtime)
+	return names.IsID(s) || ok && len(task) == 32 && isHex(task) && plain(runtime)
 }
 
 func isHex(s string) bool {

@@ -3,6 +3,8 @@ package container
 import (
 	"strings"
 	"testing"
+
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
 
 var (
@@ -48,8 +50,10 @@ var recogniseTable = []struct {
 	{"/ecs/" + hash + "/" + hash + "-1234567", ECS, hash + "-1234567", "", "", "", 3},
 	{"/ecs/cluster/" + hash + "/" + idA, ECS, idA, "", "", "", 4},
 	{"/ecstasks.slice/ecstasks-" + hash + ".slice/docker-" + idA + ".scope", Docker, idA, "docker-" + idA + ".scope", "", "", 3},
-	{"/mesos/" + uid, Mesos, uid, "", "", "", 2},
-	{"/mesos/" + uid + "/mesos/" + uid, Mesos, uid, "", "", "", 2},
+	{"/mesos/" + uid, Mesos, uid, "", "mesos/" + uid, "", 2},
+	{"/mesos/" + uid + "/mesos/" + uid, Mesos, uid, "", "mesos/" + uid, "", 2},
+	{"/mesos/task_1.web", Mesos, "task_1.web", "", "mesos/task_1.web", "", 2},
+	{"/batch/mesos/" + uid, Mesos, uid, "", "mesos/" + uid, "", 3},
 	{"/system.slice/nginx.service", Systemd, "", "nginx.service", "nginx.service", "", 2},
 	{"/system.slice/nginx.service/worker", Systemd, "", "nginx.service", "nginx.service", "", 2},
 	{"/user.slice/user-0.slice/session-3.scope", Systemd, "", "session-3.scope", "session-3.scope", "", 3},
@@ -59,10 +63,41 @@ var recogniseTable = []struct {
 func TestRecognise(t *testing.T) {
 	for _, c := range recogniseTable {
 		got, ok := recognise(c.path)
-		want := identity{c.depth, c.runtime, c.id, c.name, c.podUID, c.unit}
-		if !ok || got != want {
+		want := identity{depth: c.depth, runtime: c.runtime, id: c.id, name: c.name, podUID: c.podUID, unit: c.unit, qos: got.qos}
+		if !ok || got != want || (got.qos != "") != (c.podUID != "") {
 			t.Errorf("%s:\n got %+v %v\nwant %+v", c.path, got, ok, want)
 		}
+	}
+}
+
+func TestQoS(t *testing.T) {
+	for path, want := range map[string]string{
+		"/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" + uidU + ".slice/cri-containerd-" + idA + ".scope": Burstable,
+		"/kubepods.slice/kubepods-pod" + uidU + ".slice/crio-" + idA + ".scope":                                              Guaranteed,
+		"/kubepods/besteffort/pod" + hash + "/" + idA:                                                                        BestEffort,
+		"/kubepods/pod" + uid + "/" + idA:                                                                                    Guaranteed,
+		"/kubepods/burstable/pod" + uid + "/crio-" + idA:                                                                     Burstable,
+		"/system.slice/containerd.service/kubepods-besteffort-pod" + uidU + ".slice:cri-containerd:" + idA:                   BestEffort,
+		"/mine/pod" + uid + "/" + idA:                                                                                        "",
+		"/docker/" + idA:                                                                                                     "",
+	} {
+		if got, ok := recognise(path); !ok || got.qos != want {
+			t.Errorf("%s: %q, %v; want %q", path, got.qos, ok, want)
+		}
+	}
+}
+
+func TestScopeOf(t *testing.T) {
+	pod := "/kubepods/burstable/pod" + uid
+	c := Container{Group: cgroup.Group{Path: pod + "/" + idA}}
+	for path, want := range map[string]string{c.Group.Path: ScopeOwn, pod: ScopePod, "/kubepods/burstable": ScopeSlice, "/": ScopeSlice, "/other": "", "": ""} {
+		if got := c.ScopeOf(path); got != want {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+	}
+	c = Container{Group: cgroup.Group{Path: "/mine/p/c"}, Pod: "p"}
+	if got := c.ScopeOf("/mine/p"); got != ScopePod {
+		t.Errorf("a pod's cgroup of another name: %q", got)
 	}
 }
 

@@ -72,9 +72,12 @@ func quote(s string) string { return `"` + text.Sanitize(s, 200) + `"` }
 //   - a cgroup's path or directory, also one without its own line, and text written by text.EscapePath,
 //   - an id or a unique prefix of one,
 //   - a name: container, pod, "pod/container", also with "namespace/" before it, or a unit, also without its suffix,
-//   - the last components of a cgroup's path, if only one container's ends with them: "checkout" for /shop/checkout.
+//   - the last components of a cgroup's path, if only one container's ends with them: "checkout" for /shop/checkout,
+//   - a service of compose, "project/service" or "service",
+//   - "RUNTIME:" and a name or id, "docker:web": of this runtime's containers alone.
 //
-// A pod's name means its only named container. Errors are *NotFound, *Ambiguous and *NotMeasurable.
+// A pod's name means its only named container, and a service its only container. Errors are *NotFound, *Ambiguous and
+// *NotMeasurable.
 func Resolve(h *cgroup.Host, containers []Container, target string) (Container, error) {
 	if target == "" {
 		return Container{}, &NotFound{Target: target, Why: "the target is empty"}
@@ -82,14 +85,11 @@ func Resolve(h *cgroup.Host, containers []Container, target string) (Container, 
 	if pid, ok := strings.CutPrefix(target, "pid:"); ok {
 		return resolvePID(h, containers, target, pid)
 	}
-	for _, match := range []func(Container) bool{
-		func(c Container) bool { return c.Group.Path == target },
-		func(c Container) bool { return hasName(c, target) },
-		func(c Container) bool { return hasPod(c, target) },
-	} {
-		if found := filter(containers, match); len(found) > 0 {
-			return only(found, target)
-		}
+	if found := filter(containers, func(c Container) bool { return c.Group.Path == target }); len(found) > 0 {
+		return only(found, target)
+	}
+	if found := byName(containers, target); len(found) > 0 {
+		return only(found, target)
 	}
 	if path, err := cgroup.CleanPath(h, target); err == nil && cgroup.Exists(h, cgroup.CPU, path) {
 		return at(h, containers, path)
@@ -97,10 +97,49 @@ func Resolve(h *cgroup.Host, containers []Container, target string) (Container, 
 	if found := filter(containers, func(c Container) bool { return strings.HasSuffix(c.Group.Path, "/"+target) }); len(found) > 0 {
 		return only(found, target)
 	}
-	if found := filter(containers, func(c Container) bool { return c.ID != "" && strings.HasPrefix(c.ID, target) }); len(found) > 0 {
+	if found := byID(containers, target); len(found) > 0 {
 		return only(found, target)
 	}
+	if runtime, name, ok := strings.Cut(target, ":"); ok && slices.Contains(runtimePrefixes, runtime) {
+		return resolveOf(containers, target, runtime, name)
+	}
 	return Container{}, &NotFound{Target: target, Near: near(containers, target)}
+}
+
+// byName returns the containers with a name; where none has it, those of the pod, then of the service.
+func byName(containers []Container, name string) []Container {
+	for _, match := range []func(Container, string) bool{hasName, hasPod, hasService} {
+		if found := filter(containers, func(c Container) bool { return match(c, name) }); len(found) > 0 {
+			return found
+		}
+	}
+	return nil
+}
+
+func byID(containers []Container, prefix string) []Container {
+	return filter(containers, func(c Container) bool { return c.ID != "" && strings.HasPrefix(c.ID, prefix) })
+}
+
+// runtimePrefixes are the runtimes that a target may begin with.
+var runtimePrefixes = []string{Docker, Podman, Containerd, CRIO, LXC, Nomad, ECS, Mesos, Kubernetes, Systemd}
+
+// resolveOf resolves a name or id among the containers of one runtime.
+func resolveOf(containers []Container, target, runtime, name string) (Container, error) {
+	own := filter(containers, func(c Container) bool { return c.Runtime == runtime || runtime == Kubernetes && c.Pod != "" })
+	if len(own) == 0 {
+		return Container{}, &NotFound{Target: target, Why: runtime + " runs no container here"}
+	}
+	if name == "" {
+		return Container{}, &NotFound{Target: target, Why: "a name or id must follow " + runtime + ":"}
+	}
+	found := byName(own, name)
+	if len(found) == 0 {
+		found = byID(own, name)
+	}
+	if len(found) == 0 {
+		return Container{}, &NotFound{Target: target, Near: near(own, name)}
+	}
+	return only(found, target)
 }
 
 func resolvePID(h *cgroup.Host, containers []Container, target, number string) (Container, error) {
@@ -166,7 +205,12 @@ func hasName(c Container, target string) bool {
 	if c.Unit != "" && (target == c.Unit || c.Runtime == Systemd && target == trimUnit(c.Unit)) {
 		return true
 	}
-	return c.Namespace != "" && target == c.Namespace+"/"+c.Name
+	// Where the namespace is known, Name begins with it.
+	return c.Namespace != "" && c.Namespace+"/"+target == c.Name
+}
+
+func hasService(c Container, target string) bool {
+	return c.Service != "" && (target == c.Service || target == c.ComposeService())
 }
 
 func hasPod(c Container, target string) bool {
@@ -190,6 +234,14 @@ func filter(containers []Container, match func(Container) bool) []Container {
 	return found
 }
 
+// prefixed is a container's name with its runtime, as a target may be given.
+func prefixed(c Container) string {
+	if c.ID == "" || c.Runtime == "" {
+		return c.Name
+	}
+	return c.Runtime + ":" + c.Name
+}
+
 // only decides among several. In a pod, containers with a name precede those without; the sandbox has none.
 func only(found []Container, target string) (Container, error) {
 	if named := filter(found, func(c Container) bool { return c.ContainerName != "" }); len(named) > 0 {
@@ -203,7 +255,7 @@ func only(found []Container, target string) (Container, error) {
 		if len(e.Candidates) == maxNear {
 			break
 		}
-		e.Candidates = append(e.Candidates, fmt.Sprintf("%s (%s)", c.Name, text.Sanitize(c.Group.Path, 200)))
+		e.Candidates = append(e.Candidates, fmt.Sprintf("%s (%s)", prefixed(c), text.Sanitize(c.Group.Path, 200)))
 	}
 	e.More = len(found) - len(e.Candidates)
 	slices.Sort(e.Candidates)

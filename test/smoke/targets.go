@@ -58,6 +58,8 @@ var forms = []form{
 	{target: "bench-probe", elsewhere: "make bench runs it"},
 	{target: "bench-build", elsewhere: "make bench runs it"},
 	{target: "results-cost", elsewhere: "writes README; make bench runs the same measurement"},
+	{target: "e2e", elsewhere: "needs container runtimes; what it looks at is tested with files of the same form in internal/container"},
+	{target: "e2e-install", elsewhere: "installs packages"},
 	{target: "docs", elsewhere: "make test compares what it would write (test/docs)"},
 	{target: "generate", elsewhere: "needs clang 14; TestObjectsAreFresh of internal/see/probe asks for it after a change"},
 	{target: "truth", elsewhere: "needs other people's services, and six minutes for each; what it computes is tested in bench/truth"},

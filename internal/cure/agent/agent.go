@@ -155,6 +155,9 @@ func (a *agent) watch(ctx context.Context) error {
 		PollInterval: -1, // cells show in `top` alone
 		List:         a.spent.listing(container.NewLister(a.Host, listed).List), Step: a.spent.step,
 		Changed: func(came, gone []container.Container) {
+			for _, warning := range listed.Runtimes.Warnings() {
+				a.Log.Warn(warning)
+			}
 			a.Log.Debug("containers changed", "came", len(came), "gone", len(gone))
 			a.mu.Lock()
 			a.newcomers = newcomerRounds

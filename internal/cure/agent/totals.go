@@ -100,10 +100,14 @@ func increase(sum **float64, by float64) {
 // labels are namespace, pod, container and id, as cAdvisor has them, so that
 // dashboards can join.
 func labels(c container.Container) []string {
+	name := c.Name
+	if c.Pod != "" && c.ContainerName != "" {
+		name = c.ContainerName
+	}
 	return []string{
 		text.Sanitize(c.Namespace, maxLabel),
 		text.Sanitize(c.Pod, maxLabel),
-		text.Sanitize(c.Name, maxLabel),
+		text.Sanitize(name, maxLabel),
 		boundedPath(c.Group.Path),
 	}
 }

@@ -20,7 +20,7 @@ func (r Rules) For(c container.Container, labels map[string]string) *Rule {
 }
 
 func (m Match) fits(c container.Container, labels map[string]string) bool {
-	if m.Name != "" && !glob(m.Name, c.Name) && !glob(m.Name, c.Pod) && !glob(m.Name, c.ContainerName) && !glob(m.Name, c.Unit) {
+	if m.Name != "" && !m.hasName(c) {
 		return false
 	}
 	if m.Namespace != "" && !glob(m.Namespace, c.Namespace) || m.Cgroup != "" && !globPath(m.Cgroup, c.Group.Path) {
@@ -32,6 +32,12 @@ func (m Match) fits(c container.Container, labels map[string]string) bool {
 		}
 	}
 	return true
+}
+
+// hasName fits the pattern to each name of a container, also to "pod/container" without the namespace before it.
+func (m Match) hasName(c container.Container) bool {
+	return glob(m.Name, c.Name) || glob(m.Name, c.Pod) || glob(m.Name, c.ContainerName) || glob(m.Name, c.Unit) ||
+		glob(m.Name, c.Service) || c.Pod != "" && glob(m.Name, c.Pod+"/"+c.ContainerName)
 }
 
 // glob fits a pattern to a name; an empty name is one that is not known.

@@ -10,6 +10,7 @@ import (
 // Fields of /proc/PID/stat by their number in proc_pid_stat(5).
 const (
 	fieldState     = 3
+	fieldParent    = 4
 	fieldFlags     = 9
 	fieldStartTime = 22
 )
@@ -17,6 +18,20 @@ const (
 // StartTime returns when a task started, in ticks of 1/100 s since boot: field 22 of the text of /proc/PID/stat. PID
 // and start time together identify a process, because the kernel reuses PIDs.
 func StartTime(stat string) (ticks uint64, err error) { return taskField(stat, fieldStartTime) }
+
+// Parent returns the PID of a process's parent, 0 for one outside our PID namespace: field 4 of the text of
+// /proc/PID/stat.
+func Parent(stat string) (pid uint64, err error) { return taskField(stat, fieldParent) }
+
+// Command returns the name of a task, at most 15 bytes, raw: field 2 of the text of /proc/PID/stat. "" means that the
+// text has none.
+func Command(stat string) string {
+	begin, end := strings.IndexByte(stat, '('), strings.LastIndexByte(stat, ')')
+	if begin < 0 || end < begin {
+		return ""
+	}
+	return stat[begin+1 : end]
+}
 
 // Flags returns the PF_ bits of a task (include/linux/sched.h): field 9 of the text of /proc/PID/stat.
 func Flags(stat string) (uint64, error) { return taskField(stat, fieldFlags) }

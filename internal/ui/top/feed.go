@@ -38,7 +38,7 @@ func (f *feed) Frame(s observe.Snapshot, periods func(id uint64) []timelineCell)
 
 func rowOf(o *observe.Observation) containerRow {
 	r := containerRow{
-		Path: o.Container.Group.Path, Name: name(o), By: o.ThrottledBy, Cause: causeOf(o),
+		Path: o.Container.Group.Path, Name: o.Container.Name, By: o.ThrottledBy, Cause: causeOf(o),
 		LimitCPUs: o.LimitCPUs, Unlimited: o.LimitCPUs == nil && len(o.Levels) > 0, UsedCPUs: o.UsedCPUs,
 	}
 	if low, high, ok := o.StoppedPerSecond(); ok {
@@ -51,17 +51,6 @@ func rowOf(o *observe.Observation) containerRow {
 		r.Wanted = &mean
 	}
 	return r
-}
-
-func name(o *observe.Observation) string {
-	c := o.Container
-	switch {
-	case c.Pod != "" && c.Name != "":
-		return c.Pod + "/" + c.Name
-	case c.Name != "":
-		return c.Name
-	}
-	return c.Group.Path
 }
 
 // cells are the timeline of a container without periods: one without a quota, or one

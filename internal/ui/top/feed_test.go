@@ -15,7 +15,7 @@ import (
 
 func observation(path string, stoppedLow, stoppedHigh time.Duration) observe.Observation {
 	return observe.Observation{
-		Container: container.Container{Name: "app", Pod: "pod", Group: cgroup.Group{Path: path}},
+		Container: container.Container{Name: "pod/app", Pod: "pod", Group: cgroup.Group{Path: path}},
 		Window:    time.Second, Levels: make([]cgroup.Level, 1), UsedCPUs: of(1.5),
 		StoppedLow: &stoppedLow, StoppedHigh: &stoppedHigh, ThrottledBy: observe.BySelf,
 	}
@@ -24,7 +24,7 @@ func observation(path string, stoppedLow, stoppedHigh time.Duration) observe.Obs
 func TestFeedWithCountersOnly(t *testing.T) {
 	o := observation("/a", 100*time.Millisecond, 300*time.Millisecond)
 	o.Cells = []observe.Cell{{End: 100 * time.Millisecond}, {End: 200 * time.Millisecond, Throttled: 350 * time.Millisecond}}
-	dark := observe.Observation{Container: container.Container{Group: cgroup.Group{Path: "/dark"}}}
+	dark := observe.Observation{Container: container.Container{Name: "/dark", Group: cgroup.Group{Path: "/dark"}}}
 	f := feed{Note: "no probe"}
 	got := f.Frame(observe.Snapshot{Observations: []observe.Observation{o, dark}}, none)
 	a := got.Rows[0]

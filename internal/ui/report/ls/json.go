@@ -11,7 +11,7 @@ import (
 )
 
 // item is one container in `ls -o json`: the contract. Keys are only ever added. null is "not measured", except for
-// limit_cpus (no limit) and throttled_by (nothing).
+// limit_cpus (no limit), throttled_by (nothing), and names, which the container has not or which are not known.
 type item struct {
 	Path                string   `json:"path"` // bytes that are no UTF-8 as \xNN, see text.EscapePath
 	Name                string   `json:"name"`
@@ -28,12 +28,20 @@ type item struct {
 	ThrottledByAll      []share  `json:"throttled_by_all"`
 	CPUs                *string  `json:"cpus"`
 
-	LimitAt     *string   `json:"limit_at"` // the level that sets limit_cpus
-	Levels      []level   `json:"levels"`
+	LimitAt *string `json:"limit_at"` // the level that sets limit_cpus
+	Scope   *string `json:"scope"`    // what limit_at is: own, pod, slice
+	Levels  []level `json:"levels"`
+
+	Namespace *string `json:"namespace"`
+	Pod       *string `json:"pod"`
+	Container *string `json:"container"`
+	Image     *string `json:"image"`
+	Runtime   *string `json:"runtime"`
+	QoS       *string `json:"qos"`
+	Project   *string `json:"project"`
+	Service   *string `json:"service"`
+
 	ID          string    `json:"container_id"`
-	Runtime     string    `json:"runtime"`
-	Pod         string    `json:"pod"`
-	Namespace   string    `json:"namespace"`
 	PodUID      string    `json:"pod_uid"`
 	Unit        string    `json:"unit"`
 	Start       time.Time `json:"start"`
@@ -72,8 +80,9 @@ func itemOf(o observe.Observation) item {
 		ThrottledSeconds: o.ThrottledSeconds, OwnThrottledSeconds: o.OwnThrottledSeconds,
 		StoppedSecondsLow: figure.Seconds(o.StoppedLow), StoppedSecondsHigh: figure.Seconds(o.StoppedHigh),
 		ThrottledByAll: []share{}, Levels: []level{}, NotMeasured: []string{},
-		ID: text.EscapePath(c.ID), Runtime: c.Runtime, Pod: c.Pod, Namespace: c.Namespace, PodUID: c.PodUID,
-		Unit: text.EscapePath(c.Unit), Start: o.Start.UTC(),
+		Namespace: known(c.Namespace), Pod: known(c.Pod), Container: known(c.ContainerName), Image: known(c.Image),
+		Runtime: known(c.Runtime), QoS: known(c.QoS), Project: known(c.Project), Service: known(c.Service),
+		ID: text.EscapePath(c.ID), PodUID: c.PodUID, Unit: text.EscapePath(c.Unit), Start: o.Start.UTC(),
 	}
 	if o.ThrottledBy != "" {
 		item.ThrottledBy = new(text.EscapePath(o.ThrottledBy))
@@ -85,7 +94,7 @@ func itemOf(o observe.Observation) item {
 		item.CPUs = new(o.CPUsAllowed.String())
 	}
 	if o.LimitCPUs != nil {
-		item.LimitAt = new(text.EscapePath(o.LimitAt))
+		item.LimitAt, item.Scope = new(text.EscapePath(o.LimitAt)), known(c.ScopeOf(o.LimitAt))
 	}
 	for _, l := range o.Levels {
 		level := level{Path: text.EscapePath(l.Path), PeriodSeconds: l.Limit.Period.Seconds(),
@@ -99,4 +108,12 @@ func itemOf(o observe.Observation) item {
 		item.NotMeasured = append(item.NotMeasured, text.EscapePath(note))
 	}
 	return item
+}
+
+// known is nil for a name that is not there.
+func known(name string) *string {
+	if name == "" {
+		return nil
+	}
+	return &name
 }

@@ -32,7 +32,8 @@ func examples() []observe.Observation {
 		UsedCPUs: new(0.014), Periods: new(uint64(0)), ThrottledPeriods: new(uint64(0)),
 		ThrottledSeconds: new(0.0), OwnThrottledSeconds: new(0.0), StoppedLow: new(0 * ms), StoppedHigh: new(0 * ms)}
 	byPod := observe.Observation{
-		Container: container.Container{Name: "shop/cart", Pod: "cart-0", Namespace: "shop", ID: "4f", Runtime: "containerd",
+		Container: container.Container{Name: "shop/cart", Pod: "cart-0", Namespace: "shop", ContainerName: "app", Image: "cart:2",
+			QoS: container.Burstable, Project: "shop", Service: "cart", ID: "4f", Runtime: "containerd",
 			Group: cgroup.Group{Path: "/kubepods/podx/c"}},
 		Start: time.Unix(1, 0), Window: time.Second, CPUsAllowed: cpuset.New(0, 1, 2, 3),
 		Levels: []cgroup.Level{own("/kubepods/podx/c", -1), own("/kubepods/podx", 20*ms)}, LimitCPUs: new(0.2),
@@ -78,7 +79,7 @@ func TestWide(t *testing.T) {
 	got := written(t, examples(), Options{Wide: true, NoHeader: true})
 	first, _, _ := strings.Cut(got, "\n")
 	want := []string{"shop/cart", "0.2", "0.20", "0/0", "204-815", "ms/s", "0-3", "/kubepods/podx", "/kubepods/podx/c", "cart-0",
-		"shop", "none", "none", "815", "ms"}
+		"shop", "Burstable", "shop/cart", "cart:2", "containerd", "none", "none", "815", "ms"}
 	if diff := cmp.Diff(want, strings.Fields(first)); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
@@ -138,6 +139,8 @@ func TestJSONIsTheContract(t *testing.T) {
 		"path": "/kubepods/podx/c", "name": "shop/cart", "limit_cpus": 0.2, "window_seconds": 1.0, "used_cpus": 0.2,
 		"periods": 0.0, "throttled_periods": 0.0, "throttled_seconds": 0.815, "own_throttled_seconds": 0.0,
 		"stopped_seconds_low": 0.20375, "stopped_seconds_high": 0.815, "throttled_by": "/kubepods/podx",
+		"namespace": "shop", "pod": "cart-0", "container": "app", "image": "cart:2", "runtime": "containerd", "scope": "pod",
+		"qos": "Burstable", "project": "shop", "service": "cart",
 		"throttled_by_all": []any{map[string]any{"path": "/kubepods/podx", "seconds": 0.815}}, "cpus": "0-3",
 	}
 	for key, want := range contract {
@@ -147,7 +150,8 @@ func TestJSONIsTheContract(t *testing.T) {
 	}
 	blind := got[slices.IndexFunc(got, func(m map[string]any) bool { return m["name"] == "blind" })]
 	for _, key := range []string{"limit_cpus", "used_cpus", "periods", "throttled_periods", "throttled_seconds",
-		"own_throttled_seconds", "stopped_seconds_low", "stopped_seconds_high", "throttled_by", "cpus"} {
+		"own_throttled_seconds", "stopped_seconds_low", "stopped_seconds_high", "throttled_by", "cpus", "namespace", "pod", "container", "image", "runtime",
+		"scope", "qos", "project", "service"} {
 		if value, there := blind[key]; !there || value != nil {
 			t.Errorf("%s: %v (there: %v), want null", key, value, there)
 		}

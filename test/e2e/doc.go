@@ -1,0 +1,25 @@
+// Command e2e runs unthrottle beside real container runtimes: make e2e.
+//
+// # Problem
+//
+// A test with files that we wrote ourselves proves that we read what we wrote. Whether a runtime writes the same, and
+// what it does while we change its containers' settings, only the runtime tells.
+//
+// # Rule
+//
+// Docker, Podman and containerd (with CRI pods) run here at the same time, each in folders of its own below one temporary
+// folder: nothing of a runtime that is installed is used or changed. A few containers with small limits run in them. Each
+// check is one line, "ok" or "FAIL" with the reason; the last line is "N passed, N failed". A runtime that is missing is a
+// failed check that names the way to install it. At the end all that was started is stopped and removed, and the last
+// checks compare processes, mounts, cgroups and folders with what was there before.
+//
+// # Example
+//
+//	ok    docker: its names, images and compose services by ls
+//	FAIL  podman is installed: podman is missing: make e2e-install
+//
+// # Limits
+//
+// It needs root and writable cgroups, and takes one to two minutes. Debian's crun refuses hosts with both versions of
+// cgroups, so Podman runs runc. The whole host's other containers are listed too; only our own are changed.
+package main

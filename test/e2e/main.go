@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+)
+
+func main() {
+	exe := flag.String("exe", "bin/unthrottle", "the program to run")
+	crictl := flag.String("crictl", "bin/crictl", "the client of Kubernetes' runtime interface")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	failed, err := run(ctx, *exe, *crictl, os.Stdout)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		os.Exit(2)
+	}
+	if failed > 0 {
+		os.Exit(1)
+	}
+}
+
+// run runs all checks and returns how many failed.
+func run(ctx context.Context, exe, crictl string, out io.Writer) (failed int, err error) {
+	if os.Geteuid() != 0 {
+		return 0, fmt.Errorf("container runtimes need root: sudo make e2e")
+	}
+	dir, err := os.MkdirTemp("", "e2e-") // short: a socket's path has 108 bytes at most
+	if err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(dir)
+	s := &suite{ctx: ctx, out: out, dir: dir}
+	if s.exe, err = filepath.Abs(exe); err != nil {
+		return 0, err
+	}
+	if s.crictl, err = filepath.Abs(crictl); err != nil {
+		return 0, err
+	}
+	before := look()
+	s.all()
+	s.stopAll()
+	before.tidy()
+	s.nothingLeft(before)
+	s.sweep()
+	fmt.Fprintf(out, "%d passed, %d failed\n", s.passed, s.failed)
+	return s.failed, nil
+}
+
+// all runs each runtime's checks, then those with all of them at once.
+func (s *suite) all() {
+	if s.has("busybox", "runc") != nil || s.check("an image", s.makeImages()) != nil {
+		return
+	}
+	d := s.startDocker()
+	p := s.startPodman()
+	c := s.startContainerd()
+	if d != nil {
+		s.dockerNames(d)
+		s.cure(d)
+	}
+	if p != nil {
+		s.podmanNames(p)
+	}
+	if c != nil {
+		s.containerdNames(c)
+	}
+	if d != nil && p != nil && c != nil {
+		s.together()
+	}
+	if d != nil {
+		s.dockerGone(d)
+	}
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// settings are a cgroup's files of the cpu and cpuset controllers, as the kernel has them.
+type settings struct{ path string }
+
+func newSettings(path string) settings { return settings{path} }
+
+// Files of both versions; what a host does not have is left out.
+var settingFiles = map[string][]string{
+	"cpu":    {"cpu.cfs_quota_us", "cpu.cfs_period_us", "cpu.cfs_burst_us", "cpu.shares"},
+	"cpuset": {"cpuset.cpus", "cpuset.mems"},
+	"":       {"cpu.max", "cpu.max.burst", "cpu.weight", "cpuset.cpus", "cpuset.mems"},
+}
+
+// read returns all settings as text, a line each.
+func (c settings) read() string {
+	var b strings.Builder
+	for _, controller := range []string{"cpu", "cpuset", ""} {
+		for _, name := range settingFiles[controller] {
+			if text, err := os.ReadFile(filepath.Join("/sys/fs/cgroup", controller, c.path, name)); err == nil {
+				fmt.Fprintf(&b, "%s %s", name, text)
+			}
+		}
+	}
+	return b.String()
+}
+
+// quota is the quota in microseconds, as text.
+func (c settings) quota() string {
+	if text, err := os.ReadFile(filepath.Join("/sys/fs/cgroup/cpu", c.path, "cpu.cfs_quota_us")); err == nil {
+		return strings.TrimSpace(string(text))
+	}
+	text, _ := os.ReadFile(filepath.Join("/sys/fs/cgroup", c.path, "cpu.max"))
+	quota, _, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
+	return quota
+}
+
+// setQuota sets the quota of a cgroup of our own, for a period of 100 ms.
+func (c settings) setQuota(us int) error {
+	name := filepath.Join("/sys/fs/cgroup/cpu", c.path, "cpu.cfs_quota_us")
+	text := strconv.Itoa(us)
+	if _, err := os.Stat(name); err != nil {
+		name, text = filepath.Join("/sys/fs/cgroup", c.path, "cpu.max"), text+" 100000"
+	}
+	return os.WriteFile(name, []byte(text), 0o600)
+}
+
+func equal(what, got, want string) error {
+	if got != want {
+		return fmt.Errorf("%s is %q, want %q", what, got, want)
+	}
+	return nil
+}
+
+func value(s *string) string {
+	if s == nil {
+		return "null"
+	}
+	return *s
+}

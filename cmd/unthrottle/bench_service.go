@@ -116,7 +116,7 @@ func benchService(cmd *cobra.Command, f benchServiceFlags) error {
 	} else {
 		err = view.Service(cmd.OutOrStdout(), result, outStyle())
 	}
-	return errors.Join(err, page.write(func(w io.Writer) error { return view.ServiceHTML(w, result) }))
+	return errors.Join(err, page.write(func(w io.Writer) error { return view.ServiceHTML(w, result, thisHost()) }))
 }
 
 // notMeasured gives an error its exit code: 3 where nothing could be measured, 1 where

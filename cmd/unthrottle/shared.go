@@ -16,6 +16,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/outfile"
 	"github.com/unthrottle/unthrottle/internal/ui/report/page"
+	"github.com/unthrottle/unthrottle/internal/ui/report/webpage"
 	"github.com/unthrottle/unthrottle/internal/ui/terminal"
 )
 
@@ -149,6 +150,13 @@ func (p *htmlPage) write(content func(io.Writer) error) error {
 	}
 	say("the page is in %s", text.Sanitize(p.name, 0))
 	return nil
+}
+
+// thisHost says where the figures of a page come from: this host, now. What cannot be read is left out.
+func thisHost() webpage.Origin {
+	host, _ := os.Hostname()
+	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease")
+	return webpage.Origin{Host: text.Sanitize(host, 0), Kernel: strings.TrimSpace(string(kernel)), Version: version}
 }
 
 // abandon removes the unfinished page.

@@ -100,11 +100,9 @@ func benchService(cmd *cobra.Command, f benchServiceFlags) error {
 	if err != nil {
 		return fmt.Errorf("--html %w", err)
 	}
-	if terminal.Is(os.Stderr) {
-		progress := view.NewProgress(os.Stderr)
-		o.Progress = progress.Event
-		defer progress.Done()
-	}
+	progress := view.NewProgress(os.Stderr, terminal.FullScreen(os.Stderr), terminal.ASCII())
+	o.Progress = progress.Event
+	defer progress.Done()
 	result, err := capacity.Run(cmd.Context(), o)
 	if err != nil {
 		page.abandon()

@@ -16,6 +16,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/outfile"
 	"github.com/unthrottle/unthrottle/internal/ui/report/page"
+	"github.com/unthrottle/unthrottle/internal/ui/report/progress"
 	"github.com/unthrottle/unthrottle/internal/ui/report/webpage"
 	"github.com/unthrottle/unthrottle/internal/ui/terminal"
 )
@@ -90,6 +91,9 @@ func say(format string, args ...any) { terminal.Message(os.Stderr, fmt.Sprintf(f
 
 // outStyle is how text on standard output looks.
 func outStyle() page.Style { return styleOf(false) }
+
+// goingOn says once a minute on standard error that a long command goes on; done ends it.
+func goingOn(what string) (done func()) { return progress.NewMinutely(os.Stderr, what).Done }
 
 // styleOf is how text on standard output looks with the flag --ascii.
 func styleOf(ascii bool) page.Style {

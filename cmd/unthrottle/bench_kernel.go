@@ -14,6 +14,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/load/sandbox"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/bench"
 	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
+	"github.com/unthrottle/unthrottle/internal/ui/report/progress"
 	"github.com/unthrottle/unthrottle/internal/ui/terminal"
 )
 
@@ -65,12 +66,13 @@ func notMeasurable(err error) error {
 	return err
 }
 
-// doing tells a user at a terminal which run is under way.
-func doing() func(string) {
-	if !terminal.Is(os.Stderr) {
-		return func(string) {}
+// doing tells a user which run is under way: each on a terminal, once a minute elsewhere. done ends it.
+func doing(what string) (said func(string), done func()) {
+	if terminal.Is(os.Stderr) {
+		return func(text string) { say("%s", text) }, func() {}
 	}
-	return func(text string) { say("%s", text) }
+	m := progress.NewMinutely(os.Stderr, what)
+	return func(text string) { m.Draw(0, 0, text) }, m.Done
 }
 
 func newBenchLatency() *cobra.Command {
@@ -87,8 +89,10 @@ short period, with a raised limit, without one, and pinned.`,
 			if err != nil {
 				return err
 			}
+			said, done := doing("bench latency")
+			defer done()
 			r, err := latency.Compare(cmd.Context(), latency.Options{
-				Host: h, CPUs: cpus, Seconds: f.length.Seconds(), Repeat: f.repeat, Scope: scope, Fair: f.fair, Progress: doing(),
+				Host: h, CPUs: cpus, Seconds: f.length.Seconds(), Repeat: f.repeat, Scope: scope, Fair: f.fair, Progress: said,
 			})
 			if err != nil {
 				return notMeasurable(err)
@@ -118,8 +122,10 @@ quota. Distributions carry fault and fix back, so versions do not tell.`,
 			if err != nil {
 				return err
 			}
+			said, done := doing("bench fibtest")
+			defer done()
 			r, err := fibtest.Test(cmd.Context(), fibtest.Options{
-				Host: h, CPUs: cpus, Seconds: f.length.Seconds(), Repeat: f.repeat, Scope: scope, Fair: f.fair, Progress: doing(),
+				Host: h, CPUs: cpus, Seconds: f.length.Seconds(), Repeat: f.repeat, Scope: scope, Fair: f.fair, Progress: said,
 			})
 			if err != nil {
 				return notMeasurable(err)

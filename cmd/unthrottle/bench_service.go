@@ -100,11 +100,9 @@ func benchService(cmd *cobra.Command, f benchServiceFlags) error {
 	if err != nil {
 		return fmt.Errorf("--html %w", err)
 	}
-	if terminal.Is(os.Stderr) {
-		progress := view.NewProgress(os.Stderr)
-		o.Progress = progress.Event
-		defer progress.Done()
-	}
+	progress := view.NewProgress(os.Stderr, terminal.FullScreen(os.Stderr), terminal.ASCII())
+	o.Progress = progress.Event
+	defer progress.Done()
 	result, err := capacity.Run(cmd.Context(), o)
 	if err != nil {
 		page.abandon()
@@ -116,7 +114,7 @@ func benchService(cmd *cobra.Command, f benchServiceFlags) error {
 	} else {
 		err = view.Service(cmd.OutOrStdout(), result, outStyle())
 	}
-	return errors.Join(err, page.write(func(w io.Writer) error { return view.ServiceHTML(w, result) }))
+	return errors.Join(err, page.write(func(w io.Writer) error { return view.ServiceHTML(w, result, thisHost()) }))
 }
 
 // notMeasured gives an error its exit code: 3 where nothing could be measured, 1 where

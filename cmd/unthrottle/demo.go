@@ -85,11 +85,9 @@ func realDemo(ctx context.Context, o demo.Options, parent string, ascii bool) (d
 	if o.Machine, err = topology.Read(os.DirFS("/sys")); err != nil {
 		return demo.Result{}, &demo.NotMeasurable{What: "no CPU topology", WayOut: "mount sysfs on /sys", Err: err}
 	}
-	if terminal.Is(os.Stderr) {
-		progress := view.NewProgress(os.Stderr, ascii || terminal.ASCII())
-		o.Progress = progress.Event
-		defer progress.Done()
-	}
+	progress := view.NewProgress(os.Stderr, terminal.FullScreen(os.Stderr), ascii || terminal.ASCII())
+	o.Progress = progress.Event
+	defer progress.Done()
 	result, err := demo.Run(ctx, o)
 	if missing := new(demo.NotMeasurable); errors.As(err, &missing) {
 		return result, exitWith{exitNotMeasurable, err}

@@ -23,6 +23,7 @@ import (
 	view "github.com/unthrottle/unthrottle/internal/ui/report/explain"
 	"github.com/unthrottle/unthrottle/internal/ui/report/progress"
 	"github.com/unthrottle/unthrottle/internal/ui/report/rows"
+	"github.com/unthrottle/unthrottle/internal/ui/report/webpage"
 	"github.com/unthrottle/unthrottle/internal/ui/terminal"
 )
 
@@ -126,19 +127,30 @@ func runExplain(ctx context.Context, target string, f explainFlags, out io.Write
 		page.abandon()
 		return err
 	}
-	err = showExplanation(ctx, e, target, recorded, f, out)
-	err = errors.Join(err, page.write(func(w io.Writer) error { return view.HTML(w, e) }))
+	o, shown, from := advised(ctx, target, recorded)
+	o.Style = styleOf(f.ascii)
+	if f.out.json() {
+		err = view.JSON(out, e, shown)
+	} else {
+		err = view.Write(out, e, o)
+	}
+	err = errors.Join(err, page.write(func(w io.Writer) error { return view.HTML(w, e, from, o) }))
 	if err := errors.Join(err, kept); err != nil {
 		return err
 	}
 	return judged(e, f)
 }
 
-// showExplanation writes the explanation and what the forecast of the same recording recommends.
-func showExplanation(ctx context.Context, e diagnose.Explanation, target, recorded string, f explainFlags, out io.Writer) error {
-	o := view.Options{Style: styleOf(f.ascii)}
+// advised is what the forecast of the recording recommends, as text and as JSON, and where the recording comes from.
+func advised(ctx context.Context, target, recorded string) (o view.Options, shown *rows.Recommended, from webpage.Origin) {
 	made, err := forecastOf(ctx, recorded)
-	var shown *rows.Recommended
+	from.Version = version
+	if recorded != target { // of this host, now
+		from = thisHost()
+	}
+	if made != nil {
+		from.Kernel = text.Shown(made.Kernel)
+	}
 	switch {
 	case err != nil:
 		o.NotForecast = err.Error()
@@ -149,10 +161,7 @@ func showExplanation(ctx context.Context, e diagnose.Explanation, target, record
 			o.Next = "sudo unthrottle fix " + text.Sanitize(target, 0)
 		}
 	}
-	if f.out.json() {
-		return view.JSON(out, e, shown)
-	}
-	return view.Write(out, e, o)
+	return o, shown, from
 }
 
 // forecastOf forecasts from the file of a recording; nil: there is none.

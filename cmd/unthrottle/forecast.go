@@ -75,7 +75,9 @@ most, among those that grant no more CPU than the limit.`,
 			if err != nil {
 				return err
 			}
+			done := goingOn("forecast")
 			made, err := forecast.Make(l, f.o)
+			done()
 			switch unknown := new(forecast.UnknownPool); {
 			case errors.As(err, &unknown):
 				return fmt.Errorf("--pool %w", err)

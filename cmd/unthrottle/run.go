@@ -66,6 +66,7 @@ them are removed, also after Ctrl-C; after a kill -9 by the next start or by
 			if f.dryRun {
 				return f.plan(cmd, s, filepath.Base(args[0]))
 			}
+			defer goingOn("run")()
 			out, err := f.run(cmd.Context(), s, filepath.Base(args[0]))
 			if err != nil {
 				return notMeasurable(err)

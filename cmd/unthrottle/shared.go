@@ -16,6 +16,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/outfile"
 	"github.com/unthrottle/unthrottle/internal/ui/report/page"
+	"github.com/unthrottle/unthrottle/internal/ui/report/progress"
+	"github.com/unthrottle/unthrottle/internal/ui/report/webpage"
 	"github.com/unthrottle/unthrottle/internal/ui/terminal"
 )
 
@@ -96,6 +98,9 @@ func say(format string, args ...any) { terminal.Message(os.Stderr, fmt.Sprintf(f
 // outStyle is how text on standard output looks.
 func outStyle() page.Style { return styleOf(false) }
 
+// goingOn says once a minute on standard error that a long command goes on; done ends it.
+func goingOn(what string) (done func()) { return progress.NewMinutely(os.Stderr, what).Done }
+
 // styleOf is how text on standard output looks with the flag --ascii.
 func styleOf(ascii bool) page.Style {
 	style := terminal.Style(os.Stdout)
@@ -155,6 +160,13 @@ func (p *htmlPage) write(content func(io.Writer) error) error {
 	}
 	say("the page is in %s", text.Sanitize(p.name, 0))
 	return nil
+}
+
+// thisHost says where the figures of a page come from: this host, now. What cannot be read is left out.
+func thisHost() webpage.Origin {
+	host, _ := os.Hostname()
+	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease")
+	return webpage.Origin{Host: text.Sanitize(host, 0), Kernel: strings.TrimSpace(string(kernel)), Version: version}
 }
 
 // abandon removes the unfinished page.

@@ -68,6 +68,7 @@ for real, and no rights are needed. "-" reads standard input.`,
 					return fmt.Errorf("--set %w", err)
 				}
 			}
+			defer goingOn("simulate")()
 			result, err := f.run(cmd.Context(), s, filepath.Base(args[0]))
 			if err != nil {
 				return err

@@ -9,7 +9,7 @@
 // # Rule
 //
 // Each command has a view: a package named after it. A view gets values and a
-// writer, and is told how wide and whether in colour. It knows no files, cgroups or
+// writer, and is told its style: how wide, whether in colour, whether in ASCII. It knows no files, cgroups or
 // terminals. Views share parts and never import each other:
 //
 //	page       lines for a terminal: wrapping, colours
@@ -22,6 +22,8 @@
 //	cputree    the CPUs of a machine, nested
 //	changes    what was or would be written, for every command that writes
 //	trial      a scenario's figures, real or simulated
+//	rows       the remedies of a forecast, and what is recommended
+//	webpage    the style and the head of HTML pages
 //
 // What was not measured is "-" (null in JSON), never 0. Names that strangers chose
 // are escaped. The same value gives the same text, so that outputs compare.

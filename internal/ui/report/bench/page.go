@@ -1,34 +1,72 @@
 package bench
 
 import (
+	_ "embed"
 	"fmt"
 	"html/template"
 	"io"
 	"strings"
 
 	"github.com/unthrottle/unthrottle/internal/bench/capacity"
-	"github.com/unthrottle/unthrottle/internal/ui/report/page"
+	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/ui/report/figure"
+	"github.com/unthrottle/unthrottle/internal/ui/report/webpage"
 )
 
-// ServiceHTML writes a bench as one page that loads nothing: no script, no font, no
-// picture.
-func ServiceHTML(w io.Writer, r capacity.Result) error {
-	loads, points := page.New(page.Style{Width: page.Unbounded}, 0, 0), page.New(page.Style{Width: page.Unbounded}, 0, 0)
-	writeLoads(loads, r)
-	writePoints(points, r)
+//go:embed page.html
+var pageHTML string
+
+var serviceTemplate = webpage.Template("bench", pageHTML)
+
+// servicePage is what the template shows.
+type servicePage struct {
+	Head             webpage.Head
+	About, Verdict   string
+	Level            string // class of the verdict
+	Notes            []string
+	Legend           []key
+	LoadPlot, Curves template.HTML
+	Levels           []level
+	Loads, Responses grid
+	Costs            grid
+	CostsKnown       bool
+	Histograms       []template.HTML
+}
+
+// key is a remedy with the class of its colour.
+type key struct{ Name, Class string }
+
+// level is one load that all remedies were measured at.
+type level struct {
+	Name string
+	Plot template.HTML
+}
+
+// ServiceHTML writes a bench as one page that loads nothing: no script, no font, no picture.
+func ServiceHTML(w io.Writer, r capacity.Result, from webpage.Origin) error {
+	from.Kernel = text.Shown(r.Kernel)
 	shown := servicePage{
-		Title: "unthrottle bench service", Head: head(r), Verdict: verdict(r), Notes: notes(r),
-		Loads: loads.String(), Points: points.String(),
-		Curve: template.HTML(curves(r)), // our own drawing: numbers, and names that are escaped
+		Head:  webpage.Head{Title: "unthrottle bench service", Name: "How much load a service carries", From: from, Facts: facts(r)},
+		About: head(r), Verdict: verdict(r), Notes: notes(r), Loads: loads(r), Responses: responses(r), Costs: costs(r), CostsKnown: r.URL == "",
+		LoadPlot: template.HTML(loadPlot(r)), Curves: template.HTML(curves(r)), // our own drawings: numbers, and names that are escaped
 	}
-	if r.Shape != "" {
-		shown.Title += " --shape " + r.Shape
+	if shown.Level = "near"; strings.Contains(shown.Verdict, moreLoad) {
+		shown.Level = "fine"
+	}
+	if shown.Verdict == "" {
+		shown.Verdict = "No remedy could be compared with the quota."
 	}
 	for i, m := range r.Remedies {
+		shown.Legend = append(shown.Legend, key{m.Remedy, color(i)})
 		for _, p := range m.Points {
 			if p.OfBest == shownLevel {
 				shown.Histograms = append(shown.Histograms, template.HTML(latencies(r, m.Remedy, p, i)))
 			}
+		}
+	}
+	if len(r.Remedies) > 0 {
+		for i, p := range r.Remedies[0].Points {
+			shown.Levels = append(shown.Levels, level{fmt.Sprintf("%s of the best load, %.0f requests per second", ofBest(p), p.Load), template.HTML(quantiles(r, i))})
 		}
 	}
 	return serviceTemplate.Execute(w, shown)
@@ -37,63 +75,45 @@ func ServiceHTML(w io.Writer, r capacity.Result) error {
 // shownLevel is the point whose histograms are drawn.
 const shownLevel = 0.8
 
-type servicePage struct {
-	Title, Head, Verdict string
-	Notes                []string
-	Loads, Points        string
-	Curve                template.HTML
-	Histograms           []template.HTML
+// facts are what stands beside the origin.
+func facts(r capacity.Result) []webpage.Fact {
+	facts := []webpage.Fact{{Name: "objective", Value: fmt.Sprintf("p%s within %s ms", figure.Trimmed(100*r.Quantile), figure.Trimmed(r.BoundMs))}}
+	if r.URL != "" {
+		return append(facts, webpage.Fact{Name: "of", Value: text.Shown(r.URL)})
+	}
+	return append(facts, webpage.Fact{Name: "shape", Value: r.Shape}, webpage.Fact{Name: "limit", Value: text.Count(r.Limit, "CPU")})
 }
 
-var serviceTemplate = template.Must(template.New("bench").Parse(`<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>{{.Title}}</title>
-<style>
-body{font:15px/1.5 system-ui,sans-serif;max-width:62rem;margin:2rem auto;padding:0 1rem;color:#1c2733;background:#fff}
-h1{font-size:1.4rem}h2{font-size:1.1rem;margin-top:2rem}
-pre{overflow-x:auto;font-size:12.5px;line-height:1.4;background:#f5f7f9;padding:.7rem 1rem;border-radius:4px}
-svg{max-width:100%;height:auto}svg text{font:12px system-ui,sans-serif;fill:#445}
-.grid{display:grid;grid-template-columns:repeat(auto-fill,minmax(19rem,1fr));gap:1rem}
-.verdict{font-weight:600}
-</style></head><body>
-<h1>{{.Title}}</h1>
-<p>{{.Head}}</p>
-{{if .Verdict}}<p class="verdict">{{.Verdict}}</p>{{end}}
-<h2>The highest load within the objective</h2>
-<pre>{{.Loads}}</pre>
-<h2>Latency against load</h2>
-<p>Every step of the searches: the objective's quantile at that load. The lines join the medians of near loads; a hollow point missed the objective.</p>
-{{.Curve}}
-<h2>At the same loads</h2>
-<pre>{{.Points}}</pre>
-{{if .Histograms}}<h2>Latencies at 80 % of the best load</h2>
-<p>The share of requests by latency. The dashed line is the objective's bound.</p>
-<div class="grid">{{range .Histograms}}<div>{{.}}</div>{{end}}</div>{{end}}
-<h2>Notes</h2>
-<ul>{{range .Notes}}<li>{{.}}</li>{{end}}</ul>
-</body></html>
-`))
+// colors are how many classes of colours the style has. People with red-green blindness can tell them apart (the
+// palette of Okabe and Ito).
+const colors = 7
 
-// colors that people with red-green blindness can tell apart (the palette of Okabe and
-// Ito).
-var colors = []string{"#000000", "#E69F00", "#56B4E9", "#CC79A7", "#D55E00", "#009E73", "#0072B2"}
-
-func color(i int) string { return colors[i%len(colors)] }
+// color is the class of a remedy's colour.
+func color(i int) string { return fmt.Sprintf("c%d", i%colors) }
 
 // svg collects the elements of a drawing.
 type svg struct{ strings.Builder }
 
+// begin begins a drawing that is so wide and high in its own units.
+func (s *svg) begin(width, height int, label string) {
+	s.add(`<svg viewBox="0 0 %d %d" role="img" aria-label="%s">`, width, height, template.HTMLEscapeString(label))
+}
+
 func (s *svg) add(format string, args ...any) { fmt.Fprintf(s, format, args...) }
 
-func (s *svg) text(x, y float64, anchor, text string) {
-	s.add(`<text x="%.1f" y="%.1f" text-anchor="%s">%s</text>`, x, y, anchor, template.HTMLEscapeString(text))
+func (s *svg) text(x, y float64, anchor, text string) { s.named(x, y, anchor, "", text) }
+
+// named is a text with a class.
+func (s *svg) named(x, y float64, anchor, class, text string) {
+	s.add(`<text x="%.1f" y="%.1f" text-anchor="%s" class="%s">%s</text>`, x, y, anchor, class, template.HTMLEscapeString(text))
 }
 
-func (s *svg) line(x1, y1, x2, y2 float64, style string) {
-	s.add(`<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" %s/>`, x1, y1, x2, y2, style)
+func (s *svg) line(x1, y1, x2, y2 float64, class string) {
+	s.add(`<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" class="%s"/>`, x1, y1, x2, y2, class)
 }
 
+// Classes of lines.
 const (
-	svgGrid = `stroke="#e3e7eb"`
-	svgMark = `stroke="#888" stroke-dasharray="5 4"`
+	svgGrid = "grid"
+	svgMark = "mark"
 )

@@ -5,6 +5,7 @@ package bench
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/unthrottle/unthrottle/internal/bench/capacity"
@@ -26,9 +27,13 @@ func Service(w io.Writer, r capacity.Result, style page.Style) error {
 	p := page.New(style, minWidth, maxWidth)
 	p.Paragraph(head(r))
 	p.Line("")
-	writeLoads(p, r)
+	loads(r).write(p)
 	p.Line("")
-	writePoints(p, r)
+	responses(r).write(p)
+	if r.URL == "" { // else its cgroup is not known
+		p.Line("")
+		costs(r).write(p)
+	}
 	if text := verdict(r); text != "" {
 		p.Line("")
 		p.Paragraph(text)
@@ -52,17 +57,28 @@ func head(r capacity.Result) string {
 	return fmt.Sprintf("Shape %s: %s. Linux %s, %s, limit %s. %s %s%s", r.Shape, r.About, text.Shown(r.Kernel), text.Count(r.CPUs, "CPU"), text.Count(r.Limit, "CPU"), objective, repeats, weight)
 }
 
-func writeLoads(p *page.Page, r capacity.Result) {
+// grid is a table as text and as HTML: its heads, and its rows with a cell for each.
+type grid struct {
+	Heads []string
+	Rows  [][]string
+}
+
+// write writes the table fitted to the page.
+func (g grid) write(p *page.Page) {
 	t := table.Right(p, p.Style)
-	fmt.Fprintln(t, "remedy\tCPUs\thighest load /s\tspread\tto the quota\t95 % interval\t\t")
-	for _, m := range r.Remedies {
-		noisy := ""
-		if m.Noisy {
-			noisy = "noisy"
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", m.Remedy, figure.Fixed(m.CPUsGranted, 1), highestLoad(m), spread(m.Loads), figure.Fixed(m.Ratio, 2), interval(m), noisy)
+	for _, row := range append([][]string{g.Heads}, g.Rows...) {
+		fmt.Fprintln(t, strings.Join(row, "\t")+"\t")
 	}
 	t.Flush() // writes to memory: cannot fail
+}
+
+func loads(r capacity.Result) grid {
+	g := grid{Heads: []string{"remedy", "CPUs", "highest load /s", "spread", "to the quota", "95 % interval", ""}}
+	for _, m := range r.Remedies {
+		g.Rows = append(g.Rows, []string{m.Remedy, figure.Fixed(m.CPUsGranted, 1), highestLoad(m), spread(m.Loads), figure.Fixed(m.Ratio, 2), interval(m),
+			text.Either(m.Noisy, "noisy", "")})
+	}
+	return g
 }
 
 func highestLoad(m capacity.Remedy) string {
@@ -90,28 +106,27 @@ func interval(m capacity.Remedy) string {
 	return fmt.Sprintf("%.2f-%.2f", *m.RatioLow, *m.RatioHigh)
 }
 
-// writePoints writes two tables over the same points, each of which fits a
-// terminal of 80 columns.
-func writePoints(p *page.Page, r capacity.Result) {
-	t := table.Right(p, p.Style)
-	fmt.Fprintln(t, "at\tload /s\tremedy\tp50\tp90\tp99\tp99.9\tmax ms\tfailed\t")
+// responses and costs are two tables over the same points, each of which fits a terminal of 80 columns.
+func responses(r capacity.Result) grid {
+	g := grid{Heads: []string{"at", "load /s", "remedy", "p50", "p90", "p99", "p99.9", "max ms", "failed"}}
 	eachPoint(r, func(remedy string, p capacity.Point) {
-		fmt.Fprintf(t, "%.0f %%\t%.0f\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t\n", 100*p.OfBest, p.Load, remedy,
-			figure.Fixed(p.P50, 1), figure.Fixed(p.P90, 1), figure.Fixed(p.P99, 1), figure.Fixed(p.P999, 1), figure.Fixed(p.Max, 0), p.Failed)
+		g.Rows = append(g.Rows, []string{ofBest(p), fmt.Sprintf("%.0f", p.Load), remedy,
+			figure.Fixed(p.P50, 1), figure.Fixed(p.P90, 1), figure.Fixed(p.P99, 1), figure.Fixed(p.P999, 1), figure.Fixed(p.Max, 0), strconv.FormatUint(p.Failed, 10)})
 	})
-	t.Flush() // writes to memory: cannot fail
-	if r.URL != "" {
-		return // its cgroup is not known
-	}
-	p.Line("")
-	t = table.Right(p, p.Style)
-	fmt.Fprintln(t, "at\tremedy\tCPUs used\tthrottled periods\tstopped %\tswitches /s\t")
-	eachPoint(r, func(remedy string, p capacity.Point) {
-		fmt.Fprintf(t, "%.0f %%\t%s\t%s\t%s\t%s\t%s\t\n", 100*p.OfBest, remedy,
-			figure.Fixed(p.CPUUsed, 2), figure.OfPeriods(p.ThrottledPeriods, p.Periods), stopped(p), figure.Fixed(p.Switches, 0))
-	})
-	t.Flush() // writes to memory: cannot fail
+	return g
 }
+
+func costs(r capacity.Result) grid {
+	g := grid{Heads: []string{"at", "remedy", "CPUs used", "throttled periods", "stopped %", "switches /s"}}
+	eachPoint(r, func(remedy string, p capacity.Point) {
+		g.Rows = append(g.Rows, []string{ofBest(p), remedy,
+			figure.Fixed(p.CPUUsed, 2), figure.OfPeriods(p.ThrottledPeriods, p.Periods), stopped(p), figure.Fixed(p.Switches, 0)})
+	})
+	return g
+}
+
+// ofBest is a point's share of the best load.
+func ofBest(p capacity.Point) string { return fmt.Sprintf("%.0f %%", 100*p.OfBest) }
 
 // eachPoint goes through the points load by load, the remedies side by side.
 func eachPoint(r capacity.Result, do func(remedy string, p capacity.Point)) {
@@ -139,6 +154,9 @@ func stopped(p capacity.Point) string {
 	return low + "-" + high
 }
 
+// moreLoad begins what a verdict says of remedies that help.
+const moreLoad = "more load within the objective:"
+
 // verdict says what held at equal CPUs.
 func verdict(r capacity.Result) string {
 	if len(r.Remedies) < 2 || r.Remedies[0].CPUsGranted == nil {
@@ -165,7 +183,7 @@ func verdict(r capacity.Result) string {
 			parts = append(parts, what+" "+strings.Join(names, ", "))
 		}
 	}
-	add("more load within the objective:", better)
+	add(moreLoad, better)
 	add("less:", worse)
 	add("no difference that these repeats could tell:", same)
 	if len(parts) == 0 {

@@ -115,7 +115,7 @@ func TestNotMeasuredIsADash(t *testing.T) {
 
 func TestProgress(t *testing.T) {
 	var b strings.Builder
-	d := NewProgress(&b, true)
+	d := NewProgress(&b, true, true)
 	d.Event(demo.Event{Doing: "quota", Done: 10 * time.Second, Total: 30 * time.Second})
 	d.Event(demo.Event{Doing: "quota", Done: 10*time.Second + time.Millisecond, Total: 30 * time.Second})
 	d.Event(demo.Event{Doing: "pin", Done: 40 * time.Second, Total: 30 * time.Second})

@@ -8,10 +8,12 @@ import (
 )
 
 // Progress draws how far a demo is. Its methods are called from one goroutine.
-type Progress struct{ *progress.Line }
+type Progress struct{ progress.Drawer }
 
-// NewProgress draws on w, which must be a terminal.
-func NewProgress(w io.Writer, ascii bool) Progress { return Progress{progress.NewLine(w, ascii)} }
+// NewProgress writes to w: a bar on a terminal, a line a minute elsewhere.
+func NewProgress(w io.Writer, terminal, ascii bool) Progress {
+	return Progress{progress.For(w, terminal, ascii, "demo")}
+}
 
 // Event draws an event; it is made for [demo.Options.Progress].
 func (p Progress) Event(e demo.Event) { p.Draw(e.Done, e.Total, e.Doing) }

@@ -44,11 +44,20 @@ type pageMark struct {
 
 const (
 	chartHeight = 220 // without the labels below
-	chartTop    = 26
-	chartLeft   = 42
-	chartColumn = 26
+	chartTop    = 38
+	chartLeft   = 60
+	chartWidth  = 460
 	chartFloor  = chartHeight
+	// A column is as wide as there is room for, within these bounds.
+	leastColumn, mostColumn = 16.0, 72.0
+	// labelWidth is the room of a label below a column.
+	labelWidth = 34
 )
+
+// columnWidth is the width of a column where there are n.
+func columnWidth(n int) float64 {
+	return min(mostColumn, max(leastColumn, float64(chartWidth-chartLeft-12)/float64(max(1, n))))
+}
 
 // chartY is the height at which a share of the time (0 to 1) is drawn. The scale is the square root: beside
 // 80 % of idle time, a linear scale hides the small bars above the limit.
@@ -92,14 +101,16 @@ func pageChartOf(e *diagnose.Explanation, bins []bin, of func(bin) time.Duration
 	}
 	bins = bins[:min(len(bins), last+2)]
 	share := func(part, whole time.Duration) float64 { return percentOf(part, whole) / 100 }
-	c := pageChart{Width: chartLeft + chartColumn*len(bins) + 12}
+	column := columnWidth(len(bins))
+	c := pageChart{Width: max(chartWidth, chartLeft+int(column*float64(len(bins)))+12)}
 	for _, g := range []float64{0.01, 0.05, 0.20, 0.50, 1} {
 		c.Grid = append(c.Grid, pageGrid{chartY(g), strconv.Itoa(int(100*g)) + " %"})
 	}
+	labelled := int(math.Ceil(labelWidth / column)) // every so many columns
 	for i, b := range bins {
-		x := float64(chartLeft + chartColumn*i)
+		x := chartLeft + column*float64(i)
 		s := share(of(b), total)
-		bar := pageBar{X: x + 3, W: chartColumn - 6, Y: chartY(s), H: chartFloor - chartY(s), LabelX: x + chartColumn/2,
+		bar := pageBar{X: x + 0.12*column, W: 0.76 * column, Y: chartY(s), H: chartFloor - chartY(s), LabelX: x + column/2,
 			Label: b.label(), Title: fmt.Sprintf("%s: %s (%s)", binText(b), shareText(of(b), total), text.Duration(of(b)))}
 		if b.OverLimit {
 			bar.Class = "over"
@@ -107,16 +118,19 @@ func pageChartOf(e *diagnose.Explanation, bins []bin, of func(bin) time.Duration
 		if b.From != b.To {
 			bar.Label = strconv.Itoa(b.From) + "+"
 		}
+		if i%labelled != 0 {
+			bar.Label = ""
+		}
 		if sampled && samples > 0 && b.Sampled > 0 {
-			bar.Dot, bar.DotX, bar.DotY = true, x+chartColumn/2, chartY(share(b.Sampled, samples))
+			bar.Dot, bar.DotX, bar.DotY = true, x+column/2, chartY(share(b.Sampled, samples))
 		}
 		c.Bars = append(c.Bars, bar)
 	}
 	if e.LimitCPUs != nil {
-		c.Marks = append(c.Marks, pageMark{chartX(bins, *e.LimitCPUs), "limit", "limit " + strconv.FormatFloat(*e.LimitCPUs, 'g', 4, 64), 10})
+		c.Marks = append(c.Marks, pageMark{chartX(bins, *e.LimitCPUs), "limit", "limit " + strconv.FormatFloat(*e.LimitCPUs, 'g', 4, 64), 11})
 	}
 	if e.MeanWidth != nil {
-		c.Marks = append(c.Marks, pageMark{chartX(bins, *e.MeanWidth), "mean", "mean use " + strconv.FormatFloat(*e.MeanWidth, 'f', 2, 64), 22})
+		c.Marks = append(c.Marks, pageMark{chartX(bins, *e.MeanWidth), "mean", "mean use " + strconv.FormatFloat(*e.MeanWidth, 'f', 2, 64), 28})
 	}
 	return c
 }
@@ -134,7 +148,7 @@ func chartX(bins []bin, cpus float64) float64 {
 	for i, b := range bins {
 		if cpus <= float64(b.To)+0.5 || i == len(bins)-1 {
 			within := (cpus - float64(b.From) + 0.5) / float64(b.To-b.From+1)
-			return chartLeft + chartColumn*(float64(i)+min(1, max(0, within)))
+			return chartLeft + columnWidth(len(bins))*(float64(i)+min(1, max(0, within)))
 		}
 	}
 	return chartLeft
@@ -142,7 +156,9 @@ func chartX(bins []bin, cpus float64) float64 {
 
 // pageTimeline is the timeline: rows of cells.
 type pageTimeline struct {
-	Line, Cell, Full string // what a row and a cell last, and the CPUs of a full one
+	Line, Cell, Full string  // what a row and a cell last, and the CPUs of a full one
+	Order            string  // why the rows are in this order; "": they follow each other
+	Limit            float64 // the height of the limit; 0: it is not within the row
 	Width            int
 	Rows             []pageRow
 	More             int
@@ -175,6 +191,9 @@ func timelineOf(e *diagnose.Explanation) *pageTimeline {
 	}
 	most := fullWidth(e)
 	s := &pageTimeline{Full: cpusText(math.Round(most*100) / 100)}
+	if e.LimitCPUs != nil && *e.LimitCPUs < most {
+		s.Limit = timelineHeight * (1 - *e.LimitCPUs/most)
+	}
 	for i, r := range e.Timeline {
 		if i == maxPageRows {
 			s.More = len(e.Timeline) - i
@@ -182,7 +201,10 @@ func timelineOf(e *diagnose.Explanation) *pageTimeline {
 		}
 		cells := cellsJoined(r.Cells, timelineCells)
 		row := pageRow{At: fmt.Sprintf("%.1f ms", float64(r.Start)/1e6), Throttled: r.Throttled,
-			Gap: i > 0 && r.Start != e.Timeline[i-1].Start+e.Timeline[i-1].Length}
+			Gap: gapBefore(e.Timeline, i)}
+		if row.Gap {
+			s.Order = "The worst stretch comes first; after a gap comes the next."
+		}
 		if i == 0 {
 			s.Line = text.Duration(r.Length.Round(time.Millisecond))
 			s.Cell = text.Duration(cellLength(r, len(cells)))

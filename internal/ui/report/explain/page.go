@@ -3,7 +3,6 @@ package explain
 import (
 	_ "embed"
 	"fmt"
-	"html/template"
 	"io"
 	"strconv"
 	"time"
@@ -11,41 +10,55 @@ import (
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report/figure"
+	"github.com/unthrottle/unthrottle/internal/ui/report/page"
+	"github.com/unthrottle/unthrottle/internal/ui/report/rows"
+	"github.com/unthrottle/unthrottle/internal/ui/report/webpage"
 )
 
 //go:embed page.html
 var pageHTML string
 
 // The template escapes whatever it is given for the place where it stands; nothing is marked as safe by hand.
-var pageTemplate = template.Must(template.New("explain").Parse(pageHTML))
+var pageTemplate = webpage.Template("explain", pageHTML)
 
 // HTML writes an explanation as one page for an incident: all in one file, nothing loaded from anywhere, no
-// script. It has what Write has, in the same order.
-func HTML(w io.Writer, e diagnose.Explanation) error {
-	return pageTemplate.Execute(w, pageOf(&e))
+// script. Where it comes from, the verdict and the next step are at the top; else it has what Write has, in the same order.
+func HTML(w io.Writer, e diagnose.Explanation, from webpage.Origin, o Options) error {
+	shown := pageOf(&e)
+	shown.Head.From = from
+	shown.Next = o.Next
+	switch {
+	case o.Recommended != nil:
+		shown.Advice = rows.Sentences(o.Recommended)
+	case o.NotForecast != "":
+		shown.Advice = []string{"Nothing is recommended: " + shownText(o.NotForecast) + "."}
+	}
+	return pageTemplate.Execute(w, shown)
 }
 
 // htmlPage is what the template shows: texts ready to read, and numbers ready to draw.
 type htmlPage struct {
-	Target, Verdict, When string
-	Cause                 diagnose.Cause
-	Fine                  bool // nothing wrong
-	Facts                 []pageFact
-	Causes                []pageCause
-	Charts                []pageChart
-	Timeline              *pageTimeline
-	Pools                 []pagePool
-	MorePools             int
-	PeriodsKnown          bool
-	WidthCost             string
-	Reasons               []pageReason
-	WaitingKnown          bool
-	Neighbours            []pageNeighbour
-	MoreNeighbours        int
-	Checks                []pageCheck
-	Lost                  uint64 // 0: none, or not measured
-	NotMeasured           []string
-	MoreNotMeasured       int
+	Head            webpage.Head
+	State, Level    string // of the container, in a word; "", "near" and "fine" choose its colour
+	Verdict         string
+	Advice          []string // what is recommended
+	Next            string   // the command to type next
+	Facts           []pageFact
+	Causes          []pageCause
+	Charts          []pageChart
+	Timeline        *pageTimeline
+	Pools           []pagePool
+	MorePools       int
+	PeriodsKnown    bool
+	WidthCost       string
+	Reasons         []pageReason
+	WaitingKnown    bool
+	Neighbours      []pageNeighbour
+	MoreNeighbours  int
+	Checks          []pageCheck
+	Lost            uint64 // 0: none, or not measured
+	NotMeasured     []string
+	MoreNotMeasured int
 }
 
 // pageFact is a figure with its name; Bad marks it.
@@ -94,20 +107,15 @@ const (
 
 func pageOf(e *diagnose.Explanation) htmlPage {
 	p := htmlPage{
-		Target: shownName(e.Target), Verdict: shownText(e.Verdict), Cause: e.Cause, Fine: e.Cause == diagnose.None,
-		Facts: pageFacts(e), Charts: pageCharts(e), Timeline: timelineOf(e), WidthCost: widthCost(e),
+		Head:    webpage.Head{Title: shownName(e.Target) + ": " + string(e.Cause) + " - unthrottle", Name: shownName(e.Target), Facts: originFacts(e)},
+		Verdict: shownText(e.Verdict),
+		Facts:   pageFacts(e), Charts: pageCharts(e), Timeline: timelineOf(e), WidthCost: widthCost(e),
 		WaitingKnown: e.Waiting != nil, PeriodsKnown: e.Periods != nil,
 	}
 	if e.LostEvents != nil {
 		p.Lost = *e.LostEvents
 	}
-	p.When = text.Duration(e.Window)
-	if !e.Start.IsZero() {
-		p.When += " from " + e.Start.UTC().Format("2006-01-02 15:04:05") + " UTC"
-	}
-	if e.EndedEarly != "" {
-		p.When += ". " + endedEarly(e)
-	}
+	p.State, p.Level = stateOf(e)
 	p.Causes = pageCauses(e)
 	p.Pools = pagePools(e)
 	p.MorePools = len(e.Pools) - len(p.Pools)
@@ -136,6 +144,35 @@ func pageOf(e *diagnose.Explanation) htmlPage {
 		p.NotMeasured = append(p.NotMeasured, shownText(n))
 	}
 	return p
+}
+
+// originFacts say when it was recorded, for how long, and the limit.
+func originFacts(e *diagnose.Explanation) []webpage.Fact {
+	var facts []webpage.Fact
+	if !e.Start.IsZero() {
+		facts = append(facts, webpage.Fact{Name: "recorded", Value: e.Start.UTC().Format("2006-01-02 15:04:05") + " UTC"})
+	}
+	facts = append(facts, webpage.Fact{Name: "for", Value: text.Duration(e.Window)})
+	if e.EndedEarly != "" {
+		facts = append(facts, webpage.Fact{Name: "ended early", Value: shownText(e.EndedEarly)})
+	}
+	if e.LimitCPUs != nil {
+		facts = append(facts, webpage.Fact{Name: "limit", Value: cpusText(*e.LimitCPUs)})
+	}
+	return facts
+}
+
+// stateOf is the container in a word, and the class that colours it.
+func stateOf(e *diagnose.Explanation) (state, class string) {
+	switch severity(e) {
+	case page.Red:
+		return "stopped by a quota: " + string(e.Cause), ""
+	case page.Amber:
+		return string(e.Cause), "near"
+	case page.Green:
+		return "fine", "fine"
+	}
+	return "not decided", "near"
 }
 
 func pageFacts(e *diagnose.Explanation) []pageFact {

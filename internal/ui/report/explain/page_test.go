@@ -8,12 +8,13 @@ import (
 	"testing"
 
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/ui/report/webpage"
 )
 
 func writtenHTML(t *testing.T, e diagnose.Explanation) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := HTML(&b, e); err != nil {
+	if err := HTML(&b, e, webpage.Origin{Host: "node-7", Kernel: "6.18.44", Version: "v1"}, Options{NotForecast: "the recording has no responses", Next: "sudo unthrottle fix shop/cart"}); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -29,7 +30,7 @@ func TestHTMLHasAllOfTheText(t *testing.T) {
 		}
 	}
 	inOrder(t, strings.ReplaceAll(htmlTags.ReplaceAllString(s, " "), "&#43;", "+"),
-		"shop/cart", "10 s from 2026-11-21 03:12:00 UTC", "32 threads of pool http-worker-* ran 11 wide", "7 events were lost",
+		"shop/cart", "recorded 2026-11-21 03:12:00 UTC", "for 10 s", "node-7", "6.18.44", "unthrottle v1", "32 threads of pool http-worker-* ran 11 wide", "7 events were lost", "Next step", "sudo unthrottle fix shop/cart",
 		"stopped", "5.02 s", "throttled periods", "62", "mean use", "1.40", "widest", "13", "9.25",
 		"burst", "pool", "CPUs in use at once", "CPUs wanted at once", "The worst stretch", "throttled",
 		"Who spent it", "http-worker-*", "Akka HTTP", "40 % more", "Where waiting went", "own quota: 91.2 s", "batch/etl", "throttled itself",

@@ -64,6 +64,11 @@ func cellLength(r diagnose.Row, cells int) time.Duration {
 	return r.Length / time.Duration(cells)
 }
 
+// gapBefore says that another stretch begins with row i.
+func gapBefore(rows []diagnose.Row, i int) bool {
+	return i > 0 && rows[i].Start != rows[i-1].Start+rows[i-1].Length
+}
+
 func (x *view) timeline() {
 	rows := x.e.Timeline
 	if len(rows) == 0 {
@@ -73,14 +78,20 @@ func (x *view) timeline() {
 	glyphs := timeline.New(x.ascii)
 	most := fullWidth(x.e)
 	first := cellsJoined(rows[0].Cells, x.Columns-lead-tail)
-	x.Section(fmt.Sprintf("The worst stretch: a line is %s, a character %s; the height is CPUs in use, full is %s; %c stopped by a quota, %c idle",
+	order := ""
+	for i := 1; i < len(rows); i++ {
+		if gapBefore(rows, i) {
+			order = ", after a gap the next"
+		}
+	}
+	x.Section(fmt.Sprintf("The worst stretch%s: a line is %s, a character %s; the height is CPUs in use, full is %s; %c stopped by a quota, %c idle", order,
 		text.Duration(rows[0].Length.Round(time.Millisecond)), text.Duration(cellLength(rows[0], len(first))), figure.Trimmed(math.Round(most*100)/100), glyphs.Held, timeline.Idle))
 	for i, r := range rows {
 		if i == maxRows {
 			x.Line(fmt.Sprintf("%12s%s more in --json", "", text.Count(len(rows)-i, "period")))
 			break
 		}
-		if i > 0 && r.Start != rows[i-1].Start+rows[i-1].Length {
+		if gapBefore(rows, i) {
 			x.Line("")
 		}
 		line := fmt.Sprintf("%8.1f ms ", float64(r.Start)/1e6)

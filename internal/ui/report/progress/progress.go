@@ -1,5 +1,5 @@
-// Package progress draws how far a long command is, on one line of a terminal that
-// it writes over again and again.
+// Package progress says how far a long command is: on a terminal on one line that it
+// writes over again and again, elsewhere with a line a minute.
 package progress
 
 import (

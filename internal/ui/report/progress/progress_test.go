@@ -38,3 +38,32 @@ func TestRecording(t *testing.T) {
 	drawn.Done()
 	drawn.Done()
 }
+
+// A plain output gets a line of what is known, and none before a minute is over.
+func TestMinutely(t *testing.T) {
+	var b strings.Builder
+	m := NewMinutely(&b, "bench service")
+	m.say(time.Minute)
+	m.Draw(2*time.Minute, 6*time.Minute, "quota\x1b[2J")
+	m.say(125 * time.Second)
+	m.Done()
+	m.Done()
+	want := "bench service goes on, for 60 s so far\nbench service goes on, for 2 min 5 s so far, about 4 min left: quota\\x1b[2J\n"
+	if b.String() != want {
+		t.Errorf("got %q, want %q", b.String(), want)
+	}
+}
+
+func TestFor(t *testing.T) {
+	var b strings.Builder
+	for _, terminal := range []bool{true, false} {
+		d := For(&b, terminal, true, "demo")
+		if _, line := d.(*Line); line != terminal {
+			t.Errorf("terminal %v: %T", terminal, d)
+		}
+		d.Done()
+	}
+	if b.String() != "" {
+		t.Errorf("%q", b.String())
+	}
+}

@@ -1,0 +1,89 @@
+package progress
+
+import (
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/text"
+)
+
+// Drawer shows how far a long command is: a [Line] on a terminal, [Minutely] elsewhere.
+type Drawer interface {
+	// Draw shows what is done of total, and what goes on.
+	Draw(done, total time.Duration, doing string)
+	// Done ends it; the second call does nothing.
+	Done()
+}
+
+// For chooses between the two. what names the command.
+func For(w io.Writer, terminal, ascii bool, what string) Drawer {
+	if terminal {
+		return NewLine(w, ascii)
+	}
+	return NewMinutely(w, what)
+}
+
+// every is how often a plain output hears that a command goes on.
+const every = time.Minute
+
+// Minutely says once a minute that a long command goes on: for a log, or for a command that knows no more. Until the
+// first minute is over it says nothing.
+type Minutely struct {
+	w    io.Writer
+	what string
+	stop chan struct{}
+	once sync.Once
+	done sync.WaitGroup
+
+	mu    sync.Mutex
+	doing string        // what goes on; "": not told
+	left  time.Duration // about; 0: not known
+}
+
+// NewMinutely begins; Done ends it.
+func NewMinutely(w io.Writer, what string) *Minutely {
+	m := &Minutely{w: w, what: what, stop: make(chan struct{})}
+	begun := time.Now()
+	m.done.Go(func() {
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for {
+			select {
+			case <-m.stop:
+				return
+			case <-tick.C:
+				m.say(time.Since(begun))
+			}
+		}
+	})
+	return m
+}
+
+// Draw notes what the next line says.
+func (m *Minutely) Draw(done, total time.Duration, doing string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.doing, m.left = doing, max(0, total-done)
+}
+
+// say writes a line. A line that cannot be written is no failure.
+func (m *Minutely) say(elapsed time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	line := fmt.Sprintf("%s goes on, for %s so far", m.what, text.Duration(elapsed.Round(time.Second)))
+	if m.left > 0 {
+		line += ", about " + text.Duration(m.left.Round(time.Second)) + " left"
+	}
+	if m.doing != "" {
+		line += ": " + text.Sanitize(m.doing, maxTarget)
+	}
+	fmt.Fprintln(m.w, line)
+}
+
+// Done ends it; the second call does nothing.
+func (m *Minutely) Done() {
+	m.once.Do(func() { close(m.stop) })
+	m.done.Wait()
+}

@@ -12,6 +12,7 @@ type poolKey struct{ process, name string }
 // pool has the sums of one thread pool.
 type pool struct {
 	key     poolKey
+	number  int // its index
 	threads int
 	cpu     int64
 	running int
@@ -32,6 +33,28 @@ type pool struct {
 
 	delay, response distribution
 	cost            cost
+	woken           wakeups
+}
+
+// wakeups counts what ended the sleeps of a pool's threads.
+type wakeups struct {
+	all int
+	// outside counts those by other processes and containers, and by devices.
+	outside int
+	by      map[int]int // by threads of the container, by the index of their pool
+}
+
+func (w *wakeups) add(pool int, outside bool) {
+	w.all++
+	switch {
+	case outside:
+		w.outside++
+	case pool >= 0:
+		if w.by == nil {
+			w.by = map[int]int{}
+		}
+		w.by[pool]++
+	}
 }
 
 func (p *pool) ran(d int64) {
@@ -93,7 +116,7 @@ func (t *poolTable) find(process, name string) int {
 	}
 	// The names may be parts of a longer text, which they would keep in memory.
 	key = poolKey{strings.Clone(key.process), strings.Clone(key.name)}
-	t.all = append(t.all, &pool{key: key})
+	t.all = append(t.all, &pool{key: key, number: len(t.all)})
 	t.index[key] = len(t.all) - 1
 	return len(t.all) - 1
 }

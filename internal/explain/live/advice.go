@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/explain/roles"
 	"github.com/unthrottle/unthrottle/internal/explain/threadpool"
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 )
@@ -21,6 +22,7 @@ const minRuns = 20
 // the names of threads, not of pools.
 type names struct {
 	fold  *threadpool.Names
+	roles *roles.Roles        // nil: not known yet
 	first map[string][]thread // the first thread of each process, by pool
 }
 
@@ -36,13 +38,13 @@ const (
 	maxNamedOf   = 16
 )
 
-func newNames() *names {
-	return &names{fold: threadpool.NewNames(maxPoolNames), first: map[string][]thread{}}
+func newNames(r *roles.Roles) *names {
+	return &names{fold: threadpool.NewNames(maxPoolNames), roles: r, first: map[string][]thread{}}
 }
 
 // pool names the pool of a thread; it is for diagnose.Options.PoolOf.
-func (n *names) pool(tgid uint32, comm string) string {
-	pool := n.fold.Of(tgid, comm)
+func (n *names) pool(tid, tgid uint32, comm string) string {
+	pool := n.roles.Pool(tid, n.fold.Of(tgid, comm))
 	known, ok := n.first[pool]
 	if !ok && len(n.first) >= maxNamed || len(known) >= maxNamedOf ||
 		slices.ContainsFunc(known, func(t thread) bool { return t.tgid == tgid }) {

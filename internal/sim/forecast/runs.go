@@ -54,7 +54,7 @@ func ReadRuns(in io.Reader) (*Runs, error) {
 	if window <= 0 || len(b.order) == 0 {
 		return nil, errEmpty
 	}
-	b.splitRoles()
+	b.splitRoles(end.footer)
 	runs := &Runs{time.Duration(window), map[string][]Run{}}
 	for _, t := range b.order {
 		for _, r := range t.ended {

@@ -151,6 +151,7 @@ func showExplanation(ctx context.Context, e diagnose.Explanation, target, record
 	case made != nil:
 		choice := policy.Choose(made, policy.Terms{})
 		o.Recommended, shown = &choice, rows.NewRecommended(made, &choice)
+		view.Check(e.Pools, made)
 		if choice.Answer == policy.AnswerRemedy && recorded != target {
 			o.Next = "sudo unthrottle fix " + text.Sanitize(target, 0)
 		}

@@ -295,7 +295,7 @@ func (c *choice) setting() int {
 	best := -1
 	for i := range c.f.Rows {
 		r := &c.f.Rows[i]
-		if r.Remedy.Name != forecast.Pools || r.HostLoad != 0 || r.Refused != "" || !c.helps(r.Judged) {
+		if r.Remedy.Name != forecast.Pools || r.HostLoad != 0 || r.Refused != "" || !c.settingHelps(r) {
 			continue
 		}
 		if best < 0 || *r.Judged < *c.f.Rows[best].Judged {

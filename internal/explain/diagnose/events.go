@@ -180,6 +180,7 @@ func (a *Analysis) rename(t *thread, tgid uint32, comm string) {
 	if pool == t.pool {
 		return
 	}
+	a.leavePool(t)
 	switch {
 	case t.state == recording.Running:
 		c := a.cpus[t.cpu]

@@ -129,6 +129,10 @@ type PoolUse struct {
 	Name    string
 	Process string // the name of its process
 	Threads int    // threads that ran or waited
+	// Working is how many of them did workingShare of the pool's work or more: a program may give others its name.
+	// Main says that the pool has no thread but main threads of processes.
+	Working int
+	Main    bool
 	// CPU time overall, and in throttled periods; nil: there are no periods.
 	CPU          time.Duration
 	CPUThrottled *time.Duration

@@ -23,21 +23,24 @@ func TestAdvice(t *testing.T) {
 	nio := n.pool(11, 10, "nioEventLoopGro")
 	own := n.pool(21, 20, "my-own-3")
 	quick, slow := &diagnose.Quantiles{Count: 5000}, &diagnose.Quantiles{Count: 100}
-	e := diagnose.Explanation{LimitCPUs: new(2.0), Pools: []diagnose.PoolUse{
-		{Name: gc, Process: "java", Threads: 8, Widest: 8},
-		{Name: nio, Process: "java", Threads: 16, Widest: 9, CPU: time.Second, Delay: slow},
-		{Name: nio, Process: "java", Threads: 16, Widest: 9, CPU: time.Second, Delay: quick},
+	e := diagnose.Explanation{LimitCPUs: new(2.0), Cause: diagnose.Burst, Pools: []diagnose.PoolUse{
+		{Name: gc, Process: "java", Threads: 8, Working: 8, Widest: 8, CPUThrottled: new(5 * time.Second)},
+		{Name: nio, Process: "java", Threads: 16, Working: 16, Widest: 9, CPU: time.Second, Delay: slow, CPUThrottled: new(5 * time.Second)},
+		{Name: nio, Process: "java", Threads: 16, Working: 16, Widest: 9, CPU: time.Second, Delay: quick, CPUThrottled: new(time.Second)},
 		{Name: own, Process: "app", Threads: 30, Widest: 8},
 		{Name: "never seen", Threads: 1},
 	}}
 	advise(&e, threadpool.Known(), n, processesOf(h, nil, nil), h)
 	for i, want := range []struct{ setting, advice string }{
-		{"-XX:ParallelGCThreads", "set -XX:ParallelGCThreads to 2"}, {"io.netty.eventLoopThreads", "eventLoopThreads to 2"}, {"io.netty.eventLoopThreads", "eventLoopThreads to 2"}, {"", ""}, {"", ""},
+		{"-XX:ParallelGCThreads", "set -XX:ParallelGCThreads to 2"}, {"io.netty.eventLoopThreads", "eventLoopThreads to 2"}, {"io.netty.eventLoopThreads", ""}, {"", ""}, {"", ""},
 	} {
 		p := e.Pools[i]
 		if !strings.Contains(p.Setting, want.setting) || (want.setting == "") != (p.Library == "") || !strings.Contains(p.Advice, want.advice) {
 			t.Errorf("%s: %q %q: %s", p.Name, p.Library, p.Setting, p.Advice)
 		}
+	}
+	if e.Pools[2].Advice != "" {
+		t.Errorf("a pool with a tenth of the quota is advised: %s", e.Pools[2].Advice)
 	}
 	if e.Pools[0].OnIOThread || !e.Pools[1].OnIOThread || e.Pools[2].OnIOThread {
 		t.Error("10 ms of CPU time per run on an event loop is application work; 0.2 ms is not, nor is a collector's")

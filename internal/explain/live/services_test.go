@@ -18,9 +18,10 @@ var services = map[string]struct {
 	cause  diagnose.Cause
 	guilty string // as the verdict names it
 	victim string // a pool that the verdict names; "": none
+	advice string // the setting in the only advice; "": there is none
 	build  func() *rt.Schedule
 }{
-	"redis saves in a child": {diagnose.Pool, "`redis-server (child)`", "`redis-server`", func() *rt.Schedule {
+	"redis saves in a child": {diagnose.Pool, "`redis-server (child)`", "`redis-server`", "", func() *rt.Schedule {
 		s := rt.New(2).Limit(50*ms, 100*ms).Process("redis-server")
 		server, client := s.Main(), s.Outsider("redis-benchmark")
 		s.Client(client, server)
@@ -30,7 +31,7 @@ var services = map[string]struct {
 		}
 		return s
 	}},
-	"a report of PostgreSQL beside look-ups": {diagnose.Pool, "`postgres: parallel worker`", "`postgres`", func() *rt.Schedule {
+	"a report of PostgreSQL beside look-ups": {diagnose.Pool, "`postgres: parallel worker`", "`postgres`", "max_parallel_workers_per_gather", func() *rt.Schedule {
 		s := rt.New(2).Limit(100*ms, 100*ms)
 		client := s.Outsider("pgbench")
 		var sessions []uint32
@@ -54,7 +55,7 @@ var services = map[string]struct {
 		}
 		return s
 	}},
-	"Node's event loop beside libuv's workers": {diagnose.Pool, "`node (workers)`", "`node`", func() *rt.Schedule {
+	"Node's event loop beside libuv's workers": {diagnose.Pool, "`node (workers)`", "`node`", "UV_THREADPOOL_SIZE", func() *rt.Schedule {
 		s := rt.New(2).Limit(80*ms, 100*ms)
 		tids := sameName(s.Process("node"), "node", 4)
 		s.Header().Processes = []recording.Process{{TGID: s.Main(), Exe: "/usr/bin/node", Cmdline: []string{"node", "app.js"}, Libraries: []string{}}}
@@ -64,7 +65,7 @@ var services = map[string]struct {
 		s.Repeat(10, 200*ms, func(at time.Duration) { s.Work(at, 28*ms, tids...) })
 		return s
 	}},
-	"a child that is another program": {diagnose.Pool, "`gzip`", "`python3`", func() *rt.Schedule {
+	"a child that is another program": {diagnose.Pool, "`gzip`", "`python3`", "", func() *rt.Schedule {
 		s := rt.New(2).Limit(60*ms, 100*ms).Process("python3")
 		s.Client(s.Outsider("curl"), s.Main())
 		s.Repeat(200, 10*ms, func(at time.Duration) { s.Work(at, 500*time.Microsecond, s.Main()) })
@@ -73,7 +74,7 @@ var services = map[string]struct {
 		}
 		return s
 	}},
-	"nginx hands pages to PHP": {diagnose.Burst, "`php-fpm*`", "", func() *rt.Schedule {
+	"nginx hands pages to PHP": {diagnose.Burst, "`php-fpm*`", "", "pm.max_children", func() *rt.Schedule {
 		s := rt.New(2).Limit(80*ms, 100*ms)
 		s.Process("nginx").Title("nginx: worker process")
 		nginx := s.Main()
@@ -96,7 +97,7 @@ var services = map[string]struct {
 		})
 		return s
 	}},
-	"gunicorn's workers need the whole limit": {diagnose.Shortage, "`gunicorn`", "", func() *rt.Schedule {
+	"gunicorn's workers need the whole limit": {diagnose.Shortage, "`gunicorn`", "", "--workers", func() *rt.Schedule {
 		s := rt.New(2).Limit(50*ms, 100*ms)
 		client := s.Outsider("wrk")
 		for i := range 4 {
@@ -108,7 +109,7 @@ var services = map[string]struct {
 		}
 		return s
 	}},
-	"a build": {diagnose.Shortage, "`cc*`", "", func() *rt.Schedule {
+	"a build": {diagnose.Shortage, "`cc*`", "", "", func() *rt.Schedule {
 		s := rt.New(2).Limit(100*ms, 100*ms).Process("make")
 		build := s.Main()
 		for i := range 60 {
@@ -119,7 +120,7 @@ var services = map[string]struct {
 		}
 		return s
 	}},
-	"memcached, healthy, and its client on the same CPU": {diagnose.None, "", "", func() *rt.Schedule {
+	"memcached, healthy, and its client on the same CPU": {diagnose.None, "", "", "", func() *rt.Schedule {
 		s := rt.New(1).Limit(100*ms, 100*ms).Process("memcached")
 		w := s.Threads("mc-worker", 4)
 		s.Header().Processes = []recording.Process{{TGID: s.Main(), Exe: "/usr/bin/memcached", Cmdline: []string{"memcached", "-t", "4"}, Libraries: []string{}}}
@@ -131,7 +132,7 @@ var services = map[string]struct {
 		})
 		return s
 	}},
-	"a pod whose sidecar spends its quota": {diagnose.Ancestor, "/parent/sidecar", "", func() *rt.Schedule {
+	"a pod whose sidecar spends its quota": {diagnose.Ancestor, "/parent/sidecar", "", "", func() *rt.Schedule {
 		s := rt.New(2).ParentLimit(80*ms, 100*ms).Process("memcached")
 		w := s.Threads("mc-worker", 4)
 		s.Header().Processes = []recording.Process{{TGID: s.Main(), Exe: "/usr/bin/memcached", Cmdline: []string{"memcached", "-t", "4"}, Libraries: []string{}}}
@@ -172,6 +173,14 @@ func TestServices(t *testing.T) {
 			t.Log(e.Verdict)
 			if e.Cause != c.cause || !strings.Contains(e.Verdict, c.guilty) || !strings.Contains(e.Verdict, c.victim) {
 				t.Errorf("%s, want %s by %s (and %s): %+v", e.Cause, c.cause, c.guilty, c.victim, e.Causes)
+			}
+			advised := ""
+			for _, p := range e.Pools {
+				t.Logf("%s (%s): %v of CPU time, %d threads: %s", p.Name, p.Process, p.CPU, p.Threads, p.Advice)
+				advised += p.Advice
+			}
+			if !strings.Contains(advised, c.advice) || c.advice == "" && advised != "" {
+				t.Errorf("advice %q, want one of %q", advised, c.advice)
 			}
 		})
 	}

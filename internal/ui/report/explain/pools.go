@@ -7,7 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report/figure"
 	"github.com/unthrottle/unthrottle/internal/ui/report/table"
@@ -127,14 +129,29 @@ func (x *view) poolTable(pools []diagnose.PoolUse) {
 	t.Flush() // writes to memory: cannot fail
 }
 
+// Check takes back the advice that a forecast of the same recording does not support, and sets what it forecasts beside
+// the rest.
+func Check(pools []diagnose.PoolUse, f *forecast.Forecast) {
+	for i := range pools {
+		p := &pools[i]
+		if p.Advice == "" {
+			continue
+		}
+		forecasts, ok := policy.Resize(f, p.Name)
+		if !ok {
+			p.Advice = ""
+			continue
+		}
+		p.Advice = strings.TrimSuffix(p.Advice, ".") + "; " + forecasts + "."
+	}
+}
+
 // poolAdvice is what the pool table knows of a pool, in one text. The advice names library and setting itself.
 func poolAdvice(p diagnose.PoolUse) string {
 	var parts []string
 	switch {
 	case p.Advice != "":
 		parts = append(parts, shownText(strings.TrimSuffix(p.Advice, ".")))
-	case p.Setting != "":
-		parts = append(parts, shownText(p.Library)+", sized by "+shownText(p.Setting))
 	case p.Library != "":
 		parts = append(parts, shownText(p.Library))
 	}

@@ -17,7 +17,7 @@ const noDelay = time.Millisecond
 // wake-up to be noticed.
 func (of *figures) matters(waiting int64) bool {
 	return waiting > 0 && float64(waiting) >= waitingShare*float64(of.demand()-of.quotaWaiting()) &&
-		float64(waiting) >= negligible*float64(of.window) && of.late()
+		float64(waiting) >= Negligible*float64(of.window) && of.late()
 }
 
 // late reports whether a pool that works waits for CPUs long enough to be noticed. One without wake-ups may: it runs

@@ -174,13 +174,13 @@ func (of *figures) demand() int64 {
 // quotaWaiting is the thread time for which quotas held threads back.
 func (of *figures) quotaWaiting() int64 { return of.waiting[byOwnQuota] + of.waiting[byAncestor] }
 
-// negligible is the share of the window below which stopped time or waiting is no finding: of a hundred requests it
+// Negligible is the share of the window below which stopped time or waiting is no finding: of a hundred requests it
 // reaches one.
-const negligible = 0.01
+const Negligible = 0.01
 
 // throttled reports whether quotas stopped the container for a time that matters.
 func (of *figures) throttled() bool {
-	return of.stopped > 0 && float64(of.stopped) >= negligible*float64(of.window)
+	return of.stopped > 0 && float64(of.stopped) >= Negligible*float64(of.window)
 }
 
 // spender is the pool that spent most in throttled periods, or nil without any pool.

@@ -127,7 +127,7 @@ func runExplain(ctx context.Context, target string, f explainFlags, out io.Write
 		page.abandon()
 		return err
 	}
-	o, shown, from := advised(ctx, target, recorded)
+	o, shown, from := advised(ctx, e.Pools, target, recorded)
 	o.Style = styleOf(f.ascii)
 	if f.out.json() {
 		err = view.JSON(out, e, shown)
@@ -141,8 +141,9 @@ func runExplain(ctx context.Context, target string, f explainFlags, out io.Write
 	return judged(e, f)
 }
 
-// advised is what the forecast of the recording recommends, as text and as JSON, and where the recording comes from.
-func advised(ctx context.Context, target, recorded string) (o view.Options, shown *rows.Recommended, from webpage.Origin) {
+// advised is what the forecast of the recording recommends, as text and as JSON, and where the recording comes from. It
+// takes the advice that the forecast contradicts from the pools.
+func advised(ctx context.Context, pools []diagnose.PoolUse, target, recorded string) (o view.Options, shown *rows.Recommended, from webpage.Origin) {
 	made, err := forecastOf(ctx, recorded)
 	from.Version = version
 	if recorded != target { // of this host, now
@@ -157,6 +158,7 @@ func advised(ctx context.Context, target, recorded string) (o view.Options, show
 	case made != nil:
 		choice := policy.Choose(made, policy.Terms{})
 		o.Recommended, shown = &choice, rows.NewRecommended(made, &choice)
+		view.Check(pools, made)
 		if choice.Answer == policy.AnswerRemedy && recorded != target {
 			o.Next = "sudo unthrottle fix " + text.Sanitize(target, 0)
 		}

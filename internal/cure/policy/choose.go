@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 )
 
@@ -66,7 +67,7 @@ const (
 	// of the kernel differ by as much.
 	tieShare = 0.1
 	// leastStopped is the share of the time below which a container is hardly ever stopped.
-	leastStopped = 0.001
+	leastStopped = diagnose.Negligible
 	// leastExtra is how many CPUs beyond the limit count as more than the limit.
 	leastExtra = 0.01
 )
@@ -290,7 +291,7 @@ func (c *choice) setting() int {
 	best := -1
 	for i := range c.f.Rows {
 		r := &c.f.Rows[i]
-		if r.Remedy.Name != forecast.Pools || r.HostLoad != 0 || r.Refused != "" || !c.helps(r.Judged) {
+		if r.Remedy.Name != forecast.Pools || r.HostLoad != 0 || r.Refused != "" || !c.settingHelps(r) {
 			continue
 		}
 		if best < 0 || *r.Judged < *c.f.Rows[best].Judged {

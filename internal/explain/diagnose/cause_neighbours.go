@@ -2,22 +2,51 @@ package diagnose
 
 import (
 	"fmt"
+	"slices"
+	"time"
 )
 
 // waitingShare is the share of the demand from which on waiting for a CPU matters: all work then takes a
 // tenth longer.
 const waitingShare = 0.10
 
-// matters reports whether waiting is a relevant part of the demand, and long enough in the window to be
-// noticed.
+// noDelay is the 99th percentile of a pool's delays below which waiting for CPUs is no finding.
+const noDelay = time.Millisecond
+
+// matters reports whether waiting is a relevant part of the demand, and long enough in the window and for a single
+// wake-up to be noticed.
 func (of *figures) matters(waiting int64) bool {
 	return waiting > 0 && float64(waiting) >= waitingShare*float64(of.demand()-of.quotaWaiting()) &&
-		float64(waiting) >= negligible*float64(of.window)
+		float64(waiting) >= Negligible*float64(of.window) && of.late()
 }
 
-// waitingForOthers is the waiting for CPUs that others held.
+// late reports whether a pool that works waits for CPUs long enough to be noticed. One without wake-ups may: it runs
+// on and on.
+func (of *figures) late() bool {
+	return slices.ContainsFunc(of.pools, func(p *pool) bool {
+		q := p.delay.quantiles()
+		return p.doesWork(of) && (q == nil || q.Count < minRuns || q.P99 >= noDelay)
+	})
+}
+
+// waitingForOthers is the waiting for CPUs that others held. Clients of the container are not among them: they run by
+// turns with it, and would have no work without it.
 func (of *figures) waitingForOthers() int64 {
-	return of.waiting[byNeighbour] + of.waiting[byHost] + of.waiting[bySteal]
+	return of.waitingForNeighbours() + of.waiting[byHost] + of.waiting[bySteal]
+}
+
+func (of *figures) waitingForNeighbours() int64 {
+	return max(0, of.waiting[byNeighbour]-of.clients)
+}
+
+// neighbour is the neighbour for which the container waited longest, no client of it; nil: there is none.
+func (of *figures) neighbour() *NeighbourUse {
+	for i := range of.neighbours {
+		if n := &of.neighbours[i]; n.Waited > 0 && !n.Client {
+			return n
+		}
+	}
+	return nil
 }
 
 func neighbours(of *figures) (found, bool) {
@@ -32,8 +61,7 @@ func neighbours(of *figures) (found, bool) {
 		f.severity = min(waited, of.allowedWaiting)
 	}
 	who := "others"
-	if len(of.neighbours) > 0 && of.neighbours[0].Waited > 0 {
-		n := of.neighbours[0]
+	if n := of.neighbour(); n != nil {
 		who = n.Name
 		f.evidence = fmt.Sprintf("%s held the CPUs for %s while it waited", n.Name, formatTime(n.Waited.Nanoseconds()))
 		if n.Throttled != nil && *n.Throttled {
@@ -45,7 +73,7 @@ func neighbours(of *figures) (found, bool) {
 		f.evidence += "; "
 	}
 	f.evidence += fmt.Sprintf("waiting for CPUs of others: %s of thread time (neighbours %s, the host's system %s, steal %s), against %s of CPU time",
-		formatTime(waited), formatTime(of.waiting[byNeighbour]), formatTime(of.waiting[byHost]), formatTime(of.waiting[bySteal]), formatTime(of.cpu))
+		formatTime(waited), formatTime(of.waitingForNeighbours()), formatTime(of.waiting[byHost]), formatTime(of.waiting[bySteal]), formatTime(of.cpu))
 	f.verdict = fmt.Sprintf("Not its quota but others on the same CPUs: its threads were runnable and did not run for %s of thread time while others held the CPUs, most of all %s; they ran for %s.",
 		formatTime(waited), who, formatTime(of.cpu))
 	if of.throttled() {

@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/unthrottle/unthrottle/internal/text"
 )
@@ -22,6 +23,14 @@ const (
 	victimLead    = 0.25
 	victimWork    = 0.02
 	victimHolds   = 3
+	// ofOneChain is the share of a pool's wake-ups from which on it works for the same requests as those that
+	// wake it. served is the share of them by clients and devices from which on it answers: the rest are locks
+	// that its threads hand on. servedBy is the share of the limit that a pool may use and still be starved by others.
+	ofOneChain = 0.5
+	served     = 1.0 / 3
+	// shortRun is the part of a quota that the runs of a pool take which answers at once.
+	shortRun = 0.1
+	servedBy = 0.5
 )
 
 func poolStopsPool(of *figures) (found, bool) {
@@ -32,44 +41,108 @@ func poolStopsPool(of *figures) (found, bool) {
 	for _, p := range of.pools {
 		all += p.throttled[of.track]
 	}
-	culprit := of.spender()
-	if all <= 0 || float64(culprit.throttled[of.track]) < poolSpent*float64(all) {
+	if all <= 0 {
 		return found{}, false
 	}
-	var victim *pool
-	for _, p := range of.pools[1:] {
-		if float64(p.throttled[of.track]) > victimSpent*float64(all) || p.holds < victimHolds ||
+	culprits := of.culprits(all)
+	victim := of.victim(all, culprits)
+	if victim == nil || len(culprits) == 0 || len(culprits) > 1 && !victim.serves(of) {
+		return found{}, false
+	}
+	f := found{cause: Pool, stopped: min(victim.stopped, of.stopped), severity: of.quotaSeverity(), rank: of.rankOf(victim, culprits)}
+	spent, who := int64(0), "pool"
+	for i, p := range culprits {
+		spent += p.throttled[of.track]
+		if i > 0 {
+			who = "pools"
+		}
+	}
+	for i, p := range culprits {
+		if i > 0 {
+			who += " and"
+		}
+		who += " `" + p.key.name + "`"
+	}
+	spentShare := float64(spent) / float64(all)
+	f.evidence = fmt.Sprintf("%s, which used %s of the CPU time in throttled periods, was held back for %s in %s; %s used %s",
+		formatPool(victim), formatShare(float64(victim.throttled[of.track])/float64(all)), formatTime(victim.stopped),
+		text.Count(victim.holds, "interval"), who, formatShare(spentShare))
+	late := ""
+	if q := victim.response.quantiles(); q != nil {
+		late = fmt.Sprintf(" (99th percentile of its responses: %s)", formatTime(q.P99.Nanoseconds()))
+	}
+	f.verdict = fmt.Sprintf("%s spent %s of the %s quota, up to %d wide, and stopped %s with it for %s of %s%s.",
+		capital(who), formatShare(spentShare), formatTime(of.quota), culprits[0].widest, formatPool(victim),
+		formatTime(victim.stopped), formatTime(of.window), late)
+	return f, true
+}
+
+// culprits are the pools that spent the quota: one with poolSpent of all, and beside it one that is too large for a
+// victim; or two such.
+func (of *figures) culprits(all int64) []*pool {
+	var large []*pool
+	sum := int64(0)
+	for _, p := range of.pools[:2] {
+		if float64(p.throttled[of.track]) > victimSpent*float64(all) {
+			large = append(large, p)
+			sum += p.throttled[of.track]
+		}
+	}
+	if float64(sum) < poolSpent*float64(all) {
+		return nil
+	}
+	return large
+}
+
+// victim is the pool that is stopped with others; nil: none is. Of several, the ones that work come first, then those
+// that answer with short runs, then the one that lost the most time.
+func (of *figures) victim(all int64, culprits []*pool) (victim *pool) {
+	for _, p := range of.pools {
+		if slices.Contains(culprits, p) || float64(p.throttled[of.track]) > victimSpent*float64(all) || p.holds < victimHolds ||
 			p.stopsItself(of) ||
 			float64(p.stopped) < victimStopped*float64(of.stopped) {
 			continue
 		}
-		// Of several victims, the one that works comes first, then the one that lost the most time.
-		if victim == nil || p.doesWork(of) && !victim.doesWork(of) || p.doesWork(of) == victim.doesWork(of) && p.stopped > victim.stopped {
+		if victim == nil || p.suffers(of) > victim.suffers(of) || p.suffers(of) == victim.suffers(of) && p.stopped > victim.stopped {
 			victim = p
 		}
 	}
-	if victim == nil {
-		return found{}, false
+	return victim
+}
+
+// suffers ranks a stopped pool among others: 2 if it answers with short runs, 1 if it works, else 0.
+func (p *pool) suffers(of *figures) int {
+	switch {
+	case p.serves(of) && float64(p.cost.typical()) <= shortRun*float64(of.quota):
+		return 2
+	case p.doesWork(of):
+		return 1
 	}
-	f := found{cause: Pool, stopped: min(victim.stopped, of.stopped), severity: of.quotaSeverity(), rank: rankPoolToo}
-	if victim.doesWork(of) && float64(victim.stopped) >= victimLead*float64(of.stopped) {
-		f.rank = rankPool
+	return 0
+}
+
+// rankOf is the rank of a pool that stops another. One that answers clients, and for which the limit would do, is
+// starved, whatever else the container wants. One that the culprits wake works for the same requests: it waits for
+// them anyhow.
+func (of *figures) rankOf(victim *pool, culprits []*pool) int {
+	by := 0
+	for _, p := range culprits {
+		by += victim.woken.by[p.number]
 	}
-	if of.longRuns() { // the pool stops itself first, whichever other pools it stops with it
-		f.rank = rankPoolToo
+	switch {
+	case !victim.doesWork(of) || float64(victim.stopped) < victimLead*float64(of.stopped), float64(by) >= ofOneChain*float64(victim.woken.all) && by > 0:
+		return rankPoolToo
+	case victim.serves(of) && of.limit > 0 && float64(victim.cpu) < servedBy*of.limit*float64(of.window):
+		return rankStarved
+	case of.longRuns(): // the pool stops itself first, whichever other pools it stops with it
+		return rankPoolToo
 	}
-	spentShare := float64(culprit.throttled[of.track]) / float64(all)
-	f.evidence = fmt.Sprintf("%s, which used %s of the CPU time in throttled periods, was held back for %s in %s; %s used %s",
-		formatPool(victim), formatShare(float64(victim.throttled[of.track])/float64(all)), formatTime(victim.stopped),
-		text.Count(victim.holds, "interval"), formatPool(culprit), formatShare(spentShare))
-	late := ""
-	if q := victim.delay.quantiles(); q != nil {
-		late = fmt.Sprintf(" (99th percentile of its delay: %s)", formatTime(q.P99.Nanoseconds()))
-	}
-	f.verdict = fmt.Sprintf("%s spent %s of the %s quota, up to %d wide, and stopped %s with it for %s of %s%s.",
-		capital(formatPool(culprit)), formatShare(spentShare), formatTime(of.quota), culprit.widest, formatPool(victim),
-		formatTime(victim.stopped), formatTime(of.window), late)
-	return f, true
+	return rankPool
+}
+
+// serves reports whether clients or devices, outside of the container, begin a pool's work.
+func (p *pool) serves(of *figures) bool {
+	return p.doesWork(of) && p.woken.all >= minRuns && float64(p.woken.outside) >= served*float64(p.woken.all)
 }
 
 // doesWork reports whether a pool does a part of the work, rather than only wake up now and then.

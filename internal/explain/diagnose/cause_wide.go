@@ -47,8 +47,20 @@ func (of *figures) longRuns() bool {
 	return p != nil && of.quotaKnown() && p.cost.typical() > of.quota && p.widest <= ceilCPUs(of.limit)
 }
 
+// spentByOthers reports whether an ancestor's quota stops the container, and others below that ancestor used more of it.
+func (of *figures) spentByOthers() bool {
+	others := int64(0)
+	for _, s := range of.siblings {
+		others += s.cpu
+	}
+	return float64(of.ancestorStopped) >= ancestorShare*float64(of.stopped) && of.ancestorStopped > 0 && others > of.cpu
+}
+
 func burst(of *figures) (found, bool) {
 	rank := rankWide
+	if of.spentByOthers() {
+		return found{}, false
+	}
 	if ambiguous(of) && !nearShortage(of) {
 		rank = rankMaybe
 	} else if !shaped(of) {
@@ -81,6 +93,9 @@ func spentText(of *figures) string {
 
 func tinyLimit(of *figures) (found, bool) {
 	rank := rankWide
+	if of.spentByOthers() {
+		return found{}, false
+	}
 	if ambiguous(of) && !nearShortage(of) {
 		rank = rankMaybe
 	} else if !shaped(of) {

@@ -20,12 +20,13 @@ type found struct {
 
 // Ranks among causes of stopped time. A cause that explains others comes first. An ancestor's quota looks
 // like a burst from inside the container. Waste and debt make any load look too large. A shortage holds pools
-// back too.
+// back too, but where a pool that answers waits for one that takes what it gets, the second is the cause.
 const (
 	rankScheduler = iota
 	rankAncestor
 	rankWaste
 	rankDebt
+	rankStarved
 	rankShortage
 	rankDebtToo
 	rankPool

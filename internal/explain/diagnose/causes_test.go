@@ -83,6 +83,7 @@ var cases = map[string]struct {
 	"one thread's work is longer than the quota, and stops others too": {first: diagnose.TinyLimit, next: diagnose.Pool, length: 2 * time.Second, build: func() *rt.Schedule {
 		s := rt.New(1).Limit(40*ms, 100*ms)
 		long, requests := s.Threads("long", 1), s.Threads("request", 2)
+		s.Client(recording.Kernel, requests...) // a timer
 		s.Repeat(8, 250*ms, func(at time.Duration) { s.Work(at, 55*ms, long...) })
 		s.Repeat(100, 20*ms, func(at time.Duration) { s.Work(at, ms/2, requests...) })
 		return s
@@ -90,6 +91,7 @@ var cases = map[string]struct {
 	"the same, and the others beside it on other CPUs": {first: diagnose.TinyLimit, says: []string{"The work of one request of pool `long-*` is longer"}, build: func() *rt.Schedule {
 		s := rt.New(4).Limit(40*ms, 100*ms)
 		long, requests := s.Threads("long", 1), s.Threads("request", 2)
+		s.Client(recording.Kernel, requests...) // a timer
 		s.Repeat(2, 500*ms, func(at time.Duration) { s.Work(at, 70*ms, long...) })
 		s.Repeat(100, 10*ms, func(at time.Duration) { s.Work(at, ms/2, requests...) })
 		return s

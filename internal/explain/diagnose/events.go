@@ -76,11 +76,28 @@ func (a *Analysis) onWakeup(e *recording.Event) {
 	if wants(t.state) || t.dying {
 		return
 	}
+	a.countWakeup(t, e)
 	t.cpu = e.CPU
 	t.woken, t.ran, t.cpuRun, t.wide = a.now, false, 0, 0
 	a.setState(t, recording.Runnable)
 	if e.Flags&recording.Throttled != 0 {
 		a.hold(t, a.levels.levelOf(e.Cgroup))
+	}
+}
+
+// countWakeup notes what woke a thread: one of the container, a timer, or something outside of it. The start of a
+// thread is no wake-up.
+func (a *Analysis) countWakeup(t *thread, e *recording.Event) {
+	if e.Flags&recording.New != 0 {
+		return
+	}
+	pool := -1
+	if waker := a.threads[e.Waker]; e.Waker != 0 && waker != nil {
+		pool = waker.pool
+	}
+	a.pools.all[t.pool].woken.add(pool, e.Waker == 0 && e.Owner != recording.Kernel)
+	if e.Waker == 0 {
+		a.owners.all[a.owners.index(e.Owner)].wakes++
 	}
 }
 
@@ -159,10 +176,11 @@ func (a *Analysis) rename(t *thread, tgid uint32, comm string) {
 	if tgid != 0 {
 		t.tgid = tgid
 	}
-	pool := a.pools.find(a.byTGID[t.tgid], a.o.PoolOf(t.tgid, comm))
+	pool := a.pools.find(a.byTGID[t.tgid], a.o.PoolOf(t.tid, t.tgid, comm))
 	if pool == t.pool {
 		return
 	}
+	a.leavePool(t)
 	switch {
 	case t.state == recording.Running:
 		c := a.cpus[t.cpu]

@@ -129,6 +129,10 @@ type PoolUse struct {
 	Name    string
 	Process string // the name of its process
 	Threads int    // threads that ran or waited
+	// Working is how many of them did workingShare of the pool's work or more: a program may give others its name.
+	// Main says that the pool has no thread but main threads of processes.
+	Working int
+	Main    bool
 	// CPU time overall, and in throttled periods; nil: there are no periods.
 	CPU          time.Duration
 	CPUThrottled *time.Duration
@@ -160,6 +164,8 @@ type NeighbourUse struct {
 	// Waited is the thread time for which the container waited while this owner held the CPU.
 	Waited time.Duration
 	CPU    time.Duration // on the CPUs that the container may use
+	// Client says that it wakes the container's threads and runs by turns with them.
+	Client bool
 	// Throttled says that the neighbour is throttled itself, Toggling that it swings between many CPUs and
 	// none; nil: unknown.
 	Throttled, Toggling *bool

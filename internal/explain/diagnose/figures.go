@@ -47,6 +47,7 @@ type figures struct {
 	pools      []*pool // most CPU time in throttled periods first, then most CPU time
 	track      int     // index for pool.throttled
 	neighbours []NeighbourUse
+	clients    int64     // thread time of waiting while clients of the container held the CPUs
 	siblings   []sibling // under the binding ancestor
 	kernelTime float64   // share of the container's CPU time in the kernel; -1: unknown
 	lost       uint64
@@ -68,7 +69,7 @@ func (a *Analysis) figures(f *recording.Footer) *figures {
 		meanWidth: a.width.mean(), meanWanted: a.wanted.mean(), widest: a.width.most(), mostWanted: a.wanted.most(),
 		cpu: a.cpuTime, longIdleHeld: a.idleHeld.long, above: a.aboveLimit.longest, stopped: a.stopped, stoppedIntervals: a.stoppedIntervals.count,
 		ownStopped: a.levels.ownTime, ancestorStopped: a.levels.ancestors, longestIdleHeld: a.idleHeld.longest,
-		neighbours: a.owners.neighbours(f, a.now), kernelTime: -1, lost: max(f.LostEvents, a.lost),
+		neighbours: a.owners.neighbours(f, a.now), clients: a.owners.clientsWaited(), kernelTime: -1, lost: max(f.LostEvents, a.lost),
 	}
 	if own, ok := a.levels.all[0].limit(); ok {
 		of.ownLimit, of.belowOwn = own, a.wantedWithin(own)
@@ -173,14 +174,13 @@ func (of *figures) demand() int64 {
 // quotaWaiting is the thread time for which quotas held threads back.
 func (of *figures) quotaWaiting() int64 { return of.waiting[byOwnQuota] + of.waiting[byAncestor] }
 
-// negligible is the share of the window below which stopped time has no effect. A quota of exactly the
-// allowed CPUs stops a busy container for some microseconds each second (measured: 1 ms in 3 s on 1 CPU of
-// 1).
-const negligible = 0.001
+// Negligible is the share of the window below which stopped time or waiting is no finding: of a hundred requests it
+// reaches one.
+const Negligible = 0.01
 
 // throttled reports whether quotas stopped the container for a time that matters.
 func (of *figures) throttled() bool {
-	return of.stopped > 0 && float64(of.stopped) >= negligible*float64(of.window)
+	return of.stopped > 0 && float64(of.stopped) >= Negligible*float64(of.window)
 }
 
 // spender is the pool that spent most in throttled periods, or nil without any pool.

@@ -24,6 +24,7 @@ func (a *Analysis) Finish(f recording.Footer) Explanation {
 		a.countWaiters(c)
 	}
 	for _, t := range a.threads {
+		a.leavePool(t)
 		if t.heldBy >= 0 {
 			a.pools.all[t.pool].waiting.add(quotaReason(&a.levels.all[t.heldBy]), a.now-t.heldAt)
 			t.heldAt = a.now

@@ -6,9 +6,9 @@ import (
 
 // Options of New; the zero value has the defaults.
 type Options struct {
-	// PoolOf returns the pool of a thread with name comm in process tgid; nil: [threadpool.Names], with at
+	// PoolOf returns the pool of thread tid with name comm in process tgid; nil: [threadpool.Names], with at
 	// most maxPoolsOfProcess for each process. The analysis calls it once per thread and name.
-	PoolOf func(tgid uint32, comm string) string
+	PoolOf func(tid, tgid uint32, comm string) string
 }
 
 // Bounds of the memory of an analysis, whatever the events say.
@@ -32,6 +32,6 @@ const otherPools = threadpool.Other
 func (o *Options) complete() {
 	if o.PoolOf == nil {
 		names := threadpool.NewNames(maxPoolsOfProcess)
-		o.PoolOf = names.Of
+		o.PoolOf = func(_, tgid uint32, comm string) string { return names.Of(tgid, comm) }
 	}
 }

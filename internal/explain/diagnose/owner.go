@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 	"github.com/unthrottle/unthrottle/internal/text"
@@ -24,6 +25,7 @@ type owner struct {
 	cgroup uint64
 	cpu    int64 // on the CPUs that the container may use
 	waited int64 // thread time for which it made the container wait
+	wakes  int   // of the container's threads
 
 	width timeHistogram
 	at    int64 // the time up to which width is counted
@@ -135,6 +137,35 @@ func (o *owner) toggles(window int64) bool {
 	return integral(o.width.time)/active >= 1.5 && float64(o.swing) >= minToggles*float64(window)/1e9
 }
 
+const (
+	// clientWakes is how many wake-ups of the container's threads make an owner a client, and clientShare of all
+	// such wake-ups from outside. clientTurn is how long a client runs per wake-up at most, on the mean: one that
+	// runs longer is busy with its own.
+	clientWakes = 20
+	clientShare = 0.1
+	clientTurn  = int64(5 * time.Millisecond)
+)
+
+// client reports whether an owner is a client of the container: it wakes its threads, and runs by turns with them.
+func (t *ownerTable) client(o *owner) bool {
+	all := 0
+	for _, o := range t.all {
+		all += o.wakes
+	}
+	return (o.kind == recording.OwnerProcess || o.kind == recording.OwnerContainer) && o.wakes >= clientWakes &&
+		float64(o.wakes) >= clientShare*float64(all) && o.cpu <= clientTurn*int64(o.wakes)
+}
+
+// clientsWaited is the thread time for which the container waited while clients held the CPUs.
+func (t *ownerTable) clientsWaited() (sum int64) {
+	for _, o := range t.all {
+		if t.client(o) {
+			sum += o.waited
+		}
+	}
+	return sum
+}
+
 // throttledShare is the share of a neighbour's own periods from which on it counts as throttled.
 const throttledShare = 0.05
 
@@ -150,7 +181,7 @@ func (t *ownerTable) neighbours(f *recording.Footer, now int64) []NeighbourUse {
 			continue
 		}
 		o.count(now)
-		u := NeighbourUse{Name: o.name, Waited: span(o.waited), CPU: span(o.cpu)}
+		u := NeighbourUse{Name: o.name, Waited: span(o.waited), CPU: span(o.cpu), Client: t.client(o)}
 		if o.kind == recording.OwnerContainer || o.kind == recording.OwnerProcess {
 			u.Toggling = new(o.toggles(now))
 		}

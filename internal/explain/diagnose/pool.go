@@ -12,6 +12,7 @@ type poolKey struct{ process, name string }
 // pool has the sums of one thread pool.
 type pool struct {
 	key     poolKey
+	number  int // its index
 	threads int
 	cpu     int64
 	running int
@@ -19,6 +20,9 @@ type pool struct {
 	busyAt  int64 // the time since which any of its threads runs
 	busy    int64 // time with any thread running
 	waiting waits
+	// byThread has the CPU times of threads when they left the pool or the recording ended: the first maxByThread.
+	byThread []int64
+	beside   bool // a thread that is no main thread was in it
 
 	held    int
 	heldAt  int64
@@ -32,6 +36,28 @@ type pool struct {
 
 	delay, response distribution
 	cost            cost
+	woken           wakeups
+}
+
+// wakeups counts what ended the sleeps of a pool's threads.
+type wakeups struct {
+	all int
+	// outside counts those by other processes and containers, and by devices.
+	outside int
+	by      map[int]int // by threads of the container, by the index of their pool
+}
+
+func (w *wakeups) add(pool int, outside bool) {
+	w.all++
+	switch {
+	case outside:
+		w.outside++
+	case pool >= 0:
+		if w.by == nil {
+			w.by = map[int]int{}
+		}
+		w.by[pool]++
+	}
 }
 
 func (p *pool) ran(d int64) {
@@ -93,7 +119,7 @@ func (t *poolTable) find(process, name string) int {
 	}
 	// The names may be parts of a longer text, which they would keep in memory.
 	key = poolKey{strings.Clone(key.process), strings.Clone(key.name)}
-	t.all = append(t.all, &pool{key: key})
+	t.all = append(t.all, &pool{key: key, number: len(t.all)})
 	t.index[key] = len(t.all) - 1
 	return len(t.all) - 1
 }
@@ -104,13 +130,30 @@ func (t *poolTable) unnamed() int { return t.find("", threadpool.Unnamed) }
 // use returns the figures of a pool. withPeriods says that the track knows its periods.
 func (p *pool) use(track int, withPeriods bool, measured [reasons]bool) PoolUse {
 	u := PoolUse{
-		Name: p.key.name, Process: p.key.process, Threads: p.threads, CPU: span(p.cpu), Widest: p.widest,
+		Name: p.key.name, Process: p.key.process, Threads: p.threads, Working: p.working(), Main: !p.beside, CPU: span(p.cpu), Widest: p.widest,
 		Delay: p.delay.quantiles(), Response: p.response.quantiles(), Waiting: p.waiting.byReason(measured),
 	}
 	if withPeriods {
 		u.CPUThrottled = new(span(p.throttled[track]))
 	}
 	return u
+}
+
+// Bounds of what counts as a thread that works in a pool.
+const (
+	workingShare = 0.02
+	maxByThread  = 1024
+)
+
+// working is how many threads did workingShare of the pool's work or more; at least 1.
+func (p *pool) working() int {
+	n := 0
+	for _, d := range p.byThread {
+		if float64(d) >= workingShare*float64(p.cpu) {
+			n++
+		}
+	}
+	return max(n, 1)
 }
 
 func (p *pool) any() bool { return p.threads > 0 || p.cpu > 0 || p.waiting.sum() > 0 }

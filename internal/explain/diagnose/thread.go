@@ -18,6 +18,8 @@ type thread struct {
 	dying     bool
 	seen      [4]int // pools that counted it, +1; 0: none
 
+	total int64 // CPU time in its pool
+
 	// A run is from wake-up to sleep.
 	woken  int64 // -1: the recording missed the wake-up
 	ran    bool  // since woken
@@ -197,8 +199,24 @@ func (a *Analysis) leaveUnseen(t *thread) {
 // endSlice adds the time since the thread got its CPU to its run.
 func (a *Analysis) endSlice(t *thread) {
 	t.cpuRun += a.now - t.onAt
+	t.total += a.now - t.onAt
 	t.wide += a.wide - t.onWide
 	t.onAt, t.onWide = a.now, a.wide
+}
+
+// leavePool tells a thread's pool what the thread did in it.
+func (a *Analysis) leavePool(t *thread) {
+	if t.state == recording.Running {
+		a.endSlice(t)
+	}
+	p := a.pools.all[t.pool]
+	if t.total > 0 {
+		p.beside = p.beside || t.tid != t.tgid
+		if len(p.byThread) < maxByThread {
+			p.byThread = append(p.byThread, t.total)
+		}
+	}
+	t.total = 0
 }
 
 // endRun closes a run whose beginning the recording has.
@@ -264,5 +282,6 @@ func (a *Analysis) forget(t *thread) {
 	}
 	a.setState(t, recording.Sleeping)
 	a.endRun(t)
+	a.leavePool(t)
 	delete(a.threads, t.tid)
 }

@@ -3,9 +3,11 @@ package live
 import (
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/explain/roles"
 	"github.com/unthrottle/unthrottle/internal/explain/threadpool"
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 )
@@ -21,6 +23,7 @@ const minRuns = 20
 // the names of threads, not of pools.
 type names struct {
 	fold  *threadpool.Names
+	roles *roles.Roles        // nil: not known yet
 	first map[string][]thread // the first thread of each process, by pool
 }
 
@@ -36,13 +39,13 @@ const (
 	maxNamedOf   = 16
 )
 
-func newNames() *names {
-	return &names{fold: threadpool.NewNames(maxPoolNames), first: map[string][]thread{}}
+func newNames(r *roles.Roles) *names {
+	return &names{fold: threadpool.NewNames(maxPoolNames), roles: r, first: map[string][]thread{}}
 }
 
 // pool names the pool of a thread; it is for diagnose.Options.PoolOf.
-func (n *names) pool(tgid uint32, comm string) string {
-	pool := n.fold.Of(tgid, comm)
+func (n *names) pool(tid, tgid uint32, comm string) string {
+	pool := n.roles.Pool(tid, n.fold.Of(tgid, comm))
 	known, ok := n.first[pool]
 	if !ok && len(n.first) >= maxNamed || len(known) >= maxNamedOf ||
 		slices.ContainsFunc(known, func(t thread) bool { return t.tgid == tgid }) {
@@ -66,11 +69,23 @@ func (n *names) of(p diagnose.PoolUse, processes map[uint32]threadpool.Process) 
 	return known[0], true
 }
 
-// advise fills in the pool table's entry of each pool.
+// advisedShare is the share of the CPU time in throttled periods from which on a pool spent the quota. A pool with less
+// is stopped by it, and gets no advice.
+const advisedShare = 1.0 / 3
+
+// advise fills in the pool table's entry of each pool. Advice is for pools that spent the container's own quota, and
+// only while that stops it.
 func advise(e *diagnose.Explanation, table *threadpool.Table, n *names, processes map[uint32]threadpool.Process, h *recording.Header) {
 	limit := 0.0
 	if e.LimitCPUs != nil {
 		limit = *e.LimitCPUs
+	}
+	spent, all := map[int]float64{}, 0.0
+	for i, p := range e.Pools {
+		if p.CPUThrottled != nil {
+			spent[i] = p.CPUThrottled.Seconds()
+			all += spent[i]
+		}
 	}
 	for i := range e.Pools {
 		p := &e.Pools[i]
@@ -82,13 +97,28 @@ func advise(e *diagnose.Explanation, table *threadpool.Table, n *names, processe
 		if known, ok := processes[t.tgid]; ok {
 			process = &known
 		}
-		rows := table.Match(t.comm, process)
-		if len(rows) == 0 {
+		name := t.comm
+		if strings.Contains(p.Name, ": ") {
+			name = p.Name // a role that the process's title tells
+		}
+		rows := table.Match(name, process)
+		if len(rows) == 0 || rows[0].Unnamed() && p.Main {
 			continue
 		}
 		row := rows[0]
 		p.Library, p.Setting = row.Library, row.Setting
-		p.Advice = row.Advice(p.Threads, p.Widest, limit, h.CPUsAllowed.Size())
+		if stoppedItself(e.Cause) && all > 0 && spent[i] >= advisedShare*all {
+			p.Advice = row.Advice(p.Working, p.Widest, limit, h.CPUsAllowed.Size())
+		}
 		p.OnIOThread = row.IOThread() && p.Delay != nil && p.Delay.Count >= minRuns && p.CPU/time.Duration(p.Delay.Count) >= ioWork
 	}
+}
+
+// stoppedItself reports whether the cause is that the container's own quota stops it, for what its pools do.
+func stoppedItself(c diagnose.Cause) bool {
+	switch c {
+	case diagnose.Burst, diagnose.Pool, diagnose.Shortage, diagnose.TinyLimit:
+		return true
+	}
+	return false
 }

@@ -18,26 +18,29 @@ func TestAdvice(t *testing.T) {
 		{TGID: 10, Exe: "/usr/bin/java", Cmdline: []string{"java"}, Libraries: []string{"/usr/lib/jvm/lib/server/libjvm.so"}},
 		{TGID: 20, Exe: "/usr/bin/app", Cmdline: []string{"app"}, Libraries: []string{}},
 	}, Threads: []recording.Thread{{TID: 10, TGID: 10, Comm: "java"}, {TID: 20, TGID: 20, Comm: "app"}}}
-	n := newNames()
-	gc := n.pool(10, "GC Thread#11")
-	nio := n.pool(10, "nioEventLoopGro")
-	own := n.pool(20, "my-own-3")
+	n := newNames(nil)
+	gc := n.pool(11, 10, "GC Thread#11")
+	nio := n.pool(11, 10, "nioEventLoopGro")
+	own := n.pool(21, 20, "my-own-3")
 	quick, slow := &diagnose.Quantiles{Count: 5000}, &diagnose.Quantiles{Count: 100}
-	e := diagnose.Explanation{LimitCPUs: new(2.0), Pools: []diagnose.PoolUse{
-		{Name: gc, Process: "java", Threads: 8, Widest: 8},
-		{Name: nio, Process: "java", Threads: 16, Widest: 9, CPU: time.Second, Delay: slow},
-		{Name: nio, Process: "java", Threads: 16, Widest: 9, CPU: time.Second, Delay: quick},
+	e := diagnose.Explanation{LimitCPUs: new(2.0), Cause: diagnose.Burst, Pools: []diagnose.PoolUse{
+		{Name: gc, Process: "java", Threads: 8, Working: 8, Widest: 8, CPUThrottled: new(5 * time.Second)},
+		{Name: nio, Process: "java", Threads: 16, Working: 16, Widest: 9, CPU: time.Second, Delay: slow, CPUThrottled: new(5 * time.Second)},
+		{Name: nio, Process: "java", Threads: 16, Working: 16, Widest: 9, CPU: time.Second, Delay: quick, CPUThrottled: new(time.Second)},
 		{Name: own, Process: "app", Threads: 30, Widest: 8},
 		{Name: "never seen", Threads: 1},
 	}}
-	advise(&e, threadpool.Known(), n, processesOf(h, nil), h)
+	advise(&e, threadpool.Known(), n, processesOf(h, nil, nil), h)
 	for i, want := range []struct{ setting, advice string }{
-		{"-XX:ParallelGCThreads", "set -XX:ParallelGCThreads to 2"}, {"io.netty.eventLoopThreads", "eventLoopThreads to 2"}, {"io.netty.eventLoopThreads", "eventLoopThreads to 2"}, {"", ""}, {"", ""},
+		{"-XX:ParallelGCThreads", "set -XX:ParallelGCThreads to 2"}, {"io.netty.eventLoopThreads", "eventLoopThreads to 2"}, {"io.netty.eventLoopThreads", ""}, {"", ""}, {"", ""},
 	} {
 		p := e.Pools[i]
 		if !strings.Contains(p.Setting, want.setting) || (want.setting == "") != (p.Library == "") || !strings.Contains(p.Advice, want.advice) {
 			t.Errorf("%s: %q %q: %s", p.Name, p.Library, p.Setting, p.Advice)
 		}
+	}
+	if e.Pools[2].Advice != "" {
+		t.Errorf("a pool with a tenth of the quota is advised: %s", e.Pools[2].Advice)
 	}
 	if e.Pools[0].OnIOThread || !e.Pools[1].OnIOThread || e.Pools[2].OnIOThread {
 		t.Error("10 ms of CPU time per run on an event loop is application work; 0.2 ms is not, nor is a collector's")
@@ -46,8 +49,8 @@ func TestAdvice(t *testing.T) {
 
 // Two processes with pools of one name: each gets the thread of its own.
 func TestNamesKeepProcessesApart(t *testing.T) {
-	n := newNames()
-	a, b := n.pool(1, "worker-1"), n.pool(2, "worker-7")
+	n := newNames(nil)
+	a, b := n.pool(1, 1, "worker-1"), n.pool(2, 2, "worker-7")
 	if a != b {
 		t.Fatalf("%q, %q", a, b)
 	}
@@ -61,9 +64,9 @@ func TestNamesKeepProcessesApart(t *testing.T) {
 
 // A process that renames its threads without end does not grow what is remembered.
 func TestNamesAreBounded(t *testing.T) {
-	n := newNames()
+	n := newNames(nil)
 	for i := range 200_000 {
-		n.pool(uint32(i%2000), fmt.Sprintf("%c%c%c", 'a'+i%26, 'a'+i/26%26, 'a'+i/676%26))
+		n.pool(1, uint32(i%2000), fmt.Sprintf("%c%c%c", 'a'+i%26, 'a'+i/26%26, 'a'+i/676%26))
 	}
 	kept := 0
 	for _, of := range n.first {

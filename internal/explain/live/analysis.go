@@ -6,36 +6,46 @@ import (
 	"strings"
 
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/explain/roles"
 	"github.com/unthrottle/unthrottle/internal/explain/threadpool"
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 )
 
-// analysis turns a recording, live or from a file, into an explanation.
+// facts are what is known of a recording's threads beyond its events.
+type facts struct {
+	jvm       map[uint32]string             // threads' full names from a JVM
+	processes map[uint32]threadpool.Process // as read from /proc
+	roles     *roles.Roles                  // nil: not known yet
+}
+
+// analysis turns a recording, live or from a file, into an explanation. A first reading finds the roles of the threads,
+// and a second one explains with them.
 type analysis struct {
 	header    recording.Header
 	diagnosis *diagnose.Analysis
+	scan      *roles.Scan // nil: the roles are known
 	names     *names
-	processes map[uint32]threadpool.Process
-	jvm       map[uint32]string // threads' full names from a JVM
+	known     facts
 }
 
-func newAnalysis() *analysis { return &analysis{} }
-
-// begin takes the header. jvm and looked have facts beyond it; nil: none.
-func (a *analysis) begin(h *recording.Header, jvm map[uint32]string, looked map[uint32]threadpool.Process) {
-	a.header = *h
+// newAnalysis begins with a recording's header.
+func newAnalysis(h *recording.Header, known facts) *analysis {
+	a := &analysis{header: *h, known: known, names: newNames(known.roles)}
 	a.header.Threads = slices.Clone(h.Threads)
-	a.jvm, a.names, a.processes = jvm, newNames(), processesOf(h, looked)
 	for i := range a.header.Threads {
 		t := &a.header.Threads[i]
 		t.Comm = a.called(t.TID, t.Comm)
 	}
 	a.diagnosis = diagnose.New(a.header, diagnose.Options{PoolOf: a.names.pool})
+	if known.roles == nil {
+		a.scan = roles.NewScan(&a.header, a.names.fold.Of)
+	}
+	return a
 }
 
 // called returns a thread's full name if a JVM gave it, else its comm.
 func (a *analysis) called(tid uint32, comm string) string {
-	if name, ok := a.jvm[tid]; ok {
+	if name, ok := a.known.jvm[tid]; ok {
 		return name
 	}
 	return comm
@@ -48,11 +58,21 @@ func (a *analysis) add(e *recording.Event) {
 		e = &named
 	}
 	a.diagnosis.Add(e)
+	if a.scan != nil {
+		a.scan.Add(e)
+	}
+}
+
+// again returns what a second reading needs, with the roles that the first one found; ok: they change the pools.
+func (a *analysis) again(f recording.Footer) (with facts, ok bool) {
+	with = a.known
+	with.roles = a.scan.Finish(f)
+	return with, with.roles.Any()
 }
 
 func (a *analysis) end(f recording.Footer) diagnose.Explanation {
 	e := a.diagnosis.Finish(f)
-	advise(&e, threadpool.Known(), a.names, a.processes, &a.header)
+	advise(&e, threadpool.Known(), a.names, processesOf(&a.header, f.Processes, a.known.processes), &a.header)
 	return e
 }
 

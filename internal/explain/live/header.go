@@ -151,10 +151,11 @@ func (o Options) completeProcesses(h *recording.Header) {
 	}
 }
 
-// processesOf returns the processes for the pool table: as read from /proc, else as the recording has them.
-func processesOf(h *recording.Header, looked map[uint32]threadpool.Process) map[uint32]threadpool.Process {
+// processesOf returns the processes for the pool table: as read from /proc, else as the recording has them. later are
+// those that began during the recording.
+func processesOf(h *recording.Header, later []recording.Process, looked map[uint32]threadpool.Process) map[uint32]threadpool.Process {
 	all := map[uint32]threadpool.Process{}
-	for _, p := range h.Processes {
+	for _, p := range slices.Concat(h.Processes, later) {
 		all[p.TGID] = threadpool.Process{TGID: int(p.TGID), Comm: p.Comm, Exe: p.Exe, Cmdline: p.Cmdline,
 			Libraries: p.Libraries, Go: p.Go, Holds: p.Holds}
 	}

@@ -16,15 +16,17 @@ import (
 var errEmpty = errors.New("the recording was cut off before its first events: there is nothing to explain")
 
 // Recording explains a kept recording, without the facts of living processes. If it was cut off or is
-// damaged, Recording explains the part before that, and says so in NotMeasured. The errors are those of
-// [recording.NewReader], ErrEmpty, and a failure to read r.
-func Recording(r io.Reader) (diagnose.Explanation, error) {
+// damaged, Recording explains the part before that, and says so in NotMeasured. It reads r twice if threads of
+// one name have several roles. The errors are those of [recording.NewReader], ErrEmpty, and a failure to read r.
+func Recording(r io.ReadSeeker) (diagnose.Explanation, error) { return reading(r, facts{}) }
+
+// reading explains a recording with what is known beyond it. Without roles it finds them first.
+func reading(r io.ReadSeeker, known facts) (diagnose.Explanation, error) {
 	in, err := recording.NewReader(r)
 	if err != nil {
 		return diagnose.Explanation{}, err
 	}
-	a := newAnalysis()
-	a.begin(&in.Header, nil, nil)
+	a := newAnalysis(&in.Header, known)
 	var event recording.Event
 	var last int64
 	for {
@@ -34,21 +36,33 @@ func Recording(r io.Reader) (diagnose.Explanation, error) {
 		a.add(&event)
 		last = max(last, event.AtNS)
 	}
-	switch damaged := errors.Is(err, recording.ErrDamaged); {
+	damaged := errors.Is(err, recording.ErrDamaged)
+	switch {
 	case !damaged && !errors.Is(err, io.EOF):
 		return diagnose.Explanation{}, err
 	case damaged && last <= 0:
 		return diagnose.Explanation{}, err
-	case damaged:
-		e := a.end(recording.Footer{EndNS: last})
-		e.NotMeasured = append(e.NotMeasured, fmt.Sprintf("the rest: the recording is damaged after %v, and what comes later is missing (%v)",
-			time.Duration(last).Round(time.Millisecond), err))
-		return e, nil
 	case in.Truncated() && in.Footer().EndNS <= 0:
 		return diagnose.Explanation{}, errEmpty
 	}
-	e := a.end(in.Footer())
-	if in.Truncated() {
+	footer := in.Footer()
+	if damaged {
+		footer = recording.Footer{EndNS: last}
+	}
+	if a.scan != nil {
+		if with, ok := a.again(footer); ok {
+			if _, err := r.Seek(0, io.SeekStart); err != nil {
+				return diagnose.Explanation{}, fmt.Errorf("a second reading, for the threads' roles: %w", err)
+			}
+			return reading(r, with)
+		}
+	}
+	e := a.end(footer)
+	switch {
+	case damaged:
+		e.NotMeasured = append(e.NotMeasured, fmt.Sprintf("the rest: the recording is damaged after %v, and what comes later is missing (%v)",
+			time.Duration(last).Round(time.Millisecond), err))
+	case in.Truncated():
 		e.NotMeasured = append(e.NotMeasured, "the end: the recording was cut off, and what only its end tells is missing")
 	}
 	return e, nil

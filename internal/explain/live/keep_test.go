@@ -67,7 +67,7 @@ func TestProcessesThroughTheRecording(t *testing.T) {
 	var h recording.Header
 	Options{processes: map[uint32]threadpool.Process{7: p}}.completeProcesses(&h)
 	h.Threads = []recording.Thread{{TID: 7, TGID: 7, Comm: "renamed"}}
-	got := processesOf(&h, nil)[7]
+	got := processesOf(&h, nil, nil)[7]
 	if got.Comm != "app" || got.Go != p.Go || !slices.Equal(got.Holds, p.Holds) || !slices.Equal(got.Libraries, p.Libraries) || got.Exe != p.Exe {
 		t.Errorf("%+v became %+v", p, got)
 	}

@@ -1,6 +1,8 @@
 package live
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -110,15 +112,14 @@ func (o Options) counters(ctx context.Context, refused *probe.Unavailable) (diag
 }
 
 func (o Options) record(ctx context.Context, p *probe.Probe) (diagnose.Explanation, error) {
-	a := newAnalysis()
+	var a *analysis
 	var k keeper
 	var jvm map[uint32]string
+	copied := &tee{keep: o.Keep}
 	looked := func() { jvm = o.askJVMs(ctx) }
 	footer, ended, err := o.take(ctx, p, looked, func(h *recording.Header) {
-		a.begin(h, jvm, o.processes)
-		if o.Keep != nil {
-			k.begin(o.Keep, h)
-		}
+		a = newAnalysis(h, facts{jvm: jvm, processes: o.processes})
+		k.begin(copied, h)
 	}, func(e *recording.Event) {
 		k.add(e)
 		a.add(e)
@@ -127,12 +128,26 @@ func (o Options) record(ctx context.Context, p *probe.Probe) (diagnose.Explanati
 		return diagnose.Explanation{}, err
 	}
 	k.end(footer)
-	e := a.end(footer)
+	e, err := o.explain(a, footer, copied)
 	e.EndedEarly = ended
-	if k.err != nil {
-		return e, &NotKept{k.err}
+	if failed := cmp.Or(copied.failed, k.err); err == nil && failed != nil && o.Keep != nil {
+		return e, &NotKept{failed}
 	}
-	return e, nil
+	return e, err
+}
+
+// explain ends an analysis. If threads of one name have several roles, it explains the copy of the recording by them.
+func (o Options) explain(a *analysis, footer recording.Footer, copied *tee) (diagnose.Explanation, error) {
+	with, ok := a.again(footer)
+	if !ok {
+		return a.end(footer), nil
+	}
+	if copied.full {
+		e := a.end(footer)
+		e.NotMeasured = append(e.NotMeasured, "roles: threads of one name do different work, and the recording is too large to tell them apart at once; explain its file")
+		return e, nil
+	}
+	return reading(bytes.NewReader(copied.memory.Bytes()), with)
 }
 
 // take records the target with a probe. It calls looked when the target's processes are known and nothing is recorded
@@ -152,10 +167,12 @@ func (o *Options) take(ctx context.Context, p *probe.Probe, looked func(), begin
 		}
 	}
 	within, over := o.whileItLasts(ctx)
+	var born births
 	footer, err = p.Record(within, probe.RecordOptions{
 		Target: target, Others: others, For: o.For, Host: o.Host,
 		Begin: func(h *recording.Header) error {
 			o.complete(h)
+			born = newBirths(h)
 			begin(h)
 			if o.Began != nil {
 				o.Began()
@@ -163,9 +180,11 @@ func (o *Options) take(ctx context.Context, p *probe.Probe, looked func(), begin
 			return nil
 		},
 	}, func(e *recording.Event) error {
+		born.look(e)
 		add(e)
 		return nil
 	})
+	footer.Processes = born.found
 	ended = over()
 	if err != nil {
 		return footer, ended, fmt.Errorf("%s: %w", o.Target.Name, err)

@@ -44,6 +44,17 @@ func (r Row) fittingThreads(threads, widest int, limitCPUs float64) (int, bool) 
 	return max(n, r.Least), ok
 }
 
+// count is how many threads or processes the pool has.
+func (r Row) count(n int) string {
+	if r.Processes {
+		return text.CountOf(n, "process", "processes")
+	}
+	return text.Count(n, "thread")
+}
+
+// Unnamed reports whether the row is of all threads with the program's own name, whatever they do.
+func (r Row) Unnamed() bool { return r.forms[0].program }
+
 // smallLimit is the limit in CPUs below which a pool's size alone does not end throttling. Even one thread
 // beside the runtime's own is then too wide (measured: at 1 CPU, with one I/O and one worker thread, 22 of
 // 151 periods).
@@ -64,7 +75,7 @@ func (r Row) Advice(threads, widest int, limitCPUs float64, hostCPUs int) string
 		return ""
 	}
 	advice := fmt.Sprintf("%s: %s and %d at once are more than the limit of %s: set %s to %d (%s), %s",
-		r.Library, text.Count(threads, "thread"), widest, text.CPUs(math.Round(100*limitCPUs)/100), r.Setting, fit, r.describeDefault(limitCPUs, hostCPUs), r.effectiveFrom())
+		r.Library, r.count(threads), widest, text.CPUs(math.Round(100*limitCPUs)/100), r.Setting, fit, r.describeDefault(limitCPUs, hostCPUs), r.effectiveFrom())
 	if limitCPUs < smallLimit {
 		advice += "; at so small a limit that alone does not end throttling"
 	}

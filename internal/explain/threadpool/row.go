@@ -34,6 +34,8 @@ type Row struct {
 	// Source is where the row comes from. Unverified says that it is general knowledge without a check.
 	Source     string
 	Unverified bool
+	// Processes says that the pool is of processes, not of threads.
+	Processes bool
 	// Since and Until are the versions of the library or runtime with this name and default; "": no known
 	// bound.
 	Since, Until string

@@ -67,6 +67,7 @@ type file struct {
 		Generic       bool      `yaml:"generic"`
 		Source        string    `yaml:"source"`
 		Unverified    bool      `yaml:"unverified"`
+		Processes     bool      `yaml:"processes"`
 		Since         string    `yaml:"since"`
 		Until         string    `yaml:"until"`
 		Examples      []example `yaml:"examples"`
@@ -110,7 +111,7 @@ func decode(data []byte) (*Table, error) {
 	for _, p := range f.Pools {
 		row := Row{Key: p.Key, Names: p.Names, Library: p.Library, Class: p.Class, Runtime: p.Runtime, Setting: p.Setting,
 			OtherSettings: p.OtherSettings, Least: p.Least, Formula: p.Formula, Default: p.Default, Live: p.Live,
-			LiveHow: p.LiveHow, Source: p.Source, Unverified: p.Unverified, Since: p.Since, Until: p.Until,
+			LiveHow: p.LiveHow, Source: p.Source, Unverified: p.Unverified, Processes: p.Processes, Since: p.Since, Until: p.Until,
 			when: p.When, generic: p.Generic, examples: p.Examples}
 		if err := t.compile(&row, p.Fit); err != nil {
 			return nil, fmt.Errorf("pool %q: %w", p.Key, err)

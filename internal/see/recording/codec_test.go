@@ -51,6 +51,7 @@ func example() recording.Recording {
 	r.Footer.Threads = []recording.ThreadTime{{TID: 1101, UserNS: 5, KernelNS: 6}}
 	r.Footer.ThrottledNS = new(int64(7))
 	r.Footer.Neighbours[0].Name = "\xfe"
+	r.Footer.Processes = []recording.Process{{TGID: 1300, Comm: "ba\xfe", Cmdline: []string{"postgres: parallel worker for PID 7\xff"}}}
 	return r
 }
 

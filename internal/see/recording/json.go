@@ -139,12 +139,7 @@ func (h *Header) mapped(f func(string) string) Header {
 	for i := range c.Threads {
 		c.Threads[i].Comm = f(c.Threads[i].Comm)
 	}
-	c.Processes = slices.Clone(h.Processes)
-	for i := range c.Processes {
-		p := &c.Processes[i]
-		p.Comm, p.Exe, p.Go = f(p.Comm), f(p.Exe), f(p.Go)
-		p.Cmdline, p.Libraries, p.Holds = mapAll(p.Cmdline, f), mapAll(p.Libraries, f), mapAll(p.Holds, f)
-	}
+	c.Processes = mapProcesses(h.Processes, f)
 	c.NotMeasured = mapAll(h.NotMeasured, f)
 	return c
 }
@@ -154,6 +149,17 @@ func (t *Footer) mapped(f func(string) string) Footer {
 	c.Neighbours = slices.Clone(t.Neighbours)
 	for i := range c.Neighbours {
 		c.Neighbours[i].Name, c.Neighbours[i].Path = f(c.Neighbours[i].Name), f(c.Neighbours[i].Path)
+	}
+	c.Processes = mapProcesses(t.Processes, f)
+	return c
+}
+
+func mapProcesses(all []Process, f func(string) string) []Process {
+	c := slices.Clone(all)
+	for i := range c {
+		p := &c[i]
+		p.Comm, p.Exe, p.Go = f(p.Comm), f(p.Exe), f(p.Go)
+		p.Cmdline, p.Libraries, p.Holds = mapAll(p.Cmdline, f), mapAll(p.Libraries, f), mapAll(p.Holds, f)
 	}
 	return c
 }

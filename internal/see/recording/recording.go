@@ -256,6 +256,8 @@ type Footer struct {
 	Troubles []string `json:"troubles,omitempty"`
 	// Neighbours are other containers that ran on the CPUs allowed, with their own counters.
 	Neighbours []Neighbour `json:"neighbours,omitempty"`
+	// Processes began during the recording and lived long enough to be read. Recordings before 2026-11-23 have none.
+	Processes []Process `json:"processes,omitempty"`
 }
 
 // ThreadTime is a thread's CPU time over the recording.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/explain/roles"
 	"github.com/unthrottle/unthrottle/internal/explain/threadpool"
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
@@ -27,6 +28,8 @@ type builder struct {
 	h         recording.Header
 	diagnosis *diagnose.Analysis
 	names     *threadpool.Names
+	scan      *roles.Scan
+	split     bool              // by roles
 	processes map[uint32]string // name of the first thread, by tgid
 	now       int64
 	threads   map[uint32]*thread
@@ -65,6 +68,7 @@ func newBuilder(h recording.Header) (*builder, error) {
 	if _, err := hostOf(&h); err != nil {
 		return nil, err
 	}
+	b.scan = roles.NewScan(&h, func(tgid uint32, comm string) string { return b.names.Of(tgid, cutComm(comm)) })
 	for _, c := range h.Host.CPUs.List() {
 		b.cpus[int32(c)] = &cpu{}
 	}
@@ -89,6 +93,7 @@ func (b *builder) add(e *recording.Event) {
 		return
 	}
 	b.diagnosis.Add(e)
+	b.scan.Add(e)
 	b.now = max(b.now, e.AtNS)
 	switch e.Kind {
 	case recording.Switch:
@@ -224,7 +229,7 @@ func (b *builder) finish(f recording.Footer) (*Load, error) {
 	for _, t := range b.order {
 		b.endRecording(t)
 	}
-	b.splitRoles()
+	b.splitRoles(f)
 	l := &Load{
 		target: b.h.Target.Name, kernel: b.h.Host.Kernel, window: time.Duration(b.now),
 	}

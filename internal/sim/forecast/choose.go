@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 )
 
 const (
 	// negligibleStopped is the share of stopped time that needs no remedy if the user gives no objective.
-	// 'explain' calls the same share negligible.
-	negligibleStopped = 0.001
+	negligibleStopped = diagnose.Negligible
 	// requiredRelief is the share of the stopped time that a remedy must end if the user gives no objective.
 	requiredRelief = 0.9
 	// toleratedP99 is the factor by which a 99th percentile may grow and still count as no worse.

@@ -3,6 +3,7 @@ package forecast
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -102,8 +103,13 @@ func Make(l *Load, o Options) (*Forecast, error) {
 			return nil, err
 		}
 	}
-	m.choose()
 	m.judge()
+	if figure := f.Check.Failed(); figure != "" {
+		f.Notes = append(slices.Clone(f.Notes), "the replay of the recording differs from the recording in "+figure+
+			": no row can be relied on, and none is recommended by its latency")
+		return f, nil
+	}
+	m.choose()
 	if o.From > 0 {
 		if err := m.sweep(); err != nil {
 			return nil, err
@@ -213,7 +219,7 @@ func (m *maker) rows(hostLoad float64) error {
 			left = results
 			if hostLoad == 0 {
 				m.none = results
-				m.f.Check = m.l.selfCheck(row.Figures, m.objective().Pool)
+				m.f.Check = m.l.selfCheck(row.Figures, m.l.mergedTimes(results, m.objective().Pool).Response, m.objective().Pool)
 			}
 		} else {
 			row.Neighbours = m.l.neighbours(results, left)

@@ -33,7 +33,7 @@ func (m *maker) judge() {
 	var check SelfCheck
 	for i := range m.f.Rows {
 		if m.f.Rows[i].Remedy.Name == None && m.f.Rows[i].HostLoad == 0 {
-			check = m.l.selfCheck(m.f.Rows[i].Figures, judged.Pool)
+			check = m.l.selfCheck(m.f.Rows[i].Figures, m.l.mergedTimes(m.all[i], judged.Pool).Response, judged.Pool)
 		}
 	}
 	for i, results := range m.all {
@@ -98,6 +98,8 @@ func (m *maker) hurtMost() int {
 const (
 	failedRatio   = 2.0  // of a p99, of the stopped time, of the throttled periods
 	failedMs      = 2.0  // and the p99 differs by this at least
+	failedMedian  = 5.0  // of a p50, if the middle halves do not overlap: of two kinds of runs, a few more of one move it far
+	failedP50Ms   = 1.0  // and the p50 differs by this at least
 	failedStopped = 0.1  // and the stopped time by these seconds
 	failedPeriods = 5.0  // and the throttled periods by this many
 	failedCPU     = 0.25 // of the CPU time
@@ -105,19 +107,21 @@ const (
 
 // Failed says in which figure the replay of the unchanged recording is not what was recorded; "": in none.
 func (c SelfCheck) Failed() string {
-	far := func(f Figure, least float64) bool {
+	far := func(f Figure, least, ratio float64) bool {
 		if f.Recorded == nil || f.Replayed == nil || f.apart() < least {
 			return false
 		}
 		low, high := math.Min(*f.Recorded, *f.Replayed), math.Max(*f.Recorded, *f.Replayed)
-		return high > failedRatio*low
+		return high > ratio*low
 	}
 	switch {
-	case far(c.P99, failedMs):
+	case far(c.P99, failedMs, failedRatio):
 		return "p99"
-	case far(c.Stopped, failedStopped):
+	case c.shifted && far(c.P50, failedP50Ms, failedMedian):
+		return "p50"
+	case far(c.Stopped, failedStopped, failedRatio):
 		return "stopped time"
-	case far(c.ThrottledPeriods, failedPeriods):
+	case far(c.ThrottledPeriods, failedPeriods, failedRatio):
 		return "throttled periods"
 	case c.CPU.Recorded != nil && c.CPU.apart() > failedCPU**c.CPU.Recorded:
 		return "CPU time"

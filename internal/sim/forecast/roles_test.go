@@ -21,7 +21,7 @@ func TestRolesOfOneName(t *testing.T) {
 	for _, p := range l.Pools {
 		names[p.Name] = p.threads
 	}
-	if names["worker-*"] != 1 || names["worker-*"+longRuns] != 1 {
+	if names["worker-*"] != 1 || names["worker-* (long runs)"] != 1 {
 		t.Fatalf("pools %v", names)
 	}
 	f, err := Make(l, Options{Seeds: 2, Seed: 1})
@@ -47,7 +47,7 @@ func TestOneRoleOfOneName(t *testing.T) {
 		s.Work(at, time.Duration(1+i%7)*ms, w[i%len(w)])
 	})
 	for _, p := range loadOf(t, s.Run(2*time.Second)).Pools {
-		if p.Name == "http-worker-*"+longRuns {
+		if p.Name == "http-worker-* (long runs)" {
 			t.Errorf("pool %q of %d threads", p.Name, p.threads)
 		}
 	}

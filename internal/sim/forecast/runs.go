@@ -61,6 +61,7 @@ func (b *builder) keptRuns(end end) *Runs {
 	if window <= 0 || len(b.order) == 0 {
 		return nil
 	}
+	b.splitRoles(end.footer)
 	runs := &Runs{time.Duration(window), map[string][]Run{}}
 	for _, t := range b.order {
 		for _, r := range t.ended {

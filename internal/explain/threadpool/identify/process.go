@@ -69,6 +69,22 @@ func Look(pid int) (threadpool.Process, error) {
 	return p, nil
 }
 
+// Title reads a process's name and its command line, which is its title where it set one. It costs some 20 us. The
+// error says that the process ended or cannot be read.
+func Title(pid int) (comm string, cmdline []string, err error) {
+	d, err := openProcess(pid)
+	if err != nil {
+		return "", nil, err
+	}
+	defer d.close()
+	name, err := d.read("comm", maxSmall)
+	if err != nil {
+		return "", nil, err
+	}
+	line, err := d.read("cmdline", maxCmdline)
+	return strings.TrimSuffix(string(name), "\n"), arguments(line), err
+}
+
 // process is an open folder of /proc. All its reads are of one process, even if the kernel reuses its number
 // meanwhile.
 type process struct {

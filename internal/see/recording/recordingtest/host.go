@@ -34,6 +34,7 @@ type thread struct {
 	running bool
 	held    uint64 // id of the quota
 	queued  time.Duration
+	begun   bool // during the recording
 }
 
 type level struct {
@@ -116,13 +117,23 @@ func (h *host) refill() {
 
 func (h *host) wake(j job) {
 	t := h.threads[j.tid]
+	if t == nil {
+		t = &thread{tid: j.tid}
+		h.threads[j.tid] = t
+		h.order = append(h.order, j.tid)
+		h.tell(recording.Event{Kind: recording.Name, Thread: t.tid, TGID: t.tid, Text: h.s.born[t.tid], Cgroup: ContainerID})
+	}
 	if t.left == 0 {
 		t.queued = h.now
-		e := recording.Event{Kind: recording.Wakeup, Thread: t.tid, CPU: int32(t.cpu)}
+		by := h.s.wakers[t.tid]
+		e := recording.Event{Kind: recording.Wakeup, Thread: t.tid, CPU: int32(t.cpu), Waker: by.thread, Owner: by.owner}
+		if _, born := h.s.born[t.tid]; born && !t.begun {
+			e.Flags, t.begun = recording.New, true
+		}
 		if id := h.empty(); id != 0 {
 			t.held = id
 			if h.s.hold {
-				e.Flags, e.Cgroup = recording.Throttled, id
+				e.Flags, e.Cgroup = e.Flags|recording.Throttled, id
 			}
 		}
 		h.tell(e)

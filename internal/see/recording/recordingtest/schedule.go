@@ -43,7 +43,9 @@ type Schedule struct {
 	next   uint32
 	owner  uint32
 	near   []recording.Neighbour
-	hold   bool // the kernel shows which threads are held back
+	wakers map[uint32]waker  // by the thread that is woken
+	born   map[uint32]string // names of processes that begin during the recording
+	hold   bool              // the kernel shows which threads are held back
 }
 
 type quota struct {
@@ -67,7 +69,7 @@ type occupation struct {
 
 // New returns a host with that many CPUs, all of them allowed, an idle container on it, and no limits.
 func New(cpus int) *Schedule {
-	s := &Schedule{cpus: cpus, next: firstTGID, owner: recording.FirstOwner, hold: true}
+	s := &Schedule{cpus: cpus, next: firstTGID, owner: recording.FirstOwner, hold: true, wakers: map[uint32]waker{}, born: map[uint32]string{}}
 	all := make([]int, cpus)
 	for i := range all {
 		all[i] = i
@@ -130,6 +132,50 @@ func (s *Schedule) thread(comm string) uint32 {
 		TID: tid, TGID: tid / 100 * 100, Comm: comm, Cgroup: ContainerID,
 	})
 	return tid
+}
+
+// Main returns the first thread of the process that Process began last.
+func (s *Schedule) Main() uint32 { return s.next / 100 * 100 }
+
+// Title sets the command line of the process that Process or Child began last, as software sets it for its role.
+func (s *Schedule) Title(title string) *Schedule {
+	s.header.Processes = append(s.header.Processes, recording.Process{TGID: s.Main(), Cmdline: []string{title}})
+	return s
+}
+
+// Child returns the only thread of a process that begins with its first work, and has that name.
+func (s *Schedule) Child(name string) uint32 {
+	s.next = (s.next/100 + 1) * 100
+	tid := s.next
+	s.next++
+	s.born[tid] = name
+	return tid
+}
+
+// waker is a thread of the container, or else an owner.
+type waker struct{ thread, owner uint32 }
+
+// WokenBy lets a thread of the container wake these, Client an owner, such as [recording.Kernel] for timers. Other
+// threads are woken by devices.
+func (s *Schedule) WokenBy(thread uint32, tids ...uint32) {
+	for _, tid := range tids {
+		s.wakers[tid] = waker{thread: thread}
+	}
+}
+
+// Client lets an owner wake these threads: see WokenBy.
+func (s *Schedule) Client(owner uint32, tids ...uint32) {
+	for _, tid := range tids {
+		s.wakers[tid] = waker{owner: owner}
+	}
+}
+
+// Outsider adds a process outside of any container, for Occupy and Client.
+func (s *Schedule) Outsider(name string) uint32 {
+	n := s.owner
+	s.owner++
+	s.extra = append(s.extra, recording.Event{Kind: recording.Define, Owner: n, OwnerKind: recording.OwnerProcess, Text: name})
+	return n
 }
 
 // Work gives each of the threads CPU time to use, from a given time on.

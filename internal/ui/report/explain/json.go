@@ -83,6 +83,7 @@ type jsonNeighbour struct {
 	CPUSeconds    float64 `json:"cpu_seconds"`
 	Throttled     *bool   `json:"throttled"`
 	Toggling      *bool   `json:"toggling"`
+	Client        bool    `json:"client"`
 }
 
 // jsonWaits are thread seconds by reason.
@@ -144,7 +145,7 @@ func itemOf(e diagnose.Explanation) item {
 	})
 	item.Pools = listed(e.Pools, poolOf)
 	item.Neighbours = listed(e.Neighbours, func(n diagnose.NeighbourUse) jsonNeighbour {
-		return jsonNeighbour{validText(n.Name), n.Waited.Seconds(), n.CPU.Seconds(), n.Throttled, n.Toggling}
+		return jsonNeighbour{validText(n.Name), n.Waited.Seconds(), n.CPU.Seconds(), n.Throttled, n.Toggling, n.Client}
 	})
 	item.Checks = listed(e.Checks, checkOf)
 	if c := e.CostOfWidth; c != nil {

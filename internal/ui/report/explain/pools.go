@@ -2,11 +2,14 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report/figure"
 	"github.com/unthrottle/unthrottle/internal/ui/report/table"
@@ -31,10 +34,12 @@ func (x *view) poolName(p diagnose.PoolUse, room int) string {
 
 // roomyWidth is the width from which the table of pools has all columns. Its numbers take
 // numbersWidth columns, and moreNumbersWidth more from roomyWidth on.
+// Where a name has no room beside them, the column of the widest moment gives way: the verdict has it.
 const (
 	roomyWidth       = 124
 	numbersWidth     = 65
 	moreNumbersWidth = 36
+	widestWidth      = 8
 )
 
 func (x *view) spenders() {
@@ -92,6 +97,11 @@ func (x *view) poolTable(pools []diagnose.PoolUse) {
 		room -= moreNumbersWidth
 	}
 	head := "pool\tthreads\tCPU time\tthrottled\twidest\tdelay p99\tresponse p99\t"
+	crowded := slices.ContainsFunc(pools, func(p diagnose.PoolUse) bool { return text.Width(shownName(p.Name)) > room })
+	if crowded {
+		room += widestWidth
+		head = strings.Replace(head, "widest\t", "", 1)
+	}
 	if roomy {
 		head += "delay p50\tdelay max\tresponse p50\t"
 	}
@@ -105,8 +115,11 @@ func (x *view) poolTable(pools []diagnose.PoolUse) {
 		}
 		p50 := func(q *diagnose.Quantiles) time.Duration { return q.P50 }
 		p99 := func(q *diagnose.Quantiles) time.Duration { return q.P99 }
-		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%d\t%s\t%s\t", x.poolName(p, room), p.Threads,
-			text.Duration(p.CPU), throttledTime(p), p.Widest, quantile(p.Delay, p99), quantile(p.Response, p99))
+		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t", x.poolName(p, room), p.Threads, text.Duration(p.CPU), throttledTime(p))
+		if !crowded {
+			fmt.Fprintf(t, "%d\t", p.Widest)
+		}
+		fmt.Fprintf(t, "%s\t%s\t", quantile(p.Delay, p99), quantile(p.Response, p99))
 		if roomy {
 			fmt.Fprintf(t, "%s\t%s\t%s\t", quantile(p.Delay, p50),
 				quantile(p.Delay, func(q *diagnose.Quantiles) time.Duration { return q.Max }), quantile(p.Response, p50))
@@ -116,14 +129,29 @@ func (x *view) poolTable(pools []diagnose.PoolUse) {
 	t.Flush() // writes to memory: cannot fail
 }
 
+// Check takes back the advice that a forecast of the same recording does not support, and sets what it forecasts beside
+// the rest.
+func Check(pools []diagnose.PoolUse, f *forecast.Forecast) {
+	for i := range pools {
+		p := &pools[i]
+		if p.Advice == "" {
+			continue
+		}
+		forecasts, ok := policy.Resize(f, p.Name)
+		if !ok {
+			p.Advice = ""
+			continue
+		}
+		p.Advice = strings.TrimSuffix(p.Advice, ".") + "; " + forecasts + "."
+	}
+}
+
 // poolAdvice is what the pool table knows of a pool, in one text. The advice names library and setting itself.
 func poolAdvice(p diagnose.PoolUse) string {
 	var parts []string
 	switch {
 	case p.Advice != "":
 		parts = append(parts, shownText(strings.TrimSuffix(p.Advice, ".")))
-	case p.Setting != "":
-		parts = append(parts, shownText(p.Library)+", sized by "+shownText(p.Setting))
 	case p.Library != "":
 		parts = append(parts, shownText(p.Library))
 	}

@@ -101,7 +101,7 @@ func (x *view) waiting() {
 		shownPools++
 		name := poolName(p)
 		if !x.narrow() {
-			name = x.poolName(p, x.Columns-(len(seen)+1)*waitingColumn)
+			name = x.poolName(p, max(widestWidth+x.Columns-numbersWidth, x.Columns-(len(seen)+1)*waitingColumn))
 		}
 		row(name, p.Waiting)
 	}
@@ -139,6 +139,9 @@ func neighbourText(n diagnose.NeighbourUse) string {
 // neighbourAlso says what else is known of a neighbour: whether it toggles, as a throttled one does (seed 000, note 3).
 func neighbourAlso(n diagnose.NeighbourUse) string {
 	var also []string
+	if n.Client {
+		also = append(also, "is a client, which runs by turns with the container")
+	}
 	if n.Throttled != nil && *n.Throttled {
 		also = append(also, "is throttled itself")
 	}

@@ -1,0 +1,39 @@
+package forecast
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	rt "github.com/unthrottle/unthrottle/internal/see/recording/recordingtest"
+)
+
+// A replay that is of something else than the recording recommends nothing by its latency, and says so.
+func TestFailedSelfCheck(t *testing.T) {
+	for name, c := range map[string]struct {
+		check SelfCheck
+		want  string
+	}{
+		"as recorded":                       {SelfCheck{P50: Figure{new(10.0), new(11.0)}, P99: Figure{new(50.0), new(60.0)}}, ""},
+		"the median six times as long":      {SelfCheck{P50: Figure{new(1.0), new(6.1)}, shifted: true}, "p50"},
+		"of two kinds of runs":              {SelfCheck{P50: Figure{new(1.0), new(6.1)}}, ""},
+		"by less than anyone notices":       {SelfCheck{P50: Figure{new(0.01), new(0.1)}, shifted: true}, ""},
+		"the 99th percentile twice as long": {SelfCheck{P99: Figure{new(10.0), new(21.0)}}, "p99"},
+	} {
+		if got := c.check.Failed(); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+	s := rt.New(2).Limit(50*ms, 100*ms).Process("java")
+	w := s.Threads("http-worker", 2)
+	s.Repeat(100, 20*ms, func(at time.Duration) { s.Work(at, 9*ms, w...) })
+	l := loadOf(t, s.Run(2*time.Second))
+	l.recorded.cpu *= 3 // the recording is of something else
+	f, err := Make(l, Options{Seeds: 1, Seed: 1, Smallest: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Cheapest != -1 || f.SmallestLimit != nil || len(f.Notes) == 0 || !strings.Contains(f.Notes[len(f.Notes)-1], "differs from the recording in CPU time") {
+		t.Errorf("cheapest %d, smallest limit %v, notes %q", f.Cheapest, f.SmallestLimit, f.Notes)
+	}
+}

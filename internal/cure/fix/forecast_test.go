@@ -13,6 +13,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/cure/verdict"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 )
 
 // learns puts a recording of such work behind Env.Learn. It runs under the limit in force, or under none.
@@ -178,5 +179,40 @@ func TestAskedForIsJudged(t *testing.T) {
 	got, err := b.run()
 	if err != nil || got.Verdict != verdict.Better || !got.Kept || got.Proposal.Choice != nil {
 		t.Errorf("%s, kept %v, %v: %+v", got.Verdict, got.Kept, err, got.Judgement)
+	}
+}
+
+// A remedy that is asked for by name gets its row of the forecast, with the settings asked for, as one that was chosen does.
+func TestAskedForIsForecast(t *testing.T) {
+	for _, tc := range []struct {
+		request remedy.Request
+		row     string // its name in the table; "": those settings have none
+	}{
+		{remedy.Request{Kind: remedy.Burst, Burst: 30 * time.Millisecond}, "burst 30ms"},
+		{remedy.Request{Kind: remedy.Burst, Period: 50 * time.Millisecond}, "burst 50ms, period 50ms"},
+		{remedy.Request{Kind: remedy.Raise, To: 3}, "raise to 3 CPUs"},
+		{remedy.Request{Kind: remedy.Pin, CPUs: 2}, "pin to 2 CPUs"},
+		{remedy.Request{Kind: remedy.Narrow, CPUs: 2}, ""},
+	} {
+		b := newBench(t)
+		b.learns(curetest.Bursts)
+		b.options.Wish, b.options.DryRun = policy.Wish{Request: tc.request}, true
+		got, err := b.run()
+		if err != nil {
+			t.Fatalf("%+v: %v", tc.request, err)
+		}
+		p := got.Proposal
+		if p.Plan == nil || (p.Plan.Expected != nil) != (tc.row != "") {
+			t.Errorf("%+v: expected %+v", tc.request, p.Plan)
+			continue
+		}
+		rows := p.Known.Forecast.Rows
+		i := slices.IndexFunc(rows, func(r forecast.Row) bool { return r.Remedy.Text(p.Known.Forecast.Limit) == tc.row })
+		if tc.row == "" {
+			continue
+		}
+		if i < 0 || rows[i].JudgedRange == nil || p.Plan.Expected.PoolP99MsHigh == nil || *p.Plan.Expected.PoolP99MsHigh != rows[i].JudgedRange.High {
+			t.Errorf("%s: row %d, expected %+v", tc.row, i, p.Plan.Expected)
+		}
 	}
 }

@@ -79,6 +79,7 @@ func (r *run) eachSide(j verdict.Judgement, visit func(to *txn.Figures, from ver
 func runsOf(of *forecast.Runs, pool string) verdict.Runs {
 	runs := verdict.Runs{Window: of.Window}
 	for _, run := range of.Of(pool) {
+		runs.WokenMs = append(runs.WokenMs, ms(run.Woken))
 		runs.ResponseMs = append(runs.ResponseMs, ms(run.Response))
 		runs.CPUMs = append(runs.CPUMs, ms(run.CPU))
 	}

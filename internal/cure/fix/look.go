@@ -148,7 +148,12 @@ func (r *run) forecast(learned Learned) error {
 		return err
 	}
 	r.known.Corrections = policy.Corrections(r.o.Target.Group.Path, past)
-	made, err := policy.Forecast(learned.Load, objective, r.env.Each)
+	var made *forecast.Forecast
+	if r.o.Wish.Auto {
+		made, err = policy.Forecast(learned.Load, objective, r.env.Each)
+	} else {
+		made, err = policy.ForecastAsked(learned.Load, r.o.Wish.Request, objective, r.env.Each)
+	}
 	if err != nil {
 		return err
 	}

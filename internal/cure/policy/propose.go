@@ -9,6 +9,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
@@ -104,15 +105,19 @@ func Propose(o observe.Observation, f hoststate.Facts, w Wish, known *Known) (Pr
 	found := fmt.Sprintf("stopped for %s to %s of each second", milliseconds(low), milliseconds(high))
 	choice := chooser{f: f, o: o, w: w, seen: Observed(o), found: found, out: Proposal{Known: known}}
 	switch {
-	case !w.Auto:
+	case known == nil || known.Forecast == nil:
+		if w.Auto {
+			return choice.withoutForecast()
+		}
 		return choice.asked()
-	case known != nil && known.Forecast != nil:
-		moved := *known
-		moved.Forecast = corrected(known.Forecast, known.Corrections)
-		choice.out.Known = &moved
+	}
+	moved := *known
+	moved.Forecast = corrected(known.Forecast, known.Corrections)
+	choice.out.Known = &moved
+	if w.Auto {
 		return choice.forecast(&moved)
 	}
-	return choice.withoutForecast()
+	return choice.asked()
 }
 
 // Observed is an observation as remedies read it.
@@ -157,11 +162,26 @@ func (c *chooser) not(kind remedy.Kind, why string) {
 func (c *chooser) asked() (Proposal, error) {
 	ok, err := c.try(c.w.Request.Kind)
 	if ok {
+		c.out.Plan.Expected = c.expectedOfAsked()
 		c.out.Why = c.found + "; " + string(c.w.Request.Kind) + " was asked for"
 	} else {
 		c.out.Why = c.found + "; what was asked for cannot be done"
 	}
 	return c.out, err
+}
+
+// expectedOfAsked is the forecast of the remedy that was asked for; nil: there is none.
+func (c *chooser) expectedOfAsked() *txn.Expected {
+	name := remedy.AskedRow(c.w.Request.Kind)
+	if c.out.Known == nil || c.out.Known.Forecast == nil || name == "" {
+		return nil
+	}
+	rows := c.out.Known.Forecast.Rows
+	i := slices.IndexFunc(rows, func(r forecast.Row) bool { return r.Remedy.Name == name && r.HostLoad == 0 && r.Refused == "" })
+	if i < 0 {
+		return nil
+	}
+	return expected(c.out.Known.Forecast, &rows[i])
 }
 
 // byMerit are the remedies that may be chosen where nothing was forecast, in the order in which they are tried.

@@ -30,6 +30,15 @@ var burst = Remedy{
 		}
 		return ""
 	},
+	row: func(r Request, c forecast.Container) (forecast.Remedy, bool) {
+		asked := forecast.Remedy{Name: forecast.Burst, Burst: r.Burst, Period: r.Period}
+		if asked.Burst == 0 && r.Period > 0 {
+			asked.Burst = time.Duration(c.Limit * float64(r.Period)).Round(time.Microsecond)
+		} else if asked.Burst == 0 {
+			asked.Burst = c.Quota.Quota
+		}
+		return asked, true
+	},
 	plan: (*planner).burst,
 }
 
@@ -71,7 +80,6 @@ func (p *planner) burst() error {
 			p.setLimit(level.Path, want, "unused time of earlier periods may be spent")
 		}
 	}
-	p.expectQuota(limit)
 	return nil
 }
 

@@ -58,7 +58,6 @@
 //   - Weights that differ from the default (in pods: all weights) are read as requests. v2 weights do not tell which
 //     formula made them; see podShares.
 //   - This package does not check the affinity that threads chose; package apply reads back where each may run.
-//   - What is expected is arithmetic on the observation, not a simulation.
 //
 // Sources: kernel/sched/core.c (tg_cfs_schedulable_down, tg_set_cfs_bandwidth),
 // kernel/cgroup/cpuset.c and cpuset-v1.c (validate_change), KEP-2254, seeds 000 and 002.

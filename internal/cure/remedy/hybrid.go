@@ -83,7 +83,6 @@ func (p *planner) hybrid() error {
 	}
 	p.innerQuotas()
 	p.warn("it may use more than its limit while the shared CPUs %s are idle; --strict keeps the limit", shared)
-	p.expectNoQuota(float64(width))
 	return nil
 }
 

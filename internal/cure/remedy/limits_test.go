@@ -166,30 +166,6 @@ func TestAncestors(t *testing.T) {
 	}
 }
 
-func TestExpected(t *testing.T) {
-	f := tree(t, cgroup.V2, map[string]float64{"/a": 2})
-	seen := hoststate.Observed{StoppedLow: number(0.1), StoppedHigh: number(0.4), UsedCPUs: number(1.2)}
-	for kind, want := range map[Kind][4]float64{
-		Pin: {0, 0, 1.2, 2}, Burst: {0, 0.4, 1.2, 2}, Weight: {0, 0, 1.2, 8}, Raise: {0, 0.4, 1.2, 4},
-	} {
-		p, err := Make(f, target("/a", ""), Request{Kind: kind, Observed: &seen})
-		if err != nil {
-			t.Fatal(err)
-		}
-		e := p.Expected
-		if got := [4]float64{*e.StoppedPerSecondLow, *e.StoppedPerSecondHigh, *e.UsedCPUsLow, *e.UsedCPUsHigh}; got != want {
-			t.Errorf("%s: got %v, want %v", kind, got, want)
-		}
-	}
-	p, err := Make(f, target("/a", ""), Request{Kind: Raise})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if p.Expected.StoppedPerSecondHigh != nil || p.Expected.UsedCPUsLow != nil {
-		t.Error("figures were expected although nothing was observed")
-	}
-}
-
 func number(x float64) *float64 { return &x }
 
 // A large host: 1,000 containers on 128 CPUs, none of them measured.

@@ -41,12 +41,15 @@ const Narrow Kind = "narrow"
 
 // narrow is the row of Narrow.
 var narrow = Remedy{
-	Kind:       Narrow,
-	Settings:   []Setting{{Flag: "cpus"}, {Flag: "reserve"}, {Flag: "via"}, {Flag: "mems"}, {Flag: "immovable"}, {Flag: "stays"}, {Flag: "period"}},
-	Classes:    []placement.Class{placement.Floating},
-	Effects:    []*forecast.Effect{forecast.NarrowEffect},
-	Merit:      &Merit{Rank: 2, Why: "as many CPUs as its limit, which others may use too, keep it from spending its quota at once", Judged: true},
-	here:       cpusetHere,
+	Kind:     Narrow,
+	Settings: []Setting{{Flag: "cpus"}, {Flag: "reserve"}, {Flag: "via"}, {Flag: "mems"}, {Flag: "immovable"}, {Flag: "stays"}, {Flag: "period"}},
+	Classes:  []placement.Class{placement.Floating},
+	Effects:  []*forecast.Effect{forecast.NarrowEffect},
+	Merit:    &Merit{Rank: 2, Why: "as many CPUs as its limit, which others may use too, keep it from spending its quota at once", Judged: true},
+	here:     cpusetHere,
+	row: func(r Request, _ forecast.Container) (forecast.Remedy, bool) {
+		return forecast.Remedy{Name: forecast.Narrow}, r.CPUs == 0 && r.Period == 0
+	},
 	plan:       (*planner).narrowed,
 	parameters: []string{paramCPUs, paramSet, paramImmovable},
 	needs:      []string{paramCPUs},
@@ -112,7 +115,6 @@ func (p *planner) narrowLimits(limit float64, n int) {
 	if hasOwn && !whole {
 		demand = min(demand, own)
 	}
-	binds := hasOwn && !whole && own <= limit+epsilon
 	for _, level := range p.levels()[1:] {
 		width, unbounded := p.others(level.Path, onPath)
 		onPath = level.Path
@@ -123,7 +125,6 @@ func (p *planner) narrowLimits(limit float64, n int) {
 			p.keepLimit(level.Path)
 			continue
 		case !p.mayLift(level.Path) || !p.f.inScope(level.Path):
-			binds = true
 			p.keepLimit(level.Path)
 			p.skip(level.Path, fmt.Sprintf("its quota of %s stays as it is and may still stop one: it is neither a pod's nor below a cgroup that you named",
 				text.CPUs(quota)))
@@ -131,15 +132,9 @@ func (p *planner) narrowLimits(limit float64, n int) {
 			p.quotaOff(level.Path, "quota off: what is below it is bounded by its own")
 			continue
 		default:
-			binds = true
 			p.shorten(level.Path)
 		}
 		demand = quota
-	}
-	if binds {
-		p.expectQuota(limit)
-	} else {
-		p.expectNoQuota(float64(n))
 	}
 }
 

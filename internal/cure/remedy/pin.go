@@ -36,6 +36,12 @@ var pin = Remedy{
 		r.CPUs = row.CPUs
 		return ""
 	},
+	row: func(r Request, c forecast.Container) (forecast.Remedy, bool) {
+		if r.CPUs > 0 {
+			c.CPUs = r.CPUs
+		}
+		return forecast.Remedy{Name: forecast.Pin, CPUs: c.CPUs}, r.Class != ClassHybrid
+	},
 	plan:       (*planner).pin,
 	parameters: []string{paramCPUs, paramSet, paramPool, paramLimit, paramShares, paramImmovable, paramIRQs, paramCores, paramIdle},
 	needs:      []string{paramCPUs},
@@ -84,7 +90,6 @@ func (p *planner) pin() error {
 	if choice.shared > 0 {
 		p.warn("%s shared with others", text.CountOf(choice.shared, "of its cores is", "of its cores are"))
 	}
-	p.expectNoQuota(float64(n))
 	return nil
 }
 

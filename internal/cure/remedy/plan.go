@@ -69,8 +69,7 @@ type Plan struct {
 	Changes    []change.Change
 	Skipped    []txn.Skip
 	Warnings   []string
-	// Expected is arithmetic on what was observed, not a simulation; figures
-	// about which nothing can be said are nil.
+	// Expected is the forecast of what was asked for; nil: nothing was forecast.
 	Expected *txn.Expected
 	// CPUs are the exclusive CPUs of pin; empty for the others.
 	CPUs cpuset.CPUSet

@@ -25,6 +25,10 @@ var raise = Remedy{
 		r.Factor = row.Factor
 		return ""
 	},
+	row: func(r Request, c forecast.Container) (forecast.Remedy, bool) {
+		asked := forecast.Remedy{Name: forecast.Raise, Factor: r.factor(c.Limit)}
+		return asked, asked.Factor > 0
+	},
 	plan:       (*planner).raise,
 	parameters: []string{paramTo},
 }
@@ -84,19 +88,23 @@ func (p *planner) raise() error {
 		}
 		p.setLimit(level.Path, l, fmt.Sprintf("limit from %s to %s", text.CPUs(quota), text.CPUs(want)))
 	}
-	p.expectQuota(to)
 	return nil
+}
+
+// factor is by how much a limit is multiplied.
+func (r Request) factor(limit float64) float64 {
+	switch {
+	case r.To > 0:
+		return r.To / limit
+	case r.Factor > 0:
+		return r.Factor
+	}
+	return 2
 }
 
 // raised is the new limit that was asked for.
 func (p *planner) raised(limit float64) (float64, error) {
-	to, factor := p.r.To, p.r.Factor
-	switch {
-	case to == 0 && factor == 0:
-		to = 2 * limit
-	case to == 0:
-		to = factor * limit
-	}
+	to := p.r.factor(limit) * limit
 	if to <= limit+epsilon {
 		return 0, p.refuse(fmt.Sprintf("%s is no more than its limit of %s", text.CPUs(to), text.CPUs(limit)), "give a larger one")
 	}

@@ -32,6 +32,9 @@ type Remedy struct {
 	here func(features.Report) (can bool, why string)
 	// request asks a plan for a row of its Effects. The text says why no plan can do that row.
 	request func(row forecast.Remedy, r *Request) (refused string)
+	// row is the row of the first of its Effects that is forecast where it is asked for with settings; false: those settings
+	// have none. Nil: it has the rows of its Effects.
+	row func(r Request, c forecast.Container) (forecast.Remedy, bool)
 	// plan adds what it changes to a plan in the making. The error is a *Refused where it cannot or must not be applied.
 	plan func(*planner) error
 	// parameters are those that its transactions have in the journal, needs those without which one cannot be read.
@@ -86,6 +89,34 @@ func Effects() []*forecast.Effect {
 		all = append(all, r.Effects...)
 	}
 	return all
+}
+
+// EffectsAsked are Effects where a remedy is asked for by name. That one has a single row, with the settings asked for.
+func EffectsAsked(r Request) []*forecast.Effect {
+	var all []*forecast.Effect
+	for _, of := range table {
+		if of.Kind != r.Kind || of.row == nil {
+			all = append(all, of.Effects...)
+			continue
+		}
+		asked := *of.Effects[0]
+		asked.Rows = func(c forecast.Container) []forecast.Remedy {
+			if row, ok := of.row(r, c); ok {
+				return []forecast.Remedy{row}
+			}
+			return nil
+		}
+		all = append(append(all, &asked), of.Effects[1:]...)
+	}
+	return all
+}
+
+// AskedRow returns the name of the row of EffectsAsked that is the remedy asked for; "": there is none.
+func AskedRow(kind Kind) string {
+	if of, ok := Find(kind); ok && of.row != nil {
+		return of.Effects[0].Name
+	}
+	return ""
 }
 
 // OfRow returns the remedy that a row of a forecast is of; false: of none, such as leaving it.

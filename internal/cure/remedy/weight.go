@@ -15,7 +15,10 @@ var weight = Remedy{
 	Settings:     []Setting{{Flag: "weight-from-limit"}},
 	Effects:      []*forecast.Effect{forecast.WeightEffect},
 	MayGrantMore: true,
-	plan:         (*planner).weight,
+	row: func(Request, forecast.Container) (forecast.Remedy, bool) {
+		return forecast.Remedy{Name: forecast.Weight}, true
+	},
+	plan: (*planner).weight,
 }
 
 // weight takes the quota off and leaves the weight to share the CPUs.
@@ -41,6 +44,5 @@ func (p *planner) weight() error {
 		p.setShares(path, now, shares, "a weight like its limit of "+text.CPUs(limit))
 	}
 	p.warn("nothing bounds it but the weights of the others: it may use up to %s", text.CPUs(width))
-	p.expectNoQuota(width)
 	return nil
 }

@@ -7,7 +7,21 @@
 //
 // Worked example: p99 falls from 97 ms (95 to 99) to 12 ms (11 to 13) over 1,000 samples each: "better".
 //
-// Limits: samples that depend on each other make the intervals narrower than they are.
+// Recorded runs of threads ([JudgeRuns]) depend on each other where they waited in one backlog. They are compared in
+// blocks, one for each backlog: by a permutation test of the quantile over the blocks, exact where there are few, and by
+// Rosenbaum's test of the longest of each block.
 //
-// Source: S. Rosenbaum, "Tables for a nonparametric test of location" (1954), for the longest latency.
+// Worked example of runs: 8 runs wait for one stop and take 520 ms; before, the longest were 310 ms. Taken one by one, 8
+// runs beyond the longest of before would be worse. They are one block of 9, which chance puts on top in half of all
+// cases: no change.
+//
+// Limits: a user's latencies come without times, so that those of one backlog count as independent, which makes the
+// intervals narrower than they are. A backlog that lasts as long as the recording is cut into blocks, of which each depends
+// a little on the one before it.
+//
+// Sources: S. Rosenbaum, "Tables for a nonparametric test of location" (1954), for the longest latency. M. Gail et al.,
+// "On design considerations and randomization-based inference for community intervention trials" (Statistics in Medicine
+// 15, 1996), for permutations of whole groups. B. Phipson and G. Smyth, "Permutation P-values should never be zero" (2010),
+// for drawn permutations. A. Law, "Simulation Modeling and Analysis", chapter 9, for cutting what does not end into
+// batches.
 package verdict

@@ -2,19 +2,20 @@ package verdict
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
-// Runs are the recorded runs of a thread pool: for each the time from its wake-up to its next sleep and the CPU
-// time in it, in ms.
+// Runs are the recorded runs of a thread pool: for each when it was woken since the recording's start, the time from then
+// to its next sleep, and the CPU time in it, in ms.
 type Runs struct {
-	Window            time.Duration
-	ResponseMs, CPUMs []float64
+	Window                     time.Duration
+	WokenMs, ResponseMs, CPUMs []float64
 }
 
 const (
-	// worthwhileRuns is the least relative difference of recorded runs that counts. Runs that waited for the same
-	// stop depend on each other, so that more is asked of them than of a user's own latencies.
+	// worthwhileRuns is the least relative difference of recorded runs that counts. Two recordings of the same work differ
+	// by more than two answers of a user's own source, which looks at more of it.
 	worthwhileRuns = 0.1
 	// sameWork is by how much the CPU time per second may differ for responses to be compared as they are.
 	sameWork = 0.2
@@ -27,6 +28,11 @@ var quantilesOfRuns = []float64{0.99, 0.95, 0.9, 0.5}
 // Where there are too few runs for the quantile a lower one is judged. Where the work that came, as CPU time per
 // second, differs by more than a fifth, each run is judged by its response as a multiple of its own CPU time: a run
 // of less work answers sooner by itself.
+//
+// Runs that waited in one backlog depend on each other: one long stop makes many long responses. So runs are compared in
+// blocks, one for each backlog. A quantile differs where fewer than 25 of 1000 assignments of the blocks to before and
+// after differ as much in that direction, and the longest differs by Rosenbaum's test on the longest of each block, at the
+// same level. Work that is alike on both sides is then judged worse in at most 5 of 100 cases.
 func JudgeRuns(e Evidence, quantile float64, before, after Runs) Judgement {
 	enough := func(q float64) bool { return len(before.ResponseMs) >= need(q) && len(after.ResponseMs) >= need(q) }
 	if !enough(quantile) {
@@ -40,19 +46,22 @@ func JudgeRuns(e Evidence, quantile float64, before, after Runs) Judgement {
 	e.Quantile = quantile
 	if len(before.ResponseMs) == 0 || len(after.ResponseMs) == 0 {
 		e.Before, e.After = nil, nil
-		j := judge(e, worthwhileRuns, "ms", false)
+		j := judge(e, compared{unit: "ms"})
 		j.Why = fmt.Sprintf("%d runs were recorded before and %d after, so the effect on tails is not known", len(before.ResponseMs), len(after.ResponseMs))
 		return j
 	}
-	was, is := before.work(), after.work()
-	if was > 0 && is >= was*(1-sameWork) && is <= was*(1+sameWork) {
-		e.Before, e.After = before.ResponseMs, after.ResponseMs
-		return judge(e, worthwhileRuns, "ms", false)
+	longest := max(leastBlockMs, blockResponses*max(slices.Max(before.ResponseMs), slices.Max(after.ResponseMs)))
+	by, was, is := compared{least: worthwhileRuns, unit: "ms"}, before.work(), after.work()
+	perCPU := false
+	if !(was > 0 && is >= was*(1-sameWork) && is <= was*(1+sameWork)) {
+		perCPU, by.unit = true, "times its CPU time"
 	}
-	e.Before, e.After = before.perCPU(), after.perCPU()
-	j := judge(e, worthwhileRuns, "times its CPU time", false)
-	j.PerCPU = true
-	j.Why += fmt.Sprintf("; judged by run, because %.3g CPUs of work came before and %.3g after", was, is)
+	by.before, by.after = new(before.blocks(perCPU, longest)), new(after.blocks(perCPU, longest))
+	e.Before, e.After = by.before.values, by.after.values
+	j := judge(e, by)
+	if j.PerCPU = perCPU; perCPU {
+		j.Why += fmt.Sprintf("; judged by run, because %.3g CPUs of work came before and %.3g after", was, is)
+	}
 	return j
 }
 
@@ -65,13 +74,19 @@ func (r Runs) work() float64 {
 	return sum / float64(r.Window.Milliseconds())
 }
 
-// perCPU are the responses as multiples of the runs' own CPU time. Runs without any are left out.
-func (r Runs) perCPU() []float64 {
-	var all []float64
-	for i, ms := range r.CPUMs {
-		if ms > 0 {
-			all = append(all, r.ResponseMs[i]/ms)
+// blocks are the runs' responses, grouped by backlog. perCPU: they are multiples of the runs' own CPU time, and runs without
+// any are left out.
+func (r Runs) blocks(perCPU bool, longestMs float64) blocks {
+	var all []run
+	for i, ms := range r.ResponseMs {
+		one := run{woken: r.WokenMs[i], wait: ms - r.CPUMs[i], value: ms}
+		if perCPU {
+			if r.CPUMs[i] == 0 {
+				continue
+			}
+			one.value /= r.CPUMs[i]
 		}
+		all = append(all, one)
 	}
-	return all
+	return blocksOf(all, longestMs)
 }

@@ -14,6 +14,7 @@ func runs(n int, cpu, factor float64) Runs {
 		if i%10 == 0 {
 			response *= 10
 		}
+		r.WokenMs = append(r.WokenMs, float64(i)*10_000/float64(n))
 		r.CPUMs, r.ResponseMs = append(r.CPUMs, cpu), append(r.ResponseMs, response)
 	}
 	return r

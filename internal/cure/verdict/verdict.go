@@ -74,7 +74,7 @@ const (
 	// worthwhile is the least relative difference that counts: less may be
 	// real, and is nothing a user notices.
 	worthwhile = 0.05
-	// chance is how rarely a difference must come about by itself.
+	// chance is how rarely a difference may come about by itself.
 	chance = 0.05
 	// worseStopped is by how much of each second a neighbour must be stopped
 	// longer than before to be worse off.
@@ -96,12 +96,23 @@ const (
 // time after the change leaves the effect unverified. Samples that depend on each other (requests
 // that queued behind the same stall) make the intervals narrower than they are.
 func Judge(e Evidence) Judgement {
-	return judge(e, worthwhile, "ms", true)
+	return judge(e, compared{least: worthwhile, unit: "ms", asked: true})
 }
 
-// judge compares samples of a unit; a quantile that moves by less than least is no change. asked: a source was asked
-// for them, which may answer for a time before the change.
-func judge(e Evidence, least float64, unit string, asked bool) Judgement {
+// compared says how samples are compared.
+type compared struct {
+	// least is the relative difference from which on a quantile has moved.
+	least float64
+	unit  string
+	// asked: a source was asked for the samples, which may answer for a time before the change.
+	asked bool
+	// before and after are the samples in blocks; nil: no sample depends on another.
+	before, after *blocks
+}
+
+// judge compares samples.
+func judge(e Evidence, by compared) Judgement {
+	unit, asked := by.unit, by.asked
 	j := Judgement{Verdict: Unverified, Quantile: e.Quantile, Neighbours: []string{}, Harmed: []string{}}
 	for _, n := range e.Neighbours {
 		j.Neighbours = append(j.Neighbours, n.String())
@@ -120,13 +131,13 @@ func judge(e Evidence, least float64, unit string, asked bool) Judgement {
 		j.Why = "no latencies of the user's own were given (--slo), so the effect on tails is not known"
 		return j
 	}
-	before, ok := Quantile(e.Before, e.Quantile)
+	before, ok := by.spread(by.before, e.Before, e.Quantile)
 	if !ok {
 		j.Why = tooFew("before", len(e.Before), e.Quantile)
 		return j
 	}
 	j.Before = &before
-	after, ok := Quantile(e.After, e.Quantile)
+	after, ok := by.spread(by.after, e.After, e.Quantile)
 	if !ok {
 		j.Why = tooFew("after", len(e.After), e.Quantile)
 		return j
@@ -136,7 +147,7 @@ func judge(e Evidence, least float64, unit string, asked bool) Judgement {
 		j.Why = why
 		return j
 	}
-	quantile, longest := moved(before, after, least), tails(e.Before, e.After, least)
+	quantile, longest := by.differences(e, before, after)
 	if e.Quantile >= 1 {
 		// The longest is the quantile: its interval has no upper end.
 		quantile = 0
@@ -173,11 +184,30 @@ func moved(before, after Spread, least float64) int {
 	return 0
 }
 
+// spread is the quantile of one side.
+func (by compared) spread(in *blocks, values []float64, q float64) (Spread, bool) {
+	if in == nil {
+		return Quantile(values, q)
+	}
+	return in.spread(q)
+}
+
+// differences say of the quantile and of the longest whether they became larger (1), smaller (-1) or neither (0).
+func (by compared) differences(e Evidence, before, after Spread) (quantile, longest int) {
+	if by.before == nil {
+		return moved(before, after, by.least), tails(e.Before, e.After, by.least, chance)
+	}
+	// Two rules decide, so that each has half of the chance.
+	if e.Quantile < 1 {
+		quantile = movedByBlocks(*by.before, *by.after, e.Quantile, by.least, chance/2)
+	}
+	return quantile, tails(by.before.longest(), by.after.longest(), by.least, chance/2)
+}
+
 // tails is 1 where the longest became longer, -1 shorter, 0 the same, by
-// Rosenbaum's test: if both sides were alike, each sample beyond the longest of
-// the other side would be as unlikely as its side's part of all samples. Those
-// that are longer by less than least do not count.
-func tails(before, after []float64, least float64) int {
+// Rosenbaum's test: if both sides were alike, the largest samples of all would be on one side
+// as rarely as where that many are drawn of all. Those that are longer by less than least do not count.
+func tails(before, after []float64, least, level float64) int {
 	beyond := func(a, b []float64) bool {
 		longest, n := slices.Max(b)*(1+least), 0
 		for _, x := range a {
@@ -185,7 +215,11 @@ func tails(before, after []float64, least float64) int {
 				n++
 			}
 		}
-		return math.Pow(float64(len(a))/float64(len(a)+len(b)), float64(n)) < chance
+		p := 1.0
+		for i := range n {
+			p *= float64(len(a)-i) / float64(len(a)+len(b)-i)
+		}
+		return p < level
 	}
 	switch {
 	case beyond(after, before):

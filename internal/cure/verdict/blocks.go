@@ -1,0 +1,227 @@
+package verdict
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+const (
+	// leastWaitMs is the shortest wait that makes a backlog: a thread that gets its CPU at once waits less.
+	leastWaitMs = 0.1
+	// leastBlockMs and blockResponses bound a block: a backlog that does not end is cut into blocks as long as
+	// so many of the longest responses, and at least as long as leastBlockMs.
+	leastBlockMs, blockResponses = 1000, 4
+	// exactOrders is up to how many assignments of blocks to sides are all looked at; of more, drawnOrders are drawn.
+	exactOrders, drawnOrders = 2000, 999
+	// resamples is how often blocks are drawn for the interval of a quantile.
+	resamples = 400
+)
+
+// blocks are the samples of one side in groups that do not depend on each other.
+type blocks struct {
+	values []float64
+	// of is the block of each value, from 0 to count-1.
+	of    []int
+	count int
+}
+
+// run is a value of a run that was woken at a time and then waited, in ms.
+type run struct{ woken, wait, value float64 }
+
+// blocksOf groups runs by backlog: a run belongs to the block of the run before it if it was woken while that one or an
+// earlier one of the block still waited. A block ends after longestMs.
+func blocksOf(runs []run, longestMs float64) blocks {
+	runs = slices.Clone(runs)
+	slices.SortStableFunc(runs, func(a, b run) int { return cmp.Compare(a.woken, b.woken) })
+	var b blocks
+	began, waits := math.Inf(-1), math.Inf(-1)
+	for _, r := range runs {
+		if r.woken >= waits || r.woken >= began+longestMs {
+			began = r.woken
+			b.count++
+		}
+		b.values, b.of = append(b.values, r.value), append(b.of, b.count-1)
+		if r.wait >= leastWaitMs {
+			waits = max(waits, r.woken+r.wait)
+		}
+	}
+	return b
+}
+
+// longest are the longest values of each block.
+func (b blocks) longest() []float64 {
+	all := make([]float64, b.count)
+	for i := range all {
+		all[i] = math.Inf(-1)
+	}
+	for i, v := range b.values {
+		all[b.of[i]] = max(all[b.of[i]], v)
+	}
+	return all
+}
+
+// ranked is a value with its block, among the blocks of both sides.
+type ranked struct {
+	value float64
+	block int
+}
+
+// descending are the values of both sides, the largest first. The blocks of after come after those of before.
+func descending(before, after blocks) []ranked {
+	all := make([]ranked, 0, len(before.values)+len(after.values))
+	for i, v := range before.values {
+		all = append(all, ranked{v, before.of[i]})
+	}
+	for i, v := range after.values {
+		all = append(all, ranked{v, before.count + after.of[i]})
+	}
+	slices.SortFunc(all, func(a, b ranked) int { return cmp.Compare(b.value, a.value) })
+	return all
+}
+
+// quantiles are the nearest-rank quantiles of both sides, where isAfter says which blocks are of the second.
+func quantiles(all []ranked, isAfter []bool, q float64) (before, after float64) {
+	var n, at [2]int
+	side := func(r ranked) int {
+		if isAfter[r.block] {
+			return 1
+		}
+		return 0
+	}
+	for _, r := range all {
+		n[side(r)]++
+	}
+	var found [2]float64
+	for s := range n {
+		at[s] = n[s] - max(1, int(math.Ceil(q*float64(n[s])))) // from the largest
+	}
+	for _, r := range all {
+		s := side(r)
+		if at[s] == 0 {
+			found[s] = r.value
+		}
+		if at[s]--; at[0] < 0 && at[1] < 0 {
+			break
+		}
+	}
+	return found[0], found[1]
+}
+
+// movedByBlocks is 1 where a quantile became larger by more than least, -1 smaller, 0 the same, by a permutation test:
+// if both sides were alike, each assignment of the blocks to the sides would be as likely as the one that was seen. level
+// is how likely a difference is, in each direction, where there is none.
+func movedByBlocks(before, after blocks, q, least, level float64) int {
+	all := descending(before, after)
+	isAfter := make([]bool, before.count+after.count)
+	for i := before.count; i < len(isAfter); i++ {
+		isAfter[i] = true
+	}
+	was, is := quantiles(all, isAfter, q)
+	if was == is || math.Abs(is-was) < least*was {
+		return 0
+	}
+	direction, seen := 1, apartBy(was, is)
+	if seen < 0 {
+		direction, seen = -1, -seen
+	}
+	asFar := func(order []bool) bool {
+		was, is := quantiles(all, order, q)
+		return float64(direction)*apartBy(was, is) >= seen
+	}
+	if chanceOfOrders(isAfter, after.count, asFar) > level {
+		return 0
+	}
+	return direction
+}
+
+// apartBy is the logarithm of the factor between two values, above 0 where the second is larger.
+func apartBy(was, is float64) float64 {
+	const tiny = 1e-9 // so that 0 has a logarithm
+	return math.Log(is+tiny) - math.Log(was+tiny)
+}
+
+// chanceOfOrders is the share of the assignments of blocks to sides, of which so many are of the second, that pass. Few
+// assignments are all looked at. Of many some are drawn, always the same, and the one that was seen counts as one more.
+func chanceOfOrders(seen []bool, second int, pass func([]bool) bool) float64 {
+	order, passed := slices.Clone(seen), 0
+	if n := binomial(len(seen), second); n <= exactOrders {
+		each(order, 0, second, func() {
+			if pass(order) {
+				passed++
+			}
+		})
+		return float64(passed) / n
+	}
+	draw := rand.New(rand.NewPCG(1, uint64(len(seen))))
+	for range drawnOrders {
+		draw.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+		if pass(order) {
+			passed++
+		}
+	}
+	return float64(1+passed) / (1 + drawnOrders)
+}
+
+// each visits all ways to mark so many places from a place on.
+func each(order []bool, from, marks int, visit func()) {
+	if from == len(order) {
+		visit()
+		return
+	}
+	if marks > 0 {
+		order[from] = true
+		each(order, from+1, marks-1, visit)
+	}
+	if len(order)-from > marks {
+		order[from] = false
+		each(order, from+1, marks, visit)
+	}
+}
+
+// binomial is n over k.
+func binomial(n, k int) float64 {
+	ways := 1.0
+	for i := range min(k, n-k) {
+		ways *= float64(n-i) / float64(i+1)
+	}
+	return math.Round(ways)
+}
+
+// spread is Quantile of dependent samples: the interval is that of blocks that are drawn again and again. A single block
+// tells no interval: it is then from the shortest to the longest.
+func (b blocks) spread(q float64) (Spread, bool) {
+	s, ok := Quantile(b.values, q)
+	if !ok {
+		return s, false
+	}
+	if b.count < 2 {
+		s.Low, s.High = slices.Min(b.values), s.Longest
+		return s, true
+	}
+	all, sizes := descending(b, blocks{}), make([]int, b.count)
+	for _, block := range b.of {
+		sizes[block]++
+	}
+	draw, drawn := rand.New(rand.NewPCG(2, uint64(b.count))), make([]float64, resamples)
+	for i := range drawn {
+		times, n := make([]int, b.count), 0
+		for range b.count {
+			block := draw.IntN(b.count)
+			times[block]++
+			n += sizes[block]
+		}
+		left := n - max(1, int(math.Ceil(q*float64(n)))) // from the largest
+		for _, r := range all {
+			if left -= times[r.block]; left < 0 {
+				drawn[i] = r.value
+				break
+			}
+		}
+	}
+	slices.Sort(drawn)
+	s.Low = min(s.Value, drawn[int(0.025*resamples)])
+	s.High = max(s.Value, drawn[int(0.975*resamples)])
+	return s, true
+}

@@ -1,0 +1,148 @@
+package verdict
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// backlogs is a server that does its work in order: bursts of requests arrive at random, of 1 to 60 requests, and each
+// waits for those before it. One long backlog makes many long responses.
+type backlogs struct {
+	window time.Duration
+	// bursts is how many arrive per second, service the CPU time of a request in ms, at a speed in CPUs.
+	bursts, service, speed float64
+}
+
+func (b backlogs) runs(r *rand.Rand) Runs {
+	of := Runs{Window: b.window}
+	free := 0.0
+	for at := 0.0; ; {
+		if at += r.ExpFloat64() * 1000 / b.bursts; at >= float64(b.window.Milliseconds()) {
+			return of
+		}
+		size := 1 + r.IntN(5)
+		if r.IntN(6) == 0 {
+			size = 20 + r.IntN(41)
+		}
+		for range size {
+			cpu := b.service * (0.5 + r.Float64())
+			free = max(free, at) + cpu/b.speed
+			of.WokenMs, of.ResponseMs, of.CPUMs = append(of.WokenMs, at), append(of.ResponseMs, free-at), append(of.CPUMs, cpu)
+		}
+	}
+}
+
+// judged is the share of pairs that get a verdict.
+func judged(rounds int, want string, before, after backlogs, judge func(before, after Runs) string) float64 {
+	got := 0
+	for i := range rounds {
+		r := rand.New(rand.NewPCG(uint64(i), 3))
+		if judge(before.runs(r), after.runs(r)) == want {
+			got++
+		}
+	}
+	return float64(got) / float64(rounds)
+}
+
+func byBlocks(before, after Runs) string { return JudgeRuns(Evidence{}, 0.99, before, after).Verdict }
+
+// Work that is alike is judged worse in at most 5 of 100 cases, although the responses of one backlog depend on each
+// other. Taken as independent they would be judged worse far more often. The draws are fixed, so that the shares are.
+func TestAlikeIsSeldomWorse(t *testing.T) {
+	const rounds = 120
+	for _, bursts := range []float64{15, 30, 45} {
+		of := backlogs{5 * time.Second, bursts, 2, 1}
+		worse := judged(rounds, Worse, of, of, byBlocks)
+		alone := judged(rounds, Worse, of, of, func(before, after Runs) string {
+			return Judge(Evidence{Quantile: 0.99, Before: before.ResponseMs, After: after.ResponseMs}).Verdict
+		})
+		t.Logf("%v bursts per second: worse in %.3f of the cases, %.3f if each run stood alone", bursts, worse, alone)
+		if worse > 0.05 || alone < 0.15 {
+			t.Errorf("%v bursts per second: worse in %.3f of the cases, %.3f if each run stood alone", bursts, worse, alone)
+		}
+	}
+}
+
+// A server at less than half of its speed is found, and so is one at twice its speed.
+func TestRealChangesAreFound(t *testing.T) {
+	of := backlogs{10 * time.Second, 20, 2, 1}
+	slow, fast := of, of
+	slow.speed, fast.speed = 0.5, 2
+	if share := judged(30, Worse, of, slow, byBlocks); share < 0.8 {
+		t.Errorf("half the speed is worse in %.2f of the cases", share)
+	}
+	if share := judged(30, Better, of, fast, byBlocks); share < 0.8 {
+		t.Errorf("twice the speed is better in %.2f of the cases", share)
+	}
+}
+
+// One long backlog among others is no worsening: nginx with a burst, whose p90 fell and whose longest grew.
+func TestOneLongBacklogIsNoWorsening(t *testing.T) {
+	work := func(lengths ...float64) Runs {
+		r := Runs{Window: 10 * time.Second}
+		for i, length := range lengths {
+			for k := range 8 {
+				at := float64(i)*600 + float64(k)
+				r.WokenMs, r.CPUMs, r.ResponseMs = append(r.WokenMs, at), append(r.CPUMs, 5), append(r.ResponseMs, length-float64(k))
+			}
+		}
+		return r
+	}
+	before := work(180, 170, 190, 313, 160, 150, 140, 200, 120)
+	after := work(60, 90, 140, 522, 80, 70, 100, 110, 65)
+	if alone := Judge(Evidence{Quantile: 0.9, Before: before.ResponseMs, After: after.ResponseMs}).Verdict; alone != Worse {
+		t.Errorf("runs that stand alone are %s: the case shows nothing", alone)
+	}
+	if j := JudgeRuns(Evidence{}, 0.9, before, after); j.Verdict == Worse {
+		t.Error(j.Why)
+	}
+}
+
+func TestBlocks(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		runs []run
+		of   []int
+	}{
+		{"idle between", []run{{0, 5, 1}, {10, 5, 1}, {20, 0, 1}}, []int{0, 1, 2}},
+		{"woken while one waits", []run{{0, 5, 1}, {4, 5, 1}, {8, 0, 1}, {9, 0, 1}}, []int{0, 0, 0, 1}},
+		{"the first waits longest", []run{{0, 50, 1}, {4, 5, 1}, {40, 0, 1}}, []int{0, 0, 0}},
+		{"at one moment, without a wait", []run{{0, 0, 1}, {0, 0, 1}}, []int{0, 1}},
+		{"one that does not end", []run{{0, 500, 1}, {90, 5, 1}, {101, 5, 1}, {150, 5, 1}}, []int{0, 0, 1, 1}},
+	} {
+		if b := blocksOf(tc.runs, 100); !slices.Equal(b.of, tc.of) || b.count != tc.of[len(tc.of)-1]+1 {
+			t.Errorf("%s: %v, want %v", tc.name, b.of, tc.of)
+		}
+	}
+	ways := 0
+	each(make([]bool, 6), 0, 2, func() { ways++ })
+	if ways != 15 || binomial(6, 2) != 15 {
+		t.Errorf("2 of 6: %d ways, %v", ways, binomial(6, 2))
+	}
+}
+
+func TestRunsProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		of := backlogs{time.Second, rapid.Float64Range(5, 60).Draw(t, "bursts"), 2, rapid.Float64Range(0.5, 2).Draw(t, "speed")}
+		seed := rapid.Uint64().Draw(t, "seed")
+		before := of.runs(rand.New(rand.NewPCG(seed, 1)))
+		after := of.runs(rand.New(rand.NewPCG(seed, 2)))
+		if j := JudgeRuns(Evidence{}, 0.99, before, before); j.Verdict == Better || j.Verdict == Worse {
+			t.Fatalf("the same runs are %s: %s", j.Verdict, j.Why)
+		}
+		j := JudgeRuns(Evidence{}, 0.99, before, after)
+		for _, side := range []*Spread{j.Before, j.After} {
+			if side != nil && !(side.Low <= side.Value && side.Value <= side.High && side.High <= side.Longest) {
+				t.Fatalf("not in order: %+v", side)
+			}
+		}
+		back := JudgeRuns(Evidence{}, 0.99, after, before)
+		if j.Verdict == Better && back.Verdict == Better || j.Verdict == Worse && back.Verdict == Worse {
+			t.Fatalf("%s both ways: %s; %s", j.Verdict, j.Why, back.Why)
+		}
+	})
+}

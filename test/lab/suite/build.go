@@ -54,10 +54,14 @@ type Built struct {
 // the others' failures.
 func Build(ctx context.Context, packages []Package, moduleDir, dir string, o Options) (Built, error) {
 	var b Built
-	goCommand := func(importPath string, args ...string) bool {
+	try := func(args ...string) error {
 		cmd := exec.CommandContext(ctx, "go", args...)
 		cmd.Dir = moduleDir
 		_, err := runGo(cmd)
+		return err
+	}
+	goCommand := func(importPath string, args ...string) bool {
+		err := try(args...)
 		if err != nil {
 			b.Failed = append(b.Failed,
 				results.Event{Action: "build-output", ImportPath: importPath, Output: err.Error()},
@@ -68,14 +72,18 @@ func Build(ctx context.Context, packages []Package, moduleDir, dir string, o Opt
 	env := append([]string{require.EnvMust + "=" + o.Must, EnvMachine + "=" + o.Machine}, o.Env...)
 	if _, err := os.Stat(filepath.Join(moduleDir, "cmd/unthrottle")); err == nil {
 		to := filepath.Join(dir, "unthrottle")
-		if goCommand("./cmd/unthrottle", "build", "-trimpath", "-ldflags=-s -w", "-o", to, "./cmd/unthrottle") {
+		if goCommand("./cmd/unthrottle", "build", "-ldflags=-s -w", "-o", to, "./cmd/unthrottle") {
 			b.Files = append(b.Files, boot.File{In: guestBinary, From: to})
 			env = append(env, EnvBinary+"="+guestBinary)
 		}
 	}
+	compile := []string{"test", "-c", "-ldflags=-s -w", "-o"}
+	binaries, together := binariesOf(packages, dir)
+	// One command for all loads the module once and links on all CPUs. Below, what it left out says why.
+	_ = try(append(append(compile, filepath.Join(dir, togetherDir)+"/"), together...)...)
 	for i, p := range packages {
-		binary := filepath.Join(dir, strconv.Itoa(i)+".test")
-		if !goCommand(p.ImportPath, "test", "-c", "-ldflags=-s -w", "-o", binary, p.ImportPath) {
+		binary := binaries[i]
+		if _, err := os.Stat(binary); err != nil && !goCommand(p.ImportPath, append(compile, binary, p.ImportPath)...) {
 			continue
 		}
 		if _, err := os.Stat(binary); err != nil {
@@ -92,6 +100,26 @@ func Build(ctx context.Context, packages []Package, moduleDir, dir string, o Opt
 		b.Files = append(b.Files, boot.File{In: path.Join(guestSource, rel), From: filepath.Join(moduleDir, rel)})
 	}
 	return b, errors.Join(err, ctx.Err())
+}
+
+// togetherDir gets the binaries of the packages that one go command builds.
+const togetherDir = "together"
+
+// binariesOf returns where each package's test binary is built, and which packages one go command can build: it names
+// binaries after the last element of the import path, so that of packages with one name it builds the first.
+func binariesOf(packages []Package, dir string) (binaries, together []string) {
+	taken := map[string]bool{}
+	for i, p := range packages {
+		name := path.Base(p.ImportPath) + ".test"
+		if taken[name] {
+			binaries = append(binaries, filepath.Join(dir, strconv.Itoa(i)+".test"))
+			continue
+		}
+		taken[name] = true
+		binaries = append(binaries, filepath.Join(dir, togetherDir, name))
+		together = append(together, p.ImportPath)
+	}
+	return binaries, together
 }
 
 // step runs a package's test binary in the package's folder.

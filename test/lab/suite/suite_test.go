@@ -62,20 +62,21 @@ func TestFindAndBuild(t *testing.T) {
 		"a/a_test.go":             strings.Replace(test, "%s", "", 1),
 		"a/testdata/x":            "x",
 		"broken/b_test.go":        strings.Replace(test, "%s", "oops", 1),
+		"other/a/a_test.go":       strings.Replace(test, "%s", "", 1), // the name of one before it
 		"plain/plain_test.go":     "package plain\n",
 		"cmd/unthrottle/main.go":  "package main\nfunc main() {}\n",
 		".hidden/testdata/secret": "x",
 	})
 	ctx := context.Background()
 	packages, dir, err := Find(ctx, Guest)
-	if err != nil || len(packages) != 2 || packages[0].Rel != "a" || packages[1].Rel != "broken" {
+	if err != nil || len(packages) != 3 || packages[0].Rel != "a" || packages[1].Rel != "broken" {
 		t.Fatalf("got %+v %v", packages, err)
 	}
 	b, err := Build(ctx, packages, dir, t.TempDir(), Options{Run: "X", PackageLimit: time.Minute, Must: "root", Machine: "8 1 none"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(b.Packages) != 1 || len(b.Steps) != 1 || b.Steps[0].Dir != "/src/a" || b.Steps[0].Argv[0] != "/src/a/a.test" || b.Steps[0].LimitSec <= 60 {
+	if len(b.Packages) != 2 || len(b.Steps) != 2 || b.Steps[0].Dir != "/src/a" || b.Steps[0].Argv[0] != "/src/a/a.test" || b.Steps[0].LimitSec <= 60 {
 		t.Errorf("got %+v", b.Steps)
 	}
 	env := strings.Join(b.Steps[0].Env, " ")
@@ -86,7 +87,7 @@ func TestFindAndBuild(t *testing.T) {
 	for _, f := range b.Files {
 		in = append(in, f.In)
 	}
-	if got := strings.Join(in, " "); got != "/usr/bin/unthrottle /src/a/a.test /src/a/testdata" {
+	if got := strings.Join(in, " "); got != "/usr/bin/unthrottle /src/a/a.test /src/other/a/a.test /src/a/testdata" {
 		t.Errorf("files %s", got)
 	}
 	if len(b.Failed) != 2 || b.Failed[1].Package != "m/broken" || !strings.Contains(b.Failed[0].Output, "undefined: oops") {

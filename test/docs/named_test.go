@@ -61,25 +61,44 @@ func TestNamedInItsPage(t *testing.T) {
 	}
 }
 
-// shortened is a name of which a page shows the end only, beside a whole one.
-var shortened = regexp.MustCompile("`\\.\\.\\._([a-z_]+)")
-
-// Every metric of the agent is in its page, whole or after "...".
+// The page of metrics has each metric of the agent, and no other.
 func TestMetricsAreInTheirPage(t *testing.T) {
+	const page = "docs/reference/metrics.md"
 	code := sources(t, "internal/cure/agent/*.go")
-	page := read(t, "docs/reference/agent.md") + read(t, "docs/reference/flight-recorder.md")
-	page = regexp.MustCompile("(`\\.\\.\\._[a-z]+)_\\.\\.\\.`").ReplaceAllString(page, "$1`")
-	found := regexp.MustCompile(`"(unthrottle_[a-z_]+[a-z])"`).FindAllStringSubmatch(code, -1)
-	if len(found) < 20 {
-		t.Fatalf("%d metrics found: mend the pattern of this test", len(found))
+	names := map[string]bool{}
+	for _, f := range regexp.MustCompile(`"(unthrottle_[a-z_0-9]+[a-z0-9])"`).FindAllStringSubmatch(code, -1) {
+		names[f[1]] = true
 	}
-	for _, f := range found {
-		named := strings.Contains(page, f[1])
-		for _, s := range shortened.FindAllStringSubmatch(page, -1) {
-			named = named || strings.HasSuffix(f[1], "_"+s[1])
+	for _, f := range regexp.MustCompile(`containerDesc\("([a-z_]+)"`).FindAllStringSubmatch(code, -1) {
+		names["unthrottle_container_"+f[1]] = true
+	}
+	if len(names) < 30 {
+		t.Fatalf("%d metrics found: mend the patterns of this test", len(names))
+	}
+	rows := map[string]bool{}
+	for _, f := range regexp.MustCompile("(?m)^\\| `(unthrottle_[a-z_0-9]+)` \\|").FindAllStringSubmatch(read(t, page), -1) {
+		rows[f[1]] = true
+	}
+	for name := range names {
+		if !rows[name] {
+			t.Errorf("metric %s has no row in %s", name, page)
 		}
-		if !named {
-			t.Errorf("metric %s is in neither docs/reference/agent.md nor flight-recorder.md", f[1])
+	}
+	for name := range rows {
+		if !names[name] {
+			t.Errorf("%s has a row for %s, which the agent does not have", page, name)
+		}
+	}
+	// Alerts and examples elsewhere name metrics too.
+	suffix := regexp.MustCompile(`_(bucket|sum|count)$`)
+	for _, page := range pages(t) {
+		if page == "docs/reference/scenarios.md" {
+			continue // names constants of the simulator, unthrottle_ipi for one
+		}
+		for _, name := range regexp.MustCompile(`\bunthrottle_[a-z_0-9]+[a-z0-9]`).FindAllString(read(t, page), -1) {
+			if !names[name] && !names[suffix.ReplaceAllString(name, "")] {
+				t.Errorf("%s names %s, which is no metric of the agent", page, name)
+			}
 		}
 	}
 }

@@ -62,7 +62,7 @@ var (
 	systemLines = []string{`^note the host's own processes used`, `^note how much CPU they use was not measured`, `stay where they are`}
 	// demoLines: the verdict, and who else wanted the CPUs.
 	demoLines = []string{`^The quota stopped the container in only`, `^With pin, p99`, `^Pin (changed nothing|made it worse) here`, `^No verdict`, `^the same CPU used`, `^other CPU used`, `^but at other CPU used`,
-		`^In variant`, `^It moves no other process`, `^Note: `, `^Highest weight`}
+		`^In variant`, `^It moves no other process`, `^Note: `, `^The demo runs at the highest CPU weight`}
 	// disturbedLines: what a runtime, or a run that was killed before, did beside the work.
 	disturbedLines = []string{`took part, with up to`, `^the cgroups of 0 killed run`, `did not get real-time priority`}
 	// latencyLines: whether the rounds of a remedy agree is what else runs.

@@ -21,6 +21,8 @@ const (
 	fixShop = "sudo unthrottle fix /webshop --scope /webshop"
 	// reportEvery is longer than the time between two lines of the tutorial's program.
 	reportEvery = 7 * time.Second
+	// wide has room for the scope, which pages do not show.
+	wide = "200"
 )
 
 // The tutorial, step by step, with the program that its page shows.
@@ -40,7 +42,7 @@ func TestTutorial(t *testing.T) {
 	state := []string{"--state-dir", s.tree.StateDir}
 	time.Sleep(2 * reportEvery)
 	s.tail(log, "as it was")
-	s.run("sudo unthrottle ls", call{}, "--scope", s.tree.Top)
+	s.run("sudo unthrottle ls", call{columns: wide}, "--below", s.tree.Top)
 	s.run("sudo unthrottle explain /webshop --for 5s", call{dataOnly: true}, shorter("--for", "2s")...)
 	// As in TestCart: the host may have disturbed a recording.
 	for range 3 {
@@ -51,8 +53,8 @@ func TestTutorial(t *testing.T) {
 	}
 	time.Sleep(2 * reportEvery)
 	s.tail(log, "with the burst")
-	s.run("sudo unthrottle status", call{}, state...)
-	s.run("sudo unthrottle restore", call{}, state...)
+	s.run("sudo unthrottle status", call{columns: wide}, state...)
+	s.run("sudo unthrottle restore", call{columns: wide}, state...)
 	time.Sleep(2 * reportEvery)
 	s.tail(log, "undone")
 	hold(t, tutorial, s.made)

@@ -47,8 +47,8 @@ the cause with its evidence, how many CPUs it used and wanted at once, who spent
 the quota, where waiting went. Nothing is changed. Ctrl-C ends the recording
 early and explains what there is.
 
-RECORDING is a file that --record wrote. A name that is a file's and a
-container's means the file; name the container by its path or id then.
+RECORDING is a file that --record wrote. If a name matches both a file and a
+container, the file is used; name the container by its path or id then.
 
 Recording needs root (or CAP_BPF and CAP_PERFMON) and a kernel with BTF. Where
 the kernel refuses, counters are read for the same time instead, and what they

@@ -48,7 +48,7 @@ the moves that would repair it are listed. FILE "-" reads standard input.`,
 	flags.StringVar(&f.containers, "containers", "", "YAML `FILE`: the containers, in the order of arrival")
 	flags.StringVar(&f.current, "current", "", "`FILE` that 'place --json' printed: who has which CPUs already")
 	flags.BoolVar(&f.score, "score", false, "only judge what --current says, and list the moves that would repair it")
-	flags.StringVar(&f.order, "order", placement.DefaultOrder().String(), "`OBJECTIVES`, the first one deciding; those left out follow")
+	flags.StringVar(&f.order, "order", placement.DefaultOrder().String(), "`OBJECTIVES`, most important first; those not named come after them")
 	shareString(cmd, &f.reserve, "reserve", "", ": kept for the system")
 	flags.StringVar(&f.unavailable, "unavailable", "", "`CPUS` that another program owns, such as the kubelet")
 	shareCount(cmd, &f.moves, "max-moves", 32, ", with --score")

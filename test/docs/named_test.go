@@ -1,9 +1,11 @@
 package docs
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -61,25 +63,44 @@ func TestNamedInItsPage(t *testing.T) {
 	}
 }
 
-// shortened is a name of which a page shows the end only, beside a whole one.
-var shortened = regexp.MustCompile("`\\.\\.\\._([a-z_]+)")
-
-// Every metric of the agent is in its page, whole or after "...".
+// The page of metrics has each metric of the agent, and no other.
 func TestMetricsAreInTheirPage(t *testing.T) {
+	const page = "docs/reference/metrics.md"
 	code := sources(t, "internal/cure/agent/*.go")
-	page := read(t, "docs/reference/agent.md") + read(t, "docs/reference/flight-recorder.md")
-	page = regexp.MustCompile("(`\\.\\.\\._[a-z]+)_\\.\\.\\.`").ReplaceAllString(page, "$1`")
-	found := regexp.MustCompile(`"(unthrottle_[a-z_]+[a-z])"`).FindAllStringSubmatch(code, -1)
-	if len(found) < 20 {
-		t.Fatalf("%d metrics found: mend the pattern of this test", len(found))
+	names := map[string]bool{}
+	for _, f := range regexp.MustCompile(`"(unthrottle_[a-z_0-9]+[a-z0-9])"`).FindAllStringSubmatch(code, -1) {
+		names[f[1]] = true
 	}
-	for _, f := range found {
-		named := strings.Contains(page, f[1])
-		for _, s := range shortened.FindAllStringSubmatch(page, -1) {
-			named = named || strings.HasSuffix(f[1], "_"+s[1])
+	for _, f := range regexp.MustCompile(`containerDesc\("([a-z_]+)"`).FindAllStringSubmatch(code, -1) {
+		names["unthrottle_container_"+f[1]] = true
+	}
+	if len(names) < 30 {
+		t.Fatalf("%d metrics found: mend the patterns of this test", len(names))
+	}
+	rows := map[string]bool{}
+	for _, f := range regexp.MustCompile("(?m)^\\| `(unthrottle_[a-z_0-9]+)` \\|").FindAllStringSubmatch(read(t, page), -1) {
+		rows[f[1]] = true
+	}
+	for name := range names {
+		if !rows[name] {
+			t.Errorf("metric %s has no row in %s", name, page)
 		}
-		if !named {
-			t.Errorf("metric %s is in neither docs/reference/agent.md nor flight-recorder.md", f[1])
+	}
+	for name := range rows {
+		if !names[name] {
+			t.Errorf("%s has a row for %s, which the agent does not have", page, name)
+		}
+	}
+	// Alerts and examples elsewhere name metrics too.
+	suffix := regexp.MustCompile(`_(bucket|sum|count)$`)
+	for _, page := range pages(t) {
+		if page == "docs/reference/scenarios.md" {
+			continue // names constants of the simulator, unthrottle_ipi for one
+		}
+		for _, name := range regexp.MustCompile(`\bunthrottle_[a-z_0-9]+[a-z0-9]`).FindAllString(read(t, page), -1) {
+			if !names[name] && !names[suffix.ReplaceAllString(name, "")] {
+				t.Errorf("%s names %s, which is no metric of the agent", page, name)
+			}
 		}
 	}
 }
@@ -161,4 +182,82 @@ func TestContributingNamesTests(t *testing.T) {
 			t.Errorf("docs/CONTRIBUTING.md: there is no %s", f[1])
 		}
 	}
+}
+
+// message is a cell of a page that quotes a message in full.
+var message = regexp.MustCompile("(?m)^\\| `([^`]+)` \\|")
+
+// foreign are messages of the kernel or of Go's library.
+var foreign = []string{"address already in use"}
+
+// Each message of the page of troubleshooting is one that the program has.
+func TestMessagesOfTroubleshooting(t *testing.T) {
+	const page = "docs/howto/troubleshooting.md"
+	var code strings.Builder
+	for _, dir := range []string{"cmd", "internal"} {
+		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			code.Write(text)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	// A message that the source breaks into two strings is one text.
+	text := regexp.MustCompile(`"\s*\+\s*"`).ReplaceAllString(code.String(), "")
+	text = strings.ReplaceAll(text, `\"`, `"`)
+	rows := message.FindAllStringSubmatch(read(t, page), -1)
+	if len(rows) < 30 {
+		t.Fatalf("%d messages found: mend the pattern of this test", len(rows))
+	}
+	for _, row := range rows {
+		for _, fixed := range strings.Split(row[1], "…") {
+			if fixed = strings.TrimSpace(fixed); !strings.Contains(text, fixed) && !slices.Contains(foreign, fixed) {
+				t.Errorf("%s quotes %q, and the program does not say %q: write what it says now", page, row[1], fixed)
+			}
+		}
+	}
+}
+
+// linkInText is the target of a link or picture in a page.
+var linkInText = regexp.MustCompile(`\]\(([^)#\s]*)(#[^)\s]+)?\)`)
+
+// Links between pages lead somewhere, to the heading too.
+func TestLinks(t *testing.T) {
+	for _, page := range pages(t) {
+		for _, link := range linkInText.FindAllStringSubmatch(read(t, page), -1) {
+			if strings.Contains(link[1], "://") {
+				continue
+			}
+			name := filepath.Join(filepath.Dir(page), link[1])
+			if link[1] == "" {
+				name = page
+			}
+			if _, err := os.Stat(filepath.Join(root, name)); err != nil {
+				t.Errorf("%s: link to %s: %v", page, link[1], err)
+			} else if link[2] != "" && !slices.Contains(anchors(read(t, name)), link[2]) {
+				t.Errorf("%s: link to %s: that page has no heading %s", page, link[1], link[2])
+			}
+		}
+	}
+}
+
+// anchors are the headings of a page as links name them.
+func anchors(text string) []string {
+	var all []string
+	code := false
+	for _, line := range strings.Split(text, "\n") {
+		if strings.HasPrefix(line, fence) {
+			code = !code
+		}
+		if _, title, ok := strings.Cut(line, "# "); ok && !code && strings.HasPrefix(line, "#") {
+			title = regexp.MustCompile(`[^\w -]`).ReplaceAllString(strings.ToLower(title), "")
+			all = append(all, "#"+strings.ReplaceAll(strings.TrimSpace(title), " ", "-"))
+		}
+	}
+	return all
 }

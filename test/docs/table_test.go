@@ -34,6 +34,8 @@ const (
 	system  = "system"  // the host's own slices
 	host    = "host"    // no cgroups of ours
 	alone   = "alone"   // commands that make cgroups of their own
+	// tutorial is the program of the tutorial under a limit.
+	tutorial = "tutorial"
 )
 
 // fixColumns is the width at which pages show the lines of fix and apply, which no
@@ -50,13 +52,17 @@ var (
 	fixLines = append(slices.Concat(recommendedLines, []string{`^(> )?(leave it|pin to|narrow|burst|period|weight|raise to|pool of|all pools)\b`, `^0 threads? of pool`,
 		`throttled periods? in T`, `^stopped per second`, `^CPUs used`, `^responses`, `^neighbour`,
 		`^0\. /cart `, `^unused time of earlier periods`, `^apply this`, `^the effect is unverified`, `^verdict `, `^(in force as|undone:) `}), others...)
+	// shopFixLines: as fixLines, and how often it looked or undid what did not help.
+	shopFixLines = append([]string{`^0 throttled periods? in T: looking`, `^looking again`, `^undoing it`, `^0\. `, `^unthrottle: the container is still`}, fixLines...)
+	// undoneLines: on a busy host fix may have left nothing in force.
+	undoneLines = []string{`^nothing is in force`, `^/webshop burst`, `^TARGET`, `^wrote `, `^verdict`}
 	// shopLines: a container at rest, and what a stall of the host shows of it.
 	shopLines = []string{`^/shop/mail `}
 	// systemLines: what the host's own processes used, if that could be measured.
 	systemLines = []string{`^note the host's own processes used`, `^note how much CPU they use was not measured`, `stay where they are`}
 	// demoLines: the verdict, and who else wanted the CPUs.
 	demoLines = []string{`^The quota stopped the container in only`, `^With pin, p99`, `^Pin (changed nothing|made it worse) here`, `^No verdict`, `^the same CPU used`, `^other CPU used`, `^but at other CPU used`,
-		`^In variant`, `^It moves no other process`, `^Note: `, `^Highest weight`}
+		`^In variant`, `^It moves no other process`, `^Note: `, `^The demo runs at the highest CPU weight`}
 	// disturbedLines: what a runtime, or a run that was killed before, did beside the work.
 	disturbedLines = []string{`took part, with up to`, `^the cgroups of 0 killed run`, `did not get real-time priority`}
 	// latencyLines: whether the rounds of a remedy agree is what else runs.
@@ -116,4 +122,14 @@ var table = []row{
 	{page: "docs/reference/topology.md", command: "unthrottle topology", scene: offline, exact: true},
 	{page: "docs/reference/topology.md", command: "unthrottle topology --json | jq '[.cpus[] | select(.l3 == 0 and .online) | .id]'   # the CPUs of L3 0",
 		elsewhere: "shows no output; topology/json_test.go has the keys"},
+
+	{page: tutorialPage, command: "tail -n 2 shop.log   # as it was", scene: tutorial},
+	{page: tutorialPage, command: "sudo unthrottle ls", scene: tutorial},
+	{page: tutorialPage, command: "sudo unthrottle explain /webshop --for 5s", scene: tutorial, width: 80, optional: explainLines,
+		parts: []part{{from: `^[0-9]+ threads of pool`, to: `^ 1\.`}, {from: `^The worst stretch`, most: 5}}},
+	{page: tutorialPage, command: fixShop, scene: tutorial, width: fixColumns, byPage: true, optional: shopFixLines},
+	{page: tutorialPage, command: "tail -n 2 shop.log   # with the burst", scene: tutorial},
+	{page: tutorialPage, command: "sudo unthrottle status", scene: tutorial, optional: undoneLines},
+	{page: tutorialPage, command: "sudo unthrottle restore", scene: tutorial, optional: undoneLines},
+	{page: tutorialPage, command: "tail -n 2 shop.log   # undone", scene: tutorial},
 }

@@ -201,7 +201,7 @@ func (c *chooser) withoutForecast() (Proposal, error) {
 		share = *c.o.UsedCPUs / *c.o.LimitCPUs
 	}
 	if share >= enoughUse {
-		c.found += fmt.Sprintf("; it uses %.3g of %.3g CPUs on the mean, so more work needs a larger limit (raise)", *c.o.UsedCPUs, *c.o.LimitCPUs)
+		c.found += fmt.Sprintf("; it averages %.3g of its %.3g CPUs; to get more done, raise the limit", *c.o.UsedCPUs, *c.o.LimitCPUs)
 	}
 	missing := "nothing was forecast"
 	if c.out.Known != nil && c.out.Known.Missing != "" {
@@ -238,7 +238,7 @@ func (c *chooser) withoutForecast() (Proposal, error) {
 	}
 	for _, r := range remedy.All() {
 		if r.Merit == nil && len(r.Effects) > 0 {
-			c.not(r.Kind, "not asked for: nothing would bound it")
+			c.not(r.Kind, fmt.Sprintf("it removes the limit; request it with --remedy %s", r.Kind))
 		}
 	}
 	if c.out.Plan == nil {

@@ -76,7 +76,7 @@ func TestPropose(t *testing.T) {
 		{"use far below the limit: burst", 4, 1, 0.5, 300 * time.Millisecond, auto, remedy.Burst, "stopped for 300 ms to 300 ms of each second; nothing was forecast", "pin narrow raise weight"},
 		{"use near the limit: nothing is certain", 4, 1, 0.9, 300 * time.Millisecond, auto, "", "nothing can be recommended", "burst pin narrow raise weight"},
 		{"use near the limit, judged by latency: pin", 4, 1, 0.9, 300 * time.Millisecond, judged, remedy.Pin, "whether that helps", "burst narrow raise weight"},
-		{"uses its limit up: more work needs more", 4, 1, 1, 900 * time.Millisecond, auto, "", "more work needs a larger limit", "burst pin narrow raise weight"},
+		{"uses its limit up: more work needs more", 4, 1, 1, 900 * time.Millisecond, auto, "", "to get more done, raise the limit", "burst pin narrow raise weight"},
 		{"uses its limit up, and raise may be", 4, 1, 1, 900 * time.Millisecond, Wish{Auto: true, May: []remedy.Kind{remedy.Raise}}, remedy.Raise, "what is left", "burst pin narrow weight"},
 		{"2 CPUs, limit 1: the other CPU is the reserve", 2, 1, 1, 900 * time.Millisecond, judged, remedy.Pin, "", "burst narrow raise weight"},
 		{"no room to pin", 4, 3.5, 3, 300 * time.Millisecond, judged, remedy.Narrow, "others may use too", "burst pin raise weight"},

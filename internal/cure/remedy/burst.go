@@ -21,7 +21,7 @@ var burst = Remedy{
 	Kind:     Burst,
 	Settings: []Setting{{Flag: "burst"}, {Flag: "period"}},
 	Effects:  []*forecast.Effect{forecast.BurstEffect, forecast.PeriodEffect},
-	Merit:    &Merit{Rank: 0, Why: "it uses less than its limit on the mean, so unused time of earlier periods can carry it over its peaks", Spare: true},
+	Merit:    &Merit{Rank: 0, Why: "its mean use is below its limit, so unused time of earlier periods can carry it over its peaks", Spare: true},
 	here:     burstHere,
 	request: func(row forecast.Remedy, r *Request) string {
 		r.Burst, r.Period = row.Burst, row.Period
@@ -54,7 +54,7 @@ func (p *planner) burst() error {
 	// A shorter period shortens each stop even where nothing is left to save up.
 	shorter := p.r.Period > 0 && p.r.Period < p.f.Groups[p.target.Group.Path].Limit.Period
 	if o := p.r.Observed; o != nil && o.UsedCPUs != nil && *o.UsedCPUs >= saturated*limit && !shorter {
-		return p.refuse(fmt.Sprintf("it uses %s of %s on the mean, so there is never any unused time that a burst could borrow",
+		return p.refuse(fmt.Sprintf("it uses %s of %s on average, so there is never any unused time that a burst could spend",
 			text.CPUs(*o.UsedCPUs), text.CPUs(limit)), "it needs more CPU: try --remedy raise or pin")
 	}
 	path := p.target.Group.Path

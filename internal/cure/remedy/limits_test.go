@@ -134,7 +134,7 @@ func TestAncestors(t *testing.T) {
 			r: Request{Kind: Burst}, want: []string{pod + " cpu.max.burst 100000"}},
 		"burst without unused time": {
 			limits: map[string]float64{"/a": 2}, target: "/a", r: Request{Kind: Burst, Observed: &hoststate.Observed{UsedCPUs: number(1.93)}},
-			refused: "never any unused time that a burst could borrow"},
+			refused: "never any unused time that a burst could spend"},
 		"burst on an old kernel": {
 			limits: map[string]float64{"/a": 2}, target: "/a", arrange: func(f *hoststate.Facts) { f.HasBurst = false }, r: Request{Kind: Burst},
 			refused: "this kernel has no burst"},

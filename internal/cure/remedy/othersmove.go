@@ -28,7 +28,7 @@ func (p *planner) moveOthers(h targetCpuset, pinned cpuset.CPUSet) error {
 		p.takeOut(path, pinned, "off the CPUs of "+p.target.Name)
 	}
 	if len(outside) > 0 {
-		p.warn("CPUs %s are not exclusive: these may run there too and lie outside the scope: %s", pinned, text.Names(outside))
+		p.warn("%s not fully exclusive: these cgroups are outside --scope and can still run there: %s", cpusAre(pinned), text.Names(outside))
 	}
 	return p.enoughLeft(movers, pinned)
 }

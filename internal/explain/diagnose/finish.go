@@ -130,7 +130,7 @@ func (a *Analysis) warnings(f *recording.Footer) []string {
 		n    uint64
 		text string
 	}{
-		{a.contradictions, "events contradict each other: figures of threads may be off"},
+		{a.contradictions, "events are inconsistent: figures of single threads may be inaccurate"},
 		{a.outOfOrder, "events came out of order: their times were moved"},
 		{a.unknownThreads, "events are of threads beyond the first 65536: they count for width, not for wanted and pools"},
 	} {

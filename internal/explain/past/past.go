@@ -94,7 +94,7 @@ func Explain(o Options) (diagnose.Explanation, error) {
 		}
 	}
 	return diagnose.Explanation{}, &NothingKept{fmt.Errorf(
-		"nothing of %s is kept around %s in %s: the agent keeps the last hour of the %d containers that were stopped most, and records those that are stopped longer than its rules allow",
+		"no recording of %s near %s in %s: the agent keeps the last hour of the %d containers that were stopped most, and records those that are stopped longer than its rules allow",
 		text.Sanitize(o.Target, 0), o.At.Local().Format(time.DateTime), text.Sanitize(o.Dir, 0), flightrecorder.Slots)}
 }
 

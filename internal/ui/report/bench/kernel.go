@@ -34,7 +34,7 @@ func Latency(w io.Writer, r latency.Result, style page.Style) error {
 			figure.Fixed(row.P50, 1), figure.Fixed(row.P90, 1), figure.Fixed(row.P99, 1), figure.Fixed(row.Max, 1), ratio)
 	}
 	t.Flush() // writes to memory: cannot fail
-	b.WriteString("\nRatios stand where the CPUs granted are the plain quota's. A p99 needs 1,000 sleeps.\n")
+	b.WriteString("\nRatios are shown only for remedies that get the same CPU as the plain quota. A p99 needs 1,000 sleeps.\n")
 	if noisy {
 		b.WriteString("~ the rounds lie more than a factor of two apart: too noisy to compare.\n")
 	}

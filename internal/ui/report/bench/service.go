@@ -50,7 +50,7 @@ func head(r capacity.Result) string {
 	if r.URL != "" {
 		return fmt.Sprintf("%s, as it is. %s %s", text.Shown(r.URL), objective, repeats)
 	}
-	weight := " Highest weight for the bench's cgroup: other load does not decide."
+	weight := " It runs at the highest CPU weight, so other load hardly affects the results."
 	if r.Fair {
 		weight = ""
 	}

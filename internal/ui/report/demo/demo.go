@@ -33,7 +33,7 @@ func Write(w io.Writer, r demo.Result, style page.Style) error {
 		text.Count(r.CPUs, "CPU"), figure.Trimmed(float64(r.Quota)*r.Period), figure.Trimmed(r.Period), r.Pinned))
 
 	if !r.Fair && !r.Simulated {
-		p.Paragraph("Highest weight for the demo's cgroup: other load does not decide the figures.")
+		p.Paragraph("The demo runs at the highest CPU weight, so other load hardly affects the results.")
 	}
 	fmt.Fprintf(p, "\nHow long a sleep of %s ms really took, in ms:\n\n", figure.Trimmed(r.Sleep))
 	p.Lines(histogram.Lines(labels(r.Before.Histogram), []histogram.Column{

@@ -44,7 +44,8 @@ func example() demo.Result {
 
 const want = `32 threads burn CPU under a limit of 1 CPU; one more sleeps 10 ms at a time.
 Linux 6.18.44, cgroup v1, 2 CPUs; quota 100/100 ms; pinned to CPU 0.
-Highest weight for the demo's cgroup: other load does not decide the figures.
+The demo runs at the highest CPU weight, so other load hardly affects the
+results.
 
 How long a sleep of 10 ms really took, in ms:
 

@@ -93,12 +93,13 @@ test-pure-json: need-go need-cc lab
 	  for p in $$with $$without; do grep -q "\"Package\":\"$$p\"" $(OUT)/pure.json || { echo "$$p: its tests did not run; see $(OUT)/pure.json" >&2; exit 1; }; done
 
 # One package at a time: two experiments on the real kernel at once would measure each other. They are compiled before.
+# Tests with t.Parallel wait most of the time, so that more of them run at once than there are CPUs.
 .PHONY: test-kernel-json
 test-kernel-json: need-go need-cc lab
 	@mkdir -p $(OUT) && rm -f $(OUT)/kernel.json
 	@echo "== tests on this host's kernel, race detector on"
 	@needs=($$($(LAB) needs)); $(GO) list -race -test -export -f '' "$${needs[@]:2}" >/dev/null || true; \
-	  $(GO) test -race -vet=off -count=1 -p 1 -timeout 15m -json "$${needs[@]}" | $(call record,kernel)
+	  $(GO) test -race -vet=off -count=1 -p 1 -parallel 4 -timeout 15m -json "$${needs[@]}" | $(call record,kernel)
 
 .PHONY: test-kernel
 test-kernel: test-kernel-json ## the tests that need this host's kernel (as root), one package at a time

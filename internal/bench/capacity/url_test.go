@@ -106,6 +106,7 @@ func TestTheGeneratorsEndIsNotTheServices(t *testing.T) {
 // it failed.
 func TestURLsThatCannotBeMeasured(t *testing.T) {
 	require.Kernel(t)
+	t.Parallel()
 	failing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }))
 	t.Cleanup(failing.Close)
 	for url, says := range map[string]string{failing.URL: "HTTP status 500", "http://127.0.0.1:1/": "refused"} {

@@ -156,6 +156,7 @@ func TestPeriodRowsOfAnAncestorsQuota(t *testing.T) {
 
 // TestPeriodRowsEnd checks the ends: the sink's error, the context, Close. A second caller is refused.
 func TestPeriodRowsEnd(t *testing.T) {
+	require.Once(t, "how rows end; TestPeriodRows runs in both")
 	p := open(t, probe.Options{})
 	tr := cgrouptest.New(t)
 	c := container(t, tr, tr.Make("a"))

@@ -93,6 +93,7 @@ func TestEveryKind(t *testing.T) {
 
 // Collections by the clock begin with their workload, not when its process does.
 func TestCollectorBeginsWithItsService(t *testing.T) {
+	require.Once(t, "a clock, no cgroup; TestEveryKind runs in both")
 	o, _ := options(t)
 	s := parsed(t, `version: 1
 duration: 1200ms
@@ -213,6 +214,7 @@ func (p *fakeProbe) End() (map[string]Measured, error) {
 func (p *fakeProbe) Close() { p.calls += "close" }
 
 func TestProbe(t *testing.T) {
+	require.Once(t, "the calls of a fake probe; TestProbed runs in both")
 	o, _ := options(t)
 	p := &fakeProbe{}
 	o.Probe = p

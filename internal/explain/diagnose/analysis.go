@@ -42,6 +42,7 @@ type Analysis struct {
 
 	switches       uint64
 	chargedEarly   int64 // time from wake-ups on idle CPUs to their switches: see checkUsage
+	preempted      int   // switches from a thread that still wants the CPU to another owner: see checkUsage
 	lost           uint64
 	contradictions uint64 // events that contradict earlier ones
 	unknownThreads uint64 // events of threads beyond maxThreads

@@ -22,6 +22,9 @@ func (a *Analysis) onSwitch(e *recording.Event) {
 		a.switchedOut(prev, c, e)
 	}
 	if e.NextThread == 0 {
+		if e.Thread != 0 && e.Flags&(recording.PrevRunnable|recording.Throttled) == recording.PrevRunnable && e.NextOwner != recording.Idle {
+			a.preempted++
+		}
 		a.setHolder(e.CPU, c, false, nil, a.owners.index(e.NextOwner))
 		return
 	}

@@ -185,11 +185,18 @@ func (c *cost) typical() int64 {
 	return 0
 }
 
-// minRuns is how many runs of each kind the comparison of the cost of width needs.
-const minRuns = 20
+const (
+	// minRuns is how many runs of each kind the comparison of the cost of width needs.
+	minRuns = 20
+	// oneKind is how much larger the mean weighted by CPU time may be than the plain one for runs of one kind. It is
+	// twice as large if their lengths are random. Runs of several kinds would compare different work.
+	oneKind = 4
+)
 
+// width compares the runs within the limit with those above it; nil: there are too few, or they are of several kinds.
 func (c *cost) width() *WidthCost {
-	if c.narrowRuns < minRuns || c.wideRuns < minRuns {
+	runs := c.narrowRuns + c.wideRuns
+	if c.narrowRuns < minRuns || c.wideRuns < minRuns || float64(c.typical())*float64(runs) > oneKind*float64(c.narrow+c.wide) {
 		return nil
 	}
 	return &WidthCost{

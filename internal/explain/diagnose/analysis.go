@@ -41,7 +41,7 @@ type Analysis struct {
 	allowedWaiting   int64    // thread time of waiting for CPUs that the limit would have allowed
 
 	switches       uint64
-	chargedEarly   int64 // time from wake-ups on idle CPUs to their switches: see checkUsage
+	chargedEarly   int64 // time from wake-ups on idle CPUs, and of those that preempt, to their switches: see checkUsage
 	preempted      int   // switches from a thread that still wants the CPU to another owner: see checkUsage
 	lost           uint64
 	contradictions uint64 // events that contradict earlier ones

@@ -20,12 +20,13 @@ func (of *figures) matters(waiting int64) bool {
 		float64(waiting) >= Negligible*float64(of.window) && of.late()
 }
 
-// late reports whether a pool that works waits for CPUs long enough to be noticed. One without wake-ups may: it runs
-// on and on.
+// late reports whether a pool that works waits for CPUs long enough to be noticed. Where pools answer clients, only they
+// count. One without wake-ups may: it runs on and on.
 func (of *figures) late() bool {
+	serves := slices.ContainsFunc(of.pools, func(p *pool) bool { return p.serves(of) })
 	return slices.ContainsFunc(of.pools, func(p *pool) bool {
 		q := p.delay.quantiles()
-		return p.doesWork(of) && (q == nil || q.Count < minRuns || q.P99 >= noDelay)
+		return p.doesWork(of) && (p.serves(of) || !serves) && (q == nil || q.Count < minRuns || q.P99 >= noDelay)
 	})
 }
 

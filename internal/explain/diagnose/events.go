@@ -36,8 +36,10 @@ func (a *Analysis) onSwitch(e *recording.Event) {
 	if c.thread == next {
 		return
 	}
-	if e.Thread == 0 && e.Owner == recording.Idle && next.state == recording.Runnable && next.woken >= 0 && !next.ran {
-		a.chargedEarly += a.now - next.woken
+	if next.state == recording.Runnable && next.woken >= 0 && !next.ran {
+		if early := a.now - next.woken; e.Thread == 0 && e.Owner == recording.Idle || early <= preemptsWithin {
+			a.chargedEarly += early
+		}
 	}
 	a.startRunning(next, e.CPU, c)
 }

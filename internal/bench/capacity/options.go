@@ -36,8 +36,21 @@ type Options struct {
 	// it after the searches, while the plain quota carries four fifths of the load
 	// that it met.
 	Record func(ctx context.Context, of cgroup.Group, load float64, d time.Duration) error
+	// Choose records the service's cgroup for so long, and returns what then says what `unthrottle fix` chooses for it. The
+	// variant Fix needs it. The bench calls it before the searches, while the plain quota carries four fifths of the load
+	// that it met, and asks for the choice when the load is over.
+	Choose func(ctx context.Context, of cgroup.Group, d time.Duration) (choice func(context.Context) (Chosen, error), err error)
 	// Progress, if set, is called from one goroutine.
 	Progress func(Event)
+}
+
+// Chosen is what a remedy leaves in force.
+type Chosen struct {
+	// Name is the remedy with its settings, for people.
+	Name  string
+	Limit cgroup.Limit
+	// CPUs is how many it may use; 0: all.
+	CPUs int
 }
 
 // Event tells how far a run is.
@@ -108,6 +121,8 @@ func (o Options) filled() (Options, error) {
 		return o, fmt.Errorf("%d steps: give %d to %d", o.Steps, minSteps, maxSteps)
 	case o.Step < minStep || o.Step > maxStep:
 		return o, fmt.Errorf("steps of %v: give %v to %v", o.Step, minStep, maxStep)
+	case slices.Contains(o.Remedies, Fix) && o.Choose == nil:
+		return o, fmt.Errorf("remedy %s: nothing can choose here", Fix)
 	case o.Remedies[0] != Quota && slices.Contains(remedies(), o.Remedies[0]): // what is no remedy is told as such
 		return o, fmt.Errorf("the first remedy must be %s, which the others are compared with", Quota)
 	}

@@ -35,6 +35,7 @@ type run struct {
 	points   [][][]step  // by variant, level, repeat
 	started  time.Duration
 	total    time.Duration
+	notes    []string
 }
 
 // Run compares the remedies on a shape and removes all that it made, also when
@@ -67,6 +68,9 @@ func Run(ctx context.Context, o Options) (result Result, err error) {
 	if err := r.feasible(ctx); err != nil {
 		return result, err
 	}
+	if err := r.chooseFix(ctx); err != nil {
+		return result, err
+	}
 	if err := r.search(ctx); err != nil {
 		return result, err
 	}
@@ -77,7 +81,7 @@ func Run(ctx context.Context, o Options) (result Result, err error) {
 		return result, err
 	}
 	result = r.result(cpus.Size(), limit)
-	result.Notes = append(result.Notes, b.sandbox.Leftovers.Notes()...)
+	result.Notes = append(append(result.Notes, r.notes...), b.sandbox.Leftovers.Notes()...)
 	return result, nil
 }
 

@@ -33,10 +33,14 @@ const (
 	Weight = "weight" // no limit
 	Pin    = "pin"    // as many CPUs as the limit, no quota
 	Pools  = "pools"  // the limit, with pools sized by it
+	Fix    = "fix"    // what fix chooses from a recording of the plain limit; where it is asked for
 )
 
-// remedies are the names that variants can have.
+// remedies are the variants that are measured by default.
 func remedies() []string { return []string{Quota, Burst, Period, Raise, Weight, Pin, Pools} }
+
+// names are those of all variants. Fix is measured only where it is asked for, since it needs a recording.
+func names() []string { return append(remedies(), Fix) }
 
 // ShortPeriod of the variant Period.
 const ShortPeriod = 10 * time.Millisecond
@@ -59,7 +63,7 @@ func variants(names []string, shape Shape, cpus, pinned cpuset.CPUSet, limit int
 	for _, name := range names {
 		a := variant{name: name, limit: quota, cpus: cpus, service: shape.Service, granted: float64(limit)}
 		switch name {
-		case Quota:
+		case Quota, Fix: // what fix chooses is known only after a recording
 		case Burst:
 			a.limit.Burst = quota.Quota
 		case Period:
@@ -74,7 +78,7 @@ func variants(names []string, shape Shape, cpus, pinned cpuset.CPUSet, limit int
 		case Pools:
 			a.service = shape.Sized
 		default:
-			return nil, fmt.Errorf("remedy %.40q: choose from %s%s", name, strings.Join(remedies(), ", "), text.DidYouMean(name, remedies()))
+			return nil, fmt.Errorf("remedy %.40q: choose from %s%s", name, strings.Join(append(remedies(), Fix), ", "), text.DidYouMean(name, remedies()))
 		}
 		if slices.ContainsFunc(all, func(b variant) bool { return b.name == name }) {
 			return nil, fmt.Errorf("remedy %s: is there twice", name)

@@ -3,6 +3,7 @@ package policy
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -34,6 +35,22 @@ type Terms struct {
 	May []remedy.Kind
 	// Refused says of rows, by index, why they cannot be done on this host.
 	Refused map[int]string
+}
+
+// withoutPlans adds the rows that no plan can do on any host.
+func (t Terms) withoutPlans(f *forecast.Forecast) Terms {
+	refused := maps.Clone(t.Refused)
+	if refused == nil {
+		refused = map[int]string{}
+	}
+	for i := range f.Rows {
+		r := f.Rows[i].Remedy
+		if _, ok := remedy.OfRow(r); ok && refused[i] == "" {
+			_, refused[i] = remedy.RequestOf(r, remedy.Request{})
+		}
+	}
+	t.Refused = refused
+	return t
 }
 
 // Choice is what a forecast recommends.
@@ -87,7 +104,7 @@ const (
 // is chosen: pin grants 0.4 CPUs more and does not help, and raise was not asked for. With --may raise and an
 // objective of 20 ms, raise is chosen.
 func Choose(f *forecast.Forecast, t Terms) Choice {
-	c := &choice{f: f, t: t, out: Choice{Row: -1, Next: []int{}, Not: []NotChosen{}}}
+	c := &choice{f: f, t: t.withoutPlans(f), out: Choice{Row: -1, Next: []int{}, Not: []NotChosen{}}}
 	c.decide()
 	c.explainRest()
 	return c.out

@@ -65,7 +65,7 @@ Exit codes: 0 fine, 1 stopped above the bound, 2 usage or failure,
 	)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(
-		newLs(), newTop(), newExplain(), newForecast(), newCheck(), newTopology(), newStatus(), newVersion(),
+		newLs(), newTop(), newExplain(), newForecast(), newCheck(), newTopology(), newStatus(), newBugReport(), newVersion(),
 		newDemo(), newSimulate(), newRun(), newPlace(), newBench(),
 		newFix(), newApply(), newDefrag(), newRestore(), newAgent(),
 	)

@@ -31,9 +31,10 @@ import (
 
 // bugReport are the flags of the command.
 type bugReport struct {
-	write          writeFlags
-	output, config string
-	names, yes     bool
+	write        writeFlags
+	out          output
+	file, config string
+	names, yes   bool
 }
 
 func newBugReport() *cobra.Command {
@@ -52,31 +53,32 @@ configuration are left out, and so are users.
 
 Everything is shown before it is written. Nothing is sent.`,
 		Example: `  sudo unthrottle bug-report                            show it, ask, write it
-  sudo unthrottle bug-report --yes --output report.tar.gz`,
+  sudo unthrottle bug-report --yes --file report.tar.gz`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := rejectEmptyFlags(cmd, "output", "config", "state-dir"); err != nil {
+			if err := rejectEmptyFlags(cmd, "file", "config", "state-dir"); err != nil {
 				return err
 			}
 			return b.run(cmd)
 		},
 	}
 	b.write.addStateDir(cmd)
-	cmd.Flags().StringVar(&b.output, "output", "", "`FILE` to write (default unthrottle-bug-report-TIME.tar.gz)")
-	cmd.Flags().StringVar(&b.config, "config", "/etc/unthrottle.yaml", "`FILE` with the agent's configuration")
+	b.out.add(cmd)
+	shareSwitch(cmd, &b.yes, "yes", "; it is shown all the same")
+	cmd.Flags().StringVar(&b.file, "file", "", "the `ARCHIVE` to write (default unthrottle-bug-report-TIME.tar.gz)")
+	cmd.Flags().StringVar(&b.config, "config", "/etc/unthrottle.yaml", "`FILE` with the rules")
 	cmd.Flags().BoolVar(&b.names, "names", false, "keep the names of containers and cgroups")
-	cmd.Flags().BoolVarP(&b.yes, "yes", "y", false, "write the file without asking")
 	return cmd
 }
 
 func (b bugReport) run(cmd *cobra.Command) error {
 	now := time.Now().UTC()
 	folder := "unthrottle-bug-report-" + now.Format("20060102-150405")
-	if b.output == "" {
-		b.output = folder + ".tar.gz"
+	if b.file == "" {
+		b.file = folder + ".tar.gz"
 	}
 	files := b.collect(cmd.Context())
-	if err := bugreport.Show(cmd.OutOrStdout(), files); err != nil {
+	if err := b.show(cmd.OutOrStdout(), files); err != nil {
 		return err
 	}
 	if !b.yes {
@@ -84,7 +86,7 @@ func (b bugReport) run(cmd *cobra.Command) error {
 			say("nothing was written: read the above, then give --yes")
 			return nil
 		}
-		yes, err := terminal.Ask(cmd.Context(), os.Stdin, os.Stderr, "write this to "+b.output+"?")
+		yes, err := terminal.Ask(cmd.Context(), os.Stdin, os.Stderr, "write this to "+b.file+"?")
 		if err != nil {
 			return err
 		}
@@ -93,7 +95,7 @@ func (b bugReport) run(cmd *cobra.Command) error {
 			return nil
 		}
 	}
-	file, err := outfile.Create(b.output)
+	file, err := outfile.Create(b.file)
 	if err != nil {
 		return err
 	}
@@ -103,8 +105,16 @@ func (b bugReport) run(cmd *cobra.Command) error {
 	if err := file.WriteAll(func(w io.Writer) error { return bugreport.Pack(w, folder, files, now) }); err != nil {
 		return err
 	}
-	say("written to %s; nothing was sent", b.output)
+	say("written to %s; nothing was sent", b.file)
 	return nil
+}
+
+// show prints the report, so that it is read before it is sent.
+func (b bugReport) show(w io.Writer, files []bugreport.File) error {
+	if b.out.json() {
+		return jsonout.Write(w, map[string]any{"files": files})
+	}
+	return bugreport.Show(w, files)
 }
 
 // Bounds of a report.

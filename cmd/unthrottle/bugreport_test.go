@@ -25,7 +25,7 @@ func TestBugReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	output := filepath.Join(t.TempDir(), "report.tar.gz")
-	args := []string{"bug-report", "--state-dir", tr.StateDir, "--config", config, "--output", output}
+	args := []string{"bug-report", "--state-dir", tr.StateDir, "--config", config, "--file", output}
 	shown := unthrottle(t, args...)
 	if _, err := os.Stat(output); shown.code != 0 || err == nil || !strings.Contains(shown.errors, "give --yes") {
 		t.Errorf("written without --yes: %d, %s", shown.code, shown.errors)

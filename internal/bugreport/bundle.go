@@ -11,7 +11,8 @@ import (
 
 // File is one file of a report.
 type File struct {
-	Name, Text string
+	Name string `json:"name"`
+	Text string `json:"text"`
 }
 
 // maxFile bounds a file of a report.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"strings"
 	"time"
 
@@ -41,7 +42,7 @@ func newTop() *cobra.Command {
 				return err
 			}
 			if !terminal.Is(os.Stdin) || !terminal.FullScreen(os.Stdout) {
-				return errors.New("top needs a terminal: 'unthrottle ls --watch' prints lines, 'unthrottle ls -o json' data")
+				return errors.New("top needs a terminal that can move its cursor (TERM=dumb cannot): 'unthrottle ls --watch' prints lines, 'unthrottle ls -o json' data")
 			}
 			h, err := openCgroups()
 			if err != nil {
@@ -66,12 +67,13 @@ func runTop(ctx context.Context, h *cgroup.Host, f topFlags) error {
 	}
 	m := top.Model{
 		Color: terminal.Color(os.Stdout), ASCII: f.ascii || terminal.ASCII(), ExplainFor: topExplainFor,
-		Explain: func(path string, width int) tea.Cmd {
+		Explain: func(path string) tea.Cmd {
 			return func() tea.Msg {
-				text, err := explainText(ctx, h, path, width, f.ascii || terminal.ASCII())
+				text, err := explainText(ctx, h, path, styleOf(f.ascii))
 				return top.Explained{Path: path, Text: text, Err: err}
 			}
 		},
+		Fix: fixInFront,
 	}
 	p, note := openProbe(probe.Options{})
 	if p != nil {
@@ -98,17 +100,30 @@ func openProbe(o probe.Options) (p *probe.Probe, missing string) {
 	return p, ""
 }
 
-// explainText records one container and writes the explanation.
-func explainText(ctx context.Context, h *cgroup.Host, path string, width int, ascii bool) (string, error) {
+// fixInFront runs this program's fix on a container while top waits. An interrupt reaches it by itself, and it undoes
+// what it did; so it is not ended with top.
+func fixInFront(path string) tea.Cmd {
+	exe, err := os.Executable()
+	if err != nil {
+		return func() tea.Msg { return top.Fixed{Err: err} }
+	}
+	return tea.Exec(top.Foreground{Cmd: exec.Command(exe, "fix", path)}, func(err error) tea.Msg { return top.Fixed{Err: err} })
+}
+
+// explainText records one container and gives its explanation for a terminal of any width.
+func explainText(ctx context.Context, h *cgroup.Host, path string, style page.Style) (func(width int) string, error) {
 	target, all, err := resolve(h, path)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	e, err := live.Live(ctx, live.Options{Host: h, Root: os.DirFS("/"), Target: target, Others: live.Others(target, all), For: topExplainFor})
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	var b strings.Builder
-	err = view.Write(&b, e, view.Options{Style: page.Style{Width: width, ASCII: ascii, Color: terminal.Color(os.Stdout)}})
-	return b.String(), err
+	return func(width int) string {
+		var b strings.Builder
+		style.Width = width
+		_ = view.Write(&b, e, view.Options{Style: style}) // into memory: cannot fail
+		return b.String()
+	}, nil
 }

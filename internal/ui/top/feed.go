@@ -9,20 +9,24 @@ import (
 // cellsKept bounds the cells kept per container.
 const cellsKept = 120
 
-// feed makes frames of snapshots. It keeps the timelines, and only those of containers that are still there.
+// feed makes frames of snapshots. It keeps the timelines and the causes of the last looks, and only those of containers
+// that are still there.
 type feed struct {
 	timelines map[string][]timelineCell
+	recent    map[string]recent // the causes of the last looks
 	// Note is shown with each frame.
 	Note string
 }
 
 // Frame takes one snapshot in. periods gives the periods of a container that ended since the last frame, nil: none.
 func (f *feed) Frame(s observe.Snapshot, periods func(id uint64) []timelineCell) Frame {
-	next := make(map[string][]timelineCell, len(s.Observations))
+	next, looks := make(map[string][]timelineCell, len(s.Observations)), make(map[string]recent, len(s.Observations))
 	frame := Frame{At: s.At, Note: f.Note, Rows: make([]containerRow, 0, len(s.Observations))}
 	for i := range s.Observations {
 		o := &s.Observations[i]
 		r := rowOf(o)
+		looks[r.Path] = f.recent[r.Path].with(look{s.At, r.Cause, r.stopped()})
+		r.Cause = looks[r.Path].cause()
 		fresh := periods(o.CgroupID)
 		if len(fresh) == 0 {
 			fresh = cells(o)
@@ -32,7 +36,7 @@ func (f *feed) Frame(s observe.Snapshot, periods func(id uint64) []timelineCell)
 		next[r.Path] = r.Timeline
 		frame.Rows = append(frame.Rows, r)
 	}
-	f.timelines = next
+	f.timelines, f.recent = next, looks
 	return frame
 }
 

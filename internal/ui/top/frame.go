@@ -28,7 +28,7 @@ type containerRow struct {
 	StoppedLow, StoppedHigh *float64
 	// By is whose quota: "self" or an ancestor's path.
 	By string
-	// Cause is the likeliest one; "": not told.
+	// Cause is the one that cost most in the last ten seconds; "": not told.
 	Cause diagnose.Cause
 	// Timeline is the last seconds, a cell per 100 ms or per period, the newest last.
 	Timeline []timelineCell

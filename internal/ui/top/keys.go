@@ -16,14 +16,23 @@ func (m Model) key(k tea.KeyPressMsg) (tea.Model, tea.Cmd) {
 	case m.typing:
 		return m.typeKey(k), nil
 	case m.help:
-		m.help = false
+		if by := m.step(k.String()); by != 0 {
+			m.helpTop = min(max(0, m.helpTop+by), max(0, len(m.helpText())-m.pageRows()))
+			return m, nil
+		}
+		m.help, m.helpTop = false, 0
 		return m, nil
 	case m.page != nil:
 		return m.pageKey(k)
 	}
+	m.told = ""
 	switch k.String() {
 	case "q":
 		return m, tea.Quit
+	case "f":
+		return m.fix()
+	case "y":
+		return m.copyCommand()
 	case "esc":
 		m.filter = ""
 	case "?", "h":
@@ -33,7 +42,7 @@ func (m Model) key(k tea.KeyPressMsg) (tea.Model, tea.Cmd) {
 	case "p", "space":
 		m.paused = !m.paused
 	case "s", "u", "w", "n", "c":
-		m.order = map[string]order{"s": byStopped, "u": byUsed, "w": byWidth, "n": byName, "c": byCause}[k.String()]
+		m.order, m.reverse = map[string]order{"s": byStopped, "u": byUsed, "w": byWidth, "n": byName, "c": byCause}[k.String()], false
 	case "r":
 		m.reverse = !m.reverse
 	case "enter":
@@ -87,22 +96,26 @@ func (m Model) open() (tea.Model, tea.Cmd) {
 	}
 	r := rows[m.at(rows)]
 	m.page = &page{name: r.Name, path: r.Path}
-	return m, tea.Batch(m.Explain(r.Path, m.width), tick())
+	return m, tea.Batch(m.Explain(r.Path), tick())
 }
 
 func (m Model) pageKey(k tea.KeyPressMsg) (tea.Model, tea.Cmd) {
 	p := *m.page
 	switch key := k.String(); key {
 	case "q", "esc", "left", "backspace":
-		m.page = nil
+		m.page, m.told = nil, ""
 		return m, nil
+	case "f":
+		return m.fix()
+	case "y":
+		return m.copyCommand()
 	case "r", "enter":
 		if p.done {
 			m.page = &page{name: p.name, path: p.path}
-			return m, tea.Batch(m.Explain(p.path, m.width), tick())
+			return m, tea.Batch(m.Explain(p.path), tick())
 		}
 	default:
-		p.top = min(max(0, p.top+m.step(key)), max(0, len(p.lines)-m.pageRows()))
+		p.top = min(max(0, p.top+m.step(key)), m.lastTop(&p))
 	}
 	m.page = &p
 	return m, nil

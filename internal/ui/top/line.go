@@ -1,7 +1,6 @@
 package top
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,12 +30,12 @@ type column struct {
 // columns are those that fit beside a name; the less telling ones go first.
 func (m *Model) columns() []column {
 	all := []column{
-		{"STOPPED", 12, stoppedCell},
+		{"STOPPED", 14, stoppedCell},
 		{"LIMIT", 6, limitCell},
 		{"USED", 6, func(r *containerRow) string { return number(r.UsedCPUs, 2) }},
 		{"MOST", 5, mostCell},
 		{"WANTED", 7, func(r *containerRow) string { return number(r.Wanted, 1) }},
-		{"CAUSE", 10, causeCell},
+		{causeColumn, 10, causeCell},
 	}
 	for _, title := range []string{"WANTED", "MOST", "LIMIT", "USED"} {
 		need := marked + nameLeast
@@ -51,6 +50,9 @@ func (m *Model) columns() []column {
 	return all
 }
 
+// causeColumn is the one column of text beside the name.
+const causeColumn = "CAUSE"
+
 // marked is the room of the mark of the row that is selected.
 const marked = 2
 
@@ -58,6 +60,8 @@ const (
 	nameLeast    = 12
 	nameMost     = 40
 	timelineMost = 60
+	// timelineLeast is the width below which a timeline tells nothing and is left out.
+	timelineLeast = 8
 )
 
 // room is how wide name and timeline are.
@@ -67,17 +71,20 @@ func (m *Model) room() (name, last int) {
 		left -= c.width + 1
 	}
 	name = min(nameMost, max(nameLeast, left/2))
-	return name, min(timelineMost, max(0, left-name-1))
+	if last = min(timelineMost, left-name-1); last < timelineLeast {
+		return min(nameMost, left), 0
+	}
+	return name, last
 }
 
 func (m *Model) header() string {
 	name, last := m.room()
-	line := "  " + fit("CONTAINER", name)
+	line := "  " + m.fit("CONTAINER", name)
 	for _, c := range m.columns() {
-		line += " " + fit(c.title, c.width)
+		line += " " + m.figure(c, c.title)
 	}
-	if last >= len("LAST") {
-		line += " LAST SECONDS"
+	if last > 0 {
+		line += " " + text.Either(last < len("LAST SECONDS"), "LAST", "LAST SECONDS")
 	}
 	return m.paint(bold, line)
 }
@@ -88,19 +95,21 @@ func (m *Model) line(r *containerRow, selected bool) string {
 	if selected {
 		mark = "> "
 	}
-	line := mark + fit(text.Sanitize(r.Name, name), name)
+	line := mark + m.fit(text.Sanitize(r.Name, name), name)
 	for _, c := range m.columns() {
-		cell := fit(c.cell(r), c.width)
-		if c.title == "STOPPED" && !selected {
+		cell := m.figure(c, c.cell(r))
+		if (c.title == "STOPPED" || c.title == causeColumn) && !selected {
 			cell = m.paint(level(r), cell)
 		}
 		line += " " + cell
 	}
-	picture := m.timeline(r, last)
 	if selected && m.Color {
-		return inverse + line + plain + " " + picture
+		line = inverse + line + plain
 	}
-	return line + " " + picture
+	if last == 0 {
+		return line
+	}
+	return line + " " + m.timeline(r, last)
 }
 
 func level(r *containerRow) string {
@@ -109,22 +118,30 @@ func level(r *containerRow) string {
 		return red
 	case s >= noticed:
 		return amber
+	case s >= 0:
+		return green
 	}
-	return ""
+	return "" // not measured
+}
+
+// figure fits a cell into its column: all but the cause stand at the right.
+func (m *Model) figure(c column, cell string) string {
+	if c.title == causeColumn {
+		return m.fit(cell, c.width)
+	}
+	return strings.Repeat(" ", max(0, c.width-text.Width(cell))) + text.Cut(cell, c.width, text.Either(m.ASCII, "~", "…"))
 }
 
 // fit cuts or pads a cell without colours to its width.
-func fit(s string, width int) string { return text.Pad(text.Cut(s, width, "…"), width) }
+func (m *Model) fit(s string, width int) string {
+	return text.Pad(text.Cut(s, width, text.Either(m.ASCII, "~", "…")), width)
+}
 
 func stoppedCell(r *containerRow) string {
 	if r.StoppedLow == nil || r.StoppedHigh == nil {
 		return missing
 	}
-	low, high := fmt.Sprintf("%.0f", *r.StoppedLow*1000), fmt.Sprintf("%.0f", *r.StoppedHigh*1000)
-	if low == high {
-		return high + "ms/s"
-	}
-	return low + "-" + high + "ms/s"
+	return text.PerSecond(*r.StoppedLow, *r.StoppedHigh)
 }
 
 func limitCell(r *containerRow) string {

@@ -25,8 +25,10 @@ var orderNames = [...]string{"stopped", "used", "width", "name", "cause"}
 
 // Model is what is on the screen. The zero value of all but Explain is the start.
 type Model struct {
-	// Explain records one container and explains it, as text for a terminal so wide; asked by the enter key.
-	Explain func(path string, width int) tea.Cmd
+	// Explain records one container and explains it; asked by the enter key.
+	Explain func(path string) tea.Cmd
+	// Fix runs `unthrottle fix` on a container, with the terminal to itself; asked by the f key. nil: there is none.
+	Fix func(path string) tea.Cmd
 	// ExplainFor is how long that records, for its progress.
 	ExplainFor time.Duration
 	Color      bool
@@ -40,6 +42,8 @@ type Model struct {
 	filter        string
 	typing        bool // the filter is being typed
 	help          bool
+	helpTop       int    // first line of the help shown
+	told          string // what the last key did
 	selected      string // path: rows change places, the selection stays with its container
 	chosen        bool   // the selection was moved from the first row; until then it stays there, on the worst
 	top           int    // first row shown
@@ -51,7 +55,7 @@ type page struct {
 	name, path string
 	since      time.Time // of the first tick
 	elapsed    time.Duration
-	lines      []string
+	text       func(width int) string
 	failed     string
 	done       bool
 	top        int
@@ -60,7 +64,8 @@ type page struct {
 // Explained is the message with a finished explanation.
 type Explained struct {
 	Path string
-	Text string
+	// Text is the explanation for a terminal so wide.
+	Text func(width int) string
 	Err  error
 }
 
@@ -75,6 +80,11 @@ func (m Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
+		if m.page != nil {
+			p := *m.page
+			p.top = min(p.top, m.lastTop(&p))
+			m.page = &p
+		}
 	case Frame:
 		if !m.paused || m.frame.At.IsZero() { // an empty screen is nothing to look at
 			m.frame = msg
@@ -91,6 +101,10 @@ func (m Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		}
 	case Explained:
 		m.explained(msg)
+	case Fixed:
+		if msg.Err != nil {
+			m.told = "fix could not be run: " + msg.Err.Error()
+		}
 	case tea.KeyPressMsg:
 		return m.key(msg)
 	}
@@ -107,7 +121,7 @@ func (m *Model) explained(msg Explained) {
 	if msg.Err != nil {
 		p.failed = msg.Err.Error()
 	}
-	p.lines = strings.Split(strings.TrimRight(msg.Text, "\n"), "\n")
+	p.text = msg.Text
 	m.page = &p
 }
 

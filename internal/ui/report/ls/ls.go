@@ -40,6 +40,7 @@ func Write(w io.Writer, observations []observe.Observation, o Options) error {
 	t.Fit(o.Width)
 	t.Write(p, !o.NoHeader)
 	if !o.NoHeader {
+		t.Missing(p)
 		footnotes(p, sorted)
 		if o.Wide {
 			p.Paragraph(throttledTimeColumn + " is the kernel's own figure: a sum over CPUs, no wall time.")
@@ -87,11 +88,11 @@ type column struct {
 func columns(wide bool) []column {
 	columns := []column{
 		{Column: table.Column{Name: "NAME", Least: 16}, cell: func(o *observe.Observation) string { return shownText(o.Container.Name) }},
-		{Column: table.Column{Name: "LIMIT", Right: true}, cell: limitCell},
-		{Column: table.Column{Name: "USED", Right: true}, cell: usedCell},
+		{Column: table.Column{Name: "LIMIT", Right: true, Spare: 1}, cell: limitCell},
+		{Column: table.Column{Name: "USED", Right: true, Spare: 2}, cell: usedCell},
 		{Column: table.Column{Name: "THROTTLED", Right: true}, cell: periodsCell},
 		{Column: table.Column{Name: stoppedColumn, Right: true}, cell: stoppedCell},
-		{Column: table.Column{Name: "CPUS", Least: 8}, cell: cpusCell},
+		{Column: table.Column{Name: "CPUS", Least: 8, Spare: 3}, cell: cpusCell},
 		{Column: table.Column{Name: "BY", Least: 12, Tail: true}, cell: byCell},
 	}
 	if !wide {

@@ -94,11 +94,12 @@ func (t *Table) Fit(width int) {
 	if width <= 0 {
 		return
 	}
+	all, rows := slices.Clone(t.columns), slices.Clone(t.rows)
 	whole := slices.Clone(t.widths)
 	for !t.cut(width) {
 		spare := t.mostSpare()
 		if spare < 0 {
-			t.list = true
+			t.columns, t.rows, t.spared, t.list = all, rows, nil, true
 			return
 		}
 		t.spared = append(t.spared, t.columns[spare].Name)

@@ -1,0 +1,83 @@
+package top
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/unthrottle/unthrottle/internal/text"
+)
+
+// fixCommand is the command that ends a container's stops, as a user would type it.
+func fixCommand(path string) string {
+	if strings.ContainsFunc(path, func(r rune) bool { return !strings.ContainsRune(shellSafe, r) }) {
+		path = "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+	}
+	return "sudo unthrottle fix " + path
+}
+
+// shellSafe are the characters that a shell leaves alone.
+const shellSafe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-:@%+="
+
+// copyCommand puts the command that fixes the selected container on the clipboard of the terminal, and shows it:
+// not every terminal takes it (OSC 52).
+func (m Model) copyCommand() (tea.Model, tea.Cmd) {
+	path, ok := m.target()
+	if !ok {
+		return m, nil
+	}
+	m.told = "copied: " + text.Sanitize(fixCommand(path), 0)
+	return m, tea.SetClipboard(fixCommand(path))
+}
+
+// fix leaves the screen for `unthrottle fix` on the selected container, which asks before it writes.
+func (m Model) fix() (tea.Model, tea.Cmd) {
+	path, ok := m.target()
+	if !ok || m.Fix == nil {
+		return m, nil
+	}
+	m.told = ""
+	return m, m.Fix(path)
+}
+
+// target is the path of the container that is selected or whose page is open.
+func (m Model) target() (path string, ok bool) {
+	if m.page != nil {
+		return m.page.path, true
+	}
+	rows := m.rows()
+	if len(rows) == 0 {
+		return "", false
+	}
+	return rows[m.at(rows)].Path, true
+}
+
+// Fixed is the message that a fix has ended.
+type Fixed struct{ Err error }
+
+// Foreground is a command that has the terminal to itself, and waits for the enter key when it has ended.
+type Foreground struct{ *exec.Cmd }
+
+// SetStdin implements tea.ExecCommand.
+func (f Foreground) SetStdin(r io.Reader) { f.Stdin = r }
+
+// SetStdout implements tea.ExecCommand.
+func (f Foreground) SetStdout(w io.Writer) { f.Stdout = w }
+
+// SetStderr implements tea.ExecCommand.
+func (f Foreground) SetStderr(w io.Writer) { f.Stderr = w }
+
+// Run implements tea.ExecCommand. The command's exit code is no failure of ours: it has said what it found.
+func (f Foreground) Run() error {
+	err := f.Cmd.Run()
+	if f.ProcessState == nil {
+		return err // it did not begin
+	}
+	fmt.Fprint(f.Stdout, "\nenter goes back to top ")
+	_, _ = bufio.NewReader(f.Stdin).ReadString('\n') // the end of the input goes back too
+	return nil
+}

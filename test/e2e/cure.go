@@ -23,7 +23,7 @@ func (s *suite) cure(d *docker) {
 		Writes  []struct{ Path, File, Before, After string }
 	}
 	// Work that never rests has "more CPU" for an answer: that is asked for here.
-	err := s.decode(&fixed, d.env, args("fix", "docker:shop-cart-1", "--remedy", "raise", "--to", "0.2", "--may", "raise", "--yes", "--window", "2s")...)
+	err := s.decode(&fixed, d.env, args("fix", "docker:shop-cart-1", "--remedy", "raise", "--to", "0.2", "--may", "raise", "--yes", "--for", "2s")...)
 	switch {
 	case err != nil:
 	case !fixed.Kept:
@@ -51,7 +51,12 @@ func (s *suite) cure(d *docker) {
 
 	_, err = s.run(nil, d.env, "docker", "update", "--cpus", "0.1", "shop-cart-1")
 	s.check("docker: docker update --cpus 0.1 makes it as it was", errors.Join(err, equal("settings", kernel.read(), before)))
-	err = s.decode(nil, d.env, args("apply", "docker:shop-cart-1", "--remedy", "burst", "--burst", "10ms")...)
+
+	// Work that rests has time to save up; for work that never does, apply refuses a burst.
+	path = "/docker/" + d.cart2
+	kernel = newSettings(path)
+	before = kernel.read()
+	err = s.decode(nil, d.env, args("apply", "docker:shop-cart-2", "--remedy", "burst", "--burst", "10ms")...)
 	if err == nil && kernel.read() == before {
 		err = errors.New("the kernel has no burst")
 	}
@@ -74,7 +79,7 @@ func (s *suite) decode(to any, env []string, args ...string) error {
 
 // together looks at all runtimes at once.
 func (s *suite) together() {
-	table, err := s.run(nil, nil, s.exe, "ls", "--window", "500ms")
+	table, err := s.run(nil, nil, s.exe, "ls", "--for", "500ms")
 	for _, name := range []string{"shop-cart-1", "shop-cart-2", "mail", "shop/cart-0/app", "batch"} {
 		if !strings.Contains(table.out, "\n"+name+" ") {
 			err = errors.Join(err, fmt.Errorf("no line of ls begins with %s", name))

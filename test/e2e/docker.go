@@ -120,13 +120,13 @@ func (s *suite) namesBy(d *docker, warns string, env ...string) error {
 func (s *suite) dockerNames(d *docker) {
 	s.check("docker: names, images and compose services, asked by its socket", s.namesBy(d, "", d.env...))
 	s.check("docker: the same from its files alone, wherever they are", s.namesBy(d, ""))
-	wide, err := s.run(nil, d.env, s.exe, "ls", "-o", "wide", "--window", "100ms", "--scope", "/docker")
+	wide, err := s.run(nil, append(d.env, "COLUMNS=1000"), s.exe, "ls", "-o", "wide", "--for", "100ms", "--below", "/docker")
 	for _, bad := range []string{"\x1b", "\u202e"} {
 		if strings.Contains(wide.out, bad) {
 			err = errors.Join(err, fmt.Errorf("ls writes %q", bad))
 		}
 	}
-	if lines := strings.Count(wide.out, "\n"); err == nil && lines != 4 {
+	if lines := strings.Count(wide.out, " docker "); err == nil && lines != 3 {
 		err = fmt.Errorf("%d lines for 3 containers", lines)
 	}
 	s.check("docker: labels that clear the screen are escaped and cut, one line each; a pod's name in a label is not believed", err)
@@ -145,7 +145,7 @@ func (s *suite) dockerNames(d *docker) {
 
 // top looks at the live view through a pseudo-terminal of 80 columns until the name is there, then leaves it.
 func (s *suite) top(d *docker) error {
-	cmd := exec.Command("script", "-qec", "stty cols 80 rows 24; exec "+s.exe+" top --scope /docker", "/dev/null")
+	cmd := exec.Command("script", "-qec", "stty cols 80 rows 24; exec "+s.exe+" top --below /docker", "/dev/null")
 	cmd.Env = append(append(os.Environ(), d.env...), "TERM=xterm")
 	keys, err := cmd.StdinPipe()
 	if err != nil {

@@ -127,7 +127,7 @@ type listed struct {
 
 // ls lists the containers by path, and returns what was told on standard error.
 func (s *suite) ls(env ...string) (map[string]listed, string, error) {
-	got, err := s.run(nil, env, s.exe, "ls", "-o", "json", "--window", "500ms")
+	got, err := s.run(nil, env, s.exe, "ls", "-o", "json", "--for", "500ms")
 	if err != nil {
 		return nil, got.errors, err
 	}
@@ -188,7 +188,7 @@ func named(all map[string]listed, wants map[string]want) error {
 func (s *suite) resolves(env []string, targets map[string]string) error {
 	var errs []error
 	for target, path := range targets {
-		got, err := s.run(nil, env, s.exe, "apply", target, "--remedy", "raise", "--to", "0.9", "--dry-run", "--json", "--window", "100ms")
+		got, err := s.run(nil, env, s.exe, "apply", target, "--remedy", "raise", "--to", "0.9", "--dry-run", "--json", "--for", "100ms")
 		var plan struct{ Writes []struct{ Path string } }
 		switch decoded := json.Unmarshal([]byte(got.out), &plan); {
 		case path == "" && err == nil:

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/container/names"
@@ -75,12 +76,11 @@ func (h *Host) ask(s Socket, a *asked) {
 	}
 	a.until = h.o.Now().Add(fresh)
 	var timeout net.Error
-	switch silent := new(net.OpError); {
-	case err == nil || a.denied:
+	switch {
+	case err == nil, a.denied, errors.Is(err, errNotServed):
 	case errors.As(err, &timeout) && timeout.Timeout():
 		a.until = h.o.Now().Add(pause)
 		h.warn(fmt.Sprintf("%s did not answer at %s within %v: names come from its files", s.Runtime, text.Shown(s.Path), h.o.Timeout))
-	case errors.As(err, &silent) && silent.Op == "dial": // not running: its files tell
 	default:
 		a.until = h.o.Now().Add(pause)
 		h.warn(fmt.Sprintf("%s at %s gave no answer that can be used (%v): names come from its files", s.Runtime, text.Shown(s.Path), err))
@@ -96,14 +96,16 @@ func (h *Host) deny(s Socket) {
 	}
 }
 
+// errNotServed is a runtime that does not run: its files tell.
+var errNotServed = errors.New("nothing listens there")
+
 // get asks for the running containers.
 func get(s Socket, timeout time.Duration) (map[string]names.Names, error) {
-	info, err := os.Stat(s.Path)
-	if err == nil && info.Mode().Type() != fs.ModeSocket {
-		err = errors.New("not a socket")
-	}
-	if err != nil {
-		return nil, &net.OpError{Op: "dial", Net: "unix", Err: err}
+	switch info, err := os.Stat(s.Path); {
+	case errors.Is(err, fs.ErrPermission):
+		return nil, err
+	case err != nil || info.Mode().Type() != fs.ModeSocket:
+		return nil, errNotServed
 	}
 	client := http.Client{
 		Timeout: timeout,
@@ -117,6 +119,9 @@ func get(s Socket, timeout time.Duration) (map[string]names.Names, error) {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	response, err := client.Get("http://runtime/containers/json")
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return nil, errNotServed
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,8 @@
 // # Limits
 //
 // Labels of Podman's containers are in its database alone; without its socket there is no compose service for them.
-// Labels of containerd's are in its database too; nerdctl copies its own into annotations, which are read.
+// Labels and images of containerd's are in its database too; nerdctl copies its own labels into annotations, which have
+// the name.
 //
 // # Sources
 //

@@ -27,7 +27,7 @@ func (s *suite) startPodman() *podman {
 	dir := filepath.Join(s.dir, "p")
 	config := filepath.Join(dir, "containers.conf")
 	p := &podman{env: []string{"CONTAINERS_CONF=" + config}, args: []string{"--root", filepath.Join(dir, "root"), "--runroot", filepath.Join(dir, "run"),
-		"--tmpdir", filepath.Join(dir, "tmp"), "--storage-driver", "vfs", "--cgroup-manager", "cgroupfs", "--events-backend", "file", "--runtime", "runc"}}
+		"--tmpdir", filepath.Join(dir, "tmp"), "--storage-driver", "vfs", "--cgroup-manager", "cgroupfs", "--events-backend", "file", "--runtime", "runc", "--network-config-dir", filepath.Join(dir, "networks")}}
 	s.stops = append(s.stops, func() { s.stopPodman(p) })
 	err := errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(config, []byte("[engine]\n"), 0o600))
 	if err == nil {

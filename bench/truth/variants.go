@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -56,9 +57,14 @@ func numberOf(v any) float64 {
 	return 0
 }
 
-// millis is a parameter of milliseconds, as a Go duration shows it.
-func (r row) millis(key string) string {
-	return time.Duration(math.Round(r.number(key) * float64(time.Millisecond))).String()
+// length is a parameter in seconds, as a Go duration shows it. What was measured before version 1 of the documents has it
+// in milliseconds.
+func (r row) length(key string) string {
+	seconds := r.number(key)
+	if seconds == 0 {
+		seconds = r.number(strings.TrimSuffix(key, "_seconds")+"_ms") / 1e3
+	}
+	return time.Duration(math.Round(seconds * float64(time.Second))).String()
 }
 
 // name is the row's remedy with its parameters.
@@ -69,12 +75,12 @@ func (r row) name() string {
 	case "pin":
 		return fmt.Sprintf("pin %g", r.number("cpus"))
 	case "burst":
-		if r.number("period_ms") > 0 {
-			return fmt.Sprintf("burst %s, period %s", r.millis("burst_ms"), r.millis("period_ms"))
+		if r.length("period_seconds") != "0s" {
+			return fmt.Sprintf("burst %s, period %s", r.length("burst_seconds"), r.length("period_seconds"))
 		}
-		return "burst " + r.millis("burst_ms")
+		return "burst " + r.length("burst_seconds")
 	case "period":
-		return "period " + r.millis("period_ms")
+		return "period " + r.length("period_seconds")
 	case "raise":
 		return fmt.Sprintf("raise %gx", r.number("factor"))
 	case "pools":
@@ -98,9 +104,9 @@ func variantOf(r row) (v variant, ok bool) {
 	case "pin":
 		v.Args = []string{"--remedy", "pin", "--cpus", fmt.Sprint(r.number("cpus"))}
 	case "burst":
-		v.Args = []string{"--remedy", "burst", "--burst", r.millis("burst_ms")}
-		if r.number("period_ms") > 0 {
-			v.Args = append(v.Args, "--period", r.millis("period_ms"))
+		v.Args = []string{"--remedy", "burst", "--burst", r.length("burst_seconds")}
+		if r.length("period_seconds") != "0s" {
+			v.Args = append(v.Args, "--period", r.length("period_seconds"))
 		}
 	case "raise":
 		v.Args = []string{"--remedy", "raise", "--factor", fmt.Sprint(r.number("factor"))}

@@ -240,7 +240,7 @@ rules:
 
 	var pinned string
 	eventually(t, "the pin is in force, and better", func() bool {
-		all := decoded[[]map[string]any](t, unthrottle(t, "status", "--json", "--state-dir", tr.StateDir), 0)
+		all := decoded[transactions](t, unthrottle(t, "status", "--json", "--state-dir", tr.StateDir), 0).InForce
 		for _, f := range all {
 			if f["target"] == busy && f["verdict"] == "better" {
 				pinned, _ = f["parameters"].(map[string]any)["cpus"].(string)

@@ -206,7 +206,7 @@ func show(cmd *cobra.Command, result apply.Result, failure error, out output, pl
 	var err error
 	switch {
 	case out.json():
-		err = jsonout.Write(cmd.OutOrStdout(), result)
+		err = jsonout.Write(cmd.OutOrStdout(), cmd.Name(), result)
 	case planned:
 		err = changes.Plan(cmd.OutOrStdout(), result, outStyle())
 	default:

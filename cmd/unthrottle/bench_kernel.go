@@ -98,7 +98,7 @@ short period, with a raised limit, without one, and pinned.`,
 				return notMeasurable(err)
 			}
 			if f.out.json() {
-				return jsonout.Write(cmd.OutOrStdout(), r)
+				return jsonout.Write(cmd.OutOrStdout(), "bench_latency", r)
 			}
 			return view.Latency(cmd.OutOrStdout(), r, outStyle())
 		},
@@ -131,7 +131,7 @@ quota. Distributions carry fault and fix back, so versions do not tell.`,
 				return notMeasurable(err)
 			}
 			if f.out.json() {
-				return jsonout.Write(cmd.OutOrStdout(), r)
+				return jsonout.Write(cmd.OutOrStdout(), "bench_fibtest", r)
 			}
 			return view.Fibtest(cmd.OutOrStdout(), r, outStyle())
 		},

@@ -119,7 +119,7 @@ func benchService(cmd *cobra.Command, f benchServiceFlags) error {
 	}
 	// The text is written first: a full disk loses the page only.
 	if f.out.json() {
-		err = jsonout.Write(cmd.OutOrStdout(), result)
+		err = jsonout.Write(cmd.OutOrStdout(), "bench_service", result)
 	} else {
 		err = view.Service(cmd.OutOrStdout(), result, outStyle())
 	}

@@ -35,7 +35,7 @@ that tells whether explain, forecast and fix can record.`,
 				return err
 			}
 			if out.json() {
-				return jsonout.Write(cmd.OutOrStdout(), r)
+				return jsonout.Write(cmd.OutOrStdout(), "check", r)
 			}
 			return view.Write(cmd.OutOrStdout(), r, outStyle())
 		},

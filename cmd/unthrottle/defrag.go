@@ -83,7 +83,7 @@ func showDefrag(cmd *cobra.Command, result view.Repair, failure error, out outpu
 	}
 	var err error
 	if out.json() {
-		err = jsonout.Write(cmd.OutOrStdout(), result)
+		err = jsonout.Write(cmd.OutOrStdout(), "defrag", result)
 	} else {
 		err = view.Write(cmd.OutOrStdout(), result, outStyle())
 	}

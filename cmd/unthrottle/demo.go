@@ -44,7 +44,7 @@ Where the host cannot run it, it runs in the simulator, and says so.`,
 				return err
 			}
 			if out.json() {
-				return jsonout.Write(cmd.OutOrStdout(), result)
+				return jsonout.Write(cmd.OutOrStdout(), "demo", result)
 			}
 			return view.Write(cmd.OutOrStdout(), result, styleOf(ascii))
 		},

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
 	"github.com/unthrottle/unthrottle/test/lab/require"
 )
@@ -72,6 +73,7 @@ func decoded[T any](t *testing.T, r run, code int) T {
 	if err := json.Unmarshal([]byte(r.out), &v); err != nil {
 		t.Fatalf("%v in\n%s", err, r.out)
 	}
+	fits(t, r.out)
 	return v
 }
 
@@ -96,11 +98,27 @@ type listed struct {
 
 func list1(t *testing.T, path string, args ...string) listed {
 	t.Helper()
-	all := decoded[[]listed](t, unthrottle(t, append([]string{"ls", "-o", "json", "--below", path}, args...)...), 0)
+	all := decoded[struct{ Containers []listed }](t, unthrottle(t, append([]string{"ls", "-o", "json", "--below", path}, args...)...), 0).Containers
 	if len(all) != 1 || all[0].Path != path {
 		t.Fatalf("want one line for %s, got %+v", path, all)
 	}
 	return all[0]
+}
+
+// transactions are `status --json` or its --history, key by key.
+type transactions struct {
+	InForce []map[string]any `json:"in_force"`
+	Ended   []map[string]any `json:"ended"`
+}
+
+// inForceList is `status --json`, without the parameters: their types differ.
+type inForceList struct {
+	InForce []struct {
+		ID      string     `json:"id"`
+		Target  string     `json:"target"`
+		Verdict string     `json:"verdict"`
+		Trial   *txn.Trial `json:"trial"`
+	} `json:"in_force"`
 }
 
 type changed struct {
@@ -182,7 +200,7 @@ func TestSeeApplyRestore(t *testing.T) {
 	}
 
 	show := []string{"status", "--json", "--state-dir", tr.StateDir}
-	status := decoded[[]map[string]any](t, unthrottle(t, show...), 0)
+	status := decoded[transactions](t, unthrottle(t, show...), 0).InForce
 	if len(status) != 1 || status[0]["target"] != busy || status[0]["remedy"] != "pin" || status[0]["verdict"] != "unverified" ||
 		status[0]["since"] == nil || status[0]["by"] == nil {
 		t.Errorf("status %v", status)
@@ -195,10 +213,10 @@ func TestSeeApplyRestore(t *testing.T) {
 	if got := tr.Settings(); got != settings {
 		t.Errorf("not as before:\n%s\nwas\n%s", got, settings)
 	}
-	if status := decoded[[]any](t, unthrottle(t, show...), 0); len(status) != 0 {
+	if status := decoded[transactions](t, unthrottle(t, show...), 0).InForce; len(status) != 0 {
 		t.Errorf("still in force: %v", status)
 	}
-	history := decoded[[]map[string]any](t, unthrottle(t, append(show, "--history")...), 0)
+	history := decoded[transactions](t, unthrottle(t, append(show, "--history")...), 0).Ended
 	if len(history) != 1 || history[0]["expected"] == nil || history[0]["outcome"] == nil {
 		t.Errorf("history without expectation and outcome: %v", history)
 	}

@@ -105,7 +105,7 @@ func (f *placeFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	if f.out.json() {
-		return jsonout.Write(cmd.OutOrStdout(), view.NewJSON(out))
+		return jsonout.Write(cmd.OutOrStdout(), "place", view.NewJSON(out))
 	}
 	return view.Write(cmd.OutOrStdout(), out, view.Options{Width: terminal.Width(os.Stdout), ASCII: f.ascii || terminal.ASCII(), Color: terminal.Color(os.Stdout)})
 }

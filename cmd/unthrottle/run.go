@@ -72,7 +72,7 @@ them are removed, also after Ctrl-C; after a kill -9 by the next start or by
 				return notMeasurable(err)
 			}
 			if f.out.json() {
-				return jsonout.Write(cmd.OutOrStdout(), out)
+				return jsonout.Write(cmd.OutOrStdout(), "run", out)
 			}
 			return view.Write(cmd.OutOrStdout(), out, outStyle())
 		},
@@ -115,7 +115,7 @@ func (f *runFlags) plan(cmd *cobra.Command, s scenario.Scenario, name string) er
 		return notMeasurable(err)
 	}
 	if f.out.json() {
-		return jsonout.Write(cmd.OutOrStdout(), p)
+		return jsonout.Write(cmd.OutOrStdout(), "run_plan", p)
 	}
 	return view.WritePlan(cmd.OutOrStdout(), p)
 }

@@ -74,7 +74,7 @@ for real, and no rights are needed. "-" reads standard input.`,
 				return err
 			}
 			if f.out.json() {
-				return jsonout.Write(cmd.OutOrStdout(), result)
+				return jsonout.Write(cmd.OutOrStdout(), "simulate", result)
 			}
 			return view.Write(cmd.OutOrStdout(), result, styleOf(f.ascii))
 		},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/cure/agent"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/status"
@@ -57,7 +58,7 @@ func newStatus() *cobra.Command {
 					return err
 				}
 				if form.json() {
-					return jsonout.Write(out, past)
+					return jsonout.Write(out, "history", historyDocument{past})
 				}
 				return view.History(out, past, time.Now(), outStyle())
 			}
@@ -66,7 +67,7 @@ func newStatus() *cobra.Command {
 				return err
 			}
 			if form.json() {
-				return jsonout.Write(out, all)
+				return jsonout.Write(out, "status", statusDocument{all})
 			}
 			drift, err := apply.Drift(env)
 			if err != nil {
@@ -92,6 +93,15 @@ func newStatus() *cobra.Command {
 	flags.BoolVar(&history, "history", false, "show what has ended: expected beside what came")
 	flags.IntVar(&limit, "limit", 50, "with --history: at most so many, newest first")
 	return cmd
+}
+
+// statusDocument is `status --json`, historyDocument `status --history --json`.
+type statusDocument struct {
+	InForce []txn.InForce `json:"in_force"` // oldest first
+}
+
+type historyDocument struct {
+	Ended []txn.Past `json:"ended"` // newest first
 }
 
 // sayHealth tells of damage in the journal.

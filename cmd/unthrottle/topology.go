@@ -30,7 +30,7 @@ func newTopology() *cobra.Command {
 				return err
 			}
 			if out.json() {
-				return jsonout.Write(cmd.OutOrStdout(), m)
+				return jsonout.Write(cmd.OutOrStdout(), "topology", m)
 			}
 			return view.Write(cmd.OutOrStdout(), m, view.Options{
 				Width: terminal.Width(os.Stdout), ASCII: ascii || terminal.ASCII(), Color: terminal.Color(os.Stdout),

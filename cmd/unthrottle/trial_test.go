@@ -29,7 +29,7 @@ func TestKilledTrial(t *testing.T) {
 	} {
 		i := fixUnderWay(t, tr, busy)
 		pid := i.cmd.Process.Pid
-		running := decoded[[]txn.InForce](t, unthrottle(t, "status", "--json", "--state-dir", tr.StateDir), 0)
+		running := decoded[inForceList](t, unthrottle(t, "status", "--json", "--state-dir", tr.StateDir), 0).InForce
 		if len(running) != 1 || running[0].Trial == nil || running[0].Trial.State != txn.TrialRunning || running[0].Trial.PID != pid || running[0].Verdict != "on trial" {
 			t.Errorf("under way: %+v", running)
 		}
@@ -40,7 +40,7 @@ func TestKilledTrial(t *testing.T) {
 		if tr.Settings() == before {
 			t.Error("nothing was in force")
 		}
-		abandoned := decoded[[]txn.InForce](t, unthrottle(t, "status", "--json", "--state-dir", tr.StateDir), 0)
+		abandoned := decoded[inForceList](t, unthrottle(t, "status", "--json", "--state-dir", tr.StateDir), 0).InForce
 		if len(abandoned) != 1 || abandoned[0].Trial == nil || abandoned[0].Trial.State != txn.TrialAbandoned || abandoned[0].Verdict != "trial abandoned" {
 			t.Errorf("killed: %+v", abandoned)
 		}
@@ -54,7 +54,7 @@ func TestKilledTrial(t *testing.T) {
 			t.Errorf("%v: exit code %d: %s%s", next, r.code, r.out, r.errors)
 		}
 		if next[0] != "restore" {
-			held := decoded[[]txn.InForce](t, unthrottle(t, "status", "--json", "--state-dir", tr.StateDir), 0)
+			held := decoded[inForceList](t, unthrottle(t, "status", "--json", "--state-dir", tr.StateDir), 0).InForce
 			if len(held) != 1 || held[0].Target != other || held[0].Trial != nil {
 				t.Errorf("in force: %+v", held)
 			}

@@ -39,7 +39,7 @@ func newVersion() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			b := thisBuild()
 			if out.json() {
-				return jsonout.Write(cmd.OutOrStdout(), b)
+				return jsonout.Write(cmd.OutOrStdout(), "version", b)
 			}
 			_, err := fmt.Fprint(cmd.OutOrStdout(), b)
 			return err

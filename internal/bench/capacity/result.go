@@ -62,7 +62,7 @@ type Point struct {
 	P50      *float64 `json:"p50_ms"`
 	P90      *float64 `json:"p90_ms"`
 	P99      *float64 `json:"p99_ms"`
-	P999     *float64 `json:"p99.9_ms"`
+	P999     *float64 `json:"p999_ms"`
 	Max      *float64 `json:"max_ms"`
 	Requests uint64   `json:"requests"`
 	Failed   uint64   `json:"failed"`

@@ -3,15 +3,15 @@ package demo
 // Result is a whole run, and as JSON the contract of `unthrottle demo --json`.
 type Result struct {
 	RunID   string  `json:"run_id"`
-	Kernel  string  `json:"kernel"`      // uname -r
-	CPUs    int     `json:"online_cpus"` // of the host
-	Cgroups string  `json:"cgroups"`     // "v1", "v2", "mixed"
-	Scope   string  `json:"scope"`       // the cgroup below which it ran
-	Quota   int     `json:"quota_cpus"`  // CPUs
-	Period  float64 `json:"period_ms"`   // of the quota
-	Burners int     `json:"burners"`     // threads that burn, but in Threads
-	Sleep   float64 `json:"sleep_ms"`    // what the sleeper asks for
-	Pinned  string  `json:"pinned_cpus"` // kernel list: the CPUs of CPUSet and After
+	Kernel  string  `json:"kernel"`         // uname -r
+	CPUs    int     `json:"online_cpus"`    // of the host
+	Cgroups string  `json:"cgroups"`        // "v1", "v2", "mixed"
+	Scope   string  `json:"scope"`          // the cgroup below which it ran
+	Quota   int     `json:"quota_cpus"`     // CPUs
+	Period  float64 `json:"period_seconds"` // of the quota
+	Burners int     `json:"burners"`        // threads that burn, but in Threads
+	Sleep   float64 `json:"sleep_ms"`       // what the sleeper asks for
+	Pinned  string  `json:"pinned_cpus"`    // kernel list: the CPUs of CPUSet and After
 	// Simulated: nothing ran on this host; Kernel and CPUs are those simulated.
 	Simulated bool    `json:"simulated"`
 	Seconds   float64 `json:"arm_seconds"` // window asked for, per variant

@@ -115,7 +115,7 @@ func (r *run) describe() Result {
 	_ = unix.Uname(&u) // fails for a bad pointer only
 	return Result{
 		RunID: r.o.RunID, Kernel: unix.ByteSliceToString(u.Release[:]), CPUs: r.o.Machine.Online().Size(),
-		Cgroups: r.o.Host.Mode(), Scope: r.o.Scope, Period: millis(period), Sleep: millis(sleepLength), Seconds: r.o.Seconds, Fair: r.o.Fair,
+		Cgroups: r.o.Host.Mode(), Scope: r.o.Scope, Period: period.Seconds(), Sleep: millis(sleepLength), Seconds: r.o.Seconds, Fair: r.o.Fair,
 	}
 }
 

@@ -35,7 +35,7 @@ func Simulated(seconds float64) (Result, error) {
 	pinned := cpuset.New(0, 1)
 	r := Result{
 		RunID: "simulated", Simulated: true, Kernel: simulatedKernel, CPUs: simulatedCPUs, Cgroups: "v2", Scope: "/",
-		Quota: simulatedQuota, Period: millis(period), Burners: burners(simulatedCPUs / 2), Sleep: millis(sleepLength),
+		Quota: simulatedQuota, Period: period.Seconds(), Burners: burners(simulatedCPUs / 2), Sleep: millis(sleepLength),
 		Pinned: pinned.String(), Seconds: seconds,
 	}
 	all := cpuset.New()

@@ -48,10 +48,10 @@ type Result struct {
 
 // Run is one combination: medians over its repeats.
 type Run struct {
-	Threads int     `json:"threads"`
-	Fast    int     `json:"fast"`
-	Slow    int     `json:"slow"`
-	QuotaMs float64 `json:"quota_ms"` // per 100 ms
+	Threads      int     `json:"threads"`
+	Fast         int     `json:"fast"`
+	Slow         int     `json:"slow"`
+	QuotaSeconds float64 `json:"quota_seconds"` // per 100 ms
 	// Iterations of the fast thread, of 1 multiplication and addition each.
 	Iterations       uint64  `json:"iterations"`
 	Periods          uint64  `json:"periods"`
@@ -106,7 +106,7 @@ func summed(a variant, cpus, hz int, runs []scenario.Outcome) (r Run, err error)
 	mid := scenario.Quantile(runs, 0.5)
 	c := mid.Cgroups[cgroupName]
 	r = Run{
-		Threads: a.threads, Fast: 1, Slow: a.threads - 1, QuotaMs: float64(a.quota) / 1e6,
+		Threads: a.threads, Fast: 1, Slow: a.threads - 1, QuotaSeconds: a.quota.Seconds(),
 		Periods: c.Periods, ThrottledPeriods: c.ThrottledPeriods, UsageSeconds: c.UsageSeconds, Share: shareOf(a, c),
 	}
 	r.Lowest, r.Highest = r.Share, r.Share

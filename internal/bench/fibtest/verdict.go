@@ -34,7 +34,7 @@ func judge(runs []Run) (Verdict, string) {
 		switch {
 		case r.Slow == 0 || r.Fixed.Low-r.Affected.High < margin:
 			why = fmt.Sprintf("with %d CPUs and %g ms of quota both behaviours give the same: %.2f to %.2f of the quota, and %.2f to %.2f",
-				r.Threads, r.QuotaMs, r.Affected.Low, r.Affected.High, r.Fixed.Low, r.Fixed.High)
+				r.Threads, 1e3*r.QuotaSeconds, r.Affected.Low, r.Affected.High, r.Fixed.Low, r.Fixed.High)
 			continue
 		case r.Periods == 0 || float64(r.ThrottledPeriods) < leastThrottled*float64(r.Periods):
 			why = fmt.Sprintf("%d of %d periods were throttled: the threads did not ask for their quota", r.ThrottledPeriods, r.Periods)

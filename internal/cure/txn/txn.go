@@ -13,6 +13,7 @@ package txn
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
@@ -84,11 +85,45 @@ type InForce struct {
 	Changes []change.Change `json:"-"`
 }
 
-// MarshalJSON escapes names that are not UTF-8.
-func (f InForce) MarshalJSON() ([]byte, error) {
-	type plain InForce
+// MarshalJSON escapes names that are not UTF-8, and shows numbers and switches among the parameters as such.
+func (f InForce) MarshalJSON() ([]byte, error) { return json.Marshal(f.shown()) }
+
+// shownInForce is InForce as JSON shows it.
+type shownInForce struct {
+	plainInForce
+	Parameters map[string]any `json:"parameters,omitempty"`
+}
+
+type plainInForce InForce
+
+func (f InForce) shown() shownInForce {
 	f.Target = text.EscapePath(f.Target)
-	return json.Marshal(plain(f))
+	s := shownInForce{plainInForce: plainInForce(f)}
+	for name, value := range f.Parameters {
+		if s.Parameters == nil {
+			s.Parameters = map[string]any{}
+		}
+		s.Parameters[name] = typed(name, value)
+	}
+	return s
+}
+
+// Parameters that are numbers, in CPUs or factors, and switches, which are "yes"; all others are text, such as lists of CPUs.
+var (
+	numbers  = []string{"to", "factor", "limit"}
+	switches = []string{"lends", "stays", "asked"}
+)
+
+// typed is a parameter as what it says.
+func typed(name, value string) any {
+	number, err := text.ParseDecimal(value)
+	switch {
+	case slices.Contains(numbers, name) && err == nil:
+		return number
+	case slices.Contains(switches, name):
+		return value == "yes"
+	}
+	return value
 }
 
 // Past is a transaction that has ended.
@@ -101,14 +136,12 @@ type Past struct {
 
 // MarshalJSON keeps the fields of both: the MarshalJSON of InForce would hide the rest.
 func (p Past) MarshalJSON() ([]byte, error) {
-	type inForce InForce
-	p.Target = text.EscapePath(p.Target)
 	return json.Marshal(struct {
-		inForce
+		shownInForce
 		Until   time.Time `json:"until"`
 		Reason  string    `json:"reason"`
 		Skipped []Skip    `json:"skipped,omitempty"`
-	}{inForce(p.InForce), p.Until, p.Reason, p.Skipped})
+	}{p.InForce.shown(), p.Until, p.Reason, p.Skipped})
 }
 
 // DriftItem is a setting whose value is no longer the one that a transaction in force left there.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -22,16 +23,16 @@ type Kernel struct {
 	HZ *int `json:"hz"`
 	// SliceMicroseconds is what a CPU takes from the pool at a time (sysctl kernel.sched_cfs_bandwidth_slice_us); nil
 	// if unreadable.
-	SliceMicroseconds *int64 `json:"slice_microseconds"`
+	SliceMicroseconds *int64 `json:"-"`
 	// DefaultPeriodMicroseconds is the period of a new cgroup; nil without a readable cgroup that has a cpu controller.
-	DefaultPeriodMicroseconds *int64 `json:"default_period_microseconds"`
+	DefaultPeriodMicroseconds *int64 `json:"-"`
 	// Burst reports that later periods may spend unused quota (5.14).
 	Burst Answer `json:"burst"`
 	// StatLocal reports that cpu.stat.local shows the cost of ancestors' quotas (6.6).
 	StatLocal Answer `json:"cpu_stat_local"`
 	// TaskThrottle reports that threads are parked on their return to user mode instead of in place (6.18).
 	TaskThrottle Answer `json:"task_throttle"`
-	// SliceExpiry reports seed 001's bug: unused slices are lost at each period's end (4.18 to 5.3 and kernels with
+	// SliceExpiry reports that unused slices are lost at each period's end (4.18 to 5.3 and kernels with
 	// that backport).
 	SliceExpiry Answer `json:"slice_expiry"`
 	// BTF reports that the kernel has its type information.
@@ -44,8 +45,36 @@ type Kernel struct {
 	Autogroup Answer `json:"autogroup"`
 }
 
-// Answer is yes, no, or unknown.
+// MarshalJSON has the lengths in seconds.
+func (k Kernel) MarshalJSON() ([]byte, error) {
+	type plain Kernel
+	seconds := func(us *int64) *float64 {
+		if us == nil {
+			return nil
+		}
+		s := float64(*us) / 1e6
+		return &s
+	}
+	return json.Marshal(struct {
+		plain
+		Slice         *float64 `json:"slice_seconds"`
+		DefaultPeriod *float64 `json:"default_period_seconds"`
+	}{plain(k), seconds(k.SliceMicroseconds), seconds(k.DefaultPeriodMicroseconds)})
+}
+
+// Answer is yes, no, or unknown; in JSON true, false or null.
 type Answer string
+
+// MarshalJSON implements json.Marshaler.
+func (a Answer) MarshalJSON() ([]byte, error) {
+	switch a {
+	case Yes:
+		return []byte("true"), nil
+	case No:
+		return []byte("false"), nil
+	}
+	return []byte("null"), nil
+}
 
 // The three answers.
 const (

@@ -69,9 +69,9 @@ var BurstEffect = &Effect{
 		return fmt.Sprintf("burst %v", r.Burst)
 	},
 	Parameters: func(r Remedy) map[string]any {
-		p := map[string]any{"burst_ms": milliseconds(r.Burst)}
+		p := map[string]any{"burst_seconds": r.Burst.Seconds()}
 		if r.Period > 0 {
-			p["period_ms"] = milliseconds(r.Period)
+			p["period_seconds"] = r.Period.Seconds()
 		}
 		return p
 	},
@@ -95,7 +95,7 @@ var PeriodEffect = &Effect{
 		s.Cgroups[at.Binding].Remedy = &scenario.Remedy{Kind: scenario.Period, Period: r.Period}
 	},
 	Text:       func(_ float64, r Remedy) string { return fmt.Sprintf("period %v", r.Period) },
-	Parameters: func(r Remedy) map[string]any { return map[string]any{"period_ms": milliseconds(r.Period)} },
+	Parameters: func(r Remedy) map[string]any { return map[string]any{"period_seconds": r.Period.Seconds()} },
 	Price: func(r Remedy, p Priced) string {
 		return fmt.Sprintf("a refill every %v; one stretch gets %v at most", r.Period, time.Duration(float64(r.Period)*p.Limit).Round(100*time.Microsecond))
 	},

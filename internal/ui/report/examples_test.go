@@ -88,7 +88,7 @@ func examples() map[string]view {
 		"latency": func(w io.Writer, s page.Style) error { return bench.Latency(w, slept(), s) },
 		"fibtest": func(w io.Writer, s page.Style) error {
 			return bench.Fibtest(w, fibtest.Result{Verdict: "fixed", Why: "the slow threads use their quota", Kernel: "6.18.44", HZ: 250, Mode: "v1", CPUs: 2,
-				Seconds: 5, Repeat: 3, Runs: []fibtest.Run{{Threads: 4, Fast: 1, Slow: 3, QuotaMs: 20, Iterations: 900e6, Periods: 50, ThrottledPeriods: 14, UsageSeconds: 0.9,
+				Seconds: 5, Repeat: 3, Runs: []fibtest.Run{{Threads: 4, Fast: 1, Slow: 3, QuotaSeconds: 0.02, Iterations: 900e6, Periods: 50, ThrottledPeriods: 14, UsageSeconds: 0.9,
 					Share: 0.98, Lowest: 0.97, Highest: 0.99, Affected: fibtest.Range{Low: 0.3, High: 0.5}, Fixed: fibtest.Range{Low: 0.95, High: 1}}}}, s)
 		},
 		"topology": func(w io.Writer, s page.Style) error {
@@ -209,7 +209,7 @@ func ran() trial.Trial {
 func demonstrated() benchdemo.Result {
 	bins := []benchdemo.Bin{{FromMs: 10, ToMs: 20, Count: 150}, {FromMs: 20, ToMs: 100, Count: 7}, {FromMs: 100, ToMs: 200, Count: 40}}
 	v := benchdemo.Variant{Name: "quota", Burners: 32, CPUs: "0-1", Periods: new(uint64(65)), ThrottledPeriods: new(uint64(65)), UsedCPUs: new(1.0), P50: new(11.6), P99: new(159.7), Max: new(184.0), Histogram: bins}
-	return benchdemo.Result{Kernel: "6.18.44", CPUs: 2, Cgroups: "v1", Quota: 1, Period: 100, Burners: 32, Sleep: 10, Pinned: "0", Before: v, Threads: v, CPUSet: v, After: v,
+	return benchdemo.Result{Kernel: "6.18.44", CPUs: 2, Cgroups: "v1", Quota: 1, Period: 0.1, Burners: 32, Sleep: 10, Pinned: "0", Before: v, Threads: v, CPUSet: v, After: v,
 		Verdict: benchdemo.Verdict{Text: []string{"With pin, p99 of the 10 ms sleep is 14.1 ms instead of 159.7 ms: 11.3x lower."}}, Restored: true}
 }
 

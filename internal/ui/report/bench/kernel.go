@@ -57,7 +57,7 @@ func Fibtest(w io.Writer, r fibtest.Result, style page.Style) error {
 		if run.Lowest != run.Highest {
 			used += fmt.Sprintf(" (%.2f-%.2f)", run.Lowest, run.Highest)
 		}
-		fmt.Fprintf(t, "%d\t%d\t%d\t%g\t%d\t%s\t%.0f\t%s\t%s\t%s\t\n", run.Threads, run.Fast, run.Slow, run.QuotaMs, run.Iterations/1e6,
+		fmt.Fprintf(t, "%d\t%d\t%d\t%g\t%d\t%s\t%.0f\t%s\t%s\t%s\t\n", run.Threads, run.Fast, run.Slow, 1e3*run.QuotaSeconds, run.Iterations/1e6,
 			figure.OfPeriods(&run.ThrottledPeriods, &run.Periods), run.UsageSeconds*1000, used, span(run.Affected), span(run.Fixed))
 	}
 	t.Flush() // writes to memory: cannot fail

@@ -30,7 +30,7 @@ func Write(w io.Writer, r demo.Result, style page.Style) error {
 		p.Paragraph("Simulated: nothing ran on this host. 'sudo unthrottle demo' runs it for real, on Linux with cgroups.")
 	}
 	p.Paragraph(fmt.Sprintf("Linux %s, cgroup %s, %s; quota %s/%s ms; pinned to CPU %s.", text.Shown(r.Kernel), r.Cgroups,
-		text.Count(r.CPUs, "CPU"), figure.Trimmed(float64(r.Quota)*r.Period), figure.Trimmed(r.Period), r.Pinned))
+		text.Count(r.CPUs, "CPU"), figure.Trimmed(float64(r.Quota)*1e3*r.Period), figure.Trimmed(1e3*r.Period), r.Pinned))
 
 	if !r.Fair && !r.Simulated {
 		p.Paragraph("The demo runs at the highest CPU weight, so other load hardly affects the results.")

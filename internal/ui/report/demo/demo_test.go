@@ -32,7 +32,7 @@ func example() demo.Result {
 			UsedCPUs: ptr(1.0), P50: &p50, P99: &p99, Max: &most, Late: &late, Histogram: bins}
 	}
 	return demo.Result{
-		Kernel: "6.18.44", CPUs: 2, Cgroups: "v1", Quota: 1, Period: 100, Burners: 32, Sleep: 10, Pinned: "0",
+		Kernel: "6.18.44", CPUs: 2, Cgroups: "v1", Quota: 1, Period: 0.1, Burners: 32, Sleep: 10, Pinned: "0",
 		Before:   variant("quota", 32, "0-1", ptr(uint64(70)), 12, 180, 180, 5.2, bins(109, 0, 3, 5, 0, 0, 0, 1, 29, 1)),
 		Threads:  variant("threads", 1, "0-1", ptr(uint64(18)), 10.1, 13.7, 16.8, 0.1, bins(650)),
 		CPUSet:   variant("cpuset", 32, "0", ptr(uint64(0)), 10.1, 13.9, 13.9, 1.1, bins(585)),

@@ -167,7 +167,7 @@ func TestOfCountersAlone(t *testing.T) {
 	inOrder(t, s, "no limit", "Throttled.", "1. burst: 12 of 100", "Not measured:", "BPF was refused")
 	item := keys(t, e)
 	for _, key := range []string{"width", "wanted", "width_sampled_10ms", "waiting", "stopped_seconds", "limit_cpus", "periods", "mean_width", "start",
-		"pools", "neighbours", "lost_events", "checks", "throttled_periods", "stopped_spells", "strip", "cost_of_width", "runnable_per_reserved_core"} {
+		"pools", "neighbours", "lost_events", "checks", "throttled_periods", "stopped_intervals", "timeline", "cost_of_width", "runnable_per_reserved_core"} {
 		if value, ok := item[key]; !ok || string(value) != "null" {
 			t.Errorf("%s is %s, want null", key, value)
 		}
@@ -217,7 +217,7 @@ func TestJSONContract(t *testing.T) {
 		}
 	}
 	var waiting map[string]*float64
-	if err := json.Unmarshal(item["waiting"], &waiting); err != nil || *waiting["own-quota"] != 91.2 || len(waiting) != len(reasons) ||
+	if err := json.Unmarshal(item["waiting"], &waiting); err != nil || *waiting["own_quota"] != 91.2 || len(waiting) != len(reasons) ||
 		waiting["steal"] != nil {
 		t.Errorf("waiting is %s, %v", item["waiting"], err)
 	}

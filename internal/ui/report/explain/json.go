@@ -2,6 +2,7 @@ package explain
 
 import (
 	"io"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -35,16 +36,19 @@ type item struct {
 	WindowSeconds   *float64   `json:"window_seconds"`
 	EndedEarly      *string    `json:"ended_early"` // how the target ended; null: it did not
 	Verdict         string     `json:"verdict"`
-	StoppedSpells   *int       `json:"stopped_spells"`
+	StoppedSpells   *int       `json:"stopped_intervals"`
 	MeanWidth       *float64   `json:"mean_width"`
 	SampledWidth    []jsonBar  `json:"width_sampled_10ms"`
-	Strip           []jsonRow  `json:"strip"`
+	Strip           []jsonRow  `json:"timeline"`
 	CostOfWidth     *jsonWidth `json:"cost_of_width"`
 	RunnablePerCore *float64   `json:"runnable_per_reserved_core"`
 	NotMeasured     []string   `json:"not_measured"`
 	// Recommended is what forecast and fix recommend too; null: nothing could be forecast.
 	Recommended *rows.Recommended `json:"recommended"`
 }
+
+// Document is `explain --json`.
+type Document = item
 
 type jsonCause struct {
 	Cause          diagnose.Cause `json:"cause"`
@@ -87,7 +91,7 @@ type jsonNeighbour struct {
 }
 
 // jsonWaits are thread seconds by reason.
-type jsonWaits map[diagnose.Reason]*float64
+type jsonWaits map[string]*float64
 
 // jsonCheck: error_ratio and ok null are "not judged", and note says why.
 type jsonCheck struct {
@@ -122,7 +126,7 @@ type jsonWidth struct {
 func JSON(w io.Writer, e diagnose.Explanation, r *rows.Recommended) error {
 	shown := itemOf(e)
 	shown.Recommended = r
-	return jsonout.Write(w, shown)
+	return jsonout.Write(w, "explain", shown)
 }
 
 func itemOf(e diagnose.Explanation) item {
@@ -218,6 +222,9 @@ func bars(bars []diagnose.Bar) []jsonBar {
 	return listed(bars, func(b diagnose.Bar) jsonBar { return jsonBar{b.CPUs, b.Time.Seconds()} })
 }
 
+// reasonKey is the key of a reason: "own_quota".
+func reasonKey(r diagnose.Reason) string { return strings.ReplaceAll(string(r), "-", "_") }
+
 // waitsOf has all reasons, those that were not measured as null, so that a reader need not know which to expect.
 func waitsOf(waiting map[diagnose.Reason]time.Duration) jsonWaits {
 	if waiting == nil {
@@ -225,10 +232,10 @@ func waitsOf(waiting map[diagnose.Reason]time.Duration) jsonWaits {
 	}
 	all := jsonWaits{}
 	for _, r := range reasons {
-		all[r.Reason] = nil
+		all[reasonKey(r.Reason)] = nil
 	}
 	for r, d := range waiting {
-		all[r] = new(d.Seconds())
+		all[reasonKey(r)] = new(d.Seconds())
 	}
 	return all
 }

@@ -56,20 +56,23 @@ func Proposal(w io.Writer, planned apply.Result, style page.Style) error {
 	return changes.Plan(w, planned, style)
 }
 
+// Document is `fix --json`.
+type Document struct {
+	fix.Result
+	Rows   []rows.Row        `json:"rows"`
+	Chosen *rows.Recommended `json:"chosen"`
+}
+
 // JSON writes what came of a fix, for programs.
 func JSON(w io.Writer, r fix.Result) error {
-	out := struct {
-		fix.Result
-		Rows   []rows.Row        `json:"rows"`
-		Chosen *rows.Recommended `json:"chosen"`
-	}{r, []rows.Row{}, nil}
+	out := Document{r, []rows.Row{}, nil}
 	if p := r.Proposal; p.Choice != nil {
 		for i := range p.Known.Forecast.Rows {
 			out.Rows = append(out.Rows, rows.New(&p.Known.Forecast.Rows[i]))
 		}
 		out.Chosen = rows.NewRecommended(p.Known.Forecast, p.Choice)
 	}
-	return jsonout.Write(w, out)
+	return jsonout.Write(w, "fix", out)
 }
 
 // Write writes what came of a fix.

@@ -34,6 +34,9 @@ type item struct {
 	Notes          []string       `json:"notes"`
 }
 
+// Document is `forecast --json`.
+type Document = item
+
 type jsonJudged struct {
 	Pool     *string `json:"pool"`
 	Quantile float64 `json:"quantile"`
@@ -61,7 +64,7 @@ type jsonCheck struct {
 
 // JSON writes a forecast for programs.
 func JSON(w io.Writer, f *forecast.Forecast, c *policy.Choice) error {
-	return jsonout.Write(w, newItem(f, c))
+	return jsonout.Write(w, "forecast", newItem(f, c))
 }
 
 func newItem(f *forecast.Forecast, choice *policy.Choice) item {
@@ -122,18 +125,22 @@ func (f *All) Back() (cpus float64, of int) {
 	return cpus, of
 }
 
+// AllDocument is `forecast --all --json`.
+type AllDocument struct {
+	Containers []Document `json:"containers"`
+	// CPUsBack is null if no smallest limit is known.
+	CPUsBack    *float64 `json:"cpus_back"`
+	NotForecast []string `json:"not_forecast"`
+}
+
 // AllJSON writes them for programs.
 func AllJSON(w io.Writer, f *All) error {
-	out := struct {
-		Containers  []item   `json:"containers"`
-		CPUsBack    *float64 `json:"cpus_back"`
-		NotForecast []string `json:"not_forecast"`
-	}{Containers: []item{}, NotForecast: append([]string{}, f.NotForecast...)}
+	out := AllDocument{Containers: []Document{}, NotForecast: append([]string{}, f.NotForecast...)}
 	for i, one := range f.All {
 		out.Containers = append(out.Containers, newItem(one, &f.Choices[i]))
 	}
 	if cpus, n := f.Back(); n > 0 {
 		out.CPUsBack = &cpus
 	}
-	return jsonout.Write(w, out)
+	return jsonout.Write(w, "forecast_all", out)
 }

@@ -62,13 +62,18 @@ type level struct {
 	BurstSeconds  float64  `json:"burst_seconds"`
 }
 
-// JSON writes observations as one JSON array, worst first.
+// Document is `ls --json`.
+type Document struct {
+	Containers []item `json:"containers"`
+}
+
+// JSON writes observations as one JSON document, worst first.
 func JSON(w io.Writer, observations []observe.Observation) error {
 	items := make([]item, 0, len(observations))
 	for _, o := range worstFirst(observations) {
 		items = append(items, itemOf(o))
 	}
-	return jsonout.Write(w, items)
+	return jsonout.Write(w, "ls", Document{items})
 }
 
 func itemOf(o observe.Observation) item {

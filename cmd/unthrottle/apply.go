@@ -179,7 +179,13 @@ func newApply() *cobra.Command {
 			if mems && err == nil && !dryRun && result.Kept {
 				err = followMems(cmd, &w, args[0], &result)
 			}
-			return show(cmd, result.Result, err, out, dryRun)
+			if err := show(cmd, result.Result, err, out, dryRun); err != nil {
+				return err
+			}
+			if result.Kept {
+				sayNext(out, "unthrottle status; 'sudo unthrottle restore %s' puts it back", text.Sanitize(args[0], 0))
+			}
+			return nil
 		},
 	}
 	w.add(cmd)

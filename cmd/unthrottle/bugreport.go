@@ -112,7 +112,7 @@ func (b bugReport) run(cmd *cobra.Command) error {
 // show prints the report, so that it is read before it is sent.
 func (b bugReport) show(w io.Writer, files []bugreport.File) error {
 	if b.out.json() {
-		return jsonout.Write(w, map[string]any{"files": files})
+		return jsonout.Write(w, "bug_report", map[string]any{"files": files})
 	}
 	return bugreport.Show(w, files)
 }
@@ -223,7 +223,7 @@ func (b bugReport) check(r *bugreport.Redactor) (text, asJSON string) {
 		}
 		return out.String()
 	}
-	return write(func(w io.Writer, r features.Report) error { return view.Write(w, r, page.Style{ASCII: true}) }), write(func(w io.Writer, r features.Report) error { return jsonout.Write(w, r) })
+	return write(func(w io.Writer, r features.Report) error { return view.Write(w, r, page.Style{ASCII: true}) }), write(func(w io.Writer, r features.Report) error { return jsonout.Write(w, "check", r) })
 }
 
 // containerLines has a line of JSON per container: its kind and limit under a hashed path.

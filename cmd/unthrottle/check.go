@@ -37,7 +37,11 @@ that tells whether explain, forecast and fix can record.`,
 			if out.json() {
 				return jsonout.Write(cmd.OutOrStdout(), "check", r)
 			}
-			return view.Write(cmd.OutOrStdout(), r, outStyle())
+			if err := view.Write(cmd.OutOrStdout(), r, outStyle()); err != nil {
+				return err
+			}
+			sayNext(out, "unthrottle ls")
+			return nil
 		},
 	}
 	out.add(cmd)

@@ -46,7 +46,11 @@ Where the host cannot run it, it runs in the simulator, and says so.`,
 			if out.json() {
 				return jsonout.Write(cmd.OutOrStdout(), "demo", result)
 			}
-			return view.Write(cmd.OutOrStdout(), result, styleOf(ascii))
+			if err := view.Write(cmd.OutOrStdout(), result, styleOf(ascii)); err != nil {
+				return err
+			}
+			sayNext(out, "unthrottle ls")
+			return nil
 		},
 	}
 	lengthVar(cmd, &measured, inTime(demo.DefaultSeconds), " each of the four variants is measured")

@@ -189,6 +189,9 @@ func showFix(cmd *cobra.Command, result fix.Result, failure error, out output) e
 	if failure != nil || err != nil {
 		return errors.Join(failure, err)
 	}
+	if result.Verdict == fix.VerdictNotApplied && !out.json() {
+		say("nothing was changed")
+	}
 	if met := result.ObjectiveMet; met != nil && !*met {
 		return exitWith{exitAboveBound, errors.New("the objective is not met")}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/see/probe"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/sim/parallel"
+	"github.com/unthrottle/unthrottle/internal/text"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/forecast"
 )
 
@@ -88,7 +89,13 @@ most, among those that grant no more CPU than the limit.`,
 			if f.out.json() {
 				return view.JSON(cmd.OutOrStdout(), made, &choice)
 			}
-			return view.Write(cmd.OutOrStdout(), made, &choice, view.Options{Pools: f.pools}, outStyle())
+			if err := view.Write(cmd.OutOrStdout(), made, &choice, view.Options{Pools: f.pools}, outStyle()); err != nil {
+				return err
+			}
+			if choice.Answer == policy.AnswerRemedy && !isFile(args[0]) {
+				sayNext(f.out, "sudo unthrottle fix %s", text.Sanitize(args[0], 0))
+			}
+			return nil
 		},
 	}
 	flags := cmd.Flags()

@@ -98,6 +98,9 @@ func runLs(ctx context.Context, h *cgroup.Host, f lsFlags, out io.Writer) error 
 		}
 		above, notMeasured = count(seen, f.bound.share)
 		if !f.watch {
+			if worst := mostStopped(seen); worst != "" {
+				sayNext(f.out, "sudo unthrottle explain %s", worst)
+			}
 			break
 		}
 	}
@@ -121,6 +124,18 @@ func printLs(out io.Writer, seen []observe.Observation, f lsFlags) error {
 		width = terminal.Width(os.Stdout)
 	}
 	return view.Write(out, seen, view.Options{Wide: f.out.wide(), Width: width, Color: terminal.Color(os.Stdout), ASCII: terminal.ASCII()})
+}
+
+// mostStopped is the path of the container that may be stopped for longest, "" if none is for a hundredth of the time.
+func mostStopped(seen []observe.Observation) string {
+	var longest time.Duration
+	path := ""
+	for _, o := range seen {
+		if is, ok := o.Above(0.01); ok && is && o.StoppedHigh != nil && *o.StoppedHigh > longest {
+			longest, path = *o.StoppedHigh, text.EscapePath(o.Container.Group.Path)
+		}
+	}
+	return path
 }
 
 // count tells how many containers are above the bound, and how many could not

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
@@ -48,7 +50,15 @@ func newRestore() *cobra.Command {
 				do = apply.PlanRestore
 			}
 			result, err := do(cmd.Context(), env, selector)
-			return show(cmd, result, err, out, dryRun)
+			if err := show(cmd, result, err, out, dryRun); err != nil {
+				return err
+			}
+			if dryRun && len(result.Writes) > 0 {
+				sayNext(out, "%s", strings.Join(append([]string{"sudo unthrottle restore"}, args...), " "))
+			} else {
+				sayNext(out, "unthrottle status")
+			}
+			return nil
 		},
 	}
 	w.add(cmd)

@@ -84,7 +84,15 @@ func newStatus() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return view.Lends(out, sharings, names, outStyle())
+			if err := view.Lends(out, sharings, names, outStyle()); err != nil {
+				return err
+			}
+			if len(all) > 0 {
+				sayNext(form, "sudo unthrottle restore --dry-run")
+			} else {
+				sayNext(form, "unthrottle ls")
+			}
+			return nil
 		},
 	}
 	w.addStateDir(cmd)

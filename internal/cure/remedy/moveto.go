@@ -245,7 +245,7 @@ func (m *mover) others(with []string) error {
 		}
 	}
 	if len(outside) > 0 {
-		m.warn("%s not fully exclusive: these cgroups are outside --scope and can still run there: %s", cpusAre(m.to), text.Names(outside))
+		m.warn("%s: these cgroups are outside --scope and can still run there: %s", named(m.to), text.Names(outside))
 	}
 	return m.enoughLeft(inside, m.taken)
 }

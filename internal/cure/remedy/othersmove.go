@@ -28,7 +28,7 @@ func (p *planner) moveOthers(h targetCpuset, pinned cpuset.CPUSet) error {
 		p.takeOut(path, pinned, "off the CPUs of "+p.target.Name)
 	}
 	if len(outside) > 0 {
-		p.warn("%s not fully exclusive: these cgroups are outside --scope and can still run there: %s", cpusAre(pinned), text.Names(outside))
+		p.warn("%s: these cgroups are outside --scope and can still run there: %s", named(pinned), text.Names(outside))
 	}
 	return p.enoughLeft(movers, pinned)
 }
@@ -163,4 +163,9 @@ func fewer(pinned cpuset.CPUSet, other string) string {
 		return other // one is the least
 	}
 	return "ask for fewer CPUs with --cpus, or " + other
+}
+
+// named is a set of CPUs in a sentence: "CPU 1", "CPUs 0-3".
+func named(cpus cpuset.CPUSet) string {
+	return text.Either(cpus.Size() == 1, "CPU ", "CPUs ") + cpus.String()
 }

@@ -71,12 +71,12 @@ func (p *planner) pin() error {
 	if err := p.enable(targetCpuset); err != nil {
 		return err
 	}
-	p.settle(targetCpuset, choice.own, "exclusive CPUs of "+p.target.Name+": "+choice.why)
+	p.settle(targetCpuset, choice.own, "CPUs set apart for "+p.target.Name+": "+choice.why)
 	if err := p.moveOthers(targetCpuset, choice.withdrawn()); err != nil {
 		return err
 	}
 	if p.f.Groups[p.target.Group.Path].Limit.Limited() {
-		p.quotaOff(p.target.Group.Path, "quota off: these CPUs are exclusive")
+		p.quotaOff(p.target.Group.Path, "quota off: these CPUs bound it")
 	}
 	if err := p.liftAncestors(float64(n)); err != nil {
 		return err

@@ -4,14 +4,17 @@ import (
 	"fmt"
 )
 
+// hasAllCPUs tells whether its cpuset leaves out no CPU of the host: then not the cpuset but the host is too small.
+func (of *figures) hasAllCPUs() bool { return of.online > 0 && of.allowed >= of.online }
+
 // tooFewCPUs finds a cpuset that is too small. With a limit below the allowed CPUs the threads compete for
 // the limit instead.
 func tooFewCPUs(of *figures) (found, bool) {
 	waited := of.waiting[byOwnThreads]
-	if of.allowed == 0 || of.limit > 0 && of.limit < 0.95*float64(of.allowed) || of.mostWanted <= of.allowed || !of.matters(waited) {
+	if of.allowed == 0 || of.hasAllCPUs() || of.limit > 0 && of.limit < 0.95*float64(of.allowed) || of.mostWanted <= of.allowed || !of.matters(waited) {
 		return found{}, false
 	}
-	f := found{cause: Cpuset, stopped: waited, severity: waited}
+	f := found{cause: Cpuset, waited: waited, severity: waited}
 	where := ""
 	if of.online > 0 {
 		where = fmt.Sprintf(" of the host's %d", of.online)

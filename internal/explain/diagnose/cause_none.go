@@ -23,6 +23,9 @@ func nothingWrong(of *figures) found {
 		f.verdict = "No cause is visible; whether a quota held it back was not measured."
 	case of.stopped > 0:
 		f.verdict = fmt.Sprintf("Nothing wrong: a quota held it back for only %s of %s.", formatTime(of.stopped), formatTime(of.window))
+	case of.hasAllCPUs() && of.mostWanted > of.online && of.matters(of.waiting[byOwnThreads]):
+		f.verdict = fmt.Sprintf("No quota held it back. It may use all %s of the host, and up to %d threads wanted one: they waited for each other for %s of thread time. The host is full: run fewer threads, or use a larger host.",
+			formatCPUs(float64(of.online)), of.mostWanted, formatTime(of.waiting[byOwnThreads]))
 	default:
 		f.verdict = fmt.Sprintf("Nothing wrong: no quota held it back, and its threads waited %s for CPUs while they ran for %s.",
 			formatTime(waited), formatTime(of.cpu))

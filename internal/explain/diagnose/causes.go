@@ -9,7 +9,8 @@ import (
 // found is a cause that the figures show.
 type found struct {
 	cause    Cause
-	stopped  int64 // stopped time, or waiting, that the cause accounts for
+	stopped  int64 // stopped time that the cause accounts for
+	waited   int64 // waiting that it accounts for, summed over threads, where nothing was stopped for it
 	evidence string
 	verdict  string
 	// severity is the time lost to what the cause belongs to: quotas, other containers' threads, or too few
@@ -57,6 +58,9 @@ func conclude(e *Explanation, of *figures) {
 		c := RankedCause{Cause: f.cause, Evidence: f.evidence}
 		if f.stopped > 0 {
 			c.Stopped = new(time.Duration(f.stopped))
+		}
+		if f.waited > 0 {
+			c.Waited = new(time.Duration(f.waited))
 		}
 		e.Causes = append(e.Causes, c)
 	}

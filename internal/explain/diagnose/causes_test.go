@@ -157,6 +157,11 @@ var cases = map[string]struct {
 		s.Work(0, 10*time.Second, s.Threads("w", 4)...)
 		return s
 	}},
+	"more threads than the host has CPUs, and all of them in its cpuset": {first: diagnose.None, says: []string{"all 2 CPUs of the host", "The host is full"}, build: func() *rt.Schedule {
+		s := rt.New(2)
+		s.Work(0, 10*time.Second, s.Threads("w", 6)...)
+		return s
+	}},
 	"a scheduler that ignores limits": {first: diagnose.Scheduler, says: []string{`"scx_simple"`}, build: func() *rt.Schedule {
 		s := rt.New(4)
 		h := s.Header()

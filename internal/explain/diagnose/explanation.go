@@ -98,7 +98,8 @@ type Explanation struct {
 // RankedCause is one cause with its cost and its evidence.
 type RankedCause struct {
 	Cause    Cause
-	Stopped  *time.Duration // stopped time, or waiting if nothing was throttled, that the cause accounts for
+	Stopped  *time.Duration // stopped time that the cause accounts for: wall time; nil: nothing was stopped for it
+	Waited   *time.Duration // waiting that it accounts for where nothing was stopped: thread time; nil: see Stopped
 	Evidence string
 }
 

@@ -123,8 +123,8 @@ func TestNoCauseWithoutEvidence(t *testing.T) {
 					t.Fatalf("none beside others: %+v", e.Causes)
 				}
 			case diagnose.Neighbours, diagnose.Cpuset:
-				if c.Stopped == nil || *c.Stopped > waited(e.Waiting) {
-					t.Fatalf("%s accounts for %v of %v", c.Cause, c.Stopped, waited(e.Waiting))
+				if c.Stopped != nil || c.Waited == nil || *c.Waited > waited(e.Waiting) {
+					t.Fatalf("%s accounts for %v of %v", c.Cause, c.Waited, waited(e.Waiting))
 				}
 			default:
 				if *e.Stopped == 0 || c.Stopped == nil || *c.Stopped > *e.Stopped {

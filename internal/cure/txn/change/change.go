@@ -79,7 +79,7 @@ type Change struct {
 	To                string
 	MembersController cgroup.Controller
 	MembersPath       string
-	// Why is for people: "quota off: these CPUs are exclusive".
+	// Why is for people: "quota off: these CPUs bound it".
 	Why string
 }
 

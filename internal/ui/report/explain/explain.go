@@ -103,6 +103,8 @@ func (x *view) verdict() {
 		cost := ""
 		if c.Stopped != nil {
 			cost = " (" + text.Duration(*c.Stopped) + ")"
+		} else if c.Waited != nil {
+			cost = " (" + text.Duration(*c.Waited) + " of thread time)"
 		}
 		x.Hanging(fmt.Sprintf("%2d. ", i+1), fmt.Sprintf("%s%s: %s", c.Cause, cost, shownText(c.Evidence)))
 	}

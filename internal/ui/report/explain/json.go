@@ -52,7 +52,8 @@ type Document = item
 
 type jsonCause struct {
 	Cause          diagnose.Cause `json:"cause"`
-	StoppedSeconds *float64       `json:"stopped_seconds"`
+	StoppedSeconds *float64       `json:"stopped_seconds"` // wall time
+	WaitedSeconds  *float64       `json:"waited_seconds"`  // thread time, where nothing was stopped for it
 	Evidence       string         `json:"evidence"`
 }
 
@@ -145,7 +146,7 @@ func itemOf(e diagnose.Explanation) item {
 		item.Start = new(e.Start.UTC())
 	}
 	item.Causes = listed(e.Causes, func(c diagnose.RankedCause) jsonCause {
-		return jsonCause{c.Cause, figure.Seconds(c.Stopped), validText(c.Evidence)}
+		return jsonCause{c.Cause, figure.Seconds(c.Stopped), figure.Seconds(c.Waited), validText(c.Evidence)}
 	})
 	item.Pools = listed(e.Pools, poolOf)
 	item.Neighbours = listed(e.Neighbours, func(n diagnose.NeighbourUse) jsonNeighbour {

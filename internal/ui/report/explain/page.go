@@ -232,6 +232,8 @@ func pageCauses(e *diagnose.Explanation) []pageCause {
 		cause := pageCause{Cause: c.Cause, Evidence: shownText(c.Evidence)}
 		if c.Stopped != nil {
 			cause.Cost, cause.Percent = text.Duration(*c.Stopped), percentOf(*c.Stopped, most)
+		} else if c.Waited != nil { // thread time is no part of the wall time that the bars show
+			cause.Cost = text.Duration(*c.Waited) + " of thread time"
 		}
 		causes = append(causes, cause)
 	}

@@ -129,7 +129,7 @@ func (x *view) poolTable(pools []diagnose.PoolUse) {
 	t.Flush() // writes to memory: cannot fail
 }
 
-// Check takes back the advice that a forecast of the same recording does not support, and sets what it forecasts beside
+// Check removes the advice that a forecast of the same recording does not support, and sets what it forecasts beside
 // the rest.
 func Check(pools []diagnose.PoolUse, f *forecast.Forecast) {
 	for i := range pools {

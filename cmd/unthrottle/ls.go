@@ -83,7 +83,7 @@ func runLs(ctx context.Context, h *cgroup.Host, f lsFlags, out io.Writer) error 
 			say("no containers and no leaf cgroups%s", below(prefix))
 		}
 		if terminal.Is(os.Stderr) && !looked {
-			say("looking at %d cgroups for %v", len(containers), f.length)
+			say("looking at %s for %s", text.Count(len(containers), "cgroup"), text.Duration(f.length))
 		}
 		seen, err := observe.Once(ctx, h, containers, f.length)
 		if err != nil {

@@ -3,6 +3,7 @@ package text
 import (
 	"math"
 	"strconv"
+	"strings"
 )
 
 // Count is a number with a noun that has an s in the plural.
@@ -24,4 +25,12 @@ func CPUs(n float64) string {
 		return "1 CPU"
 	}
 	return text + " CPUs"
+}
+
+// CPUsAre is a list of CPUs in the kernel's form with its verb: "CPU 1 is", "CPUs 1-3 are".
+func CPUsAre(list string) string {
+	if strings.ContainsAny(list, ",-") {
+		return "CPUs " + list + " are"
+	}
+	return "CPU " + list + " is"
 }

@@ -38,7 +38,7 @@ const (
 // neighbour, records the target, and forecasts.
 func (r *run) look(ctx context.Context) error {
 	name := text.Sanitize(r.o.Target.Name, 128)
-	r.say("looking at %s for %v", name, r.o.Window)
+	r.say("looking at %s for %s", name, text.Duration(r.o.Window))
 	// A remedy that is asked for by name is judged by the recording, unless the user's own latency judges it.
 	learns := r.env.Learn != nil && !r.o.Plain && (r.o.Wish.Auto || r.env.Latencies == nil)
 	r.looked = r.o.Window
@@ -117,7 +117,7 @@ func (r *run) longer(ctx context.Context, learned Learned) (Learned, error) {
 	if length <= r.o.Window {
 		return learned, nil
 	}
-	r.say("%s in %v: looking for %v more", text.Count(int(*e.ThrottledPeriods), "throttled period"), r.o.Window, length)
+	r.say("%s in %s: looking for %s more", text.Count(int(*e.ThrottledPeriods), "throttled period"), text.Duration(r.o.Window), text.Duration(length))
 	more, err := r.env.Learn(ctx, r.o.Target, length)
 	switch {
 	case ctx.Err() != nil:

@@ -12,6 +12,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/cure/verdict"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // propose chooses and plans. Where there is nothing to write the result says why.
@@ -97,7 +98,7 @@ func (r *run) judge(ctx context.Context) error {
 	if records {
 		length = max(length, r.looked)
 	}
-	r.say("looking again for %v", length)
+	r.say("looking again for %s", text.Duration(length))
 	seen, again, err := r.watch(ctx, r.watched(), records)
 	if err != nil {
 		return err

@@ -82,7 +82,7 @@ func (p *planner) pin() error {
 		return err
 	}
 	p.innerQuotas()
-	p.warn("%s protected only from containers that exist now; run the agent to keep new ones off", cpusAre(choice.own))
+	p.warn("%s protected only from containers that exist now; run the agent to keep new ones off", text.CPUsAre(choice.own.String()))
 	if n := p.emptied(); n > 0 {
 		p.warn("%d cpuset.cpus are empty now (all of the parent's CPUs); kernels before 7.0 cannot empty them again while processes are inside, "+
 			"so that restore gives them all of their parent's CPUs by name", n)
@@ -150,11 +150,6 @@ func list(s cpuset.CPUSet) string {
 		return "none"
 	}
 	return s.String()
-}
-
-// cpusAre is a list of CPUs as the subject of a sentence: "CPU 1 is", "CPUs 2-3 are".
-func cpusAre(s cpuset.CPUSet) string {
-	return text.Either(s.Size() == 1, "CPU "+s.String()+" is", "CPUs "+s.String()+" are")
 }
 
 // sets are the paths of all cpusets, parents first; sorted once.

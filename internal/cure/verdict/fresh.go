@@ -3,6 +3,8 @@ package verdict
 import (
 	"fmt"
 	"slices"
+
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // A run of latencies that two answers share is no coincidence from so many latencies on, of which so many differ.
@@ -28,8 +30,8 @@ func (e Evidence) looksBack() string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d of the %d latencies after the change are from before it: let the source honour UNTHROTTLE_SINCE or {since}, "+
-		"or declare how far it looks back (--slo-look-back, look_back)", n, len(e.After))
+	return fmt.Sprintf("%d of the %s after the change are from before it: let the source honour UNTHROTTLE_SINCE or {since}, "+
+		"or declare how far it looks back (--slo-look-back, look_back)", n, text.CountOf(len(e.After), "latency", "latencies"))
 }
 
 // shared is how many latencies at the end of one answer are those at the beginning of the other, in the same order: what

@@ -10,6 +10,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/txn/journal"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/procfs"
+	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/topology"
 )
 
@@ -96,13 +97,13 @@ func (r *run) threads(path string, effective cpuset.CPUSet, limit int) int {
 		}
 	}
 	if outside > 0 {
-		r.warn("cgroup %q: %d threads may still run outside %s", path, outside, effective)
+		r.warn("cgroup %q: %s may still run outside %s", path, text.Count(outside, "thread"), effective)
 	}
 	if one > 0 {
-		r.warn("cgroup %q: %d threads are bound to a single CPU by their own affinity", path, one)
+		r.warn("cgroup %q: %s to a single CPU by their own affinity", path, text.CountOf(one, "thread is bound", "threads are bound"))
 	}
 	if narrower > 0 {
-		r.warn("cgroup %q: %d threads use fewer CPUs than %s by their own affinity", path, narrower, effective)
+		r.warn("cgroup %q: %s fewer CPUs than %s by their own affinity", path, text.CountOf(narrower, "thread uses", "threads use"), effective)
 	}
 	return len(tids)
 }

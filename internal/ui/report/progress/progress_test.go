@@ -26,7 +26,7 @@ func TestRecording(t *testing.T) {
 	plain := NewRecording(&b, false, "cart\x1b[2J", 10*time.Second)
 	plain.Began()
 	plain.Done()
-	if got := b.String(); got != "recording cart\\x1b[2J for 10s\n" {
+	if got := b.String(); got != "recording cart\\x1b[2J for 10 s\n" {
 		t.Errorf("%q", got)
 	}
 	b.Reset()

@@ -33,7 +33,7 @@ func NewRecording(w io.Writer, terminal bool, name string, length time.Duration)
 // Began is called when the recording has begun.
 func (p *Recording) Began() {
 	if !p.terminal {
-		fmt.Fprintf(p.w, "recording %s for %v\n", p.name, p.length)
+		fmt.Fprintf(p.w, "recording %s for %s\n", p.name, text.Duration(p.length))
 		return
 	}
 	start := time.Now()

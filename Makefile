@@ -135,6 +135,10 @@ e2e-install: ## installs what make e2e runs, on Debian (as root; a package may s
 docs: need-go ## write fresh output into README and docs (as root, on an idle host with cgroup v1)
 	@$(GO) test -count=1 -timeout 15m ./test/docs -update
 
+.PHONY: man
+man: need-go ## man/: a manual page for each command
+	@mkdir -p man && UNTHROTTLE_MAN=$(CURDIR)/man $(GO) test -count=1 -run '^TestManualPages$$' ./cmd/unthrottle >/dev/null && ls man | wc -l | xargs echo "pages in man/:"
+
 .PHONY: fuzz
 fuzz: need-go ## every fuzz target for FUZZTIME each
 	@$(GO) list $(FUZZ_PACKAGES) | while read -r pkg; do \

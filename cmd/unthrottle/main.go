@@ -63,7 +63,6 @@ Exit codes: 0 fine, 1 stopped above the bound, 2 usage or failure,
 		&cobra.Group{ID: groupTry, Title: "Try (in cgroups of its own, or simulated):"},
 		&cobra.Group{ID: groupChange, Title: "Change (journalled, can be undone):"},
 	)
-	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(
 		newLs(), newTop(), newExplain(), newForecast(), newCheck(), newTopology(), newStatus(), newBugReport(), newVersion(),
 		newDemo(), newSimulate(), newRun(), newPlace(), newBench(),
@@ -72,6 +71,7 @@ Exit codes: 0 fine, 1 stopped above the bound, 2 usage or failure,
 	root.AddCommand(newChildren()...)
 	takeOlderFlags(root)
 	addExamples(root)
+	addCompletions(root)
 	root.SetHelpCommand(newHelp(root))
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage(cmd, "%s", goWords.ReplaceAllString(err.Error(), "give a whole number"))

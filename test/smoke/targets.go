@@ -33,6 +33,7 @@ var forms = []form{
 	{target: "release", args: []string{"ARCHS=arm64"}},
 	{target: "packages", args: []string{"ARCHS=arm64"}},
 	{target: "image", args: []string{"ARCHS=arm64"}},
+	{target: "man"},
 	{target: "fuzz", args: []string{"FUZZTIME=1x", "FUZZ_PACKAGES=./internal/kernel/procfs"}},
 	{target: "accuracy", args: []string{"DRAWS=1", "REPEATS=1", "SECONDS=1"}},
 	{target: "confusion", args: []string{"MIXES=1"}},

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+)
+
+// completed are the words that the shell is offered, and the directive.
+func completed(t *testing.T, args ...string) (words []string, directive string) {
+	t.Helper()
+	out, err := called(append([]string{cobra.ShellCompRequestCmd}, args...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range strings.Split(strings.TrimSpace(out), "\n") {
+		if d, ok := strings.CutPrefix(line, ":"); ok {
+			return words, d
+		}
+		word, _, _ := strings.Cut(line, "\t")
+		words = append(words, word)
+	}
+	return words, ""
+}
+
+func TestCompletion(t *testing.T) {
+	for _, c := range []struct {
+		args string
+		want string
+	}{
+		{"apply x --remedy ", "burst"},
+		{"fix x --remedy b", "burst"},
+		{"ls -o ", "wide"},
+		{"", "version"},
+		{"help bench ", "service"},
+	} {
+		words, _ := completed(t, strings.Split(c.args, " ")...)
+		if !slices.Contains(words, c.want) {
+			t.Errorf("%q offers %v, want %s", c.args, words, c.want)
+		}
+	}
+	if words, d := completed(t, "simulate", ""); !slices.Contains(words, "yaml") || d != "8" { // ShellCompDirectiveFilterFileExt
+		t.Errorf("simulate offers %v, directive %s", words, d)
+	}
+	if out, err := called("--help"); err != nil || !strings.Contains(out, "completion") {
+		t.Errorf("completion is not shown: %v", err)
+	}
+}
+
+// Each command has a manual page without anything of this machine. UNTHROTTLE_MAN names the folder that they are
+// written to.
+func TestManualPages(t *testing.T) {
+	dir := os.Getenv("UNTHROTTLE_MAN")
+	if dir == "" {
+		dir = t.TempDir()
+	}
+	root := newRoot()
+	root.DisableAutoGenTag = true
+	walkCommands(root, func(cmd *cobra.Command) { cmd.DisableAutoGenTag = true })
+	header := &doc.GenManHeader{Section: "1", Source: "unthrottle", Manual: "unthrottle manual"}
+	if err := doc.GenManTree(root, header, dir); err != nil {
+		t.Fatal(err)
+	}
+	walk(root, func(cmd *cobra.Command) {
+		page, err := os.ReadFile(filepath.Join(dir, strings.ReplaceAll(cmd.CommandPath(), " ", "-")+".1"))
+		if err != nil || !bytes.Contains(page, []byte(".SH EXAMPLE")) {
+			t.Errorf("%s: no page with examples: %v", cmd.CommandPath(), err)
+		}
+	})
+}

@@ -109,10 +109,15 @@ func (b bugReport) run(cmd *cobra.Command) error {
 	return nil
 }
 
+// bugReportDocument is the report as JSON.
+type bugReportDocument struct {
+	Files []bugreport.File `json:"files"`
+}
+
 // show prints the report, so that it is read before it is sent.
 func (b bugReport) show(w io.Writer, files []bugreport.File) error {
 	if b.out.json() {
-		return jsonout.Write(w, "bug_report", map[string]any{"files": files})
+		return jsonout.Write(w, "bug_report", bugReportDocument{files})
 	}
 	return bugreport.Show(w, files)
 }

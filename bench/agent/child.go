@@ -74,7 +74,7 @@ func startVariant(name string, j job) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
-	return start(name, "/proc/self/exe", "-arm", name, "-job", string(text))
+	return start(name, "/proc/self/exe", "-variant", name, "-job", string(text))
 }
 
 func stopAll(children []*child) {

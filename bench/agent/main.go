@@ -55,7 +55,7 @@ func smoke() plan {
 }
 
 func main() {
-	variant := flag.String("arm", "", "run one variant (used by the benchmark itself)")
+	variant := flag.String("variant", "", "run one variant (used by the benchmark itself)")
 	job := flag.String("job", "", "what the variant is to do")
 	var others programs
 	flag.StringVar(&others.cadvisor, "cadvisor", "", "the cadvisor program beside this one; empty: without it")

@@ -72,7 +72,7 @@ func counts(bins []demo.Bin) []int {
 
 func writeTable(p *page.Page, r demo.Result) {
 	t := table.Right(p, p.Style)
-	fmt.Fprintln(t, "arm\tburn\ton CPU\tthrottled\tCPUs used\tp50\tp99\tmax ms\tlate s\t")
+	fmt.Fprintln(t, "variant\tburn\ton CPU\tthrottled\tCPUs used\tp50\tp99\tmax ms\tlate s\t")
 	for _, a := range r.Variants() {
 		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", a.Name, a.Burners, text.Cut(a.CPUs, 11, ".."), figure.OfPeriods(a.ThrottledPeriods, a.Periods),
 			figure.Fixed(a.UsedCPUs, 2), figure.Fixed(a.P50, 1), figure.Fixed(a.P99, 1), figure.Fixed(a.Max, 1), figure.Fixed(a.Late, 2))

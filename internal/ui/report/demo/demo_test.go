@@ -61,7 +61,7 @@ How long a sleep of 10 ms really took, in ms:
 160-180  █████▉ 29
 180-200  ▎ 1
 
-      arm  burn  on CPU  throttled  CPUs used   p50    p99  max ms  late s
+  variant  burn  on CPU  throttled  CPUs used   p50    p99  max ms  late s
     quota    32     0-1   70 of 70       1.00  12.0  180.0   180.0    5.20
   threads     1     0-1   18 of 70       1.00  10.1   13.7    16.8    0.10
    cpuset    32       0    0 of 70       1.00  10.1   13.9    13.9    1.10

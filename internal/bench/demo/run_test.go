@@ -218,7 +218,7 @@ func TestRefusals(t *testing.T) {
 		change func(*Options)
 		want   string
 	}{
-		"seconds":  {func(o *Options) { o.Seconds = -1 }, "outside 0.5 to 600"},
+		"seconds":  {func(o *Options) { o.Seconds = -1 }, "outside 0.5s to 600s"},
 		"run id":   {func(o *Options) { o.RunID = "../x" }, "up to 32 of a-z and 0-9"},
 		"scope":    {func(o *Options) { o.Scope = b.Top + "/none" }, "make the cgroup first"},
 		"no proc":  {func(o *Options) { o.ProcDir = t.TempDir() }, "a leftover could not be told from a run"},

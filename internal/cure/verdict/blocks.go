@@ -10,9 +10,9 @@ import (
 const (
 	// leastWaitMs is the shortest wait that makes a backlog: a thread that gets its CPU at once waits less.
 	leastWaitMs = 0.1
-	// leastBlockMs and blockResponses bound a block: a backlog that does not end is cut into blocks as long as
-	// so many of the longest responses, and at least as long as leastBlockMs.
-	leastBlockMs, blockResponses = 1000, 4
+	// A backlog that does not end is cut into blocks as long as blockResponses of the longest responses, and at least as long
+	// as leastBlockMs, or as the leastBlocks-th part of a short recording: three blocks on each side can show nothing.
+	leastBlockMs, blockResponses, leastBlocks = 1000, 4, 5
 	// exactOrders is up to how many assignments of blocks to sides are all looked at; of more, drawnOrders are drawn.
 	exactOrders, drawnOrders = 2000, 999
 	// resamples is how often blocks are drawn for the interval of a quantile.

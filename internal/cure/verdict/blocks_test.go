@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -99,6 +100,21 @@ func TestOneLongBacklogIsNoWorsening(t *testing.T) {
 	}
 	if j := JudgeRuns(Evidence{}, 0.9, before, after); j.Verdict == Worse {
 		t.Error(j.Why)
+	}
+}
+
+// A run that waits through the whole recording, as one of a burner does, makes no backlog of a sleeper's runs beside it, so
+// that a pin of the two is better.
+func TestABurnerIsNoBacklog(t *testing.T) {
+	work := func(wait float64) Runs {
+		r := Runs{Window: 3 * time.Second, WokenMs: []float64{0}, CPUMs: []float64{900}, ResponseMs: []float64{2900}}
+		for at := 0.0; at < 2990; at += 10 {
+			r.WokenMs, r.CPUMs, r.ResponseMs = append(r.WokenMs, at), append(r.CPUMs, 0.1), append(r.ResponseMs, 0.1+wait*math.Mod(at, 100)/100)
+		}
+		return r
+	}
+	if j := JudgeRuns(Evidence{}, 0.95, work(70), work(2)); j.Verdict != Better {
+		t.Errorf("%s: %s", j.Verdict, j.Why)
 	}
 }
 

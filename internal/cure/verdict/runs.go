@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 )
@@ -50,7 +51,7 @@ func JudgeRuns(e Evidence, quantile float64, before, after Runs) Judgement {
 		j.Why = fmt.Sprintf("%d runs were recorded before and %d after, so the effect on tails is not known", len(before.ResponseMs), len(after.ResponseMs))
 		return j
 	}
-	longest := max(leastBlockMs, blockResponses*max(slices.Max(before.ResponseMs), slices.Max(after.ResponseMs)))
+	longest := longestBlockMs(before, after)
 	by, was, is := compared{least: worthwhileRuns, unit: "ms"}, before.work(), after.work()
 	perCPU := false
 	if !(was > 0 && is >= was*(1-sameWork) && is <= was*(1+sameWork)) {
@@ -63,6 +64,23 @@ func JudgeRuns(e Evidence, quantile float64, before, after Runs) Judgement {
 		j.Why += fmt.Sprintf("; judged by run, because %.3g CPUs of work came before and %.3g after", was, is)
 	}
 	return j
+}
+
+// longestBlockMs is how long a block may be. It goes by the 99th percentile of the responses: a single run that waits through
+// the whole recording, as a burner's does, is no backlog of the others.
+func longestBlockMs(before, after Runs) float64 {
+	window := min(before.Window, after.Window)
+	most := min(leastBlockMs, float64(window.Milliseconds())/leastBlocks)
+	for _, r := range []Runs{before, after} {
+		most = max(most, blockResponses*nearestRank(r.ResponseMs, 0.99))
+	}
+	return most
+}
+
+// nearestRank is the value at a quantile of values in any order.
+func nearestRank(values []float64, q float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[max(1, int(math.Ceil(q*float64(len(sorted)))))-1]
 }
 
 // work is the CPU time per second.

@@ -76,11 +76,11 @@ func TestShop(t *testing.T) {
 	s.tree.Work(checkout, 6)
 	s.tree.Work(mail, 0)
 
-	s.run("unthrottle ls", call{}, "--below", s.tree.Top)
-	s.run("sudo unthrottle apply /shop/checkout --remedy pin --dry-run", call{}, s.scope()...)
+	s.run("unthrottle ls", call{columns: wide}, "--below", s.tree.Top)
+	s.run("sudo unthrottle apply /shop/checkout --remedy pin --dry-run", call{columns: wide}, s.scope()...)
 	call{args: append([]string{"apply", checkout, "--remedy", "pin"}, s.scope()...)}.output(t)
-	s.run("sudo unthrottle status", call{}, "--state-dir", s.tree.StateDir)
-	s.run("sudo unthrottle restore /shop/checkout", call{}, s.scope()...)
+	s.run("sudo unthrottle status", call{columns: wide}, "--state-dir", s.tree.StateDir)
+	s.run("sudo unthrottle restore /shop/checkout", call{columns: wide}, s.scope()...)
 	hold(t, shop, s.made)
 }
 
@@ -131,7 +131,7 @@ func TestSystem(t *testing.T) {
 	for _, slice := range []string{"system.slice", "user.slice", "init.scope"} {
 		s.tree.Work(s.tree.Make(slice), 0)
 	}
-	s.run("sudo unthrottle apply --system", call{}, s.scope()...)
+	s.run("sudo unthrottle apply --system", call{columns: wide}, s.scope()...)
 	call{args: append([]string{"restore"}, s.scope()...)}.output(t)
 	hold(t, system, s.made)
 }
@@ -154,9 +154,9 @@ func TestAlone(t *testing.T) {
 	}
 	s.run("sudo unthrottle agent --config /etc/unthrottle.yaml",
 		call{args: []string{"agent", "--config", config}, until: "mode observe"}, s.scope()...)
-	s.run("sudo unthrottle run examples/scenarios/lat-small.yaml --for 4s", call{}, append(below, shorter("--for", "1s")...)...)
+	s.run("sudo unthrottle run examples/scenarios/lat-small.yaml --for 4s", call{columns: wide}, append(below, shorter("--for", "1s")...)...)
 	s.run("sudo unthrottle demo", call{}, append(below, shorter("--for", "1s")...)...)
-	s.run("sudo unthrottle bench latency --repeat 2 --for 3s", call{}, append(below, shorter("--for", "1s", "--repeat", "1")...)...)
-	s.run("sudo unthrottle bench fibtest --repeat 2 --for 3s", call{}, append(below, shorter("--for", "1s", "--repeat", "1")...)...)
+	s.run("sudo unthrottle bench latency --repeat 2 --for 3s", call{columns: wide}, append(below, shorter("--for", "1s", "--repeat", "1")...)...)
+	s.run("sudo unthrottle bench fibtest --repeat 2 --for 3s", call{columns: wide}, append(below, shorter("--for", "1s", "--repeat", "1")...)...)
 	hold(t, alone, s.made)
 }

@@ -3,7 +3,7 @@
 // # Problem
 //
 // A cgroup's path has an id at best. The name, the image, the pod and the compose service stand in the answers and files
-// of the runtime. Whoever starts a container chooses most of these texts.
+// of the runtime. The user who starts a container chooses most of these texts.
 //
 // # Rule
 //

@@ -27,7 +27,7 @@ type Names struct {
 	Project, Service string
 	// Namespace, Pod and PodContainer are Kubernetes' names. They hold letters, digits, "-" and "." only.
 	Namespace, Pod, PodContainer string
-	// CRI says that the runtime itself wrote Kubernetes' names, and not whoever started the container.
+	// CRI says that the runtime itself wrote Kubernetes' names, and not the user who started the container.
 	CRI bool
 	// Sandbox says that this is the container that holds a pod's namespaces.
 	Sandbox bool

@@ -80,7 +80,7 @@ type world struct {
 	boxes    map[string]*box
 	stateDir string
 	running  map[int]bool // processes by number
-	busy     bool         // a person acts: nobody is killed, the journal is theirs too
+	busy     bool         // a person acts: no agent is killed, the journal is theirs too
 
 	now     *life // nil: no agent runs
 	lives   int

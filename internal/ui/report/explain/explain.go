@@ -59,7 +59,12 @@ func Write(w io.Writer, e diagnose.Explanation, o Options) error {
 	x.perCore()
 	x.doubts()
 	x.recommended(o)
-	return x.Send(w)
+	err := x.Send(w)
+	if err == nil && o.Next != "" {
+		// As it is, however long: it is there to be copied.
+		_, err = fmt.Fprintln(w, "Next: "+o.Next)
+	}
+	return err
 }
 
 // recommended ends the report with the line that forecast and fix would act on.
@@ -73,9 +78,6 @@ func (x *view) recommended(o Options) {
 	case o.NotForecast != "":
 		x.Line("")
 		x.Hanging("", "Nothing is recommended: "+shownText(o.NotForecast)+".")
-	}
-	if o.Next != "" {
-		x.Line("Next: " + o.Next)
 	}
 }
 

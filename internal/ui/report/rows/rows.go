@@ -121,7 +121,7 @@ func Lost(f *forecast.Forecast, row *forecast.Row) string {
 	if row.Neighbours == nil {
 		return "-"
 	}
-	return fmt.Sprintf("%.2g CPUs", max(0, row.Neighbours.Lost.Seconds()/f.Window.Seconds()))
+	return fmt.Sprintf("%.2f CPUs", max(0, row.Neighbours.Lost.Seconds()/f.Window.Seconds()))
 }
 
 // Reasons are sentences about rows, each once with all the rows that it holds for.

@@ -40,7 +40,7 @@ var forms = []form{
 	{target: "bench", args: []string{"BENCH=--smoke", "PROBE_FORM=width"}},
 	{target: "bench-placement", args: []string{"BENCH=-machine rpi4 -arrivals 1 -seeds 1"}},
 	{target: "soak-placement", args: []string{"PLACEMENT_STEPS=1000"}},
-	{target: "soak-world", args: []string{"WORLD_ROUNDS=2500"}},
+	{target: "soak-world", args: []string{"WORLD_ROUNDS=2000"}},
 	{target: "bench-simulate", args: []string{"BENCHTIME=1x"}},
 	{target: "results-coarse"},
 

@@ -25,8 +25,8 @@ import (
 
 // Lengths of the world: rounds of a second, and how much of it one modelled host lives through.
 const (
-	worldRounds  = 10_000
-	roundsOfHost = 2_500
+	worldRounds  = 6_000
+	roundsOfHost = 2_000
 	worldLook    = 2 * time.Second // length of recordings
 	worldCPUs    = "0-7"
 	mostBoxes    = 8

@@ -57,7 +57,7 @@ func (k *kernelOf) change(op cgroupmodel.Op) error {
 		k.w.die(k.l)
 		runtime.Goexit()
 	}
-	if k.refuses && k.w.chance(10) == 0 {
+	if k.refuses && k.w.chance(6) == 0 {
 		k.w.mu.Lock()
 		k.w.refused = time.Now()
 		k.w.mu.Unlock()

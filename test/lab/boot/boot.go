@@ -1,6 +1,7 @@
 package boot
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -30,6 +31,9 @@ type Guest struct {
 	Files    []File
 	Plan     wire.Plan
 	Limit    time.Duration // of the whole run
+	// BootLimit is how long the guest may take to its first frame; 0 is DefaultBootLimit. One that takes longer is ended,
+	// and started again, at most mostBoots times in all.
+	BootLimit time.Duration
 
 	Stdout, Stderr func(step int) io.Writer                       // of the steps; nil drops it
 	Ended          func(step int, status wire.ExitStatus)         // may be nil
@@ -37,7 +41,11 @@ type Guest struct {
 	Console        io.Writer                                      // gets the console's text as it is written; may be nil
 	Terminal       *os.File                                       // console input of a shell; nil for none
 	Booted         func(facts wire.BootFacts, took time.Duration) // may be nil
+	NotBooted      func(err error)                                // told before another try; may be nil
 }
+
+// ErrNoBoot reports that the guest sent no frame within its BootLimit.
+var ErrNoBoot = errors.New("the guest did not boot")
 
 // ErrLimit reports that the guest did not end within its limit.
 var ErrLimit = errors.New("the guest did not end within its limit")
@@ -58,10 +66,27 @@ const (
 	initramfsCopies = 2
 	consoleKept     = 64 << 10
 	maxFrames       = 1 << 30
+	mostBoots       = 3
+	// DefaultBootLimit is ten times what a boot takes on two busy CPUs. On emulated CPUs a guest now and then waits in its
+	// boot for ever.
+	DefaultBootLimit = 90 * time.Second
 )
 
 // Run boots the guest and follows it to its end. An error means that the lab, not a step, has failed.
 func Run(ctx context.Context, g Guest) (Result, error) {
+	for boots := 1; ; boots++ {
+		result, err := run(ctx, g)
+		if boots == mostBoots || !errors.Is(err, ErrNoBoot) {
+			return result, err
+		}
+		if g.NotBooted != nil {
+			g.NotBooted(err)
+		}
+	}
+}
+
+// run is Run with one boot.
+func run(ctx context.Context, g Guest) (Result, error) {
 	initramfs, err := g.initramfs()
 	if err != nil {
 		return Result{}, err
@@ -79,6 +104,9 @@ func Run(ctx context.Context, g Guest) (Result, error) {
 
 	limited, cancel := context.WithTimeoutCause(ctx, g.Limit, ErrLimit)
 	defer cancel()
+	limited, giveUp := context.WithCancelCause(limited)
+	defer giveUp(nil)
+	bootLimit := cmp.Or(g.BootLimit, DefaultBootLimit)
 	const firstExtraFD = 3
 	console := "stdio,signal=off"
 	cmd := g.QEMU(limited, lab.Arguments(g.Machine, lab.Files{
@@ -106,6 +134,15 @@ func Run(ctx context.Context, g Guest) (Result, error) {
 		return Result{}, fmt.Errorf("start QEMU: %w", err)
 	}
 	toFrames.Close()
+	slow := time.AfterFunc(bootLimit, func() { giveUp(ErrNoBoot) })
+	defer slow.Stop()
+	tell := g.Booted
+	g.Booted = func(facts wire.BootFacts, took time.Duration) {
+		slow.Stop()
+		if tell != nil {
+			tell(facts, took)
+		}
+	}
 	var result Result
 	result.Exits = make([]wire.ExitStatus, len(g.Plan.Steps))
 	for i := range result.Exits {
@@ -126,6 +163,9 @@ func Run(ctx context.Context, g Guest) (Result, error) {
 		err = context.Cause(limited)
 		if errors.Is(err, ErrLimit) {
 			err = fmt.Errorf("%w of %v", err, g.Limit)
+		}
+		if errors.Is(err, ErrNoBoot) {
+			err = fmt.Errorf("%w within %v", err, bootLimit)
 		}
 	default:
 		err = ErrGuest
@@ -183,9 +223,7 @@ func (g Guest) follow(frames io.Reader, start time.Time, result *Result) (done b
 			if err := json.Unmarshal(f.Payload, &result.Facts); err != nil {
 				return false, fmt.Errorf("the guest's frames: booted: %w", err)
 			}
-			if g.Booted != nil {
-				g.Booted(result.Facts, result.Boot)
-			}
+			g.Booted(result.Facts, result.Boot)
 		case wire.Stdout:
 			write(g.Stdout, f)
 		case wire.Stderr:

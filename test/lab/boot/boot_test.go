@@ -113,6 +113,32 @@ func TestRunThatFails(t *testing.T) {
 	}
 }
 
+// A guest that does not boot is started again, a few times.
+func TestAGuestThatDoesNotBoot(t *testing.T) {
+	require.Kernel(t)
+	for _, tc := range []struct {
+		name, script string
+		boots        int
+		is           error
+	}{
+		{"never", "exec sleep 300", mostBoots, ErrNoBoot},
+		{"the second time", "if [ $(wc -c < $boots) -lt 2 ]; then exec sleep 300; fi; " + goodFrames, 2, nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "boots")
+			g := mustFake(t, "boots="+file+"; printf . >> $boots; "+tc.script)
+			g.OutDir, g.BootLimit = t.TempDir(), 500*time.Millisecond
+			told := 0
+			g.NotBooted = func(error) { told++ }
+			_, err := Run(context.Background(), g)
+			boots, readErr := os.ReadFile(file)
+			if !errors.Is(err, tc.is) || readErr != nil || len(boots) != tc.boots || told != tc.boots-1 {
+				t.Errorf("%v after %d boots, told %d times, %v", err, len(boots), told, readErr)
+			}
+		})
+	}
+}
+
 func TestRunIsInterrupted(t *testing.T) {
 	require.Kernel(t)
 	pidFile := filepath.Join(t.TempDir(), "pid")

@@ -120,6 +120,7 @@ func runTests(cmd *cobra.Command, g boot.Guest, built suite.Built, jsonFile stri
 	g.Booted = func(f wire.BootFacts, took time.Duration) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "lab: Linux %s with %d CPUs up in %.1f s\n", f.Release, g.Machine.CPUs(), took.Seconds())
 	}
+	g.NotBooted = func(err error) { fmt.Fprintf(cmd.ErrOrStderr(), "lab: %v: started again\n", err) }
 	g.Ended = func(step int, status wire.ExitStatus) {
 		events, err := suite.Events(cmd.Context(), built.Packages[step], outputs.Take(step), status)
 		converting = errors.Join(converting, err)

@@ -145,6 +145,8 @@ var reductions = []struct {
 	{regexp.MustCompile(`\b[0T] to ([0T])\b`), "$1"},
 	{regexp.MustCompile(`\b([0T]) \([0T]\)`), "$1"},
 	{regexp.MustCompile(` ~ `), " "},
+	// Whether the next worst stretch follows the worst one at once.
+	{regexp.MustCompile(`, after a gap the next\b`), ""},
 	{regexp.MustCompile(`( -)+( |$)`), " 0$2"},
 	{regexp.MustCompile(`\s+`), " "},
 }

@@ -88,8 +88,8 @@ test-pure-json: need-go need-cc lab
 	@mkdir -p $(OUT) && rm -f $(OUT)/pure.json
 	@echo "== tests without kernel experiments, race detector on where goroutines run"
 	@with="$$($(LAB) goroutines)"; without="$$($(LAB) goroutines --none)"; export UNTHROTTLE_PURE=1; \
-	  { nice -n 19 $(GO) test -race -vet=off -count=1 -timeout 15m -json $$with; \
-	    nice -n 19 $(GO) test -vet=off -count=1 -timeout 15m -json $$without; } | $(call record,pure); \
+	  { $(GO) test -race -vet=off -count=1 -timeout 15m -json $$with; \
+	    $(GO) test -vet=off -count=1 -timeout 15m -json $$without; } | $(call record,pure); \
 	  for p in $$with $$without; do grep -q "\"Package\":\"$$p\"" $(OUT)/pure.json || { echo "$$p: its tests did not run; see $(OUT)/pure.json" >&2; exit 1; }; done
 
 # One package at a time: two experiments on the real kernel at once would measure each other. They are compiled before.
@@ -105,12 +105,11 @@ test-kernel-json: need-go need-cc lab
 test-kernel: test-kernel-json ## the tests that need this host's kernel (as root), one package at a time
 	@$(GO) run ./test/lab/cmd/skips $(OUT)/kernel.json
 
-# This host's kernel is measured alone, and first, since the lab does not repeat all that the host took. Tests in the lab
-# wait most of the time, and bear load: see "What tests in the lab may assert on" in docs/lab.md. So the pure tests run
-# beside them, and only where the lab leaves CPU time.
+# This host's kernel is measured alone, and first, since the lab does not repeat all that the host took. The lab compares its
+# kernel with the simulator, so that the pure tests do not run beside it.
 .PHONY: test
-test: lint test-modules tidy test-kernel-json ## every test: lint, this host's kernel, then the lab's many-CPU guest beside the pure tests with the race detector
-	@$(MAKE) --no-print-directory -j 2 lab-test-json test-pure-json
+test: lint test-modules tidy test-kernel-json ## every test: lint, this host's kernel, then the lab's many-CPU guest, then the pure tests with the race detector
+	@$(MAKE) --no-print-directory lab-test-json test-pure-json
 	@$(GO) run ./test/lab/cmd/skips $(OUT)/pure.json $(OUT)/kernel.json $(OUT)/lab.json
 
 .PHONY: smoke

@@ -81,6 +81,9 @@ func descending(before, after blocks) []ranked {
 	return all
 }
 
+// fromLargest is how many of n values lie above their nearest-rank quantile.
+func fromLargest(n int, q float64) int { return n - max(1, int(math.Ceil(q*float64(n)))) }
+
 // quantiles are the nearest-rank quantiles of both sides, where isAfter says which blocks are of the second.
 func quantiles(all []ranked, isAfter []bool, q float64) (before, after float64) {
 	var n, at [2]int
@@ -95,7 +98,7 @@ func quantiles(all []ranked, isAfter []bool, q float64) (before, after float64) 
 	}
 	var found [2]float64
 	for s := range n {
-		at[s] = n[s] - max(1, int(math.Ceil(q*float64(n[s])))) // from the largest
+		at[s] = fromLargest(n[s], q)
 	}
 	for _, r := range all {
 		s := side(r)
@@ -212,7 +215,7 @@ func (b blocks) spread(q float64) (Spread, bool) {
 			times[block]++
 			n += sizes[block]
 		}
-		left := n - max(1, int(math.Ceil(q*float64(n)))) // from the largest
+		left := fromLargest(n, q)
 		for _, r := range all {
 			if left -= times[r.block]; left < 0 {
 				drawn[i] = r.value

@@ -2,9 +2,10 @@ package verdict
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"time"
+
+	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
 // Runs are the recorded runs of a thread pool: for each when it was woken since the recording's start, the time from then
@@ -72,15 +73,9 @@ func longestBlockMs(before, after Runs) float64 {
 	window := min(before.Window, after.Window)
 	most := min(leastBlockMs, float64(window.Milliseconds())/leastBlocks)
 	for _, r := range []Runs{before, after} {
-		most = max(most, blockResponses*nearestRank(r.ResponseMs, 0.99))
+		most = max(most, blockResponses*stats.Rank(slices.Sorted(slices.Values(r.ResponseMs)), 0.99))
 	}
 	return most
-}
-
-// nearestRank is the value at a quantile of values in any order.
-func nearestRank(values []float64, q float64) float64 {
-	sorted := slices.Sorted(slices.Values(values))
-	return sorted[max(1, int(math.Ceil(q*float64(len(sorted)))))-1]
 }
 
 // work is the CPU time per second.

@@ -29,7 +29,6 @@ type builder struct {
 	diagnosis *diagnose.Analysis
 	names     *threadpool.Names
 	scan      *roles.Scan
-	split     bool              // by roles
 	processes map[uint32]string // name of the first thread, by tgid
 	now       int64
 	threads   map[uint32]*thread

@@ -10,10 +10,6 @@ import (
 // splitRoles gives each role of one name a pool of its own. In which order the threads of several roles together were
 // woken tells nothing of any of them.
 func (b *builder) splitRoles(f recording.Footer) {
-	if b.split {
-		return
-	}
-	b.split = true
 	if b.runs == maxRuns {
 		return // not every run was kept, so that the pools' distributions cannot be parted
 	}

@@ -55,13 +55,12 @@ func ReadWithRuns(in io.Reader) (*Load, *Runs, error) {
 	return l, b.keptRuns(end), err
 }
 
-// keptRuns are the runs of a recording that was read; nil: it has no events.
+// keptRuns are the runs of a recording that finish has ended, by role; nil: it has no events.
 func (b *builder) keptRuns(end end) *Runs {
 	window := max(b.now, end.footer.EndNS)
 	if window <= 0 || len(b.order) == 0 {
 		return nil
 	}
-	b.splitRoles(end.footer)
 	runs := &Runs{time.Duration(window), map[string][]Run{}}
 	for _, t := range b.order {
 		for _, r := range t.ended {

@@ -13,7 +13,10 @@ func podSidecar() testCase {
 		name:  "pod-memcached-xz",
 		truth: "A pod's limit holds for memcached, which answers 1,000 gets a second, and for a sidecar that compresses logs with two threads of xz. The sidecar spends the pod's quota, memcached waits.",
 		limit: 0.8, pod: true,
-		needs: []need{{"memcached", "memcached"}, {"xz", "xz-utils"}},
+		causes:  []string{"ancestor"},
+		guilty:  []string{"sidecar", "xz"},
+		suffers: []string{"memcached", "mc-worker", "main"},
+		needs:   []need{{"memcached", "memcached"}, {"xz", "xz-utils"}},
 		start: func(ctx context.Context, s *stage) (service, error) {
 			sidecar, err := s.group(s.limited, "sidecar")
 			if err != nil {
@@ -37,10 +40,12 @@ var buildMk string
 
 func makeBuild() testCase {
 	return testCase{
-		name:  "make-gcc",
-		truth: "make -j 4 compiles C files with gcc, again and again. It wants all the CPU it can get, and no one waits for an answer: only more CPU helps.",
-		limit: 1,
-		needs: []need{{"make", "make"}, {"gcc", "gcc"}},
+		name:   "make-gcc",
+		truth:  "make -j 4 compiles C files with gcc, again and again. It wants all the CPU it can get, and no one waits for an answer: only more CPU helps.",
+		limit:  1,
+		causes: []string{"shortage"},
+		guilty: []string{"cc1", "gcc", "make"},
+		needs:  []need{{"make", "make"}, {"gcc", "gcc"}},
 		start: func(_ context.Context, s *stage) (service, error) {
 			makefile, err := s.file("build.mk", buildMk)
 			if err != nil {

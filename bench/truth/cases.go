@@ -20,8 +20,14 @@ type testCase struct {
 	pod bool
 	// healthy: nothing is wrong, and fix must leave it.
 	healthy bool
-	needs   []need
-	start   func(ctx context.Context, s *stage) (service, error)
+	// causes are the keys that are true of it as explain's first finding, the best
+	// first; none: it is healthy.
+	causes []string
+	// guilty and suffers tell the part that spends the quota and the part that waits: any
+	// of these words is in the name of its pool or cgroup. None: any part will do.
+	guilty, suffers []string
+	needs           []need
+	start           func(ctx context.Context, s *stage) (service, error)
 }
 
 // need is a program or the path of a file, and the Debian package that has it.

@@ -12,11 +12,14 @@ var shopJava string
 
 func jvmGC() testCase {
 	return testCase{
-		name:  "jvm-gc",
-		truth: "The JDK's own HTTP server answers 120 requests a second on eight threads, each of which leaves some MB of garbage. The parallel collector's and the compiler's threads burst beside them.",
-		limit: 1,
-		needs: []need{{"java", "openjdk-17-jdk-headless"}},
-		start: startJVM,
+		name:    "jvm-gc",
+		truth:   "The JDK's own HTTP server answers 120 requests a second on eight threads, each of which leaves some MB of garbage. The parallel collector's and the compiler's threads burst beside them.",
+		limit:   1,
+		causes:  []string{"burst", "pool"},
+		guilty:  []string{"GC Thread", "CompilerThre"},
+		suffers: []string{"pool-", "HTTP"},
+		needs:   []need{{"java", "openjdk-17-jdk-headless"}},
+		start:   startJVM,
 	}
 }
 

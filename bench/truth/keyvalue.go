@@ -13,11 +13,14 @@ const redisKeys = 300_000
 
 func redisSave() testCase {
 	return testCase{
-		name:  "redis-bgsave",
-		truth: "redis answers 2,500 GETs a second and saves its data all the time (BGSAVE). The forked saver spends the quota, the server waits.",
-		limit: 0.5,
-		needs: []need{{"redis-server", "redis-server"}},
-		start: startRedis,
+		name:    "redis-bgsave",
+		truth:   "redis answers 2,500 GETs a second and saves its data all the time (BGSAVE). The forked saver spends the quota, the server waits.",
+		limit:   0.5,
+		causes:  []string{"pool", "shortage"},
+		guilty:  []string{"bgsave", "(child)", "(long runs)"},
+		suffers: []string{"redis-server"},
+		needs:   []need{{"redis-server", "redis-server"}},
+		start:   startRedis,
 	}
 }
 

@@ -27,11 +27,14 @@ const phpLocation = `location ~ \.php$ { fastcgi_pass unix:%[1]s/php.sock; fastc
 
 func phpShop() testCase {
 	return testCase{
-		name:  "nginx-php-fpm",
-		truth: "nginx hands pages to eight php-fpm processes, 12 at once, six times a second. Bursts spend the quota early; the mean use is about half of the limit.",
-		limit: 0.8,
-		needs: []need{{"nginx", "nginx-light"}, {"/usr/sbin/php-fpm8.2", "php8.2-fpm"}},
-		start: startPHP,
+		name:    "nginx-php-fpm",
+		truth:   "nginx hands pages to eight php-fpm processes, 12 at once, six times a second. Bursts spend the quota early; the mean use is about half of the limit.",
+		limit:   0.8,
+		causes:  []string{"burst", "pool"},
+		guilty:  []string{"php-fpm"},
+		suffers: []string{"php-fpm", "nginx"},
+		needs:   []need{{"nginx", "nginx-light"}, {"/usr/sbin/php-fpm8.2", "php8.2-fpm"}},
+		start:   startPHP,
 	}
 }
 

@@ -14,11 +14,14 @@ const postgresBin = "/usr/lib/postgresql/15/bin/"
 
 func postgresReport() testCase {
 	return testCase{
-		name:  "postgres-report",
-		truth: "PostgreSQL answers 250 look-ups a second by primary key, beside a report that scans a table with parallel workers without a pause. The report spends the quota, the look-ups wait.",
-		limit: 1,
-		needs: []need{{postgresBin + "postgres", "postgresql-15"}},
-		start: startPostgres,
+		name:    "postgres-report",
+		truth:   "PostgreSQL answers 250 look-ups a second by primary key, beside a report that scans a table with parallel workers without a pause. The report spends the quota, the look-ups wait.",
+		limit:   1,
+		causes:  []string{"pool", "shortage"},
+		guilty:  []string{"parallel worker", "(long runs)"},
+		suffers: []string{"postgres"},
+		needs:   []need{{postgresBin + "postgres", "postgresql-15"}},
+		start:   startPostgres,
 	}
 }
 

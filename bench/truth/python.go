@@ -16,11 +16,14 @@ const hashIterations = "HASH_ITERATIONS=24000"
 
 func gunicornHash() testCase {
 	return testCase{
-		name:  "gunicorn-pbkdf2",
-		truth: "gunicorn's four worker processes hash passwords, 45 a second of some 9 ms each, by chance in time. It needs nearly its whole limit, and more at times.",
-		limit: 0.5,
-		needs: []need{{"gunicorn", "gunicorn"}},
-		start: startGunicorn,
+		name:    "gunicorn-pbkdf2",
+		truth:   "gunicorn's four worker processes hash passwords, 45 a second of some 9 ms each, by chance in time. It needs nearly its whole limit, and more at times.",
+		limit:   0.5,
+		causes:  []string{"shortage", "burst"},
+		guilty:  []string{"gunicorn"},
+		suffers: []string{"gunicorn"},
+		needs:   []need{{"gunicorn", "gunicorn"}},
+		start:   startGunicorn,
 	}
 }
 
@@ -77,11 +80,14 @@ var threadsPy string
 
 func pythonReport() testCase {
 	return testCase{
-		name:  "python-report",
-		truth: "Python's http.server answers 80 small requests a second in threads, beside a child process that compresses an export twice a second. The child spends the quota in bursts.",
-		limit: 0.6,
-		needs: []need{{"/usr/bin/python3", "python3"}},
-		start: startPythonReport,
+		name:    "python-report",
+		truth:   "Python's http.server answers 80 small requests a second in threads, beside a child process that compresses an export twice a second. The child spends the quota in bursts.",
+		limit:   0.6,
+		causes:  []string{"pool", "burst"},
+		guilty:  []string{"gzip"},
+		suffers: []string{"python"},
+		needs:   []need{{"/usr/bin/python3", "python3"}},
+		start:   startPythonReport,
 	}
 }
 

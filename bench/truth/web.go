@@ -22,11 +22,14 @@ func pageOfText(bytes int) string {
 
 func nginxGzip() testCase {
 	return testCase{
-		name:  "nginx-gzip",
-		truth: "nginx compresses pages of 220 kB for 30 browsers at once, 2.5 times a second. Bursts spend the quota early; the mean use is low.",
-		limit: 0.6,
-		needs: []need{{"nginx", "nginx-light"}},
-		start: startNginxGzip,
+		name:    "nginx-gzip",
+		truth:   "nginx compresses pages of 220 kB for 30 browsers at once, 2.5 times a second. Bursts spend the quota early; the mean use is low.",
+		limit:   0.6,
+		causes:  []string{"burst"},
+		guilty:  []string{"nginx"},
+		suffers: []string{"nginx"},
+		needs:   []need{{"nginx", "nginx-light"}},
+		start:   startNginxGzip,
 	}
 }
 
@@ -70,11 +73,14 @@ var loginsJS string
 
 func nodeLogins() testCase {
 	return testCase{
-		name:  "node-logins",
-		truth: "Node answers 200 small requests a second on its event loop, beside 10 logins a second whose pbkdf2 runs on libuv's four workers. The workers spend the quota, the event loop waits.",
-		limit: 0.8,
-		needs: []need{{"node", "nodejs"}},
-		start: startNode,
+		name:    "node-logins",
+		truth:   "Node answers 200 small requests a second on its event loop, beside 10 logins a second whose pbkdf2 runs on libuv's four workers. The workers spend the quota, the event loop waits.",
+		limit:   0.8,
+		causes:  []string{"pool", "burst"},
+		guilty:  []string{"workers", "libuv"},
+		suffers: []string{"node"},
+		needs:   []need{{"node", "nodejs"}},
+		start:   startNode,
 	}
 }
 

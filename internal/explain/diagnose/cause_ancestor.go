@@ -31,6 +31,9 @@ func ancestor(of *figures) (found, bool) {
 	who := fmt.Sprintf("the container itself used %s on average", formatCPUs(of.meanWidth))
 	if len(of.siblings) > 0 && of.siblings[0].cpu > 0 && of.window > 0 {
 		s := of.siblings[0]
+		if s.cpu > of.cpu {
+			f.guilty = []string{s.name}
+		}
 		rest := fmt.Sprintf("%s below it used %s", s.name, formatCPUs(float64(s.cpu)/float64(of.window)))
 		f.evidence += "; " + rest
 		who += ", " + rest

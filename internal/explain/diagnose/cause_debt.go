@@ -23,7 +23,7 @@ func debt(of *figures) (found, bool) {
 	}
 	// The limit is the rate at which the container pays its debt.
 	paid := min(of.ownStopped, max(of.longIdleHeld, int64(float64(of.sums.over)/of.limit)))
-	f := found{cause: Debt, stopped: paid, severity: of.quotaSeverity(), rank: rankDebt}
+	f := found{cause: Debt, stopped: paid, severity: of.quotaSeverity(), rank: rankDebt, guilty: of.spenders()}
 	if (demandAboveLimit(of) || demandAboveOwnLimit(of)) && float64(paid) < debtLead*float64(of.stopped) {
 		f.rank = rankDebtToo
 	}

@@ -64,6 +64,7 @@ func neighbours(of *figures) (found, bool) {
 	who := "others"
 	if n := of.neighbour(); n != nil {
 		who = n.Name
+		f.guilty = []string{n.Name}
 		f.evidence = fmt.Sprintf("%s held the CPUs for %s while it waited", n.Name, formatTime(n.Waited.Nanoseconds()))
 		if n.Throttled != nil && *n.Throttled {
 			f.evidence += ", and is throttled itself"

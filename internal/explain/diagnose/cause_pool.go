@@ -50,8 +50,10 @@ func poolStopsPool(of *figures) (found, bool) {
 		return found{}, false
 	}
 	f := found{cause: Pool, stopped: min(victim.stopped, of.stopped), severity: of.quotaSeverity(), rank: of.rankOf(victim, culprits)}
+	f.suffers = victim.key.name
 	spent, who := int64(0), "pool"
 	for i, p := range culprits {
+		f.guilty = append(f.guilty, p.key.name)
 		spent += p.throttled[of.track]
 		if i > 0 {
 			who = "pools"

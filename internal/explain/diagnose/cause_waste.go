@@ -49,7 +49,7 @@ func sliceWaste(of *figures) (found, bool) {
 	if !known {
 		kernel = "the kernel's release is unknown; some let quota expire that CPUs took and did not use"
 	}
-	f := found{cause: SliceWaste, stopped: of.ownStopped, severity: of.quotaSeverity(), rank: rankWaste}
+	f := found{cause: SliceWaste, stopped: of.ownStopped, severity: of.quotaSeverity(), rank: rankWaste, guilty: of.spenders()}
 	f.evidence = fmt.Sprintf("in %s that ended throttled only %s of the quota was used; %s", text.Count(s.whole, "period"), formatShare(used), kernel)
 	f.verdict = fmt.Sprintf("Throttled although only %s of the %s quota was used in such periods: %s; the container %s.",
 		formatShare(used), formatTime(of.quota), kernel, stoppedText(of))

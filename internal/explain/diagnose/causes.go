@@ -13,6 +13,8 @@ type found struct {
 	waited   int64 // waiting that it accounts for, summed over threads, where nothing was stopped for it
 	evidence string
 	verdict  string
+	guilty   []string // see RankedCause
+	suffers  string
 	// severity is the time lost to what the cause belongs to: quotas, other containers' threads, or too few
 	// CPUs. rank orders causes of the same severity, the most specific first.
 	severity int64
@@ -55,7 +57,7 @@ func conclude(e *Explanation, of *figures) {
 	}
 	e.Causes = nil
 	for _, f := range all {
-		c := RankedCause{Cause: f.cause, Evidence: f.evidence}
+		c := RankedCause{Cause: f.cause, Evidence: f.evidence, Guilty: f.guilty, Suffers: f.suffers}
 		if f.stopped > 0 {
 			c.Stopped = new(time.Duration(f.stopped))
 		}
@@ -69,6 +71,14 @@ func conclude(e *Explanation, of *figures) {
 	if of.lost > 0 {
 		e.Verdict += " " + lowConfidence(of.lost)
 	}
+}
+
+// spenders names the pool that spent the quota; nil: none is known.
+func (of *figures) spenders() []string {
+	if p := of.spender(); p != nil {
+		return []string{p.key.name}
+	}
+	return nil
 }
 
 // quotaSeverity is the severity of causes of stopped time: the stopped time and the waiting for it.

@@ -101,6 +101,11 @@ type RankedCause struct {
 	Stopped  *time.Duration // stopped time that the cause accounts for: wall time; nil: nothing was stopped for it
 	Waited   *time.Duration // waiting that it accounts for where nothing was stopped: thread time; nil: see Stopped
 	Evidence string
+	// Guilty names what spent the quota or held the CPUs: pools, the cgroup beside the container, or another
+	// program; nil: nothing can be named.
+	Guilty []string
+	// Suffers names the pool that is stopped for the guilty ones; "": all of the container, or the guilty itself.
+	Suffers string
 }
 
 // Bar is the time with so many CPUs in use, or so many threads wanting one.

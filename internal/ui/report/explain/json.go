@@ -55,6 +55,10 @@ type jsonCause struct {
 	StoppedSeconds *float64       `json:"stopped_seconds"` // wall time
 	WaitedSeconds  *float64       `json:"waited_seconds"`  // thread time, where nothing was stopped for it
 	Evidence       string         `json:"evidence"`
+	// Guilty has the pools, cgroup or program that spent the quota or held the CPUs; [] where none can be named.
+	Guilty []string `json:"guilty"`
+	// Suffers is the pool that is stopped for them; null: all of the container, or the guilty itself.
+	Suffers *string `json:"suffers"`
 }
 
 type jsonBar struct {
@@ -146,7 +150,10 @@ func itemOf(e diagnose.Explanation) item {
 		item.Start = new(e.Start.UTC())
 	}
 	item.Causes = listed(e.Causes, func(c diagnose.RankedCause) jsonCause {
-		return jsonCause{c.Cause, figure.Seconds(c.Stopped), figure.Seconds(c.Waited), validText(c.Evidence)}
+		return jsonCause{
+			c.Cause, figure.Seconds(c.Stopped), figure.Seconds(c.Waited), validText(c.Evidence),
+			listed(c.Guilty, validText), known(c.Suffers),
+		}
 	})
 	item.Pools = listed(e.Pools, poolOf)
 	item.Neighbours = listed(e.Neighbours, func(n diagnose.NeighbourUse) jsonNeighbour {

@@ -60,14 +60,19 @@ bench-simulate: need-go ## the simulator's events per second beside a bare heap'
 results-coarse: need-go ## docs/results/coarse.md: the error of the period model against the simulator (seconds)
 	@$(GO) test -count=1 -run TestErrorAgainstSimulate ./internal/sim/simulate/coarse -update
 
-# fix on real services: docs/results/fix.md. Needs root, writable cgroups, and the services' packages; what is missing is
+# Real services: docs/results/fix.md (fix) and docs/results/truth.md (explain and forecast). Needs root, writable cgroups, and the services' packages; what is missing is
 # named on the page with the way to install it. What was measured is kept in .cache/truth, and a later run goes on from
 # there, also after Ctrl-C. TRUTH=redis-bgsave,nginx-gzip measures these alone, complete ones again.
 TRUTH ?=
 TRUTH_ROUNDS ?= 3
-TRUTH_EACH ?= 8s
+TRUTH_EACH ?= 5s
 
 .PHONY: truth
-truth: build ## docs/results/fix.md: what fix chooses for real services, and what each remedy brings (as root, 6 minutes each; TRUTH=NAME)
+truth: build ## docs/results/{fix,truth}.md: what is said of real services, what fix chooses, what each remedy brings (as root, 4 minutes each; TRUTH=NAME)
 	@$(GO) build -o $(BIN)/truth ./bench/truth
 	@$(BIN)/truth -exe $(BIN)/unthrottle -cases '$(TRUTH)' -rounds $(TRUTH_ROUNDS) -each $(TRUTH_EACH) -out docs/results/fix.md
+
+.PHONY: truth-again
+truth-again: build ## docs/results/truth.md: explains and forecasts the kept recordings of make truth again (a minute)
+	@$(GO) build -o $(BIN)/truth ./bench/truth
+	@$(BIN)/truth -exe $(BIN)/unthrottle -again

@@ -31,9 +31,17 @@ type kept struct {
 
 // look is what the tool says before anything is changed.
 type look struct {
-	Cause   string  `json:"cause"` // the key of the first cause; "": none
-	Verdict string  `json:"verdict"`
-	Stopped float64 `json:"stopped_per_second"` // seconds per second
+	Cause   string `json:"cause"` // the key of the first cause; "": none
+	Verdict string `json:"verdict"`
+	// Guilty and Suffers are the parts that the first cause names.
+	Guilty  []string `json:"guilty,omitempty"`
+	Suffers string   `json:"suffers,omitempty"`
+	// Advice has what pools are told to set, "POOL: TEXT" each.
+	Advice []string `json:"advice,omitempty"`
+	// Throttled periods of Periods of the limit that binds; 0 of 0: none was counted.
+	Throttled uint64  `json:"throttled_periods,omitempty"`
+	Periods   uint64  `json:"periods,omitempty"`
+	Stopped   float64 `json:"stopped_per_second"` // seconds per second
 	// Window is how long was recorded, in seconds.
 	Window float64 `json:"window_seconds"`
 	// Judged is the thread pool whose responses decide; "": all, or none has enough.

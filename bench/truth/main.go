@@ -1,5 +1,5 @@
-// Command truth tries fix on real services and writes docs/results/fix.md: what
-// `make truth` runs.
+// Command truth tries explain, forecast and fix on real services and writes docs/results/fix.md and
+// docs/results/truth.md: what `make truth` runs.
 //
 // # Problem
 //
@@ -72,6 +72,8 @@ func run(ctx context.Context) error {
 	out := flag.String("out", "docs/results/fix.md", "`FILE` to write")
 	dir := flag.String("keep", ".cache/truth", "`FOLDER` of the cases measured before")
 	which := flag.String("cases", "", "`NAMES` of cases to measure, complete ones again; none: all that are not complete")
+	truthOut := flag.String("truth-out", "docs/results/truth.md", "`FILE` to write the scores of explain and forecast to")
+	again := flag.Bool("again", false, "measure nothing: explain and forecast the kept recordings again, and write the pages")
 	pageOnly := flag.Bool("page-only", false, "measure nothing: write the page of the kept cases")
 	o := options{}
 	only := flag.Bool("try", false, "start each case, load it for 3 s, show what came, and keep nothing")
@@ -91,11 +93,19 @@ func run(ctx context.Context) error {
 	if o.keep, err = filepath.Abs(*dir); err != nil {
 		return err
 	}
-	if *pageOnly {
-		chosen = nil
-	}
 	if o.exe, err = filepath.Abs(*exe); err != nil {
 		return err
+	}
+	write := func() error {
+		return errors.Join(writePage(*dir, *out, markdown), writePage(*dir, *truthOut, truthMarkdown))
+	}
+	if *again {
+		if err := lookAgain(ctx, o, chosen); err != nil {
+			return err
+		}
+	}
+	if *again || *pageOnly {
+		return write()
 	}
 	if o.host, err = cgroup.Open("/proc"); err != nil {
 		return err
@@ -136,11 +146,11 @@ func run(ctx context.Context) error {
 		if err := k.write(*dir); err != nil {
 			return err
 		}
-		if err := writePage(*dir, *out); err != nil {
+		if err := write(); err != nil {
 			return err
 		}
 	}
-	return errors.Join(append(failed, writePage(*dir, *out))...)
+	return errors.Join(append(failed, write())...)
 }
 
 // choose returns the named cases, in that order, or all.
@@ -163,8 +173,35 @@ func choose(names string) ([]testCase, error) {
 	return chosen, nil
 }
 
-// writePage writes the page of all kept cases.
-func writePage(dir, out string) error {
+// lookAgain explains and forecasts the kept recordings of cases by the program as it is now. What was measured stays.
+func lookAgain(ctx context.Context, o options, of []testCase) error {
+	for _, c := range of {
+		k, err := readKept(o.keep, c.name)
+		if err != nil {
+			return err
+		}
+		if k.Look == nil {
+			continue
+		}
+		if _, err := os.Stat(recordedName(o.keep, c.name)); err != nil {
+			say("%s: no recording is kept; measure it again: TRUTH=%s make truth", c.name, c.name)
+			continue
+		}
+		l, err := tool{exe: o.exe}.lookAgain(ctx, recordedName(o.keep, c.name))
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+		say("%s: %s %s; recommended: %s %s", c.name, l.Cause, strings.Join(l.Guilty, ", "), l.Answer, l.Recommended)
+		k.Look = l
+		if err := k.write(o.keep); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writePage writes a page of all kept cases.
+func writePage(dir, out string, page func([]testCase, []kept) string) error {
 	var all []kept
 	for _, c := range cases() {
 		k, err := readKept(dir, c.name)
@@ -173,7 +210,7 @@ func writePage(dir, out string) error {
 		}
 		all = append(all, k)
 	}
-	return replaceFile(out, []byte(markdown(cases(), all)))
+	return replaceFile(out, []byte(page(cases(), all)))
 }
 
 func say(format string, args ...any) {

@@ -45,6 +45,10 @@ func measure(ctx context.Context, o options, c testCase, k *kept, save func() er
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	m := &measurement{o: o, c: c, k: k, s: s, t: newTool(o.exe, s), save: save}
+	if err := os.Mkdir(m.t.state(), 0o700); err != nil { // restore asks for it, whatever came before
+		cancel()
+		return errors.Join(err, s.close())
+	}
 	defer func() {
 		// Also after an interrupt: what is in force goes before its cgroups do.
 		err = errors.Join(err, m.t.restore(context.WithoutCancel(ctx)))

@@ -50,8 +50,11 @@ func lastLines(s string, most int) string {
 
 // changing adds the flags of commands that write.
 func (t tool) changing(args ...string) []string {
-	return append(args, "--scope", t.scope, "--state-dir", filepath.Join(t.dir, "state"))
+	return append(args, "--scope", t.scope, "--state-dir", t.state())
 }
+
+// state is the folder of the journal.
+func (t tool) state() string { return filepath.Join(t.dir, "state") }
 
 // look records, explains and forecasts. It keeps the recording.
 func (t tool) look(ctx context.Context, window time.Duration, recording string) (*look, error) {
@@ -59,17 +62,69 @@ func (t tool) look(ctx context.Context, window time.Duration, recording string) 
 	if err != nil {
 		return nil, err
 	}
-	var e struct {
-		Cause   *string  `json:"cause"`
-		Verdict string   `json:"verdict"`
-		Stopped *float64 `json:"stopped_seconds"`
-		Window  *float64 `json:"window_seconds"`
+	return t.forecast(ctx, out, recording)
+}
+
+// lookAgain explains and forecasts a recording that was kept.
+func (t tool) lookAgain(ctx context.Context, recording string) (*look, error) {
+	out, err := t.run(ctx, "explain", recording, "--json")
+	if err != nil {
+		return nil, err
 	}
-	if err := json.Unmarshal(out, &e); err != nil {
+	return t.forecast(ctx, out, recording)
+}
+
+// explained is the part of explain --json that matters here.
+type explained struct {
+	Causes []struct {
+		Cause   string   `json:"cause"`
+		Guilty  []string `json:"guilty"`
+		Suffers *string  `json:"suffers"`
+	} `json:"causes"`
+	Verdict   string   `json:"verdict"`
+	Stopped   *float64 `json:"stopped_seconds"`
+	Window    *float64 `json:"window_seconds"`
+	Periods   *uint64  `json:"periods"`
+	Throttled *uint64  `json:"throttled_periods"`
+	Pools     []struct {
+		Name   string  `json:"name"`
+		Advice *string `json:"advice"`
+	} `json:"pools"`
+}
+
+// look is what explain says of the case.
+func (e *explained) look() *look {
+	l := &look{Verdict: e.Verdict}
+	if len(e.Causes) > 0 {
+		first := e.Causes[0]
+		l.Cause, l.Guilty = first.Cause, first.Guilty
+		if first.Suffers != nil {
+			l.Suffers = *first.Suffers
+		}
+	}
+	if e.Window != nil && e.Stopped != nil {
+		l.Window, l.Stopped = *e.Window, *e.Stopped / *e.Window
+	}
+	if e.Periods != nil && e.Throttled != nil {
+		l.Periods, l.Throttled = *e.Periods, *e.Throttled
+	}
+	for _, p := range e.Pools {
+		if p.Advice != nil {
+			l.Advice = append(l.Advice, p.Name+": "+*p.Advice)
+		}
+	}
+	return l
+}
+
+// forecast adds the forecast of a recording to what explain --json said of it.
+func (t tool) forecast(ctx context.Context, explain []byte, recording string) (*look, error) {
+	var e explained
+	if err := json.Unmarshal(explain, &e); err != nil {
 		return nil, fmt.Errorf("explain --json: %w", err)
 	}
 	used := childrenTime()
-	if out, err = t.run(ctx, "forecast", recording, "--json"); err != nil {
+	out, err := t.run(ctx, "forecast", recording, "--json")
+	if err != nil {
 		return nil, err
 	}
 	used = childrenTime() - used
@@ -83,13 +138,8 @@ func (t tool) look(ctx context.Context, window time.Duration, recording string) 
 	if err := json.Unmarshal(out, &f); err != nil {
 		return nil, fmt.Errorf("forecast --json: %w", err)
 	}
-	l := &look{Verdict: e.Verdict, Rows: f.Rows, ForecastCPU: used.Seconds()}
-	if e.Cause != nil {
-		l.Cause = *e.Cause
-	}
-	if e.Window != nil && e.Stopped != nil {
-		l.Window, l.Stopped = *e.Window, *e.Stopped / *e.Window
-	}
+	l := e.look()
+	l.Rows, l.ForecastCPU = f.Rows, used.Seconds()
 	if f.Judged != nil && f.Judged.Pool != nil {
 		l.Judged = *f.Judged.Pool
 	}
@@ -205,7 +255,7 @@ func (t tool) apply(ctx context.Context, v variant) (refused string, err error) 
 	if len(v.Args) == 0 {
 		return "", nil
 	}
-	args := append([]string{"apply", t.target, "--for", "1s"}, v.Args...)
+	args := append([]string{"apply", t.target, "--for", "500ms"}, v.Args...)
 	_, err = t.run(ctx, t.changing(args...)...)
 	if err != nil && ctx.Err() == nil {
 		return err.Error(), nil

@@ -21,7 +21,7 @@ public class Shop {
             }
         }
         sessions.add(session);
-        if (sessions.size() > 150) {
+        if (sessions.size() > 1000) {
             sessions.poll();
         }
         items.sort(String::compareTo);

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// lookedAt is a case whose forecast said 10 ms for leaving it and 5 ms for narrow.
+func lookedAt(came ...float64) kept {
+	p99 := func(v float64) *float64 { return &v }
+	k := kept{
+		Case: "c", Complete: true, Rounds: len(came),
+		Look:     &look{Cause: "pool", Guilty: []string{"sorter"}, Suffers: "server", Judged: "server", Rows: []row{{Remedy: "none", Judged: p99(10)}, {Remedy: "narrow", Judged: p99(5)}}},
+		Variants: []variant{{Name: leaveIt}, {Name: "narrow", Args: []string{"--remedy", "narrow"}}},
+	}
+	for i, v := range came {
+		k.Runs = append(k.Runs,
+			oneRun{Variant: leaveIt, Round: i + 1, P99: p99(10 + float64(i)/10), Requests: 1000},
+			oneRun{Variant: "narrow", Round: i + 1, P99: p99(v), Requests: 1000})
+	}
+	return k
+}
+
+func sick() testCase {
+	return testCase{name: "c", causes: []string{"pool", "shortage"}, guilty: []string{"sort"}, suffers: []string{"server"}}
+}
+
+func TestScoreOfACause(t *testing.T) {
+	for name, test := range map[string]struct {
+		change                       func(*look)
+		cause, guilty, waits, judges bool
+	}{
+		"right":                 {func(*look) {}, true, true, true, true},
+		"second cause":          {func(l *look) { l.Cause = "shortage" }, true, true, true, true},
+		"another cause":         {func(l *look) { l.Cause = "burst" }, false, false, false, true},
+		"another part":          {func(l *look) { l.Guilty = []string{"server"} }, true, false, true, true},
+		"no part":               {func(l *look) { l.Guilty = nil }, true, false, true, true},
+		"stops all of it":       {func(l *look) { l.Suffers = "" }, true, true, true, true},
+		"another part waits":    {func(l *look) { l.Suffers = "sorter" }, true, true, false, true},
+		"a role of the part":    {func(l *look) { l.Judged = "server (workers)" }, true, true, true, false},
+		"judges nothing":        {func(l *look) { l.Judged = "" }, true, true, true, true},
+		"judges the guilty one": {func(l *look) { l.Judged = "sorter" }, true, true, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := lookedAt(5, 5, 5)
+			test.change(k.Look)
+			s := scoreOf(sick(), k)
+			if s.Cause != test.cause || s.Guilty != test.guilty || s.Suffers != test.waits || s.Judges != test.judges {
+				t.Errorf("%+v", s)
+			}
+		})
+	}
+}
+
+func TestScoreOfAnEffect(t *testing.T) {
+	for name, test := range map[string]struct {
+		came             []float64
+		real, sign, near bool
+	}{
+		"as forecast":      {[]float64{5, 5.5, 6}, true, true, true},
+		"better by more":   {[]float64{2, 2, 2}, true, true, false},
+		"worse":            {[]float64{20, 21, 22}, true, false, false},
+		"within the noise": {[]float64{5, 9.9, 10.1}, false, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := scoreOf(sick(), lookedAt(test.came...))
+			if len(s.Effects) != 2 {
+				t.Fatalf("%+v", s.Effects)
+			}
+			e := s.Effects[1]
+			if e.decides() != test.real || e.Sign != test.sign || e.Close != test.near || !e.Fair {
+				t.Errorf("%+v", e)
+			}
+			if s.Effects[0].decides() {
+				t.Error("leaving it has no direction")
+			}
+		})
+	}
+}
+
+func TestFairness(t *testing.T) {
+	k := lookedAt(5, 5)
+	late := 2.0
+	k.Runs[1].LateP99 = &late
+	if k.fair("narrow") || !k.fair(leaveIt) {
+		t.Error("a client that is late makes a figure unfair, and that of its run alone")
+	}
+	k = lookedAt(5)
+	k.Runs[1].Requests = fairRequests - 1
+	if k.fair("narrow") {
+		t.Error("too few requests are enough")
+	}
+}
+
+func TestFalseAlarms(t *testing.T) {
+	for name, test := range map[string]struct {
+		look  look
+		alarm bool
+	}{
+		"nothing wrong":  {look{Cause: "none", Answer: "leave"}, false},
+		"a cause":        {look{Cause: "neighbours"}, true},
+		"advice":         {look{Cause: "none", Advice: []string{"w: set -t to 1"}}, true},
+		"a remedy":       {look{Cause: "none", Recommended: "narrow"}, true},
+		"alert, no more": {look{Cause: "none", Throttled: 26, Periods: 100}, false},
+	} {
+		s := scoreOf(testCase{healthy: true}, kept{Look: &test.look})
+		if s.FalseAlarm != test.alarm {
+			t.Errorf("%s: %+v", name, s)
+		}
+		if s.Alert != (test.look.Throttled > 25) {
+			t.Errorf("%s: the mixin's alert is %v", name, s.Alert)
+		}
+	}
+}
+
+func TestTruthPage(t *testing.T) {
+	missed := lookedAt(20, 21, 22)
+	of := []testCase{sick(), {name: "open", causes: []string{"burst"}}}
+	text := truthMarkdown(of, []kept{missed, {Case: "open"}})
+	for _, want := range []string{
+		"| cause and guilty part right, healthy services included | 1 of 1 |", "0 of 1 (0 %)", "## Misses",
+		"narrow: forecast 0.50 of p99, came 2.10", "`open`: not measured yet", "| **wrong** |",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %q:\n%s", want, text)
+		}
+	}
+}
+
+// Reasons stand beside misses of cases that exist.
+func TestReasonsHaveCases(t *testing.T) {
+	for name := range whyMissed {
+		if _, err := choose(name); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,218 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/unthrottle/unthrottle/internal/text"
+)
+
+// scored is a case with its score.
+type scored struct {
+	c testCase
+	k kept
+	s score
+}
+
+// truthMarkdown is docs/results/truth.md: how right explain and forecast are on real services.
+func truthMarkdown(of []testCase, all []kept) string {
+	var p page
+	var done []scored
+	var open []string
+	for i, c := range of {
+		switch k := all[i]; {
+		case k.NotRun != "":
+			open = append(open, fmt.Sprintf("- `%s`: not run: %s", c.name, text.Shown(k.NotRun)))
+		case !k.Complete || k.Look == nil:
+			open = append(open, fmt.Sprintf("- `%s`: not measured yet", c.name))
+		default:
+			done = append(done, scored{c, k, scoreOf(c, k)})
+		}
+	}
+	p.truthHead()
+	t := tallyOf(done)
+	p.tally(t)
+	p.wrong(done)
+	if len(open) > 0 {
+		p.line("\n## Not measured\n\n%s", strings.Join(open, "\n"))
+	}
+	p.causesTable(done)
+	for _, j := range done {
+		p.effects(j)
+	}
+	return p.b.String()
+}
+
+func (p *page) truthHead() {
+	p.line("# What explain and forecast say of real services")
+	p.line("\nWritten by `make truth`; `make truth-again` explains the kept recordings again. Each case is a")
+	p.line("real program in a cgroup of its own with a limit. What it does is set up, so that the truth is known:")
+	p.line("the cause, who spends the quota, and who waits. A client outside sends requests at times of its own")
+	p.line("choosing and measures from the intended time. explain and forecast see a recording of 6 seconds.")
+	p.line("Then each remedy is applied for real, in rounds that also leave the service alone.")
+	p.line("\nA cause is right where the truth accepts it and the named part is the guilty one. An effect is")
+	p.line("beyond the noise where all rounds of one lie below all rounds of the other, and the medians differ")
+	p.line("by a tenth and by half a millisecond. Only such effects have a sign. p99 itself is compared")
+	p.line("where at least %d requests were measured by a client that was in time.", fairRequests)
+}
+
+// tally is the sum of all scores.
+type tally struct {
+	sick, right, causes, suffers, judges int
+	healthy, alarms                      int
+	alertSick, alertHealthy              int
+	effects, signs                       int
+	fair, near, within                   int
+}
+
+func tallyOf(all []scored) (t tally) {
+	for _, j := range all {
+		if j.c.healthy {
+			t.healthy++
+			t.alarms += count(j.s.FalseAlarm)
+			t.alertHealthy += count(j.s.Alert)
+			continue
+		}
+		t.sick++
+		t.causes += count(j.s.Cause)
+		t.right += count(j.s.Guilty)
+		t.suffers += count(j.s.Suffers)
+		t.judges += count(j.s.Judges)
+		t.alertSick += count(j.s.Alert)
+		for _, e := range j.s.Effects {
+			t.effects += count(e.decides())
+			t.signs += count(e.decides() && e.Sign)
+			t.fair += count(e.Fair)
+			t.near += count(e.Fair && e.Close)
+			t.within += count(e.Fair && e.Within)
+		}
+	}
+	return t
+}
+
+func count(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+func (p *page) tally(t tally) {
+	p.line("\n## In short\n\n| what | reached | aim |\n|---|---|---|")
+	p.line("| cause and guilty part right, healthy services included | %d of %d | 9 of 10 |", t.right+t.healthy-t.alarms, t.sick+t.healthy)
+	p.line("| cause right, where something is wrong | %d of %d | |", t.causes, t.sick)
+	p.line("| the part that waits is named right | %d of %d | |", t.suffers, t.sick)
+	p.line("| false alarms: a cause, advice or a remedy for a healthy service | %d of %d | 0 |", t.alarms, t.healthy)
+	p.line("| forecast judges the part that waits | %d of %d | |", t.judges, t.sick)
+	p.line("| sign of the effect on p99 right, effects beyond the noise | %s | 95 %% |", share(t.signs, t.effects))
+	p.line("| p99 within a quarter of the forecast | %s | 80 %% |", share(t.near, t.fair))
+	p.line("| p99 within the forecast's interval | %s | |", share(t.within, t.fair))
+	p.line("| alert of the kubernetes-mixin (a quarter of the periods throttled) fires where something is wrong | %d of %d | |", t.alertSick, t.sick)
+	p.line("| the same alert for healthy services | %d of %d | |", t.alertHealthy, t.healthy)
+	p.line("\nThe alert and the share of time stopped name neither the cause nor the part.")
+}
+
+// share shows a part of a whole with its percentage.
+func share(part, whole int) string {
+	if whole == 0 {
+		return "not measured"
+	}
+	return fmt.Sprintf("%d of %d (%.0f %%)", part, whole, 100*float64(part)/float64(whole))
+}
+
+// wrong lists every miss with its cause.
+func (p *page) wrong(all []scored) {
+	var lines []string
+	for _, j := range all {
+		var what []string
+		switch {
+		case j.c.healthy && j.s.FalseAlarm:
+			what = append(what, fmt.Sprintf("nothing is wrong, and explain says %s, forecast %s", orMissing(j.k.Look.Cause), j.advised()))
+		case !j.c.healthy && !j.s.Cause:
+			what = append(what, fmt.Sprintf("cause is %s, said was %s", j.c.causes[0], orMissing(j.k.Look.Cause)))
+		case !j.c.healthy && !j.s.Guilty:
+			what = append(what, fmt.Sprintf("guilty is %s, said was %s", strings.Join(j.c.guilty, " or "), orMissing(shownNames(j.k.Look.Guilty))))
+		}
+		if !j.s.Suffers && j.s.Cause && !j.c.healthy {
+			what = append(what, fmt.Sprintf("%s waits, said was %s", strings.Join(j.c.suffers, " or "), text.Shown(j.k.Look.Suffers)))
+		}
+		if !j.s.Judges {
+			what = append(what, fmt.Sprintf("%s waits, forecast judges %s", strings.Join(j.c.suffers, " or "), text.Shown(j.k.Look.Judged)))
+		}
+		for _, e := range j.s.Effects {
+			if e.decides() && !e.Sign {
+				what = append(what, fmt.Sprintf("%s: forecast %.2f of p99, came %.2f", e.Variant, e.Forecast, e.Came))
+			}
+		}
+		if len(what) == 0 {
+			continue
+		}
+		why := whyMissed[j.c.name]
+		if why == "" {
+			why = "the reason is not known."
+		}
+		lines = append(lines, fmt.Sprintf("- `%s`: %s. Why: %s", j.c.name, strings.Join(what, "; "), why))
+	}
+	if len(lines) > 0 {
+		p.line("\n## Misses\n\n%s", strings.Join(lines, "\n"))
+	}
+}
+
+func (j scored) advised() string {
+	if j.k.Look.Recommended != "" {
+		return j.k.Look.Recommended
+	}
+	return orMissing(j.k.Look.Answer)
+}
+
+// shownNames shows names from a container in a line.
+func shownNames(names []string) string { return text.Shown(strings.Join(names, ", ")) }
+
+func (p *page) causesTable(all []scored) {
+	p.line("\n## Causes\n\nThrottled is the share of the periods in the recording, stopped that of its time.")
+	p.line("\n| service | limit | truth | said | guilty | right | throttled | alert | stopped |\n|---|---|---|---|---|---|---|---|---|")
+	for _, j := range all {
+		l := j.k.Look
+		truth := "none"
+		if !j.c.healthy {
+			truth = strings.Join(j.c.causes, " or ")
+		}
+		throttled := "-"
+		if l.Periods > 0 {
+			throttled = fmt.Sprintf("%.0f %%", 100*float64(l.Throttled)/float64(l.Periods))
+		}
+		right := text.Either(j.s.Guilty, "yes", "**no**")
+		p.line("| `%s` | %g | %s | %s | %s | %s | %s | %s | %.0f %% |", j.c.name, j.c.limit, truth, orMissing(l.Cause),
+			orMissing(shownNames(l.Guilty)), right, throttled, text.Either(j.s.Alert, "yes", "no"), 100*l.Stopped)
+	}
+}
+
+func (p *page) effects(j scored) {
+	p.line("\n## `%s`, limit %s\n\n%s", j.c.name, text.CPUs(j.c.limit), j.c.truth)
+	p.line("\n- **explain**: %s. %s", orMissing(j.k.Look.Cause), text.Sanitize(j.k.Look.Verdict, 0))
+	for _, a := range j.k.Look.Advice {
+		p.line("- **advice**: %s", text.Sanitize(a, 0))
+	}
+	p.line("- **forecast** judges %s and recommends: %s", orMissing(text.Shown(j.k.Look.Judged)), orMissing(strings.TrimSpace(j.k.Look.Answer+" "+j.k.Look.Recommended)))
+	if len(j.s.Effects) > 0 {
+		p.line("\n| remedy | p99 forecast (ms) | p99 came (ms) | within a quarter | forecast | came | sign |\n|---|---|---|---|---|---|---|")
+	}
+	for _, e := range j.s.Effects {
+		near := "-"
+		if e.Fair {
+			near = text.Either(e.Close, "yes", text.Either(e.Within, "interval only", "no"))
+		}
+		sign := "-"
+		if e.decides() {
+			sign = text.Either(e.Sign, "right", "**wrong**")
+		} else if e.Variant != leaveIt {
+			sign = "noise"
+		}
+		p.line("| %s | %s (%s to %s) | %s | %s | %.2f | %.2f | %s |", e.Variant, short(e.ForecastMs), short(e.Low), short(e.High),
+			strings.Replace(j.k.figures(e.Variant).text(false), " ms", "", 1), near, e.Forecast, e.Came, sign)
+	}
+	p.line("\n%s, on %s; %s of %v each.", j.k.Host, j.k.Begun.Format("2006-01-02"), text.Count(j.k.Rounds, "round"), j.k.Each)
+}
+
+// whyMissed says why a case is missed, as found by looking into its recording.
+var whyMissed = map[string]string{}

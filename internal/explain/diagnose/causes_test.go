@@ -23,26 +23,27 @@ func explain(r recording.Recording) diagnose.Explanation {
 
 // cases has a schedule for each cause that an ideal host can show.
 var cases = map[string]struct {
-	first  diagnose.Cause
-	next   diagnose.Cause // "": any cause
-	says   []string       // parts of the verdict
-	length time.Duration
-	build  func() *rt.Schedule
+	first           diagnose.Cause
+	next            diagnose.Cause // "": any cause
+	says            []string       // parts of the verdict
+	guilty, suffers string         // "": any
+	length          time.Duration
+	build           func() *rt.Schedule
 }{
-	"burst": {first: diagnose.Burst, says: []string{"8 threads of pool `http-worker-*` ran 8 wide and spent the 50 ms quota in 6.3 ms", "was stopped for"}, build: func() *rt.Schedule {
+	"burst": {first: diagnose.Burst, guilty: "http-worker-*", says: []string{"8 threads of pool `http-worker-*` ran 8 wide and spent the 50 ms quota in 6.3 ms", "was stopped for"}, build: func() *rt.Schedule {
 		s := rt.New(8).Limit(50*ms, 100*ms).Process("java")
 		w := s.Threads("http-worker", 8)
 		s.Repeat(5, 200*ms, func(at time.Duration) { s.Work(at+10*ms, 8*ms, w...) })
 		return s
 	}},
-	"pool": {first: diagnose.Pool, says: []string{"Pool `gc-*` spent", "stopped pool `request-*`"}, build: func() *rt.Schedule {
+	"pool": {first: diagnose.Pool, guilty: "gc-*", suffers: "request-*", says: []string{"Pool `gc-*` spent", "stopped pool `request-*`"}, build: func() *rt.Schedule {
 		s := rt.New(8).Limit(50*ms, 100*ms).Process("java")
 		gc, requests := s.Threads("gc", 6), s.Threads("request", 2)
 		s.Repeat(5, 200*ms, func(at time.Duration) { s.Work(at, 10*ms, gc...) })
 		s.Repeat(100, 10*ms, func(at time.Duration) { s.Work(at, ms, requests...) })
 		return s
 	}},
-	"shortage, with the sleeper as the article has it": {first: diagnose.Shortage, next: diagnose.Pool, says: []string{"needs more CPU than it has", "`burner-*`"}, build: func() *rt.Schedule {
+	"shortage, with the sleeper as the article has it": {first: diagnose.Shortage, next: diagnose.Pool, guilty: "burner-*", says: []string{"needs more CPU than it has", "`burner-*`"}, build: func() *rt.Schedule {
 		s := rt.New(4).Limit(200*ms, 100*ms).Process("bench")
 		burners, sleeper := s.Threads("burner", 32), s.Threads("sleeper", 1)
 		s.Work(0, 10*time.Second, burners...)
@@ -115,7 +116,7 @@ var cases = map[string]struct {
 		})
 		return s
 	}},
-	"a neighbour below the same ancestor spends its quota": {first: diagnose.Ancestor, says: []string{"shop/sidecar below it used 1 CPU"}, build: func() *rt.Schedule {
+	"a neighbour below the same ancestor spends its quota": {first: diagnose.Ancestor, guilty: "shop/sidecar", says: []string{"shop/sidecar below it used 1 CPU"}, build: func() *rt.Schedule {
 		s := rt.New(2).ParentLimit(20*ms, 100*ms)
 		w := s.Threads("w", 1)
 		n := s.Neighbour("shop/sidecar", "/parent/sidecar", nil, nil)
@@ -141,7 +142,7 @@ var cases = map[string]struct {
 		s.Repeat(5, 200*ms, func(at time.Duration) { s.Work(at, 30*ms, w...) })
 		return s
 	}},
-	"neighbours": {first: diagnose.Neighbours, says: []string{"batch/etl"}, build: func() *rt.Schedule {
+	"neighbours": {first: diagnose.Neighbours, guilty: "batch/etl", says: []string{"batch/etl"}, build: func() *rt.Schedule {
 		s := rt.New(2)
 		w := s.Threads("worker", 2)
 		n := s.Neighbour("batch/etl", "/batch/etl", new(uint64(10)), new(uint64(9)))
@@ -201,6 +202,12 @@ func TestEachCauseIsNamedFirst(t *testing.T) {
 			}
 			if c.next != "" && (len(e.Causes) < 2 || e.Causes[1].Cause != c.next) {
 				t.Errorf("%s does not follow: %v", c.next, e.Causes)
+			}
+			if got := strings.Join(e.Causes[0].Guilty, " "); c.guilty != "" && got != c.guilty {
+				t.Errorf("guilty is %q, not %q", got, c.guilty)
+			}
+			if got := e.Causes[0].Suffers; c.suffers != "" && got != c.suffers {
+				t.Errorf("%q suffers, not %q", got, c.suffers)
 			}
 			for _, s := range c.says {
 				if !strings.Contains(e.Verdict, s) {

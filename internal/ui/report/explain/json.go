@@ -55,7 +55,7 @@ type jsonCause struct {
 	StoppedSeconds *float64       `json:"stopped_seconds"` // wall time
 	WaitedSeconds  *float64       `json:"waited_seconds"`  // thread time, where nothing was stopped for it
 	Evidence       string         `json:"evidence"`
-	// Guilty has the pools, cgroup or program that spent the quota or held the CPUs; [] where none can be named.
+	// Guilty has the pools, cgroup or program that spent the quota or held the CPUs; null where none can be named.
 	Guilty []string `json:"guilty"`
 	// Suffers is the pool that is stopped for them; null: all of the container, or the guilty itself.
 	Suffers *string `json:"suffers"`

@@ -73,5 +73,6 @@ func cases() []testCase {
 	return []testCase{
 		redisSave(), memcachedHealthy(), nginxGzip(), nodeLogins(), gunicornHash(), jvmGC(), postgresReport(), podSidecar(),
 		makeBuild(), uwsgiHealthy(), pythonReport(), phpShop(),
+		lighttpdLogs(), haproxyTLS(), varnishNeighbour(), caddyGzip(), pumaTiny(), nginxHealthy(),
 	}
 }

@@ -22,18 +22,39 @@ const (
 	protocolRedis     = "redis"
 	protocolMemcached = "memcached"
 	protocolPostgres  = "postgres"
+	protocolMySQL     = "mysql"
+	protocolBeanstalk = "beanstalk"
+	protocolMQTT      = "mqtt"
+	protocolDNS       = "dns" // over TCP
+	// protocolTLS is HTTP with a new connection and a whole handshake for each request.
+	protocolTLS = "tls"
 )
+
+// protocol is what is said on connections that many requests share.
+type protocol struct {
+	// greet begins a connection; nil: nothing is said before the first request.
+	greet func(c *bufio.ReadWriter, user string) error
+	talk  conversation
+}
+
+func protocols() map[string]protocol {
+	return map[string]protocol{
+		protocolRedis: {talk: talkRedis}, protocolMemcached: {talk: talkMemcached}, protocolBeanstalk: {talk: talkBeanstalk},
+		protocolPostgres: {greetPostgres, talkPostgres}, protocolMySQL: {greetMySQL, talkMySQL},
+		protocolMQTT: {greetMQTT, talkMQTT}, protocolDNS: {talk: talkDNS},
+	}
+}
 
 // request is what one stream sends.
 type request struct {
 	Protocol string
 	// Addr is host and port. HTTP has it in Text, which is the URL.
 	Addr string
-	// Text is the URL, the command's line or the SQL. Each "#" in it becomes a random
-	// number below Keys.
+	// Text is the URL, the path behind TLS, the command's line, the SQL, the message or the name
+	// to look up. Each "#" in it becomes a random number below Keys.
 	Text string
 	Keys int
-	User string // of PostgreSQL; the database is postgres
+	User string // of PostgreSQL and MySQL; PostgreSQL's database is postgres
 }
 
 // exchangeOf connects a plan's streams to their protocols.
@@ -51,13 +72,15 @@ func exchangeOf(o order) (loadgen.Exchange, error) {
 			send = append(send, loadgen.Web(connections, o.Plan.Timeout))
 			continue
 		}
-		talk, ok := map[string]conversation{
-			protocolRedis: talkRedis, protocolMemcached: talkMemcached, protocolPostgres: talkPostgres,
-		}[r.Protocol]
+		if r.Protocol == protocolTLS {
+			send = append(send, handshakes(r.Addr))
+			continue
+		}
+		of, ok := protocols()[r.Protocol]
 		if !ok {
 			return nil, fmt.Errorf("protocol %q: not known", r.Protocol)
 		}
-		send = append(send, newConnections(r, connections, talk).exchange)
+		send = append(send, newConnections(r, connections, of).exchange)
 	}
 	return func(ctx context.Context, stream int) error {
 		return send[stream](ctx, o.Requests[stream].text())
@@ -77,8 +100,8 @@ type conversation func(c *bufio.ReadWriter, text string) error
 
 // connections are a bounded number of connections that requests share, one at a time.
 type connections struct {
-	of   request
-	talk conversation
+	to   request
+	of   protocol
 	free chan *connection
 }
 
@@ -88,13 +111,16 @@ type connection struct {
 	*bufio.ReadWriter
 }
 
-func newConnections(of request, n int, talk conversation) *connections {
-	c := &connections{of: of, talk: talk, free: make(chan *connection, n)}
+func newConnections(to request, n int, of protocol) *connections {
+	c := &connections{to: to, of: of, free: make(chan *connection, n)}
 	for range n {
 		c.free <- &connection{}
 	}
 	return c
 }
+
+// patience with one answer.
+const patience = 30 * time.Second
 
 // exchange waits for a free connection: its request's clock runs meanwhile.
 func (c *connections) exchange(ctx context.Context, text string) error {
@@ -110,9 +136,8 @@ func (c *connections) exchange(ctx context.Context, text string) error {
 			return err
 		}
 	}
-	const patience = 30 * time.Second
 	_ = at.socket.SetDeadline(time.Now().Add(patience)) // fails on a closed socket only
-	err := c.talk(at.ReadWriter, text)
+	err := c.of.talk(at.ReadWriter, text)
 	if err != nil {
 		at.socket.Close()
 		at.socket = nil
@@ -121,13 +146,14 @@ func (c *connections) exchange(ctx context.Context, text string) error {
 }
 
 func (c *connections) connect(ctx context.Context, at *connection) error {
-	socket, err := new(net.Dialer).DialContext(ctx, "tcp", c.of.Addr)
+	socket, err := new(net.Dialer).DialContext(ctx, "tcp", c.to.Addr)
 	if err != nil {
 		return err
 	}
 	at.ReadWriter = bufio.NewReadWriter(bufio.NewReader(socket), bufio.NewWriter(socket))
-	if c.of.Protocol == protocolPostgres {
-		if err := greetPostgres(at.ReadWriter, c.of.User); err != nil {
+	if c.of.greet != nil {
+		_ = socket.SetDeadline(time.Now().Add(patience)) // fails on a closed socket only
+		if err := c.of.greet(at.ReadWriter, c.to.User); err != nil {
 			socket.Close()
 			return err
 		}

@@ -20,6 +20,15 @@ func message(kind byte, body string) string {
 	return string(binary.BigEndian.AppendUint32([]byte{kind}, uint32(len(body)+4))) + body
 }
 
+const (
+	dnsQuestion = "\x00\x15\x00\x07\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x01a\x01b\x00\x00\x01\x00\x01"
+	mysqlEnds   = "\x05\x00\x00\x03\xfe\x00\x00\x02\x00"
+)
+
+func dnsAnswer(code, answers byte) string {
+	return "\x00\x0e\x00\x07\x81" + string([]byte{0x80 | code}) + "\x00\x01\x00" + string([]byte{answers}) + "\x00\x00\x00\x00xx"
+}
+
 func TestConversations(t *testing.T) {
 	ready := message('Z', "I")
 	for name, test := range map[string]struct {
@@ -35,6 +44,15 @@ func TestConversations(t *testing.T) {
 		"memcached":       {talkMemcached, "get a", "VALUE a 0 3\r\nabc\r\nEND\r\n", "get a\r\n", ""},
 		"memcached none":  {talkMemcached, "get a", "END\r\n", "get a\r\n", ""},
 		"memcached error": {talkMemcached, "get", "ERROR\r\n", "get\r\n", "ERROR"},
+		"beanstalk":       {talkBeanstalk, "job", "INSERTED 7\r\nDELETED\r\n", "put 0 0 60 3\r\njob\r\ndelete 7\r\n", ""},
+		"beanstalk full":  {talkBeanstalk, "job", "OUT_OF_MEMORY\r\n", "put 0 0 60 3\r\njob\r\n", "OUT_OF_MEMORY"},
+		"mqtt":            {talkMQTT, "hi", "\x40\x02\x00\x01", "\x32\x0b\x00\x05truth\x00\x01hi", ""},
+		"mqtt other":      {talkMQTT, "hi", "\x30\x02\x00\x01", "\x32\x0b\x00\x05truth\x00\x01hi", "not acknowledged"},
+		"dns":             {talkDNS, "a.b", dnsAnswer(0, 1), dnsQuestion, ""},
+		"dns unknown":     {talkDNS, "a.b", dnsAnswer(3, 0), dnsQuestion, "code 3"},
+		"mysql":           {talkMySQL, "select", "\x01\x00\x00\x01\x01" + "\x02\x00\x00\x02xx" + mysqlEnds + "\x02\x00\x00\x04\x01a" + mysqlEnds, "\x07\x00\x00\x00\x03select", ""},
+		"mysql no rows":   {talkMySQL, "insert", "\x01\x00\x00\x01\x00", "\x07\x00\x00\x00\x03insert", ""},
+		"mysql error":     {talkMySQL, "select", "\x0a\x00\x00\x01\xffno column", "\x07\x00\x00\x00\x03select", "no column"},
 		"postgres":        {talkPostgres, "select 1", message('T', "x") + message('D', "y") + message('C', "z") + ready, message('Q', "select 1\x00"), ""},
 		"postgres error":  {talkPostgres, "select", message('E', "no column") + ready, message('Q', "select\x00"), "no column"},
 	} {
@@ -50,6 +68,24 @@ func TestPassword(t *testing.T) {
 	c, _ := said(message('R', "\x00\x00\x00\x05"))
 	if err := greetPostgres(c, "x"); err == nil || !strings.Contains(err.Error(), "trust") {
 		t.Error(err)
+	}
+}
+
+func TestGreetings(t *testing.T) {
+	hello := "\x02\x00\x00\x00\x0ax"
+	for name, test := range map[string]struct {
+		greet         func(*bufio.ReadWriter, string) error
+		answer, fails string
+	}{
+		"mqtt":           {greetMQTT, "\x20\x02\x00\x00", ""},
+		"mqtt refused":   {greetMQTT, "\x20\x02\x00\x05", "refused"},
+		"mysql":          {greetMySQL, hello + "\x01\x00\x00\x02\x00", ""},
+		"mysql password": {greetMySQL, hello + "\x06\x00\x00\x02\xfenativ", "skip-grant-tables"},
+	} {
+		c, _ := said(test.answer)
+		if err := test.greet(c, "root"); (err == nil) != (test.fails == "") || err != nil && !strings.Contains(err.Error(), test.fails) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

@@ -86,6 +86,12 @@ func (s *stage) file(name, text string) (string, error) {
 	return path, os.WriteFile(path, []byte(text), 0o644)
 }
 
+// page writes a page into the stage's folder; a web server with that root has it at addr.
+func (s *stage) page(addr, name string, bytes int) (request, error) {
+	_, err := s.file(name, pageOfText(bytes))
+	return request{Protocol: protocolHTTP, Text: "http://" + addr + "/" + name}, err
+}
+
 // program is one to start.
 type program struct {
 	in   *sandbox.Group // nil: the target

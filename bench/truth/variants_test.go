@@ -84,6 +84,9 @@ func TestCases(t *testing.T) {
 			t.Errorf("case %q is not whole, or twice there", c.name)
 		}
 		names[c.name] = true
+		if c.healthy != (len(c.causes) == 0) || c.healthy && len(c.guilty)+len(c.suffers) > 0 {
+			t.Errorf("case %q: healthy %v, causes %q", c.name, c.healthy, c.causes)
+		}
 	}
 	if _, err := choose("redis-bgsave,nothing"); err == nil || !strings.Contains(err.Error(), "choose from redis-bgsave") {
 		t.Error(err)

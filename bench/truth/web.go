@@ -48,11 +48,16 @@ http {
 `
 
 func startNginxGzip(ctx context.Context, s *stage) (service, error) {
+	return startNginx(ctx, s, 220_000, loadgen.Stream{Name: "page", PerSecond: 75, Burst: 30})
+}
+
+func startNginx(ctx context.Context, s *stage, bytes int, load loadgen.Stream) (service, error) {
 	addr, port, err := freeAddr()
 	if err != nil {
 		return service{}, err
 	}
-	if _, err := s.file("page.html", pageOfText(220_000)); err != nil {
+	page, err := s.page(addr, "page.html", bytes)
+	if err != nil {
 		return service{}, err
 	}
 	config, err := s.file("nginx.conf", fmt.Sprintf(nginxConfig, s.dir, port, ""))
@@ -62,10 +67,20 @@ func startNginxGzip(ctx context.Context, s *stage) (service, error) {
 	if err := s.start(program{args: []string{"nginx", "-c", config, "-e", s.dir + "/error.log"}}); err != nil {
 		return service{}, err
 	}
-	page := request{Protocol: protocolHTTP, Text: "http://" + addr + "/page.html"}
-	return service{
-		streams: []loadgen.Stream{{Name: "page", PerSecond: 75, Burst: 30}}, requests: []request{page}, connections: 30,
-	}, s.ready(ctx, page)
+	return service{streams: []loadgen.Stream{load}, requests: []request{page}, connections: 30}, s.ready(ctx, page)
+}
+
+func nginxHealthy() testCase {
+	return testCase{
+		name:    "nginx-healthy",
+		truth:   "nginx answers 500 requests a second for a page of 500 bytes within a limit of which it uses a tenth. Nothing is wrong.",
+		limit:   1,
+		healthy: true,
+		needs:   []need{{"nginx", "nginx-light"}},
+		start: func(ctx context.Context, s *stage) (service, error) {
+			return startNginx(ctx, s, 500, loadgen.Stream{Name: "page", PerSecond: 500})
+		},
+	}
 }
 
 //go:embed files/logins.js

@@ -78,7 +78,8 @@ func run(ctx context.Context) error {
 	o := options{}
 	only := flag.Bool("try", false, "start each case, load it for 3 s, show what came, and keep nothing")
 	flag.IntVar(&o.rounds, "rounds", 3, "how often each remedy is measured")
-	flag.DurationVar(&o.each, "each", 8*time.Second, "how long each measurement takes")
+	flag.DurationVar(&o.each, "each", 8*time.Second, "how long each measurement takes at least")
+	flag.BoolVar(&o.noFix, "no-fix", false, "do not run fix: measure what explain and forecast say, and what each remedy brings")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		return fmt.Errorf("%q: it takes no arguments", flag.Arg(0))

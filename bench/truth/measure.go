@@ -22,6 +22,8 @@ type options struct {
 	keep   string // folder
 	rounds int
 	each   time.Duration
+	// noFix leaves fix out.
+	noFix bool
 	// tryOnly ends a case after its warming up.
 	tryOnly bool
 }
@@ -116,7 +118,7 @@ func (m *measurement) all(ctx context.Context) error {
 
 // ask lets the tool look and fix, under the load of the client.
 func (m *measurement) ask(ctx context.Context) error {
-	if m.k.Look != nil && m.k.Fix != nil {
+	if m.k.Look != nil && (m.k.Fix != nil || m.o.noFix && len(m.k.Variants) > 0) {
 		return nil
 	}
 	stop, err := m.keepLoad(ctx)
@@ -129,10 +131,12 @@ func (m *measurement) ask(ctx context.Context) error {
 		return err
 	}
 	say("%s: %s; recommended: %s %s", m.c.name, m.k.Look.Cause, m.k.Look.Answer, m.k.Look.Recommended)
-	if m.k.Fix, err = m.t.fix(ctx); err != nil {
-		return err
+	if !m.o.noFix {
+		if m.k.Fix, err = m.t.fix(ctx); err != nil {
+			return err
+		}
+		say("%s: fix: %s %s: %s %s", m.c.name, m.k.Fix.Answer, m.k.Fix.Chosen, m.k.Fix.Verdict, m.k.Fix.Failed)
 	}
-	say("%s: fix: %s %s: %s %s", m.c.name, m.k.Fix.Answer, m.k.Fix.Chosen, m.k.Fix.Verdict, m.k.Fix.Failed)
 	m.k.Variants = m.toApply()
 	return errors.Join(m.t.restore(ctx), m.save())
 }
@@ -140,11 +144,10 @@ func (m *measurement) ask(ctx context.Context) error {
 // toApply are the variants to measure. Of several raises only the largest and the one
 // that fix names are worth their time.
 func (m *measurement) toApply() []variant {
-	rows := m.k.Fix.Rows
-	if len(rows) == 0 {
-		rows = m.k.Look.Rows
+	rows, named := m.k.Look.Rows, []string{m.k.Look.Recommended, "raise 2x"}
+	if m.k.Fix != nil && len(m.k.Fix.Rows) > 0 {
+		rows, named = m.k.Fix.Rows, append(named, m.k.Fix.Chosen)
 	}
-	named := []string{m.k.Fix.Chosen, m.k.Look.Recommended, "raise 2x"}
 	return slices.DeleteFunc(variantsOf(rows), func(v variant) bool {
 		return len(v.Args) > 1 && v.Args[1] == "raise" && !slices.Contains(named, v.Name)
 	})

@@ -31,6 +31,8 @@ func markdown(of []testCase, all []kept) string {
 		switch {
 		case k.NotRun != "":
 			open = append(open, fmt.Sprintf("- `%s`: not run: %s", c.name, text.Shown(k.NotRun)))
+		case k.Complete && k.Fix == nil:
+			open = append(open, fmt.Sprintf("- `%s`: fix was not run; what each remedy brings stands in [truth](truth.md)", c.name))
 		case !k.Complete:
 			open = append(open, fmt.Sprintf("- `%s`: not measured yet", c.name))
 		default:
@@ -44,7 +46,7 @@ func markdown(of []testCase, all []kept) string {
 	p.summary(done)
 	p.misses(missed)
 	if len(open) > 0 {
-		p.line("\n## Not measured\n\n%s", strings.Join(open, "\n"))
+		p.line("\n## Without fix\n\n%s", strings.Join(open, "\n"))
 	}
 	for _, j := range done {
 		p.service(j)

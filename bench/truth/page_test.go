@@ -27,7 +27,7 @@ func TestPage(t *testing.T) {
 		"| `good` | 0.5 | burst | burst 50ms | 0.20 | 0.10 | burst 50ms (0.10) | burst 50ms | best |",
 		"| `bad` | 0.5 | burst | - | - | - | narrow (0.10) | nothing | **miss** |",
 		"## Misses", "- `bad`: fix chose -; narrow is better (11.0 ms (10.0 to 12.0), leave it 110 ms (100 to 120))",
-		"## Not measured", "- `absent`: not run: memcached is not installed: apt-get install memcached", "- `later`: not measured yet",
+		"## Without fix", "- `absent`: not run: memcached is not installed: apt-get install memcached", "- `later`: not measured yet",
 		"## `good`, limit 0.5 CPUs", "  - tried burst 50ms: better (p99 fell), kept", "- **verdict**: best\n",
 		"| leave it | 0.5 | 50.0 | - | - | 110 (100 to 120) | 11.0 | 0.40 | 0.00 | 0 of 0 |",
 		"| **burst 50ms** | 0.5 | 10.0 | 0.20 | 0.10 | 11.0 (10.0 to 12.0) | 1.10 |",

@@ -59,6 +59,11 @@ type Result struct {
 	Facts wire.BootFacts
 	Boot  time.Duration // from starting QEMU to the guest's first frame
 	Total time.Duration
+	// Speed is what the guest measured of itself where the plan asks for it.
+	Speed wire.Speed
+	// StepsBegan and StepsEnded are when the frames before the first step and after the last one came, since the start.
+	StepsBegan, StepsEnded time.Duration
+	CPU                    time.Duration // that QEMU used
 }
 
 const (
@@ -154,6 +159,9 @@ func run(ctx context.Context, g Guest) (Result, error) {
 	}
 	exitErr := <-ended
 	result.Total = time.Since(start)
+	if cmd.ProcessState != nil {
+		result.CPU = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	}
 	switch {
 	case readErr != nil:
 		err = readErr
@@ -224,6 +232,12 @@ func (g Guest) follow(frames io.Reader, start time.Time, result *Result) (done b
 				return false, fmt.Errorf("the guest's frames: booted: %w", err)
 			}
 			g.Booted(result.Facts, result.Boot)
+			result.StepsBegan = time.Since(start)
+		case wire.Speeds:
+			if err := json.Unmarshal(f.Payload, &result.Speed); err != nil {
+				return false, fmt.Errorf("the guest's frames: speeds: %w", err)
+			}
+			result.StepsBegan = time.Since(start)
 		case wire.Stdout:
 			write(g.Stdout, f)
 		case wire.Stderr:
@@ -234,6 +248,7 @@ func (g Guest) follow(frames io.Reader, start time.Time, result *Result) (done b
 				return false, fmt.Errorf("the guest's frames: exit %q: %w", f.Payload, err)
 			}
 			result.Exits[f.Step] = status
+			result.StepsEnded = time.Since(start)
 			if g.Ended != nil {
 				g.Ended(f.Step, status)
 			}

@@ -70,6 +70,11 @@ func run() error {
 	if err := host.JSON(wire.Booted, 0, bootFacts()); err != nil {
 		return err
 	}
+	if plan.Calibrate {
+		if err := host.JSON(wire.Speeds, 0, calibrate()); err != nil {
+			return err
+		}
+	}
 	r := startReaper()
 	if plan.Shell {
 		shell(r)

@@ -127,6 +127,20 @@ func countNUMANodes(sys string) (int, error) {
 	return n, nil
 }
 
+// Slow needs a guest whose clock runs so much slower than the host's that its milliseconds mean something (package
+// test/lab/slow).
+func Slow(t testing.TB) {
+	t.Helper()
+	need{name: needSlow, runsIn: "lab test --slow"}.ask(t, trySlow)
+}
+
+func trySlow() error {
+	if k, err := strconv.Atoi(os.Getenv(EnvSlow)); err != nil || k < 2 {
+		return errors.New("the clock runs at the host's pace")
+	}
+	return nil
+}
+
 // Systemd needs a systemd that runs this machine and answers on the system
 // bus.
 func Systemd(t testing.TB) {

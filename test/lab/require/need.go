@@ -22,6 +22,7 @@ const (
 	needSystemd  = "systemd"
 	needJDK      = "jdk"
 	needKernel   = "kernel"
+	needSlow     = "slow"
 )
 
 // The environment variables that steer this package.
@@ -30,6 +31,8 @@ const (
 	EnvLab = "UNTHROTTLE_LAB"
 	// EnvMust lists the needs that this machine is known to meet.
 	EnvMust = "UNTHROTTLE_MUST"
+	// EnvSlow is how many times slower than the host's the guest's clock runs; unset at the host's pace.
+	EnvSlow = "UNTHROTTLE_LAB_SLOW"
 	// EnvPure is "1" where every test that states a need is left out.
 	EnvPure = "UNTHROTTLE_PURE"
 )
@@ -86,7 +89,7 @@ func mustHave(list string, n need) (bool, error) {
 }
 
 func needNames() []string {
-	return []string{needRoot, needV1, needV2, needCPUs, needL3s, needNUMA, needSchedExt, needBPF, needSystemd, needJDK, needKernel}
+	return []string{needRoot, needV1, needV2, needCPUs, needL3s, needNUMA, needSchedExt, needBPF, needSystemd, needJDK, needKernel, needSlow}
 }
 
 func known(name string) bool {

@@ -29,6 +29,8 @@ type Plan struct {
 	CgroupVersion int `json:"cgroup_version"`
 	// Shell starts an interactive shell on the console instead of Steps.
 	Shell bool `json:"shell,omitempty"`
+	// Calibrate measures the machine's speed before the steps.
+	Calibrate bool `json:"calibrate,omitempty"`
 	// LimitSec ends the guest from within, in case the host is gone.
 	LimitSec int `json:"limit_sec"`
 }
@@ -48,6 +50,7 @@ type Kind string
 // The kinds of frames.
 const (
 	Booted   Kind = "booted"   // the guest is up; payload: Booted as JSON
+	Speeds   Kind = "speeds"   // the guest was calibrated; payload: Speed as JSON
 	Stdout   Kind = "stdout"   // of a step
 	Stderr   Kind = "stderr"   // of a step
 	Exit     Kind = "exit"     // a step ended; payload: ExitStatus as JSON
@@ -61,6 +64,14 @@ const (
 type BootFacts struct {
 	Release   string  `json:"release"` // of the kernel
 	UptimeSec float64 `json:"uptime_sec"`
+}
+
+// Speed is the payload of Speeds: how fast the guest is by its own clock.
+type Speed struct {
+	LoopRateOne float64 `json:"loop_rate_one"` // rounds of a tight loop per second, one CPU busy
+	LoopRateAll float64 `json:"loop_rate_all"` // the same per CPU with all busy
+	SwitchNs    float64 `json:"switch_ns"`     // a switch between two threads on one CPU; 0: not measured
+	SleepLateUs float64 `json:"sleep_late_us"` // the median by which a sleep of 1 ms ends late
 }
 
 // ExitStatus is the payload of Exit.
@@ -180,7 +191,7 @@ func (r *Reader) header() (string, error) {
 
 func knownKind(k Kind) bool {
 	switch k {
-	case Booted, Stdout, Stderr, Exit, FileName, FileData, Done, Broken:
+	case Booted, Speeds, Stdout, Stderr, Exit, FileName, FileData, Done, Broken:
 		return true
 	}
 	return false

@@ -52,6 +52,9 @@ func TestWrongUseIs125(t *testing.T) {
 		{"run --l3 3 -- true", "--l3 3"},
 		{"run --memory 1 -- true", "--memory 1"},
 		{"run --cgroup v3 -- true", "--cgroup v3"},
+		{"run --slow 0 -- true", "--slow 0"},
+		{"run --slow 1.5 -- true", "whole number from 1 to 100, or auto"},
+		{"run --slow-json x -- true", "give --slow too"},
 		{"dance", `unknown command "dance"`},
 		{"fetch --all 6.18", "exclude each other"},
 	} {

@@ -29,6 +29,7 @@ type options struct {
 	memory   int
 	limit    time.Duration
 	console  bool
+	slow     slowed
 }
 
 func (o *options) add(cmd *cobra.Command, limit time.Duration) {
@@ -39,8 +40,14 @@ func (o *options) add(cmd *cobra.Command, limit time.Duration) {
 	f.StringVar(&o.kernel, "kernel", fetch.DefaultLine, "a kernel that `lab list` shows, or the path of a vmlinux or bzImage")
 	f.StringVar(&o.cgroup, "cgroup", "v2", "cgroup hierarchy: v2, or v1 on kernels before 6.12")
 	f.IntVar(&o.memory, "memory", lab.DefaultMemoryMiB, "memory in MiB, the initramfs comes on top")
-	f.DurationVar(&o.limit, "timeout", limit, "end the guest after this time")
+	f.Duration("timeout", limit, "end the guest after this time; with --slow it is the guest's")
 	f.BoolVar(&o.console, "console", false, "show the guest's console on stderr")
+	o.slow.add(cmd)
+	// One variable for several commands would have the default of the last.
+	cmd.PreRunE = func(*cobra.Command, []string) (err error) {
+		o.limit, err = f.GetDuration("timeout")
+		return err
+	}
 }
 
 func (o *options) cache(log io.Writer) (*fetch.Cache, error) {
@@ -56,6 +63,21 @@ func (o *options) cache(log io.Writer) (*fetch.Cache, error) {
 
 // guest makes a guest, all except its plan and its outputs.
 func (o *options) guest(ctx context.Context, log io.Writer) (boot.Guest, error) {
+	if err := o.slow.check(); err != nil {
+		return boot.Guest{}, err
+	}
+	g, err := o.atHostPace(ctx, log)
+	if err != nil {
+		return g, err
+	}
+	cache, err := o.cache(log)
+	if err != nil {
+		return g, err
+	}
+	return g, o.slow.prepare(ctx, &g, cache.Dir)
+}
+
+func (o *options) atHostPace(ctx context.Context, log io.Writer) (boot.Guest, error) {
 	machine, err := lab.ParseMachine(o.smp, o.l3s, lab.NUMA(o.numa))
 	if err != nil {
 		return boot.Guest{}, err

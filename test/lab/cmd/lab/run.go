@@ -40,7 +40,7 @@ A command ended by a signal, or with a code above 127, counts as 1. So
 			g.Plan.Steps = []wire.Step{{Argv: args, Env: env, Dir: "/root"}}
 			g.Stdout = func(int) io.Writer { return cmd.OutOrStdout() }
 			g.Stderr = func(int) io.Writer { return cmd.ErrOrStderr() }
-			result, err := boot.Run(cmd.Context(), g)
+			result, err := o.slow.run(cmd.Context(), g, cmd.ErrOrStderr())
 			if err != nil {
 				return err
 			}

@@ -17,6 +17,7 @@ import (
 	"github.com/unthrottle/unthrottle/test/lab"
 	"github.com/unthrottle/unthrottle/test/lab/boot"
 	"github.com/unthrottle/unthrottle/test/lab/fetch"
+	"github.com/unthrottle/unthrottle/test/lab/require"
 	"github.com/unthrottle/unthrottle/test/lab/results"
 	"github.com/unthrottle/unthrottle/test/lab/suite"
 	"github.com/unthrottle/unthrottle/test/lab/wire"
@@ -55,6 +56,10 @@ the lab could not test.`,
 			defer os.RemoveAll(dir)
 			so.Must = must(g.Machine, o.kernel, o.cgroup)
 			so.Machine = fmt.Sprintf("%s %d %s", g.Machine.SMP(), g.Machine.L3sPerSocket, g.Machine.NUMA)
+			if o.slow.factor > 1 {
+				so.Env = append(so.Env, fmt.Sprintf("%s=%d", require.EnvSlow, o.slow.factor))
+				so.Must += ",slow"
+			}
 			start := time.Now()
 			built, err := suite.Build(ctx, packages, moduleDir, dir, so)
 			if err != nil {
@@ -62,7 +67,7 @@ the lab could not test.`,
 			}
 			fmt.Fprintf(cmd.ErrOrStderr(), "lab: built %d test binaries in %.1f s\n", len(built.Packages), time.Since(start).Seconds())
 			g.OutDir, g.Files, g.Plan.Steps = out, built.Files, built.Steps
-			run, err := runTests(cmd, g, built, jsonFile)
+			run, err := runTests(cmd, g, &o.slow, built, jsonFile)
 			if err != nil {
 				return err
 			}
@@ -105,7 +110,7 @@ func notRepeated(packages []suite.Package, file string, stderr io.Writer) ([]sui
 }
 
 // runTests boots the guest and prints each package as it ends.
-func runTests(cmd *cobra.Command, g boot.Guest, built suite.Built, jsonFile string) (*results.Run, error) {
+func runTests(cmd *cobra.Command, g boot.Guest, slow *slowed, built suite.Built, jsonFile string) (*results.Run, error) {
 	var all []results.Event
 	var outputs suite.Outputs
 	var converting error
@@ -126,7 +131,7 @@ func runTests(cmd *cobra.Command, g boot.Guest, built suite.Built, jsonFile stri
 		converting = errors.Join(converting, err)
 		show(events)
 	}
-	result, err := boot.Run(cmd.Context(), g)
+	result, err := slow.run(cmd.Context(), g, cmd.ErrOrStderr())
 	for step, status := range result.Exits {
 		if err != nil && status.NotRun != "" {
 			g.Ended(step, status) // output from before the guest ended

@@ -134,9 +134,12 @@ e2e-install: ## installs what make e2e runs, on Debian (as root; a package may s
 docs: need-go ## write fresh output into README and docs (as root, on an idle host with cgroup v1)
 	@$(GO) test -count=1 -timeout 15m ./test/docs -update
 
+# Where the manual pages are written.
+MAN ?= man
 .PHONY: man
 man: need-go ## man/: a manual page for each command
-	@mkdir -p man && UNTHROTTLE_MAN=$(CURDIR)/man $(GO) test -count=1 -run '^TestManualPages$$' ./cmd/unthrottle >/dev/null && ls man | wc -l | xargs echo "pages in man/:"
+	@rm -rf $(MAN) && mkdir -p $(MAN) && SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) UNTHROTTLE_MAN=$(abspath $(MAN)) \
+	  $(GO) test -count=1 -run '^TestManualPages$$' ./cmd/unthrottle >/dev/null && ls $(MAN) | wc -l | xargs echo "pages in $(MAN):"
 
 .PHONY: fuzz
 fuzz: need-go ## every fuzz target for FUZZTIME each

@@ -11,16 +11,22 @@ CONFIG = $(DESTDIR)$(SYSCONFDIR)/unthrottle.yaml
 BASH_COMPLETION = $(SHARE)/bash-completion/completions/unthrottle
 ZSH_COMPLETION = $(SHARE)/zsh/site-functions/_unthrottle
 FISH_COMPLETION = $(SHARE)/fish/vendor_completions.d/unthrottle.fish
+MAN1 = $(SHARE)/man/man1
 # PROGRAM is what `make install` installs; packages for another processor give another one.
 PROGRAM ?= $(BIN)/unthrottle
 
 .PHONY: install
-install: build ## program, completions, systemd unit and sample configuration (PREFIX, DESTDIR)
-	@install -d -m 755 $(BINDIR) $(UNITDIR) $(dir $(BASH_COMPLETION) $(ZSH_COMPLETION) $(FISH_COMPLETION)) $(SHARE)/doc/unthrottle $(dir $(CONFIG))
+install: build man install-files ## program, manual pages, completions, systemd unit and sample configuration (PREFIX, DESTDIR)
+
+# What install installs, from what is built already.
+.PHONY: install-files
+install-files:
+	@install -d -m 755 $(BINDIR) $(UNITDIR) $(MAN1) $(dir $(BASH_COMPLETION) $(ZSH_COMPLETION) $(FISH_COMPLETION)) $(SHARE)/doc/unthrottle $(dir $(CONFIG))
 	@install -m 755 $(PROGRAM) $(BINDIR)/unthrottle
 	@$(BIN)/unthrottle completion bash | install -m 644 /dev/stdin $(BASH_COMPLETION)
 	@$(BIN)/unthrottle completion zsh | install -m 644 /dev/stdin $(ZSH_COMPLETION)
 	@$(BIN)/unthrottle completion fish | install -m 644 /dev/stdin $(FISH_COMPLETION)
+	@for page in $(MAN)/*.1; do gzip -9nc $$page | install -m 644 /dev/stdin $(MAN1)/$$(basename $$page).gz; done
 	@sed 's#/usr/bin/#$(PREFIX)/bin/#; s#/etc/#$(SYSCONFDIR)/#' packaging/unthrottle.service | install -m 644 /dev/stdin $(UNITDIR)/unthrottle.service
 	@install -m 644 LICENSE README.md CHANGELOG.md packaging/unthrottle.yaml $(SHARE)/doc/unthrottle/
 	@if [ -e $(CONFIG) ]; then echo "$(CONFIG) stays as it is; a sample is in $(SHARE)/doc/unthrottle"; \
@@ -30,7 +36,7 @@ install: build ## program, completions, systemd unit and sample configuration (P
 uninstall: ## removes what make install wrote; a changed configuration stays
 	@if cmp -s $(CONFIG) $(SHARE)/doc/unthrottle/unthrottle.yaml; then rm $(CONFIG); \
 	  elif [ -e $(CONFIG) ]; then echo "$(CONFIG) was changed and stays: remove it by hand"; fi
-	@rm -f $(BINDIR)/unthrottle $(UNITDIR)/unthrottle.service $(BASH_COMPLETION) $(ZSH_COMPLETION) $(FISH_COMPLETION)
+	@rm -f $(BINDIR)/unthrottle $(UNITDIR)/unthrottle.service $(BASH_COMPLETION) $(ZSH_COMPLETION) $(FISH_COMPLETION) $(MAN1)/unthrottle.1.gz $(MAN1)/unthrottle-*.1.gz
 	@rm -rf $(SHARE)/doc/unthrottle
 
 # What the targets below build for, and where to.
@@ -45,12 +51,12 @@ PACKAGE_VERSION ?= $(or $(shell sed -n '/^v[0-9]/{s/^v//; s/-/+/; s/-/./g; p}' <
 
 # Everything is made from what make install would install, once for each processor.
 .PHONY: stage
-stage: build
+stage: build man
 	@mkdir -p $(DIST)
 	@rm -rf $(STAGE)
 	@for arch in $(ARCHS); do \
 	  CGO_ENABLED=0 GOOS=linux GOARCH=$$arch $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(STAGE)/program/$$arch/unthrottle ./cmd/unthrottle; \
-	  $(MAKE) --no-print-directory -s install DESTDIR=$(STAGE)/$$arch PREFIX=/usr SYSCONFDIR=/etc PROGRAM=$(STAGE)/program/$$arch/unthrottle; done
+	  $(MAKE) --no-print-directory -s install-files DESTDIR=$(STAGE)/$$arch PREFIX=/usr SYSCONFDIR=/etc PROGRAM=$(STAGE)/program/$$arch/unthrottle; done
 
 .PHONY: release
 release: stage ## static tarballs for linux amd64 and arm64 in dist, with checksums
@@ -59,6 +65,7 @@ release: stage ## static tarballs for linux amd64 and arm64 in dist, with checks
 	  mkdir -p $$to/completions; \
 	  cp $$from/usr/bin/unthrottle $$from/usr/share/doc/unthrottle/* $$from/usr/lib/systemd/system/unthrottle.service $$to/; \
 	  cp $$from/usr/share/bash-completion/completions/unthrottle $$to/completions/unthrottle.bash; \
+	  cp -r $$from/usr/share/man $$to/; \
 	  cp $$from/usr/share/zsh/site-functions/_unthrottle $$from/usr/share/fish/vendor_completions.d/unthrottle.fish $$to/completions/; \
 	  tar --sort=name --owner=0 --group=0 --numeric-owner --mode=go-w --mtime=@$(SOURCE_DATE_EPOCH) -C $(STAGE) -c $$name | gzip -n > $(DIST)/$$name.tar.gz; done
 	@$(checksums)

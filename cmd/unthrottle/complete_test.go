@@ -62,7 +62,15 @@ func TestManualPages(t *testing.T) {
 	}
 	root := newRoot()
 	root.DisableAutoGenTag = true
-	walkCommands(root, func(cmd *cobra.Command) { cmd.DisableAutoGenTag = true })
+	walkCommands(root, func(cmd *cobra.Command) {
+		cmd.DisableAutoGenTag = true
+		// The folders of root, not those of the user who builds the pages.
+		for name, dir := range map[string]string{"state-dir": systemStateDir, "flight-dir": filepath.Join(systemStateDir, flightDir)} {
+			if f := cmd.Flags().Lookup(name); f != nil {
+				f.DefValue = dir
+			}
+		}
+	})
 	header := &doc.GenManHeader{Section: "1", Source: "unthrottle", Manual: "unthrottle manual"}
 	if err := doc.GenManTree(root, header, dir); err != nil {
 		t.Fatal(err)

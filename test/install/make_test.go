@@ -16,7 +16,7 @@ const root = "../.."
 // makes runs make in the tree; it builds into dir and not into the tree.
 func makes(t *testing.T, dir string, args ...string) string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "make", append(args, "BIN="+filepath.Join(dir, "bin"), "STAGE="+filepath.Join(dir, "stage"), "VERSION=v1.2.3")...)
+	cmd := exec.CommandContext(t.Context(), "make", append(args, "BIN="+filepath.Join(dir, "bin"), "STAGE="+filepath.Join(dir, "stage"), "MAN="+filepath.Join(dir, "man"), "VERSION=v1.2.3")...)
 	cmd.Dir = root
 	// make of `make test` tells its own targets and flags to every make below it.
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "MAKE") || strings.HasPrefix(v, "MFLAGS") })
@@ -54,6 +54,7 @@ func TestInstall(t *testing.T) {
 		"/opt/it/share/bash-completion/completions/unthrottle":    "__start_unthrottle",
 		"/opt/it/share/zsh/site-functions/_unthrottle":            "#compdef unthrottle",
 		"/opt/it/share/fish/vendor_completions.d/unthrottle.fish": "complete -c unthrottle",
+		"/opt/it/share/man/man1/unthrottle.1.gz": "\x1f\x8b", "/opt/it/share/man/man1/unthrottle-bench-service.1.gz": "\x1f\x8b",
 	} {
 		text, err := os.ReadFile(host + name)
 		if err != nil || !strings.Contains(string(text), says) {

@@ -50,6 +50,9 @@ func TestPackages(t *testing.T) {
 		"/usr/share/bash-completion/completions/unthrottle", "/usr/share/doc/unthrottle/CHANGELOG.md", "/usr/share/doc/unthrottle/LICENSE",
 		"/usr/share/doc/unthrottle/README.md", "/usr/share/doc/unthrottle/unthrottle.yaml", "/usr/share/fish/vendor_completions.d/unthrottle.fish",
 	}
+	for _, page := range filesIn(t, filepath.Join(dir, "man")) {
+		installed = append(installed, "/usr/share/man/man1"+page+".gz")
+	}
 	holds := func(what string, got contents, more ...string) {
 		t.Helper()
 		want := slices.Sorted(slices.Values(append(more, installed...)))
@@ -76,6 +79,9 @@ func TestPackages(t *testing.T) {
 		if !bytes.Equal(other, program) {
 			t.Errorf("%s has another program than the deb: %d bytes and %d", what, len(other), len(program))
 		}
+	}
+	if _, ok := tarball["/unthrottle-v1.2.3-linux-"+runtime.GOARCH+"/man/man1/unthrottle-fix.1.gz"]; !ok {
+		t.Error("the tarball has no manual pages")
 	}
 	if len(image) != 1 {
 		t.Errorf("the image holds more than the program: %q", slices.Sorted(maps.Keys(image)))

@@ -71,10 +71,14 @@ func Lacks(r Report, tried Tried) []Missing {
 	var all []Missing
 	add := func(what, use, way string) { all = append(all, Missing{what, use, way}) }
 	const probeUse = "explain, forecast, fix, the agent's recordings"
-	var unwritable []string
+	var unwritable, closed []string
 	for _, c := range []cgroup.Controller{cgroup.CPU, cgroup.CPUSet} {
-		if of := r.controller(c); of.Version != 0 && !of.Writable {
+		switch of := r.controller(c); {
+		case of.Version == 0:
+		case !of.Writable:
 			unwritable = append(unwritable, of.Dir)
+		case !of.CanMakeCgroups:
+			closed = append(closed, of.Dir)
 		}
 	}
 	if lacks := r.Rights.lacksForProbe(); len(lacks) > 0 && tried.Probe != "" {
@@ -92,6 +96,9 @@ func Lacks(r Report, tried Tried) []Missing {
 	}
 	if len(unwritable) > 0 {
 		add("writable "+strings.Join(unwritable, ", "), "every remedy, demo, run, bench", r.Rights.wayToWrite())
+	}
+	if len(closed) > 0 {
+		add("the right to make cgroups in "+strings.Join(closed, ", "), "demo, run, bench", r.Rights.wayToCapabilities([]string{"CAP_DAC_OVERRIDE"}))
 	}
 	if r.PrivateNamespace {
 		add("the host's cgroups", "containers outside of this one", r.Rights.wayToHost("cgroups"))

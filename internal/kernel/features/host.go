@@ -37,9 +37,13 @@ type Report struct {
 type Controller struct {
 	Name cgroup.Controller `json:"name"`
 	// Version is 1 or 2; 0 means not mounted.
-	Version  cgroup.Version `json:"version"`
-	Dir      string         `json:"dir"`
-	Writable bool           `json:"writable"`
+	Version cgroup.Version `json:"version"`
+	Dir     string         `json:"dir"`
+	// Writable: the files that remedies write can be written.
+	Writable bool `json:"writable"`
+	// CanMakeCgroups: experiments can make cgroups of their own below Dir. Root without CAP_DAC_OVERRIDE may write the
+	// files, which it owns, and make nothing in a folder without permission to write.
+	CanMakeCgroups bool `json:"can_make_cgroups"`
 }
 
 // Ability is something that unthrottle can or cannot do on this host, and why.
@@ -68,7 +72,7 @@ func Gather(h *cgroup.Host, root fs.FS, euid int) Report {
 	for _, c := range cgroup.Controllers() {
 		r.Controllers = append(r.Controllers, readController(h, c))
 	}
-	sample := sampleGroup(h)
+	sample := sampleGroup(h, cgroup.CPU)
 	r.Kernel = ReadKernel(root, hasFile(h, sample, "cpu.cfs_burst_us", "cpu.max.burst"), hasFile(h, sample, "cpu.stat.local", "cpu.stat.local"))
 	r.Kernel.DefaultPeriodMicroseconds = defaultPeriod(h, sample)
 	if name := r.Kernel.SchedExtScheduler; name != "" {
@@ -88,20 +92,40 @@ func readController(h *cgroup.Host, c cgroup.Controller) Controller {
 	if !ok {
 		return Controller{Name: c}
 	}
+	// The kernel answers, because a write fails alike on a read-only mount and for missing rights.
+	writable := func(path string) bool { return !m.ReadOnly && unix.Access(path, unix.W_OK) == nil }
 	return Controller{
-		Name:    c,
-		Version: m.Version,
-		Dir:     m.Dir,
-		// The kernel answers, because a write fails alike on a read-only mount and for missing rights.
-		Writable: !m.ReadOnly && unix.Access(m.Dir, unix.W_OK) == nil,
+		Name:           c,
+		Version:        m.Version,
+		Dir:            m.Dir,
+		Writable:       writable(written(c, m.Version, h.Dir(c, sampleGroup(h, c)), m.Dir)),
+		CanMakeCgroups: writable(m.Dir),
 	}
 }
 
-// sampleGroup returns a cgroup below the root, since the root itself has none of the bandwidth files on v2. It returns
-// "" if only the root exists.
-func sampleGroup(h *cgroup.Host) string {
-	top := h.Top(cgroup.CPU)
-	children, err := h.Children(cgroup.CPU, top)
+// written is the file that a remedy writes for a controller, in a cgroup's folder dir. Where that is not there, it is the
+// file that enables the controller (v2), else the controller's folder top.
+func written(c cgroup.Controller, v cgroup.Version, dir, top string) string {
+	files := []string{filepath.Join(top, cgroup.FileSubtreeControl)}
+	switch c {
+	case cgroup.CPU:
+		files = []string{filepath.Join(dir, cgroup.LimitFiles(v)[0]), files[0]}
+	case cgroup.CPUSet:
+		files = []string{filepath.Join(dir, cgroup.FileCPUs), files[0]}
+	}
+	for _, file := range files {
+		if _, err := os.Stat(file); err == nil {
+			return file
+		}
+	}
+	return top
+}
+
+// sampleGroup returns a cgroup below a controller's root, since the root itself has none of the bandwidth files on v2. It
+// returns the root if only that exists.
+func sampleGroup(h *cgroup.Host, c cgroup.Controller) string {
+	top := h.Top(c)
+	children, err := h.Children(c, top)
 	if err != nil || len(children) == 0 {
 		return top
 	}
@@ -145,7 +169,7 @@ func defaultPeriod(h *cgroup.Host, group string) *int64 {
 func abilities(r Report) []Ability {
 	demo := Ability{What: "demo", Can: true, Why: "cgroups of its own can be made"}
 	for _, c := range []cgroup.Controller{cgroup.CPUSet, cgroup.CPU} {
-		if w := r.Writable(c); !w.Can {
+		if w := r.canMake(c); !w.Can {
 			demo.Can, demo.Why = false, w.Why
 		}
 	}
@@ -180,6 +204,15 @@ func (r Report) Writable(name cgroup.Controller) Ability {
 	return writable(r.controller(name), string(name)+" controller")
 }
 
+// canMake says whether cgroups can be made in a controller's hierarchy, and why.
+func (r Report) canMake(name cgroup.Controller) Ability {
+	c := r.controller(name)
+	if c.Version != 0 && !c.CanMakeCgroups {
+		return notWritable(c.Dir)
+	}
+	return r.Writable(name)
+}
+
 // Manages says whether another program manages CPUs here, by its name in Managers.
 func (r Report) Manages(name string) bool {
 	return slices.ContainsFunc(r.Managers, func(m Manager) bool { return m.Name == name })
@@ -190,7 +223,11 @@ func writable(c Controller, what string) Ability {
 	case c.Version == 0:
 		return Ability{Why: "the " + what + " is not mounted"}
 	case !c.Writable:
-		return Ability{Why: c.Dir + " is not writable: run as root, outside a container or with the host's cgroups mounted writable"}
+		return notWritable(c.Dir)
 	}
 	return Ability{Can: true, Why: "the " + what + " is writable"}
+}
+
+func notWritable(dir string) Ability {
+	return Ability{Why: dir + " is not writable: run as root, outside a container or with the host's cgroups mounted writable"}
 }

@@ -142,8 +142,8 @@ func TestManagers(t *testing.T) {
 
 func TestAbilities(t *testing.T) {
 	full := Report{Kernel: Kernel{StatLocal: Yes}, Controllers: []Controller{
-		{Name: cgroup.CPU, Version: cgroup.V2, Dir: "/c", Writable: true},
-		{Name: cgroup.CPUSet, Version: cgroup.V2, Dir: "/c", Writable: true},
+		{Name: cgroup.CPU, Version: cgroup.V2, Dir: "/c", Writable: true, CanMakeCgroups: true},
+		{Name: cgroup.CPUSet, Version: cgroup.V2, Dir: "/c", Writable: true, CanMakeCgroups: true},
 	}}
 	for _, tc := range []struct {
 		name   string
@@ -154,6 +154,7 @@ func TestAbilities(t *testing.T) {
 		{"everything", func(*Report) {}, nil, ""},
 		{"no cpuset", func(r *Report) { r.Controllers = r.Controllers[:1] }, []string{"demo"}, "the cpuset controller is not mounted"},
 		{"ordinary user", func(r *Report) { r.Controllers[0].Writable = false }, []string{"demo"}, "run as root"},
+		{"root without CAP_DAC_OVERRIDE", func(r *Report) { r.Controllers[1].CanMakeCgroups = false }, []string{"demo"}, "run as root"},
 		{"no cpu controller", func(r *Report) { r.Controllers = nil }, []string{"see throttling (ls)", "demo"}, "mounted"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -177,6 +178,34 @@ func TestAbilities(t *testing.T) {
 				t.Error(d)
 			}
 		})
+	}
+}
+
+// Remedies write files, not the folder of the hierarchy.
+func TestWritten(t *testing.T) {
+	top := t.TempDir()
+	group := filepath.Join(top, "pod")
+	if err := os.Mkdir(group, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"cpu.max", "cpu.cfs_quota_us"} {
+		if err := os.WriteFile(filepath.Join(group, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		of      cgroup.Controller
+		version cgroup.Version
+		want    string
+	}{
+		{cgroup.CPU, cgroup.V2, filepath.Join(group, "cpu.max")},
+		{cgroup.CPU, cgroup.V1, filepath.Join(group, "cpu.cfs_quota_us")},
+		{cgroup.CPUSet, cgroup.V2, top}, // not enabled for this cgroup
+		{cgroup.CPUAcct, cgroup.V1, top},
+	} {
+		if got := written(c.of, c.version, group, top); got != c.want {
+			t.Errorf("%s %v: %s, want %s", c.of, c.version, got, c.want)
+		}
 	}
 }
 

@@ -52,8 +52,8 @@ func TestRights(t *testing.T) {
 
 func TestCommandsAndWhatIsMissing(t *testing.T) {
 	full := Report{Rights: Rights{Missing: []string{}, PrivateProcesses: No}, Controllers: []Controller{
-		{Name: cgroup.CPU, Version: cgroup.V2, Dir: "/c", Writable: true},
-		{Name: cgroup.CPUSet, Version: cgroup.V2, Dir: "/c", Writable: true},
+		{Name: cgroup.CPU, Version: cgroup.V2, Dir: "/c", Writable: true, CanMakeCgroups: true},
+		{Name: cgroup.CPUSet, Version: cgroup.V2, Dir: "/c", Writable: true, CanMakeCgroups: true},
 	}}
 	none := []string{"CAP_BPF", "CAP_PERFMON", "CAP_SYSLOG", "CAP_SYS_PTRACE", "CAP_SYS_NICE"}
 	everything := []string{"explain", "forecast", "fix", "agent, mode observe", "agent, mode apply", "undo (restore)"}
@@ -79,6 +79,7 @@ func TestCommandsAndWhatIsMissing(t *testing.T) {
 		}, []string{"explain", "forecast", "fix", "agent, mode apply"}, []string{"add: [BPF, PERFMON]", "hostPID: true"}},
 		"restricted root": {func(r *Report, _ *Tried) { r.Rights.Missing = none[3:] }, nil,
 			[]string{"CapabilityBoundingSet=CAP_SYS_PTRACE", "CapabilityBoundingSet=CAP_SYS_NICE"}},
+		"root without CAP_DAC_OVERRIDE": {func(r *Report, _ *Tried) { r.Controllers[0].CanMakeCgroups = false }, nil, []string{"CAP_DAC_OVERRIDE"}},
 		"bad state directory": {func(_ *Report, tried *Tried) { tried.StateDir = "others can write it: chmod go-w" },
 			[]string{"fix", "agent, mode apply", "undo (restore)"}, []string{"chmod go-w"}},
 		"no cpu controller": {func(r *Report, _ *Tried) { r.Controllers = nil }, everything, nil},

@@ -191,7 +191,7 @@ func drift() []txn.DriftItem {
 }
 
 func host() features.Report {
-	return features.Report{CgroupMode: "v1", Controllers: []features.Controller{{Name: cgroup.CPU, Version: 1, Dir: "/sys/fs/cgroup/cpu", Writable: true}}, CPUs: 2,
+	return features.Report{CgroupMode: "v1", Controllers: []features.Controller{{Name: cgroup.CPU, Version: 1, Dir: "/sys/fs/cgroup/cpu", Writable: true, CanMakeCgroups: true}}, CPUs: 2,
 		Can: []features.Ability{{What: "pin", Can: true, Why: "cpuset is writable, and there are CPUs of which some can be exclusive"},
 			{What: "narrow", Why: "the kernel has no sched_ext (from 6.12 on, with CONFIG_SCHED_CLASS_EXT)"}}}
 }

@@ -83,14 +83,12 @@ func (c agentConfig) problems() (found []string, err error) {
 	if err := journal.CheckStateDir(c.write.stateDir); err != nil {
 		found = append(found, err.Error())
 	}
-	if c.write.scope != "" {
-		h, err := openCgroups()
-		if err != nil {
-			return nil, err
-		}
-		if why := missingScope(h, c.write.scope); why != nil {
-			found = append(found, why.Error())
-		}
+	mistake, err := c.write.missingScope()
+	if err != nil {
+		return nil, err
+	}
+	if mistake != nil {
+		found = append(found, mistake.Error())
 	}
 	commands := false
 	for _, rule := range c.rules.Rules {
@@ -108,16 +106,24 @@ func (c agentConfig) problems() (found []string, err error) {
 	return found, nil
 }
 
-// missingScope says why nothing can be watched in a scope.
-func missingScope(h *cgroup.Host, scope string) error {
-	path, err := cleanPrefix(h, "scope", scope)
+// missingScope says why nothing can be watched in the scope; nil: it can, or there is none. err: the cgroups of this host
+// cannot be asked.
+func (f *writeFlags) missingScope() (mistake, err error) {
+	if f.scope == "" {
+		return nil, nil
+	}
+	h, err := openCgroups()
 	if err != nil {
-		return err
+		return nil, err
+	}
+	path, mistake := cleanPrefix(h, "scope", f.scope)
+	if mistake != nil {
+		return mistake, nil
 	}
 	if _, err := os.Stat(h.Dir(cgroup.CPU, path)); errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("scope %.200s: there is no such cgroup: start what is in it, or leave the scope out", path)
+		return fmt.Errorf("scope %.200s: there is no such cgroup: start what is in it, or leave the scope out", path), nil
 	}
-	return nil
+	return nil, nil
 }
 
 // fromRules takes scope and state directory from the file where the command

@@ -86,14 +86,8 @@ func (c agentConfig) canBecome(ctx context.Context, next agentConfig) error {
 		return fmt.Errorf("state_dir cannot change from %s to %s while the agent runs, since what is in force stands there: restart the agent",
 			c.write.stateDir, next.write.stateDir)
 	}
-	if next.write.scope != "" {
-		h, err := openCgroups()
-		if err != nil {
-			return err
-		}
-		if err := missingScope(h, next.write.scope); err != nil {
-			return err
-		}
+	if mistake, err := next.write.missingScope(); mistake != nil || err != nil {
+		return errors.Join(mistake, err)
 	}
 	if next.rules.Listen == c.rules.Listen {
 		return nil

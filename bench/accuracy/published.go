@@ -286,5 +286,5 @@ func claimsText(b *strings.Builder, all []Claim, seeds int) {
 		}
 		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", c.Of, c.Bound, c.Came, verdict)
 	}
-	b.WriteString("\nUse above quota x periods + burst + silos + ticks is looked for in a million random steps by `go test -run Conservation ./bandwidth ./simulate`, as part of `make test`.\n")
+	b.WriteString("\nUse above quota x periods + burst + silos + ticks is looked for in a million random steps by `go test -run Conservation ./bandwidth ./internal/sim/simulate`, as part of `make test`.\n")
 }

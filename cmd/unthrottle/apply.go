@@ -182,8 +182,11 @@ func newApply() *cobra.Command {
 			if err := show(cmd, result.Result, err, out, dryRun); err != nil {
 				return err
 			}
-			if result.Kept {
-				sayNext(out, "unthrottle status; 'sudo unthrottle restore %s' puts it back", text.Sanitize(args[0], 0))
+			switch {
+			case dryRun:
+				sayNext(out, forReal(cmd, args))
+			case result.Kept:
+				sayNext(out, w.next().Status())
 			}
 			return nil
 		},

@@ -14,6 +14,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/load/sandbox"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/bench"
 	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
+	"github.com/unthrottle/unthrottle/internal/ui/report/next"
 	"github.com/unthrottle/unthrottle/internal/ui/report/progress"
 	"github.com/unthrottle/unthrottle/internal/ui/terminal"
 )
@@ -100,7 +101,11 @@ short period, with a raised limit, without one, and pinned.`,
 			if f.out.json() {
 				return jsonout.Write(cmd.OutOrStdout(), "bench_latency", r)
 			}
-			return view.Latency(cmd.OutOrStdout(), r, outStyle())
+			if err := view.Latency(cmd.OutOrStdout(), r, outStyle()); err != nil {
+				return err
+			}
+			sayNext(f.out, next.List)
+			return nil
 		},
 	}
 	f.add(cmd)
@@ -133,7 +138,11 @@ quota. Distributions carry fault and fix back, so versions do not tell.`,
 			if f.out.json() {
 				return jsonout.Write(cmd.OutOrStdout(), "bench_fibtest", r)
 			}
-			return view.Fibtest(cmd.OutOrStdout(), r, outStyle())
+			if err := view.Fibtest(cmd.OutOrStdout(), r, outStyle()); err != nil {
+				return err
+			}
+			sayNext(f.out, next.List)
+			return nil
 		},
 	}
 	f.add(cmd)

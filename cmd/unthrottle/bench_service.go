@@ -22,6 +22,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/sim/parallel"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/bench"
 	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
+	"github.com/unthrottle/unthrottle/internal/ui/report/next"
 	"github.com/unthrottle/unthrottle/internal/ui/terminal"
 )
 
@@ -123,7 +124,11 @@ func benchService(cmd *cobra.Command, f benchServiceFlags) error {
 	} else {
 		err = view.Service(cmd.OutOrStdout(), result, outStyle())
 	}
-	return errors.Join(err, page.write(func(w io.Writer) error { return view.ServiceHTML(w, result, thisHost()) }))
+	if err := errors.Join(err, page.write(func(w io.Writer) error { return view.ServiceHTML(w, result, thisHost()) })); err != nil {
+		return err
+	}
+	sayNext(f.out, next.List)
+	return nil
 }
 
 // notMeasured gives an error its exit code: 3 where nothing could be measured, 1 where

@@ -14,6 +14,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/see/probe"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/check"
 	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
+	"github.com/unthrottle/unthrottle/internal/ui/report/next"
 )
 
 func newCheck() *cobra.Command {
@@ -40,7 +41,7 @@ that tells whether explain, forecast and fix can record.`,
 			if err := view.Write(cmd.OutOrStdout(), r, outStyle()); err != nil {
 				return err
 			}
-			sayNext(out, "unthrottle ls")
+			sayNext(out, next.List)
 			return nil
 		},
 	}

@@ -34,7 +34,7 @@ cross sockets, NUMA nodes and L3 caches: the fewest moved CPUs for the crossings
 recovered. One move at a time, checked, with a pause; no thread is ever without a
 CPU. 'unthrottle restore' puts everything back.`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := rejectEmptyFlags(cmd, "reserve"); err != nil {
 				return err
 			}
@@ -65,7 +65,17 @@ CPU. 'unthrottle restore' puts everything back.`,
 			result, err := rebalance.Defragment(cmd.Context(), moving, rebalance.DefragmentOptions{
 				Plan: dryRun, Reserve: kept, MaxMoves: maxMoves, Pause: pause, Say: func(text string) { say("%s", text) },
 			})
-			return showDefrag(cmd, view.New(result), err, out)
+			if err := showDefrag(cmd, view.New(result), err, out); err != nil {
+				return err
+			}
+			if len(result.Steps) > 0 {
+				if dryRun {
+					sayNext(out, forReal(cmd, args))
+				} else {
+					sayNext(out, w.next().Status())
+				}
+			}
+			return nil
 		},
 	}
 	w.add(cmd)

@@ -12,6 +12,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/bench/demo"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/demo"
 	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
+	"github.com/unthrottle/unthrottle/internal/ui/report/next"
 	"github.com/unthrottle/unthrottle/internal/ui/terminal"
 	"github.com/unthrottle/unthrottle/topology"
 )
@@ -49,7 +50,7 @@ Where the host cannot run it, it runs in the simulator, and says so.`,
 			if err := view.Write(cmd.OutOrStdout(), result, styleOf(ascii)); err != nil {
 				return err
 			}
-			sayNext(out, "unthrottle ls")
+			sayNext(out, next.List)
 			return nil
 		},
 	}

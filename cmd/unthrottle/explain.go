@@ -21,6 +21,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/outfile"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/explain"
+	"github.com/unthrottle/unthrottle/internal/ui/report/next"
 	"github.com/unthrottle/unthrottle/internal/ui/report/progress"
 	"github.com/unthrottle/unthrottle/internal/ui/report/rows"
 	"github.com/unthrottle/unthrottle/internal/ui/report/webpage"
@@ -138,6 +139,7 @@ func runExplain(ctx context.Context, target string, f explainFlags, out io.Write
 	if err := errors.Join(err, kept); err != nil {
 		return err
 	}
+	sayNext(f.out, o.Next)
 	return judged(e, f)
 }
 
@@ -159,8 +161,10 @@ func advised(ctx context.Context, pools []diagnose.PoolUse, target, recorded str
 		choice := policy.Choose(made, policy.Terms{})
 		o.Recommended, shown = &choice, rows.NewRecommended(made, &choice)
 		view.Check(pools, made)
-		if choice.Answer == policy.AnswerRemedy && recorded != target {
-			o.Next = "sudo unthrottle fix " + text.Sanitize(target, 0)
+		if recorded != target {
+			o.Next = next.Flags{}.Chosen(target, made, &choice)
+		} else {
+			o.Next = next.Forecast(target)
 		}
 	}
 	return o, shown, from

@@ -104,7 +104,15 @@ objective is missed.`,
 				return err
 			}
 			result, err := runFix(cmd, &w, args[0], o, latencies)
-			return showFix(cmd, result, err, out)
+			ended := showFix(cmd, result, err, out)
+			switch {
+			case err != nil:
+			case dryRun && result.Proposal.Plan != nil:
+				sayNext(out, forReal(cmd, args))
+			default:
+				sayNext(out, afterFix(w.next(), args[0], result))
+			}
+			return ended
 		},
 	}
 	w.add(cmd)

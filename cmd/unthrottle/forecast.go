@@ -18,6 +18,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/sim/parallel"
 	"github.com/unthrottle/unthrottle/internal/text"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/forecast"
+	"github.com/unthrottle/unthrottle/internal/ui/report/next"
 )
 
 type forecastFlags struct {
@@ -92,8 +93,8 @@ most, among those that grant no more CPU than the limit.`,
 			if err := view.Write(cmd.OutOrStdout(), made, &choice, view.Options{Pools: f.pools}, outStyle()); err != nil {
 				return err
 			}
-			if choice.Answer == policy.AnswerRemedy && !isFile(args[0]) {
-				sayNext(f.out, "sudo unthrottle fix %s", text.Sanitize(args[0], 0))
+			if !isFile(args[0]) {
+				sayNext(f.out, next.Flags{}.Chosen(args[0], made, &choice))
 			}
 			return nil
 		},
@@ -159,6 +160,7 @@ func forecastAll(ctx context.Context, f forecastFlags, out io.Writer) error {
 	f.o.Smallest = true
 	result := &view.All{}
 	refused := new(probe.Unavailable)
+	follows := "" // fix of the first container that it can help
 	for _, c := range all {
 		limited, err := hasLimit(h, c)
 		if err != nil || !limited {
@@ -180,7 +182,11 @@ func forecastAll(ctx context.Context, f forecastFlags, out io.Writer) error {
 		case err != nil:
 			result.NotForecast = append(result.NotForecast, err.Error())
 		default:
-			result.All, result.Choices = append(result.All, made), append(result.Choices, policy.Choose(made, policy.Terms{}))
+			choice := policy.Choose(made, policy.Terms{})
+			result.All, result.Choices = append(result.All, made), append(result.Choices, choice)
+			if follows == "" {
+				follows = next.Flags{}.Chosen(text.EscapePath(c.Group.Path), made, &choice)
+			}
 		}
 	}
 	if f.out.json() {
@@ -190,5 +196,9 @@ func forecastAll(ctx context.Context, f forecastFlags, out io.Writer) error {
 		say("no container here has a CPU limit: there is nothing to forecast")
 		return nil
 	}
-	return view.WriteAll(out, result, outStyle())
+	if err := view.WriteAll(out, result, outStyle()); err != nil {
+		return err
+	}
+	sayNext(f.out, follows)
+	return nil
 }

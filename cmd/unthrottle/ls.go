@@ -14,6 +14,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/text"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/ls"
+	"github.com/unthrottle/unthrottle/internal/ui/report/next"
 	"github.com/unthrottle/unthrottle/internal/ui/terminal"
 )
 
@@ -99,7 +100,7 @@ func runLs(ctx context.Context, h *cgroup.Host, f lsFlags, out io.Writer) error 
 		above, notMeasured = count(seen, f.bound.share)
 		if !f.watch {
 			if worst := mostStopped(seen); worst != "" {
-				sayNext(f.out, "sudo unthrottle explain %s", worst)
+				sayNext(f.out, next.Explain(worst))
 			}
 			break
 		}

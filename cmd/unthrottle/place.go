@@ -107,7 +107,11 @@ func (f *placeFlags) run(cmd *cobra.Command) error {
 	if f.out.json() {
 		return jsonout.Write(cmd.OutOrStdout(), "place", view.NewJSON(out))
 	}
-	return view.Write(cmd.OutOrStdout(), out, view.Options{Width: terminal.Width(os.Stdout), ASCII: f.ascii || terminal.ASCII(), Color: terminal.Color(os.Stdout)})
+	if err := view.Write(cmd.OutOrStdout(), out, view.Options{Width: terminal.Width(os.Stdout), ASCII: f.ascii || terminal.ASCII(), Color: terminal.Color(os.Stdout)}); err != nil {
+		return err
+	}
+	sayNext(f.out, f.afterPlace(cmd, out))
+	return nil
 }
 
 // check refuses calls that make no sense.

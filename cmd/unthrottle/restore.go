@@ -1,8 +1,6 @@
 package main
 
 import (
-	"strings"
-
 	"github.com/spf13/cobra"
 
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
@@ -54,9 +52,9 @@ func newRestore() *cobra.Command {
 				return err
 			}
 			if dryRun && len(result.Writes) > 0 {
-				sayNext(out, "%s", strings.Join(append([]string{"sudo unthrottle restore"}, args...), " "))
+				sayNext(out, forReal(cmd, args))
 			} else {
-				sayNext(out, "unthrottle status")
+				sayNext(out, w.next().Status())
 			}
 			return nil
 		},

@@ -16,6 +16,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/sim/realrun"
 	"github.com/unthrottle/unthrottle/internal/sim/scenario"
 	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
+	"github.com/unthrottle/unthrottle/internal/ui/report/next"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/run"
 	"github.com/unthrottle/unthrottle/internal/ui/report/trial"
 )
@@ -64,7 +65,13 @@ them are removed, also after Ctrl-C; after a kill -9 by the next start or by
 				return err
 			}
 			if f.dryRun {
-				return f.plan(cmd, s, filepath.Base(args[0]))
+				if err := f.plan(cmd, s, filepath.Base(args[0])); err != nil {
+					return err
+				}
+				if args[0] != "-" {
+					sayNext(f.out, forReal(cmd, args))
+				}
+				return nil
 			}
 			defer goingOn("run")()
 			out, err := f.run(cmd.Context(), s, filepath.Base(args[0]))
@@ -74,7 +81,13 @@ them are removed, also after Ctrl-C; after a kill -9 by the next start or by
 			if f.out.json() {
 				return jsonout.Write(cmd.OutOrStdout(), "run", out)
 			}
-			return view.Write(cmd.OutOrStdout(), out, outStyle())
+			if err := view.Write(cmd.OutOrStdout(), out, outStyle()); err != nil {
+				return err
+			}
+			if args[0] != "-" {
+				sayNext(f.out, next.Simulate(args[0]))
+			}
+			return nil
 		},
 	}
 	f.out.add(cmd)

@@ -108,13 +108,6 @@ func styleOf(ascii bool) page.Style {
 	return style
 }
 
-// sayNext names the one command to type next. Only a person at a terminal reads it.
-func sayNext(out output, format string, args ...any) {
-	if !out.json() && terminal.Is(os.Stderr) {
-		say("Next: "+format, args...)
-	}
-}
-
 // rejectEmptyFlags refuses flags that were given as "", most likely from a shell
 // variable that is not set. An empty scope would mean the whole host.
 func rejectEmptyFlags(cmd *cobra.Command, flags ...string) error {

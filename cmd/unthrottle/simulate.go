@@ -12,9 +12,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/unthrottle/unthrottle/internal/sim/parallel"
+	"github.com/unthrottle/unthrottle/internal/sim/realrun"
 	"github.com/unthrottle/unthrottle/internal/sim/scenario"
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
 	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
+	"github.com/unthrottle/unthrottle/internal/ui/report/next"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/simulate"
 	"github.com/unthrottle/unthrottle/internal/ui/report/trial"
 )
@@ -76,7 +78,13 @@ for real, and no rights are needed. "-" reads standard input.`,
 			if f.out.json() {
 				return jsonout.Write(cmd.OutOrStdout(), "simulate", result)
 			}
-			return view.Write(cmd.OutOrStdout(), result, styleOf(f.ascii))
+			if err := view.Write(cmd.OutOrStdout(), result, styleOf(f.ascii)); err != nil {
+				return err
+			}
+			if runsHere(s) && args[0] != "-" {
+				sayNext(f.out, next.Run(args[0]))
+			}
+			return nil
 		},
 	}
 	flags := cmd.Flags()
@@ -89,6 +97,15 @@ for real, and no rights are needed. "-" reads standard input.`,
 	flags.StringArrayVar(&f.set, "set", nil, "override a constant of the kernel, `NAME=TIME`: "+strings.Join(scenario.Constants(), ", "))
 	shareSwitch(cmd, &f.ascii, "ascii", " in the timeline")
 	return cmd
+}
+
+// runsHere tells whether this host can run a scenario for real.
+func runsHere(s scenario.Scenario) bool {
+	h, err := openCgroups()
+	if err == nil {
+		_, err = realrun.Check(s, realrun.Options{Host: h})
+	}
+	return err == nil
 }
 
 // readScenario reads a file of at most scenario.MaxFile bytes.

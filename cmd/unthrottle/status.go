@@ -13,6 +13,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
+	"github.com/unthrottle/unthrottle/internal/ui/report/next"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/status"
 )
 
@@ -88,9 +89,9 @@ func newStatus() *cobra.Command {
 				return err
 			}
 			if len(all) > 0 {
-				sayNext(form, "sudo unthrottle restore --dry-run")
+				sayNext(form, w.next().PlanRestore())
 			} else {
-				sayNext(form, "unthrottle ls")
+				sayNext(form, next.List)
 			}
 			return nil
 		},

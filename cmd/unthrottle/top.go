@@ -79,13 +79,17 @@ func runTop(ctx context.Context, h *cgroup.Host, f topFlags) error {
 	if p != nil {
 		defer p.Close()
 	}
-	return top.Run(ctx, m, os.Stdin, os.Stdout, func(ctx context.Context, show func(top.Frame)) error {
+	follows, err := top.Run(ctx, m, os.Stdin, os.Stdout, func(ctx context.Context, show func(top.Frame)) error {
 		o := observe.WatchOptions{Scope: prefix, Interval: f.interval}
 		if p == nil {
 			return top.Watch(ctx, h, o, nil, note, show)
 		}
 		return top.Watch(ctx, h, o, p, "", show)
 	})
+	if err == nil {
+		sayNext(output{}, follows)
+	}
+	return err
 }
 
 // topExplainFor is the length of the recording that the enter key starts.

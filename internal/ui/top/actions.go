@@ -5,23 +5,13 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
-	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/ui/report/next"
 )
-
-// fixCommand is the command that ends a container's stops, as a user would type it.
-func fixCommand(path string) string {
-	if strings.ContainsFunc(path, func(r rune) bool { return !strings.ContainsRune(shellSafe, r) }) {
-		path = "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
-	}
-	return "sudo unthrottle fix " + path
-}
-
-// shellSafe are the characters that a shell leaves alone.
-const shellSafe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-:@%+="
 
 // copyCommand puts the command that fixes the selected container on the clipboard of the terminal, and shows it:
 // not every terminal takes it (OSC 52).
@@ -30,8 +20,9 @@ func (m Model) copyCommand() (tea.Model, tea.Cmd) {
 	if !ok {
 		return m, nil
 	}
-	m.told = "copied: " + text.Sanitize(fixCommand(path), 0)
-	return m, tea.SetClipboard(fixCommand(path))
+	command := next.Flags{}.Fix(text.EscapePath(path))
+	m.told = "copied: " + text.Sanitize(command, 0)
+	return m, tea.SetClipboard(command)
 }
 
 // fix leaves the screen for `unthrottle fix` on the selected container, which asks before it writes.
@@ -54,6 +45,25 @@ func (m Model) target() (path string, ok bool) {
 		return "", false
 	}
 	return rows[m.at(rows)].Path, true
+}
+
+// follows is the command to type next: it explains the selected container if that is stopped, else the most stopped one;
+// "": none is stopped.
+func (m *Model) follows() string {
+	most, path := 0.0, ""
+	for i := range m.frame.Rows {
+		switch r := &m.frame.Rows[i]; {
+		case r.stopped() < diagnose.Negligible:
+		case m.chosen && r.Path == m.selected:
+			return next.Explain(text.EscapePath(r.Path))
+		case r.stopped() > most:
+			most, path = r.stopped(), r.Path
+		}
+	}
+	if path == "" {
+		return ""
+	}
+	return next.Explain(text.EscapePath(path))
 }
 
 // Fixed is the message that a fix has ended.

@@ -333,6 +333,22 @@ func TestActions(t *testing.T) {
 	}
 }
 
+// The command to type next explains the container that the user chose, else the most stopped one.
+func TestWhatFollows(t *testing.T) {
+	m := start(row("a", 0.3, 1), row("b", 0.2, 1), row("c", 0, 1))
+	for want, m := range map[string]Model{
+		"sudo unthrottle explain /pods/a": m, "sudo unthrottle explain /pods/b": press(m, "down"), "": start(row("c", 0, 1)),
+	} {
+		if got := m.follows(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	chosen := press(m, "down", "down") // it is not stopped
+	if got := chosen.follows(); got != "sudo unthrottle explain /pods/a" {
+		t.Errorf("%q", got)
+	}
+}
+
 // A command in front reads one line when it has ended, whatever its exit code.
 func TestForeground(t *testing.T) {
 	var out strings.Builder

@@ -22,7 +22,7 @@ type Options struct {
 	// Recommended is what the forecast of the same recording recommends; nil: NotForecast says why there is none.
 	Recommended *policy.Choice
 	NotForecast string
-	// Next is the command to type next; "": none.
+	// Next is the command to type next, for the page; "": none.
 	Next string
 }
 
@@ -59,12 +59,7 @@ func Write(w io.Writer, e diagnose.Explanation, o Options) error {
 	x.perCore()
 	x.doubts()
 	x.recommended(o)
-	err := x.Send(w)
-	if err == nil && o.Next != "" {
-		// As it is, however long: it is there to be copied.
-		_, err = fmt.Fprintln(w, "Next: "+o.Next)
-	}
-	return err
+	return x.Send(w)
 }
 
 // recommended ends the report with the line that forecast and fix would act on.

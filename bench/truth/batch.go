@@ -35,6 +35,31 @@ func podSidecar() testCase {
 	}
 }
 
+func thumbnails() testCase {
+	return testCase{
+		name:   "imagemagick-thumbnails",
+		truth:  "ImageMagick makes one thumbnail after another, with OpenMP's threads. It wants all the CPU it can get, and no one waits for an answer: only more CPU helps.",
+		limit:  0.7,
+		causes: []string{"shortage"},
+		guilty: []string{"convert"},
+		needs:  []need{{"convert-im6.q16", "imagemagick-6.q16"}},
+		start: func(ctx context.Context, s *stage) (service, error) {
+			draw := program{args: []string{"convert-im6.q16", "-size", "1200x1200", "plasma:fractal", s.dir + "/photo.png"}}
+			if err := s.prepare(ctx, draw); err != nil {
+				return service{}, err
+			}
+			loop := "while :; do convert-im6.q16 photo.png -blur 0x4 -resize 300x300 thumbnail.png && echo done >> built; done"
+			return service{done: s.built}, s.start(program{args: []string{"/bin/sh", "-c", loop}})
+		},
+	}
+}
+
+// built counts the lines that units of work left in the file of that name.
+func (s *stage) built() float64 {
+	text, _ := os.ReadFile(filepath.Join(s.dir, "built")) // none yet: nothing was built
+	return float64(strings.Count(string(text), "\n"))
+}
+
 //go:embed files/build.mk
 var buildMk string
 
@@ -52,11 +77,7 @@ func makeBuild() testCase {
 				return service{}, err
 			}
 			loop := "while :; do make -s -j 4 -f " + makefile + "; done"
-			built := func() float64 {
-				text, _ := os.ReadFile(filepath.Join(s.dir, "built")) // none yet: nothing was built
-				return float64(strings.Count(string(text), "\n"))
-			}
-			return service{done: built}, s.start(program{args: []string{"/bin/sh", "-c", loop}})
+			return service{done: s.built}, s.start(program{args: []string{"/bin/sh", "-c", loop}})
 		},
 	}
 }

@@ -74,5 +74,7 @@ func cases() []testCase {
 		redisSave(), memcachedHealthy(), nginxGzip(), nodeLogins(), gunicornHash(), jvmGC(), postgresReport(), podSidecar(),
 		makeBuild(), uwsgiHealthy(), pythonReport(), phpShop(),
 		lighttpdLogs(), haproxyTLS(), varnishNeighbour(), caddyGzip(), pumaTiny(), nginxHealthy(),
+		mariadbSort(), podBackup(), apacheOneCPU(), uwsgiNeighbour(), postgresOneCPU(), thumbnails(), beanstalkdHealthy(), postgresHealthy(),
+		nodeClusterHealthy(), unboundHealthy(),
 	}
 }

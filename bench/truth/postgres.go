@@ -21,22 +21,63 @@ func postgresReport() testCase {
 		guilty:  []string{"parallel worker", "(long runs)"},
 		suffers: []string{"postgres"},
 		needs:   []need{{postgresBin + "postgres", "postgresql-15"}},
-		start:   startPostgres,
+		start:   startReport,
 	}
 }
 
-func startPostgres(ctx context.Context, s *stage) (service, error) {
+func postgresHealthy() testCase {
+	return testCase{
+		name:    "postgres-healthy",
+		truth:   "PostgreSQL answers 250 look-ups a second by primary key within a limit of which it uses a tenth. Nothing is wrong.",
+		limit:   1,
+		healthy: true,
+		needs:   []need{{postgresBin + "postgres", "postgresql-15"}},
+		start: func(ctx context.Context, s *stage) (service, error) {
+			of, _, err := startPostgres(ctx, s)
+			return of, err
+		},
+	}
+}
+
+func postgresOneCPU() testCase {
+	return testCase{
+		name:    "postgres-one-cpu",
+		truth:   "The same look-ups beside the same report, without throttling: the limit is 2 CPUs, and a cpuset has one. The threads of the report hold that CPU, the look-ups wait for it.",
+		limit:   2,
+		causes:  []string{"cpuset"},
+		guilty:  []string{"postgres"},
+		suffers: []string{"postgres"},
+		needs:   []need{{postgresBin + "postgres", "postgresql-15"}},
+		start: func(ctx context.Context, s *stage) (service, error) {
+			if err := s.oneCPU(); err != nil {
+				return service{}, err
+			}
+			return startReport(ctx, s)
+		},
+	}
+}
+
+// startReport has the look-ups, beside a report again and again.
+func startReport(ctx context.Context, s *stage) (service, error) {
+	of, sql, err := startPostgres(ctx, s)
+	report := sql("select branch, count(*), sum(length(md5(filler || id))) from account group by branch")
+	of.disturb = func(ctx context.Context) { again(ctx, report, time.Millisecond) }
+	return of, err
+}
+
+// startPostgres has the look-ups. sql makes more requests.
+func startPostgres(ctx context.Context, s *stage) (of service, sql func(text string) request, err error) {
 	addr, port, err := freeAddr()
 	if err != nil {
-		return service{}, err
+		return of, sql, err
 	}
 	const user = "postgres" // it refuses to run as root
 	if err := s.own(user); err != nil {
-		return service{}, err
+		return of, sql, err
 	}
 	data := filepath.Join(s.dir, "data")
 	if err := s.prepare(ctx, program{args: []string{postgresBin + "initdb", "-D", data, "-A", "trust", "-U", user, "--no-sync"}, as: user}); err != nil {
-		return service{}, err
+		return of, sql, err
 	}
 	args := []string{postgresBin + "postgres", "-D", data, "-p", port, "-h", "127.0.0.1", "-k", s.dir}
 	for _, setting := range []string{
@@ -45,23 +86,19 @@ func startPostgres(ctx context.Context, s *stage) (service, error) {
 		args = append(args, "-c", setting)
 	}
 	if err := s.start(program{args: args, as: user}); err != nil {
-		return service{}, err
+		return of, sql, err
 	}
-	sql := func(text string) request {
+	sql = func(text string) request {
 		return request{Protocol: protocolPostgres, Addr: addr, Text: text, User: user}
 	}
 	const rows = 400_000
 	fill := fmt.Sprintf("create table if not exists account as select g as id, g %% 100 as branch, repeat('x', 60) as filler from generate_series(1, %d) g", rows)
 	for _, text := range []string{"select 1", fill, "create index if not exists account_id on account (id)", "analyze account"} {
 		if err := s.ready(ctx, sql(text)); err != nil {
-			return service{}, err
+			return of, sql, err
 		}
 	}
 	lookUp := sql("select filler from account where id = #")
 	lookUp.Keys = rows
-	report := sql("select branch, count(*), sum(length(md5(filler || id))) from account group by branch")
-	return service{
-		streams: []loadgen.Stream{{Name: "look-up", PerSecond: 250}}, requests: []request{lookUp}, connections: 10,
-		disturb: func(ctx context.Context) { again(ctx, report, time.Millisecond) },
-	}, nil
+	return service{streams: []loadgen.Stream{{Name: "look-up", PerSecond: 250}}, requests: []request{lookUp}, connections: 10}, sql, nil
 }

@@ -51,12 +51,37 @@ func uwsgiHealthy() testCase {
 		truth:   "uWSGI's two processes answer 100 small requests a second within a limit of which they use a tenth. Nothing is wrong.",
 		limit:   0.8,
 		healthy: true,
-		needs:   []need{{"uwsgi", "uwsgi-core"}, {"/usr/lib/uwsgi/plugins/python3_plugin.so", "uwsgi-plugin-python3"}},
-		start:   startUwsgi,
+		needs:   uwsgiNeeds(),
+		start: func(ctx context.Context, s *stage) (service, error) {
+			return startUwsgi(ctx, s, 100, "HASH_ITERATIONS=1000")
+		},
 	}
 }
 
-func startUwsgi(ctx context.Context, s *stage) (service, error) {
+func uwsgiNeighbour() testCase {
+	return testCase{
+		name:    "uwsgi-neighbour",
+		truth:   "uWSGI's two processes hash passwords, 50 a second of some 6 ms each, far below their limit, with 256 CPU shares. In another cgroup xz keeps both CPUs busy, with 1,024 shares. No quota stops uWSGI: it waits for its neighbour.",
+		limit:   1,
+		causes:  []string{"neighbours"},
+		guilty:  []string{"neighbour", "xz"},
+		suffers: []string{"uwsgi"},
+		needs:   append(uwsgiNeeds(), need{"xz", "xz-utils"}),
+		start: func(ctx context.Context, s *stage) (service, error) {
+			of, err := startUwsgi(ctx, s, 50, "HASH_ITERATIONS=16000")
+			if err != nil {
+				return of, err
+			}
+			return of, s.neighbour(256, "xz -T 2 --block-size=1MiB -c /dev/zero >/dev/null")
+		},
+	}
+}
+
+func uwsgiNeeds() []need {
+	return []need{{"uwsgi", "uwsgi-core"}, {"/usr/lib/uwsgi/plugins/python3_plugin.so", "uwsgi-plugin-python3"}}
+}
+
+func startUwsgi(ctx context.Context, s *stage, perSecond float64, setting string) (service, error) {
 	addr, _, err := freeAddr()
 	if err != nil {
 		return service{}, err
@@ -66,12 +91,12 @@ func startUwsgi(ctx context.Context, s *stage) (service, error) {
 		return service{}, err
 	}
 	args := []string{"uwsgi", "--plugin", "python3", "--http-socket", addr, "--processes", "2", "--master", "--disable-logging", "--wsgi-file", script}
-	if err := s.start(program{args: args, env: []string{"HASH_ITERATIONS=1000"}}); err != nil {
+	if err := s.start(program{args: args, env: []string{setting}}); err != nil {
 		return service{}, err
 	}
 	login := request{Protocol: protocolHTTP, Text: "http://" + addr + "/"}
 	return service{
-		streams: []loadgen.Stream{{Name: "request", PerSecond: 100}}, requests: []request{login}, connections: 16,
+		streams: []loadgen.Stream{{Name: "request", PerSecond: perSecond}}, requests: []request{login}, connections: 16,
 	}, s.ready(ctx, login)
 }
 

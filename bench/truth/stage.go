@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/clock"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
@@ -78,6 +79,11 @@ func (s *stage) group(parent *sandbox.Group, name string) (*sandbox.Group, error
 		s.groups = append(s.groups, g)
 	}
 	return g, err
+}
+
+// oneCPU confines the limited cgroup to its first CPU.
+func (s *stage) oneCPU() error {
+	return s.limited.SetCPUs(cpuset.New(s.box.CPUs().List()[0]))
 }
 
 // file writes a file into the stage's folder and returns its path.

@@ -99,6 +99,34 @@ func nodeLogins() testCase {
 	}
 }
 
+//go:embed files/cluster.js
+var clusterJS string
+
+func nodeClusterHealthy() testCase {
+	return testCase{
+		name:    "node-cluster-healthy",
+		truth:   "Two Node processes of a cluster answer 200 small requests a second within a limit of which they use a tenth. Nothing is wrong.",
+		limit:   1,
+		healthy: true,
+		needs:   []need{{"node", "nodejs"}},
+		start: func(ctx context.Context, s *stage) (service, error) {
+			addr, port, err := freeAddr()
+			if err != nil {
+				return service{}, err
+			}
+			script, err := s.file("cluster.js", clusterJS)
+			if err != nil {
+				return service{}, err
+			}
+			if err := s.start(program{args: []string{"node", script, port}}); err != nil {
+				return service{}, err
+			}
+			hello := request{Protocol: protocolHTTP, Text: "http://" + addr + "/"}
+			return service{streams: []loadgen.Stream{{Name: "hello", PerSecond: 200}}, requests: []request{hello}}, s.ready(ctx, hello)
+		},
+	}
+}
+
 func startNode(ctx context.Context, s *stage) (service, error) {
 	addr, port, err := freeAddr()
 	if err != nil {

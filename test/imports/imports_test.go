@@ -71,7 +71,7 @@ var unreached = []struct {
 	{"the shipped binary has no tools in it", []string{"cmd/unthrottle"}, []string{module + "bench", module + "test"}},
 	{"pure rooms load no BPF, start no process and make no system call of their own", []string{
 		"bandwidth", "topology", "placement", "internal/text", "internal/stats", "internal/container/names", "internal/objective",
-		"internal/explain/diagnose", "internal/explain/roles", "internal/explain/threadpool",
+		"internal/explain/diagnose", "internal/explain/requests", "internal/explain/roles", "internal/explain/threadpool",
 		"internal/sim/scenario", "internal/sim/simulate", "internal/sim/forecast",
 	}, []string{"github.com/cilium/ebpf", "golang.org/x/sys", "os/exec", "net", "os/signal"}},
 	{"what decides on remedies neither reads the host nor writes to it", []string{

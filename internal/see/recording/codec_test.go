@@ -45,6 +45,8 @@ func example() recording.Recording {
 		recording.Event{AtNS: 8, Kind: recording.Migrate, Thread: 1300, CPU: -1},
 		recording.Event{AtNS: 9, Kind: recording.Lost, CPU: 2, Count: math.MaxUint64},
 		recording.Event{AtNS: 10, Kind: recording.Leave, Thread: 1300, Cgroup: math.MaxUint64},
+		recording.Event{AtNS: 10, Kind: recording.Receive, Thread: 1101, Socket: math.MaxUint32, Count: 12345},
+		recording.Event{AtNS: 10, Kind: recording.Send, Thread: 1101, Socket: 1},
 		recording.Event{AtNS: 11, Kind: recording.Exit, Thread: math.MaxUint32, Owner: 7, CPU: math.MaxInt32},
 	)
 	r := s.Run(400 * ms)
@@ -315,6 +317,9 @@ func FuzzRead(f *testing.F) {
 // FuzzEvents starts after the checksums, which random bytes hardly pass.
 func FuzzEvents(f *testing.F) {
 	f.Add([]byte{1, 0, 2, 3, 1, 4, 1})
+	f.Add(recording.EncodeEvents([]recording.Event{
+		{AtNS: 9, Kind: recording.Receive, Thread: 7, Socket: 1, Count: 5}, {AtNS: 12, Kind: recording.Send, Thread: 8, Socket: 1},
+	}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		events, err := recording.DecodeEvents(b)
 		if err != nil {

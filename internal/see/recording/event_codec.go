@@ -25,6 +25,7 @@ const (
 	hasOwnerKind
 	hasText
 	hasPeriod
+	hasSocket
 
 	knownFields = 1<<iota - 1
 )
@@ -49,6 +50,7 @@ func (e *Event) mask() uint64 {
 	set(e.OwnerKind != 0, hasOwnerKind)
 	set(e.Text != "", hasText)
 	set(e.Period != PeriodState{}, hasPeriod)
+	set(e.Socket != 0, hasSocket)
 	return m
 }
 
@@ -91,6 +93,9 @@ func appendEvent(b []byte, e *Event, last int64) []byte {
 		b = binary.AppendUvarint(b, uint64(p.Periods))
 		b = binary.AppendUvarint(b, uint64(p.Throttled))
 		b = binary.AppendUvarint(b, uint64(p.StoppedCPUs))
+	}
+	if m&hasSocket != 0 {
+		b = binary.AppendUvarint(b, uint64(e.Socket))
 	}
 	return b
 }
@@ -199,6 +204,9 @@ func (s *source) readEvent(e *Event, last int64) error {
 	if m&hasPeriod != 0 {
 		e.Period = PeriodState{QuotaNS: s.varint(), LeftNS: s.varint(), BurstNS: s.varint()}
 		e.Period.Periods, e.Period.Throttled, e.Period.StoppedCPUs = s.uint32(), s.uint32(), s.uint32()
+	}
+	if m&hasSocket != 0 {
+		e.Socket = s.uint32()
 	}
 	return s.err
 }

@@ -108,6 +108,9 @@ type Features struct {
 	Periods bool `json:"periods"`
 	// Migrations reports that moves of waiting threads between CPUs are in the events.
 	Migrations bool `json:"migrations"`
+	// Sockets reports that the reads and writes of sockets are in the events. Kernels since Linux 6.3 have the
+	// tracepoints (sk_data_ready, sock_recv_length, sock_send_length).
+	Sockets bool `json:"sockets,omitempty"`
 	// SlicesExpire reports that a CPU loses the unused rest of its slice of a quota at the period's end. The
 	// kernel's own types show it (seed 001). nil means not read.
 	SlicesExpire *bool `json:"slices_expire,omitempty"`
@@ -153,7 +156,17 @@ const (
 	Hold
 	// Release means that no quota holds Thread back from now on; it waits for a CPU.
 	Release
+	// Receive means that Thread read data from Socket. The data came from outside the container, and its first bytes
+	// had been there for Count ns. Data that comes while other data waits has no event of its own.
+	Receive
+	// Send means that Thread has written to Socket after a Receive. Of writes within SendEveryNS only the first has an
+	// event.
+	Send
 )
+
+// SendEveryNS is the least time between two Send events of one socket after one Receive, in nanoseconds: a long
+// response takes many writes.
+const SendEveryNS = 100_000
 
 // Flags of an event.
 type Flags uint8
@@ -188,6 +201,9 @@ type Event struct {
 	OwnerKind  OwnerKind
 	Text       string
 	Period     PeriodState
+	// Socket is the number of a connection within the recording, from 1: one that a client outside the container opened
+	// to it, TCP or a Unix stream.
+	Socket uint32
 }
 
 // PeriodState is a level's bandwidth as its period timer saw it, before the

@@ -1,6 +1,10 @@
 package diagnose
 
-import "time"
+import (
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/explain/requests"
+)
 
 // Cause is the key of a cause.
 type Cause string
@@ -78,6 +82,8 @@ type Explanation struct {
 	Timeline                    []Row // the interval with the worst rows first; the number of rows is bounded
 	// Pools has the pools that ran or waited, most CPU time first; nil: not measured.
 	Pools []PoolUse
+	// Requests are those that clients outside sent; nil: not measured. [Analysis] does not set them.
+	Requests *requests.Requests
 	// CostOfWidth compares the CPU time per run wider than the limit and not; nil: too few runs of either.
 	CostOfWidth *WidthCost
 	// Waiting has the thread time of all pools by reason. A thread's waiting counts once. A missing reason

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/explain/requests"
 	"github.com/unthrottle/unthrottle/internal/explain/roles"
 	"github.com/unthrottle/unthrottle/internal/explain/threadpool"
 	"github.com/unthrottle/unthrottle/internal/see/recording"
@@ -23,6 +24,7 @@ type facts struct {
 type analysis struct {
 	header    recording.Header
 	diagnosis *diagnose.Analysis
+	requests  *requests.Scan
 	scan      *roles.Scan // nil: the roles are known
 	names     *names
 	known     facts
@@ -37,6 +39,7 @@ func newAnalysis(h *recording.Header, known facts) *analysis {
 		t.Comm = a.called(t.TID, t.Comm)
 	}
 	a.diagnosis = diagnose.New(a.header, diagnose.Options{PoolOf: a.names.pool})
+	a.requests = requests.NewScan(&a.header, a.names.pool)
 	if known.roles == nil {
 		a.scan = roles.NewScan(&a.header, a.names.fold.Of)
 	}
@@ -58,6 +61,7 @@ func (a *analysis) add(e *recording.Event) {
 		e = &named
 	}
 	a.diagnosis.Add(e)
+	a.requests.Add(e)
 	if a.scan != nil {
 		a.scan.Add(e)
 	}
@@ -72,6 +76,7 @@ func (a *analysis) again(f recording.Footer) (with facts, ok bool) {
 
 func (a *analysis) end(f recording.Footer) diagnose.Explanation {
 	e := a.diagnosis.Finish(f)
+	e.Requests = a.requests.Finish()
 	advise(&e, threadpool.Known(), a.names, processesOf(&a.header, f.Processes, a.known.processes), &a.header)
 	return e
 }

@@ -13,6 +13,16 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type bpfConnection struct {
+	_       structs.HostLayout
+	Arrived uint64
+	Sent    uint64
+	Number  uint32
+	Epoch   uint32
+	Ours    uint32
+	Inside  uint32
+}
+
 type bpfContainer struct {
 	_                structs.HostLayout
 	Handle           uint64
@@ -129,6 +139,8 @@ const (
 	bpfRecordKindRECORD_LOST    bpfRecordKind = 10
 	bpfRecordKindRECORD_HOLDER  bpfRecordKind = 11
 	bpfRecordKindRECORD_PROCESS bpfRecordKind = 12
+	bpfRecordKindRECORD_RECEIVE bpfRecordKind = 13
+	bpfRecordKindRECORD_SEND    bpfRecordKind = 14
 )
 
 type bpfRecordMore struct {
@@ -216,6 +228,7 @@ type bpfUsage struct {
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	bpfMapAncestors           = "ancestors"
+	bpfMapConnections         = "connections"
 	bpfMapContainers          = "containers"
 	bpfMapCpus                = "cpus"
 	bpfMapHeld                = "held"
@@ -238,9 +251,13 @@ const (
 	bpfProgSchedWakeup        = "sched_wakeup"
 	bpfProgSchedWakeupNew     = "sched_wakeup_new"
 	bpfProgSchedWaking        = "sched_waking"
+	bpfProgSkDataReady        = "sk_data_ready"
+	bpfProgSockRecvLength     = "sock_recv_length"
+	bpfProgSockSendLength     = "sock_send_length"
 	bpfProgSyncCpu            = "sync_cpu"
 	bpfProgTaskNewtask        = "task_newtask"
 	bpfProgTaskRename         = "task_rename"
+	bpfVarConnection          = "_connection"
 	bpfVarHolderKind          = "_holder_kind"
 	bpfVarRecord              = "_record"
 	bpfVarRecordFlags         = "_record_flags"
@@ -251,6 +268,7 @@ const (
 	bpfVarRow                 = "_row"
 	bpfVarThreadRow           = "_thread_row"
 	bpfVarTrouble             = "_trouble"
+	bpfVarConnected           = "connected"
 	bpfVarCreateOn            = "create_on"
 	bpfVarEpoch               = "epoch"
 	bpfVarGeneration          = "generation"
@@ -314,6 +332,9 @@ type bpfProgramSpecs struct {
 	SchedWakeup        *ebpf.ProgramSpec `ebpf:"sched_wakeup"`
 	SchedWakeupNew     *ebpf.ProgramSpec `ebpf:"sched_wakeup_new"`
 	SchedWaking        *ebpf.ProgramSpec `ebpf:"sched_waking"`
+	SkDataReady        *ebpf.ProgramSpec `ebpf:"sk_data_ready"`
+	SockRecvLength     *ebpf.ProgramSpec `ebpf:"sock_recv_length"`
+	SockSendLength     *ebpf.ProgramSpec `ebpf:"sock_send_length"`
 	SyncCpu            *ebpf.ProgramSpec `ebpf:"sync_cpu"`
 	TaskNewtask        *ebpf.ProgramSpec `ebpf:"task_newtask"`
 	TaskRename         *ebpf.ProgramSpec `ebpf:"task_rename"`
@@ -324,6 +345,7 @@ type bpfProgramSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type bpfMapSpecs struct {
 	Ancestors   *ebpf.MapSpec `ebpf:"ancestors"`
+	Connections *ebpf.MapSpec `ebpf:"connections"`
 	Containers  *ebpf.MapSpec `ebpf:"containers"`
 	Cpus        *ebpf.MapSpec `ebpf:"cpus"`
 	Held        *ebpf.MapSpec `ebpf:"held"`
@@ -343,6 +365,7 @@ type bpfMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type bpfVariableSpecs struct {
+	Connection      *ebpf.VariableSpec `ebpf:"_connection"`
 	HolderKind      *ebpf.VariableSpec `ebpf:"_holder_kind"`
 	Record          *ebpf.VariableSpec `ebpf:"_record"`
 	RecordFlags     *ebpf.VariableSpec `ebpf:"_record_flags"`
@@ -353,6 +376,7 @@ type bpfVariableSpecs struct {
 	Row             *ebpf.VariableSpec `ebpf:"_row"`
 	ThreadRow       *ebpf.VariableSpec `ebpf:"_thread_row"`
 	Trouble         *ebpf.VariableSpec `ebpf:"_trouble"`
+	Connected       *ebpf.VariableSpec `ebpf:"connected"`
 	CreateOn        *ebpf.VariableSpec `ebpf:"create_on"`
 	Epoch           *ebpf.VariableSpec `ebpf:"epoch"`
 	Generation      *ebpf.VariableSpec `ebpf:"generation"`
@@ -386,6 +410,7 @@ func (o *bpfObjects) Close() error {
 // It can be passed to loadBpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type bpfMaps struct {
 	Ancestors   *ebpf.Map `ebpf:"ancestors"`
+	Connections *ebpf.Map `ebpf:"connections"`
 	Containers  *ebpf.Map `ebpf:"containers"`
 	Cpus        *ebpf.Map `ebpf:"cpus"`
 	Held        *ebpf.Map `ebpf:"held"`
@@ -404,6 +429,7 @@ type bpfMaps struct {
 func (m *bpfMaps) Close() error {
 	return _BpfClose(
 		m.Ancestors,
+		m.Connections,
 		m.Containers,
 		m.Cpus,
 		m.Held,
@@ -424,6 +450,7 @@ func (m *bpfMaps) Close() error {
 //
 // It can be passed to loadBpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type bpfVariables struct {
+	Connection      *ebpf.Variable `ebpf:"_connection"`
 	HolderKind      *ebpf.Variable `ebpf:"_holder_kind"`
 	Record          *ebpf.Variable `ebpf:"_record"`
 	RecordFlags     *ebpf.Variable `ebpf:"_record_flags"`
@@ -434,6 +461,7 @@ type bpfVariables struct {
 	Row             *ebpf.Variable `ebpf:"_row"`
 	ThreadRow       *ebpf.Variable `ebpf:"_thread_row"`
 	Trouble         *ebpf.Variable `ebpf:"_trouble"`
+	Connected       *ebpf.Variable `ebpf:"connected"`
 	CreateOn        *ebpf.Variable `ebpf:"create_on"`
 	Epoch           *ebpf.Variable `ebpf:"epoch"`
 	Generation      *ebpf.Variable `ebpf:"generation"`
@@ -459,6 +487,9 @@ type bpfPrograms struct {
 	SchedWakeup        *ebpf.Program `ebpf:"sched_wakeup"`
 	SchedWakeupNew     *ebpf.Program `ebpf:"sched_wakeup_new"`
 	SchedWaking        *ebpf.Program `ebpf:"sched_waking"`
+	SkDataReady        *ebpf.Program `ebpf:"sk_data_ready"`
+	SockRecvLength     *ebpf.Program `ebpf:"sock_recv_length"`
+	SockSendLength     *ebpf.Program `ebpf:"sock_send_length"`
 	SyncCpu            *ebpf.Program `ebpf:"sync_cpu"`
 	TaskNewtask        *ebpf.Program `ebpf:"task_newtask"`
 	TaskRename         *ebpf.Program `ebpf:"task_rename"`
@@ -475,6 +506,9 @@ func (p *bpfPrograms) Close() error {
 		p.SchedWakeup,
 		p.SchedWakeupNew,
 		p.SchedWaking,
+		p.SkDataReady,
+		p.SockRecvLength,
+		p.SockSendLength,
 		p.SyncCpu,
 		p.TaskNewtask,
 		p.TaskRename,

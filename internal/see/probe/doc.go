@@ -39,6 +39,8 @@
 //   - Before Linux 6.18, threads may wait beside those of a sibling container when an ancestor is throttled. The probe
 //     sees that only with the next event of their own.
 //   - A wake-up in an interrupt other than a timer's names the interrupted thread as the waker.
+//   - Reads and writes of sockets are in a recording on kernels since 6.3: TCP and Unix streams that a client outside
+//     the container opened. See bpf/socket.h.
 //   - Recordings name at most 4096 processes outside containers; further ones appear as the root's.
 //   - A kernel may switch without an event; the probe counts that (recording.Footer.UnseenSwitches). The next switch
 //     corrects width. A thread that slept in such a switch counts as wanted until its next sleep, and in a recording as
@@ -48,5 +50,6 @@
 // # Sources
 //
 // kernel/sched/core.c (__schedule, try_to_wake_up), fair.c (throttle_cfs_rq_work, distribute_cfs_runtime,
-// do_sched_cfs_period_timer), Linux 6.1 to 6.18; include/trace/events/sched.h, timer.h.
+// do_sched_cfs_period_timer), Linux 6.1 to 6.18; include/trace/events/sched.h, timer.h, sock.h (sk_data_ready,
+// sock_recv_length, sock_send_length).
 package probe

@@ -18,6 +18,8 @@ type kernel struct {
 	// Linux 4.18 (512ac999d275), which made expiry work. It went with 5.4 (de53fd7aedb1), which ended expiry.
 	// Distributions that took either change took the member too. nil means that the kernel has no such struct.
 	slicesExpire *bool
+	// sockets reports that the tracepoints of sockets exist (6.3), and what their programs read.
+	sockets bool
 	// timers reports that the tracepoints of hrtimers exist.
 	timers bool
 }
@@ -41,6 +43,12 @@ func readKernel(types *btf.Spec) (kernel, error) {
 	_, entry := types.AnyTypesByName("btf_trace_hrtimer_expire_entry")
 	_, exit := types.AnyTypesByName("btf_trace_hrtimer_expire_exit")
 	k.timers = entry == nil && exit == nil
+	bucket, err := structOf(types, "inet_bind_bucket")
+	k.sockets = err == nil && bucket["fastreuse"]
+	for _, point := range []string{"sk_data_ready", "sock_recv_length", "sock_send_length"} {
+		_, err := types.AnyTypesByName("btf_trace_" + point)
+		k.sockets = k.sockets && err == nil
+	}
 	return k, nil
 }
 
@@ -83,7 +91,7 @@ func addFields(fields map[string]bool, members []btf.Member) {
 // Features returns what this kernel lets the probe see.
 func (p *Probe) Features() recording.Features {
 	f := recording.Features{Periods: p.kernel.timers && !p.options.WidthOnly, Migrations: !p.options.WidthOnly,
-		SlicesExpire: p.kernel.slicesExpire}
+		Sockets: p.kernel.sockets && !p.options.WidthOnly, SlicesExpire: p.kernel.slicesExpire}
 	switch {
 	case p.options.WidthOnly:
 	case p.kernel.markTask:

@@ -60,6 +60,8 @@ func child(kind string, args []string) {
 		go execElsewhere()
 	case "rename":
 		go rename()
+	case "serve":
+		serve(args[0], args[1])
 	case "fork":
 		go func() {
 			for {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,7 +42,7 @@ func TestObjectHasAllPrograms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := whileRecording
+	names := slices.Concat(whileRecording, onSockets)
 	for name := range always {
 		names = append(names, name)
 	}

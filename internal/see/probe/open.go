@@ -66,6 +66,10 @@ var always = map[string]bool{
 // whileRecording are programs attached only then.
 var whileRecording = []string{bpfProgSchedWaking, bpfProgSchedMigrateTask, bpfProgTaskRename}
 
+// onSockets are further programs attached only then. A kernel may lack or refuse them: a recording goes on without
+// them.
+var onSockets = []string{bpfProgSkDataReady, bpfProgSockRecvLength, bpfProgSockSendLength}
+
 // Open loads and attaches what this kernel has. If the kernel refuses, the error is an *Unavailable.
 func Open(o Options) (*Probe, error) {
 	if o.Containers == 0 {
@@ -171,6 +175,8 @@ func (p *Probe) prepare(spec *ebpf.CollectionSpec) error {
 		switch name {
 		case bpfProgHrtimerExpireEntry, bpfProgHrtimerExpireExit:
 			drop = !p.kernel.timers || !wanted && name == bpfProgHrtimerExpireExit
+		case bpfProgSkDataReady, bpfProgSockRecvLength, bpfProgSockSendLength:
+			drop = !wanted || !p.kernel.sockets
 		case bpfProgTaskNewtask:
 			drop = p.kernel.create || !wanted
 		case bpfProgSchedSwitch, bpfProgCgroupRmdir, bpfProgSyncCpu:
@@ -180,6 +186,9 @@ func (p *Probe) prepare(spec *ebpf.CollectionSpec) error {
 		if drop {
 			delete(spec.Programs, name)
 		}
+	}
+	if spec.Programs[bpfProgSkDataReady] == nil {
+		delete(spec.Maps, bpfMapConnections)
 	}
 	return nil
 }

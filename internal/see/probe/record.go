@@ -53,6 +53,7 @@ type recorder struct {
 	lostAt, unseenAt uint64
 	before           snapshot
 	sorted           order
+	sockets          bool // the programs on sockets are attached
 	// finishing reports that the end is about to be fixed, after which no event may be passed.
 	finishing atomic.Bool
 }
@@ -194,6 +195,9 @@ func (r *recorder) start() error {
 			return err
 		}
 	}
+	if err := r.startSockets(); err != nil {
+		return err
+	}
 	r.lostAt, r.unseenAt, err = p.lost()
 	if err != nil {
 		return err
@@ -203,6 +207,25 @@ func (r *recorder) start() error {
 		return err
 	}
 	return errors.Join(p.coll.Variables[bpfVarEpoch].Set(epoch+1), p.coll.Variables[bpfVarRecorded].Set(r.target.handle))
+}
+
+// startSockets attaches the programs on sockets. If the kernel refuses them, the recording says so and has none.
+func (r *recorder) startSockets() error {
+	p := r.p
+	if !p.kernel.sockets {
+		return nil
+	}
+	if err := p.coll.Variables[bpfVarConnected].Set(uint64(0)); err != nil {
+		return err
+	}
+	for _, name := range onSockets {
+		if err := p.attach(name); err != nil {
+			r.notMeasured = append(r.notMeasured, fmt.Sprintf("requests: %v", err))
+			return p.detach(onSockets...)
+		}
+	}
+	r.sockets = true
+	return nil
 }
 
 // startState finds the state at the start. Events run already: those from before the start correct threads whose state
@@ -223,10 +246,12 @@ func (r *recorder) startState() (recording.Header, error) {
 	if err := p.syncCPUs(); err != nil {
 		return recording.Header{}, err
 	}
+	features := p.Features()
+	features.Sockets = r.sockets
 	h := recording.Header{
 		Version:  recording.Version,
 		Target:   recording.Target{Path: r.o.Target.Path, ID: r.o.Target.ID, Name: r.o.Target.Name},
-		Features: p.Features(),
+		Features: features,
 	}
 	if r.before, err = r.snapshot(); err != nil {
 		return h, err
@@ -342,7 +367,7 @@ func (r *recorder) end() error {
 	defer p.mu.Unlock()
 	var failed error
 	if !p.closed {
-		failed = errors.Join(p.coll.Variables[bpfVarRecorded].Set(uint64(0)), p.detach(whileRecording...))
+		failed = errors.Join(p.coll.Variables[bpfVarRecorded].Set(uint64(0)), p.detach(whileRecording...), p.detach(onSockets...))
 		if r.ring != nil {
 			failed = errors.Join(failed, p.endRing(r.ring))
 		}

@@ -15,7 +15,8 @@ import (
 // event is a record of the kernel's, with the parts that only some kinds have.
 type event struct {
 	bpfRecord
-	more   uint64 // RECORD_SWITCH, RECORD_WAKEUP and RECORD_HOLD: the throttling cgroup; RECORD_EXIT: kernel time
+	more uint64 // RECORD_SWITCH, RECORD_WAKEUP and RECORD_HOLD: the throttling cgroup; RECORD_EXIT: kernel time; RECORD_RECEIVE: since
+	// when the data was there
 	thread *bpfRecordThread
 	period *bpfRecordPeriod
 }

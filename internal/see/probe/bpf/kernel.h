@@ -32,6 +32,7 @@ enum {
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_ARRAY_OF_MAPS = 12,
+	BPF_MAP_TYPE_SK_STORAGE = 24,
 	BPF_MAP_TYPE_RINGBUF = 27,
 	BPF_MAP_TYPE_TASK_STORAGE = 29,
 };
@@ -49,6 +50,13 @@ enum { TASK_RUNNING = 0, TASK_DEAD = 0x80 };
 enum { PF_KTHREAD = 0x00200000 };
 enum { SCHED_FIFO = 1, SCHED_RR = 2, SCHED_DEADLINE = 6 };
 enum { DEFAULT_PRIO = 120 };
+
+/* include/linux/socket.h, include/uapi/linux/in.h, include/net/tcp_states.h */
+enum { AF_UNIX = 1, AF_INET = 2, AF_INET6 = 10 };
+enum { SOCK_STREAM = 1 };
+enum { IPPROTO_TCP = 6 };
+enum { TCP_LISTEN = 10 };
+enum { MSG_PEEK = 2 };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -150,6 +158,39 @@ struct task_struct {
 	__u64 stime;
 	char comm[16];
 	struct bpf_local_storage *bpf_storage;
+};
+
+struct in6_addr {
+	__u8 in6_u[16];
+};
+
+struct sock_common {
+	__be32 skc_daddr;
+	__be32 skc_rcv_saddr;
+	unsigned short skc_family;
+	unsigned char skc_state;
+	struct in6_addr skc_v6_daddr;
+	struct in6_addr skc_v6_rcv_saddr;
+};
+
+struct sock {
+	struct sock_common __sk_common;
+	__u16 sk_type;
+	__u16 sk_protocol;
+};
+
+struct inet_bind_bucket {
+	signed char fastreuse;
+};
+
+struct inet_connection_sock {
+	struct inet_bind_bucket *icsk_bind_hash;
+};
+
+struct unix_address;
+
+struct unix_sock {
+	struct unix_address *addr;
 };
 
 struct seq_file;

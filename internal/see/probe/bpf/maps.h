@@ -94,6 +94,14 @@ struct {
 	__type(value, __u32);
 } processes SEC(".maps");
 
+/* Connections of the host on which data arrived during a recording. It ends with the socket. */
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct connection);
+} connections SEC(".maps");
+
 /* The ring exists only during a recording. */
 struct ring {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -122,6 +130,7 @@ const volatile __u32 mark_queue;  /* it marks run queues only */
 volatile __u32 generation; /* of places: incremented when the set of watched containers changes */
 volatile __u32 epoch;	   /* of recordings */
 volatile __u64 recorded;   /* handle of the container that is recorded */
+volatile __u64 connected;  /* connections with a number in this recording */
 volatile __u32 rows_on;
 volatile __u64 rows_lost;
 

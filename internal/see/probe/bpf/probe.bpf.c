@@ -41,6 +41,7 @@ SHARE(struct, record_thread);
 SHARE(struct, record_period);
 SHARE(struct, thread_row);
 SHARE(struct, row);
+SHARE(struct, connection);
 
 extern void sched_cfs_period_timer __ksym __weak;
 extern void sched_cfs_slack_timer __ksym __weak;
@@ -696,6 +697,29 @@ int BPF_PROG(hrtimer_expire_exit, struct hrtimer *timer)
 	expired(c, timer);
 	leave(c);
 	return 0;
+}
+
+#include "socket.h"
+
+SEC("tp_btf/sk_data_ready")
+int BPF_PROG(sk_data_ready, struct sock *sk)
+{
+	__u32 cpu;
+	return arrives(this_cpu(&cpu), sk);
+}
+
+SEC("tp_btf/sock_recv_length")
+int BPF_PROG(sock_recv_length, struct sock *sk, int n, int flags)
+{
+	__u32 cpu;
+	return received(this_cpu(&cpu), sk, n, flags);
+}
+
+SEC("tp_btf/sock_send_length")
+int BPF_PROG(sock_send_length, struct sock *sk, int n, int flags)
+{
+	__u32 cpu;
+	return sent(this_cpu(&cpu), sk, n);
 }
 
 /* User space runs this on each CPU in turn: it records the holder. */

@@ -134,6 +134,8 @@ enum record_kind {
 	RECORD_LOST,
 	RECORD_HOLDER, /* the new holder of the CPU */
 	RECORD_PROCESS,
+	RECORD_RECEIVE, /* a: tid, b: socket's number, c: since when the data was there */
+	RECORD_SEND,	/* a: tid, b: socket's number */
 };
 
 enum record_flags {
@@ -185,6 +187,22 @@ union any_record {
 	struct record_thread thread;
 	struct record_period period;
 };
+
+/*
+ * A connection during a recording, in the storage of its struct sock: the side that a client
+ * connected to.
+ */
+struct connection {
+	__u64 arrived; /* since when data waits to be read; 0: none does */
+	__u64 sent;    /* the last record of a write since the last record of a read; 0: none */
+	__u32 number;  /* in the recording; 0: nothing of it was read yet */
+	__u32 epoch;   /* the recording */
+	__u32 ours;    /* a client opened it to the side that has this socket */
+	__u32 inside;  /* the data came from a thread of the recorded container */
+};
+
+/* Of a socket's writes within so many ns only the first has a record: recording.SendEveryNS. */
+#define SEND_EVERY 100000
 
 /* The holder of a CPU or the waker of a thread: kind << 32 | number. */
 enum holder_kind {

@@ -47,7 +47,7 @@ type view struct {
 }
 
 // Write writes why a container was stopped: the verdict with its evidence, the histogram of CPUs in use, the timeline,
-// who spent the quota, where waiting went, the runnable threads per reserved core. Then come the checks that failed and
+// who spent the quota, the slowest requests, where waiting went, the runnable threads per reserved core. Then come the checks that failed and
 // what was not measured, and at the end what is recommended. A section without a figure is left out; the last section has the reason.
 func Write(w io.Writer, e diagnose.Explanation, o Options) error {
 	x := &view{page.New(o.Style, minWidth, maxWidth), &e, o.ASCII}
@@ -55,6 +55,7 @@ func Write(w io.Writer, e diagnose.Explanation, o Options) error {
 	x.histogram()
 	x.timeline()
 	x.spenders()
+	x.requests()
 	x.waiting()
 	x.perCore()
 	x.doubts()

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/explain/requests"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report/page"
 )
@@ -58,6 +59,17 @@ func example() diagnose.Explanation {
 			{Name: "netty-eventloop", Process: "java", Threads: 2, CPU: time.Second, CPUThrottled: new(200 * ms), Widest: 1,
 				Waiting: map[diagnose.Reason]time.Duration{diagnose.OwnQuota: 1200 * ms, diagnose.ByNeighbours: 40 * ms}},
 		},
+		Requests: &requests.Requests{Seen: true, Count: 2412, Unanswered: 3, P50: 12 * ms, P90: 70 * ms, P99: 96 * ms, Max: 180 * ms,
+			Slowest: []requests.Request{
+				{Begin: 4010 * ms, Took: 180 * ms, Segments: []requests.Segment{
+					{Length: 40 * ms, Kind: requests.Busy, Thread: 5, Pool: "netty-eventloop"},
+					{Begin: 40 * ms, Length: 90 * ms, Kind: requests.Stopped, Thread: 5, Pool: "netty-eventloop", Quota: "/shop/cart", Own: true},
+					{Begin: 130 * ms, Length: 20 * ms, Kind: requests.Waited, Thread: 7, Pool: "http-worker-*"},
+					{Begin: 150 * ms, Length: 30 * ms, Kind: requests.Ran, Thread: 7, Pool: "http-worker-*"}}},
+				{Begin: 9 * ms, Took: 99 * ms, Segments: []requests.Segment{
+					{Length: 90 * ms, Kind: requests.Stopped, Thread: 5, Pool: "netty-eventloop", Quota: "/shop"},
+					{Begin: 90 * ms, Length: 9 * ms, Kind: requests.Slept, Thread: 7, Pool: "http-worker-*"}}},
+			}},
 		CostOfWidth: &diagnose.WidthCost{Narrow: 10 * ms, Wide: 14 * ms, NarrowRuns: 100, WideRuns: 800},
 		Waiting: map[diagnose.Reason]time.Duration{diagnose.OwnQuota: 91200 * ms, diagnose.OwnThreads: 3 * time.Second,
 			diagnose.ByNeighbours: 40 * ms},
@@ -107,6 +119,9 @@ func TestSaysEverythingInItsOrder(t *testing.T) {
 		"Who spent it:", "http-worker-* (java)", "32", "13 s 12 s 13 81 ms 110 ms", "netty-eventloop (java)",
 		"http-worker-*: Akka HTTP: 32 threads", "set akka.actor", "made for I/O",
 		"Cost of width: a run takes 10 ms", "14 ms", "40 % more",
+		"Requests: 2412 requests answered, p50 12 ms, p99 96 ms, longest 180 ms", "3 more had no answer", "b its thread was busy",
+		"4010.0 ms bbbbbbbbb░░░░░░░░░░░░░░░░░░░░wwwwrrrrrrr 180 ms", "stopped by its own quota 90 ms, its thread was busy with others 40 ms",
+		"(netty-eventloop, http-worker-*)", "9.0 ms", "stopped by the quota of /shop 90 ms, slept 9.0 ms",
 		"Where waiting went", "own quota", "own threads", "neighbours", "http-worker-* (java)", "90 s", "all",
 		"batch/etl: held CPUs for 3 s, 40 ms of thread time", "throttled itself and swings",
 		"per reserved core", "9.25",
@@ -246,6 +261,9 @@ func hostileExplanation() diagnose.Explanation {
 	e.Neighbours[0].Name = hostile
 	e.NotMeasured[0] = hostile
 	e.Checks[1].Note = hostile
+	for _, q := range e.Requests.Slowest {
+		q.Segments[0].Pool, q.Segments[0].Quota = hostile, hostile
+	}
 	return e
 }
 

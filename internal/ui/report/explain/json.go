@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/explain/requests"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report/figure"
 	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
@@ -26,6 +27,7 @@ type item struct {
 	Width            []jsonBar       `json:"width"`
 	Wanted           []jsonBar       `json:"wanted"`
 	Pools            []jsonPool      `json:"pools"`
+	Requests         *jsonRequests   `json:"requests"`
 	Waiting          jsonWaits       `json:"waiting"`
 	Neighbours       []jsonNeighbour `json:"neighbours"`
 	LostEvents       *uint64         `json:"lost_events"`
@@ -84,6 +86,39 @@ type jsonPool struct {
 	Process               *string   `json:"process"`
 	OnIOThread            *bool     `json:"application_work_on_io_threads"`
 	Waiting               jsonWaits `json:"waiting"`
+}
+
+// jsonRequests are requests of clients outside. seen_by null: the recording has no reads and writes of sockets. The
+// times are null without any request. of_threads says why a response is that of a thread; null: there are enough
+// requests.
+type jsonRequests struct {
+	SeenBy     *string       `json:"seen_by"`
+	OfThreads  *string       `json:"of_threads"`
+	Count      int           `json:"count"`
+	Unanswered int           `json:"unanswered"`
+	Merged     int           `json:"merged"`
+	P50        *float64      `json:"p50_ms"`
+	P90        *float64      `json:"p90_ms"`
+	P99        *float64      `json:"p99_ms"`
+	Max        *float64      `json:"max_ms"`
+	Slowest    []jsonRequest `json:"slowest"`
+}
+
+type jsonRequest struct {
+	BeginSeconds float64       `json:"begin_seconds"`
+	TookMS       float64       `json:"took_ms"`
+	Segments     []jsonSegment `json:"segments"`
+}
+
+// jsonSegment: thread and pool are null where they were not seen, quota and own_quota where none stopped it.
+type jsonSegment struct {
+	BeginMS  float64 `json:"begin_ms"`
+	LengthMS float64 `json:"length_ms"`
+	Kind     string  `json:"kind"`
+	Thread   *uint32 `json:"thread"`
+	Pool     *string `json:"pool"`
+	Quota    *string `json:"quota"`
+	OwnQuota *bool   `json:"own_quota"`
 }
 
 type jsonNeighbour struct {
@@ -156,6 +191,7 @@ func itemOf(e diagnose.Explanation) item {
 		}
 	})
 	item.Pools = listed(e.Pools, poolOf)
+	item.Requests = requestsOf(e.Requests)
 	item.Neighbours = listed(e.Neighbours, func(n diagnose.NeighbourUse) jsonNeighbour {
 		return jsonNeighbour{validText(n.Name), n.Waited.Seconds(), n.CPU.Seconds(), n.Throttled, n.Toggling, n.Client}
 	})
@@ -197,8 +233,37 @@ func checkOf(c diagnose.Check) jsonCheck {
 	return check
 }
 
+func millis(d time.Duration) *float64 { return new(float64(d) / 1e6) }
+
+func requestsOf(r *requests.Requests) *jsonRequests {
+	if r == nil {
+		return nil
+	}
+	all := &jsonRequests{OfThreads: known(ofThreads(r)), Count: r.Count, Unanswered: r.Unanswered, Merged: r.Merged, Slowest: []jsonRequest{}}
+	if r.Seen {
+		all.SeenBy = new("sockets")
+	}
+	if r.Count > 0 {
+		all.P50, all.P90, all.P99, all.Max = millis(r.P50), millis(r.P90), millis(r.P99), millis(r.Max)
+	}
+	for _, q := range r.Slowest {
+		one := jsonRequest{q.Begin.Seconds(), *millis(q.Took), []jsonSegment{}}
+		for _, s := range q.Segments {
+			segment := jsonSegment{BeginMS: *millis(s.Begin), LengthMS: *millis(s.Length), Kind: string(s.Kind), Pool: known(s.Pool), Quota: known(s.Quota)}
+			if s.Thread != 0 {
+				segment.Thread = &s.Thread
+			}
+			if s.Kind == requests.Stopped {
+				segment.OwnQuota = &s.Own
+			}
+			one.Segments = append(one.Segments, segment)
+		}
+		all.Slowest = append(all.Slowest, one)
+	}
+	return all
+}
+
 func poolOf(p diagnose.PoolUse) jsonPool {
-	millis := func(d time.Duration) *float64 { return new(float64(d) / 1e6) }
 	item := jsonPool{
 		Name: validText(p.Name), Threads: p.Threads, CPUSeconds: p.CPU.Seconds(),
 		CPUSecondsInThrottled: figure.Seconds(p.CPUThrottled), Widest: p.Widest,

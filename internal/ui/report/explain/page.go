@@ -49,6 +49,8 @@ type htmlPage struct {
 	Timeline        *pageTimeline
 	Pools           []pagePool
 	MorePools       int
+	OfThreads       string // why responses are those of threads
+	Requests        *pageRequests
 	PeriodsKnown    bool
 	WidthCost       string
 	Reasons         []pageReason
@@ -119,6 +121,7 @@ func pageOf(e *diagnose.Explanation) htmlPage {
 	p.Causes = pageCauses(e)
 	p.Pools = pagePools(e)
 	p.MorePools = len(e.Pools) - len(p.Pools)
+	p.OfThreads, p.Requests = ofThreads(e.Requests), pageRequestsOf(e.Requests)
 	for _, r := range reasonsSeen(e.Waiting) {
 		p.Reasons = append(p.Reasons, pageReason{reasonClass(r), r.Long, text.Duration(e.Waiting[r.Reason])})
 	}

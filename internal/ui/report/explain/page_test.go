@@ -33,7 +33,7 @@ func TestHTMLHasAllOfTheText(t *testing.T) {
 		"shop/cart", "recorded 2026-11-21 03:12:00 UTC", "for 10 s", "node-7", "6.18.44", "unthrottle v1", "32 threads of pool http-worker-* ran 11 wide", "7 events were lost", "Next step", "sudo unthrottle fix shop/cart",
 		"stopped", "5.02 s", "throttled periods", "62", "mean use", "1.40", "widest", "13", "9.25",
 		"burst", "pool", "CPUs in use at once", "CPUs wanted at once", "The worst stretch", "throttled",
-		"Who spent it", "http-worker-*", "Akka HTTP", "40 % more", "Where waiting went", "own quota: 91.2 s", "batch/etl", "throttled itself",
+		"Who spent it", "http-worker-*", "Akka HTTP", "40 % more", "The slowest requests", "2412 requests answered", "stopped by its own quota 90 ms", "Where waiting went", "own quota: 91.2 s", "batch/etl", "throttled itself",
 		"passed", "not judged", "failed", "3.400 % off", "Not measured", "steal: /proc/stat")
 }
 

@@ -47,7 +47,11 @@ func (x *view) spenders() {
 	if len(pools) == 0 {
 		return
 	}
-	x.Section("Who spent it: CPU time in all, and in throttled periods; delay is from wake-up to running, response from wake-up to sleep:")
+	response := "response that of the thread, from wake-up to sleep"
+	if why := ofThreads(x.e.Requests); why != "" {
+		response += " (" + why + ")"
+	}
+	x.Section("Who spent it: CPU time in all, and in throttled periods; delay is from wake-up to running, " + response + ":")
 	if x.narrow() {
 		for _, p := range pools[:min(len(pools), maxPools)] {
 			x.Hanging("  ", poolName(p)+": "+poolFigures(p))

@@ -1,0 +1,156 @@
+package probe_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
+	"github.com/unthrottle/unthrottle/internal/see/probe"
+	"github.com/unthrottle/unthrottle/internal/see/recording"
+)
+
+// serve answers bytes and prints at which address: at a Unix socket, or at a port of its own. It also is a client of
+// itself, and over TCP of the address given.
+func serve(network, address string) {
+	other := ""
+	if network == "tcp" {
+		address, other = "127.0.0.1:0", address
+	}
+	l, err := net.Listen(network, address)
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(2)
+	}
+	fmt.Println(l.Addr())
+	go echo(l)
+	go ask(network, l.Addr().String(), 10*time.Millisecond, nil)
+	if other != "" {
+		go ask("tcp", other, 10*time.Millisecond, nil)
+	}
+}
+
+// echo answers each byte with two, the second a while after the first.
+func echo(l net.Listener) {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer c.Close()
+			b := []byte{0}
+			for {
+				if _, err := c.Read(b); err != nil {
+					return
+				}
+				_, _ = c.Write(b)
+				time.Sleep(2 * time.Millisecond)
+				_, _ = c.Write(b)
+			}
+		}()
+	}
+}
+
+// ask sends a byte again and again over one connection and waits for the answer, until stop is closed; nil: for ever.
+// It returns how often, and an error.
+func ask(network, address string, pause time.Duration, stop <-chan struct{}) (n int, err error) {
+	c, err := net.Dial(network, address)
+	if err != nil {
+		return 0, err
+	}
+	defer c.Close()
+	for b := make([]byte, 2); ; n++ {
+		select {
+		case <-stop:
+			return n, nil
+		case <-time.After(pause):
+		}
+		if _, err := c.Write(b[:1]); err != nil {
+			return n, err
+		}
+		if _, err := io.ReadFull(c, b); err != nil {
+			return n, err
+		}
+	}
+}
+
+// TestRecordingOfRequests checks that requests of a client outside are in the events, and that those of clients inside,
+// and the container's own requests to others, are not.
+func TestRecordingOfRequests(t *testing.T) {
+	for _, network := range []string{"tcp", "unix"} {
+		t.Run(network, func(t *testing.T) {
+			p := open(t, probe.Options{Containers: 2})
+			if !p.Features().Sockets {
+				t.Skip("this kernel has no tracepoints of sockets")
+			}
+			tr := cgrouptest.New(t)
+			path := tr.Make("a")
+			address := filepath.Join(t.TempDir(), "socket")
+			if network == "tcp" {
+				outside, err := net.Listen("tcp", "127.0.0.1:0")
+				must(t, err)
+				defer outside.Close()
+				go echo(outside)
+				address = outside.Addr().String()
+			}
+			server := start(t, tr, path, "serve", network, address)
+			at, err := server.out.ReadString('\n')
+			must(t, err)
+			stop, asked := make(chan struct{}), make(chan int)
+			go func() {
+				n, err := ask(network, strings.TrimSpace(at), time.Millisecond, stop)
+				if err != nil {
+					t.Error(err)
+				}
+				asked <- n
+			}()
+			r := record(t, p, tr, container(t, tr, path), 500*time.Millisecond)
+			close(stop)
+			n := <-asked
+			if !r.Header.Features.Sockets {
+				t.Fatalf("the recording has no sockets: %q", r.Header.NotMeasured)
+			}
+			follow(t, r)
+			exchanges(t, r, n)
+		})
+	}
+}
+
+// exchanges checks the reads and writes of the only client outside, which asked n times.
+func exchanges(t *testing.T, r recording.Recording, n int) {
+	reads, writes, twice := 0, 0, 0
+	var last recording.Event
+	for _, e := range r.Events {
+		if e.Kind != recording.Receive && e.Kind != recording.Send {
+			continue
+		}
+		switch {
+		case e.Socket != 1:
+			t.Fatalf("a connection of someone else: %+v", e)
+		case e.Thread == 0:
+			t.Fatalf("no thread: %+v", e)
+		case e.Kind == recording.Receive && int64(e.Count) > e.AtNS+int64(time.Second):
+			t.Fatalf("data that waited for %v: %+v", time.Duration(e.Count), e)
+		case e.Kind == recording.Receive:
+			if reads++; last.Kind == recording.Receive {
+				t.Errorf("two reads without a write between: %+v, %+v", last, e)
+			}
+		case last.Kind == recording.Send:
+			twice++
+			fallthrough
+		default:
+			writes++
+		}
+		last = e
+	}
+	// It may ask before and after the recording.
+	if reads < 10 || reads > n+1 || writes < reads || writes > 2*reads+2 || twice == 0 {
+		t.Errorf("%d reads and %d writes, %d of them second ones, of %d requests", reads, writes, twice, n)
+	}
+}

@@ -74,6 +74,10 @@ func (r row) name() string {
 		return leaveIt
 	case "pin":
 		return fmt.Sprintf("pin %g", r.number("cpus"))
+	case "narrow":
+		if r.length("burst_seconds") != "0s" {
+			return "narrow, burst " + r.length("burst_seconds")
+		}
 	case "burst":
 		if r.length("period_seconds") != "0s" {
 			return fmt.Sprintf("burst %s, period %s", r.length("burst_seconds"), r.length("period_seconds"))
@@ -110,7 +114,12 @@ func variantOf(r row) (v variant, ok bool) {
 		}
 	case "raise":
 		v.Args = []string{"--remedy", "raise", "--factor", fmt.Sprint(r.number("factor"))}
-	case "narrow", "weight":
+	case "narrow":
+		v.Args = []string{"--remedy", r.Remedy}
+		if r.length("burst_seconds") != "0s" {
+			v.Args = append(v.Args, "--burst", r.length("burst_seconds"))
+		}
+	case "weight":
 		v.Args = []string{"--remedy", r.Remedy}
 	default:
 		return v, false

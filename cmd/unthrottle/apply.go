@@ -53,7 +53,7 @@ func (f *remedyFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.idle, "idle-siblings", false, "pin: one thread of each core; the others idle")
 	flags.BoolVar(&f.realtime, "realtime", false, "pin: its threads run before everything else on its CPUs (SCHED_RR, priority 1)")
 	flags.BoolVar(&f.immovable, "immovable", false, "pin, narrow: never move it to other CPUs afterwards (defrag, agent)")
-	timeVar(cmd, &f.burst, "burst", 0, "burst: CPU time that may be saved up, such as 50ms (default: as much as the quota)")
+	timeVar(cmd, &f.burst, "burst", 0, "burst, narrow: CPU time that may be saved up, such as 50ms (burst: as much as the quota by default; narrow: its period stays then)")
 	timeVar(cmd, &f.period, "period", 0, "burst, narrow: another period, the limit staying the same (narrow: 10ms)")
 	decimalVar(cmd, &f.factor, "factor", 0, "raise: times the limit (default 2)")
 	decimalVar(cmd, &f.to, "to", 0, "raise: the new limit in CPUs")

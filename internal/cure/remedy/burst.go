@@ -13,6 +13,12 @@ import (
 // that could be saved up.
 const saturated = 0.95
 
+// noBurst is why a kernel cannot do it, mayBeSpent what it does.
+const (
+	noBurst    = "this kernel has no burst (since 5.14)"
+	mayBeSpent = "unused time of earlier periods may be spent"
+)
+
 // Burst keeps the quota. Unused time of earlier periods may be spent.
 const Burst Kind = "burst"
 
@@ -45,7 +51,7 @@ var burst = Remedy{
 // burst keeps the quota and lets unused time of earlier periods be spent.
 func (p *planner) burst() error {
 	if !p.f.HasBurst {
-		return p.refuse("this kernel has no burst (since 5.14)", "try --remedy pin or raise")
+		return p.refuse(noBurst, "try --remedy pin or raise")
 	}
 	limit, limited, at := cgroup.Effective(p.levels())
 	if !limited {
@@ -53,9 +59,10 @@ func (p *planner) burst() error {
 	}
 	// A shorter period shortens each stop even where nothing is left to save up.
 	shorter := p.r.Period > 0 && p.r.Period < p.f.Groups[p.target.Group.Path].Limit.Period
-	if o := p.r.Observed; o != nil && o.UsedCPUs != nil && *o.UsedCPUs >= saturated*limit && !shorter {
-		return p.refuse(fmt.Sprintf("it uses %s of %s on average, so there is never any unused time that a burst could spend",
-			text.CPUs(*o.UsedCPUs), text.CPUs(limit)), "it needs more CPU: try --remedy raise or pin")
+	if !shorter {
+		if err := p.noSpare(limit); err != nil {
+			return err
+		}
 	}
 	path := p.target.Group.Path
 	own := p.f.Groups[path].Limit
@@ -77,8 +84,17 @@ func (p *planner) burst() error {
 			if err != nil {
 				return err
 			}
-			p.setLimit(level.Path, want, "unused time of earlier periods may be spent")
+			p.setLimit(level.Path, want, mayBeSpent)
 		}
+	}
+	return nil
+}
+
+// noSpare refuses a burst where the whole limit is used.
+func (p *planner) noSpare(limit float64) error {
+	if o := p.r.Observed; o != nil && o.UsedCPUs != nil && *o.UsedCPUs >= saturated*limit {
+		return p.refuse(fmt.Sprintf("it uses %s of %s on average, so there is never any unused time that a burst could spend",
+			text.CPUs(*o.UsedCPUs), text.CPUs(limit)), "it needs more CPU: try --remedy raise or pin")
 	}
 	return nil
 }

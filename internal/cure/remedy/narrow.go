@@ -42,13 +42,17 @@ const Narrow Kind = "narrow"
 // narrow is the row of Narrow.
 var narrow = Remedy{
 	Kind:     Narrow,
-	Settings: []Setting{{Flag: "cpus"}, {Flag: "reserve"}, {Flag: "via"}, {Flag: "mems"}, {Flag: "immovable"}, {Flag: "stays"}, {Flag: "period"}},
+	Settings: []Setting{{Flag: "cpus"}, {Flag: "reserve"}, {Flag: "via"}, {Flag: "mems"}, {Flag: "immovable"}, {Flag: "stays"}, {Flag: "burst"}, {Flag: "period"}},
 	Classes:  []placement.Class{placement.Floating},
 	Effects:  []*forecast.Effect{forecast.NarrowEffect},
 	Merit:    &Merit{Rank: 2, Why: "as many CPUs as its limit, which others may use too, keep it from spending its quota at once", Judged: true},
 	here:     cpusetHere,
+	request: func(row forecast.Remedy, r *Request) string {
+		r.Burst = row.Burst
+		return ""
+	},
 	row: func(r Request, _ forecast.Container) (forecast.Remedy, bool) {
-		return forecast.Remedy{Name: forecast.Narrow}, r.CPUs == 0 && r.Period == 0
+		return forecast.Remedy{Name: forecast.Narrow, Burst: r.Burst}, r.CPUs == 0 && r.Period == 0
 	},
 	plan:       (*planner).narrowed,
 	parameters: []string{paramCPUs, paramSet, paramImmovable},
@@ -57,8 +61,8 @@ var narrow = Remedy{
 
 // narrowed plans a cpuset of as many CPUs as the limit has, which others may use
 // too: what cannot run at once cannot spend the quota at once. A limit of whole
-// CPUs is then kept by the cpuset alone; of another one the quota stays, with a
-// short period.
+// CPUs is then kept by the cpuset alone; of another one the quota stays: with a
+// short period, or with a burst and the period that it has.
 func (p *planner) narrowed() error {
 	if p.f.CPUSetVersion == 0 {
 		return p.refuse("the cpuset controller is not mounted here", "")
@@ -66,6 +70,9 @@ func (p *planner) narrowed() error {
 	limit, limited, _ := cgroup.Effective(p.levels())
 	n, err := p.pinSize()
 	if err != nil {
+		return err
+	}
+	if err := p.narrowBurst(limit, limited, n); err != nil {
 		return err
 	}
 	if limited && float64(n) < limit-epsilon {
@@ -98,16 +105,34 @@ func (p *planner) narrowed() error {
 	return nil
 }
 
-// narrowLimits takes the target's quota off or shortens its period, and does
-// the same to the ancestors' quotas that may bind.
+// narrowBurst refuses a burst of a narrow that could not spend it.
+func (p *planner) narrowBurst(limit float64, limited bool, n int) error {
+	switch {
+	case p.r.Burst == 0:
+		return nil
+	case !p.f.HasBurst:
+		return p.refuse(noBurst, "leave --burst out")
+	case p.r.Period > 0:
+		return p.refuse("with a burst the period stays as it is", "give one of --burst and --period")
+	case !limited || wholeCPUs(limit, n):
+		return p.refuse("a burst needs a quota that stays, and narrow keeps none of a limit of whole CPUs", "leave --burst out")
+	}
+	return p.noSpare(limit)
+}
+
+// wholeCPUs tells whether so many CPUs keep a limit by themselves.
+func wholeCPUs(limit float64, n int) bool { return math.Abs(limit-float64(n)) < epsilon }
+
+// narrowLimits takes the target's quota off, or shortens its period or gives it a
+// burst, and does the same to the ancestors' quotas that may bind.
 func (p *planner) narrowLimits(limit float64, n int) {
-	whole := math.Abs(limit-float64(n)) < epsilon
+	whole := wholeCPUs(limit, n)
 	own, hasOwn := p.f.Groups[p.target.Group.Path].Limit.CPUs()
 	switch {
 	case hasOwn && whole:
 		p.quotaOff(p.target.Group.Path, "quota off: its CPUs are as many as its limit")
 	case hasOwn && own < float64(n)+epsilon:
-		p.shorten(p.target.Group.Path)
+		p.soften(p.target.Group.Path)
 	default:
 		p.keepLimit(p.target.Group.Path)
 	}
@@ -132,10 +157,21 @@ func (p *planner) narrowLimits(limit float64, n int) {
 			p.quotaOff(level.Path, "quota off: what is below it is bounded by its own")
 			continue
 		default:
-			p.shorten(level.Path)
+			p.soften(level.Path)
 		}
 		demand = quota
 	}
+}
+
+// soften makes the stops of a quota that stays shorter or rarer.
+func (p *planner) soften(path string) {
+	l := p.f.Groups[path].Limit
+	if p.r.Burst == 0 {
+		p.shorten(path)
+		return
+	}
+	l.Burst = min(p.r.Burst, l.Quota)
+	p.setLimit(path, l, mayBeSpent)
 }
 
 // shorten gives a quota a short period, the limit staying the same: as short as

@@ -62,6 +62,51 @@ func TestNarrow(t *testing.T) {
 	}
 }
 
+// With a burst a limit with a fraction keeps its quota and its period, and so does a pod's that may bind.
+func TestNarrowWithBurst(t *testing.T) {
+	const burst = 150 * time.Millisecond
+	onEach(t, "0-7", func(t *testing.T, h *host, target container.Container) {
+		h.options.Named = "/"
+		h.limit("/a/web", 2.5)
+		h.limit("/a", 2.75)
+		before := h.k.Snapshot()
+		p := must(t)(Make(h.facts(), target, Request{Kind: Narrow, CPUs: 3, Burst: burst}))
+		h.apply(p)
+		for path, want := range map[string]cgroup.Limit{
+			"/a/web": {Quota: 250 * time.Millisecond, Period: 100 * time.Millisecond, Burst: burst},
+			"/a":     {Quota: 275 * time.Millisecond, Period: 100 * time.Millisecond, Burst: burst},
+		} {
+			if l, err := cgroup.ReadLimit(h.k, path); err != nil || l != want {
+				t.Errorf("%s: %+v, %v, want %+v", path, l, err, want)
+			}
+		}
+		if allowed, _ := h.k.Allowed(10); allowed.Size() != 3 {
+			t.Errorf("it may use %s", allowed)
+		}
+		h.restore("")
+		if diff := before.Diff(h.k.Snapshot()); len(diff) > 0 {
+			t.Error(diff)
+		}
+	})
+	onEach(t, "0-7", func(t *testing.T, h *host, target container.Container) {
+		all := 0.79
+		for want, r := range map[string]Request{
+			"narrow keeps none":      {Kind: Narrow, Burst: burst, CPUs: 2},
+			"the period stays":       {Kind: Narrow, Burst: burst, Period: 20 * time.Millisecond},
+			"never any unused time":  {Kind: Narrow, Burst: burst, Observed: &hoststate.Observed{UsedCPUs: &all}},
+			"burst in seconds of -1": {Kind: Narrow, Burst: -time.Second},
+		} {
+			h.limit("/a/web", 0.8)
+			if r.CPUs > 0 {
+				h.limit("/a/web", float64(r.CPUs))
+			}
+			if refused := refusal(t, h.facts(), target, r); !strings.Contains(refused.Error(), want) {
+				t.Errorf("%+v: %v, want %q", r, refused, want)
+			}
+		}
+	})
+}
+
 // A pod's quota that may bind is shortened as well, or goes if what is below it
 // is bounded. That of a slice which the user did not name stays, and the plan says so.
 func TestNarrowAncestors(t *testing.T) {

@@ -45,8 +45,8 @@ type Request struct {
 	Via string
 	// Reserve are the CPUs never given away; nil: placement.Reserve.
 	Reserve *cpuset.CPUSet
-	// Burst is what may be saved up; 0: as much as the quota, the most the
-	// kernel takes. Period replaces the period (of burst and narrow), the limit
+	// Burst is what may be saved up, of burst and narrow; 0: as much as the quota,
+	// the most the kernel takes, for burst, and none for narrow. Period replaces the period (of burst and narrow), the limit
 	// staying the same.
 	Burst, Period time.Duration
 	// WeightFromLimit makes weight set 1024 shares for each CPU of the limit;

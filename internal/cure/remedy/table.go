@@ -100,6 +100,7 @@ func EffectsAsked(r Request) []*forecast.Effect {
 			continue
 		}
 		asked := *of.Effects[0]
+		asked.Parts = nil // it is shown also where it is no better than its parts
 		asked.Rows = func(c forecast.Container) []forecast.Remedy {
 			if row, ok := of.row(r, c); ok {
 				return []forecast.Remedy{row}

@@ -14,6 +14,9 @@ type Effect struct {
 	Name string
 	// Rows are the settings to forecast for a container.
 	Rows func(Container) []Remedy
+	// Parts are the remedies that a row combines. Such a row is shown only where it is better than each of them by more than
+	// its error. Nil, or a nil result: it combines none.
+	Parts func(r Remedy) []Remedy
 	// Simulate puts the remedy in force on a host that is as recorded. Remedies that it gives to cgroups are applied
 	// afterwards. Nil: it changes nothing there.
 	Simulate func(s *scenario.Scenario, at Cgroups, r Remedy)

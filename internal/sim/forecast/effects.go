@@ -28,16 +28,41 @@ var PinEffect = &Effect{
 	},
 }
 
-// NarrowEffect is that of as many CPUs as the limit, which others may use too.
+// NarrowEffect is that of as many CPUs as the limit, which others may use too. A limit with a fraction keeps its quota in
+// short periods, or together with a burst in the periods that it has.
 var NarrowEffect = &Effect{
 	Name: Narrow, Change: 3,
-	Rows: func(Container) []Remedy { return []Remedy{{Name: Narrow}} },
+	Rows: func(c Container) []Remedy {
+		all := []Remedy{{Name: Narrow}}
+		if c.Limit != math.Trunc(c.Limit) {
+			all = append(all, Remedy{Name: Narrow, Burst: c.Quota.Quota})
+		}
+		return all
+	},
+	Parts: func(r Remedy) []Remedy {
+		if r.Burst == 0 {
+			return nil
+		}
+		return []Remedy{{Name: Narrow}, {Name: Burst, Burst: r.Burst}}
+	},
 	Simulate: func(s *scenario.Scenario, at Cgroups, r Remedy) {
 		of := &s.Cgroups[at.Binding]
 		if r.CPUs > 0 {
 			of.Limit.Quota = time.Duration(r.CPUs) * of.Limit.Period
 		}
-		of.Remedy = &scenario.Remedy{Kind: scenario.Narrow}
+		of.Remedy = &scenario.Remedy{Kind: scenario.Narrow, Burst: r.Burst}
+	},
+	Text: func(_ float64, r Remedy) string {
+		if r.Burst > 0 {
+			return fmt.Sprintf("narrow, burst %v", r.Burst)
+		}
+		return Narrow
+	},
+	Parameters: func(r Remedy) map[string]any {
+		if r.Burst > 0 {
+			return map[string]any{"burst_seconds": r.Burst.Seconds()}
+		}
+		return map[string]any{}
 	},
 	Price: func(_ Remedy, p Priced) string { return fmt.Sprintf("never wider than %d", int(math.Ceil(p.Limit))) },
 }

@@ -104,6 +104,7 @@ func Make(l *Load, o Options) (*Forecast, error) {
 		}
 	}
 	m.judge()
+	m.leaveOut()
 	if figure := f.Check.Failed(); figure != "" {
 		f.Notes = append(slices.Clone(f.Notes), "the replay of the recording differs from the recording in "+figure+
 			": no row can be relied on, and none is recommended by its latency")

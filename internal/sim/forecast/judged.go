@@ -57,7 +57,7 @@ func (m *maker) judge() {
 	}
 }
 
-// hurtMost is the index of the pool whose p99 would fall by the largest factor under the best replayed remedy, among
+// hurtMost is the index of the pool whose p99 would fall by the largest factor under the best replayed remedy alone, among
 // pools with minRuns responses or more, and p99 that would fall by leastHurtMs; -1: there is no such pool. A factor
 // and no difference: of a batch that takes a second twice as long is a smaller hurt than ten times as long of an answer.
 func (m *maker) hurtMost() int {
@@ -66,7 +66,7 @@ func (m *maker) hurtMost() int {
 		none, best := (*float64)(nil), math.Inf(1)
 		for i := range m.f.Rows {
 			row := &m.f.Rows[i]
-			if m.all[i] == nil || row.HostLoad != 0 || row.Remedy.Modelled() {
+			if m.all[i] == nil || row.HostLoad != 0 || row.Remedy.Modelled() || row.Remedy.parts() != nil {
 				continue
 			}
 			of := row.Figures.Pools[p].Response

@@ -28,7 +28,7 @@ type Remedy struct {
 	// CPUs is the number of CPUs of Pin, of threads of Pools, and of CPUs of Narrow (0: the limit rounded
 	// up).
 	CPUs int
-	// Burst is that of Burst. Period is that of Period, and of a Burst with a shorter period (0: as it is).
+	// Burst is that of Burst, and of a Narrow that keeps its period (0: its period is short). Period is that of Period, and of a Burst with a shorter period (0: as it is).
 	Burst, Period time.Duration
 	// Factor multiplies the limit for Raise, and the number of shards for Shards.
 	Factor float64
@@ -93,7 +93,7 @@ func (l *Load) reserved(r Remedy) *float64 {
 
 // tested returns the residual of a remedy alone. None was tested of two remedies at once.
 func (r Remedy) tested(c Calibration) Residual {
-	if r.Name == Burst && r.Period > 0 {
+	if r.Name == Burst && r.Period > 0 || r.parts() != nil {
 		return Residual{}
 	}
 	return c[r.Name]

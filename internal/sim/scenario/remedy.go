@@ -77,7 +77,7 @@ var effects = []effect{
 		s.Cgroups[i].Limit.Quota = time.Duration(float64(s.Cgroups[i].Limit.Quota) * r.Factor)
 		return ""
 	}},
-	{Narrow, []string{"credit"}, false, func(s *Scenario, i int, r Remedy) string { return s.narrow(i, r.Credit) }},
+	{Narrow, []string{"credit", "burst"}, false, func(s *Scenario, i int, r Remedy) string { return s.narrow(i, r) }},
 	{Period, []string{"period!"}, false, func(s *Scenario, i int, r Remedy) string {
 		s.Cgroups[i].Limit = inPeriod(s.Cgroups[i].Limit, r.Period)
 		return ""
@@ -123,8 +123,8 @@ func inPeriod(l bandwidth.Limit, period time.Duration) bandwidth.Limit {
 const shortPeriod = 10 * time.Millisecond
 
 // narrow bounds the CPUs that a cgroup uses at once by the limit, rounded up. A limit of whole CPUs then
-// needs no quota. Another limit keeps its quota, in short periods.
-func (s *Scenario) narrow(i int, credit time.Duration) string {
+// needs no quota. Another limit keeps its quota: in short periods, or with a burst in the periods that it has.
+func (s *Scenario) narrow(i int, r Remedy) string {
 	c := &s.Cgroups[i]
 	for j := range s.Cgroups {
 		for up := s.Cgroups[j].Parent; up >= 0; up = s.Cgroups[up].Parent {
@@ -135,11 +135,15 @@ func (s *Scenario) narrow(i int, credit time.Duration) string {
 	}
 	cpus := c.Limit.CPUs()
 	whole := cpus == math.Trunc(cpus)
-	c.Width, c.Credit = int(math.Ceil(cpus)), credit
+	c.Width, c.Credit = int(math.Ceil(cpus)), r.Credit
 	switch {
+	case r.Burst > 0 && (whole || r.Credit > 0):
+		return fmt.Sprintf("narrow with a burst needs a quota that stays: no whole limit, and no credit; this limit is %.3g CPUs", cpus)
+	case r.Burst > 0:
+		c.Limit.Burst = r.Burst
 	case whole:
 		c.Limit.Quota, c.Limit.Burst = bandwidth.NoQuota, 0
-	case credit > 0:
+	case r.Credit > 0:
 		return fmt.Sprintf("narrow with credit needs a limit of whole CPUs, and this is one of %.3g", cpus)
 	default:
 		least := time.Duration(math.Ceil(float64(bandwidth.MinQuota) / cpus))

@@ -23,6 +23,8 @@ func TestNarrowAndPeriod(t *testing.T) {
 		{"200ms", "{kind: narrow}", bandwidth.Limit{Quota: bandwidth.NoQuota, Period: 100 * ms}, 2, 0, ""},
 		{"200ms", "{kind: narrow, credit: 30ms}", bandwidth.Limit{Quota: bandwidth.NoQuota, Period: 100 * ms}, 2, 30 * ms, ""},
 		{"250ms", "{kind: narrow, credit: 30ms}", bandwidth.Limit{}, 0, 0, "needs a limit of whole CPUs"},
+		{"150ms", "{kind: narrow, burst: 30ms}", bandwidth.Limit{Quota: 150 * ms, Period: 100 * ms, Burst: 30 * ms}, 2, 0, ""},
+		{"200ms", "{kind: narrow, burst: 30ms}", bandwidth.Limit{}, 0, 0, "needs a quota that stays"},
 		{"50ms", "{kind: period, period: 20ms}", bandwidth.Limit{Quota: 10 * ms, Period: 20 * ms, Burst: 4 * ms}, 0, 0, ""},
 		{"50ms", "{kind: period, period: 1ms}", bandwidth.Limit{}, 0, 0, "the kernel takes 1ms or more"},
 		{"50ms", "{kind: period}", bandwidth.Limit{}, 0, 0, "period is missing"},

@@ -101,7 +101,7 @@ const (
 type Remedy struct {
 	Kind   RemedyKind
 	CPUs   int           // of Pin
-	Burst  time.Duration // of Burst
+	Burst  time.Duration // of Burst, and of a Narrow that keeps its period (0: it does not)
 	Factor float64       // of Raise
 	Credit time.Duration // of Narrow
 	Period time.Duration // of Period

@@ -92,7 +92,7 @@ func TestAgentWaitsForLookBack(t *testing.T) {
 		now, changed := time.Unix(1_700_000_000, 0), time.Time{}
 		p.Env.Now = func() time.Time { return now }
 		p.Latencies = func(string) slo.Source {
-			return func(_ context.Context, since time.Time) ([]float64, error) {
+			return func(_ context.Context, since time.Time) (slo.Answer, error) {
 				quota, err := p.k.Read(cgroup.CPU, "/a/0", "cpu.cfs_quota_us")
 				if err == nil && quota == "-1" && changed.IsZero() {
 					t.Error("it was asked before the change was seen to be made")
@@ -100,12 +100,12 @@ func TestAgentWaitsForLookBack(t *testing.T) {
 				if !changed.IsZero() && since.Before(changed) {
 					t.Errorf("asked for the time from %v on, changed at %v", since, changed)
 				}
-				return requests(now.Add(-20*time.Second), now, func(at time.Time) float64 {
+				return slo.Answer{MS: requests(now.Add(-20*time.Second), now, func(at time.Time) float64 {
 					if !changed.IsZero() && at.After(changed) {
 						return 12
 					}
 					return 97
-				}), nil
+				})}, nil
 			}
 		}
 		p.Fix = func(latencies slo.Source) fix.Env {

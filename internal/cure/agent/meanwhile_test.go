@@ -51,12 +51,12 @@ func TestNewcomersDuringAFix(t *testing.T) {
 			p.give(1, remedy.Request{Kind: remedy.Pin}, "6-7")
 			asked, looked := 0, 0
 			p.Latencies = func(string) slo.Source {
-				return func(context.Context, time.Time) ([]float64, error) {
+				return func(context.Context, time.Time) (slo.Answer, error) {
 					if asked++; asked == 1 {
 						p.newcomer("/n-asked", 31, "0-5")
 					}
 					better := map[bool]float64{true: 1, false: 97}[kept]
-					return latencies(map[bool]float64{true: 97, false: better}[asked == 1], asked), nil
+					return slo.Answer{MS: latencies(map[bool]float64{true: 97, false: better}[asked == 1], asked)}, nil
 				}
 			}
 			var trial string

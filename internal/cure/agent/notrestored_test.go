@@ -85,7 +85,9 @@ func TestAgentInterruptedSaysWhatStays(t *testing.T) {
 	limit, used, stopped := 2.0, 1.0, 500*time.Millisecond
 	seen := observe.Observation{Container: p.all[0], Window: time.Second, LimitCPUs: &limit, UsedCPUs: &used, StoppedLow: &stopped, StoppedHigh: &stopped}
 	p.Latencies = func(string) slo.Source {
-		return func(context.Context, time.Time) ([]float64, error) { return slices.Repeat([]float64{100}, 1000), nil }
+		return func(context.Context, time.Time) (slo.Answer, error) {
+			return slo.Answer{MS: slices.Repeat([]float64{100}, 1000)}, nil
+		}
 	}
 	p.Fix = func(latencies slo.Source) fix.Env {
 		return fix.Env{Apply: p.Env, Latencies: latencies, Facts: p.Facts,

@@ -118,16 +118,16 @@ func (a *agent) look(ctx context.Context, lend remedy.Sharing, seen *observe.Obs
 	// What the source looks back on lies within one interval.
 	l.lasts = max(l.lasts, rule.SLOLookBack+a.Rules.Interval)
 	l.latencies = func(since time.Time) []float64 {
-		var ms []float64
+		var answer slo.Answer
 		var err error
 		a.meanwhile(ctx, "asking the latency source of "+boundedPath(lend.Target), slo.Limit+roundLimit, func() {
-			ms, err = a.Latencies(rule.SLOCommand)(ctx, since)
+			answer, err = a.Latencies(rule.SLOCommand)(ctx, since)
 		})
 		if err != nil {
 			a.Log.Warn("what lending costs cannot be told from its slo", "owner", boundedPath(lend.Target), "error", err)
 			return nil
 		}
-		return ms
+		return answer.MS
 	}
 	return l
 }

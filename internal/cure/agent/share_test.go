@@ -174,13 +174,13 @@ func TestAgentMovesInterruptsByRule(t *testing.T) {
 		}
 		p.Latencies = func(string) slo.Source {
 			asked := 0
-			return func(context.Context, time.Time) ([]float64, error) {
+			return func(context.Context, time.Time) (slo.Answer, error) {
 				asked++
 				out := make([]float64, 1000)
 				for i := range out {
 					out[i] = 100/float64(asked*asked) + float64(i)/1e6
 				}
-				return out, nil
+				return slo.Answer{MS: out}, nil
 			}
 		}
 		p.Fix = func(latencies slo.Source) fix.Env {

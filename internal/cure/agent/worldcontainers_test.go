@@ -218,12 +218,12 @@ func (w *world) facts(ctx context.Context, env apply.Env, all []container.Contai
 
 // source is a latency source. One that looks back prints the latencies of the last 20 s, whatever it is asked for.
 func (w *world) source(name string) slo.Source {
-	return func(_ context.Context, since time.Time) ([]float64, error) {
+	return func(_ context.Context, since time.Time) (slo.Answer, error) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		b := w.boxes["/a/"+name]
 		if b == nil {
-			return nil, errors.New("it is gone")
+			return slo.Answer{}, errors.New("it is gone")
 		}
 		seconds := int(time.Since(since).Round(time.Second) / time.Second)
 		if name == "asked-0" || strings.HasPrefix(name, "narrowed-") {
@@ -233,14 +233,14 @@ func (w *world) source(name string) slo.Source {
 		for _, under := range b.past[max(0, len(b.past)-max(1, seconds)):] {
 			r, err := does(b.work, under)
 			if err != nil {
-				return nil, err
+				return slo.Answer{}, err
 			}
 			of := responses(r)
 			for range min(150, 10*len(of)) {
 				all = append(all, of[w.chance(len(of))]*(1+float64(w.chance(1000))/1e5))
 			}
 		}
-		return all, nil
+		return slo.Answer{MS: all}, nil
 	}
 }
 

@@ -188,7 +188,7 @@ type run struct {
 	neighbour map[string]hoststate.Observed
 	known     *policy.Known // nil: nothing was recorded
 	runs      *forecast.Runs
-	before    []float64
+	before    slo.Answer
 	last      apply.Result  // of the try before
 	looked    time.Duration // how long the target was recorded
 	asked     bool          // the latency source, before

@@ -17,6 +17,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate/gather"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/slo"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/cure/verdict"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
@@ -143,13 +144,13 @@ func (b *bench) run() (Result, error) {
 func (b *bench) source() {
 	if b.latencies != nil {
 		b.options.Objective = policy.Objective{Quantile: 0.99, Bound: 20 * time.Millisecond}
-		b.env.Latencies = func(context.Context, time.Time) ([]float64, error) {
+		b.env.Latencies = func(context.Context, time.Time) (slo.Answer, error) {
 			if len(b.latencies) == 0 {
-				return nil, errors.New("the source is gone")
+				return slo.Answer{}, errors.New("the source is gone")
 			}
 			next := b.latencies[0]
 			b.latencies = b.latencies[1:]
-			return next, nil
+			return slo.Answer{MS: next}, nil
 		}
 	}
 }
@@ -200,7 +201,7 @@ func TestRun(t *testing.T) {
 		{"the objective is missed", []func(*bench){yes, func(b *bench) {
 			b.options.OnlyIfMissed, b.latencies = true, [][]float64{same(97), same(50), same(12)}
 		}}, verdict.Better, true, false, "", ""},
-		{"an empty source: nothing is written", []func(*bench){yes, func(b *bench) { b.latencies = [][]float64{{}} }}, VerdictNotApplied, false, true, "", "printed nothing"},
+		{"an empty source: nothing is written", []func(*bench){yes, func(b *bench) { b.latencies = [][]float64{{}} }}, VerdictNotApplied, false, true, "", "gave nothing for the time since"},
 		{"the source fails afterwards", []func(*bench){yes, func(b *bench) { b.latencies = [][]float64{same(12)} }}, verdict.Unverified, false, true, "could not be measured", "the source is gone"},
 		{"looking fails afterwards", []func(*bench){yes, func(b *bench) { b.failObserve = 2 }}, verdict.Unverified, false, true, "could not be measured", "counters are gone"},
 		{"nothing to fix", []func(*bench){yes, func(b *bench) {

@@ -2,7 +2,6 @@ package fix
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -28,16 +27,17 @@ func (r *run) latenciesBefore(ctx context.Context) error {
 	r.asked = true
 	r.say("asking the latency source, before")
 	var err error
-	r.before, err = r.env.Latencies(ctx, r.now().Add(-max(r.o.Window, r.o.LookBack)))
-	if err == nil && len(r.before) == 0 {
-		err = errors.New("the latency source printed nothing")
+	since := r.now().Add(-max(r.o.Window, r.o.LookBack))
+	r.before, err = r.env.Latencies(ctx, since)
+	if err == nil && len(r.before.MS) == 0 {
+		err = fmt.Errorf("the latency source gave nothing for the time since %s", since.UTC().Format(time.RFC3339))
 	}
-	quantile, enough := verdict.Quantile(r.before, r.o.Objective.Quantile)
+	quantile, enough := verdict.Quantile(r.before.MS, r.o.Objective.Quantile)
 	switch {
 	case err != nil:
 	case !enough:
 		err = fmt.Errorf("the latency source printed %d latencies, too few to tell %v: let it look back further (--slo-look-back, look_back)",
-			len(r.before), r.o.Objective)
+			len(r.before.MS), r.o.Objective)
 	case r.o.OnlyIfMissed && r.o.Objective.Met(quantile.Value):
 		err = ErrObjectiveMet
 	}
@@ -48,14 +48,15 @@ func (r *run) latenciesBefore(ctx context.Context) error {
 }
 
 // latenciesAtOnce asks a source that declares no look-back right after the change,
-// to tell later whether it follows the present. It may have nothing to say yet.
+// to tell later whether it follows the present. It may have nothing to say yet. Times
+// tell that by themselves.
 func (r *run) latenciesAtOnce(ctx context.Context, since time.Time, e *verdict.Evidence) error {
-	if r.env.Latencies == nil || r.o.LookBack > 0 {
+	if r.env.Latencies == nil || r.o.LookBack > 0 || r.before.Began != nil {
 		return nil
 	}
 	r.say("asking the latency source, right after")
 	if first, err := r.env.Latencies(ctx, since); err == nil {
-		e.First = first
+		e.First = first.MS
 	}
 	return ctx.Err()
 }
@@ -73,7 +74,19 @@ func (r *run) latenciesAfter(ctx context.Context, since time.Time, e *verdict.Ev
 		}
 	}
 	r.say("asking the latency source, after")
-	var err error
-	e.After, err = r.env.Latencies(ctx, since)
+	after, err := r.env.Latencies(ctx, since)
+	e.After = after.MS
+	if r.before.Began != nil && after.Began != nil {
+		e.BeforeAt, e.AfterAt = sinceMs(since, r.before.Began), sinceMs(since, after.Began)
+	}
 	return err
+}
+
+// sinceMs are times as ms since another one.
+func sinceMs(from time.Time, times []time.Time) []float64 {
+	all := make([]float64, len(times))
+	for i, at := range times {
+		all[i] = ms(at.Sub(from))
+	}
+	return all
 }

@@ -43,7 +43,7 @@ func (s *service) latencies(from, to time.Time) []float64 {
 }
 
 // onVirtualTime puts a service with a latency source behind a fix.
-func (b *bench) onVirtualTime(source func(s *service, since time.Time) []float64) *service {
+func (b *bench) onVirtualTime(source func(s *service, since time.Time) []float64, timed bool) *service {
 	s := &service{now: time.Unix(1_700_000_000, 0)}
 	b.env.Apply.Now = func() time.Time { return s.now }
 	b.env.Wait = func(ctx context.Context, d time.Duration) error {
@@ -63,9 +63,15 @@ func (b *bench) onVirtualTime(source func(s *service, since time.Time) []float64
 	}
 	b.latencies = [][]float64{} // sets the objective
 	b.source()
-	b.env.Latencies = slo.Source(func(_ context.Context, since time.Time) ([]float64, error) {
+	b.env.Latencies = slo.Source(func(_ context.Context, since time.Time) (slo.Answer, error) {
 		s.asked = append(s.asked, since)
-		return source(s, since), nil
+		answer := slo.Answer{MS: source(s, since)}
+		for i := range answer.MS {
+			if timed {
+				answer.Began = append(answer.Began, since.Truncate(requestEvery).Add(time.Duration(i+1)*requestEvery))
+			}
+		}
+		return answer, nil
 	})
 	return s
 }
@@ -89,24 +95,27 @@ func TestSourceMeasuresAfterTheChange(t *testing.T) {
 		verdict  string
 		why      string
 		asked    int
+		timed    bool
 	}{
-		"looks back, and declares it":    {lookBack, 20 * time.Second, false, verdict.Better, "p99 from", 2},
-		"looks back, and does not":       {lookBack, 0, false, verdict.Unverified, "--slo-look-back", 3},
-		"looks back longer than it says": {lookBack, 10 * time.Second, false, verdict.Unverified, "--slo-look-back", 2},
-		"looks back, to no avail":        {lookBack, 20 * time.Second, true, verdict.NoChange, "p99 from", 2},
-		"honours the time":               {func(s *service, since time.Time) []float64 { return s.latencies(since, s.now) }, 0, false, verdict.Better, "p99 from", 3},
-		"honours the time, to no avail":  {func(s *service, since time.Time) []float64 { return s.latencies(since, s.now) }, 0, true, verdict.NoChange, "p99 from", 3},
+		"looks back, and declares it":     {lookBack, 20 * time.Second, false, verdict.Better, "p99 from", 2, false},
+		"looks back, and does not":        {lookBack, 0, false, verdict.Unverified, "--slo-look-back", 3, false},
+		"looks back longer than it says":  {lookBack, 10 * time.Second, false, verdict.Unverified, "--slo-look-back", 2, false},
+		"looks back, to no avail":         {lookBack, 20 * time.Second, true, verdict.NoChange, "p99 from", 2, false},
+		"honours the time":                {func(s *service, since time.Time) []float64 { return s.latencies(since, s.now) }, 0, false, verdict.Better, "p99 from", 3, false},
+		"honours the time, to no avail":   {func(s *service, since time.Time) []float64 { return s.latencies(since, s.now) }, 0, true, verdict.NoChange, "p99 from", 3, false},
+		"honours the time, and prints it": {func(s *service, since time.Time) []float64 { return s.latencies(since, s.now) }, 0, false, verdict.Better, "p99 from", 2, true},
+		"prints the time, to no avail":    {func(s *service, since time.Time) []float64 { return s.latencies(since, s.now) }, 0, true, verdict.NoChange, "p99 from", 2, true},
 		"measures by itself": {func(s *service, _ time.Time) []float64 {
 			from := s.now
 			s.now = s.now.Add(5 * time.Second)
 			return s.latencies(from, s.now)
-		}, 0, false, verdict.Better, "p99 from", 3},
-		"keeps an answer for a minute":             {cached, 0, false, verdict.Unverified, "very same answer after the change as before", 3},
-		"keeps an answer, and declares too little": {cached, 20 * time.Second, false, verdict.Unverified, "very same answer", 2},
+		}, 0, false, verdict.Better, "p99 from", 3, false},
+		"keeps an answer for a minute":             {cached, 0, false, verdict.Unverified, "very same answer after the change as before", 3, false},
+		"keeps an answer, and declares too little": {cached, 20 * time.Second, false, verdict.Unverified, "very same answer", 2, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
-			s := b.onVirtualTime(tc.source)
+			s := b.onVirtualTime(tc.source, tc.timed)
 			s.useless = tc.useless
 			b.options.Window, b.options.Settle, b.options.LookBack = 5*time.Second, time.Second, tc.lookBack
 			b.options.Ask = func(question string) (bool, error) { return question == QuestionApply, nil }

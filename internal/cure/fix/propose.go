@@ -89,7 +89,7 @@ func (r *run) judge(ctx context.Context) error {
 		return err
 	}
 	since := r.now()
-	evidence := verdict.Evidence{Quantile: r.o.Objective.Quantile, Before: r.before}
+	evidence := verdict.Evidence{Quantile: r.o.Objective.Quantile, Before: r.before.MS}
 	if err := r.latenciesAtOnce(ctx, since, &evidence); err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/slo"
 	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/journal"
@@ -48,7 +49,7 @@ func (b *bench) killed(n int) (was bool) {
 	}
 	b.env.Wait = func(ctx context.Context, d time.Duration) error { count(); return wait(ctx, d) }
 	if source != nil {
-		b.env.Latencies = func(ctx context.Context, since time.Time) ([]float64, error) { count(); return source(ctx, since) }
+		b.env.Latencies = func(ctx context.Context, since time.Time) (slo.Answer, error) { count(); return source(ctx, since) }
 	}
 	b.options.Ask = func(question string) (bool, error) { count(); return ask(question) }
 	defer func() {

@@ -68,6 +68,24 @@ func TestAlikeIsSeldomWorse(t *testing.T) {
 	}
 }
 
+// So are a user's latencies of which it is known when each request began.
+func TestAlikeIsSeldomWorseWithTimes(t *testing.T) {
+	of := backlogs{5 * time.Second, 30, 2, 1}
+	evidence := func(before, after Runs) Evidence {
+		return Evidence{Quantile: 0.99, Before: before.ResponseMs, After: after.ResponseMs, BeforeAt: before.WokenMs, AfterAt: after.WokenMs}
+	}
+	byTimes := func(before, after Runs) string { return Judge(evidence(before, after)).Verdict }
+	if worse := judged(120, Worse, of, of, byTimes); worse > 0.05 {
+		t.Errorf("alike, and worse in %.3f of the cases", worse)
+	}
+	fast := of
+	fast.speed = 2
+	of.window, fast.window = 10*time.Second, 10*time.Second
+	if better := judged(30, Better, of, fast, byTimes); better < 0.8 {
+		t.Errorf("twice the speed is better in %.2f of the cases", better)
+	}
+}
+
 // A server at less than half of its speed is found, and so is one at twice its speed.
 func TestRealChangesAreFound(t *testing.T) {
 	of := backlogs{10 * time.Second, 20, 2, 1}

@@ -15,8 +15,11 @@
 // runs beyond the longest of before would be worse. They are one block of 9, which chance puts on top in half of all
 // cases: no change.
 //
-// Limits: a user's latencies come without times, so that those of one backlog count as independent, which makes the
-// intervals narrower than they are. A backlog that lasts as long as the recording is cut into blocks, of which each depends
+// A user's latencies with times are compared in the same blocks: a request belongs to the block of the request before it if
+// it began while that one was not yet answered.
+//
+// Limits: latencies without times of one backlog count as independent, which makes the intervals narrower than they are.
+// A backlog that lasts as long as the recording is cut into blocks, of which each depends
 // a little on the one before it.
 //
 // Sources: S. Rosenbaum, "Tables for a nonparametric test of location" (1954), for the longest latency. M. Gail et al.,

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/text"
@@ -23,6 +24,8 @@ type Evidence struct {
 	Quantile float64
 	// Before and After are the user's latencies in ms; nil: there is no source.
 	Before, After []float64
+	// BeforeAt and AfterAt say of each of them when the request began, in ms since one moment; nil: not known.
+	BeforeAt, AfterAt []float64
 	// First is what the source gave at once after the change, where it was asked twice; nil: it was not.
 	First []float64
 	// Neighbours are the containers whose CPUs shrank.
@@ -94,9 +97,25 @@ const (
 // it in fewer than 5 of 100 cases. A neighbour that is now stopped longer makes
 // it worse whatever the samples say. An answer of the source that is not of the
 // time after the change leaves the effect unverified. Samples that depend on each other (requests
-// that queued behind the same stall) make the intervals narrower than they are.
+// that queued behind the same stall) make the intervals narrower than they are, unless it is known when each request
+// began: then they are compared in blocks, as JudgeRuns does.
 func Judge(e Evidence) Judgement {
-	return judge(e, compared{least: worthwhile, unit: "ms", asked: true})
+	by := compared{least: worthwhile, unit: "ms", asked: true}
+	if len(e.BeforeAt) == 0 || len(e.AfterAt) == 0 {
+		return judge(e, by)
+	}
+	before, after := requests(e.Before, e.BeforeAt), requests(e.After, e.AfterAt)
+	longest := longestBlockMs(before, after)
+	by.asked = false // the times say what is from after the change
+	by.before, by.after = new(before.blocks(false, longest)), new(after.blocks(false, longest))
+	return judge(e, by)
+}
+
+// requests are latencies with their times as runs that wait from their beginning to their end: what a request computes
+// itself is not known.
+func requests(ms, at []float64) Runs {
+	first, last := slices.Min(at), slices.Max(at)
+	return Runs{Window: time.Duration((last - first) * float64(time.Millisecond)), WokenMs: at, ResponseMs: ms, CPUMs: make([]float64, len(ms))}
 }
 
 // compared says how samples are compared.

@@ -47,8 +47,8 @@ writes, ask, apply, look again, and undo what did not help.
 
 The container is recorded, and every remedy is replayed on the recording. The
 table shows what each would bring and cost. Chosen is the one with the lowest
-p99 of the thread pool that is hurt most, among those that grant no more CPU
-than the limit; with --slo the cheapest that keeps the objective. "Leave it",
+p99 of the thread pool that suffers, among those that grant no more CPU than
+the limit; with --slo the cheapest that keeps the objective. "Leave it",
 "more CPU" and "a setting of the service" are answers too.
 
 The effect is measured the same way: the responses of that pool before and

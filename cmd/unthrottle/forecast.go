@@ -51,8 +51,8 @@ file's and a container's means the file. A container is recorded first: that
 needs root (or CAP_BPF and CAP_PERFMON) and a kernel with BTF.
 
 The recommended remedy is marked, by the rule of 'fix': with an objective (--slo)
-the cheapest that keeps it; else the lowest p99 of the thread pool that is hurt
-most, among those that grant no more CPU than the limit.`,
+the cheapest that keeps it; else the lowest p99 of the thread pool that suffers,
+among those that grant no more CPU than the limit.`,
 		Example: `  sudo unthrottle forecast cart
   unthrottle forecast cart.rec --slo 'p99<20ms' --load 1..3
   sudo unthrottle forecast --all --for 5s`,

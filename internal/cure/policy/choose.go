@@ -91,7 +91,7 @@ const (
 
 // Choose chooses a row of a forecast. explain, forecast, fix and the agent all use this rule.
 //
-// Judged is the latency of the objective, else the p99 of the pool that is hurt most. Rows that grant no more
+// Judged is the latency of the objective, else the p99 of the pool that suffers: see package forecast. Rows that grant no more
 // CPU than the limit come first. CPUs granted count as they are: one exclusive CPU for a limit of 0.5 is half a
 // CPU more. More CPU is chosen only where Terms.May names the remedy; else it is an answer of its own where
 // nothing else helps.

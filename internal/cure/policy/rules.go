@@ -103,7 +103,7 @@ func (r Rule) Judged() bool {
 // What judges a remedy.
 const (
 	VerifySLO   = "slo"   // the user's own latency; the default
-	VerifyProbe = "probe" // the recorded responses of the pool that is hurt most
+	VerifyProbe = "probe" // the recorded responses of the pool that suffers
 	VerifyBoth  = "both"  // both, and the worse of them counts
 )
 

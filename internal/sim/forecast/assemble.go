@@ -144,36 +144,47 @@ func (a *assembly) above(path string, otherwise int) int {
 	return best
 }
 
-// container makes a workload of each pool in each cgroup.
+// container makes a workload of each pool in each cgroup, and of each event loop.
 func (a *assembly) container() {
 	type place struct {
 		pool   *Pool
 		cgroup int
+		loop   *thread
 	}
 	members := map[place][]*thread{}
 	var places []place
 	for _, t := range a.order {
-		at := place{t.pool, a.l.container}
+		at := place{pool: t.pool, cgroup: a.l.container}
+		if a.eventLoop(t) {
+			at.loop = t
+		}
 		if id, ok := a.ids[t.cgroup]; ok && id >= a.l.container {
 			at.cgroup = id
 		}
 		if members[at] == nil && len(places) >= maxPlaces {
-			at.cgroup = a.l.container
+			at = place{pool: t.pool, cgroup: a.l.container}
 		}
 		if members[at] == nil {
 			places = append(places, at)
 		}
 		members[at] = append(members[at], t)
 	}
-	idle := map[int][]int{}
+	idle, older := map[int][]int{}, map[uint32]bool{}
+	for i := range a.h.Threads {
+		older[a.h.Threads[i].TGID] = true
+	}
 	for _, at := range places {
 		at.pool.workloads = append(at.pool.workloads, a.workload(at.cgroup, len(members[at])))
 		wakeOrder := a.wakeOrderOf(at.pool, members[at])
+		if at.loop != nil {
+			wakeOrder = simulate.OldestFirst
+			at.loop.makeAbsolute()
+		}
 		a.l.replay.WakeOrders = append(a.l.replay.WakeOrders, wakeOrder)
 		for _, t := range members[at] {
-			idle[t.index] = t.markIdleSleeps(wakeOrder)
+			idle[t.index] = t.markIdleSleeps(wakeOrder, at.loop != nil)
 			a.threads[t.index] = len(a.l.replay.Threads)
-			at.pool.threads++
+			at.pool.count(t, older[t.tgid])
 			spec := simulate.ReplayThread{Steps: t.steps, Again: t.repeats()}
 			if c, ok := a.index[int(t.first)]; ok {
 				spec.CPU = c
@@ -191,13 +202,20 @@ func (a *assembly) container() {
 			if s.Kind != simulate.StepWake {
 				continue
 			}
-			which := -1
-			if s.Idle {
-				which = idle[int(s.Thread)][s.For]
-			}
+			which := idle[int(s.Thread)][s.For]
 			s.Idle, s.For = which >= 0, time.Duration(max(0, which))
 			s.Thread = int32(a.threads[int(s.Thread)])
 		}
+	}
+}
+
+// count adds a thread to the figures of a pool. older says that its process began before the recording.
+func (p *Pool) count(t *thread, older bool) {
+	p.threads++
+	p.cpu += time.Duration(t.total)
+	p.woken.add(t.wakes)
+	if older {
+		p.older.add(t.wakes)
 	}
 }
 

@@ -158,13 +158,23 @@ func (b *builder) onWakeup(e *recording.Event) {
 	t.cpu = e.CPU
 	waker := b.threads[e.Waker]
 	timed := e.Waker == 0 && e.Owner == recording.Kernel
-	before := len(t.ranks)
+	switch {
+	case e.Flags&recording.New != 0: // its birth is no work that came
+	case timed:
+		t.wakes.timer++
+	case e.Waker == 0:
+		t.wakes.outside++
+	default:
+		t.wakes.inside++
+	}
+	sleep := len(t.steps) // the step that ends
 	idle := b.noteWakeup(t, waker, timed)
 	switch {
 	case e.Waker != 0 && waker != nil && waker != t && waker.state == recording.Running:
 		b.flush(waker)
-		b.step(waker, simulate.ReplayStep{Kind: simulate.StepWake, Thread: int32(t.index), Idle: idle, For: time.Duration(before)})
+		b.step(waker, simulate.ReplayStep{Kind: simulate.StepWake, Thread: int32(t.index), For: time.Duration(sleep)})
 		b.step(t, simulate.ReplayStep{Kind: simulate.StepAwait, For: time.Duration(b.now), Idle: idle})
+		t.wakers = append(t.wakers, waker)
 	default:
 		if timed && t.sleptAt >= 0 {
 			t.timerSleeps = append(t.timerSleeps, timerSleep{step: len(t.steps), slept: b.now - t.sleptAt, at: b.now})

@@ -31,10 +31,12 @@ type thread struct {
 	sleptAt     int64
 	steps       []simulate.ReplayStep
 	ranks       []sleepRank // of each sleep that another pool's thread ended
+	wakers      []*thread   // of each StepAwait
 	timerSleeps []timerSleep
 	timerKnown  bool // detectPeriodicTimer has decided about its timerSleeps
 	ended       []endedRun
 	total       int64 // CPU time
+	wakes       wakeups
 	delay       int64 // of the run under way
 	closed      bool  // the thread has ended
 }

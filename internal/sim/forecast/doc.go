@@ -25,6 +25,9 @@
 // If other threads wake the threads of a pool in the order in which they fell asleep, the pool has a work
 // queue. Any of its threads then takes the next work, whichever thread did it in the recording.
 //
+// An event loop, as Node's main thread or a worker of nginx, takes what comes first, whatever the order was in the
+// recording: see eventLoop.
+//
 // The replay keeps a wake-up that comes before its sleep, as a semaphore or a full queue would. A run that
 // the end of the recording cut off is endless, if the thread had not slept before or never ran as long. The
 // replay has the rest of the host too: it gives each other owner of CPU time a cgroup, and the CPU time that

@@ -2,12 +2,6 @@ package forecast
 
 import "math"
 
-// minRuns is how many responses a pool must have in a recording for its p99 to be judged.
-const minRuns = 20
-
-// leastHurtMs is by how many milliseconds a p99 must fall for its pool to count as hurt.
-const leastHurtMs = 0.5
-
 // Judged says whose responses decide between remedies, and which quantile of them.
 type Judged struct {
 	// Pool is the name of a thread pool; "": all pools together.
@@ -17,13 +11,13 @@ type Judged struct {
 }
 
 // judge sets the figure by which remedies are compared: that of the user's objective, else the p99 of the pool
-// that is hurt most.
+// that suffers.
 func (m *maker) judge() {
 	judged := Judged{Quantile: 0.99}
 	if o := m.o.Objective; o != nil {
 		judged = Judged{o.Pool, o.Quantile}
 	} else {
-		pool := m.hurtMost()
+		pool := m.suffers()
 		if pool < 0 {
 			return
 		}
@@ -55,42 +49,6 @@ func (m *maker) judge() {
 		}
 		row.JudgedRange = m.l.rangeOf(results, judged.Pool, judged.Quantile, of, off)
 	}
-}
-
-// hurtMost is the index of the pool whose p99 would fall by the largest factor under the best replayed remedy alone, among
-// pools with minRuns responses or more, and p99 that would fall by leastHurtMs; -1: there is no such pool. A factor
-// and no difference: of a batch that takes a second twice as long is a smaller hurt than ten times as long of an answer.
-func (m *maker) hurtMost() int {
-	worst, most, measured := -1, 1.0, -1
-	for p := range m.l.Pools {
-		none, best := (*float64)(nil), math.Inf(1)
-		for i := range m.f.Rows {
-			row := &m.f.Rows[i]
-			if m.all[i] == nil || row.HostLoad != 0 || row.Remedy.Modelled() || row.Remedy.parts() != nil {
-				continue
-			}
-			of := row.Figures.Pools[p].Response
-			if row.Remedy.Name == None && of.Count >= uint64(minRuns*m.o.Seeds) {
-				none = of.P99
-			}
-			if of.P99 != nil {
-				best = math.Min(best, *of.P99)
-			}
-		}
-		if none == nil {
-			continue
-		}
-		if measured < 0 {
-			measured = p
-		}
-		if *none-best >= leastHurtMs && *none/best > most {
-			worst, most = p, *none/best
-		}
-	}
-	if worst < 0 {
-		return measured // none is hurt, and one can be shown
-	}
-	return worst
 }
 
 // The bounds of a self-check: how far a replay may be from its recording. A larger difference means that the

@@ -42,7 +42,22 @@ type Pool struct {
 	threads       int
 	workloads     []int // indices in Load.recordedScenario
 	recorded      simulate.ReplayTimes
+	woken         wakeups
+	older         wakeups // those of woken that are of processes from before the recording
+	cpu           time.Duration
 }
+
+// wakeups counts what woke threads: clients and devices, the kernel for a timer, or threads of the container. Births
+// do not count.
+type wakeups struct{ outside, timer, inside int }
+
+func (w *wakeups) add(o wakeups) {
+	w.outside += o.outside
+	w.timer += o.timer
+	w.inside += o.inside
+}
+
+func (w wakeups) all() int { return w.outside + w.timer + w.inside }
 
 // recordedFigures has the figures of the recording, to compare the replay with.
 type recordedFigures struct {

@@ -48,6 +48,13 @@ func (t *thread) makeRelative() {
 	}
 }
 
+// makeAbsolute makes all timer sleeps of a thread end when they ended in the recording.
+func (t *thread) makeAbsolute() {
+	for _, n := range t.timerSleeps {
+		t.steps[n.step] = simulate.ReplayStep{Kind: simulate.StepUntil, For: time.Duration(n.at)}
+	}
+}
+
 // commonDurations counts the times that have minSimilar of the same length.
 func commonDurations(times []int64) (n int) {
 	slices.Sort(times)

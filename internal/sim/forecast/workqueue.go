@@ -92,23 +92,26 @@ func (b *builder) noteWakeup(t, waker *thread, timed bool) bool {
 	return true
 }
 
-// markIdleSleeps leaves the Idle mark only on sleeps in which the thread waited for work. For each sleep that
-// had the mark it returns the number of that idle sleep, or -1 if the sleep was none.
-func (t *thread) markIdleSleeps(order simulate.WakeOrder) (which []int) {
-	which = make([]int, len(t.ranks))
+// markIdleSleeps leaves the Idle mark only on sleeps in which the thread waited for work: by its place in the order of
+// its pool, or every sleep of an event loop. For each step it returns the number of the idle sleep that it ends, or -1.
+func (t *thread) markIdleSleeps(order simulate.WakeOrder, loop bool) (which []int) {
+	which = make([]int, len(t.steps))
 	n, idle := 0, 0
 	for i := range t.steps {
 		s := &t.steps[i]
-		if !s.Idle || s.Kind == simulate.StepWake {
-			continue
+		which[i] = -1
+		waits := s.Kind == simulate.StepUntil || s.Kind == simulate.StepAwait
+		switch {
+		case loop:
+			s.Idle = waits
+		case s.Idle:
+			s.Idle = t.ranks[n].wasIdle(order)
+			n++
 		}
-		if s.Idle = t.ranks[n].wasIdle(order); s.Idle {
-			which[n] = idle
+		if s.Idle {
+			which[i] = idle
 			idle++
-		} else {
-			which[n] = -1
 		}
-		n++
 	}
 	return which
 }

@@ -31,6 +31,14 @@ lab-topologies: lab ## boot every topology of lab list, check it, keep its sysfs
 	  --env UNTHROTTLE_LAB_CAPTURE=$$1 --out $(LAB_FIXTURES) ./test/lab/experiments; }; \
 	$(LAB) list --topologies | grep -E "^($(LAB_TOPOLOGIES))" | while read -r name smp l3; do run $$name $$smp $$l3 </dev/null; done
 
+# A guest whose clock runs LAB_SLOW times slower than the host's: its milliseconds mean something (docs/lab.md, "Slow time").
+LAB_SLOW ?= 20
+LAB_SLOW_SMP ?= 16
+LAB_SLOW_TESTS ?= TestSeed003InMilliseconds
+.PHONY: lab-slow
+lab-slow: lab ## seed 003 on 16 CPUs in slow time, in milliseconds (6 minutes of both CPUs)
+	@$(LAB) test --smp $(LAB_SLOW_SMP) --slow $(LAB_SLOW) --run '$(LAB_SLOW_TESTS)' ./test/lab/experiments
+
 LAB_KERNELS ?= $(shell $(LAB) list --kernels)
 LAB_KERNEL_TESTS ?= TestLimit|TestQuota|TestGuest|TestCounts|TestMoves|TestRecording
 .PHONY: lab-kernels

@@ -27,6 +27,7 @@ var forms = []form{
 	{target: "lab"},
 	{target: "lab-fetch"},
 	{target: "lab-topologies", args: []string{"LAB_TOPOLOGIES=one-socket-8"}},
+	{target: "lab-slow", args: []string{"LAB_SLOW=4", "LAB_SLOW_SMP=2", "LAB_SLOW_TESTS=TestGuestHasWhatItPromises"}},
 	{target: "lab-kernels", args: []string{"LAB_KERNELS=6.18", "LAB_KERNEL_TESTS=TestGuestHasWhatItPromises"}},
 	{target: "install", args: []string{"DESTDIR=.cache/install"}},
 	{target: "uninstall", args: []string{"DESTDIR=.cache/install"}},

@@ -23,7 +23,7 @@ http://127.0.0.1:%[2]s {
 func caddyGzip() testCase {
 	return testCase{
 		name:    "caddy-gzip",
-		truth:   "Caddy, a Go program, compresses pages of 300 kB for 16 browsers at once, three times a second. Its threads run as wide as the host and spend the quota early; the mean use is about half of the limit.",
+		truth:   "Caddy, a Go program, compresses pages of 300 kB for 16 browsers at once, five times a second. Its threads run as wide as the host and spend the quota early; the mean use is about half of the limit.",
 		limit:   0.5,
 		causes:  []string{"burst"},
 		guilty:  []string{"caddy"},
@@ -50,6 +50,6 @@ func startCaddy(ctx context.Context, s *stage) (service, error) {
 		return service{}, err
 	}
 	return service{
-		streams: []loadgen.Stream{{Name: "page", PerSecond: 48, Burst: 16}}, requests: []request{page}, connections: 16,
+		streams: []loadgen.Stream{{Name: "page", PerSecond: 80, Burst: 16}}, requests: []request{page}, connections: 16,
 	}, s.ready(ctx, page)
 }

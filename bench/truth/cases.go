@@ -74,7 +74,7 @@ func cases() []testCase {
 		redisSave(), memcachedHealthy(), nginxGzip(), nodeLogins(), gunicornHash(), jvmGC(), postgresReport(), podSidecar(),
 		makeBuild(), uwsgiHealthy(), pythonReport(), phpShop(),
 		lighttpdLogs(), haproxyTLS(), varnishNeighbour(), caddyGzip(), pumaTiny(), nginxHealthy(),
-		mariadbSort(), podBackup(), apacheOneCPU(), uwsgiNeighbour(), postgresOneCPU(), thumbnails(), beanstalkdHealthy(), postgresHealthy(),
+		mariadbSort(), podBackup(), apacheOneCPU(), uwsgiNeighbour(), haproxyOneCPU(), thumbnails(), beanstalkdHealthy(), postgresHealthy(),
 		nodeClusterHealthy(), unboundHealthy(),
 	}
 }

@@ -39,24 +39,6 @@ func postgresHealthy() testCase {
 	}
 }
 
-func postgresOneCPU() testCase {
-	return testCase{
-		name:    "postgres-one-cpu",
-		truth:   "The same look-ups beside the same report, without throttling: the limit is 2 CPUs, and a cpuset has one. The threads of the report hold that CPU, the look-ups wait for it.",
-		limit:   2,
-		causes:  []string{"cpuset"},
-		guilty:  []string{"postgres"},
-		suffers: []string{"postgres"},
-		needs:   []need{{postgresBin + "postgres", "postgresql-15"}},
-		start: func(ctx context.Context, s *stage) (service, error) {
-			if err := s.oneCPU(); err != nil {
-				return service{}, err
-			}
-			return startReport(ctx, s)
-		},
-	}
-}
-
 // startReport has the look-ups, beside a report again and again.
 func startReport(ctx context.Context, s *stage) (service, error) {
 	of, sql, err := startPostgres(ctx, s)

@@ -34,6 +34,24 @@ func haproxyTLS() testCase {
 	}
 }
 
+func haproxyOneCPU() testCase {
+	return testCase{
+		name:    "haproxy-one-cpu",
+		truth:   "HAProxy's four threads have the same work as in haproxy-tls. The limit is 2 CPUs and their cpuset has one: no quota stops them, they wait for each other's CPU.",
+		limit:   2,
+		causes:  []string{"cpuset"},
+		guilty:  []string{"haproxy"},
+		suffers: []string{"haproxy"},
+		needs:   []need{{"haproxy", "haproxy"}, {"openssl", "openssl"}},
+		start: func(ctx context.Context, s *stage) (service, error) {
+			if err := s.oneCPU(); err != nil {
+				return service{}, err
+			}
+			return startHAProxy(ctx, s)
+		},
+	}
+}
+
 func startHAProxy(ctx context.Context, s *stage) (service, error) {
 	addr, port, err := freeAddr()
 	if err != nil {

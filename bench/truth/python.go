@@ -61,18 +61,18 @@ func uwsgiHealthy() testCase {
 func uwsgiNeighbour() testCase {
 	return testCase{
 		name:    "uwsgi-neighbour",
-		truth:   "uWSGI's two processes hash passwords, 50 a second of some 6 ms each, far below their limit, with 256 CPU shares. In another cgroup xz keeps both CPUs busy, with 1,024 shares. No quota stops uWSGI: it waits for its neighbour.",
+		truth:   "uWSGI's two processes hash passwords, 60 a second of some 3 ms each, far below their limit, with 512 CPU shares. In another cgroup xz keeps both CPUs busy, with 1,024 shares. No quota stops uWSGI: it waits for its neighbour.",
 		limit:   1,
 		causes:  []string{"neighbours"},
 		guilty:  []string{"neighbour", "xz"},
 		suffers: []string{"uwsgi"},
 		needs:   append(uwsgiNeeds(), need{"xz", "xz-utils"}),
 		start: func(ctx context.Context, s *stage) (service, error) {
-			of, err := startUwsgi(ctx, s, 50, "HASH_ITERATIONS=16000")
+			of, err := startUwsgi(ctx, s, 60, "HASH_ITERATIONS=8000")
 			if err != nil {
 				return of, err
 			}
-			return of, s.neighbour(256, "xz -T 2 --block-size=1MiB -c /dev/zero >/dev/null")
+			return of, s.neighbour(512, "xz -T 2 --block-size=1MiB -c /dev/zero >/dev/null")
 		},
 	}
 }

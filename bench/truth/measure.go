@@ -149,6 +149,12 @@ func (m *measurement) toApply() []variant {
 		rows, named = m.k.Fix.Rows, append(named, m.k.Fix.Chosen)
 	}
 	return slices.DeleteFunc(variantsOf(rows), func(v variant) bool {
+		if m.o.noFix && m.c.healthy { // nothing is to be gained
+			return len(v.Args) > 0
+		}
+		if m.o.noFix && v.Granted == nil { // it can be no choice of fix without leave
+			return true
+		}
 		return len(v.Args) > 1 && v.Args[1] == "raise" && !slices.Contains(named, v.Name)
 	})
 }

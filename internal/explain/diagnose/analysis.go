@@ -38,7 +38,8 @@ type Analysis struct {
 	stoppedIntervals interval
 	aboveLimit       interval // wanted is above the limit
 	idleHeld         interval // a thread is held back, and none of the container runs
-	allowedWaiting   int64    // thread time of waiting for CPUs that the limit would have allowed
+	behind           wallTimes
+	allowedWaiting   int64 // thread time of waiting for CPUs that the limit would have allowed
 
 	switches       uint64
 	chargedEarly   int64 // time from wake-ups on idle CPUs, and of those that preempt, to their switches: see checkUsage
@@ -142,6 +143,7 @@ func (a *Analysis) advance(at int64) {
 		a.aboveLimit.add(float64(wanted) > *a.limit, d)
 		a.allowedWaiting += int64(max(0, min(wanted-width-a.held, a.limitFills-width))) * d
 	}
+	a.countBehind(d)
 	a.idleHeld.add(stopped && width == 0, d)
 	a.stoppedIntervals.add(stopped, d)
 	for _, c := range a.classes {

@@ -14,7 +14,7 @@ func tooFewCPUs(of *figures) (found, bool) {
 	if of.allowed == 0 || of.hasAllCPUs() || of.limit > 0 && of.limit < 0.95*float64(of.allowed) || of.mostWanted <= of.allowed || !of.matters(waited) {
 		return found{}, false
 	}
-	f := found{cause: Cpuset, waited: waited, severity: waited}
+	f := found{cause: Cpuset, wall: of.behind.own, waited: waited, severity: waited}
 	where := ""
 	if of.online > 0 {
 		where = fmt.Sprintf(" of the host's %d", of.online)

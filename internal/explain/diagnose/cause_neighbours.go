@@ -55,7 +55,7 @@ func neighbours(of *figures) (found, bool) {
 	if !of.matters(waited) {
 		return found{}, false
 	}
-	f := found{cause: Neighbours, waited: waited, severity: waited}
+	f := found{cause: Neighbours, wall: of.behind.others, waited: waited, severity: waited}
 	if of.throttled() && of.quotaKnown() {
 		// Of many threads that wait at once, the limit lets a few run. The rest waits for these, whichever
 		// thread holds the CPUs. Without neighbours they would spend the quota sooner.

@@ -21,6 +21,11 @@ func nothingWrong(of *figures) found {
 			*of.throttledPeriods, *of.periods)
 	case !of.measured && of.limit > 0:
 		f.verdict = "No cause is visible; whether a quota held it back was not measured."
+	case of.throttled() && of.limit > 0:
+		f.verdict = fmt.Sprintf("A quota held it back for %s of %s. No cause of that is visible.", formatTime(of.stopped), formatTime(of.window))
+	case of.throttled():
+		f.verdict = fmt.Sprintf("No quota of its own or above stopped it. Quotas below it held threads back for %s of %s: explain the cgroups in it.",
+			formatTime(of.stopped), formatTime(of.window))
 	case of.stopped > 0:
 		f.verdict = fmt.Sprintf("Nothing wrong: a quota held it back for only %s of %s.", formatTime(of.stopped), formatTime(of.window))
 	case of.hasAllCPUs() && of.mostWanted > of.online && of.matters(of.waiting[byOwnThreads]):

@@ -10,7 +10,8 @@ import (
 type found struct {
 	cause    Cause
 	stopped  int64 // stopped time that the cause accounts for
-	waited   int64 // waiting that it accounts for, summed over threads, where nothing was stopped for it
+	waited   int64 // waiting that it accounts for, summed over threads; 0: not told apart
+	wall     int64 // wall time with a thread that waited, where nothing was stopped for it
 	evidence string
 	verdict  string
 	guilty   []string // see RankedCause
@@ -55,11 +56,19 @@ func conclude(e *Explanation, of *figures) {
 	if len(all) == 0 {
 		all = append(all, nothingWrong(of))
 	}
+	for i := range all {
+		of.cost(&all[i])
+	}
+	// The first decides, by what all threads lost. The others follow by wall time, which is one unit for all.
+	slices.SortStableFunc(all[1:], func(x, y found) int { return cmp.Compare(y.wall, x.wall) })
 	e.Causes = nil
 	for _, f := range all {
 		c := RankedCause{Cause: f.cause, Evidence: f.evidence, Guilty: f.guilty, Suffers: f.suffers}
 		if f.stopped > 0 {
 			c.Stopped = new(time.Duration(f.stopped))
+		}
+		if f.wall > 0 {
+			c.Wall = new(time.Duration(f.wall))
 		}
 		if f.waited > 0 {
 			c.Waited = new(time.Duration(f.waited))
@@ -70,6 +79,21 @@ func conclude(e *Explanation, of *figures) {
 	e.Verdict = all[0].verdict
 	if of.lost > 0 {
 		e.Verdict += " " + lowConfidence(of.lost)
+	}
+}
+
+// cost completes what a cause cost in wall time and in thread time. Of stopped time that a cause accounts for in part, the
+// threads' part is not known.
+func (of *figures) cost(f *found) {
+	if f.stopped <= 0 {
+		return
+	}
+	f.wall = f.stopped
+	switch {
+	case f.cause == Ancestor:
+		f.waited = of.waiting[byAncestor]
+	case f.cause != Pool && f.stopped == of.stopped:
+		f.waited = of.quotaWaiting()
 	}
 }
 

@@ -226,6 +226,32 @@ func TestEachCauseIsNamedFirst(t *testing.T) {
 	}
 }
 
+// Two threads that wait at once for 20 ms, 20 times, cost 400 ms of wall time and 800 ms of thread time.
+func TestWallTimeOfWaiting(t *testing.T) {
+	e := explain(cases["neighbours"].build().Run(time.Second))
+	c := e.Causes[0]
+	if c.Wall == nil || c.Waited == nil {
+		t.Fatalf("%+v", c)
+	}
+	if near := func(got, want time.Duration) bool { return got > want-20*ms && got < want+20*ms }; !near(*c.Wall, 400*ms) || !near(*c.Waited, 800*ms) {
+		t.Errorf("wall time %v, thread time %v", *c.Wall, *c.Waited)
+	}
+}
+
+// Quotas of cgroups below a container without a limit are no matter of its own, and are not called nothing.
+func TestStoppedBelow(t *testing.T) {
+	s := rt.New(1)
+	h := s.Header()
+	h.SubLevels = []recording.Level{{Path: h.Target.Path + "/child", ID: 77, QuotaNS: new(int64(10 * ms)), PeriodNS: int64(100 * ms)}}
+	w := s.Threads("worker", 2)
+	s.Work(0, 20*ms, w...) // the second waits for the first
+	s.Add(recording.Event{Kind: recording.Hold, AtNS: int64(ms), Thread: w[1], Cgroup: 77}, recording.Event{Kind: recording.Release, AtNS: int64(3 * ms), Thread: w[1]})
+	e := explain(s.Run(100 * ms))
+	if e.Cause != diagnose.None || strings.Contains(e.Verdict, "Nothing wrong") || !strings.Contains(e.Verdict, "Quotas below it") {
+		t.Errorf("%s: %s", e.Cause, e.Verdict)
+	}
+}
+
 // If the kernel has no mark, counters may still show that a quota held the container back.
 func TestThrottledByCountersAlone(t *testing.T) {
 	s := rt.New(4).Limit(100*ms, 100*ms)

@@ -105,7 +105,8 @@ type Explanation struct {
 type RankedCause struct {
 	Cause    Cause
 	Stopped  *time.Duration // stopped time that the cause accounts for: wall time; nil: nothing was stopped for it
-	Waited   *time.Duration // waiting that it accounts for where nothing was stopped: thread time; nil: see Stopped
+	Wall     *time.Duration // what it cost: Stopped, or else the time in which at least one thread waited; nil: not measured
+	Waited   *time.Duration // thread time of that, each waiting thread counted; nil: not told apart
 	Evidence string
 	// Guilty names what spent the quota or held the CPUs: pools, the cgroup beside the container, or another
 	// program; nil: nothing can be named.

@@ -44,6 +44,7 @@ type figures struct {
 	longIdleHeld          int64 // sum of such times of at least a period
 
 	waiting    waits
+	behind     wallTimes
 	pools      []*pool // most CPU time in throttled periods first, then most CPU time
 	track      int     // index for pool.throttled
 	neighbours []NeighbourUse
@@ -74,6 +75,7 @@ func (a *Analysis) figures(f *recording.Footer) *figures {
 	if own, ok := a.levels.all[0].limit(); ok {
 		of.ownLimit, of.belowOwn = own, a.wantedWithin(own)
 	}
+	of.behind = wallTimes{others: a.behindOthers(), own: a.behind.own}
 	of.allowedWaiting = a.allowedWaiting
 	if a.limit != nil {
 		of.limit = *a.limit

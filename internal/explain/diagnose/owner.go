@@ -25,7 +25,9 @@ type owner struct {
 	cgroup uint64
 	cpu    int64 // on the CPUs that the container may use
 	waited int64 // thread time for which it made the container wait
-	wakes  int   // of the container's threads
+	// waitedWall is the wall time of that, counted up to waitedAt.
+	waitedWall, waitedAt int64
+	wakes                int // of the container's threads
 
 	width timeHistogram
 	at    int64 // the time up to which width is counted

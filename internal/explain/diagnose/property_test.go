@@ -105,17 +105,31 @@ func TestSums(t *testing.T) {
 	})
 }
 
+func wall(c diagnose.RankedCause) time.Duration {
+	if c.Wall == nil {
+		return 0
+	}
+	return *c.Wall
+}
+
 // Every cause has evidence, and accounts for no more than there is.
 func TestNoCauseWithoutEvidence(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := drawSchedule(t)
-		e := explain(r)
+		e, window := explain(r), time.Duration(r.Footer.EndNS)
 		if len(e.Causes) == 0 || e.Cause != e.Causes[0].Cause || e.Verdict == "" {
 			t.Fatalf("%+v", e.Causes)
 		}
 		for i, c := range e.Causes {
 			if c.Evidence == "" {
 				t.Fatalf("%s has no evidence", c.Cause)
+			}
+			if c.Wall != nil && *c.Wall > window {
+				t.Fatalf("%s cost %v of %v", c.Cause, *c.Wall, window)
+			}
+			// The first decides; the others follow by wall time.
+			if i > 1 && wall(c) > wall(e.Causes[i-1]) {
+				t.Fatalf("%s cost more than %s before it: %+v", c.Cause, e.Causes[i-1].Cause, e.Causes)
 			}
 			switch c.Cause {
 			case diagnose.None:

@@ -35,7 +35,7 @@ func FromCounters(o observe.Observation, why string) diagnose.Explanation {
 	}
 	e.Cause, e.Verdict = countersCause(o)
 	if e.Cause != "" {
-		e.Causes = []diagnose.RankedCause{{Cause: e.Cause, Stopped: e.Stopped, Evidence: countersEvidence(o)}}
+		e.Causes = []diagnose.RankedCause{{Cause: e.Cause, Stopped: e.Stopped, Wall: e.Stopped, Evidence: countersEvidence(o)}}
 	}
 	e.NotMeasured = append(e.NotMeasured, "scheduling events: "+why)
 	e.NotMeasured = append(e.NotMeasured, cannotTell...)

@@ -98,14 +98,21 @@ func (x *view) verdict() {
 			x.Line("   and " + text.Count(len(e.Causes)-i, "weaker cause"))
 			break
 		}
-		cost := ""
-		if c.Stopped != nil {
-			cost = " (" + text.Duration(*c.Stopped) + ")"
-		} else if c.Waited != nil {
-			cost = " (" + text.Duration(*c.Waited) + " of thread time)"
-		}
-		x.Hanging(fmt.Sprintf("%2d. ", i+1), fmt.Sprintf("%s%s: %s", c.Cause, cost, shownText(c.Evidence)))
+		x.Hanging(fmt.Sprintf("%2d. ", i+1), fmt.Sprintf("%s%s: %s", c.Cause, cost(c), shownText(c.Evidence)))
 	}
+}
+
+// cost is what a cause cost in wall time. Where nothing was stopped for it, the thread time stands beside.
+func cost(c diagnose.RankedCause) string {
+	switch {
+	case c.Stopped != nil:
+		return " (" + text.Duration(*c.Stopped) + ")"
+	case c.Wall != nil && c.Waited != nil:
+		return " (" + text.Duration(*c.Wall) + ", " + text.Duration(*c.Waited) + " of thread time)"
+	case c.Waited != nil:
+		return " (" + text.Duration(*c.Waited) + " of thread time)"
+	}
+	return ""
 }
 
 // alarm is the share of stopped time from which a container counts as stopped now; below it is near a stop.

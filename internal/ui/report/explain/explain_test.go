@@ -40,8 +40,8 @@ func example() diagnose.Explanation {
 		Verdict: "32 threads of pool http-worker-* ran 11 wide and spent the 200 ms quota in 19 ms; then the container was stopped for 81 ms, 6.2 times a second.",
 		Cause:   diagnose.Burst,
 		Causes: []diagnose.RankedCause{
-			{Cause: diagnose.Burst, Stopped: new(5022 * ms), Evidence: "mean use 1.40 of 2 CPUs (70 %), up to 13 at once"},
-			{Cause: diagnose.Pool, Stopped: new(1200 * ms), Evidence: "netty-eventloop was stopped for http-worker-*"},
+			{Cause: diagnose.Burst, Stopped: new(5022 * ms), Wall: new(5022 * ms), Waited: new(61 * time.Second), Evidence: "mean use 1.40 of 2 CPUs (70 %), up to 13 at once"},
+			{Cause: diagnose.Pool, Stopped: new(1200 * ms), Wall: new(1200 * ms), Evidence: "netty-eventloop was stopped for http-worker-*"},
 		},
 		LimitCPUs: new(2.0), Periods: new(uint64(100)), ThrottledPeriods: new(uint64(62)),
 		Stopped: new(5022 * ms), StoppedIntervals: new(62), MeanWidth: new(1.4),

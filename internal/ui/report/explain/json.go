@@ -55,7 +55,8 @@ type Document = item
 type jsonCause struct {
 	Cause          diagnose.Cause `json:"cause"`
 	StoppedSeconds *float64       `json:"stopped_seconds"` // wall time
-	WaitedSeconds  *float64       `json:"waited_seconds"`  // thread time, where nothing was stopped for it
+	WallSeconds    *float64       `json:"wall_seconds"`    // stopped_seconds, or the time in which at least one thread waited
+	WaitedSeconds  *float64       `json:"waited_seconds"`  // thread time of that
 	Evidence       string         `json:"evidence"`
 	// Guilty has the pools, cgroup or program that spent the quota or held the CPUs; null where none can be named.
 	Guilty []string `json:"guilty"`
@@ -186,7 +187,7 @@ func itemOf(e diagnose.Explanation) item {
 	}
 	item.Causes = listed(e.Causes, func(c diagnose.RankedCause) jsonCause {
 		return jsonCause{
-			c.Cause, figure.Seconds(c.Stopped), figure.Seconds(c.Waited), validText(c.Evidence),
+			c.Cause, figure.Seconds(c.Stopped), figure.Seconds(c.Wall), figure.Seconds(c.Waited), validText(c.Evidence),
 			listed(c.Guilty, validText), known(c.Suffers),
 		}
 	})

@@ -70,9 +70,10 @@ type pageFact struct {
 }
 
 type pageCause struct {
-	Cause          diagnose.Cause
-	Cost, Evidence string
-	Percent        float64 // of the costliest
+	Cause         diagnose.Cause
+	Wall, Threads string // what it cost in wall time and in thread time
+	Evidence      string
+	Percent       float64 // wall time, of the costliest
 }
 
 type pagePool struct {
@@ -223,8 +224,8 @@ func pageFacts(e *diagnose.Explanation) []pageFact {
 func pageCauses(e *diagnose.Explanation) []pageCause {
 	most := time.Duration(1)
 	for _, c := range e.Causes {
-		if c.Stopped != nil {
-			most = max(most, *c.Stopped)
+		if c.Wall != nil {
+			most = max(most, *c.Wall)
 		}
 	}
 	var causes []pageCause
@@ -232,11 +233,12 @@ func pageCauses(e *diagnose.Explanation) []pageCause {
 		if i == maxPageCauses {
 			break
 		}
-		cause := pageCause{Cause: c.Cause, Evidence: shownText(c.Evidence)}
-		if c.Stopped != nil {
-			cause.Cost, cause.Percent = text.Duration(*c.Stopped), percentOf(*c.Stopped, most)
-		} else if c.Waited != nil { // thread time is no part of the wall time that the bars show
-			cause.Cost = text.Duration(*c.Waited) + " of thread time"
+		cause := pageCause{Cause: c.Cause, Wall: figure.Missing, Threads: figure.Missing, Evidence: shownText(c.Evidence)}
+		if c.Wall != nil {
+			cause.Wall, cause.Percent = text.Duration(*c.Wall), percentOf(*c.Wall, most)
+		}
+		if c.Waited != nil {
+			cause.Threads = text.Duration(*c.Waited)
 		}
 		causes = append(causes, cause)
 	}

@@ -69,14 +69,12 @@ about it, and this load is real. Do not point it at what others depend on.`,
 	shareSwitch(cmd, &f.fair, "fair", "")
 	shareString(cmd, &f.html, "html", "", ", with plots")
 	f.out.add(cmd)
-	cmd.MarkFlagsMutuallyExclusive("url", "shape")
-	cmd.MarkFlagsMutuallyExclusive("url", "remedies")
-	cmd.MarkFlagsMutuallyExclusive("url", "parent")
 	return cmd
 }
 
 func benchService(cmd *cobra.Command, f benchServiceFlags) error {
-	if err := rejectEmptyFlags(cmd, "url", "slo", "errors", "html", "parent"); err != nil {
+	if err := errors.Join(rejectEmptyFlags(cmd, "url", "slo", "errors", "html", "parent"),
+		rejectPairs(cmd, "url", "a service of your own is asked as it is", "shape", "remedies", "parent")); err != nil {
 		return err
 	}
 	for name, n := range map[string]int{"repeat": f.repeat, "steps": f.steps, "for": int(f.length)} {

@@ -29,6 +29,10 @@ func addCompletions(root *cobra.Command) {
 	for _, name := range []string{"ls", "top", "check", "topology", "status", "version", "demo", "defrag", "agent", "place", "bench latency", "bench fibtest", "bench service"} {
 		commandOf(root, name).ValidArgsFunction = cobra.NoFileCompletions
 	}
+	root.InitDefaultCompletionCmd()
+	shells := commandOf(root, "completion")
+	shells.Args = subcommandsOnly
+	shells.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	walkCommands(root, func(cmd *cobra.Command) {
 		for _, flag := range []string{"below", "parent", "scope", "lift-below"} {
 			if cmd.Flags().Lookup(flag) != nil {

@@ -33,7 +33,7 @@ of them are removed. No other process on the host is moved.
 Where the host cannot run it, it runs in the simulator, and says so.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := rejectEmptyFlags(cmd, "parent"); err != nil {
+			if err := errors.Join(rejectEmptyFlags(cmd, "parent"), rejectPairs(cmd, "simulated", "nothing runs on this host then", "parent", "fair")); err != nil {
 				return err
 			}
 			seconds := measured.Seconds()
@@ -60,8 +60,6 @@ Where the host cannot run it, it runs in the simulator, and says so.`,
 	cmd.Flags().BoolVar(&simulated, "simulated", false, "in the simulator: nothing runs here, and no rights are needed")
 	out.add(cmd)
 	shareSwitch(cmd, &ascii, "ascii", "")
-	cmd.MarkFlagsMutuallyExclusive("simulated", "parent")
-	cmd.MarkFlagsMutuallyExclusive("simulated", "fair")
 	return cmd
 }
 

@@ -70,7 +70,7 @@ func checkWindow(window time.Duration) error {
 }
 
 func runLs(ctx context.Context, h *cgroup.Host, f lsFlags, out io.Writer) error {
-	prefix, err := cleanPrefix(h, "below", f.below)
+	prefix, err := belowPrefix(h, f.below)
 	if err != nil {
 		return err
 	}

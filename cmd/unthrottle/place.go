@@ -54,7 +54,6 @@ the moves that would repair it are listed. FILE "-" reads standard input.`,
 	shareCount(cmd, &f.moves, "max-moves", 32, ", with --score")
 	f.out.add(cmd)
 	shareSwitch(cmd, &f.ascii, "ascii", "")
-	cmd.MarkFlagsMutuallyExclusive("topology", "sysfs")
 	return cmd
 }
 
@@ -116,7 +115,8 @@ func (f *placeFlags) run(cmd *cobra.Command) error {
 
 // check refuses calls that make no sense.
 func (f *placeFlags) check(cmd *cobra.Command) error {
-	if err := rejectEmptyFlags(cmd, "topology", "sysfs", "containers", "current", "order", "reserve", "unavailable"); err != nil {
+	if err := errors.Join(rejectEmptyFlags(cmd, "topology", "sysfs", "containers", "current", "order", "reserve", "unavailable"),
+		rejectPairs(cmd, "topology", "both describe the machine", "sysfs")); err != nil {
 		return err
 	}
 	switch {
@@ -182,14 +182,7 @@ func (f *placeFlags) machine(cmd *cobra.Command) (topology.Machine, error) {
 func readBounded(name string, stdin io.Reader) ([]byte, error) {
 	in := stdin
 	if name != "-" {
-		info, err := os.Stat(name)
-		if err != nil {
-			return nil, missingFile(name, err)
-		}
-		if info.IsDir() {
-			return nil, fmt.Errorf("%s: %w", name, errors.New("a folder: give a file"))
-		}
-		file, err := os.Open(name)
+		file, err := openFile(name)
 		if err != nil {
 			return nil, err
 		}

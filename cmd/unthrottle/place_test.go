@@ -107,7 +107,7 @@ func TestPlaceRefuses(t *testing.T) {
 		{[]string{"--topology", machine, "--containers", file("c.yaml"), "--reserve", "x"}, `--reserve: list "x"`},
 		{[]string{"--topology", machine, "--containers", file("c.yaml"), "--reserve", "0,99"}, "--reserve: this machine has no CPUs 99"},
 		{[]string{"--topology", machine, "--containers", file("c.yaml"), "--unavailable", "98-99"}, "--unavailable: this machine has no CPUs 98-99"},
-		{[]string{"--topology", machine, "--sysfs", dir, "--containers", file("c.yaml")}, "none of the others can be"},
+		{[]string{"--topology", machine, "--sysfs", dir, "--containers", file("c.yaml")}, "give one of them"},
 		{[]string{"--containers", "-", "--current", "-"}, "standard input can be one file only"},
 		{[]string{"--containers", file("c.yaml"), "--max-moves", "-1"}, "--max-moves -1"},
 		{[]string{"x"}, "takes no arguments"},

@@ -81,9 +81,21 @@ func missingFile(name string, err error) error {
 	return err
 }
 
+// openFile opens a file that the user named for reading.
+func openFile(name string) (*os.File, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, missingFile(name, err)
+	}
+	if info.IsDir() {
+		return nil, fmt.Errorf("%s: a folder: give a file", text.Sanitize(name, 0))
+	}
+	return os.Open(name)
+}
+
 // orFile adds to the error of a TARGET that nothing here is called so that it is no file either, where a file may be meant.
 func orFile(target string, err error) error {
-	if unknown := new(container.NotFound); err == nil || !errors.As(err, &unknown) || strings.HasPrefix(target, "pid:") {
+	if unknown := new(container.NotFound); err == nil || !errors.As(err, &unknown) || target == "" || strings.HasPrefix(target, "pid:") {
 		return err
 	}
 	if strings.Contains(filepath.Base(target), ".") {
@@ -129,6 +141,34 @@ func cleanPrefix(h *cgroup.Host, flag, prefix string) (string, error) {
 		return "", fmt.Errorf("--%s %s: %w", flag, prefix, err)
 	}
 	return path, nil
+}
+
+// belowPrefix is the cgroup of --below, which must be there: a typo is no empty host.
+func belowPrefix(h *cgroup.Host, prefix string) (string, error) {
+	path, err := cleanPrefix(h, "below", prefix)
+	if err != nil || path == "" {
+		return path, err
+	}
+	if err := needCPU(h); err != nil {
+		return "", err
+	}
+	if !cgroup.Exists(h, cgroup.CPU, path) {
+		return "", fmt.Errorf("--below %s: there is no such cgroup: 'unthrottle ls' without it lists those with containers", text.Sanitize(prefix, 0))
+	}
+	return path, nil
+}
+
+// rejectPairs refuses a flag beside one of others.
+func rejectPairs(cmd *cobra.Command, flag, because string, others ...string) error {
+	if !cmd.Flags().Changed(flag) {
+		return nil
+	}
+	for _, other := range others {
+		if cmd.Flags().Changed(other) {
+			return usage(cmd, "--%s and --%s: give one of them, since %s", flag, other, because)
+		}
+	}
+	return nil
 }
 
 // htmlPage is the page of --html; nil: none is wanted.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -112,9 +111,9 @@ func runsHere(s scenario.Scenario) bool {
 func readScenario(name string, stdin io.Reader) (scenario.Scenario, error) {
 	in := stdin
 	if name != "-" {
-		file, err := os.Open(name)
+		file, err := openFile(name)
 		if err != nil {
-			return scenario.Scenario{}, missingFile(name, err)
+			return scenario.Scenario{}, err
 		}
 		defer file.Close()
 		in = file

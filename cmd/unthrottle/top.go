@@ -58,7 +58,7 @@ func newTop() *cobra.Command {
 }
 
 func runTop(ctx context.Context, h *cgroup.Host, f topFlags) error {
-	prefix, err := cleanPrefix(h, "below", f.below)
+	prefix, err := belowPrefix(h, f.below)
 	if err != nil {
 		return err
 	}

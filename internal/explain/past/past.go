@@ -58,6 +58,9 @@ func (n *NothingKept) Error() string { return n.Err.Error() }
 
 func (n *NothingKept) Unwrap() error { return n.Err }
 
+// withZone is a moment as a user reads it, with the time zone that it is in.
+const withZone = time.DateTime + " MST"
+
 // Explain explains the moment. Errors: *NothingKept, those of Running, and those of
 // files.
 func Explain(o Options) (diagnose.Explanation, error) {
@@ -85,7 +88,7 @@ func Explain(o Options) (diagnose.Explanation, error) {
 		ids = append(ids, c.ID)
 	}
 	if nearest, ok := flightrecorder.Nearest(recordings, o.At, ids...); ok {
-		o.Say("the recording of " + nearest.At.Local().Format(time.DateTime))
+		o.Say("the recording of " + nearest.At.Local().Format(withZone))
 		return live.File(nearest.File)
 	}
 	for _, c := range found {
@@ -95,7 +98,7 @@ func Explain(o Options) (diagnose.Explanation, error) {
 	}
 	return diagnose.Explanation{}, &NothingKept{fmt.Errorf(
 		"no recording of %s near %s in %s: the agent keeps the last hour of the %d containers that were stopped most, and records those that are stopped longer than its rules allow",
-		text.Sanitize(o.Target, 0), o.At.Local().Format(time.DateTime), text.Sanitize(o.Dir, 0), flightrecorder.Slots)}
+		text.Sanitize(o.Target, 0), o.At.Local().Format(withZone), text.Sanitize(o.Dir, 0), flightrecorder.Slots)}
 }
 
 // recorded are the containers of the recordings that are near enough to answer, as

@@ -64,6 +64,9 @@ func Create(name string) (*File, error) {
 	}
 	half := filepath.Join(filepath.Dir(path), fmt.Sprintf(".%s.%d-%08x.part", filepath.Base(path), os.Getpid(), rand.Uint32()))
 	f, err := os.OpenFile(half, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o666) // the umask decides who may read it
+	if errors.Is(err, fs.ErrNotExist) {
+		return fail(fmt.Errorf("there is no folder %s", text.Sanitize(filepath.Dir(name), 0)))
+	}
 	if err != nil {
 		return fail(err)
 	}

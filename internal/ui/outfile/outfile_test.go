@@ -63,7 +63,7 @@ func TestFileRefuses(t *testing.T) {
 		"/dev/stdout":                  "it is the kernel's",
 		pipe:                           "it is no file but a device, pipe",
 		dir:                            "it is a folder",
-		filepath.Join(dir, "no", "at"): "no such file or directory",
+		filepath.Join(dir, "no", "at"): "there is no folder",
 	} {
 		if _, err := Create(name); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v; want an error that says %q", name, err, says)

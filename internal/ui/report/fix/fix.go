@@ -78,7 +78,7 @@ func JSON(w io.Writer, r fix.Result) error {
 // Write writes what came of a fix.
 func Write(w io.Writer, r fix.Result, style page.Style) error {
 	if r.ID == "" {
-		if r.Proposal.Choice != nil && r.Verdict != fix.VerdictNotApplied {
+		if r.Proposal.Choice != nil || r.Proposal.Plan != nil {
 			return nil // Found said it
 		}
 		return style.Send(w, text.Shown(r.Why)+"\n")

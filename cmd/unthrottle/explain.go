@@ -162,7 +162,7 @@ func advised(ctx context.Context, pools []diagnose.PoolUse, target, recorded str
 		o.Recommended, shown = &choice, rows.NewRecommended(made, &choice)
 		view.Check(pools, made)
 		if recorded != target {
-			o.Next = next.Flags{}.Chosen(target, made, &choice)
+			o.Next = next.Flags{}.Chosen(target, &choice)
 		} else {
 			o.Next = next.Forecast(target)
 		}

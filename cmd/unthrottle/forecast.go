@@ -94,7 +94,7 @@ among those that grant no more CPU than the limit.`,
 				return err
 			}
 			if !isFile(args[0]) {
-				sayNext(f.out, next.Flags{}.Chosen(args[0], made, &choice))
+				sayNext(f.out, next.Flags{}.Chosen(args[0], &choice))
 			}
 			return nil
 		},
@@ -185,7 +185,7 @@ func forecastAll(ctx context.Context, f forecastFlags, out io.Writer) error {
 			choice := policy.Choose(made, policy.Terms{})
 			result.All, result.Choices = append(result.All, made), append(result.Choices, choice)
 			if follows == "" {
-				follows = next.Flags{}.Chosen(text.EscapePath(c.Group.Path), made, &choice)
+				follows = next.Flags{}.Chosen(text.EscapePath(c.Group.Path), &choice)
 			}
 		}
 	}

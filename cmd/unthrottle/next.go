@@ -69,13 +69,11 @@ func flagWords(f *pflag.Flag) (words []string) {
 
 // afterFix follows a fix. A change that did not help is no end: a longer look may tell more.
 func afterFix(flags next.Flags, target string, r fix.Result) string {
-	switch p := r.Proposal; {
+	switch {
 	case r.Kept:
 		return flags.Status()
 	case r.ID != "":
 		return next.Explain(target)
-	case p.Plan == nil && p.Choice != nil && p.Known != nil:
-		return flags.Chosen(target, p.Known.Forecast, p.Choice)
 	}
 	return ""
 }

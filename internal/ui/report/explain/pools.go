@@ -67,7 +67,11 @@ func (x *view) spenders() {
 			break
 		}
 		if text := poolAdvice(p); text != "" {
-			x.Hanging("  ", shownName(p.Name)+": "+text)
+			name := shownName(p.Name)
+			if slices.ContainsFunc(pools, func(other diagnose.PoolUse) bool { return other.Name == p.Name && other.Process != p.Process }) {
+				name = poolName(p)
+			}
+			x.Hanging("  ", name+": "+text)
 		}
 	}
 	if text := widthCost(x.e); text != "" {

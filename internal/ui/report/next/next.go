@@ -15,13 +15,11 @@
 package next
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
-	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 )
 
 // Flags of the command before that the next one needs too; "" is left out.
@@ -52,22 +50,16 @@ func PlanPin(target string, cpus int) string {
 	return Line("sudo unthrottle apply", target, "--remedy", string(remedy.Pin), "--cpus", strconv.Itoa(cpus), "--dry-run")
 }
 
-// Fix ends a container's stops. more are flags.
-func (f Flags) Fix(target string, more ...string) string {
-	return Line("sudo unthrottle fix", slices.Concat([]string{target}, more, f.all())...)
+// Fix ends a container's stops.
+func (f Flags) Fix(target string) string {
+	return Line("sudo unthrottle fix", append([]string{target}, f.all()...)...)
 }
 
-// Chosen follows a forecast: fix where it can do what is recommended, "" where the answer is another one.
-func (f Flags) Chosen(target string, made *forecast.Forecast, c *policy.Choice) string {
-	switch {
-	case c == nil:
-		return ""
-	case c.Answer == policy.AnswerRemedy:
+// Chosen follows a forecast: fix where it can do what is recommended, "" where the answer is another one. Before it grants
+// more CPU than the limit, fix asks.
+func (f Flags) Chosen(target string, c *policy.Choice) string {
+	if c != nil && (c.Answer == policy.AnswerRemedy || c.Answer == policy.AnswerMoreCPU && c.Row >= 0) {
 		return f.Fix(target)
-	case c.Answer == policy.AnswerMoreCPU && c.Row >= 0:
-		if of, ok := remedy.OfRow(made.Rows[c.Row].Remedy); ok {
-			return f.Fix(target, "--may", string(of.Kind))
-		}
 	}
 	return ""
 }

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
-	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 )
 
 func TestCommands(t *testing.T) {
@@ -25,22 +24,21 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// Only an answer that fix can act on is followed by fix, and more CPU than the limit is asked for in words.
+// Only an answer that fix can act on is followed by fix.
 func TestChosen(t *testing.T) {
-	made := &forecast.Forecast{Rows: []forecast.Row{{Remedy: forecast.Remedy{Name: "burst"}}, {Remedy: forecast.Remedy{Name: "raise"}}}}
 	for _, c := range []struct {
 		choice *policy.Choice
 		want   string
 	}{
 		{nil, ""},
 		{&policy.Choice{Answer: policy.AnswerRemedy, Row: 0}, "sudo unthrottle fix cart"},
-		{&policy.Choice{Answer: policy.AnswerMoreCPU, Row: 1}, "sudo unthrottle fix cart --may raise"},
+		{&policy.Choice{Answer: policy.AnswerMoreCPU, Row: 1}, "sudo unthrottle fix cart"},
 		{&policy.Choice{Answer: policy.AnswerMoreCPU, Row: -1}, ""},
 		{&policy.Choice{Answer: policy.AnswerLeave, Row: -1}, ""},
 		{&policy.Choice{Answer: policy.AnswerSetting, Row: 0}, ""},
 		{&policy.Choice{Answer: policy.AnswerUnknown, Row: -1}, ""},
 	} {
-		if got := (Flags{}).Chosen("cart", made, c.choice); got != c.want {
+		if got := (Flags{}).Chosen("cart", c.choice); got != c.want {
 			t.Errorf("%+v: %q, want %q", c.choice, got, c.want)
 		}
 	}

@@ -11,6 +11,10 @@ const (
 	// of the work is then bad. The services of the article fell over at 40 to 50 %; 80 % leaves room for
 	// the waste of waiting.
 	burstUse = 0.80
+	// closeUse is the mean use, as a share of the limit, from which on a burst has little unused quota to save. The shape
+	// is still what stops the container, and a burst still helps: gunicorn at 82 % had a p99 of 188 ms, 61 ms with a
+	// burst and 35 ms with twice the limit.
+	closeUse = 0.70
 	// wideExcess is the share of the CPU time in throttled periods that must come from more CPUs at once than
 	// ceil(limit). A runtime's own thread that wakes up for 20 us does not make the container wide.
 	wideExcess = 0.05
@@ -73,6 +77,9 @@ func burst(of *figures) (found, bool) {
 	f.evidence = fmt.Sprintf("mean use is %s of the limit of %s (%s), up to %d at once; %s of the CPU time in throttled periods was wider than the limit; wanted was at or below the limit for %s of the time",
 		formatCPUs(of.meanWidth), formatCPUs(of.limit), formatShare(of.use()), of.widest, formatShare(of.excess()), formatShare(of.below))
 	f.verdict = fmt.Sprintf("%s; then the container %s.", spentText(of), stoppedText(of))
+	if of.use() >= closeUse {
+		f.verdict += fmt.Sprintf(" It is close to its limit too: it uses %s of it on average.", formatShare(of.use()))
+	}
 	return f, true
 }
 

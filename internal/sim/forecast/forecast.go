@@ -56,10 +56,11 @@ type Forecast struct {
 	// objective.
 	Cheapest int
 	Sure     bool
-	// SmallestLimit is the smallest limit that keeps the objective, or is no worse than the recording.
-	// SmallestNarrow is the smallest width that does so without a quota. nil: none does, or Make did not
-	// search.
+	// SmallestLimit is the smallest limit that keeps the objective in Coverage of cases, or is no worse than the
+	// recording. SmallestRange is from the smallest limit that may do so to that. SmallestNarrow is the smallest
+	// width that does so without a quota. nil: none does, or Make did not search.
 	SmallestLimit, SmallestNarrow *float64
+	SmallestRange                 *Range
 	Notes                         []string
 }
 

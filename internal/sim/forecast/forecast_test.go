@@ -97,6 +97,22 @@ func TestObjective(t *testing.T) {
 	if f.SmallestLimit == nil || *f.SmallestLimit < 0.55 || *f.SmallestLimit > 0.75 {
 		t.Errorf("the smallest limit is %v, about 64 ms in a period are needed", f.SmallestLimit)
 	}
+	if r := f.SmallestRange; r == nil || r.High != *f.SmallestLimit || r.Low > r.High || r.Low < 0.5 {
+		t.Errorf("the range of the smallest limit is %v", r)
+	}
+	kept := 0
+	for seed := range 20 {
+		one, err := l.run(trial{remedy: Remedy{Name: Raise, Factor: *f.SmallestLimit / l.limit}, load: 1, seed: 1000 + uint64(seed)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if withinBound(20*ms, l.mergedTimes([]result{one}, "http-worker-*").Response.Quantile(0.99)) {
+			kept++
+		}
+	}
+	if kept < 18 {
+		t.Errorf("%d of 20 other runs keep the objective at the smallest limit, want nine of ten", kept)
+	}
 	// 64 ms on 4 CPUs take 16.
 	if f.SmallestNarrow == nil || *f.SmallestNarrow != 4 {
 		t.Errorf("narrow to %v, want 4", f.SmallestNarrow)

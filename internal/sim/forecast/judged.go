@@ -39,16 +39,20 @@ func (m *maker) judge() {
 		if row.Remedy.Modelled() {
 			continue
 		}
-		tested := row.Remedy.tested(m.o.Calibration).ifTested()
-		of, off := check.P99, tested.P99
-		switch {
-		case judged.Quantile > 0.99: // beyond p99 only the longest response has an error
-			of, off = check.Max, tested.Max
-		case judged.Quantile <= 0.5:
-			of, off = check.P50, tested.P50
-		}
+		of, off := check.at(judged.Quantile, row.Remedy.tested(m.o.Calibration).ifTested())
 		row.JudgedRange = m.l.rangeOf(results, judged.Pool, judged.Quantile, of, off)
 	}
+}
+
+// at is what the self-check and earlier forecasts were off at a quantile.
+func (c SelfCheck) at(quantile float64, tested Residual) (of Figure, off float64) {
+	switch {
+	case quantile > 0.99: // beyond p99 only the longest response has an error
+		return c.Max, tested.Max
+	case quantile <= 0.5:
+		return c.P50, tested.P50
+	}
+	return c.P99, tested.P99
 }
 
 // The bounds of a self-check: how far a replay may be from its recording. A larger difference means that the

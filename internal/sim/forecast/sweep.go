@@ -14,10 +14,6 @@ const (
 	refinements = 4
 	// collapseShare is the share of the demanded CPU time that must be left at the end for a collapse.
 	collapseShare = 0.05
-	// limitSteps is how often bisect halves the range of limits: to 1/64 of it.
-	limitSteps = 6
-	// mostLimit is the largest limit tried, as a multiple of the mean use or the limit.
-	mostLimit = 4.0
 )
 
 // factors returns the loads to try, in equal ratios.
@@ -116,72 +112,6 @@ func collapsed(results []result) bool {
 	return median(results, func(r *result) float64 {
 		return float64(r.unfinished) / math.Max(1, float64(r.demand))
 	}) > collapseShare
-}
-
-// smallest finds the smallest limit that holds, and the least number of CPUs that holds as the container's
-// width without a quota.
-func (m *maker) smallest() error {
-	mean := m.l.recorded.cpu.Seconds() / m.l.window.Seconds()
-	most := math.Min(float64(m.f.CPUs), mostLimit*math.Max(m.l.limit, mean))
-	limit, err := bisect(most, func(cpus float64) (bool, error) {
-		return m.holds(Remedy{Name: Raise, Factor: cpus / m.l.limit})
-	})
-	if err != nil {
-		return err
-	}
-	m.f.SmallestLimit = limit
-	low, high := 0, m.f.CPUs
-	if ok, err := m.holds(Remedy{Name: Narrow, CPUs: high}); err != nil || !ok {
-		return err
-	}
-	for high-low > 1 {
-		mid := (low + high) / 2
-		switch ok, err := m.holds(Remedy{Name: Narrow, CPUs: mid}); {
-		case err != nil:
-			return err
-		case ok:
-			high = mid
-		default:
-			low = mid
-		}
-	}
-	m.f.SmallestNarrow = new(float64(high))
-	return nil
-}
-
-// bisect finds the least value up to most that holds, exact to most/64. It assumes that larger values hold
-// too. nil: most does not hold.
-func bisect(most float64, holds func(float64) (bool, error)) (*float64, error) {
-	ok, err := holds(most)
-	if err != nil || !ok {
-		return nil, err
-	}
-	low, high := 0.0, most
-	for range limitSteps {
-		mid := (low + high) / 2
-		switch ok, err := holds(mid); {
-		case err != nil:
-			return nil, err
-		case ok:
-			high = mid
-		default:
-			low = mid
-		}
-	}
-	return &high, nil
-}
-
-// holds reports whether a remedy keeps the objective, or without one is no worse than the recording.
-func (m *maker) holds(r Remedy) (bool, error) {
-	var trials []trial
-	for seed := range min(sweepSeeds, m.o.Seeds) {
-		trials = append(trials, trial{remedy: r, load: 1, seed: m.o.Seed + uint64(seed)})
-	}
-	results, err := m.trials(trials)
-	if err != nil || results[0].refused != nil || collapsed(results) {
-		return false, err
-	}
-	return m.keeps(results), nil
 }
 
 // keeps reports whether runs keep the objective, or without one are no worse than the recording.

@@ -128,7 +128,7 @@ func forecasts() (*forecast.Forecast, *policy.Choice) {
 	}
 	none, pin := forecast.Remedy{Name: forecast.None}, forecast.Remedy{Name: forecast.Pin, CPUs: 1}
 	burst := forecast.Remedy{Name: forecast.Burst, Burst: 12 * time.Millisecond, Period: 20 * time.Millisecond}
-	f := &forecast.Forecast{Target: "shop/cart", Kernel: "6.18.44", Window: 2 * time.Second, Limit: 0.6, CPUs: 2, Cheapest: 1, SmallestLimit: new(0.4),
+	f := &forecast.Forecast{Target: "shop/cart", Kernel: "6.18.44", Window: 2 * time.Second, Limit: 0.6, CPUs: 2, Cheapest: 1, SmallestLimit: new(0.4), SmallestRange: &forecast.Range{Low: 0.35, High: 0.4},
 		Judged: &forecast.Judged{Quantile: 0.99},
 		Rows: []forecast.Row{
 			row(none, 0, 112, 0.172, "nothing"), row(burst, 0, 48.5, 0.02, "up to 2 CPUs at once from others, from earlier unused quota"),

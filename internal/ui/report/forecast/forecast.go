@@ -216,7 +216,11 @@ func writePools(p *page.Page, f *forecast.Forecast) {
 func answer(f *forecast.Forecast, c *policy.Choice) []string {
 	lines := rows.Sentences(c)
 	if f.SmallestLimit != nil {
-		lines = append(lines, fmt.Sprintf("Smallest limit that does: %s (now %.3g).", text.CPUs(*f.SmallestLimit), f.Limit))
+		line := fmt.Sprintf("Smallest limit that does, in 90 %% of cases: %s (now %.3g)", text.CPUs(*f.SmallestLimit), f.Limit)
+		if r := f.SmallestRange; r != nil && r.Low < r.High {
+			line += fmt.Sprintf("; from %.3g on it may", r.Low)
+		}
+		lines = append(lines, line+".")
 	}
 	if f.SmallestNarrow != nil {
 		lines = append(lines, fmt.Sprintf("So does no quota, but never wider than %s.", text.Count(int(*f.SmallestNarrow), "CPU")))

@@ -29,6 +29,7 @@ type item struct {
 	HostCPUs       int            `json:"host_cpus"`
 	Objective      *jsonObjective `json:"objective"`
 	SmallestLimit  *float64       `json:"smallest_limit_cpus"`
+	SmallestRange  *jsonRange     `json:"smallest_limit_range_cpus"`
 	SmallestNarrow *float64       `json:"smallest_narrow_cpus"`
 	SelfCheck      jsonCheck      `json:"self_check"`
 	Notes          []string       `json:"notes"`
@@ -36,6 +37,12 @@ type item struct {
 
 // Document is `forecast --json`.
 type Document = item
+
+// jsonRange is a range of figures.
+type jsonRange struct {
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+}
 
 type jsonJudged struct {
 	Pool     *string `json:"pool"`
@@ -71,8 +78,9 @@ func newItem(f *forecast.Forecast, choice *policy.Choice) item {
 	c := f.Check
 	item := item{
 		Target: text.Sanitize(f.Target, 0), Kernel: text.Sanitize(f.Kernel, 0), WindowSeconds: f.Window.Seconds(), LimitCPUs: f.Limit,
-		HostCPUs: f.CPUs, Rows: []rows.Row{}, SmallestLimit: f.SmallestLimit, SmallestNarrow: f.SmallestNarrow,
-		Notes: append([]string{}, f.Notes...),
+		HostCPUs: f.CPUs, Rows: []rows.Row{}, SmallestLimit: f.SmallestLimit, SmallestRange: (*jsonRange)(f.SmallestRange),
+		SmallestNarrow: f.SmallestNarrow,
+		Notes:          append([]string{}, f.Notes...),
 		SelfCheck: jsonCheck{
 			jsonFigure(c.ThrottledPeriods), jsonFigure(c.Stopped), jsonFigure(c.P50), jsonFigure(c.P99), jsonFigure(c.Max),
 			jsonFigure(c.CPU),

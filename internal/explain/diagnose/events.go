@@ -100,7 +100,11 @@ func (a *Analysis) countWakeup(t *thread, e *recording.Event) {
 	if waker := a.threads[e.Waker]; e.Waker != 0 && waker != nil {
 		pool = waker.pool
 	}
-	a.pools.all[t.pool].woken.add(pool, e.Waker == 0 && e.Owner != recording.Kernel)
+	p, outside := a.pools.all[t.pool], e.Waker == 0 && e.Owner != recording.Kernel
+	p.woken.add(pool, outside)
+	if outside {
+		t.asked(p, a.now)
+	}
 	if e.Waker == 0 {
 		a.owners.all[a.owners.index(e.Owner)].wakes++
 	}

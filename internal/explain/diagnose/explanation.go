@@ -86,6 +86,8 @@ type Explanation struct {
 	Requests *requests.Requests
 	// CostOfWidth compares the CPU time per run wider than the limit and not; nil: too few runs of either.
 	CostOfWidth *WidthCost
+	// ClosedLoop says that clients wait for answers before they ask again; nil: they do not, or it cannot be told.
+	ClosedLoop *ClosedLoop
 	// Waiting has the thread time of all pools by reason. A thread's waiting counts once. A missing reason
 	// was not measured.
 	Waiting map[Reason]time.Duration

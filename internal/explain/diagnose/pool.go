@@ -37,6 +37,7 @@ type pool struct {
 	delay, response distribution
 	cost            cost
 	woken           wakeups
+	cycles          cycles
 }
 
 // wakeups counts what ended the sleeps of a pool's threads.

@@ -27,6 +27,9 @@ type thread struct {
 	onWide int64 // Analysis.wide at onAt
 	cpuRun int64 // CPU time of this run
 	wide   int64 // part of cpuRun wider than the limit
+
+	// slept is the end of its last run, and took how long that response took; 0: not known.
+	slept, took int64
 }
 
 // startThread adds a thread of the header.
@@ -221,7 +224,9 @@ func (a *Analysis) leavePool(t *thread) {
 
 // endRun closes a run whose beginning the recording has.
 func (a *Analysis) endRun(t *thread) {
+	t.slept, t.took = a.now, 0
 	if t.woken >= 0 && t.ran {
+		t.took = a.now - t.woken
 		p := a.pools.all[t.pool]
 		p.response.add(a.now - t.woken)
 		p.cost.add(t.cpuRun, t.wide)

@@ -73,6 +73,9 @@ func newTimes() simulate.ReplayTimes {
 }
 
 func (l *Load) setRecorded(e diagnose.Explanation) {
+	if c := e.ClosedLoop; c != nil {
+		l.note("clients of pool %s wait for answers: a faster service gets more requests than were recorded, so that its latency falls by less than forecast and more requests are answered", c.Pool)
+	}
 	l.recorded.throttledPeriods, l.recorded.stopped = e.ThrottledPeriods, e.Stopped
 	for _, bar := range e.Width {
 		l.recorded.cpu += time.Duration(bar.CPUs) * bar.Time

@@ -89,6 +89,9 @@ func (x *view) verdict() {
 	for _, line := range text.Fill(shownText(e.Verdict), x.Columns) {
 		x.Line(x.Paint(severity(e), x.Bolden(line)))
 	}
+	if c := e.ClosedLoop; c != nil {
+		x.Hanging("", fmt.Sprintf("Clients of pool `%s` wait for answers, and ask again %s after one: a faster service gets more requests.", shownName(c.Pool), text.Duration(c.Gap)))
+	}
 	if len(e.Causes) < 2 && e.Cause == diagnose.None {
 		return
 	}

@@ -44,13 +44,20 @@ type item struct {
 	Strip           []jsonRow  `json:"timeline"`
 	CostOfWidth     *jsonWidth `json:"cost_of_width"`
 	RunnablePerCore *float64   `json:"runnable_per_reserved_core"`
-	NotMeasured     []string   `json:"not_measured"`
+	// ClosedLoop says that clients wait for answers before they ask again; null: they do not, or it cannot be told.
+	ClosedLoop  *jsonClosedLoop `json:"closed_loop"`
+	NotMeasured []string        `json:"not_measured"`
 	// Recommended is what forecast and fix recommend too; null: nothing could be forecast.
 	Recommended *rows.Recommended `json:"recommended"`
 }
 
 // Document is `explain --json`.
 type Document = item
+
+type jsonClosedLoop struct {
+	Pool       string  `json:"pool"`
+	GapSeconds float64 `json:"gap_seconds"` // from an answer to the next request
+}
 
 type jsonCause struct {
 	Cause          diagnose.Cause `json:"cause"`
@@ -178,6 +185,9 @@ func itemOf(e diagnose.Explanation) item {
 		Waiting: waitsOf(e.Waiting), LostEvents: e.LostEvents, MeanWidth: e.MeanWidth,
 		Target: validText(e.Target), Verdict: validText(e.Verdict),
 		EndedEarly: known(e.EndedEarly), StoppedSpells: e.StoppedIntervals, Strip: stripOf(e), RunnablePerCore: e.RunnablePerCore, NotMeasured: []string{},
+	}
+	if c := e.ClosedLoop; c != nil {
+		item.ClosedLoop = &jsonClosedLoop{validText(c.Pool), c.Gap.Seconds()}
 	}
 	if e.Window > 0 {
 		item.WindowSeconds = new(e.Window.Seconds())

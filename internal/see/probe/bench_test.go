@@ -1,6 +1,7 @@
 package probe_test
 
 import (
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,6 +54,47 @@ func BenchmarkOverhead(b *testing.B) {
 			}
 		})
 	}
+	b.Run("requests", func(b *testing.B) {
+		for b.Loop() {
+			for program, ns := range requestCosts(b) {
+				b.ReportMetric(ns, "ns/"+program)
+			}
+			b.ReportMetric(0, "ns/op")
+		}
+	})
+}
+
+// requestCosts is what each program takes per run, on the mean, while a server is recorded that clients outside ask all
+// the time.
+func requestCosts(b *testing.B) map[string]float64 {
+	const long, clients = 3 * time.Second, 8 // several, because each answer takes 2 ms
+	p, err := probe.Open(probe.Options{})
+	must(b, err)
+	defer p.Close()
+	tr := cgrouptest.New(b)
+	path := tr.Make("a")
+	server := start(b, tr, path, "serve", "unix", filepath.Join(b.TempDir(), "socket"))
+	at, err := server.out.ReadString('\n')
+	must(b, err)
+	end, err := p.EnableCosts()
+	must(b, err)
+	defer end()
+	stop, asked := make(chan struct{}), make(chan struct{})
+	for range clients {
+		go func() { _, _ = ask("unix", strings.TrimSpace(at), 0, stop); asked <- struct{}{} }()
+	}
+	record(b, p, tr, container(b, tr, path), long)
+	costs := map[string]float64{}
+	for _, c := range p.Costs() {
+		if c.Runs >= enoughRuns {
+			costs[c.Program] = float64(c.Total) / float64(c.Runs)
+		}
+	}
+	close(stop)
+	for range clients {
+		<-asked
+	}
+	return costs
 }
 
 const (

@@ -16,6 +16,7 @@ import (
 type bpfConnection struct {
 	_       structs.HostLayout
 	Arrived uint64
+	Latest  uint64
 	Sent    uint64
 	Number  uint32
 	Epoch   uint32

@@ -194,6 +194,7 @@ union any_record {
  */
 struct connection {
 	__u64 arrived; /* since when data waits to be read; 0: none does */
+	__u64 latest;  /* when data arrived last */
 	__u64 sent;    /* the last record of a write since the last record of a read; 0: none */
 	__u32 number;  /* in the recording; 0: nothing of it was read yet */
 	__u32 epoch;   /* the recording */

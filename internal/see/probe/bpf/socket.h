@@ -91,14 +91,17 @@ static __always_inline int arrives(struct cpu *c, struct sock *sk)
 	if (!of)
 		return 0;
 	if (of->epoch != e) {
-		of->arrived = of->sent = of->number = 0;
+		of->arrived = of->latest = of->sent = of->number = 0;
 		of->ours = opened_to(sk);
 		of->epoch = e;
 	}
-	if (!of->ours || of->arrived)
+	if (!of->ours)
+		return 0;
+	of->latest = bpf_ktime_get_ns();
+	if (of->arrived)
 		return 0;
 	of->inside = c->handle == recorded && from_here(sk);
-	of->arrived = bpf_ktime_get_ns();
+	of->arrived = of->latest;
 	return 0;
 }
 
@@ -106,18 +109,23 @@ static __always_inline int received(struct cpu *c, struct sock *sk, int n, int f
 {
 	struct connection *of = connection_of(c, sk);
 
-	if (!of || !of->arrived || flags & MSG_PEEK)
+	if (n <= 0 || !of || flags & MSG_PEEK)
 		return 0;
 	union any_record r = {.r = {.at = bpf_ktime_get_ns(), .kind = RECORD_RECEIVE, .a = current_thread()}};
-	r.more.c = of->arrived;
+	__u64 since = of->arrived;
 	of->arrived = 0;
-	/* No bytes: the end of the connection, or a mark that another read has answered. */
-	if (n <= 0 || of->inside || !r.r.a)
+	if (!since) { /* a further part of what was there, or data that came while a read ended */
+		if (!of->sent)
+			return 0;
+		since = of->latest > of->sent ? of->latest : r.r.at;
+	}
+	if (of->inside || !r.r.a)
 		return 0;
 	numbered(of);
 	if (!of->number)
 		return 0;
 	r.r.b = of->number;
+	r.more.c = since;
 	of->sent = 0;
 	emit_more(&r);
 	return 0;

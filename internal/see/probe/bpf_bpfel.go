@@ -21,7 +21,7 @@ type bpfConnection struct {
 	Number  uint32
 	Epoch   uint32
 	Ours    uint32
-	Inside  uint32
+	Inside  int32
 }
 
 type bpfContainer struct {

@@ -175,6 +175,9 @@ struct sock_common {
 
 struct sock {
 	struct sock_common __sk_common;
+	struct {
+		int owned;
+	} sk_lock;
 	__u16 sk_type;
 	__u16 sk_protocol;
 };

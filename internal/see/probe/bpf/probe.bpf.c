@@ -704,22 +704,19 @@ int BPF_PROG(hrtimer_expire_exit, struct hrtimer *timer)
 SEC("tp_btf/sk_data_ready")
 int BPF_PROG(sk_data_ready, struct sock *sk)
 {
-	__u32 cpu;
-	return arrives(this_cpu(&cpu), sk);
+	return arrives(sk);
 }
 
 SEC("tp_btf/sock_recv_length")
 int BPF_PROG(sock_recv_length, struct sock *sk, int n, int flags)
 {
-	__u32 cpu;
-	return received(this_cpu(&cpu), sk, n, flags);
+	return received(sk, n, flags);
 }
 
 SEC("tp_btf/sock_send_length")
 int BPF_PROG(sock_send_length, struct sock *sk, int n, int flags)
 {
-	__u32 cpu;
-	return sent(this_cpu(&cpu), sk, n);
+	return sent(sk, n);
 }
 
 /* User space runs this on each CPU in turn: it records the holder. */

@@ -199,7 +199,7 @@ struct connection {
 	__u32 number;  /* in the recording; 0: nothing of it was read yet */
 	__u32 epoch;   /* the recording */
 	__u32 ours;    /* a client opened it to the side that has this socket */
-	__u32 inside;  /* the data came from a thread of the recorded container */
+	__s32 inside;  /* above 0: its data comes from threads of the recorded container */
 };
 
 /* Of a socket's writes within so many ns only the first has a record: recording.SendEveryNS. */

@@ -51,24 +51,44 @@ static __always_inline bool stream(const struct sock *sk)
 }
 
 /*
- * connection_of returns what is known of a socket in this recording, NULL if nothing is, or if the
- * current task is not of the recorded container.
+ * current_thread finds the state of the current thread if it is of the recorded container. The
+ * holder of the CPU would not do: a kernel may switch without an event.
  */
-static __always_inline struct connection *connection_of(struct cpu *c, struct sock *sk)
+static __always_inline struct thread *current_thread(void)
 {
-	if (!c || !recorded || c->handle != recorded || !sk)
+	struct task_struct *t = bpf_get_current_task_btf();
+	struct thread *known = NULL;
+	__u64 us = recorded;
+
+	return us && place_of(t, stack_anywhere(t), &known) == us ? known : NULL;
+}
+
+/*
+ * judge notes whether data comes from the container itself. A peer on this host sends as the
+ * current task, but for single packets: an interrupt may deliver them. So the last ones decide
+ * together. Packets that waited while a thread used the socket say nothing: that thread delivers
+ * them itself.
+ */
+#define MOST_JUDGED 8
+static __always_inline void judge(struct connection *of, const struct sock *sk)
+{
+	if (sk->__sk_common.skc_family != AF_UNIX && sk->sk_lock.owned)
+		return;
+	if (current_thread() && from_here(sk)) {
+		if (of->inside < MOST_JUDGED)
+			of->inside++;
+	} else if (of->inside > -MOST_JUDGED) {
+		of->inside--;
+	}
+}
+
+/* connection_of returns what is known of a socket in this recording, NULL if nothing is. */
+static __always_inline struct connection *connection_of(struct sock *sk)
+{
+	if (!sk)
 		return NULL;
 	struct connection *of = bpf_sk_storage_get(&connections, sk, 0, 0);
 	return of && of->epoch == epoch && of->ours ? of : NULL;
-}
-
-/* current_thread returns the number of the current thread in the recording; 0: it has none yet. */
-static __always_inline __u32 current_thread(void)
-{
-	struct task_struct *t = bpf_get_current_task_btf();
-	struct thread *known = thread_of(t, stack_anywhere(t), false);
-
-	return known && known->epoch == epoch ? known->tid : 0;
 }
 
 /* numbered gives a connection its number in the recording. */
@@ -81,37 +101,37 @@ static __always_inline void numbered(struct connection *of)
 	}
 }
 
-static __always_inline int arrives(struct cpu *c, struct sock *sk)
+static __always_inline int arrives(struct sock *sk)
 {
 	__u32 e = epoch;
 
-	if (!c || !recorded || !sk || !stream(sk))
+	if (!recorded || !sk || !stream(sk))
 		return 0;
 	struct connection *of = bpf_sk_storage_get(&connections, sk, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!of)
 		return 0;
 	if (of->epoch != e) {
-		of->arrived = of->latest = of->sent = of->number = 0;
+		of->arrived = of->latest = of->sent = of->number = of->inside = 0;
 		of->ours = opened_to(sk);
 		of->epoch = e;
 	}
 	if (!of->ours)
 		return 0;
 	of->latest = bpf_ktime_get_ns();
-	if (of->arrived)
-		return 0;
-	of->inside = c->handle == recorded && from_here(sk);
-	of->arrived = of->latest;
+	judge(of, sk);
+	if (!of->arrived)
+		of->arrived = of->latest;
 	return 0;
 }
 
-static __always_inline int received(struct cpu *c, struct sock *sk, int n, int flags)
+static __always_inline int received(struct sock *sk, int n, int flags)
 {
-	struct connection *of = connection_of(c, sk);
+	struct thread *t;
+	struct connection *of;
 
-	if (n <= 0 || !of || flags & MSG_PEEK)
+	if (n <= 0 || flags & MSG_PEEK || !(t = current_thread()) || !(of = connection_of(sk)))
 		return 0;
-	union any_record r = {.r = {.at = bpf_ktime_get_ns(), .kind = RECORD_RECEIVE, .a = current_thread()}};
+	union any_record r = {.r = {.at = bpf_ktime_get_ns(), .kind = RECORD_RECEIVE, .a = t->tid}};
 	__u64 since = of->arrived;
 	of->arrived = 0;
 	if (!since) { /* a further part of what was there, or data that came while a read ended */
@@ -119,7 +139,7 @@ static __always_inline int received(struct cpu *c, struct sock *sk, int n, int f
 			return 0;
 		since = of->latest > of->sent ? of->latest : r.r.at;
 	}
-	if (of->inside || !r.r.a)
+	if (of->inside > 0 || t->epoch != epoch)
 		return 0;
 	numbered(of);
 	if (!of->number)
@@ -131,18 +151,17 @@ static __always_inline int received(struct cpu *c, struct sock *sk, int n, int f
 	return 0;
 }
 
-static __always_inline int sent(struct cpu *c, struct sock *sk, int n)
+static __always_inline int sent(struct sock *sk, int n)
 {
-	struct connection *of = connection_of(c, sk);
+	struct thread *t;
+	struct connection *of;
 
-	if (n <= 0 || !of || !of->number || of->inside)
+	if (n <= 0 || !(t = current_thread()) || !(of = connection_of(sk)) || !of->number || of->inside > 0 || t->epoch != epoch)
 		return 0;
 	__u64 now = bpf_ktime_get_ns();
 	if (of->sent && now - of->sent < SEND_EVERY)
 		return 0;
-	union any_record r = {.r = {.at = now, .kind = RECORD_SEND, .a = current_thread(), .b = of->number}};
-	if (!r.r.a)
-		return 0;
+	union any_record r = {.r = {.at = now, .kind = RECORD_SEND, .a = t->tid, .b = of->number}};
 	of->sent = now;
 	emit(&r);
 	return 0;

@@ -75,6 +75,6 @@ func cases() []testCase {
 		makeBuild(), uwsgiHealthy(), pythonReport(), phpShop(),
 		lighttpdLogs(), haproxyTLS(), varnishNeighbour(), caddyGzip(), pumaTiny(), nginxHealthy(),
 		mariadbSort(), podBackup(), apacheOneCPU(), uwsgiNeighbour(), haproxyOneCPU(), thumbnails(), beanstalkdHealthy(), postgresHealthy(),
-		nodeClusterHealthy(), unboundHealthy(),
+		nodeClusterHealthy(), unboundHealthy(), phpTiny(),
 	}
 }

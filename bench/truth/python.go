@@ -61,7 +61,7 @@ func uwsgiHealthy() testCase {
 func uwsgiNeighbour() testCase {
 	return testCase{
 		name:    "uwsgi-neighbour",
-		truth:   "uWSGI's two processes hash passwords, 60 a second of some 3 ms each, far below their limit, with 512 CPU shares. In another cgroup xz keeps both CPUs busy, with 1,024 shares. No quota stops uWSGI: it waits for its neighbour.",
+		truth:   "uWSGI's two processes hash passwords, 60 a second of some 3 ms each, far below their limit, with 256 CPU shares. In another cgroup xz keeps both CPUs busy, with 1,024 shares. No quota stops uWSGI: it waits for its neighbour.",
 		limit:   1,
 		causes:  []string{"neighbours"},
 		guilty:  []string{"neighbour", "xz"},
@@ -72,7 +72,7 @@ func uwsgiNeighbour() testCase {
 			if err != nil {
 				return of, err
 			}
-			return of, s.neighbour(512, "xz -T 2 --block-size=1MiB -c /dev/zero >/dev/null")
+			return of, s.neighbour(256, "xz -T 2 --block-size=1MiB -c /dev/zero >/dev/null")
 		},
 	}
 }

@@ -14,7 +14,7 @@ func podSidecar() testCase {
 		truth: "A pod's limit holds for memcached, which answers 1,000 gets a second, and for a sidecar that compresses logs with two threads of xz. The sidecar spends the pod's quota, memcached waits.",
 		limit: 0.8, pod: true,
 		causes:  []string{"ancestor"},
-		guilty:  []string{"sidecar", "xz"},
+		guilty:  []string{"sidecar"},
 		suffers: []string{"memcached", "mc-worker", "main"},
 		needs:   []need{{"memcached", "memcached"}, {"xz", "xz-utils"}},
 		start: func(ctx context.Context, s *stage) (service, error) {

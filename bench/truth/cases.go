@@ -24,7 +24,8 @@ type testCase struct {
 	// first; none: it is healthy.
 	causes []string
 	// guilty and suffers tell the part that spends the quota and the part that waits: any
-	// of these words is in the name of its pool or cgroup. None: any part will do.
+	// of these words is in the name of its pool or cgroup. None: any part will do, such as
+	// where a setting is guilty.
 	guilty, suffers []string
 	needs           []need
 	start           func(ctx context.Context, s *stage) (service, error)

@@ -40,7 +40,6 @@ func haproxyOneCPU() testCase {
 		truth:   "HAProxy's four threads have the same work as in haproxy-tls. The limit is 2 CPUs and their cpuset has one: no quota stops them, they wait for each other's CPU.",
 		limit:   2,
 		causes:  []string{"cpuset"},
-		guilty:  []string{"haproxy"},
 		suffers: []string{"haproxy"},
 		needs:   []need{{"haproxy", "haproxy"}, {"openssl", "openssl"}},
 		start: func(ctx context.Context, s *stage) (service, error) {
@@ -92,13 +91,14 @@ sub vcl_recv { return (synth(200, "OK")); }
 
 func varnishNeighbour() testCase {
 	return testCase{
-		name:   "varnish-neighbour",
-		truth:  "Varnish answers 200 requests a second far below its limit, with 48 CPU shares. In another cgroup openssl keeps both CPUs busy, with 1,024 shares. No quota stops Varnish: it waits for its neighbour.",
-		limit:  1,
-		causes: []string{"neighbours"},
-		guilty: []string{"neighbour", "openssl"},
-		needs:  []need{{"varnishd", "varnish"}, {"openssl", "openssl"}},
-		start:  startVarnish,
+		name:    "varnish-neighbour",
+		truth:   "Varnish answers 200 requests a second far below its limit, with 48 CPU shares. In another cgroup openssl keeps both CPUs busy, with 1,024 shares. No quota stops Varnish: it waits for its neighbour.",
+		limit:   1,
+		causes:  []string{"neighbours"},
+		guilty:  []string{"beside", "openssl"},
+		suffers: []string{"cache-worker", "cache-epoll", "varnish"},
+		needs:   []need{{"varnishd", "varnish"}, {"openssl", "openssl"}},
+		start:   startVarnish,
 	}
 }
 

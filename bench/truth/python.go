@@ -64,7 +64,7 @@ func uwsgiNeighbour() testCase {
 		truth:   "uWSGI's two processes hash passwords, 60 a second of some 3 ms each, far below their limit, with 256 CPU shares. In another cgroup xz keeps both CPUs busy, with 1,024 shares. No quota stops uWSGI: it waits for its neighbour.",
 		limit:   1,
 		causes:  []string{"neighbours"},
-		guilty:  []string{"neighbour", "xz"},
+		guilty:  []string{"beside", "xz"},
 		suffers: []string{"uwsgi"},
 		needs:   append(uwsgiNeeds(), need{"xz", "xz-utils"}),
 		start: func(ctx context.Context, s *stage) (service, error) {

@@ -44,7 +44,7 @@ func podBackup() testCase {
 		truth: "A pod's limit holds for the broker Mosquitto, which acknowledges 300 messages a second, and for a sidecar in which borg makes compressed backups without a pause. The sidecar spends the pod's quota, the broker waits.",
 		limit: 0.5, pod: true,
 		causes:  []string{"ancestor"},
-		guilty:  []string{"sidecar", "borg"},
+		guilty:  []string{"sidecar"},
 		suffers: []string{"mosquitto", "main"},
 		needs:   []need{{"mosquitto", "mosquitto"}, {"borg", "borgbackup"}},
 		start:   startMosquitto,

@@ -87,6 +87,11 @@ func TestCases(t *testing.T) {
 		if c.healthy != (len(c.causes) == 0) || c.healthy && len(c.guilty)+len(c.suffers) > 0 {
 			t.Errorf("case %q: healthy %v, causes %q", c.name, c.healthy, c.causes)
 		}
+		// The name of a cgroup beside the service has the name of the case in it.
+		beside := slices.Contains(c.causes, "ancestor") || slices.Contains(c.causes, "neighbours")
+		if beside && slices.ContainsFunc(c.guilty, func(part string) bool { return strings.Contains(c.name, part) }) {
+			t.Errorf("case %q: %q is in the names of the service's own cgroups too", c.name, c.guilty)
+		}
 	}
 	if _, err := choose("redis-bgsave,nothing"); err == nil || !strings.Contains(err.Error(), "choose from redis-bgsave") {
 		t.Error(err)

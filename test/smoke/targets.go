@@ -54,6 +54,7 @@ var forms = []form{
 	{target: "test-kernel", elsewhere: inTest + ", as test-kernel-json"},
 	{target: "lab-test", elsewhere: inTest + ", as lab-test-json"},
 	{target: "lab-test-json", elsewhere: inTest},
+	{target: "lab-alone-json", elsewhere: inTest},
 	{target: "test", elsewhere: "make smoke comes after it"},
 	{target: "stage", elsewhere: "make packages runs it"},
 	{target: "smoke", elsewhere: "it is this"},

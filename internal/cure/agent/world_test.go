@@ -350,6 +350,9 @@ func (w *world) end() {
 // seed.
 func TestWorld(t *testing.T) {
 	rounds, seed := worldRounds, uint64(0)
+	if testing.Short() {
+		rounds = worldRounds / 20
+	}
 	if text := os.Getenv("UNTHROTTLE_WORLD_ROUNDS"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil {

@@ -55,6 +55,7 @@ const (
 // TestOnAllCPUs compares throttled periods and CPU use with this kernel's, on all
 // CPUs: in the lab sixteen of its kernels.
 func TestOnAllCPUs(t *testing.T) {
+	require.Alone(t, "throttled periods and CPU use with the simulator's")
 	require.CPUs(t, 16) // with fewer, TestAgainstThisKernel does it
 	tree := cgrouptest.New(t)
 	tree.Make("inner") // on v2: makes the top hand its controllers on

@@ -68,7 +68,7 @@ func Events(ctx context.Context, p Package, output []byte, status wire.ExitStatu
 	if reason != "" {
 		output = fmt.Appendf(output, "\nlab: %s\n", reason)
 	}
-	cmd := exec.CommandContext(ctx, "go", "tool", "test2json", "-p", p.ImportPath)
+	cmd := exec.CommandContext(ctx, "go", "tool", "test2json", "-t", "-p", p.ImportPath)
 	cmd.Stdin = bytes.NewReader(output)
 	out, err := runGo(cmd)
 	if err != nil {
@@ -87,6 +87,7 @@ func Events(ctx context.Context, p Package, output []byte, status wire.ExitStatu
 		if e.Test == "" && (e.Action == "pass" || e.Action == "fail" || e.Action == "skip") {
 			continue // ours comes below
 		}
+		e.Time = "" // of this conversion; -t is for what each test took
 		events = append(events, e)
 	}
 	verdict := results.Event{Action: "pass", Package: p.ImportPath, Elapsed: float64(status.WallUsec) / 1e6}

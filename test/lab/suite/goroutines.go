@@ -52,6 +52,51 @@ func Goroutines(ctx context.Context) (with, without []string, err error) {
 	return with, without, nil
 }
 
+// Repeating returns those of the packages whose tests that state no need repeat less under -short: a test file asks
+// testing.Short or require.Rounds, or uses a library that does.
+func Repeating(ctx context.Context, paths []string) (found []string, err error) {
+	all, err := list(ctx, "./...")
+	if err != nil {
+		return nil, err
+	}
+	users := usersOf(all, requirePath)
+	for _, p := range all {
+		if !slices.Contains(paths, p.ImportPath) {
+			continue
+		}
+		repeats, err := inPureFiles(p, users, func(file *ast.File) (bool, error) { return repeatsLess(file), nil })
+		if err != nil {
+			return nil, err
+		}
+		if repeats {
+			found = append(found, p.ImportPath)
+		}
+	}
+	return found, nil
+}
+
+// repeaters are packages whose checks repeat less under -short.
+var repeaters = []string{"pgregory.net/rapid"}
+
+// repeatsLess reports whether a test file may repeat less under -short.
+func repeatsLess(file *ast.File) bool {
+	imports := func(i *ast.ImportSpec) bool {
+		importPath, err := strconv.Unquote(i.Path.Value)
+		return err == nil && slices.Contains(repeaters, importPath)
+	}
+	if slices.ContainsFunc(file.Imports, imports) {
+		return true
+	}
+	found := false
+	ast.Inspect(file, func(n ast.Node) bool {
+		if called, ok := n.(*ast.SelectorExpr); ok && (called.Sel.Name == "Short" || called.Sel.Name == "Rounds") {
+			found = true
+		}
+		return !found
+	})
+	return found
+}
+
 type goroutines struct {
 	byPath map[string]listed
 	users  map[string]bool
@@ -87,8 +132,11 @@ func (g *goroutines) inPackage(importPath string) (bool, error) {
 }
 
 // inTests is inPackage of those test files that a run without kernel experiments needs.
-func (g *goroutines) inTests(p listed) (bool, error) {
-	needy, _, err := needyTests(p.Dir, g.users, Host)
+func (g *goroutines) inTests(p listed) (bool, error) { return inPureFiles(p, g.users, g.inFile) }
+
+// inPureFiles reports whether holds is true of a test file that a run without kernel experiments needs.
+func inPureFiles(p listed, users map[string]bool, holds func(*ast.File) (bool, error)) (bool, error) {
+	needy, err := needyTests(p.Dir, users, Host)
 	if err != nil {
 		return false, err
 	}
@@ -101,11 +149,11 @@ func (g *goroutines) inTests(p listed) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if len(namesOf(file, g.users)) > 0 && !hasPureTest(file, needy) {
+		if len(namesOf(file, users)) > 0 && !hasPureTest(file, needy.tests) {
 			continue
 		}
-		if starts, err := g.inFile(file); starts || err != nil {
-			return starts, err
+		if found, err := holds(file); found || err != nil {
+			return found, err
 		}
 	}
 	return false, nil

@@ -39,3 +39,23 @@ func TestGoroutines(t *testing.T) {
 		t.Errorf("without: %s", got)
 	}
 }
+
+func TestRepeating(t *testing.T) {
+	needGo(t)
+	module(t, map[string]string{
+		"short/s_test.go":   "package short\nimport \"testing\"\nfunc TestS(t *testing.T) { if testing.Short() { return } }\n",
+		"rounds/r_test.go":  "package rounds\nimport (\n\t\"testing\"\n\t\"m/lab/require\"\n)\nfunc TestR(t *testing.T) { for range require.Rounds() {} }\n",
+		"kernel/k_test.go":  "package kernel\nimport (\n\t\"testing\"\n\t\"m/lab/require\"\n)\nfunc TestK(t *testing.T) { require.Root(); require.Rounds() }\n",
+		"library/l_test.go": "package library\nimport _ \"pgregory.net/rapid\"\n",
+		"plain/p.go":        "package plain\nimport \"testing\"\nfunc Short() bool { return testing.Short() }\n",
+		"plain/p_test.go":   "package plain\nimport \"testing\"\nfunc TestP(t *testing.T) {}\n",
+	})
+	all := []string{"m/short", "m/rounds", "m/kernel", "m/library", "m/plain"}
+	got, err := Repeating(context.Background(), all)
+	if want := "m/library m/rounds m/short"; err != nil || strings.Join(got, " ") != want {
+		t.Errorf("got %q, %v; want %s", got, err, want)
+	}
+	if got, err := Repeating(context.Background(), nil); len(got) != 0 || err != nil {
+		t.Errorf("of no package: %q, %v", got, err)
+	}
+}

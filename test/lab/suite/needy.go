@@ -13,22 +13,22 @@ import (
 
 // needyTests lists the test functions of a folder that state a need: they, or
 // what they call in the package's tests, use a package of users (package
-// require and those built on it). The place says which needs count. once are those
-// of them that call require.Once themselves.
+// require and those built on it). The place says which needs count. once and alone
+// are those of them that call require.Once and require.Alone themselves.
 //
 // It goes by names: a test that mentions a helper's or method's name counts as
 // calling it. That may take a test too many, never one too few.
-func needyTests(dir string, users map[string]bool, place Place) (tests, once []string, err error) {
+func needyTests(dir string, users map[string]bool, place Place) (found needyNames, err error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
 	if err != nil {
-		return nil, nil, err
+		return found, err
 	}
 	mentions := map[string]map[string]bool{} // of each function, by name
-	needy, enough := map[string]bool{}, map[string]bool{}
+	needy, enough, apart := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, name := range files {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
 		if err != nil {
-			return nil, nil, err
+			return found, err
 		}
 		packages := namesOf(file, users)
 		for _, decl := range file.Decls {
@@ -51,8 +51,11 @@ func needyTests(dir string, users map[string]bool, place Place) (tests, once []s
 					if !noNeed(n.Sel.Name, place) {
 						needy[f.Name.Name] = true
 					}
-					if n.Sel.Name == onceName {
+					switch n.Sel.Name {
+					case onceName:
 						enough[f.Name.Name] = true
+					case aloneName:
+						apart[f.Name.Name] = true
 					}
 				}
 				return true
@@ -71,24 +74,34 @@ func needyTests(dir string, users map[string]bool, place Place) (tests, once []s
 	}
 	for name := range needy {
 		if strings.HasPrefix(name, "Test") && name != "TestMain" {
-			tests = append(tests, name)
+			found.tests = append(found.tests, name)
 			if enough[name] {
-				once = append(once, name)
+				found.once = append(found.once, name)
+			}
+			if apart[name] {
+				found.alone = append(found.alone, name)
 			}
 		}
 	}
-	slices.Sort(tests)
-	slices.Sort(once)
-	return tests, once, nil
+	slices.Sort(found.tests)
+	slices.Sort(found.once)
+	slices.Sort(found.alone)
+	return found, nil
 }
 
+// needyNames are the names of a folder's tests that state a need. once and alone are of tests.
+type needyNames struct{ tests, once, alone []string }
+
 // onceName is the function of package require by which a test says that one machine
-// is enough.
-const onceName = "Once"
+// is enough, aloneName the one by which it says that nothing may run beside it.
+const (
+	onceName  = "Once"
+	aloneName = "Alone"
+)
 
 // noNeed reports whether the name is of package require and no need at that place.
 func noNeed(name string, place Place) bool {
-	return name == "Rounds" || name == "InLab" || name == onceName || name == "Kernel" && place == Guest
+	return name == "Rounds" || name == "InLab" || name == onceName || name == aloneName || name == "Kernel" && place == Guest
 }
 
 // namesOf are the names that a file gives to those of its imports that are

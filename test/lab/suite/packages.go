@@ -26,6 +26,7 @@ type Package struct {
 	Rel        string   // below the module's root
 	Tests      []string // those that state a need
 	Once       []string // of Tests, those for which one machine is enough
+	Alone      []string // of Tests, those beside which nothing else may run
 }
 
 type listed struct {
@@ -71,12 +72,12 @@ func Find(ctx context.Context, place Place, patterns ...string) (packages []Pack
 		if err != nil {
 			return nil, "", err
 		}
-		tests, once, err := needyTests(p.Dir, users, place)
+		found, err := needyTests(p.Dir, users, place)
 		if err != nil {
 			return nil, "", err
 		}
-		if len(tests) > 0 {
-			packages = append(packages, Package{ImportPath: p.ImportPath, Dir: p.Dir, Rel: filepath.ToSlash(rel), Tests: tests, Once: once})
+		if len(found.tests) > 0 {
+			packages = append(packages, Package{ImportPath: p.ImportPath, Dir: p.Dir, Rel: filepath.ToSlash(rel), Tests: found.tests, Once: found.once, Alone: found.alone})
 		}
 	}
 	if len(packages) == 0 {
@@ -88,10 +89,27 @@ func Find(ctx context.Context, place Place, patterns ...string) (packages []Pack
 // NotRepeated takes out the tests for which one machine is enough and that another
 // run took, passed or failed. left counts them.
 func NotRepeated(packages []Package, other *results.Run) (rest []Package, left int) {
+	return without(packages, func(p Package, name string) bool {
+		return slices.Contains(p.Once, name) && other.Took(p.ImportPath, name)
+	})
+}
+
+// Beside takes out the tests beside which nothing else may run.
+func Beside(packages []Package) []Package {
+	rest, _ := without(packages, func(p Package, name string) bool { return slices.Contains(p.Alone, name) })
+	return rest
+}
+
+// Alone takes out the others.
+func Alone(packages []Package) []Package {
+	rest, _ := without(packages, func(p Package, name string) bool { return !slices.Contains(p.Alone, name) })
+	return rest
+}
+
+// without takes out tests, and packages that then have none. left counts the tests.
+func without(packages []Package, out func(p Package, name string) bool) (rest []Package, left int) {
 	for _, p := range packages {
-		tests := slices.DeleteFunc(slices.Clone(p.Tests), func(name string) bool {
-			return slices.Contains(p.Once, name) && other.Took(p.ImportPath, name)
-		})
+		tests := slices.DeleteFunc(slices.Clone(p.Tests), func(name string) bool { return out(p, name) })
 		left += len(p.Tests) - len(tests)
 		if p.Tests = tests; len(tests) > 0 {
 			rest = append(rest, p)

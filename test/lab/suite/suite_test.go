@@ -125,6 +125,9 @@ func TestEvents(t *testing.T) {
 		var text bytes.Buffer
 		for _, e := range events {
 			text.WriteString(e.Output)
+			if e.Action == "pass" && e.Test == "TestA" && e.Elapsed != 0.01 {
+				t.Errorf("%s: what the test took is not told: %+v", name, e)
+			}
 		}
 		if c.want == results.Fail && !strings.Contains(text.String(), c.prints) {
 			t.Errorf("%s: no %q in %q", name, c.prints, &text)
@@ -155,19 +158,19 @@ func TestNeedyTests(t *testing.T) {
 		"a_test.go": "package p\nimport \"m/lab/require\"\nfunc TestMain() { require.Root() }\nfunc TestDirect() { require.Root() }\n" +
 			"func TestRoundsOnly() { require.Rounds() }\nfunc helper() { setUp() }\nfunc setUp() { require.CPUs(2) }\nfunc (x T) method() { helper() }\n",
 		"b_test.go": "package p_test\nimport kit \"m/kit\"\nfunc TestThroughHelper() { helper() }\nfunc TestThroughMethod() { T{}.method() }\n" +
-			"func TestClock() { kit.Kernel() }\nfunc TestKit() { kit.Start(); kit.Once() }\nfunc TestOnceOnly() { kit.Once() }\nfunc TestPlain() { other() }\nfunc TestAsValue() { run(helper) }\n",
+			"func TestClock() { kit.Kernel() }\nfunc TestKit() { kit.Start(); kit.Once() }\nfunc TestOnceOnly() { kit.Once() }\nfunc TestApart() { kit.Start(); kit.Alone() }\nfunc TestPlain() { other() }\nfunc TestAsValue() { run(helper) }\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for place, want := range map[Place]string{
-		Guest: "TestAsValue TestDirect TestKit TestThroughHelper TestThroughMethod",
-		Host:  "TestAsValue TestClock TestDirect TestKit TestThroughHelper TestThroughMethod",
+		Guest: "TestApart TestAsValue TestDirect TestKit TestThroughHelper TestThroughMethod",
+		Host:  "TestApart TestAsValue TestClock TestDirect TestKit TestThroughHelper TestThroughMethod",
 	} {
-		got, once, err := needyTests(dir, map[string]bool{"m/lab/require": true, "m/kit": true}, place)
-		if err != nil || strings.Join(got, " ") != want || strings.Join(once, " ") != "TestKit" {
-			t.Errorf("place %d: got %v, once %v, %v, want %s, once TestKit", place, got, once, err, want)
+		got, err := needyTests(dir, map[string]bool{"m/lab/require": true, "m/kit": true}, place)
+		if err != nil || strings.Join(got.tests, " ") != want || strings.Join(got.once, " ") != "TestKit" || strings.Join(got.alone, " ") != "TestApart" {
+			t.Errorf("place %d: got %+v, %v, want %s, once TestKit, alone TestApart", place, got, err, want)
 		}
 	}
 }
@@ -189,6 +192,26 @@ func TestNotRepeated(t *testing.T) {
 	}, host)
 	if left != 2 || len(rest) != 2 || strings.Join(rest[0].Tests, " ") != "TestB TestC" || rest[1].ImportPath != "m/c" {
 		t.Errorf("left %d, rest %+v", left, rest)
+	}
+}
+
+func TestAloneAndBeside(t *testing.T) {
+	all := []Package{
+		{ImportPath: "m/a", Tests: []string{"TestA", "TestB"}, Alone: []string{"TestB"}},
+		{ImportPath: "m/b", Tests: []string{"TestA"}},
+		{ImportPath: "m/c", Tests: []string{"TestA"}, Alone: []string{"TestA"}},
+	}
+	names := func(packages []Package) (all string) {
+		for _, p := range packages {
+			all += p.ImportPath + ":" + strings.Join(p.Tests, ",") + " "
+		}
+		return all
+	}
+	if got := names(Alone(all)); got != "m/a:TestB m/c:TestA " {
+		t.Errorf("alone: %s", got)
+	}
+	if got := names(Beside(all)); got != "m/a:TestA m/b:TestA " {
+		t.Errorf("beside: %s", got)
 	}
 }
 

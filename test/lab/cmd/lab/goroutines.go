@@ -10,7 +10,7 @@ import (
 )
 
 func goroutinesCommand() *cobra.Command {
-	var none bool
+	var none, repeating bool
 	cmd := &cobra.Command{
 		Use:   "goroutines",
 		Short: "Print the packages in which a test that states no need may start a goroutine",
@@ -23,10 +23,16 @@ func goroutinesCommand() *cobra.Command {
 			if none {
 				packages = without
 			}
+			if repeating {
+				if packages, err = suite.Repeating(cmd.Context(), packages); err != nil {
+					return err
+				}
+			}
 			fmt.Fprintln(cmd.OutOrStdout(), strings.Join(packages, " "))
 			return nil
 		},
 	}
 	cmd.Flags().BoolVar(&none, "none", false, "print the others")
+	cmd.Flags().BoolVar(&repeating, "repeating", false, "print only those whose tests repeat less under -short")
 	return cmd
 }

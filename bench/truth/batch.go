@@ -69,7 +69,7 @@ func makeBuild() testCase {
 		truth:  "make -j 4 compiles C files with gcc, again and again. It wants all the CPU it can get, and no one waits for an answer: only more CPU helps.",
 		limit:  1,
 		causes: []string{"shortage"},
-		guilty: []string{"cc1", "gcc", "make"},
+		guilty: []string{"cc", "make"},
 		needs:  []need{{"make", "make"}, {"gcc", "gcc"}},
 		start: func(_ context.Context, s *stage) (service, error) {
 			makefile, err := s.file("build.mk", buildMk)

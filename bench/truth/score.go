@@ -40,6 +40,8 @@ type effect struct {
 	// Close: p99 is within closeShare of the forecast. Within: it lies in the forecast's interval, which the rounds'
 	// spread may touch.
 	Close, Within bool
+	// FactorClose: p99 as a factor of leaving it is within closeShare of the forecast one.
+	FactorClose bool
 }
 
 const (
@@ -117,6 +119,7 @@ func effectsOf(k kept) []effect {
 		}
 		e.Sign = e.Forecast < 1 == (e.Came < 1) && e.Forecast != 1
 		e.Close = math.Abs(e.ForecastMs/e.CameMs-1) <= closeShare
+		e.FactorClose = math.Abs(e.Forecast/e.Came-1) <= closeShare
 		e.Within = came.High >= e.Low && came.Low <= e.High
 		all = append(all, e)
 	}

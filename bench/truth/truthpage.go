@@ -63,6 +63,7 @@ type tally struct {
 	alertSick, alertHealthy              int
 	effects, signs                       int
 	fair, near, within                   int
+	factors, factorsNear                 int
 }
 
 func tallyOf(all []scored) (t tally) {
@@ -85,6 +86,8 @@ func tallyOf(all []scored) (t tally) {
 			t.fair += count(e.Fair)
 			t.near += count(e.Fair && e.Close)
 			t.within += count(e.Fair && e.Within)
+			t.factors += count(e.Fair && e.Variant != leaveIt)
+			t.factorsNear += count(e.Fair && e.Variant != leaveIt && e.FactorClose)
 		}
 	}
 	return t
@@ -107,6 +110,7 @@ func (p *page) tally(t tally) {
 	p.line("| sign of the effect on p99 right, effects beyond the noise | %s | 95 %% |", share(t.signs, t.effects))
 	p.line("| p99 within a quarter of the forecast | %s | 80 %% |", share(t.near, t.fair))
 	p.line("| p99 within the forecast's interval | %s | |", share(t.within, t.fair))
+	p.line("| p99 as a factor of leaving it within a quarter of the forecast one | %s | |", share(t.factorsNear, t.factors))
 	p.line("| alert of the kubernetes-mixin (a quarter of the periods throttled) fires where something is wrong | %d of %d | |", t.alertSick, t.sick)
 	p.line("| the same alert for healthy services | %d of %d | |", t.alertHealthy, t.healthy)
 	p.line("\nThe alert and the share of time stopped name neither the cause nor the part.")

@@ -40,10 +40,12 @@ bench-placement: need-go ## our placement beside the kubelet's and nri-plugins',
 PLACEMENT_STEPS ?= 3000000
 
 WORLD_ROUNDS ?= 1000000
+WORLD_SEED ?= 0
+WORLD_FOR ?=
 
 .PHONY: soak-world
-soak-world: need-go ## WORLD_ROUNDS seconds of an agent's life in a simulated world (about half an hour)
-	UNTHROTTLE_WORLD_ROUNDS=$(WORLD_ROUNDS) $(GO) test -count 1 -timeout 0 -v -run '^TestWorld$$' ./internal/cure/agent
+soak-world: need-go ## WORLD_ROUNDS seconds of an agent's life in a simulated world; WORLD_FOR=80s ends earlier, WORLD_SEED=n goes on
+	UNTHROTTLE_WORLD_ROUNDS=$(WORLD_ROUNDS) UNTHROTTLE_WORLD_SEED=$(WORLD_SEED) UNTHROTTLE_WORLD_FOR=$(WORLD_FOR) $(GO) test -count 1 -timeout 0 -v -run '^TestWorld$$' ./internal/cure/agent
 
 .PHONY: soak-placement
 soak-placement: need-go ## PLACEMENT_STEPS random steps of the placer, each checked (about 10 min)

@@ -344,36 +344,55 @@ func (w *world) end() {
 	}
 }
 
+// soak says how long TestWorld goes on.
+type soak struct {
+	// rounds is how many there are, seed the first host's.
+	rounds int
+	seed   uint64
+	// most is how long they may take in real time; 0: as long as they take.
+	most time.Duration
+}
+
+// soakOf reads the environment: see TestWorld.
+func soakOf(t *testing.T) soak {
+	t.Helper()
+	o := soak{rounds: worldRounds}
+	if testing.Short() {
+		o.rounds = worldRounds / 20
+	}
+	read := func(name string, parse func(text string) error) {
+		if text := os.Getenv(name); text != "" {
+			if err := parse(text); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+	}
+	read("UNTHROTTLE_WORLD_ROUNDS", func(text string) (err error) { o.rounds, err = strconv.Atoi(text); return err })
+	read("UNTHROTTLE_WORLD_SEED", func(text string) (err error) { o.seed, err = strconv.ParseUint(text, 10, 64); return err })
+	read("UNTHROTTLE_WORLD_FOR", func(text string) (err error) { o.most, err = time.ParseDuration(text); return err })
+	return o
+}
+
 // TestWorld: an agent on a modelled host, with containers that come, change and go, a second writer, a kernel that refuses,
 // and kills. No task is ever without a CPU, what is in force at rest is no worse than before, and at the end everything is
-// as its owners wrote it. UNTHROTTLE_WORLD_ROUNDS is how many rounds of a second there are, UNTHROTTLE_WORLD_SEED the first
-// seed.
+// as its owners wrote it.
+//
+// A step is a round: a second of the virtual clock, in which something may befall the host, the agent acts, and the host is
+// compared with what must be true. A modelled host, of one seed, lives through roundsOfHost of them.
+//
+// UNTHROTTLE_WORLD_ROUNDS is how many rounds there are, UNTHROTTLE_WORLD_SEED the first seed. UNTHROTTLE_WORLD_FOR bounds
+// the real time: no host is begun after it, and the last line says from which seed to go on. A line a minute says how far it is.
 func TestWorld(t *testing.T) {
-	rounds, seed := worldRounds, uint64(0)
-	if testing.Short() {
-		rounds = worldRounds / 20
-	}
-	if text := os.Getenv("UNTHROTTLE_WORLD_ROUNDS"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		rounds = n
-	}
-	if text := os.Getenv("UNTHROTTLE_WORLD_SEED"); text != "" {
-		n, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		seed = n
-	}
-	counts, short := map[string]int{}, rounds < worldRounds // too short for everything to happen
-	for ; rounds > 0; rounds, seed = rounds-roundsOfHost, seed+1 {
+	o := soakOf(t)
+	began, told, done := time.Now(), time.Now(), 0
+	counts, short := map[string]int{}, o.rounds < worldRounds // too short for everything to happen
+	for seed := o.seed; done < o.rounds && (o.most == 0 || time.Since(began) < o.most); seed++ {
+		rounds := min(o.rounds-done, roundsOfHost)
 		ok := t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorldOf(t, seed)
 				w.create()
-				for range min(rounds, roundsOfHost) {
+				for range rounds {
 					w.round()
 				}
 				w.end()
@@ -384,6 +403,10 @@ func TestWorld(t *testing.T) {
 		})
 		if !ok {
 			return
+		}
+		if done += rounds; done >= o.rounds || time.Since(told) >= time.Minute || o.most > 0 && time.Since(began) >= o.most {
+			told = time.Now()
+			t.Logf("%d of %d steps in %v; the next seed is %d", done, o.rounds, time.Since(began).Round(time.Second), seed+1)
 		}
 	}
 	t.Logf("%v", counts)

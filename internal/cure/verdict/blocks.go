@@ -10,8 +10,10 @@ import (
 const (
 	// leastWaitMs is the shortest wait that makes a backlog: a thread that gets its CPU at once waits less.
 	leastWaitMs = 0.1
-	// A backlog that does not end is cut into blocks as long as blockResponses of the longest responses, and at least as long
-	// as leastBlockMs, or as the leastBlocks-th part of a short recording: three blocks on each side can show nothing.
+	// A backlog that does not end within endlessShare of the recording is cut into blocks as long as blockResponses of the
+	// longest responses, and at least as long as leastBlockMs, or as the leastBlocks-th part of a short recording: three
+	// blocks on each side can show nothing. A shorter one stays whole, because its parts are slow together.
+	endlessShare                              = 0.5
 	leastBlockMs, blockResponses, leastBlocks = 1000, 4, 5
 	// exactOrders is up to how many assignments of blocks to sides are all looked at; of more, drawnOrders are drawn.
 	exactOrders, drawnOrders = 2000, 999
@@ -31,23 +33,39 @@ type blocks struct {
 type run struct{ woken, wait, value float64 }
 
 // blocksOf groups runs by backlog: a run belongs to the block of the run before it if it was woken while that one or an
-// earlier one of the block still waited. A block ends after longestMs.
-func blocksOf(runs []run, longestMs float64) blocks {
+// earlier one of the block still waited. A backlog that lasts for more than endlessMs is cut into blocks of longestMs.
+func blocksOf(runs []run, endlessMs, longestMs float64) blocks {
 	runs = slices.Clone(runs)
 	slices.SortStableFunc(runs, func(a, b run) int { return cmp.Compare(a.woken, b.woken) })
 	var b blocks
-	began, waits := math.Inf(-1), math.Inf(-1)
-	for _, r := range runs {
-		if r.woken >= waits || r.woken >= began+longestMs {
-			began = r.woken
-			b.count++
+	for len(runs) > 0 {
+		n := backlog(runs)
+		began, endless := runs[0].woken, runs[n-1].woken-runs[0].woken > endlessMs
+		b.count++
+		for _, r := range runs[:n] {
+			if endless && r.woken >= began+longestMs {
+				began = r.woken
+				b.count++
+			}
+			b.values, b.of = append(b.values, r.value), append(b.of, b.count-1)
 		}
-		b.values, b.of = append(b.values, r.value), append(b.of, b.count-1)
+		runs = runs[n:]
+	}
+	return b
+}
+
+// backlog is how many of the first runs, in the order in which they were woken, are in one backlog.
+func backlog(runs []run) int {
+	waits := math.Inf(-1)
+	for i, r := range runs {
+		if i > 0 && r.woken >= waits {
+			return i
+		}
 		if r.wait >= leastWaitMs {
 			waits = max(waits, r.woken+r.wait)
 		}
 	}
-	return b
+	return len(runs)
 }
 
 // longest are the longest values of each block.

@@ -19,8 +19,9 @@
 // it began while that one was not yet answered.
 //
 // Limits: latencies without times of one backlog count as independent, which makes the intervals narrower than they are.
-// A backlog that lasts as long as the recording is cut into blocks, of which each depends
-// a little on the one before it.
+// A backlog that lasts for more than half of the recording is cut into blocks, of which each
+// depends a little on the one before it. Shorter ones stay whole: where all above 1 s were cut, 5.9 of 100 comparisons of
+// alike work were worse by p99, of a server that is busy for 83 % of the time, instead of 2.5; uncut they are 3.1.
 //
 // Sources: S. Rosenbaum, "Tables for a nonparametric test of location" (1954), for the longest latency. M. Gail et al.,
 // "On design considerations and randomization-based inference for community intervention trials" (Statistics in Medicine

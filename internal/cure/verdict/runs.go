@@ -67,7 +67,7 @@ func JudgeRuns(e Evidence, quantile float64, before, after Runs) Judgement {
 	return j
 }
 
-// longestBlockMs is how long a block may be. It goes by the 99th percentile of the responses: a single run that waits through
+// longestBlockMs is how long a block of a backlog without an end may be. It goes by the 99th percentile of the responses: a single run that waits through
 // the whole recording, as a burner's does, is no backlog of the others.
 func longestBlockMs(before, after Runs) float64 {
 	window := min(before.Window, after.Window)
@@ -76,6 +76,14 @@ func longestBlockMs(before, after Runs) float64 {
 		most = max(most, blockResponses*stats.Rank(slices.Sorted(slices.Values(r.ResponseMs)), 0.99))
 	}
 	return most
+}
+
+// Backlogs is in how many blocks JudgeRuns compares runs, where the other side is alike.
+func (r Runs) Backlogs() int {
+	if len(r.ResponseMs) == 0 {
+		return 0
+	}
+	return r.blocks(false, longestBlockMs(r, r)).count
 }
 
 // work is the CPU time per second.
@@ -101,5 +109,5 @@ func (r Runs) blocks(perCPU bool, longestMs float64) blocks {
 		}
 		all = append(all, one)
 	}
-	return blocksOf(all, longestMs)
+	return blocksOf(all, endlessShare*float64(r.Window.Milliseconds()), longestMs)
 }

@@ -55,15 +55,23 @@ func (r *run) judgement(e verdict.Evidence, again Learned) verdict.Judgement {
 
 // byRuns compares the recorded runs of the pool that the forecast judged.
 func (r *run) byRuns(e verdict.Evidence, again Learned) verdict.Judgement {
-	pool, quantile := "", 0.99
-	if judged := r.known.Forecast.Judged; judged != nil {
-		pool, quantile = judged.Pool, judged.Quantile
-	}
-	j := verdict.JudgeRuns(e, quantile, runsOf(r.runs, pool), runsOf(again.Runs, pool))
+	judged := r.judged()
+	j := verdict.JudgeRuns(e, judged.Quantile, runsOf(r.runs, judged.Pool), runsOf(again.Runs, judged.Pool))
 	if !j.PerCPU && j.Quantile == 0.99 {
 		r.eachSide(j, func(to *txn.Figures, from verdict.Spread) { to.PoolP99Ms = new(from.Value) })
 	}
 	return j
+}
+
+// judgedByRuns: recorded runs judge, beside the user's own latencies or without them.
+func (r *run) judgedByRuns() bool { return r.env.Latencies == nil || r.o.Both }
+
+// judged is whose runs are judged, by which quantile.
+func (r *run) judged() forecast.Judged {
+	if judged := r.known.Forecast.Judged; judged != nil {
+		return *judged
+	}
+	return forecast.Judged{Quantile: 0.99}
 }
 
 // eachSide visits the figures before and after with what was judged on that side, where both are there.

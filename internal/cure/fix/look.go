@@ -28,7 +28,10 @@ type Learned struct {
 const (
 	// enoughPeriods is how many throttled periods a recording needs: fewer show too few of the moments that matter.
 	enoughPeriods = 20
-	// longestLook bounds how long the target is recorded for that.
+	// enoughBacklogs is how many backlogs of the judged pool a recording needs before it is changed: fewer on each side show
+	// only latencies that fall to less than half.
+	enoughBacklogs = 40
+	// longestLook bounds how long the target is recorded for either.
 	longestLook = 20 * time.Second
 	// mostPast bounds the past changes, of all containers, from which forecasts learn.
 	mostPast = 1000
@@ -64,10 +67,7 @@ func (r *run) look(ctx context.Context) error {
 	r.res.Before = figures(r.neighbour[r.o.Target.Group.Path])
 	r.res.StoppedAbove = r.above(r.res.Before)
 	if learns {
-		if learned, err = r.longer(ctx, learned); err != nil {
-			return err
-		}
-		if err := r.forecast(learned); err != nil {
+		if err := r.learn(ctx, learned); err != nil {
 			return err
 		}
 	}
@@ -107,26 +107,44 @@ func (r *run) watch(ctx context.Context, all []container.Container, record bool)
 	return seen, of.learned, err
 }
 
-// longer records once more, for as long as enoughPeriods take, where too few throttled periods were seen.
-func (r *run) longer(ctx context.Context, learned Learned) (Learned, error) {
-	e := learned.Explanation
-	if learned.Load == nil || e == nil || e.ThrottledPeriods == nil || *e.ThrottledPeriods == 0 || *e.ThrottledPeriods >= enoughPeriods {
-		return learned, nil
+// learn forecasts from a recording, or from a longer one where that one shows too little.
+func (r *run) learn(ctx context.Context, learned Learned) error {
+	if e := learned.Explanation; learned.Load != nil && e != nil && e.ThrottledPeriods != nil {
+		var err error
+		if learned, _, err = r.longer(ctx, learned, int(*e.ThrottledPeriods), enoughPeriods, "throttled period"); err != nil {
+			return err
+		}
 	}
-	length := min(longestLook, r.o.Window*enoughPeriods/time.Duration(*e.ThrottledPeriods)).Round(time.Second)
-	if length <= r.o.Window {
-		return learned, nil
+	if err := r.forecast(learned); err != nil || r.known.Forecast == nil || !r.judgedByRuns() || !r.res.StoppedAbove {
+		return err
 	}
-	r.say("%s in %s: looking for %s more", text.Count(int(*e.ThrottledPeriods), "throttled period"), text.Duration(r.o.Window), text.Duration(length))
+	runs := runsOf(r.runs, r.judged().Pool)
+	learned, again, err := r.longer(ctx, learned, runs.Backlogs(), enoughBacklogs, "backlog")
+	if err != nil || !again {
+		return err
+	}
+	return r.forecast(learned)
+}
+
+// longer records once more, for as long as enough of something take of which too few were seen. again: it did.
+func (r *run) longer(ctx context.Context, learned Learned, seen, enough int, of string) (_ Learned, again bool, err error) {
+	if seen == 0 || seen >= enough {
+		return learned, false, nil
+	}
+	length := min(longestLook, r.looked*time.Duration(enough)/time.Duration(seen)).Round(time.Second)
+	if length <= r.looked {
+		return learned, false, nil
+	}
+	r.say("%s in %s: looking for %s more", text.Count(seen, of), text.Duration(r.looked), text.Duration(length))
 	more, err := r.env.Learn(ctx, r.o.Target, length)
 	switch {
 	case ctx.Err() != nil:
-		return learned, ctx.Err()
+		return learned, false, ctx.Err()
 	case err != nil || more.Load == nil:
-		return learned, nil // the shorter recording is sound
+		return learned, false, nil // the shorter recording is sound
 	}
 	r.looked = length
-	return more, nil
+	return more, true, nil
 }
 
 // forecast replays the recording under every remedy.

@@ -93,7 +93,7 @@ func (r *run) judge(ctx context.Context) error {
 	if err := r.latenciesAtOnce(ctx, since, &evidence); err != nil {
 		return err
 	}
-	records := r.known != nil && r.known.Forecast != nil && (r.env.Latencies == nil || r.o.Both)
+	records := r.known != nil && r.known.Forecast != nil && r.judgedByRuns()
 	length := r.o.Window
 	if records {
 		length = max(length, r.looked)

@@ -45,7 +45,7 @@ const planning = time.Minute
 func (o Options) Longest() time.Duration {
 	look := max(o.Window, longestLook)
 	try := planning + o.Settle + look + o.LookBack + 3*slo.Limit
-	return o.Window + look + planning + time.Duration(max(1, o.Tries))*try
+	return o.Window + 2*look + planning + time.Duration(max(1, o.Tries))*try
 }
 
 // keep ends the trial. A change whose trial cannot be ended is undone.

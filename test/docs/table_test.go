@@ -92,6 +92,7 @@ var table = []row{
 		parts: []part{{to: `^what would be written`}, {from: `^apply this`}}},
 
 	{page: "docs/lab.md", command: "make lab", elsewhere: "boots a guest; test/lab has the test of it"},
+	{page: "docs/lab.md", command: "bin/lab run --smp 4 --slow 10 -- sh -c 'time sleep 1'", elsewhere: "boots a guest in slow time; make lab-slow has the test of it"},
 	{page: "docs/lab.md", command: "bin/lab list", elsewhere: "names what the cache holds; TestList in test/lab/cmd/lab"},
 
 	{page: "docs/reference/agent.md", command: "sudo unthrottle agent --config /etc/unthrottle.yaml", scene: alone},

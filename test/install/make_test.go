@@ -54,7 +54,7 @@ func TestInstall(t *testing.T) {
 		"/opt/it/share/bash-completion/completions/unthrottle":    "__start_unthrottle",
 		"/opt/it/share/zsh/site-functions/_unthrottle":            "#compdef unthrottle",
 		"/opt/it/share/fish/vendor_completions.d/unthrottle.fish": "complete -c unthrottle",
-		"/opt/it/share/man/man1/unthrottle.1.gz": "\x1f\x8b", "/opt/it/share/man/man1/unthrottle-bench-service.1.gz": "\x1f\x8b",
+		"/opt/it/share/man/man1/unthrottle.1.gz":                  "\x1f\x8b", "/opt/it/share/man/man1/unthrottle-bench-service.1.gz": "\x1f\x8b",
 	} {
 		text, err := os.ReadFile(host + name)
 		if err != nil || !strings.Contains(string(text), says) {

@@ -30,6 +30,7 @@ var forms = []form{
 	{target: "lab-slow", args: []string{"LAB_SLOW=4", "LAB_SLOW_SMP=2", "LAB_SLOW_TESTS=TestGuestHasWhatItPromises"}},
 	{target: "lab-kernels", args: []string{"LAB_KERNELS=6.18", "LAB_KERNEL_TESTS=TestGuestHasWhatItPromises"}},
 	{target: "install", args: []string{"DESTDIR=.cache/install"}},
+	{target: "install-files", elsewhere: "part of install"},
 	{target: "uninstall", args: []string{"DESTDIR=.cache/install"}},
 	{target: "release", args: []string{"ARCHS=arm64"}},
 	{target: "packages", args: []string{"ARCHS=arm64"}},

@@ -37,7 +37,7 @@ func apacheOneCPU() testCase {
 		truth:   "Ten processes of Apache with mod_php answer pages, eight at once, ten times a second. The limit is 2 CPUs and their cpuset has one: no quota stops them, they wait for each other's CPU.",
 		limit:   2,
 		causes:  []string{"cpuset"},
-		suffers: []string{"apache2"},
+		suffers: []string{"apache"},
 		needs:   []need{{"apache2", "apache2-bin"}, {"/usr/lib/apache2/modules/libphp8.2.so", "libapache2-mod-php8.2"}},
 		start:   startApache,
 	}

@@ -219,4 +219,9 @@ func (p *page) effects(j scored) {
 }
 
 // whyMissed says why a case is missed, as found by looking into its recording.
-var whyMissed = map[string]string{}
+var whyMissed = map[string]string{
+	"node-logins":     "logins come by chance. In this recording a tenth of the periods was throttled, and the event loop was hardly held back, so that the workers' answers suffer most.",
+	"jvm-gc":          "no wake-up shows that requests wait for the collector: it stops all threads of the JVM at once. Its own threads are held back by the largest factor.",
+	"haproxy-one-cpu": "no quota stops it, so a burst changes nothing; the rounds differ by chance.",
+	"python-report":   "one run of gzip is longer than a period's quota and never wider than one CPU, which is a tiny limit as well. That it stops the server is told below it.",
+}

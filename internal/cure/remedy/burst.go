@@ -58,7 +58,7 @@ func (p *planner) burst() error {
 		return p.refuse("neither it nor an ancestor has a quota", "")
 	}
 	// A shorter period shortens each stop even where nothing is left to save up.
-	shorter := p.r.Period > 0 && p.r.Period < p.f.Groups[p.target.Group.Path].Limit.Period
+	shorter := p.r.Period > 0 && p.r.Period < p.f.Groups[at].Limit.Period
 	if !shorter {
 		if err := p.noSpare(limit); err != nil {
 			return err
@@ -80,7 +80,7 @@ func (p *planner) burst() error {
 				p.skip(level.Path, fmt.Sprintf("its quota of %s stays without burst and may still stop one", text.CPUs(cpusHere)))
 			}
 		default:
-			want, err := p.bursting(level)
+			want, err := p.bursting(level, at)
 			if err != nil {
 				return err
 			}
@@ -99,10 +99,10 @@ func (p *planner) noSpare(limit float64) error {
 	return nil
 }
 
-// bursting is the limit of one level with burst.
-func (p *planner) bursting(level cgroup.Level) (cgroup.Limit, error) {
+// bursting is the limit of one level with burst. Another period holds for the container, and for the level that binds.
+func (p *planner) bursting(level cgroup.Level, binding string) (cgroup.Limit, error) {
 	want := level.Limit
-	if p.r.Period > 0 && level.Path == p.target.Group.Path {
+	if p.r.Period > 0 && (level.Path == p.target.Group.Path || level.Path == binding) {
 		n, _ := want.CPUs()
 		want.Period = p.r.Period
 		want.Quota = time.Duration(n * float64(p.r.Period)).Round(time.Microsecond)

@@ -132,6 +132,9 @@ func TestAncestors(t *testing.T) {
 		"burst of the pod that stops it": {
 			limits: map[string]float64{pod: 1, pod + "/web": 0}, target: pod + "/web", uid: podUID,
 			r: Request{Kind: Burst}, want: []string{pod + " cpu.max.burst 100000"}},
+		"burst with a shorter period of the pod that stops it": {
+			limits: map[string]float64{pod: 1, pod + "/web": 0}, target: pod + "/web", uid: podUID,
+			r: Request{Kind: Burst, Period: 20_000_000}, want: []string{pod + " cpu.max 20000 20000", pod + " cpu.max.burst 20000"}},
 		"burst without unused time": {
 			limits: map[string]float64{"/a": 2}, target: "/a", r: Request{Kind: Burst, Observed: &hoststate.Observed{UsedCPUs: number(1.93)}},
 			refused: "never any unused time that a burst could spend"},

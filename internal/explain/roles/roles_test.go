@@ -160,6 +160,7 @@ func TestTitle(t *testing.T) {
 		"php-fpm: master process (/etc/php/8.2/fpm/php-fpm.conf)": "php-fpm: master",
 		"gunicorn: master [shop]":                                 "gunicorn: master",
 		"valkey-aof-rewrite 0.0.0.0:6379":                         "valkey-aof-rewrite",
+		"puma 5.6.5 (tcp://0.0.0.0:9292) [shop]":                  "",
 		"unicorn master -c config/unicorn.rb":                     "unicorn: master",
 	} {
 		if got, known := title([]string{said}); got != want || !known {

@@ -22,7 +22,7 @@ var titles = []struct{ prefix, role string }{
 	{"unicorn master", "unicorn: master"},
 	{"unicorn worker", ""},
 	{"puma: cluster worker", ""},
-	{"puma ", "puma: master"},
+	{"puma ", ""}, // a server without workers does the work itself; beside workers it is idle
 }
 
 // postgresKinds are the kinds of PostgreSQL's processes, as their titles tell them after `postgres: ` and the

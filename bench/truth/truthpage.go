@@ -21,11 +21,14 @@ func truthMarkdown(of []testCase, all []kept) string {
 	var open []string
 	for i, c := range of {
 		switch k := all[i]; {
-		case k.NotRun != "":
+		case k.Look == nil && k.NotRun != "":
 			open = append(open, fmt.Sprintf("- `%s`: not run: %s", c.name, text.Shown(k.NotRun)))
-		case !k.Complete || k.Look == nil:
+		case k.Look == nil:
 			open = append(open, fmt.Sprintf("- `%s`: not measured yet", c.name))
 		default:
+			if !k.Complete && !c.healthy {
+				open = append(open, fmt.Sprintf("- `%s`: its cause is scored; what each remedy brings was not measured in all rounds", c.name))
+			}
 			done = append(done, scored{c, k, scoreOf(c, k)})
 		}
 	}

@@ -78,16 +78,27 @@ func (p *planner) unclaimed(targetCpuset targetCpuset) cpuset.CPUSet {
 	return left
 }
 
-// lent are the CPUs that others lend, and who.
+// lent are the CPUs that others lend, and who. Of a pin inside another, the outer one must lend too: both have the CPUs
+// alone.
 func (p *planner) lent() (cpuset.CPUSet, []string) {
-	all, who := cpuset.New(), []string(nil)
+	var lenders []Held
+	kept := cpuset.New()
 	for _, h := range p.f.Held {
-		set := sharedCPUs(h)
+		alone, ok := pinnedCPUs(h)
 		inside := cgroup.Below(h.Target, p.target.Group.Path) || cgroup.Below(p.target.Group.Path, h.Target)
-		if set.IsEmpty() || p.f.over(h) || inside || p.f.revoked(h) {
-			continue
+		switch {
+		case !ok || p.f.over(h) || inside:
+		case h.Shares && !p.f.revoked(h):
+			lenders = append(lenders, h)
+		default:
+			kept = kept.Union(alone)
 		}
-		all, who = all.Union(set), append(who, h.Target)
+	}
+	all, who := cpuset.New(), []string(nil)
+	for _, h := range lenders {
+		if set := sharedCPUs(h).Difference(kept); !set.IsEmpty() {
+			all, who = all.Union(set), append(who, h.Target)
+		}
 	}
 	return all, who
 }

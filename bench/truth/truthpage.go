@@ -117,6 +117,11 @@ func (p *page) tally(t tally) {
 	p.line("| alert of the kubernetes-mixin (a quarter of the periods throttled) fires where something is wrong | %d of %d | |", t.alertSick, t.sick)
 	p.line("| the same alert for healthy services | %d of %d | |", t.alertHealthy, t.healthy)
 	p.line("\nThe alert and the share of time stopped name neither the cause nor the part.")
+	p.line("\np99 itself is missed most, for two reasons. A forecast is of the responses of a pool's threads, and a client's")
+	p.line("latency has the queue in front of them as well (jvm-gc, caddy-gzip, nginx-php-fpm). And load that comes by chance is")
+	p.line("another in the 6 seconds of the recording than in the rounds (gunicorn-pbkdf2, haproxy-tls, node-logins). Where requests")
+	p.line("come often and each is short, it is met (redis-bgsave, postgres-report, nginx-gzip, lighttpd-zstd). In both pods the")
+	p.line("burst with a shorter period was applied to the container, whose pod's limit binds; since then it shortens the pod's.")
 }
 
 // share shows a part of a whole with its percentage.

@@ -277,7 +277,7 @@ func (w *world) check() {
 		case b == nil && quiet && now.Sub(w.gone[f.Target]) > longestFix:
 			w.fail("its container is gone, and it is in force: %+v", f)
 		case b == nil:
-		case f.By == "agent" && f.Parameters["upkeep"] != "": // moves newcomers off what is pinned, whoever pinned it
+		case f.By == "agent" && f.Parameters["upkeep"] != "": // moves newcomers off what is pinned, by a person too
 		case f.By == "agent" && strings.HasPrefix(b.container.Name, "left-"):
 			w.fail("%s is to be left alone: %+v", f.Target, f)
 		case f.By == "agent" && f.Trial == nil && !f.Unfinished && f.Since.Sub(b.changed) > time.Minute:

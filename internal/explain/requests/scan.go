@@ -24,16 +24,17 @@ type Scan struct {
 
 // connection is a connection with its current request.
 type connection struct {
-	begin int64 // when the data arrived
-	read  int64 // when it was read; -1: nothing of the connection was
-	by    uint32
-	end   int64 // the last write since; -1: none yet
+	number int   // of its request: two may begin at the same time
+	begin  int64 // when the data arrived
+	read   int64 // when it was read; -1: nothing of the connection was
+	by     uint32
+	end    int64 // the last write since; -1: none yet
 }
 
 // kept is a request among the slowest so far.
 type kept struct {
 	socket uint32
-	begin  int64
+	number int
 	took   int64
 	Request
 }
@@ -104,6 +105,7 @@ func (s *Scan) receive(e *recording.Event) {
 	if c.read >= 0 && c.end < 0 {
 		s.found.Merged++
 	}
+	c.number++
 	c.begin, c.read, c.by, c.end = s.now-int64(min(e.Count, uint64(s.now)+1)), s.now, e.Thread, -1
 	if c.begin < 0 {
 		c.read = -1 // it began before the recording
@@ -128,8 +130,8 @@ func (s *Scan) keep(socket uint32, c *connection, writer uint32) {
 	if len(s.slowest) == slowestKept && took <= s.slowest[slowestKept-1].took {
 		return
 	}
-	s.slowest = slices.DeleteFunc(s.slowest, func(k kept) bool { return k.socket == socket && k.begin == c.begin })
-	k := kept{socket: socket, begin: c.begin, took: took, Request: Request{
+	s.slowest = slices.DeleteFunc(s.slowest, func(k kept) bool { return k.socket == socket && k.number == c.number })
+	k := kept{socket: socket, number: c.number, took: took, Request: Request{
 		Begin: time.Duration(c.begin), Took: time.Duration(took), Segments: s.timeline(c, writer),
 	}}
 	at, _ := slices.BinarySearchFunc(s.slowest, took, func(k kept, took int64) int { return int(min(max(took-k.took, -1), 1)) })

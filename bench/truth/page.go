@@ -187,8 +187,7 @@ func (p *page) misses(all []judged) {
 }
 
 func (p *page) service(j judged) {
-	p.line("\n## `%s`, limit %s\n\n%s", j.c.name, text.CPUs(j.c.limit), j.c.truth)
-	p.line("\n- **explain**: %s. %s", orMissing(j.k.Look.Cause), text.Sanitize(j.k.Look.Verdict, 0))
+	p.begin(j.c, j.k)
 	p.line("- **forecast** recommends: %s. It took %.1f s of CPU time.", orMissing(strings.TrimSpace(j.k.Look.Answer+" "+j.k.Look.Recommended)), j.k.Look.ForecastCPU)
 	p.line("- **fix**: %s. %s", j.chose(), text.Sanitize(j.k.Fix.Why+j.k.Fix.Failed, 0))
 	for _, t := range j.k.Fix.Tries {
@@ -208,7 +207,18 @@ func (p *page) service(j judged) {
 	if notes := j.notes(); len(notes) > 0 {
 		p.line("\n%s", strings.Join(notes, "\n"))
 	}
-	p.line("\n%s, on %s; %s of %v each.", j.k.Host, j.k.Begun.Format("2006-01-02"), text.Count(j.k.Rounds, "round"), j.k.Each)
+	p.measuredOn(j.k)
+}
+
+// begin writes the head of a case and what explain says of it.
+func (p *page) begin(c testCase, k kept) {
+	p.line("\n## `%s`, limit %s\n\n%s", c.name, text.CPUs(c.limit), c.truth)
+	p.line("\n- **explain**: %s. %s", orMissing(k.Look.Cause), text.Sanitize(k.Look.Verdict, 0))
+}
+
+// measuredOn ends a case.
+func (p *page) measuredOn(k kept) {
+	p.line("\n%s, on %s; %s of %v each.", k.Host, k.Begun.Format("2006-01-02"), text.Count(k.Rounds, "round"), k.Each)
 }
 
 func (p *page) variant(j judged, v variant) {

@@ -31,7 +31,7 @@ type effect struct {
 	// ForecastMs and CameMs are p99 itself; Range is the interval of the forecast.
 	ForecastMs, CameMs float64
 	Low, High          float64
-	// Real: the rounds differ from leaving it beyond the noise, in either direction.
+	// Real: the rounds differ from leaving it beyond the noise, in either direction. Leaving it never does.
 	Real bool
 	// Sign: the forecast has the same direction.
 	Sign bool
@@ -53,7 +53,7 @@ const (
 	alertShare = 0.25
 )
 
-// scoreOf compares a case with what was kept of it. The case must be measured.
+// scoreOf compares a case with what was kept of it. The tool must have looked at it.
 func scoreOf(c testCase, k kept) score {
 	l := k.Look
 	s := score{Alert: l.Periods > 0 && float64(l.Throttled) > alertShare*float64(l.Periods)}
@@ -137,6 +137,3 @@ func (k *kept) fair(variant string) bool {
 	}
 	return requests >= fairRequests
 }
-
-// decides tells whether the effect counts for the sign: it is beyond the noise.
-func (e effect) decides() bool { return e.Real && e.Variant != leaveIt }

@@ -68,10 +68,10 @@ func TestScoreOfAnEffect(t *testing.T) {
 				t.Fatalf("%+v", s.Effects)
 			}
 			e := s.Effects[1]
-			if e.decides() != test.real || e.Sign != test.sign || e.Close != test.near || !e.Fair {
+			if e.Real != test.real || e.Sign != test.sign || e.Close != test.near || !e.Fair {
 				t.Errorf("%+v", e)
 			}
-			if s.Effects[0].decides() {
+			if s.Effects[0].Real {
 				t.Error("leaving it has no direction")
 			}
 		})

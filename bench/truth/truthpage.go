@@ -84,8 +84,8 @@ func tallyOf(all []scored) (t tally) {
 		t.judges += count(j.s.Judges)
 		t.alertSick += count(j.s.Alert)
 		for _, e := range j.s.Effects {
-			t.effects += count(e.decides())
-			t.signs += count(e.decides() && e.Sign)
+			t.effects += count(e.Real)
+			t.signs += count(e.Real && e.Sign)
 			t.fair += count(e.Fair)
 			t.near += count(e.Fair && e.Close)
 			t.within += count(e.Fair && e.Within)
@@ -152,7 +152,7 @@ func (p *page) wrong(all []scored) {
 			what = append(what, fmt.Sprintf("%s waits, forecast judges %s", strings.Join(j.c.suffers, " or "), text.Shown(j.k.Look.Judged)))
 		}
 		for _, e := range j.s.Effects {
-			if e.decides() && !e.Sign {
+			if e.Real && !e.Sign {
 				what = append(what, fmt.Sprintf("%s: forecast %.2f of p99, came %.2f", e.Variant, e.Forecast, e.Came))
 			}
 		}
@@ -200,8 +200,7 @@ func (p *page) causesTable(all []scored) {
 }
 
 func (p *page) effects(j scored) {
-	p.line("\n## `%s`, limit %s\n\n%s", j.c.name, text.CPUs(j.c.limit), j.c.truth)
-	p.line("\n- **explain**: %s. %s", orMissing(j.k.Look.Cause), text.Sanitize(j.k.Look.Verdict, 0))
+	p.begin(j.c, j.k)
 	for _, a := range j.k.Look.Advice {
 		p.line("- **advice**: %s", text.Sanitize(a, 0))
 	}
@@ -215,7 +214,7 @@ func (p *page) effects(j scored) {
 			near = text.Either(e.Close, "yes", text.Either(e.Within, "interval only", "no"))
 		}
 		sign := "-"
-		if e.decides() {
+		if e.Real {
 			sign = text.Either(e.Sign, "right", "**wrong**")
 		} else if e.Variant != leaveIt {
 			sign = "noise"
@@ -223,7 +222,7 @@ func (p *page) effects(j scored) {
 		p.line("| %s | %s (%s to %s) | %s | %s | %.2f | %.2f | %s |", e.Variant, short(e.ForecastMs), short(e.Low), short(e.High),
 			strings.Replace(j.k.figures(e.Variant).text(false), " ms", "", 1), near, e.Forecast, e.Came, sign)
 	}
-	p.line("\n%s, on %s; %s of %v each.", j.k.Host, j.k.Begun.Format("2006-01-02"), text.Count(j.k.Rounds, "round"), j.k.Each)
+	p.measuredOn(j.k)
 }
 
 // whyMissed says why a case is missed, as found by looking into its recording.

@@ -54,7 +54,7 @@ var table = []row{
 	{"internal/ui", []string{"internal/bench", "internal/cure", "internal/sim", "internal/explain", "internal/see", "internal/container", "internal/kernel", "bandwidth", "topology", "placement"}},
 	{"cmd/unthrottle", []string{"internal", "bandwidth", "topology", "placement"}},
 	{"bench", []string{"internal", "bandwidth", "topology", "placement"}},
-	{"test/lab", []string{"internal/text", "internal/kernel/procfs"}},
+	{"test/lab", []string{"internal/text", "internal/clock", "internal/kernel/procfs"}},
 	{"test/imports", nil},
 	{"test/docs", nil},
 	{"test/install", nil},

@@ -14,6 +14,7 @@ import (
 	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
+	"github.com/unthrottle/unthrottle/internal/clock"
 	"github.com/unthrottle/unthrottle/internal/kernel/procfs"
 	"github.com/unthrottle/unthrottle/test/lab/boot"
 	"github.com/unthrottle/unthrottle/test/lab/slow"
@@ -81,10 +82,8 @@ func idleCPUs(ctx context.Context) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	select {
-	case <-time.After(look):
-	case <-ctx.Done():
-		return 0, ctx.Err()
+	if err := clock.Sleep(ctx, look); err != nil {
+		return 0, err
 	}
 	after, err := procfs.ReadStat(os.DirFS("/proc"))
 	if err != nil {

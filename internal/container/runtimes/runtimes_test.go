@@ -93,7 +93,7 @@ func TestSocketIsAskedOnceForAll(t *testing.T) {
 // A socket that hangs or lies costs one attempt, is told once, and the files still tell.
 func TestSocketsThatHangOrLie(t *testing.T) {
 	hold := make(chan struct{})
-	defer close(hold)
+	t.Cleanup(func() { close(hold) })
 	for name, c := range map[string]struct {
 		serve http.HandlerFunc
 		warns string
@@ -110,13 +110,14 @@ func TestSocketsThatHangOrLie(t *testing.T) {
 		"endless":   {says(strings.Repeat(" ", maxAnswer+2)), "more than"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s, count := daemon(t, c.serve)
 			dir := t.TempDir()
 			write(t, filepath.Join(dir, "containers", idA, "config.v2.json"), `{"Name":"/web"}`)
 			now := &clock{time.Unix(1, 0)}
 			timeout := time.Minute
 			if c.warns == "did not answer" {
-				timeout = 50 * time.Millisecond
+				timeout = 3 * time.Second // long enough for a busy host to begin with the question
 			}
 			h := New(Options{Sockets: []Socket{s}, Timeout: timeout, Now: now.now, DockerDir: dir})
 			for range 3 {

@@ -96,7 +96,7 @@ func (r row) name() string {
 }
 
 // variantOf returns how a row is applied. ok is false where apply has no such remedy:
-// rows at another load of the host, of a setting of the service, and of a period alone.
+// rows at another load of the host, and of a setting of the service.
 func variantOf(r row) (v variant, ok bool) {
 	v = variant{Name: r.name(), Granted: r.CPUsReserved}
 	if r.HostLoad != nil || r.Modelled {
@@ -112,6 +112,8 @@ func variantOf(r row) (v variant, ok bool) {
 		if r.length("period_seconds") != "0s" {
 			v.Args = append(v.Args, "--period", r.length("period_seconds"))
 		}
+	case "period":
+		v.Args = []string{"--remedy", "period", "--period", r.length("period_seconds")}
 	case "raise":
 		v.Args = []string{"--remedy", "raise", "--factor", fmt.Sprint(r.number("factor"))}
 	case "narrow":

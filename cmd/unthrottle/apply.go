@@ -54,7 +54,7 @@ func (f *remedyFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.realtime, "realtime", false, "pin: its threads run before everything else on its CPUs (SCHED_RR, priority 1)")
 	flags.BoolVar(&f.immovable, "immovable", false, "pin, narrow: never move it to other CPUs afterwards (defrag, agent)")
 	timeVar(cmd, &f.burst, "burst", 0, "burst, narrow: CPU time that may be saved up, such as 50ms (burst: as much as the quota by default; narrow: its period stays then)")
-	timeVar(cmd, &f.period, "period", 0, "burst, narrow: another period, the limit staying the same (narrow: 10ms)")
+	timeVar(cmd, &f.period, "period", 0, "burst, narrow, period: another period, the limit staying the same (narrow: 10ms, period: 20ms)")
 	decimalVar(cmd, &f.factor, "factor", 0, "raise: times the limit (default 2)")
 	decimalVar(cmd, &f.to, "to", 0, "raise: the new limit in CPUs")
 	flags.BoolVar(&f.weightFromLimit, "weight-from-limit", false, "weight: set the weight to that of the limit")

@@ -26,14 +26,11 @@ const Burst Kind = "burst"
 var burst = Remedy{
 	Kind:     Burst,
 	Settings: []Setting{{Flag: "burst"}, {Flag: "period"}},
-	Effects:  []*forecast.Effect{forecast.BurstEffect, forecast.PeriodEffect},
+	Effects:  []*forecast.Effect{forecast.BurstEffect},
 	Merit:    &Merit{Rank: 0, Why: "its mean use is below its limit, so unused time of earlier periods can carry it over its peaks", Spare: true},
 	here:     burstHere,
 	request: func(row forecast.Remedy, r *Request) string {
 		r.Burst, r.Period = row.Burst, row.Period
-		if row.Burst == 0 {
-			return "a shorter period is applied together with a burst only"
-		}
 		return ""
 	},
 	row: func(r Request, c forecast.Container) (forecast.Remedy, bool) {
@@ -66,9 +63,8 @@ func (p *planner) burst() error {
 	}
 	path := p.target.Group.Path
 	own := p.f.Groups[path].Limit
-	if at != path && !p.mayLift(at) {
-		return p.refuse(fmt.Sprintf("the quota that binds is that of %s, which is neither a pod's nor below a cgroup that you named", text.Name(at)),
-			"name a cgroup above it with --lift-below", at)
+	if err := p.mayChange(at); err != nil {
+		return err
 	}
 	for _, level := range p.levels() {
 		cpusHere, ok := level.Limit.CPUs()
@@ -103,9 +99,7 @@ func (p *planner) noSpare(limit float64) error {
 func (p *planner) bursting(level cgroup.Level, binding string) (cgroup.Limit, error) {
 	want := level.Limit
 	if p.r.Period > 0 && (level.Path == p.target.Group.Path || level.Path == binding) {
-		n, _ := want.CPUs()
-		want.Period = p.r.Period
-		want.Quota = time.Duration(n * float64(p.r.Period)).Round(time.Microsecond)
+		want = inPeriod(want, p.r.Period)
 	}
 	want.Burst = want.Quota
 	if p.r.Burst > 0 {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
@@ -66,6 +67,14 @@ func (p *planner) keepLimit(path string) {
 func (p *planner) has(file string) bool {
 	files := cgroup.LimitFiles(p.f.CPUVersion)
 	return p.f.HasBurst || file != files[len(files)-1]
+}
+
+// inPeriod is the same limit in another period. A burst above the new quota is cut to it.
+func inPeriod(l cgroup.Limit, period time.Duration) cgroup.Limit {
+	n, _ := l.CPUs()
+	l.Period, l.Quota = period, time.Duration(n*float64(period)).Round(time.Microsecond)
+	l.Burst = min(l.Burst, l.Quota)
+	return l
 }
 
 // quotaOff lifts a quota; period and burst stay, the kernel keeps them.
@@ -132,6 +141,15 @@ func (p *planner) others(level, onPath string) (width float64, unbounded []strin
 		width, unbounded = math.Inf(1), append(unbounded, level+" (its own processes)")
 	}
 	return width, unbounded
+}
+
+// mayChange refuses a limit whose quota binds at an ancestor that is not ours to change.
+func (p *planner) mayChange(at string) error {
+	if at == p.target.Group.Path || p.mayLift(at) && p.f.inScope(at) {
+		return nil
+	}
+	return p.refuse(fmt.Sprintf("the quota that binds is that of %s, which is neither a pod's nor below a cgroup that you named", text.Name(at)),
+		"name a cgroup above it with --lift-below", at)
 }
 
 // mayLift tells whether an ancestor's quota is ours to lift: on pod level, or

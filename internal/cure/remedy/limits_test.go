@@ -141,6 +141,31 @@ func TestAncestors(t *testing.T) {
 		"burst on an old kernel": {
 			limits: map[string]float64{"/a": 2}, target: "/a", arrange: func(f *hoststate.Facts) { f.HasBurst = false }, r: Request{Kind: Burst},
 			refused: "this kernel has no burst"},
+		"period": {
+			limits: map[string]float64{"/a": 2}, target: "/a", r: Request{Kind: Period}, want: []string{"/a cpu.max 40000 20000"}},
+		"period cuts a burst to the quota": {
+			limits: map[string]float64{"/a": 2}, target: "/a", r: Request{Kind: Period, Period: 10_000_000},
+			arrange: func(f *hoststate.Facts) {
+				g := f.Groups["/a"]
+				g.Limit.Burst = 100_000_000
+				f.Groups["/a"] = g
+			},
+			want: []string{"/a cpu.max 20000 10000", "/a cpu.max.burst 20000"}},
+		"period of the pod that stops it, and its own": {
+			limits: map[string]float64{pod: 1, pod + "/web": 2, pod + "/side": 1}, target: pod + "/web", uid: podUID,
+			r: Request{Kind: Period}, want: []string{pod + " cpu.max 20000 20000", pod + "/web cpu.max 40000 20000"}},
+		"period leaves an ancestor that does not bind": {
+			limits: map[string]float64{pod: 3, pod + "/web": 2}, target: pod + "/web", uid: podUID,
+			r: Request{Kind: Period}, want: []string{pod + "/web cpu.max 40000 20000"}},
+		"period of a slice that is not ours": {
+			limits: map[string]float64{"/slice": 1, "/slice/a": 2}, target: "/slice/a", r: Request{Kind: Period},
+			refused: "the quota that binds is that of /slice"},
+		"period as it is": {
+			limits: map[string]float64{"/a": 2}, target: "/a", r: Request{Kind: Period, Period: 100_000_000}, refused: "its period is 100ms already"},
+		"period without a limit": {
+			limits: map[string]float64{"/a": 0}, target: "/a", r: Request{Kind: Period}, refused: "neither it nor an ancestor has a quota"},
+		"period too short for the kernel": {
+			limits: map[string]float64{"/a": 0.05}, target: "/a", r: Request{Kind: Period, Period: 10_000_000}, refused: "quota 500µs is below the least of 1ms"},
 		"a threaded cgroup": {
 			limits:  map[string]float64{"/a": 2},
 			target:  "/a",

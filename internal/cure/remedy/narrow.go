@@ -190,7 +190,5 @@ func (p *planner) shorten(path string) {
 		p.keepLimit(path)
 		return
 	}
-	l.Period, l.Quota = period, time.Duration(n*float64(period)).Round(time.Microsecond)
-	l.Burst = min(l.Burst, l.Quota)
-	p.setLimit(path, l, fmt.Sprintf("same limit of %s in periods of %v: shorter waits once the quota is used up", text.CPUs(n), period))
+	p.setLimit(path, inPeriod(l, period), fmt.Sprintf("same limit of %s in periods of %v: shorter waits once the quota is used up", text.CPUs(n), period))
 }

@@ -25,7 +25,7 @@ func everything() features.Report {
 }
 
 var allAbilities = []string{"pin", "pin --class hybrid", "pin --lends", "pin --irqs", "pin --realtime", "pin --full-cores", "pin --idle-siblings",
-	"pin --mems", "narrow", "burst", "weight", "raise", "secondary", "apply --system"}
+	"pin --mems", "narrow", "burst", "period", "weight", "raise", "secondary", "apply --system"}
 
 func TestAbilities(t *testing.T) {
 	pins := slices.DeleteFunc(slices.Clone(allAbilities), func(s string) bool { return !strings.HasPrefix(s, "pin") && s != "apply --system" })
@@ -85,7 +85,7 @@ func TestSettingsBelongToRemedies(t *testing.T) {
 			}
 		}
 	}
-	if got := Names(); got != "pin, narrow, burst, weight, raise or secondary" {
+	if got := Names(); got != "pin, narrow, burst, period, weight, raise or secondary" {
 		t.Errorf("%q", got)
 	}
 }

@@ -1,0 +1,73 @@
+package remedy
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
+	"github.com/unthrottle/unthrottle/internal/text"
+)
+
+// defaultPeriod is that of Period: a fifth of the kernel's default, and the one that forecasts combine with a burst.
+const defaultPeriod = 20 * time.Millisecond
+
+// slice is how much of a quota one CPU takes at once (sched_cfs_bandwidth_slice_us, by default).
+const slice = 5 * time.Millisecond
+
+// Period keeps the limit and refills its quota more often, so that each stop is shorter (seed 000, period tuning).
+const Period Kind = "period"
+
+// period is the row of Period.
+var period = Remedy{
+	Kind:     Period,
+	Settings: []Setting{{Flag: "period"}},
+	Effects:  []*forecast.Effect{forecast.PeriodEffect},
+	request: func(row forecast.Remedy, r *Request) string {
+		r.Period = row.Period
+		return ""
+	},
+	row: func(r Request, _ forecast.Container) (forecast.Remedy, bool) {
+		return forecast.Remedy{Name: forecast.Period, Period: r.periodAsked()}, true
+	},
+	plan: (*planner).period,
+}
+
+// periodAsked is the period that was asked for, or the default.
+func (r Request) periodAsked() time.Duration {
+	if r.Period > 0 {
+		return r.Period
+	}
+	return defaultPeriod
+}
+
+// period gives the container, and the ancestor whose quota binds it, the same limit in another period.
+func (p *planner) period() error {
+	limit, limited, at := cgroup.Effective(p.levels())
+	if !limited {
+		return p.refuse("neither it nor an ancestor has a quota", "")
+	}
+	asked := p.r.periodAsked()
+	if p.f.Groups[at].Limit.Period == asked {
+		return p.refuse(fmt.Sprintf("its period is %v already", asked), "give another one with --period")
+	}
+	if err := p.mayChange(at); err != nil {
+		return err
+	}
+	for _, level := range p.levels() {
+		quota, has := level.Limit.CPUs()
+		if !has || level.Path != at && level.Path != p.target.Group.Path {
+			p.keepLimit(level.Path)
+			continue
+		}
+		want := inPeriod(level.Limit, asked)
+		if err := want.Check(); err != nil {
+			return p.refuse(err.Error(), "choose a period of 1 ms to 1 s that leaves a quota of 1 ms at least")
+		}
+		p.setLimit(level.Path, want, fmt.Sprintf("the same limit of %s, refilled every %v", text.CPUs(quota), asked))
+	}
+	if quota := time.Duration(limit * float64(asked)); quota < slice {
+		p.warn("a quota of %v is less than the %v that one CPU takes at once: few CPUs may hold all of it", quota.Round(100*time.Microsecond), slice)
+	}
+	return nil
+}

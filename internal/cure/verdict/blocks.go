@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
 const (
@@ -27,10 +29,26 @@ type blocks struct {
 	// of is the block of each value, from 0 to count-1.
 	of    []int
 	count int
+	// responseMs is the longest response of each block, cpuMs the CPU time of its runs.
+	responseMs, cpuMs []float64
 }
 
-// run is a value of a run that was woken at a time and then waited, in ms.
-type run struct{ woken, wait, value float64 }
+// run is a value of a run that was woken at a time and then waited, with its response and its CPU time, in ms.
+type run struct{ woken, wait, value, response, cpu float64 }
+
+// begin begins another block.
+func (b *blocks) begin() {
+	b.count++
+	b.responseMs, b.cpuMs = append(b.responseMs, 0), append(b.cpuMs, 0)
+}
+
+// add adds a run to the last block.
+func (b *blocks) add(r run) {
+	i := b.count - 1
+	b.values, b.of = append(b.values, r.value), append(b.of, i)
+	b.responseMs[i] = max(b.responseMs[i], r.response)
+	b.cpuMs[i] += r.cpu
+}
 
 // blocksOf groups runs by backlog: a run belongs to the block of the run before it if it was woken while that one or an
 // earlier one of the block still waited. A backlog that lasts for more than endlessMs is cut into blocks of longestMs.
@@ -41,13 +59,13 @@ func blocksOf(runs []run, endlessMs, longestMs float64) blocks {
 	for len(runs) > 0 {
 		n := backlog(runs)
 		began, endless := runs[0].woken, runs[n-1].woken-runs[0].woken > endlessMs
-		b.count++
+		b.begin()
 		for _, r := range runs[:n] {
 			if endless && r.woken >= began+longestMs {
 				began = r.woken
-				b.count++
+				b.begin()
 			}
-			b.values, b.of = append(b.values, r.value), append(b.of, b.count-1)
+			b.add(r)
 		}
 		runs = runs[n:]
 	}
@@ -130,15 +148,30 @@ func quantiles(all []ranked, isAfter []bool, q float64) (before, after float64) 
 	return found[0], found[1]
 }
 
-// movedByBlocks is 1 where a quantile became larger by more than least, -1 smaller, 0 the same, by a permutation test:
-// if both sides were alike, each assignment of the blocks to the sides would be as likely as the one that was seen. level
-// is how likely a difference is, in each direction, where there is none.
-func movedByBlocks(before, after blocks, q, least, level float64) int {
-	all := descending(before, after)
+// levels are how likely a verdict of one test is where nothing changed.
+type levels struct{ worse, better float64 }
+
+// of is the level of a direction: 1 is worse.
+func (l levels) of(direction int) float64 {
+	if direction > 0 {
+		return l.worse
+	}
+	return l.better
+}
+
+// sides says which blocks are of the second side, as they were seen.
+func sides(before, after blocks) []bool {
 	isAfter := make([]bool, before.count+after.count)
 	for i := before.count; i < len(isAfter); i++ {
 		isAfter[i] = true
 	}
+	return isAfter
+}
+
+// movedByBlocks is 1 where a quantile became larger by more than least, -1 smaller, 0 the same, by a permutation test:
+// if both sides were alike, each assignment of the blocks to the sides would be as likely as the one that was seen.
+func movedByBlocks(before, after blocks, q, least float64, at levels) int {
+	all, isAfter := descending(before, after), sides(before, after)
 	was, is := quantiles(all, isAfter, q)
 	if was == is || math.Abs(is-was) < least*was {
 		return 0
@@ -151,10 +184,48 @@ func movedByBlocks(before, after blocks, q, least, level float64) int {
 		was, is := quantiles(all, order, q)
 		return float64(direction)*apartBy(was, is) >= seen
 	}
-	if chanceOfOrders(isAfter, after.count, asFar) > level {
+	if chanceOfOrders(isAfter, after.count, asFar) > at.of(direction) {
 		return 0
 	}
 	return direction
+}
+
+// slowness is, of each block, the logarithm of its longest response as a multiple of its CPU time: a backlog of much work
+// takes long by itself.
+func (b blocks) slowness() []float64 {
+	const tinyMs = 1e-3 // so that no CPU time has a logarithm
+	all := make([]float64, b.count)
+	for i := range all {
+		all[i] = apartBy(b.cpuMs[i]+tinyMs, b.responseMs[i]+tinyMs)
+	}
+	return all
+}
+
+// fasterByBlocks is the factor by which the slowness of a backlog fell, as a geometric mean, and whether chance would do it in
+// at most level of all cases, by the permutations of movedByBlocks. A fall by less than least does not count, nor one
+// where neither the quantile of the values nor that of the slowness fell: a tail may grow while most backlogs become faster.
+func fasterByBlocks(before, after blocks, q, least, level float64) (factor float64, faster bool) {
+	was, is := before.slowness(), after.slowness()
+	all, isAfter := slices.Concat(was, is), sides(before, after)
+	tail := func(of []float64) float64 { return stats.Rank(slices.Sorted(slices.Values(of)), q) }
+	fell := func(order []bool) float64 {
+		var sum, n [2]float64
+		for i, v := range all {
+			side := 0
+			if order[i] {
+				side = 1
+			}
+			sum[side] += v
+			n[side]++
+		}
+		return sum[0]/n[0] - sum[1]/n[1]
+	}
+	seen := fell(isAfter)
+	factor = math.Exp(-seen)
+	if factor > 1-least || tail(is) >= tail(was) && tail(after.values) >= tail(before.values) {
+		return factor, false
+	}
+	return factor, chanceOfOrders(isAfter, after.count, func(order []bool) bool { return fell(order) >= seen }) <= level
 }
 
 // apartBy is the logarithm of the factor between two values, above 0 where the second is larger.

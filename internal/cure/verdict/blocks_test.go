@@ -142,17 +142,21 @@ func TestABurnerIsNoBacklog(t *testing.T) {
 func TestBlocks(t *testing.T) {
 	for _, tc := range []struct {
 		name string
-		runs []run
+		runs [][3]float64 // woken, wait, value
 		of   []int
 	}{
-		{"idle between", []run{{0, 5, 1}, {10, 5, 1}, {20, 0, 1}}, []int{0, 1, 2}},
-		{"woken while one waits", []run{{0, 5, 1}, {4, 5, 1}, {8, 0, 1}, {9, 0, 1}}, []int{0, 0, 0, 1}},
-		{"the first waits longest", []run{{0, 50, 1}, {4, 5, 1}, {40, 0, 1}}, []int{0, 0, 0}},
-		{"at one moment, without a wait", []run{{0, 0, 1}, {0, 0, 1}}, []int{0, 1}},
-		{"one that does not end", []run{{0, 500, 1}, {90, 5, 1}, {101, 5, 1}, {150, 5, 1}}, []int{0, 0, 1, 1}},
-		{"a long one that ends", []run{{0, 500, 1}, {90, 5, 1}, {101, 5, 1}, {110, 5, 1}}, []int{0, 0, 0, 0}},
+		{"idle between", [][3]float64{{0, 5, 1}, {10, 5, 1}, {20, 0, 1}}, []int{0, 1, 2}},
+		{"woken while one waits", [][3]float64{{0, 5, 1}, {4, 5, 1}, {8, 0, 1}, {9, 0, 1}}, []int{0, 0, 0, 1}},
+		{"the first waits longest", [][3]float64{{0, 50, 1}, {4, 5, 1}, {40, 0, 1}}, []int{0, 0, 0}},
+		{"at one moment, without a wait", [][3]float64{{0, 0, 1}, {0, 0, 1}}, []int{0, 1}},
+		{"one that does not end", [][3]float64{{0, 500, 1}, {90, 5, 1}, {101, 5, 1}, {150, 5, 1}}, []int{0, 0, 1, 1}},
+		{"a long one that ends", [][3]float64{{0, 500, 1}, {90, 5, 1}, {101, 5, 1}, {110, 5, 1}}, []int{0, 0, 0, 0}},
 	} {
-		if b := blocksOf(tc.runs, 120, 100); !slices.Equal(b.of, tc.of) || b.count != tc.of[len(tc.of)-1]+1 {
+		var runs []run
+		for _, r := range tc.runs {
+			runs = append(runs, run{woken: r[0], wait: r[1], value: r[2]})
+		}
+		if b := blocksOf(runs, 120, 100); !slices.Equal(b.of, tc.of) || b.count != tc.of[len(tc.of)-1]+1 {
 			t.Errorf("%s: %v, want %v", tc.name, b.of, tc.of)
 		}
 	}

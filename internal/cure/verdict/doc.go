@@ -9,7 +9,8 @@
 //
 // Recorded runs of threads ([JudgeRuns]) depend on each other where they waited in one backlog. They are compared in
 // blocks, one for each backlog: by a permutation test of the quantile over the blocks, exact where there are few, and by
-// Rosenbaum's test of the longest of each block.
+// Rosenbaum's test of the longest of each block. They are also better where the same work takes less time: by a permutation
+// test of each block's longest response as a multiple of its CPU time, where the tail does not contradict.
 //
 // Worked example of runs: 8 runs wait for one stop and take 520 ms; before, the longest were 310 ms. Taken one by one, 8
 // runs beyond the longest of before would be worse. They are one block of 9, which chance puts on top in half of all

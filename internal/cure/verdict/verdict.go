@@ -171,10 +171,11 @@ func judge(e Evidence, by compared) Judgement {
 		// The longest is the quantile: its interval has no upper end.
 		quantile = 0
 	}
+	factor, faster := by.faster(e.Quantile)
 	switch {
 	case quantile > 0 || longest > 0:
 		j.Verdict = Worse
-	case quantile < 0 || longest < 0:
+	case quantile < 0 || longest < 0 || faster:
 		j.Verdict = Better
 	default:
 		j.Verdict = NoChange
@@ -186,6 +187,9 @@ func judge(e Evidence, by compared) Judgement {
 	j.Why = fmt.Sprintf("%s from %.4g %s (%.4g to %.4g) to %.4g %s (%.4g to %.4g), longest from %.4g %s to %.4g %s, %d and %d samples",
 		quantileName(e.Quantile), before.Value, unit, before.Low, before.High, after.Value, unit, after.Low, after.High,
 		before.Longest, unit, after.Longest, unit, before.Samples, after.Samples)
+	if faster {
+		j.Why += fmt.Sprintf("; a backlog of the same work takes %.2g of the time", factor)
+	}
 	return j
 }
 
@@ -214,20 +218,30 @@ func (by compared) spread(in *blocks, values []float64, q float64) (Spread, bool
 // differences say of the quantile and of the longest whether they became larger (1), smaller (-1) or neither (0).
 func (by compared) differences(e Evidence, before, after Spread) (quantile, longest int) {
 	if by.before == nil {
-		return moved(before, after, by.least), tails(e.Before, e.After, by.least, chance)
+		return moved(before, after, by.least), tails(e.Before, e.After, by.least, levels{chance, chance})
 	}
-	// Two rules decide, so that each has half of the chance.
 	if e.Quantile < 1 {
-		quantile = movedByBlocks(*by.before, *by.after, e.Quantile, by.least, chance/2)
+		quantile = movedByBlocks(*by.before, *by.after, e.Quantile, by.least, ofBlocks)
 	}
-	return quantile, tails(by.before.longest(), by.after.longest(), by.least, chance/2)
+	return quantile, tails(by.before.longest(), by.after.longest(), by.least, ofBlocks)
+}
+
+// ofBlocks are the levels of each rule for blocks: two rules say worse, and three better.
+var ofBlocks = levels{worse: chance / 2, better: chance / 3}
+
+// faster says by which factor a backlog of the same work became faster, and whether that shows that it is better.
+func (by compared) faster(q float64) (factor float64, is bool) {
+	if by.before == nil {
+		return 1, false
+	}
+	return fasterByBlocks(*by.before, *by.after, q, by.least, ofBlocks.better)
 }
 
 // tails is 1 where the longest became longer, -1 shorter, 0 the same, by
 // Rosenbaum's test: if both sides were alike, the largest samples of all would be on one side
 // as rarely as where that many are drawn of all. Those that are longer by less than least do not count.
-func tails(before, after []float64, least, level float64) int {
-	beyond := func(a, b []float64) bool {
+func tails(before, after []float64, least float64, at levels) int {
+	beyond := func(a, b []float64, level float64) bool {
 		longest, n := slices.Max(b)*(1+least), 0
 		for _, x := range a {
 			if x > longest {
@@ -241,9 +255,9 @@ func tails(before, after []float64, least, level float64) int {
 		return p < level
 	}
 	switch {
-	case beyond(after, before):
+	case beyond(after, before, at.worse):
 		return 1
-	case beyond(before, after):
+	case beyond(before, after, at.better):
 		return -1
 	}
 	return 0

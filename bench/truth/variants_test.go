@@ -35,7 +35,7 @@ func TestVariants(t *testing.T) {
 	}
 	want := []string{
 		"leave it: ", "pin 1: --remedy pin --cpus 1", "narrow: --remedy narrow", "burst 50ms: --remedy burst --burst 50ms",
-		"burst 10ms, period 20ms: --remedy burst --burst 10ms --period 20ms", "weight: --remedy weight", "raise 1.5x: --remedy raise --factor 1.5no room",
+		"burst 10ms, period 20ms: --remedy burst --burst 10ms --period 20ms", "period 10ms: --remedy period --period 10ms", "weight: --remedy weight", "raise 1.5x: --remedy raise --factor 1.5no room",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q", got)

@@ -21,6 +21,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/bench/machine"
 	"github.com/unthrottle/unthrottle/internal/bench/capacity"
+	"github.com/unthrottle/unthrottle/internal/cure/fix/learn"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
 
@@ -53,7 +54,7 @@ func run(ctx context.Context) error {
 	name := flag.String("scale", "full", "full (under an hour) or quick (about 20 minutes)")
 	which := flag.String("parts", strings.Join(parts(), ","), "what to measure, in this order")
 	dir := flag.String("keep", ".cache/results", "`FOLDER` of the parts measured before")
-	again := flag.Bool("foretell", false, "measure nothing: make the forecasts of the kept measurements again")
+	again := flag.Bool("predict", false, "measure nothing: make the forecasts of the kept measurements again")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		return fmt.Errorf("%q: it takes no arguments", flag.Arg(0))
@@ -124,6 +125,17 @@ func measure(ctx context.Context, o capacity.Options, s scale, chosen []string, 
 	return errors.Join(failed...)
 }
 
+// choose records a cgroup of the bench, and then says what fix chooses for it.
+func choose(h *cgroup.Host) func(context.Context, cgroup.Group, time.Duration) (func(context.Context) (capacity.Chosen, error), error) {
+	return func(ctx context.Context, of cgroup.Group, d time.Duration) (func(context.Context) (capacity.Chosen, error), error) {
+		choice, err := learn.Host{Cgroups: h, Root: os.DirFS("/")}.Choice(ctx, of, d)
+		return func(ctx context.Context) (capacity.Chosen, error) {
+			setting, err := choice(ctx)
+			return capacity.Chosen(setting), err
+		}, err
+	}
+}
+
 // part measures one. A recording goes into the folder.
 func part(ctx context.Context, o capacity.Options, s scale, name, dir string) (m measured, err error) {
 	m = measured{Part: name, Scale: s.name, Host: machine.Text(), Begun: time.Now().UTC()}
@@ -149,6 +161,7 @@ func part(ctx context.Context, o capacity.Options, s scale, name, dir string) (m
 	m.Repeats, m.Steps, m.Step = o.Repeats, o.Steps, o.Step
 	recorded := recorder{host: o.Host}
 	o.Record = recorded.record
+	o.Remedies, o.Choose = capacity.Variants(), choose(o.Host)
 	r, err := capacity.Run(ctx, o)
 	if err != nil {
 		return m, err

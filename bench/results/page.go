@@ -64,6 +64,7 @@ func (p *page) summary(all []measured) {
 		}
 		p.line("%s", row)
 	}
+	p.fix(all)
 	p.line("\nRequests that are all alike can gain little at equal CPUs: their work has to be done, in whichever order. Where long work competes with short, what keeps the")
 	p.line("long from spending the quota is worth most: pools sized by the limit, long requests off the I/O threads, a burst. With a shorter period or fewer CPUs both wait")
 	p.line("their turn. A container here can be at most twice as wide as its limit; how much more a wider one gains is not measured here.")
@@ -116,7 +117,7 @@ func (p *page) line(format string, args ...any) { fmt.Fprintf(&p.b, format+"\n",
 
 func (p *page) head() {
 	p.line("# Results")
-	p.line("\nWritten by `make results`; how each figure is measured stands in [bench service](bench-service.md). Below each part stand")
+	p.line("\nWritten by `make results`; how each figure is measured stands in [bench service](../reference/bench-service.md). Below each part stand")
 	p.line("the machine, the day, and how much was measured. Ratios compare with the plain quota in the same repeat; the interval")
 	p.line("holds 95 %% (Student's t over the logarithms) of the scatter of the repeats, not the grid of the searches: with two steps")
 	p.line("10 to 20 %%, with four 3 to 5 %%. \"Noisy\" rows say why, and are worth that much less. Rows that are granted more CPUs")
@@ -127,7 +128,7 @@ func (p *page) shape(of measured) {
 	r := *of.Shape
 	p.line("\n## Shape `%s`", r.Shape)
 	p.line("\n%s. Limit %s; objective p%s within %s ms, at most %s %% errors.", upper(r.About), text.Count(r.Limit, "CPU"), number(100*r.Quantile), number(r.BoundMs), number(100*r.Errors))
-	p.line("\n| remedy | CPUs granted | highest load /s (repeats) | to the quota | interval | foretold | noisy |\n|---|---|---|---|---|---|---|")
+	p.line("\n| remedy | CPUs granted | highest load /s (repeats) | to the quota | interval | predicted | noisy |\n|---|---|---|---|---|---|---|")
 	for _, m := range r.Remedies {
 		load := "none met"
 		if m.MaxLoad != nil {
@@ -145,6 +146,9 @@ func (p *page) shape(of measured) {
 			of.Predicted.text(m.Remedy), strings.Join(m.Why, "; "))
 	}
 	p.line("\n%s", verdict(r))
+	if told, _ := besideFix(r); told != "" {
+		p.line("\n%s", told)
+	}
 	p.predicted(of)
 	p.line("\n| at | load /s | remedy | p50 | p90 | p99 | p99.9 | max ms | failed | CPUs used | throttled periods | stopped %% | switches /s |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|")
 	for i := range 2 {
@@ -186,7 +190,7 @@ func (p *page) predicted(of measured) {
 			}
 		}
 	}
-	p.line("\nPredicted: [forecast](forecast.md) from one recording of %.0f s of the plain quota at %.0f requests per second, as it is and as arrivals come faster: the",
+	p.line("\nPredicted: [forecast](../reference/forecast.md) from one recording of %.0f s of the plain quota at %.0f requests per second, as it is and as arrivals come faster: the",
 		f.Window.Seconds(), f.Load)
 	p.line("load at which a remedy misses the objective over that at which the plain quota does%s.", f.quotaText())
 	p.line("%d of %d are within the interval, or within %.0f %% of the measured ratio.", within, compared, 100*predictedWithin)
@@ -247,6 +251,57 @@ func verdict(r capacity.Result) string {
 		return "No remedy could be compared at equal CPUs."
 	}
 	return "At equal CPUs " + strings.Join(parts, "; ") + "."
+}
+
+// besideFix compares what fix chose with the best single remedy that apply knows and that grants no more CPU; "": fix was not
+// measured. asGood: it carries as much, or their intervals meet.
+func besideFix(r capacity.Result) (told string, asGood bool) {
+	var fix, best *capacity.Remedy
+	for i, m := range r.Remedies {
+		switch {
+		case m.Ratio == nil:
+		case m.Remedy == capacity.Fix:
+			fix = &r.Remedies[i]
+		case m.Remedy == capacity.Quota || m.Remedy == capacity.Pools || *m.CPUsGranted > *r.Remedies[0].CPUsGranted:
+		case best == nil || *m.Ratio > *best.Ratio:
+			best = &r.Remedies[i]
+		}
+	}
+	if fix == nil || best == nil {
+		return "", false
+	}
+	chose := "`fix`"
+	for _, note := range r.Notes {
+		if choice, ok := strings.CutPrefix(note, capacity.Fix+" chose "); ok {
+			chose = "`fix` chose " + choice + ". It"
+		}
+	}
+	asGood = *fix.Ratio >= *best.Ratio || *fix.RatioHigh >= *best.RatioLow
+	than := "as much as"
+	if !asGood {
+		than = "**less** than"
+	}
+	return fmt.Sprintf("%s carries %s the best single remedy at equal CPUs, %s: %.2f (%.2f to %.2f) beside %.2f (%.2f to %.2f).", chose, than, best.Remedy,
+		*fix.Ratio, *fix.RatioLow, *fix.RatioHigh, *best.Ratio, *best.RatioLow, *best.RatioHigh), asGood
+}
+
+// fix says in how many shapes the choice of fix is as good as the best single remedy.
+func (p *page) fix(all []measured) {
+	good, of := 0, 0
+	for _, m := range all {
+		if m.Shape == nil {
+			continue
+		}
+		if told, asGood := besideFix(*m.Shape); told != "" {
+			of++
+			if asGood {
+				good++
+			}
+		}
+	}
+	if of > 0 {
+		p.line("\nWhat `fix` chose carries as much as the best single remedy at equal CPUs, or their intervals meet, in %d of %s.", good, text.Count(of, "shape"))
+	}
 }
 
 func (p *page) spike(s capacity.Spiral) {

@@ -78,3 +78,30 @@ func TestPage(t *testing.T) {
 		t.Error("written to nowhere")
 	}
 }
+
+// What fix chose is compared with the best remedy that apply knows, at equal CPUs.
+func TestBesideFix(t *testing.T) {
+	value := func(v float64) *float64 { return &v }
+	row := func(name string, granted, low, ratio, high float64) capacity.Remedy {
+		return capacity.Remedy{Remedy: name, CPUsGranted: value(granted), Ratio: value(ratio), RatioLow: value(low), RatioHigh: value(high)}
+	}
+	quota := capacity.Remedy{Remedy: capacity.Quota, CPUsGranted: value(1)}
+	of := func(rows ...capacity.Remedy) capacity.Result {
+		return capacity.Result{Remedies: append([]capacity.Remedy{quota, row(capacity.Weight, 2, 2, 2.2, 2.4), row(capacity.Pools, 1, 3, 3.1, 3.2)}, rows...),
+			Notes: []string{"3 repeats only", "fix chose burst 100ms"}}
+	}
+	burst, pin := row(capacity.Burst, 1, 1.3, 1.4, 1.5), row(capacity.Pin, 1, 0.8, 0.9, 1)
+	for _, c := range []struct {
+		of     capacity.Result
+		asGood bool
+		want   string
+	}{
+		{of(burst, pin, row(capacity.Fix, 1, 1.2, 1.35, 1.5)), true, "`fix` chose burst 100ms. It carries as much as the best single remedy at equal CPUs, burst: 1.35 (1.20 to 1.50) beside 1.40 (1.30 to 1.50)."},
+		{of(burst, pin, row(capacity.Fix, 1, 0.9, 1, 1.1)), false, "carries **less** than"},
+		{of(burst, pin), false, ""},
+	} {
+		if told, asGood := besideFix(c.of); asGood != c.asGood || !strings.Contains(told, c.want) || (c.want == "") != (told == "") {
+			t.Errorf("%v %q, want %v %q", asGood, told, c.asGood, c.want)
+		}
+	}
+}

@@ -11,15 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/unthrottle/unthrottle/bandwidth"
 	"github.com/unthrottle/unthrottle/internal/bench/capacity"
-	"github.com/unthrottle/unthrottle/internal/container"
-	"github.com/unthrottle/unthrottle/internal/cure/fix"
 	"github.com/unthrottle/unthrottle/internal/cure/fix/learn"
-	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/sandbox"
-	"github.com/unthrottle/unthrottle/internal/sim/parallel"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/bench"
 	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
 	"github.com/unthrottle/unthrottle/internal/ui/report/next"
@@ -145,39 +140,10 @@ func notMeasured(err error) error {
 // fixChooses records a cgroup of the bench, and then says what fix chooses for it.
 func fixChooses(h *cgroup.Host) func(context.Context, cgroup.Group, time.Duration) (func(context.Context) (capacity.Chosen, error), error) {
 	return func(ctx context.Context, of cgroup.Group, d time.Duration) (func(context.Context) (capacity.Chosen, error), error) {
-		limit, err := cgroup.ReadLimit(h, of.Path)
-		if err != nil {
-			return nil, err
-		}
-		learned, err := learn.Host{Cgroups: h, Root: os.DirFS("/")}.Learn(ctx, container.Container{Group: of, Name: "service"}, d)
-		if err != nil {
-			return nil, err
-		}
-		return func(ctx context.Context) (capacity.Chosen, error) { return chosenOf(ctx, learned, limit) }, nil
+		choice, err := learn.Host{Cgroups: h, Root: os.DirFS("/")}.Choice(ctx, of, d)
+		return func(ctx context.Context) (capacity.Chosen, error) {
+			setting, err := choice(ctx)
+			return capacity.Chosen(setting), err
+		}, err
 	}
-}
-
-// chosenOf is what fix chooses for a container with a limit.
-func chosenOf(ctx context.Context, learned fix.Learned, limit cgroup.Limit) (capacity.Chosen, error) {
-	if learned.Load == nil {
-		return capacity.Chosen{}, fmt.Errorf("nothing can be forecast: %s", learned.Missing)
-	}
-	made, err := policy.Forecast(learned.Load, nil, parallel.OnAllCores(ctx))
-	if err != nil {
-		return capacity.Chosen{}, err
-	}
-	choice := policy.Choose(made, policy.Terms{})
-	if choice.Answer != policy.AnswerRemedy {
-		return capacity.Chosen{Name: "to leave it: " + choice.Why, Limit: limit}, nil
-	}
-	row := made.Rows[choice.Row].Remedy
-	left, cpus, err := row.Setting(bandwidth.Limit{Quota: limit.Quota, Period: limit.Period, Burst: limit.Burst}, made.CPUs)
-	if err != nil {
-		return capacity.Chosen{}, err
-	}
-	chosen := capacity.Chosen{Name: row.Text(made.Limit), Limit: cgroup.Limit{Quota: left.Quota, Period: left.Period, Burst: left.Burst}, CPUs: cpus}
-	if !left.Limited() {
-		chosen.Limit = cgroup.Unlimited()
-	}
-	return chosen, nil
 }

@@ -39,8 +39,8 @@ const (
 // remedies are the variants that are measured by default.
 func remedies() []string { return []string{Quota, Burst, Period, Raise, Weight, Pin, Pools} }
 
-// choices are the names of all variants. Fix is measured only where it is asked for, since it needs a recording.
-func choices() []string { return append(remedies(), Fix) }
+// Variants are the names of all variants. Fix is measured only where it is asked for, since it needs a recording.
+func Variants() []string { return append(remedies(), Fix) }
 
 // ShortPeriod of the variant Period.
 const ShortPeriod = 10 * time.Millisecond
@@ -78,7 +78,7 @@ func variants(names []string, shape Shape, cpus, pinned cpuset.CPUSet, limit int
 		case Pools:
 			a.service = shape.Sized
 		default:
-			return nil, fmt.Errorf("remedy %.40q: choose from %s%s", name, strings.Join(choices(), ", "), text.DidYouMean(name, choices()))
+			return nil, fmt.Errorf("remedy %.40q: choose from %s%s", name, strings.Join(Variants(), ", "), text.DidYouMean(name, Variants()))
 		}
 		if slices.ContainsFunc(all, func(b variant) bool { return b.name == name }) {
 			return nil, fmt.Errorf("remedy %s: is there twice", name)

@@ -58,6 +58,7 @@ workloads:
     timeout: 500ms
     retries: {max: 1}
     phases: [{for: 500ms, factor: 2}, {for: 1s, factor: 1}]
+  capped: {kind: service, threads: 1, work: 100us, arrivals: {per_second: 200}, rate_limit: {per_second: 20, burst: 5}}
   gc: {kind: gc, cgroup: one, of: web, threads: 2, work: 5ms, every: 200ms}
 `
 

@@ -75,6 +75,10 @@ func TestEveryKind(t *testing.T) {
 	if web.Count == 0 || web.Failed == nil || len(web.Classes) != 2 || r.Outcome.Workloads["gc"].CPUSeconds != nil {
 		t.Errorf("web %+v", web)
 	}
+	// 5 at once and 20 a second are let in, however late the host is.
+	if c := r.Outcome.Workloads["capped"]; c.Count == 0 || c.Refused < 3*c.Count || float64(c.Count) > 5+20*(1.5+2) {
+		t.Errorf("a rate limit answered %d and refused %d of 300", c.Count, c.Refused)
+	}
 	pod, app := r.Outcome.Cgroups["pod"], r.Outcome.Cgroups["app"]
 	if app.ThrottledPeriods == 0 || app.ThrottledPeriods > app.Periods || app.ThrottledSeconds <= 0 {
 		t.Errorf("two burning threads under half a CPU, and it was not throttled: %+v", app)

@@ -46,7 +46,7 @@ func startService(s *scenario.Scenario, index int, o Options) (job, error) {
 func (j *serviceJob) spec() service.Spec {
 	w := &j.s.Workloads[j.index]
 	spec := service.Spec{
-		Seed: seedOf(j.o.Seed, wholeName(w)), IO: w.Server.IO, Shared: w.Server.Shared, Inflate: w.Server.Inflate, Deadline: j.s.Duration + slack,
+		Seed: seedOf(j.o.Seed, wholeName(w)), IO: w.Server.IO, Shared: w.Server.Shared, Inflate: w.Server.Inflate, RateLimit: w.Server.RateLimit, Deadline: j.s.Duration + slack,
 	}
 	for _, p := range w.Server.Pools {
 		spec.Pools = append(spec.Pools, service.Pool{Name: p.Name, Threads: p.Threads, Queue: p.Queue, PerThread: p.PerThread})

@@ -4,15 +4,16 @@ import "time"
 
 // Bounds of a service.
 const (
-	maxPools    = 64
-	maxClasses  = 64
-	maxQueue    = 1_000_000
-	maxShared   = 256 << 20
-	maxTouches  = 1 << 20
-	maxRetries  = 100
-	maxBurst    = 10_000 // requests at once
-	maxPhases   = 32
-	maxArrivals = 10_000 // with given times
+	maxPools     = 64
+	maxClasses   = 64
+	maxQueue     = 1_000_000
+	maxShared    = 256 << 20
+	maxTouches   = 1 << 20
+	maxRetries   = 100
+	maxBurst     = 10_000 // requests at once
+	maxPerSecond = 1e6    // requests
+	maxPhases    = 32
+	maxArrivals  = 10_000 // with given times
 
 	maxPoolName = 15 // a thread's name has 15 bytes in the kernel
 )
@@ -32,6 +33,8 @@ type Server struct {
 	// Timeout of one try of a client; 0: a client waits for ever.
 	Timeout time.Duration
 	Retries Retries
+	// RateLimit of the service, or of each of its shards.
+	RateLimit RateLimit
 }
 
 // Pool is a set of threads with a bounded queue. It refuses requests while the queue is full.

@@ -148,7 +148,7 @@ func (d *decoder) class(n *yaml.Node, key, name string, pools []Pool) Class {
 func (d *decoder) arrivals(n *yaml.Node, key string) *Arrivals {
 	a, gaps := Arrivals{Burst: 1}, "random"
 	d.object(n, key, fields{
-		"per_second": d.number(&a.PerSecond, 1e6),
+		"per_second": d.number(&a.PerSecond, maxPerSecond),
 		"burst":      d.integer(&a.Burst, 1, maxBurst),
 		"gaps":       d.choice(&gaps, "random", "equal"),
 		"at": func(n *yaml.Node, key string) {

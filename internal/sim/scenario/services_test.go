@@ -29,6 +29,7 @@ workloads:
     inflate: 0.01
     timeout: 1s
     retries: {max: 2, budget: 0.5}
+    rate_limit: {per_second: 400, burst: 20}
     phases: [{for: 5s, factor: 1}, {for: 1s, factor: 2}]
   collector: {kind: gc, cgroup: app, of: web, threads: {per_host_cpu: 1}, work: 40ms, requests: 500}
 `
@@ -47,7 +48,7 @@ func TestService(t *testing.T) {
 			{Name: "job", Pool: 1, Work: Fixed(10 * time.Millisecond), Arrivals: Arrivals{PerSecond: 8, Burst: 4, Regular: true}},
 			{Name: "ping", Pool: -1, Work: Fixed(100 * time.Microsecond), Arrivals: Arrivals{At: []time.Duration{time.Second, 2 * time.Second}, Burst: 1}},
 		},
-		Shared: 8 << 20, Inflate: 0.01, Timeout: time.Second, Retries: Retries{Max: 2, Budget: 0.5, Backoff: defaultBackoff},
+		Shared: 8 << 20, Inflate: 0.01, Timeout: time.Second, Retries: Retries{Max: 2, Budget: 0.5, Backoff: defaultBackoff}, RateLimit: RateLimit{PerSecond: 400, Burst: 20},
 	}
 	if !reflect.DeepEqual(*web.Server, want) || web.Threads != 42 {
 		t.Errorf("\n got %+v\nwant %+v", *web.Server, want)

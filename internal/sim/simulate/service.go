@@ -66,6 +66,7 @@ type service struct {
 	world   *collector // nil: no collector stops it
 	served  int
 	clients *clients // its own, or those of all shards
+	admits  scenario.Admission
 
 	// Tries of a shard.
 	answered, refused, unfinished uint64
@@ -84,7 +85,7 @@ func readersOf(w *scenario.Workload) int {
 
 func (h *host) addService(i int) {
 	w := &h.works[i]
-	s := &service{spec: w.Server, work: w, holder: -1, workers: make([]worker, w.count), turns: make([]int, len(w.Server.Pools)+1)}
+	s := &service{spec: w.Server, work: w, holder: -1, admits: w.Server.RateLimit.Admission(), workers: make([]worker, w.count), turns: make([]int, len(w.Server.Pools)+1)}
 	n := 0
 	for _, p := range w.Server.Pools {
 		s.pools = append(s.pools, len(s.lines))
@@ -136,8 +137,12 @@ func (h *host) arrive(s *service, it item) {
 	h.hand(s, it)
 }
 
-// hand gives a try to its class's pool.
+// hand gives a try to its class's pool, if the rate limit admits it.
 func (h *host) hand(s *service, it item) {
+	if !s.admits.Admits(h.now) {
+		h.refuse(s, it)
+		return
+	}
 	pool := s.spec.Classes[it.class].Pool
 	first, end := s.pools[pool], s.pools[pool+1]
 	s.turns[pool]++
@@ -224,6 +229,11 @@ func (h *host) onServed(wk *work, t int) {
 	switch w.stage {
 	case reads:
 		if s.spec.Classes[w.item.class].Pool < 0 {
+			if !s.admits.Admits(h.now) {
+				h.refuse(s, w.item)
+				h.next(s, n)
+				return
+			}
 			h.goOn(t, h.serve(s, n, 0))
 			return
 		}

@@ -90,6 +90,25 @@ func TestTimeoutsAndRetries(t *testing.T) {
 	}
 }
 
+// A rate limit lets in what it says, refuses the rest at once, and keeps those that it lets in fast. Seed 000 has such a limit
+// before each shard.
+func TestRateLimit(t *testing.T) {
+	for _, form := range []string{
+		"threads: 2, work: 5ms, queue: 1000, arrivals: {per_second: 600}",
+		"pools: {p: {threads: 2, queue: 1000}}, classes: {get: {pool: p, work: 5ms, arrivals: {per_second: 600}}}",
+		"io: 2, classes: {get: {work: 5ms, arrivals: {per_second: 600}}}",
+	} {
+		outcome := func(keys string) scenario.WorkloadOutcome {
+			return run(t, parseText(t, serviceOn(4, form+keys)), 1).Workloads["w"]
+		}
+		limited, open := outcome(", rate_limit: {per_second: 200, burst: 10}"), outcome("")
+		near(t, "answered", float64(limited.Count), 4*200+10, 0.02)
+		if limited.Count+limited.Refused < open.Count || *open.P99 < 5**limited.P99 {
+			t.Errorf("%s: %d answered and %d refused, p99 %v ms; without a limit p99 %v ms", form, limited.Count, limited.Refused, *limited.P99, *open.P99)
+		}
+	}
+}
+
 // What I/O threads have not read is bounded, however many of them there are.
 func TestUnreadIsBounded(t *testing.T) {
 	for _, io := range []int{1, 3, 1000} {

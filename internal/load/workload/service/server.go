@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/load/workload"
+	"github.com/unthrottle/unthrottle/internal/sim/scenario"
 )
 
 // request is one on its way through the service. A connection's descriptor may belong
@@ -29,6 +30,7 @@ type server struct {
 	lock        mutex // of all requests
 	world       world
 	gc          *collector
+	admission   admission
 
 	served, refused, unknown, lost atomic.Uint64
 }
@@ -46,7 +48,7 @@ func (p *pool) put(r request) bool {
 
 // newServer makes all that threads need; listen is where clients connect.
 func newServer(spec Spec, listen int) (*server, error) {
-	s := &server{spec: spec, shared: make([]uint64, spec.Shared/8)}
+	s := &server{spec: spec, admission: admission{of: spec.RateLimit.Admission(), began: time.Now()}, shared: make([]uint64, spec.Shared/8)}
 	for _, p := range spec.Pools {
 		made := &pool{spec: p}
 		queues := 1
@@ -136,12 +138,28 @@ func (s *server) handle(r request) {
 	}
 	p := s.poolOf[r.Class]
 	switch {
+	case !s.admission.admits():
+		s.refused.Add(1)
+		s.answer(r, Refused)
 	case p == nil:
 		s.serve(r, 0)
 	case !p.put(r):
 		s.refused.Add(1)
 		s.answer(r, Refused)
 	}
+}
+
+// admission is the rate limit of all readers together.
+type admission struct {
+	mu    sync.Mutex
+	of    scenario.Admission
+	began time.Time
+}
+
+func (a *admission) admits() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.of.Admits(time.Since(a.began))
 }
 
 // work is the life of a pool's thread.

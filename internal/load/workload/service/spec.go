@@ -35,6 +35,8 @@ type Spec struct {
 	// waits behind it, at most tenfold. It stands for colder caches, longer lists and
 	// a fuller heap. 0: no growth.
 	Inflate float64
+	// RateLimit refuses requests beyond it.
+	RateLimit scenario.RateLimit
 	// GC, if any, stops the world.
 	GC *GC
 	// Deadline: the process ends this long after its start.
@@ -89,6 +91,8 @@ func (s Spec) Check() error {
 		return fmt.Errorf("shared %d bytes: outside 0 to %d", s.Shared, maxShared)
 	case !(s.Inflate >= 0 && s.Inflate <= 1):
 		return fmt.Errorf("inflate %g: outside 0 to 1", s.Inflate)
+	case !(s.RateLimit.PerSecond >= 0) || s.RateLimit.PerSecond > 0 && s.RateLimit.Burst < 1:
+		return fmt.Errorf("rate limit %g per second, %d at once: give 0 for none, or a rate and 1 or more", s.RateLimit.PerSecond, s.RateLimit.Burst)
 	case s.Deadline <= 0 || s.Deadline > child.MaxDeadline:
 		return fmt.Errorf("deadline %v: outside 0 to %v", s.Deadline, child.MaxDeadline)
 	}

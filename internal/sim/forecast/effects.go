@@ -46,6 +46,10 @@ var NarrowEffect = &Effect{
 		return []Remedy{{Name: Narrow}, {Name: Burst, Burst: r.Burst}}
 	},
 	Simulate: func(s *scenario.Scenario, at Cgroups, r Remedy) {
+		if at.Container != at.Binding {
+			narrowInside(s, at, r)
+			return
+		}
 		of := &s.Cgroups[at.Binding]
 		if r.CPUs > 0 {
 			of.Limit.Quota = time.Duration(r.CPUs) * of.Limit.Period

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
 // backlogs is a server that does its work in order: bursts of requests arrive at random, of 1 to 60 requests, and each
@@ -37,36 +39,49 @@ func (b backlogs) runs(r *rand.Rand) Runs {
 	}
 }
 
-// judged is the share of pairs that get a verdict.
-func judged(rounds int, want string, before, after backlogs, judge func(before, after Runs) string) float64 {
-	got := 0
+// judged is how many pairs get a verdict.
+func judged(rounds int, want string, before, after backlogs, judge func(before, after Runs) string) (got int) {
 	for i := range rounds {
 		r := rand.New(rand.NewPCG(uint64(i), 3))
 		if judge(before.runs(r), after.runs(r)) == want {
 			got++
 		}
 	}
-	return float64(got) / float64(rounds)
+	return got
 }
+
+// mostOf is a count that trials, each of which passes with the given chance, exceed with a chance below one in 10,000.
+// So a test with this bound also holds for other draws, as after a change of what is drawn.
+func mostOf(trials int, chance float64) int {
+	term, above := math.Pow(1-chance, float64(trials)), 1.0
+	for n := 0; n < trials; n++ {
+		if above -= term; above < 1e-4 {
+			return n
+		}
+		term *= float64(trials-n) / float64(n+1) * chance / (1 - chance)
+	}
+	return trials
+}
+
+// leastOf is a count that such trials reach but for a chance below one in 10,000.
+func leastOf(trials int, chance float64) int { return trials - mostOf(trials, 1-chance) }
 
 func byBlocks(before, after Runs) string { return JudgeRuns(Evidence{}, 0.99, before, after).Verdict }
 
-// Work that is alike is judged worse in at most 5 of 100 cases, although the responses of one backlog depend on each
-// other. Taken as independent they would be judged worse far more often. The draws are fixed, so that the shares are. At 45
-// bursts per second the server is busy for 83 % of the time, and backlogs last for seconds: if those are cut, more than 5
-// are worse, because the parts of one are slow together. Of so few rounds 6 are at the bound by chance: uncut, 3 of 100
-// are worse by the quantile, of 700 rounds.
+// Work that is alike is seldom judged worse, although the responses of one backlog depend on each other. Of 700 rounds
+// 3 of 100 are, and the bounds allow 5 of 100. Taken as independent at least a fifth would be judged worse. At 45 bursts
+// per second the server is busy for 83 % of the time, and backlogs last for seconds. The draws are fixed.
 func TestAlikeIsSeldomWorse(t *testing.T) {
-	const rounds = 120
+	rounds := require.Rounds(t, 120)
 	for _, bursts := range []float64{15, 30, 45} {
 		of := backlogs{5 * time.Second, bursts, 2, 1}
 		worse := judged(rounds, Worse, of, of, byBlocks)
 		alone := judged(rounds, Worse, of, of, func(before, after Runs) string {
 			return Judge(Evidence{Quantile: 0.99, Before: before.ResponseMs, After: after.ResponseMs}).Verdict
 		})
-		t.Logf("%v bursts per second: worse in %.3f of the cases, %.3f if each run stood alone", bursts, worse, alone)
-		if worse > 0.05 || alone < 0.15 {
-			t.Errorf("%v bursts per second: worse in %.3f of the cases, %.3f if each run stood alone", bursts, worse, alone)
+		t.Logf("%v bursts per second: worse in %d of %d cases, in %d if each run stood alone", bursts, worse, rounds, alone)
+		if worse > mostOf(rounds, 0.05) || alone < leastOf(rounds, 0.2) {
+			t.Errorf("%v bursts per second: worse in %d of %d cases, in %d if each run stood alone", bursts, worse, rounds, alone)
 		}
 	}
 }
@@ -78,14 +93,16 @@ func TestAlikeIsSeldomWorseWithTimes(t *testing.T) {
 		return Evidence{Quantile: 0.99, Before: before.ResponseMs, After: after.ResponseMs, BeforeAt: before.WokenMs, AfterAt: after.WokenMs}
 	}
 	byTimes := func(before, after Runs) string { return Judge(evidence(before, after)).Verdict }
-	if worse := judged(120, Worse, of, of, byTimes); worse > 0.05 {
-		t.Errorf("alike, and worse in %.3f of the cases", worse)
+	rounds := require.Rounds(t, 120)
+	if worse := judged(rounds, Worse, of, of, byTimes); worse > mostOf(rounds, 0.05) {
+		t.Errorf("alike, and worse in %d of %d cases", worse, rounds)
 	}
 	fast := of
 	fast.speed = 2
 	of.window, fast.window = 10*time.Second, 10*time.Second
-	if better := judged(30, Better, of, fast, byTimes); better < 0.8 {
-		t.Errorf("twice the speed is better in %.2f of the cases", better)
+	rounds = require.Rounds(t, 30)
+	if better := judged(rounds, Better, of, fast, byTimes); better < leastOf(rounds, 0.95) {
+		t.Errorf("twice the speed is better in %d of %d cases", better, rounds)
 	}
 }
 
@@ -94,11 +111,12 @@ func TestRealChangesAreFound(t *testing.T) {
 	of := backlogs{10 * time.Second, 20, 2, 1}
 	slow, fast := of, of
 	slow.speed, fast.speed = 0.5, 2
-	if share := judged(30, Worse, of, slow, byBlocks); share < 0.8 {
-		t.Errorf("half the speed is worse in %.2f of the cases", share)
+	rounds := require.Rounds(t, 30)
+	if worse := judged(rounds, Worse, of, slow, byBlocks); worse < leastOf(rounds, 0.85) {
+		t.Errorf("half the speed is worse in %d of %d cases", worse, rounds)
 	}
-	if share := judged(30, Better, of, fast, byBlocks); share < 0.8 {
-		t.Errorf("twice the speed is better in %.2f of the cases", share)
+	if better := judged(rounds, Better, of, fast, byBlocks); better < leastOf(rounds, 0.95) {
+		t.Errorf("twice the speed is better in %d of %d cases", better, rounds)
 	}
 }
 

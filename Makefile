@@ -48,7 +48,6 @@ STATICCHECK = $(GO) tool -modfile=tools/lint/go.mod staticcheck
 .PHONY: lint
 lint: need-go ## gofmt, go vet and staticcheck, in every module
 	@bad=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$bad" ]; then echo "gofmt -w these files:"; echo "$$bad"; exit 1; fi
-	@$(GO) vet ./...
 	@$(GO) vet -tags 'accuracy confusion' ./...
 	@$(STATICCHECK) ./...
 	@for m in $(TESTED_MODULES); do $(GO) -C $$m vet ./...; done
@@ -76,6 +75,9 @@ define record
 tee $(OUT)/$(1).json | sed -u -n 's/.*"Output":"\(ok\|FAIL\) *\\t\([^\\]*\)\\t\([^\\"]*\).*/  $(1)  \1  \2  \3/p' || true
 endef
 
+# Tests that draw their cases draw the same ones in every run.
+SEEDED := $(CURDIR)/test/seeded
+
 # At its end a program with the race detector waits a second for races that are yet to come, if it has goroutines left.
 # That is one second for each package, and for each run of the program by its tests. A race is reported when it happens.
 GORACE ?= atexit_sleep_ms=10
@@ -90,9 +92,9 @@ test-pure-json: need-go need-cc lab
 	@with="$$($(LAB) goroutines)"; all="$$($(LAB) goroutines --none) $$($(LAB) goroutines --repeating)"; export UNTHROTTLE_PURE=1; \
 	  ran() { for p in $${@:2}; do grep -q "\"Package\":\"$$p\"" $(OUT)/$$1.json || { echo "$$p: its tests did not run; see $(OUT)/$$1.json" >&2; exit 1; }; done; }; \
 	  echo "== tests without kernel experiments, race detector on"; \
-	  nice -n 19 $(GO) test -race -short -vet=off -count=1 -timeout 15m -json $$with | $(call record,race); ran race $$with; \
+	  nice -n 19 $(GO) test -exec $(SEEDED) -race -short -vet=off -count=1 -timeout 15m -json $$with | $(call record,race); ran race $$with; \
 	  echo "== tests without kernel experiments, all rounds"; \
-	  nice -n 19 $(GO) test -vet=off -count=1 -timeout 15m -json $$all | $(call record,pure); ran pure $$all
+	  nice -n 19 $(GO) test -exec $(SEEDED) -vet=off -count=1 -timeout 15m -json $$all | $(call record,pure); ran pure $$all
 
 # One package at a time: two experiments on the real kernel at once would measure each other. They are compiled before.
 # Tests with t.Parallel wait most of the time, so that more of them run at once than there are CPUs.
@@ -101,7 +103,7 @@ test-kernel-json: need-go need-cc lab
 	@mkdir -p $(OUT) && rm -f $(OUT)/kernel.json
 	@echo "== tests on this host's kernel, race detector on"
 	@needs=($$($(LAB) needs)); $(GO) list -race -test -export -f '' "$${needs[@]:2}" >/dev/null || true; \
-	  $(GO) test -race -vet=off -count=1 -p 1 -parallel 4 -timeout 15m -json "$${needs[@]}" | $(call record,kernel)
+	  $(GO) test -exec $(SEEDED) -race -vet=off -count=1 -p 1 -parallel 4 -timeout 15m -json "$${needs[@]}" | $(call record,kernel)
 
 .PHONY: test-kernel
 test-kernel: test-kernel-json ## the tests that need this host's kernel (as root), one package at a time
@@ -145,8 +147,13 @@ man: need-go ## man/: a manual page for each command
 	@rm -rf $(MAN) && mkdir -p $(MAN) && SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) UNTHROTTLE_MAN=$(abspath $(MAN)) \
 	  $(GO) test -count=1 -run '^TestManualPages$$' ./cmd/unthrottle >/dev/null && ls $(MAN) | wc -l | xargs echo "pages in $(MAN):"
 
+# Of cases that tests draw at random, so many per test, from a seed that a failure prints.
+FUZZ_CHECKS ?= 1000
+DRAWING = $(shell $(GO) list -f '{{$$p := .ImportPath}}{{range .TestImports}}{{if eq . "pgregory.net/rapid"}}{{$$p}}{{end}}{{end}} {{range .XTestImports}}{{if eq . "pgregory.net/rapid"}}{{$$p}}{{end}}{{end}}' $(FUZZ_PACKAGES))
+
 .PHONY: fuzz
-fuzz: need-go ## every fuzz target for FUZZTIME each
+fuzz: need-go ## every fuzz target for FUZZTIME each, and FUZZ_CHECKS new cases of each test that draws them
+	@$(if $(strip $(DRAWING)),UNTHROTTLE_PURE=1 $(GO) test -vet=off -count=1 -timeout 2h $(sort $(DRAWING)) -args -rapid.checks=$(FUZZ_CHECKS))
 	@$(GO) list $(FUZZ_PACKAGES) | while read -r pkg; do \
 	  for f in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
 	    echo "== $$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$pkg; done; done

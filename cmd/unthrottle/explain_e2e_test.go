@@ -134,6 +134,21 @@ func TestExplain(t *testing.T) {
 	if html, err := os.ReadFile(page); err != nil || !bytes.Contains(html, []byte("</html>")) || bytes.Contains(html, []byte("<script")) {
 		t.Errorf("the page: %v, %d bytes", err, len(html))
 	}
+}
+
+// TestExplainRefuses: what is no recording, a full disk, and a user without rights.
+func TestExplainRefuses(t *testing.T) {
+	t.Parallel()
+	require.Once(t, "files and rights; TestExplain runs in both")
+	require.Root(t)
+	require.BPF(t)
+	tr := cgrouptest.New(t)
+	busy := tr.Make("busy")
+	tr.Limit(busy, 0.3)
+	tr.Work(busy, 6)
+	dir := t.TempDir()
+	kept := filepath.Join(dir, "busy.rec")
+	decoded[explained](t, unthrottle(t, "explain", busy, "--for", "1s", "--json", "--record", kept), 0)
 	t.Run("files", func(t *testing.T) { explainBadFiles(t, dir, kept) })
 	t.Run("full disk", func(t *testing.T) { explainFullDisk(t, busy, kept) })
 	t.Run("no rights", func(t *testing.T) { explainWithoutRights(t, busy) })

@@ -36,7 +36,7 @@ var forms = []form{
 	{target: "packages", args: []string{"ARCHS=arm64"}},
 	{target: "image", args: []string{"ARCHS=arm64"}},
 	{target: "man"},
-	{target: "fuzz", args: []string{"FUZZTIME=1x", "FUZZ_PACKAGES=./internal/kernel/procfs"}},
+	{target: "fuzz", args: []string{"FUZZTIME=1x", "FUZZ_CHECKS=10", "FUZZ_PACKAGES=./internal/kernel/procfs ./internal/kernel/irq"}},
 	{target: "accuracy", args: []string{"DRAWS=1", "REPEATS=1", "SECONDS=1"}},
 	{target: "confusion", args: []string{"MIXES=1"}},
 	{target: "bench", args: []string{"BENCH=--smoke", "PROBE_FORM=width"}},

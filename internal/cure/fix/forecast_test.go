@@ -154,11 +154,14 @@ func TestWithoutARecording(t *testing.T) {
 
 // With both judges the worse verdict counts.
 func TestBothJudge(t *testing.T) {
-	for _, tc := range []struct {
+	for i, tc := range []struct {
 		after   float64
 		verdict string
 		kept    bool
 	}{{12, verdict.Better, true}, {97.001, verdict.NoChange, false}} {
+		if i > 0 && testing.Short() {
+			break
+		}
 		b := newBench(t)
 		b.learns(curetest.Bursts)
 		b.options.Yes, b.options.Both, b.options.Tries = true, true, 1
@@ -184,7 +187,7 @@ func TestAskedForIsJudged(t *testing.T) {
 
 // A remedy that is asked for by name gets its row of the forecast, with the settings asked for, as one that was chosen does.
 func TestAskedForIsForecast(t *testing.T) {
-	for _, tc := range []struct {
+	for i, tc := range []struct {
 		request remedy.Request
 		row     string // its name in the table; "": those settings have none
 	}{
@@ -194,6 +197,9 @@ func TestAskedForIsForecast(t *testing.T) {
 		{remedy.Request{Kind: remedy.Pin, CPUs: 2}, "pin to 2 CPUs"},
 		{remedy.Request{Kind: remedy.Narrow, CPUs: 2}, ""},
 	} {
+		if i > 0 && testing.Short() {
+			break
+		}
 		b := newBench(t)
 		b.learns(curetest.Bursts)
 		b.options.Wish, b.options.DryRun = policy.Wish{Request: tc.request}, true

@@ -2,4 +2,4 @@
 
 package remedy
 
-const randomHosts = 1000
+const randomHosts = 500

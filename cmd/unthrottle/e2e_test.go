@@ -40,7 +40,7 @@ type run struct {
 
 func unthrottle(t *testing.T, args ...string) run {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // patience, no claim
 	defer cancel()
 	return runIn(ctx, t, "", args...)
 }

@@ -30,6 +30,7 @@ func answering(t *testing.T, tr *cgrouptest.Tree, path string) (log string) {
 		defer close(ended)
 		tick := time.NewTicker(10 * time.Millisecond)
 		defer tick.Stop()
+		chance := rand.New(rand.NewPCG(1, 2))
 		for wrote := time.Now(); ; {
 			levels, err := cgroup.Levels(tr.Host, path)
 			if err != nil {
@@ -40,7 +41,7 @@ func answering(t *testing.T, tr *cgrouptest.Tree, path string) (log string) {
 				ms = 97
 			}
 			for now := time.Now(); !wrote.After(now); wrote = wrote.Add(10 * time.Millisecond) {
-				fmt.Fprintf(f, "%.6f\n", ms+rand.Float64())
+				fmt.Fprintf(f, "%.6f\n", ms+chance.Float64())
 			}
 			select {
 			case <-done:

@@ -78,7 +78,7 @@ type call struct {
 // output runs the program and returns the lines that a user would see.
 func (c call) output(t *testing.T) []string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // patience, no claim
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program(t), c.args...)
 	if cmd.Dir = c.dir; c.dir == "" {

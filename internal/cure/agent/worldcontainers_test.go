@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -245,4 +244,8 @@ func (w *world) source(name string) slo.Source {
 }
 
 // chance is for goroutines beside the test's.
-func (w *world) chance(n int) int { return rand.IntN(n) }
+func (w *world) chance(n int) int {
+	w.besideMu.Lock()
+	defer w.besideMu.Unlock()
+	return w.beside.IntN(n)
+}

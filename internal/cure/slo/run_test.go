@@ -80,7 +80,7 @@ func TestRunNamesFailures(t *testing.T) {
 func TestRunEndsTheWholeGroup(t *testing.T) {
 	require.Kernel(t)
 	mark := filepath.Join(t.TempDir(), "pid")
-	_, err := run(t.Context(), "sh -c 'sleep 60 & echo $! > "+mark+"; wait'", time.Time{}, 300*time.Millisecond)
+	_, err := run(t.Context(), "sh -c 'sleep 60 & echo $! > "+mark+"; wait'", time.Time{}, 3*time.Second)
 	if err == nil || !strings.Contains(err.Error(), "still running after") {
 		t.Fatalf("error %v, want the limit", err)
 	}

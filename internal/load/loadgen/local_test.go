@@ -225,7 +225,7 @@ func TestSharedDataAndLocks(t *testing.T) {
 func TestServiceThatEnds(t *testing.T) {
 	require.Kernel(t)
 	spec := one(1, 10, ms)
-	spec.Deadline = 300 * ms
+	spec.Deadline = 3 * time.Second // of which starting it is a part
 	p := serving(t, spec)
 	_, err := Run(context.Background(), "", steady(p.Addr(), 10, 30*time.Second))
 	if err == nil || !strings.Contains(err.Error(), "closed") {

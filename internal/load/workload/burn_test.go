@@ -2,6 +2,7 @@ package workload
 
 import (
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -16,11 +17,14 @@ func TestBurnFor(t *testing.T) {
 	defer runtime.UnlockOSThread()
 	for _, d := range []time.Duration{100 * time.Microsecond, 2 * time.Millisecond, 10 * time.Millisecond} {
 		const runs = 20
-		from, x := ThreadTime(), uint64(1)
-		for range runs {
+		all, x := make([]time.Duration, runs), uint64(1)
+		for i := range all {
+			from := ThreadTime()
 			x = BurnFor(d, x, 1000, nil)
+			all[i] = ThreadTime() - from
 		}
-		if used := (ThreadTime() - from) / runs; x == 0 || used < d-d/20 || used > d+d/5+50*time.Microsecond {
+		slices.Sort(all) // what a hypervisor takes is charged to some
+		if used := all[runs/2]; x == 0 || used < d-d/20 || used > d+d/5+50*time.Microsecond {
 			t.Errorf("%v: used %v", d, used)
 		}
 	}

@@ -111,7 +111,7 @@ func TestChildWaitsUntilLetGo(t *testing.T) {
 
 func TestChildEndsAtItsDeadline(t *testing.T) {
 	require.Kernel(t)
-	p := start(t, Spec{Burners: 2, Sleep: 10 * ms, Deadline: 300 * ms})
+	p := start(t, Spec{Burners: 2, Sleep: 10 * ms, Deadline: 2 * time.Second})
 	if err := p.Go(); err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func TestChildEndsAtItsDeadline(t *testing.T) {
 
 func TestChildEndsAtItsDeadlineBeforeItIsLetGo(t *testing.T) {
 	require.Kernel(t)
-	ends(t, start(t, Spec{Sleep: 10 * ms, Deadline: 100 * ms}))
+	ends(t, start(t, Spec{Sleep: 10 * ms, Deadline: time.Second}))
 }
 
 func TestStartFailures(t *testing.T) {

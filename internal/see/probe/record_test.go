@@ -485,12 +485,13 @@ func TestRecordRefuses(t *testing.T) {
 	if _, err := p.Record(t.Context(), probe.RecordOptions{Target: c, For: time.Second}, nil); err == nil {
 		t.Error("without a sink: no error")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	busy := make(chan error, 1)
 	f, err := p.Record(ctx, probe.RecordOptions{Target: c, For: time.Hour, Begin: func(*recording.Header) error {
 		_, err := p.Record(t.Context(), probe.RecordOptions{Target: c, For: time.Second}, sink)
 		busy <- err
+		time.AfterFunc(200*time.Millisecond, cancel)
 		return nil
 	}}, sink)
 	if err != nil || f.EndNS <= 0 || f.EndNS > 30e9 {

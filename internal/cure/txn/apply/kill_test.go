@@ -104,9 +104,9 @@ func TestKilledOnTheRealKernel(t *testing.T) {
 				if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
 					t.Fatalf("the child did not start: %q, %v", line, err)
 				}
-				// From 1 ms to half a second, each order of magnitude as likely as the others: on a fast machine as
-				// on a slow one some are within the first transaction and some in the middle of many.
-				time.Sleep(time.Duration(1000<<chance.IntN(9)+chance.IntN(1000)) * time.Microsecond)
+				// From 1 ms to half a second, each order of magnitude in turn: on a fast machine as on a slow one some
+				// are within the first transaction and some in the middle of many.
+				time.Sleep(time.Duration(1000<<(5*round%9)+chance.IntN(1000)) * time.Microsecond)
 				r.must(cmd.Process.Kill())
 				_ = cmd.Wait()
 				open, err := Status(r.env)

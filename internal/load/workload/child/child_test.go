@@ -139,7 +139,7 @@ func ends(t *testing.T, pid int) {
 
 func TestDeadlineEndsIt(t *testing.T) {
 	require.Kernel(t)
-	ends(t, started(t, config{Deadline: 200 * time.Millisecond}, cpuset.New()).Pid())
+	ends(t, started(t, config{Deadline: time.Second}, cpuset.New()).Pid())
 }
 
 // The kernel's timer must end a child whose own threads do not. Its own timer
@@ -147,7 +147,7 @@ func TestDeadlineEndsIt(t *testing.T) {
 // comes a second later at most.
 func TestKernelEndsOneThatHangs(t *testing.T) {
 	require.Kernel(t)
-	p := started(t, config{Deadline: 200 * time.Millisecond, Hang: true}, cpuset.New())
+	p := started(t, config{Deadline: time.Second, Hang: true}, cpuset.New())
 	ends(t, p.Pid())
 }
 

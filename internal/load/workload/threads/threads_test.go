@@ -232,7 +232,7 @@ func TestCheck(t *testing.T) {
 func TestHold(t *testing.T) {
 	require.Kernel(t)
 	s := spec(scenario.SleepRun, 2)
-	s.Duration = 2 * time.Second
+	s.Duration = time.Minute
 	p, err := Start("", s)
 	if err != nil {
 		t.Fatal(err)
@@ -249,18 +249,20 @@ func TestHold(t *testing.T) {
 	}
 	time.Sleep(300 * ms)
 	before := switches(t, p.Pid())
-	time.Sleep(500 * ms)
-	after := switches(t, p.Pid())
 	own, others := 0, 0
-	for tid, n := range after {
-		if strings.HasPrefix(n.name, "work-") {
-			own += n.switches - before[tid].switches
-		} else {
-			others += n.switches - before[tid].switches
+	for end := time.Now().Add(20 * time.Second); own < 100 && time.Now().Before(end); {
+		time.Sleep(100 * ms)
+		own, others = 0, 0
+		for tid, n := range switches(t, p.Pid()) {
+			if strings.HasPrefix(n.name, "work-") {
+				own += n.switches - before[tid].switches
+			} else {
+				others += n.switches - before[tid].switches
+			}
 		}
 	}
-	// Each of two threads sleeps some 80 times; the runtime's would 50 times and wake others.
-	if own < 20 || others > 5 {
+	// While two threads sleep 80 times each, the runtime's would 50 times and wake others.
+	if own < 100 || others > own/20 {
 		t.Errorf("%d sleeps of the workload's threads, %d of others", own, others)
 	}
 	if err := p.Stop(); err != nil {

@@ -17,7 +17,6 @@ import (
 	"github.com/unthrottle/unthrottle/internal/explain/live"
 	"github.com/unthrottle/unthrottle/internal/see/probe"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
-	"github.com/unthrottle/unthrottle/internal/sim/parallel"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/outfile"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/explain"
@@ -108,7 +107,9 @@ func runExplain(ctx context.Context, target string, f explainFlags, out io.Write
 		err = fmt.Errorf("%s is a recording: --record and --ask-jvm are for containers that run", text.Sanitize(target, 0))
 	case isFile(target):
 		recorded = target
+		done := slowly("explaining " + text.Sanitize(target, 60))
 		e, err = live.File(target)
+		done()
 	default:
 		if recorded = f.record; recorded == "" {
 			dir, failed := os.MkdirTemp("", "unthrottle-explain-")
@@ -146,7 +147,7 @@ func runExplain(ctx context.Context, target string, f explainFlags, out io.Write
 // advised is what the forecast of the recording recommends, as text and as JSON, and where the recording comes from. It
 // takes the advice that the forecast contradicts from the pools.
 func advised(ctx context.Context, pools []diagnose.PoolUse, target, recorded string) (o view.Options, shown *rows.Recommended, from webpage.Origin) {
-	made, err := forecastOf(ctx, recorded)
+	made, err := forecastOf(ctx, recorded, recorded != target)
 	from.Version = version
 	if recorded != target { // of this host, now
 		from = thisHost()
@@ -158,6 +159,9 @@ func advised(ctx context.Context, pools []diagnose.PoolUse, target, recorded str
 	case err != nil:
 		o.NotForecast = err.Error()
 	case made != nil:
+		for _, what := range made.LeftOut {
+			say("%s", what)
+		}
 		choice := policy.Choose(made, policy.Terms{})
 		o.Recommended, shown = &choice, rows.NewRecommended(made, &choice)
 		view.Check(pools, made)
@@ -170,8 +174,8 @@ func advised(ctx context.Context, pools []diagnose.PoolUse, target, recorded str
 	return o, shown, from
 }
 
-// forecastOf forecasts from the file of a recording; nil: there is none.
-func forecastOf(ctx context.Context, name string) (*forecast.Forecast, error) {
+// forecastOf forecasts from the file of a recording, in bounded time if it was just made; nil: there is none.
+func forecastOf(ctx context.Context, name string, live bool) (*forecast.Forecast, error) {
 	if name == "" {
 		return nil, nil
 	}
@@ -183,11 +187,12 @@ func forecastOf(ctx context.Context, name string) (*forecast.Forecast, error) {
 		return nil, err
 	}
 	defer file.Close()
+	defer slowly("forecasting")()
 	load, err := forecast.Read(file)
 	if err != nil {
 		return nil, err
 	}
-	return policy.Forecast(load, nil, parallel.OnAllCores(ctx))
+	return policy.Forecast(load, nil, replaysWithin(ctx, live))
 }
 
 // judged sets the exit code, against the bound if there is one.
@@ -223,7 +228,11 @@ func explainLive(ctx context.Context, target string, f explainFlags, record stri
 		return e, nil, orFile(target, err)
 	}
 	o := live.Options{Host: h, Root: os.DirFS("/"), Target: c, Others: live.Others(c, all), For: f.length, AskJVM: f.ask}
-	line := progress.NewRecording(os.Stderr, terminal.FullScreen(os.Stderr), c.Name, f.length)
+	how := progress.Plain
+	if terminal.FullScreen(os.Stderr) {
+		how = progress.Terminal
+	}
+	line := progress.NewRecording(os.Stderr, how, c.Name, f.length, waitsForCPU())
 	o.Began = line.Began
 	defer line.Done()
 	var file *outfile.File

@@ -21,9 +21,9 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
-	"github.com/unthrottle/unthrottle/internal/sim/parallel"
 	explanation "github.com/unthrottle/unthrottle/internal/ui/report/explain"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fix"
+	"github.com/unthrottle/unthrottle/internal/ui/report/progress"
 	"github.com/unthrottle/unthrottle/internal/ui/terminal"
 )
 
@@ -155,9 +155,7 @@ func runFix(cmd *cobra.Command, w *writeFlags, target string, o fix.Options, lat
 		return fix.Result{}, err
 	}
 	defer done()
-	if terminal.Is(os.Stderr) {
-		o.Say = func(text string) { say("%s", text) }
-	}
+	o.Say = func(text string) { say("%s", text) }
 	return fix.Run(ctx, hostEnv(ctx, h, env, w, latencies), o)
 }
 
@@ -176,9 +174,17 @@ func hostEnv(ctx context.Context, h *cgroup.Host, env apply.Env, w *writeFlags, 
 			if err != nil {
 				all = nil
 			}
-			return learn.Host{Cgroups: h, Root: os.DirFS("/"), All: all}.Learn(ctx, target, length)
+			line := progress.NewRecording(os.Stderr, progress.OnlyLate, target.Name, length, waitsForCPU())
+			defer line.Done()
+			return learn.Host{Cgroups: h, Root: os.DirFS("/"), All: all, Began: line.Began}.Learn(ctx, target, length)
 		},
-		Each:      parallel.OnAllCores(ctx),
+		Each: func() func(n int, do func(i int) error) error {
+			within := replaysWithin(ctx, true)
+			return func(n int, do func(i int) error) error {
+				defer slowly("forecasting")()
+				return within(n, do)
+			}
+		},
 		Latencies: latencies,
 		Wait:      clock.Sleep,
 	}

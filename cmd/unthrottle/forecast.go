@@ -15,7 +15,6 @@ import (
 	"github.com/unthrottle/unthrottle/internal/explain/live"
 	"github.com/unthrottle/unthrottle/internal/see/probe"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
-	"github.com/unthrottle/unthrottle/internal/sim/parallel"
 	"github.com/unthrottle/unthrottle/internal/text"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/forecast"
 	"github.com/unthrottle/unthrottle/internal/ui/report/next"
@@ -69,7 +68,6 @@ among those that grant no more CPU than the limit.`,
 			if err := errors.Join(rejectEmptyFlags(cmd, "slo", "pool", "load", "host-load"), f.check()); err != nil {
 				return err
 			}
-			f.o.Each = parallel.OnAllCores(cmd.Context())
 			if f.all {
 				return forecastAll(cmd.Context(), f, cmd.OutOrStdout())
 			}
@@ -77,7 +75,8 @@ among those that grant no more CPU than the limit.`,
 			if err != nil {
 				return err
 			}
-			done := goingOn("forecast")
+			done := slowly("forecasting")
+			f.o.Each = replaysWithin(cmd.Context(), !isFile(args[0]))
 			made, err := forecast.Make(l, f.o)
 			done()
 			switch unknown := new(forecast.UnknownPool); {
@@ -172,7 +171,10 @@ func forecastAll(ctx context.Context, f forecastFlags, out io.Writer) error {
 		l, err := f.loadOf(ctx, c.Group.Path)
 		var made *forecast.Forecast
 		if err == nil {
+			done := slowly("forecasting " + text.Sanitize(c.Name, 60))
+			f.o.Each = replaysWithin(ctx, true)
 			made, err = forecast.Make(l, f.o)
+			done()
 		}
 		switch {
 		case ctx.Err() != nil:

@@ -14,7 +14,7 @@ type Result struct {
 	Pinned  string  `json:"pinned_cpus"`    // kernel list: the CPUs of CPUSet and After
 	// Simulated: nothing ran on this host; Kernel and CPUs are those simulated.
 	Simulated bool    `json:"simulated"`
-	Seconds   float64 `json:"arm_seconds"` // window asked for, per variant
+	Seconds   float64 `json:"variant_seconds"` // window asked for, per variant
 	// Fair: the demo's cgroup had the ordinary weight, not the highest.
 	Fair    bool     `json:"fair"`
 	Before  Variant  `json:"before"`    // quota

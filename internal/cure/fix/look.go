@@ -166,14 +166,21 @@ func (r *run) forecast(learned Learned) error {
 		return err
 	}
 	r.known.Corrections = policy.Corrections(r.o.Target.Group.Path, past)
+	var each func(n int, do func(i int) error) error
+	if r.env.Each != nil {
+		each = r.env.Each()
+	}
 	var made *forecast.Forecast
 	if r.o.Wish.Auto {
-		made, err = policy.Forecast(learned.Load, objective, r.env.Each)
+		made, err = policy.Forecast(learned.Load, objective, each)
 	} else {
-		made, err = policy.ForecastAsked(learned.Load, r.o.Wish.Request, objective, r.env.Each)
+		made, err = policy.ForecastAsked(learned.Load, r.o.Wish.Request, objective, each)
 	}
 	if err != nil {
 		return err
+	}
+	for _, what := range made.LeftOut {
+		r.say("%s", what)
 	}
 	r.known.Forecast = made
 	return nil

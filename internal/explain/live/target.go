@@ -20,7 +20,10 @@ const MinRecording = 200 * time.Millisecond
 type TooShort struct{ After time.Duration }
 
 func (s *TooShort) Error() string {
-	return fmt.Sprintf("interrupted after %v of recording, which says nothing: at least %v are needed", s.After.Round(time.Millisecond), MinRecording)
+	if s.After <= 0 {
+		return "interrupted before anything was recorded"
+	}
+	return fmt.Sprintf("interrupted after %s of recording, which says nothing: at least %s are needed", text.Duration(s.After), text.Duration(MinRecording))
 }
 
 // LongEnough refuses an explanation of less than MinRecording: *Gone where the target
@@ -30,8 +33,8 @@ func LongEnough(e diagnose.Explanation, name string, interrupted bool) error {
 	case e.Window >= MinRecording:
 		return nil
 	case e.EndedEarly != "":
-		return &Gone{Name: name, Err: fmt.Errorf("%s after %v of recording, which says nothing: at least %v are needed",
-			e.EndedEarly, e.Window.Round(time.Millisecond), MinRecording)}
+		return &Gone{Name: name, Err: fmt.Errorf("%s after %s of recording, which says nothing: at least %s are needed",
+			e.EndedEarly, text.Duration(e.Window), text.Duration(MinRecording))}
 	case interrupted:
 		return &TooShort{e.Window}
 	}

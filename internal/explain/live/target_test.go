@@ -29,10 +29,10 @@ func TestLongEnough(t *testing.T) {
 	if err := LongEnough(long, "cart", true); err != nil {
 		t.Error(err)
 	}
-	if err := LongEnough(ended, "cart", false); !errors.As(err, &gone) || !strings.Contains(err.Error(), "its cgroup was removed after 50ms") {
+	if err := LongEnough(ended, "cart", false); !errors.As(err, &gone) || !strings.Contains(err.Error(), "its cgroup was removed after 50 ms") {
 		t.Error(err)
 	}
-	if err := LongEnough(short, "cart", true); !errors.As(err, &tooShort) || !strings.Contains(err.Error(), "interrupted after 50ms") {
+	if err := LongEnough(short, "cart", true); !errors.As(err, &tooShort) || !strings.Contains(err.Error(), "interrupted after 50 ms") {
 		t.Error(err)
 	}
 }

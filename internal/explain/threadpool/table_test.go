@@ -176,7 +176,7 @@ func TestDoubt(t *testing.T) {
 		{"data-plane-kafk", "; its name may as well be of Kafka broker's network threads.", nil},
 		{"elasticsearch[n", "; its name may as well be of Elasticsearch's writes or Elasticsearch's search coordination or 5 others.", nil},
 		{"elasticsearch[node][search][T#1]", ", from its next start on.", nil},
-		{"python3", "; its name may as well be of OpenMP (libgomp, libomp) or Python's ThreadPoolExecutor and main thread, unnamed.",
+		{"python3", "; its name may as well be of OpenMP (libgomp, libomp) or Python's unnamed threads (main thread, ThreadPoolExecutor, or one per request).",
 			&Process{Comm: "python3", Exe: "/usr/bin/python3.11", Libraries: []string{"/x/libopenblas.so.0", "/x/libgomp.so.1"}}},
 	} {
 		if got := table.Match(c.comm, c.p)[0].Advice(64, 32, 2, 64); !strings.HasSuffix(got, c.want) {

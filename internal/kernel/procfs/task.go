@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Fields of /proc/PID/stat by their number in proc_pid_stat(5).
@@ -77,4 +78,13 @@ func StatusField(status, name string) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// Scheduled returns for how long a thread ran on a CPU and waited for one since it began: fields 1 and 2 of the text of
+// /proc/PID/task/TID/schedstat, in ns (fs/proc/base.c, proc_pid_schedstat).
+func Scheduled(schedstat string) (ran, waited time.Duration, err error) {
+	if _, err := fmt.Sscan(schedstat, (*int64)(&ran), (*int64)(&waited)); err != nil || ran < 0 || waited < 0 {
+		return 0, 0, fmt.Errorf("/proc/PID/task/TID/schedstat: %.40q has no two times", schedstat)
+	}
+	return ran, waited, nil
 }

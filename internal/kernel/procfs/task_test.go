@@ -4,6 +4,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 )
 
 // The stat of a task named "a) (b 1", with flags 4194560 and start time 890123.
@@ -64,4 +65,15 @@ func FuzzTask(f *testing.F) {
 		_, _ = Ended(stat)
 		_, _ = StatusField(stat, "x")
 	})
+}
+
+func TestScheduled(t *testing.T) {
+	if ran, waited, err := Scheduled("1500000 98500000 12\n"); err != nil || ran != 1500*time.Microsecond || waited != 98500*time.Microsecond {
+		t.Errorf("ran %v, waited %v, %v", ran, waited, err)
+	}
+	for _, bad := range []string{"", "1", "a b c", "-1 2 3"} {
+		if _, _, err := Scheduled(bad); err == nil {
+			t.Errorf("%q: no error", bad)
+		}
+	}
 }

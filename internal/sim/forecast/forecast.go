@@ -1,6 +1,8 @@
 package forecast
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -35,7 +37,8 @@ type Options struct {
 	Smallest    bool
 	Calibration Calibration
 	// Each calls do with 0 to n-1, in any order and possibly concurrently; nil: one after the other. An error
-	// stops it early.
+	// stops it early. With context.DeadlineExceeded Make goes on with what is done: as many replays of every row, at
+	// least one, or the error is *TooSlow. Notes say what was left out.
 	Each func(n int, do func(i int) error) error
 }
 
@@ -62,6 +65,8 @@ type Forecast struct {
 	SmallestLimit, SmallestNarrow *float64
 	SmallestRange                 *Range
 	Notes                         []string
+	// LeftOut says what Make left out because the time was up; Notes have it too.
+	LeftOut []string
 }
 
 // Row is one remedy at one load of the host.
@@ -90,17 +95,32 @@ func Make(l *Load, o Options) (*Forecast, error) {
 	if err := o.check(l); err != nil {
 		return nil, err
 	}
+	m, err := makeRows(l, o)
+	if err != nil {
+		return nil, err
+	}
+	m.f.Notes = slices.Concat(m.f.Notes, m.f.LeftOut)
+	return m.f, nil
+}
+
+// makeRows makes a forecast whose notes lack LeftOut.
+func makeRows(l *Load, o Options) (*maker, error) {
 	f := &Forecast{
 		Target: l.target, Kernel: l.kernel, Window: l.window, Limit: l.limit, CPUs: l.recordedScenario.Host.CPUs,
 		Objective: o.Objective, Cheapest: -1, Notes: l.notes,
 	}
-	m := &maker{l: l, o: o, f: f}
+	m := &maker{l: l, o: o, f: f, seeds: o.Seeds}
 	hostLoads := []float64{0}
 	if o.HostLoad > 0 {
 		hostLoads = append(hostLoads, o.HostLoad)
 	}
 	for _, load := range hostLoads {
-		if err := m.rows(load); err != nil {
+		err := m.rows(load)
+		if late := new(TooSlow); load > 0 && errors.As(err, &late) {
+			m.leftOut("the rows of a fuller host are left out")
+			break
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -109,20 +129,41 @@ func Make(l *Load, o Options) (*Forecast, error) {
 	if figure := f.Check.Failed(); figure != "" {
 		f.Notes = append(slices.Clone(f.Notes), "the replay of the recording differs from the recording in "+figure+
 			": no row can be relied on, and none is recommended by its latency")
-		return f, nil
+		return m, nil
 	}
 	m.choose()
 	if o.From > 0 {
-		if err := m.sweep(); err != nil {
+		if err := m.unlessLate(m.sweep(), "the search for the load at which each row breaks is left out"); err != nil {
 			return nil, err
 		}
 	}
 	if o.Smallest || o.Objective != nil {
-		if err := m.smallest(); err != nil {
+		if err := m.unlessLate(m.smallest(), "the search for the smallest limit is left out"); err != nil {
 			return nil, err
 		}
 	}
-	return f, nil
+	return m, nil
+}
+
+// TooSlow is the error of a forecast whose time was up before every row was replayed once.
+type TooSlow struct{ Done, Of int }
+
+func (t *TooSlow) Error() string {
+	return fmt.Sprintf("the time was up after %d of %d replays; keep the recording in a file (explain --record FILE) and forecast the file: that has no such bound", t.Done, t.Of)
+}
+
+// unlessLate returns err unless it says that the time was up: then LeftOut says so.
+func (m *maker) unlessLate(err error, what string) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		m.leftOut(what)
+		return nil
+	}
+	return err
+}
+
+// leftOut says what did not happen because the time was up.
+func (m *maker) leftOut(what string) {
+	m.f.LeftOut = append(m.f.LeftOut, "the time was up: "+what)
 }
 
 func (o *Options) check(l *Load) error {
@@ -174,6 +215,8 @@ type maker struct {
 	f    *Forecast
 	none []result   // of the row "none", at the recorded load
 	all  [][]result // of each row; nil: it is refused
+	// seeds is the number of runs per row at the recorded load: Options.Seeds, or fewer if the time was up.
+	seeds int
 }
 
 // trials runs all trials, several at once.
@@ -181,6 +224,7 @@ func (m *maker) trials(of []trial) ([]result, error) {
 	results := make([]result, len(of))
 	do := func(i int) (err error) {
 		results[i], err = m.l.run(of[i])
+		results[i].done = err == nil
 		return err
 	}
 	if m.o.Each != nil {
@@ -194,22 +238,51 @@ func (m *maker) trials(of []trial) ([]result, error) {
 	return results, nil
 }
 
-// rows forecasts all remedies at one load of the host.
-func (m *maker) rows(hostLoad float64) error {
-	remedies := m.l.remedies(m.o.Effects, m.o.CPUs)
+// rounds runs the trials of all remedies at one load of the host, a round per seed, and returns the results by remedy. If
+// the time is up, it returns the complete rounds.
+func (m *maker) rounds(remedies []Remedy, hostLoad float64) ([][]result, error) {
 	var trials []trial
-	for _, r := range remedies {
-		for seed := range m.o.Seeds {
+	for seed := range m.o.Seeds {
+		for _, r := range remedies {
 			trials = append(trials, trial{remedy: r, hostLoad: hostLoad, load: 1, seed: m.o.Seed + uint64(seed)})
 		}
 	}
-	all, err := m.trials(trials)
+	results, err := m.trials(trials)
+	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		return nil, err
+	}
+	rounds := m.o.Seeds
+	if first := slices.IndexFunc(results, func(r result) bool { return !r.done }); first >= 0 {
+		rounds = first / len(remedies)
+		if rounds == 0 {
+			return nil, &TooSlow{first, len(remedies)}
+		}
+		of := ""
+		if hostLoad > 0 {
+			of = " of the fuller host"
+		}
+		m.leftOut(fmt.Sprintf("each row%s was replayed %d of %d times, so its error is less certain", of, rounds, m.o.Seeds))
+	}
+	if hostLoad == 0 {
+		m.seeds = rounds
+	}
+	of := make([][]result, len(remedies))
+	for i, r := range results[:rounds*len(remedies)] {
+		of[i%len(remedies)] = append(of[i%len(remedies)], r)
+	}
+	return of, nil
+}
+
+// rows forecasts all remedies at one load of the host.
+func (m *maker) rows(hostLoad float64) error {
+	remedies := m.l.remedies(m.o.Effects, m.o.CPUs)
+	all, err := m.rounds(remedies, hostLoad)
 	if err != nil {
 		return err
 	}
 	var left []result // results of "none" at this load of the host
 	for i, r := range remedies {
-		results := all[i*m.o.Seeds : (i+1)*m.o.Seeds]
+		results := all[i]
 		row := Row{Remedy: r, HostLoad: hostLoad}
 		if err := results[0].refused; err != nil {
 			row.Refused = err.Error()

@@ -1,8 +1,11 @@
 package forecast
 
 import (
+	"context"
 	"errors"
 	"math"
+	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -53,6 +56,53 @@ func TestRows(t *testing.T) {
 	}
 	if at := rows[Weight].CollapsesAt; at != nil {
 		t.Errorf("8 CPUs without a quota collapse at %v times 0.26 CPUs", *at)
+	}
+}
+
+// stopAfter is Options.Each whose time is up after n calls in all.
+func stopAfter(n int) func(int, func(int) error) error {
+	return func(of int, do func(int) error) error {
+		for i := range of {
+			if n--; n < 0 {
+				return context.DeadlineExceeded
+			}
+			if err := do(i); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// When the time is up, the complete rounds of replays are the forecast, the same as one of so many seeds.
+func TestTimeUp(t *testing.T) {
+	l := loadOf(t, bursts())
+	o := Options{Seeds: 3, Seed: 1, HostLoad: 0.9, Smallest: true}
+	rows := len(l.remedies(nil, 0))
+	tooSlow := new(TooSlow)
+	o.Each = stopAfter(rows - 1)
+	if _, err := Make(l, o); !errors.As(err, &tooSlow) || tooSlow.Done != rows-1 || tooSlow.Of != rows {
+		t.Errorf("before a replay of each row: %v", err)
+	}
+	o.Each = stopAfter(2*rows + 1)
+	cut, err := Make(l, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := Make(l, Options{Seeds: 2, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(cut.Rows, two.Rows) || cut.SmallestLimit != nil {
+		t.Errorf("%d rows, and %d of two seeds; smallest limit %v", len(cut.Rows), len(two.Rows), cut.SmallestLimit)
+	}
+	want := []string{
+		"the time was up: each row was replayed 2 of 3 times, so its error is less certain",
+		"the time was up: the rows of a fuller host are left out",
+		"the time was up: the search for the smallest limit is left out",
+	}
+	if !slices.Equal(cut.LeftOut, want) || !slices.Equal(cut.Notes[len(cut.Notes)-len(want):], want) {
+		t.Errorf("left out %q, notes %q", cut.LeftOut, cut.Notes)
 	}
 }
 

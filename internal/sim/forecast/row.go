@@ -58,6 +58,7 @@ type trial struct {
 
 // result is the result of a trial.
 type result struct {
+	done    bool  // the trial was run
 	refused error // why the remedy cannot be in force
 	// The figures of this run.
 	throttledPeriods uint64

@@ -73,7 +73,7 @@ func (m *maker) p99(pool int) (none *float64, best float64) {
 			continue
 		}
 		of := row.Figures.Pools[pool].Response
-		if row.Remedy.Name == None && of.Count >= uint64(minRuns*m.o.Seeds) {
+		if row.Remedy.Name == None && of.Count >= uint64(minRuns*m.seeds) {
 			none = of.P99
 		}
 		if of.P99 != nil {

@@ -6,12 +6,33 @@ import (
 	"errors"
 	"runtime"
 	"sync"
+	"time"
 )
 
 // OnAllCores gives a function that calls do for 0 to n-1, on all cores. It returns
 // the errors joined. The first error, or the end of ctx, lets no further call begin;
 // calls under way end first.
 func OnAllCores(ctx context.Context) func(n int, do func(i int) error) error {
+	return onAllCores(ctx.Err)
+}
+
+// Within is OnAllCores for a limited time from now, at least 0. When the time is up, no further call begins, and the error
+// is context.DeadlineExceeded.
+func Within(ctx context.Context, limit time.Duration) func(n int, do func(i int) error) error {
+	end := time.Now().Add(limit)
+	return onAllCores(func() error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if !time.Now().Before(end) {
+			return context.DeadlineExceeded
+		}
+		return nil
+	})
+}
+
+// onAllCores lets a call begin while over returns nil.
+func onAllCores(over func() error) func(n int, do func(i int) error) error {
 	return func(n int, do func(i int) error) error {
 		var running sync.WaitGroup
 		var mu sync.Mutex
@@ -20,10 +41,10 @@ func OnAllCores(ctx context.Context) func(n int, do func(i int) error) error {
 		take := func() (int, bool) {
 			mu.Lock()
 			defer mu.Unlock()
-			if failed == nil {
-				failed = ctx.Err()
-			}
 			if failed != nil || at == n {
+				return 0, false
+			}
+			if failed = over(); failed != nil {
 				return 0, false
 			}
 			at++

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 func TestOnAllCores(t *testing.T) {
@@ -27,6 +28,22 @@ func TestErrorsEndIt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := OnAllCores(ctx)(3, func(int) error { t.Error("called"); return nil }); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+}
+
+// When the time is up no call begins; until then all do.
+func TestWithin(t *testing.T) {
+	if err := Within(t.Context(), 0)(3, func(int) error { t.Error("called"); return nil }); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v", err)
+	}
+	var sum atomic.Int64
+	if err := Within(t.Context(), time.Hour)(100, func(i int) error { sum.Add(int64(i)); return nil }); err != nil || sum.Load() != 4950 {
+		t.Errorf("%v, %d", err, sum.Load())
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := Within(ctx, time.Hour)(3, func(int) error { t.Error("called"); return nil }); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 }

@@ -29,6 +29,8 @@ type Host struct {
 	Root fs.FS
 	// All are the containers that may be named as neighbours.
 	All []container.Container
+	// Began is called when a recording begins; nil: no call.
+	Began func()
 }
 
 // Learn records a container for that long. The errors are those of the temporary file, and the end of ctx.
@@ -43,7 +45,7 @@ func (h Host) Learn(ctx context.Context, target container.Container, length time
 		return fix.Learned{}, fmt.Errorf("the temporary recording cannot be unlinked: %w", err)
 	}
 	explanation, err := live.Live(ctx, live.Options{
-		Host: h.Cgroups, Root: h.Root, Target: target, Others: live.Others(target, h.All), For: length, Keep: file,
+		Host: h.Cgroups, Root: h.Root, Target: target, Others: live.Others(target, h.All), For: length, Keep: file, Began: h.Began,
 	})
 	if ctx.Err() != nil {
 		return fix.Learned{}, ctx.Err()

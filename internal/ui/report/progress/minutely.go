@@ -25,14 +25,19 @@ func For(w io.Writer, terminal, ascii bool, what string) Drawer {
 	return NewMinutely(w, what)
 }
 
-// every is how often a plain output hears that a command goes on.
-const every = time.Minute
+// every is how often a plain output hears that a command goes on; everySlow is how often it hears of a step that is
+// short on most hosts.
+const (
+	every     = time.Minute
+	everySlow = 4 * time.Second
+)
 
 // Minutely says once a minute that a long command goes on: for a log, or for a command that knows no more. Until the
 // first minute is over it says nothing.
 type Minutely struct {
 	w    io.Writer
 	what string
+	why  func() string // what else a line says; nil: nothing
 	stop chan struct{}
 	once sync.Once
 	done sync.WaitGroup
@@ -43,8 +48,16 @@ type Minutely struct {
 }
 
 // NewMinutely begins; Done ends it.
-func NewMinutely(w io.Writer, what string) *Minutely {
-	m := &Minutely{w: w, what: what, stop: make(chan struct{})}
+func NewMinutely(w io.Writer, what string) *Minutely { return newMinutely(w, what, every, nil) }
+
+// NewSlow is for a step that is short on most hosts: it says every few seconds that the step goes on, and why it takes so
+// long. why may be nil, and return "". Done ends it.
+func NewSlow(w io.Writer, what string, why func() string) *Minutely {
+	return newMinutely(w, what, everySlow, why)
+}
+
+func newMinutely(w io.Writer, what string, every time.Duration, why func() string) *Minutely {
+	m := &Minutely{w: w, what: what, why: why, stop: make(chan struct{})}
 	begun := time.Now()
 	m.done.Go(func() {
 		tick := time.NewTicker(every)
@@ -78,6 +91,11 @@ func (m *Minutely) say(elapsed time.Duration) {
 	}
 	if m.doing != "" {
 		line += ": " + text.Sanitize(m.doing, maxTarget)
+	}
+	if m.why != nil {
+		if why := m.why(); why != "" {
+			line += "; " + why
+		}
 	}
 	fmt.Fprintln(m.w, line)
 }

@@ -186,6 +186,10 @@ func newApply() *cobra.Command {
 			case dryRun:
 				sayNext(out, forReal(cmd, args))
 			case result.Kept:
+				if !out.json() {
+					say("stopped before %s, after %s; in force as %s; 'unthrottle restore' puts everything back",
+						changes.Stopped(result.Before), changes.Stopped(result.After), result.ID)
+				}
 				sayNext(out, w.next().Status())
 			}
 			return nil

@@ -56,6 +56,9 @@ CPU. 'unthrottle restore' puts everything back.`,
 			if err != nil {
 				return err
 			}
+			if _, err := existingPrefix(h, "scope", w.scope); err != nil {
+				return err
+			}
 			env, done, err := w.env(cmd, h)
 			if err != nil {
 				return err

@@ -27,6 +27,10 @@ func TestFlagsThatCannotBeMeant(t *testing.T) {
 		{"restore x --scope=", "--scope is empty"},
 		{"ls --watch --bound 5%", "--watch and --bound: give one of them"},
 		{"status --scope /", "unknown flag: --scope"},
+		{"defrag --dryrun", "unknown flag: --dryrun; did you mean --dry-run?"},
+		{"fix x --for 10", `--for "10": give a time with its unit`},
+		{"defrag --dry-run --scope /no/such/cgroup", "--scope /no/such/cgroup: there is no such cgroup"},
+		{"agent --config /no/such/file", "/no/such/file: no such file"},
 	} {
 		got := unthrottle(t, append(strings.Fields(tc.args), "--state-dir", state)...)
 		if strings.HasPrefix(tc.args, "ls ") {

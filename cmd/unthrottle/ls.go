@@ -70,7 +70,7 @@ func checkWindow(window time.Duration) error {
 }
 
 func runLs(ctx context.Context, h *cgroup.Host, f lsFlags, out io.Writer) error {
-	prefix, err := belowPrefix(h, f.below)
+	prefix, err := existingPrefix(h, "below", f.below)
 	if err != nil {
 		return err
 	}

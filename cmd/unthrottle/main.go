@@ -12,6 +12,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // version of the program; the build sets it.
@@ -74,10 +77,32 @@ Exit codes: 0 fine, 1 stopped above the bound, 2 usage or failure,
 	addCompletions(root)
 	root.SetHelpCommand(newHelp(root))
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usage(cmd, "%s", goWords.ReplaceAllString(err.Error(), "give a whole number"))
+		return usage(cmd, "%s", flagError(cmd, err))
 	})
 	return root
 }
+
+// flagError is an error of the flag parser in our words, with the flag that may be meant instead of an unknown one.
+func flagError(cmd *cobra.Command, err error) string {
+	words := goWords.ReplaceAllString(err.Error(), "give a whole number")
+	if of := badValue.FindStringSubmatch(words); of != nil {
+		return fmt.Sprintf("%s %q: %s", of[2], of[1], of[3])
+	}
+	unknown, ok := strings.CutPrefix(words, "unknown flag: --")
+	if !ok {
+		return words
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, "--"+f.Name)
+		}
+	})
+	return words + text.DidYouMean("--"+unknown, names)
+}
+
+// badValue matches what the flag parser says of a value that a flag refuses: the value, the flag's last name, and why.
+var badValue = regexp.MustCompile(`^invalid argument "(.*)" for "(?:-\w, )?(--[\w-]+)" flag: (.*)$`)
 
 // goWords matches the words of Go's parser of whole numbers in errors, which tell a user nothing.
 var goWords = regexp.MustCompile(`strconv\.\w+: parsing "[^"]*": (invalid syntax|value out of range)`)

@@ -143,9 +143,9 @@ func cleanPrefix(h *cgroup.Host, flag, prefix string) (string, error) {
 	return path, nil
 }
 
-// belowPrefix is the cgroup of --below, which must be there: a typo is no empty host.
-func belowPrefix(h *cgroup.Host, prefix string) (string, error) {
-	path, err := cleanPrefix(h, "below", prefix)
+// existingPrefix is the cgroup that a flag names, which must be there: a typo is no empty host. "" stays "".
+func existingPrefix(h *cgroup.Host, flag, prefix string) (string, error) {
+	path, err := cleanPrefix(h, flag, prefix)
 	if err != nil || path == "" {
 		return path, err
 	}
@@ -153,7 +153,7 @@ func belowPrefix(h *cgroup.Host, prefix string) (string, error) {
 		return "", err
 	}
 	if !cgroup.Exists(h, cgroup.CPU, path) {
-		return "", fmt.Errorf("--below %s: there is no such cgroup: 'unthrottle ls' without it lists those with containers", text.Sanitize(prefix, 0))
+		return "", fmt.Errorf("--%s %s: there is no such cgroup: 'unthrottle ls' lists those with containers", flag, text.Sanitize(prefix, 0))
 	}
 	return path, nil
 }

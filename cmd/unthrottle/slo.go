@@ -43,7 +43,7 @@ func (f *sloFlags) source(cmd *cobra.Command, o *fix.Options, alone bool) (slo.S
 	}
 	var err error
 	if o.Objective, err = policy.ParseObjective(f.objective); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("--%w", err)
 	}
 	if f.command == "" {
 		return nil, nil

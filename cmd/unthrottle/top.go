@@ -58,7 +58,7 @@ func newTop() *cobra.Command {
 }
 
 func runTop(ctx context.Context, h *cgroup.Host, f topFlags) error {
-	prefix, err := belowPrefix(h, f.below)
+	prefix, err := existingPrefix(h, "below", f.below)
 	if err != nil {
 		return err
 	}

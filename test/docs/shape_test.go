@@ -178,6 +178,9 @@ func reduce(line string, firstCell bool) string {
 // sentenceEnd is between two sentences of a line.
 var sentenceEnd = regexp.MustCompile(`([a-z0-9)]\.) ([A-Z])`)
 
+// slowHost matches what a command says of a step that takes long because the host is busy.
+var slowHost = regexp.MustCompile(` goes on, for .* so far`)
+
 // shape is that of an output: its lines, reduced, each run of equal ones once. What
 // matches an optional pattern is left out. Cut marks have no shape: whether lines lie
 // between two parts may depend on the run.
@@ -188,7 +191,7 @@ func shape(lines []paragraph, r row) []string {
 	for _, line := range strings.Split(sentences, "\n") {
 		reduced := reduce(line, r.firstCell)
 		optional := func(pattern string) bool { return regexp.MustCompile(pattern).MatchString(reduced) }
-		if reduced != "" && !slices.ContainsFunc(r.optional, optional) {
+		if reduced != "" && !slowHost.MatchString(reduced) && !slices.ContainsFunc(r.optional, optional) {
 			all = append(all, reduced)
 		}
 	}

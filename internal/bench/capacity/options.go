@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // Options of Run. Host must be given, but for a URL.
@@ -120,7 +121,7 @@ func (o Options) filled() (Options, error) {
 	case o.Steps < minSteps || o.Steps > maxSteps:
 		return o, fmt.Errorf("%d steps: give %d to %d", o.Steps, minSteps, maxSteps)
 	case o.Step < minStep || o.Step > maxStep:
-		return o, fmt.Errorf("steps of %v: give %v to %v", o.Step, minStep, maxStep)
+		return o, fmt.Errorf("steps of %s: give %s to %s", text.Duration(o.Step), text.Duration(minStep), text.Duration(maxStep))
 	case slices.Contains(o.Remedies, Fix) && o.Choose == nil:
 		return o, fmt.Errorf("remedy %s: nothing can choose here", Fix)
 	case o.Remedies[0] != Quota && slices.Contains(remedies(), o.Remedies[0]): // what is no remedy is told as such

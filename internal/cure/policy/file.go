@@ -1,11 +1,14 @@
 package policy
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // ReadRules reads the rules in a file, and why commands in them must not be run ("":
@@ -16,15 +19,18 @@ func ReadRules(name string) (rules Rules, untrusted string, err error) {
 		return rules, "", err
 	}
 	f, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return rules, "", fmt.Errorf("%s: no such file", text.Sanitize(name, 0))
+	}
 	if err != nil {
 		return rules, "", err
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, MaxConfigBytes+1))
+	content, err := io.ReadAll(io.LimitReader(f, MaxConfigBytes+1))
 	if err != nil {
 		return rules, "", err
 	}
-	if rules, err = ParseRules(text); err != nil {
+	if rules, err = ParseRules(content); err != nil {
 		return rules, "", fmt.Errorf("%s: %w", name, err)
 	}
 	// The file that was read, not one that may have its name by now.

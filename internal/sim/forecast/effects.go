@@ -126,7 +126,7 @@ var PeriodEffect = &Effect{
 	Text:       func(_ float64, r Remedy) string { return fmt.Sprintf("period %v", r.Period) },
 	Parameters: func(r Remedy) map[string]any { return map[string]any{"period_seconds": r.Period.Seconds()} },
 	Price: func(r Remedy, p Priced) string {
-		return fmt.Sprintf("a refill every %v; one stretch gets %v at most", r.Period, time.Duration(float64(r.Period)*p.Limit).Round(100*time.Microsecond))
+		return fmt.Sprintf("a refill every %s; one stretch gets %s at most", text.Duration(r.Period), text.Duration(time.Duration(float64(r.Period)*p.Limit)))
 	},
 }
 

@@ -41,7 +41,7 @@ demo: build ## build, then show throttling and its end on this host (as root)
 
 # The modules of the tree beside its own. Some only pin a tool and hold no package.
 MODULES := $(patsubst %/go.mod,%,$(shell git ls-files '*/go.mod'))
-TOOL_MODULES := tools/lint tools/nfpm tools/crictl
+TOOL_MODULES := tools/lint tools/nfpm tools/crictl tools/containerd
 TESTED_MODULES := $(filter-out $(TOOL_MODULES),$(MODULES))
 STATICCHECK = $(GO) tool -modfile=tools/lint/go.mod staticcheck
 
@@ -122,10 +122,19 @@ test: lint test-modules tidy test-kernel-json ## every test: lint, this host's k
 smoke: need-go need-cc ## every target in its shortest form, in a fresh clone of HEAD (as root, a few minutes)
 	@$(GO) run ./test/smoke
 
-# Needs Docker, Podman and containerd; each runs in folders of its own. crictl takes two minutes to build, once.
+# Needs Docker, Podman and containerd; each runs in folders of its own. crictl and a containerd 2 of today take six minutes
+# of CPU time to build, once for each state of the files that pin them.
 .PHONY: e2e
-e2e: build $(BIN)/crictl ## beside real Docker, Podman and containerd: names, fixes, drift, restore (as root, 2 minutes)
-	@$(GO) run ./test/e2e -exe $(BIN)/unthrottle -crictl $(BIN)/crictl
+e2e: build $(BIN)/crictl $(CONTAINERD)/containerd ## beside real Docker, Podman and containerd: names, fixes, drift, restore, NRI (as root, 3 minutes)
+	@$(GO) run ./test/e2e -exe $(BIN)/unthrottle -crictl $(BIN)/crictl -containerd $(CONTAINERD)
+
+CONTAINERD_PINS := tools/containerd/go.mod tools/containerd/go.sum
+CONTAINERD := .cache/containerd/$(shell cat $(CONTAINERD_PINS) | sha256sum | cut -c1-16)
+# The cache holds programs of one state only.
+$(CONTAINERD)/containerd:
+	@rm -rf .cache/containerd && mkdir -p $(CONTAINERD)
+	@CGO_ENABLED=0 nice $(GO) -C tools/containerd build -trimpath -ldflags '-s -w' -o $(abspath $(CONTAINERD))/ \
+	  $(addprefix github.com/containerd/containerd/v2/cmd/,containerd-shim-runc-v2 ctr containerd)
 
 $(BIN)/crictl: tools/crictl/go.sum
 	@mkdir -p $(BIN)

@@ -80,7 +80,7 @@ func (s *suite) decode(to any, env []string, args ...string) error {
 // together looks at all runtimes at once.
 func (s *suite) together() {
 	table, err := s.run(nil, nil, s.exe, "ls", "--for", "500ms")
-	for _, name := range []string{"shop-cart-1", "shop-cart-2", "mail", "shop/cart-0/app", "batch"} {
+	for _, name := range []string{"shop-cart-1", "shop-cart-2", "mail", "shop/cart-0/app", "batch", "depot/crate-0/app", "night"} {
 		if !strings.Contains(table.out, "\n"+name+" ") {
 			err = errors.Join(err, fmt.Errorf("no line of ls begins with %s", name))
 		}

@@ -131,12 +131,12 @@ func (s *suite) ls(env ...string) (map[string]listed, string, error) {
 	if err != nil {
 		return nil, got.errors, err
 	}
-	var all []listed
+	var all struct{ Containers []listed }
 	if err := json.Unmarshal([]byte(got.out), &all); err != nil {
 		return nil, got.errors, fmt.Errorf("ls -o json: %w", err)
 	}
 	found := map[string]listed{}
-	for _, l := range all {
+	for _, l := range all.Containers {
 		found[l.Path] = l
 	}
 	return found, got.errors, nil

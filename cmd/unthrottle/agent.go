@@ -12,10 +12,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/container/runtimes"
 	"github.com/unthrottle/unthrottle/internal/cure/agent"
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate/gather"
+	"github.com/unthrottle/unthrottle/internal/cure/nri"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/slo"
 	"github.com/unthrottle/unthrottle/internal/explain/live"
@@ -62,6 +64,7 @@ names it and goes on with the old one.`,
 	cmd.Flags().StringVar(&f.config, "config", "", "`FILE` with the rules")
 	cmd.Flags().BoolVar(&check, "check", false, "read the file, name every mistake in it, and start nothing")
 	cmd.Flags().StringVar(&f.cpu, "budget-cpu", "", "what the agent itself may take of a CPU, for example 1%; beyond it drops recordings, then periods, then its rate (default: own_budget of the file)")
+	cmd.Flags().StringVar(&f.nri, "nri", nriAuto, "the runtime's plugin `SOCKET` (NRI of containerd or CRI-O), for names, labels and updates; auto: "+nri.DefaultSocket+" where it is; off: none")
 	cmd.Flags().StringVar(&f.memory, "budget-memory", "", "what it may hold resident, for example 64MiB; else as above")
 	return cmd
 }
@@ -86,10 +89,18 @@ func watchOnce(ctx context.Context, cmd *cobra.Command, c agentConfig, ready fun
 		rules.Listen = c.listens
 	}
 	env.Log = slog.New(agent.OncePerMinute(w.logAt(levelInfo).Handler()))
+	var plugin *nri.Plugin
+	if c.nri != nil {
+		options := *c.nri
+		options.Log = env.Log
+		plugin = nri.New(options)
+		env.FS = plugin.Through(env.FS)
+		defer runtimes.ThisHost().AddSource(plugin.Names)()
+	}
 	recorder, closeProbe := flightOf(h, rules, w.stateDir)
 	defer closeProbe()
 	return agent.Run(ctx, agent.Config{
-		Rules: rules, Host: h, Env: env, Untrusted: c.untrusted, Version: version, Log: env.Log, Flight: recorder,
+		Rules: rules, Host: h, Env: env, Untrusted: c.untrusted, Version: version, Log: env.Log, Flight: recorder, NRI: plugin,
 		Fix: func(latencies slo.Source) fix.Env {
 			return hostEnv(ctx, h, env, &w, latencies)
 		},

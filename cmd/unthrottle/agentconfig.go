@@ -6,10 +6,12 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/unthrottle/unthrottle/internal/cure/nri"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/slo"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/journal"
@@ -19,8 +21,8 @@ import (
 
 // agentFlags are the flags of the agent.
 type agentFlags struct {
-	write               writeFlags
-	config, cpu, memory string
+	write                    writeFlags
+	config, cpu, memory, nri string
 }
 
 // agentConfig is the file with the flags that go before it.
@@ -29,6 +31,8 @@ type agentConfig struct {
 	// untrusted says why commands in the file must not be run; "": they may.
 	untrusted string
 	write     writeFlags
+	// nri says how to reach the runtime; nil: not at all.
+	nri *nri.Options
 	// listens is the address in use, so that a port of the kernel's choice stays over a reload; "": none yet.
 	listens string
 }
@@ -50,7 +54,29 @@ func (f agentFlags) read(cmd *cobra.Command) (agentConfig, error) {
 			return c, fmt.Errorf("--budget-memory %w", err)
 		}
 	}
+	if c.nri, err = nriOptions(f.nri); err != nil {
+		return c, err
+	}
 	return c, c.write.fromRules(cmd, c.rules)
+}
+
+// Words of --nri beside a socket's path.
+const (
+	nriAuto = "auto"
+	nriOff  = "off"
+)
+
+// nriOptions reads --nri.
+func nriOptions(flag string) (*nri.Options, error) {
+	switch {
+	case flag == nriOff:
+		return nil, nil
+	case flag == nriAuto:
+		return &nri.Options{Socket: nri.DefaultSocket, Optional: true}, nil
+	case filepath.IsAbs(flag):
+		return &nri.Options{Socket: flag}, nil
+	}
+	return nil, fmt.Errorf("--nri %.200q is neither the absolute path of a socket nor auto nor off", flag)
 }
 
 // check says what is wrong with a configuration, which read returned with err, and what it amounts to if nothing is.

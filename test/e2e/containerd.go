@@ -160,7 +160,12 @@ func (s *suite) ctr(c *containerd, args ...string) (string, error) {
 }
 
 func (s *suite) cri(c *containerd, args ...string) (string, error) {
-	return s.ask(nil, s.crictl, append([]string{"-c", filepath.Join(filepath.Dir(c.socket), "crictl.yaml")}, args...)...)
+	return s.ask(nil, s.crictl, c.criFlags(args...)...)
+}
+
+// criFlags leads crictl to this containerd.
+func (c *containerd) criFlags(args ...string) []string {
+	return append([]string{"-c", filepath.Join(filepath.Dir(c.socket), "crictl.yaml")}, args...)
 }
 
 func (s *suite) runContainerd(c *containerd) error {
@@ -177,7 +182,7 @@ func (s *suite) runContainerd(c *containerd) error {
 	type object = map[string]any
 	dir := filepath.Dir(c.socket)
 	host := object{"network": 2, "pid": 1, "ipc": 2} // the host's network, as no CNI is here
-	pod := object{"metadata": object{"name": c.pod, "namespace": c.namespace, "uid": c.uid}, "log_directory": filepath.Join(dir, "logs"),
+	pod := object{"metadata": object{"name": c.pod, "namespace": c.namespace, "uid": c.uid}, "labels": object{"app": "crates"}, "log_directory": filepath.Join(dir, "logs"),
 		"linux": object{"cgroup_parent": c.podCgroup(), "security_context": object{"namespace_options": host}}}
 	app := object{"metadata": object{"name": "app"}, "image": object{"image": imageName}, "command": busy, "log_path": "app.log",
 		"linux": object{"resources": object{"cpu_period": 100000, "cpu_quota": 10000}, "security_context": object{"namespace_options": host}}}

@@ -94,6 +94,9 @@ func (s *suite) all(bin string, only []string) {
 			s.containerdNames(c)
 		}
 	}
+	if n != nil {
+		s.nri(n)
+	}
 	if d != nil && p != nil && c != nil && n != nil {
 		s.together()
 	}

@@ -35,20 +35,25 @@ func (c settings) read() string {
 
 // quota is the quota in microseconds, as text.
 func (c settings) quota() string {
-	if text, err := os.ReadFile(filepath.Join("/sys/fs/cgroup/cpu", c.path, "cpu.cfs_quota_us")); err == nil {
-		return strings.TrimSpace(string(text))
-	}
-	text, _ := os.ReadFile(filepath.Join("/sys/fs/cgroup", c.path, "cpu.max"))
+	text, _ := os.ReadFile(c.quotaFile())
 	quota, _, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
 	return quota
 }
 
-// setQuota sets the quota of a cgroup of our own, for a period of 100 ms.
-func (c settings) setQuota(us int) error {
+// quotaFile begins with the quota.
+func (c settings) quotaFile() string {
 	name := filepath.Join("/sys/fs/cgroup/cpu", c.path, "cpu.cfs_quota_us")
-	text := strconv.Itoa(us)
 	if _, err := os.Stat(name); err != nil {
-		name, text = filepath.Join("/sys/fs/cgroup", c.path, "cpu.max"), text+" 100000"
+		name = filepath.Join("/sys/fs/cgroup", c.path, "cpu.max")
+	}
+	return name
+}
+
+// setQuota sets the quota of a cgroup of our own, for a period of 100 ms; -1 is none.
+func (c settings) setQuota(us int) error {
+	name, text := c.quotaFile(), strconv.Itoa(us)
+	if filepath.Base(name) == "cpu.max" {
+		text = strings.Replace(text, "-1", "max", 1) + " 100000"
 	}
 	return os.WriteFile(name, []byte(text), 0o600)
 }

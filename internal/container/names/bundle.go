@@ -26,8 +26,8 @@ func ParseBundle(file []byte, id string) (Bundle, error) {
 	if err := json.Unmarshal(file, &c); err != nil {
 		return Bundle{}, fmt.Errorf("not a config.json of the OCI runtime specification: %w", plainJSON(err))
 	}
-	b := Bundle{Names: Names{Name: shown(first(c.Annotations, nameKeys)), Image: shown(first(c.Annotations, imageKeys))}}
-	b.fromLabels(c.Annotations)
+	b := Bundle{Names: FromLabels(c.Annotations)}
+	b.Name = shown(first(c.Annotations, nameKeys))
 	b.Sandbox = first(c.Annotations, kindKeys) == "sandbox"
 	b.CRI = b.Pod != ""
 	switch {

@@ -48,6 +48,13 @@ var (
 	kindKeys         = []string{"io.kubernetes.cri.container-type", "io.kubernetes.cri-o.ContainerType"}
 )
 
+// FromLabels takes the names out of labels or annotations of a container.
+func FromLabels(labels map[string]string) Names {
+	n := Names{Image: shown(first(labels, imageKeys))}
+	n.fromLabels(labels)
+	return n
+}
+
 // fromLabels adds what labels or annotations say.
 func (n *Names) fromLabels(labels map[string]string) {
 	n.Project, n.Service = shown(first(labels, projectKeys)), shown(first(labels, serviceKeys))

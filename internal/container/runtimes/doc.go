@@ -7,7 +7,8 @@
 //
 // # Rule
 //
-// For each container there are up to three sources, the first that has a name counts:
+// A source that was added ([Host.AddSource]) and has the name counts before all others. The agent adds what its NRI
+// session knows. Otherwise there are up to three sources, the first that has a name counts:
 //
 //  1. The socket of Docker or Podman: one GET /containers/json for all containers, within Options.Timeout. A socket that
 //     hangs or answers nonsense is left alone for ten minutes, and [Host.Warnings] says so.

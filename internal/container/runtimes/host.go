@@ -3,6 +3,7 @@ package runtimes
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -81,6 +82,35 @@ type Host struct {
 	tried    map[string]int
 	asked    map[Socket]*asked
 	warnings []string
+	sources  []*source
+}
+
+// source knows names without asking anything that may wait.
+type source struct {
+	names func(id string) (names.Names, bool)
+}
+
+// AddSource has a source asked for names before all others, until remove is called. It must answer at once.
+func (h *Host) AddSource(ask func(id string) (names.Names, bool)) (remove func()) {
+	s := &source{ask}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.sources = append(h.sources, s)
+	return func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.sources = slices.DeleteFunc(h.sources, func(other *source) bool { return other == s })
+	}
+}
+
+// fromSources asks the sources.
+func (h *Host) fromSources(id string) (names.Names, bool) {
+	for _, s := range h.sources {
+		if found, ok := s.names(id); ok && found.Known() {
+			return found, true
+		}
+	}
+	return names.Names{}, false
 }
 
 // New returns a host; it asks nothing yet.
@@ -132,10 +162,16 @@ func (h *Host) Names(q Query) (found names.Names, settled bool) {
 	if found, ok := h.known[q.ID]; ok {
 		return found, true
 	}
-	if h.tried[q.ID] >= maxTries {
-		return names.Names{}, true
+	found, known := h.fromSources(q.ID)
+	// A source may hear of a container later than its cgroup is seen.
+	later := len(h.sources) > 0 && q.Runtime != names.Docker && q.Runtime != names.Podman
+	if !known && h.tried[q.ID] >= maxTries {
+		return names.Names{}, !later
 	}
-	found, denied := h.fromSockets(q)
+	var denied Socket
+	if !known {
+		found, denied = h.fromSockets(q)
+	}
 	if !found.Known() {
 		found = h.fromFiles(q)
 	}
@@ -153,5 +189,5 @@ func (h *Host) Names(q Query) (found names.Names, settled bool) {
 		clear(h.tried)
 	}
 	h.tried[q.ID]++
-	return found, h.tried[q.ID] >= maxTries
+	return found, !later && h.tried[q.ID] >= maxTries
 }

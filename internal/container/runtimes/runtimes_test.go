@@ -353,3 +353,31 @@ func TestNoHost(t *testing.T) {
 		t.Error("an owner of nothing")
 	}
 }
+
+// TestSource: a source is asked first, also after the files had nothing, until it is removed.
+func TestSource(t *testing.T) {
+	h := New(Options{Proc: t.TempDir()})
+	id := strings.Repeat("ef", 32)
+	heard := false
+	remove := h.AddSource(func(asked string) (names.Names, bool) {
+		return names.Names{Namespace: "shop", Pod: "cart-0", PodContainer: "app"}, heard && asked == id
+	})
+	q := Query{Runtime: names.Containerd, ID: id, PID: func() (int, bool) { return 0, false }}
+	for range maxTries + 1 {
+		if found, settled := h.Names(q); found.Known() || settled {
+			t.Fatalf("%+v, settled %v, before the source has heard of it", found, settled)
+		}
+	}
+	heard = true
+	if found, settled := h.Names(q); found.Pod != "cart-0" || !settled {
+		t.Errorf("%+v, settled %v", found, settled)
+	}
+	remove()
+	q.ID = strings.Repeat("01", 32)
+	for range maxTries {
+		h.Names(q)
+	}
+	if _, settled := h.Names(q); !settled {
+		t.Error("it goes on asking without a source")
+	}
+}

@@ -28,6 +28,7 @@ func (a *agent) act(ctx context.Context) error {
 		defer a.endTrials(ctx)
 	}
 	chooser := newChooser(a.Rules, a.Untrusted)
+	chooser.labels = a.NRI.Labels
 	var nextChores time.Time
 	for {
 		a.resume(task{})

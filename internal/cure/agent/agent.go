@@ -15,6 +15,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
+	"github.com/unthrottle/unthrottle/internal/cure/nri"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/slo"
 	"github.com/unthrottle/unthrottle/internal/cure/txn"
@@ -43,8 +44,10 @@ type Config struct {
 	// they may.
 	Untrusted string
 	Flight    Flight
-	Version   string
-	Log       *slog.Logger
+	// NRI is the connection to the runtime; nil: none.
+	NRI     *nri.Plugin
+	Version string
+	Log     *slog.Logger
 	// Ready, if not nil, is told where /metrics listens.
 	Ready func(net.Addr)
 }
@@ -114,8 +117,11 @@ func Run(ctx context.Context, c Config) error {
 	a.startFlight(part)
 	registry := a.registry()
 	part("metrics", func(ctx context.Context) error {
-		return serve(ctx, c.Rules.Listen, &a.spent, registry, a.healthy, c.Ready)
+		return serve(ctx, c.Rules.Listen, &a.spent, registry, checks{a.healthy, c.NRI.Ready}, c.Ready)
 	})
+	if c.NRI != nil {
+		part("nri", func(ctx context.Context) error { return c.NRI.Run(ctx, a.newcomersAhead) })
+	}
 	part("memory", a.trimNowAndThen)
 	part("budget", a.keepBudget)
 	part("watching", a.watch)
@@ -135,7 +141,7 @@ func (a *agent) registry() *prometheus.Registry {
 		ConstLabels: prometheus.Labels{"version": a.Version, "mode": string(a.Rules.Mode)}})
 	info.Set(1)
 	for _, c := range []prometheus.Collector{&a.totals, &a.journal, &a.placer.figures, &a.lender, flightFigures{a}, a.rounds, info,
-		&a.spent, &a.budget, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})} {
+		nriFigures{a.NRI}, &a.spent, &a.budget, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})} {
 		r.MustRegister(measured{c, &a.spent})
 	}
 	return r
@@ -159,10 +165,7 @@ func (a *agent) watch(ctx context.Context) error {
 				a.Log.Warn(warning)
 			}
 			a.Log.Debug("containers changed", "came", len(came), "gone", len(gone))
-			a.mu.Lock()
-			a.newcomers = newcomerRounds
-			a.mu.Unlock()
-			a.signal()
+			a.newcomersAhead()
 		},
 	})
 	return w.Run(ctx, func(s observe.Snapshot) {
@@ -176,6 +179,14 @@ func (a *agent) watch(ctx context.Context) error {
 		a.mu.Unlock()
 		a.signal()
 	})
+}
+
+// newcomersAhead has what is in force looked after in each of the next rounds. It does not wait.
+func (a *agent) newcomersAhead() {
+	a.mu.Lock()
+	a.newcomers = newcomerRounds
+	a.mu.Unlock()
+	a.signal()
 }
 
 func (a *agent) signal() {

@@ -18,6 +18,8 @@ type chooser struct {
 	rules policy.Rules
 	// untrusted says why slo commands must not be run: nothing is acted on then.
 	untrusted string
+	// labels are those of a container's pod by the container's id; nil: not known of any.
+	labels func(id string) map[string]string
 
 	stopped map[string]int       // rounds in a row above the bound
 	calm    map[string]int       // rounds in a row in which it was there to become secondary
@@ -29,6 +31,14 @@ type chooser struct {
 
 func newChooser(r policy.Rules, untrusted string) *chooser {
 	return &chooser{rules: r, untrusted: untrusted, stopped: map[string]int{}, said: map[string]time.Time{}, retry: map[string]time.Time{}, misses: map[string]int{}}
+}
+
+// rule is the rule for a container; nil: none.
+func (c *chooser) rule(o *observe.Observation) *policy.Rule {
+	if c.labels == nil {
+		return c.rules.For(o.Container, nil)
+	}
+	return c.rules.For(o.Container, c.labels(o.Container.ID))
 }
 
 // finding is a container that is stopped above the bound for long enough, or one
@@ -77,7 +87,7 @@ func (c *chooser) round(all []observe.Observation, held []txn.InForce, now time.
 		if stopped[path] < persist || inForce[path] || now.Before(c.retry[path]) {
 			continue
 		}
-		found = append(found, finding{observation: *o, rule: c.rules.For(o.Container, nil)})
+		found = append(found, finding{observation: *o, rule: c.rule(o)})
 	}
 	c.forget(stopped, now)
 	slices.SortStableFunc(found, func(a, b finding) int {
@@ -97,7 +107,7 @@ func (c *chooser) secondaries(all []observe.Observation, inForce map[string]bool
 	for i := range all {
 		o := &all[i]
 		path := o.Container.Group.Path
-		rule := c.rules.For(o.Container, nil)
+		rule := c.rule(o)
 		if !secondary(rule) {
 			continue
 		}

@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"slices"
+
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -11,23 +13,28 @@ import (
 var (
 	containerLabels = []string{"namespace", "pod", "container", "id"}
 
-	limitDesc            = containerDesc("limit_cpus", "Effective CPU limit: the least quota / period along the container's ancestors. Absent: no limit.")
+	limitDesc = containerDesc("limit_cpus", "Effective CPU limit: the least quota / period along the container's ancestors, "+
+		"with whose it is as scope: own, pod or slice. Absent: no limit.", "scope")
 	usedDesc             = containerDesc("used_cpu_seconds_total", "CPU time used.")
 	periodsDesc          = containerDesc("periods_total", "Periods of the container's own quota in which it was active.")
 	throttledPeriodsDesc = containerDesc("throttled_periods_total", "Periods at whose end a CPU of the container was throttled by its own quota.")
 	stoppedLowDesc       = containerDesc("stopped_low_seconds_total", "Lower bound of stopped time: wall time in which a runnable thread was held back by a quota.")
 	stoppedHighDesc      = containerDesc("stopped_high_seconds_total", "Upper bound of stopped time: wall time in which a runnable thread was held back by a quota.")
-	throttledCPUDesc     = prometheus.NewDesc("unthrottle_container_throttled_cpu_seconds_total",
-		"Throttled time summed over CPUs, as the kernel counts it, by whose quota: self or ancestor.",
-		append(append([]string(nil), containerLabels...), "source"), nil)
+	throttledCPUDesc     = containerDesc("throttled_cpu_seconds_total",
+		"Throttled time summed over CPUs, as the kernel counts it, by whose quota: self or ancestor.", "source")
 
 	containersDesc = prometheus.NewDesc("unthrottle_containers", "Containers seen in the last round.", nil, nil)
 	droppedDesc    = prometheus.NewDesc("unthrottle_containers_dropped", "Containers beyond the bound of what is exported.", nil, nil)
 )
 
-func containerDesc(name, help string) *prometheus.Desc {
-	return prometheus.NewDesc("unthrottle_container_"+name, help, containerLabels, nil)
+// containerDesc describes a metric of containers. more are labels beside those that all have.
+func containerDesc(name, help string, more ...string) *prometheus.Desc {
+	return prometheus.NewDesc("unthrottle_container_"+name, help, slices.Concat(containerLabels, more), nil)
 }
+
+// maxSeriesPerContainer bounds the series of one container: eight single ones, and two histograms with a series for each
+// bucket, for what is above, the sum and the count.
+const maxSeriesPerContainer = 48
 
 // Describe implements prometheus.Collector.
 func (t *totals) Describe(ch chan<- *prometheus.Desc) {
@@ -49,7 +56,7 @@ func (t *totals) Collect(ch chan<- prometheus.Metric) {
 		}
 	}
 	for _, c := range t.byPath {
-		send(limitDesc, prometheus.GaugeValue, c.limit, c.labels...)
+		send(limitDesc, prometheus.GaugeValue, c.limit, slices.Concat(c.labels, []string{c.scope})...)
 		send(usedDesc, prometheus.CounterValue, c.usedSeconds, c.labels...)
 		send(periodsDesc, prometheus.CounterValue, c.periods, c.labels...)
 		send(throttledPeriodsDesc, prometheus.CounterValue, c.throttledPeriods, c.labels...)
@@ -60,8 +67,8 @@ func (t *totals) Collect(ch chan<- prometheus.Metric) {
 				ch <- m
 			}
 		}
-		send(throttledCPUDesc, prometheus.CounterValue, c.ownThrottledCPU, append(c.labels[:len(c.labels):len(c.labels)], "self")...)
-		send(throttledCPUDesc, prometheus.CounterValue, c.otherThrottledCPU, append(c.labels[:len(c.labels):len(c.labels)], "ancestor")...)
+		send(throttledCPUDesc, prometheus.CounterValue, c.ownThrottledCPU, slices.Concat(c.labels, []string{"self"})...)
+		send(throttledCPUDesc, prometheus.CounterValue, c.otherThrottledCPU, slices.Concat(c.labels, []string{"ancestor"})...)
 	}
 	containers, dropped := float64(len(t.byPath)+t.dropped), float64(t.dropped)
 	send(containersDesc, prometheus.GaugeValue, &containers)

@@ -21,6 +21,8 @@ const maxLabel = 256
 type total struct {
 	labels []string
 	limit  *float64
+	// scope says whose limit that is: own, pod or slice; "" without one.
+	scope string
 
 	usedSeconds                        *float64
 	periods, throttledPeriods          *float64
@@ -62,7 +64,7 @@ func (t *totals) add(round []observe.Observation) {
 }
 
 func (t *total) add(o *observe.Observation) {
-	t.limit = o.LimitCPUs
+	t.limit, t.scope = o.LimitCPUs, o.Container.ScopeOf(o.LimitAt)
 	window := o.Window.Seconds()
 	if o.UsedCPUs != nil {
 		increase(&t.usedSeconds, *o.UsedCPUs*window)

@@ -73,6 +73,7 @@ const (
 	bpfMapControls                      = "controls"
 	bpfMapCpus                          = "cpus"
 	bpfMapFarewells                     = "farewells"
+	bpfMapGroups                        = "groups"
 	bpfMapLimits                        = "limits"
 	bpfMapRowOf                         = "row_of"
 	bpfMapRows                          = "rows"
@@ -83,6 +84,7 @@ const (
 	bpfProgUnthrottleCgroupExit         = "unthrottle_cgroup_exit"
 	bpfProgUnthrottleCgroupInit         = "unthrottle_cgroup_init"
 	bpfProgUnthrottleCgroupSetBandwidth = "unthrottle_cgroup_set_bandwidth"
+	bpfProgUnthrottleCgroupSetWeight    = "unthrottle_cgroup_set_weight"
 	bpfProgUnthrottleCpuOffline         = "unthrottle_cpu_offline"
 	bpfProgUnthrottleCpuOnline          = "unthrottle_cpu_online"
 	bpfProgUnthrottleCpuRelease         = "unthrottle_cpu_release"
@@ -91,6 +93,8 @@ const (
 	bpfProgUnthrottleExit               = "unthrottle_exit"
 	bpfProgUnthrottleInit               = "unthrottle_init"
 	bpfProgUnthrottleInitTask           = "unthrottle_init_task"
+	bpfProgUnthrottleQuiescent          = "unthrottle_quiescent"
+	bpfProgUnthrottleRunnable           = "unthrottle_runnable"
 	bpfProgUnthrottleRunning            = "unthrottle_running"
 	bpfProgUnthrottleSelectCpu          = "unthrottle_select_cpu"
 	bpfProgUnthrottleStopping           = "unthrottle_stopping"
@@ -146,6 +150,7 @@ type bpfProgramSpecs struct {
 	UnthrottleCgroupExit         *ebpf.ProgramSpec `ebpf:"unthrottle_cgroup_exit"`
 	UnthrottleCgroupInit         *ebpf.ProgramSpec `ebpf:"unthrottle_cgroup_init"`
 	UnthrottleCgroupSetBandwidth *ebpf.ProgramSpec `ebpf:"unthrottle_cgroup_set_bandwidth"`
+	UnthrottleCgroupSetWeight    *ebpf.ProgramSpec `ebpf:"unthrottle_cgroup_set_weight"`
 	UnthrottleCpuOffline         *ebpf.ProgramSpec `ebpf:"unthrottle_cpu_offline"`
 	UnthrottleCpuOnline          *ebpf.ProgramSpec `ebpf:"unthrottle_cpu_online"`
 	UnthrottleCpuRelease         *ebpf.ProgramSpec `ebpf:"unthrottle_cpu_release"`
@@ -154,6 +159,8 @@ type bpfProgramSpecs struct {
 	UnthrottleExit               *ebpf.ProgramSpec `ebpf:"unthrottle_exit"`
 	UnthrottleInit               *ebpf.ProgramSpec `ebpf:"unthrottle_init"`
 	UnthrottleInitTask           *ebpf.ProgramSpec `ebpf:"unthrottle_init_task"`
+	UnthrottleQuiescent          *ebpf.ProgramSpec `ebpf:"unthrottle_quiescent"`
+	UnthrottleRunnable           *ebpf.ProgramSpec `ebpf:"unthrottle_runnable"`
 	UnthrottleRunning            *ebpf.ProgramSpec `ebpf:"unthrottle_running"`
 	UnthrottleSelectCpu          *ebpf.ProgramSpec `ebpf:"unthrottle_select_cpu"`
 	UnthrottleStopping           *ebpf.ProgramSpec `ebpf:"unthrottle_stopping"`
@@ -166,6 +173,7 @@ type bpfMapSpecs struct {
 	Controls   *ebpf.MapSpec `ebpf:"controls"`
 	Cpus       *ebpf.MapSpec `ebpf:"cpus"`
 	Farewells  *ebpf.MapSpec `ebpf:"farewells"`
+	Groups     *ebpf.MapSpec `ebpf:"groups"`
 	Limits     *ebpf.MapSpec `ebpf:"limits"`
 	RowOf      *ebpf.MapSpec `ebpf:"row_of"`
 	Rows       *ebpf.MapSpec `ebpf:"rows"`
@@ -209,6 +217,7 @@ type bpfMaps struct {
 	Controls   *ebpf.Map `ebpf:"controls"`
 	Cpus       *ebpf.Map `ebpf:"cpus"`
 	Farewells  *ebpf.Map `ebpf:"farewells"`
+	Groups     *ebpf.Map `ebpf:"groups"`
 	Limits     *ebpf.Map `ebpf:"limits"`
 	RowOf      *ebpf.Map `ebpf:"row_of"`
 	Rows       *ebpf.Map `ebpf:"rows"`
@@ -223,6 +232,7 @@ func (m *bpfMaps) Close() error {
 		m.Controls,
 		m.Cpus,
 		m.Farewells,
+		m.Groups,
 		m.Limits,
 		m.RowOf,
 		m.Rows,
@@ -251,6 +261,7 @@ type bpfPrograms struct {
 	UnthrottleCgroupExit         *ebpf.Program `ebpf:"unthrottle_cgroup_exit"`
 	UnthrottleCgroupInit         *ebpf.Program `ebpf:"unthrottle_cgroup_init"`
 	UnthrottleCgroupSetBandwidth *ebpf.Program `ebpf:"unthrottle_cgroup_set_bandwidth"`
+	UnthrottleCgroupSetWeight    *ebpf.Program `ebpf:"unthrottle_cgroup_set_weight"`
 	UnthrottleCpuOffline         *ebpf.Program `ebpf:"unthrottle_cpu_offline"`
 	UnthrottleCpuOnline          *ebpf.Program `ebpf:"unthrottle_cpu_online"`
 	UnthrottleCpuRelease         *ebpf.Program `ebpf:"unthrottle_cpu_release"`
@@ -259,6 +270,8 @@ type bpfPrograms struct {
 	UnthrottleExit               *ebpf.Program `ebpf:"unthrottle_exit"`
 	UnthrottleInit               *ebpf.Program `ebpf:"unthrottle_init"`
 	UnthrottleInitTask           *ebpf.Program `ebpf:"unthrottle_init_task"`
+	UnthrottleQuiescent          *ebpf.Program `ebpf:"unthrottle_quiescent"`
+	UnthrottleRunnable           *ebpf.Program `ebpf:"unthrottle_runnable"`
 	UnthrottleRunning            *ebpf.Program `ebpf:"unthrottle_running"`
 	UnthrottleSelectCpu          *ebpf.Program `ebpf:"unthrottle_select_cpu"`
 	UnthrottleStopping           *ebpf.Program `ebpf:"unthrottle_stopping"`
@@ -269,6 +282,7 @@ func (p *bpfPrograms) Close() error {
 		p.UnthrottleCgroupExit,
 		p.UnthrottleCgroupInit,
 		p.UnthrottleCgroupSetBandwidth,
+		p.UnthrottleCgroupSetWeight,
 		p.UnthrottleCpuOffline,
 		p.UnthrottleCpuOnline,
 		p.UnthrottleCpuRelease,
@@ -277,6 +291,8 @@ func (p *bpfPrograms) Close() error {
 		p.UnthrottleExit,
 		p.UnthrottleInit,
 		p.UnthrottleInitTask,
+		p.UnthrottleQuiescent,
+		p.UnthrottleRunnable,
 		p.UnthrottleRunning,
 		p.UnthrottleSelectCpu,
 		p.UnthrottleStopping,

@@ -156,7 +156,7 @@ func TestScheduler(t *testing.T) {
 	s := load(t, scx.Options{})
 	for name, test := range map[string]func(*testing.T, *scx.Scheduler, *cgrouptest.Tree){
 		"width": neverWider, "mean": meanUse, "credit": creditIsSpent, "nested": nestedCaps, "limits": limitsOfOthers,
-		"sleeper": sleeperBesideBurners, "changes": changesUnderLoad,
+		"weights": weightsHold, "neighbour": besideNeighbours, "sleeper": sleeperBesideBurners, "changes": changesUnderLoad,
 	} {
 		t.Run(name, func(t *testing.T) {
 			test(t, s, tr)
@@ -175,7 +175,7 @@ func neverWider(t *testing.T, s *scx.Scheduler, tr *cgrouptest.Tree) {
 	defer p.Close()
 	must(t, p.Watch(probe.Container{ID: g.id, Path: g.path}))
 	stop := g.burn(t, 32)
-	mean := g.mean(t, 3*time.Second)
+	mean := g.mean(t, 2*time.Second)
 	counts, err := p.Read(g.id)
 	must(t, err)
 	stop()
@@ -291,6 +291,39 @@ func limitsOfOthers(t *testing.T, _ *scx.Scheduler, tr *cgrouptest.Tree) {
 	}
 }
 
+// weightsHold checks cpu.weight of groups without caps, on two levels.
+func weightsHold(t *testing.T, _ *scx.Scheduler, tr *cgrouptest.Tree) {
+	light, heavy := newGroup(t, tr, "weights/light"), newGroup(t, tr, "weights/heavy")
+	tr.Weigh(heavy.path, 4*cgroup.DefaultShares)
+	defer light.burn(t, 32)()
+	defer heavy.burn(t, 16)()
+	time.Sleep(time.Second)
+	wasLight, wasHeavy := light.used(t), heavy.used(t)
+	time.Sleep(3 * time.Second)
+	ratio := float64(heavy.used(t)-wasHeavy) / float64(light.used(t)-wasLight)
+	t.Logf("weights 4 to 1: CPU time %.2f to 1", ratio)
+	if ratio < 2 || ratio > 7 {
+		t.Errorf("weights 4 to 1: CPU time %.2f to 1", ratio)
+	}
+}
+
+// besideNeighbours checks that a capped group gets its cap beside others that want every CPU, and they the rest.
+func besideNeighbours(t *testing.T, s *scx.Scheduler, tr *cgrouptest.Tree) {
+	g, other := newGroup(t, tr, "beside/capped"), newGroup(t, tr, "beside/other")
+	must(t, s.Set(g.id, scx.Cap{CPUs: 2}))
+	stop := g.burn(t, 16)
+	stopOther := other.burn(t, 32)
+	wasOther := other.used(t)
+	mean := g.mean(t, 3*time.Second)
+	t.Logf("capped %.2f CPUs, its neighbour %.2f", mean, (other.used(t)-wasOther).Seconds()/3)
+	if mean > 2.2 || mean < 0.8 {
+		t.Errorf("a cap of 2 beside 32 threads without: %.2f CPUs", mean)
+	}
+	stop()
+	stopOther()
+	settled(t, s, g)
+}
+
 // sleeperBesideBurners checks that a thread that wakes up does not wait for the slices of 32 others.
 func sleeperBesideBurners(t *testing.T, s *scx.Scheduler, tr *cgrouptest.Tree) {
 	g := newGroup(t, tr, "sleeper")
@@ -298,7 +331,7 @@ func sleeperBesideBurners(t *testing.T, s *scx.Scheduler, tr *cgrouptest.Tree) {
 	p, stop := g.work(t, 32, 10*time.Millisecond)
 	var took []time.Duration
 	for r := range p.Records() {
-		if took = append(took, r.Took); len(took) == 100 {
+		if took = append(took, r.Took); len(took) == 60 {
 			break
 		}
 	}

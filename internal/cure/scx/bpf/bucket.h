@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/*
- * The rule of credit: how many slots a row has now. bucket.go of the parent folder is the same rule
- * in Go, with tests from tables; change both.
- */
+/* The rule of credit: how many slots a row has now. */
 #ifndef SCX_BUCKET_H
 #define SCX_BUCKET_H
 
@@ -22,7 +19,7 @@ static __always_inline __s32 widest_of(const struct wish *w, __u32 ncpu)
 static __always_inline void settle(struct row *r, __u64 now, __u32 ncpu)
 {
 	__u64 limit = r->wish.limit;
-	__s64 bound = r->wish.credit, up = turn_up(limit), spent, enter, floor = limit / MILLION;
+	__s64 bound = r->wish.credit, up = turn_up(limit), spent, enter, most, floor = limit / MILLION;
 	__s32 widest = widest_of(&r->wish, ncpu);
 
 	if (r->drain) {
@@ -42,8 +39,10 @@ static __always_inline void settle(struct row *r, __u64 now, __u32 ncpu)
 		r->level += (__s64)(passed * limit / MILLION) - (__s64)(passed * (__u64)r->running);
 		r->at = now;
 	}
-	if (r->level > (bound > up ? bound : up))
-		r->level = bound > up ? bound : up;
+	/* Without credit a fraction keeps what it could not use of its turn, for the next one. */
+	most = bound > 2 * up ? bound : 2 * up;
+	if (r->level > most)
+		r->level = most;
 	if (r->level < -(__s64)(1000 * MS))
 		r->level = -(__s64)(1000 * MS);
 

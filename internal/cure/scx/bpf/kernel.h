@@ -62,12 +62,16 @@ struct kernfs_node {
 	__u64 id;
 };
 
-struct cgroup {
-	struct kernfs_node *kn;
-};
+struct cgroup;
 
 struct cgroup_subsys_state {
 	struct cgroup *cgroup;
+	struct cgroup_subsys_state *parent;
+};
+
+struct cgroup {
+	struct cgroup_subsys_state self;
+	struct kernfs_node *kn;
 };
 
 struct task_group {
@@ -121,12 +125,15 @@ struct sched_ext_ops {
 	__s32 (*select_cpu)(struct task_struct *, __s32, __u64);
 	void (*enqueue)(struct task_struct *, __u64);
 	void (*dispatch)(__s32, struct task_struct *);
+	void (*runnable)(struct task_struct *, __u64);
 	void (*running)(struct task_struct *);
 	void (*stopping)(struct task_struct *, bool);
+	void (*quiescent)(struct task_struct *, __u64);
 	void (*cpu_release)(__s32, struct scx_cpu_release_args *);
 	__s32 (*init_task)(struct task_struct *, struct scx_init_task_args *);
 	__s32 (*cgroup_init)(struct cgroup *, struct scx_cgroup_init_args *);
 	void (*cgroup_exit)(struct cgroup *);
+	void (*cgroup_set_weight)(struct cgroup *, __u32);
 	void (*cgroup_set_bandwidth)(struct cgroup *, __u64, __u64, __u64);
 	void (*cpu_online)(__s32);
 	void (*cpu_offline)(__s32);

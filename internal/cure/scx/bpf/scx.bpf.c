@@ -24,6 +24,7 @@
 #include "bucket.h"
 #include "slots.h"
 #include "lookup.h"
+#include "weight.h"
 #include "tick.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -129,14 +130,10 @@ void BPF_PROG(unthrottle_enqueue, struct task_struct *p, __u64 flags)
 	claimed = t->claimed;
 	t->claimed = 0;
 	if (!r) {
-		if (before(vtime, vnow - SLICE))
-			vtime = vnow - SLICE;
 		scx_bpf_dsq_insert_vtime(p, SHARED, SLICE, vtime, flags);
 		wake_idle(p);
 		return;
 	}
-	if (before(vtime, r->vnow - SLICE))
-		vtime = r->vnow - SLICE;
 	scx_bpf_dsq_insert_vtime(p, n, SLICE, vtime, flags);
 	mark_ready(n);
 	struct chain c;
@@ -259,6 +256,45 @@ void BPF_PROG(unthrottle_dispatch, __s32 cpu, struct task_struct *prev)
 		prev->scx.slice = SLICE;
 }
 
+SEC("struct_ops/runnable")
+void BPF_PROG(unthrottle_runnable, struct task_struct *p, __u64 flags)
+{
+	struct thread *t = bpf_task_storage_get(&threads, p, 0, 0);
+
+	if (!t)
+		return;
+	come(p, t);
+	if (!(flags & SCX_ENQ_WAKEUP))
+		return;
+	/* Who slept long comes before the others, but has no claim to the time that it slept. */
+	struct row *r = row_at(row_of_thread(p, t));
+	__u64 least = (r ? r->vnow : vnow) - SLICE;
+	if (before(p->scx.dsq_vtime, least))
+		p->scx.dsq_vtime = least;
+	t->woke = 1;
+}
+
+SEC("struct_ops/quiescent")
+void BPF_PROG(unthrottle_quiescent, struct task_struct *p, __u64 flags)
+{
+	struct thread *t = bpf_task_storage_get(&threads, p, 0, 0);
+
+	if (t)
+		go(t);
+}
+
+/*
+ * pass moves the virtual time of a queue towards that of a thread that begins. Threads that slept begin
+ * before their turn, so they do not move it back.
+ */
+static __always_inline void pass(__u64 *queue, __u64 vtime, bool woke)
+{
+	__s64 on = vtime - *queue;
+
+	if (on > 0 || !woke)
+		*queue += on >> 3;
+}
+
 SEC("struct_ops/running")
 void BPF_PROG(unthrottle_running, struct task_struct *p)
 {
@@ -276,8 +312,7 @@ void BPF_PROG(unthrottle_running, struct task_struct *p)
 	c->vtime = vtime;
 	c->last = n;
 	if (!r) {
-		if (before(vnow, vtime))
-			vnow = vtime;
+		pass(&vnow, vtime, t->woke);
 		return;
 	}
 	if (c->pending.row[0] == n) {
@@ -291,10 +326,9 @@ void BPF_PROG(unthrottle_running, struct task_struct *p)
 		chain_of(n, &c->held);
 		change(&c->held, 1, 1, now);
 	}
-	if (before(r->vnow, vtime))
-		r->vnow = vtime;
-	if (before(r->vtime, vnow - SLICE))
-		r->vtime = vnow - SLICE;
+	pass(&r->vnow, vtime, t->woke);
+	if (before(r->vtime, vnow - LAG))
+		r->vtime = vnow - LAG;
 	else if (before(vnow, r->vtime) && scx_bpf_dsq_nr_queued(SHARED) <= 0)
 		vnow = r->vtime;
 }
@@ -304,19 +338,21 @@ void BPF_PROG(unthrottle_stopping, struct task_struct *p, bool runnable)
 {
 	struct cpu *c = cpu_at(scx_bpf_task_cpu(p));
 	__u64 now = bpf_ktime_get_ns(), used;
+	struct thread *t = bpf_task_storage_get(&threads, p, 0, 0);
+	struct factor f = {};
 	struct row *r;
 
 	if (!c)
 		return;
-	used = (now - c->began) * 100 / (p->scx.weight ? p->scx.weight : 1);
-	p->scx.dsq_vtime += used;
-	if (!c->held.row[0])
-		return;
+	if (t)
+		t->woke = 0;
 	r = row_at(c->held.row[0]);
-	if (r) {
-		__s32 many = r->used + r->waiting;
-		__sync_fetch_and_add(&r->vtime, used / (many > 1 ? (__u32)many : 1));
-	}
+	factor_of(p, r ? r->cgid : 0, &f);
+	used = now - c->began < LONGEST ? now - c->began : LONGEST;
+	p->scx.dsq_vtime += used * f.thread / ONE;
+	if (!r)
+		return;
+	__sync_fetch_and_add(&r->vtime, used * (f.above ? f.above : f.thread) / ONE);
 	change(&c->held, -1, -1, now);
 	__builtin_memset(&c->held, 0, sizeof(c->held));
 }
@@ -367,9 +403,18 @@ static __always_inline void limit_of_cgroup(__u64 cgid, __u64 period, __u64 quot
 SEC("struct_ops.s/cgroup_init")
 __s32 BPF_PROG(unthrottle_cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_args *args)
 {
+	struct cgroup_subsys_state *parent = cgrp->self.parent;
+	struct cgroup *above = parent ? parent->cgroup : NULL;
+
 	if (args->bw_quota_us != ~0ULL)
 		limit_of_cgroup(cgrp->kn->id, args->bw_period_us, args->bw_quota_us, args->bw_burst_us);
-	return 0;
+	return new_group(cgrp->kn->id, above ? above->kn->id : 0, args->weight);
+}
+
+SEC("struct_ops/cgroup_set_weight")
+void BPF_PROG(unthrottle_cgroup_set_weight, struct cgroup *cgrp, __u32 weight)
+{
+	weigh_group(cgrp->kn->id, weight);
 }
 
 SEC("struct_ops/cgroup_set_bandwidth")
@@ -385,6 +430,7 @@ void BPF_PROG(unthrottle_cgroup_exit, struct cgroup *cgrp)
 
 	bpf_map_delete_elem(&wishes, &cgid);
 	bpf_map_delete_elem(&limits, &cgid);
+	bpf_map_delete_elem(&groups, &cgid);
 }
 
 static long make_queue(__u32 i, __s32 *err)
@@ -423,12 +469,15 @@ struct sched_ext_ops unthrottle = {
 	.select_cpu = (void *)unthrottle_select_cpu,
 	.enqueue = (void *)unthrottle_enqueue,
 	.dispatch = (void *)unthrottle_dispatch,
+	.runnable = (void *)unthrottle_runnable,
 	.running = (void *)unthrottle_running,
 	.stopping = (void *)unthrottle_stopping,
+	.quiescent = (void *)unthrottle_quiescent,
 	.cpu_release = (void *)unthrottle_cpu_release,
 	.init_task = (void *)unthrottle_init_task,
 	.cgroup_init = (void *)unthrottle_cgroup_init,
 	.cgroup_exit = (void *)unthrottle_cgroup_exit,
+	.cgroup_set_weight = (void *)unthrottle_cgroup_set_weight,
 	.cgroup_set_bandwidth = (void *)unthrottle_cgroup_set_bandwidth,
 	.cpu_online = (void *)unthrottle_cpu_online,
 	.cpu_offline = (void *)unthrottle_cpu_offline,

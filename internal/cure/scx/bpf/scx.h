@@ -16,6 +16,7 @@ enum {
 #define MS 1000000ULL
 #define MILLION 1000000ULL
 #define SLICE (3 * MS)
+#define LAG (64 * SLICE)     /* virtual time that a row may catch up */
 #define TICK (1 * MS)	     /* of the timer while a cgroup has a cap */
 #define IDLE_TICK (20 * MS)  /* and while none has */
 #define TURN (8 * MS)	     /* of a fraction, at the longest half of it */
@@ -51,7 +52,7 @@ struct row {
 	__u64 waited;
 	__u64 joined;
 	__u64 cut;	    /* without the lock */
-	__u64 vnow;	    /* virtual time of the thread that began last; without the lock */
+	__u64 vnow;	    /* virtual time in its queue, see pass; without the lock */
 	__u64 vtime;	    /* the row's own among all threads; without the lock */
 	__u64 preempted_at; /* without the lock */
 	__u64 drained_at;
@@ -78,6 +79,9 @@ struct thread {
 	__u32 row; /* + 1 */
 	__u32 claimed; /* select_cpu found an idle CPU, which wakes up for it */
 	__u32 known;
+	__u64 counted; /* cgroup in whose sum of weights it is; 0: none */
+	__u32 weight;  /* by which it is there */
+	__u32 woke;    /* it has not stopped since it woke up */
 };
 
 struct control {
@@ -168,7 +172,7 @@ const volatile __u32 max_rows; /* set before loading: entries of rows */
 __u64 ready[WORDS];  /* rows that may have threads in their queue */
 __u64 ready_words;   /* words of ready that are not 0 */
 __u64 high_rows;     /* rows below this number were used */
-__u64 vnow;	     /* virtual time of the thread without a cap that began last */
+__u64 vnow;	     /* virtual time among all threads, see pass */
 
 static __always_inline struct row *row_at(__u32 n)
 {

@@ -194,7 +194,7 @@ func (d *decoder) remedy(n *yaml.Node, key string) *Remedy {
 		"cpus":   d.integer(&r.CPUs, 1, MaxCPUs),
 		"burst":  d.duration(&r.Burst, minTime, maxTime),
 		"factor": d.number(&r.Factor, 1000),
-		"credit": d.duration(&r.Credit, 0, maxTime),
+		"credit": d.duration(&r.Credit, 0, maxTime), "widest": d.integer(&r.Widest, 1, MaxCPUs),
 		"period": d.duration(&r.Period, minTime, maxTime),
 	})
 	r.Kind = RemedyKind(kind)

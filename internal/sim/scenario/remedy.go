@@ -77,7 +77,7 @@ var effects = []effect{
 		s.Cgroups[i].Limit.Quota = time.Duration(float64(s.Cgroups[i].Limit.Quota) * r.Factor)
 		return ""
 	}},
-	{Narrow, []string{"credit", "burst"}, false, func(s *Scenario, i int, r Remedy) string { return s.narrow(i, r) }},
+	{Narrow, []string{"credit", "widest", "burst"}, false, func(s *Scenario, i int, r Remedy) string { return s.narrow(i, r) }},
 	{Period, []string{"period!"}, false, func(s *Scenario, i int, r Remedy) string {
 		s.Cgroups[i].Limit = inPeriod(s.Cgroups[i].Limit, r.Period)
 		return ""
@@ -122,35 +122,51 @@ func inPeriod(l bandwidth.Limit, period time.Duration) bandwidth.Limit {
 // shortPeriod is the period of a quota that narrow keeps.
 const shortPeriod = 10 * time.Millisecond
 
-// narrow bounds the CPUs that a cgroup uses at once by the limit, rounded up. A limit of whole CPUs then
-// needs no quota. Another limit keeps its quota: in short periods, or with a burst in the periods that it has.
+// narrow bounds the CPUs that a cgroup uses at once. With credit it does what the scheduler of sched_ext does: the
+// limit is kept without a quota, whatever limits stand above and below. Without, it does what a cpuset does: a
+// limit of whole CPUs then needs no quota. Another limit keeps its quota: in short periods, or with a burst in
+// the periods that it has.
 func (s *Scenario) narrow(i int, r Remedy) string {
 	c := &s.Cgroups[i]
-	for j := range s.Cgroups {
-		for up := s.Cgroups[j].Parent; up >= 0; up = s.Cgroups[up].Parent {
-			if up == i && (s.Cgroups[j].Limit.Limited() || s.Cgroups[j].Width > 0) {
-				return fmt.Sprintf("narrow: %s below it has a limit of its own: narrow that one", s.Cgroups[j].Name)
-			}
-		}
-	}
 	cpus := c.Limit.CPUs()
 	whole := cpus == math.Trunc(cpus)
-	c.Width, c.Credit = int(math.Ceil(cpus)), r.Credit
 	switch {
 	case r.Burst > 0 && (whole || r.Credit > 0):
 		return fmt.Sprintf("narrow with a burst needs a quota that stays: no whole limit, and no credit; this limit is %.3g CPUs", cpus)
+	case r.Credit > 0:
+		return s.narrowWithCredit(i, r)
+	case r.Widest > 0:
+		return "narrow: widest is how wide it may be while it has credit: give credit too"
+	}
+	for j := range s.Cgroups {
+		if j != i && s.below(j, i) && (s.Cgroups[j].Limit.Limited() || s.Cgroups[j].Width > 0) {
+			return fmt.Sprintf("narrow: %s below it has a limit of its own: narrow that one", s.Cgroups[j].Name)
+		}
+	}
+	c.Width = int(math.Ceil(cpus))
+	switch {
 	case r.Burst > 0:
 		c.Limit.Burst = r.Burst
 	case whole:
 		c.Limit.Quota, c.Limit.Burst = bandwidth.NoQuota, 0
-	case r.Credit > 0:
-		return fmt.Sprintf("narrow with credit needs a limit of whole CPUs, and this is one of %.3g", cpus)
 	default:
 		least := time.Duration(math.Ceil(float64(bandwidth.MinQuota) / cpus))
 		c.Limit = inPeriod(c.Limit, max(shortPeriod, least))
 		c.Limit.Quota = max(c.Limit.Quota, bandwidth.MinQuota)
 		c.Limit.Burst = 0
 	}
+	return ""
+}
+
+// narrowWithCredit keeps a limit by width and saved CPU time.
+func (s *Scenario) narrowWithCredit(i int, r Remedy) string {
+	c := &s.Cgroups[i]
+	cpus := c.Limit.CPUs()
+	if r.Widest > 0 && float64(r.Widest) < cpus {
+		return fmt.Sprintf("narrow: widest %d is below the limit of %.3g CPUs: give that or more", r.Widest, cpus)
+	}
+	c.Width, c.Cap, c.Credit, c.Widest = int(math.Ceil(cpus)), cpus, r.Credit, r.Widest
+	c.Limit.Quota, c.Limit.Burst = bandwidth.NoQuota, 0
 	return ""
 }
 

@@ -22,7 +22,11 @@ func TestNarrowAndPeriod(t *testing.T) {
 		{"5ms", "{kind: narrow}", bandwidth.Limit{Quota: ms, Period: 20 * ms}, 1, 0, ""},
 		{"200ms", "{kind: narrow}", bandwidth.Limit{Quota: bandwidth.NoQuota, Period: 100 * ms}, 2, 0, ""},
 		{"200ms", "{kind: narrow, credit: 30ms}", bandwidth.Limit{Quota: bandwidth.NoQuota, Period: 100 * ms}, 2, 30 * ms, ""},
-		{"250ms", "{kind: narrow, credit: 30ms}", bandwidth.Limit{}, 0, 0, "needs a limit of whole CPUs"},
+		{"250ms", "{kind: narrow, credit: 30ms}", bandwidth.Limit{Quota: bandwidth.NoQuota, Period: 100 * ms}, 3, 30 * ms, ""},
+		{"250ms", "{kind: narrow, credit: 30ms, widest: 3}", bandwidth.Limit{Quota: bandwidth.NoQuota, Period: 100 * ms}, 3, 30 * ms, ""},
+		{"250ms", "{kind: narrow, credit: 30ms, widest: 2}", bandwidth.Limit{}, 0, 0, "widest 2 is below the limit of 2.5 CPUs"},
+		{"250ms", "{kind: narrow, widest: 3}", bandwidth.Limit{}, 0, 0, "give credit too"},
+		{"250ms", "{kind: narrow, credit: 30ms, burst: 1ms}", bandwidth.Limit{}, 0, 0, "needs a quota that stays"},
 		{"150ms", "{kind: narrow, burst: 30ms}", bandwidth.Limit{Quota: 150 * ms, Period: 100 * ms, Burst: 30 * ms}, 2, 0, ""},
 		{"200ms", "{kind: narrow, burst: 30ms}", bandwidth.Limit{}, 0, 0, "needs a quota that stays"},
 		{"50ms", "{kind: period, period: 20ms}", bandwidth.Limit{Quota: 10 * ms, Period: 20 * ms, Burst: 4 * ms}, 0, 0, ""},
@@ -60,6 +64,14 @@ func TestNarrowAndPeriod(t *testing.T) {
 	nested := strings.Replace(good, "cpus: 0-2}", "remedy: {kind: narrow}}", 1)
 	if _, err := Parse("x", []byte(nested)); err == nil || !strings.Contains(err.Error(), "app below it has a limit of its own") {
 		t.Errorf("%v", err)
+	}
+	// With credit the limits below stay.
+	s, err := Parse("x", []byte(strings.Replace(nested, "kind: narrow", "kind: narrow, credit: 1s", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, refused := s.Remedied(); refused != nil || r.Cgroups[0].Cap == 0 || !r.Cgroups[1].Limit.Limited() {
+		t.Errorf("%+v, %v", r.Cgroups, refused)
 	}
 }
 

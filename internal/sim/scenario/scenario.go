@@ -76,10 +76,13 @@ type Cgroup struct {
 	CPUs   cpuset.CPUSet // cpuset.cpus; empty: the parent's
 	Mems   cpuset.CPUSet // cpuset.mems, memory nodes; empty: the parent's
 	Remedy *Remedy       // nil: none
-	// Width is the most CPUs in use at once, 0: any. While the cgroup has Credit left, which is unused CPU
-	// time within the limit, any. Remedied sets it.
-	Width  int
+	// Width is the most CPUs in use at once, 0: any. Remedied sets it.
+	Width int
+	// Credit is the CPU time that the cgroup can save below Cap, which is its limit in CPUs; 0: none. While it
+	// has some it may use Widest CPUs at once (0: any), without it Cap. Remedied sets them.
 	Credit time.Duration
+	Cap    float64
+	Widest int
 	// Alone says that only the cgroup and its descendants use its CPUs. Remedied sets it.
 	Alone bool
 }
@@ -103,7 +106,8 @@ type Remedy struct {
 	CPUs   int           // of Pin
 	Burst  time.Duration // of Burst, and of a Narrow that keeps its period (0: it does not)
 	Factor float64       // of Raise
-	Credit time.Duration // of Narrow
+	Credit time.Duration // of Narrow: CPU time that it can save; 0: none
+	Widest int           // of Narrow: CPUs at once while it has credit; 0: any
 	Period time.Duration // of Period
 }
 

@@ -129,7 +129,7 @@ type host struct {
 // slots are the beginnings of each sort of event in the queue. Events at one time come in the order of the
 // sorts.
 type slots struct {
-	period, slack, ipi, work, arrive, timeout, retry, done, account, tick, wake, end int
+	period, slack, credit, ipi, work, arrive, timeout, retry, done, account, tick, wake, end int
 }
 
 func (h *host) rq(g, c int) *rq { return &h.rqs[g*h.ncpu+c] }
@@ -147,7 +147,7 @@ func newHost(s *scenario.Scenario, seed uint64) (*host, error) {
 	at := 0
 	take := func(n int) int { at += n; return at - n }
 	h.slots = slots{
-		period: take(groups), slack: take(groups), ipi: take(groups * h.ncpu), work: take(works),
+		period: take(groups), slack: take(groups), credit: take(groups), ipi: take(groups * h.ncpu), work: take(works),
 		arrive: take(streams), timeout: take(works), retry: take(works),
 		done: take(h.ncpu), account: take(h.ncpu), tick: take(h.ncpu), wake: take(threads), end: at,
 	}
@@ -206,9 +206,12 @@ func (h *host) addGroup(parent int, c *scenario.Cgroup) error {
 	s := &h.scenario.Host
 	g := group{parent: parent, weight: int64(c.Weight) * 1024 / 100, width: make([]time.Duration, h.ncpu+1)}
 	g.allowed = maskOf(h.scenario.Effective(c), h.ncpu)
-	if c.Width > 0 {
-		g.narrow = &narrow{cpus: c.Width, limit: float64(c.Width), most: float64(c.Credit)}
+	if g.narrow = newNarrow(c, h.ncpu); g.narrow != nil {
 		h.bounded = true
+		if g.narrow.credit != nil {
+			after, _ := g.narrow.credit.next(0)
+			h.queue.set(h.slots.credit+len(h.groups), after)
+		}
 	}
 	if c.Limit.Limited() {
 		phase := time.Duration(0)

@@ -54,6 +54,9 @@ func (h *host) climb(g, c int) {
 		if q.queued {
 			return
 		}
+		if bound := h.groups[g].narrow; bound != nil && bound.credit != nil && bound.credit.holds {
+			return
+		}
 		if bw := h.groups[g].bw; bw != nil {
 			stop := bw.Enqueue(h.now, c)
 			h.timers(g)

@@ -87,8 +87,10 @@ func (h *host) run() {
 		switch {
 		case slot < s.slack:
 			h.onTimer(slot, true)
-		case slot < s.ipi:
+		case slot < s.credit:
 			h.onTimer(slot-s.slack, false)
+		case slot < s.ipi:
+			h.onCredit(slot - s.credit)
 		case slot < s.work:
 			h.release((slot-s.ipi)/h.ncpu, (slot-s.ipi)%h.ncpu)
 		case slot < s.arrive:

@@ -49,7 +49,7 @@ var table = []row{
 	{"internal/sim/forecast", []string{"internal/sim/simulate", "internal/sim/scenario", "internal/explain", "internal/see/recording", "bandwidth", "topology"}},
 	{"internal/sim", []string{"internal/load", "internal/see", "internal/kernel", "bandwidth", "topology"}},
 	{"internal/cure/scx", []string{"internal/kernel"}},
-	{"internal/cure", []string{"internal/sim", "internal/explain", "internal/see", "internal/container", "internal/kernel", "placement", "topology"}},
+	{"internal/cure", []string{"internal/sim", "internal/explain", "internal/see", "internal/container", "internal/kernel", "placement", "topology", "bandwidth"}},
 	{"internal/cure/nri", []string{"internal/cure/txn/change", "internal/container/names", "internal/kernel"}},
 	{"internal/bugreport", nil},
 	{"internal/bench", []string{"internal/sim", "internal/load", "internal/kernel", "bandwidth", "topology", "placement"}},

@@ -35,7 +35,7 @@ const pageParts = `## Where it goes
 | memory | giving memory back, once a minute |
 | runtime | the rest of the process: Go's collector, its scheduler with timers and threads. It is a difference, not a measurement |
 
-The programs of the probe run at each switch and wake-up of the whole host, whoever causes it.
+The programs of the probe run at each switch and wake-up of the whole host, also those that other programs cause.
 
 `
 

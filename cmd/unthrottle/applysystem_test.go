@@ -95,7 +95,7 @@ func TestSystemSlicesRefused(t *testing.T) {
 		{"", "there is none of"},
 		{"--remedy pin", "not of --system"},
 		{"--cpus 2", "not of --system"},
-		{"somebody", "takes no arguments"},
+		{"web", "takes no arguments"},
 		{"--reserve 0-x", "--reserve"},
 		{"--reserve 4000", "not there or offline"},
 		{"--reserve=", "--reserve is empty"},

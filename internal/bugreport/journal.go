@@ -64,7 +64,7 @@ func (r *Redactor) field(key string, v any) any {
 		switch {
 		case keptFields[key]:
 			return v
-		case key == "by": // "unthrottle fix, user root for somebody"
+		case key == "by": // "unthrottle fix, user root for alice"
 			program, _, _ := strings.Cut(v, ",")
 			return program
 		case textFields[key]:

@@ -43,10 +43,10 @@ func TestAgentCannotLendAgain(t *testing.T) {
 		t.Fatalf("no trial is under way\n%s", p.log.String())
 	}
 	p.refuse("/a/1")
-	p.lender = lender{} // started again: it gives what is taken back
+	p.lender = lender{} // started again: it gives what is revoked
 	p.rounds(1, now.Add(time.Hour), 2, 0.5)
 	if p.at(1) == "0-7" || p.lends("unthrottle_lenders taken_back") != "1" || p.lends("unthrottle_lent_cpus") != "0" {
-		t.Errorf("the secondary is on %s, taken back %s, lent %s", p.at(1), p.lends("unthrottle_lenders taken_back"), p.lends("unthrottle_lent_cpus"))
+		t.Errorf("the secondary is on %s, revoked %s, lent %s", p.at(1), p.lends("unthrottle_lenders taken_back"), p.lends("unthrottle_lent_cpus"))
 	}
 	if log := p.log.String(); !strings.Contains(log, "could not be given to the secondaries again") || !strings.Contains(log, "stays in force") {
 		t.Error(log)

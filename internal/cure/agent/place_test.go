@@ -173,7 +173,7 @@ func TestAgentRepairsCrossings(t *testing.T) {
 	p := newPlacing(t, 2)
 	p.reconcileOnce()
 	if got := p.metric(crossings); got != "" {
-		t.Errorf("nobody is placed, and crossings are %q", got)
+		t.Errorf("no container is placed, and crossings are %q", got)
 	}
 	p.give(0, remedy.Request{Kind: remedy.Pin}, "3-4")
 	p.Rules.Placement.MovesPerMinute = 0

@@ -79,7 +79,7 @@ func TestAgentRevokesWhatHarms(t *testing.T) {
 	now := time.Now()
 	p.rounds(1, now, 2, 0)
 	if p.lends("unthrottle_lenders unused") != "1" || p.lends("unthrottle_lent_cpus") != "0" {
-		t.Error("nobody is there to be lent anything")
+		t.Error("no container is there to be lent anything")
 	}
 	p.secondary(remedy.Request{GrantLater: true})
 	p.reconcileOnce() // lends

@@ -203,7 +203,7 @@ func TestOwnerIsUnharmed(t *testing.T) {
 		if kept >= leastKept {
 			break
 		}
-		kept, alone, with = busy.cost(pairs) // somebody else's spell of work
+		kept, alone, with = busy.cost(pairs) // a time of other programs' work
 	}
 	t.Logf("a busy owner keeps %.3f of its work beside a secondary on its only CPU, %.3f beside the same at normal weight", kept, harm)
 	t.Logf("its sleeper comes late by %s alone, %s beside the secondary", quantiles(alone), quantiles(with))

@@ -56,7 +56,7 @@ func TestAgentLetsTheReserveFollow(t *testing.T) {
 		}
 	}
 	if !strings.Contains(p.log.String(), "the reserve follows") {
-		t.Errorf("nobody was told: %s", p.log.String())
+		t.Errorf("no message says so: %s", p.log.String())
 	}
 	p.Rules.Mode = policy.Observe
 	plan, err = remedy.ConfineSystem(p.facts(), remedy.Request{})

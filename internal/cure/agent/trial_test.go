@@ -9,7 +9,7 @@ import (
 )
 
 // tried lets a trial run on an owner whose use is that of a function, and returns
-// how many rounds the CPUs were lent and taken back.
+// how many rounds the CPUs were lent and revoked.
 func tried(t *testing.T, tr *trial, rounds int, from time.Time, used func(i int, lent bool) float64) (lent, back, writes int) {
 	t.Helper()
 	out := tr.out
@@ -91,7 +91,7 @@ func TestTrialByChance(t *testing.T) {
 }
 
 // Harm is forgotten after a while; a change is looked into sooner than the rest;
-// what somebody else gave or took, and other CPUs, begin a new trial.
+// what another program gave or took, and other CPUs, begin a new trial.
 func TestTrialOverTime(t *testing.T) {
 	var tr trial
 	half := func(_ int, lent bool) float64 { return map[bool]float64{true: 1, false: 2}[lent] }

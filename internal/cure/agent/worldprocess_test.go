@@ -212,7 +212,7 @@ func (w *world) refusedLast() time.Time {
 	return w.refused
 }
 
-// person is the environment of a command that somebody runs.
+// person is the environment of a command that a user runs.
 func (w *world) person() apply.Env {
 	return apply.Env{FS: w.k, StateDir: w.journal(), BootID: "boot", By: "person", Proc: processesOf{w, 1}}
 }

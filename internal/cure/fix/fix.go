@@ -134,9 +134,9 @@ func (e *NoRemedy) Error() string {
 	return text
 }
 
-// errNobodyToAsk: a question came up, there is no terminal, and --yes was not
+// errNoTerminal: a question came up, there is no terminal, and --yes was not
 // given.
-var errNobodyToAsk = errors.New("this must be confirmed and there is no terminal to ask on: look at the plan and say --yes")
+var errNoTerminal = errors.New("this must be confirmed and there is no terminal to ask on: look at the plan and say --yes")
 
 // ErrObjectiveMet: the user's latency is fine as it is, whatever the counters
 // say.
@@ -287,7 +287,7 @@ func (r *run) agree(question string) (bool, error) {
 		return true, nil
 	}
 	if r.o.Ask == nil {
-		return false, errNobodyToAsk
+		return false, errNoTerminal
 	}
 	return r.o.Ask(question)
 }

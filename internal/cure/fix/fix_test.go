@@ -188,7 +188,7 @@ func TestRun(t *testing.T) {
 		{"declined before anything is written", []func(*bench){answers(false)}, VerdictNotApplied, false, true, "", ""},
 		{"unverified, not confirmed", []func(*bench){answers(true, false)}, verdict.Unverified, false, true, "not confirmed", ""},
 		{"unverified, said yes to", []func(*bench){yes}, verdict.Unverified, true, false, "", ""},
-		{"nobody to ask", nil, VerdictNotApplied, false, true, "", "say --yes"},
+		{"no terminal", nil, VerdictNotApplied, false, true, "", "say --yes"},
 		{"no effect", []func(*bench){yes, func(b *bench) { b.stoppedAfter = 0.9 }}, verdict.Unverified, false, true, "stopped as long as before", ""},
 		{"a neighbour is harmed", []func(*bench){yes, func(b *bench) { b.calmAfter = 0.3 }}, verdict.Unverified, false, true, "CPUs shrank", ""},
 		{"better", []func(*bench){answers(true), func(b *bench) { b.latencies = [][]float64{same(97), same(50), same(12)} }}, verdict.Better, true, false, "", ""},

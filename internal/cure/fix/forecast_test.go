@@ -96,7 +96,7 @@ func TestTriesTheNextBest(t *testing.T) {
 	}
 }
 
-// Threads that compute without a pause need more CPU, which nobody but a person grants.
+// Threads that compute without a pause need more CPU, which only a person grants.
 func TestMoreCPUIsAsked(t *testing.T) {
 	for _, tc := range []struct {
 		name   string

@@ -12,7 +12,7 @@ var update = flag.Bool("update", false, "write the tables of docs/reference/pool
 
 const page = "../../../docs/reference/pools.md"
 
-// TestDocsAreFresh compares the tables of docs/reference/pools.md with the data. If it fails: go test ./pools -update
+// TestDocsAreFresh compares the tables of docs/reference/pools.md with the data. If it fails: go test ./internal/explain/threadpool -update
 func TestDocsAreFresh(t *testing.T) {
 	text, err := os.ReadFile(page)
 	if err != nil {
@@ -31,7 +31,7 @@ func TestDocsAreFresh(t *testing.T) {
 		return
 	}
 	if !*update {
-		t.Fatalf("%s is not what pools.yaml says: go test ./pools -update", page)
+		t.Fatalf("%s is not what pools.yaml says: go test ./internal/explain/threadpool -update", page)
 	}
 	if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
 		t.Fatal(err)

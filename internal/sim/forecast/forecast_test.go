@@ -167,8 +167,8 @@ func TestObjective(t *testing.T) {
 	if f.SmallestNarrow == nil || *f.SmallestNarrow != 4 {
 		t.Errorf("narrow to %v, want 4", f.SmallestNarrow)
 	}
-	_, err = Make(l, Options{Seeds: 1, Objective: &Objective{Quantile: 0.99, Bound: ms, Pool: "nobody"}})
-	if unknown := new(UnknownPool); !errors.As(err, &unknown) || unknown.Name != "nobody" {
+	_, err = Make(l, Options{Seeds: 1, Objective: &Objective{Quantile: 0.99, Bound: ms, Pool: "none"}})
+	if unknown := new(UnknownPool); !errors.As(err, &unknown) || unknown.Name != "none" {
 		t.Errorf("an unknown pool: %v", err)
 	}
 }

@@ -41,7 +41,7 @@ func bothVersions(t *testing.T, fn func(t *testing.T, v cgroup.Version)) {
 	}
 }
 
-// TestKilledAtEveryPoint kills several overlapping transactions, applied and taken back, before each single operation
+// TestKilledAtEveryPoint kills several overlapping transactions, applied and undone, before each single operation
 // on the cgroup trees. For some of these points the restore that follows is killed as well, at a point that differs
 // each time, and a second restore has to do.
 func TestKilledAtEveryPoint(t *testing.T) {
@@ -101,7 +101,7 @@ func TestRestoreKilledAtEveryPoint(t *testing.T) {
 	})
 }
 
-// TestKernelRefusesAtEveryPoint lets each single write fail once: the transaction is taken back by itself, or, where
+// TestKernelRefusesAtEveryPoint lets each single write fail once: the transaction is undone by itself, or, where
 // that failed, restore does it.
 func TestKernelRefusesAtEveryPoint(t *testing.T) {
 	bothVersions(t, func(t *testing.T, v cgroup.Version) {

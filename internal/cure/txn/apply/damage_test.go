@@ -78,7 +78,7 @@ func TestADamagedLineIsTold(t *testing.T) {
 						t.Errorf("line %d: %s is %q, was %q: the beginning tells what it was", line, what, now, before[what])
 					}
 					if named[what] == "" {
-						t.Errorf("line %d: %s is %q, was %q, and nobody was told: %v", line, what, now, before[what], named)
+						t.Errorf("line %d: %s is %q, was %q, and no report names it: %v", line, what, now, before[what], named)
 					}
 				}
 			}
@@ -114,7 +114,7 @@ func TestDamageInWhatWasMade(t *testing.T) {
 	})
 }
 
-// TestGarbageForAJournal is kept, told once by restore, whoever came upon it first.
+// TestGarbageForAJournal is kept, told once by restore, also where another command came upon it first.
 func TestGarbageForAJournal(t *testing.T) {
 	for _, first := range []string{"restore", "apply", "recover", "restore by id"} {
 		s := newScene(t, cgroup.V1)
@@ -155,7 +155,7 @@ func TestGarbageForAJournal(t *testing.T) {
 	}
 }
 
-// TestForeignValuesInADamagedJournal are still nobody's to write over.
+// TestForeignValuesInADamagedJournal are still not written over.
 func TestForeignValuesInADamagedJournal(t *testing.T) {
 	bothVersions(t, func(t *testing.T, v cgroup.Version) {
 		for line, lines := 0, 1; line < lines; line++ {

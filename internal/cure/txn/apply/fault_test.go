@@ -74,7 +74,7 @@ func TestJournalFailsAtEveryPoint(t *testing.T) {
 					crashed, err := crashes(s.script)
 					s.env.wrap = wrapNoSync
 					if plan.hit && !crashed && err == nil && kind != "sync" && plan.count == n {
-						t.Errorf("point %d: the journal failed and nobody said so", n)
+						t.Errorf("point %d: the journal failed and no error says so", n)
 					}
 					if err := s.everythingBack(before); err != nil {
 						t.Fatalf("point %d: %v", n, err)
@@ -91,7 +91,7 @@ func TestJournalFailsAtEveryPoint(t *testing.T) {
 	}
 }
 
-// TestUndoneWhenTheJournalFailsOnce: a transaction whose journal refuses one entry is taken back at once.
+// TestUndoneWhenTheJournalFailsOnce: a transaction whose journal refuses one entry is undone at once.
 func TestUndoneWhenTheJournalFailsOnce(t *testing.T) {
 	bothVersions(t, func(t *testing.T, v cgroup.Version) {
 		s := newScene(t, v)

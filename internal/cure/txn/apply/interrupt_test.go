@@ -115,15 +115,15 @@ func TestInterruptsOffAndBack(t *testing.T) {
 	_, err = Restore(t.Context(), s.env, Selector{IDs: []string{first.ID}})
 	s.must(err)
 	if f.lists[irq.File(4)] != "0-5" || f.lists[irq.File(5)] != "2-3" || f.lists[irq.File(11)] != "0-1,3-5" {
-		t.Errorf("the first taken back: %v", f.lists)
+		t.Errorf("the first restored: %v", f.lists)
 	}
 	res, err := Restore(t.Context(), s.env, Selector{IDs: []string{second.ID}})
 	if err != nil || len(res.Skipped) > 0 || !maps.Equal(f.lists, before) {
-		t.Errorf("all taken back: %v, %+v, %v", f.lists, res.Skipped, err)
+		t.Errorf("all restored: %v, %+v, %v", f.lists, res.Skipped, err)
 	}
 }
 
-// TestInterruptsOfOthers: what somebody else wrote since, an interrupt that ended, and another one under its number are
+// TestInterruptsOfOthers: what another program wrote since, an interrupt that ended, and another one under its number are
 // left alone.
 func TestInterruptsOfOthers(t *testing.T) {
 	s := newScene(t, cgroup.V1)
@@ -141,7 +141,7 @@ func TestInterruptsOfOthers(t *testing.T) {
 		}
 	}
 	if len(drift) == 0 {
-		t.Error("nobody noticed the list that somebody else wrote")
+		t.Error("no report of the list that another program wrote")
 	}
 	res, err := Restore(t.Context(), s.env, Selector{})
 	s.must(err)

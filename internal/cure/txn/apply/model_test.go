@@ -200,7 +200,7 @@ func (s *scene) inner() (txn.Purpose, []change.Change) {
 		To: "/svc", MembersController: cgroup.CPU, MembersPath: "/svc"}}
 }
 
-// script is several overlapping transactions, applied and taken back crosswise; it ends in force.
+// script is several overlapping transactions, applied and undone crosswise; it ends in force.
 func (s *scene) script() error {
 	ctx := context.Background()
 	var ids []string
@@ -212,7 +212,7 @@ func (s *scene) script() error {
 	restore := func(id string) error {
 		_, err := Restore(ctx, s.env, Selector{IDs: []string{id}})
 		if errors.As(err, new(*NotRestored)) {
-			return nil // what the kernel refused once is taken back by who comes next
+			return nil // what the kernel refused once is undone by the next writer
 		}
 		return err
 	}

@@ -24,7 +24,7 @@ type partProc struct {
 
 func (p partProc) AllProcesses() (bool, error) { return false, p.err }
 
-// TestNothingIsMovedFromAnotherNamespace: cgroup.procs lists nobody there, which must not pass for nobody to move.
+// TestNothingIsMovedFromAnotherNamespace: cgroup.procs lists no process there, which must not pass for none to move.
 func TestNothingIsMovedFromAnotherNamespace(t *testing.T) {
 	for want, proc := range map[error]partProc{errNotAllProcesses: {}, os.ErrPermission: {err: os.ErrPermission}} {
 		s := newScene(t, cgroup.V1)
@@ -46,7 +46,7 @@ func TestNothingIsMovedFromAnotherNamespace(t *testing.T) {
 		// What needs no PIDs works.
 		s.apply(s.pinA())
 
-		// Taking a move back from there waits for somebody who sees everybody.
+		// Taking a move back from there waits for a process that sees all.
 		s.env.Proc = notSplit
 		s.apply(s.pinAlone())
 		s.env.Proc = proc

@@ -14,9 +14,9 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
 )
 
-// TestABurstOfOthersHoldsUpNobodyElse: a quota that cannot come back beside a burst that somebody set meanwhile stays
-// in force, with the reason; the other transactions are taken back, and new ones can be made.
-func TestABurstOfOthersHoldsUpNobodyElse(t *testing.T) {
+// TestABurstOfOthersHoldsUpNoOther: a quota that cannot come back beside a burst that another program set meanwhile stays
+// in force, with the reason; the other transactions are undone, and new ones can be made.
+func TestABurstOfOthersHoldsUpNoOther(t *testing.T) {
 	bothVersions(t, func(t *testing.T, v cgroup.Version) {
 		s := newScene(t, v)
 		before := s.k.Snapshot()
@@ -81,9 +81,9 @@ func TestTheThirdKeepsTheSecond(t *testing.T) {
 	})
 }
 
-// TestAFailingFallbackHoldsUpNobodyElse: what a kernel that cannot clear a list refuses instead stays in force, and the
+// TestAFailingFallbackHoldsUpNoOther: what a kernel that cannot clear a list refuses instead stays in force, and the
 // steps behind it are done.
-func TestAFailingFallbackHoldsUpNobodyElse(t *testing.T) {
+func TestAFailingFallbackHoldsUpNoOther(t *testing.T) {
 	s := newScene(t, cgroup.V2)
 	s.k.Exit(10)
 	s.must(s.k.Write(cgroup.CPUSet, "/pods/a", cgroup.FileCPUs, ""))

@@ -110,7 +110,7 @@ func TestRealtimeAndBack(t *testing.T) {
 		s.must(s.everythingBack2(before, 70))
 		policies[70] = schedpolicy.Other
 		if !maps.Equal(f.policies, policies) {
-			t.Errorf("taken back: %v, want %v", f.policies, policies)
+			t.Errorf("restored: %v, want %v", f.policies, policies)
 		}
 	})
 }
@@ -128,7 +128,7 @@ func (s *scene) everythingBack2(before cgroupmodel.Snapshot, setCgroupID ...int)
 }
 
 // One that left the cgroup is found by its number; one that ended, or whose number is another's by now, needs nothing;
-// one that was given another policy since is somebody else's.
+// one that was given another policy since is another program's.
 func TestRealtimeThreadsComeAndGo(t *testing.T) {
 	s := newScene(t, cgroup.V1)
 	f := newThreads(s)
@@ -156,7 +156,7 @@ func TestRealtimeThreadsComeAndGo(t *testing.T) {
 		t.Errorf("skipped %+v", r.Skipped)
 	}
 	if f.policies[12].Class != "other" || !f.policies[14].Same(schedpolicy.Realtime) || f.policies[15].Priority != 7 || f.policies[10] != schedpolicy.Other {
-		t.Errorf("taken back: %v", f.policies)
+		t.Errorf("restored: %v", f.policies)
 	}
 }
 
@@ -204,7 +204,7 @@ func TestRealtimeRefused(t *testing.T) {
 	bad := hurry("/pods/a")
 	bad.File = "thread/x"
 	if _, err := Apply(t.Context(), s.env, txn.Purpose{}, []change.Change{bad}); err == nil {
-		t.Error("a change of nobody's policy")
+		t.Error("a change of no thread's policy")
 	}
 }
 
@@ -261,7 +261,7 @@ func TestRealtimeKilledAtEveryPoint(t *testing.T) {
 	})
 }
 
-// A move takes the threads' policies over; taken back afterwards they are what they were.
+// A move takes the threads' policies over; restored afterwards they are what they were.
 func TestRealtimeIsInherited(t *testing.T) {
 	s := newScene(t, cgroup.V2)
 	f := newThreads(s)
@@ -283,7 +283,7 @@ func TestRealtimeIsInherited(t *testing.T) {
 	s.must(s.everythingBack2(before, 70))
 	delete(f.policies, 70)
 	if !maps.Equal(f.policies, policies) {
-		t.Errorf("taken back: %v", f.policies)
+		t.Errorf("restored: %v", f.policies)
 	}
 }
 
@@ -358,6 +358,6 @@ func TestRealtimeOnTheRealKernel(t *testing.T) {
 		t.Errorf("%v, %v", res.Skipped, err)
 	}
 	if got := policies(); got["rr 1"] > 0 || got["other"] < n {
-		t.Errorf("taken back: %v, of %d", got, n)
+		t.Errorf("restored: %v, of %d", got, n)
 	}
 }

@@ -139,7 +139,7 @@ func (p *player) crash() {
 	}
 }
 
-// stranger writes what the kernel takes anyhow, whoever wrote what: a pod's CPUs and its weight's neighbour, the burst.
+// stranger writes what the kernel takes anyhow, also over values of ours: a pod's CPUs and its weight's neighbour, the burst.
 func (p *player) stranger() {
 	path := rapid.SampledFrom([]string{"/pods/a", "/pods/b", "/pods/c"}).Draw(p.rt, "by a stranger")
 	list := rapid.SampledFrom([]string{"0", "1-2", "0-3"}).Draw(p.rt, "to")

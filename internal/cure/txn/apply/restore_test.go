@@ -107,7 +107,7 @@ func TestPlanRestoreIsWhatRestoreDoes(t *testing.T) {
 	})
 }
 
-// TestForeignValuesAreLeft: a value that somebody else wrote since stays, is reported, and the rest is put back.
+// TestForeignValuesAreLeft: a value that another program wrote since stays, is reported, and the rest is put back.
 func TestForeignValuesAreLeft(t *testing.T) {
 	bothVersions(t, func(t *testing.T, v cgroup.Version) {
 		s := newScene(t, v)
@@ -152,7 +152,7 @@ func TestForeignValueBecomesTheOriginal(t *testing.T) {
 				s.must(err)
 			}
 			if got := s.read(cgroup.CPUSet, "/pods/b", cgroup.FileCPUs); got != "0-5,7" {
-				t.Errorf("transaction %d taken back first: %q", firstBack, got)
+				t.Errorf("transaction %d undone first: %q", firstBack, got)
 			}
 		}
 	})
@@ -392,7 +392,7 @@ func TestKernelsThatCannotClear(t *testing.T) {
 	}
 }
 
-// TestNotInForce: v2 takes CPUs that the parent lacks. All of them: taken back. Some: a warning.
+// TestNotInForce: v2 takes CPUs that the parent lacks. All of them: undone. Some: a warning.
 func TestNotInForce(t *testing.T) {
 	s := newScene(t, cgroup.V2)
 	s.must(s.k.Write(cgroup.CPUSet, "/pods", cgroup.FileCPUs, "0-3"))

@@ -46,7 +46,7 @@ func propertyOf(file, to string, op change.Op) change.Change {
 	return change.Change{Kind: change.KindSystemd, Op: op, Path: "/pods/b", Unit: "b.scope", File: file, To: to}
 }
 
-// TestSystemdProperties: set as runtime properties, shared and taken back like files; the file behind a list is seen
+// TestSystemdProperties: set as runtime properties, shared and restored like files; the file behind a list is seen
 // to as well.
 func TestSystemdProperties(t *testing.T) {
 	s := newScene(t, cgroup.V2)

@@ -24,7 +24,7 @@ func TestFold(t *testing.T) {
 		{"cpuset.cpus", "", "0-7", nil, ""},
 		{"cpuset.cpus", "", "", []change.Hold{remove("1")}, ""}, // v1: never filled
 		{"cpuset.cpus", "0-7", "", []change.Hold{remove("0"), set("0-1"), remove("1")}, "0"},
-		{"cpuset.cpus", "0-7", "", []change.Hold{set("7"), remove("7"), set("0-1")}, "0-1"}, // 7 without 7 is nobody's value
+		{"cpuset.cpus", "0-7", "", []change.Hold{set("7"), remove("7"), set("0-1")}, "0-1"}, // 7 without 7 is no value
 		{"cpu.max", "50000 100000", "", []change.Hold{set("max 100000"), set("max 100000")}, "max 100000"},
 		{"cpu.max", "50000 100000", "", []change.Hold{{To: "max 100000"}}, "max 100000"},
 	} {

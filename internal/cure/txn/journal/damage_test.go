@@ -205,7 +205,7 @@ func TestKeepingIsBounded(t *testing.T) {
 	}
 }
 
-// TestWhatIsNoFileIsRefused and nobody waits for the other end of a pipe.
+// TestWhatIsNoFileIsRefused: and no program waits for the other end of a pipe.
 func TestWhatIsNoFileIsRefused(t *testing.T) {
 	for _, name := range []string{fileName, lockName} {
 		for kind, make := range map[string]func(string) error{
@@ -231,7 +231,7 @@ func TestWhatIsNoFileIsRefused(t *testing.T) {
 	}
 }
 
-// TestErrorsNameTheWayOut: whoever cannot write the state directory is told what to do.
+// TestErrorsNameTheWayOut: a user who cannot write the state directory is told what to do.
 func TestErrorsNameTheWayOut(t *testing.T) {
 	for _, errno := range []unix.Errno{unix.EACCES, unix.EPERM, unix.EROFS, unix.ENOSPC} {
 		err := wayOut(&os.PathError{Op: "open", Path: "/x", Err: errno})

@@ -200,7 +200,7 @@ func TestLaterVersions(t *testing.T) {
 	}
 }
 
-// TestCompaction keeps what is open, the last writes to what it holds, whoever wrote them, and the latest history.
+// TestCompaction keeps what is open, the last writes to what it holds, by any program, and the latest history.
 func TestCompaction(t *testing.T) {
 	dir := t.TempDir() + "/s"
 	j := open(t, dir, Options{Keep: 10})
@@ -290,7 +290,7 @@ func TestStateDir(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := Open(t.Context(), theirs, Options{}); err == nil || !strings.Contains(err.Error(), "belongs to uid 1234") || !strings.Contains(err.Error(), "--state-dir") {
-			t.Errorf("a directory of somebody else's: %v", err)
+			t.Errorf("a directory of another user's: %v", err)
 		}
 	}
 	linked := t.TempDir()

@@ -40,8 +40,8 @@ func TestFirstThreadKeepsItsRights(t *testing.T) {
 	}
 }
 
-// TestAsChangesNobodyElse: the rights are those of one thread, for as long as it lasts.
-func TestAsChangesNobodyElse(t *testing.T) {
+// TestAsChangesOneThread: the rights are those of one thread, for as long as it lasts.
+func TestAsChangesOneThread(t *testing.T) {
 	require.Once(t, "processes and their files, no cgroup")
 	require.Root(t)
 	file := filepath.Join(t.TempDir(), "made")

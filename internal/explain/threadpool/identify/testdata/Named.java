@@ -16,6 +16,6 @@ public class Named {
         }
         System.out.println("ready");
         System.out.flush();
-        System.in.read(); // until whoever started us ends
+        System.in.read(); // until the program that started us ends
     }
 }

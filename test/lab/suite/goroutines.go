@@ -18,9 +18,11 @@ var starters = []string{
 }
 
 // startNames are methods and functions that run their argument, or the test, in a goroutine: sync.WaitGroup.Go,
-// testing.T.Parallel, testing.B.RunParallel, time.AfterFunc and context.AfterFunc. Those of os/exec make commands, whose
-// output goroutines copy.
-var startNames = []string{"Go", "Parallel", "RunParallel", "AfterFunc", "Command", "CommandContext"}
+// testing.T.Parallel, testing.B.RunParallel, time.AfterFunc and context.AfterFunc.
+var startNames = []string{"Go", "Parallel", "RunParallel", "AfterFunc"}
+
+// fieldNames are those of exec.Cmd whose values goroutines of os/exec read, write or call.
+var fieldNames = []string{"Stdin", "Stdout", "Stderr", "Cancel"}
 
 // Goroutines divides the tree's packages by their tests that state no need. In those with goroutines, such a test may
 // start one, itself or through what its package imports. In those without, the race detector has nothing to detect.
@@ -172,6 +174,7 @@ func hasPureTest(file *ast.File, needy []string) bool {
 
 func (g *goroutines) inFile(file *ast.File) (bool, error) {
 	starts := false
+	execs := slices.ContainsFunc(file.Imports, func(i *ast.ImportSpec) bool { return i.Path.Value == `"os/exec"` })
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.GoStmt:
@@ -180,6 +183,8 @@ func (g *goroutines) inFile(file *ast.File) (bool, error) {
 			if called, ok := n.Fun.(*ast.SelectorExpr); ok && slices.Contains(startNames, called.Sel.Name) {
 				starts = true
 			}
+		case *ast.Ident:
+			starts = execs && slices.Contains(fieldNames, n.Name)
 		}
 		return !starts
 	})

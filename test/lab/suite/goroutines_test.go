@@ -17,7 +17,8 @@ func TestGoroutines(t *testing.T) {
 		"through/t.go":            "package through\nimport _ \"m/statement\"\n",
 		"server/s.go":             "package server\nimport _ \"net/http/httptest\"\n",
 		"group/g.go":              "package group\nimport \"sync\"\nfunc F(w *sync.WaitGroup) { w.Go(func() {}) }\n",
-		"command/c.go":            "package command\nimport \"os/exec\"\nfunc F() { exec.Command(\"true\") }\n",
+		"command/c.go":            "package command\nimport \"os/exec\"\nfunc F() { exec.Command(\"true\").Stdin = nil }\n",
+		"waits/w.go":              "package waits\nimport \"os/exec\"\nfunc F() { exec.Command(\"true\").Output() }\n",
 		"looks/l.go":              "package looks\nimport \"os/exec\"\nfunc F() { exec.LookPath(\"true\") }\n",
 		"parallel/p_test.go":      "package parallel\nimport \"testing\"\nfunc TestP(t *testing.T) { t.Parallel() }\n",
 		"helper/h_test.go":        "package helper\nfunc f() { go f() }\n",
@@ -35,7 +36,7 @@ func TestGoroutines(t *testing.T) {
 	if got := strings.Join(with, " "); got != "m/both m/command m/fuzzed m/group m/helper m/imports m/parallel m/server m/statement m/testimport m/through" {
 		t.Errorf("with goroutines: %s", got)
 	}
-	if got := strings.Join(without, " "); got != "m/experiment m/lab/require m/looks m/quiet" {
+	if got := strings.Join(without, " "); got != "m/experiment m/lab/require m/looks m/quiet m/waits" {
 		t.Errorf("without: %s", got)
 	}
 }

@@ -184,7 +184,7 @@ func (g *goroutines) inFile(file *ast.File) (bool, error) {
 				starts = true
 			}
 		case *ast.Ident:
-			starts = execs && slices.Contains(fieldNames, n.Name)
+			starts = starts || execs && slices.Contains(fieldNames, n.Name)
 		}
 		return !starts
 	})

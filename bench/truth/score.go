@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
 // score is what explain and forecast said of a case against its truth.
@@ -26,7 +28,8 @@ type score struct {
 // effect is what a remedy was forecast to do to p99, and what it did.
 type effect struct {
 	Variant string
-	// Forecast and Came are p99 as a factor of leaving it.
+	// Forecast and Came are p99 as a factor of leaving it. The variants of a round get the same requests, so Came is the
+	// median of the rounds' factors.
 	Forecast, Came float64
 	// ForecastMs and CameMs are p99 itself; Range is the interval of the forecast.
 	ForecastMs, CameMs float64
@@ -42,6 +45,15 @@ type effect struct {
 	Close, Within bool
 	// FactorClose: p99 as a factor of leaving it is within closeShare of the forecast one.
 	FactorClose bool
+	// OfLeaveClose: the forecast factor times what leaving it came to in the rounds is within closeShare of p99.
+	OfLeaveClose bool
+	// Steady: every round is within closeShare of the rounds' median, so that one forecast can be right for all.
+	Steady bool
+	// Agree of Rounds are within closeShare of the median of the other rounds: what another measurement reaches as a
+	// forecast.
+	Agree, Rounds int
+	// Mixed: the client's p99 is of one of several kinds of requests, and the forecast is of all together.
+	Mixed bool
 }
 
 const (
@@ -98,32 +110,86 @@ func waits(name string, parts []string) bool {
 func effectsOf(k kept) []effect {
 	rows := k.Look.Rows
 	none, leave := rowOf(rows, leaveIt), k.figures(leaveIt)
-	if none == nil || none.Judged == nil || *none.Judged <= 0 || leave.Rounds == 0 {
+	if none == nil || leave.Rounds == 0 {
+		return nil
+	}
+	now, _ := none.client()
+	if now == nil || *now <= 0 {
 		return nil
 	}
 	var all []effect
 	for _, v := range k.Variants {
 		r, came := rowOf(rows, v.Name), k.figures(v.Name)
-		if r == nil || r.Judged == nil || came.Rounds == 0 {
+		if r == nil || came.Rounds == 0 {
+			continue
+		}
+		p99, in := r.client()
+		if p99 == nil {
 			continue
 		}
 		e := effect{
-			Variant: v.Name, ForecastMs: *r.Judged, CameMs: came.Median,
-			Forecast: *r.Judged / *none.Judged, Came: came.Median / leave.Median,
-			Low: *r.Judged, High: *r.Judged,
+			Variant: v.Name, ForecastMs: *p99, CameMs: came.Median,
+			Forecast: *p99 / *now, Came: k.factor(v.Name),
+			Low: *p99, High: *p99,
 			Real: less(came, leave, false) || less(leave, came, false),
-			Fair: k.fair(v.Name),
+			Fair: k.fair(v.Name), Steady: near(came.Low, came.Median) && near(came.High, came.Median), Mixed: k.mixed(),
 		}
-		if r.Range != nil {
-			e.Low, e.High = r.Range.Low, r.Range.High
+		if in != nil {
+			e.Low, e.High = in.Low, in.High
 		}
 		e.Sign = e.Forecast < 1 == (e.Came < 1) && e.Forecast != 1
-		e.Close = math.Abs(e.ForecastMs/e.CameMs-1) <= closeShare
-		e.FactorClose = math.Abs(e.Forecast/e.Came-1) <= closeShare
+		e.Close = near(e.ForecastMs, e.CameMs)
+		e.FactorClose, e.OfLeaveClose = near(e.Forecast, e.Came), near(e.Forecast*leave.Median, e.CameMs)
+		e.Agree, e.Rounds = k.agree(v.Name)
 		e.Within = came.High >= e.Low && came.Low <= e.High
 		all = append(all, e)
 	}
 	return all
+}
+
+// near tells whether a value is within closeShare of what came.
+func near(value, came float64) bool { return math.Abs(value/came-1) <= closeShare }
+
+// comparable tells whether p99 itself can be judged: one forecast can be right for all rounds, and the client measured the
+// requests that it is of.
+func (e *effect) comparable() bool { return e.Fair && e.Steady && !e.Mixed }
+
+// factor is the median of the rounds' p99 as a factor of leaving it in the same round.
+func (k *kept) factor(variant string) float64 {
+	var all []float64
+	for _, r := range k.runsOf(variant) {
+		for _, left := range k.runsOf(leaveIt) {
+			if left.Round == r.Round && r.P99 != nil && left.P99 != nil && *left.P99 > 0 {
+				all = append(all, *r.P99 / *left.P99)
+			}
+		}
+	}
+	if len(all) == 0 { // no round has both
+		return k.figures(variant).Median / k.figures(leaveIt).Median
+	}
+	return stats.Median(all)
+}
+
+// agree counts the rounds of a variant within closeShare of the median of the others.
+func (k *kept) agree(variant string) (within, rounds int) {
+	var all []float64
+	for _, r := range k.runsOf(variant) {
+		if r.P99 != nil {
+			all = append(all, *r.P99)
+		}
+	}
+	if len(all) < 2 {
+		return 0, 0
+	}
+	for i, one := range all {
+		within += count(near(one, stats.Median(slices.Delete(slices.Clone(all), i, i+1))))
+	}
+	return within, len(all)
+}
+
+// mixed tells whether the case has kinds of requests beside the one that is judged.
+func (k *kept) mixed() bool {
+	return slices.ContainsFunc(k.Runs, func(r oneRun) bool { return len(r.Beside) > 0 })
 }
 
 // fair tells whether a variant's p99 can be compared with a forecast.

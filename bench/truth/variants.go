@@ -23,22 +23,36 @@ type variant struct {
 	Refused string `json:"refused,omitempty"`
 }
 
+// between is an interval.
+type between struct {
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+}
+
 // row is a row of a forecast, as forecast --json and fix --json show it.
 type row struct {
 	Remedy     string         `json:"remedy"`
 	Parameters map[string]any `json:"parameters"`
 	HostLoad   *float64       `json:"host_load"`
 	Judged     *float64       `json:"judged_ms"`
-	Range      *struct {
-		Low  float64 `json:"low"`
-		High float64 `json:"high"`
-	} `json:"judged_error_ms"`
-	P50          *float64 `json:"p50_ms"`
-	P99          *float64 `json:"p99_ms"`
-	Stopped      *float64 `json:"stopped_seconds"`
-	CPUsReserved *float64 `json:"cpus_reserved"`
-	Modelled     bool     `json:"modelled"`
-	Refused      *string  `json:"refused"`
+	Range      *between       `json:"judged_error_ms"`
+	// Requests is the p99 of requests, where the forecast tells it apart from the judged responses; null: it does not.
+	Requests      *float64 `json:"requests_p99_ms"`
+	RequestsRange *between `json:"requests_error_ms"`
+	P50           *float64 `json:"p50_ms"`
+	P99           *float64 `json:"p99_ms"`
+	Stopped       *float64 `json:"stopped_seconds"`
+	CPUsReserved  *float64 `json:"cpus_reserved"`
+	Modelled      bool     `json:"modelled"`
+	Refused       *string  `json:"refused"`
+}
+
+// client is the p99 that a client outside sees by the forecast, and its interval: of requests, where the row has it.
+func (r *row) client() (p99 *float64, in *between) {
+	if r.Requests != nil {
+		return r.Requests, r.RequestsRange
+	}
+	return r.Judged, r.Range
 }
 
 // number returns a parameter; 0: there is none.

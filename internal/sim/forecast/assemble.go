@@ -49,6 +49,7 @@ func (b *builder) assemble(l *Load) error {
 		return err
 	}
 	a.container()
+	a.arrivals()
 	for _, p := range b.measured {
 		if p.threads > 0 {
 			l.Pools = append(l.Pools, p)

@@ -38,6 +38,8 @@ type builder struct {
 	phases    map[uint64]int64 // first expiry of the period timer, by cgroup
 	measured  []*Pool
 	queues    map[*Pool]*workQueue
+	exchanges map[uint32]*exchange // by socket
+	requests  []recordedRequest
 	byName    map[poolName]*Pool
 	steps     int
 	full      bool // maxSteps or maxWindow reached: add ignores further events
@@ -62,7 +64,7 @@ func newBuilder(h recording.Header) (*builder, error) {
 	b := &builder{
 		h: h, diagnosis: diagnose.New(h, diagnose.Options{}), names: threadpool.NewNames(maxNames), processes: map[uint32]string{},
 		threads: map[uint32]*thread{}, cpus: map[int32]*cpu{}, others: map[otherKey]*other{},
-		phases: map[uint64]int64{}, byName: map[poolName]*Pool{}, queues: map[*Pool]*workQueue{},
+		phases: map[uint64]int64{}, byName: map[poolName]*Pool{}, queues: map[*Pool]*workQueue{}, exchanges: map[uint32]*exchange{},
 	}
 	if _, err := hostOf(&h); err != nil {
 		return nil, err
@@ -120,6 +122,10 @@ func (b *builder) add(e *recording.Event) {
 		if _, ok := b.phases[e.Cgroup]; !ok {
 			b.phases[e.Cgroup] = e.AtNS
 		}
+	case recording.Receive:
+		b.onReceive(e)
+	case recording.Send:
+		b.onSend(e)
 	case recording.Lost:
 		b.lost += e.Count
 	}

@@ -72,11 +72,8 @@ func (l *Load) selfCheck(f Figures, replayed *simulate.Times, pool string) SelfC
 	if d := l.recorded.stopped; d != nil {
 		c.Stopped.Recorded = new(d.Seconds())
 	}
-	recorded, response := simulate.NewTimes(), f.Response
+	recorded, response := l.recordedResponses(pool), f.Response
 	for i, p := range l.Pools {
-		if pool == "" || p.Name == pool {
-			recorded.Merge(p.recorded.Response)
-		}
 		if pool != "" && p.Name == pool {
 			response = f.Pools[i].Response
 		}
@@ -85,6 +82,17 @@ func (l *Load) selfCheck(f Figures, replayed *simulate.Times, pool string) SelfC
 	c.P50, c.P99, c.Max = Figure{was.P50, response.P50}, Figure{was.P99, response.P99}, Figure{was.Max, response.Max}
 	c.shifted = recorded.Count() >= leastForMedian && (above(recorded, replayed) || above(replayed, recorded))
 	return c
+}
+
+// recordedResponses are those of the pools of that name ("": of all) in the recording.
+func (l *Load) recordedResponses(pool string) *simulate.Times {
+	all := simulate.NewTimes()
+	for _, p := range l.Pools {
+		if pool == "" || p.Name == pool {
+			all.Merge(p.recorded.Response)
+		}
+	}
+	return all
 }
 
 // leastForMedian is how many responses a recording needs for its median to judge a replay: requests come in bursts, of

@@ -53,7 +53,10 @@ type Forecast struct {
 	Check     SelfCheck
 	// Judged says whose responses Row.Judged has; nil: no pool has enough responses.
 	Judged *Judged
-	Rows   []Row
+	// Requests says which requests Row.Requests has; nil: the recording has too few, or they take no longer than the
+	// judged responses.
+	Requests *JudgedRequests
+	Rows     []Row
 	// Cheapest is the index of the row of the cheapest remedy that keeps the objective, among those at the
 	// recorded load; -1: none does. Sure says that it does within its error too, or that there is no
 	// objective.
@@ -83,7 +86,11 @@ type Row struct {
 	// responses, or no error is known.
 	Judged      *float64
 	JudgedRange *Range
-	Meets       bool // keeps the objective, or is no worse than none
+	// Requests is the p99 of what requests took, from the arrival of their data to their last write, in milliseconds, and
+	// RequestsRange its error; nil: Forecast.Requests is, or the row is modelled.
+	Requests      *float64
+	RequestsRange *Range
+	Meets         bool // keeps the objective, or is no worse than none
 	// BreaksAt is the least load that breaks the objective, or without one that is worse than the recording.
 	// CollapsesAt is the least load that leaves work undone. Both are exact to a sixteenth of the step
 	// between two tried loads; nil: no load does, or none was tried.
@@ -125,6 +132,7 @@ func makeRows(l *Load, o Options) (*maker, error) {
 		}
 	}
 	m.judge()
+	m.judgeRequests()
 	m.leaveOut()
 	if figure := f.Check.Failed(); figure != "" {
 		f.Notes = append(slices.Clone(f.Notes), "the replay of the recording differs from the recording in "+figure+

@@ -26,6 +26,7 @@ type Load struct {
 	container, binding int
 	limit              float64 // of binding, in CPUs
 	Pools              []*Pool
+	requests           []recordedRequest
 	recorded           recordedFigures
 	othersUsed         time.Duration // CPU time
 	notes              []string      // remarks for the user: missing data and assumptions

@@ -70,6 +70,9 @@ type result struct {
 	unfinished       time.Duration
 	demand           time.Duration // of the container, that came within the time
 	events           uint64
+	// requests are how long each request took, by index in Load.requests; nil: the row's threads are modelled, or its
+	// arrivals are not the recorded ones.
+	requests []time.Duration
 }
 
 // run makes a trial. It returns the errors of the simulator. A remedy that cannot be in force is no error:
@@ -92,6 +95,7 @@ func (l *Load) run(t trial) (result, error) {
 		}
 	}
 	if t.load != 1 {
+		replay.Requests = nil
 		l.scaleArrivals(&s, &replay, of, t.load)
 	}
 	if t.hostLoad > 0 {
@@ -110,7 +114,7 @@ func (l *Load) result(container, binding string, pools []*Pool, r simulate.Repla
 	own := r.Outcome.Cgroups[container]
 	out := result{
 		throttledPeriods: r.Outcome.Cgroups[binding].ThrottledPeriods, stopped: seconds(*own.StoppedSeconds),
-		cpu: l.chargedFor(seconds(own.UsageSeconds)), others: newTimes(), events: r.Events,
+		cpu: l.chargedFor(seconds(own.UsageSeconds)), others: newTimes(), events: r.Events, requests: r.Requests,
 	}
 	for _, w := range own.Width {
 		out.widest = max(out.widest, w.CPUs)

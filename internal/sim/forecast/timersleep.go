@@ -77,7 +77,7 @@ type cycle struct{ took, every float64 }
 func (t *thread) cycles() (all []cycle) {
 	for i := 1; i < len(t.timerSleeps); i++ {
 		last, next := t.timerSleeps[i-1], t.timerSleeps[i]
-		if slices.ContainsFunc(t.steps[last.step+1:next.step], func(s simulate.ReplayStep) bool { return s.Kind > simulate.StepWake }) {
+		if slices.ContainsFunc(t.steps[last.step+1:next.step], func(s simulate.ReplayStep) bool { return s.Kind >= simulate.StepAwait }) {
 			continue
 		}
 		every := float64(next.at - last.at)

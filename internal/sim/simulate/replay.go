@@ -16,10 +16,11 @@ const Replayed scenario.Kind = "replayed"
 // StepKind says what a replayed thread does next.
 type StepKind uint8
 
-// The kinds of steps. All but StepRun and StepWake put the thread to sleep.
+// The kinds of steps. All after StepReply put the thread to sleep.
 const (
 	StepRun   StepKind = iota // uses For of CPU time
 	StepWake                  // wakes Thread, once
+	StepReply                 // ends the request with index Thread in Replay.Requests
 	StepAwait                 // until a StepWake of another thread names it, or at once if one already has; For is the recorded time of that
 	StepUntil                 // until For since the beginning; at once if that is past
 	StepSleep                 // for For
@@ -34,7 +35,7 @@ type ReplayStep struct {
 	// For of such a StepWake is how many idle sleeps the thread had before. It matters only with a shared
 	// work queue.
 	Idle   bool
-	Thread int32 // of StepWake: index in Replay.Threads
+	Thread int32 // of StepWake: index in Replay.Threads; of StepReply: index in Replay.Requests, or -1 for no request
 	For    time.Duration
 }
 
@@ -76,6 +77,8 @@ type Replay struct {
 	Queues [][]QueuedRun
 	// WakeOrders has the workloads' orders, by index in the scenario; nil: no queue is shared.
 	WakeOrders []WakeOrder
+	// Requests are when the data of each request arrived, since the beginning; nil: StepReply has no effect.
+	Requests []time.Duration
 	// Phase is the beginning of a period of each cgroup, by index in the scenario. bandwidth.Never or a
 	// missing entry: random.
 	Phase []time.Duration
@@ -127,7 +130,9 @@ type ReplayTimes struct {
 type ReplayResult struct {
 	Outcome scenario.Outcome
 	Times   []ReplayTimes // by workload
-	Events  uint64
+	// Requests are how long each of Replay.Requests took, from its arrival to its StepReply or to the end.
+	Requests []time.Duration
+	Events   uint64
 }
 
 // RunReplay is Run for a scenario whose workloads of kind Replayed follow r. It also returns an error if the
@@ -155,10 +160,15 @@ func RunReplay(s scenario.Scenario, r *Replay, o Options) (ReplayResult, error) 
 	for t := range h.replay.threads {
 		h.replayUnfinished(t)
 	}
-	return ReplayResult{Outcome: h.outcome(), Times: h.replay.times, Events: h.events}, nil
+	return ReplayResult{Outcome: h.outcome(), Times: h.replay.times, Requests: h.replay.tookUntil(h.now), Events: h.events}, nil
 }
 
 func (r *Replay) check(s *scenario.Scenario) error {
+	for i, at := range r.Requests {
+		if at < 0 {
+			return fmt.Errorf("replay: request %d arrives at %v", i, at)
+		}
+	}
 	n := 0
 	for _, w := range s.Workloads {
 		if w.Kind != Replayed {
@@ -202,9 +212,10 @@ type replayer struct {
 	items      []int
 	calls      []replayCalls
 	threads    []replayThread
-	queues     []replayQueue // by workload
-	workQueues []workQueue   // by workload
-	times      []ReplayTimes // by workload
+	queues     []replayQueue   // by workload
+	workQueues []workQueue     // by workload
+	times      []ReplayTimes   // by workload
+	answered   []time.Duration // by request; never: not yet
 }
 
 // replayScript is a part of the steps of a thread.
@@ -241,6 +252,9 @@ func (h *host) addReplay(r *Replay) error {
 	h.replay = &replayer{
 		Replay: r, scripts: make([]replayScript, len(r.Threads)), items: make([]int, len(r.Threads)), calls: make([]replayCalls, len(r.Threads)),
 		threads: make([]replayThread, len(r.Threads)), queues: make([]replayQueue, len(h.works)), workQueues: make([]workQueue, len(h.works)),
+	}
+	for range r.Requests {
+		h.replay.answered = append(h.replay.answered, never)
 	}
 	for range h.works {
 		h.replay.times = append(h.replay.times, ReplayTimes{Delay: NewTimes(), Response: NewTimes()})

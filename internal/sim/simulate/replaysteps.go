@@ -76,6 +76,8 @@ func (h *host) replayOn(t int) {
 			return
 		case step.Kind == StepWake:
 			h.replayTell(t, step)
+		case step.Kind == StepReply:
+			h.replay.answer(int(step.Thread), h.now)
 		case step.Kind == StepTake:
 			r.at--
 			h.replayEnd(t)
@@ -250,7 +252,7 @@ func (h *host) replayUnfinished(t int) {
 	for i := r.at; i < len(s.steps); i++ {
 		step := s.steps[i]
 		switch {
-		case step.Kind <= StepWake:
+		case step.Kind < StepAwait:
 			continue
 		case !endsAfter(s.steps[i+1:]):
 			return

@@ -92,6 +92,9 @@ func columns(f *forecast.Forecast, c *policy.Choice) []column {
 		{table.Column{Name: "90 % of cases", Right: true}, plain(func(r *forecast.Row) string { return rangeText(r.Error) })},
 		{table.Column{Name: "max ms", Right: true, Spare: 5}, plain(func(r *forecast.Row) string { return rows.Milliseconds(r.Figures.Response.Max) })},
 	}
+	if f.Requests != nil {
+		all = append(all, column{table.Column{Name: "requests p99", Right: true, Spare: 2}, plain(func(r *forecast.Row) string { return rows.Milliseconds(r.Requests) })})
+	}
 	for _, load := range busyLoads(f) {
 		busy := map[string]*forecast.Row{}
 		for i := range f.Rows {

@@ -17,7 +17,9 @@ type item struct {
 	Rows        []rows.Row        `json:"rows"`
 	Recommended *rows.Recommended `json:"recommended"`
 	// Judged is whose latency decides; null: no thread pool has enough responses.
-	Judged   *jsonJudged    `json:"judged"`
+	Judged *jsonJudged `json:"judged"`
+	// Requests are those of the rows' requests_p99_ms; null: no row has it.
+	Requests *jsonRequests  `json:"requests"`
 	Cheapest *string        `json:"cheapest"`
 	Of       map[string]any `json:"cheapest_parameters"`
 	Row      *int           `json:"cheapest_row"`
@@ -47,6 +49,11 @@ type jsonRange struct {
 type jsonJudged struct {
 	Pool     *string `json:"pool"`
 	Quantile float64 `json:"quantile"`
+}
+
+type jsonRequests struct {
+	Pool  *string `json:"pool"` // of the threads that answer; null: any
+	Count int     `json:"count"`
 }
 
 type jsonObjective struct {
@@ -97,6 +104,12 @@ func newItem(f *forecast.Forecast, choice *policy.Choice) item {
 		item.Judged = &jsonJudged{Quantile: j.Quantile}
 		if j.Pool != "" {
 			item.Judged.Pool = new(text.Sanitize(j.Pool, 0))
+		}
+	}
+	if r := f.Requests; r != nil {
+		item.Requests = &jsonRequests{Count: r.Count}
+		if r.Pool != "" {
+			item.Requests.Pool = new(text.Sanitize(r.Pool, 0))
 		}
 	}
 	if f.Cheapest >= 0 {

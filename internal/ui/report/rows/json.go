@@ -20,7 +20,11 @@ type Row struct {
 	// Judged is the latency that decides, and its error; null: not known.
 	Judged      *float64 `json:"judged_ms"`
 	JudgedRange *bounds  `json:"judged_error_ms"`
-	Modelled    bool     `json:"modelled"`
+	// Requests is the p99 from the arrival of a request's data to its last write, and its error; null: requests take no
+	// longer than the judged responses, or the recording does not show them.
+	Requests      *float64 `json:"requests_p99_ms"`
+	RequestsRange *bounds  `json:"requests_error_ms"`
+	Modelled      bool     `json:"modelled"`
 
 	Refused     *string     `json:"refused"`
 	Price       *string     `json:"price"`
@@ -98,6 +102,7 @@ func New(r *forecast.Row) Row {
 		}
 	}
 	row.Judged, row.JudgedRange = r.Judged, (*bounds)(r.JudgedRange)
+	row.Requests, row.RequestsRange = r.Requests, (*bounds)(r.RequestsRange)
 	row.BreaksAt, row.CollapsesAt = r.BreaksAt, r.CollapsesAt
 	return row
 }

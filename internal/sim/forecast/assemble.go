@@ -255,10 +255,15 @@ func (a *assembly) neighbours() {
 		last := &shares[len(shares)-1]
 		*last = append(*last, owner)
 	}
+	used := int64(0) // by neighbours below the binding limit
+	for _, owner := range owners {
+		if a.sharesQuota(a.above(paths[owner], -1)) {
+			used += sums[owner]
+		}
+	}
 	for i, share := range shares {
-		cgroup := -1
+		cgroup, up := -1, -1
 		if share[0] >= recording.FirstOwner {
-			up := -1
 			if i < maxOwners {
 				up = a.above(paths[share[0]], -1)
 			}
@@ -270,6 +275,9 @@ func (a *assembly) neighbours() {
 				of = append(of, o)
 			}
 		}
+		if len(share) == 1 && a.sharesQuota(up) && a.takesAll(sums[share[0]], used) {
+			of = greedy(of)
+		}
 		if len(of) > 0 {
 			a.l.others = append(a.l.others, a.workload(cgroup, len(of)))
 			a.replayOthers(of)
@@ -280,7 +288,10 @@ func (a *assembly) neighbours() {
 func (a *assembly) replayOthers(of []*other) {
 	for _, o := range of {
 		c := a.index[int(o.cpu)]
-		spec := simulate.ReplayThread{CPU: c, Home: true, Steps: append(o.steps, simulate.ReplayStep{Kind: simulate.StepEnd})}
+		spec := simulate.ReplayThread{CPU: c, Home: true, Steps: o.steps}
+		if !o.endless() {
+			spec.Steps = append(spec.Steps, simulate.ReplayStep{Kind: simulate.StepEnd})
+		}
 		if o.owner == recording.Kernel {
 			spec.Allowed = cpuset.New(c) // most of the kernel's threads are bound to their CPU
 		}

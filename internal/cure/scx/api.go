@@ -83,6 +83,8 @@ var (
 	ErrNoCap = errors.New("the cgroup has no cap")
 	// ErrFull means that Options.Cgroups cgroups have caps already.
 	ErrFull = errors.New("no room for another cap")
+	// ErrRestart means that a CPU went offline or came online, at which the kernel ends the scheduler. Load it again.
+	ErrRestart = errors.New("the set of CPUs has changed; load the scheduler again")
 	// ErrNotEnabled means that the kernel does not run this scheduler.
 	ErrNotEnabled = errors.New("the scheduler is not enabled")
 )

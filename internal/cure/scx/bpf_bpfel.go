@@ -85,8 +85,6 @@ const (
 	bpfProgUnthrottleCgroupInit         = "unthrottle_cgroup_init"
 	bpfProgUnthrottleCgroupSetBandwidth = "unthrottle_cgroup_set_bandwidth"
 	bpfProgUnthrottleCgroupSetWeight    = "unthrottle_cgroup_set_weight"
-	bpfProgUnthrottleCpuOffline         = "unthrottle_cpu_offline"
-	bpfProgUnthrottleCpuOnline          = "unthrottle_cpu_online"
 	bpfProgUnthrottleCpuRelease         = "unthrottle_cpu_release"
 	bpfProgUnthrottleDispatch           = "unthrottle_dispatch"
 	bpfProgUnthrottleEnqueue            = "unthrottle_enqueue"
@@ -151,8 +149,6 @@ type bpfProgramSpecs struct {
 	UnthrottleCgroupInit         *ebpf.ProgramSpec `ebpf:"unthrottle_cgroup_init"`
 	UnthrottleCgroupSetBandwidth *ebpf.ProgramSpec `ebpf:"unthrottle_cgroup_set_bandwidth"`
 	UnthrottleCgroupSetWeight    *ebpf.ProgramSpec `ebpf:"unthrottle_cgroup_set_weight"`
-	UnthrottleCpuOffline         *ebpf.ProgramSpec `ebpf:"unthrottle_cpu_offline"`
-	UnthrottleCpuOnline          *ebpf.ProgramSpec `ebpf:"unthrottle_cpu_online"`
 	UnthrottleCpuRelease         *ebpf.ProgramSpec `ebpf:"unthrottle_cpu_release"`
 	UnthrottleDispatch           *ebpf.ProgramSpec `ebpf:"unthrottle_dispatch"`
 	UnthrottleEnqueue            *ebpf.ProgramSpec `ebpf:"unthrottle_enqueue"`
@@ -262,8 +258,6 @@ type bpfPrograms struct {
 	UnthrottleCgroupInit         *ebpf.Program `ebpf:"unthrottle_cgroup_init"`
 	UnthrottleCgroupSetBandwidth *ebpf.Program `ebpf:"unthrottle_cgroup_set_bandwidth"`
 	UnthrottleCgroupSetWeight    *ebpf.Program `ebpf:"unthrottle_cgroup_set_weight"`
-	UnthrottleCpuOffline         *ebpf.Program `ebpf:"unthrottle_cpu_offline"`
-	UnthrottleCpuOnline          *ebpf.Program `ebpf:"unthrottle_cpu_online"`
 	UnthrottleCpuRelease         *ebpf.Program `ebpf:"unthrottle_cpu_release"`
 	UnthrottleDispatch           *ebpf.Program `ebpf:"unthrottle_dispatch"`
 	UnthrottleEnqueue            *ebpf.Program `ebpf:"unthrottle_enqueue"`
@@ -283,8 +277,6 @@ func (p *bpfPrograms) Close() error {
 		p.UnthrottleCgroupInit,
 		p.UnthrottleCgroupSetBandwidth,
 		p.UnthrottleCgroupSetWeight,
-		p.UnthrottleCpuOffline,
-		p.UnthrottleCpuOnline,
 		p.UnthrottleCpuRelease,
 		p.UnthrottleDispatch,
 		p.UnthrottleEnqueue,

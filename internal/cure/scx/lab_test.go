@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -156,7 +157,7 @@ func TestScheduler(t *testing.T) {
 	s := load(t, scx.Options{})
 	for name, test := range map[string]func(*testing.T, *scx.Scheduler, *cgrouptest.Tree){
 		"width": neverWider, "mean": meanUse, "credit": creditIsSpent, "nested": nestedCaps, "limits": limitsOfOthers,
-		"weights": weightsHold, "neighbour": besideNeighbours, "sleeper": sleeperBesideBurners, "changes": changesUnderLoad,
+		"weights": weightsHold, "neighbour": besideNeighbours, "sleeper": sleeperBesideBurners, "changes": changesUnderLoad, "many": manyCgroups,
 	} {
 		t.Run(name, func(t *testing.T) {
 			test(t, s, tr)
@@ -372,6 +373,67 @@ func changesUnderLoad(t *testing.T, s *scx.Scheduler, tr *cgrouptest.Tree) {
 	settled(t, s, b)
 	if err := s.Remove(a.id + 1<<40); !errors.Is(err, scx.ErrNoCap) {
 		t.Errorf("Remove without a cap: %v", err)
+	}
+}
+
+// manyCgroups makes many cgroups and caps some, with a storm of short processes in one of them.
+func manyCgroups(t *testing.T, s *scx.Scheduler, tr *cgrouptest.Tree) {
+	top := newGroup(t, tr, "many")
+	for i := range require.Rounds(t, 2500) {
+		dir := filepath.Join(tr.Host.Dir(cgroup.CPU, top.path), fmt.Sprint("c", i))
+		must(t, os.Mkdir(dir, 0o755))
+		defer os.Remove(dir)
+		if i%4 > 0 {
+			continue
+		}
+		id, err := tr.Host.ID(cgroup.CPU, cgroup.Join(top.path, fmt.Sprint("c", i)))
+		must(t, err)
+		must(t, s.Set(id, scx.Cap{CPUs: 1}))
+		defer func() { must(t, s.Remove(id)) }()
+	}
+	g := newGroup(t, tr, "many-storm")
+	must(t, s.Set(g.id, scx.Cap{CPUs: 2}))
+	storm := exec.Command("sh", "-c", "read go; i=0; while [ $i -lt 100 ]; do ( : ) & i=$((i+1)); done; wait")
+	in, err := storm.StdinPipe()
+	must(t, err)
+	must(t, storm.Start())
+	must(t, tr.Host.Attach(cgroup.CPU, g.path, storm.Process.Pid))
+	_, err = in.Write([]byte("go\n"))
+	must(t, err)
+	must(t, storm.Wait())
+	stats := settled(t, s, g)
+	t.Logf("storm: %+v", stats)
+	if stats.Widest > 2+int(stats.Joined) {
+		t.Errorf("%d ran at one moment, %d joined, above a cap of 2", stats.Widest, stats.Joined)
+	}
+}
+
+// TestCPUGoesAway checks that the kernel ends the scheduler when a CPU goes offline under load, and that this is said.
+func TestCPUGoesAway(t *testing.T) {
+	needs(t)
+	if !require.InLab() {
+		t.Skip("only in the lab is the CPU ours")
+	}
+	const online = "/sys/devices/system/cpu/cpu5/online"
+	tr := cgrouptest.New(t)
+	s, err := scx.Load(scx.Options{})
+	must(t, err)
+	defer s.Close()
+	g := newGroup(t, tr, "hotplug")
+	must(t, s.Set(g.id, scx.Cap{CPUs: 2}))
+	g.burn(t, 4)
+	must(t, os.WriteFile(online, []byte("0"), 0))
+	defer func() { must(t, os.WriteFile(online, []byte("1"), 0)) }()
+	select {
+	case <-s.Done():
+	case <-time.After(time.Minute):
+		t.Fatal("the scheduler is not told of a CPU that went offline")
+	}
+	if err := s.Err(); !errors.Is(err, scx.ErrRestart) {
+		t.Errorf("the kernel ended it: %v", err)
+	}
+	if mean := g.mean(t, time.Second); mean < 0.5 {
+		t.Errorf("under the kernel's own scheduler 4 threads use %.2f CPUs", mean)
 	}
 }
 

@@ -32,6 +32,9 @@ type Scheduler struct {
 // lookEvery is how often the loader looks whether the kernel has thrown the scheduler out.
 const lookEvery = 200 * time.Millisecond
 
+// actRestart is SCX_ECODE_ACT_RESTART of the kernel (enum scx_exit_code, Linux 6.18).
+const actRestart = 1 << 48
+
 // Load loads and attaches the scheduler. If the kernel refuses, the error is an *Unavailable.
 func Load(o Options) (*Scheduler, error) {
 	if o.Cgroups == 0 {
@@ -152,13 +155,17 @@ func thrownOut(f bpfFarewell) error {
 	if more := text(f.Message[:]); more != "" {
 		why += ": " + more
 	}
+	if f.Code&actRestart != 0 {
+		return fmt.Errorf("the kernel ended the scheduler: %s: %w", why, ErrRestart)
+	}
 	return fmt.Errorf("the kernel ended the scheduler: %s (kind %d, code %d); every thread is under the kernel's own scheduler", why, f.Kind, f.Code)
 }
 
 // Done is closed when the kernel has thrown the scheduler out, or Close has ended it.
 func (s *Scheduler) Done() <-chan struct{} { return s.done }
 
-// Err returns, after Done, why the kernel threw the scheduler out; nil after Close, and before Done.
+// Err returns, after Done, why the kernel threw the scheduler out, ErrRestart for a change of the CPUs; nil after Close,
+// and before Done.
 func (s *Scheduler) Err() error {
 	select {
 	case <-s.done:

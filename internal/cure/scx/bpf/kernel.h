@@ -135,8 +135,6 @@ struct sched_ext_ops {
 	void (*cgroup_exit)(struct cgroup *);
 	void (*cgroup_set_weight)(struct cgroup *, __u32);
 	void (*cgroup_set_bandwidth)(struct cgroup *, __u64, __u64, __u64);
-	void (*cpu_online)(__s32);
-	void (*cpu_offline)(__s32);
 	__s32 (*init)(void);
 	void (*exit)(struct scx_exit_info *);
 	__u64 flags;

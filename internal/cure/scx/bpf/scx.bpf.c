@@ -13,6 +13,8 @@
  * back in stopping. A CPU that took a slot for a thread that never began gives it back at its next
  * dispatch. Every slot that was taken keeps its row, wherever the thread is moved meanwhile.
  *
+ * Without cpu_online and cpu_offline the kernel ends the scheduler when a CPU goes or comes.
+ *
  * A timer settles every row once a millisecond: it ends slices where a cap has fallen below what
  * runs, and wakes idle CPUs where there is a slot for a thread that waits.
  */
@@ -368,18 +370,6 @@ void BPF_PROG(unthrottle_cpu_release, __s32 cpu, struct scx_cpu_release_args *ar
 		give_back(&c->pending, bpf_ktime_get_ns());
 }
 
-SEC("struct_ops/cpu_online")
-void BPF_PROG(unthrottle_cpu_online, __s32 cpu) {}
-
-SEC("struct_ops/cpu_offline")
-void BPF_PROG(unthrottle_cpu_offline, __s32 cpu)
-{
-	struct cpu *c = cpu_at(cpu);
-
-	if (c && c->pending.row[0])
-		give_back(&c->pending, bpf_ktime_get_ns());
-}
-
 SEC("struct_ops.s/init_task")
 __s32 BPF_PROG(unthrottle_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
@@ -479,8 +469,6 @@ struct sched_ext_ops unthrottle = {
 	.cgroup_exit = (void *)unthrottle_cgroup_exit,
 	.cgroup_set_weight = (void *)unthrottle_cgroup_set_weight,
 	.cgroup_set_bandwidth = (void *)unthrottle_cgroup_set_bandwidth,
-	.cpu_online = (void *)unthrottle_cpu_online,
-	.cpu_offline = (void *)unthrottle_cpu_offline,
 	.init = (void *)unthrottle_init,
 	.exit = (void *)unthrottle_exit,
 	.flags = SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_EXITING | SCX_OPS_ENQ_MIGRATION_DISABLED,

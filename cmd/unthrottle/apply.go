@@ -16,6 +16,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/cure/widthcap"
 	"github.com/unthrottle/unthrottle/internal/kernel/irq/irqhost"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report/changes"
@@ -27,7 +28,8 @@ import (
 type remedyFlags struct {
 	kind, reserve   string
 	via             string
-	cpus            int
+	cpus            float64
+	credit          time.Duration
 	factor, to      float64
 	burst, period   time.Duration
 	weightFromLimit bool
@@ -42,9 +44,10 @@ type remedyFlags struct {
 func (f *remedyFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.kind, "remedy", "", remedy.Names())
-	shareCount(cmd, &f.cpus, "cpus", 0, ", or to narrow to (default: the limit, rounded up)")
+	shareCPUs(cmd, &f.cpus, ", or to narrow to (default: the limit, rounded up; narrow --via sched_ext: the limit, which may be 2.5)")
 	shareString(cmd, &f.reserve, "reserve", "", " (default: the lowest core; one CPU below 4 CPUs)")
-	flags.StringVar(&f.via, "via", "", "narrow: what bounds the CPUs used at once: cpuset (default)")
+	flags.StringVar(&f.via, "via", "", "narrow: what bounds the CPUs used at once: "+strings.Join(remedy.Vias, ", ")+" (default: cpuset; with --credit sched_ext)")
+	timeVar(cmd, &f.credit, "credit", 0, "narrow --via sched_ext: CPU time that may be saved below the limit, such as 2s (default: 200ms for each CPU of the limit)")
 	flags.StringVar(&f.class, "class", "", "pin: exclusive (default), or hybrid: the whole part of the limit, and shared CPUs for the fraction")
 	flags.BoolVar(&f.strict, "strict", false, "pin --class hybrid: keep a quota of the limit, which can throttle again; secondary: keep its quota")
 	flags.BoolVar(&f.lends, "lends", false, "pin: secondary containers may use its CPUs while it idles")
@@ -61,6 +64,9 @@ func (f *remedyFlags) add(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("remedy", cobra.FixedCompletions(kindNames(), cobra.ShellCompDirectiveNoFileComp))
 }
 
+// maxCPUs bounds --cpus.
+const maxCPUs = widthcap.MaxCPUs
+
 func kindNames() []string {
 	var names []string
 	for _, k := range remedy.Kinds() {
@@ -76,7 +82,7 @@ func (f *remedyFlags) rejectEmptyFlags(cmd *cobra.Command) error {
 
 // request reads the flags; the caller judges whether a remedy may be left out.
 func (f *remedyFlags) request(cmd *cobra.Command) (remedy.Request, error) {
-	r := remedy.Request{Kind: remedy.Kind(f.kind), CPUs: f.cpus, Via: f.via, Immovable: f.immovable, Class: f.class, Strict: f.strict, Shares: f.lends, Realtime: f.realtime,
+	r := remedy.Request{Kind: remedy.Kind(f.kind), Via: f.via, Credit: f.credit, Immovable: f.immovable, Class: f.class, Strict: f.strict, Shares: f.lends, Realtime: f.realtime,
 		FullCores: f.fullCores, IdleSiblings: f.idle, Burst: f.burst, Period: f.period,
 		Factor: f.factor, To: f.to, WeightFromLimit: f.weightFromLimit}
 	if f.kind != "" && !slices.Contains(remedy.Kinds(), r.Kind) {
@@ -84,6 +90,9 @@ func (f *remedyFlags) request(cmd *cobra.Command) (remedy.Request, error) {
 	}
 	if err := f.validateFlags(cmd); err != nil {
 		return r, err
+	}
+	if r.CPUs = int(f.cpus); float64(r.CPUs) != f.cpus {
+		r.CPUs, r.Cap = 0, f.cpus
 	}
 	if f.irqs {
 		found, err := gather.Interrupts(irqhost.New("/proc"), os.DirFS("/"))
@@ -115,15 +124,21 @@ func (f *remedyFlags) validateFlags(cmd *cobra.Command) error {
 		flag  string
 		value float64
 	}{
-		{"cpus", float64(f.cpus)}, {"burst", float64(f.burst)}, {"period", float64(f.period)}, {"factor", f.factor}, {"to", f.to},
+		{"cpus", f.cpus}, {"credit", float64(f.credit)}, {"burst", float64(f.burst)}, {"period", float64(f.period)}, {"factor", f.factor}, {"to", f.to},
 	} {
 		if cmd.Flags().Changed(number.flag) && (!(number.value > 0) || math.IsInf(number.value, 0)) {
 			return fmt.Errorf("--%s %s: must be above 0", number.flag, cmd.Flags().Lookup(number.flag).Value)
 		}
 	}
 	switch {
-	case f.via != "" && f.via != remedy.ViaCPUSet:
-		return fmt.Errorf("--via %s: choose %s", f.via, remedy.ViaCPUSet)
+	case f.via != "" && !slices.Contains(remedy.Vias, f.via):
+		return fmt.Errorf("--via %s: choose %s", f.via, strings.Join(remedy.Vias, ", "))
+	case f.via == remedy.ViaCPUSet && f.credit > 0:
+		return errors.New("--credit: a cpuset saves none; leave it out, or give --via sched_ext")
+	case f.cpus != math.Trunc(f.cpus) && (f.kind != "" && f.kind != string(remedy.Narrow) || f.via == remedy.ViaCPUSet):
+		return fmt.Errorf("--cpus %g: whole CPUs only; narrow --via sched_ext takes a fraction", f.cpus)
+	case f.cpus > maxCPUs:
+		return fmt.Errorf("--cpus %g: give %d or fewer", f.cpus, maxCPUs)
 	case f.fullCores && f.idle:
 		return errors.New("--full-cores and --idle-siblings: give one of them; with idle siblings no other container is on its cores anyway")
 	case f.factor > 0 && f.to > 0:

@@ -60,6 +60,13 @@ func checkHost(stateDir string) (features.Report, error) {
 	tried := features.Tried{Probe: tryProbe(), StateDir: tryStateDir(stateDir)}
 	looking, changing := features.Commands(r, tried)
 	r.Can = slices.Concat(r.Can[:1], looking, r.Can[1:], remedy.Abilities(r), changing)
+	for i := range r.Can {
+		if can := &r.Can[i]; can.Can && can.What == remedy.AbilitySchedExt {
+			if can.Can = schedExt().Can; !can.Can {
+				can.Why = schedExt().Why
+			}
+		}
+	}
 	r.Missing = append(r.Missing, features.Lacks(r, tried)...)
 	return r, nil
 }

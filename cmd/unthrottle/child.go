@@ -5,6 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/unthrottle/unthrottle/internal/cure/holder"
+	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/load/loadgen"
 	"github.com/unthrottle/unthrottle/internal/load/workload"
 	"github.com/unthrottle/unthrottle/internal/load/workload/jvm"
@@ -12,7 +14,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/load/workload/threads"
 )
 
-// newChildren are hidden commands: this program starts itself as these workloads.
+// newChildren are hidden commands: this program starts itself as these workloads, and as the holder of the scheduler behind narrow.
 func newChildren() []*cobra.Command {
 	hidden := func(name string, run func() int) *cobra.Command {
 		return &cobra.Command{
@@ -28,5 +30,13 @@ func newChildren() []*cobra.Command {
 		hidden(loadgen.Command, loadgen.Main),
 		hidden(threads.Command, threads.Main),
 		hidden(jvm.Command, jvm.Main),
+		{
+			Use:                holder.Command,
+			Hidden:             true,
+			DisableFlagParsing: true,
+			Run: func(_ *cobra.Command, args []string) {
+				os.Exit(holder.Main(args, apply.NewProc("/proc").Self))
+			},
+		},
 	}
 }

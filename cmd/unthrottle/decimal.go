@@ -31,3 +31,15 @@ func (d *decimal) String() string { return strconv.FormatFloat(float64(*d), 'g',
 
 // Type implements pflag.Value: the help shows it.
 func (d *decimal) Type() string { return "NUMBER" }
+
+// cpus is a decimal that the help shows as the whole number which it is nearly everywhere.
+type cpus float64
+
+// Set implements pflag.Value.
+func (c *cpus) Set(value string) error { return (*decimal)(c).Set(value) }
+
+// String implements pflag.Value.
+func (c *cpus) String() string { return (*decimal)(c).String() }
+
+// Type implements pflag.Value: the help shows it.
+func (c *cpus) Type() string { return (*whole)(nil).Type() }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/holder"
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate/gather"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
@@ -108,6 +109,7 @@ func (f *writeFlags) env(cmd *cobra.Command, h *cgroup.Host) (env apply.Env, don
 		Proc:     apply.NewProc("/proc"),
 		IRQ:      irqhost.New("/proc"),
 		Sched:    schedhost.New("/proc"),
+		Width:    holder.New(f.stateDir),
 	}
 	manager, err := systemd.Dial(ctx)
 	if err != nil {
@@ -166,7 +168,7 @@ func (f *writeFlags) facts(ctx context.Context, h *cgroup.Host, env apply.Env, a
 	}
 	o := gather.Options{
 		Root: os.DirFS("/"), Held: held, Journal: journal.File(env.StateDir), Drift: drift, Scope: env.Scope, Named: named, Used: used, Window: time.Second,
-		IRQ: env.IRQ,
+		IRQ: env.IRQ, SchedExt: schedExt(),
 	}
 	if units, ok := env.Systemd.(gather.Units); ok {
 		o.Systemd = units

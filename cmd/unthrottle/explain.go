@@ -192,7 +192,7 @@ func forecastOf(ctx context.Context, name string, live bool) (*forecast.Forecast
 	if err != nil {
 		return nil, err
 	}
-	return policy.Forecast(load, nil, replaysWithin(ctx, live))
+	return policy.Forecast(load, nil, schedExt().Can, replaysWithin(ctx, live))
 }
 
 // judged sets the exit code, against the bound if there is one.

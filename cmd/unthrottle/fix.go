@@ -185,6 +185,7 @@ func hostEnv(ctx context.Context, h *cgroup.Host, env apply.Env, w *writeFlags, 
 				return within(n, do)
 			}
 		},
+		SchedExt:  schedExt().Can,
 		Latencies: latencies,
 		Wait:      clock.Sleep,
 	}

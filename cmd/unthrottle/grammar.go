@@ -72,6 +72,11 @@ func shareCount(cmd *cobra.Command, to *int, name string, value int, own string)
 	share(cmd, name, (*whole)(to), own)
 }
 
+// shareCPUs adds --cpus where a fraction of a CPU may be given too.
+func shareCPUs(cmd *cobra.Command, to *float64, own string) {
+	share(cmd, "cpus", (*cpus)(to), own)
+}
+
 // shareSeed adds --seed.
 func shareSeed(cmd *cobra.Command, to *uint64) {
 	*to = 1

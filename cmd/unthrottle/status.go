@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -9,9 +10,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/unthrottle/unthrottle/internal/cure/agent"
+	"github.com/unthrottle/unthrottle/internal/cure/holder"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
 	"github.com/unthrottle/unthrottle/internal/ui/report/next"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/status"
@@ -49,7 +52,7 @@ func newStatus() *cobra.Command {
 			if err := sayHealth(env); err != nil {
 				return err
 			}
-			if err := sayDropped(w.stateDir); err != nil {
+			if err := errors.Join(sayDropped(w.stateDir), sayHolder(env)); err != nil {
 				return err
 			}
 			out := cmd.OutOrStdout()
@@ -67,6 +70,7 @@ func newStatus() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			apply.CountWidths(env, all)
 			if form.json() {
 				return jsonout.Write(out, "status", statusDocument{all})
 			}
@@ -125,6 +129,24 @@ func sayHealth(env apply.Env) error {
 	for _, kept := range health.Kept {
 		say("a damaged journal was kept as %s: look at it, and remove it when it is of no more use", kept)
 	}
+	return nil
+}
+
+// sayHolder says that the process which held the scheduler behind narrow has ended before its caps.
+func sayHolder(env apply.Env) error {
+	h, err := holder.ReadNote(env.StateDir)
+	if err != nil || h == nil {
+		return err
+	}
+	if runs, err := env.Proc.Runs(h.Process); err != nil || runs {
+		return nil // it runs, or that cannot be told from here
+	}
+	why := "it was killed, or its host restarted"
+	if h.Why != "" {
+		why = "the kernel ended the scheduler: " + text.Sanitize(h.Why, 200)
+	}
+	say("process %d, which held the scheduler %s since %s, has ended (%s): quotas are enforced again", h.Process.PID, text.Sanitize(h.Scheduler, 64),
+		h.Since.Local().Format(time.DateTime), why)
 	return nil
 }
 

@@ -77,7 +77,7 @@ var unreached = []struct {
 		"internal/sim/scenario", "internal/sim/simulate", "internal/sim/forecast",
 	}, []string{"github.com/cilium/ebpf", "golang.org/x/sys", "os/exec", "net", "os/signal"}},
 	{"what decides on remedies neither reads the host nor writes to it", []string{
-		"internal/cure/txn", "internal/cure/txn/change", "internal/cure/hoststate", "internal/cure/remedy", "internal/cure/verdict", "internal/cure/policy",
+		"internal/cure/txn", "internal/cure/txn/change", "internal/cure/hoststate", "internal/cure/remedy", "internal/cure/verdict", "internal/cure/policy", "internal/cure/widthcap",
 	}, []string{
 		module + "internal/cure/txn/apply", module + "internal/cure/txn/journal", module + "internal/cure/hoststate/gather",
 		module + "internal/kernel/irq/irqhost", module + "internal/kernel/schedpolicy/schedhost",

@@ -29,6 +29,8 @@ type Env struct {
 	Facts func(ctx context.Context, all []container.Container, used map[string]float64) (hoststate.Facts, error)
 	// Learn records the target for a while; nil: this host cannot record.
 	Learn func(ctx context.Context, target container.Container, length time.Duration) (Learned, error)
+	// SchedExt says that this host can narrow by sched_ext.
+	SchedExt bool
 	// Each begins a forecast and returns what runs its replays: see forecast.Options.Each. nil: one after the other.
 	Each func() func(n int, do func(i int) error) error
 	// Latencies gives the user's own latencies; nil: there is no source.

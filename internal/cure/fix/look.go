@@ -172,9 +172,9 @@ func (r *run) forecast(learned Learned) error {
 	}
 	var made *forecast.Forecast
 	if r.o.Wish.Auto {
-		made, err = policy.Forecast(learned.Load, objective, each)
+		made, err = policy.Forecast(learned.Load, objective, r.env.SchedExt, each)
 	} else {
-		made, err = policy.ForecastAsked(learned.Load, r.o.Wish.Request, objective, each)
+		made, err = policy.ForecastAsked(learned.Load, r.o.Wish.Request, objective, r.env.SchedExt, each)
 	}
 	if err != nil {
 		return err

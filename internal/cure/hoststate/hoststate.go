@@ -48,6 +48,8 @@ type Facts struct {
 	HasBurst bool
 	// HasIdle: the kernel knows cpu.idle (5.15).
 	HasIdle bool
+	// SchedExt says whether this host can narrow by sched_ext.
+	SchedExt SchedExt
 	// HiddenProcesses: v1 does not list the processes of other PID namespaces
 	// here, so that the counts below say nothing. HiddenUnknown: whether it
 	// lists them cannot be told; plans then take it that it does.
@@ -56,6 +58,13 @@ type Facts struct {
 	// Named is a cgroup that the user named, below which ancestors' quotas may
 	// be lifted; "": none.
 	Scope, Named string
+}
+
+// SchedExt says whether a host can narrow by sched_ext.
+type SchedExt struct {
+	Can bool
+	// Why is the reason why it cannot, such as "the kernel has no sched_ext".
+	Why string
 }
 
 // ParamInterrupts is the parameter of a transaction in force that keeps interrupts off its CPUs: Interrupts are then

@@ -30,7 +30,7 @@ func BenchmarkChoose(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		f, err := Forecast(load, nil, nil)
+		f, err := Forecast(load, nil, false, nil)
 		if err != nil {
 			b.Fatal(err)
 		}

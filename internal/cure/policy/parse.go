@@ -16,6 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/widthcap"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/placement"
 )
@@ -131,6 +132,8 @@ func (r *Rule) read(n *yaml.Node) error {
 		"match":  r.Match.read,
 		"remedy": r.readRemedy,
 		"cpus":   func(n *yaml.Node) error { return whole(n, &r.CPUs, 1, 8192) },
+		"via":    func(n *yaml.Node) error { return oneOf(n, &r.Via, remedy.Vias...) },
+		"credit": func(n *yaml.Node) error { return duration(n, &r.Credit, time.Millisecond, widthcap.MaxCredit) },
 		"factor": func(n *yaml.Node) error { return above(n, &r.Factor, 1, 1000) },
 		"to":     func(n *yaml.Node) error { return above(n, &r.To, 0, 8192) },
 		"slo":    r.readSLO,
@@ -162,10 +165,12 @@ func (r *Rule) read(n *yaml.Node) error {
 		return wrong(n, "verify: probe asks no slo command: say both, or leave out the command")
 	case r.May != nil && !r.Auto:
 		return wrong(n, "may goes with remedy: auto, which chooses")
-	case r.Leave && (r.Immovable || r.Shares || r.Strict || r.IRQs):
+	case r.Leave && (r.Immovable || r.Shares || r.Strict || r.IRQs || r.Via != "" || r.Credit > 0):
 		return wrong(n, "a rule with remedy none has no settings")
 	case r.Strict && r.has("class") && r.Class != remedy.ClassHybrid:
 		return wrong(n, "strict is a setting of secondary and of pin with class: hybrid")
+	case r.Credit > 0 && r.Via == remedy.ViaCPUSet:
+		return wrong(n, "a cpuset saves no credit: leave credit out, or choose via: %s or %s", remedy.ViaSchedExt, remedy.ViaAuto)
 	case r.Factor > 0 && r.To > 0:
 		return wrong(n, "give factor or to, not both")
 	}
@@ -185,7 +190,7 @@ func (r *Rule) settingsBelong(n *yaml.Node) error {
 		key          string
 		given, named bool // named: the remedy must be named beside it
 	}{
-		{"lends", r.Shares, true}, {"irqs", r.IRQs, true}, {"strict", r.Strict, true}, {"stays", r.Immovable, false},
+		{"lends", r.Shares, true}, {"irqs", r.IRQs, true}, {"strict", r.Strict, true}, {"stays", r.Immovable, false}, {"via", r.Via != "", true}, {"credit", r.Credit > 0, true},
 		{"cpus", r.CPUs > 0, false}, {"factor", r.Factor > 0, false}, {"to", r.To > 0, false},
 	} {
 		if !s.given || r.Auto && !s.named || r.has(s.key) {

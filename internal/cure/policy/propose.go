@@ -67,7 +67,7 @@ type Wish struct {
 // Wish is what a rule asks for.
 func (r Rule) Wish(bound float64) Wish {
 	return Wish{Auto: r.Auto, Bound: bound, May: r.May, Judged: r.SLOCommand != "", Request: remedy.Request{Kind: r.Remedy, CPUs: r.CPUs, Factor: r.Factor, To: r.To,
-		Class: r.Class, Immovable: r.Immovable, Shares: r.Shares, Strict: r.Strict}}
+		Class: r.Class, Immovable: r.Immovable, Shares: r.Shares, Strict: r.Strict, Via: r.Via, Credit: r.Credit}}
 }
 
 // enoughUse is the share of its limit from which on a container simply needs

@@ -74,6 +74,9 @@ type Rule struct {
 	// that of pin, "" for its default.
 	Immovable bool
 	Class     string
+	// Via is how narrow bounds the width, Credit what it saves by sched_ext; "" and 0: its defaults.
+	Via    string
+	Credit time.Duration
 	// IRQs: interrupts are kept off what pin gives.
 	IRQs bool
 	// Shares: secondary containers may use what pin gave while it idles. Strict:

@@ -7,15 +7,24 @@ import (
 
 	"k8s.io/utils/cpuset"
 
+	"github.com/unthrottle/unthrottle/internal/cure/widthcap"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/placement"
 )
 
-// ViaCPUSet is the way in which narrow bounds how many CPUs a container uses at
-// once: by a cpuset.
-const ViaCPUSet = "cpuset"
+// The ways in which narrow bounds how many CPUs a container uses at once: by a
+// cpuset, by the scheduler of sched_ext, or by the latter where it can run and
+// else by a cpuset.
+const (
+	ViaCPUSet   = "cpuset"
+	ViaSchedExt = "sched_ext"
+	ViaAuto     = "auto"
+)
+
+// Vias are all of them.
+var Vias = []string{ViaSchedExt, ViaCPUSet, ViaAuto}
 
 // shortPeriod is the period of a quota that has to stay. A thread that meets the
 // end of the quota waits for the rest of the period, so that a tenth of the
@@ -42,20 +51,30 @@ const Narrow Kind = "narrow"
 // narrow is the row of Narrow.
 var narrow = Remedy{
 	Kind:     Narrow,
-	Settings: []Setting{{Flag: "cpus"}, {Flag: "reserve"}, {Flag: "via"}, {Flag: "mems"}, {Flag: "immovable"}, {Flag: "stays"}, {Flag: "burst"}, {Flag: "period"}},
+	Settings: []Setting{{Flag: "cpus"}, {Flag: "reserve"}, {Flag: "via", needs: schedExtHere, value: ViaSchedExt}, {Flag: "credit"}, {Flag: "mems"}, {Flag: "immovable"}, {Flag: "stays"}, {Flag: "burst"}, {Flag: "period"}},
 	Classes:  []placement.Class{placement.Floating},
 	Effects:  []*forecast.Effect{forecast.NarrowEffect},
 	Merit:    &Merit{Rank: 2, Why: "as many CPUs as its limit, which others may use too, keep it from spending its quota at once", Judged: true},
 	here:     cpusetHere,
 	request: func(row forecast.Remedy, r *Request) string {
-		r.Burst = row.Burst
+		r.Burst, r.Credit = row.Burst, row.Credit
+		if row.Credit > 0 {
+			r.Via = ViaSchedExt
+		}
 		return ""
 	},
-	row: func(r Request, _ forecast.Container) (forecast.Remedy, bool) {
-		return forecast.Remedy{Name: forecast.Narrow, Burst: r.Burst}, r.CPUs == 0 && r.Period == 0
+	row: func(r Request, c forecast.Container) (forecast.Remedy, bool) {
+		row := forecast.Remedy{Name: forecast.Narrow, Burst: r.Burst}
+		if r.viaSchedExt(c.SchedExt) {
+			row.Credit = r.Credit
+			if r.Credit == 0 {
+				row.Credit = widthcap.Of(c.Limit).Credit
+			}
+		}
+		return row, r.CPUs == 0 && r.Cap == 0 && r.Period == 0
 	},
 	plan:       (*planner).narrowed,
-	parameters: []string{paramCPUs, paramSet, paramImmovable},
+	parameters: []string{paramCPUs, paramSet, paramImmovable, paramCap},
 	needs:      []string{paramCPUs},
 }
 
@@ -64,6 +83,15 @@ var narrow = Remedy{
 // CPUs is then kept by the cpuset alone; of another one the quota stays: with a
 // short period, or with a burst and the period that it has.
 func (p *planner) narrowed() error {
+	if p.r.viaSchedExt(p.f.SchedExt.Can) {
+		return p.capped()
+	}
+	if p.r.Via == ViaAuto {
+		if p.r.Cap > 0 && p.r.CPUs == 0 {
+			return p.refuse(fmt.Sprintf("sched_ext cannot narrow here (%s), and a cpuset has whole CPUs only", p.f.SchedExt.Why), "give a whole number of --cpus, or leave it out")
+		}
+		p.warn("by a cpuset, which saves no credit: %s", p.f.SchedExt.Why)
+	}
 	if p.f.CPUSetVersion == 0 {
 		return p.refuse("the cpuset controller is not mounted here", "")
 	}

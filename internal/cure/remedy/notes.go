@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
+	"github.com/unthrottle/unthrottle/internal/cure/widthcap"
 	"github.com/unthrottle/unthrottle/topology"
 )
 
@@ -31,6 +32,7 @@ const (
 	paramIdle      = "idle"                    // of pin: the threads beside its CPUs that idle for it, a kernel list
 	paramAsked     = "asked"                   // of system, "yes": the CPUs were asked for and follow no use
 	paramTo        = "to"                      // of raise: the new limit in CPUs
+	paramCap       = "cap"                     // of narrow by sched_ext: the cap as package widthcap spells it
 	// The CPUs of a pin that shares them, revoked from the secondaries for now.
 	paramRevoked = "withheld"
 )
@@ -58,6 +60,8 @@ type Notes struct {
 	Borrowed, Revoked cpuset.CPUSet
 	// To is the limit in CPUs that raise gave; 0: none.
 	To float64
+	// Cap is that of a narrow by sched_ext, which has no CPUs of its own; nil: it is none.
+	Cap *widthcap.Cap
 	// Shares, Immovable, Interrupts and FullCores are settings of a pin, Asked is one of system.
 	Shares, Immovable, Interrupts, FullCores, Asked bool
 }
@@ -70,11 +74,16 @@ type codec func(s *Notes, value string) error
 
 // codecs are those of all parameters.
 var codecs = map[string]codec{
-	paramFor:       func(s *Notes, v string) error { s.For = v; return nil },
-	paramCPUs:      listOf(func(s *Notes) *cpuset.CPUSet { return &s.CPUs }),
-	paramSet:       cpusetPath,
-	paramPool:      listOf(func(s *Notes) *cpuset.CPUSet { return &s.Pool }),
-	paramLimit:     cpusOf(func(s *Notes) *float64 { return &s.Limit }),
+	paramFor:   func(s *Notes, v string) error { s.For = v; return nil },
+	paramCPUs:  listOf(func(s *Notes) *cpuset.CPUSet { return &s.CPUs }),
+	paramSet:   cpusetPath,
+	paramPool:  listOf(func(s *Notes) *cpuset.CPUSet { return &s.Pool }),
+	paramLimit: cpusOf(func(s *Notes) *float64 { return &s.Limit }),
+	paramCap: func(s *Notes, v string) error {
+		c, err := widthcap.Parse(v)
+		s.Cap = &c
+		return err
+	},
 	paramTo:        cpusOf(func(s *Notes) *float64 { return &s.To }),
 	paramMems:      listOf(func(s *Notes) *cpuset.CPUSet { s.Mems = new(cpuset.CPUSet); return s.Mems }),
 	paramIdle:      listOf(func(s *Notes) *cpuset.CPUSet { s.Idle = new(cpuset.CPUSet); return s.Idle }),
@@ -144,6 +153,9 @@ func notesOf(kind Kind, parameters map[string]string) (s Notes, name string, err
 		if err := codecs[name](&s, parameters[name]); err != nil {
 			return s, "parameter " + name, err
 		}
+	}
+	if s.Cap != nil {
+		needs = nil
 	}
 	for _, name := range needs {
 		if parameters[name] == "" {

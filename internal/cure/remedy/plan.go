@@ -41,8 +41,13 @@ type Request struct {
 	Interrupts *hoststate.Interrupts
 	// Realtime gives the threads of a pin the real-time policy sched.Realtime.
 	Realtime bool
-	// Via is how narrow bounds the CPUs used at once; "": ViaCPUSet.
+	// Via is how narrow bounds the CPUs used at once: ViaCPUSet, ViaSchedExt or ViaAuto; "": ViaSchedExt with a Cap or
+	// Credit, else ViaCPUSet.
 	Via string
+	// Cap is the limit in CPUs to which narrow holds a width by sched_ext; 0: the container's limit. Credit is the CPU
+	// time that the container can save below it; 0: widthcap.DefaultCredit for each CPU.
+	Cap    float64
+	Credit time.Duration
 	// Reserve are the CPUs never given away; nil: placement.Reserve.
 	Reserve *cpuset.CPUSet
 	// Burst is what may be saved up, of burst and narrow; 0: as much as the quota,

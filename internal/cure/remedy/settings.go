@@ -102,6 +102,37 @@ func cpusHere(r features.Report) (bool, string) {
 	return false, "one CPU: none would be left for the rest of the host"
 }
 
+// AbilitySchedExt is what narrow by sched_ext is called among the Abilities.
+// Only loading the scheduler's types tells whether it can run for certain.
+const AbilitySchedExt = string(Narrow) + " --via " + ViaSchedExt
+
+// schedExtHere says whether the kernel can run the scheduler behind narrow.
+func schedExtHere(r features.Report) (bool, string) { return SchedExtHere(r.Kernel, r.Root) }
+
+// SchedExtHere says whether a kernel can run the scheduler behind narrow, for
+// root or another user, and why or why not.
+func SchedExtHere(k features.Kernel, root bool) (bool, string) {
+	switch {
+	case k.SchedExt == features.No:
+		return false, "the kernel has no sched_ext (since 6.12, CONFIG_SCHED_CLASS_EXT): a cpuset instead"
+	case k.SchedExt == features.Unknown:
+		return false, "not known whether the kernel has sched_ext: /sys cannot be read"
+	case k.SchedExtScheduler != "" && !OurScheduler(k.SchedExtScheduler):
+		return false, "another sched_ext scheduler is loaded (" + k.SchedExtScheduler + "): the kernel runs one at a time"
+	case k.BTF != features.Yes:
+		return false, "the kernel has no BTF (CONFIG_DEBUG_INFO_BTF)"
+	case !root:
+		return false, "not root: a scheduler needs CAP_BPF and CAP_SYS_ADMIN"
+	}
+	return true, "holds it at the limit's width, with credit, and never stops it"
+}
+
+// OurScheduler reports whether the name in /sys/kernel/sched_ext/root/ops is
+// that of our scheduler.
+func OurScheduler(name string) bool {
+	return name == "unthrottle" || strings.HasPrefix(name, "unthrottle_")
+}
+
 func burstHere(r features.Report) (bool, string) {
 	switch r.Kernel.Burst {
 	case features.No:

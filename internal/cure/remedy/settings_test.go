@@ -14,7 +14,7 @@ import (
 // everything is a host on which all can be applied.
 func everything() features.Report {
 	return features.Report{
-		CPUs: 4, Root: true, Kernel: features.Kernel{Burst: features.Yes},
+		CPUs: 4, Root: true, Kernel: features.Kernel{Burst: features.Yes, BTF: features.Yes, SchedExt: features.Yes},
 		Controllers: []features.Controller{
 			{Name: cgroup.CPU, Version: cgroup.V2, Dir: "/c", Writable: true},
 			{Name: cgroup.CPUSet, Version: cgroup.V2, Dir: "/c", Writable: true},
@@ -25,7 +25,7 @@ func everything() features.Report {
 }
 
 var allAbilities = []string{"pin", "pin --class hybrid", "pin --lends", "pin --irqs", "pin --realtime", "pin --full-cores", "pin --idle-siblings",
-	"pin --mems", "narrow", "burst", "period", "weight", "raise", "secondary", "apply --system"}
+	"pin --mems", "narrow", "narrow --via sched_ext", "burst", "period", "weight", "raise", "secondary", "apply --system"}
 
 func TestAbilities(t *testing.T) {
 	pins := slices.DeleteFunc(slices.Clone(allAbilities), func(s string) bool { return !strings.HasPrefix(s, "pin") && s != "apply --system" })
@@ -39,9 +39,9 @@ func TestAbilities(t *testing.T) {
 		{"one CPU", func(r *features.Report) { r.CPUs = 1 }, pins, "none would be left"},
 		{"no burst", func(r *features.Report) { r.Kernel.Burst = features.No }, []string{"burst"}, "5.14"},
 		{"no cpu.idle", func(r *features.Report) { r.Means.Idle = features.No }, nil, ""},
-		{"no cpuset", func(r *features.Report) { r.Controllers = r.Controllers[:1] }, slices.Insert(slices.Clone(pins), len(pins)-1, "narrow"), "not mounted"},
+		{"no cpuset", func(r *features.Report) { r.Controllers = r.Controllers[:1] }, slices.Insert(slices.Clone(pins), len(pins)-1, "narrow", "narrow --via sched_ext"), "not mounted"},
 		{"ordinary user", func(r *features.Report) { r.Controllers[0].Writable = false }, allAbilities, "run as root"},
-		{"no root", func(r *features.Report) { r.Root = false }, []string{"pin --realtime"}, "CAP_SYS_NICE"},
+		{"no root", func(r *features.Report) { r.Root = false }, []string{"pin --realtime", "narrow --via sched_ext"}, "not root"},
 		{"no realtime", func(r *features.Report) { r.Means.NoRealtime = "it is -1" }, []string{"pin --realtime"}, "it is -1"},
 		{"no interrupts", func(r *features.Report) { r.Means.NoInterrupts = "read-only" }, []string{"pin --irqs"}, "read-only"},
 		{"no cores", func(r *features.Report) { r.Means.ThreadsPerCore = 0 }, []string{"pin --full-cores", "pin --idle-siblings"}, "share a core"},

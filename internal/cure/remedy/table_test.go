@@ -100,7 +100,7 @@ func TestOneRowIsARemedy(t *testing.T) {
 		t.Error("check has no row for its setting")
 	}
 	facts, web, apply := remedy.Modelled(t)
-	made, err := policy.Forecast(load(t), nil, nil)
+	made, err := policy.Forecast(load(t), nil, false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,8 @@ package remedy
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 )
 
 // validate refuses settings that make no sense, or that this host does not have.
@@ -12,7 +14,7 @@ func (p *planner) validate() error {
 		name  string
 		value float64
 	}{
-		{"limit in CPUs", r.To}, {"factor", r.Factor}, {"number of CPUs", float64(r.CPUs)},
+		{"limit in CPUs", r.To}, {"cap in CPUs", r.Cap}, {"credit in seconds", r.Credit.Seconds()}, {"factor", r.Factor}, {"number of CPUs", float64(r.CPUs)},
 		{"burst in seconds", r.Burst.Seconds()}, {"period in seconds", r.Period.Seconds()},
 	} {
 		if math.IsNaN(n.value) || math.IsInf(n.value, 0) || n.value < 0 {
@@ -32,8 +34,11 @@ func (p *planner) validate() error {
 	if r.Interrupts != nil && r.Kind != Pin {
 		return p.refuse("it has no CPUs of its own to keep interrupts off", "only a pin takes --irqs")
 	}
-	if r.Via != "" && (r.Kind != Narrow || r.Via != ViaCPUSet) {
-		return p.refuse(fmt.Sprintf("there is no %.40q", r.Via), "leave --via out, or say --via "+ViaCPUSet)
+	if r.Via != "" && (r.Kind != Narrow || !slices.Contains(Vias, r.Via)) {
+		return p.refuse(fmt.Sprintf("there is no %.40q", r.Via), "leave --via out, or choose "+strings.Join(Vias, ", "))
+	}
+	if (r.Cap > 0 || r.Credit > 0) && (r.Kind != Narrow || r.Via == ViaCPUSet) {
+		return p.refuse("only the scheduler of sched_ext saves credit and keeps a fraction of a CPU", "give them to narrow --via sched_ext, or leave them out")
 	}
 	if r.Reserve == nil {
 		return nil

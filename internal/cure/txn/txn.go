@@ -79,6 +79,8 @@ type InForce struct {
 	Outcome    *Outcome          `json:"outcome,omitempty"`
 	// Trial is set while the transaction is on trial.
 	Trial *Trial `json:"trial,omitempty"`
+	// Narrow is what the scheduler counts of a narrow by sched_ext, where the caller asked for it; nil: it is none.
+	Narrow *Narrow `json:"narrow,omitempty"`
 	// Unfinished: a process is applying or restoring it, or was when it ended.
 	Unfinished bool `json:"-"`
 	// Changes are the settings that it holds: From is the original value, To the operand of Op.

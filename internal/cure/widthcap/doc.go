@@ -1,5 +1,5 @@
 // Package widthcap is the cap of a cgroup's width as a value: what the remedy narrow asks of the sched_ext scheduler, what
-// the journal keeps of it, and what the scheduler counts. It is pure; package narrower carries it out.
+// the journal keeps of it, and what the scheduler counts. It is pure; package holder carries it out.
 //
 // Problem: a planner chooses a cap, a transaction writes it and reads it back, and both need one spelling. The planner
 // must not reach the code that loads BPF.

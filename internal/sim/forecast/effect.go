@@ -45,6 +45,8 @@ type Container struct {
 	Quota bandwidth.Limit
 	// CPUs are those to pin to.
 	CPUs int
+	// SchedExt says that the kernel can narrow by sched_ext.
+	SchedExt bool
 }
 
 // Cgroups are indices in the cgroups of a simulated host: the container's own, and the one whose quota binds it.

@@ -28,14 +28,22 @@ var PinEffect = &Effect{
 	},
 }
 
-// NarrowEffect is that of as many CPUs as the limit, which others may use too. A limit with a fraction keeps its quota in
-// short periods, or together with a burst in the periods that it has.
+// creditPerCPU is the credit of a narrow by sched_ext for each CPU of the limit: as much as a quota of 100 ms and a burst
+// of the same size let be spent at once.
+const creditPerCPU = 200 * time.Millisecond
+
+// NarrowEffect is that of as many CPUs as the limit, which others may use too. By a cpuset a limit with a fraction keeps
+// its quota in short periods, or together with a burst in the periods that it has. By sched_ext there is no quota, and
+// the container is wide while it has credit.
 var NarrowEffect = &Effect{
 	Name: Narrow, Change: 3,
 	Rows: func(c Container) []Remedy {
 		all := []Remedy{{Name: Narrow}}
 		if c.Limit != math.Trunc(c.Limit) {
 			all = append(all, Remedy{Name: Narrow, Burst: c.Quota.Quota})
+		}
+		if c.SchedExt {
+			all = append(all, Remedy{Name: Narrow, Credit: time.Duration(c.Limit * float64(creditPerCPU)).Round(time.Microsecond)})
 		}
 		return all
 	},
@@ -54,21 +62,33 @@ var NarrowEffect = &Effect{
 		if r.CPUs > 0 {
 			of.Limit.Quota = time.Duration(r.CPUs) * of.Limit.Period
 		}
-		of.Remedy = &scenario.Remedy{Kind: scenario.Narrow, Burst: r.Burst}
+		of.Remedy = &scenario.Remedy{Kind: scenario.Narrow, Burst: r.Burst, Credit: r.Credit}
 	},
 	Text: func(_ float64, r Remedy) string {
-		if r.Burst > 0 {
+		switch {
+		case r.Credit > 0:
+			return fmt.Sprintf("narrow, credit %v", r.Credit)
+		case r.Burst > 0:
 			return fmt.Sprintf("narrow, burst %v", r.Burst)
 		}
 		return Narrow
 	},
 	Parameters: func(r Remedy) map[string]any {
-		if r.Burst > 0 {
+		switch {
+		case r.Credit > 0:
+			return map[string]any{"via": "sched_ext", "credit_seconds": r.Credit.Seconds()}
+		case r.Burst > 0:
 			return map[string]any{"burst_seconds": r.Burst.Seconds()}
 		}
 		return map[string]any{}
 	},
-	Price: func(_ Remedy, p Priced) string { return fmt.Sprintf("never wider than %d", int(math.Ceil(p.Limit))) },
+	Price: func(r Remedy, p Priced) string {
+		never := fmt.Sprintf("never wider than %d", int(math.Ceil(p.Limit)))
+		if r.Credit > 0 {
+			return fmt.Sprintf("a scheduler of our own (--via sched_ext --credit %v); %s, but up to %s on credit", r.Credit, never, text.Count(p.Widest, "CPU"))
+		}
+		return never
+	},
 }
 
 // BurstEffect is that of unused quota that later periods may spend, also with a shorter period. The container may be

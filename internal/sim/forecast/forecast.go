@@ -27,6 +27,8 @@ type Options struct {
 	Effects []*Effect
 	// CPUs is the number of CPUs to pin to; 0: the limit rounded up.
 	CPUs int
+	// SchedExt says that the kernel can narrow by sched_ext. Without it there is no such row.
+	SchedExt bool
 	// Objective is the latency to keep; nil: stopped time must end and latency get no worse.
 	Objective *Objective
 	// From and To bound the arrivals, as factors of the recorded ones, between which Make searches for the
@@ -283,7 +285,7 @@ func (m *maker) rounds(remedies []Remedy, hostLoad float64) ([][]result, error) 
 
 // rows forecasts all remedies at one load of the host.
 func (m *maker) rows(hostLoad float64) error {
-	remedies := m.l.remedies(m.o.Effects, m.o.CPUs)
+	remedies := m.l.remedies(m.o.Effects, m.o.CPUs, m.o.SchedExt)
 	all, err := m.rounds(remedies, hostLoad)
 	if err != nil {
 		return err

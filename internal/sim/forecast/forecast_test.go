@@ -184,7 +184,7 @@ func TestPoolsResized(t *testing.T) {
 	})
 	l := loadOf(t, s.Run(2*time.Second))
 	widest := map[int]int{}
-	for _, r := range l.remedies(nil, 0) {
+	for _, r := range l.remedies(nil, 0, false) {
 		if r.Name != Pools {
 			continue
 		}

@@ -30,6 +30,8 @@ type Remedy struct {
 	CPUs int
 	// Burst is that of Burst, and of a Narrow that keeps its period (0: its period is short). Period is that of Period, and of a Burst with a shorter period (0: as it is).
 	Burst, Period time.Duration
+	// Credit is the CPU time that a Narrow by sched_ext saves (0: by a cpuset, which saves none).
+	Credit time.Duration
 	// Factor multiplies the limit for Raise, and the number of shards for Shards.
 	Factor float64
 	// Pool is the pool of Pools, as an index in Load.Pools, or AllPools.
@@ -47,9 +49,9 @@ func (r Remedy) Modelled() bool { return r.effect().Modelled }
 func (r Remedy) Change() int { return r.effect().Change }
 
 // remedies returns the rows of a forecast: leaving it, those of the effects, and settings of the service. cpus is the
-// number of CPUs to pin to; 0: the limit rounded up.
-func (l *Load) remedies(effects []*Effect, cpus int) []Remedy {
-	of := Container{Limit: l.limit, Quota: l.recordedScenario.Cgroups[l.binding].Limit, CPUs: cpus}
+// number of CPUs to pin to; 0: the limit rounded up. schedExt says that the kernel can narrow by sched_ext.
+func (l *Load) remedies(effects []*Effect, cpus int, schedExt bool) []Remedy {
+	of := Container{Limit: l.limit, Quota: l.recordedScenario.Cgroups[l.binding].Limit, CPUs: cpus, SchedExt: schedExt}
 	if of.CPUs <= 0 {
 		of.CPUs = int(math.Ceil(l.limit))
 	}
@@ -91,9 +93,9 @@ func (l *Load) reserved(r Remedy) *float64 {
 	return new(l.limit)
 }
 
-// tested returns the residual of a remedy alone. None was tested of two remedies at once.
+// tested returns the residual of a remedy alone. None was tested of two remedies at once, nor of a narrow with credit.
 func (r Remedy) tested(c Calibration) Residual {
-	if r.Name == Burst && r.Period > 0 || r.parts() != nil {
+	if r.Name == Burst && r.Period > 0 || r.Credit > 0 || r.parts() != nil {
 		return Residual{}
 	}
 	return c[r.Name]

@@ -40,7 +40,7 @@ func settingOf(ctx context.Context, learned fix.Learned, limit cgroup.Limit) (Se
 	if learned.Load == nil {
 		return Setting{}, fmt.Errorf("nothing can be forecast: %s", learned.Missing)
 	}
-	made, err := policy.Forecast(learned.Load, nil, parallel.OnAllCores(ctx))
+	made, err := policy.Forecast(learned.Load, nil, false, parallel.OnAllCores(ctx))
 	if err != nil {
 		return Setting{}, err
 	}

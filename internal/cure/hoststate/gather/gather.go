@@ -36,6 +36,8 @@ type Options struct {
 	IRQ irq.FS
 	// Systemd tells which unit owns a cgroup; nil: no systemd.
 	Systemd Units
+	// SchedExt says whether this host can narrow by sched_ext.
+	SchedExt hoststate.SchedExt
 	// Max bounds the cgroups read; 0: maxGroups.
 	Max int
 }
@@ -60,7 +62,7 @@ func From(ctx context.Context, fsys cgroup.FS, oneTree bool, containers []contai
 	if err != nil {
 		return hoststate.Facts{}, err
 	}
-	f := hoststate.Facts{At: time.Now(), OneTree: oneTree, Groups: map[string]hoststate.Group{}, Sets: map[string]hoststate.Set{}, Held: o.Held, Journal: o.Journal, Drift: o.Drift, Scope: o.Scope, Named: o.Named}
+	f := hoststate.Facts{At: time.Now(), OneTree: oneTree, Groups: map[string]hoststate.Group{}, Sets: map[string]hoststate.Set{}, Held: o.Held, Journal: o.Journal, Drift: o.Drift, Scope: o.Scope, Named: o.Named, SchedExt: o.SchedExt}
 	if f.Machine, err = topology.Read(sys); err != nil {
 		return hoststate.Facts{}, err
 	}

@@ -30,7 +30,7 @@
 // rollback of the first pin finds 0-1, which is not ours. It leaves it, reports it in Skipped, and restores the rest.
 //
 // One type implements each kind of setting (see setting): file, unitProperty, createdCgroup, processes, subtreeControl,
-// interrupt, policy. A new kind is a new file and one line in world.kind.
+// interrupt, policy, width. A new kind is a new file and one line in world.kind.
 //
 // After the last write, Apply reads the CPUs in force and the affinity of the threads. If none of the wanted CPUs is in
 // force, the transaction fails: v2 accepts lists that the parent does not have. If some are missing, Apply warns. It also
@@ -47,6 +47,10 @@
 // rollback every thread in the cgroup that has the policy loses it, including threads created while it was applied. A
 // thread that left the cgroup is found by its number; its children are not. Apply refuses where the program sets
 // real-time policies itself, because the rollback could not tell them from ours.
+//
+// A cap of a cgroup's width is in force as long as the process that holds the sched_ext scheduler runs. When that process
+// ends, the kernel forgets the cap and enforces the quota again, which the plan left in place. Drift then reports the cap,
+// and a rollback has nothing to write.
 //
 // A damaged journal: Apply follows the intact lines. Where the entry of a write is lost, a value is ours if the holders
 // make it of the original. Where a beginning is lost, Restore reports the value before our last write and leaves the

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/cure/txn/journal"
+	"github.com/unthrottle/unthrottle/internal/cure/widthcap"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/irq"
 	"github.com/unthrottle/unthrottle/internal/kernel/schedpolicy"
@@ -26,6 +27,8 @@ type Env struct {
 	IRQ irq.FS
 	// Sched is the scheduling policy of threads; nil: it cannot be read or set.
 	Sched schedpolicy.FS
+	// Width is the caps of cgroups' widths in the sched_ext scheduler; nil: they cannot be read or set.
+	Width widthcap.FS
 	// Systemd is the manager on D-Bus, nil where there is none.
 	Systemd Systemd
 	// Now is the clock; nil is time.Now.

@@ -69,6 +69,8 @@ func (w world) kind(k change.Kind) setting {
 		return interrupt{base}
 	case change.KindSched:
 		return policy{base}
+	case change.KindWidth:
+		return width{base}
 	}
 	return unknown{base, k}
 }

@@ -25,12 +25,14 @@ const (
 	KindIRQ Kind = "irq"
 	// KindSched is the scheduling policy of a thread, or of the rest of a cgroup's.
 	KindSched Kind = "scheduling"
+	// KindWidth is the cap of a cgroup's width in the sched_ext scheduler.
+	KindWidth Kind = "width"
 )
 
 // Known tells whether this version knows what to do with the kind.
 func (k Kind) Known() bool {
 	switch k {
-	case KindFile, KindSystemd, KindCgroup, KindTask, KindSubtree, KindIRQ, KindSched:
+	case KindFile, KindSystemd, KindCgroup, KindTask, KindSubtree, KindIRQ, KindSched, KindWidth:
 		return true
 	}
 	return false
@@ -64,6 +66,7 @@ const Present = "present"
 //   - subtree_control: Controller (of the hierarchy that is meant), Path, To "+cpuset" and the like.
 //   - scheduling: Path (the cgroup), File and From, To as package sched names threads and policies. sched.Rest as File
 //     means all ordinary threads at and below the cgroup; package apply makes single ones of it.
+//   - width: Path, File (widthcap.File), Op set, From and To as package widthcap spells caps; "" is no cap.
 //   - irq: File (as package irq names it), Op, From, To, CPU lists. Path is "/": interrupts belong to the whole host, so
 //     that a scope below it has none.
 type Change struct {
@@ -108,7 +111,7 @@ func (c Change) Key() Key {
 		k.File = ""
 	case KindIRQ:
 		k.Controller, k.Path = "", "/"
-	case KindSched:
+	case KindSched, KindWidth:
 		k.Controller = cgroup.CPU
 	case KindSubtree:
 		k.File = cgroup.FileSubtreeControl
@@ -132,6 +135,8 @@ func (k Key) String() string {
 		return "/proc/irq/" + k.File
 	case KindSched:
 		return fmt.Sprintf("cgroup %q: scheduling policy of %s", k.Path, k.File)
+	case KindWidth:
+		return fmt.Sprintf("cgroup %q: cap of its width", k.Path)
 	}
 	return fmt.Sprintf("cgroup %q: %s", k.Path, k.File)
 }

@@ -82,6 +82,10 @@ func classify(s State, changes []Change) (parts, error) {
 			if !Same(c.File, c.From, c.To) {
 				p.interrupts = append(p.interrupts, c)
 			}
+		case KindWidth:
+			if c.From != c.To {
+				p.rest = append(p.rest, c)
+			}
 		case KindSched:
 			if c.From != c.To {
 				p.policies = append(p.policies, c)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/verdict"
+	"github.com/unthrottle/unthrottle/internal/cure/widthcap"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report/changes"
 	"github.com/unthrottle/unthrottle/internal/ui/report/figure"
@@ -36,7 +37,15 @@ func Write(w io.Writer, all []txn.InForce, drift []txn.DriftItem, now time.Time,
 			b.WriteString(lostTrial(f))
 		}
 	}
+	for _, f := range all {
+		if f.Narrow != nil {
+			b.WriteString(narrow(f))
+		}
+	}
 	for _, d := range drift {
+		if d.File == widthcap.File && !d.Gone && d.Current == "" {
+			continue // narrow says so
+		}
 		why := "was changed by another program to " + text.Quoted(d.Current)
 		if d.Gone {
 			why = "is gone"

@@ -1,0 +1,29 @@
+package status
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
+	"github.com/unthrottle/unthrottle/internal/text"
+)
+
+// narrow is a line about a cap of a container's width.
+func narrow(f txn.InForce) string {
+	n := f.Narrow
+	capped := fmt.Sprintf("narrow: %s to %s", target(f), text.CPUs(n.CapCPUs))
+	switch {
+	case n.InForce == nil:
+		return capped + ", by a scheduler that could not be asked\n"
+	case !*n.InForce:
+		return capped + " is not in force: the scheduler has ended, and its quota stops it again; 'unthrottle restore' ends the " +
+			"transaction, and applying it again loads the scheduler\n"
+	}
+	return fmt.Sprintf("%s: %d in use, at most %d; credit %s of %s; at the cap for %s, others waited for %s of it; %s cut short\n", capped,
+		*n.CPUsNow, *n.Widest, seconds(*n.CreditSeconds), seconds(n.MaxCreditSeconds), seconds(*n.AtCapSeconds), seconds(*n.WaitedSeconds),
+		text.Count(int(*n.SlicesCut), "slice"))
+}
+
+func seconds(s float64) string {
+	return text.Duration(time.Duration(s * float64(time.Second)).Round(time.Millisecond))
+}

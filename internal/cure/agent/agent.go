@@ -72,6 +72,7 @@ type agent struct {
 	Config
 	totals  totals
 	journal journalFigures
+	narrow  narrowFigures
 	placer  placer
 	lender  lender
 	spent   spent
@@ -140,7 +141,7 @@ func (a *agent) registry() *prometheus.Registry {
 	info := prometheus.NewGauge(prometheus.GaugeOpts{Name: "unthrottle_build_info", Help: "1, with the version and what the agent may do.",
 		ConstLabels: prometheus.Labels{"version": a.Version, "mode": string(a.Rules.Mode)}})
 	info.Set(1)
-	for _, c := range []prometheus.Collector{&a.totals, &a.journal, &a.placer.figures, &a.lender, flightFigures{a}, a.rounds, info,
+	for _, c := range []prometheus.Collector{&a.totals, &a.journal, &a.narrow, &a.placer.figures, &a.lender, flightFigures{a}, a.rounds, info,
 		nriFigures{a.NRI}, &a.spent, &a.budget, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})} {
 		r.MustRegister(measured{c, &a.spent})
 	}

@@ -135,4 +135,7 @@ func (a *agent) count(held []txn.InForce) {
 		return
 	}
 	a.journal.setDrift(len(drift))
+	counted := slices.Clone(held)
+	apply.CountWidths(a.Env, counted)
+	a.narrow.set(counted)
 }

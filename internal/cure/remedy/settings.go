@@ -114,7 +114,7 @@ func schedExtHere(r features.Report) (bool, string) { return SchedExtHere(r.Kern
 func SchedExtHere(k features.Kernel, root bool) (bool, string) {
 	switch {
 	case k.SchedExt == features.No:
-		return false, "the kernel has no sched_ext (since 6.12, CONFIG_SCHED_CLASS_EXT): a cpuset instead"
+		return false, "the kernel has no sched_ext (since 6.17 as it is needed here): a cpuset instead"
 	case k.SchedExt == features.Unknown:
 		return false, "not known whether the kernel has sched_ext: /sys cannot be read"
 	case k.SchedExtScheduler != "" && !OurScheduler(k.SchedExtScheduler):

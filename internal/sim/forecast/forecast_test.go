@@ -78,7 +78,7 @@ func stopAfter(n int) func(int, func(int) error) error {
 func TestTimeUp(t *testing.T) {
 	l := loadOf(t, bursts())
 	o := Options{Seeds: 3, Seed: 1, HostLoad: 0.9, Smallest: true}
-	rows := len(l.remedies(nil, 0))
+	rows := len(l.remedies(nil, 0, false))
 	tooSlow := new(TooSlow)
 	o.Each = stopAfter(rows - 1)
 	if _, err := Make(l, o); !errors.As(err, &tooSlow) || tooSlow.Done != rows-1 || tooSlow.Of != rows {

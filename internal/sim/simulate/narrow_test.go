@@ -113,11 +113,18 @@ func TestNarrowOfServicePools(t *testing.T) {
 		}
 		return *scenario.Quantile(runs, 0.5).Workloads["web"].Classes["get"].P99
 	}
-	quota, naive := p99(""), p99(", remedy: {kind: narrow}")
-	short, long := p99(", remedy: {kind: narrow, credit: 2s}"), p99(", remedy: {kind: narrow, credit: 20s}")
-	t.Logf("p99 of gets: quota %.0f, naive %.0f, credit 2 s %.0f, 20 s %.0f ms", quota, naive, short, long)
-	if !(naive > quota && short < quota && long <= short) {
-		t.Errorf("p99 of gets: quota %.0f, naive %.0f, credit 2 s %.0f, 20 s %.0f ms", quota, naive, short, long)
+	all := map[string]float64{}
+	for _, row := range []struct{ name, remedy string }{
+		{"quota", ""}, {"burst 2s", ", remedy: {kind: burst, burst: 2s}"}, {"pin to 20 CPUs", ", remedy: {kind: pin, cpus: 20}"},
+		{"narrow, cpuset", ", remedy: {kind: narrow}"}, {"narrow, credit 2s", ", remedy: {kind: narrow, credit: 2s}"},
+		{"narrow, credit 4s", ", remedy: {kind: narrow, credit: 4s}"}, {"narrow, credit 20s", ", remedy: {kind: narrow, credit: 20s}"},
+	} {
+		all[row.name] = p99(row.remedy)
+		t.Logf("| %-18s | %4.0f |", row.name, all[row.name])
+	}
+	if !(all["narrow, cpuset"] > all["quota"] && all["narrow, credit 2s"] < all["quota"] && all["narrow, credit 4s"] <= all["narrow, credit 2s"] &&
+		all["narrow, credit 20s"] <= all["narrow, credit 4s"]) {
+		t.Errorf("%v", all)
 	}
 }
 

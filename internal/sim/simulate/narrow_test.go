@@ -103,27 +103,28 @@ func TestNarrowWaitsShortBelowOneCPU(t *testing.T) {
 	}
 }
 
-// What the simulator says of service-pools at twice its load: naive narrow is worse than the quota that it replaces, and
-// credit is better, the more the better. The bucket of an idle service is not full when the run begins.
+// What the simulator says of service-pools at twice its load: narrow without credit waits as long as under the quota, and
+// credit ends most of it, the more the better. The bucket of credit is empty when a run begins.
 func TestNarrowOfServicePools(t *testing.T) {
 	p99 := func(remedy string) float64 {
+		s := loaded(t, 2, `"4.14"`, `"6.18"`, "quota: 2s", "quota: 2s"+remedy)
+		s.Duration /= 2
 		var runs []scenario.Outcome
 		for seed := uint64(1); seed <= 3; seed++ {
-			runs = append(runs, run(t, loaded(t, 2, "quota: 2s", "quota: 2s"+remedy), seed))
+			runs = append(runs, run(t, s, seed))
 		}
 		return *scenario.Quantile(runs, 0.5).Workloads["web"].Classes["get"].P99
 	}
 	all := map[string]float64{}
 	for _, row := range []struct{ name, remedy string }{
-		{"quota", ""}, {"burst 2s", ", remedy: {kind: burst, burst: 2s}"}, {"pin to 20 CPUs", ", remedy: {kind: pin, cpus: 20}"},
+		{"quota", ""}, {"burst 2s", ", burst: 2s"}, {"pin to 20 CPUs", ", remedy: {kind: pin, cpus: 20}"},
 		{"narrow, cpuset", ", remedy: {kind: narrow}"}, {"narrow, credit 2s", ", remedy: {kind: narrow, credit: 2s}"},
-		{"narrow, credit 4s", ", remedy: {kind: narrow, credit: 4s}"}, {"narrow, credit 20s", ", remedy: {kind: narrow, credit: 20s}"},
+		{"narrow, credit 20s", ", remedy: {kind: narrow, credit: 20s}"},
 	} {
 		all[row.name] = p99(row.remedy)
-		t.Logf("| %-18s | %4.0f |", row.name, all[row.name])
+		t.Logf("| %s | %.0f |", row.name, all[row.name])
 	}
-	if !(all["narrow, cpuset"] > all["quota"] && all["narrow, credit 2s"] < all["quota"] && all["narrow, credit 4s"] <= all["narrow, credit 2s"] &&
-		all["narrow, credit 20s"] <= all["narrow, credit 4s"]) {
+	if short := all["narrow, credit 2s"]; all["quota"] < 1.5*short || all["narrow, cpuset"] < 1.5*short || all["narrow, credit 20s"] > short {
 		t.Errorf("%v", all)
 	}
 }

@@ -83,7 +83,7 @@ func TestNarrowBySchedExtInTheLab(t *testing.T) {
 	if !ok || own.AtCap == 0 || own.Waited == 0 {
 		t.Error("the scheduler counts nothing of it")
 	}
-	if !(used/all > 1 && used/all <= 2.1) { // what a short window takes of saved time, beside the limit
+	if !(used/all > 1 && used/all <= 2.5) { // a short window takes saved time beside the limit; 8 threads want 8 CPUs
 		t.Errorf("it used %.2f CPUs of 2", used/all)
 	}
 	if now := throttled(); now > before {

@@ -204,6 +204,9 @@ var stranger = regexp.MustCompile(`/unthrottle-[a-z]+-[0-9a-f]+\.`)
 // port is that of a test's agent; a page shows the default.
 var port = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 
+// stateDir is the flag of a test's own state directory in a command that the program names.
+var stateDir = regexp.MustCompile(` --state-dir /\S+`)
+
 // printed is what the program printed below a scope; "": below none.
 type printed struct {
 	lines []string
@@ -224,6 +227,7 @@ func (p printed) unscoped(width int) []paragraph {
 	for i, line := range all {
 		line.text = release.ReplaceAllString(line.text, "$1")
 		line.text = port.ReplaceAllString(line.text, "127.0.0.1:9469")
+		line.text = stateDir.ReplaceAllString(line.text, "")
 		switch {
 		case p.scope == "":
 		case strings.Contains(line.text, p.scope):

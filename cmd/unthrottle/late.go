@@ -14,7 +14,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/ui/report/progress"
 )
 
-// liveForecast is how long the forecast of a container may take that was just recorded: somebody waits for it. One of a
+// liveForecast is how long the forecast of a container may take that was just recorded: a user waits for it. One of a
 // file has no bound, so that its result does not depend on the host.
 const liveForecast = 30 * time.Second
 

@@ -188,7 +188,7 @@ func TestV2(t *testing.T) {
 	}
 }
 
-// TestHandlersDoNotWait calls every handler while an update hangs and nobody takes what changed.
+// TestHandlersDoNotWait calls every handler while an update hangs and nothing takes what changed.
 func TestHandlersDoNotWait(t *testing.T) {
 	hangs, release := make(chan struct{}), make(chan struct{})
 	p := live(&runtime{does: func(*api.ContainerUpdate) { close(hangs); <-release }})

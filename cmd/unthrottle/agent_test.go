@@ -161,15 +161,15 @@ func TestAgentObservesOnly(t *testing.T) {
 	tr.Work(busy, 4)
 	settings := tr.Settings()
 	b := start(t, "scope: "+tr.Top+"\nrules:\n- remedy: auto\n", "--state-dir", tr.StateDir)
-	series := func(name string) string {
-		return fmt.Sprintf(`unthrottle_container_%s{container="%s",id="%s",namespace="",pod=""}`, name, busy, busy)
+	series := func(name string, more ...string) string {
+		return fmt.Sprintf(`unthrottle_container_%s{container="%s",id="%s",namespace="",pod=""%s}`, name, busy, busy, strings.Join(more, ""))
 	}
 	eventually(t, "stopped time is exported", func() bool {
 		v := metric(b.get("/metrics"), series("stopped_low_seconds_total"))
 		return v != "" && v != "0"
 	})
 	page := b.get("/metrics")
-	if got := metric(page, series("limit_cpus")); got != "0.2" {
+	if got := metric(page, series("limit_cpus", `,scope="own"`)); got != "0.2" {
 		t.Errorf("limit %q, want 0.2", got)
 	}
 	for _, name := range []string{"used_cpu_seconds_total", "periods_total", "throttled_periods_total", "stopped_high_seconds_total"} {

@@ -17,6 +17,7 @@ import (
 )
 
 func TestRunShowsThrottlingAndItsEnd(t *testing.T) {
+	require.Alone(t, "how often a sleeper woke in two seconds, and each burner's work, with what an idle host does")
 	b := newTestbed(t)
 	o := b.options()
 	o.Seconds, o.Burners = 2, 0

@@ -112,13 +112,13 @@ func (h *host) adorn(t *rapid.T, path string, sets bool, last int) {
 
 // randomRequest draws a remedy.
 func randomRequest(t *rapid.T) Request {
-	r := Request{Kind: rapid.SampledFrom([]Kind{Pin, Pin, Pin, Narrow, Burst, Weight, Raise, Secondary}).Draw(t, "remedy")}
+	r := Request{Kind: rapid.SampledFrom([]Kind{Pin, Pin, Pin, Narrow, Burst, Period, Weight, Raise, Secondary}).Draw(t, "remedy")}
 	if r.Kind == Pin && rapid.Bool().Draw(t, "sized") {
 		r.CPUs = rapid.IntRange(1, 3).Draw(t, "cpus")
 	}
 	r.Shares = r.Kind == Pin && rapid.IntRange(0, 2).Draw(t, "lends") == 0
 	r.Strict = r.Kind == Secondary && rapid.Bool().Draw(t, "strict")
-	if r.Kind == Burst && rapid.Bool().Draw(t, "paced") {
+	if (r.Kind == Burst || r.Kind == Period) && rapid.Bool().Draw(t, "paced") {
 		r.Period = time.Duration(rapid.IntRange(10, 200).Draw(t, "period")) * time.Millisecond
 	}
 	r.WeightFromLimit = r.Kind == Weight && rapid.Bool().Draw(t, "weighed")

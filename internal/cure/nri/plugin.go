@@ -220,10 +220,10 @@ func (p *Plugin) start(ctx context.Context) (*session, error) {
 	case err = <-started:
 	case <-ctx.Done():
 		err = ctx.Err()
-		s.abandon()
+		s.abandon(started)
 	case <-timer.C:
 		err = fmt.Errorf("the runtime did not accept the plugin within %v", startTime)
-		s.abandon()
+		s.abandon(started)
 	}
 	if err != nil {
 		conn.Close()
@@ -232,13 +232,24 @@ func (p *Plugin) start(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
-// abandon makes a Start that waits for the runtime's configuration return: it waits without a bound.
-func (s *session) abandon() {
+// abandon makes a Start return that the runtime does not answer. It does so by itself when its connection closes, unless it
+// waits for the runtime's configuration: then it waits without a bound, and is given one.
+func (s *session) abandon(started <-chan error) {
 	s.conn.Close()
-	if waiting, ok := s.updater.(api.PluginService); ok {
-		s.once.Do(func() { close(s.over) })
-		go func() { _, _ = waiting.Configure(context.Background(), &api.ConfigureRequest{}) }()
+	waiting, ok := s.updater.(api.PluginService)
+	if !ok {
+		return
 	}
+	s.once.Do(func() { close(s.over) })
+	go func() {
+		timer := time.NewTimer(startTime)
+		defer timer.Stop()
+		select {
+		case <-started:
+		case <-timer.C:
+			_, _ = waiting.Configure(context.Background(), &api.ConfigureRequest{})
+		}
+	}()
 }
 
 // quiet writes the library's messages where only --debug shows them.

@@ -91,6 +91,9 @@ func excuse(scenario provoke.Scenario, e diagnose.Explanation, others []containe
 	if stolen > confusion.MostForeign {
 		return fmt.Sprintf("the hypervisor took %.0f %% of its CPUs", 100*stolen)
 	}
+	if e.Cause == diagnose.Debt && require.InLab() {
+		return "a virtual CPU that waits for a real one goes on to be charged, and the container owes that"
+	}
 	if asked := scenario.Demand(); e.MeanWidth != nil && *e.MeanWidth > overUse*asked {
 		return fmt.Sprintf("its threads ask for %.2f CPUs and were charged with %.2f", asked, *e.MeanWidth)
 	}

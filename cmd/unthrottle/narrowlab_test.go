@@ -32,6 +32,7 @@ func TestNarrowBySchedExtInTheLab(t *testing.T) {
 	require.CPUs(t, 8)
 	require.CgroupV2(t)
 	require.SchedExt(t)
+	require.Slow(t)
 	tr := cgrouptest.New(t)
 	web := tr.Make("pod/web")
 	tr.Limit(web, 2)

@@ -31,6 +31,7 @@ func needs(t *testing.T) {
 	require.CPUs(t, 8)
 	require.CgroupV2(t)
 	require.SchedExt(t)
+	require.Slow(t) // at the host's pace a guest of 16 CPUs on two may stand still for minutes under a scheduler of ours
 }
 
 func load(t *testing.T, o scx.Options) *scx.Scheduler {
@@ -412,7 +413,6 @@ func manyCgroups(t *testing.T, s *scx.Scheduler, tr *cgrouptest.Tree) {
 // It runs in the slowed lab alone, because the tests after it need every CPU.
 func TestCPUGoesAway(t *testing.T) {
 	needs(t)
-	require.Slow(t)
 	const online = "/sys/devices/system/cpu/cpu5/online"
 	tr := cgrouptest.New(t)
 	s, err := scx.Load(scx.Options{})

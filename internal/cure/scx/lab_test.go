@@ -31,7 +31,7 @@ func needs(t *testing.T) {
 	require.CPUs(t, 8)
 	require.CgroupV2(t)
 	require.SchedExt(t)
-	require.Slow(t) // at the host's pace a guest of 16 CPUs on two may stand still for minutes under a scheduler of ours
+	require.Slow(t) // at the pace of a host of two CPUs, a guest of 16 loses CPUs for longer than these bounds allow
 }
 
 func load(t *testing.T, o scx.Options) *scx.Scheduler {

@@ -10,6 +10,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/widthcap"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
+	"github.com/unthrottle/unthrottle/internal/sim/scenario"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/placement"
 )
@@ -29,7 +30,7 @@ var Vias = []string{ViaSchedExt, ViaCPUSet, ViaAuto}
 // shortPeriod is the period of a quota that has to stay. A thread that meets the
 // end of the quota waits for the rest of the period, so that a tenth of the
 // default makes the longest wait a tenth (seed 000).
-const shortPeriod = 10 * time.Millisecond
+const shortPeriod = scenario.NarrowPeriod
 
 // floatingCPUs are the CPUs that a transaction in force confines its target to,
 // which others may use too; false: it is no narrow.

@@ -8,9 +8,6 @@ import (
 	"github.com/unthrottle/unthrottle/internal/sim/scenario"
 )
 
-// inShortPeriods is the period of a quota that stays, as package remedy's plan of narrow has it.
-const inShortPeriods = 10 * time.Millisecond
-
 // narrowInside narrows a container by a cpuset, where the quota that binds is an ancestor's, such as a pod's. What runs beside
 // the container keeps its CPUs and goes on spending that quota, so that it stays: in short periods, or with a burst.
 func narrowInside(s *scenario.Scenario, at Cgroups, r Remedy) {
@@ -26,7 +23,7 @@ func narrowInside(s *scenario.Scenario, at Cgroups, r Remedy) {
 		return
 	}
 	least := time.Duration(math.Ceil(float64(bandwidth.MinQuota)/cpus/float64(time.Millisecond))) * time.Millisecond
-	if period := max(inShortPeriods, least); period < binding.Limit.Period {
+	if period := max(scenario.NarrowPeriod, least); period < binding.Limit.Period {
 		binding.Limit.Quota = time.Duration(cpus * float64(period)).Round(time.Microsecond)
 		binding.Limit.Burst = min(binding.Limit.Burst, binding.Limit.Quota)
 		binding.Limit.Period = period

@@ -119,8 +119,8 @@ func inPeriod(l bandwidth.Limit, period time.Duration) bandwidth.Limit {
 	return l
 }
 
-// shortPeriod is the period of a quota that narrow keeps.
-const shortPeriod = 10 * time.Millisecond
+// NarrowPeriod is the period of a quota that narrow keeps without credit.
+const NarrowPeriod = 10 * time.Millisecond
 
 // narrow bounds the CPUs that a cgroup uses at once. With credit it does what the scheduler of sched_ext does: the
 // limit is kept without a quota, whatever limits stand above and below. Without, it does what a cpuset does: a
@@ -151,7 +151,7 @@ func (s *Scenario) narrow(i int, r Remedy) string {
 		c.Limit.Quota, c.Limit.Burst = bandwidth.NoQuota, 0
 	default:
 		least := time.Duration(math.Ceil(float64(bandwidth.MinQuota) / cpus))
-		c.Limit = inPeriod(c.Limit, max(shortPeriod, least))
+		c.Limit = inPeriod(c.Limit, max(NarrowPeriod, least))
 		c.Limit.Quota = max(c.Limit.Quota, bandwidth.MinQuota)
 		c.Limit.Burst = 0
 	}

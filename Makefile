@@ -115,7 +115,14 @@ test-kernel: test-kernel-json ## the tests that need this host's kernel (as root
 test: lint test-modules tidy test-kernel-json ## every test: lint, this host's kernel, then the lab's many-CPU guest, then the pure tests with the race detector
 	@$(MAKE) --no-print-directory lab-alone-json
 	@$(MAKE) --no-print-directory -k lab-test-json test-pure-json
+	@$(MAKE) --no-print-directory again
 	@$(GO) run ./test/lab/cmd/skips $(OUT)/pure.json $(OUT)/race.json $(OUT)/kernel.json $(OUT)/alone.json $(OUT)/lab.json
+
+# An experiment that failed runs twice more, alone. test/lab/cmd/skips prints it, and fails unless it passed both times.
+.PHONY: again
+again: need-go lab
+	@$(GO) run ./test/lab/cmd/again $(OUT)/kernel.json $(GO) test -exec $(SEEDED) -race -vet=off -count=1 -timeout 15m -json -run '^TEST$$' PACKAGE
+	@for run in alone lab; do $(GO) run ./test/lab/cmd/again $(OUT)/$$run.json $(LAB) test --timeout 15m --package-timeout 8m --run '^TEST$$' --json FILE PACKAGE; done
 
 .PHONY: smoke
 smoke: need-go need-cc ## every target in its shortest form, in a fresh clone of HEAD (as root, a few minutes)

@@ -53,6 +53,7 @@ var forms = []form{
 	{target: "test-pure-json", elsewhere: inTest},
 	{target: "test-kernel-json", elsewhere: inTest},
 	{target: "test-kernel", elsewhere: inTest + ", as test-kernel-json"},
+	{target: "again", elsewhere: inTest},
 	{target: "lab-test", elsewhere: inTest + ", as lab-test-json"},
 	{target: "lab-test-json", elsewhere: inTest},
 	{target: "lab-alone-json", elsewhere: inTest},

@@ -3,10 +3,14 @@
 // fails if a test was skipped everywhere for a need that UNTHROTTLE_MUST lists, or if every run left a test out. The ten
 // slowest tests end the list.
 //
+// A test that failed, and then passed each time that command again ran it alone, is printed with its output and is no
+// failure: on a shared machine an experiment now and then measures something else.
+//
 //	skips pure.json kernel.json lab.json
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -43,7 +47,12 @@ func run(files []string, must string, stdout, stderr io.Writer) int {
 		if r == nil {
 			continue
 		}
+		later, err := laterRuns(file)
+		complain(err)
 		fmt.Fprintf(stdout, "== %s: %d tests ran\n", r.Name, r.Ran())
+		for _, id := range r.Settle(later) {
+			fmt.Fprintf(stdout, "FAILED ONCE, then passed %d times alone: %s; what it printed:\n%s", results.LaterRuns, id, r.Output(id))
+		}
 		r.Print(stdout)
 		complain(r.Err())
 		runs = append(runs, r)
@@ -85,4 +94,18 @@ func read(file string) (*results.Run, error) {
 	}
 	defer f.Close()
 	return results.Read(strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)), f)
+}
+
+// laterRuns reads what command again left of a run.
+func laterRuns(file string) ([]*results.Run, error) {
+	files, err := filepath.Glob(results.LaterFiles(file))
+	var runs []*results.Run
+	for _, name := range files {
+		r, readErr := read(name)
+		err = errors.Join(err, readErr)
+		if r != nil {
+			runs = append(runs, r)
+		}
+	}
+	return runs, err
 }

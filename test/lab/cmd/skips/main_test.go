@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/unthrottle/unthrottle/test/lab/results"
 )
 
 const (
@@ -56,5 +58,35 @@ func TestRun(t *testing.T) {
 	}
 	if code := run(nil, "", &out, &out); code != 2 {
 		t.Errorf("no file gives %d", code)
+	}
+}
+
+// A failure that did not come again when the test ran alone is shown, and fails nothing.
+func TestFailedOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		later []string
+		code  int
+		want  string
+	}{
+		"passed twice":    {[]string{passed + ended, passed + ended}, 0, "FAILED ONCE, then passed 2 times alone: p.TestA; what it printed:\n    p50 was 3 ms\n"},
+		"failed again":    {[]string{passed + ended, failed}, 1, "p.TestA (host): fail"},
+		"ran again once":  {[]string{passed + ended}, 1, "p.TestA (host): fail"},
+		"did not run":     {nil, 1, "p.TestA (host): fail"},
+		"unreadable file": {[]string{passed + ended, passed + ended, "oops\n"}, 1, "oops"},
+	} {
+		host := filepath.Join(t.TempDir(), "host.json")
+		files := map[string]string{host: `{"Action":"output","Package":"p","Test":"TestA","Output":"    p50 was 3 ms\n"}` + "\n" + failed}
+		for i, text := range c.later {
+			files[results.LaterFile(host, 0, i)] = text
+		}
+		for file, text := range files {
+			if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var out bytes.Buffer
+		if code := run([]string{host}, "", &out, &out); code != c.code || !strings.Contains(out.String(), c.want) {
+			t.Errorf("%s: code %d, want %d and %q in:\n%s", name, code, c.code, c.want, &out)
+		}
 	}
 }

@@ -17,9 +17,15 @@ func (e *Unmodelled) Error() string {
 // unmodelled names the first part that the simulator does not have; nil: it has all.
 func unmodelled(s *scenario.Scenario) error {
 	for i := range s.Workloads {
-		if w := &s.Workloads[i]; w.Kind == scenario.JVM {
-			return &Unmodelled{"workloads." + w.Name + ".kind", "jvm, a real Java virtual machine"}
+		w := &s.Workloads[i]
+		if _, ok := starts[w.Kind]; ok {
+			continue
 		}
+		what := fmt.Sprintf("%.20q", w.Kind)
+		if w.Kind == scenario.JVM {
+			what = "jvm, a real Java virtual machine"
+		}
+		return &Unmodelled{"workloads." + w.Name + ".kind", what}
 	}
 	return nil
 }

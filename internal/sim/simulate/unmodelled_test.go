@@ -17,6 +17,12 @@ func TestUnmodelled(t *testing.T) {
 	if !errors.As(err, &part) || part.Key != "workloads.j.kind" || !strings.Contains(err.Error(), "unthrottle run") {
 		t.Errorf("a JVM: %v", err)
 	}
+	s := parseText(t, file("cpus: 2", "a: {quota: 50ms}", "w: {kind: sleep-run, cgroup: a, run: 1ms, sleep: 9ms}"))
+	s.Workloads[0].Kind = "no-such-kind"
+	_, err = Run(s, Options{})
+	if !errors.As(err, &part) || part.Key != "workloads.w.kind" || !strings.Contains(part.What, "no-such-kind") {
+		t.Errorf("a kind that the simulator does not know: %v", err)
+	}
 }
 
 // Every scenario of the folder runs here, but for the one with a real JVM.

@@ -113,7 +113,7 @@ func (h *host) onWork(i int) {
 	switch {
 	case !w.started:
 		w.started = true
-		h.start(i)
+		starts[w.Kind](h, i)
 	case w.Kind == scenario.Neighbour:
 		h.toggle(i)
 	case w.Kind == scenario.GC:
@@ -124,40 +124,71 @@ func (h *host) onWork(i int) {
 	}
 }
 
-func (h *host) start(i int) {
-	w := &h.works[i]
-	switch {
-	case w.Kind == scenario.Service:
-		h.open(w)
-		return
-	case w.Kind == Replayed:
-		h.startReplay(i)
-		return
-	case w.Kind == scenario.GC:
-		if w.Collector.Every > 0 {
-			h.queue.set(h.slots.work+i, h.now+w.Collector.Every)
+// starts begins a workload of each kind. A kind that is not here is not simulated: [Unmodelled].
+var starts = map[scenario.Kind]func(h *host, i int){
+	scenario.Burn:      eachThread((*host).startAwake),
+	scenario.SleepRun:  eachThread((*host).startAsleep),
+	scenario.Kernel:    eachThread((*host).startAsleep),
+	scenario.Fib:       eachThread((*host).startFib),
+	scenario.Sleeper:   eachThread((*host).startSleeper),
+	scenario.Neighbour: (*host).startNeighbour,
+	scenario.Service:   func(h *host, i int) { h.open(&h.works[i]) },
+	scenario.GC:        (*host).startGC,
+	Replayed:           (*host).startReplay,
+}
+
+// eachThread begins a workload by its threads, in their order.
+func eachThread(start func(h *host, t int)) func(h *host, i int) {
+	return func(h *host, i int) {
+		for n := range h.works[i].Threads {
+			start(h, h.works[i].first+n)
 		}
-		return
-	case w.Kind == scenario.Neighbour && w.On > 0:
-		h.toggle(i)
-		return
 	}
-	for n := range w.Threads {
-		t := w.first + n
-		th := &h.threads[t]
-		switch {
-		case w.Kind == scenario.Burn, w.Kind == scenario.Fib && n < w.Fast, w.Kind == scenario.Neighbour:
-			th.left = endless
-			h.wake(t, false)
-		case w.Kind == scenario.Sleeper:
-			h.placeSleeper(th)
-			th.busy, th.begin = true, h.now
-			h.sleep(t, h.draw(w.Sleep))
-		default:
-			h.placeSleeper(th)
-			// Threads of a pool do not start in step.
-			h.sleep(t, time.Duration(h.rng.Int64N(int64(w.Sleep.Average()))))
-		}
+}
+
+// startAwake starts a thread that runs without an end.
+func (h *host) startAwake(t int) {
+	h.threads[t].left = endless
+	h.wake(t, false)
+}
+
+// startAsleep starts a thread within its first sleep: threads of a pool do not start in step.
+func (h *host) startAsleep(t int) {
+	th := &h.threads[t]
+	h.placeSleeper(th)
+	h.sleep(t, time.Duration(h.rng.Int64N(int64(h.works[th.work].Sleep.Average()))))
+}
+
+// startFib starts a thread of fibtest: the first ones are fast.
+func (h *host) startFib(t int) {
+	if w := &h.works[h.threads[t].work]; t-w.first < w.Fast {
+		h.startAwake(t)
+	} else {
+		h.startAsleep(t)
+	}
+}
+
+// startSleeper starts a thread whose sleeps are measured.
+func (h *host) startSleeper(t int) {
+	th := &h.threads[t]
+	h.placeSleeper(th)
+	th.busy, th.begin = true, h.now
+	h.sleep(t, h.draw(h.works[th.work].Sleep))
+}
+
+// startNeighbour starts a neighbour, which is on and off in turn or runs all the time.
+func (h *host) startNeighbour(i int) {
+	if h.works[i].On > 0 {
+		h.toggle(i)
+	} else {
+		eachThread((*host).startAwake)(h, i)
+	}
+}
+
+// startGC starts a collector; one without a time waits for its service's requests.
+func (h *host) startGC(i int) {
+	if every := h.works[i].Collector.Every; every > 0 {
+		h.queue.set(h.slots.work+i, h.now+every)
 	}
 }
 

@@ -20,6 +20,9 @@ const (
 	Systemd    = "systemd"    // a unit that is no container
 )
 
+// runtimePrefixes are the runtimes that a target may begin with: all of them.
+var runtimePrefixes = []string{Docker, Containerd, CRIO, Podman, LXC, Nomad, ECS, Mesos, Kubernetes, Systemd}
+
 // Container is a container, a systemd unit, or a plain cgroup.
 type Container struct {
 	// Group is the container's topmost cgroup; cgroups that it makes below belong to it.

@@ -1,6 +1,7 @@
 package container
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -67,6 +68,22 @@ func TestRecognise(t *testing.T) {
 		if !ok || got != want || (got.qos != "") != (c.podUID != "") {
 			t.Errorf("%s:\n got %+v %v\nwant %+v", c.path, got, ok, want)
 		}
+	}
+}
+
+// A runtime that a path shows is one that a target may begin with, and each of these has a path above.
+func TestEachRuntimeIsAPrefix(t *testing.T) {
+	var recognised []string
+	for _, c := range recogniseTable {
+		recognised = append(recognised, c.runtime)
+	}
+	for _, mark := range marks {
+		recognised = append(recognised, mark.runtime)
+	}
+	slices.Sort(recognised)
+	recognised = slices.Compact(recognised)
+	if prefixes := slices.Sorted(slices.Values(runtimePrefixes)); !slices.Equal(recognised, prefixes) {
+		t.Errorf("recognised are %v, a target may begin with %v: a runtime needs a row in recogniseTable and a place in runtimePrefixes", recognised, prefixes)
 	}
 }
 

@@ -120,9 +120,6 @@ func byID(containers []Container, prefix string) []Container {
 	return filter(containers, func(c Container) bool { return c.ID != "" && strings.HasPrefix(c.ID, prefix) })
 }
 
-// runtimePrefixes are the runtimes that a target may begin with.
-var runtimePrefixes = []string{Docker, Podman, Containerd, CRIO, LXC, Nomad, ECS, Mesos, Kubernetes, Systemd}
-
 // resolveOf resolves a name or id among the containers of one runtime.
 func resolveOf(containers []Container, target, runtime, name string) (Container, error) {
 	own := filter(containers, func(c Container) bool { return c.Runtime == runtime || runtime == Kubernetes && c.Pod != "" })

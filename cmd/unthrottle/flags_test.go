@@ -4,8 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 )
 
 // A flag that is empty, most likely from a variable that is not set, is no flag
@@ -38,6 +45,55 @@ func TestFlagsThatCannotBeMeant(t *testing.T) {
 		}
 		if got.code != exitFailure || !strings.Contains(got.errors, tc.says) || got.out != "" {
 			t.Errorf("%s: exit code %d, want 2; %q, want %q in it; %q", tc.args, got.code, got.errors, tc.says, got.out)
+		}
+	}
+}
+
+// A flag of apply is a setting of a remedy, or in this list of those that go with any remedy, or with none. A flag
+// in neither would be taken with each remedy, and have no effect.
+func TestFlagsOfApplyAreSettings(t *testing.T) {
+	common := []string{"remedy", "system", "dry-run", "for", "output", "json", "scope", "state-dir", "lift-below", "verbose",
+		"slo", "slo-command", "slo-look-back"}
+	settings := map[string]remedy.Setting{}
+	for _, s := range remedy.Settings() {
+		settings[s.Flag] = s
+	}
+	cmd := commandOf(newRoot(), "apply")
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		_, setting := settings[f.Name]
+		switch {
+		case setting && slices.Contains(common, f.Name):
+			t.Errorf("apply --%s is a setting of a remedy: take it off the list of this test", f.Name)
+		case !setting && !slices.Contains(common, f.Name) && f.Name != "help":
+			t.Errorf("apply --%s is a setting of no remedy: name it in the Settings of each remedy that has it", f.Name)
+		}
+	})
+	for _, name := range slices.Concat(common, slices.Collect(maps.Keys(settings))) {
+		if cmd.Flags().Lookup(name) == nil {
+			t.Errorf("apply has no flag --%s", name)
+		}
+	}
+}
+
+// A number of 0 or an empty text stands for a setting that was not given, so that people cannot give it.
+func TestNothingIsNoSetting(t *testing.T) {
+	for _, s := range remedy.Settings() {
+		var f remedyFlags
+		cmd := new(cobra.Command)
+		f.add(cmd)
+		flag := cmd.Flags().Lookup(s.Flag)
+		if flag == nil || flag.Value.Type() == "bool" {
+			continue
+		}
+		nothing := "0"
+		if kind := flag.Value.Type(); kind == "string" || kind == new(word).Type() {
+			nothing = ""
+		}
+		if err := errors.Join(cmd.Flags().Set("remedy", string(s.Of[0])), cmd.Flags().Set(s.Flag, nothing)); err != nil {
+			continue // refused as it is read
+		}
+		if err := errors.Join(f.rejectEmptyFlags(cmd), f.validateFlags(cmd)); err == nil || !strings.Contains(err.Error(), "--"+s.Flag+" ") {
+			t.Errorf("--%s=%s: %v: refuse it in rejectEmptyFlags or validateFlags", s.Flag, nothing, err)
 		}
 	}
 }

@@ -35,7 +35,7 @@ func Settings() []Setting {
 	return all
 }
 
-// Names are the remedies in one text: "pin, narrow, burst, weight, raise or secondary".
+// Names are the remedies in one text, in the order of the table: with commas, and "or" before the last.
 func Names() string {
 	names := kindNames(Kinds())
 	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]

@@ -33,7 +33,7 @@ type Load struct {
 	Pools []Pool
 }
 
-// demand is the CPUs that the target's processes want on average without any limit.
+// Demand is the CPUs that the target's processes want on average without any limit.
 func (s Scenario) Demand() float64 {
 	sum := 0.0
 	for _, l := range s.Loads {

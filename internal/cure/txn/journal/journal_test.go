@@ -158,10 +158,10 @@ func TestDamageInTheMiddle(t *testing.T) {
 // this version does not know are counted and survive compaction to the letter.
 func TestLaterVersions(t *testing.T) {
 	raw := func(rec string) string { return fmt.Sprintf(`{"crc":%q,"rec":%s}`+"\n", checksum([]byte(rec)), rec) }
-	retryLater := raw(`{"header":{"version":2}}`) + raw(`{"begin":{"txn":"1","boot":"b","target":"/a","shiny":[1,2],"holds":[]}}`) +
+	later := raw(`{"header":{"version":2}}`) + raw(`{"begin":{"txn":"1","boot":"b","target":"/a","shiny":[1,2],"holds":[]}}`) +
 		raw(`{"sparkle":{"x":1}}`) + raw(`{"begin":[]}`)
 	dir := t.TempDir()
-	if err := os.WriteFile(File(dir), []byte(retryLater), 0o600); err != nil {
+	if err := os.WriteFile(File(dir), []byte(later), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s, err := Load(dir)
@@ -172,11 +172,11 @@ func TestLaterVersions(t *testing.T) {
 	if _, err := Open(t.Context(), dir, Options{}); !errors.As(err, &newer) || newer.Version != 2 {
 		t.Errorf("got %v", err)
 	}
-	if now, _ := os.ReadFile(File(dir)); string(now) != retryLater {
+	if now, _ := os.ReadFile(File(dir)); string(now) != later {
 		t.Error("a later format was changed")
 	}
 
-	same := strings.Replace(retryLater, raw(`{"header":{"version":2}}`), raw(`{"header":{"version":1,"colour":"red"}}`), 1)
+	same := strings.Replace(later, raw(`{"header":{"version":2}}`), raw(`{"header":{"version":1,"colour":"red"}}`), 1)
 	if err := os.WriteFile(File(dir), []byte(same), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -161,7 +161,7 @@ type Outcome struct {
 }
 
 // line is how a record stands on disk. The checksum is over the record's bytes as they stand there, so that fields of
-// retryLater versions count and survive.
+// later versions count and survive.
 type line struct {
 	Sum string          `json:"crc"`
 	Rec json.RawMessage `json:"rec"`

@@ -47,9 +47,9 @@ func TestNamedInItsPage(t *testing.T) {
 		quote                       string // around the name in the page
 	}{
 		{"cause", "internal/explain/diagnose/*.go", `Cause = "([a-z-]+)"`, "docs/reference/explain.md", "`"},
+		{"cause", "internal/explain/diagnose/*.go", `Cause = "([a-z-]+)"`, "docs/howto/explain-an-incident.md", "| `"},
 		{"workload kind", "internal/sim/scenario/*.go", `\bKind = "([a-z-]+)"`, "docs/reference/scenarios.md", "`"},
 		{"remedy of a scenario", "internal/sim/scenario/*.go", `RemedyKind = "([a-z-]+)"`, "docs/reference/scenarios.md", "`"},
-		{"remedy", "internal/cure/remedy/*.go", `Kind = "([a-z-]+)"`, "docs/reference/remedies.md", ""},
 	} {
 		found := regexp.MustCompile(c.pattern).FindAllStringSubmatch(sources(t, c.source), -1)
 		if len(found) == 0 {

@@ -1,0 +1,113 @@
+package docs
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+)
+
+// Each list of remedies in the pages has all of the table, in its order.
+func TestRemediesAreInTheirLists(t *testing.T) {
+	var names []string
+	for _, kind := range remedy.Kinds() {
+		names = append(names, string(kind))
+	}
+	all := strings.Join(names, ", ")
+	for page, list := range map[string]string{
+		"README.md":                 "[" + all + "](docs/reference/remedies.md)",
+		"docs/architecture.md":      "facts → plan: " + all + ", system;",
+		"docs/concepts/glossary.md": "| remedy * | " + all + ":",
+		"docs/reference/apply.md":   "| `--remedy " + strings.Join(names, `\|`) + "` |",
+	} {
+		if !strings.Contains(read(t, page), list) {
+			t.Errorf("%s does not have %q", page, list)
+		}
+	}
+	for _, page := range []string{"docs/reference/remedies.md", "docs/concepts/remedies.md"} {
+		for _, name := range names {
+			if !strings.Contains(read(t, page), "\n| `"+name+"` |") {
+				t.Errorf("%s has no row that begins with `%s`: say there what it does", page, name)
+			}
+		}
+	}
+	_, row, _ := strings.Cut(read(t, "docs/reference/agent.md"), "\n| `remedy` |")
+	row, _, _ = strings.Cut(row, "\n")
+	for _, name := range names {
+		if !strings.Contains(row, "`"+name+"`") {
+			t.Errorf("docs/reference/agent.md: the row of the key `remedy` has no `%s`", name)
+		}
+	}
+}
+
+// README counts the causes that explain distinguishes; none is no cause.
+func TestNumberOfCauses(t *testing.T) {
+	causes := regexp.MustCompile(`Cause = "`).FindAllString(sources(t, "internal/explain/diagnose/*.go"), -1)
+	if want := "[" + inWords(len(causes)-1) + " causes]"; !strings.Contains(read(t, "README.md"), want) {
+		t.Errorf("README.md does not say %s", want)
+	}
+}
+
+// Each release that changed the rules of bandwidth control has a row, and their number and the newest are right.
+func TestReleasesAreInTheirPages(t *testing.T) {
+	releases := regexp.MustCompile(`\{Since\w+, (\d+), (\d+), "(.+)"\}`).FindAllStringSubmatch(read(t, "bandwidth/rules.go"), -1)
+	if len(releases) < 10 {
+		t.Fatalf("%d releases found: mend the pattern of this test", len(releases))
+	}
+	for _, r := range releases {
+		if row := "\n| " + r[1] + "." + r[2] + " |"; !strings.Contains(read(t, "docs/reference/kernels.md"), row) {
+			t.Errorf("docs/reference/kernels.md has no row that begins with %q", row[1:])
+		}
+	}
+	newest := releases[0]
+	for page, want := range map[string]string{
+		"docs/reference/simulate.md": "[" + inWords(len(releases)) + " releases](../../bandwidth/rules.go) from 3.16 to " + newest[1] + "." + newest[2] + " ",
+		"docs/reference/run.md":      "to `" + newest[3] + "`, " + newest[1] + "." + newest[2] + ")",
+	} {
+		if text := strings.Join(strings.Fields(read(t, page)), " "); !strings.Contains(text, want) {
+			t.Errorf("%s does not say %q", page, want)
+		}
+	}
+}
+
+// inWords is a number as pages write it.
+func inWords(n int) string {
+	words := []string{"eight", "nine", "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen"}
+	if i := n - 8; i >= 0 && i < len(words) {
+		return words[i]
+	}
+	return strconv.Itoa(n)
+}
+
+// Each runtime that a container can be of may begin a target, and stands in the pages.
+func TestRuntimesAreInTheirPages(t *testing.T) {
+	const file = "internal/container/container.go"
+	code := read(t, file)
+	_, constants, _ := strings.Cut(code, "// Runtimes of a Container")
+	constants, _, _ = strings.Cut(constants, "\n)")
+	_, prefixes, _ := strings.Cut(code, "runtimePrefixes = []string{")
+	prefixes, _, _ = strings.Cut(prefixes, "}")
+	mayBegin := strings.Split(prefixes, ", ")
+	names := read(t, "internal/container/names/names.go")
+	found := regexp.MustCompile(`(?m)^\t(\w+) += (?:"([a-z-]+)"|names\.(\w+))`).FindAllStringSubmatch(constants, -1)
+	if len(found) < 10 || len(found) != len(mayBegin) {
+		t.Errorf("%s has %d constants of runtimes, and %d in runtimePrefixes", file, len(found), len(mayBegin))
+	}
+	for _, f := range found {
+		if !slices.Contains(mayBegin, f[1]) {
+			t.Errorf("%s: no target may begin with %s: it is not in runtimePrefixes", file, f[1])
+		}
+		name := f[2]
+		if value := regexp.MustCompile(`(?m)^\t` + f[3] + ` += "([a-z-]+)"`).FindStringSubmatch(names); f[3] != "" && value != nil {
+			name = value[1]
+		}
+		for page, shown := range map[string]string{"docs/reference/target.md": "`" + name + ":", "docs/reference/ls.md": "`" + name + "`"} {
+			if name == "" || !strings.Contains(read(t, page), shown) {
+				t.Errorf("%s: the runtime %s (%q) is not there as %s", page, f[1], name, shown)
+			}
+		}
+	}
+}

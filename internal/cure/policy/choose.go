@@ -296,7 +296,7 @@ func (c *choice) recommend(all []int, granted bool, why string) {
 	row := &c.f.Rows[all[0]]
 	c.out.Certain = row.JudgedRange != nil && c.none.Judged != nil && row.JudgedRange.High <= *c.none.Judged
 	if !c.out.Certain {
-		c.out.Why += "; the forecast's interval reaches above leaving it"
+		c.out.Why += uncertain(row)
 	}
 	if i := c.setting(); i >= 0 && *c.f.Rows[i].Judged < *row.Judged {
 		c.out.Advice = fmt.Sprintf("%s: %s (modelled, a setting of the service)", c.name(i), c.latencies(i))

@@ -33,6 +33,12 @@ func wide(r forecast.Row) forecast.Row {
 	return r
 }
 
+// unknown is the row without an interval.
+func unknown(r forecast.Row) forecast.Row {
+	r.JudgedRange = nil
+	return r
+}
+
 // made is a forecast of a container with a limit. The first row is "none".
 func made(limit float64, rows ...forecast.Row) *forecast.Forecast {
 	f := &forecast.Forecast{Window: 10 * time.Second, Limit: limit, CPUs: 8, Rows: rows}
@@ -100,6 +106,7 @@ func TestChoose(t *testing.T) {
 		{"raise may be: it is the best", made(1, none(90, 1), burst(60, 1), raise(5, 2, 1)), nil, mayRaise, AnswerRemedy, forecast.Raise, true, ""},
 		{"a smaller pool is the only help", made(1, none(90, 1), burst(89, 1), pools(20, 1), raise(5, 2, 1)), nil, Terms{}, AnswerSetting, forecast.Pools, false, "modelled"},
 		{"an uncertain gain is said", made(1, none(90, 1), wide(burst(60, 1))), nil, Terms{}, AnswerRemedy, forecast.Burst, false, "reaches above leaving it"},
+		{"a gain without an interval is said", made(1, none(90, 1), unknown(burst(60, 1))), nil, Terms{}, AnswerRemedy, forecast.Burst, false, "error is not known"},
 		{"nothing waits: more CPU", made(1, none(0, 1), pin(0, 1), raise(0, 1.5, 1), raise(0, 2, 1)), nil, Terms{}, AnswerMoreCPU, forecast.Raise, true, "only more CPU brings more work"},
 
 		{"objective met as it is", made(1, none(15, 1), burst(3, 1)), objective(20 * time.Millisecond), Terms{}, AnswerLeave, "", true, "met as it is"},

@@ -51,6 +51,14 @@ func (c *choice) latencies(i int) string {
 	return s
 }
 
+// uncertain says why it is not certain that a row is better than leaving it.
+func uncertain(row *forecast.Row) string {
+	if row.JudgedRange == nil {
+		return "; the forecast's error is not known"
+	}
+	return "; the forecast's interval reaches above leaving it"
+}
+
 // judged shows the latency of a row.
 func (c *choice) judged(r *forecast.Row) string {
 	return c.figure() + " of " + milli(*r.Judged)

@@ -190,12 +190,13 @@ func TestAskedForIsForecast(t *testing.T) {
 	for i, tc := range []struct {
 		request remedy.Request
 		row     string // its name in the table; "": those settings have none
+		says    string
 	}{
-		{remedy.Request{Kind: remedy.Burst, Burst: 30 * time.Millisecond}, "burst 30ms"},
-		{remedy.Request{Kind: remedy.Burst, Period: 50 * time.Millisecond}, "burst 50ms, period 50ms"},
-		{remedy.Request{Kind: remedy.Raise, To: 3}, "raise to 3 CPUs"},
-		{remedy.Request{Kind: remedy.Pin, CPUs: 2}, "pin to 2 CPUs"},
-		{remedy.Request{Kind: remedy.Narrow, CPUs: 2}, ""},
+		{remedy.Request{Kind: remedy.Burst, Burst: 30 * time.Millisecond}, "burst 30ms", "burst was asked for: p99"},
+		{remedy.Request{Kind: remedy.Burst, Period: 50 * time.Millisecond}, "burst 50ms, period 50ms", "was asked for: p99"},
+		{remedy.Request{Kind: remedy.Raise, To: 3}, "raise to 3 CPUs", "it grants 3 CPUs, 2 more than the limit"},
+		{remedy.Request{Kind: remedy.Pin, CPUs: 2}, "pin to 2 CPUs", "it grants 2 CPUs, 1 more than the limit"},
+		{remedy.Request{Kind: remedy.Narrow, CPUs: 2}, "", "nothing is forecast of it with these settings"},
 	} {
 		if i > 0 && testing.Short() {
 			break
@@ -211,6 +212,9 @@ func TestAskedForIsForecast(t *testing.T) {
 		if p.Plan == nil || (p.Plan.Expected != nil) != (tc.row != "") {
 			t.Errorf("%+v: expected %+v", tc.request, p.Plan)
 			continue
+		}
+		if !strings.Contains(p.Why, tc.says) {
+			t.Errorf("%+v: why %q, want %q in it", tc.request, p.Why, tc.says)
 		}
 		rows := p.Known.Forecast.Rows
 		i := slices.IndexFunc(rows, func(r forecast.Row) bool { return r.Remedy.Text(p.Known.Forecast.Limit) == tc.row })

@@ -119,17 +119,8 @@ type choice struct {
 }
 
 func (c *choice) decide() {
-	for i := range c.f.Rows {
-		if r := &c.f.Rows[i]; r.Remedy.Name == forecast.None && r.HostLoad == 0 {
-			c.none = r
-		}
-	}
-	if c.none == nil || c.none.Refused != "" {
-		c.answer(AnswerUnknown, -1, "the recording could not be replayed as it was")
-		return
-	}
-	if figure := c.f.Check.Failed(); figure != "" {
-		c.answer(AnswerUnknown, -1, "the replay of the recording differs from the recording in "+figure+", so its forecasts mean nothing")
+	if why := c.unreliable(); why != "" {
+		c.answer(AnswerUnknown, -1, why)
 		return
 	}
 	share := c.none.Figures.Stopped.Seconds() / c.f.Window.Seconds()
@@ -148,6 +139,22 @@ func (c *choice) decide() {
 	default:
 		c.lowest()
 	}
+}
+
+// unreliable finds the row of leaving it, and says why the forecast means nothing; "": it does.
+func (c *choice) unreliable() string {
+	for i := range c.f.Rows {
+		if r := &c.f.Rows[i]; r.Remedy.Name == forecast.None && r.HostLoad == 0 {
+			c.none = r
+		}
+	}
+	if c.none == nil || c.none.Refused != "" {
+		return "the recording could not be replayed as it was"
+	}
+	if figure := c.f.Check.Failed(); figure != "" {
+		return "the replay of the recording differs from the recording in " + figure + ", so its forecasts mean nothing"
+	}
+	return ""
 }
 
 func bound(o *forecast.Objective) float64 { return float64(o.Bound.Microseconds()) / 1000 }

@@ -140,6 +140,28 @@ func TestChooseNothingOfAReplayThatDiffers(t *testing.T) {
 	}
 }
 
+// A remedy that is asked for by name is not applied without a word on its forecast.
+func TestOfAsked(t *testing.T) {
+	differs := made(1, none(90, 1), burst(10, 1))
+	differs.Check.P99 = forecast.Figure{Recorded: new(10.0), Replayed: new(90.0)}
+	for _, tc := range []struct {
+		f    *forecast.Forecast
+		says string
+		not  string
+	}{
+		{made(1, none(90, 1), burst(60, 1)), "p99 of pool get from 90.0 ms to 60.0 ms (54.0 to 66.0 ms)", "interval"},
+		{made(1, none(90, 1), wide(burst(60, 1))), "the forecast's interval reaches above leaving it", ""},
+		{made(1, none(90, 1), unknown(burst(60, 1))), "the forecast's error is not known", ""},
+		{made(0.5, none(90, 0.5), pin(120, 1)), "to 120 ms (108 to 132 ms); it grants 1 CPU, 0.5 more than the limit; the forecast's interval reaches", ""},
+		{made(1, none(0, 1), burst(0, 1)), "says nothing about latency", ""},
+		{differs, "so its forecasts mean nothing", ""},
+	} {
+		if got := ofAsked(tc.f, 1); !strings.Contains(got, tc.says) || tc.not != "" && strings.Contains(got, tc.not) {
+			t.Errorf("%q, want %q and not %q in it", got, tc.says, tc.not)
+		}
+	}
+}
+
 // Whatever a forecast says, a row that is applied is better than leaving it, is possible, and grants no more than
 // the limit unless it may; every other row has a reason.
 func TestChooseNeverWorse(t *testing.T) {

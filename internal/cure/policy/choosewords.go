@@ -59,6 +59,23 @@ func uncertain(row *forecast.Row) string {
 	return "; the forecast's interval reaches above leaving it"
 }
 
+// ofAsked says what is forecast of the row of a remedy that was asked for by name.
+func ofAsked(f *forecast.Forecast, row int) string {
+	c := &choice{f: f}
+	if why := c.unreliable(); why != "" {
+		return why
+	}
+	r := &f.Rows[row]
+	if r.Judged == nil || c.none.Judged == nil {
+		return "its forecast says nothing about latency"
+	}
+	why := c.latencies(row) + c.price(row)
+	if r.JudgedRange == nil || r.JudgedRange.High > *c.none.Judged {
+		why += uncertain(r)
+	}
+	return why
+}
+
 // judged shows the latency of a row.
 func (c *choice) judged(r *forecast.Row) string {
 	return c.figure() + " of " + milli(*r.Judged)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
-	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
@@ -161,27 +160,30 @@ func (c *chooser) not(kind remedy.Kind, why string) {
 
 func (c *chooser) asked() (Proposal, error) {
 	ok, err := c.try(c.w.Request.Kind)
-	if ok {
-		c.out.Plan.Expected = c.expectedOfAsked()
-		c.out.Why = c.found + "; " + string(c.w.Request.Kind) + " was asked for"
-	} else {
+	if !ok {
 		c.out.Why = c.found + "; what was asked for cannot be done"
+		return c.out, err
 	}
-	return c.out, err
+	c.out.Why = c.found + "; " + string(c.w.Request.Kind) + " was asked for"
+	switch row := c.rowOfAsked(); {
+	case row >= 0:
+		c.out.Plan.Expected = expected(c.out.Known.Forecast, &c.out.Known.Forecast.Rows[row])
+		c.out.Why += ": " + ofAsked(c.out.Known.Forecast, row)
+	case c.out.Known != nil && c.out.Known.Forecast == nil:
+		c.out.Why += "; " + c.missing()
+	case c.out.Known != nil:
+		c.out.Why += "; nothing is forecast of it with these settings"
+	}
+	return c.out, nil
 }
 
-// expectedOfAsked is the forecast of the remedy that was asked for; nil: there is none.
-func (c *chooser) expectedOfAsked() *txn.Expected {
+// rowOfAsked is the index of the forecast's row of the remedy that was asked for; -1: there is none.
+func (c *chooser) rowOfAsked() int {
 	name := remedy.AskedRow(c.w.Request.Kind)
 	if c.out.Known == nil || c.out.Known.Forecast == nil || name == "" {
-		return nil
+		return -1
 	}
-	rows := c.out.Known.Forecast.Rows
-	i := slices.IndexFunc(rows, func(r forecast.Row) bool { return r.Remedy.Name == name && r.HostLoad == 0 && r.Refused == "" })
-	if i < 0 {
-		return nil
-	}
-	return expected(c.out.Known.Forecast, &rows[i])
+	return slices.IndexFunc(c.out.Known.Forecast.Rows, func(r forecast.Row) bool { return r.Remedy.Name == name && r.HostLoad == 0 && r.Refused == "" })
 }
 
 // byMerit are the remedies that may be chosen where nothing was forecast, in the order in which they are tried.
@@ -203,10 +205,7 @@ func (c *chooser) withoutForecast() (Proposal, error) {
 	if share >= enoughUse {
 		c.found += fmt.Sprintf("; it averages %.3g of its %.3g CPUs; to get more done, raise the limit", *c.o.UsedCPUs, *c.o.LimitCPUs)
 	}
-	missing := "nothing was forecast"
-	if c.out.Known != nil && c.out.Known.Missing != "" {
-		missing += ": " + c.out.Known.Missing
-	}
+	missing := c.missing()
 	order := byMerit()
 	for i, m := range order {
 		asked := slices.Contains(c.w.May, m.Kind)
@@ -245,6 +244,14 @@ func (c *chooser) withoutForecast() (Proposal, error) {
 		c.out.Why = c.found + "; " + missing + "; nothing can be recommended"
 	}
 	return c.out, nil
+}
+
+// missing says that nothing was forecast, and why.
+func (c *chooser) missing() string {
+	if c.out.Known == nil || c.out.Known.Missing == "" {
+		return "nothing was forecast"
+	}
+	return "nothing was forecast: " + c.out.Known.Missing
 }
 
 // milliseconds shows a share of each second.

@@ -66,11 +66,13 @@ type Document struct {
 // JSON writes what came of a fix, for programs.
 func JSON(w io.Writer, r fix.Result) error {
 	out := Document{r, []rows.Row{}, nil}
-	if p := r.Proposal; p.Choice != nil {
+	if p := r.Proposal; p.Known != nil && p.Known.Forecast != nil {
 		for i := range p.Known.Forecast.Rows {
 			out.Rows = append(out.Rows, rows.New(&p.Known.Forecast.Rows[i]))
 		}
-		out.Chosen = rows.NewRecommended(p.Known.Forecast, p.Choice)
+		if p.Choice != nil {
+			out.Chosen = rows.NewRecommended(p.Known.Forecast, p.Choice)
+		}
 	}
 	return jsonout.Write(w, "fix", out)
 }

@@ -1,0 +1,73 @@
+package fix
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/unthrottle/unthrottle/internal/cure/fix"
+	"github.com/unthrottle/unthrottle/internal/cure/policy"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
+)
+
+// result is a fix that applied the second row of a forecast.
+func result() fix.Result {
+	f := &forecast.Forecast{Limit: 1, Rows: []forecast.Row{{Remedy: forecast.Remedy{Name: forecast.None}}, {Remedy: forecast.Remedy{Name: forecast.Burst}}}}
+	choice := &policy.Choice{Answer: policy.AnswerRemedy, Row: 1, Why: "burst helps", Certain: true}
+	return fix.Result{
+		Target: "web", Cause: "a burst", Why: "p99 fell",
+		Tries:    []fix.Try{{Remedy: "burst", Expected: &txn.Expected{}, Verdict: "better", Kept: true}},
+		Proposal: policy.Proposal{Known: &policy.Known{Forecast: f}, Choice: choice},
+	}
+}
+
+// The keys that the JSON of a fix promises are there, each with what it says.
+func TestJSONIsTheContract(t *testing.T) {
+	asked, bare := result(), result()
+	asked.Proposal.Choice = nil
+	bare.Proposal = policy.Proposal{}
+	for name, tc := range map[string]struct {
+		of     fix.Result
+		rows   int
+		chosen bool
+	}{"chosen": {result(), 2, true}, "asked for by name": {asked, 2, false}, "without a forecast": {bare, 0, false}} {
+		var b bytes.Buffer
+		if err := JSON(&b, tc.of); err != nil {
+			t.Fatal(err)
+		}
+		var got struct {
+			Schema  string           `json:"schema"`
+			Version int              `json:"version"`
+			Rows    []map[string]any `json:"rows"`
+			Chosen  map[string]any   `json:"chosen"`
+			Tries   []map[string]any `json:"tries"`
+		}
+		var keys map[string]any
+		if err := json.Unmarshal(b.Bytes(), &got); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(b.Bytes(), &keys); err != nil {
+			t.Fatal(err)
+		}
+		if got.Schema != "fix" || got.Version != 1 || got.Rows == nil || len(got.Rows) != tc.rows || (got.Chosen != nil) != tc.chosen || len(got.Tries) != 1 {
+			t.Errorf("%s: %s", name, b.String())
+			continue
+		}
+		has(t, keys, "target cause rows chosen why tries verdict")
+		has(t, got.Tries[0], "remedy parameters expected before after verdict objective_met kept")
+		if tc.chosen {
+			has(t, got.Chosen, "answer row remedy parameters why within_error advice")
+		}
+	}
+}
+
+func has(t *testing.T, in map[string]any, keys string) {
+	t.Helper()
+	for key := range strings.FieldsSeq(keys) {
+		if _, ok := in[key]; !ok {
+			t.Errorf("no %s in %v", key, in)
+		}
+	}
+}

@@ -62,7 +62,8 @@ Without BPF nothing is forecast. Then the counters decide, and without
 confirm it (or say --yes).
 
 Exit code 1: at the end the container is still stopped above the bound, or the
-objective is missed.`,
+objective is missed. 3: stopped time, the latencies or the effect could not be
+measured, and nothing stays in force.`,
 		Args: oneTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := rf.rejectEmptyFlags(cmd); err != nil {
@@ -192,6 +193,9 @@ func hostEnv(ctx context.Context, h *cgroup.Host, env apply.Env, w *writeFlags, 
 }
 
 func showFix(cmd *cobra.Command, result fix.Result, failure error, out output) error {
+	if errors.As(failure, new(*fix.NotMeasured)) && !result.Kept {
+		failure = exitWith{exitNotMeasurable, failure}
+	}
 	if failure != nil && result.ID == "" {
 		return failure
 	}

@@ -136,6 +136,15 @@ func (e *NoRemedy) Error() string {
 	return text
 }
 
+// NotMeasured is the error of a fix that lacks a measurement: of stopped time or latencies before the change, so that
+// nothing was written, or of its effect, so that it was undone.
+type NotMeasured struct{ err error }
+
+func (e *NotMeasured) Error() string { return e.err.Error() }
+
+// Unwrap gives what went wrong.
+func (e *NotMeasured) Unwrap() error { return e.err }
+
 // errNoTerminal: a question came up, there is no terminal, and --yes was not
 // given.
 var errNoTerminal = errors.New("this must be confirmed and there is no terminal to ask on: look at the plan and say --yes")
@@ -253,6 +262,8 @@ func (r *run) try(ctx context.Context) (again bool, err error) {
 		why := "its effect could not be measured: " + err.Error()
 		if ctx.Err() != nil {
 			why = "interrupted"
+		} else {
+			err = &NotMeasured{err}
 		}
 		return false, errors.Join(err, r.undo(ctx, why))
 	}

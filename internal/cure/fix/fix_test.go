@@ -164,6 +164,12 @@ func same(ms float64) []float64 {
 	return all
 }
 
+// unmeasured are the cases of TestRun that lack a measurement.
+var unmeasured = []string{
+	"too few samples: nothing is written", "an empty source: nothing is written", "the source fails afterwards", "looking fails afterwards",
+	"stopped time is not known: nothing is written",
+}
+
 func TestRun(t *testing.T) {
 	answers := func(all ...bool) func(*bench) {
 		return func(b *bench) {
@@ -213,6 +219,16 @@ func TestRun(t *testing.T) {
 		{"no remedy", []func(*bench){yes, func(b *bench) {
 			b.options.Wish = policy.Wish{Request: remedy.Request{Kind: remedy.Pin, CPUs: 9}}
 		}}, VerdictNotApplied, false, true, "", "not pin"},
+		{"stopped time is not known: nothing is written", []func(*bench){yes, func(b *bench) {
+			look := b.env.Observe
+			b.env.Observe = func(ctx context.Context, all []container.Container, window time.Duration) ([]observe.Observation, error) {
+				seen, err := look(ctx, all, window)
+				for i := range seen {
+					seen[i].StoppedLow, seen[i].StoppedHigh = nil, nil
+				}
+				return seen, err
+			}
+		}}, VerdictNotApplied, false, false, "was not measured", "was not measured"},
 		{"plain: asked for, nothing asked", []func(*bench){func(b *bench) {
 			b.options.Plain, b.options.Wish = true, policy.Wish{Request: remedy.Request{Kind: remedy.Burst}}
 		}}, verdict.Unverified, true, true, "", ""},
@@ -227,6 +243,9 @@ func TestRun(t *testing.T) {
 			}
 			before := b.kernel.Snapshot()
 			got, err := b.run()
+			if unmeasured := slices.Contains(unmeasured, tc.name); errors.As(err, new(*NotMeasured)) != unmeasured {
+				t.Errorf("error %v: not measured is to be %v", err, unmeasured)
+			}
 			if tc.err == "" && err != nil || tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) {
 				t.Fatalf("error %v, want %q", err, tc.err)
 			}

@@ -30,14 +30,14 @@ func (r *run) latenciesBefore(ctx context.Context) error {
 	since := r.now().Add(-max(r.o.Window, r.o.LookBack))
 	r.before, err = r.env.Latencies(ctx, since)
 	if err == nil && len(r.before.MS) == 0 {
-		err = fmt.Errorf("the latency source gave nothing for the time since %s", since.UTC().Format(time.RFC3339))
+		err = &NotMeasured{fmt.Errorf("the latency source gave nothing for the time since %s", since.UTC().Format(time.RFC3339))}
 	}
 	quantile, enough := verdict.Quantile(r.before.MS, r.o.Objective.Quantile)
 	switch {
 	case err != nil:
 	case !enough:
-		err = fmt.Errorf("the latency source printed %d latencies, too few to tell %v: let it look back further (--slo-look-back, look_back)",
-			len(r.before.MS), r.o.Objective)
+		err = &NotMeasured{fmt.Errorf("the latency source printed %d latencies, too few to tell %v: let it look back further (--slo-look-back, look_back)",
+			len(r.before.MS), r.o.Objective)}
 	case r.o.OnlyIfMissed && r.o.Objective.Met(quantile.Value):
 		err = ErrObjectiveMet
 	}

@@ -2,6 +2,7 @@ package fix
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/unthrottle/unthrottle/internal/container"
@@ -27,6 +28,9 @@ func (r *run) propose() error {
 		if err := r.o.Found(proposal); err != nil {
 			return err
 		}
+	}
+	if proposal.NotMeasured {
+		return &NotMeasured{errors.New(proposal.Why)}
 	}
 	if proposal.Plan == nil {
 		r.noFinding = true

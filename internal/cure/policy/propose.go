@@ -37,6 +37,8 @@ type Proposal struct {
 	Why string
 	// Not are the remedies that were not chosen.
 	Not []Rejected
+	// NotMeasured: there is no plan because stopped time is not known.
+	NotMeasured bool
 	// Known is what the choice rests on, and Choice what the forecast recommends; nil: nothing was forecast, or a
 	// remedy was asked for by name.
 	Known  *Known
@@ -96,7 +98,7 @@ func Propose(o observe.Observation, f hoststate.Facts, w Wish, known *Known) (Pr
 	case o.LimitCPUs == nil:
 		return Proposal{Why: "nothing to fix: neither it nor an ancestor has a limit"}, nil
 	case !measured:
-		return Proposal{Why: "its stopped time was not measured, so nothing can be proposed"}, nil
+		return Proposal{NotMeasured: true, Why: "its stopped time was not measured, so nothing can be proposed"}, nil
 	case high <= bound:
 		return Proposal{Why: fmt.Sprintf("nothing to fix: stopped for at most %s of each second, and up to %s is no finding",
 			milliseconds(high), milliseconds(bound)) + periods(o)}, nil

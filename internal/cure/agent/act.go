@@ -154,7 +154,11 @@ func (a *agent) fix(ctx context.Context, f finding, held []txn.InForce) error {
 		Window: max(a.Rules.Interval, window(second && latencies == nil)), Settle: settle,
 		Ask: func(question string) (bool, error) { return question == fix.QuestionApply, nil },
 		Shown: func(p policy.Proposal, _ apply.Result) error {
-			return withinShare(a.Rules.Budget, *p.Plan, held, online)
+			if err := errors.Join(judgeable(f.rule, p), withinShare(a.Rules.Budget, *p.Plan, held, online)); err != nil {
+				return err
+			}
+			a.Log.Info("applying", "container", text.Sanitize(f.observation.Container.Name, 128), "remedy", p.Plan.Remedy, "why", text.Shown(p.Why))
+			return nil
 		},
 	}
 	var result fix.Result
@@ -169,6 +173,17 @@ func (a *agent) fix(ctx context.Context, f finding, held []txn.InForce) error {
 	a.Log.Info("applied", "container", text.Sanitize(f.observation.Container.Name, 128), "remedy", result.Remedy,
 		"verdict", result.Verdict, "transaction", result.ID)
 	return nil
+}
+
+// errUnjudged vetoes a plan whose effect nothing could judge.
+var errUnjudged = errors.New("not applied, because its effect could not be verified")
+
+// judgeable returns an error where the recorded responses are to judge and nothing was recorded.
+func judgeable(rule *policy.Rule, p policy.Proposal) error {
+	if rule.Verify != policy.VerifyProbe && rule.Verify != policy.VerifyBoth || p.Known != nil && p.Known.Forecast != nil {
+		return nil
+	}
+	return fmt.Errorf("%w (verify: %s): %s", errUnjudged, rule.Verify, p.Why)
 }
 
 // Windows of the agent's fixes.

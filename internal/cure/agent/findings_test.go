@@ -16,6 +16,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 )
 
 // seen is an observation of a container that was stopped for a part of a
@@ -200,6 +201,26 @@ func TestWithinShare(t *testing.T) {
 	}
 	if err := withinShare(budget, remedy.Plan{}, held, 2); err != nil {
 		t.Errorf("a plan without exclusive CPUs: %v", err)
+	}
+}
+
+// Where the recorded responses are to judge and nothing was recorded, nothing is applied.
+func TestWhatNothingCanJudge(t *testing.T) {
+	recorded := policy.Proposal{Known: &policy.Known{Forecast: &forecast.Forecast{}}}
+	bare := policy.Proposal{Known: &policy.Known{Missing: "no BTF"}, Why: "nothing was forecast: no BTF"}
+	for _, tc := range []struct {
+		verify string
+		p      policy.Proposal
+		ok     bool
+	}{
+		{policy.VerifySLO, bare, true}, {"", policy.Proposal{}, true},
+		{policy.VerifyProbe, recorded, true}, {policy.VerifyBoth, recorded, true},
+		{policy.VerifyProbe, bare, false}, {policy.VerifyBoth, bare, false}, {policy.VerifyProbe, policy.Proposal{}, false},
+	} {
+		err := judgeable(&policy.Rule{Auto: true, Verify: tc.verify}, tc.p)
+		if (err == nil) != tc.ok || err != nil && (!errors.Is(err, errUnjudged) || !strings.Contains(err.Error(), tc.p.Why)) {
+			t.Errorf("verify %q, %+v: %v", tc.verify, tc.p, err)
+		}
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/slo"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	explanation "github.com/unthrottle/unthrottle/internal/ui/report/explain"
@@ -85,14 +86,16 @@ measured, and nothing stays in force.`,
 			}
 			o := fix.Options{
 				Wish: wish, Window: window, Settle: time.Second, Yes: yes, Tries: tries, DryRun: dryRun,
-				Found: func(p policy.Proposal) error {
-					if whole && p.Known != nil && p.Known.Explanation != nil {
-						if err := explanation.Write(os.Stderr, *p.Known.Explanation, explanation.Options{Style: terminal.Style(os.Stderr)}); err != nil {
-							return err
-						}
+				Explained: func(e diagnose.Explanation, stoppedAbove bool) error {
+					switch {
+					case whole:
+						return explanation.Write(os.Stderr, e, explanation.Options{Style: terminal.Style(os.Stderr)})
+					case stoppedAbove:
+						return view.Cause(os.Stderr, e, terminal.Style(os.Stderr))
 					}
-					return view.Found(os.Stderr, p, terminal.Style(os.Stderr))
+					return nil
 				},
+				Found: func(p policy.Proposal) error { return view.Found(os.Stderr, p, terminal.Style(os.Stderr)) },
 				Shown: func(_ policy.Proposal, planned apply.Result) error {
 					return view.Proposal(os.Stderr, planned, terminal.Style(os.Stderr))
 				},

@@ -14,6 +14,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/cure/verdict"
+	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/text"
@@ -71,6 +72,8 @@ type Options struct {
 	// there is no user to ask, and Yes stands for the answer.
 	Ask func(question string) (bool, error)
 	Yes bool
+	// Explained gets what the recording says, as soon as it is there; stoppedAbove: the container is stopped above the bound.
+	Explained func(e diagnose.Explanation, stoppedAbove bool) error
 	// Found gets what was found and is recommended, also where nothing is to be written.
 	Found func(policy.Proposal) error
 	// Shown gets the proposal and the exact writes before anything is asked.
@@ -200,9 +203,10 @@ type run struct {
 	known     *policy.Known // nil: nothing was recorded
 	runs      *forecast.Runs
 	before    slo.Answer
-	last      apply.Result  // of the try before
-	looked    time.Duration // how long the target was recorded
-	asked     bool          // the latency source, before
+	last      apply.Result    // of the try before
+	looked    time.Duration   // how long the target was recorded
+	asked     bool            // the latency source, before
+	cause     *diagnose.Cause // as told; nil: it was not
 	noFinding bool
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/cure/verdict"
+	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 )
 
@@ -59,6 +60,46 @@ func TestForecastChoosesBurst(t *testing.T) {
 	held, err := apply.Status(b.env.Apply)
 	if err != nil || len(held) != 1 || held[0].Outcome == nil || held[0].Outcome.After.PoolP99Ms == nil || held[0].Expected == nil {
 		t.Errorf("in force %+v, %v", held, err)
+	}
+}
+
+// The cause is told once, before anything is forecast; a longer recording with the same cause says nothing new.
+func TestCauseBeforeForecast(t *testing.T) {
+	b := newBench(t)
+	b.length = 2 * time.Second // too few backlogs: it looks for longer
+	b.learns(curetest.Bursts)
+	b.options.Yes, b.options.DryRun, b.options.Window = true, true, 2*time.Second
+	var order []string
+	learn := b.env.Learn
+	b.env.Learn = func(ctx context.Context, c container.Container, d time.Duration) (Learned, error) {
+		order = append(order, "recorded")
+		return learn(ctx, c, d)
+	}
+	b.env.Each = func() func(n int, do func(i int) error) error {
+		order = append(order, "forecast")
+		return func(n int, do func(i int) error) error {
+			for i := range n {
+				if err := do(i); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	b.options.Explained = func(e diagnose.Explanation, stoppedAbove bool) error {
+		if e.Verdict == "" || !stoppedAbove {
+			t.Errorf("%q, stopped above the bound: %v", e.Verdict, stoppedAbove)
+		}
+		order = append(order, "explained")
+		return nil
+	}
+	b.options.Found = func(policy.Proposal) error { order = append(order, "found"); return nil }
+	if _, err := b.run(); err != nil {
+		t.Fatal(err)
+	}
+	if got := slices.DeleteFunc(order, func(s string) bool { return s == "recorded" }); !slices.Equal(got[:2], []string{"explained", "forecast"}) ||
+		slices.Index(got[1:], "explained") >= 0 || got[len(got)-1] != "found" {
+		t.Errorf("order %q", got)
 	}
 }
 

@@ -115,6 +115,9 @@ func (r *run) learn(ctx context.Context, learned Learned) error {
 			return err
 		}
 	}
+	if err := r.explained(learned.Explanation); err != nil {
+		return err
+	}
 	if err := r.forecast(learned); err != nil || r.known.Forecast == nil || !r.judgedByRuns() || !r.res.StoppedAbove {
 		return err
 	}
@@ -123,7 +126,19 @@ func (r *run) learn(ctx context.Context, learned Learned) error {
 	if err != nil || !again {
 		return err
 	}
+	if err := r.explained(learned.Explanation); err != nil {
+		return err
+	}
 	return r.forecast(learned)
+}
+
+// explained tells the cause before anything is forecast, and once more only if a longer recording has another one.
+func (r *run) explained(e *diagnose.Explanation) error {
+	if e == nil || r.o.Explained == nil || r.cause != nil && *r.cause == e.Cause {
+		return nil
+	}
+	r.cause = &e.Cause
+	return r.o.Explained(*e, r.res.StoppedAbove)
 }
 
 // longer records once more, for as long as enough of something take of which too few were seen. again: it did.

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"errors"
 	"io"
 	"testing/fstest"
 	"time"
@@ -61,7 +62,7 @@ func examples() map[string]view {
 			return forecastview.WriteAll(w, &forecastview.All{All: []*forecast.Forecast{f}, Choices: []policy.Choice{*c}, NotForecast: []string{"shop/db: it has no limit"}}, s)
 		},
 		"fix-found": func(w io.Writer, s page.Style) error {
-			return fix.Found(w, policy.Proposal{Choice: c, Known: &policy.Known{Forecast: f, Explanation: explanation()}}, s)
+			return errors.Join(fix.Cause(w, *explanation(), s), fix.Found(w, policy.Proposal{Choice: c, Known: &policy.Known{Forecast: f, Explanation: explanation()}}, s))
 		},
 		"fix-without-a-forecast": func(w io.Writer, s page.Style) error {
 			return fix.Found(w, policy.Proposal{Plan: &remedy.Plan{Remedy: remedy.Burst}, Why: "it uses 0.35 CPUs of its limit of 0.6 CPUs on average, in bursts",

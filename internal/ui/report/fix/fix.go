@@ -11,6 +11,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/cure/verdict"
+	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report/changes"
 	"github.com/unthrottle/unthrottle/internal/ui/report/figure"
@@ -19,13 +20,19 @@ import (
 	"github.com/unthrottle/unthrottle/internal/ui/report/rows"
 )
 
-// Found writes the cause, the table of what each remedy would bring, and what is recommended. Without a forecast it
-// writes the reasons for and against each remedy.
+// Cause writes what the recording says, before anything is forecast.
+func Cause(w io.Writer, e diagnose.Explanation, style page.Style) error {
+	p := page.New(style, 0, 0)
+	p.Paragraph(text.Shown(e.Verdict))
+	return p.Send(w)
+}
+
+// Found writes the table of what each remedy would bring, and what is recommended. Without a forecast it writes the
+// reasons for and against each remedy.
 func Found(w io.Writer, found policy.Proposal, style page.Style) error {
 	p := page.New(style, 0, 0)
 	if found.Choice != nil {
-		if e := found.Known.Explanation; e != nil && len(found.Known.Tried) == 0 {
-			p.Paragraph(text.Shown(e.Verdict))
+		if len(found.Known.Tried) == 0 {
 			p.Line("")
 		}
 		rows.Table(p, found.Known.Forecast, found.Choice)

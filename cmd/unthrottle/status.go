@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -57,14 +58,7 @@ func newStatus() *cobra.Command {
 			}
 			out := cmd.OutOrStdout()
 			if history {
-				past, err := apply.History(env, limit)
-				if err != nil {
-					return err
-				}
-				if form.json() {
-					return jsonout.Write(out, "history", historyDocument{past})
-				}
-				return view.History(out, past, time.Now(), outStyle())
+				return showHistory(out, env, form, limit)
 			}
 			all, err := apply.Status(env)
 			if err != nil {
@@ -108,6 +102,29 @@ func newStatus() *cobra.Command {
 	return cmd
 }
 
+// showHistory writes what has ended, and how near the forecasts came of all changes in the journal.
+func showHistory(out io.Writer, env apply.Env, form output, limit int) error {
+	held, err := apply.Status(env)
+	if err != nil {
+		return err
+	}
+	past, err := apply.History(env, 0)
+	if err != nil {
+		return err
+	}
+	for _, p := range past {
+		held = append(held, p.InForce)
+	}
+	forecasts := txn.Accuracies(held)
+	if limit > 0 {
+		past = past[:min(limit, len(past))]
+	}
+	if form.json() {
+		return jsonout.Write(out, "history", historyDocument{past, forecasts})
+	}
+	return errors.Join(view.History(out, past, time.Now(), outStyle()), view.Forecasts(out, forecasts, outStyle()))
+}
+
 // statusDocument is `status --json`, historyDocument `status --history --json`.
 type statusDocument struct {
 	InForce []txn.InForce `json:"in_force"` // oldest first
@@ -115,6 +132,8 @@ type statusDocument struct {
 
 type historyDocument struct {
 	Ended []txn.Past `json:"ended"` // newest first
+	// Forecasts are about all changes in the journal, also those in force.
+	Forecasts []txn.Accuracy `json:"forecasts"`
 }
 
 // sayHealth tells of damage in the journal.

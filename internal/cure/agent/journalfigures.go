@@ -16,6 +16,7 @@ var (
 	changesDesc = prometheus.NewDesc("unthrottle_remedy_changes", "Changes in the journal, by what came of them.", []string{"remedy", "verdict"}, nil)
 	judgedDesc  = prometheus.NewDesc("unthrottle_remedy_changes_measured", "Changes for which a figure was forecast and then measured.", []string{"remedy", "figure"}, nil)
 	withinDesc  = prometheus.NewDesc("unthrottle_remedy_changes_as_expected", "Those of them whose figure came as forecast.", []string{"remedy", "figure"}, nil)
+	ratioDesc   = prometheus.NewDesc("unthrottle_remedy_forecast_ratio", "Median of what came divided by what was forecast; 1: as forecast.", []string{"remedy", "figure"}, nil)
 )
 
 // journalFigures are what is exported about the journal. They are gauges: the
@@ -24,35 +25,27 @@ type journalFigures struct {
 	mu      sync.Mutex
 	inForce map[string]int
 	changes map[[2]string]int // by remedy and verdict
-	// By remedy and figure: how often it was forecast and measured, and how
-	// often it came as forecast.
-	measured, within map[[2]string]int
-	drift            int
+	// forecasts are how near they came.
+	forecasts []txn.Accuracy
+	drift     int
 }
 
 func (j *journalFigures) set(held []txn.InForce, past []txn.Past) {
 	inForce, changes := map[string]int{}, map[[2]string]int{}
-	measured, within := map[[2]string]int{}, map[[2]string]int{}
-	take := func(f txn.InForce) {
-		changes[[2]string{f.Remedy, f.Verdict}]++
-		for _, d := range txn.Deviations(f.Expected, f.Outcome) {
-			key := [2]string{f.Remedy, d.Figure}
-			measured[key]++
-			if d.Miss == 0 {
-				within[key]++
-			}
-		}
-	}
+	all := slices.Clone(held)
 	for _, h := range held {
 		inForce[h.Remedy]++
-		take(h)
 	}
 	for _, p := range past {
-		take(p.InForce)
+		all = append(all, p.InForce)
 	}
+	for _, f := range all {
+		changes[[2]string{f.Remedy, f.Verdict}]++
+	}
+	forecasts := txn.Accuracies(all)
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.inForce, j.changes, j.measured, j.within = inForce, changes, measured, within
+	j.inForce, j.changes, j.forecasts = inForce, changes, forecasts
 }
 
 func (j *journalFigures) setDrift(settings int) {
@@ -63,7 +56,7 @@ func (j *journalFigures) setDrift(settings int) {
 
 // Describe implements prometheus.Collector.
 func (j *journalFigures) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{inForceDesc, driftDesc, changesDesc, judgedDesc, withinDesc} {
+	for _, d := range []*prometheus.Desc{inForceDesc, driftDesc, changesDesc, judgedDesc, withinDesc, ratioDesc} {
 		ch <- d
 	}
 }
@@ -72,18 +65,21 @@ func (j *journalFigures) Describe(ch chan<- *prometheus.Desc) {
 func (j *journalFigures) Collect(ch chan<- prometheus.Metric) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	gauge := func(d *prometheus.Desc, v int, labels ...string) {
-		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(v), labels...)
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
-	gauge(driftDesc, j.drift)
+	gauge(driftDesc, float64(j.drift))
 	for _, remedy := range slices.Sorted(maps.Keys(j.inForce)) {
-		gauge(inForceDesc, j.inForce[remedy], remedy)
+		gauge(inForceDesc, float64(j.inForce[remedy]), remedy)
 	}
 	for key, n := range j.changes {
-		gauge(changesDesc, n, key[0], key[1])
+		gauge(changesDesc, float64(n), key[0], key[1])
 	}
-	for key, n := range j.measured {
-		gauge(judgedDesc, n, key[0], key[1])
-		gauge(withinDesc, j.within[key], key[0], key[1])
+	for _, of := range j.forecasts {
+		gauge(judgedDesc, float64(of.Measured), of.Remedy, of.Figure)
+		gauge(withinDesc, float64(of.Within), of.Remedy, of.Figure)
+		if of.Ratio != nil {
+			gauge(ratioDesc, *of.Ratio, of.Remedy, of.Figure)
+		}
 	}
 }

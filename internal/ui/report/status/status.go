@@ -77,6 +77,22 @@ func History(w io.Writer, all []txn.Past, now time.Time, style page.Style) error
 	return style.Send(w, b.String())
 }
 
+// figures name those of a txn.Accuracy.
+var figures = map[string]string{"pool_p99_ms": "p99 of the judged pool", "p99_ms": "p99", "stopped_per_second": "stopped time", "used_cpus": "CPUs used"}
+
+// Forecasts writes a line for each remedy and figure: how near its forecasts came.
+func Forecasts(w io.Writer, all []txn.Accuracy, style page.Style) error {
+	var b strings.Builder
+	for _, a := range all {
+		fmt.Fprintf(&b, "forecasts: %s, %s: %d of %d came within the interval", a.Remedy, figures[a.Figure], a.Within, a.Measured)
+		if a.Ratio != nil {
+			fmt.Fprintf(&b, "; at the median %.3g times the forecast", *a.Ratio)
+		}
+		b.WriteByte('\n')
+	}
+	return style.Send(w, b.String())
+}
+
 // leastLast is the least width of the last column, which goes on below.
 const leastLast = 12
 

@@ -29,3 +29,13 @@ func TestTrials(t *testing.T) {
 		}
 	}
 }
+
+func TestForecasts(t *testing.T) {
+	var b strings.Builder
+	err := Forecasts(&b, []txn.Accuracy{{Remedy: "burst", Figure: "pool_p99_ms", Measured: 4, Within: 3, Ratio: new(1.12)}, {Remedy: "pin", Figure: "stopped_per_second", Measured: 1, Within: 1}}, page.Style{Width: page.Unbounded})
+	want := "forecasts: burst, p99 of the judged pool: 3 of 4 came within the interval; at the median 1.12 times the forecast\n" +
+		"forecasts: pin, stopped time: 1 of 1 came within the interval\n"
+	if err != nil || b.String() != want {
+		t.Errorf("%q, %v", b.String(), err)
+	}
+}

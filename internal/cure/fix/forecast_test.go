@@ -11,6 +11,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/curetest"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/cure/verdict"
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
@@ -211,6 +212,25 @@ func TestBothJudge(t *testing.T) {
 		if err != nil || got.Verdict != tc.verdict || got.Kept != tc.kept || !strings.Contains(got.Judgement.Why, "recorded: p99") {
 			t.Errorf("%s, kept %v, %v: %+v", got.Verdict, got.Kept, err, got.Judgement)
 		}
+	}
+}
+
+// Where the user's own latency judges, the recorded pool goes into the journal beside its forecast all the same.
+func TestForecastIsComparedUnderSLO(t *testing.T) {
+	b := newBench(t)
+	b.learns(curetest.Bursts)
+	b.options.Yes = true
+	b.latencies = [][]float64{same(97), same(50), same(12)}
+	got, err := b.run()
+	if err != nil || got.Verdict != verdict.Better || strings.Contains(got.Judgement.Why, "recorded:") {
+		t.Fatalf("%s, %v: %+v", got.Verdict, err, got.Judgement)
+	}
+	held, err := apply.Status(b.env.Apply)
+	if err != nil || len(held) != 1 {
+		t.Fatalf("in force %+v, %v", held, err)
+	}
+	if all := txn.Accuracies(held); !slices.ContainsFunc(all, func(a txn.Accuracy) bool { return a.Figure == "pool_p99_ms" && a.Measured == 1 }) {
+		t.Errorf("%+v of %+v", all, held[0].Outcome)
 	}
 }
 

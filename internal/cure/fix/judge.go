@@ -8,6 +8,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/verdict"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
+	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
 // Try is one remedy that was applied, and what came of it.
@@ -38,14 +39,17 @@ func (r *run) judgement(e verdict.Evidence, again Learned) verdict.Judgement {
 	e.Quantile = r.o.Objective.Quantile
 	j := verdict.Judge(e)
 	r.latencyFigures(j)
-	if !r.o.Both {
-		return j
+	var runs verdict.Judgement
+	if recorded {
+		runs = r.byRuns(verdict.Evidence{}, again) // without Both its figures alone count, for the journal
 	}
-	if !recorded {
+	switch {
+	case !r.o.Both:
+		return j
+	case !recorded:
 		j.Verdict, j.Why = verdict.Unverified, "the responses were not recorded, and both were to judge; "+j.Why
 		return j
 	}
-	runs := r.byRuns(verdict.Evidence{}, again)
 	j.Why += "; recorded: " + runs.Why
 	if worse := []string{verdict.Worse, verdict.NoChange, verdict.Unverified, verdict.Better}; slices.Index(worse, runs.Verdict) < slices.Index(worse, j.Verdict) {
 		j.Verdict = runs.Verdict
@@ -56,11 +60,23 @@ func (r *run) judgement(e verdict.Evidence, again Learned) verdict.Judgement {
 // byRuns compares the recorded runs of the pool that the forecast judged.
 func (r *run) byRuns(e verdict.Evidence, again Learned) verdict.Judgement {
 	judged := r.judged()
-	j := verdict.JudgeRuns(e, judged.Quantile, runsOf(r.runs, judged.Pool), runsOf(again.Runs, judged.Pool))
-	if !j.PerCPU && j.Quantile == 0.99 {
-		r.eachSide(j, func(to *txn.Figures, from verdict.Spread) { to.PoolP99Ms = new(from.Value) })
+	before, after := runsOf(r.runs, judged.Pool), runsOf(again.Runs, judged.Pool)
+	j := verdict.JudgeRuns(e, judged.Quantile, before, after)
+	if judged.Quantile == 0.99 && !j.PerCPU { // of other work the p99 says nothing about the forecast
+		poolP99(r.res.Before, before)
+		poolP99(r.res.After, after)
 	}
 	return j
+}
+
+// leastOfPool is how many runs a p99 needs to be kept beside its forecast, which is of as many: one lies beyond it.
+const leastOfPool = 100
+
+// poolP99 notes the p99 of recorded runs.
+func poolP99(to *txn.Figures, runs verdict.Runs) {
+	if to != nil && len(runs.ResponseMs) >= leastOfPool {
+		to.PoolP99Ms = new(stats.Rank(slices.Sorted(slices.Values(runs.ResponseMs)), 0.99))
+	}
 }
 
 // judgedByRuns: recorded runs judge, beside the user's own latencies or without them.

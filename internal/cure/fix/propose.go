@@ -97,7 +97,7 @@ func (r *run) judge(ctx context.Context) error {
 	if err := r.latenciesAtOnce(ctx, since, &evidence); err != nil {
 		return err
 	}
-	records := r.known != nil && r.known.Forecast != nil && r.judgedByRuns()
+	records := r.known != nil && r.known.Forecast != nil // what came of the forecast goes into the journal, whatever judges
 	length := r.o.Window
 	if records {
 		length = max(length, r.looked)

@@ -205,6 +205,7 @@ type run struct {
 	before    slo.Answer
 	last      apply.Result    // of the try before
 	looked    time.Duration   // how long the target was recorded
+	pools     []Pool          // of the try under way
 	asked     bool            // the latency source, before
 	cause     *diagnose.Cause // as told; nil: it was not
 	noFinding bool
@@ -257,7 +258,7 @@ func (r *run) try(ctx context.Context) (again bool, err error) {
 	if err != nil || done.ID == "" {
 		return false, err
 	}
-	r.res.Kept = true
+	r.res.Kept, r.pools = true, []Pool{}
 	if err := r.judge(ctx); err != nil {
 		if r.o.Plain && (ctx.Err() == nil || !r.onTrial()) {
 			r.res.Warnings = append(r.res.Warnings, "its effect was not measured: "+err.Error())

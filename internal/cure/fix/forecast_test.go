@@ -54,6 +54,11 @@ func TestForecastChoosesBurst(t *testing.T) {
 	if found.Choice == nil || found.Choice.Answer != policy.AnswerRemedy || got.Cause == "" || len(got.Tries) != 1 || !got.Tries[0].Kept {
 		t.Errorf("found %+v, cause %q, tries %+v", found.Choice, got.Cause, got.Tries)
 	}
+	pools := got.Tries[0].Pools
+	if i := slices.IndexFunc(pools, func(p Pool) bool { return p.Judged }); i < 0 || pools[i].Before == nil || pools[i].After == nil ||
+		*pools[i].After.ResponseP99Ms >= *pools[i].Before.ResponseP99Ms || *pools[i].Before.DelayP99Ms > *pools[i].Before.ResponseP99Ms {
+		t.Errorf("pools %+v", pools)
+	}
 	e, o := got.Tries[0].Expected, got.Tries[0].After
 	if e == nil || e.PoolP99MsHigh == nil || o == nil || o.PoolP99Ms == nil || *o.PoolP99Ms > *e.PoolP99MsHigh {
 		t.Errorf("expected %+v, came %+v", e, o)

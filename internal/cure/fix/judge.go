@@ -24,6 +24,8 @@ type Try struct {
 	// ObjectiveMet: null where there is no objective or nothing was measured.
 	ObjectiveMet *bool `json:"objective_met"`
 	Kept         bool  `json:"kept"`
+	// Pools are the container's thread pools before and after; empty: they were not recorded.
+	Pools []Pool `json:"pools"`
 }
 
 // judgement compares by the user's own latencies, else by the recorded runs of the pool that the forecast judged;
@@ -62,6 +64,7 @@ func (r *run) byRuns(e verdict.Evidence, again Learned) verdict.Judgement {
 	judged := r.judged()
 	before, after := runsOf(r.runs, judged.Pool), runsOf(again.Runs, judged.Pool)
 	j := verdict.JudgeRuns(e, judged.Quantile, before, after)
+	r.pools = poolsOf(judged.Pool, r.runs, again.Runs)
 	if judged.Quantile == 0.99 && !j.PerCPU { // of other work the p99 says nothing about the forecast
 		poolP99(r.res.Before, before)
 		poolP99(r.res.After, after)
@@ -139,7 +142,7 @@ func (r *run) latencyFigures(j verdict.Judgement) {
 func (r *run) tried() bool {
 	j := r.res.Judgement
 	t := Try{Remedy: r.res.Remedy, Parameters: r.plan.Parameters, Expected: r.plan.Expected, Before: r.res.Before, After: r.res.After,
-		Verdict: r.res.Verdict, Why: r.res.Why, ObjectiveMet: r.res.ObjectiveMet, Kept: r.res.Kept}
+		Verdict: r.res.Verdict, Why: r.res.Why, ObjectiveMet: r.res.ObjectiveMet, Kept: r.res.Kept, Pools: r.pools}
 	if j != nil {
 		t.Why = j.Why
 	}

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Run is one run of a thread as recorded: when it was woken, since the recording's start, the time from then to its next
-// sleep, and the CPU time in it.
-type Run struct{ Woken, Response, CPU time.Duration }
+// Run is one run of a thread as recorded: when it was woken, since the recording's start, the time from then until it ran
+// and to its next sleep, and the CPU time in it.
+type Run struct{ Woken, Delay, Response, CPU time.Duration }
 
 // maxRuns bounds the runs that a recording keeps one by one, for all pools together; 32 bytes each.
 const maxRuns = 1 << 18
@@ -38,11 +38,14 @@ func (r *Runs) Of(pool string) []Run {
 		return r.pools[pool]
 	}
 	var all []Run
-	for _, name := range slices.Sorted(maps.Keys(r.pools)) {
+	for _, name := range r.Pools() {
 		all = append(all, r.pools[name]...)
 	}
 	return all
 }
+
+// Pools are the names of the pools that ran, sorted.
+func (r *Runs) Pools() []string { return slices.Sorted(maps.Keys(r.pools)) }
 
 // ReadWithRuns reads a recording once, as a Load and as its runs. Where there is no Load, such as of a container without a
 // limit, the error is that of Read, and the runs are there all the same; nil: the recording has no events, or is none.
@@ -64,7 +67,7 @@ func (b *builder) keptRuns(end end) *Runs {
 	runs := &Runs{time.Duration(window), map[string][]Run{}}
 	for _, t := range b.order {
 		for _, r := range t.ended {
-			runs.pools[t.pool.Name] = append(runs.pools[t.pool.Name], Run{time.Duration(r.woken), time.Duration(r.response), time.Duration(r.cpu)})
+			runs.pools[t.pool.Name] = append(runs.pools[t.pool.Name], Run{time.Duration(r.woken), time.Duration(r.delay), time.Duration(r.response), time.Duration(r.cpu)})
 		}
 	}
 	return runs

@@ -99,6 +99,7 @@ func Write(w io.Writer, r fix.Result, style page.Style) error {
 		if j.Before != nil || r.Proposal.Choice != nil {
 			fmt.Fprintf(&b, "%-20s%s\n", judgedBy(r), text.Shown(j.Why))
 		}
+		b.WriteString(pools(r))
 		for _, n := range j.Neighbours {
 			fmt.Fprintf(&b, "neighbour           %s\n", text.Shown(n))
 		}
@@ -116,6 +117,31 @@ func Write(w io.Writer, r fix.Result, style page.Style) error {
 		fmt.Fprintf(&b, "undone: %s\n", text.Shown(r.Why))
 	}
 	return style.Send(w, b.String())
+}
+
+// mostPools is how many pools beside the judged one are shown.
+const mostPools = 4
+
+// pools has a line for each pool that ran before and after and is not the judged one.
+func pools(r fix.Result) string {
+	if len(r.Tries) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	shown := 0
+	for _, p := range r.Tries[len(r.Tries)-1].Pools {
+		if p.Judged || p.Before == nil || p.After == nil || shown == mostPools {
+			continue
+		}
+		shown++
+		quantile, before, after := "p99", p.Before.ResponseP99Ms, p.After.ResponseP99Ms
+		if before == nil || after == nil {
+			quantile, before, after = "p50", &p.Before.ResponseP50Ms, &p.After.ResponseP50Ms
+		}
+		fmt.Fprintf(&b, "%-20s%s: %s from %s ms to %s ms, %d and %d samples\n", "another pool", text.Shown(p.Name), quantile,
+			text.Milliseconds(*before), text.Milliseconds(*after), p.Before.Runs, p.After.Runs)
+	}
+	return b.String()
 }
 
 // stopped is stopped time in the colour of its severity.

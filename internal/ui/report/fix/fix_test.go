@@ -9,7 +9,9 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/txn"
+	"github.com/unthrottle/unthrottle/internal/cure/verdict"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
+	"github.com/unthrottle/unthrottle/internal/ui/report/page"
 )
 
 // result is a fix that applied the second row of a forecast.
@@ -60,6 +62,30 @@ func TestJSONIsTheContract(t *testing.T) {
 		if tc.chosen {
 			has(t, got.Chosen, "answer row remedy parameters why within_error advice")
 		}
+	}
+}
+
+// Beside the judged pool the others are shown, and no more than fit.
+func TestOtherPools(t *testing.T) {
+	r := result()
+	r.ID, r.Judgement = "7", &verdict.Judgement{Verdict: verdict.Better}
+	at := func(p50 float64, p99 *float64) *fix.PoolTimes {
+		return &fix.PoolTimes{Runs: 120, ResponseP50Ms: p50, ResponseP99Ms: p99}
+	}
+	r.Tries[0].Pools = []fix.Pool{{Name: "get", Judged: true, Before: at(1, nil), After: at(2, nil)}, {Name: "gone", Before: at(1, nil)},
+		{Name: "few", Before: at(1, nil), After: at(2, new(9.0))}, {Name: "many", Before: at(1, new(5.0)), After: at(2, new(9.0))}}
+	for range 2 * mostPools {
+		r.Tries[0].Pools = append(r.Tries[0].Pools, r.Tries[0].Pools[3])
+	}
+	var b strings.Builder
+	if err := Write(&b, r, page.Style{Width: page.Unbounded}); err != nil {
+		t.Fatal(err)
+	}
+	got := b.String()
+	if !strings.Contains(got, "another pool        few: p50 from 1.00 ms to 2.00 ms, 120 and 120 samples\n") ||
+		!strings.Contains(got, "another pool        many: p99 from 5.00 ms to 9.00 ms, 120 and 120 samples\n") ||
+		strings.Count(got, "another pool") != mostPools || strings.Contains(got, "gone") || strings.Contains(got, "get:") {
+		t.Error(got)
 	}
 }
 

@@ -1,0 +1,73 @@
+package fix
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
+	"github.com/unthrottle/unthrottle/internal/stats"
+	"github.com/unthrottle/unthrottle/internal/text"
+)
+
+// Pool is what the recordings before and after a change show of one thread pool.
+type Pool struct {
+	Name string `json:"name"`
+	// Judged: the verdict rests on this one, or on all together.
+	Judged bool `json:"judged"`
+	// Before and After are null where it did not run.
+	Before *PoolTimes `json:"before"`
+	After  *PoolTimes `json:"after"`
+}
+
+// PoolTimes are quantiles of a pool's runs: of the time from a wake-up until it runs, and to its next sleep. A p99 is null
+// where there are fewer than leastOfPool runs.
+type PoolTimes struct {
+	Runs          int      `json:"runs"`
+	DelayP50Ms    float64  `json:"delay_p50_ms"`
+	DelayP99Ms    *float64 `json:"delay_p99_ms"`
+	ResponseP50Ms float64  `json:"response_p50_ms"`
+	ResponseP99Ms *float64 `json:"response_p99_ms"`
+}
+
+// mostPools bounds the pools that are kept, those that used most CPU time before.
+const mostPools = 16
+
+// poolsOf compares the pools of two recordings, the one that used most CPU time before first. judged is the name of the
+// judged one; "": all together are.
+func poolsOf(judged string, before, after *forecast.Runs) []Pool {
+	names := slices.Compact(slices.Sorted(slices.Values(slices.Concat(before.Pools(), after.Pools()))))
+	used := map[string]time.Duration{}
+	for _, name := range names {
+		for _, run := range before.Of(name) {
+			used[name] += run.CPU
+		}
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(used[b], used[a]) })
+	all := []Pool{}
+	for _, name := range names[:min(len(names), mostPools)] {
+		all = append(all, Pool{text.Sanitize(name, 0), judged == "" || name == judged, timesOf(before.Of(name)), timesOf(after.Of(name))})
+	}
+	return all
+}
+
+func timesOf(runs []forecast.Run) *PoolTimes {
+	if len(runs) == 0 {
+		return nil
+	}
+	at := func(of func(forecast.Run) time.Duration, q float64) float64 {
+		all := make([]float64, len(runs))
+		for i, run := range runs {
+			all[i] = ms(of(run))
+		}
+		slices.Sort(all)
+		return stats.Rank(all, q)
+	}
+	delay := func(r forecast.Run) time.Duration { return r.Delay }
+	response := func(r forecast.Run) time.Duration { return r.Response }
+	t := &PoolTimes{Runs: len(runs), DelayP50Ms: at(delay, 0.5), ResponseP50Ms: at(response, 0.5)}
+	if len(runs) >= leastOfPool {
+		t.DelayP99Ms, t.ResponseP99Ms = new(at(delay, 0.99)), new(at(response, 0.99))
+	}
+	return t
+}

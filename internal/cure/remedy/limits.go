@@ -7,8 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/unthrottle/unthrottle/bandwidth"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/sim/scenario"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
@@ -71,10 +73,7 @@ func (p *planner) has(file string) bool {
 
 // inPeriod is the same limit in another period. A burst above the new quota is cut to it.
 func inPeriod(l cgroup.Limit, period time.Duration) cgroup.Limit {
-	n, _ := l.CPUs()
-	l.Period, l.Quota = period, time.Duration(n*float64(period)).Round(time.Microsecond)
-	l.Burst = min(l.Burst, l.Quota)
-	return l
+	return cgroup.Limit(scenario.InPeriod(bandwidth.Limit(l), period))
 }
 
 // quotaOff lifts a quota; period and burst stay, the kernel keeps them.

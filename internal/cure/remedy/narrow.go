@@ -3,10 +3,10 @@ package remedy
 import (
 	"fmt"
 	"math"
-	"time"
 
 	"k8s.io/utils/cpuset"
 
+	"github.com/unthrottle/unthrottle/bandwidth"
 	"github.com/unthrottle/unthrottle/internal/cure/widthcap"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
@@ -212,12 +212,10 @@ func (p *planner) shorten(path string) {
 	if period == 0 {
 		period = shortPeriod
 	}
-	if n*float64(period) < float64(cgroup.MinQuota) {
-		period = time.Duration(math.Ceil(float64(cgroup.MinQuota)/n/float64(time.Millisecond))) * time.Millisecond
-	}
-	if period = min(period, cgroup.MaxPeriod); period >= l.Period {
+	shorter, ok := scenario.Shortened(bandwidth.Limit(l), period)
+	if !ok {
 		p.keepLimit(path)
 		return
 	}
-	p.setLimit(path, inPeriod(l, period), fmt.Sprintf("same limit of %s in periods of %v: shorter waits once the quota is used up", text.CPUs(n), period))
+	p.setLimit(path, cgroup.Limit(shorter), fmt.Sprintf("same limit of %s in periods of %v: shorter waits once the quota is used up", text.CPUs(n), shorter.Period))
 }

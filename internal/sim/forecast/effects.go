@@ -107,8 +107,7 @@ var BurstEffect = &Effect{
 		of := &s.Cgroups[at.Binding]
 		of.Remedy = &scenario.Remedy{Kind: scenario.Burst, Burst: r.Burst}
 		if r.Period > 0 && of.Limit.Period > 0 {
-			of.Limit.Quota = time.Duration(float64(of.Limit.Quota) / float64(of.Limit.Period) * float64(r.Period)).Round(time.Microsecond)
-			of.Limit.Period = r.Period
+			of.Limit = scenario.InPeriod(of.Limit, r.Period)
 		}
 	},
 	Text: func(_ float64, r Remedy) string {

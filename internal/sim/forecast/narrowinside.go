@@ -2,9 +2,7 @@ package forecast
 
 import (
 	"math"
-	"time"
 
-	"github.com/unthrottle/unthrottle/bandwidth"
 	"github.com/unthrottle/unthrottle/internal/sim/scenario"
 )
 
@@ -22,10 +20,5 @@ func narrowInside(s *scenario.Scenario, at Cgroups, r Remedy) {
 		binding.Limit.Burst = min(r.Burst, binding.Limit.Quota)
 		return
 	}
-	least := time.Duration(math.Ceil(float64(bandwidth.MinQuota)/cpus/float64(time.Millisecond))) * time.Millisecond
-	if period := max(scenario.NarrowPeriod, least); period < binding.Limit.Period {
-		binding.Limit.Quota = time.Duration(cpus * float64(period)).Round(time.Microsecond)
-		binding.Limit.Burst = min(binding.Limit.Burst, binding.Limit.Quota)
-		binding.Limit.Period = period
-	}
+	binding.Limit, _ = scenario.Shortened(binding.Limit, scenario.NarrowPeriod)
 }

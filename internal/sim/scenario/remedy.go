@@ -79,7 +79,7 @@ var effects = []effect{
 	}},
 	{Narrow, []string{"credit", "widest", "burst"}, false, func(s *Scenario, i int, r Remedy) string { return s.narrow(i, r) }},
 	{Period, []string{"period!"}, false, func(s *Scenario, i int, r Remedy) string {
-		s.Cgroups[i].Limit = inPeriod(s.Cgroups[i].Limit, r.Period)
+		s.Cgroups[i].Limit = InPeriod(s.Cgroups[i].Limit, r.Period)
 		return ""
 	}},
 }
@@ -111,16 +111,29 @@ func (s *Scenario) apply(i int, r Remedy) string {
 	return ""
 }
 
-// inPeriod returns the same limit in another period.
-func inPeriod(l bandwidth.Limit, period time.Duration) bandwidth.Limit {
-	scale := float64(period) / float64(l.Period)
-	l.Quota, l.Burst = time.Duration(math.Round(float64(l.Quota)*scale)), time.Duration(math.Round(float64(l.Burst)*scale))
+// InPeriod returns the same limit in another period, as a remedy writes it: the quota in whole microseconds, and of the burst
+// no more than the quota.
+func InPeriod(l bandwidth.Limit, period time.Duration) bandwidth.Limit {
+	l.Quota = time.Duration(l.CPUs() * float64(period)).Round(time.Microsecond)
+	l.Burst = min(l.Burst, l.Quota)
 	l.Period = period
 	return l
 }
 
 // NarrowPeriod is the period of a quota that narrow keeps without credit.
 const NarrowPeriod = 10 * time.Millisecond
+
+// Shortened returns the same limit in a shorter period: that one, or the shortest in whole milliseconds in which the kernel
+// takes the quota. It is false, and the limit as it was, where its period is as short already.
+func Shortened(l bandwidth.Limit, period time.Duration) (bandwidth.Limit, bool) {
+	if cpus := l.CPUs(); cpus*float64(period) < float64(bandwidth.MinQuota) {
+		period = time.Duration(math.Ceil(float64(bandwidth.MinQuota)/cpus/float64(time.Millisecond))) * time.Millisecond
+	}
+	if period = min(period, bandwidth.MaxPeriod); period >= l.Period {
+		return l, false
+	}
+	return InPeriod(l, period), true
+}
 
 // narrow bounds the CPUs that a cgroup uses at once. With credit it does what the scheduler of sched_ext does: the
 // limit is kept without a quota, whatever limits stand above and below. Without, it does what a cpuset does: a
@@ -150,10 +163,7 @@ func (s *Scenario) narrow(i int, r Remedy) string {
 	case whole:
 		c.Limit.Quota, c.Limit.Burst = bandwidth.NoQuota, 0
 	default:
-		least := time.Duration(math.Ceil(float64(bandwidth.MinQuota) / cpus))
-		c.Limit = inPeriod(c.Limit, max(NarrowPeriod, least))
-		c.Limit.Quota = max(c.Limit.Quota, bandwidth.MinQuota)
-		c.Limit.Burst = 0
+		c.Limit, _ = Shortened(c.Limit, NarrowPeriod)
 	}
 	return ""
 }

@@ -18,8 +18,8 @@ func TestNarrowAndPeriod(t *testing.T) {
 		credit        time.Duration
 		refused       string
 	}{
-		{"50ms", "{kind: narrow}", bandwidth.Limit{Quota: 5 * ms, Period: 10 * ms}, 1, 0, ""},
-		{"5ms", "{kind: narrow}", bandwidth.Limit{Quota: ms, Period: 20 * ms}, 1, 0, ""},
+		{"50ms", "{kind: narrow}", bandwidth.Limit{Quota: 5 * ms, Period: 10 * ms, Burst: 5 * ms}, 1, 0, ""},
+		{"5ms", "{kind: narrow}", bandwidth.Limit{Quota: ms, Period: 20 * ms, Burst: ms}, 1, 0, ""},
 		{"200ms", "{kind: narrow}", bandwidth.Limit{Quota: bandwidth.NoQuota, Period: 100 * ms}, 2, 0, ""},
 		{"200ms", "{kind: narrow, credit: 30ms}", bandwidth.Limit{Quota: bandwidth.NoQuota, Period: 100 * ms}, 2, 30 * ms, ""},
 		{"250ms", "{kind: narrow, credit: 30ms}", bandwidth.Limit{Quota: bandwidth.NoQuota, Period: 100 * ms}, 3, 30 * ms, ""},
@@ -29,7 +29,7 @@ func TestNarrowAndPeriod(t *testing.T) {
 		{"250ms", "{kind: narrow, credit: 30ms, burst: 1ms}", bandwidth.Limit{}, 0, 0, "needs a quota that stays"},
 		{"150ms", "{kind: narrow, burst: 30ms}", bandwidth.Limit{Quota: 150 * ms, Period: 100 * ms, Burst: 30 * ms}, 2, 0, ""},
 		{"200ms", "{kind: narrow, burst: 30ms}", bandwidth.Limit{}, 0, 0, "needs a quota that stays"},
-		{"50ms", "{kind: period, period: 20ms}", bandwidth.Limit{Quota: 10 * ms, Period: 20 * ms, Burst: 4 * ms}, 0, 0, ""},
+		{"50ms", "{kind: period, period: 20ms}", bandwidth.Limit{Quota: 10 * ms, Period: 20 * ms, Burst: 10 * ms}, 0, 0, ""},
 		{"50ms", "{kind: period, period: 1ms}", bandwidth.Limit{}, 0, 0, "the kernel takes 1ms or more"},
 		{"50ms", "{kind: period}", bandwidth.Limit{}, 0, 0, "period is missing"},
 		{"50ms", "{kind: period, period: 2s}", bandwidth.Limit{}, 0, 0, "1ms to 1s"},

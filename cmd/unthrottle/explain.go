@@ -162,6 +162,9 @@ func advised(ctx context.Context, pools []diagnose.PoolUse, target, recorded str
 		for _, what := range made.LeftOut {
 			say("%s", what)
 		}
+		if recorded != target {
+			made = corrected(made)
+		}
 		choice := policy.Choose(made, policy.Terms{})
 		o.Recommended, shown = &choice, rows.NewRecommended(made, &choice)
 		view.Check(pools, made)

@@ -85,6 +85,9 @@ among those that grant no more CPU than the limit.`,
 			case err != nil:
 				return err
 			}
+			if !isFile(args[0]) {
+				made = corrected(made)
+			}
 			choice := policy.Choose(made, policy.Terms{})
 			if f.out.json() {
 				return view.JSON(cmd.OutOrStdout(), made, &choice)
@@ -184,6 +187,7 @@ func forecastAll(ctx context.Context, f forecastFlags, out io.Writer) error {
 		case err != nil:
 			result.NotForecast = append(result.NotForecast, err.Error())
 		default:
+			made = corrected(made)
 			choice := policy.Choose(made, policy.Terms{})
 			result.All, result.Choices = append(result.All, made), append(result.Choices, choice)
 			if follows == "" {

@@ -36,6 +36,12 @@ func Corrections(target string, past []txn.Past) map[string]float64 {
 	return factors
 }
 
+// Corrected is a forecast whose judged figures are moved by what came of its container's past remedies; past are those of
+// any containers.
+func Corrected(f *forecast.Forecast, past []txn.Past) *forecast.Forecast {
+	return corrected(f, Corrections(f.Path, past))
+}
+
 // corrected is a forecast whose judged figures are moved by past outcomes. The one that is given stays as it is.
 func corrected(f *forecast.Forecast, factors map[string]float64) *forecast.Forecast {
 	if len(factors) == 0 {

@@ -36,6 +36,10 @@ func TestPastOutcomesMoveTheChoice(t *testing.T) {
 	if c := Choose(corrected(f, map[string]float64{"burst": 2}), Terms{}); f.Rows[c.Row].Remedy.Name != "narrow" {
 		t.Errorf("%+v", c)
 	}
+	f.Path = "/a"
+	if c := Choose(Corrected(f, []txn.Past{outcome("/a", "burst", 10, 10, 40), outcome("/b", "narrow", 10, 10, 90)}), Terms{}); f.Rows[c.Row].Remedy.Name != "narrow" {
+		t.Errorf("%+v", c)
+	}
 	if c := Choose(f, Terms{}); f.Rows[c.Row].Remedy.Name != "burst" {
 		t.Errorf("%+v", c)
 	}

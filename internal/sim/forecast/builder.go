@@ -246,7 +246,7 @@ func (b *builder) finish(f recording.Footer) (*Load, error) {
 	}
 	b.splitRoles(f)
 	l := &Load{
-		target: b.h.Target.Name, kernel: b.h.Host.Kernel, window: time.Duration(b.now),
+		target: b.h.Target.Name, path: b.h.Target.Path, kernel: b.h.Host.Kernel, window: time.Duration(b.now),
 	}
 	if l.window <= 0 || len(b.order) == 0 {
 		return nil, errEmpty

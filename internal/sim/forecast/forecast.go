@@ -47,6 +47,7 @@ type Options struct {
 // Forecast has the predicted effect of each remedy.
 type Forecast struct {
 	Target    string
+	Path      string // of the container's cgroup, in the cpu hierarchy
 	Kernel    string
 	Window    time.Duration
 	Limit     float64 // in CPUs
@@ -115,7 +116,7 @@ func Make(l *Load, o Options) (*Forecast, error) {
 // makeRows makes a forecast whose notes lack LeftOut.
 func makeRows(l *Load, o Options) (*maker, error) {
 	f := &Forecast{
-		Target: l.target, Kernel: l.kernel, Window: l.window, Limit: l.limit, CPUs: l.recordedScenario.Host.CPUs,
+		Target: l.target, Path: l.path, Kernel: l.kernel, Window: l.window, Limit: l.limit, CPUs: l.recordedScenario.Host.CPUs,
 		Objective: o.Objective, Cheapest: -1, Notes: l.notes,
 	}
 	m := &maker{l: l, o: o, f: f, seeds: o.Seeds}

@@ -14,9 +14,9 @@ import (
 // Load is the demand of a container's threads and of the rest of the host, ready for a replay under any
 // setting.
 type Load struct {
-	target string
-	kernel string
-	window time.Duration
+	target, path string
+	kernel       string
+	window       time.Duration
 	// recordedScenario is the host with the recorded limits. Its first workloads are those of Pools, the
 	// others those of neighbours.
 	recordedScenario scenario.Scenario

@@ -141,12 +141,12 @@ func (e *NoRemedy) Error() string {
 
 // NotMeasured is the error of a fix that lacks a measurement: of stopped time or latencies before the change, so that
 // nothing was written, or of its effect, so that it was undone.
-type NotMeasured struct{ err error }
+type NotMeasured struct{ Err error }
 
-func (e *NotMeasured) Error() string { return e.err.Error() }
+func (e *NotMeasured) Error() string { return e.Err.Error() }
 
 // Unwrap gives what went wrong.
-func (e *NotMeasured) Unwrap() error { return e.err }
+func (e *NotMeasured) Unwrap() error { return e.Err }
 
 // errNoTerminal: a question came up, there is no terminal, and --yes was not
 // given.

@@ -109,6 +109,32 @@ func TestCauseBeforeForecast(t *testing.T) {
 	}
 }
 
+// A recording that shows too little is followed by a longer one, up to a bound, and the look afterwards is as long.
+func TestLooksForLonger(t *testing.T) {
+	b := newBench(t)
+	b.length = 2 * time.Second // of what it works on there are 8 throttled periods at most
+	b.learns(curetest.Bursts)
+	b.options.Yes, b.options.Window = true, 2*time.Second
+	var lengths []time.Duration
+	learn := b.env.Learn
+	b.env.Learn = func(ctx context.Context, c container.Container, d time.Duration) (Learned, error) {
+		lengths = append(lengths, d)
+		return learn(ctx, c, d)
+	}
+	if _, err := b.run(); err != nil {
+		t.Fatal(err)
+	}
+	longest := slices.Max(lengths)
+	if lengths[0] != 2*time.Second || longest <= 2*time.Second || longest > longestLook || lengths[len(lengths)-1] != longest {
+		t.Errorf("recorded for %v", lengths)
+	}
+	if !slices.ContainsFunc(b.said, func(s string) bool {
+		return strings.Contains(s, "throttled periods in 2") && strings.Contains(s, "looking for")
+	}) {
+		t.Errorf("said %q", b.said)
+	}
+}
+
 // What does not help is undone, and the next best row is tried; when none helps, nothing stays.
 func TestTriesTheNextBest(t *testing.T) {
 	for _, tc := range []struct {

@@ -132,6 +132,19 @@ func TestChoose(t *testing.T) {
 	}
 }
 
+// A smaller pool that helps more than the remedy is advice beside it, and no more than that.
+func TestChooseAdvisesAPool(t *testing.T) {
+	for _, tc := range []struct {
+		pool   float64
+		advice string
+	}{{20, "pool of 2: p99 of pool get from 90.0 ms to 20.0 ms (modelled, a setting of the service)"}, {70, ""}} {
+		got := Choose(made(1, none(90, 1), burst(60, 1), pools(tc.pool, 1)), Terms{})
+		if got.Answer != AnswerRemedy || got.Row != 1 || got.Advice != tc.advice {
+			t.Errorf("%+v", got)
+		}
+	}
+}
+
 func TestChooseNothingOfAReplayThatDiffers(t *testing.T) {
 	f := made(1, none(90, 1), burst(10, 1))
 	f.Check.P99 = forecast.Figure{Recorded: new(10.0), Replayed: new(90.0)}

@@ -4,6 +4,7 @@ package fix
 import (
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
@@ -119,10 +120,14 @@ func Write(w io.Writer, r fix.Result, style page.Style) error {
 	return style.Send(w, b.String())
 }
 
-// mostPools is how many pools beside the judged one are shown.
-const mostPools = 4
+// Of the pools beside the judged one at most mostPools are shown: those whose responses moved by that share, and by that many
+// milliseconds.
+const (
+	mostPools           = 4
+	leastShare, leastMs = 0.1, 0.5
+)
 
-// pools has a line for each pool that ran before and after and is not the judged one.
+// pools has a line for each pool that is not the judged one and became slower or faster.
 func pools(r fix.Result) string {
 	if len(r.Tries) == 0 {
 		return ""
@@ -133,11 +138,14 @@ func pools(r fix.Result) string {
 		if p.Judged || p.Before == nil || p.After == nil || shown == mostPools {
 			continue
 		}
-		shown++
 		quantile, before, after := "p99", p.Before.ResponseP99Ms, p.After.ResponseP99Ms
 		if before == nil || after == nil {
 			quantile, before, after = "p50", &p.Before.ResponseP50Ms, &p.After.ResponseP50Ms
 		}
+		if by := math.Abs(*after - *before); by < leastMs || by < leastShare**before {
+			continue
+		}
+		shown++
 		fmt.Fprintf(&b, "%-20s%s: %s from %s ms to %s ms, %d and %d samples\n", "another pool", text.Shown(p.Name), quantile,
 			text.Milliseconds(*before), text.Milliseconds(*after), p.Before.Runs, p.After.Runs)
 	}

@@ -100,7 +100,7 @@ func watchOnce(ctx context.Context, cmd *cobra.Command, c agentConfig, ready fun
 	recorder, closeProbe := flightOf(h, rules, w.stateDir)
 	defer closeProbe()
 	return agent.Run(ctx, agent.Config{
-		Rules: rules, Host: h, Env: env, Untrusted: c.untrusted, Version: version, Log: env.Log, Flight: recorder, NRI: plugin,
+		Rules: rules, Host: h, Env: env, Untrusted: c.untrusted, Version: version, Reloaded: c.reloaded, Log: env.Log, Flight: recorder, NRI: plugin,
 		Fix: func(latencies slo.Source) fix.Env {
 			return hostEnv(ctx, h, env, &w, latencies)
 		},

@@ -35,6 +35,8 @@ type agentConfig struct {
 	nri *nri.Options
 	// listens is the address in use, so that a port of the kernel's choice stays over a reload; "": none yet.
 	listens string
+	// reloaded: another configuration was in use before.
+	reloaded bool
 }
 
 // read reads the file.

@@ -53,6 +53,9 @@ func untilReload(cmd *cobra.Command, f agentFlags, c agentConfig, hangups <-chan
 	if next != nil && next.rules.Listen == c.rules.Listen {
 		next.listens = listens
 	}
+	if next != nil {
+		next.reloaded = true
+	}
 	return next, err
 }
 

@@ -29,6 +29,13 @@ func (a *agent) act(ctx context.Context) error {
 	}
 	chooser := newChooser(a.Rules, a.Untrusted)
 	chooser.labels = a.NRI.Labels
+	if a.Rules.Mode == policy.Apply && !a.Reloaded {
+		past, err := apply.History(a.Env, 0)
+		if err != nil {
+			a.Log.Error("the journal cannot be read", "error", err)
+		}
+		chooser.remember(past, a.Env.By, time.Now())
+	}
 	var nextChores time.Time
 	for {
 		a.resume(task{})

@@ -47,7 +47,9 @@ type Config struct {
 	// NRI is the connection to the runtime; nil: none.
 	NRI     *nri.Plugin
 	Version string
-	Log     *slog.Logger
+	// Reloaded: the rules are new, so that what did not help under the old ones may be tried again at once.
+	Reloaded bool
+	Log      *slog.Logger
 	// Ready, if not nil, is told where /metrics listens.
 	Ready func(net.Addr)
 }

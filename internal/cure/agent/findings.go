@@ -9,6 +9,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/txn"
+	"github.com/unthrottle/unthrottle/internal/cure/verdict"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 )
 
@@ -198,7 +199,41 @@ func (c *chooser) tried(path string, now time.Time, wait time.Duration) {
 		return
 	}
 	c.later(path, now.Add(wait<<min(c.misses[path], mostDoublings)))
-	if len(c.misses) < maxContainers {
+	c.missed(path)
+}
+
+// remember takes in what an agent before this one tried in vain, so that a restart ends no wait. past are the changes in
+// the journal that ended, newest first; by is the agent's name there.
+func (c *chooser) remember(past []txn.Past, by string, now time.Time) {
+	failed := map[string]time.Time{}
+	for _, p := range slices.Backward(past) {
+		if p.By != by || p.Outcome == nil {
+			continue
+		}
+		switch p.Outcome.Verdict {
+		case verdict.Better:
+			delete(failed, p.Target)
+			delete(c.misses, p.Target)
+		case verdict.Worse, verdict.NoChange:
+			// The tries of one attempt follow each other, the next attempt comes after a wait.
+			if last, ok := failed[p.Target]; !ok || p.Until.Sub(last) >= retryAfter {
+				c.missed(p.Target)
+			}
+			failed[p.Target] = p.Until
+		}
+	}
+	for path, at := range failed {
+		if until := at.Add(retryAfter << min(max(c.misses[path]-1, 0), mostDoublings)); now.Before(until) {
+			c.later(path, until)
+		} else {
+			delete(c.misses, path)
+		}
+	}
+}
+
+// missed counts an attempt that did not help.
+func (c *chooser) missed(path string) {
+	if _, known := c.misses[path]; known || len(c.misses) < maxContainers {
 		c.misses[path]++
 	}
 }

@@ -3,6 +3,7 @@ package agent
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/txn"
+	"github.com/unthrottle/unthrottle/internal/cure/verdict"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
@@ -139,6 +141,36 @@ func TestChooserRemembersWhatDidNotHelp(t *testing.T) {
 	c.tried("/a", at, retryAfter)
 	if got := c.retry["/a"].Sub(at); got != retryAfter {
 		t.Errorf("after a success: %v", got)
+	}
+}
+
+// A restart does not forget what did not help. The tries of one attempt count once, a success ends the count, and other
+// writers' changes are none of the agent's.
+func TestChooserRemembersAcrossARestart(t *testing.T) {
+	ended := func(path, by, verdict string, after time.Duration) txn.Past {
+		return txn.Past{InForce: txn.InForce{Target: path, By: by, Outcome: &txn.Outcome{Verdict: verdict}}, Until: start.Add(after)}
+	}
+	const minute = time.Minute
+	past := []txn.Past{ // oldest first
+		ended("/once", "agent", verdict.NoChange, 0), ended("/once", "agent", verdict.Worse, minute), ended("/once", "agent", verdict.NoChange, 2*minute),
+		ended("/twice", "agent", verdict.Worse, -2*retryAfter), ended("/twice", "agent", verdict.NoChange, 0),
+		ended("/helped", "agent", verdict.Worse, -2*retryAfter), ended("/helped", "agent", verdict.Better, 0),
+		ended("/person", "unthrottle fix", verdict.Worse, 0), ended("/long ago", "agent", verdict.Worse, -9*retryAfter),
+		{InForce: txn.InForce{Target: "/no outcome", By: "agent"}, Until: start},
+	}
+	slices.Reverse(past)
+	c := newChooser(rules(nil), "")
+	c.remember(past, "agent", start.Add(3*minute))
+	want := map[string]time.Time{"/once": start.Add(2*minute + retryAfter), "/twice": start.Add(2 * retryAfter)}
+	if !maps.Equal(c.retry, want) {
+		t.Errorf("not before %v, want %v", c.retry, want)
+	}
+	c.tried("/twice", start, retryAfter)
+	if got := c.retry["/twice"].Sub(start); got != 4*retryAfter {
+		t.Errorf("a third time in vain: not before %v, want %v", got, 4*retryAfter)
+	}
+	if len(c.misses) != 2 {
+		t.Errorf("remembers %v", c.misses)
 	}
 }
 

@@ -50,7 +50,7 @@ var (
 	// fixLines: rows and the sentences about them depend on what else the host does. So do
 	// which remedy is written, and what came of it.
 	fixLines = append(slices.Concat(recommendedLines, []string{`^(> )?(leave it|pin to|narrow|burst|period|weight|raise to|pool of|all pools)\b`, `^0 threads? of pool`,
-		`throttled periods? in T`, `^0 backlogs? in T: looking`, `^stopped per second`, `^CPUs used`, `^responses`, `^neighbour`,
+		`throttled periods? in T`, `^0 backlogs? in T: looking`, `^stopped per second`, `^CPUs used`, `^responses`, `^another pool`, `^neighbour`,
 		`^0\. /cart `, `^unused time of earlier periods`, `^apply this`, `^the effect is unverified`, `^verdict `, `^(in force as|undone:) `}), others...)
 	// shopFixLines: as fixLines, and how often it looked or undid what did not help.
 	shopFixLines = append([]string{`^0 throttled periods? in T: looking`, `^looking again`, `^undoing it`, `^0\. `, `^unthrottle: the container is still`}, fixLines...)

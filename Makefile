@@ -23,13 +23,17 @@ include bench/accuracy.mk
 include internal/see/probe/probe.mk
 include packaging/packaging.mk
 
+# A line "##@ TITLE" begins a part of this list, or goes on with one.
+##@ Use it
 .PHONY: help
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^##@ / {part = substr($$0, 5)} \
+	  /^[a-z0-9-]+:.*## / {if (!(part in of)) parts[++n] = part; of[part] = of[part] sprintf("  make %-19s %s\n", $$1, $$2)} \
+	  END {for (i = 1; i <= n; i++) printf("%s%s:\n%s", (i > 1 ? "\n" : ""), parts[i], of[parts[i]])}' $(MAKEFILE_LIST)
 
 .PHONY: need-go
 need-go:
-	@command -v $(GO) >/dev/null || { echo "Go is missing: install Go 1.26 or newer (Debian: apt-get install golang-go, or the archive from the Go project) and put it on PATH" >&2; exit 1; }
+	@command -v $(GO) >/dev/null || { echo "Go is missing: install Go 1.26 or newer (Debian: apt-get install golang-go, or the archive from the Go project) and put it on PATH$${SUDO_USER:+; sudo has a PATH of its own: sudo env \"PATH=\$$PATH\" make $(MAKECMDGOALS)}" >&2; exit 1; }
 
 .PHONY: build
 build: need-go ## bin/unthrottle, static
@@ -39,6 +43,7 @@ build: need-go ## bin/unthrottle, static
 demo: build ## build, then show throttling and its end on this host (as root)
 	@$(BIN)/unthrottle demo $(DEMO)
 
+##@ Test a change
 # The modules of the tree beside its own. Some only pin a tool and hold no package.
 MODULES := $(patsubst %/go.mod,%,$(shell git ls-files '*/go.mod'))
 TOOL_MODULES := tools/lint tools/nfpm tools/crictl tools/containerd
@@ -151,6 +156,7 @@ $(BIN)/crictl: tools/crictl/go.sum
 e2e-install: ## installs what make e2e runs, on Debian (as root; a package may start its service)
 	@apt-get install -y --no-install-recommends docker.io podman conmon containerd runc busybox-static
 
+##@ Write what is made from the code
 .PHONY: docs
 docs: need-go ## write fresh output into README and docs (as root, on an idle host with cgroup v1)
 	@$(GO) test -count=1 -timeout 15m ./test/docs -update
@@ -162,6 +168,7 @@ man: need-go ## man/: a manual page for each command
 	@rm -rf $(MAN) && mkdir -p $(MAN) && SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) UNTHROTTLE_MAN=$(abspath $(MAN)) \
 	  $(GO) test -count=1 -run '^TestManualPages$$' ./cmd/unthrottle >/dev/null && ls $(MAN) | wc -l | xargs echo "pages in $(MAN):"
 
+##@ Test a change
 # Of cases that tests draw at random, so many per test, from a seed that a failure prints.
 FUZZ_CHECKS ?= 1000
 DRAWING = $(shell $(GO) list -f '{{$$p := .ImportPath}}{{range .TestImports}}{{if eq . "pgregory.net/rapid"}}{{$$p}}{{end}}{{end}} {{range .XTestImports}}{{if eq . "pgregory.net/rapid"}}{{$$p}}{{end}}{{end}}' $(FUZZ_PACKAGES))

@@ -5,6 +5,7 @@
 REPEATS ?= 5
 SECONDS ?= 10
 
+##@ Measure again
 .PHONY: accuracy
 accuracy: need-go ## docs/results/accuracy.md: random scenarios for real and simulated (as root)
 	@UNTHROTTLE_DRAWS=$(or $(DRAWS),40) UNTHROTTLE_REPEATS=$(REPEATS) UNTHROTTLE_SECONDS=$(SECONDS) \

@@ -3,6 +3,7 @@
 # nothing. Needs root and writable cgroups.
 BENCH ?=
 
+##@ Measure again
 .PHONY: bench
 bench: bench-build ## what the agent costs and where, beside a bare loop and cAdvisor's library; then bench-probe (as root; BENCH=--quick: short)
 	@$(BIN)/bench -cadvisor $(BIN)/bench-cadvisor -unthrottle $(BIN)/unthrottle $(BENCH)

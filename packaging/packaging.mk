@@ -15,6 +15,7 @@ MAN1 = $(SHARE)/man/man1
 # PROGRAM is what `make install` installs; packages for another processor give another one.
 PROGRAM ?= $(BIN)/unthrottle
 
+##@ Use it
 .PHONY: install
 install: build man install-files ## program, manual pages, completions, systemd unit and sample configuration (PREFIX, DESTDIR)
 

@@ -4,6 +4,7 @@ OUT ?= .cache/test
 LAB := bin/lab
 LAB_FIXTURES := test/lab/testdata/sysfs
 
+##@ The lab, a guest with many CPUs
 .PHONY: lab
 lab: ## bin/lab, which boots a many-CPU Linux: bin/lab run -- nproc
 	@CGO_ENABLED=0 $(GO) build -trimpath -o $(LAB) ./test/lab/cmd/lab
@@ -45,7 +46,7 @@ LAB_SLOW ?= 20
 LAB_SLOW_SMP ?= 16
 LAB_SLOW_TESTS ?= TestSeed003InMilliseconds
 .PHONY: lab-slow
-lab-slow: lab ## seed 003 on 16 CPUs in slow time, in milliseconds (6 minutes of both CPUs)
+lab-slow: lab ## 32 burning threads beside one that sleeps, on 16 CPUs in slow time: latencies in ms (6 minutes of both CPUs)
 	@$(LAB) test --smp $(LAB_SLOW_SMP) --slow $(LAB_SLOW) --run '$(LAB_SLOW_TESTS)' ./test/lab/experiments
 
 LAB_KERNELS ?= $(shell $(LAB) list --kernels)

@@ -2,7 +2,9 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -29,6 +31,49 @@ func TestEveryTargetHasARow(t *testing.T) {
 			t.Errorf("make %s has %d rows in test/smoke/targets.go, want 1: its shortest form, or why it does not run there", target, rows[target])
 		}
 	}
+}
+
+// make alone lists every target that has a description, below the title of its part. What to use comes first.
+func TestHelpListsTheTargets(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), "make", "--no-print-directory", "-C", "../..", "help").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	help := string(out)
+	all, err := targets("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, target := range all {
+		described := regexp.MustCompile(`(?m)^` + target + `:.*## `)
+		listed := strings.Contains(help, "  make "+target+" ")
+		if has := described.MatchString(makefiles(t)); has != listed {
+			t.Errorf("make %s: described: %v, listed: %v", target, has, listed)
+		}
+	}
+	if !strings.HasPrefix(help, "Use it:\n") || strings.Contains(help, "\n:\n") {
+		t.Errorf("parts and their order:\n%s", help)
+	}
+}
+
+// makefiles are the Makefile and what it includes, in one text.
+func makefiles(t *testing.T) string {
+	t.Helper()
+	var all strings.Builder
+	for _, pattern := range []string{"../../Makefile", "../../*/*.mk", "../../*/*/*.mk", "../../*/*/*/*.mk"} {
+		names, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all.Write(text)
+		}
+	}
+	return all.String()
 }
 
 func TestTargets(t *testing.T) {

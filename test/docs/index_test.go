@@ -1,0 +1,94 @@
+package docs
+
+import (
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// link matches the target of a link or picture of a page.
+var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+
+// A page is found from the index: docs/README.md links it, or the README.md of its folder, which docs/README.md links.
+func TestTheIndexLeadsToEveryPage(t *testing.T) {
+	const index = "docs/README.md"
+	found := map[string]bool{index: true, "README.md": true}
+	for _, target := range links(t, index) {
+		found[target] = true
+		if path.Base(target) == "README.md" && target != "README.md" {
+			for _, further := range links(t, target) {
+				found[further] = true
+			}
+		}
+	}
+	for _, page := range pages(t) {
+		if !found[page] {
+			t.Errorf("%s: neither %s nor the README.md of its folder links it", page, index)
+		}
+	}
+}
+
+// A link within the tree leads to a file, and to a heading of it.
+func TestLinksLeadSomewhere(t *testing.T) {
+	for _, page := range pages(t) {
+		for _, of := range link.FindAllStringSubmatch(prose(t, page), -1) {
+			u, err := url.Parse(of[1])
+			if err != nil || u.Scheme != "" {
+				continue
+			}
+			target := page
+			if u.Path != "" {
+				target = path.Join(path.Dir(page), u.Path)
+			}
+			if _, err := os.Stat(filepath.Join(root, target)); err != nil {
+				t.Errorf("%s: the link %s leads nowhere: %v", page, of[1], err)
+			} else if u.Fragment != "" && strings.HasSuffix(target, ".md") && !headings(t, target)[u.Fragment] {
+				t.Errorf("%s: the link %s leads to no heading of %s", page, of[1], target)
+			}
+		}
+	}
+}
+
+// links are the files that a page links, below the module's top.
+func links(t *testing.T, page string) []string {
+	t.Helper()
+	var all []string
+	for _, of := range link.FindAllStringSubmatch(prose(t, page), -1) {
+		target, _, _ := strings.Cut(of[1], "#")
+		all = append(all, path.Join(path.Dir(page), target))
+	}
+	return all
+}
+
+// headings are the anchors of a page's headings, by the rules of GitHub.
+func headings(t *testing.T, page string) map[string]bool {
+	t.Helper()
+	dropped := regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+	anchors := map[string]bool{}
+	for line := range strings.Lines(prose(t, page)) {
+		if title := strings.TrimLeft(line, "#"); title != line && strings.HasPrefix(title, " ") {
+			title = link.ReplaceAllString(strings.TrimSpace(title), "")
+			anchors[strings.ReplaceAll(dropped.ReplaceAllString(strings.ToLower(title), ""), " ", "-")] = true
+		}
+	}
+	return anchors
+}
+
+// prose is a page without its fenced blocks.
+func prose(t *testing.T, page string) string {
+	t.Helper()
+	var kept strings.Builder
+	fenced := false
+	for line := range strings.Lines(read(t, page)) {
+		if strings.HasPrefix(strings.TrimSpace(line), fence) {
+			fenced = !fenced
+		} else if !fenced {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
+}

@@ -138,7 +138,9 @@ func (b bugReport) collect(ctx context.Context) []bugreport.File {
 	if err == nil {
 		all, err = list(h, "")
 	}
-	r := bugreport.NewRedactor(fmt.Sprintf("%x", rand.Uint64()), privateNames(all), b.names)
+	journalled, journalErr := os.ReadFile(journal.File(b.write.stateDir))
+	names := append(privateNames(all), bugreport.JournalNames(journalled)...)
+	r := bugreport.NewRedactor(fmt.Sprintf("%x", rand.Uint64()), names, b.names)
 	unread := func(err error) string { return "not read: " + r.Text(err.Error()) + "\n" }
 	containers := ""
 	if err != nil {
@@ -154,10 +156,10 @@ func (b bugReport) collect(ctx context.Context) []bugreport.File {
 		config = r.Config(text)
 	}
 	records := ""
-	if text, err := os.ReadFile(journal.File(b.write.stateDir)); err != nil {
-		records = unread(err)
+	if journalErr != nil {
+		records = unread(journalErr)
 	} else {
-		records = r.Journal(text, reportedRecords)
+		records = r.Journal(journalled, reportedRecords)
 	}
 	log, err := agentLog(ctx)
 	if err != nil {
@@ -190,7 +192,12 @@ func privateNames(all []container.Container) []string {
 		}
 	}
 	host, _ := os.Hostname()
-	return append(names, host, os.Getenv("SUDO_USER"))
+	for _, of := range []string{"SUDO_USER", "USER", "LOGNAME"} {
+		if user := os.Getenv(of); user != "root" { // a word of many messages, and no secret
+			names = append(names, user)
+		}
+	}
+	return append(names, host)
 }
 
 func versionLines() string {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"net/netip"
 	"path"
 	"regexp"
 	"slices"
@@ -62,7 +63,8 @@ var (
 	// ours are paths that every host has, or that are ours.
 	ours    = regexp.MustCompile(`^/(proc|sys|dev|boot)(/[^/]+){0,3}$|^(/etc/unthrottle\.yaml|/var/lib/unthrottle|/(usr|usr/local)/bin/unthrottle)(/|$|:)`)
 	cgroups = "/sys/fs/cgroup"
-	address = regexp.MustCompile(`\b\d{1,3}(\.\d{1,3}){3}\b`)
+	// address is what may be an IPv4 or IPv6 address.
+	address = regexp.MustCompile(`\b\d{1,3}(\.\d{1,3}){3}\b|[0-9a-fA-F]*(:[0-9a-fA-F]*){2,}(\.\d{1,3}){0,3}`)
 	command = regexp.MustCompile(`slo command .*`)
 )
 
@@ -100,16 +102,22 @@ func (r *Redactor) Text(text string) string {
 		}
 		return r.Path(name) + end
 	})
-	text = address.ReplaceAllStringFunc(text, func(found string) string {
-		if strings.HasPrefix(found, "127.") || found == "0.0.0.0" {
-			return found
-		}
-		return "(address)"
-	})
+	text = address.ReplaceAllStringFunc(text, withoutAddress)
 	if r.names != nil && !r.open {
 		text = r.names.ReplaceAllStringFunc(text, r.Name)
 	}
 	return text
+}
+
+// withoutAddress leaves an address out, but for one of this host or of any. A colon after it stays, and so does what is no
+// address, such as a time of day.
+func withoutAddress(found string) string {
+	for _, of := range []string{found, strings.TrimSuffix(found, ":")} {
+		if at, err := netip.ParseAddr(of); err == nil && !at.IsLoopback() && !at.IsUnspecified() {
+			return "(address)" + found[len(of):]
+		}
+	}
+	return found
 }
 
 // named are attributes of the agent's log whose values are names.

@@ -29,6 +29,8 @@ func TestText(t *testing.T) {
 		"/proc/irq/default_smp_affinity: permission denied: run as root":       "/proc/irq/default_smp_affinity: permission denied: run as root",
 		"container checkout is stopped":                                        "container H is stopped",
 		"listen tcp 10.1.2.3:9469: in use; listen tcp 127.0.0.1:9469":          "listen tcp (address):9469: in use; listen tcp 127.0.0.1:9469",
+		"listen tcp [2001:db8::1]:9469: in use; fe80::1: no route; [::1]:9469": "listen tcp [(address)]:9469: in use; (address): no route; [::1]:9469",
+		"2026-11-23T06:12:07.411Z at 06:12:07: late":                           "2026-11-23T06:12:07.411Z at 06:12:07: late",
 		`slo command "/opt/x": exit status 1: password hunter2`:                "slo command (left out)",
 		"the kernel refuses to load the probe's BPF programs":                  "the kernel refuses to load the probe's BPF programs",
 	} {
@@ -68,10 +70,13 @@ hunter2: hunter2
 rules:
 - match: {name: "hunter2*", cgroup: /hunter2/**, labels: {hunter2: hunter2}}
   slo: {objective: p99<20ms, command: "curl -H hunter2"}
+  remedy: narrow
+  via: sched_ext
+  credit: 2s
   may: [raise]
 `)))
 	for _, want := range []string{"version: 1\n", "listen: (address):9469\n", "scope: /kubepods.slice/H\n", "cpu: 1%\n", "H: (left out)\n",
-		"name: H\n", "cgroup: /H/H\n", "labels: (1 left out)\n", "objective: p99<20ms\n", "command: (left out)\n", "- raise\n"} {
+		"name: H\n", "cgroup: /H/H\n", "labels: (1 left out)\n", "objective: p99<20ms\n", "command: (left out)\n", "- raise\n", "via: sched_ext\n", "credit: 2s\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in\n%s", want, got)
 		}
@@ -103,6 +108,15 @@ alice was here
 		if !strings.Contains(got, want) {
 			t.Errorf("%s is not in\n%s", want, got)
 		}
+	}
+}
+
+// Texts may name a container that has ended: the journal still knows it.
+func TestJournalNames(t *testing.T) {
+	in := `{"crc":"1","rec":{"begin":{"txn":"1","target":"/shop/checkout","name":"till","holds":[{"path":"/shop/pay","why":"quota"}]}}}` + "\nno record\n"
+	names := JournalNames([]byte(in))
+	if got := NewRedactor("salt", names, false).Text("till of shop: pay has ended, checkout too"); shape(got) != "H of H: H has ended, H too" {
+		t.Errorf("%v: %q", names, got)
 	}
 }
 

@@ -27,11 +27,10 @@ func interruptible(parent context.Context) (context.Context, func()) {
 	}
 	go func() {
 		for s := range signals {
-			switch {
-			case s == syscall.SIGHUP && hangupReloads.Load():
-			case ctx.Err() == nil:
+			switch answerTo(s, ctx.Err() == nil) {
+			case undoAndEnd:
 				cancel()
-			case s != syscall.SIGHUP:
+			case endAtOnce:
 				sayLeft()
 				os.Exit(exitInterrupted)
 			}
@@ -42,6 +41,33 @@ func interruptible(parent context.Context) (context.Context, func()) {
 		cancel()
 	}
 }
+
+// answer is what a signal makes the program do.
+type answer int
+
+// The answers.
+const (
+	goOn answer = iota
+	undoAndEnd
+	endAtOnce
+)
+
+// answerTo is the answer to a signal. first: none has ended the command yet.
+func answerTo(s os.Signal, first bool) answer {
+	switch {
+	case s == syscall.SIGHUP && hangupReloads.Load(), s == os.Interrupt && childInFront.Load():
+		return goOn
+	case first:
+		return undoAndEnd
+	case s == syscall.SIGHUP:
+		return goOn
+	}
+	return endAtOnce
+}
+
+// childInFront tells that Ctrl-C is for a command of ours that has the terminal, such as a fix that top runs. The kernel
+// sends it to both.
+var childInFront atomic.Bool
 
 // hangupReloads tells that a hang-up is no interrupt: the agent reads its configuration again.
 var hangupReloads atomic.Bool

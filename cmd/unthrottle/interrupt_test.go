@@ -153,3 +153,31 @@ func TestASecondInterruptLeavesItForRestore(t *testing.T) {
 		t.Errorf("restored\n%s\nwant\n%s", got, before)
 	}
 }
+
+// The first signal undoes, the second ends at once. A hang-up is never the second, and Ctrl-C is not ours while a child has
+// the terminal.
+func TestAnswerToSignals(t *testing.T) {
+	for _, c := range []struct {
+		s           os.Signal
+		front       bool
+		first, then answer
+	}{
+		{os.Interrupt, false, undoAndEnd, endAtOnce},
+		{syscall.SIGTERM, false, undoAndEnd, endAtOnce},
+		{syscall.SIGHUP, false, undoAndEnd, goOn},
+		{os.Interrupt, true, goOn, goOn},
+		{syscall.SIGTERM, true, undoAndEnd, endAtOnce},
+		{syscall.SIGHUP, true, undoAndEnd, goOn},
+	} {
+		childInFront.Store(c.front)
+		if first, then := answerTo(c.s, true), answerTo(c.s, false); first != c.first || then != c.then {
+			t.Errorf("%v, a child in front: %v: %d, then %d", c.s, c.front, first, then)
+		}
+	}
+	childInFront.Store(false)
+	hangupReloads.Store(true)
+	defer hangupReloads.Store(false)
+	if answerTo(syscall.SIGHUP, true) != goOn {
+		t.Error("a hang-up ends the agent")
+	}
+}

@@ -104,14 +104,14 @@ func openProbe(o probe.Options) (p *probe.Probe, missing string) {
 	return p, ""
 }
 
-// fixInFront runs this program's fix on a container while top waits. An interrupt reaches it by itself, and it undoes
-// what it did; so it is not ended with top.
+// fixInFront runs this program's fix on a container while top waits. Ctrl-C reaches it by itself: it undoes what it did,
+// and top goes on.
 func fixInFront(path string) tea.Cmd {
 	exe, err := os.Executable()
 	if err != nil {
 		return func() tea.Msg { return top.Fixed{Err: err} }
 	}
-	return tea.Exec(top.Foreground{Cmd: exec.Command(exe, "fix", path)}, func(err error) tea.Msg { return top.Fixed{Err: err} })
+	return tea.Exec(top.Foreground{Cmd: exec.Command(exe, "fix", path), Holds: childInFront.Store}, func(err error) tea.Msg { return top.Fixed{Err: err} })
 }
 
 // explainText records one container and gives its explanation for a terminal of any width.

@@ -70,7 +70,11 @@ func (m *Model) follows() string {
 type Fixed struct{ Err error }
 
 // Foreground is a command that has the terminal to itself, and waits for the enter key when it has ended.
-type Foreground struct{ *exec.Cmd }
+type Foreground struct {
+	*exec.Cmd
+	// Holds is told when the command gets the terminal, and when it has ended; nil: not wanted.
+	Holds func(bool)
+}
 
 // SetStdin implements tea.ExecCommand.
 func (f Foreground) SetStdin(r io.Reader) { f.Stdin = r }
@@ -83,7 +87,12 @@ func (f Foreground) SetStderr(w io.Writer) { f.Stderr = w }
 
 // Run implements tea.ExecCommand. The command's exit code is no failure of ours: it has said what it found.
 func (f Foreground) Run() error {
+	if f.Holds == nil {
+		f.Holds = func(bool) {}
+	}
+	f.Holds(true)
 	err := f.Cmd.Run()
+	f.Holds(false)
 	if f.ProcessState == nil {
 		return err // it did not begin
 	}

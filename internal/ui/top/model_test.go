@@ -352,14 +352,18 @@ func TestWhatFollows(t *testing.T) {
 // A command in front reads one line when it has ended, whatever its exit code.
 func TestForeground(t *testing.T) {
 	var out strings.Builder
-	f := Foreground{exec.Command("false")}
+	var held []bool
+	f := Foreground{Cmd: exec.Command("false"), Holds: func(holds bool) { held = append(held, holds) }}
 	f.SetStdin(strings.NewReader("\n"))
 	f.SetStdout(&out)
 	f.SetStderr(&out)
 	if err := f.Run(); err != nil || !strings.Contains(out.String(), "enter goes back") {
 		t.Errorf("%v, %q", err, out.String())
 	}
-	if err := (Foreground{exec.Command("/nonexistent")}).Run(); err == nil {
+	if fmt.Sprint(held) != "[true false]" {
+		t.Errorf("who has the terminal: %v", held)
+	}
+	if err := (Foreground{Cmd: exec.Command("/nonexistent")}).Run(); err == nil {
 		t.Error("a program that is not there ran")
 	}
 }

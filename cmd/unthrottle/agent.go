@@ -63,9 +63,9 @@ names it and goes on with the old one.`,
 	f.write.addLift(cmd)
 	cmd.Flags().StringVar(&f.config, "config", "", "`FILE` with the rules")
 	cmd.Flags().BoolVar(&check, "check", false, "read the file, name every mistake in it, and start nothing")
-	cmd.Flags().StringVar(&f.cpu, "budget-cpu", "", "what the agent itself may take of a CPU, for example 1%; beyond it drops recordings, then periods, then its rate (default: own_budget of the file)")
+	cmd.Flags().StringVar(&f.cpu, "budget-cpu", "", "the `SHARE` of a CPU that the agent itself may take, for example 1%; beyond it drops recordings, then periods, then its rate (default: own_budget of the file)")
 	cmd.Flags().StringVar(&f.nri, "nri", nriAuto, "the runtime's plugin `SOCKET` (NRI of containerd or CRI-O), for names, labels and updates; auto: "+nri.DefaultSocket+" where it is; off: none")
-	cmd.Flags().StringVar(&f.memory, "budget-memory", "", "what it may hold resident, for example 64MiB; else as above")
+	cmd.Flags().StringVar(&f.memory, "budget-memory", "", "the `SIZE` that it may hold resident, for example 64MiB; else as above")
 	return cmd
 }
 

@@ -43,12 +43,12 @@ type remedyFlags struct {
 
 func (f *remedyFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.kind, "remedy", "", remedy.Names())
+	flags.StringVar(&f.kind, "remedy", "", "`REMEDY`: "+remedy.Names())
 	shareCPUs(cmd, &f.cpus, ", or to narrow to (default: the limit, rounded up; narrow --via sched_ext: the limit, which may be 2.5)")
 	shareString(cmd, &f.reserve, "reserve", "", " (default: the lowest core; one CPU below 4 CPUs)")
-	flags.StringVar(&f.via, "via", "", "narrow: what bounds the CPUs used at once: "+strings.Join(remedy.Vias, ", ")+" (default: cpuset; with --credit sched_ext)")
+	flags.StringVar(&f.via, "via", "", "narrow: `WHAT` bounds the CPUs used at once: "+strings.Join(remedy.Vias, ", ")+" (default: cpuset; with --credit sched_ext)")
 	timeVar(cmd, &f.credit, "credit", 0, "narrow --via sched_ext: CPU time that may be saved below the limit, such as 2s (default: 200ms for each CPU of the limit)")
-	flags.StringVar(&f.class, "class", "", "pin: exclusive (default), or hybrid: the whole part of the limit, and shared CPUs for the fraction")
+	flags.StringVar(&f.class, "class", "", "pin: `CLASS` exclusive (default), or hybrid: the whole part of the limit, and shared CPUs for the fraction")
 	flags.BoolVar(&f.strict, "strict", false, "pin --class hybrid: keep a quota of the limit, which can throttle again; secondary: keep its quota")
 	flags.BoolVar(&f.lends, "lends", false, "pin: secondary containers may use its CPUs while it idles")
 	flags.BoolVar(&f.irqs, "irqs", false, "pin: keep interrupts off its CPUs, as far as they can be moved")
@@ -61,7 +61,6 @@ func (f *remedyFlags) add(cmd *cobra.Command) {
 	decimalVar(cmd, &f.factor, "factor", 0, "raise: times the limit (default 2)")
 	decimalVar(cmd, &f.to, "to", 0, "raise: the new limit in CPUs")
 	flags.BoolVar(&f.weightFromLimit, "weight-from-limit", false, "weight: set the weight to that of the limit")
-	_ = cmd.RegisterFlagCompletionFunc("remedy", cobra.FixedCompletions(kindNames(), cobra.ShellCompDirectiveNoFileComp))
 }
 
 // maxCPUs bounds --cpus.

@@ -49,6 +49,7 @@ func addCompletions(root *cobra.Command) {
 				_ = cmd.MarkFlagDirname(flag)
 			}
 		}
+		completeFlags(cmd)
 	})
 }
 

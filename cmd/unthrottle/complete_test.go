@@ -39,6 +39,12 @@ func TestCompletion(t *testing.T) {
 		{"ls -o ", "wide"},
 		{"", "version"},
 		{"help bench ", "service"},
+		{"apply x --class ", "hybrid"},
+		{"fix x --via s", "sched_ext"},
+		{"bench service --shape ", "mixed"},
+		{"bench service --remedies quota,", "quota,burst"},
+		{"fix x --may ", "raise"},
+		{"place --order ", "spans"},
 	} {
 		words, _ := completed(t, strings.Split(c.args, " ")...)
 		if !slices.Contains(words, c.want) {
@@ -47,6 +53,17 @@ func TestCompletion(t *testing.T) {
 	}
 	if words, d := completed(t, "simulate", ""); !slices.Contains(words, "yaml") || d != "8" { // ShellCompDirectiveFilterFileExt
 		t.Errorf("simulate offers %v, directive %s", words, d)
+	}
+	if words, _ := completed(t, "bench", "service", "--remedies", "quota,"); slices.Contains(words, "quota,quota") {
+		t.Errorf("quota is offered twice: %v", words)
+	}
+	for _, args := range [][]string{{"fix", "x", "--slo", ""}, {"ls", "--for", ""}, {"status", "--limit", ""}, {"bench", "service", "--url", ""}} {
+		if words, d := completed(t, args...); len(words) > 0 || d != "4" { // ShellCompDirectiveNoFileComp
+			t.Errorf("%v offers %v, directive %s: no file is wanted there", args, words, d)
+		}
+	}
+	if _, d := completed(t, "explain", "x", "--record", ""); d != "0" {
+		t.Errorf("--record offers no files: directive %s", d)
 	}
 	if out, err := called("--help"); err != nil || !strings.Contains(out, "completion") {
 		t.Errorf("completion is not shown: %v", err)

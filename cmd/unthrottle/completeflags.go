@@ -13,8 +13,8 @@ import (
 	"github.com/unthrottle/unthrottle/placement"
 )
 
-// flagWords are the words that a flag takes, by its name.
-func flagWords() map[string][]string {
+// flagChoices are the words that a flag takes, by its name.
+func flagChoices() map[string][]string {
 	return map[string][]string{
 		"remedy": kindNames(),
 		"via":    remedy.Vias,
@@ -42,7 +42,7 @@ var anyFile = []string{"record", "file", "slo-command", "nri"}
 
 // completeFlags tells what completes the values of a command's flags. A flag whose value is no file offers none.
 func completeFlags(cmd *cobra.Command) {
-	words, lists := flagWords(), flagLists()
+	words, lists := flagChoices(), flagLists()
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		_, has := cmd.GetFlagCompletionFunc(f.Name)
 		if has || f.Hidden || f.NoOptDefVal != "" || len(f.Annotations) > 0 || slices.Contains(anyFile, f.Name) {

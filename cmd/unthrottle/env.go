@@ -45,7 +45,7 @@ func (f *writeFlags) addStateDir(cmd *cobra.Command) {
 
 // addLift adds the flag of commands that make plans.
 func (f *writeFlags) addLift(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.liftBelow, "lift-below", "", "quotas of cgroups below this one may be lifted too, where they would still bind (default: those below --scope)")
+	cmd.Flags().StringVar(&f.liftBelow, "lift-below", "", "quotas of cgroups below this `PREFIX` may be lifted too, where they would still bind (default: those below --scope)")
 }
 
 // mustExist refuses a --state-dir that is not there: to say that nothing is in force would be a guess. The default may be
@@ -65,6 +65,21 @@ func (f *writeFlags) mustExist(cmd *cobra.Command) error {
 		return fmt.Errorf("--state-dir %s: this is no folder", text.Sanitize(f.stateDir, 0))
 	}
 	return nil
+}
+
+// sayWhose says to a user other than root that what root has in force is not known here.
+func (f *writeFlags) sayWhose(cmd *cobra.Command) {
+	if note := f.whose(os.Geteuid(), cmd.Flags().Changed("state-dir")); note != "" {
+		say("%s", note)
+	}
+}
+
+// whose is what sayWhose says to a user; "": nothing. given: the user has named the state directory.
+func (f *writeFlags) whose(uid int, given bool) string {
+	if uid == 0 || given {
+		return ""
+	}
+	return fmt.Sprintf("only what this user has in force, from %s; root's journal (%s) is for root to read", text.Sanitize(f.stateDir, 0), systemStateDir)
 }
 
 // defaultStateDir is the folder of the journal: the system's for root, else the user's.

@@ -16,7 +16,6 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/fix/learn"
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
-	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/slo"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
@@ -123,7 +122,7 @@ measured, and nothing stays in force.`,
 	w.addLift(cmd)
 	rf.add(cmd)
 	flags := cmd.Flags()
-	flags.Lookup("remedy").Usage = remedy.Names() + " (default: what fits)"
+	flags.Lookup("remedy").Usage += " (default: what fits)"
 	shareSwitch(cmd, &yes, "yes", ": apply and keep")
 	shareSwitch(cmd, &dryRun, "dry-run", "")
 	out.add(cmd)
@@ -131,7 +130,7 @@ measured, and nothing stays in force.`,
 		"`CMD` that prints your latencies, one number in ms per line")
 	boundVar(cmd, &least, "1%", ": less is no finding")
 	flags.StringSliceVar(&may, "may", nil, "`REMEDIES` that may grant more CPU than the limit: "+policy.MayNames())
-	flags.IntVar(&tries, "tries", 3, "how many remedies to try, one after the other, until one helps")
+	flags.IntVar(&tries, "tries", 3, "at most `N` remedies are tried, one after the other, until one helps")
 	shareSwitch(cmd, &whole, "explain", " of the recording, whole")
 	lengthVar(cmd, &window, 5*time.Second, " to look, before and after")
 	return cmd
@@ -159,6 +158,11 @@ func runFix(cmd *cobra.Command, w *writeFlags, target string, o fix.Options, lat
 		return fix.Result{}, err
 	}
 	defer done()
+	if !o.DryRun {
+		if err := mayWrite(h, o.Target.Group.Path, env.Systemd != nil); err != nil {
+			return fix.Result{}, err
+		}
+	}
 	o.Say = func(text string) { say("%s", text) }
 	return fix.Run(ctx, hostEnv(ctx, h, env, w, latencies), o)
 }

@@ -108,7 +108,7 @@ among those that grant no more CPU than the limit.`,
 	flags.BoolVar(&f.pools, "pools", false, "also show delay and response of each thread pool")
 	shareString(cmd, &f.objective, "slo", "", "")
 	flags.StringVar(&f.pool, "pool", "", "the thread pool `NAME` whose latency counts; all together if left out")
-	flags.StringVar(&f.hostLoad, "host-load", "90%", "forecast also for a host as busy as this; 0% leaves that out")
+	flags.StringVar(&f.hostLoad, "host-load", "90%", "forecast also for a host of which this `SHARE` is busy; 0% leaves that out")
 	flags.StringVar(&f.load, "load", "", "look for where each remedy breaks from a `LOAD` to another, such as 1..3 times the arrivals")
 	shareCount(cmd, &f.cpus, "cpus", 0, " (default: the limit, rounded up)")
 	shareCount(cmd, &f.repeat, "repeat", 5, ": each row, each time with other phases")

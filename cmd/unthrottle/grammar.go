@@ -261,7 +261,6 @@ func (o *output) add(cmd *cobra.Command) {
 	o.format = formatText
 	share(cmd, "output", o, "")
 	share(cmd, "json", jsonSwitch{o}, "").NoOptDefVal = "true"
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{formatText, formatJSON, formatWide}, cobra.ShellCompDirectiveNoFileComp))
 }
 
 func (o *output) json() bool { return o.format == formatJSON }

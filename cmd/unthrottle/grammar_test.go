@@ -42,6 +42,9 @@ func TestSharedFlagsAreTheSameEverywhere(t *testing.T) {
 					t.Errorf("%s --%s: %q, letter %q: the table of shared flags says %q, letter %q", cmd.CommandPath(), f.Name, f.Usage, f.Shorthand, of.usage, of.letter)
 				}
 			}
+			if kind, _ := pflag.UnquoteUsage(f); kind != strings.ToUpper(kind) {
+				t.Errorf("%s --%s: its value reads %q: give it a word in capitals between backquotes", cmd.CommandPath(), f.Name, kind)
+			}
 			if f.Value.Type() == "duration" {
 				t.Errorf("%s --%s: lengthVar and timeVar say what is wrong with a time; this does not", cmd.CommandPath(), f.Name)
 			}

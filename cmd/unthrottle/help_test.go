@@ -85,6 +85,17 @@ func TestHelpOfWhatIsNotThere(t *testing.T) {
 	}
 }
 
+// A user other than root has a journal of their own: that nothing is in force there says nothing about root's.
+func TestWhoseJournal(t *testing.T) {
+	f := writeFlags{stateDir: "/home/x/.local/state/unthrottle"}
+	if note := f.whose(1000, false); !strings.Contains(note, f.stateDir) || !strings.Contains(note, systemStateDir) {
+		t.Errorf("%q", note)
+	}
+	if f.whose(0, false) != "" || f.whose(1000, true) != "" {
+		t.Error("a note for root, or beside a folder that was named")
+	}
+}
+
 // A folder that is not there tells nothing of what is in force.
 func TestStateDirThatIsNotThere(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "smal")

@@ -1,6 +1,6 @@
 // Command unthrottle finds the containers that the Linux kernel stops for
-// their CPU limit, gives them CPUs of their own, proves that the stalls are
-// gone, and can put everything back.
+// their CPU limit, applies the remedy with the best forecast, proves that the
+// stalls are gone, and can put everything back.
 package main
 
 import (
@@ -42,9 +42,9 @@ func newRoot() *cobra.Command {
 		Short: "Keep your CPU limits, lose the stalls",
 		Long: `Keep your CPU limits, lose the stalls.
 
-unthrottle shows which containers the kernel stops for their CPU limit and
-whose quota it was, gives them CPUs of their own (or another remedy), checks
-that it helped, and can put everything back.
+unthrottle shows which containers the kernel stops for their CPU limit, and
+whose quota it was. It forecasts what each remedy would bring, applies the best
+one that keeps the limit, checks that it helped, and can put everything back.
 
 TARGET is a cgroup path, a container id or a unique prefix of one, the name of
 a container, pod or systemd unit, or pid:N.

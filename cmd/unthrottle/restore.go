@@ -34,6 +34,7 @@ func newRestore() *cobra.Command {
 				return err
 			}
 			defer done()
+			w.sayWhose(cmd)
 			if len(args) == 0 && !dryRun {
 				removeLeftovers(h, env.Scope)
 			}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -47,9 +46,7 @@ func newStatus() *cobra.Command {
 			if limit < 0 {
 				return fmt.Errorf("--limit %d: must not be negative", limit)
 			}
-			if os.Geteuid() != 0 && !cmd.Flags().Changed("state-dir") {
-				say("only what this user has in force, from %s; root's journal (%s) is for root to read", w.stateDir, systemStateDir)
-			}
+			w.sayWhose(cmd)
 			if err := sayHealth(env); err != nil {
 				return err
 			}
@@ -98,7 +95,7 @@ func newStatus() *cobra.Command {
 	flags := cmd.Flags()
 	form.add(cmd)
 	flags.BoolVar(&history, "history", false, "show what has ended: expected beside what came")
-	flags.IntVar(&limit, "limit", 50, "with --history: at most so many, newest first")
+	flags.IntVar(&limit, "limit", 50, "with --history: at most `N`, newest first")
 	return cmd
 }
 

@@ -28,6 +28,8 @@ func (e *NotFound) Error() string {
 	}
 	if len(e.Near) > 0 {
 		text += "; did you mean " + alternatives(e.Near) + "?"
+	} else if e.Why == "" {
+		text += ": 'unthrottle ls' lists what is here"
 	}
 	return text
 }

@@ -67,7 +67,12 @@ func Explain(o Options) (diagnose.Explanation, error) {
 	if o.Say == nil {
 		o.Say = func(string) {}
 	}
-	if _, err := os.ReadDir(o.Dir); errors.Is(err, os.ErrPermission) {
+	switch _, err := os.ReadDir(o.Dir); {
+	case errors.Is(err, os.ErrNotExist):
+		return diagnose.Explanation{}, &NothingKept{fmt.Errorf(
+			"no flight recorder has kept anything in %s, since there is no such folder: start the agent, run as root if root's agent records, or give its folder with --flight-dir",
+			text.Sanitize(o.Dir, 0))}
+	case errors.Is(err, os.ErrPermission):
 		return diagnose.Explanation{}, &NothingKept{fmt.Errorf(
 			"%w: what the flight recorder keeps is for root alone: run as root, or give another folder with --flight-dir", err)}
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -68,5 +69,8 @@ func TestNothingKept(t *testing.T) {
 		Running: func() (flightrecorder.Identity, error) { return flightrecorder.Identity{ID: 7, Name: "cart"}, nil }})
 	if !errors.As(err, &nothing) {
 		t.Errorf("%v", err)
+	}
+	if _, err := Explain(Options{Dir: filepath.Join(dir, "none"), Target: "cart", At: time.Now()}); !errors.As(err, &nothing) || !strings.Contains(err.Error(), "no such folder") {
+		t.Errorf("a folder that is not there: %v", err)
 	}
 }

@@ -66,8 +66,14 @@ func Write(w io.Writer, r features.Report, style page.Style) error {
 	}
 
 	fmt.Fprintln(t, "\nWhat unthrottle can do here")
+	before := ""
 	for _, a := range r.Can {
-		row(a.What, text.Either(a.Can, "yes", "no"), a.Why)
+		why := a.Why
+		if !a.Can && why == before {
+			why = asAbove
+		}
+		row(a.What, text.Either(a.Can, "yes", "no"), why)
+		before = text.Either(a.Can, "", a.Why)
 	}
 	if len(r.Missing) > 0 {
 		fmt.Fprintln(t, "\nWhat is missing, and how to get it")
@@ -80,6 +86,9 @@ func Write(w io.Writer, r features.Report, style page.Style) error {
 	}
 	return style.Send(w, b.String())
 }
+
+// asAbove stands for a reason that the row above gives too.
+const asAbove = "as above"
 
 func number[T int | int64](v *T, unit, missing string) string {
 	if v == nil {

@@ -84,6 +84,11 @@ func watchOnce(ctx context.Context, cmd *cobra.Command, c agentConfig, ready fun
 		return err
 	}
 	defer done()
+	release, err := aloneIn(env.StateDir)
+	if err != nil {
+		return err
+	}
+	defer release()
 	rules.Scope = env.Scope
 	if c.listens != "" {
 		rules.Listen = c.listens

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -41,8 +42,10 @@ func TestAgentReloads(t *testing.T) {
 	if err := os.WriteFile(second, []byte("version: 1\nflight: {probe: false}\nlisten: "+b.address+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r := unthrottle(t, "agent", "--config", second, "--state-dir", tr.StateDir); r.code != exitFailure || !strings.Contains(r.errors, "another agent may run already") {
-		t.Errorf("a second agent: %+v", r)
+	for dir, says := range map[string]string{tr.StateDir: "another agent runs with it (process " + strconv.Itoa(b.cmd.Process.Pid) + ")", t.TempDir(): "another agent may run already"} {
+		if r := unthrottle(t, "agent", "--config", second, "--state-dir", dir); r.code != exitFailure || !strings.Contains(r.errors, says) {
+			t.Errorf("a second agent: %+v, want %q", r, says)
+		}
 	}
 	reload(head + "mode: apply\nflight: {probe: false}\n")
 	eventually(t, "it applies, at the same port", mode("apply"))

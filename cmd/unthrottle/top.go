@@ -15,6 +15,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/see/probe"
+	"github.com/unthrottle/unthrottle/internal/text"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/explain"
 	"github.com/unthrottle/unthrottle/internal/ui/report/page"
 	"github.com/unthrottle/unthrottle/internal/ui/terminal"
@@ -99,7 +100,7 @@ const topExplainFor = 10 * time.Second
 func openProbe(o probe.Options) (p *probe.Probe, missing string) {
 	p, err := probe.Open(o)
 	if err != nil {
-		return nil, "widths are not measured: " + err.Error()
+		return nil, text.Either(os.Geteuid() == 0, "", "without root ") + "widths are not measured: " + err.Error()
 	}
 	return p, ""
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/container"
@@ -86,13 +87,16 @@ func (a *agent) take() (round observe.Snapshot, fresh bool) {
 	return round, fresh
 }
 
+// thousandths rounds a figure for the log: more digits tell nothing.
+func thousandths(v float64) float64 { return math.Round(v*1000) / 1000 }
+
 // finding acts on one container, or says why not. It tells whether something is in
 // force for it now.
 func (a *agent) finding(ctx context.Context, c *chooser, f finding, held []txn.InForce) bool {
 	o := f.observation
 	log := a.Log.With("container", text.Sanitize(o.Container.Name, 128), "cgroup", boundedPath(o.Container.Group.Path))
 	low, high, _ := o.StoppedPerSecond()
-	log = log.With("stopped_per_second_low", low, "stopped_per_second_high", high, "by", boundedPath(o.ThrottledBy))
+	log = log.With("stopped_per_second_low", thousandths(low), "stopped_per_second_high", thousandths(high), "by", boundedPath(o.ThrottledBy))
 	if f.rule != nil {
 		log = log.With("rule_line", f.rule.Line)
 	}

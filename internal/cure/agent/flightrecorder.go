@@ -153,7 +153,7 @@ func (r *recorder) round(s observe.Snapshot) {
 			continue
 		}
 		names[id] = flightrecorder.Identity{ID: id, Path: o.Container.Group.Path, Name: o.Container.Name}
-		// Only what is certain: by its upper bound a container may be recorded that never stood still.
+		// Only what is certain: by its upper bound a container may be recorded that was never stopped.
 		if low, _, ok := o.StoppedPerSecond(); ok && low > worstShare {
 			worst, worstShare = dueRecording{o.Container, id}, low
 		}
@@ -216,7 +216,7 @@ func (r *recorder) recordOne(ctx context.Context, d dueRecording) {
 	if err != nil {
 		if ctx.Err() == nil {
 			r.failures++
-			r.Log.Warn("a container that stood still could not be recorded", "container", name, "error", err)
+			r.Log.Warn("a container that was stopped could not be recorded", "container", name, "error", err)
 		}
 		return
 	}
@@ -225,7 +225,7 @@ func (r *recorder) recordOne(ctx context.Context, d dueRecording) {
 	for _, k := range removed {
 		r.Log.Info("an old recording made room", "file", filepath.Base(k.File))
 	}
-	r.Log.Info("recorded a container that stood still", "container", name, "file", filepath.Base(kept.File), "bytes", kept.Size)
+	r.Log.Info("recorded a container that was stopped", "container", name, "file", filepath.Base(kept.File), "bytes", kept.Size)
 }
 
 // startFlight begins what needs the probe, and says so where there is none.

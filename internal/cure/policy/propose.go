@@ -12,6 +12,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // Known is what a recording tells about a container beyond its counters.
@@ -239,7 +240,8 @@ func (c *chooser) withoutForecast() (Proposal, error) {
 	}
 	for _, r := range remedy.All() {
 		if r.Merit == nil && len(r.Effects) > 0 {
-			c.not(r.Kind, fmt.Sprintf("it removes the limit; request it with --remedy %s", r.Kind))
+			why := text.Either(r.MayGrantMore, "it may grant more CPU than the limit", "only a forecast can choose it")
+			c.not(r.Kind, fmt.Sprintf("%s; request it with --remedy %s", why, r.Kind))
 		}
 	}
 	if c.out.Plan == nil {

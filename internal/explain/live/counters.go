@@ -2,7 +2,6 @@ package live
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
@@ -79,11 +78,11 @@ func limitUse(o observe.Observation) (float64, bool) {
 
 // formatStopped describes stopped time with its bounds.
 func formatStopped(o observe.Observation) string {
-	low, high := o.StoppedLow.Round(time.Millisecond), o.StoppedHigh.Round(time.Millisecond)
+	low, high, window := text.Duration(*o.StoppedLow), text.Duration(*o.StoppedHigh), text.Duration(o.Window)
 	if low == high {
-		return fmt.Sprintf("%v of %v", high, o.Window.Round(time.Millisecond))
+		return high + " of " + window
 	}
-	return fmt.Sprintf("%v to %v of %v", low, high, o.Window.Round(time.Millisecond))
+	return low + " to " + high + " of " + window
 }
 
 func countersEvidence(o observe.Observation) string {

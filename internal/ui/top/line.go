@@ -37,7 +37,7 @@ func (m *Model) columns() []column {
 		{"WANTED", 7, func(r *containerRow) string { return number(r.Wanted, 1) }},
 		{causeColumn, 10, causeCell},
 	}
-	for _, title := range []string{"WANTED", "MOST", "LIMIT", "USED"} {
+	for _, title := range []string{"WANTED", "MOST", "LIMIT", "USED", causeColumn} {
 		need := marked + nameLeast
 		for _, c := range all {
 			need += c.width + 1

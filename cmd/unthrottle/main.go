@@ -172,7 +172,7 @@ func exitCode(err error, interrupted bool) int {
 		return exitFine
 	}
 	if interrupted && errors.Is(err, context.Canceled) {
-		say("unthrottle: %s", interruption(err))
+		say("unthrottle: %s", text.IDsOnce(interruption(err)))
 		return exitInterrupted
 	}
 	code := exitFailure
@@ -183,6 +183,6 @@ func exitCode(err error, interrupted bool) int {
 			return code
 		}
 	}
-	say("unthrottle: %v", err)
+	say("unthrottle: %s", text.IDsOnce(err.Error()))
 	return code
 }

@@ -12,7 +12,8 @@
 //
 // One of a thing takes the singular; all else, fractions and 0 too, the plural.
 // [Sanitize] bounds and escapes a name for a terminal, with loss. [EscapePath]
-// escapes a path for JSON without loss; [UnescapePath] is its inverse. [Fill], [Cut]
+// escapes a path for JSON without loss; [UnescapePath] is its inverse. [IDsOnce] shortens
+// ids that a message repeats. [Fill], [Cut]
 // and [Pad] count columns without colours ([Width]).
 //
 // # Worked example

@@ -107,6 +107,11 @@ measured, and nothing stays in force.`,
 				return err
 			}
 			result, err := runFix(cmd, &w, args[0], o, latencies)
+			if few := new(fix.TooFewLatencies); errors.As(err, &few) {
+				if line := afterTooFew(cmd, args, few); line != "" {
+					err = fmt.Errorf("%w; type: %s", err, line)
+				}
+			}
 			ended := showFix(cmd, result, err, out)
 			switch {
 			case err != nil:

@@ -39,11 +39,14 @@ func (f *writeFlags) next() next.Flags {
 }
 
 // forReal is the command line of a dry run without its --dry-run.
-func forReal(cmd *cobra.Command, args []string) string {
+func forReal(cmd *cobra.Command, args []string) string { return asTyped(cmd, args, "dry-run", "") }
+
+// asTyped is the command line with another value of one flag; "": without it.
+func asTyped(cmd *cobra.Command, args []string, flag, value string) string {
 	words := slices.Clone(args)
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		switch {
-		case f.Name == "dry-run":
+		case f.Name == flag:
 		case f.NoOptDefVal != "" && f.Value.String() == f.NoOptDefVal:
 			words = append(words, "--"+f.Name)
 		case f.NoOptDefVal != "":
@@ -52,7 +55,22 @@ func forReal(cmd *cobra.Command, args []string) string {
 			words = append(words, flagWords(f)...)
 		}
 	})
+	if value != "" {
+		words = append(words, "--"+flag, value)
+	}
 	return next.Line("sudo "+cmd.CommandPath(), words...)
+}
+
+// afterTooFew follows a fix whose latency source printed too few numbers: the same command with a longer look, or else with
+// a lower percentile; "": neither is known.
+func afterTooFew(cmd *cobra.Command, args []string, few *fix.TooFewLatencies) string {
+	switch {
+	case few.Longer > 0 && !few.LooksBack:
+		return asTyped(cmd, args, "for", few.Longer.String())
+	case few.Lower.Quantile > 0:
+		return asTyped(cmd, args, "slo", few.Lower.String())
+	}
+	return ""
 }
 
 // flagWords are a flag as it is typed: a list one value at a time.

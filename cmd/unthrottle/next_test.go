@@ -2,8 +2,12 @@ package main
 
 import (
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/unthrottle/unthrottle/internal/cure/fix"
+	"github.com/unthrottle/unthrottle/internal/cure/policy"
 )
 
 // What a dry run ends with does for real what the dry run showed.
@@ -27,6 +31,35 @@ func TestForReal(t *testing.T) {
 		cmd.RunE = func(cmd *cobra.Command, args []string) error { got = forReal(cmd, args); return nil }
 		if err := root.Execute(); err != nil {
 			t.Fatalf("%v: %v", rest, err)
+		}
+		if got != c.want {
+			t.Errorf("%s\nwant %s", got, c.want)
+		}
+	}
+}
+
+// Too few latencies end with the same command with a longer look, or with a lower percentile.
+func TestAfterTooFew(t *testing.T) {
+	lower := policy.Objective{Quantile: 0.95, Bound: 20 * time.Millisecond}
+	args := []string{"fix", "cart", "--slo", "p99<20ms", "--slo-command", "probe --last", "--for", "5s"}
+	for _, c := range []struct {
+		few  fix.TooFewLatencies
+		want string
+	}{
+		{fix.TooFewLatencies{Lower: lower, Longer: 21 * time.Second}, "sudo unthrottle fix cart --slo 'p99<20ms' --slo-command 'probe --last' --for 21s"},
+		{fix.TooFewLatencies{Lower: lower, Longer: 21 * time.Second, LooksBack: true}, "sudo unthrottle fix cart --for 5s --slo-command 'probe --last' --slo 'p95<20ms'"},
+		{fix.TooFewLatencies{Longer: 21 * time.Second, LooksBack: true}, ""},
+	} {
+		root := newRoot()
+		root.SetArgs(args)
+		got := ""
+		cmd, _, err := root.Find(args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd.RunE = func(cmd *cobra.Command, args []string) error { got = afterTooFew(cmd, args, &c.few); return nil }
+		if err := root.Execute(); err != nil {
+			t.Fatal(err)
 		}
 		if got != c.want {
 			t.Errorf("%s\nwant %s", got, c.want)

@@ -200,7 +200,7 @@ func TestRun(t *testing.T) {
 		{"better", []func(*bench){answers(true), func(b *bench) { b.latencies = [][]float64{same(97), same(50), same(12)} }}, verdict.Better, true, false, "", ""},
 		{"worse", []func(*bench){yes, func(b *bench) { b.latencies = [][]float64{same(12), same(50), same(97)} }}, verdict.Worse, false, true, "worse", ""},
 		{"no change", []func(*bench){yes, func(b *bench) { b.latencies = [][]float64{same(12), same(50), same(12.005)} }}, verdict.NoChange, false, true, "no change", ""},
-		{"too few samples: nothing is written", []func(*bench){yes, func(b *bench) { b.latencies = [][]float64{{1, 2, 3}} }}, VerdictNotApplied, false, true, "", "too few"},
+		{"too few samples: nothing is written", []func(*bench){yes, func(b *bench) { b.latencies = [][]float64{{1, 2, 3}} }}, VerdictNotApplied, false, true, "", "printed 3 numbers, too few to tell p99<20ms: 500 are needed"},
 		{"the objective is met: nothing is written", []func(*bench){yes, func(b *bench) {
 			b.options.OnlyIfMissed, b.latencies = true, [][]float64{same(12)}
 		}}, VerdictNotApplied, false, true, "", ErrObjectiveMet.Error()},

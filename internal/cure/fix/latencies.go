@@ -36,8 +36,7 @@ func (r *run) latenciesBefore(ctx context.Context) error {
 	switch {
 	case err != nil:
 	case !enough:
-		err = &NotMeasured{fmt.Errorf("the latency source printed %d latencies, too few to tell %v: let it look back further (--slo-look-back, look_back)",
-			len(r.before.MS), r.o.Objective)}
+		err = &NotMeasured{r.tooFew(len(r.before.MS))}
 	case r.o.OnlyIfMissed && r.o.Objective.Met(quantile.Value):
 		err = ErrObjectiveMet
 	}

@@ -167,7 +167,7 @@ func (c *choice) answer(a Answer, row int, why string) {
 func (c *choice) nothingWaits() {
 	used := c.none.Figures.CPU.Seconds() / c.f.Window.Seconds()
 	if used < enoughUse*c.f.Limit {
-		c.answer(AnswerLeave, -1, "too few wake-ups were recorded to judge latency by; record for longer")
+		c.answer(AnswerLeave, -1, c.f.TooFew())
 		return
 	}
 	row := -1

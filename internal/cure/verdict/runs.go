@@ -41,13 +41,10 @@ var quantilesOfRuns = []float64{0.99, 0.95, 0.9, 0.5}
 // what few backlogs of different size hide from a quantile: of a modelled service at 0.6 CPUs with 20 s on each side, a
 // burst is better in 28 of 40 cases instead of 6.
 func JudgeRuns(e Evidence, quantile float64, before, after Runs) Judgement {
-	enough := func(q float64) bool { return len(before.ResponseMs) >= need(q) && len(after.ResponseMs) >= need(q) }
+	enough := func(q float64) bool { return len(before.ResponseMs) >= Need(q) && len(after.ResponseMs) >= Need(q) }
 	if !enough(quantile) {
-		for _, q := range quantilesOfRuns {
-			if q < quantile && enough(q) {
-				quantile = q
-				break
-			}
+		if lower, ok := Tells(min(len(before.ResponseMs), len(after.ResponseMs)), quantile); ok {
+			quantile = lower
 		}
 	}
 	e.Quantile = quantile

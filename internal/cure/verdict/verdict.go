@@ -269,7 +269,7 @@ func tails(before, after []float64, least float64, at levels) int {
 // longest, fewer than 5 at all. samples stay as they are.
 func Quantile(samples []float64, q float64) (s Spread, ok bool) {
 	n := len(samples)
-	if n < need(q) || q <= 0 || math.IsNaN(q) {
+	if n < Need(q) || q <= 0 || math.IsNaN(q) {
 		return Spread{}, false
 	}
 	sorted := slices.Clone(samples)
@@ -279,8 +279,8 @@ func Quantile(samples []float64, q float64) (s Spread, ok bool) {
 	return Spread{Value: at(rank), Low: at(rank - half), High: at(rank + half + 1), Longest: sorted[n-1], Samples: n}, true
 }
 
-// need is how many samples a quantile needs.
-func need(q float64) int {
+// Need is how many samples a quantile, 0 to 1, needs: 5 beyond it, or 5 for the longest.
+func Need(q float64) int {
 	if q >= 1 {
 		return 5
 	}
@@ -288,7 +288,33 @@ func need(q float64) int {
 }
 
 func tooFew(when string, n int, q float64) string {
-	return fmt.Sprintf("%d samples %s are too few to tell %s: at least %d are needed", n, when, quantileName(q), need(q))
+	says := fmt.Sprintf("%d samples %s are too few to tell %s: at least %d are needed; ", n, when, quantileName(q), Need(q))
+	if lower, ok := Tells(n, q); ok {
+		says += fmt.Sprintf("ask for %s, which needs %d (--slo), or ", quantileName(lower), Need(lower))
+	}
+	return says + longer(n, q)
+}
+
+// Tells returns the highest of p99, p95, p90 and p50 below a quantile that n samples tell; ok is false where they tell
+// none.
+func Tells(n int, below float64) (q float64, ok bool) {
+	for _, q := range quantilesOfRuns {
+		if q < below && n >= Need(q) {
+			return q, true
+		}
+	}
+	return 0, false
+}
+
+// mostTimes is the factor up to which a longer look is told in numbers.
+const mostTimes = 20
+
+// longer says how much longer to look for enough samples, where n are too few.
+func longer(n int, q float64) string {
+	if times := math.Ceil(float64(Need(q)) / float64(n)); times <= mostTimes {
+		return fmt.Sprintf("look %.0f times as long (--for)", times)
+	}
+	return "look longer (--for)"
 }
 
 func quantileName(q float64) string {

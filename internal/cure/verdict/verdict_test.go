@@ -43,7 +43,8 @@ func TestJudge(t *testing.T) {
 		"the median hides the tail": {Evidence{Quantile: 0.5, Before: quiet, After: stalled}, Worse, "longest"},
 		"the longest":               {Evidence{Quantile: 1, Before: stalled, After: quiet}, Better, "the longest from"},
 		"one outlier is chance":     {Evidence{Quantile: 0.99, Before: quiet, After: append(latencies(5, 2000, 5, 0, 0), 500)}, NoChange, ""},
-		"too few":                   {Evidence{Quantile: 0.99, Before: quiet[:499], After: quiet}, Unverified, "at least 500"},
+		"too few":                   {Evidence{Quantile: 0.99, Before: quiet[:499], After: quiet}, Unverified, "499 samples before are too few to tell p99: at least 500 are needed; ask for p95, which needs 100 (--slo), or look 2 times as long (--for)"},
+		"few":                       {Evidence{Quantile: 0.99, Before: quiet, After: quiet[:9]}, Unverified, "9 samples after are too few to tell p99: at least 500 are needed; look longer (--for)"},
 		"a neighbour suffers": {Evidence{Quantile: 0.99, Before: stalled, After: quiet, Neighbours: []Neighbour{{Name: "db",
 			Before: hoststate.Observed{StoppedHigh: new(0.01)}, After: hoststate.Observed{StoppedLow: new(0.2), StoppedHigh: new(0.5)}}}}, Worse, "db"},
 		"a neighbour may suffer": {Evidence{Quantile: 0.99, Before: stalled, After: quiet, Neighbours: []Neighbour{{Name: "db",
@@ -124,7 +125,7 @@ func TestQuantileProperties(t *testing.T) {
 		if !slices.Equal(samples, kept) {
 			t.Fatal("the samples were changed")
 		}
-		if ok != (len(samples) >= need(q)) {
+		if ok != (len(samples) >= Need(q)) {
 			t.Fatalf("%d samples, ok %v", len(samples), ok)
 		}
 		if ok && !(s.Low <= s.Value && s.Value <= s.High && s.High <= s.Longest && slices.Contains(samples, s.Value)) {

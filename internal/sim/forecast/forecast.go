@@ -56,6 +56,8 @@ type Forecast struct {
 	Check     SelfCheck
 	// Judged says whose responses Row.Judged has; nil: no pool has enough responses.
 	Judged *Judged
+	// MostResponses is how many responses the recording has of the pool with most.
+	MostResponses uint64
 	// Requests says which requests Row.Requests has; nil: the recording has too few, or they take no longer than the
 	// judged responses.
 	Requests *JudgedRequests
@@ -118,6 +120,9 @@ func makeRows(l *Load, o Options) (*maker, error) {
 	f := &Forecast{
 		Target: l.target, Path: l.path, Kernel: l.kernel, Window: l.window, Limit: l.limit, CPUs: l.recordedScenario.Host.CPUs,
 		Objective: o.Objective, Cheapest: -1, Notes: l.notes,
+	}
+	for _, p := range l.Pools {
+		f.MostResponses = max(f.MostResponses, p.recorded.Response.Count())
 	}
 	m := &maker{l: l, o: o, f: f, seeds: o.Seeds}
 	hostLoads := []float64{0}

@@ -1,6 +1,10 @@
 package forecast
 
-import "math"
+import (
+	"fmt"
+	"math"
+	"time"
+)
 
 // Judged says whose responses decide between remedies, and which quantile of them.
 type Judged struct {
@@ -42,6 +46,19 @@ func (m *maker) judge() {
 		of, off := check.at(judged.Quantile, row.Remedy.tested(m.o.Calibration).ifTested())
 		row.JudgedRange = m.l.rangeOf(results, judged.Pool, judged.Quantile, of, off)
 	}
+}
+
+// TooFew says what was lacking where Judged is nil, and what to do.
+func (f *Forecast) TooFew() string {
+	if f.MostResponses >= minRuns {
+		return "too few wake-ups by clients, devices and timers were recorded to judge latency by; record for longer (--for)"
+	}
+	longer := "--for"
+	if n := f.MostResponses; n > 0 {
+		longer = fmt.Sprintf("--for %v", (f.Window*minRuns/time.Duration(n) + time.Second - 1).Truncate(time.Second))
+	}
+	return fmt.Sprintf("too few responses were recorded to judge latency by: %d of one pool are needed, and %d is the most; record for longer (%s)",
+		minRuns, f.MostResponses, longer)
 }
 
 // at is what the self-check and earlier forecasts were off at a quantile.

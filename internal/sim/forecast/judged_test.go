@@ -37,3 +37,20 @@ func TestFailedSelfCheck(t *testing.T) {
 		t.Errorf("cheapest %d, smallest limit %v, notes %q", f.Cheapest, f.SmallestLimit, f.Notes)
 	}
 }
+
+// Too few responses: how many there are and are needed, and how long to record.
+func TestTooFewResponses(t *testing.T) {
+	for name, test := range map[string]struct {
+		most uint64
+		want string
+	}{
+		"some":  {7, "20 of one pool are needed, and 7 is the most; record for longer (--for 29s)"},
+		"none":  {0, "20 of one pool are needed, and 0 is the most; record for longer (--for)"},
+		"batch": {20, "too few wake-ups by clients, devices and timers were recorded to judge latency by; record for longer (--for)"},
+	} {
+		f := Forecast{Window: 10 * time.Second, MostResponses: test.most}
+		if got := f.TooFew(); !strings.HasSuffix(got, test.want) {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}

@@ -11,7 +11,7 @@ import (
 )
 
 // parts are what views share; every other folder here is a view.
-var parts = []string{"page", "table", "histogram", "timeline", "figure", "progress", "jsonout", "cputree", "changes", "trial", "rows", "webpage"}
+var parts = []string{"page", "table", "histogram", "timeline", "figure", "progress", "jsonout", "cputree", "changes", "trial", "rows", "webpage", "next"}
 
 // TestViewsShareOnlyParts fails where a view or a part imports a view.
 func TestViewsShareOnlyParts(t *testing.T) {

@@ -2,8 +2,10 @@ package rows
 
 import (
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
+	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/ui/report/next"
 )
 
 type Row struct {
@@ -26,6 +28,8 @@ type Row struct {
 	RequestsRange *bounds  `json:"requests_error_ms"`
 	Modelled      bool     `json:"modelled"`
 
+	// Command puts the row in force; null: `apply` cannot, or the row is of a fuller host.
+	Command     *string     `json:"command"`
 	Refused     *string     `json:"refused"`
 	Price       *string     `json:"price"`
 	Meets       *bool       `json:"meets_objective"`
@@ -72,8 +76,8 @@ type rowError struct {
 	Tested           int     `json:"tested"`
 }
 
-// New is a row of a forecast.
-func New(r *forecast.Row) Row {
+// New is a row of a forecast of a container.
+func New(r *forecast.Row, target string) Row {
 	row := Row{Remedy: r.Remedy.Name, Parameters: r.Remedy.Parameters(), Modelled: r.Remedy.Modelled(), Pools: []pool{}}
 	if r.HostLoad > 0 {
 		row.HostLoad = &r.HostLoad
@@ -81,6 +85,9 @@ func New(r *forecast.Row) Row {
 	if r.Refused != "" {
 		row.Refused = &r.Refused
 		return row
+	}
+	if words := remedy.WordsOf(r.Remedy); words != nil && r.HostLoad == 0 {
+		row.Command = new(next.Line("sudo unthrottle apply", append([]string{text.Sanitize(target, 0)}, words...)...))
 	}
 	f := &r.Figures
 	row.ThrottledPeriods, row.StoppedSeconds = &f.ThrottledPeriods, new(f.Stopped.Seconds())

@@ -21,6 +21,19 @@ func explain(r recording.Recording) diagnose.Explanation {
 	return a.Finish(r.Footer)
 }
 
+// besideNeighbours is work of 4 ms in 10 that each time waits so long for others.
+func besideNeighbours(wait time.Duration) *rt.Schedule {
+	s := rt.New(2)
+	w := s.Threads("worker", 2)
+	n := s.Neighbour("batch/etl", "/batch/etl", nil, nil)
+	s.Repeat(100, 10*ms, func(at time.Duration) {
+		s.Work(at, 4*ms, w...)
+		s.Occupy(at, at+wait, 0, n)
+		s.Occupy(at, at+wait, 1, n)
+	})
+	return s
+}
+
 // cases has a schedule for each cause that an ideal host can show.
 var cases = map[string]struct {
 	first           diagnose.Cause
@@ -153,6 +166,15 @@ var cases = map[string]struct {
 		})
 		return s
 	}},
+	"neighbours that hold it back for less than a millisecond": {first: diagnose.None, says: []string{"Nothing wrong"}, build: func() *rt.Schedule {
+		return besideNeighbours(800 * time.Microsecond)
+	}},
+	"the same for two milliseconds": {first: diagnose.Neighbours, build: func() *rt.Schedule { return besideNeighbours(2 * ms) }},
+	"a stop of less than 1 % of the time": {first: diagnose.None, says: []string{"a quota held it back for only"}, build: func() *rt.Schedule {
+		s := rt.New(2).Limit(50*ms, 100*ms)
+		s.Work(0, 26*ms, s.Threads("w", 2)...) // the last ms of each waits for 75 ms, of a window of 10 s
+		return s
+	}, length: 10 * time.Second},
 	"cpuset": {first: diagnose.Cpuset, says: []string{"1 CPU of the host's 4", "up to 4 threads"}, build: func() *rt.Schedule {
 		s := rt.New(4).Allow(2)
 		s.Work(0, 10*time.Second, s.Threads("w", 4)...)

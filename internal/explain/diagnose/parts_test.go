@@ -233,6 +233,17 @@ func TestCostOfWidth(t *testing.T) {
 	}
 }
 
+// Runs of several kinds compare different work: short look-ups within the limit, and long reports above it.
+func TestCostOfWidthOfSeveralKinds(t *testing.T) {
+	s := rt.New(8).Limit(300*ms, 100*ms)
+	w := s.Threads("w", 8)
+	s.Repeat(400, 5*ms, func(at time.Duration) { s.Work(at, 100*time.Microsecond, w[0]) })
+	s.Repeat(10, 200*ms, func(at time.Duration) { s.Work(at, 20*ms, w...) })
+	if c := explain(s.Run(2 * time.Second)).CostOfWidth; c != nil {
+		t.Errorf("%+v", c)
+	}
+}
+
 // The article's view of the same: samples every 10 ms miss what lasts less.
 func TestSampledWidth(t *testing.T) {
 	s := rt.New(4)

@@ -137,7 +137,8 @@ const minTested = 10
 const normalDeviations = 1.645
 
 // errorOf computes the error of a row from four parts: the spread over seeds, the moments that the recording
-// happened to catch, the self-check, and the residual of earlier forecasts.
+// happened to catch (of one pool also between parts of its time: otherTimesOf), the self-check, and the residual of
+// earlier forecasts.
 func (l *Load) errorOf(results []result, check SelfCheck, o Objective, tested Residual) *Error {
 	tested = tested.ifTested()
 	periods := l.window.Seconds() / l.recordedScenario.Cgroups[l.binding].Limit.Period.Seconds()
@@ -170,6 +171,9 @@ func (l *Load) rangeOf(results []result, pool string, q float64, check Figure, o
 		return nil
 	}
 	caught := sampled(all.Response, q, float64(all.Response.Count())/float64(len(results)))
+	if other := l.otherTimesOf(results, pool, q); other != nil {
+		caught = &Range{math.Min(caught.Low, other.Low), math.Max(caught.High, other.High)}
+	}
 	widen := math.Exp(check.ratio())
 	own := Range{math.Min(r.Low, caught.Low) / widen, math.Max(r.High, caught.High) * widen}
 	return own.scaled(off, *all.Response.Quantile(q))

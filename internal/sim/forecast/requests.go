@@ -1,10 +1,6 @@
 package forecast
 
 import (
-	"cmp"
-	"math"
-	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/explain/requests"
@@ -117,12 +113,12 @@ func (m *maker) judgeRequests() {
 		if results == nil || len(results[0].requests) == 0 {
 			continue
 		}
-		all := m.l.requestTimes(results, which)
-		row.Requests = new(milliseconds(all[rankOf(len(all))].took))
+		in, all := m.l.requestTimes(results, which)
+		row.Requests = new(milliseconds(all[len(all)-1-rankOf(0.99, len(all))].took))
 		if row.Remedy.Name == None && row.HostLoad == 0 {
 			check.Replayed = row.Requests
 		}
-		row.RequestsRange = m.l.otherTimes(all).scaled(check.ratio(), *row.Requests)
+		row.RequestsRange = otherTimes(in, all, 0.99).scaled(check.ratio(), *row.Requests)
 	}
 }
 
@@ -136,68 +132,16 @@ func (l *Load) answeredBy(pool string) (all []int) {
 	return all
 }
 
-// answer is a request of one run: the block of time in which it arrived, and how long it took.
-type answer struct {
-	block int
-	took  time.Duration
-}
-
-// requestTimes are these requests of all seeds, the fastest first.
-func (l *Load) requestTimes(results []result, which []int) []answer {
-	all := make([]answer, 0, len(results)*len(which))
+// requestTimes are these requests of all runs, the slowest first, and how many arrived in each block of each run.
+func (l *Load) requestTimes(results []result, which []int) (in []int, all []answer) {
+	in = make([]int, len(results)*blocks)
 	for i := range results {
 		for _, r := range which {
-			all = append(all, answer{int(l.requests[r].began * blocks / l.window), results[i].requests[r]})
+			a := answer{i*blocks + l.blockAt(l.requests[r].began), results[i].requests[r]}
+			in[a.block]++
+			all = append(all, a)
 		}
 	}
-	slices.SortFunc(all, func(a, b answer) int { return cmp.Compare(a.took, b.took) })
-	return all
-}
-
-// rankOf is the index of the p99 of n values.
-func rankOf(n int) int { return max(0, int(math.Ceil(0.99*float64(n)))-1) }
-
-const (
-	// blocks is into how many parts the recording's time is split. A part of half a second of 6 s has whole bursts with
-	// the stops that they cause, so that parts are nearly independent of each other.
-	blocks = 12
-	// draws is how many other times are drawn from the blocks.
-	draws = 400
-	// drawSeed is fixed so that every forecast draws the same.
-	drawSeed = 0x64726177
-)
-
-// otherTimes is the range of the p99 of requests in Coverage of other times of the same length: requests that come by
-// chance come otherwise then. Each draw has as many blocks as the recording, with replacement (a block bootstrap:
-// Künsch, Annals of Statistics 17(3), 1989).
-//
-// Worked example: 12 blocks of 50 requests each; in one of them a burst makes 20 requests take 300 ms, the others take
-// 20 ms. p99 is 300 ms. About a third of the draws lacks that block, and the range is from 20 to 300 ms.
-func (l *Load) otherTimes(all []answer) *Range {
-	rng := rand.New(rand.NewPCG(drawSeed, 0))
-	var in [blocks]int // requests of each block
-	for _, a := range all {
-		in[min(a.block, blocks-1)]++
-	}
-	p99s := make([]float64, 0, draws)
-	for range draws {
-		var times [blocks]int
-		total := 0
-		for range blocks {
-			b := rng.IntN(blocks)
-			times[b]++
-			total += in[b]
-		}
-		// The p99 is the value that 1 % of the drawn requests exceed.
-		above := total - 1 - rankOf(total)
-		for i := len(all) - 1; i >= 0 && total > 0; i-- {
-			if above -= times[min(all[i].block, blocks-1)]; above < 0 {
-				p99s = append(p99s, milliseconds(all[i].took))
-				break
-			}
-		}
-	}
-	slices.Sort(p99s)
-	low := int((1 - Coverage) / 2 * float64(len(p99s)))
-	return &Range{p99s[low], p99s[len(p99s)-1-low]}
+	slowestFirst(all)
+	return in, all
 }

@@ -73,20 +73,3 @@ func TestRequestsAreForecast(t *testing.T) {
 		})
 	}
 }
-
-// Another time may lack the one block with slow requests.
-func TestRangeOfOtherTimes(t *testing.T) {
-	l := &Load{window: 6 * time.Second}
-	var all []answer
-	for i := range 600 {
-		a := answer{i / 50, 20 * ms}
-		if i/50 == 3 && i%5 < 2 {
-			a.took = 300 * ms
-		}
-		all = append(all, a)
-	}
-	slices.SortFunc(all, func(a, b answer) int { return int(a.took - b.took) })
-	if r := l.otherTimes(all); r.Low != 20 || r.High != 300 {
-		t.Errorf("%+v", *r)
-	}
-}

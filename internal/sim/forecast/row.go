@@ -73,6 +73,9 @@ type result struct {
 	// requests are how long each request took, by index in Load.requests; nil: the row's threads are modelled, or its
 	// arrivals are not the recorded ones.
 	requests []time.Duration
+	// slowest are the slowest responses by pool of the load; nil: the row's threads are modelled, or its arrivals are not
+	// the recorded ones.
+	slowest []slowest
 }
 
 // run makes a trial. It returns the errors of the simulator. A remedy that cannot be in force is no error:
@@ -102,11 +105,17 @@ func (l *Load) run(t trial) (result, error) {
 		l.fillHost(&s, &replay, t.hostLoad)
 	}
 	l.stretchQuotas(&s)
-	r, err := simulate.RunReplay(s, &replay, simulate.Options{Seed: t.seed})
+	o, slowestOf := simulate.Options{Seed: t.seed}, func() []slowest { return nil }
+	if t.load == 1 && !t.remedy.Modelled() {
+		o.Responses, slowestOf = l.slowestBy()
+	}
+	r, err := simulate.RunReplay(s, &replay, o)
 	if err != nil {
 		return result{}, err
 	}
-	return l.result(s.Cgroups[l.container].Name, s.Cgroups[l.binding].Name, pools, r), nil
+	out := l.result(s.Cgroups[l.container].Name, s.Cgroups[l.binding].Name, pools, r)
+	out.slowest = slowestOf()
+	return out, nil
 }
 
 // result extracts the figures of the container and of its neighbours from a run.

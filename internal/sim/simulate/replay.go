@@ -156,6 +156,7 @@ func RunReplay(s scenario.Scenario, r *Replay, o Options) (ReplayResult, error) 
 	if err := h.addReplay(r); err != nil {
 		return ReplayResult{}, err
 	}
+	h.replay.responses = o.Responses
 	h.run()
 	for t := range h.replay.threads {
 		h.replayUnfinished(t)
@@ -216,6 +217,7 @@ type replayer struct {
 	workQueues []workQueue     // by workload
 	times      []ReplayTimes   // by workload
 	answered   []time.Duration // by request; never: not yet
+	responses  func(workload int, came, took time.Duration)
 }
 
 // replayScript is a part of the steps of a thread.

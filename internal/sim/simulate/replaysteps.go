@@ -159,7 +159,7 @@ func (h *host) replayLate(t int, came time.Duration) bool {
 func (h *host) replayEnd(t int) {
 	r, th := &h.replay.threads[t], &h.threads[t]
 	if th.busy && r.came != never {
-		h.replay.times[th.work].Response.Add(h.now - r.came)
+		h.responded(th.work, r.came)
 		h.measured(&h.works[th.work], h.now-r.came)
 	}
 	r.came, r.taken, th.busy = never, false, false
@@ -268,9 +268,17 @@ func (h *host) replayUnfinished(t int) {
 
 // replayUndone counts a run of a thread's workload that is not done.
 func (h *host) replayUndone(t int, came, left time.Duration) {
-	times := &h.replay.times[h.threads[t].work]
-	times.Response.Add(h.now - came)
-	times.Unfinished += max(0, left)
+	work := h.threads[t].work
+	h.responded(work, came)
+	h.replay.times[work].Unfinished += max(0, left)
+}
+
+// responded counts the response of a workload, which ends now, to a cause.
+func (h *host) responded(work int, came time.Duration) {
+	h.replay.times[work].Response.Add(h.now - came)
+	if h.replay.responses != nil {
+		h.replay.responses(work, came, h.now-came)
+	}
 }
 
 // endsAfter reports whether the current work ends within the recording.

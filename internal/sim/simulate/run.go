@@ -17,6 +17,9 @@ type Options struct {
 	Explain bool
 	// Times, if set, receives each time that the outcome's quantiles count, in order, and its workload.
 	Times func(workload string, took time.Duration)
+	// Responses, if set, receives each response that a replay counts, in order: the index of its workload in the
+	// scenario, when its cause came, since the beginning, and how long it took.
+	Responses func(workload int, came, took time.Duration)
 }
 
 // Result of a run.

@@ -1,0 +1,149 @@
+package forecast
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// A recording shows one time of many. Work that comes by chance comes otherwise at another time, and the slow responses
+// come together: one burst, or one stop, makes many. So how far a high quantile differs from one time to the next is
+// measured between parts of the time, and not by the number of slow responses.
+
+const (
+	// blocks is into how many parts the recording's time is split. A part of half a second of 6 s has whole bursts with
+	// the stops that they cause, so that parts are nearly independent of each other.
+	blocks = 12
+	// draws is how many other times are drawn from the blocks.
+	draws = 400
+	// drawSeed is fixed so that every forecast draws the same.
+	drawSeed = 0x64726177
+	// slowShare is the share of a pool's responses in a run that is kept, the slowest; leastSlow is how many at least.
+	// That is enough for quantiles from highQuantile on.
+	slowShare    = 0.125
+	leastSlow    = 64
+	highQuantile = 0.95
+)
+
+// answer is a response or a request of one run: the block of time in which its cause came, and how long it took.
+type answer struct {
+	block int
+	took  time.Duration
+}
+
+// slowest are the slowest responses of a pool in one run.
+type slowest struct {
+	in  [blocks]int // how many responses came in each block
+	all []answer    // the slowest of them, the slowest first
+}
+
+// blockAt is the block of a moment since the beginning.
+func (l *Load) blockAt(at time.Duration) int {
+	if at <= 0 || l.window <= 0 {
+		return 0
+	}
+	return int(min(at, l.window-1) * blocks / l.window)
+}
+
+// slowestBy returns a function for simulate.Options.Responses, and one that returns the slowest by pool after the run.
+func (l *Load) slowestBy() (add func(workload int, came, took time.Duration), done func() []slowest) {
+	of, pool := make([]slowest, len(l.Pools)), map[int]int{}
+	for p := range l.Pools {
+		for _, w := range l.Pools[p].workloads {
+			pool[w] = p
+		}
+	}
+	add = func(workload int, came, took time.Duration) {
+		if p, ok := pool[workload]; ok {
+			b := l.blockAt(came)
+			of[p].in[b]++
+			of[p].all = append(of[p].all, answer{b, took})
+		}
+	}
+	done = func() []slowest {
+		for p := range of {
+			slowestFirst(of[p].all)
+			keep := max(leastSlow, int(math.Ceil(slowShare*float64(len(of[p].all)))))
+			of[p].all = slices.Clone(of[p].all[:min(keep, len(of[p].all))])
+		}
+		return of
+	}
+	return add, done
+}
+
+func slowestFirst(all []answer) {
+	slices.SortFunc(all, func(a, b answer) int { return cmp.Or(cmp.Compare(b.took, a.took), cmp.Compare(a.block, b.block)) })
+}
+
+// otherTimesOf is otherTimes of the responses of the pools of that name over several runs; nil: there are none, the
+// quantile is too low for those that were kept, or the name is that of all pools.
+func (l *Load) otherTimesOf(results []result, pool string, q float64) *Range {
+	if q < highQuantile || pool == "" {
+		return nil
+	}
+	in := make([]int, len(results)*blocks)
+	var all []answer
+	for i := range results {
+		for p, of := range results[i].slowest {
+			if l.Pools[p].Name != pool {
+				continue
+			}
+			for b, n := range of.in {
+				in[i*blocks+b] += n
+			}
+			for _, a := range of.all {
+				all = append(all, answer{i*blocks + a.block, a.took})
+			}
+		}
+	}
+	slowestFirst(all)
+	return otherTimes(in, all, q)
+}
+
+// otherTimes is the range of a quantile in Coverage of other times of the same length. in is how many responses came in
+// each block of each run, slow are the slowest of them, the slowest first. Each draw is one other time: any run, whose phase
+// of the quota's period lasts, and as many of its blocks as it has, with replacement (a block bootstrap: Künsch, Annals of
+// Statistics 17(3), 1989). nil: there are no responses.
+//
+// Worked example: 12 blocks of 50 requests each; in one of them a burst makes 20 requests take 300 ms, the others take
+// 20 ms. p99 is 300 ms. About a third of the draws lacks that block, and the range is from 20 to 300 ms.
+func otherTimes(in []int, slow []answer, q float64) *Range {
+	if len(slow) == 0 {
+		return nil
+	}
+	rng := rand.New(rand.NewPCG(drawSeed, 0))
+	values := make([]float64, 0, draws)
+	times := make([]int, len(in))
+	for range draws {
+		clear(times)
+		total, run := 0, rng.IntN(len(in)/blocks)
+		for range blocks {
+			b := run*blocks + rng.IntN(blocks)
+			times[b]++
+			total += in[b]
+		}
+		if total == 0 {
+			continue
+		}
+		value := slow[len(slow)-1].took
+		above := total - 1 - rankOf(q, total) // so many of the draw lie above the quantile
+		for _, a := range slow {
+			if above -= times[a.block]; above < 0 {
+				value = a.took
+				break
+			}
+		}
+		values = append(values, milliseconds(value))
+	}
+	if len(values) == 0 {
+		return nil
+	}
+	slices.Sort(values)
+	low := int((1 - Coverage) / 2 * float64(len(values)))
+	return &Range{values[low], values[len(values)-1-low]}
+}
+
+// rankOf is the index of a quantile of n values in their order.
+func rankOf(q float64, n int) int { return max(0, int(math.Ceil(q*float64(n)))-1) }

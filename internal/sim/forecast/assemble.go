@@ -215,6 +215,12 @@ func (p *Pool) count(t *thread, older bool) {
 	p.threads++
 	p.cpu += time.Duration(t.total)
 	p.woken.add(t.wakes)
+	for _, by := range t.wakers {
+		if p.wokenBy == nil {
+			p.wokenBy = map[*Pool]int{}
+		}
+		p.wokenBy[by.pool]++
+	}
 	if older {
 		p.older.add(t.wakes)
 	}

@@ -44,7 +44,8 @@ type Pool struct {
 	workloads     []int // indices in Load.recordedScenario
 	recorded      simulate.ReplayTimes
 	woken         wakeups
-	older         wakeups // those of woken that are of processes from before the recording
+	wokenBy       map[*Pool]int // wake-ups by threads of each pool that ran then
+	older         wakeups       // those of woken that are of processes from before the recording
 	cpu           time.Duration
 }
 

@@ -40,9 +40,9 @@ type effect struct {
 	Sign bool
 	// Fair: enough requests, and a client that was in time, so that p99 itself may be compared.
 	Fair bool
-	// Close: p99 is within closeShare of the forecast. Within: it lies in the forecast's interval, which the rounds'
-	// spread may touch.
-	Close, Within bool
+	// Close: p99 is within closeShare of the forecast. Within: the forecast's interval contains it. Touched: the interval
+	// and the rounds' spread have a value in common.
+	Close, Within, Touched bool
 	// FactorClose: p99 as a factor of leaving it is within closeShare of the forecast one.
 	FactorClose bool
 	// OfLeaveClose: the forecast factor times what leaving it came to in the rounds is within closeShare of p99.
@@ -141,7 +141,7 @@ func effectsOf(k kept) []effect {
 		e.Close = near(e.ForecastMs, e.CameMs)
 		e.FactorClose, e.OfLeaveClose = near(e.Forecast, e.Came), near(e.Forecast*leave.Median, e.CameMs)
 		e.Agree, e.Rounds = k.agree(v.Name)
-		e.Within = came.High >= e.Low && came.Low <= e.High
+		e.Within, e.Touched = came.Median >= e.Low && came.Median <= e.High, came.High >= e.Low && came.Low <= e.High
 		all = append(all, e)
 	}
 	return all

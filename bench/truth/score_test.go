@@ -92,6 +92,44 @@ func TestFairness(t *testing.T) {
 	}
 }
 
+// An interval contains p99 where the median of the rounds lies in it; it overlaps the rounds where they reach into it.
+func TestScoreOfAnInterval(t *testing.T) {
+	for name, test := range map[string]struct {
+		came            []float64
+		within, touched bool
+	}{
+		"as forecast":          {[]float64{5, 5, 5}, true, true},
+		"at its end":           {[]float64{6, 6, 6}, true, true},
+		"one round reaches in": {[]float64{6, 6.5, 7}, false, true},
+		"beyond":               {[]float64{6.1, 6.5, 7}, false, false},
+		"on both sides":        {[]float64{3, 6.5, 7}, false, true},
+	} {
+		k := lookedAt(test.came...)
+		k.Look.Rows[1].Range = &between{Low: 4, High: 6}
+		s := scoreOf(sick(), k)
+		if e := s.Effects[1]; e.Within != test.within || e.Touched != test.touched {
+			t.Errorf("%s: %+v", name, e)
+		}
+	}
+}
+
+// The head of the page counts the intervals that contain what came.
+func TestCoverageOnThePage(t *testing.T) {
+	k := lookedAt(5, 5.1, 5.2)
+	k.Look.Rows[1].Range = &between{Low: 4, High: 6}
+	text := truthMarkdown([]testCase{sick()}, []kept{k})
+	for _, want := range []string{
+		"| the forecast's interval contains p99, rows that can be judged | 1 of 2 (50 %) | 80 % |", // leaving it has no interval but its point
+		"| of these, services that are odd in the alphabet, and even ones | 1 of 2 (50 %), not measured | |",
+		"| the same, all rows | 1 of 2 (50 %) | |",
+		"| the end of an interval over its beginning, the median of rows that can be judged | 1.25 | |",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %q:\n%s", want, text)
+		}
+	}
+}
+
 func TestFalseAlarms(t *testing.T) {
 	for name, test := range map[string]struct {
 		look  look

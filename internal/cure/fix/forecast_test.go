@@ -225,6 +225,25 @@ func TestWithoutARecording(t *testing.T) {
 	}
 }
 
+// A recording that lost events, as on a host whose CPUs are full, says nothing about responses.
+func TestLostEventsJudgeNothing(t *testing.T) {
+	b := newBench(t)
+	b.learns(curetest.Bursts)
+	learn, calls := b.env.Learn, 0
+	b.env.Learn = func(ctx context.Context, c container.Container, d time.Duration) (Learned, error) {
+		learned, err := learn(ctx, c, d)
+		if calls++; calls > 1 {
+			learned.Runs.Lost = 4
+		}
+		return learned, err
+	}
+	b.options.Ask = func(question string) (bool, error) { return question == QuestionApply, nil }
+	got, err := b.run()
+	if err != nil || got.Verdict != verdict.Unverified || got.Kept || len(got.Tries) != 1 || len(got.Tries[0].Pools) > 0 || !strings.Contains(got.Judgement.Why, "lost 4 events for each one") {
+		t.Errorf("%s, kept %v, %v: %+v", got.Verdict, got.Kept, err, got.Judgement)
+	}
+}
+
 // With both judges the worse verdict counts.
 func TestBothJudge(t *testing.T) {
 	for i, tc := range []struct {

@@ -1,6 +1,7 @@
 package fix
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -64,6 +65,11 @@ func (r *run) byRuns(e verdict.Evidence, again Learned) verdict.Judgement {
 	judged := r.judged()
 	before, after := runsOf(r.runs, judged.Pool), runsOf(again.Runs, judged.Pool)
 	j := verdict.JudgeRuns(e, judged.Quantile, before, after)
+	if lost := max(r.runs.Lost, again.Runs.Lost); lost > mostLost { // what it says of neighbours stays
+		j.Verdict, j.Before, j.After = verdict.Unverified, nil, nil
+		j.Why = fmt.Sprintf("a recording lost %.2g events for each one that it has, so that its responses mean nothing", lost)
+		return j
+	}
 	r.pools = poolsOf(judged.Pool, r.runs, again.Runs)
 	if judged.Quantile == 0.99 && !j.PerCPU { // of other work the p99 says nothing about the forecast
 		poolP99(r.res.Before, before)
@@ -71,6 +77,9 @@ func (r *run) byRuns(e verdict.Evidence, again Learned) verdict.Judgement {
 	}
 	return j
 }
+
+// mostLost is how many events a recording may lose, for each one that it has, and still be judged by.
+const mostLost = 0.01
 
 // leastOfPool is how many runs a p99 needs to be kept beside its forecast, which is of as many: one lies beyond it.
 const leastOfPool = 100

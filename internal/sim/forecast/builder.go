@@ -46,6 +46,7 @@ type builder struct {
 	dropped   int  // threads beyond maxThreads
 	runs      int  // kept one by one
 	lost      uint64
+	events    uint64 // taken in
 	footer    recording.Footer
 	load      *Load // nil before finish
 }
@@ -93,6 +94,7 @@ func (b *builder) add(e *recording.Event) {
 		b.full = true
 		return
 	}
+	b.events++
 	b.diagnosis.Add(e)
 	b.scan.Add(e)
 	b.now = max(b.now, e.AtNS)

@@ -27,9 +27,11 @@ func (b *builder) keepRun(t *thread) {
 
 // Runs are the runs of a recording, by pool.
 type Runs struct {
-	// Window is the length of the recording.
+	// Window is the length of the recording, or of the part of it that was read.
 	Window time.Duration
-	pools  map[string][]Run
+	// Lost is how many events the recording lost for each one that it has.
+	Lost  float64
+	pools map[string][]Run
 }
 
 // Of are the runs of the pools of that name ("": of all pools), the first maxRuns of the recording.
@@ -60,11 +62,15 @@ func ReadWithRuns(in io.Reader) (*Load, *Runs, error) {
 
 // keptRuns are the runs of a recording that finish has ended, by role; nil: it has no events.
 func (b *builder) keptRuns(end end) *Runs {
-	window := max(b.now, end.footer.EndNS)
+	window := b.now
+	if !b.full {
+		window = max(b.now, end.footer.EndNS)
+	}
 	if window <= 0 || len(b.order) == 0 {
 		return nil
 	}
-	runs := &Runs{time.Duration(window), map[string][]Run{}}
+	lost := float64(max(b.lost, end.footer.LostEvents)) / float64(max(b.events, 1))
+	runs := &Runs{time.Duration(window), lost, map[string][]Run{}}
 	for _, t := range b.order {
 		for _, r := range t.ended {
 			runs.pools[t.pool.Name] = append(runs.pools[t.pool.Name], Run{time.Duration(r.woken), time.Duration(r.delay), time.Duration(r.response), time.Duration(r.cpu)})

@@ -39,6 +39,24 @@ func unknown(r forecast.Row) forecast.Row {
 	return r
 }
 
+// workers is the row with a second pool, of that p99.
+func workers(r forecast.Row, ms float64) forecast.Row {
+	r.Figures.Pools = []forecast.PoolFigures{{Name: "get"}, {Name: "workers", Response: forecast.Quantiles{Count: 1000, P99: new(ms)}}}
+	return r
+}
+
+// serving is the forecast in which the second pool serves clients.
+func serving(f *forecast.Forecast) *forecast.Forecast {
+	f.Serving = []int{0, 1}
+	return f
+}
+
+// requests is the row with a p99 of requests.
+func requests(r forecast.Row, ms float64) forecast.Row {
+	r.Requests = new(ms)
+	return r
+}
+
 // made is a forecast of a container with a limit. The first row is "none".
 func made(limit float64, rows ...forecast.Row) *forecast.Forecast {
 	f := &forecast.Forecast{Window: 10 * time.Second, Limit: limit, CPUs: 8, Rows: rows}
@@ -108,9 +126,16 @@ func TestChoose(t *testing.T) {
 		{"an uncertain gain is said", made(1, none(90, 1), wide(burst(60, 1))), nil, Terms{}, AnswerRemedy, forecast.Burst, false, "reaches above leaving it"},
 		{"a gain without an interval is said", made(1, none(90, 1), unknown(burst(60, 1))), nil, Terms{}, AnswerRemedy, forecast.Burst, false, "error is not known"},
 		{"nothing waits: more CPU", made(1, none(0, 1), pin(0, 1), raise(0, 1.5, 1), raise(0, 2, 1)), nil, Terms{}, AnswerMoreCPU, forecast.Raise, true, "only more CPU brings more work"},
+		{"readers hand requests on: narrow harms those who answer", serving(made(1, workers(none(7.8, 1), 31), workers(narrow(4.1, 1), 53), workers(burst(4.8, 1), 17))),
+			nil, Terms{}, AnswerRemedy, forecast.Burst, true, ""},
+		{"nothing else helps: it is left", made(1, requests(none(7.8, 1), 47), requests(narrow(4.1, 1), 109)), nil, Terms{}, AnswerLeave, "", false, "no remedy shortens p99"},
+		{"a little longer is no harm", serving(made(1, workers(none(50, 1), 50), workers(narrow(5, 1), 60))), nil, Terms{}, AnswerRemedy, forecast.Narrow, true, ""},
+		{"those who spend the quota may wait", made(1, workers(none(50, 1), 50), workers(narrow(5, 1), 500)), nil, Terms{}, AnswerRemedy, forecast.Narrow, true, ""},
+		{"less than half a millisecond is no harm", serving(made(1, workers(none(50, 1), 0.1), workers(narrow(5, 1), 0.4))), nil, Terms{}, AnswerRemedy, forecast.Narrow, true, ""},
 
 		{"objective met as it is", made(1, none(15, 1), burst(3, 1)), objective(20 * time.Millisecond), Terms{}, AnswerLeave, "", true, "met as it is"},
 		{"the cheapest that meets it, not the best", made(1, none(90, 1), burst(15, 1), narrow(12, 1), pin(2, 1)), objective(20 * time.Millisecond), Terms{}, AnswerRemedy, forecast.Burst, true, ""},
+		{"the objective decides, whatever else waits", serving(made(1, workers(none(90, 1), 31), workers(narrow(12, 1), 53))), objective(20 * time.Millisecond), Terms{}, AnswerRemedy, forecast.Narrow, true, ""},
 		{"its interval must meet it", made(1, none(90, 1), burst(19, 1), narrow(12, 1)), objective(20 * time.Millisecond), Terms{}, AnswerRemedy, forecast.Narrow, true, ""},
 		{"within the error", made(1, none(90, 1), burst(19, 1), narrow(30, 1)), objective(20 * time.Millisecond), Terms{}, AnswerRemedy, forecast.Burst, false, "within the forecast's error"},
 		{"met by more CPU only", made(1, none(90, 1), burst(60, 1), raise(30, 1.5, 1), raise(5, 2, 1)), objective(20 * time.Millisecond), Terms{}, AnswerMoreCPU, forecast.Raise, true, "it grants 2 CPUs"},
@@ -217,4 +242,16 @@ func TestChooseNeverWorse(t *testing.T) {
 			t.Fatal("no reason")
 		}
 	})
+}
+
+// Each row that harms the rest says what it harms.
+func TestHarmIsTold(t *testing.T) {
+	f := serving(made(1, requests(workers(none(7.8, 1), 31), 20), workers(narrow(4.1, 1), 53), requests(workers(burst(4.8, 1), 17), 80)))
+	got := map[int]string{}
+	for _, n := range Choose(f, Terms{}).Not {
+		got[n.Row] = n.Why
+	}
+	if got[1] != "it harms the rest: p99 of pool workers from 31.0 ms to 53.0 ms" || got[2] != "it harms the rest: p99 of requests from 20.0 ms to 80.0 ms" {
+		t.Errorf("got %v", got)
+	}
 }

@@ -33,6 +33,8 @@ func (c *choice) whyNot(i int) string {
 		return "worse than leaving it"
 	case !c.helps(r.Judged):
 		return "no better than leaving it"
+	case c.f.Objective == nil && c.harms(i) != "":
+		return c.harms(i)
 	case !c.may(i):
 		return fmt.Sprintf("more CPU than the limit, not asked for (--may %s)", r.Remedy.Name)
 	case c.out.Row >= 0 && c.f.Rows[c.out.Row].Judged != nil && *r.Judged > *c.f.Rows[c.out.Row].Judged*(1+tieShare):
@@ -88,10 +90,13 @@ func (c *choice) figure() string {
 		name = "p" + strconv.FormatFloat(math.Round(q*1e6)/1e4, 'f', -1, 64)
 	}
 	if c.f.Judged.Pool != "" {
-		name += " of pool " + text.Sanitize(c.f.Judged.Pool, 40)
+		name += " of " + poolText(c.f.Judged.Pool)
 	}
 	return name
 }
+
+// poolText shows a stranger's name of a pool.
+func poolText(name string) string { return "pool " + text.Sanitize(name, 40) }
 
 // price says what a row costs beside the limit.
 func (c *choice) price(i int) string {

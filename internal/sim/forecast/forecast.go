@@ -56,6 +56,9 @@ type Forecast struct {
 	Check     SelfCheck
 	// Judged says whose responses Row.Judged has; nil: no pool has enough responses.
 	Judged *Judged
+	// Serving are the pools that answer clients, or are handed their requests, and spend little: indices in Figures.Pools.
+	// A remedy must harm none of them, whichever is judged.
+	Serving []int
 	// MostResponses is how many responses the recording has of the pool with most.
 	MostResponses uint64
 	// Requests says which requests Row.Requests has; nil: the recording has too few, or they take no longer than the
@@ -121,8 +124,11 @@ func makeRows(l *Load, o Options) (*maker, error) {
 		Target: l.target, Path: l.path, Kernel: l.kernel, Window: l.window, Limit: l.limit, CPUs: l.recordedScenario.Host.CPUs,
 		Objective: o.Objective, Cheapest: -1, Notes: l.notes,
 	}
-	for _, p := range l.Pools {
+	for i, p := range l.Pools {
 		f.MostResponses = max(f.MostResponses, p.recorded.Response.Count())
+		if l.serves(p) {
+			f.Serving = append(f.Serving, i)
+		}
 	}
 	m := &maker{l: l, o: o, f: f, seeds: o.Seeds}
 	hostLoads := []float64{0}

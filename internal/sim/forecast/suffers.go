@@ -126,16 +126,26 @@ func mostHurt(all []hurt) int {
 // the collector stops all threads at once, and the collector's own had 186 ms.
 func (l *Load) rank(p *Pool) int {
 	w := p.woken
-	little := p.cpu.Seconds() < littleSpent*l.limit*l.window.Seconds()
 	switch {
 	case 2*w.timer > w.all():
 		return keepsTime
-	case little && p.reached():
+	case l.little(p) && p.reached():
 		return answers
-	case little && len(l.requests) >= requests.Least && p.handedOn():
+	case l.little(p) && len(l.requests) >= requests.Least && p.handedOn():
 		return handed
 	}
 	return works
+}
+
+// little reports whether a pool spends little of the quota.
+func (l *Load) little(p *Pool) bool {
+	return p.cpu.Seconds() < littleSpent*l.limit*l.window.Seconds()
+}
+
+// serves reports whether clients wait for a pool that spends little: it answers them, or their requests are handed on to it.
+// Its responses need not be whole requests to tell whether these take longer under a remedy.
+func (l *Load) serves(p *Pool) bool {
+	return 2*p.woken.timer <= p.woken.all() && l.little(p) && (p.reached() || p.handedOn())
 }
 
 // reached reports whether clients and devices wake a pool as those of a service do.

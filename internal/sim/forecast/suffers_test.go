@@ -45,6 +45,11 @@ func TestRankOfAPool(t *testing.T) {
 	if got := l.rank(threads); got != works {
 		t.Errorf("without requests in the recording: rank %d, want %d", got, works)
 	}
+	for _, p := range []*Pool{loop, hashers, dispatcher, relay, threads, machine, collector, server, ticks, seldom} {
+		if got, want := l.serves(p), p == loop || p == dispatcher || p == threads; got != want {
+			t.Errorf("a pool of %v: serves %v, want %v", p.woken, got, want)
+		}
+	}
 }
 
 func TestMostHurt(t *testing.T) {

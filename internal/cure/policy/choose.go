@@ -87,8 +87,9 @@ const (
 	leastStopped = diagnose.Negligible
 	// leastExtra is how many CPUs beyond the limit count as more than the limit.
 	leastExtra = 0.01
-	// harm is from which factor on a p99 that becomes longer is too long for a remedy that helps another pool.
-	harm = 1.5
+	// Of a remedy that helps one pool: from which factor on another p99 becomes too long, where a remedy that harms less
+	// helps too, and where none does.
+	someHarm, muchHarm = 1 + leastGain, 1.5
 )
 
 // Choose chooses a row of a forecast. explain, forecast, fix and the agent all use this rule.
@@ -101,13 +102,14 @@ const (
 // With an objective the cheapest row wins whose whole interval meets it: the fewest CPUs beyond the limit, then
 // the smaller intervention. Without one the lowest latency wins, and a tie goes to the smaller intervention.
 // A row must take off a tenth and half a millisecond to be worth a change. Without an objective it must not harm the rest:
-// a pool that hands requests on may become faster while the requests take longer.
+// a pool that hands requests on may become faster while the requests take longer. A row under which no p99 of the rest
+// becomes a tenth longer comes first; from half as long again on a row is out.
 //
 // Worked example: limit 0.6, p99 115 ms; burst 66 ms (60 to 73), pin to 1 CPU 121 ms, raise to 0.9 3 ms. Burst
 // is chosen: pin grants 0.4 CPUs more and does not help, and raise was not asked for. With --may raise and an
 // objective of 20 ms, raise is chosen.
 func Choose(f *forecast.Forecast, t Terms) Choice {
-	c := &choice{f: f, t: t.withoutPlans(f), out: Choice{Row: -1, Next: []int{}, Not: []NotChosen{}}}
+	c := &choice{f: f, t: t.withoutPlans(f), harm: muchHarm, out: Choice{Row: -1, Next: []int{}, Not: []NotChosen{}}}
 	c.decide()
 	c.explainRest()
 	return c.out
@@ -118,6 +120,7 @@ type choice struct {
 	f    *forecast.Forecast
 	t    Terms
 	none *forecast.Row
+	harm float64 // from which factor on a row harms the rest
 	out  Choice
 }
 
@@ -215,7 +218,7 @@ func (c *choice) helps(ms *float64) bool {
 }
 
 // harms says what a row harms, although the judged pool gets faster; "": nothing. It harms another pool that serves
-// clients, or whole requests, if their p99 becomes half as long again.
+// clients, or whole requests, if their p99 becomes longer by the factor in force.
 //
 // Worked example: threads that read requests hand them on to workers. Under narrow the readers' p99 falls from 7.8 to
 // 6.7 ms, that of the workers rises from 31 to 53 ms. A client measured a p99 of 217 instead of 176 ms then.
@@ -224,7 +227,7 @@ func (c *choice) harms(i int) string {
 	told := func(what string, was, is *float64) string {
 		return fmt.Sprintf("it harms the rest: p99 of %s from %s to %s", what, milli(*was), milli(*is))
 	}
-	if was, is := c.none.Requests, r.Requests; harmful(was, is) {
+	if was, is := c.none.Requests, r.Requests; c.harmful(was, is) {
 		return told("requests", was, is)
 	}
 	before, after := c.none.Figures.Pools, r.Figures.Pools
@@ -232,15 +235,15 @@ func (c *choice) harms(i int) string {
 		if p >= min(len(before), len(after)) {
 			break // the row was not replayed
 		}
-		if was, is := before[p].Response.P99, after[p].Response.P99; harmful(was, is) {
+		if was, is := before[p].Response.P99, after[p].Response.P99; c.harmful(was, is) {
 			return told(poolText(after[p].Name), was, is)
 		}
 	}
 	return ""
 }
 
-func harmful(was, is *float64) bool {
-	return was != nil && is != nil && *is >= harm**was && *is-*was >= leastGainMs
+func (c *choice) harmful(was, is *float64) bool {
+	return was != nil && is != nil && *is >= c.harm**was && *is-*was >= leastGainMs
 }
 
 // rows are the possible rows that pass, in an order: equal ones by the smaller intervention.
@@ -292,9 +295,11 @@ func (c *choice) lowest() {
 	helps := func(may bool) func(int) bool {
 		return func(i int) bool { return c.may(i) == may && c.helps(c.f.Rows[i].Judged) && c.harms(i) == "" }
 	}
-	if all := c.tied(c.rows(helps(true), c.byLatency)); len(all) > 0 {
-		c.recommend(all, true, fmt.Sprintf("%s: %s%s", c.name(all[0]), c.latencies(all[0]), c.price(all[0])))
-		return
+	for _, c.harm = range []float64{someHarm, muchHarm} {
+		if all := c.tied(c.rows(helps(true), c.byLatency)); len(all) > 0 {
+			c.recommend(all, true, fmt.Sprintf("%s: %s%s", c.name(all[0]), c.latencies(all[0]), c.price(all[0])))
+			return
+		}
 	}
 	if row := c.setting(); row >= 0 {
 		c.answer(AnswerSetting, row, fmt.Sprintf("no remedy at the same CPU shortens %s; a smaller pool would: %s (modelled)", c.judged(c.none), c.name(row)))

@@ -105,7 +105,7 @@ test-pure-json: need-go need-cc lab
 # Tests with t.Parallel wait most of the time, so that more of them run at once than there are CPUs.
 .PHONY: test-kernel-json
 test-kernel-json: need-go need-cc lab
-	@mkdir -p $(OUT) && rm -f $(OUT)/kernel.json
+	@mkdir -p $(OUT) && rm -f $(OUT)/kernel.json*
 	@echo "== tests on this host's kernel, race detector on"
 	@needs=($$($(LAB) needs)); $(GO) list -race -test -export -f '' "$${needs[@]:2}" >/dev/null || true; \
 	  $(GO) test -exec $(SEEDED) -race -vet=off -count=1 -p 1 -parallel 4 -timeout 15m -json "$${needs[@]}" | $(call record,kernel)

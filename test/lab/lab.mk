@@ -20,7 +20,7 @@ lab-test: lab ## the tests that need many CPUs or cgroup v2, in one guest
 # For `make test`: failed tests are for test/lab/cmd/skips to judge; a lab that
 # could not test (125) fails here. What says require.Once, and the host's run took, is not repeated.
 define lab-json
-@mkdir -p $(OUT) && rm -f $(OUT)/$(1).json
+@mkdir -p $(OUT) && rm -f $(OUT)/$(1).json*
 @echo "== tests in the lab, $(2)"
 @rc=0; $(LAB) test --timeout 25m --package-timeout 8m --$(2) --taken "$$(ls $(OUT)/kernel.json 2>/dev/null || true)" --json $(OUT)/$(1).json || rc=$$?; [ $$rc -le 1 ] || exit $$rc
 endef

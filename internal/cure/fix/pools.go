@@ -55,19 +55,19 @@ func timesOf(runs []forecast.Run) *PoolTimes {
 	if len(runs) == 0 {
 		return nil
 	}
-	at := func(of func(forecast.Run) time.Duration, q float64) float64 {
+	sorted := func(of func(forecast.Run) time.Duration) []float64 {
 		all := make([]float64, len(runs))
 		for i, run := range runs {
 			all[i] = ms(of(run))
 		}
 		slices.Sort(all)
-		return stats.Rank(all, q)
+		return all
 	}
-	delay := func(r forecast.Run) time.Duration { return r.Delay }
-	response := func(r forecast.Run) time.Duration { return r.Response }
-	t := &PoolTimes{Runs: len(runs), DelayP50Ms: at(delay, 0.5), ResponseP50Ms: at(response, 0.5)}
+	delays := sorted(func(r forecast.Run) time.Duration { return r.Delay })
+	responses := sorted(func(r forecast.Run) time.Duration { return r.Response })
+	t := &PoolTimes{Runs: len(runs), DelayP50Ms: stats.Rank(delays, 0.5), ResponseP50Ms: stats.Rank(responses, 0.5)}
 	if len(runs) >= leastOfPool {
-		t.DelayP99Ms, t.ResponseP99Ms = new(at(delay, 0.99)), new(at(response, 0.99))
+		t.DelayP99Ms, t.ResponseP99Ms = new(stats.Rank(delays, 0.99)), new(stats.Rank(responses, 0.99))
 	}
 	return t
 }

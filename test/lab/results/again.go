@@ -29,10 +29,8 @@ func (r *Run) Again() ([]TestID, error) {
 		case p.Status == Fail && len(failed) == 0:
 			return nil, fmt.Errorf("%s (%s): it failed outside its tests", p.Name, r.Name)
 		}
-		for _, mark := range notNoise {
-			if strings.Contains(p.Output, mark) {
-				return nil, fmt.Errorf("%s (%s): %s", p.Name, r.Name, mark)
-			}
+		if mark := fault(p.Output); mark != "" {
+			return nil, fmt.Errorf("%s (%s): %s", p.Name, r.Name, mark)
 		}
 		for _, name := range failed {
 			top, _, _ := strings.Cut(name, "/")
@@ -66,8 +64,13 @@ func (p *Package) mark(name string) string {
 	if p.Tests[name].Status == Unend {
 		return string(Unend)
 	}
+	return fault(p.Tests[name].Output)
+}
+
+// fault returns the mark of notNoise in an output; "": none.
+func fault(output string) string {
 	for _, mark := range notNoise {
-		if strings.Contains(p.Tests[name].Output, mark) {
+		if strings.Contains(output, mark) {
 			return mark
 		}
 	}

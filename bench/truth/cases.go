@@ -28,7 +28,9 @@ type testCase struct {
 	// where a setting is guilty.
 	guilty, suffers []string
 	needs           []need
-	start           func(ctx context.Context, s *stage) (service, error)
+	// setting is one of the service that explain may advise; the zero value: it has none that start can set.
+	setting setting
+	start   func(ctx context.Context, s *stage) (service, error)
 }
 
 // need is a program or the path of a file, and the Debian package that has it.

@@ -27,6 +27,8 @@ type kept struct {
 	// Variants are what was applied, "leave it" first.
 	Variants []variant `json:"variants"`
 	Runs     []oneRun  `json:"runs"`
+	// Followed are runs of the service started anew, as it was and with the advice of Look followed.
+	Followed []oneRun `json:"advice_followed,omitempty"`
 }
 
 // look is what the tool says before anything is changed.
@@ -137,8 +139,10 @@ func (k *kept) write(dir string) error {
 func replaceFile(name string, text []byte) error { return renameio.WriteFile(name, text, 0o644) }
 
 // has tells whether a variant was measured in a round.
-func (k *kept) has(variant string, round int) bool {
-	for _, r := range k.Runs {
+func (k *kept) has(variant string, round int) bool { return hasRun(k.Runs, variant, round) }
+
+func hasRun(runs []oneRun, variant string, round int) bool {
+	for _, r := range runs {
 		if r.Variant == variant && r.Round == round {
 			return true
 		}

@@ -22,6 +22,7 @@ func lighttpdLogs() testCase {
 		guilty:  []string{"zstd"},
 		suffers: []string{"lighttpd"},
 		needs:   []need{{"lighttpd", "lighttpd"}, {"zstd", "zstd"}},
+		setting: setting{name: "-T", asItWas: []string{"-T2"}, advised: []string{"-T1"}},
 		start:   startLighttpd,
 	}
 }
@@ -46,7 +47,7 @@ func startLighttpd(ctx context.Context, s *stage) (service, error) {
 	if err := s.start(program{args: []string{"lighttpd", "-D", "-f", config}}); err != nil {
 		return service{}, err
 	}
-	loop := "while :; do zstd -q -T2 -B1MiB -12 -c " + log + " >/dev/null; sleep 0.6; done"
+	loop := "while :; do zstd -q " + s.value(lighttpdLogs().setting)[0] + " -B1MiB -12 -c " + log + " >/dev/null; sleep 0.6; done"
 	if err := s.start(program{args: []string{"/bin/sh", "-c", loop}}); err != nil {
 		return service{}, err
 	}

@@ -80,6 +80,7 @@ func run(ctx context.Context) error {
 	flag.IntVar(&o.rounds, "rounds", 3, "how often each remedy is measured")
 	flag.DurationVar(&o.each, "each", 8*time.Second, "how long each measurement takes at least")
 	flag.BoolVar(&o.noFix, "no-fix", false, "do not run fix: measure what explain and forecast say, and what each remedy brings")
+	adviceOnly := flag.Bool("advice", false, "measure only what following explain's advice brings, of cases that were measured before")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		return fmt.Errorf("%q: it takes no arguments", flag.Arg(0))
@@ -130,13 +131,23 @@ func run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if k.Complete && *which == "" {
-			continue
+		save := func() error { return k.write(*dir) }
+		if *adviceOnly {
+			if *which != "" {
+				k.Followed = nil
+			}
+			err = followAdvice(ctx, o, c, &k, save)
+		} else {
+			if k.Complete && *which == "" {
+				continue
+			}
+			if k.Complete || k.Rounds != o.rounds || k.Each != o.each {
+				k = kept{Case: c.name}
+			}
+			if err = measure(ctx, o, c, &k, save); err == nil {
+				err = followAdvice(ctx, o, c, &k, save)
+			}
 		}
-		if k.Complete || k.Rounds != o.rounds || k.Each != o.each {
-			k = kept{Case: c.name}
-		}
-		err = measure(ctx, o, c, &k, func() error { return k.write(*dir) })
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

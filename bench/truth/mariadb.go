@@ -19,6 +19,7 @@ func mariadbSort() testCase {
 		guilty:  []string{"(long runs)"},
 		suffers: []string{"mariadbd"},
 		needs:   []need{{"mariadbd", "mariadb-server-core"}, {"mariadb-install-db", "mariadb-server-core"}},
+		setting: setting{name: "thread_pool_size", advised: []string{"--thread-handling=pool-of-threads", "--thread-pool-size=1"}},
 		start:   startMariaDB,
 	}
 }
@@ -33,11 +34,11 @@ func startMariaDB(ctx context.Context, s *stage) (service, error) {
 	if err := s.prepare(ctx, program{args: install}); err != nil {
 		return service{}, err
 	}
-	err = s.start(program{args: []string{
+	err = s.start(program{args: append([]string{
 		"mariadbd", "--no-defaults", "--user=root", "--datadir=" + data, "--bind-address=127.0.0.1", "--port=" + port,
 		"--socket=" + filepath.Join(s.dir, "mysql.sock"), "--skip-grant-tables", "--skip-log-bin",
 		"--innodb-log-file-size=16M", "--innodb-flush-log-at-trx-commit=0", "--sort-buffer-size=64M",
-	}})
+	}, s.value(mariadbSort().setting)...)})
 	if err != nil {
 		return service{}, err
 	}

@@ -76,12 +76,7 @@ type measurement struct {
 }
 
 func (m *measurement) all(ctx context.Context) error {
-	if m.of.disturb != nil {
-		ended := make(chan struct{})
-		ctx, cancel := context.WithCancel(ctx)
-		go func() { defer close(ended); m.of.disturb(ctx) }()
-		defer func() { cancel(); <-ended }()
-	}
+	defer m.disturb(ctx)()
 	// A service is not at its usual pace in its first seconds.
 	const warm = 3 * time.Second
 	first, err := m.run(ctx, leaveIt, 0, warm)
@@ -114,6 +109,17 @@ func (m *measurement) all(ctx context.Context) error {
 	}
 	m.k.Complete = true
 	return nil
+}
+
+// disturb runs what disturbs the service, until stop is called.
+func (m *measurement) disturb(ctx context.Context) (stop func()) {
+	if m.of.disturb == nil {
+		return func() {}
+	}
+	ended := make(chan struct{})
+	ctx, cancel := context.WithCancel(ctx)
+	go func() { defer close(ended); m.of.disturb(ctx) }()
+	return func() { cancel(); <-ended }
 }
 
 // ask lets the tool look and fix, under the load of the client.

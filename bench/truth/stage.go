@@ -34,6 +34,8 @@ type stage struct {
 	dir             string
 	programs        []*exec.Cmd
 	groups          []*sandbox.Group
+	// follow: services are started as explain advises.
+	follow bool
 }
 
 // period of all limits, the kernel's default.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -67,6 +68,7 @@ type tally struct {
 	healthy, alarms                      int
 	alertSick, alertHealthy              int
 	effects, signs                       int
+	followed, harmed                     int // advice that was followed for real, and where that made the part that waits slower
 	p99                                  fits
 	halves                               [2]fits // of the services in alphabetical order: the odd ones, the even ones
 }
@@ -135,6 +137,10 @@ func tallyOf(all []scored) (t tally) {
 		t.suffers += count(j.s.Suffers)
 		t.judges += count(j.s.Judges)
 		t.alertSick += count(j.s.Alert)
+		if f := followedOf(j.c, j.k); f != nil {
+			t.followed++
+			t.harmed += count(f.harmed)
+		}
 		for _, e := range j.s.Effects {
 			t.effects += count(e.Real)
 			t.signs += count(e.Real && e.Sign)
@@ -177,6 +183,7 @@ func (p *page) tally(t tally) {
 	p.line("| the end of an interval over its beginning, the median of rows that can be judged | %s | |", medianFactor(of.widths))
 	p.line("| p99 as a factor of leaving it in the same round within a quarter of the forecast one | %s | |", share(of.factorsNear, of.factors))
 	p.line("| p99 within a quarter of the forecast factor times what leaving it came to | %s | |", share(of.ofLeaveNear, of.factors))
+	p.line("| advice followed for real: the part that waits is slower, of all that can be set here | %s | 0 |", harmOf(t.harmed, t.followed))
 	p.line("| alert of the kubernetes-mixin (a quarter of the periods throttled) fires where something is wrong | %d of %d | |", t.alertSick, t.sick)
 	p.line("| the same alert for healthy services | %d of %d | |", t.alertHealthy, t.healthy)
 	p.line("\nThe alert and the share of time stopped name neither the cause nor the part.")
@@ -201,6 +208,14 @@ func medianFactor(all []float64) string {
 		return "not measured"
 	}
 	return fmt.Sprintf("%.2f", stats.Median(all))
+}
+
+// harmOf shows how often following advice did harm.
+func harmOf(harmed, followed int) string {
+	if followed == 0 {
+		return "not measured"
+	}
+	return fmt.Sprintf("%d of %d", harmed, followed)
 }
 
 // share shows a part of a whole with its percentage.
@@ -283,6 +298,7 @@ func (p *page) effects(j scored) {
 	for _, a := range j.k.Look.Advice {
 		p.line("- **advice**: %s", text.Sanitize(a, 0))
 	}
+	p.followed(followedOf(j.c, j.k))
 	p.line("- **forecast** judges %s and recommends: %s", orMissing(text.Shown(j.k.Look.Judged)), orMissing(strings.TrimSpace(j.k.Look.Answer+" "+j.k.Look.Recommended)))
 	if len(j.s.Effects) > 0 {
 		p.line("\n| remedy | p99 forecast (ms) | p99 came (ms) | within a quarter | forecast | came | sign |\n|---|---|---|---|---|---|---|")
@@ -308,6 +324,24 @@ func (p *page) effects(j scored) {
 			strings.Replace(j.k.figures(e.Variant).text(false), " ms", "", 1), near, e.Forecast, e.Came, sign)
 	}
 	p.measuredOn(j.k)
+}
+
+// followed tells what following the advice brought.
+func (p *page) followed(f *followed) {
+	if f == nil {
+		return
+	}
+	verdict := "no difference beyond the noise"
+	switch {
+	case f.harmed:
+		verdict = "**slower**"
+	case f.helped:
+		verdict = "faster"
+	}
+	p.line("- **advice followed** (`%s`): p99 from %s to %s: %s", f.setting, f.before.text(false), f.after.text(false), verdict)
+	for _, name := range slices.Sorted(maps.Keys(f.beside)) {
+		p.line("- p99 of %s: from %s to %s ms", name, short(f.beside[name][0]), short(f.beside[name][1]))
+	}
 }
 
 // whyMissed says why a case is missed, as found by looking into its recording.

@@ -95,6 +95,7 @@ func nodeLogins() testCase {
 		guilty:  []string{"workers", "libuv"},
 		suffers: []string{"node"},
 		needs:   []need{{"node", "nodejs"}},
+		setting: setting{name: "UV_THREADPOOL_SIZE", advised: []string{"UV_THREADPOOL_SIZE=1"}},
 		start:   startNode,
 	}
 }
@@ -136,7 +137,7 @@ func startNode(ctx context.Context, s *stage) (service, error) {
 	if err != nil {
 		return service{}, err
 	}
-	if err := s.start(program{args: []string{"node", script, port}}); err != nil {
+	if err := s.start(program{args: []string{"node", script, port}, env: s.value(nodeLogins().setting)}); err != nil {
 		return service{}, err
 	}
 	hello := request{Protocol: protocolHTTP, Text: "http://" + addr + "/"}

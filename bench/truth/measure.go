@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"os"
 	"slices"
 	"time"
@@ -176,14 +177,21 @@ func (m *measurement) keepLoad(ctx context.Context) (stop func(), err error) {
 	return stop, err
 }
 
-// order is the client's for one measurement. Rounds have arrivals of their own, and the
-// variants of a round have the same.
+// order is the client's for one measurement. Cases and rounds have arrivals of their own, and the variants of a round have
+// the same. With the same seeds for all cases, a calm time of one would be that of all.
 func (m *measurement) order(round int, d time.Duration) order {
 	const warm = 500 * time.Millisecond
 	return order{Requests: m.of.requests, Plan: loadgen.Plan{
-		Seed: uint64(round + 1), Streams: m.of.streams, Connections: m.of.connections, Drain: 2 * time.Second,
+		Seed: seedOf(m.c.name) + uint64(round), Streams: m.of.streams, Connections: m.of.connections, Drain: 2 * time.Second,
 		Phases: []loadgen.Phase{{For: warm, Factor: 1}, {For: d, Factor: 1, Measured: true}},
 	}}
+}
+
+// seedOf is the first seed of a case, by its name.
+func seedOf(name string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(name)) // a hash.Hash never fails
+	return h.Sum64()
 }
 
 // variant applies one, measures, and restores.

@@ -47,6 +47,31 @@ func TestAdvice(t *testing.T) {
 	}
 }
 
+// A setting that sizes those who wait too is not advised: the pool of a database's connections of both kinds.
+func TestNoAdviceForASharedSetting(t *testing.T) {
+	h := &recording.Header{CPUsAllowed: cpuset.New(0, 1, 2, 3), Processes: []recording.Process{
+		{TGID: 10, Exe: "/usr/bin/java", Cmdline: []string{"java"}, Libraries: []string{"/usr/lib/jvm/lib/server/libjvm.so"}},
+		{TGID: 20, Exe: "/usr/bin/java", Cmdline: []string{"java"}, Libraries: []string{"/usr/lib/jvm/lib/server/libjvm.so"}},
+	}}
+	const long, short = "GC Thread#* (long runs)", "GC Thread#*"
+	for name, test := range map[string]struct {
+		process string // of the short runs
+		advised bool
+	}{"of one process": {"java", false}, "of another": {"other", true}} {
+		n := newNames(nil)
+		n.first[long] = []thread{{10, "GC Thread#11"}}
+		n.first[short] = []thread{{20, "GC Thread#1"}}
+		e := diagnose.Explanation{LimitCPUs: new(2.0), Cause: diagnose.Pool, Pools: []diagnose.PoolUse{
+			{Name: long, Process: "java", Threads: 8, Working: 8, Widest: 8, CPUThrottled: new(5 * time.Second)},
+			{Name: short, Process: test.process, Threads: 8, Working: 8, Widest: 8, CPUThrottled: new(time.Second)},
+		}}
+		advise(&e, threadpool.Known(), n, processesOf(h, nil, nil), h)
+		if got := e.Pools[0].Advice != ""; got != test.advised {
+			t.Errorf("%s: %q", name, e.Pools[0].Advice)
+		}
+	}
+}
+
 // Two processes with pools of one name: each gets the thread of its own.
 func TestNamesKeepProcessesApart(t *testing.T) {
 	n := newNames(nil)

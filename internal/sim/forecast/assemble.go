@@ -282,7 +282,7 @@ func (a *assembly) neighbours() {
 			}
 		}
 		if len(share) == 1 && a.sharesQuota(up) && a.takesAll(sums[share[0]], used) {
-			of = greedy(of)
+			of = greedy(of, a.widths[share[0]].mean())
 		}
 		if len(of) > 0 {
 			a.l.others = append(a.l.others, a.workload(cgroup, len(of)))

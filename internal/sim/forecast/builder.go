@@ -35,7 +35,8 @@ type builder struct {
 	order     []*thread
 	cpus      map[int32]*cpu
 	others    map[otherKey]*other
-	phases    map[uint64]int64 // first expiry of the period timer, by cgroup
+	widths    map[uint32]*width // of owners outside of the container
+	phases    map[uint64]int64  // first expiry of the period timer, by cgroup
 	measured  []*Pool
 	queues    map[*Pool]*workQueue
 	exchanges map[uint32]*exchange // by socket
@@ -58,13 +59,14 @@ type cpu struct {
 	thread *thread
 	owner  uint32
 	since  int64
+	held   bool // counted in its owner's width
 }
 
 // newBuilder begins with a recording's header. It returns an error if the host cannot be simulated.
 func newBuilder(h recording.Header) (*builder, error) {
 	b := &builder{
 		h: h, diagnosis: diagnose.New(h, diagnose.Options{}), names: threadpool.NewNames(maxNames), processes: map[uint32]string{},
-		threads: map[uint32]*thread{}, cpus: map[int32]*cpu{}, others: map[otherKey]*other{},
+		threads: map[uint32]*thread{}, cpus: map[int32]*cpu{}, others: map[otherKey]*other{}, widths: map[uint32]*width{},
 		phases: map[uint64]int64{}, byName: map[poolName]*Pool{}, queues: map[*Pool]*workQueue{}, exchanges: map[uint32]*exchange{},
 	}
 	if _, err := hostOf(&h); err != nil {
@@ -151,11 +153,14 @@ func (b *builder) onSwitch(e *recording.Event) {
 			b.exit(prev)
 		}
 	}
+	b.release(c)
 	*c = cpu{owner: e.NextOwner, since: b.now}
 	if next := b.thread(e.NextThread); next != nil {
 		b.startRunning(next, e.CPU)
 		c.thread = next
+		return
 	}
+	b.hold(c)
 }
 
 func (b *builder) onWakeup(e *recording.Event) {
@@ -240,6 +245,7 @@ func (b *builder) finish(f recording.Footer) (*Load, error) {
 	for c, on := range b.cpus {
 		if on.thread == nil {
 			b.noteOther(c, on, true)
+			b.release(on)
 		}
 	}
 	b.detectPeriodicTimers()

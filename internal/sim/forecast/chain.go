@@ -162,8 +162,10 @@ func (b *builder) exit(t *thread) {
 
 // leaveContainer ends a thread that moved to another container.
 func (b *builder) leaveContainer(t *thread, owner uint32) {
-	if c := b.cpus[t.cpu]; c != nil && c.thread == t {
+	c := b.cpus[t.cpu]
+	if c != nil && c.thread == t {
 		c.owner, c.since = owner, b.now
+		defer b.hold(c) // its CPU is not of the container from here on
 	}
 	b.exit(t)
 }

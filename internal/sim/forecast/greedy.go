@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"time"
 
+	"github.com/unthrottle/unthrottle/internal/see/recording"
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
 )
 
@@ -45,12 +45,61 @@ func (a *assembly) takesAll(some, used int64) bool {
 	return float64(*throttled) >= greedyPeriods*periods && float64(some) >= greedyPart*float64(used+own)
 }
 
+// width is on how many CPUs an owner ran at once.
+type width struct {
+	cpus     int
+	began    int64 // since when cpus is above 0
+	any, sum int64 // ns in which it held any CPU, and CPU time
+}
+
+// mean is how many CPUs the owner held on average while it held any.
+func (w *width) mean() float64 {
+	if w == nil || w.any == 0 {
+		return 0
+	}
+	return float64(w.sum) / float64(w.any)
+}
+
+// hold counts a CPU that an owner outside of the container begins to run on.
+func (b *builder) hold(c *cpu) {
+	if c.owner == recording.Idle || c.held || c.thread != nil {
+		return
+	}
+	w := b.widths[c.owner]
+	if w == nil {
+		if len(b.widths) == maxThreads {
+			return
+		}
+		w = &width{}
+		b.widths[c.owner] = w
+	}
+	if w.cpus == 0 {
+		w.began = b.now
+	}
+	w.cpus++
+	c.held = true
+}
+
+// release ends what hold began.
+func (b *builder) release(c *cpu) {
+	if !c.held {
+		return
+	}
+	w := b.widths[c.owner]
+	w.sum += b.now - c.since
+	w.cpus--
+	if w.cpus == 0 {
+		w.any += b.now - w.began
+	}
+	c.held = false
+}
+
 // greedy are as many endless threads as a neighbour's mean width takes, on the CPUs that it used most, from its first
 // run on.
-func greedy(of []*other) []*other {
+func greedy(of []*other, mean float64) []*other {
 	all := slices.Clone(of)
 	slices.SortStableFunc(all, func(x, y *other) int { return cmp.Compare(y.sum, x.sum) })
-	all = all[:min(len(all), max(1, int(math.Round(meanWidth(of)))))]
+	all = all[:min(len(all), max(1, int(math.Round(mean))))]
 	for i, o := range all {
 		endless := *o
 		endless.steps = []simulate.ReplayStep{o.steps[0], {Kind: simulate.StepRun, For: simulate.Endless}}
@@ -61,25 +110,3 @@ func greedy(of []*other) []*other {
 
 // endless reports whether the runs of a neighbour do not end.
 func (o *other) endless() bool { return o.steps[len(o.steps)-1].For == simulate.Endless }
-
-// meanWidth is how many CPUs an owner held on average while it held any.
-func meanWidth(of []*other) float64 {
-	type run struct{ from, to time.Duration }
-	var runs []run
-	sum := time.Duration(0)
-	for _, o := range of {
-		for i := 0; i+1 < len(o.steps); i += 2 { // see flushOther
-			runs = append(runs, run{o.steps[i].For, o.steps[i].For + o.steps[i+1].For})
-			sum += o.steps[i+1].For
-		}
-	}
-	slices.SortFunc(runs, func(x, y run) int { return cmp.Compare(x.from, y.from) })
-	any, end := time.Duration(0), time.Duration(0)
-	for _, r := range runs {
-		if r.to > end {
-			any += r.to - max(r.from, end)
-			end = r.to
-		}
-	}
-	return sum.Seconds() / max(any.Seconds(), math.SmallestNonzeroFloat64)
-}

@@ -1,10 +1,12 @@
 package forecast
 
 import (
+	"math"
 	"testing"
 	"time"
 
 	"github.com/unthrottle/unthrottle/bandwidth"
+	"github.com/unthrottle/unthrottle/internal/see/recording"
 	"github.com/unthrottle/unthrottle/internal/sim/scenario"
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
 )
@@ -23,17 +25,19 @@ func ranOn(cpu int32, after, length time.Duration) *other {
 func TestGreedy(t *testing.T) {
 	for name, test := range map[string]struct {
 		of   []*other
+		mean float64
 		cpus []int32
 	}{
-		"one thread":            {[]*other{ranOn(0, 0, 80*ms)}, []int32{0}},
-		"one thread that moves": {[]*other{ranOn(0, 0, 30*ms), ranOn(1, 30*ms, 50*ms)}, []int32{1}},
-		"two at once":           {[]*other{ranOn(0, ms, 40*ms), ranOn(1, ms, 40*ms)}, []int32{0, 1}},
-		"two of three CPUs":     {[]*other{ranOn(0, 0, 40*ms), ranOn(1, 0, 20*ms), ranOn(2, 20*ms, 30*ms)}, []int32{0, 2}},
+		"one thread":            {[]*other{ranOn(0, 0, 80*ms)}, 1, []int32{0}},
+		"one thread that moves": {[]*other{ranOn(0, 0, 30*ms), ranOn(1, 30*ms, 50*ms)}, 1, []int32{1}},
+		"two at once":           {[]*other{ranOn(0, ms, 40*ms), ranOn(1, ms, 40*ms)}, 1.7, []int32{0, 1}},
+		"two of three CPUs":     {[]*other{ranOn(0, 0, 40*ms), ranOn(1, 0, 20*ms), ranOn(2, 20*ms, 30*ms)}, 1.6, []int32{0, 2}},
+		"not known how wide":    {[]*other{ranOn(0, 0, 40*ms), ranOn(1, 0, 20*ms)}, 0, []int32{0}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := greedy(test.of)
+			got := greedy(test.of, test.mean)
 			if len(got) != len(test.cpus) {
-				t.Fatalf("%d threads at a width of %.2f", len(got), meanWidth(test.of))
+				t.Fatalf("%d threads at a width of %.2f", len(got), test.mean)
 			}
 			for i, o := range got {
 				if o.cpu != test.cpus[i] || !o.endless() || len(o.steps) != 2 || o.steps[0].For > 30*ms {
@@ -70,6 +74,46 @@ func TestTakesAll(t *testing.T) {
 		}
 		if !a.sharesQuota(0) || !a.sharesQuota(1) || a.sharesQuota(2) || a.sharesQuota(-1) {
 			t.Error("the quota binds what is below it")
+		}
+	}
+}
+
+// The width of an owner is that of the moments at which it holds a CPU, however its runs are cut into pieces.
+func TestWidthOfAnOwner(t *testing.T) {
+	const one, two = recording.FirstOwner, recording.FirstOwner + 1
+	type hold struct {
+		at    time.Duration
+		cpu   int
+		owner uint32
+	}
+	for name, test := range map[string]struct {
+		holds []hold
+		want  float64 // of owner one, at 100 ms
+	}{
+		"never seen":                 {nil, 0},
+		"to the end":                 {[]hold{{0, 0, one}}, 1},
+		"by turns":                   {[]hold{{0, 0, one}, {50 * ms, 0, two}, {50 * ms, 1, one}}, 1},
+		"two at once, half the time": {[]hold{{0, 0, one}, {50 * ms, 1, one}}, 1.5},
+		"two at once in pieces": {[]hold{
+			{0, 0, one}, {0, 1, one}, {10 * ms, 1, two}, {20 * ms, 1, one}, {30 * ms, 0, two}, {40 * ms, 0, one},
+		}, 1.8},
+		"idle between": {[]hold{{0, 0, one}, {0, 1, one}, {50 * ms, 0, recording.Idle}, {50 * ms, 1, recording.Idle}}, 2},
+	} {
+		b := &builder{widths: map[uint32]*width{}}
+		cpus := []*cpu{{owner: recording.Idle}, {owner: recording.Idle}}
+		for _, h := range test.holds {
+			b.now = h.at.Nanoseconds()
+			c := cpus[h.cpu]
+			b.release(c)
+			*c = cpu{owner: h.owner, since: b.now}
+			b.hold(c)
+		}
+		b.now = (100 * ms).Nanoseconds()
+		for _, c := range cpus {
+			b.release(c)
+		}
+		if got := b.widths[one].mean(); math.Abs(got-test.want) > 1e-9 {
+			t.Errorf("%s: %v, want %v", name, got, test.want)
 		}
 	}
 }

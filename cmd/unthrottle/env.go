@@ -109,18 +109,29 @@ func (f *writeFlags) env(cmd *cobra.Command, h *cgroup.Host) (env apply.Env, don
 	if err != nil {
 		return apply.Env{}, nil, err
 	}
-	boot, err := apply.BootID("/proc")
+	env, done, unasked, err := f.reading(ctx, h)
 	if err != nil {
 		return apply.Env{}, nil, err
+	}
+	env.Scope, env.By, env.Log, env.Undoing = scope, "unthrottle "+command+", "+callingUser(), f.log(), sayUndoing
+	if unasked != nil {
+		say("systemd cannot be asked (%v): settings are written directly, and a reload of systemd may undo them", unasked)
+	}
+	writing.Store(&env)
+	return env, done, nil
+}
+
+// reading opens what the facts of a plan are read with; done closes it. unasked says why systemd, which runs, cannot be asked;
+// nil: it can, or does not run.
+func (f *writeFlags) reading(ctx context.Context, h *cgroup.Host) (env apply.Env, done func(), unasked, err error) {
+	boot, err := apply.BootID("/proc")
+	if err != nil {
+		return apply.Env{}, nil, nil, err
 	}
 	env = apply.Env{
 		FS:       h,
 		StateDir: f.stateDir,
 		BootID:   boot,
-		Scope:    scope,
-		By:       "unthrottle " + command + ", " + callingUser(),
-		Log:      f.log(),
-		Undoing:  sayUndoing,
 		Proc:     apply.NewProc("/proc"),
 		IRQ:      irqhost.New("/proc"),
 		Sched:    schedhost.New("/proc"),
@@ -129,14 +140,12 @@ func (f *writeFlags) env(cmd *cobra.Command, h *cgroup.Host) (env apply.Env, don
 	manager, err := systemd.Dial(ctx)
 	if err != nil {
 		if _, booted := os.Stat("/run/systemd/system"); booted == nil {
-			say("systemd cannot be asked (%v): settings are written directly, and a reload of systemd may undo them", err)
+			unasked = err
 		}
-		writing.Store(&env)
-		return env, func() {}, nil
+		return env, func() {}, unasked, nil
 	}
 	env.Systemd = manager
-	writing.Store(&env)
-	return env, manager.Close, nil
+	return env, manager.Close, nil, nil
 }
 
 // levelInfo is the agent's level of logging; commands log warnings only.

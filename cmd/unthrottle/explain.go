@@ -95,6 +95,7 @@ func runExplain(ctx context.Context, target string, f explainFlags, out io.Write
 	var e diagnose.Explanation
 	var kept error // the recording could not be kept: told after the explanation
 	recorded := "" // the file that has the recording; "": there is none
+	var host *beside
 	// Begun before the recording: a page that cannot be written is an error now.
 	page, err := beginPage(f.html)
 	if err != nil {
@@ -119,17 +120,17 @@ func runExplain(ctx context.Context, target string, f explainFlags, out io.Write
 			defer os.RemoveAll(dir)
 			recorded = filepath.Join(dir, "recording")
 		}
-		e, kept, err = explainLive(ctx, target, f, recorded)
+		e, host, kept, err = explainLive(ctx, target, f, recorded)
 		if f.record == "" && errors.As(err, new(*probe.Unavailable)) {
 			recorded = ""
-			e, kept, err = explainLive(ctx, target, f, recorded) // from counters
+			e, host, kept, err = explainLive(ctx, target, f, recorded) // from counters
 		}
 	}
 	if err != nil {
 		page.abandon()
 		return err
 	}
-	o, shown, from := advised(ctx, e.Pools, target, recorded)
+	o, shown, from := advised(ctx, e.Pools, target, recorded, host)
 	o.Style = styleOf(f.ascii)
 	if f.out.json() {
 		err = view.JSON(out, e, shown)
@@ -145,8 +146,8 @@ func runExplain(ctx context.Context, target string, f explainFlags, out io.Write
 }
 
 // advised is what the forecast of the recording recommends, as text and as JSON, and where the recording comes from. It
-// takes the advice that the forecast contradicts from the pools.
-func advised(ctx context.Context, pools []diagnose.PoolUse, target, recorded string) (o view.Options, shown *rows.Recommended, from webpage.Origin) {
+// takes the advice that the forecast contradicts from the pools. host is nil for a recording's file.
+func advised(ctx context.Context, pools []diagnose.PoolUse, target, recorded string, host *beside) (o view.Options, shown *rows.Recommended, from webpage.Origin) {
 	made, err := forecastOf(ctx, recorded, recorded != target)
 	from.Version = version
 	if recorded != target { // of this host, now
@@ -162,11 +163,8 @@ func advised(ctx context.Context, pools []diagnose.PoolUse, target, recorded str
 		for _, what := range made.LeftOut {
 			say("%s", what)
 		}
-		if recorded != target {
-			made = corrected(made)
-		}
-		choice := policy.Choose(made, policy.Terms{})
-		o.Recommended, shown = &choice, rows.NewRecommended(made, &choice)
+		made, choice := host.choose(ctx, made)
+		o.Recommended, o.NotHere, shown = &choice, rows.NotHere(made, &choice), rows.NewRecommended(made, &choice)
 		view.Check(pools, made)
 		if recorded != target {
 			o.Next = next.Flags{}.Chosen(target, &choice)
@@ -219,16 +217,16 @@ func isFile(name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// explainLive records the container now. kept says why the recording could not be kept;
-// the explanation is sound then.
-func explainLive(ctx context.Context, target string, f explainFlags, record string) (e diagnose.Explanation, kept, err error) {
+// explainLive records the container now, and looks at all of them meanwhile where there is to be a recording. kept says why the
+// recording could not be kept; the explanation is sound then.
+func explainLive(ctx context.Context, target string, f explainFlags, record string) (e diagnose.Explanation, host *beside, kept, err error) {
 	h, err := openCgroups()
 	if err != nil {
-		return e, nil, err
+		return e, nil, nil, err
 	}
 	c, all, err := resolve(h, target)
 	if err != nil {
-		return e, nil, orFile(target, err)
+		return e, nil, nil, orFile(target, err)
 	}
 	o := live.Options{Host: h, Root: os.DirFS("/"), Target: c, Others: live.Others(c, all), For: f.length, AskJVM: f.ask}
 	how := progress.Plain
@@ -242,11 +240,15 @@ func explainLive(ctx context.Context, target string, f explainFlags, record stri
 	if record != "" {
 		// Begun before the recording: a file that cannot be written is an error now.
 		if file, err = outfile.Create(record); err != nil {
-			return e, nil, err
+			return e, nil, nil, err
 		}
 		o.Keep = file
+		host = lookBeside(ctx, h, c, all)
 	}
 	e, err = live.Live(ctx, o)
+	if host != nil {
+		host.end(ctx)
+	}
 	line.Done()
 	if err == nil {
 		err = live.LongEnough(e, c.Name, ctx.Err() != nil)
@@ -259,7 +261,7 @@ func explainLive(ctx context.Context, target string, f explainFlags, record stri
 	}
 	gone, short, refused := new(live.Gone), new(live.TooShort), new(probe.Unavailable)
 	if errors.As(err, &gone) || errors.As(err, &short) || errors.As(err, &refused) {
-		return e, nil, exitWith{exitNotMeasurable, err}
+		return e, host, nil, exitWith{exitNotMeasurable, err}
 	}
-	return e, kept, err
+	return e, host, kept, err
 }

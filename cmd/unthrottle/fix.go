@@ -154,10 +154,7 @@ func runFix(cmd *cobra.Command, w *writeFlags, target string, o fix.Options, lat
 	if o.Target, o.All, err = resolve(h, target); err != nil {
 		return fix.Result{}, err
 	}
-	// The list has leaf cgroups only; a target with children joins it.
-	if !slices.ContainsFunc(o.All, func(c container.Container) bool { return c.Group.Path == o.Target.Group.Path }) {
-		o.All = append(o.All, o.Target)
-	}
+	o.All = withTarget(o.All, o.Target)
 	env, done, err := w.env(cmd, h)
 	if err != nil {
 		return fix.Result{}, err
@@ -170,6 +167,14 @@ func runFix(cmd *cobra.Command, w *writeFlags, target string, o fix.Options, lat
 	}
 	o.Say = func(text string) { say("%s", text) }
 	return fix.Run(ctx, hostEnv(ctx, h, env, w, latencies), o)
+}
+
+// withTarget adds a target to the list of containers, which has leaf cgroups only, where it has children.
+func withTarget(all []container.Container, target container.Container) []container.Container {
+	if slices.ContainsFunc(all, func(c container.Container) bool { return c.Group.Path == target.Group.Path }) {
+		return all
+	}
+	return append(slices.Clone(all), target)
 }
 
 // hostEnv connects package fix to this host.

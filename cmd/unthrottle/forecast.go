@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/explain/live"
 	"github.com/unthrottle/unthrottle/internal/see/probe"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
@@ -71,7 +70,7 @@ among those that grant no more CPU than the limit.`,
 			if f.all {
 				return forecastAll(cmd.Context(), f, cmd.OutOrStdout())
 			}
-			l, err := f.loadOf(cmd.Context(), args[0])
+			l, host, err := f.loadOf(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -85,10 +84,7 @@ among those that grant no more CPU than the limit.`,
 			case err != nil:
 				return err
 			}
-			if !isFile(args[0]) {
-				made = corrected(made)
-			}
-			choice := policy.Choose(made, policy.Terms{})
+			made, choice := host.choose(cmd.Context(), made)
 			if f.out.json() {
 				return view.JSON(cmd.OutOrStdout(), made, &choice)
 			}
@@ -116,31 +112,28 @@ among those that grant no more CPU than the limit.`,
 	return cmd
 }
 
-// loadOf reads a recording, or makes one of a container.
-func (f *forecastFlags) loadOf(ctx context.Context, target string) (*forecast.Load, error) {
-	if isFile(target) {
-		file, err := os.Open(target)
+// loadOf reads a recording, or makes one of a container; host is nil for a file.
+func (f *forecastFlags) loadOf(ctx context.Context, target string) (l *forecast.Load, host *beside, err error) {
+	name := target
+	if !isFile(target) {
+		dir, err := os.MkdirTemp("", "unthrottle-forecast-")
 		if err != nil {
-			return nil, err
+			return nil, nil, fmt.Errorf("no room for the recording: %w", err)
 		}
-		defer file.Close()
-		return readLoad(file, target)
-	}
-	dir, err := os.MkdirTemp("", "unthrottle-forecast-")
-	if err != nil {
-		return nil, fmt.Errorf("no room for the recording: %w", err)
-	}
-	defer os.RemoveAll(dir)
-	name := filepath.Join(dir, "recording")
-	if _, kept, err := explainLive(ctx, target, explainFlags{length: f.length}, name); err != nil || kept != nil {
-		return nil, errors.Join(err, kept)
+		defer os.RemoveAll(dir)
+		name = filepath.Join(dir, "recording")
+		var kept error
+		if _, host, kept, err = explainLive(ctx, target, explainFlags{length: f.length}, name); err != nil || kept != nil {
+			return nil, nil, errors.Join(err, kept)
+		}
 	}
 	file, err := os.Open(name)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer file.Close()
-	return readLoad(file, target)
+	l, err = readLoad(file, target)
+	return l, host, err
 }
 
 // readLoad names the recording in errors.
@@ -171,7 +164,7 @@ func forecastAll(ctx context.Context, f forecastFlags, out io.Writer) error {
 			}
 			continue
 		}
-		l, err := f.loadOf(ctx, c.Group.Path)
+		l, host, err := f.loadOf(ctx, c.Group.Path)
 		var made *forecast.Forecast
 		if err == nil {
 			done := slowly("forecasting " + text.Sanitize(c.Name, 60))
@@ -187,8 +180,7 @@ func forecastAll(ctx context.Context, f forecastFlags, out io.Writer) error {
 		case err != nil:
 			result.NotForecast = append(result.NotForecast, err.Error())
 		default:
-			made = corrected(made)
-			choice := policy.Choose(made, policy.Terms{})
+			made, choice := host.choose(ctx, made)
 			result.All, result.Choices = append(result.All, made), append(result.Choices, choice)
 			if follows == "" {
 				follows = next.Flags{}.Chosen(text.EscapePath(c.Group.Path), &choice)

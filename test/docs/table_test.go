@@ -46,7 +46,7 @@ var (
 	// Whom else the host has outside the scope, and what it did meanwhile.
 	others = []string{`^note `, `^left `, `not moved`}
 	// recommendedLines: what is recommended depends on what else the host does.
-	recommendedLines = []string{`^(Recommended|Leave it|More CPU than the limit|A setting of the service|Nothing is recommended): `, `^Beside it: `, `^Next: `}
+	recommendedLines = []string{`^(Recommended|Leave it|More CPU than the limit|A setting of the service|Nothing is recommended): `, `^Beside it: `, `^Next: `, `^(pin to|narrow|burst|period|weight|raise to)\b.*: not possible here: `}
 	// fixLines: rows and the sentences about them depend on what else the host does. So do
 	// which remedy is written, and what came of it.
 	fixLines = append(slices.Concat(recommendedLines, []string{`^(> )?(leave it|pin to|narrow|burst|period|weight|raise to|pool of|all pools)\b`, `^0 threads? of pool`,

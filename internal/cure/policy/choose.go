@@ -33,8 +33,14 @@ const (
 type Terms struct {
 	// May are the remedies that may grant more CPU than the limit.
 	May []remedy.Kind
-	// Refused says of rows, by index, why they cannot be done on this host.
+	// Refused says of rows, by index, why they cannot be done on this host: see Here.
 	Refused map[int]string
+	// Tried says of rows, by index, what came of them a moment ago.
+	Tried map[int]string
+	// Unseen says why it was not looked at what this host can do, so that no row is in Refused; "": it was.
+	Unseen string
+	// Notes say what else limits the choice, such as rights that are missing.
+	Notes []string
 }
 
 // withoutPlans adds the rows that no plan can do on any host.
@@ -46,7 +52,9 @@ func (t Terms) withoutPlans(f *forecast.Forecast) Terms {
 	for i := range f.Rows {
 		r := f.Rows[i].Remedy
 		if _, ok := remedy.OfRow(r); ok && refused[i] == "" {
-			_, refused[i] = remedy.RequestOf(r, remedy.Request{})
+			if _, why := remedy.RequestOf(r, remedy.Request{}); why != "" {
+				refused[i] = why
+			}
 		}
 	}
 	t.Refused = refused
@@ -68,6 +76,10 @@ type Choice struct {
 	Advice string
 	// Not says of every other row, in the order of the table, why it is not the first.
 	Not []NotChosen
+	// Refused, Unseen and Notes are those of Terms. Refused also has the rows that no host can do.
+	Refused map[int]string
+	Unseen  string
+	Notes   []string
 }
 
 // NotChosen is a row that is not recommended, and why.
@@ -109,7 +121,8 @@ const (
 // is chosen: pin grants 0.4 CPUs more and does not help, and raise was not asked for. With --may raise and an
 // objective of 20 ms, raise is chosen.
 func Choose(f *forecast.Forecast, t Terms) Choice {
-	c := &choice{f: f, t: t.withoutPlans(f), harm: muchHarm, out: Choice{Row: -1, Next: []int{}, Not: []NotChosen{}}}
+	t = t.withoutPlans(f)
+	c := &choice{f: f, t: t, harm: muchHarm, out: Choice{Row: -1, Next: []int{}, Not: []NotChosen{}, Refused: t.Refused, Unseen: t.Unseen, Notes: t.Notes}}
 	c.decide()
 	c.explainRest()
 	return c.out
@@ -191,10 +204,10 @@ func (c *choice) nothingWaits() {
 	c.out.Certain = true
 }
 
-// possible: the row is a remedy that was replayed at the recorded load of the host, and can be done here.
+// possible: the row is a remedy that was replayed at the recorded load of the host, can be done here, and was not tried.
 func (c *choice) possible(i int) bool {
 	r := &c.f.Rows[i]
-	return r.HostLoad == 0 && r.Refused == "" && c.t.Refused[i] == "" && !r.Remedy.Modelled() && r.Remedy.Name != forecast.None
+	return r.HostLoad == 0 && r.Refused == "" && c.t.Refused[i] == "" && c.t.Tried[i] == "" && !r.Remedy.Modelled() && r.Remedy.Name != forecast.None
 }
 
 // extra is how many CPUs beyond the limit a row grants; without any bound, infinitely many.
@@ -310,7 +323,21 @@ func (c *choice) lowest() {
 		c.recommend(all, false, fmt.Sprintf("no remedy at the same CPU shortens it; %s: %s%s", c.name(all[0]), c.latencies(all[0]), c.price(all[0])))
 		return
 	}
-	c.answer(AnswerLeave, -1, fmt.Sprintf("no remedy shortens %s by more than a tenth", c.judged(c.none)))
+	what := "no remedy"
+	if c.refusedHelp() {
+		what = "no remedy that can be done here"
+	}
+	c.answer(AnswerLeave, -1, fmt.Sprintf("%s shortens %s by more than a tenth", what, c.judged(c.none)))
+}
+
+// refusedHelp tells whether a row that this host refuses would be worth a change.
+func (c *choice) refusedHelp() bool {
+	for i := range c.t.Refused {
+		if r := &c.f.Rows[i]; r.HostLoad == 0 && c.helps(r.Judged) {
+			return true
+		}
+	}
+	return false
 }
 
 // tied moves the smallest intervention among the rows that tie with the first to the front.

@@ -25,6 +25,8 @@ func (c *choice) whyNot(i int) string {
 	switch {
 	case r.Refused != "":
 		return r.Refused
+	case c.t.Tried[i] != "":
+		return c.t.Tried[i]
 	case c.t.Refused[i] != "":
 		return c.t.Refused[i]
 	case c.none == nil || r.Judged == nil || c.none.Judged == nil:

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
@@ -33,43 +32,19 @@ func rowsOf(l *forecast.Load, effects []*forecast.Effect, objective *forecast.Ob
 
 // forecast plans every row of the forecast, and takes the one that Choose recommends.
 func (c *chooser) forecast(known *Known) (Proposal, error) {
-	rows := known.Forecast.Rows
-	terms := Terms{May: c.w.May, Refused: map[int]string{}}
-	plans := make([]*Proposal, len(rows))
-	for i := range rows {
-		if rows[i].HostLoad != 0 || rows[i].Refused != "" || rows[i].Remedy.Name == forecast.None || rows[i].Remedy.Modelled() {
-			continue
-		}
-		if tried := known.Tried[i]; tried != "" {
-			terms.Refused[i] = tried
-			continue
-		}
-		request, refused := remedy.RequestOf(rows[i].Remedy, c.w.Request)
-		if refused == "" {
-			request.Observed = &c.seen
-			plan, err := remedy.Make(c.f, c.o.Container, request)
-			no := new(remedy.Refused)
-			switch {
-			case errors.As(err, &no):
-				refused = no.Reason()
-			case err != nil:
-				return c.out, err
-			default:
-				plan.Expected = expected(known.Forecast, &rows[i])
-				plans[i] = &Proposal{Plan: &plan, Request: request}
-			}
-		}
-		if refused != "" {
-			terms.Refused[i] = refused
-		}
+	here := Here{Facts: c.f, Target: c.o.Container, Settings: c.w.Request}
+	here.Settings.Observed = &c.seen
+	plans, refused, err := here.plans(known.Forecast)
+	if err != nil {
+		return c.out, err
 	}
-	choice := Choose(known.Forecast, terms)
+	choice := Choose(known.Forecast, Terms{May: c.w.May, Refused: refused, Tried: known.Tried})
 	c.out.Choice, c.out.Why = &choice, c.found+"; "+choice.Why
 	for _, n := range choice.Not {
-		c.not(remedy.Kind(rows[n.Row].Remedy.Name), n.Why)
+		c.not(remedy.Kind(known.Forecast.Rows[n.Row].Remedy.Name), n.Why)
 	}
-	if choice.Row >= 0 && plans[choice.Row] != nil {
-		c.out.Plan, c.out.Request = plans[choice.Row].Plan, plans[choice.Row].Request
+	if p, ok := plans[choice.Row]; ok {
+		c.out.Plan, c.out.Request = p.plan, p.request
 	}
 	return c.out, nil
 }

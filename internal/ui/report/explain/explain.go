@@ -22,6 +22,8 @@ type Options struct {
 	// Recommended is what the forecast of the same recording recommends; nil: NotForecast says why there is none.
 	Recommended *policy.Choice
 	NotForecast string
+	// NotHere say which remedies this host cannot do: see rows.NotHere.
+	NotHere []string
 	// Next is the command to type next, for the page; "": none.
 	Next string
 }
@@ -68,7 +70,7 @@ func (x *view) recommended(o Options) {
 	switch {
 	case o.Recommended != nil:
 		x.Line("")
-		for _, line := range rows.Sentences(o.Recommended) {
+		for _, line := range o.advice() {
 			x.Hanging("", line)
 		}
 	case o.NotForecast != "":
@@ -76,6 +78,9 @@ func (x *view) recommended(o Options) {
 		x.Hanging("", "Nothing is recommended: "+shownText(o.NotForecast)+".")
 	}
 }
+
+// advice is what is recommended, and which remedies this host cannot do.
+func (o Options) advice() []string { return append(rows.Sentences(o.Recommended), o.NotHere...) }
 
 func (x *view) narrow() bool { return x.Columns < narrowWidth }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report/figure"
 	"github.com/unthrottle/unthrottle/internal/ui/report/page"
-	"github.com/unthrottle/unthrottle/internal/ui/report/rows"
 	"github.com/unthrottle/unthrottle/internal/ui/report/webpage"
 )
 
@@ -29,7 +28,7 @@ func HTML(w io.Writer, e diagnose.Explanation, from webpage.Origin, o Options) e
 	shown.Next = o.Next
 	switch {
 	case o.Recommended != nil:
-		shown.Advice = rows.Sentences(o.Recommended)
+		shown.Advice = o.advice()
 	case o.NotForecast != "":
 		shown.Advice = []string{"Nothing is recommended: " + shownText(o.NotForecast) + "."}
 	}

@@ -76,7 +76,7 @@ func JSON(w io.Writer, r fix.Result) error {
 	out := Document{r, []rows.Row{}, nil}
 	if p := r.Proposal; p.Known != nil && p.Known.Forecast != nil {
 		for i := range p.Known.Forecast.Rows {
-			out.Rows = append(out.Rows, rows.New(&p.Known.Forecast.Rows[i], r.Target))
+			out.Rows = append(out.Rows, rows.New(p.Known.Forecast, p.Choice, i, r.Target))
 		}
 		if p.Choice != nil {
 			out.Chosen = rows.NewRecommended(p.Known.Forecast, p.Choice)

@@ -168,6 +168,12 @@ func writeTable(p *page.Page, f *forecast.Forecast, c *policy.Choice) {
 		p.Paragraph("A column \"p99 at\" is p99 in ms with the host that busy.")
 	}
 	prices.Write(p)
+	if lines := rows.NotHere(f, c); len(lines) > 0 {
+		p.Line("")
+		for _, line := range lines {
+			p.Hanging("  ", line)
+		}
+	}
 }
 
 func rangeText(e *forecast.Error) string {
@@ -255,6 +261,11 @@ func WriteAll(w io.Writer, f *All, style page.Style) error {
 	t.Flush()
 	if cpus, n := f.Back(); n > 0 {
 		fmt.Fprintf(&b, "\nWith the smallest limits that keep what there is, this host gets %.3g CPUs of limit back (%s).\n", cpus, text.Count(n, "container"))
+	}
+	for i, one := range f.All {
+		if why := f.Choices[i].Unseen; why != "" {
+			fmt.Fprintf(&b, "What this host can do for %s was not looked at: %s.\n", text.Sanitize(one.Target, maxName), text.Shown(why))
+		}
 	}
 	for _, why := range f.NotForecast {
 		fmt.Fprintf(&b, "Not forecast: %s.\n", text.Sanitize(why, 0))

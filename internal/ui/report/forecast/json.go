@@ -120,7 +120,7 @@ func newItem(f *forecast.Forecast, choice *policy.Choice) item {
 		}
 	}
 	for i := range f.Rows {
-		item.Rows = append(item.Rows, rows.New(&f.Rows[i], f.Target))
+		item.Rows = append(item.Rows, rows.New(f, choice, i, f.Target))
 	}
 	return item
 }

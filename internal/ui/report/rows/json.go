@@ -1,6 +1,9 @@
 package rows
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
@@ -29,8 +32,11 @@ type Row struct {
 	Modelled      bool     `json:"modelled"`
 
 	// Command puts the row in force; null: `apply` cannot, or the row is of a fuller host.
-	Command     *string     `json:"command"`
+	Command *string `json:"command"`
+	// Refused says why the row could not be replayed, NotHere why this host cannot put it in force; null: it can, or that was
+	// not looked at.
 	Refused     *string     `json:"refused"`
+	NotHere     *string     `json:"not_here"`
 	Price       *string     `json:"price"`
 	Meets       *bool       `json:"meets_objective"`
 	Delay       *times      `json:"delay"`
@@ -76,8 +82,9 @@ type rowError struct {
 	Tested           int     `json:"tested"`
 }
 
-// New is a row of a forecast of a container.
-func New(r *forecast.Row, target string) Row {
+// New is row i of a forecast of a container. c is what was chosen; nil: nothing was.
+func New(f *forecast.Forecast, c *policy.Choice, i int, target string) Row {
+	r := &f.Rows[i]
 	row := Row{Remedy: r.Remedy.Name, Parameters: r.Remedy.Parameters(), Modelled: r.Remedy.Modelled(), Pools: []pool{}}
 	if r.HostLoad > 0 {
 		row.HostLoad = &r.HostLoad
@@ -86,15 +93,18 @@ func New(r *forecast.Row, target string) Row {
 		row.Refused = &r.Refused
 		return row
 	}
-	if words := remedy.WordsOf(r.Remedy); words != nil && r.HostLoad == 0 {
+	if c != nil && c.Refused[i] != "" {
+		row.NotHere = new(c.Refused[i])
+	}
+	if words := remedy.WordsOf(r.Remedy); words != nil && r.HostLoad == 0 && row.NotHere == nil {
 		row.Command = new(next.Line("sudo unthrottle apply", append([]string{text.Sanitize(target, 0)}, words...)...))
 	}
-	f := &r.Figures
-	row.ThrottledPeriods, row.StoppedSeconds = &f.ThrottledPeriods, new(f.Stopped.Seconds())
-	row.P50, row.P99, row.Max = f.Response.P50, f.Response.P99, f.Response.Max
+	figures := &r.Figures
+	row.ThrottledPeriods, row.StoppedSeconds = &figures.ThrottledPeriods, new(figures.Stopped.Seconds())
+	row.P50, row.P99, row.Max = figures.Response.P50, figures.Response.P99, figures.Response.Max
 	row.CPUsReserved, row.Price, row.Meets = r.Reserved, &r.Price, &r.Meets
-	row.Delay = new(times(f.Delay))
-	for _, p := range f.Pools {
+	row.Delay = new(times(figures.Delay))
+	for _, p := range figures.Pools {
 		row.Pools = append(row.Pools, pool{
 			text.Sanitize(p.Name, 0), text.Sanitize(p.Process, 0), times(p.Delay), times(p.Response),
 		})
@@ -126,6 +136,19 @@ type Recommended struct {
 	// WithinError: the whole interval is better than leaving it, or within the objective.
 	WithinError bool    `json:"within_error"`
 	Advice      *string `json:"advice"`
+	// NotHere are the rows that this host cannot do. HostUnseen says why it was not looked at what this host can do; null: it was.
+	// Notes say what else limits the choice.
+	NotHere    []NotHereRow `json:"not_here"`
+	HostUnseen *string      `json:"host_unseen"`
+	Notes      []string     `json:"notes"`
+}
+
+// NotHereRow is a row that this host cannot put in force, and why.
+type NotHereRow struct {
+	Row        int            `json:"row"`
+	Remedy     string         `json:"remedy"`
+	Parameters map[string]any `json:"parameters"`
+	Why        string         `json:"why"`
 }
 
 // NewRecommended shows a choice.
@@ -137,6 +160,14 @@ func NewRecommended(f *forecast.Forecast, c *policy.Choice) *Recommended {
 	}
 	if c.Advice != "" {
 		r.Advice = &c.Advice
+	}
+	r.NotHere, r.Notes = []NotHereRow{}, append([]string{}, c.Notes...)
+	for _, i := range slices.Sorted(maps.Keys(c.Refused)) {
+		of := f.Rows[i].Remedy
+		r.NotHere = append(r.NotHere, NotHereRow{i, of.Name, of.Parameters(), c.Refused[i]})
+	}
+	if c.Unseen != "" {
+		r.HostUnseen = &c.Unseen
 	}
 	return r
 }

@@ -3,6 +3,8 @@ package rows
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -41,8 +43,27 @@ func Sentences(c *policy.Choice) []string {
 	if c.Advice != "" {
 		lines = append(lines, "Beside it: "+text.Shown(c.Advice)+".")
 	}
+	if c.Unseen != "" {
+		lines = append(lines, "What this host can do was not looked at: "+text.Shown(c.Unseen)+".")
+	}
+	for _, note := range c.Notes {
+		lines = append(lines, text.Shown(note)+".")
+	}
 	return lines
 }
+
+// NotHere says which rows this host cannot do and why, each reason once.
+func NotHere(f *forecast.Forecast, c *policy.Choice) []string {
+	var reasons Reasons
+	for _, i := range slices.Sorted(maps.Keys(c.Refused)) {
+		if row := &f.Rows[i]; row.HostLoad == 0 && row.Refused == "" {
+			reasons.Add(Name(f, row), notHere(c.Refused[i]))
+		}
+	}
+	return reasons.lines()
+}
+
+func notHere(why string) string { return "not possible here: " + text.Shown(why) }
 
 // Table writes the rows that a fix chooses from: what each brings and costs, and why it is not recommended.
 func Table(p *page.Page, f *forecast.Forecast, c *policy.Choice) {
@@ -65,7 +86,10 @@ func Table(p *page.Page, f *forecast.Forecast, c *policy.Choice) {
 			reasons.Add(name, "not possible: "+text.Sanitize(row.Refused, 0))
 			continue
 		}
-		if why[i] != "" {
+		switch {
+		case c.Refused[i] != "" && why[i] == c.Refused[i]:
+			reasons.Add(name, notHere(why[i]))
+		case why[i] != "":
 			reasons.Add(name, text.Shown(why[i]))
 		}
 		spread := "not known"
@@ -146,9 +170,17 @@ func (r *Reasons) Write(p *page.Page) {
 	if len(r.order) > 0 {
 		p.Line("")
 	}
-	for _, why := range r.order {
-		p.Hanging("  ", strings.Join(r.rows[why], "; ")+": "+why)
+	for _, line := range r.lines() {
+		p.Hanging("  ", line)
 	}
+}
+
+func (r *Reasons) lines() []string {
+	var lines []string
+	for _, why := range r.order {
+		lines = append(lines, strings.Join(r.rows[why], "; ")+": "+why)
+	}
+	return lines
 }
 
 // Figure names what is judged, for a column.

@@ -15,6 +15,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/container/runtimes"
 	"github.com/unthrottle/unthrottle/internal/cure/agent"
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
+	"github.com/unthrottle/unthrottle/internal/cure/fix/learn"
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate/gather"
 	"github.com/unthrottle/unthrottle/internal/cure/nri"
@@ -135,7 +136,7 @@ func flightOf(h *cgroup.Host, rules policy.Rules, stateDir string) (f agent.Flig
 	if p == nil {
 		return agent.Flight{Missing: missing}, done
 	}
-	return agent.Flight{Probe: p, Dir: filepath.Join(stateDir, flightDir), Record: func(ctx context.Context, c container.Container, w io.Writer) error {
+	return agent.Flight{Probe: p, Dir: filepath.Join(stateDir, flightDir), Read: learn.File, Record: func(ctx context.Context, c container.Container, w io.Writer) error {
 		all, err := list(h, "")
 		if err != nil {
 			return err

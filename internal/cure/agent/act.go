@@ -158,6 +158,11 @@ func (a *agent) fix(ctx context.Context, f finding, held []txn.InForce) error {
 		online = facts.Machine.Online().Size()
 		return facts, err
 	}
+	if a.recorder != nil {
+		env.Kept = func(ctx context.Context) (fix.Learned, string) {
+			return a.recorder.recordedOf(ctx, f.observation.CgroupID, f.observation.Container)
+		}
+	}
 	options := fix.Options{
 		Target: f.observation.Container, All: all, Tries: tries, Both: f.rule.Verify == policy.VerifyBoth,
 		Wish:      wish,
@@ -168,7 +173,8 @@ func (a *agent) fix(ctx context.Context, f finding, held []txn.InForce) error {
 			if err := errors.Join(judgeable(f.rule, p), withinShare(a.Rules.Budget, *p.Plan, held, online)); err != nil {
 				return err
 			}
-			a.Log.Info("applying", "container", text.Sanitize(f.observation.Container.Name, 128), "remedy", p.Plan.Remedy, "why", text.Shown(p.Why))
+			a.Log.Info("applying", "container", text.Sanitize(f.observation.Container.Name, 128), "remedy", p.Plan.Remedy, "why", text.Shown(p.Why),
+				"chosen_from", chosenFrom(p))
 			return nil
 		},
 	}
@@ -184,6 +190,19 @@ func (a *agent) fix(ctx context.Context, f finding, held []txn.InForce) error {
 	a.Log.Info("applied", "container", text.Sanitize(f.observation.Container.Name, 128), "remedy", result.Remedy,
 		"verdict", result.Verdict, "transaction", result.ID)
 	return nil
+}
+
+// chosenFrom says which recording a choice rests on.
+func chosenFrom(p policy.Proposal) string {
+	switch k := p.Known; {
+	case k == nil || k.Forecast == nil:
+		return "no recording"
+	case k.From != "":
+		return text.Shown(k.From)
+	case k.NotKept != "":
+		return "a new recording: " + text.Shown(k.NotKept)
+	}
+	return "a new recording"
 }
 
 // errUnjudged vetoes a plan whose effect nothing could judge.

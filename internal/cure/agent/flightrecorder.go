@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/fix"
 	"github.com/unthrottle/unthrottle/internal/see/flightrecorder"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/see/probe"
@@ -30,8 +31,9 @@ type Flight struct {
 	// Probe, nil where the kernel refuses one or the rules want none; Missing then says why.
 	Probe   Probe
 	Missing string
-	// Record makes a recording of one container of RecordFor length.
+	// Record makes a recording of one container of RecordFor length, Read reads one.
 	Record func(ctx context.Context, c container.Container, w io.Writer) error
+	Read   func(file string) (fix.Learned, error)
 	// Dir is where periods and recordings are kept.
 	Dir string
 }
@@ -58,6 +60,8 @@ type recorder struct {
 	mu         sync.Mutex
 	periods    *flightrecorder.Recorder
 	names      map[uint64]flightrecorder.Identity // of the containers of the last round, by cgroup id
+	own        map[uint64]*ownRecording           // made lately, by cgroup id
+	underWay   chan struct{}                      // closed when the recording under way ends; nil: none is
 	recordings float64
 	removed    float64
 	failures   float64
@@ -81,7 +85,7 @@ func newRecorder(a *agent) *recorder {
 	}
 	return &recorder{
 		agent: a, store: flightrecorder.Store{Dir: RecordingsDir(a.Flight.Dir)}, periods: kept,
-		names: map[uint64]flightrecorder.Identity{}, recorded: map[uint64]time.Time{}, due: make(chan dueRecording),
+		names: map[uint64]flightrecorder.Identity{}, own: map[uint64]*ownRecording{}, recorded: map[uint64]time.Time{}, due: make(chan dueRecording),
 	}
 }
 
@@ -208,9 +212,11 @@ func (r *recorder) mayRecord(id uint64, now time.Time) bool {
 
 func (r *recorder) recordOne(ctx context.Context, d dueRecording) {
 	name := text.Sanitize(d.container.Name, maxLabel)
+	end := r.begin(d)
 	kept, removed, err := r.store.Save(time.Now(), d.id, func(w io.Writer) error {
 		return r.Flight.Record(ctx, d.container, w)
 	})
+	end(kept.File, err)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err != nil {

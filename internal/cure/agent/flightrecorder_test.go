@@ -16,7 +16,9 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
+	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
 	"github.com/unthrottle/unthrottle/internal/see/flightrecorder"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/see/probe"
@@ -47,6 +49,7 @@ func flightAgent(t *testing.T, record func(context.Context, container.Container,
 	p := rowsProbe{make(chan probe.PeriodRow)}
 	a := &agent{Config: Config{
 		Log: slog.New(slog.DiscardHandler), Rules: policy.Rules{Flight: policy.DefaultFlight()},
+		Env:    apply.Env{FS: cgroupmodel.New(cgroupmodel.V1("0-3")), StateDir: t.TempDir()},
 		Flight: Flight{Probe: p, Record: record, Dir: t.TempDir()},
 	}}
 	a.recorder = newRecorder(a)

@@ -172,6 +172,9 @@ func (w *world) Write(line []byte) (int, error) {
 		what, _, _ = bytes.Cut(what, []byte(" "))
 		w.counts["kept "+string(what)+" "+string(verdict)]++
 	}
+	if bytes.Contains(line, []byte("msg=applying ")) && bytes.Contains(line, []byte(`chosen_from="the flight recorder's`)) {
+		w.counts["chosen from a recording of the agent's own"]++
+	}
 	if bytes.Contains(line, []byte(`msg="not fixed"`)) {
 		w.counts["not fixed"]++
 	}
@@ -252,6 +255,7 @@ func (w *world) round() {
 	}
 	if l := w.now; l != nil && !l.dead.Load() {
 		seen := observe.Snapshot{At: time.Now(), Observations: w.observe(w.list(), time.Second)}
+		l.recorder.round(seen)
 		l.mu.Lock()
 		l.latest, l.lastRound = seen, time.Now()
 		l.mu.Unlock()
@@ -440,7 +444,7 @@ func missing(counts map[string]int) []string {
 			better += n // which remedy is, is chance
 		}
 	}
-	all := []string{"killed", "refused", "removed", "owner", "commands", "kept rounds", "not fixed", "apart"}
+	all := []string{"killed", "refused", "removed", "owner", "commands", "kept rounds", "not fixed", "apart", "chosen from a recording of the agent's own"}
 	all = slices.DeleteFunc(all, func(what string) bool { return counts[what] > 0 })
 	if better == 0 {
 		all = append(all, "kept better")

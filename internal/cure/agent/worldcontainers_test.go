@@ -2,9 +2,12 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -12,8 +15,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/unthrottle/unthrottle/internal/clock"
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/curetest"
+	"github.com/unthrottle/unthrottle/internal/cure/fix"
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate/gather"
 	"github.com/unthrottle/unthrottle/internal/cure/slo"
@@ -156,6 +161,57 @@ func (w *world) at(path string) (curetest.Recording, error) {
 	return does(b.work, under)
 }
 
+// flown is what a file of the flight recorder holds: what the container did as its recording began.
+type flown struct {
+	Work  string
+	Under curetest.Setting
+}
+
+// recordOf is Flight.Record.
+func (w *world) recordOf(ctx context.Context, c container.Container, out io.Writer) error {
+	w.mu.Lock()
+	b := w.boxes[c.Group.Path]
+	w.mu.Unlock()
+	if b == nil {
+		return errors.New("it is gone")
+	}
+	under, err := curetest.SettingOf(w.k, c.Group.Path)
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	of := flown{b.work, under}
+	w.mu.Unlock()
+	if err := clock.Sleep(ctx, RecordFor); err != nil {
+		return err
+	}
+	return json.NewEncoder(out).Encode(of)
+}
+
+// readOf is Flight.Read.
+func (w *world) readOf(file string) (fix.Learned, error) {
+	written, err := os.ReadFile(file)
+	if err != nil {
+		return fix.Learned{}, err
+	}
+	var of flown
+	if err := json.Unmarshal(written, &of); err != nil {
+		return fix.Learned{}, err
+	}
+	r, err := does(of.Work, of.Under)
+	return fix.Learned{Explanation: r.Explanation, Load: r.Load, Missing: r.Missing, Runs: r.Runs}, err
+}
+
+// pidOf is the process of a container; 0: it is gone.
+func (w *world) pidOf(path string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if b := w.boxes[path]; b != nil {
+		return b.pid
+	}
+	return 0
+}
+
 func responses(r curetest.Recording) []float64 {
 	var all []float64
 	for _, run := range r.Runs.Of("") {
@@ -196,7 +252,7 @@ func (w *world) observe(all []container.Container, window time.Duration) []obser
 		if e.Stopped != nil {
 			stopped = time.Duration(float64(window) * e.Stopped.Seconds() / e.Window.Seconds())
 		}
-		o := observe.Observation{Container: c, Start: time.Now().Add(-window), Window: window, Levels: levels,
+		o := observe.Observation{Container: c, CgroupID: uint64(w.pidOf(c.Group.Path)), Start: time.Now().Add(-window), Window: window, Levels: levels,
 			UsedCPUs: e.MeanWidth, StoppedLow: &stopped, StoppedHigh: new(stopped)}
 		if limit, limited, at := cgroup.Effective(levels); limited {
 			o.LimitCPUs, o.LimitAt = &limit, at

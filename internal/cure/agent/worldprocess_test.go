@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -159,6 +160,9 @@ func (w *world) start() {
 			}
 		},
 	}}
+	l.Rules.Flight = policy.DefaultFlight()
+	l.Flight = Flight{Dir: w.t.TempDir(), Record: w.recordOf, Read: w.readOf}
+	l.recorder = newRecorder(l.agent)
 	var ctx context.Context
 	ctx, l.cancel = context.WithCancel(w.t.Context())
 	w.mu.Lock()
@@ -166,9 +170,12 @@ func (w *world) start() {
 	w.mu.Unlock()
 	w.now = l
 	w.note("agent %d starts", l.pid)
+	var parts sync.WaitGroup
+	parts.Go(func() { _ = l.recorder.record(ctx) })
+	parts.Go(func() { _ = l.act(ctx) })
 	go func() {
 		defer close(l.done)
-		_ = l.act(ctx)
+		parts.Wait()
 	}()
 }
 

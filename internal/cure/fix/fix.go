@@ -30,6 +30,9 @@ type Env struct {
 	Facts func(ctx context.Context, all []container.Container, used map[string]float64) (hoststate.Facts, error)
 	// Learn records the target for a while; nil: this host cannot record.
 	Learn func(ctx context.Context, target container.Container, length time.Duration) (Learned, error)
+	// Kept gives a recording of the target that exists already, after waiting for one that is under way. The text says why none
+	// may be chosen from; "": one may. nil: none are kept.
+	Kept func(ctx context.Context) (Learned, string)
 	// SchedExt says that this host can narrow by sched_ext.
 	SchedExt bool
 	// Each begins a forecast and returns what runs its replays: see forecast.Options.Each. nil: one after the other.
@@ -205,6 +208,7 @@ type run struct {
 	before    slo.Answer
 	last      apply.Result    // of the try before
 	looked    time.Duration   // how long the target was recorded
+	notKept   string          // why no kept recording was chosen from; "": there is none, or it was
 	pools     []Pool          // of the try under way
 	asked     bool            // the latency source, before
 	cause     *diagnose.Cause // as told; nil: it was not
@@ -314,6 +318,9 @@ func (r *run) agree(question string) (bool, error) {
 func (r *run) decide(ctx context.Context) error {
 	j := r.res.Judgement
 	outcome := txn.Outcome{Verdict: j.Verdict, Before: r.res.Before, After: r.res.After, Note: j.Why}
+	if r.known != nil && r.known.From != "" {
+		outcome.Note += "; chosen from " + r.known.From
+	}
 	if err := apply.Record(r.env.Apply, r.res.ID, outcome); err != nil {
 		r.res.Warnings = append(r.res.Warnings, "the outcome could not be recorded: "+err.Error())
 	}

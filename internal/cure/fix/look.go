@@ -23,6 +23,8 @@ type Learned struct {
 	Missing string
 	// Runs are the recorded runs of the thread pools; nil: nothing was recorded.
 	Runs *forecast.Runs
+	// From names the recording where it was not made for this fix; "": it was.
+	From string
 }
 
 const (
@@ -45,6 +47,7 @@ func (r *run) look(ctx context.Context) error {
 	// A remedy that is asked for by name is judged by the recording, unless the user's own latency judges it.
 	learns := r.env.Learn != nil && !r.o.Plain && (r.o.Wish.Auto || r.env.Latencies == nil)
 	r.looked = r.o.Window
+	kept := r.keptRecording(ctx, learns)
 	seen, learned, err := r.watch(ctx, r.o.All, learns)
 	if err != nil {
 		return err
@@ -67,7 +70,7 @@ func (r *run) look(ctx context.Context) error {
 	r.res.Before = figures(r.neighbour[r.o.Target.Group.Path])
 	r.res.StoppedAbove = r.above(r.res.Before)
 	if learns {
-		if err := r.learn(ctx, learned); err != nil {
+		if err := r.learn(ctx, r.chosenFrom(learned, kept)); err != nil {
 			return err
 		}
 	}
@@ -110,8 +113,12 @@ func (r *run) watch(ctx context.Context, all []container.Container, record bool)
 // learn forecasts from a recording, or from a longer one where that one shows too little.
 func (r *run) learn(ctx context.Context, learned Learned) error {
 	if e := learned.Explanation; learned.Load != nil && e != nil && e.ThrottledPeriods != nil {
+		over := r.looked
+		if learned.From != "" {
+			over = e.Window.Round(time.Second)
+		}
 		var err error
-		if learned, _, err = r.longer(ctx, learned, int(*e.ThrottledPeriods), enoughPeriods, "throttled period"); err != nil {
+		if learned, _, err = r.longer(ctx, learned, over, int(*e.ThrottledPeriods), enoughPeriods, "throttled period"); err != nil {
 			return err
 		}
 	}
@@ -122,7 +129,7 @@ func (r *run) learn(ctx context.Context, learned Learned) error {
 		return err
 	}
 	runs := runsOf(r.runs, r.judged().Pool)
-	learned, again, err := r.longer(ctx, learned, runs.Backlogs(), enoughBacklogs, "backlog")
+	learned, again, err := r.longer(ctx, learned, r.looked, runs.Backlogs(), enoughBacklogs, "backlog")
 	if err != nil || !again {
 		return err
 	}
@@ -141,16 +148,16 @@ func (r *run) explained(e *diagnose.Explanation) error {
 	return r.o.Explained(*e, r.res.StoppedAbove)
 }
 
-// longer records once more, for as long as enough of something take of which too few were seen. again: it did.
-func (r *run) longer(ctx context.Context, learned Learned, seen, enough int, of string) (_ Learned, again bool, err error) {
+// longer records once more, for as long as enough of something take of which too few were seen over a time. again: it did.
+func (r *run) longer(ctx context.Context, learned Learned, over time.Duration, seen, enough int, of string) (_ Learned, again bool, err error) {
 	if seen == 0 || seen >= enough {
 		return learned, false, nil
 	}
-	length := min(longestLook, r.looked*time.Duration(enough)/time.Duration(seen)).Round(time.Second)
-	if length <= r.looked {
+	length := min(longestLook, over*time.Duration(enough)/time.Duration(seen)).Round(time.Second)
+	if length <= over {
 		return learned, false, nil
 	}
-	r.say("%s in %s: looking for %s more", text.Count(seen, of), text.Duration(r.looked), text.Duration(length))
+	r.say("%s in %s: looking for %s more", text.Count(seen, of), text.Duration(over), text.Duration(length))
 	more, err := r.env.Learn(ctx, r.o.Target, length)
 	switch {
 	case ctx.Err() != nil:
@@ -158,13 +165,19 @@ func (r *run) longer(ctx context.Context, learned Learned, seen, enough int, of 
 	case err != nil || more.Load == nil:
 		return learned, false, nil // the shorter recording is sound
 	}
+	if learned.From != "" {
+		r.notKept = "it shows too little, and a longer one was made"
+	}
 	r.looked = length
 	return more, true, nil
 }
 
 // forecast replays the recording under every remedy.
 func (r *run) forecast(learned Learned) error {
-	r.known = &policy.Known{Explanation: learned.Explanation, Missing: learned.Missing, Tried: map[int]string{}}
+	r.known = &policy.Known{Explanation: learned.Explanation, Missing: learned.Missing, From: learned.From, Tried: map[int]string{}}
+	if r.known.From == "" {
+		r.known.NotKept = r.notKept
+	}
 	if e := learned.Explanation; e != nil {
 		r.res.Cause = text.Sanitize(e.Verdict, 0)
 	}

@@ -41,11 +41,12 @@ func (r *run) purpose() txn.Purpose {
 // a recording, writing.
 const planning = time.Minute
 
-// Longest is how long a fix takes at most where it asks no question.
+// Longest is how long a fix takes at most where it asks no question. Before the tries it may wait for a recording that is
+// under way, look, and look for longer twice.
 func (o Options) Longest() time.Duration {
 	look := max(o.Window, longestLook)
 	try := planning + o.Settle + look + o.LookBack + 3*slo.Limit
-	return o.Window + 2*look + planning + time.Duration(max(1, o.Tries))*try
+	return o.Window + 3*look + planning + time.Duration(max(1, o.Tries))*try
 }
 
 // keep ends the trial. A change whose trial cannot be ended is undone.

@@ -19,8 +19,8 @@ const (
 	// worthwhileRuns is the least relative difference of recorded runs that counts. Two recordings of the same work differ
 	// by more than two answers of a user's own source, which looks at more of it.
 	worthwhileRuns = 0.1
-	// sameWork is by how much the CPU time per second may differ for responses to be compared as they are.
-	sameWork = 0.2
+	// SameWork is by how much the CPU time per second may differ for responses to be compared as they are.
+	SameWork = 0.2
 )
 
 // quantilesOfRuns are the quantiles that runs may be judged by, the first that both sides have enough runs for.
@@ -57,7 +57,7 @@ func JudgeRuns(e Evidence, quantile float64, before, after Runs) Judgement {
 	longest := longestBlockMs(before, after)
 	by, was, is := compared{least: worthwhileRuns, unit: "ms"}, before.work(), after.work()
 	perCPU := false
-	if !(was > 0 && is >= was*(1-sameWork) && is <= was*(1+sameWork)) {
+	if !(was > 0 && is >= was*(1-SameWork) && is <= was*(1+SameWork)) {
 		perCPU, by.unit = true, "times its CPU time"
 	}
 	by.before, by.after = new(before.blocks(perCPU, longest)), new(after.blocks(perCPU, longest))

@@ -50,18 +50,41 @@ func (h Host) Learn(ctx context.Context, target container.Container, length time
 	if ctx.Err() != nil {
 		return fix.Learned{}, ctx.Err()
 	}
-	var learned fix.Learned
+	learned := fix.Learned{}
 	if err == nil || errors.As(err, new(*live.NotKept)) {
 		learned.Explanation = &explanation
 	}
-	if err == nil {
-		_, err = file.Seek(0, io.SeekStart)
+	if err != nil {
+		learned.Missing = err.Error()
+		return learned, nil
 	}
+	replayable(file, &learned)
+	return learned, nil
+}
+
+// File reads a recording that was kept in a file.
+func File(name string) (fix.Learned, error) {
+	explanation, err := live.File(name)
+	if err != nil {
+		return fix.Learned{}, err
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return fix.Learned{}, err
+	}
+	defer file.Close()
+	learned := fix.Learned{Explanation: &explanation}
+	replayable(file, &learned)
+	return learned, nil
+}
+
+// replayable reads a recording for replays, or says why it cannot be replayed.
+func replayable(file io.ReadSeeker, learned *fix.Learned) {
+	_, err := file.Seek(0, io.SeekStart)
 	if err == nil {
 		learned.Load, learned.Runs, err = forecast.ReadWithRuns(file)
 	}
 	if err != nil {
 		learned.Missing = err.Error()
 	}
-	return learned, nil
 }

@@ -164,7 +164,10 @@ func advised(ctx context.Context, pools []diagnose.PoolUse, target, recorded str
 			say("%s", what)
 		}
 		made, choice := host.choose(ctx, made)
-		o.Recommended, o.NotHere, shown = &choice, rows.NotHere(made, &choice), rows.NewRecommended(made, &choice)
+		o.Recommended, shown = &choice, rows.NewRecommended(made, &choice)
+		if choice.Answer != policy.AnswerLeave || !choice.Certain {
+			o.NotHere = rows.NotHere(made, &choice) // else nothing is to be done
+		}
 		view.Check(pools, made)
 		if recorded != target {
 			o.Next = next.Flags{}.Chosen(target, &choice)

@@ -128,7 +128,9 @@ func armOf(r forecast.Remedy) string {
 		return capacity.Period
 	case r.Name == forecast.Raise && r.Factor == capacity.Raised:
 		return capacity.Raise
-	case slices.Contains([]string{forecast.Burst, forecast.Weight, forecast.Pin, forecast.Pools}, r.Name):
+	case r.Name == forecast.Burst && r.Period == 0: // with a shorter period it is a row of its own, which the bench has not
+		return capacity.Burst
+	case slices.Contains([]string{forecast.Weight, forecast.Pin, forecast.Pools}, r.Name):
 		return r.Name // one name for a thing
 	}
 	return ""

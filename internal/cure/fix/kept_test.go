@@ -20,10 +20,12 @@ func TestChoosesFromAKeptRecording(t *testing.T) {
 		use     float64 // times that of the recording, as now seen
 		missing string
 		notKept string
+		length  time.Duration // of the new recordings; 0: long enough to judge by
 	}{
-		{"the same work", 1, "", ""},
-		{"other work", 0.7, "", "it has other work"},
-		{"there is none", 1, "the flight recorder has none of it", "the flight recorder has none of it"},
+		{"the same work", 1, "", "", 0},
+		{"too few backlogs before the change", 1, "", "", 2 * time.Second},
+		{"other work", 0.7, "", "it has other work", 0},
+		{"there is none", 1, "the flight recorder has none of it", "the flight recorder has none of it", 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b := newBench(t)
@@ -37,13 +39,16 @@ func TestChoosesFromAKeptRecording(t *testing.T) {
 			kept.From, kept.Runs = "a file", nil // its runs are never compared
 			b.used = tc.use * *kept.Explanation.MeanWidth
 			b.env.Kept = func(context.Context) (Learned, string) { return kept, tc.missing }
-			recorded := 0
+			want, recorded := 2, 0
+			if b.length = tc.length; b.length > 0 {
+				want++ // for longer
+			}
 			b.env.Learn = func(ctx context.Context, c container.Container, d time.Duration) (Learned, error) {
 				recorded++
 				return learn(ctx, c, d)
 			}
 			got, err := b.run()
-			if err != nil || got.Verdict != verdict.Better || recorded != 2 {
+			if err != nil || got.Verdict != verdict.Better || recorded != want {
 				t.Fatalf("%s, %v, %d recordings: %s", got.Verdict, err, recorded, got.Why)
 			}
 			known := got.Proposal.Known

@@ -117,10 +117,14 @@ func (r *run) learn(ctx context.Context, learned Learned) error {
 		if learned.From != "" {
 			over = e.Window.Round(time.Second)
 		}
-		var err error
-		if learned, _, err = r.longer(ctx, learned, over, int(*e.ThrottledPeriods), enoughPeriods, "throttled period"); err != nil {
+		more, again, err := r.longer(ctx, learned, over, int(*e.ThrottledPeriods), enoughPeriods, "throttled period")
+		if err != nil {
 			return err
 		}
+		if again && learned.From != "" {
+			r.notKept = "it shows too few throttled periods, and a longer one was made"
+		}
+		learned = more
 	}
 	if err := r.explained(learned.Explanation); err != nil {
 		return err
@@ -129,10 +133,15 @@ func (r *run) learn(ctx context.Context, learned Learned) error {
 		return err
 	}
 	runs := runsOf(r.runs, r.judged().Pool)
-	learned, again, err := r.longer(ctx, learned, r.looked, runs.Backlogs(), enoughBacklogs, "backlog")
+	more, again, err := r.longer(ctx, learned, r.looked, runs.Backlogs(), enoughBacklogs, "backlog")
 	if err != nil || !again {
 		return err
 	}
+	if learned.From != "" {
+		r.runs = more.Runs // of the time before the change; the choice stands
+		return nil
+	}
+	learned = more
 	if err := r.explained(learned.Explanation); err != nil {
 		return err
 	}
@@ -164,9 +173,6 @@ func (r *run) longer(ctx context.Context, learned Learned, over time.Duration, s
 		return learned, false, ctx.Err()
 	case err != nil || more.Load == nil:
 		return learned, false, nil // the shorter recording is sound
-	}
-	if learned.From != "" {
-		r.notKept = "it shows too little, and a longer one was made"
 	}
 	r.looked = length
 	return more, true, nil

@@ -79,7 +79,7 @@ func TestExplain(t *testing.T) {
 	dir := t.TempDir()
 	kept, page := filepath.Join(dir, "busy.rec"), filepath.Join(dir, "busy.html")
 
-	e := decoded[explained](t, unthrottle(t, "explain", busy, "--for", "1500ms", "--json", "--record", kept, "--html", page), 0)
+	e := decoded[explained](t, unraced(t, "explain", busy, "--for", "1500ms", "--json", "--record", kept, "--html", page), 0)
 	if e.Cause == nil || len(e.Causes) == 0 || e.Causes[0].Cause != *e.Cause || e.Causes[0].Evidence == "" {
 		t.Errorf("cause %v of %+v", e.Cause, e.Causes)
 	}
@@ -118,11 +118,11 @@ func TestExplain(t *testing.T) {
 	}
 
 	// The recording tells the same again, without rights and as text.
-	again := decoded[explained](t, unthrottle(t, "explain", kept, "--json"), 0)
+	again := decoded[explained](t, unraced(t, "explain", kept, "--json"), 0)
 	if !reflect.DeepEqual(again, e) {
 		t.Errorf("of the recording: %+v\nlive: %+v", again, e)
 	}
-	text := unthrottle(t, "explain", kept, "--ascii", "--bound", "1%")
+	text := unraced(t, "explain", kept, "--ascii", "--bound", "1%")
 	for _, want := range []string{"/unthrottle-test-", "limit 0.3 CPUs", "CPUs at once", "Who spent it", "Where waiting went", "own quota"} {
 		if !strings.Contains(strings.Join(strings.Fields(text.out), " "), want) {
 			t.Errorf("%q is missing in\n%s", want, text.out)
@@ -148,7 +148,7 @@ func TestExplainRefuses(t *testing.T) {
 	tr.Work(busy, 6)
 	dir := t.TempDir()
 	kept := filepath.Join(dir, "busy.rec")
-	decoded[explained](t, unthrottle(t, "explain", busy, "--for", "1s", "--json", "--record", kept), 0)
+	decoded[explained](t, unraced(t, "explain", busy, "--for", "1s", "--json", "--record", kept), 0)
 	t.Run("files", func(t *testing.T) { explainBadFiles(t, dir, kept) })
 	t.Run("full disk", func(t *testing.T) { explainFullDisk(t, busy, kept) })
 	t.Run("no rights", func(t *testing.T) { explainWithoutRights(t, busy) })
@@ -181,7 +181,7 @@ func explainBadFiles(t *testing.T, dir, kept string) {
 		if err := os.WriteFile(file, c.content, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		got := unthrottle(t, "explain", file, "--json")
+		got := unraced(t, "explain", file, "--json")
 		said := got.errors
 		if got.code == 0 {
 			said = strings.Join(decoded[explained](t, got, 0).NotMeasured, "\n")
@@ -190,7 +190,7 @@ func explainBadFiles(t *testing.T, dir, kept string) {
 			t.Errorf("%s: exit code %d, want %d; says %q, want %q in it", name, got.code, c.code, said, c.says)
 		}
 	}
-	if got := unthrottle(t, "explain", kept, "--record", filepath.Join(dir, "other")); got.code != 2 || !strings.Contains(got.errors, "for containers that run") {
+	if got := unraced(t, "explain", kept, "--record", filepath.Join(dir, "other")); got.code != 2 || !strings.Contains(got.errors, "for containers that run") {
 		t.Errorf("--record of a recording: exit code %d, %q", got.code, got.errors)
 	}
 }
@@ -210,7 +210,7 @@ func explainFullDisk(t *testing.T, busy, kept string) {
 		if err := os.WriteFile(filepath.Join(small, "rest"), make([]byte, 60<<10), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		got := unthrottle(t, append([]string{"explain"}, args...)...)
+		got := unraced(t, append([]string{"explain"}, args...)...)
 		if got.code != 2 || !strings.Contains(got.errors, file+": not written: no space left on device: make room") || !strings.Contains(got.out, "Who spent it") {
 			t.Errorf("%v: exit code %d, %q, %d bytes of explanation", args[1:], got.code, got.errors, len(got.out))
 		}

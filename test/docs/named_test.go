@@ -97,7 +97,8 @@ func TestMetricsAreInTheirPage(t *testing.T) {
 		if page == "docs/reference/scenarios.md" {
 			continue // names constants of the simulator, unthrottle_ipi for one
 		}
-		for _, name := range regexp.MustCompile(`\bunthrottle_[a-z_0-9]+[a-z0-9]`).FindAllString(read(t, page), -1) {
+		for _, f := range regexp.MustCompile(`(?:^|[^\w:])(unthrottle_[a-z_0-9]+[a-z0-9])`).FindAllStringSubmatch(read(t, page), -1) {
+			name := f[1] // after a colon it is a series that a rule records: packaging/mixin has the test of these
 			if !names[name] && !names[suffix.ReplaceAllString(name, "")] {
 				t.Errorf("%s names %s, which is no metric of the agent", page, name)
 			}

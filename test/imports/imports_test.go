@@ -55,13 +55,14 @@ var table = []row{
 	{"internal/bench", []string{"internal/sim", "internal/load", "internal/kernel", "bandwidth", "topology", "placement"}},
 	{"internal/ui", []string{"internal/bench", "internal/cure", "internal/sim", "internal/explain", "internal/see", "internal/container", "internal/kernel", "bandwidth", "topology", "placement"}},
 	{"cmd/unthrottle", []string{"internal", "bandwidth", "topology", "placement"}},
+	{"packaging/mixin", nil},
 	{"bench", []string{"internal", "bandwidth", "topology", "placement"}},
 	{"test/lab", []string{"internal/text", "internal/clock", "internal/kernel/procfs"}},
 	{"test/imports", nil},
 	{"test/docs", nil},
 	{"test/install", nil},
 	{"test/smoke", nil},
-	{"test/e2e", nil},
+	{"test/e2e", []string{"packaging/mixin"}},
 }
 
 // unreached says what a package must not reach, over any number of imports.

@@ -139,15 +139,20 @@ func Run(ctx context.Context, c Config) error {
 
 func (a *agent) registry() *prometheus.Registry {
 	r := prometheus.NewRegistry()
+	for _, c := range a.collectors() {
+		r.MustRegister(measured{c, &a.spent})
+	}
+	return r
+}
+
+// collectors are what /metrics shows.
+func (a *agent) collectors() []prometheus.Collector {
 	a.rounds = prometheus.NewCounter(prometheus.CounterOpts{Name: "unthrottle_rounds_total", Help: "Rounds of looking at all containers."})
 	info := prometheus.NewGauge(prometheus.GaugeOpts{Name: "unthrottle_build_info", Help: "1, with the version and what the agent may do.",
 		ConstLabels: prometheus.Labels{"version": a.Version, "mode": string(a.Rules.Mode)}})
 	info.Set(1)
-	for _, c := range []prometheus.Collector{&a.totals, &a.journal, &a.narrow, &a.placer.figures, &a.lender, flightFigures{a}, a.rounds, info,
-		nriFigures{a.NRI}, &a.spent, &a.budget, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})} {
-		r.MustRegister(measured{c, &a.spent})
-	}
-	return r
+	return []prometheus.Collector{&a.totals, &a.journal, &a.narrow, &a.placer.figures, &a.lender, flightFigures{a}, a.rounds, info,
+		nriFigures{a.NRI}, &a.spent, &a.budget, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})}
 }
 
 // watch takes rounds in as they come.

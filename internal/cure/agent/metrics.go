@@ -23,6 +23,11 @@ var (
 	throttledCPUDesc     = containerDesc("throttled_cpu_seconds_total",
 		"Throttled time summed over CPUs, as the kernel counts it, by whose quota: self or ancestor.", "source")
 
+	waitingDesc = containerDesc("waiting_seconds_total", "Thread time waited for a CPU, by cause: quota (its own), ancestor (an ancestor's quota) "+
+		"or contention (others, or more threads of its own, had the CPUs).", "cause")
+	unclearDesc   = containerDesc("waiting_unclear_seconds_total", "The part of the waiting for quota and ancestor that may be contention.")
+	wantedCPUDesc = containerDesc("wanted_cpu_seconds_total", "CPU time that it would have used without a quota: at least what it used.")
+
 	containersDesc = prometheus.NewDesc("unthrottle_containers", "Containers seen in the last round.", nil, nil)
 	droppedDesc    = prometheus.NewDesc("unthrottle_containers_dropped", "Containers beyond the bound of what is exported.", nil, nil)
 )
@@ -32,15 +37,15 @@ func containerDesc(name, help string, more ...string) *prometheus.Desc {
 	return prometheus.NewDesc("unthrottle_container_"+name, help, slices.Concat(containerLabels, more), nil)
 }
 
-// maxSeriesPerContainer bounds the series of one container: eight single ones, and two histograms with a series for each
-// bucket, for what is above, the sum and the count.
-const maxSeriesPerContainer = 48
+// maxSeriesPerContainer bounds the series of one container: 13 single ones, and two histograms with a series for each bucket,
+// for what is above, the sum and the count.
+const maxSeriesPerContainer = 53
 
 // Describe implements prometheus.Collector.
 func (t *totals) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		limitDesc, usedDesc, periodsDesc, throttledPeriodsDesc, stoppedLowDesc, stoppedHighDesc,
-		throttledCPUDesc, containersDesc, droppedDesc, widthDesc, wantDesc,
+		throttledCPUDesc, waitingDesc, unclearDesc, wantedCPUDesc, containersDesc, droppedDesc, widthDesc, wantDesc,
 	} {
 		ch <- d
 	}
@@ -69,6 +74,11 @@ func (t *totals) Collect(ch chan<- prometheus.Metric) {
 		}
 		send(throttledCPUDesc, prometheus.CounterValue, c.ownThrottledCPU, slices.Concat(c.labels, []string{"self"})...)
 		send(throttledCPUDesc, prometheus.CounterValue, c.otherThrottledCPU, slices.Concat(c.labels, []string{"ancestor"})...)
+		send(waitingDesc, prometheus.CounterValue, c.waitedQuota, slices.Concat(c.labels, []string{"quota"})...)
+		send(waitingDesc, prometheus.CounterValue, c.waitedAncestor, slices.Concat(c.labels, []string{"ancestor"})...)
+		send(waitingDesc, prometheus.CounterValue, c.waitedContention, slices.Concat(c.labels, []string{"contention"})...)
+		send(unclearDesc, prometheus.CounterValue, c.waitingUnclear, c.labels...)
+		send(wantedCPUDesc, prometheus.CounterValue, c.wantedCPU, c.labels...)
 	}
 	containers, dropped := float64(len(t.byPath)+t.dropped), float64(t.dropped)
 	send(containersDesc, prometheus.GaugeValue, &containers)

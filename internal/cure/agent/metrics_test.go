@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"maps"
+	"strings"
 	"testing"
 	"time"
 
@@ -51,4 +53,53 @@ func TestSeriesPerContainer(t *testing.T) {
 	if scope != container.ScopePod {
 		t.Errorf("the limit is of scope %q, want pod", scope)
 	}
+}
+
+// TestWaitingIsAbsentWithoutTheProbe: what was not measured is no 0, and what was is in seconds by cause.
+func TestWaitingIsAbsentWithoutTheProbe(t *testing.T) {
+	o := observe.Observation{Container: container.Container{Group: cgroup.Group{Path: "/a"}}, Window: time.Second, LimitCPUs: new(0.5), LimitAt: "/a",
+		UsedCPUs: new(0.5), StoppedLow: new(time.Second / 2), StoppedHigh: new(time.Second / 2), ThrottledBy: observe.BySelf,
+		ThrottledByAll: []observe.Share{{Path: "/a", Seconds: 0.5}}}
+	var sums totals
+	sums.add([]observe.Observation{o})
+	if got := values(t, &sums); len(got) != 0 {
+		t.Errorf("without the probe: %v", got)
+	}
+	o.Width, o.Wanted = []time.Duration{time.Second / 2, time.Second / 2}, []time.Duration{0, time.Second}
+	sums.add([]observe.Observation{o})
+	sums.add([]observe.Observation{o})
+	want := map[string]float64{"unthrottle_container_waiting_seconds_total quota": 1, "unthrottle_container_waiting_seconds_total ancestor": 0,
+		"unthrottle_container_waiting_seconds_total contention": 0, "unthrottle_container_waiting_unclear_seconds_total ": 0,
+		"unthrottle_container_wanted_cpu_seconds_total ": 2}
+	if got := values(t, &sums); !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// values are the metrics of waiting and wanted CPU time, by name and cause.
+func values(t *testing.T, c prometheus.Collector) map[string]float64 {
+	t.Helper()
+	r := prometheus.NewRegistry()
+	r.MustRegister(c)
+	families, err := r.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, family := range families {
+		name := family.GetName()
+		if !strings.Contains(name, "_waiting_") && !strings.Contains(name, "_wanted_cpu_") {
+			continue
+		}
+		for _, m := range family.GetMetric() {
+			cause := ""
+			for _, l := range m.GetLabel() {
+				if l.GetName() == "cause" {
+					cause = l.GetValue()
+				}
+			}
+			got[name+" "+cause] = m.GetCounter().GetValue()
+		}
+	}
+	return got
 }

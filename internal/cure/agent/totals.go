@@ -29,6 +29,10 @@ type total struct {
 	ownThrottledCPU, otherThrottledCPU *float64
 	stoppedLow, stoppedHigh            *float64
 	width, wanted                      histogram
+
+	// Thread time waited by cause, how much of the quotas' may be contention, and CPU time wanted.
+	waitedQuota, waitedAncestor, waitedContention *float64
+	waitingUnclear, wantedCPU                     *float64
 }
 
 // totals adds observations up, so that a scrape interval needs no relation to
@@ -84,6 +88,15 @@ func (t *total) add(o *observe.Observation) {
 	}
 	t.width.add(o.Width)
 	t.wanted.add(o.Wanted)
+	if w, ok := o.Waiting(); ok {
+		increase(&t.waitedQuota, w.Quota.Seconds())
+		increase(&t.waitedAncestor, w.Ancestor.Seconds())
+		increase(&t.waitedContention, w.Contention.Seconds())
+		increase(&t.waitingUnclear, w.Unclear.Seconds())
+	}
+	if cpu, ok := o.WantedCPU(); ok {
+		increase(&t.wantedCPU, cpu.Seconds())
+	}
 	if o.StoppedLow != nil {
 		increase(&t.stoppedLow, o.StoppedLow.Seconds())
 	}

@@ -46,7 +46,7 @@ demo: build ## build, then show throttling and its end on this host (as root)
 ##@ Test a change
 # The modules of the tree beside its own. Some only pin a tool and hold no package.
 MODULES := $(patsubst %/go.mod,%,$(shell git ls-files '*/go.mod'))
-TOOL_MODULES := tools/lint tools/nfpm tools/crictl tools/containerd
+TOOL_MODULES := tools/lint tools/nfpm tools/crictl tools/containerd tools/prometheus
 TESTED_MODULES := $(filter-out $(TOOL_MODULES),$(MODULES))
 STATICCHECK = $(GO) tool -modfile=tools/lint/go.mod staticcheck
 
@@ -146,6 +146,24 @@ $(CONTAINERD)/containerd:
 	@rm -rf .cache/containerd && mkdir -p $(CONTAINERD)
 	@CGO_ENABLED=0 nice $(GO) -C tools/containerd build -trimpath -ldflags '-s -w' -o $(abspath $(CONTAINERD))/ \
 	  $(addprefix github.com/containerd/containerd/v2/cmd/,containerd-shim-runc-v2 ctr containerd)
+
+PROMETHEUS_PINS := tools/prometheus/go.mod tools/prometheus/go.sum
+PROMETHEUS := .cache/prometheus/$(shell cat $(PROMETHEUS_PINS) | sha256sum | cut -c1-16)
+
+.PHONY: mixin-test
+mixin-test: need-go $(PROMETHEUS)/promtool ## rules and alerts of packaging/mixin by promtool (which takes minutes to build, once)
+	@cd packaging/mixin && $(abspath $(PROMETHEUS))/promtool check rules rules.yaml alerts.yaml tests/stock.yaml
+	@cd packaging/mixin && $(abspath $(PROMETHEUS))/promtool test rules tests/containers.yaml tests/agent.yaml
+
+.PHONY: e2e-prometheus
+e2e-prometheus: build $(PROMETHEUS)/promtool ## every rule and dashboard on a real Prometheus, beside a throttled container (as root, 2 minutes)
+	@$(GO) run ./test/e2e -exe $(BIN)/unthrottle -prometheus $(PROMETHEUS) -only prometheus
+
+# Without the clouds' service discovery: we scrape a fixed address. promtool is built last, so that it stands for both.
+$(PROMETHEUS)/promtool:
+	@rm -rf .cache/prometheus && mkdir -p $(PROMETHEUS)
+	@for name in prometheus promtool; do CGO_ENABLED=0 nice $(GO) -C tools/prometheus build -trimpath -tags remove_all_sd -ldflags '-s -w' \
+	  -o $(abspath $(PROMETHEUS))/ github.com/prometheus/prometheus/cmd/$$name; done
 
 $(BIN)/crictl: tools/crictl/go.sum
 	@mkdir -p $(BIN)

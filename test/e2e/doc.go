@@ -13,6 +13,9 @@
 // failed check that names the way to install it. At the end all that was started is stopped and removed, and the last
 // checks compare processes, mounts, cgroups and folders with what was there before.
 //
+// With -only prometheus no runtime is needed: a real Prometheus scrapes a real agent beside a throttled cgroup of ours, and
+// each query of packaging/mixin must have a result.
+//
 // # Example
 //
 //	ok    docker: its names, images and compose services by ls

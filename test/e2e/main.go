@@ -17,11 +17,12 @@ func main() {
 	exe := flag.String("exe", "bin/unthrottle", "the program to run")
 	crictl := flag.String("crictl", "bin/crictl", "the client of Kubernetes' runtime interface")
 	bin := flag.String("containerd", "", "the folder of a containerd 2 with its shim and ctr (make e2e builds it)")
-	only := flag.String("only", "docker,podman,containerd,nri", "which of these run")
+	prometheus := flag.String("prometheus", "", "the folder of a Prometheus (make e2e-prometheus builds it)")
+	only := flag.String("only", "docker,podman,containerd,nri", "which of these run, and prometheus")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	failed, err := run(ctx, *exe, *crictl, *bin, strings.Split(*only, ","), os.Stdout)
+	failed, err := run(ctx, programs{*exe, *crictl, *bin, *prometheus}, strings.Split(*only, ","), os.Stdout)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "e2e:", err)
 		os.Exit(2)
@@ -31,8 +32,11 @@ func main() {
 	}
 }
 
+// programs are where the programs are that the checks run; containerd and prometheus are folders.
+type programs struct{ exe, crictl, containerd, prometheus string }
+
 // run runs all checks and returns how many failed.
-func run(ctx context.Context, exe, crictl, bin string, only []string, out io.Writer) (failed int, err error) {
+func run(ctx context.Context, where programs, only []string, out io.Writer) (failed int, err error) {
 	if os.Geteuid() != 0 {
 		return 0, fmt.Errorf("container runtimes need root: sudo make e2e")
 	}
@@ -41,18 +45,19 @@ func run(ctx context.Context, exe, crictl, bin string, only []string, out io.Wri
 		return 0, err
 	}
 	defer os.RemoveAll(dir)
-	s := &suite{ctx: ctx, out: out, dir: dir}
-	if s.exe, err = filepath.Abs(exe); err != nil {
-		return 0, err
+	for _, path := range []*string{&where.exe, &where.crictl, &where.containerd, &where.prometheus} {
+		if *path, err = filepath.Abs(*path); err != nil {
+			return 0, err
+		}
 	}
-	if s.crictl, err = filepath.Abs(crictl); err != nil {
-		return 0, err
-	}
-	if bin, err = filepath.Abs(bin); err != nil {
-		return 0, err
-	}
+	s := &suite{ctx: ctx, out: out, dir: dir, exe: where.exe, crictl: where.crictl}
 	before := look()
-	s.all(bin, only)
+	if slices.Contains(only, "prometheus") {
+		s.prometheus(where.prometheus)
+	}
+	if slices.ContainsFunc(only, func(name string) bool { return name != "prometheus" }) {
+		s.all(where.containerd, only)
+	}
 	s.stopAll()
 	before.tidy()
 	s.nothingLeft(before)

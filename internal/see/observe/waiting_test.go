@@ -127,6 +127,8 @@ func TestWantedCPU(t *testing.T) {
 		{"twenty on four CPUs: no more than these", observed(1, 4, stretch{250, 20, 4, false}, stretch{750, 20, 0, true}), 4},
 		{"never idle, and far below its own limit", observed(2, 4, stretch{900, 1, 1, false}, stretch{100, 8, 0, true}), 0.9},
 		{"never idle, far below its own limit, held back by its pod", pod, 2.2},
+		{"a queue that grows: all that would run until it is empty", observed(0.3, 2, stretch{150, 4, 2, false}, stretch{850, 4, 0, true}), 2},
+		{"a closed loop with pauses", observed(0.3, 2, stretch{290, 1, 1, false}, stretch{420, 1, 0, true}, stretch{290, 0, 0, false}), 0.29},
 		{"others hold the CPUs: they are no quota", observed(0.5, 2, stretch{500, 1, 0, false}, stretch{400, 1, 1, false}, stretch{100, 1, 0, true}), 0.4},
 	} {
 		if got, ok := tc.o.WantedCPU(); !ok || got.Round(time.Microsecond).Seconds() != tc.want {

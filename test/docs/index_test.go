@@ -53,6 +53,35 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
+// Each page of the concepts has a picture of its idea, and no picture is left over.
+func TestEachConceptHasItsPicture(t *testing.T) {
+	const folder = "docs/concepts"
+	shown := map[string]bool{}
+	for _, page := range pages(t) {
+		pictures := 0
+		for _, target := range links(t, page) {
+			if path.Ext(target) == ".svg" {
+				shown[target] = true
+				pictures++
+			}
+		}
+		switch name := path.Base(page); {
+		case path.Dir(page) != folder, name == "README.md", name == "glossary.md":
+		case pictures == 0:
+			t.Errorf("%s has no picture", page)
+		}
+	}
+	drawn, err := filepath.Glob(filepath.Join(root, folder, "pictures", "*.svg"))
+	if err != nil || len(drawn) == 0 {
+		t.Fatalf("%d pictures, %v", len(drawn), err)
+	}
+	for _, name := range drawn {
+		if target := path.Join(folder, "pictures", filepath.Base(name)); !shown[target] {
+			t.Errorf("no page shows %s", target)
+		}
+	}
+}
+
 // links are the files that a page links, below the module's top.
 func links(t *testing.T, page string) []string {
 	t.Helper()

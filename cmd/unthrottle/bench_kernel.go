@@ -82,8 +82,8 @@ func newBenchLatency() *cobra.Command {
 		Use:   "latency",
 		Short: "How long a sleep of 10 ms takes beside threads that burn, under each remedy",
 		Long: `Run the demo's threads under each remedy in turn, round after round: threads
-that burn CPU and one that sleeps 10 ms, under a plain quota, with a burst, over a
-short period, with a raised limit, without one, and pinned.`,
+that burn CPU and one that sleeps 10 ms, under a plain quota, with a burst, over
+a short period, with a raised limit, without one, and pinned.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			h, scope, cpus, err := f.open(cmd, latency.MinSeconds, latency.MaxSeconds, latency.MaxRepeat)
@@ -117,10 +117,11 @@ func newBenchFibtest() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fibtest",
 		Short: "Which behaviour this kernel has: does unused quota of a CPU expire?",
-		Long: `Run a container that loses quota on some kernels: one thread that burns and, on every other CPU, one
-that runs for a moment and sleeps, under a small quota. From 4.18 to 5.3 the
-kernel let what a CPU had left expire, and such a container could not use its
-quota. Distributions carry fault and fix back, so versions do not tell.`,
+		Long: `Run a container that loses quota on some kernels: one thread that burns and, on
+every other CPU, one that runs for a moment and sleeps, under a small quota.
+From 4.18 to 5.3 the kernel let what a CPU had left expire, and such a container
+could not use its quota. Distributions carry fault and fix back, so versions do
+not tell.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			h, scope, cpus, err := f.open(cmd, fibtest.MinSeconds, fibtest.MaxSeconds, fibtest.MaxRepeat)

@@ -31,8 +31,8 @@ func newDefrag() *cobra.Command {
 		Short:   "Move pinned containers so that fewer cross sockets, NUMA nodes and L3s",
 		Long: `Move the containers that unthrottle pinned or narrowed so that fewer of them
 cross sockets, NUMA nodes and L3 caches: the fewest moved CPUs for the crossings
-recovered. One move at a time, checked, with a pause; no thread is ever without a
-CPU. 'unthrottle restore' puts everything back.`,
+recovered. One move at a time, checked, with a pause; no thread is ever without
+a CPU. 'unthrottle restore' puts everything back.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := rejectEmptyFlags(cmd, "reserve"); err != nil {

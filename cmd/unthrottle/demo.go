@@ -26,9 +26,10 @@ func newDemo() *cobra.Command {
 		Use:     "demo",
 		GroupID: groupTry,
 		Short:   "Show throttling and its end on this host, in cgroups of its own",
-		Long: `Show throttling on this host: threads that burn CPU and one that sleeps for 10 ms, under a CPU quota, with fewer threads, on a cpuset with the quota
-kept, and pinned without a quota. Only cgroups of its own are written, and all
-of them are removed. No other process on the host is moved.
+		Long: `Show throttling on this host: threads that burn CPU and one that sleeps for 10
+ms, under a CPU quota, with fewer threads, on a cpuset with the quota kept, and
+pinned without a quota. Only cgroups of its own are written, and all of them are
+removed. No other process on the host is moved.
 
 Where the host cannot run it, it runs in the simulator, and says so.`,
 		Args: noArgs,

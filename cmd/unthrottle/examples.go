@@ -10,14 +10,14 @@ import (
 // examples are those of each command's help, by the command's words. Each line is a call and what it is for.
 var examples = map[string]string{
 	"ls": `  unthrottle ls
-  unthrottle ls --below /kubepods --bound 5%     exit with 1 if one is stopped for more
+  unthrottle ls --below /kubepods --bound 5%     exit 1 if one is stopped longer
   unthrottle ls --json --for 10s`,
 	"top": `  sudo unthrottle top
   sudo unthrottle top --below /system.slice --for 5s`,
 	"check": `  unthrottle check
   unthrottle check --json`,
 	"topology": `  unthrottle topology
-  unthrottle topology --json > machine.json      for 'unthrottle place --topology'`,
+  unthrottle topology --json > machine.json      for 'place --topology'`,
 	"status": `  sudo unthrottle status
   sudo unthrottle status --history --limit 10`,
 	"version": `  unthrottle version
@@ -32,15 +32,15 @@ var examples = map[string]string{
 	"bench": `  sudo unthrottle bench service --quick
   sudo unthrottle bench latency`,
 	"bench service": `  sudo unthrottle bench service --quick --html service.html
-  sudo unthrottle bench service --shape gc --slo 'p99<50ms' --remedies quota,burst,pin
+  sudo unthrottle bench service --shape gc --remedies quota,burst,pin
   unthrottle bench service --url http://127.0.0.1:8080/ --slo 'p99<20ms'`,
 	"bench latency": `  sudo unthrottle bench latency
   sudo unthrottle bench latency --repeat 2 --for 3s`,
 	"bench fibtest": `  sudo unthrottle bench fibtest
   sudo unthrottle bench fibtest --repeat 2 --for 3s`,
 	"fix": `  sudo unthrottle fix checkout
-  sudo unthrottle fix checkout --dry-run         the forecast and the writes only
-  sudo unthrottle fix checkout --slo 'p99<20ms' --slo-command 'probe --since {since}'
+  sudo unthrottle fix checkout --dry-run         forecast and writes only
+  sudo unthrottle fix checkout --slo 'p99<20ms' --slo-command 'probe {since}'
   sudo unthrottle fix checkout --may raise --yes`,
 	"apply": `  sudo unthrottle apply checkout --remedy burst --dry-run
   sudo unthrottle apply checkout --remedy pin --cpus 2
@@ -52,7 +52,7 @@ var examples = map[string]string{
   sudo unthrottle restore checkout
   sudo unthrottle restore                        everything`,
 	"agent": `  sudo unthrottle agent --config /etc/unthrottle.yaml
-  sudo unthrottle agent --config rules.yaml --budget-cpu 1% --budget-memory 64MiB`,
+  sudo unthrottle agent --config my.yaml --budget-cpu 1% --budget-memory 64MiB`,
 }
 
 // addExamples gives every command its examples.

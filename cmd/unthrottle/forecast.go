@@ -36,9 +36,9 @@ func newForecast() *cobra.Command {
 		GroupID: groupLook,
 		Short:   "Say what each remedy would do to a container, before it is applied",
 		Long: `Replay what a container did under every remedy: leave it, pin, narrow, burst,
-another period, weight, raise; and, modelled, a smaller pool and other shards.
-A table of throttled periods, stopped time and latencies, as the host was and
-with a full one, with the cost and the margin of error of each. Nothing is changed.
+another period, weight, raise; and, modelled, a smaller pool and other shards. A
+table of throttled periods, stopped time and latencies, as the host was and with
+a full one, with the cost and the margin of error of each. Nothing is changed.
 
 A replay keeps causes: a thread that another of the container wakes waits for
 that one; what came from outside comes when it came. Latency is from the moment
@@ -48,9 +48,9 @@ RECORDING is a file that 'unthrottle explain --record' wrote. A name that is a
 file's and a container's means the file. A container is recorded first: that
 needs root (or CAP_BPF and CAP_PERFMON) and a kernel with BTF.
 
-The recommended remedy is marked, by the rule of 'fix': with an objective (--slo)
-the cheapest that keeps it; else the lowest p99 of the thread pool that suffers,
-among those that grant no more CPU than the limit.`,
+The recommended remedy is marked, by the rule of 'fix': with an objective
+(--slo) the cheapest that keeps it; else the lowest p99 of the thread pool that
+suffers, among those that grant no more CPU than the limit.`,
 		Example: `  sudo unthrottle forecast cart
   unthrottle forecast cart.rec --slo 'p99<20ms' --load 1..3
   sudo unthrottle forecast --all --for 5s`,

@@ -24,6 +24,15 @@ func newHelp(root *cobra.Command) *cobra.Command {
 	}
 }
 
+// Bounds of the width of a help, in columns.
+const minHelpWidth, maxHelpWidth = 60, 110
+
+// wrapFlags has a template of help fit its flags to a width; the library lets a terminal break their lines.
+func wrapFlags(template string, columns int) string {
+	wrapped := fmt.Sprintf(".FlagUsagesWrapped %d ", min(maxHelpWidth, max(minHelpWidth, columns)))
+	return strings.ReplaceAll(template, ".FlagUsages ", wrapped)
+}
+
 // unknownCommand says which commands there are. parent is the last one that is known, nil for none.
 func unknownCommand(parent, root *cobra.Command, called, word string) error {
 	if parent == nil {

@@ -10,6 +10,9 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // called is what a call within this process prints, and its error.
@@ -56,6 +59,11 @@ func TestEveryHelpHasExamples(t *testing.T) {
 				}
 			}
 		}
+		for _, line := range strings.Split(cmd.Long+"\n"+cmd.Example, "\n") {
+			if text.Width(line) > 80 {
+				t.Errorf("%s: a line of its help has %d columns: %s", cmd.CommandPath(), text.Width(line), line)
+			}
+		}
 		if help := cmd.Long + cmd.Short + cmd.UsageString(); regexp.MustCompile(`seed 0`).MatchString(help) {
 			t.Errorf("%s: its help has an insider's name", cmd.CommandPath())
 		}
@@ -82,6 +90,27 @@ func TestHelpOfWhatIsNotThere(t *testing.T) {
 	}
 	if out, err := called("help", "bench", "service"); err != nil || !strings.Contains(out, "unthrottle bench service") {
 		t.Errorf("help bench service: %v, %q", err, out)
+	}
+}
+
+// No line of a flag is wider than the terminal, and none is lost.
+func TestHelpFits(t *testing.T) {
+	for _, columns := range []int{60, 80, 100} {
+		walk(newRoot(), func(cmd *cobra.Command) {
+			cmd.SetUsageTemplate(wrapFlags((&cobra.Command{}).UsageTemplate(), columns))
+			usage := cmd.UsageString()
+			_, flags, _ := strings.Cut(usage, "\nFlags:\n")
+			for _, line := range strings.Split(flags, "\n") {
+				if text.Width(line) > columns && len(strings.Fields(line)) > 1 { // a word is kept whole
+					t.Errorf("%s: %d columns in %d: %s", cmd.CommandPath(), text.Width(line), columns, line)
+				}
+			}
+			cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+				if !f.Hidden && !strings.Contains(usage, "--"+f.Name) {
+					t.Errorf("%s: no --%s in its help", cmd.CommandPath(), f.Name)
+				}
+			})
+		})
 	}
 }
 

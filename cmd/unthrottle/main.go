@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/ui/terminal"
 )
 
 // version of the program; the build sets it.
@@ -76,6 +77,7 @@ Exit codes: 0 fine, 1 stopped above the bound, 2 usage or failure,
 	addExamples(root)
 	addCompletions(root)
 	root.SetHelpCommand(newHelp(root))
+	root.SetUsageTemplate(wrapFlags(root.UsageTemplate(), terminal.Width(os.Stdout)))
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage(cmd, "%s", flagError(cmd, err))
 	})

@@ -33,9 +33,10 @@ func newPlace() *cobra.Command {
 		GroupID: groupTry,
 		Short:   "Work out which container gets which CPUs, on any machine; changes nothing",
 		Long: `Work out which container gets which CPUs, why, and what it costs
-(docs/reference/place.md). Nothing is changed, and no rights are needed. With --score
-nothing is placed either: what --current says is judged, also where another program made it, and
-the moves that would repair it are listed. FILE "-" reads standard input.`,
+(docs/reference/place.md). Nothing is changed, and no rights are needed. With
+--score nothing is placed either: what --current says is judged, also where
+another program made it, and the moves that would repair it are listed. FILE "-"
+reads standard input.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 		Example: `  unthrottle place --containers wanted.yaml

@@ -39,11 +39,12 @@ func newRun() *cobra.Command {
 		Use:     "run SCENARIO.yaml",
 		GroupID: groupTry,
 		Short:   "Run a scenario for real, in cgroups of its own",
-		Long: `Run a scenario file (docs/reference/scenarios.md) for real on this host: real threads,
-in cgroups of its own with the file's limits. Only those are written, and all of
-them are removed, also after Ctrl-C; after a kill -9 by the next start or by
-'unthrottle restore --scope' with the same cgroup. The kernel is this host's, whatever the file says of one:
-'unthrottle simulate' takes the same file. "-" reads standard input.`,
+		Long: `Run a scenario file (docs/reference/scenarios.md) for real on this host: real
+threads, in cgroups of its own with the file's limits. Only those are written,
+and all of them are removed, also after Ctrl-C; after a kill -9 by the next
+start or by 'unthrottle restore --scope' with the same cgroup. The kernel is
+this host's, whatever the file says of one: 'unthrottle simulate' takes the same
+file. "-" reads standard input.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usage(cmd, "one SCENARIO.yaml is wanted, not %d: the folder examples/scenarios/ has some", len(args))

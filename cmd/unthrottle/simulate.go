@@ -38,8 +38,8 @@ func newSimulate() *cobra.Command {
 		Use:     "simulate SCENARIO.yaml",
 		GroupID: groupTry,
 		Short:   "Simulate a scenario: what a CPU limit does to it, on any kernel and number of CPUs",
-		Long: `Simulate a scenario file (docs/reference/scenarios.md) on a simulated host: nothing runs
-for real, and no rights are needed. "-" reads standard input.`,
+		Long: `Simulate a scenario file (docs/reference/scenarios.md) on a simulated host:
+nothing runs for real, and no rights are needed. "-" reads standard input.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usage(cmd, "one SCENARIO.yaml is wanted, not %d: the folder examples/scenarios/ has some", len(args))

@@ -164,7 +164,7 @@ func advised(ctx context.Context, pools []diagnose.PoolUse, target, recorded str
 			say("%s", what)
 		}
 		made, choice := host.choose(ctx, made)
-		o.Recommended, shown = &choice, rows.NewRecommended(made, &choice)
+		o.Recommended, o.Forecast, shown = &choice, made, rows.NewRecommended(made, &choice)
 		if choice.Answer != policy.AnswerLeave || !choice.Certain {
 			o.NotHere = rows.NotHere(made, &choice) // else nothing is to be done
 		}
@@ -227,7 +227,9 @@ func explainLive(ctx context.Context, target string, f explainFlags, record stri
 	if err != nil {
 		return e, nil, nil, err
 	}
+	found := slowly("looking for " + text.Sanitize(target, 60))
 	c, all, err := resolve(h, target)
+	found()
 	if err != nil {
 		return e, nil, nil, orFile(target, err)
 	}
@@ -237,7 +239,7 @@ func explainLive(ctx context.Context, target string, f explainFlags, record stri
 		how = progress.Terminal
 	}
 	line := progress.NewRecording(os.Stderr, how, c.Name, f.length, waitsForCPU())
-	o.Began = line.Began
+	o.Doing, o.Began = line.Doing, line.Began
 	defer line.Done()
 	var file *outfile.File
 	if record != "" {

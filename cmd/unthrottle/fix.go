@@ -194,7 +194,7 @@ func hostEnv(ctx context.Context, h *cgroup.Host, env apply.Env, w *writeFlags, 
 			}
 			line := progress.NewRecording(os.Stderr, progress.OnlyLate, target.Name, length, waitsForCPU())
 			defer line.Done()
-			return learn.Host{Cgroups: h, Root: os.DirFS("/"), All: all, Began: line.Began}.Learn(ctx, target, length)
+			return learn.Host{Cgroups: h, Root: os.DirFS("/"), All: all, Doing: line.Doing, Began: line.Began}.Learn(ctx, target, length)
 		},
 		Each: func() func(n int, do func(i int) error) error {
 			within := replaysWithin(ctx, true)

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"context"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
 	"github.com/unthrottle/unthrottle/test/lab/require"
@@ -53,16 +51,9 @@ func TestOneRuleThreeCommands(t *testing.T) {
 	tr.Work(busy, 3)
 	kept := filepath.Join(t.TempDir(), "busy.rec")
 	settings := tr.Settings()
-	exe := unraced(t)
-	unthrottle := func(args ...string) run {
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // patience, no claim
-		defer cancel()
-		return runProgram(ctx, t, exe, "", args...)
-	}
-
-	explain := unthrottle("explain", busy, "--for", "1s", "--json", "--record", kept)
-	forecast := unthrottle("forecast", busy, "--for", "1s", "--json", "--host-load", "0%", "--repeat", "1")
-	fix := unthrottle("fix", busy, "--for", "1s", "--json", "--dry-run")
+	explain := unraced(t, "explain", busy, "--for", "1s", "--json", "--record", kept)
+	forecast := unraced(t, "forecast", busy, "--for", "1s", "--json", "--host-load", "0%", "--repeat", "1")
+	fix := unraced(t, "fix", busy, "--for", "1s", "--json", "--dry-run")
 	type recommending struct {
 		Recommended, Chosen *advisedJSON
 		Rows                []struct {
@@ -91,15 +82,15 @@ func TestOneRuleThreeCommands(t *testing.T) {
 			}
 		}
 	}
-	if text := unthrottle("explain", busy, "--for", "1s"); !strings.Contains(strings.Join(strings.Fields(text.out), " "), "not possible here: the quota that binds is that of "+pod) {
+	if text := unraced(t, "explain", busy, "--for", "1s"); !strings.Contains(strings.Join(strings.Fields(text.out), " "), "not possible here: the quota that binds is that of "+pod) {
 		t.Errorf("explain says nothing of it:\n%s", text.out)
 	}
 	const unseen = "What this host can do was not looked at: a recording's file"
 	for _, command := range []string{"explain", "forecast"} {
-		if text := unthrottle(command, kept); !strings.Contains(strings.Join(strings.Fields(text.out), " "), unseen) {
+		if text := unraced(t, command, kept); !strings.Contains(strings.Join(strings.Fields(text.out), " "), unseen) {
 			t.Errorf("%s of a file does not say it:\n%s", command, text.out)
 		}
-		file := decoded[recommending](t, unthrottle(command, kept, "--json"), 0)
+		file := decoded[recommending](t, unraced(t, command, kept, "--json"), 0)
 		if file.Recommended == nil || file.Recommended.HostUnseen == nil || len(file.Recommended.NotHere) > 0 {
 			t.Errorf("%s of a file: %+v", command, file.Recommended)
 		}

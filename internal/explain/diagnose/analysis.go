@@ -36,6 +36,7 @@ type Analysis struct {
 	cpuTime          int64
 	stopped          int64
 	stoppedIntervals interval
+	overview         overview
 	aboveLimit       interval // wanted is above the limit
 	idleHeld         interval // a thread is held back, and none of the container runs
 	behind           wallTimes
@@ -150,6 +151,7 @@ func (a *Analysis) advance(at int64) {
 		c.add(d)
 	}
 	a.levels.add(d)
+	a.overview.add(from, at, width, wanted, stopped)
 	for _, t := range a.tracks {
 		t.add(a, from, at, width, wanted, stopped)
 	}

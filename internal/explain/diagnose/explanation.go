@@ -80,6 +80,8 @@ type Explanation struct {
 	// article.
 	Width, Wanted, SampledWidth []Bar
 	Timeline                    []Row // the interval with the worst rows first; the number of rows is bounded
+	// Overview has the whole recording in stretches of equal length, 240 at most, in the order of time; nil: not measured.
+	Overview []Stretch
 	// Pools has the pools that ran or waited, most CPU time first; nil: not measured.
 	Pools []PoolUse
 	// Requests are those that clients outside sent; nil: not measured. [Analysis] does not set them.
@@ -131,7 +133,7 @@ type Row struct {
 	Cells     []Cell
 }
 
-// Cell is one cell of the timeline.
+// Cell is one cell of the timeline, or of the overview.
 type Cell struct {
 	MeanWidth float64
 	MostWidth int

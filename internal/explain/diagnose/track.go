@@ -160,14 +160,7 @@ func (t *track) fill(a *Analysis, from, to int64, width, wanted int, stopped boo
 		for int64(len(t.cells)) <= i {
 			t.cells = append(t.cells, cellSum{})
 		}
-		c, n := &t.cells[i], end-from
-		c.length += n
-		c.width += int64(width) * n
-		c.wanted += int64(wanted) * n
-		c.most = max(c.most, width)
-		if stopped {
-			c.stopped += n
-		}
+		t.cells[i].add(end-from, width, wanted, stopped)
 		from = end
 	}
 }
@@ -208,10 +201,7 @@ func (t *track) close(a *Analysis, end int64, throttled bool) {
 	var score [3]int64
 	for i := range t.cells {
 		c := &t.cells[i]
-		n := float64(max(1, c.length))
-		row.Cells = append(row.Cells, Cell{
-			MeanWidth: float64(c.width) / n, MostWidth: c.most, Stopped: float64(c.stopped) / n, Wanted: float64(c.wanted) / n,
-		})
+		row.Cells = append(row.Cells, c.cell())
 		score[0] += c.stopped
 		score[1] += max(0, c.wanted-c.width)
 		score[2] += c.width

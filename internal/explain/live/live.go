@@ -35,6 +35,9 @@ type Options struct {
 	AskJVM bool
 	// Keep receives the recording as it comes; nil: it is not kept.
 	Keep io.Writer
+	// Doing is called when a step before the recording begins, with what it does; nil: no call. On a full host such a step
+	// can take a minute.
+	Doing func(what string)
 	// Began is called when the recording begins; nil: no call.
 	Began func()
 
@@ -65,6 +68,7 @@ func (n *NotKept) Unwrap() error { return n.Err }
 // ends the recording early, and Live explains the part until then. If the kernel refuses BPF, Live reads
 // counters instead: see FromCounters. The errors are *Gone, and *NotKept beside a sound explanation.
 func Live(ctx context.Context, o Options) (diagnose.Explanation, error) {
+	o.doing("loading the probe's BPF programs")
 	p, err := probe.Open(probe.Options{})
 	if refused := new(probe.Unavailable); errors.As(err, &refused) {
 		return o.counters(ctx, refused)
@@ -74,6 +78,12 @@ func Live(ctx context.Context, o Options) (diagnose.Explanation, error) {
 	}
 	defer p.Close()
 	return o.record(ctx, p)
+}
+
+func (o *Options) doing(what string) {
+	if o.Doing != nil {
+		o.Doing(what)
+	}
 }
 
 // counters explains from counters over the same time.
@@ -158,6 +168,7 @@ func (o *Options) take(ctx context.Context, p *probe.Probe, looked func(), begin
 	if err != nil {
 		return footer, "", &Gone{o.Target.Name, err}
 	}
+	o.doing("reading the container's processes")
 	o.lookAtProcesses()
 	looked()
 	var others []probe.Container
@@ -168,6 +179,7 @@ func (o *Options) take(ctx context.Context, p *probe.Probe, looked func(), begin
 	}
 	within, over := o.whileItLasts(ctx)
 	var born births
+	o.doing("looking at the host's threads")
 	footer, err = p.Record(within, probe.RecordOptions{
 		Target: target, Others: others, For: o.For, Host: o.Host,
 		Begin: func(h *recording.Header) error {

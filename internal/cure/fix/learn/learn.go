@@ -29,7 +29,8 @@ type Host struct {
 	Root fs.FS
 	// All are the containers that may be named as neighbours.
 	All []container.Container
-	// Began is called when a recording begins; nil: no call.
+	// Doing is called with each step before a recording begins, Began when it begins; nil: no call.
+	Doing func(what string)
 	Began func()
 }
 
@@ -45,7 +46,7 @@ func (h Host) Learn(ctx context.Context, target container.Container, length time
 		return fix.Learned{}, fmt.Errorf("the temporary recording cannot be unlinked: %w", err)
 	}
 	explanation, err := live.Live(ctx, live.Options{
-		Host: h.Cgroups, Root: h.Root, Target: target, Others: live.Others(target, h.All), For: length, Keep: file, Began: h.Began,
+		Host: h.Cgroups, Root: h.Root, Target: target, Others: live.Others(target, h.All), For: length, Keep: file, Doing: h.Doing, Began: h.Began,
 	})
 	if ctx.Err() != nil {
 		return fix.Learned{}, ctx.Err()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report/figure"
 	"github.com/unthrottle/unthrottle/internal/ui/report/page"
@@ -24,6 +25,8 @@ type Options struct {
 	NotForecast string
 	// NotHere say which remedies this host cannot do: see rows.NotHere.
 	NotHere []string
+	// Forecast has the rows that it was chosen from, for the page; nil: the page has none.
+	Forecast *forecast.Forecast
 	// Next is the command to type next, for the page; "": none.
 	Next string
 }

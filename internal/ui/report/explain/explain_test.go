@@ -49,6 +49,11 @@ func example() diagnose.Explanation {
 		Wanted:       []diagnose.Bar{{CPUs: 0, Time: 3500 * ms}, {CPUs: 1, Time: 500 * ms}, {CPUs: 20, Time: 5500 * ms}, {CPUs: 32, Time: 500 * ms}},
 		SampledWidth: []diagnose.Bar{{CPUs: 0, Time: 8300 * ms}, {CPUs: 11, Time: 1700 * ms}},
 		Timeline:     []diagnose.Row{row(4000 * ms), row(4100 * ms), row(200 * ms)},
+		Overview: []diagnose.Stretch{
+			{Length: 4 * time.Second, Cell: diagnose.Cell{MeanWidth: 0.5, MostWidth: 4, Wanted: 1}},
+			{Start: 4 * time.Second, Length: 4 * time.Second, Cell: diagnose.Cell{MeanWidth: 3, MostWidth: 13, Stopped: 0.9, Wanted: 20}},
+			{Start: 8 * time.Second, Length: 2 * time.Second, Cell: diagnose.Cell{MeanWidth: 1, MostWidth: 2, Wanted: 1}},
+		},
 		Pools: []diagnose.PoolUse{
 			{Name: "http-worker-*", Process: "java", Threads: 32, CPU: 13 * time.Second, CPUThrottled: new(12 * time.Second), Widest: 13,
 				Library: "Akka HTTP", Setting: "akka.actor.default-dispatcher.fork-join-executor.parallelism-max",
@@ -73,7 +78,10 @@ func example() diagnose.Explanation {
 		CostOfWidth: &diagnose.WidthCost{Narrow: 10 * ms, Wide: 14 * ms, NarrowRuns: 100, WideRuns: 800},
 		Waiting: map[diagnose.Reason]time.Duration{diagnose.OwnQuota: 91200 * ms, diagnose.OwnThreads: 3 * time.Second,
 			diagnose.ByNeighbours: 40 * ms},
-		Neighbours:      []diagnose.NeighbourUse{{Name: "batch/etl", Waited: 40 * ms, CPU: 3 * time.Second, Throttled: new(true), Toggling: new(true)}},
+		Neighbours: []diagnose.NeighbourUse{
+			{Name: "batch/etl", Waited: 40 * ms, CPU: 3 * time.Second, Throttled: new(true), Toggling: new(true)},
+			{Name: "not-waited-for", Waited: 2 * time.Microsecond, CPU: time.Second},
+		},
 		RunnablePerCore: new(9.25),
 		Checks: []diagnose.Check{
 			{Name: "width against time on CPUs", ErrorRatio: new(0.0001), OK: true},
@@ -130,6 +138,9 @@ func TestSaysEverythingInItsOrder(t *testing.T) {
 	ended := example()
 	ended.EndedEarly = "its cgroup was removed"
 	inOrder(t, written(t, ended, Options{Style: page.Style{Width: 100}}), "Ended early, after 10 s: its cgroup was removed.", "32 threads")
+	if strings.Contains(s, "not-waited-for") {
+		t.Error("a neighbour is named for which nothing waited")
+	}
 	if !strings.Contains(s, "throttled\n\n   200.0 ms") {
 		t.Error("two stretches are not told apart")
 	}

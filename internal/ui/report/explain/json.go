@@ -33,17 +33,19 @@ type item struct {
 	LostEvents       *uint64         `json:"lost_events"`
 	Checks           []jsonCheck     `json:"checks"`
 
-	Target          string     `json:"target"`
-	Start           *time.Time `json:"start"`
-	WindowSeconds   *float64   `json:"window_seconds"`
-	EndedEarly      *string    `json:"ended_early"` // how the target ended; null: it did not
-	Verdict         string     `json:"verdict"`
-	StoppedSpells   *int       `json:"stopped_intervals"`
-	MeanWidth       *float64   `json:"mean_width"`
-	SampledWidth    []jsonBar  `json:"width_sampled_10ms"`
-	Strip           []jsonRow  `json:"timeline"`
-	CostOfWidth     *jsonWidth `json:"cost_of_width"`
-	RunnablePerCore *float64   `json:"runnable_per_reserved_core"`
+	Target        string     `json:"target"`
+	Start         *time.Time `json:"start"`
+	WindowSeconds *float64   `json:"window_seconds"`
+	EndedEarly    *string    `json:"ended_early"` // how the target ended; null: it did not
+	Verdict       string     `json:"verdict"`
+	StoppedSpells *int       `json:"stopped_intervals"`
+	MeanWidth     *float64   `json:"mean_width"`
+	SampledWidth  []jsonBar  `json:"width_sampled_10ms"`
+	Strip         []jsonRow  `json:"timeline"`
+	// Overview is the whole recording in stretches of equal length.
+	Overview        []jsonStretch `json:"overview"`
+	CostOfWidth     *jsonWidth    `json:"cost_of_width"`
+	RunnablePerCore *float64      `json:"runnable_per_reserved_core"`
 	// ClosedLoop says that clients wait for answers before they ask again; null: they do not, or it cannot be told.
 	ClosedLoop  *jsonClosedLoop `json:"closed_loop"`
 	NotMeasured []string        `json:"not_measured"`
@@ -163,6 +165,12 @@ type jsonCell struct {
 	Wanted    *float64 `json:"wanted"`
 }
 
+type jsonStretch struct {
+	StartSeconds  float64 `json:"start_seconds"`
+	LengthSeconds float64 `json:"length_seconds"`
+	jsonCell
+}
+
 type jsonWidth struct {
 	NarrowSecondsPerRun float64 `json:"narrow_seconds_per_run"`
 	WideSecondsPerRun   float64 `json:"wide_seconds_per_run"`
@@ -205,6 +213,9 @@ func itemOf(e diagnose.Explanation) item {
 	item.Requests = requestsOf(e.Requests)
 	item.Neighbours = listed(e.Neighbours, func(n diagnose.NeighbourUse) jsonNeighbour {
 		return jsonNeighbour{validText(n.Name), n.Waited.Seconds(), n.CPU.Seconds(), n.Throttled, n.Toggling, n.Client}
+	})
+	item.Overview = listed(e.Overview, func(s diagnose.Stretch) jsonStretch {
+		return jsonStretch{s.Start.Seconds(), s.Length.Seconds(), cellOf(&e, s.Cell)}
 	})
 	item.Checks = listed(e.Checks, checkOf)
 	if c := e.CostOfWidth; c != nil {
@@ -328,15 +339,19 @@ func stripOf(e diagnose.Explanation) []jsonRow {
 	return listed(e.Timeline, func(r diagnose.Row) jsonRow {
 		row := jsonRow{r.Start.Seconds(), r.Length.Seconds(), r.Throttled, []jsonCell{}}
 		for _, c := range r.Cells {
-			cell := jsonCell{MeanWidth: c.MeanWidth, MostWidth: c.MostWidth}
-			if e.Stopped != nil {
-				cell.Stopped = new(c.Stopped)
-			}
-			if e.Wanted != nil {
-				cell.Wanted = new(c.Wanted)
-			}
-			row.Cells = append(row.Cells, cell)
+			row.Cells = append(row.Cells, cellOf(&e, c))
 		}
 		return row
 	})
+}
+
+func cellOf(e *diagnose.Explanation, c diagnose.Cell) jsonCell {
+	cell := jsonCell{MeanWidth: c.MeanWidth, MostWidth: c.MostWidth}
+	if e.Stopped != nil {
+		cell.Stopped = new(c.Stopped)
+	}
+	if e.Wanted != nil {
+		cell.Wanted = new(c.Wanted)
+	}
+	return cell
 }

@@ -26,6 +26,12 @@ func HTML(w io.Writer, e diagnose.Explanation, from webpage.Origin, o Options) e
 	shown := pageOf(&e)
 	shown.Head.From = from
 	shown.Next = o.Next
+	if o.Recommended != nil && o.Forecast != nil {
+		shown.Remedies = remediesOf(o.Forecast, o.Recommended)
+		if path := text.Sanitize(o.Forecast.Path, 0); path != "" && path != e.Target {
+			shown.Head.Facts = append(shown.Head.Facts, webpage.Fact{Name: "cgroup", Value: path})
+		}
+	}
 	switch {
 	case o.Recommended != nil:
 		shown.Advice = o.advice()
@@ -44,6 +50,8 @@ type htmlPage struct {
 	Next            string   // the command to type next
 	Facts           []pageFact
 	Causes          []pageCause
+	Overview        *pageOverview
+	Remedies        *pageRemedies
 	Charts          []pageChart
 	Timeline        *pageTimeline
 	Pools           []pagePool
@@ -111,7 +119,7 @@ func pageOf(e *diagnose.Explanation) htmlPage {
 	p := htmlPage{
 		Head:    webpage.Head{Title: shownName(e.Target) + ": " + string(e.Cause) + " - unthrottle", Name: shownName(e.Target), Facts: originFacts(e)},
 		Verdict: shownText(e.Verdict),
-		Facts:   pageFacts(e), Charts: pageCharts(e), Timeline: timelineOf(e), WidthCost: widthCost(e),
+		Facts:   pageFacts(e), Overview: overviewOf(e), Charts: pageCharts(e), Timeline: timelineOf(e), WidthCost: widthCost(e),
 		WaitingKnown: e.Waiting != nil, PeriodsKnown: e.Periods != nil,
 	}
 	if e.LostEvents != nil {
@@ -125,9 +133,10 @@ func pageOf(e *diagnose.Explanation) htmlPage {
 	for _, r := range reasonsSeen(e.Waiting) {
 		p.Reasons = append(p.Reasons, pageReason{reasonClass(r), r.Long, text.Duration(e.Waiting[r.Reason])})
 	}
-	for i, n := range e.Neighbours {
+	neighbours := waitedFor(e.Neighbours)
+	for i, n := range neighbours {
 		if i == maxPageNeighbours {
-			p.MoreNeighbours = len(e.Neighbours) - i
+			p.MoreNeighbours = len(neighbours) - i
 			break
 		}
 		p.Neighbours = append(p.Neighbours, pageNeighbour{shownName(n.Name), text.Duration(n.CPU), text.Duration(n.Waited), neighbourAlso(n)})

@@ -109,9 +109,10 @@ func (x *view) waiting() {
 		row("all", e.Waiting)
 	}
 	t.Flush() // writes to memory: cannot fail
-	for i, n := range e.Neighbours {
+	neighbours := waitedFor(e.Neighbours)
+	for i, n := range neighbours {
 		if i == maxOthers {
-			x.Line(fmt.Sprintf("  and %s more in --json", text.Count(len(e.Neighbours)-i, "neighbour")))
+			x.Line(fmt.Sprintf("  and %s more in --json", text.Count(len(neighbours)-i, "neighbour")))
 			break
 		}
 		x.Hanging("  ", neighbourText(n))
@@ -125,6 +126,14 @@ func waitingText(waiting map[diagnose.Reason]time.Duration) string {
 		parts = append(parts, r.Short+" "+text.Duration(waiting[r.Reason]))
 	}
 	return strings.Join(append(parts, "all "+text.Duration(waitingSum(waiting))), ", ")
+}
+
+// leastWaited is the waiting below which a neighbour is no reader's concern: it would read "<0.01 ms".
+const leastWaited = 10 * time.Microsecond
+
+// waitedFor are the neighbours that the container waited for. JSON has all that ran on its CPUs.
+func waitedFor(all []diagnose.NeighbourUse) []diagnose.NeighbourUse {
+	return slices.DeleteFunc(slices.Clone(all), func(n diagnose.NeighbourUse) bool { return n.Waited < leastWaited })
 }
 
 // neighbourText says who held the CPU while the container waited.

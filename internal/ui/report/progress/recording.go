@@ -43,6 +43,9 @@ func NewRecording(w io.Writer, how How, name string, length time.Duration, why f
 	return p
 }
 
+// Doing notes the step that goes on before the recording begins.
+func (p *Recording) Doing(what string) { p.slow.Draw(0, 0, what) }
+
 // Began is called when the recording has begun.
 func (p *Recording) Began() {
 	p.slow.Done()

@@ -65,40 +65,71 @@ func NotHere(f *forecast.Forecast, c *policy.Choice) []string {
 
 func notHere(why string) string { return "not possible here: " + text.Shown(why) }
 
-// Table writes the rows that a fix chooses from: what each brings and costs, and why it is not recommended.
-func Table(p *page.Page, f *forecast.Forecast, c *policy.Choice) {
+// Line is a row of the table that a fix chooses from, as texts.
+type Line struct {
+	Name    string // a star marks a modelled one
+	Refused string // why the remedy cannot be in force; "": it can, and the figures below are set
+	// Chosen marks what is recommended; Why says why a row is not; "": nothing is to be said.
+	Chosen                                   bool
+	Why                                      string
+	Judged, Spread, P50, Stopped, CPUs, Lost string
+	Milliseconds                             *float64 // what Judged shows; nil: not known
+	Share                                    float64  // stopped time, of the time
+}
+
+// Lines are the rows of a forecast that a fix chooses from: what each brings and costs, and why it is not recommended.
+func Lines(f *forecast.Forecast, c *policy.Choice) []Line {
 	why := map[int]string{}
 	for _, n := range c.Not {
 		why[n.Row] = n.Why
 	}
-	t := table.New([]table.Column{
-		{Name: "  remedy"}, {Name: Figure(f.Judged) + " ms", Right: true}, {Name: "90 % of cases", Right: true}, {Name: "p50 ms", Right: true, Spare: 1},
-		{Name: "stopped", Right: true}, {Name: "CPUs", Right: true}, {Name: "others lose", Right: true, Spare: 2},
-	})
-	var reasons Reasons
+	var lines []Line
 	for i := range f.Rows {
 		row := &f.Rows[i]
 		if row.HostLoad != 0 || row.Remedy.Modelled() && (row.Refused != "" || row.Remedy.Name != forecast.Pools) {
 			continue
 		}
-		name, mark := Name(f, row), Cell(f, c, i)
 		if row.Refused != "" {
-			reasons.Add(name, "not possible: "+text.Sanitize(row.Refused, 0))
+			lines = append(lines, Line{Name: Name(f, row), Refused: text.Sanitize(row.Refused, 0)})
 			continue
+		}
+		line := Line{
+			Name: Name(f, row), Chosen: chosen(f, c, i), Judged: Milliseconds(row.Judged), Milliseconds: row.Judged, Spread: "not known", P50: Milliseconds(row.Figures.Response.P50),
+			Share: row.Figures.Stopped.Seconds() / f.Window.Seconds(), CPUs: Milliseconds(row.Reserved), Lost: Lost(f, row),
+		}
+		line.Stopped = text.PerSecond(line.Share, line.Share)
+		if e := row.JudgedRange; e != nil {
+			line.Spread = Milliseconds(&e.Low) + " to " + Milliseconds(&e.High)
 		}
 		switch {
 		case c.Refused[i] != "" && why[i] == c.Refused[i]:
-			reasons.Add(name, notHere(why[i]))
+			line.Why = notHere(why[i])
 		case why[i] != "":
-			reasons.Add(name, text.Shown(why[i]))
+			line.Why = text.Shown(why[i])
 		}
-		spread := "not known"
-		if e := row.JudgedRange; e != nil {
-			spread = Milliseconds(&e.Low) + " to " + Milliseconds(&e.High)
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// Table writes the lines, with the reasons below.
+func Table(p *page.Page, f *forecast.Forecast, c *policy.Choice) {
+	t := table.New([]table.Column{
+		{Name: "  remedy"}, {Name: Figure(f.Judged) + " ms", Right: true}, {Name: "90 % of cases", Right: true}, {Name: "p50 ms", Right: true, Spare: 1},
+		{Name: "stopped", Right: true}, {Name: "CPUs", Right: true}, {Name: "others lose", Right: true, Spare: 2},
+	})
+	var reasons Reasons
+	for _, line := range Lines(f, c) {
+		if line.Refused != "" {
+			reasons.Add(line.Name, "not possible: "+line.Refused)
+			continue
 		}
-		share := row.Figures.Stopped.Seconds() / f.Window.Seconds()
-		t.Add([]table.Cell{mark, {Text: Milliseconds(row.Judged), Color: mark.Color}, {Text: spread}, {Text: Milliseconds(row.Figures.Response.P50)},
-			{Text: text.PerSecond(share, share), Color: Severity(share)}, {Text: Milliseconds(row.Reserved)}, {Text: Lost(f, row)}})
+		if line.Why != "" {
+			reasons.Add(line.Name, line.Why)
+		}
+		mark := marked(line.Name, line.Chosen)
+		t.Add([]table.Cell{mark, {Text: line.Judged, Color: mark.Color}, {Text: line.Spread}, {Text: line.P50},
+			{Text: line.Stopped, Color: Severity(line.Share)}, {Text: line.CPUs}, {Text: line.Lost}})
 	}
 	t.Fit(p.Columns)
 	t.Write(p, true)
@@ -116,11 +147,20 @@ func Name(f *forecast.Forecast, row *forecast.Row) string {
 
 // Cell is the first cell of row i: "> " and green marks what is recommended.
 func Cell(f *forecast.Forecast, c *policy.Choice, i int) table.Cell {
+	return marked(Name(f, &f.Rows[i]), chosen(f, c, i))
+}
+
+// chosen reports whether row i is what is recommended.
+func chosen(f *forecast.Forecast, c *policy.Choice, i int) bool {
 	row := &f.Rows[i]
-	if i == c.Row || c.Answer == policy.AnswerLeave && row.Remedy.Name == forecast.None && row.HostLoad == 0 {
-		return table.Cell{Text: "> " + Name(f, row), Color: page.Green}
+	return i == c.Row || c.Answer == policy.AnswerLeave && row.Remedy.Name == forecast.None && row.HostLoad == 0
+}
+
+func marked(name string, chosen bool) table.Cell {
+	if chosen {
+		return table.Cell{Text: "> " + name, Color: page.Green}
 	}
-	return table.Cell{Text: "  " + Name(f, row)}
+	return table.Cell{Text: "  " + name}
 }
 
 // Shares of stopped time from which a figure is near a stop, and is one.

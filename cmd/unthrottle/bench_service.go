@@ -72,10 +72,14 @@ func benchService(cmd *cobra.Command, f benchServiceFlags) error {
 		rejectPairs(cmd, "url", "a service of your own is asked as it is", "shape", "remedies", "parent")); err != nil {
 		return err
 	}
-	for name, n := range map[string]int{"repeat": f.repeat, "steps": f.steps, "for": int(f.length)} {
-		if n <= 0 && cmd.Flags().Changed(name) {
-			return usage(cmd, "--%s %s: give more than 0", name, cmd.Flags().Lookup(name).Value)
-		}
+	given := cmd.Flags().Changed
+	switch {
+	case given("repeat") && (f.repeat < capacity.MinRepeats || f.repeat > capacity.MaxRepeats):
+		return usage(cmd, "--repeat %d: give %d to %d", f.repeat, capacity.MinRepeats, capacity.MaxRepeats)
+	case given("steps") && (f.steps < capacity.MinSteps || f.steps > capacity.MaxSteps):
+		return usage(cmd, "--steps %d: give %d to %d", f.steps, capacity.MinSteps, capacity.MaxSteps)
+	case given("for") && (f.length < capacity.MinStep || f.length > capacity.MaxStep):
+		return usage(cmd, "--for %s: give a time from %s to %s", plainTime(f.length), plainTime(capacity.MinStep), plainTime(capacity.MaxStep))
 	}
 	o := capacity.Options{
 		Shape: f.shape, URL: f.url, Objective: capacity.DefaultObjective(), Remedies: f.remedies, Quick: f.quick,

@@ -88,6 +88,9 @@ Exit codes: 0 fine, 1 stopped above the bound, 2 usage or failure,
 func flagError(cmd *cobra.Command, err error) string {
 	words := goWords.ReplaceAllString(err.Error(), "give a whole number")
 	if of := badValue.FindStringSubmatch(words); of != nil {
+		if f := cmd.Flags().Lookup(strings.TrimPrefix(of[2], "--")); f != nil && f.Value.Type() == "bool" {
+			of[3] = "give true or false"
+		}
 		return fmt.Sprintf("%s %q: %s", of[2], of[1], of[3])
 	}
 	unknown, ok := strings.CutPrefix(words, "unknown flag: --")
@@ -117,7 +120,7 @@ func usage(cmd *cobra.Command, format string, args ...any) error {
 // noArgs is for commands without arguments.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usage(cmd, "%q: %s takes no arguments", args[0], cmd.Name())
+		return usage(cmd, "%q: %s takes no arguments", args[0], strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" "))
 	}
 	return nil
 }

@@ -62,9 +62,9 @@ type Event struct {
 
 // Bounds of Options.
 const (
-	minRepeats, maxRepeats = 2, 50
-	minSteps, maxSteps     = 2, 20
-	minStep, maxStep       = time.Second, time.Minute
+	MinRepeats, MaxRepeats = 2, 50
+	MinSteps, MaxSteps     = 2, 20
+	MinStep, MaxStep       = time.Second, time.Minute
 	// minCompared is the repeats from which on an interval means something to us.
 	minCompared = 5
 )
@@ -116,12 +116,12 @@ func (o Options) filled() (Options, error) {
 		o.Progress = func(Event) {}
 	}
 	switch {
-	case o.Repeats < minRepeats || o.Repeats > maxRepeats:
-		return o, fmt.Errorf("%d repeats: give %d to %d", o.Repeats, minRepeats, maxRepeats)
-	case o.Steps < minSteps || o.Steps > maxSteps:
-		return o, fmt.Errorf("%d steps: give %d to %d", o.Steps, minSteps, maxSteps)
-	case o.Step < minStep || o.Step > maxStep:
-		return o, fmt.Errorf("steps of %s: give %s to %s", text.Duration(o.Step), text.Duration(minStep), text.Duration(maxStep))
+	case o.Repeats < MinRepeats || o.Repeats > MaxRepeats:
+		return o, fmt.Errorf("%d repeats: give %d to %d", o.Repeats, MinRepeats, MaxRepeats)
+	case o.Steps < MinSteps || o.Steps > MaxSteps:
+		return o, fmt.Errorf("%d steps: give %d to %d", o.Steps, MinSteps, MaxSteps)
+	case o.Step < MinStep || o.Step > MaxStep:
+		return o, fmt.Errorf("steps of %s: give %s to %s", text.Duration(o.Step), text.Duration(MinStep), text.Duration(MaxStep))
 	case slices.Contains(o.Remedies, Fix) && o.Choose == nil:
 		return o, fmt.Errorf("remedy %s: nothing can choose here", Fix)
 	case o.Remedies[0] != Quota && slices.Contains(remedies(), o.Remedies[0]): // what is no remedy is told as such

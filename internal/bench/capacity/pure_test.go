@@ -240,8 +240,8 @@ func TestNeighbourOutlivesTheTries(t *testing.T) {
 		least, most time.Duration
 	}{
 		{Options{}, 6 * (6*time.Second + warm), time.Hour},
-		{Options{Step: maxStep}, 6 * (maxStep + warm + slack), time.Hour},
-		{Options{Step: maxStep, Patience: 1000}, workload.MaxDeadline, workload.MaxDeadline},
+		{Options{Step: MaxStep}, 6 * (MaxStep + warm + slack), time.Hour},
+		{Options{Step: MaxStep, Patience: 1000}, workload.MaxDeadline, workload.MaxDeadline},
 	} {
 		o, err := test.o.filled()
 		if err != nil {
@@ -282,5 +282,23 @@ func TestShapesAreSoundOnEveryHost(t *testing.T) {
 	}
 	if _, err := newShape("pooll", 2, 1); err == nil || !strings.Contains(err.Error(), "pools") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// On a host where steps are tried again the time that is left grows with what they took.
+func TestRemaining(t *testing.T) {
+	for _, c := range []struct {
+		done           time.Duration
+		ended, planned int
+		want           time.Duration
+	}{
+		{0, 0, 10, 50 * time.Second},
+		{5 * time.Second, 1, 10, 45 * time.Second},
+		{20 * time.Second, 2, 10, 80 * time.Second},
+		{60 * time.Second, 12, 10, 5 * time.Second},
+	} {
+		if got := remaining(c.done, 5*time.Second, c.ended, c.planned); got != c.want {
+			t.Errorf("%d of %d steps after %v: %v left, want %v", c.ended, c.planned, c.done, got, c.want)
+		}
 	}
 }

@@ -34,7 +34,9 @@ type run struct {
 	steps    [][]step    // by variant, of the searches
 	points   [][][]step  // by variant, level, repeat
 	started  time.Duration
-	total    time.Duration
+	planned  int           // steps
+	ended    int           // of them
+	each     time.Duration // of a step, if none is tried again
 	notes    []string
 }
 
@@ -63,8 +65,8 @@ func Run(ctx context.Context, o Options) (result Result, err error) {
 	}
 	r.found, r.within = make([][]float64, len(r.variants)), make([][]float64, len(r.variants))
 	r.steps, r.points = make([][]step, len(r.variants)), make([][][]step, len(r.variants))
-	each := o.Step + warm + 2*settle
-	r.total = time.Duration(len(r.variants)*o.Repeats*o.Steps+len(r.variants)*len(levels)*r.pointRepeats()) * each
+	r.each = o.Step + warm + 2*settle
+	r.planned = len(r.variants) * (o.Repeats*o.Steps + len(levels)*r.pointRepeats())
 	if err := r.feasible(ctx); err != nil {
 		return result, err
 	}
@@ -139,13 +141,15 @@ const minRequests = 200
 // step runs one step, and again where the generator was the bottleneck.
 func (r *run) step(ctx context.Context, a variant, load float64, d time.Duration, seed uint64, doing string) (step, error) {
 	for try := 0; ; try++ {
-		r.o.Progress(Event{Doing: doing, Done: workload.Now() - r.started, Total: r.total})
+		done := workload.Now() - r.started
+		r.o.Progress(Event{Doing: doing, Done: done, Total: done + remaining(done, r.each, r.ended, r.planned)})
 		s, err := r.testbed.run(ctx, a, r.shape.Streams, load, d, seed)
 		if err != nil {
 			return s, err
 		}
 		switch why := s.own.Saturated(); {
 		case why == "":
+			r.ended++
 			return s, nil
 		case try == r.o.Patience:
 			return s, &Saturated{why}
@@ -155,6 +159,15 @@ func (r *run) step(ctx context.Context, a variant, load float64, d time.Duration
 			return s, err
 		}
 	}
+}
+
+// remaining is how long the steps that are left will take, if they take as long as those so far: on a busy host steps are
+// tried again.
+func remaining(done, each time.Duration, ended, planned int) time.Duration {
+	if ended > 0 {
+		each = max(each, done/time.Duration(ended))
+	}
+	return each * time.Duration(max(1, planned-ended))
 }
 
 // search runs the searches, each repeat beginning with another variant.

@@ -106,7 +106,7 @@ func (r *run) urlStep(ctx context.Context, load float64, seed uint64, doing stri
 	r.o.Progress(Event{Doing: doing, Done: workload.Now() - r.started})
 	d := r.o.Step
 	if enough := minRequests / load; enough > d.Seconds() {
-		d = min(maxStep, time.Duration(math.Ceil(enough))*time.Second)
+		d = min(MaxStep, time.Duration(math.Ceil(enough))*time.Second)
 	}
 	plan := loadgen.Plan{
 		URL: r.o.URL, Seed: seed, Streams: r.shape.Streams, Timeout: timeout, LateAfter: r.o.Objective.late(), Connections: loadgen.MaxConnections,

@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/unthrottle/unthrottle/internal/bench/capacity"
 	"github.com/unthrottle/unthrottle/internal/text"
@@ -23,6 +24,7 @@ type servicePage struct {
 	Head             webpage.Head
 	About, Verdict   string
 	Level            string // class of the verdict
+	Noisy            string // the remedies whose figures others disturbed; "": none
 	Notes            []string
 	Legend           []key
 	LoadPlot, Curves template.HTML
@@ -56,7 +58,11 @@ func ServiceHTML(w io.Writer, r capacity.Result, from webpage.Origin) error {
 	if shown.Verdict == "" {
 		shown.Verdict = "No remedy could be compared with the quota."
 	}
+	var noisy []string
 	for i, m := range r.Remedies {
+		if m.Noisy {
+			noisy = append(noisy, m.Remedy)
+		}
 		shown.Legend = append(shown.Legend, key{m.Remedy, color(i)})
 		for _, p := range m.Points {
 			if p.OfBest == shownLevel {
@@ -64,6 +70,7 @@ func ServiceHTML(w io.Writer, r capacity.Result, from webpage.Origin) error {
 			}
 		}
 	}
+	shown.Noisy = strings.Join(noisy, ", ")
 	if len(r.Remedies) > 0 {
 		for i, p := range r.Remedies[0].Points {
 			shown.Levels = append(shown.Levels, level{fmt.Sprintf("%s of the best load, %.0f requests per second", ofBest(p), p.Load), template.HTML(quantiles(r, i))})
@@ -78,6 +85,9 @@ const shownLevel = 0.8
 // facts are what stands beside the origin.
 func facts(r capacity.Result) []webpage.Fact {
 	facts := []webpage.Fact{{Name: "objective", Value: fmt.Sprintf("p%s within %s ms", figure.Trimmed(100*r.Quantile), figure.Trimmed(r.BoundMs))}}
+	if r.Seconds > 0 {
+		facts = append(facts, webpage.Fact{Name: "took", Value: text.Duration(time.Duration(r.Seconds) * time.Second)})
+	}
 	if r.URL != "" {
 		return append(facts, webpage.Fact{Name: "of", Value: text.Shown(r.URL)})
 	}

@@ -99,7 +99,7 @@ func TestServiceHTML(t *testing.T) {
 			t.Errorf("the page has %q", bad)
 		}
 	}
-	for _, want := range []string{"<svg", "objective", "Latencies at 80 %", "</html>"} {
+	for _, want := range []string{"<svg", "objective", "Latencies at 80 %", "are noisy: the notes say why", "</html>"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}

@@ -194,6 +194,9 @@ func timelineOf(e *diagnose.Explanation) *pageTimeline {
 	if e.LimitCPUs != nil && *e.LimitCPUs < most {
 		s.Limit = timelineHeight * (1 - *e.LimitCPUs/most)
 	}
+	whole := usual(e.Timeline)
+	s.Line = text.Duration(whole.Length.Round(time.Millisecond))
+	s.Cell = text.Duration(cellLength(whole, len(cellsJoined(whole.Cells, timelineCells))))
 	for i, r := range e.Timeline {
 		if i == maxPageRows {
 			s.More = len(e.Timeline) - i
@@ -204,10 +207,6 @@ func timelineOf(e *diagnose.Explanation) *pageTimeline {
 			Gap: gapBefore(e.Timeline, i)}
 		if row.Gap {
 			s.Order = "The worst stretch comes first; after a gap comes the next."
-		}
-		if i == 0 {
-			s.Line = text.Duration(r.Length.Round(time.Millisecond))
-			s.Cell = text.Duration(cellLength(r, len(cells)))
 		}
 		s.Width = max(s.Width, timelineCell*len(cells))
 		length := cellLength(r, len(cells))

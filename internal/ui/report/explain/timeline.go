@@ -1,8 +1,10 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
@@ -64,6 +66,12 @@ func cellLength(r diagnose.Row, cells int) time.Duration {
 	return r.Length / time.Duration(cells)
 }
 
+// usual is a row of the usual length: some begin or end within a period, some last two.
+func usual(rows []diagnose.Row) diagnose.Row {
+	byLength := slices.SortedFunc(slices.Values(rows), func(a, b diagnose.Row) int { return cmp.Compare(a.Length, b.Length) })
+	return byLength[len(byLength)/2]
+}
+
 // gapBefore says that another stretch begins with row i.
 func gapBefore(rows []diagnose.Row, i int) bool {
 	return i > 0 && rows[i].Start != rows[i-1].Start+rows[i-1].Length
@@ -77,7 +85,8 @@ func (x *view) timeline() {
 	const lead, tail = 12, 12
 	glyphs := timeline.New(x.ascii)
 	most := fullWidth(x.e)
-	first := cellsJoined(rows[0].Cells, x.Columns-lead-tail)
+	whole := usual(rows)
+	cells := cellsJoined(whole.Cells, x.Columns-lead-tail)
 	order := ""
 	for i := 1; i < len(rows); i++ {
 		if gapBefore(rows, i) {
@@ -85,7 +94,7 @@ func (x *view) timeline() {
 		}
 	}
 	x.Section(fmt.Sprintf("The worst stretch%s: a line is %s, a character %s; the height is CPUs in use, full is %s; %c stopped by a quota, %c idle", order,
-		text.Duration(rows[0].Length.Round(time.Millisecond)), text.Duration(cellLength(rows[0], len(first))), figure.Trimmed(math.Round(most*100)/100), glyphs.Held, timeline.Idle))
+		text.Duration(whole.Length.Round(time.Millisecond)), text.Duration(cellLength(whole, len(cells))), figure.Trimmed(math.Round(most*100)/100), glyphs.Held, timeline.Idle))
 	for i, r := range rows {
 		if i == maxRows {
 			x.Line(fmt.Sprintf("%12s%s more in --json", "", text.Count(len(rows)-i, "period")))

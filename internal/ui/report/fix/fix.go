@@ -121,10 +121,11 @@ func Write(w io.Writer, r fix.Result, style page.Style) error {
 }
 
 // Of the pools beside the judged one at most mostPools are shown: those whose responses moved by that share, and by that many
-// milliseconds.
+// milliseconds, where each side has so many.
 const (
 	mostPools           = 4
 	leastShare, leastMs = 0.1, 0.5
+	leastRuns           = 20
 )
 
 // pools has a line for each pool that is not the judged one and became slower or faster.
@@ -135,7 +136,7 @@ func pools(r fix.Result) string {
 	var b strings.Builder
 	shown := 0
 	for _, p := range r.Tries[len(r.Tries)-1].Pools {
-		if p.Judged || p.Before == nil || p.After == nil || shown == mostPools {
+		if p.Judged || p.Before == nil || p.After == nil || min(p.Before.Runs, p.After.Runs) < leastRuns || shown == mostPools {
 			continue
 		}
 		quantile, before, after := "p99", p.Before.ResponseP99Ms, p.After.ResponseP99Ms

@@ -75,6 +75,7 @@ func TestOtherPools(t *testing.T) {
 	r.Tries[0].Pools = []fix.Pool{{Name: "get", Judged: true, Before: at(1, nil), After: at(2, nil)}, {Name: "gone", Before: at(1, nil)},
 		{Name: "alike", Before: at(100, nil), After: at(105, nil)}, {Name: "tiny", Before: at(0.1, nil), After: at(0.4, nil)},
 		{Name: "few", Before: at(1, nil), After: at(2, new(9.0))}, {Name: "many", Before: at(1, new(5.0)), After: at(2, new(9.0))}}
+	r.Tries[0].Pools = append([]fix.Pool{{Name: "seldom", Before: &fix.PoolTimes{Runs: 2, ResponseP50Ms: 1}, After: at(9, nil)}}, r.Tries[0].Pools...)
 	for range 2 * mostPools {
 		r.Tries[0].Pools = append(r.Tries[0].Pools, r.Tries[0].Pools[len(r.Tries[0].Pools)-1])
 	}
@@ -85,7 +86,7 @@ func TestOtherPools(t *testing.T) {
 	got := b.String()
 	if !strings.Contains(got, "another pool        few: p50 from 1.00 ms to 2.00 ms, 120 and 120 samples\n") ||
 		!strings.Contains(got, "another pool        many: p99 from 5.00 ms to 9.00 ms, 120 and 120 samples\n") ||
-		strings.Count(got, "another pool") != mostPools || strings.Contains(got, "gone") || strings.Contains(got, "alike") || strings.Contains(got, "tiny") || strings.Contains(got, "get:") {
+		strings.Count(got, "another pool") != mostPools || strings.Contains(got, "gone") || strings.Contains(got, "seldom") || strings.Contains(got, "alike") || strings.Contains(got, "tiny") || strings.Contains(got, "get:") {
 		t.Error(got)
 	}
 }

@@ -104,7 +104,7 @@ func TestReadKernel(t *testing.T) {
 func TestBehaviourNamesWhatWasFound(t *testing.T) {
 	k := Kernel{HZ: ptr(250), TaskThrottle: Yes, SliceExpiry: Yes, StatLocal: No, SchedExtScheduler: "lavd"}
 	says := strings.Join(k.Behaviour(), "\n")
-	for _, want := range []string{"4ms late", "return to user mode (6.18", "a bug of Linux 4.18 to 5.3", "no cpu.stat.local", "lavd"} {
+	for _, want := range []string{"4 ms late", "return to user mode (6.18", "a bug of Linux 4.18 to 5.3", "no cpu.stat.local", "lavd"} {
 		if !strings.Contains(says, want) {
 			t.Errorf("%q does not say %q", says, want)
 		}

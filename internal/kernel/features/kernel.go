@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // Kernel describes the running kernel's CPU bandwidth control.
@@ -236,8 +238,8 @@ func trimmed(root fs.FS, name string) string {
 func (k Kernel) Behaviour() []string {
 	var says []string
 	if k.HZ != nil {
-		says = append(says, fmt.Sprintf("a thread past its quota is noticed at a tick: up to %v late per CPU and period",
-			(time.Second/time.Duration(*k.HZ)).Round(time.Microsecond)))
+		says = append(says, fmt.Sprintf("a thread past its quota is noticed at a tick: up to %s late per CPU and period",
+			text.ExactDuration((time.Second/time.Duration(*k.HZ)).Round(time.Microsecond))))
 	}
 	switch k.TaskThrottle {
 	case Yes:

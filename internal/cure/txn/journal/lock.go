@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // lockName is the lock file inside the state directory. It is never removed: a lock on an unlinked file
@@ -39,8 +41,8 @@ func (e *Locked) Error() string {
 	if e.PID > 0 {
 		who = fmt.Sprintf("process %d", e.PID)
 	}
-	return fmt.Sprintf("state directory %s: %s has been writing for %v; wait until it ends, or use another --state-dir",
-		e.StateDir, who, e.Waited)
+	return fmt.Sprintf("state directory %s: %s has been writing for %s; wait until it ends, or use another --state-dir",
+		e.StateDir, who, text.Duration(e.Waited))
 }
 
 // takeLock locks the state directory for this open file. The kernel drops the lock when the holder ends, however it

@@ -3,6 +3,9 @@ package nri
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/containerd/nri/pkg/api"
 
@@ -15,12 +18,15 @@ const (
 	maxLabels     = 64
 	maxLabelKey   = 317 // a prefix of 253 characters, "/", and 63 more
 	maxLabelValue = 256
+	// maxAnnotations is a bit more than is read of them, so that the reader sees that there are too many.
+	maxAnnotations = 32
 )
 
 // known is what is kept of a container.
 type known struct {
-	names  names.Names
-	labels map[string]string
+	names       names.Names
+	labels      map[string]string
+	annotations map[string]string
 }
 
 // handlers are what the runtime calls. Its methods are the subscription: the library finds them by name.
@@ -52,7 +58,7 @@ func (h *handlers) Synchronize(_ context.Context, pods []*api.PodSandbox, contai
 			break
 		}
 		if names.IsID(c.GetId()) {
-			all[c.GetId()] = describe(of[c.GetPodSandboxId()], c)
+			all[c.GetId()] = h.plugin.describe(of[c.GetPodSandboxId()], c)
 		}
 	}
 	h.change(func(p *Plugin) {
@@ -67,7 +73,7 @@ func (h *handlers) StartContainer(_ context.Context, pod *api.PodSandbox, c *api
 	if !names.IsID(c.GetId()) {
 		return nil
 	}
-	k := describe(pod, c)
+	k := h.plugin.describe(pod, c)
 	h.change(func(p *Plugin) {
 		if _, have := p.known[c.GetId()]; have || len(p.known) < names.MaxContainers {
 			p.known[c.GetId()] = k
@@ -101,6 +107,7 @@ func (h *handlers) change(by func(p *Plugin)) {
 	default:
 	}
 	by(p)
+	p.generation++
 	changed := p.changed
 	p.mu.Unlock()
 	if changed != nil {
@@ -109,7 +116,7 @@ func (h *handlers) change(by func(p *Plugin)) {
 }
 
 // describe takes what is kept, made safe. The pod may be unknown.
-func describe(pod *api.PodSandbox, c *api.Container) known {
+func (p *Plugin) describe(pod *api.PodSandbox, c *api.Container) known {
 	n := names.FromLabels(c.GetAnnotations())
 	n.CRI, n.Runtime = true, ""
 	for to, name := range map[*string]string{&n.Namespace: pod.GetNamespace(), &n.Pod: pod.GetName(), &n.PodContainer: c.GetName()} {
@@ -117,7 +124,7 @@ func describe(pod *api.PodSandbox, c *api.Container) known {
 			*to = name
 		}
 	}
-	k := known{names: n}
+	k := known{names: n, annotations: p.annotations(pod)}
 	for key, value := range pod.GetLabels() {
 		if len(k.labels) == maxLabels {
 			break
@@ -130,4 +137,28 @@ func describe(pod *api.PodSandbox, c *api.Container) known {
 		}
 	}
 	return k
+}
+
+// annotations keeps those of a pod that are for us, as they are. A value that is too long is cut where it is still too long
+// for its reader.
+func (p *Plugin) annotations(pod *api.PodSandbox) map[string]string {
+	if p.o.AnnotationPrefix == "" {
+		return nil
+	}
+	all := pod.GetAnnotations()
+	var ours map[string]string
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		if !strings.HasPrefix(key, p.o.AnnotationPrefix) || len(key) > maxLabelKey {
+			continue
+		}
+		if len(ours) == maxAnnotations {
+			break
+		}
+		if ours == nil {
+			ours = map[string]string{}
+		}
+		value := all[key]
+		ours[key] = value[:min(len(value), 2*maxLabelValue)]
+	}
+	return ours
 }

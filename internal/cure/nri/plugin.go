@@ -45,6 +45,8 @@ type Options struct {
 	Socket string
 	// Optional says that a host without the socket is in order.
 	Optional bool
+	// AnnotationPrefix begins the keys of the pods' annotations that are kept; "": none are.
+	AnnotationPrefix string
 	// Log takes what happens to the session; nil is silence.
 	Log *slog.Logger
 }
@@ -60,6 +62,8 @@ type Plugin struct {
 	known   map[string]known
 	figures Figures
 	changed func()
+	// generation counts the events.
+	generation uint64
 }
 
 // Figures are counters since the start of the process.
@@ -177,6 +181,27 @@ func (p *Plugin) Labels(id string) map[string]string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.known[id].labels
+}
+
+// Annotations are those of a container's pod that begin with Options.AnnotationPrefix, as they were when the pod was made:
+// texts of strangers. nil: there are none, or they are not known. They must not be changed.
+func (p *Plugin) Annotations(id string) map[string]string {
+	if p == nil {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.known[id].annotations
+}
+
+// Generation changes with each event of the runtime: what was known of containers before may be out of date.
+func (p *Plugin) Generation() uint64 {
+	if p == nil {
+		return 0
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.generation
 }
 
 // updater is the runtime's side of a session.

@@ -3,6 +3,8 @@ package nri
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net"
 	"path/filepath"
 	"strings"
@@ -62,6 +64,35 @@ func TestNames(t *testing.T) {
 	_ = h.StartContainer(t.Context(), pod, c)
 	if _, ok := p.Names(id); ok {
 		t.Error("a session that is over still counts")
+	}
+}
+
+// TestAnnotations: those of our prefix, bounded, as the pod's owner wrote them.
+func TestAnnotations(t *testing.T) {
+	p := New(Options{AnnotationPrefix: "unthrottle.dev/"})
+	s := &session{updater: &runtime{}, conn: io.NopCloser(nil), over: make(chan struct{})}
+	h := handlers{p, s}
+	pod := &api.PodSandbox{Id: "p", Name: "cart-0", Annotations: map[string]string{
+		"unthrottle.dev/remedy": "none", "kubernetes.io/config.source": "api", "unthrottle.dev/long": strings.Repeat("x", 1<<20)}}
+	c := &api.Container{Id: id, PodSandboxId: "p", Name: "app"}
+	if _, err := h.Synchronize(t.Context(), []*api.PodSandbox{pod}, []*api.Container{c}); err != nil {
+		t.Fatal(err)
+	}
+	got := p.Annotations(id)
+	if len(got) != 2 || got["unthrottle.dev/remedy"] != "none" || len(got["unthrottle.dev/long"]) > 1024 {
+		t.Errorf("%.300q", got)
+	}
+	was := p.Generation()
+	for i := range 1000 {
+		pod.Annotations[fmt.Sprintf("unthrottle.dev/k%d", i)] = "v"
+	}
+	_ = h.StartContainer(t.Context(), pod, c)
+	if got := p.Annotations(id); len(got) != maxAnnotations || p.Generation() == was {
+		t.Errorf("%d annotations, generation %d after %d", len(got), p.Generation(), was)
+	}
+	var none *Plugin
+	if none.Annotations(id) != nil || none.Generation() != 0 {
+		t.Error("no plugin knows something")
 	}
 }
 

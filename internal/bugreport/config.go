@@ -12,7 +12,7 @@ import (
 
 // safeKeys are those of the agent's configuration whose values are kept.
 var safeKeys = strings.Fields(`version mode interval bound containers moves_per_minute cpu_share cpu memory probe record_above
-	remedy cpus factor to may verify lends strict stays irqs class via credit objective look_back`)
+	remedy cpus factor to may verify lends strict stays irqs class via credit objective look_back annotations allow startup`)
 
 // nameKeys are those whose values are names or patterns of names.
 var nameKeys = strings.Fields("name namespace cgroup scope")

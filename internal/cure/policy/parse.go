@@ -39,7 +39,8 @@ func ParseRules(text []byte) (Rules, error) {
 	if err := d.Decode(&more); !errors.Is(err, io.EOF) {
 		return Rules{}, &ConfigError{more.Line, "only one document is wanted"}
 	}
-	r := Rules{Mode: Observe, Listen: defaultListen, Interval: defaultInterval, Bound: DefaultBound, Budget: DefaultBudget(), Flight: DefaultFlight()}
+	r := Rules{Mode: Observe, Listen: defaultListen, Interval: defaultInterval, Bound: DefaultBound, Budget: DefaultBudget(), Flight: DefaultFlight(),
+		Startup: DefaultStartup}
 	if err := r.read(doc.Content[0]); err != nil {
 		return Rules{}, err
 	}
@@ -86,8 +87,10 @@ func (r *Rules) read(doc *yaml.Node) error {
 				"moves_per_minute": func(n *yaml.Node) error { return whole(n, &r.Placement.MovesPerMinute, 0, 60) },
 			})
 		},
-		"rules": r.readRules,
+		"startup": func(n *yaml.Node) error { return duration(n, &r.Startup, 0, time.Hour) },
+		"rules":   r.readRules,
 	})
+	r.Lines = linesOf(doc)
 	if !given && doc.Kind == yaml.MappingNode {
 		err = together(err, wrong(doc, `the key "version" is missing: write "version: 1"`))
 	}
@@ -129,41 +132,49 @@ func (r *Rules) readRules(n *yaml.Node) error {
 func (r *Rule) read(n *yaml.Node) error {
 	var class string
 	err := mapping(n, map[string]func(*yaml.Node) error{
-		"match":  r.Match.read,
-		"remedy": r.readRemedy,
-		"cpus":   func(n *yaml.Node) error { return whole(n, &r.CPUs, 1, 8192) },
-		"via":    func(n *yaml.Node) error { return oneOf(n, &r.Via, remedy.Vias...) },
-		"credit": func(n *yaml.Node) error { return duration(n, &r.Credit, time.Millisecond, widthcap.MaxCredit) },
-		"factor": func(n *yaml.Node) error { return above(n, &r.Factor, 1, 1000) },
-		"to":     func(n *yaml.Node) error { return above(n, &r.To, 0, 8192) },
-		"slo":    r.readSLO,
-		"may":    r.readMay,
-		"verify": func(n *yaml.Node) error { return oneOf(n, &r.Verify, VerifySLO, VerifyProbe, VerifyBoth) },
-		"lends":  func(n *yaml.Node) error { return truth(n, &r.Shares) },
-		"strict": func(n *yaml.Node) error { return truth(n, &r.Strict) },
-		"stays":  func(n *yaml.Node) error { return truth(n, &r.Immovable) },
-		"irqs":   func(n *yaml.Node) error { return truth(n, &r.IRQs) },
+		"match":       r.Match.read,
+		"remedy":      r.readRemedy,
+		"cpus":        func(n *yaml.Node) error { return whole(n, &r.CPUs, 1, 8192) },
+		"via":         func(n *yaml.Node) error { return oneOf(n, &r.Via, remedy.Vias...) },
+		"credit":      func(n *yaml.Node) error { return duration(n, &r.Credit, time.Millisecond, widthcap.MaxCredit) },
+		"factor":      func(n *yaml.Node) error { return above(n, &r.Factor, 1, 1000) },
+		"to":          func(n *yaml.Node) error { return above(n, &r.To, 0, 8192) },
+		"slo":         r.readSLO,
+		"may":         r.readMay,
+		"verify":      func(n *yaml.Node) error { return oneOf(n, &r.Verify, VerifySLO, VerifyProbe, VerifyBoth) },
+		"lends":       func(n *yaml.Node) error { return truth(n, &r.Shares) },
+		"strict":      func(n *yaml.Node) error { return truth(n, &r.Strict) },
+		"stays":       func(n *yaml.Node) error { return truth(n, &r.Immovable) },
+		"irqs":        func(n *yaml.Node) error { return truth(n, &r.IRQs) },
+		"annotations": func(n *yaml.Node) error { return r.Annotations.read(n) },
 		"class": func(n *yaml.Node) error {
 			return oneOf(n, &class, string(placement.Exclusive), string(placement.Hybrid), string(placement.Floating), string(placement.Secondary))
 		},
 	})
+	r.Lines = linesOf(n)
 	if err == nil && class != "" {
 		err = r.setClass(n, placement.Class(class))
 	}
 	switch {
 	case err != nil:
 		return err
-	case r.Leave && (r.CPUs > 0 || r.Factor > 0 || r.To > 0 || r.Objective != Objective{} || r.Verify != "" || r.May != nil):
+	case r.Leave && (r.CPUs > 0 || r.Factor > 0 || r.To > 0):
 		return wrong(n, "a rule with remedy none has no settings")
+	case r.Leave && len(r.Annotations.Remedies) == 0 && (r.Objective != Objective{} || r.Verify != "" || r.May != nil):
+		return wrong(n, "a rule with remedy none has no settings, unless its annotations allow another remedy")
+	case r.Annotations.Objective && r.SLOCommand == "":
+		return wrong(n, "annotations: an objective needs an slo with a command, which measures it")
+	case r.Verify == VerifyProbe && r.Annotations.names():
+		return wrong(n, "annotations: verify: probe judges auto alone: give an slo with a command, or allow auto")
 	case r.Objective != Objective{} && r.SLOCommand == "" && r.Verify != VerifyProbe:
 		return wrong(n, "an slo needs objective and command, or verify: probe beside it")
 	case r.SLOCommand == "" && (r.Verify == VerifySLO || r.Verify == VerifyBoth):
 		return wrong(n, "verify: %s needs an slo with a command", r.Verify)
-	case (r.Verify == VerifyProbe || r.Verify == VerifyBoth) && !r.Auto:
+	case (r.Verify == VerifyProbe || r.Verify == VerifyBoth) && !r.mayChoose():
 		return wrong(n, "verify: %s needs remedy: auto, whose recording it compares", r.Verify)
 	case r.Verify == VerifyProbe && r.SLOCommand != "":
 		return wrong(n, "verify: probe asks no slo command: say both, or leave out the command")
-	case r.May != nil && !r.Auto:
+	case r.May != nil && !r.mayChoose():
 		return wrong(n, "may goes with remedy: auto, which chooses")
 	case r.Leave && (r.Immovable || r.Shares || r.Strict || r.IRQs || r.Via != "" || r.Credit > 0):
 		return wrong(n, "a rule with remedy none has no settings")
@@ -236,14 +247,10 @@ func (r *Rule) setClass(n *yaml.Node, class placement.Class) error {
 
 func (r *Rule) readRemedy(n *yaml.Node) error {
 	var name string
-	names := []string{"auto", "none"}
-	for _, k := range remedy.Kinds() {
-		names = append(names, string(k))
-	}
-	if err := oneOf(n, &name, names...); err != nil {
+	if err := oneOf(n, &name, remedyWords()...); err != nil {
 		return err
 	}
-	r.Auto, r.Leave = name == "auto", name == "none"
+	r.Auto, r.Leave = name == wordAuto, name == wordNone
 	if !r.Auto && !r.Leave {
 		r.Remedy = remedy.Kind(name)
 	}

@@ -28,8 +28,12 @@ type Rules struct {
 	Flight    Flight
 	// Own bounds what the agent itself takes.
 	Own Own
+	// Startup is the age up to which a container is starting: what stops it then is no finding. 0: nothing is starting.
+	Startup time.Duration
 	// Rules are tried in order; the first that matches a container counts.
 	Rules []Rule
+	// Lines has the lines of the keys that the file gives; a key that is not there has its default.
+	Lines map[string]int
 }
 
 // Mode is what the agent may do.
@@ -61,8 +65,9 @@ type Placement struct {
 
 // Rule says what is done about the containers that it matches.
 type Rule struct {
-	// Line is where it stands in the file.
+	// Line is where it stands in the file, Lines where the keys do that it gives; those of its slo are "slo.objective".
 	Line  int
+	Lines map[string]int
 	Match Match
 	// Auto: the remedy is chosen by the facts; else it is Remedy.
 	Auto   bool
@@ -95,6 +100,8 @@ type Rule struct {
 	SLOCommand  string
 	SLOInterval time.Duration
 	SLOLookBack time.Duration
+	// Annotations say what the owners of the pods that match may ask for.
+	Annotations Allowed
 }
 
 // Judged tells whether something judges what the rule applies, or nothing has to: a secondary uses only idle CPUs.
@@ -125,6 +132,8 @@ const (
 	defaultListen   = "127.0.0.1:9469"
 	defaultInterval = time.Second
 	DefaultBound    = 0.01
+	// DefaultStartup is the age up to which a container is starting.
+	DefaultStartup = 30 * time.Second
 )
 
 // DefaultBudget is what the agent may do when the file does not say.

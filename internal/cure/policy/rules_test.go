@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
@@ -52,7 +53,7 @@ func TestParseRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Rules{Mode: Apply, Listen: "127.0.0.1:9000", Interval: 2 * time.Second, Scope: "/kubepods.slice",
-		StateDir: "/var/lib/unthrottle", Bound: 0.05, Budget: Budget{3, 1, 0.25}, Flight: DefaultFlight(), Own: Own{0.015, 64 << 20},
+		StateDir: "/var/lib/unthrottle", Bound: 0.05, Budget: Budget{3, 1, 0.25}, Flight: DefaultFlight(), Own: Own{0.015, 64 << 20}, Startup: DefaultStartup,
 		Rules: []Rule{
 			{Line: 15, Match: Match{Namespace: "kube-system"}, Leave: true, SLOInterval: 10 * time.Second},
 			{Line: 17, Match: Match{Name: "web-*", Labels: map[string]string{"tier": "front"}}, Remedy: remedy.Pin, CPUs: 4,
@@ -60,8 +61,11 @@ func TestParseRules(t *testing.T) {
 				SLOInterval: 30 * time.Second, SLOLookBack: 20 * time.Second},
 			{Line: 27, Match: Match{Cgroup: "/kubepods.slice/**"}, Auto: true, SLOInterval: 10 * time.Second},
 		}}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Rules{}, "Lines"), cmpopts.IgnoreFields(Rule{}, "Lines")); diff != "" {
 		t.Error(diff)
+	}
+	if pin := got.Rules[1].Lines; got.Lines["bound"] != 8 || got.Lines["budget.cpu_share"] != 12 || pin["remedy"] != 20 || pin["slo.objective"] != 23 || pin["stays"] != 0 {
+		t.Errorf("lines: %v, %v", got.Lines, pin)
 	}
 	got, err = ParseRules([]byte("version: 1\n"))
 	if err != nil || got.Mode != Observe || got.Listen != defaultListen || got.Budget != DefaultBudget() || got.Bound != DefaultBound {

@@ -35,6 +35,23 @@ func mapping(n *yaml.Node, known map[string]func(*yaml.Node) error) error {
 	return all
 }
 
+// linesOf has the lines of a mapping's keys, and one level below them those of "key.inner".
+func linesOf(n *yaml.Node) map[string]int {
+	lines := map[string]int{}
+	eachKey(n, func(key, value *yaml.Node) {
+		lines[key.Value] = key.Line
+		eachKey(value, func(inner, _ *yaml.Node) { lines[key.Value+"."+inner.Value] = inner.Line })
+	})
+	return lines
+}
+
+// eachKey calls a function with each key of a mapping and its value; of another node with none.
+func eachKey(n *yaml.Node, do func(key, value *yaml.Node)) {
+	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
+		do(n.Content[i], n.Content[i+1])
+	}
+}
+
 func keys(known map[string]func(*yaml.Node) error) string {
 	all := make([]string, 0, len(known))
 	for key := range known {

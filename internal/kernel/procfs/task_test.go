@@ -77,3 +77,21 @@ func TestScheduled(t *testing.T) {
 		}
 	}
 }
+
+func TestAge(t *testing.T) {
+	stat := func(ticks string) string { return "7 (a) b) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 " + ticks + " 0 0" }
+	for _, c := range []struct {
+		stat, uptime string
+		want         time.Duration
+		ok           bool
+	}{
+		{stat("500"), "35.25 60.00\n", 30*time.Second + 250*time.Millisecond, true},
+		{stat("500"), "5.00 1", 0, true}, {stat("501"), "5.00 1", 0, true},
+		{stat("18446744073709551615"), "5.00 1", 0, false}, {stat("x"), "5.00 1", 0, false}, {stat("1"), "", 0, false},
+		{stat("1"), "NaN 1", 0, false}, {stat("1"), "-1 1", 0, false}, {stat("1"), "1e300", 0, false}, {"", "5", 0, false},
+	} {
+		if got, err := Age(c.stat, c.uptime); got != c.want || (err == nil) != c.ok {
+			t.Errorf("%s, %s: %v, %v", c.stat, c.uptime, got, err)
+		}
+	}
+}

@@ -28,8 +28,7 @@ func (a *agent) act(ctx context.Context) error {
 		a.recover(ctx)
 		defer a.endTrials(ctx)
 	}
-	chooser := newChooser(a.Rules, a.Untrusted)
-	chooser.labels = a.NRI.Labels
+	chooser := a.chooser
 	if a.Rules.Mode == policy.Apply && !a.Reloaded {
 		past, err := apply.History(a.Env, 0)
 		if err != nil {
@@ -100,13 +99,14 @@ func (a *agent) finding(ctx context.Context, c *chooser, f finding, held []txn.I
 	if f.rule != nil {
 		log = log.With("rule_line", f.rule.Line)
 	}
-	switch why := c.hindrance(f.rule); {
-	case why != "":
+	switch reason, why := c.hindrance(f.rule); {
+	case reason != "":
 		log.Info(f.because() + "; " + why)
 	case f.refused != "":
 		log.Info(f.because()+"; not applied", "why", f.refused)
 	default:
-		switch err := a.fix(ctx, f, held); {
+		err := a.fix(ctx, f, held)
+		switch {
 		case err == nil:
 			c.tried(o.Container.Group.Path, time.Now(), 0)
 			return true
@@ -121,6 +121,7 @@ func (a *agent) finding(ctx context.Context, c *chooser, f finding, held []txn.I
 			log.Warn("not fixed", "why", err)
 			c.tried(o.Container.Group.Path, time.Now(), retryAfter)
 		}
+		c.attempted(o.Container.Group.Path, outcome(err))
 	}
 	return false
 }
@@ -185,7 +186,7 @@ func (a *agent) fix(ctx context.Context, f finding, held []txn.InForce) error {
 	case err != nil:
 		return err
 	case !result.Kept:
-		return fmt.Errorf("%s: %s", result.Verdict, result.Why)
+		return &notKept{result.Verdict, result.Why, result.ID != ""}
 	}
 	a.Log.Info("applied", "container", text.Sanitize(f.observation.Container.Name, 128), "remedy", result.Remedy,
 		"verdict", result.Verdict, "transaction", result.ID)

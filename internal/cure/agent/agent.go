@@ -27,6 +27,8 @@ import (
 // Config of an agent.
 type Config struct {
 	Rules policy.Rules
+	// ConfigFile is where they are from.
+	ConfigFile string
 	// Host is watched; Env writes.
 	Host *cgroup.Host
 	Env  apply.Env
@@ -36,6 +38,8 @@ type Config struct {
 	// path where known; nil: not needed).
 	List  func() ([]container.Container, error)
 	Facts func(ctx context.Context, all []container.Container, used map[string]float64) (hoststate.Facts, error)
+	// Age is for how long a container's oldest process has run; false: that is not known.
+	Age func(container.Container) (time.Duration, bool)
 	// Latencies makes a latency source of a rule's command.
 	Latencies func(command string) slo.Source
 	// Interrupts looks at the host's, for rules with irqs.
@@ -80,6 +84,7 @@ type agent struct {
 	spent   spent
 	budget  budget
 	rounds  prometheus.Counter
+	chooser *chooser
 	// recorder is nil where there is no probe; it is set before anything runs.
 	recorder *recorder
 
@@ -99,7 +104,8 @@ type agent struct {
 
 // Run runs an agent until ctx ends or it cannot go on.
 func Run(ctx context.Context, c Config) error {
-	a := &agent{Config: c, wake: make(chan struct{}, 1), lastRound: time.Now()}
+	a := &agent{Config: c, wake: make(chan struct{}, 1), lastRound: time.Now(), chooser: newChooser(c.Rules, c.Untrusted)}
+	a.chooser.pods, a.chooser.age, a.chooser.tell = podsOf(c.NRI), c.Age, a.tellRefused
 	if c.Flight.Probe != nil {
 		c.Flight.Probe.Measure(a.spent.probeWork)
 	}
@@ -120,7 +126,7 @@ func Run(ctx context.Context, c Config) error {
 	a.startFlight(part)
 	registry := a.registry()
 	part("metrics", func(ctx context.Context) error {
-		return serve(ctx, c.Rules.Listen, &a.spent, registry, checks{a.healthy, c.NRI.Ready}, c.Ready)
+		return serve(ctx, c.Rules.Listen, &a.spent, pages{registry, a.report, a.healthy, c.NRI.Ready}, c.Ready)
 	})
 	if c.NRI != nil {
 		part("nri", func(ctx context.Context) error { return c.NRI.Run(ctx, a.newcomersAhead) })
@@ -152,7 +158,7 @@ func (a *agent) collectors() []prometheus.Collector {
 		ConstLabels: prometheus.Labels{"version": a.Version, "mode": string(a.Rules.Mode)}})
 	info.Set(1)
 	return []prometheus.Collector{&a.totals, &a.journal, &a.narrow, &a.placer.figures, &a.lender, flightFigures{a}, a.rounds, info,
-		nriFigures{a.NRI}, &a.spent, &a.budget, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})}
+		nriFigures{a.NRI}, notTreated{a.chooser}, &a.spent, &a.budget, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})}
 }
 
 // watch takes rounds in as they come.

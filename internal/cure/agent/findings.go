@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
+	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/txn"
@@ -19,8 +21,16 @@ type chooser struct {
 	rules policy.Rules
 	// untrusted says why slo commands must not be run: nothing is acted on then.
 	untrusted string
-	// labels are those of a container's pod by the container's id; nil: not known of any.
-	labels func(id string) map[string]string
+	pods      pods
+	// age is for how long a container's oldest process has run; nil, or false: that is not known.
+	age func(container.Container) (time.Duration, bool)
+	// tell is told of annotations that do not count; nil: none is.
+	tell func(container.Container, policy.Refusal)
+
+	// mu guards standings, which others read. All else is of the acting goroutine alone.
+	mu        sync.Mutex
+	standings map[string]*standing
+	waits     map[string]policy.Treatment // of those in retry
 
 	stopped map[string]int       // rounds in a row above the bound
 	calm    map[string]int       // rounds in a row in which it was there to become secondary
@@ -31,15 +41,8 @@ type chooser struct {
 }
 
 func newChooser(r policy.Rules, untrusted string) *chooser {
-	return &chooser{rules: r, untrusted: untrusted, stopped: map[string]int{}, said: map[string]time.Time{}, retry: map[string]time.Time{}, misses: map[string]int{}}
-}
-
-// rule is the rule for a container; nil: none.
-func (c *chooser) rule(o *observe.Observation) *policy.Rule {
-	if c.labels == nil {
-		return c.rules.For(o.Container, nil)
-	}
-	return c.rules.For(o.Container, c.labels(o.Container.ID))
+	return &chooser{rules: r, untrusted: untrusted, stopped: map[string]int{}, said: map[string]time.Time{}, retry: map[string]time.Time{}, misses: map[string]int{},
+		standings: map[string]*standing{}, waits: map[string]policy.Treatment{}}
 }
 
 // finding is a container that is stopped above the bound for long enough, or one
@@ -71,24 +74,35 @@ func (f finding) because() string {
 // one of which may be acted on. A container that has a remedy in force is none; nor is one that
 // was given within retryAfter, so that the log has it once.
 func (c *chooser) round(all []observe.Observation, held []txn.InForce, now time.Time) []finding {
-	inForce := map[string]bool{}
-	for _, h := range held {
-		inForce[h.Target] = true
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	inForce := map[string]*txn.InForce{}
+	for i := range held {
+		inForce[held[i].Target] = &held[i]
 	}
+	c.takeIn(all)
 	stopped := make(map[string]int, len(all))
 	var found []finding
 	calm := c.secondaries(all, inForce, now)
 	for i := range all {
 		o := &all[i]
 		path := o.Container.Group.Path
-		if above, ok := o.Above(c.rules.Bound); !ok || !above || c.calm[path] > 0 {
+		s := c.standings[path]
+		above, ok := o.Above(c.rules.Bound)
+		above = ok && above && c.calm[path] == 0
+		starting := time.Time{}
+		if above {
+			starting = c.starting(s, now)
+		}
+		s.treatment = c.treat(s, o, inForce[path], starting, now)
+		if !above || !starting.IsZero() {
 			continue
 		}
 		stopped[path] = c.stopped[path] + 1
-		if stopped[path] < persist || inForce[path] || now.Before(c.retry[path]) {
+		if stopped[path] < persist || inForce[path] != nil || now.Before(c.retry[path]) {
 			continue
 		}
-		found = append(found, finding{observation: *o, rule: c.rule(o)})
+		found = append(found, finding{observation: *o, rule: s.effective.Rule})
 	}
 	c.forget(stopped, now)
 	slices.SortStableFunc(found, func(a, b finding) int {
@@ -99,7 +113,7 @@ func (c *chooser) round(all []observe.Observation, held []txn.InForce, now time.
 
 // secondaries are the containers that their rules make secondary and that have
 // been there for some rounds: a runtime sets a new one up first.
-func (c *chooser) secondaries(all []observe.Observation, inForce map[string]bool, now time.Time) []finding {
+func (c *chooser) secondaries(all []observe.Observation, inForce map[string]*txn.InForce, now time.Time) []finding {
 	calm := map[string]int{}
 	var found []finding
 	if !slices.ContainsFunc(c.rules.Rules, func(r policy.Rule) bool { return secondary(&r) }) {
@@ -108,12 +122,12 @@ func (c *chooser) secondaries(all []observe.Observation, inForce map[string]bool
 	for i := range all {
 		o := &all[i]
 		path := o.Container.Group.Path
-		rule := c.rule(o)
+		rule := c.rule(path)
 		if !secondary(rule) {
 			continue
 		}
 		calm[path] = c.calm[path] + 1
-		if calm[path] >= persist && !inForce[path] && !now.Before(c.retry[path]) {
+		if calm[path] >= persist && inForce[path] == nil && !now.Before(c.retry[path]) {
 			found = append(found, finding{observation: *o, rule: rule})
 		}
 	}
@@ -128,6 +142,7 @@ func (c *chooser) forget(stopped map[string]int, now time.Time) {
 		if stopped[path] == 0 && c.calm[path] == 0 && now.After(until) {
 			delete(c.retry, path)
 			delete(c.misses, path)
+			delete(c.waits, path)
 		}
 	}
 }
@@ -140,17 +155,20 @@ func (c *chooser) budgeted(found []finding, inForce int, now time.Time) []findin
 	acted := false
 	for _, f := range found {
 		path := f.observation.Container.Group.Path
-		switch {
-		case c.hindrance(f.rule) != "":
+		switch reason, _ := c.hindrance(f.rule); {
+		case reason != "":
 		case inForce >= c.rules.Budget.Containers:
 			f.refused = fmt.Sprintf("%d containers have a remedy in force, the budget's bound", inForce)
+			c.set(path, policy.Treatment{Reason: policy.ReasonBudgetContainers})
 		case len(c.applied) >= c.rules.Budget.MovesPerMinute:
 			f.refused = fmt.Sprintf("%d changes in the last minute, the budget's bound", len(c.applied))
+			c.set(path, policy.Treatment{Reason: policy.ReasonBudgetMoves})
 		case acted:
 			// Its turn comes with a later round: one change at a time.
 			continue
 		default:
 			acted = true
+			c.set(path, policy.Treatment{Reason: policy.ReasonTrying})
 			out = append(out, f)
 			continue
 		}
@@ -170,21 +188,22 @@ func (c *chooser) budgeted(found []finding, inForce int, now time.Time) []findin
 	return out
 }
 
-// hindrance says why the rules do not let anything be done; "": they do. What a
-// a secondary uses only idle CPUs, so that it needs no slo: what lending costs
-// an owner is found out by trial.
-func (c *chooser) hindrance(rule *policy.Rule) string {
+// hindrance says why the rules do not let anything be done, also in words; "": they do. A secondary uses only idle CPUs, so
+// that it needs no slo: what lending costs an owner is found out by trial.
+func (c *chooser) hindrance(rule *policy.Rule) (policy.Reason, string) {
 	switch {
 	case c.rules.Mode != policy.Apply:
-		return "observing only"
-	case rule == nil || rule.Leave:
-		return "no rule asks for a remedy"
+		return policy.ReasonObserving, "observing only"
+	case rule == nil:
+		return policy.ReasonNoRule, "no rule asks for a remedy"
+	case rule.Leave:
+		return policy.ReasonRuleNone, "no rule asks for a remedy"
 	case !rule.Judged():
-		return "not applied: the rule has neither an slo nor verify: probe, so the effect could not be verified"
+		return policy.ReasonUnjudged, "not applied: the rule has neither an slo nor verify: probe, so the effect could not be verified"
 	case rule.SLOCommand != "" && c.untrusted != "":
-		return "not applied: its slo command must not be run: " + c.untrusted
+		return policy.ReasonUntrusted, "not applied: its slo command must not be run: " + c.untrusted
 	}
-	return ""
+	return "", ""
 }
 
 // mostDoublings bounds the wait after attempts that did not help, to a bit less than a day.
@@ -196,6 +215,7 @@ func (c *chooser) tried(path string, now time.Time, wait time.Duration) {
 	c.applied = append(c.applied, now)
 	if wait == 0 {
 		delete(c.misses, path)
+		delete(c.waits, path)
 		return
 	}
 	c.later(path, now.Add(wait<<min(c.misses[path], mostDoublings)))

@@ -185,7 +185,7 @@ func TestHindranceOfTheVerifier(t *testing.T) {
 		{policy.Rule{Auto: true, Verify: policy.VerifyProbe}, ""},
 		{policy.Rule{Auto: true, Verify: policy.VerifyBoth, SLOCommand: "x"}, "must not be run"},
 	} {
-		if got := c.hindrance(&tc.rule); (tc.want == "") != (got == "") || !strings.Contains(got, tc.want) {
+		if _, got := c.hindrance(&tc.rule); (tc.want == "") != (got == "") || !strings.Contains(got, tc.want) {
 			t.Errorf("%+v: %q", tc.rule, got)
 		}
 	}
@@ -299,11 +299,11 @@ func TestChooserFindsSecondaries(t *testing.T) {
 	}
 	c := newChooser(rules(with), "others may write it")
 	persisted(c, []observe.Observation{seen("/batch/a", 0)}, nil)
-	if why := c.hindrance(&c.rules.Rules[0]); why != "" {
+	if _, why := c.hindrance(&c.rules.Rules[0]); why != "" {
 		t.Errorf("a rule without a command: %s", why)
 	}
 	c.rules.Rules[0].SLOCommand = "probe"
-	if why := c.hindrance(&c.rules.Rules[0]); !strings.Contains(why, "others may write it") {
+	if _, why := c.hindrance(&c.rules.Rules[0]); !strings.Contains(why, "others may write it") {
 		t.Errorf("a rule with a command: %q", why)
 	}
 }

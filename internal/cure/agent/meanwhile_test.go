@@ -185,7 +185,7 @@ func TestHealth(t *testing.T) {
 func TestHungActingIsNoticed(t *testing.T) {
 	p := newPlacing(t, 1)
 	p.give(0, remedy.Request{Kind: remedy.Pin}, "6-7")
-	p.wake, p.lastRound = make(chan struct{}, 1), time.Now()
+	p.wake, p.lastRound, p.chooser = make(chan struct{}, 1), time.Now(), newChooser(p.Rules, "")
 	hung, release, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	p.List = func() ([]container.Container, error) {
 		close(hung)

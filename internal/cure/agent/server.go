@@ -11,15 +11,22 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"golang.org/x/sys/unix"
+
+	"github.com/unthrottle/unthrottle/internal/cure/policy"
 )
 
-// checks are what /healthz and /readyz answer: nil is "ok". ready is asked where healthy has no error.
-type checks struct{ healthy, ready func() error }
+// pages are what the server answers.
+type pages struct {
+	metrics *prometheus.Registry
+	policy  func() policy.Report
+	// healthy and ready are for /healthz and /readyz: nil is "ok". ready is asked where healthy has no error.
+	healthy, ready func() error
+}
 
-// serve answers /metrics, /healthz, /readyz and a page that links them until ctx ends. Nothing can be changed
+// serve answers /metrics, /policy, /healthz, /readyz and a page that links them until ctx ends. Nothing can be changed
 // over it: every other path and method is refused. ready, if not nil, is told
 // the address that was bound.
-func serve(ctx context.Context, listen string, cost *spent, reg *prometheus.Registry, check checks, ready func(net.Addr)) error {
+func serve(ctx context.Context, listen string, cost *spent, p pages, ready func(net.Addr)) error {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", listen)
 	if errors.Is(err, unix.EADDRINUSE) {
 		return fmt.Errorf("%w: another agent may run already; end it, or give this one another listen address in its file", err)
@@ -30,11 +37,12 @@ func serve(ctx context.Context, listen string, cost *spent, reg *prometheus.Regi
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		fmt.Fprintln(w, `<!doctype html><title>unthrottle agent</title><p><a href="/metrics">/metrics</a> <a href="/healthz">/healthz</a> <a href="/readyz">/readyz</a>`)
+		fmt.Fprintln(w, `<!doctype html><title>unthrottle agent</title><p><a href="/metrics">/metrics</a> <a href="/policy">/policy</a> <a href="/healthz">/healthz</a> <a href="/readyz">/readyz</a>`)
 	})
-	page := promhttp.HandlerFor(reg, promhttp.HandlerOpts{MaxRequestsInFlight: 4, EnableOpenMetrics: true})
+	page := promhttp.HandlerFor(p.metrics, promhttp.HandlerOpts{MaxRequestsInFlight: 4, EnableOpenMetrics: true})
 	mux.Handle("GET /metrics", cost.handler(page))
-	for path, all := range map[string][]func() error{"GET /healthz": {check.healthy}, "GET /readyz": {check.healthy, check.ready}} {
+	mux.Handle("GET /policy", cost.handler(policyPage(p.policy)))
+	for path, all := range map[string][]func() error{"GET /healthz": {p.healthy}, "GET /readyz": {p.healthy, p.ready}} {
 		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
 			for _, check := range all {
 				if err := check(); err != nil {

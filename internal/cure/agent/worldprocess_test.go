@@ -133,7 +133,7 @@ func (w *world) start() {
 	}
 	k.refuses = w.rng.IntN(2) == 0
 	env := apply.Env{FS: k, StateDir: w.journal(), BootID: "boot", By: "agent", Proc: processesOf{w, l.pid}}
-	l.agent = &agent{wake: make(chan struct{}, 1), Config: Config{
+	l.agent = &agent{wake: make(chan struct{}, 1), chooser: newChooser(rules, ""), Config: Config{
 		Rules: rules, Env: env, Log: slog.New(slog.NewTextHandler(w, nil)), Latencies: w.source,
 		List: func() ([]container.Container, error) { return w.list(), nil },
 		Facts: func(ctx context.Context, all []container.Container, used map[string]float64) (hoststate.Facts, error) {

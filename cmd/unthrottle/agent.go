@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -62,7 +63,7 @@ names it and goes on with the old one.`,
 	}
 	f.write.add(cmd)
 	f.write.addLift(cmd)
-	cmd.Flags().StringVar(&f.config, "config", "", "`FILE` with the rules")
+	shareString(cmd, &f.config, "config", "", "")
 	cmd.Flags().BoolVar(&check, "check", false, "read the file, name every mistake in it, and start nothing")
 	cmd.Flags().StringVar(&f.cpu, "budget-cpu", "", "the `SHARE` of a CPU that the agent itself may take, for example 1%; beyond it drops recordings, then periods, then its rate (default: own_budget of the file)")
 	cmd.Flags().StringVar(&f.nri, "nri", nriAuto, "the runtime's plugin `SOCKET` (NRI of containerd or CRI-O), for names, labels and updates; auto: "+nri.DefaultSocket+" where it is; off: none")
@@ -98,7 +99,7 @@ func watchOnce(ctx context.Context, cmd *cobra.Command, c agentConfig, ready fun
 	var plugin *nri.Plugin
 	if c.nri != nil {
 		options := *c.nri
-		options.Log = env.Log
+		options.Log, options.AnnotationPrefix = env.Log, policy.AnnotationPrefix
 		plugin = nri.New(options)
 		env.FS = plugin.Through(env.FS)
 		defer runtimes.ThisHost().AddSource(plugin.Names)()
@@ -106,7 +107,7 @@ func watchOnce(ctx context.Context, cmd *cobra.Command, c agentConfig, ready fun
 	recorder, closeProbe := flightOf(h, rules, w.stateDir)
 	defer closeProbe()
 	return agent.Run(ctx, agent.Config{
-		Rules: rules, Host: h, Env: env, Untrusted: c.untrusted, Version: version, Reloaded: c.reloaded, Log: env.Log, Flight: recorder, NRI: plugin,
+		Rules: rules, ConfigFile: c.file, Host: h, Env: env, Untrusted: c.untrusted, Version: version, Reloaded: c.reloaded, Log: env.Log, Flight: recorder, NRI: plugin,
 		Fix: func(latencies slo.Source) fix.Env {
 			return hostEnv(ctx, h, env, &w, latencies)
 		},
@@ -114,6 +115,7 @@ func watchOnce(ctx context.Context, cmd *cobra.Command, c agentConfig, ready fun
 		Facts: func(ctx context.Context, all []container.Container, used map[string]float64) (hoststate.Facts, error) {
 			return w.facts(ctx, h, env, all, used)
 		},
+		Age:       func(c container.Container) (time.Duration, bool) { return container.Age(h, os.DirFS("/proc"), c) },
 		Latencies: slo.Latencies,
 		Interrupts: func() (hoststate.Interrupts, error) {
 			return gather.Interrupts(irqhost.New("/proc"), os.DirFS("/"))

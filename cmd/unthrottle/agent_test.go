@@ -51,7 +51,7 @@ func (b *background) say(line string) {
 func start(t *testing.T, rules string, args ...string) *background {
 	t.Helper()
 	config := filepath.Join(rootOnly(t), "rules.yaml")
-	if err := os.WriteFile(config, []byte("version: 1\nlisten: 127.0.0.1:0\n"+rules), 0o600); err != nil {
+	if err := os.WriteFile(config, []byte("version: 1\nlisten: 127.0.0.1:0\nstartup: 0s\n"+rules), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	exe, err := os.Executable()

@@ -27,6 +27,8 @@ type agentFlags struct {
 
 // agentConfig is the file with the flags that go before it.
 type agentConfig struct {
+	// file is where the rules are from.
+	file  string
 	rules policy.Rules
 	// untrusted says why commands in the file must not be run; "": they may.
 	untrusted string
@@ -41,7 +43,7 @@ type agentConfig struct {
 
 // read reads the file.
 func (f agentFlags) read(cmd *cobra.Command) (agentConfig, error) {
-	c := agentConfig{write: f.write}
+	c := agentConfig{write: f.write, file: f.config}
 	var err error
 	if c.rules, c.untrusted, err = policy.ReadRules(f.config); err != nil {
 		return c, err

@@ -66,7 +66,7 @@ Everything is shown before it is written. Nothing is sent.`,
 	b.out.add(cmd)
 	shareSwitch(cmd, &b.yes, "yes", "; it is shown all the same")
 	cmd.Flags().StringVar(&b.file, "file", "", "the `ARCHIVE` to write (default unthrottle-bug-report-TIME.tar.gz)")
-	cmd.Flags().StringVar(&b.config, "config", "/etc/unthrottle.yaml", "`FILE` with the rules")
+	shareString(cmd, &b.config, "config", defaultConfig, "")
 	cmd.Flags().BoolVar(&b.names, "names", false, "keep the names of containers and cgroups")
 	return cmd
 }

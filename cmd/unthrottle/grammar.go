@@ -40,6 +40,7 @@ var sharedFlags = map[string]sharedFlag{
 	"max-moves": {"", "at most `N` moves"},
 	"cpus":      {"", "how many CPUs to pin to"},
 	"explain":   {"", "also show the explanation"},
+	"config":    {"", "`FILE` with the rules"},
 }
 
 // share adds a shared flag. own are the command's own words, "" for none.

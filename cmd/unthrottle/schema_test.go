@@ -19,6 +19,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/bench/demo"
 	"github.com/unthrottle/unthrottle/internal/bench/fibtest"
 	"github.com/unthrottle/unthrottle/internal/bench/latency"
+	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/features"
@@ -47,6 +48,7 @@ var documents = map[string]reflect.Type{
 	"demo": reflect.TypeFor[demo.Result](), "simulate": reflect.TypeFor[simulate.Simulation](),
 	"run": reflect.TypeFor[trial.Trial](), "run_plan": reflect.TypeFor[runview.Plan](),
 	"bench_service": reflect.TypeFor[capacity.Result](), "bench_latency": reflect.TypeFor[latency.Result](),
+	"policy":        reflect.TypeFor[policy.Report](),
 	"bench_fibtest": reflect.TypeFor[fibtest.Result](), "bug_report": reflect.TypeFor[bugReportDocument](),
 }
 

@@ -48,6 +48,7 @@ func TestNamedInItsPage(t *testing.T) {
 	}{
 		{"cause", "internal/explain/diagnose/*.go", `Cause = "([a-z-]+)"`, "docs/reference/explain.md", "`"},
 		{"cause", "internal/explain/diagnose/*.go", `Cause = "([a-z-]+)"`, "docs/howto/explain-an-incident.md", "| `"},
+		{"reason", "internal/cure/policy/reason.go", `Reason = "([a-z-]+)"`, "docs/reference/policy.md", "| `"},
 		{"workload kind", "internal/sim/scenario/*.go", `\bKind = "([a-z-]+)"`, "docs/reference/scenarios.md", "`"},
 		{"remedy of a scenario", "internal/sim/scenario/*.go", `RemedyKind = "([a-z-]+)"`, "docs/reference/scenarios.md", "`"},
 	} {

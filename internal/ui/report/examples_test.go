@@ -35,6 +35,7 @@ import (
 	forecastview "github.com/unthrottle/unthrottle/internal/ui/report/forecast"
 	"github.com/unthrottle/unthrottle/internal/ui/report/ls"
 	"github.com/unthrottle/unthrottle/internal/ui/report/page"
+	policyview "github.com/unthrottle/unthrottle/internal/ui/report/policy"
 	"github.com/unthrottle/unthrottle/internal/ui/report/run"
 	"github.com/unthrottle/unthrottle/internal/ui/report/status"
 	topologyview "github.com/unthrottle/unthrottle/internal/ui/report/topology"
@@ -78,6 +79,10 @@ func examples() map[string]view {
 		},
 		"lends": func(w io.Writer, s page.Style) error {
 			return status.Lends(w, []remedy.Sharing{{Target: "/web", CPUs: cpuset.New(2, 3), To: []string{"/batch/reports-of-the-night", "/batch/index"}}}, nil, s)
+		},
+		"policy": func(w io.Writer, s page.Style) error { return policyview.All(w, policies(), s) },
+		"policy-one": func(w io.Writer, s page.Style) error {
+			return policyview.Container(w, "/etc/unthrottle.yaml", policies()[0], s)
 		},
 		"check":  func(w io.Writer, s page.Style) error { return check.Write(w, host(), s) },
 		"defrag": func(w io.Writer, s page.Style) error { return defrag.Write(w, repaired(), s) },
@@ -229,4 +234,26 @@ func machine() topology.Machine {
 		panic(err)
 	}
 	return m
+}
+
+// policies are of a container that asks for what it may not, of one with a remedy, and of one that no agent was asked about.
+func policies() []policy.ReportContainer {
+	rules, err := policy.ParseRules([]byte("version: 1\nmode: apply\nrules:\n- match: {namespace: shop}\n  remedy: burst\n" +
+		"  annotations: {allow: [narrow]}\n  slo: {objective: p99<20ms, command: probe}\n"))
+	if err != nil {
+		panic(err)
+	}
+	of := func(name, asks string, t policy.Treatment) policy.ReportContainer {
+		c := container.Container{Name: name, Namespace: "shop", Group: cgroup.Group{Path: "/kubepods.slice/kubepods-burstable.slice/" + name}}
+		var pod policy.Pod
+		if asks != "" {
+			pod.Annotations = map[string]string{policy.AnnotationRemedy: asks}
+		}
+		return rules.Container(c, rules.Effective(c, pod), t)
+	}
+	return []policy.ReportContainer{
+		of("shop/cart-7d9f8b6c5-x2x4z/app", "pin", policy.Treatment{Reason: policy.ReasonForecast, Detail: "leave: at equal CPU the quota serves it as well", Until: now}),
+		of("shop/search/index", "narrow", policy.Treatment{Remedy: "narrow", Transaction: "20261123-074452-de0d12"}),
+		of("shop/mail", "", policy.Treatment{}),
+	}
 }

@@ -71,7 +71,7 @@ var (
 	fibtestLines = append([]string{`^(Fixed|Affected|Unmeasurable): `}, disturbedLines...)
 	// explainLines: causes besides the first, neighbours, and which checks passed are what
 	// else the host does. So are the pools that waited, and the mark of a row without a bar.
-	explainLines = append([]string{`^0\. `, `^Not measured`, `^[^ ].*: held CPUs for`, `^and 0 neighbour`, `^and 0 weaker cause`, `^Checks: `, `^time on CPUs against`,
+	explainLines = append([]string{`^0\. `, `^It is starting: `, `^Ask again when it is older`, `^It was stopped while it started`, `count as start-up`, `^Not measured`, `^[^ ].*: held CPUs for`, `^and 0 neighbour`, `^and 0 weaker cause`, `^Checks: `, `^time on CPUs against`,
 		`: (FAILED, off by|not judged)`, `^0 event`, `^Cost of width`, `^Runnable threads per reserved core`, `^pool own quota`, `^own quota .* all T$`, `^http-worker-\* T`, `^all T`,
 		`^(mean|limit|mean, limit) 0$`}, recommendedLines...)
 	explainParts = []part{

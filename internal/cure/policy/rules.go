@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 )
 
 // Rules v1: what the agent may do to whom. Made by ParseRules, which fills in
@@ -133,7 +134,7 @@ const (
 	defaultInterval = time.Second
 	DefaultBound    = 0.01
 	// DefaultStartup is the age up to which a container is starting.
-	DefaultStartup = 30 * time.Second
+	DefaultStartup = diagnose.StartupAge
 )
 
 // DefaultBudget is what the agent may do when the file does not say.

@@ -37,6 +37,7 @@ type Analysis struct {
 	stopped          int64
 	stoppedIntervals interval
 	overview         overview
+	starting         starting
 	aboveLimit       interval // wanted is above the limit
 	idleHeld         interval // a thread is held back, and none of the container runs
 	behind           wallTimes
@@ -59,7 +60,7 @@ func New(h recording.Header, o Options) *Analysis {
 	o.complete()
 	a := &Analysis{
 		h: h, o: o, threads: map[uint32]*thread{}, byTGID: map[uint32]string{},
-		pools: newPoolTable(), owners: newOwnerTable(),
+		pools: newPoolTable(), owners: newOwnerTable(), starting: newStarting(h.Target.AgeNS),
 	}
 	a.levels = newLevels(h)
 	if a.limit = a.levels.limit(); a.limit != nil {
@@ -136,6 +137,7 @@ func (a *Analysis) advance(at int64) {
 	stopped := a.held > 0
 	if stopped {
 		a.stopped += d
+		a.starting.add(from, at)
 	}
 	if a.limit != nil {
 		if float64(width) > *a.limit {

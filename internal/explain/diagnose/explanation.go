@@ -90,6 +90,8 @@ type Explanation struct {
 	CostOfWidth *WidthCost
 	// ClosedLoop says that clients wait for answers before they ask again; nil: they do not, or it cannot be told.
 	ClosedLoop *ClosedLoop
+	// Startup says that it was stopped while it started; nil: it was not, or it cannot be told.
+	Startup *Startup
 	// Waiting has the thread time of all pools by reason. A thread's waiting counts once. A missing reason
 	// was not measured.
 	Waiting map[Reason]time.Duration

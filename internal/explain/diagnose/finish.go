@@ -98,7 +98,7 @@ func (a *Analysis) explanation(f *recording.Footer, of *figures) Explanation {
 			e.CostOfWidth, of.costPool = w, i
 		}
 	}
-	e.ClosedLoop = a.pools.closedLoop()
+	e.ClosedLoop, e.Startup = a.pools.closedLoop(), a.starting.startup(of)
 	slices.SortStableFunc(e.Pools, func(x, y PoolUse) int {
 		return cmp.Or(cmp.Compare(y.CPU, x.CPU), strings.Compare(x.Name, y.Name), strings.Compare(x.Process, y.Process))
 	})

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/explain/threadpool"
 	"github.com/unthrottle/unthrottle/internal/explain/threadpool/identify"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
@@ -112,6 +113,11 @@ func levelOf(fsys cgroup.FS, l cgroup.Level) recording.Level {
 // before the recording, which would otherwise show its work.
 func (o *Options) lookAtProcesses() {
 	o.processes = map[uint32]threadpool.Process{}
+	if proc, err := fs.Sub(o.Root, "proc"); err == nil {
+		if age, ok := container.Age(o.Host, proc, o.Target); ok {
+			o.age = &age
+		}
+	}
 	walk := func(path string) error {
 		pids, err := o.Host.Procs(cgroup.CPU, path)
 		if err != nil {
@@ -141,6 +147,9 @@ func (o *Options) lookAtProcesses() {
 // completeProcesses adds the facts of the processes.
 func (o Options) completeProcesses(h *recording.Header) {
 	h.NotMeasured = append(h.NotMeasured, o.notes...)
+	if h.Target.AgeNS == nil && o.age != nil {
+		h.Target.AgeNS = new(o.age.Nanoseconds())
+	}
 	if len(h.Processes) > 0 {
 		return
 	}

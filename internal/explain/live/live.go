@@ -42,6 +42,7 @@ type Options struct {
 	Began func()
 
 	processes map[uint32]threadpool.Process // the target's processes
+	age       *time.Duration                // of its oldest process; nil: not known
 	notes     []string                      // facts that were not readable
 }
 

@@ -51,6 +51,8 @@ type Target struct {
 	Path string `json:"path"` // cgroup path of the cpu controller
 	ID   uint64 `json:"id"`   // cgroup id: inode of its folder
 	Name string `json:"name"` // readable name
+	// AgeNS is for how long its oldest process had run when the recording began, to 10 ms; nil means not known.
+	AgeNS *int64 `json:"age_ns,omitempty"`
 }
 
 // Level is one cgroup with its settings of the cpu controller.

@@ -97,6 +97,9 @@ func (x *view) verdict() {
 	for _, line := range text.Fill(shownText(e.Verdict), x.Columns) {
 		x.Line(x.Paint(severity(e), x.Bolden(line)))
 	}
+	if s := e.Startup; s != nil {
+		x.Hanging("", startup(*s))
+	}
 	if c := e.ClosedLoop; c != nil {
 		x.Hanging("", fmt.Sprintf("Clients of pool `%s` wait for answers, and ask again %s after one: a faster service gets more requests.", shownName(c.Pool), text.Duration(c.Gap)))
 	}
@@ -111,6 +114,16 @@ func (x *view) verdict() {
 		}
 		x.Hanging(fmt.Sprintf("%2d. ", i+1), fmt.Sprintf("%s%s: %s", c.Cause, cost(c), shownText(c.Evidence)))
 	}
+}
+
+// startup says that the container was stopped while it started.
+func startup(s diagnose.Startup) string {
+	if s.Over {
+		return fmt.Sprintf("It was stopped while it started, and hardly in the %s after that: its oldest process was %s old at the beginning, and up to %s count as start-up.",
+			text.Duration(s.After), text.Duration(s.Age), text.Duration(diagnose.StartupAge))
+	}
+	return fmt.Sprintf("It is starting: its oldest process was %s old at the beginning. Ask again when it is older than %s.",
+		text.Duration(s.Age), text.Duration(diagnose.StartupAge))
 }
 
 // cost is what a cause cost in wall time. Where nothing was stopped for it, the thread time stands beside.

@@ -46,6 +46,8 @@ type item struct {
 	Overview        []jsonStretch `json:"overview"`
 	CostOfWidth     *jsonWidth    `json:"cost_of_width"`
 	RunnablePerCore *float64      `json:"runnable_per_reserved_core"`
+	// Startup says that it was stopped while it started; null: it was not, or it cannot be told.
+	Startup *jsonStartup `json:"startup"`
 	// ClosedLoop says that clients wait for answers before they ask again; null: they do not, or it cannot be told.
 	ClosedLoop  *jsonClosedLoop `json:"closed_loop"`
 	NotMeasured []string        `json:"not_measured"`
@@ -55,6 +57,13 @@ type item struct {
 
 // Document is `explain --json`.
 type Document = item
+
+type jsonStartup struct {
+	AgeSeconds     float64 `json:"age_seconds"`
+	StoppedSeconds float64 `json:"stopped_seconds"`
+	AfterSeconds   float64 `json:"after_seconds"`
+	Over           bool    `json:"over"`
+}
 
 type jsonClosedLoop struct {
 	Pool       string  `json:"pool"`
@@ -193,6 +202,9 @@ func itemOf(e diagnose.Explanation) item {
 		Waiting: waitsOf(e.Waiting), LostEvents: e.LostEvents, MeanWidth: e.MeanWidth,
 		Target: validText(e.Target), Verdict: validText(e.Verdict),
 		EndedEarly: known(e.EndedEarly), StoppedSpells: e.StoppedIntervals, Strip: stripOf(e), RunnablePerCore: e.RunnablePerCore, NotMeasured: []string{},
+	}
+	if s := e.Startup; s != nil {
+		item.Startup = &jsonStartup{s.Age.Seconds(), s.Stopped.Seconds(), s.After.Seconds(), s.Over}
 	}
 	if c := e.ClosedLoop; c != nil {
 		item.ClosedLoop = &jsonClosedLoop{validText(c.Pool), c.Gap.Seconds()}

@@ -95,8 +95,9 @@ type containerd struct {
 	edition
 	server *exec.Cmd
 	socket string
-	// sandbox and app are a pod's; ran says that the container of ctr runs.
+	// sandbox and app are a pod's, others are sandboxes of more pods; ran says that the container of ctr runs.
 	sandbox, app string
+	others       []string
 	ran          bool
 }
 
@@ -182,7 +183,8 @@ func (s *suite) runContainerd(c *containerd) error {
 	type object = map[string]any
 	dir := filepath.Dir(c.socket)
 	host := object{"network": 2, "pid": 1, "ipc": 2} // the host's network, as no CNI is here
-	pod := object{"metadata": object{"name": c.pod, "namespace": c.namespace, "uid": c.uid}, "labels": object{"app": "crates"}, "log_directory": filepath.Join(dir, "logs"),
+	pod := object{"metadata": object{"name": c.pod, "namespace": c.namespace, "uid": c.uid}, "labels": object{"app": "crates"},
+		"annotations": object{"unthrottle.dev/objective": askedObjective, "unthrottle.dev/remedy": "pin"}, "log_directory": filepath.Join(dir, "logs"),
 		"linux": object{"cgroup_parent": c.podCgroup(), "security_context": object{"namespace_options": host}}}
 	app := object{"metadata": object{"name": "app"}, "image": object{"image": imageName}, "command": busy, "log_path": "app.log",
 		"linux": object{"resources": object{"cpu_period": 100000, "cpu_quota": 10000}, "security_context": object{"namespace_options": host}}}
@@ -245,8 +247,10 @@ func (s *suite) resize(c *containerd, quotaUS int) error {
 }
 
 func (s *suite) stopContainerd(c *containerd) {
-	if c.sandbox != "" {
-		_, _ = s.cri(c, "rmp", "-f", c.sandbox)
+	for _, sandbox := range append(c.others, c.sandbox) {
+		if sandbox != "" {
+			_, _ = s.cri(c, "rmp", "-f", sandbox)
+		}
 	}
 	if c.ran {
 		_, _ = s.ctr(c, "-n", "default", "task", "rm", "-f", c.batch)

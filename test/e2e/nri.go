@@ -51,6 +51,9 @@ func (s *suite) nri(c *containerd) {
 	}))) != nil {
 		return
 	}
+	s.check("nri: the pod's annotations: another objective, which the rule allows, and not a remedy that it does not",
+		a.explain(eventually(func() error { return s.annotated(c, &a) })))
+	s.check("nri: a pod opts out by its annotation, and stays throttled", s.optsOut(c, &a))
 	page, err := a.page("/metrics")
 	s.check("nri: the update went through the runtime: it counts it, and its own copy has the quota", errors.Join(err,
 		contains(page, "unthrottle_nri_connected 1"), positive(page, `unthrottle_nri_updates_total{result="applied"}`),
@@ -89,6 +92,7 @@ func (s *suite) writeRules(c *containerd) error {
 	rules := fmt.Sprintf(`version: 1
 mode: apply
 interval: 200ms
+startup: 0s
 listen: 127.0.0.1:0
 scope: %s
 state_dir: %s
@@ -97,6 +101,7 @@ rules:
 - match: {namespace: %s, labels: {app: crates}}
   remedy: raise
   to: %g
+  annotations: {objective: true}
   slo: {objective: p99<20ms, command: "%s {since}", interval: 1s}
 `, ownCgroup, s.agentState(), c.namespace, float64(fast)/100000, latency)
 	return errors.Join(os.WriteFile(latency, []byte(script), 0o700), os.WriteFile(filepath.Join(s.dir, "rules.yaml"), []byte(rules), 0o600),

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
@@ -81,6 +83,18 @@ func TestRealContainer(t *testing.T) {
 		if err != nil || got.Group.Path != path {
 			t.Errorf("%s: %s, %v; want %s", target, got.Group.Path, err, path)
 		}
+	}
+	// The oldest process counts, in a cgroup below too. One that is gone by then is left out.
+	proc := fstest.MapFS{"uptime": {Data: []byte("100.00 1.00\n")}}
+	if age, ok := Age(h, proc, all[0]); ok {
+		t.Errorf("the age of no process is %v", age)
+	}
+	proc[strconv.Itoa(sleeper.Process.Pid)+"/stat"] = &fstest.MapFile{Data: []byte("7 (sleep) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 9000 0 0")}
+	if age, ok := Age(h, proc, all[0]); !ok || age != 10*time.Second {
+		t.Errorf("age %v, %v; want 10s", age, ok)
+	}
+	if age, ok := Age(h, proc, all[1]); ok {
+		t.Errorf("an empty cgroup is %v old", age)
 	}
 	if _, ok := h.Mount(cgroup.CPUAcct); ok && !h.SameHierarchy(cgroup.CPU, cgroup.CPUAcct) {
 		if all[0].Group.CPUAcctPath == docker {

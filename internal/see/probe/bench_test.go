@@ -54,6 +54,20 @@ func BenchmarkOverhead(b *testing.B) {
 			}
 		})
 	}
+	b.Run("cold", func(b *testing.B) {
+		for b.Loop() {
+			for program, ns := range coldCosts(b) {
+				b.ReportMetric(ns, "ns/"+program)
+			}
+			b.ReportMetric(0, "ns/op")
+		}
+	})
+	b.Run("reader", func(b *testing.B) {
+		for b.Loop() {
+			b.ReportMetric(readerCost(b), "CPU-ms/s")
+			b.ReportMetric(0, "ns/op")
+		}
+	})
 	b.Run("requests", func(b *testing.B) {
 		for b.Loop() {
 			for program, ns := range requestCosts(b) {
@@ -62,6 +76,55 @@ func BenchmarkOverhead(b *testing.B) {
 			b.ReportMetric(0, "ns/op")
 		}
 	})
+}
+
+// coldCosts is what each program takes per run, on the mean, where threads of a watched container and of none sleep, and
+// then use more memory than the cache holds. Two test binaries that run this at the same time see the same events.
+func coldCosts(b *testing.B) map[string]float64 {
+	const long = 5 * time.Second
+	p, err := probe.Open(probe.Options{})
+	must(b, err)
+	defer p.Close()
+	tr := cgrouptest.New(b)
+	watched, other := tr.Make("a"), tr.Make("b")
+	must(b, p.Watch(container(b, tr, watched)))
+	start(b, tr, watched, "nap")
+	start(b, tr, other, "nap")
+	end, err := p.EnableCosts()
+	must(b, err)
+	defer end()
+	time.Sleep(long)
+	return meanCosts(p)
+}
+
+// readerCost is the CPU time that this process takes to read a recording of threads that mostly sleep, in ms per second.
+func readerCost(b *testing.B) float64 {
+	const long = 5 * time.Second
+	p, err := probe.Open(probe.Options{RingBytes: 1 << 20})
+	must(b, err)
+	defer p.Close()
+	tr := cgrouptest.New(b)
+	path := tr.Make("a")
+	start(b, tr, path, "nap")
+	used := func() time.Duration {
+		var u syscall.Rusage
+		must(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
+		return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	}
+	before := used()
+	record(b, p, tr, container(b, tr, path), long)
+	return (used() - before).Seconds() * 1000 / long.Seconds()
+}
+
+// meanCosts is what each program that runs often has taken per run, in ns.
+func meanCosts(p *probe.Probe) map[string]float64 {
+	costs := map[string]float64{}
+	for _, c := range p.Costs() {
+		if c.Runs >= enoughRuns {
+			costs[c.Program] = float64(c.Total) / float64(c.Runs)
+		}
+	}
+	return costs
 }
 
 // requestCosts is what each program takes per run, on the mean, while a server is recorded that clients outside ask all
@@ -84,12 +147,7 @@ func requestCosts(b *testing.B) map[string]float64 {
 		go func() { _, _ = ask("unix", strings.TrimSpace(at), 0, stop); asked <- struct{}{} }()
 	}
 	record(b, p, tr, container(b, tr, path), long)
-	costs := map[string]float64{}
-	for _, c := range p.Costs() {
-		if c.Runs >= enoughRuns {
-			costs[c.Program] = float64(c.Total) / float64(c.Runs)
-		}
-	}
+	costs := meanCosts(p)
 	close(stop)
 	for range clients {
 		<-asked

@@ -48,6 +48,8 @@ func child(kind string, args []string) {
 	case "pingpong":
 		n, _ := strconv.Atoi(args[0])
 		fmt.Println(pingPong(n, len(args) > 1))
+	case "nap":
+		nap()
 	case "burn":
 		for range args {
 			go func() {
@@ -100,6 +102,23 @@ func pingPong(n int, oneCPU bool) time.Duration {
 	go turn(there[0], back[1], false)
 	turn(back[0], there[1], true)
 	return time.Since(start)
+}
+
+// nap sleeps again and again, and uses more memory in between than a CPU's cache holds.
+func nap() {
+	const stride = 64
+	memory := make([]byte, 8<<20)
+	for range 2 {
+		go func() {
+			runtime.LockOSThread()
+			for {
+				_ = unix.Nanosleep(&unix.Timespec{Nsec: 1e6}, nil)
+				for i := 0; i < len(memory); i += stride {
+					memory[i]++
+				}
+			}
+		}()
+	}
 }
 
 // rawRead blocks its thread without Go's scheduler.

@@ -8,7 +8,7 @@ generate: ## compile the BPF programs anew (clang, llvm, libbpf-dev)
 	@$(GO) generate ./internal/see/probe ./internal/cure/scx
 	@for d in internal/see/probe internal/cure/scx; do (cd $$d && LC_ALL=C sha256sum $$(ls bpf/*.[ch] | LC_ALL=C sort) bpf_bpfel.o > bpf/SHA256SUMS); done
 
-# PROBE_FORM=width, all or recording measures this alone.
+# PROBE_FORM=width, all, recording, cold, reader or requests measures this alone.
 PROBE_FORM ?= .
 ##@ Measure again
 .PHONY: bench-probe

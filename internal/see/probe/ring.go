@@ -60,9 +60,11 @@ func comm(raw [16]int8) string {
 }
 
 const (
-	// drainEvery is how often the ring is emptied. The kernel never wakes its reader, because the recording would show
-	// that.
-	drainEvery = 10 * time.Millisecond
+	// drainEvery is how often the ring is emptied while many events come, and drainRarely while few do: each wake-up
+	// costs more than many events. Few fill less than fewShare of the ring in drainEvery, so that the ring has room for
+	// ten times as many in drainRarely. The kernel never wakes its reader, because the recording would show that.
+	drainEvery, drainRarely = 10 * time.Millisecond, 50 * time.Millisecond
+	fewShare                = 1.0 / 64
 	// A batch is one hand-over to the converter. So many batches wait for it before the ring fills up and events are
 	// lost.
 	batchEvents, batchesWaiting = 4096, 64
@@ -99,11 +101,13 @@ func (p *Probe) endRing(r *ring) error {
 func (r *ring) drain(ctx context.Context, out chan<- batch) error {
 	defer close(out)
 	var raw ringbuf.Record
-	tick := time.NewTicker(drainEvery)
-	defer tick.Stop()
+	next := time.NewTimer(drainEvery)
+	defer next.Stop()
 	past := time.Unix(1, 0)
+	wait := drainEvery
 	for last := false; ; {
 		b := batch{upTo: monotonic()}
+		wait = r.pause(wait)
 		for {
 			r.reader.SetDeadline(past)
 			err := r.reader.ReadInto(&raw)
@@ -129,9 +133,19 @@ func (r *ring) drain(ctx context.Context, out chan<- batch) error {
 		select {
 		case <-ctx.Done():
 			last = true
-		case <-tick.C:
+		case <-next.C:
+			next.Reset(wait)
 		}
 	}
+}
+
+// pause returns how long to wait after the ring is emptied now, some time after it was emptied last.
+func (r *ring) pause(waited time.Duration) time.Duration {
+	few := fewShare * float64(r.reader.BufferSize()) * waited.Seconds() / drainEvery.Seconds()
+	if float64(r.reader.AvailableBytes()) < few {
+		return drainRarely
+	}
+	return drainEvery
 }
 
 // batch has events as they were in the ring: nearly in the order of time.

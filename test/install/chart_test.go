@@ -1,0 +1,144 @@
+package install
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// chart is the folder of the chart; golden beside it has what helm makes of each tier. make e2e-kubernetes compares them
+// with helm, and the objects with a real API server.
+const chart = root + "/packaging/chart"
+
+// daemonSet is what the tests look at.
+type daemonSet struct {
+	Kind string
+	Spec struct {
+		Template struct {
+			Spec struct {
+				HostPID                      bool  `yaml:"hostPID"`
+				AutomountServiceAccountToken *bool `yaml:"automountServiceAccountToken"`
+				Containers                   []struct {
+					Args            []string
+					Lifecycle       *struct{}
+					SecurityContext struct {
+						Privileged             *bool
+						ReadOnlyRootFilesystem bool `yaml:"readOnlyRootFilesystem"`
+						Capabilities           struct{ Drop, Add []string }
+					} `yaml:"securityContext"`
+					VolumeMounts []struct {
+						Name      string
+						ReadOnly  bool   `yaml:"readOnly"`
+						Recursive string `yaml:"recursiveReadOnly"`
+					} `yaml:"volumeMounts"`
+				}
+				Volumes []struct {
+					Name     string
+					HostPath *struct{ Path string } `yaml:"hostPath"`
+				}
+			}
+		}
+	}
+}
+
+// Each tier has the rights that it needs and no more.
+func TestChartRights(t *testing.T) {
+	observe := []string{"BPF", "PERFMON", "SYSLOG", "SYS_PTRACE"}
+	cure := append(slices.Clone(observe), "SYS_NICE")
+	for tier, want := range map[string]struct {
+		add, paths []string
+		writes     bool
+	}{
+		"observe": {observe, []string{"/sys/fs/cgroup"}, false},
+		"cure":    {cure, []string{"/sys/fs/cgroup", "/var/lib/unthrottle", "/var/run/nri"}, true},
+		"narrow":  {append(slices.Clone(cure), "SYS_ADMIN"), []string{"/sys/fs/cgroup", "/var/lib/unthrottle", "/var/run/nri"}, true},
+	} {
+		t.Run(tier, func(t *testing.T) {
+			pod := goldenDaemonSet(t, tier).Spec.Template.Spec
+			if !pod.HostPID || pod.AutomountServiceAccountToken == nil || *pod.AutomountServiceAccountToken {
+				t.Errorf("it must see the node's processes, and have no token: %+v", pod)
+			}
+			if len(pod.Containers) != 1 {
+				t.Fatalf("%d containers", len(pod.Containers))
+			}
+			c := pod.Containers[0]
+			s := c.SecurityContext
+			if s.Privileged == nil || *s.Privileged || !s.ReadOnlyRootFilesystem {
+				t.Errorf("privileged or with a root file system that it can write: %+v", s)
+			}
+			if !slices.Equal(s.Capabilities.Drop, []string{"ALL"}) || !slices.Equal(s.Capabilities.Add, want.add) {
+				t.Errorf("drops %q and adds %q, want %q", s.Capabilities.Drop, s.Capabilities.Add, want.add)
+			}
+			var paths []string
+			for _, v := range pod.Volumes {
+				if v.HostPath != nil {
+					paths = append(paths, v.HostPath.Path)
+				}
+			}
+			if slices.Sort(paths); !slices.Equal(paths, want.paths) {
+				t.Errorf("has %q of the node, want %q", paths, want.paths)
+			}
+			for _, m := range c.VolumeMounts {
+				if m.Name == "cgroup" && (m.ReadOnly == want.writes || (m.Recursive == "") != want.writes) {
+					t.Errorf("the cgroups are mounted %+v", m)
+				}
+			}
+			if (c.Lifecycle != nil) != want.writes {
+				t.Errorf("lifecycle %v: what may have changed something restores it when it stops, nothing else does", c.Lifecycle)
+			}
+			if off := slices.Contains(c.Args, "off"); off == want.writes {
+				t.Errorf("arguments %q", c.Args)
+			}
+		})
+	}
+}
+
+// goldenDaemonSet reads the only DaemonSet of a tier.
+func goldenDaemonSet(t *testing.T, tier string) daemonSet {
+	t.Helper()
+	d := yaml.NewDecoder(bytes.NewReader(fileOf(t, filepath.Join(chart, "golden", tier+".yaml"))))
+	for {
+		var node yaml.Node
+		if err := d.Decode(&node); errors.Is(err, io.EOF) {
+			t.Fatalf("tier %s has no DaemonSet", tier)
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		var kind struct{ Kind string }
+		var found daemonSet
+		if err := node.Decode(&kind); err != nil {
+			t.Fatal(err)
+		}
+		if kind.Kind == "DaemonSet" {
+			if err := node.Decode(&found); err != nil {
+				t.Fatal(err)
+			}
+			return found
+		}
+	}
+}
+
+// The schema knows each value, and each value of the schema is in values.yaml with a default.
+func TestChartValuesAreInTheirSchema(t *testing.T) {
+	var values map[string]any
+	if err := yaml.Unmarshal(fileOf(t, filepath.Join(chart, "unthrottle", "values.yaml")), &values); err != nil {
+		t.Fatal(err)
+	}
+	var schema struct{ Properties map[string]any }
+	if err := json.Unmarshal(fileOf(t, filepath.Join(chart, "unthrottle", "values.schema.json")), &schema); err != nil {
+		t.Fatal(err)
+	}
+	delete(schema.Properties, "global") // helm's own
+	has, knows := slices.Sorted(maps.Keys(values)), slices.Sorted(maps.Keys(schema.Properties))
+	if !slices.Equal(has, knows) {
+		t.Errorf("values.yaml has %s\nits schema %s", strings.Join(has, " "), strings.Join(knows, " "))
+	}
+}

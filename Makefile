@@ -46,7 +46,7 @@ demo: build ## build, then show throttling and its end on this host (as root)
 ##@ Test a change
 # The modules of the tree beside its own. Some only pin a tool and hold no package.
 MODULES := $(patsubst %/go.mod,%,$(shell git ls-files '*/go.mod'))
-TOOL_MODULES := tools/lint tools/nfpm tools/crictl tools/containerd tools/prometheus
+TOOL_MODULES := tools/lint tools/nfpm tools/crictl tools/containerd tools/prometheus tools/helm
 TESTED_MODULES := $(filter-out $(TOOL_MODULES),$(MODULES))
 STATICCHECK = $(GO) tool -modfile=tools/lint/go.mod staticcheck
 
@@ -133,11 +133,12 @@ again: need-go lab
 smoke: need-go need-cc ## every target in its shortest form, in a fresh clone of HEAD (as root, a few minutes)
 	@$(GO) run ./test/smoke
 
-# Needs Docker, Podman and containerd; each runs in folders of its own. crictl and a containerd 2 of today take six minutes
-# of CPU time to build, once for each state of the files that pin them.
-.PHONY: e2e
-e2e: build $(BIN)/crictl $(CONTAINERD)/containerd ## beside real Docker, Podman and containerd: names, fixes, drift, restore, NRI (as root, 3 minutes)
-	@$(GO) run ./test/e2e -exe $(BIN)/unthrottle -crictl $(BIN)/crictl -containerd $(CONTAINERD)
+# The agent's image of this machine's processor, as make image writes it.
+AGENT_IMAGE := .cache/e2e/unthrottle.oci.tar
+.PHONY: agent-image
+agent-image: build
+	@mkdir -p $(dir $(AGENT_IMAGE))
+	@$(GO) -C tools/image run . --version e2e --arch $$($(GO) env GOARCH) --program $(abspath $(BIN))/unthrottle --output $(abspath $(AGENT_IMAGE))
 
 CONTAINERD_PINS := tools/containerd/go.mod tools/containerd/go.sum
 CONTAINERD := .cache/containerd/$(shell cat $(CONTAINERD_PINS) | sha256sum | cut -c1-16)
@@ -165,10 +166,22 @@ $(PROMETHEUS)/promtool:
 	@for name in prometheus promtool; do CGO_ENABLED=0 nice $(GO) -C tools/prometheus build -trimpath -tags remove_all_sd -ldflags '-s -w' \
 	  -o $(abspath $(PROMETHEUS))/ github.com/prometheus/prometheus/cmd/$$name; done
 
+HELM_PINS := tools/helm/go.mod tools/helm/go.sum
+HELM := .cache/helm/$(shell cat $(HELM_PINS) | sha256sum | cut -c1-16)/helm
+$(HELM):
+	@rm -rf .cache/helm && mkdir -p $(dir $(HELM))
+	@CGO_ENABLED=0 nice $(GO) -C tools/helm build -trimpath -ldflags '-s -w' -o $(abspath $(HELM)) helm.sh/helm/v4/cmd/helm
+
 $(BIN)/crictl: tools/crictl/go.sum
 	@mkdir -p $(BIN)
 	@CGO_ENABLED=0 $(GO) -C tools/crictl build -trimpath -ldflags '-s -w' -o ../../$(BIN)/crictl sigs.k8s.io/cri-tools/cmd/crictl
 	@touch $(BIN)/crictl
+
+# Needs Docker, Podman and containerd; each runs in folders of its own. crictl, helm and a containerd 2 of today take ten
+# minutes of CPU time to build, once for each state of the files that pin them. E2E is further flags: E2E='-only chart'.
+.PHONY: e2e
+e2e: agent-image $(BIN)/crictl $(CONTAINERD)/containerd $(HELM) ## beside real Docker, Podman and containerd: names, fixes, drift, restore, NRI, the chart (as root, 3 minutes)
+	@$(GO) run ./test/e2e -exe $(BIN)/unthrottle -crictl $(BIN)/crictl -containerd $(CONTAINERD) -image $(AGENT_IMAGE) -helm $(HELM) $(E2E)
 
 .PHONY: e2e-install
 e2e-install: ## installs what make e2e runs, on Debian (as root; a package may start its service)

@@ -68,7 +68,7 @@ imports = []
   path = 'DIR/opt'
 [plugins.'io.containerd.nri.v1.nri']
   disable = false
-  socket_path = 'DIR/nri.sock'
+  socket_path = 'DIR/nri-socket/nri.sock'
   plugin_path = 'DIR/nri/plugins'
   plugin_config_path = 'DIR/nri/conf.d'
 [plugins.'io.containerd.cri.v1.images']
@@ -111,6 +111,9 @@ func (c *containerd) appCgroup() string { return c.podCgroup() + "/" + c.app }
 
 func (c *containerd) batchCgroup() string { return ownCgroup + "/" + c.batch }
 
+// nriDir has the plugin socket, and nothing else: pods mount it.
+func (c *containerd) nriDir() string { return filepath.Join(filepath.Dir(c.socket), "nri-socket") }
+
 // program is one of its programs by name.
 func (c *containerd) program(name string) string { return filepath.Join(c.bin, name) }
 
@@ -132,7 +135,7 @@ func (s *suite) startContainerd(e edition) *containerd {
 
 func (s *suite) configureContainerd(c *containerd) error {
 	dir := filepath.Dir(c.socket)
-	if err := os.MkdirAll(filepath.Join(dir, "cni"), 0o700); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Join(dir, "cni"), 0o700), os.MkdirAll(c.nriDir(), 0o700)); err != nil {
 		return err
 	}
 	config := strings.NewReplacer("DIR", dir, "PAUSE", pauseName).Replace(c.config)
@@ -169,9 +172,14 @@ func (c *containerd) criFlags(args ...string) []string {
 	return append([]string{"-c", filepath.Join(filepath.Dir(c.socket), "crictl.yaml")}, args...)
 }
 
+func (s *suite) importImage(c *containerd, namespace, layout string) error {
+	_, err := s.ctr(c, slices.Concat([]string{"-n", namespace, "image", "import"}, c.importing, []string{layout})...)
+	return err
+}
+
 func (s *suite) runContainerd(c *containerd) error {
 	for _, namespace := range []string{"k8s.io", "default"} {
-		if _, err := s.ctr(c, slices.Concat([]string{"-n", namespace, "image", "import"}, c.importing, []string{s.layout()})...); err != nil {
+		if err := s.importImage(c, namespace, s.layout()); err != nil {
 			return err
 		}
 	}

@@ -18,11 +18,13 @@ func main() {
 	crictl := flag.String("crictl", "bin/crictl", "the client of Kubernetes' runtime interface")
 	bin := flag.String("containerd", "", "the folder of a containerd 2 with its shim and ctr (make e2e builds it)")
 	prometheus := flag.String("prometheus", "", "the folder of a Prometheus (make e2e-prometheus builds it)")
-	only := flag.String("only", "docker,podman,containerd,nri", "which of these run, and prometheus")
+	only := flag.String("only", "docker,podman,containerd,nri,chart", "which of these run, and prometheus")
+	var o chartOptions
+	o.flags()
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	failed, err := run(ctx, programs{*exe, *crictl, *bin, *prometheus}, strings.Split(*only, ","), os.Stdout)
+	failed, err := run(ctx, programs{*exe, *crictl, *bin, *prometheus}, strings.Split(*only, ","), o, os.Stdout)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "e2e:", err)
 		os.Exit(2)
@@ -36,7 +38,7 @@ func main() {
 type programs struct{ exe, crictl, containerd, prometheus string }
 
 // run runs all checks and returns how many failed.
-func run(ctx context.Context, where programs, only []string, out io.Writer) (failed int, err error) {
+func run(ctx context.Context, where programs, only []string, o chartOptions, out io.Writer) (failed int, err error) {
 	if os.Geteuid() != 0 {
 		return 0, fmt.Errorf("container runtimes need root: sudo make e2e")
 	}
@@ -56,7 +58,7 @@ func run(ctx context.Context, where programs, only []string, out io.Writer) (fai
 		s.prometheus(where.prometheus)
 	}
 	if slices.ContainsFunc(only, func(name string) bool { return name != "prometheus" }) {
-		s.all(where.containerd, only)
+		s.all(where.containerd, only, o)
 	}
 	s.stopAll()
 	before.tidy()
@@ -67,7 +69,7 @@ func run(ctx context.Context, where programs, only []string, out io.Writer) (fai
 }
 
 // all runs the checks of each runtime that is asked for, then those with all of them at once.
-func (s *suite) all(bin string, only []string) {
+func (s *suite) all(bin string, only []string, o chartOptions) {
 	if s.has("busybox", "runc") != nil || s.check("an image", s.makeImages()) != nil {
 		return
 	}
@@ -84,7 +86,7 @@ func (s *suite) all(bin string, only []string) {
 	if asked("containerd") {
 		c = s.startContainerd(installed())
 	}
-	if asked("nri") {
+	if asked("nri") || asked("chart") {
 		n = s.startContainerd(pinned(bin))
 	}
 	if d != nil {
@@ -99,8 +101,12 @@ func (s *suite) all(bin string, only []string) {
 			s.containerdNames(c)
 		}
 	}
-	if n != nil {
+	if n != nil && asked("nri") {
 		s.nri(n)
+	}
+	if n != nil && asked("chart") {
+		s.chartRendered(o)
+		s.chartPods(n, o)
 	}
 	if d != nil && p != nil && c != nil && n != nil {
 		s.together()

@@ -30,8 +30,7 @@ const (
 // nri has the agent name, fix and look after the app through NRI.
 func (s *suite) nri(c *containerd) {
 	kernel := newSettings(c.appCgroup())
-	// The names' checks gave the pod a limit, and the app none.
-	err := errors.Join(newSettings(c.podCgroup()).setQuota(-1), s.resize(c, slow))
+	err := s.limitPod(c)
 	before := kernel.read()
 	if err == nil {
 		err = s.writeRules(c)
@@ -82,6 +81,11 @@ func (s *suite) nri(c *containerd) {
 	s.check("nri: restore puts it back byte for byte", errors.Join(err, s.runs(c), equal("settings", kernel.read(), before)))
 }
 
+// limitPod limits the app and not the pod. The names' checks leave the opposite.
+func (s *suite) limitPod(c *containerd) error {
+	return errors.Join(newSettings(c.podCgroup()).setQuota(-1), s.resize(c, slow))
+}
+
 func (s *suite) agentState() string { return filepath.Join(s.dir, "agent") }
 
 // writeRules writes the agent's rules, and a latency command that goes by the quota: what is judged here is the agent.
@@ -120,7 +124,7 @@ func (s *suite) startAgent(c *containerd, a *agent) (err error) {
 		a.address = string(found[1])
 		_, err = a.page("/readyz")
 		return err
-	}, s.exe, "agent", "--config", filepath.Join(s.dir, "rules.yaml"), "--nri", filepath.Join(filepath.Dir(c.socket), "nri.sock"), "--verbose")
+	}, s.exe, "agent", "--config", filepath.Join(s.dir, "rules.yaml"), "--nri", filepath.Join(c.nriDir(), "nri.sock"), "--verbose")
 	return err
 }
 

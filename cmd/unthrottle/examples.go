@@ -21,7 +21,7 @@ var examples = map[string]string{
 	"status": `  sudo unthrottle status
   sudo unthrottle status --history --limit 10`,
 	"policy": `  unthrottle policy
-  unthrottle policy shop/cart-7d9f8b6c5-x2x4z    each value in force, and why it is not treated`,
+  unthrottle policy shop/cart-7d9f8b6c5-x2x4z    each value and its source`,
 	"version": `  unthrottle version
   unthrottle version --json`,
 	"demo": `  sudo unthrottle demo

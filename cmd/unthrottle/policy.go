@@ -32,8 +32,8 @@ func newPolicy() *cobra.Command {
 		Use:     "policy [TARGET]",
 		GroupID: groupLook,
 		Short:   "Show which rule is in force for a container, and why it is not treated",
-		Long: `Show what the agent's file and a pod's annotations make of each container, and why
-no remedy is in force for it; of one TARGET every value and where it comes from.
+		Long: `Show what the agent's file and a pod's annotations make of each container, and
+why no remedy is in force for it; of one TARGET every value and its source.
 
 It asks the agent that runs here. Without one it reads the file: then labels and
 annotations of pods, and whether a container is treated, are not known.`,

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -68,7 +69,8 @@ type tally struct {
 	healthy, alarms                      int
 	alertSick, alertHealthy              int
 	effects, signs                       int
-	followed, harmed                     int // advice that was followed for real, and where that made the part that waits slower
+	followed, harmed                     int      // advice that was followed for real, and where that made the part that waits slower
+	calm                                 []string // of recordings that caught a calm time
 	p99                                  fits
 	halves                               [2]fits // of the services in alphabetical order: the odd ones, the even ones
 }
@@ -132,6 +134,9 @@ func tallyOf(all []scored) (t tally) {
 			continue
 		}
 		t.sick++
+		if line := j.calm(); line != "" {
+			t.calm = append(t.calm, line)
+		}
 		t.causes += count(j.s.Cause)
 		t.right += count(j.s.Guilty)
 		t.suffers += count(j.s.Suffers)
@@ -193,14 +198,39 @@ func (p *page) tally(t tally) {
 	p.line("\nWhat else keeps p99 from the forecast:")
 	p.line("\n- A recording of 6 seconds holds about 15 bursts, and p99 is that of the worst (caddy-gzip, nginx-gzip, nginx-php-fpm,")
 	p.line("  apache-one-cpu). Leaving it alone, which needs no forecast, is off as far.")
-	p.line("- The recording of nginx-php-fpm caught a calm time: 18 %% of its periods were throttled, 25 to 44 %% in the rounds.")
-	p.line("- In the rounds of pod-mosquitto-borg a burst with a shorter period left the pod's period of 100 ms as it was.")
 	p.line("- Where requests take longer than the runs of the threads that answer them, the forecast is of the requests (caddy-gzip,")
-	p.line("  nginx-php-fpm). The kept recordings of jvm-gc and node-logins are older than that and have no requests.")
+	p.line("  nginx-php-fpm, jvm-gc).")
+	p.line("- A wake-up may reach another CPU when the waker sleeps already. The replay then does not know who caused it, and no")
+	p.line("  remedy shortens what waits for it (jvm-gc).")
 	p.line("- A program that takes all CPU that it gets does more work under a larger limit (pod-memcached-xz, lighttpd-zstd). A replay")
 	p.line("  gives it the recorded work.")
 	p.line("- A client adds half a millisecond of its own to each latency (pod-mosquitto-borg with more CPU).")
+	for _, line := range t.calm {
+		p.line("- %s", line)
+	}
 }
+
+// calm says where the recording caught a calmer time than the rounds that left the service alone; "": it did not.
+func (j *scored) calm() string {
+	l, low, high := j.k.Look, math.Inf(1), 0.0
+	for _, r := range j.k.runsOf(leaveIt) {
+		if r.Periods > 0 {
+			share := float64(r.Throttled) / float64(r.Periods)
+			low, high = min(low, share), max(high, share)
+		}
+	}
+	if l.Periods == 0 || math.IsInf(low, 1) {
+		return ""
+	}
+	share := float64(l.Throttled) / float64(l.Periods)
+	if share >= calmShare*low {
+		return ""
+	}
+	return fmt.Sprintf("The recording of %s caught a calm time: %.0f %% of its periods were throttled, %.0f to %.0f %% in the rounds.", j.c.name, 100*share, 100*low, 100*high)
+}
+
+// calmShare is the share of the least throttling of any round below which a recording is calm.
+const calmShare = 0.8
 
 // medianFactor shows the median of factors.
 func medianFactor(all []float64) string {
@@ -346,7 +376,8 @@ func (p *page) followed(f *followed) {
 
 // whyMissed says why a case is missed, as found by looking into its recording.
 var whyMissed = map[string]string{
-	"jvm-gc":          "the collector stops all threads of the JVM at once, and the kept recording has no requests. Without them the responses of the threads that are handed requests begin too late: their p99 is 33 ms, clients waited 325 ms, and the collector's is 186 ms.",
+	"jvm-gc":          "requests wait for the virtual machine's thread, and that waits for the collector's. The replay does not know who ends these waits where the wake-up reaches another CPU late (see above), so that no remedy shortens them.",
+	"node-logins":     "few stops came in the recording, so that the p99 of the event loop hardly rose. That of the workers that hash did.",
 	"haproxy-one-cpu": "no quota stops it, so a burst changes nothing; the rounds differ by chance.",
 	"python-report":   "one run of gzip is longer than a period's quota and never wider than one CPU, which is a tiny limit as well. That it stops the server is told below it.",
 }

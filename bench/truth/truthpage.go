@@ -188,7 +188,7 @@ func (p *page) tally(t tally) {
 	p.line("| the end of an interval over its beginning, the median of rows that can be judged | %s | |", medianFactor(of.widths))
 	p.line("| p99 as a factor of leaving it in the same round within a quarter of the forecast one | %s | |", share(of.factorsNear, of.factors))
 	p.line("| p99 within a quarter of the forecast factor times what leaving it came to | %s | |", share(of.ofLeaveNear, of.factors))
-	p.line("| advice followed for real: the part that waits is slower, of all that can be set here | %s | 0 |", harmOf(t.harmed, t.followed))
+	p.line("| advice followed for real: the part that waits is slower, of all that can be set here | %s | 0 |", share(t.harmed, t.followed))
 	p.line("| alert of the kubernetes-mixin (a quarter of the periods throttled) fires where something is wrong | %d of %d | |", t.alertSick, t.sick)
 	p.line("| the same alert for healthy services | %d of %d | |", t.alertHealthy, t.healthy)
 	p.line("\nThe alert and the share of time stopped name neither the cause nor the part.")
@@ -238,14 +238,6 @@ func medianFactor(all []float64) string {
 		return "not measured"
 	}
 	return fmt.Sprintf("%.2f", stats.Median(all))
-}
-
-// harmOf shows how often following advice did harm.
-func harmOf(harmed, followed int) string {
-	if followed == 0 {
-		return "not measured"
-	}
-	return fmt.Sprintf("%d of %d", harmed, followed)
 }
 
 // share shows a part of a whole with its percentage.

@@ -8,7 +8,6 @@ import (
 	"time"
 	"unicode"
 
-	"go.yaml.in/yaml/v3"
 	"pgregory.net/rapid"
 
 	"github.com/unthrottle/unthrottle/internal/container"
@@ -160,7 +159,7 @@ func holds(t rapid.TB, text string, asks map[string]string) {
 		t.Errorf("%s with %q: may grant %v", text, asks, got.May)
 	}
 	if !got.Leave {
-		if err := got.settingsBelong(&yaml.Node{}); err != nil {
+		if err := got.settingsBelong(); err != nil {
 			t.Errorf("%s with %q: %v", text, asks, err)
 		}
 		if file.Judged() && !got.Judged() && got.Remedy != remedy.Secondary && file.SLOCommand != "" {

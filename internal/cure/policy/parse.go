@@ -2,6 +2,7 @@ package policy
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -153,39 +154,44 @@ func (r *Rule) read(n *yaml.Node) error {
 	})
 	r.Lines = linesOf(n)
 	if err == nil && class != "" {
-		err = r.setClass(n, placement.Class(class))
+		err = r.setClass(placement.Class(class))
 	}
 	switch {
 	case err != nil:
 		return err
 	case r.Leave && (r.CPUs > 0 || r.Factor > 0 || r.To > 0):
-		return wrong(n, "a rule with remedy none has no settings")
+		return r.clash("remedy", "a rule with remedy none has no settings")
 	case r.Leave && len(r.Annotations.Remedies) == 0 && (r.Objective != Objective{} || r.Verify != "" || r.May != nil):
-		return wrong(n, "a rule with remedy none has no settings, unless its annotations allow another remedy")
+		return r.clash("remedy", "a rule with remedy none has no settings, unless its annotations allow another remedy")
 	case r.Annotations.Objective && r.SLOCommand == "":
-		return wrong(n, "annotations: an objective needs an slo with a command, which measures it")
+		return r.clash("annotations", "annotations: an objective needs an slo with a command, which measures it")
 	case r.Verify == VerifyProbe && r.Annotations.names():
-		return wrong(n, "annotations: verify: probe judges auto alone: give an slo with a command, or allow auto")
+		return r.clash("verify", "annotations: verify: probe judges auto alone: give an slo with a command, or allow auto")
 	case r.Objective != Objective{} && r.SLOCommand == "" && r.Verify != VerifyProbe:
-		return wrong(n, "an slo needs objective and command, or verify: probe beside it")
+		return r.clash("slo", "an slo needs objective and command, or verify: probe beside it")
 	case r.SLOCommand == "" && (r.Verify == VerifySLO || r.Verify == VerifyBoth):
-		return wrong(n, "verify: %s needs an slo with a command", r.Verify)
+		return r.clash("verify", "verify: %s needs an slo with a command", r.Verify)
 	case (r.Verify == VerifyProbe || r.Verify == VerifyBoth) && !r.mayChoose():
-		return wrong(n, "verify: %s needs remedy: auto, whose recording it compares", r.Verify)
+		return r.clash("verify", "verify: %s needs remedy: auto, whose recording it compares", r.Verify)
 	case r.Verify == VerifyProbe && r.SLOCommand != "":
-		return wrong(n, "verify: probe asks no slo command: say both, or leave out the command")
+		return r.clash("verify", "verify: probe asks no slo command: say both, or leave out the command")
 	case r.May != nil && !r.mayChoose():
-		return wrong(n, "may goes with remedy: auto, which chooses")
+		return r.clash("may", "may goes with remedy: auto, which chooses")
 	case r.Leave && (r.Immovable || r.Shares || r.Strict || r.IRQs || r.Via != "" || r.Credit > 0):
-		return wrong(n, "a rule with remedy none has no settings")
+		return r.clash("remedy", "a rule with remedy none has no settings")
 	case r.Strict && r.has("class") && r.Class != remedy.ClassHybrid:
-		return wrong(n, "strict is a setting of secondary and of pin with class: hybrid")
+		return r.clash("strict", "strict is a setting of secondary and of pin with class: hybrid")
 	case r.Credit > 0 && r.Via == remedy.ViaCPUSet:
-		return wrong(n, "a cpuset saves no credit: leave credit out, or choose via: %s or %s", remedy.ViaSchedExt, remedy.ViaAuto)
+		return r.clash("credit", "a cpuset saves no credit: leave credit out, or choose via: %s or %s", remedy.ViaSchedExt, remedy.ViaAuto)
 	case r.Factor > 0 && r.To > 0:
-		return wrong(n, "give factor or to, not both")
+		return r.clash("factor", "give factor or to, not both")
 	}
-	return r.settingsBelong(n)
+	return r.settingsBelong()
+}
+
+// clash is a mistake of several of the rule's keys together, on the line of the one that is to change.
+func (r *Rule) clash(key, format string, args ...any) error {
+	return &ConfigError{cmp.Or(r.Lines[key], r.Line), fmt.Sprintf(format, args...)}
 }
 
 // has reports whether the rule's remedy has a setting.
@@ -196,7 +202,7 @@ func (r *Rule) has(flag string) bool {
 
 // settingsBelong refuses settings of another remedy. Where the remedy is chosen by itself, only those go that some
 // remedies of the choice have, and that grant nothing by themselves.
-func (r *Rule) settingsBelong(n *yaml.Node) error {
+func (r *Rule) settingsBelong() error {
 	for _, s := range []struct {
 		key          string
 		given, named bool // named: the remedy must be named beside it
@@ -211,9 +217,9 @@ func (r *Rule) settingsBelong(n *yaml.Node) error {
 		i := slices.IndexFunc(all, func(o remedy.Setting) bool { return o.Flag == s.key })
 		of := fmt.Sprintf("%s is a setting of %s", s.key, all[i].Owners())
 		if r.Auto {
-			return wrong(n, "%s: name the remedy", of)
+			return r.clash(s.key, "%s: name the remedy", of)
 		}
-		return wrong(n, "%s, not of %s", of, r.Remedy)
+		return r.clash(s.key, "%s, not of %s", of, r.Remedy)
 	}
 	return nil
 }
@@ -230,13 +236,13 @@ func classRemedy(class placement.Class) remedy.Kind {
 
 // setClass makes the rule's remedy the one that gives CPUs of a class; a remedy
 // that gives others contradicts it.
-func (r *Rule) setClass(n *yaml.Node, class placement.Class) error {
+func (r *Rule) setClass(class placement.Class) error {
 	kind := classRemedy(class)
 	switch {
 	case r.Leave:
-		return wrong(n, "a rule with remedy none has no settings")
+		return r.clash("class", "a rule with remedy none has no settings")
 	case !r.Auto && r.Remedy != kind:
-		return wrong(n, "class: %s is what remedy: %s gives, not %s", class, kind, r.Remedy)
+		return r.clash("class", "class: %s is what remedy: %s gives, not %s", class, kind, r.Remedy)
 	}
 	r.Auto, r.Remedy = false, kind
 	if r.has("class") {

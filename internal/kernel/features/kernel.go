@@ -45,6 +45,10 @@ type Kernel struct {
 	SchedExtScheduler string `json:"sched_ext_scheduler"`
 	// Autogroup is sched_autogroup_enabled; it groups only tasks of the root cgroup.
 	Autogroup Answer `json:"autogroup"`
+	// Unusual are the scheduler's settings that differ from the kernel's defaults; Gather reads them.
+	Unusual []Tunable `json:"unusual_tunables"`
+	// TunablesRead is Yes where the scheduler's times were read, and Unknown where Unusual may lack some.
+	TunablesRead Answer `json:"tunables_read"`
 }
 
 // MarshalJSON has the lengths in seconds.

@@ -198,6 +198,8 @@ func drift() []txn.DriftItem {
 
 func host() features.Report {
 	return features.Report{CgroupMode: "v1", Controllers: []features.Controller{{Name: cgroup.CPU, Version: 1, Dir: "/sys/fs/cgroup/cpu", Writable: true, CanMakeCgroups: true}}, CPUs: 2,
+		Kernel: features.Kernel{TunablesRead: features.Yes, Unusual: []features.Tunable{{Name: "migration_cost_ns", Value: 5_000_000, Usual: 500_000, Unit: "ns",
+			Means: "an idle CPU leaves threads waiting at a busy one for longer"}}},
 		Can: []features.Ability{{What: "pin", Can: true, Why: "cpuset is writable, and there are CPUs of which some can be exclusive"},
 			{What: "narrow", Why: "the kernel has no sched_ext (from 6.12 on, with CONFIG_SCHED_CLASS_EXT)"}}}
 }

@@ -41,6 +41,9 @@ func Write(w io.Writer, r features.Report, style page.Style) error {
 	row("cpu.stat.local", string(r.Kernel.StatLocal))
 	row("BTF", string(r.Kernel.BTF))
 	row("sched_ext", string(r.Kernel.SchedExt)+text.Either(r.Kernel.SchedExtScheduler != "", ", loaded: "+r.Kernel.SchedExtScheduler, ""))
+	for i, says := range tunables(r.Kernel) {
+		row(text.Either(i == 0, "tunables", ""), says)
+	}
 	for i, says := range r.Kernel.Behaviour() {
 		row(text.Either(i == 0, "behaviour", ""), says)
 	}
@@ -85,6 +88,21 @@ func Write(w io.Writer, r features.Report, style page.Style) error {
 		return err
 	}
 	return style.Send(w, b.String())
+}
+
+// tunables says which of the scheduler's settings differ from the kernel's defaults.
+func tunables(k features.Kernel) []string {
+	var says []string
+	for _, t := range k.Unusual {
+		says = append(says, t.String())
+	}
+	switch {
+	case k.TunablesRead != features.Yes:
+		says = append(says, text.Either(len(says) == 0, "those that can be read are the kernel's defaults; ", "")+"/sys/kernel/debug/sched is not readable")
+	case len(says) == 0:
+		says = append(says, "the kernel's defaults")
+	}
+	return says
 }
 
 // asAbove stands for a reason that the row above gives too.

@@ -79,5 +79,7 @@ func cases() []testCase {
 		lighttpdLogs(), haproxyTLS(), varnishNeighbour(), caddyGzip(), pumaTiny(), nginxHealthy(),
 		mariadbSort(), podBackup(), apacheOneCPU(), uwsgiNeighbour(), haproxyOneCPU(), thumbnails(), beanstalkdHealthy(), postgresHealthy(),
 		nodeClusterHealthy(), unboundHealthy(), phpTiny(),
+		axumLogins(), fastapiReports(), rqExports(), clamdScans(), tomcatBatch(), sshdMake(), nginxFFmpeg(),
+		prometheusQueries(), dovecotLogins(), yawsBaskets(), squidHealthy(), natsHealthy(),
 	}
 }

@@ -27,7 +27,14 @@ const (
 	protocolMQTT      = "mqtt"
 	protocolDNS       = "dns" // over TCP
 	// protocolTLS is HTTP with a new connection and a whole handshake for each request.
-	protocolTLS = "tls"
+	protocolTLS  = "tls"
+	protocolNATS = "nats"
+	// These have a new connection for each request too.
+	protocolSSH   = "ssh"   // up to the server's version
+	protocolIMAP  = "imap"  // one command
+	protocolClamd = "clamd" // a ping
+	// protocolClamdScan is a scan of a file that is clean.
+	protocolClamdScan = "clamd-scan"
 )
 
 // protocol is what is said on connections that many requests share.
@@ -41,7 +48,7 @@ func protocols() map[string]protocol {
 	return map[string]protocol{
 		protocolRedis: {talk: talkRedis}, protocolMemcached: {talk: talkMemcached}, protocolBeanstalk: {talk: talkBeanstalk},
 		protocolPostgres: {greetPostgres, talkPostgres}, protocolMySQL: {greetMySQL, talkMySQL},
-		protocolMQTT: {greetMQTT, talkMQTT}, protocolDNS: {talk: talkDNS},
+		protocolMQTT: {greetMQTT, talkMQTT}, protocolDNS: {talk: talkDNS}, protocolNATS: {greetNATS, talkNATS},
 	}
 }
 
@@ -74,6 +81,10 @@ func exchangeOf(o order) (loadgen.Exchange, error) {
 		}
 		if r.Protocol == protocolTLS {
 			send = append(send, handshakes(r.Addr))
+			continue
+		}
+		if d, ok := dialogs()[r.Protocol]; ok {
+			send = append(send, d.hold(r.Addr))
 			continue
 		}
 		of, ok := protocols()[r.Protocol]

@@ -55,6 +55,14 @@ func TestConversations(t *testing.T) {
 		"mysql error":     {talkMySQL, "select", "\x0a\x00\x00\x01\xffno column", "\x07\x00\x00\x00\x03select", "no column"},
 		"postgres":        {talkPostgres, "select 1", message('T', "x") + message('D', "y") + message('C', "z") + ready, message('Q', "select 1\x00"), ""},
 		"postgres error":  {talkPostgres, "select", message('E', "no column") + ready, message('Q', "select\x00"), "no column"},
+		"nats":            {talkNATS, "hi", "PING\r\nPONG\r\n", "PUB truth 2\r\nhi\r\nPING\r\nPONG\r\n", ""},
+		"nats error":      {talkNATS, "hi", "-ERR 'Unknown'\r\n", "PUB truth 2\r\nhi\r\nPING\r\n", "Unknown"},
+		"ssh":             {dialogs()[protocolSSH].talk, "", "SSH-2.0-x\r\n", "", ""},
+		"ssh busy":        {dialogs()[protocolSSH].talk, "", "Exceeded MaxStartups\r\n", "", "MaxStartups"},
+		"imap":            {dialogs()[protocolIMAP].talk, "a LOGIN u p", "* OK ready\r\n* CAPABILITY\r\na OK in\r\n", "a LOGIN u p\n", ""},
+		"imap refused":    {dialogs()[protocolIMAP].talk, "a LOGIN u p", "* OK ready\r\na NO failed\r\n", "a LOGIN u p\n", "a NO"},
+		"clamd":           {dialogs()[protocolClamdScan].talk, "nSCAN /a", "/a: OK\n", "nSCAN /a\n", ""},
+		"clamd found":     {dialogs()[protocolClamdScan].talk, "nSCAN /a", "/a: Truth.1 FOUND\n", "nSCAN /a\n", "FOUND"},
 	} {
 		c, sent := said(test.answer)
 		err := test.talk(c, test.text)
@@ -79,6 +87,8 @@ func TestGreetings(t *testing.T) {
 	}{
 		"mqtt":           {greetMQTT, "\x20\x02\x00\x00", ""},
 		"mqtt refused":   {greetMQTT, "\x20\x02\x00\x05", "refused"},
+		"nats":           {greetNATS, "INFO {}\r\n", ""},
+		"nats other":     {greetNATS, "-ERR\r\n", "-ERR"},
 		"mysql":          {greetMySQL, hello + "\x01\x00\x00\x02\x00", ""},
 		"mysql password": {greetMySQL, hello + "\x06\x00\x00\x02\xfenativ", "skip-grant-tables"},
 	} {

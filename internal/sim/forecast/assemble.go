@@ -170,7 +170,7 @@ func (a *assembly) container() {
 		}
 		members[at] = append(members[at], t)
 	}
-	idle, older := map[int][]int{}, map[uint32]bool{}
+	awaits, older := map[int][]int{}, map[uint32]bool{}
 	for i := range a.h.Threads {
 		older[a.h.Threads[i].TGID] = true
 	}
@@ -183,7 +183,7 @@ func (a *assembly) container() {
 		}
 		a.l.replay.WakeOrders = append(a.l.replay.WakeOrders, wakeOrder)
 		for _, t := range members[at] {
-			idle[t.index] = t.markIdleSleeps(wakeOrder, at.loop != nil)
+			awaits[t.index] = t.markIdleSleeps(wakeOrder, at.loop != nil)
 			a.threads[t.index] = len(a.l.replay.Threads)
 			at.pool.count(t, older[t.tgid])
 			spec := simulate.ReplayThread{Steps: t.steps, Again: t.repeats()}
@@ -203,9 +203,9 @@ func (a *assembly) container() {
 			if s.Kind != simulate.StepWake {
 				continue
 			}
-			which := idle[int(s.Thread)][s.For]
-			s.Idle, s.For = which >= 0, time.Duration(max(0, which))
-			s.Thread = int32(a.threads[int(s.Thread)])
+			wakes, sleep := int(s.Thread), int(s.For)
+			s.Idle, s.For = a.order[wakes].steps[sleep].Idle, time.Duration(awaits[wakes][sleep])
+			s.Thread = int32(a.threads[wakes])
 		}
 	}
 }

@@ -183,7 +183,7 @@ func (b *builder) onWakeup(e *recording.Event) {
 	sleep := len(t.steps) // the step that ends
 	idle := b.noteWakeup(t, waker, timed)
 	switch {
-	case e.Waker != 0 && waker != nil && waker != t && waker.state == recording.Running:
+	case waker != nil && waker != t && waker.workedLast():
 		b.flush(waker)
 		b.step(waker, simulate.ReplayStep{Kind: simulate.StepWake, Thread: int32(t.index), For: time.Duration(sleep)})
 		b.step(t, simulate.ReplayStep{Kind: simulate.StepAwait, For: time.Duration(b.now), Idle: idle})

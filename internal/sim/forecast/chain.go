@@ -100,6 +100,13 @@ func (b *builder) flush(t *thread) {
 	}
 }
 
+// workedLast reports whether the last thing in a thread's chain is work, so that it may have caused a wake-up. The thread
+// need not run at that instant: a wake-up that reaches another CPU by an interrupt (ttwu_queue_wakelist of Linux 5.8 and
+// newer) may come after its waker went to sleep or lost its CPU.
+func (t *thread) workedLast() bool {
+	return t.state != recording.Runnable || t.ran || t.used > 0
+}
+
 // startRunning gives a thread a CPU. If the thread slept, the recording missed its wake-up.
 func (b *builder) startRunning(t *thread, c int32) {
 	switch t.state {

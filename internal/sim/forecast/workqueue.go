@@ -93,13 +93,13 @@ func (b *builder) noteWakeup(t, waker *thread, timed bool) bool {
 }
 
 // markIdleSleeps leaves the Idle mark only on sleeps in which the thread waited for work: by its place in the order of
-// its pool, or every sleep of an event loop. For each step it returns the number of the idle sleep that it ends, or -1.
-func (t *thread) markIdleSleeps(order simulate.WakeOrder, loop bool) (which []int) {
-	which = make([]int, len(t.steps))
-	n, idle := 0, 0
+// its pool, or every sleep of an event loop. For each step it returns how many StepAwait come before it.
+func (t *thread) markIdleSleeps(order simulate.WakeOrder, loop bool) (before []int) {
+	before = make([]int, len(t.steps))
+	n, awaits := 0, 0
 	for i := range t.steps {
 		s := &t.steps[i]
-		which[i] = -1
+		before[i] = awaits
 		waits := s.Kind == simulate.StepUntil || s.Kind == simulate.StepAwait
 		switch {
 		case loop:
@@ -108,12 +108,11 @@ func (t *thread) markIdleSleeps(order simulate.WakeOrder, loop bool) (which []in
 			s.Idle = t.ranks[n].wasIdle(order)
 			n++
 		}
-		if s.Idle {
-			which[i] = idle
-			idle++
+		if s.Kind == simulate.StepAwait {
+			awaits++
 		}
 	}
-	return which
+	return before
 }
 
 // joinPool puts a thread into a pool.

@@ -32,8 +32,8 @@ const (
 type ReplayStep struct {
 	Kind StepKind
 	// Idle marks a StepAwait or StepUntil in which the thread waits for work, or a StepWake out of one. The
-	// For of such a StepWake is how many idle sleeps the thread had before. It matters only with a shared
-	// work queue.
+	// For of a StepWake is how many StepAwait the thread had before the one that it ends. Both matter only with a
+	// shared work queue: other threads are woken as often as they await, in any order.
 	Idle   bool
 	Thread int32 // of StepWake: index in Replay.Threads; of StepReply: index in Replay.Requests, or -1 for no request
 	For    time.Duration
@@ -183,17 +183,17 @@ func (r *Replay) check(s *scenario.Scenario) error {
 	if n != len(r.Threads) {
 		return fmt.Errorf("replay: %d threads for workloads with %d", len(r.Threads), n)
 	}
-	idle := make([]time.Duration, len(r.Threads))
+	awaits := make([]time.Duration, len(r.Threads))
 	for i := range r.Threads {
 		for _, step := range r.Threads[i].Steps {
-			if step.idles() {
-				idle[i]++
+			if step.Kind == StepAwait {
+				awaits[i]++
 			}
 		}
 	}
 	for i := range r.Threads {
 		for _, step := range r.Threads[i].Steps {
-			if step.For < 0 || step.Kind > StepEnd || step.Kind == StepWake && (step.Thread < 0 || int(step.Thread) >= n || step.Idle && step.For >= idle[step.Thread]) {
+			if step.For < 0 || step.Kind > StepEnd || step.Kind == StepWake && (step.Thread < 0 || int(step.Thread) >= n || step.For >= awaits[step.Thread]) {
 				return fmt.Errorf("replay: thread %d: step %+v", i, step)
 			}
 		}
@@ -208,10 +208,12 @@ func (r *Replay) check(s *scenario.Scenario) error {
 type replayer struct {
 	*Replay
 	// scripts are the work to do: first those of the threads, then those of shared queues. items is where the
-	// shared ones of each thread begin. calls has the wake-ups of a thread for its own work.
+	// shared ones of each thread begin. calls has the wake-ups of threads without a shared queue, awaits where the
+	// StepAwait of the others are.
 	scripts    []replayScript
 	items      []int
 	calls      []replayCalls
+	awaits     [][]replayAwait
 	threads    []replayThread
 	queues     []replayQueue   // by workload
 	workQueues []workQueue     // by workload
@@ -225,12 +227,20 @@ type replayScript struct {
 	of    int
 	steps []ReplayStep
 	again bool
+	waits []replayWait // of a script of a shared queue: its StepAwait
+	next  int          // the next of waits
+	begun bool         // a thread has it
+	from  int32        // script that brings it; -1: a moment of its own does
 }
 
 // replayCalls are wake-ups of a thread by others.
 type replayCalls struct {
 	early  ring[time.Duration] // wake-ups that no thread waited for yet
 	waiter ring[int]           // threads that wait for the next wake-ups
+	// by has the script that ends each StepAwait, -1 once it did; first is where those before are -1. Empty where no queue
+	// is shared.
+	by    []int32
+	first int
 }
 
 // replayThread is the state of a thread.
@@ -252,7 +262,7 @@ type replayQueue struct {
 
 func (h *host) addReplay(r *Replay) error {
 	h.replay = &replayer{
-		Replay: r, scripts: make([]replayScript, len(r.Threads)), items: make([]int, len(r.Threads)), calls: make([]replayCalls, len(r.Threads)),
+		Replay: r, scripts: make([]replayScript, len(r.Threads)), items: make([]int, len(r.Threads)), calls: make([]replayCalls, len(r.Threads)), awaits: make([][]replayAwait, len(r.Threads)),
 		threads: make([]replayThread, len(r.Threads)), queues: make([]replayQueue, len(h.works)), workQueues: make([]workQueue, len(h.works)),
 	}
 	for range r.Requests {
@@ -289,6 +299,7 @@ func (h *host) addReplay(r *Replay) error {
 			h.shareSteps(i, order)
 		}
 	}
+	h.findHolders()
 	for i, phase := range r.Phase {
 		if i+1 >= len(h.groups) || phase < 0 || h.groups[i+1].bw == nil {
 			continue

@@ -98,7 +98,7 @@ func (h *host) replayOn(t int) {
 			}
 		default:
 			h.replayEnd(t)
-			if came, due := h.replaySleep(t, s.of, step); !due {
+			if came, due := h.replaySleep(t, step); !due {
 				h.replayIdle(t)
 				return
 			} else if h.replayLate(t, came) {
@@ -108,15 +108,19 @@ func (h *host) replayOn(t int) {
 	}
 }
 
-// replaySleep begins a sleep that is thread of's own. due says that its cause came already, at time came.
-func (h *host) replaySleep(t, of int, step ReplayStep) (came time.Duration, due bool) {
+// replaySleep begins a sleep within the script of a thread. due says that its cause came already, at time came.
+func (h *host) replaySleep(t int, step ReplayStep) (came time.Duration, due bool) {
 	switch step.Kind {
 	case StepAwait:
-		calls := &h.replay.calls[of]
+		if h.sharesQueue(t) {
+			return h.awaitInWork(t)
+		}
+		calls := &h.replay.calls[t]
 		if calls.early.n > 0 {
 			return calls.early.pop(), true
 		}
 		calls.waiter.push(t)
+		h.freeAllStuck()
 	case StepUntil:
 		if step.For <= h.now {
 			return step.For, true
@@ -178,11 +182,13 @@ func (h *host) replayTell(from int, step ReplayStep) {
 		h.update(th.cpu, true)
 	}
 	to := int(step.Thread)
-	if work := h.threads[to].work; step.Idle && h.replay.workQueues[work].order != NotShared {
-		h.bringWork(work, h.replay.items[to]+int(step.For))
+	if h.sharesQueue(to) {
+		h.endAwait(to, &step)
 		return
 	}
-	if calls := &h.replay.calls[to]; calls.waiter.n > 0 {
+	calls := &h.replay.calls[to]
+	calls.came(int(step.For))
+	if calls.waiter.n > 0 {
 		h.replayWoken(calls.waiter.pop())
 	} else {
 		calls.early.push(h.now)
@@ -248,7 +254,17 @@ func (h *host) replayUnfinished(t int) {
 	if th.busy && (r.taken && th.left < endless/2 || !r.taken && endsAfter(s.steps[r.at:])) {
 		h.replayUndone(t, r.came, th.left)
 	}
-	calls := &h.replay.calls[s.of]
+	calls, next := &h.replay.calls[t], s.next
+	early := func() (came time.Duration, ok bool) {
+		if h.sharesQueue(t) {
+			next++
+			return s.waits[next-1].came, s.waits[next-1].came >= 0
+		}
+		if calls.early.n == 0 {
+			return 0, false
+		}
+		return calls.early.pop(), true
+	}
 	for i := r.at; i < len(s.steps); i++ {
 		step := s.steps[i]
 		switch {
@@ -258,8 +274,12 @@ func (h *host) replayUnfinished(t int) {
 			return
 		case step.Kind == StepUntil && step.For < h.now:
 			h.replayUndone(t, step.For, demand(s.steps[i+1:]))
-		case step.Kind == StepAwait && calls.early.n > 0:
-			h.replayUndone(t, calls.early.pop(), demand(s.steps[i+1:]))
+		case step.Kind == StepAwait && !step.idlesIn(h, t):
+			came, ok := early()
+			if !ok {
+				return
+			}
+			h.replayUndone(t, came, demand(s.steps[i+1:]))
 		default:
 			return
 		}

@@ -34,7 +34,7 @@ func (h *host) shareSteps(i int, order WakeOrder) {
 			}
 			r.scripts[into].steps = steps[from : at+1]
 			from, into = at+1, len(r.scripts)
-			r.scripts = append(r.scripts, replayScript{of: t})
+			r.scripts = append(r.scripts, replayScript{of: t, from: -1})
 			if step.Kind == StepUntil {
 				shared.due = append(shared.due, replayReady{into, step.For})
 			}
@@ -55,6 +55,7 @@ func (h *host) bringWork(i, script int) {
 	switch {
 	case shared.idle.n == 0:
 		shared.ready.push(replayReady{script, h.now})
+		h.freeStuck(i)
 		return
 	case shared.order == OldestFirst:
 		t = shared.idle.pop()
@@ -68,6 +69,7 @@ func (h *host) bringWork(i, script int) {
 func (h *host) replayBegin(t int, next replayReady) {
 	r := &h.replay.threads[t]
 	r.script, r.at, r.came = next.script, 0, next.came
+	h.replay.scripts[r.script].begun = true
 	h.replayWake(t)
 }
 
@@ -80,6 +82,7 @@ func (h *host) nextWork(t int) bool {
 		h.replayBegin(t, shared.ready.pop())
 	case shared.ready.n > 0:
 		r.script, r.at = shared.ready.pop().script, 0
+		h.replay.scripts[r.script].begun = true
 		return true
 	default:
 		h.replayEnd(t)

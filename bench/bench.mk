@@ -31,6 +31,24 @@ results: build ## docs/results/service.md: what the remedies are worth on this h
 	@$(GO) build -o $(BIN)/results ./bench/results
 	@$(BIN)/results -exe $(BIN)/unthrottle -scale $(RESULTS_SCALE) -parts $(RESULTS_PARTS) -out docs/results/service.md
 
+# What the remedies are worth on 16 CPUs, in guests of the lab in slow time: docs/results/wide.md. It measures what is missing in
+# bench/wide/records.jsonl, in order of worth, for WIDE_FOR of a quiet host; a later run goes on from there, also after Ctrl-C.
+# WIDE_FOR=0 only writes the page.
+WIDE_FOR ?= 30m
+WIDE ?=
+
+.PHONY: wide-build
+wide-build: lab
+	@CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN)/wide ./bench/wide
+
+.PHONY: results-wide
+results-wide: wide-build ## docs/results/wide.md: what the remedies are worth on 16 CPUs, for WIDE_FOR=30m; goes on where it ended
+	@$(BIN)/wide -what service -lab $(LAB) -for $(WIDE_FOR) $(WIDE)
+
+.PHONY: accuracy-wide
+accuracy-wide: wide-build ## docs/results/wide.md: the simulator beside a kernel on 16 CPUs, for WIDE_FOR=30m; goes on where it ended
+	@$(BIN)/wide -what accuracy -lab $(LAB) -for $(WIDE_FOR) $(WIDE)
+
 .PHONY: bench-placement
 bench-placement: need-go ## our placement beside the kubelet's and nri-plugins', writes docs/results/placement.md (about 20 min)
 	@mkdir -p $(BIN)

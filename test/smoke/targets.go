@@ -45,6 +45,8 @@ var forms = []form{
 	{target: "soak-world", args: []string{"WORLD_ROUNDS=2000"}},
 	{target: "bench-simulate", args: []string{"BENCHTIME=1x"}},
 	{target: "results-coarse"},
+	{target: "results-wide", args: []string{"WIDE_FOR=0"}},
+	{target: "accuracy-wide", args: []string{"WIDE_FOR=0"}},
 
 	{target: "lint", elsewhere: inTest},
 	{target: "check", elsewhere: inTest + ", its tests with all rounds"},
@@ -62,6 +64,7 @@ var forms = []form{
 	{target: "smoke", elsewhere: "it is this"},
 	{target: "bench-probe", elsewhere: "make bench runs it"},
 	{target: "bench-build", elsewhere: "make bench runs it"},
+	{target: "wide-build", elsewhere: "make results-wide runs it"},
 	{target: "results-cost", elsewhere: "writes README; make bench runs the same measurement"},
 	{target: "e2e", elsewhere: "needs container runtimes; what it looks at is tested with files of the same form in internal/container"},
 	{target: "mixin-test", elsewhere: "builds Prometheus for minutes; what rules and dashboards name is tested in internal/cure/agent"},

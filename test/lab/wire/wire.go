@@ -13,8 +13,10 @@ import (
 // Paths and names in the guest.
 const (
 	PlanPath = "/lab/plan.json"
-	OutDir   = "/out" // files left here return to the host
-	PortName = "unthrottle.lab"
+	// SpeedPath has the calibration as Speed, for the steps; there is none without one.
+	SpeedPath = "/lab/speed.json"
+	OutDir    = "/out" // files left here return to the host
+	PortName  = "unthrottle.lab"
 )
 
 // maxPayload bounds one frame, in bytes.

@@ -1,0 +1,372 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/unthrottle/unthrottle/bench/accuracy"
+	"github.com/unthrottle/unthrottle/internal/bench/capacity"
+	"github.com/unthrottle/unthrottle/internal/stats"
+)
+
+// page is docs/results/wide.md under way.
+type page struct {
+	b    strings.Builder
+	have *records
+}
+
+func (p *page) line(format string, args ...any) { fmt.Fprintf(&p.b, format+"\n", args...) }
+
+// notYet is a cell that has no measurement.
+const notYet = "not measured yet"
+
+// text is a figure, "-" where it was not measured.
+func text(v *float64, decimals int) string {
+	if v == nil {
+		return "-"
+	}
+	return strconv.FormatFloat(*v, 'f', decimals, 64)
+}
+
+// names of remedies on the page.
+var names = map[string]string{
+	capacity.Quota: "quota", capacity.Burst: "burst of one quota", capacity.NarrowSchedExt: "narrow by sched_ext, credit 0.8 s", capacity.Pin: "pin, narrow by cpuset",
+	capacity.Period: "period of 10 ms", capacity.Cpuset: "quota on 4 CPUs", capacity.Pools: "pools sized by the limit",
+}
+
+// allRemedies are the page's rows.
+func allRemedies() []string { return append(slices.Clone(remedies), more...) }
+
+// repeats is how many repeats a page looks for.
+const repeats = 5
+
+// markdown is the page of all records.
+func markdown(have *records) string {
+	p := page{have: have}
+	p.line("# Wide: %d CPUs, a limit of %d, milliseconds of a slowed guest", wideCPUs, limitCPUs)
+	p.line("\nWritten by `make results-wide` and `make accuracy-wide` from bench/wide/records.jsonl. A guest of the [lab](../lab.md) with %d CPUs and Linux %s runs", wideCPUs, p.release())
+	p.line("K = %d times slower than its host. The service may use 15 CPUs: it can be nearly four times as wide as its limit.", mainK)
+	p.short()
+	for _, shape := range shapes {
+		p.shape(shape)
+	}
+	p.factors()
+	p.accuracy()
+	p.how()
+	return p.b.String()
+}
+
+// release is the guests' kernel in full.
+func (p *page) release() string {
+	var all []string
+	for _, r := range p.have.all {
+		if r.Release != "" && !slices.Contains(all, r.Release) {
+			all = append(all, r.Release)
+		}
+	}
+	if len(all) == 0 {
+		return kernel
+	}
+	return strings.Join(all, ", ")
+}
+
+// ratio is the highest load of a remedy over the quota's of the same repeat, as text, and how many repeats it is of. What is open or out
+// of the grid is a bound.
+func (p *page) ratio(shape, remedy string) (is string, n int) {
+	var exact []float64
+	bound := ""
+	for repeat := 1; repeat <= repeats; repeat++ {
+		of, ok := p.have.kneeOf(mainK, shape, remedy, repeat)
+		quota, okQuota := p.have.kneeOf(mainK, shape, capacity.Quota, repeat)
+		switch {
+		case !ok || !okQuota || of.Open || quota.Open:
+		case of.AtLeast && quota.AtLeast, of.AtMost && quota.AtMost:
+			bound = "both beyond the grid"
+		case of.AtLeast || quota.AtMost:
+			bound = fmt.Sprintf("at least %.2f", of.Share/quota.Share)
+		case of.AtMost || quota.AtLeast:
+			bound = fmt.Sprintf("at most %.2f", of.Share/quota.Share)
+		default:
+			exact = append(exact, of.Share/quota.Share)
+		}
+	}
+	switch {
+	case len(exact) > 1:
+		return fmt.Sprintf("**%.2f** (%.2f to %.2f)", stats.Median(exact), slices.Min(exact), slices.Max(exact)), len(exact)
+	case len(exact) == 1:
+		return fmt.Sprintf("**%.2f**", exact[0]), 1
+	case bound != "":
+		return bound, 1
+	}
+	return notYet, 0
+}
+
+// short is the page's first table.
+func (p *page) short() {
+	head, rule := "| shape | highest load with the quota |", "|---|---|"
+	for _, name := range allRemedies()[1:] {
+		head += " " + names[name] + " |"
+		rule += "---|"
+	}
+	p.line("\nThe highest load that keeps p99 of the short requests within %d ms, over that of the plain quota in the same repeat (range of the repeats):\n", boundMs)
+	p.line("%s\n%s", head, rule)
+	for _, shape := range shapes {
+		row := fmt.Sprintf("| `%s` | %s |", shape, p.knees(shape, capacity.Quota))
+		for _, name := range allRemedies()[1:] {
+			is, _ := p.ratio(shape, name)
+			row += " " + is + " |"
+		}
+		p.line("%s", row)
+	}
+	p.line("\nLoads are shares of what %d CPUs can carry. Pin and narrow by a cpuset have the same settings here: the limit is whole, and nothing else runs. \"Quota on", limitCPUs)
+	p.line("%d CPUs\" keeps the quota too, as seed 003 did.", limitCPUs)
+}
+
+// knees are the highest loads of all repeats, as text.
+func (p *page) knees(shape, remedy string) string {
+	var all []string
+	for repeat := 1; repeat <= repeats; repeat++ {
+		k, ok := p.have.kneeOf(mainK, shape, remedy, repeat)
+		if !ok {
+			continue
+		}
+		all = append(all, k.String())
+	}
+	if len(all) == 0 {
+		return notYet
+	}
+	return strings.Join(all, ", ")
+}
+
+func (k knee) String() string {
+	switch {
+	case k.Open && math.IsInf(k.Upto, 1):
+		return fmt.Sprintf("above %.0f %%, open", 100*k.Share)
+	case k.Open && k.Share == k.Upto:
+		return fmt.Sprintf("below %.0f %%, open", 100*k.Share)
+	case k.Open:
+		return fmt.Sprintf("%.0f to %.0f %%, open", 100*k.Share, 100*k.Upto)
+	case k.AtLeast:
+		return fmt.Sprintf("at least %.0f %%", 100*k.Share)
+	case k.AtMost:
+		return fmt.Sprintf("below %.0f %%", 100*k.Share)
+	}
+	return fmt.Sprintf("%.0f %%", 100*k.Share)
+}
+
+// points are a remedy's figures at a level, of all repeats.
+func (p *page) points(k int, shape, remedy string, level int) (all []*figures) {
+	for repeat := 1; repeat <= repeats; repeat++ {
+		if r := p.have.find(pointOf(k, shape, remedy, level, repeat)); r != nil {
+			all = append(all, r.Point)
+		}
+	}
+	return all
+}
+
+func (p *page) shape(shape string) {
+	p.line("\n## `%s`", shape)
+	p.line("\n| remedy | highest load (repeats) | predicted |%s\n|---|---|---|%s", levelHeads(" p99 ms at %.0f %% |"), strings.Repeat("---|", len(levels)))
+	for _, name := range allRemedies() {
+		row := fmt.Sprintf("| %s | %s | %s |", names[name], p.knees(shape, name), p.predicted(shape, name))
+		for level := range levels {
+			row += " " + p.p99(shape, name, level) + " |"
+		}
+		p.line("%s", row)
+	}
+	p.told(shape)
+	p.details(shape)
+}
+
+func levelHeads(format string) (heads string) {
+	for _, l := range levels {
+		heads += fmt.Sprintf(format, 100*l)
+	}
+	return heads
+}
+
+// p99 of a level: that of all repeats together.
+func (p *page) p99(shape, remedy string, level int) string {
+	points := p.points(mainK, shape, remedy, level)
+	switch len(points) {
+	case 0:
+		return ""
+	case 1:
+		return text(points[0].P99, 0)
+	}
+	return text(pooled(points, 0.99), 0)
+}
+
+// forecasts of a shape's recording, nil where there is none.
+func (p *page) forecasts(shape string) *forecasts {
+	for level := range levels {
+		of := pointOf(mainK, shape, capacity.Quota, level, 1)
+		of.Kind = recording
+		if r := p.have.find(of); r != nil {
+			return r.Forecast
+		}
+	}
+	return nil
+}
+
+// predicted is the load at which a forecast has a remedy miss the objective, as a share of what the limit can carry.
+func (p *page) predicted(shape, remedy string) string {
+	for level := range levels {
+		of := pointOf(mainK, shape, capacity.Quota, level, 1)
+		of.Kind = recording
+		r := p.have.find(of)
+		if r == nil || r.Forecast == nil {
+			continue
+		}
+		for _, row := range r.Forecast.Rows {
+			if row.Remedy == remedy && row.BreaksAt == nil {
+				return fmt.Sprintf("above %.0f %%", 100*foreTo*levels[level])
+			}
+			if row.Remedy == remedy {
+				return fmt.Sprintf("%.0f %%", 100**row.BreaksAt*levels[level])
+			}
+		}
+		return "-"
+	}
+	return notYet
+}
+
+// told says where the prediction comes from.
+func (p *page) told(shape string) {
+	f := p.forecasts(shape)
+	switch {
+	case f == nil:
+	case f.Why != "":
+		p.line("\nNot predicted: %s.", f.Why)
+	default:
+		p.line("\nPredicted: the load from which on [forecast](../reference/forecast.md) has the objective missed, from a recording of %d s of the plain quota at %.0f requests per second in such a guest.", pointSeconds, f.Load)
+	}
+}
+
+// details are all figures of the points that were measured.
+func (p *page) details(shape string) {
+	var rows []string
+	for level, share := range levels {
+		for _, name := range allRemedies() {
+			points := p.points(mainK, shape, name, level)
+			if len(points) == 0 {
+				continue
+			}
+			var requests, failed, periods, throttled uint64
+			used, switches, counted := 0.0, 0.0, 0
+			widest := "-"
+			for _, f := range points {
+				requests, failed = requests+f.Requests, failed+f.Failed
+				if f.Periods != nil && f.Throttled != nil {
+					periods, throttled = periods+*f.Periods, throttled+*f.Throttled
+				}
+				if f.CPUUsed != nil && f.Switches != nil {
+					used, switches, counted = used+*f.CPUUsed, switches+*f.Switches, counted+1
+				}
+				if f.Widest != nil {
+					widest = fmt.Sprint(*f.Widest)
+				}
+			}
+			held, cpus, perSecond := "-", "-", "-"
+			if periods > 0 {
+				held = fmt.Sprintf("%d of %d", throttled, periods)
+			}
+			if counted > 0 {
+				cpus, perSecond = fmt.Sprintf("%.2f", used/float64(counted)), fmt.Sprintf("%.0f", switches/float64(counted))
+			}
+			rows = append(rows, fmt.Sprintf("| %.0f %% | %.0f | %s | %d | %s | %s | %s | %d | %d | %s | %s | %s | %s |", 100*share, points[0].Load, names[name], len(points),
+				text(pooled(points, 0.5), 1), text(pooled(points, 0.99), 1), text(pooled(points, 0.999), 0), requests, failed, cpus, held, perSecond, widest))
+		}
+	}
+	if len(rows) == 0 {
+		p.line("\nNo point is measured yet.")
+		return
+	}
+	p.line("\n| load | /s | remedy | repeats | p50 ms | p99 | p99.9 | requests | failed | CPUs used | throttled periods | switches /s | widest |\n|%s\n%s", strings.Repeat("---|", 13), strings.Join(rows, "\n"))
+}
+
+// factors compares the same points, with the same requests, at other factors of slowing.
+func (p *page) factors() {
+	all := []int{mainK / 2, mainK, 2 * mainK}
+	p.line("\n## K against K\n\nThe same points of `%s` at %.0f %%, with the same requests. Where slowing is enough, K changes nothing but by chance.", capacity.Shard, 100*levels[comparedLevel])
+	p.line("\n| remedy | K | p50 ms | p99 ms | CPUs used | throttled periods | a switch, us | a sleep of 1 ms ends late, us |\n|%s", strings.Repeat("---|", 8))
+	for _, name := range []string{capacity.Quota, capacity.Burst, capacity.Pin} {
+		for _, k := range all {
+			r := p.have.find(pointOf(k, capacity.Shard, name, comparedLevel, 1))
+			if r == nil {
+				p.line("| %s | %d | %s | | | | | |", names[name], k, notYet)
+				continue
+			}
+			held := "-"
+			if r.Point.Periods != nil && r.Point.Throttled != nil {
+				held = fmt.Sprintf("%d of %d", *r.Point.Throttled, *r.Point.Periods)
+			}
+			p.line("| %s | %d | %s | %s | %s | %s | %.1f | %.0f |", names[name], k, text(r.Point.P50, 1), text(r.Point.P99, 1), text(r.Point.CPUUsed, 2), held,
+				r.Calibration.SwitchNs/1e3, r.Calibration.SleepLateUs)
+		}
+	}
+}
+
+// accuracy is the simulator beside the guest's kernel.
+func (p *page) accuracy() {
+	p.line("\n## The simulator beside this kernel\n\nScenarios on %d CPUs, %d s, by the rule of [accuracy](accuracy.md): the median of %d simulated runs beside the real ones. Self: the share of real runs that agree with the others.", wideCPUs, scenarioSeconds, simulatedSeeds)
+	p.line("\n| scenario | | real runs | figures that agree | misses: simulated, real | self |\n|%s", strings.Repeat("---|", 6))
+	agree, all := 0, 0
+	for _, w := range wideScenarios {
+		j, runs, err := judgement(p.have, w)
+		switch {
+		case err != nil:
+			p.line("| %s | %s | %d | cannot be simulated: %v | | |", w.name, w.about, runs, err)
+			continue
+		case runs < 2:
+			p.line("| %s | %s | %d | %s | | |", w.name, w.about, runs, notYet)
+			continue
+		}
+		var misses []string
+		for _, v := range j.Verdicts {
+			all++
+			if v.Agrees {
+				agree++
+				continue
+			}
+			low, high := v.Range()
+			misses = append(misses, fmt.Sprintf("%s of %s %.3g, %.3g to %.3g", v.Figure, v.Of, v.Simulated, low, high))
+		}
+		p.line("| %s | %s | %d | %d of %d | %s | %.0f %% |", w.name, w.about, runs, len(j.Verdicts)-len(misses), len(j.Verdicts), strings.Join(misses, "; "), 100*j.SelfAll)
+	}
+	if all > 0 {
+		p.line("\n%d of %d figures agree.", agree, all)
+	}
+	p.line("\nCompared are %s, %s, %s, p50 and p95.", accuracy.ThrottledPeriods, accuracy.Use, accuracy.ThrottledTime)
+}
+
+// how says how it was measured, and what is missing.
+func (p *page) how() {
+	p.line("\n## How it is measured\n")
+	p.line("A piece is one shape under one remedy at one load for %d s of guest time, with the requests of one repeat: about %.0f s of two host CPUs. A search halves the", pointSeconds,
+		pointOf(mainK, capacity.Shard, capacity.Quota, 0, 1).takes().Seconds())
+	p.line("interval on the grid of loads. Between the highest load that kept the objective and the lowest that missed it, p99 is taken to grow by equal factors. p99 and")
+	p.line("p99.9 of several repeats are of all their requests together; \"-\" where fewer than 10 requests lie beyond. A piece counts only if its calibration is ok.")
+	points, others, late := 0, []float64{}, []float64{}
+	days := map[string]bool{}
+	for _, r := range p.have.all {
+		points++
+		days[r.At.Format("2006-01-02")] = true
+		if s := r.Calibration.StealShare; s != nil {
+			others = append(others, *s)
+		}
+		late = append(late, r.Calibration.SleepLateUs)
+	}
+	if points > 0 {
+		p.line("\n%d pieces on %d days. While they ran, others had %.0f %% of the host's CPUs (median; at most %.0f %%). A sleep of 1 ms ended %.0f us late (median).", points, len(days),
+			100*stats.Median(others), 100*slices.Max(others), stats.Median(late))
+	}
+	next := missing(p.have)
+	if len(next) > 0 {
+		p.line("\nNext: %v. `make results-wide WIDE_FOR=30m` goes on from there.", next[0])
+	}
+	p.line("\nCaches, memory bandwidth, hardware threads and NUMA distance have no effect in an emulator.")
+}

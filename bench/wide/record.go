@@ -1,0 +1,178 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/bench/capacity"
+	"github.com/unthrottle/unthrottle/internal/load/loadgen"
+	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/test/lab/slow"
+)
+
+// record is a piece that was measured, with what the guest was worth meanwhile. A line of the file of records is one.
+type record struct {
+	Piece       piece       `json:"piece"`
+	At          time.Time   `json:"at"`
+	Release     string      `json:"release"` // of the guest's kernel
+	Calibration slow.Result `json:"calibration"`
+	// One of these is set.
+	Point    *figures            `json:"point,omitempty"`
+	Forecast *forecasts          `json:"forecast,omitempty"`
+	Outcome  *scenario.Outcome   `json:"outcome,omitempty"`
+	Costs    *scenario.WakeCosts `json:"wake_costs,omitempty"`
+}
+
+// figures of a point. A figure that was not measured is nil.
+type figures struct {
+	Load      float64  `json:"load_rps"`
+	Met       bool     `json:"met"`
+	Requests  uint64   `json:"requests"`
+	Failed    uint64   `json:"failed"`
+	P50       *float64 `json:"p50_ms"`
+	P99       *float64 `json:"p99_ms"` // whatever the sample
+	Max       *float64 `json:"max_ms"`
+	CPUUsed   *float64 `json:"cpu_used"`
+	Periods   *uint64  `json:"periods"`
+	Throttled *uint64  `json:"throttled_periods"`
+	Switches  *float64 `json:"switches_per_second"`
+	// Latencies are how many requests took about how long, so that repeats add up: slot i holds those up to slotMs(i).
+	Latencies []slotCount `json:"latencies"`
+	// Widest and AtCap are what the scheduler of narrow counted; nil: it was not in force.
+	Widest *int     `json:"widest,omitempty"`
+	AtCap  *float64 `json:"at_cap_seconds,omitempty"`
+}
+
+// slotCount is [slot, requests].
+type slotCount [2]int
+
+// slotGrowth is how much wider than the one before a slot is: a quantile of many repeats is that exact.
+const slotGrowth = 1.03
+
+func slotMs(i int) float64 { return 0.01 * math.Pow(slotGrowth, float64(i)) }
+
+func slotOf(ms float64) int {
+	return max(0, int(math.Ceil(math.Log(ms/0.01)/math.Log(slotGrowth)-1e-9)))
+}
+
+// figuresOf takes a measured point.
+func figuresOf(m capacity.Measured) *figures {
+	p := m.Point
+	f := &figures{Load: p.Load, Met: p.Met, Requests: p.Requests, Failed: p.Failed, P50: quantileMs(m.Latency, 0.5), P99: quantileMs(m.Latency, 0.99),
+		Max: p.Max, CPUUsed: p.CPUUsed, Periods: p.Periods, Throttled: p.ThrottledPeriods, Switches: p.Switches}
+	counts := map[int]int{}
+	for _, b := range m.Latency.Bins() {
+		counts[slotOf(float64((b.From+b.To)/2)/1e6)] += int(b.Count)
+	}
+	for i, n := range counts {
+		f.Latencies = append(f.Latencies, slotCount{i, n})
+	}
+	slices.SortFunc(f.Latencies, func(a, b slotCount) int { return a[0] - b[0] })
+	return f
+}
+
+func quantileMs(l loadgen.Latency, q float64) *float64 {
+	at, ok := l.Quantile(q, 0)
+	if !ok {
+		return nil
+	}
+	return new(float64(at.Microseconds()) / 1000)
+}
+
+// pooled is the quantile of several points' latencies, nil where fewer than 10 requests lie beyond it.
+func pooled(points []*figures, q float64) *float64 {
+	const beyond = 10
+	counts, all := map[int]int{}, 0
+	for _, p := range points {
+		for _, s := range p.Latencies {
+			counts[s[0]] += s[1]
+			all += s[1]
+		}
+	}
+	if float64(all)*(1-q) < beyond {
+		return nil
+	}
+	var slots []int
+	for i := range counts {
+		slots = append(slots, i)
+	}
+	slices.Sort(slots)
+	sum := 0
+	for _, i := range slots {
+		if sum += counts[i]; float64(sum) >= q*float64(all) {
+			return new(slotMs(i))
+		}
+	}
+	return nil
+}
+
+// records are the pieces that were measured.
+type records struct {
+	file string
+	all  []record
+}
+
+// readRecords reads a file of records; none without it.
+func readRecords(file string) (*records, error) {
+	r := &records{file: file}
+	f, err := os.Open(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return r, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20)
+	for n := 1; lines.Scan(); n++ {
+		var one record
+		if err := json.Unmarshal(lines.Bytes(), &one); err != nil {
+			return nil, fmt.Errorf("%s, line %d: %w; remove the line, and the piece is measured again", file, n, err)
+		}
+		r.all = append(r.all, one)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return r, nil
+}
+
+// add keeps a piece, in the file too.
+func (r *records) add(one record) error {
+	text, err := json.Marshal(one)
+	if err != nil {
+		return fmt.Errorf("%v: %w", one.Piece, err)
+	}
+	if err := os.MkdirAll(filepath.Dir(r.file), 0o755); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(r.file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(text, '\n'))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	r.all = append(r.all, one)
+	return nil
+}
+
+// find is a piece's record, nil where it is not measured.
+func (r *records) find(p piece) *record {
+	if i := slices.IndexFunc(r.all, func(one record) bool { return one.Piece == p }); i >= 0 {
+		return &r.all[i]
+	}
+	return nil
+}
+
+func (r *records) has(p piece) bool { return r.find(p) != nil }

@@ -1,0 +1,290 @@
+package main
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/bench/capacity"
+	"github.com/unthrottle/unthrottle/internal/kernel/procfs"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
+	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/sim/simulate"
+	"github.com/unthrottle/unthrottle/test/lab/slow"
+	"github.com/unthrottle/unthrottle/test/lab/wire"
+)
+
+// measuredAs gives a piece's record, as a service with its knee at a share would have it.
+func measuredAs(p piece, knee float64) record {
+	r := record{Piece: p, Release: "6.18.15", Calibration: slow.Result{Factor: slow.Factor(p.Machine.K), SwitchNs: 2000, StealShare: new(0.1), OK: true}}
+	switch p.Kind {
+	case point:
+		// p99 doubles with each tenth of the load.
+		p99 := boundMs * math.Pow(2, 10*(p.Share-knee))
+		r.Point = &figures{Load: 1000 * p.Share, Met: p99 <= boundMs, Requests: 2000, P50: new(p99 / 10), P99: &p99, CPUUsed: new(4 * p.Share), Switches: new(100.),
+			Periods: new(uint64(30)), Throttled: new(uint64(3)), Latencies: []slotCount{{slotOf(p99 / 10), 1970}, {slotOf(p99), 30}}}
+	case recording:
+		r.Forecast = &forecasts{Load: 1000 * p.Share, Rows: []forecastRow{{capacity.Quota, new(1.25)}, {capacity.Burst, nil}}}
+	}
+	return r
+}
+
+// knees of the fake services.
+var knees = map[string]float64{capacity.Quota: 0.45, capacity.Burst: 0.85, capacity.NarrowSchedExt: 0.95, capacity.Pin: 0.65, capacity.Period: 0.25, capacity.Cpuset: 0.55, capacity.Pools: 0.75}
+
+// Every search ends, asks for no piece twice, and finds the knee between two loads.
+func TestSearchesEnd(t *testing.T) {
+	have := &records{file: filepath.Join(t.TempDir(), "records.jsonl")}
+	for n := 0; ; n++ {
+		all := missing(have)
+		if len(all) == 0 {
+			break
+		}
+		if n > 2000 {
+			t.Fatalf("still asks for %v", all[0])
+		}
+		if have.has(all[0]) {
+			t.Fatalf("%v again", all[0])
+		}
+		if err := have.add(measuredAs(all[0], knees[all[0].Remedy])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range allRemedies() {
+		for repeat := 1; repeat <= 3; repeat++ {
+			k, ok := have.kneeOf(mainK, capacity.Shard, name, repeat)
+			switch want := knees[name]; {
+			case name == capacity.Pools && repeat > 1 && !ok: // not in every repeat
+			case !ok || k.Open:
+				t.Errorf("%s, repeat %d: open: %v", name, repeat, k)
+			case want > 0.9 && !k.AtLeast, want < 0.3 && !k.AtMost:
+				t.Errorf("%s: %v, want one beyond the grid", name, k)
+			case want > 0.3 && want < 0.9 && math.Abs(k.Share-want) > 1e-6:
+				t.Errorf("%s: %v, want %g", name, k, want)
+			}
+		}
+	}
+	again, err := readRecords(have.file)
+	if err != nil || len(again.all) != len(have.all) {
+		t.Fatalf("%d records read, %d kept: %v", len(again.all), len(have.all), err)
+	}
+	if len(missing(again)) != 0 {
+		t.Errorf("read again it asks for %v", missing(again))
+	}
+	page := markdown(again)
+	for _, want := range []string{"| `shard` | 45 %, 45 %, 45 %", "**1.89** (1.89 to 1.89)", "at least 2.00", "at most 0.67", "predicted", "| 50 % |", "above", "9 of 90", "K against K"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("no %q in\n%s", want, page)
+		}
+	}
+	if strings.Contains(page, "%!") {
+		t.Errorf("a verb without its value:\n%s", page)
+	}
+}
+
+// The first pieces are one load of all remedies, so that the first half hour compares them all.
+func TestOrderOfWorth(t *testing.T) {
+	have := &records{}
+	all := missing(have)
+	var of []string
+	for _, p := range all {
+		if p.Shape != capacity.Shard || p.Share != levels[comparedLevel] {
+			t.Errorf("%v is among the first", p)
+		}
+		of = append(of, p.Remedy)
+	}
+	if !slices.Equal(of, remedies) {
+		t.Errorf("the first pieces are %v", of)
+	}
+	page := markdown(have)
+	for _, want := range []string{notYet, "No point is measured yet", "Next: K=20 point of shard, quota, 60 %"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("no %q on an empty page", want)
+		}
+	}
+}
+
+func TestKneeWhileOpen(t *testing.T) {
+	have := &records{}
+	add := func(level int, met bool) {
+		r := measuredAs(pointOf(mainK, "pool", capacity.Quota, level, 1), 0.45)
+		r.Point.Met = met
+		have.all = append(have.all, r)
+	}
+	if _, ok := have.kneeOf(mainK, "pool", capacity.Quota, 1); ok {
+		t.Error("a knee of nothing")
+	}
+	add(3, false)
+	if k, _ := have.kneeOf(mainK, "pool", capacity.Quota, 1); k.String() != "below 60 %, open" {
+		t.Error(k)
+	}
+	add(1, true)
+	if k, _ := have.kneeOf(mainK, "pool", capacity.Quota, 1); k.String() != "40 to 60 %, open" {
+		t.Error(k)
+	}
+	// A load that is missed below one that was met counts: the search goes on below.
+	add(0, false)
+	if met, missed := have.bracket(mainK, "pool", capacity.Quota, 1); met != -1 || missed != 0 {
+		t.Error(met, missed)
+	}
+}
+
+func TestBatch(t *testing.T) {
+	all := missing(&records{})
+	one := all[0].takes()
+	for _, c := range []struct {
+		left time.Duration
+		want int
+	}{{0, 0}, {all[0].Machine.boots(), 0}, {all[0].Machine.boots() + one, 1}, {all[0].Machine.boots() + 3*one, 3}, {time.Hour, 6}} {
+		if got := batch(all, c.left); len(got) != c.want {
+			t.Errorf("%v left: %d pieces, want %d", c.left, len(got), c.want)
+		}
+	}
+	other := all[0]
+	other.Machine.K = 40
+	if got := batch([]piece{all[0], other, all[1]}, time.Hour); len(got) != 2 {
+		t.Errorf("%v in one guest", got)
+	}
+	if batch(nil, time.Hour) != nil {
+		t.Error("pieces of nothing")
+	}
+}
+
+// Latencies of several points add up to a quantile that is within a slot.
+func TestPooled(t *testing.T) {
+	var points []*figures
+	for range 2 {
+		f := &figures{}
+		for ms := 1; ms <= 1000; ms++ {
+			f.Latencies = append(f.Latencies, slotCount{slotOf(float64(ms)), 1})
+		}
+		points = append(points, f)
+	}
+	for q, want := range map[float64]float64{0.5: 500, 0.99: 990} {
+		got := pooled(points, q)
+		if got == nil || math.Abs(*got / want - 1) > slotGrowth-1 {
+			t.Errorf("%g: %v, want %g", q, text(got, 1), want)
+		}
+	}
+	if pooled(points, 0.999) != nil {
+		t.Error("a quantile of 2 requests")
+	}
+	for _, ms := range []float64{0.5, 1, 50, 999} {
+		if at := slotMs(slotOf(ms)); at < ms*(1-1e-9) || at > ms*slotGrowth*(1+1e-9) {
+			t.Errorf("%g ms are in the slot up to %g", ms, at)
+		}
+	}
+}
+
+func TestDamagedRecords(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "r")
+	if err := os.WriteFile(file, []byte("{}\n{\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readRecords(file); err == nil || !strings.Contains(err.Error(), "line 2") {
+		t.Error(err)
+	}
+}
+
+// The guest's lines become pieces, and one that the host was too busy for is told.
+func TestFollow(t *testing.T) {
+	pieces := missing(&records{})[:2]
+	var got []string
+	g := guest{done: func(p piece, m message, release string, c slow.Result, failed string) error {
+		got = append(got, p.Remedy+" "+release+" "+failed)
+		return nil
+	}}
+	lines := `{"speed":{"sleep_late_us":100},"release":"6.18"}
+{"began":0}
+{"ended":0,"took_ns":1000000000,"failed":"no luck"}
+{"began":1}
+{"ended":1,"took_ns":1000000000,"point":{}}
+`
+	if err := g.follow(strings.NewReader(lines), pieces, os.Getpid()); err != nil {
+		t.Fatal(err)
+	}
+	// The second did run, but not at the pace of the guest's clock.
+	if len(got) != 2 || got[0] != "quota 6.18 no luck" || !strings.Contains(got[1], "burst 6.18 the guest's clock ran") && !strings.Contains(got[1], "; the guest's clock ran") && !strings.Contains(got[1], "others") {
+		t.Errorf("%q", got)
+	}
+	for _, bad := range []string{"hello\n", `{"ended":7}` + "\n"} {
+		if err := g.follow(strings.NewReader(bad), pieces, os.Getpid()); err == nil {
+			t.Errorf("%q was taken", bad)
+		}
+	}
+}
+
+func TestWorth(t *testing.T) {
+	start := time.Now()
+	before := look{at: start, total: procfs.Times{}}
+	after := look{at: start.Add(60 * time.Second), total: procfs.Times{All: 120 * time.Second, Idle: 30 * time.Second}, own: 70 * time.Second}
+	speed := wire.Speed{SleepLateUs: 100}
+	c := worth(20, speed, before, after, 3*time.Second)
+	if !c.OK || math.Abs(*c.StealShare-20./120) > 1e-9 || c.Pace != 20 {
+		t.Errorf("%+v", c)
+	}
+	after.own = 20 * time.Second
+	if c := worth(20, speed, before, after, 3*time.Second); c.OK || !strings.Contains(c.String(), "others had 58 %") {
+		t.Error(c)
+	}
+}
+
+func TestRemedyOf(t *testing.T) {
+	const ms = time.Millisecond
+	for want, rows := range map[string][]forecast.Remedy{
+		capacity.Quota: {{Name: forecast.None}}, capacity.Burst: {{Name: forecast.Burst, Burst: 400 * ms}}, capacity.Period: {{Name: forecast.Period, Period: 10 * ms}},
+		capacity.NarrowSchedExt: {{Name: forecast.Narrow, Credit: 800 * ms}}, capacity.Pin: {{Name: forecast.Pin, CPUs: 4}}, capacity.Pools: {{Name: forecast.Pools, CPUs: 4}},
+		"": {{Name: forecast.Narrow}, {Name: forecast.Narrow, Burst: ms}, {Name: forecast.Burst, Burst: ms, Period: 10 * ms}, {Name: forecast.Raise, Factor: 2}, {Name: forecast.Weight}},
+	} {
+		for _, row := range rows {
+			if got := remedyOf(row); got != want {
+				t.Errorf("%+v is %q, want %q", row, got, want)
+			}
+		}
+	}
+}
+
+// Every scenario can be simulated, and the simulator agrees with itself.
+func TestScenarios(t *testing.T) {
+	have := &records{}
+	for _, p := range missingScenarios(have) {
+		r := record{Piece: p}
+		if p.Kind == costs {
+			r.Costs = &scenario.WakeCosts{}
+		} else {
+			s, err := scenarioOf(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			run, err := simulate.Run(s, simulate.Options{Seed: uint64(p.Repeat)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Outcome = &run.Outcome
+		}
+		have.all = append(have.all, r)
+	}
+	if left := missingScenarios(have); len(left) != 0 {
+		t.Errorf("still asks for %v", left)
+	}
+	for _, w := range wideScenarios {
+		j, runs, err := judgement(have, w)
+		if err != nil || runs != scenarioRepeats || len(j.Verdicts) == 0 {
+			t.Fatalf("%s: %d runs, %+v, %v", w.name, runs, j, err)
+		}
+		misses := 0
+		for _, v := range j.Verdicts {
+			if !v.Agrees {
+				misses++
+				t.Logf("%s: %+v", w.name, v)
+			}
+		}
+		if 2*misses > len(j.Verdicts) {
+			t.Errorf("%s: the simulator misses itself in %d of %d figures", w.name, misses, len(j.Verdicts))
+		}
+	}
+}

@@ -107,7 +107,7 @@ func run(ctx context.Context) error {
 	if *k > 0 {
 		j.missing = func(r *records) (all []piece) {
 			for _, p := range missing(r) {
-				if p.Machine.K = *k; !r.has(p) {
+				if p.Machine.K = *k; r.wanted(p) {
 					all = append(all, p)
 				}
 			}
@@ -162,6 +162,9 @@ func (j *job) measure(ctx context.Context, g *guest, only int) error {
 // done keeps a piece and writes the page. One that failed is told, and measured again by a later guest.
 func (j *job) done(p piece, m message, release string, calibration slow.Result, failed string) error {
 	if failed != "" {
+		if calibration.OK {
+			j.records.failed[p]++
+		}
 		fmt.Fprintf(j.say, "%s  %v: not used: %s (%s)\n", time.Now().Format("15:04:05"), p, failed, record{Point: m.Point}.short())
 		return nil
 	}

@@ -169,6 +169,12 @@ func (p *page) points(k int, shape, remedy string, level int) (all []*figures) {
 
 func (p *page) shape(shape string) {
 	p.line("\n## `%s`", shape)
+	if !slices.ContainsFunc(p.have.all, func(r record) bool {
+		return r.Piece.Kind == point && r.Piece.Shape == shape && r.Piece.Machine.K == mainK
+	}) {
+		p.line("\nNo point is measured yet.")
+		return
+	}
 	p.line("\n| remedy | highest load (repeats) | predicted |%s\n|---|---|---|%s", levelHeads(" p99 ms at %.0f %% |"), strings.Repeat("---|", len(levels)))
 	for _, name := range allRemedies() {
 		row := fmt.Sprintf("| %s | %s | %s |", names[name], p.knees(shape, name), p.predicted(shape, name))
@@ -280,10 +286,6 @@ func (p *page) details(shape string) {
 			rows = append(rows, fmt.Sprintf("| %.0f %% | %.0f | %s | %d | %s | %s | %s | %d | %d | %s | %s | %s | %s |", 100*share, points[0].Load, names[name], len(points),
 				text(pooled(points, 0.5), 1), text(pooled(points, 0.99), 1), text(pooled(points, 0.999), 0), requests, failed, cpus, held, perSecond, widest))
 		}
-	}
-	if len(rows) == 0 {
-		p.line("\nNo point is measured yet.")
-		return
 	}
 	p.line("\n| load | /s | remedy | repeats | p50 ms | p99 | p99.9 | requests | failed | CPUs used | throttled periods | switches /s | widest |\n|%s\n%s", strings.Repeat("---|", 13), strings.Join(rows, "\n"))
 }

@@ -85,7 +85,7 @@ func pointOf(k int, shape, remedy string, level, repeat int) piece {
 // asks for one load at a time.
 func missing(have *records) (all []piece) {
 	add := func(p piece) {
-		if !have.has(p) && !slices.Contains(all, p) {
+		if have.wanted(p) && !slices.Contains(all, p) {
 			all = append(all, p)
 		}
 	}

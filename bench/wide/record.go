@@ -118,11 +118,19 @@ func pooled(points []*figures, q float64) *float64 {
 type records struct {
 	file string
 	all  []record
+	// failed are how often pieces failed in this run, though the host was quiet enough.
+	failed map[piece]int
 }
+
+// mostFailed is how often a piece may fail in a run before it is left for another one.
+const mostFailed = 2
+
+// wanted tells whether a piece is to be measured.
+func (r *records) wanted(p piece) bool { return !r.has(p) && r.failed[p] < mostFailed }
 
 // readRecords reads a file of records; none without it.
 func readRecords(file string) (*records, error) {
-	r := &records{file: file}
+	r := &records{file: file, failed: map[piece]int{}}
 	f, err := os.Open(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return r, nil

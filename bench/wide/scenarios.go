@@ -56,7 +56,7 @@ func costsPiece(repeat int) piece {
 // missingScenarios are the scenarios that can be run next: each once, then each again.
 func missingScenarios(have *records) (all []piece) {
 	add := func(p piece) {
-		if !have.has(p) {
+		if have.wanted(p) {
 			all = append(all, p)
 		}
 	}

@@ -100,6 +100,12 @@ func TestOrderOfWorth(t *testing.T) {
 	if !slices.Equal(of, remedies) {
 		t.Errorf("the first pieces are %v", of)
 	}
+	// A piece that failed twice, on a host that was quiet enough, is left out.
+	have.failed = map[piece]int{all[0]: mostFailed, all[1]: mostFailed - 1}
+	if left := missing(have); !slices.Equal(left, all[1:]) {
+		t.Errorf("after failures: %v", left)
+	}
+	have.failed = nil
 	page := markdown(have)
 	for _, want := range []string{notYet, "No point is measured yet", "Next: K=20 point of shard, quota, 60 %"} {
 		if !strings.Contains(page, want) {
@@ -166,7 +172,7 @@ func TestPooled(t *testing.T) {
 	}
 	for q, want := range map[float64]float64{0.5: 500, 0.99: 990} {
 		got := pooled(points, q)
-		if got == nil || math.Abs(*got / want - 1) > slotGrowth-1 {
+		if got == nil || math.Abs(*got/want-1) > slotGrowth-1 {
 			t.Errorf("%g: %v, want %g", q, text(got, 1), want)
 		}
 	}

@@ -7,6 +7,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 GO ?= go
+# One way to build all but what has the race detector, which needs cgo: the go command compiles each package for each way.
+export CGO_ENABLED := 0
 BIN := bin
 OUT := .cache/test
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
@@ -77,7 +79,7 @@ need-cc:
 
 # go test's events go to a file; a line for each package is shown. Failures are for test/lab/cmd/skips to judge.
 define record
-tee $(OUT)/$(1).json | sed -u -n 's/.*"Output":"\(ok\|FAIL\) *\\t\([^\\]*\)\\t\([^\\"]*\).*/  $(1)  \1  \2  \3/p' || true
+tee -a $(OUT)/$(1).json | sed -u -n 's/.*"Output":"\(ok\|FAIL\) *\\t\([^\\]*\)\\t\([^\\"]*\).*/  $(1)  \1  \2  \3/p' || true
 endef
 
 # Tests that draw their cases draw the same ones in every run.
@@ -97,37 +99,70 @@ test-pure-json: need-go need-cc lab
 	@with="$$($(LAB) goroutines)"; all="$$($(LAB) goroutines --none) $$($(LAB) goroutines --repeating)"; export UNTHROTTLE_PURE=1; \
 	  ran() { for p in $${@:2}; do grep -q "\"Package\":\"$$p\"" $(OUT)/$$1.json || { echo "$$p: its tests did not run; see $(OUT)/$$1.json" >&2; exit 1; }; done; }; \
 	  echo "== tests without kernel experiments, race detector on"; \
-	  nice -n 19 $(GO) test -exec $(SEEDED) -race -short -vet=off -count=1 -timeout 15m -json $$with | $(call record,race); ran race $$with; \
+	  CGO_ENABLED=1 nice -n 19 $(GO) test -exec $(SEEDED) -race -short -vet=off -count=1 -timeout 15m -json $$with | $(call record,race); ran race $$with; \
 	  echo "== tests without kernel experiments, all rounds"; \
 	  nice -n 19 $(GO) test -exec $(SEEDED) -vet=off -count=1 -timeout 15m -json $$all | $(call record,pure); ran pure $$all
 
-# One package at a time: two experiments on the real kernel at once would measure each other. They are compiled before.
-# Tests with t.Parallel wait most of the time, so that more of them run at once than there are CPUs.
-.PHONY: test-kernel-json
-test-kernel-json: need-go need-cc lab
+# Experiments of these packages wait for events, whatever else runs: two packages at once, beside other tests. Those of
+# the other packages, and tests with require.Alone, compare figures, and other work would be part of them.
+WAITING := ./cmd/unthrottle ./internal/container/... ./internal/cure/slo ./internal/cure/txn/... ./internal/explain/threadpool/... \
+  ./internal/kernel/... ./internal/load/loadgen ./internal/load/sandbox ./internal/load/workload/... ./test/lab/...
+MEASURING = $(filter-out $(shell $(GO) list $(WAITING)),$(shell $(GO) list ./...))
+
+# Tests with t.Parallel wait most of the time, so that more of them run at once than there are CPUs. $(1) is how many
+# packages run at once, $(2) are the arguments of lab needs.
+define on-this-kernel
+@CGO_ENABLED=1 $(GO) test -exec $(SEEDED) -race -vet=off -count=1 -p $(1) -parallel 4 -timeout 15m -json $$($(LAB) needs $(2)) | $(call record,kernel)
+endef
+
+.PHONY: test-waiting-json
+test-waiting-json: need-go need-cc lab
 	@mkdir -p $(OUT) && rm -f $(OUT)/kernel.json*
-	@echo "== tests on this host's kernel, race detector on"
-	@needs=($$($(LAB) needs)); $(GO) list -race -test -export -f '' "$${needs[@]:2}" >/dev/null || true; \
-	  $(GO) test -exec $(SEEDED) -race -vet=off -count=1 -p 1 -parallel 4 -timeout 15m -json "$${needs[@]}" | $(call record,kernel)
+	@echo "== tests on this host's kernel that wait, race detector on"
+	@needs=($$($(LAB) needs $(WAITING))); CGO_ENABLED=1 $(GO) list -race -test -export -f '' "$${needs[@]:2}" >/dev/null || true
+	$(call on-this-kernel,2,--beside $(WAITING))
+
+# One package at a time: two of these experiments at once would measure each other. They are compiled before.
+.PHONY: test-measuring-json
+test-measuring-json: need-go need-cc lab
+	@echo "== tests on this host's kernel that measure, race detector on"
+	@needs=($$($(LAB) needs $(MEASURING))); CGO_ENABLED=1 $(GO) list -race -test -export -f '' "$${needs[@]:2}" >/dev/null || true
+	$(call on-this-kernel,1,--alone $(WAITING))
+	$(call on-this-kernel,1,$(MEASURING))
+
+.PHONY: test-kernel-json
+test-kernel-json: test-waiting-json
+	@$(MAKE) --no-print-directory test-measuring-json
 
 .PHONY: test-kernel
-test-kernel: test-kernel-json ## the tests that need this host's kernel (as root), one package at a time
+test-kernel: test-kernel-json ## the tests that need this host's kernel (as root)
 	@$(GO) run ./test/lab/cmd/skips $(OUT)/kernel.json
 
-# This host's kernel is measured alone, and first, since the lab does not repeat all that the host took. Then comes the
-# lab, alone too: beside the pure tests its CPUs stood still for a period now and then, and two runs of three failed for it.
+# What computes, while tests on this host's kernel wait: compiles what comes next, and runs the pure tests.
+.PHONY: test-computing-json
+test-computing-json: need-go need-cc lab
+	@needs=($$($(LAB) needs $(MEASURING))); CGO_ENABLED=1 $(GO) list -race -test -export -f '' "$${needs[@]:2}" >/dev/null || true
+	@needs=($$($(LAB) needs)); $(GO) list -test -export -f '' ./cmd/unthrottle "$${needs[@]:2}" >/dev/null || true
+	@$(MAKE) --no-print-directory test-pure-json
+
+# Experiments that measure run alone, before the lab, since the lab does not repeat all that the host took. The lab runs
+# alone too: beside the pure tests its CPUs stood still for a period now and then, and two runs of three failed for it.
 .PHONY: test
-test: lint test-modules tidy test-kernel-json ## every test: lint, this host's kernel, then the lab's many-CPU guest, then the pure tests with the race detector
-	@$(MAKE) --no-print-directory lab-alone-json
-	@$(MAKE) --no-print-directory -k lab-test-json test-pure-json
+test: lint test-modules tidy need-cc lab ## every test: lint, this host's kernel with the pure tests and the race detector beside it, then the lab's many-CPU guest
+	@mkdir -p $(OUT); test/idle $(MAKE) --no-print-directory test-computing-json >$(OUT)/computing.txt 2>&1 & computing=$$!; \
+	  trap 'kill -- -$$computing 2>/dev/null || true; cat $(OUT)/computing.txt' EXIT; \
+	  $(MAKE) --no-print-directory test-waiting-json; \
+	  wait $$computing
+	@$(MAKE) --no-print-directory test-measuring-json
+	@$(MAKE) --no-print-directory lab-test-json
 	@$(MAKE) --no-print-directory again
-	@$(GO) run ./test/lab/cmd/skips $(OUT)/pure.json $(OUT)/race.json $(OUT)/kernel.json $(OUT)/alone.json $(OUT)/lab.json
+	@$(GO) run ./test/lab/cmd/skips $(OUT)/pure.json $(OUT)/race.json $(OUT)/kernel.json $(OUT)/lab.json
 
 # An experiment that failed runs twice more, alone. test/lab/cmd/skips prints it, and fails unless it passed both times.
 .PHONY: again
 again: need-go lab
-	@$(GO) run ./test/lab/cmd/again $(OUT)/kernel.json $(GO) test -exec $(SEEDED) -race -vet=off -count=1 -timeout 15m -json -run '^TEST$$' PACKAGE
-	@for run in alone lab; do $(GO) run ./test/lab/cmd/again $(OUT)/$$run.json $(LAB) test --timeout 15m --package-timeout 8m --run '^TEST$$' --json FILE PACKAGE; done
+	@$(GO) run ./test/lab/cmd/again $(OUT)/kernel.json env CGO_ENABLED=1 $(GO) test -exec $(SEEDED) -race -vet=off -count=1 -timeout 15m -json -run '^TEST$$' PACKAGE
+	@$(GO) run ./test/lab/cmd/again $(OUT)/lab.json $(LAB) test --timeout 15m --package-timeout 8m --run '^TEST$$' --json FILE PACKAGE
 
 .PHONY: smoke
 smoke: need-go need-cc ## every target in its shortest form, in a fresh clone of HEAD (as root, a few minutes)

@@ -19,6 +19,7 @@ import (
 // an owner that lends, and a trial finds out what that costs the owner. One at
 // rest loses nothing, and the lend stays.
 func TestAgentLendsWhatCostsNothing(t *testing.T) {
+	require.Alone(t, "what the owner uses with the lend and without")
 	l := newLending(t)
 	l.tr.Work(l.owner, 0)
 	settings := l.lend()
@@ -41,6 +42,7 @@ func TestAgentTakesBackWhatHarmsForReal(t *testing.T) {
 		t.Logf("on %d CPUs only the lend that costs nothing is tested", runtime.NumCPU())
 		return
 	}
+	require.Alone(t, "what the owner uses with the lend and without")
 	l := newLending(t)
 	l.tr.Rest(l.tr.Make("batch/other"))
 	// Heavier would move the tree's own share of the host to other CPUs.

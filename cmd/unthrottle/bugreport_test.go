@@ -12,6 +12,7 @@ import (
 
 // A report names neither containers nor users, and is written only when asked.
 func TestBugReport(t *testing.T) {
+	t.Parallel()
 	require.Once(t, "texts; the cgroups are the same on v2")
 	tr := cgrouptest.New(t)
 	busy := tr.Make("busy-secret")

@@ -7,7 +7,7 @@ LAB_FIXTURES := test/lab/testdata/sysfs
 ##@ The lab, a guest with many CPUs
 .PHONY: lab
 lab: ## bin/lab, which boots a many-CPU Linux: bin/lab run -- nproc
-	@CGO_ENABLED=0 $(GO) build -trimpath -o $(LAB) ./test/lab/cmd/lab
+	@CGO_ENABLED=0 $(GO) build -o $(LAB) ./test/lab/cmd/lab
 
 .PHONY: lab-fetch
 lab-fetch: lab ## fetch QEMU and the default kernel into ~/.cache/unthrottle/lab
@@ -19,20 +19,11 @@ lab-test: lab ## the tests that need many CPUs or cgroup v2, in one guest
 
 # For `make test`: failed tests are for test/lab/cmd/skips to judge; a lab that
 # could not test (125) fails here. What says require.Once, and the host's run took, is not repeated.
-define lab-json
-@mkdir -p $(OUT) && rm -f $(OUT)/$(1).json*
-@echo "== tests in the lab, $(2)"
-@rc=0; $(LAB) test --timeout 25m --package-timeout 8m --$(2) --taken "$$(ls $(OUT)/kernel.json 2>/dev/null || true)" --json $(OUT)/$(1).json || rc=$$?; [ $$rc -le 1 ] || exit $$rc
-endef
-
-# A guest for the tests with require.Alone, and one for all others.
-.PHONY: lab-alone-json
-lab-alone-json: lab
-	$(call lab-json,alone,alone)
-
 .PHONY: lab-test-json
 lab-test-json: lab
-	$(call lab-json,lab,beside)
+	@mkdir -p $(OUT) && rm -f $(OUT)/lab.json*
+	@echo "== tests in the lab"
+	@rc=0; $(LAB) test --timeout 25m --package-timeout 8m --taken "$$(ls $(OUT)/kernel.json 2>/dev/null || true)" --json $(OUT)/lab.json || rc=$$?; [ $$rc -le 1 ] || exit $$rc
 
 LAB_TOPOLOGIES ?= .
 .PHONY: lab-topologies

@@ -60,9 +60,8 @@ func Once(t testing.TB, why string) {
 	}
 }
 
-// Alone says that a test compares its figures with those of a model, and how: other work
-// on the host would be part of them. `make test` runs it in the lab while nothing else
-// runs, and the lab's other tests after it. It is no need, and skips nothing.
+// Alone says that a test compares its figures with each other or with those of a model, and how: other work on the host
+// would be part of them. `make test` runs it on this host's kernel while nothing else runs. It is no need, and skips nothing.
 func Alone(t testing.TB, how string) {
 	t.Helper()
 	if how == "" {

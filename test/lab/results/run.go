@@ -111,10 +111,13 @@ func (r *Run) add(e Event) {
 	}
 	if e.Test == "" {
 		switch e.Action {
+		case "start":
+			p.end(Unend)
 		case "output":
 			p.Output = last(p.Output+e.Output, maxPackageOutput)
 		case "pass", "fail", "skip":
-			p.Status, p.ElapsedSec = Status(e.Action), e.Elapsed
+			p.end(Status(e.Action))
+			p.ElapsedSec += e.Elapsed
 			p.Build += r.build[e.FailedBuild]
 		}
 		return
@@ -129,6 +132,13 @@ func (r *Run) add(e Event) {
 		t.Output = last(t.Output+e.Output, maxTestOutput)
 	case "pass", "fail", "skip":
 		t.Status, t.ElapsedSec = Status(e.Action), e.Elapsed
+	}
+}
+
+// end notes how the package's tests ended. A run may have some of them first and the others later: a failure stays.
+func (p *Package) end(s Status) {
+	if p.Status != Fail {
+		p.Status = s
 	}
 }
 

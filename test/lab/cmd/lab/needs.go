@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -10,7 +11,8 @@ import (
 )
 
 func needsCommand() *cobra.Command {
-	return &cobra.Command{
+	var alone, beside bool
+	cmd := &cobra.Command{
 		Use:   "needs [PACKAGE...]",
 		Short: "Print the arguments for go test that run the tests which state a need on this host",
 		RunE: func(cmd *cobra.Command, patterns []string) error {
@@ -18,8 +20,21 @@ func needsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if alone {
+				packages = suite.Alone(packages)
+			}
+			if beside {
+				packages = suite.Beside(packages)
+			}
+			if len(packages) == 0 {
+				return errors.New("no such test in these packages")
+			}
 			fmt.Fprintln(cmd.OutOrStdout(), strings.Join(suite.GoTest(packages), " "))
 			return nil
 		},
 	}
+	cmd.Flags().BoolVar(&alone, "alone", false, "only the tests with require.Alone, beside which nothing else may run")
+	cmd.Flags().BoolVar(&beside, "beside", false, "only the others")
+	cmd.MarkFlagsMutuallyExclusive("alone", "beside")
+	return cmd
 }

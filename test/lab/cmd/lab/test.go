@@ -28,7 +28,6 @@ const exitTestsFailed = 1
 
 func testCommand(o *options) *cobra.Command {
 	var jsonFile, out, taken string
-	var alone, beside bool
 	var so suite.Options
 	cmd := &cobra.Command{
 		Use:   "test [PACKAGE...]",
@@ -46,12 +45,6 @@ the lab could not test.`,
 			packages, moduleDir, err := suite.Find(ctx, suite.Guest, patterns...)
 			if err != nil {
 				return err
-			}
-			if alone {
-				packages = suite.Alone(packages)
-			}
-			if beside {
-				packages = suite.Beside(packages)
 			}
 			if packages, err = notRepeated(packages, taken, cmd.ErrOrStderr()); err != nil {
 				return err
@@ -89,9 +82,6 @@ the lab could not test.`,
 	f := cmd.Flags()
 	f.StringVar(&jsonFile, "json", "", "write go test -json events to this file")
 	f.StringVar(&taken, "taken", "", "go test -json events of the host's run: the tests with require.Once that it took are not repeated")
-	f.BoolVar(&alone, "alone", false, "only the tests with require.Alone, beside which nothing else may run")
-	f.BoolVar(&beside, "beside", false, "only the others")
-	cmd.MarkFlagsMutuallyExclusive("alone", "beside")
 	f.StringVar(&out, "out", "", "folder that gets what tests leave in "+wire.OutDir)
 	f.StringVar(&so.Run, "run", "", "only tests that match this regular expression")
 	f.DurationVar(&so.PackageLimit, "package-timeout", 4*time.Minute, "end the tests of a package after this time")

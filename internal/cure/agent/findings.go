@@ -198,6 +198,8 @@ func (c *chooser) hindrance(rule *policy.Rule) (policy.Reason, string) {
 		return policy.ReasonNoRule, "no rule asks for a remedy"
 	case rule.Leave:
 		return policy.ReasonRuleNone, "no rule asks for a remedy"
+	case rule.Mode == policy.Observe:
+		return policy.ReasonObserving, "observing only, by its rule"
 	case !rule.Judged():
 		return policy.ReasonUnjudged, "not applied: the rule has neither an slo nor verify: probe, so the effect could not be verified"
 	case rule.SLOCommand != "" && c.untrusted != "":

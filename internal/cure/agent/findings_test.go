@@ -299,6 +299,11 @@ func TestChooserFindsSecondaries(t *testing.T) {
 	}
 	c := newChooser(rules(with), "others may write it")
 	persisted(c, []observe.Observation{seen("/batch/a", 0)}, nil)
+	observed := c.rules.Rules[0]
+	observed.Mode = policy.Observe
+	if reason, _ := c.hindrance(&observed); reason != policy.ReasonObserving {
+		t.Errorf("a rule that only observes: %q", reason)
+	}
 	if _, why := c.hindrance(&c.rules.Rules[0]); why != "" {
 		t.Errorf("a rule without a command: %s", why)
 	}

@@ -88,6 +88,11 @@ func TestAskedKeepsTheJudge(t *testing.T) {
 			t.Errorf("%s: %+v", word, got)
 		}
 	}
+	observed := rulesOf(t, "- mode: observe\n  policy: ThrottlePolicy shop/cart\n  annotations: {allow: [narrow]}")
+	e := observed.Effective(anApp, Pod{Annotations: map[string]string{AnnotationRemedy: "narrow"}})
+	if e.Rule.Mode != Observe || e.Rule.Policy != "ThrottlePolicy shop/cart" {
+		t.Errorf("an annotation changed the mode or the origin: %+v", e.Rule)
+	}
 	if file := r.Rules[0]; file.Word() != "pin" || file.Objective.Bound != 20*time.Millisecond {
 		t.Errorf("the file's own rule was changed: %+v", file)
 	}

@@ -134,6 +134,8 @@ func (r *Rule) read(n *yaml.Node) error {
 	var class string
 	err := mapping(n, map[string]func(*yaml.Node) error{
 		"match":       r.Match.read,
+		"policy":      func(n *yaml.Node) error { return words(n, &r.Policy) },
+		"mode":        func(n *yaml.Node) error { return oneOf(n, (*string)(&r.Mode), string(Observe), string(Apply)) },
 		"remedy":      r.readRemedy,
 		"cpus":        func(n *yaml.Node) error { return whole(n, &r.CPUs, 1, 8192) },
 		"via":         func(n *yaml.Node) error { return oneOf(n, &r.Via, remedy.Vias...) },

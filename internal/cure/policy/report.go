@@ -120,6 +120,12 @@ func (r Rules) Values(e Effective) []Value {
 // rule adds the values of the rule in force.
 func (v *valuer) rule(e Effective) {
 	r := e.Rule
+	if r.Policy != "" {
+		v.add("policy", text.Sanitize(r.Policy, text.MaxName), FromRule, r.Lines)
+	}
+	if r.Mode != "" {
+		v.add("rule.mode", string(r.Mode), FromRule, map[string]int{"rule.mode": r.Lines["mode"]})
+	}
 	switch {
 	case e.RemedyAsked:
 		v.annotated("remedy", r.Word(), AnnotationRemedy)

@@ -70,6 +70,10 @@ type Rule struct {
 	Line  int
 	Lines map[string]int
 	Match Match
+	// Policy names the object that the rule was made from, for people; "": the file's author wrote it.
+	Policy string
+	// Mode is what may be done by this rule, within the file's mode; "": all that the file allows.
+	Mode Mode
 	// Auto: the remedy is chosen by the facts; else it is Remedy.
 	Auto   bool
 	Remedy remedy.Kind

@@ -43,7 +43,8 @@ user's own latency (slo) shows to be better. It listens on 127.0.0.1 unless told
 otherwise, and nothing can be changed over the network.
 
 SIGHUP makes it read the file again. If the new file has a mistake, the agent
-names it and goes on with the old one.`,
+names it and goes on with the old one. --watch-config does the same when the
+file changed.`,
 		Example: `  unthrottle agent --check --config /etc/unthrottle.yaml
   sudo unthrottle agent --config /etc/unthrottle.yaml`,
 		Args: noArgs,
@@ -64,6 +65,7 @@ names it and goes on with the old one.`,
 	f.write.add(cmd)
 	f.write.addLift(cmd)
 	shareString(cmd, &f.config, "config", "", "")
+	cmd.Flags().BoolVar(&f.watch, "watch-config", false, "read the file again when it changed, as after SIGHUP")
 	cmd.Flags().BoolVar(&check, "check", false, "read the file, name every mistake in it, and start nothing")
 	cmd.Flags().StringVar(&f.cpu, "budget-cpu", "", "the `SHARE` of a CPU that the agent itself may take, for example 1%; beyond it drops recordings, then periods, then its rate (default: own_budget of the file)")
 	cmd.Flags().StringVar(&f.nri, "nri", nriAuto, "the runtime's plugin `SOCKET` (NRI of containerd or CRI-O), for names, labels and updates; auto: "+nri.DefaultSocket+" where it is; off: none")

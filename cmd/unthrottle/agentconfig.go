@@ -23,6 +23,8 @@ import (
 type agentFlags struct {
 	write                    writeFlags
 	config, cpu, memory, nri string
+	// watch: a changed file is read again.
+	watch bool
 }
 
 // agentConfig is the file with the flags that go before it.

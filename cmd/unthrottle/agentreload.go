@@ -23,6 +23,9 @@ func runAgent(cmd *cobra.Command, f agentFlags, c agentConfig) error {
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)
+	if f.watch {
+		defer watchFile(cmd.Context(), f.config, hangups)()
+	}
 	hangupReloads.Store(true)
 	defer hangupReloads.Store(false)
 	for {

@@ -1,0 +1,214 @@
+package controller
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/unthrottle/unthrottle/kubernetes/api/v1alpha1"
+	"github.com/unthrottle/unthrottle/kubernetes/policies"
+)
+
+// Options of a controller.
+type Options struct {
+	Client dynamic.Interface
+	// Base is the chart's own file, Out where the agent's is written.
+	Base []byte
+	Out  string
+	// Identity names this controller in the lease: its pod.
+	Identity string
+	// Namespace has the lease, LeaseName names it.
+	Namespace, LeaseName string
+	// LeastInterval is between two writes of the file.
+	LeastInterval time.Duration
+	// LeaseInterval is how often the lease is renewed; one that was not renewed for four of them is taken over.
+	LeaseInterval time.Duration
+	Log           *slog.Logger
+}
+
+// settle lets changes that belong together become one.
+const settle = 300 * time.Millisecond
+
+var (
+	group       = schema.GroupVersion{Group: v1alpha1.Group, Version: v1alpha1.Version}
+	namespaced  = group.WithResource(v1alpha1.ThrottlePolicies)
+	clusterWide = group.WithResource(v1alpha1.ClusterThrottlePolicies)
+	resources   = []schema.GroupVersionResource{namespaced, clusterWide}
+)
+
+type controller struct {
+	Options
+	informers []cache.SharedIndexInformer
+	wake      chan struct{}
+	lease     lease
+	written   []byte
+	writtenAt time.Time
+	sent      map[string]sent
+	refused   string
+}
+
+// Run keeps the file and the statuses until ctx ends.
+func Run(ctx context.Context, o Options) error {
+	if _, err := policies.Merge(o.Base, nil); err != nil {
+		return err
+	}
+	c := &controller{Options: o, wake: make(chan struct{}, 1), sent: map[string]sent{}}
+	c.lease = lease{client: o.Client, namespace: o.Namespace, name: o.LeaseName, identity: o.Identity, patience: 4 * o.LeaseInterval}
+	var synced []cache.InformerSynced
+	for _, resource := range resources {
+		i, err := c.informer(ctx, resource)
+		if err != nil {
+			return err
+		}
+		c.informers, synced = append(c.informers, i), append(synced, i.HasSynced)
+		go i.RunWithContext(ctx)
+	}
+	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
+		return nil
+	}
+	return c.loop(ctx)
+}
+
+func (c *controller) informer(ctx context.Context, resource schema.GroupVersionResource) (cache.SharedIndexInformer, error) {
+	i := cache.NewSharedIndexInformer(cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return c.Client.Resource(resource).List(ctx, o)
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			return c.Client.Resource(resource).Watch(ctx, o)
+		},
+	}, c.Client), &unstructured.Unstructured{}, 0, nil)
+	if err := i.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
+		c.Log.Warn("policies cannot be read; what was known stays in force", "resource", resource.Resource, "error", err)
+	}); err != nil {
+		return nil, err
+	}
+	// Who made an object, and by which fields, takes more memory than the object.
+	if err := i.SetTransform(func(of any) (any, error) {
+		if u, ok := of.(*unstructured.Unstructured); ok {
+			u.SetManagedFields(nil)
+		}
+		return of, nil
+	}); err != nil {
+		return nil, err
+	}
+	signal := func(any) {
+		select {
+		case c.wake <- struct{}{}:
+		default:
+		}
+	}
+	_, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: signal, UpdateFunc: func(_, of any) { signal(of) }, DeleteFunc: signal})
+	return i, err
+}
+
+func (c *controller) loop(ctx context.Context) error {
+	lease := time.NewTicker(c.LeaseInterval)
+	defer lease.Stop()
+	defer c.lease.release()
+	for {
+		if err := c.lease.renew(ctx); err != nil && ctx.Err() == nil {
+			c.Log.Warn("the lease cannot be renewed", "error", err)
+		}
+		later := c.once(ctx)
+		var again <-chan time.Time
+		if later > 0 {
+			again = time.After(later)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-lease.C:
+		case <-again:
+		case <-c.wake:
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-time.After(settle):
+			}
+		}
+	}
+}
+
+// once brings file and statuses up to date. It returns after which time it must be called again; 0: after the next change.
+func (c *controller) once(ctx context.Context) (later time.Duration) {
+	var live []*unstructured.Unstructured
+	var all []policies.Object
+	for _, i := range c.informers {
+		for _, of := range i.GetStore().List() {
+			if u, ok := of.(*unstructured.Unstructured); ok {
+				live, all = append(live, u), append(all, objectOf(u))
+			}
+		}
+	}
+	out, err := policies.Merge(c.Base, all)
+	if err != nil {
+		if c.refused != err.Error() {
+			c.Log.Error("the policies make no rules file; the one before stays", "error", err)
+		}
+		c.refused = err.Error()
+		return 0
+	}
+	if wait := c.LeastInterval - time.Since(c.writtenAt); !bytes.Equal(out.File, c.written) && c.written != nil && wait > 0 {
+		later = wait
+	} else if !bytes.Equal(out.File, c.written) {
+		if err := WriteFile(c.Out, out.File); err != nil {
+			c.Log.Error("the rules file cannot be written; the one before stays", "error", err)
+			return c.LeaseInterval
+		}
+		c.Log.Info("rules written", "file", c.Out, "policies", len(all), "rules_of_policies", out.Rules)
+		c.written, c.writtenAt = out.File, time.Now()
+	}
+	if c.lease.held {
+		c.statuses(ctx, live, out)
+	}
+	return later
+}
+
+func objectOf(u *unstructured.Unstructured) policies.Object {
+	o := policies.Object{Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName(), Created: u.GetCreationTimestamp().Time, Generation: u.GetGeneration()}
+	o.Spec, _, _ = unstructured.NestedMap(u.Object, "spec")
+	o.Kept, _, _ = unstructured.NestedMap(u.Object, "status", "inForce", "spec")
+	o.KeptGeneration, _, _ = unstructured.NestedInt64(u.Object, "status", "inForce", "generation")
+	return o
+}
+
+// WriteFile writes a file whole: a reader sees the old one or the new one.
+func WriteFile(name string, content []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(name), ".rules-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, errors.Join(err, os.Remove(f.Name())))
+	}
+	return nil
+}
+
+// sorted makes the order of writes the same each time.
+func sorted(all []*unstructured.Unstructured) []*unstructured.Unstructured {
+	slices.SortFunc(all, func(a, b *unstructured.Unstructured) int {
+		return a.GetCreationTimestamp().Time.Compare(b.GetCreationTimestamp().Time)
+	})
+	return all
+}

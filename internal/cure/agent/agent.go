@@ -95,7 +95,9 @@ type agent struct {
 	historyRead bool
 
 	mu        sync.Mutex
-	latest    observe.Snapshot // the newest round
+	latest    observe.Snapshot      // the newest round; taken by acting
+	shown     []observe.Observation // those of the newest round, for GET /containers
+	heldShown []txn.InForce         // what is in force, for GET /status
 	lastRound time.Time
 	newcomers int           // rounds for which to look after newcomers still
 	task      task          // of the acting goroutine
@@ -126,7 +128,7 @@ func Run(ctx context.Context, c Config) error {
 	a.startFlight(part)
 	registry := a.registry()
 	part("metrics", func(ctx context.Context) error {
-		return serve(ctx, c.Rules.Listen, &a.spent, pages{registry, a.report, a.healthy, c.NRI.Ready}, c.Ready)
+		return serve(ctx, c.Rules.Listen, &a.spent, pages{registry, a.report, a.healthy, c.NRI.Ready, a}, c.Ready)
 	})
 	if c.NRI != nil {
 		part("nri", func(ctx context.Context) error { return c.NRI.Run(ctx, a.newcomersAhead) })
@@ -189,7 +191,7 @@ func (a *agent) watch(ctx context.Context) error {
 			a.recorder.round(s)
 		}
 		a.mu.Lock()
-		a.latest, a.lastRound = s, time.Now()
+		a.latest, a.shown, a.lastRound = s, s.Observations, time.Now()
 		a.mu.Unlock()
 		a.signal()
 	})

@@ -15,6 +15,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/see/flightrecorder"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/see/probe"
+	"github.com/unthrottle/unthrottle/internal/see/recording"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
@@ -65,6 +66,10 @@ type recorder struct {
 	recordings float64
 	removed    float64
 	failures   float64
+
+	// headers are the targets of the recordings as GET /recordings read them last, by file.
+	headersMu sync.Mutex
+	headers   map[string]recording.Target
 
 	// Of the goroutine that records alone.
 	recorded map[uint64]time.Time

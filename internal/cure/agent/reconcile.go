@@ -115,6 +115,9 @@ func (a *agent) held() ([]txn.InForce, error) {
 		return nil, err
 	}
 	a.heldStamp, a.heldNow, a.historyRead = stamp, held, false
+	a.mu.Lock()
+	a.heldShown = held
+	a.mu.Unlock()
 	return held, nil
 }
 

@@ -21,9 +21,11 @@ type pages struct {
 	policy  func() policy.Report
 	// healthy and ready are for /healthz and /readyz: nil is "ok". ready is asked where healthy has no error.
 	healthy, ready func() error
+	// agent answers the JSON of what is seen.
+	agent *agent
 }
 
-// serve answers /metrics, /policy, /healthz, /readyz and a page that links them until ctx ends. Nothing can be changed
+// serve answers /metrics, /policy, /containers, /status, /recordings, /healthz, /readyz and a page that links them until ctx ends. Nothing can be changed
 // over it: every other path and method is refused. ready, if not nil, is told
 // the address that was bound.
 func serve(ctx context.Context, listen string, cost *spent, p pages, ready func(net.Addr)) error {
@@ -37,11 +39,12 @@ func serve(ctx context.Context, listen string, cost *spent, p pages, ready func(
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		fmt.Fprintln(w, `<!doctype html><title>unthrottle agent</title><p><a href="/metrics">/metrics</a> <a href="/policy">/policy</a> <a href="/healthz">/healthz</a> <a href="/readyz">/readyz</a>`)
+		fmt.Fprintln(w, `<!doctype html><title>unthrottle agent</title><p><a href="/metrics">/metrics</a> <a href="/policy">/policy</a> <a href="/containers">/containers</a> <a href="/status">/status</a> <a href="/recordings">/recordings</a> <a href="/healthz">/healthz</a> <a href="/readyz">/readyz</a>`)
 	})
 	page := promhttp.HandlerFor(p.metrics, promhttp.HandlerOpts{MaxRequestsInFlight: 4, EnableOpenMetrics: true})
 	mux.Handle("GET /metrics", cost.handler(page))
 	mux.Handle("GET /policy", cost.handler(policyPage(p.policy)))
+	p.agent.handle(mux, cost)
 	for path, all := range map[string][]func() error{"GET /healthz": {p.healthy}, "GET /readyz": {p.healthy, p.ready}} {
 		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
 			for _, check := range all {

@@ -185,6 +185,9 @@ func (o *Options) take(ctx context.Context, p *probe.Probe, looked func(), begin
 		Target: target, Others: others, For: o.For, Host: o.Host,
 		Begin: func(h *recording.Header) error {
 			o.complete(h)
+			if c := o.Target; c.Pod != "" {
+				h.Target.Namespace, h.Target.Pod, h.Target.Container = c.Namespace, c.Pod, c.ContainerName
+			}
 			born = newBirths(h)
 			begin(h)
 			if o.Began != nil {

@@ -53,6 +53,10 @@ type Target struct {
 	Name string `json:"name"` // readable name
 	// AgeNS is for how long its oldest process had run when the recording began, to 10 ms; nil means not known.
 	AgeNS *int64 `json:"age_ns,omitempty"`
+	// Namespace, Pod and Container are Kubernetes' names; "" means none, not known, or a recording before 2026-11-24.
+	Namespace string `json:"namespace,omitempty"`
+	Pod       string `json:"pod,omitempty"`
+	Container string `json:"container,omitempty"`
 }
 
 // Level is one cgroup with its settings of the cpu controller.

@@ -106,7 +106,7 @@ test-pure-json: need-go need-cc lab
 # Experiments of these packages wait for events, whatever else runs: two packages at once, beside other tests. Those of
 # the other packages, and tests with require.Alone, compare figures, and other work would be part of them.
 WAITING := ./cmd/unthrottle ./internal/container/... ./internal/cure/slo ./internal/cure/txn/... ./internal/explain/threadpool/... \
-  ./internal/kernel/... ./internal/load/loadgen ./internal/load/sandbox ./internal/load/workload/... ./test/lab/... \
+  ./internal/kernel/... ./internal/load/sandbox ./internal/load/workload ./internal/load/workload/child ./internal/load/workload/jvm ./test/lab/... \
   ./internal/see/... ./internal/bench/capacity ./internal/bench/demo
 MEASURING = $(filter-out $(shell $(GO) list $(WAITING)),$(shell $(GO) list ./...))
 

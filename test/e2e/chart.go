@@ -30,6 +30,9 @@ func (o chartOptions) golden(tier string) string {
 // tiers are the values of tier, from the fewest rights to the most.
 var tiers = []string{"observe", "cure", "narrow"}
 
+// withPolicies names the golden file of the tier cure with policies.
+const withPolicies = "policies"
+
 // chartRendered checks what helm makes of the chart.
 func (s *suite) chartRendered(o chartOptions) {
 	if helm, err := filepath.Abs(o.helm); err != nil || s.has(helm) != nil {
@@ -42,8 +45,12 @@ func (s *suite) chartRendered(o chartOptions) {
 	}
 	lint, err := helm("lint", "--strict", o.chart)
 	s.check("chart: helm lint", errors.Join(err, contains(lint, " 0 chart(s) failed")))
-	for _, tier := range tiers {
-		got, err := helm("template", "unthrottle", o.chart, "-n", "unthrottle", "--set", "tier="+tier, "--set", "service.enabled=true", "--set", "podMonitor.enabled=true")
+	for _, tier := range append([]string{withPolicies}, tiers...) {
+		values := []string{"--set", "tier=" + tier, "--set", "service.enabled=true", "--set", "podMonitor.enabled=true"}
+		if tier == withPolicies {
+			values = []string{"--set", "tier=cure", "--set", "policies.enabled=true"}
+		}
+		got, err := helm(append([]string{"template", "unthrottle", o.chart, "-n", "unthrottle"}, values...)...)
 		if o.update && err == nil {
 			err = os.WriteFile(o.golden(tier), []byte(got), 0o644)
 		}
@@ -55,7 +62,7 @@ func (s *suite) chartRendered(o chartOptions) {
 	}
 	var errs []error
 	for values, want := range map[string]string{
-		"mode=apply": "'/mode'", "tier=all": "'/tier'", "config.listen=:1": "'listen'", "host.state=here": "'/host/state'", "tierr=cure": "'tierr'", "port=0": "'/port'",
+		"mode=apply": "'/mode'", "tier=all": "'/tier'", "config.listen=:1": "'listen'", "host.state=here": "'/host/state'", "tierr=cure": "'tierr'", "port=0": "'/port'", "policies.enabled=2": "'/policies/enabled'",
 	} {
 		_, err := helm("template", "unthrottle", o.chart, "--set", values)
 		if err == nil {

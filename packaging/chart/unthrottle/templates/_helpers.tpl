@@ -24,3 +24,15 @@ state_dir: /var/lib/unthrottle
 {{ toYaml . }}
 {{- end }}
 {{- end }}
+
+{{- /* What the container policies may do on its node: nothing but its two files. */ -}}
+{{- define "unthrottle.sidecar" -}}
+privileged: false
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+# The agent trusts no file of other users.
+runAsUser: 0
+runAsGroup: 0
+seccompProfile: {type: RuntimeDefault}
+capabilities: {drop: [ALL]}
+{{- end }}

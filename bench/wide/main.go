@@ -26,6 +26,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -76,6 +77,8 @@ type job struct {
 	keep    string // folder of recordings
 	until   time.Time
 	say     io.Writer
+	// later are recordings to forecast when the guest has ended: a forecast takes the CPUs that the guest needs.
+	later []func() error
 }
 
 func run(ctx context.Context) error {
@@ -146,6 +149,10 @@ func (j *job) measure(ctx context.Context, g *guest, only int) error {
 		}
 		before := len(j.records.all)
 		err := g.run(ctx, now)
+		for _, forecast := range j.later {
+			err = errors.Join(err, forecast())
+		}
+		j.later = nil
 		if ctx.Err() != nil {
 			return ctx.Err() // what had ended is kept
 		}
@@ -177,12 +184,21 @@ func (j *job) done(p piece, m message, release string, calibration slow.Result, 
 		if err := renameio.WriteFile(name, m.Recording, 0o644); err != nil {
 			return err
 		}
-		r.Forecast = forecastOf(p, m.Recording, m.Load)
+		j.later = append(j.later, func() error {
+			r.Forecast = forecastOf(p, m.Recording, m.Load)
+			return j.add(r)
+		})
+		return nil
 	}
+	return j.add(r)
+}
+
+// add keeps a record, says what it came to, and writes the page.
+func (j *job) add(r record) error {
 	if err := j.records.add(r); err != nil {
 		return err
 	}
-	fmt.Fprintf(j.say, "%s  %v: %s; host %.0f s\n", time.Now().Format("15:04:05"), p, r.short(), calibration.HostSeconds)
+	fmt.Fprintf(j.say, "%s  %v: %s; host %.0f s\n", time.Now().Format("15:04:05"), r.Piece, r.short(), r.Calibration.HostSeconds)
 	return j.write()
 }
 

@@ -83,7 +83,7 @@ func TestOrder(t *testing.T) {
 	if rules.Mode != policy.Apply || rules.Budget.Containers != 3 || len(rules.Rules) != 3 || rules.Rules[2].Match.Namespace != "kube-system" {
 		t.Errorf("the chart's own keys: %+v", rules)
 	}
-	if st := out.Statuses[ns("shop", "young")]; st.Wrong == nil || st.Wrong.Field != "spec.rules[0]" {
+	if st := out.Statuses[ns("shop", "young")]; st.Wrong == nil || st.Wrong.Field != "spec.rules[0].verify" {
 		t.Errorf("young: %+v", st)
 	}
 	for i := range all { // whatever the order in which they are listed
@@ -110,7 +110,7 @@ func TestMistakes(t *testing.T) {
 		"an origin":             {"{rules: [{policy: ThrottlePolicy a/b}]}", Invalid, "spec.rules[0].policy", "do not have it"},
 		"an objective":          {"{rules: [{verify: probe, slo: {objective: fast}}]}", Invalid, "spec.rules[0].slo.objective", "p99<20ms"},
 		"a pattern":             {"{rules: [{match: {name: '[a'}}]}", Invalid, "spec.rules[0].match.name", "not a pattern"},
-		"does not go together":  {"{rules: [{remedy: burst, cpus: 2}]}", Invalid, "spec.rules[0]", "setting of pin"},
+		"does not go together":  {"{rules: [{remedy: burst, cpus: 2}]}", Invalid, "spec.rules[0].cpus", "setting of pin"},
 		"half a CPU":            {"{rules: [{remedy: pin, cpus: 1.5}]}", Invalid, "spec.rules[0].cpus", "whole number"},
 		"nobody judges":         {"{mode: apply, rules: [{remedy: auto}]}", Invalid, "spec.rules[0].verify", "verify: probe"},
 		"a remedy not allowed":  {"{rules: [{remedy: pin}]}", NotAllowed, "spec.rules[0].remedy", "allows mode observe, remedies none, auto, may nothing"},
@@ -126,7 +126,7 @@ func TestMistakes(t *testing.T) {
 		"ends the quotes":       {`{rules: [{remedy: "x\"\n- remedy: pin #"}]}`, Invalid, "spec.rules[0].remedy", "none of"},
 		"a key ends the line":   {`{rules: [{"x: 1\n- remedy": pin}]}`, Invalid, `spec.rules[0]."x: 1\u000a- remedy"`, "unknown key"},
 		"a control character":   {`{rules: [{match: {name: "\x1b[31m[a"}}]}`, Invalid, "spec.rules[0].match.name", "not a pattern"},
-		"interrupts":            {"{rules: [{remedy: none, irqs: true}]}", Invalid, "spec.rules[0]", "no settings"},
+		"interrupts":            {"{rules: [{remedy: none, irqs: true}]}", Invalid, "spec.rules[0].remedy", "no settings"},
 		"a merge of match":      {`{rules: [{match: {"<<": {cgroup: /a}}}]}`, Invalid, "spec.rules[0].match.<<", "unknown key"},
 	} {
 		out, rules := merged(t, object(t, ns("shop", "cart"), 1, c.spec))

@@ -48,7 +48,7 @@ demo: build ## build, then show throttling and its end on this host (as root)
 ##@ Test a change
 # The modules of the tree beside its own. Some only pin a tool and hold no package.
 MODULES := $(patsubst %/go.mod,%,$(shell git ls-files '*/go.mod'))
-TOOL_MODULES := tools/lint tools/nfpm tools/crictl tools/containerd tools/prometheus tools/helm tools/kubernetes
+TOOL_MODULES := tools/lint tools/nfpm tools/crictl tools/containerd tools/prometheus tools/helm
 TESTED_MODULES := $(filter-out $(TOOL_MODULES),$(MODULES))
 STATICCHECK = $(GO) tool -modfile=tools/lint/go.mod staticcheck
 

@@ -38,7 +38,11 @@ func (s *suite) chartRendered(o chartOptions) {
 	if helm, err := filepath.Abs(o.helm); err != nil || s.has(helm) != nil {
 		return
 	}
-	helm := func(args ...string) (string, error) { return s.helm(o, filepath.Join(s.dir, "none"), args...) }
+	helm := func(args ...string) (string, error) {
+		dir := filepath.Join(s.dir, "helm") // nothing of this user's is read
+		got, err := s.run(nil, []string{"HELM_CACHE_HOME=" + dir, "HELM_CONFIG_HOME=" + dir, "HELM_DATA_HOME=" + dir, "KUBECONFIG=" + dir + "/none"}, o.helm, args...)
+		return got.out, err
+	}
 	lint, err := helm("lint", "--strict", o.chart)
 	s.check("chart: helm lint", errors.Join(err, contains(lint, " 0 chart(s) failed")))
 	for _, tier := range append([]string{withPolicies}, tiers...) {
@@ -68,11 +72,4 @@ func (s *suite) chartRendered(o chartOptions) {
 		errs = append(errs, contains(err.Error(), want))
 	}
 	s.check("chart: wrong values are refused, each by its name", errors.Join(errs...))
-}
-
-// helm runs helm, which reads nothing of this user's. config leads it to a cluster.
-func (s *suite) helm(o chartOptions, config string, args ...string) (string, error) {
-	dir := filepath.Join(s.dir, "helm")
-	got, err := s.run(nil, []string{"HELM_CACHE_HOME=" + dir, "HELM_CONFIG_HOME=" + dir, "HELM_DATA_HOME=" + dir, "KUBECONFIG=" + config}, o.helm, args...)
-	return got.out, err
 }

@@ -14,8 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// chart is the folder of the chart; golden beside it has what helm makes of each tier. make e2e compares them
-// with helm, and the objects with a real API server.
+// chart is the folder of the chart; golden beside it has what helm makes of each tier. make e2e compares them with helm.
 const chart = root + "/packaging/chart"
 
 // daemonSet is what the tests look at.

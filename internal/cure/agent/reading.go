@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -25,12 +26,17 @@ const (
 	sendFor = 10 * time.Minute
 )
 
-// handle adds the pages of what is seen: GET /containers, /status, /recordings and /recordings/FILE.
+// handle adds the pages of what is seen: GET /containers, /status, /recordings and /recordings/FILE. The caller is not asked for
+// a name, and recordings hold command lines. So they answer on a loopback address alone, wherever else the agent listens.
 func (a *agent) handle(mux *http.ServeMux, cost *spent) {
 	turns := make(chan struct{}, mostReaders)
 	page := func(path string, answer http.HandlerFunc) {
 		h := cost.handler(answer)
 		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
+			if !onLoopback(r) {
+				http.Error(w, path+" answers on a loopback address only: ask 127.0.0.1 on the node, or in the agent's pod", http.StatusForbidden)
+				return
+			}
 			select {
 			case turns <- struct{}{}:
 				defer func() { <-turns }()
@@ -52,6 +58,12 @@ func (a *agent) handle(mux *http.ServeMux, cost *spent) {
 		answerJSON(w, answers.Recordings{Schema: answers.RecordingsSchema, Version: answers.Version, Recordings: all})
 	})
 	page("/recordings/{file}", a.sendRecording)
+}
+
+// onLoopback reports whether a request came to a loopback address. One of which that is not known did not.
+func onLoopback(r *http.Request) bool {
+	at, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	return ok && at.IP.IsLoopback()
 }
 
 func answerJSON(w http.ResponseWriter, document any) {

@@ -1,8 +1,10 @@
 package agent
 
 import (
+	"context"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -94,6 +96,39 @@ func TestReading(t *testing.T) {
 	}
 }
 
+// askedAt is a request that came to an address of this host; nil: not known.
+func askedAt(path string, at net.Addr) *http.Request {
+	r := httptest.NewRequest(http.MethodGet, path, nil)
+	return r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, at))
+}
+
+// TestReadingAnswersOnLoopbackOnly: in a pod the agent listens on the pod's address too, which other pods reach.
+func TestReadingAnswersOnLoopbackOnly(t *testing.T) {
+	a, _ := reading(t)
+	kept, err := a.keptRecordings()
+	if err != nil || len(kept) != 1 {
+		t.Fatal(kept, err)
+	}
+	mux := http.NewServeMux()
+	a.handle(mux, &a.spent)
+	for _, path := range []string{"/containers", "/status", "/recordings", "/recordings/" + kept[0].File} {
+		for at, want := range map[net.Addr]int{
+			&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}: http.StatusOK,
+			&net.TCPAddr{IP: net.IPv6loopback}:       http.StatusOK,
+			&net.TCPAddr{IP: net.IPv4(10, 1, 2, 3)}:  http.StatusForbidden,
+			&net.TCPAddr{IP: net.ParseIP("fd00::1")}: http.StatusForbidden,
+			&net.UnixAddr{Name: "/x", Net: "unix"}:   http.StatusForbidden,
+			nil:                                      http.StatusForbidden,
+		} {
+			w := httptest.NewRecorder()
+			mux.ServeHTTP(w, askedAt(path, at))
+			if w.Code != want || want == http.StatusForbidden && strings.Contains(w.Body.String(), "cart") {
+				t.Errorf("%s at %v: %d %.80s, want %d", path, at, w.Code, w.Body, want)
+			}
+		}
+	}
+}
+
 // TestReadingIsBounded: beyond the most answers under way, a client is sent away, and a turn comes back.
 func TestReadingIsBounded(t *testing.T) {
 	a := &agent{}
@@ -104,7 +139,7 @@ func TestReadingIsBounded(t *testing.T) {
 	for range mostReaders + 3 {
 		go func() {
 			w := httptest.NewRecorder()
-			mux.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/containers", nil))
+			mux.ServeHTTP(w, askedAt("/containers", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}))
 			codes <- w.Code
 		}()
 	}

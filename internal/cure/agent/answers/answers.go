@@ -1,4 +1,4 @@
-// Package answers is what the agent answers as JSON on its loopback address, beside package listing (GET /containers) and
+// Package answers is what the agent answers as JSON on loopback addresses alone, beside package listing (GET /containers) and
 // policy.Document (GET /policy). Whoever reads these answers imports this package, and with it no part of the agent.
 package answers
 

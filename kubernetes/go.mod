@@ -3,6 +3,7 @@ module github.com/unthrottle/unthrottle/kubernetes
 go 1.26.0
 
 require (
+	github.com/google/renameio/v2 v2.0.2
 	k8s.io/api v0.36.5
 	k8s.io/apimachinery v0.36.5
 	k8s.io/client-go v0.36.5

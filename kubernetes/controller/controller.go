@@ -3,14 +3,13 @@ package controller
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
+	"github.com/google/renameio/v2"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -164,6 +163,7 @@ func (c *controller) once(ctx context.Context) (later time.Duration) {
 		c.refused = err.Error()
 		return 0
 	}
+	c.refused = ""
 	if wait := c.LeastInterval - time.Since(c.writtenAt); !bytes.Equal(out.File, c.written) && c.written != nil && wait > 0 {
 		later = wait
 	} else if !bytes.Equal(out.File, c.written) {
@@ -190,17 +190,8 @@ func objectOf(u *unstructured.Unstructured) policies.Object {
 
 // WriteFile writes a file whole: a reader sees the old one or the new one.
 func WriteFile(name string, content []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(name), ".rules-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, errors.Join(err, os.Remove(f.Name())))
+	if err := renameio.WriteFile(name, content, 0o644, renameio.WithTempDir(filepath.Dir(name)), renameio.WithStaticPermissions(0o644)); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/cure/agent/answers"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
-	"github.com/unthrottle/unthrottle/internal/see/flightrecorder"
 	"github.com/unthrottle/unthrottle/internal/see/observe/listing"
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 	"github.com/unthrottle/unthrottle/internal/text"
@@ -128,7 +127,7 @@ func (a *agent) keptRecordings() ([]answers.Recording, error) {
 		name := filepath.Base(k.File)
 		target, known := r.headers[name]
 		if !known {
-			if target, err = targetOf(k); err != nil {
+			if target, err = k.Target(); err != nil {
 				continue // removed meanwhile, or damaged: it cannot be explained
 			}
 		}
@@ -138,19 +137,6 @@ func (a *agent) keptRecordings() ([]answers.Recording, error) {
 	}
 	r.headers = headers
 	return out, nil
-}
-
-func targetOf(k flightrecorder.Kept) (recording.Target, error) {
-	file, err := os.Open(k.File)
-	if err != nil {
-		return recording.Target{}, err
-	}
-	defer file.Close()
-	in, err := recording.NewReader(file)
-	if err != nil {
-		return recording.Target{}, err
-	}
-	return in.Header.Target, nil
 }
 
 func orNull(s string) *string {

@@ -34,7 +34,6 @@ import (
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/explain/live"
 	"github.com/unthrottle/unthrottle/internal/see/flightrecorder"
-	"github.com/unthrottle/unthrottle/internal/see/recording"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
@@ -115,24 +114,11 @@ func recorded(recordings []flightrecorder.Kept, at time.Time) []flightrecorder.I
 		if k.At.Sub(at).Abs() > flightrecorder.Near || slices.ContainsFunc(all, func(f flightrecorder.Identity) bool { return f.ID == k.ID }) {
 			continue
 		}
-		if target, err := recordingTarget(k.File); err == nil {
+		if target, err := k.Target(); err == nil {
 			all = append(all, flightrecorder.Identity{ID: k.ID, Path: target.Path, Name: target.Name})
 		}
 	}
 	return all
-}
-
-func recordingTarget(name string) (recording.Target, error) {
-	file, err := os.Open(name)
-	if err != nil {
-		return recording.Target{}, err
-	}
-	defer file.Close()
-	in, err := recording.NewReader(file)
-	if err != nil {
-		return recording.Target{}, err
-	}
-	return in.Header.Target, nil
 }
 
 // targets are the containers that the target may mean: those known from the past,

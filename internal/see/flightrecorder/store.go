@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/unthrottle/unthrottle/internal/see/recording"
 )
 
 // Bounds of the recordings kept; the oldest go first.
@@ -29,6 +31,20 @@ type Kept struct {
 	At   time.Time
 	ID   uint64 // cgroup id of the container
 	Size int64
+}
+
+// Target reads whose recording it is, from the file's header.
+func (k Kept) Target() (recording.Target, error) {
+	file, err := os.Open(k.File)
+	if err != nil {
+		return recording.Target{}, err
+	}
+	defer file.Close()
+	in, err := recording.NewReader(file)
+	if err != nil {
+		return recording.Target{}, err
+	}
+	return in.Header.Target, nil
 }
 
 const (

@@ -61,17 +61,7 @@ func TestConservation(t *testing.T) {
 			s.Repeat(int(400*ms/every), every, func(at time.Duration) { s.Work(at, work, tids...) })
 		}
 		r := s.Run(500 * ms)
-		b, err := newBuilder(r.Header)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range r.Events {
-			b.add(&r.Events[i])
-		}
-		l, err := b.finish(r.Footer)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := loadOf(t, r)
 		limit := time.Duration(float64(l.window) * l.limit)
 		out, err := l.run(trial{remedy: Remedy{Name: None}, load: 1, seed: 1})
 		if err != nil {

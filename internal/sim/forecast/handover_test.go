@@ -70,17 +70,7 @@ func TestNoReplayStops(t *testing.T) {
 	shared := 0
 	rapid.Check(t, func(t *rapid.T) {
 		r := handOvers(t)
-		b, err := newBuilder(r.Header)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range r.Events {
-			b.add(&r.Events[i])
-		}
-		l, err := b.finish(r.Footer)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := loadOf(t, r)
 		for _, order := range l.replay.WakeOrders {
 			if order != simulate.NotShared {
 				shared++

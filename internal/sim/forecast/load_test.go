@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 	rt "github.com/unthrottle/unthrottle/internal/see/recording/recordingtest"
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
@@ -13,7 +15,7 @@ import (
 const ms = time.Millisecond
 
 // loadOf returns the Load of a recording in memory.
-func loadOf(t testing.TB, r recording.Recording) *Load {
+func loadOf(t rapid.TB, r recording.Recording) *Load {
 	t.Helper()
 	b, err := newBuilder(r.Header)
 	if err != nil {

@@ -48,7 +48,7 @@ demo: build ## build, then show throttling and its end on this host (as root)
 ##@ Test a change
 # The modules of the tree beside its own. Some only pin a tool and hold no package.
 MODULES := $(patsubst %/go.mod,%,$(shell git ls-files '*/go.mod'))
-TOOL_MODULES := tools/lint tools/nfpm tools/crictl tools/containerd tools/prometheus tools/helm
+TOOL_MODULES := tools/lint tools/nfpm tools/crictl tools/containerd tools/prometheus tools/helm tools/kubernetes
 TESTED_MODULES := $(filter-out $(TOOL_MODULES),$(MODULES))
 STATICCHECK = $(GO) tool -modfile=tools/lint/go.mod staticcheck
 
@@ -219,9 +219,27 @@ $(BIN)/crictl: tools/crictl/go.sum
 e2e: agent-image $(BIN)/crictl $(CONTAINERD)/containerd $(HELM) ## beside real Docker, Podman and containerd: names, fixes, drift, restore, NRI, the chart (as root, 3 minutes)
 	@$(GO) run ./test/e2e -exe $(BIN)/unthrottle -crictl $(BIN)/crictl -containerd $(CONTAINERD) -image $(AGENT_IMAGE) -helm $(HELM) $(E2E)
 
+# Kubernetes' programs and its etcd take half an hour of CPU time to build, once for each state of the files that pin them.
+# kubelet is built last, so that it stands for all. Without the flags of the linker they call themselves v0.0.0.
+KUBERNETES_PINS := tools/kubernetes/go.mod tools/kubernetes/go.sum
+KUBERNETES := .cache/kubernetes/$(shell cat $(KUBERNETES_PINS) | sha256sum | cut -c1-16)
+KUBERNETES_VERSION = $(shell $(GO) -C tools/kubernetes list -m -f '{{.Version}}' k8s.io/kubernetes)
+KUBERNETES_LDFLAGS = -s -w $(foreach p,k8s.io/component-base/version k8s.io/client-go/pkg/version,-X $p.gitVersion=$(KUBERNETES_VERSION) \
+  -X $p.gitMajor=$(word 1,$(subst ., ,$(KUBERNETES_VERSION:v%=%))) -X $p.gitMinor=$(word 2,$(subst ., ,$(KUBERNETES_VERSION))) \
+  -X $p.gitTreeState=clean -X $p.gitCommit=unknown -X $p.buildDate=1970-01-01T00:00:00Z)
+$(KUBERNETES)/kubelet:
+	@rm -rf .cache/kubernetes && mkdir -p $(KUBERNETES)
+	@CGO_ENABLED=0 nice $(GO) -C tools/kubernetes build -trimpath -ldflags '-s -w' -o $(abspath $(KUBERNETES))/etcd go.etcd.io/etcd/server/v3
+	@for name in kube-apiserver kube-controller-manager kube-scheduler kubectl kubelet; do CGO_ENABLED=0 nice $(GO) -C tools/kubernetes build \
+	  -trimpath -ldflags '$(KUBERNETES_LDFLAGS)' -o $(abspath $(KUBERNETES))/ k8s.io/kubernetes/cmd/$$name; done
+
 .PHONY: e2e-install
 e2e-install: ## installs what make e2e runs, on Debian (as root; a package may start its service)
 	@apt-get install -y --no-install-recommends docker.io podman conmon containerd runc busybox-static
+
+.PHONY: e2e-policies
+e2e-policies: need-go $(KUBERNETES)/kubelet ## ThrottlePolicies on a real API server: schema, conditions, events, the chart's rights (2 minutes)
+	@UNTHROTTLE_KUBERNETES_BIN=$(abspath $(KUBERNETES)) $(GO) -C kubernetes test -count=1 -timeout 15m -v ./realapi
 
 ##@ Write what is made from the code
 .PHONY: docs

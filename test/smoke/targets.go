@@ -72,6 +72,7 @@ var forms = []form{
 	{target: "mixin-test", elsewhere: "builds Prometheus for minutes; what rules and dashboards name is tested in internal/cure/agent"},
 	{target: "e2e-prometheus", elsewhere: "builds Prometheus for minutes; what rules and dashboards name is tested in internal/cure/agent"},
 	{target: "agent-image", elsewhere: "make e2e runs it; make image writes the same"},
+	{target: "e2e-policies", elsewhere: "builds Kubernetes for half an hour; kubernetes/controller is tested with a stand-in of the API server"},
 	{target: "e2e-install", elsewhere: "installs packages"},
 	{target: "docs", elsewhere: "make test compares what it would write (test/docs)"},
 	{target: "generate", elsewhere: "needs clang 14; TestObjectsAreFresh of internal/see/probe asks for it after a change"},

@@ -1,0 +1,10 @@
+// Package realapi has tests of unthrottle-kubernetes and of the chart's objects on a real API server of Kubernetes.
+//
+// They start etcd and kube-apiserver on loopback, in a folder of their own, and stop them. The variable
+// UNTHROTTLE_KUBERNETES_BIN names the folder with the two programs; without it the tests are skipped. `make e2e-policies`
+// builds the programs and runs the tests.
+//
+// The objects are those of packaging/chart/golden, which are what helm makes of the chart (make e2e). So the service account has
+// the chart's rights and no others. There is no kubelet: the program runs as a process of the test, with the arguments that the
+// DaemonSet has, and a service account's token.
+package realapi

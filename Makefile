@@ -93,15 +93,23 @@ export GORACE
 # Every test without a kernel experiment runs once with all of its rounds, and where goroutines run under the race
 # detector: all of it, or where tests repeat something under -short's rounds. The detector makes simulations eight times
 # slower. It detects nothing where no goroutine runs, and no more in the tenth round than in the first.
+.PHONY: test-race-json
+test-race-json: need-go need-cc lab
+	@mkdir -p $(OUT) && rm -f $(OUT)/race.json
+	@echo "== tests without kernel experiments, race detector on"
+	@with="$$($(LAB) goroutines)"; CGO_ENABLED=1 $(call pure-tests,race,-race -short,$$with)
+
 .PHONY: test-pure-json
-test-pure-json: need-go need-cc lab
-	@mkdir -p $(OUT) && rm -f $(OUT)/pure.json $(OUT)/race.json
-	@with="$$($(LAB) goroutines)"; all="$$($(LAB) goroutines --none) $$($(LAB) goroutines --repeating)"; export UNTHROTTLE_PURE=1; \
-	  ran() { for p in $${@:2}; do grep -q "\"Package\":\"$$p\"" $(OUT)/$$1.json || { echo "$$p: its tests did not run; see $(OUT)/$$1.json" >&2; exit 1; }; done; }; \
-	  echo "== tests without kernel experiments, race detector on"; \
-	  CGO_ENABLED=1 nice -n 19 $(GO) test -exec $(SEEDED) -race -short -vet=off -count=1 -timeout 15m -json $$with | $(call record,race); ran race $$with; \
-	  echo "== tests without kernel experiments, all rounds"; \
-	  nice -n 19 $(GO) test -exec $(SEEDED) -vet=off -count=1 -timeout 15m -json $$all | $(call record,pure); ran pure $$all
+test-pure-json: need-go lab
+	@mkdir -p $(OUT) && rm -f $(OUT)/pure.json
+	@echo "== tests without kernel experiments, all rounds"
+	@all="$$($(LAB) goroutines --none) $$($(LAB) goroutines --repeating)"; $(call pure-tests,pure,,$$all)
+
+# $(1) is the run's name, $(2) its flags, $(3) the packages, none of which may be left out.
+define pure-tests
+UNTHROTTLE_PURE=1 nice -n 19 $(GO) test -exec $(SEEDED) $(2) -vet=off -count=1 -timeout 15m -json $(3) | $(call record,$(1)); \
+  for p in $(3); do grep -q "\"Package\":\"$$p\"" $(OUT)/$(1).json || { echo "$$p: its tests did not run; see $(OUT)/$(1).json" >&2; exit 1; }; done
+endef
 
 # Experiments of these packages wait for events, whatever else runs: two packages at once, beside other tests. Those of
 # the other packages, and tests with require.Alone, compare figures, and other work would be part of them.
@@ -139,23 +147,27 @@ test-kernel-json: test-waiting-json
 test-kernel: test-kernel-json ## the tests that need this host's kernel (as root)
 	@$(GO) run ./test/lab/cmd/skips $(OUT)/kernel.json
 
-# What computes, while tests on this host's kernel wait: compiles what comes next, and runs the pure tests.
+# What computes while tests on this host's kernel wait: compiles what comes next, and the pure tests' race detector.
 .PHONY: test-computing-json
 test-computing-json: need-go need-cc lab
 	@needs=($$($(LAB) needs $(MEASURING))); CGO_ENABLED=1 $(GO) list -race -test -export -f '' "$${needs[@]:2}" >/dev/null || true
 	@needs=($$($(LAB) needs)); $(GO) list -test -export -f '' ./cmd/unthrottle "$${needs[@]:2}" >/dev/null || true
-	@$(MAKE) --no-print-directory test-pure-json
+	@$(MAKE) --no-print-directory test-race-json
 
-# Experiments that measure run alone, before the lab, since the lab does not repeat all that the host took. The lab runs
-# alone too: beside the pure tests its CPUs stood still for a period now and then, and two runs of three failed for it.
+# Makes target $(2), and meanwhile $(1) on CPU time that nothing else wants. What $(1) prints comes last.
+define beside
+@mkdir -p $(OUT); test/idle $(MAKE) --no-print-directory $(1) >$(OUT)/$(1).txt 2>&1 & computing=$$!; \
+  trap 'kill -- -$$computing 2>/dev/null || true; cat $(OUT)/$(1).txt' EXIT; \
+  $(MAKE) --no-print-directory $(2); \
+  wait $$computing
+endef
+
+# Experiments that measure run alone, before the lab, since the lab does not repeat all that the host took.
 .PHONY: test
-test: lint test-modules tidy need-cc lab ## every test: lint, this host's kernel with the pure tests and the race detector beside it, then the lab's many-CPU guest
-	@mkdir -p $(OUT); test/idle $(MAKE) --no-print-directory test-computing-json >$(OUT)/computing.txt 2>&1 & computing=$$!; \
-	  trap 'kill -- -$$computing 2>/dev/null || true; cat $(OUT)/computing.txt' EXIT; \
-	  $(MAKE) --no-print-directory test-waiting-json; \
-	  wait $$computing
+test: lint test-modules tidy need-cc lab ## every test: lint, this host's kernel and the lab's many-CPU guest, with the pure tests and the race detector beside them
+	$(call beside,test-computing-json,test-waiting-json)
 	@$(MAKE) --no-print-directory test-measuring-json
-	@$(MAKE) --no-print-directory lab-test-json
+	$(call beside,test-pure-json,lab-test-json)
 	@$(MAKE) --no-print-directory again
 	@$(GO) run ./test/lab/cmd/skips $(OUT)/pure.json $(OUT)/race.json $(OUT)/kernel.json $(OUT)/lab.json
 

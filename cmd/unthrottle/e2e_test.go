@@ -82,16 +82,24 @@ var withoutRaceIn string
 // detector, and no Go to build with.
 func unraced(t *testing.T, args ...string) run {
 	t.Helper()
-	if require.InLab() {
-		return unthrottle(t, args...)
-	}
-	exe, err := withoutRace()
-	if err != nil {
-		t.Fatal(err)
-	}
+	exe := unracedExe(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // patience, no claim
 	defer cancel()
 	return runProgram(ctx, t, exe, "", args...)
+}
+
+// unracedExe is this program without the race detector.
+func unracedExe(t *testing.T) string {
+	t.Helper()
+	find := withoutRace
+	if !raced || require.InLab() {
+		find = os.Executable
+	}
+	exe, err := find()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return exe
 }
 
 func runProgram(ctx context.Context, t *testing.T, exe, input string, args ...string) run {

@@ -55,7 +55,7 @@ func writtenRecording(t *testing.T, limited bool, less int) string {
 // The contract of --json.
 func TestForecastJSON(t *testing.T) {
 	name := writtenRecording(t, true, 0)
-	out := decoded[map[string]any](t, unthrottle(t, "forecast", name, "--json", "--slo", "p99=20ms", "--load", "1..2", "--repeat", "2"), 0)
+	out := decoded[map[string]any](t, unraced(t, "forecast", name, "--json", "--slo", "p99=20ms", "--load", "1..2", "--repeat", "2"), 0)
 	if out["target"] != "shop/cart" || out["cheapest"] != "raise" && out["cheapest"] != "burst" {
 		t.Errorf("target %v, cheapest %v", out["target"], out["cheapest"])
 	}
@@ -87,7 +87,7 @@ func TestForecastJSON(t *testing.T) {
 
 func TestForecastText(t *testing.T) {
 	name := writtenRecording(t, true, 0)
-	r := unthrottle(t, "forecast", name, "--slo", "p99=20ms", "--repeat", "2", "--pools")
+	r := unraced(t, "forecast", name, "--slo", "p99=20ms", "--repeat", "2", "--pools")
 	for _, want := range []string{"raise to 0.75 CPUs", "the objective is at most 20.0 ms", "p99 at 90 %", "Self-check", "modelled, not replayed", "Smallest limit that does", "http-worker-*"} {
 		if r.code != 0 || !strings.Contains(r.out, want) {
 			t.Errorf("exit code %d, no %q in\n%s%s", r.code, want, r.out, r.errors)
@@ -97,7 +97,7 @@ func TestForecastText(t *testing.T) {
 
 func TestForecastRefuses(t *testing.T) {
 	good, cut, unlimited := writtenRecording(t, true, 0), writtenRecording(t, true, 60), writtenRecording(t, false, 0)
-	if r := unthrottle(t, "forecast", cut, "--repeat", "1"); r.code != 0 || !strings.Contains(r.out, "is truncated") {
+	if r := unraced(t, "forecast", cut, "--repeat", "1"); r.code != 0 || !strings.Contains(r.out, "is truncated") {
 		t.Errorf("cut off: exit code %d\n%s%s", r.code, r.out, r.errors)
 	}
 	dir := t.TempDir()
@@ -132,12 +132,12 @@ func TestForecastRefuses(t *testing.T) {
 		{`--pool pool "x": the recording has`, []string{good, "--pool", "x", "--slo", "p99=1ms"}},
 		{"--for 1ms", []string{"cart", "--for", "1ms"}},
 	} {
-		if r := unthrottle(t, append([]string{"forecast"}, c.args...)...); r.code != 2 || !strings.Contains(r.errors, c.says) {
+		if r := unraced(t, append([]string{"forecast"}, c.args...)...); r.code != 2 || !strings.Contains(r.errors, c.says) {
 			t.Errorf("%v: exit code %d, %q; want 2 and %q", c.args, r.code, r.errors, c.says)
 		}
 	}
 	// Not enough CPUs is told in the row.
-	if r := unthrottle(t, "forecast", good, "--cpus", "8", "--repeat", "1"); r.code != 0 || !strings.Contains(r.out, "not possible: pin to 8 of 8 CPUs leaves none for others") {
+	if r := unraced(t, "forecast", good, "--cpus", "8", "--repeat", "1"); r.code != 0 || !strings.Contains(r.out, "not possible: pin to 8 of 8 CPUs leaves none for others") {
 		t.Errorf("pin to all: exit code %d\n%s%s", r.code, r.out, r.errors)
 	}
 }

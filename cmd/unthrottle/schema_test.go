@@ -240,7 +240,7 @@ func TestDocumentsFitTheirSchemas(t *testing.T) {
 		{"explain", recorded}, {"forecast", recorded, "--slo", "p99<20ms", "--repeat", "1", "--load", "1"},
 	} {
 		t.Run(strings.Join(args[:1], " "), func(t *testing.T) {
-			r := unthrottle(t, append(args, "--json")...)
+			r := unraced(t, append(args, "--json")...)
 			if r.code == exitNotMeasurable {
 				t.Skip(r.errors)
 			}

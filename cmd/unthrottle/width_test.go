@@ -39,11 +39,7 @@ func TestEveryCommandFits(t *testing.T) {
 // plain runs the program in the locale C with 80 columns, and returns what it printed.
 func plain(t *testing.T, args ...string) string {
 	t.Helper()
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), exe, args...)
+	cmd := exec.CommandContext(t.Context(), unracedExe(t), args...)
 	cmd.Env = append(os.Environ(), envMain+"=1", "COLUMNS=80", "LC_ALL=C")
 	out, err := cmd.Output()
 	if err != nil && len(out) == 0 {

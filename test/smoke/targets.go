@@ -53,6 +53,7 @@ var forms = []form{
 	{target: "test-modules", elsewhere: inTest},
 	{target: "tidy", elsewhere: inTest},
 	{target: "test-pure-json", elsewhere: inTest},
+	{target: "test-race-json", elsewhere: inTest},
 	{target: "test-computing-json", elsewhere: inTest},
 	{target: "test-waiting-json", elsewhere: inTest},
 	{target: "test-measuring-json", elsewhere: inTest},

@@ -341,6 +341,7 @@ func TestRecordingOfAnAncestorsQuota(t *testing.T) {
 
 // TestRecordingOfMoves checks that threads that start, end and change their cgroup keep the recording consistent.
 func TestRecordingOfMoves(t *testing.T) {
+	require.Alone(t, "how many moves take place while it records: each waits for all CPUs (cgroup_threadgroup_rwsem)")
 	p := shared(t)
 	tr := cgrouptest.New(t)
 	c, away := container(t, tr, tr.Make("a")), container(t, tr, tr.Make("b"))

@@ -23,6 +23,19 @@ static __always_inline __u64 within(__s64 count)
 }
 
 /*
+ * following returns the word after another: its count with what it is owed, then changed by d, from
+ * time t on. It is global: the verifier checks it once, and not in each round of each loop of change.
+ */
+__noinline __u64 following(__u64 was, __s64 owes, int d, __u64 t)
+{
+	__u64 since = was >> 16;
+
+	if (((t - since) & WORD_TIME) >> 47)
+		t = since;
+	return t << 16 | within((__s64)within((__s64)(was & WORD_COUNT) + owes) + d);
+}
+
+/*
  * change adds d to a word's count. It adds the time since the word's last change to the histogram,
  * at the count that held until now. The program that wins the exchange adds, so every nanosecond is
  * counted once and no program waits for a lock.
@@ -41,37 +54,36 @@ static __always_inline __u32 change(__u64 *word, __s64 *owed, __u64 *histogram, 
 {
 	__u64 t = (now >> 4) & WORD_TIME;
 	__s64 owes = *(volatile __s64 *)owed ? __sync_lock_test_and_set(owed, 0) : 0;
+	__u64 was, count;
+	bool won = false;
 
 	for (int i = 0; i < WORD_TRIES; i++) {
-		__u64 was = *(volatile __u64 *)word;
-		__u64 count = within((__s64)(was & WORD_COUNT) + owes), since = was >> 16, gone = (t - since) & WORD_TIME;
-		__s64 next = (__s64)count + d;
-		__u64 to = t, behind = 0, kept = within(next);
-
-		if (gone >> 47) {
-			behind = (since - t) & WORD_TIME;
-			gone = 0;
-			to = since;
-		}
-		if (__sync_val_compare_and_swap(word, was, to << 16 | kept) != was)
-			continue;
-		if (kept != (__u64)next)
-			trouble(kept ? TROUBLE_FULL : TROUBLE_UNDERFLOW);
-		__u64 level = count; /* 64 bits: the verifier forgets the range of a number that is extended */
-		if (level >= levels)
-			level = levels - 1;
-		barrier_var(level);
-		if (level >= levels)
-			return 0;
-		if (gone)
-			__sync_fetch_and_add(&histogram[level], gone << 4);
-		if (behind && d)
-			__sync_fetch_and_add(late, behind << 4);
+		was = *(volatile __u64 *)word;
+		won = __sync_val_compare_and_swap(word, was, following(was, owes, d, t)) == was;
+		if (won)
+			break;
+	}
+	count = within((__s64)(was & WORD_COUNT) + owes);
+	if (!won) {
+		__sync_fetch_and_add(owed, owes + d);
+		trouble(TROUBLE_CONTENTION);
 		return count;
 	}
-	__sync_fetch_and_add(owed, owes + d);
-	trouble(TROUBLE_CONTENTION);
-	return within((__s64)(*(volatile __u64 *)word & WORD_COUNT) + owes);
+	__s64 next = (__s64)count + d;
+	if (next < 0 || next > (__s64)WORD_COUNT)
+		trouble(next < 0 ? TROUBLE_UNDERFLOW : TROUBLE_FULL);
+	__u64 gone = (t - (was >> 16)) & WORD_TIME, behind = ((was >> 16) - t) & WORD_TIME;
+	__u64 level = count; /* 64 bits: the verifier forgets the range of a number that is extended */
+	if (level >= levels)
+		level = levels - 1;
+	barrier_var(level);
+	if (level >= levels)
+		return 0;
+	if (!(gone >> 47))
+		__sync_fetch_and_add(&histogram[level], gone << 4);
+	else if (d)
+		__sync_fetch_and_add(late, behind << 4);
+	return count;
 }
 
 /*
@@ -154,32 +166,36 @@ __noinline int stopped_change(__u64 handle, int d, __u64 now)
  * exchange, so it changes each count once. That covers spurious wake-ups, moves and wake-ups of
  * threads whose dequeue the kernel delayed.
  */
-static __always_inline void want(struct thread *t, __u64 handle, __u64 now)
+static __always_inline int want(struct thread *t, __u64 handle, __u64 now)
 {
-	if (t->counted == handle)
-		return;
+	if (!t || t->counted == handle)
+		return 0;
 	__u64 was = __sync_lock_test_and_set(&t->counted, handle);
 	if (was == handle)
-		return;
+		return 0;
 	if (was)
 		wanted_change(was, -1, now);
 	if (handle)
 		wanted_change(handle, 1, now);
+	return 0;
 }
 
 /* take gives a CPU to a container (or to none) and books the time of the previous one. */
-static __always_inline void take(struct cpu *c, __u64 handle, __u64 now)
+static __always_inline int take(struct cpu *c, __u64 handle, __u64 now)
 {
+	if (!c)
+		return 0;
 	__u64 was = c->handle;
 
 	if (was == handle)
-		return;
+		return 0;
 	if (was)
 		width_change(was, -1, now, now - c->since);
 	if (handle)
 		width_change(handle, 1, now, 0);
 	c->handle = handle;
 	c->since = now;
+	return 0;
 }
 
 #endif

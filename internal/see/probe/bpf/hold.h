@@ -114,18 +114,32 @@ __noinline int release(__u32 cpu, __u64 now, __u32 soon)
 	return 0;
 }
 
+/* holds reports whether an entry is of this container and queue. */
+__noinline int holds(__u32 cpu, __u32 i, __u64 handle, __u64 queue)
+{
+	struct held *h = held_entry(cpu, i);
+	return h && h->handle == handle && h->queue == queue;
+}
+
+/* claimed takes an entry of a CPU if it is free. */
+__noinline int claimed(__u32 cpu, __u32 i)
+{
+	struct held *h = held_entry(cpu, i);
+	return h && !h->handle && !__sync_val_compare_and_swap(&h->handle, 0, HELD_CLAIMED);
+}
+
 /*
  * claim takes a free entry of a CPU. Only the claimant writes the entry until it has a handle. NULL
  * means that all are in use.
  */
 static __always_inline struct held *claim(__u32 cpu)
 {
-	for (__u32 i = 0; i < HELD_PER_CPU; i++) {
-		struct held *h = held_entry(cpu, i);
-		if (h && !h->handle && !__sync_val_compare_and_swap(&h->handle, 0, HELD_CLAIMED))
-			return h;
-	}
-	return NULL;
+	__u32 i;
+
+	for (i = 0; i < HELD_PER_CPU; i++)
+		if (claimed(cpu, i))
+			break;
+	return i < HELD_PER_CPU ? held_entry(cpu, i) : NULL;
 }
 
 /*
@@ -142,11 +156,9 @@ __noinline int hold(__u64 at, __u64 handle, __u64 leaf, __u64 now)
 
 	if (!c)
 		return 0;
-	for (__u32 i = 0; i < HELD_PER_CPU; i++) {
-		struct held *h = held_entry(cpu, i);
-		if (h && h->handle == handle && h->queue == (__u64)q)
+	for (__u32 i = 0; i < HELD_PER_CPU; i++)
+		if (holds(cpu, i, handle, at))
 			return 0;
-	}
 	struct held *h = claim(cpu);
 	if (!h) {
 		trouble(TROUBLE_HELD);
@@ -163,6 +175,13 @@ __noinline int hold(__u64 at, __u64 handle, __u64 leaf, __u64 now)
 	__sync_fetch_and_add(&c->held, 1);
 	__sync_lock_test_and_set(&h->handle, handle); /* after all of the above, on every CPU */
 	return 1;
+}
+
+/* hold_task is hold for the queue of a task, an address. */
+__noinline int hold_task(__u64 task, __u64 handle, __u64 now)
+{
+	struct task_struct *t = (void *)task;
+	return hold((__u64)BPF_CORE_READ(t, se.cfs_rq), handle, leaf_at(task), now);
 }
 
 /* waiting returns how many entities of a queue want a CPU: tasks, and groups below it. */

@@ -47,6 +47,13 @@ static __always_inline __u64 leaf_of(struct task_struct *t)
 	return cgroup ? cgroup->kn->id : 0;
 }
 
+/* leaf_at is leaf_of for a task's address. */
+static __always_inline __u64 leaf_at(__u64 task)
+{
+	struct task_struct *t = (void *)task;
+	return BPF_CORE_READ(t, sched_task_group, css.cgroup, kn, id);
+}
+
 /* placed looks up a cgroup's container in the map, or finds it. */
 __noinline __u64 placed(__u64 css, __u64 id)
 {

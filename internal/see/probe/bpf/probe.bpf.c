@@ -131,14 +131,18 @@ static __always_inline bool held_back(struct task_struct *t, bool sleeps)
 	return q && q->throttle_count > 0 && (!sleeps || waiting(q) > 0);
 }
 
-/* The part of a switch that a recording needs. Tasks are addresses: see record_switch. */
+/*
+ * The part of a switch that a recording needs. What a task tells is read where its type is known:
+ * from an address, each step is a call. Small, because Linux 6.1 allows 512 bytes of stack for the
+ * longest chain of calls. The task that gives up the CPU is the current one.
+ */
 struct switched {
-	__u64 now, prev, next, prev_leaf, next_leaf;
-	__u64 was, is;	/* handles */
-	__u64 throttler; /* cgroup whose quota holds prev back, if throttled */
-	__u32 next_cpu, prev_dead;
-	__u32 preempt, sleeps, throttled;
-	__u32 unwoken; /* next takes the CPU, and we saw no wake-up here */
+	__u64 next, prev_leaf, next_leaf;
+	__u64 was, is; /* handles */
+	__u32 prev_pid, next_pid;
+	__u8 prev_dead, preempt, sleeps, throttled;
+	__u8 unwoken; /* next takes the CPU, and we saw no wake-up here */
+	__u8 begins;  /* the queue of prev is held back from now on */
 };
 
 /*
@@ -189,47 +193,67 @@ __noinline int emit_switch(__u64 from, __u64 to, __u32 flags, __u64 throttler, _
 	return flags & FLAG_THROTTLED ? emit_more(&r) : emit(&r);
 }
 
+/* holder_by is holder_of where the task's number is known, which mostly saves all other reads. */
+static __always_inline __u64 holder_by(__u32 pid, __u64 task, __u64 handle, __u64 now)
+{
+	if (pid == 0)
+		return holder(HOLDER_IDLE, 0);
+	if (!handle)
+		return holder_of(task, 0, now);
+	return handle == recorded ? holder(HOLDER_THREAD, pid) : holder(HOLDER_CONTAINER, handle);
+}
+
+/* throttler_of returns the id of the cgroup whose quota holds a task back, 0 without one. */
+static __always_inline __u64 throttler_of(__u64 task)
+{
+	return throttling_cgroup(task + bpf_core_field_offset(struct task_struct, se));
+}
+
 /*
  * record_switch is global so that the verifier checks it once; on every path to it, that took
  * seconds.
  */
-__noinline int record_switch(struct switched *s, struct thread *prev, struct thread *next)
+__noinline int record_switch(struct switched *s, struct thread *prev, struct thread *next, __u64 now)
 {
 	__u32 cpu, e = epoch;
 	struct cpu *c = this_cpu(&cpu);
 
 	if (!s || !c)
 		return 0;
-	__u64 from = c->epoch == e ? c->holder : holder_of(s->prev, s->was, s->now);
-	__u64 to = holder_of(s->next, s->is, s->now);
+	__u64 task = bpf_get_current_task();
+	__u64 from = c->epoch == e ? c->holder : holder_by(s->prev_pid, task, s->was, now);
+	__u64 to = holder_by(s->next_pid, s->next, s->is, now);
+	__u64 throttler = s->throttled ? throttler_of(task) : 0;
 	bool from_us = from >> 32 == HOLDER_THREAD, to_us = to >> 32 == HOLDER_THREAD;
 
 	if (next) {
 		if (to_us) {
-			introduce(next, s->next, FLAG_MOVED, s->now, s->next_leaf);
+			introduce(next, s->next, FLAG_MOVED, now, s->next_leaf);
 			to = holder(HOLDER_THREAD, next->tid);
 			if (s->unwoken)
-				emit_wakeup(next->tid, s->next_cpu, s->now);
+				emit_wakeup(next->tid, cpu, now);
 			if (next->renamed)
-				renamed(next, s->next, 0, s->now);
+				renamed(next, s->next, 0, now);
 		} else {
-			left(next, s->next_leaf, s->now);
+			left(next, s->next_leaf, now);
 		}
 	}
 	c->holder = to;
 	c->epoch = e;
 	if (from_us && prev) {
-		introduce(prev, s->prev, 0, s->now, s->prev_leaf);
+		introduce(prev, task, 0, now, s->prev_leaf);
 		from = holder(HOLDER_THREAD, prev->tid);
 	}
-	if (!from_us && !to_us && from == to)
-		return 0;
-	__u32 flags = (s->preempt ? FLAG_IN_KERNEL : 0) | (s->sleeps ? 0 : FLAG_RUNNABLE);
-	if (s->throttled && from_us && !s->sleeps)
-		flags |= FLAG_THROTTLED;
-	emit_switch(from, to, flags, s->throttler, s->now);
-	if (from_us && s->prev_dead)
-		emit_exit(s->prev, from, s->now);
+	if (from_us || to_us || from != to) {
+		__u32 flags = (s->preempt ? FLAG_IN_KERNEL : 0) | (s->sleeps ? 0 : FLAG_RUNNABLE);
+		if (s->throttled && from_us && !s->sleeps)
+			flags |= FLAG_THROTTLED;
+		emit_switch(from, to, flags, throttler, now);
+		if (from_us && s->prev_dead)
+			emit_exit(task, from, now);
+	}
+	if (s->begins)
+		emit_hold(s->prev_leaf, cpu, throttler, now);
 	return 0;
 }
 
@@ -263,10 +287,19 @@ static __always_inline __u64 place_of(struct task_struct *t, __u64 stack, struct
  * cgroups, which cause no switch. In a recording such a move looks like a switch. flags says
  * whether the previous holder still wants the CPU. After a switch without an event that is unknown,
  * and "no" is the smaller error: a whole sleep is longer than a wait.
+ *
+ * It is always about the current task, at a switch the one that gives up the CPU. So it is global:
+ * a task as an argument would have to be an address, from which no storage of a task can be had.
  */
-static __always_inline void sync(struct cpu *c, __u32 cpu, struct task_struct *t, __u32 flags, __u64 now)
+__noinline int sync(__u32 flags, __u64 now)
 {
+	struct task_struct *t = bpf_get_current_task_btf();
 	struct thread *known = NULL;
+	__u32 cpu;
+	struct cpu *c = this_cpu(&cpu);
+
+	if (!c)
+		return 0;
 	__u64 is = t->pid ? place_of(t, stack_anywhere(t), &known) : 0;
 
 	take(c, is, now);
@@ -274,16 +307,16 @@ static __always_inline void sync(struct cpu *c, __u32 cpu, struct task_struct *t
 	c->generation = generation;
 	c->pid = t->pid;
 	if (!wanted_on)
-		return;
+		return 0;
 	bool unwoken = known && known->counted != is;
 	if (known)
 		want(known, is, now);
 	if (!recorded)
-		return;
+		return 0;
 	if (c->epoch != epoch) { /* sync_cpu writes the holder of the CPU */
 		if (known && is != recorded)
 			left(known, leaf_of(t), now);
-		return;
+		return 0;
 	}
 	__u64 to = holder_of(address(t), is, now);
 	if (known && is == recorded) {
@@ -291,13 +324,14 @@ static __always_inline void sync(struct cpu *c, __u32 cpu, struct task_struct *t
 		to = holder(HOLDER_THREAD, known->tid);
 	}
 	if (to == c->holder)
-		return;
+		return 0;
 	if (known && is == recorded && unwoken)
 		emit_wakeup(known->tid, t->thread_info.cpu, now);
 	emit_switch(c->holder, to, flags, 0, now);
 	c->holder = to;
 	if (known && is != recorded)
 		left(known, leaf_of(t), now);
+	return 0;
 }
 
 static __always_inline int switched(struct cpu *c, __u32 cpu, bool preempt, struct task_struct *prev, struct task_struct *next)
@@ -310,7 +344,7 @@ static __always_inline int switched(struct cpu *c, __u32 cpu, bool preempt, stru
 		struct thread *same = recorded ? thread_of(prev, stack_of(c, prev), false) : NULL;
 		if (!same || same->epoch != epoch || same->tid != c->pid) {
 			c->unseen++;
-			sync(c, cpu, prev, 0, bpf_ktime_get_ns());
+			sync(0, bpf_ktime_get_ns());
 		}
 	}
 	struct thread *p = NULL, *n = NULL;
@@ -343,24 +377,15 @@ static __always_inline int switched(struct cpu *c, __u32 cpu, bool preempt, stru
 	}
 	if (c->held)
 		release(cpu, now, 0);
-	__u64 leaf = 0;
-	bool begins = false;
-	if (throttled) {
-		leaf = leaf_of(prev);
-		begins = hold(address(prev->se.cfs_rq), was, leaf, now);
+	bool begins = throttled && hold_task(address(prev), was, now);
+	if (us) {
+		struct switched s = {
+			.next = address(next), .prev_leaf = leaf_of(prev), .next_leaf = leaf_of(next), .was = was, .is = is,
+			.prev_pid = prev->pid, .next_pid = next->pid, .prev_dead = dead, .preempt = preempt, .sleeps = sleeps,
+			.throttled = throttled, .unwoken = unwoken, .begins = begins && mark_queue && was == us,
+		};
+		record_switch(&s, p, n, now);
 	}
-	if (!us)
-		goto done;
-	struct switched s = {
-		.now = now, .prev = address(prev), .next = address(next), .prev_leaf = leaf_of(prev), .next_leaf = leaf_of(next),
-		.was = was, .is = is, .throttler = throttled ? throttling_cgroup(address(&prev->se)) : 0,
-		.next_cpu = next->thread_info.cpu, .prev_dead = dead,
-		.preempt = preempt, .sleeps = sleeps, .throttled = throttled, .unwoken = unwoken,
-	};
-	record_switch(&s, p, n);
-	if (begins && mark_queue && was == us)
-		emit_hold(leaf, cpu, s.throttler, now);
-done:
 	if (p && dead)
 		release_slot(p);
 	return 0;
@@ -407,7 +432,7 @@ static __always_inline int woken(struct cpu *c, struct task_struct *t, __u8 flag
 	want(known, is, now);
 	bool throttled = mark_queue && is && !spurious && held_back(t, false);
 	if (throttled)
-		hold(address(t->se.cfs_rq), is, leaf_of(t), now);
+		hold_task(address(t), is, now);
 	if (!us)
 		return 0;
 	if (is != us) {
@@ -597,6 +622,25 @@ struct {
 	__type(value, struct listed);
 } listed SEC(".maps");
 
+/* list_one notes the CPU of an entry of a throttled list and returns the next entry. */
+__noinline __u64 list_one(__u64 at)
+{
+	struct list_head *p = (void *)at;
+	struct cfs_rq *q = (void *)p - bpf_core_field_offset(struct cfs_rq, throttled_list);
+	__u32 zero = 0;
+	struct listed *l = bpf_map_lookup_elem(&listed, &zero);
+
+	if (!l)
+		return 0;
+	__u64 n = l->n; /* 64 bits: as in change */
+	barrier_var(n);
+	if (n >= MAX_LISTED)
+		return 0;
+	l->cpu[n] = BPF_CORE_READ(q, rq, cpu);
+	l->n = n + 1;
+	return (__u64)BPF_CORE_READ(p, next);
+}
+
 __noinline int list_throttled(__u64 at)
 {
 	struct cfs_bandwidth *b = (void *)at;
@@ -604,16 +648,12 @@ __noinline int list_throttled(__u64 at)
 	struct listed *l = bpf_map_lookup_elem(&listed, &zero);
 	if (!l)
 		return 0;
-	__u64 head = (__u64)b + bpf_core_field_offset(struct cfs_bandwidth, throttled_cfs_rq);
-	struct list_head *p = BPF_CORE_READ(b, throttled_cfs_rq.next);
+	__u64 head = at + bpf_core_field_offset(struct cfs_bandwidth, throttled_cfs_rq);
+	__u64 p = (__u64)BPF_CORE_READ(b, throttled_cfs_rq.next);
 
 	l->n = 0;
-	for (__u32 i = 0; i < MAX_LISTED && p && (__u64)p != head; i++) {
-		struct cfs_rq *q = (void *)p - bpf_core_field_offset(struct cfs_rq, throttled_list);
-		l->cpu[i] = BPF_CORE_READ(q, rq, cpu);
-		l->n = i + 1;
-		p = BPF_CORE_READ(p, next);
-	}
+	for (__u32 i = 0; i < MAX_LISTED && p && p != head; i++)
+		p = list_one(p);
 	return l->n;
 }
 
@@ -633,7 +673,7 @@ static __always_inline int expires(struct cpu *c, __u32 cpu, struct hrtimer *tim
 	struct task_struct *t = bpf_get_current_task_btf();
 	c->in_timer = 1;
 	if (c->group != (__u64)t->sched_task_group || c->generation != generation)
-		sync(c, cpu, t, FLAG_RUNNABLE, bpf_ktime_get_ns());
+		sync(FLAG_RUNNABLE, bpf_ktime_get_ns());
 	if (!wanted_on)
 		return 0;
 	if (c->held)
@@ -664,6 +704,25 @@ int BPF_PROG(hrtimer_expire_entry, struct hrtimer *timer)
 	return 0;
 }
 
+/* release_listed checks the entries of a listed CPU. It returns 0 after the last one. */
+__noinline int release_listed(__u32 i, __u64 now)
+{
+	__u32 zero = 0;
+	struct listed *l = bpf_map_lookup_elem(&listed, &zero);
+
+	if (!l || i >= l->n)
+		return 0;
+	__u64 at = i; /* 64 bits: as in change */
+	barrier_var(at);
+	if (at >= MAX_LISTED)
+		return 0;
+	__u32 other = l->cpu[at];
+	struct cpu *o = bpf_map_lookup_elem(&cpus, &other);
+	if (o && o->held)
+		release(other, now, 1);
+	return 1;
+}
+
 static __always_inline int expired(struct cpu *c, struct hrtimer *timer)
 {
 	__u32 zero = 0;
@@ -675,12 +734,9 @@ static __always_inline int expired(struct cpu *c, struct hrtimer *timer)
 	if (!l || !l->n)
 		return 0;
 	__u64 now = bpf_ktime_get_ns();
-	for (__u32 i = 0; i < MAX_LISTED && i < l->n; i++) {
-		__u32 other = l->cpu[i];
-		struct cpu *o = bpf_map_lookup_elem(&cpus, &other);
-		if (o && o->held)
-			release(other, now, 1);
-	}
+	for (__u32 i = 0; i < MAX_LISTED; i++)
+		if (!release_listed(i, now))
+			break;
 	l->n = 0;
 	return 0;
 }
@@ -730,7 +786,7 @@ int sync_cpu(void *ctx)
 	struct task_struct *t = bpf_get_current_task_btf();
 	__u64 now = bpf_ktime_get_ns();
 
-	sync(c, cpu, t, FLAG_RUNNABLE, now);
+	sync(FLAG_RUNNABLE, now);
 	if (recorded) {
 		union any_record r = {.r = {.at = now, .kind = RECORD_HOLDER}};
 		struct thread *ours = c->handle == recorded ? thread_of(t, stack_anywhere(t), false) : NULL;
@@ -779,7 +835,7 @@ int look_at_threads(struct bpf_iter__task *ctx)
 	if (wants && !t->on_cpu && held_back(t, false))
 		held = true;
 	if (held)
-		hold(address(t->se.cfs_rq), is, leaf_of(t), now);
+		hold_task(address(t), is, now);
 	if (is != recorded)
 		return 0;
 	struct thread_row r = {

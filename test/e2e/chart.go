@@ -30,8 +30,11 @@ func (o chartOptions) golden(tier string) string {
 // tiers are the values of tier, from the fewest rights to the most.
 var tiers = []string{"observe", "cure", "narrow"}
 
-// withPolicies names the golden file of the tier cure with policies.
-const withPolicies = "policies"
+// The golden files of the tier cure with policies, and of the tier observe with the reader.
+const (
+	withPolicies = "policies"
+	withReader   = "reader"
+)
 
 // chartRendered checks what helm makes of the chart.
 func (s *suite) chartRendered(o chartOptions) {
@@ -45,10 +48,13 @@ func (s *suite) chartRendered(o chartOptions) {
 	}
 	lint, err := helm("lint", "--strict", o.chart)
 	s.check("chart: helm lint", errors.Join(err, contains(lint, " 0 chart(s) failed")))
-	for _, tier := range append([]string{withPolicies}, tiers...) {
+	for _, tier := range append([]string{withPolicies, withReader}, tiers...) {
 		values := []string{"--set", "tier=" + tier, "--set", "service.enabled=true", "--set", "podMonitor.enabled=true"}
-		if tier == withPolicies {
+		switch tier {
+		case withPolicies:
 			values = []string{"--set", "tier=cure", "--set", "policies.enabled=true"}
+		case withReader:
+			values = []string{"--set", "reader.enabled=true"}
 		}
 		got, err := helm(append([]string{"template", "unthrottle", o.chart, "-n", "unthrottle"}, values...)...)
 		if o.update && err == nil {
@@ -62,7 +68,7 @@ func (s *suite) chartRendered(o chartOptions) {
 	}
 	var errs []error
 	for values, want := range map[string]string{
-		"mode=apply": "'/mode'", "tier=all": "'/tier'", "config.listen=:1": "'listen'", "host.state=here": "'/host/state'", "tierr=cure": "'tierr'", "port=0": "'/port'", "policies.enabled=2": "'/policies/enabled'",
+		"mode=apply": "'/mode'", "tier=all": "'/tier'", "config.listen=:1": "'listen'", "host.state=here": "'/host/state'", "tierr=cure": "'tierr'", "port=0": "'/port'", "policies.enabled=2": "'/policies/enabled'", "reader.port=0": "'/reader/port'",
 	} {
 		_, err := helm("template", "unthrottle", o.chart, "--set", values)
 		if err == nil {

@@ -26,10 +26,12 @@ type daemonSet struct {
 				HostPID                      bool  `yaml:"hostPID"`
 				AutomountServiceAccountToken *bool `yaml:"automountServiceAccountToken"`
 				Containers                   []struct {
+					Name            string
 					Args            []string
 					Lifecycle       *struct{}
 					SecurityContext struct {
 						Privileged             *bool
+						RunAsNonRoot           bool `yaml:"runAsNonRoot"`
 						ReadOnlyRootFilesystem bool `yaml:"readOnlyRootFilesystem"`
 						Capabilities           struct{ Drop, Add []string }
 					} `yaml:"securityContext"`
@@ -97,6 +99,30 @@ func TestChartRights(t *testing.T) {
 				t.Errorf("arguments %q", c.Args)
 			}
 		})
+	}
+}
+
+// The reader, which users reach, has nothing of the node, and listens where only a port-forward reaches it.
+func TestChartReader(t *testing.T) {
+	containers := goldenDaemonSet(t, "reader").Spec.Template.Spec.Containers
+	if len(containers) != 2 || containers[1].Name != "reader" {
+		t.Fatalf("%+v", containers)
+	}
+	c := containers[1]
+	s := c.SecurityContext
+	if s.Privileged == nil || *s.Privileged || !s.RunAsNonRoot || !s.ReadOnlyRootFilesystem || len(s.Capabilities.Add) > 0 || !slices.Equal(s.Capabilities.Drop, []string{"ALL"}) {
+		t.Errorf("it has more than it needs: %+v", s)
+	}
+	if len(c.VolumeMounts) != 1 || c.VolumeMounts[0].Name != "api" || !c.VolumeMounts[0].ReadOnly {
+		t.Errorf("its mounts: %+v", c.VolumeMounts)
+	}
+	if at := slices.Index(c.Args, "--listen"); at < 0 || c.Args[at+1] != "127.0.0.1:9470" {
+		t.Errorf("its arguments: %q", c.Args)
+	}
+	for _, m := range containers[0].VolumeMounts {
+		if m.Name == "api" {
+			t.Error("the agent has a token")
+		}
 	}
 }
 

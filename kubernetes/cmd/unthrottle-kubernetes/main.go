@@ -1,4 +1,5 @@
-// Unthrottle-kubernetes is the agent's sidecar in Kubernetes: it turns policies into the agent's rules file.
+// Unthrottle-kubernetes is the agent's sidecar in Kubernetes: it turns policies into the agent's rules file, and shows users what
+// the agent sees of their pods.
 package main
 
 import (
@@ -7,28 +8,41 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
+	"net"
+	"net/url"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/unthrottle/unthrottle/kubernetes/controller"
 	"github.com/unthrottle/unthrottle/kubernetes/policies"
+	"github.com/unthrottle/unthrottle/kubernetes/reader"
 )
 
-const usage = `unthrottle-kubernetes turns ThrottlePolicies into the rules file of the agent
-on this node.
+const usage = `unthrottle-kubernetes stands beside the agent of one node.
 
   unthrottle-kubernetes init  --base FILE --out FILE
-      writes a file that only observes, for the time before the policies are known
+      writes a rules file that only observes, for the time before the policies are known
   unthrottle-kubernetes watch --base FILE --out FILE
-      keeps the file true to the policies, and their statuses true
+      keeps the rules file true to the ThrottlePolicies, and their statuses true
+  unthrottle-kubernetes read  --agent URL --listen ADDRESS
+      shows each user what the agent sees of the pods that the user may get;
+      'kubectl unthrottle' reads it
 
 `
+
+// A reader asks as often as its users do; the API server's own fairness bounds it.
+const (
+	readQPS   = 50
+	readBurst = 100
+)
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -51,20 +65,29 @@ func run(ctx context.Context, args []string) error {
 	identity := flags.String("identity", os.Getenv("POD_NAME"), "the `NAME` of this pod, for the lease")
 	namespace := flags.String("namespace", os.Getenv("POD_NAMESPACE"), "the `NAMESPACE` of the lease")
 	lease := flags.String("lease", "unthrottle-policies", "the `NAME` of the lease: its holder writes statuses")
+	agent := flags.String("agent", reader.DefaultAgent, "the `URL` of the agent")
+	listen := flags.String("listen", reader.DefaultListen, "the loopback `ADDRESS` where users read")
 	least := flags.Duration("least-interval", time.Minute, "the least time between two changes of the file; each ends what the agent is trying")
 	flags.Usage = func() {
 		fmt.Fprint(flags.Output(), usage)
 		flags.PrintDefaults()
 	}
-	if len(args) == 0 || args[0] != "init" && args[0] != "watch" {
+	if len(args) == 0 || !slices.Contains([]string{"init", "watch", "read"}, args[0]) {
 		if err := flags.Parse(args); err != nil {
 			return err
 		}
 		flags.Usage()
-		return errors.New("say init or watch")
+		return errors.New("say init, watch or read")
 	}
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
+	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("%s: %q is no flag", args[0], flags.Arg(0))
+	}
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	if args[0] == "read" {
+		return read(ctx, *kubeconfig, *listen, *agent, log)
 	}
 	own, err := os.ReadFile(*base)
 	if err != nil {
@@ -89,7 +112,26 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	return controller.Run(ctx, controller.Options{Client: client, Base: own, Out: *out, Identity: *identity, Namespace: *namespace, LeaseName: *lease,
-		LeastInterval: *least, LeaseInterval: 15 * time.Second, Log: slog.New(slog.NewTextHandler(os.Stderr, nil))})
+		LeastInterval: *least, LeaseInterval: 15 * time.Second, Log: log})
+}
+
+// read serves the reader until ctx ends.
+func read(ctx context.Context, kubeconfig, listen, agent string, log *slog.Logger) error {
+	if u, err := url.Parse(agent); err != nil || u.Scheme != "http" || u.Host == "" {
+		return fmt.Errorf("--agent %q is no URL of an agent, such as %s", agent, reader.DefaultAgent)
+	}
+	config, err := api(kubeconfig)
+	if err != nil {
+		return err
+	}
+	config.QPS, config.Burst = readQPS, readBurst
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	return reader.Serve(ctx, listen, reader.Options{Agent: agent, Access: reader.Cluster(client), Log: log}, func(at net.Addr) {
+		log.Info("users read here", "listen", at.String(), "agent", agent)
+	})
 }
 
 // api says how to reach the API server.

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/unthrottle/unthrottle/internal/cure/policy"
+	"github.com/unthrottle/unthrottle/internal/explain/live"
+	explainview "github.com/unthrottle/unthrottle/internal/ui/report/explain"
+	"github.com/unthrottle/unthrottle/internal/ui/report/rows"
+)
+
+func (p *plugin) newExplain() *cobra.Command {
+	var at string
+	return addAt(p.addPod(&cobra.Command{
+		Use:   "explain POD",
+		Short: "Say why a pod was stopped, and who spent the quota, from the agent's recording",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.withRecording(cmd.Context(), args[0], at, func(file string) error {
+				e, err := live.File(file)
+				if err != nil {
+					return err
+				}
+				o := explainview.Options{Style: p.style()}
+				var shown *rows.Recommended
+				made, choice, err := forecastOf(cmd.Context(), file)
+				if err != nil {
+					o.NotForecast = err.Error()
+				} else {
+					o.Recommended, o.Forecast, shown = &choice, made, rows.NewRecommended(made, &choice)
+					if choice.Answer != policy.AnswerLeave || !choice.Certain {
+						o.NotHere = rows.NotHere(made, &choice)
+					}
+					explainview.Check(e.Pools, made)
+				}
+				if p.output == "json" {
+					return explainview.JSON(p.Out, e, shown)
+				}
+				return explainview.Write(p.Out, e, o)
+			})
+		},
+	}), &at)
+}

@@ -9,6 +9,7 @@ require (
 	k8s.io/apimachinery v0.36.5
 	k8s.io/cli-runtime v0.36.5
 	k8s.io/client-go v0.36.5
+	k8s.io/cri-streaming v0.36.5
 )
 
 require (

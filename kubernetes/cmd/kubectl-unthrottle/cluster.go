@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 	core "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/dynamic"
@@ -77,6 +78,9 @@ func (c *connected) agents(ctx context.Context, node string) ([]core.Pod, error)
 		options.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", node).String()
 	}
 	all, err := c.client.CoreV1().Pods(c.agentNamespace).List(ctx, options)
+	if apierrors.IsForbidden(err) {
+		return nil, fmt.Errorf("the agent's pods cannot be found: %w; you need 'list' on pods, and 'get' and 'create' on pods/portforward, in namespace %s", err, c.agentNamespace)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("the agent's pods cannot be found: %w", err)
 	}

@@ -131,7 +131,7 @@ func (c *connected) wish(ctx context.Context, pod *core.Pod, o fixOptions) (wish
 			n++
 		}
 	}
-	fmt.Fprintf(c.ErrOut, "it is for %s of %s: name %s\n", text.Count(n, "pod"), w.of, w.match)
+	fmt.Fprintf(c.ErrOut, "for %s of %s: name %s\n", text.Count(n, "pod"), w.of, w.match)
 	if also := others(w.of, w.match, all.Items); len(also) > 0 {
 		said := fmt.Sprintf("the name %s also matches %s", w.match, strings.Join(also, ", "))
 		if !o.others && !o.dry {
@@ -243,7 +243,7 @@ func (p *plugin) pause(ctx context.Context) {
 func (a *agent) verdict(ctx context.Context, pod *core.Pod, w wish, wait time.Duration) error {
 	told := map[string]string{}
 	last := "nothing"
-	key := policies.Key{Kind: policies.ThrottlePolicy, Namespace: pod.Namespace, Name: w.name()}.String()
+	key := keyOf(pod, w)
 	for {
 		report, err := a.policyOf(ctx, pod)
 		switch {
@@ -258,6 +258,8 @@ func (a *agent) verdict(ctx context.Context, pod *core.Pod, w wish, wait time.Du
 		for _, of := range report.Containers {
 			say := ""
 			switch ruled := ruleOf(of); {
+			case ruled != key && ruled != "":
+				pending, say = true, "the rule of "+text.Shown(ruled)+" counts so far: an older policy comes first, and the agent reads its rules once a minute at most"
 			case ruled != key:
 				pending, say = true, "the agent on node "+a.node+" does not have the policy yet: it reads its rules once a minute at most"
 			case of.Remedy == nil && of.Reason != nil && slices.Contains(notYet, *of.Reason):
@@ -273,6 +275,11 @@ func (a *agent) verdict(ctx context.Context, pod *core.Pod, w wish, wait time.Du
 		}
 		a.pause(ctx)
 	}
+}
+
+// keyOf names the policy of a wish as the agent does: ThrottlePolicy shop/cart.
+func keyOf(pod *core.Pod, w wish) string {
+	return policies.Key{Kind: policies.ThrottlePolicy, Namespace: pod.Namespace, Name: w.name()}.String()
 }
 
 // ruleOf is the policy that the rule in force for a container was made from; "": none.

@@ -50,8 +50,8 @@ func newRoot(p *plugin) *cobra.Command {
 		Long: `See which pods the kernel stops for their CPU limit, why, and what would help.
 
 It needs the agent on the nodes (helm chart unthrottle with reader.enabled=true)
-and, in its namespace, the rights 'get' and 'list' on pods and 'create' on
-pods/portforward. Of pods you see what 'get pods' shows in their namespace;
+and, in its namespace, the rights 'get' and 'list' on pods, and 'get' and
+'create' on pods/portforward. Of pods you see what 'get pods' shows in their namespace;
 recordings need 'create pods/exec'. 'fix' and 'restore' write ThrottlePolicies
 (policies.enabled=true of the chart), and nothing else.`,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl unthrottle"},

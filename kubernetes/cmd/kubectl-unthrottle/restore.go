@@ -12,7 +12,6 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/text"
-	"github.com/unthrottle/unthrottle/kubernetes/policies"
 )
 
 func (p *plugin) newRestore() *cobra.Command {
@@ -70,7 +69,7 @@ func (p *plugin) restore(ctx context.Context, name string, wait time.Duration) e
 			fmt.Fprintf(p.ErrOut, "%s: %s stays in force until the container ends, or until:\n  kubectl -n %s exec %s -c agent -- unthrottle restore %[1]s\n",
 				text.Shown(of.Name), text.Shown(*of.Remedy), a.pod.Namespace, a.pod.Name)
 		}
-		if by := ruleOf(of); by != "" {
+		if by := ruleOf(of); by != "" && by != keyOf(pod, w) {
 			fmt.Fprintf(p.ErrOut, "%s: now the rule of %s counts\n", text.Shown(of.Name), text.Shown(by))
 		}
 	}
@@ -97,7 +96,7 @@ func (c *connected) remove(ctx context.Context, pod *core.Pod, w wish) error {
 
 // letGo waits until no container of the pod has a rule of the policy.
 func (a *agent) letGo(ctx context.Context, pod *core.Pod, w wish, wait time.Duration) (policy.Document, error) {
-	key := policies.Key{Kind: policies.ThrottlePolicy, Namespace: pod.Namespace, Name: w.name()}.String()
+	key := keyOf(pod, w)
 	waits, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	told := false

@@ -44,8 +44,8 @@ func (c *connected) forward(ctx context.Context, pod *core.Pod, port int) (strin
 	select {
 	case err := <-ended:
 		cancel()
-		if apierrors.IsForbidden(err) {
-			err = fmt.Errorf("%w; you need 'create' on pods/portforward in namespace %s", err, pod.Namespace)
+		if apierrors.IsForbidden(err) || strings.Contains(err.Error(), "is forbidden") { // an answer to an upgrade comes as a text
+			err = fmt.Errorf("%w; you need 'get' and 'create' on pods/portforward in namespace %s", err, pod.Namespace)
 		}
 		return "", nil, err
 	case <-ready:

@@ -79,11 +79,29 @@ packages: release ## the tarballs, and deb and rpm packages, in dist, with check
 	    $(NFPM) package --config packaging/nfpm.yaml --packager $$format --target $(DIST)/ > /dev/null; done; done
 	@$(checksums)
 
+# The programs of the module kubernetes for one processor: $(call kubernetes-program,NAME,ARCH).
+kubernetes-program = CGO_ENABLED=0 GOOS=linux GOARCH=$(2) $(GO) -C kubernetes build -trimpath -ldflags '-s -w' -o $(abspath $(STAGE))/program/$(2)/$(1) ./cmd/$(1)
+
+# The image of the containers beside the agent is one of its own, so that the agent's has one program.
 .PHONY: image
-image: stage ## a container image for each processor, as an OCI layout in a tar file in dist, with checksums
+image: stage ## container images, of the agent and of what stands beside it in Kubernetes, for each processor: OCI layouts in tar files in dist
 	@rm -f $(DIST)/*.oci.tar
-	@for arch in $(ARCHS); do $(GO) -C tools/image run . --arch $$arch --version '$(VERSION)' --epoch $(SOURCE_DATE_EPOCH) \
-	  --program $(abspath $(STAGE))/$$arch/usr/bin/unthrottle --output $(abspath $(DIST))/unthrottle-$(VERSION)-linux-$$arch.oci.tar; done
+	@for arch in $(ARCHS); do $(call kubernetes-program,unthrottle-kubernetes,$$arch); \
+	  for name in unthrottle unthrottle-kubernetes; do $(GO) -C tools/image run . --name $$name --arch $$arch --version '$(VERSION)' --epoch $(SOURCE_DATE_EPOCH) \
+	    --program $(abspath $(STAGE))/program/$$arch/$$name --output $(abspath $(DIST))/$$name-$(VERSION)-linux-$$arch.oci.tar; done; done
+	@$(checksums)
+
+# Where the archives of `make plugin` will be found.
+PLUGIN_URL ?= https://github.com/unthrottle/unthrottle/releases/download/$(VERSION)
+.PHONY: plugin
+plugin: need-go ## kubectl unthrottle for each processor in dist, with checksums and a manifest for krew
+	@mkdir -p $(DIST); rm -f $(DIST)/kubectl-unthrottle-*.tar.gz; cp packaging/krew.yaml $(DIST)/unthrottle.krew.yaml
+	@sed -i 's#@VERSION@#$(VERSION)#' $(DIST)/unthrottle.krew.yaml
+	@for arch in $(ARCHS); do name=kubectl-unthrottle-$(VERSION)-linux-$$arch; to=$(abspath $(STAGE))/$$name; mkdir -p $$to; \
+	  $(call kubernetes-program,kubectl-unthrottle,$$arch); \
+	  cp $(STAGE)/program/$$arch/kubectl-unthrottle kubernetes/cmd/kubectl-unthrottle/kubectl_complete-unthrottle LICENSE $$to/; \
+	  tar --sort=name --owner=0 --group=0 --numeric-owner --mode=go-w --mtime=@$(SOURCE_DATE_EPOCH) -C $$to -c . | gzip -n > $(DIST)/$$name.tar.gz; \
+	  sed "s#@ARCH@#$$arch#; s#@URI@#$(PLUGIN_URL)/$$name.tar.gz#; s#@SHA256@#$$(sha256sum < $(DIST)/$$name.tar.gz | cut -c1-64)#" packaging/krew-platform.yaml >> $(DIST)/unthrottle.krew.yaml; done
 	@$(checksums)
 
 # SHA256SUMS lists what is in DIST.

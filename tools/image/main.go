@@ -1,8 +1,9 @@
 // Command image packs one static program as a container image for one processor: an OCI image layout in a tar file, which
 // also has the manifest.json that `docker load` of older versions reads. The image holds the program, empty /tmp, /etc and
-// /var/lib/unthrottle, and nothing else: no shell, no libraries. The same program gives the same bytes.
+// /var/lib/unthrottle, and nothing else: no shell, no libraries. The same program gives the same bytes. --name is that of the
+// program and of the image.
 //
-//	image --arch amd64 --version v1.2.3 --epoch 1764000000 --program bin/unthrottle --output unthrottle.oci.tar
+//	image --name unthrottle --arch amd64 --version v1.2.3 --epoch 1764000000 --program bin/unthrottle --output unthrottle.oci.tar
 package main
 
 import (
@@ -26,12 +27,13 @@ import (
 )
 
 type options struct {
-	arch, version, program, output string
-	epoch                          int64
+	name, arch, version, program, output string
+	epoch                                int64
 }
 
 func main() {
 	var o options
+	flag.StringVar(&o.name, "name", "unthrottle", "name of the program and of the image")
 	flag.StringVar(&o.arch, "arch", "amd64", "processor")
 	flag.StringVar(&o.version, "version", "dev", "version of the program")
 	flag.Int64Var(&o.epoch, "epoch", 0, "time in all headers, in seconds since 1970")
@@ -50,7 +52,7 @@ func run(o options) error {
 		return err
 	}
 	at := time.Unix(o.epoch, 0).UTC()
-	files, err := layer(program, at)
+	files, err := layer(o.name, program, at)
 	if err != nil {
 		return err
 	}
@@ -62,12 +64,12 @@ func run(o options) error {
 }
 
 // layer is the tar of the image's files.
-func layer(program []byte, at time.Time) ([]byte, error) {
+func layer(name string, program []byte, at time.Time) ([]byte, error) {
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
 	for _, h := range []tar.Header{
 		{Name: "etc/", Mode: 0o755}, {Name: "tmp/", Mode: 0o1777}, {Name: "usr/", Mode: 0o755}, {Name: "usr/bin/", Mode: 0o755},
-		{Name: "usr/bin/unthrottle", Mode: 0o755, Size: int64(len(program))},
+		{Name: "usr/bin/" + name, Mode: 0o755, Size: int64(len(program))},
 		{Name: "var/", Mode: 0o755}, {Name: "var/lib/", Mode: 0o755}, {Name: "var/lib/unthrottle/", Mode: 0o700},
 	} {
 		h.ModTime, h.Format = at, tar.FormatUSTAR
@@ -107,10 +109,10 @@ func pack(o options, files []byte, at time.Time) (v1.Image, error) {
 	config = config.DeepCopy()
 	config.Architecture, config.OS, config.Created = o.arch, "linux", v1.Time{Time: at}
 	config.Config = v1.Config{
-		Entrypoint: []string{"/usr/bin/unthrottle"},
+		Entrypoint: []string{"/usr/bin/" + o.name},
 		Env:        []string{"PATH=/usr/bin"},
 		Labels: map[string]string{
-			"org.opencontainers.image.title":    "unthrottle",
+			"org.opencontainers.image.title":    o.name,
 			"org.opencontainers.image.version":  o.version,
 			"org.opencontainers.image.licenses": "Apache-2.0",
 		},
@@ -129,7 +131,7 @@ func write(o options, image v1.Image, at time.Time) error {
 	if err != nil {
 		return err
 	}
-	name := "unthrottle:" + o.version
+	name := o.name + ":" + o.version
 	if err := index.AppendImage(image, layout.WithAnnotations(map[string]string{
 		"org.opencontainers.image.ref.name": o.version, "io.containerd.image.name": "docker.io/library/" + name,
 	}), layout.WithPlatform(v1.Platform{OS: "linux", Architecture: o.arch})); err != nil {

@@ -38,6 +38,9 @@ const (
 	tutorial = "tutorial"
 )
 
+// pluginTest runs what the page of the plugin shows.
+const pluginTest = "needs a cluster; TestPage of kubernetes/cmd/kubectl-unthrottle runs it, and compares it"
+
 // fixColumns is the width at which pages show the lines of fix and apply, which no
 // terminal has filled.
 const fixColumns = 100
@@ -110,6 +113,13 @@ var table = []row{
 	{page: "docs/reference/fix.md", command: fixCart, scene: cart, width: fixColumns, byPage: true, optional: fixLines},
 	{page: "docs/reference/flight-recorder.md", command: "sudo unthrottle explain checkout --at 03:12", elsewhere: "shows no output; internal/cure/agent and internal/explain/live have the tests of the flight recorder"},
 	{page: "docs/reference/forecast.md", command: "unthrottle forecast service-pools-small.utr --slo 'p99<50ms' --load 1..3 --host-load 0%", elsewhere: "searches loads for minutes; TestForecastJSON and its neighbours in cmd/unthrottle"},
+	{page: "docs/reference/kubectl.md", command: "kubectl unthrottle top", elsewhere: pluginTest},
+	{page: "docs/reference/kubectl.md", command: "kubectl unthrottle explain cart-7d9c5b8f6-x2x4x | head -n 6", elsewhere: pluginTest},
+	{page: "docs/reference/kubectl.md", command: "kubectl unthrottle forecast cart-7d9c5b8f6-x2x4x | head -n 11", elsewhere: pluginTest},
+	{page: "docs/reference/kubectl.md", command: "kubectl unthrottle fix cart-7d9c5b8f6-x2x4x", elsewhere: pluginTest},
+	{page: "docs/reference/kubectl.md", command: "kubectl unthrottle fix cart-7d9c5b8f6-x2x4x --dry-run | tail -n 14", elsewhere: pluginTest},
+	{page: "docs/reference/kubectl.md", command: "kubectl unthrottle fix cart-7d9c5b8f6-x2x4x --remedy secondary", elsewhere: pluginTest},
+	{page: "docs/reference/kubectl.md", command: "kubectl unthrottle restore cart-7d9c5b8f6-x2x4x", elsewhere: pluginTest},
 	{page: "docs/reference/ls.md", command: "unthrottle ls", scene: shop, optional: shopLines, anyOrder: true},
 	{page: "docs/reference/place.md", command: "unthrottle place --topology machine.json --containers wanted.yaml", scene: offline, exact: true},
 	{page: "docs/reference/restore.md", command: "sudo unthrottle restore /shop/checkout", scene: shop, width: fixColumns, byPage: true, optional: others},

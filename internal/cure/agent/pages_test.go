@@ -83,13 +83,14 @@ func pageAgent(t *testing.T, rules string, rounds int, held ...txn.InForce) *age
 	return a
 }
 
-// TestPagesOfANode: testdata/pages has what an agent answers at four moments of one pod: without a rule for it, with one and not
-// sure yet, at work, and with a burst in force. Programs that read these answers are tested with them (kubernetes/cmd/kubectl-unthrottle).
+// TestPagesOfANode: testdata/pages has what an agent answers at five moments of one pod: without a rule for it, with one and not
+// sure yet, at work, with a burst in force, and after its rule has gone. Programs that read these answers are tested with them (kubernetes/cmd/kubectl-unthrottle).
 // UPDATE_GOLDEN=1 writes them.
 func TestPagesOfANode(t *testing.T) {
 	burst := txn.InForce{ID: "1", Target: "/kubepods/burstable/podcart/app", Name: "shop-a/cart-7d9c5b8f6-x2x4x/app", Remedy: "burst", Since: pageAt.Add(-5 * time.Second), By: "agent", Verdict: "better"}
 	for stage, a := range map[string]*agent{
 		"before": pageAgent(t, pageHead, persist), "confirming": pageAgent(t, pageRules, 1), "trying": pageAgent(t, pageRules, persist), "cured": pageAgent(t, pageRules, persist, burst),
+		"kept": pageAgent(t, pageHead, persist, burst),
 	} {
 		mux := http.NewServeMux()
 		a.handle(mux, &a.spent)

@@ -3,7 +3,7 @@
 //
 // It reads through a port-forward to the agent of the pod's node, where package reader shows what the user may see. It
 // explains and forecasts here, from the recording that it fetched, so that the node does nothing for it. It writes
-// ThrottlePolicies that it labels as its own, and no other object: whoever may not write one in a namespace changes nothing there.
+// ThrottlePolicies that it labels as its own, and no other object. A user without that right in a namespace changes nothing there.
 //
 // Example: `kubectl unthrottle fix cart-7d9c5-x2x4x` writes the ThrottlePolicy cart for the pods cart-*-????? of the Deployment
 // cart, and waits for what the agents say of it.

@@ -109,7 +109,7 @@ func (p *plugin) fix(ctx context.Context, name string, o fixOptions) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.wait)
 	defer cancel()
-	if err := c.accepted(ctx, pod.Namespace, wrote); err != nil {
+	if err := c.accepted(ctx, pod.Namespace, w, wrote); err != nil {
 		return err
 	}
 	return a.verdict(ctx, pod, w, o.wait)
@@ -194,7 +194,7 @@ func (c *connected) submit(ctx context.Context, pod *core.Pod, w wish) (written,
 }
 
 // accepted waits until the agents have accepted a policy. One that they refuse, and that was made here, is deleted again.
-func (c *connected) accepted(ctx context.Context, namespace string, wrote written) error {
+func (c *connected) accepted(ctx context.Context, namespace string, w wish, wrote written) error {
 	objects := c.objects(namespace)
 	name := wrote.GetName()
 	for {
@@ -216,7 +216,7 @@ func (c *connected) accepted(ctx context.Context, namespace string, wrote writte
 		case ok:
 			why := fmt.Errorf("the agents do not accept it: %s: %s", text.Shown(said.Reason), text.Shown(said.Message))
 			if said.Reason == policies.NotAllowed {
-				why = fmt.Errorf("%w. A ClusterThrottlePolicy for namespace %s allows it: 'allow: {mode: apply, remedies: [auto]}'", why, namespace)
+				why = fmt.Errorf("%w. A ClusterThrottlePolicy for namespace %s allows it: 'allow: {mode: %s, remedies: [%s]}'", why, namespace, w.mode, w.remedy)
 			}
 			if !wrote.made {
 				return why

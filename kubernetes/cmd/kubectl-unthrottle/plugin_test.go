@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -29,7 +30,7 @@ import (
 	"github.com/unthrottle/unthrottle/kubernetes/reader"
 )
 
-// agentPages are what an agent answered at four moments (TestPagesOfANode of internal/cure/agent).
+// agentPages are what an agent answered at five moments (TestPagesOfANode of internal/cure/agent).
 var agentPages = filepath.Join("..", "..", "..", "internal", "cure", "agent", "testdata", "pages")
 
 const cartPod = "cart-7d9c5b8f6-x2x4x"
@@ -124,7 +125,21 @@ func (w *world) page(out http.ResponseWriter, r *http.Request) {
 func (w *world) run(args ...string) (out, said string, err error) {
 	w.t.Helper()
 	var stdout, stderr bytes.Buffer
-	p := &plugin{IOStreams: genericiooptions.IOStreams{Out: &stdout, ErrOut: &stderr}, flags: genericclioptions.NewConfigFlags(true), poll: time.Millisecond}
+	err = w.into(&stdout, &stderr, args...)
+	return stdout.String(), stderr.String(), err
+}
+
+// terminal runs it, and has both of its streams in one.
+func (w *world) terminal(args ...string) (string, error) {
+	w.t.Helper()
+	var all bytes.Buffer
+	err := w.into(&all, &all, args...)
+	return all.String(), err
+}
+
+func (w *world) into(stdout, stderr io.Writer, args ...string) error {
+	w.t.Helper()
+	p := &plugin{IOStreams: genericiooptions.IOStreams{Out: stdout, ErrOut: stderr}, flags: genericclioptions.NewConfigFlags(true), poll: time.Millisecond}
 	p.dial = func(p *plugin) (*connected, error) {
 		namespace := "shop-a"
 		if n := *p.flags.Namespace; n != "" {
@@ -141,10 +156,9 @@ func (w *world) run(args ...string) (out, said string, err error) {
 	}
 	root := newRoot(p)
 	root.SetArgs(args)
-	root.SetOut(&stdout)
-	root.SetErr(&stderr)
-	err = root.ExecuteContext(w.t.Context())
-	return stdout.String(), stderr.String(), err
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	return root.ExecuteContext(w.t.Context())
 }
 
 // good runs it, and fails the test if it fails.

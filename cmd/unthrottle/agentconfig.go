@@ -23,6 +23,8 @@ import (
 type agentFlags struct {
 	write                    writeFlags
 	config, cpu, memory, nri string
+	// answers is a socket; "": none.
+	answers string
 	// watch: a changed file is read again.
 	watch bool
 }
@@ -37,6 +39,8 @@ type agentConfig struct {
 	write     writeFlags
 	// nri says how to reach the runtime; nil: not at all.
 	nri *nri.Options
+	// answers is the socket for what is seen; "": none.
+	answers string
 	// listens is the address in use, so that a port of the kernel's choice stays over a reload; "": none yet.
 	listens string
 	// reloaded: another configuration was in use before.
@@ -45,7 +49,7 @@ type agentConfig struct {
 
 // read reads the file.
 func (f agentFlags) read(cmd *cobra.Command) (agentConfig, error) {
-	c := agentConfig{write: f.write, file: f.config}
+	c := agentConfig{write: f.write, file: f.config, answers: f.answers}
 	var err error
 	if c.rules, c.untrusted, err = policy.ReadRules(f.config); err != nil {
 		return c, err

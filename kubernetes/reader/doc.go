@@ -2,8 +2,9 @@
 //
 // # Problem
 //
-// The agent answers on the node's loopback address to anyone there, and has no access to the Kubernetes API. A user of the cluster
-// reaches a pod of the agent by port-forward. Who may not see a pod must learn nothing of it.
+// The agent answers to anyone who reaches it, and has no access to the Kubernetes API. A user of the cluster reaches a pod of the
+// agent by port-forward. Who may not see a pod must learn nothing of it. So the agent answers on a socket, which no port-forward
+// reaches, and this reader alone has.
 //
 // # Rule
 //

@@ -34,7 +34,7 @@ const (
 
 // Options of a reader.
 type Options struct {
-	// Agent is the base URL of the agent.
+	// Agent is the base URL of the agent, or unix:PATH, the socket of its --answers.
 	Agent string
 	// Access is what the API server says.
 	Access Access
@@ -49,8 +49,15 @@ type reader struct {
 
 // New answers requests of users.
 func New(o Options) http.Handler {
+	way := &http.Transport{Proxy: nil, MaxConnsPerHost: mostAtOnce}
+	if socket, ok := strings.CutPrefix(o.Agent, "unix:"); ok {
+		way.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+		}
+		o.Agent = "http://agent"
+	}
 	r := &reader{Options: o, turns: make(chan struct{}, mostAtOnce), client: http.Client{
-		Transport:     &http.Transport{Proxy: nil, MaxConnsPerHost: mostAtOnce},
+		Transport:     way,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 	mux := http.NewServeMux()

@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -123,6 +125,24 @@ func TestOfTheNode(t *testing.T) {
 	_, body := ask(t, h, "operator", "/containers")
 	if err := json.Unmarshal([]byte(body), &all); err != nil || len(all.Containers) != 1 || all.Containers[0].Path != "/sshd" {
 		t.Errorf("%s, %v", body, err)
+	}
+}
+
+// TestSocket: the agent may be at a socket.
+func TestSocket(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "agent.sock")
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent := httptest.NewUnstartedServer(twoNamespaces(t).Config.Handler)
+	agent.Listener.Close()
+	agent.Listener = l
+	agent.Start()
+	t.Cleanup(agent.Close)
+	h := New(Options{Agent: "unix:" + socket, Log: slog.New(slog.DiscardHandler), Access: rights{"viewer": {{Verb: "get", Resource: "pods", Namespace: "shop"}}}})
+	if code, body := ask(t, h, "viewer", "/containers"); code != http.StatusOK || !strings.Contains(body, "cart") || strings.Contains(body, "etl") {
+		t.Errorf("%d %s", code, body)
 	}
 }
 

@@ -113,8 +113,14 @@ func TestChartReader(t *testing.T) {
 	if s.Privileged == nil || *s.Privileged || !s.RunAsNonRoot || !s.ReadOnlyRootFilesystem || len(s.Capabilities.Add) > 0 || !slices.Equal(s.Capabilities.Drop, []string{"ALL"}) {
 		t.Errorf("it has more than it needs: %+v", s)
 	}
-	if len(c.VolumeMounts) != 1 || c.VolumeMounts[0].Name != "api" || !c.VolumeMounts[0].ReadOnly {
-		t.Errorf("its mounts: %+v", c.VolumeMounts)
+	for _, m := range c.VolumeMounts {
+		if m.Name != "api" && m.Name != "answers" || !m.ReadOnly {
+			t.Errorf("its mounts: %+v", c.VolumeMounts)
+		}
+	}
+	// A port-forward into the pod reaches the agent's loopback address: there it must not answer what the reader bounds.
+	if at := slices.Index(containers[0].Args, "--answers"); at < 0 || !slices.Contains(c.Args, "unix:"+containers[0].Args[at+1]) {
+		t.Errorf("the agent answers beside the reader: %q, %q", containers[0].Args, c.Args)
 	}
 	if at := slices.Index(c.Args, "--listen"); at < 0 || c.Args[at+1] != "127.0.0.1:9470" {
 		t.Errorf("its arguments: %q", c.Args)

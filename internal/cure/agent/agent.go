@@ -54,6 +54,8 @@ type Config struct {
 	// Reloaded: the rules are new, so that what did not help under the old ones may be tried again at once.
 	Reloaded bool
 	Log      *slog.Logger
+	// Answers is the socket where containers, status and recordings are answered; "": the loopback address.
+	Answers string
 	// Ready, if not nil, is told where /metrics listens.
 	Ready func(net.Addr)
 }
@@ -130,6 +132,9 @@ func Run(ctx context.Context, c Config) error {
 	part("metrics", func(ctx context.Context) error {
 		return serve(ctx, c.Rules.Listen, &a.spent, pages{registry, a.report, a.healthy, c.NRI.Ready, a}, c.Ready)
 	})
+	if c.Answers != "" {
+		part("answers", a.serveAnswers)
+	}
 	if c.NRI != nil {
 		part("nri", func(ctx context.Context) error { return c.NRI.Run(ctx, a.newcomersAhead) })
 	}

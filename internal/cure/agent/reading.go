@@ -26,14 +26,15 @@ const (
 )
 
 // handle adds the pages of what is seen: GET /containers, /status, /recordings and /recordings/FILE. The caller is not asked for
-// a name, and recordings hold command lines. So they answer on a loopback address alone, wherever else the agent listens.
+// a name, and recordings hold command lines. So they answer on a loopback address alone, wherever else the agent listens; and where
+// there is a socket for them, on that alone: a port-forward into the agent's pod reaches its loopback address too.
 func (a *agent) handle(mux *http.ServeMux, cost *spent) {
 	turns := make(chan struct{}, mostReaders)
 	page := func(path string, answer http.HandlerFunc) {
 		h := cost.handler(answer)
 		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
-			if !onLoopback(r) {
-				http.Error(w, path+" answers on a loopback address only: ask 127.0.0.1 on the node, or in the agent's pod", http.StatusForbidden)
+			if why := a.refuses(r); why != "" {
+				http.Error(w, path+why, http.StatusForbidden)
 				return
 			}
 			select {
@@ -59,10 +60,22 @@ func (a *agent) handle(mux *http.ServeMux, cost *spent) {
 	page("/recordings/{file}", a.sendRecording)
 }
 
-// onLoopback reports whether a request came to a loopback address. One of which that is not known did not.
-func onLoopback(r *http.Request) bool {
-	at, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
-	return ok && at.IP.IsLoopback()
+// refuses says why a request came to the wrong address; "": it did not. An address that is not known is wrong.
+func (a *agent) refuses(r *http.Request) string {
+	switch at := r.Context().Value(http.LocalAddrContextKey).(type) {
+	case *net.UnixAddr:
+		if a.Answers != "" {
+			return ""
+		}
+	case *net.TCPAddr:
+		if a.Answers == "" && at.IP.IsLoopback() {
+			return ""
+		}
+	}
+	if a.Answers != "" {
+		return " answers on the socket of --answers only"
+	}
+	return " answers on a loopback address only: ask 127.0.0.1 on the node, or in the agent's pod"
 }
 
 func answerJSON(w http.ResponseWriter, document any) {

@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -126,6 +128,57 @@ func TestReadingAnswersOnLoopbackOnly(t *testing.T) {
 				t.Errorf("%s at %v: %d %.80s, want %d", path, at, w.Code, w.Body, want)
 			}
 		}
+	}
+}
+
+// TestReadingOnASocketOnly: with a socket for them, the answers are on no address: a port-forward reaches loopback.
+func TestReadingOnASocketOnly(t *testing.T) {
+	a, server := reading(t)
+	a.Answers = filepath.Join(t.TempDir(), "agent.sock")
+	a.chooser = newChooser(a.Rules, "")
+	kept, err := a.keptRecordings()
+	if err != nil || len(kept) != 1 {
+		t.Fatal(kept, err)
+	}
+	if err := os.WriteFile(a.Answers, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.serveAnswers(t.Context()); err == nil || !strings.Contains(err.Error(), "is no socket") {
+		t.Errorf("it takes the place of a file: %v", err)
+	}
+	if err := os.Remove(a.Answers); err != nil {
+		t.Fatal(err)
+	}
+	left, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", a.Answers) // an agent that was killed leaves its socket behind
+	if err != nil {
+		t.Fatal(err)
+	}
+	left.(*net.UnixListener).SetUnlinkOnClose(false)
+	left.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- a.serveAnswers(ctx) }()
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", a.Answers)
+	}}}
+	for _, path := range []string{"/containers", "/policy", "/status", "/recordings", "/recordings/" + kept[0].File} {
+		var answer *http.Response
+		for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
+			if answer, err = client.Get("http://agent" + path); err == nil {
+				break
+			}
+		}
+		if err != nil || answer.StatusCode != http.StatusOK {
+			t.Fatalf("%s on the socket: %v, %v", path, answer, err)
+		}
+		answer.Body.Close()
+		if code, body := get(t, server.URL+path); path != "/policy" && (code != http.StatusForbidden || strings.Contains(body, "cart")) {
+			t.Errorf("%s on loopback beside the socket: %d %s", path, code, body)
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("it ends with %v", err)
 	}
 }
 

@@ -56,6 +56,14 @@ func serve(ctx context.Context, listen string, cost *spent, p pages, ready func(
 			fmt.Fprintln(w, "ok")
 		})
 	}
+	if ready != nil {
+		ready(l.Addr())
+	}
+	return serveOn(ctx, l, mux)
+}
+
+// serveOn answers on a listener until ctx ends.
+func serveOn(ctx context.Context, l net.Listener, mux http.Handler) error {
 	server := &http.Server{
 		Handler:           mux,
 		ReadHeaderTimeout: 5 * time.Second,
@@ -63,9 +71,6 @@ func serve(ctx context.Context, listen string, cost *spent, p pages, ready func(
 		WriteTimeout:      30 * time.Second,
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    16 << 10,
-	}
-	if ready != nil {
-		ready(l.Addr())
 	}
 	// A goroutine of its own, since Shutdown must run while Serve blocks.
 	stopped := make(chan struct{})
@@ -78,7 +83,7 @@ func serve(ctx context.Context, listen string, cost *spent, p pages, ready func(
 			server.Close()
 		}
 	}()
-	err = server.Serve(l)
+	err := server.Serve(l)
 	if errors.Is(err, http.ErrServerClosed) {
 		<-stopped
 		return nil

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -65,7 +66,7 @@ func run(ctx context.Context, args []string) error {
 	identity := flags.String("identity", os.Getenv("POD_NAME"), "the `NAME` of this pod, for the lease")
 	namespace := flags.String("namespace", os.Getenv("POD_NAMESPACE"), "the `NAMESPACE` of the lease")
 	lease := flags.String("lease", "unthrottle-policies", "the `NAME` of the lease: its holder writes statuses")
-	agent := flags.String("agent", reader.DefaultAgent, "the `URL` of the agent")
+	agent := flags.String("agent", reader.DefaultAgent, "the `URL` of the agent, or unix:PATH, the socket of its --answers")
 	listen := flags.String("listen", reader.DefaultListen, "the loopback `ADDRESS` where users read")
 	least := flags.Duration("least-interval", time.Minute, "the least time between two changes of the file; each ends what the agent is trying")
 	flags.Usage = func() {
@@ -117,8 +118,8 @@ func run(ctx context.Context, args []string) error {
 
 // read serves the reader until ctx ends.
 func read(ctx context.Context, kubeconfig, listen, agent string, log *slog.Logger) error {
-	if u, err := url.Parse(agent); err != nil || u.Scheme != "http" || u.Host == "" {
-		return fmt.Errorf("--agent %q is no URL of an agent, such as %s", agent, reader.DefaultAgent)
+	if u, err := url.Parse(agent); err != nil || (u.Scheme != "http" || u.Host == "") && (u.Scheme != "unix" || !strings.HasPrefix(agent, "unix:/")) {
+		return fmt.Errorf("--agent %q: give a URL such as %s, or unix:/PATH", agent, reader.DefaultAgent)
 	}
 	config, err := api(kubeconfig)
 	if err != nil {

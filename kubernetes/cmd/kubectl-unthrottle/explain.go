@@ -13,7 +13,7 @@ func (p *plugin) newExplain() *cobra.Command {
 	var at string
 	return addAt(p.addPod(&cobra.Command{
 		Use:   "explain POD",
-		Short: "Say why a pod was stopped, and who spent the quota, from the agent's recording",
+		Short: "Say why a pod was stopped, and who spent the quota",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.withRecording(cmd.Context(), args[0], at, func(file string) error {
 				e, err := live.File(file)

@@ -36,7 +36,7 @@ func (p *plugin) newFix() *cobra.Command {
 	var o fixOptions
 	cmd := p.addPod(&cobra.Command{
 		Use:   "fix POD",
-		Short: "Ask the agents for a remedy by a ThrottlePolicy, and wait for their verdict",
+		Short: "Ask for a remedy by a ThrottlePolicy, and wait for the verdict",
 		Long: `Ask the agents for a remedy: write a ThrottlePolicy for all pods of the
 controller that made the pod, such as its Deployment, and wait until the agents
 have accepted it, and the one on the pod's node has tried a remedy and judged it.

@@ -50,8 +50,8 @@ func newRoot(p *plugin) *cobra.Command {
 		Long: `See which pods the kernel stops for their CPU limit, why, and what would help.
 
 It needs the agent on the nodes (helm chart unthrottle with reader.enabled=true)
-and, in its namespace, the rights 'get' and 'list' on pods, and 'get' and
-'create' on pods/portforward. Of pods you see what 'get pods' shows in their namespace;
+and, in its namespace, the rights 'list' on pods, and 'get' and 'create' on
+pods/portforward. Of pods you see what 'get pods' shows in their namespace;
 recordings need 'create pods/exec'. 'fix' and 'restore' write ThrottlePolicies
 (policies.enabled=true of the chart), and nothing else.`,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl unthrottle"},
@@ -71,6 +71,7 @@ recordings need 'create pods/exec'. 'fix' and 'restore' write ThrottlePolicies
 		}
 		return fmt.Errorf("unable to match a printer suitable for the output format %q, allowed formats are: json,wide", p.output)
 	}
+	root.CompletionOptions.HiddenDefaultCmd = true // kubectl completes by kubectl_complete-unthrottle
 	root.AddCommand(p.newTop(), p.newStatus(), p.newPolicy(), p.newExplain(), p.newForecast(), p.newFix(), p.newRestore())
 	return root
 }

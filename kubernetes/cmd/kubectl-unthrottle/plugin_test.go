@@ -379,6 +379,36 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
+// TestHelp: what is written by hand fits a terminal, and each command that the page lists is there.
+func TestHelp(t *testing.T) {
+	w := newWorld(t)
+	out, _ := w.good("--help")
+	text, _, _ := strings.Cut(out, "\nFlags:")
+	for _, line := range strings.Split(text, "\n") {
+		if len(line) > 80 {
+			t.Errorf("%d columns: %s", len(line), line)
+		}
+	}
+	data, err := os.ReadFile(pluginPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []string{"top", "explain", "forecast", "status", "policy", "fix", "restore"} {
+		has(t, text, "\n  "+command+" ")
+		if !strings.Contains(string(data), "| `"+command) {
+			t.Errorf("%s is not in the table of %s", command, pluginPage)
+		}
+		help, _ := w.good(command, "--help")
+		own, _, _ := strings.Cut(help, "Global Flags:")
+		_, own, _ = strings.Cut(own, "\nFlags:")
+		for _, field := range strings.Fields(own) {
+			if strings.HasPrefix(field, "--") && field != "--help" && !strings.Contains(string(data), field) {
+				t.Errorf("%s of %s is not in %s", field, command, pluginPage)
+			}
+		}
+	}
+}
+
 // TestToken: only what a reader can check is sent.
 func TestToken(t *testing.T) {
 	for want, config := range map[string]*rest.Config{

@@ -15,7 +15,7 @@ import (
 func (p *plugin) newPolicy() *cobra.Command {
 	return p.addPod(&cobra.Command{
 		Use:   "policy POD",
-		Short: "Show every value in force for a pod's containers, its source, and why one is not treated",
+		Short: "Show the values in force for a pod, and why it is not treated",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := p.connect()
 			if err != nil {

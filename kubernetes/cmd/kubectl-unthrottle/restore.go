@@ -18,7 +18,7 @@ func (p *plugin) newRestore() *cobra.Command {
 	var wait time.Duration
 	cmd := p.addPod(&cobra.Command{
 		Use:   "restore POD",
-		Short: "Delete the ThrottlePolicy that fix wrote, and say what is still in force",
+		Short: "Delete the policy that fix wrote, and say what is still in force",
 		Long: `Delete the ThrottlePolicy that 'fix' wrote for the controller of a pod, wait
 until the agent on the pod's node has let its rule go, and say what is still in force.
 

@@ -21,7 +21,7 @@ func (p *plugin) newTop() *cobra.Command {
 	var node string
 	cmd := &cobra.Command{
 		Use: "top", Aliases: []string{"ls"}, Args: cobra.NoArgs,
-		Short: "List containers, the most stopped first, and whose quota stopped them",
+		Short: "List containers, the most stopped first, and by whose quota",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := p.connect()
 			if err != nil {

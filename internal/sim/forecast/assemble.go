@@ -110,6 +110,9 @@ func (a *assembly) cgroups() error {
 			return err
 		}
 		parent, a.l.container = at, at
+		if i > 0 && isPod(level.Path) {
+			a.l.pods = append(a.l.pods, at)
+		}
 		if limit := a.l.recordedScenario.Cgroups[at].Limit; limit.Limited() && (least == 0 || limit.CPUs() <= least) {
 			least, a.l.binding = limit.CPUs(), at
 		}

@@ -49,8 +49,12 @@ type Container struct {
 	SchedExt bool
 }
 
-// Cgroups are indices in the cgroups of a simulated host: the container's own, and the one whose quota binds it.
-type Cgroups struct{ Container, Binding int }
+// Cgroups are indices in the cgroups of a simulated host: the container's own, the one whose quota binds it, and those of
+// its pod.
+type Cgroups struct {
+	Container, Binding int
+	Pods               []int
+}
 
 // Priced is what the price of a row is made of.
 type Priced struct {

@@ -63,6 +63,7 @@ var NarrowEffect = &Effect{
 			of.Limit.Quota = time.Duration(r.CPUs) * of.Limit.Period
 		}
 		of.Remedy = &scenario.Remedy{Kind: scenario.Narrow, Burst: r.Burst, Credit: r.Credit}
+		soften(s, at, r)
 	},
 	Text: func(_ float64, r Remedy) string {
 		switch {
@@ -103,13 +104,7 @@ var BurstEffect = &Effect{
 		}
 		return all
 	},
-	Simulate: func(s *scenario.Scenario, at Cgroups, r Remedy) {
-		of := &s.Cgroups[at.Binding]
-		of.Remedy = &scenario.Remedy{Kind: scenario.Burst, Burst: r.Burst}
-		if r.Period > 0 && of.Limit.Period > 0 {
-			of.Limit = scenario.InPeriod(of.Limit, r.Period)
-		}
-	},
+	Simulate: burst,
 	Text: func(_ float64, r Remedy) string {
 		if r.Period > 0 {
 			return fmt.Sprintf("burst %v, period %v", r.Burst, r.Period)
@@ -167,10 +162,8 @@ var WeightEffect = &Effect{
 // RaiseEffect is that of a larger limit.
 var RaiseEffect = &Effect{
 	Name: Raise, Change: 5,
-	Rows: func(Container) []Remedy { return []Remedy{{Name: Raise, Factor: 1.5}, {Name: Raise, Factor: 2}} },
-	Simulate: func(s *scenario.Scenario, at Cgroups, r Remedy) {
-		s.Cgroups[at.Binding].Remedy = &scenario.Remedy{Kind: scenario.Raise, Factor: r.Factor}
-	},
+	Rows:       func(Container) []Remedy { return []Remedy{{Name: Raise, Factor: 1.5}, {Name: Raise, Factor: 2}} },
+	Simulate:   raise,
 	Granted:    func(limit float64, r Remedy) *float64 { return new(limit * r.Factor) },
 	Text:       func(limit float64, r Remedy) string { return "raise to " + text.CPUs(limit*r.Factor) },
 	Parameters: factorOf,

@@ -24,6 +24,7 @@ type Load struct {
 	// container and binding are cgroups of recordedScenario: the container's own, and the one with the least
 	// limit at or above it.
 	container, binding int
+	pods               []int   // cgroups of the container's pod
 	limit              float64 // of binding, in CPUs
 	Pools              []*Pool
 	requests           []recordedRequest

@@ -86,6 +86,12 @@ func (l *Load) work(p *Pool) (work time.Duration) {
 func (l *Load) withQueues(r Remedy, s scenario.Scenario, replay simulate.Replay) (scenario.Scenario, simulate.Replay, []*Pool, error) {
 	if r.Name == Shards {
 		c := &s.Cgroups[l.binding]
+		more := c.Limit.CPUs() * (1/r.Factor - 1)
+		for _, i := range (Cgroups{l.container, l.binding, l.pods}).above(&s) {
+			pod := &s.Cgroups[i].Limit
+			pod.Quota += time.Duration(more * float64(pod.Period)).Round(time.Microsecond)
+			pod.Burst = min(pod.Burst, pod.Quota)
+		}
 		c.Limit.Quota = time.Duration(float64(c.Limit.Quota) / r.Factor)
 		c.Limit.Burst = time.Duration(float64(c.Limit.Burst) / r.Factor)
 		if err := c.Limit.Check(&s.Host.Rules); err != nil {

@@ -75,7 +75,7 @@ func (l *Load) scenarioWith(r Remedy) (scenario.Scenario, error) {
 	s := l.recordedScenario
 	s.Cgroups = slices.Clone(s.Cgroups)
 	if simulate := r.effect().Simulate; simulate != nil {
-		simulate(&s, Cgroups{l.container, l.binding}, r)
+		simulate(&s, Cgroups{l.container, l.binding, l.pods}, r)
 	}
 	remedied, refused := s.Remedied()
 	if refused != nil {

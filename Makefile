@@ -245,6 +245,23 @@ $(KUBERNETES)/kubelet:
 	@for name in kube-apiserver kube-controller-manager kube-scheduler kubectl kubelet; do CGO_ENABLED=0 nice $(GO) -C tools/kubernetes build \
 	  -trimpath -ldflags '$(KUBERNETES_LDFLAGS)' -o $(abspath $(KUBERNETES))/ k8s.io/kubernetes/cmd/$$name; done
 
+# The image of the containers beside the agent.
+SIDECAR_IMAGE := .cache/e2e/unthrottle-kubernetes.oci.tar
+.PHONY: sidecar-image
+sidecar-image: need-go
+	@mkdir -p $(dir $(SIDECAR_IMAGE)) $(BIN)
+	@CGO_ENABLED=0 $(GO) -C kubernetes build -trimpath -ldflags '-s -w' -o $(abspath $(BIN))/unthrottle-kubernetes ./cmd/unthrottle-kubernetes
+	@$(GO) -C tools/image run . --name unthrottle-kubernetes --version e2e --arch $$($(GO) env GOARCH) --program $(abspath $(BIN))/unthrottle-kubernetes \
+	  --output $(abspath $(SIDECAR_IMAGE))
+
+# The test's program is the pods' service too, so that it is static. Then the tutorial is compared with what its commands printed.
+KUBERNETES_SAID := .cache/e2e/tutorial.json
+.PHONY: e2e-kubernetes
+e2e-kubernetes: agent-image sidecar-image $(BIN)/crictl $(CONTAINERD)/containerd $(HELM) $(KUBERNETES)/kubelet ## on a real Kubernetes of one node: a throttled pod found, explained, forecast, fixed, resized; the chart upgraded and uninstalled (as root, 4 minutes)
+	@CGO_ENABLED=0 $(GO) run ./test/e2e -crictl $(BIN)/crictl -containerd $(CONTAINERD) -image $(AGENT_IMAGE) -sidecar $(SIDECAR_IMAGE) -helm $(HELM) \
+	  -kubernetes $(KUBERNETES) -said $(KUBERNETES_SAID) -only kubernetes $(E2E)
+	@UNTHROTTLE_TUTORIAL=$(abspath $(KUBERNETES_SAID)) $(GO) test -count=1 -run '^TestKubernetesTutorial$$' ./test/docs $(DOCS)
+
 .PHONY: e2e-install
 e2e-install: ## installs what make e2e runs, on Debian (as root; a package may start its service)
 	@apt-get install -y --no-install-recommends docker.io podman conmon containerd runc busybox-static

@@ -36,6 +36,8 @@ const (
 	alone   = "alone"   // commands that make cgroups of their own
 	// tutorial is the program of the tutorial under a limit.
 	tutorial = "tutorial"
+	// cluster is a pod on a real Kubernetes (make e2e-kubernetes).
+	cluster = "cluster"
 )
 
 // pluginTest runs what the page of the plugin shows.
@@ -77,6 +79,10 @@ var (
 	explainLines = append([]string{`^0\. `, `^It is starting: `, `^Ask again when it is older`, `^It was stopped while it started`, `count as start-up`, `^Not measured`, `^[^ ].*: held CPUs for`, `^and 0 neighbour`, `^and 0 weaker cause`, `^Checks: `, `^time on CPUs against`,
 		`: (FAILED, off by|not judged)`, `^0 event`, `^Cost of width`, `^Runnable threads per reserved core`, `^pool own quota`, `^own quota .* all T$`, `^http-worker-\* T`, `^all T`,
 		`^(mean|limit|mean, limit) 0$`}, recommendedLines...)
+	// helmLines: when it was installed.
+	helmLines = []string{`^LAST DEPLOYED`}
+	// clusterLines: ids of pods. Of two equal quotas, the container's and its pod's, now one stops it and now the other.
+	clusterLines = []string{`^unthrottle/unthrottle-`, `^shop/cart/`, `^/kubepods`, `pod[0-9a-f]`, `^The quota of an ancestor`, "^Pool `", `^container itself used`}
 	explainParts = []part{
 		{to: `^ 1\. `},
 		{from: `^CPUs at once`, to: `^$`},
@@ -143,4 +149,16 @@ var table = []row{
 	{page: tutorialPage, command: "sudo unthrottle status", scene: tutorial, optional: undoneLines},
 	{page: tutorialPage, command: "sudo unthrottle restore", scene: tutorial, optional: undoneLines},
 	{page: tutorialPage, command: "tail -n 2 shop.log   # undone", scene: tutorial},
+
+	{page: clusterPage, command: "helm install unthrottle packaging/chart/unthrottle -n unthrottle --create-namespace", scene: cluster, optional: helmLines,
+		parts: []part{{from: `^unthrottle .* tier`}}},
+	{page: clusterPage, command: "kubectl exec -n unthrottle ds/unthrottle -- unthrottle ls", scene: cluster, anyOrder: true, optional: clusterLines},
+	{page: clusterPage, command: "kubectl exec -n unthrottle ds/unthrottle -- unthrottle explain shop/cart", scene: cluster, width: fixColumns,
+		optional: append(clusterLines, explainLines...), parts: []part{{to: `^ 1\. `}, {from: `^Recommended: `, most: 1}}},
+	{page: clusterPage, command: "helm upgrade unthrottle packaging/chart/unthrottle -n unthrottle --reuse-values --set tier=cure", scene: cluster, optional: helmLines,
+		parts: []part{{from: `^unthrottle .* tier`, to: `^$`}, {from: `^Cure one`}}},
+	{page: clusterPage, command: "kubectl exec -n unthrottle ds/unthrottle -- unthrottle fix shop/cart --yes --for 10s", scene: cluster, width: fixColumns,
+		optional: append(clusterLines, fixLines...)},
+	{page: clusterPage, command: "client --for 20s   # before", scene: cluster},
+	{page: clusterPage, command: "client --for 20s   # after", scene: cluster},
 }

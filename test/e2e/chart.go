@@ -11,6 +11,8 @@ import (
 // chartOptions are the chart, and what it needs.
 type chartOptions struct {
 	helm, image, chart string
+	// sidecar is the image of unthrottle-kubernetes in the same form, and said the file for what the tutorial's commands printed.
+	sidecar, said string
 	// update writes the golden files instead of comparing them.
 	update bool
 }
@@ -18,6 +20,8 @@ type chartOptions struct {
 func (o *chartOptions) flags() {
 	flag.StringVar(&o.helm, "helm", "", "helm (make e2e builds it)")
 	flag.StringVar(&o.image, "image", "", "the agent's image as an OCI layout in a tar file (make e2e makes it)")
+	flag.StringVar(&o.sidecar, "sidecar", "", "the image of unthrottle-kubernetes (make e2e-kubernetes makes it)")
+	flag.StringVar(&o.said, "said", "", "the `FILE` for what the commands of the tutorial printed")
 	flag.StringVar(&o.chart, "chart", "packaging/chart/unthrottle", "the chart")
 	flag.BoolVar(&o.update, "update", false, "write the chart's golden files")
 }
@@ -41,11 +45,7 @@ func (s *suite) chartRendered(o chartOptions) {
 	if helm, err := filepath.Abs(o.helm); err != nil || s.has(helm) != nil {
 		return
 	}
-	helm := func(args ...string) (string, error) {
-		dir := filepath.Join(s.dir, "helm") // nothing of this user's is read
-		got, err := s.run(nil, []string{"HELM_CACHE_HOME=" + dir, "HELM_CONFIG_HOME=" + dir, "HELM_DATA_HOME=" + dir, "KUBECONFIG=" + dir + "/none"}, o.helm, args...)
-		return got.out, err
-	}
+	helm := func(args ...string) (string, error) { return s.helm(o, filepath.Join(s.dir, "none"), args...) }
 	lint, err := helm("lint", "--strict", o.chart)
 	s.check("chart: helm lint", errors.Join(err, contains(lint, " 0 chart(s) failed")))
 	for _, tier := range append([]string{withPolicies, withReader}, tiers...) {
@@ -78,4 +78,11 @@ func (s *suite) chartRendered(o chartOptions) {
 		errs = append(errs, contains(err.Error(), want))
 	}
 	s.check("chart: wrong values are refused, each by its name", errors.Join(errs...))
+}
+
+// helm runs helm, which reads nothing of this user's. config leads it to a cluster.
+func (s *suite) helm(o chartOptions, config string, args ...string) (string, error) {
+	dir := filepath.Join(s.dir, "helm")
+	got, err := s.run(nil, []string{"HELM_CACHE_HOME=" + dir, "HELM_CONFIG_HOME=" + dir, "HELM_DATA_HOME=" + dir, "KUBECONFIG=" + config}, o.helm, args...)
+	return got.out, err
 }

@@ -18,6 +18,13 @@
 // With -only prometheus no runtime is needed: a real Prometheus scrapes a real agent beside a throttled cgroup of ours, and
 // each query of packaging/mixin must have a result.
 //
+// With -only kubernetes the pinned containerd is a node's of a real Kubernetes: etcd, API server, controller-manager,
+// scheduler and kubelet of tools/kubernetes, all on loopback, with all cgroups below one of ours. helm installs our chart. In
+// the agent's pod a throttled service is found, explained, forecast and fixed; a client outside the cluster measures its p99
+// before and after. Then the agent is killed, the pod is resized in place, a ThrottlePolicy becomes the agent's rule, and the
+// chart is uninstalled. What the commands of docs/tutorial/kubernetes.md printed is left for test/docs. The kubelet sets sysctls
+// of the host: they are put back.
+//
 // # Example
 //
 //	ok    docker: its names, images and compose services by ls
@@ -25,6 +32,8 @@
 //
 // # Limits
 //
-// It needs root and writable cgroups, and takes one to two minutes. Debian's crun refuses hosts with both versions of
+// It needs root and writable cgroups, and takes one to two minutes, and with Kubernetes four. No network plugin is there: all
+// pods have the host's network. On a host full of other work the service waits for its neighbours more than for its quota,
+// and no fix is better: the checks with Kubernetes want an idle one. Debian's crun refuses hosts with both versions of
 // cgroups, so Podman runs runc. The whole host's other containers are listed too; only our own are changed.
 package main

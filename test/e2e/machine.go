@@ -17,7 +17,8 @@ import (
 var (
 	madeCgroups = []string{"docker", "libpod_parent", strings.TrimPrefix(ownCgroup, "/"), "default", "k8s.io", "moby"}
 	madeFolders = []string{"/run/docker", "/run/containerd", "/run/runc", "/run/libpod", "/run/containers", "/run/podman",
-		"/var/lib/docker", "/var/lib/containerd", "/var/lib/containers", "/var/lib/cni", "/run/netns", "/etc/docker", "/etc/cni"}
+		"/var/lib/docker", "/var/lib/containerd", "/var/lib/containers", "/var/lib/cni", "/run/netns", "/etc/docker", "/etc/cni",
+		"/var/lib/kubelet", "/var/log/pods", "/var/log/containers", "/usr/libexec/kubernetes"}
 )
 
 // machine is which of these were there.

@@ -18,13 +18,19 @@ func main() {
 	crictl := flag.String("crictl", "bin/crictl", "the client of Kubernetes' runtime interface")
 	bin := flag.String("containerd", "", "the folder of a containerd 2 with its shim and ctr (make e2e builds it)")
 	prometheus := flag.String("prometheus", "", "the folder of a Prometheus (make e2e-prometheus builds it)")
-	only := flag.String("only", "docker,podman,containerd,nri,chart", "which of these run, and prometheus")
+	kubernetes := flag.String("kubernetes", "", "the folder of Kubernetes and its etcd (make e2e-kubernetes builds it)")
+	only := flag.String("only", "docker,podman,containerd,nri,chart", "which of these run, and prometheus and kubernetes")
+	serve := flag.String("serve", "", "be the service that pods run, at this address")
 	var o chartOptions
 	o.flags()
 	flag.Parse()
+	if *serve != "" {
+		fmt.Fprintln(os.Stderr, "e2e:", serveRequests(*serve))
+		os.Exit(2)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	failed, err := run(ctx, programs{*exe, *crictl, *bin, *prometheus}, strings.Split(*only, ","), o, os.Stdout)
+	failed, err := run(ctx, programs{*exe, *crictl, *bin, *prometheus, *kubernetes}, strings.Split(*only, ","), o, os.Stdout)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "e2e:", err)
 		os.Exit(2)
@@ -34,8 +40,8 @@ func main() {
 	}
 }
 
-// programs are where the programs are that the checks run; containerd and prometheus are folders.
-type programs struct{ exe, crictl, containerd, prometheus string }
+// programs are where the programs are that the checks run; containerd, prometheus and kubernetes are folders.
+type programs struct{ exe, crictl, containerd, prometheus, kubernetes string }
 
 // run runs all checks and returns how many failed.
 func run(ctx context.Context, where programs, only []string, o chartOptions, out io.Writer) (failed int, err error) {
@@ -47,7 +53,7 @@ func run(ctx context.Context, where programs, only []string, o chartOptions, out
 		return 0, err
 	}
 	defer os.RemoveAll(dir)
-	for _, path := range []*string{&where.exe, &where.crictl, &where.containerd, &where.prometheus} {
+	for _, path := range []*string{&where.exe, &where.crictl, &where.containerd, &where.prometheus, &where.kubernetes} {
 		if *path, err = filepath.Abs(*path); err != nil {
 			return 0, err
 		}
@@ -57,7 +63,10 @@ func run(ctx context.Context, where programs, only []string, o chartOptions, out
 	if slices.Contains(only, "prometheus") {
 		s.prometheus(where.prometheus)
 	}
-	if slices.ContainsFunc(only, func(name string) bool { return name != "prometheus" }) {
+	if slices.Contains(only, "kubernetes") {
+		s.onCluster(where, o)
+	}
+	if slices.ContainsFunc(only, func(name string) bool { return name != "prometheus" && name != "kubernetes" }) {
 		s.all(where.containerd, only, o)
 	}
 	s.stopAll()
@@ -113,5 +122,15 @@ func (s *suite) all(bin string, only []string, o chartOptions) {
 	}
 	if d != nil {
 		s.dockerGone(d)
+	}
+}
+
+// onCluster runs the checks with Kubernetes. They are alone with their containerd.
+func (s *suite) onCluster(where programs, o chartOptions) {
+	if helm, err := filepath.Abs(o.helm); err != nil || s.has("busybox", "runc", helm) != nil || s.check("an image", s.makeImages()) != nil {
+		return
+	}
+	if k := s.startCluster(where.kubernetes, where.containerd); k != nil {
+		s.kubernetes(k, o)
 	}
 }

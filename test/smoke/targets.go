@@ -73,6 +73,8 @@ var forms = []form{
 	{target: "e2e", elsewhere: "needs container runtimes; what it looks at is tested with files of the same form in internal/container"},
 	{target: "mixin-test", elsewhere: "builds Prometheus for minutes; what rules and dashboards name is tested in internal/cure/agent"},
 	{target: "e2e-prometheus", elsewhere: "builds Prometheus for minutes; what rules and dashboards name is tested in internal/cure/agent"},
+	{target: "e2e-kubernetes", elsewhere: "builds Kubernetes for half an hour; what the agent does in its pods is tested by make e2e and in internal/cure/agent"},
+	{target: "sidecar-image", elsewhere: "make e2e-kubernetes runs it; make image writes the same"},
 	{target: "agent-image", elsewhere: "make e2e runs it; make image writes the same"},
 	{target: "e2e-policies", elsewhere: "builds Kubernetes for half an hour; kubernetes/controller is tested with a stand-in of the API server"},
 	{target: "e2e-install", elsewhere: "installs packages"},

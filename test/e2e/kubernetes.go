@@ -1,0 +1,421 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// cart is the pod that is throttled.
+type cart struct {
+	address     string
+	uid, id     string
+	pid         int
+	pod, kernel settings
+	// podBefore and before are what the kernel had at the start.
+	podBefore, before string
+	// said is what the commands of the tutorial printed, by command.
+	said map[string]string
+}
+
+// Names of the pod, and its limits in CPUs before and after the resize.
+const (
+	cartName   = "shop/cart"
+	cartFull   = cartName + "/app"
+	firstLimit = "200m"
+	nextLimit  = "400m"
+)
+
+// kubernetes has the chart's agent find, explain, forecast and cure a throttled pod of a real cluster.
+func (s *suite) kubernetes(k *cluster, o chartOptions) {
+	p := &cart{address: "127.0.0.1:" + freePort(), said: map[string]string{}}
+	if s.check("kubernetes: a pod of a service with a limit of "+firstLimit+" runs", s.startCart(k, p)) != nil {
+		return
+	}
+	defer s.deletePods(k, o)
+	c, err := s.startClient(p.address)
+	if s.check("kubernetes: a client outside the cluster", err) != nil {
+		return
+	}
+	defer c.end()
+
+	if s.check("kubernetes: helm installs the chart, the agent is ready", s.install(k, p, o)) != nil {
+		return
+	}
+	s.found(k, p)
+	if s.check("kubernetes: helm upgrades it to the tier cure, the agent has an NRI session", s.upgrade(k, p, o)) != nil {
+		return
+	}
+	s.cured(k, p, c)
+	s.killedAgent(k, p)
+	s.resized(k, p)
+	s.policies(k, p, o)
+	s.uninstalled(k, p, o)
+	if o.said != "" {
+		s.check("kubernetes: what the commands of the tutorial printed is in "+o.said, p.write(k, o.said))
+	}
+}
+
+// Commands that docs/tutorial/kubernetes.md shows. Their images, ports and folders are the test's own.
+const (
+	helmInstall = "helm install unthrottle packaging/chart/unthrottle -n unthrottle --create-namespace"
+	helmUpgrade = "helm upgrade unthrottle packaging/chart/unthrottle -n unthrottle --reuse-values --set tier=cure"
+	inAgentPod  = "kubectl exec -n unthrottle ds/unthrottle -- unthrottle "
+	askClient   = "client --for 20s   # "
+)
+
+// write writes what was printed, without the test's own cgroup and folders. Columns of a table stay where they are.
+func (p *cart) write(k *cluster, name string) error {
+	for command, text := range p.said {
+		lines := strings.Split(text, "\n")
+		for i, line := range lines {
+			if strings.HasPrefix(line, ownCgroup+"/") {
+				line = strings.Replace(line, "  ", "  "+strings.Repeat(" ", len(ownCgroup)), 1)
+			}
+			lines[i] = strings.NewReplacer(ownCgroup+"/", "/", k.file("state"), "/var/lib/unthrottle").Replace(line)
+		}
+		p.said[command] = strings.TrimRight(strings.Join(lines, "\n"), "\n")
+	}
+	text, err := json.MarshalIndent(p.said, "", " ")
+	return errors.Join(err, os.WriteFile(name, text, 0o644))
+}
+
+// show runs unthrottle in the agent's pod as the tutorial does.
+func (s *suite) show(k *cluster, p *cart, args ...string) (string, error) {
+	got, err := s.run(nil, []string{"KUBECONFIG=" + k.config}, k.program("kubectl"), append([]string{"exec", "-n", "unthrottle", "ds/unthrottle", "--", "unthrottle"}, args...)...)
+	told := got.errors + got.out // a plan is a message and comes first, what came of it is the result
+	p.said[inAgentPod+strings.Join(args, " ")] = told
+	return told, err
+}
+
+// startCart starts the pod and reads what the kernel has of it.
+func (s *suite) startCart(k *cluster, p *cart) error {
+	own, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	// A pod sees a folder that has this program alone.
+	dir := k.file("service")
+	program, err := os.ReadFile(own)
+	if err := errors.Join(err, os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, "service"), program, 0o755)); err != nil {
+		return err
+	}
+	objects := fmt.Sprintf(`
+apiVersion: v1
+kind: Pod
+metadata: {name: cart, namespace: shop, labels: {app: cart}}
+spec:
+  hostNetwork: true
+  automountServiceAccountToken: false
+  terminationGracePeriodSeconds: 1
+  containers:
+  - name: app
+    image: %s
+    imagePullPolicy: Never
+    command: [/service/service, -serve, %q]
+    resources: {requests: {cpu: 100m, memory: 64Mi}, limits: {cpu: %s, memory: 128Mi}}
+    volumeMounts: [{name: service, mountPath: /service, readOnly: true}]
+  volumes: [{name: service, hostPath: {path: %q, type: Directory}}]
+`, imageName, p.address, firstLimit, dir)
+	if _, err := s.kubectl(k, "create", "namespace", "shop"); err != nil {
+		return err
+	}
+	// The controller-manager makes the namespace's service account, which each pod needs.
+	if err := eventually(func() error { return s.create(k, objects) }); err != nil {
+		return err
+	}
+	if _, err := s.kubectl(k, "wait", "-n", "shop", "--for=condition=Ready", "pod/cart", "--timeout=100s"); err != nil {
+		events, _ := s.kubectl(k, "get", "events", "-A")
+		return fmt.Errorf("%w\n%s", err, events)
+	}
+	got, err := s.kubectl(k, "get", "pod", "-n", "shop", "cart", "-o", "jsonpath={.metadata.uid} {.status.containerStatuses[0].containerID}")
+	uid, id, _ := strings.Cut(got, " containerd://")
+	if err != nil || uid == "" || id == "" {
+		return errors.Join(err, fmt.Errorf("the pod's ids are %q", got))
+	}
+	p.uid, p.id = uid, id
+	p.pod = newSettings(ownCgroup + "/kubepods/burstable/pod" + uid)
+	p.kernel = newSettings(p.pod.path + "/" + id)
+	p.podBefore, p.before = p.pod.read(), p.kernel.read()
+	p.pid, err = s.mainProcess(k, id)
+	return errors.Join(err, equal("quota", p.kernel.quota(), "20000"), equal("the pod's quota", p.pod.quota(), "20000"))
+}
+
+// mainProcess is the first process of a container.
+func (s *suite) mainProcess(k *cluster, id string) (pid int, err error) {
+	got, err := s.cri(k.containerd, "inspect", "-o", "go-template", "--template", "{{.info.pid}}", id)
+	if err == nil {
+		_, err = fmt.Sscan(got, &pid)
+	}
+	return pid, err
+}
+
+// install installs the chart in its first tier.
+func (s *suite) install(k *cluster, p *cart, o chartOptions) error {
+	if err := s.importImage(k.containerd, "k8s.io", o.image); err != nil {
+		return err
+	}
+	told, err := s.helm(o, k.config, "install", "unthrottle", o.chart, "-n", "unthrottle", "--create-namespace",
+		"--set", "image.repository=docker.io/library/unthrottle", "--set", "image.tag=e2e", "--set", "image.pullPolicy=Never",
+		"--set", "hostNetwork=true", "--set", "port="+freePort(), "--set", "host.nri="+k.nriDir(), "--set", "host.state="+k.file("state"),
+		"--set", "config.scope="+ownCgroup)
+	p.said[helmInstall] = told
+	return errors.Join(err, s.rolledOut(k))
+}
+
+// rolledOut waits until each node has the agent of the chart's last revision.
+func (s *suite) rolledOut(k *cluster) error {
+	_, err := s.kubectl(k, "rollout", "status", "-n", "unthrottle", "ds/unthrottle", "--timeout=110s")
+	if err != nil {
+		pods, _ := s.kubectl(k, "describe", "pods", "-n", "unthrottle")
+		logs, _ := s.kubectl(k, "logs", "-n", "unthrottle", "ds/unthrottle", "--tail=20")
+		err = fmt.Errorf("%w\n%.3000s\n%s", err, pods, logs)
+	}
+	return err
+}
+
+// upgrade gives the agent the rights to change something.
+func (s *suite) upgrade(k *cluster, p *cart, o chartOptions) error {
+	told, err := s.helm(o, k.config, "upgrade", "unthrottle", o.chart, "-n", "unthrottle", "--reuse-values", "--set", "tier=cure")
+	if err != nil {
+		return err
+	}
+	p.said[helmUpgrade] = told
+	if err := s.rolledOut(k); err != nil {
+		return err
+	}
+	return eventually(func() error {
+		page, err := s.agentPage(k, "/metrics")
+		return errors.Join(err, contains(page, "unthrottle_nri_connected 1"))
+	})
+}
+
+// agentPage gets a page of the agent in its pod.
+func (s *suite) agentPage(k *cluster, path string) (string, error) {
+	port, err := s.kubectl(k, "get", "-n", "unthrottle", "ds/unthrottle", "-o", "jsonpath={.spec.template.spec.containers[0].ports[0].containerPort}")
+	if err != nil {
+		return "", err
+	}
+	return (&agent{address: "127.0.0.1:" + port}).page(path)
+}
+
+// inAgent runs unthrottle in the agent's pod and reads its JSON. Exit code 1 is a verdict on the load.
+func (s *suite) inAgent(k *cluster, to any, args ...string) error {
+	got, err := s.run(nil, []string{"KUBECONFIG=" + k.config}, k.program("kubectl"),
+		append([]string{"exec", "-n", "unthrottle", "ds/unthrottle", "--", "unthrottle"}, append(args, "--json")...)...)
+	if got.code == 1 && strings.HasPrefix(strings.TrimSpace(got.out), "{") {
+		err = nil
+	}
+	if err == nil && to != nil {
+		err = json.Unmarshal([]byte(got.out), to)
+	}
+	return err
+}
+
+// found checks what the agent's pod says of the throttled one, in the tier that changes nothing.
+func (s *suite) found(k *cluster, p *cart) {
+	var all struct{ Containers []listed }
+	err := s.inAgent(k, &all, "ls", "--for", "5s")
+	var app listed
+	for _, l := range all.Containers {
+		if l.Path == p.kernel.path {
+			app = l
+		}
+	}
+	throttled := errors.New("it is not throttled")
+	if app.Throttled != nil && *app.Throttled > 0 {
+		throttled = nil
+	}
+	s.check("kubernetes: ls in the agent's pod finds it, by namespace, pod and container, throttled", errors.Join(err, throttled,
+		named(map[string]listed{app.Path: app}, map[string]want{p.kernel.path: {name: cartFull, namespace: "shop", pod: "cart", container: "app",
+			image: imageName, runtime: "containerd", scope: "own"}}), equal("QoS", value(app.QoS), "Burstable")))
+
+	_, err = s.show(k, p, "ls")
+	_, failed := s.show(k, p, "explain", cartName)
+	s.check("kubernetes: ls and explain in words", errors.Join(err, failed))
+
+	var told struct {
+		Cause   *string
+		Stopped *float64 `json:"stopped_seconds"`
+		Lost    *int     `json:"lost_events"`
+		Pools   []struct{ Name string }
+	}
+	err = s.inAgent(k, &told, "explain", cartName, "--for", "5s")
+	switch {
+	case err != nil:
+	case told.Cause == nil || told.Stopped == nil || *told.Stopped <= 0 || len(told.Pools) == 0:
+		err = fmt.Errorf("cause %s, stopped %v s, pools %v", value(told.Cause), told.Stopped, told.Pools)
+	}
+	s.check(fmt.Sprintf("kubernetes: explain names the cause (%s)", value(told.Cause)), err)
+
+	var forecast struct {
+		Rows []struct {
+			Remedy string
+			P99    *float64 `json:"p99_ms"`
+			Not    *string  `json:"not_here"`
+		}
+		Recommended *struct{ Remedy *string }
+	}
+	err = s.inAgent(k, &forecast, "forecast", cartName, "--for", "5s")
+	remedy := "nothing"
+	switch {
+	case err != nil:
+	case len(forecast.Rows) < 2 || forecast.Rows[0].P99 == nil || forecast.Recommended == nil:
+		err = fmt.Errorf("rows %v, recommended %v", forecast.Rows, forecast.Recommended)
+	default:
+		remedy = value(forecast.Recommended.Remedy)
+		if remedy == "null" {
+			err = errors.New("no remedy is recommended for bursts that the quota cuts")
+			for _, r := range forecast.Rows {
+				err = fmt.Errorf("%w\n%s: %s", err, r.Remedy, value(r.Not))
+			}
+		}
+	}
+	s.check(fmt.Sprintf("kubernetes: forecast compares remedies (%s)", remedy), err)
+
+	err = s.inAgent(k, nil, "apply", cartName, "--remedy", "raise", "--to", "0.9")
+	if err == nil {
+		err = errors.New("apply is not refused")
+	} else {
+		err = contains(err.Error(), "read-only")
+	}
+	s.check("kubernetes: the tier observe refuses a change", errors.Join(err, s.untouched(p)))
+}
+
+// untouched compares the kernel's settings with those of the start.
+func (s *suite) untouched(p *cart) error {
+	return errors.Join(equal("settings", p.kernel.read(), p.before), equal("the pod's settings", p.pod.read(), p.podBefore))
+}
+
+// looking is how long a client's p99 is looked at.
+const looking = 20 * time.Second
+
+// cured fixes the pod, and asks its client.
+func (s *suite) cured(k *cluster, p *cart, c *client) {
+	slow, told, err := c.percentile(s.ctx, looking)
+	p.said[askClient+"before"] = told
+	if s.check(fmt.Sprintf("kubernetes: the client's p99 is %d ms", slow.Milliseconds()), err) != nil {
+		return
+	}
+	fixed, err := s.show(k, p, "fix", cartName, "--yes", "--for", "10s")
+	if err == nil && !better.MatchString(fixed) {
+		err = fmt.Errorf("it is not better:\n%s", fixed)
+	}
+	var remedy string
+	if at := recommended.FindStringSubmatch(fixed); at != nil {
+		remedy = at[1]
+	}
+	if s.check(fmt.Sprintf("kubernetes: fix in the agent's pod is better by its own measure, and kept (%s)", remedy), err) != nil {
+		return
+	}
+	s.check("kubernetes: the kernel has it", s.inForce(p))
+	fast, told, err := c.percentile(s.ctx, looking)
+	p.said[askClient+"after"] = told
+	if err == nil && fast > slow*3/4 {
+		err = errors.New("the p99 is not lower by a quarter")
+	}
+	s.check(fmt.Sprintf("kubernetes: and better by the client's measure: p99 from %d to %d ms", slow.Milliseconds(), fast.Milliseconds()), err)
+}
+
+var (
+	// better matches the end of a fix that helped, and stays.
+	better = regexp.MustCompile(`verdict +better\nin force as \S+`)
+	// recommended matches its remedy.
+	recommended = regexp.MustCompile(`Recommended: ([^:]+):`)
+)
+
+// inForce checks that the kernel has settings other than at the start.
+func (s *suite) inForce(p *cart) error {
+	if s.untouched(p) == nil {
+		return errors.New("the settings are those of the start")
+	}
+	return nil
+}
+
+// killedAgent kills the agent: what is in force stays, and the next one has it in its journal.
+func (s *suite) killedAgent(k *cluster, p *cart) {
+	before := p.kernel.read()
+	id, err := s.kubectl(k, "get", "pods", "-n", "unthrottle", "-o", "jsonpath={.items[0].status.containerStatuses[0].containerID}")
+	var pid int
+	if err == nil {
+		pid, err = s.mainProcess(k, strings.TrimPrefix(id, "containerd://"))
+	}
+	if err == nil {
+		err = syscall.Kill(pid, syscall.SIGKILL)
+	}
+	if err == nil {
+		err = eventually(func() error {
+			got, err := s.kubectl(k, "get", "pods", "-n", "unthrottle", "-o", "jsonpath={.items[0].status.containerStatuses[0].restartCount} {.items[0].status.containerStatuses[0].ready}")
+			return errors.Join(err, equal("restarts and readiness", got, "1 true"))
+		})
+	}
+	var status struct {
+		InForce []struct{ Target string } `json:"in_force"`
+	}
+	if err == nil {
+		err = s.inAgent(k, &status, "status")
+	}
+	if err == nil && len(status.InForce) != 1 {
+		err = fmt.Errorf("status: %+v in force, want 1", status.InForce)
+	}
+	s.check("kubernetes: SIGKILL of the agent leaves it in force, and the next agent knows it", errors.Join(err,
+		equal("settings", p.kernel.read(), before), s.sameContainer(k, p)))
+}
+
+// sameContainer checks that the pod's container was never restarted.
+func (s *suite) sameContainer(k *cluster, p *cart) error {
+	got, err := s.kubectl(k, "get", "pod", "-n", "shop", "cart", "-o", "jsonpath={.status.containerStatuses[0].containerID} {.status.containerStatuses[0].restartCount}")
+	return errors.Join(err, equal("container and restarts", got, "containerd://"+p.id+" 0"))
+}
+
+// resized resizes the pod in place while the remedy is in force.
+func (s *suite) resized(k *cluster, p *cart) {
+	_, err := s.kubectl(k, "patch", "pod", "-n", "shop", "cart", "--subresource", "resize", "--patch",
+		`{"spec":{"containers":[{"name":"app","resources":{"limits":{"cpu":"`+nextLimit+`"}}}]}}`)
+	if err == nil {
+		err = eventually(func() error {
+			got, err := s.kubectl(k, "get", "pod", "-n", "shop", "cart", "-o", "jsonpath={.status.containerStatuses[0].resources.limits.cpu}")
+			return errors.Join(err, equal("the limit in the pod's status", got, nextLimit), equal("quota", p.kernel.quota(), "40000"), equal("the pod's quota", p.pod.quota(), "40000"))
+		})
+	}
+	if err != nil {
+		events, _ := s.kubectl(k, "get", "events", "-n", "shop")
+		err = fmt.Errorf("%w\n%s", err, events)
+	}
+	s.check("kubernetes: a resize in place to "+nextLimit+" reaches the kernel, without a restart", errors.Join(err, s.sameContainer(k, p)))
+}
+
+// resizedTo are settings as they are after the resize, with nothing of ours.
+func resizedTo(before string) string {
+	return strings.Replace(strings.Replace(before, "cpu.cfs_quota_us 20000", "cpu.cfs_quota_us 40000", 1), "cpu.max 20000 ", "cpu.max 40000 ", 1)
+}
+
+// uninstalled removes the chart's release: the pod has what Kubernetes gave it, and nothing of ours.
+func (s *suite) uninstalled(k *cluster, p *cart, o chartOptions) {
+	_, err := s.helm(o, k.config, "uninstall", "unthrottle", "-n", "unthrottle")
+	s.check("kubernetes: helm uninstalls the chart", err)
+	_, err = s.kubectl(k, "wait", "-n", "unthrottle", "--for=delete", "pod", "-l", "app.kubernetes.io/name=unthrottle", "--timeout=90s")
+	pods, failed := s.kubectl(k, "get", "pods", "-n", "unthrottle", "-o", "name")
+	s.check("kubernetes: the agent's pod ends within its grace period", errors.Join(err, failed, equal("pods", pods, "")))
+	left, err := s.kubectl(k, "get", "all,configmaps,serviceaccounts,roles,rolebindings,clusterroles,clusterrolebindings", "-A", "-l", "app.kubernetes.io/name=unthrottle", "-o", "name")
+	s.check("kubernetes: no object of the chart is left", errors.Join(err, equal("objects", left, "")))
+	s.check("kubernetes: the pod runs with what Kubernetes gave it, and nothing else", errors.Join(s.sameContainer(k, p),
+		equal("settings", p.kernel.read(), resizedTo(p.before)), equal("the pod's settings", p.pod.read(), resizedTo(p.podBefore)),
+		syscall.Kill(p.pid, 0)))
+}
+
+// deletePods deletes what the checks made, and waits for the kubelet's folders of pods to go.
+func (s *suite) deletePods(k *cluster, o chartOptions) {
+	_, _ = s.helm(o, k.config, "uninstall", "unthrottle", "-n", "unthrottle", "--ignore-not-found")
+	_, err := s.kubectl(k, "delete", "namespace", "shop", "unthrottle", "--ignore-not-found", "--timeout=100s")
+	s.check("kubernetes: the pods are deleted, the kubelet keeps nothing of them", errors.Join(err, eventually(func() error {
+		left, _ := filepath.Glob(k.file("kubelet/pods/*"))
+		return equal("folders", strings.Join(left, " "), "")
+	})))
+}

@@ -81,8 +81,10 @@ var (
 		`^(mean|limit|mean, limit) 0$`}, recommendedLines...)
 	// helmLines: when it was installed.
 	helmLines = []string{`^LAST DEPLOYED`}
-	// clusterLines: ids of pods. Of two equal quotas, the container's and its pod's, now one stops it and now the other.
-	clusterLines = []string{`^unthrottle/unthrottle-`, `^shop/cart/`, `^/kubepods`, `pod[0-9a-f]`, `^The quota of an ancestor`, "^Pool `", `^container itself used`}
+	// clusterLines: ids of pods, and where fix fills the line of responses. Of two equal quotas, the container's and its pod's,
+	// now one stops it and now the other.
+	clusterLines = []string{`^unthrottle/unthrottle-`, `^shop/cart/`, `^/kubepods`, `pod[0-9a-f]`, `^The quota of an ancestor`, "^Pool `", `^container itself used`,
+		`backlog of the same work`, `^of the time$`, `^the time$`}
 	explainParts = []part{
 		{to: `^ 1\. `},
 		{from: `^CPUs at once`, to: `^$`},

@@ -82,8 +82,9 @@ results-coarse: need-go ## docs/results/coarse.md: the error of the period model
 	@$(GO) test -count=1 -run TestErrorAgainstSimulate ./internal/sim/simulate/coarse -update
 
 # Real services: docs/results/fix.md (fix) and docs/results/truth.md (explain and forecast). Needs root, writable cgroups, and the services' packages; what is missing is
-# named on the page with the way to install it. What was measured is kept in .cache/truth, and a later run goes on from
-# there, also after Ctrl-C. TRUTH=redis-bgsave,nginx-gzip measures these alone, complete ones again.
+# named on the page with the way to install it. What is under way is kept in .cache/truth, and a later run goes on from
+# there, also after Ctrl-C. A service measured to its end is a file in bench/truth/results, to be committed: the pages are
+# made of these. TRUTH=redis-bgsave,nginx-gzip measures these alone, also if they have a result.
 TRUTH ?=
 TRUTH_ROUNDS ?= 3
 TRUTH_EACH ?= 5s

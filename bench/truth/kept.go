@@ -14,9 +14,11 @@ import (
 
 // kept is one case as it is kept, complete or under way.
 type kept struct {
-	Case     string        `json:"case"`
-	Host     string        `json:"host"`
-	Begun    time.Time     `json:"begun"`
+	Case  string    `json:"case"`
+	Host  string    `json:"host"`
+	Begun time.Time `json:"begun"`
+	// Commit is the version that the tried program names; "": it was not asked.
+	Commit   string        `json:"commit,omitempty"`
 	Rounds   int           `json:"rounds"`
 	Each     time.Duration `json:"each_ns"`
 	Complete bool          `json:"complete"`

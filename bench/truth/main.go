@@ -17,13 +17,15 @@
 // each. [judge] compares the chosen remedy with the best at equal CPU.
 //
 // It keeps every run in a file as the run ends. An interrupted case goes on where it
-// stopped.
+// stopped. A case measured to its end is a result: a file in the tree, with its date and
+// the commit that was tried. The pages are made of all results, measured on whichever
+// day, and name the services that have none.
 //
 // # Worked example
 //
 //	TRUTH=redis-bgsave make truth
 //
-// measures that case alone and writes the page of all kept cases.
+// measures that case alone, writes bench/truth/results/redis-bgsave.json, and writes the pages of all results.
 //
 // # Limits
 //
@@ -37,6 +39,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -71,7 +74,8 @@ func run(ctx context.Context) error {
 	exe := flag.String("exe", "bin/unthrottle", "the unthrottle `PROGRAM` to try")
 	out := flag.String("out", "docs/results/fix.md", "`FILE` to write")
 	dir := flag.String("keep", ".cache/truth", "`FOLDER` of the cases measured before")
-	which := flag.String("cases", "", "`NAMES` of cases to measure, complete ones again; none: all that are not complete")
+	results := flag.String("results", "bench/truth/results", "`FOLDER` of the results that the pages are made of, a file for each case measured to its end")
+	which := flag.String("cases", "", "`NAMES` of cases to measure, complete ones again; none: all without a result")
 	truthOut := flag.String("truth-out", "docs/results/truth.md", "`FILE` to write the scores of explain and forecast to")
 	again := flag.Bool("again", false, "measure nothing: explain and forecast the kept recordings again, and write the pages")
 	pageOnly := flag.Bool("page-only", false, "measure nothing: write the page of the kept cases")
@@ -89,8 +93,10 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(*dir, 0o755); err != nil {
-		return err
+	for _, d := range []string{*dir, *results} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			return err
+		}
 	}
 	if o.keep, err = filepath.Abs(*dir); err != nil {
 		return err
@@ -99,10 +105,10 @@ func run(ctx context.Context) error {
 		return err
 	}
 	write := func() error {
-		return errors.Join(writePage(*dir, *out, markdown), writePage(*dir, *truthOut, truthMarkdown))
+		return errors.Join(writePage(*results, *out, markdown), writePage(*results, *truthOut, truthMarkdown))
 	}
 	if *again {
-		if err := lookAgain(ctx, o, chosen); err != nil {
+		if err := lookAgain(ctx, o, *results, chosen); err != nil {
 			return err
 		}
 	}
@@ -138,10 +144,14 @@ func run(ctx context.Context) error {
 			}
 			err = followAdvice(ctx, o, c, &k, save)
 		} else {
-			if k.Complete && *which == "" {
+			result, err := readKept(*results, c.name)
+			if err != nil {
+				return err
+			}
+			if result.Complete && *which == "" {
 				continue
 			}
-			if k.Complete || k.Rounds != o.rounds || k.Each != o.each {
+			if k.Complete && *which != "" || k.Rounds != o.rounds || k.Each != o.each {
 				k = kept{Case: c.name}
 			}
 			if err = measure(ctx, o, c, &k, save); err == nil {
@@ -157,6 +167,11 @@ func run(ctx context.Context) error {
 		}
 		if err := k.write(*dir); err != nil {
 			return err
+		}
+		if k.Complete && err == nil {
+			if err := k.write(*results); err != nil {
+				return err
+			}
 		}
 		if err := write(); err != nil {
 			return err
@@ -185,8 +200,9 @@ func choose(names string) ([]testCase, error) {
 	return chosen, nil
 }
 
-// lookAgain explains and forecasts the kept recordings of cases by the program as it is now. What was measured stays.
-func lookAgain(ctx context.Context, o options, of []testCase) error {
+// lookAgain explains and forecasts the kept recordings of cases by the program as it is now. What was measured stays. A
+// result in the folder results follows, where it is of the same measurement.
+func lookAgain(ctx context.Context, o options, results string, of []testCase) error {
 	for _, c := range of {
 		k, err := readKept(o.keep, c.name)
 		if err != nil {
@@ -199,8 +215,12 @@ func lookAgain(ctx context.Context, o options, of []testCase) error {
 			say("%s: no recording is kept; measure it again: TRUTH=%s make truth", c.name, c.name)
 			continue
 		}
-		l, err := tool{exe: o.exe}.lookAgain(ctx, recordedName(o.keep, c.name))
+		t := tool{exe: o.exe}
+		l, err := t.lookAgain(ctx, recordedName(o.keep, c.name))
 		if err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+		if k.Commit, err = t.version(ctx); err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
 		}
 		say("%s: %s %s; recommended: %s %s", c.name, l.Cause, strings.Join(l.Guilty, ", "), l.Answer, l.Recommended)
@@ -208,21 +228,44 @@ func lookAgain(ctx context.Context, o options, of []testCase) error {
 		if err := k.write(o.keep); err != nil {
 			return err
 		}
+		result, err := readKept(results, c.name)
+		if err != nil {
+			return err
+		}
+		if k.Complete && result.Begun.Equal(k.Begun) {
+			if err := k.write(results); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
 
-// writePage writes a page of all kept cases.
+// writePage writes a page of all results in a folder, with what the page as it is says of services without one. Without
+// any result the page stays as it is.
 func writePage(dir, out string, page func([]testCase, []kept) string) error {
 	var all []kept
+	measured := map[string]bool{}
 	for _, c := range cases() {
 		k, err := readKept(dir, c.name)
 		if err != nil {
 			return err
 		}
 		all = append(all, k)
+		if k.Complete {
+			measured[c.name] = true
+		}
 	}
-	return replaceFile(out, []byte(page(cases(), all)))
+	if len(measured) == 0 {
+		say("%s: no result is kept in %s; the page stays as it is", out, dir)
+		return nil
+	}
+	earlier, err := os.ReadFile(out)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	has := func(name string) bool { return measured[name] }
+	return replaceFile(out, []byte(withEarlier(page(cases(), all), string(earlier), has)))
 }
 
 func say(format string, args ...any) {

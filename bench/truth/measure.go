@@ -48,6 +48,12 @@ func measure(ctx context.Context, o options, c testCase, k *kept, save func() er
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	m := &measurement{o: o, c: c, k: k, s: s, t: newTool(o.exe, s), save: save}
+	if !o.tryOnly && k.Look == nil {
+		if k.Commit, err = m.t.version(ctx); err != nil {
+			cancel()
+			return errors.Join(err, s.close())
+		}
+	}
 	if err := os.Mkdir(m.t.state(), 0o700); err != nil { // restore asks for it, whatever came before
 		cancel()
 		return errors.Join(err, s.close())

@@ -89,11 +89,11 @@ func (p *page) summary(done []judged) {
 		return
 	}
 	p.line("\nChange is that of p99 against leaving it, as a factor: what the forecast said, and what came.")
-	p.line("\n| service | limit | cause | fix chose | forecast | came | best at equal CPU | fix left in force | verdict |")
-	p.line("|---|---|---|---|---|---|---|---|---|")
+	p.line("\n| service | limit | cause | fix chose | forecast | came | best at equal CPU | fix left in force | verdict | measured |")
+	p.line("|---|---|---|---|---|---|---|---|---|---|")
 	for _, j := range done {
-		p.line("| `%s` | %g | %s | %s | %s | %s | %s | %s | %s |", j.c.name, j.c.limit, orMissing(j.k.Look.Cause), j.chose(),
-			j.forecast(j.named()), j.came(j.named()), j.best(), j.left(), j.verdict())
+		p.line("| `%s` | %g | %s | %s | %s | %s | %s | %s | %s | %s |", j.c.name, j.c.limit, orMissing(j.k.Look.Cause), j.chose(),
+			j.forecast(j.named()), j.came(j.named()), j.best(), j.left(), j.verdict(), j.k.measuredAt())
 	}
 }
 
@@ -218,7 +218,11 @@ func (p *page) begin(c testCase, k kept) {
 
 // measuredOn ends a case.
 func (p *page) measuredOn(k kept) {
-	p.line("\n%s, on %s; %s of %v each.", k.Host, k.Begun.Format("2006-01-02"), text.Count(k.Rounds, "round"), k.Each)
+	by := ""
+	if k.Commit != "" {
+		by = ", commit " + text.Shown(k.Commit)
+	}
+	p.line("\n%s, on %s%s; %s of %v each.", k.Host, k.Begun.Format("2006-01-02"), by, text.Count(k.Rounds, "round"), k.Each)
 }
 
 func (p *page) variant(j judged, v variant) {

@@ -42,6 +42,30 @@ func (t tool) run(ctx context.Context, args ...string) (out []byte, err error) {
 	return out, err
 }
 
+// version is the commit that the program names, "-dirty" behind it where files had changed; "": it names none.
+func (t tool) version(ctx context.Context) (string, error) {
+	out, err := t.run(ctx, "version", "--json")
+	if err != nil {
+		return "", err
+	}
+	var v struct {
+		Commit   *string `json:"commit"`
+		Modified *bool   `json:"modified"`
+	}
+	if err := json.Unmarshal(out, &v); err != nil {
+		return "", fmt.Errorf("version --json: %w", err)
+	}
+	if v.Commit == nil {
+		return "", nil
+	}
+	const digits = 8
+	commit := (*v.Commit)[:min(digits, len(*v.Commit))]
+	if v.Modified != nil && *v.Modified {
+		commit += "-dirty"
+	}
+	return commit, nil
+}
+
 // lastLines cuts a text from the front.
 func lastLines(s string, most int) string {
 	s = strings.TrimSpace(s)

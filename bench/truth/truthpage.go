@@ -298,7 +298,7 @@ func shownNames(names []string) string { return text.Shown(strings.Join(names, "
 
 func (p *page) causesTable(all []scored) {
 	p.line("\n## Causes\n\nThrottled is the share of the periods in the recording, stopped that of its time.")
-	p.line("\n| service | limit | truth | said | guilty | right | throttled | alert | stopped |\n|---|---|---|---|---|---|---|---|---|")
+	p.line("\n| service | limit | truth | said | guilty | right | throttled | alert | stopped | measured |\n|---|---|---|---|---|---|---|---|---|---|")
 	for _, j := range all {
 		l := j.k.Look
 		truth := "none"
@@ -310,8 +310,8 @@ func (p *page) causesTable(all []scored) {
 			throttled = fmt.Sprintf("%.0f %%", 100*float64(l.Throttled)/float64(l.Periods))
 		}
 		right := text.Either(j.s.Guilty, "yes", "**no**")
-		p.line("| `%s` | %g | %s | %s | %s | %s | %s | %s | %.0f %% |", j.c.name, j.c.limit, truth, orMissing(l.Cause),
-			orMissing(shownNames(l.Guilty)), right, throttled, text.Either(j.s.Alert, "yes", "no"), 100*l.Stopped)
+		p.line("| `%s` | %g | %s | %s | %s | %s | %s | %s | %.0f %% | %s |", j.c.name, j.c.limit, truth, orMissing(l.Cause),
+			orMissing(shownNames(l.Guilty)), right, throttled, text.Either(j.s.Alert, "yes", "no"), 100*l.Stopped, j.k.measuredAt())
 	}
 }
 

@@ -48,6 +48,9 @@ type look struct {
 	Stopped   float64 `json:"stopped_per_second"` // seconds per second
 	// Window is how long was recorded, in seconds.
 	Window float64 `json:"window_seconds"`
+	// Requests and RequestsP99 (ms) are those that the recording's sockets show; null: they show none.
+	Requests    *uint64  `json:"requests"`
+	RequestsP99 *float64 `json:"requests_p99_ms"`
 	// Judged is the thread pool whose responses decide; "": all, or none has enough.
 	Judged string `json:"judged_pool"`
 	// Recommended is what forecast marks, by the name of a variant; "": leave it.

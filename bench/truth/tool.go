@@ -110,11 +110,20 @@ type explained struct {
 	Window    *float64 `json:"window_seconds"`
 	Periods   *uint64  `json:"periods"`
 	Throttled *uint64  `json:"throttled_periods"`
-	Pools     []struct {
+	Requests  *struct {
+		Count *uint64  `json:"count"`
+		P99   *float64 `json:"p99_ms"`
+		// Seen is "sockets" where these are requests, not responses of threads.
+		Seen string `json:"seen_by"`
+	} `json:"requests"`
+	Pools []struct {
 		Name   string  `json:"name"`
 		Advice *string `json:"advice"`
 	} `json:"pools"`
 }
+
+// seenBySockets is what explain --json calls requests that it saw from the arrival of their data to their last write.
+const seenBySockets = "sockets"
 
 // look is what explain says of the case.
 func (e *explained) look() *look {
@@ -131,6 +140,9 @@ func (e *explained) look() *look {
 	}
 	if e.Periods != nil && e.Throttled != nil {
 		l.Periods, l.Throttled = *e.Periods, *e.Throttled
+	}
+	if r := e.Requests; r != nil && r.Seen == seenBySockets {
+		l.Requests, l.RequestsP99 = r.Count, r.P99
 	}
 	for _, p := range e.Pools {
 		if p.Advice != nil {

@@ -70,7 +70,7 @@ type tally struct {
 	alertSick, alertHealthy              int
 	effects, signs                       int
 	followed, harmed                     int      // advice that was followed for real, and where that made the part that waits slower
-	calm                                 []string // of recordings that caught a calm time
+	calm                                 []string // of recordings that caught a calm time, or another load than the rounds
 	p99                                  fits
 	halves                               [2]fits // of the services in alphabetical order: the odd ones, the even ones
 }
@@ -135,6 +135,9 @@ func tallyOf(all []scored) (t tally) {
 		}
 		t.sick++
 		if line := j.calm(); line != "" {
+			t.calm = append(t.calm, line)
+		}
+		if line := j.otherLoad(); line != "" {
 			t.calm = append(t.calm, line)
 		}
 		t.causes += count(j.s.Cause)
@@ -231,6 +234,35 @@ func (j *scored) calm() string {
 
 // calmShare is the share of the least throttling of any round below which a recording is calm.
 const calmShare = 0.8
+
+// otherLoad says where the recording has requests at another rate than the rounds that left the service alone, by more than
+// closeShare of theirs; "": it does not, or that is not known. No replay of the recording is then a forecast of the rounds.
+//
+// Worked example: a recording of 6 s has 348 requests, 58 a second. The rounds of 4 s have 336, 336 and 372: 84 to 93 a
+// second. The recording has 0.69 times as many as the median round.
+func (j *scored) otherLoad() string {
+	l := j.k.Look
+	if l.Requests == nil || l.Window <= 0 || j.k.mixed() || j.k.Each <= 0 {
+		return ""
+	}
+	var rates []float64
+	for _, r := range j.k.runsOf(leaveIt) {
+		if r.Requests > 0 {
+			rates = append(rates, float64(r.Requests)/j.k.Each.Seconds())
+		}
+	}
+	s, rate := spreadOf(rates), float64(*l.Requests)/l.Window
+	if s.Rounds == 0 || near(rate, s.Median) {
+		return ""
+	}
+	line := fmt.Sprintf("The recording of %s has %s requests a second, the rounds have %s to %s: another load, of which a replay knows nothing.",
+		j.c.name, short(rate), short(s.Low), short(s.High))
+	row := rowOf(l.Rows, leaveIt)
+	if row == nil || row.Requests == nil || l.RequestsP99 == nil || *l.RequestsP99 <= 0 {
+		return line
+	}
+	return line + fmt.Sprintf(" Replayed as it was, its requests have a p99 of %s ms; recorded were %s ms.", short(*row.Requests), short(*l.RequestsP99))
+}
 
 // medianFactor shows the median of factors.
 func medianFactor(all []float64) string {

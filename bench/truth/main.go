@@ -144,9 +144,9 @@ func run(ctx context.Context) error {
 			}
 			err = followAdvice(ctx, o, c, &k, save)
 		} else {
-			result, err := readKept(*results, c.name)
-			if err != nil {
-				return err
+			result, readErr := readKept(*results, c.name)
+			if readErr != nil {
+				return readErr
 			}
 			if result.Complete && *which == "" {
 				continue

@@ -164,11 +164,7 @@ func advised(ctx context.Context, pools []diagnose.PoolUse, target, recorded str
 			say("%s", what)
 		}
 		made, choice := host.choose(ctx, made)
-		o.Recommended, o.Forecast, shown = &choice, made, rows.NewRecommended(made, &choice)
-		if choice.Answer != policy.AnswerLeave || !choice.Certain {
-			o.NotHere = rows.NotHere(made, &choice) // else nothing is to be done
-		}
-		view.Check(pools, made)
+		shown = o.Recommend(pools, made, &choice)
 		if recorded != target {
 			o.Next = next.Flags{}.Chosen(target, &choice)
 		} else {

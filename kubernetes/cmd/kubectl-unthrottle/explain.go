@@ -3,7 +3,6 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/explain/live"
 	explainview "github.com/unthrottle/unthrottle/internal/ui/report/explain"
 	"github.com/unthrottle/unthrottle/internal/ui/report/rows"
@@ -26,11 +25,7 @@ func (p *plugin) newExplain() *cobra.Command {
 				if err != nil {
 					o.NotForecast = err.Error()
 				} else {
-					o.Recommended, o.Forecast, shown = &choice, made, rows.NewRecommended(made, &choice)
-					if choice.Answer != policy.AnswerLeave || !choice.Certain {
-						o.NotHere = rows.NotHere(made, &choice)
-					}
-					explainview.Check(e.Pools, made)
+					shown = o.Recommend(e.Pools, made, &choice)
 				}
 				if p.output == "json" {
 					return explainview.JSON(p.Out, e, shown)

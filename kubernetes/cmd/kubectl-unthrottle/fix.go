@@ -189,7 +189,14 @@ func (c *connected) submit(ctx context.Context, pod *core.Pod, w wish) (written,
 	if err != nil {
 		return got, err
 	}
-	fmt.Fprintf(c.ErrOut, "throttlepolicy/%s %s\n", w.name(), map[bool]string{true: "created", false: map[bool]string{true: "changed", false: "is there already"}[got.changed]}[got.made])
+	what := "is there already"
+	switch {
+	case got.made:
+		what = "created"
+	case got.changed:
+		what = "changed"
+	}
+	fmt.Fprintf(c.ErrOut, "throttlepolicy/%s %s\n", w.name(), what)
 	return got, nil
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/see/flightrecorder"
 )
 
-// newest is the recording of a pod that is asked for, in a file of dir.
+// recordingOf fetches the recording of a pod that is asked for into a file of dir.
 func (p *plugin) recordingOf(ctx context.Context, name, at, dir string) (string, error) {
 	moment := time.Now()
 	if at != "" {

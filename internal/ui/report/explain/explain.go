@@ -31,6 +31,17 @@ type Options struct {
 	Next string
 }
 
+// Recommend puts a forecast of the same recording, and the choice from it, into the options, and returns the choice for JSON. It
+// takes the advice that the forecast contradicts from the pools.
+func (o *Options) Recommend(pools []diagnose.PoolUse, f *forecast.Forecast, c *policy.Choice) *rows.Recommended {
+	o.Recommended, o.Forecast = c, f
+	if c.Answer != policy.AnswerLeave || !c.Certain {
+		o.NotHere = rows.NotHere(f, c) // else nothing is to be done
+	}
+	Check(pools, f)
+	return rows.NewRecommended(f, c)
+}
+
 // Bounds of the width, and on how much is shown for people; JSON has all of it.
 const (
 	minWidth    = 40

@@ -113,9 +113,9 @@ endef
 
 # Experiments of these packages wait for events, whatever else runs: two packages at once, beside other tests. Those of
 # the other packages, and tests with require.Alone, compare figures, and other work would be part of them.
-WAITING := ./cmd/unthrottle ./internal/container/... ./internal/cure/slo ./internal/cure/txn/... ./internal/explain/threadpool/... \
+WAITING := ./cmd/unthrottle ./internal/container/... ./internal/cure/slo ./internal/txn/... ./internal/explain/threadpool/... \
   ./internal/kernel/... ./internal/load/sandbox ./internal/load/workload ./internal/load/workload/child ./internal/load/workload/jvm ./test/lab/... \
-  ./internal/see/... ./internal/bench/capacity ./internal/bench/demo
+  ./internal/see/... ./internal/experiment/capacity ./internal/experiment/demo
 MEASURING = $(filter-out $(shell $(GO) list $(WAITING)),$(shell $(GO) list ./...))
 
 # Tests with t.Parallel wait most of the time, so that more of them run at once than there are CPUs. $(1) is how many

@@ -64,7 +64,7 @@ WORLD_FOR ?=
 
 .PHONY: soak-world
 soak-world: need-go ## WORLD_ROUNDS seconds of an agent's life in a simulated world; WORLD_FOR=80s ends earlier, WORLD_SEED=n goes on
-	UNTHROTTLE_WORLD_ROUNDS=$(WORLD_ROUNDS) UNTHROTTLE_WORLD_SEED=$(WORLD_SEED) UNTHROTTLE_WORLD_FOR=$(WORLD_FOR) $(GO) test -count 1 -timeout 0 -v -run '^TestWorld$$' ./internal/cure/agent
+	UNTHROTTLE_WORLD_ROUNDS=$(WORLD_ROUNDS) UNTHROTTLE_WORLD_SEED=$(WORLD_SEED) UNTHROTTLE_WORLD_FOR=$(WORLD_FOR) $(GO) test -count 1 -timeout 0 -v -run '^TestWorld$$' ./internal/agent
 
 .PHONY: soak-placement
 soak-placement: need-go ## PLACEMENT_STEPS random steps of the placer, each checked (about 10 min)

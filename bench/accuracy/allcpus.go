@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 	"github.com/unthrottle/unthrottle/internal/stats"
 )
 

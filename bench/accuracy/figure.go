@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
 // Figure is one of the compared figures.

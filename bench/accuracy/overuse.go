@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
 // Over names the cgroups that used more than their quota can give. The quota gives a

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
 func TestPlausible(t *testing.T) {

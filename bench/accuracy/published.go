@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
 // Published holds the simulator against figures that others have published.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/bench/accuracy"
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
 )
 

@@ -3,7 +3,7 @@ package accuracy
 import (
 	"fmt"
 
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
 // What others may have of the CPUs in a real run that is compared.

@@ -3,7 +3,7 @@ package accuracy
 import (
 	"fmt"
 
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
 // About is what a study is of.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
 // outcome of draw 23: a burner and a sleeper in one cgroup.

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/bench/capacity"
 	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
 	"github.com/unthrottle/unthrottle/internal/explain/live"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"

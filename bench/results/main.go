@@ -20,8 +20,8 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/bench/machine"
-	"github.com/unthrottle/unthrottle/internal/bench/capacity"
 	"github.com/unthrottle/unthrottle/internal/cure/fix/learn"
+	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
 

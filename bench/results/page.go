@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/bench/capacity"
+	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/bench/machine"
-	"github.com/unthrottle/unthrottle/internal/bench/capacity"
+	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
 )
 
 func value(v float64) *float64 { return &v }

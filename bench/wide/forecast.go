@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/bench/capacity"
+	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 )
 

@@ -12,14 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/unthrottle/unthrottle/bench/accuracy"
-	"github.com/unthrottle/unthrottle/internal/bench/capacity"
 	"github.com/unthrottle/unthrottle/internal/container"
-	"github.com/unthrottle/unthrottle/internal/cure/scx"
-	"github.com/unthrottle/unthrottle/internal/cure/widthcap"
+	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
 	"github.com/unthrottle/unthrottle/internal/explain/live"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 	"github.com/unthrottle/unthrottle/internal/sim/realrun"
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/widthcap"
+	"github.com/unthrottle/unthrottle/internal/widthcap/scx"
 	"github.com/unthrottle/unthrottle/test/lab/wire"
 )
 

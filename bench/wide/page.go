@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/unthrottle/unthrottle/bench/accuracy"
-	"github.com/unthrottle/unthrottle/internal/bench/capacity"
+	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
 	"github.com/unthrottle/unthrottle/internal/stats"
 )
 

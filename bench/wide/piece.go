@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/bench/capacity"
+	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
 )
 
 // machine is the guest in which a piece is measured.

@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/bench/capacity"
+	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
 	"github.com/unthrottle/unthrottle/internal/kernel/procfs"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
 	"github.com/unthrottle/unthrottle/test/lab/slow"
 	"github.com/unthrottle/unthrottle/test/lab/wire"

@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/unthrottle/unthrottle/internal/agent"
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/container/runtimes"
-	"github.com/unthrottle/unthrottle/internal/cure/agent"
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
 	"github.com/unthrottle/unthrottle/internal/cure/fix/learn"
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"

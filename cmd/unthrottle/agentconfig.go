@@ -14,9 +14,9 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/nri"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/slo"
-	"github.com/unthrottle/unthrottle/internal/cure/txn/journal"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/txn/journal"
 )
 
 // agentFlags are the flags of the agent.

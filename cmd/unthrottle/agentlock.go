@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/unthrottle/unthrottle/internal/cure/txn/journal"
 	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/txn/journal"
 )
 
 // agentLock is the file below the state directory that the running agent holds locked. It has the agent's process id.

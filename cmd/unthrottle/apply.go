@@ -15,12 +15,12 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate/gather"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
-	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
-	"github.com/unthrottle/unthrottle/internal/cure/widthcap"
 	"github.com/unthrottle/unthrottle/internal/kernel/irq/irqhost"
 	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/ui/report/changes"
 	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
+	"github.com/unthrottle/unthrottle/internal/widthcap"
 	"github.com/unthrottle/unthrottle/topology"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
-	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/txn/apply"
 	"github.com/unthrottle/unthrottle/topology"
 )
 

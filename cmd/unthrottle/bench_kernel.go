@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/unthrottle/unthrottle/internal/bench/fibtest"
-	"github.com/unthrottle/unthrottle/internal/bench/latency"
+	"github.com/unthrottle/unthrottle/internal/experiment/fibtest"
+	"github.com/unthrottle/unthrottle/internal/experiment/latency"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/sandbox"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/bench"

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/unthrottle/unthrottle/internal/bench/capacity"
 	"github.com/unthrottle/unthrottle/internal/cure/fix/learn"
+	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/sandbox"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/bench"

@@ -19,9 +19,9 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/bugreport"
 	"github.com/unthrottle/unthrottle/internal/container"
-	"github.com/unthrottle/unthrottle/internal/cure/txn/journal"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/features"
+	"github.com/unthrottle/unthrottle/internal/txn/journal"
 	"github.com/unthrottle/unthrottle/internal/ui/outfile"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/check"
 	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"

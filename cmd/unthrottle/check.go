@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
-	"github.com/unthrottle/unthrottle/internal/cure/txn/journal"
 	"github.com/unthrottle/unthrottle/internal/kernel/features"
 	"github.com/unthrottle/unthrottle/internal/see/probe"
+	"github.com/unthrottle/unthrottle/internal/txn/journal"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/check"
 	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
 	"github.com/unthrottle/unthrottle/internal/ui/report/next"

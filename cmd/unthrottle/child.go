@@ -5,13 +5,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/unthrottle/unthrottle/internal/cure/holder"
-	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/load/loadgen"
 	"github.com/unthrottle/unthrottle/internal/load/workload"
 	"github.com/unthrottle/unthrottle/internal/load/workload/jvm"
 	"github.com/unthrottle/unthrottle/internal/load/workload/service"
 	"github.com/unthrottle/unthrottle/internal/load/workload/threads"
+	"github.com/unthrottle/unthrottle/internal/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/txn/holder"
 )
 
 // newChildren are hidden commands: this program starts itself as these workloads, and as the holder of the scheduler behind narrow.

@@ -9,7 +9,7 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/clock"
-	"github.com/unthrottle/unthrottle/internal/cure/rebalance"
+	"github.com/unthrottle/unthrottle/internal/placing/rebalance"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/defrag"
 	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
 	"github.com/unthrottle/unthrottle/topology"

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/unthrottle/unthrottle/internal/bench/demo"
+	"github.com/unthrottle/unthrottle/internal/experiment/demo"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/demo"
 	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
 	"github.com/unthrottle/unthrottle/internal/ui/report/next"

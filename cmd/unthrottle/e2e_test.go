@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
+	"github.com/unthrottle/unthrottle/internal/txn"
 	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 

@@ -14,16 +14,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/unthrottle/unthrottle/internal/container"
-	"github.com/unthrottle/unthrottle/internal/cure/holder"
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate/gather"
-	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
-	"github.com/unthrottle/unthrottle/internal/cure/txn/journal"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/irq/irqhost"
 	"github.com/unthrottle/unthrottle/internal/kernel/schedpolicy/schedhost"
 	"github.com/unthrottle/unthrottle/internal/kernel/systemd"
 	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/txn/holder"
+	"github.com/unthrottle/unthrottle/internal/txn/journal"
 )
 
 // writeFlags are the flags of every command that may write.

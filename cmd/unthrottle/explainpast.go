@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/cure/agent"
+	"github.com/unthrottle/unthrottle/internal/agent"
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/explain/past"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"

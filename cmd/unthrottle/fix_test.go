@@ -7,8 +7,8 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
-	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/cure/verdict"
+	"github.com/unthrottle/unthrottle/internal/txn/apply"
 )
 
 // The exit code of a fix says what is true at its end.

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"syscall"
 
-	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/txn/apply"
 )
 
 // interruptible ends its context at the first Ctrl-C, SIGTERM or SIGHUP, so that

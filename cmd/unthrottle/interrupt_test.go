@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/cure/txn/journal"
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
+	"github.com/unthrottle/unthrottle/internal/txn/journal"
 	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 

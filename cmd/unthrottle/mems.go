@@ -7,7 +7,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/clock"
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
-	"github.com/unthrottle/unthrottle/internal/cure/rebalance"
+	"github.com/unthrottle/unthrottle/internal/placing/rebalance"
 )
 
 // followMems moves the memory of a container after its new CPUs, and adds a note on

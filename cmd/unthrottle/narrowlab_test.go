@@ -8,10 +8,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/unthrottle/unthrottle/internal/cure/holder"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
 	"github.com/unthrottle/unthrottle/internal/see/probe"
+	"github.com/unthrottle/unthrottle/internal/txn/holder"
 	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 

@@ -2,8 +2,8 @@ package main
 
 import (
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
-	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
+	"github.com/unthrottle/unthrottle/internal/txn/apply"
 )
 
 // mostPast bounds the past changes from which a forecast learns.

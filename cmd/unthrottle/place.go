@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/utils/cpuset"
 
-	"github.com/unthrottle/unthrottle/internal/cure/placefile"
+	"github.com/unthrottle/unthrottle/internal/placing/placefile"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/place"

@@ -3,8 +3,8 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/txn/apply"
 )
 
 func newRestore() *cobra.Command {

@@ -6,8 +6,8 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
-	"github.com/unthrottle/unthrottle/internal/cure/scx"
 	"github.com/unthrottle/unthrottle/internal/kernel/features"
+	"github.com/unthrottle/unthrottle/internal/widthcap/scx"
 )
 
 // schedExt says whether this host can narrow by sched_ext. What can be read decides first: the scheduler's own test reads

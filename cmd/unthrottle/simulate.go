@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/unthrottle/unthrottle/internal/scenario"
 	"github.com/unthrottle/unthrottle/internal/sim/parallel"
 	"github.com/unthrottle/unthrottle/internal/sim/realrun"
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
 	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
 	"github.com/unthrottle/unthrottle/internal/ui/report/next"

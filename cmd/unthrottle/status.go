@@ -9,12 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/unthrottle/unthrottle/internal/cure/agent"
-	"github.com/unthrottle/unthrottle/internal/cure/holder"
+	"github.com/unthrottle/unthrottle/internal/agent"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
-	"github.com/unthrottle/unthrottle/internal/cure/txn"
-	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/txn"
+	"github.com/unthrottle/unthrottle/internal/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/txn/holder"
 	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
 	"github.com/unthrottle/unthrottle/internal/ui/report/next"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/status"

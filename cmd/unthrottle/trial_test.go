@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
+	"github.com/unthrottle/unthrottle/internal/txn"
 	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 

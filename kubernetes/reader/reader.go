@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/cure/agent/answers"
+	"github.com/unthrottle/unthrottle/internal/agent/answers"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/see/observe/listing"
 	"github.com/unthrottle/unthrottle/internal/see/recording"

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/unthrottle/unthrottle/internal/cure/agent/answers"
+	"github.com/unthrottle/unthrottle/internal/agent/answers"
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 )
 

@@ -158,7 +158,7 @@ func TestKubectl(t *testing.T) {
 	s.install("reader")
 	var moment atomic.Value
 	moment.Store("before")
-	pages := filepath.Join("..", "..", "internal", "cure", "agent", "testdata", "pages")
+	pages := filepath.Join("..", "..", "internal", "agent", "testdata", "pages")
 	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		file := filepath.Join(pages, moment.Load().(string), r.URL.Path+".json")
 		if name, ok := strings.CutPrefix(r.URL.Path, "/recordings/"); ok {

@@ -17,7 +17,7 @@ import (
 	rbac "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/unthrottle/unthrottle/internal/cure/agent/answers"
+	"github.com/unthrottle/unthrottle/internal/agent/answers"
 	"github.com/unthrottle/unthrottle/kubernetes/reader"
 )
 

@@ -7,7 +7,7 @@
 // # Rule
 //
 // rules.yaml, alerts.yaml and dashboards/*.json are the one source. The package parses them, so that tests compare what
-// they name with what an agent exports (internal/cure/agent), and run each query on a real Prometheus (make
+// they name with what an agent exports (internal/agent), and run each query on a real Prometheus (make
 // e2e-prometheus). tests/*.yaml are for promtool (make mixin-test).
 //
 // # Worked example

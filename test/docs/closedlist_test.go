@@ -33,7 +33,7 @@ func TestEverythingThatMayChange(t *testing.T) {
 		source, pattern string
 		text, named     string
 	}{
-		{"kinds of changes", "internal/cure/txn/change/*.go", `Kind\w+ +Kind = "(\w+)"`, list, "(?m)^\\| `(\\w+)` \\|"},
+		{"kinds of changes", "internal/txn/change/*.go", `Kind\w+ +Kind = "(\w+)"`, list, "(?m)^\\| `(\\w+)` \\|"},
 		{"properties of units", "internal/kernel/systemd/unitprop/*.go", `\b((?:Allowed|CPU)\w+) += "`, row("systemd_property"), "`(\\w+)`"},
 		{"updates of NRI", "internal/cure/nri/*.go", `u\.((?:Set|Add)Linux\w+)\(`, list, "`((?:Set|Add)Linux\\w+)`"},
 	} {

@@ -49,8 +49,8 @@ func TestNamedInItsPage(t *testing.T) {
 		{"cause", "internal/explain/diagnose/*.go", `Cause = "([a-z-]+)"`, "docs/reference/explain.md", "`"},
 		{"cause", "internal/explain/diagnose/*.go", `Cause = "([a-z-]+)"`, "docs/howto/explain-an-incident.md", "| `"},
 		{"reason", "internal/cure/policy/reason.go", `Reason = "([a-z-]+)"`, "docs/reference/policy.md", "| `"},
-		{"workload kind", "internal/sim/scenario/*.go", `\bKind = "([a-z-]+)"`, "docs/reference/scenarios.md", "`"},
-		{"remedy of a scenario", "internal/sim/scenario/*.go", `RemedyKind = "([a-z-]+)"`, "docs/reference/scenarios.md", "`"},
+		{"workload kind", "internal/scenario/*.go", `\bKind = "([a-z-]+)"`, "docs/reference/scenarios.md", "`"},
+		{"remedy of a scenario", "internal/scenario/*.go", `RemedyKind = "([a-z-]+)"`, "docs/reference/scenarios.md", "`"},
 	} {
 		found := regexp.MustCompile(c.pattern).FindAllStringSubmatch(sources(t, c.source), -1)
 		if len(found) == 0 {
@@ -67,7 +67,7 @@ func TestNamedInItsPage(t *testing.T) {
 // The page of metrics has each metric of the agent, and no other.
 func TestMetricsAreInTheirPage(t *testing.T) {
 	const page = "docs/reference/metrics.md"
-	code := sources(t, "internal/cure/agent/*.go")
+	code := sources(t, "internal/agent/*.go")
 	names := map[string]bool{}
 	for _, f := range regexp.MustCompile(`"(unthrottle_[a-z_0-9]+[a-z0-9])"`).FindAllStringSubmatch(code, -1) {
 		names[f[1]] = true

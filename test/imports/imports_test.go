@@ -43,17 +43,20 @@ var table = []row{
 	{"internal/see", []string{"internal/container", "internal/kernel", "topology"}},
 	{"internal/see/recording/recordingtest", []string{"internal/see/recording", "bandwidth"}},
 	{"internal/explain", []string{"internal/see", "internal/container", "internal/kernel", "bandwidth", "topology"}},
-	{"internal/sim/scenario", []string{"bandwidth", "topology"}},
-	{"internal/load", []string{"internal/sim/scenario", "internal/see/recording", "internal/explain/diagnose", "internal/kernel", "topology"}},
-	{"internal/sim/simulate", []string{"internal/sim/scenario", "bandwidth", "topology"}},
-	{"internal/sim/forecast", []string{"internal/sim/simulate", "internal/sim/scenario", "internal/explain", "internal/see/recording", "bandwidth", "topology"}},
-	{"internal/sim", []string{"internal/load", "internal/see", "internal/kernel", "bandwidth", "topology"}},
-	{"internal/cure/scx", []string{"internal/kernel"}},
-	{"internal/cure", []string{"internal/sim", "internal/explain", "internal/see", "internal/container", "internal/kernel", "placement", "topology", "bandwidth"}},
-	{"internal/cure/nri", []string{"internal/cure/txn/change", "internal/container/names", "internal/kernel"}},
+	{"internal/scenario", []string{"bandwidth", "topology"}},
+	{"internal/load", []string{"internal/scenario", "internal/see/recording", "internal/explain/diagnose", "internal/kernel", "topology"}},
+	{"internal/sim/simulate", []string{"internal/scenario", "bandwidth", "topology"}},
+	{"internal/sim/forecast", []string{"internal/sim/simulate", "internal/scenario", "internal/explain", "internal/see/recording", "bandwidth", "topology"}},
+	{"internal/sim", []string{"internal/load", "internal/scenario", "internal/see", "internal/kernel", "bandwidth", "topology"}},
+	{"internal/widthcap", []string{"internal/kernel"}},
+	{"internal/txn", []string{"internal/widthcap", "internal/kernel", "topology"}},
+	{"internal/cure", []string{"internal/txn", "internal/widthcap", "internal/sim", "internal/scenario", "internal/explain", "internal/see", "internal/container", "internal/kernel", "placement", "topology", "bandwidth"}},
+	{"internal/cure/nri", []string{"internal/txn/change", "internal/container/names", "internal/kernel"}},
+	{"internal/placing", []string{"internal/cure/remedy", "internal/cure/hoststate", "internal/txn", "internal/kernel", "placement", "topology"}},
+	{"internal/agent", []string{"internal/placing", "internal/cure", "internal/txn", "internal/see", "internal/container", "internal/kernel", "placement"}},
 	{"internal/bugreport", nil},
-	{"internal/bench", []string{"internal/sim", "internal/load", "internal/kernel", "bandwidth", "topology", "placement"}},
-	{"internal/ui", []string{"internal/bench", "internal/cure", "internal/sim", "internal/explain", "internal/see", "internal/container", "internal/kernel", "bandwidth", "topology", "placement"}},
+	{"internal/experiment", []string{"internal/sim", "internal/scenario", "internal/load", "internal/kernel", "bandwidth", "topology", "placement"}},
+	{"internal/ui", []string{"internal/experiment", "internal/placing", "internal/cure", "internal/txn", "internal/widthcap", "internal/sim", "internal/scenario", "internal/explain", "internal/see", "internal/container", "internal/kernel", "bandwidth", "topology", "placement"}},
 	{"cmd/unthrottle", []string{"internal", "bandwidth", "topology", "placement"}},
 	{"packaging/mixin", nil},
 	{"bench", []string{"internal", "bandwidth", "topology", "placement"}},
@@ -75,12 +78,12 @@ var unreached = []struct {
 	{"pure rooms load no BPF, start no process and make no system call of their own", []string{
 		"bandwidth", "topology", "placement", "internal/text", "internal/stats", "internal/container/names", "internal/objective",
 		"internal/explain/diagnose", "internal/explain/requests", "internal/explain/roles", "internal/explain/threadpool",
-		"internal/sim/scenario", "internal/sim/simulate", "internal/sim/forecast",
+		"internal/scenario", "internal/sim/simulate", "internal/sim/forecast",
 	}, []string{"github.com/cilium/ebpf", "golang.org/x/sys", "os/exec", "net", "os/signal"}},
 	{"what decides on remedies neither reads the host nor writes to it", []string{
-		"internal/cure/txn", "internal/cure/txn/change", "internal/cure/hoststate", "internal/cure/remedy", "internal/cure/verdict", "internal/cure/policy", "internal/cure/widthcap",
+		"internal/txn", "internal/txn/change", "internal/cure/hoststate", "internal/cure/remedy", "internal/cure/verdict", "internal/cure/policy", "internal/widthcap",
 	}, []string{
-		module + "internal/cure/txn/apply", module + "internal/cure/txn/journal", module + "internal/cure/hoststate/gather",
+		module + "internal/txn/apply", module + "internal/txn/journal", module + "internal/cure/hoststate/gather",
 		module + "internal/kernel/irq/irqhost", module + "internal/kernel/schedpolicy/schedhost",
 		"github.com/cilium/ebpf", "github.com/godbus/dbus", "github.com/coreos/go-systemd", "os/exec", "os/signal",
 	}},
@@ -200,7 +203,7 @@ func TestPublic(t *testing.T) {
 
 func TestRows(t *testing.T) {
 	for of, want := range map[string]string{
-		"internal/sim/scenario/balance": "internal/sim/scenario", "internal/sim/realrun": "internal/sim",
+		"internal/scenario/balance": "internal/scenario", "internal/sim/realrun": "internal/sim",
 		"bench/agent": "bench", "benchmark": "", "internal/text": "internal/text",
 	} {
 		got := ""

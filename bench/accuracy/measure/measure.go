@@ -20,8 +20,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/features"
 	"github.com/unthrottle/unthrottle/internal/kernel/procfs"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 	"github.com/unthrottle/unthrottle/internal/sim/realrun"
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
 )
 
 // Machine describes this host to draws of so many CPUs. An error names the part that

@@ -11,13 +11,13 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/slo"
-	"github.com/unthrottle/unthrottle/internal/cure/txn"
-	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/cure/verdict"
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/txn"
+	"github.com/unthrottle/unthrottle/internal/txn/apply"
 )
 
 // Env is what a fix touches; tests put a model of the kernel behind it.

@@ -18,11 +18,11 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/slo"
-	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/cure/verdict"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
+	"github.com/unthrottle/unthrottle/internal/txn/apply"
 )
 
 // bench is a modelled host of 4 CPUs with a container that its quota of 1 CPU

@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
-	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/verdict"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/stats"
+	"github.com/unthrottle/unthrottle/internal/txn"
 )
 
 // Try is one remedy that was applied, and what came of it.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/curetest"
-	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/cure/verdict"
+	"github.com/unthrottle/unthrottle/internal/txn/apply"
 )
 
 // A recording that was kept is chosen from if the work was the same. The "before" is recorded anew, for as long as the

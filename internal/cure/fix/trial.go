@@ -8,8 +8,8 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/slo"
-	"github.com/unthrottle/unthrottle/internal/cure/txn"
-	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/txn"
+	"github.com/unthrottle/unthrottle/internal/txn/apply"
 )
 
 // onTrial reports whether the change may be undone after it is looked at. If this process ends before that, the next

@@ -13,11 +13,11 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/slo"
-	"github.com/unthrottle/unthrottle/internal/cure/txn"
-	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
-	"github.com/unthrottle/unthrottle/internal/cure/txn/journal"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
+	"github.com/unthrottle/unthrottle/internal/txn"
+	"github.com/unthrottle/unthrottle/internal/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/txn/journal"
 )
 
 // processes are those of the modelled host: one that judges, which may end.

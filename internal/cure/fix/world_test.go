@@ -15,11 +15,11 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/curetest"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
-	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/cure/verdict"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
 	"github.com/unthrottle/unthrottle/internal/see/recording/recordingtest"
+	"github.com/unthrottle/unthrottle/internal/txn/apply"
 )
 
 // world is a modelled host on which fixes, restores, kills, refusals of the kernel and the container's owner take turns.

@@ -6,9 +6,9 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/container"
-	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/irq"
+	"github.com/unthrottle/unthrottle/internal/txn"
 	"github.com/unthrottle/unthrottle/topology"
 )
 

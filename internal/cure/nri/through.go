@@ -12,9 +12,9 @@ import (
 	"github.com/containerd/nri/pkg/api"
 
 	"github.com/unthrottle/unthrottle/internal/container/names"
-	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/txn/change"
 )
 
 // Through returns fs with the writes that the runtime can make going through it.

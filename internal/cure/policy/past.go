@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
+	"github.com/unthrottle/unthrottle/internal/txn"
 )
 
 // mostCorrection bounds by which factor past outcomes may move a forecast.

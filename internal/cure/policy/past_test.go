@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/unthrottle/unthrottle/internal/cure/txn"
+	"github.com/unthrottle/unthrottle/internal/txn"
 )
 
 func outcome(target, remedy string, low, high, came float64) txn.Past {

@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
-	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
+	"github.com/unthrottle/unthrottle/internal/txn"
 )
 
 // seeds is how often each row is replayed, with other phases.

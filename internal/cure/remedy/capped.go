@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
-	"github.com/unthrottle/unthrottle/internal/cure/widthcap"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/txn/change"
+	"github.com/unthrottle/unthrottle/internal/widthcap"
 )
 
 // viaSchedExt reports whether narrow is by the scheduler of sched_ext. can says

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
+	"github.com/unthrottle/unthrottle/internal/txn/change"
 )
 
 // pidNamespace puts us into a PID namespace.

@@ -7,9 +7,9 @@ import (
 
 	"k8s.io/utils/cpuset"
 
-	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/txn/change"
 )
 
 // Classes of pin.

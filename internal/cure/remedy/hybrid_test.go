@@ -16,9 +16,9 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/container"
-	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
+	"github.com/unthrottle/unthrottle/internal/txn/apply"
 	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 

@@ -12,8 +12,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate/gather"
-	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/irq"
+	"github.com/unthrottle/unthrottle/internal/txn/change"
 	"github.com/unthrottle/unthrottle/topology"
 )
 

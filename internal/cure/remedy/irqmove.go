@@ -3,7 +3,7 @@ package remedy
 import (
 	"k8s.io/utils/cpuset"
 
-	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
+	"github.com/unthrottle/unthrottle/internal/txn/change"
 	"github.com/unthrottle/unthrottle/topology"
 )
 

@@ -9,10 +9,10 @@ import (
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate/gather"
-	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
 	"github.com/unthrottle/unthrottle/internal/load/workload"
+	"github.com/unthrottle/unthrottle/internal/txn/apply"
 	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 

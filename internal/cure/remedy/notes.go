@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
-	"github.com/unthrottle/unthrottle/internal/cure/widthcap"
+	"github.com/unthrottle/unthrottle/internal/widthcap"
 	"github.com/unthrottle/unthrottle/topology"
 )
 

@@ -6,9 +6,9 @@ import (
 
 	"k8s.io/utils/cpuset"
 
-	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/txn/change"
 )
 
 // moveOthers takes the target's CPUs out of every other cpuset that has them,

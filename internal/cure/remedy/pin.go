@@ -7,10 +7,10 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
-	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/txn/change"
 	"github.com/unthrottle/unthrottle/placement"
 )
 

@@ -15,9 +15,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/unthrottle/unthrottle/internal/container"
-	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
+	"github.com/unthrottle/unthrottle/internal/txn/apply"
 )
 
 // randomHost draws a host: a tree of cgroups with limits, weights, processes,

@@ -1,9 +1,9 @@
 package remedy
 
 import (
-	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/schedpolicy"
+	"github.com/unthrottle/unthrottle/internal/txn/change"
 )
 
 // realtime gives the target's threads a real-time policy on the CPUs that the

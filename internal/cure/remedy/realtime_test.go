@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/unthrottle/unthrottle/internal/container"
-	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/schedpolicy"
+	"github.com/unthrottle/unthrottle/internal/txn/change"
 )
 
 func TestRealtime(t *testing.T) {

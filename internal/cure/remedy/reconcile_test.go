@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/unthrottle/unthrottle/internal/container"
-	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
+	"github.com/unthrottle/unthrottle/internal/txn/apply"
 )
 
 func TestUpkeepMovesNewcomersAndEndsWhatIsGone(t *testing.T) {

@@ -5,8 +5,8 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
-	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/txn"
 	"github.com/unthrottle/unthrottle/topology"
 )
 

@@ -7,9 +7,9 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
-	"github.com/unthrottle/unthrottle/internal/cure/txn"
-	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/txn"
+	"github.com/unthrottle/unthrottle/internal/txn/change"
 )
 
 // A Sharing is what one pin in force lends, and to whom it goes.

@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
-	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/txn/change"
 	"github.com/unthrottle/unthrottle/placement"
 )
 

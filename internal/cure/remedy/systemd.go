@@ -5,10 +5,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/systemd/unitprop"
 	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/txn/change"
 )
 
 // viaSystemd turns changes of a unit's own cgroup into runtime properties, so

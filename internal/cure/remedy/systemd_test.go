@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/txn/change"
 )
 
 // Where systemd owns a cgroup, its properties are set; below a unit's own

@@ -11,10 +11,10 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/kernel/features"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/see/recording/recordingtest"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
 )
 
 // Each list of remedies in the program is the table's.

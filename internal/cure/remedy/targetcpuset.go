@@ -7,9 +7,9 @@ import (
 
 	"k8s.io/utils/cpuset"
 
-	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/txn/change"
 )
 
 // targetCpuset is the cpuset that the target gets.

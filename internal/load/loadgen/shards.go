@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/sim/scenario/balance"
+	"github.com/unthrottle/unthrottle/internal/scenario/balance"
 )
 
 // maxSockets bounds the connections to all shards together.

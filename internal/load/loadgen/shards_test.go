@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/load/workload/service"
-	"github.com/unthrottle/unthrottle/internal/sim/scenario/balance"
+	"github.com/unthrottle/unthrottle/internal/scenario/balance"
 	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 

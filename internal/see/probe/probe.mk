@@ -5,8 +5,8 @@ GO ?= go
 .PHONY: generate
 generate: ## compile the BPF programs anew (clang, llvm, libbpf-dev)
 	@command -v clang-14 >/dev/null || { echo "clang 14 is missing: apt-get install clang-14 llvm-14 libbpf-dev" >&2; exit 1; }
-	@$(GO) generate ./internal/see/probe ./internal/cure/scx
-	@for d in internal/see/probe internal/cure/scx; do (cd $$d && LC_ALL=C sha256sum $$(ls bpf/*.[ch] | LC_ALL=C sort) bpf_bpfel.o > bpf/SHA256SUMS); done
+	@$(GO) generate ./internal/see/probe ./internal/widthcap/scx
+	@for d in internal/see/probe internal/widthcap/scx; do (cd $$d && LC_ALL=C sha256sum $$(ls bpf/*.[ch] | LC_ALL=C sort) bpf_bpfel.o > bpf/SHA256SUMS); done
 
 # PROBE_FORM=width, all, recording, cold, reader or requests measures this alone.
 PROBE_FORM ?= .

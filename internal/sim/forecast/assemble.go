@@ -10,8 +10,8 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/bandwidth"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 	"github.com/unthrottle/unthrottle/internal/see/recording"
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
 	"github.com/unthrottle/unthrottle/topology"
 )

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/bandwidth"
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
 // Effect is what forecasts know of one remedy: its rows, what it does to a simulated host, and what it costs there.

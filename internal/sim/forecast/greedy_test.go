@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/bandwidth"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 	"github.com/unthrottle/unthrottle/internal/see/recording"
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
 )
 

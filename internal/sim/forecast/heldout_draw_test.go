@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/bandwidth"
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
 // heldOutRemedies are the remedies that the test applies for real: all that this kernel can do by itself.

@@ -19,8 +19,8 @@ import (
 	"github.com/unthrottle/unthrottle/bench/accuracy"
 	"github.com/unthrottle/unthrottle/bench/accuracy/measure"
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 	"github.com/unthrottle/unthrottle/internal/sim/realrun"
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
 	"github.com/unthrottle/unthrottle/test/lab/kept"
 	"github.com/unthrottle/unthrottle/test/lab/require"
 )

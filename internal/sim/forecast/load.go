@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 	"github.com/unthrottle/unthrottle/internal/see/recording"
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
 )
 

@@ -16,10 +16,10 @@ import (
 	"github.com/unthrottle/unthrottle/internal/load/loadgen"
 	"github.com/unthrottle/unthrottle/internal/load/workload/service"
 	"github.com/unthrottle/unthrottle/internal/load/workload/threads"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 	"github.com/unthrottle/unthrottle/internal/see/probe"
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 	"github.com/unthrottle/unthrottle/internal/sim/realrun"
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
 )
 
 // TestMain lets the test binary stand in for the program that children run.

@@ -3,7 +3,7 @@ package forecast
 import (
 	"math"
 
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
 // narrowInside narrows a container by a cpuset, where the quota that binds is an ancestor's, such as a pod's. What runs beside

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/unthrottle/unthrottle/bandwidth"
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
 // A cpuset narrows the container alone. The quota of its pod stays, because what runs beside it spends that too: memcached

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/unthrottle/unthrottle/bandwidth"
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
 // The kubelet gives a pod the sum of its containers' limits: a pod of one container has the same quota twice. A remedy of

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 

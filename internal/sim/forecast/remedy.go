@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
 // Names of the remedies in rows, in the order of the table.

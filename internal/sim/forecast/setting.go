@@ -2,7 +2,7 @@ package forecast
 
 import (
 	"github.com/unthrottle/unthrottle/bandwidth"
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
 // Setting returns what a remedy leaves in force for a container that lies below no other limit, on a host of so many CPUs:

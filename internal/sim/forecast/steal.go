@@ -3,7 +3,7 @@ package forecast
 import (
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
 const (

@@ -8,7 +8,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/load/sandbox"
 	"github.com/unthrottle/unthrottle/internal/load/workload"
 	"github.com/unthrottle/unthrottle/internal/load/workload/jvm"
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
 // jvmJob is a real JVM.

@@ -14,7 +14,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/load/workload/jvm"
 	"github.com/unthrottle/unthrottle/internal/load/workload/service"
 	"github.com/unthrottle/unthrottle/internal/load/workload/threads"
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
 // envVictim makes the test binary run an experiment below the scope that it

@@ -2,7 +2,7 @@ package realrun
 
 import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
 // Prefix begins the name of the sandbox of a run.

@@ -5,7 +5,7 @@ import (
 	"maps"
 
 	"github.com/unthrottle/unthrottle/internal/load/sandbox"
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
 // outcome makes the outcome of two looks and of what the workloads measured.

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
 // paused is the outcome of what stops others: so many pauses, and how long those took

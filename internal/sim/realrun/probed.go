@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 	"github.com/unthrottle/unthrottle/internal/see/probe"
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
 )
 
 // Probed measures width and stopped time from the kernel's scheduling events. Active periods it leaves unmeasured.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/load/loadgen"
 	"github.com/unthrottle/unthrottle/internal/load/workload/service"
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
-	"github.com/unthrottle/unthrottle/internal/sim/scenario/balance"
+	"github.com/unthrottle/unthrottle/internal/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario/balance"
 )
 
 func TestMapped(t *testing.T) {

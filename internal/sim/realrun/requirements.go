@@ -13,7 +13,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/sandbox"
 	"github.com/unthrottle/unthrottle/internal/load/workload/threads"
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 

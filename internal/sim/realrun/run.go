@@ -12,8 +12,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/sandbox"
 	"github.com/unthrottle/unthrottle/internal/load/workload"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 	"github.com/unthrottle/unthrottle/internal/see/probe"
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
 )
 
 const (

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/load/loadgen"
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
 // served is a service's outcome.

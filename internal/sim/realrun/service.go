@@ -9,7 +9,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/load/loadgen"
 	"github.com/unthrottle/unthrottle/internal/load/workload"
 	"github.com/unthrottle/unthrottle/internal/load/workload/service"
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
 // serviceJob is a service, its collector if it has one, and its clients.

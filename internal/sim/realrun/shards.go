@@ -4,8 +4,8 @@ import (
 	"strconv"
 
 	"github.com/unthrottle/unthrottle/internal/load/loadgen"
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
-	"github.com/unthrottle/unthrottle/internal/sim/scenario/balance"
+	"github.com/unthrottle/unthrottle/internal/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario/balance"
 )
 
 // wholeName is a service's name, of one in shards the whole's.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/load/workload/threads"
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
 // threadsJob is a workload of package threads.

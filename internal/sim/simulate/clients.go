@@ -3,8 +3,8 @@ package simulate
 import (
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
-	"github.com/unthrottle/unthrottle/internal/sim/scenario/balance"
+	"github.com/unthrottle/unthrottle/internal/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario/balance"
 )
 
 const (

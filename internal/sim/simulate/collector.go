@@ -3,7 +3,7 @@ package simulate
 import (
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
 // part is the share of a collection that a thread takes at a time, as in real runs.

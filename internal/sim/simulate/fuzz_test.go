@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
 // FuzzRun runs whatever parses, for a moment of simulated time.

@@ -4,7 +4,7 @@ import (
 	"math/bits"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
 // A histogram of times has 128 buckets per power of two, so a quantile is off by less than 1 %. Smallest and

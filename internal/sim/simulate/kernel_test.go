@@ -12,8 +12,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
 	"github.com/unthrottle/unthrottle/internal/load/workload/threads"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 	"github.com/unthrottle/unthrottle/internal/sim/realrun"
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
 	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 

@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
 // narrow bounds how many CPUs a group uses at once, as the kernel patch of the article "The container

@@ -3,7 +3,7 @@ package simulate
 import (
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
 // steady is a constant load.

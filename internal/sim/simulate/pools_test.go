@@ -3,7 +3,7 @@ package simulate
 import (
 	"testing"
 
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
 // loaded is service-pools under more or less load, of each class.

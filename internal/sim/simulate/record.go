@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/bandwidth"
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
 // touch brings a group's sums up to now, before they change.

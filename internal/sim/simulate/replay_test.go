@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
 // sharedRuns is a feeder that wakes two threads twice each at once, whose runs take 10 ms, on so many CPUs.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
 // parse reads one of examples/scenarios/, with some of its text replaced.

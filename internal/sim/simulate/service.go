@@ -3,7 +3,7 @@ package simulate
 import (
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
 // reading is the CPU time in which an I/O thread reads a request and hands it on: a poll, a read and a

@@ -3,7 +3,7 @@ package simulate
 import (
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
 // wholeOutcome is a service as its clients saw it, with the CPU time of all its shards.

@@ -3,7 +3,7 @@ package simulate
 import (
 	"testing"
 
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
 // The death spiral comes from its ingredients together, with every seed; without

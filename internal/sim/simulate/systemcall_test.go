@@ -3,7 +3,7 @@ package simulate
 import (
 	"testing"
 
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
 // One call of 50 ms after 10 ms under 10 ms per 100 ms. Up to 6.17 it is stopped as

@@ -3,7 +3,7 @@ package simulate
 import (
 	"fmt"
 
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
 // Unmodelled is the error for a part of a scenario that the simulator does not have. Without it the figures

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
 // What the simulator lacks is refused, and named; nothing is left out silently.

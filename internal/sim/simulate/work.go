@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
 // endless is the work of a thread that never stops.

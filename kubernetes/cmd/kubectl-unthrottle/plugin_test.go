@@ -30,8 +30,8 @@ import (
 	"github.com/unthrottle/unthrottle/kubernetes/reader"
 )
 
-// agentPages are what an agent answered at five moments (TestPagesOfANode of internal/cure/agent).
-var agentPages = filepath.Join("..", "..", "..", "internal", "cure", "agent", "testdata", "pages")
+// agentPages are what an agent answered at five moments (TestPagesOfANode of internal/agent).
+var agentPages = filepath.Join("..", "..", "..", "internal", "agent", "testdata", "pages")
 
 const cartPod = "cart-7d9c5b8f6-x2x4x"
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/unthrottle/unthrottle/internal/cure/agent/answers"
+	"github.com/unthrottle/unthrottle/internal/agent/answers"
 	"github.com/unthrottle/unthrottle/internal/see/flightrecorder"
 )
 

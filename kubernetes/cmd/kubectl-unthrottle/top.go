@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/unthrottle/unthrottle/internal/cure/agent/answers"
+	"github.com/unthrottle/unthrottle/internal/agent/answers"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	lsview "github.com/unthrottle/unthrottle/internal/ui/report/ls"
 	"github.com/unthrottle/unthrottle/internal/ui/report/page"

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/load/workload"
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
 // roundsPerLook is how many rounds pass between two readings of the clock, about 5

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/load/workload"
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
 // request is one on its way through the service. A connection's descriptor may belong

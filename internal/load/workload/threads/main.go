@@ -15,7 +15,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/load/workload"
 	"github.com/unthrottle/unthrottle/internal/load/workload/child"
 	"github.com/unthrottle/unthrottle/internal/load/workload/futex"
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
 // Command is the hidden first argument that makes this program a workload.

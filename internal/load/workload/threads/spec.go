@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/load/workload/child"
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
 // MaxThreads of one workload that run for real.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/load/workload"
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
 // thread is one thread at work.

@@ -13,7 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
 	"github.com/unthrottle/unthrottle/internal/sim/simulate/coarse"
 	"github.com/unthrottle/unthrottle/internal/stats"

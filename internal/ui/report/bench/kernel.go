@@ -5,8 +5,8 @@ import (
 	"io"
 	"strings"
 
-	"github.com/unthrottle/unthrottle/internal/bench/fibtest"
-	"github.com/unthrottle/unthrottle/internal/bench/latency"
+	"github.com/unthrottle/unthrottle/internal/experiment/fibtest"
+	"github.com/unthrottle/unthrottle/internal/experiment/latency"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report/figure"
 	"github.com/unthrottle/unthrottle/internal/ui/report/page"

@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/unthrottle/unthrottle/internal/bench/capacity"
+	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
 	"github.com/unthrottle/unthrottle/internal/ui/report/figure"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/unthrottle/unthrottle/internal/bench/capacity"
+	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report/page"
 	"github.com/unthrottle/unthrottle/internal/ui/report/webpage"

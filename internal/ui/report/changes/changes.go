@@ -6,10 +6,10 @@ import (
 	"io"
 	"strings"
 
-	"github.com/unthrottle/unthrottle/internal/cure/txn"
-	"github.com/unthrottle/unthrottle/internal/cure/txn/apply"
-	"github.com/unthrottle/unthrottle/internal/cure/txn/change"
 	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/txn"
+	"github.com/unthrottle/unthrottle/internal/txn/apply"
+	"github.com/unthrottle/unthrottle/internal/txn/change"
 	"github.com/unthrottle/unthrottle/internal/ui/report/figure"
 	"github.com/unthrottle/unthrottle/internal/ui/report/page"
 )

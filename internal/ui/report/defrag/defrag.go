@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/cure/rebalance"
+	"github.com/unthrottle/unthrottle/internal/placing/rebalance"
 
 	"k8s.io/utils/cpuset"
 

@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/utils/cpuset"
 
-	"github.com/unthrottle/unthrottle/internal/cure/rebalance"
+	"github.com/unthrottle/unthrottle/internal/placing/rebalance"
 	"github.com/unthrottle/unthrottle/internal/ui/report/page"
 	"github.com/unthrottle/unthrottle/placement"
 	"github.com/unthrottle/unthrottle/topology"

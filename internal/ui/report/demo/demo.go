@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/unthrottle/unthrottle/internal/bench/demo"
+	"github.com/unthrottle/unthrottle/internal/experiment/demo"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report/figure"
 	"github.com/unthrottle/unthrottle/internal/ui/report/histogram"

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/bench/demo"
+	"github.com/unthrottle/unthrottle/internal/experiment/demo"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report/page"
 )

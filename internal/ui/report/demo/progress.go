@@ -3,7 +3,7 @@ package demo
 import (
 	"io"
 
-	"github.com/unthrottle/unthrottle/internal/bench/demo"
+	"github.com/unthrottle/unthrottle/internal/experiment/demo"
 	"github.com/unthrottle/unthrottle/internal/ui/report/progress"
 )
 

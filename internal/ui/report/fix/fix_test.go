@@ -8,9 +8,9 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
-	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/verdict"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
+	"github.com/unthrottle/unthrottle/internal/txn"
 	"github.com/unthrottle/unthrottle/internal/ui/report/page"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
 	"github.com/unthrottle/unthrottle/internal/ui/report/page"
 	"github.com/unthrottle/unthrottle/internal/ui/report/trial"

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/txn"
 )
 
 // narrow is a line about a cap of a container's width.

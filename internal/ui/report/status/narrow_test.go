@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/cure/txn"
-	"github.com/unthrottle/unthrottle/internal/cure/widthcap"
+	"github.com/unthrottle/unthrottle/internal/txn"
 	"github.com/unthrottle/unthrottle/internal/ui/report/page"
+	"github.com/unthrottle/unthrottle/internal/widthcap"
 )
 
 // A cap in force shows its figures. One that is not in force says what holds the container now, once.

@@ -7,14 +7,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/cure/txn"
 	"github.com/unthrottle/unthrottle/internal/cure/verdict"
-	"github.com/unthrottle/unthrottle/internal/cure/widthcap"
 	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/txn"
 	"github.com/unthrottle/unthrottle/internal/ui/report/changes"
 	"github.com/unthrottle/unthrottle/internal/ui/report/figure"
 	"github.com/unthrottle/unthrottle/internal/ui/report/page"
 	"github.com/unthrottle/unthrottle/internal/ui/report/table"
+	"github.com/unthrottle/unthrottle/internal/widthcap"
 )
 
 // Write writes the transactions in force, and the settings that other programs changed.

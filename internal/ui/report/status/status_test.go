@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/cure/txn"
+	"github.com/unthrottle/unthrottle/internal/txn"
 	"github.com/unthrottle/unthrottle/internal/ui/report/page"
 )
 

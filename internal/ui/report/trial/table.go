@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/unthrottle/unthrottle/internal/sim/scenario"
+	"github.com/unthrottle/unthrottle/internal/scenario"
 	"github.com/unthrottle/unthrottle/internal/ui/report/page"
 	"github.com/unthrottle/unthrottle/internal/ui/report/table"
 )

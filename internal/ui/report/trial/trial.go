@@ -2,7 +2,7 @@
 // the tables that both views share.
 package trial
 
-import "github.com/unthrottle/unthrottle/internal/sim/scenario"
+import "github.com/unthrottle/unthrottle/internal/scenario"
 
 // Trial is a scenario that was run once or more often, for real or simulated. JSON has
 // the same keys for both, null where they say nothing of one.

@@ -1,0 +1,218 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/fix"
+	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
+	"github.com/unthrottle/unthrottle/internal/cure/nri"
+	"github.com/unthrottle/unthrottle/internal/cure/policy"
+	"github.com/unthrottle/unthrottle/internal/cure/slo"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/see/observe"
+	"github.com/unthrottle/unthrottle/internal/txn"
+	"github.com/unthrottle/unthrottle/internal/txn/apply"
+)
+
+// Config of an agent.
+type Config struct {
+	Rules policy.Rules
+	// ConfigFile is where they are from.
+	ConfigFile string
+	// Host is watched; Env writes.
+	Host *cgroup.Host
+	Env  apply.Env
+	// Fix is this host as package fix sees it, with the given latency source.
+	Fix func(latencies slo.Source) fix.Env
+	// List finds the containers, Facts what plans rest on (used: CPU use by
+	// path where known; nil: not needed).
+	List  func() ([]container.Container, error)
+	Facts func(ctx context.Context, all []container.Container, used map[string]float64) (hoststate.Facts, error)
+	// Age is for how long a container's oldest process has run; false: that is not known.
+	Age func(container.Container) (time.Duration, bool)
+	// Latencies makes a latency source of a rule's command.
+	Latencies func(command string) slo.Source
+	// Interrupts looks at the host's, for rules with irqs.
+	Interrupts func() (hoststate.Interrupts, error)
+	// Untrusted says why commands from the configuration must not be run; "":
+	// they may.
+	Untrusted string
+	Flight    Flight
+	// NRI is the connection to the runtime; nil: none.
+	NRI     *nri.Plugin
+	Version string
+	// Reloaded: the rules are new, so that what did not help under the old ones may be tried again at once.
+	Reloaded bool
+	Log      *slog.Logger
+	// Answers is the socket where containers, status and recordings are answered; "": the loopback address.
+	Answers string
+	// Ready, if not nil, is told where /metrics listens.
+	Ready func(net.Addr)
+}
+
+const (
+	// persist is how many rounds in a row a container must be stopped above the
+	// bound before it gets a remedy: a single slow second is no reason to move
+	// its neighbours.
+	persist = 5
+	// retryAfter is how long a remedy that did not help, or was refused, is not
+	// tried again for the same container.
+	retryAfter = time.Hour
+	// choreInterval is how often what is in force is looked after when nothing
+	// new appeared; after newcomers it is every round for newcomerRounds, since
+	// a runtime writes a new container's cpuset some time after making it.
+	choreInterval  = 10 * time.Second
+	newcomerRounds = 10
+)
+
+// agent is a running one. Its parts share only what mu guards.
+type agent struct {
+	Config
+	totals  totals
+	journal journalFigures
+	narrow  narrowFigures
+	placer  placer
+	lender  lender
+	spent   spent
+	budget  budget
+	rounds  prometheus.Counter
+	chooser *chooser
+	// recorder is nil where there is no probe; it is set before anything runs.
+	recorder *recorder
+
+	// What is in force as last read, and of which journal: of the acting
+	// goroutine alone.
+	heldStamp   string
+	heldNow     []txn.InForce
+	historyRead bool
+
+	mu        sync.Mutex
+	latest    observe.Snapshot      // the newest round; taken by acting
+	shown     []observe.Observation // those of the newest round, for GET /containers
+	heldShown []txn.InForce         // what is in force, for GET /status
+	lastRound time.Time
+	newcomers int           // rounds for which to look after newcomers still
+	task      task          // of the acting goroutine
+	wake      chan struct{} // told of each round; holds one
+}
+
+// Run runs an agent until ctx ends or it cannot go on.
+func Run(ctx context.Context, c Config) error {
+	a := &agent{Config: c, wake: make(chan struct{}, 1), lastRound: time.Now(), chooser: newChooser(c.Rules, c.Untrusted)}
+	a.chooser.pods, a.chooser.age, a.chooser.tell = podsOf(c.NRI), c.Age, a.tellRefused
+	if c.Flight.Probe != nil {
+		c.Flight.Probe.Measure(a.spent.probeWork)
+	}
+	if c.Untrusted != "" && c.Rules.Mode == policy.Apply {
+		c.Log.Warn("slo commands must not be run, so nothing will be applied", "why", c.Untrusted)
+	}
+	defer frugal()()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var group sync.WaitGroup
+	part := func(name string, run func(context.Context) error) {
+		group.Go(func() {
+			if err := run(ctx); err != nil && ctx.Err() == nil {
+				cancel(fmt.Errorf("%s: %w", name, err))
+			}
+		})
+	}
+	a.startFlight(part)
+	registry := a.registry()
+	part("metrics", func(ctx context.Context) error {
+		return serve(ctx, c.Rules.Listen, &a.spent, pages{registry, a.report, a.healthy, c.NRI.Ready, a}, c.Ready)
+	})
+	if c.Answers != "" {
+		part("answers", a.serveAnswers)
+	}
+	if c.NRI != nil {
+		part("nri", func(ctx context.Context) error { return c.NRI.Run(ctx, a.newcomersAhead) })
+	}
+	part("memory", a.trimNowAndThen)
+	part("budget", a.keepBudget)
+	part("watching", a.watch)
+	part("acting", a.act)
+	<-ctx.Done()
+	group.Wait()
+	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+func (a *agent) registry() *prometheus.Registry {
+	r := prometheus.NewRegistry()
+	for _, c := range a.collectors() {
+		r.MustRegister(measured{c, &a.spent})
+	}
+	return r
+}
+
+// collectors are what /metrics shows.
+func (a *agent) collectors() []prometheus.Collector {
+	a.rounds = prometheus.NewCounter(prometheus.CounterOpts{Name: "unthrottle_rounds_total", Help: "Rounds of looking at all containers."})
+	info := prometheus.NewGauge(prometheus.GaugeOpts{Name: "unthrottle_build_info", Help: "1, with the version and what the agent may do.",
+		ConstLabels: prometheus.Labels{"version": a.Version, "mode": string(a.Rules.Mode)}})
+	info.Set(1)
+	return []prometheus.Collector{&a.totals, &a.journal, &a.narrow, &a.placer.figures, &a.lender, flightFigures{a}, a.rounds, info,
+		nriFigures{a.NRI}, notTreated{a.chooser}, &a.spent, &a.budget, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})}
+}
+
+// watch takes rounds in as they come.
+func (a *agent) watch(ctx context.Context) error {
+	var sampler observe.Options
+	if a.recorder != nil {
+		sampler.Probe = measuredProbe{a.Flight.Probe, &a.spent}
+	}
+	listed := container.DefaultOptions()
+	listed.Scope = a.Rules.Scope
+	w := observe.NewWatcher(a.Host, observe.WatchOptions{
+		Sampler: sampler,
+		Scope:   a.Rules.Scope, Interval: a.Rules.Interval, Pace: a.interval, Log: a.Log,
+		PollInterval: -1, // cells show in `top` alone
+		List:         a.spent.listing(container.NewLister(a.Host, listed).List), Step: a.spent.step,
+		Changed: func(came, gone []container.Container) {
+			for _, warning := range listed.Runtimes.Warnings() {
+				a.Log.Warn(warning)
+			}
+			a.Log.Debug("containers changed", "came", len(came), "gone", len(gone))
+			a.newcomersAhead()
+		},
+	})
+	return w.Run(ctx, func(s observe.Snapshot) {
+		a.totals.add(s.Observations)
+		a.rounds.Inc()
+		if a.recorder != nil {
+			a.recorder.round(s)
+		}
+		a.mu.Lock()
+		a.latest, a.shown, a.lastRound = s, s.Observations, time.Now()
+		a.mu.Unlock()
+		a.signal()
+	})
+}
+
+// newcomersAhead has what is in force looked after in each of the next rounds. It does not wait.
+func (a *agent) newcomersAhead() {
+	a.mu.Lock()
+	a.newcomers = newcomerRounds
+	a.mu.Unlock()
+	a.signal()
+}
+
+func (a *agent) signal() {
+	select {
+	case a.wake <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,268 @@
+package agent
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/policy"
+	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/verdict"
+	"github.com/unthrottle/unthrottle/internal/see/observe"
+	"github.com/unthrottle/unthrottle/internal/txn"
+)
+
+// chooser remembers, over rounds, who was stopped and what was tried. Its
+// memory is bounded by the containers of the last round.
+type chooser struct {
+	rules policy.Rules
+	// untrusted says why slo commands must not be run: nothing is acted on then.
+	untrusted string
+	pods      pods
+	// age is for how long a container's oldest process has run; nil, or false: that is not known.
+	age func(container.Container) (time.Duration, bool)
+	// tell is told of annotations that do not count; nil: none is.
+	tell func(container.Container, policy.Refusal)
+
+	// mu guards standings, which others read. All else is of the acting goroutine alone.
+	mu        sync.Mutex
+	standings map[string]*standing
+	waits     map[string]policy.Treatment // of those in retry
+
+	stopped map[string]int       // rounds in a row above the bound
+	calm    map[string]int       // rounds in a row in which it was there to become secondary
+	said    map[string]time.Time // when a finding was last given
+	retry   map[string]time.Time // not before this
+	applied []time.Time          // of the last minute
+	misses  map[string]int       // attempts in a row that did not help
+}
+
+func newChooser(r policy.Rules, untrusted string) *chooser {
+	return &chooser{rules: r, untrusted: untrusted, stopped: map[string]int{}, said: map[string]time.Time{}, retry: map[string]time.Time{}, misses: map[string]int{},
+		standings: map[string]*standing{}, waits: map[string]policy.Treatment{}}
+}
+
+// finding is a container that is stopped above the bound for long enough, or one
+// that its rule makes secondary however calm it is.
+type finding struct {
+	observation observe.Observation
+	rule        *policy.Rule // nil: none matches
+	refused     string       // why nothing is done now although the rule asks for it
+}
+
+// secondary tells whether a rule makes a container secondary.
+func secondary(r *policy.Rule) bool {
+	if r == nil || r.Auto {
+		return false
+	}
+	of, _ := remedy.Find(r.Remedy)
+	return of.ForOthers
+}
+
+// because says what makes it one, for people.
+func (f finding) because() string {
+	if secondary(f.rule) {
+		return "secondary by its rule"
+	}
+	return "stopped above the bound"
+}
+
+// round gives the findings of one round, worst first and secondaries last, at most
+// one of which may be acted on. A container that has a remedy in force is none; nor is one that
+// was given within retryAfter, so that the log has it once.
+func (c *chooser) round(all []observe.Observation, held []txn.InForce, now time.Time) []finding {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	inForce := map[string]*txn.InForce{}
+	for i := range held {
+		inForce[held[i].Target] = &held[i]
+	}
+	c.takeIn(all)
+	stopped := make(map[string]int, len(all))
+	var found []finding
+	calm := c.secondaries(all, inForce, now)
+	for i := range all {
+		o := &all[i]
+		path := o.Container.Group.Path
+		s := c.standings[path]
+		above, ok := o.Above(c.rules.Bound)
+		above = ok && above && c.calm[path] == 0
+		starting := time.Time{}
+		if above {
+			starting = c.starting(s, now)
+		}
+		s.treatment = c.treat(s, o, inForce[path], starting, now)
+		if !above || !starting.IsZero() {
+			continue
+		}
+		stopped[path] = c.stopped[path] + 1
+		if stopped[path] < persist || inForce[path] != nil || now.Before(c.retry[path]) {
+			continue
+		}
+		found = append(found, finding{observation: *o, rule: s.effective.Rule})
+	}
+	c.forget(stopped, now)
+	slices.SortStableFunc(found, func(a, b finding) int {
+		return cmp.Compare(*b.observation.StoppedHigh, *a.observation.StoppedHigh)
+	})
+	return c.budgeted(append(found, calm...), len(inForce), now)
+}
+
+// secondaries are the containers that their rules make secondary and that have
+// been there for some rounds: a runtime sets a new one up first.
+func (c *chooser) secondaries(all []observe.Observation, inForce map[string]*txn.InForce, now time.Time) []finding {
+	calm := map[string]int{}
+	var found []finding
+	if !slices.ContainsFunc(c.rules.Rules, func(r policy.Rule) bool { return secondary(&r) }) {
+		return nil
+	}
+	for i := range all {
+		o := &all[i]
+		path := o.Container.Group.Path
+		rule := c.rule(path)
+		if !secondary(rule) {
+			continue
+		}
+		calm[path] = c.calm[path] + 1
+		if calm[path] >= persist && inForce[path] == nil && !now.Before(c.retry[path]) {
+			found = append(found, finding{observation: *o, rule: rule})
+		}
+	}
+	c.calm = calm
+	return found
+}
+
+// forget drops what is known of containers that are not stopped any more.
+func (c *chooser) forget(stopped map[string]int, now time.Time) {
+	c.stopped = stopped
+	for path, until := range c.retry {
+		if stopped[path] == 0 && c.calm[path] == 0 && now.After(until) {
+			delete(c.retry, path)
+			delete(c.misses, path)
+			delete(c.waits, path)
+		}
+	}
+}
+
+// budgeted lets one finding through to be acted on and names the bound for the
+// others that could be.
+func (c *chooser) budgeted(found []finding, inForce int, now time.Time) []finding {
+	c.applied = slices.DeleteFunc(c.applied, func(t time.Time) bool { return now.Sub(t) >= time.Minute })
+	var out []finding
+	acted := false
+	for _, f := range found {
+		path := f.observation.Container.Group.Path
+		switch reason, _ := c.hindrance(f.rule); {
+		case reason != "":
+		case inForce >= c.rules.Budget.Containers:
+			f.refused = fmt.Sprintf("%d containers have a remedy in force, the budget's bound", inForce)
+			c.set(path, policy.Treatment{Reason: policy.ReasonBudgetContainers})
+		case len(c.applied) >= c.rules.Budget.MovesPerMinute:
+			f.refused = fmt.Sprintf("%d changes in the last minute, the budget's bound", len(c.applied))
+			c.set(path, policy.Treatment{Reason: policy.ReasonBudgetMoves})
+		case acted:
+			// Its turn comes with a later round: one change at a time.
+			continue
+		default:
+			acted = true
+			c.set(path, policy.Treatment{Reason: policy.ReasonTrying})
+			out = append(out, f)
+			continue
+		}
+		if last, ok := c.said[path]; ok && now.Sub(last) < retryAfter {
+			continue
+		}
+		if len(c.said) < maxContainers {
+			c.said[path] = now
+		}
+		out = append(out, f)
+	}
+	for path, last := range c.said {
+		if now.Sub(last) >= retryAfter {
+			delete(c.said, path)
+		}
+	}
+	return out
+}
+
+// hindrance says why the rules do not let anything be done, also in words; "": they do. A secondary uses only idle CPUs, so
+// that it needs no slo: what lending costs an owner is found out by trial.
+func (c *chooser) hindrance(rule *policy.Rule) (policy.Reason, string) {
+	switch {
+	case c.rules.Mode != policy.Apply:
+		return policy.ReasonObserving, "observing only"
+	case rule == nil:
+		return policy.ReasonNoRule, "no rule asks for a remedy"
+	case rule.Leave:
+		return policy.ReasonRuleNone, "no rule asks for a remedy"
+	case rule.Mode == policy.Observe:
+		return policy.ReasonObserving, "observing only, by its rule"
+	case !rule.Judged():
+		return policy.ReasonUnjudged, "not applied: the rule has neither an slo nor verify: probe, so the effect could not be verified"
+	case rule.SLOCommand != "" && c.untrusted != "":
+		return policy.ReasonUntrusted, "not applied: its slo command must not be run: " + c.untrusted
+	}
+	return "", ""
+}
+
+// mostDoublings bounds the wait after attempts that did not help, to a bit less than a day.
+const mostDoublings = 4
+
+// tried remembers an attempt, which counts against the budget. It is not made
+// again for a while if it did not help, and each time for twice as long; 0: it did.
+func (c *chooser) tried(path string, now time.Time, wait time.Duration) {
+	c.applied = append(c.applied, now)
+	if wait == 0 {
+		delete(c.misses, path)
+		delete(c.waits, path)
+		return
+	}
+	c.later(path, now.Add(wait<<min(c.misses[path], mostDoublings)))
+	c.missed(path)
+}
+
+// remember takes in what an agent before this one tried in vain, so that a restart ends no wait. past are the changes in
+// the journal that ended, newest first; by is the agent's name there.
+func (c *chooser) remember(past []txn.Past, by string, now time.Time) {
+	failed := map[string]time.Time{}
+	for _, p := range slices.Backward(past) {
+		if p.By != by || p.Outcome == nil {
+			continue
+		}
+		switch p.Outcome.Verdict {
+		case verdict.Better:
+			delete(failed, p.Target)
+			delete(c.misses, p.Target)
+		case verdict.Worse, verdict.NoChange:
+			// The tries of one attempt follow each other, the next attempt comes after a wait.
+			if last, ok := failed[p.Target]; !ok || p.Until.Sub(last) >= retryAfter {
+				c.missed(p.Target)
+			}
+			failed[p.Target] = p.Until
+		}
+	}
+	for path, at := range failed {
+		if until := at.Add(retryAfter << min(max(c.misses[path]-1, 0), mostDoublings)); now.Before(until) {
+			c.later(path, until)
+		} else {
+			delete(c.misses, path)
+		}
+	}
+}
+
+// missed counts an attempt that did not help.
+func (c *chooser) missed(path string) {
+	if _, known := c.misses[path]; known || len(c.misses) < maxContainers {
+		c.misses[path]++
+	}
+}
+
+// later leaves a container alone until then.
+func (c *chooser) later(path string, until time.Time) {
+	if len(c.retry) < maxContainers {
+		c.retry[path] = until
+	}
+}

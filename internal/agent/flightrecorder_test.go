@@ -1,0 +1,221 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/cure/policy"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
+	"github.com/unthrottle/unthrottle/internal/see/flightrecorder"
+	"github.com/unthrottle/unthrottle/internal/see/observe"
+	"github.com/unthrottle/unthrottle/internal/see/probe"
+	"github.com/unthrottle/unthrottle/internal/txn/apply"
+)
+
+// rowsProbe gives the rows that a test sends.
+type rowsProbe struct{ rows chan probe.PeriodRow }
+
+func (rowsProbe) Watch(probe.Container) error          { return nil }
+func (rowsProbe) Unwatch(uint64) error                 { return nil }
+func (rowsProbe) Measure(func(probe.Work, func()))     {}
+func (rowsProbe) ReadInto(uint64, *probe.Counts) error { return nil }
+func (p rowsProbe) PeriodRows(ctx context.Context, sink func(probe.PeriodRow) error) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case r := <-p.rows:
+			if err := sink(r); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func flightAgent(t *testing.T, record func(context.Context, container.Container, io.Writer) error) (*agent, rowsProbe) {
+	t.Helper()
+	p := rowsProbe{make(chan probe.PeriodRow)}
+	a := &agent{Config: Config{
+		Log: slog.New(slog.DiscardHandler), Rules: policy.Rules{Flight: policy.DefaultFlight()},
+		Env:    apply.Env{FS: cgroupmodel.New(cgroupmodel.V1("0-3")), StateDir: t.TempDir()},
+		Flight: Flight{Probe: p, Record: record, Dir: t.TempDir()},
+	}}
+	a.recorder = newRecorder(a)
+	return a, p
+}
+
+func stoppedFor(id uint64, name string, share float64) observe.Observation {
+	d := time.Duration(share * float64(time.Second))
+	return observe.Observation{
+		Container: container.Container{Name: name, Group: cgroup.Group{Path: "/" + name}}, CgroupID: id,
+		Window: time.Second, StoppedLow: &d, StoppedHigh: &d,
+	}
+}
+
+func TestRowsOfKnownContainersAreKept(t *testing.T) {
+	a, p := flightAgent(t, nil)
+	a.recorder.round(observe.Snapshot{Observations: []observe.Observation{stoppedFor(7, "web", 0)}})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- a.recorder.keepPeriods(ctx) }()
+	now := time.Now()
+	base := monotonic(t)
+	for i := range 10 {
+		for _, id := range []uint64{7, 8} {
+			p.rows <- probe.PeriodRow{Cgroup: id, EndNS: base + uint64(i)*1e8, LengthNS: 1e8, MeanWidth: 1, MostWidth: 3, StoppedShare: 0.5, Throttled: true}
+		}
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	got := a.recorder.periods.Periods(7, now.Add(-time.Minute), now.Add(time.Minute))
+	if len(got) != 10 || got[9].Flags != flightrecorder.Throttled || got[9].End.Sub(now).Abs() > 5*time.Second {
+		t.Errorf("%d rows, the last %+v at %v", len(got), got[len(got)-1], now)
+	}
+	if a.recorder.periods.Periods(8, now.Add(-time.Minute), now.Add(time.Minute)) != nil {
+		t.Error("rows of a container that no round named")
+	}
+	if err := a.recorder.flush(ctx); err != nil { // ctx has ended: the last flush
+		t.Fatal(err)
+	}
+	if back, err := flightrecorder.Load(a.Flight.Dir); err != nil || len(back.Containers()) != 1 || back.Containers()[0].Name != "web" {
+		t.Errorf("on disk: %v", err)
+	}
+}
+
+func monotonic(t *testing.T) uint64 {
+	t.Helper()
+	return uint64(time.Until(wall(0)).Abs())
+}
+
+func TestTheWorstAboveTheBoundIsRecorded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var recorded atomic.Pointer[string]
+		count := 0
+		a, _ := flightAgent(t, func(_ context.Context, c container.Container, w io.Writer) error {
+			count++
+			recorded.Store(&c.Name)
+			_, err := io.WriteString(w, "events")
+			return err
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- a.recorder.record(ctx) }()
+		synctest.Wait()
+		calm := stoppedFor(1, "calm", 0.05)
+		unsure := stoppedFor(9, "unsure", 0)
+		unsure.StoppedHigh = new(time.Second)
+		a.recorder.round(observe.Snapshot{Observations: []observe.Observation{calm, unsure}})
+		synctest.Wait()
+		if count != 0 {
+			t.Fatal("recorded what may never have stood still")
+		}
+		both := observe.Snapshot{Observations: []observe.Observation{calm, stoppedFor(2, "bad", 0.2), stoppedFor(3, "worst", 0.6)}}
+		for range 3 {
+			a.recorder.round(both)
+			synctest.Wait()
+		}
+		if count != 1 || *recorded.Load() != "worst" {
+			t.Fatalf("%d recordings, the last of %s", count, *recorded.Load())
+		}
+		all, err := a.recorder.store.List()
+		if err != nil || len(all) != 1 || all[0].ID != 3 {
+			t.Errorf("%+v %v", all, err)
+		}
+		time.Sleep(recordAgain + time.Second)
+		a.recorder.round(both)
+		synctest.Wait()
+		if count != 2 {
+			t.Errorf("%d recordings after %v", count, recordAgain)
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestRecordingsPerHourAreBounded(t *testing.T) {
+	a, _ := flightAgent(t, nil)
+	now := time.Now()
+	made := 0
+	for i := range 100 {
+		if a.recorder.mayRecord(uint64(i+1), now.Add(time.Duration(i)*30*time.Second)) {
+			made++
+		}
+	}
+	if made != recordsPerHour {
+		t.Errorf("%d recordings in 50 minutes", made)
+	}
+	if !a.recorder.mayRecord(1000, now.Add(2*time.Hour)) {
+		t.Error("none two hours later")
+	}
+}
+
+func TestAFailedRecordingIsCountedAndLeavesNothing(t *testing.T) {
+	a, _ := flightAgent(t, func(context.Context, container.Container, io.Writer) error { return errors.New("the ring is gone") })
+	a.recorder.recordOne(t.Context(), dueRecording{container.Container{Name: "x"}, 5})
+	if all, _ := a.recorder.store.List(); len(all) != 0 || a.recorder.failures != 1 {
+		t.Errorf("%v, %v failures", all, a.recorder.failures)
+	}
+	reg := prometheus.NewPedanticRegistry()
+	reg.MustRegister(flightFigures{a})
+	if got := testutil.CollectAndCount(reg); got != 7 {
+		t.Errorf("%d metrics", got)
+	}
+}
+
+func TestWidthsAreHistogramsOfTime(t *testing.T) {
+	var sums totals
+	o := stoppedFor(1, "web", 0.5)
+	o.Width = []time.Duration{300 * time.Millisecond, 0, 500 * time.Millisecond, 200 * time.Millisecond}
+	o.Wanted = append(make([]time.Duration, 300), time.Second)
+	sums.add([]observe.Observation{o})
+	sums.add([]observe.Observation{o})
+	reg := prometheus.NewPedanticRegistry()
+	reg.MustRegister(&sums)
+	want := `
+# HELP unthrottle_container_width_cpus CPUs in use at once; each millisecond is one observation.
+# TYPE unthrottle_container_width_cpus histogram
+`
+	line := func(le string, n string) string {
+		return `unthrottle_container_width_cpus_bucket{container="web",id="/web",namespace="",pod="",le="` + le + `"} ` + n + "\n"
+	}
+	want += line("0", "600") + line("1", "600") + line("2", "1600")
+	for _, le := range []string{"3", "4", "6", "8", "12", "16", "24", "32", "48", "64", "96", "128", "192", "256", "+Inf"} {
+		want += line(le, "2000")
+	}
+	want += `unthrottle_container_width_cpus_sum{container="web",id="/web",namespace="",pod=""} 3200
+unthrottle_container_width_cpus_count{container="web",id="/web",namespace="",pod=""} 2000
+`
+	if err := testutil.GatherAndCompare(reg, strings.NewReader(want), "unthrottle_container_width_cpus"); err != nil {
+		t.Error(err)
+	}
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == "unthrottle_container_wanted_threads" {
+			h := f.Metric[0].Histogram
+			if h.GetSampleCount() != 2000 || h.GetSampleSum() != 300*2000 || h.Bucket[len(widthBuckets)-1].GetCumulativeCount() != 0 {
+				t.Errorf("wanted: %v", h)
+			}
+			return
+		}
+	}
+	t.Error("wanted is not exported")
+}

@@ -101,9 +101,10 @@ type agent struct {
 	shown     []observe.Observation // those of the newest round, for GET /containers
 	heldShown []txn.InForce         // what is in force, for GET /status
 	lastRound time.Time
-	newcomers int           // rounds for which to look after newcomers still
-	task      task          // of the acting goroutine
-	wake      chan struct{} // told of each round; holds one
+	newcomers int              // rounds for which to look after newcomers still
+	task      task             // of the acting goroutine
+	now       func() time.Time // nil: the time of this host
+	wake      chan struct{}    // told of each round; holds one
 }
 
 // Run runs an agent until ctx ends or it cannot go on.
@@ -166,6 +167,14 @@ func (a *agent) collectors() []prometheus.Collector {
 	info.Set(1)
 	return []prometheus.Collector{&a.totals, &a.journal, &a.narrow, &a.placer.figures, &a.lender, flightFigures{a}, a.rounds, info,
 		nriFigures{a.NRI}, notTreated{a.chooser}, &a.spent, &a.budget, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})}
+}
+
+// time is the present, which tests set.
+func (a *agent) time() time.Time {
+	if a.now != nil {
+		return a.now()
+	}
+	return time.Now()
 }
 
 // watch takes rounds in as they come.

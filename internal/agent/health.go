@@ -38,7 +38,7 @@ func (a *agent) resume(t task) task {
 }
 
 // healthy returns an error when rounds do not come any more, or the acting goroutine hangs.
-func (a *agent) healthy() error { return a.health(time.Now()) }
+func (a *agent) healthy() error { return a.health(a.time()) }
 
 func (a *agent) health(now time.Time) error {
 	a.mu.Lock()

@@ -3,6 +3,7 @@
 #   make check   linters and every test without a kernel experiment, before a commit
 #   make test    every test: check, race detector, this host's kernel, the lab
 SHELL := /bin/bash
+, := ,
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
@@ -90,9 +91,11 @@ SEEDED := $(CURDIR)/test/seeded
 GORACE ?= atexit_sleep_ms=10
 export GORACE
 
-# Every test without a kernel experiment runs once with all of its rounds, and where goroutines run under the race
-# detector: all of it, or where tests repeat something under -short's rounds. The detector makes simulations eight times
-# slower. It detects nothing where no goroutine runs, and no more in the tenth round than in the first.
+# UNTHROTTLE_ALL=1, as in `make test-all`, leaves nothing out: long rounds, tests with require.TestAll, each test in the lab.
+SHORT := $(if $(filter 1,$(UNTHROTTLE_ALL)),,-short)
+
+# Every test without a kernel experiment runs once: under the race detector where goroutines run. The detector makes
+# simulations eight times slower, detects nothing where no goroutine runs, and no more in the tenth round than in the first.
 .PHONY: test-race-json
 test-race-json: need-go need-cc lab
 	@mkdir -p $(OUT) && rm -f $(OUT)/race.json
@@ -102,8 +105,8 @@ test-race-json: need-go need-cc lab
 .PHONY: test-pure-json
 test-pure-json: need-go lab
 	@mkdir -p $(OUT) && rm -f $(OUT)/pure.json
-	@echo "== tests without kernel experiments, all rounds"
-	@all="$$($(LAB) goroutines --none) $$($(LAB) goroutines --repeating)"; $(call pure-tests,pure,,$$all)
+	@echo "== tests without kernel experiments and without goroutines$(if $(SHORT),,; all rounds of the others)"
+	@all="$$($(LAB) goroutines --none) $(if $(SHORT),,$$($(LAB) goroutines --repeating))"; $(call pure-tests,pure,$(SHORT),$$all)
 
 # $(1) is the run's name, $(2) its flags, $(3) the packages, none of which may be left out.
 define pure-tests
@@ -156,20 +159,56 @@ test-computing-json: need-go need-cc lab
 
 # Makes target $(2), and meanwhile $(1) on CPU time that nothing else wants. What $(1) prints comes last.
 define beside
-@mkdir -p $(OUT); test/idle $(MAKE) --no-print-directory $(1) >$(OUT)/$(1).txt 2>&1 & computing=$$!; \
+mkdir -p $(OUT); test/idle $(MAKE) --no-print-directory $(1) >$(OUT)/$(1).txt 2>&1 & computing=$$!; \
   trap 'kill -- -$$computing 2>/dev/null || true; cat $(OUT)/$(1).txt' EXIT; \
   $(MAKE) --no-print-directory $(2); \
   wait $$computing
 endef
 
+# One part of a run: its name and what it makes. It says each minute what it does; the table at the end has its time.
+PART := bin/part
+part = @$(PART) $(OUT) "$(1)" $(MAKE) --no-print-directory $(2)
+.PHONY: parts
+parts: need-go
+	@$(GO) build -o $(PART) ./test/lab/cmd/part && mkdir -p $(OUT) && rm -f $(OUT)/parts.jsonl
+
+.PHONY: test-waiting-and-computing
+test-waiting-and-computing:
+	@$(call beside,test-computing-json,test-waiting-json)
+
+.PHONY: test-lab-and-pure
+test-lab-and-pure:
+	@$(call beside,test-pure-json,lab-test-json)
+
 # Experiments that measure run alone, before the lab, since the lab does not repeat all that the host took.
 .PHONY: test
-test: lint test-modules tidy need-cc lab ## every test: lint, this host's kernel and the lab's many-CPU guest, with the pure tests and the race detector beside them
-	$(call beside,test-computing-json,test-waiting-json)
-	@$(MAKE) --no-print-directory test-measuring-json
-	$(call beside,test-pure-json,lab-test-json)
-	@$(MAKE) --no-print-directory again
+test: need-cc lab parts ## every test: lint, this host's kernel and the lab's many-CPU guest, with the pure tests and the race detector beside them
+	$(call part,lint$(,) vet and modules,lint test-modules tidy)
+	$(call part,tests that wait$(,) race detector beside,test-waiting-and-computing)
+	$(call part,tests that measure,test-measuring-json)
+	$(call part,lab$(,) pure tests beside,test-lab-and-pure)
+	$(call part,failed tests again,again)
+	@$(PART) -sum $(OUT)
 	@$(GO) run ./test/lab/cmd/skips $(OUT)/pure.json $(OUT)/race.json $(OUT)/kernel.json $(OUT)/lab.json
+
+# Before a release, on an idle machine: an hour and a half on two CPUs.
+.PHONY: test-all
+test-all: ## before a release: make test with nothing left out, starved tests, slow time, every kernel of the lab
+	@UNTHROTTLE_ALL=1 $(MAKE) --no-print-directory test
+	@$(MAKE) --no-print-directory test-starved lab-slow lab-kernels
+
+# Our own trade: each package's tests in a cgroup with a tenth of a CPU, ten packages at once; then beside four threads that
+# burn. No test knows how fast the machine is. STARVED are the packages.
+STARVED ?= ./...
+starved-tests = UNTHROTTLE_PURE=1 $(GO) test -short -vet=off -count=1 -timeout 60m $(1) $(STARVED) | sed -u '/^ok  /d; /no test files\]$$/d'
+.PHONY: test-starved
+test-starved: need-go ## every test without a kernel experiment, with a tenth of a CPU, then beside four burners (as root, ten minutes)
+	@$(GO) list -test -export -f '' $(STARVED) >/dev/null
+	@echo "== with a tenth of a CPU"
+	@$(call starved-tests,-p 10 -exec $(CURDIR)/test/starved)
+	@echo "== beside four burners"
+	@burners=(); trap 'kill "$${burners[@]}"' EXIT; for _ in 1 2 3 4; do while :; do :; done & burners+=($$!); done; \
+	  $(call starved-tests,-exec $(SEEDED))
 
 # An experiment that failed runs twice more, alone. test/lab/cmd/skips prints it, and fails unless it passed both times.
 .PHONY: again

@@ -14,6 +14,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
 	"github.com/unthrottle/unthrottle/internal/explain/live"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/objective"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 )
 
@@ -101,7 +102,7 @@ func predict(recording []byte, load float64, of capacity.Result) (*predicted, er
 	}
 	f, err := forecast.Make(l, forecast.Options{
 		Seeds: predictedSeeds, Seed: 1, CPUs: of.Limit, From: predictedFrom, To: predictedTo,
-		Objective: &forecast.Objective{Quantile: of.Quantile, Bound: time.Duration(of.BoundMs * float64(time.Millisecond)), Pool: l.Pools[i].Name},
+		Objective: &forecast.Objective{Objective: objective.Objective{Quantile: of.Quantile, Bound: time.Duration(of.BoundMs * float64(time.Millisecond))}, Pool: l.Pools[i].Name},
 	})
 	if err != nil {
 		return nil, err

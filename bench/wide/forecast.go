@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
+	"github.com/unthrottle/unthrottle/internal/objective"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 )
 
@@ -61,7 +62,7 @@ func rowsOf(p piece, file []byte) ([]forecastRow, error) {
 	}
 	made, err := forecast.Make(l, forecast.Options{
 		Seeds: foreSeeds, Seed: 1, CPUs: p.Limit, SchedExt: true, From: foreFrom, To: foreTo,
-		Objective: &forecast.Objective{Quantile: 0.99, Bound: boundMs * time.Millisecond, Pool: l.Pools[i].Name},
+		Objective: &forecast.Objective{Objective: objective.Objective{Quantile: 0.99, Bound: boundMs * time.Millisecond}, Pool: l.Pools[i].Name},
 	})
 	if err != nil {
 		return nil, err

@@ -42,7 +42,7 @@ func (f *forecastFlags) check() error {
 		if err != nil {
 			return fmt.Errorf("--slo %w", err)
 		}
-		f.o.Objective = &forecast.Objective{Quantile: o.Quantile, Bound: o.Bound, Pool: f.pool}
+		f.o.Objective = &forecast.Objective{Objective: o, Pool: f.pool}
 	} else if f.pool != "" {
 		return errors.New("--pool goes with --slo: it says whose latency the objective is of")
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
-	"github.com/unthrottle/unthrottle/internal/cure/policy"
+	"github.com/unthrottle/unthrottle/internal/objective"
 )
 
 // What a dry run ends with does for real what the dry run showed.
@@ -40,7 +40,7 @@ func TestForReal(t *testing.T) {
 
 // Too few latencies end with the same command with a longer look, or with a lower percentile.
 func TestAfterTooFew(t *testing.T) {
-	lower := policy.Objective{Quantile: 0.95, Bound: 20 * time.Millisecond}
+	lower := objective.Objective{Quantile: 0.95, Bound: 20 * time.Millisecond}
 	args := []string{"fix", "cart", "--slo", "p99<20ms", "--slo-command", "probe --last", "--for", "5s"}
 	for _, c := range []struct {
 		few  fix.TooFewLatencies

@@ -22,11 +22,15 @@ func TestEveryCommandFits(t *testing.T) {
 		out := plain(t, args...)
 		for line := range strings.Lines(out) {
 			line = strings.TrimRight(line, " \n")
+			// A path is kept whole, and may be any process's: it stands alone after its indentation.
+			if path := strings.TrimLeft(line, " "); strings.HasPrefix(path, "/") && !strings.Contains(path, " ") {
+				continue
+			}
 			widest := 0
 			for _, word := range strings.Fields(line) {
 				widest = max(widest, text.Width(word))
 			}
-			if text.Width(line) > 80 && widest < 68 { // a path is kept whole
+			if text.Width(line) > 80 && widest < 68 {
 				t.Errorf("unthrottle %s: %d columns: %q", strings.Join(args, " "), text.Width(line), line)
 			}
 		}

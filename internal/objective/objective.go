@@ -86,8 +86,14 @@ func Percentile(quantile float64) string {
 	return "p" + strconv.FormatFloat(math.Round(quantile*1e8)/1e6, 'f', -1, 64)
 }
 
-// String is what Parse reads.
+// Met tells whether a quantile in ms keeps the bound.
+func (o Objective) Met(ms float64) bool { return ms < float64(o.Bound)/float64(time.Millisecond) }
+
+// String is what Parse reads; "" for the zero value.
 func (o Objective) String() string {
+	if o == (Objective{}) {
+		return ""
+	}
 	if o.Bound >= time.Second && o.Bound%(10*time.Millisecond) == 0 {
 		return Percentile(o.Quantile) + "<" + strconv.FormatFloat(o.Bound.Seconds(), 'f', -1, 64) + "s"
 	}

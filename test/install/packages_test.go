@@ -10,14 +10,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
 // Each package holds what it should, the same program is in all of them and runs, and making them again gives the same
 // bytes.
 func TestPackages(t *testing.T) {
-	if testing.Short() {
-		t.Skip("packs for half a minute")
-	}
+	require.TestAll(t, "it packs twice, with a packager that is fetched first; make smoke packs once")
 	packager := exec.CommandContext(t.Context(), "go", "tool", "-modfile=tools/nfpm/go.mod", "nfpm", "--version")
 	packager.Dir = root
 	if out, err := packager.CombinedOutput(); err != nil {

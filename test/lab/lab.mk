@@ -18,7 +18,8 @@ lab-test: lab ## the tests that need many CPUs or cgroup v2, in one guest
 	@$(LAB) test --timeout 25m --package-timeout 8m
 
 # For `make test`: failed tests are for test/lab/cmd/skips to judge; a lab that
-# could not test (125) fails here. What says require.Once, and the host's run took, is not repeated.
+# could not test (125) fails here. What says require.Once, and the host's run took, is not repeated; nor, but in
+# `make test-all`, what passed there and does not say require.EachCgroup.
 .PHONY: lab-test-json
 lab-test-json: lab
 	@mkdir -p $(OUT) && rm -f $(OUT)/lab.json*

@@ -13,6 +13,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/slo"
 	"github.com/unthrottle/unthrottle/internal/cure/verdict"
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/objective"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/text"
@@ -51,7 +52,7 @@ type Options struct {
 	Wish policy.Wish
 	// Objective is the bound to keep, and says which quantile is judged; zero: none. Without Env.Latencies it is
 	// one on the responses of all thread pools, by the probe.
-	Objective policy.Objective
+	Objective objective.Objective
 	// Both: with Env.Latencies the recorded responses judge too, and the worse verdict counts.
 	Both bool
 	// Tries is how many remedies are tried, one after the other; 0: one.

@@ -21,6 +21,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/verdict"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
+	"github.com/unthrottle/unthrottle/internal/objective"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/txn/apply"
 )
@@ -143,7 +144,7 @@ func (b *bench) run() (Result, error) {
 // source puts the latencies of each call behind the fix.
 func (b *bench) source() {
 	if b.latencies != nil {
-		b.options.Objective = policy.Objective{Quantile: 0.99, Bound: 20 * time.Millisecond}
+		b.options.Objective = objective.Objective{Quantile: 0.99, Bound: 20 * time.Millisecond}
 		b.env.Latencies = func(context.Context, time.Time) (slo.Answer, error) {
 			if len(b.latencies) == 0 {
 				return slo.Answer{}, errors.New("the source is gone")

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/verdict"
+	"github.com/unthrottle/unthrottle/internal/objective"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/stats"
 	"github.com/unthrottle/unthrottle/internal/txn"
@@ -126,7 +126,7 @@ func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond)
 
 // objectiveMet: nil where there is no objective, or no quantile of it was measured.
 func (r *run) objectiveMet(j verdict.Judgement) *bool {
-	if r.o.Objective == (policy.Objective{}) || j.After == nil || j.Verdict == verdict.Unverified || j.PerCPU || j.Quantile != r.o.Objective.Quantile {
+	if r.o.Objective == (objective.Objective{}) || j.After == nil || j.Verdict == verdict.Unverified || j.PerCPU || j.Quantile != r.o.Objective.Quantile {
 		return nil
 	}
 	return new(r.o.Objective.Met(j.After.Value))

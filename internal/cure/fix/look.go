@@ -9,6 +9,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/objective"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/text"
@@ -190,10 +191,10 @@ func (r *run) forecast(learned Learned) error {
 	if r.runs = learned.Runs; learned.Load == nil {
 		return nil
 	}
-	var objective *forecast.Objective
+	var bound *forecast.Objective
 	// The user's own latency is measured elsewhere than a thread pool's: its bound says nothing about theirs.
-	if r.o.Objective != (policy.Objective{}) && r.env.Latencies == nil {
-		objective = &forecast.Objective{Quantile: r.o.Objective.Quantile, Bound: r.o.Objective.Bound}
+	if r.o.Objective != (objective.Objective{}) && r.env.Latencies == nil {
+		bound = &forecast.Objective{Objective: r.o.Objective}
 	}
 	past, err := apply.History(r.env.Apply, mostPast)
 	if err != nil {
@@ -206,9 +207,9 @@ func (r *run) forecast(learned Learned) error {
 	}
 	var made *forecast.Forecast
 	if r.o.Wish.Auto {
-		made, err = policy.Forecast(learned.Load, objective, r.env.SchedExt, each)
+		made, err = policy.Forecast(learned.Load, bound, r.env.SchedExt, each)
 	} else {
-		made, err = policy.ForecastAsked(learned.Load, r.o.Wish.Request, objective, r.env.SchedExt, each)
+		made, err = policy.ForecastAsked(learned.Load, r.o.Wish.Request, bound, r.env.SchedExt, each)
 	}
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/objective"
 )
 
 // judgedBy are the lines of a rule that something judges.
@@ -84,7 +85,7 @@ func TestAskedKeepsTheJudge(t *testing.T) {
 	for word, cpus := range map[string]int{"narrow": 3, "burst": 0, "auto": 3} {
 		e := r.Effective(anApp, Pod{Annotations: map[string]string{AnnotationRemedy: word, AnnotationObjective: "p95<1s"}})
 		got := e.Rule
-		if got.Word() != word || got.CPUs != cpus || got.Shares || got.IRQs || !got.Judged() || got.Objective != (Objective{0.95, time.Second}) || !e.ObjectiveAsked {
+		if got.Word() != word || got.CPUs != cpus || got.Shares || got.IRQs || !got.Judged() || got.Objective != (objective.Objective{Quantile: 0.95, Bound: time.Second}) || !e.ObjectiveAsked {
 			t.Errorf("%s: %+v", word, got)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/objective"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 )
 
@@ -97,7 +98,9 @@ func pools(ms float64, limit float64) forecast.Row {
 
 // The first cases are the measured ones that the rule must get right (docs/results, and real services).
 func TestChoose(t *testing.T) {
-	objective := func(d time.Duration) *forecast.Objective { return &forecast.Objective{Quantile: 0.99, Bound: d} }
+	objective := func(d time.Duration) *forecast.Objective {
+		return &forecast.Objective{Objective: objective.Objective{Quantile: 0.99, Bound: d}}
+	}
 	mayRaise := Terms{May: []remedy.Kind{remedy.Raise}}
 	for _, tc := range []struct {
 		name      string
@@ -219,7 +222,7 @@ func TestChooseNeverWorse(t *testing.T) {
 			terms.May = []remedy.Kind{remedy.Raise}
 		}
 		if rapid.Bool().Draw(t, "objective") {
-			f.Objective = &forecast.Objective{Quantile: 0.99, Bound: time.Duration(ms.Draw(t, "bound") * float64(time.Millisecond))}
+			f.Objective = &forecast.Objective{Objective: objective.Objective{Quantile: 0.99, Bound: time.Duration(ms.Draw(t, "bound") * float64(time.Millisecond))}}
 		}
 		got := Choose(f, terms)
 		for _, i := range append([]int{got.Row}, got.Next...) {

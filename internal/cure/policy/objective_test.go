@@ -4,16 +4,18 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/unthrottle/unthrottle/internal/objective"
 )
 
 func TestParseObjective(t *testing.T) {
-	for text, want := range map[string]Objective{
-		"p99<20ms":       {0.99, 20 * time.Millisecond},
-		" p50 < 1.5 s ":  {0.5, 1500 * time.Millisecond},
-		"p99.9<250us":    {0.999, 250 * time.Microsecond},
-		"max<30s":        {1, 30 * time.Second},
-		"p90<1e2ms":      {0.9, 100 * time.Millisecond},
-		"p95<0.001ms":    {0.95, time.Microsecond},
+	for text, want := range map[string]objective.Objective{
+		"p99<20ms":       {Quantile: 0.99, Bound: 20 * time.Millisecond},
+		" p50 < 1.5 s ":  {Quantile: 0.5, Bound: 1500 * time.Millisecond},
+		"p99.9<250us":    {Quantile: 0.999, Bound: 250 * time.Microsecond},
+		"max<30s":        {Quantile: 1, Bound: 30 * time.Second},
+		"p90<1e2ms":      {Quantile: 0.9, Bound: 100 * time.Millisecond},
+		"p95<0.001ms":    {Quantile: 0.95, Bound: time.Microsecond},
 		"p99<20":         {},
 		"p99>20ms":       {},
 		"p98<20ms":       {},
@@ -30,7 +32,7 @@ func TestParseObjective(t *testing.T) {
 		"p99<0.0000001s": {},
 	} {
 		got, err := ParseObjective(text)
-		if (err != nil) != (want == Objective{}) || got != want {
+		if (err != nil) != (want == objective.Objective{}) || got != want {
 			t.Errorf("%q: got %+v, %v, want %+v", text, got, err, want)
 		}
 		if err != nil && !strings.Contains(err.Error(), "write it as p99<20ms") {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/objective"
 	"github.com/unthrottle/unthrottle/internal/widthcap"
 	"github.com/unthrottle/unthrottle/placement"
 )
@@ -163,13 +164,13 @@ func (r *Rule) read(n *yaml.Node) error {
 		return err
 	case r.Leave && (r.CPUs > 0 || r.Factor > 0 || r.To > 0):
 		return r.clash("remedy", "a rule with remedy none has no settings")
-	case r.Leave && len(r.Annotations.Remedies) == 0 && (r.Objective != Objective{} || r.Verify != "" || r.May != nil):
+	case r.Leave && len(r.Annotations.Remedies) == 0 && (r.Objective != objective.Objective{} || r.Verify != "" || r.May != nil):
 		return r.clash("remedy", "a rule with remedy none has no settings, unless its annotations allow another remedy")
 	case r.Annotations.Objective && r.SLOCommand == "":
 		return r.clash("annotations", "annotations: an objective needs an slo with a command, which measures it")
 	case r.Verify == VerifyProbe && r.Annotations.names():
 		return r.clash("verify", "annotations: verify: probe judges auto alone: give an slo with a command, or allow auto")
-	case r.Objective != Objective{} && r.SLOCommand == "" && r.Verify != VerifyProbe:
+	case r.Objective != objective.Objective{} && r.SLOCommand == "" && r.Verify != VerifyProbe:
 		return r.clash("slo", "an slo needs objective and command, or verify: probe beside it")
 	case r.SLOCommand == "" && (r.Verify == VerifySLO || r.Verify == VerifyBoth):
 		return r.clash("verify", "verify: %s needs an slo with a command", r.Verify)

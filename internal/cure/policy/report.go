@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/objective"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
@@ -169,7 +170,7 @@ func (v *valuer) settings(r *Rule) {
 
 func (v *valuer) objective(e Effective) {
 	r := e.Rule
-	if r.Objective == (Objective{}) {
+	if r.Objective == (objective.Objective{}) {
 		return
 	}
 	if e.ObjectiveAsked {

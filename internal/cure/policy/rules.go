@@ -5,6 +5,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/objective"
 )
 
 // Rules v1: what the agent may do to whom. Made by ParseRules, which fills in
@@ -101,7 +102,7 @@ type Rule struct {
 	// Objective, where SLOCommand is given, is what decides whether a remedy
 	// helped, and whether one is needed; while it is met the command is asked
 	// again after SLOInterval. It looks back SLOLookBack; 0: that is not declared.
-	Objective   Objective
+	Objective   objective.Objective
 	SLOCommand  string
 	SLOInterval time.Duration
 	SLOLookBack time.Duration

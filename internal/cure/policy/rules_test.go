@@ -16,6 +16,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/objective"
 )
 
 const full = `# what the agent may do
@@ -57,7 +58,7 @@ func TestParseRules(t *testing.T) {
 		Rules: []Rule{
 			{Line: 15, Match: Match{Namespace: "kube-system"}, Leave: true, SLOInterval: 10 * time.Second},
 			{Line: 17, Match: Match{Name: "web-*", Labels: map[string]string{"tier": "front"}}, Remedy: remedy.Pin, CPUs: 4,
-				Objective: Objective{0.99, 20 * time.Millisecond}, SLOCommand: "/usr/local/bin/latencies --last 10s",
+				Objective: objective.Objective{Quantile: 0.99, Bound: 20 * time.Millisecond}, SLOCommand: "/usr/local/bin/latencies --last 10s",
 				SLOInterval: 30 * time.Second, SLOLookBack: 20 * time.Second},
 			{Line: 27, Match: Match{Cgroup: "/kubepods.slice/**"}, Auto: true, SLOInterval: 10 * time.Second},
 		}}

@@ -12,19 +12,13 @@ import (
 
 // Objective is what a service promises.
 type Objective struct {
-	Quantile float64       // 0.5 to 0.9999
-	Bound    time.Duration // of that quantile
-	Errors   float64       // the share of requests that may fail, 0 to 1
+	objective.Objective         // the quantile is 0.5 to 0.9999
+	Errors              float64 // the share of requests that may fail, 0 to 1
 }
 
 // DefaultObjective is p99 within 50 ms, and 0.1 % errors.
 func DefaultObjective() Objective {
-	return Objective{Quantile: 0.99, Bound: 50 * time.Millisecond, Errors: 0.001}
-}
-
-// String is as ParseSLO reads it.
-func (o Objective) String() string {
-	return objective.Objective{Quantile: o.Quantile, Bound: o.Bound}.String()
+	return Objective{objective.Objective{Quantile: 0.99, Bound: 50 * time.Millisecond}, 0.001}
 }
 
 // ParseSLO reads "p99<50ms" into the objective, as package objective does: percentiles from p50 to p99.99, bounds up to 1m.
@@ -38,7 +32,7 @@ func (o *Objective) ParseSLO(s string) error {
 	case read.Bound > time.Minute:
 		return fmt.Errorf("%.60q: give a bound above 0, at most 1m", s)
 	}
-	o.Quantile, o.Bound = read.Quantile, read.Bound
+	o.Objective = read
 	return nil
 }
 

@@ -10,10 +10,11 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/load/loadgen"
 	"github.com/unthrottle/unthrottle/internal/load/workload"
+	"github.com/unthrottle/unthrottle/internal/objective"
 )
 
 func TestObjective(t *testing.T) {
-	for text, want := range map[string]Objective{
+	for text, want := range map[string]objective.Objective{
 		"p99=50ms":    {Quantile: 0.99, Bound: 50 * ms},
 		"p99.9=1s":    {Quantile: 0.999, Bound: time.Second},
 		"p50=250us":   {Quantile: 0.5, Bound: 250 * time.Microsecond},
@@ -89,7 +90,7 @@ func TestUnmet(t *testing.T) {
 	if err := unmet(DefaultObjective(), s); err == nil || !strings.Contains(err.Error(), "others on the host used 1.50 CPUs") {
 		t.Errorf("on a busy host: %v", err)
 	}
-	if err := unmet(Objective{Quantile: 0.99, Bound: time.Second}, s); err != nil {
+	if err := unmet(Objective{Objective: objective.Objective{Quantile: 0.99, Bound: time.Second}}, s); err != nil {
 		t.Errorf("met, and: %v", err)
 	}
 }

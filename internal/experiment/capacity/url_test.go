@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/unthrottle/unthrottle/internal/objective"
 	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
@@ -34,7 +35,7 @@ func TestAServiceOfOnesOwn(t *testing.T) {
 	defer server.Close()
 	// A bound so loose that a busy host does not make the generator late: it is the
 	// refusals that end it.
-	o := Options{URL: server.URL, Repeats: 2, Steps: 2, Step: time.Second, Objective: Objective{Quantile: 0.9, Bound: 10 * time.Second, Errors: 0.05}}
+	o := Options{URL: server.URL, Repeats: 2, Steps: 2, Step: time.Second, Objective: Objective{objective.Objective{Quantile: 0.9, Bound: 10 * time.Second}, 0.05}}
 	r, err := Run(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)

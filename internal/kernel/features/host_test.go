@@ -210,19 +210,35 @@ func TestWritten(t *testing.T) {
 }
 
 func TestNoRealtime(t *testing.T) {
-	group := filepath.Join(t.TempDir(), "cpu.rt_runtime_us")
+	top := t.TempDir()
+	write := func(group, us string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Join(top, group), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(top, group, "cpu.rt_runtime_us"), []byte(us), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	root := func(us string) fstest.MapFS { return fstest.MapFS{"proc/sys/kernel/sched_rt_runtime_us": file(us)} }
-	if why := noRealtime(root("950000\n"), group); why != "" {
+	if why := noRealtime(root("950000\n"), top); why != "" {
 		t.Errorf("refused: %s", why)
 	}
-	if why := noRealtime(root("-1\n"), group); !strings.Contains(why, "sched_rt_runtime_us is -1") {
+	if why := noRealtime(root("-1\n"), top); !strings.Contains(why, "sched_rt_runtime_us is -1") {
 		t.Errorf("%q", why)
 	}
-	if err := os.WriteFile(group, []byte("0\n"), 0o600); err != nil {
-		t.Fatal(err)
+	write(".", "950000\n")
+	alone := noRealtime(fstest.MapFS{}, top)
+	if !strings.Contains(alone, "cpu.rt_runtime_us is 0") {
+		t.Errorf("%q", alone)
 	}
-	if why := noRealtime(fstest.MapFS{}, group); !strings.Contains(why, "cpu.rt_runtime_us is 0") {
-		t.Errorf("%q", why)
+	write("stranger", "0\n")
+	if why := noRealtime(fstest.MapFS{}, top); why != alone {
+		t.Errorf("a new cgroup of anybody changes the answer: %q, was %q", why, alone)
+	}
+	write("prepared", "100000\n")
+	if why := noRealtime(fstest.MapFS{}, top); why != "" {
+		t.Errorf("refused: %s", why)
 	}
 }
 

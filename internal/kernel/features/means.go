@@ -32,7 +32,7 @@ func readMeans(h *cgroup.Host, root fs.FS, sample string) Means {
 	m := Means{
 		Idle:         hasFile(h, sample, "cpu.idle", "cpu.idle"),
 		NoInterrupts: noInterrupts(filepath.Join("/proc/irq", irq.Default)),
-		NoRealtime:   noRealtime(root, filepath.Join(h.Dir(cgroup.CPU, sample), "cpu.rt_runtime_us")),
+		NoRealtime:   noRealtime(root, h.Dir(cgroup.CPU, h.Top(cgroup.CPU))),
 	}
 	if sys, err := fs.Sub(root, "sys"); err == nil {
 		if machine, err := topology.Read(sys); err == nil {
@@ -51,17 +51,27 @@ func noInterrupts(file string) string {
 	return ""
 }
 
-// noRealtime looks at the two settings that make the kernel or this program refuse
-// a real-time policy. groupFile is there with CONFIG_RT_GROUP_SCHED on cgroup v1 only.
-func noRealtime(root fs.FS, groupFile string) string {
-	const all = "proc/sys/kernel/sched_rt_runtime_us"
+// noRealtime looks at the two settings that make the kernel or this program refuse a real-time policy. top is the folder of
+// the cpu controller. Its cgroups have cpu.rt_runtime_us with CONFIG_RT_GROUP_SCHED on cgroup v1 only, and each new one
+// has 0 in it. So the answer depends on no single cgroup that is there by chance.
+func noRealtime(root fs.FS, top string) string {
+	const all, group = "proc/sys/kernel/sched_rt_runtime_us", "cpu.rt_runtime_us"
 	if us, ok := number(fs.ReadFile(root, all)); ok && us < 0 {
 		return "/" + all + " is -1: a thread that never sleeps would stop its CPU; set it below sched_rt_period_us"
 	}
-	if us, ok := number(os.ReadFile(groupFile)); ok && us == 0 {
-		return groupFile + " is 0, as in every new cgroup (CONFIG_RT_GROUP_SCHED): write it first, from the root downwards"
+	if _, ok := number(os.ReadFile(filepath.Join(top, group))); !ok {
+		return ""
 	}
-	return ""
+	below, err := filepath.Glob(filepath.Join(top, "*", group))
+	if err != nil {
+		return ""
+	}
+	for _, file := range below {
+		if us, ok := number(os.ReadFile(file)); ok && us != 0 {
+			return ""
+		}
+	}
+	return group + " is 0 in every cgroup, as in each new one (CONFIG_RT_GROUP_SCHED): write it first, from the root downwards"
 }
 
 // number is what a file holds; false: it was not read, or holds none.

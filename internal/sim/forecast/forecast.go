@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/unthrottle/unthrottle/internal/objective"
 )
 
 // Bounds of Options.
@@ -340,7 +342,7 @@ func (m *maker) objective() Objective {
 	if m.o.Objective != nil {
 		return *m.o.Objective
 	}
-	return Objective{Quantile: 0.99}
+	return Objective{Objective: objective.Objective{Quantile: 0.99}}
 }
 
 // neighbours compares the neighbours under a remedy with those under none. It returns nil if there are none.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/unthrottle/unthrottle/internal/objective"
 	rt "github.com/unthrottle/unthrottle/internal/see/recording/recordingtest"
 )
 
@@ -110,7 +111,7 @@ func TestTimeUp(t *testing.T) {
 func TestBreaksBetweenTheLoadsTried(t *testing.T) {
 	l := loadOf(t, bursts())
 	breaks := func(to float64) float64 {
-		f, err := Make(l, Options{Seeds: 2, Seed: 1, From: 1, To: to, Objective: &Objective{Quantile: 0.99, Bound: 100 * ms}})
+		f, err := Make(l, Options{Seeds: 2, Seed: 1, From: 1, To: to, Objective: &Objective{Objective: objective.Objective{Quantile: 0.99, Bound: 100 * ms}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +133,7 @@ func TestBreaksBetweenTheLoadsTried(t *testing.T) {
 // With an objective, rows tell whether they keep it, up to which load, and the smallest limit that does.
 func TestObjective(t *testing.T) {
 	l := loadOf(t, bursts())
-	f, err := Make(l, Options{Seeds: 2, Seed: 1, From: 1, To: 4, Objective: &Objective{Quantile: 0.99, Bound: 20 * ms, Pool: "http-worker-*"}})
+	f, err := Make(l, Options{Seeds: 2, Seed: 1, From: 1, To: 4, Objective: &Objective{Objective: objective.Objective{Quantile: 0.99, Bound: 20 * ms}, Pool: "http-worker-*"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +168,7 @@ func TestObjective(t *testing.T) {
 	if f.SmallestNarrow == nil || *f.SmallestNarrow != 4 {
 		t.Errorf("narrow to %v, want 4", f.SmallestNarrow)
 	}
-	_, err = Make(l, Options{Seeds: 1, Objective: &Objective{Quantile: 0.99, Bound: ms, Pool: "none"}})
+	_, err = Make(l, Options{Seeds: 1, Objective: &Objective{Objective: objective.Objective{Quantile: 0.99, Bound: ms}, Pool: "none"}})
 	if unknown := new(UnknownPool); !errors.As(err, &unknown) || unknown.Name != "none" {
 		t.Errorf("an unknown pool: %v", err)
 	}

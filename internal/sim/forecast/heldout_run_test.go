@@ -19,6 +19,7 @@ import (
 	"github.com/unthrottle/unthrottle/bench/accuracy"
 	"github.com/unthrottle/unthrottle/bench/accuracy/measure"
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
+	"github.com/unthrottle/unthrottle/internal/objective"
 	"github.com/unthrottle/unthrottle/internal/scenario"
 	"github.com/unthrottle/unthrottle/internal/sim/realrun"
 	"github.com/unthrottle/unthrottle/test/lab/kept"
@@ -191,7 +192,7 @@ func forecastOf(t *testing.T, seed uint64) *heldOut {
 	}
 	_, pool := drawn(seed)
 	l := loaded(t, file)
-	f, err := Make(l, Options{Seeds: heldOutSeeds, Seed: 1, Objective: &Objective{Quantile: 0.99, Bound: time.Hour, Pool: pool}})
+	f, err := Make(l, Options{Seeds: heldOutSeeds, Seed: 1, Objective: &Objective{Objective: objective.Objective{Quantile: 0.99, Bound: time.Hour}, Pool: pool}})
 	if err != nil {
 		t.Error(err)
 		return nil

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/unthrottle/unthrottle/internal/objective"
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
 	"github.com/unthrottle/unthrottle/internal/stats"
 )
@@ -154,9 +155,8 @@ func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Se
 
 // Objective is the latency to keep.
 type Objective struct {
-	Quantile float64 // 0 to 1; 1: the longest response
-	Bound    time.Duration
-	Pool     string // name; "": all pools together
+	objective.Objective
+	Pool string // name; "": all pools together
 }
 
 // quantile returns the objective's quantile of a distribution in milliseconds, or nil if it is empty.

@@ -33,9 +33,10 @@
 // need of a test that any Linux can run, but that starts real processes or
 // waits for real time.
 //
-// In the lab's guest UNTHROTTLE_LAB=1 is set. CPU time is scarce there and
-// under -short, so that tests that repeat something many times ask Rounds how
-// often: 200 rounds on a host are 20 there.
+// `make test-all` sets UNTHROTTLE_ALL=1 and leaves nothing out. Elsewhere a test with
+// TestAll is skipped, with its reason, and tests that repeat something many times ask
+// Rounds how often: 200 rounds there are 20 elsewhere. In the lab's guest
+// UNTHROTTLE_LAB=1 is set: CPU time is scarce, and rounds are always a tenth.
 //
 // Limits: needs are looked at one at a time; CgroupV1 and CgroupV2 look at the
 // first writable mount of the kind, and never enable a controller that the

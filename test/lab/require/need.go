@@ -1,6 +1,7 @@
 package require
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -23,6 +24,7 @@ const (
 	needJDK      = "jdk"
 	needKernel   = "kernel"
 	needSlow     = "slow"
+	needTestAll  = "test-all"
 )
 
 // The environment variables that steer this package.
@@ -35,6 +37,8 @@ const (
 	EnvSlow = "UNTHROTTLE_LAB_SLOW"
 	// EnvPure is "1" where every test that states a need is left out.
 	EnvPure = "UNTHROTTLE_PURE"
+	// EnvAll is "1" in `make test-all`, which leaves nothing out.
+	EnvAll = "UNTHROTTLE_ALL"
 )
 
 // need is one thing a test asks of the machine.
@@ -89,7 +93,7 @@ func mustHave(list string, n need) (bool, error) {
 }
 
 func needNames() []string {
-	return []string{needRoot, needV1, needV2, needCPUs, needL3s, needNUMA, needSchedExt, needBPF, needSystemd, needJDK, needKernel, needSlow}
+	return []string{needRoot, needV1, needV2, needCPUs, needL3s, needNUMA, needSchedExt, needBPF, needSystemd, needJDK, needKernel, needSlow, needTestAll}
 }
 
 func known(name string) bool {
@@ -174,14 +178,29 @@ func Must(list, needed string) (bool, error) {
 // InLab reports whether the test runs in the lab's guest.
 func InLab() bool { return os.Getenv(EnvLab) == "1" }
 
-// Rounds returns how often a test that repeats something n times on a host does
-// so here: n, or a tenth of it in the lab and under -short, at least once.
+// All reports whether the run leaves nothing out: `make test-all`.
+func All() bool { return os.Getenv(EnvAll) == "1" }
+
+// TestAll says that `make test` leaves a test out, and why: it takes long, and checks what other tests check in short, or
+// what changes with a release alone. `make test-all` has it.
+func TestAll(t testing.TB, why string) {
+	t.Helper()
+	if why == "" {
+		t.Fatal("require.TestAll: say why make test can do without this test")
+	}
+	if !All() {
+		t.Skip(need{name: needTestAll, runsIn: "make test-all"}.message(errors.New(why)))
+	}
+}
+
+// Rounds returns how often a test that repeats something n times in `make test-all` does
+// so here: n there on a host, else a tenth of it, at least once.
 func Rounds(t testing.TB, n int) int {
 	t.Helper()
 	if n < 1 {
 		t.Fatalf("require.Rounds: %d rounds; want at least 1", n)
 	}
-	if InLab() || testing.Short() {
+	if !All() || InLab() || testing.Short() {
 		return max(1, n/10)
 	}
 	return n

@@ -122,18 +122,34 @@ func TestSkipMessageRoundTrip(t *testing.T) {
 
 func TestRounds(t *testing.T) {
 	for _, c := range []struct {
-		lab     string
-		short   bool
-		n, want int
-	}{{"", false, 200, 200}, {"1", false, 200, 20}, {"1", false, 3, 1}, {"0", false, 200, 200}, {"", true, 200, 20}} {
+		all, lab string
+		short    bool
+		n, want  int
+	}{{"1", "", false, 200, 200}, {"1", "1", false, 200, 20}, {"1", "1", false, 3, 1}, {"1", "0", false, 200, 200}, {"1", "", true, 200, 20}, {"", "", false, 200, 20}} {
+		t.Setenv(EnvAll, c.all)
 		t.Setenv(EnvLab, c.lab)
 		setShort(t, c.short)
 		if got := Rounds(t, c.n); got != c.want {
-			t.Errorf("%s=%q, short %v: Rounds(%d) = %d, want %d", EnvLab, c.lab, c.short, c.n, got, c.want)
+			t.Errorf("%s=%q, %s=%q, short %v: Rounds(%d) = %d, want %d", EnvAll, c.all, EnvLab, c.lab, c.short, c.n, got, c.want)
 		}
 	}
 	if r := record(func(tb testing.TB) { Rounds(tb, 0) }); r.failed == "" {
 		t.Error("Rounds(0) did not fail")
+	}
+}
+
+func TestTestAll(t *testing.T) {
+	long := func(tb testing.TB) { TestAll(tb, "it packs for a minute") }
+	t.Setenv(EnvAll, "")
+	if needed, why, where, ok := SkipMessage(record(long).skipped); !ok || needed != "test-all" || why != "it packs for a minute" || where != "make test-all" {
+		t.Errorf("skipped with %q: %q, %q", needed, why, where)
+	}
+	t.Setenv(EnvAll, "1")
+	if r := record(long); r.skipped+r.failed != "" {
+		t.Errorf("left out of make test-all: %+v", r)
+	}
+	if r := record(func(tb testing.TB) { TestAll(tb, "") }); r.failed == "" {
+		t.Error("no reason was needed")
 	}
 }
 

@@ -101,7 +101,7 @@ const (
 
 // noNeed reports whether the name is of package require and no need at that place.
 func noNeed(name string, place Place) bool {
-	return name == "Rounds" || name == "InLab" || name == onceName || name == aloneName || name == "Kernel" && place == Guest
+	return name == "Rounds" || name == "InLab" || name == "All" || name == "TestAll" || name == onceName || name == aloneName || name == "Kernel" && place == Guest
 }
 
 // namesOf are the names that a file gives to those of its imports that are

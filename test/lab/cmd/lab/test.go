@@ -56,6 +56,9 @@ the lab could not test.`,
 			defer os.RemoveAll(dir)
 			so.Must = must(g.Machine, o.kernel, o.cgroup)
 			so.Machine = fmt.Sprintf("%s %d %s", g.Machine.SMP(), g.Machine.L3sPerSocket, g.Machine.NUMA)
+			if require.All() {
+				so.Env = append(so.Env, require.EnvAll+"=1")
+			}
 			if o.slow.factor > 1 {
 				so.Env = append(so.Env, fmt.Sprintf("%s=%d", require.EnvSlow, o.slow.factor))
 				so.Must += ",slow"

@@ -19,7 +19,6 @@ import (
 // an owner that lends, and a trial finds out what that costs the owner. One at
 // rest loses nothing, and the lend stays.
 func TestAgentLendsWhatCostsNothing(t *testing.T) {
-	require.Once(t, "the trial decides; TestSecondaryOnTheKernel of package remedy lends in both")
 	require.Alone(t, "what the owner uses with the lend and without")
 	l := newLending(t)
 	l.tr.Work(l.owner, 0)

@@ -154,7 +154,6 @@ func metric(page, series string) string {
 
 func TestAgentObservesOnly(t *testing.T) {
 	t.Parallel()
-	require.Once(t, "metrics; TestAgentAppliesByRules looks and writes on v2")
 	tr := cgrouptest.New(t)
 	busy := tr.Make("busy")
 	tr.Limit(busy, 0.2)
@@ -213,6 +212,7 @@ func TestAgentObservesOnly(t *testing.T) {
 // moves newcomers off the CPUs, survives SIGKILL without losing anything, and
 // leaves alone what its rules do not name.
 func TestAgentAppliesByRules(t *testing.T) {
+	require.EachCgroup(t, "an agent looks and writes")
 	tr := cgrouptest.New(t)
 	busy, other := tr.Make("busy"), tr.Make("other")
 	tr.Limit(busy, 0.3)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
-	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
 // Where the kernel has groups of real-time threads a new cgroup has no runtime:
@@ -14,7 +13,6 @@ import (
 // nothing is written.
 func TestRealtimeWithoutRuntime(t *testing.T) {
 	t.Parallel()
-	require.Once(t, "only cgroup v1 has groups of real-time threads")
 	tr := cgrouptest.New(t)
 	busy := tr.Make("busy")
 	tr.Limit(busy, 0.3)

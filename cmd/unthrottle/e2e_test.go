@@ -204,6 +204,7 @@ func putBack(t *testing.T, tr *cgrouptest.Tree) {
 // The whole journey on one container: see it, plan, apply, see it gone, put it
 // back byte by byte.
 func TestSeeApplyRestore(t *testing.T) {
+	require.EachCgroup(t, "the files that are read and written")
 	tr := cgrouptest.New(t)
 	busy, quiet := tr.Make("pod/busy"), tr.Make("pod/quiet")
 	tr.Limit(busy, 0.3)
@@ -319,7 +320,6 @@ func TestTheAncestorIsNamed(t *testing.T) {
 }
 
 func TestFix(t *testing.T) {
-	require.Once(t, "the verdict decides; TestSeeApplyRestore writes on v2")
 	tr := cgrouptest.New(t)
 	busy := tr.Make("busy")
 	tr.Limit(busy, 0.3)
@@ -380,7 +380,6 @@ i=0; while [ $i -lt 1000 ]; do echo $v.$i$$; i=$((i+1)); done
 
 func TestFixLeavesAloneWhatIsFine(t *testing.T) {
 	t.Parallel()
-	require.Once(t, "nothing is written")
 	tr := cgrouptest.New(t)
 	calm := tr.Make("calm")
 	// Far above what it needs: emulated CPUs stall for many ms and are charged for it.

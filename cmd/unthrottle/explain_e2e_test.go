@@ -69,6 +69,7 @@ type explained struct {
 
 // TestExplain goes the user's way with one throttled container: text, JSON, page and recording, then the recording.
 func TestExplain(t *testing.T) {
+	require.EachCgroup(t, "records a cgroup by its id")
 	t.Parallel()
 	require.Root(t)
 	require.BPF(t)
@@ -139,7 +140,6 @@ func TestExplain(t *testing.T) {
 // TestExplainRefuses: what is no recording, a full disk, and a user without rights.
 func TestExplainRefuses(t *testing.T) {
 	t.Parallel()
-	require.Once(t, "files and rights; TestExplain runs in both")
 	require.Root(t)
 	require.BPF(t)
 	tr := cgrouptest.New(t)
@@ -278,7 +278,6 @@ func explainWithoutRights(t *testing.T, busy string) {
 // TestExplainEndsWithItsTarget: nothing is recorded on in silence when the target is gone.
 func TestExplainEndsWithItsTarget(t *testing.T) {
 	t.Parallel()
-	require.Once(t, "how the command ends; TestRemovedCgroup of package probe runs in both")
 	require.Root(t)
 	require.BPF(t)
 	tr := cgrouptest.New(t)

@@ -42,7 +42,6 @@ func (a *advisedJSON) refused(t *testing.T, by string) map[string]string {
 // they say that it was not looked at.
 func TestOneRuleThreeCommands(t *testing.T) {
 	t.Parallel()
-	require.Once(t, "package policy decides, by facts; whose quota it is does not depend on cgroup v2")
 	require.Root(t)
 	require.BPF(t)
 	tr := cgrouptest.New(t)

@@ -15,7 +15,6 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
 	"github.com/unthrottle/unthrottle/internal/txn/journal"
-	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
 // interrupted is a fix under way. It has applied its remedy and now looks at
@@ -89,7 +88,6 @@ func (i interrupted) end(t *testing.T) string {
 
 // Ctrl-C, SIGTERM and SIGHUP undo what was applied, and say so.
 func TestInterruptUndoes(t *testing.T) {
-	require.Once(t, "signals and the journal; TestSeeApplyRestore restores on v2")
 	tr := cgrouptest.New(t)
 	busy := tr.Make("pod/busy")
 	tr.Limit(busy, 0.3)
@@ -110,7 +108,6 @@ func TestInterruptUndoes(t *testing.T) {
 // A second Ctrl-C ends it at once, though undoing waits for the journal's lock,
 // which is the test's. Restore then undoes the pin. A second hang-up does nothing.
 func TestASecondInterruptLeavesItForRestore(t *testing.T) {
-	require.Once(t, "signals and the journal; TestSeeApplyRestore restores on v2")
 	tr := cgrouptest.New(t)
 	busy := tr.Make("pod/busy")
 	tr.Limit(busy, 0.3)

@@ -8,13 +8,11 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
 	"github.com/unthrottle/unthrottle/internal/scenario"
-	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
 // The contract of run --json: the same keys as simulate --json.
 func TestRun(t *testing.T) {
 	t.Parallel()
-	require.Once(t, "the keys of JSON; TestEveryKind of package realrun runs in both")
 	tree := cgrouptest.New(t)
 	tree.Make("inner") // on v2: makes the top hand its controllers on
 	const text = "version: 1\nhost: {cpus: 1}\ncgroups: {app: {quota: 20ms}}\nworkloads: {burner: {kind: burn, cgroup: app}}\n"

@@ -9,13 +9,11 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
 	"github.com/unthrottle/unthrottle/internal/txn"
-	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
 // A fix that is killed while it looks at the effect leaves a trial that status
 // names. The next command that writes puts everything back, and so does restore.
 func TestKilledTrial(t *testing.T) {
-	require.Once(t, "the journal; TestKilledOnTheRealKernel of package apply restores after a kill in both")
 	tr := cgrouptest.New(t)
 	busy, other := tr.Make("pod/busy"), tr.Make("pod/other")
 	for _, path := range []string{busy, other} {
@@ -70,7 +68,6 @@ func TestKilledTrial(t *testing.T) {
 // rolls it back when it starts, whatever its own rules ask for.
 func TestAgentKilledOnTrial(t *testing.T) {
 	t.Parallel()
-	require.Once(t, "the journal; TestAgentAppliesByRules kills an agent and restores on v2")
 	tr := cgrouptest.New(t)
 	busy := tr.Make("busy")
 	tr.Limit(busy, 0.3)

@@ -11,9 +11,10 @@ import (
 	"testing/fstest"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/test/lab/require"
-	"golang.org/x/sys/unix"
 )
 
 // realBase makes a test cgroup in the real cpu hierarchy; it and its descendants are removed afterwards.
@@ -54,6 +55,7 @@ func removeAll(h *cgroup.Host, path string) {
 }
 
 func TestRealContainer(t *testing.T) {
+	require.EachCgroup(t, "the folders of containers")
 	h, base := realBase(t)
 	docker := base + "/docker/" + idA
 	for _, path := range []string{base + "/docker", docker, docker + "/inner", base + "/plain"} {

@@ -80,6 +80,7 @@ func (r *real) plan(path string, request Request) (Plan, error) {
 // the neighbour's on the others, no quota binds. After the restore all is as it was,
 // to the byte.
 func TestPinOnTheKernel(t *testing.T) {
+	require.EachCgroup(t, "the cpusets and limits that are written")
 	r := newReal(t)
 	before, allowed := r.Settings(), cgrouptest.Allowed(t, r.pids[r.target])
 	p, err := r.plan(r.target, Request{Kind: Pin})
@@ -115,6 +116,7 @@ func TestPinOnTheKernel(t *testing.T) {
 }
 
 func TestOthersOnTheKernel(t *testing.T) {
+	require.EachCgroup(t, "the cpusets and limits that are written")
 	r := newReal(t)
 	before := r.Settings()
 	for _, request := range []Request{{Kind: Narrow}, {Kind: Narrow, CPUs: 2}, {Kind: Burst}, {Kind: Burst, Period: 50_000_000}, {Kind: Weight, WeightFromLimit: true},
@@ -159,6 +161,7 @@ func TestOthersOnTheKernel(t *testing.T) {
 
 // A container that only the cpu hierarchy knows (v1) gets a cpuset and loses it.
 func TestPinMakesACpusetOnTheKernel(t *testing.T) {
+	require.EachCgroup(t, "the cpusets and limits that are written")
 	r := newReal(t)
 	if v, _ := r.Host.Version(cgroup.CPUSet); v == cgroup.V2 || r.Host.SameHierarchy(cgroup.CPU, cgroup.CPUSet) {
 		t.Skip("cpu and cpuset share a hierarchy here")

@@ -15,6 +15,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
 	"github.com/unthrottle/unthrottle/internal/txn/apply"
 	"github.com/unthrottle/unthrottle/placement"
+	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
 // Idle weight and no quota. The restore sets the weight it had, which the kernel itself
@@ -311,6 +312,7 @@ func (h *host) upkeep() {
 // primary on the same CPU. The primary's CPU time is unharmed; while it sleeps,
 // the secondary has the CPU.
 func TestSecondaryOnTheKernel(t *testing.T) {
+	require.EachCgroup(t, "the cpusets and limits that are written")
 	r := newReal(t)
 	r.Limit(r.Top+"/pod", 100)
 	r.Limit(r.target, 1)

@@ -17,6 +17,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/systemd/unitprop"
 	"github.com/unthrottle/unthrottle/internal/txn"
 	"github.com/unthrottle/unthrottle/internal/txn/change"
+	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
 // systemHost is a host with the three slices, services in them, and a pod.
@@ -65,6 +66,7 @@ func (h *host) allowed(pid int) string {
 // The slices run on the reserve, and no other cgroup is touched. The reserve follows their
 // use, up at once and down late. After the restore all is as it was.
 func TestSystemOnTheReserve(t *testing.T) {
+	require.EachCgroup(t, "the cpusets and limits that are written")
 	eachSystem(t, 0.5, func(t *testing.T, h *host) {
 		before := h.k.Snapshot()
 		confine := func(used float64) Plan {

@@ -82,7 +82,6 @@ func TestAStepUnderQuotaAndPinned(t *testing.T) {
 
 func TestAnObjectiveThatNothingMeetsEndsAfterTheFirstStep(t *testing.T) {
 	require.Alone(t, "the generator's lateness with its bound: on a busy host it gives up before the search")
-	require.Once(t, "the search; on emulated CPUs the generator is the limit")
 	_, _, o := onKernel(t)
 	o.Step = time.Second
 	if err := o.Objective.ParseSLO("p50=10us"); err != nil {

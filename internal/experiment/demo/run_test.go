@@ -85,7 +85,6 @@ func checkVariant(t *testing.T, a Variant, r Result) {
 }
 
 func TestInterruptedRunCleansUp(t *testing.T) {
-	require.Once(t, "the order of cleaning up; TestFailureAtAnyStepCleansUp runs in both")
 	for _, at := range []string{"looking for idle CPUs", "quota", "pin"} {
 		t.Run(at, func(t *testing.T) {
 			b := newTestbed(t)
@@ -155,6 +154,7 @@ func (f *faulty) Read(c cgroup.Controller, path, file string) (string, error) {
 
 // On v1 every change up to the first of the second variant fails once.
 func TestFailureAtAnyStepCleansUp(t *testing.T) {
+	require.EachCgroup(t, "the cgroups that are made")
 	b := newTestbed(t)
 	faults := []*faulty{{file: cgroup.FileStat}}
 	every := 1
@@ -186,7 +186,6 @@ func TestFailureAtAnyStepCleansUp(t *testing.T) {
 }
 
 func TestKilledRunIsCleanedUpByTheNext(t *testing.T) {
-	require.Once(t, "package sandbox removes leftovers, whose tests run in both")
 	b := newTestbed(t)
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), envVictim+"="+b.Top)
@@ -223,7 +222,6 @@ func TestKilledRunIsCleanedUpByTheNext(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	require.Once(t, "what is refused are options")
 	b := newTestbed(t)
 	for name, c := range map[string]struct {
 		change func(*Options)

@@ -123,7 +123,6 @@ func (s *stage) judge(p *probe.Probe, scenario provoke.Scenario, target containe
 
 // An interrupted recording is explained as far as it went; a target that is not there is told as gone.
 func TestInterruptedAndGone(t *testing.T) {
-	require.Once(t, "how a recording ends; TestRemovedCgroup of package probe runs in both")
 	require.Root(t)
 	require.BPF(t)
 	s, p := newStage(t), openProbe(t)

@@ -8,8 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"golang.org/x/sys/unix"
+
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
 // insideVariable marks a test binary inside the namespaces; its value is the cgroup's path outside.
@@ -17,6 +19,7 @@ const insideVariable = "UNTHROTTLE_TEST_INSIDE"
 
 // In a cgroup namespace of its own, with a mount namespace in which the cpu hierarchy is read-only.
 func TestRealNamespaces(t *testing.T) {
+	require.EachCgroup(t, "the files of cgroups")
 	if base := os.Getenv(insideVariable); base != "" {
 		insideNamespaces(t, base)
 		return

@@ -15,10 +15,14 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/procfs"
 	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
 // A child that its parent's quota stops has zeros in its own cpu.stat; cpu.stat.local has the time (since 6.6).
-func TestRealThrottledByTheParent(t *testing.T) { onBoth(t, throttledByTheParent) }
+func TestRealThrottledByTheParent(t *testing.T) {
+	require.EachCgroup(t, "the files of cgroups")
+	onBoth(t, throttledByTheParent)
+}
 
 func throttledByTheParent(t *testing.T, h *cgroup.Host, base string, v cgroup.Version) {
 	child := base + "/child"
@@ -51,6 +55,7 @@ func throttledByTheParent(t *testing.T, h *cgroup.Host, base string, v cgroup.Ve
 }
 
 func TestRealCounterparts(t *testing.T) {
+	require.EachCgroup(t, "the files of cgroups")
 	h, base := realV1(t)
 	if h.SameHierarchy(cgroup.CPU, cgroup.CPUSet) {
 		t.Skip("cpu and cpuset share a hierarchy here")
@@ -78,7 +83,10 @@ func TestRealCounterparts(t *testing.T) {
 }
 
 // Between any two limits that parent and child allow, the kernel accepts every write of LimitWrites.
-func TestRealLimitWritesAreTaken(t *testing.T) { onBoth(t, limitWritesAreTaken) }
+func TestRealLimitWritesAreTaken(t *testing.T) {
+	require.EachCgroup(t, "the files of cgroups")
+	onBoth(t, limitWritesAreTaken)
+}
 
 func limitWritesAreTaken(t *testing.T, h *cgroup.Host, base string, v cgroup.Version) {
 	mid, leaf := base+"/mid", base+"/mid/leaf"
@@ -113,6 +121,7 @@ func limitWritesAreTaken(t *testing.T, h *cgroup.Host, base string, v cgroup.Ver
 }
 
 func TestRealRefusals(t *testing.T) {
+	require.EachCgroup(t, "the files of cgroups")
 	h, base := realV1(t)
 	empty := base + "/empty"
 	must(t, h.Make(cgroup.CPUSet, empty))
@@ -154,7 +163,10 @@ func TestRealRefusals(t *testing.T) {
 	}
 }
 
-func TestRealNamesAreData(t *testing.T) { onBoth(t, namesAreData) }
+func TestRealNamesAreData(t *testing.T) {
+	require.EachCgroup(t, "the files of cgroups")
+	onBoth(t, namesAreData)
+}
 
 func namesAreData(t *testing.T, h *cgroup.Host, base string, v cgroup.Version) {
 	names := []string{" blank ", "tab\there", "esc\x1b[31m", "..dots..", "not\xff\xfeutf8", `back\xff\slash`, strings.Repeat("n", 255), strings.Repeat("m", 1000), "-rf", "*", "café\u202e"}
@@ -193,7 +205,10 @@ func namesAreData(t *testing.T, h *cgroup.Host, base string, v cgroup.Version) {
 }
 
 // A walk continues while cgroups below it appear and vanish.
-func TestRealWalkUnderChurn(t *testing.T) { onBoth(t, walkUnderChurn) }
+func TestRealWalkUnderChurn(t *testing.T) {
+	require.EachCgroup(t, "the files of cgroups")
+	onBoth(t, walkUnderChurn)
+}
 
 func walkUnderChurn(t *testing.T, h *cgroup.Host, base string, _ cgroup.Version) {
 	done := make(chan error, 1)
@@ -235,6 +250,7 @@ func walkUnderChurn(t *testing.T, h *cgroup.Host, base string, _ cgroup.Version)
 
 // On v2 the written CPUs differ from those in force.
 func TestRealEffectiveCPUs(t *testing.T) {
+	require.EachCgroup(t, "the files of cgroups")
 	h, base := realV2(t)
 	_, all, err := cgroup.CPUs(h, "/")
 	must(t, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
 	"github.com/unthrottle/unthrottle/internal/load/sandbox"
+	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
 const prefix = "unthrottle-testsandbox-"
@@ -55,6 +56,7 @@ func opened(t *testing.T) (*sandbox.Sandbox, *cgrouptest.Tree) {
 }
 
 func TestGroupsAndTheirSettings(t *testing.T) {
+	require.EachCgroup(t, "the cgroups that are made")
 	h, tree := opened(t)
 	g, err := h.Group("service")
 	if err != nil {
@@ -93,6 +95,7 @@ func TestGroupsAndTheirSettings(t *testing.T) {
 }
 
 func TestLeftoversOfTheKilledGoAndThoseOfTheLivingStay(t *testing.T) {
+	require.EachCgroup(t, "the cgroups that are made")
 	_, tree := opened(t)
 	victim := exec.Command("/proc/self/exe")
 	victim.Env = append(os.Environ(), envVictim+"="+tree.Top)
@@ -139,6 +142,7 @@ func TestLeftoversOfTheKilledGoAndThoseOfTheLivingStay(t *testing.T) {
 
 // A group below one whose CPUs were narrowed gets the narrowed list.
 func TestGroupsInheritCPUs(t *testing.T) {
+	require.EachCgroup(t, "the cgroups that are made")
 	box, tree := opened(t)
 	one := cpuset.New(box.CPUs().List()[0])
 	outer, err := box.Group("outer")
@@ -159,6 +163,7 @@ func TestGroupsInheritCPUs(t *testing.T) {
 
 // Remove removes what others made in the sandbox too, and memory and pids on v1.
 func TestRemoveLeavesNothing(t *testing.T) {
+	require.EachCgroup(t, "the cgroups that are made")
 	tree := cgrouptest.New(t)
 	tree.Make("inner") // on v2: makes the top enable its controllers
 	scopes := []string{tree.Top, ""}

@@ -18,6 +18,7 @@ import (
 // A thousand cgroups are made and removed at random under a running watcher. It logs nothing above debug and leaks no
 // handle and no goroutine. At the end it knows exactly the cgroups that exist.
 func TestChurn(t *testing.T) {
+	require.EachCgroup(t, "the folders of cgroups")
 	onEachKernelInterface(t, func(t *testing.T) {
 		tr := newTree(t)
 		files, goroutines := openFiles(t), runtime.NumGoroutine()

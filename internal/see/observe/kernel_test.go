@@ -266,6 +266,7 @@ func onEachKernelInterface(t *testing.T, test func(t *testing.T)) {
 }
 
 func TestAParentsQuotaIsNamed(t *testing.T) {
+	require.EachCgroup(t, "what cpu.stat and cpu.stat.local say")
 	onEachKernelInterface(t, func(t *testing.T) {
 		tr := newTree(t)
 		parent, child, sibling := tr.add("parent"), tr.add("parent/child"), tr.add("parent/sibling")
@@ -295,6 +296,7 @@ func TestAParentsQuotaIsNamed(t *testing.T) {
 }
 
 func TestAQuotaEqualToItsCPUsIsNoFinding(t *testing.T) {
+	require.EachCgroup(t, "what cpu.stat says")
 	onEachKernelInterface(t, func(t *testing.T) {
 		tr := newTree(t)
 		g := tr.add("whole")

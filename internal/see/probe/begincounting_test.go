@@ -7,7 +7,6 @@ import (
 	"github.com/cilium/ebpf"
 
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
-	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
 // refuse has the kernel refuse to run a program until mend.
@@ -35,7 +34,6 @@ func refuse(t *testing.T, p *Probe, program string) (mend func()) {
 // TestCountingBeginsAgain checks a container whose threads or CPUs could not be read when it was watched. It has no
 // counts until the kernel allows it, and counts from then on.
 func TestCountingBeginsAgain(t *testing.T) {
-	require.Once(t, "the probe's own tables, whatever the cgroup and the number of CPUs")
 	for _, program := range []string{bpfProgSyncCpu, bpfProgLookAtThreads} {
 		t.Run(program, func(t *testing.T) {
 			p := opened(t)
@@ -68,7 +66,6 @@ func TestCountingBeginsAgain(t *testing.T) {
 
 // TestUnwatchBeforeCounting checks that Unwatch ends a watch that never began to count, and frees its slot.
 func TestUnwatchBeforeCounting(t *testing.T) {
-	require.Once(t, "the probe's own tables, whatever the cgroup and the number of CPUs")
 	p := opened(t)
 	mend := refuse(t, p, bpfProgLookAtThreads)
 	tr := cgrouptest.New(t)

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
-	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
 // rewrite changes the kernel side's state of a container that counts nothing meanwhile.
@@ -26,7 +25,6 @@ func rewrite(t *testing.T, p *Probe, id uint64, change func(*bpfContainer)) {
 // TestCountsStayWithinAWord checks that a thread beyond a word's range is reported, and changes neither count nor
 // time.
 func TestCountsStayWithinAWord(t *testing.T) {
-	require.Once(t, "the probe's own tables, whatever the cgroup and the number of CPUs")
 	p := opened(t)
 	tr := cgrouptest.New(t)
 	c := containerOf(t, tr, tr.Make("a"))
@@ -54,7 +52,6 @@ func TestCountsStayWithinAWord(t *testing.T) {
 // TestOwedChangesCount checks that a read counts a change that won no exchange, and that the next change adds it to
 // the word.
 func TestOwedChangesCount(t *testing.T) {
-	require.Once(t, "the probe's own tables, whatever the cgroup and the number of CPUs")
 	p := opened(t)
 	tr := cgrouptest.New(t)
 	c := containerOf(t, tr, tr.Make("a"))
@@ -82,7 +79,6 @@ func TestOwedChangesCount(t *testing.T) {
 // TestLateStopsAreReported checks that StoppedLateNS has the error of stops that come after a later change, as a hypervisor
 // causes.
 func TestLateStopsAreReported(t *testing.T) {
-	require.Once(t, "the probe's own tables, whatever the cgroup and the number of CPUs")
 	p := opened(t)
 	if p.Features().Mark == "" {
 		t.Skip("needs a kernel that shows what a quota holds back; runs on Linux 5.15 and later")

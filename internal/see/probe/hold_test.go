@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
-	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
 // claimed is HELD_CLAIMED of bpf/probe.h.
@@ -12,7 +11,6 @@ const claimed = ^uint64(0)
 
 // TestClaimedEntriesAreLeftAlone checks that while one program writes an entry of held, no other takes or ends it.
 func TestClaimedEntriesAreLeftAlone(t *testing.T) {
-	require.Once(t, "the probe's own tables, whatever the cgroup and the number of CPUs")
 	p := opened(t)
 	if p.Features().Mark == "" {
 		t.Skip("needs a kernel that shows what a quota holds back; runs on Linux 5.15 and later")

@@ -143,6 +143,7 @@ func stolen(t testing.TB) time.Duration {
 // TestCounts checks the histograms against the CPUs' own sums, the cgroup's usage counter, and the range that its
 // throttled time allows.
 func TestCounts(t *testing.T) {
+	require.EachCgroup(t, "the ids of cgroups and their quotas")
 	p := shared(t)
 	tr := cgrouptest.New(t)
 	path := tr.Make("a")
@@ -279,7 +280,6 @@ func wanting(t testing.TB, pid int) int {
 // TestMoreThreadsThanSlots checks that threads count correctly with two slots. Nearly all are then in task storage, and
 // some take a slot that a thread has left.
 func TestMoreThreadsThanSlots(t *testing.T) {
-	require.Once(t, "the probe's own tables, whatever the cgroup and the number of CPUs")
 	restore := probe.SetThreadSlotBits(1)
 	p := open(t, probe.Options{})
 	restore()
@@ -308,7 +308,6 @@ func TestMoreThreadsThanSlots(t *testing.T) {
 
 // TestExecByAnotherThread checks that a thread that takes its process over is counted once, and sleeps when it sleeps.
 func TestExecByAnotherThread(t *testing.T) {
-	require.Once(t, "the probe's own tables, whatever the cgroup and the number of CPUs")
 	p := shared(t)
 	tr := cgrouptest.New(t)
 	c := container(t, tr, tr.Make("a"))
@@ -384,6 +383,7 @@ func atRest(t testing.TB, p *probe.Probe, c probe.Container) probe.Counts {
 
 // TestRemovedCgroup checks that its counts stay until Unwatch, and that a new cgroup of the same path is another.
 func TestRemovedCgroup(t *testing.T) {
+	require.EachCgroup(t, "the ids of cgroups and their quotas")
 	p := shared(t)
 	tr := cgrouptest.New(t)
 	c := container(t, tr, tr.Make("a"))

@@ -316,6 +316,7 @@ func TestRecordingIsConsistent(t *testing.T) {
 
 // TestRecordingOfAnAncestorsQuota checks that the throttling level is named, whichever child waits.
 func TestRecordingOfAnAncestorsQuota(t *testing.T) {
+	require.EachCgroup(t, "the ids of cgroups and their quotas")
 	p := shared(t)
 	tr := cgrouptest.New(t)
 	pod := container(t, tr, tr.Make("pod"))
@@ -341,6 +342,7 @@ func TestRecordingOfAnAncestorsQuota(t *testing.T) {
 
 // TestRecordingOfMoves checks that threads that start, end and change their cgroup keep the recording consistent.
 func TestRecordingOfMoves(t *testing.T) {
+	require.EachCgroup(t, "the ids of cgroups and their quotas")
 	require.Alone(t, "how many moves take place while it records: each waits for all CPUs (cgroup_threadgroup_rwsem)")
 	p := shared(t)
 	tr := cgrouptest.New(t)
@@ -375,7 +377,6 @@ func TestRecordingOfMoves(t *testing.T) {
 // TestRecordingOfExec: a thread that takes over its process's first number keeps its own in the recording, and sleeps when
 // it sleeps.
 func TestRecordingOfExec(t *testing.T) {
-	require.Once(t, "the probe's own tables, whatever the cgroup and the number of CPUs")
 	p := shared(t)
 	tr := cgrouptest.New(t)
 	c := container(t, tr, tr.Make("a"))
@@ -402,7 +403,6 @@ func TestRecordingOfExec(t *testing.T) {
 
 // TestRenames checks that a thread that renames itself all the time does not fill the recording.
 func TestRenames(t *testing.T) {
-	require.Once(t, "the probe's own tables, whatever the cgroup and the number of CPUs")
 	p := shared(t)
 	tr := cgrouptest.New(t)
 	c := container(t, tr, tr.Make("a"))
@@ -468,7 +468,6 @@ func sum(m map[int]int64) (n int64) {
 }
 
 func TestRecordRefuses(t *testing.T) {
-	require.Once(t, "the probe's own tables, whatever the cgroup and the number of CPUs")
 	p := shared(t)
 	tr := cgrouptest.New(t)
 	c := container(t, tr, tr.Make("a"))

@@ -64,6 +64,7 @@ func within(rows, counted, tail float64) bool {
 
 // TestPeriodRows checks that every period has a row, and that together they agree with the counters.
 func TestPeriodRows(t *testing.T) {
+	require.EachCgroup(t, "the ids of cgroups and their quotas")
 	p := shared(t)
 	tr := cgrouptest.New(t)
 	path := tr.Make("a")
@@ -117,6 +118,7 @@ func TestPeriodRows(t *testing.T) {
 
 // TestPeriodRowsOfAnAncestorsQuota checks that a container without a quota has rows while its pod's quota stops it.
 func TestPeriodRowsOfAnAncestorsQuota(t *testing.T) {
+	require.EachCgroup(t, "the ids of cgroups and their quotas")
 	p := shared(t)
 	tr := cgrouptest.New(t)
 	pod, c := tr.Make("pod"), container(t, tr, tr.Make("pod/c"))
@@ -156,7 +158,6 @@ func TestPeriodRowsOfAnAncestorsQuota(t *testing.T) {
 
 // TestPeriodRowsEnd checks the ends: the sink's error, the context, Close. A second caller is refused.
 func TestPeriodRowsEnd(t *testing.T) {
-	require.Once(t, "how rows end; TestPeriodRows runs in both")
 	p := open(t, probe.Options{})
 	tr := cgrouptest.New(t)
 	c := container(t, tr, tr.Make("a"))
@@ -190,7 +191,6 @@ func TestPeriodRowsEnd(t *testing.T) {
 }
 
 func TestPeriodRowsNeedMoreThanWidth(t *testing.T) {
-	require.Once(t, "the probe's own tables, whatever the cgroup and the number of CPUs")
 	p := open(t, probe.Options{WidthOnly: true})
 	if err := p.PeriodRows(t.Context(), func(probe.PeriodRow) error { return nil }); err == nil {
 		t.Error("rows although only width is counted")

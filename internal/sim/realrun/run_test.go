@@ -50,6 +50,7 @@ func sandboxes(t *testing.T, tree *cgrouptest.Tree) (paths []string, pids []int)
 // One run of every kind at once: each is seen by what it measured or used, the
 // limits hold, and nothing is left.
 func TestEveryKind(t *testing.T) {
+	require.EachCgroup(t, "the cgroups that are made")
 	require.CPUs(t, 2)
 	o, tree := options(t)
 	s := parsed(t, everything)
@@ -97,7 +98,6 @@ func TestEveryKind(t *testing.T) {
 
 // Collections by the clock begin with their workload, not when its process does.
 func TestCollectorBeginsWithItsService(t *testing.T) {
-	require.Once(t, "a clock, no cgroup; TestEveryKind runs in both")
 	o, _ := options(t)
 	s := parsed(t, `version: 1
 duration: 1200ms
@@ -151,7 +151,6 @@ workloads:
 
 // A real run and a simulated one have the same keys.
 func TestSameKeysAsSimulated(t *testing.T) {
-	require.Once(t, "the keys of JSON; TestEveryKind runs in both")
 	o, _ := options(t)
 	s := parsed(t, `version: 1
 duration: 300ms
@@ -218,7 +217,6 @@ func (p *fakeProbe) End() (map[string]Measured, error) {
 func (p *fakeProbe) Close() { p.calls += "close" }
 
 func TestProbe(t *testing.T) {
-	require.Once(t, "the calls of a fake probe; TestProbed runs in both")
 	o, _ := options(t)
 	p := &fakeProbe{}
 	o.Probe = p
@@ -265,7 +263,6 @@ workloads: {w: {kind: burn, cgroup: app, threads: 2}}
 }
 
 func TestInterrupted(t *testing.T) {
-	require.Once(t, "how a run ends; package sandbox removes its cgroups in both")
 	o, tree := options(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 700*time.Millisecond)
 	defer cancel()
@@ -281,7 +278,6 @@ func TestInterrupted(t *testing.T) {
 // kill -9 in the middle: the processes end by themselves, and the next one who
 // looks removes the cgroups.
 func TestKilled(t *testing.T) {
-	require.Once(t, "how a run ends; package sandbox removes its cgroups in both")
 	require.CPUs(t, 2)
 	_, tree := options(t)
 	exe, err := os.Executable()
@@ -333,7 +329,6 @@ func TestKilled(t *testing.T) {
 }
 
 func TestRefused(t *testing.T) {
-	require.Once(t, "what is refused are scenarios")
 	o, tree := options(t)
 	for want, text := range map[string]string{
 		"needs 1024 CPUs, and": "version: 1\nhost: {cpus: 1024}\nworkloads: {w: {kind: burn}}\n",

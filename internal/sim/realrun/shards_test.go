@@ -29,7 +29,6 @@ workloads:
 // Each shard is a process in a cgroup of its own with its share of the requests;
 // the whole is their sum; and all has the keys of the simulated one.
 func TestShards(t *testing.T) {
-	require.Once(t, "what each process gets to answer; TestEveryKind runs in both")
 	require.CPUs(t, 2)
 	o, tree := options(t)
 	s := parsed(t, threeShards)

@@ -91,6 +91,7 @@ func writeForEver(root, stateDir string, trial time.Duration) error {
 // TestKilledOnTheRealKernel kills a process that applies and restores for real, at random times. Whatever it was
 // doing, one restore brings back every byte. Where all was on trial, the next writer does.
 func TestKilledOnTheRealKernel(t *testing.T) {
+	require.EachCgroup(t, "the files that are written")
 	for _, v := range []cgroup.Version{cgroup.V1, cgroup.V2} {
 		t.Run(v.String(), func(t *testing.T) {
 			r := newReal(t, v)
@@ -137,6 +138,7 @@ func TestKilledOnTheRealKernel(t *testing.T) {
 // TestInheritedListOnTheRealKernel: a v2 list that was empty comes back empty where the kernel takes that, and else
 // as all that the parent has, which is said.
 func TestInheritedListOnTheRealKernel(t *testing.T) {
+	require.EachCgroup(t, "the files that are written")
 	r := newReal(t, cgroup.V2)
 	path := r.path("/pods/d")
 	r.must(r.h.Make(cgroup.CPU, path))

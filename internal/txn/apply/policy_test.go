@@ -290,6 +290,7 @@ func TestRealtimeIsInherited(t *testing.T) {
 // On this kernel, where it has groups of real-time threads: a new group has no runtime, which is said beforehand, and
 // is what the kernel says too. Nothing gets a real-time policy.
 func TestNoRuntimeOnTheRealKernel(t *testing.T) {
+	require.EachCgroup(t, "the files that are written")
 	r := newReal(t, cgroup.V1)
 	path := r.path("/pods/a")
 	if text, err := r.h.Read(cgroup.CPU, path, cgroup.FileRTRuntime); err != nil {

@@ -50,13 +50,12 @@ func Kernel(t testing.TB) {
 	need{name: needKernel, runsIn: "a host with Linux"}.ask(t, func() error { return nil })
 }
 
-// Once says that one machine is enough for a test, and why: neither cgroup v2 nor
-// many CPUs change what it checks. The lab does not repeat it where the host's run
-// took it. It is no need, and skips nothing.
-func Once(t testing.TB, why string) {
+// EachCgroup says that cgroup v2 changes what a test checks, and what that is. `make test` repeats it in the lab, though
+// this host's kernel has taken it; of the others only `make test-all` does. It is no need, and skips nothing.
+func EachCgroup(t testing.TB, what string) {
 	t.Helper()
-	if why == "" {
-		t.Fatal("require.Once: say why the lab need not repeat this test")
+	if what == "" {
+		t.Fatal("require.EachCgroup: say what of the test depends on the version")
 	}
 }
 

@@ -173,8 +173,13 @@ func (r *Run) Took(pkg, test string) bool {
 	if p == nil || p.Tests[test] == nil {
 		return false
 	}
-	status := p.Tests[test].Status
-	return status == Pass || status == Fail
+	id := TestID{pkg, test}
+	for name, t := range p.Tests {
+		if id.covers(name) && t.Status != Pass && t.Status != Fail {
+			return false
+		}
+	}
+	return true
 }
 
 // Err returns what is wrong with a run: failures, tests that did not end, a run without tests. It is nil for a good

@@ -13,8 +13,8 @@ import (
 
 // needyTests lists the test functions of a folder that state a need: they, or
 // what they call in the package's tests, use a package of users (package
-// require and those built on it). The place says which needs count. once and alone
-// are those of them that call require.Once and require.Alone themselves.
+// require and those built on it). The place says which needs count. each and alone
+// are those of them that call require.EachCgroup and require.Alone themselves.
 //
 // It goes by names: a test that mentions a helper's or method's name counts as
 // calling it. That may take a test too many, never one too few.
@@ -24,7 +24,7 @@ func needyTests(dir string, users map[string]bool, place Place) (found needyName
 		return found, err
 	}
 	mentions := map[string]map[string]bool{} // of each function, by name
-	needy, enough, apart := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	needy, both, apart := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, name := range files {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
 		if err != nil {
@@ -52,8 +52,8 @@ func needyTests(dir string, users map[string]bool, place Place) (found needyName
 						needy[f.Name.Name] = true
 					}
 					switch n.Sel.Name {
-					case onceName:
-						enough[f.Name.Name] = true
+					case eachName:
+						both[f.Name.Name] = true
 					case aloneName:
 						apart[f.Name.Name] = true
 					}
@@ -75,8 +75,8 @@ func needyTests(dir string, users map[string]bool, place Place) (found needyName
 	for name := range needy {
 		if strings.HasPrefix(name, "Test") && name != "TestMain" {
 			found.tests = append(found.tests, name)
-			if enough[name] {
-				found.once = append(found.once, name)
+			if both[name] {
+				found.each = append(found.each, name)
 			}
 			if apart[name] {
 				found.alone = append(found.alone, name)
@@ -84,24 +84,24 @@ func needyTests(dir string, users map[string]bool, place Place) (found needyName
 		}
 	}
 	slices.Sort(found.tests)
-	slices.Sort(found.once)
+	slices.Sort(found.each)
 	slices.Sort(found.alone)
 	return found, nil
 }
 
-// needyNames are the names of a folder's tests that state a need. once and alone are of tests.
-type needyNames struct{ tests, once, alone []string }
+// needyNames are the names of a folder's tests that state a need. each and alone are of tests.
+type needyNames struct{ tests, each, alone []string }
 
-// onceName is the function of package require by which a test says that one machine
-// is enough, aloneName the one by which it says that nothing may run beside it.
+// eachName is the function of package require by which a test says that cgroup v2 changes what it checks, aloneName the
+// one by which it says that nothing may run beside it.
 const (
-	onceName  = "Once"
+	eachName  = "EachCgroup"
 	aloneName = "Alone"
 )
 
 // noNeed reports whether the name is of package require and no need at that place.
 func noNeed(name string, place Place) bool {
-	return name == "Rounds" || name == "InLab" || name == "All" || name == "TestAll" || name == onceName || name == aloneName || name == "Kernel" && place == Guest
+	return name == "Rounds" || name == "InLab" || name == "All" || name == "TestAll" || name == eachName || name == aloneName || name == "Kernel" && place == Guest
 }
 
 // namesOf are the names that a file gives to those of its imports that are

@@ -25,7 +25,7 @@ type Package struct {
 	Dir        string   // here
 	Rel        string   // below the module's root
 	Tests      []string // those that state a need
-	Once       []string // of Tests, those for which one machine is enough
+	Each       []string // of Tests, those that check something else on cgroup v2
 	Alone      []string // of Tests, those beside which nothing else may run
 }
 
@@ -77,7 +77,7 @@ func Find(ctx context.Context, place Place, patterns ...string) (packages []Pack
 			return nil, "", err
 		}
 		if len(found.tests) > 0 {
-			packages = append(packages, Package{ImportPath: p.ImportPath, Dir: p.Dir, Rel: filepath.ToSlash(rel), Tests: found.tests, Once: found.once, Alone: found.alone})
+			packages = append(packages, Package{ImportPath: p.ImportPath, Dir: p.Dir, Rel: filepath.ToSlash(rel), Tests: found.tests, Each: found.each, Alone: found.alone})
 		}
 	}
 	if len(packages) == 0 {
@@ -86,11 +86,11 @@ func Find(ctx context.Context, place Place, patterns ...string) (packages []Pack
 	return packages, moduleDir, nil
 }
 
-// NotRepeated takes out the tests for which one machine is enough and that another
-// run took, passed or failed. left counts them.
+// NotRepeated takes out the tests that another run took, passed or failed, and that check nothing else on cgroup v2. left
+// counts them.
 func NotRepeated(packages []Package, other *results.Run) (rest []Package, left int) {
 	return without(packages, func(p Package, name string) bool {
-		return slices.Contains(p.Once, name) && other.Took(p.ImportPath, name)
+		return !slices.Contains(p.Each, name) && other.Took(p.ImportPath, name)
 	})
 }
 

@@ -158,7 +158,7 @@ func TestNeedyTests(t *testing.T) {
 		"a_test.go": "package p\nimport \"m/lab/require\"\nfunc TestMain() { require.Root() }\nfunc TestDirect() { require.Root() }\n" +
 			"func TestRoundsOnly() { require.Rounds() }\nfunc helper() { setUp() }\nfunc setUp() { require.CPUs(2) }\nfunc (x T) method() { helper() }\n",
 		"b_test.go": "package p_test\nimport kit \"m/kit\"\nfunc TestThroughHelper() { helper() }\nfunc TestThroughMethod() { T{}.method() }\n" +
-			"func TestClock() { kit.Kernel() }\nfunc TestKit() { kit.Start(); kit.Once() }\nfunc TestOnceOnly() { kit.Once() }\nfunc TestApart() { kit.Start(); kit.Alone() }\nfunc TestPlain() { other() }\nfunc TestAsValue() { run(helper) }\n",
+			"func TestClock() { kit.Kernel() }\nfunc TestKit() { kit.Start(); kit.EachCgroup() }\nfunc TestEachOnly() { kit.EachCgroup() }\nfunc TestApart() { kit.Start(); kit.Alone() }\nfunc TestPlain() { other() }\nfunc TestAsValue() { run(helper) }\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -169,13 +169,13 @@ func TestNeedyTests(t *testing.T) {
 		Host:  "TestApart TestAsValue TestClock TestDirect TestKit TestThroughHelper TestThroughMethod",
 	} {
 		got, err := needyTests(dir, map[string]bool{"m/lab/require": true, "m/kit": true}, place)
-		if err != nil || strings.Join(got.tests, " ") != want || strings.Join(got.once, " ") != "TestKit" || strings.Join(got.alone, " ") != "TestApart" {
-			t.Errorf("place %d: got %+v, %v, want %s, once TestKit, alone TestApart", place, got, err, want)
+		if err != nil || strings.Join(got.tests, " ") != want || strings.Join(got.each, " ") != "TestKit" || strings.Join(got.alone, " ") != "TestApart" {
+			t.Errorf("place %d: got %+v, %v, want %s, each TestKit, alone TestApart", place, got, err, want)
 		}
 	}
 }
 
-// A test that one machine is enough for is repeated where the other has not run it.
+// A test is repeated where the other machine has not run all of it, or where it checks something else here.
 func TestNotRepeated(t *testing.T) {
 	host, err := results.Read("host", strings.NewReader(`{"Action":"pass","Package":"m/a","Test":"TestA"}
 {"Action":"skip","Package":"m/a","Test":"TestB"}
@@ -186,9 +186,9 @@ func TestNotRepeated(t *testing.T) {
 		t.Fatal(err)
 	}
 	rest, left := NotRepeated([]Package{
-		{ImportPath: "m/a", Tests: []string{"TestA", "TestB", "TestC"}, Once: []string{"TestA", "TestB"}},
-		{ImportPath: "m/b", Tests: []string{"TestA"}, Once: []string{"TestA"}},
-		{ImportPath: "m/c", Tests: []string{"TestA"}, Once: []string{"TestA"}},
+		{ImportPath: "m/a", Tests: []string{"TestA", "TestB", "TestC"}, Each: []string{"TestC"}},
+		{ImportPath: "m/b", Tests: []string{"TestA"}},
+		{ImportPath: "m/c", Tests: []string{"TestA"}},
 	}, host)
 	if left != 2 || len(rest) != 2 || strings.Join(rest[0].Tests, " ") != "TestB TestC" || rest[1].ImportPath != "m/c" {
 		t.Errorf("left %d, rest %+v", left, rest)

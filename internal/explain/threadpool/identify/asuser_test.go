@@ -42,7 +42,6 @@ func TestFirstThreadKeepsItsRights(t *testing.T) {
 
 // TestAsChangesOneThread: the rights are those of one thread, for as long as it lasts.
 func TestAsChangesOneThread(t *testing.T) {
-	require.Once(t, "processes and their files, no cgroup")
 	require.Root(t)
 	file := filepath.Join(t.TempDir(), "made")
 	os.Chmod(filepath.Dir(file), 0o777)

@@ -120,7 +120,6 @@ func runs(t *testing.T, cmd *exec.Cmd) {
 // TestJVMForReal asks JVMs that run as us, as another user, and as another user in namespaces of their own, as
 // containers do. Every name must be that of the thread it is told for, by the comm that the kernel has.
 func TestJVMForReal(t *testing.T) {
-	require.Once(t, "processes and their files, no cgroup")
 	require.Root(t)
 	javas := require.JDK(t)
 	stranger := &syscall.Credential{Uid: otherUser, Gid: otherGroup}
@@ -194,7 +193,6 @@ func checkNames(t *testing.T, pid int, names map[uint32]string) {
 
 // TestNoHarm: what is no JVM, or would die of the signal, is left alone and goes on.
 func TestNoHarm(t *testing.T) {
-	require.Once(t, "processes and their files, no cgroup")
 	require.Root(t)
 	sleeper := start(t, nil, "", "sleep", "600")
 	t.Cleanup(func() { sleeper.Process.Kill() })

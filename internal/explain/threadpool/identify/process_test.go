@@ -65,7 +65,6 @@ func TestLookAtOthers(t *testing.T) {
 
 // TestLookWithoutRights: what may not be read is not known, and said, while the rest counts.
 func TestLookWithoutRights(t *testing.T) {
-	require.Once(t, "processes and their files, no cgroup")
 	require.Root(t)
 	sleeper := start(t, nil, "", "sleep", "600")
 	t.Cleanup(func() { sleeper.Process.Kill() })
@@ -90,7 +89,6 @@ func TestLookWithoutRights(t *testing.T) {
 }
 
 func TestLookAtAJVM(t *testing.T) {
-	require.Once(t, "processes and their files, no cgroup")
 	require.Root(t)
 	javas := require.JDK(t)
 	cmd := start(t, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: otherUser, Gid: otherGroup}}, "ready",

@@ -60,7 +60,6 @@ func needJVM(t *testing.T, name string) string {
 
 // The class in the tree is what its source says.
 func TestClassIsItsSource(t *testing.T) {
-	require.Once(t, "a JDK, no cgroup")
 	javac := needJVM(t, "javac")
 	dir := t.TempDir()
 	if out, err := exec.CommandContext(t.Context(), javac, "--release", "8", "-g:none", "-d", dir, "Allocate.java").CombinedOutput(); err != nil {
@@ -77,7 +76,6 @@ func TestClassIsItsSource(t *testing.T) {
 
 // A real JVM collects, its pauses are read, and it ends with its pipe.
 func TestPausesOfAJVM(t *testing.T) {
-	require.Once(t, "a JDK, no cgroup")
 	java := needJVM(t, "java")
 	p, err := Start("", Spec{Java: java, Threads: 2, Heap: 32 << 20, Live: 4 << 20, Run: 5 * time.Millisecond, Sleep: time.Millisecond, Deadline: time.Minute})
 	if err != nil {

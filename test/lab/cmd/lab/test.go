@@ -84,7 +84,7 @@ the lab could not test.`,
 	o.add(cmd, 10*time.Minute)
 	f := cmd.Flags()
 	f.StringVar(&jsonFile, "json", "", "write go test -json events to this file")
-	f.StringVar(&taken, "taken", "", "go test -json events of the host's run: the tests with require.Once that it took are not repeated")
+	f.StringVar(&taken, "taken", "", "go test -json events of the host's run: the tests that it took are not repeated, but for those with require.EachCgroup")
 	f.StringVar(&out, "out", "", "folder that gets what tests leave in "+wire.OutDir)
 	f.StringVar(&so.Run, "run", "", "only tests that match this regular expression")
 	f.DurationVar(&so.PackageLimit, "package-timeout", 4*time.Minute, "end the tests of a package after this time")
@@ -108,7 +108,7 @@ func notRepeated(packages []suite.Package, file string, stderr io.Writer) ([]sui
 		fmt.Fprintln(stderr, "lab: --taken:", err)
 	}
 	rest, left := suite.NotRepeated(packages, host)
-	fmt.Fprintf(stderr, "lab: not repeated: %s (require.Once)\n", text.Count(left, "test"))
+	fmt.Fprintf(stderr, "lab: not repeated: %s, which the host took\n", text.Count(left, "test"))
 	return rest, nil
 }
 

@@ -32,3 +32,25 @@ func Rank[T cmp.Ordered](sorted []T, q float64) T {
 	rank := math.Ceil(q * float64(len(sorted)))
 	return sorted[int(min(max(rank, 1), float64(len(sorted))))-1]
 }
+
+// Need is how many samples a quantile, 0 to 1, needs to be told: 5 beyond it, or 5 for the longest.
+func Need(q float64) int {
+	if q >= 1 {
+		return 5
+	}
+	return int(math.Ceil(5/min(q, 1-q) - 1e-6))
+}
+
+// told are the quantiles that samples are judged by where they are too few for a higher one.
+var told = []float64{0.99, 0.95, 0.9, 0.5}
+
+// Tells returns the highest of p99, p95, p90 and p50 below a quantile that n samples tell; ok is false where they tell
+// none.
+func Tells(n int, below float64) (q float64, ok bool) {
+	for _, q := range told {
+		if q < below && n >= Need(q) {
+			return q, true
+		}
+	}
+	return 0, false
+}

@@ -13,6 +13,8 @@ type Figures struct {
 	MaxMs                *float64 `json:"max_ms,omitempty"`
 	// PoolP99Ms is the 99th percentile of the responses of the thread pool that was judged, by the probe.
 	PoolP99Ms *float64 `json:"pool_p99_ms,omitempty"`
+	// RequestsP99Ms is that of the judged requests, where requests were seen.
+	RequestsP99Ms *float64 `json:"requests_p99_ms,omitempty"`
 }
 
 // Expected is a forecast: for each figure the interval it is expected in; nil is not forecast.
@@ -25,6 +27,8 @@ type Expected struct {
 	P99MsHigh            *float64 `json:"p99_ms_high,omitempty"`
 	PoolP99MsLow         *float64 `json:"pool_p99_ms_low,omitempty"`
 	PoolP99MsHigh        *float64 `json:"pool_p99_ms_high,omitempty"`
+	RequestsP99MsLow     *float64 `json:"requests_p99_ms_low,omitempty"`
+	RequestsP99MsHigh    *float64 `json:"requests_p99_ms_high,omitempty"`
 }
 
 // Outcome is what came of a change.
@@ -40,7 +44,7 @@ type Outcome struct {
 
 // Deviation compares one forecast figure with what came.
 type Deviation struct {
-	// Figure is "stopped_per_second", "used_cpus", "p99_ms" or "pool_p99_ms".
+	// Figure is "stopped_per_second", "used_cpus", "p99_ms", "pool_p99_ms" or "requests_p99_ms".
 	Figure string `json:"figure"`
 	// Low and High are the interval expected, Got is what was measured: its middle, where it is an interval itself.
 	Low  float64 `json:"low"`
@@ -74,6 +78,7 @@ func Deviations(e *Expected, o *Outcome) []Deviation {
 	add("used_cpus", e.UsedCPUsLow, e.UsedCPUsHigh, o.After.UsedCPUs)
 	add("p99_ms", e.P99MsLow, e.P99MsHigh, o.After.P99Ms)
 	add("pool_p99_ms", e.PoolP99MsLow, e.PoolP99MsHigh, o.After.PoolP99Ms)
+	add("requests_p99_ms", e.RequestsP99MsLow, e.RequestsP99MsHigh, o.After.RequestsP99Ms)
 	return all
 }
 

@@ -29,53 +29,70 @@ type Try struct {
 	Pools []Pool `json:"pools"`
 }
 
-// judgement compares by the user's own latencies, else by the recorded runs of the pool that the forecast judged;
-// with Options.Both by both, and the worse verdict counts.
-func (r *run) judgement(e verdict.Evidence, again Learned) verdict.Judgement {
+// judgement compares by the user's own latencies, else by what was recorded of what the forecast judged;
+// with Options.Both by both, and the worse verdict counts. more: a longer recording would tell.
+func (r *run) judgement(e verdict.Evidence, again Learned) (j verdict.Judgement, more bool) {
 	recorded := r.runs != nil && again.Runs != nil && r.known.Forecast != nil
 	if r.env.Latencies == nil {
 		if !recorded {
-			return verdict.Judge(e)
+			return verdict.Judge(e), false
 		}
-		return r.byRuns(e, again)
+		return r.byRecording(e, again)
 	}
 	e.Quantile = r.o.Objective.Quantile
-	j := verdict.Judge(e)
+	j = verdict.Judge(e)
 	r.latencyFigures(j)
 	var runs verdict.Judgement
 	if recorded {
-		runs = r.byRuns(verdict.Evidence{}, again) // without Both its figures alone count, for the journal
+		runs, more = r.byRecording(verdict.Evidence{}, again) // without Both its figures alone count, for the journal
 	}
 	switch {
 	case !r.o.Both:
-		return j
+		return j, false
 	case !recorded:
 		j.Verdict, j.Why = verdict.Unverified, "the responses were not recorded, and both were to judge; "+j.Why
-		return j
+		return j, false
 	}
 	j.Why += "; recorded: " + runs.Why
 	if worse := []string{verdict.Worse, verdict.NoChange, verdict.Unverified, verdict.Better}; slices.Index(worse, runs.Verdict) < slices.Index(worse, j.Verdict) {
 		j.Verdict = runs.Verdict
 	}
-	return j
+	return j, more
 }
 
-// byRuns compares the recorded runs of the pool that the forecast judged.
-func (r *run) byRuns(e verdict.Evidence, again Learned) verdict.Judgement {
+// byRecording compares the recorded requests, or the recorded runs of the pool, that the forecast judged.
+func (r *run) byRecording(e verdict.Evidence, again Learned) (j verdict.Judgement, more bool) {
 	judged := r.judged()
-	before, after := runsOf(r.runs, judged.Pool), runsOf(again.Runs, judged.Pool)
-	j := verdict.JudgeRuns(e, judged.Quantile, before, after)
-	if lost := max(r.runs.Lost, again.Runs.Lost); lost > mostLost { // what it says of neighbours stays
+	lost := max(r.runs.Lost, again.Runs.Lost)
+	if judged.Of == forecast.OfRequests {
+		before, after := requestsOf(r.runs, judged.Kind), requestsOf(again.Runs, judged.Kind)
+		j, more = verdict.JudgeRequests(e, judged.Quantile, before, after, r.o.Objective != (objective.Objective{}))
+		if judged.Quantile == 0.99 && lost <= mostLost {
+			r.eachSide(j, func(to *txn.Figures, from verdict.Spread) { to.RequestsP99Ms = new(from.Value) })
+		}
+	} else {
+		before, after := runsOf(r.runs, judged.Pool), runsOf(again.Runs, judged.Pool)
+		j = verdict.JudgeRuns(e, judged.Quantile, before, after)
+		if judged.Quantile == 0.99 && !j.PerCPU && lost <= mostLost { // of other work the p99 says nothing about the forecast
+			poolP99(r.res.Before, before)
+			poolP99(r.res.After, after)
+		}
+	}
+	if lost > mostLost { // what it says of neighbours stays
 		j.Verdict, j.Before, j.After = verdict.Unverified, nil, nil
-		j.Why = fmt.Sprintf("a recording lost %.2g events for each one that it has, so that its responses mean nothing", lost)
-		return j
+		j.Why = fmt.Sprintf("a recording lost %.2g events for each one that it has, so that its latencies mean nothing", lost)
+		return j, false
 	}
-	r.pools = poolsOf(judged.Pool, r.runs, again.Runs)
-	if judged.Quantile == 0.99 && !j.PerCPU { // of other work the p99 says nothing about the forecast
-		poolP99(r.res.Before, before)
-		poolP99(r.res.After, after)
+	r.pools = poolsOf(judged, r.runs, again.Runs)
+	return j, more
+}
+
+func requestsOf(of *forecast.Runs, k forecast.Kind) verdict.Requests {
+	all := verdict.Requests{Window: of.Window, CPUs: of.CPU().Seconds() / of.Window.Seconds()}
+	for _, q := range of.Requests(k) {
+		all.BeganMs, all.TookMs = append(all.BeganMs, ms(q.Began)), append(all.TookMs, ms(q.Took))
 	}
-	return j
+	return all
 }
 
 // mostLost is how many events a recording may lose, for each one that it has, and still be judged by.
@@ -99,7 +116,7 @@ func (r *run) judged() forecast.Judged {
 	if judged := r.known.Forecast.Judged; judged != nil {
 		return *judged
 	}
-	return forecast.Judged{Quantile: 0.99}
+	return forecast.Judged{Of: forecast.OfPool, Quantile: 0.99}
 }
 
 // eachSide visits the figures before and after with what was judged on that side, where both are there.

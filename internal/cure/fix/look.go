@@ -12,6 +12,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/objective"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
+	"github.com/unthrottle/unthrottle/internal/stats"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/txn/apply"
 )
@@ -34,8 +35,10 @@ const (
 	// enoughBacklogs is how many backlogs of the judged pool a recording needs before it is changed: fewer on each side show
 	// only latencies that fall to less than half.
 	enoughBacklogs = 40
+	// someMore is how many more requests than its quantile needs a recording is made for: the next one has fewer by chance.
+	someMore = 1.2
 	// longestLook bounds how long the target is recorded for either.
-	longestLook = 20 * time.Second
+	longestLook = time.Minute
 	// mostPast bounds the past changes, of all containers, from which forecasts learn.
 	mostPast = 1000
 )
@@ -49,7 +52,7 @@ func (r *run) look(ctx context.Context) error {
 	learns := r.env.Learn != nil && !r.o.Plain && (r.o.Wish.Auto || r.env.Latencies == nil)
 	r.looked = r.o.Window
 	kept := r.keptRecording(ctx, learns)
-	seen, learned, err := r.watch(ctx, r.o.All, learns)
+	seen, learned, err := r.watch(ctx, r.o.All, learns, r.looked)
 	if err != nil {
 		return err
 	}
@@ -84,9 +87,8 @@ func (r *run) lookAround(ctx context.Context) (err error) {
 	return err
 }
 
-// watch observes containers and, where it is to, records the target at the same time: for as long as it was
-// recorded before, so that there are as many runs to compare.
-func (r *run) watch(ctx context.Context, all []container.Container, record bool) ([]observe.Observation, Learned, error) {
+// watch observes containers and, where it is to, records the target at the same time for so long.
+func (r *run) watch(ctx context.Context, all []container.Container, record bool, length time.Duration) ([]observe.Observation, Learned, error) {
 	if !record {
 		seen, err := r.env.Observe(ctx, all, r.o.Window)
 		return seen, Learned{}, err
@@ -97,7 +99,7 @@ func (r *run) watch(ctx context.Context, all []container.Container, record bool)
 	}
 	recorded := make(chan outcome, 1)
 	go func() {
-		learned, err := r.env.Learn(ctx, r.o.Target, r.looked)
+		learned, err := r.env.Learn(ctx, r.o.Target, length)
 		recorded <- outcome{learned, err}
 	}()
 	seen, err := r.env.Observe(ctx, all, r.o.Window)
@@ -133,8 +135,7 @@ func (r *run) learn(ctx context.Context, learned Learned) error {
 	if err := r.forecast(learned); err != nil || r.known.Forecast == nil || !r.judgedByRuns() || !r.res.StoppedAbove {
 		return err
 	}
-	runs := runsOf(r.runs, r.judged().Pool)
-	more, again, err := r.longer(ctx, learned, r.looked, runs.Backlogs(), enoughBacklogs, "backlog")
+	more, again, err := r.enough(ctx, learned)
 	if err != nil || !again {
 		return err
 	}
@@ -147,6 +148,18 @@ func (r *run) learn(ctx context.Context, learned Learned) error {
 		return err
 	}
 	return r.forecast(learned)
+}
+
+// enough records once more where the recording has too few of what is judged for the verdict to come: requests for the
+// promised quantile, or backlogs of the pool.
+func (r *run) enough(ctx context.Context, learned Learned) (_ Learned, again bool, err error) {
+	judged := r.judged()
+	if judged.Of == forecast.OfRequests {
+		need := int(someMore * float64(stats.Need(judged.Quantile)))
+		return r.longer(ctx, learned, r.looked, len(r.runs.Requests(judged.Kind)), need, "request")
+	}
+	runs := runsOf(r.runs, judged.Pool)
+	return r.longer(ctx, learned, r.looked, runs.Backlogs(), enoughBacklogs, "backlog")
 }
 
 // explained tells the cause before anything is forecast, and once more only if a longer recording has another one.

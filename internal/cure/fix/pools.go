@@ -13,7 +13,7 @@ import (
 // Pool is what the recordings before and after a change show of one thread pool.
 type Pool struct {
 	Name string `json:"name"`
-	// Judged: the verdict rests on this one, or on all together.
+	// Judged: the verdict rests on this one, or on all together; false of each where requests are judged.
 	Judged bool `json:"judged"`
 	// Before and After are null where it did not run.
 	Before *PoolTimes `json:"before"`
@@ -33,9 +33,8 @@ type PoolTimes struct {
 // mostPools bounds the pools that are kept, those that used most CPU time before.
 const mostPools = 16
 
-// poolsOf compares the pools of two recordings, the one that used most CPU time before first. judged is the name of the
-// judged one; "": all together are.
-func poolsOf(judged string, before, after *forecast.Runs) []Pool {
+// poolsOf compares the pools of two recordings, the one that used most CPU time before first.
+func poolsOf(judged forecast.Judged, before, after *forecast.Runs) []Pool {
 	names := slices.Compact(slices.Sorted(slices.Values(slices.Concat(before.Pools(), after.Pools()))))
 	used := map[string]time.Duration{}
 	for _, name := range names {
@@ -46,7 +45,7 @@ func poolsOf(judged string, before, after *forecast.Runs) []Pool {
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(used[b], used[a]) })
 	all := []Pool{}
 	for _, name := range names[:min(len(names), mostPools)] {
-		all = append(all, Pool{text.Sanitize(name, 0), judged == "" || name == judged, timesOf(before.Of(name)), timesOf(after.Of(name))})
+		all = append(all, Pool{text.Sanitize(name, 0), judged.Of == forecast.OfPool && (judged.Pool == "" || name == judged.Pool), timesOf(before.Of(name)), timesOf(after.Of(name))})
 	}
 	return all
 }

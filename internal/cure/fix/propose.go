@@ -87,6 +87,12 @@ func figures(o hoststate.Observed) *txn.Figures {
 	return &txn.Figures{StoppedPerSecondLow: o.StoppedLow, StoppedPerSecondHigh: o.StoppedHigh, UsedCPUs: o.UsedCPUs}
 }
 
+// mostLooks is how often the time after a change is recorded where one recording does not tell.
+const mostLooks = 3
+
+// moreLooks is how long those beside the first take at most.
+const moreLooks = (mostLooks - 1) * longestLook
+
 // judge looks again and compares.
 func (r *run) judge(ctx context.Context) error {
 	if err := r.env.Wait(ctx, r.o.Settle); err != nil {
@@ -103,7 +109,7 @@ func (r *run) judge(ctx context.Context) error {
 		length = max(length, r.looked)
 	}
 	r.say("looking again for %s", text.Duration(length))
-	seen, again, err := r.watch(ctx, r.watched(), records)
+	seen, again, err := r.watch(ctx, r.watched(), records, length)
 	if err != nil {
 		return err
 	}
@@ -119,7 +125,19 @@ func (r *run) judge(ctx context.Context) error {
 		evidence.Neighbours = append(evidence.Neighbours, verdict.Neighbour{Name: seen[i].Container.Name,
 			Before: r.neighbour[path], After: policy.Observed(seen[i]), Lends: slices.Contains(r.plan.Lenders, path)})
 	}
-	j := r.judgement(evidence, again)
+	j, more := r.judgement(evidence, again)
+	for looks := 1; more && looks < mostLooks; looks++ {
+		length = min(2*length, longestLook)
+		r.say("%s: looking once more, for %s", j.Why, text.Duration(length))
+		longer, err := r.env.Learn(ctx, r.o.Target, length)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil || longer.Runs == nil {
+			break // the shorter recording is sound
+		}
+		j, more = r.judgement(evidence, longer)
+	}
 	r.res.Judgement = &j
 	r.res.ObjectiveMet = r.objectiveMet(j)
 	r.res.StoppedAbove = r.above(r.res.After)

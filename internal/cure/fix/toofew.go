@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
-	"github.com/unthrottle/unthrottle/internal/cure/verdict"
 	"github.com/unthrottle/unthrottle/internal/objective"
+	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
 // TooFewLatencies is the error of a latency source that printed too few numbers to tell the objective.
@@ -40,8 +40,8 @@ func (e *TooFewLatencies) Error() string {
 // tooFew is the error of a source that printed n numbers about the time since it was asked for.
 func (r *run) tooFew(n int) error {
 	q := r.o.Objective.Quantile
-	e := &TooFewLatencies{Objective: r.o.Objective, Count: n, Need: verdict.Need(q), LooksBack: r.o.LookBack > 0}
-	if lower, ok := verdict.Tells(n, q); ok {
+	e := &TooFewLatencies{Objective: r.o.Objective, Count: n, Need: stats.Need(q), LooksBack: r.o.LookBack > 0}
+	if lower, ok := stats.Tells(n, q); ok {
 		e.Lower = objective.Objective{Quantile: lower, Bound: r.o.Objective.Bound}
 	}
 	looked := max(r.o.Window, r.o.LookBack)

@@ -31,6 +31,9 @@ func (r *run) purpose() txn.Purpose {
 		return p
 	}
 	p.Trial = r.o.Settle + max(r.o.Window, r.looked) + r.o.LookBack
+	if r.judgedByRuns() && r.known != nil && r.known.Forecast != nil {
+		p.Trial += moreLooks
+	}
 	if r.env.Latencies != nil {
 		p.Trial += 2 * slo.Limit
 	}
@@ -45,7 +48,7 @@ const planning = time.Minute
 // under way, look, and look for longer twice.
 func (o Options) Longest() time.Duration {
 	look := max(o.Window, longestLook)
-	try := planning + o.Settle + look + o.LookBack + 3*slo.Limit
+	try := planning + o.Settle + look + moreLooks + o.LookBack + 3*slo.Limit
 	return o.Window + 3*look + planning + time.Duration(max(1, o.Tries))*try
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/cure/verdict"
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 )
@@ -41,6 +42,9 @@ type Terms struct {
 	Unseen string
 	// Notes say what else limits the choice, such as rights that are missing.
 	Notes []string
+	// Trial: what is chosen is measured afterwards, and undone if it does not help. Then a replay that differs from its
+	// recording is no reason to try nothing.
+	Trial bool
 }
 
 // withoutPlans adds the rows that no plan can do on any host.
@@ -99,30 +103,28 @@ const (
 	leastStopped = diagnose.Negligible
 	// leastExtra is how many CPUs beyond the limit count as more than the limit.
 	leastExtra = 0.01
-	// Of a remedy that helps one pool: from which factor on another p99 becomes too long, where a remedy that harms less
-	// helps too, and where none does.
-	someHarm, muchHarm = 1 + leastGain, 1.5
+	// muchHarm is from which factor on another kind of requests becomes too slow.
+	muchHarm = 1.5
 )
 
 // Choose chooses a row of a forecast. explain, forecast, fix and the agent all use this rule.
 //
-// Judged is the latency of the objective, else the p99 of the pool that suffers: see package forecast. Rows that grant no more
+// Judged is the latency of requests where they are seen, else of a pool: see package forecast. Rows that grant no more
 // CPU than the limit come first. CPUs granted count as they are: one exclusive CPU for a limit of 0.5 is half a
 // CPU more. More CPU is chosen only where Terms.May names the remedy; else it is an answer of its own where
 // nothing else helps.
 //
 // With an objective the cheapest row wins whose whole interval meets it: the fewest CPUs beyond the limit, then
 // the smaller intervention. Without one the lowest latency wins, and a tie goes to the smaller intervention.
-// A row must take off a tenth and half a millisecond to be worth a change. Without an objective it must not harm the rest:
-// a pool that hands requests on may become faster while the requests take longer. A row under which no p99 of the rest
-// becomes a tenth longer comes first; from half as long again on a row is out.
+// A row must take off a tenth and half a millisecond to be worth a change. Without an objective it must not make another
+// kind of requests half as long again, nor lift the median by more than the tail's gain is worth: see verdict.MiddleLoses.
 //
 // Worked example: limit 0.6, p99 115 ms; burst 66 ms (60 to 73), pin to 1 CPU 121 ms, raise to 0.9 3 ms. Burst
 // is chosen: pin grants 0.4 CPUs more and does not help, and raise was not asked for. With --may raise and an
 // objective of 20 ms, raise is chosen.
 func Choose(f *forecast.Forecast, t Terms) Choice {
 	t = t.withoutPlans(f)
-	c := &choice{f: f, t: t, harm: muchHarm, out: Choice{Row: -1, Next: []int{}, Not: []NotChosen{}, Refused: t.Refused, Unseen: t.Unseen, Notes: t.Notes}}
+	c := &choice{f: f, t: t, out: Choice{Row: -1, Next: []int{}, Not: []NotChosen{}, Refused: t.Refused, Unseen: t.Unseen, Notes: t.Notes}}
 	c.decide()
 	c.explainRest()
 	return c.out
@@ -133,14 +135,19 @@ type choice struct {
 	f    *forecast.Forecast
 	t    Terms
 	none *forecast.Row
-	harm float64 // from which factor on a row harms the rest
 	out  Choice
 }
 
 func (c *choice) decide() {
 	if why := c.unreliable(); why != "" {
-		c.answer(AnswerUnknown, -1, why)
-		return
+		if !c.t.Trial || c.none == nil || c.none.Refused != "" || c.none.Judged == nil {
+			c.answer(AnswerUnknown, -1, why)
+			return
+		}
+		defer func() {
+			c.out.Certain = false
+			c.out.Why += "; " + why + ": a trial tells"
+		}()
 	}
 	share := c.none.Figures.Stopped.Seconds() / c.f.Window.Seconds()
 	objective := c.f.Objective
@@ -171,7 +178,7 @@ func (c *choice) unreliable() string {
 		return "the recording could not be replayed as it was"
 	}
 	if figure := c.f.Check.Failed(); figure != "" {
-		return "the replay of the recording differs from the recording in " + figure + ", so its forecasts mean nothing"
+		return "the replay of the recording differs from the recording in " + figure + ", so its forecasts mean little"
 	}
 	return ""
 }
@@ -230,34 +237,24 @@ func (c *choice) helps(ms *float64) bool {
 	return ms != nil && *ms <= was*(1-leastGain) && was-*ms >= leastGainMs
 }
 
-// harms says what a row harms, although the judged pool gets faster; "": nothing. It harms another pool that serves
-// clients, or whole requests, if their p99 becomes longer by the factor in force.
+// harms says what a row harms, although what is judged gets faster; "": nothing. It harms another kind of requests if its
+// tail becomes longer by muchHarm, and the judged one if its middle loses more than the tail gains.
 //
-// Worked example: threads that read requests hand them on to workers. Under narrow the readers' p99 falls from 7.8 to
-// 6.7 ms, that of the workers rises from 31 to 53 ms. The service carried 0.44 times the load then, with a burst 1.34 times
-// (docs/results/service.md).
+// Worked example: health checks are judged; under narrow their p99 falls from 63 to 18 ms and their median rises from 1 to
+// 2 ms. The inferences of the same server have a p99 of 900 ms, and of 1,000 ms then: no harm. A median of 30 ms would be.
 func (c *choice) harms(i int) string {
 	r := &c.f.Rows[i]
-	told := func(what string, was, is *float64) string {
-		return fmt.Sprintf("it harms the rest: p99 of %s from %s to %s", what, milli(*was), milli(*is))
-	}
-	if was, is := c.none.Requests, r.Requests; c.harmful(was, is) {
-		return told("requests", was, is)
-	}
-	before, after := c.none.Figures.Pools, r.Figures.Pools
-	for _, p := range c.f.Serving {
-		if p >= min(len(before), len(after)) {
-			break // the row was not replayed
+	for k, was := range c.none.Kinds {
+		if of := c.f.Kinds[k]; k < len(r.Kinds) && of.Kind != c.f.Judged.Kind {
+			if is := r.Kinds[k]; is.High >= muchHarm*was.High && is.High-was.High >= leastGainMs {
+				return fmt.Sprintf("it harms the rest: %s of %s from %s to %s", quantileText(of.Quantile), kindText(of.Kind), milli(was.High), milli(is.High))
+			}
 		}
-		if was, is := before[p].Response.P99, after[p].Response.P99; c.harmful(was, is) {
-			return told(poolText(after[p].Name), was, is)
-		}
+	}
+	if was, is := c.none.JudgedP50, r.JudgedP50; was != nil && is != nil && verdict.MiddleLoses(*was, *is, *c.none.Judged, *r.Judged) {
+		return fmt.Sprintf("it lifts the middle: the median from %s to %s", milli(*was), milli(*is))
 	}
 	return ""
-}
-
-func (c *choice) harmful(was, is *float64) bool {
-	return was != nil && is != nil && *is >= c.harm**was && *is-*was >= leastGainMs
 }
 
 // rows are the possible rows that pass, in an order: equal ones by the smaller intervention.
@@ -309,11 +306,9 @@ func (c *choice) lowest() {
 	helps := func(may bool) func(int) bool {
 		return func(i int) bool { return c.may(i) == may && c.helps(c.f.Rows[i].Judged) && c.harms(i) == "" }
 	}
-	for _, c.harm = range []float64{someHarm, muchHarm} {
-		if all := c.tied(c.rows(helps(true), c.byLatency)); len(all) > 0 {
-			c.recommend(all, true, fmt.Sprintf("%s: %s%s", c.name(all[0]), c.latencies(all[0]), c.price(all[0])))
-			return
-		}
+	if all := c.tied(c.rows(helps(true), c.byLatency)); len(all) > 0 {
+		c.recommend(all, true, fmt.Sprintf("%s: %s%s", c.name(all[0]), c.latencies(all[0]), c.price(all[0])))
+		return
 	}
 	if row := c.setting(); row >= 0 {
 		c.answer(AnswerSetting, row, fmt.Sprintf("no remedy at the same CPU shortens %s; a smaller pool would: %s (modelled)", c.judged(c.none), c.name(row)))

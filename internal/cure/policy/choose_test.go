@@ -40,21 +40,23 @@ func unknown(r forecast.Row) forecast.Row {
 	return r
 }
 
-// workers is the row with a second pool, of that p99.
-func workers(r forecast.Row, ms float64) forecast.Row {
-	r.Figures.Pools = []forecast.PoolFigures{{Name: "get"}, {Name: "workers", Response: forecast.Quantiles{Count: 1000, P99: new(ms)}}}
+// others is the row with a second kind of requests, of that p99.
+func others(r forecast.Row, ms float64) forecast.Row {
+	r.Kinds = []forecast.KindFigures{{P50: 1, High: *r.Judged}, {P50: 1, High: ms}}
 	return r
 }
 
-// serving is the forecast in which the second pool serves clients.
-func serving(f *forecast.Forecast) *forecast.Forecast {
-	f.Serving = []int{0, 1}
+// twoKinds is the forecast of requests of two kinds, of which the first is judged.
+func twoKinds(f *forecast.Forecast) *forecast.Forecast {
+	checks, inferences := forecast.Kind{To: 2 * time.Millisecond}, forecast.Kind{From: 2 * time.Millisecond}
+	f.Judged = &forecast.Judged{Of: forecast.OfRequests, Kind: checks, Quantile: 0.99}
+	f.Kinds = []forecast.KindSeen{{Kind: checks, Samples: 400, Quantile: 0.99}, {Kind: inferences, Samples: 90, Quantile: 0.95}}
 	return f
 }
 
-// requests is the row with a p99 of requests.
-func requests(r forecast.Row, ms float64) forecast.Row {
-	r.Requests = new(ms)
+// middle is the row with a median.
+func middle(r forecast.Row, ms float64) forecast.Row {
+	r.JudgedP50 = new(ms)
 	return r
 }
 
@@ -62,7 +64,7 @@ func requests(r forecast.Row, ms float64) forecast.Row {
 func made(limit float64, rows ...forecast.Row) *forecast.Forecast {
 	f := &forecast.Forecast{Window: 10 * time.Second, Limit: limit, CPUs: 8, Rows: rows}
 	if rows[0].Judged != nil {
-		f.Judged = &forecast.Judged{Pool: "get", Quantile: 0.99}
+		f.Judged = &forecast.Judged{Of: forecast.OfPool, Pool: "get", Quantile: 0.99}
 	}
 	f.Rows[0].Figures.Stopped = 5 * time.Second
 	f.Rows[0].Figures.CPU = time.Duration(limit * float64(f.Window))
@@ -129,16 +131,17 @@ func TestChoose(t *testing.T) {
 		{"an uncertain gain is said", made(1, none(90, 1), wide(burst(60, 1))), nil, Terms{}, AnswerRemedy, forecast.Burst, false, "reaches above leaving it"},
 		{"a gain without an interval is said", made(1, none(90, 1), unknown(burst(60, 1))), nil, Terms{}, AnswerRemedy, forecast.Burst, false, "error is not known"},
 		{"nothing waits: more CPU", made(1, none(0, 1), pin(0, 1), raise(0, 1.5, 1), raise(0, 2, 1)), nil, Terms{}, AnswerMoreCPU, forecast.Raise, true, "only more CPU brings more work"},
-		{"readers hand requests on: narrow harms those who answer", serving(made(1, workers(none(7.8, 1), 31), workers(narrow(4.1, 1), 53), workers(burst(4.8, 1), 17))),
-			nil, Terms{}, AnswerRemedy, forecast.Burst, true, ""},
-		{"nothing else helps: it is left", made(1, requests(none(7.8, 1), 47), requests(narrow(4.1, 1), 109)), nil, Terms{}, AnswerLeave, "", false, "no remedy shortens p99"},
-		{"a little longer is no harm", serving(made(1, workers(none(50, 1), 50), workers(narrow(5, 1), 60))), nil, Terms{}, AnswerRemedy, forecast.Narrow, true, ""},
-		{"those who spend the quota may wait", made(1, workers(none(50, 1), 50), workers(narrow(5, 1), 500)), nil, Terms{}, AnswerRemedy, forecast.Narrow, true, ""},
-		{"less than half a millisecond is no harm", serving(made(1, workers(none(50, 1), 0.1), workers(narrow(5, 1), 0.4))), nil, Terms{}, AnswerRemedy, forecast.Narrow, true, ""},
+		{"narrow harms the other kind", twoKinds(made(1, others(none(63, 1), 900), others(narrow(18, 1), 1400), others(burst(32, 1), 900))),
+			nil, Terms{}, AnswerRemedy, forecast.Burst, true, "p99 of requests of less than 2.0 ms of CPU time from 63.0 ms to 32.0 ms"},
+		{"nothing else helps: it is left", twoKinds(made(1, others(none(63, 1), 900), others(narrow(18, 1), 1400))), nil, Terms{}, AnswerLeave, "", false, "no remedy shortens p99"},
+		{"a little longer is no harm", twoKinds(made(1, others(none(63, 1), 900), others(narrow(18, 1), 1100))), nil, Terms{}, AnswerRemedy, forecast.Narrow, true, ""},
+		{"less than half a millisecond is no harm", twoKinds(made(1, others(none(50, 1), 0.1), others(narrow(5, 1), 0.4))), nil, Terms{}, AnswerRemedy, forecast.Narrow, true, ""},
+		{"a tail pressed together may lift the middle", made(1, middle(none(58, 1), 2), middle(narrow(17, 1), 9)), nil, Terms{}, AnswerRemedy, forecast.Narrow, true, ""},
+		{"but not by more than it gains", made(1, middle(none(58, 1), 2), middle(narrow(40, 1), 9), middle(burst(45, 1), 2)), nil, Terms{}, AnswerRemedy, forecast.Burst, true, ""},
 
 		{"objective met as it is", made(1, none(15, 1), burst(3, 1)), objective(20 * time.Millisecond), Terms{}, AnswerLeave, "", true, "met as it is"},
 		{"the cheapest that meets it, not the best", made(1, none(90, 1), burst(15, 1), narrow(12, 1), pin(2, 1)), objective(20 * time.Millisecond), Terms{}, AnswerRemedy, forecast.Burst, true, ""},
-		{"the objective decides, whatever else waits", serving(made(1, workers(none(90, 1), 31), workers(narrow(12, 1), 53))), objective(20 * time.Millisecond), Terms{}, AnswerRemedy, forecast.Narrow, true, ""},
+		{"the objective decides, whatever else waits", twoKinds(made(1, others(none(90, 1), 31), others(narrow(12, 1), 53))), objective(20 * time.Millisecond), Terms{}, AnswerRemedy, forecast.Narrow, true, ""},
 		{"its interval must meet it", made(1, none(90, 1), burst(19, 1), narrow(12, 1)), objective(20 * time.Millisecond), Terms{}, AnswerRemedy, forecast.Narrow, true, ""},
 		{"within the error", made(1, none(90, 1), burst(19, 1), narrow(30, 1)), objective(20 * time.Millisecond), Terms{}, AnswerRemedy, forecast.Burst, false, "within the forecast's error"},
 		{"met by more CPU only", made(1, none(90, 1), burst(60, 1), raise(30, 1.5, 1), raise(5, 2, 1)), objective(20 * time.Millisecond), Terms{}, AnswerMoreCPU, forecast.Raise, true, "it grants 2 CPUs"},
@@ -175,16 +178,24 @@ func TestChooseAdvisesAPool(t *testing.T) {
 
 func TestChooseNothingOfAReplayThatDiffers(t *testing.T) {
 	f := made(1, none(90, 1), burst(10, 1))
-	f.Check.P99 = forecast.Figure{Recorded: new(10.0), Replayed: new(90.0)}
-	if got := Choose(f, Terms{}); got.Answer != AnswerUnknown || got.Row >= 0 || !strings.Contains(got.Why, "p99") {
+	f.Check.Judged = forecast.Figure{Recorded: new(10.0), Replayed: new(90.0)}
+	if got := Choose(f, Terms{}); got.Answer != AnswerUnknown || got.Row >= 0 || !strings.Contains(got.Why, "the judged latency") {
 		t.Errorf("%+v", got)
+	}
+	if got := Choose(f, Terms{Trial: true}); got.Answer != AnswerRemedy || got.Row != 1 || got.Certain || !strings.Contains(got.Why, "the judged latency, so its forecasts mean little: a trial tells") {
+		t.Errorf("of a trial: %+v", got)
+	}
+	f = made(1, none(90, 1), burst(10, 1))
+	f.Check.Stopped = forecast.Figure{Recorded: new(1.0), Replayed: new(9.0)} // says nothing against the latency
+	if got := Choose(f, Terms{}); got.Answer != AnswerRemedy || !got.Certain {
+		t.Errorf("stopped time differs: %+v", got)
 	}
 }
 
 // A remedy that is asked for by name is not applied without a word on its forecast.
 func TestOfAsked(t *testing.T) {
 	differs := made(1, none(90, 1), burst(10, 1))
-	differs.Check.P99 = forecast.Figure{Recorded: new(10.0), Replayed: new(90.0)}
+	differs.Check.Judged = forecast.Figure{Recorded: new(10.0), Replayed: new(90.0)}
 	for _, tc := range []struct {
 		f    *forecast.Forecast
 		says string
@@ -195,7 +206,7 @@ func TestOfAsked(t *testing.T) {
 		{made(1, none(90, 1), unknown(burst(60, 1))), "the forecast's error is not known", ""},
 		{made(0.5, none(90, 0.5), pin(120, 1)), "to 120 ms (108 to 132 ms); it grants 1 CPU, 0.5 more than the limit; the forecast's interval reaches", ""},
 		{made(1, none(0, 1), burst(0, 1)), "says nothing about latency", ""},
-		{differs, "so its forecasts mean nothing", ""},
+		{differs, "so its forecasts mean little", ""},
 	} {
 		if got := ofAsked(tc.f, 1); !strings.Contains(got, tc.says) || tc.not != "" && strings.Contains(got, tc.not) {
 			t.Errorf("%q, want %q and not %q in it", got, tc.says, tc.not)
@@ -249,12 +260,12 @@ func TestChooseNeverWorse(t *testing.T) {
 
 // Each row that harms the rest says what it harms.
 func TestHarmIsTold(t *testing.T) {
-	f := serving(made(1, requests(workers(none(7.8, 1), 31), 20), workers(narrow(4.1, 1), 53), requests(workers(burst(4.8, 1), 17), 80)))
+	f := twoKinds(made(1, middle(others(none(60, 1), 31), 2), middle(others(narrow(4.1, 1), 53), 2), middle(others(burst(40, 1), 31), 12)))
 	got := map[int]string{}
 	for _, n := range Choose(f, Terms{}).Not {
 		got[n.Row] = n.Why
 	}
-	if got[1] != "it harms the rest: p99 of pool workers from 31.0 ms to 53.0 ms" || got[2] != "it harms the rest: p99 of requests from 20.0 ms to 80.0 ms" {
+	if got[1] != "it harms the rest: p95 of requests of 2.0 ms of CPU time and more from 31.0 ms to 53.0 ms" || got[2] != "it lifts the middle: the median from 2.00 ms to 12.0 ms" {
 		t.Errorf("got %v", got)
 	}
 }

@@ -42,6 +42,9 @@ func (c *choice) whyNot(i int) string {
 	case c.out.Row >= 0 && c.f.Rows[c.out.Row].Judged != nil && *r.Judged > *c.f.Rows[c.out.Row].Judged*(1+tieShare):
 		return "a longer latency than the recommended one"
 	}
+	if c.out.Row < 0 {
+		return "better, but not certain enough to recommend"
+	}
 	return "as good, and a larger change or more CPU"
 }
 
@@ -87,14 +90,30 @@ func (c *choice) judged(r *forecast.Row) string {
 
 // figure names what is judged.
 func (c *choice) figure() string {
-	name := "the longest response"
-	if q := c.f.Judged.Quantile; q < 1 {
-		name = "p" + strconv.FormatFloat(math.Round(q*1e6)/1e4, 'f', -1, 64)
+	j := c.f.Judged
+	switch {
+	case j.Of == forecast.OfRequests:
+		return quantileText(j.Quantile) + " of " + kindText(j.Kind)
+	case j.Pool != "":
+		return quantileText(j.Quantile) + " of " + poolText(j.Pool)
 	}
-	if c.f.Judged.Pool != "" {
-		name += " of " + poolText(c.f.Judged.Pool)
+	return quantileText(j.Quantile)
+}
+
+// quantileText names a quantile.
+func quantileText(q float64) string {
+	if q >= 1 {
+		return "the longest"
 	}
-	return name
+	return "p" + strconv.FormatFloat(math.Round(q*1e6)/1e4, 'f', -1, 64)
+}
+
+// kindText names a kind of requests.
+func kindText(k forecast.Kind) string {
+	if s := k.String(); s != "" {
+		return "requests " + s
+	}
+	return "requests"
 }
 
 // poolText shows a stranger's name of a pool.

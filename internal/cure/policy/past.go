@@ -13,15 +13,22 @@ import (
 const mostCorrection = 4.0
 
 // Corrections are how far the forecasts of a container's past remedies were off: the factor from forecast to outcome of
-// the judged pool's p99, by remedy. One outcome counts half, two count two thirds, and so on, because each has noise.
+// the judged p99, by remedy. One outcome counts half, two count two thirds, and so on, because each has noise.
 func Corrections(target string, past []txn.Past) map[string]float64 {
 	sums, counts := map[string]float64{}, map[string]int{}
 	for _, p := range past {
 		e, o := p.Expected, p.Outcome
-		if p.Target != target || e == nil || o == nil || o.After == nil || e.PoolP99MsLow == nil || e.PoolP99MsHigh == nil || o.After.PoolP99Ms == nil {
+		if p.Target != target || e == nil || o == nil || o.After == nil {
 			continue
 		}
-		middle, came := math.Sqrt(*e.PoolP99MsLow**e.PoolP99MsHigh), *o.After.PoolP99Ms
+		low, high, got := e.RequestsP99MsLow, e.RequestsP99MsHigh, o.After.RequestsP99Ms
+		if low == nil || high == nil || got == nil {
+			low, high, got = e.PoolP99MsLow, e.PoolP99MsHigh, o.After.PoolP99Ms
+		}
+		if low == nil || high == nil || got == nil {
+			continue
+		}
+		middle, came := math.Sqrt(*low**high), *got
 		if middle <= 0 || came <= 0 {
 			continue
 		}

@@ -38,7 +38,7 @@ func (c *chooser) forecast(known *Known) (Proposal, error) {
 	if err != nil {
 		return c.out, err
 	}
-	choice := Choose(known.Forecast, Terms{May: c.w.May, Refused: refused, Tried: known.Tried})
+	choice := Choose(known.Forecast, Terms{May: c.w.May, Refused: refused, Tried: known.Tried, Trial: true})
 	c.out.Choice, c.out.Why = &choice, c.found+"; "+choice.Why
 	for _, n := range choice.Not {
 		c.not(remedy.Kind(known.Forecast.Rows[n.Row].Remedy.Name), n.Why)
@@ -56,8 +56,12 @@ func expected(f *forecast.Forecast, row *forecast.Row) *txn.Expected {
 		e.StoppedPerSecondLow = new(row.Error.Stopped.Low / f.Window.Seconds())
 		e.StoppedPerSecondHigh = new(row.Error.Stopped.High / f.Window.Seconds())
 	}
-	if row.JudgedRange != nil && f.Judged.Quantile == 0.99 {
-		e.PoolP99MsLow, e.PoolP99MsHigh = new(row.JudgedRange.Low), new(row.JudgedRange.High)
+	if r := row.JudgedRange; r != nil && f.Judged.Quantile == 0.99 {
+		if f.Judged.Of == forecast.OfRequests {
+			e.RequestsP99MsLow, e.RequestsP99MsHigh = new(r.Low), new(r.High)
+		} else {
+			e.PoolP99MsLow, e.PoolP99MsHigh = new(r.Low), new(r.High)
+		}
 	}
 	return &e
 }

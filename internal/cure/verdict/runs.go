@@ -23,9 +23,6 @@ const (
 	SameWork = 0.2
 )
 
-// quantilesOfRuns are the quantiles that runs may be judged by, the first that both sides have enough runs for.
-var quantilesOfRuns = []float64{0.99, 0.95, 0.9, 0.5}
-
 // JudgeRuns compares a pool's responses before and after, as Judge does a user's latencies; e has the neighbours.
 // Where there are too few runs for the quantile a lower one is judged. Where the work that came, as CPU time per
 // second, differs by more than a fifth, each run is judged by its response as a multiple of its own CPU time: a run
@@ -41,9 +38,11 @@ var quantilesOfRuns = []float64{0.99, 0.95, 0.9, 0.5}
 // what few backlogs of different size hide from a quantile: of a modelled service at 0.6 CPUs with 20 s on each side, a
 // burst is better in 28 of 40 cases instead of 6.
 func JudgeRuns(e Evidence, quantile float64, before, after Runs) Judgement {
-	enough := func(q float64) bool { return len(before.ResponseMs) >= Need(q) && len(after.ResponseMs) >= Need(q) }
+	enough := func(q float64) bool {
+		return len(before.ResponseMs) >= stats.Need(q) && len(after.ResponseMs) >= stats.Need(q)
+	}
 	if !enough(quantile) {
-		if lower, ok := Tells(min(len(before.ResponseMs), len(after.ResponseMs)), quantile); ok {
+		if lower, ok := stats.Tells(min(len(before.ResponseMs), len(after.ResponseMs)), quantile); ok {
 			quantile = lower
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
+	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
 // latencies are n numbers around a mean, of which a share has tail added.
@@ -125,7 +126,7 @@ func TestQuantileProperties(t *testing.T) {
 		if !slices.Equal(samples, kept) {
 			t.Fatal("the samples were changed")
 		}
-		if ok != (len(samples) >= Need(q)) {
+		if ok != (len(samples) >= stats.Need(q)) {
 			t.Fatalf("%d samples, ok %v", len(samples), ok)
 		}
 		if ok && !(s.Low <= s.Value && s.Value <= s.High && s.High <= s.Longest && slices.Contains(samples, s.Value)) {

@@ -230,7 +230,7 @@ func (b *builder) pool(tgid uint32, comm string) *Pool {
 			return p
 		}
 	}
-	p := &Pool{Name: name.name, process: name.process, recorded: newTimes()}
+	p := &Pool{Name: name.name, process: name.process, comm: cutComm(comm), recorded: newTimes()}
 	b.byName[name] = p
 	b.measured = append(b.measured, p)
 	return p

@@ -23,22 +23,31 @@ const (
 // meets reports whether a remedy keeps the objective. Without an objective it must end the stopped time and
 // make latency no worse. A container with negligible stopped time needs no remedy.
 func (m *maker) meets(results []result) bool {
-	times := m.l.mergedTimes(results, m.objective().Pool)
+	latency := m.ofRuns(results)
 	if o := m.o.Objective; o != nil {
-		return withinBound(o.Bound, o.quantile(times.Response))
+		return withinBound(o.Bound, latency)
 	}
 	stopped := time.Duration(median(results, func(r *result) float64 { return float64(r.stopped) }))
 	window := m.l.window
 	if float64(stopped) <= negligibleStopped*float64(window) {
-		return m.noWorse(times.Response.Quantile(0.99))
+		return m.noWorse(latency)
 	}
 	was := time.Duration(median(m.none, func(r *result) float64 { return float64(r.stopped) }))
-	return float64(stopped) <= (1-requiredRelief)*float64(was) && m.noWorse(times.Response.Quantile(0.99))
+	return float64(stopped) <= (1-requiredRelief)*float64(was) && m.noWorse(latency)
 }
 
-func (m *maker) noWorse(p99 *float64) bool {
-	was := m.l.mergedTimes(m.none, m.objective().Pool).Response.Quantile(0.99)
-	return p99 == nil || was == nil || *p99 <= *was*toleratedP99
+func (m *maker) noWorse(latency *float64) bool {
+	was := m.ofRuns(m.none)
+	return latency == nil || was == nil || *latency <= *was*toleratedP99
+}
+
+// ofRuns is the latency by which runs are compared: the judged one, or that of all pools until something is judged.
+func (m *maker) ofRuns(results []result) *float64 {
+	if m.f.Judged != nil {
+		return m.latency(results)
+	}
+	o := m.objective()
+	return o.quantile(m.l.mergedTimes(results, o.Pool).Response)
 }
 
 // cost of a row: CPUs that it takes beyond the limit, CPU time that neighbours lose beyond toleratedLoss,

@@ -54,13 +54,11 @@ type SelfCheck struct {
 	Stopped          Figure // seconds
 	P50, P99, Max    Figure // of all pools' responses, milliseconds
 	CPU              Figure // seconds
-	// shifted says that the middle halves of the recorded and the replayed responses do not overlap, of leastForMedian
-	// or more.
-	shifted bool
+	Judged           Figure // the judged latency, milliseconds
 }
 
-// selfCheck compares the figures of the row without a remedy, and the times that they are of.
-func (l *Load) selfCheck(f Figures, replayed *simulate.Times, pool string) SelfCheck {
+// selfCheck compares the figures of the row without a remedy with what was recorded.
+func (l *Load) selfCheck(f Figures, pool string) SelfCheck {
 	c := SelfCheck{
 		ThrottledPeriods: Figure{Replayed: &f.ThrottledPeriods},
 		Stopped:          Figure{Replayed: new(f.Stopped.Seconds())},
@@ -80,7 +78,6 @@ func (l *Load) selfCheck(f Figures, replayed *simulate.Times, pool string) SelfC
 	}
 	was := quantilesOf(recorded)
 	c.P50, c.P99, c.Max = Figure{was.P50, response.P50}, Figure{was.P99, response.P99}, Figure{was.Max, response.Max}
-	c.shifted = recorded.Count() >= leastForMedian && (above(recorded, replayed) || above(replayed, recorded))
 	return c
 }
 
@@ -93,16 +90,6 @@ func (l *Load) recordedResponses(pool string) *simulate.Times {
 		}
 	}
 	return all
-}
-
-// leastForMedian is how many responses a recording needs for its median to judge a replay: requests come in bursts, of
-// which all are late or none is.
-const leastForMedian = 200
-
-// above reports whether the middle half of times lies above that of others.
-func above(times, others *simulate.Times) bool {
-	low, high := times.Quantile(0.25), others.Quantile(0.75)
-	return low != nil && high != nil && *low > *high
 }
 
 // Residual is how far real results of a remedy lie beyond the error that a forecast computes by itself, in

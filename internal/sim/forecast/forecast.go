@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/objective"
@@ -56,17 +57,13 @@ type Forecast struct {
 	CPUs      int     // of the host
 	Objective *Objective
 	Check     SelfCheck
-	// Judged says whose responses Row.Judged has; nil: no pool has enough responses.
+	// Judged says whose latency Row.Judged has; nil: no requests were seen, and no pool has enough responses.
 	Judged *Judged
-	// Serving are the pools that answer clients, or are handed their requests, and spend little: indices in Figures.Pools.
-	// A remedy must harm none of them, whichever is judged.
-	Serving []int
+	// Kinds are the kinds of requests, of which Judged has one; nil: too few were seen. A remedy must harm none of them.
+	Kinds []KindSeen
 	// MostResponses is how many responses the recording has of the pool with most.
 	MostResponses uint64
-	// Requests says which requests Row.Requests has; nil: the recording has too few, or they take no longer than the
-	// judged responses.
-	Requests *JudgedRequests
-	Rows     []Row
+	Rows          []Row
 	// Cheapest is the index of the row of the cheapest remedy that keeps the objective, among those at the
 	// recorded load; -1: none does. Sure says that it does within its error too, or that there is no
 	// objective.
@@ -96,11 +93,11 @@ type Row struct {
 	// responses, or no error is known.
 	Judged      *float64
 	JudgedRange *Range
-	// Requests is the p99 of what requests took, from the arrival of their data to their last write, in milliseconds, and
-	// RequestsRange its error; nil: Forecast.Requests is, or the row is modelled.
-	Requests      *float64
-	RequestsRange *Range
-	Meets         bool // keeps the objective, or is no worse than none
+	// JudgedP50 is the median of what is judged.
+	JudgedP50 *float64
+	// Kinds are the figures of Forecast.Kinds; nil: the row is modelled.
+	Kinds []KindFigures
+	Meets bool // keeps the objective, or is no worse than none
 	// BreaksAt is the least load that breaks the objective, or without one that is worse than the recording.
 	// CollapsesAt is the least load that leaves work undone. Both are exact to a sixteenth of the step
 	// between two tried loads; nil: no load does, or none was tried.
@@ -126,11 +123,8 @@ func makeRows(l *Load, o Options) (*maker, error) {
 		Target: l.target, Path: l.path, Kernel: l.kernel, Window: l.window, Limit: l.limit, CPUs: l.recordedScenario.Host.CPUs,
 		Objective: o.Objective, Cheapest: -1, Notes: l.notes,
 	}
-	for i, p := range l.Pools {
+	for _, p := range l.Pools {
 		f.MostResponses = max(f.MostResponses, p.recorded.Response.Count())
-		if l.serves(p) {
-			f.Serving = append(f.Serving, i)
-		}
 	}
 	m := &maker{l: l, o: o, f: f, seeds: o.Seeds}
 	hostLoads := []float64{0}
@@ -148,8 +142,11 @@ func makeRows(l *Load, o Options) (*maker, error) {
 		}
 	}
 	m.judge()
-	m.judgeRequests()
 	m.leaveOut()
+	if figures := f.Check.FailedBeside(); len(figures) > 0 {
+		f.Notes = append(slices.Clone(f.Notes), "the replay of the recording differs from the recording in "+strings.Join(figures, " and ")+
+			": these figures of the rows cannot be relied on; the latency is checked by itself")
+	}
 	if figure := f.Check.Failed(); figure != "" {
 		f.Notes = append(slices.Clone(f.Notes), "the replay of the recording differs from the recording in "+figure+
 			": no row can be relied on, and none is recommended by its latency")
@@ -241,6 +238,8 @@ type maker struct {
 	all  [][]result // of each row; nil: it is refused
 	// seeds is the number of runs per row at the recorded load: Options.Seeds, or fewer if the time was up.
 	seeds int
+	// which are the judged requests, by index in Load.requests; nil: a pool is judged.
+	which []int
 }
 
 // trials runs all trials, several at once.
@@ -318,7 +317,7 @@ func (m *maker) rows(hostLoad float64) error {
 			left = results
 			if hostLoad == 0 {
 				m.none = results
-				m.f.Check = m.l.selfCheck(row.Figures, m.l.mergedTimes(results, m.objective().Pool).Response, m.objective().Pool)
+				m.f.Check = m.l.selfCheck(row.Figures, m.objective().Pool)
 			}
 		} else {
 			row.Neighbours = m.l.neighbours(results, left)

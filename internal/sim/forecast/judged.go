@@ -3,35 +3,153 @@ package forecast
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
+
+	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
-// Judged says whose responses decide between remedies, and which quantile of them.
+// What Judged.Of may be.
+const (
+	OfRequests = "requests"
+	OfPool     = "pool"
+)
+
+// Judged says whose latency decides between remedies, and which quantile of it.
+//
+// Where requests are seen it is theirs: the time from the arrival of a request's data to its last write. A wake-up is no
+// request: during a stop many requests queue, and one wake-up of an event loop answers them all, so that a pool's p99
+// counts a stop once that a hundred clients wait for. Only where too few requests are seen it is the responses of a pool.
 type Judged struct {
-	// Pool is the name of a thread pool; "": all pools together.
+	// Of is OfRequests or OfPool.
+	Of string
+	// Pool is the name of the judged thread pool; "": all pools together, or requests are judged.
 	Pool string
-	// Quantile is 0 to 1; 1 is the longest response.
+	// Kind are the judged requests.
+	Kind Kind
+	// Quantile is 0 to 1; 1 is the longest.
 	Quantile float64
+	// Samples is how many requests or responses the recording has.
+	Samples int
 }
 
-// judge sets the figure by which remedies are compared: that of the user's objective, else the p99 of the pool
-// that suffers.
+// longestLook is for how long a container is looked at, at most, so that a quantile can be told.
+const longestLook = time.Minute
+
+// tellable is the highest quantile up to most that samples tell which come as fast as so many in a window, looked at for
+// longestLook; what the window itself tells counts too.
+func tellable(samples int, window time.Duration, most float64) float64 {
+	if window <= 0 {
+		return most
+	}
+	n := int(float64(samples) * math.Max(1, longestLook.Seconds()/window.Seconds()))
+	if n >= stats.Need(most) {
+		return most
+	}
+	if q, ok := stats.Tells(n, most); ok {
+		return q
+	}
+	return 0.5
+}
+
+// judge sets the figure by which remedies are compared: of requests where enough are seen, of the kind that is hurt most;
+// else of a pool. An objective sets the quantile, and may name a pool.
 func (m *maker) judge() {
-	judged := Judged{Quantile: 0.99}
-	if o := m.o.Objective; o != nil {
-		judged = Judged{o.Pool, o.Quantile}
-	} else {
-		pool := m.suffers()
+	o := m.o.Objective
+	quantile := 0.99
+	if o != nil {
+		quantile = o.Quantile
+	}
+	var kinds []kindOf
+	if o == nil || o.Pool == "" {
+		kinds = m.l.kinds()
+	}
+	switch {
+	case len(kinds) > 0:
+		m.judgeRequests(kinds, quantile)
+	case o != nil:
+		m.judged(Judged{Of: OfPool, Pool: o.Pool, Quantile: quantile})
+	default:
+		pool := m.l.waiting()
 		if pool < 0 {
 			return
 		}
-		judged.Pool = m.l.Pools[pool].Name
+		p := m.l.Pools[pool]
+		m.judged(Judged{Of: OfPool, Pool: p.Name, Quantile: tellable(int(p.recorded.Response.Count()), m.l.window, quantile)})
+		m.note("%s, so responses of pool %s are judged", noRequests(len(m.l.requests)), p.Name)
 	}
-	m.f.Judged = &judged
-	var check SelfCheck
+	if j := m.f.Judged; o == nil && j.Quantile < quantile {
+		m.note("%d samples in %v tell no p99 within %v of looking, so %s is judged", j.Samples, m.l.window.Round(time.Second), longestLook, figureName(j.Quantile))
+	}
 	for i := range m.f.Rows {
-		if m.f.Rows[i].Remedy.Name == None && m.f.Rows[i].HostLoad == 0 {
-			check = m.l.selfCheck(m.f.Rows[i].Figures, m.l.mergedTimes(m.all[i], judged.Pool).Response, judged.Pool)
+		if m.all[i] != nil {
+			m.f.Rows[i].Meets = m.meets(m.all[i])
+		}
+	}
+}
+
+// noRequests says how many requests were seen, where they are too few.
+func noRequests(n int) string {
+	if n == 0 {
+		return "no requests were seen"
+	}
+	return fmt.Sprintf("%d requests are too few to judge by", n)
+}
+
+func (m *maker) note(format string, args ...any) {
+	m.f.Notes = append(slices.Clone(m.f.Notes), fmt.Sprintf(format, args...))
+}
+
+// judgeRequests judges the kind of requests that is hurt most: by the factor by which its quantile would fall under the
+// best replayed remedy, where that is leastHurtMs or more. Where none is hurt it is the kind with most requests.
+//
+// Worked example: 432 health checks with a p95 of 9 ms, which would fall to 4 ms, and 96 inferences with a p95 of 900 ms,
+// which would fall to 700: the health checks are judged.
+func (m *maker) judgeRequests(kinds []kindOf, quantile float64) {
+	hurt, most := 0, 1.0
+	for k, kind := range kinds {
+		q := quantile
+		if m.o.Objective == nil {
+			q = tellable(len(kind.requests), m.l.window, quantile)
+		}
+		m.f.Kinds = append(m.f.Kinds, KindSeen{kind.Kind, len(kind.requests), q})
+		none, best := math.NaN(), math.Inf(1)
+		for i, results := range m.all {
+			row := &m.f.Rows[i]
+			if results == nil || len(results[0].requests) == 0 {
+				continue
+			}
+			_, all := m.l.requestTimes(results, kind.requests)
+			of := KindFigures{P50: quantileOf(all, 0.5), High: quantileOf(all, q)}
+			row.Kinds = append(row.Kinds, of)
+			if row.HostLoad != 0 || row.Remedy.parts() != nil {
+				continue
+			}
+			if best = math.Min(best, of.High); row.Remedy.Name == None {
+				none = of.High
+			}
+		}
+		if none-best >= leastHurtMs && none/best > most {
+			hurt, most = k, none/best
+		}
+	}
+	m.which = kinds[hurt].requests
+	seen := m.f.Kinds[hurt]
+	m.judged(Judged{Of: OfRequests, Kind: seen.Kind, Quantile: seen.Quantile, Samples: seen.Samples})
+}
+
+// leastHurtMs is by how many milliseconds a quantile must fall for its requests to count as hurt.
+const leastHurtMs = 0.5
+
+// judged sets the judged figure of every row.
+func (m *maker) judged(j Judged) {
+	if j.Of == OfPool {
+		j.Samples = int(m.l.recordedResponses(j.Pool).Count())
+	}
+	m.f.Judged = &j
+	for i := range m.f.Rows {
+		if m.f.Rows[i].Remedy.Name == None && m.f.Rows[i].HostLoad == 0 && m.all[i] != nil {
+			m.f.Check.Judged = Figure{m.recordedLatency(), m.latency(m.all[i])}
 		}
 	}
 	for i, results := range m.all {
@@ -39,71 +157,140 @@ func (m *maker) judge() {
 			continue
 		}
 		row := &m.f.Rows[i]
-		row.Judged = m.l.mergedTimes(results, judged.Pool).Response.Quantile(judged.Quantile)
-		if row.Remedy.Modelled() {
-			continue
+		row.Judged, row.JudgedP50 = m.latency(results), m.latencyAt(results, 0.5)
+		if !row.Remedy.Modelled() {
+			row.JudgedRange = m.latencyRange(results, row.Remedy)
 		}
-		of, off := check.at(judged.Quantile, row.Remedy.tested(m.o.Calibration).ifTested())
-		row.JudgedRange = m.l.rangeOf(results, judged.Pool, judged.Quantile, of, off)
 	}
+}
+
+// latency is the judged figure of runs, in milliseconds; nil: there is none.
+func (m *maker) latency(results []result) *float64 {
+	if m.f.Judged == nil {
+		return nil
+	}
+	return m.latencyAt(results, m.f.Judged.Quantile)
+}
+
+// latencyAt is a quantile of what is judged. Runs whose threads are modelled have no requests: theirs are taken to change
+// by the factor by which the responses of the pool that answers do.
+func (m *maker) latencyAt(results []result, q float64) *float64 {
+	j := m.f.Judged
+	if j.Of == OfPool {
+		return m.l.mergedTimes(results, j.Pool).Response.Quantile(q)
+	}
+	if len(results[0].requests) > 0 {
+		_, all := m.l.requestTimes(results, m.which)
+		return new(quantileOf(all, q))
+	}
+	_, all := m.l.requestTimes(m.none, m.which)
+	pool := m.answering()
+	was, is := m.l.mergedTimes(m.none, pool).Response.Quantile(q), m.l.mergedTimes(results, pool).Response.Quantile(q)
+	if was == nil || is == nil || *was <= 0 {
+		return nil
+	}
+	return new(quantileOf(all, q) * *is / *was)
+}
+
+// answering is the name of the pool that answers most of the judged requests.
+func (m *maker) answering() string {
+	n, most := map[string]int{}, ""
+	for _, i := range m.which {
+		name := m.l.requests[i].writer.pool.Name
+		if n[name]++; n[name] > n[most] {
+			most = name
+		}
+	}
+	return most
+}
+
+// recordedLatency is the judged figure as recorded.
+func (m *maker) recordedLatency() *float64 {
+	j := m.f.Judged
+	if j.Of == OfPool {
+		return m.l.recordedResponses(j.Pool).Quantile(j.Quantile)
+	}
+	all := make([]answer, 0, len(m.which))
+	for _, r := range m.which {
+		all = append(all, answer{took: m.l.requests[r].took})
+	}
+	slowestFirst(all)
+	return new(quantileOf(all, j.Quantile))
+}
+
+// latencyRange is the error of the judged figure: of its moments, of the self-check, and of earlier forecasts of the
+// remedy. nil: there is no figure.
+func (m *maker) latencyRange(results []result, r Remedy) *Range {
+	j := m.f.Judged
+	off := r.tested(m.o.Calibration).ifTested().at(j.Quantile)
+	if j.Of == OfPool {
+		return m.l.rangeOf(results, j.Pool, j.Quantile, m.f.Check.Judged, off)
+	}
+	if len(results[0].requests) == 0 {
+		return nil
+	}
+	in, all := m.l.requestTimes(results, m.which)
+	times := otherTimes(in, all, j.Quantile)
+	if times == nil {
+		return nil
+	}
+	return times.scaled(m.f.Check.Judged.ratio()+math.Max(0, off), quantileOf(all, j.Quantile))
 }
 
 // TooFew says what was lacking where Judged is nil, and what to do.
 func (f *Forecast) TooFew() string {
+	const none = "no requests were seen, and "
 	if f.MostResponses >= minRuns {
-		return "too few wake-ups by clients, devices and timers were recorded to judge latency by; record for longer (--for)"
+		return none + "too few wake-ups by clients, devices and timers were recorded to judge latency by; record for longer (--for)"
 	}
 	longer := "--for"
 	if n := f.MostResponses; n > 0 {
 		longer = fmt.Sprintf("--for %v", (f.Window*minRuns/time.Duration(n) + time.Second - 1).Truncate(time.Second))
 	}
-	return fmt.Sprintf("too few responses were recorded to judge latency by: %d of one pool are needed, and %d is the most; record for longer (%s)",
-		minRuns, f.MostResponses, longer)
+	return fmt.Sprintf("%stoo few responses were recorded to judge latency by: %d of one pool are needed, and %d is the most; record for longer (%s)",
+		none, minRuns, f.MostResponses, longer)
 }
 
-// at is what the self-check and earlier forecasts were off at a quantile.
-func (c SelfCheck) at(quantile float64, tested Residual) (of Figure, off float64) {
+// at is the residual of a quantile.
+func (r Residual) at(quantile float64) float64 {
 	switch {
 	case quantile > 0.99: // beyond p99 only the longest response has an error
-		return c.Max, tested.Max
+		return r.Max
 	case quantile <= 0.5:
-		return c.P50, tested.P50
+		return r.P50
 	}
-	return c.P99, tested.P99
+	return r.P99
 }
 
 // The bounds of a self-check: how far a replay may be from its recording. A larger difference means that the
 // replay is of something else.
 const (
-	failedRatio   = 2.0  // of a p99, of the stopped time, of the throttled periods
-	failedMs      = 2.0  // and the p99 differs by this at least
-	failedMedian  = 5.0  // of a p50, if the middle halves do not overlap: of two kinds of runs, a few more of one move it far
-	failedP50Ms   = 1.0  // and the p50 differs by this at least
+	failedRatio   = 2.0  // of the judged latency, of the stopped time, of the throttled periods
+	failedMs      = 2.0  // and the latency differs by this at least
 	failedStopped = 0.1  // and the stopped time by these seconds
 	failedPeriods = 5.0  // and the throttled periods by this many
 	failedCPU     = 0.25 // of the CPU time
 )
 
-// Failed says in which figure the replay of the unchanged recording is not what was recorded; "": in none.
+// Failed says why the judged latency of the replay cannot be relied on; "": it can. A figure that differs says nothing
+// against another one: a neighbour that takes all it gets changes the stopped time, and not what a request waits for.
 func (c SelfCheck) Failed() string {
-	far := func(f Figure, least, ratio float64) bool {
-		if f.Recorded == nil || f.Replayed == nil || f.apart() < least {
-			return false
-		}
-		low, high := math.Min(*f.Recorded, *f.Replayed), math.Max(*f.Recorded, *f.Replayed)
-		return high > ratio*low
-	}
 	switch {
-	case far(c.P99, failedMs, failedRatio):
-		return "p99"
-	case c.shifted && far(c.P50, failedP50Ms, failedMedian):
-		return "p50"
-	case far(c.Stopped, failedStopped, failedRatio):
-		return "stopped time"
-	case far(c.ThrottledPeriods, failedPeriods, failedRatio):
-		return "throttled periods"
+	case c.Judged.far(failedMs, failedRatio):
+		return "the judged latency"
 	case c.CPU.Recorded != nil && c.CPU.apart() > failedCPU**c.CPU.Recorded:
 		return "CPU time"
 	}
 	return ""
+}
+
+// FailedBeside says which figures beside the judged one cannot be relied on.
+func (c SelfCheck) FailedBeside() (figures []string) {
+	if c.Stopped.far(failedStopped, failedRatio) {
+		figures = append(figures, "stopped time")
+	}
+	if c.ThrottledPeriods.far(failedPeriods, failedRatio) {
+		figures = append(figures, "throttled periods")
+	}
+	return figures
 }

@@ -14,15 +14,18 @@ func TestFailedSelfCheck(t *testing.T) {
 		check SelfCheck
 		want  string
 	}{
-		"as recorded":                       {SelfCheck{P50: Figure{new(10.0), new(11.0)}, P99: Figure{new(50.0), new(60.0)}}, ""},
-		"the median six times as long":      {SelfCheck{P50: Figure{new(1.0), new(6.1)}, shifted: true}, "p50"},
-		"of two kinds of runs":              {SelfCheck{P50: Figure{new(1.0), new(6.1)}}, ""},
-		"by less than anyone notices":       {SelfCheck{P50: Figure{new(0.01), new(0.1)}, shifted: true}, ""},
-		"the 99th percentile twice as long": {SelfCheck{P99: Figure{new(10.0), new(21.0)}}, "p99"},
+		"as recorded":                   {SelfCheck{Judged: Figure{new(50.0), new(60.0)}}, ""},
+		"by less than anyone notices":   {SelfCheck{Judged: Figure{new(0.01), new(0.1)}}, ""},
+		"the judged one twice as long":  {SelfCheck{Judged: Figure{new(10.0), new(21.0)}}, "the judged latency"},
+		"a pool's, which is not judged": {SelfCheck{P99: Figure{new(10.0), new(21.0)}}, ""},
+		"stopped time alone":            {SelfCheck{Stopped: Figure{new(1.0), new(2.5)}, Judged: Figure{new(50.0), new(60.0)}}, ""},
 	} {
 		if got := c.check.Failed(); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
+	}
+	if got := (SelfCheck{Stopped: Figure{new(1.0), new(2.5)}}).FailedBeside(); len(got) != 1 || got[0] != "stopped time" {
+		t.Errorf("beside: %q", got)
 	}
 	s := rt.New(2).Limit(50*ms, 100*ms).Process("java")
 	w := s.Threads("http-worker", 2)

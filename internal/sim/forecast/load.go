@@ -41,6 +41,7 @@ type Load struct {
 // Pool is one thread pool.
 type Pool struct {
 	Name, process string
+	comm          string // of its first thread
 	threads       int
 	workloads     []int // indices in Load.recordedScenario
 	recorded      simulate.ReplayTimes

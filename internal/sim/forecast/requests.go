@@ -3,7 +3,6 @@ package forecast
 import (
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/explain/requests"
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
 )
@@ -22,29 +21,59 @@ const maxExchanges = 1 << 16
 type recordedRequest struct {
 	began, took time.Duration // began: since the recording's start
 	writer      *thread       // of its last write
+	socket      uint32
+	// work is the CPU time of the thread that wrote, from the read to the last write if it read the request too, else since
+	// it was woken. So it does not depend on how long the thread was stopped.
+	work time.Duration
+	// closed: its client sends the next request as soon as it has the answer, all the time.
+	closed bool
 }
 
-// JudgedRequests says which requests Row.Requests has.
-type JudgedRequests struct {
-	// Pool is that of the threads that write the answers; "": any.
-	Pool string
-	// Count is how many the recording has.
-	Count int
-}
-
-// exchange is the request under way on a connection.
+// exchange is a connection with the request under way on it.
 type exchange struct {
 	began   int64 // below 0: before the recording
 	request int   // index in builder.requests; -1: no write yet
 	step    int   // of the thread that wrote last
+	reader  *thread
+	readAt  int64 // CPU time of the reader at the read
+	// Of the connection: when the last answer ended, and how many requests came at once after one, and later.
+	ended         int64
+	atOnce, later int
 }
+
+// atOnceNS is within how long after an answer the next request must come for its client to have waited for nothing else.
+const atOnceNS = 500_000
 
 // onReceive begins a connection's next request.
 func (b *builder) onReceive(e *recording.Event) {
-	if b.exchanges[e.Socket] == nil && len(b.exchanges) == maxExchanges {
-		return
+	x := b.exchanges[e.Socket]
+	if x == nil {
+		if len(b.exchanges) == maxExchanges {
+			return
+		}
+		x = &exchange{}
+		b.exchanges[e.Socket] = x
 	}
-	b.exchanges[e.Socket] = &exchange{began: b.now - int64(min(e.Count, uint64(b.now)+1)), request: -1}
+	x.began = b.now - int64(min(e.Count, uint64(b.now)+1))
+	if x.request >= 0 && x.ended > 0 {
+		if x.began-x.ended <= atOnceNS {
+			x.atOnce++
+		} else {
+			x.later++
+		}
+	}
+	x.request, x.reader, x.readAt = -1, b.threads[e.Thread], 0
+	if x.reader != nil {
+		x.readAt = x.reader.spent(b.now)
+	}
+}
+
+// spent is the CPU time of a thread up to now.
+func (t *thread) spent(now int64) int64 {
+	if t.state == recording.Running {
+		return t.total + now - t.onAt
+	}
+	return t.total
 }
 
 // onSend puts the end of a request into the steps of the thread that writes. A later write of the same request moves it
@@ -59,77 +88,42 @@ func (b *builder) onSend(e *recording.Event) {
 			return
 		}
 		x.request = len(b.requests)
-		b.requests = append(b.requests, recordedRequest{began: time.Duration(x.began)})
+		b.requests = append(b.requests, recordedRequest{began: time.Duration(x.began), socket: e.Socket})
 	} else {
 		b.requests[x.request].writer.steps[x.step].Thread = -1
 	}
 	b.flush(t)
-	x.step = len(t.steps)
-	b.requests[x.request].writer, b.requests[x.request].took = t, time.Duration(b.now-x.began)
+	x.step, x.ended = len(t.steps), b.now
+	r := &b.requests[x.request]
+	r.writer, r.took, r.work = t, time.Duration(b.now-x.began), time.Duration(t.run)
+	if t == x.reader {
+		r.work = time.Duration(t.total - x.readAt)
+	}
 	b.step(t, simulate.ReplayStep{Kind: simulate.StepReply, Thread: int32(x.request)})
+}
+
+// closedShare is the share of a connection's requests that come at once after an answer, of leastOfClosed or more, for its
+// client to have a closed loop: it sends as fast as it is answered, so that its requests say how fast the service is and
+// nobody waits for a single one.
+const closedShare, leastOfClosed = 0.8, 5
+
+// tellClosedLoops marks the requests of clients with a closed loop.
+func (b *builder) tellClosedLoops() {
+	for i := range b.requests {
+		if x := b.exchanges[b.requests[i].socket]; x != nil {
+			n := x.atOnce + x.later
+			b.requests[i].closed = n >= leastOfClosed && float64(x.atOnce) >= closedShare*float64(n)
+		}
+	}
 }
 
 // arrivals gives the replay its requests.
 func (a *assembly) arrivals() {
+	a.tellClosedLoops()
 	a.l.requests = a.requests
 	for _, r := range a.requests {
 		a.l.replay.Requests = append(a.l.replay.Requests, r.began)
 	}
-}
-
-// longerRequests is by which factor the p99 of requests must lie above that of the threads' responses for requests to be
-// told apart from them.
-const longerRequests = 1.5
-
-// judgeRequests sets the p99 of requests in all rows that replay them, where it is not that of the threads: of requests
-// that the judged pool answers, or of all if it answers too few.
-//
-// Worked example: nginx hands requests on to php-fpm. Its threads' responses have a p99 of 44 ms, its requests of 111 ms,
-// and a client outside measures 178 ms.
-func (m *maker) judgeRequests() {
-	j := m.f.Judged
-	if j == nil || j.Quantile != 0.99 {
-		return
-	}
-	which, judged := m.l.answeredBy(j.Pool), JudgedRequests{Pool: j.Pool}
-	if len(which) < requests.Least {
-		which, judged.Pool = m.l.answeredBy(""), ""
-	}
-	threads := m.l.recordedResponses(j.Pool).Quantile(0.99)
-	if judged.Count = len(which); judged.Count < requests.Least || threads == nil {
-		return
-	}
-	recorded := simulate.NewTimes()
-	for _, r := range which {
-		recorded.Add(m.l.requests[r].took)
-	}
-	check := Figure{Recorded: recorded.Quantile(0.99)}
-	if *check.Recorded < longerRequests**threads {
-		return
-	}
-	m.f.Requests = &judged
-	for i, results := range m.all {
-		row := &m.f.Rows[i]
-		if results == nil || len(results[0].requests) == 0 {
-			continue
-		}
-		in, all := m.l.requestTimes(results, which)
-		row.Requests = new(milliseconds(all[len(all)-1-rankOf(0.99, len(all))].took))
-		if row.Remedy.Name == None && row.HostLoad == 0 {
-			check.Replayed = row.Requests
-		}
-		row.RequestsRange = otherTimes(in, all, 0.99).scaled(check.ratio(), *row.Requests)
-	}
-}
-
-// answeredBy are the indices of the requests that threads of a pool answer ("": of any).
-func (l *Load) answeredBy(pool string) (all []int) {
-	for i, r := range l.requests {
-		if pool == "" || r.writer.pool.Name == pool {
-			all = append(all, i)
-		}
-	}
-	return all
 }
 
 // requestTimes are these requests of all runs, the slowest first, and how many arrived in each block of each run.

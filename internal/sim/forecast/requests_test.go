@@ -39,15 +39,16 @@ func answered(n int, before time.Duration) recording.Recording {
 	return r
 }
 
-// The p99 of requests is from the arrival to the last write, where that is longer than the thread's response.
-func TestRequestsAreForecast(t *testing.T) {
+// The judged latency is that of requests, from the arrival to the last write, whatever a thread's response is; of too few it
+// is a pool's.
+func TestRequestsAreJudged(t *testing.T) {
 	for name, test := range map[string]struct {
 		n      int
 		before time.Duration
-		p99    float64 // 0: none is shown
+		p99    float64 // 0: a pool is judged
 	}{
 		"a queue before the thread": {requests.Least + 5, 20 * ms, 26},
-		"as long as the response":   {requests.Least + 5, 0, 0},
+		"as long as the response":   {requests.Least + 5, 0, 6},
 		"too few":                   {requests.Least, 20 * ms, 0}, // the first begins before the recording
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -55,21 +56,142 @@ func TestRequestsAreForecast(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if (f.Requests != nil) != (test.p99 > 0) {
-				t.Fatalf("requests %+v, judged %+v", f.Requests, f.Judged)
+			if f.Judged == nil || (f.Judged.Of == OfRequests) != (test.p99 > 0) || (len(f.Kinds) == 1) != (test.p99 > 0) {
+				t.Fatalf("judged %+v, kinds %+v", f.Judged, f.Kinds)
 			}
 			for _, row := range f.Rows {
 				switch {
-				case test.p99 == 0 || row.Remedy.Modelled() || row.Refused != "":
-					if row.Requests != nil || row.RequestsRange != nil {
-						t.Errorf("%s: requests %v", row.Remedy.Name, *row.Requests)
+				case row.Refused != "":
+				case row.Judged == nil:
+					t.Errorf("%s: nothing is judged", row.Remedy.Name)
+				case row.Remedy.Modelled():
+					if row.JudgedRange != nil {
+						t.Errorf("%s: an error that is not known: %v", row.Remedy.Name, *row.JudgedRange)
 					}
-				case row.Requests == nil:
-					t.Errorf("%s: no requests", row.Remedy.Name)
-				case row.Remedy.Name == None && (math.Abs(*row.Requests-test.p99) > 0.5 || row.RequestsRange.Low > *row.Requests || row.RequestsRange.High < *row.Requests):
-					t.Errorf("left alone: p99 %v of %+v, and %v is wanted", *row.Requests, *row.RequestsRange, test.p99)
+				case row.JudgedRange == nil || row.JudgedRange.Low > *row.Judged || row.JudgedRange.High < *row.Judged:
+					t.Errorf("%s: %v is not within %v", row.Remedy.Name, *row.Judged, row.JudgedRange)
+				case row.Remedy.Name == None && test.p99 > 0 && math.Abs(*row.Judged-test.p99) > 0.5:
+					t.Errorf("left alone: %v, and %v is wanted", *row.Judged, test.p99)
 				}
 			}
 		})
+	}
+}
+
+// kindsOf are kinds of requests with these amounts of work, all by one thread.
+func kindsOf(closed func(i int) bool, works ...time.Duration) []kindOf {
+	l, w := &Load{}, &thread{pool: &Pool{Name: "server"}}
+	for i, work := range works {
+		l.requests = append(l.requests, recordedRequest{writer: w, work: work, closed: closed != nil && closed(i)})
+	}
+	return l.kinds()
+}
+
+// Requests whose work differs by a factor are of two kinds, work that is spread is of one, and a batch client's are left out.
+func TestKinds(t *testing.T) {
+	many := func(n int, of func(i int) time.Duration) (all []time.Duration) {
+		for i := range n {
+			all = append(all, of(i))
+		}
+		return all
+	}
+	checks := many(400, func(i int) time.Duration { return time.Duration(50+i%150) * time.Microsecond })
+	inferences := many(90, func(i int) time.Duration { return time.Duration(20+i%40) * ms })
+	spread := many(400, func(i int) time.Duration { return time.Duration(float64(ms) * math.Pow(1.012, float64(i))) })
+	for name, c := range map[string]struct {
+		of   []kindOf
+		want []int // requests of each kind
+	}{
+		"two kinds":             {kindsOf(nil, slices.Concat(checks, inferences)...), []int{400, 90}},
+		"with a few between":    {kindsOf(nil, slices.Concat(checks, inferences, []time.Duration{ms, 2 * ms, 3 * ms})...), []int{402, 91}},
+		"spread over a hundred": {kindsOf(nil, spread...), []int{400}},
+		"too few of one":        {kindsOf(nil, slices.Concat(checks, inferences[:requests.Least-1])...), []int{400 + requests.Least - 1}},
+		"a batch client's":      {kindsOf(func(i int) bool { return i < 400 }, slices.Concat(checks, inferences)...), []int{90}},
+		"a batch client alone":  {kindsOf(func(int) bool { return true }, inferences...), []int{90}},
+		"none":                  {kindsOf(nil), nil},
+	} {
+		var got []int
+		for _, k := range c.of {
+			got = append(got, len(k.requests))
+		}
+		if name == "with a few between" {
+			if len(got) != 2 || got[0]+got[1] != 493 {
+				t.Errorf("%s: %v", name, got)
+			}
+			continue
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+// A client that sends as soon as it is answered has a closed loop; one that sends at its own times has none.
+func TestClosedLoopOfAClient(t *testing.T) {
+	for name, think := range map[string]time.Duration{"closed": 100 * time.Microsecond, "open": 30 * ms} {
+		r := answered(60, 0)
+		// The next data of the same connection arrives so long after the last write.
+		last := map[uint32]int64{}
+		for i := range r.Events {
+			e := &r.Events[i]
+			switch e.Kind {
+			case recording.Receive:
+				if at, ok := last[e.Socket]; ok {
+					e.Count = uint64(e.AtNS - at - think.Nanoseconds())
+				}
+			case recording.Send:
+				last[e.Socket] = e.AtNS
+			}
+		}
+		l := loadOf(t, r)
+		n := 0
+		for i := range l.requests {
+			if l.requests[i].closed {
+				n++
+			}
+		}
+		if (name == "closed") != (n > len(l.requests)/2) || len(l.requests) == 0 {
+			t.Errorf("%s: %d of %d requests are of a closed loop", name, n, len(l.requests))
+		}
+	}
+}
+
+// The quantile is one that can be told within the longest look.
+func TestTellable(t *testing.T) {
+	for _, c := range []struct {
+		n      int
+		window time.Duration
+		want   float64
+	}{{500, time.Minute, 0.99}, {43, 5 * time.Second, 0.99}, {20, 5 * time.Second, 0.95}, {5, 5 * time.Second, 0.9}, {1, 5 * time.Second, 0.5}, {700, 2 * time.Minute, 0.99}} {
+		if got := tellable(c.n, c.window, 0.99); got != c.want {
+			t.Errorf("%d in %v: p%g, want p%g", c.n, c.window, 100*got, 100*c.want)
+		}
+	}
+}
+
+// A runtime's housekeeping is never what waits, however often timers and devices wake it.
+func TestWaiting(t *testing.T) {
+	pool := func(comm string, outside, timer, inside int) *Pool {
+		p := &Pool{Name: comm, comm: comm, recorded: newTimes(), woken: wakeups{outside, timer, inside}}
+		p.older = p.woken
+		for range minRuns {
+			p.recorded.Response.Add(ms)
+		}
+		return p
+	}
+	vm, monitor := pool("VM Periodic Tas", 0, 400, 0), pool("Monitor Deflati", 0, 60, 0)
+	server, workers, cron := pool("nio-server", 700, 10, 20), pool("worker", 3, 0, 900), pool("cron", 0, 30, 0)
+	for name, c := range map[string]struct {
+		of   []*Pool
+		want int
+	}{
+		"clients wake it":    {[]*Pool{vm, monitor, workers, server, cron}, 3},
+		"timers alone":       {[]*Pool{vm, cron, monitor}, 1},
+		"housekeeping alone": {[]*Pool{vm, monitor}, -1},
+		"a build":            {[]*Pool{workers}, -1},
+	} {
+		if got := (&Load{Pools: c.of}).waiting(); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
 	}
 }

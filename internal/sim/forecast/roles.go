@@ -54,7 +54,7 @@ func (b *builder) roleOf(p *Pool, name string) *Pool {
 	if len(b.measured) == maxPools {
 		return nil
 	}
-	role := &Pool{Name: name, process: p.process, recorded: newTimes()}
+	role := &Pool{Name: name, process: p.process, comm: p.comm, recorded: newTimes()}
 	b.byName[key] = role
 	b.measured = append(b.measured, role)
 	return role

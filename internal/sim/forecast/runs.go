@@ -30,8 +30,32 @@ type Runs struct {
 	// Window is the length of the recording, or of the part of it that was read.
 	Window time.Duration
 	// Lost is how many events the recording lost for each one that it has.
-	Lost  float64
-	pools map[string][]Run
+	Lost     float64
+	pools    map[string][]Run
+	requests []recordedRequest
+}
+
+// Request is one request as recorded: when its data arrived, since the recording's start, and how long it took.
+type Request struct{ Began, Took time.Duration }
+
+// Requests are those of a kind.
+func (r *Runs) Requests(k Kind) (all []Request) {
+	for i := range r.requests {
+		if one := &r.requests[i]; k.has(one) {
+			all = append(all, Request{one.began, one.took})
+		}
+	}
+	return all
+}
+
+// CPU is the CPU time of all runs.
+func (r *Runs) CPU() (sum time.Duration) {
+	for _, runs := range r.pools {
+		for _, run := range runs {
+			sum += run.CPU
+		}
+	}
+	return sum
 }
 
 // Of are the runs of the pools of that name ("": of all pools), the first maxRuns of the recording.
@@ -70,7 +94,8 @@ func (b *builder) keptRuns(end end) *Runs {
 		return nil
 	}
 	lost := float64(max(b.lost, end.footer.LostEvents)) / float64(max(b.events, 1))
-	runs := &Runs{time.Duration(window), lost, map[string][]Run{}}
+	b.tellClosedLoops()
+	runs := &Runs{time.Duration(window), lost, map[string][]Run{}, b.requests}
 	for _, t := range b.order {
 		for _, r := range t.ended {
 			runs.pools[t.pool.Name] = append(runs.pools[t.pool.Name], Run{time.Duration(r.woken), time.Duration(r.delay), time.Duration(r.response), time.Duration(r.cpu)})

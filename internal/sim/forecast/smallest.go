@@ -99,10 +99,11 @@ func (m *maker) holds(r Remedy, surely bool) (bool, error) {
 		}
 		return r.Low
 	}
-	o := m.objective()
-	of, off := m.f.Check.at(o.Quantile, r.tested(m.o.Calibration).ifTested())
-	latency := m.l.rangeOf(results, o.Pool, o.Quantile, of, off)
-	if m.o.Objective != nil {
+	var latency *Range
+	if m.f.Judged != nil {
+		latency = m.latencyRange(results, r)
+	}
+	if o := m.o.Objective; o != nil {
 		return latency != nil && end(latency) <= milliseconds(o.Bound), nil
 	}
 	was := m.f.Rows[0].Error // of "none", which is the recording
@@ -110,6 +111,8 @@ func (m *maker) holds(r Remedy, surely bool) (bool, error) {
 	if end(stopped) > math.Max(was.Stopped.High, negligibleStopped*m.l.window.Seconds()) {
 		return false, nil
 	}
-	p99 := spread(results, func(r *result) *float64 { return m.l.mergedTimes([]result{*r}, o.Pool).Response.Quantile(o.Quantile) })
-	return p99 == nil || was.P99 == nil || end(p99) <= was.P99.High, nil
+	// The figure itself and not its error: that of the recording is part of the comparison already.
+	is := spread(results, func(r *result) *float64 { return m.ofRuns([]result{*r}) })
+	before := m.f.Rows[0].JudgedRange
+	return is == nil || before == nil || end(is) <= before.High, nil
 }

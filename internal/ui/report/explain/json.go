@@ -53,6 +53,8 @@ type item struct {
 	NotMeasured []string        `json:"not_measured"`
 	// Recommended is what forecast and fix recommend too; null: nothing could be forecast.
 	Recommended *rows.Recommended `json:"recommended"`
+	// Judged is whose latency decides that; null: nothing could be forecast, or nothing waits.
+	Judged *rows.Judged `json:"judged"`
 }
 
 // Document is `explain --json`.
@@ -191,6 +193,9 @@ type jsonWidth struct {
 func JSON(w io.Writer, e diagnose.Explanation, r *rows.Recommended) error {
 	shown := itemOf(e)
 	shown.Recommended = r
+	if r != nil {
+		shown.Judged = r.Judged
+	}
 	return jsonout.Write(w, "explain", shown)
 }
 

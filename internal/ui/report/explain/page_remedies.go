@@ -3,7 +3,6 @@ package explain
 import (
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
-	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report/rows"
 )
 
@@ -22,10 +21,7 @@ type pageRemedy struct {
 }
 
 func remediesOf(f *forecast.Forecast, c *policy.Choice) *pageRemedies {
-	p := &pageRemedies{Figure: rows.Figure(f.Judged), Short: rows.Figure(f.Judged)}
-	if f.Judged != nil && f.Judged.Pool != "" {
-		p.Figure += " of pool " + text.Sanitize(f.Judged.Pool, maxName)
-	}
+	p := &pageRemedies{Figure: rows.FigureOf(f.Judged), Short: rows.Figure(f.Judged)}
 	lines, most := rows.Lines(f, c), 0.0
 	for _, line := range lines {
 		if line.Milliseconds != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/verdict"
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/txn"
 	"github.com/unthrottle/unthrottle/internal/txn/apply"
@@ -69,15 +70,18 @@ type Document struct {
 	fix.Result
 	Rows   []rows.Row        `json:"rows"`
 	Chosen *rows.Recommended `json:"chosen"`
+	// Judged is whose latency the choice and the verdict rest on; null: nothing was forecast, or only the user's own.
+	Judged *rows.Judged `json:"judged"`
 }
 
 // JSON writes what came of a fix, for programs.
 func JSON(w io.Writer, r fix.Result) error {
-	out := Document{r, []rows.Row{}, nil}
+	out := Document{r, []rows.Row{}, nil, nil}
 	if p := r.Proposal; p.Known != nil && p.Known.Forecast != nil {
 		for i := range p.Known.Forecast.Rows {
 			out.Rows = append(out.Rows, rows.New(p.Known.Forecast, p.Choice, i, r.Target))
 		}
+		out.Judged = rows.NewJudged(p.Known.Forecast)
 		if p.Choice != nil {
 			out.Chosen = rows.NewRecommended(p.Known.Forecast, p.Choice)
 		}
@@ -181,10 +185,13 @@ func used(f *txn.Figures) string {
 
 // judgedBy names whose latency was judged.
 func judgedBy(r fix.Result) string {
-	if r.Proposal.Choice != nil && r.Before != nil && r.Before.MaxMs == nil {
-		return "responses"
+	switch p := r.Proposal; {
+	case p.Choice == nil || r.Before == nil || r.Before.MaxMs != nil:
+		return "latency"
+	case p.Known != nil && p.Known.Forecast != nil && p.Known.Forecast.Judged != nil && p.Known.Forecast.Judged.Of == forecast.OfRequests:
+		return "requests"
 	}
-	return "latency"
+	return "responses"
 }
 
 func objective(r fix.Result) string {

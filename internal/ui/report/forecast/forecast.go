@@ -87,13 +87,17 @@ func columns(f *forecast.Forecast, c *policy.Choice) []column {
 		{table.Column{Name: "stopped", Right: true}, func(_ int, r *forecast.Row) table.Cell {
 			return table.Cell{Text: text.Duration(r.Figures.Stopped), Color: rows.Severity(r.Figures.Stopped.Seconds() / f.Window.Seconds())}
 		}},
-		{table.Column{Name: "p50 ms", Right: true, Spare: 4}, plain(func(r *forecast.Row) string { return rows.Milliseconds(r.Figures.Response.P50) })},
-		{table.Column{Name: "p99 ms", Right: true}, plain(func(r *forecast.Row) string { return rows.Milliseconds(r.Figures.Response.P99) })},
-		{table.Column{Name: "90 % of cases", Right: true}, plain(func(r *forecast.Row) string { return rangeText(r.Error) })},
-		{table.Column{Name: "max ms", Right: true, Spare: 5}, plain(func(r *forecast.Row) string { return rows.Milliseconds(r.Figures.Response.Max) })},
+		{table.Column{Name: "p50 ms", Right: true, Spare: 4}, plain(func(r *forecast.Row) string { return rows.Milliseconds(rows.MedianOf(f, r)) })},
 	}
-	if f.Requests != nil {
-		all = append(all, column{table.Column{Name: "requests p99", Right: true, Spare: 2}, plain(func(r *forecast.Row) string { return rows.Milliseconds(r.Requests) })})
+	if j := f.Judged; j != nil && j.Of == forecast.OfRequests {
+		all = append(all,
+			column{table.Column{Name: rows.Figure(j) + " ms", Right: true}, plain(func(r *forecast.Row) string { return rows.Milliseconds(r.Judged) })},
+			column{table.Column{Name: "90 % of cases", Right: true}, plain(func(r *forecast.Row) string { return rangeOf(r.JudgedRange) })})
+	} else {
+		all = append(all,
+			column{table.Column{Name: "p99 ms", Right: true}, plain(func(r *forecast.Row) string { return rows.Milliseconds(r.Figures.Response.P99) })},
+			column{table.Column{Name: "90 % of cases", Right: true}, plain(func(r *forecast.Row) string { return rangeText(r.Error) })},
+			column{table.Column{Name: "max ms", Right: true, Spare: 5}, plain(func(r *forecast.Row) string { return rows.Milliseconds(r.Figures.Response.Max) })})
 	}
 	for _, load := range busyLoads(f) {
 		busy := map[string]*forecast.Row{}
@@ -177,10 +181,17 @@ func writeTable(p *page.Page, f *forecast.Forecast, c *policy.Choice) {
 }
 
 func rangeText(e *forecast.Error) string {
-	if e == nil || e.P99 == nil {
+	if e == nil {
+		return rangeOf(nil)
+	}
+	return rangeOf(e.P99)
+}
+
+func rangeOf(r *forecast.Range) string {
+	if r == nil {
 		return "not known"
 	}
-	return rows.Milliseconds(&e.P99.Low) + " to " + rows.Milliseconds(&e.P99.High)
+	return rows.Milliseconds(&r.Low) + " to " + rows.Milliseconds(&r.High)
 }
 
 func loadText(at *float64) string {

@@ -16,9 +16,9 @@ type item struct {
 	Target      string            `json:"target"`
 	Rows        []rows.Row        `json:"rows"`
 	Recommended *rows.Recommended `json:"recommended"`
-	// Judged is whose latency decides; null: no thread pool has enough responses.
-	Judged *jsonJudged `json:"judged"`
-	// Requests are those of the rows' requests_p99_ms; null: no row has it.
+	// Judged is whose latency decides; null: no requests were seen, and no thread pool has enough responses.
+	Judged *rows.Judged `json:"judged"`
+	// Requests are those of the rows' requests_p99_ms; null: no row has it. It is for one release more.
 	Requests *jsonRequests  `json:"requests"`
 	Cheapest *string        `json:"cheapest"`
 	Of       map[string]any `json:"cheapest_parameters"`
@@ -46,11 +46,6 @@ type jsonRange struct {
 	High float64 `json:"high"`
 }
 
-type jsonJudged struct {
-	Pool     *string `json:"pool"`
-	Quantile float64 `json:"quantile"`
-}
-
 type jsonRequests struct {
 	Pool  *string `json:"pool"` // of the threads that answer; null: any
 	Count int     `json:"count"`
@@ -74,6 +69,7 @@ type jsonCheck struct {
 	P99              jsonFigure `json:"p99_ms"`
 	Max              jsonFigure `json:"max_ms"`
 	CPUSeconds       jsonFigure `json:"cpu_seconds"`
+	Judged           jsonFigure `json:"judged_ms"`
 }
 
 // JSON writes a forecast for programs.
@@ -90,7 +86,7 @@ func newItem(f *forecast.Forecast, choice *policy.Choice) item {
 		Notes:          append([]string{}, f.Notes...),
 		SelfCheck: jsonCheck{
 			jsonFigure(c.ThrottledPeriods), jsonFigure(c.Stopped), jsonFigure(c.P50), jsonFigure(c.P99), jsonFigure(c.Max),
-			jsonFigure(c.CPU),
+			jsonFigure(c.CPU), jsonFigure(c.Judged),
 		},
 	}
 	if o := f.Objective; o != nil {
@@ -100,16 +96,11 @@ func newItem(f *forecast.Forecast, choice *policy.Choice) item {
 		}
 	}
 	item.Recommended = rows.NewRecommended(f, choice)
-	if j := f.Judged; j != nil {
-		item.Judged = &jsonJudged{Quantile: j.Quantile}
-		if j.Pool != "" {
-			item.Judged.Pool = new(text.Sanitize(j.Pool, 0))
-		}
-	}
-	if r := f.Requests; r != nil {
-		item.Requests = &jsonRequests{Count: r.Count}
-		if r.Pool != "" {
-			item.Requests.Pool = new(text.Sanitize(r.Pool, 0))
+	item.Judged = rows.NewJudged(f)
+	if j := f.Judged; j != nil && j.Of == forecast.OfRequests {
+		item.Requests = &jsonRequests{Count: j.Samples}
+		if j.Kind.Pool != "" {
+			item.Requests.Pool = new(text.Sanitize(j.Kind.Pool, 0))
 		}
 	}
 	if f.Cheapest >= 0 {

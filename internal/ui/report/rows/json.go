@@ -23,10 +23,14 @@ type Row struct {
 	CPUsReserved     *float64       `json:"cpus_reserved"`
 	Error            *rowError      `json:"error"`
 	// Judged is the latency that decides, and its error; null: not known.
-	Judged      *float64 `json:"judged_ms"`
-	JudgedRange *bounds  `json:"judged_error_ms"`
-	// Requests is the p99 from the arrival of a request's data to its last write, and its error; null: requests take no
-	// longer than the judged responses, or the recording does not show them.
+	Judged     *float64 `json:"judged_ms"`
+	JudgedLow  *float64 `json:"judged_low_ms"`
+	JudgedHigh *float64 `json:"judged_high_ms"`
+	// JudgedP50 is the median of what is judged.
+	JudgedP50 *float64 `json:"judged_p50_ms"`
+	// JudgedRange is JudgedLow and JudgedHigh; Requests and RequestsRange are the judged latency where it is the p99 of
+	// requests. They are for one release more.
+	JudgedRange   *bounds  `json:"judged_error_ms"`
 	Requests      *float64 `json:"requests_p99_ms"`
 	RequestsRange *bounds  `json:"requests_error_ms"`
 	Modelled      bool     `json:"modelled"`
@@ -119,9 +123,42 @@ func New(f *forecast.Forecast, c *policy.Choice, i int, target string) Row {
 		}
 	}
 	row.Judged, row.JudgedRange = r.Judged, (*bounds)(r.JudgedRange)
-	row.Requests, row.RequestsRange = r.Requests, (*bounds)(r.RequestsRange)
+	row.JudgedP50 = r.JudgedP50
+	if e := r.JudgedRange; e != nil {
+		row.JudgedLow, row.JudgedHigh = &e.Low, &e.High
+	}
+	if j := f.Judged; j != nil && j.Of == forecast.OfRequests && j.Quantile == 0.99 {
+		row.Requests, row.RequestsRange = row.Judged, row.JudgedRange
+	}
 	row.BreaksAt, row.CollapsesAt = r.BreaksAt, r.CollapsesAt
 	return row
+}
+
+// Judged is whose latency decides, as JSON shows it.
+type Judged struct {
+	// Of is "requests" or "pool".
+	Of string `json:"of"`
+	// Pool is null for requests, and for all pools together.
+	Pool *string `json:"pool"`
+	// Kind tells the judged requests from others; null: they are all, or a pool is judged.
+	Kind     *string `json:"kind"`
+	Quantile float64 `json:"quantile"`
+	Samples  int     `json:"samples"`
+}
+
+// NewJudged shows whose latency a forecast judges; nil: nobody's.
+func NewJudged(f *forecast.Forecast) *Judged {
+	if f == nil || f.Judged == nil {
+		return nil
+	}
+	j := &Judged{Of: f.Judged.Of, Quantile: f.Judged.Quantile, Samples: f.Judged.Samples}
+	if pool := f.Judged.Pool; pool != "" {
+		j.Pool = new(text.Sanitize(pool, 0))
+	}
+	if kind := f.Judged.Kind.String(); kind != "" {
+		j.Kind = &kind
+	}
+	return j
 }
 
 // Recommended is what a forecast recommends, as JSON shows it.
@@ -141,6 +178,8 @@ type Recommended struct {
 	NotHere    []NotHereRow `json:"not_here"`
 	HostUnseen *string      `json:"host_unseen"`
 	Notes      []string     `json:"notes"`
+	// Judged is beside it in the documents.
+	Judged *Judged `json:"-"`
 }
 
 // NotHereRow is a row that this host cannot put in force, and why.
@@ -153,7 +192,7 @@ type NotHereRow struct {
 
 // NewRecommended shows a choice.
 func NewRecommended(f *forecast.Forecast, c *policy.Choice) *Recommended {
-	r := &Recommended{Answer: string(c.Answer), Why: c.Why, WithinError: c.Certain}
+	r := &Recommended{Answer: string(c.Answer), Why: c.Why, WithinError: c.Certain, Judged: NewJudged(f)}
 	if c.Row >= 0 {
 		of := f.Rows[c.Row].Remedy
 		r.Row, r.Remedy, r.Parameters = &c.Row, &of.Name, of.Parameters()

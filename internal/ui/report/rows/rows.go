@@ -94,7 +94,7 @@ func Lines(f *forecast.Forecast, c *policy.Choice) []Line {
 			continue
 		}
 		line := Line{
-			Name: Name(f, row), Chosen: chosen(f, c, i), Judged: Milliseconds(row.Judged), Milliseconds: row.Judged, Spread: "not known", P50: Milliseconds(row.Figures.Response.P50),
+			Name: Name(f, row), Chosen: chosen(f, c, i), Judged: Milliseconds(row.Judged), Milliseconds: row.Judged, Spread: "not known", P50: Milliseconds(MedianOf(f, row)),
 			Share: row.Figures.Stopped.Seconds() / f.Window.Seconds(), CPUs: Milliseconds(row.Reserved), Lost: Lost(f, row),
 		}
 		line.Stopped = text.PerSecond(line.Share, line.Share)
@@ -232,6 +232,33 @@ func Figure(j *forecast.Judged) string {
 		return "longest"
 	}
 	return "p" + strconv.FormatFloat(100*j.Quantile, 'f', -1, 64)
+}
+
+// FigureOf names what is judged, and of what.
+func FigureOf(j *forecast.Judged) string {
+	figure := Figure(j)
+	switch {
+	case j == nil:
+	case j.Of == forecast.OfRequests:
+		figure += " of requests"
+		if kind := j.Kind.String(); kind != "" {
+			figure += " " + kind
+		}
+	case j.Pool != "":
+		figure += " of pool " + text.Sanitize(j.Pool, maxPool)
+	}
+	return figure
+}
+
+// maxPool bounds a pool's name in a heading.
+const maxPool = 64
+
+// MedianOf is the median beside the judged figure: of the judged requests, else of all responses.
+func MedianOf(f *forecast.Forecast, row *forecast.Row) *float64 {
+	if f.Judged != nil && f.Judged.Of == forecast.OfRequests {
+		return row.JudgedP50
+	}
+	return row.Figures.Response.P50
 }
 
 // Milliseconds shows a figure with three digits or so; "-": not measured.

@@ -1,0 +1,58 @@
+package verdict
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/stats"
+)
+
+// Requests are recorded requests: when each began, since the recording's start, and how long it took, in ms.
+type Requests struct {
+	Window          time.Duration
+	BeganMs, TookMs []float64
+	// CPUs is the CPU time of the container per second.
+	CPUs float64
+}
+
+// perSecond is how many requests came in a second.
+func (r Requests) perSecond() float64 { return float64(len(r.TookMs)) / r.Window.Seconds() }
+
+// JudgeRequests compares recorded requests before and after by the quantile that was promised, and by no other: where a side
+// has too few the verdict is "unverified", and More says that a longer look would tell. e has the neighbours.
+//
+// Requests that queued behind one stop depend on each other, so they are compared in blocks, as JudgeRuns does. Without an
+// objective the median may not lose more than the tail's gain is worth (MiddleLoses). Less work answers sooner by itself: a
+// gain with a fifth fewer requests is unverified, and so is a loss with a fifth more.
+func JudgeRequests(e Evidence, quantile float64, before, after Requests, objective bool) (j Judgement, more bool) {
+	e.Quantile, e.Before, e.After = quantile, before.TookMs, after.TookMs
+	if need := stats.Need(quantile); len(before.TookMs) < need || len(after.TookMs) < need {
+		e.Before, e.After = nil, nil
+		j = judge(e, compared{unit: "ms"})
+		j.Why = fmt.Sprintf("%d requests before and %d after are too few to tell %s: %d are needed", len(before.TookMs), len(after.TookMs), quantileName(quantile), need)
+		return j, true
+	}
+	one, other := requests(before.TookMs, before.BeganMs), requests(after.TookMs, after.BeganMs)
+	longest := longestBlockMs(one, other)
+	by := compared{least: worthwhileRuns, unit: "ms", before: new(one.blocks(false, longest)), after: new(other.blocks(false, longest))}
+	j = judge(e, by)
+	if len(j.Harmed) > 0 {
+		return j, false
+	}
+	was, is := median(before.TookMs), median(after.TookMs)
+	j.Why += fmt.Sprintf("; median from %.4g ms to %.4g ms; %.3g requests a second before and %.3g after, %.3g and %.3g CPUs",
+		was, is, before.perSecond(), after.perSecond(), before.CPUs, after.CPUs)
+	if !objective && j.Verdict == Better && MiddleLoses(was, is, j.Before.Value, j.After.Value) {
+		j.Verdict, j.Why = Worse, j.Why+"; the middle loses more than the tail gains"
+		return j, false
+	}
+	fewer, many := after.perSecond() < (1-SameWork)*before.perSecond(), after.perSecond() > (1+SameWork)*before.perSecond()
+	if fewer && j.Verdict == Better || many && (j.Verdict == Worse || j.Verdict == NoChange) {
+		j.Verdict, j.Why = Unverified, "other work came than before: "+j.Why
+		return j, true
+	}
+	return j, false
+}
+
+func median(ms []float64) float64 { return stats.Rank(slices.Sorted(slices.Values(ms)), 0.5) }

@@ -35,6 +35,8 @@ const (
 	// enoughBacklogs is how many backlogs of the judged pool a recording needs before it is changed: fewer on each side show
 	// only latencies that fall to less than half.
 	enoughBacklogs = 40
+	// enoughStalls is how many backlogs that make the tail of requests a recording needs before it is changed.
+	enoughStalls = 20
 	// someMore is how many more requests than its quantile needs a recording is made for: the next one has fewer by chance.
 	someMore = 1.2
 	// longestLook bounds how long the target is recorded for either.
@@ -155,8 +157,13 @@ func (r *run) learn(ctx context.Context, learned Learned) error {
 func (r *run) enough(ctx context.Context, learned Learned) (_ Learned, again bool, err error) {
 	judged := r.judged()
 	if judged.Of == forecast.OfRequests {
+		seen := requestsOf(r.runs, judged.Kind)
 		need := int(someMore * float64(stats.Need(judged.Quantile)))
-		return r.longer(ctx, learned, r.looked, len(r.runs.Requests(judged.Kind)), need, "request")
+		requests, stalls := len(seen.TookMs), seen.Stalls(judged.Quantile)
+		if requests*enoughStalls < stalls*need { // requests take longer to come
+			return r.longer(ctx, learned, r.looked, requests, need, "request")
+		}
+		return r.longer(ctx, learned, r.looked, stalls, enoughStalls, "stall")
 	}
 	runs := runsOf(r.runs, judged.Pool)
 	return r.longer(ctx, learned, r.looked, runs.Backlogs(), enoughBacklogs, "backlog")

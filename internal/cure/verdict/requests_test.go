@@ -50,6 +50,28 @@ func TestJudgeRequests(t *testing.T) {
 	}
 }
 
+// A difference that few stalls cannot show asks for a longer look.
+func TestFewStallsAskForMore(t *testing.T) {
+	few := func(slow float64) Requests { // two stalls of ten requests, far apart
+		r := stoppedRequests(600, 2, 2)
+		for _, at := range []int{100, 400} {
+			for i := range 10 {
+				r.BeganMs[at+i], r.TookMs[at+i] = r.BeganMs[at]+float64(i), slow-float64(i)
+			}
+		}
+		return r
+	}
+	if n := few(250).Stalls(0.99); n != 2 {
+		t.Errorf("%d stalls, want 2", n)
+	}
+	if n := stoppedRequests(600, 58, 2).Stalls(0.99); n < 6 {
+		t.Errorf("%d stalls of six seconds", n)
+	}
+	if j, more := JudgeRequests(Evidence{}, 0.99, few(250), few(110), false); j.Verdict != NoChange || !more {
+		t.Errorf("%s, more %v: %s", j.Verdict, more, j.Why)
+	}
+}
+
 func TestMiddleLoses(t *testing.T) {
 	for _, c := range []struct {
 		wasP50, isP50, was, is float64

@@ -62,8 +62,12 @@ func selfChecked(p *page.Page, f *forecast.Forecast) {
 		return fmt.Sprintf("%s%s (%s)", text(of.Replayed), unit, text(of.Recorded))
 	}
 	c := f.Check
-	p.Paragraph(fmt.Sprintf("Self-check, replayed as it was (recorded): throttled periods %s, stopped %s, p50 %s, p99 %s, CPU time %s.",
-		pair(c.ThrottledPeriods, 0, ""), pair(c.Stopped, 3, " s"), pair(c.P50, 2, " ms"), pair(c.P99, 2, " ms"), pair(c.CPU, 2, " s")))
+	latency := fmt.Sprintf("p50 %s, p99 %s", pair(c.P50, 2, " ms"), pair(c.P99, 2, " ms"))
+	if j := f.Judged; j != nil && j.Of == forecast.OfRequests {
+		latency = fmt.Sprintf("%s %s", rows.FigureOf(j), pair(c.Judged, 2, " ms"))
+	}
+	p.Paragraph(fmt.Sprintf("Self-check, replayed as it was (recorded): throttled periods %s, stopped %s, %s, CPU time %s.",
+		pair(c.ThrottledPeriods, 0, ""), pair(c.Stopped, 3, " s"), latency, pair(c.CPU, 2, " s")))
 	p.Line("")
 }
 

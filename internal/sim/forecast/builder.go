@@ -194,6 +194,14 @@ func (b *builder) onWakeup(e *recording.Event) {
 		}
 		b.step(t, simulate.ReplayStep{Kind: simulate.StepUntil, For: time.Duration(b.now), Idle: idle})
 	}
+	t.handed, t.byWaker = 0, 0
+	if waker != nil && waker != t {
+		t.byWaker = waker.run
+		if waker.state == recording.Running {
+			t.byWaker += b.now - waker.onAt
+		}
+		t.handed = t.byWaker + waker.byWaker
+	}
 	t.woken, t.ran = b.now, false
 	t.state = recording.Runnable
 }

@@ -23,7 +23,8 @@ type recordedRequest struct {
 	writer      *thread       // of its last write
 	socket      uint32
 	// work is the CPU time of the thread that wrote, from the read to the last write if it read the request too, else since
-	// it was woken. So it does not depend on how long the thread was stopped.
+	// it was woken; and that of the threads that handed it the result since the read. So it does not depend on how long any
+	// of them was stopped.
 	work time.Duration
 	// closed: its client sends the next request as soon as it has the answer, all the time.
 	closed bool
@@ -36,6 +37,7 @@ type exchange struct {
 	step    int   // of the thread that wrote last
 	reader  *thread
 	readAt  int64 // CPU time of the reader at the read
+	read    int64 // when that was
 	// Of the connection: when the last answer ended, and how many requests came at once after one, and later.
 	ended         int64
 	atOnce, later int
@@ -62,7 +64,7 @@ func (b *builder) onReceive(e *recording.Event) {
 			x.later++
 		}
 	}
-	x.request, x.reader, x.readAt = -1, b.threads[e.Thread], 0
+	x.request, x.reader, x.readAt, x.read = -1, b.threads[e.Thread], 0, b.now
 	if x.reader != nil {
 		x.readAt = x.reader.spent(b.now)
 	}
@@ -98,6 +100,9 @@ func (b *builder) onSend(e *recording.Event) {
 	r.writer, r.took, r.work = t, time.Duration(b.now-x.began), time.Duration(t.run)
 	if t == x.reader {
 		r.work = time.Duration(t.total - x.readAt)
+	}
+	if t.woken >= x.read {
+		r.work += time.Duration(t.handed)
 	}
 	b.step(t, simulate.ReplayStep{Kind: simulate.StepReply, Thread: int32(x.request)})
 }

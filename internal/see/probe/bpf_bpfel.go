@@ -74,6 +74,17 @@ type bpfCpu struct {
 	}
 }
 
+type bpfDatagrams struct {
+	_       structs.HostLayout
+	Arrived [64]uint64
+	Came    uint64
+	Read    uint64
+	Epoch   uint32
+	Client  uint32
+	Inside  int32
+	_       [4]byte
+}
+
 type bpfHeld struct {
 	_      structs.HostLayout
 	Handle uint64
@@ -219,6 +230,16 @@ const (
 	bpfTroubleTROUBLES           bpfTrouble = 6
 )
 
+type bpfUnanswered struct {
+	_        structs.HostLayout
+	Sk       uint64
+	Number   [32]uint32
+	Read     uint32
+	Answered uint32
+	Epoch    uint32
+	Sending  uint32
+}
+
 type bpfUsage struct {
 	_  structs.HostLayout
 	Ns uint64
@@ -232,6 +253,8 @@ const (
 	bpfMapConnections         = "connections"
 	bpfMapContainers          = "containers"
 	bpfMapCpus                = "cpus"
+	bpfMapDatagramSockets     = "datagram_sockets"
+	bpfMapDatagramThreads     = "datagram_threads"
 	bpfMapHeld                = "held"
 	bpfMapListed              = "listed"
 	bpfMapPlaces              = "places"
@@ -345,21 +368,23 @@ type bpfProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type bpfMapSpecs struct {
-	Ancestors   *ebpf.MapSpec `ebpf:"ancestors"`
-	Connections *ebpf.MapSpec `ebpf:"connections"`
-	Containers  *ebpf.MapSpec `ebpf:"containers"`
-	Cpus        *ebpf.MapSpec `ebpf:"cpus"`
-	Held        *ebpf.MapSpec `ebpf:"held"`
-	Listed      *ebpf.MapSpec `ebpf:"listed"`
-	Places      *ebpf.MapSpec `ebpf:"places"`
-	Processes   *ebpf.MapSpec `ebpf:"processes"`
-	Rings       *ebpf.MapSpec `ebpf:"rings"`
-	Rows        *ebpf.MapSpec `ebpf:"rows"`
-	ThreadSlots *ebpf.MapSpec `ebpf:"thread_slots"`
-	Threads     *ebpf.MapSpec `ebpf:"threads"`
-	Troubles    *ebpf.MapSpec `ebpf:"troubles"`
-	Usages      *ebpf.MapSpec `ebpf:"usages"`
-	Watched     *ebpf.MapSpec `ebpf:"watched"`
+	Ancestors       *ebpf.MapSpec `ebpf:"ancestors"`
+	Connections     *ebpf.MapSpec `ebpf:"connections"`
+	Containers      *ebpf.MapSpec `ebpf:"containers"`
+	Cpus            *ebpf.MapSpec `ebpf:"cpus"`
+	DatagramSockets *ebpf.MapSpec `ebpf:"datagram_sockets"`
+	DatagramThreads *ebpf.MapSpec `ebpf:"datagram_threads"`
+	Held            *ebpf.MapSpec `ebpf:"held"`
+	Listed          *ebpf.MapSpec `ebpf:"listed"`
+	Places          *ebpf.MapSpec `ebpf:"places"`
+	Processes       *ebpf.MapSpec `ebpf:"processes"`
+	Rings           *ebpf.MapSpec `ebpf:"rings"`
+	Rows            *ebpf.MapSpec `ebpf:"rows"`
+	ThreadSlots     *ebpf.MapSpec `ebpf:"thread_slots"`
+	Threads         *ebpf.MapSpec `ebpf:"threads"`
+	Troubles        *ebpf.MapSpec `ebpf:"troubles"`
+	Usages          *ebpf.MapSpec `ebpf:"usages"`
+	Watched         *ebpf.MapSpec `ebpf:"watched"`
 }
 
 // bpfVariableSpecs contains global variables before they are loaded into the kernel.
@@ -410,21 +435,23 @@ func (o *bpfObjects) Close() error {
 //
 // It can be passed to loadBpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type bpfMaps struct {
-	Ancestors   *ebpf.Map `ebpf:"ancestors"`
-	Connections *ebpf.Map `ebpf:"connections"`
-	Containers  *ebpf.Map `ebpf:"containers"`
-	Cpus        *ebpf.Map `ebpf:"cpus"`
-	Held        *ebpf.Map `ebpf:"held"`
-	Listed      *ebpf.Map `ebpf:"listed"`
-	Places      *ebpf.Map `ebpf:"places"`
-	Processes   *ebpf.Map `ebpf:"processes"`
-	Rings       *ebpf.Map `ebpf:"rings"`
-	Rows        *ebpf.Map `ebpf:"rows"`
-	ThreadSlots *ebpf.Map `ebpf:"thread_slots"`
-	Threads     *ebpf.Map `ebpf:"threads"`
-	Troubles    *ebpf.Map `ebpf:"troubles"`
-	Usages      *ebpf.Map `ebpf:"usages"`
-	Watched     *ebpf.Map `ebpf:"watched"`
+	Ancestors       *ebpf.Map `ebpf:"ancestors"`
+	Connections     *ebpf.Map `ebpf:"connections"`
+	Containers      *ebpf.Map `ebpf:"containers"`
+	Cpus            *ebpf.Map `ebpf:"cpus"`
+	DatagramSockets *ebpf.Map `ebpf:"datagram_sockets"`
+	DatagramThreads *ebpf.Map `ebpf:"datagram_threads"`
+	Held            *ebpf.Map `ebpf:"held"`
+	Listed          *ebpf.Map `ebpf:"listed"`
+	Places          *ebpf.Map `ebpf:"places"`
+	Processes       *ebpf.Map `ebpf:"processes"`
+	Rings           *ebpf.Map `ebpf:"rings"`
+	Rows            *ebpf.Map `ebpf:"rows"`
+	ThreadSlots     *ebpf.Map `ebpf:"thread_slots"`
+	Threads         *ebpf.Map `ebpf:"threads"`
+	Troubles        *ebpf.Map `ebpf:"troubles"`
+	Usages          *ebpf.Map `ebpf:"usages"`
+	Watched         *ebpf.Map `ebpf:"watched"`
 }
 
 func (m *bpfMaps) Close() error {
@@ -433,6 +460,8 @@ func (m *bpfMaps) Close() error {
 		m.Connections,
 		m.Containers,
 		m.Cpus,
+		m.DatagramSockets,
+		m.DatagramThreads,
 		m.Held,
 		m.Listed,
 		m.Places,

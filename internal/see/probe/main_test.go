@@ -64,6 +64,8 @@ func child(kind string, args []string) {
 		go rename()
 	case "serve":
 		serve(args[0], args[1])
+	case "serveudp":
+		serveUDP(args[0])
 	case "fork":
 		go func() {
 			for {

@@ -188,7 +188,9 @@ func (p *Probe) prepare(spec *ebpf.CollectionSpec) error {
 		}
 	}
 	if spec.Programs[bpfProgSkDataReady] == nil {
-		delete(spec.Maps, bpfMapConnections)
+		for _, name := range []string{bpfMapConnections, bpfMapDatagramSockets, bpfMapDatagramThreads} {
+			delete(spec.Maps, name)
+		}
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -152,5 +153,121 @@ func exchanges(t *testing.T, r recording.Recording, n int) {
 	// It may ask before and after the recording.
 	if reads < 10 || reads > n+1 || writes < reads || writes > 2*reads+2 || twice == 0 {
 		t.Errorf("%d reads and %d writes, %d of them second ones, of %d requests", reads, writes, twice, n)
+	}
+}
+
+// serveUDP answers datagrams at two addresses and prints the first. Every seventh it does not answer. It also is a client of
+// its second address, and of the address given.
+func serveUDP(other string) {
+	var at [2]net.PacketConn
+	for i := range at {
+		c, err := net.ListenPacket("udp", "127.0.0.1:0")
+		if err != nil {
+			fmt.Println(err)
+			os.Exit(2)
+		}
+		at[i] = c
+	}
+	fmt.Println(at[0].LocalAddr())
+	for _, address := range []string{at[1].LocalAddr().String(), other} {
+		go func() { _, _ = askUDP(address, 10*time.Millisecond, nil) }()
+	}
+	go echoUDP(at[1], 0)
+	echoUDP(at[0], 7)
+}
+
+// echoUDP answers datagrams on one thread, as servers of DNS do; of every so many it leaves one without an answer, 0: none.
+func echoUDP(c net.PacketConn, dropped int) {
+	runtime.LockOSThread()
+	b := make([]byte, 64)
+	for n := 1; ; n++ {
+		_, from, err := c.ReadFrom(b)
+		if err != nil {
+			return
+		}
+		if dropped > 0 && n%dropped == 0 {
+			continue
+		}
+		time.Sleep(time.Millisecond)
+		_, _ = c.WriteTo(b[:1], from)
+	}
+}
+
+// askUDP sends a datagram again and again, and waits a little for each answer, until stop is closed. It returns how many
+// answers came.
+func askUDP(address string, pause time.Duration, stop <-chan struct{}) (answers int, err error) {
+	c, err := net.Dial("udp", address)
+	if err != nil {
+		return 0, err
+	}
+	defer c.Close()
+	for b := make([]byte, 1); ; {
+		select {
+		case <-stop:
+			return answers, nil
+		case <-time.After(pause):
+		}
+		if _, err := c.Write(b); err != nil {
+			return answers, err
+		}
+		if err := c.SetReadDeadline(time.Now().Add(50 * time.Millisecond)); err != nil {
+			return answers, err
+		}
+		if _, err := c.Read(b); err == nil {
+			answers++
+		}
+	}
+}
+
+// TestRecordingOfDatagrams checks that a UDP server's answers are in the events, each after the datagram that it answers,
+// and that those to the container itself, and its own questions to others, are not.
+func TestRecordingOfDatagrams(t *testing.T) {
+	p := open(t, probe.Options{Containers: 2})
+	if !p.Features().Sockets {
+		t.Skip("this kernel has no tracepoints of sockets")
+	}
+	tr := cgrouptest.New(t)
+	path := tr.Make("a")
+	outside, err := net.ListenPacket("udp", "127.0.0.1:0")
+	must(t, err)
+	defer outside.Close()
+	go echoUDP(outside, 0)
+	server := start(t, tr, path, "serveudp", outside.LocalAddr().String())
+	at, err := server.out.ReadString('\n')
+	must(t, err)
+	stop, asked := make(chan struct{}), make(chan int)
+	go func() {
+		n, err := askUDP(strings.TrimSpace(at), time.Millisecond, stop)
+		if err != nil {
+			t.Error(err)
+		}
+		asked <- n
+	}()
+	r := record(t, p, tr, container(t, tr, path), time.Second)
+	close(stop)
+	answers := <-asked
+	follow(t, r)
+	read, sent := map[uint32]recording.Event{}, map[uint32]bool{}
+	for _, e := range r.Events {
+		switch e.Kind {
+		case recording.Receive:
+			if _, twice := read[e.Socket]; twice || e.Thread == 0 || int64(e.Count) > e.AtNS+int64(time.Second) {
+				t.Fatalf("a datagram that was read: %+v", e)
+			}
+			read[e.Socket] = e
+		case recording.Send:
+			of, ok := read[e.Socket]
+			if !ok || sent[e.Socket] || of.Thread != e.Thread {
+				t.Fatalf("an answer to none: %+v of %+v", e, of)
+			}
+			if took := time.Duration(e.AtNS - of.AtNS); took < time.Millisecond {
+				t.Errorf("an answer after %v, and the server takes a millisecond", took)
+			}
+			sent[e.Socket] = true
+		}
+	}
+	// The client asked before and after the recording, too.
+	if len(sent) < 10 || len(sent) > answers || len(sent) >= len(read) {
+		t.Errorf("%d datagrams were read and %d answered; the client got %d answers", len(read), len(sent), answers)
 	}
 }

@@ -53,8 +53,8 @@ enum { DEFAULT_PRIO = 120 };
 
 /* include/linux/socket.h, include/uapi/linux/in.h, include/net/tcp_states.h */
 enum { AF_UNIX = 1, AF_INET = 2, AF_INET6 = 10 };
-enum { SOCK_STREAM = 1 };
-enum { IPPROTO_TCP = 6 };
+enum { SOCK_STREAM = 1, SOCK_DGRAM = 2 };
+enum { IPPROTO_TCP = 6, IPPROTO_UDP = 17 };
 enum { TCP_LISTEN = 10 };
 enum { MSG_PEEK = 2 };
 

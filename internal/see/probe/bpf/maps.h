@@ -102,6 +102,22 @@ struct {
 	__type(value, struct connection);
 } connections SEC(".maps");
 
+/* UDP sockets of the host on which a datagram arrived during a recording. */
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct datagrams);
+} datagram_sockets SEC(".maps");
+
+/* Threads of the recorded container that read datagrams. */
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct unanswered);
+} datagram_threads SEC(".maps");
+
 /* The ring exists only during a recording. */
 struct ring {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

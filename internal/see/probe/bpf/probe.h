@@ -202,6 +202,29 @@ struct connection {
 	__s32 inside;  /* above 0: its data comes from threads of the recorded container */
 };
 
+/*
+ * A UDP socket that took a datagram before it sent one: a server's. Datagrams are read in the order
+ * in which they arrive, of any client.
+ */
+#define DATAGRAMS_WAIT 64
+struct datagrams {
+	__u64 arrived[DATAGRAMS_WAIT]; /* when the datagrams arrived, by their number */
+	__u64 came, read;              /* how many arrived, and were read */
+	__u32 epoch;                   /* the recording */
+	__u32 client;                  /* it sent before anything arrived */
+	__s32 inside;                  /* above 0: they come from threads of the recorded container */
+};
+
+/* Datagrams that a thread has read from a socket and not answered yet, in that order. */
+#define DATAGRAMS_READ 32
+struct unanswered {
+	__u64 sk;                      /* the socket; 0: none */
+	__u32 number[DATAGRAMS_READ];  /* in the recording */
+	__u32 read, answered;          /* how many were */
+	__u32 epoch;                   /* the recording */
+	__u32 sending;                 /* it has answered since it read last */
+};
+
 /* Of a socket's writes within so many ns only the first has a record: recording.SendEveryNS. */
 #define SEND_EVERY 100000
 

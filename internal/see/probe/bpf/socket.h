@@ -91,21 +91,140 @@ static __always_inline struct connection *connection_of(struct sock *sk)
 	return of && of->epoch == epoch && of->ours ? of : NULL;
 }
 
+/* next_number is a connection's number in the recording, 0 if others were faster each time. */
+static __always_inline __u32 next_number(void)
+{
+	for (int i = 0; i < WORD_TRIES; i++) {
+		__u64 was = connected;
+		if (__sync_val_compare_and_swap(&connected, was, was + 1) == was)
+			return was + 1;
+	}
+	return 0;
+}
+
 /* numbered gives a connection its number in the recording. */
 static __always_inline void numbered(struct connection *of)
 {
-	for (int i = 0; i < WORD_TRIES && !of->number; i++) {
-		__u64 was = connected;
-		if (__sync_val_compare_and_swap(&connected, was, was + 1) == was)
-			of->number = was + 1;
+	if (!of->number)
+		of->number = next_number();
+}
+
+/*
+ * datagram reports whether sk is a UDP socket of a server, which is connected to no client. A datagram
+ * is a request, its answer is the next datagram that the thread which read it sends from that socket.
+ * A thread that reads several answers them in that order. So each has a number of its own, as a
+ * connection with one request has.
+ */
+static __always_inline bool datagram(const struct sock *sk)
+{
+	__u64 to[2] = {};
+
+	if (sk->sk_type != SOCK_DGRAM || sk->sk_protocol != IPPROTO_UDP)
+		return false;
+	if (sk->__sk_common.skc_family == AF_INET)
+		return !sk->__sk_common.skc_daddr;
+	if (sk->__sk_common.skc_family != AF_INET6)
+		return false;
+	BPF_CORE_READ_INTO(&to, sk, __sk_common.skc_v6_daddr);
+	return !to[0] && !to[1];
+}
+
+static __always_inline struct datagrams *datagrams_of(struct sock *sk)
+{
+	__u32 e = epoch;
+	struct datagrams *of = bpf_sk_storage_get(&datagram_sockets, sk, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (of && of->epoch != e) {
+		of->came = of->read = of->client = of->inside = 0;
+		of->epoch = e;
 	}
+	return of;
+}
+
+/*
+ * datagram_arrives notes the time. Whether the sender is of the container, the last ones decide
+ * together: over loopback it is the current task, and otherwise an interrupt has any task below it.
+ */
+static __always_inline int datagram_arrives(struct sock *sk)
+{
+	struct datagrams *of = datagrams_of(sk);
+
+	if (!of || of->client)
+		return 0;
+	if (current_thread()) {
+		if (of->inside < MOST_JUDGED)
+			of->inside++;
+	} else if (of->inside > -MOST_JUDGED) {
+		of->inside--;
+	}
+	of->arrived[__sync_fetch_and_add(&of->came, 1) % DATAGRAMS_WAIT] = bpf_ktime_get_ns();
+	return 0;
+}
+
+/* datagram_received takes the oldest datagram. Of more than DATAGRAMS_WAIT the oldest times are lost. */
+static __always_inline int datagram_received(struct sock *sk, struct thread *t)
+{
+	struct datagrams *of = datagrams_of(sk);
+	struct unanswered *mine;
+	__u64 now = bpf_ktime_get_ns();
+
+	if (!of || of->client)
+		return 0;
+	__u64 came = of->came, waits = came - of->read;
+	__u64 since = now; /* it arrived before the recording */
+	if (waits && waits <= DATAGRAMS_WAIT * 1024) {
+		if (waits > DATAGRAMS_WAIT)
+			of->read = came - DATAGRAMS_WAIT;
+		since = of->arrived[__sync_fetch_and_add(&of->read, 1) % DATAGRAMS_WAIT];
+	}
+	if (of->inside > 0 || t->epoch != epoch)
+		return 0;
+	mine = bpf_task_storage_get(&datagram_threads, bpf_get_current_task_btf(), 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!mine)
+		return 0;
+	if (mine->epoch != epoch || mine->sk != (__u64)sk || mine->sending) {
+		mine->epoch = epoch;
+		mine->sk = (__u64)sk;
+		mine->read = mine->answered = mine->sending = 0;
+	}
+	__u32 number = next_number();
+	if (!number || mine->read - mine->answered >= DATAGRAMS_READ)
+		return 0;
+	mine->number[mine->read++ % DATAGRAMS_READ] = number;
+	union any_record r = {.r = {.at = now, .kind = RECORD_RECEIVE, .a = t->tid, .b = number}};
+	r.more.c = since;
+	emit_more(&r);
+	return 0;
+}
+
+static __always_inline int datagram_sent(struct sock *sk, struct thread *t)
+{
+	struct datagrams *of = datagrams_of(sk);
+	struct unanswered *mine;
+
+	if (!of)
+		return 0;
+	if (!of->came)
+		of->client = 1;
+	mine = bpf_task_storage_get(&datagram_threads, bpf_get_current_task_btf(), 0, 0);
+	if (!mine || mine->epoch != epoch || mine->sk != (__u64)sk || mine->answered == mine->read)
+		return 0;
+	mine->sending = 1;
+	union any_record r = {.r = {.at = bpf_ktime_get_ns(), .kind = RECORD_SEND, .a = t->tid,
+		.b = mine->number[mine->answered++ % DATAGRAMS_READ]}};
+	emit(&r);
+	return 0;
 }
 
 static __always_inline int arrives(struct sock *sk)
 {
 	__u32 e = epoch;
 
-	if (!recorded || !sk || !stream(sk))
+	if (!recorded || !sk)
+		return 0;
+	if (datagram(sk))
+		return datagram_arrives(sk);
+	if (!stream(sk))
 		return 0;
 	struct connection *of = bpf_sk_storage_get(&connections, sk, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!of)
@@ -129,7 +248,11 @@ static __always_inline int received(struct sock *sk, int n, int flags)
 	struct thread *t;
 	struct connection *of;
 
-	if (n <= 0 || flags & MSG_PEEK || !(t = current_thread()) || !(of = connection_of(sk)))
+	if (n < 0 || flags & MSG_PEEK || !sk || !(t = current_thread()))
+		return 0;
+	if (datagram(sk))
+		return datagram_received(sk, t);
+	if (!n || !(of = connection_of(sk)))
 		return 0;
 	union any_record r = {.r = {.at = bpf_ktime_get_ns(), .kind = RECORD_RECEIVE, .a = t->tid}};
 	__u64 since = of->arrived;
@@ -156,7 +279,11 @@ static __always_inline int sent(struct sock *sk, int n)
 	struct thread *t;
 	struct connection *of;
 
-	if (n <= 0 || !(t = current_thread()) || !(of = connection_of(sk)) || !of->number || of->inside > 0 || t->epoch != epoch)
+	if (n < 0 || !sk || !(t = current_thread()))
+		return 0;
+	if (datagram(sk))
+		return datagram_sent(sk, t);
+	if (!n || !(of = connection_of(sk)) || !of->number || of->inside > 0 || t->epoch != epoch)
 		return 0;
 	__u64 now = bpf_ktime_get_ns();
 	if (of->sent && now - of->sent < SEND_EVERY)

@@ -152,4 +152,6 @@ type Observed struct {
 	// StoppedLow and StoppedHigh bound the stopped time per second, 0 to 1.
 	StoppedLow, StoppedHigh *float64
 	UsedCPUs                *float64
+	// Window is how long it was looked at; 0: that is not known.
+	Window time.Duration
 }

@@ -44,6 +44,7 @@ func TestHereIsOneRule(t *testing.T) {
 			}
 			rows := made(tc.limit, none(90, tc.limit), burst(30, tc.limit), narrow(50, tc.limit), pin(60, int(tc.limit)))
 			o := seen(a, tc.limit, tc.used, 400*time.Millisecond)
+			o.Window, o.StoppedLow, o.StoppedHigh = 5*o.Window, new(5**o.StoppedLow), new(5**o.StoppedHigh) // as long as fix looks
 			p, err := Propose(o, f, Wish{Auto: true}, &Known{Forecast: rows})
 			if err != nil || p.Choice == nil {
 				t.Fatal(p.Why, err)

@@ -127,7 +127,7 @@ func Propose(o observe.Observation, f hoststate.Facts, w Wish, known *Known) (Pr
 
 // Observed is an observation as remedies read it.
 func Observed(o observe.Observation) hoststate.Observed {
-	seen := hoststate.Observed{UsedCPUs: o.UsedCPUs}
+	seen := hoststate.Observed{UsedCPUs: o.UsedCPUs, Window: o.Window}
 	if low, high, ok := o.StoppedPerSecond(); ok {
 		seen.StoppedLow, seen.StoppedHigh = &low, &high
 	}

@@ -10,8 +10,11 @@ import (
 )
 
 // saturated is the share of its limit from which on a container leaves nothing
-// that could be saved up.
-const saturated = 0.95
+// that could be saved up. shortLook is how short a look tells only of that moment.
+const (
+	saturated = 0.95
+	shortLook = 3 * time.Second
+)
 
 // noBurst is why a kernel cannot do it, mayBeSpent what it does.
 const (
@@ -86,13 +89,19 @@ func (p *planner) burst() error {
 	return nil
 }
 
-// noSpare refuses a burst where the whole limit is used.
+// noSpare refuses a burst where the whole limit is used. A short look may have caught a peak, which is what a burst is for: then
+// the plan says what was seen.
 func (p *planner) noSpare(limit float64) error {
-	if o := p.r.Observed; o != nil && o.UsedCPUs != nil && *o.UsedCPUs >= saturated*limit {
-		return p.refuse(fmt.Sprintf("it uses %s of %s on average, so there is never any unused time that a burst could spend",
-			text.CPUs(*o.UsedCPUs), text.CPUs(limit)), "it needs more CPU: try --remedy raise or pin")
+	o := p.r.Observed
+	if o == nil || o.UsedCPUs == nil || *o.UsedCPUs < saturated*limit {
+		return nil
 	}
-	return nil
+	if o.Window > 0 && o.Window < shortLook {
+		p.warn("it used %s of %s in the last %s; if it always does, a burst has nothing to spend", text.CPUs(*o.UsedCPUs), text.CPUs(limit), text.Duration(o.Window))
+		return nil
+	}
+	return p.refuse(fmt.Sprintf("it uses %s of %s on average, so there is never any unused time that a burst could spend",
+		text.CPUs(*o.UsedCPUs), text.CPUs(limit)), "it needs more CPU: try --remedy raise or pin")
 }
 
 // bursting is the limit of one level with burst. Another period holds for the container, and for the level that binds.

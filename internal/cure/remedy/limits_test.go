@@ -138,6 +138,9 @@ func TestAncestors(t *testing.T) {
 		"burst without unused time": {
 			limits: map[string]float64{"/a": 2}, target: "/a", r: Request{Kind: Burst, Observed: &hoststate.Observed{UsedCPUs: number(1.93)}},
 			refused: "never any unused time that a burst could spend"},
+		"burst at a peak that half a second shows": {
+			limits: map[string]float64{"/a": 2}, target: "/a", r: Request{Kind: Burst, Observed: &hoststate.Observed{UsedCPUs: number(1.99), Window: 500_000_000}},
+			want: []string{"/a cpu.max.burst 200000"}},
 		"burst on an old kernel": {
 			limits: map[string]float64{"/a": 2}, target: "/a", arrange: func(f *hoststate.Facts) { f.HasBurst = false }, r: Request{Kind: Burst},
 			refused: "this kernel has no burst"},

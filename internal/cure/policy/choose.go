@@ -55,14 +55,31 @@ func (t Terms) withoutPlans(f *forecast.Forecast) Terms {
 	}
 	for i := range f.Rows {
 		r := f.Rows[i].Remedy
-		if _, ok := remedy.OfRow(r); ok && refused[i] == "" {
-			if _, why := remedy.RequestOf(r, remedy.Request{}); why != "" {
-				refused[i] = why
-			}
+		if _, ok := remedy.OfRow(r); !ok || refused[i] != "" {
+			continue
+		}
+		if _, why := remedy.RequestOf(r, remedy.Request{}); why != "" {
+			refused[i] = why
+		} else if why := unfilled(f, r); why != "" {
+			refused[i] = why
 		}
 	}
 	t.Refused = refused
 	return t
+}
+
+// unfilled says why the container has nothing that a burst could save up, in the recording; "": it has, or the row is no burst
+// alone.
+func unfilled(f *forecast.Forecast, r forecast.Remedy) string {
+	if r.Name != forecast.Burst || r.Period > 0 || f.Window <= 0 {
+		return ""
+	}
+	for i := range f.Rows {
+		if none := &f.Rows[i]; none.Remedy.Name == forecast.None && none.HostLoad == 0 && none.Refused == "" {
+			return remedy.Unfilled(none.Figures.CPU.Seconds()/f.Window.Seconds(), f.Limit)
+		}
+	}
+	return ""
 }
 
 // Choice is what a forecast recommends.

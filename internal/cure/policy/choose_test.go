@@ -68,6 +68,9 @@ func made(limit float64, rows ...forecast.Row) *forecast.Forecast {
 	}
 	f.Rows[0].Figures.Stopped = 5 * time.Second
 	f.Rows[0].Figures.CPU = time.Duration(limit * float64(f.Window))
+	if rows[0].Judged != nil {
+		f.Rows[0].Figures.CPU /= 2 // it waits between requests
+	}
 	return f
 }
 
@@ -160,6 +163,15 @@ func TestChoose(t *testing.T) {
 				t.Errorf("%s %q, certain %v: %s", got.Answer, chosen, got.Certain, got.Why)
 			}
 		})
+	}
+}
+
+// A burst has nothing to spend where the whole limit is used, whatever the replay of the recorded work says.
+func TestChooseNoBurstThatCannotBeFilled(t *testing.T) {
+	f := made(0.8, none(62, 0.8), burst(32, 0.8), narrow(40, 0.8))
+	f.Rows[0].Figures.CPU = time.Duration(0.795 * float64(f.Window))
+	if got := Choose(f, Terms{}); got.Row != 2 || !strings.Contains(got.Refused[1], "it uses 0.795 CPUs of 0.8 CPUs on average") {
+		t.Errorf("%+v", got)
 	}
 }
 

@@ -93,15 +93,28 @@ func (p *planner) burst() error {
 // the plan says what was seen.
 func (p *planner) noSpare(limit float64) error {
 	o := p.r.Observed
-	if o == nil || o.UsedCPUs == nil || *o.UsedCPUs < saturated*limit {
+	if o == nil || o.UsedCPUs == nil {
+		return nil
+	}
+	why := Unfilled(*o.UsedCPUs, limit)
+	if why == "" {
 		return nil
 	}
 	if o.Window > 0 && o.Window < shortLook {
 		p.warn("it used %s of %s in the last %s; if it always does, a burst has nothing to spend", text.CPUs(*o.UsedCPUs), text.CPUs(limit), text.Duration(o.Window))
 		return nil
 	}
-	return p.refuse(fmt.Sprintf("it uses %s of %s on average, so there is never any unused time that a burst could spend",
-		text.CPUs(*o.UsedCPUs), text.CPUs(limit)), "it needs more CPU: try --remedy raise or pin")
+	return p.refuse(why, "it needs more CPU: try --remedy raise or pin")
+}
+
+// Unfilled says why a container that uses so many CPUs of its limit cannot fill a burst; "": it can. A forecast, fix and apply ask
+// this of the same stretch of time. Work that takes whatever it gets, such as a compaction, leaves nothing to save up,
+// whatever a replay of the recorded amount says.
+func Unfilled(usedCPUs, limitCPUs float64) string {
+	if usedCPUs < saturated*limitCPUs {
+		return ""
+	}
+	return fmt.Sprintf("it uses %s of %s on average, so there is never any unused time that a burst could spend", text.CPUs(usedCPUs), text.CPUs(limitCPUs))
 }
 
 // bursting is the limit of one level with burst. Another period holds for the container, and for the level that binds.

@@ -17,9 +17,8 @@ import (
 const (
 	maxSteps   = 4 << 20 // of all threads; 16 bytes each
 	maxThreads = 1 << 15 // of the container; also of other owners on CPUs
-	maxPools   = 64
-	maxNames   = 64 // pools of one process
-	maxComm    = 64 // bytes of a thread's name; the kernel keeps 15
+	maxNames   = 64      // pools of one process
+	maxComm    = 64      // bytes of a thread's name; the kernel keeps 15
 	maxWindow  = 10 * time.Minute
 )
 
@@ -37,11 +36,10 @@ type builder struct {
 	others    map[otherKey]*other
 	widths    map[uint32]*width // of owners outside of the container
 	phases    map[uint64]int64  // first expiry of the period timer, by cgroup
-	measured  []*Pool
+	pools     poolSet
 	queues    map[*Pool]*workQueue
 	exchanges map[uint32]*exchange // by socket
 	requests  []recordedRequest
-	byName    map[poolName]*Pool
 	steps     int
 	full      bool // maxSteps or maxWindow reached: add ignores further events
 	dropped   int  // threads beyond maxThreads
@@ -51,8 +49,6 @@ type builder struct {
 	footer    recording.Footer
 	load      *Load // nil before finish
 }
-
-type poolName struct{ process, name string }
 
 // cpu is the holder of a CPU since a time.
 type cpu struct {
@@ -67,7 +63,7 @@ func newBuilder(h recording.Header) (*builder, error) {
 	b := &builder{
 		h: h, diagnosis: diagnose.New(h, diagnose.Options{}), names: threadpool.NewNames(maxNames), processes: map[uint32]string{},
 		threads: map[uint32]*thread{}, cpus: map[int32]*cpu{}, others: map[otherKey]*other{}, widths: map[uint32]*width{},
-		phases: map[uint64]int64{}, byName: map[poolName]*Pool{}, queues: map[*Pool]*workQueue{}, exchanges: map[uint32]*exchange{},
+		phases: map[uint64]int64{}, queues: map[*Pool]*workQueue{}, exchanges: map[uint32]*exchange{},
 	}
 	if _, err := hostOf(&h); err != nil {
 		return nil, err
@@ -228,20 +224,8 @@ func cutComm(comm string) string { return strings.Clone(comm[:min(len(comm), max
 
 // pool returns the pool of a process's threads with that name.
 func (b *builder) pool(tgid uint32, comm string) *Pool {
-	name := poolName{b.processes[tgid], b.names.Of(tgid, cutComm(comm))}
-	if p := b.byName[name]; p != nil {
-		return p
-	}
-	if len(b.measured) == maxPools-1 {
-		name = poolName{"", threadpool.Other}
-		if p := b.byName[name]; p != nil {
-			return p
-		}
-	}
-	p := &Pool{Name: name.name, process: name.process, comm: cutComm(comm), recorded: newTimes()}
-	b.byName[name] = p
-	b.measured = append(b.measured, p)
-	return p
+	comm = cutComm(comm)
+	return b.pools.of(poolName{b.processes[tgid], b.names.Of(tgid, comm)}, comm)
 }
 
 // finish ends the recording and returns its Load. The errors are errEmpty, errNoLimit and a limit that the

@@ -11,6 +11,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/explain/threadpool"
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // Bounds of the memory that a recording may take, whatever it contains.
@@ -42,8 +43,8 @@ type builder struct {
 	requests  []recordedRequest
 	steps     int
 	full      bool // maxSteps or maxWindow reached: add ignores further events
-	dropped   int  // threads beyond maxThreads
-	runs      int  // kept one by one
+	leftOut   leftOut
+	runs      int // kept one by one
 	lost      uint64
 	events    uint64 // taken in
 	footer    recording.Footer
@@ -112,10 +113,12 @@ func (b *builder) add(e *recording.Event) {
 				b.exit(t)
 			}
 		}
+		b.leftOut.exits(e.Thread)
 	case recording.Leave:
 		if t := b.threads[e.Thread]; t != nil {
 			b.leaveContainer(t, e.Owner)
 		}
+		b.leftOut.leaves(e.Thread)
 	case recording.Name, recording.Enter:
 		b.onName(e)
 	case recording.Period:
@@ -149,6 +152,7 @@ func (b *builder) onSwitch(e *recording.Event) {
 			b.exit(prev)
 		}
 	}
+	b.leftOut.stopped(e.Thread)
 	b.release(c)
 	*c = cpu{owner: e.NextOwner, since: b.now}
 	if next := b.thread(e.NextThread); next != nil {
@@ -262,8 +266,8 @@ func (b *builder) finish(f recording.Footer) (*Load, error) {
 	if n := max(b.lost, f.LostEvents); n > 0 {
 		l.note("the recording lost %d events: every figure may be off", n)
 	}
-	if b.dropped > 0 {
-		l.note("the replay leaves out %d threads beyond the first %d", b.dropped, maxThreads)
+	if n := b.leftOut.count; n > 0 {
+		l.note("the replay leaves out %s%d threads beyond the first %d", text.Either(b.leftOut.uncounted, "at least ", ""), n, maxThreads)
 	}
 	b.load = l
 	if err := b.assemble(l); err != nil {

@@ -11,6 +11,8 @@ enum {
 	PROBES = 8,	/* rows that one dispatch tries */
 	HEADS = 4,	/* waiting threads of a row for which a tick looks for an idle CPU */
 	UNLIMITED = 1 << 30,
+	DRAINS = 1,	/* row.drain: threads run on by it */
+	UNLISTED = 2,	/* and row_of has another row for its cgroup, or none */
 };
 
 #define MS 1000000ULL
@@ -20,7 +22,7 @@ enum {
 #define TICK (1 * MS)	     /* of the timer while a cgroup has a cap */
 #define IDLE_TICK (20 * MS)  /* and while none has */
 #define TURN (8 * MS)	     /* of a fraction, at the longest half of it */
-#define DRAIN (200 * MS)     /* after which a row without a cap is free */
+#define DRAIN (100 * MS)     /* of each of the two steps in which a row without a cap becomes free */
 #define PREEMPT_GAP (MS / 5) /* between two threads of a row that are stopped for one that woke */
 #define SHARED ((1ULL << 62) - 1) /* the queue of threads without a cap; row n has queue n + 1 */
 
@@ -45,7 +47,7 @@ struct row {
 	__u32 wide;    /* uses its credit */
 	__s32 most;    /* largest running */
 	__s32 waiting; /* threads in its queue at the last tick */
-	__u32 drain;   /* it has no cap any more */
+	__u32 drain;   /* it has no cap any more; 0: it has one */
 	__s64 level;   /* credit, ns of CPU time; negative: owed */
 	__u64 at;      /* level, at_cap and waited hold for this time */
 	__u64 at_cap;

@@ -17,7 +17,7 @@ import (
 // Bounds of the memory that a recording may take, whatever it contains.
 const (
 	maxSteps   = 4 << 20 // of all threads; 16 bytes each
-	maxThreads = 1 << 15 // of the container; also of other owners on CPUs
+	maxThreads = 1 << 14 // of the container; also of other owners on CPUs
 	maxNames   = 64      // pools of one process
 	maxComm    = 64      // bytes of a thread's name; the kernel keeps 15
 	maxWindow  = 10 * time.Minute
@@ -62,14 +62,16 @@ type cpu struct {
 // newBuilder begins with a recording's header. It returns an error if the host cannot be simulated.
 func newBuilder(h recording.Header) (*builder, error) {
 	b := &builder{
-		h: h, diagnosis: diagnose.New(h, diagnose.Options{}), names: threadpool.NewNames(maxNames), processes: map[uint32]string{},
+		h: h, names: threadpool.NewNames(maxNames), processes: map[uint32]string{},
 		threads: map[uint32]*thread{}, cpus: map[int32]*cpu{}, others: map[otherKey]*other{}, widths: map[uint32]*width{},
 		phases: map[uint64]int64{}, queues: map[*Pool]*workQueue{}, exchanges: map[uint32]*exchange{},
 	}
 	if _, err := hostOf(&h); err != nil {
 		return nil, err
 	}
-	b.scan = roles.NewScan(&h, func(tgid uint32, comm string) string { return b.names.Of(tgid, cutComm(comm)) })
+	named := func(tgid uint32, comm string) string { return b.names.Of(tgid, cutComm(comm)) }
+	b.scan = roles.NewScan(&h, named)
+	b.diagnosis = diagnose.New(h, diagnose.Options{PoolOf: func(_, tgid uint32, comm string) string { return named(tgid, comm) }})
 	for _, c := range h.Host.CPUs.List() {
 		b.cpus[int32(c)] = &cpu{}
 	}

@@ -1,6 +1,7 @@
 package forecast
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -49,7 +50,7 @@ func TestLeftOutCountsThreads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "the replay leaves out 8 threads beyond the first 32768"; !slices.Contains(l.notes, want) {
+	if want := fmt.Sprintf("the replay leaves out 8 threads beyond the first %d", maxThreads); !slices.Contains(l.notes, want) {
 		t.Errorf("notes: %s", strings.Join(l.notes, "; "))
 	}
 }

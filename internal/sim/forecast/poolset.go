@@ -6,7 +6,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/explain/threadpool"
 )
 
-// maxPools bounds the pools of a recording; 66 kB each, because a pool has two distributions.
+// maxPools bounds the pools of a recording; up to 15 kB each for its two distributions, and as much in each replay.
 const maxPools = 64
 
 // poolName is a pool's identity: the name of its process and its own.

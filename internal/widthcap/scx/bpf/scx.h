@@ -169,6 +169,32 @@ struct {
 	__type(value, struct farewell);
 } farewells SEC(".maps");
 
+/* What must not happen, as in faultNames of caps.go: each is a defect of ours, or a bound below that was passed. */
+enum {
+	NO_THREAD,	/* a thread without its storage ran without a cap */
+	NO_CPU,		/* CPU numbers from CPUS on: no slot was counted there */
+	NO_ROW,		/* a slot of a row that is not there */
+	UNBALANCED,	/* a slot given back, or a thread stopped, more often than taken or begun */
+	NO_GROUP,	/* a thread of a cgroup without weight: it shares by its nice value alone */
+	LOST_LIMIT,	/* a cpu.max for which there was no room, and which does not bind */
+	TOO_DEEP,	/* looked at a thread below more than DEPTH capped cgroups or LEVELS cgroups: those on top do not bind */
+	FAULTS
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, FAULTS);
+	__type(key, __u32);
+	__type(value, __u64);
+} faults SEC(".maps");
+
+static __always_inline void fault(__u32 which)
+{
+	__u64 *n = bpf_map_lookup_elem(&faults, &which);
+
+	if (n)
+		__sync_fetch_and_add(n, 1);
+}
+
 const volatile __u32 max_rows; /* set before loading: entries of rows */
 
 __u64 ready[WORDS];  /* rows that may have threads in their queue */

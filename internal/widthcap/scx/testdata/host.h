@@ -55,6 +55,7 @@ static struct {
 	__u32 row_of[CGROUPS];
 	struct wish wishes[CGROUPS], limits[CGROUPS];
 	__s32 queued[ROWS + 1];
+	__u64 faults[FAULTS];
 	const char *error;
 } host;
 
@@ -95,6 +96,8 @@ static void *bpf_map_lookup_elem(void *map, const void *key)
 		return at < NCPU ? &host.cpus[at] : NULL;
 	if (map == &controls)
 		return &host.control;
+	if (map == &faults)
+		return at < FAULTS ? &host.faults[at] : NULL;
 	return value_at(map, place_of(keys_of(map), *(const __u64 *)key, 0));
 }
 

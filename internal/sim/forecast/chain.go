@@ -21,27 +21,27 @@ type thread struct {
 	state     recording.State
 	dying     bool
 
-	woken       int64 // -1: the recording missed the wake-up
-	ran         bool  // since woken
-	onAt        int64
-	used        int64 // CPU time not yet in a step
-	run         int64 // CPU time since it woke
+	woken int64 // -1: the recording missed the wake-up
+	ran   bool  // since woken
+	onAt  int64
+	used  int64 // CPU time not yet in a step
+	run   int64 // CPU time since it woke
 	// handed is the CPU time of the thread of the container that woke it, from its own wake-up on, and of the one that woke
 	// that; 0: something else woke it. byWaker is the part of the first.
 	handed, byWaker int64
-	longest     int64 // longest run that ended
-	slept       bool  // a run has ended
-	sleptAt     int64
-	steps       []simulate.ReplayStep
-	ranks       []sleepRank // of each sleep that another pool's thread ended
-	wakers      []*thread   // of each StepAwait
-	timerSleeps []timerSleep
-	timerKnown  bool // detectPeriodicTimer has decided about its timerSleeps
-	ended       []endedRun
-	total       int64 // CPU time
-	wakes       wakeups
-	delay       int64 // of the run under way
-	closed      bool  // the thread has ended
+	longest         int64 // longest run that ended
+	slept           bool  // a run has ended
+	sleptAt         int64
+	steps           []simulate.ReplayStep
+	ranks           []sleepRank // of each sleep that another pool's thread ended
+	wakers          []*thread   // of each StepAwait
+	timerSleeps     []timerSleep
+	timerKnown      bool // detectPeriodicTimer has decided about its timerSleeps
+	ended           []endedRun
+	total           int64 // CPU time
+	wakes           wakeups
+	delay           int64 // of the run under way
+	closed          bool  // the thread has ended
 }
 
 // addThread adds a thread of the header.

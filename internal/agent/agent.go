@@ -101,10 +101,12 @@ type agent struct {
 	shown     []observe.Observation // those of the newest round, for GET /containers
 	heldShown []txn.InForce         // what is in force, for GET /status
 	lastRound time.Time
-	newcomers int              // rounds for which to look after newcomers still
-	task      task             // of the acting goroutine
-	now       func() time.Time // nil: the time of this host
-	wake      chan struct{}    // told of each round; holds one
+	// lastInterval is the interval that was in force then.
+	lastInterval time.Duration
+	newcomers    int              // rounds for which to look after newcomers still
+	task         task             // of the acting goroutine
+	now          func() time.Time // nil: the time of this host
+	wake         chan struct{}    // told of each round; holds one
 }
 
 // Run runs an agent until ctx ends or it cannot go on.
@@ -205,7 +207,7 @@ func (a *agent) watch(ctx context.Context) error {
 			a.recorder.round(s)
 		}
 		a.mu.Lock()
-		a.latest, a.shown, a.lastRound = s, s.Observations, time.Now()
+		a.latest, a.shown, a.lastRound, a.lastInterval = s, s.Observations, time.Now(), a.interval()
 		a.mu.Unlock()
 		a.signal()
 	})

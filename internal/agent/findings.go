@@ -116,9 +116,6 @@ func (c *chooser) round(all []observe.Observation, held []txn.InForce, now time.
 func (c *chooser) secondaries(all []observe.Observation, inForce map[string]*txn.InForce, now time.Time) []finding {
 	calm := map[string]int{}
 	var found []finding
-	if !slices.ContainsFunc(c.rules.Rules, func(r policy.Rule) bool { return secondary(&r) }) {
-		return nil
-	}
 	for i := range all {
 		o := &all[i]
 		path := o.Container.Group.Path

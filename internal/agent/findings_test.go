@@ -265,6 +265,16 @@ func TestFindingsAreSortedStably(t *testing.T) {
 	}
 }
 
+// An annotation that the rule allows makes a calm container secondary, where no rule of the file does.
+func TestAnnotationMakesSecondary(t *testing.T) {
+	allows := func(r *policy.Rules) { r.Rules[2].Annotations.Remedies = []string{string(remedy.Secondary)} }
+	calm := limited("/batch/a", 0)
+	c := annotated(rules(allows), map[string]string{calm.Container.ID: string(remedy.Secondary)})
+	if got := paths(persisted(c, []observe.Observation{calm, seen("/web", 0)}, nil)); got != "/batch/a" {
+		t.Errorf("found %q, and the treatment is %+v", got, c.standings["/batch/a"].treatment)
+	}
+}
+
 // A rule makes a calm container secondary, after some rounds, once, within the
 // budget, and without an slo; one that is stopped as well is no other finding.
 func TestChooserFindsSecondaries(t *testing.T) {

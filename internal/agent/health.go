@@ -13,6 +13,12 @@ const (
 	moveLimit = 30 * time.Minute
 )
 
+// Without a round for missedRounds of the intervals in force, and at least for leastSilence, rounds count as ended.
+const (
+	missedRounds = 5
+	leastSilence = 10 * time.Second
+)
+
 // task is what the acting goroutine is busy with; the zero value: it waits for the next round.
 type task struct {
 	what  string
@@ -42,9 +48,10 @@ func (a *agent) healthy() error { return a.health(a.time()) }
 
 func (a *agent) health(now time.Time) error {
 	a.mu.Lock()
-	silent, doing := now.Sub(a.lastRound), a.task
+	silent, paced, doing := now.Sub(a.lastRound), a.lastInterval, a.task
 	a.mu.Unlock()
-	if most := max(10*time.Second, 5*a.Rules.Interval); silent > most {
+	// A round that was begun while rounds were slow is slow still.
+	if most := max(leastSilence, missedRounds*max(a.interval(), paced)); silent > most {
 		return fmt.Errorf("no round for %v", silent.Round(time.Second))
 	}
 	if took := now.Sub(doing.since); doing.what != "" && took > doing.limit {

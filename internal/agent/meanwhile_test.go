@@ -180,6 +180,31 @@ func TestHealth(t *testing.T) {
 	}
 }
 
+// While the agent sheds, rounds are slower, and that is healthy: the interval in force counts, and that of the last round
+// where shedding has just ended.
+func TestSlowRoundsAreHealthy(t *testing.T) {
+	p := newPlacing(t, 0)
+	p.Rules.Interval = 4 * time.Second
+	p.lastRound = start
+	silent := func(d time.Duration) error { return p.health(start.Add(d)) }
+	if silent(missedRounds*p.Rules.Interval) != nil || silent(missedRounds*p.Rules.Interval+1) == nil {
+		t.Error("while nothing is shed, not the rule's interval counts")
+	}
+	slow := slowRounds * p.Rules.Interval
+	p.budget.set(shedRate)
+	if err := silent(missedRounds * slow); err != nil {
+		t.Errorf("rounds of %v are in force: %v", slow, err)
+	}
+	if silent(missedRounds*slow+1) == nil {
+		t.Error("no round for more than five slow ones, and it is healthy")
+	}
+	p.budget.set(shedNothing)
+	p.lastInterval = slow
+	if err := silent(slow + p.Rules.Interval); err != nil {
+		t.Errorf("the round under way began as a slow one: %v", err)
+	}
+}
+
 // A hung acting goroutine makes /healthz fail, for real: a list of containers
 // that never comes.
 func TestHungActingIsNoticed(t *testing.T) {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,6 +16,7 @@ var (
 	narrowWidestDesc = narrowDesc("unthrottle_narrow_widest_cpus", "The most CPUs in use at once since the cap was set.")
 	narrowCreditDesc = narrowDesc("unthrottle_narrow_credit_seconds", "CPU time saved below the cap.")
 	narrowAtCapDesc  = narrowDesc("unthrottle_narrow_at_cap_seconds", "Time since the cap was set in which as many CPUs as allowed were in use.")
+	narrowFaultDesc  = prometheus.NewDesc("unthrottle_narrow_faults", "What must not happen in the scheduler, since it was loaded.", []string{"fault"}, nil)
 	narrowWaitDesc   = narrowDesc("unthrottle_narrow_waited_seconds", "Of that, time in which at least one more thread waited.")
 )
 
@@ -42,7 +44,7 @@ func (n *narrowFigures) set(held []txn.InForce) {
 
 // Describe implements prometheus.Collector.
 func (n *narrowFigures) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{narrowCapDesc, narrowForceDesc, narrowWidestDesc, narrowCreditDesc, narrowAtCapDesc, narrowWaitDesc} {
+	for _, d := range []*prometheus.Desc{narrowCapDesc, narrowForceDesc, narrowWidestDesc, narrowCreditDesc, narrowAtCapDesc, narrowWaitDesc, narrowFaultDesc} {
 		ch <- d
 	}
 }
@@ -51,6 +53,11 @@ func (n *narrowFigures) Describe(ch chan<- *prometheus.Desc) {
 func (n *narrowFigures) Collect(ch chan<- prometheus.Metric) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if i := slices.IndexFunc(n.all, func(h txn.InForce) bool { return h.Narrow.Faults != nil }); i >= 0 {
+		for name, count := range n.all[i].Narrow.Faults { // the scheduler's, and so the same with each container
+			ch <- prometheus.MustNewConstMetric(narrowFaultDesc, prometheus.GaugeValue, float64(count), name)
+		}
+	}
 	for _, h := range n.all {
 		gauge := func(d *prometheus.Desc, v float64) {
 			ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, text.EscapePath(h.Target))

@@ -76,6 +76,7 @@ func newPlacing(t *testing.T, containers int) *placing {
 			return p.facts(), nil
 		},
 	}}
+	p.chooser = newChooser(p.Rules, "")
 	return p
 }
 

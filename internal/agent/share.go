@@ -103,14 +103,14 @@ func (a *agent) lending(ctx context.Context, round []observe.Observation, now ti
 	l.judged, l.lent, l.states = true, lent, states
 }
 
-// look is what the trial of an owner is told of it. Its latencies are those of its
-// rule's slo.
+// look is what the trial of an owner is told of it. Its latencies are those of the slo
+// of the rule in force for it, by its pod's labels and annotations.
 func (a *agent) look(ctx context.Context, lend remedy.Sharing, seen *observe.Observation) look {
 	l := look{cpus: lend.CPUs.String(), out: lend.Revoked != "", seen: seen, lasts: spellRounds * a.Rules.Interval}
 	if seen == nil {
 		return l
 	}
-	rule := a.Rules.For(seen.Container, nil)
+	rule := a.Rules.Effective(seen.Container, a.chooser.pods.pod(seen.Container.ID)).Rule
 	if rule == nil || rule.SLOCommand == "" || a.Untrusted != "" {
 		return l
 	}

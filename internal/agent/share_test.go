@@ -21,6 +21,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/slo"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/irq"
+	"github.com/unthrottle/unthrottle/internal/objective"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/txn"
 	"github.com/unthrottle/unthrottle/internal/txn/apply"
@@ -148,6 +149,33 @@ func TestAgentLendsOnWithoutMeasure(t *testing.T) {
 	p.rounds(20, time.Now(), 2, 0.5)
 	if p.at(1) != "0-7" || !strings.Contains(p.log.String(), "could not be revoked") {
 		t.Errorf("on %s\n%s", p.at(1), p.log.String())
+	}
+}
+
+// An owner whose rule matches by its pod's labels is judged by the slo of that rule, with the objective that its annotation
+// asks for.
+func TestLendingIsJudgedByTheRuleInForce(t *testing.T) {
+	p := newPlacing(t, 1)
+	p.all[0].ID = "owner"
+	p.Rules.Rules = []policy.Rule{
+		{Match: policy.Match{Labels: map[string]string{"app": "shop"}}, Auto: true, SLOCommand: "shop", Objective: objective.Objective{Quantile: 0.99, Bound: time.Second},
+			Annotations: policy.Allowed{Objective: true}},
+		{Auto: true, SLOCommand: "any other"},
+	}
+	p.chooser.pods.of = func(id string) policy.Pod {
+		if id != "owner" {
+			return policy.Pod{}
+		}
+		return policy.Pod{Labels: map[string]string{"app": "shop"}, Annotations: map[string]string{policy.AnnotationObjective: "p90<20ms"}}
+	}
+	asked := ""
+	p.Latencies = func(command string) slo.Source {
+		asked = command
+		return func(context.Context, time.Time) (slo.Answer, error) { return slo.Answer{MS: []float64{1}}, nil }
+	}
+	l := p.look(t.Context(), remedy.Sharing{Target: p.all[0].Group.Path}, &observe.Observation{Container: p.all[0]})
+	if got := l.ask(start); len(got) != 1 || asked != "shop" || l.quantile != 0.9 {
+		t.Errorf("judged by the latencies of %q at quantile %g: %v", asked, l.quantile, got)
 	}
 }
 

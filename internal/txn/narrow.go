@@ -18,4 +18,6 @@ type Narrow struct {
 	WaitedSeconds *float64 `json:"waited_seconds"`
 	// SlicesCut counts slices that ended early because the width fell.
 	SlicesCut *uint64 `json:"slices_cut"`
+	// Faults counts, for the whole scheduler since it was loaded and by name, what must not happen. Nil: it is not counted.
+	Faults map[string]uint64 `json:"faults"`
 }

@@ -120,6 +120,8 @@ type Counts struct {
 	AtCap, Waited time.Duration
 	// Cut counts slices that ended early because the width fell.
 	Cut uint64
+	// Faults counts, for the whole scheduler and by name, what must not happen; nil: it does not count them.
+	Faults map[string]uint64
 }
 
 // FS reads and writes the caps of this host. A cgroup has the id of its folder in the cpu controller's tree.

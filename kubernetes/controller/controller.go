@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
+	typed "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/tools/cache"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,6 +27,8 @@ import (
 // Options of a controller.
 type Options struct {
 	Client dynamic.Interface
+	// Leases has the lease.
+	Leases typed.LeasesGetter
 	// Base is the chart's own file, Out where the agent's is written.
 	Base []byte
 	Out  string
@@ -35,7 +38,7 @@ type Options struct {
 	Namespace, LeaseName string
 	// LeastInterval is between two writes of the file.
 	LeastInterval time.Duration
-	// LeaseInterval is how often the lease is renewed; one that was not renewed for four of them is taken over.
+	// LeaseInterval is how often the lease is renewed. Work that failed is tried again four times as often.
 	LeaseInterval time.Duration
 	Log           *slog.Logger
 }
@@ -54,7 +57,7 @@ type controller struct {
 	Options
 	informers []cache.SharedIndexInformer
 	wake      chan struct{}
-	lease     lease
+	lease     lease // who writes statuses
 	written   []byte
 	writtenAt time.Time
 	sent      map[string]sent
@@ -67,10 +70,21 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	c := &controller{Options: o, wake: make(chan struct{}, 1), sent: map[string]sent{}}
-	c.lease = lease{client: o.Client, namespace: o.Namespace, name: o.LeaseName, identity: o.Identity, patience: 4 * o.LeaseInterval}
+	signal := func() {
+		select {
+		case c.wake <- struct{}{}:
+		default:
+		}
+	}
+	c.lease = lease{client: o.Leases, namespace: o.Namespace, name: o.LeaseName, identity: o.Identity, interval: o.LeaseInterval, changed: signal,
+		failed: func(err error) {
+			if ctx.Err() == nil {
+				o.Log.Warn("the lease cannot be renewed", "error", err)
+			}
+		}}
 	var synced []cache.InformerSynced
 	for _, resource := range resources {
-		i, err := c.informer(ctx, resource)
+		i, err := c.informer(ctx, resource, signal)
 		if err != nil {
 			return err
 		}
@@ -80,10 +94,23 @@ func Run(ctx context.Context, o Options) error {
 	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
 		return nil
 	}
-	return c.loop(ctx)
+	elected := make(chan error, 1)
+	go func() {
+		defer close(elected)
+		elected <- c.lease.keep(ctx)
+	}()
+	if err := c.loop(ctx, elected); err != nil {
+		return err
+	}
+	select {
+	case err := <-elected:
+		return err
+	case <-time.After(releaseWithin):
+		return nil
+	}
 }
 
-func (c *controller) informer(ctx context.Context, resource schema.GroupVersionResource) (cache.SharedIndexInformer, error) {
+func (c *controller) informer(ctx context.Context, resource schema.GroupVersionResource, changed func()) (cache.SharedIndexInformer, error) {
 	i := cache.NewSharedIndexInformer(cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			return c.Client.Resource(resource).List(ctx, o)
@@ -106,24 +133,16 @@ func (c *controller) informer(ctx context.Context, resource schema.GroupVersionR
 	}); err != nil {
 		return nil, err
 	}
-	signal := func(any) {
-		select {
-		case c.wake <- struct{}{}:
-		default:
-		}
-	}
+	signal := func(any) { changed() }
 	_, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: signal, UpdateFunc: func(_, of any) { signal(of) }, DeleteFunc: signal})
 	return i, err
 }
 
-func (c *controller) loop(ctx context.Context) error {
-	lease := time.NewTicker(c.LeaseInterval)
-	defer lease.Stop()
-	defer c.lease.release()
+// loop works until ctx ends, or the election cannot begin.
+func (c *controller) loop(ctx context.Context, elected <-chan error) error {
+	retry := time.NewTicker(c.LeaseInterval / 4)
+	defer retry.Stop()
 	for {
-		if err := c.lease.renew(ctx); err != nil && ctx.Err() == nil {
-			c.Log.Warn("the lease cannot be renewed", "error", err)
-		}
 		later := c.once(ctx)
 		var again <-chan time.Time
 		if later > 0 {
@@ -132,7 +151,9 @@ func (c *controller) loop(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-lease.C:
+		case err := <-elected:
+			return err
+		case <-retry.C:
 		case <-again:
 		case <-c.wake:
 			select {
@@ -169,12 +190,12 @@ func (c *controller) once(ctx context.Context) (later time.Duration) {
 	} else if !bytes.Equal(out.File, c.written) {
 		if err := WriteFile(c.Out, out.File); err != nil {
 			c.Log.Error("the rules file cannot be written; the one before stays", "error", err)
-			return c.LeaseInterval
+			return c.LeaseInterval / 4
 		}
 		c.Log.Info("rules written", "file", c.Out, "policies", len(all), "rules_of_policies", out.Rules)
 		c.written, c.writtenAt = out.File, time.Now()
 	}
-	if c.lease.held {
+	if c.lease.held.Load() {
 		c.statuses(ctx, live, out)
 	}
 	return later

@@ -29,8 +29,8 @@ func running(t *testing.T, client dynamic.Interface) (file string) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		done <- Run(ctx, Options{Client: client, Base: []byte(base), Out: file, Identity: "pod-a", Namespace: "unthrottle", LeaseName: "policies",
-			LeastInterval: time.Millisecond, LeaseInterval: 50 * time.Millisecond, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+		done <- Run(ctx, Options{Client: client, Leases: &leasesInMemory{}, Base: []byte(base), Out: file, Identity: "pod-a", Namespace: "unthrottle", LeaseName: "policies",
+			LeastInterval: time.Millisecond, LeaseInterval: 200 * time.Millisecond, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -71,7 +71,7 @@ func has(file, text string) func() bool {
 
 func newClient(all ...runtime.Object) *fake.FakeDynamicClient {
 	return fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
-		namespaced: "ThrottlePolicyList", clusterWide: "ClusterThrottlePolicyList", leases: "LeaseList", events: "EventList"}, all...)
+		namespaced: "ThrottlePolicyList", clusterWide: "ClusterThrottlePolicyList", events: "EventList"}, all...)
 }
 
 // TestController: a policy reaches the file, a mistake reaches its status with the field, and the last good one stays.
@@ -123,32 +123,4 @@ func TestController(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "a policy that is deleted leaves the file", func() bool { return !has(file, `"remedy"`)() })
-}
-
-// TestLease: the second controller waits until the first is silent, and a released lease is free at once.
-func TestLease(t *testing.T) {
-	ctx := t.Context()
-	client := newClient()
-	a := lease{client: client, namespace: "n", name: "l", identity: "a", patience: time.Hour}
-	b := a
-	b.identity = "b"
-	for _, l := range []*lease{&a, &b, &a, &b} {
-		if err := l.renew(ctx); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if !a.held || b.held {
-		t.Fatalf("a holds %v, b %v", a.held, b.held)
-	}
-	b.patience = 0
-	if err := b.renew(ctx); err != nil || !b.held {
-		t.Errorf("a silent holder is not replaced: %v", err)
-	}
-	if err := a.renew(ctx); err != nil || a.held {
-		t.Errorf("the first holder goes on: %v", err)
-	}
-	b.release()
-	if err := a.renew(ctx); err != nil || !a.held {
-		t.Errorf("a released lease is not taken: %v", err)
-	}
 }

@@ -36,7 +36,7 @@ func (s *server) sidecar(pod string) *sidecar {
 		s.t.Fatal(err)
 	}
 	c := &sidecar{out: filepath.Join(dir, "rules.yaml")}
-	args := append(arguments(s.t, "policies", "policies"), "--base", base, "--out", c.out, "--kubeconfig", s.kubeconfig(s.token("unthrottle", "unthrottle")), "--least-interval", "1ms")
+	args := append(arguments(s.t, "policies", "policies"), "--base", base, "--out", c.out, "--kubeconfig", s.kubeconfig(s.token("unthrottle", "unthrottle")), "--least-interval", "1ms", "--lease-interval", "2s")
 	cmd := exec.Command(s.program(), args...)
 	cmd.Env = append(os.Environ(), "POD_NAME="+pod, "POD_NAMESPACE=unthrottle")
 	c.process = start(s.t, s.dir, pod, cmd)

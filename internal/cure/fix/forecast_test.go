@@ -296,6 +296,28 @@ func TestAskedForIsJudged(t *testing.T) {
 	}
 }
 
+// An observation that fails ends the recording beside it, before the change and after it: the error comes at once.
+func TestFailedObservationEndsTheRecording(t *testing.T) {
+	for _, fails := range []int{1, 2} {
+		b := newBench(t)
+		b.learns(curetest.Bursts)
+		b.options.Wish, b.options.Yes = policy.Wish{Auto: true}, true
+		b.failObserve = fails
+		learn, recordings, cause := b.env.Learn, 0, error(nil)
+		b.env.Learn = func(ctx context.Context, c container.Container, length time.Duration) (Learned, error) {
+			if recordings++; recordings < fails {
+				return learn(ctx, c, length)
+			}
+			<-ctx.Done() // a recording ends with its context, or after its length
+			cause = ctx.Err()
+			return Learned{}, cause
+		}
+		if _, err := b.run(); err == nil || !strings.Contains(err.Error(), "the counters are gone") || cause == nil {
+			t.Errorf("observation %d fails: the fix says %v, its recording ends with %v", fails, err, cause)
+		}
+	}
+}
+
 // A remedy that is asked for by name gets its row of the forecast, with the settings asked for, as one that was chosen does.
 func TestAskedForIsForecast(t *testing.T) {
 	for i, tc := range []struct {

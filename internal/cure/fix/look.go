@@ -89,7 +89,8 @@ func (r *run) lookAround(ctx context.Context) (err error) {
 	return err
 }
 
-// watch observes containers and, where it is to, records the target at the same time for so long.
+// watch observes containers and, where it is to, records the target at the same time for so long. If the
+// observation fails it ends the recording, which nothing needs then.
 func (r *run) watch(ctx context.Context, all []container.Container, record bool, length time.Duration) ([]observe.Observation, Learned, error) {
 	if !record {
 		seen, err := r.env.Observe(ctx, all, r.o.Window)
@@ -100,11 +101,16 @@ func (r *run) watch(ctx context.Context, all []container.Container, record bool,
 		err     error
 	}
 	recorded := make(chan outcome, 1)
+	recording, end := context.WithCancel(ctx)
+	defer end()
 	go func() {
-		learned, err := r.env.Learn(ctx, r.o.Target, length)
+		learned, err := r.env.Learn(recording, r.o.Target, length)
 		recorded <- outcome{learned, err}
 	}()
 	seen, err := r.env.Observe(ctx, all, r.o.Window)
+	if err != nil {
+		end()
+	}
 	of := <-recorded
 	if err == nil {
 		err = ctx.Err()

@@ -52,7 +52,6 @@ func (h Here) plans(f *forecast.Forecast) (map[int]planned, map[int]string, erro
 			case err != nil:
 				return nil, nil, err
 			default:
-				plan.Expected = expected(f, row)
 				plans[i] = planned{request, &plan}
 			}
 		}

@@ -116,6 +116,7 @@ func Propose(o observe.Observation, f hoststate.Facts, w Wish, known *Known) (Pr
 		}
 		return choice.asked()
 	}
+	choice.raw = known.Forecast
 	moved := *known
 	moved.Forecast = corrected(known.Forecast, known.Corrections)
 	choice.out.Known = &moved
@@ -140,6 +141,7 @@ type chooser struct {
 	w     Wish
 	seen  hoststate.Observed
 	found string
+	raw   *forecast.Forecast // before past outcomes move it; nil: there is none
 	out   Proposal
 }
 
@@ -173,7 +175,7 @@ func (c *chooser) asked() (Proposal, error) {
 	c.out.Why = c.found + "; " + string(c.w.Request.Kind) + " was asked for"
 	switch row := c.rowOfAsked(); {
 	case row >= 0:
-		c.out.Plan.Expected = expected(c.out.Known.Forecast, &c.out.Known.Forecast.Rows[row])
+		c.out.Plan.Expected = expected(c.raw, row)
 		c.out.Why += ": " + ofAsked(c.out.Known.Forecast, row)
 	case c.out.Known != nil && c.out.Known.Forecast == nil:
 		c.out.Why += "; " + c.missing()

@@ -45,13 +45,16 @@ func (c *chooser) forecast(known *Known) (Proposal, error) {
 	}
 	if p, ok := plans[choice.Row]; ok {
 		c.out.Plan, c.out.Request = p.plan, p.request
+		c.out.Plan.Expected = expected(c.raw, choice.Row)
 	}
 	return c.out, nil
 }
 
-// expected is a row as the journal keeps it.
-func expected(f *forecast.Forecast, row *forecast.Row) *txn.Expected {
+// expected is a row as the journal keeps it. The forecast must be the replay's own: Corrections compare outcomes with it, and
+// would learn from what they left over if they had moved it.
+func expected(f *forecast.Forecast, i int) *txn.Expected {
 	var e txn.Expected
+	row := &f.Rows[i]
 	if row.Error != nil && row.Error.Stopped != nil {
 		e.StoppedPerSecondLow = new(row.Error.Stopped.Low / f.Window.Seconds())
 		e.StoppedPerSecondHigh = new(row.Error.Stopped.High / f.Window.Seconds())

@@ -134,7 +134,7 @@ func (a *Analysis) warnings(f *recording.Footer) []string {
 	}{
 		{a.contradictions, "events are inconsistent: figures of single threads may be inaccurate"},
 		{a.outOfOrder, "events came out of order: their times were moved"},
-		{a.unknownThreads, "events are of threads beyond the first 65536: they count for width, not for wanted and pools"},
+		{a.unknownThreads, fmt.Sprintf("events are of threads beyond %d at once: they count for width, not for wanted and pools", maxThreads)},
 	} {
 		if d.n > 0 {
 			all = append(all, fmt.Sprintf("%d %s", d.n, d.text))

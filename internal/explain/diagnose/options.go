@@ -15,7 +15,7 @@ type Options struct {
 const (
 	maxPoolsOfProcess = 64
 	maxPools          = 256     // of all processes together; the last one takes the rest
-	maxThreads        = 1 << 16 // at once
+	maxThreads        = 1 << 14 // at once
 	maxOwners         = 1024    // other owners of CPUs; the last one takes the rest
 	maxCPUs           = 4096
 	maxLevels         = 64   // cgroups with or without a quota

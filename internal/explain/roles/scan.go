@@ -8,9 +8,9 @@ import (
 
 // Bounds of the memory of a scan, whatever the events say.
 const (
-	maxThreads   = 1 << 16 // at once
-	maxParts     = 1 << 17
-	maxProcesses = 1 << 16
+	maxThreads   = 1 << 14 // at once
+	maxParts     = 1 << 14
+	maxProcesses = 1 << 14
 )
 
 // waker is what ended a sleep.

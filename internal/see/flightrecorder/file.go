@@ -51,7 +51,7 @@ func (r *Recorder) Flush(dir string) error {
 
 func (s *slot) flush(name string) error {
 	flags := os.O_CREATE | os.O_WRONLY
-	if s.flushed == 0 { // an existing file belongs to the slot's previous container
+	if s.flushed == 0 { // an existing file has rows of the slot's previous container, or of a time that came again
 		flags |= os.O_TRUNC
 	}
 	f, err := os.OpenFile(name, flags, 0o600)

@@ -120,12 +120,65 @@ func TestPausesAreGapsAndNotPeriods(t *testing.T) {
 	}
 }
 
-func TestAClockSetBackAddsNothing(t *testing.T) {
+// After the clock was set back, the ring takes in what comes, in place of the rows of the time that comes again. So do the
+// files.
+func TestClockSetBack(t *testing.T) {
+	for _, tc := range []struct {
+		before int           // periods
+		back   time.Duration // from their end
+		left   int           // of them
+	}{
+		{50, 3 * time.Second, 20},
+		{50, 24 * time.Hour, 0},
+		{50, stepBack / 2, 50}, // no step: they are left out until the time is there again
+		{2*ringRows + 77, 3 * time.Second, ringRows - 30},
+	} {
+		r := NewRecorder()
+		end := feed(r, name(0), start, tc.before, 0.5)
+		dir := t.TempDir()
+		if err := r.Flush(dir); err != nil {
+			t.Fatal(err)
+		}
+		again := end.Add(-tc.back)
+		feed(r, name(0), again, 10, 0.25)
+		if err := r.Flush(dir); err != nil {
+			t.Fatal(err)
+		}
+		loaded, err := Load(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range []*Recorder{r, loaded} {
+			from := start
+			if again.Before(from) {
+				from = again
+			}
+			was, is := 0, 0
+			for _, p := range r.Periods(1, from, end.Add(time.Hour)) {
+				if math.Abs(p.Stopped-0.25) < 0.01 {
+					is++
+				} else {
+					was++
+				}
+			}
+			if want := map[bool]int{true: 10, false: 5}[tc.back > stepBack]; was != tc.left || is != want {
+				t.Errorf("%d periods, then the clock goes back by %v: %d of them are left, want %d; of 10 after the step %d are there, want %d",
+					tc.before, tc.back, was, tc.left, is, want)
+			}
+		}
+	}
+}
+
+// A container of a time when the clock was ahead gives its slot to one that is stopped now.
+func TestClockSetBackFreesSlots(t *testing.T) {
 	r := NewRecorder()
-	at := feed(r, name(0), start, 50, 0.5)
-	feed(r, name(0), start, 20, 0.5)
-	if got := r.Periods(1, start, at); len(got) != 50 {
-		t.Errorf("%d rows, want 50", len(got))
+	for i := range Slots {
+		feed(r, name(i), start.Add(24*time.Hour), 100, 0.9)
+	}
+	feed(r, name(Slots), start.Add(-time.Minute), 10, 0.1) // the clock is right again
+	feed(r, name(Slots), start.Add(6*halfLife), 100, 0.5)
+	if r.find(name(Slots).ID) < 0 {
+		t.Error("the slots stay with containers that were stopped while the clock was ahead")
 	}
 }
 

@@ -67,8 +67,11 @@ func (r *Recorder) Add(c Identity, p Period) {
 			return
 		}
 	}
-	r.slots[at].container = c
-	r.slots[at].ring.add(p)
+	to := r.slots[at]
+	to.container = c
+	if to.ring.add(p) {
+		to.flushed = 0 // its file has rows that are gone
+	}
 }
 
 func (r *Recorder) find(id uint64) int {
@@ -85,13 +88,15 @@ func (r *Recorder) score(id uint64, p Period) float64 {
 		s = &score{at: p.End}
 		r.scores[id] = s
 	}
-	s.stopped = s.now(p.End) + min(1, max(0, p.Stopped))*p.Length.Seconds()
-	s.at = p.End
+	s.stopped = s.settle(p.End) + min(1, max(0, p.Stopped))*p.Length.Seconds()
 	return s.stopped
 }
 
-func (s *score) now(t time.Time) float64 {
-	return s.stopped * math.Exp2(-max(0, t.Sub(s.at).Seconds())/halfLife.Seconds())
+// settle brings a score to a moment, and returns it. Where the clock was set back it is halved from that moment on.
+func (s *score) settle(t time.Time) float64 {
+	s.stopped *= math.Exp2(-max(0, t.Sub(s.at).Seconds()) / halfLife.Seconds())
+	s.at = t
+	return s.stopped
 }
 
 // forget makes room among the scores: it removes the least stopped that has no slot.
@@ -99,7 +104,7 @@ func (r *Recorder) forget(now time.Time) {
 	var least uint64
 	low := math.Inf(1)
 	for id, s := range r.scores {
-		if v := s.now(now); v < low && r.find(id) < 0 {
+		if v := s.settle(now); v < low && r.find(id) < 0 {
 			least, low = id, v
 		}
 	}
@@ -120,7 +125,7 @@ func (r *Recorder) place(c Identity, stopped float64, now time.Time) int {
 		}
 		v := 0.0
 		if known := r.scores[s.container.ID]; known != nil {
-			v = known.now(now)
+			v = known.settle(now)
 		}
 		if v < low {
 			least, low = i, v

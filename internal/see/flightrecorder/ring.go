@@ -1,6 +1,9 @@
 package flightrecorder
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // joinBelow is the length under which periods are joined: ringRows of them make an hour.
 const joinBelow = time.Duration(keptFor) * time.Millisecond / ringRows
@@ -8,6 +11,10 @@ const joinBelow = time.Duration(keptFor) * time.Millisecond / ringRows
 // gapAbove is how far a period's start may be from the previous row without a Gap in between; the period timer is late
 // by less.
 const gapAbove = 2 * time.Millisecond
+
+// stepBack is from when on a period that ends before the newest row shows that the clock was set back. One that does by less
+// is left out.
+const stepBack = time.Second
 
 // ring holds the newest rows of one container.
 type ring struct {
@@ -21,15 +28,15 @@ type ring struct {
 	pending Period // periods shorter than joinBelow, until they are long enough
 }
 
-// add takes a period. It leaves out one that ends before the newest row's end, as after a step of the clock.
-func (r *ring) add(p Period) {
+// add takes a period. Where the clock was set back it first removes the rows of the time that comes again, and reports so.
+func (r *ring) add(p Period) (rewound bool) {
 	if p.Length <= 0 {
-		return
+		return false
 	}
 	if r.pending.Length > 0 {
 		gap := p.End.Add(-p.Length).Sub(r.pending.End)
 		if gap > gapAbove || p.Length >= joinBelow {
-			r.flushPending()
+			rewound = r.flushPending()
 		} else {
 			p = join(r.pending, p)
 			r.pending = Period{}
@@ -37,9 +44,9 @@ func (r *ring) add(p Period) {
 	}
 	if p.Length < joinBelow {
 		r.pending = p
-		return
+		return rewound
 	}
-	r.put(p)
+	return r.put(p) || rewound
 }
 
 // join makes one row of two periods, each figure weighted by length.
@@ -59,27 +66,52 @@ func join(a, b Period) Period {
 }
 
 // flushPending stores the joined period.
-func (r *ring) flushPending() {
-	if r.pending.Length > 0 {
-		r.put(r.pending)
-		r.pending = Period{}
-	}
+func (r *ring) flushPending() (rewound bool) {
+	p := r.pending
+	r.pending = Period{}
+	return p.Length > 0 && r.put(p)
 }
 
-func (r *ring) put(p Period) {
+func (r *ring) put(p Period) (rewound bool) {
 	end := p.End.UnixMilli()
 	start := p.End.Add(-p.Length).UnixMilli()
 	if r.endMS == 0 {
 		r.endMS = start
 	}
+	if r.endMS-end > stepBack.Milliseconds() {
+		r.rewind(start)
+		rewound = true
+	}
 	if end <= r.endMS {
-		return
+		return rewound
 	}
 	if start-r.endMS > gapAbove.Milliseconds() {
 		r.gap(start)
 	}
 	r.push(pack(end-r.endMS, p))
 	r.endMS = end
+	return rewound
+}
+
+// rewind removes the rows that end after until.
+func (r *ring) rewind(until int64) {
+	rows := slices.Concat(r.rows[r.oldest():], r.rows[:r.oldest()])
+	for len(rows) > 0 && r.endMS > until {
+		r.endMS -= rows[len(rows)-1].stepMS()
+		rows = rows[:len(rows)-1]
+	}
+	r.rows, r.next = rows, len(rows)%ringRows
+	if len(rows) == 0 {
+		r.endMS = until
+	}
+}
+
+// oldest is the index of the oldest row.
+func (r *ring) oldest() int {
+	if len(r.rows) < ringRows {
+		return 0
+	}
+	return r.next
 }
 
 // gap covers the time up to until with Gap rows. After a pause longer than keptFor it drops all earlier rows.

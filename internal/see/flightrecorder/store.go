@@ -78,7 +78,7 @@ func (s Store) Save(at time.Time, id uint64, write func(io.Writer) error) (kept 
 		return fail(err)
 	}
 	kept = Kept{File: name, At: at.Truncate(time.Millisecond), ID: id, Size: maxRecordingBytes - out.left}
-	removed, err = s.bound()
+	removed, err = s.bound(at)
 	return kept, removed, err
 }
 
@@ -105,11 +105,16 @@ func (s Store) sweep() {
 	}
 }
 
-// bound removes the oldest recordings beyond the bounds.
-func (s Store) bound() (removed []Kept, err error) {
+// bound removes the oldest recordings beyond the bounds. Those of a time that is still to come go before them: the clock was
+// set back.
+func (s Store) bound(now time.Time) (removed []Kept, err error) {
 	all, err := s.List()
 	if err != nil {
 		return nil, err
+	}
+	ahead := slices.IndexFunc(all, func(k Kept) bool { return k.At.After(now) })
+	if ahead >= 0 {
+		all = slices.Concat(all[ahead:], all[:ahead])
 	}
 	var bytes int64
 	for i := len(all) - 1; i >= 0; i-- {

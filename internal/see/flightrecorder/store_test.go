@@ -48,6 +48,21 @@ func TestStoreKeepsTheNewest(t *testing.T) {
 	}
 }
 
+// Recordings from when the clock was ahead make room for new ones.
+func TestStoreAfterTheClockWasSetBack(t *testing.T) {
+	s := Store{Dir: t.TempDir()}
+	ahead := start.Add(24 * time.Hour)
+	for i := range maxRecordings {
+		save(t, s, ahead.Add(time.Duration(i)*time.Second), 1, 10)
+	}
+	for i := range time.Duration(3) {
+		kept, removed := save(t, s, start.Add(i*time.Second), 2, 10)
+		if len(removed) != 1 || !removed[0].At.Equal(ahead.Add(i*time.Second)) {
+			t.Fatalf("kept %v, removed %v", kept, removed)
+		}
+	}
+}
+
 func TestStoreBoundsBytes(t *testing.T) {
 	s := Store{Dir: t.TempDir()}
 	save(t, s, start, 1, maxRecordingBytes/2)

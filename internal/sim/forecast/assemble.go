@@ -50,7 +50,7 @@ func (b *builder) assemble(l *Load) error {
 	}
 	a.container()
 	a.arrivals()
-	for _, p := range b.measured {
+	for _, p := range b.pools.all() {
 		if p.threads > 0 {
 			l.Pools = append(l.Pools, p)
 		}

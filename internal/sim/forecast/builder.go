@@ -11,15 +11,15 @@ import (
 	"github.com/unthrottle/unthrottle/internal/explain/threadpool"
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // Bounds of the memory that a recording may take, whatever it contains.
 const (
 	maxSteps   = 4 << 20 // of all threads; 16 bytes each
-	maxThreads = 1 << 15 // of the container; also of other owners on CPUs
-	maxPools   = 64
-	maxNames   = 64 // pools of one process
-	maxComm    = 64 // bytes of a thread's name; the kernel keeps 15
+	maxThreads = 1 << 14 // of the container; also of other owners on CPUs
+	maxNames   = 64      // pools of one process
+	maxComm    = 64      // bytes of a thread's name; the kernel keeps 15
 	maxWindow  = 10 * time.Minute
 )
 
@@ -37,22 +37,19 @@ type builder struct {
 	others    map[otherKey]*other
 	widths    map[uint32]*width // of owners outside of the container
 	phases    map[uint64]int64  // first expiry of the period timer, by cgroup
-	measured  []*Pool
+	pools     poolSet
 	queues    map[*Pool]*workQueue
 	exchanges map[uint32]*exchange // by socket
 	requests  []recordedRequest
-	byName    map[poolName]*Pool
 	steps     int
 	full      bool // maxSteps or maxWindow reached: add ignores further events
-	dropped   int  // threads beyond maxThreads
-	runs      int  // kept one by one
+	leftOut   leftOut
+	runs      int // kept one by one
 	lost      uint64
 	events    uint64 // taken in
 	footer    recording.Footer
 	load      *Load // nil before finish
 }
-
-type poolName struct{ process, name string }
 
 // cpu is the holder of a CPU since a time.
 type cpu struct {
@@ -65,14 +62,16 @@ type cpu struct {
 // newBuilder begins with a recording's header. It returns an error if the host cannot be simulated.
 func newBuilder(h recording.Header) (*builder, error) {
 	b := &builder{
-		h: h, diagnosis: diagnose.New(h, diagnose.Options{}), names: threadpool.NewNames(maxNames), processes: map[uint32]string{},
+		h: h, names: threadpool.NewNames(maxNames), processes: map[uint32]string{},
 		threads: map[uint32]*thread{}, cpus: map[int32]*cpu{}, others: map[otherKey]*other{}, widths: map[uint32]*width{},
-		phases: map[uint64]int64{}, byName: map[poolName]*Pool{}, queues: map[*Pool]*workQueue{}, exchanges: map[uint32]*exchange{},
+		phases: map[uint64]int64{}, queues: map[*Pool]*workQueue{}, exchanges: map[uint32]*exchange{},
 	}
 	if _, err := hostOf(&h); err != nil {
 		return nil, err
 	}
-	b.scan = roles.NewScan(&h, func(tgid uint32, comm string) string { return b.names.Of(tgid, cutComm(comm)) })
+	named := func(tgid uint32, comm string) string { return b.names.Of(tgid, cutComm(comm)) }
+	b.scan = roles.NewScan(&h, named)
+	b.diagnosis = diagnose.New(h, diagnose.Options{PoolOf: func(_, tgid uint32, comm string) string { return named(tgid, comm) }})
 	for _, c := range h.Host.CPUs.List() {
 		b.cpus[int32(c)] = &cpu{}
 	}
@@ -116,10 +115,12 @@ func (b *builder) add(e *recording.Event) {
 				b.exit(t)
 			}
 		}
+		b.leftOut.exits(e.Thread)
 	case recording.Leave:
 		if t := b.threads[e.Thread]; t != nil {
 			b.leaveContainer(t, e.Owner)
 		}
+		b.leftOut.leaves(e.Thread)
 	case recording.Name, recording.Enter:
 		b.onName(e)
 	case recording.Period:
@@ -153,6 +154,7 @@ func (b *builder) onSwitch(e *recording.Event) {
 			b.exit(prev)
 		}
 	}
+	b.leftOut.stopped(e.Thread)
 	b.release(c)
 	*c = cpu{owner: e.NextOwner, since: b.now}
 	if next := b.thread(e.NextThread); next != nil {
@@ -228,20 +230,8 @@ func cutComm(comm string) string { return strings.Clone(comm[:min(len(comm), max
 
 // pool returns the pool of a process's threads with that name.
 func (b *builder) pool(tgid uint32, comm string) *Pool {
-	name := poolName{b.processes[tgid], b.names.Of(tgid, cutComm(comm))}
-	if p := b.byName[name]; p != nil {
-		return p
-	}
-	if len(b.measured) == maxPools-1 {
-		name = poolName{"", threadpool.Other}
-		if p := b.byName[name]; p != nil {
-			return p
-		}
-	}
-	p := &Pool{Name: name.name, process: name.process, comm: cutComm(comm), recorded: newTimes()}
-	b.byName[name] = p
-	b.measured = append(b.measured, p)
-	return p
+	comm = cutComm(comm)
+	return b.pools.of(poolName{b.processes[tgid], b.names.Of(tgid, comm)}, comm)
 }
 
 // finish ends the recording and returns its Load. The errors are errEmpty, errNoLimit and a limit that the
@@ -278,8 +268,8 @@ func (b *builder) finish(f recording.Footer) (*Load, error) {
 	if n := max(b.lost, f.LostEvents); n > 0 {
 		l.note("the recording lost %d events: every figure may be off", n)
 	}
-	if b.dropped > 0 {
-		l.note("the replay leaves out %d threads beyond the first %d", b.dropped, maxThreads)
+	if n := b.leftOut.count; n > 0 {
+		l.note("the replay leaves out %s%d threads beyond the first %d", text.Either(b.leftOut.uncounted, "at least ", ""), n, maxThreads)
 	}
 	b.load = l
 	if err := b.assemble(l); err != nil {

@@ -75,7 +75,7 @@ func (b *builder) thread(tid uint32) *thread {
 		return t
 	}
 	if len(b.order) == maxThreads {
-		b.dropped++
+		b.leftOut.add(tid)
 		return nil
 	}
 	t := &thread{index: len(b.order), tid: tid, woken: -1, sleptAt: -1}

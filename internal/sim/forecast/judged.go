@@ -196,7 +196,7 @@ func (m *maker) latencyAt(results []result, q float64) *float64 {
 func (m *maker) answering() string {
 	n, most := map[string]int{}, ""
 	for _, i := range m.which {
-		name := m.l.requests[i].writer.pool.Name
+		name := m.l.requests[i].pool.Name
 		if n[name]++; n[name] > n[most] {
 			most = name
 		}

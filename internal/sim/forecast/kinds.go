@@ -40,7 +40,7 @@ func (k Kind) String() string {
 
 // has reports whether a request is of the kind.
 func (k Kind) has(r *recordedRequest) bool {
-	return (k.Pool == "" || r.writer.pool.Name == k.Pool) && r.work >= k.From && (k.To == 0 || r.work < k.To) && (k.Closed || !r.closed)
+	return (k.Pool == "" || r.pool.Name == k.Pool) && r.work >= k.From && (k.To == 0 || r.work < k.To) && (k.Closed || !r.closed)
 }
 
 // kindOf is a kind with the requests of a recording, by index.
@@ -65,7 +65,7 @@ func (l *Load) kinds() (all []kindOf) {
 	}
 	pools := map[string]int{}
 	for _, i := range open {
-		pools[l.requests[i].writer.pool.Name]++
+		pools[l.requests[i].pool.Name]++
 	}
 	few := 0
 	for name, n := range pools {

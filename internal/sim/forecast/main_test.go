@@ -133,7 +133,7 @@ func loaded(t testing.TB, file []byte) *Load {
 	l, err := b.finish(footer)
 	if errors.Is(err, errNoLimit) {
 		l, err = b.load, nil
-		l.Pools = b.measured
+		l.Pools = b.pools.all()
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -33,10 +33,21 @@ type answer struct {
 	took  time.Duration
 }
 
+// keptAnswer is an answer in 8 bytes, because a result keeps very many: the time above the block.
+type keptAnswer int64
+
+const blockBits = 8
+
+func (a answer) kept() keptAnswer { return keptAnswer(a.took)<<blockBits | keptAnswer(a.block) }
+
+func (k keptAnswer) answer() answer {
+	return answer{int(k & (1<<blockBits - 1)), time.Duration(k >> blockBits)}
+}
+
 // slowest are the slowest responses of a pool in one run.
 type slowest struct {
-	in  [blocks]int // how many responses came in each block
-	all []answer    // the slowest of them, the slowest first
+	in  [blocks]int  // how many responses came in each block
+	all []keptAnswer // the slowest of them, the slowest first
 }
 
 // blockAt is the block of a moment since the beginning.
@@ -49,24 +60,28 @@ func (l *Load) blockAt(at time.Duration) int {
 
 // slowestBy returns a function for simulate.Options.Responses, and one that returns the slowest by pool after the run.
 func (l *Load) slowestBy() (add func(workload int, came, took time.Duration), done func() []slowest) {
-	of, pool := make([]slowest, len(l.Pools)), map[int]int{}
+	of, came, pool := make([]slowest, len(l.Pools)), make([][]answer, len(l.Pools)), map[int]int{}
 	for p := range l.Pools {
 		for _, w := range l.Pools[p].workloads {
 			pool[w] = p
 		}
 	}
-	add = func(workload int, came, took time.Duration) {
+	add = func(workload int, at, took time.Duration) {
 		if p, ok := pool[workload]; ok {
-			b := l.blockAt(came)
+			b := l.blockAt(at)
 			of[p].in[b]++
-			of[p].all = append(of[p].all, answer{b, took})
+			came[p] = append(came[p], answer{b, took})
 		}
 	}
 	done = func() []slowest {
-		for p := range of {
-			slowestFirst(of[p].all)
-			keep := max(leastSlow, int(math.Ceil(slowShare*float64(len(of[p].all)))))
-			of[p].all = slices.Clone(of[p].all[:min(keep, len(of[p].all))])
+		for p, all := range came {
+			slowestFirst(all)
+			keep := max(leastSlow, int(math.Ceil(slowShare*float64(len(all)))))
+			all = all[:min(keep, len(all))]
+			of[p].all = make([]keptAnswer, len(all))
+			for i, a := range all {
+				of[p].all[i] = a.kept()
+			}
 		}
 		return of
 	}
@@ -93,7 +108,8 @@ func (l *Load) otherTimesOf(results []result, pool string, q float64) *Range {
 			for b, n := range of.in {
 				in[i*blocks+b] += n
 			}
-			for _, a := range of.all {
+			for _, k := range of.all {
+				a := k.answer()
 				all = append(all, answer{i*blocks + a.block, a.took})
 			}
 		}

@@ -12,15 +12,16 @@ import (
 // request arrived, and in which thread's work its last write was. See package requests for what a request is.
 
 // maxRequests bounds the requests that a replay follows; 24 bytes each, and 8 in each run.
-const maxRequests = 1 << 16
+const maxRequests = 1 << 15
 
 // maxExchanges bounds the connections under way.
-const maxExchanges = 1 << 16
+const maxExchanges = 1 << 14
 
 // recordedRequest is a request as recorded.
 type recordedRequest struct {
 	began, took time.Duration // began: since the recording's start
-	writer      *thread       // of its last write
+	writer      *thread       // of its last write; nil once the recording is read
+	pool        *Pool         // the writer's
 	socket      uint32
 	// work is the CPU time of the thread that wrote, from the read to the last write if it read the request too, else since
 	// it was woken; and that of the threads that handed it the result since the read. So it does not depend on how long any
@@ -126,7 +127,9 @@ func (b *builder) tellClosedLoops() {
 func (a *assembly) arrivals() {
 	a.tellClosedLoops()
 	a.l.requests = a.requests
-	for _, r := range a.requests {
+	for i := range a.requests {
+		r := &a.requests[i]
+		r.pool, r.writer = r.writer.pool, nil // a thread holds all that was recorded of it
 		a.l.replay.Requests = append(a.l.replay.Requests, r.began)
 	}
 }

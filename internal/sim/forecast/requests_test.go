@@ -80,9 +80,9 @@ func TestRequestsAreJudged(t *testing.T) {
 
 // kindsOf are kinds of requests with these amounts of work, all by one thread.
 func kindsOf(closed func(i int) bool, works ...time.Duration) []kindOf {
-	l, w := &Load{}, &thread{pool: &Pool{Name: "server"}}
+	l, p := &Load{}, &Pool{Name: "server"}
 	for i, work := range works {
-		l.requests = append(l.requests, recordedRequest{writer: w, work: work, closed: closed != nil && closed(i)})
+		l.requests = append(l.requests, recordedRequest{pool: p, work: work, closed: closed != nil && closed(i)})
 	}
 	return l.kinds()
 }

@@ -20,7 +20,7 @@ func (b *builder) splitRoles(f recording.Footer) {
 		if name == t.pool.Name {
 			continue
 		}
-		p := b.roleOf(t.pool, name)
+		p := b.pools.add(poolName{t.pool.process, name}, t.pool.comm)
 		if p == nil {
 			continue // there are too many
 		}
@@ -40,22 +40,7 @@ func (b *builder) splitRoles(f recording.Footer) {
 			t.pool.recorded.Response.Add(time.Duration(r.response))
 		}
 	}
-	b.measured = slices.DeleteFunc(b.measured, func(p *Pool) bool {
+	b.pools.remove(func(p *Pool) bool {
 		return changed[p] && !slices.ContainsFunc(b.order, func(t *thread) bool { return t.pool == p })
 	})
-}
-
-// roleOf returns the pool of a role of the same process; nil: there are too many pools.
-func (b *builder) roleOf(p *Pool, name string) *Pool {
-	key := poolName{p.process, name}
-	if role := b.byName[key]; role != nil {
-		return role
-	}
-	if len(b.measured) == maxPools {
-		return nil
-	}
-	role := &Pool{Name: name, process: p.process, comm: p.comm, recorded: newTimes()}
-	b.byName[key] = role
-	b.measured = append(b.measured, role)
-	return role
 }

@@ -75,7 +75,7 @@ func (h *host) addClients(i int) {
 	}
 	s.clients = c
 	if w.Shards != nil {
-		all := newHistogram()
+		all := histogram{}
 		c.balancer, c.salt, c.name, c.latency = balance.New(w.Shards.Balance), h.rng.Uint64(), w.Shards.Name, &all
 	}
 	for n := range w.Server.Classes {
@@ -84,7 +84,7 @@ func (h *host) addClients(i int) {
 	if len(w.Server.Classes) > 1 {
 		c.classes = make([]class, len(w.Server.Classes))
 		for n := range c.classes {
-			c.classes[n].latency = newHistogram()
+			c.classes[n].latency = histogram{}
 		}
 	}
 	if w.Server.Timeout > 0 && fall(w.Phases) != never {

@@ -8,19 +8,15 @@ import (
 )
 
 // A histogram of times has 128 buckets per power of two, so a quantile is off by less than 1 %. Smallest and
-// largest are exact. Its size does not depend on how many times it counts.
-const (
-	subBits = 7
-	buckets = (64 - subBits + 1) << subBits >> 1 << 1
-)
+// largest are exact. Its size depends on its largest time: 7 kB for 10 s, and none while it is empty.
+const subBits = 7
 
+// The zero value is empty.
 type histogram struct {
-	counts   []uint32
+	counts   []uint32 // up to the bucket of the largest time
 	n        uint64
 	min, max time.Duration
 }
-
-func newHistogram() histogram { return histogram{counts: make([]uint32, buckets)} }
 
 // bucket returns the bucket of a time from 0. It is exact below 128 ns.
 func bucket(v time.Duration) int {
@@ -45,7 +41,19 @@ func (h *histogram) add(v time.Duration) {
 	}
 	h.max = max(h.max, v)
 	h.n++
-	h.counts[bucket(v)]++
+	b := bucket(v)
+	if b >= len(h.counts) {
+		h.grow(b + 1)
+	}
+	h.counts[b]++
+}
+
+// grow makes room for so many buckets, a power of two of times at once.
+func (h *histogram) grow(buckets int) {
+	const step = 1 << (subBits - 1)
+	larger := make([]uint32, (buckets+step-1)/step*step)
+	copy(larger, h.counts)
+	h.counts = larger
 }
 
 // quantile returns the time that a share p of all times does not exceed; nil: the histogram is empty.

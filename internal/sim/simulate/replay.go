@@ -88,7 +88,7 @@ type Replay struct {
 type Times struct{ histogram }
 
 // NewTimes returns an empty distribution.
-func NewTimes() *Times { return &Times{newHistogram()} }
+func NewTimes() *Times { return &Times{} }
 
 // Add counts a time, at least 0.
 func (t *Times) Add(d time.Duration) { t.add(max(0, d)) }
@@ -112,6 +112,9 @@ func (t *Times) Merge(o *Times) {
 	}
 	t.max = max(t.max, o.max)
 	t.n += o.n
+	if len(o.counts) > len(t.counts) {
+		t.grow(len(o.counts))
+	}
 	for i, n := range o.counts {
 		t.counts[i] += n
 	}

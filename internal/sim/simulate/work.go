@@ -52,7 +52,7 @@ func (h *host) addWorks(threads, streams int) {
 	for i := range h.works {
 		spec := &h.scenario.Workloads[i]
 		w := &h.works[i]
-		*w = work{Workload: spec, group: spec.Cgroup + 1, first: len(h.threads), count: threadsOf(spec), latency: newHistogram()}
+		*w = work{Workload: spec, group: spec.Cgroup + 1, first: len(h.threads), count: threadsOf(spec), latency: histogram{}}
 		allowed := maskOf(h.scenario.CPUsOf(spec), h.ncpu)
 		var each []int
 		for c := range h.ncpu {

@@ -64,6 +64,9 @@ type Stats struct {
 	// Joined counts threads that began to run above the cap, for one slice at most: they ran when the scheduler was
 	// attached, or when they joined the cgroup.
 	Joined uint64
+	// Faults counts what must not happen, by name: each is a defect of the scheduler, or a bound that was passed. They are of
+	// the whole scheduler since it was loaded. Nil: a scheduler that an older program loaded does not count them.
+	Faults map[string]uint64
 }
 
 // Options of Load.

@@ -73,6 +73,7 @@ const (
 	bpfMapControls                      = "controls"
 	bpfMapCpus                          = "cpus"
 	bpfMapFarewells                     = "farewells"
+	bpfMapFaults                        = "faults"
 	bpfMapGroups                        = "groups"
 	bpfMapLimits                        = "limits"
 	bpfMapRowOf                         = "row_of"
@@ -169,6 +170,7 @@ type bpfMapSpecs struct {
 	Controls   *ebpf.MapSpec `ebpf:"controls"`
 	Cpus       *ebpf.MapSpec `ebpf:"cpus"`
 	Farewells  *ebpf.MapSpec `ebpf:"farewells"`
+	Faults     *ebpf.MapSpec `ebpf:"faults"`
 	Groups     *ebpf.MapSpec `ebpf:"groups"`
 	Limits     *ebpf.MapSpec `ebpf:"limits"`
 	RowOf      *ebpf.MapSpec `ebpf:"row_of"`
@@ -213,6 +215,7 @@ type bpfMaps struct {
 	Controls   *ebpf.Map `ebpf:"controls"`
 	Cpus       *ebpf.Map `ebpf:"cpus"`
 	Farewells  *ebpf.Map `ebpf:"farewells"`
+	Faults     *ebpf.Map `ebpf:"faults"`
 	Groups     *ebpf.Map `ebpf:"groups"`
 	Limits     *ebpf.Map `ebpf:"limits"`
 	RowOf      *ebpf.Map `ebpf:"row_of"`
@@ -228,6 +231,7 @@ func (m *bpfMaps) Close() error {
 		m.Controls,
 		m.Cpus,
 		m.Farewells,
+		m.Faults,
 		m.Groups,
 		m.Limits,
 		m.RowOf,

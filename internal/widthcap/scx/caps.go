@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -18,7 +19,10 @@ type Caps struct {
 }
 
 // shared are the maps that processes share.
-var shared = []string{bpfMapWishes, bpfMapRows, bpfMapRowOf, bpfMapControls}
+var shared = []string{bpfMapWishes, bpfMapRows, bpfMapRowOf, bpfMapControls, bpfMapFaults}
+
+// faultNames are the faults of bpf/scx.h, in their order.
+var faultNames = []string{"no_thread", "no_cpu", "no_row", "unbalanced", "no_group", "lost_limit", "too_deep"}
 
 // million is MILLION of bpf/scx.h: limits are in millionths of a CPU.
 const million = 1e6
@@ -35,6 +39,9 @@ func Open(pinDir string) (*Caps, error) {
 	c := &Caps{maps: map[string]*ebpf.Map{}}
 	for _, name := range shared {
 		m, err := ebpf.LoadPinnedMap(filepath.Join(pinDir, name), nil)
+		if name == bpfMapFaults && errors.Is(err, os.ErrNotExist) {
+			continue // an older program loaded it
+		}
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("scheduler: no map %s in %s: %w; its loader has given another folder, or none", name, pinDir, err), c.Close())
 		}
@@ -127,10 +134,32 @@ func (c *Caps) Stats(cgroupID uint64) (Stats, error) {
 	if row == nil {
 		return Stats{}, err
 	}
+	faults, err := c.faults()
+	if err != nil {
+		return Stats{}, err
+	}
 	return Stats{
-		Now: int(row.Running), Widest: int(row.Most), Credit: max(0, time.Duration(row.Level)),
+		Faults: faults,
+		Now:    int(row.Running), Widest: int(row.Most), Credit: max(0, time.Duration(row.Level)),
 		AtCap: time.Duration(row.AtCap), Waited: time.Duration(row.Waited), Cut: row.Cut, Joined: row.Joined,
 	}, nil
+}
+
+// faults are the scheduler's; nil: it does not count them.
+func (c *Caps) faults() (map[string]uint64, error) {
+	m := c.maps[bpfMapFaults]
+	if m == nil {
+		return nil, nil
+	}
+	all := map[string]uint64{}
+	for i, name := range faultNames {
+		var n uint64
+		if err := m.Lookup(uint32(i), &n); err != nil {
+			return nil, fmt.Errorf("scheduler: its faults: %w", err)
+		}
+		all[name] = n
+	}
+	return all, nil
 }
 
 // row returns the scheduler's row of a cgroup, nil while there is none.

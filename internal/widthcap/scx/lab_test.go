@@ -165,7 +165,32 @@ func TestScheduler(t *testing.T) {
 			if err := s.Err(); err != nil {
 				t.Fatal(err)
 			}
+			noFaults(t, s, tr)
 		})
+	}
+}
+
+// noFaults checks that nothing happened that must not, and that this is counted.
+func noFaults(t *testing.T, s *scx.Scheduler, tr *cgrouptest.Tree) {
+	t.Helper()
+	g := newGroup(t, tr, "faults-"+filepath.Base(t.Name()))
+	must(t, s.Set(g.id, scx.Cap{CPUs: 1}))
+	defer g.burn(t, 1)()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		stats, err := s.Stats(g.id)
+		must(t, err)
+		if stats.Faults == nil && time.Now().Before(end) {
+			continue // until one of its threads has run
+		}
+		for fault, n := range stats.Faults {
+			if n > 0 {
+				t.Errorf("%s: %d", fault, n)
+			}
+		}
+		if len(stats.Faults) == 0 {
+			t.Error("faults are not counted")
+		}
+		return
 	}
 }
 

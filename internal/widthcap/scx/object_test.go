@@ -40,6 +40,9 @@ func TestObject(t *testing.T) {
 	if m := spec.Maps[bpfMapUnthrottle]; m == nil || m.Type != ebpf.StructOpsMap {
 		t.Errorf("no scheduler: %v", m)
 	}
+	if m := spec.Maps[bpfMapFaults]; m == nil || int(m.MaxEntries) != len(faultNames) {
+		t.Errorf("%d faults have names: %v", len(faultNames), m)
+	}
 	for name, p := range spec.Programs {
 		if p.Type != ebpf.StructOps || p.License != "Dual BSD/GPL" {
 			t.Errorf("program %s: %v, license %q", name, p.Type, p.License)

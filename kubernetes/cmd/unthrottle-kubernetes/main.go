@@ -19,6 +19,7 @@ import (
 
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	coordination "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -65,6 +66,7 @@ func run(ctx context.Context, args []string) error {
 	kubeconfig := flags.String("kubeconfig", "", "the `FILE` that names the API server; else the pod's service account")
 	identity := flags.String("identity", os.Getenv("POD_NAME"), "the `NAME` of this pod, for the lease")
 	namespace := flags.String("namespace", os.Getenv("POD_NAMESPACE"), "the `NAMESPACE` of the lease")
+	interval := flags.Duration("lease-interval", time.Minute, "renew the lease once per `TIME`; one that was not renewed for three of them is taken over")
 	lease := flags.String("lease", "unthrottle-policies", "the `NAME` of the lease: its holder writes statuses")
 	agent := flags.String("agent", reader.DefaultAgent, "the `URL` of the agent, or unix:PATH, the socket of its --answers")
 	listen := flags.String("listen", reader.DefaultListen, "the loopback `ADDRESS` where users read")
@@ -112,8 +114,12 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	return controller.Run(ctx, controller.Options{Client: client, Base: own, Out: *out, Identity: *identity, Namespace: *namespace, LeaseName: *lease,
-		LeastInterval: *least, LeaseInterval: 15 * time.Second, Log: log})
+	leases, err := coordination.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	return controller.Run(ctx, controller.Options{Client: client, Leases: leases, Base: own, Out: *out, Identity: *identity, Namespace: *namespace, LeaseName: *lease,
+		LeastInterval: *least, LeaseInterval: *interval, Log: log})
 }
 
 // read serves the reader until ctx ends.

@@ -22,6 +22,7 @@ const (
 	needBPF      = "bpf"
 	needSystemd  = "systemd"
 	needJDK      = "jdk"
+	needCC       = "cc"
 	needKernel   = "kernel"
 	needSlow     = "slow"
 	needTestAll  = "test-all"
@@ -93,7 +94,7 @@ func mustHave(list string, n need) (bool, error) {
 }
 
 func needNames() []string {
-	return []string{needRoot, needV1, needV2, needCPUs, needL3s, needNUMA, needSchedExt, needBPF, needSystemd, needJDK, needKernel, needSlow, needTestAll}
+	return []string{needRoot, needV1, needV2, needCPUs, needL3s, needNUMA, needSchedExt, needBPF, needSystemd, needJDK, needCC, needKernel, needSlow, needTestAll}
 }
 
 func known(name string) bool {

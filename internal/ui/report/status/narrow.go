@@ -2,6 +2,9 @@ package status
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/text"
@@ -21,7 +24,21 @@ func narrow(f txn.InForce) string {
 	}
 	return fmt.Sprintf("%s: %d in use, at most %d; credit %s of %s; at the cap for %s, others waited for %s of it; %s cut short\n", capped,
 		*n.CPUsNow, *n.Widest, seconds(*n.CreditSeconds), seconds(n.MaxCreditSeconds), seconds(*n.AtCapSeconds), seconds(*n.WaitedSeconds),
-		text.Count(int(*n.SlicesCut), "slice"))
+		text.Count(int(*n.SlicesCut), "slice")) + faults(n.Faults)
+}
+
+// faults is a line about what must not happen in the scheduler; "": nothing of it did.
+func faults(all map[string]uint64) string {
+	var happened []string
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if n := all[name]; n > 0 {
+			happened = append(happened, fmt.Sprintf("%s %d", name, n))
+		}
+	}
+	if happened == nil {
+		return ""
+	}
+	return "narrow: the scheduler counted what must not happen: " + strings.Join(happened, ", ") + "; see docs/reference/status.md\n"
 }
 
 func seconds(s float64) string {

@@ -101,6 +101,8 @@ static __noinline __u32 row_of_group(struct task_struct *p)
 	struct row *r = row_at(below);
 	if (r)
 		r->parent = 0;
+	if (g)
+		fault(TOO_DEEP);
 	return first;
 }
 

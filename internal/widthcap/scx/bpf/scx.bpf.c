@@ -17,6 +17,21 @@
  *
  * A timer settles every row once a millisecond: it ends slices where a cap has fallen below what
  * runs, and wakes idle CPUs where there is a slot for a thread that waits.
+ *
+ * Limits. What passes one is counted (faults in scx.h), or ends the scheduler with its reason:
+ *
+ *	caps and cpu.max	as many cgroups as there are rows; one more cap ends the scheduler, the
+ *				cpu.max of one more does not bind
+ *	depth			DEPTH capped cgroups above one another, among the lowest LEVELS cgroups
+ *	CPUs			CPUS; a CPU that goes or comes ends the scheduler
+ *	cgroups			65536 with a weight; the kernel refuses to make one more
+ *	joining			a thread that runs when its cgroup gets a cap, or when it joins, runs
+ *				above the cap until its slice ends
+ *	waking			a tick finds idle CPUs for the first HEADS threads of a row; the others wait
+ *				for these CPUs to dispatch, or for the next tick
+ *	exactness		caps and credit are looked at once a tick, so that a burst may overdraw
+ *				its credit by a millisecond of its width
+ *	cpu.idle		is not told by the kernel (6.18): such a cgroup shares by its weight
  */
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
@@ -122,6 +137,8 @@ void BPF_PROG(unthrottle_enqueue, struct task_struct *p, __u64 flags)
 	struct row *r;
 	bool claimed;
 
+	if (!t)
+		fault(NO_THREAD);
 	if (!t || (p->flags & PF_KTHREAD && p->nr_cpus_allowed == 1)) {
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SLICE, flags | (flags & SCX_ENQ_WAKEUP ? SCX_ENQ_PREEMPT : 0));
 		return;
@@ -238,8 +255,10 @@ void BPF_PROG(unthrottle_dispatch, __s32 cpu, struct task_struct *prev)
 	struct row *last;
 	bool shared;
 
-	if (!c)
+	if (!c) {
+		fault(NO_CPU);
 		return;
+	}
 	if (c->pending.row[0])
 		give_back(&c->pending, now);
 	shared = scx_bpf_dsq_nr_queued(SHARED) > 0;
@@ -263,8 +282,10 @@ void BPF_PROG(unthrottle_runnable, struct task_struct *p, __u64 flags)
 {
 	struct thread *t = bpf_task_storage_get(&threads, p, 0, 0);
 
-	if (!t)
+	if (!t) {
+		fault(NO_THREAD);
 		return;
+	}
 	come(p, t);
 	if (!(flags & SCX_ENQ_WAKEUP))
 		return;
@@ -306,8 +327,10 @@ void BPF_PROG(unthrottle_running, struct task_struct *p)
 	struct row *r;
 	__u32 n;
 
-	if (!t || !c)
+	if (!t || !c) {
+		fault(t ? NO_CPU : NO_THREAD);
 		return;
+	}
 	n = row_of_thread(p, t);
 	r = row_at(n);
 	c->began = now;
@@ -344,8 +367,10 @@ void BPF_PROG(unthrottle_stopping, struct task_struct *p, bool runnable)
 	struct factor f = {};
 	struct row *r;
 
-	if (!c)
+	if (!c) {
+		fault(NO_CPU);
 		return;
+	}
 	if (t)
 		t->woke = 0;
 	r = row_at(c->held.row[0]);
@@ -384,7 +409,8 @@ static __always_inline void limit_of_cgroup(__u64 cgid, __u64 period, __u64 quot
 		bpf_map_delete_elem(&limits, &cgid);
 	} else {
 		struct wish w = {.limit = quota * MILLION / period, .credit = (quota + burst) * 1000};
-		bpf_map_update_elem(&limits, &cgid, &w, BPF_ANY);
+		if (bpf_map_update_elem(&limits, &cgid, &w, BPF_ANY))
+			fault(LOST_LIMIT);
 	}
 	if (k)
 		__sync_fetch_and_add(&k->generation, 1);

@@ -11,6 +11,8 @@ enum {
 	PROBES = 8,	/* rows that one dispatch tries */
 	HEADS = 4,	/* waiting threads of a row for which a tick looks for an idle CPU */
 	UNLIMITED = 1 << 30,
+	DRAINS = 1,	/* row.drain: threads run on by it */
+	UNLISTED = 2,	/* and row_of has another row for its cgroup, or none */
 };
 
 #define MS 1000000ULL
@@ -20,7 +22,7 @@ enum {
 #define TICK (1 * MS)	     /* of the timer while a cgroup has a cap */
 #define IDLE_TICK (20 * MS)  /* and while none has */
 #define TURN (8 * MS)	     /* of a fraction, at the longest half of it */
-#define DRAIN (200 * MS)     /* after which a row without a cap is free */
+#define DRAIN (100 * MS)     /* of each of the two steps in which a row without a cap becomes free */
 #define PREEMPT_GAP (MS / 5) /* between two threads of a row that are stopped for one that woke */
 #define SHARED ((1ULL << 62) - 1) /* the queue of threads without a cap; row n has queue n + 1 */
 
@@ -45,7 +47,7 @@ struct row {
 	__u32 wide;    /* uses its credit */
 	__s32 most;    /* largest running */
 	__s32 waiting; /* threads in its queue at the last tick */
-	__u32 drain;   /* it has no cap any more */
+	__u32 drain;   /* it has no cap any more; 0: it has one */
 	__s64 level;   /* credit, ns of CPU time; negative: owed */
 	__u64 at;      /* level, at_cap and waited hold for this time */
 	__u64 at_cap;
@@ -166,6 +168,32 @@ struct {
 	__type(key, __u32);
 	__type(value, struct farewell);
 } farewells SEC(".maps");
+
+/* What must not happen, as in faultNames of caps.go: each is a defect of ours, or a bound below that was passed. */
+enum {
+	NO_THREAD,	/* a thread without its storage ran without a cap */
+	NO_CPU,		/* CPU numbers from CPUS on: no slot was counted there */
+	NO_ROW,		/* a slot of a row that is not there */
+	UNBALANCED,	/* a slot given back, or a thread stopped, more often than taken or begun */
+	NO_GROUP,	/* a thread of a cgroup without weight: it shares by its nice value alone */
+	LOST_LIMIT,	/* a cpu.max for which there was no room, and which does not bind */
+	TOO_DEEP,	/* looked at a thread below more than DEPTH capped cgroups or LEVELS cgroups: those on top do not bind */
+	FAULTS
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, FAULTS);
+	__type(key, __u32);
+	__type(value, __u64);
+} faults SEC(".maps");
+
+static __always_inline void fault(__u32 which)
+{
+	__u64 *n = bpf_map_lookup_elem(&faults, &which);
+
+	if (n)
+		__sync_fetch_and_add(n, 1);
+}
 
 const volatile __u32 max_rows; /* set before loading: entries of rows */
 

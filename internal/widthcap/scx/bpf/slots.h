@@ -18,6 +18,8 @@ static __always_inline void chain_of(__u32 n, struct chain *c)
 		c->row[i] = n;
 		n = r ? r->parent : 0;
 	}
+	if (n)
+		fault(TOO_DEEP);
 }
 
 /* step is a walk along a chain. */
@@ -44,10 +46,15 @@ static __always_inline __u32 next_row(struct step *s)
 
 static long change_row(__u32 i, struct step *s)
 {
-	struct row *r = row_at(next_row(s));
+	__u32 n = next_row(s);
+	struct row *r = row_at(n);
+	bool unbalanced;
 
-	if (!r)
+	if (!r) {
+		if (n)
+			fault(NO_ROW);
 		return 1;
+	}
 	bpf_spin_lock(&r->lock);
 	settle(r, s->now, s->ncpu);
 	r->used += s->used;
@@ -56,7 +63,10 @@ static long change_row(__u32 i, struct step *s)
 		r->most = r->running;
 	if (s->used > 0 && s->running > 0 && r->used > r->allow)
 		r->joined++;
+	unbalanced = r->used < 0 || r->running < 0;
 	bpf_spin_unlock(&r->lock);
+	if (unbalanced)
+		fault(UNBALANCED);
 	return 0;
 }
 

@@ -41,6 +41,16 @@ static __noinline int wake_for(__u64 n, __s32 room)
 	return 0;
 }
 
+/*
+ * A row becomes free in two steps, DRAIN apart, while no thread runs or waits by it:
+ *
+ *	no cap ──► drains ──► unlisted ──► free
+ *
+ * Unlisted, no thread finds it any more, and those that found it before look again at their next event: the generation is
+ * new. A thread between its lookup and its queue has DRAIN to arrive there, also on a virtual CPU that does not run
+ * meanwhile. Freed in one step under the lock, the row may be claimed at once. Rows below it are linked past it while it is
+ * unlisted: a thread may wait in their queues for longer than that, and is not looked up meanwhile.
+ */
 struct round {
 	__u64 now;
 	__u32 ncpu;
@@ -52,9 +62,12 @@ static long look_at_row(__u32 i, struct round *round)
 	struct row *r = bpf_map_lookup_elem(&rows, &i);
 	__u32 n = i + 1, at = i / 64 % WORDS;
 	__u64 bit = 1ULL << (i % 64), cgid;
+	__u32 up = r ? r->parent : 0;
+	struct control *k = control();
+	struct row *above;
 	struct wish w = {};
 	__s32 waiting, over, room;
-	bool has, free;
+	bool has, rests, unlist;
 
 	if (!r || !round)
 		return 1;
@@ -63,25 +76,39 @@ static long look_at_row(__u32 i, struct round *round)
 	if (!cgid && waiting <= 0)
 		return 0;
 	round->in_use++;
+	above = row_at(up);
+	if (above && above->drain == UNLISTED)
+		__sync_val_compare_and_swap(&r->parent, up, above->parent);
 	has = cgid && wish_of(cgid, &w);
 	bpf_spin_lock(&r->lock);
 	r->waiting = waiting;
-	if (has)
+	if (has && r->drain != UNLISTED) {
 		r->wish = w;
-	if (!has && !r->drain)
+		r->drain = 0;
+	} else if (!r->drain) {
+		r->drain = DRAINS;
 		r->drained_at = round->now;
-	r->drain = !has;
+	}
 	settle(r, round->now, round->ncpu);
 	over = r->running - r->allow;
 	room = r->allow - r->used;
-	free = !has && cgid && !r->used && waiting <= 0 && round->now - r->drained_at > DRAIN;
-	bpf_spin_unlock(&r->lock);
-	if (free) {
-		bpf_map_delete_elem(&row_of, &cgid);
+	rests = r->drain && cgid && !r->used && waiting <= 0 && round->now - r->drained_at > DRAIN;
+	unlist = rests && r->drain == DRAINS;
+	if (unlist) {
+		r->drain = UNLISTED;
+		r->drained_at = round->now;
+	} else if (rests) {
 		r->parent = 0;
 		r->cgid = 0;
-		return 0;
 	}
+	bpf_spin_unlock(&r->lock);
+	if (unlist) {
+		bpf_map_delete_elem(&row_of, &cgid);
+		if (k)
+			__sync_fetch_and_add(&k->generation, 1);
+	}
+	if (rests)
+		return 0;
 	if (over > 0) {
 		struct surplus s = {.row = n, .left = over};
 		bpf_loop(round->ncpu, stop_surplus, &s, 0);

@@ -43,8 +43,12 @@ static long add_weight(__u32 i, struct climb *c)
 	struct group *g = bpf_map_lookup_elem(&groups, &c->cgid);
 	__u64 was, give, had;
 
-	if (!g)
+	if (!g) {
+		/* The root and autogroups have none; a thread that goes may outlive its cgroup. */
+		if (c->cgid && c->many == 1)
+			fault(NO_GROUP);
 		return 1;
+	}
 	__sync_fetch_and_add(&g->sum, c->weight);
 	was = __sync_fetch_and_add(&g->threads, c->many);
 	if (was + c->many != 0 && was != 0)

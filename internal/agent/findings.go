@@ -95,7 +95,7 @@ func (c *chooser) round(all []observe.Observation, held []txn.InForce, now time.
 			starting = c.starting(s, now)
 		}
 		s.treatment = c.treat(s, o, inForce[path], starting, now)
-		if !above || !starting.IsZero() {
+		if !above || !starting.IsZero() || o.Inside() != "" {
 			continue
 		}
 		stopped[path] = c.stopped[path] + 1

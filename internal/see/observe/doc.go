@@ -44,8 +44,11 @@
 // # Limits
 //
 //   - The kernel adds to the counters when a throttling ends. One that spans two windows counts whole in the second.
-//     One that has not ended shows in the upper bound only, and only if the container's own quota caused it (see
-//     Stopped).
+//     One that has not ended shows in the upper bound only, and only if the container's own quota or one inside caused
+//     it (see Stopped).
+//   - Quotas inside a container are found by a look at all cgroups in it, up to cgroup.MaxBelow: in both samples of Once,
+//     in a Watcher after a write, and with each list of the containers. One that a program in the container sets through
+//     a mount of its own shows there up to RescanInterval late. A container that rests is not looked into.
 //   - The Sampler reads the files of one cgroup one after the other, some microseconds apart.
 //   - The number of CPUs is the size of the cpuset, the larger one of both ends of the window. If threads confine
 //     themselves further by their affinity, the lower bound is lower than it could be, but never wrong.

@@ -28,7 +28,7 @@ func (w *Watcher) rescan(now time.Time) {
 		}
 	}
 	w.unwatched--
-	w.dirty = false
+	w.dirty, w.inside = false, true
 	w.nextRescan = now.Add(w.opt.RescanInterval)
 	defer func() { w.earliestScan = w.now().Add(min(scanShare*w.now().Sub(now), maxScanDelay)) }()
 	list, err := w.opt.List()
@@ -111,6 +111,10 @@ func (w *Watcher) sample(now time.Time) Snapshot {
 	snapshot := Snapshot{At: now, Left: w.left, Observations: make([]Observation, 0, len(w.tracks))}
 	var came, gone []container.Container
 	w.sampler.begin()
+	looks := (w.inside || w.written) && !now.Before(w.earliestLook)
+	if w.inside = (w.inside || w.written) && !looks; looks {
+		w.sampler.look, w.sampler.looking = w.sampler.round, 0
+	}
 	w.sampler.unwritten, w.written = w.notifier.whole && !w.written, false
 	for _, t := range w.tracks {
 		w.sampler.greet(&t.container)
@@ -141,6 +145,9 @@ func (w *Watcher) sample(now time.Time) Snapshot {
 	}
 	clear(w.tracks[len(kept):])
 	w.tracks = kept
+	if looks {
+		w.earliestLook = now.Add(lookShare * w.sampler.looking)
+	}
 	w.sampler.sweep()
 	w.changed(came, gone)
 	snapshot.Containers, snapshot.Hot = len(w.tracks), w.sampler.Hot()

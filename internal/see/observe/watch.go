@@ -66,6 +66,9 @@ type Watcher struct {
 	dirty                            bool
 	written                          bool // a setting was written, or a cgroup removed, since the last sample
 	unwatched                        int  // rescans until the watches are set again
+	// Quotas inside the containers are to be looked for, but not before earliestLook.
+	inside       bool
+	earliestLook time.Time
 }
 
 // track is one container with its two latest samples.

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/utils/cpuset"
 
+	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/infile"
 	"github.com/unthrottle/unthrottle/internal/placing/placefile"
 	"github.com/unthrottle/unthrottle/internal/text"
@@ -166,6 +167,9 @@ func (f *placeFlags) state(cmd *cobra.Command) (placement.State, error) {
 		if absent := list.into.Difference(m.Present()); !absent.IsEmpty() {
 			return s, fmt.Errorf("--%s: this machine has no CPUs %s: it has %s", list.flag, absent, m.Present())
 		}
+	}
+	if err := remedy.CheckReserve(m, s.Reserved); err != nil {
+		return s, fmt.Errorf("--reserve: %w", err)
 	}
 	return s, nil
 }

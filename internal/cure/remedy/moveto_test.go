@@ -266,3 +266,18 @@ func TestPinRefusesWhatAManagerMayHave(t *testing.T) {
 		}
 	})
 }
+
+func TestAReserveThatIsNotThereIsRefused(t *testing.T) {
+	onEach(t, "0-7", func(t *testing.T, h *host, web container.Container) {
+		for reserve, want := range map[string]string{"0-1": "", "8": "8, which are not there or offline: 0-7 are online"} {
+			set := parse(t, reserve)
+			_, state := State(h.facts(), &set, nil)
+			_, plan := Make(h.facts(), web, Request{Kind: Pin, CPUs: 2, Reserve: &set})
+			for _, err := range []error{state, plan} {
+				if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+					t.Errorf("reserve %s: %v", reserve, err)
+				}
+			}
+		}
+	})
+}

@@ -260,9 +260,19 @@ func (c *chooser) missed(path string) {
 	}
 }
 
-// later leaves a container alone until then.
+// later leaves a container alone until then. Where that many are waiting, the one whose wait ends first waits no more: else
+// a container beyond the bound would be tried in each round.
 func (c *chooser) later(path string, until time.Time) {
-	if len(c.retry) < maxContainers {
-		c.retry[path] = until
+	if _, known := c.retry[path]; !known && len(c.retry) >= maxContainers {
+		first := ""
+		for waiting, at := range c.retry {
+			if first == "" || at.Before(c.retry[first]) {
+				first = waiting
+			}
+		}
+		delete(c.retry, first)
+		delete(c.misses, first)
+		delete(c.waits, first)
 	}
+	c.retry[path] = until
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
 
-// lookShare bounds how often a Watcher looks for quotas inside containers: a look waits so many times as long as the
-// last one took.
+// lookShare bounds how often a Watcher looks for quotas inside containers, or lists them without a notice: it waits so many
+// times as long as the last time took.
 const lookShare = 100
 
 // below are the cgroups inside a container that had a quota at the last look.

@@ -23,6 +23,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/slo"
 	"github.com/unthrottle/unthrottle/internal/explain/live"
+	"github.com/unthrottle/unthrottle/internal/infile"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/irq/irqhost"
 	"github.com/unthrottle/unthrottle/internal/see/probe"
@@ -52,12 +53,12 @@ file changed.`,
 			if f.config == "" {
 				return errors.New("--config is missing: a file with at least 'version: 1' (docs/reference/agent.md)")
 			}
-			c, err := f.read(cmd)
+			c, err := f.read(cmd.Context(), cmd)
 			if check {
 				return f.check(cmd.OutOrStdout(), c, err)
 			}
 			if err != nil {
-				return missingFile(f.config, err)
+				return err
 			}
 			return runAgent(cmd, f, c)
 		},
@@ -121,7 +122,7 @@ func watchOnce(ctx context.Context, cmd *cobra.Command, c agentConfig, ready fun
 		Age:       func(c container.Container) (time.Duration, bool) { return container.Age(h, os.DirFS("/proc"), c) },
 		Latencies: slo.Latencies,
 		Interrupts: func() (hoststate.Interrupts, error) {
-			return gather.Interrupts(irqhost.New("/proc"), os.DirFS("/"))
+			return gather.Interrupts(irqhost.New("/proc"), infile.Root("/"))
 		},
 		Ready: ready,
 	})
@@ -146,6 +147,6 @@ func flightOf(h *cgroup.Host, rules policy.Rules, stateDir string) (f agent.Flig
 		if err != nil {
 			return err
 		}
-		return live.Keep(ctx, p, live.Options{Host: h, Root: os.DirFS("/"), Target: c, Others: live.Others(c, all), For: agent.RecordFor, Keep: w})
+		return live.Keep(ctx, p, live.Options{Host: h, Root: infile.Root("/"), Target: c, Others: live.Others(c, all), For: agent.RecordFor, Keep: w})
 	}}, func() { p.Close() }
 }

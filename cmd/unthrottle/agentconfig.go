@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -47,11 +48,11 @@ type agentConfig struct {
 	reloaded bool
 }
 
-// read reads the file.
-func (f agentFlags) read(cmd *cobra.Command) (agentConfig, error) {
+// read reads the file, until ctx ends.
+func (f agentFlags) read(ctx context.Context, cmd *cobra.Command) (agentConfig, error) {
 	c := agentConfig{write: f.write, file: f.config, answers: f.answers}
 	var err error
-	if c.rules, c.untrusted, err = policy.ReadRules(f.config); err != nil {
+	if c.rules, c.untrusted, err = policy.ReadRules(ctx, f.config); err != nil {
 		return c, err
 	}
 	if f.cpu != "" {

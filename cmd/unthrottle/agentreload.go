@@ -62,27 +62,65 @@ func untilReload(cmd *cobra.Command, f agentFlags, c agentConfig, hangups <-chan
 	return next, err
 }
 
-// awaitConfig waits for a hang-up after which the file has no mistake; nil: ctx ended before.
+// awaitConfig waits for a hang-up after which the file has no mistake; nil: ctx ended before. A hang-up while the file is
+// read, such as from a pipe whose writer does not come, begins anew.
 func awaitConfig(ctx context.Context, cmd *cobra.Command, f agentFlags, now agentConfig, hangups <-chan os.Signal) *agentConfig {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-hangups:
+	}
 	for {
-		select {
-		case <-ctx.Done():
+		next, err := readUntil(ctx, cmd, f, now, hangups)
+		switch {
+		case ctx.Err() != nil:
 			return nil
-		case <-hangups:
-		}
-		next, err := f.read(cmd)
-		if err == nil {
-			err = now.canBecome(ctx, next)
-		}
-		if err == nil {
+		case errors.Is(err, errReadAgain):
+			say("%s is read anew: it took longer than until the next hang-up", f.config)
+			continue
+		case err == nil:
 			say("%s was read again: mode %s", f.config, next.rules.Mode)
 			tellSystemd(daemon.SdNotifyReloading)
-			return &next
+			return next
 		}
 		if several := policy.Mistakes(nil); errors.As(err, &several) {
 			err = fmt.Errorf("%s", strings.ReplaceAll(err.Error(), "\n", "; "))
 		}
 		say("%s was read again and is refused, the old configuration stays: %v", f.config, err)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-hangups:
+		}
+	}
+}
+
+// errReadAgain: a hang-up came before the file was read.
+var errReadAgain = errors.New("a hang-up came meanwhile")
+
+// readUntil reads and checks the file once, until a hang-up.
+func readUntil(ctx context.Context, cmd *cobra.Command, f agentFlags, now agentConfig, hangups <-chan os.Signal) (*agentConfig, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	type outcome struct {
+		next agentConfig
+		err  error
+	}
+	read := make(chan outcome, 1)
+	go func() {
+		next, err := f.read(ctx, cmd)
+		if err == nil {
+			err = now.canBecome(ctx, next)
+		}
+		read <- outcome{next, err}
+	}()
+	select {
+	case <-hangups:
+		cancel(errReadAgain)
+		<-read
+		return nil, errReadAgain
+	case of := <-read:
+		return &of.next, of.err
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate/gather"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/infile"
 	"github.com/unthrottle/unthrottle/internal/kernel/irq/irqhost"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/txn/apply"
@@ -94,7 +94,7 @@ func (f *remedyFlags) request(cmd *cobra.Command) (remedy.Request, error) {
 		r.CPUs, r.Cap = 0, f.cpus
 	}
 	if f.irqs {
-		found, err := gather.Interrupts(irqhost.New("/proc"), os.DirFS("/"))
+		found, err := gather.Interrupts(irqhost.New("/proc"), infile.Root("/"))
 		if err != nil {
 			return r, fmt.Errorf("--irqs: %w", err)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/cure/fix/learn"
 	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
+	"github.com/unthrottle/unthrottle/internal/infile"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/sandbox"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/bench"
@@ -144,7 +145,7 @@ func notMeasured(err error) error {
 // fixChooses records a cgroup of the bench, and then says what fix chooses for it.
 func fixChooses(h *cgroup.Host) func(context.Context, cgroup.Group, time.Duration) (func(context.Context) (capacity.Chosen, error), error) {
 	return func(ctx context.Context, of cgroup.Group, d time.Duration) (func(context.Context) (capacity.Chosen, error), error) {
-		choice, err := learn.Host{Cgroups: h, Root: os.DirFS("/")}.Choice(ctx, of, d)
+		choice, err := learn.Host{Cgroups: h, Root: infile.Root("/")}.Choice(ctx, of, d)
 		return func(ctx context.Context) (capacity.Chosen, error) {
 			setting, err := choice(ctx)
 			return capacity.Chosen(setting), err

@@ -19,6 +19,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/bugreport"
 	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/infile"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/features"
 	"github.com/unthrottle/unthrottle/internal/txn/journal"
@@ -150,7 +151,7 @@ func (b bugReport) collect(ctx context.Context) []bugreport.File {
 	}
 	checked, checkedJSON := b.check(r)
 	config := ""
-	if text, err := readHead(b.config); err != nil {
+	if text, err := infile.ReadAll(ctx, b.config, nil, maxRead); err != nil {
 		config = unread(err)
 	} else {
 		config = r.Config(text)
@@ -166,7 +167,7 @@ func (b bugReport) collect(ctx context.Context) []bugreport.File {
 		log = unread(err)
 	}
 	files := []bugreport.File{
-		{Name: "version.txt", Text: versionLines()},
+		{Name: "version.txt", Text: versionLines(ctx)},
 		{Name: "check.txt", Text: checked},
 		{Name: "check.json", Text: checkedJSON},
 		{Name: "containers.jsonl", Text: containers},
@@ -200,10 +201,10 @@ func privateNames(all []container.Container) []string {
 	return append(names, host)
 }
 
-func versionLines() string {
+func versionLines(ctx context.Context) string {
 	var out strings.Builder
 	fmt.Fprint(&out, thisBuild())
-	if text, err := readHead("/etc/os-release"); err == nil {
+	if text, err := infile.ReadAll(ctx, "/etc/os-release", nil, maxRead); err == nil {
 		for line := range strings.Lines(string(text)) {
 			if strings.HasPrefix(line, "PRETTY_NAME=") {
 				out.WriteString(line)
@@ -314,12 +315,3 @@ func agentLog(ctx context.Context) (string, error) {
 
 // maxRead bounds a file that is read whole.
 const maxRead = 1 << 20
-
-func readHead(name string) ([]byte, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxRead))
-}

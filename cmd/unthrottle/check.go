@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/infile"
 	"github.com/unthrottle/unthrottle/internal/kernel/features"
 	"github.com/unthrottle/unthrottle/internal/see/probe"
 	"github.com/unthrottle/unthrottle/internal/txn/journal"
@@ -56,7 +57,7 @@ func checkHost(stateDir string) (features.Report, error) {
 	if err != nil {
 		return features.Report{}, err
 	}
-	r := features.Gather(h, os.DirFS("/"), os.Geteuid())
+	r := features.Gather(h, infile.Root("/"), os.Geteuid())
 	tried := features.Tried{Probe: tryProbe(), StateDir: tryStateDir(stateDir)}
 	looking, changing := features.Commands(r, tried)
 	r.Can = slices.Concat(r.Can[:1], looking, r.Can[1:], remedy.Abilities(r), changing)

@@ -16,6 +16,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate/gather"
+	"github.com/unthrottle/unthrottle/internal/infile"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/irq/irqhost"
 	"github.com/unthrottle/unthrottle/internal/kernel/schedpolicy/schedhost"
@@ -191,7 +192,7 @@ func (f *writeFlags) facts(ctx context.Context, h *cgroup.Host, env apply.Env, a
 		return hoststate.Facts{}, err
 	}
 	o := gather.Options{
-		Root: os.DirFS("/"), Held: held, Journal: journal.File(env.StateDir), Drift: drift, Scope: env.Scope, Named: named, Used: used, Window: time.Second,
+		Root: infile.Root("/"), Held: held, Journal: journal.File(env.StateDir), Drift: drift, Scope: env.Scope, Named: named, Used: used, Window: time.Second,
 		IRQ: env.IRQ, SchedExt: schedExt(),
 	}
 	if units, ok := env.Systemd.(gather.Units); ok {

@@ -15,6 +15,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/explain/live"
+	"github.com/unthrottle/unthrottle/internal/infile"
 	"github.com/unthrottle/unthrottle/internal/see/probe"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/text"
@@ -103,13 +104,13 @@ func runExplain(ctx context.Context, target string, f explainFlags, out io.Write
 	}
 	switch {
 	case f.at != "":
-		e, err = explainPast(target, f)
+		e, err = explainPast(ctx, target, f)
 	case isFile(target) && (f.record != "" || f.ask):
 		err = fmt.Errorf("%s is a recording: --record and --ask-jvm are for containers that run", text.Sanitize(target, 0))
 	case isFile(target):
 		recorded = target
 		done := slowly("explaining " + text.Sanitize(target, 60))
-		e, err = live.File(target)
+		e, err = live.File(ctx, target)
 		done()
 	default:
 		if recorded = f.record; recorded == "" {
@@ -179,7 +180,7 @@ func forecastOf(ctx context.Context, name string, live bool) (*forecast.Forecast
 	if name == "" {
 		return nil, nil
 	}
-	file, err := os.Open(name)
+	file, err := infile.Open(ctx, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil // nothing was recorded, and the explanation says why
 	}
@@ -229,7 +230,7 @@ func explainLive(ctx context.Context, target string, f explainFlags, record stri
 	if err != nil {
 		return e, nil, nil, orFile(target, err)
 	}
-	o := live.Options{Host: h, Root: os.DirFS("/"), Target: c, Others: live.Others(c, all), For: f.length, AskJVM: f.ask}
+	o := live.Options{Host: h, Root: infile.Root("/"), Target: c, Others: live.Others(c, all), For: f.length, AskJVM: f.ask}
 	how := progress.Plain
 	if terminal.FullScreen(os.Stderr) {
 		how = progress.Terminal

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -21,12 +22,12 @@ const flightDir = "flight"
 func defaultFlightDir() string { return filepath.Join(defaultStateDir(), flightDir) }
 
 // explainPast explains a moment of the past from the agent's flight recorder.
-func explainPast(target string, f explainFlags) (diagnose.Explanation, error) {
+func explainPast(ctx context.Context, target string, f explainFlags) (diagnose.Explanation, error) {
 	at, err := flightrecorder.Moment(f.at, time.Now())
 	if err != nil {
 		return diagnose.Explanation{}, fmt.Errorf("--at %s: %w", text.Sanitize(f.at, 60), err)
 	}
-	e, err := past.Explain(past.Options{
+	e, err := past.Explain(ctx, past.Options{
 		Dir: f.flight, Recordings: agent.RecordingsDir(f.flight), Target: target, At: at,
 		Running: func() (flightrecorder.Identity, error) { return running(target) },
 		Say:     func(text string) { say("%s", text) },

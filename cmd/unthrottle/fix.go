@@ -18,6 +18,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/slo"
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/infile"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/txn/apply"
@@ -194,7 +195,7 @@ func hostEnv(ctx context.Context, h *cgroup.Host, env apply.Env, w *writeFlags, 
 			}
 			line := progress.NewRecording(os.Stderr, progress.OnlyLate, target.Name, length, waitsForCPU())
 			defer line.Done()
-			return learn.Host{Cgroups: h, Root: os.DirFS("/"), All: all, Doing: line.Doing, Began: line.Began}.Learn(ctx, target, length)
+			return learn.Host{Cgroups: h, Root: infile.Root("/"), All: all, Doing: line.Doing, Began: line.Began}.Learn(ctx, target, length)
 		},
 		Each: func() func(n int, do func(i int) error) error {
 			within := replaysWithin(ctx, true)

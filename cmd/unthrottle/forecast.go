@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/unthrottle/unthrottle/internal/explain/live"
+	"github.com/unthrottle/unthrottle/internal/infile"
 	"github.com/unthrottle/unthrottle/internal/see/probe"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/text"
@@ -127,7 +128,7 @@ func (f *forecastFlags) loadOf(ctx context.Context, target string) (l *forecast.
 			return nil, nil, errors.Join(err, kept)
 		}
 	}
-	file, err := os.Open(name)
+	file, err := infile.Open(ctx, name)
 	if err != nil {
 		return nil, nil, err
 	}

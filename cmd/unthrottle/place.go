@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/utils/cpuset"
 
+	"github.com/unthrottle/unthrottle/internal/cure/remedy"
+	"github.com/unthrottle/unthrottle/internal/infile"
 	"github.com/unthrottle/unthrottle/internal/placing/placefile"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
@@ -68,7 +71,7 @@ func (f *placeFlags) run(cmd *cobra.Command) error {
 	}
 	shared := cpuset.New()
 	if f.current != "" {
-		data, err := readBounded(f.current, cmd.InOrStdin())
+		data, err := readBounded(cmd.Context(), f.current, cmd.InOrStdin())
 		if err != nil {
 			return err
 		}
@@ -78,7 +81,7 @@ func (f *placeFlags) run(cmd *cobra.Command) error {
 	}
 	var events []placement.Event
 	if f.containers != "" {
-		data, err := readBounded(f.containers, cmd.InOrStdin())
+		data, err := readBounded(cmd.Context(), f.containers, cmd.InOrStdin())
 		if err != nil {
 			return err
 		}
@@ -165,6 +168,9 @@ func (f *placeFlags) state(cmd *cobra.Command) (placement.State, error) {
 			return s, fmt.Errorf("--%s: this machine has no CPUs %s: it has %s", list.flag, absent, m.Present())
 		}
 	}
+	if err := remedy.CheckReserve(m, s.Reserved); err != nil {
+		return s, fmt.Errorf("--reserve: %w", err)
+	}
 	return s, nil
 }
 
@@ -172,7 +178,7 @@ func (f *placeFlags) machine(cmd *cobra.Command) (topology.Machine, error) {
 	if f.topology == "" {
 		return machineAt(cmd, f.sysfs)
 	}
-	data, err := readBounded(f.topology, cmd.InOrStdin())
+	data, err := readBounded(cmd.Context(), f.topology, cmd.InOrStdin())
 	if err != nil {
 		return topology.Machine{}, err
 	}
@@ -180,19 +186,10 @@ func (f *placeFlags) machine(cmd *cobra.Command) (topology.Machine, error) {
 }
 
 // readBounded reads a file of at most placefile.MaxFile bytes.
-func readBounded(name string, stdin io.Reader) ([]byte, error) {
-	in := stdin
-	if name != "-" {
-		file, err := openFile(name)
-		if err != nil {
-			return nil, err
-		}
-		defer file.Close()
-		in = file
-	}
-	data, err := io.ReadAll(io.LimitReader(in, placefile.MaxFile+1))
+func readBounded(ctx context.Context, name string, stdin io.Reader) ([]byte, error) {
+	data, err := infile.ReadAll(ctx, name, stdin, placefile.MaxFile)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, err
 	}
 	if len(data) > placefile.MaxFile {
 		return nil, fmt.Errorf("%s: larger than %d bytes: no machine needs that much", name, placefile.MaxFile)

@@ -88,7 +88,8 @@ func TestPlaceRoundTrip(t *testing.T) {
 }
 
 func TestPlaceRefuses(t *testing.T) {
-	dir := placeFiles(t, map[string]string{"bad.yaml": "- {name: a, cpus: -1}", "c.yaml": "- {name: a, cpus: 1}", "bad.json": "{", "none.json": "{}"})
+	dir := placeFiles(t, map[string]string{"bad.yaml": "- {name: a, cpus: -1}", "c.yaml": "- {name: a, cpus: 1}", "bad.json": "{", "none.json": "{}",
+		"off.json": `{"cpus":[{"id":0},{"id":1,"online":false},{"id":2}]}`})
 	file := func(name string) string { return filepath.Join(dir, name) }
 	machine := file("machine.json")
 	for _, c := range []struct {
@@ -107,6 +108,7 @@ func TestPlaceRefuses(t *testing.T) {
 		{[]string{"--topology", machine, "--containers", file("c.yaml"), "--reserve", "x"}, `--reserve: list "x"`},
 		{[]string{"--topology", machine, "--containers", file("c.yaml"), "--reserve", "0,99"}, "--reserve: this machine has no CPUs 99"},
 		{[]string{"--topology", machine, "--containers", file("c.yaml"), "--unavailable", "98-99"}, "--unavailable: this machine has no CPUs 98-99"},
+		{[]string{"--topology", file("off.json"), "--containers", file("c.yaml"), "--reserve", "0-1"}, "--reserve: the reserve names CPUs 1, which are not there or offline: 0,2 are online"},
 		{[]string{"--topology", machine, "--sysfs", dir, "--containers", file("c.yaml")}, "give one of them"},
 		{[]string{"--containers", "-", "--current", "-"}, "standard input can be one file only"},
 		{[]string{"--containers", file("c.yaml"), "--max-moves", "-1"}, "--max-moves -1"},

@@ -51,7 +51,7 @@ annotations of pods, and whether a container is treated, are not known.`,
 }
 
 func runPolicy(cmd *cobra.Command, config string, form output, args []string) error {
-	rules, _, err := policy.ReadRules(config)
+	rules, _, err := policy.ReadRules(cmd.Context(), config)
 	if err != nil {
 		return err
 	}

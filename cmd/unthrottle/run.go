@@ -58,7 +58,7 @@ file. "-" reads standard input.`,
 			if f.repeat < 1 || f.repeat > maxRealRepeat {
 				return fmt.Errorf("--repeat %d: give a number from 1 to %d", f.repeat, maxRealRepeat)
 			}
-			s, err := readScenario(args[0], cmd.InOrStdin())
+			s, err := readScenario(cmd.Context(), args[0], cmd.InOrStdin())
 			if err == nil && cmd.Flags().Changed("for") {
 				err = lasting(&s, f.length)
 			}

@@ -81,18 +81,6 @@ func missingFile(name string, err error) error {
 	return err
 }
 
-// openFile opens a file that the user named for reading.
-func openFile(name string) (*os.File, error) {
-	info, err := os.Stat(name)
-	if err != nil {
-		return nil, missingFile(name, err)
-	}
-	if info.IsDir() {
-		return nil, fmt.Errorf("%s: a folder: give a file", text.Sanitize(name, 0))
-	}
-	return os.Open(name)
-}
-
 // orFile adds to the error of a TARGET that nothing here is called so that it is no file either, where a file may be meant.
 func orFile(target string, err error) error {
 	if unknown := new(container.NotFound); err == nil || !errors.As(err, &unknown) || target == "" || strings.HasPrefix(target, "pid:") {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/unthrottle/unthrottle/internal/infile"
 	"github.com/unthrottle/unthrottle/internal/scenario"
 	"github.com/unthrottle/unthrottle/internal/sim/parallel"
 	"github.com/unthrottle/unthrottle/internal/sim/realrun"
@@ -53,7 +54,7 @@ nothing runs for real, and no rights are needed. "-" reads standard input.`,
 			if f.out.json() && (f.timeline || f.explain) {
 				return usage(cmd, "--timeline and --explain are for people: they go with no --json")
 			}
-			s, err := readScenario(args[0], cmd.InOrStdin())
+			s, err := readScenario(cmd.Context(), args[0], cmd.InOrStdin())
 			if err == nil && cmd.Flags().Changed("for") {
 				err = lasting(&s, f.length)
 			}
@@ -108,19 +109,10 @@ func runsHere(s scenario.Scenario) bool {
 }
 
 // readScenario reads a file of at most scenario.MaxFile bytes.
-func readScenario(name string, stdin io.Reader) (scenario.Scenario, error) {
-	in := stdin
-	if name != "-" {
-		file, err := openFile(name)
-		if err != nil {
-			return scenario.Scenario{}, err
-		}
-		defer file.Close()
-		in = file
-	}
-	data, err := io.ReadAll(io.LimitReader(in, scenario.MaxFile+1))
+func readScenario(ctx context.Context, name string, stdin io.Reader) (scenario.Scenario, error) {
+	data, err := infile.ReadAll(ctx, name, stdin, scenario.MaxFile)
 	if err != nil {
-		return scenario.Scenario{}, fmt.Errorf("%s: %w", name, err)
+		return scenario.Scenario{}, err
 	}
 	return scenario.Parse(name, data)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/unthrottle/unthrottle/internal/explain/live"
+	"github.com/unthrottle/unthrottle/internal/infile"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/see/probe"
@@ -121,7 +122,7 @@ func explainText(ctx context.Context, h *cgroup.Host, path string, style page.St
 	if err != nil {
 		return nil, err
 	}
-	e, err := live.Live(ctx, live.Options{Host: h, Root: os.DirFS("/"), Target: target, Others: live.Others(target, all), For: topExplainFor})
+	e, err := live.Live(ctx, live.Options{Host: h, Root: infile.Root("/"), Target: target, Others: live.Others(target, all), For: topExplainFor})
 	if err != nil {
 		return nil, err
 	}

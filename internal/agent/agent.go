@@ -191,6 +191,7 @@ func (a *agent) watch(ctx context.Context) error {
 		Sampler: sampler,
 		Scope:   a.Rules.Scope, Interval: a.Rules.Interval, Pace: a.interval, Log: a.Log,
 		PollInterval: -1, // cells show in `top` alone
+		LeaveVacant:  true,
 		List:         a.spent.listing(container.NewLister(a.Host, listed).List), Step: a.spent.step,
 		Changed: func(came, gone []container.Container) {
 			for _, warning := range listed.Runtimes.Warnings() {
@@ -201,7 +202,7 @@ func (a *agent) watch(ctx context.Context) error {
 		},
 	})
 	return w.Run(ctx, func(s observe.Snapshot) {
-		a.totals.add(s.Observations)
+		a.totals.add(s.Observations, s.Vacant)
 		a.rounds.Inc()
 		if a.recorder != nil {
 			a.recorder.round(s)

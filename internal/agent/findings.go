@@ -95,7 +95,7 @@ func (c *chooser) round(all []observe.Observation, held []txn.InForce, now time.
 			starting = c.starting(s, now)
 		}
 		s.treatment = c.treat(s, o, inForce[path], starting, now)
-		if !above || !starting.IsZero() {
+		if !above || !starting.IsZero() || o.Inside() != "" {
 			continue
 		}
 		stopped[path] = c.stopped[path] + 1
@@ -257,9 +257,19 @@ func (c *chooser) missed(path string) {
 	}
 }
 
-// later leaves a container alone until then.
+// later leaves a container alone until then. Where that many are waiting, the one whose wait ends first waits no more: else
+// a container beyond the bound would be tried in each round.
 func (c *chooser) later(path string, until time.Time) {
-	if len(c.retry) < maxContainers {
-		c.retry[path] = until
+	if _, known := c.retry[path]; !known && len(c.retry) >= maxContainers {
+		first := ""
+		for waiting, at := range c.retry {
+			if first == "" || at.Before(c.retry[first]) {
+				first = waiting
+			}
+		}
+		delete(c.retry, first)
+		delete(c.misses, first)
+		delete(c.waits, first)
 	}
+	c.retry[path] = until
 }

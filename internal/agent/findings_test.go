@@ -322,3 +322,24 @@ func TestChooserFindsSecondaries(t *testing.T) {
 		t.Errorf("a rule with a command: %q", why)
 	}
 }
+
+// Where as many containers wait as are remembered, a further attempt in vain waits all the same, and so does a known one
+// for longer.
+func TestAFullMemoryOfWaitsStillWaits(t *testing.T) {
+	c := newChooser(policy.Rules{}, "")
+	now := time.Unix(1000, 0)
+	for i := range maxContainers {
+		c.tried(fmt.Sprint("/", i), now.Add(time.Duration(i)*time.Millisecond), retryAfter)
+	}
+	c.tried("/more", now, retryAfter)
+	if until := c.retry["/more"]; !until.Equal(now.Add(retryAfter)) {
+		t.Errorf("the one beyond the bound waits until %v", until)
+	}
+	c.tried("/7", now.Add(time.Hour), retryAfter)
+	if until := c.retry["/7"]; !until.After(now.Add(time.Hour)) {
+		t.Errorf("the known one waits until %v", until)
+	}
+	if _, waits := c.retry["/0"]; waits || len(c.retry) != maxContainers || len(c.misses) > maxContainers {
+		t.Errorf("%d wait, %d misses; the one whose wait ended first is still there: %v", len(c.retry), len(c.misses), waits)
+	}
+}

@@ -34,7 +34,7 @@ type Flight struct {
 	Missing string
 	// Record makes a recording of one container of RecordFor length, Read reads one.
 	Record func(ctx context.Context, c container.Container, w io.Writer) error
-	Read   func(file string) (fix.Learned, error)
+	Read   func(ctx context.Context, file string) (fix.Learned, error)
 	// Dir is where periods and recordings are kept.
 	Dir string
 }

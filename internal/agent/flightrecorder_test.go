@@ -183,8 +183,8 @@ func TestWidthsAreHistogramsOfTime(t *testing.T) {
 	o := stoppedFor(1, "web", 0.5)
 	o.Width = []time.Duration{300 * time.Millisecond, 0, 500 * time.Millisecond, 200 * time.Millisecond}
 	o.Wanted = append(make([]time.Duration, 300), time.Second)
-	sums.add([]observe.Observation{o})
-	sums.add([]observe.Observation{o})
+	sums.add([]observe.Observation{o}, 0)
+	sums.add([]observe.Observation{o}, 0)
 	reg := prometheus.NewPedanticRegistry()
 	reg.MustRegister(&sums)
 	want := `

@@ -29,6 +29,7 @@ var (
 	wantedCPUDesc = containerDesc("wanted_cpu_seconds_total", "CPU time that it would have used without a quota: at least what it used.")
 
 	containersDesc = prometheus.NewDesc("unthrottle_containers", "Containers seen in the last round.", nil, nil)
+	vacantDesc     = prometheus.NewDesc("unthrottle_containers_vacant", "Containers without a process: they are not looked at, and have no series.", nil, nil)
 	droppedDesc    = prometheus.NewDesc("unthrottle_containers_dropped", "Containers beyond the bound of what is exported.", nil, nil)
 )
 
@@ -45,7 +46,7 @@ const maxSeriesPerContainer = 53
 func (t *totals) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		limitDesc, usedDesc, periodsDesc, throttledPeriodsDesc, stoppedLowDesc, stoppedHighDesc,
-		throttledCPUDesc, waitingDesc, unclearDesc, wantedCPUDesc, containersDesc, droppedDesc, widthDesc, wantDesc,
+		throttledCPUDesc, waitingDesc, unclearDesc, wantedCPUDesc, containersDesc, vacantDesc, droppedDesc, widthDesc, wantDesc,
 	} {
 		ch <- d
 	}
@@ -80,7 +81,8 @@ func (t *totals) Collect(ch chan<- prometheus.Metric) {
 		send(unclearDesc, prometheus.CounterValue, c.waitingUnclear, c.labels...)
 		send(wantedCPUDesc, prometheus.CounterValue, c.wantedCPU, c.labels...)
 	}
-	containers, dropped := float64(len(t.byPath)+t.dropped), float64(t.dropped)
+	containers, vacant, dropped := float64(len(t.byPath)+t.dropped), float64(t.vacant), float64(t.dropped)
 	send(containersDesc, prometheus.GaugeValue, &containers)
+	send(vacantDesc, prometheus.GaugeValue, &vacant)
 	send(droppedDesc, prometheus.GaugeValue, &dropped)
 }

@@ -22,7 +22,7 @@ func TestSeriesPerContainer(t *testing.T) {
 		ThrottledSeconds: new(0.2), OwnThrottledSeconds: new(0.1), StoppedLow: new(time.Millisecond), StoppedHigh: new(time.Millisecond),
 		Width: []time.Duration{time.Second}, Wanted: []time.Duration{time.Second}}
 	var sums totals
-	sums.add([]observe.Observation{o})
+	sums.add([]observe.Observation{o}, 0)
 	r := prometheus.NewRegistry()
 	r.MustRegister(&sums)
 	families, err := r.Gather()
@@ -61,13 +61,13 @@ func TestWaitingIsAbsentWithoutTheProbe(t *testing.T) {
 		UsedCPUs: new(0.5), StoppedLow: new(time.Second / 2), StoppedHigh: new(time.Second / 2), ThrottledBy: observe.BySelf,
 		ThrottledByAll: []observe.Share{{Path: "/a", Seconds: 0.5}}}
 	var sums totals
-	sums.add([]observe.Observation{o})
+	sums.add([]observe.Observation{o}, 0)
 	if got := values(t, &sums); len(got) != 0 {
 		t.Errorf("without the probe: %v", got)
 	}
 	o.Width, o.Wanted = []time.Duration{time.Second / 2, time.Second / 2}, []time.Duration{0, time.Second}
-	sums.add([]observe.Observation{o})
-	sums.add([]observe.Observation{o})
+	sums.add([]observe.Observation{o}, 0)
+	sums.add([]observe.Observation{o}, 0)
 	want := map[string]float64{"unthrottle_container_waiting_seconds_total quota": 1, "unthrottle_container_waiting_seconds_total ancestor": 0,
 		"unthrottle_container_waiting_seconds_total contention": 0, "unthrottle_container_waiting_unclear_seconds_total ": 0,
 		"unthrottle_container_wanted_cpu_seconds_total ": 2}
@@ -102,4 +102,23 @@ func values(t *testing.T, c prometheus.Collector) map[string]float64 {
 		}
 	}
 	return got
+}
+
+// TestVacantContainersAreCounted: what has no series is said.
+func TestVacantContainersAreCounted(t *testing.T) {
+	var sums totals
+	sums.add(nil, 4990)
+	r := prometheus.NewRegistry()
+	r.MustRegister(&sums)
+	families, err := r.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, family := range families {
+		got[family.GetName()] = family.GetMetric()[0].GetGauge().GetValue()
+	}
+	if len(got) != 3 || got["unthrottle_containers_vacant"] != 4990 || got["unthrottle_containers"] != 0 {
+		t.Errorf("%v", got)
+	}
 }

@@ -88,7 +88,7 @@ func (r *recorder) recordedOf(ctx context.Context, id uint64, c container.Contai
 	if why := r.unfit(made, c); why != "" {
 		return fix.Learned{}, why
 	}
-	learned, err := r.Flight.Read(made.file)
+	learned, err := r.Flight.Read(ctx, made.file)
 	switch e := learned.Explanation; {
 	case err != nil:
 		return fix.Learned{}, err.Error()

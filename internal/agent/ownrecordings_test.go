@@ -52,7 +52,7 @@ func TestChoosesFromItsOwnRecording(t *testing.T) {
 					_, err := io.WriteString(w, "events")
 					return errors.Join(err, tc.fails)
 				})
-				a.Flight.Read = func(string) (fix.Learned, error) {
+				a.Flight.Read = func(context.Context, string) (fix.Learned, error) {
 					return fix.Learned{Explanation: recorded.Explanation, Load: recorded.Load, Runs: recorded.Runs}, nil
 				}
 				k := a.Env.FS.(*cgroupmodel.Kernel)

@@ -19,8 +19,6 @@ import (
 )
 
 const (
-	// mostReaders bounds the answers of this file under way; beyond, a client gets 503.
-	mostReaders = 4
 	// sendFor is how long a recording may take to send: a client may be at the other end of a slow line.
 	sendFor = 10 * time.Minute
 )
@@ -29,8 +27,9 @@ const (
 // a name, and recordings hold command lines. So they answer on a loopback address alone, wherever else the agent listens; and where
 // there is a socket for them, on that alone: a port-forward into the agent's pod reaches its loopback address too.
 func (a *agent) handle(mux *http.ServeMux, cost *spent) {
-	turns := make(chan struct{}, mostReaders)
-	page := func(path string, answer http.HandlerFunc) {
+	// A recording takes as long as its reader's line, so that those have turns of their own.
+	quick, long := make(chan struct{}, answers.MostAtOnce), make(chan struct{}, answers.MostAtOnce)
+	page := func(path string, turns chan struct{}, answer http.HandlerFunc) {
 		h := cost.handler(answer)
 		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
 			if why := a.refuses(r); why != "" {
@@ -47,9 +46,9 @@ func (a *agent) handle(mux *http.ServeMux, cost *spent) {
 			}
 		})
 	}
-	page("/containers", func(w http.ResponseWriter, _ *http.Request) { answerJSON(w, a.containers()) })
-	page("/status", func(w http.ResponseWriter, _ *http.Request) { answerJSON(w, a.status()) })
-	page("/recordings", func(w http.ResponseWriter, _ *http.Request) {
+	page("/containers", quick, func(w http.ResponseWriter, _ *http.Request) { answerJSON(w, a.containers()) })
+	page("/status", quick, func(w http.ResponseWriter, _ *http.Request) { answerJSON(w, a.status()) })
+	page("/recordings", quick, func(w http.ResponseWriter, _ *http.Request) {
 		all, err := a.keptRecordings()
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -57,7 +56,7 @@ func (a *agent) handle(mux *http.ServeMux, cost *spent) {
 		}
 		answerJSON(w, answers.Recordings{Schema: answers.RecordingsSchema, Version: answers.Version, Recordings: all})
 	})
-	page("/recordings/{file}", a.sendRecording)
+	page("/recordings/{file}", long, a.sendRecording)
 }
 
 // refuses says why a request came to the wrong address; "": it did not. An address that is not known is wrong.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -182,29 +183,86 @@ func TestReadingOnASocketOnly(t *testing.T) {
 	}
 }
 
-// TestReadingIsBounded: beyond the most answers under way, a client is sent away, and a turn comes back.
+// TestReadingIsBounded: beyond the most answers under way, a client is sent away, and a turn comes back. Slow readers of
+// recordings hold up no other answer.
 func TestReadingIsBounded(t *testing.T) {
 	a := &agent{}
 	mux := http.NewServeMux()
 	a.handle(mux, &a.spent)
-	a.mu.Lock() // each /containers waits for it
 	codes := make(chan int)
-	for range mostReaders + 3 {
+	ask := func(path string, n int) {
+		for range n {
+			go func() {
+				w := httptest.NewRecorder()
+				mux.ServeHTTP(w, askedAt(path, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}))
+				codes <- w.Code
+			}()
+		}
+	}
+	gets := func(n, want int) {
+		t.Helper()
+		for range n {
+			if code := <-codes; code != want {
+				t.Errorf("%d instead of %d", code, want)
+			}
+		}
+	}
+	a.mu.Lock() // each /containers waits for it
+	ask("/containers", answers.MostAtOnce+3)
+	gets(3, http.StatusServiceUnavailable)
+	ask("/recordings/a", 1) // which have turns of their own
+	gets(1, http.StatusNotFound)
+	a.mu.Unlock()
+	gets(answers.MostAtOnce, http.StatusOK)
+}
+
+// Recordings that are sent over a slow line leave room for the other answers.
+func TestSlowReadersOfRecordingsHoldNobodyUp(t *testing.T) {
+	a, _ := reading(t)
+	kept, err := a.keptRecordings()
+	if err != nil || len(kept) != 1 {
+		t.Fatal(kept, err)
+	}
+	recorded := "/recordings/" + kept[0].File
+	mux := http.NewServeMux()
+	a.handle(mux, &a.spent)
+	loopback := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}
+	release := make(chan struct{})
+	sent := make(chan struct{})
+	for range answers.MostAtOnce {
 		go func() {
-			w := httptest.NewRecorder()
-			mux.ServeHTTP(w, askedAt("/containers", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}))
-			codes <- w.Code
+			mux.ServeHTTP(&slowLine{ResponseRecorder: httptest.NewRecorder(), begun: sent, release: release}, askedAt(recorded, loopback))
+			sent <- struct{}{}
 		}()
 	}
-	for range 3 {
-		if code := <-codes; code != http.StatusServiceUnavailable {
-			t.Errorf("%d instead of 503", code)
+	for range answers.MostAtOnce {
+		<-sent
+	}
+	for path, want := range map[string]int{"/containers": http.StatusOK, "/status": http.StatusOK, recorded: http.StatusServiceUnavailable} {
+		w := httptest.NewRecorder()
+		mux.ServeHTTP(w, askedAt(path, loopback))
+		if w.Code != want {
+			t.Errorf("%s: %d instead of %d", path, w.Code, want)
 		}
 	}
-	a.mu.Unlock()
-	for range mostReaders {
-		if code := <-codes; code != http.StatusOK {
-			t.Errorf("%d instead of 200", code)
-		}
+	close(release)
+	for range answers.MostAtOnce {
+		<-sent
 	}
+}
+
+// slowLine takes nothing until it is released.
+type slowLine struct {
+	*httptest.ResponseRecorder
+	begun   chan<- struct{}
+	release <-chan struct{}
+	once    sync.Once
+}
+
+func (l *slowLine) Write(p []byte) (int, error) {
+	l.once.Do(func() {
+		l.begun <- struct{}{}
+		<-l.release
+	})
+	return l.ResponseRecorder.Write(p)
 }

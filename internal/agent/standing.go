@@ -133,10 +133,12 @@ func (c *chooser) treat(s *standing, o *observe.Observation, held *txn.InForce, 
 	case second && c.calm[path] < persist:
 		return policy.Treatment{Reason: policy.ReasonConfirming}
 	case second:
-	case measured && !above && o.LimitCPUs == nil, !measured && o.LimitCPUs == nil:
+	case measured && !above && o.LimitCPUs == nil:
 		return policy.Treatment{Reason: policy.ReasonNoLimit}
 	case !measured:
 		return policy.Treatment{Reason: policy.ReasonNotMeasured}
+	case above && o.Inside() != "":
+		return policy.Treatment{Reason: policy.ReasonInside, Detail: o.Inside()}
 	case !above:
 		return policy.Treatment{Reason: policy.ReasonBelowBound}
 	case !starting.IsZero():

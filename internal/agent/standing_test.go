@@ -47,6 +47,8 @@ func TestWhyNot(t *testing.T) {
 		r.Rules = append([]policy.Rule{{Match: policy.Match{Cgroup: "/batch/**"}, Remedy: remedy.Secondary}}, r.Rules...)
 	}
 	unlimited := seen("/a", 0)
+	inside := seen("/a", 0.5)
+	inside.ThrottledBy = "/a/vcpu0"
 	for _, tc := range []struct {
 		name  string
 		rules func(*policy.Rules)
@@ -62,6 +64,7 @@ func TestWhyNot(t *testing.T) {
 		{"opted out", nil, limited("/a", 0.5), "none", nil, 0, policy.ReasonOptedOut},
 		{"rule none", nil, limited("/leave/a", 0.5), "", nil, 0, policy.ReasonRuleNone},
 		{"no limit", nil, unlimited, "", nil, 0, policy.ReasonNoLimit},
+		{"a quota inside", nil, inside, "", nil, 0, policy.ReasonInside},
 		{"not measured", nil, observe.Observation{Container: container.Container{Group: cgroup.Group{Path: "/a"}}, LimitCPUs: new(1.0), Window: time.Second}, "", nil, 0, policy.ReasonNotMeasured},
 		{"below", nil, limited("/a", 0.005), "", nil, 0, policy.ReasonBelowBound},
 		{"starting", nil, limited("/a", 0.5), "", nil, time.Second, policy.ReasonStarting},

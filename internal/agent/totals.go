@@ -41,15 +41,16 @@ type totals struct {
 	mu      sync.Mutex
 	byPath  map[string]*total
 	dropped int
+	vacant  int
 }
 
-// add takes one round in: what is not in it is gone and is forgotten, since a
+// add takes one round in, and how many containers without a process were left out of it: what is not in it is gone and is forgotten, since a
 // cgroup made later under the same path is another one.
-func (t *totals) add(round []observe.Observation) {
+func (t *totals) add(round []observe.Observation, vacant int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	next := make(map[string]*total, min(len(round), maxContainers))
-	t.dropped = 0
+	t.dropped, t.vacant = 0, vacant
 	for i := range round {
 		o := &round[i]
 		path := o.Container.Group.Path

@@ -189,7 +189,7 @@ func (w *world) recordOf(ctx context.Context, c container.Container, out io.Writ
 }
 
 // readOf is Flight.Read.
-func (w *world) readOf(file string) (fix.Learned, error) {
+func (w *world) readOf(_ context.Context, file string) (fix.Learned, error) {
 	written, err := os.ReadFile(file)
 	if err != nil {
 		return fix.Learned{}, err

@@ -10,7 +10,7 @@ import (
 
 // List returns what runs here, in the order of the cgroup tree. It has one entry per container (its topmost cgroup),
 // per systemd unit that is no container, and per leaf cgroup outside both. It leaves out the root and units that only
-// group others. It skips cgroups that vanish meanwhile. Beyond 262,144 cgroups it returns those found
+// group others. Of a scope inside a container it has the leaves. It skips cgroups that vanish meanwhile. Beyond 262,144 cgroups it returns those found
 // so far together with cgroup.ErrTooMuch.
 func List(h *cgroup.Host, o Options) ([]Container, error) { return NewLister(h, o).List() }
 
@@ -91,10 +91,14 @@ func (l *Lister) List() ([]Container, error) {
 // candidates walks the tree once.
 func (l *Lister) candidates() ([]candidate, error) {
 	top := l.host.Top(cgroup.CPU)
+	scope := depth(relative(l.o.Scope, top))
 	var found []candidate
 	err := l.host.Walk(l.o.Scope, func(path string) error {
 		c := candidate{path: path}
 		c.identity, c.known = recognise(relative(path, top))
+		if c.known && c.depth < scope { // the scope is inside a container
+			c.identity, c.known = identity{podUID: c.podUID}, false
+		}
 		if path != top {
 			found = append(found, c)
 		}

@@ -97,6 +97,31 @@ func TestList(t *testing.T) {
 	}
 }
 
+// A scope inside a container or unit has lines, too: its leaves.
+func TestListInsideAContainer(t *testing.T) {
+	n := kubernetesNode(t)
+	inside := "/kubepods.slice/kubepods-pod" + uidU + ".slice/cri-containerd-" + idA + ".scope/nested"
+	n.group(inside+"/a", "7\n")
+	n.group(inside+"/b", "17\n")
+	for scope, want := range map[string][]string{
+		inside:                               {inside + "/a", inside + "/b"},
+		inside + "/a":                        {inside + "/a"},
+		"/system.slice/nginx.service/worker": {"/system.slice/nginx.service/worker"},
+		"/system.slice/nginx.service":        {"/system.slice/nginx.service"},
+	} {
+		h, o := n.open()
+		o.Scope = scope
+		all, err := List(h, o)
+		var got []string
+		for _, c := range all {
+			got = append(got, c.Group.Path)
+		}
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("below %s: %q, %v, want %q", scope, got, err, want)
+		}
+	}
+}
+
 func TestResolve(t *testing.T) {
 	n := kubernetesNode(t)
 	n.write("proc/7/cgroup", "0::/kubepods.slice/kubepods-pod"+uidU+".slice/cri-containerd-"+idA+".scope/nested\n")

@@ -26,8 +26,7 @@ const (
 	DefaultListen = "127.0.0.1:9470"
 	DefaultAgent  = "http://127.0.0.1:9469"
 
-	mostBytes   = 64 << 20 // of an answer of the agent, recordings aside
-	mostAtOnce  = 8
+	mostBytes   = 64 << 20         // of an answer of the agent, recordings aside
 	answerIn    = 30 * time.Second // an answer of the agent, recordings aside
 	recordingIn = 10 * time.Minute
 )
@@ -44,28 +43,31 @@ type Options struct {
 type reader struct {
 	Options
 	client http.Client
-	turns  chan struct{}
+	// quick and long are the turns of requests: recordings, which take as long as their reader's line, have their own. The
+	// agent answers as many.
+	quick, long chan struct{}
 }
 
 // New answers requests of users.
 func New(o Options) http.Handler {
-	way := &http.Transport{Proxy: nil, MaxConnsPerHost: mostAtOnce}
+	way := &http.Transport{Proxy: nil, MaxConnsPerHost: 2 * answers.MostAtOnce}
 	if socket, ok := strings.CutPrefix(o.Agent, "unix:"); ok {
 		way.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 		}
 		o.Agent = "http://agent"
 	}
-	r := &reader{Options: o, turns: make(chan struct{}, mostAtOnce), client: http.Client{
+	r := &reader{Options: o, quick: make(chan struct{}, answers.MostAtOnce), long: make(chan struct{}, answers.MostAtOnce), client: http.Client{
 		Transport:     way,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 	mux := http.NewServeMux()
 	for path, answer := range map[string]func(*asked) error{
-		"/containers": containers, "/policy": policies, "/status": status, "/recordings": recordings, "/recordings/{file}": file,
+		"/containers": containers, "/policy": policies, "/status": status, "/recordings": recordings,
 	} {
-		mux.Handle("GET "+path, r.page(answer))
+		mux.Handle("GET "+path, r.page(r.quick, answer))
 	}
+	mux.Handle("GET /recordings/{file}", r.page(r.long, file))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	return mux
 }
@@ -122,14 +124,13 @@ type refusal struct {
 
 func (r refusal) Error() string { return r.text }
 
-func (r *reader) page(answer func(*asked) error) http.Handler {
+func (r *reader) page(turns chan struct{}, answer func(*asked) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		select {
-		case r.turns <- struct{}{}:
-			defer func() { <-r.turns }()
+		case turns <- struct{}{}:
+			defer func() { <-turns }()
 		default:
-			w.Header().Set("Retry-After", "1")
-			http.Error(w, "too many requests are under way: ask again", http.StatusServiceUnavailable)
+			askAgain(w)
 			return
 		}
 		token, ok := strings.CutPrefix(request.Header.Get("Authorization"), "Bearer ")
@@ -149,6 +150,8 @@ func (r *reader) page(answer func(*asked) error) http.Handler {
 		}
 		refused := refusal{}
 		switch {
+		case errors.Is(err, errBusy):
+			askAgain(w)
 		case errors.As(err, &refused):
 			http.Error(w, refused.text, refused.code)
 		case err != nil:
@@ -156,6 +159,14 @@ func (r *reader) page(answer func(*asked) error) http.Handler {
 			http.Error(w, err.Error(), http.StatusBadGateway)
 		}
 	})
+}
+
+// errBusy: the agent gives as many answers as it may, to others than us too.
+var errBusy = errors.New("the agent of this node is busy")
+
+func askAgain(w http.ResponseWriter) {
+	w.Header().Set("Retry-After", "1")
+	http.Error(w, "too many requests are under way: ask again", http.StatusServiceUnavailable)
 }
 
 // seesPods reports whether the user may see the pods of a namespace; "" is what belongs to no pod.
@@ -220,6 +231,9 @@ func (a *asked) open(ctx context.Context, path string) (*http.Response, error) {
 	}
 	if answer.StatusCode != http.StatusOK {
 		answer.Body.Close()
+		if answer.StatusCode == http.StatusServiceUnavailable {
+			return nil, errBusy
+		}
 		return nil, fmt.Errorf("the agent of this node answers %s to %s", answer.Status, path)
 	}
 	return answer, nil

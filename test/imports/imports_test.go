@@ -21,7 +21,7 @@ type row struct {
 
 var (
 	// leaves import nothing of ours, and anyone may import them.
-	leaves = []string{"internal/text", "internal/clock", "internal/stats", "internal/objective"}
+	leaves = []string{"internal/text", "internal/clock", "internal/infile", "internal/stats", "internal/objective"}
 	// public are the packages that other projects import.
 	public = []string{"bandwidth", "topology", "placement"}
 	// forTests are helpers that only tests import.
@@ -34,6 +34,7 @@ var table = []row{
 	{"internal/clock", nil},
 	{"internal/stats", nil},
 	{"internal/objective", nil},
+	{"internal/infile", nil},
 	{"bandwidth", nil},
 	{"topology", nil},
 	{"placement", []string{"topology"}},

@@ -12,6 +12,10 @@ import (
 // Version is that of all documents here.
 const Version = 1
 
+// MostAtOnce bounds the answers that the agent gives at once, and apart from them the recordings that it sends at once:
+// beyond, a client gets 503 and Retry-After. Whoever asks for others asks for no more.
+const MostAtOnce = 4
+
 // The schemas.
 const (
 	StatusSchema     = "agent_status"

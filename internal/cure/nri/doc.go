@@ -16,10 +16,14 @@
 //  3. [Plugin.Through] is a cgroup.FS whose writes of quota, period, burst and cpuset of the runtime's own containers go
 //     through the runtime. It reads each value back, because NRI says yes to updates that it did not make. A value that is
 //     not there is written directly, and so is all that NRI does not have.
-//  4. An update makes the runtime write its copy of the other settings too. Those that differ afterwards are written back.
+//  4. An update makes the runtime write its copy of the other settings too. Those that have the copy afterwards, and had
+//     another value before, are written back. A value that is neither is another program's, such as the kubelet's resize
+//     within answerTime, and stays.
 //  5. Without a session all writes are direct.
 //
-// The journal is not this package's: package apply journals a write before it calls the FS, and reads it back afterwards.
+// The journal is not this package's: package apply journals a write before it calls the FS, and reads it back afterwards. A
+// write-back has no entry, because it leaves each setting as it was before the update. If this process is killed between
+// the two, the settings have the runtime's copy, as after any update by the runtime itself.
 //
 // # Example
 //

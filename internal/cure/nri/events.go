@@ -27,6 +27,7 @@ type known struct {
 	names       names.Names
 	labels      map[string]string
 	annotations map[string]string
+	copied      copied
 }
 
 // handlers are what the runtime calls. Its methods are the subscription: the library finds them by name.
@@ -86,7 +87,14 @@ func (h *handlers) StartContainer(_ context.Context, pod *api.PodSandbox, c *api
 // do not come here.
 func (h *handlers) PostUpdateContainer(_ context.Context, _ *api.PodSandbox, c *api.Container) error {
 	h.plugin.o.Log.Info("the runtime resized a container", "container", text.Sanitize(c.GetName(), text.MaxName), "id", text.Sanitize(c.GetId(), 64))
-	h.change(func(p *Plugin) { p.figures.Resizes++ })
+	h.change(func(p *Plugin) {
+		p.figures.Resizes++
+		if k, ok := p.known[c.GetId()]; ok {
+			k.copied.take(c.GetLinux().GetResources())
+			k.copied.resizes++
+			p.known[c.GetId()] = k
+		}
+	})
 	return nil
 }
 
@@ -125,6 +133,7 @@ func (p *Plugin) describe(pod *api.PodSandbox, c *api.Container) known {
 		}
 	}
 	k := known{names: n, annotations: p.annotations(pod)}
+	k.copied.take(c.GetLinux().GetResources())
 	for key, value := range pod.GetLabels() {
 		if len(k.labels) == maxLabels {
 			break

@@ -36,17 +36,19 @@ func (t through) Write(c cgroup.Controller, path, file, value string) error {
 		return t.FS.Write(c, path, file, value)
 	}
 	update.SetContainerId(id)
+	before := t.plugin.copyOf(id)
 	others := t.others(path, file)
 	err := s.update(update)
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("cgroup %q: %s: the runtime did not answer an NRI update within %v: it may still make it; see its log", path, file, answerTime)
 	}
-	t.writeBack(others)
+	t.writeBack(others, before, t.plugin.copyOf(id).resizes != before.resizes)
 	now, readErr := t.FS.Read(c, path, file)
 	switch {
 	case readErr != nil:
 		return readErr
 	case change.Same(file, now, value):
+		t.plugin.took(id, update)
 		t.plugin.count(Applied)
 		return nil
 	case err != nil:
@@ -154,16 +156,22 @@ func (t through) others(path, changing string) []setting {
 	return all
 }
 
-// writeBack undoes what an update changed beside the setting that was meant.
-func (t through) writeBack(others []setting) {
+// writeBack undoes what an update changed beside the setting that was meant: what now has the runtime's copy of it. Another
+// value is another program's, such as the kubelet's resize meanwhile, and stays. Of a setting whose copy is not known that
+// holds if the runtime told of a resize meanwhile.
+func (t through) writeBack(others []setting, copied copied, resized bool) {
 	for _, s := range others {
 		now, err := t.Read(s.controller, s.path, s.file)
 		if err != nil || change.Same(s.file, now, s.value) {
 			continue
 		}
+		log := t.plugin.o.Log.With("cgroup", text.EscapePath(s.path), "file", s.file, "was", s.value, "became", now)
+		if value, ok := copied.value(s.file); ok && !change.Same(s.file, now, value) || !ok && resized {
+			log.Info("another program changed a setting during an NRI update: it stays")
+			continue
+		}
 		err = t.FS.Write(s.controller, s.path, s.file, s.value)
-		t.plugin.o.Log.Warn("an NRI update changed another setting too: written back", "cgroup", text.EscapePath(s.path), "file", s.file,
-			"was", s.value, "became", now, "error", err)
+		log.Warn("an NRI update changed another setting too: written back", "error", err)
 	}
 }
 

@@ -145,6 +145,69 @@ func TestWriteGoesThroughTheRuntime(t *testing.T) {
 	}
 }
 
+// A resize by the kubelet while an update of ours is under way stays, whether the runtime has told of it yet or not. What
+// our update made the runtime write is put back.
+func TestAResizeDuringAnUpdateStays(t *testing.T) {
+	const quota = "cpu.cfs_quota_us"
+	container := func(quota int64, cpus string) *api.Container {
+		return &api.Container{Id: id, Name: "app", Linux: &api.LinuxContainer{Resources: &api.LinuxResources{
+			Cpu: &api.LinuxCPU{Quota: api.Int64(quota), Period: api.UInt64(100_000), Cpus: cpus}}}}
+	}
+	for name, tc := range map[string]struct {
+		does        func(k *cgroupmodel.Kernel, h handlers)
+		told        bool // at the beginning, what the runtime's copy is
+		quota, cpus string
+	}{
+		"no resize: its copies are put back": {told: true, quota: "10000", cpus: "0-1", does: func(k *cgroupmodel.Kernel, _ handlers) {
+			_ = k.Write(cgroup.CPU, path, quota, "40000")
+		}},
+		"a resize": {told: true, quota: "30000", cpus: "0-1", does: func(k *cgroupmodel.Kernel, _ handlers) {
+			_ = k.Write(cgroup.CPU, path, quota, "30000")
+		}},
+		"a resize that was told": {told: true, quota: "30000", cpus: "0-1", does: func(k *cgroupmodel.Kernel, h handlers) {
+			_ = k.Write(cgroup.CPU, path, quota, "30000")
+			_ = h.PostUpdateContainer(t.Context(), nil, container(30000, "0-3"))
+		}},
+		"a resize that was told, of a copy that is not known": {quota: "30000", cpus: "0-1", does: func(k *cgroupmodel.Kernel, h handlers) {
+			_ = k.Write(cgroup.CPU, path, quota, "30000")
+			_ = h.PostUpdateContainer(t.Context(), nil, container(30000, ""))
+		}},
+		"no resize, a copy that is not known": {quota: "10000", cpus: "0-1", does: func(k *cgroupmodel.Kernel, _ handlers) {
+			_ = k.Write(cgroup.CPU, path, quota, "40000")
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := model(t, cgroup.V1)
+			for _, w := range []setting{{cgroup.CPU, path, quota, "10000"}, {cgroup.CPUSet, path, cgroup.FileCPUs, "0-3"}} {
+				if err := k.Write(w.controller, w.path, w.file, w.value); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r := &runtime{}
+			p := live(r)
+			h := handlers{p, p.session}
+			if tc.told {
+				_, _ = h.Synchronize(t.Context(), nil, []*api.Container{container(40000, "0-3")})
+			}
+			r.does = func(u *api.ContainerUpdate) {
+				_ = k.Write(cgroup.CPUSet, path, cgroup.FileCPUs, u.Linux.Resources.Cpu.Cpus)
+				tc.does(k, h)
+			}
+			if err := p.Through(k).Write(cgroup.CPUSet, path, cgroup.FileCPUs, tc.cpus); err != nil {
+				t.Fatal(err)
+			}
+			now, _ := k.Read(cgroup.CPU, path, quota)
+			cpus, _ := k.Read(cgroup.CPUSet, path, cgroup.FileCPUs)
+			if now != tc.quota || cpus != tc.cpus {
+				t.Errorf("quota %s, CPUs %s", now, cpus)
+			}
+			if got := p.copyOf(id).cpus; got != tc.cpus {
+				t.Errorf("the runtime's copy of the CPUs is %q", got)
+			}
+		})
+	}
+}
+
 // said puts updates into words.
 func said(all []*api.ContainerUpdate) string {
 	var parts []string

@@ -1,27 +1,24 @@
 package policy
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 
-	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/infile"
 )
 
 // ReadRules reads the rules in a file, and why commands in them must not be run ("":
-// nothing speaks against it, see Untrusted).
-func ReadRules(name string) (rules Rules, untrusted string, err error) {
+// nothing speaks against it, see Untrusted). Reading ends with ctx.
+func ReadRules(ctx context.Context, name string) (rules Rules, untrusted string, err error) {
 	name, err = filepath.Abs(name)
 	if err != nil {
 		return rules, "", err
 	}
-	f, err := os.Open(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return rules, "", fmt.Errorf("%s: no such file", text.Sanitize(name, 0))
-	}
+	f, err := infile.Open(ctx, name)
 	if err != nil {
 		return rules, "", err
 	}

@@ -17,7 +17,7 @@ func TestNoCommandFromAFileOthersCanWrite(t *testing.T) {
 	if err := os.Chmod(config, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, why, err := ReadRules(config); err != nil || !strings.Contains(why, "written by every user") {
+	if _, why, err := ReadRules(t.Context(), config); err != nil || !strings.Contains(why, "written by every user") {
 		t.Errorf("why %q, error %v", why, err)
 	}
 	link := filepath.Join(dir, "link.yaml")
@@ -27,11 +27,11 @@ func TestNoCommandFromAFileOthersCanWrite(t *testing.T) {
 	if err := os.Symlink(config, link); err != nil {
 		t.Fatal(err)
 	}
-	if _, why, err := ReadRules(link); err != nil || !strings.Contains(why, "symbolic link") {
+	if _, why, err := ReadRules(t.Context(), link); err != nil || !strings.Contains(why, "symbolic link") {
 		t.Errorf("why %q, error %v", why, err)
 	}
 	if os.Geteuid() == 0 {
-		if _, why, err := ReadRules(config); err != nil || why != "" {
+		if _, why, err := ReadRules(t.Context(), config); err != nil || why != "" {
 			t.Errorf("root's own file: why %q, error %v", why, err)
 		}
 	}

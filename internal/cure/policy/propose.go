@@ -98,12 +98,18 @@ func Propose(o observe.Observation, f hoststate.Facts, w Wish, known *Known) (Pr
 		choice := chooser{f: f, o: o, w: w, seen: Observed(o), found: "it is to run on what the others leave idle"}
 		return choice.asked()
 	}
-	switch {
+	above := measured && high > bound
+	switch inside := o.Inside(); {
+	case above && inside != "":
+		return Proposal{Why: fmt.Sprintf("stopped for %s to %s of each second by the quota of a cgroup in it; name that one: %s",
+			milliseconds(low), milliseconds(high), text.EscapePath(inside))}, nil
+	case o.LimitCPUs == nil && !measured:
+		return Proposal{NotMeasured: true, Why: "neither it nor an ancestor has a limit, and whether a cgroup in it has one was not measured"}, nil
 	case o.LimitCPUs == nil:
 		return Proposal{Why: "nothing to fix: neither it nor an ancestor has a limit"}, nil
 	case !measured:
 		return Proposal{NotMeasured: true, Why: "its stopped time was not measured, so nothing can be proposed"}, nil
-	case high <= bound:
+	case !above:
 		return Proposal{Why: fmt.Sprintf("nothing to fix: stopped for at most %s of each second, and up to %s is no finding",
 			milliseconds(high), milliseconds(bound)) + periods(o)}, nil
 	}

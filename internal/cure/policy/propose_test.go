@@ -116,8 +116,14 @@ func TestProposeWithoutMeasurement(t *testing.T) {
 		change func(*observe.Observation)
 		says   string
 	}{
-		"no limit":     {func(o *observe.Observation) { o.LimitCPUs = nil }, "has a limit"},
-		"not measured": {func(o *observe.Observation) { o.StoppedLow, o.StoppedHigh = nil, nil }, "not measured"},
+		"no limit": {func(o *observe.Observation) { o.LimitCPUs = nil }, "has a limit"},
+		"a quota inside": {func(o *observe.Observation) { o.LimitCPUs, o.ThrottledBy = nil, "/a/vcpu0" },
+			"stopped for 1000 ms to 1000 ms of each second by the quota of a cgroup in it; name that one: /a/vcpu0"},
+		"a quota inside, below the bound": {func(o *observe.Observation) {
+			o.LimitCPUs, o.ThrottledBy, *o.StoppedLow, *o.StoppedHigh = nil, "/a/vcpu0", 0, time.Millisecond
+		}, "nothing to fix"},
+		"inside not measured": {func(o *observe.Observation) { o.LimitCPUs, o.StoppedLow, o.StoppedHigh = nil, nil, nil }, "was not measured"},
+		"not measured":        {func(o *observe.Observation) { o.StoppedLow, o.StoppedHigh = nil, nil }, "not measured"},
 	} {
 		o := seen(a, 1, 1, time.Second)
 		tc.change(&o)

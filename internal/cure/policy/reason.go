@@ -18,6 +18,7 @@ const (
 	ReasonRuleNone   Reason = "rule-none"
 	// Of the container.
 	ReasonNoLimit      Reason = "no-limit"
+	ReasonInside       Reason = "limit-inside"
 	ReasonNotMeasured  Reason = "not-measured"
 	ReasonBelowBound   Reason = "below-bound"
 	ReasonStarting     Reason = "starting"
@@ -49,6 +50,7 @@ var reasons = []struct {
 	{ReasonOptedOut, "its pod's annotation opts out"},
 	{ReasonRuleNone, "its rule says remedy: none"},
 	{ReasonNoLimit, "neither it nor an ancestor has a limit"},
+	{ReasonInside, "the quota of a cgroup in it stops it, which fix can treat"},
 	{ReasonNotMeasured, "its stopped time was not measured"},
 	{ReasonBelowBound, "it is stopped for less than the bound"},
 	{ReasonStarting, "it is starting, and stops end with that in many programs"},

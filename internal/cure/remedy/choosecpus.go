@@ -48,9 +48,6 @@ func (p *planner) around(targetCpuset targetCpuset) (placement.State, []hoststat
 	s.Reserved = p.reserve() // a full node's is not all of it
 	s.Unavailable = p.f.Machine.Online().Difference(targetCpuset.allowed)
 	for _, claim := range taken {
-		if claim.CPUs.IsEmpty() {
-			p.warn("%s: which CPUs are taken is not known from there", claim.By)
-		}
 		if claim.Pinned == "" {
 			s.Unavailable = s.Unavailable.Union(claim.CPUs)
 		}

@@ -2,6 +2,7 @@ package remedy
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -250,6 +251,33 @@ func TestMoveToRefuses(t *testing.T) {
 		h.apply(must(t)(Make(h.facts(), web, Request{Kind: Weight})))
 		if _, err := MoveTo(h.facts(), h.heldFor("/a/web").ID, cpuset.New(3)); err == nil || !strings.Contains(err.Error(), "gave no CPUs") {
 			t.Error(err)
+		}
+	})
+}
+
+// A manager whose state is not known has all CPUs.
+func TestPinRefusesWhatAManagerMayHave(t *testing.T) {
+	onEach(t, "0-7", func(t *testing.T, h *host, web container.Container) {
+		f := h.facts()
+		f.Claims = append(f.Claims, hoststate.Claim{CPUs: f.Machine.Online(), By: "the kubelet, whose state is not known,"})
+		var refused *Refused
+		if _, err := Make(f, web, Request{Kind: Pin, CPUs: 2}); !errors.As(err, &refused) || !strings.Contains(err.Error(), "the kubelet, whose state is not known, has ") {
+			t.Error(err)
+		}
+	})
+}
+
+func TestAReserveThatIsNotThereIsRefused(t *testing.T) {
+	onEach(t, "0-7", func(t *testing.T, h *host, web container.Container) {
+		for reserve, want := range map[string]string{"0-1": "", "8": "8, which are not there or offline: 0-7 are online"} {
+			set := parse(t, reserve)
+			_, state := State(h.facts(), &set, nil)
+			_, plan := Make(h.facts(), web, Request{Kind: Pin, CPUs: 2, Reserve: &set})
+			for _, err := range []error{state, plan} {
+				if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+					t.Errorf("reserve %s: %v", reserve, err)
+				}
+			}
 		}
 	})
 }

@@ -19,6 +19,11 @@ func State(host hoststate.Facts, reserve *cpuset.CPUSet, stays map[string]string
 	if err != nil {
 		return placement.State{}, err
 	}
+	if reserve != nil {
+		if err := CheckReserve(f.Machine, *reserve); err != nil {
+			return placement.State{}, err
+		}
+	}
 	return f.state(reserve, stays), nil
 }
 

@@ -5,6 +5,10 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"k8s.io/utils/cpuset"
+
+	"github.com/unthrottle/unthrottle/topology"
 )
 
 // validate refuses settings that make no sense, or that this host does not have.
@@ -43,9 +47,16 @@ func (p *planner) validate() error {
 	if r.Reserve == nil {
 		return nil
 	}
-	if absent := r.Reserve.Difference(p.f.Machine.Online()); !absent.IsEmpty() {
-		return p.refuse(fmt.Sprintf("the reserve names CPUs %s, which are not there or offline: %s are online",
-			absent, p.f.Machine.Online()), "reserve CPUs that are online")
+	if err := CheckReserve(p.f.Machine, *r.Reserve); err != nil {
+		return p.refuse(err.Error(), "reserve CPUs that are online")
+	}
+	return nil
+}
+
+// CheckReserve refuses a reserve that a user names and that has CPUs which a machine has not, or which are offline.
+func CheckReserve(m topology.Machine, reserve cpuset.CPUSet) error {
+	if absent := reserve.Difference(m.Online()); !absent.IsEmpty() {
+		return fmt.Errorf("the reserve names CPUs %s, which are not there or offline: %s are online", absent, m.Online())
 	}
 	return nil
 }

@@ -2,6 +2,8 @@ package diagnose
 
 import (
 	"fmt"
+
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // nothingWrong is the finding if no cause applies.
@@ -24,8 +26,12 @@ func nothingWrong(of *figures) found {
 	case of.throttled() && of.limit > 0:
 		f.verdict = fmt.Sprintf("A quota held it back for %s of %s. No cause of that is visible.", formatTime(of.stopped), formatTime(of.window))
 	case of.throttled():
-		f.verdict = fmt.Sprintf("No quota of its own or above stopped it. Quotas below it held threads back for %s of %s: explain the cgroups in it.",
-			formatTime(of.stopped), formatTime(of.window))
+		which := "explain the cgroups in it"
+		if of.binding != nil && of.binding.stopped > 0 && of.binding.Path != of.path {
+			which = fmt.Sprintf("most of it that of %s: explain that cgroup", text.EscapePath(of.binding.Path))
+		}
+		f.verdict = fmt.Sprintf("No quota of its own or above stopped it. Quotas below it held threads back for %s of %s, %s.",
+			formatTime(of.stopped), formatTime(of.window), which)
 	case of.stopped > 0:
 		f.verdict = fmt.Sprintf("Nothing wrong: a quota held it back for only %s of %s.", formatTime(of.stopped), formatTime(of.window))
 	case of.hasAllCPUs() && of.mostWanted > of.online && of.matters(of.waiting[byOwnThreads]):

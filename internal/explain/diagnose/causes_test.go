@@ -269,7 +269,8 @@ func TestStoppedBelow(t *testing.T) {
 	s.Work(0, 20*ms, w...) // the second waits for the first
 	s.Add(recording.Event{Kind: recording.Hold, AtNS: int64(ms), Thread: w[1], Cgroup: 77}, recording.Event{Kind: recording.Release, AtNS: int64(3 * ms), Thread: w[1]})
 	e := explain(s.Run(100 * ms))
-	if e.Cause != diagnose.None || strings.Contains(e.Verdict, "Nothing wrong") || !strings.Contains(e.Verdict, "Quotas below it") {
+	if e.Cause != diagnose.None || strings.Contains(e.Verdict, "Nothing wrong") || !strings.Contains(e.Verdict, "Quotas below it") ||
+		!strings.Contains(e.Verdict, "most of it that of "+h.Target.Path+"/child: explain that cgroup") {
 		t.Errorf("%s: %s", e.Cause, e.Verdict)
 	}
 }

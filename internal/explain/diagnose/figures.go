@@ -13,6 +13,7 @@ type figures struct {
 	window   int64
 	measured bool // stopped time is measured
 	target   string
+	path     string // of its cgroup
 	kernel   string
 	schedExt string
 	// slicesExpire comes from the kernel's type information; nil: unknown.
@@ -64,7 +65,7 @@ type sibling struct {
 func (a *Analysis) figures(f *recording.Footer) *figures {
 	lead := a.bindingTrack()
 	of := &figures{
-		window: a.now, measured: a.h.Features.Mark != "" || a.stopped > 0, target: a.h.Target.Name,
+		window: a.now, measured: a.h.Features.Mark != "" || a.stopped > 0, target: a.h.Target.Name, path: a.levels.all[0].Path,
 		kernel: a.h.Host.Kernel, schedExt: a.h.Host.SchedExt, slicesExpire: a.h.Features.SlicesExpire,
 		allowed: a.h.CPUsAllowed.Size(), online: a.h.Host.CPUs.Size(), sums: lead.sums, track: lead.index,
 		meanWidth: a.width.mean(), meanWanted: a.wanted.mean(), widest: a.width.most(), mostWanted: a.wanted.most(),

@@ -18,6 +18,8 @@ func TestFromCounters(t *testing.T) {
 			StoppedLow: &low, StoppedHigh: &high, UsedCPUs: &used, LimitCPUs: &limit, ThrottledBy: by,
 			Periods: new(uint64(100)), ThrottledPeriods: new(uint64(40))}
 	}
+	inside := seen(time.Second, 4*time.Second, 1, 2, "/pod/cart/vcpu0")
+	inside.Container.Group.Path = "/pod/cart"
 	unknown := seen(time.Second, 4*time.Second, 1, 2, observe.BySelf)
 	unknown.StoppedLow, unknown.StoppedHigh = nil, nil
 	for _, c := range []struct {
@@ -31,6 +33,7 @@ func TestFromCounters(t *testing.T) {
 		{"in between", seen(time.Second, 4*time.Second, 1.8, 2, observe.BySelf), "", "do not tell"},
 		{"an ancestor", seen(time.Second, 4*time.Second, 1, 2, "/pod"), diagnose.Ancestor, "/pod"},
 		{"an ancestor out of sight", seen(0, 4*time.Second, 1, 2, observe.ByUnknown), diagnose.Ancestor, "not visible here"},
+		{"a cgroup inside", inside, diagnose.None, "/pod/cart/vcpu0, held threads of cart back for 1 s to 4 s of 10 s"},
 		{"nothing", seen(0, 0, 1, 2, ""), diagnose.None, "counters do not show"},
 		{"not measured", unknown, "", "could not be measured"},
 	} {

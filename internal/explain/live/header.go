@@ -73,6 +73,15 @@ func (o Options) completeLevels(h *recording.Header) {
 			h.Levels = append(h.Levels, levelOf(o.Host, l))
 		}
 	}
+	if len(h.SubLevels) == 0 {
+		below, whole := cgroup.QuotasBelow(o.Host, o.Target.Group.Path, nil)
+		if !whole {
+			h.NotMeasured = append(h.NotMeasured, "limits: not all of the cgroups below it were read")
+		}
+		for _, l := range below {
+			h.SubLevels = append(h.SubLevels, levelOf(o.Host, l))
+		}
+	}
 	for i := range h.Levels {
 		l := &h.Levels[i]
 		if l.Weight == 0 && l.Path != o.Host.Top(cgroup.CPU) {

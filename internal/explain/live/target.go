@@ -1,13 +1,14 @@
 package live
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/infile"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/recording"
 	"github.com/unthrottle/unthrottle/internal/text"
@@ -53,9 +54,9 @@ func Others(target container.Container, all []container.Container) []container.C
 	return others
 }
 
-// File explains the recording in a file.
-func File(name string) (diagnose.Explanation, error) {
-	file, err := os.Open(name)
+// File explains the recording in a file. Reading ends with ctx.
+func File(ctx context.Context, name string) (diagnose.Explanation, error) {
+	file, err := infile.Open(ctx, name)
 	if err != nil {
 		return diagnose.Explanation{}, err
 	}

@@ -25,6 +25,7 @@
 package past
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -62,7 +63,7 @@ const withZone = time.DateTime + " MST"
 
 // Explain explains the moment. Errors: *NothingKept, those of Running, and those of
 // files.
-func Explain(o Options) (diagnose.Explanation, error) {
+func Explain(ctx context.Context, o Options) (diagnose.Explanation, error) {
 	if o.Say == nil {
 		o.Say = func(string) {}
 	}
@@ -93,7 +94,7 @@ func Explain(o Options) (diagnose.Explanation, error) {
 	}
 	if nearest, ok := flightrecorder.Nearest(recordings, o.At, ids...); ok {
 		o.Say("the recording of " + nearest.At.Local().Format(withZone))
-		return live.File(nearest.File)
+		return live.File(ctx, nearest.File)
 	}
 	for _, c := range found {
 		if periods := kept.Periods(c.ID, o.At.Add(-live.PeriodsAround), o.At.Add(live.PeriodsAround)); len(periods) > 0 {

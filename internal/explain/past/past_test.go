@@ -65,12 +65,12 @@ func TestRecorded(t *testing.T) {
 func TestNothingKept(t *testing.T) {
 	dir := t.TempDir()
 	nothing := new(NothingKept)
-	_, err := Explain(Options{Dir: dir, Recordings: filepath.Join(dir, "recordings"), Target: "cart", At: time.Now(),
+	_, err := Explain(t.Context(), Options{Dir: dir, Recordings: filepath.Join(dir, "recordings"), Target: "cart", At: time.Now(),
 		Running: func() (flightrecorder.Identity, error) { return flightrecorder.Identity{ID: 7, Name: "cart"}, nil }})
 	if !errors.As(err, &nothing) {
 		t.Errorf("%v", err)
 	}
-	if _, err := Explain(Options{Dir: filepath.Join(dir, "none"), Target: "cart", At: time.Now()}); !errors.As(err, &nothing) || !strings.Contains(err.Error(), "no such folder") {
+	if _, err := Explain(t.Context(), Options{Dir: filepath.Join(dir, "none"), Target: "cart", At: time.Now()}); !errors.As(err, &nothing) || !strings.Contains(err.Error(), "no such folder") {
 		t.Errorf("a folder that is not there: %v", err)
 	}
 }

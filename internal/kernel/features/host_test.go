@@ -129,12 +129,16 @@ func TestManagers(t *testing.T) {
 		t.Error(d)
 	}
 	for name, root := range map[string]fstest.MapFS{
-		"none":    {"var/lib/kubelet/cpu_manager_state": file(`{"policyName":"none"}`)},
-		"garbage": {"var/lib/kubelet/cpu_manager_state": file(`{"policyName":`)},
-		"huge":    {"var/lib/kubelet/cpu_manager_state": file(`{"policyName":"` + strings.Repeat("x", 1000) + `"}`)},
-		"empty":   {},
+		"none":  {"var/lib/kubelet/cpu_manager_state": file(`{"policyName":"none"}`)},
+		"empty": {},
 	} {
 		if found := readManagers(root); len(found) != 0 {
+			t.Errorf("%s: found %v", name, found)
+		}
+	}
+	for name, state := range map[string]string{"garbage": `{"policyName":`, "huge": `{"policyName":"` + strings.Repeat("x", 1000) + `"}`} {
+		found := readManagers(fstest.MapFS{"var/lib/kubelet/cpu_manager_state": file(state)})
+		if len(found) != 1 || found[0].Name != "kubelet CPU manager" || !strings.Contains(found[0].Means, "not known, so that pin refuses all") {
 			t.Errorf("%s: found %v", name, found)
 		}
 	}

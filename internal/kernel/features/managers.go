@@ -3,6 +3,8 @@ package features
 import (
 	"io/fs"
 	"strings"
+
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // Manager is another program that assigns CPUs on this host.
@@ -22,13 +24,18 @@ const draPlugins = "var/lib/kubelet/plugins"
 // readManagers looks for the other managers under root, the file system of "/".
 func readManagers(root fs.FS) []Manager {
 	found := []Manager{}
-	// ReadKubelet's error is reported where unthrottle assigns CPUs.
-	if kubelet, _ := ReadKubelet(root); kubelet.Policy != "" {
-		found = append(found, Manager{
+	for _, kubelet := range ReadKubelets(root) {
+		m := Manager{
 			Name:     "kubelet " + kubelet.Policy + " policy",
-			Evidence: "/" + kubeletState,
+			Evidence: kubelet.File,
 			Means:    "the CPUs it gave to containers are unavailable for pin; it rewrites cpusets of pods every 10 s",
-		})
+		}
+		if kubelet.Err != nil {
+			m.Name = "kubelet CPU manager"
+			m.Evidence += ": " + text.Sanitize(kubelet.Err.Error(), 300)
+			m.Means = "which CPUs it gave away is not known, so that pin refuses all; restart the kubelet, which checks and writes the file"
+		}
+		found = append(found, m)
 	}
 	if entries, err := fs.ReadDir(root, draPlugins); err == nil {
 		for _, e := range entries {

@@ -26,7 +26,8 @@ func Delta(prev, cur *Sample) Observation {
 	}
 	o.Start, o.Window = prev.At, cur.At.Sub(prev.At)
 	t := Throttle{Window: o.Window, CPUs: max(prev.CPUs.Size(), cur.CPUs.Size()), Path: cur.Container.Group.Path,
-		Hidden: prev.Hidden || cur.Hidden}
+		Hidden: prev.Hidden || cur.Hidden,
+		Late:   prev.took + cur.early, Early: cur.took + prev.early}
 	if prev.HasUsage && cur.HasUsage {
 		t.Used = new(cur.Usage - prev.Usage)
 		o.UsedCPUs = new(t.Used.Seconds() / o.Window.Seconds())
@@ -39,10 +40,13 @@ func Delta(prev, cur *Sample) Observation {
 	for i := 1; i < len(cur.Levels); i++ {
 		ancestor(&t, &prev.Levels[i], &cur.Levels[i])
 	}
+	gainInside(&t, prev, cur)
 	v := Stopped(t)
 	o.StoppedLow, o.StoppedHigh, o.ThrottledBy, o.ThrottledByAll = v.Low, v.High, v.By, v.All
-	o.Cells = cells(o.Start, cur.Levels)
-	o.exact(prev.counts, cur.counts)
+	o.Cells = cells(o.Start, cur.Levels, cur.Inside)
+	if !o.exact(prev.counts, cur.counts) && v.NotMeasured != "" {
+		o.NotMeasured = appendNote(o.NotMeasured, v.NotMeasured)
+	}
 	return o
 }
 
@@ -51,7 +55,7 @@ func ownLevel(o *Observation, t *Throttle, prev, cur *Sample) {
 	was, is := &prev.Levels[0], &cur.Levels[0]
 	t.OwnQuota = was.Limit.Limited() || is.Limit.Limited()
 	if was.Stat.HasBandwidth && is.Stat.HasBandwidth {
-		t.Limit, t.ThrottledPeriods = is.Limit, is.Stat.ThrottledPeriods-was.Stat.ThrottledPeriods
+		t.Limit, t.Periods, t.ThrottledPeriods = is.Limit, is.Stat.Periods-was.Stat.Periods, is.Stat.ThrottledPeriods-was.Stat.ThrottledPeriods
 		t.Own = new(is.Stat.Throttled - was.Stat.Throttled)
 		o.Periods = new(is.Stat.Periods - was.Stat.Periods)
 		o.ThrottledPeriods = new(t.ThrottledPeriods)
@@ -64,12 +68,13 @@ func ancestor(t *Throttle, was, is *LevelSample) {
 	switch {
 	case !was.Limit.Limited() && !is.Limit.Limited():
 	case was.Stat.HasBandwidth && is.Stat.HasBandwidth:
-		t.Ancestors = append(t.Ancestors, LevelThrottle{is.Path, is.Stat.Throttled - was.Stat.Throttled})
+		t.Ancestors = append(t.Ancestors, gain(was, is))
 	case !was.Limit.Limited() && is.Stat.HasBandwidth:
 		// The quota is younger than the window, so the earlier sample has no counter. At most the whole counter is new,
 		// and at most all CPUs for the whole window.
 		most := t.Window * time.Duration(max(t.CPUs, 1))
-		t.Ancestors = append(t.Ancestors, LevelThrottle{is.Path, min(is.Stat.Throttled, most)})
+		t.Ancestors = append(t.Ancestors, LevelThrottle{Path: is.Path, Throttled: min(is.Stat.Throttled, most),
+			Period: is.Limit.Period, Periods: is.Stat.Periods, ThrottledPeriods: is.Stat.ThrottledPeriods})
 	default:
 		t.Hidden = true
 	}
@@ -111,20 +116,27 @@ func (c Counters) before(was Counters) bool {
 
 // cells joins the readings between two full samples of all levels with a quota. Each poll reads all of these levels or
 // none.
-func cells(start time.Time, levels []LevelSample) []Cell {
+func cells(start time.Time, lists ...[]LevelSample) []Cell {
 	var all []Cell
-	for _, l := range levels {
-		for i, r := range l.cells {
-			end := r.at.Sub(start)
-			if end <= 0 {
-				continue
-			}
-			if i < len(all) {
-				all[i].Throttled += r.throttled
-				all[i].End = max(all[i].End, end)
-			} else {
-				all = append(all, Cell{End: end, Throttled: r.throttled})
-			}
+	for _, levels := range lists {
+		for i := range levels {
+			all = addCells(all, start, levels[i].cells)
+		}
+	}
+	return all
+}
+
+func addCells(all []Cell, start time.Time, readings []reading) []Cell {
+	for i, r := range readings {
+		end := r.at.Sub(start)
+		if end <= 0 {
+			continue
+		}
+		if i < len(all) {
+			all[i].Throttled += r.throttled
+			all[i].End = max(all[i].End, end)
+		} else {
+			all = append(all, Cell{End: end, Throttled: r.throttled})
 		}
 	}
 	return all

@@ -35,7 +35,8 @@
 //
 // It parses limits and cpusets only when their text changed. In a Watcher it reads less. inotify tells which limits were
 // written. Where a probe counts, it tells which containers ran, and the others' own files are as they were: see rests. In
-// every tenth round each container is read in any case, for writes that make no event here. A Watcher reads cpu.stat, and only that, ten times a
+// every tenth round each container is read in any case, for writes that make no event here. With LeaveVacant it reads
+// nothing of containers without a process but their cgroup.procs, once in vacantTurn rounds. A Watcher reads cpu.stat, and only that, ten times a
 // second for cgroups that were stopped within the last ten seconds. Observation.Cells shows these tenths. Once all
 // handles are open, only the observations allocate memory. Above 80 % of the limit on open files the Sampler opens and
 // closes a handle for each read. It closes handles of removed cgroups (ENODEV) immediately. docs/reference/bench.md has
@@ -44,8 +45,11 @@
 // # Limits
 //
 //   - The kernel adds to the counters when a throttling ends. One that spans two windows counts whole in the second.
-//     One that has not ended shows in the upper bound only, and only if the container's own quota caused it (see
-//     Stopped).
+//     One that has not ended shows in the upper bound only, and only if the container's own quota or one inside caused
+//     it (see Stopped).
+//   - Quotas inside a container are found by a look at all cgroups in it, up to cgroup.MaxBelow: in both samples of Once,
+//     in a Watcher after a write, and with each list of the containers. One that a program in the container sets through
+//     a mount of its own shows there up to RescanInterval late. A container that rests is not looked into.
 //   - The Sampler reads the files of one cgroup one after the other, some microseconds apart.
 //   - The number of CPUs is the size of the cpuset, the larger one of both ends of the window. If threads confine
 //     themselves further by their affinity, the lower bound is lower than it could be, but never wrong.

@@ -377,3 +377,27 @@ func TestCPUUseOfACgroupThatOnlyTheCPUHierarchyHas(t *testing.T) {
 		t.Errorf("used %v CPUs of a limit of 0.3, group %+v", deref(o.UsedCPUs), found)
 	}
 }
+
+// A payload's quota inside a machine without one: libvirt's vCPUs, kind, systemd-nspawn.
+func TestAQuotaInsideForReal(t *testing.T) {
+	require.Root(t)
+	tr := newTree(t)
+	machine := tr.add("machine")
+	vcpu := tr.add("machine/vcpu0")
+	tr.limit(vcpu, 5*time.Millisecond, 100*time.Millisecond)
+	tr.load(vcpu, 1, -1, 60)
+	all := []container.Container{{Name: "machine", Group: machine}}
+	for end := time.Now().Add(time.Minute); ; {
+		seen, err := Once(t.Context(), tr.host, all, time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := seen[0]
+		if o.StoppedHigh != nil && *o.StoppedHigh > 500*time.Millisecond && o.ThrottledBy == vcpu.Path && o.Inside() == vcpu.Path {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("stopped %v to %v by %q", o.StoppedLow, o.StoppedHigh, o.ThrottledBy)
+		}
+	}
+}

@@ -36,6 +36,9 @@ type level struct {
 
 	threads *threadUse // nil where a file has its CPU time
 
+	sampled uint64 // the last round in which it was a container's own
+	below   below
+
 	above  uint64    // the last round in which a container was below it
 	number uint64    // spreads the levels over the rounds: see turn
 	readAt time.Time // of the counters
@@ -190,28 +193,29 @@ var limitFiles = map[cgroup.Version][]string{
 	cgroup.V2: cgroup.LimitFiles(cgroup.V2),
 }
 
-// addLevel copies a level's values into a sample and reuses the sample's memory where possible.
-func (s *Sample) addLevel(l *level) {
-	n := len(s.Levels)
-	if n < cap(s.Levels) {
-		s.Levels = s.Levels[:n+1]
+// add copies a level's values to the end of a sample's list and reuses its memory where possible.
+func (s *Sample) add(list []LevelSample, l *level) []LevelSample {
+	n := len(list)
+	if n < cap(list) {
+		list = list[:n+1]
 	} else {
-		s.Levels = append(s.Levels, LevelSample{})
+		list = append(list, LevelSample{})
 	}
-	to := &s.Levels[n]
+	to := &list[n]
 	*to = LevelSample{Level: cgroup.Level{Path: l.path, Limit: l.limit}, ID: l.stat.inode, cells: to.cells[:0]}
 	if l.limitErr != nil {
 		s.Hidden = true
 		s.missing("limit of " + l.path + ": " + l.limitErr.Error())
 	}
 	if !l.statRead {
-		return
+		return list
 	}
 	to.Stat = l.counters
 	to.cells = append(to.cells, l.cells...)
 	if l.statErr != nil {
 		s.missing(note(cgroup.FileStat+" of "+l.path, l.statErr))
 	}
+	return list
 }
 
 func (s *Sampler) closeLevel(l *level) {

@@ -20,6 +20,7 @@ type notifier struct {
 	max     int
 	// whole reports that every cgroup below the scope is watched, so that no event means no write.
 	whole bool
+	paths map[int32]string // of the watches
 	buf   [16 << 10]byte
 }
 
@@ -27,7 +28,13 @@ type notifier struct {
 type events struct {
 	made    bool // a cgroup was made, or may have been made
 	written bool // a cgroup was removed or its settings were written, or may have been
+	// entered are cgroups into which a process was written, at most maxEntered; watches are their watches.
+	entered []string
+	watches []int32
 }
+
+// maxEntered bounds the processes written between two looks whose cgroups are told.
+const maxEntered = 4096
 
 // maxWatches bounds the watches; each costs the kernel about 1 KiB.
 const maxWatches = 16 << 10
@@ -50,11 +57,12 @@ func (n *notifier) watch(h *cgroup.Host, scope string) error {
 		return nil
 	}
 	n.watches = 0
+	n.paths = make(map[int32]string, len(n.paths))
 	err := h.Walk(scope, func(path string) error {
 		if n.watches == n.max {
 			return errWatchesFull
 		}
-		_, err := unix.InotifyAddWatch(n.fd, h.Dir(cgroup.CPU, path), unix.IN_CREATE|unix.IN_DELETE|unix.IN_MODIFY|unix.IN_ONLYDIR)
+		watch, err := unix.InotifyAddWatch(n.fd, h.Dir(cgroup.CPU, path), unix.IN_CREATE|unix.IN_DELETE|unix.IN_MODIFY|unix.IN_ONLYDIR)
 		switch {
 		case errors.Is(err, unix.ENOSPC):
 			return errWatchesFull
@@ -64,6 +72,7 @@ func (n *notifier) watch(h *cgroup.Host, scope string) error {
 			return err
 		}
 		n.watches++
+		n.paths[int32(watch)] = path
 		return nil
 	})
 	n.whole = err == nil
@@ -81,6 +90,11 @@ func (n *notifier) look() (found events) {
 			continue
 		}
 		if err != nil || size <= 0 {
+			for _, watch := range found.watches {
+				if path, ok := n.paths[watch]; ok {
+					found.entered = append(found.entered, path)
+				}
+			}
 			return found
 		}
 		found.take(n.buf[:size])
@@ -96,14 +110,18 @@ func (e *events) take(raw []byte) {
 		directory := mask&unix.IN_ISDIR != 0
 		switch {
 		case mask&unix.IN_Q_OVERFLOW != 0 || size > len(raw):
-			*e = events{true, true}
+			e.made, e.written = true, true
 			return
 		case mask&unix.IN_CREATE != 0 && directory:
 			e.made = true
 		case mask&unix.IN_IGNORED != 0, mask&unix.IN_DELETE != 0 && directory:
 			e.written = true
 		case mask&unix.IN_MODIFY != 0:
-			e.written = e.written || isSetting(raw[unix.SizeofInotifyEvent:size])
+			name := raw[unix.SizeofInotifyEvent:size]
+			e.written = e.written || isSetting(name)
+			if isMembers(name) && len(e.watches) < maxEntered {
+				e.watches = append(e.watches, int32(binary.NativeEndian.Uint32(raw)))
+			}
 		}
 		raw = raw[size:]
 	}
@@ -113,6 +131,12 @@ func (e *events) take(raw []byte) {
 // cgroup.procs and tasks far more often.
 func isSetting(name []byte) bool {
 	return bytes.HasPrefix(name, []byte("cpu.")) || bytes.HasPrefix(name, []byte("cpuset."))
+}
+
+// isMembers reports whether a file, whose name zeros follow, takes processes or threads.
+func isMembers(name []byte) bool {
+	name = bytes.TrimRight(name, "\x00")
+	return string(name) == cgroup.FileProcs || string(name) == "tasks" || string(name) == "cgroup.threads"
 }
 
 func (n *notifier) close() {

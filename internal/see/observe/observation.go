@@ -54,7 +54,7 @@ type Observation struct {
 	// runnable. Both come from the kernel's own scheduling events, and each adds up to the window. nil means that no
 	// probe counted.
 	Width, Wanted []time.Duration
-	// ThrottledBy is BySelf, the path of the level that cost most, ByUnknown, or "".
+	// ThrottledBy is BySelf, the path of the level that cost most, above or below, ByUnknown, or "".
 	ThrottledBy string
 	// ThrottledByAll are the levels that cost something, most first. Seconds are sums over CPUs.
 	ThrottledByAll []Share
@@ -85,6 +85,17 @@ func (o Observation) StoppedPerSecond() (low, high float64, ok bool) {
 		return 0, 0, false
 	}
 	return o.StoppedLow.Seconds() / o.Window.Seconds(), o.StoppedHigh.Seconds() / o.Window.Seconds(), true
+}
+
+// Inside returns the path of the cgroup inside the container whose quota cost most; "" where that is another level's.
+func (o Observation) Inside() string {
+	own := o.Container.Group.Path
+	switch by := o.ThrottledBy; {
+	case own == "", by == "", by == BySelf, by == ByUnknown, !cgroup.Below(by, own):
+		return ""
+	default:
+		return by
+	}
 }
 
 // Above reports whether the stopped time may exceed the bound, a share of the window (0.05: 50 ms in a second). It

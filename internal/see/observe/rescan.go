@@ -15,6 +15,8 @@ const (
 	scanShare    = 10
 	maxScanDelay = 400 * time.Millisecond
 	rewatchEvery = 6 // rescans
+	// mostRescans bounds how many times RescanInterval a long scan delays the next one that nothing asks for.
+	mostRescans = 6
 )
 
 // rescan lists the containers and updates the tracks.
@@ -28,9 +30,12 @@ func (w *Watcher) rescan(now time.Time) {
 		}
 	}
 	w.unwatched--
-	w.dirty = false
-	w.nextRescan = now.Add(w.opt.RescanInterval)
-	defer func() { w.earliestScan = w.now().Add(min(scanShare*w.now().Sub(now), maxScanDelay)) }()
+	w.dirty, w.inside = false, true
+	defer func() {
+		took := w.now().Sub(now)
+		w.earliestScan = w.now().Add(min(scanShare*took, maxScanDelay))
+		w.nextRescan = now.Add(min(max(w.opt.RescanInterval, lookShare*took), mostRescans*w.opt.RescanInterval))
+	}()
 	list, err := w.opt.List()
 	if err != nil {
 		w.listFailed(err)
@@ -60,16 +65,19 @@ func (w *Watcher) take(list []container.Container) {
 	tracks := make([]*track, 0, len(list))
 	for _, c := range list {
 		t := w.byPath[c.Group.Path]
-		w.findCounterparts(&c, t != nil && t.outdated)
+		if t == nil || !t.vacant {
+			w.findCounterparts(&c, t != nil && t.outdated)
+		}
 		switch {
 		case t == nil:
-			t = &track{}
+			t = &track{number: w.numbers}
+			w.numbers++
 			w.byPath[c.Group.Path] = t
 			came = append(came, c)
 		case t.listed: // twice in the list
 			continue
 		}
-		t.container, t.listed, t.outdated = c, true, false
+		t.container, t.listed, t.outdated = c, true, t.vacant
 		tracks = append(tracks, t)
 	}
 	for _, t := range w.tracks {
@@ -111,12 +119,23 @@ func (w *Watcher) sample(now time.Time) Snapshot {
 	snapshot := Snapshot{At: now, Left: w.left, Observations: make([]Observation, 0, len(w.tracks))}
 	var came, gone []container.Container
 	w.sampler.begin()
+	looks := (w.inside || w.written) && !now.Before(w.earliestLook)
+	if w.inside = (w.inside || w.written) && !looks; looks {
+		w.sampler.look, w.sampler.looking = w.sampler.round, 0
+	}
 	w.sampler.unwritten, w.written = w.notifier.whole && !w.written, false
 	for _, t := range w.tracks {
-		w.sampler.greet(&t.container)
+		if !w.vacate(t, &t.samples[t.latest]) {
+			w.sampler.greet(&t.container)
+		}
 	}
 	kept := w.tracks[:0]
 	for _, t := range w.tracks {
+		if t.vacant {
+			kept = append(kept, t)
+			snapshot.Vacant++
+			continue
+		}
 		prev := &t.samples[t.latest]
 		cur := &t.samples[1-t.latest]
 		w.sampler.fill(cur, &t.container)
@@ -141,6 +160,9 @@ func (w *Watcher) sample(now time.Time) Snapshot {
 	}
 	clear(w.tracks[len(kept):])
 	w.tracks = kept
+	if looks {
+		w.earliestLook = now.Add(lookShare * w.sampler.looking)
+	}
 	w.sampler.sweep()
 	w.changed(came, gone)
 	snapshot.Containers, snapshot.Hot = len(w.tracks), w.sampler.Hot()

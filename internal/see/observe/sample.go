@@ -19,6 +19,10 @@ type Sample struct {
 	Gone bool
 	// Levels has the container's own level first, then each ancestor up to the highest that we can see.
 	Levels []LevelSample
+	// Inside are the cgroups below that have or had a quota, other containers and what is below them left out.
+	// InsideUnknown reports that there may be others.
+	Inside        []LevelSample
+	InsideUnknown bool
 	// Local is the throttled time of cpu.stat.local, own and inherited, a sum over CPUs. HasLocal is false where it was
 	// not read.
 	Local    time.Duration
@@ -39,6 +43,8 @@ type Sample struct {
 	// counterpartGone reports that the container's cgroup in another hierarchy is gone, so container.Group is out of
 	// date.
 	counterpartGone bool
+	// took is how long the reading took from At on. early is how long before At a counter was read that containers share.
+	took, early time.Duration
 }
 
 // LevelSample is one level of a Sample.
@@ -73,7 +79,7 @@ const maxNotMeasured = 16
 
 // reset empties a sample for the next filling and keeps its memory.
 func (s *Sample) reset() {
-	*s = Sample{Levels: s.Levels[:0], NotMeasured: s.NotMeasured[:0], memory: s.memory}
+	*s = Sample{Levels: s.Levels[:0], Inside: s.Inside[:0], NotMeasured: s.NotMeasured[:0], memory: s.memory}
 }
 
 // missing notes what could not be measured, once, up to maxNotMeasured notes.

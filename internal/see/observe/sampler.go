@@ -57,6 +57,9 @@ type Sampler struct {
 	unwritten bool
 	scope     string
 	made      uint64 // levels made so far
+	// look is the round in which quotas inside the containers were last to be looked for; looking is how long that took.
+	look    uint64
+	looking time.Duration
 }
 
 // NewSampler returns a sampler for the cgroup trees of h. It opens no cgroup file yet.
@@ -93,6 +96,12 @@ func NewSampler(h *cgroup.Host, o Options) *Sampler {
 // gone. Its only error is that of ctx.
 func (s *Sampler) Sample(ctx context.Context, containers []container.Container, dst []Sample) ([]Sample, error) {
 	s.begin()
+	s.look = s.round
+	return s.sample(ctx, containers, dst)
+}
+
+// sample is Sample in a round that has begun.
+func (s *Sampler) sample(ctx context.Context, containers []container.Container, dst []Sample) ([]Sample, error) {
 	for len(dst) < len(containers) {
 		dst = append(dst, Sample{})
 	}
@@ -146,13 +155,15 @@ func (s *Sampler) begin() {
 }
 
 // greet begins the probe's watch of a container that no round has read yet. All are greeted before the first is read,
-// because the first read ends a pass over all threads of the host for all that are new.
+// because the first read ends a pass over all threads of the host for all that are new, and because cgroups inside one
+// may be containers of their own.
 func (s *Sampler) greet(c *container.Container) {
-	if s.watched.probe == nil {
+	own := s.level(c.Group.Path)
+	if own == nil {
 		return
 	}
-	own := s.level(c.Group.Path)
-	if own == nil || own.stat.inode != 0 {
+	own.sampled = s.round
+	if s.watched.probe == nil || own.stat.inode != 0 {
 		return
 	}
 	if _, err := s.files.read(&own.stat, own.dir, cgroup.FileStat); err == nil {
@@ -180,7 +191,7 @@ func (s *Sampler) fill(dst *Sample, c *container.Container) {
 	if !rests {
 		s.readLocal(own)
 	}
-	dst.addLevel(own)
+	dst.Levels = dst.add(dst.Levels, own)
 	for l := own; !l.top; {
 		if l = s.level(cgroup.Parent(l.path)); l == nil {
 			dst.Hidden = true
@@ -188,9 +199,13 @@ func (s *Sampler) fill(dst *Sample, c *container.Container) {
 		}
 		l.above = s.round
 		s.readLevel(l, dst.At, false, false)
-		dst.addLevel(l)
+		if l.statRead {
+			dst.early = max(dst.early, dst.At.Sub(l.readAt))
+		}
+		dst.Levels = dst.add(dst.Levels, l)
 	}
 	dst.Hidden = dst.Hidden || s.partial
+	s.fillInside(dst, own, rests)
 	if own.statErr == nil && !own.counters.HasBandwidth {
 		dst.missing(noBandwidth)
 	}
@@ -200,6 +215,7 @@ func (s *Sampler) fill(dst *Sample, c *container.Container) {
 	}
 	s.fillUsage(dst, own, c.Group, rests)
 	s.fillCPUs(dst, c.Group.CPUSetPath, rests)
+	dst.took = s.opt.Now().Sub(dst.At)
 	s.watched.begin(dst, c, s.round)
 }
 

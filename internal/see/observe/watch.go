@@ -26,6 +26,9 @@ type WatchOptions struct {
 	RescanInterval time.Duration
 	// MaxContainers bounds how many containers are watched; 0 means 10,000. Snapshot.Left counts the rest.
 	MaxContainers int
+	// LeaveVacant leaves out containers without a process: they have no observation and are not read. Snapshot.Vacant counts
+	// them.
+	LeaveVacant bool
 	// Changed is called after each change of the containers, before the next snapshot, within a second of a cgroup's
 	// creation. A container that was removed and made again under its path is both gone and new. nil means that no call
 	// is made.
@@ -44,6 +47,8 @@ type Snapshot struct {
 	Observations []Observation
 	// Containers is how many are watched. Left is how many are not, because of MaxContainers.
 	Containers, Left int
+	// Vacant is how many of the watched have no process, and are left out.
+	Vacant int
 	// Hot is how many cgroups are read at the finer interval. Handles is how many files are open. Reads is how many
 	// reads were made since the start.
 	Hot, Handles int
@@ -66,6 +71,10 @@ type Watcher struct {
 	dirty                            bool
 	written                          bool // a setting was written, or a cgroup removed, since the last sample
 	unwatched                        int  // rescans until the watches are set again
+	// Quotas inside the containers are to be looked for, but not before earliestLook.
+	numbers      uint64 // of tracks made
+	inside       bool
+	earliestLook time.Time
 }
 
 // track is one container with its two latest samples.
@@ -76,6 +85,10 @@ type track struct {
 	taken     bool // samples[latest] is filled
 	listed    bool // in the list that take is reading
 	outdated  bool // container.Group must be looked up again
+	// rounds counts those since the container came; number spreads the containers over them. vacant: no process is in it.
+	// entered: one was written into it since.
+	rounds, number  uint64
+	vacant, entered bool
 }
 
 // NewWatcher returns a watcher; Run starts it.
@@ -156,6 +169,7 @@ func (w *Watcher) step() (Snapshot, bool) {
 	now := w.now()
 	happened := w.notifier.look()
 	w.dirty, w.written = w.dirty || happened.made, w.written || happened.written
+	w.enter(happened.entered)
 	if !now.Before(w.nextRescan) || w.dirty && !now.Before(w.earliestScan) {
 		w.rescan(now)
 	}

@@ -102,14 +102,15 @@ const exactPart = 1000
 
 // exact replaces bounds by what the probe counted between the two samples. A hypervisor that takes a CPU away while it
 // counts makes stops begin or end late there: stopped time is then as counted, less or more what was late
-// (counts.Counts.StoppedLateNS). The counters' bounds stay where a sample's counts themselves are not exact.
-func (o *Observation) exact(prev, cur *counts.Counts) {
+// (counts.Counts.StoppedLateNS). The counters' bounds stay, and the result is false, where a sample's counts themselves
+// are not exact.
+func (o *Observation) exact(prev, cur *counts.Counts) bool {
 	if prev == nil || cur == nil || prev.SinceNS != cur.SinceNS || cur.AtNS <= prev.AtNS {
-		return
+		return false
 	}
 	o.Width, o.Wanted = between(prev.WidthNS, cur.WidthNS), between(prev.WantedNS, cur.WantedNS)
 	if prev.StoppedNS == nil || cur.StoppedNS == nil || prev.Inexact || cur.Inexact {
-		return
+		return false
 	}
 	// The probe and the counters are read microseconds apart, so cut to the window.
 	stopped := min(max(0, time.Duration(*cur.StoppedNS-*prev.StoppedNS)), o.Window)
@@ -121,6 +122,7 @@ func (o *Observation) exact(prev, cur *counts.Counts) {
 	if prev.StoppedIntervals != nil && cur.StoppedIntervals != nil {
 		o.StoppedIntervals = new(*cur.StoppedIntervals - *prev.StoppedIntervals)
 	}
+	return true
 }
 
 // between returns the gain of a histogram without empty levels at its end; nil if it was not measured. The probe

@@ -15,7 +15,7 @@ func (p *plugin) newExplain() *cobra.Command {
 		Short: "Say why a pod was stopped, and who spent the quota",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.withRecording(cmd.Context(), args[0], at, func(file string) error {
-				e, err := live.File(file)
+				e, err := live.File(cmd.Context(), file)
 				if err != nil {
 					return err
 				}

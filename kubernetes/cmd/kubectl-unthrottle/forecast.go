@@ -2,11 +2,11 @@ package main
 
 import (
 	"context"
-	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
+	"github.com/unthrottle/unthrottle/internal/infile"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/sim/parallel"
 	forecastview "github.com/unthrottle/unthrottle/internal/ui/report/forecast"
@@ -17,7 +17,7 @@ const ofARecording = "a recording does not say what its node can do now; 'kubect
 
 // forecastOf forecasts from a recording's file and chooses, as `unthrottle forecast FILE` does.
 func forecastOf(ctx context.Context, file string) (*forecast.Forecast, policy.Choice, error) {
-	in, err := os.Open(file)
+	in, err := infile.Open(ctx, file)
 	if err != nil {
 		return nil, policy.Choice{}, err
 	}

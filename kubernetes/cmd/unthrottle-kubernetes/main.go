@@ -23,6 +23,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/unthrottle/unthrottle/internal/cure/policy"
+	"github.com/unthrottle/unthrottle/internal/infile"
 	"github.com/unthrottle/unthrottle/kubernetes/controller"
 	"github.com/unthrottle/unthrottle/kubernetes/policies"
 	"github.com/unthrottle/unthrottle/kubernetes/reader"
@@ -92,7 +94,7 @@ func run(ctx context.Context, args []string) error {
 	if args[0] == "read" {
 		return read(ctx, *kubeconfig, *listen, *agent, log)
 	}
-	own, err := os.ReadFile(*base)
+	own, err := infile.ReadAll(ctx, *base, nil, policy.MaxConfigBytes)
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
 	"github.com/unthrottle/unthrottle/internal/explain/live"
+	"github.com/unthrottle/unthrottle/internal/infile"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 )
@@ -64,12 +65,12 @@ func (h Host) Learn(ctx context.Context, target container.Container, length time
 }
 
 // File reads a recording that was kept in a file.
-func File(name string) (fix.Learned, error) {
-	explanation, err := live.File(name)
+func File(ctx context.Context, name string) (fix.Learned, error) {
+	explanation, err := live.File(ctx, name)
 	if err != nil {
 		return fix.Learned{}, err
 	}
-	file, err := os.Open(name)
+	file, err := infile.Open(ctx, name)
 	if err != nil {
 		return fix.Learned{}, err
 	}

@@ -7,9 +7,12 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/utils/cpuset"
+
 	offers "github.com/unthrottle/unthrottle/internal/kernel/features" // what this host offers
 
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
+	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // pauseComm is the name of the process that holds a pod's namespaces open and
@@ -17,18 +20,19 @@ import (
 // its pod's quota from being lifted, or not.
 const pauseComm = "pause"
 
-// claims are the CPUs that others on this host gave out.
-func claims(root fs.FS) []hoststate.Claim {
-	kubelet, err := offers.ReadKubelet(root)
-	switch {
-	case err != nil:
-		// What it gave out shows as cpusets narrower than their parent's all the
-		// same, but its shared pool does not.
-		return []hoststate.Claim{{By: err.Error()}}
-	case kubelet.Given.IsEmpty():
-		return nil
+// claims are the CPUs, of all of the host, that others on it gave out. A manager whose state is not known has them all.
+func claims(root fs.FS, all cpuset.CPUSet) []hoststate.Claim {
+	var found []hoststate.Claim
+	for _, kubelet := range offers.ReadKubelets(root) {
+		by := fmt.Sprintf("the kubelet's %.40q policy", kubelet.Policy)
+		if kubelet.Err != nil {
+			by = fmt.Sprintf("the kubelet, whose %s is not known (%s),", text.EscapePath(kubelet.File), text.Sanitize(kubelet.Err.Error(), 300))
+		}
+		if owns := kubelet.Owns(all); !owns.IsEmpty() {
+			found = append(found, hoststate.Claim{CPUs: owns, By: by})
+		}
 	}
-	return []hoststate.Claim{{CPUs: kubelet.Given, By: fmt.Sprintf("the kubelet's %.40q policy", kubelet.Policy)}}
+	return found
 }
 
 // comm is the name of a process, "" if it cannot be told.

@@ -86,7 +86,7 @@ func From(ctx context.Context, fsys cgroup.FS, oneTree bool, containers []contai
 	if err := g.hidden(); err != nil {
 		return hoststate.Facts{}, err
 	}
-	f.Claims = claims(o.Root)
+	f.Claims = claims(o.Root, f.Machine.Online())
 	if o.IRQ != nil && slices.ContainsFunc(o.Held, func(h txn.InForce) bool { return h.Parameters[hoststate.ParamInterrupts] != "" }) {
 		found, err := Interrupts(o.IRQ, o.Root)
 		if err != nil {

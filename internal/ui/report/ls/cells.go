@@ -69,7 +69,7 @@ func byCell(o *observe.Observation) string {
 	switch {
 	case o.ThrottledBy != "":
 		return shownText(o.ThrottledBy)
-	case o.StoppedHigh == nil:
+	case o.StoppedHigh == nil, *o.StoppedHigh > 0:
 		return figure.Missing
 	}
 	return none

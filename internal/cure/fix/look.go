@@ -39,8 +39,9 @@ const (
 	enoughStalls = 20
 	// someMore is how many more requests than its quantile needs a recording is made for: the next one has fewer by chance.
 	someMore = 1.2
-	// longestLook bounds how long the target is recorded for either.
-	longestLook = time.Minute
+	// longestLook bounds how long the target is recorded for either, and longestOfPool where a pool is judged: its wake-ups
+	// come more often than requests of a client.
+	longestLook, longestOfPool = time.Minute, 20 * time.Second
 	// mostPast bounds the past changes, of all containers, from which forecasts learn.
 	mostPast = 1000
 )
@@ -128,7 +129,7 @@ func (r *run) learn(ctx context.Context, learned Learned) error {
 		if learned.From != "" {
 			over = e.Window.Round(time.Second)
 		}
-		more, again, err := r.longer(ctx, learned, over, int(*e.ThrottledPeriods), enoughPeriods, "throttled period")
+		more, again, err := r.longer(ctx, learned, over, longestOfPool, int(*e.ThrottledPeriods), enoughPeriods, "throttled period")
 		if err != nil {
 			return err
 		}
@@ -167,12 +168,12 @@ func (r *run) enough(ctx context.Context, learned Learned) (_ Learned, again boo
 		need := int(someMore * float64(stats.Need(judged.Quantile)))
 		requests, stalls := len(seen.TookMs), seen.Stalls(judged.Quantile)
 		if requests*enoughStalls < stalls*need { // requests take longer to come
-			return r.longer(ctx, learned, r.looked, requests, need, "request")
+			return r.longer(ctx, learned, r.looked, longestLook, requests, need, "request")
 		}
-		return r.longer(ctx, learned, r.looked, stalls, enoughStalls, "stall")
+		return r.longer(ctx, learned, r.looked, longestLook, stalls, enoughStalls, "stall")
 	}
 	runs := runsOf(r.runs, judged.Pool)
-	return r.longer(ctx, learned, r.looked, runs.Backlogs(), enoughBacklogs, "backlog")
+	return r.longer(ctx, learned, r.looked, longestOfPool, runs.Backlogs(), enoughBacklogs, "backlog")
 }
 
 // explained tells the cause before anything is forecast, and once more only if a longer recording has another one.
@@ -184,12 +185,12 @@ func (r *run) explained(e *diagnose.Explanation) error {
 	return r.o.Explained(*e, r.res.StoppedAbove)
 }
 
-// longer records once more, for as long as enough of something take of which too few were seen over a time. again: it did.
-func (r *run) longer(ctx context.Context, learned Learned, over time.Duration, seen, enough int, of string) (_ Learned, again bool, err error) {
+// longer records once more, for as long as enough of something take of which too few were seen over a time, at most for a most. again: it did.
+func (r *run) longer(ctx context.Context, learned Learned, over, most time.Duration, seen, enough int, of string) (_ Learned, again bool, err error) {
 	if seen == 0 || seen >= enough {
 		return learned, false, nil
 	}
-	length := min(longestLook, over*time.Duration(enough)/time.Duration(seen)).Round(time.Second)
+	length := min(most, over*time.Duration(enough)/time.Duration(seen)).Round(time.Second)
 	if length <= over {
 		return learned, false, nil
 	}

@@ -3,6 +3,7 @@ package probe_test
 import (
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -161,12 +162,14 @@ func exchanges(t *testing.T, r recording.Recording, n int) {
 func serveUDP(other string) {
 	var at [2]net.PacketConn
 	for i := range at {
-		c, err := net.ListenPacket("udp", "127.0.0.1:0")
-		if err != nil {
-			fmt.Println(err)
-			os.Exit(2)
+		for tries := 0; at[i] == nil; tries++ { // a port of its own choice, as servers have
+			c, err := net.ListenPacket("udp", fmt.Sprintf("127.0.0.1:%d", 20000+rand.IntN(10000)))
+			if err != nil && tries == 20 {
+				fmt.Println(err)
+				os.Exit(2)
+			}
+			at[i] = c
 		}
-		at[i] = c
 	}
 	fmt.Println(at[0].LocalAddr())
 	for _, address := range []string{at[1].LocalAddr().String(), other} {

@@ -55,6 +55,7 @@ enum { DEFAULT_PRIO = 120 };
 enum { AF_UNIX = 1, AF_INET = 2, AF_INET6 = 10 };
 enum { SOCK_STREAM = 1, SOCK_DGRAM = 2 };
 enum { IPPROTO_TCP = 6, IPPROTO_UDP = 17 };
+enum { SOCK_BINDPORT_LOCK = 8 };
 enum { TCP_LISTEN = 10 };
 enum { MSG_PEEK = 2 };
 
@@ -178,6 +179,7 @@ struct sock {
 	struct {
 		int owned;
 	} sk_lock;
+	unsigned char sk_userlocks : 4;
 	__u16 sk_type;
 	__u16 sk_protocol;
 };

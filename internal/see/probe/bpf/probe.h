@@ -203,7 +203,7 @@ struct connection {
 };
 
 /*
- * A UDP socket that took a datagram before it sent one: a server's. Datagrams are read in the order
+ * A UDP socket of a server: its port was chosen, or it took a datagram before it sent one. Datagrams are read in the order
  * in which they arrive, of any client.
  */
 #define DATAGRAMS_WAIT 64
@@ -211,7 +211,7 @@ struct datagrams {
 	__u64 arrived[DATAGRAMS_WAIT]; /* when the datagrams arrived, by their number */
 	__u64 came, read;              /* how many arrived, and were read */
 	__u32 epoch;                   /* the recording */
-	__u32 client;                  /* it sent before anything arrived */
+	__u32 client;                  /* it sent before anything arrived, from a port that the kernel chose */
 	__s32 inside;                  /* above 0: they come from threads of the recorded container */
 };
 

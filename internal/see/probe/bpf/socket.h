@@ -204,7 +204,8 @@ static __always_inline int datagram_sent(struct sock *sk, struct thread *t)
 
 	if (!of)
 		return 0;
-	if (!of->came)
+	/* A server may send first in this recording: the answer to what it read before. */
+	if (!of->came && !(BPF_CORE_READ_BITFIELD_PROBED(sk, sk_userlocks) & SOCK_BINDPORT_LOCK))
 		of->client = 1;
 	mine = bpf_task_storage_get(&datagram_threads, bpf_get_current_task_btf(), 0, 0);
 	if (!mine || mine->epoch != epoch || mine->sk != (__u64)sk || mine->answered == mine->read)

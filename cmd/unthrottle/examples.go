@@ -16,6 +16,8 @@ var examples = map[string]string{
   sudo unthrottle top --below /system.slice --for 5s`,
 	"check": `  unthrottle check
   unthrottle check --json`,
+	"export": `  sudo unthrottle export --dir /var/lib/unthrottle/fleet --cluster eu1
+  sudo unthrottle export --dir rows --for 1h`,
 	"topology": `  unthrottle topology
   unthrottle topology --json > machine.json      for 'place --topology'`,
 	"status": `  sudo unthrottle status

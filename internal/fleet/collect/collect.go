@@ -1,0 +1,191 @@
+// Package collect makes rows of a host's observations and keeps them in a folder while it observes.
+//
+// A [Sink] takes each round as it comes and never waits for the disk: a goroutine of its own writes the rows of slots that have
+// ended. What cannot be written, such as on a full disk, is tried again with the next slot, up to maxWaiting rows; then the oldest
+// go, and Lost counts them. Close writes the slot under way, so that an orderly end loses no row.
+package collect
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/fleet"
+	"github.com/unthrottle/unthrottle/internal/fleet/store"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/see/observe"
+	"github.com/unthrottle/unthrottle/internal/txn"
+)
+
+// maxWaiting bounds the rows that wait for the disk: two hours of 400 containers.
+const maxWaiting = 10_000
+
+// Options say where rows come from and go to.
+type Options struct {
+	Names fleet.Names
+	// Dir is the folder.
+	Dir string
+	// FS reads weights; nil: requests are not known.
+	FS cgroup.FS
+	// InForce returns what is in force; nil, or an error: nothing is known to be.
+	InForce func() ([]txn.InForce, error)
+	// Failed is told of rows that could not be written; nil: nobody is. It is called from a goroutine of the sink.
+	Failed func(error)
+	// write is store.Write; tests set it.
+	write func(dir string, rows []fleet.Row) error
+}
+
+// Sink takes rounds of observations. Round is of one goroutine.
+type Sink struct {
+	o    Options
+	rows *fleet.Rows
+	wake chan struct{}
+	done chan struct{}
+
+	mu      sync.Mutex
+	waiting []fleet.Row
+	written int
+	lost    int
+	closed  bool
+}
+
+// New starts a sink. Close ends it.
+func New(o Options) *Sink {
+	if o.write == nil {
+		o.write = store.Write
+	}
+	s := &Sink{o: o, rows: fleet.NewRows(o.Names), wake: make(chan struct{}, 1), done: make(chan struct{})}
+	go s.run()
+	return s
+}
+
+// Round takes the observations of one round. It does not wait for the disk.
+func (s *Sink) Round(observations []observe.Observation) {
+	if done := s.rows.Add(observations, nil); len(done) > 0 {
+		s.hand(s.described(done, observations))
+	}
+}
+
+// described fills in what only the end of a slot needs: it is read once for each container, and not in each round.
+func (s *Sink) described(rows []fleet.Row, now []observe.Observation) []fleet.Row {
+	paths := map[int64]*container.Container{}
+	for i := range now {
+		paths[int64(now[i].CgroupID)] = &now[i].Container
+	}
+	remedies := map[string]string{}
+	if s.o.InForce != nil {
+		if all, err := s.o.InForce(); err == nil {
+			for _, f := range all {
+				remedies[f.Target] = f.Remedy
+			}
+		}
+	}
+	for i := range rows {
+		if c := paths[rows[i].Cgroup]; c != nil {
+			rows[i].Remedy, rows[i].RequestCPUs = remedies[c.Group.Path], s.request(c)
+		}
+	}
+	return rows
+}
+
+// request is what a pod's container requests, by its weight; nil: it is in no pod, or the host has cgroup v2, where runtimes turn
+// requests into weights by rules that cannot be undone.
+func (s *Sink) request(c *container.Container) *float64 {
+	if s.o.FS == nil || c.Pod == "" {
+		return nil
+	}
+	if v, ok := s.o.FS.Version(cgroup.CPU); !ok || v != cgroup.V1 {
+		return nil
+	}
+	shares, err := cgroup.ReadShares(s.o.FS, c.Group.Path)
+	if err != nil || shares <= cgroup.MinShares {
+		return nil
+	}
+	return new(float64(shares) / cgroup.DefaultShares)
+}
+
+func (s *Sink) hand(rows []fleet.Row) {
+	s.mu.Lock()
+	s.waiting = append(s.waiting, rows...)
+	if over := len(s.waiting) - maxWaiting; over > 0 {
+		s.waiting, s.lost = s.waiting[over:], s.lost+over
+	}
+	s.mu.Unlock()
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (s *Sink) run() {
+	defer close(s.done)
+	for range s.wake {
+		_ = s.flush()
+	}
+}
+
+// flush writes what waits.
+func (s *Sink) flush() error {
+	s.mu.Lock()
+	rows := s.waiting
+	s.waiting = nil
+	s.mu.Unlock()
+	if len(rows) == 0 {
+		return nil
+	}
+	err := s.o.write(s.o.Dir, rows)
+	if err != nil && s.o.Failed != nil {
+		s.o.Failed(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil && !onlyDamaged(err) {
+		s.waiting = append(rows, s.waiting...)
+		return err
+	}
+	s.written += len(rows)
+	return nil
+}
+
+// onlyDamaged reports whether the rows were written all the same.
+func onlyDamaged(err error) bool {
+	if all, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, one := range all.Unwrap() {
+			if !onlyDamaged(one) {
+				return false
+			}
+		}
+		return true
+	}
+	return errors.As(err, new(*store.Damaged))
+}
+
+// Close ends the slot under way and writes it. now are the containers' last observations. written is how many rows were written in
+// all. The error says which rows were not.
+func (s *Sink) Close(now []observe.Observation) (written int, err error) {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return s.written, nil
+	}
+	s.closed = true
+	s.mu.Unlock()
+	close(s.wake)
+	<-s.done
+	s.mu.Lock()
+	s.waiting = append(s.waiting, s.described(s.rows.Finish(), now)...)
+	s.mu.Unlock()
+	err = s.flush()
+	if s.lost > 0 {
+		err = errors.Join(err, fmt.Errorf("%d rows waited too long for %s and are lost", s.lost, s.o.Dir))
+	}
+	return s.written, err
+}
+
+// Lost is how many rows could not be kept.
+func (s *Sink) Lost() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lost
+}

@@ -1,0 +1,76 @@
+package fleet
+
+import "time"
+
+// SchemaVersion is that of Row. A change that older readers would misread counts it up; docs/reference/fleet-rows.md has the
+// columns, and a test compares them.
+const SchemaVersion = 1
+
+// SlotLength is the stretch of time that a row is of.
+const SlotLength = 5 * time.Minute
+
+// Row is one container in one slot. A nil pointer was not measured. The tags are the names of the columns.
+type Row struct {
+	Schema int32 `parquet:"schema"`
+	// Start is the slot's beginning, Seconds how much of it was observed, in Samples rounds from Began on. Where a program that
+	// observes ends and another begins, a slot has two rows of a container.
+	Start   time.Time `parquet:"start,timestamp(millisecond)"`
+	Began   time.Time `parquet:"began,timestamp(millisecond)"`
+	Seconds float64   `parquet:"seconds"`
+	Samples int32     `parquet:"samples"`
+
+	// Names: strangers' text, made safe. "" is not known.
+	Cluster   string `parquet:"cluster,dict"`
+	Node      string `parquet:"node,dict"`
+	Namespace string `parquet:"namespace,dict"`
+	Pod       string `parquet:"pod,dict"`
+	Container string `parquet:"container,dict"`
+	// Service is the owner: what the replicas of one workload have in common. See ServiceOf.
+	Service string `parquet:"service,dict"`
+	Runtime string `parquet:"runtime,dict"`
+	// Cgroup is the inode of the container's cgroup: one container's rows on its node.
+	Cgroup int64 `parquet:"cgroup"`
+
+	// LimitCPUs is the effective limit, the least along the path, at the end of the slot; nil: there is none. LimitScope says
+	// whose it is: own, pod, slice, inside or "". RequestCPUs is what its weight stands for in Kubernetes; nil outside.
+	LimitCPUs    *float64 `parquet:"limit_cpus,optional"`
+	LimitScope   string   `parquet:"limit_scope,dict"`
+	OwnLimitCPUs *float64 `parquet:"own_limit_cpus,optional"`
+	RequestCPUs  *float64 `parquet:"request_cpus,optional"`
+	AllowedCPUs  *int32   `parquet:"allowed_cpus,optional"`
+
+	// UsedCPUSeconds is CPU time. WantedCPUSeconds is the time of running and runnable threads: demand that no limit censors.
+	UsedCPUSeconds   *float64 `parquet:"used_cpu_seconds,optional"`
+	WantedCPUSeconds *float64 `parquet:"wanted_cpu_seconds,optional"`
+
+	// Stopped is wall time in which a quota held a runnable thread back, between Low and High; equal where the probe counted.
+	StoppedLowSeconds  *float64 `parquet:"stopped_low_seconds,optional"`
+	StoppedHighSeconds *float64 `parquet:"stopped_high_seconds,optional"`
+	StoppedIntervals   *int64   `parquet:"stopped_intervals,optional"`
+	// Throttled are the levels' parts of throttled time, sums over CPUs: its own quota, the pod's, one further up, one inside.
+	ThrottledOwnSeconds    *float64 `parquet:"throttled_own_seconds,optional"`
+	ThrottledPodSeconds    *float64 `parquet:"throttled_pod_seconds,optional"`
+	ThrottledSliceSeconds  *float64 `parquet:"throttled_slice_seconds,optional"`
+	ThrottledInsideSeconds *float64 `parquet:"throttled_inside_seconds,optional"`
+	Periods                *int64   `parquet:"periods,optional"`
+	ThrottledPeriods       *int64   `parquet:"throttled_periods,optional"`
+
+	// WidthMax is the most CPUs in use at once, WantedP50 to WantedMax are quantiles over time of running and runnable threads.
+	WidthMax  *int32 `parquet:"width_max,optional"`
+	WantedP50 *int32 `parquet:"wanted_p50,optional"`
+	WantedP95 *int32 `parquet:"wanted_p95,optional"`
+	WantedP99 *int32 `parquet:"wanted_p99,optional"`
+	WantedMax *int32 `parquet:"wanted_max,optional"`
+	// Width and Wanted are the histograms: how long so many CPUs were in use, and so many threads ran or were runnable.
+	Width  []Level `parquet:"width,list"`
+	Wanted []Level `parquet:"wanted,list"`
+
+	// Remedy is what was in force at the end of the slot; "": none of ours.
+	Remedy string `parquet:"remedy,dict"`
+}
+
+// Level is one level of a histogram.
+type Level struct {
+	CPUs         int32 `parquet:"cpus"`
+	Microseconds int64 `parquet:"microseconds"`
+}

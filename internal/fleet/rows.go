@@ -1,0 +1,258 @@
+package fleet
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/container"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/see/observe"
+	"github.com/unthrottle/unthrottle/internal/text"
+)
+
+// MaxContainers bounds the containers of one slot.
+const MaxContainers = 8192
+
+// maxLevels bounds the levels of a histogram; the last one holds what is wider.
+const maxLevels = 1024
+
+// Names are where the rows come from.
+type Names struct{ Cluster, Node string }
+
+// Rows makes rows of observations. It is not safe for concurrent use.
+type Rows struct {
+	names Names
+	slot  time.Time
+	open  map[key]*sum
+	// Left is how many containers the current slot has no row for, beyond MaxContainers.
+	Left int
+}
+
+type key struct {
+	path   string
+	cgroup uint64
+}
+
+// sum is a row under way.
+type sum struct {
+	row           Row
+	width, wanted []time.Duration
+}
+
+// NewRows begins.
+func NewRows(n Names) *Rows {
+	return &Rows{names: Names{text.Sanitize(n.Cluster, maxName), text.Sanitize(n.Node, maxName)}, open: map[key]*sum{}}
+}
+
+const maxName = 253 // of Kubernetes' objects
+
+// About is what a row has beside the observations: of a container, what its weight requests, and the remedy in force.
+type About struct {
+	RequestCPUs *float64
+	Remedy      string
+}
+
+// Add takes the observations of a round, and returns the rows of the slot before if the round begins another one. about may be
+// nil.
+func (r *Rows) Add(round []observe.Observation, about func(*container.Container) About) (done []Row) {
+	for i := range round {
+		o := &round[i]
+		if o.Window <= 0 {
+			continue
+		}
+		if slot := o.Start.UTC().Truncate(SlotLength); !slot.Equal(r.slot) {
+			if slot.Before(r.slot) {
+				continue // the clock went back: the slot that ended stays as it is
+			}
+			done = append(done, r.Finish()...)
+			r.slot = slot
+		}
+		s := r.sumOf(o)
+		if s == nil {
+			continue
+		}
+		s.add(o)
+		if about != nil {
+			a := about(&o.Container)
+			s.row.RequestCPUs, s.row.Remedy = a.RequestCPUs, text.Sanitize(a.Remedy, maxName)
+		}
+	}
+	return done
+}
+
+// Finish ends the current slot and returns its rows, by service, pod, container and cgroup: equal names side by side pack well.
+func (r *Rows) Finish() (done []Row) {
+	for _, s := range r.open {
+		s.finish()
+		done = append(done, s.row)
+	}
+	slices.SortFunc(done, func(a, b Row) int {
+		return cmp.Or(cmp.Compare(a.Service, b.Service), cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.Container, b.Container), cmp.Compare(a.Cgroup, b.Cgroup))
+	})
+	clear(r.open)
+	r.Left = 0
+	return done
+}
+
+func (r *Rows) sumOf(o *observe.Observation) *sum {
+	k := key{o.Container.Group.Path, o.CgroupID}
+	if s := r.open[k]; s != nil {
+		return s
+	}
+	if len(r.open) >= MaxContainers {
+		r.Left++
+		return nil
+	}
+	c := &o.Container
+	s := &sum{row: Row{
+		Schema: SchemaVersion, Start: r.slot, Began: o.Start.UTC(), Cluster: r.names.Cluster, Node: r.names.Node,
+		Namespace: text.Sanitize(c.Namespace, maxName), Pod: text.Sanitize(c.Pod, maxName), Container: text.Sanitize(c.ContainerName, maxName),
+		Service: text.Sanitize(ServiceOf(c), maxName), Runtime: c.Runtime, Cgroup: int64(o.CgroupID),
+	}}
+	if s.row.Container == "" {
+		s.row.Container = text.Sanitize(c.Name, maxName)
+	}
+	r.open[k] = s
+	return s
+}
+
+// add adds one observation.
+func (s *sum) add(o *observe.Observation) {
+	w := &s.row
+	w.Seconds += o.Window.Seconds()
+	w.Samples++
+	w.LimitCPUs, w.LimitScope, w.OwnLimitCPUs = o.LimitCPUs, scopeOf(o, o.LimitAt), nil
+	if len(o.Levels) > 0 {
+		if own, ok := o.Levels[0].Limit.CPUs(); ok {
+			w.OwnLimitCPUs = &own
+		}
+	}
+	if n := o.CPUsAllowed.Size(); n > 0 {
+		w.AllowedCPUs = new(int32(n))
+	}
+	if o.UsedCPUs != nil {
+		plus(&w.UsedCPUSeconds, *o.UsedCPUs*o.Window.Seconds())
+	}
+	if o.StoppedLow != nil && o.StoppedHigh != nil {
+		plus(&w.StoppedLowSeconds, o.StoppedLow.Seconds())
+		plus(&w.StoppedHighSeconds, o.StoppedHigh.Seconds())
+	}
+	count(&w.StoppedIntervals, o.StoppedIntervals)
+	count(&w.Periods, o.Periods)
+	count(&w.ThrottledPeriods, o.ThrottledPeriods)
+	if o.OwnThrottledSeconds != nil || o.ThrottledSeconds != nil {
+		for _, to := range []**float64{&w.ThrottledOwnSeconds, &w.ThrottledPodSeconds, &w.ThrottledSliceSeconds, &w.ThrottledInsideSeconds} {
+			plus(to, 0)
+		}
+	}
+	for _, share := range o.ThrottledByAll {
+		switch scopeOf(o, share.Path) {
+		case container.ScopeOwn:
+			plus(&w.ThrottledOwnSeconds, share.Seconds)
+		case container.ScopePod:
+			plus(&w.ThrottledPodSeconds, share.Seconds)
+		case scopeInside:
+			plus(&w.ThrottledInsideSeconds, share.Seconds)
+		default:
+			plus(&w.ThrottledSliceSeconds, share.Seconds)
+		}
+	}
+	s.width, s.wanted = merged(s.width, o.Width), merged(s.wanted, o.Wanted)
+}
+
+// scopeInside is the scope of a cgroup inside the container.
+const scopeInside = "inside"
+
+// scopeOf tells whose a level is.
+func scopeOf(o *observe.Observation, path string) string {
+	own := o.Container.Group.Path
+	switch {
+	case path == "":
+		return ""
+	case path == observe.BySelf:
+		return container.ScopeOwn
+	case path != own && cgroup.Below(path, own):
+		return scopeInside
+	}
+	return o.Container.ScopeOf(path)
+}
+
+func plus(to **float64, v float64) {
+	if *to == nil {
+		*to = new(0.0)
+	}
+	**to += v
+}
+
+func count(to **int64, v *uint64) {
+	if v == nil {
+		return
+	}
+	if *to == nil {
+		*to = new(int64(0))
+	}
+	**to += int64(*v)
+}
+
+// merged adds one histogram to another.
+func merged(to, of []time.Duration) []time.Duration {
+	for i, d := range of {
+		i = min(i, maxLevels-1)
+		for len(to) <= i {
+			to = append(to, 0)
+		}
+		to[i] += d
+	}
+	return to
+}
+
+// finish derives what the histograms tell.
+func (s *sum) finish() {
+	w := &s.row
+	w.Width, w.Wanted = levels(s.width), levels(s.wanted)
+	if s.width != nil {
+		w.WidthMax = new(last(w.Width))
+	}
+	if s.wanted == nil {
+		return
+	}
+	demand := 0.0
+	for _, l := range w.Wanted {
+		demand += float64(l.CPUs) * float64(l.Microseconds) / 1e6
+	}
+	w.WantedCPUSeconds = &demand
+	w.WantedP50, w.WantedP95, w.WantedP99, w.WantedMax = quantile(w.Wanted, 0.5), quantile(w.Wanted, 0.95), quantile(w.Wanted, 0.99), new(last(w.Wanted))
+}
+
+// levels are those of a histogram that any time was spent at.
+func levels(of []time.Duration) (all []Level) {
+	for i, d := range of {
+		if us := d.Microseconds(); us > 0 {
+			all = append(all, Level{int32(i), us})
+		}
+	}
+	return all
+}
+
+func last(of []Level) int32 {
+	if len(of) == 0 {
+		return 0
+	}
+	return of[len(of)-1].CPUs
+}
+
+// quantile is the least level at or below which a histogram is for so much of the time; nil: it is empty.
+func quantile(of []Level, q float64) *int32 {
+	all := int64(0)
+	for _, l := range of {
+		all += l.Microseconds
+	}
+	sum := int64(0)
+	for _, l := range of {
+		if sum += l.Microseconds; float64(sum) >= q*float64(all) {
+			return new(l.CPUs)
+		}
+	}
+	return nil
+}

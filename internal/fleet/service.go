@@ -1,0 +1,56 @@
+package fleet
+
+import (
+	"strings"
+
+	"github.com/unthrottle/unthrottle/internal/container"
+)
+
+// ServiceOf is what the replicas of one workload have in common: of a pod its controller's name and the container's, by the forms
+// of names that Kubernetes makes; of compose the service; of a unit the unit; else the container's name.
+//
+// Worked example: cart-7d9c5b8f6-x2x4x (Deployment), db-0 (StatefulSet) and log-x2x4x (DaemonSet) with a container app are
+// cart/app, db/app and log/app. A name that has none of these forms is its own workload.
+func ServiceOf(c *container.Container) string {
+	switch {
+	case c.Pod != "":
+		return workloadOf(c.Pod) + "/" + c.ContainerName
+	case c.Service != "":
+		return strings.Trim(c.Project+"/"+c.Service, "/")
+	case c.Unit != "":
+		return c.Unit
+	}
+	return c.Name
+}
+
+// workloadOf cuts what a controller of Kubernetes adds to a pod's name.
+func workloadOf(pod string) string {
+	head, last, ok := cutLast(pod)
+	switch {
+	case !ok:
+		return pod
+	case isNumber(last): // StatefulSet
+		return head
+	case len(last) != 5 || !isSafe(last):
+		return pod
+	}
+	// DaemonSet, Job; or below a ReplicaSet, whose name ends in the hash of its template.
+	if deployment, hash, ok := cutLast(head); ok && len(hash) >= 6 && len(hash) <= 10 && isSafe(hash) {
+		return deployment
+	}
+	return head
+}
+
+func cutLast(name string) (head, last string, ok bool) {
+	i := strings.LastIndexByte(name, '-')
+	if i <= 0 || i == len(name)-1 {
+		return "", "", false
+	}
+	return name[:i], name[i+1:], true
+}
+
+func isNumber(s string) bool { return strings.Trim(s, "0123456789") == "" }
+
+// isSafe tells the alphabet of Kubernetes' generated suffixes: no vowels, and no 0, 1 and 3
+// (k8s.io/apimachinery/pkg/util/rand).
+func isSafe(s string) bool { return strings.Trim(s, "bcdfghjklmnpqrstvwxz2456789") == "" }

@@ -1,0 +1,156 @@
+// Package store keeps rows of package fleet as Parquet files below a folder: cluster=C/date=D/hour=H/NODE.parquet.
+//
+// A file has one node's hour. It is written whole, beside its name, and then takes it, so that a reader and a kill see the file
+// before or the file after. The rows of later slots are added to those that are there. A row that is there already, of the same
+// cgroup and beginning, is replaced: what is written twice is there once.
+//
+// Engines that know Hive's partitions read the folder as one table (DuckDB, Spark, Trino).
+package store
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/google/renameio/v2"
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/unthrottle/unthrottle/internal/fleet"
+)
+
+// Damaged is the error for a file that is there and cannot be read. It was moved aside, and the new rows were written.
+type Damaged struct {
+	File, Aside string
+	Err         error
+}
+
+func (d *Damaged) Error() string {
+	return fmt.Sprintf("%s cannot be read (%v): it is now %s, and the rows of this hour before now are missing", d.File, d.Err, d.Aside)
+}
+
+// Unwrap is why it could not be read.
+func (d *Damaged) Unwrap() error { return d.Err }
+
+// maxFile bounds the file that is read to be added to, in bytes.
+const maxFile = 256 << 20
+
+// Write adds rows to the files of a folder, which is made if it is not there. Errors of type *Damaged come joined with others; the
+// rows are written all the same.
+func Write(dir string, rows []fleet.Row) error {
+	files := map[string][]fleet.Row{}
+	for _, r := range rows {
+		name := filepath.Join(dir, partition(r))
+		files[name] = append(files[name], r)
+	}
+	var errs []error
+	for name, rows := range files {
+		errs = append(errs, add(name, rows))
+	}
+	return errors.Join(errs...)
+}
+
+// partition is the file of a row below the folder.
+func partition(r fleet.Row) string {
+	at := r.Start.UTC()
+	return filepath.Join("cluster="+safe(r.Cluster), "date="+at.Format(time.DateOnly), fmt.Sprintf("hour=%02d", at.Hour()), safe(r.Node)+".parquet")
+}
+
+// safe makes a name one that a folder can have.
+func safe(name string) string {
+	if name == "" {
+		return "unknown"
+	}
+	if escaped := url.PathEscape(name); escaped != "." && escaped != ".." {
+		return escaped[:min(len(escaped), 200)]
+	}
+	return "%2E"
+}
+
+// add adds rows to one file.
+func add(name string, rows []fleet.Row) error {
+	old, err := Read(name)
+	var damaged error
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		aside := name + ".damaged"
+		if renamed := os.Rename(name, aside); renamed != nil {
+			return errors.Join(err, renamed)
+		}
+		damaged = &Damaged{name, aside, err}
+	}
+	all := slices.Concat(old, rows)
+	type id struct {
+		began  int64
+		cgroup int64
+		name   string
+	}
+	of := func(r *fleet.Row) id {
+		return id{r.Began.UnixMilli(), r.Cgroup, r.Namespace + "/" + r.Pod + "/" + r.Container}
+	}
+	newest := map[id]int{}
+	for i := range all {
+		newest[of(&all[i])] = i
+	}
+	kept := make([]fleet.Row, 0, len(newest))
+	for i := range all {
+		if newest[of(&all[i])] == i {
+			kept = append(kept, all[i])
+		}
+	}
+	// One container's rows stand together: what does not change packs to nothing.
+	slices.SortStableFunc(kept, func(a, b fleet.Row) int {
+		return cmp.Or(cmp.Compare(a.Service, b.Service), cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.Container, b.Container), cmp.Compare(a.Cgroup, b.Cgroup), a.Start.Compare(b.Start))
+	})
+	return errors.Join(damaged, write(name, kept))
+}
+
+func write(name string, rows []fleet.Row) error {
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	f, err := renameio.NewPendingFile(name, renameio.WithPermissions(0o644))
+	if err != nil {
+		return err
+	}
+	defer f.Cleanup()
+	w := parquet.NewGenericWriter[fleet.Row](f, parquet.Compression(&parquet.Zstd), parquet.KeyValueMetadata("unthrottle.schema", fmt.Sprint(fleet.SchemaVersion)))
+	if _, err := w.Write(rows); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if err := w.Close(); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if err := f.CloseAtomicallyReplace(); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// Read reads the rows of one file. The error names the file.
+func Read(name string) (rows []fleet.Row, err error) {
+	// A file that is cut off or not Parquet makes the library panic in places.
+	defer func() {
+		if p := recover(); p != nil {
+			rows, err = nil, fmt.Errorf("%s: damaged: %v", name, p)
+		}
+	}()
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > maxFile || !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: %d bytes: no file of rows is that large", name, info.Size())
+	}
+	rows, err = parquet.ReadFile[fleet.Row](name)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return rows, nil
+}

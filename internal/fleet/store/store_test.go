@@ -1,0 +1,157 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/unthrottle/unthrottle/internal/fleet"
+)
+
+var noon = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
+
+// slot has a row of each of so many containers with histograms as a service has them.
+func slot(at time.Time, containers int) (rows []fleet.Row) {
+	for i := range containers {
+		f := func(v float64) *float64 { return new(v + float64(i*37%11) + float64(at.Minute()*13%7)) }
+		r := fleet.Row{
+			Schema: fleet.SchemaVersion, Start: at, Began: at, Seconds: 299.7, Samples: 300, Cluster: "eu1", Node: "n17", Namespace: "shop",
+			Pod: fmt.Sprintf("cart-7d9c5b8f6-%05d", i), Container: "app", Service: fmt.Sprintf("cart-%d/app", i/8), Runtime: "containerd", Cgroup: int64(1000 + i),
+			LimitCPUs: new(2.0), LimitScope: "own", OwnLimitCPUs: new(2.0), RequestCPUs: new(1.0), AllowedCPUs: new(int32(64)),
+			UsedCPUSeconds: f(123.456), WantedCPUSeconds: f(222.333), StoppedLowSeconds: f(3.21), StoppedHighSeconds: f(3.21), StoppedIntervals: new(int64(40 + i)),
+			ThrottledOwnSeconds: f(9.87), ThrottledPodSeconds: new(0.0), ThrottledSliceSeconds: new(0.0), ThrottledInsideSeconds: new(0.0),
+			Periods: new(int64(2998)), ThrottledPeriods: new(int64(i * 7)), WidthMax: new(int32(9)),
+			WantedP50: new(int32(0)), WantedP95: new(int32(3)), WantedP99: new(int32(11)), WantedMax: new(int32(24)),
+		}
+		for l := range 12 {
+			r.Width = append(r.Width, fleet.Level{CPUs: int32(l), Microseconds: int64(200_000_000>>l + i*7919 + at.Minute()*104729)})
+		}
+		for l := range 24 {
+			r.Wanted = append(r.Wanted, fleet.Level{CPUs: int32(l), Microseconds: int64(150_000_000>>l + i*6101 + at.Minute()*15485)})
+		}
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// A container-hour is at most 2 KB, and slots that are written one after the other, some twice, are there once.
+func TestAnHour(t *testing.T) {
+	dir := t.TempDir()
+	const containers = 50
+	for i := range 12 {
+		rows := slot(noon.Add(time.Duration(i)*fleet.SlotLength), containers)
+		for range 1 + i%2 { // a process that was killed after the write writes again
+			if err := Write(dir, rows); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	name := filepath.Join(dir, "cluster=eu1", "date=2026-11-25", "hour=12", "n17.parquet")
+	rows, err := Read(name)
+	if err != nil || len(rows) != 12*containers {
+		t.Fatalf("%d rows, %v", len(rows), err)
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if each := info.Size() / containers; each > 2048 {
+		t.Errorf("%d bytes for a container-hour", each)
+	} else {
+		t.Logf("%d bytes for a container-hour", each)
+	}
+	first := rows[0]
+	if first.Service != "cart-0/app" || !first.Start.Equal(noon) || *first.UsedCPUSeconds != 123.456+float64(noon.Minute()) || len(first.Wanted) != 24 || first.Wanted[3].CPUs != 3 {
+		t.Errorf("%+v", first)
+	}
+}
+
+// A program that ends within a slot and one that goes on leave a row each.
+func TestTwoProgramsInASlot(t *testing.T) {
+	dir := t.TempDir()
+	first, then := slot(noon, 1), slot(noon, 1)
+	then[0].Began = noon.Add(2 * time.Minute)
+	for _, rows := range [][]fleet.Row{first, then, first} {
+		if err := Write(dir, rows); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if rows, err := Read(filepath.Join(dir, partition(first[0]))); err != nil || len(rows) != 2 {
+		t.Errorf("%d rows, %v", len(rows), err)
+	}
+}
+
+// A file that cannot be read is moved aside and told, and the new rows are written.
+func TestDamagedFile(t *testing.T) {
+	for name, damage := range map[string]func(whole []byte) []byte{
+		"cut":   func(b []byte) []byte { return b[:len(b)/2] },
+		"empty": func([]byte) []byte { return nil },
+		"other": func([]byte) []byte { return []byte("PAR1 is not enough PAR1") },
+		"torn": func(b []byte) []byte {
+			c := append([]byte(nil), b...)
+			for i := len(c) / 3; i < len(c)/2; i++ {
+				c[i] ^= 0x55
+			}
+			return c
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := Write(dir, slot(noon, 3)); err != nil {
+				t.Fatal(err)
+			}
+			file := filepath.Join(dir, partition(slot(noon, 1)[0]))
+			whole, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, damage(whole), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			err = Write(dir, slot(noon.Add(fleet.SlotLength), 3))
+			damaged := new(Damaged)
+			rows, readErr := Read(file)
+			if name == "torn" && err == nil { // the part that is torn may be padding
+				return
+			}
+			if !errors.As(err, &damaged) || damaged.File != file || readErr != nil || len(rows) != 3 {
+				t.Errorf("%v; %d rows, %v", err, len(rows), readErr)
+			}
+			if _, err := os.Stat(damaged.Aside); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// Names of strangers stay below the folder.
+func TestPartition(t *testing.T) {
+	for node, want := range map[string]string{"n1": "n1", "../../etc/x": "..%2F..%2Fetc%2Fx", "": "unknown", "..": "%2E", "a b": "a%20b"} {
+		r := fleet.Row{Start: noon, Cluster: "c/d", Node: node}
+		if got := partition(r); got != filepath.Join("cluster=c%2Fd", "date=2026-11-25", "hour=12", want+".parquet") {
+			t.Errorf("%q: %s", node, got)
+		}
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	dir := f.TempDir()
+	if err := Write(dir, slot(noon, 2)); err != nil {
+		f.Fatal(err)
+	}
+	whole, err := os.ReadFile(filepath.Join(dir, partition(slot(noon, 1)[0])))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(whole)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		name := filepath.Join(t.TempDir(), "x.parquet")
+		if err := os.WriteFile(name, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, _ = Read(name) // no panic, whatever it says
+	})
+}

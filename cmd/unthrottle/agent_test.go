@@ -159,7 +159,8 @@ func TestAgentObservesOnly(t *testing.T) {
 	tr.Limit(busy, 0.2)
 	tr.Work(busy, 4)
 	settings := tr.Settings()
-	b := start(t, "scope: "+tr.Top+"\nrules:\n- remedy: auto\n", "--state-dir", tr.StateDir)
+	rows := filepath.Join(t.TempDir(), "rows")
+	b := start(t, "scope: "+tr.Top+"\nexport: {dir: "+rows+", node: n1}\nrules:\n- remedy: auto\n", "--state-dir", tr.StateDir)
 	series := func(name string, more ...string) string {
 		return fmt.Sprintf(`unthrottle_container_%s{container="%s",id="%s",namespace="",pod=""%s}`, name, busy, busy, strings.Join(more, ""))
 	}
@@ -205,6 +206,10 @@ func TestAgentObservesOnly(t *testing.T) {
 	}
 	if err := b.cmd.Wait(); err != nil {
 		t.Errorf("asked to end: %v", err)
+	}
+	kept := exported(t, rows)
+	if len(kept) == 0 || kept[0].Node != "n1" || kept[0].Samples == 0 || kept[0].StoppedHighSeconds == nil || *kept[0].StoppedHighSeconds == 0 {
+		t.Errorf("rows of the fleet: %+v", kept)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"sync"
 	"time"
 
@@ -18,6 +19,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/nri"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/cure/slo"
+	"github.com/unthrottle/unthrottle/internal/fleet"
+	"github.com/unthrottle/unthrottle/internal/fleet/collect"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/txn"
@@ -187,6 +190,11 @@ func (a *agent) watch(ctx context.Context) error {
 	}
 	listed := container.DefaultOptions()
 	listed.Scope = a.Rules.Scope
+	sink, err := a.export()
+	if err != nil {
+		return err
+	}
+	var last []observe.Observation
 	w := observe.NewWatcher(a.Host, observe.WatchOptions{
 		Sampler: sampler,
 		Scope:   a.Rules.Scope, Interval: a.Rules.Interval, Pace: a.interval, Log: a.Log,
@@ -201,7 +209,18 @@ func (a *agent) watch(ctx context.Context) error {
 			a.newcomersAhead()
 		},
 	})
+	if sink != nil {
+		defer func() {
+			if _, err := sink.Close(last); err != nil {
+				a.Log.Error("rows of the fleet could not be kept", "error", err)
+			}
+		}()
+	}
 	return w.Run(ctx, func(s observe.Snapshot) {
+		if sink != nil {
+			sink.Round(s.Observations)
+			last = s.Observations
+		}
 		a.totals.add(s.Observations, s.Vacant)
 		a.rounds.Inc()
 		if a.recorder != nil {
@@ -212,6 +231,25 @@ func (a *agent) watch(ctx context.Context) error {
 		a.mu.Unlock()
 		a.signal()
 	})
+}
+
+// export starts what keeps rows for questions over many hosts; nil: the rules ask for none.
+func (a *agent) export() (*collect.Sink, error) {
+	of := a.Rules.Export
+	if of.Dir == "" {
+		return nil, nil
+	}
+	if of.Node == "" {
+		name, err := os.Hostname()
+		if err != nil {
+			return nil, fmt.Errorf("export: this host's name: %w; name the node in the rules (export: node)", err)
+		}
+		of.Node = name
+	}
+	return collect.New(collect.Options{Names: fleet.Names{Cluster: of.Cluster, Node: of.Node}, Dir: of.Dir, FS: a.Host,
+		InForce: func() ([]txn.InForce, error) { return apply.Status(a.Env) },
+		Failed:  func(err error) { a.Log.Error("rows of the fleet could not be kept for now", "error", err) },
+	}), nil
 }
 
 // newcomersAhead has what is in force looked after in each of the next rounds. It does not wait.

@@ -12,10 +12,10 @@ import (
 
 // safeKeys are those of the agent's configuration whose values are kept.
 var safeKeys = strings.Fields(`version mode interval bound containers moves_per_minute cpu_share cpu memory probe record_above
-	remedy cpus factor to may verify lends strict stays irqs class via credit objective look_back annotations allow startup`)
+	remedy cpus factor to may verify lends strict stays irqs class via credit objective look_back annotations allow startup every`)
 
 // nameKeys are those whose values are names or patterns of names.
-var nameKeys = strings.Fields("name namespace cgroup scope")
+var nameKeys = strings.Fields("name namespace cgroup scope cluster node")
 
 // Config is the agent's configuration without comments, commands, labels and addresses, and with hashed names.
 func (r *Redactor) Config(text []byte) string {

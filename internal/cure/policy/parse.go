@@ -84,6 +84,7 @@ func (r *Rules) read(doc *yaml.Node) error {
 		"budget":     r.Budget.read,
 		"own_budget": r.Own.read,
 		"flight":     r.Flight.read,
+		"export":     r.Export.read,
 		"placement": func(n *yaml.Node) error {
 			return mapping(n, map[string]func(*yaml.Node) error{
 				"moves_per_minute": func(n *yaml.Node) error { return whole(n, &r.Placement.MovesPerMinute, 0, 60) },

@@ -28,6 +28,7 @@ type Rules struct {
 	// Placement says how the agent keeps containers well placed.
 	Placement Placement
 	Flight    Flight
+	Export    Export
 	// Own bounds what the agent itself takes.
 	Own Own
 	// Startup is the age up to which a container is starting: what stops it then is no finding. 0: nothing is starting.

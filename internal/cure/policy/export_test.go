@@ -1,0 +1,26 @@
+package policy
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestExportRules(t *testing.T) {
+	const head = "version: 1\n"
+	r, err := ParseRules([]byte(head + "export: {dir: /var/lib/x, cluster: eu1, node: n1, every: 5m}\n"))
+	if err != nil || r.Export != (Export{"/var/lib/x", "eu1", "n1"}) {
+		t.Errorf("%+v, %v", r.Export, err)
+	}
+	for text, says := range map[string]string{
+		"export: {cluster: eu1}":          "export without dir",
+		"export: {dir: x}":                "is not an absolute path",
+		"export: {dir: /x, every: 1m}":    "5m",
+		"export: {dir: /x, folder: y}":    "folder",
+		"export: /x":                      "",
+		"export: {dir: /x, node: [a, b]}": "",
+	} {
+		if _, err := ParseRules([]byte(head + text + "\n")); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want %q", text, err, says)
+		}
+	}
+}

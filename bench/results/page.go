@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
+	"github.com/unthrottle/unthrottle/internal/stats"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
@@ -338,7 +339,7 @@ func (p *page) prices(r capacity.Price) {
 	}
 }
 
-func ratio(r *capacity.Ratio) string {
+func ratio(r *stats.Ratio) string {
 	if r == nil {
 		return "- | -"
 	}

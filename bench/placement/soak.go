@@ -43,7 +43,7 @@ func (t *table) soak(p *study.Page) {
 	p.Line(`## Random steps
 
 "make soak-placement": %d random steps on %d machines (of %s CPUs), in different orders of objectives, with
-reserved, unavailable, isolated and offline CPUs. After each step, and after each move of a repair, a validator that shares no code
+reserved, unavailable and isolated CPUs. After each step, and after each move of a repair, a validator that shares no code
 with the placer looked at the whole state; none was wrong. Steps: %s.
 `, total, len(t.soaked), strings.Join(cpus, ", "), strings.Join(parts, ", "))
 }

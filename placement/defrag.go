@@ -34,19 +34,8 @@ type Move struct {
 	Overlaps bool
 }
 
-// Defrag plans the moves that repair a state, in order: crossings recovered at
-// the fewest moved CPUs. The state itself is not changed. Containers that stay
-// are not moved.
-func Defrag(s State, b Budget) ([]Move, error) {
-	n, _, err := NewNode(s)
-	if err != nil {
-		return nil, err
-	}
-	return n.Repair(b), nil
-}
-
-// Repair moves containers so that fewer groups are crossed, and returns the
-// moves in order.
+// Repair moves containers so that crossings are recovered at the fewest moved
+// CPUs, and returns the moves in order. Containers that stay are not moved.
 func (n *Node) Repair(b Budget) []Move {
 	if b.PerCrossing == 0 {
 		b.PerCrossing = DefaultPerCrossing

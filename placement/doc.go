@@ -56,7 +56,7 @@
 //
 // # Repairs
 //
-// [Defrag] looks for a container that crosses and a domain that could hold it,
+// [Node.Repair] looks for a container that crosses and a domain that could hold it,
 // has up to three others make way, and keeps the repair that recovers the widest
 // crossings for the fewest moved CPUs. Its moves are steps through free CPUs,
 // each leaving a valid state; two containers overlap only where no free CPU is

@@ -4,8 +4,6 @@ import (
 	"fmt"
 
 	"k8s.io/utils/cpuset"
-
-	"github.com/unthrottle/unthrottle/topology"
 )
 
 // Handle names a container of a Node, until it leaves.
@@ -129,16 +127,6 @@ func (n *Node) SetLoad(load map[int]float64) {
 	}
 }
 
-// SetOrder changes the order of the objectives; it moves no container.
-func (n *Node) SetOrder(o Order) error {
-	if err := o.check(); err != nil {
-		return fmt.Errorf("placement: %w", err)
-	}
-	n.order = o.complete()
-	n.s.f = newFields(n.l, n.order)
-	return nil
-}
-
 func (n *Node) alive(h Handle) bool { return h >= 0 && int(h) < len(n.tenants) && n.tenants[h].live }
 
 // slots returns the exclusive CPUs of a tenant, valid until the next call.
@@ -186,16 +174,6 @@ func (n *Node) AppendCPUs(to []int, h Handle) []int {
 	return to
 }
 
-// Spans returns the sockets, NUMA nodes and L3s that a container's own CPUs
-// touch, 0 where they are not known, and how many it had to touch when it came.
-func (n *Node) Spans(h Handle) (now, least [3]int) {
-	if !n.alive(h) {
-		return now, least
-	}
-	n.count(n.slots(h), &now)
-	return now, n.tenants[h].least
-}
-
 // Find returns the container of that name.
 func (n *Node) Find(name string) (Handle, bool) {
 	for i := range n.tenants {
@@ -205,6 +183,3 @@ func (n *Node) Find(name string) (Handle, bool) {
 	}
 	return 0, false
 }
-
-// Machine is what the node was made of.
-func (n *Node) Machine() topology.Machine { return n.l.machine }

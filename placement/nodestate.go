@@ -10,11 +10,6 @@ import (
 func (n *Node) State() State {
 	s := State{Machine: n.l.machine, Order: slices.Clone(n.order)}
 	s.Machine.CPUs = slices.Clone(s.Machine.CPUs)
-	for i, c := range s.Machine.CPUs {
-		if c.Online && n.s.owner[n.l.slotOf[c.ID]] == off {
-			s.Machine.CPUs[i].Online = false
-		}
-	}
 	s.Reserved = n.where(func(slot int) bool { return n.reserved[slot] })
 	s.Unavailable = n.where(func(slot int) bool {
 		c, _ := n.l.machine.CPU(n.l.ids[slot])

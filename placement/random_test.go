@@ -96,14 +96,11 @@ type walk struct {
 	n    *Node
 	rng  *rand.Rand
 	live []Handle
-	gone []int
-	// unplugs: CPUs go offline, so that containers may lack some.
-	unplugs bool
-	name    int
+	name int
 }
 
 func newWalk(t *testing.T, m topology.Machine, rng *rand.Rand) *walk {
-	w := &walk{t: t, m: m, rng: rng, unplugs: rng.IntN(2) == 0}
+	w := &walk{t: t, m: m, rng: rng}
 	ids := m.Online().Difference(m.Isolated()).List()
 	s := State{Machine: m}
 	if rng.IntN(2) == 0 {
@@ -124,7 +121,6 @@ func newWalk(t *testing.T, m topology.Machine, rng *rand.Rand) *walk {
 }
 
 func (w *walk) step() string {
-	cpus := w.rng.IntN(len(w.n.l.ids))
 	switch pick := w.rng.IntN(100); {
 	case pick < 45 || len(w.live) == 0:
 		w.name++
@@ -159,22 +155,6 @@ func (w *walk) step() string {
 		return "leave"
 	case pick < 80:
 		return w.resize()
-	case pick < 85 && w.unplugs && len(w.n.l.ids)-len(w.gone) > 2:
-		id := w.n.l.ids[cpus]
-		err := w.n.Offline(id)
-		if !slices.Contains(w.gone, id) {
-			w.gone = append(w.gone, id)
-		}
-		return fmt.Sprintf("offline %d: %v", id, err)
-	case pick < 90 && len(w.gone) > 0:
-		i := w.rng.IntN(len(w.gone))
-		id := w.gone[i]
-		w.gone[i] = w.gone[len(w.gone)-1]
-		w.gone = w.gone[:len(w.gone)-1]
-		if err := w.n.Online(id); err != nil {
-			w.t.Fatal(err)
-		}
-		return fmt.Sprintf("online %d", id)
 	case pick < 95:
 		return w.repair()
 	case pick < 97:
@@ -230,7 +210,7 @@ func (w *walk) repair() string {
 			c.Current, c.Idle = m.To, m.Idle
 		}
 		overlapping = m.Overlaps
-		if err := w.checkState(before); err != nil && !overlapping {
+		if err := checkState(before); err != nil && !overlapping {
 			w.t.Fatalf("after move %+v of %+v: %v", m, moves, err)
 		}
 	}
@@ -250,7 +230,6 @@ func (w *walk) restart() string {
 			w.live = append(w.live, Handle(i))
 		}
 	}
-	w.gone = nil
 	for _, c := range before.Containers {
 		h, ok := n.Find(c.Name)
 		if !ok {
@@ -277,22 +256,5 @@ func (w *walk) check() error {
 	if counted != w.n.pool {
 		return fmt.Errorf("the pool has %d CPUs, not %d", counted, w.n.pool)
 	}
-	return w.checkState(w.n.State())
-}
-
-// checkState asks the validator. CPUs that went offline may leave containers
-// with fewer CPUs than they are to have, or without whole cores: those are
-// taken as they are.
-func (w *walk) checkState(s State) error {
-	for i := range s.Containers {
-		c := &s.Containers[i]
-		if w.unplugs && c.Class != Floating {
-			if c.own() > c.Current.Size() {
-				c.CPUs = max(float64(c.Current.Size()), 1e-3)
-				c.Class = Hybrid
-			}
-			c.FullCores, c.IdleSiblings = false, false
-		}
-	}
-	return CheckState(s)
+	return checkState(w.n.State())
 }

@@ -3,8 +3,7 @@ package placement
 // Who a slot belongs to, where it is no tenant's.
 const (
 	unowned int32 = -1 // free: the shared pool's
-	away    int32 = -2 // not ours to give: isolated, reserved, unavailable or taken offline
-	off     int32 = -3 // offline: nothing runs there
+	away    int32 = -2 // not ours to give: isolated, reserved or unavailable
 )
 
 // A wish is what the solver is asked for.
@@ -42,7 +41,7 @@ type coreSort struct {
 type solver struct {
 	l     *layout
 	f     fields
-	owner []int32 // slot -> tenant, or unowned, away, off
+	owner []int32 // slot -> tenant, or unowned, away
 	idle  []bool  // slot -> left idle by its owner
 
 	avail  []int32    // domain -> CPUs that can be taken
@@ -109,7 +108,6 @@ func (s *solver) look(w wish) {
 			case owner == unowned:
 				c.free++
 				c.threads++
-			case owner == off:
 			case owner == w.me && w.me >= 0:
 				c.threads++
 				if w.keep {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
+	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/scenario"
 	"github.com/unthrottle/unthrottle/internal/stats"
 )
@@ -69,13 +69,13 @@ func CompareShares(name string, s scenario.Scenario, simulated, real []scenario.
 }
 
 // allCPUsText is the page's section.
-func allCPUsText(b *strings.Builder, all []AllCPUs) {
+func allCPUsText(p *study.Page, all []AllCPUs) {
 	if len(all) == 0 {
 		return
 	}
 	all = slices.SortedFunc(slices.Values(all), func(a, b AllCPUs) int { return cmp.Compare(a.Release, b.Release) })
-	fmt.Fprintf(b, "\n## The lab's kernels\n\nThrottled periods and CPU use on emulated CPUs (`make accuracy-lab`), as shares of the periods and of the quota, within %.0f points.\n\n", 100*mostApart)
-	b.WriteString("| kernel | CPUs | figures within the bound | furthest apart |\n|---|---:|---:|---|\n")
+	p.Line("\n## The lab's kernels\n\nThrottled periods and CPU use on emulated CPUs (`make accuracy-lab`), as shares of the periods and of the quota, within %.0f points.\n", 100*mostApart)
+	t := p.Table("kernel", "CPUs:", "figures within the bound:", "furthest apart")
 	for _, a := range all {
 		within, worst := 0, AllCPUsRow{}
 		for i, r := range a.Rows {
@@ -86,6 +86,6 @@ func allCPUsText(b *strings.Builder, all []AllCPUs) {
 				worst = r
 			}
 		}
-		fmt.Fprintf(b, "| %s | %d | %d of %d | %s |\n", a.Release, a.CPUs, within, len(a.Rows), worst)
+		t.Rowf("%s | %d | %d of %d | %s", a.Release, a.CPUs, within, len(a.Rows), worst)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/bandwidth"
+	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/scenario"
 	"github.com/unthrottle/unthrottle/internal/stats"
 )
@@ -27,8 +28,8 @@ func TestCompareShares(t *testing.T) {
 	if got := rows[1].String(); got != "one: CPU use of a: simulated 100.0 %, real 88.0 %" {
 		t.Error(got)
 	}
-	b := &strings.Builder{}
-	if allCPUsText(b, nil); b.Len() > 0 {
+	b := &study.Page{}
+	if allCPUsText(b, nil); b.String() != "" {
 		t.Errorf("of nothing: %s", b)
 	}
 	allCPUsText(b, []AllCPUs{{Release: "6.18", CPUs: 16, Rows: rows}, {Release: "6.1", CPUs: 16, Rows: rows[:1]}})

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/scenario"
 )
 
@@ -270,12 +271,13 @@ func (c *claims) pools() {
 }
 
 // claimsText is the page's section.
-func claimsText(b *strings.Builder, all []Claim, seeds int) {
+func claimsText(p *study.Page, all []Claim, seeds int) {
 	if len(all) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\n## Against published figures\n\nMedians of %d seeds, lowest to highest. From Indeed's \"Unthrottled: Fixing CPU Limits in the Cloud\" (0.4 CPUs, fibtest), Uber's cgroup-lat "+
-		"(burners and a sleeper), and \"The container throttling problem\" by Mackey and Luu (pools).\n\n| what | bound | simulated | |\n|---|---|---|---|\n", seeds)
+	p.Line("\n## Against published figures\n\nMedians of %d seeds, lowest to highest. From Indeed's \"Unthrottled: Fixing CPU Limits in the Cloud\" (0.4 CPUs, fibtest), Uber's cgroup-lat "+
+		"(burners and a sleeper), and \"The container throttling problem\" by Mackey and Luu (pools).\n", seeds)
+	t := p.Table("what", "bound", "simulated", "")
 	for _, c := range all {
 		verdict := "met"
 		if !c.Met {
@@ -284,7 +286,7 @@ func claimsText(b *strings.Builder, all []Claim, seeds int) {
 		if c.Why != "" {
 			verdict += ": " + c.Why
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", c.Of, c.Bound, c.Came, verdict)
+		t.Row(c.Of, c.Bound, c.Came, verdict)
 	}
-	b.WriteString("\nUse above quota x periods + burst + silos + ticks is looked for in a million random steps by `go test -run Conservation ./bandwidth ./internal/sim/simulate`, as part of `make test`.\n")
+	p.Line("\nUse above quota x periods + burst + silos + ticks is looked for in a million random steps by `go test -run Conservation ./bandwidth ./internal/sim/simulate`, as part of `make test`.")
 }

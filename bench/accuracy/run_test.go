@@ -14,12 +14,12 @@ import (
 
 	"github.com/unthrottle/unthrottle/bench/accuracy"
 	"github.com/unthrottle/unthrottle/bench/accuracy/measure"
+	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/workload/threads"
 	"github.com/unthrottle/unthrottle/internal/scenario"
 	"github.com/unthrottle/unthrottle/internal/sim/realrun"
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
-	"github.com/unthrottle/unthrottle/test/lab/kept"
 	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
@@ -45,8 +45,8 @@ const mostTries = 4
 // TestAccuracy makes the real runs that are missing, and writes the page: make accuracy.
 func TestAccuracy(t *testing.T) {
 	require.Root(t)
-	draws, repeats := kept.Number(t, "UNTHROTTLE_DRAWS", 40), kept.Number(t, "UNTHROTTLE_REPEATS", 5)
-	seconds := kept.Number(t, "UNTHROTTLE_SECONDS", 10)
+	draws, repeats := require.Number(t, "UNTHROTTLE_DRAWS", 40), require.Number(t, "UNTHROTTLE_REPEATS", 5)
+	seconds := require.Number(t, "UNTHROTTLE_SECONDS", 10)
 	h, err := cgroup.Open("/proc")
 	if err != nil {
 		t.Fatal(err)
@@ -57,22 +57,26 @@ func TestAccuracy(t *testing.T) {
 	}
 	release, _ := os.ReadFile("/proc/sys/kernel/osrelease")
 	about := accuracy.About{Machine: m, Release: string(release), Seconds: float64(seconds), Repeats: repeats, Seeds: simulatedSeeds, ClaimSeeds: claimSeeds}
-	study := accuracy.NewStudy(about)
+	runs := accuracy.NewStudy(about)
 	for seed := range uint64(draws) {
 		d, err := accuracy.New(seed, m)
 		if err != nil {
 			t.Fatal(err)
 		}
-		study.Expect(d)
+		runs.Expect(d)
 	}
 	add := func(r accuracy.Result) {
 		if r.WakeCosts != nil {
-			study.AddWakeCosts(r.Machine, *r.WakeCosts)
+			runs.AddWakeCosts(r.Machine, *r.WakeCosts)
 		} else {
-			study.Add(r)
+			runs.Add(r)
 		}
 	}
-	for _, r := range kept.Read[accuracy.Result](t, file) {
+	have, err := study.ReadLines[accuracy.Result](file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range have.All {
 		add(r)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -86,30 +90,32 @@ func TestAccuracy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		kept.Append(t, file, r)
+		if err := have.Add(r); err != nil {
+			t.Fatal(err)
+		}
 		add(r)
 		return true
 	}
 	for n := 0; ctx.Err() == nil && os.Getenv("UNTHROTTLE_PAGE_ONLY") == ""; n++ {
-		d, ok := study.Next(mostTries)
+		d, ok := runs.Next(mostTries)
 		if !ok {
 			break
 		}
 		if n%accuracy.CalibrateEvery == 0 && !keep(measure.WakeCosts(ctx, m, o)) {
 			break
 		}
-		o.Seed = uint64(study.Runs(d)) + 1
+		o.Seed = uint64(runs.Runs(d)) + 1
 		r, err := measure.Real(ctx, d, m, time.Duration(seconds)*time.Second, o)
 		if !keep(r, err) {
 			break
 		}
-		fmt.Fprintf(os.Stderr, "draw %d: steal %.1f %%, others %.1f %%; %s\n", d.Seed, 100*r.Noise.Steal, 100*r.Noise.Others, study.Progress())
+		fmt.Fprintf(os.Stderr, "draw %d: steal %.1f %%, others %.1f %%; %s\n", d.Seed, 100*r.Noise.Steal, 100*r.Noise.Others, runs.Progress())
 	}
 	claims, err := accuracy.Published{Read: readScenario, Run: runScenario, Seeds: claimSeeds}.Claims()
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := study.Markdown(simulated(t, time.Duration(seconds)*time.Second, study.WakeCosts), accuracy.Beside{Published: claims, OnAllCPUs: labKernels(t)})
+	text := runs.Markdown(simulated(t, time.Duration(seconds)*time.Second, runs.WakeCosts), accuracy.Beside{Published: claims, OnAllCPUs: labKernels(t)})
 	if err := os.WriteFile(page, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}

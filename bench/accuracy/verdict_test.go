@@ -93,7 +93,7 @@ func result(seed uint64, d Draw, noise Noise) Result {
 	return Result{Seed: seed, Key: d.Key(), Machine: machine, Seconds: 10, Noise: noise, Outcome: outcome(500, 0.5, 0.44, 20, 84)}
 }
 
-func study(t *testing.T, draws ...uint64) (*Study, []Draw) {
+func aStudy(t *testing.T, draws ...uint64) (*Study, []Draw) {
 	s := NewStudy(About{Machine: machine, Release: "6.18\n", Seconds: 10, Repeats: 3, Seeds: 1})
 	var all []Draw
 	for _, seed := range draws {
@@ -105,7 +105,7 @@ func study(t *testing.T, draws ...uint64) (*Study, []Draw) {
 
 // Runs of one draw are spread over the study; noisy ones are made again, but not for ever.
 func TestNext(t *testing.T) {
-	s, draws := study(t, 23, 24)
+	s, draws := aStudy(t, 23, 24)
 	var order []uint64
 	for {
 		d, ok := s.Next(2)
@@ -135,7 +135,7 @@ func TestNext(t *testing.T) {
 
 // What was run otherwise does not count.
 func TestAddOthers(t *testing.T) {
-	s, draws := study(t, 23)
+	s, draws := aStudy(t, 23)
 	r := result(23, draws[0], Noise{})
 	for _, change := range []func(*Result){
 		func(r *Result) { r.Key = "another rule" }, func(r *Result) { r.Seconds = 5 }, func(r *Result) { r.Machine.Kernel = "6.1" },
@@ -157,7 +157,7 @@ func TestAddOthers(t *testing.T) {
 }
 
 func TestMarkdown(t *testing.T) {
-	s, draws := study(t, 23, 24, 2)
+	s, draws := aStudy(t, 23, 24, 2)
 	for range 3 {
 		s.Add(result(23, draws[0], Noise{}))
 		s.Add(result(2, draws[2], Noise{}))
@@ -176,7 +176,7 @@ func TestMarkdown(t *testing.T) {
 		"2 of 3 randomly drawn scenarios, 3 real runs of 10 s", "6.18 with 2 CPUs at 250 Hz", "6 of 9 runs",
 		"Not judged for want of 3 real runs, with how many there are: 24 (0).",
 		"| throttled periods | 3 points | 100 % | 90 % | 100 % | met |", "| CPU use | 2 % | 50 % | 90 % | 100 % | **missed** |",
-		"| all together |  | 50 % | 70 % | 100 % | **missed** |",
+		"| all together | | 50 % | 70 % | 100 % | **missed** |",
 		"## The lab's kernels", "| 6.12 | 16 | 1 of 1 | one: CPU use of a: simulated 100.0 %, real 99.0 % |",
 		"## Against published figures", "| fibtest | 493 ms | 490 ms | met |", "| sleeps | 90 % | 1 % | **missed**: its own CPU |",
 		"## Every miss", "| 2 | CPU use | a | 0.6000 | 0.5000 | 0.5000 to 0.5000 | 0.0100 |",
@@ -188,7 +188,7 @@ func TestMarkdown(t *testing.T) {
 		}
 		rest = rest[i+len(want):]
 	}
-	empty, _ := study(t, 23)
+	empty, _ := aStudy(t, 23)
 	if page := empty.Markdown(nil, Beside{}); !strings.Contains(page, "0 of 1 randomly") || strings.Contains(page, "met |") {
 		t.Errorf("a page of nothing:\n%s", page)
 	}

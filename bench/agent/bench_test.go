@@ -48,7 +48,7 @@ func TestTheWholeAgentIsItsProcessItsProgramsAndItsRecordings(t *testing.T) {
 		t.Errorf("%v CPU-s per minute; the process takes 1.7, the programs 0.2, 12 recordings an hour 0.2", got)
 	}
 	for text, wants := range map[string][]string{
-		r.totals():        {"| 50, 5 | 0.20 | 0.5 | met | 0.20 | - | - | 20.0 | - |  | - | 0.70 | - |", "| 200, 200 | 1.05 | 1.0 | MISSED | 0.85 | 0.10 | 10000 | 26.0 | 25 | MISSED | 28.0 |"},
+		r.totals():        {"| 50, 5 | 0.20 | 0.5 | met | 0.20 | - | - | 20.0 | - | | - | 0.70 | - |", "| 200, 200 | 1.05 | 1.0 | MISSED | 0.85 | 0.10 | 10000 | 26.0 | 25 | MISSED | 28.0 |"},
 		r.profile():       {"| sampling | - | 1000.0 (48 %) |", "| unaccounted | - | 100.0 (5 %) |", "| the probe's programs | - | 200.0 (10 %) |"},
 		page([]run{r, r}): {"Version 1.2, Linux 6.18, 2 CPUs", "1.2 | 0.20, 0.20, 20 MB | 1.05, 0.95, 26 MB |"},
 	} {

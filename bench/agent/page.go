@@ -2,8 +2,10 @@ package main
 
 import (
 	"fmt"
-	"strings"
+	"slices"
 	"time"
+
+	"github.com/unthrottle/unthrottle/bench/study"
 )
 
 const pageHead = `# What the agent costs
@@ -41,39 +43,33 @@ The programs of the probe run at each switch and wake-up of the whole host, also
 
 // page is docs/results/cost.md: the newest run, and all runs beside each other.
 func page(all []run) string {
-	var b strings.Builder
+	var p study.Page
 	last := all[len(all)-1]
-	b.WriteString(pageHead)
-	fmt.Fprintf(&b, "## Measured\n\nVersion %s, Linux %s, %d CPUs, %s. CPU-seconds per 100 containers per minute; the last column is how many CPUs\neverything else on this host used. Beside much other work every figure is too high: caches are cold, and the probe's\nprograms run at each switch of that work too.\n\n",
+	p.Text(pageHead)
+	p.Line("## Measured\n\nVersion %s, Linux %s, %d CPUs, %s. CPU-seconds per 100 containers per minute; the last column is how many CPUs\neverything else on this host used. Beside much other work every figure is too high: caches are cold, and the probe's\nprograms run at each switch of that work too.\n",
 		last.Label, last.Kernel, last.CPUs, last.At.Format(time.DateOnly))
-	b.WriteString(last.totals() + "\n")
-	b.WriteString(pageParts)
-	b.WriteString(last.profile())
-	b.WriteString("\n## All runs\n\nCPU-seconds per 100 containers per minute: the whole, and without the probe's programs; resident MB:\n\n")
-	b.WriteString(runsTable(all))
-	return b.String()
+	p.Text(last.totals() + "\n" + pageParts + last.profile())
+	p.Line("\n## All runs\n\nCPU-seconds per 100 containers per minute: the whole, and without the probe's programs; resident MB:\n")
+	p.Text(runsTable(all))
+	return p.String()
 }
 
 // runsTable has a line per run and a column per scenario.
 func runsTable(all []run) string {
 	var columns []scenario
-	seen := map[scenario]bool{}
+	heads := []string{"run"}
 	for _, r := range all {
 		for _, c := range r.Agents {
-			if s := (scenario{c.Cgroups, c.Stopped}); !seen[s] {
-				seen[s] = true
+			if s := (scenario{c.Cgroups, c.Stopped}); !slices.Contains(columns, s) {
 				columns = append(columns, s)
+				heads = append(heads, c.name())
 			}
 		}
 	}
-	var b strings.Builder
-	b.WriteString("| run |")
-	for _, s := range columns {
-		fmt.Fprintf(&b, " %d, %d |", s.cgroups, s.stopped)
-	}
-	b.WriteString("\n|---|" + strings.Repeat("---|", len(columns)) + "\n")
+	var p study.Page
+	t := p.Table(heads...)
 	for _, r := range all {
-		fmt.Fprintf(&b, "| %s, %s |", r.At.Format("2006-01-02 15:04"), r.Label)
+		row := []any{r.At.Format("2006-01-02 15:04") + ", " + r.Label}
 		for _, s := range columns {
 			cell := "-"
 			for _, c := range r.Agents {
@@ -81,9 +77,9 @@ func runsTable(all []run) string {
 					cell = fmt.Sprintf("%.2f, %.2f, %.0f MB", c.per100(c.perMinute()), c.per100(c.Process+c.recordings()), float64(c.Resident)/1e6)
 				}
 			}
-			fmt.Fprintf(&b, " %s |", cell)
+			row = append(row, cell)
 		}
-		b.WriteString("\n")
+		t.Row(row...)
 	}
-	return b.String()
+	return p.String()
 }

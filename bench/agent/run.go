@@ -1,11 +1,9 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -17,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
@@ -53,9 +52,8 @@ func (r run) print(w io.Writer) {
 
 // totals is the table of the whole agent.
 func (r run) totals() string {
-	var b strings.Builder
-	b.WriteString("| containers, stopped | the whole | at most | | its process | the probe's programs | their runs per s | resident MB | at most | | while recording | start, CPU-s | others, CPUs |\n")
-	b.WriteString("|" + strings.Repeat("---|", 13) + "\n")
+	var p study.Page
+	t := p.Table("containers, stopped", "the whole", "at most", "", "its process", "the probe's programs", "their runs per s", "resident MB", "at most", "", "while recording", "start, CPU-s", "others, CPUs")
 	for _, c := range r.Agents {
 		memory, met := "-", ""
 		if bound := c.residentBound(); bound > 0 {
@@ -69,11 +67,11 @@ func (r run) totals() string {
 			programs = new(c.per100(*c.Programs))
 		}
 		whole := c.per100(c.perMinute())
-		fmt.Fprintf(&b, "| %d, %d | %.2f | %.1f | %s | %.2f | %s | %s | %.1f | %s | %s | %s | %.2f | %s |\n", c.Cgroups, c.Stopped, whole, c.bound(),
-			verdict(whole, c.bound()), c.per100(c.Process), figure(programs, "%.2f"), figure(c.Runs, "%.0f"), float64(c.Resident)/1e6, memory, met,
-			figure(recording, "%.1f"), c.Start, figure(c.OthersCPUs, "%.2f"))
+		t.Rowf("%s | %.2f | %.1f | %s | %.2f | %s | %s | %.1f | %s | %s | %s | %.2f | %s", c.name(), whole, c.bound(),
+			verdict(whole, c.bound()), c.per100(c.Process), study.Decimals(programs, 2), study.Decimals(c.Runs, 0), float64(c.Resident)/1e6, memory, met,
+			study.Decimals(recording, 1), c.Start, study.Decimals(c.OthersCPUs, 2))
 	}
-	return b.String()
+	return p.String()
 }
 
 func verdict(is, bound float64) string {
@@ -83,12 +81,8 @@ func verdict(is, bound float64) string {
 	return "met"
 }
 
-func figure(v *float64, format string) string {
-	if v == nil {
-		return "-"
-	}
-	return fmt.Sprintf(format, *v)
-}
+// name is the scenario's in tables.
+func (c agentCost) name() string { return fmt.Sprintf("%d, %d", c.Cgroups, c.Stopped) }
 
 // Rows of the profile that are not parts of the process.
 const (
@@ -106,23 +100,22 @@ func (r run) profile() string {
 			names[name] = true
 		}
 	}
-	var b strings.Builder
-	b.WriteString("| CPU-ms per minute |")
+	heads := []string{"CPU-ms per minute"}
 	for _, c := range r.Agents {
-		fmt.Fprintf(&b, " %d, %d |", c.Cgroups, c.Stopped)
+		heads = append(heads, c.name())
 	}
-	b.WriteString("\n|---|" + strings.Repeat("---|", len(r.Agents)) + "\n")
+	var p study.Page
+	t := p.Table(heads...)
 	row := func(name string, of func(agentCost) *float64) {
-		fmt.Fprintf(&b, "| %s |", name)
+		cells := []any{name}
 		for _, c := range r.Agents {
-			v := of(c)
-			if v == nil {
-				b.WriteString(" - |")
-				continue
+			cell := "-"
+			if v := of(c); v != nil {
+				cell = fmt.Sprintf("%.1f (%.0f %%)", *v*1000, 100**v/c.perMinute())
 			}
-			fmt.Fprintf(&b, " %.1f (%.0f %%) |", *v*1000, 100**v/c.perMinute())
+			cells = append(cells, cell)
 		}
-		b.WriteString("\n")
+		t.Row(cells...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		row(name, func(c agentCost) *float64 {
@@ -141,7 +134,7 @@ func (r run) profile() string {
 		return new(c.recordings())
 	})
 	row(rowWhole, func(c agentCost) *float64 { return new(c.perMinute()) })
-	return b.String()
+	return p.String()
 }
 
 // unaccounted is the process's CPU time by its clock that its own metrics do not name, or name twice; nil where it names
@@ -161,13 +154,7 @@ func (c agentCost) unaccounted() *float64 {
 type keep struct{ runs, label, page, readme string }
 
 func (k keep) read() (all []run, err error) {
-	text, err := os.ReadFile(k.runs)
-	if err == nil {
-		err = json.Unmarshal(text, &all)
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
+	_, err = study.Read(k.runs, &all)
 	return all, err
 }
 
@@ -178,11 +165,7 @@ func (k keep) add(r run) error {
 		return err
 	}
 	all = append(all, r)
-	text, err := json.MarshalIndent(all, "", "\t")
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(k.runs, append(text, '\n'), 0o644); err != nil {
+	if err := study.Write(k.runs, all); err != nil {
 		return err
 	}
 	return k.show(all)
@@ -195,7 +178,7 @@ func (k keep) show(all []run) error {
 	}
 	r := all[len(all)-1]
 	if k.page != "" {
-		if err := os.WriteFile(k.page, []byte(page(all)), 0o644); err != nil {
+		if err := study.WritePage(k.page, page(all)); err != nil {
 			return err
 		}
 	}
@@ -210,7 +193,7 @@ func (k keep) show(all []run) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", k.readme, err)
 	}
-	return os.WriteFile(k.readme, []byte(line), 0o644)
+	return study.WritePage(k.readme, line)
 }
 
 var costLine = regexp.MustCompile(`(?s)- \*\*Cost\*\*: .*?\n\n`)

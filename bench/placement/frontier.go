@@ -2,7 +2,8 @@ package main
 
 import (
 	"fmt"
-	"strings"
+
+	"github.com/unthrottle/unthrottle/bench/study"
 )
 
 func sharing(r *result) float64 { return float64(r.sharing) / float64(max(1, r.containers)) }
@@ -18,10 +19,10 @@ func least(r *result) float64 { return float64(r.odd) / float64(max(1, r.arrival
 
 // halves compares shared cores and stranded half-cores with the best peer in each, on the machines that every
 // peer ran on.
-func (t *table) halves() [][]string {
+func (t *table) halves() [][]any {
 	peers, variants := t.who[:len(t.who)-len(variants)], t.who[len(t.who)-len(variants):]
 	ours := t.besidePeers(variants[0])
-	var body [][]string
+	var body [][]any
 	both := 0.0 // what the best peers' figures come to per state
 	for _, what := range []struct {
 		name string
@@ -34,14 +35,14 @@ func (t *table) halves() [][]string {
 		best, by := t.lowest(peers, what.get)
 		mine, with := t.lowest(variants, what.get)
 		both += best * what.each
-		body = append(body, []string{what.name, fmt.Sprintf("at most %.3f (%s)", best, by),
+		body = append(body, []any{what.name, fmt.Sprintf("at most %.3f (%s)", best, by),
 			fmt.Sprintf("%.3f (%s), %.3f (%s): see the frontier", mine, with, what.get(ours), variants[0]), byOrder(what.get(ours) <= best, mine <= best)})
 	}
 	verdict := "possible"
 	if both < least(ours) {
 		verdict = "no placement can: shown"
 	}
-	return append(body, []string{"both of these at once", fmt.Sprintf("%.2f of both together per state", both),
+	return append(body, []any{"both of these at once", fmt.Sprintf("%.2f of both together per state", both),
 		fmt.Sprintf("at least %.2f for any placer, ours %.2f: see the frontier", least(ours), together(ours)), verdict})
 }
 
@@ -81,18 +82,18 @@ odd threads over the machine leaves less room in each group.
 `
 
 // cores shows the frontier of sharing and stranding.
-func (t *table) cores(b *strings.Builder) {
-	b.WriteString(frontierText)
-	var body [][]string
+func (t *table) cores(p *study.Page) {
+	p.Text(frontierText)
+	var body [][]any
 	for _, w := range t.who {
 		r := t.besidePeers(w)
-		body = append(body, []string{w, fmt.Sprintf("%.3f", sharing(r)), fmt.Sprintf("%.3f", stranded(r)), fmt.Sprintf("%.2f", together(r)), fmt.Sprintf("%.2f", least(r)),
+		body = append(body, []any{w, fmt.Sprintf("%.3f", sharing(r)), fmt.Sprintf("%.3f", stranded(r)), fmt.Sprintf("%.2f", together(r)), fmt.Sprintf("%.2f", least(r)),
 			percentOf(r.forced[0]+r.forced[1]+r.forced[2], r.containers)})
 	}
-	b.WriteString("All machines that every peer ran on:\n\n")
-	rows(b, []string{"", "of the containers share a core", "half-cores stranded per state", "both per state", "of which must be", "crossings per 100 live containers"}, body)
-	b.WriteString("Machine by machine: containers that share a core, of 100 / half-cores stranded on the machine. None of our orders costs an avoidable crossing.\n\n")
-	t.perMachine(b, func(r *result) string {
+	p.Text("All machines that every peer ran on:\n\n")
+	rows(p, []string{"", "of the containers share a core", "half-cores stranded per state", "both per state", "of which must be", "crossings per 100 live containers"}, body)
+	p.Text("Machine by machine: containers that share a core, of 100 / half-cores stranded on the machine. None of our orders costs an avoidable crossing.\n\n")
+	t.perMachine(p, func(r *result) string {
 		return percentOf(r.sharing, r.containers) + " / " + each(r.stranded, r.arrivals)
 	}, t.who)
 }

@@ -14,6 +14,7 @@ require (
 )
 
 require (
+	github.com/google/renameio/v2 v2.0.2 // indirect
 	github.com/intel/goresctrl v0.13.0 // indirect
 	go.yaml.in/yaml/v2 v2.4.4 // indirect
 	k8s.io/apimachinery v0.36.0 // indirect

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
 	"slices"
 	"strings"
+
+	"github.com/unthrottle/unthrottle/bench/study"
 )
 
 // soaked is what "make soak-placement" recorded of one machine: every step was
@@ -20,21 +18,12 @@ type soaked struct {
 
 // readSoak reads the record; none if it was never made.
 func readSoak(file string) ([]soaked, error) {
-	text, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
 	var all []soaked
-	if err := json.Unmarshal(text, &all); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	return all, nil
+	_, err := study.Read(file, &all)
+	return all, err
 }
 
-func (t *table) soak(b *strings.Builder) {
+func (t *table) soak(p *study.Page) {
 	if len(t.soaked) == 0 {
 		return
 	}
@@ -51,11 +40,10 @@ func (t *table) soak(b *strings.Builder) {
 	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 		parts = append(parts, fmt.Sprintf("%s %d", kind, kinds[kind]))
 	}
-	fmt.Fprintf(b, `## Random steps
+	p.Line(`## Random steps
 
 "make soak-placement": %d random steps on %d machines (of %s CPUs), in different orders of objectives, with
-reserved, unavailable, isolated and offline CPUs. After each step, and after each move of a repair, a validator that shares no code
+reserved, unavailable and isolated CPUs. After each step, and after each move of a repair, a validator that shares no code
 with the placer looked at the whole state; none was wrong. Steps: %s.
-
 `, total, len(t.soaked), strings.Join(cpus, ", "), strings.Join(parts, ", "))
 }

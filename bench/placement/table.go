@@ -5,9 +5,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
+
+	"github.com/unthrottle/unthrottle/bench/study"
 )
 
 // key names a result.
@@ -144,11 +145,11 @@ func each(n, of int) string {
 
 func micros(d time.Duration) string { return fmt.Sprintf("%.1f", float64(d)/1e3) }
 
-// rows writes a table in Markdown.
-func rows(b *strings.Builder, head []string, body [][]string) {
-	fmt.Fprintf(b, "| %s |\n|%s\n", strings.Join(head, " | "), strings.Repeat("---|", len(head)))
+// rows writes a table and an empty line.
+func rows(p *study.Page, heads []string, body [][]any) {
+	t := p.Table(heads...)
 	for _, row := range body {
-		fmt.Fprintf(b, "| %s |\n", strings.Join(row, " | "))
+		t.Row(row...)
 	}
-	b.WriteByte('\n')
+	p.Line("")
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
 	"github.com/unthrottle/unthrottle/internal/explain/live"
@@ -161,9 +162,9 @@ func predictAgain(dir, out string) error {
 			continue
 		}
 		all[i].predict(dir)
-		if err := keep(dir, all[i]); err != nil {
+		if err := study.Write(keptName(dir, all[i].Part), all[i]); err != nil {
 			return err
 		}
 	}
-	return replaceFile(out, []byte(markdown(all)))
+	return study.WritePage(out, markdown(all))
 }

@@ -19,7 +19,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/unthrottle/unthrottle/bench/machine"
+	"github.com/google/renameio/v2"
+
+	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/cure/fix/learn"
 	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
@@ -111,14 +113,14 @@ func measure(ctx context.Context, o capacity.Options, s scale, chosen []string, 
 			}
 			m.Failed = err.Error()
 		}
-		if err := keep(dir, m); err != nil {
+		if err := study.Write(keptName(dir, m.Part), m); err != nil {
 			return err
 		}
 		all, err := kept(dir)
 		if err != nil {
 			return err
 		}
-		if err := replaceFile(out, []byte(markdown(all))); err != nil {
+		if err := study.WritePage(out, markdown(all)); err != nil {
 			return err
 		}
 	}
@@ -138,8 +140,9 @@ func choose(h *cgroup.Host) func(context.Context, cgroup.Group, time.Duration) (
 
 // part measures one. A recording goes into the folder.
 func part(ctx context.Context, o capacity.Options, s scale, name, dir string) (m measured, err error) {
-	m = measured{Part: name, Scale: s.name, Host: machine.Text(), Begun: time.Now().UTC()}
-	defer func() { m.Took = time.Since(m.Begun) }()
+	begun := time.Now()
+	m = measured{Made: study.Now(begun), Part: name, Scale: s.name}
+	defer func() { m.Took = time.Since(begun) }()
 	switch name {
 	case "spike":
 		m.Repeats = s.spiralRepeats
@@ -175,7 +178,7 @@ func part(ctx context.Context, o capacity.Options, s scale, name, dir string) (m
 		m.NotPredicted = recorded.err.Error()
 		return m, os.RemoveAll(recordedName(dir, name))
 	}
-	if err := errors.Join(os.MkdirAll(dir, 0o755), replaceFile(recordedName(dir, name), recorded.file.Bytes())); err != nil {
+	if err := errors.Join(os.MkdirAll(dir, 0o755), renameio.WriteFile(recordedName(dir, name), recorded.file.Bytes(), 0o644)); err != nil {
 		return m, err
 	}
 	m.predict(dir)

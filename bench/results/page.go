@@ -8,12 +8,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
+	"github.com/unthrottle/unthrottle/internal/stats"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // page is docs/results/service.md under way.
-type page struct{ b strings.Builder }
+type page struct{ study.Page }
 
 // markdown is the page of all measured parts, in their order.
 func markdown(all []measured) string {
@@ -30,9 +32,9 @@ func markdown(all []measured) string {
 		p.part(all[i])
 	}
 	if len(missing) > 0 {
-		p.line("\nNot measured yet: %s.", strings.Join(missing, ", "))
+		p.Line("\nNot measured yet: %s.", strings.Join(missing, ", "))
 	}
-	return p.b.String()
+	return p.String()
 }
 
 // summary is what the shapes' tables come to: a column per remedy.
@@ -46,28 +48,28 @@ func (p *page) summary(all []measured) {
 	if len(remedies) == 0 {
 		return
 	}
-	p.line("\n## In short")
-	p.line("\nThe highest load within the objective, as a multiple of the plain quota's; bold where the whole interval lies on one side of 1. In brackets: predicted.")
-	head, rule := "| shape |", "|---|"
+	p.Line("\n## In short")
+	p.Line("\nThe highest load within the objective, as a multiple of the plain quota's; bold where the whole interval lies on one side of 1. In brackets: predicted.")
+	heads := []string{"shape"}
 	for _, r := range remedies {
-		head += fmt.Sprintf(" %s (%s) |", r.Remedy, text.CPUs(*r.CPUsGranted))
-		rule += "---|"
+		heads = append(heads, fmt.Sprintf("%s (%s)", r.Remedy, text.CPUs(*r.CPUsGranted)))
 	}
-	p.line("\n%s\n%s", head, rule)
+	p.Line("")
+	t := p.Table(heads...)
 	for _, m := range all {
 		if m.Shape == nil {
 			continue
 		}
-		row := fmt.Sprintf("| `%s` |", m.Shape.Shape)
+		row := []any{"`" + m.Shape.Shape + "`"}
 		for _, r := range remedies {
-			row += " " + m.ratioText(r.Remedy) + " |"
+			row = append(row, m.ratioText(r.Remedy))
 		}
-		p.line("%s", row)
+		t.Row(row...)
 	}
 	p.fix(all)
-	p.line("\nRequests that are all alike can gain little at equal CPUs: their work has to be done, in whichever order. Where long work competes with short, what keeps the")
-	p.line("long from spending the quota is worth most: pools sized by the limit, long requests off the I/O threads, a burst. With a shorter period or fewer CPUs both wait")
-	p.line("their turn. A container here can be at most twice as wide as its limit; how much more a wider one gains is not measured here.")
+	p.Line("\nRequests that are all alike can gain little at equal CPUs: their work has to be done, in whichever order. Where long work competes with short, what keeps the")
+	p.Line("long from spending the quota is worth most: pools sized by the limit, long requests off the I/O threads, a burst. With a shorter period or fewer CPUs both wait")
+	p.Line("their turn. A container here can be at most twice as wide as its limit; how much more a wider one gains is not measured here.")
 }
 
 // ratioText is the load that a remedy carries, measured and forecast.
@@ -77,7 +79,7 @@ func (m *measured) ratioText(remedy string) string {
 		return "-"
 	}
 	r := m.Shape.Remedies[i]
-	text := figure(r.Ratio, 2)
+	text := study.Decimals(r.Ratio, 2)
 	if *r.RatioLow > 1 || *r.RatioHigh < 1 {
 		text = "**" + text + "**"
 	}
@@ -90,7 +92,7 @@ func (m *measured) ratioText(remedy string) string {
 func (p *page) part(m measured) {
 	switch {
 	case m.Failed != "":
-		p.line("\n## `%s`\n\nNot measured: %s", m.Part, m.Failed)
+		p.Line("\n## `%s`\n\nNot measured: %s", m.Part, m.Failed)
 	case m.Shape != nil:
 		p.shape(m)
 	case m.Spiral != nil:
@@ -98,7 +100,7 @@ func (p *page) part(m measured) {
 	case m.Price != nil:
 		p.prices(*m.Price)
 	}
-	p.line("\n%s, on %s, in %s: scale %s, %s.", m.Host, m.Begun.Format("2006-01-02"), m.Took.Round(time.Second), m.Scale, m.extent())
+	p.Line("\n%s, on %s, in %s: scale %s, %s.", m.Machine, m.Day(), m.Took.Round(time.Second), m.Scale, m.extent())
 }
 
 // extent is the number of repeats of each measurement.
@@ -113,22 +115,21 @@ func (m measured) extent() string {
 	return extent
 }
 
-func (p *page) line(format string, args ...any) { fmt.Fprintf(&p.b, format+"\n", args...) }
-
 func (p *page) head() {
-	p.line("# Results")
-	p.line("\nWritten by `make results`; how each figure is measured stands in [bench service](../reference/bench-service.md). Below each part stand")
-	p.line("the machine, the day, and how much was measured. Ratios compare with the plain quota in the same repeat; the interval")
-	p.line("holds 95 %% (Student's t over the logarithms) of the scatter of the repeats, not the grid of the searches: with two steps")
-	p.line("10 to 20 %%, with four 3 to 5 %%. \"Noisy\" rows say why, and are worth that much less. Rows that are granted more CPUs")
-	p.line("than the quota are no comparison, but a price list.")
+	p.Line("# Results")
+	p.Line("\nWritten by `make results`; how each figure is measured stands in [bench service](../reference/bench-service.md). Below each part stand")
+	p.Line("the machine, the day, and how much was measured. Ratios compare with the plain quota in the same repeat; the interval")
+	p.Line("holds 95 %% (Student's t over the logarithms) of the scatter of the repeats, not the grid of the searches: with two steps")
+	p.Line("10 to 20 %%, with four 3 to 5 %%. \"Noisy\" rows say why, and are worth that much less. Rows that are granted more CPUs")
+	p.Line("than the quota are no comparison, but a price list.")
 }
 
 func (p *page) shape(of measured) {
 	r := *of.Shape
-	p.line("\n## Shape `%s`", r.Shape)
-	p.line("\n%s. Limit %s; objective p%s within %s ms, at most %s %% errors.", upper(r.About), text.Count(r.Limit, "CPU"), number(100*r.Quantile), number(r.BoundMs), number(100*r.Errors))
-	p.line("\n| remedy | CPUs granted | highest load /s (repeats) | to the quota | interval | predicted | noisy |\n|---|---|---|---|---|---|---|")
+	p.Line("\n## Shape `%s`", r.Shape)
+	p.Line("\n%s. Limit %s; objective p%s within %s ms, at most %s %% errors.", upper(r.About), text.Count(r.Limit, "CPU"), number(100*r.Quantile), number(r.BoundMs), number(100*r.Errors))
+	p.Line("")
+	t := p.Table("remedy", "CPUs granted", "highest load /s (repeats)", "to the quota", "interval", "predicted", "noisy")
 	for _, m := range r.Remedies {
 		load := "none met"
 		if m.MaxLoad != nil {
@@ -142,19 +143,20 @@ func (p *page) shape(of measured) {
 		if m.RatioLow != nil {
 			interval = fmt.Sprintf("%.2f to %.2f", *m.RatioLow, *m.RatioHigh)
 		}
-		p.line("| %s | %s | %s (%s) | %s | %s | %s | %s |", m.Remedy, figure(m.CPUsGranted, 1), load, strings.Join(loads, ", "), figure(m.Ratio, 2), interval,
+		t.Rowf("%s | %s | %s (%s) | %s | %s | %s | %s", m.Remedy, study.Decimals(m.CPUsGranted, 1), load, strings.Join(loads, ", "), study.Decimals(m.Ratio, 2), interval,
 			of.Predicted.text(m.Remedy), strings.Join(m.Why, "; "))
 	}
-	p.line("\n%s", verdict(r))
+	p.Line("\n%s", verdict(r))
 	if told, _ := besideFix(r); told != "" {
-		p.line("\n%s", told)
+		p.Line("\n%s", told)
 	}
 	p.predicted(of)
-	p.line("\n| at | load /s | remedy | p50 | p90 | p99 | p99.9 | max ms | failed | CPUs used | throttled periods | stopped %% | switches /s |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|")
+	p.Line("")
+	t = p.Table("at", "load /s", "remedy", "p50", "p90", "p99", "p99.9", "max ms", "failed", "CPUs used", "throttled periods", "stopped %", "switches /s")
 	for i := range 2 {
 		for _, m := range r.Remedies {
 			if i < len(m.Points) {
-				p.point(m.Remedy, m.Points[i])
+				point(t, m.Remedy, m.Points[i])
 			}
 		}
 	}
@@ -175,7 +177,7 @@ func (f *predicted) text(remedy string) string {
 // predicted says where the forecasts come from, and how well they did.
 func (p *page) predicted(of measured) {
 	if of.NotPredicted != "" {
-		p.line("\nNot predicted: %s.", of.NotPredicted)
+		p.Line("\nNot predicted: %s.", of.NotPredicted)
 	}
 	f := of.Predicted
 	if f == nil {
@@ -190,10 +192,10 @@ func (p *page) predicted(of measured) {
 			}
 		}
 	}
-	p.line("\nPredicted: [forecast](../reference/forecast.md) from one recording of %.0f s of the plain quota at %.0f requests per second, as it is and as arrivals come faster: the",
+	p.Line("\nPredicted: [forecast](../reference/forecast.md) from one recording of %.0f s of the plain quota at %.0f requests per second, as it is and as arrivals come faster: the",
 		f.Window.Seconds(), f.Load)
-	p.line("load at which a remedy misses the objective over that at which the plain quota does%s.", f.quotaText())
-	p.line("%d of %d are within the interval, or within %.0f %% of the measured ratio.", within, compared, 100*predictedWithin)
+	p.Line("load at which a remedy misses the objective over that at which the plain quota does%s.", f.quotaText())
+	p.Line("%d of %d are within the interval, or within %.0f %% of the measured ratio.", within, compared, 100*predictedWithin)
 }
 
 // predictedWithin is how far a forecast ratio may be from one that was measured
@@ -208,7 +210,7 @@ func (f *predicted) quotaText() string {
 	return ", which is predicted to miss it at no load tried"
 }
 
-func (p *page) point(remedy string, at capacity.Point) {
+func point(t *study.Table, remedy string, at capacity.Point) {
 	throttled, stopped := "-", "-"
 	if at.ThrottledPeriods != nil {
 		throttled = fmt.Sprintf("%d of %d", *at.ThrottledPeriods, *at.Periods)
@@ -216,9 +218,9 @@ func (p *page) point(remedy string, at capacity.Point) {
 	if at.StoppedHigh != nil {
 		stopped = fmt.Sprintf("%.1f to %.1f", 100**at.StoppedLow, 100**at.StoppedHigh)
 	}
-	p.line("| %.0f %% | %.0f | %s | %s | %s | %s | %s | %s | %d | %s | %s | %s | %s |", 100*at.OfBest, at.Load, remedy,
-		figure(at.P50, 1), figure(at.P90, 1), figure(at.P99, 1), figure(at.P999, 1), figure(at.Max, 0), at.Failed,
-		figure(at.CPUUsed, 2), throttled, stopped, figure(at.Switches, 0))
+	t.Rowf("%.0f %% | %.0f | %s | %s | %s | %s | %s | %s | %d | %s | %s | %s | %s", 100*at.OfBest, at.Load, remedy,
+		study.Decimals(at.P50, 1), study.Decimals(at.P90, 1), study.Decimals(at.P99, 1), study.Decimals(at.P999, 1), study.Decimals(at.Max, 0), at.Failed,
+		study.Decimals(at.CPUUsed, 2), throttled, stopped, study.Decimals(at.Switches, 0))
 }
 
 // verdict says what a shape's figures hold at equal CPUs.
@@ -300,16 +302,17 @@ func (p *page) fix(all []measured) {
 		}
 	}
 	if of > 0 {
-		p.line("\nWhat `fix` chose carries as much as the best single remedy at equal CPUs, or their intervals meet, in %d of %s.", good, text.Count(of, "shape"))
+		p.Line("\nWhat `fix` chose carries as much as the best single remedy at equal CPUs, or their intervals meet, in %d of %s.", good, text.Count(of, "shape"))
 	}
 }
 
 func (p *page) spike(s capacity.Spiral) {
-	p.line("\n## A spike, and the way back")
-	p.line("\nOne pool, %.0f requests per second: for %.0f s %.0f per second, then %.0f again, watched for %.0f s. A client gives a try up after %.0f ms and",
+	p.Line("\n## A spike, and the way back")
+	p.Line("\nOne pool, %.0f requests per second: for %.0f s %.0f per second, then %.0f again, watched for %.0f s. A client gives a try up after %.0f ms and",
 		s.Normal, s.For, s.Spike, s.Normal, s.Watched, 1000*s.Timeout)
-	p.line("tries once more; work grows by 0.1 %% for each request that waits, of at most 1,000. Recovered is a service that answers nine of ten requests in time, and keeps to it.")
-	p.line("\n| remedy | CPUs granted | left out | recovered after s (repeats) | answered in time at the end |\n|---|---|---|---|---|")
+	p.Line("tries once more; work grows by 0.1 %% for each request that waits, of at most 1,000. Recovered is a service that answers nine of ten requests in time, and keeps to it.")
+	p.Line("")
+	t := p.Table("remedy", "CPUs granted", "left out", "recovered after s (repeats)", "answered in time at the end")
 	for _, r := range s.Runs {
 		var after []string
 		for _, v := range r.Recovery {
@@ -323,26 +326,29 @@ func (p *page) spike(s capacity.Spiral) {
 		if left == "" {
 			left = "-"
 		}
-		p.line("| %s | %.1f | %s | %s | %.0f %% |", r.Remedy, r.Granted, left, strings.Join(after, ", "), 100*r.Good)
+		t.Rowf("%s | %.1f | %s | %s | %.0f %%", r.Remedy, r.Granted, left, strings.Join(after, ", "), 100*r.Good)
 	}
 }
 
 func (p *page) prices(r capacity.Price) {
-	p.line("\n## The price: predictability, and the neighbour")
-	p.line("\nOne pool at %.0f requests per second, alone on the host and beside a neighbour of the same weight that burns on every CPU it may use (with pin:", r.Load)
-	p.line("every CPU that is not pinned). Predictability is p99 on the full host over p99 on the empty one: 1 is best. The neighbour's work is relative to what it")
-	p.line("gets done beside the plain quota.")
-	p.line("\n| remedy | CPUs granted | p99 ms empty | p99 ms full | predictability | interval | neighbour's work | interval |\n|---|---|---|---|---|---|---|---|")
+	p.Line("\n## The price: predictability, and the neighbour")
+	p.Line("\nOne pool at %.0f requests per second, alone on the host and beside a neighbour of the same weight that burns on every CPU it may use (with pin:", r.Load)
+	p.Line("every CPU that is not pinned). Predictability is p99 on the full host over p99 on the empty one: 1 is best. The neighbour's work is relative to what it")
+	p.Line("gets done beside the plain quota.")
+	p.Line("")
+	t := p.Table("remedy", "CPUs granted", "p99 ms empty", "p99 ms full", "predictability", "interval", "neighbour's work", "interval")
 	for _, row := range r.Rows {
-		p.line("| %s | %.1f | %s | %s | %s | %s |", row.Remedy, row.Granted, all(row.Empty), all(row.Full), ratio(row.Predictability), ratio(row.NeighbourRatio))
+		predictable, interval := ratio(row.Predictability)
+		neighbour, between := ratio(row.NeighbourRatio)
+		t.Rowf("%s | %.1f | %s | %s | %s | %s | %s | %s", row.Remedy, row.Granted, all(row.Empty), all(row.Full), predictable, interval, neighbour, between)
 	}
 }
 
-func ratio(r *capacity.Ratio) string {
+func ratio(r *stats.Ratio) (mean, interval string) {
 	if r == nil {
-		return "- | -"
+		return "-", "-"
 	}
-	return fmt.Sprintf("%.2f | %.2f to %.2f", r.Mean, r.Low, r.High)
+	return fmt.Sprintf("%.2f", r.Mean), fmt.Sprintf("%.2f to %.2f", r.Low, r.High)
 }
 
 func all(values []float64) string {
@@ -351,13 +357,6 @@ func all(values []float64) string {
 		texts = append(texts, strconv.FormatFloat(v, 'f', 1, 64))
 	}
 	return strings.Join(texts, ", ")
-}
-
-func figure(v *float64, decimals int) string {
-	if v == nil {
-		return "-"
-	}
-	return strconv.FormatFloat(*v, 'f', decimals, 64)
 }
 
 func number(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }

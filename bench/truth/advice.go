@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
@@ -100,7 +101,7 @@ type followed struct {
 	// setting is what the service was started with.
 	setting string
 	// before and after are p99s of the rounds without the advice and with it, in ms.
-	before, after spread
+	before, after study.Spread
 	// harmed and helped: after is above or below before beyond the noise.
 	harmed, helped bool
 	// beside has the medians of the p99s of other requests, before and after, in ms, by name.

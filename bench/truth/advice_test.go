@@ -49,7 +49,7 @@ func TestFollowedAdvice(t *testing.T) {
 	}
 	var p page
 	p.followed(f)
-	if got := p.b.String(); !strings.Contains(got, "`UV_THREADPOOL_SIZE=1`") || !strings.Contains(got, "**slower**") || !strings.Contains(got, "login: from 105 to 210 ms") {
+	if got := p.String(); !strings.Contains(got, "`UV_THREADPOOL_SIZE=1`") || !strings.Contains(got, "**slower**") || !strings.Contains(got, "login: from 105 to 210 ms") {
 		t.Errorf("the page has %q", got)
 	}
 }

@@ -6,25 +6,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/unthrottle/unthrottle/internal/stats"
+	"github.com/unthrottle/unthrottle/bench/study"
 )
 
-// spread is what the rounds of a variant measured.
-type spread struct {
-	Median, Low, High float64
-	Rounds            int
-}
-
-// spreadOf returns the spread of values; Rounds is 0 where there is none.
-func spreadOf(values []float64) spread {
-	if len(values) == 0 {
-		return spread{}
-	}
-	return spread{stats.Median(values), slices.Min(values), slices.Max(values), len(values)}
-}
-
 // figures of a variant that decide: p99s in ms, or seconds for a unit of work.
-func (k *kept) figures(variant string) spread {
+func (k *kept) figures(variant string) study.Spread {
 	var values []float64
 	for _, r := range k.Runs {
 		switch {
@@ -35,7 +21,7 @@ func (k *kept) figures(variant string) spread {
 			values = append(values, *r.P99)
 		}
 	}
-	return spreadOf(values)
+	return study.SpreadOf(values)
 }
 
 // The smallest difference that counts, whatever the spread: a share of the larger
@@ -47,7 +33,7 @@ const (
 
 // less tells whether a is lower than b beyond the noise: the rounds do not overlap, and
 // the medians differ by leastShare and leastMs. work: the figures are no latencies.
-func less(a, b spread, work bool) bool {
+func less(a, b study.Spread, work bool) bool {
 	return a.High < b.Low && a.Median < b.Median*(1-leastShare) && (work || b.Median-a.Median >= leastMs)
 }
 
@@ -99,7 +85,7 @@ func judge(c testCase, k kept) finding {
 	work := k.work()
 	best := slices.MinFunc(all, func(a, b variant) int { return compare(k.figures(a.Name).Median, k.figures(b.Name).Median) })
 	f.Known, f.Best = true, best.Name
-	none := func(lower spread) bool {
+	none := func(lower study.Spread) bool {
 		return !slices.ContainsFunc(all, func(v variant) bool { return less(k.figures(v.Name), lower, work) })
 	}
 	left := leave
@@ -129,13 +115,13 @@ func compare(a, b float64) int {
 func (f *finding) differs(c testCase, k kept, work bool) string {
 	var all []string
 	if f.Worse {
-		all = append(all, fmt.Sprintf("worse than leaving it (%s, leaving it %s)", k.figures(f.Chosen).text(work), k.figures(leaveIt).text(work)))
+		all = append(all, fmt.Sprintf("worse than leaving it (%s, leaving it %s)", spreadText(k.figures(f.Chosen), work), spreadText(k.figures(leaveIt), work)))
 	}
 	if !f.IsBest && !c.healthy {
-		all = append(all, fmt.Sprintf("%s is better (%s, %s %s)", f.Best, k.figures(f.Best).text(work), f.Chosen, k.figures(f.Chosen).text(work)))
+		all = append(all, fmt.Sprintf("%s is better (%s, %s %s)", f.Best, spreadText(k.figures(f.Best), work), f.Chosen, spreadText(k.figures(f.Chosen), work)))
 	}
 	if f.IsBest && !f.LeftIsBest {
-		all = append(all, fmt.Sprintf("fix undid it, and it helps (%s, leaving it %s)", k.figures(f.Chosen).text(work), k.figures(leaveIt).text(work)))
+		all = append(all, fmt.Sprintf("fix undid it, and it helps (%s, leaving it %s)", spreadText(k.figures(f.Chosen), work), spreadText(k.figures(leaveIt), work)))
 	}
 	if c.healthy && f.Chosen != leaveIt {
 		all = append(all, "nothing was wrong, and fix changed it")
@@ -152,7 +138,7 @@ func (k *kept) work() bool {
 }
 
 // text shows the median and the rounds.
-func (s spread) text(work bool) string {
+func spreadText(s study.Spread, work bool) string {
 	if s.Rounds == 0 {
 		return "-"
 	}

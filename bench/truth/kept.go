@@ -1,24 +1,17 @@
 package main
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 
-	"github.com/google/renameio/v2"
+	"github.com/unthrottle/unthrottle/bench/study"
 )
 
 // kept is one case as it is kept, complete or under way.
 type kept struct {
-	Case  string    `json:"case"`
-	Host  string    `json:"host"`
-	Begun time.Time `json:"begun"`
-	// Commit is the version that the tried program names; "": it was not asked.
-	Commit   string        `json:"commit,omitempty"`
+	study.Made
+	Case     string        `json:"case"`
 	Rounds   int           `json:"rounds"`
 	Each     time.Duration `json:"each_ns"`
 	Complete bool          `json:"complete"`
@@ -119,29 +112,15 @@ func recordedName(dir, name string) string { return filepath.Join(dir, name+".re
 // readKept reads a case; one that was never begun is empty.
 func readKept(dir, name string) (kept, error) {
 	k := kept{Case: name}
-	text, err := os.ReadFile(keptName(dir, name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return k, nil
+	_, err := study.Read(keptName(dir, name), &k)
+	if err == nil && k.Case != name {
+		err = fmt.Errorf("%s: it is of case %.60q: remove it, and it is measured again", keptName(dir, name), k.Case)
 	}
-	if err != nil {
-		return k, err
-	}
-	if err := json.Unmarshal(text, &k); err != nil || k.Case != name {
-		return k, fmt.Errorf("%s: not a case that was kept (%v): remove it, and it is measured again", keptName(dir, name), err)
-	}
-	return k, nil
+	return k, err
 }
 
 // write keeps the case, whole or not at all.
-func (k *kept) write(dir string) error {
-	text, err := json.MarshalIndent(k, "", " ")
-	if err != nil {
-		return fmt.Errorf("case %s: %w", k.Case, err)
-	}
-	return replaceFile(keptName(dir, k.Case), append(text, '\n'))
-}
-
-func replaceFile(name string, text []byte) error { return renameio.WriteFile(name, text, 0o644) }
+func (k *kept) write(dir string) error { return study.Write(keptName(dir, k.Case), k) }
 
 // has tells whether a variant was measured in a round.
 func (k *kept) has(variant string, round int) bool { return hasRun(k.Runs, variant, round) }

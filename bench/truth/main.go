@@ -49,6 +49,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 )
 
@@ -232,7 +233,7 @@ func lookAgain(ctx context.Context, o options, results string, of []testCase) er
 		if err != nil {
 			return err
 		}
-		if k.Complete && result.Begun.Equal(k.Begun) {
+		if k.Complete && result.At.Equal(k.At) {
 			if err := k.write(results); err != nil {
 				return err
 			}
@@ -265,7 +266,7 @@ func writePage(dir, out string, page func([]testCase, []kept) string) error {
 		return err
 	}
 	has := func(name string) bool { return measured[name] }
-	return replaceFile(out, []byte(withEarlier(page(cases(), all), string(earlier), has)))
+	return study.WritePage(out, withEarlier(page(cases(), all), string(earlier), has))
 }
 
 func say(format string, args ...any) {

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/unthrottle/unthrottle/bench/machine"
+	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/clock"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/kernel/procfs"
@@ -38,9 +38,9 @@ func measure(ctx context.Context, o options, c testCase, k *kept, save func() er
 	if missing := c.missing(); missing != "" {
 		return errors.New(missing)
 	}
-	k.Host, k.Rounds, k.Each, k.NotRun = machine.Text(), o.rounds, o.each, ""
-	if k.Begun.IsZero() {
-		k.Begun = time.Now().UTC()
+	k.Machine, k.Rounds, k.Each, k.NotRun = study.Machine(), o.rounds, o.each, ""
+	if k.At.IsZero() {
+		k.At = time.Now().UTC()
 	}
 	s, err := openStage(o.host, c)
 	if err != nil {
@@ -98,20 +98,15 @@ func (m *measurement) all(ctx context.Context) error {
 		return err
 	}
 	variants := m.k.Variants
-	for round := 1; round <= m.o.rounds; round++ {
-		// Every round has another order, so that a slow change of the host hits all alike.
-		shift := (round - 1) * len(variants) / m.o.rounds
-		for i := range variants {
-			v := &variants[(i+shift)%len(variants)]
-			if m.k.has(v.Name, round) {
-				continue
-			}
-			if err := m.variant(ctx, v, round); err != nil {
-				return err
-			}
-			if err := m.save(); err != nil {
-				return err
-			}
+	for round, i := range study.Turns(m.o.rounds, len(variants)) {
+		if m.k.has(variants[i].Name, round) {
+			continue
+		}
+		if err := m.variant(ctx, &variants[i], round); err != nil {
+			return err
+		}
+		if err := m.save(); err != nil {
+			return err
 		}
 	}
 	m.k.Complete = true

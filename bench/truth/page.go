@@ -5,13 +5,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
 // page is docs/results/fix.md under way.
-type page struct{ b strings.Builder }
-
-func (p *page) line(format string, args ...any) { fmt.Fprintf(&p.b, format+"\n", args...) }
+type page struct{ study.Page }
 
 // judged is a case with what was kept of it.
 type judged struct {
@@ -46,31 +45,31 @@ func markdown(of []testCase, all []kept) string {
 	p.summary(done)
 	p.misses(missed)
 	if len(open) > 0 {
-		p.line("\n## Without fix\n\n%s", strings.Join(open, "\n"))
+		p.Line("\n## Without fix\n\n%s", strings.Join(open, "\n"))
 	}
 	for _, j := range done {
 		p.service(j)
 	}
-	return p.b.String()
+	return p.String()
 }
 
 func (p *page) head() {
-	p.line("# What fix chooses for real services")
-	p.line("\nWritten by `make truth`. Each case is a real program from Debian's packages, in a")
-	p.line("cgroup of its own with a limit. A client outside that cgroup sends requests at times")
-	p.line("of its own choosing and measures from the intended time. `fix --yes` ran on each")
-	p.line("service first and was undone. Then every remedy was applied for real, in rounds that")
-	p.line("also leave the service alone.")
-	p.line("\nThe choice is *the best at equal CPU* where no remedy that grants no more CPU than the")
-	p.line("limit is better beyond the noise. Beyond the noise means: all rounds of one are below all")
-	p.line("rounds of the other, and the medians differ by a tenth and by half a millisecond. It is")
-	p.line("*worse* where the chosen remedy, or what fix left in force, is worse than leaving it.")
-	p.line("An answer that applies nothing (leave it, more CPU, a setting) counts as leaving it.")
-	p.line("Of a service with which nothing is wrong, leaving it is the best by definition.")
+	p.Line("# What fix chooses for real services")
+	p.Line("\nWritten by `make truth`. Each case is a real program from Debian's packages, in a")
+	p.Line("cgroup of its own with a limit. A client outside that cgroup sends requests at times")
+	p.Line("of its own choosing and measures from the intended time. `fix --yes` ran on each")
+	p.Line("service first and was undone. Then every remedy was applied for real, in rounds that")
+	p.Line("also leave the service alone.")
+	p.Line("\nThe choice is *the best at equal CPU* where no remedy that grants no more CPU than the")
+	p.Line("limit is better beyond the noise. Beyond the noise means: all rounds of one are below all")
+	p.Line("rounds of the other, and the medians differ by a tenth and by half a millisecond. It is")
+	p.Line("*worse* where the chosen remedy, or what fix left in force, is worse than leaving it.")
+	p.Line("An answer that applies nothing (leave it, more CPU, a setting) counts as leaving it.")
+	p.Line("Of a service with which nothing is wrong, leaving it is the best by definition.")
 }
 
 func (p *page) summary(done []judged) {
-	p.line("\n## In short")
+	p.Line("\n## In short")
 	best, left, worse := 0, 0, 0
 	for _, j := range done {
 		if j.f.Known && j.f.IsBest {
@@ -83,16 +82,16 @@ func (p *page) summary(done []judged) {
 			worse++
 		}
 	}
-	p.line("\nOf %s the choice was the best at equal CPU in %d, what fix left in force in %d. The choice was worse than leaving it in %d.",
+	p.Line("\nOf %s the choice was the best at equal CPU in %d, what fix left in force in %d. The choice was worse than leaving it in %d.",
 		text.Count(len(done), "service"), best, left, worse)
 	if len(done) == 0 {
 		return
 	}
-	p.line("\nChange is that of p99 against leaving it, as a factor: what the forecast said, and what came.")
-	p.line("\n| service | limit | cause | fix chose | forecast | came | best at equal CPU | fix left in force | verdict | measured |")
-	p.line("|---|---|---|---|---|---|---|---|---|---|")
+	p.Line("\nChange is that of p99 against leaving it, as a factor: what the forecast said, and what came.")
+	p.Line("")
+	t := p.Table("service", "limit", "cause", "fix chose", "forecast", "came", "best at equal CPU", "fix left in force", "verdict", "measured")
 	for _, j := range done {
-		p.line("| `%s` | %g | %s | %s | %s | %s | %s | %s | %s | %s |", j.c.name, j.c.limit, orMissing(j.k.Look.Cause), j.chose(),
+		t.Rowf("`%s` | %g | %s | %s | %s | %s | %s | %s | %s | %s", j.c.name, j.c.limit, orMissing(j.k.Look.Cause), j.chose(),
 			j.forecast(j.named()), j.came(j.named()), j.best(), j.left(), j.verdict(), j.k.measuredAt())
 	}
 }
@@ -180,40 +179,39 @@ func (p *page) misses(all []judged) {
 	if len(all) == 0 {
 		return
 	}
-	p.line("\n## Misses\n")
+	p.Line("\n## Misses\n")
 	for _, j := range all {
-		p.line("- `%s`: fix chose %s; %s", j.c.name, j.chose(), text.Shown(j.f.Why))
+		p.Line("- `%s`: fix chose %s; %s", j.c.name, j.chose(), text.Shown(j.f.Why))
 	}
 }
 
 func (p *page) service(j judged) {
 	p.begin(j.c, j.k)
-	p.line("- **forecast** recommends: %s. It took %.1f s of CPU time.", orMissing(strings.TrimSpace(j.k.Look.Answer+" "+j.k.Look.Recommended)), j.k.Look.ForecastCPU)
-	p.line("- **fix**: %s. %s", j.chose(), text.Sanitize(j.k.Fix.Why+j.k.Fix.Failed, 0))
+	p.Line("- **forecast** recommends: %s. It took %.1f s of CPU time.", orMissing(strings.TrimSpace(j.k.Look.Answer+" "+j.k.Look.Recommended)), j.k.Look.ForecastCPU)
+	p.Line("- **fix**: %s. %s", j.chose(), text.Sanitize(j.k.Fix.Why+j.k.Fix.Failed, 0))
 	for _, t := range j.k.Fix.Tries {
-		p.line("  - tried %s: %s (%s), %s", t.Remedy, t.Verdict, text.Shown(t.Why), text.Either(t.Kept, "kept", "undone"))
+		p.Line("  - tried %s: %s (%s), %s", t.Remedy, t.Verdict, text.Shown(t.Why), text.Either(t.Kept, "kept", "undone"))
 	}
-	p.line("- **verdict**: %s", strings.TrimSuffix(j.verdict()+": "+j.f.Why, ": "))
+	p.Line("- **verdict**: %s", strings.TrimSuffix(j.verdict()+": "+j.f.Why, ": "))
+	heads := []string{"remedy", "CPUs granted", "forecast (ms)", "forecast", "came", "p99 in ms (rounds)", "p50 in ms", "CPUs used", "others' CPUs", "throttled"}
 	if j.k.work() {
-		p.line("\n| remedy | CPUs granted | seconds for one (rounds) | came | CPUs used | others' CPUs | throttled |")
-		p.line("|---|---|---|---|---|---|---|")
-	} else {
-		p.line("\n| remedy | CPUs granted | forecast (ms) | forecast | came | p99 in ms (rounds) | p50 in ms | CPUs used | others' CPUs | throttled |")
-		p.line("|---|---|---|---|---|---|---|---|---|---|")
+		heads = []string{"remedy", "CPUs granted", "seconds for one (rounds)", "came", "CPUs used", "others' CPUs", "throttled"}
 	}
+	p.Line("")
+	table := p.Table(heads...)
 	for _, v := range j.k.Variants {
-		p.variant(j, v)
+		j.variant(table, v)
 	}
 	if notes := j.notes(); len(notes) > 0 {
-		p.line("\n%s", strings.Join(notes, "\n"))
+		p.Line("\n%s", strings.Join(notes, "\n"))
 	}
 	p.measuredOn(j.k)
 }
 
 // begin writes the head of a case and what explain says of it.
 func (p *page) begin(c testCase, k kept) {
-	p.line("\n## `%s`, limit %s\n\n%s", c.name, text.CPUs(c.limit), c.truth)
-	p.line("\n- **explain**: %s. %s", orMissing(k.Look.Cause), text.Sanitize(k.Look.Verdict, 0))
+	p.Line("\n## `%s`, limit %s\n\n%s", c.name, text.CPUs(c.limit), c.truth)
+	p.Line("\n- **explain**: %s. %s", orMissing(k.Look.Cause), text.Sanitize(k.Look.Verdict, 0))
 }
 
 // measuredOn ends a case.
@@ -222,17 +220,17 @@ func (p *page) measuredOn(k kept) {
 	if k.Commit != "" {
 		by = ", commit " + text.Shown(k.Commit)
 	}
-	p.line("\n%s, on %s%s; %s of %v each.", k.Host, k.Begun.Format("2006-01-02"), by, text.Count(k.Rounds, "round"), k.Each)
+	p.Line("\n%s, on %s%s; %s of %v each.", k.Machine, k.Day(), by, text.Count(k.Rounds, "round"), k.Each)
 }
 
-func (p *page) variant(j judged, v variant) {
+func (j judged) variant(t *study.Table, v variant) {
 	granted := "no bound"
 	if v.Granted != nil {
 		granted = fmt.Sprintf("%.3g", *v.Granted)
 	}
 	runs := j.k.runsOf(v.Name)
 	if v.Refused != "" && len(runs) == 0 {
-		p.line("| %s | %s | refused: %s |", v.Name, granted, text.Shown(v.Refused))
+		t.Rowf("%s | %s | refused: %s", v.Name, granted, text.Shown(v.Refused))
 		return
 	}
 	used, others := medianOf(runs, func(r oneRun) float64 { return r.UsedCPUs }), medianOf(runs, func(r oneRun) float64 { return r.OthersCPUs })
@@ -244,10 +242,10 @@ func (p *page) variant(j judged, v variant) {
 	if name == j.f.Chosen {
 		name = "**" + name + "**"
 	}
-	tail := fmt.Sprintf("%s | %s | %d of %d |", used, others, throttled, periods)
-	figures := j.k.figures(v.Name).text(j.k.work())
+	held := fmt.Sprintf("%d of %d", throttled, periods)
+	figures := spreadText(j.k.figures(v.Name), j.k.work())
 	if j.k.work() {
-		p.line("| %s | %s | %s | %s | %s", name, granted, figures, j.came(v.Name), tail)
+		t.Row(name, granted, figures, j.came(v.Name), used, others, held)
 		return
 	}
 	forecast := "-"
@@ -264,10 +262,10 @@ func (p *page) variant(j judged, v variant) {
 			medians = append(medians, *r.P50)
 		}
 	}
-	if s := spreadOf(medians); s.Rounds > 0 {
+	if s := study.SpreadOf(medians); s.Rounds > 0 {
 		p50 = short(s.Median)
 	}
-	p.line("| %s | %s | %s | %s | %s | %s | %s | %s", name, granted, forecast, j.forecast(v.Name), j.came(v.Name), strings.Replace(figures, " ms", "", 1), p50, tail)
+	t.Row(name, granted, forecast, j.forecast(v.Name), j.came(v.Name), strings.Replace(figures, " ms", "", 1), p50, used, others, held)
 }
 
 // runsOf returns the measured rounds of a variant.
@@ -290,7 +288,7 @@ func medianOf(runs []oneRun, of func(oneRun) float64) string {
 	if len(all) == 0 {
 		return "-"
 	}
-	return fmt.Sprintf("%.2f", spreadOf(all).Median)
+	return fmt.Sprintf("%.2f", study.SpreadOf(all).Median)
 }
 
 // notes are what makes figures of a case worth less, each once.

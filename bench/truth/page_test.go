@@ -13,7 +13,7 @@ func TestPage(t *testing.T) {
 		{name: "good", limit: 0.5, truth: "All is known."}, {name: "bad", limit: 0.5, truth: "A miss."}, {name: "absent", limit: 1}, {name: "later", limit: 1},
 	}
 	good := measuredCase("burst 50ms", map[string][]float64{leaveIt: {100, 110, 120}, "burst 50ms": {10, 11, 12}, "pin 1": {9, 9, 9}})
-	good.Host, good.Begun, good.Each = "a host", time.Date(2026, 3, 4, 0, 0, 0, 0, time.UTC), 8*time.Second
+	good.Machine, good.At, good.Each = "a host", time.Date(2026, 3, 4, 0, 0, 0, 0, time.UTC), 8*time.Second
 	good.Fix.Rows = []row{{Remedy: "none", Judged: new(50.0)}, {Remedy: "burst", Parameters: map[string]any{"burst_ms": 50.0}, Judged: new(10.0)}}
 	good.Fix.Tries = []try{{Remedy: "burst 50ms", Verdict: "better", Why: "p99 fell", Kept: true}}
 	good.Variants = append(good.Variants, variant{Name: "weight", Refused: "not here"})

@@ -74,7 +74,7 @@ func serviceOf(section string) (name string, is bool) {
 // measuredAt is when and with which program a case was measured, for a table.
 func (k *kept) measuredAt() string {
 	if k.Commit == "" {
-		return k.Begun.Format("2006-01-02")
+		return k.Day()
 	}
-	return k.Begun.Format("2006-01-02") + " " + text.Shown(k.Commit)
+	return k.Day() + " " + text.Shown(k.Commit)
 }

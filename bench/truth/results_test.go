@@ -67,7 +67,7 @@ func TestWritePage(t *testing.T) {
 		t.Errorf("no result is kept, and the page is another: %v\n%s", err, got)
 	}
 	k := measuredCase("burst 50ms", map[string][]float64{leaveIt: {100, 110, 120}, "burst 50ms": {10, 11, 12}})
-	k.Case, k.Commit, k.Begun = name, "0123abcd", time.Date(2026, 3, 4, 0, 0, 0, 0, time.UTC)
+	k.Case, k.Commit, k.At = name, "0123abcd", time.Date(2026, 3, 4, 0, 0, 0, 0, time.UTC)
 	if err := k.write(dir); err != nil {
 		t.Fatal(err)
 	}

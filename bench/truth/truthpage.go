@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/stats"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
@@ -41,26 +42,26 @@ func truthMarkdown(of []testCase, all []kept) string {
 	p.tally(t)
 	p.wrong(done)
 	if len(open) > 0 {
-		p.line("\n## Not measured\n\n%s", strings.Join(open, "\n"))
+		p.Line("\n## Not measured\n\n%s", strings.Join(open, "\n"))
 	}
 	p.causesTable(done)
 	for _, j := range done {
 		p.effects(j)
 	}
-	return p.b.String()
+	return p.String()
 }
 
 func (p *page) truthHead() {
-	p.line("# What explain and forecast say of real services")
-	p.line("\nWritten by `make truth`; `make truth-again` explains the kept recordings again. Each case is a")
-	p.line("real program in a cgroup of its own with a limit. What it does is set up, so that the truth is known:")
-	p.line("the cause, who spends the quota, and who waits. A client outside sends requests at times of its own")
-	p.line("choosing and measures from the intended time. explain and forecast see a recording of 6 seconds.")
-	p.line("Then each remedy is applied for real, in rounds that also leave the service alone.")
-	p.line("\nA cause is right where the truth accepts it and the named part is the guilty one. An effect is")
-	p.line("beyond the noise where all rounds of one lie below all rounds of the other, and the medians differ")
-	p.line("by a tenth and by half a millisecond. Only such effects have a sign. p99 itself is compared")
-	p.line("where at least %d requests were measured by a client that was in time.", fairRequests)
+	p.Line("# What explain and forecast say of real services")
+	p.Line("\nWritten by `make truth`; `make truth-again` explains the kept recordings again. Each case is a")
+	p.Line("real program in a cgroup of its own with a limit. What it does is set up, so that the truth is known:")
+	p.Line("the cause, who spends the quota, and who waits. A client outside sends requests at times of its own")
+	p.Line("choosing and measures from the intended time. explain and forecast see a recording of 6 seconds.")
+	p.Line("Then each remedy is applied for real, in rounds that also leave the service alone.")
+	p.Line("\nA cause is right where the truth accepts it and the named part is the guilty one. An effect is")
+	p.Line("beyond the noise where all rounds of one lie below all rounds of the other, and the medians differ")
+	p.Line("by a tenth and by half a millisecond. Only such effects have a sign. p99 itself is compared")
+	p.Line("where at least %d requests were measured by a client that was in time.", fairRequests)
 }
 
 // tally is the sum of all scores.
@@ -167,49 +168,50 @@ func count(yes bool) int {
 }
 
 func (p *page) tally(t tally) {
-	p.line("\n## In short\n\n| what | reached | aim |\n|---|---|---|")
-	p.line("| cause and guilty part right, healthy services included | %d of %d | 9 of 10 |", t.right+t.healthy-t.alarms, t.sick+t.healthy)
-	p.line("| cause right, where something is wrong | %d of %d | |", t.causes, t.sick)
-	p.line("| the part that waits is named right | %d of %d | |", t.suffers, t.sick)
-	p.line("| false alarms: a cause, advice or a remedy for a healthy service | %d of %d | 0 |", t.alarms, t.healthy)
-	p.line("| forecast judges the part that waits | %d of %d | |", t.judges, t.sick)
-	p.line("| sign of the effect on p99 right, effects beyond the noise | %s | 95 %% |", share(t.signs, t.effects))
+	p.Line("\n## In short\n")
+	table := p.Table("what", "reached", "aim")
+	table.Rowf("cause and guilty part right, healthy services included | %d of %d | 9 of 10", t.right+t.healthy-t.alarms, t.sick+t.healthy)
+	table.Rowf("cause right, where something is wrong | %d of %d", t.causes, t.sick)
+	table.Rowf("the part that waits is named right | %d of %d", t.suffers, t.sick)
+	table.Rowf("false alarms: a cause, advice or a remedy for a healthy service | %d of %d | 0", t.alarms, t.healthy)
+	table.Rowf("forecast judges the part that waits | %d of %d", t.judges, t.sick)
+	table.Rowf("sign of the effect on p99 right, effects beyond the noise | %s | 95 %%", share(t.signs, t.effects))
 	of := t.p99
-	p.line("| p99 within a quarter of the forecast, all rows | %s | 80 %% |", share(of.near, of.fair))
-	p.line("| the same, rows that can be judged | %s | 80 %% |", share(of.judgedNear, of.judged))
-	p.line("| of these, services that are odd in the alphabet, and even ones | %s, %s | |",
+	table.Rowf("p99 within a quarter of the forecast, all rows | %s | 80 %%", share(of.near, of.fair))
+	table.Rowf("the same, rows that can be judged | %s | 80 %%", share(of.judgedNear, of.judged))
+	table.Rowf("of these, services that are odd in the alphabet, and even ones | %s, %s",
 		share(t.halves[0].judgedNear, t.halves[0].judged), share(t.halves[1].judgedNear, t.halves[1].judged))
-	p.line("| of these, leaving it: the recording against another time | %s | |", share(of.leaveNear, of.leave))
-	p.line("| rows that cannot be judged: the rounds differ by more than a quarter | %d of %d | |", of.noisy, of.fair)
-	p.line("| rows that cannot be judged: the client's p99 is of one of two kinds of requests | %d of %d | |", of.mixed, of.fair)
-	p.line("| the bound: one round within a quarter of the median of the others, all rows | %s | |", share(of.agree, of.rounds))
-	p.line("| the forecast's interval contains p99, rows that can be judged | %s | 80 %% |", share(of.judgedWithin, of.judged))
-	p.line("| of these, services that are odd in the alphabet, and even ones | %s, %s | |",
+	table.Rowf("of these, leaving it: the recording against another time | %s", share(of.leaveNear, of.leave))
+	table.Rowf("rows that cannot be judged: the rounds differ by more than a quarter | %d of %d", of.noisy, of.fair)
+	table.Rowf("rows that cannot be judged: the client's p99 is of one of two kinds of requests | %d of %d", of.mixed, of.fair)
+	table.Rowf("the bound: one round within a quarter of the median of the others, all rows | %s", share(of.agree, of.rounds))
+	table.Rowf("the forecast's interval contains p99, rows that can be judged | %s | 80 %%", share(of.judgedWithin, of.judged))
+	table.Rowf("of these, services that are odd in the alphabet, and even ones | %s, %s",
 		share(t.halves[0].judgedWithin, t.halves[0].judged), share(t.halves[1].judgedWithin, t.halves[1].judged))
-	p.line("| the same, all rows | %s | |", share(of.within, of.fair))
-	p.line("| the interval overlaps the spread of the rounds, rows that can be judged | %s | |", share(of.judgedTouched, of.judged))
-	p.line("| the end of an interval over its beginning, the median of rows that can be judged | %s | |", medianFactor(of.widths))
-	p.line("| p99 as a factor of leaving it in the same round within a quarter of the forecast one | %s | |", share(of.factorsNear, of.factors))
-	p.line("| p99 within a quarter of the forecast factor times what leaving it came to | %s | |", share(of.ofLeaveNear, of.factors))
-	p.line("| advice followed for real: the part that waits is slower, of all that can be set here | %s | 0 |", share(t.harmed, t.followed))
-	p.line("| alert of the kubernetes-mixin (a quarter of the periods throttled) fires where something is wrong | %d of %d | |", t.alertSick, t.sick)
-	p.line("| the same alert for healthy services | %d of %d | |", t.alertHealthy, t.healthy)
-	p.line("\nThe alert and the share of time stopped name neither the cause nor the part.")
-	p.line("\nThe variants of a round get the same requests, and each round gets others. So rounds differ by what comes by")
-	p.line("chance, and so does the recording. One round used as the forecast of the others is the bound of what a forecast can")
-	p.line("reach. Where the rounds of a row differ by more than a quarter, no forecast is right for all, and the row is not judged.")
-	p.line("\nWhat else keeps p99 from the forecast:")
-	p.line("\n- A recording of 6 seconds holds about 15 bursts, and p99 is that of the worst (caddy-gzip, nginx-gzip, nginx-php-fpm,")
-	p.line("  apache-one-cpu). Leaving it alone, which needs no forecast, is off as far.")
-	p.line("- Where requests take longer than the runs of the threads that answer them, the forecast is of the requests (caddy-gzip,")
-	p.line("  nginx-php-fpm, jvm-gc).")
-	p.line("- A wake-up may reach another CPU when the waker sleeps already. The replay then does not know who caused it, and no")
-	p.line("  remedy shortens what waits for it (jvm-gc).")
-	p.line("- A program that takes all CPU that it gets does more work under a larger limit (pod-memcached-xz, lighttpd-zstd). A replay")
-	p.line("  gives it the recorded work.")
-	p.line("- A client adds half a millisecond of its own to each latency (pod-mosquitto-borg with more CPU).")
+	table.Rowf("the same, all rows | %s", share(of.within, of.fair))
+	table.Rowf("the interval overlaps the spread of the rounds, rows that can be judged | %s", share(of.judgedTouched, of.judged))
+	table.Rowf("the end of an interval over its beginning, the median of rows that can be judged | %s", medianFactor(of.widths))
+	table.Rowf("p99 as a factor of leaving it in the same round within a quarter of the forecast one | %s", share(of.factorsNear, of.factors))
+	table.Rowf("p99 within a quarter of the forecast factor times what leaving it came to | %s", share(of.ofLeaveNear, of.factors))
+	table.Rowf("advice followed for real: the part that waits is slower, of all that can be set here | %s | 0", share(t.harmed, t.followed))
+	table.Rowf("alert of the kubernetes-mixin (a quarter of the periods throttled) fires where something is wrong | %d of %d", t.alertSick, t.sick)
+	table.Rowf("the same alert for healthy services | %d of %d", t.alertHealthy, t.healthy)
+	p.Line("\nThe alert and the share of time stopped name neither the cause nor the part.")
+	p.Line("\nThe variants of a round get the same requests, and each round gets others. So rounds differ by what comes by")
+	p.Line("chance, and so does the recording. One round used as the forecast of the others is the bound of what a forecast can")
+	p.Line("reach. Where the rounds of a row differ by more than a quarter, no forecast is right for all, and the row is not judged.")
+	p.Line("\nWhat else keeps p99 from the forecast:")
+	p.Line("\n- A recording of 6 seconds holds about 15 bursts, and p99 is that of the worst (caddy-gzip, nginx-gzip, nginx-php-fpm,")
+	p.Line("  apache-one-cpu). Leaving it alone, which needs no forecast, is off as far.")
+	p.Line("- Where requests take longer than the runs of the threads that answer them, the forecast is of the requests (caddy-gzip,")
+	p.Line("  nginx-php-fpm, jvm-gc).")
+	p.Line("- A wake-up may reach another CPU when the waker sleeps already. The replay then does not know who caused it, and no")
+	p.Line("  remedy shortens what waits for it (jvm-gc).")
+	p.Line("- A program that takes all CPU that it gets does more work under a larger limit (pod-memcached-xz, lighttpd-zstd). A replay")
+	p.Line("  gives it the recorded work.")
+	p.Line("- A client adds half a millisecond of its own to each latency (pod-mosquitto-borg with more CPU).")
 	for _, line := range t.calm {
-		p.line("- %s", line)
+		p.Line("- %s", line)
 	}
 }
 
@@ -251,7 +253,7 @@ func (j *scored) otherLoad() string {
 			rates = append(rates, float64(r.Requests)/j.k.Each.Seconds())
 		}
 	}
-	s, rate := spreadOf(rates), float64(*l.Requests)/l.Window
+	s, rate := study.SpreadOf(rates), float64(*l.Requests)/l.Window
 	if s.Rounds == 0 || near(rate, s.Median) {
 		return ""
 	}
@@ -314,7 +316,7 @@ func (p *page) wrong(all []scored) {
 		lines = append(lines, fmt.Sprintf("- `%s`: %s. Why: %s", j.c.name, strings.Join(what, "; "), why))
 	}
 	if len(lines) > 0 {
-		p.line("\n## Misses\n\n%s", strings.Join(lines, "\n"))
+		p.Line("\n## Misses\n\n%s", strings.Join(lines, "\n"))
 	}
 }
 
@@ -329,8 +331,9 @@ func (j scored) advised() string {
 func shownNames(names []string) string { return text.Shown(strings.Join(names, ", ")) }
 
 func (p *page) causesTable(all []scored) {
-	p.line("\n## Causes\n\nThrottled is the share of the periods in the recording, stopped that of its time.")
-	p.line("\n| service | limit | truth | said | guilty | right | throttled | alert | stopped | measured |\n|---|---|---|---|---|---|---|---|---|---|")
+	p.Line("\n## Causes\n\nThrottled is the share of the periods in the recording, stopped that of its time.")
+	p.Line("")
+	t := p.Table("service", "limit", "truth", "said", "guilty", "right", "throttled", "alert", "stopped", "measured")
 	for _, j := range all {
 		l := j.k.Look
 		truth := "none"
@@ -342,7 +345,7 @@ func (p *page) causesTable(all []scored) {
 			throttled = fmt.Sprintf("%.0f %%", 100*float64(l.Throttled)/float64(l.Periods))
 		}
 		right := text.Either(j.s.Guilty, "yes", "**no**")
-		p.line("| `%s` | %g | %s | %s | %s | %s | %s | %s | %.0f %% | %s |", j.c.name, j.c.limit, truth, orMissing(l.Cause),
+		t.Rowf("`%s` | %g | %s | %s | %s | %s | %s | %s | %.0f %% | %s", j.c.name, j.c.limit, truth, orMissing(l.Cause),
 			orMissing(shownNames(l.Guilty)), right, throttled, text.Either(j.s.Alert, "yes", "no"), 100*l.Stopped, j.k.measuredAt())
 	}
 }
@@ -350,12 +353,14 @@ func (p *page) causesTable(all []scored) {
 func (p *page) effects(j scored) {
 	p.begin(j.c, j.k)
 	for _, a := range j.k.Look.Advice {
-		p.line("- **advice**: %s", text.Sanitize(a, 0))
+		p.Line("- **advice**: %s", text.Sanitize(a, 0))
 	}
 	p.followed(followedOf(j.c, j.k))
-	p.line("- **forecast** judges %s and recommends: %s", orMissing(text.Shown(j.k.Look.Judged)), orMissing(strings.TrimSpace(j.k.Look.Answer+" "+j.k.Look.Recommended)))
+	p.Line("- **forecast** judges %s and recommends: %s", orMissing(text.Shown(j.k.Look.Judged)), orMissing(strings.TrimSpace(j.k.Look.Answer+" "+j.k.Look.Recommended)))
+	var t *study.Table
 	if len(j.s.Effects) > 0 {
-		p.line("\n| remedy | p99 forecast (ms) | p99 came (ms) | within a quarter | forecast | came | sign |\n|---|---|---|---|---|---|---|")
+		p.Line("")
+		t = p.Table("remedy", "p99 forecast (ms)", "p99 came (ms)", "within a quarter", "forecast", "came", "sign")
 	}
 	for _, e := range j.s.Effects {
 		near := "-"
@@ -374,8 +379,8 @@ func (p *page) effects(j scored) {
 		} else if e.Variant != leaveIt {
 			sign = "noise"
 		}
-		p.line("| %s | %s (%s to %s) | %s | %s | %.2f | %.2f | %s |", e.Variant, short(e.ForecastMs), short(e.Low), short(e.High),
-			strings.Replace(j.k.figures(e.Variant).text(false), " ms", "", 1), near, e.Forecast, e.Came, sign)
+		t.Rowf("%s | %s (%s to %s) | %s | %s | %.2f | %.2f | %s", e.Variant, short(e.ForecastMs), short(e.Low), short(e.High),
+			strings.Replace(spreadText(j.k.figures(e.Variant), false), " ms", "", 1), near, e.Forecast, e.Came, sign)
 	}
 	p.measuredOn(j.k)
 }
@@ -392,9 +397,9 @@ func (p *page) followed(f *followed) {
 	case f.helped:
 		verdict = "faster"
 	}
-	p.line("- **advice followed** (`%s`): p99 from %s to %s: %s", f.setting, f.before.text(false), f.after.text(false), verdict)
+	p.Line("- **advice followed** (`%s`): p99 from %s to %s: %s", f.setting, spreadText(f.before, false), spreadText(f.after, false), verdict)
 	for _, name := range slices.Sorted(maps.Keys(f.beside)) {
-		p.line("- p99 of %s: from %s to %s ms", name, short(f.beside[name][0]), short(f.beside[name][1]))
+		p.Line("- p99 of %s: from %s to %s ms", name, short(f.beside[name][0]), short(f.beside[name][1]))
 	}
 }
 

@@ -39,6 +39,7 @@ import (
 
 	"github.com/google/renameio/v2"
 
+	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/load/loadgen"
 	"github.com/unthrottle/unthrottle/internal/load/workload"
 	"github.com/unthrottle/unthrottle/internal/load/workload/service"
@@ -130,7 +131,7 @@ const mostNoisy = 6
 
 // measure measures what is missing, a guest after the other, until the time is over.
 func (j *job) measure(ctx context.Context, g *guest, only int) error {
-	noisy, began := 0, len(j.records.all)
+	noisy, began := 0, len(j.records.All)
 	done := g.done
 	g.done = func(p piece, m message, release string, c slow.Result, failed string) error {
 		if noisy++; failed == "" {
@@ -141,13 +142,13 @@ func (j *job) measure(ctx context.Context, g *guest, only int) error {
 	for noisy < mostNoisy {
 		now := batch(j.missing(j.records), time.Until(j.until))
 		if only > 0 {
-			now = now[:min(len(now), only-(len(j.records.all)-began))]
+			now = now[:min(len(now), only-(len(j.records.All)-began))]
 		}
 		if len(now) == 0 {
-			fmt.Fprintf(j.say, "wide: %d pieces measured; the next ones: %d, or too little time is left for one\n", len(j.records.all)-began, len(j.missing(j.records)))
+			fmt.Fprintf(j.say, "wide: %d pieces measured; the next ones: %d, or too little time is left for one\n", len(j.records.All)-began, len(j.missing(j.records)))
 			return nil
 		}
-		before := len(j.records.all)
+		before := len(j.records.All)
 		err := g.run(ctx, now)
 		for _, forecast := range j.later {
 			err = errors.Join(err, forecast())
@@ -156,7 +157,7 @@ func (j *job) measure(ctx context.Context, g *guest, only int) error {
 		if ctx.Err() != nil {
 			return ctx.Err() // what had ended is kept
 		}
-		if err != nil && len(j.records.all) == before {
+		if err != nil && len(j.records.All) == before {
 			return err
 		}
 		if err != nil {
@@ -175,7 +176,7 @@ func (j *job) done(p piece, m message, release string, calibration slow.Result, 
 		fmt.Fprintf(j.say, "%s  %v: not used: %s (%s)\n", time.Now().Format("15:04:05"), p, failed, record{Point: m.Point}.short())
 		return nil
 	}
-	r := record{Piece: p, At: time.Now().UTC().Truncate(time.Second), Release: release, Calibration: calibration, Point: m.Point, Outcome: m.Outcome, Costs: m.Costs}
+	r := record{Piece: p, Made: study.Now(time.Now()), Release: release, Calibration: calibration, Point: m.Point, Outcome: m.Outcome, Costs: m.Costs}
 	if p.Kind == recording {
 		name := filepath.Join(j.keep, strings.NewReplacer(" ", "-", "%", "", ",", "").Replace(p.String())+".rec")
 		if err := os.MkdirAll(j.keep, 0o755); err != nil {
@@ -195,7 +196,7 @@ func (j *job) done(p piece, m message, release string, calibration slow.Result, 
 
 // add keeps a record, says what it came to, and writes the page.
 func (j *job) add(r record) error {
-	if err := j.records.add(r); err != nil {
+	if err := j.records.Add(r); err != nil {
 		return err
 	}
 	fmt.Fprintf(j.say, "%s  %v: %s; host %.0f s\n", time.Now().Format("15:04:05"), r.Piece, r.short(), r.Calibration.HostSeconds)
@@ -203,13 +204,13 @@ func (j *job) add(r record) error {
 }
 
 // write writes the page.
-func (j *job) write() error { return renameio.WriteFile(j.page, []byte(markdown(j.records)), 0o644) }
+func (j *job) write() error { return study.WritePage(j.page, markdown(j.records)) }
 
 // short is what a piece came to, in a line.
 func (r record) short() string {
 	switch {
 	case r.Point != nil:
-		return fmt.Sprintf("p50 %s, p99 %s ms, %s CPUs, met %v", text(r.Point.P50, 1), text(r.Point.P99, 1), text(r.Point.CPUUsed, 2), r.Point.Met)
+		return fmt.Sprintf("p50 %s, p99 %s ms, %s CPUs, met %v", study.Decimals(r.Point.P50, 1), study.Decimals(r.Point.P99, 1), study.Decimals(r.Point.CPUUsed, 2), r.Point.Met)
 	case r.Forecast != nil && r.Forecast.Why != "":
 		return "recorded; no forecast: " + r.Forecast.Why
 	case r.Forecast != nil:

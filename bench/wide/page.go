@@ -4,32 +4,22 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/unthrottle/unthrottle/bench/accuracy"
+	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
 	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
 // page is docs/results/wide.md under way.
 type page struct {
-	b    strings.Builder
+	study.Page
 	have *records
 }
 
-func (p *page) line(format string, args ...any) { fmt.Fprintf(&p.b, format+"\n", args...) }
-
 // notYet is a cell that has no measurement.
 const notYet = "not measured yet"
-
-// text is a figure, "-" where it was not measured.
-func text(v *float64, decimals int) string {
-	if v == nil {
-		return "-"
-	}
-	return strconv.FormatFloat(*v, 'f', decimals, 64)
-}
 
 // names of remedies on the page.
 var names = map[string]string{
@@ -46,9 +36,9 @@ const repeats = 5
 // markdown is the page of all records.
 func markdown(have *records) string {
 	p := page{have: have}
-	p.line("# Wide: %d CPUs, a limit of %d, milliseconds of a slowed guest", wideCPUs, limitCPUs)
-	p.line("\nWritten by `make results-wide` and `make accuracy-wide` from bench/wide/records.jsonl. A guest of the [lab](../lab.md) with %d CPUs and Linux %s runs", wideCPUs, p.release())
-	p.line("K = %d times slower than its host. The service may use 15 CPUs: it can be nearly four times as wide as its limit.", mainK)
+	p.Line("# Wide: %d CPUs, a limit of %d, milliseconds of a slowed guest", wideCPUs, limitCPUs)
+	p.Line("\nWritten by `make results-wide` and `make accuracy-wide` from bench/wide/records.jsonl. A guest of the [lab](../lab.md) with %d CPUs and Linux %s runs", wideCPUs, p.release())
+	p.Line("K = %d times slower than its host. The service may use 15 CPUs: it can be nearly four times as wide as its limit.", mainK)
 	p.short()
 	for _, shape := range shapes {
 		p.shape(shape)
@@ -56,13 +46,13 @@ func markdown(have *records) string {
 	p.factors()
 	p.accuracy()
 	p.how()
-	return p.b.String()
+	return p.String()
 }
 
 // release is the guests' kernel in full.
 func (p *page) release() string {
 	var all []string
-	for _, r := range p.have.all {
+	for _, r := range p.have.All {
 		if r.Release != "" && !slices.Contains(all, r.Release) {
 			all = append(all, r.Release)
 		}
@@ -106,23 +96,22 @@ func (p *page) ratio(shape, remedy string) (is string, n int) {
 
 // short is the page's first table.
 func (p *page) short() {
-	head, rule := "| shape | highest load with the quota |", "|---|---|"
+	heads := []string{"shape", "highest load with the quota"}
 	for _, name := range allRemedies()[1:] {
-		head += " " + names[name] + " |"
-		rule += "---|"
+		heads = append(heads, names[name])
 	}
-	p.line("\nThe highest load that keeps p99 of the short requests within %d ms, over that of the plain quota in the same repeat (range of the repeats):\n", boundMs)
-	p.line("%s\n%s", head, rule)
+	p.Line("\nThe highest load that keeps p99 of the short requests within %d ms, over that of the plain quota in the same repeat (range of the repeats):\n", boundMs)
+	t := p.Table(heads...)
 	for _, shape := range shapes {
-		row := fmt.Sprintf("| `%s` | %s |", shape, p.knees(shape, capacity.Quota))
+		row := []any{"`" + shape + "`", p.knees(shape, capacity.Quota)}
 		for _, name := range allRemedies()[1:] {
 			is, _ := p.ratio(shape, name)
-			row += " " + is + " |"
+			row = append(row, is)
 		}
-		p.line("%s", row)
+		t.Row(row...)
 	}
-	p.line("\nLoads are shares of what %d CPUs can carry. Pin and narrow by a cpuset have the same settings here: the limit is whole, and nothing else runs. \"Quota on", limitCPUs)
-	p.line("%d CPUs\" keeps the quota too, as seed 003 did.", limitCPUs)
+	p.Line("\nLoads are shares of what %d CPUs can carry. Pin and narrow by a cpuset have the same settings here: the limit is whole, and nothing else runs. \"Quota on", limitCPUs)
+	p.Line("%d CPUs\" keeps the quota too, as seed 003 did.", limitCPUs)
 }
 
 // knees are the highest loads of all repeats, as text.
@@ -168,30 +157,28 @@ func (p *page) points(k int, shape, remedy string, level int) (all []*figures) {
 }
 
 func (p *page) shape(shape string) {
-	p.line("\n## `%s`", shape)
-	if !slices.ContainsFunc(p.have.all, func(r record) bool {
+	p.Line("\n## `%s`", shape)
+	if !slices.ContainsFunc(p.have.All, func(r record) bool {
 		return r.Piece.Kind == point && r.Piece.Shape == shape && r.Piece.Machine.K == mainK
 	}) {
-		p.line("\nNo point is measured yet.")
+		p.Line("\nNo point is measured yet.")
 		return
 	}
-	p.line("\n| remedy | highest load (repeats) | predicted |%s\n|---|---|---|%s", levelHeads(" p99 ms at %.0f %% |"), strings.Repeat("---|", len(levels)))
+	heads := []string{"remedy", "highest load (repeats)", "predicted"}
+	for _, share := range levels {
+		heads = append(heads, fmt.Sprintf("p99 ms at %.0f %%", 100*share))
+	}
+	p.Line("")
+	t := p.Table(heads...)
 	for _, name := range allRemedies() {
-		row := fmt.Sprintf("| %s | %s | %s |", names[name], p.knees(shape, name), p.predicted(shape, name))
+		row := []any{names[name], p.knees(shape, name), p.predicted(shape, name)}
 		for level := range levels {
-			row += " " + p.p99(shape, name, level) + " |"
+			row = append(row, p.p99(shape, name, level))
 		}
-		p.line("%s", row)
+		t.Row(row...)
 	}
 	p.told(shape)
 	p.details(shape)
-}
-
-func levelHeads(format string) (heads string) {
-	for _, l := range levels {
-		heads += fmt.Sprintf(format, 100*l)
-	}
-	return heads
 }
 
 // p99 of a level: that of all repeats together.
@@ -201,9 +188,9 @@ func (p *page) p99(shape, remedy string, level int) string {
 	case 0:
 		return ""
 	case 1:
-		return text(points[0].P99, 0)
+		return study.Decimals(points[0].P99, 0)
 	}
-	return text(pooled(points, 0.99), 0)
+	return study.Decimals(pooled(points, 0.99), 0)
 }
 
 // forecasts of a shape's recording, nil where there is none.
@@ -246,15 +233,16 @@ func (p *page) told(shape string) {
 	switch {
 	case f == nil:
 	case f.Why != "":
-		p.line("\nNot predicted: %s.", f.Why)
+		p.Line("\nNot predicted: %s.", f.Why)
 	default:
-		p.line("\nPredicted: the load from which on [forecast](../reference/forecast.md) has the objective missed, from a recording of %d s of the plain quota at %.0f requests per second in such a guest.", pointSeconds, f.Load)
+		p.Line("\nPredicted: the load from which on [forecast](../reference/forecast.md) has the objective missed, from a recording of %d s of the plain quota at %.0f requests per second in such a guest.", pointSeconds, f.Load)
 	}
 }
 
 // details are all figures of the points that were measured.
 func (p *page) details(shape string) {
-	var rows []string
+	p.Line("")
+	t := p.Table("load", "/s", "remedy", "repeats", "p50 ms", "p99", "p99.9", "requests", "failed", "CPUs used", "throttled periods", "switches /s", "widest")
 	for level, share := range levels {
 		for _, name := range allRemedies() {
 			points := p.points(mainK, shape, name, level)
@@ -283,30 +271,30 @@ func (p *page) details(shape string) {
 			if counted > 0 {
 				cpus, perSecond = fmt.Sprintf("%.2f", used/float64(counted)), fmt.Sprintf("%.0f", switches/float64(counted))
 			}
-			rows = append(rows, fmt.Sprintf("| %.0f %% | %.0f | %s | %d | %s | %s | %s | %d | %d | %s | %s | %s | %s |", 100*share, points[0].Load, names[name], len(points),
-				text(pooled(points, 0.5), 1), text(pooled(points, 0.99), 1), text(pooled(points, 0.999), 0), requests, failed, cpus, held, perSecond, widest))
+			t.Rowf("%.0f %% | %.0f | %s | %d | %s | %s | %s | %d | %d | %s | %s | %s | %s", 100*share, points[0].Load, names[name], len(points),
+				study.Decimals(pooled(points, 0.5), 1), study.Decimals(pooled(points, 0.99), 1), study.Decimals(pooled(points, 0.999), 0), requests, failed, cpus, held, perSecond, widest)
 		}
 	}
-	p.line("\n| load | /s | remedy | repeats | p50 ms | p99 | p99.9 | requests | failed | CPUs used | throttled periods | switches /s | widest |\n|%s\n%s", strings.Repeat("---|", 13), strings.Join(rows, "\n"))
 }
 
 // factors compares the same points, with the same requests, at other factors of slowing.
 func (p *page) factors() {
 	all := []int{mainK / 2, mainK, 2 * mainK}
-	p.line("\n## K against K\n\nThe same points of `%s` at %.0f %%, with the same requests. Where slowing is enough, K changes nothing but by chance.", capacity.Shard, 100*levels[comparedLevel])
-	p.line("\n| remedy | K | p50 ms | p99 ms | CPUs used | throttled periods | a switch, us | a sleep of 1 ms ends late, us |\n|%s", strings.Repeat("---|", 8))
+	p.Line("\n## K against K\n\nThe same points of `%s` at %.0f %%, with the same requests. Where slowing is enough, K changes nothing but by chance.", capacity.Shard, 100*levels[comparedLevel])
+	p.Line("")
+	t := p.Table("remedy", "K", "p50 ms", "p99 ms", "CPUs used", "throttled periods", "a switch, us", "a sleep of 1 ms ends late, us")
 	for _, name := range []string{capacity.Quota, capacity.Burst, capacity.Pin} {
 		for _, k := range all {
 			r := p.have.find(pointOf(k, capacity.Shard, name, comparedLevel, 1))
 			if r == nil {
-				p.line("| %s | %d | %s | | | | | |", names[name], k, notYet)
+				t.Rowf("%s | %d | %s", names[name], k, notYet)
 				continue
 			}
 			held := "-"
 			if r.Point.Periods != nil && r.Point.Throttled != nil {
 				held = fmt.Sprintf("%d of %d", *r.Point.Throttled, *r.Point.Periods)
 			}
-			p.line("| %s | %d | %s | %s | %s | %s | %.1f | %.0f |", names[name], k, text(r.Point.P50, 1), text(r.Point.P99, 1), text(r.Point.CPUUsed, 2), held,
+			t.Rowf("%s | %d | %s | %s | %s | %s | %.1f | %.0f", names[name], k, study.Decimals(r.Point.P50, 1), study.Decimals(r.Point.P99, 1), study.Decimals(r.Point.CPUUsed, 2), held,
 				r.Calibration.SwitchNs/1e3, r.Calibration.SleepLateUs)
 		}
 	}
@@ -314,17 +302,18 @@ func (p *page) factors() {
 
 // accuracy is the simulator beside the guest's kernel.
 func (p *page) accuracy() {
-	p.line("\n## The simulator beside this kernel\n\nScenarios on %d CPUs, %d s, by the rule of [accuracy](accuracy.md): the median of %d simulated runs beside the real ones. Self: the share of real runs that agree with the others.", wideCPUs, scenarioSeconds, simulatedSeeds)
-	p.line("\n| scenario | | real runs | figures that agree | misses: simulated, real | self |\n|%s", strings.Repeat("---|", 6))
+	p.Line("\n## The simulator beside this kernel\n\nScenarios on %d CPUs, %d s, by the rule of [accuracy](accuracy.md): the median of %d simulated runs beside the real ones. Self: the share of real runs that agree with the others.", wideCPUs, scenarioSeconds, simulatedSeeds)
+	p.Line("")
+	t := p.Table("scenario", "", "real runs", "figures that agree", "misses: simulated, real", "self")
 	agree, all := 0, 0
 	for _, w := range wideScenarios {
 		j, runs, err := judgement(p.have, w)
 		switch {
 		case err != nil:
-			p.line("| %s | %s | %d | cannot be simulated: %v | | |", w.name, w.about, runs, err)
+			t.Rowf("%s | %s | %d | cannot be simulated: %v", w.name, w.about, runs, err)
 			continue
 		case runs < 2:
-			p.line("| %s | %s | %d | %s | | |", w.name, w.about, runs, notYet)
+			t.Rowf("%s | %s | %d | %s", w.name, w.about, runs, notYet)
 			continue
 		}
 		var misses []string
@@ -337,38 +326,38 @@ func (p *page) accuracy() {
 			low, high := v.Range()
 			misses = append(misses, fmt.Sprintf("%s of %s %.3g, %.3g to %.3g", v.Figure, v.Of, v.Simulated, low, high))
 		}
-		p.line("| %s | %s | %d | %d of %d | %s | %.0f %% |", w.name, w.about, runs, len(j.Verdicts)-len(misses), len(j.Verdicts), strings.Join(misses, "; "), 100*j.SelfAll)
+		t.Rowf("%s | %s | %d | %d of %d | %s | %.0f %%", w.name, w.about, runs, len(j.Verdicts)-len(misses), len(j.Verdicts), strings.Join(misses, "; "), 100*j.SelfAll)
 	}
 	if all > 0 {
-		p.line("\n%d of %d figures agree.", agree, all)
+		p.Line("\n%d of %d figures agree.", agree, all)
 	}
-	p.line("\nCompared are %s, %s, %s, p50 and p95.", accuracy.ThrottledPeriods, accuracy.Use, accuracy.ThrottledTime)
+	p.Line("\nCompared are %s, %s, %s, p50 and p95.", accuracy.ThrottledPeriods, accuracy.Use, accuracy.ThrottledTime)
 }
 
 // how says how it was measured, and what is missing.
 func (p *page) how() {
-	p.line("\n## How it is measured\n")
-	p.line("A piece is one shape under one remedy at one load for %d s of guest time, with the requests of one repeat: about %.0f s of two host CPUs. A search halves the", pointSeconds,
+	p.Line("\n## How it is measured\n")
+	p.Line("A piece is one shape under one remedy at one load for %d s of guest time, with the requests of one repeat: about %.0f s of two host CPUs. A search halves the", pointSeconds,
 		pointOf(mainK, capacity.Shard, capacity.Quota, 0, 1).takes().Seconds())
-	p.line("interval on the grid of loads. Between the highest load that kept the objective and the lowest that missed it, p99 is taken to grow by equal factors. p99 and")
-	p.line("p99.9 of several repeats are of all their requests together; \"-\" where fewer than 10 requests lie beyond. A piece counts only if its calibration is ok.")
+	p.Line("interval on the grid of loads. Between the highest load that kept the objective and the lowest that missed it, p99 is taken to grow by equal factors. p99 and")
+	p.Line("p99.9 of several repeats are of all their requests together; \"-\" where fewer than 10 requests lie beyond. A piece counts only if its calibration is ok.")
 	points, others, late := 0, []float64{}, []float64{}
 	days := map[string]bool{}
-	for _, r := range p.have.all {
+	for _, r := range p.have.All {
 		points++
-		days[r.At.Format("2006-01-02")] = true
+		days[r.Day()] = true
 		if s := r.Calibration.StealShare; s != nil {
 			others = append(others, *s)
 		}
 		late = append(late, r.Calibration.SleepLateUs)
 	}
 	if points > 0 {
-		p.line("\n%d pieces on %d days. While they ran, others had %.0f %% of the host's CPUs (median; at most %.0f %%). A sleep of 1 ms ended %.0f us late (median).", points, len(days),
+		p.Line("\n%d pieces on %d days. While they ran, others had %.0f %% of the host's CPUs (median; at most %.0f %%). A sleep of 1 ms ended %.0f us late (median).", points, len(days),
 			100*stats.Median(others), 100*slices.Max(others), stats.Median(late))
 	}
 	next := missing(p.have)
 	if len(next) > 0 {
-		p.line("\nNext: %v. `make results-wide WIDE_FOR=30m` goes on from there.", next[0])
+		p.Line("\nNext: %v. `make results-wide WIDE_FOR=30m` goes on from there.", next[0])
 	}
-	p.line("\nCaches, memory bandwidth, hardware threads and NUMA distance have no effect in an emulator.")
+	p.Line("\nCaches, memory bandwidth, hardware threads and NUMA distance have no effect in an emulator.")
 }

@@ -1,17 +1,10 @@
 package main
 
 import (
-	"bufio"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io/fs"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
-	"time"
 
+	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
 	"github.com/unthrottle/unthrottle/internal/load/loadgen"
 	"github.com/unthrottle/unthrottle/internal/scenario"
@@ -20,8 +13,8 @@ import (
 
 // record is a piece that was measured, with what the guest was worth meanwhile. A line of the file of records is one.
 type record struct {
+	study.Made
 	Piece       piece       `json:"piece"`
-	At          time.Time   `json:"at"`
 	Release     string      `json:"release"` // of the guest's kernel
 	Calibration slow.Result `json:"calibration"`
 	// One of these is set.
@@ -116,8 +109,7 @@ func pooled(points []*figures, q float64) *float64 {
 
 // records are the pieces that were measured.
 type records struct {
-	file string
-	all  []record
+	study.Lines[record]
 	// failed are how often pieces failed in this run, though the host was quiet enough.
 	failed map[piece]int
 }
@@ -130,55 +122,17 @@ func (r *records) wanted(p piece) bool { return !r.has(p) && r.failed[p] < mostF
 
 // readRecords reads a file of records; none without it.
 func readRecords(file string) (*records, error) {
-	r := &records{file: file, failed: map[piece]int{}}
-	f, err := os.Open(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return r, nil
-	}
+	lines, err := study.ReadLines[record](file)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<20)
-	for n := 1; lines.Scan(); n++ {
-		var one record
-		if err := json.Unmarshal(lines.Bytes(), &one); err != nil {
-			return nil, fmt.Errorf("%s, line %d: %w; remove the line, and the piece is measured again", file, n, err)
-		}
-		r.all = append(r.all, one)
-	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	return r, nil
-}
-
-// add keeps a piece, in the file too.
-func (r *records) add(one record) error {
-	text, err := json.Marshal(one)
-	if err != nil {
-		return fmt.Errorf("%v: %w", one.Piece, err)
-	}
-	if err := os.MkdirAll(filepath.Dir(r.file), 0o755); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(r.file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(text, '\n'))
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	r.all = append(r.all, one)
-	return nil
+	return &records{*lines, map[piece]int{}}, nil
 }
 
 // find is a piece's record, nil where it is not measured.
 func (r *records) find(p piece) *record {
-	if i := slices.IndexFunc(r.all, func(one record) bool { return one.Piece == p }); i >= 0 {
-		return &r.all[i]
+	if i := slices.IndexFunc(r.All, func(one record) bool { return one.Piece == p }); i >= 0 {
+		return &r.All[i]
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
 	"github.com/unthrottle/unthrottle/internal/kernel/procfs"
 	"github.com/unthrottle/unthrottle/internal/scenario"
@@ -38,7 +39,8 @@ var knees = map[string]float64{capacity.Quota: 0.45, capacity.Burst: 0.85, capac
 
 // Every search ends, asks for no piece twice, and finds the knee between two loads.
 func TestSearchesEnd(t *testing.T) {
-	have := &records{file: filepath.Join(t.TempDir(), "records.jsonl")}
+	have := &records{}
+	have.File = filepath.Join(t.TempDir(), "records.jsonl")
 	for n := 0; ; n++ {
 		all := missing(have)
 		if len(all) == 0 {
@@ -50,7 +52,7 @@ func TestSearchesEnd(t *testing.T) {
 		if have.has(all[0]) {
 			t.Fatalf("%v again", all[0])
 		}
-		if err := have.add(measuredAs(all[0], knees[all[0].Remedy])); err != nil {
+		if err := have.Add(measuredAs(all[0], knees[all[0].Remedy])); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -68,9 +70,9 @@ func TestSearchesEnd(t *testing.T) {
 			}
 		}
 	}
-	again, err := readRecords(have.file)
-	if err != nil || len(again.all) != len(have.all) {
-		t.Fatalf("%d records read, %d kept: %v", len(again.all), len(have.all), err)
+	again, err := readRecords(have.File)
+	if err != nil || len(again.All) != len(have.All) {
+		t.Fatalf("%d records read, %d kept: %v", len(again.All), len(have.All), err)
 	}
 	if len(missing(again)) != 0 {
 		t.Errorf("read again it asks for %v", missing(again))
@@ -119,7 +121,7 @@ func TestKneeWhileOpen(t *testing.T) {
 	add := func(level int, met bool) {
 		r := measuredAs(pointOf(mainK, "pool", capacity.Quota, level, 1), 0.45)
 		r.Point.Met = met
-		have.all = append(have.all, r)
+		have.All = append(have.All, r)
 	}
 	if _, ok := have.kneeOf(mainK, "pool", capacity.Quota, 1); ok {
 		t.Error("a knee of nothing")
@@ -173,7 +175,7 @@ func TestPooled(t *testing.T) {
 	for q, want := range map[float64]float64{0.5: 500, 0.99: 990} {
 		got := pooled(points, q)
 		if got == nil || math.Abs(*got/want-1) > slotGrowth-1 {
-			t.Errorf("%g: %v, want %g", q, text(got, 1), want)
+			t.Errorf("%g: %v, want %g", q, study.Decimals(got, 1), want)
 		}
 	}
 	if pooled(points, 0.999) != nil {
@@ -272,7 +274,7 @@ func TestScenarios(t *testing.T) {
 			}
 			r.Outcome = &run.Outcome
 		}
-		have.all = append(have.all, r)
+		have.All = append(have.All, r)
 	}
 	if left := missingScenarios(have); len(left) != 0 {
 		t.Errorf("still asks for %v", left)

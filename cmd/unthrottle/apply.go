@@ -18,8 +18,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/irq/irqhost"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/txn/apply"
-	"github.com/unthrottle/unthrottle/internal/ui/report/changes"
-	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/changes"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/jsonout"
 	"github.com/unthrottle/unthrottle/internal/widthcap"
 	"github.com/unthrottle/unthrottle/topology"
 )

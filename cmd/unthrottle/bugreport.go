@@ -25,8 +25,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/txn/journal"
 	"github.com/unthrottle/unthrottle/internal/ui/outfile"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/check"
-	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
-	"github.com/unthrottle/unthrottle/internal/ui/report/page"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/jsonout"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/page"
 	"github.com/unthrottle/unthrottle/internal/ui/terminal"
 )
 

@@ -14,8 +14,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/see/probe"
 	"github.com/unthrottle/unthrottle/internal/txn/journal"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/check"
-	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
-	"github.com/unthrottle/unthrottle/internal/ui/report/next"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/jsonout"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/next"
 )
 
 func newCheck() *cobra.Command {

@@ -11,7 +11,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/clock"
 	"github.com/unthrottle/unthrottle/internal/placing/rebalance"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/defrag"
-	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/jsonout"
 	"github.com/unthrottle/unthrottle/topology"
 )
 

@@ -11,8 +11,8 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/experiment/demo"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/demo"
-	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
-	"github.com/unthrottle/unthrottle/internal/ui/report/next"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/jsonout"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/next"
 	"github.com/unthrottle/unthrottle/internal/ui/terminal"
 	"github.com/unthrottle/unthrottle/topology"
 )

@@ -21,10 +21,10 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/outfile"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/explain"
-	"github.com/unthrottle/unthrottle/internal/ui/report/next"
-	"github.com/unthrottle/unthrottle/internal/ui/report/progress"
-	"github.com/unthrottle/unthrottle/internal/ui/report/rows"
-	"github.com/unthrottle/unthrottle/internal/ui/report/webpage"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/next"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/progress"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/rows"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/webpage"
 	"github.com/unthrottle/unthrottle/internal/ui/terminal"
 )
 

@@ -24,7 +24,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/txn/apply"
 	explanation "github.com/unthrottle/unthrottle/internal/ui/report/explain"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/fix"
-	"github.com/unthrottle/unthrottle/internal/ui/report/progress"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/progress"
 	"github.com/unthrottle/unthrottle/internal/ui/terminal"
 )
 

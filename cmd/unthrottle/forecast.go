@@ -17,7 +17,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/text"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/forecast"
-	"github.com/unthrottle/unthrottle/internal/ui/report/next"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/next"
 )
 
 type forecastFlags struct {

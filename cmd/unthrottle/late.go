@@ -11,7 +11,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/procfs"
 	"github.com/unthrottle/unthrottle/internal/sim/parallel"
 	"github.com/unthrottle/unthrottle/internal/text"
-	"github.com/unthrottle/unthrottle/internal/ui/report/progress"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/progress"
 )
 
 // liveForecast is how long the forecast of a container may take that was just recorded: a user waits for it. One of a

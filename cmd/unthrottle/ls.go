@@ -14,7 +14,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/text"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/ls"
-	"github.com/unthrottle/unthrottle/internal/ui/report/next"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/next"
 	"github.com/unthrottle/unthrottle/internal/ui/terminal"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
 	"github.com/unthrottle/unthrottle/internal/text"
-	"github.com/unthrottle/unthrottle/internal/ui/report/next"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/next"
 	"github.com/unthrottle/unthrottle/internal/ui/terminal"
 	"github.com/unthrottle/unthrottle/placement"
 )

@@ -18,8 +18,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/text"
-	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/policy"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/jsonout"
 )
 
 // defaultConfig is where packages install the agent's file.

@@ -15,10 +15,10 @@ import (
 	"github.com/unthrottle/unthrottle/internal/load/sandbox"
 	"github.com/unthrottle/unthrottle/internal/scenario"
 	"github.com/unthrottle/unthrottle/internal/sim/realrun"
-	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
-	"github.com/unthrottle/unthrottle/internal/ui/report/next"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/run"
-	"github.com/unthrottle/unthrottle/internal/ui/report/trial"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/jsonout"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/next"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/trial"
 )
 
 // maxRealRepeat bounds run's --repeat: each takes the scenario's duration.

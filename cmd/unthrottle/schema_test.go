@@ -27,12 +27,12 @@ import (
 	"github.com/unthrottle/unthrottle/internal/ui/report/explain"
 	"github.com/unthrottle/unthrottle/internal/ui/report/fix"
 	"github.com/unthrottle/unthrottle/internal/ui/report/forecast"
-	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
 	"github.com/unthrottle/unthrottle/internal/ui/report/ls"
 	placeview "github.com/unthrottle/unthrottle/internal/ui/report/place"
 	runview "github.com/unthrottle/unthrottle/internal/ui/report/run"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/jsonout"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/trial"
 	"github.com/unthrottle/unthrottle/internal/ui/report/simulate"
-	"github.com/unthrottle/unthrottle/internal/ui/report/trial"
 	"github.com/unthrottle/unthrottle/topology"
 )
 

@@ -15,9 +15,9 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/ui/outfile"
-	"github.com/unthrottle/unthrottle/internal/ui/report/page"
-	"github.com/unthrottle/unthrottle/internal/ui/report/progress"
-	"github.com/unthrottle/unthrottle/internal/ui/report/webpage"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/page"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/progress"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/webpage"
 	"github.com/unthrottle/unthrottle/internal/ui/terminal"
 )
 

@@ -15,10 +15,10 @@ import (
 	"github.com/unthrottle/unthrottle/internal/sim/parallel"
 	"github.com/unthrottle/unthrottle/internal/sim/realrun"
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
-	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
-	"github.com/unthrottle/unthrottle/internal/ui/report/next"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/jsonout"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/next"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/trial"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/simulate"
-	"github.com/unthrottle/unthrottle/internal/ui/report/trial"
 )
 
 // maxRepeat bounds --repeat.

@@ -15,8 +15,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/txn"
 	"github.com/unthrottle/unthrottle/internal/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/txn/holder"
-	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
-	"github.com/unthrottle/unthrottle/internal/ui/report/next"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/jsonout"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/next"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/status"
 )
 

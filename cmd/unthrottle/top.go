@@ -18,7 +18,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/see/probe"
 	"github.com/unthrottle/unthrottle/internal/text"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/explain"
-	"github.com/unthrottle/unthrottle/internal/ui/report/page"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/page"
 	"github.com/unthrottle/unthrottle/internal/ui/terminal"
 	"github.com/unthrottle/unthrottle/internal/ui/top"
 )

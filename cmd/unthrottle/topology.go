@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/jsonout"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/topology"
 	"github.com/unthrottle/unthrottle/internal/ui/terminal"
 	"github.com/unthrottle/unthrottle/topology"

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/jsonout"
 )
 
 // kernelsTried are the releases on which the tests ran whole, on a host or in the lab's guest; others may work.

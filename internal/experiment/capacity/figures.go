@@ -8,6 +8,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/load/loadgen"
 	"github.com/unthrottle/unthrottle/internal/load/workload"
+	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
 // beyond is how many samples must lie beyond a quantile that is printed.
@@ -22,7 +23,7 @@ func (r *run) result(cpus, limit int) Result {
 	for i, a := range r.variants {
 		m := remedyOf(a.name, r.found[i], r.steps[i], r.o.Objective)
 		m.CPUsGranted = ptr(a.granted)
-		if ratio, ok := ratios(r.found[i], r.found[0], gridOf(median(r.within[i]), median(r.within[0]))); ok && i > 0 {
+		if ratio, ok := stats.Ratios(r.found[i], r.found[0], stats.Grid(median(r.within[i]), median(r.within[0]))); ok && i > 0 {
 			m.Ratio, m.RatioLow, m.RatioHigh = ptr(round3(ratio.Mean)), ptr(round3(ratio.Low)), ptr(round3(ratio.High))
 		}
 		every := slices.Clone(r.steps[i])
@@ -95,7 +96,7 @@ func noise(steps []step, found []float64) (why []string) {
 		return append(why, "not every repeat found a load that met the objective")
 	}
 	if len(found) > 1 {
-		if mean, deviation := meanDeviation(found); mean > 0 && deviation > maxSpread*mean {
+		if mean, deviation := stats.MeanDeviation(found); mean > 0 && deviation > maxSpread*mean {
 			why = append(why, fmt.Sprintf("the repeats scatter by %.0f %%", 100*deviation/mean))
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/load/sandbox"
 	"github.com/unthrottle/unthrottle/internal/load/workload"
+	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
 // Price is what each remedy costs: predictability, and the neighbour's work.
@@ -25,11 +26,11 @@ type PriceRow struct {
 	Empty, Full []float64
 	// Predictability is Full over Empty, by pairs, with its interval: 1 is a
 	// service that does not notice its neighbours.
-	Predictability *Ratio
+	Predictability *stats.Ratio
 	// Neighbour is what the neighbour got done, in rounds per second.
 	Neighbour []float64
 	// NeighbourRatio is that over what it gets done beside the plain quota.
-	NeighbourRatio *Ratio
+	NeighbourRatio *stats.Ratio
 }
 
 // priceLoad is the load, as a share of what the limit's CPUs can carry.
@@ -79,10 +80,10 @@ func RunPrice(ctx context.Context, o Options) (result Price, err error) {
 	}
 	for i := range result.Rows {
 		row := &result.Rows[i]
-		if r, ok := ratios(row.Full, row.Empty, 0); ok {
+		if r, ok := stats.Ratios(row.Full, row.Empty, 0); ok {
 			row.Predictability = &r
 		}
-		if r, ok := ratios(row.Neighbour, result.Rows[0].Neighbour, 0); ok && i > 0 {
+		if r, ok := stats.Ratios(row.Neighbour, result.Rows[0].Neighbour, 0); ok && i > 0 {
 			row.NeighbourRatio = &r
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/load/loadgen"
 	"github.com/unthrottle/unthrottle/internal/load/workload"
 	"github.com/unthrottle/unthrottle/internal/objective"
+	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
 func TestObjective(t *testing.T) {
@@ -152,46 +153,17 @@ func TestSearchDoesNotTrustLuck(t *testing.T) {
 	}
 }
 
-func TestRatios(t *testing.T) {
-	// The doc's example.
-	r, ok := ratios([]float64{610, 615, 600, 620, 590}, []float64{410, 400, 420, 390, 405}, 0)
-	if !ok || math.Abs(r.Mean-1.5) > 0.005 || math.Abs(r.Low-1.42) > 0.01 || math.Abs(r.High-1.58) > 0.01 {
-		t.Errorf("%+v", r)
-	}
-	if _, ok := ratios([]float64{1, 0}, []float64{1, 1}, 0); ok {
-		t.Error("an interval of one pair")
-	}
-	rapid.Check(t, func(t *rapid.T) {
-		a := rapid.SliceOfN(rapid.Float64Range(1, 1000), 2, 30).Draw(t, "a")
-		r, ok := ratios(a, a, 0)
-		if !ok || math.Abs(r.Mean-1) > 1e-9 || r.Low > r.Mean || r.High < r.Mean {
-			t.Fatalf("a sample against itself: %+v", r)
-		}
-	})
-}
-
 // Searches on one grid that find the same loads again and again do not make an
 // interval of no width.
 func TestRatiosKnowTheGrid(t *testing.T) {
 	s := search{met: 100, missed: 112, factor: 1.4}
 	same := []float64{100, 100, 100}
-	r, ok := ratios(same, same, gridOf(s.resolution(), s.resolution()))
+	r, ok := stats.Ratios(same, same, stats.Grid(s.resolution(), s.resolution()))
 	if !ok || r.Low > 0.93 || r.Low < 0.85 || r.High < 1.08 || r.High > 1.15 {
 		t.Errorf("%+v", r)
 	}
 	if s = (search{met: 100, factor: 1.4}); math.Abs(s.resolution()-math.Log(1.4)) > 1e-9 {
 		t.Errorf("a search without an upper end has resolution %v", s.resolution())
-	}
-}
-
-func TestStudentT(t *testing.T) {
-	last := math.Inf(1)
-	for n := 1; n < 200; n++ {
-		if v := studentT(n); v >= last || v < 1.96 {
-			t.Errorf("t of %d is %v after %v", n, v, last)
-		} else {
-			last = v
-		}
 	}
 }
 

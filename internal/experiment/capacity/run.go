@@ -11,6 +11,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/clock"
 	"github.com/unthrottle/unthrottle/internal/load/loadgen"
 	"github.com/unthrottle/unthrottle/internal/load/workload"
+	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
 // Unmet says that no load met the objective.
@@ -267,3 +268,11 @@ func describe(o Options) Result {
 func streamsOf() []loadgen.Stream { return []loadgen.Stream{{Name: "get", PerSecond: 1}} }
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// median of the loads that searches found; 0 of none: no load was found.
+func median(loads []float64) float64 {
+	if len(loads) == 0 {
+		return 0
+	}
+	return stats.Median(loads)
+}

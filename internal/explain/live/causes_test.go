@@ -15,7 +15,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/load/provoke"
 	"github.com/unthrottle/unthrottle/internal/see/probe"
 	view "github.com/unthrottle/unthrottle/internal/ui/report/explain"
-	"github.com/unthrottle/unthrottle/internal/ui/report/page"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/page"
 	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 

@@ -13,11 +13,11 @@ import (
 	"testing"
 
 	"github.com/unthrottle/unthrottle/bench/confusion"
+	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/container"
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/load/provoke"
 	"github.com/unthrottle/unthrottle/internal/see/probe"
-	"github.com/unthrottle/unthrottle/test/lab/kept"
 	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
@@ -31,9 +31,13 @@ const (
 func TestConfusion(t *testing.T) {
 	require.Root(t)
 	require.BPF(t)
-	mixes := kept.Number(t, "UNTHROTTLE_MIXES", 200)
+	mixes := require.Number(t, "UNTHROTTLE_MIXES", 200)
 	known := map[uint64]confusion.Result{}
-	for _, r := range kept.Read[confusion.Result](t, confusionFile) {
+	have, err := study.ReadLines[confusion.Result](confusionFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range have.All {
 		known[r.Seed] = r
 	}
 	s, p := newStage(t), openProbe(t)
@@ -56,7 +60,9 @@ func TestConfusion(t *testing.T) {
 		}
 		r := s.mix(p, provoke.RandomMix(seed))
 		known[seed] = r
-		kept.Append(t, confusionFile, r)
+		if err := have.Add(r); err != nil {
+			t.Fatal(err)
+		}
 		truth, lead := r.Truth()
 		fmt.Fprintf(os.Stderr, "mix %d of %d: truth %s (lead %.1f), named %s %s\n", seed+1, mixes, truth, lead, r.First(), r.Unscored())
 	}

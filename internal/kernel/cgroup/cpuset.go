@@ -4,8 +4,9 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/unthrottle/unthrottle/topology"
 	"k8s.io/utils/cpuset"
+
+	"github.com/unthrottle/unthrottle/topology"
 )
 
 func parseCPUs(text string) (cpuset.CPUSet, error) { return topology.ParseList(text) }

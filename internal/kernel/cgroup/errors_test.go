@@ -5,10 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
-	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
 	"golang.org/x/sys/unix"
 	"k8s.io/utils/cpuset"
+
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
+	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
 )
 
 // must is for the steps that set a case up.
@@ -212,14 +213,8 @@ func TestReadCPUSet(t *testing.T) {
 	}
 }
 
-func TestMissingControllers(t *testing.T) {
+func TestReadType(t *testing.T) {
 	k := v2Tree(t)
-	if got, err := cgroup.Missing(k, cgroup.CPUSet, "/a/b"); err != nil || len(got) != 1 || got[0] != "/a" {
-		t.Errorf("%v, %v", got, err)
-	}
-	if got, err := cgroup.Missing(k, cgroup.CPU, "/a/b"); err != nil || len(got) != 0 {
-		t.Errorf("%v, %v", got, err)
-	}
 	if kind, err := cgroup.ReadType(k, cgroup.CPU, "/t"); err != nil || kind != "domain threaded" {
 		t.Errorf("%q, %v", kind, err)
 	}

@@ -9,9 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/test/lab/require"
-	"golang.org/x/sys/unix"
 )
 
 // realV1 opens the real host and makes a test cgroup in every v1 hierarchy, removed afterwards.

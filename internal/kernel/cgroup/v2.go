@@ -2,7 +2,6 @@ package cgroup
 
 import (
 	"errors"
-	"slices"
 )
 
 // enabledControllers returns the controllers that a v2 cgroup has (cgroup.controllers).
@@ -35,27 +34,6 @@ func unifiedController(fsys FS) (Controller, bool) {
 		}
 	}
 	return "", false
-}
-
-// Missing returns the ancestors of a v2 cgroup that do not enable a controller for their children, highest first. Their
-// cgroup.subtree_control must take "+<controller>" before path has its files.
-func Missing(fsys FS, c Controller, path string) ([]string, error) {
-	var missing []string
-	for path != "/" {
-		path = Parent(path)
-		on, err := SubtreeControl(fsys, path)
-		if errors.Is(err, ErrOutside) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		if !slices.Contains(on, c) {
-			missing = append(missing, path)
-		}
-	}
-	slices.Reverse(missing)
-	return missing, nil
 }
 
 // ReadType reads cgroup.type of a v2 cgroup: "domain", "domain threaded", "domain invalid" or "threaded". The root is a

@@ -170,8 +170,9 @@ func TestRepairOnTheKernel(t *testing.T) {
 	}
 	state, err := remedy.State(f, nil, stays)
 	r.must(err)
-	moves, err := placement.Defrag(state, placement.Budget{Moves: 8})
+	node, _, err := placement.NewNode(state)
 	r.must(err)
+	moves := node.Repair(placement.Budget{Moves: 8})
 	t.Logf("planned %+v", moves)
 	done, err := Run(t.Context(), r.mover(), Options{Moves: moves})
 	r.must(err)

@@ -187,9 +187,9 @@ func (h *host) planned() []placement.Move {
 	f := h.facts()
 	state, err := remedy.State(f, nil, Immovable(h.k, h, f.Held))
 	h.must(err)
-	moves, err := placement.Defrag(state, placement.Budget{Moves: 10})
+	node, _, err := placement.NewNode(state)
 	h.must(err)
-	return moves
+	return node.Repair(placement.Budget{Moves: 10})
 }
 
 // at are the CPUs that each container, and everybody else, may use.

@@ -18,11 +18,11 @@ import (
 
 	"github.com/unthrottle/unthrottle/bench/accuracy"
 	"github.com/unthrottle/unthrottle/bench/accuracy/measure"
+	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
 	"github.com/unthrottle/unthrottle/internal/objective"
 	"github.com/unthrottle/unthrottle/internal/scenario"
 	"github.com/unthrottle/unthrottle/internal/sim/realrun"
-	"github.com/unthrottle/unthrottle/test/lab/kept"
 	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
@@ -56,7 +56,7 @@ func fileOfRun(name string) string { return filepath.Join(heldOutFolder, name+".
 // first recording, and writes the error: make accuracy-forecast. UNTHROTTLE_FIRST and UNTHROTTLE_DRAWS choose
 // the workloads.
 func TestHeldOut(t *testing.T) {
-	first, draws := uint64(kept.Number(t, "UNTHROTTLE_FIRST", heldOutFirst)), kept.Number(t, "UNTHROTTLE_DRAWS", heldOutDraws)
+	first, draws := uint64(require.Number(t, "UNTHROTTLE_FIRST", heldOutFirst)), require.Number(t, "UNTHROTTLE_DRAWS", heldOutDraws)
 	if os.Getenv("UNTHROTTLE_PAGE_ONLY") == "" {
 		runAll(t, first, draws)
 	}
@@ -80,7 +80,7 @@ func runAll(t *testing.T, first uint64, draws int) {
 	require.Root(t)
 	require.BPF(t)
 	require.CPUs(t, 2)
-	tries, least := triesOf(t)
+	have, tries, least := triesOf(t)
 	tree := cgrouptest.New(t)
 	tree.Make("inner")
 	interrupted, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -99,7 +99,9 @@ func runAll(t *testing.T, first uint64, draws int) {
 						least[name] = &run
 						writeFile(t, fileOfRun(name), recording)
 					}
-					kept.Append(t, heldOutList, run)
+					if err := have.Add(run); err != nil {
+						t.Fatal(err)
+					}
 					tries[name]++
 					fmt.Fprintf(os.Stderr, "%s: steal %.1f %%, others %.1f %%\n", name, 100*run.Noise.Steal, 100*run.Noise.Others)
 				}
@@ -110,20 +112,24 @@ func runAll(t *testing.T, first uint64, draws int) {
 
 // triesOf returns how often each run was made, and the try in which other programs used least of the CPUs,
 // whose recording stays.
-func triesOf(t *testing.T) (tries map[string]int, least map[string]*heldOutRun) {
+func triesOf(t *testing.T) (have *study.Lines[heldOutRun], tries map[string]int, least map[string]*heldOutRun) {
 	tries, least = map[string]int{}, map[string]*heldOutRun{}
-	for _, r := range kept.Read[heldOutRun](t, heldOutList) {
+	have, err := study.ReadLines[heldOutRun](heldOutList)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range have.All {
 		tries[r.Name]++
 		if best := least[r.Name]; best == nil || r.noise() < best.noise() {
 			least[r.Name] = &r
 		}
 	}
-	return tries, least
+	return have, tries, least
 }
 
 // noisyRuns counts the runs in which other programs used too much of the CPUs at every try.
 func noisyRuns(t *testing.T, first uint64, draws int) (noisy count) {
-	_, least := triesOf(t)
+	_, _, least := triesOf(t)
 	for seed := first; seed < first+uint64(draws); seed++ {
 		for _, r := range heldOutRemedies {
 			for repeat := range heldOutRepeats {

@@ -10,7 +10,7 @@
 //
 // Each command has a view: a package named after it. A view gets values and a
 // writer, and is told its style: how wide, whether in colour, whether in ASCII. It knows no files, cgroups or
-// terminals. Views share parts and never import each other:
+// terminals. Views share the parts below shared/ and never import each other:
 //
 //	page       lines for a terminal: wrapping, colours
 //	table      rows in columns that give way to a narrow terminal
@@ -24,6 +24,7 @@
 //	trial      a scenario's figures, real or simulated
 //	rows       the remedies of a forecast, and what is recommended
 //	webpage    the style and the head of HTML pages
+//	next       the command that a view proposes next
 //
 // What was not measured is "-" (null in JSON), never 0. Names that strangers chose
 // are escaped. The same value gives the same text, so that outputs compare.

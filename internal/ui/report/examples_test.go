@@ -26,7 +26,6 @@ import (
 	"github.com/unthrottle/unthrottle/internal/txn/apply"
 	"github.com/unthrottle/unthrottle/internal/txn/change"
 	"github.com/unthrottle/unthrottle/internal/ui/report/bench"
-	"github.com/unthrottle/unthrottle/internal/ui/report/changes"
 	"github.com/unthrottle/unthrottle/internal/ui/report/check"
 	"github.com/unthrottle/unthrottle/internal/ui/report/defrag"
 	"github.com/unthrottle/unthrottle/internal/ui/report/demo"
@@ -34,12 +33,13 @@ import (
 	"github.com/unthrottle/unthrottle/internal/ui/report/fix"
 	forecastview "github.com/unthrottle/unthrottle/internal/ui/report/forecast"
 	"github.com/unthrottle/unthrottle/internal/ui/report/ls"
-	"github.com/unthrottle/unthrottle/internal/ui/report/page"
 	policyview "github.com/unthrottle/unthrottle/internal/ui/report/policy"
 	"github.com/unthrottle/unthrottle/internal/ui/report/run"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/changes"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/page"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/trial"
 	"github.com/unthrottle/unthrottle/internal/ui/report/status"
 	topologyview "github.com/unthrottle/unthrottle/internal/ui/report/topology"
-	"github.com/unthrottle/unthrottle/internal/ui/report/trial"
 	"github.com/unthrottle/unthrottle/topology"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/unthrottle/unthrottle/internal/ui/report/page"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/page"
 )
 
 // defaultWidth is the width of what is no terminal, in columns.

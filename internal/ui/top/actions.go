@@ -10,7 +10,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/text"
-	"github.com/unthrottle/unthrottle/internal/ui/report/next"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/next"
 )
 
 // copyCommand puts the command that fixes the selected container on the clipboard of the terminal, and shows it:

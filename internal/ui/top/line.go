@@ -7,7 +7,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/text"
-	"github.com/unthrottle/unthrottle/internal/ui/report/timeline"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/timeline"
 )
 
 // Shares of stopped time from which a row is marked.

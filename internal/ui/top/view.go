@@ -10,7 +10,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/unthrottle/unthrottle/internal/text"
-	"github.com/unthrottle/unthrottle/internal/ui/report/timeline"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/timeline"
 )
 
 const (

@@ -5,7 +5,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/explain/live"
 	explainview "github.com/unthrottle/unthrottle/internal/ui/report/explain"
-	"github.com/unthrottle/unthrottle/internal/ui/report/rows"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/rows"
 )
 
 func (p *plugin) newExplain() *cobra.Command {

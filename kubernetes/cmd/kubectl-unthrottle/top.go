@@ -12,7 +12,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/agent/answers"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	lsview "github.com/unthrottle/unthrottle/internal/ui/report/ls"
-	"github.com/unthrottle/unthrottle/internal/ui/report/page"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/page"
 	"github.com/unthrottle/unthrottle/internal/ui/terminal"
 )
 

@@ -3,11 +3,8 @@ package require
 import (
 	"errors"
 	"fmt"
-	"net"
 	"os"
-	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -18,7 +15,7 @@ const (
 
 	// What `make lab-test` boots; see lab/topology.go. Larger guests are
 	// had with `lab run --smp`.
-	labCPUs, labL3s, labNUMANodes = 16, 2, 2
+	labCPUs = 16
 )
 
 // Root needs uid 0 with CAP_SYS_ADMIN: what it takes to make cgroups and to
@@ -82,59 +79,6 @@ func usableCPUs() (int, error) {
 	return set.Count(), nil
 }
 
-// L3s needs n L3 caches with CPUs online below them.
-func L3s(t testing.TB, n int) {
-	t.Helper()
-	count := func() (int, error) { return countL3s("/sys") }
-	need{name: needL3s, count: n, runsIn: runsIn(n, labL3s, "L3 caches")}.ask(t, atLeast(n, "L3 caches are in sysfs", count))
-}
-
-// countL3s counts sets of CPUs rather than cache ids, as some machines give
-// each core its own id for the one cache they share.
-func countL3s(sys string) (int, error) {
-	levels, err := filepath.Glob(filepath.Join(sys, "devices/system/cpu/cpu[0-9]*/cache/index*/level"))
-	if err != nil {
-		return 0, err
-	}
-	shared := map[string]bool{}
-	for _, file := range levels {
-		if level, err := os.ReadFile(file); err != nil || strings.TrimSpace(string(level)) != "3" {
-			continue
-		}
-		cpus, err := os.ReadFile(filepath.Join(filepath.Dir(file), "shared_cpu_list"))
-		if err != nil {
-			return 0, err
-		}
-		shared[strings.TrimSpace(string(cpus))] = true
-	}
-	return len(shared), nil
-}
-
-// NUMANodes needs n NUMA nodes that have CPUs.
-func NUMANodes(t testing.TB, n int) {
-	t.Helper()
-	count := func() (int, error) { return countNUMANodes("/sys") }
-	need{name: needNUMA, count: n, runsIn: runsIn(n, labNUMANodes, "NUMA nodes")}.ask(t, atLeast(n, "NUMA nodes have CPUs", count))
-}
-
-func countNUMANodes(sys string) (int, error) {
-	lists, err := filepath.Glob(filepath.Join(sys, "devices/system/node/node[0-9]*/cpulist"))
-	if err != nil {
-		return 0, err
-	}
-	n := 0
-	for _, file := range lists {
-		cpus, err := os.ReadFile(file)
-		if err != nil {
-			return 0, err
-		}
-		if strings.TrimSpace(string(cpus)) != "" {
-			n++
-		}
-	}
-	return n, nil
-}
-
 // Slow needs a guest whose clock runs so much slower than the host's that its milliseconds mean something (package
 // test/lab/slow).
 func Slow(t testing.TB) {
@@ -147,24 +91,6 @@ func trySlow() error {
 		return errors.New("the clock runs at the host's pace")
 	}
 	return nil
-}
-
-// Systemd needs a systemd that runs this machine and answers on the system
-// bus.
-func Systemd(t testing.TB) {
-	t.Helper()
-	need{name: needSystemd, runsIn: "a host with systemd"}.ask(t, trySystemd)
-}
-
-func trySystemd() error {
-	if _, err := os.Stat("/run/systemd/system"); err != nil {
-		return fmt.Errorf("systemd did not boot this machine: %w", err)
-	}
-	bus, err := net.Dial("unix", "/run/dbus/system_bus_socket")
-	if err != nil {
-		return err
-	}
-	return bus.Close()
 }
 
 // atLeast tries for n of something that count counts.

@@ -10,17 +10,14 @@ import (
 )
 
 // Names of the needs, as they stand in UNTHROTTLE_MUST and in skip messages.
-// CPUs, L3s and NUMANodes carry a number there: "cpus=16".
+// CPUs carry a number there: "cpus=16".
 const (
 	needRoot     = "root"
 	needV1       = "v1"
 	needV2       = "v2"
 	needCPUs     = "cpus"
-	needL3s      = "l3s"
-	needNUMA     = "numa"
 	needSchedExt = "sched_ext"
 	needBPF      = "bpf"
-	needSystemd  = "systemd"
 	needJDK      = "jdk"
 	needCC       = "cc"
 	needKernel   = "kernel"
@@ -94,7 +91,7 @@ func mustHave(list string, n need) (bool, error) {
 }
 
 func needNames() []string {
-	return []string{needRoot, needV1, needV2, needCPUs, needL3s, needNUMA, needSchedExt, needBPF, needSystemd, needJDK, needCC, needKernel, needSlow, needTestAll}
+	return []string{needRoot, needV1, needV2, needCPUs, needSchedExt, needBPF, needJDK, needCC, needKernel, needSlow, needTestAll}
 }
 
 func known(name string) bool {

@@ -153,35 +153,6 @@ func TestTestAll(t *testing.T) {
 	}
 }
 
-func TestCountsFromSysfs(t *testing.T) {
-	sys := t.TempDir()
-	put := func(path, text string) {
-		t.Helper()
-		file := filepath.Join(sys, "devices/system", path)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	// Two CPUs that share an L3 under different ids, one with its own.
-	for i, shared := range []string{"0-1\n", "0-1\n", "2\n"} {
-		put(fmt.Sprintf("cpu/cpu%d/cache/index2/level", i), "2\n")
-		put(fmt.Sprintf("cpu/cpu%d/cache/index3/level", i), "3\n")
-		put(fmt.Sprintf("cpu/cpu%d/cache/index3/id", i), fmt.Sprint(i))
-		put(fmt.Sprintf("cpu/cpu%d/cache/index3/shared_cpu_list", i), shared)
-	}
-	put("node/node0/cpulist", "0-2\n")
-	put("node/node1/cpulist", "\n") // memory only
-	if n, err := countL3s(sys); n != 2 || err != nil {
-		t.Errorf("countL3s = %d, %v; want 2", n, err)
-	}
-	if n, err := countNUMANodes(sys); n != 1 || err != nil {
-		t.Errorf("countNUMANodes = %d, %v; want 1", n, err)
-	}
-}
-
 func TestCgroupMounts(t *testing.T) {
 	mounts := cgroupMounts("31 24 0:27 / /sys/fs/cgroup/cpu,cpuacct rw,nosuid shared:9 - cgroup cgroup rw,cpu,cpuacct\n" +
 		"30 24 0:26 / /mnt/a\\040b rw - cgroup2 cgroup2 rw,nsdelegate\n" +
@@ -197,7 +168,7 @@ func TestCgroupMounts(t *testing.T) {
 // none may leave a cgroup behind.
 func TestTrialsLeaveNothing(t *testing.T) {
 	for name, try := range map[string]func() error{
-		"root": tryRoot, "bpf": tryBPF, "sched_ext": trySchedExt, "systemd": trySystemd,
+		"root": tryRoot, "bpf": tryBPF, "sched_ext": trySchedExt,
 		"v1": func() error { _, err := tryCgroupV1(); return err },
 		"v2": func() error { _, err := tryCgroupV2(); return err },
 	} {

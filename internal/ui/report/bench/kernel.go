@@ -8,9 +8,9 @@ import (
 	"github.com/unthrottle/unthrottle/internal/experiment/fibtest"
 	"github.com/unthrottle/unthrottle/internal/experiment/latency"
 	"github.com/unthrottle/unthrottle/internal/text"
-	"github.com/unthrottle/unthrottle/internal/ui/report/figure"
-	"github.com/unthrottle/unthrottle/internal/ui/report/page"
-	"github.com/unthrottle/unthrottle/internal/ui/report/table"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/figure"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/page"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/table"
 )
 
 // Latency writes what `unthrottle bench latency` measured.

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
-	"github.com/unthrottle/unthrottle/internal/ui/report/figure"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/figure"
 )
 
 // axis maps values to a drawing's coordinates.

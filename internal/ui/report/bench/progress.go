@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
-	"github.com/unthrottle/unthrottle/internal/ui/report/progress"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/progress"
 )
 
 // Progress draws how far a bench of a service is. Its methods are called from one goroutine.

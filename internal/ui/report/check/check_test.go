@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/unthrottle/unthrottle/internal/kernel/features"
-	"github.com/unthrottle/unthrottle/internal/ui/report/page"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/page"
 )
 
 // A reason that many rows share is given once, and again after a row with another one.

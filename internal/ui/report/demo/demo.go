@@ -7,10 +7,10 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/experiment/demo"
 	"github.com/unthrottle/unthrottle/internal/text"
-	"github.com/unthrottle/unthrottle/internal/ui/report/figure"
-	"github.com/unthrottle/unthrottle/internal/ui/report/histogram"
-	"github.com/unthrottle/unthrottle/internal/ui/report/page"
-	"github.com/unthrottle/unthrottle/internal/ui/report/table"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/figure"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/histogram"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/page"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/table"
 )
 
 // Bounds of the width in columns. Lines are too wide for less; bars are harder to

@@ -9,7 +9,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/experiment/demo"
 	"github.com/unthrottle/unthrottle/internal/text"
-	"github.com/unthrottle/unthrottle/internal/ui/report/page"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/page"
 )
 
 func ptr[T any](v T) *T { return &v }

@@ -4,7 +4,7 @@ import (
 	"io"
 
 	"github.com/unthrottle/unthrottle/internal/experiment/demo"
-	"github.com/unthrottle/unthrottle/internal/ui/report/progress"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/progress"
 )
 
 // Progress draws how far a demo is. Its methods are called from one goroutine.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
-	"github.com/unthrottle/unthrottle/internal/ui/report/histogram"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/histogram"
 )
 
 // bin is a row of the histogram: so many CPUs, From to To, with the time spent there.

@@ -9,9 +9,9 @@ import (
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/explain/requests"
 	"github.com/unthrottle/unthrottle/internal/text"
-	"github.com/unthrottle/unthrottle/internal/ui/report/figure"
-	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
-	"github.com/unthrottle/unthrottle/internal/ui/report/rows"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/figure"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/jsonout"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/rows"
 )
 
 // item is `explain --json`: the contract. Keys are only ever added. null is "not measured", except for

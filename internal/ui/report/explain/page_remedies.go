@@ -3,7 +3,7 @@ package explain
 import (
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
-	"github.com/unthrottle/unthrottle/internal/ui/report/rows"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/rows"
 )
 
 // pageRemedies is the forecast of each remedy from the same recording.

@@ -12,7 +12,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
-	"github.com/unthrottle/unthrottle/internal/ui/report/webpage"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/webpage"
 )
 
 func writtenHTML(t *testing.T, e diagnose.Explanation) string {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
-	"github.com/unthrottle/unthrottle/internal/ui/report/page"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/page"
 )
 
 // A container that is stopped while it starts is told so, below its verdict and in JSON.

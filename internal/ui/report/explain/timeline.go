@@ -9,9 +9,9 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
 	"github.com/unthrottle/unthrottle/internal/text"
-	"github.com/unthrottle/unthrottle/internal/ui/report/figure"
-	"github.com/unthrottle/unthrottle/internal/ui/report/page"
-	"github.com/unthrottle/unthrottle/internal/ui/report/timeline"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/figure"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/page"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/timeline"
 )
 
 // maxRows bounds the rows of the timeline on a terminal.

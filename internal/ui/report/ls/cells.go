@@ -8,7 +8,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/text"
-	"github.com/unthrottle/unthrottle/internal/ui/report/figure"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/figure"
 )
 
 // none stands for what was measured, and there is none.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/see/observe/listing"
-	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/jsonout"
 )
 
 // Document is `ls --json`.

@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/unthrottle/unthrottle/internal/see/observe"
-	"github.com/unthrottle/unthrottle/internal/ui/report/page"
-	"github.com/unthrottle/unthrottle/internal/ui/report/table"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/page"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/table"
 )
 
 // Options of Write.

@@ -3,7 +3,7 @@ package place
 import (
 	"strings"
 
-	"github.com/unthrottle/unthrottle/internal/ui/report/cputree"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/cputree"
 	"github.com/unthrottle/unthrottle/placement"
 )
 

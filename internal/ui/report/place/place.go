@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/unthrottle/unthrottle/internal/text"
-	"github.com/unthrottle/unthrottle/internal/ui/report/cputree"
-	"github.com/unthrottle/unthrottle/internal/ui/report/page"
-	"github.com/unthrottle/unthrottle/internal/ui/report/table"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/cputree"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/page"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/table"
 	"github.com/unthrottle/unthrottle/placement"
 	"github.com/unthrottle/unthrottle/topology"
 )

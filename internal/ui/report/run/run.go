@@ -11,9 +11,9 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/scenario"
 	"github.com/unthrottle/unthrottle/internal/text"
-	"github.com/unthrottle/unthrottle/internal/ui/report/page"
-	"github.com/unthrottle/unthrottle/internal/ui/report/table"
-	"github.com/unthrottle/unthrottle/internal/ui/report/trial"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/page"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/table"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/trial"
 )
 
 // Write writes what `unthrottle run` shows, for people.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/txn"
-	"github.com/unthrottle/unthrottle/internal/ui/report/page"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/page"
 	"github.com/unthrottle/unthrottle/internal/widthcap"
 )
 

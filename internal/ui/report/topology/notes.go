@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/unthrottle/unthrottle/internal/ui/report/cputree"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/cputree"
 	"github.com/unthrottle/unthrottle/topology"
 )
 

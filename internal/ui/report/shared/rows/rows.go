@@ -11,8 +11,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/text"
-	"github.com/unthrottle/unthrottle/internal/ui/report/page"
-	"github.com/unthrottle/unthrottle/internal/ui/report/table"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/page"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/table"
 )
 
 // Recommendation is a choice in a few words.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/text"
-	"github.com/unthrottle/unthrottle/internal/ui/report/histogram"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/histogram"
 )
 
 // barWidth is the width of the bar, doingWidth that of the text behind it, in characters.

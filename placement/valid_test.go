@@ -10,14 +10,14 @@ import (
 	"github.com/unthrottle/unthrottle/topology"
 )
 
-// CheckState reports everything that is wrong with a state of any origin:
+// checkState reports everything that is wrong with a state of any origin:
 // exclusive CPUs that two have, that are reserved, unavailable, isolated,
 // offline or not there; containers with another number of CPUs than they asked
 // for, with parts of cores where whole ones were asked for, or with siblings
 // that others use where they were to idle; floating containers outside the
 // shared pool; an empty shared pool. Containers without CPUs are passed over.
 // It shares no code with the placer, so that each tests the other.
-func CheckState(s State) error {
+func checkState(s State) error {
 	var wrong []error
 	say := func(format string, args ...any) {
 		wrong = append(wrong, fmt.Errorf("placement: "+format, args...))
@@ -60,7 +60,7 @@ func CheckState(s State) error {
 	return errors.Join(wrong...)
 }
 
-// validator is what CheckState knows of each CPU, by its number.
+// validator is what checkState knows of each CPU, by its number.
 type validator struct {
 	machine topology.Machine
 	able    []bool   // may be given

@@ -8,8 +8,8 @@ import (
 	"strconv"
 
 	"github.com/unthrottle/unthrottle/internal/scenario"
-	"github.com/unthrottle/unthrottle/internal/ui/report/page"
-	"github.com/unthrottle/unthrottle/internal/ui/report/table"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/page"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/table"
 )
 
 // spread is a figure, with its range where there were several runs.

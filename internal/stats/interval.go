@@ -1,10 +1,6 @@
-package capacity
+package stats
 
-import (
-	"math"
-
-	"github.com/unthrottle/unthrottle/internal/stats"
-)
+import "math"
 
 // t95 is Student's t for an interval of 95 %, by degrees of freedom from 1 on (any
 // table of the distribution). For more degrees the normal distribution is near.
@@ -20,12 +16,12 @@ func studentT(freedom int) float64 {
 // Ratio is a mean ratio with its interval of 95 %.
 type Ratio struct{ Mean, Low, High float64 }
 
-// ratios compares pairs, a[i] with b[i]. It returns the geometric mean of a/b, and
+// Ratios compares pairs, a[i] with b[i]. It returns the geometric mean of a/b, and
 // Student's t over the logarithms. grid is the standard deviation, as a logarithm, of
-// the searches' resolution: all pairs have it in common, so that their scatter cannot
-// show it. It is added in quadrature. false: fewer than two pairs of positive
-// numbers.
-func ratios(a, b []float64, grid float64) (Ratio, bool) {
+// the figures' resolution, 0 without one: all pairs have it in common, so that their
+// scatter cannot show it. It is added in quadrature. false: fewer than two pairs of
+// positive numbers.
+func Ratios(a, b []float64, grid float64) (Ratio, bool) {
 	var logs []float64
 	for i := range min(len(a), len(b)) {
 		if a[i] > 0 && b[i] > 0 {
@@ -35,18 +31,17 @@ func ratios(a, b []float64, grid float64) (Ratio, bool) {
 	if len(logs) < 2 {
 		return Ratio{}, false
 	}
-	mean, deviation := meanDeviation(logs)
+	mean, deviation := MeanDeviation(logs)
 	half := math.Hypot(studentT(len(logs)-1)*deviation/math.Sqrt(float64(len(logs))), 1.96*grid)
 	return Ratio{math.Exp(mean), math.Exp(mean - half), math.Exp(mean + half)}, true
 }
 
-// gridOf is the standard deviation of the difference of two numbers that are
-// each known within an interval, uniformly.
-func gridOf(a, b float64) float64 { return math.Hypot(a, b) / math.Sqrt(12) }
+// Grid is the standard deviation of the difference of two numbers that are each
+// known within an interval of that length, uniformly.
+func Grid(a, b float64) float64 { return math.Hypot(a, b) / math.Sqrt(12) }
 
-// meanDeviation is the mean and the standard deviation of a sample of two or
-// more.
-func meanDeviation(values []float64) (mean, deviation float64) {
+// MeanDeviation is the mean and the standard deviation of a sample of two or more.
+func MeanDeviation(values []float64) (mean, deviation float64) {
 	for _, v := range values {
 		mean += v / float64(len(values))
 	}
@@ -54,12 +49,4 @@ func meanDeviation(values []float64) (mean, deviation float64) {
 		deviation += (v - mean) * (v - mean)
 	}
 	return mean, math.Sqrt(deviation / float64(len(values)-1))
-}
-
-// median of values; 0 of none: no load was found.
-func median(values []float64) float64 {
-	if len(values) == 0 {
-		return 0
-	}
-	return stats.Median(values)
 }

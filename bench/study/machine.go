@@ -1,5 +1,4 @@
-// Package machine says on which machine a page was measured.
-package machine
+package study
 
 import (
 	"bufio"
@@ -12,8 +11,8 @@ import (
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
-// Text is the number of CPUs, the processor's model and the kernel's release. What /proc/cpuinfo does not tell is said.
-func Text() string {
+// Machine is the number of CPUs, the processor's model and the kernel's release. What /proc/cpuinfo does not tell is said.
+func Machine() string {
 	var u unix.Utsname
 	_ = unix.Uname(&u) // fails for a bad pointer only
 	model, cpus := "unknown processor", 0

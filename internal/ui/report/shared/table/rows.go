@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/unthrottle/unthrottle/internal/ui/report/page"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/page"
 )
 
 // Rows is a writer of lines whose cells tabs separate. Its first line is the header. A

@@ -1,0 +1,127 @@
+package study
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"time"
+
+	"github.com/google/renameio/v2"
+)
+
+// Made says when, where and by which version a piece was measured.
+type Made struct {
+	At time.Time `json:"at"`
+	// Machine is [Machine]'s text; "": it is not known.
+	Machine string `json:"machine,omitempty"`
+	// Commit is the version of the program that was tried; "": it was not asked.
+	Commit string `json:"commit,omitempty"`
+}
+
+// Now is of a piece that this program measures on this machine at a time.
+func Now(at time.Time) Made {
+	m := Made{At: at.UTC().Truncate(time.Second), Machine: Machine()}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				m.Commit = s.Value[:min(8, len(s.Value))]
+			}
+		}
+	}
+	return m
+}
+
+// Day is the date of the piece.
+func (m Made) Day() string { return m.At.Format(time.DateOnly) }
+
+// maxLine bounds a line of a file of pieces, in bytes.
+const maxLine = 1 << 20
+
+// Lines are pieces kept in a file, one JSON value a line.
+type Lines[T any] struct {
+	File string
+	// All are the pieces in the order in which they came.
+	All []T
+}
+
+// ReadLines reads the pieces of a file; none without it.
+func ReadLines[T any](file string) (*Lines[T], error) {
+	l := &Lines[T]{File: file}
+	f, err := os.Open(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return l, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, maxLine)
+	for n := 1; lines.Scan(); n++ {
+		var one T
+		if err := json.Unmarshal(lines.Bytes(), &one); err != nil {
+			return nil, fmt.Errorf("%s, line %d: %w; remove the line, and the piece is measured again", file, n, err)
+		}
+		l.All = append(l.All, one)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("%s, after %d lines: %w; remove it to begin anew", file, len(l.All), err)
+	}
+	return l, nil
+}
+
+// Add keeps a piece, in the file too, whose folder it makes.
+func (l *Lines[T]) Add(one T) error {
+	text, err := json.Marshal(one)
+	if err != nil {
+		return fmt.Errorf("a piece for %s: %w", l.File, err)
+	}
+	if err := os.MkdirAll(filepath.Dir(l.File), 0o755); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(l.File, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(text, '\n'))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	l.All = append(l.All, one)
+	return nil
+}
+
+// Read reads a piece from a file of its own; false: there is no such file.
+func Read(name string, into any) (bool, error) {
+	text, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return false, fmt.Errorf("%s: %w; remove it, and it is measured again", name, err)
+	}
+	return true, nil
+}
+
+// Write keeps a piece in a file of its own, whole or not at all, and makes the file's folder.
+func Write(name string, piece any) error {
+	text, err := json.MarshalIndent(piece, "", " ")
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	return renameio.WriteFile(name, append(text, '\n'), 0o644)
+}
+
+// WritePage writes a page, whole or not at all.
+func WritePage(name, text string) error { return renameio.WriteFile(name, []byte(text), 0o644) }

@@ -1,0 +1,74 @@
+package study
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+type result struct {
+	Made
+	Seed uint64
+}
+
+func TestLinesGoOn(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "new", "results.jsonl")
+	first, err := ReadLines[result](file)
+	if err != nil || first.All != nil {
+		t.Fatalf("%v, %v before anything was kept", first, err)
+	}
+	made := Now(time.Date(2026, 3, 4, 5, 6, 7, 8, time.UTC))
+	if made.Machine == "" || made.Day() != "2026-03-04" || made.At.Nanosecond() != 0 {
+		t.Errorf("%+v", made)
+	}
+	for seed := range uint64(3) {
+		if err := first.Add(result{made, seed}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again, err := ReadLines[result](file)
+	if err != nil || !reflect.DeepEqual(again.All, first.All) || len(again.All) != 3 || again.All[2].Seed != 2 || again.All[2].Made != made {
+		t.Errorf("%+v, %v", again, err)
+	}
+	for line, want := range map[string]string{`{"Seed":`: "line 2", strings.Repeat(" ", maxLine+1): "after 1 lines"} {
+		damaged := filepath.Join(t.TempDir(), "damaged")
+		if err := os.WriteFile(damaged, []byte("{\"Seed\":1}\n"+line+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadLines[result](damaged); err == nil || !strings.Contains(err.Error(), damaged) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "remove") {
+			t.Errorf("%.20q: %v", line, err)
+		}
+	}
+	if err := (&Lines[result]{File: "/proc/none/results.jsonl"}).Add(result{}); err == nil {
+		t.Error("kept nowhere")
+	}
+}
+
+func TestWholeFiles(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "new", "one.json")
+	var got result
+	if found, err := Read(name, &got); found || err != nil {
+		t.Errorf("found %v, %v before it was kept", found, err)
+	}
+	if err := Write(name, result{Seed: 7}); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := Read(name, &got); !found || err != nil || got.Seed != 7 {
+		t.Errorf("%v, %v, %+v", found, err, got)
+	}
+	if err := WritePage(name, "{"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Read(name, &got); err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "remove it") {
+		t.Errorf("a damaged piece: %v", err)
+	}
+	if err := WritePage("/nonexistent/page.md", ""); err == nil {
+		t.Error("written to nowhere")
+	}
+	if err := Write(name, func() {}); err == nil {
+		t.Error("a function was kept")
+	}
+}

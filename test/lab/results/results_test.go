@@ -77,17 +77,17 @@ func TestGoodAndBadRuns(t *testing.T) {
 func TestSkippedEverywhere(t *testing.T) {
 	var host, inLab []Event
 	host = append(host, skip("p", "TestV2", "needs v2: no mount; runs in the lab")...)
-	host = append(host, skip("p", "TestBoth", "needs systemd: none: at all; runs in a host with systemd")...)
+	host = append(host, skip("p", "TestBoth", "needs jdk: none: at all; runs in a host with a JDK")...)
 	host = append(host, skip("q", "TestHostOnly", "not today")...)
 	host = append(host, end("pass", "p", "TestV1"))
 	inLab = append(inLab, end("pass", "p", "TestV2"))
-	inLab = append(inLab, skip("p", "TestBoth", "needs systemd: gone; runs in a host with systemd")...)
+	inLab = append(inLab, skip("p", "TestBoth", "needs jdk: gone; runs in a host with a JDK")...)
 	inLab = append(inLab, skip("p", "TestV1", "needs v1: no mount; runs in a host with cgroup v1")...)
 	got := SkippedEverywhere([]*Run{mustRead(t, "host", host...), mustRead(t, "lab", inLab...)})
 	if len(got) != 2 || got[0].Test != "TestBoth" || got[1].Test != "TestHostOnly" {
 		t.Fatalf("got %+v", got)
 	}
-	if strings.Join(got[0].Needs, " ") != "systemd systemd" || !strings.HasPrefix(got[0].Reasons[0], "host: needs systemd: none: at all") {
+	if strings.Join(got[0].Needs, " ") != "jdk jdk" || !strings.HasPrefix(got[0].Reasons[0], "host: needs jdk: none: at all") {
 		t.Errorf("got %+v", got[0])
 	}
 	if got[1].Needs != nil || got[1].Reasons[0] != "host: not today" {

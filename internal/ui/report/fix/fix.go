@@ -4,7 +4,9 @@ package fix
 import (
 	"fmt"
 	"io"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
@@ -29,14 +31,21 @@ func Cause(w io.Writer, e diagnose.Explanation, style page.Style) error {
 	return p.Send(w)
 }
 
-// Found writes the table of what each remedy would bring, and what is recommended. Without a forecast it writes the
-// reasons for and against each remedy.
+// Found writes the table of what each remedy would bring, and what is recommended. After a try it writes what changed: the rows
+// that were tried, and what comes next. Without a forecast it writes the reasons for and against each remedy.
 func Found(w io.Writer, found policy.Proposal, style page.Style) error {
 	p := page.New(style, 0, 0)
-	if found.Choice != nil {
-		if len(found.Known.Tried) == 0 {
-			p.Line("")
+	if found.Choice != nil && len(found.Known.Tried) > 0 {
+		for _, i := range slices.Sorted(maps.Keys(found.Known.Tried)) {
+			p.Hanging("", rows.Name(found.Known.Forecast, &found.Known.Forecast.Rows[i])+": "+text.Shown(found.Known.Tried[i]))
 		}
+		for _, line := range rows.Sentences(found.Choice) {
+			p.Paragraph(line)
+		}
+		return p.Send(w)
+	}
+	if found.Choice != nil {
+		p.Line("")
 		rows.Table(p, found.Known.Forecast, found.Choice)
 		p.Line("")
 		for i, line := range rows.Sentences(found.Choice) {
@@ -116,12 +125,32 @@ func Write(w io.Writer, r fix.Result, style page.Style) error {
 		fmt.Fprintf(&b, "note                %s\n", text.Shown(warning))
 	}
 	fmt.Fprintf(&b, "verdict             %s%s\n", style.Paint(verdictColor(r), r.Verdict), objective(r))
+	if len(r.Tries) > 1 {
+		fmt.Fprintf(&b, "tried               %s\n", tried(r))
+	}
 	if r.Kept {
 		fmt.Fprintf(&b, "in force as %s; 'unthrottle restore' puts everything back\n", r.ID)
 	} else {
-		fmt.Fprintf(&b, "undone: %s\n", text.Shown(r.Why))
+		fmt.Fprintf(&b, "nothing is in force; undone: %s\n", text.Shown(r.Why))
 	}
 	return style.Send(w, b.String())
+}
+
+// tried names the remedies that were tried, in their order, and what came of each.
+func tried(r fix.Result) string {
+	var all []string
+	for _, t := range r.Tries {
+		name := t.Remedy
+		for _, key := range slices.Sorted(maps.Keys(t.Parameters)) {
+			if key == t.Remedy {
+				name += " " + t.Parameters[key]
+				continue
+			}
+			name += ", " + key + " " + t.Parameters[key]
+		}
+		all = append(all, text.Shown(name)+": "+t.Verdict)
+	}
+	return strings.Join(all, "; ")
 }
 
 // Of the pools beside the judged one at most mostPools are shown: those whose responses moved by that share, and by that many

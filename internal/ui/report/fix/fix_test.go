@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/unthrottle/unthrottle/internal/cure/fix"
 	"github.com/unthrottle/unthrottle/internal/cure/policy"
@@ -97,5 +98,26 @@ func has(t *testing.T, in map[string]any, keys string) {
 		if _, ok := in[key]; !ok {
 			t.Errorf("no %s in %v", key, in)
 		}
+	}
+}
+
+// After a try what changed is told and not the whole table, and the end says in a line what was tried.
+func TestRetryIsShort(t *testing.T) {
+	f := &forecast.Forecast{Window: 10 * time.Second, Limit: 1, CPUs: 4, Judged: &forecast.Judged{Of: forecast.OfRequests, Quantile: 0.99}}
+	for _, r := range []forecast.Remedy{{Name: forecast.None}, {Name: forecast.Burst, Burst: 100 * time.Millisecond}, {Name: forecast.Narrow}} {
+		f.Rows = append(f.Rows, forecast.Row{Remedy: r, Reserved: new(1.0), Judged: new(30.0)})
+	}
+	choice := policy.Choice{Answer: policy.AnswerRemedy, Row: 2, Why: "narrow: p99 of requests from 58 ms to 17 ms"}
+	known := policy.Known{Forecast: f, Tried: map[int]string{1: "tried: no change"}}
+	var b strings.Builder
+	if err := Found(&b, policy.Proposal{Choice: &choice, Known: &known}, page.Style{Width: 80}); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.String(); !strings.Contains(got, "burst 100ms: tried: no change") || !strings.Contains(got, "from 58 ms to 17 ms") || strings.Contains(got, "90 % of cases") {
+		t.Errorf("a retry says\n%s", got)
+	}
+	got := tried(fix.Result{Tries: []fix.Try{{Remedy: "burst", Parameters: map[string]string{"burst": "100ms"}, Verdict: "no change"}, {Remedy: "narrow", Verdict: "better"}}})
+	if got != "burst 100ms: no change; narrow: better" {
+		t.Errorf("%q", got)
 	}
 }

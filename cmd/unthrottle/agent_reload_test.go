@@ -59,7 +59,7 @@ func TestAgentReloads(t *testing.T) {
 		t.Fatal(err)
 	}
 	said := <-b.said
-	for _, want := range []string{`"destroy" is none of observe, apply`, `unknown key "intervall"`, "the old configuration stays"} {
+	for _, want := range []string{`"destroy": choose from observe, apply`, `unknown key "intervall"`, "the old configuration stays"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("%q is not in\n%s", want, said)
 		}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"github.com/unthrottle/unthrottle/bandwidth"
+	"github.com/unthrottle/unthrottle/internal/strictyaml"
 )
 
 // SetHZ takes "continuous" or ticks per second.
@@ -28,7 +29,7 @@ func (h *Host) Set(name, value string) error {
 		v, err = 0, nil
 	}
 	if err != nil {
-		return fmt.Errorf("%s=%s: give a time with its unit, such as 10ms", shown(name), shown(value))
+		return fmt.Errorf("%s=%s: give a time with its unit, such as 10ms", strictyaml.Shown(name), strictyaml.Shown(value))
 	}
 	own := map[string]*time.Duration{"timer_slack": &h.TimerSlack, "base_slice": &h.BaseSlice, "unthrottle_ipi": &h.UnthrottleIPI, "wake_cost": &h.WakeCosts.Long,
 		"wake_cost_short": &h.WakeCosts.Short, "wake_cost_busy": &h.WakeCosts.Busy, "wake_delay": &h.WakeCosts.Delay,
@@ -41,7 +42,7 @@ func (h *Host) Set(name, value string) error {
 		return nil
 	}
 	if !slices.Contains(bandwidth.Constants(), name) {
-		return fmt.Errorf("%s: no such constant: choose from %s", shown(name), strings.Join(Constants(), ", "))
+		return fmt.Errorf("%s: no such constant: choose from %s", strictyaml.Shown(name), strings.Join(Constants(), ", "))
 	}
 	return h.Rules.Set(name, v)
 }

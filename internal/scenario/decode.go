@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	"k8s.io/utils/cpuset"
 
+	"github.com/unthrottle/unthrottle/internal/strictyaml"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/topology"
 )
@@ -70,40 +71,30 @@ type read func(n *yaml.Node, key string)
 // fields of a mapping by key; a key that ends in "!" is required.
 type fields map[string]read
 
-// maxShown bounds the text of a file that an error repeats.
-const maxShown = 60
-
-func shown(text string) string {
-	if len(text) > maxShown {
-		text = text[:maxShown] + "..."
+// take keeps a mistake, or none, of a key.
+func (d *decoder) take(key string, e *strictyaml.Error) {
+	if e != nil {
+		d.fail(e.Line, key, "%s", e.Why)
 	}
-	return strconv.Quote(text)
 }
 
-// members calls do for each key of a mapping, in the file's order.
+// members calls do for each key of a mapping, in the file's order, until the first error.
 func (d *decoder) members(n *yaml.Node, key string, do func(name string, at, value *yaml.Node)) {
+	wrong := func(e *strictyaml.Error) {
+		if e.Key != "" {
+			d.take(join(key, strictyaml.Shown(e.Key)), e)
+		} else {
+			d.take(key, e)
+		}
+	}
 	if d.err != nil {
 		return
 	}
-	if n.Kind != yaml.MappingNode {
-		d.fail(n.Line, key, "must be a mapping of keys to values")
-		return
-	}
-	seen := map[string]bool{}
-	for i := 0; i+1 < len(n.Content) && d.err == nil; i += 2 {
-		at, value := n.Content[i], n.Content[i+1]
-		switch {
-		case at.Kind != yaml.ScalarNode:
-			d.fail(at.Line, key, "a key must be a word")
-		case value.Kind == yaml.AliasNode || value.Anchor != "" || at.Anchor != "":
-			d.fail(at.Line, join(key, shown(at.Value)), "anchors and aliases are not read: write it out")
-		case seen[at.Value]:
-			d.fail(at.Line, join(key, shown(at.Value)), "is there twice")
-		default:
-			seen[at.Value] = true
+	strictyaml.Members(n, wrong, func(at, value *yaml.Node) {
+		if d.err == nil {
 			do(at.Value, at, value)
 		}
-	}
+	})
 }
 
 func join(key, name string) string {
@@ -125,7 +116,7 @@ func (d *decoder) object(n *yaml.Node, key string, known fields) {
 			as, ok = known[name+"!"]
 		}
 		if !ok || strings.HasSuffix(name, "!") {
-			d.fail(at.Line, key, "unknown key %s: choose from %s", shown(name), strings.Join(names(known), ", "))
+			d.take(key, strictyaml.Unknown(at, names(known)))
 			return
 		}
 		seen[name] = true
@@ -150,13 +141,9 @@ func names(known fields) []string {
 }
 
 func (d *decoder) scalar(n *yaml.Node, key string) string {
-	if d.err == nil && n.Kind != yaml.ScalarNode {
-		d.fail(n.Line, key, "must be a single value")
-	}
-	if d.err != nil {
-		return ""
-	}
-	return n.Value
+	v, wrong := strictyaml.Scalar(n)
+	d.take(key, wrong)
+	return v
 }
 
 // maxText bounds a free text, in bytes.
@@ -164,18 +151,16 @@ const maxText = 1000
 
 func (d *decoder) text(into *string) read {
 	return func(n *yaml.Node, key string) {
-		if *into = d.scalar(n, key); len(*into) > maxText {
-			d.fail(n.Line, key, "longer than %d bytes", maxText)
-		}
+		v, wrong := strictyaml.Text(n, maxText)
+		d.take(key, wrong)
+		*into = v
 	}
 }
 
 func (d *decoder) integer(into *int, least, most int) read {
 	return func(n *yaml.Node, key string) {
-		v, err := strconv.Atoi(d.scalar(n, key))
-		if d.err == nil && (err != nil || v < least || v > most) {
-			d.fail(n.Line, key, "%s: give a whole number from %d to %d", shown(n.Value), least, most)
-		}
+		v, wrong := strictyaml.Whole(n, least, most)
+		d.take(key, wrong)
 		*into = v
 	}
 }
@@ -185,7 +170,7 @@ func (d *decoder) number(into *float64, most float64) read {
 	return func(n *yaml.Node, key string) {
 		v, err := text.ParseDecimal(d.scalar(n, key))
 		if d.err == nil && (err != nil || v < 1e-6 || v > most) {
-			d.fail(n.Line, key, "%s: give a number above 0, at most %g", shown(n.Value), most)
+			d.fail(n.Line, key, "%s: give a number above 0, at most %g", strictyaml.Shown(n.Value), most)
 		}
 		*into = v
 	}
@@ -193,15 +178,8 @@ func (d *decoder) number(into *float64, most float64) read {
 
 func (d *decoder) duration(into *time.Duration, least, most time.Duration) read {
 	return func(n *yaml.Node, key string) {
-		text := d.scalar(n, key)
-		v, err := time.ParseDuration(text)
-		switch {
-		case d.err != nil:
-		case err != nil:
-			d.fail(n.Line, key, "%s: give a time with its unit, such as 10ms", shown(text))
-		case v < least || v > most:
-			d.fail(n.Line, key, "%v: give a time from %v to %v", v, least, most)
-		}
+		v, wrong := strictyaml.Duration(n, least, most)
+		d.take(key, wrong)
 		*into = v
 	}
 }
@@ -209,9 +187,9 @@ func (d *decoder) duration(into *time.Duration, least, most time.Duration) read 
 // choice reads one of a few words.
 func (d *decoder) choice(into *string, words ...string) read {
 	return func(n *yaml.Node, key string) {
-		if *into = d.scalar(n, key); d.err == nil && !slices.Contains(words, *into) {
-			d.fail(n.Line, key, "%s: choose from %s", shown(*into), strings.Join(words, ", "))
-		}
+		v, wrong := strictyaml.OneOf(n, words...)
+		d.take(key, wrong)
+		*into = v
 	}
 }
 
@@ -232,7 +210,7 @@ func (d *decoder) list(into *cpuset.CPUSet, what, such string) read {
 		}
 		set, err := topology.ParseList(text)
 		if err != nil || set.IsEmpty() {
-			d.fail(n.Line, key, "%s: give %s as the kernel writes them, such as %s", shown(text), what, such)
+			d.fail(n.Line, key, "%s: give %s as the kernel writes them, such as %s", strictyaml.Shown(text), what, such)
 		}
 		*into = set
 	}
@@ -274,6 +252,6 @@ var goodName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$`)
 
 func (d *decoder) name(at *yaml.Node, key string) {
 	if !goodName.MatchString(at.Value) {
-		d.fail(at.Line, key, "%s: a name has 1 to 63 of the characters A-Z a-z 0-9 _ . - and begins with a letter or digit", shown(at.Value))
+		d.fail(at.Line, key, "%s: a name has 1 to 63 of the characters A-Z a-z 0-9 _ . - and begins with a letter or digit", strictyaml.Shown(at.Value))
 	}
 }

@@ -1,15 +1,13 @@
 package scenario
 
 import (
-	"bytes"
-	"errors"
-	"io"
 	"strconv"
 	"time"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/unthrottle/unthrottle/bandwidth"
+	"github.com/unthrottle/unthrottle/internal/strictyaml"
 )
 
 // Bounds of a scenario.
@@ -52,12 +50,12 @@ func Parse(file string, data []byte) (Scenario, error) {
 }
 
 func (d *decoder) scenario(data []byte) Scenario {
-	if len(data) > MaxFile {
-		d.fail(0, "", "larger than %d bytes", MaxFile)
+	root, wrong := strictyaml.Document(data, MaxFile)
+	switch d.take("", wrong); {
+	case wrong != nil:
 		return Scenario{}
-	}
-	root := d.document(data)
-	if root == nil {
+	case root == nil:
+		d.fail(0, "", "empty")
 		return Scenario{}
 	}
 	s := Scenario{Duration: defaultDuration, Host: Host{
@@ -96,24 +94,6 @@ func (d *decoder) scenario(data []byte) Scenario {
 	}
 	d.check(&s)
 	return s
-}
-
-// document returns the one YAML document of a file, or nil after a failure.
-func (d *decoder) document(data []byte) *yaml.Node {
-	var doc, second yaml.Node
-	dec := yaml.NewDecoder(bytes.NewReader(data))
-	if err := dec.Decode(&doc); errors.Is(err, io.EOF) || err == nil && len(doc.Content) != 1 {
-		d.fail(0, "", "empty")
-		return nil
-	} else if err != nil {
-		d.fail(0, "", "not YAML: %v", err)
-		return nil
-	}
-	if err := dec.Decode(&second); !errors.Is(err, io.EOF) {
-		d.fail(second.Line, "", "more than one document")
-		return nil
-	}
-	return doc.Content[0]
 }
 
 func (d *decoder) host(n *yaml.Node, key string, h *Host) {
@@ -221,11 +201,11 @@ func (d *decoder) nest(all []Cgroup, parents map[string]string) []Cgroup {
 		}
 		if parent != "" {
 			if _, ok := byName[parent]; !ok {
-				d.failAt(key, "%s: there is no such cgroup", shown(parent))
+				d.failAt(key, "%s: there is no such cgroup", strictyaml.Shown(parent))
 			}
 			for _, b := range append(below, name) {
 				if b == parent {
-					d.failAt(key, "%s: a circle: it lies below this cgroup", shown(parent))
+					d.failAt(key, "%s: a circle: it lies below this cgroup", strictyaml.Shown(parent))
 				}
 			}
 			if d.err != nil {

@@ -7,6 +7,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/unthrottle/unthrottle/internal/scenario/balance"
+	"github.com/unthrottle/unthrottle/internal/strictyaml"
 )
 
 // Names of the pool and the class of a service in the short form.
@@ -139,7 +140,7 @@ func (d *decoder) class(n *yaml.Node, key, name string, pools []Pool) Class {
 	if pool != "" {
 		c.Pool = slices.IndexFunc(pools, func(p Pool) bool { return p.Name == pool })
 		if c.Pool < 0 {
-			d.failAt(join(key, "pool"), "%s: there is no such pool", shown(pool))
+			d.failAt(join(key, "pool"), "%s: there is no such pool", strictyaml.Shown(pool))
 		}
 	}
 	return c

@@ -7,6 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/unthrottle/unthrottle/internal/strictyaml"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
@@ -23,7 +24,7 @@ func (d *decoder) threads(into *size) read {
 			*into = size{}
 			v, err := strconv.Atoi(d.scalar(n, key))
 			if d.err == nil && (err != nil || v < 1 || v > maxThreads) {
-				d.fail(n.Line, key, "%s: give a whole number from 1 to %d, or {per_host_cpu: 2} or {per_limit_cpu: 1}", shown(n.Value), maxThreads)
+				d.fail(n.Line, key, "%s: give a whole number from 1 to %d, or {per_host_cpu: 2} or {per_limit_cpu: 1}", strictyaml.Shown(n.Value), maxThreads)
 			}
 			into.n = v
 			return
@@ -75,7 +76,7 @@ func (d *decoder) atLeast(into *float64, least, most float64) read {
 	return func(n *yaml.Node, key string) {
 		v, err := text.ParseDecimal(d.scalar(n, key))
 		if d.err == nil && (err != nil || !(v >= least && v <= most)) {
-			d.fail(n.Line, key, "%s: give a number from %g to %g", shown(n.Value), least, most)
+			d.fail(n.Line, key, "%s: give a number from %g to %g", strictyaml.Shown(n.Value), least, most)
 		}
 		*into = v
 	}
@@ -92,7 +93,7 @@ func (d *decoder) bytes(into *int, least, most int) read {
 		}
 		v, err := strconv.Atoi(text)
 		if d.err == nil && (err != nil || v < 0 || v > most/unit || v*unit < least) {
-			d.fail(n.Line, key, "%s: give %s to %s, in KiB, MiB or GiB", shown(n.Value), inBytes(least), inBytes(most))
+			d.fail(n.Line, key, "%s: give %s to %s, in KiB, MiB or GiB", strictyaml.Shown(n.Value), inBytes(least), inBytes(most))
 		}
 		*into = v * unit
 	}

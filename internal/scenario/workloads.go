@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/unthrottle/unthrottle/internal/strictyaml"
 )
 
 // keysOf has the keys of each kind, beyond kind, cgroup and start.
@@ -120,7 +122,7 @@ func (d *decoder) workload(n *yaml.Node, key, name string, s *Scenario) (w Workl
 	if in.cgroup != "" {
 		in.Cgroup = slices.IndexFunc(s.Cgroups, func(c Cgroup) bool { return c.Name == in.cgroup })
 		if in.Cgroup < 0 {
-			d.failAt(join(key, "cgroup"), "%s: there is no such cgroup", shown(in.cgroup))
+			d.failAt(join(key, "cgroup"), "%s: there is no such cgroup", strictyaml.Shown(in.cgroup))
 			return in.Workload, ""
 		}
 	}
@@ -177,11 +179,11 @@ func (d *decoder) collectors(s *Scenario, of map[int]string) {
 		at := slices.IndexFunc(s.Workloads, func(other Workload) bool { return other.Name == name })
 		switch {
 		case at < 0 || s.Workloads[at].Kind != Service:
-			d.failAt(key, "%s: there is no such service", shown(name))
+			d.failAt(key, "%s: there is no such service", strictyaml.Shown(name))
 		case taken[at]:
-			d.failAt(key, "%s: another collector stops it already", shown(name))
+			d.failAt(key, "%s: another collector stops it already", strictyaml.Shown(name))
 		case s.Workloads[at].Cgroup != w.Cgroup || s.Workloads[at].Start != w.Start:
-			d.failAt(key, "%s: a service and its collector are one process: give both the same cgroup and start", shown(name))
+			d.failAt(key, "%s: a service and its collector are one process: give both the same cgroup and start", strictyaml.Shown(name))
 		}
 		taken[at] = true
 		w.Collector.Service = at

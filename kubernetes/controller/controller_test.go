@@ -101,7 +101,7 @@ func TestController(t *testing.T) {
 	if _, err := of.Update(ctx, u, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the mistake is named", accepted(metav1.ConditionFalse, `spec.rules[0].remedy: "pray" is none of`))
+	eventually(t, "the mistake is named", accepted(metav1.ConditionFalse, `spec.rules[0].remedy: "pray": choose from`))
 	if !accepted(metav1.ConditionFalse, "(generation 1) stays in force")() || !has(file, `"remedy": "none"`)() {
 		t.Error("the last good one does not stay in force")
 	}

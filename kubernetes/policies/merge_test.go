@@ -99,10 +99,10 @@ func TestMistakes(t *testing.T) {
 	for name, c := range map[string]struct {
 		spec, reason, field, why string
 	}{
-		"unknown remedy":        {"{rules: [{remedy: none}, {remedy: pray}]}", Invalid, "spec.rules[1].remedy", "none of auto"},
+		"unknown remedy":        {"{rules: [{remedy: none}, {remedy: pray}]}", Invalid, "spec.rules[1].remedy", "choose from auto"},
 		"a newer key of a rule": {"{rules: [{remedy: auto, canary: 5}]}", Invalid, "spec.rules[0].canary", `unknown key "canary"`},
-		"a newer key":           {"{canary: {}, rules: []}", Invalid, "spec", `unknown key "canary"; known here: mode, rules`},
-		"a newer mode":          {"{mode: canary}", Invalid, "spec.mode", "none of observe, apply"},
+		"a newer key":           {"{canary: {}, rules: []}", Invalid, "spec", `unknown key "canary": choose from mode, rules`},
+		"a newer mode":          {"{mode: canary}", Invalid, "spec.mode", "choose from observe, apply"},
 		"a key of clusters":     {"{allow: {mode: apply}}", Invalid, "spec", `unknown key "allow"`},
 		"another namespace":     {"{rules: [{match: {namespace: kube-system}}]}", Invalid, "spec.rules[0].match.namespace", "own namespace"},
 		"a command":             {"{rules: [{slo: {objective: p99<20ms, command: reboot}}]}", Invalid, "spec.rules[0].slo.command", "root"},
@@ -119,11 +119,11 @@ func TestMistakes(t *testing.T) {
 		"more CPU":              {"{rules: [{may: [raise]}]}", NotAllowed, "spec.rules[0].may", "raise is not allowed"},
 		"annotations":           {"{rules: [{remedy: none, annotations: {allow: [weight]}}]}", NotAllowed, "spec.rules[0].annotations.allow", "weight"},
 		"rules no list":         {"{rules: {}}", Invalid, "spec.rules", "a list"},
-		"a rule no object":      {"{rules: [pin]}", Invalid, "spec.rules[0]", "keys with values"},
-		"a match no object":     {"{rules: [{match: all}]}", Invalid, "spec.rules[0].match", "keys with values"},
+		"a rule no object":      {"{rules: [pin]}", Invalid, "spec.rules[0]", "must be a mapping of keys to values"},
+		"a match no object":     {"{rules: [{match: all}]}", Invalid, "spec.rules[0].match", "must be a mapping of keys to values"},
 		"too many":              {"{rules: [" + strings.Repeat("{}, ", MaxRules) + "{}]}", Invalid, "spec.rules", "17 rules"},
 		"a long name":           {"{rules: [{match: {name: " + strings.Repeat("x", 300) + "}}]}", Invalid, "spec.rules[0].match.name", "longer than 256"},
-		"ends the quotes":       {`{rules: [{remedy: "x\"\n- remedy: pin #"}]}`, Invalid, "spec.rules[0].remedy", "none of"},
+		"ends the quotes":       {`{rules: [{remedy: "x\"\n- remedy: pin #"}]}`, Invalid, "spec.rules[0].remedy", "choose from"},
 		"a key ends the line":   {`{rules: [{"x: 1\n- remedy": pin}]}`, Invalid, `spec.rules[0]."x: 1\u000a- remedy"`, "unknown key"},
 		"a control character":   {`{rules: [{match: {name: "\x1b[31m[a"}}]}`, Invalid, "spec.rules[0].match.name", "not a pattern"},
 		"interrupts":            {"{rules: [{remedy: none, irqs: true}]}", Invalid, "spec.rules[0].remedy", "no settings"},

@@ -114,7 +114,7 @@ func parse(o Object, given map[string]any) (spec, *Mistake) {
 func (s spec) readRule(o Object, field string, item any) (rule, *Mistake) {
 	given, ok := item.(map[string]any)
 	if !ok {
-		return rule{}, invalid(field, "keys with values are wanted")
+		return rule{}, invalid(field, "must be a mapping of keys to values")
 	}
 	if m := inPolicies(field, given, policy.RuleKeys()); m != nil {
 		return rule{}, m
@@ -218,7 +218,7 @@ func readAllow(o Object, value any) (*allowance, *Mistake) {
 	}
 	given, ok := value.(map[string]any)
 	if !ok {
-		return nil, invalid("spec.allow", "keys with values are wanted")
+		return nil, invalid("spec.allow", "must be a mapping of keys to values")
 	}
 	if m := onlyKeys("spec.allow", given, []string{"mode", "remedies", "may"}); m != nil {
 		return nil, m
@@ -245,7 +245,7 @@ func onlyKeys(field string, given map[string]any, known []string) *Mistake {
 	for _, key := range slices.Sorted(maps.Keys(given)) {
 		if !slices.Contains(known, key) {
 			slices.Sort(known)
-			return invalid(field, "unknown key %q; known here: %s", text.Sanitize(key, 60), strings.Join(known, ", "))
+			return invalid(field, "unknown key %q: choose from %s", text.Sanitize(key, 60), strings.Join(known, ", "))
 		}
 	}
 	return nil
@@ -257,7 +257,7 @@ func readMode(field string, value any, to *policy.Mode) *Mistake {
 	case string(policy.Observe), string(policy.Apply):
 		*to = policy.Mode(value.(string))
 	default:
-		return invalid(field, "%q is none of observe, apply", text.Sanitize(fmt.Sprint(value), 60))
+		return invalid(field, "%q: choose from observe, apply", text.Sanitize(fmt.Sprint(value), 60))
 	}
 	return nil
 }
@@ -274,7 +274,7 @@ func readTexts(field string, value any, most int, words []string) ([]string, *Mi
 	for i, item := range list {
 		word, ok := item.(string)
 		if !ok || len(word) > MaxText || words != nil && !slices.Contains(words, word) {
-			return nil, invalid(fmt.Sprintf("%s[%d]", field, i), "%q is none of %s", text.Sanitize(fmt.Sprint(item), 60), strings.Join(words, ", "))
+			return nil, invalid(fmt.Sprintf("%s[%d]", field, i), "%q: choose from %s", text.Sanitize(fmt.Sprint(item), 60), strings.Join(words, ", "))
 		}
 		out = append(out, word)
 	}

@@ -21,7 +21,7 @@ type row struct {
 
 var (
 	// leaves import nothing of ours, and anyone may import them.
-	leaves = []string{"internal/text", "internal/clock", "internal/infile", "internal/stats", "internal/objective"}
+	leaves = []string{"internal/text", "internal/clock", "internal/infile", "internal/stats", "internal/objective", "internal/strictyaml"}
 	// public are the packages that other projects import.
 	public = []string{"bandwidth", "topology", "placement"}
 	// forTests are helpers that only tests import.
@@ -35,6 +35,7 @@ var table = []row{
 	{"internal/stats", nil},
 	{"internal/objective", nil},
 	{"internal/infile", nil},
+	{"internal/strictyaml", nil},
 	{"bandwidth", nil},
 	{"topology", nil},
 	{"placement", []string{"topology"}},
@@ -79,7 +80,7 @@ var unreached = []struct {
 }{
 	{"the shipped binary has no tools in it", []string{"cmd/unthrottle"}, []string{module + "bench", module + "test"}},
 	{"pure rooms load no BPF, start no process and make no system call of their own", []string{
-		"bandwidth", "topology", "placement", "internal/text", "internal/stats", "internal/container/names", "internal/objective",
+		"bandwidth", "topology", "placement", "internal/text", "internal/stats", "internal/container/names", "internal/objective", "internal/strictyaml",
 		"internal/explain/diagnose", "internal/explain/requests", "internal/explain/roles", "internal/explain/threadpool",
 		"internal/scenario", "internal/sim/simulate", "internal/sim/forecast",
 	}, []string{"github.com/cilium/ebpf", "golang.org/x/sys", "os/exec", "net", "os/signal"}},

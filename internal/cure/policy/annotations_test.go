@@ -101,10 +101,10 @@ func TestAskedKeepsTheJudge(t *testing.T) {
 
 func TestAnnotationsOfARule(t *testing.T) {
 	for text, want := range map[string]string{
-		"- annotations: {allow: [pray]}":                                  `"pray" is none of auto, none`,
+		"- annotations: {allow: [pray]}":                                  `"pray": choose from auto, none`,
 		"- annotations: {allow: burst}":                                   "must be a list",
 		"- annotations: {allow: [burst, burst]}":                          "burst stands twice",
-		"- annotations: {permit: [burst]}":                                `unknown key "permit"; known here: allow, objective`,
+		"- annotations: {permit: [burst]}":                                `unknown key "permit": choose from allow, objective`,
 		"- annotations: {objective: true}":                                "needs an slo with a command",
 		"- verify: probe\n  annotations: {allow: [burst]}":                "verify: probe judges auto alone",
 		"- remedy: none\n  verify: probe":                                 "unless its annotations allow",

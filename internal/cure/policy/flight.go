@@ -20,12 +20,3 @@ func (f *Flight) read(n *yaml.Node) error {
 		"record_above": func(n *yaml.Node) error { return share(n, &f.RecordAbove) },
 	})
 }
-
-func truth(n *yaml.Node, to *bool) error {
-	var word string
-	if err := oneOf(n, &word, "true", "false"); err != nil {
-		return err
-	}
-	*to = word == "true"
-	return nil
-}

@@ -1,11 +1,8 @@
 package policy
 
 import (
-	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"net"
 	"path"
@@ -19,6 +16,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/objective"
+	"github.com/unthrottle/unthrottle/internal/strictyaml"
 	"github.com/unthrottle/unthrottle/internal/widthcap"
 	"github.com/unthrottle/unthrottle/placement"
 )
@@ -27,38 +25,19 @@ import (
 // and no key may stand twice; aliases and several documents are refused. The
 // error is a *ConfigError with the line, or a Mistakes that names several.
 func ParseRules(text []byte) (Rules, error) {
-	if len(text) > MaxConfigBytes {
-		return Rules{}, &ConfigError{0, fmt.Sprintf("%d bytes, more than %d", len(text), MaxConfigBytes)}
-	}
-	d := yaml.NewDecoder(bytes.NewReader(text))
-	var doc, more yaml.Node
-	switch err := d.Decode(&doc); {
-	case errors.Is(err, io.EOF):
+	doc, mistake := strictyaml.Document(text, MaxConfigBytes)
+	switch {
+	case mistake != nil:
+		return Rules{}, taken(mistake)
+	case doc == nil:
 		return Rules{}, &ConfigError{0, `it is empty: write at least "version: 1"`}
-	case err != nil:
-		return Rules{}, &ConfigError{yamlLine(err), strings.TrimPrefix(fmt.Sprintf("%.300s", err.Error()), "yaml: ")}
-	}
-	if err := d.Decode(&more); !errors.Is(err, io.EOF) {
-		return Rules{}, &ConfigError{more.Line, "only one document is wanted"}
 	}
 	r := Rules{Mode: Observe, Listen: defaultListen, Interval: defaultInterval, Bound: DefaultBound, Budget: DefaultBudget(), Flight: DefaultFlight(),
 		Startup: DefaultStartup}
-	if err := r.read(doc.Content[0]); err != nil {
+	if err := r.read(doc); err != nil {
 		return Rules{}, err
 	}
 	return r, nil
-}
-
-// yamlLine finds the line in an error of the YAML parser, which has no field
-// for it; 0 if it names none.
-func yamlLine(err error) int {
-	_, rest, ok := strings.Cut(err.Error(), "line ")
-	if !ok {
-		return 0
-	}
-	digits, _, _ := strings.Cut(rest, ":")
-	line, _ := strconv.Atoi(digits)
-	return line
 }
 
 func (r *Rules) read(doc *yaml.Node) error {

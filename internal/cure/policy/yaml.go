@@ -2,36 +2,38 @@ package policy
 
 import (
 	"fmt"
+	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/unthrottle/unthrottle/internal/strictyaml"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
 
+// taken is a mistake, or none, as one of the configuration.
+func taken(e *strictyaml.Error) error {
+	switch {
+	case e == nil:
+		return nil
+	case e.Key != "":
+		return &ConfigError{e.Line, fmt.Sprintf("key %s %s", strictyaml.Shown(e.Key), e.Why)}
+	}
+	return &ConfigError{e.Line, e.Why}
+}
+
 // mapping reads a node whose keys are all known; each may stand once.
 func mapping(n *yaml.Node, known map[string]func(*yaml.Node) error) error {
-	if n.Kind != yaml.MappingNode {
-		return wrong(n, "keys with values are wanted here")
-	}
-	seen := map[string]bool{}
 	var all error
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, value := n.Content[i], n.Content[i+1]
-		read, ok := known[key.Value]
-		switch {
-		case key.Kind != yaml.ScalarNode || !ok:
-			all = together(all, wrong(key, "unknown key %.60q; known here: %s", key.Value, keys(known)))
-		case seen[key.Value]:
-			all = together(all, wrong(key, "key %q stands twice", key.Value))
-		default:
-			seen[key.Value] = true
+	strictyaml.Members(n, func(e *strictyaml.Error) { all = together(all, taken(e)) }, func(key, value *yaml.Node) {
+		if read, ok := known[key.Value]; ok {
 			all = together(all, read(value))
+		} else {
+			all = together(all, taken(strictyaml.Unknown(key, slices.Sorted(maps.Keys(known)))))
 		}
-	}
+	})
 	return all
 }
 
@@ -52,25 +54,14 @@ func eachKey(n *yaml.Node, do func(key, value *yaml.Node)) {
 	}
 }
 
-func keys(known map[string]func(*yaml.Node) error) string {
-	all := make([]string, 0, len(known))
-	for key := range known {
-		all = append(all, key)
-	}
-	slices.Sort(all)
-	return strings.Join(all, ", ")
-}
-
 // scalar reads a scalar, which may be empty.
 func scalar(n *yaml.Node, to *string) error {
 	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
 		return wrong(n, "a text is wanted here")
 	}
-	if len(n.Value) > maxText {
-		return wrong(n, "%d bytes, more than %d", len(n.Value), maxText)
-	}
-	*to = n.Value
-	return nil
+	text, mistake := strictyaml.Text(n, maxText)
+	*to = text
+	return taken(mistake)
 }
 
 // words reads a scalar that says something.
@@ -85,28 +76,15 @@ func words(n *yaml.Node, to *string) error {
 }
 
 func oneOf(n *yaml.Node, to *string, allowed ...string) error {
-	var value string
-	if err := scalar(n, &value); err != nil {
-		return err
-	}
-	if !slices.Contains(allowed, value) {
-		return wrong(n, "%.60q is none of %s", value, strings.Join(allowed, ", "))
-	}
-	*to = value
-	return nil
+	word, mistake := strictyaml.OneOf(n, allowed...)
+	*to = word
+	return taken(mistake)
 }
 
 func whole(n *yaml.Node, to *int, least, most int) error {
-	var value string
-	if err := scalar(n, &value); err != nil {
-		return err
-	}
-	number, err := strconv.Atoi(value)
-	if err != nil || number < least || number > most {
-		return wrong(n, "%.40q is not a whole number from %d to %d", value, least, most)
-	}
+	number, mistake := strictyaml.Whole(n, least, most)
 	*to = number
-	return nil
+	return taken(mistake)
 }
 
 // above reads a number larger than least, up to most.
@@ -146,14 +124,13 @@ func number(n *yaml.Node) (float64, error) {
 }
 
 func duration(n *yaml.Node, to *time.Duration, least, most time.Duration) error {
-	var value string
-	if err := scalar(n, &value); err != nil {
-		return err
-	}
-	d, err := time.ParseDuration(value)
-	if err != nil || d < least || d > most {
-		return wrong(n, "%.40q is not a time from %v to %v, such as 1s or 500ms", value, least, most)
-	}
+	d, mistake := strictyaml.Duration(n, least, most)
 	*to = d
-	return nil
+	return taken(mistake)
+}
+
+func truth(n *yaml.Node, to *bool) error {
+	is, mistake := strictyaml.Truth(n)
+	*to = is
+	return taken(mistake)
 }

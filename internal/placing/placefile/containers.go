@@ -1,16 +1,14 @@
 package placefile
 
 import (
-	"bytes"
-	"errors"
+	"cmp"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/unthrottle/unthrottle/internal/strictyaml"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/placement"
 	"github.com/unthrottle/unthrottle/topology"
@@ -21,7 +19,6 @@ const (
 	MaxFile    = 4 << 20
 	MaxEvents  = 100_000
 	maxName    = 253 // of a Kubernetes object; long enough for a path
-	maxShown   = 60
 	mostWanted = topology.MaxCPUs
 )
 
@@ -47,9 +44,12 @@ func (e *Error) Error() string {
 // Containers reads a YAML list of containers in the order of arrival; there
 // tells which names are on the node before the first of them. Errors are *Error.
 func Containers(file string, data []byte, there func(name string) bool) ([]placement.Event, error) {
-	root, err := document(file, data)
-	if err != nil || root == nil {
-		return nil, err
+	root, wrong := strictyaml.Document(data, MaxFile)
+	if wrong != nil {
+		return nil, &Error{file, wrong.Line, "", wrong.Why}
+	}
+	if root == nil {
+		return nil, nil
 	}
 	if root.Kind != yaml.SequenceNode {
 		return nil, &Error{file, root.Line, "", "must be a list of containers, each \"- {name: NAME, cpus: NUMBER}\""}
@@ -69,9 +69,9 @@ func Containers(file string, data []byte, there func(name string) bool) ([]place
 		switch {
 		case d.err != nil:
 		case e.Leaves && !known:
-			d.fail(n.Line, "name", "%s leaves, but it is not there", quote(e.Name))
+			d.fail(n.Line, "name", "%s leaves, but it is not there", strictyaml.Shown(e.Name))
 		case !e.Leaves && seen && known:
-			d.fail(n.Line, "name", "%s is there already: it has to leave before it comes again", quote(e.Name))
+			d.fail(n.Line, "name", "%s is there already: it has to leave before it comes again", strictyaml.Shown(e.Name))
 		}
 		if d.err != nil {
 			return nil, d.err
@@ -80,28 +80,6 @@ func Containers(file string, data []byte, there func(name string) bool) ([]place
 		events = append(events, e)
 	}
 	return events, nil
-}
-
-// document is the one YAML document of a file; nil if it is empty.
-func document(file string, data []byte) (*yaml.Node, error) {
-	if len(data) > MaxFile {
-		return nil, &Error{file, 0, "", fmt.Sprintf("larger than %d bytes", MaxFile)}
-	}
-	var doc, second yaml.Node
-	dec := yaml.NewDecoder(bytes.NewReader(data))
-	if err := dec.Decode(&doc); errors.Is(err, io.EOF) || err == nil && len(doc.Content) != 1 {
-		return nil, nil
-	} else if err != nil {
-		return nil, yamlError(file, data, err)
-	}
-	switch err := dec.Decode(&second); {
-	case errors.Is(err, io.EOF):
-	case err != nil:
-		return nil, yamlError(file, data, err)
-	default:
-		return nil, &Error{file, second.Line, "", "more than one document"}
-	}
-	return doc.Content[0], nil
 }
 
 // entry reads one entry of the list; the first error stays.
@@ -121,30 +99,32 @@ func (d *entry) fail(line int, key, format string, args ...any) {
 	d.err = &Error{d.file, line, at, fmt.Sprintf(format, args...)}
 }
 
+// wrong takes a mistake, or none, of a key's value; the entry's own for "".
+func (d *entry) wrong(key string) func(*strictyaml.Error) {
+	return func(e *strictyaml.Error) {
+		if e != nil {
+			d.fail(e.Line, cmp.Or(key, e.Key), "%s", e.Why)
+		}
+	}
+}
+
 // Keys of an entry.
 var keys = []string{"name", "cpus", "class", "full_cores", "idle_siblings", "lends", "stays", "quota", "leaves"}
 
 func (d *entry) read(n *yaml.Node) placement.Event {
 	var e placement.Event
-	if n.Kind != yaml.MappingNode {
-		d.fail(n.Line, "", "must be a mapping: {name: NAME, cpus: NUMBER}")
-		return e
-	}
 	line := map[string]int{}
-	for i := 0; i+1 < len(n.Content) && d.err == nil; i += 2 {
-		at, value := n.Content[i], n.Content[i+1]
+	strictyaml.Members(n, d.wrong(""), func(key, value *yaml.Node) {
 		switch {
-		case at.Kind != yaml.ScalarNode || !slices.Contains(keys, at.Value):
-			d.fail(at.Line, "", "unknown key %s: choose from %s", quote(at.Value), strings.Join(keys, ", "))
-		case line[at.Value] != 0:
-			d.fail(at.Line, at.Value, "is there twice")
-		case value.Kind != yaml.ScalarNode || value.Anchor != "" || at.Anchor != "":
-			d.fail(at.Line, at.Value, "must be a single value")
+		case !slices.Contains(keys, key.Value):
+			d.wrong("")(strictyaml.Unknown(key, keys))
+		case value.Kind != yaml.ScalarNode:
+			d.fail(value.Line, key.Value, "must be a single value")
 		default:
-			line[at.Value] = at.Line
-			d.value(&e, at.Value, value)
+			line[key.Value] = key.Line
+			d.value(&e, key.Value, value)
 		}
-	}
+	})
 	switch {
 	case d.err != nil:
 	case line["name"] == 0:
@@ -165,7 +145,7 @@ func (d *entry) value(e *placement.Event, key string, n *yaml.Node) {
 	switch key {
 	case "name":
 		if e.Name = n.Value; e.Name == "" || len(e.Name) > maxName {
-			d.fail(n.Line, key, "%s: give a name of 1 to %d bytes", quote(n.Value), maxName)
+			d.fail(n.Line, key, "%s: give a name of 1 to %d bytes", strictyaml.Shown(n.Value), maxName)
 		}
 	case "cpus":
 		e.CPUs = d.number(key, n)
@@ -173,12 +153,9 @@ func (d *entry) value(e *placement.Event, key string, n *yaml.Node) {
 		q := d.number(key, n)
 		e.Quota = &q
 	case "class":
-		e.Class = placement.Class(n.Value)
-		switch e.Class {
-		case placement.Exclusive, placement.Hybrid, placement.Floating, placement.Secondary:
-		default:
-			d.fail(n.Line, key, "%s: choose from exclusive, hybrid, floating, secondary", quote(n.Value))
-		}
+		class, wrong := strictyaml.OneOf(n, string(placement.Exclusive), string(placement.Hybrid), string(placement.Floating), string(placement.Secondary))
+		d.wrong(key)(wrong)
+		e.Class = placement.Class(class)
 	case "full_cores":
 		e.FullCores = d.truth(key, n)
 	case "idle_siblings":
@@ -197,22 +174,13 @@ func (d *entry) value(e *placement.Event, key string, n *yaml.Node) {
 func (d *entry) number(key string, n *yaml.Node) float64 {
 	v, err := text.ParseDecimal(n.Value)
 	if err != nil || v < 1e-3 || v > mostWanted {
-		d.fail(n.Line, key, "%s: give a number of CPUs from 0.001 to %d", quote(n.Value), mostWanted)
+		d.fail(n.Line, key, "%s: give a number of CPUs from 0.001 to %d", strictyaml.Shown(n.Value), mostWanted)
 	}
 	return v
 }
 
 func (d *entry) truth(key string, n *yaml.Node) bool {
-	if n.Value != "true" && n.Value != "false" {
-		d.fail(n.Line, key, "%s: give true or false", quote(n.Value))
-	}
-	return n.Value == "true"
-}
-
-// quote shows a stranger's text in an error: escaped, and never long.
-func quote(s string) string {
-	if len(s) > maxShown {
-		s = s[:maxShown] + "..."
-	}
-	return strconv.Quote(s)
+	is, wrong := strictyaml.Truth(n)
+	d.wrong(key)(wrong)
+	return is
 }

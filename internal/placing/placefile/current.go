@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	"k8s.io/utils/cpuset"
 
+	"github.com/unthrottle/unthrottle/internal/strictyaml"
 	"github.com/unthrottle/unthrottle/placement"
 	"github.com/unthrottle/unthrottle/topology"
 )
@@ -55,10 +56,10 @@ func Current(file string, data []byte) (containers []placement.Container, shared
 			return &Error{file, entryLine(data, "containers", i, key), fmt.Sprintf("containers[%d].%s", i, key), why}
 		}
 		if c.Name == "" || len(c.Name) > maxName {
-			return nil, shared, wrong("name", fmt.Sprintf("%s: give a name of 1 to %d bytes", quote(c.Name), maxName))
+			return nil, shared, wrong("name", fmt.Sprintf("%s: give a name of 1 to %d bytes", strictyaml.Shown(c.Name), maxName))
 		}
 		if seen[c.Name] {
-			return nil, shared, wrong("name", quote(c.Name)+" is there twice")
+			return nil, shared, wrong("name", strictyaml.Shown(c.Name)+" is there twice")
 		}
 		seen[c.Name] = true
 		if c.CPUs == nil {
@@ -83,7 +84,7 @@ func Current(file string, data []byte) (containers []placement.Container, shared
 		case placement.Secondary:
 			p.Current = cpuset.New()
 		default:
-			return nil, shared, wrong("class", quote(c.Class)+": choose from exclusive, hybrid, floating, secondary")
+			return nil, shared, wrong("class", strictyaml.Shown(c.Class)+": choose from exclusive, hybrid, floating, secondary")
 		}
 		if c.Dedicated != nil && p.Class != placement.Floating {
 			if p.Current, err = topology.ParseList(*c.Dedicated); err != nil {

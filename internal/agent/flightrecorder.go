@@ -21,10 +21,9 @@ import (
 
 // Probe counts what the kernel's scheduler does; *probe.Probe is one.
 type Probe interface {
-	observe.Widths
+	observe.Probe
 	// Measure has run do what the probe does in goroutines of its own.
 	Measure(run func(w probe.Work, work func()))
-	PeriodRows(ctx context.Context, sink func(probe.PeriodRow) error) error
 }
 
 // Flight is what the flight recorder needs of the host.

@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"time"
@@ -16,6 +17,13 @@ type Widths interface {
 	Watch(counts.Container) error
 	Unwatch(id uint64) error
 	ReadInto(id uint64, into *counts.Counts) error
+}
+
+// Probe counts what the kernel's scheduler does, and tells of each period; *probe.Probe is one.
+type Probe interface {
+	Widths
+	// PeriodRows gives a row per period and watched container until ctx ends.
+	PeriodRows(ctx context.Context, sink func(counts.PeriodRow) error) error
 }
 
 // counting holds the containers that the probe counts for a Sampler.

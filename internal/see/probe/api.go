@@ -49,23 +49,8 @@ type Container = counts.Container
 // Counts are cumulative since the container was watched.
 type Counts = counts.Counts
 
-// PeriodRow is one container over one period of its quota. A container without a quota has a row per tenth of a second
-// while an ancestor's quota stops it, and for some seconds after.
-type PeriodRow struct {
-	// Cgroup is the container's id.
-	Cgroup uint64
-	// EndNS is CLOCK_MONOTONIC. LengthNS is the time since the previous row, longer than a period after idle time.
-	EndNS, LengthNS uint64
-	// MeanWidth and MostWidth are CPUs in use, mean and maximum.
-	MeanWidth    float64
-	MostWidth    int
-	StoppedShare float64 // 0 to 1
-	// Throttled reports that a CPU was throttled when the period ended. Without an own quota it reports that the
-	// container was stopped.
-	Throttled bool
-	// Lost reports that rows before this one were lost, of any container.
-	Lost bool
-}
+// PeriodRow is one container over one period of its quota.
+type PeriodRow = counts.PeriodRow
 
 // RecordOptions say what to record.
 type RecordOptions struct {

@@ -7,17 +7,12 @@ import (
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
 	"github.com/unthrottle/unthrottle/internal/see/probe"
+	"github.com/unthrottle/unthrottle/internal/see/probe/counts"
 )
-
-// Probe counts what the kernel's scheduler does; *probe.Probe is one.
-type Probe interface {
-	observe.Widths
-	PeriodRows(ctx context.Context, sink func(probe.PeriodRow) error) error
-}
 
 // Watch observes the containers of a host until ctx ends and gives a frame per window. probe may be nil; note then says
 // what is missing.
-func Watch(ctx context.Context, h *cgroup.Host, o observe.WatchOptions, p Probe, note string, show func(Frame)) error {
+func Watch(ctx context.Context, h *cgroup.Host, o observe.WatchOptions, p observe.Probe, note string, show func(Frame)) error {
 	feed := feed{Note: note}
 	var timelines periodTimelines
 	if p != nil {
@@ -26,7 +21,7 @@ func Watch(ctx context.Context, h *cgroup.Host, o observe.WatchOptions, p Probe,
 		ctx, cancel := context.WithCancel(ctx)
 		defer func() { cancel(); <-rows }()
 		go func() {
-			rows <- p.PeriodRows(ctx, func(r probe.PeriodRow) error { timelines.add(r); return nil })
+			rows <- p.PeriodRows(ctx, func(r counts.PeriodRow) error { timelines.add(r); return nil })
 		}()
 	}
 	return observe.NewWatcher(h, o).Run(ctx, func(s observe.Snapshot) { show(feed.Frame(s, timelines.take)) })
@@ -41,7 +36,7 @@ type periodTimelines struct {
 // maxTimelines bounds the containers between two frames; period rows are only of those watched.
 const maxTimelines = probe.MaxContainers
 
-func (s *periodTimelines) add(r probe.PeriodRow) {
+func (s *periodTimelines) add(r counts.PeriodRow) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.cells == nil {

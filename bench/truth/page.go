@@ -242,10 +242,10 @@ func (j judged) variant(t *study.Table, v variant) {
 	if name == j.f.Chosen {
 		name = "**" + name + "**"
 	}
-	held := fmt.Sprintf("%d of %d", throttled, periods)
+	ofPeriods := fmt.Sprintf("%d of %d", throttled, periods)
 	figures := spreadText(j.k.figures(v.Name), j.k.work())
 	if j.k.work() {
-		t.Row(name, granted, figures, j.came(v.Name), used, others, held)
+		t.Row(name, granted, figures, j.came(v.Name), used, others, ofPeriods)
 		return
 	}
 	forecast := "-"
@@ -265,7 +265,7 @@ func (j judged) variant(t *study.Table, v variant) {
 	if s := study.SpreadOf(medians); s.Rounds > 0 {
 		p50 = short(s.Median)
 	}
-	t.Row(name, granted, forecast, j.forecast(v.Name), j.came(v.Name), strings.Replace(figures, " ms", "", 1), p50, used, others, held)
+	t.Row(name, granted, forecast, j.forecast(v.Name), j.came(v.Name), strings.Replace(figures, " ms", "", 1), p50, used, others, ofPeriods)
 }
 
 // runsOf returns the measured rounds of a variant.

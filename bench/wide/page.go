@@ -111,7 +111,7 @@ func (p *page) short() {
 		t.Row(row...)
 	}
 	p.Line("\nLoads are shares of what %d CPUs can carry. Pin and narrow by a cpuset have the same settings here: the limit is whole, and nothing else runs. \"Quota on", limitCPUs)
-	p.Line("%d CPUs\" keeps the quota too, as seed 003 did.", limitCPUs)
+	p.Line("%d CPUs\" keeps the quota too, as in Uber's experiment.", limitCPUs)
 }
 
 // knees are the highest loads of all repeats, as text.
@@ -264,15 +264,15 @@ func (p *page) details(shape string) {
 					widest = fmt.Sprint(*f.Widest)
 				}
 			}
-			held, cpus, perSecond := "-", "-", "-"
+			ofPeriods, cpus, perSecond := "-", "-", "-"
 			if periods > 0 {
-				held = fmt.Sprintf("%d of %d", throttled, periods)
+				ofPeriods = fmt.Sprintf("%d of %d", throttled, periods)
 			}
 			if counted > 0 {
 				cpus, perSecond = fmt.Sprintf("%.2f", used/float64(counted)), fmt.Sprintf("%.0f", switches/float64(counted))
 			}
 			t.Rowf("%.0f %% | %.0f | %s | %d | %s | %s | %s | %d | %d | %s | %s | %s | %s", 100*share, points[0].Load, names[name], len(points),
-				study.Decimals(pooled(points, 0.5), 1), study.Decimals(pooled(points, 0.99), 1), study.Decimals(pooled(points, 0.999), 0), requests, failed, cpus, held, perSecond, widest)
+				study.Decimals(pooled(points, 0.5), 1), study.Decimals(pooled(points, 0.99), 1), study.Decimals(pooled(points, 0.999), 0), requests, failed, cpus, ofPeriods, perSecond, widest)
 		}
 	}
 }
@@ -290,11 +290,11 @@ func (p *page) factors() {
 				t.Rowf("%s | %d | %s", names[name], k, notYet)
 				continue
 			}
-			held := "-"
+			throttled := "-"
 			if r.Point.Periods != nil && r.Point.Throttled != nil {
-				held = fmt.Sprintf("%d of %d", *r.Point.Throttled, *r.Point.Periods)
+				throttled = fmt.Sprintf("%d of %d", *r.Point.Throttled, *r.Point.Periods)
 			}
-			t.Rowf("%s | %d | %s | %s | %s | %s | %.1f | %.0f", names[name], k, study.Decimals(r.Point.P50, 1), study.Decimals(r.Point.P99, 1), study.Decimals(r.Point.CPUUsed, 2), held,
+			t.Rowf("%s | %d | %s | %s | %s | %s | %.1f | %.0f", names[name], k, study.Decimals(r.Point.P50, 1), study.Decimals(r.Point.P99, 1), study.Decimals(r.Point.CPUUsed, 2), throttled,
 				r.Calibration.SwitchNs/1e3, r.Calibration.SleepLateUs)
 		}
 	}

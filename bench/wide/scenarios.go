@@ -14,7 +14,7 @@ import (
 type wideScenario struct{ name, about, cgroups, workloads string }
 
 var wideScenarios = []wideScenario{
-	{"burners", "32 threads burn beside a sleeper: seed 003", "a: {quota: 400ms}",
+	{"burners", "32 threads burn beside a sleeper: Uber's experiment", "a: {quota: 400ms}",
 		"burn: {kind: burn, cgroup: a, threads: 32}\n  sleeper: {kind: sleeper, cgroup: a, run: 20us, sleep: 10ms}"},
 	{"pool", "32 threads need 3.6 CPUs on average, now more, now less", "a: {quota: 400ms}",
 		"pool: {kind: sleep-run, cgroup: a, threads: 32, run: {exponential: 5ms}, sleep: {exponential: 40ms}}"},

@@ -126,9 +126,9 @@ func (b *beside) secondary() {
 	}
 }
 
-// spell looks at the owner while the other runs or stands still: its rounds of
+// stretch looks at the owner while the other runs or stands still: its rounds of
 // work per second, and by how much its sleeper came late.
-func (b *beside) spell(runs bool) (rate float64, late []time.Duration) {
+func (b *beside) stretch(runs bool) (rate float64, late []time.Duration) {
 	b.t.Helper()
 	signal := unix.SIGSTOP
 	if runs {
@@ -162,8 +162,8 @@ func (b *beside) cost(pairs int) (kept float64, alone, with []time.Duration) {
 	b.t.Helper()
 	var ratios []float64
 	for range pairs {
-		before, a := b.spell(false)
-		during, w := b.spell(true)
+		before, a := b.stretch(false)
+		during, w := b.stretch(true)
 		if before > 0 && during > 0 {
 			ratios = append(ratios, during/before)
 		}

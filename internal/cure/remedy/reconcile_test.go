@@ -39,7 +39,7 @@ func TestUpkeepMovesNewcomersAndEndsWhatIsGone(t *testing.T) {
 		}
 		due := h.reconcile()
 		if len(due) != 1 || due[0].Gone || len(due[0].Plan.Changes) == 0 {
-			t.Fatalf("got %+v, want one chore that moves", due)
+			t.Fatalf("got %+v, want one plan that moves", due)
 		}
 		h.apply(due[0].Plan)
 		if wrong := h.exclusive(target, p.CPUs); len(wrong) > 0 {
@@ -181,7 +181,7 @@ func TestUpkeepBringsBackStrays(t *testing.T) {
 	h.refresh(unit)
 	due := h.reconcile()
 	if len(due) != 1 {
-		t.Fatalf("got %+v, want one chore", due)
+		t.Fatalf("got %+v, want one plan", due)
 	}
 	h.apply(due[0].Plan)
 	for _, pid := range []int{11, 12} {

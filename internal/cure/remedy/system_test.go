@@ -140,7 +140,7 @@ func TestSystemLeavesWorkloadsAlone(t *testing.T) {
 		h.containers[len(h.containers)-1].Runtime = container.Docker
 		due := h.reconcile()
 		if len(due) != 1 || len(due[0].Plan.Replaces) != 1 {
-			t.Fatalf("chores %+v", due)
+			t.Fatalf("plans %+v", due)
 		}
 		h.replace(due[0].Plan)
 		if v2 := h.v == cgroup.V2; v2 && h.allowed(21) != "0-31" || h.allowed(11) != "0-1" {

@@ -108,7 +108,7 @@ func pointOf(level float64, steps []step, o Objective) Point {
 	p := Point{OfBest: level, Load: round3(steps[0].load), Met: true}
 	var all loadgen.Latency
 	used, switched, seconds := 0.0, 0.0, 0.0
-	periods, held, throttled, low := uint64(0), uint64(0), time.Duration(0), 0.0
+	periods, throttledPeriods, throttled, low := uint64(0), uint64(0), time.Duration(0), 0.0
 	known := true
 	for _, s := range steps {
 		all.Merge(s.service.Latency)
@@ -124,7 +124,7 @@ func pointOf(level float64, steps []step, o Objective) Point {
 		switched += float64(*s.switches)
 		if s.limited {
 			periods += *s.periods
-			held += *s.throttledPeriods
+			throttledPeriods += *s.throttledPeriods
 			throttled += *s.throttled
 			low += s.throttled.Seconds() / float64(s.cpus)
 		}
@@ -142,7 +142,7 @@ func pointOf(level float64, steps []step, o Objective) Point {
 		p.CPUUsed, p.Switches = ptr(round3(used/seconds)), ptr(round3(switched/seconds))
 		p.StoppedLow, p.StoppedHigh = ptr(round3(low/seconds)), ptr(round3(min(1, throttled.Seconds()/seconds)))
 		if steps[0].limited {
-			p.Periods, p.ThrottledPeriods = ptr(periods), ptr(held)
+			p.Periods, p.ThrottledPeriods = ptr(periods), ptr(throttledPeriods)
 		}
 	}
 	return p

@@ -226,9 +226,9 @@ func (b *testbed) watch(ctx context.Context, pid int, begin, d time.Duration) (s
 		}
 	}
 	if first.stat.Bandwidth && last.stat.Bandwidth {
-		periods, held := last.stat.Periods-first.stat.Periods, last.stat.ThrottledPeriods-first.stat.ThrottledPeriods
+		periods, throttledPeriods := last.stat.Periods-first.stat.Periods, last.stat.ThrottledPeriods-first.stat.ThrottledPeriods
 		throttled := last.stat.Throttled - first.stat.Throttled
-		s.periods, s.throttledPeriods, s.throttled = &periods, &held, &throttled
+		s.periods, s.throttledPeriods, s.throttled = &periods, &throttledPeriods, &throttled
 	}
 	if first.haveSw && last.haveSw && last.switches >= first.switches {
 		n := last.switches - first.switches

@@ -33,7 +33,7 @@ func TestClaimedEntriesAreLeftAlone(t *testing.T) {
 		}
 	}
 	tr.Work(path, 4)
-	eventually(t, "five spells", func() bool { return *countsOf(t, p, c.ID).StoppedIntervals >= 5 })
+	eventually(t, "five stopped intervals", func() bool { return *countsOf(t, p, c.ID).StoppedIntervals >= 5 })
 	for at := range uint32(p.ncpu * heldPerCPU) {
 		var h bpfHeld
 		if err := all.Lookup(at, &h); err != nil {

@@ -18,7 +18,7 @@ type Counts struct {
 	WidthNS, WantedNS []int64
 	// Width and Wanted at AtNS.
 	Width, Wanted int
-	// StoppedNS is how long at least one of its threads was held back by a quota, in StoppedIntervals spells; nil: the
+	// StoppedNS is how long at least one of its threads was held back by a quota, in StoppedIntervals stretches; nil: the
 	// kernel does not show it, or WidthOnly.
 	StoppedNS        *int64
 	StoppedIntervals *uint64

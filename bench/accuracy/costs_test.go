@@ -12,7 +12,7 @@ import (
 func TestWakeCost(t *testing.T) {
 	o := scenario.Outcome{
 		Seconds: 10, Cgroups: map[string]scenario.CgroupOutcome{"a": {UsageSeconds: 2000 * 540e-6}},
-		Workloads: map[string]scenario.WorkloadOutcome{"a": {Count: 2000}},
+		Workloads: map[string]scenario.WorkloadOutcome{"a": {Latencies: scenario.Latencies{Count: 2000}}},
 	}
 	if c, ok := wakeCost(o); !ok || c.Round(time.Microsecond) != 40*time.Microsecond {
 		t.Error(c, ok)

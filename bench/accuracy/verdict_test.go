@@ -12,7 +12,7 @@ import (
 func outcome(throttled uint64, used, held, p50, p95 float64) scenario.Outcome {
 	return scenario.Outcome{
 		Seconds: 10, Cgroups: map[string]scenario.CgroupOutcome{"a": {Periods: 500, ThrottledPeriods: throttled, UsageSeconds: 10 * used, ThrottledSeconds: 10 * held}},
-		Workloads: map[string]scenario.WorkloadOutcome{"a-burn": {}, "a-sleeper": {Count: 100, P50: &p50, P95: &p95}},
+		Workloads: map[string]scenario.WorkloadOutcome{"a-burn": {}, "a-sleeper": {Latencies: scenario.Latencies{Count: 100, P50: &p50, P95: &p95}}},
 	}
 }
 

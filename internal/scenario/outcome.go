@@ -34,12 +34,7 @@ type Width struct {
 // have the time from wake-up to the next sleep, and a sleeper has the whole sleep. A service has the time
 // from the intended arrival to the end, and gc and jvm have the pause. nil: nothing was counted, or not measured.
 type WorkloadOutcome struct {
-	Count uint64   `json:"count"`
-	P50   *float64 `json:"p50_ms"`
-	P90   *float64 `json:"p90_ms"`
-	P95   *float64 `json:"p95_ms"`
-	P99   *float64 `json:"p99_ms"`
-	Max   *float64 `json:"max_ms"`
+	Latencies
 	// Refused counts requests to a full queue of a service, with the tries of clients.
 	Refused uint64 `json:"refused"`
 	// Unfinished counts the runs, sleeps or requests that had begun and not ended.
@@ -58,20 +53,15 @@ type WorkloadOutcome struct {
 	MarkedDead  *uint64  `json:"marked_dead"`
 	DeadSeconds *float64 `json:"dead_seconds"`
 	// Classes of a service with several, by name; else nil.
-	Classes map[string]ClassOutcome `json:"classes"`
+	Classes map[string]Latencies `json:"classes"`
 }
 
-// ClassOutcome is the latency of one class of requests.
-type ClassOutcome struct {
+// Latencies are a number of times and their quantiles; nil: nothing was counted, or not measured.
+type Latencies struct {
 	Count uint64   `json:"count"`
 	P50   *float64 `json:"p50_ms"`
 	P90   *float64 `json:"p90_ms"`
 	P95   *float64 `json:"p95_ms"`
 	P99   *float64 `json:"p99_ms"`
 	Max   *float64 `json:"max_ms"`
-}
-
-// Workload returns a workload's outcome with these figures.
-func (c ClassOutcome) Workload() WorkloadOutcome {
-	return WorkloadOutcome{Count: c.Count, P50: c.P50, P90: c.P90, P95: c.P95, P99: c.P99, Max: c.Max}
 }

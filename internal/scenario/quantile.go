@@ -27,12 +27,7 @@ func Quantile(runs []Outcome, p float64) Outcome {
 	for name := range runs[0].Workloads {
 		of := over(runs, p, func(r Outcome) WorkloadOutcome { return r.Workloads[name] })
 		o.Workloads[name] = WorkloadOutcome{
-			Count:       pick(of, func(w WorkloadOutcome) uint64 { return w.Count }),
-			P50:         pickMeasured(of, func(w WorkloadOutcome) *float64 { return w.P50 }),
-			P90:         pickMeasured(of, func(w WorkloadOutcome) *float64 { return w.P90 }),
-			P95:         pickMeasured(of, func(w WorkloadOutcome) *float64 { return w.P95 }),
-			P99:         pickMeasured(of, func(w WorkloadOutcome) *float64 { return w.P99 }),
-			Max:         pickMeasured(of, func(w WorkloadOutcome) *float64 { return w.Max }),
+			Latencies:   latencies(of, func(w WorkloadOutcome) Latencies { return w.Latencies }),
 			Refused:     pick(of, func(w WorkloadOutcome) uint64 { return w.Refused }),
 			Unfinished:  pick(of, func(w WorkloadOutcome) uint64 { return w.Unfinished }),
 			CPUSeconds:  pickMeasured(of, func(w WorkloadOutcome) *float64 { return w.CPUSeconds }),
@@ -100,26 +95,27 @@ func pickRecovery(s sample[WorkloadOutcome]) *float64 {
 }
 
 // classes picks for each class of the first run.
-func classes(s sample[WorkloadOutcome]) map[string]ClassOutcome {
+func classes(s sample[WorkloadOutcome]) map[string]Latencies {
 	if s.runs[0].Classes == nil {
 		return nil
 	}
-	out := map[string]ClassOutcome{}
+	out := map[string]Latencies{}
 	for name := range s.runs[0].Classes {
-		of := sample[ClassOutcome]{p: s.p}
-		for _, r := range s.runs {
-			of.runs = append(of.runs, r.Classes[name])
-		}
-		out[name] = ClassOutcome{
-			Count: pick(of, func(c ClassOutcome) uint64 { return c.Count }),
-			P50:   pickMeasured(of, func(c ClassOutcome) *float64 { return c.P50 }),
-			P90:   pickMeasured(of, func(c ClassOutcome) *float64 { return c.P90 }),
-			P95:   pickMeasured(of, func(c ClassOutcome) *float64 { return c.P95 }),
-			P99:   pickMeasured(of, func(c ClassOutcome) *float64 { return c.P99 }),
-			Max:   pickMeasured(of, func(c ClassOutcome) *float64 { return c.Max }),
-		}
+		out[name] = latencies(s, func(w WorkloadOutcome) Latencies { return w.Classes[name] })
 	}
 	return out
+}
+
+// latencies picks each quantile by itself.
+func latencies[T any](s sample[T], of func(T) Latencies) Latencies {
+	return Latencies{
+		Count: pick(s, func(r T) uint64 { return of(r).Count }),
+		P50:   pickMeasured(s, func(r T) *float64 { return of(r).P50 }),
+		P90:   pickMeasured(s, func(r T) *float64 { return of(r).P90 }),
+		P95:   pickMeasured(s, func(r T) *float64 { return of(r).P95 }),
+		P99:   pickMeasured(s, func(r T) *float64 { return of(r).P99 }),
+		Max:   pickMeasured(s, func(r T) *float64 { return of(r).Max }),
+	}
 }
 
 // widths picks for each number of CPUs that was in use in any run.

@@ -9,7 +9,7 @@ func TestQuantile(t *testing.T) {
 	ms := func(v float64) *float64 { return &v }
 	run := func(periods uint64, p50 *float64, width ...Width) Outcome {
 		return Outcome{Seconds: 2, Cgroups: map[string]CgroupOutcome{"a": {Periods: periods, Width: width}},
-			Workloads: map[string]WorkloadOutcome{"w": {P50: p50}, "none": {}}}
+			Workloads: map[string]WorkloadOutcome{"w": {Latencies: Latencies{P50: p50}}, "none": {}}}
 	}
 	runs := []Outcome{
 		run(5, ms(7), Width{0, 1}, Width{2, 1}), run(9, nil, Width{0, 2}), run(7, ms(3), Width{0, 1.5}, Width{1, 0.5}), run(8, ms(4)),

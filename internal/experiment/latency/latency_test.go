@@ -51,7 +51,7 @@ func TestRow(t *testing.T) {
 	round := func(p90 float64, count uint64) scenario.Outcome {
 		return scenario.Outcome{
 			Seconds: 2, Cgroups: map[string]scenario.CgroupOutcome{group: {Periods: 20, ThrottledPeriods: 19, UsageSeconds: 2}},
-			Workloads: map[string]scenario.WorkloadOutcome{sleeper: {Count: count, P50: ms(10), P90: &p90, P99: ms(99), Max: ms(100)}},
+			Workloads: map[string]scenario.WorkloadOutcome{sleeper: {Latencies: scenario.Latencies{Count: count, P50: ms(10), P90: &p90, P99: ms(99), Max: ms(100)}}},
 		}
 	}
 	plain := []scenario.Outcome{round(80, 100), round(60, 100), round(70, 100)}

@@ -32,8 +32,11 @@ type PoolFigures struct {
 
 // Quantiles of a distribution of times, in milliseconds; nil: the distribution is empty.
 type Quantiles struct {
-	Count              uint64
-	P50, P90, P99, Max *float64
+	Count uint64   `json:"count"`
+	P50   *float64 `json:"p50_ms"`
+	P90   *float64 `json:"p90_ms"`
+	P99   *float64 `json:"p99_ms"`
+	Max   *float64 `json:"max_ms"`
 }
 
 func quantilesOf(t *simulate.Times) Quantiles {

@@ -10,7 +10,7 @@ import (
 // paused is the outcome of what stops others: so many pauses, and how long those took
 // that were kept, in ms. A quantile is the least that a share of them do not exceed.
 func paused(count int, ms []float64) scenario.WorkloadOutcome {
-	out := scenario.WorkloadOutcome{Count: uint64(count)}
+	out := scenario.WorkloadOutcome{Latencies: scenario.Latencies{Count: uint64(count)}}
 	if len(ms) == 0 {
 		return out
 	}

@@ -49,7 +49,7 @@ func TestAGeneratorThatWasTheBottleneck(t *testing.T) {
 	} {
 		out := map[string]scenario.WorkloadOutcome{}
 		for _, of := range []string{"web", "web-1", "web-2", "gc"} {
-			out[of] = scenario.WorkloadOutcome{Count: 7, P50: &figure, P90: &figure, P95: &figure, P99: &figure, Max: &figure}
+			out[of] = scenario.WorkloadOutcome{Latencies: scenario.Latencies{Count: 7, P50: &figure, P90: &figure, P95: &figure, P99: &figure, Max: &figure}}
 		}
 		notes := judge(&sharded, test.own, out)
 		if text := strings.Join(notes, "; "); !strings.Contains(text, test.says) || (text == "") != (test.says == "") {
@@ -210,7 +210,7 @@ func TestNoInternalProcesses(t *testing.T) {
 // Where the generator was the bottleneck there are counts and no latencies.
 func TestWithoutLatencies(t *testing.T) {
 	v := 5.
-	w := withoutLatencies(scenario.WorkloadOutcome{Count: 7, P50: &v, Max: &v, RecoverySeconds: &v, Classes: map[string]scenario.ClassOutcome{"get": {Count: 3, P99: &v}}})
+	w := withoutLatencies(scenario.WorkloadOutcome{Latencies: scenario.Latencies{Count: 7, P50: &v, Max: &v}, RecoverySeconds: &v, Classes: map[string]scenario.Latencies{"get": {Count: 3, P99: &v}}})
 	if w.Count != 7 || w.P50 != nil || w.Max != nil || w.RecoverySeconds != nil || w.Classes["get"].P99 != nil || w.Classes["get"].Count != 3 {
 		t.Errorf("%+v", w)
 	}

@@ -17,14 +17,14 @@ func served(w *scenario.Workload, r loadgen.Result) scenario.WorkloadOutcome {
 			add(&all, s)
 		}
 	}
-	out := figures(all).Workload()
+	out := scenario.WorkloadOutcome{Latencies: figures(all)}
 	out.Refused, out.Unfinished = all.Refused, all.Unfinished+all.Unsent
 	if w.Server.Timeout > 0 {
 		out.Failed = &all.Failed
 		out.RecoverySeconds = recovery(w.Phases, r.Timeline)
 	}
 	if len(classes) > 1 {
-		out.Classes = map[string]scenario.ClassOutcome{}
+		out.Classes = map[string]scenario.Latencies{}
 		for i, c := range classes {
 			out.Classes[w.Server.Classes[i].Name] = figures(c)
 		}
@@ -43,12 +43,12 @@ func add(a *loadgen.StreamResult, b loadgen.StreamResult) {
 }
 
 // figures are the latencies of a stream.
-func figures(s loadgen.StreamResult) scenario.ClassOutcome {
+func figures(s loadgen.StreamResult) scenario.Latencies {
 	at := func(q float64) *float64 {
 		d, ok := s.Latency.Quantile(q, 0)
 		return milliseconds(d, ok)
 	}
-	out := scenario.ClassOutcome{Count: s.Answered, P50: at(0.5), P90: at(0.9), P95: at(0.95), P99: at(0.99)}
+	out := scenario.Latencies{Count: s.Answered, P50: at(0.5), P90: at(0.9), P95: at(0.95), P99: at(0.99)}
 	longest, ok := s.Latency.Max()
 	out.Max = milliseconds(longest, ok)
 	return out

@@ -226,7 +226,7 @@ func judge(w *scenario.Workload, own loadgen.Own, out map[string]scenario.Worklo
 func withoutLatencies(w scenario.WorkloadOutcome) scenario.WorkloadOutcome {
 	w.P50, w.P90, w.P95, w.P99, w.Max, w.RecoverySeconds = nil, nil, nil, nil, nil, nil
 	for name, c := range w.Classes {
-		w.Classes[name] = scenario.ClassOutcome{Count: c.Count}
+		w.Classes[name] = scenario.Latencies{Count: c.Count}
 	}
 	return w
 }

@@ -54,7 +54,7 @@ func (j *serviceJob) addresses(rule balance.Rule) *loadgen.Shards {
 
 // shardServed is the tries of one shard.
 func shardServed(of *scenario.Shards, r loadgen.ShardResult) scenario.WorkloadOutcome {
-	out := figures(loadgen.StreamResult{Answered: r.Answered, Latency: r.Latency}).Workload()
+	out := scenario.WorkloadOutcome{Latencies: figures(loadgen.StreamResult{Answered: r.Answered, Latency: r.Latency})}
 	out.Refused, out.Unfinished = r.Refused, r.Unfinished
 	if of.Balance.DeadAfter > 0 {
 		dead := r.Dead.Seconds()

@@ -82,8 +82,8 @@ func (h *histogram) maximum() *float64 {
 }
 
 // figures returns the quantiles with a count, which may differ from the number of times.
-func (h *histogram) figures(count uint64) scenario.ClassOutcome {
-	return scenario.ClassOutcome{
+func (h *histogram) figures(count uint64) scenario.Latencies {
+	return scenario.Latencies{
 		Count: count, P50: h.quantile(0.5), P90: h.quantile(0.9), P95: h.quantile(0.95), P99: h.quantile(0.99), Max: h.maximum(),
 	}
 }

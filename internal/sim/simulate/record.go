@@ -113,7 +113,7 @@ func (h *host) workOutcome(w *work) scenario.WorkloadOutcome {
 	case w.service != nil:
 		return h.wholeOutcome(w.service.clients)
 	}
-	o := w.latency.figures(w.latency.n).Workload()
+	o := scenario.WorkloadOutcome{Latencies: w.latency.figures(w.latency.n)}
 	o.CPUSeconds = &used
 	if w.collector != nil {
 		o.CPUSeconds = nil // its service has them

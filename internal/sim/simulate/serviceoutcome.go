@@ -14,7 +14,7 @@ func (h *host) wholeOutcome(c *clients) scenario.WorkloadOutcome {
 		used += s.used()
 	}
 	seconds := used.Seconds()
-	o := c.latency.figures(c.answered).Workload()
+	o := scenario.WorkloadOutcome{Latencies: c.latency.figures(c.answered)}
 	o.Refused, o.Unfinished = c.refused, uint64(c.live)+c.unsent
 	o.CPUSeconds, o.RecoverySeconds = &seconds, c.recovery()
 	if c.spec.Timeout > 0 {
@@ -32,7 +32,7 @@ func (h *host) wholeOutcome(c *clients) scenario.WorkloadOutcome {
 		o.MarkedDead, o.DeadSeconds = marked, dead
 	}
 	if c.classes != nil {
-		o.Classes = map[string]scenario.ClassOutcome{}
+		o.Classes = map[string]scenario.Latencies{}
 		for i := range c.classes {
 			o.Classes[c.spec.Classes[i].Name] = c.classes[i].latency.figures(c.classes[i].answered)
 		}
@@ -44,7 +44,7 @@ func (h *host) wholeOutcome(c *clients) scenario.WorkloadOutcome {
 func (h *host) shardOutcome(w *work) scenario.WorkloadOutcome {
 	s := w.service
 	seconds := s.used().Seconds()
-	o := w.latency.figures(s.answered).Workload()
+	o := scenario.WorkloadOutcome{Latencies: w.latency.figures(s.answered)}
 	o.Refused, o.Unfinished, o.CPUSeconds = s.refused, s.unfinished, &seconds
 	o.MarkedDead, o.DeadSeconds = h.marks(s.clients, w.Shard)
 	return o

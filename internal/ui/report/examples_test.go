@@ -210,7 +210,7 @@ func ran() trial.Trial {
 	r := trial.Trial{Scenario: "service-pools.yaml", About: "a service with two pools", Kernel: "6.18.44", Mode: new("v1"), CPUs: 2, Seed: 1}
 	r.Summarize([]scenario.Outcome{{Seconds: 5,
 		Cgroups:   map[string]scenario.CgroupOutcome{"service": {Periods: 50, ThrottledPeriods: 14, ThrottledSeconds: 0.7, UsageSeconds: 2.4, Width: []scenario.Width{{CPUs: 2, Seconds: 1}}}},
-		Workloads: map[string]scenario.WorkloadOutcome{"requests": {Count: 900, P50: new(1.2), P90: new(4.0), P99: new(31.4), Max: new(140.0), Failed: new(uint64(1)), CPUSeconds: new(2.4)}}}})
+		Workloads: map[string]scenario.WorkloadOutcome{"requests": {Latencies: scenario.Latencies{Count: 900, P50: new(1.2), P90: new(4.0), P99: new(31.4), Max: new(140.0)}, Failed: new(uint64(1)), CPUSeconds: new(2.4)}}}})
 	return r
 }
 

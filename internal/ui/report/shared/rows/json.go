@@ -39,30 +39,22 @@ type Row struct {
 	Command *string `json:"command"`
 	// Refused says why the row could not be replayed, NotHere why this host cannot put it in force; null: it can, or that was
 	// not looked at.
-	Refused     *string     `json:"refused"`
-	NotHere     *string     `json:"not_here"`
-	Price       *string     `json:"price"`
-	Meets       *bool       `json:"meets_objective"`
-	Delay       *times      `json:"delay"`
-	Pools       []pool      `json:"pools"`
-	Neighbours  *neighbours `json:"neighbours"`
-	BreaksAt    *float64    `json:"breaks_at_load"`
-	CollapsesAt *float64    `json:"collapses_at_load"`
-}
-
-type times struct {
-	Count uint64   `json:"count"`
-	P50   *float64 `json:"p50_ms"`
-	P90   *float64 `json:"p90_ms"`
-	P99   *float64 `json:"p99_ms"`
-	Max   *float64 `json:"max_ms"`
+	Refused     *string             `json:"refused"`
+	NotHere     *string             `json:"not_here"`
+	Price       *string             `json:"price"`
+	Meets       *bool               `json:"meets_objective"`
+	Delay       *forecast.Quantiles `json:"delay"`
+	Pools       []pool              `json:"pools"`
+	Neighbours  *neighbours         `json:"neighbours"`
+	BreaksAt    *float64            `json:"breaks_at_load"`
+	CollapsesAt *float64            `json:"collapses_at_load"`
 }
 
 type pool struct {
-	Name     string `json:"name"`
-	Process  string `json:"process"`
-	Delay    times  `json:"delay"`
-	Response times  `json:"response"`
+	Name     string             `json:"name"`
+	Process  string             `json:"process"`
+	Delay    forecast.Quantiles `json:"delay"`
+	Response forecast.Quantiles `json:"response"`
 }
 
 type neighbours struct {
@@ -107,10 +99,10 @@ func New(f *forecast.Forecast, c *policy.Choice, i int, target string) Row {
 	row.ThrottledPeriods, row.StoppedSeconds = &figures.ThrottledPeriods, new(figures.Stopped.Seconds())
 	row.P50, row.P99, row.Max = figures.Response.P50, figures.Response.P99, figures.Response.Max
 	row.CPUsReserved, row.Price, row.Meets = r.Reserved, &r.Price, &r.Meets
-	row.Delay = new(times(figures.Delay))
+	row.Delay = new(figures.Delay)
 	for _, p := range figures.Pools {
 		row.Pools = append(row.Pools, pool{
-			text.Sanitize(p.Name, 0), text.Sanitize(p.Process, 0), times(p.Delay), times(p.Response),
+			text.Sanitize(p.Name, 0), text.Sanitize(p.Process, 0), p.Delay, p.Response,
 		})
 	}
 	if n := r.Neighbours; n != nil {

@@ -74,7 +74,7 @@ func allCPUsText(p *study.Page, all []AllCPUs) {
 		return
 	}
 	all = slices.SortedFunc(slices.Values(all), func(a, b AllCPUs) int { return cmp.Compare(a.Release, b.Release) })
-	p.Line("\n## The lab's kernels\n\nThrottled periods and CPU use on emulated CPUs (`make accuracy-lab`), as shares of the periods and of the quota, within %.0f points.\n", 100*mostApart)
+	p.Line("\n## The lab's kernels\n\nThrottled periods and CPU use on emulated CPUs (`make accuracy-lab`), as shares of the periods and of the quota, within %.0f points.", 100*mostApart)
 	t := p.Table("kernel", "CPUs:", "figures within the bound:", "furthest apart")
 	for _, a := range all {
 		within, worst := 0, AllCPUsRow{}

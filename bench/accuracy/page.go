@@ -99,7 +99,6 @@ var bounds = map[Figure]string{
 }
 
 func scores(p *study.Page, all []Judgement) {
-	p.Line("")
 	t := p.Table("figure", "bound", "draws that agree:", "wanted:", "ceiling: the kernel with itself:", "")
 	row := func(name, bound string, agree, self, wanted float64) {
 		verdict := "met"

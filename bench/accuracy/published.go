@@ -276,7 +276,7 @@ func claimsText(p *study.Page, all []Claim, seeds int) {
 		return
 	}
 	p.Line("\n## Against published figures\n\nMedians of %d seeds, lowest to highest. From Indeed's \"Unthrottled: Fixing CPU Limits in the Cloud\" (0.4 CPUs, fibtest), Uber's cgroup-lat "+
-		"(burners and a sleeper), and \"The container throttling problem\" by Mackey and Luu (pools).\n", seeds)
+		"(burners and a sleeper), and \"The container throttling problem\" by Mackey and Luu (pools).", seeds)
 	t := p.Table("what", "bound", "simulated", "")
 	for _, c := range all {
 		verdict := "met"

@@ -55,7 +55,7 @@ func Markdown(all []Result, about About) string {
 		"and those in which the hypervisor took more than %g %% of the CPUs, or waiting for strangers was more than that part of the harm.", Lead, 100*leastHarm, 100*MostForeign)
 	matrix(&p, all)
 	reasons(&p, all)
-	p.Line("\n## Every mix\n\nBehind each ingredient its strength (0 to 1), and in brackets by how many seconds the harm changed without it.\n")
+	p.Line("\n## Every mix\n\nBehind each ingredient its strength (0 to 1), and in brackets by how many seconds the harm changed without it.")
 	t := p.Table("mix:", "limit:", "ingredients", "harm s:", "truth", "lead:", "named first", "")
 	for _, r := range all {
 		line(t, r)
@@ -88,7 +88,6 @@ func matrix(p *study.Page, all []Result) {
 	for _, c := range columns {
 		heads = append(heads, string(c)+":")
 	}
-	p.Line("")
 	t := p.Table(append(heads, "right:")...)
 	for _, row := range rows {
 		cells := []any{row}

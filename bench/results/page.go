@@ -54,7 +54,6 @@ func (p *page) summary(all []measured) {
 	for _, r := range remedies {
 		heads = append(heads, fmt.Sprintf("%s (%s)", r.Remedy, text.CPUs(*r.CPUsGranted)))
 	}
-	p.Line("")
 	t := p.Table(heads...)
 	for _, m := range all {
 		if m.Shape == nil {
@@ -128,7 +127,6 @@ func (p *page) shape(of measured) {
 	r := *of.Shape
 	p.Line("\n## Shape `%s`", r.Shape)
 	p.Line("\n%s. Limit %s; objective p%s within %s ms, at most %s %% errors.", upper(r.About), text.Count(r.Limit, "CPU"), number(100*r.Quantile), number(r.BoundMs), number(100*r.Errors))
-	p.Line("")
 	t := p.Table("remedy", "CPUs granted", "highest load /s (repeats)", "to the quota", "interval", "predicted", "noisy")
 	for _, m := range r.Remedies {
 		load := "none met"
@@ -151,7 +149,6 @@ func (p *page) shape(of measured) {
 		p.Line("\n%s", told)
 	}
 	p.predicted(of)
-	p.Line("")
 	t = p.Table("at", "load /s", "remedy", "p50", "p90", "p99", "p99.9", "max ms", "failed", "CPUs used", "throttled periods", "stopped %", "switches /s")
 	for i := range 2 {
 		for _, m := range r.Remedies {
@@ -311,7 +308,6 @@ func (p *page) spike(s capacity.Spiral) {
 	p.Line("\nOne pool, %.0f requests per second: for %.0f s %.0f per second, then %.0f again, watched for %.0f s. A client gives a try up after %.0f ms and",
 		s.Normal, s.For, s.Spike, s.Normal, s.Watched, 1000*s.Timeout)
 	p.Line("tries once more; work grows by 0.1 %% for each request that waits, of at most 1,000. Recovered is a service that answers nine of ten requests in time, and keeps to it.")
-	p.Line("")
 	t := p.Table("remedy", "CPUs granted", "left out", "recovered after s (repeats)", "answered in time at the end")
 	for _, r := range s.Runs {
 		var after []string
@@ -335,7 +331,6 @@ func (p *page) prices(r capacity.Price) {
 	p.Line("\nOne pool at %.0f requests per second, alone on the host and beside a neighbour of the same weight that burns on every CPU it may use (with pin:", r.Load)
 	p.Line("every CPU that is not pinned). Predictability is p99 on the full host over p99 on the empty one: 1 is best. The neighbour's work is relative to what it")
 	p.Line("gets done beside the plain quota.")
-	p.Line("")
 	t := p.Table("remedy", "CPUs granted", "p99 ms empty", "p99 ms full", "predictability", "interval", "neighbour's work", "interval")
 	for _, row := range r.Rows {
 		predictable, interval := ratio(row.Predictability)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/unthrottle/unthrottle/bench/predict"
 	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
 	"github.com/unthrottle/unthrottle/internal/stats"
@@ -28,7 +29,7 @@ func TestPage(t *testing.T) {
 	spiral := capacity.Spiral{Normal: 200, Spike: 800, For: 1, Watched: 12, Timeout: 0.15, Runs: []capacity.SpiralRun{
 		{Remedy: "quota", Granted: 1, Recovery: []float64{-1, 3.25}, Good: 0.5}, {Remedy: "quota", Granted: 1, Left: capacity.NoRetries, Recovery: []float64{0}, Good: 1}}}
 	price := capacity.Price{Load: 250, Rows: []capacity.PriceRow{{Remedy: "quota", Granted: 1, Empty: []float64{10}, Full: []float64{12.5}, Predictability: &stats.Ratio{Mean: 1.25, Low: 1.2, High: 1.3}}}}
-	forecasts := predicted{Load: 320, Window: 10 * time.Second, Rows: []predictedRow{{"quota", value(1.25), false}, {"pin", value(1.75), false}, {"weight", nil, false}}}
+	forecasts := predicted{Load: 320, Window: 10 * time.Second, Rows: []predict.Row{{Remedy: "quota", BreaksAt: value(1.25)}, {Remedy: "pin", BreaksAt: value(1.75)}, {Remedy: "weight"}}}
 	dir := filepath.Join(t.TempDir(), "results")
 	for _, m := range []measured{
 		{Part: "price", Scale: "quick", Price: &price},

@@ -18,8 +18,11 @@ func (p *Page) Line(format string, args ...any) { fmt.Fprintf(&p.b, format+"\n",
 // Text writes text as it is.
 func (p *Page) Text(text string) { p.b.WriteString(text) }
 
-// Table begins a table with these heads. A column whose head ends in a colon is aligned to the right.
+// Table begins a table with these heads, after an empty line. A column whose head ends in a colon is aligned to the right.
 func (p *Page) Table(heads ...string) *Table {
+	if text := p.b.String(); text != "" && !strings.HasSuffix(text, "\n\n") {
+		p.b.WriteByte('\n')
+	}
 	t := &Table{p, len(heads)}
 	cells, rule := make([]any, len(heads)), "|"
 	for i, head := range heads {

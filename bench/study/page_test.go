@@ -13,7 +13,7 @@ func TestPage(t *testing.T) {
 	table.Row("a|b\nc", Decimals(new(1.25), 1), 3)
 	table.Row("short")
 	table.Rowf("%s | %.1f %% | %d of %d", "x | y", 12.34, 1, 2)
-	want := "# 1\n| name | p99 ms | |\n|---|---:|---|\n| a\\|b c | 1.2 | 3 |\n| short | | |\n| x \\| y | 12.3 % | 1 of 2 |\n"
+	want := "# 1\n\n| name | p99 ms | |\n|---|---:|---|\n| a\\|b c | 1.2 | 3 |\n| short | | |\n| x \\| y | 12.3 % | 1 of 2 |\n"
 	if p.String() != want {
 		t.Errorf("%s\nwant\n%s", p.String(), want)
 	}

@@ -88,7 +88,6 @@ func (p *page) summary(done []judged) {
 		return
 	}
 	p.Line("\nChange is that of p99 against leaving it, as a factor: what the forecast said, and what came.")
-	p.Line("")
 	t := p.Table("service", "limit", "cause", "fix chose", "forecast", "came", "best at equal CPU", "fix left in force", "verdict", "measured")
 	for _, j := range done {
 		t.Rowf("`%s` | %g | %s | %s | %s | %s | %s | %s | %s | %s", j.c.name, j.c.limit, orMissing(j.k.Look.Cause), j.chose(),
@@ -197,7 +196,6 @@ func (p *page) service(j judged) {
 	if j.k.work() {
 		heads = []string{"remedy", "CPUs granted", "seconds for one (rounds)", "came", "CPUs used", "others' CPUs", "throttled"}
 	}
-	p.Line("")
 	table := p.Table(heads...)
 	for _, v := range j.k.Variants {
 		j.variant(table, v)

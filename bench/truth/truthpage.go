@@ -332,7 +332,6 @@ func shownNames(names []string) string { return text.Shown(strings.Join(names, "
 
 func (p *page) causesTable(all []scored) {
 	p.Line("\n## Causes\n\nThrottled is the share of the periods in the recording, stopped that of its time.")
-	p.Line("")
 	t := p.Table("service", "limit", "truth", "said", "guilty", "right", "throttled", "alert", "stopped", "measured")
 	for _, j := range all {
 		l := j.k.Look
@@ -359,7 +358,6 @@ func (p *page) effects(j scored) {
 	p.Line("- **forecast** judges %s and recommends: %s", orMissing(text.Shown(j.k.Look.Judged)), orMissing(strings.TrimSpace(j.k.Look.Answer+" "+j.k.Look.Recommended)))
 	var t *study.Table
 	if len(j.s.Effects) > 0 {
-		p.Line("")
 		t = p.Table("remedy", "p99 forecast (ms)", "p99 came (ms)", "within a quarter", "forecast", "came", "sign")
 	}
 	for _, e := range j.s.Effects {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/unthrottle/unthrottle/bench/accuracy"
+	"github.com/unthrottle/unthrottle/bench/predict"
 	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
 	"github.com/unthrottle/unthrottle/internal/stats"
@@ -100,7 +101,7 @@ func (p *page) short() {
 	for _, name := range allRemedies()[1:] {
 		heads = append(heads, names[name])
 	}
-	p.Line("\nThe highest load that keeps p99 of the short requests within %d ms, over that of the plain quota in the same repeat (range of the repeats):\n", boundMs)
+	p.Line("\nThe highest load that keeps p99 of the short requests within %d ms, over that of the plain quota in the same repeat (range of the repeats):", boundMs)
 	t := p.Table(heads...)
 	for _, shape := range shapes {
 		row := []any{"`" + shape + "`", p.knees(shape, capacity.Quota)}
@@ -168,7 +169,6 @@ func (p *page) shape(shape string) {
 	for _, share := range levels {
 		heads = append(heads, fmt.Sprintf("p99 ms at %.0f %%", 100*share))
 	}
-	p.Line("")
 	t := p.Table(heads...)
 	for _, name := range allRemedies() {
 		row := []any{names[name], p.knees(shape, name), p.predicted(shape, name)}
@@ -216,7 +216,7 @@ func (p *page) predicted(shape, remedy string) string {
 		}
 		for _, row := range r.Forecast.Rows {
 			if row.Remedy == remedy && row.BreaksAt == nil {
-				return fmt.Sprintf("above %.0f %%", 100*foreTo*levels[level])
+				return fmt.Sprintf("above %.0f %%", 100*predict.To*levels[level])
 			}
 			if row.Remedy == remedy {
 				return fmt.Sprintf("%.0f %%", 100**row.BreaksAt*levels[level])
@@ -241,7 +241,6 @@ func (p *page) told(shape string) {
 
 // details are all figures of the points that were measured.
 func (p *page) details(shape string) {
-	p.Line("")
 	t := p.Table("load", "/s", "remedy", "repeats", "p50 ms", "p99", "p99.9", "requests", "failed", "CPUs used", "throttled periods", "switches /s", "widest")
 	for level, share := range levels {
 		for _, name := range allRemedies() {
@@ -281,7 +280,6 @@ func (p *page) details(shape string) {
 func (p *page) factors() {
 	all := []int{mainK / 2, mainK, 2 * mainK}
 	p.Line("\n## K against K\n\nThe same points of `%s` at %.0f %%, with the same requests. Where slowing is enough, K changes nothing but by chance.", capacity.Shard, 100*levels[comparedLevel])
-	p.Line("")
 	t := p.Table("remedy", "K", "p50 ms", "p99 ms", "CPUs used", "throttled periods", "a switch, us", "a sleep of 1 ms ends late, us")
 	for _, name := range []string{capacity.Quota, capacity.Burst, capacity.Pin} {
 		for _, k := range all {
@@ -303,7 +301,6 @@ func (p *page) factors() {
 // accuracy is the simulator beside the guest's kernel.
 func (p *page) accuracy() {
 	p.Line("\n## The simulator beside this kernel\n\nScenarios on %d CPUs, %d s, by the rule of [accuracy](accuracy.md): the median of %d simulated runs beside the real ones. Self: the share of real runs that agree with the others.", wideCPUs, scenarioSeconds, simulatedSeeds)
-	p.Line("")
 	t := p.Table("scenario", "", "real runs", "figures that agree", "misses: simulated, real", "self")
 	agree, all := 0, 0
 	for _, w := range wideScenarios {

@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/unthrottle/unthrottle/bench/predict"
 	"github.com/unthrottle/unthrottle/bench/study"
 	"github.com/unthrottle/unthrottle/internal/experiment/capacity"
 	"github.com/unthrottle/unthrottle/internal/kernel/procfs"
 	"github.com/unthrottle/unthrottle/internal/scenario"
-	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/sim/simulate"
 	"github.com/unthrottle/unthrottle/test/lab/slow"
 	"github.com/unthrottle/unthrottle/test/lab/wire"
@@ -29,7 +29,7 @@ func measuredAs(p piece, knee float64) record {
 		r.Point = &figures{Load: 1000 * p.Share, Met: p99 <= boundMs, Requests: 2000, P50: new(p99 / 10), P99: &p99, CPUUsed: new(4 * p.Share), Switches: new(100.),
 			Periods: new(uint64(30)), Throttled: new(uint64(3)), Latencies: []slotCount{{slotOf(p99 / 10), 1970}, {slotOf(p99), 30}}}
 	case recording:
-		r.Forecast = &forecasts{Load: 1000 * p.Share, Rows: []forecastRow{{capacity.Quota, new(1.25)}, {capacity.Burst, nil}}}
+		r.Forecast = &forecasts{Load: 1000 * p.Share, Rows: []predict.Row{{Remedy: capacity.Quota, BreaksAt: new(1.25)}, {Remedy: capacity.Burst}}}
 	}
 	return r
 }
@@ -238,21 +238,6 @@ func TestWorth(t *testing.T) {
 	after.own = 20 * time.Second
 	if c := worth(20, speed, before, after, 3*time.Second); c.OK || !strings.Contains(c.String(), "others had 58 %") {
 		t.Error(c)
-	}
-}
-
-func TestRemedyOf(t *testing.T) {
-	const ms = time.Millisecond
-	for want, rows := range map[string][]forecast.Remedy{
-		capacity.Quota: {{Name: forecast.None}}, capacity.Burst: {{Name: forecast.Burst, Burst: 400 * ms}}, capacity.Period: {{Name: forecast.Period, Period: 10 * ms}},
-		capacity.NarrowSchedExt: {{Name: forecast.Narrow, Credit: 800 * ms}}, capacity.Pin: {{Name: forecast.Pin, CPUs: 4}}, capacity.Pools: {{Name: forecast.Pools, CPUs: 4}},
-		"": {{Name: forecast.Narrow}, {Name: forecast.Narrow, Burst: ms}, {Name: forecast.Burst, Burst: ms, Period: 10 * ms}, {Name: forecast.Raise, Factor: 2}, {Name: forecast.Weight}},
-	} {
-		for _, row := range rows {
-			if got := remedyOf(row); got != want {
-				t.Errorf("%+v is %q, want %q", row, got, want)
-			}
-		}
 	}
 }
 

@@ -16,6 +16,8 @@ var examples = map[string]string{
   sudo unthrottle top --below /system.slice --for 5s`,
 	"check": `  unthrottle check
   unthrottle check --json`,
+	"inside": `  unthrottle inside
+  unthrottle inside --for 30s --json             in a container of any platform`,
 	"topology": `  unthrottle topology
   unthrottle topology --json > machine.json      for 'place --topology'`,
 	"status": `  sudo unthrottle status

@@ -27,6 +27,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/ui/report/explain"
 	"github.com/unthrottle/unthrottle/internal/ui/report/fix"
 	"github.com/unthrottle/unthrottle/internal/ui/report/forecast"
+	insideview "github.com/unthrottle/unthrottle/internal/ui/report/inside"
 	"github.com/unthrottle/unthrottle/internal/ui/report/jsonout"
 	"github.com/unthrottle/unthrottle/internal/ui/report/ls"
 	placeview "github.com/unthrottle/unthrottle/internal/ui/report/place"
@@ -48,6 +49,7 @@ var documents = map[string]reflect.Type{
 	"demo": reflect.TypeFor[demo.Result](), "simulate": reflect.TypeFor[simulate.Simulation](),
 	"run": reflect.TypeFor[trial.Trial](), "run_plan": reflect.TypeFor[runview.Plan](),
 	"bench_service": reflect.TypeFor[capacity.Result](), "bench_latency": reflect.TypeFor[latency.Result](),
+	"inside":        reflect.TypeFor[insideview.Document](),
 	"policy":        reflect.TypeFor[policy.Report](),
 	"bench_fibtest": reflect.TypeFor[fibtest.Result](), "bug_report": reflect.TypeFor[bugReportDocument](),
 }

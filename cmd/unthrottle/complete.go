@@ -26,7 +26,7 @@ func addCompletions(root *cobra.Command) {
 	for _, name := range []string{"simulate", "run"} {
 		commandOf(root, name).ValidArgsFunction = cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt)
 	}
-	for _, name := range []string{"ls", "top", "check", "topology", "status", "version", "demo", "defrag", "agent", "place", "bench latency", "bench fibtest", "bench service"} {
+	for _, name := range []string{"ls", "top", "check", "inside", "topology", "status", "version", "demo", "defrag", "agent", "place", "bench latency", "bench fibtest", "bench service"} {
 		commandOf(root, name).ValidArgsFunction = cobra.NoFileCompletions
 	}
 	root.InitDefaultCompletionCmd()

@@ -18,6 +18,8 @@ var examples = map[string]string{
   unthrottle check --json`,
 	"export": `  sudo unthrottle export --dir /var/lib/unthrottle/fleet --cluster eu1
   sudo unthrottle export --dir rows --for 1h`,
+	"inside": `  unthrottle inside
+  unthrottle inside --for 30s --json             in a container of any platform`,
 	"topology": `  unthrottle topology
   unthrottle topology --json > machine.json      for 'place --topology'`,
 	"status": `  sudo unthrottle status

@@ -27,6 +27,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/ui/report/explain"
 	"github.com/unthrottle/unthrottle/internal/ui/report/fix"
 	"github.com/unthrottle/unthrottle/internal/ui/report/forecast"
+	insideview "github.com/unthrottle/unthrottle/internal/ui/report/inside"
 	"github.com/unthrottle/unthrottle/internal/ui/report/ls"
 	placeview "github.com/unthrottle/unthrottle/internal/ui/report/place"
 	runview "github.com/unthrottle/unthrottle/internal/ui/report/run"
@@ -49,6 +50,7 @@ var documents = map[string]reflect.Type{
 	"run": reflect.TypeFor[trial.Trial](), "run_plan": reflect.TypeFor[runview.Plan](),
 	"bench_service": reflect.TypeFor[capacity.Result](), "bench_latency": reflect.TypeFor[latency.Result](),
 	"export":        reflect.TypeFor[Exported](),
+	"inside":        reflect.TypeFor[insideview.Document](),
 	"policy":        reflect.TypeFor[policy.Report](),
 	"bench_fibtest": reflect.TypeFor[fibtest.Result](), "bug_report": reflect.TypeFor[bugReportDocument](),
 }

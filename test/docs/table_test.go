@@ -121,6 +121,7 @@ var table = []row{
 	{page: "docs/reference/fix.md", command: fixCart, scene: cart, width: fixColumns, byPage: true, optional: fixLines},
 	{page: "docs/reference/flight-recorder.md", command: "sudo unthrottle explain checkout --at 03:12", elsewhere: "shows no output; internal/agent and internal/explain/live have the tests of the flight recorder"},
 	{page: "docs/reference/forecast.md", command: "unthrottle forecast service-pools-small.utr --slo 'p99<50ms' --load 1..3 --host-load 0%", elsewhere: "searches loads for minutes; TestForecastJSON and its neighbours in cmd/unthrottle"},
+	{page: "docs/reference/inside.md", command: "unthrottle inside", elsewhere: "runs inside a container with a quota; internal/inside/spin has the test of it"},
 	{page: "docs/reference/kubectl.md", command: "kubectl unthrottle top", elsewhere: pluginTest},
 	{page: "docs/reference/kubectl.md", command: "kubectl unthrottle explain cart-7d9c5b8f6-x2x4x | head -n 6", elsewhere: pluginTest},
 	{page: "docs/reference/kubectl.md", command: "kubectl unthrottle forecast cart-7d9c5b8f6-x2x4x | head -n 11", elsewhere: pluginTest},

@@ -16,7 +16,7 @@ const maxCompleted = 1000
 
 // addCompletions tells each command what completes its arguments and flags.
 func addCompletions(root *cobra.Command) {
-	for _, name := range []string{"apply", "fix", "policy"} {
+	for _, name := range []string{"apply", "fix", "policy", "runtimes"} {
 		commandOf(root, name).ValidArgsFunction = completeTargets(cobra.ShellCompDirectiveNoFileComp)
 	}
 	for _, name := range []string{"explain", "forecast"} { // a recording is a file

@@ -20,6 +20,11 @@ var examples = map[string]string{
   sudo unthrottle export --dir rows --for 1h`,
 	"inside": `  unthrottle inside
   unthrottle inside --for 30s --json             in a container of any platform`,
+	"runtimes": `  sudo unthrottle runtimes checkout
+  sudo unthrottle runtimes pid:4711 --json`,
+	"sized": `  unthrottle sized -- node server.js
+  unthrottle sized --print
+  unthrottle sized --request 0.5 --times 3 --print`,
 	"topology": `  unthrottle topology
   unthrottle topology --json > machine.json      for 'place --topology'`,
 	"status": `  sudo unthrottle status

@@ -31,9 +31,11 @@ import (
 	"github.com/unthrottle/unthrottle/internal/ui/report/ls"
 	placeview "github.com/unthrottle/unthrottle/internal/ui/report/place"
 	runview "github.com/unthrottle/unthrottle/internal/ui/report/run"
+	runtimesview "github.com/unthrottle/unthrottle/internal/ui/report/runtimes"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/jsonout"
 	"github.com/unthrottle/unthrottle/internal/ui/report/shared/trial"
 	"github.com/unthrottle/unthrottle/internal/ui/report/simulate"
+	sizedview "github.com/unthrottle/unthrottle/internal/ui/report/sized"
 	"github.com/unthrottle/unthrottle/topology"
 )
 
@@ -49,7 +51,8 @@ var documents = map[string]reflect.Type{
 	"demo": reflect.TypeFor[demo.Result](), "simulate": reflect.TypeFor[simulate.Simulation](),
 	"run": reflect.TypeFor[trial.Trial](), "run_plan": reflect.TypeFor[runview.Plan](),
 	"bench_service": reflect.TypeFor[capacity.Result](), "bench_latency": reflect.TypeFor[latency.Result](),
-	"export":        reflect.TypeFor[Exported](),
+	"export":   reflect.TypeFor[Exported](),
+	"runtimes": reflect.TypeFor[runtimesview.Document](), "sized": reflect.TypeFor[sizedview.Document](),
 	"inside":        reflect.TypeFor[insideview.Document](),
 	"policy":        reflect.TypeFor[policy.Report](),
 	"bench_fibtest": reflect.TypeFor[fibtest.Result](), "bug_report": reflect.TypeFor[bugReportDocument](),

@@ -46,6 +46,7 @@ var table = []row{
 	{"internal/see", []string{"internal/container", "internal/kernel", "topology"}},
 	{"internal/see/recording/recordingtest", []string{"internal/see/recording", "bandwidth"}},
 	{"internal/explain", []string{"internal/see", "internal/container", "internal/kernel", "bandwidth", "topology"}},
+	{"internal/runtimes", []string{"internal/explain/threadpool", "internal/kernel"}},
 	{"internal/scenario", []string{"bandwidth", "topology"}},
 	{"internal/load", []string{"internal/scenario", "internal/see/recording", "internal/explain/diagnose", "internal/kernel", "topology"}},
 	{"internal/sim/simulate", []string{"internal/scenario", "bandwidth", "topology"}},
@@ -61,7 +62,7 @@ var table = []row{
 	{"internal/fleet/collect", []string{"internal/fleet", "internal/txn", "internal/see", "internal/container", "internal/kernel"}},
 	{"internal/bugreport", nil},
 	{"internal/experiment", []string{"internal/sim", "internal/scenario", "internal/load", "internal/kernel", "bandwidth", "topology", "placement"}},
-	{"internal/ui", []string{"internal/experiment", "internal/placing", "internal/cure", "internal/txn", "internal/widthcap", "internal/sim", "internal/scenario", "internal/explain", "internal/see", "internal/inside", "internal/container", "internal/kernel", "bandwidth", "topology", "placement"}},
+	{"internal/ui", []string{"internal/experiment", "internal/placing", "internal/cure", "internal/txn", "internal/widthcap", "internal/sim", "internal/scenario", "internal/explain", "internal/see", "internal/inside", "internal/runtimes", "internal/container", "internal/kernel", "bandwidth", "topology", "placement"}},
 	{"cmd/unthrottle", []string{"internal", "bandwidth", "topology", "placement"}},
 	{"packaging/mixin", nil},
 	{"bench", []string{"internal", "bandwidth", "topology", "placement"}},
@@ -82,7 +83,7 @@ var unreached = []struct {
 	{"the shipped binary has no tools in it", []string{"cmd/unthrottle"}, []string{module + "bench", module + "test"}},
 	{"pure rooms load no BPF, start no process and make no system call of their own", []string{
 		"bandwidth", "topology", "placement", "internal/text", "internal/stats", "internal/container/names", "internal/objective", "internal/strictyaml",
-		"internal/inside", "internal/explain/diagnose", "internal/explain/requests", "internal/explain/roles", "internal/explain/threadpool",
+		"internal/inside", "internal/runtimes", "internal/explain/diagnose", "internal/explain/requests", "internal/explain/roles", "internal/explain/threadpool",
 		"internal/scenario", "internal/sim/simulate", "internal/sim/forecast",
 	}, []string{"github.com/cilium/ebpf", "golang.org/x/sys", "os/exec", "net", "os/signal"}},
 	{"what decides on remedies neither reads the host nor writes to it", []string{

@@ -28,6 +28,7 @@ func Known() *Table {
 type Table struct {
 	rows     []Row
 	runtimes []runtimeCPUs
+	settings []Setting
 	// strangers are names that no row may match. They and the examples of the rows are for tests.
 	strangers []string
 }
@@ -49,7 +50,8 @@ type file struct {
 		Until  string   `yaml:"until"`
 		Source string   `yaml:"source"`
 	} `yaml:"runtimes"`
-	Pools []struct {
+	Settings []settingEntry `yaml:"settings"`
+	Pools    []struct {
 		Key           string    `yaml:"key"`
 		Names         []string  `yaml:"names"`
 		Library       string    `yaml:"library"`
@@ -118,6 +120,11 @@ func decode(data []byte) (*Table, error) {
 		}
 		t.rows = append(t.rows, row)
 	}
+	for _, e := range f.Settings {
+		if err := t.addSetting(e); err != nil {
+			return nil, fmt.Errorf("setting %q: %w", e.Key, err)
+		}
+	}
 	t.strangers = f.Strangers
 	return t, nil
 }
@@ -132,8 +139,8 @@ func decodeFile(data []byte) (*file, error) {
 	if err := d.Decode(&f); err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("a pool table is YAML as in pools.yaml: %.300w", err)
 	}
-	if len(f.Pools) > maxRows || len(f.Runtimes) > maxRows {
-		return nil, fmt.Errorf("%d pools, %d runtimes: at most %d", len(f.Pools), len(f.Runtimes), maxRows)
+	if len(f.Pools) > maxRows || len(f.Runtimes) > maxRows || len(f.Settings) > maxRows {
+		return nil, fmt.Errorf("%d pools, %d runtimes, %d settings: at most %d", len(f.Pools), len(f.Runtimes), len(f.Settings), maxRows)
 	}
 	return &f, nil
 }

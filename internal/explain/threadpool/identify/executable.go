@@ -21,7 +21,8 @@ const (
 
 // held maps libraries to texts that they leave in the programs they are linked into, also in stripped ones.
 var held = map[string]string{
-	"rayon": "/rayon-core-", // source paths in panic messages: .../rayon-core-1.12.1/src/registry.rs
+	"rust":  "/library/std/src/", // of its standard library: /rustc/HASH/library/std/src/...
+	"rayon": "/rayon-core-",      // source paths in panic messages: .../rayon-core-1.12.1/src/registry.rs
 }
 
 // scanExecutable searches the executable for the Go version that built it, or the libraries linked into it.

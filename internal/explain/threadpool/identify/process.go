@@ -194,3 +194,18 @@ func libraries(maps []byte) []string {
 func isSharedObject(name string) bool {
 	return strings.HasSuffix(name, ".so") || strings.Contains(name, ".so.")
 }
+
+// maxEnvironment bounds the environment that is read.
+const maxEnvironment = 256 << 10
+
+// Environment reads the environment that a process was started with, "NAME=value" each. It may be another one by now only
+// for the process itself. All of it is text that the process's starter chose, and may be secret: look names up, print none.
+func Environment(pid int) ([]string, error) {
+	d, err := openProcess(pid)
+	if err != nil {
+		return nil, err
+	}
+	defer d.close()
+	text, err := d.read("environ", maxEnvironment)
+	return arguments(text), err
+}

@@ -17,6 +17,16 @@ import (
 	"github.com/unthrottle/unthrottle/test/lab/require"
 )
 
+func TestEnvironment(t *testing.T) {
+	env, err := Environment(os.Getpid())
+	if err != nil || len(env) == 0 || len(env) > len(os.Environ()) {
+		t.Errorf("%d variables, %v", len(env), err)
+	}
+	if _, err := Environment(1 << 30); !errors.Is(err, os.ErrProcessDone) {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestLookAtOurselves(t *testing.T) {
 	p, err := Look(os.Getpid())
 	if err != nil {

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"github.com/unthrottle/unthrottle/internal/explain/threadpool"
+	"github.com/unthrottle/unthrottle/internal/runtimes"
+	"github.com/unthrottle/unthrottle/internal/runtimes/here"
+	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/jsonout"
+	view "github.com/unthrottle/unthrottle/internal/ui/report/sized"
+)
+
+func newSized() *cobra.Command {
+	var out output
+	var print bool
+	var times, asked float64
+	cmd := &cobra.Command{
+		Use:     "sized -- CMD [ARGS]",
+		GroupID: groupTry,
+		Short:   "Start a program with its runtimes told of the CPU limit",
+		Long: `Start a program with its runtimes told of the CPU limit: JVM, Go, Rust, Node,
+.NET, OpenMP, OpenBLAS, Python, Ruby, Erlang, nginx and Envoy.
+
+The limit is the least along the path of its own cgroup. Without one it is
+--times the request, which is read from the cgroup's weight. Variables and
+flags that are set already stay. CMD replaces this program: no process stays.`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 && !print {
+				return usage(cmd, "CMD is missing: sized -- CMD [ARGS], or --print to see the settings")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !(times > 0) || asked < 0 || cmd.Flags().Changed("request") && asked == 0 {
+				return usage(cmd, "--times and --request: give numbers above 0")
+			}
+			l := ownLimits()
+			if asked > 0 {
+				l.Request = asked
+			}
+			started := runtimes.Plan(threadpool.Known(), l, times, os.Environ(), args)
+			switch {
+			case print && out.json():
+				return jsonout.Write(cmd.OutOrStdout(), "sized", view.New(l, started.Rows))
+			case print:
+				return view.Write(cmd.OutOrStdout(), view.New(l, started.Rows), outStyle())
+			}
+			return replace(started)
+		},
+	}
+	out.add(cmd)
+	cmd.Flags().SetInterspersed(false) // what follows CMD is CMD's
+	cmd.Flags().BoolVar(&print, "print", false, "show the settings, and start nothing")
+	decimalVar(cmd, &times, "times", 2, "without a limit: so many times the request")
+	decimalVar(cmd, &asked, "request", 0, "the request in CPUs, where the cgroup's weight does not tell it")
+	return cmd
+}
+
+// ownLimits are this process's. A program starts all the same where they cannot be read.
+func ownLimits() runtimes.Limits {
+	l, err := here.Limits()
+	if err != nil {
+		say("the CPU limit cannot be read: %v; the program's runtimes decide by themselves", err)
+	}
+	return l
+}
+
+// replace starts a program in place of this one.
+func replace(s runtimes.Started) error {
+	for _, r := range s.Rows {
+		if r.Why == runtimes.Kept {
+			say("%s is %s already: it stays", r.Setting, text.Sanitize(r.Value, 40))
+		}
+	}
+	file, err := exec.LookPath(s.Args[0])
+	if err != nil {
+		return fmt.Errorf("%s: %w; give the program's path, or a name in PATH", text.Shown(s.Args[0]), err)
+	}
+	err = unix.Exec(file, s.Args, s.Env)
+	return fmt.Errorf("%s: start it: %w", text.Shown(file), err)
+}

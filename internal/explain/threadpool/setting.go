@@ -1,0 +1,177 @@
+package threadpool
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Setting is a figure that a runtime decides when it starts, and how it is told to decide otherwise.
+type Setting struct {
+	Key string
+	// Runtime is the runtime's name for people, Of its key.
+	Runtime, Of string
+	// Decides names the figure, such as "processors" or "gc_threads".
+	Decides string
+	// Env is the environment variable that sets it. With Option, the variable holds several options and this is one. ""
+	// is a figure that has none: it follows another.
+	Env, Option string
+	// Argument is the argument that sets it, for programs whose file has one of these names.
+	Argument string
+	Program  []string
+	// Why says why this value fits; Source is where the row comes from; Unverified says that it was not tried.
+	Why, Source string
+	Unverified  bool
+	// Live says that the runtime itself follows a limit that changes, unless it was told a value.
+	Live bool
+
+	written string
+	rule    *expr // of the runtime: limit and host to n
+	size    *expr // n to the figure
+	fit     *expr // limit and host to what fits; with follows, to that setting's figure
+	follows bool
+}
+
+// settingEntry has the format of a setting in pools.yaml.
+type settingEntry struct {
+	Key        string   `yaml:"key"`
+	Runtime    string   `yaml:"runtime"`
+	Decides    string   `yaml:"decides"`
+	Env        string   `yaml:"env"`
+	Option     string   `yaml:"option"`
+	Argument   string   `yaml:"argument"`
+	Program    []string `yaml:"program"`
+	As         string   `yaml:"as"`
+	Formula    string   `yaml:"formula"`
+	Fit        string   `yaml:"fit"`
+	Pool       string   `yaml:"pool"`    // whose formula it is
+	Follows    string   `yaml:"follows"` // the setting whose figure is its n, when told
+	Why        string   `yaml:"why"`
+	Live       bool     `yaml:"live"`
+	Source     string   `yaml:"source"`
+	Unverified bool     `yaml:"unverified"`
+}
+
+// addSetting checks an entry and appends it.
+func (t *Table) addSetting(e settingEntry) (err error) {
+	s := Setting{Key: e.Key, Of: e.Runtime, Decides: e.Decides, Env: e.Env, Option: e.Option, Argument: e.Argument, Program: e.Program,
+		Why: e.Why, Source: e.Source, Unverified: e.Unverified, Live: e.Live, written: e.As}
+	runtime, known := t.runtime(e.Runtime)
+	switch {
+	case e.Key == "" || slices.ContainsFunc(t.settings, func(o Setting) bool { return o.Key == e.Key }):
+		return errors.New("needs a unique key")
+	case !known:
+		return fmt.Errorf("runtime %q is not in the table", e.Runtime)
+	case e.Decides == "":
+		return errors.New("needs decides")
+	case e.Option != "" && e.Env == "" || e.Argument != "" && (e.Env != "" || len(e.Program) == 0):
+		return errors.New("needs env for its option, and program for its argument")
+	}
+	for _, name := range e.Program {
+		if _, err := path.Match(name, ""); err != nil {
+			return fmt.Errorf("program %q: %w", name, err)
+		}
+	}
+	s.Runtime, s.rule = runtime.Name, runtime.rule
+	if e.Follows != "" {
+		return t.addFollower(s, e)
+	}
+	if e.Env+e.Argument == "" || e.Why == "" || e.Source == "" {
+		return errors.New("needs env or argument, why and source")
+	}
+	if s.size, err = parseFormula(e.Formula, "n"); err != nil {
+		return err
+	}
+	if s.fit, err = parseFormula(e.Fit, "limit", "host"); err != nil {
+		return fmt.Errorf("fit: %w", err)
+	}
+	t.settings = append(t.settings, s)
+	return nil
+}
+
+// addFollower adds a figure that follows another setting, by the formula of a pool.
+func (t *Table) addFollower(s Setting, e settingEntry) error {
+	i := slices.IndexFunc(t.settings, func(o Setting) bool { return o.Key == e.Follows })
+	p := slices.IndexFunc(t.rows, func(r Row) bool { return r.Key == e.Pool })
+	if i < 0 || t.settings[i].follows || p < 0 || t.rows[p].size == nil {
+		return errors.New("follows a setting above it, by the formula of a pool")
+	}
+	s.follows = true
+	s.size, s.fit = t.rows[p].size, t.settings[i].fit
+	s.Live, s.Source, s.Unverified = false, t.rows[p].Source, t.rows[p].Unverified
+	t.settings = append(t.settings, s)
+	return nil
+}
+
+// Settings are all of them, in the table's order.
+func (t *Table) Settings() []Setting { return slices.Clone(t.settings) }
+
+// Decided is the figure that the runtime decides by itself, under a limit in CPUs (0 or less: none) where it may run on host
+// CPUs.
+func (s Setting) Decided(limitCPUs float64, host int) int {
+	return s.figure(float64(visibleCPUs(s.rule, limitCPUs, host)))
+}
+
+// Told is the figure that follows from a number of processors that the runtime was told.
+func (s Setting) Told(processors int) int { return s.figure(float64(processors)) }
+
+func (s Setting) figure(n float64) int {
+	whole, _ := count(math.Floor(s.size.eval(map[string]float64{"n": n})))
+	return max(whole, 1)
+}
+
+// Fits is the figure that fits the limit.
+func (s Setting) Fits(limitCPUs float64, host int) int {
+	n := visibleCPUs(s.fit, limitCPUs, host)
+	if s.follows {
+		return s.Told(n)
+	}
+	return n
+}
+
+// Follows reports whether the figure has no setting of its own here, because it follows the runtime's processors.
+func (s Setting) Follows() bool { return s.follows }
+
+// Written is how a figure is given to the setting: "2", or "2:2".
+func (s Setting) Written(n int) string {
+	if s.written == "" {
+		return strconv.Itoa(n)
+	}
+	return strings.ReplaceAll(s.written, "{n}", strconv.Itoa(n))
+}
+
+// Read is the figure in a value as Written writes it; false: it is none, or a switch without one.
+func (s Setting) Read(value string) (int, bool) {
+	if s.written != "" && !strings.Contains(s.written, "{n}") {
+		return 0, false
+	}
+	value, _, _ = strings.Cut(value, ":")
+	n, err := strconv.Atoi(strings.TrimSpace(value))
+	return n, err == nil && n > 0 && n <= maxThreads
+}
+
+// Name is the variable or flag, for people.
+func (s Setting) Name() string {
+	switch {
+	case s.Argument != "":
+		return s.Argument
+	case s.Option != "":
+		return s.Env + " " + s.Option
+	}
+	return s.Env
+}
+
+// RuntimesOf are the keys of the runtimes that a process has, by the evidence of its executable and libraries.
+func (t *Table) RuntimesOf(p *Process) []string {
+	var keys []string
+	for _, r := range t.runtimes {
+		if v, _ := r.when.judge(p); v == met {
+			keys = append(keys, r.Key)
+		}
+	}
+	return keys
+}

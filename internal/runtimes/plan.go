@@ -1,0 +1,141 @@
+package runtimes
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/unthrottle/unthrottle/internal/explain/threadpool"
+	"github.com/unthrottle/unthrottle/internal/text"
+)
+
+// Limits are what a program may use.
+type Limits struct {
+	// CPUs is the least limit along the path of its cgroup; 0: there is none.
+	CPUs float64
+	// Request is what its weight asks for; 0: not known.
+	Request float64
+	// Host is the number of CPUs that it may run on.
+	Host int
+}
+
+// Row is one setting of a program that is about to start.
+type Row struct {
+	Runtime string `json:"runtime"`
+	// Setting is the variable, with the option in it, or the argument.
+	Setting string `json:"variable_or_flag"`
+	Value   string `json:"value"`
+	// WouldBe is the figure that the runtime would decide by itself.
+	WouldBe string `json:"would_be"`
+	Why     string `json:"why"`
+	// Set says that the value is ours; else the user's, or nothing is set.
+	Set bool `json:"set"`
+}
+
+// Kept is why a row has the user's value.
+const Kept = "it is set already: yours stays"
+
+// Started is a program with its runtimes told.
+type Started struct {
+	Rows []Row
+	// Env and Args are the environment and the command line.
+	Env, Args []string
+}
+
+// Plan tells a program's runtimes of its limit. Without one it is times as many CPUs as the request. What the environment or
+// the command line has already stays.
+func Plan(t *threadpool.Table, l Limits, times float64, env, args []string) Started {
+	s := Started{Env: slices.Clone(env), Args: slices.Clone(args)}
+	fits, note := l.CPUs, ""
+	if fits <= 0 && l.Request > 0 {
+		fits = times * l.Request
+		note = fmt.Sprintf("; there is no limit: %g times the request of %s", times, text.CPUs(l.Request))
+	}
+	for _, of := range t.Settings() {
+		if of.Follows() || of.Argument != "" && !isProgram(of, args) {
+			continue
+		}
+		row := Row{Runtime: of.Runtime, Setting: of.Name(), WouldBe: fmt.Sprint(of.Decided(l.CPUs, l.Host)), Why: of.Why + note}
+		given, has := existing(of, env, args)
+		switch {
+		case has:
+			row.Value, row.Why = given, Kept
+		case fits <= 0:
+			row.Value, row.Why = row.WouldBe, "there is no limit, and no request in sight: nothing is set"
+		default:
+			row.Value, row.Set = of.Written(of.Fits(fits, l.Host)), true
+			s.set(of, row.Value)
+		}
+		s.Rows = append(s.Rows, row)
+	}
+	return s
+}
+
+func isProgram(of threadpool.Setting, args []string) bool {
+	return len(args) > 0 && slices.ContainsFunc(of.Program, func(p string) bool {
+		ok, err := path.Match(p, path.Base(args[0]))
+		return ok && err == nil
+	})
+}
+
+// existing is the value of a setting in an environment or on a command line.
+func existing(of threadpool.Setting, env, args []string) (value string, has bool) {
+	if of.Argument != "" {
+		return optionIn(args, of.Argument)
+	}
+	value, has = variable(env, of.Env)
+	if of.Option == "" {
+		return value, has && value != ""
+	}
+	if found, ok := optionIn(strings.Fields(value), of.Option); ok {
+		return found, true
+	}
+	if of.Env == "JAVA_TOOL_OPTIONS" { // the launcher's own variable
+		more, _ := variable(env, "JDK_JAVA_OPTIONS")
+		if found, ok := optionIn(strings.Fields(more), of.Option); ok {
+			return found, true
+		}
+	}
+	return optionIn(args, of.Option)
+}
+
+// optionIn finds "--option=value" or "--option value"; the last one counts.
+func optionIn(words []string, option string) (value string, has bool) {
+	for i, word := range words {
+		if found, ok := strings.CutPrefix(word, option+"="); ok {
+			value, has = found, true
+		} else if word == option && i+1 < len(words) {
+			value, has = words[i+1], true
+		}
+	}
+	return value, has
+}
+
+func variable(env []string, name string) (value string, has bool) {
+	for _, e := range env {
+		if found, ok := strings.CutPrefix(e, name+"="); ok {
+			return found, true // getenv(3) takes the first
+		}
+	}
+	return "", false
+}
+
+func (s *Started) set(of threadpool.Setting, value string) {
+	if of.Argument != "" {
+		s.Args = append(s.Args, of.Argument, value)
+		return
+	}
+	if of.Option != "" {
+		between := "="
+		if strings.HasPrefix(of.Option, "+") { // as Erlang writes it
+			between = " "
+		}
+		value = of.Option + between + value
+		if before, _ := variable(s.Env, of.Env); before != "" {
+			value = before + " " + value
+		}
+	}
+	s.Env = slices.DeleteFunc(s.Env, func(e string) bool { return strings.HasPrefix(e, of.Env+"=") })
+	s.Env = append(s.Env, of.Env+"="+value)
+}

@@ -1,0 +1,60 @@
+// Package runtimes shows what the runtimes of a container's processes decided, as text and as JSON.
+package runtimes
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/unthrottle/unthrottle/internal/runtimes"
+	"github.com/unthrottle/unthrottle/internal/text"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/page"
+	"github.com/unthrottle/unthrottle/internal/ui/report/shared/table"
+)
+
+// Document is the JSON of `unthrottle runtimes`.
+type Document struct {
+	Container string `json:"container"`
+	// LimitCPUs is the effective limit; null: there is none.
+	LimitCPUs *float64 `json:"limit_cpus"`
+	// Processes has an entry for each runtime of each process.
+	Processes []runtimes.Decision `json:"processes"`
+	Notes     []string            `json:"notes"`
+}
+
+// Write writes the document as a table: a line a figure.
+func Write(w io.Writer, d Document, style page.Style) error {
+	if d.LimitCPUs == nil {
+		fmt.Fprintf(w, "%s has no limit.\n", d.Container)
+	} else {
+		fmt.Fprintf(w, "%s has a limit of %s.\n", d.Container, text.CPUs(*d.LimitCPUs))
+	}
+	if len(d.Processes) == 0 {
+		_, err := fmt.Fprintln(w, "none of its processes has a runtime that the table knows")
+		return err
+	}
+	rows := table.Left(w, style).Spare("BY")
+	fmt.Fprintln(rows, "PID\tRUNTIME\tFIGURE\tDECIDED\tFITS\tBY\tSET IT BY")
+	for _, p := range d.Processes {
+		name, _, _ := strings.Cut(p.Runtime, " (")
+		if p.Version != nil {
+			name += " " + text.Sanitize(strings.TrimPrefix(*p.Version, "go"), 20)
+		}
+		for _, figure := range slices.Sorted(maps.Keys(p.Decided)) {
+			setting := p.Settings[figure]
+			by := "its rule"
+			switch {
+			case p.Told[figure] != "":
+				by = "told"
+			case setting == "":
+				by, setting = "its processors", "-"
+			case p.Live:
+				by = "its rule, live"
+			}
+			fmt.Fprintf(rows, "%d\t%s\t%s\t%d\t%d\t%s\t%s\n", p.PID, name, figure, p.Decided[figure], p.Fits[figure], by, setting)
+		}
+	}
+	return rows.Flush()
+}

@@ -29,6 +29,9 @@ type Decision struct {
 	Told map[string]string `json:"told"`
 	// Settings are what sets each figure.
 	Settings map[string]string `json:"settings"`
+	// Assumed are the figures that the runtime decided once, at its start, and that no one told it: they are right only if the
+	// limit has not changed since.
+	Assumed []string `json:"assumed"`
 	// Live says that the runtime follows a limit that changes while it runs.
 	Live bool `json:"live"`
 }
@@ -38,7 +41,7 @@ func Decide(t *threadpool.Table, p Process, limitCPUs float64) []Decision {
 	var all []Decision
 	for _, key := range t.RuntimesOf(&p.Process) {
 		d := Decision{PID: p.TGID, Version: version(key, p.Process), Decided: map[string]int{}, Fits: map[string]int{},
-			Told: map[string]string{}, Settings: map[string]string{}}
+			Told: map[string]string{}, Settings: map[string]string{}, Assumed: []string{}}
 		processors, told := 0, false
 		for _, of := range t.Settings() {
 			if of.Of != key {
@@ -50,6 +53,8 @@ func Decide(t *threadpool.Table, p Process, limitCPUs float64) []Decision {
 			if of.Follows() {
 				if told {
 					d.Decided[of.Decides] = of.Told(processors)
+				} else {
+					d.Assumed = append(d.Assumed, of.Decides)
 				}
 				continue
 			}
@@ -60,6 +65,8 @@ func Decide(t *threadpool.Table, p Process, limitCPUs float64) []Decision {
 				d.Decided[of.Decides], processors, told = n, n, true
 				d.Told[of.Decides] = of.Name()
 				d.Live = false
+			} else if !of.Live {
+				d.Assumed = append(d.Assumed, of.Decides)
 			}
 		}
 		if len(d.Decided) > 0 {

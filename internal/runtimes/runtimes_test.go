@@ -116,11 +116,12 @@ func TestDecide(t *testing.T) {
 	}
 	java := threadpool.Process{Exe: "/usr/bin/java", Cmdline: []string{"java"}}
 	d := of(Process{Process: java}, 3.5)
-	if d.Decided["processors"] != 4 || d.Fits["processors"] != 3 || d.Decided["gc_threads"] != 4 || d.Decided["common_pool"] != 3 || !d.Live || len(d.Told) != 0 {
+	if d.Decided["processors"] != 4 || d.Fits["processors"] != 3 || d.Decided["gc_threads"] != 4 || d.Decided["common_pool"] != 3 || !d.Live || len(d.Told) != 0 ||
+		!slices.Contains(d.Assumed, "gc_threads") || slices.Contains(d.Assumed, "processors") {
 		t.Errorf("by its rule: %+v", d)
 	}
 	java.Cmdline = append(java.Cmdline, "-XX:ActiveProcessorCount=2")
-	if d := of(Process{Process: java}, 3.5); d.Decided["processors"] != 2 || d.Decided["gc_threads"] != 2 || d.Live || d.Told["processors"] == "" {
+	if d := of(Process{Process: java}, 3.5); d.Decided["processors"] != 2 || d.Decided["gc_threads"] != 2 || d.Live || d.Told["processors"] == "" || len(d.Assumed) != 0 {
 		t.Errorf("told by a flag: %+v", d)
 	}
 	d = of(Process{Process: threadpool.Process{Exe: "/app", Go: "go1.26.8"}, Env: []string{"GOMAXPROCS=5"}}, 1.5)

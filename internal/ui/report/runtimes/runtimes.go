@@ -48,8 +48,12 @@ func Write(w io.Writer, d Document, style page.Style) error {
 			switch {
 			case p.Told[figure] != "":
 				by = "told"
+			case setting == "" && slices.Contains(p.Assumed, figure):
+				by, setting = "its rule, at its start", "-"
 			case setting == "":
 				by, setting = "its processors", "-"
+			case slices.Contains(p.Assumed, figure):
+				by = "its rule, at its start"
 			case p.Live:
 				by = "its rule, live"
 			}

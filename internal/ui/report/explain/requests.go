@@ -41,7 +41,7 @@ func ofThreads(r *requests.Requests) string {
 	case !r.Seen:
 		return "the recording has no reads and writes of sockets, which kernels since 6.3 show"
 	case r.Count == 0:
-		return "it answered no client outside that could be seen (TCP, Unix streams, UDP)"
+		return "no requests of clients outside were seen"
 	}
 	return fmt.Sprintf("it answered %s of clients outside, and %d are needed", text.Count(r.Count, "request"), requests.Least)
 }

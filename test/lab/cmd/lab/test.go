@@ -181,7 +181,7 @@ func writeEvents(name string, events []results.Event) error {
 
 // must is UNTHROTTLE_MUST for a guest; cgroup is v1 or v2.
 func must(m lab.Machine, kernel, cgroup string) string {
-	needs := []string{"root", cgroup, fmt.Sprintf("cpus=%d", m.CPUs()), fmt.Sprintf("l3s=%d", m.Sockets*m.L3sPerSocket), fmt.Sprintf("numa=%d", m.NUMANodes())}
+	needs := []string{"root", cgroup, fmt.Sprintf("cpus=%d", m.CPUs())}
 	if line, err := fetch.FindLine(kernel); err == nil {
 		if line.BTF {
 			needs = append(needs, "bpf")

@@ -10,7 +10,7 @@ import (
 // tenth longer.
 const waitingShare = 0.10
 
-// noDelay is the 99th percentile of a pool's delays below which waiting for CPUs is no finding.
+// noDelay is the 99th percentile of what a pool's runs wait below which waiting for CPUs is no finding.
 const noDelay = time.Millisecond
 
 // matters reports whether waiting is a relevant part of the demand, and long enough in the window and for a single
@@ -21,11 +21,16 @@ func (of *figures) matters(waiting int64) bool {
 }
 
 // late reports whether a pool that works waits for CPUs long enough to be noticed. Where pools answer clients, only they
-// count. One without wake-ups may: it runs on and on.
+// count. One without wake-ups may: it runs on and on. A thread waits when it is woken, and each time that its CPU is taken from
+// it: where a wake-up gets a CPU at once and loses it soon, the delay alone shows nothing. Where a quota stops the container,
+// waiting within a run may be for that, and only delays tell.
 func (of *figures) late() bool {
 	serves := slices.ContainsFunc(of.pools, func(p *pool) bool { return p.serves(of) })
 	return slices.ContainsFunc(of.pools, func(p *pool) bool {
 		q := p.delay.quantiles()
+		if !of.throttled() {
+			q = p.waited.quantiles()
+		}
 		return p.doesWork(of) && (p.serves(of) || !serves) && (q == nil || q.Count < minRuns || q.P99 >= noDelay)
 	})
 }

@@ -35,6 +35,7 @@ type pool struct {
 	most      [maxTracks]int64 // CPU time of the period with most of it
 
 	delay, response distribution
+	waited          distribution // of each run, from wake-up to sleep, without its CPU time
 	cost            cost
 	woken           wakeups
 	cycles          cycles

@@ -229,6 +229,7 @@ func (a *Analysis) endRun(t *thread) {
 		t.took = a.now - t.woken
 		p := a.pools.all[t.pool]
 		p.response.add(a.now - t.woken)
+		p.waited.add(a.now - t.woken - t.cpuRun)
 		p.cost.add(t.cpuRun, t.wide)
 	}
 	t.woken, t.ran, t.cpuRun, t.wide = -1, false, 0, 0

@@ -260,6 +260,9 @@ func TestRecordingOfDatagrams(t *testing.T) {
 			read[e.Socket] = e
 		case recording.Send:
 			of, ok := read[e.Socket]
+			if !ok && e.AtNS < (100*time.Millisecond).Nanoseconds() {
+				continue // of a datagram that was read before the recording began
+			}
 			if !ok || sent[e.Socket] || of.Thread != e.Thread {
 				t.Fatalf("an answer to none: %+v of %+v", e, of)
 			}

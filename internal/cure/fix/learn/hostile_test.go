@@ -73,8 +73,13 @@ var readers = []struct {
 }
 
 // A container that makes 100,000 names, threads, cgroups or sockets in ten seconds, or all of these, costs none that reads
-// its recording more than mostMemory. Not measured is what one replay needs while it runs.
+// its recording more than mostMemory. Not measured is what one replay needs while it runs. Under -short it makes a tenth:
+// enough to pass most bounds, and minutes less.
 func TestHostileRecordingsTakeBoundedMemory(t *testing.T) {
+	many := 100_000
+	if testing.Short() {
+		many /= 10
+	}
 	for kind, what := range recordingtest.Hostiles {
 		if testing.Short() && what != recordingtest.Everything {
 			continue // it has all the others in it
@@ -85,7 +90,7 @@ func TestHostileRecordingsTakeBoundedMemory(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer file.Close()
-			if err := recordingtest.WriteHostile(file, what, 100_000); err != nil {
+			if err := recordingtest.WriteHostile(file, what, many); err != nil {
 				t.Fatal(err)
 			}
 			size, err := file.Seek(0, io.SeekCurrent)

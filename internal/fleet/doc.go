@@ -15,7 +15,7 @@
 // # Worked example
 //
 //	rows := fleet.NewRows(fleet.Names{Cluster: "eu1", Node: "n17"})
-//	done := rows.Add(observations, now) // rows of slots that have ended
+//	done := rows.Add(observations) // rows of slots that have ended
 //
 // # Limits
 //

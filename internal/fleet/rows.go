@@ -47,15 +47,8 @@ func NewRows(n Names) *Rows {
 
 const maxName = 253 // of Kubernetes' objects
 
-// About is what a row has beside the observations: of a container, what its weight requests, and the remedy in force.
-type About struct {
-	RequestCPUs *float64
-	Remedy      string
-}
-
-// Add takes the observations of a round, and returns the rows of the slot before if the round begins another one. about may be
-// nil.
-func (r *Rows) Add(round []observe.Observation, about func(*container.Container) About) (done []Row) {
+// Add takes the observations of a round, and returns the rows of the slot before if the round begins another one.
+func (r *Rows) Add(round []observe.Observation) (done []Row) {
 	for i := range round {
 		o := &round[i]
 		if o.Window <= 0 {
@@ -73,10 +66,6 @@ func (r *Rows) Add(round []observe.Observation, about func(*container.Container)
 			continue
 		}
 		s.add(o)
-		if about != nil {
-			a := about(&o.Container)
-			s.row.RequestCPUs, s.row.Remedy = a.RequestCPUs, text.Sanitize(a.Remedy, maxName)
-		}
 	}
 	return done
 }

@@ -32,9 +32,7 @@ func TestRowsAddUp(t *testing.T) {
 	rows := NewRows(Names{"eu1", "n17"})
 	var done []Row
 	for i := range 301 {
-		done = append(done, rows.Add([]observe.Observation{observed(noon.Add(time.Duration(i) * time.Second))}, func(*container.Container) About {
-			return About{RequestCPUs: new(0.25), Remedy: "burst"}
-		})...)
+		done = append(done, rows.Add([]observe.Observation{observed(noon.Add(time.Duration(i) * time.Second))})...)
 	}
 	if len(done) != 1 {
 		t.Fatalf("%d rows of one slot", len(done))
@@ -57,7 +55,7 @@ func TestRowsAddUp(t *testing.T) {
 	if *r.WantedP50 != 0 || *r.WantedP95 != 4 || *r.WantedP99 != 4 || *r.WantedMax != 4 || *r.WidthMax != 2 || len(r.Wanted) != 4 {
 		t.Errorf("wanted %+v", r)
 	}
-	if r.Service != "cart/app" || r.LimitScope != container.ScopePod || r.Remedy != "burst" || r.Cluster != "eu1" {
+	if r.Service != "cart/app" || r.LimitScope != container.ScopePod || r.Cluster != "eu1" {
 		t.Errorf("%+v", r)
 	}
 	if rest := rows.Finish(); len(rest) != 1 || rest[0].Samples != 1 || !rest[0].Start.Equal(noon.Add(SlotLength)) {
@@ -72,10 +70,10 @@ func TestRowsAddUp(t *testing.T) {
 func TestRowsOfLittle(t *testing.T) {
 	rows := NewRows(Names{})
 	bare := observe.Observation{Container: container.Container{Name: "a\x1b[2J", Group: cgroup.Group{Path: "/a"}}, Start: noon, Window: time.Second}
-	rows.Add([]observe.Observation{bare}, nil)
+	rows.Add([]observe.Observation{bare})
 	early := bare
 	early.Start = noon.Add(-time.Hour)
-	if done := rows.Add([]observe.Observation{early}, nil); len(done) != 0 {
+	if done := rows.Add([]observe.Observation{early}); len(done) != 0 {
 		t.Errorf("an earlier slot: %+v", done)
 	}
 	r := rows.Finish()[0]
@@ -95,7 +93,7 @@ func TestRowsAreBounded(t *testing.T) {
 		o.CgroupID = uint64(i + 1)
 		round = append(round, o)
 	}
-	rows.Add(round, nil)
+	rows.Add(round)
 	if rows.Left != 5 || len(rows.Finish()) != MaxContainers {
 		t.Errorf("left %d", rows.Left)
 	}

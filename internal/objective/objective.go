@@ -86,6 +86,14 @@ func Percentile(quantile float64) string {
 	return "p" + strconv.FormatFloat(math.Round(quantile*1e8)/1e6, 'f', -1, 64)
 }
 
+// InWords is the quantile in a sentence: "p99.9", "the longest".
+func InWords(quantile float64) string {
+	if quantile >= 1 {
+		return "the longest"
+	}
+	return Percentile(quantile)
+}
+
 // Met tells whether a quantile in ms keeps the bound.
 func (o Objective) Met(ms float64) bool { return ms < float64(o.Bound)/float64(time.Millisecond) }
 

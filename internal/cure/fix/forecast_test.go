@@ -125,7 +125,7 @@ func TestLooksForLonger(t *testing.T) {
 		t.Fatal(err)
 	}
 	longest := slices.Max(lengths)
-	if lengths[0] != 2*time.Second || longest <= 2*time.Second || longest > longestLook || lengths[len(lengths)-1] != longest {
+	if lengths[0] != 2*time.Second || longest <= 2*time.Second || longest > forecast.LongestLook || lengths[len(lengths)-1] != longest {
 		t.Errorf("recorded for %v", lengths)
 	}
 	if !slices.ContainsFunc(b.said, func(s string) bool {

@@ -11,6 +11,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/verdict"
 	"github.com/unthrottle/unthrottle/internal/see/observe"
+	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/text"
 	"github.com/unthrottle/unthrottle/internal/txn"
 	"github.com/unthrottle/unthrottle/internal/txn/apply"
@@ -91,7 +92,7 @@ func figures(o hoststate.Observed) *txn.Figures {
 const mostLooks = 3
 
 // moreLooks is how long those beside the first take at most.
-const moreLooks = (mostLooks - 1) * longestLook
+const moreLooks = (mostLooks - 1) * forecast.LongestLook
 
 // judge looks again and compares.
 func (r *run) judge(ctx context.Context) error {
@@ -127,7 +128,7 @@ func (r *run) judge(ctx context.Context) error {
 	}
 	j, more := r.judgement(evidence, again)
 	for looks := 1; more && looks < mostLooks; looks++ {
-		length = min(2*length, longestLook)
+		length = min(2*length, forecast.LongestLook)
 		r.say("%s: looking once more, for %s", j.Why, text.Duration(length))
 		longer, err := r.env.Learn(ctx, r.o.Target, length)
 		if ctx.Err() != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/cure/verdict"
 	"github.com/unthrottle/unthrottle/internal/explain/diagnose"
+	"github.com/unthrottle/unthrottle/internal/objective"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 )
 
@@ -264,7 +265,7 @@ func (c *choice) harms(i int) string {
 	for k, was := range c.none.Kinds {
 		if of := c.f.Kinds[k]; k < len(r.Kinds) && of.Kind != c.f.Judged.Kind {
 			if is := r.Kinds[k]; is.High >= muchHarm*was.High && is.High-was.High >= leastGainMs {
-				return fmt.Sprintf("it harms the rest: %s of %s from %s to %s", quantileText(of.Quantile), kindText(of.Kind), milli(was.High), milli(is.High))
+				return fmt.Sprintf("it harms the rest: %s of %s from %s to %s", objective.InWords(of.Quantile), kindText(of.Kind), milli(was.High), milli(is.High))
 			}
 		}
 	}

@@ -3,8 +3,8 @@ package policy
 import (
 	"fmt"
 	"math"
-	"strconv"
 
+	"github.com/unthrottle/unthrottle/internal/objective"
 	"github.com/unthrottle/unthrottle/internal/sim/forecast"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
@@ -93,19 +93,11 @@ func (c *choice) figure() string {
 	j := c.f.Judged
 	switch {
 	case j.Of == forecast.OfRequests:
-		return quantileText(j.Quantile) + " of " + kindText(j.Kind)
+		return objective.InWords(j.Quantile) + " of " + kindText(j.Kind)
 	case j.Pool != "":
-		return quantileText(j.Quantile) + " of " + poolText(j.Pool)
+		return objective.InWords(j.Quantile) + " of " + poolText(j.Pool)
 	}
-	return quantileText(j.Quantile)
-}
-
-// quantileText names a quantile.
-func quantileText(q float64) string {
-	if q >= 1 {
-		return "the longest"
-	}
-	return "p" + strconv.FormatFloat(math.Round(q*1e6)/1e4, 'f', -1, 64)
+	return objective.InWords(j.Quantile)
 }
 
 // kindText names a kind of requests.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/unthrottle/unthrottle/internal/objective"
 	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
@@ -45,17 +46,17 @@ const unsure = 0.2
 // has too few the verdict is "unverified", and More says that a longer look would tell. e has the neighbours.
 //
 // Requests that queued behind one stop depend on each other, so they are compared in blocks, as JudgeRuns does. Without an
-// objective the median may not lose more than the tail's gain is worth (MiddleLoses). Less work answers sooner by itself: a
+// objective (promised) the median may not lose more than the tail's gain is worth (MiddleLoses). Less work answers sooner by itself: a
 // gain with a fifth fewer requests is unverified, and so is a loss with a fifth more.
 //
 // Worked example: a JVM stops for its collector twice a second. In 9 s p99 falls from 253 ms (201 to 280) to 111 ms (77 to
 // 119). The 18 requests beyond each p99 are of 4 stalls, which chance could put on one side: a longer look tells.
-func JudgeRequests(e Evidence, quantile float64, before, after Requests, objective bool) (j Judgement, more bool) {
+func JudgeRequests(e Evidence, quantile float64, before, after Requests, promised bool) (j Judgement, more bool) {
 	e.Quantile, e.Before, e.After = quantile, before.TookMs, after.TookMs
 	if need := stats.Need(quantile); len(before.TookMs) < need || len(after.TookMs) < need {
 		e.Before, e.After = nil, nil
 		j = judge(e, compared{unit: "ms"})
-		j.Why = fmt.Sprintf("%d requests before and %d after are too few to tell %s: %d are needed", len(before.TookMs), len(after.TookMs), quantileName(quantile), need)
+		j.Why = fmt.Sprintf("%d requests before and %d after are too few to tell %s: %d are needed", len(before.TookMs), len(after.TookMs), objective.InWords(quantile), need)
 		return j, true
 	}
 	one, other := requests(before.TookMs, before.BeganMs), requests(after.TookMs, after.BeganMs)
@@ -68,7 +69,7 @@ func JudgeRequests(e Evidence, quantile float64, before, after Requests, objecti
 	was, is := median(before.TookMs), median(after.TookMs)
 	j.Why += fmt.Sprintf("; median from %.4g ms to %.4g ms; %.3g requests a second before and %.3g after, %.3g and %.3g CPUs",
 		was, is, before.perSecond(), after.perSecond(), before.CPUs, after.CPUs)
-	if !objective && j.Verdict == Better && MiddleLoses(was, is, j.Before.Value, j.After.Value) {
+	if !promised && j.Verdict == Better && MiddleLoses(was, is, j.Before.Value, j.After.Value) {
 		j.Verdict, j.Why = Worse, j.Why+"; the middle loses more than the tail gains"
 		return j, false
 	}

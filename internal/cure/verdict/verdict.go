@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate"
+	"github.com/unthrottle/unthrottle/internal/objective"
 	"github.com/unthrottle/unthrottle/internal/stats"
 	"github.com/unthrottle/unthrottle/internal/text"
 )
@@ -186,7 +187,7 @@ func judge(e Evidence, by compared) Judgement {
 		return j
 	}
 	j.Why = fmt.Sprintf("%s from %.4g %s (%.4g to %.4g) to %.4g %s (%.4g to %.4g), longest from %.4g %s to %.4g %s, %d and %d samples",
-		quantileName(e.Quantile), before.Value, unit, before.Low, before.High, after.Value, unit, after.Low, after.High,
+		objective.InWords(e.Quantile), before.Value, unit, before.Low, before.High, after.Value, unit, after.Low, after.High,
 		before.Longest, unit, after.Longest, unit, before.Samples, after.Samples)
 	if faster {
 		j.Why += fmt.Sprintf("; a backlog of the same work takes %.2g of the time", factor)
@@ -295,9 +296,9 @@ func Quantile(samples []float64, q float64) (s Spread, ok bool) {
 }
 
 func tooFew(when string, n int, q float64) string {
-	says := fmt.Sprintf("%d samples %s are too few to tell %s: at least %d are needed; ", n, when, quantileName(q), stats.Need(q))
+	says := fmt.Sprintf("%d samples %s are too few to tell %s: at least %d are needed; ", n, when, objective.InWords(q), stats.Need(q))
 	if lower, ok := stats.Tells(n, q); ok {
-		says += fmt.Sprintf("ask for %s, which needs %d (--slo), or ", quantileName(lower), stats.Need(lower))
+		says += fmt.Sprintf("ask for %s, which needs %d (--slo), or ", objective.InWords(lower), stats.Need(lower))
 	}
 	return says + longer(n, q)
 }
@@ -311,13 +312,6 @@ func longer(n int, q float64) string {
 		return fmt.Sprintf("look %.0f times as long (--for)", times)
 	}
 	return "look longer (--for)"
-}
-
-func quantileName(q float64) string {
-	if q >= 1 {
-		return "the longest"
-	}
-	return fmt.Sprintf("p%.4g", 100*q)
 }
 
 // harmed tells whether it is surely stopped longer: the least it can be now

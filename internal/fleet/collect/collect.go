@@ -62,7 +62,7 @@ func New(o Options) *Sink {
 
 // Round takes the observations of one round. It does not wait for the disk.
 func (s *Sink) Round(observations []observe.Observation) {
-	if done := s.rows.Add(observations, nil); len(done) > 0 {
+	if done := s.rows.Add(observations); len(done) > 0 {
 		s.hand(s.described(done, observations))
 	}
 }

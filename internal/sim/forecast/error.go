@@ -48,6 +48,15 @@ func (f Figure) apart() float64 {
 	return math.Abs(*f.Replayed - *f.Recorded)
 }
 
+// far reports whether the replayed figure is from the recorded one by least and more, and by more than the factor ratio.
+func (f Figure) far(least, ratio float64) bool {
+	if f.Recorded == nil || f.Replayed == nil || f.apart() < least {
+		return false
+	}
+	low, high := math.Min(*f.Recorded, *f.Replayed), math.Max(*f.Recorded, *f.Replayed)
+	return high > ratio*low
+}
+
 // SelfCheck compares the replay of the unchanged recording with the recording.
 type SelfCheck struct {
 	ThrottledPeriods Figure

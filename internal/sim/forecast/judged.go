@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/unthrottle/unthrottle/internal/objective"
 	"github.com/unthrottle/unthrottle/internal/stats"
 )
 
@@ -33,16 +34,16 @@ type Judged struct {
 	Samples int
 }
 
-// longestLook is for how long a container is looked at, at most, so that a quantile can be told.
-const longestLook = time.Minute
+// LongestLook is for how long a container is looked at, at most, so that a quantile can be told.
+const LongestLook = time.Minute
 
 // tellable is the highest quantile up to most that samples tell which come as fast as so many in a window, looked at for
-// longestLook; what the window itself tells counts too.
+// LongestLook; what the window itself tells counts too.
 func tellable(samples int, window time.Duration, most float64) float64 {
 	if window <= 0 {
 		return most
 	}
-	n := int(float64(samples) * math.Max(1, longestLook.Seconds()/window.Seconds()))
+	n := int(float64(samples) * math.Max(1, LongestLook.Seconds()/window.Seconds()))
 	if n >= stats.Need(most) {
 		return most
 	}
@@ -79,7 +80,7 @@ func (m *maker) judge() {
 		m.note("%s, so responses of pool %s are judged", noRequests(len(m.l.requests)), p.Name)
 	}
 	if j := m.f.Judged; o == nil && j.Quantile < quantile {
-		m.note("%d samples in %v tell no p99 within %v of looking, so %s is judged", j.Samples, m.l.window.Round(time.Second), longestLook, figureName(j.Quantile))
+		m.note("%d samples in %v tell no p99 within %v of looking, so %s is judged", j.Samples, m.l.window.Round(time.Second), LongestLook, objective.InWords(j.Quantile))
 	}
 	for i := range m.f.Rows {
 		if m.all[i] != nil {

@@ -2,7 +2,6 @@ package forecast
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -67,10 +66,8 @@ func (l *Load) kinds() (all []kindOf) {
 	for _, i := range open {
 		pools[l.requests[i].pool.Name]++
 	}
-	few := 0
 	for name, n := range pools {
 		if n < requests.Least {
-			few += n
 			continue
 		}
 		of := every
@@ -170,24 +167,7 @@ type KindSeen struct {
 	Quantile float64
 }
 
-// unlike says how far a figure is from what was recorded, in the terms of a self-check.
-func (f Figure) far(least, ratio float64) bool {
-	if f.Recorded == nil || f.Replayed == nil || f.apart() < least {
-		return false
-	}
-	low, high := math.Min(*f.Recorded, *f.Replayed), math.Max(*f.Recorded, *f.Replayed)
-	return high > ratio*low
-}
-
 // quantileOf is the quantile of requests that are sorted with the slowest first, in milliseconds.
 func quantileOf(slowest []answer, q float64) float64 {
 	return milliseconds(slowest[len(slowest)-1-rankOf(q, len(slowest))].took)
-}
-
-// figure names a quantile: "p99".
-func figureName(q float64) string {
-	if q >= 1 {
-		return "longest"
-	}
-	return fmt.Sprintf("p%.4g", 100*q)
 }

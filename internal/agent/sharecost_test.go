@@ -23,9 +23,7 @@ import (
 
 // TestMain lets the test binary stand in for the program that children run.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == workload.ChildCommand {
-		os.Exit(workload.ChildMain())
-	}
+	cgrouptest.Child()
 	os.Exit(m.Run())
 }
 

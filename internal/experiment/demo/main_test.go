@@ -10,7 +10,6 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
-	"github.com/unthrottle/unthrottle/internal/load/workload"
 	"github.com/unthrottle/unthrottle/topology"
 )
 
@@ -20,9 +19,7 @@ const envVictim = "UNTHROTTLE_DEMO_VICTIM"
 
 // TestMain lets the test binary stand in for the program that children run.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == workload.ChildCommand {
-		os.Exit(workload.ChildMain())
-	}
+	cgrouptest.Child()
 	if scope := os.Getenv(envVictim); scope != "" {
 		os.Exit(victim(scope))
 	}

@@ -33,10 +33,18 @@ type Tree struct {
 	Top      string
 	StateDir string
 	// Exe is the program that children run; "": the test binary, whose TestMain
-	// must then hand workload.ChildCommand on.
+	// must then call Child first.
 	Exe     string
 	box     *sandbox.Sandbox
 	working []*workload.Process
+}
+
+// Child is the whole life of a process that is a child of a test: it ends it. In
+// the test itself it does nothing.
+func Child() {
+	if len(os.Args) > 1 && os.Args[1] == workload.ChildCommand {
+		os.Exit(workload.ChildMain())
+	}
 }
 
 // prefix of the names of test sandboxes.

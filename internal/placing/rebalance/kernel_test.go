@@ -13,7 +13,6 @@ import (
 	"github.com/unthrottle/unthrottle/internal/cure/hoststate/gather"
 	"github.com/unthrottle/unthrottle/internal/cure/remedy"
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
-	"github.com/unthrottle/unthrottle/internal/load/workload"
 	"github.com/unthrottle/unthrottle/internal/txn"
 	"github.com/unthrottle/unthrottle/internal/txn/apply"
 	"github.com/unthrottle/unthrottle/placement"
@@ -23,9 +22,7 @@ import (
 
 // TestMain lets the test binary stand in for the program that children run.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == workload.ChildCommand {
-		os.Exit(workload.ChildMain())
-	}
+	cgrouptest.Child()
 	os.Exit(m.Run())
 }
 

@@ -8,14 +8,11 @@ import (
 	"github.com/unthrottle/unthrottle/internal/explain/threadpool"
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
-	"github.com/unthrottle/unthrottle/internal/load/workload"
 	"github.com/unthrottle/unthrottle/internal/runtimes"
 )
 
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == workload.ChildCommand {
-		os.Exit(workload.ChildMain())
-	}
+	cgrouptest.Child()
 	os.Exit(m.Run())
 }
 

@@ -16,14 +16,11 @@ import (
 
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
 	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
-	"github.com/unthrottle/unthrottle/internal/load/workload"
 )
 
 // TestMain lets the test binary serve as the programs that children run.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == workload.ChildCommand {
-		os.Exit(workload.ChildMain())
-	}
+	cgrouptest.Child()
 	if len(os.Args) > 2 && os.Args[1] == childCommand {
 		child(os.Args[2], os.Args[3:])
 		os.Exit(0)

@@ -101,6 +101,24 @@ func TestRestoreKilledAtEveryPoint(t *testing.T) {
 	})
 }
 
+// refusing does something of which the kernel refuses the n-th write, and says which one that was; "": there were fewer.
+func (s *scene) refusing(n int, do func() error) (refused string, err error) {
+	count := 0
+	s.k.Before = func(op cgroupmodel.Op) error {
+		if !op.Changes() {
+			return nil
+		}
+		if count++; count == n {
+			refused = op.String()
+			return &cgroup.Error{Op: op.Kind, Path: op.Path, File: op.File, Value: op.Value, Errno: errCrash}
+		}
+		return nil
+	}
+	err = do()
+	s.k.Before = nil
+	return refused, err
+}
+
 // TestKernelRefusesAtEveryPoint lets each single write fail once: the transaction is undone by itself, or, where
 // that failed, restore does it.
 func TestKernelRefusesAtEveryPoint(t *testing.T) {
@@ -108,19 +126,7 @@ func TestKernelRefusesAtEveryPoint(t *testing.T) {
 		for n := 1; ; n++ {
 			s := newScene(t, v)
 			before := s.k.Snapshot()
-			count, refused := 0, ""
-			s.k.Before = func(op cgroupmodel.Op) error {
-				if !op.Changes() {
-					return nil
-				}
-				if count++; count == n {
-					refused = op.String()
-					return &cgroup.Error{Op: op.Kind, Path: op.Path, File: op.File, Value: op.Value, Errno: errCrash}
-				}
-				return nil
-			}
-			err := s.script()
-			s.k.Before = nil
+			refused, err := s.refusing(n, s.script)
 			if refused == "" {
 				s.must(err)
 				t.Logf("%d points", n-1)
@@ -139,23 +145,16 @@ func TestFailedApplyLeavesNothing(t *testing.T) {
 		for n := 1; ; n++ {
 			s := newScene(t, v)
 			before := fmt.Sprint(s.k.Snapshot())
-			count := 0
-			s.k.Before = func(op cgroupmodel.Op) error {
-				if op.Changes() {
-					count++
-				}
-				if op.Changes() && count == n {
-					return &cgroup.Error{Op: op.Kind, Path: op.Path, File: op.File, Errno: errCrash}
-				}
-				return nil
-			}
 			purpose, changes := s.pinAlone()
-			r, err := Apply(context.Background(), s.env, purpose, changes)
-			s.k.Before = nil
+			var r Result
+			refused, err := s.refusing(n, func() (err error) {
+				r, err = Apply(context.Background(), s.env, purpose, changes)
+				return err
+			})
 			if err == nil {
 				return
 			}
-			if count < n {
+			if refused == "" {
 				t.Fatal(err)
 			}
 			if r.Verdict != verdictUndone {

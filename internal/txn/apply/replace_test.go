@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/unthrottle/unthrottle/internal/kernel/cgroup"
-	"github.com/unthrottle/unthrottle/internal/kernel/cgroup/cgroupmodel"
 	"github.com/unthrottle/unthrottle/internal/txn"
 	"github.com/unthrottle/unthrottle/internal/txn/change"
 )
@@ -133,19 +132,7 @@ func TestReplaceRefusedAtEveryPoint(t *testing.T) {
 		for n := 1; ; n++ {
 			s := newScene(t, v)
 			before := s.k.Snapshot()
-			count, refused := 0, ""
-			s.k.Before = func(op cgroupmodel.Op) error {
-				if !op.Changes() {
-					return nil
-				}
-				if count++; count == n {
-					refused = op.String()
-					return &cgroup.Error{Op: op.Kind, Path: op.Path, File: op.File, Value: op.Value, Errno: errCrash}
-				}
-				return nil
-			}
-			err := s.moves()
-			s.k.Before = nil
+			refused, err := s.refusing(n, s.moves)
 			if refused != "" && err == nil {
 				t.Fatalf("point %d (%s): no error", n, refused)
 			}

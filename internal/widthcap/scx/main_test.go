@@ -6,15 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/unthrottle/unthrottle/internal/load/workload"
+	"github.com/unthrottle/unthrottle/internal/load/cgrouptest"
 	"github.com/unthrottle/unthrottle/internal/widthcap/scx"
 )
 
 // TestMain lets the test binary serve as the programs that children run.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == workload.ChildCommand {
-		os.Exit(workload.ChildMain())
-	}
+	cgrouptest.Child()
 	if len(os.Args) > 2 && os.Args[1] == holderCommand {
 		hold(os.Args[2])
 	}

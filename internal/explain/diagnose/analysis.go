@@ -21,6 +21,7 @@ type Analysis struct {
 	threads map[uint32]*thread
 	byTGID  map[uint32]string // name of a process's first thread
 	pools   poolTable
+	asked   map[uint32]struct{} // connections with a request that nothing was written to since
 	owners  ownerTable
 	levels  levels
 	classes []*class
@@ -60,7 +61,7 @@ func New(h recording.Header, o Options) *Analysis {
 	o.complete()
 	a := &Analysis{
 		h: h, o: o, threads: map[uint32]*thread{}, byTGID: map[uint32]string{},
-		pools: newPoolTable(), owners: newOwnerTable(), starting: newStarting(h.Target.AgeNS),
+		pools: newPoolTable(), asked: map[uint32]struct{}{}, owners: newOwnerTable(), starting: newStarting(h.Target.AgeNS),
 	}
 	a.levels = newLevels(h)
 	if a.limit = a.levels.limit(); a.limit != nil {
@@ -112,6 +113,10 @@ func (a *Analysis) Add(e *recording.Event) {
 		a.onHold(e)
 	case recording.Release:
 		a.onRelease(e)
+	case recording.Receive:
+		a.onReceive(e)
+	case recording.Send:
+		a.onSend(e)
 	}
 }
 

@@ -18,16 +18,15 @@ const (
 	selfSwing = 2.5
 	// The quota must have held threads of the victim back for victimStopped of the stopped time, in at least
 	// victimHolds intervals. From victimLead on, and with victimWork of all CPU time, this is the first
-	// cause. Below, its threads hardly work, as those of a runtime, and another cause that fits comes first.
+	// cause. Below, its threads hardly work, as those of a runtime, and another cause that fits comes first. A pool that is
+	// seen to answer needs neither: a server with few requests hardly works, and each of them waits.
 	victimStopped = 0.10
 	victimLead    = 0.25
 	victimWork    = 0.02
 	victimHolds   = 3
 	// ofOneChain is the share of a pool's wake-ups from which on it works for the same requests as those that
-	// wake it. served is the share of them by clients and devices from which on it answers: the rest are locks
-	// that its threads hand on. servedBy is the share of the limit that a pool may use and still be starved by others.
+	// wake it. servedBy is the share of the limit that a pool may use and still be starved by others.
 	ofOneChain = 0.5
-	served     = 1.0 / 3
 	// shortRun is the part of a quota that the runs of a pool take which answers at once.
 	shortRun = 0.1
 	servedBy = 0.5
@@ -132,7 +131,9 @@ func (of *figures) rankOf(victim *pool, culprits []*pool) int {
 		by += victim.woken.by[p.number]
 	}
 	switch {
-	case !victim.doesWork(of) || float64(victim.stopped) < victimLead*float64(of.stopped), float64(by) >= ofOneChain*float64(victim.woken.all) && by > 0:
+	case float64(by) >= ofOneChain*float64(victim.woken.all) && by > 0:
+		return rankPoolToo
+	case !victim.answers(of) && (!victim.doesWork(of) || float64(victim.stopped) < victimLead*float64(of.stopped)):
 		return rankPoolToo
 	case victim.serves(of) && of.limit > 0 && float64(victim.cpu) < servedBy*of.limit*float64(of.window):
 		return rankStarved
@@ -140,11 +141,6 @@ func (of *figures) rankOf(victim *pool, culprits []*pool) int {
 		return rankPoolToo
 	}
 	return rankPool
-}
-
-// serves reports whether clients or devices, outside of the container, begin a pool's work.
-func (p *pool) serves(of *figures) bool {
-	return p.doesWork(of) && p.woken.all >= minRuns && float64(p.woken.outside) >= served*float64(p.woken.all)
 }
 
 // doesWork reports whether a pool does a part of the work, rather than only wake up now and then.

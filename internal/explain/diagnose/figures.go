@@ -46,6 +46,7 @@ type figures struct {
 
 	waiting    waits
 	behind     wallTimes
+	answered   int     // requests
 	pools      []*pool // most CPU time in throttled periods first, then most CPU time
 	track      int     // index for pool.throttled
 	neighbours []NeighbourUse
@@ -90,6 +91,7 @@ func (a *Analysis) figures(f *recording.Footer) *figures {
 		a.countPeriods(f, of)
 	}
 	for _, p := range a.pools.all {
+		of.answered += p.answered
 		for r, d := range p.waiting {
 			of.waiting[r] += d
 		}

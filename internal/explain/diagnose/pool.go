@@ -37,6 +37,7 @@ type pool struct {
 	delay, response distribution
 	waited          distribution // of each run, from wake-up to sleep, without its CPU time
 	cost            cost
+	answered        int // requests
 	woken           wakeups
 	cycles          cycles
 }

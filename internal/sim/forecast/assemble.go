@@ -174,6 +174,7 @@ func (a *assembly) container() {
 		members[at] = append(members[at], t)
 	}
 	awaits, older := map[int][]int{}, map[uint32]bool{}
+	var wait []*thread // for what they await, and not for whatever comes
 	for i := range a.h.Threads {
 		older[a.h.Threads[i].TGID] = true
 	}
@@ -183,6 +184,9 @@ func (a *assembly) container() {
 		if at.loop != nil {
 			wakeOrder = simulate.OldestFirst
 			at.loop.makeAbsolute()
+		}
+		if wakeOrder == simulate.NotShared {
+			wait = append(wait, members[at]...)
 		}
 		a.l.replay.WakeOrders = append(a.l.replay.WakeOrders, wakeOrder)
 		for _, t := range members[at] {
@@ -198,6 +202,9 @@ func (a *assembly) container() {
 			}
 			a.l.replay.Threads = append(a.l.replay.Threads, spec)
 		}
+	}
+	for _, t := range wait {
+		t.waitForParts()
 	}
 	a.l.own = len(a.l.recordedScenario.Workloads)
 	for _, t := range a.l.replay.Threads {

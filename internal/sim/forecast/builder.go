@@ -184,13 +184,16 @@ func (b *builder) onWakeup(e *recording.Event) {
 	}
 	sleep := len(t.steps) // the step that ends
 	idle := b.noteWakeup(t, waker, timed)
+	b.gave(waker, t)
 	switch {
 	case waker != nil && waker != t && waker.workedLast():
+		b.joined(t, waker)
 		b.flush(waker)
 		b.step(waker, simulate.ReplayStep{Kind: simulate.StepWake, Thread: int32(t.index), For: time.Duration(sleep)})
 		b.step(t, simulate.ReplayStep{Kind: simulate.StepAwait, For: time.Duration(b.now), Idle: idle})
 		t.wakers = append(t.wakers, waker)
 	default:
+		b.joined(t, nil)
 		if timed && t.sleptAt >= 0 {
 			t.timerSleeps = append(t.timerSleeps, timerSleep{step: len(t.steps), slept: b.now - t.sleptAt, at: b.now})
 		}

@@ -36,6 +36,9 @@ type thread struct {
 	ranks           []sleepRank // of each sleep that another pool's thread ended
 	wakers          []*thread   // of each StepAwait
 	timerSleeps     []timerSleep
+	gives           *task // to others; nil: nothing since it was woken
+	part            *part // of another thread's task; nil: none
+	joins           joins
 	timerKnown      bool // detectPeriodicTimer has decided about its timerSleeps
 	ended           []endedRun
 	total           int64 // CPU time
@@ -144,6 +147,7 @@ func (b *builder) stopRunning(t *thread, runnable bool) {
 		return
 	}
 	b.flush(t)
+	b.through(t)
 	t.state = recording.Sleeping
 	b.enterSleep(t)
 	if t.woken >= 0 && t.ran {

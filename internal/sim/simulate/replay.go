@@ -34,8 +34,10 @@ type ReplayStep struct {
 	// Idle marks a StepAwait or StepUntil in which the thread waits for work, or a StepWake out of one. The
 	// For of a StepWake is how many StepAwait the thread had before the one that it ends. Both matter only with a
 	// shared work queue: other threads are woken as often as they await, in any order.
-	Idle   bool
-	Thread int32 // of StepWake: index in Replay.Threads; of StepReply: index in Replay.Requests, or -1 for no request
+	Idle bool
+	// Thread of a StepWake is an index in Replay.Threads, of a StepReply one in Replay.Requests, or -1 for no request. Of a
+	// StepAwait it is how many wake-ups beside the first one must name it, of a thread without a shared queue.
+	Thread int32
 	For    time.Duration
 }
 
@@ -196,7 +198,7 @@ func (r *Replay) check(s *scenario.Scenario) error {
 	}
 	for i := range r.Threads {
 		for _, step := range r.Threads[i].Steps {
-			if step.For < 0 || step.Kind > StepEnd || step.Kind == StepWake && (step.Thread < 0 || int(step.Thread) >= n || step.For >= awaits[step.Thread]) {
+			if step.For < 0 || step.Kind > StepEnd || step.Kind == StepAwait && step.Thread < 0 || step.Kind == StepWake && (step.Thread < 0 || int(step.Thread) >= n || step.For >= awaits[step.Thread]) {
 				return fmt.Errorf("replay: thread %d: step %+v", i, step)
 			}
 		}
@@ -244,6 +246,11 @@ type replayCalls struct {
 	// is shared.
 	by    []int32
 	first int
+	// joins are the StepAwait that wait for several threads, by how many StepAwait come before; joining is the one that the
+	// thread is in, nil: none. passed is how many StepAwait the thread has begun.
+	joins   map[int]*replayJoin
+	joining *replayJoin
+	passed  int
 }
 
 // replayThread is the state of a thread.
@@ -279,6 +286,7 @@ func (h *host) addReplay(r *Replay) error {
 		th.fresh, th.cpu = false, spec.CPU
 		h.replay.threads[t].script = t
 		h.replay.scripts[t] = replayScript{of: t, steps: spec.Steps, again: spec.Again}
+		h.replay.calls[t].findJoins(spec.Steps)
 		if !spec.Allowed.IsEmpty() {
 			of := th.allowed // the CPUs of its workload
 			th.allowed = newMask(h.ncpu)

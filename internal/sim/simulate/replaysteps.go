@@ -57,7 +57,7 @@ func (h *host) replayOn(t int) {
 	shared := h.replay.workQueues[th.work].order != NotShared
 	for {
 		s := &h.replay.scripts[r.script]
-		if r.at >= len(s.steps) && !(s.again && r.rewind(s.steps)) {
+		if r.at >= len(s.steps) && !(s.again && h.rewind(t, s.steps)) {
 			if !shared {
 				h.replayIdle(t)
 				return
@@ -116,6 +116,14 @@ func (h *host) replaySleep(t int, step ReplayStep) (came time.Duration, due bool
 			return h.awaitInWork(t)
 		}
 		calls := &h.replay.calls[t]
+		calls.passed++
+		if j := calls.joins[calls.passed-1]; j != nil {
+			came, due = calls.join(j)
+			if !due {
+				h.freeAllStuck()
+			}
+			return came, due
+		}
 		if calls.early.n > 0 {
 			return calls.early.pop(), true
 		}
@@ -135,10 +143,10 @@ func (h *host) replaySleep(t int, step ReplayStep) (came time.Duration, due bool
 }
 
 // rewind goes back to the first step that can repeat; false: there is none.
-func (r *replayThread) rewind(steps []ReplayStep) bool {
+func (h *host) rewind(t int, steps []ReplayStep) bool {
 	for i, step := range steps {
 		if step.Kind == StepAwait || step.Kind == StepSleep {
-			r.at = i
+			h.replay.threads[t].at, h.replay.calls[t].passed = i, 0
 			return true
 		}
 	}
@@ -188,6 +196,12 @@ func (h *host) replayTell(from int, step ReplayStep) {
 	}
 	calls := &h.replay.calls[to]
 	calls.came(int(step.For))
+	if j := calls.joins[int(step.For)]; j != nil {
+		if calls.joined(j, h.now) {
+			h.replayWoken(to)
+		}
+		return
+	}
 	if calls.waiter.n > 0 {
 		h.replayWoken(calls.waiter.pop())
 	} else {
@@ -260,7 +274,11 @@ func (h *host) replayUnfinished(t int) {
 			next++
 			return s.waits[next-1].came, s.waits[next-1].came >= 0
 		}
-		if calls.early.n == 0 {
+		calls.passed++
+		switch j := calls.joins[calls.passed-1]; {
+		case j != nil:
+			return j.last, j.got >= j.need
+		case calls.early.n == 0:
 			return 0, false
 		}
 		return calls.early.pop(), true

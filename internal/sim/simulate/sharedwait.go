@@ -140,7 +140,7 @@ func (c *replayCalls) came(nth int) {
 func (h *host) waitsFor(script int) int {
 	s := &h.replay.scripts[script]
 	if !h.sharesQueue(s.of) {
-		if c := &h.replay.calls[s.of]; c.waiter.n > 0 && c.first < len(c.by) {
+		if c := &h.replay.calls[s.of]; (c.waiter.n > 0 || c.joining != nil) && c.first < len(c.by) {
 			return int(c.by[c.first])
 		}
 		return -1

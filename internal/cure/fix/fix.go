@@ -265,6 +265,9 @@ func (r *run) try(ctx context.Context) (again bool, err error) {
 	}
 	r.res.Kept, r.pools = true, []Pool{}
 	if err := r.judge(ctx); err != nil {
+		if !r.res.Kept { // taken back to look at it as it was
+			return false, err
+		}
 		if r.o.Plain && (ctx.Err() == nil || !r.onTrial()) {
 			r.res.Warnings = append(r.res.Warnings, "its effect was not measured: "+err.Error())
 			return false, r.keep(ctx)

@@ -91,8 +91,8 @@ func figures(o hoststate.Observed) *txn.Figures {
 // mostLooks is how often the time after a change is recorded where one recording does not tell.
 const mostLooks = 3
 
-// moreLooks is how long those beside the first take at most.
-const moreLooks = (mostLooks - 1) * forecast.LongestLook
+// moreLooks is how long those beside the first take at most: after the change, and without it and with it again.
+const moreLooks = (mostLooks - 1 + 2) * forecast.LongestLook
 
 // judge looks again and compares.
 func (r *run) judge(ctx context.Context) error {
@@ -137,7 +137,13 @@ func (r *run) judge(ctx context.Context) error {
 		if err != nil || longer.Runs == nil {
 			break // the shorter recording is sound
 		}
-		j, more = r.judgement(evidence, longer)
+		again = longer
+		j, more = r.judgement(evidence, again)
+	}
+	if j.OtherWork && r.onTrial() {
+		if j, err = r.offAndOn(ctx, evidence, j, again, length); err != nil {
+			return err
+		}
 	}
 	r.res.Judgement = &j
 	r.res.ObjectiveMet = r.objectiveMet(j)

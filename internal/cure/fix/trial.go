@@ -31,7 +31,7 @@ func (r *run) purpose() txn.Purpose {
 	if !r.onTrial() {
 		return p
 	}
-	p.Trial = r.o.Settle + max(r.o.Window, r.looked) + r.o.LookBack
+	p.Trial = 3*r.o.Settle + max(r.o.Window, r.looked) + r.o.LookBack
 	if r.judgedByRuns() && r.known != nil && r.known.Forecast != nil {
 		p.Trial += moreLooks
 	}
@@ -49,7 +49,7 @@ const planning = time.Minute
 // under way, look, and look for longer twice.
 func (o Options) Longest() time.Duration {
 	look := max(o.Window, forecast.LongestLook)
-	try := planning + o.Settle + look + moreLooks + o.LookBack + 3*slo.Limit
+	try := planning + 3*o.Settle + look + moreLooks + o.LookBack + 3*slo.Limit
 	return o.Window + 3*look + planning + time.Duration(max(1, o.Tries))*try
 }
 

@@ -71,6 +71,7 @@ func TestKilledBetweenWriteAndVerdict(t *testing.T) {
 		"with a source": func(b *bench) { b.latencies = [][]float64{same(97), same(13), same(12)} },
 		"without":       func(*bench) {},
 		"undone":        func(b *bench) { b.stoppedAfter = 0.9 },
+		"other work":    func(b *bench) { b.asked(40, 28) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			onTrial := 0

@@ -75,7 +75,7 @@ func JudgeRequests(e Evidence, quantile float64, before, after Requests, promise
 	}
 	fewer, many := after.perSecond() < (1-SameWork)*before.perSecond(), after.perSecond() > (1+SameWork)*before.perSecond()
 	if fewer && j.Verdict == Better || many && (j.Verdict == Worse || j.Verdict == NoChange) {
-		j.Verdict, j.Why = Unverified, "other work came than before: "+j.Why
+		j.Verdict, j.OtherWork, j.Why = Unverified, true, "other work came than before: "+j.Why
 		return j, true
 	}
 	return j, j.Verdict == NoChange && math.Abs(j.After.Value-j.Before.Value) >= unsure*j.Before.Value

@@ -58,6 +58,8 @@ type Judgement struct {
 	// PerCPU: Before and After are multiples of a run's own CPU time and no milliseconds, because the amount of
 	// work differs. See JudgeRuns.
 	PerCPU bool `json:"per_cpu"`
+	// OtherWork: more or fewer requests came after than before, so that the difference says nothing. See JudgeRequests.
+	OtherWork bool `json:"other_work"`
 	// Neighbours says of each neighbour what was seen of it. Harmed are those
 	// that are stopped longer than before, also where the verdict is
 	// "unverified".

@@ -34,23 +34,18 @@ func besideNeighbours(wait time.Duration) *rt.Schedule {
 	return s
 }
 
-// besideAReport is a child that compresses for longer than a quota, beside threads that wake now and then. They answer
-// requests with so much work; 0: the child does.
-func besideAReport(answer time.Duration) *rt.Schedule {
+// besideAReport is a child that compresses for longer than a quota, beside threads that wake now and then. They answer, or
+// the child does.
+func besideAReport(serverAnswers bool) *rt.Schedule {
 	s := rt.New(4).Limit(40*ms, 100*ms)
 	server := s.Threads("server", 2)
 	long := s.Child("gzip")
 	s.Client(recording.Kernel, server...)
-	s.Repeat(8, 500*ms, func(at time.Duration) { s.Work(at, 110*ms, long) })
-	who := server[0]
-	if answer == 0 {
-		who, answer = long, ms/5
+	s.Repeat(20, 200*ms, func(at time.Duration) { s.Work(at, 55*ms, long) })
+	s.Repeat(60, 64*ms, func(at time.Duration) { s.Work(at, ms/5, server...) })
+	if s.Answers(long); serverAnswers {
+		s.Answers(server...)
 	}
-	s.Repeat(60, 64*ms, func(at time.Duration) {
-		s.Work(at, answer, server...)
-		s.Add(recording.Event{AtNS: int64(at), Kind: recording.Receive, Thread: who, Socket: 1},
-			recording.Event{AtNS: int64(at + answer), Kind: recording.Send, Thread: who, Socket: 1})
-	})
 	return s
 }
 
@@ -132,9 +127,9 @@ var cases = map[string]struct {
 	}},
 	"one thread's work is longer than the quota, and stops a pool that answers few requests": {
 		first: diagnose.Pool, next: diagnose.TinyLimit, guilty: "gzip", suffers: "server-*", length: 4 * time.Second, build: func() *rt.Schedule {
-			return besideAReport(time.Millisecond / 5)
+			return besideAReport(true)
 		}},
-	"the same, and another pool answers": {first: diagnose.TinyLimit, length: 4 * time.Second, build: func() *rt.Schedule { return besideAReport(0) }},
+	"the same, and another pool answers": {first: diagnose.TinyLimit, length: 4 * time.Second, build: func() *rt.Schedule { return besideAReport(false) }},
 	"more than its own limit wanted all the time, under an ancestor's quota": {first: diagnose.Shortage, next: diagnose.Ancestor, says: []string{"its own limit of 0.5 CPUs all the time", "`burner-*`"}, build: func() *rt.Schedule {
 		s := rt.New(2).Limit(50*ms, 100*ms).ParentLimit(40*ms, 100*ms)
 		s.Work(0, 10*time.Second, s.Threads("burner", 3)...)

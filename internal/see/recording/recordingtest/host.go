@@ -34,7 +34,8 @@ type thread struct {
 	running bool
 	held    uint64 // id of the quota
 	queued  time.Duration
-	begun   bool // during the recording
+	begun   bool          // during the recording
+	asked   time.Duration // when the request came that it has not read; -1: none
 }
 
 type level struct {
@@ -47,7 +48,7 @@ type level struct {
 func newHost(s *Schedule) *host {
 	h := &host{s: s, threads: map[uint32]*thread{}, onCPU: map[int]int64{}}
 	for _, t := range s.header.Threads {
-		h.threads[t.TID] = &thread{tid: t.TID}
+		h.threads[t.TID] = &thread{tid: t.TID, asked: -1}
 		h.order = append(h.order, t.TID)
 	}
 	h.cpus, h.owner, h.since = make([]*thread, s.cpus), make([]uint32, s.cpus), make([]time.Duration, s.cpus)
@@ -118,13 +119,13 @@ func (h *host) refill() {
 func (h *host) wake(j job) {
 	t := h.threads[j.tid]
 	if t == nil {
-		t = &thread{tid: j.tid}
+		t = &thread{tid: j.tid, asked: -1}
 		h.threads[j.tid] = t
 		h.order = append(h.order, j.tid)
 		h.tell(recording.Event{Kind: recording.Name, Thread: t.tid, TGID: t.tid, Text: h.s.born[t.tid], Cgroup: ContainerID})
 	}
 	if t.left == 0 {
-		t.queued = h.now
+		t.queued, t.asked = h.now, h.now
 		by := h.s.wakers[t.tid]
 		e := recording.Event{Kind: recording.Wakeup, Thread: t.tid, CPU: int32(t.cpu), Waker: by.thread, Owner: by.owner}
 		if _, born := h.s.born[t.tid]; born && !t.begun {
@@ -209,6 +210,13 @@ func (h *host) put(c int, t, prev *thread, flags recording.Flags, held uint64) {
 		h.since[c] = h.now
 	}
 	h.tell(e)
+	if t == nil || t.asked < 0 {
+		return
+	}
+	if socket, answers := h.s.socket[t.tid]; answers {
+		h.tell(recording.Event{Kind: recording.Receive, Thread: t.tid, Socket: socket, Count: uint64(h.now - t.asked)})
+	}
+	t.asked = -1
 }
 
 func (h *host) waiting() []*thread {
@@ -263,6 +271,9 @@ func (h *host) spend() {
 		}
 		if t.left <= 0 {
 			t.left, t.running = 0, false
+			if socket, answers := h.s.socket[t.tid]; answers {
+				h.tell(recording.Event{Kind: recording.Send, Thread: t.tid, Socket: socket})
+			}
 			h.put(c, nil, t, 0, 0)
 		}
 	}

@@ -45,6 +45,7 @@ type Schedule struct {
 	near   []recording.Neighbour
 	wakers map[uint32]waker  // by the thread that is woken
 	born   map[uint32]string // names of processes that begin during the recording
+	socket map[uint32]uint32 // by the thread that answers on it
 	hold   bool              // the kernel shows which threads are held back
 }
 
@@ -167,6 +168,18 @@ func (s *Schedule) WokenBy(thread uint32, tids ...uint32) {
 func (s *Schedule) Client(owner uint32, tids ...uint32) {
 	for _, tid := range tids {
 		s.wakers[tid] = waker{owner: owner}
+	}
+}
+
+// Answers lets each work of these threads be a request that they answer: they read it when they get a CPU, and write when
+// it is done. What is asked of a thread that still works is no request of its own.
+func (s *Schedule) Answers(tids ...uint32) {
+	s.header.Features.Sockets = true
+	if s.socket == nil {
+		s.socket = map[uint32]uint32{}
+	}
+	for _, tid := range tids {
+		s.socket[tid] = uint32(len(s.socket) + 1)
 	}
 }
 
